@@ -1,0 +1,242 @@
+/* check.h: what the tests are written with.  C11 and C++11, one header, no library.
+
+       #include "check.h"
+
+       TEST(adds_two_numbers) {
+           CHECK_INT(1 + 1, 2);
+       }
+       CHECK_MAIN()
+
+   A case fails when a check in it fails, when it checks nothing, when it leaves an error pending or a scope open, and
+   when it loses memory: the runner opens a scope round every case, and what opd_memory_stats counts as live must be
+   afterwards what it was before.  What grows once (a registry, a thread's stacks) is told from what is lost by
+   running the case again, twice at most.  So a case must be able to run more than once; TEST_KEEPS(name) is for those
+   that keep memory on purpose (reachable, or the address sanitizer reports it), or that cannot.  Checks may be made
+   from any thread.
+
+   A file that does not define OPDISPATCH_IMPLEMENTATION before this header is linked with an implementation by run.sh.
+   Program arguments: parts of names of the cases to run; -v names each case before it runs; --list names them only. */
+#ifndef OPD_TESTS_CHECK_H
+#define OPD_TESTS_CHECK_H
+
+#include "../opdispatch.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK_FAILURES_SHOWN 20  /* a case, then only counted */
+
+typedef struct check_case {
+    const char *name;
+    void (*run)(void);
+    int keeps;                   /* memory on purpose */
+    struct check_case *next;
+} check_case;
+
+static check_case *check_first;
+static check_case **check_last = &check_first;
+static const char *check_current = "";
+static int check_failures, check_made, check_skipped;     /* of the case that runs */
+
+#if defined(__GNUC__) && !defined(__TINYC__)
+#define CHECK_COUNT(counter) __atomic_add_fetch(&(counter), 1, __ATOMIC_RELAXED)
+#else
+#define CHECK_COUNT(counter) (++(counter))
+#endif
+
+//-- what the macros call ----------------------------------------------------------------------------------------------
+
+/* Counts a check; a failed one prints its place and returns true. */
+OPD_UNUSED static bool check_failed(bool right, const char *file, int line) {
+    (void)CHECK_COUNT(check_made);
+    if (right) { return false; }
+    if (CHECK_COUNT(check_failures) > CHECK_FAILURES_SHOWN) { return false; }
+    printf("%s:%d: %s: ", file, line, check_current);
+    return true;
+}
+OPD_UNUSED static bool check_true(bool right, const char *text, const char *file, int line) {
+    if (check_failed(right, file, line)) { printf("CHECK(%s)\n", text); }
+    return right;
+}
+OPD_UNUSED static bool check_str(const char *a, const char *b, const char *text, const char *file, int line) {
+    bool right = a && b ? strcmp(a, b) == 0 : a == b;
+    if (check_failed(right, file, line)) {
+        printf("%s\n  is       \"%s\"\n  expected \"%s\"\n", text, a ? a : "(null)", b ? b : "(null)");
+    }
+    return right;
+}
+OPD_UNUSED static bool check_int(long long a, long long b, const char *text, const char *file, int line) {
+    if (check_failed(a == b, file, line)) { printf("%s is %lld, expected %lld\n", text, a, b); }
+    return a == b;
+}
+/* Infinities must be equal; a NaN is near a NaN and nothing else. */
+OPD_UNUSED static bool check_near(double a, double b, double tol, const char *text, const char *file, int line) {
+    bool nan_a = isnan(a) != 0, nan_b = isnan(b) != 0;
+    bool right = nan_a || nan_b ? nan_a && nan_b : (isinf(a) || isinf(b) ? !(a < b) && !(b < a) : fabs(a - b) <= tol);
+    if (check_failed(right, file, line)) {
+        printf("%s is %.17g, expected %.17g, off by %.3g, allowed %.3g\n", text, a, b, fabs(a - b), tol);
+    }
+    return right;
+}
+OPD_UNUSED static bool check_ok(const char *file, int line) {
+    bool right = opd_ok();
+    if (check_failed(right, file, line)) { printf("error %d: %s\n", (int)opd_error_code(), opd_error_message()); }
+    return right;
+}
+/* An error with this code and text is pending; it is cleared. */
+OPD_UNUSED static bool check_error(opd_code code, const char *part, const char *file, int line) {
+    const char *message = opd_error_message();
+    bool right = !opd_ok() && opd_error_code() == code && strstr(message, part) != NULL;
+    if (check_failed(right, file, line)) {
+        printf("error is %d \"%s\", expected %d with \"%s\"\n", (int)opd_error_code(), message, (int)code, part);
+    }
+    opd_error_clear();
+    return right;
+}
+OPD_UNUSED static void check_skip(const char *why) {
+    check_skipped = 1;
+    printf("skipped %s: %s\n", check_current, why);
+}
+/* golden/<name> beside the source file, for reading; NULL, and a failed check, when it is not there. */
+OPD_UNUSED static FILE *check_golden_at(const char *source, const char *name) {
+    char path[1024];
+    const char *slash = strrchr(source, '/');
+    int dir = slash ? (int)(slash - source + 1) : 0;
+    FILE *f;
+    (void)snprintf(path, sizeof path, "%.*sgolden/%s", dir, source, name);
+    f = fopen(path, "rb");
+    if (check_failed(f != NULL, source, 0)) { printf("no file %s\n", path); }
+    return f;
+}
+
+//-- what a test says --------------------------------------------------------------------------------------------------
+
+#define CHECK(cond) ((void)check_true(!!(cond), #cond, __FILE__, __LINE__))
+#define CHECK_STR(a, b) ((void)check_str(a, b, #a, __FILE__, __LINE__))
+#define CHECK_INT(a, b) ((void)check_int((long long)(a), (long long)(b), #a, __FILE__, __LINE__))
+#define CHECK_NEAR(a, b, tol) ((void)check_near((double)(a), (double)(b), (double)(tol), #a, __FILE__, __LINE__))
+#define CHECK_OK() ((void)check_ok(__FILE__, __LINE__))
+#define CHECK_ERROR(code, part) ((void)check_error(code, part, __FILE__, __LINE__))
+/* For what makes no sense to go on after: leaves the case when the condition does not hold. */
+#define CHECK_OR_RETURN(cond) do { if (!check_true(!!(cond), #cond, __FILE__, __LINE__)) { return; } } while (0)
+/* Leaves the case, which counts as skipped. */
+#define SKIP(why) do { check_skip(why); return; } while (0)
+#define check_golden(name) check_golden_at(__FILE__, name)
+
+#define TEST(name) CHECK_CASE(name, 0)
+#define TEST_KEEPS(name) CHECK_CASE(name, 1)
+#define CHECK_MAIN() int main(int argc, char **argv) { return check_main(argc, argv, __FILE__); }
+
+OPD_UNUSED static void check_add(check_case *c, const char *name, void (*run)(void), int keeps) {
+    c->name = name;
+    c->run = run;
+    c->keeps = keeps;
+    c->next = NULL;
+    *check_last = c;
+    check_last = &c->next;
+}
+#if defined(__cplusplus)
+struct check_entry {
+    check_case c;
+    check_entry(const char *name, void (*run)(void), int keeps) { check_add(&c, name, run, keeps); }
+};
+#define CHECK_CASE(id, keeps) \
+    static void check_run_##id(void); \
+    static check_entry check_entry_##id(#id, check_run_##id, keeps); \
+    static void check_run_##id(void)
+#else
+#define CHECK_CASE(id, keeps) \
+    static void check_run_##id(void); \
+    __attribute__((constructor)) static void check_add_##id(void) { \
+        static check_case c; \
+        check_add(&c, #id, check_run_##id, keeps); \
+    } \
+    static void check_run_##id(void)
+#endif
+
+//-- the runner --------------------------------------------------------------------------------------------------------
+
+static void check_complain(const char *what) {
+    (void)CHECK_COUNT(check_failures);
+    printf("%s: %s\n", check_current, what);
+}
+
+/* Runs a case in a scope of its own; returns by how much live memory grew. */
+static long long check_once(const check_case *c) {
+    int64_t live = opd_memory_stats().live;
+    int depth = opd_scope_stats().depth, inside;
+    opd_scope scope = opd_scope_open();
+    inside = opd_scope_stats().depth;
+    c->run();
+    if (!opd_ok()) {
+        (void)CHECK_COUNT(check_failures);
+        printf("%s: left an error pending: %s\n", check_current, opd_error_message());
+        opd_error_clear();
+    }
+    if (opd_scope_stats().depth != inside) { check_complain("left a scope open, or closed one too many"); }
+    opd_scope_close(&scope);
+    if (opd_scope_stats().depth != depth) { check_complain("the scopes do not balance"); }
+    return (long long)(opd_memory_stats().live - live);
+}
+
+static void check_case_run(const check_case *c) {
+    long long grown;
+    check_current = c->name;
+    check_failures = check_made = check_skipped = 0;
+    grown = check_once(c);
+    if (!c->keeps && grown > 0 && !check_failures) { grown = check_once(c); }
+    if (!c->keeps && grown > 0 && !check_failures) { grown = check_once(c); }
+    if (!c->keeps && grown > 0 && !check_failures) {
+        (void)CHECK_COUNT(check_failures);
+        printf("%s: loses %lld bytes each time\n", check_current, grown);
+    }
+    if (!check_made && !check_skipped && !check_failures) { check_complain("checks nothing"); }
+    if (check_failures > CHECK_FAILURES_SHOWN) { printf("%s: %d failures in all\n", check_current, check_failures); }
+}
+
+static bool check_wanted(const check_case *c, int argc, char **argv) {
+    bool any = false;
+    int i;
+    for (i = 1; i < argc; i++) {
+        if (argv[i][0] == '-') { continue; }
+        if (strstr(c->name, argv[i])) { return true; }
+        any = true;
+    }
+    return !any;
+}
+
+static int check_main(int argc, char **argv, const char *source) {
+    int passed = 0, failed = 0, skipped = 0, verbose = 0, list = 0, i;
+    const char *slash = strrchr(source, '/');
+    const check_case *c;
+    for (i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "-v")) { verbose = 1; }
+        if (!strcmp(argv[i], "--list")) { list = 1; }
+    }
+    (void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ);                  /* what was said before a crash is not lost */
+    if (!check_first) {
+        printf("%s: no cases: this compiler does not run constructors\n", source);
+        return 1;
+    }
+    if (!list) { (void)opd_find_quiet("aten::add.Tensor"); }      /* what the first use sets up is nobody's leak */
+    for (c = check_first; c; c = c->next) {
+        if (!check_wanted(c, argc, argv)) { continue; }
+        if (verbose || list) { printf("case %s\n", c->name); }
+        (void)fflush(stdout);
+        if (list) { continue; }
+        check_case_run(c);
+        if (check_failures) { failed++; }
+        else if (check_skipped) { skipped++; }
+        else { passed++; }
+    }
+    if (list) { return 0; }
+    printf("%s: %d passed, %d failed", slash ? slash + 1 : source, passed, failed);
+    if (skipped) { printf(", %d skipped", skipped); }
+    printf("\n");
+    (void)fflush(stdout);                                         /* before a leak checker ends the process */
+    return failed ? 1 : 0;
+}
+
+#endif /* OPD_TESTS_CHECK_H */

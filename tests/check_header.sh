@@ -1,0 +1,222 @@
+#!/bin/sh
+# Checks of the header as a file: contents list, symbols, macros, ways to include and build it.
+# Called by run.sh, with CC, CXX and RUN_TMP in the environment; prints "ok NAME", "FAIL NAME: why", "skip NAME: why".
+#   sh tests/check_header.sh [name]     those whose name has this in it
+#   sh tests/check_header.sh --list     the names
+set -u
+
+names='contents includes macro_names macros_visible symbols symbols_cxx function_length included_twice two_files
+cxx_with_c_implementation cxx_implementation static_in_two_files build_lines tcc no_threads no_simd no_cache
+no_everything std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
+
+if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
+only=${1:-}
+root=$(cd "$(dirname "$0")/.." && pwd)
+header=$root/opdispatch.h
+CC=${CC:-cc}; CXX=${CXX:-c++}
+own=
+if [ -z "${RUN_TMP:-}" ]; then RUN_TMP=$(mktemp -d "${TMPDIR:-/tmp}/opd_header.XXXXXX"); own=yes; fi
+tmp=$RUN_TMP/header; mkdir -p "$tmp"
+[ -z "$own" ] || trap 'rm -rf "$RUN_TMP"' EXIT
+strict_c='-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wmissing-prototypes
+-Wstrict-prototypes -Wcast-qual'
+strict_cxx='-x c++ -std=c++11 -Wall -Wextra -Wshadow'
+
+#-- helpers ------------------------------------------------------------------------------------------------------------
+
+# A check prints nothing when all is well, what is wrong otherwise; or "SKIP: why".
+result() {
+    case $2 in
+        '') echo "ok $1" ;;
+        SKIP:*) echo "skip $1:${2#SKIP:}" ;;
+        *) printf 'FAIL %s: %s\n' "$1" "$2" ;;
+    esac
+}
+# quiet COMMAND...: its output, when it fails or warns.
+quiet() {
+    quiet_out=$("$@" 2>&1) || quiet_out="status $? from: $*
+$quiet_out"
+    [ -z "$quiet_out" ] || printf '%s\n' "$quiet_out" | head -n 12
+}
+# fails COMMAND...: its output, when it fails (warnings are let through).
+fails() {
+    fails_out=$("$@" 2>&1) || printf 'status %d from: %s\n%s\n' $? "$*" "$fails_out" | head -n 12
+}
+first_comment() { awk '{ print } /\*\//{ exit }' "$header"; }
+public_part() { awk '/^#.*if.*OPDISPATCH_IMPLEMENTATION/{ exit } { print }' "$header"; }
+
+# The prototypes' names: the first name before a "(" on an OPD_API line, or on the next.
+prototypes() {
+    awk '/^OPD_API|^ *extern OPD_API/ { want = 1 }
+         want && match($0, /opd_[A-Za-z0-9_]*\(/) { print substr($0, RSTART, RLENGTH - 1); want = 0 }' "$header" | sort -u
+}
+exported() { nm -g "$1" | awk 'NF == 3 && $2 ~ /^[TDBRSC]$/ { print $3 }' | sort -u; }
+same_symbols() {
+    prototypes >"$tmp/want"; exported "$1" >"$tmp/got"
+    [ -s "$tmp/want" ] || echo "no prototypes found"
+    diff "$tmp/want" "$tmp/got" | sed -n 's/^< /prototype without a function: /p; s/^> /exported without a prototype: /p' | head -n 12
+}
+visible_macros() {      # $1: compiler and language
+    printf '#include <stdint.h>\n#include <stddef.h>\n#include <stdbool.h>\n%s\n' "$2" >"$tmp/macros_base.c"
+    printf '%s\n#include "opdispatch.h"\n' "$(cat "$tmp/macros_base.c")" >"$tmp/macros.c"
+    $1 -dM -E "$tmp/macros_base.c" | awk '{ print $2 }' | sort -u >"$tmp/base"
+    $1 -dM -E -I"$root" "$tmp/macros.c" | awk '{ print $2 }' | sort -u >"$tmp/all"
+    comm -13 "$tmp/base" "$tmp/all" | grep -v -E '^OPD' | head -n 8
+}
+
+# One program that uses the public half a little: 1 + 2 is 3, an operator of its own answers.
+cat >"$tmp/use.h" <<'TEXT'
+#include "opdispatch.h"
+#include <stdio.h>
+int use_library(void);
+TEXT
+cat >"$tmp/use.c" <<'TEXT'
+#include "use.h"
+int use_library(void) {
+    float one = 1, two = 2, sum = 0;
+    opd_scope scope = opd_scope_open();
+    int64_t size = 1;
+    opd_tensor *a = opd_tensor_from(&one, opd_ints_of(&size, 1), OPD_FLOAT32);
+    opd_tensor *b = opd_tensor_from(&two, opd_ints_of(&size, 1), OPD_FLOAT32);
+    opd_tensor *c = opd_add(a, b);
+    if (c) { sum = opd_data_f32(c)[0]; }
+    opd_scope_close(&scope);
+    if (sum < 2.5f || sum > 3.5f) { printf("1 + 2 is %g: %s\n", (double)sum, opd_error_message()); return 1; }
+    return opd_finish();
+}
+TEXT
+printf '#include "use.h"\nint main(void) { return use_library(); }\n' >"$tmp/main.c"
+printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/implementation.c"
+printf '#include "opdispatch.h"\nint dummy;\n' >"$tmp/declarations.c"
+sed 's/^#include "use.h"$/#define OPDISPATCH_IMPLEMENTATION\n#include "use.h"/' "$tmp/use.c" >"$tmp/use_whole.c"
+cat "$tmp/use_whole.c" >"$tmp/whole.c"; echo 'int main(void) { return use_library(); }' >>"$tmp/whole.c"
+inc="-I$root -I$tmp"
+lib='-lm -lpthread'
+
+build_run() {           # $1: name of the program; the rest: command that builds it, without -o
+    program=$tmp/$1; shift
+    out=$(fails "$@" -o "$program" $lib)
+    if [ -n "$out" ]; then printf '%s\n' "$out"; else fails "$program"; fi
+}
+implementation_object() {
+    [ -f "$tmp/implementation.o" ] || $CC -O0 $inc -c "$tmp/implementation.c" -o "$tmp/implementation.o" 2>&1 | head -n 8
+}
+
+#-- the checks ---------------------------------------------------------------------------------------------------------
+
+# The first comment's contents list names the anchors of the banners, in their order; "see >>x" leads somewhere.
+check_contents() {
+    first_comment | sed -n 's/^[ *]*\(>>[A-Za-z0-9_:]*\).*/\1/p' >"$tmp/listed"
+    sed -n 's/^\/\/-* *\(>>[A-Za-z0-9_:]*\).*/\1/p' "$header" | grep -v '^>>op:' >"$tmp/anchors"
+    [ -s "$tmp/listed" ] || echo "the first comment has no contents list"
+    diff "$tmp/listed" "$tmp/anchors" | sed -n 's/^< /listed, but no such banner here: /p; s/^> /banner not listed here: /p' | head -n 8
+    sort "$tmp/anchors" | uniq -d | sed 's/^/anchor twice: /'
+    { cat "$tmp/anchors"; grep -o -E -- '-- *>>op:[A-Za-z0-9_]+' "$header" | sed 's/^-- *//'; } | sort -u >"$tmp/known"
+    grep -o -E 'see >>[A-Za-z0-9_:]+' "$header" | sed 's/^see //; s/:$//' | sort -u | comm -23 - "$tmp/known" |
+        sed 's/^/leads nowhere: see /' | head -n 4
+}
+check_includes() {
+    public_part | sed -n 's/^ *# *include *[<"]\([^>"]*\)[>"].*/\1/p' |
+        grep -v -x -e stdint.h -e stddef.h -e stdbool.h -e initializer_list | sed 's/^/declarations include /'
+}
+check_macro_names() {
+    sed -n 's/^ *# *define *\([A-Za-z0-9_]*\).*/\1/p' "$header" | grep -v -E '^(OPD|opd)' | sort -u | head -n 8 |
+        sed 's/^/macro without the prefix: /'
+}
+check_macros_visible() {
+    visible_macros "$CC -x c" '' | sed 's/^/visible in C: /'
+    visible_macros "$CXX -x c++ -std=c++11" '#include <initializer_list>' | sed 's/^/visible in C++: /'
+}
+check_symbols() {
+    implementation_object
+    [ ! -f "$tmp/implementation.o" ] || same_symbols "$tmp/implementation.o"
+}
+check_symbols_cxx() {
+    fails $CXX -x c++ -std=c++11 -O0 $inc -c "$tmp/implementation.c" -o "$tmp/implementation_cxx.o"
+    [ ! -f "$tmp/implementation_cxx.o" ] || same_symbols "$tmp/implementation_cxx.o"
+}
+check_function_length() {
+    if ! ctags --version 2>/dev/null | grep -q Universal; then echo 'SKIP: no universal-ctags'; return; fi
+    ctags --languages=C --langmap=C:+.h --kinds-C=f -x --_xformat='%N %n %{end}' "$header" 2>/dev/null |
+        awk '$3 - $2 >= 120 { print $1 " has " $3 - $2 + 1 " lines" }' | head -n 8
+}
+check_included_twice() {
+    for order in 'd i' 'i d' 'i i' 'd d i d'; do
+        : >"$tmp/twice.c"
+        for part in $order; do
+            [ $part = d ] || echo '#define OPDISPATCH_IMPLEMENTATION' >>"$tmp/twice.c"
+            printf '#include "opdispatch.h"\n#undef OPDISPATCH_IMPLEMENTATION\n' >>"$tmp/twice.c"
+        done
+        echo 'int main(void) { return opd_finish(); }' >>"$tmp/twice.c"
+        build_run twice $CC -O0 $inc "$tmp/twice.c"
+    done
+    printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n#include "opdispatch.h"\nint main(void) { return 0; }\n' >"$tmp/twice.c"
+    build_run twice $CC -O0 $inc "$tmp/twice.c"
+}
+check_two_files() {
+    implementation_object
+    build_run two_files $CC -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/implementation.o"
+}
+check_cxx_with_c_implementation() {
+    implementation_object
+    fails $CXX -x c++ -std=c++11 -O0 $inc -c "$tmp/use.c" -o "$tmp/use_cxx.o"
+    fails $CXX -x c++ -std=c++11 -O0 $inc -c "$tmp/main.c" -o "$tmp/main_cxx.o"
+    build_run cxx_with_c $CXX "$tmp/main_cxx.o" "$tmp/use_cxx.o" "$tmp/implementation.o"
+}
+check_cxx_implementation() {
+    build_run cxx_implementation $CXX -x c++ -std=c++11 -O0 $inc "$tmp/whole.c"
+}
+check_static_in_two_files() {
+    sed 's/use_library/use_again/' "$tmp/use_whole.c" >"$tmp/static_b.c"
+    sed 's/^int main(void) { return/int use_again(void);\nint main(void) { return use_again() ||/' "$tmp/whole.c" >"$tmp/static_a.c"
+    build_run static_two $CC -O0 -DOPD_STATIC $inc "$tmp/static_a.c" "$tmp/static_b.c"
+    fails $CC -O0 -DOPD_STATIC $inc -c "$tmp/implementation.c" -o "$tmp/static.o"
+    [ ! -f "$tmp/static.o" ] || exported "$tmp/static.o" | head -n 4 | sed 's/^/exported with OPD_STATIC: /'
+}
+# Every build line of the manual, with its own flags, on a program of ours.
+check_build_lines() {
+    first_comment | sed -n 's/^[ *]*\(\$ *\)\{0,1\}\(\(cc\|gcc\|clang\|tcc\|c++\|g++\|clang++\) .*\)/\2/p' |
+        grep -E '\.(c|cpp|cc)( |$)' | sed 's/  *\(\/\*\|#\|(\).*//' >"$tmp/lines"
+    [ -s "$tmp/lines" ] || echo "the first comment has no build line"
+    while read -r compiler rest; do
+        command -v "$compiler" >/dev/null 2>&1 || continue
+        flags=; libs=; next=
+        for word in $rest; do
+            if [ -n "$next" ]; then next=; continue; fi
+            case $word in
+                -o) next=yes ;;
+                -l*) libs="$libs $word" ;;
+                *.c|*.cpp|*.cc|*.o|*.a|*.so) ;;
+                *) flags="$flags $word" ;;
+            esac
+        done
+        case $compiler in *++) flags="-x c++ $flags" ;; esac
+        cp "$tmp/whole.c" "$tmp/line.c"
+        out=$(fails $compiler $flags $inc "$tmp/line.c" -o "$tmp/line" $libs)
+        [ -n "$out" ] || out=$(fails "$tmp/line")
+        [ -z "$out" ] || printf 'the line "%s %s": %s\n' "$compiler" "$rest" "$out"
+    done <"$tmp/lines"
+}
+check_tcc() {
+    if ! command -v tcc >/dev/null 2>&1; then echo 'SKIP: no tcc'; return; fi
+    out=$(fails tcc $inc "$tmp/whole.c" -o "$tmp/whole_tcc" -lm)
+    if [ -n "$out" ]; then printf '%s\n' "$out"; else fails "$tmp/whole_tcc"; fi
+}
+without() {
+    flags=; for feature in "$@"; do flags="$flags -DOPD_NO_$feature"; done
+    quiet $CC -O0 -Wall -Wextra $flags $inc -c "$tmp/implementation.c" -o "$tmp/without.o"
+    build_run without $CC -O0 $flags $inc "$tmp/whole.c"
+}
+check_no_threads() { without THREADS; }
+check_no_simd() { without SIMD; }
+check_no_cache() { without CACHE; }
+check_no_everything() { without THREADS SIMD CACHE; }
+check_std11_c_implementation() { quiet $CC $strict_c -O1 $inc -c "$tmp/implementation.c" -o "$tmp/strict.o"; }
+check_std11_c_declarations() { quiet $CC $strict_c -O1 $inc -c "$tmp/strict_declarations.c" -o "$tmp/strict.o"; }
+check_std11_cxx_implementation() { quiet $CXX $strict_cxx -O1 $inc -c "$tmp/implementation.c" -o "$tmp/strict.o"; }
+check_std11_cxx_declarations() { quiet $CXX $strict_cxx -O1 $inc -c "$tmp/strict_declarations.c" -o "$tmp/strict.o"; }
+printf '#include "opdispatch.h"\n#include <stdio.h>\n' >"$tmp/strict_declarations.c"
+
+for check in $names; do
+    case $check in *"$only"*) result "$check" "$(check_$check 2>&1)" ;; esac
+done

@@ -1,0 +1,445 @@
+/* shim.c: odx_abi.h over the public functions of opdispatch.h, for comparing the operators with PyTorch's.
+   cc -O2 -shared -fPIC shim.c -o shim.so -lm -lpthread
+
+   Every call runs in a scope of its own.  Arguments on one storage become views of one tensor over that memory, so that
+   aliasing is what it was; results are kept until odx_free. */
+#define OPDISPATCH_IMPLEMENTATION
+#include "../../opdispatch.h"
+#include "odx_abi.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+int odx_has(const char *op);
+int odx_call(const char *op, const odx_value *args, int nargs, odx_value **outs, int *nouts, char *err, int errlen);
+int odx_grad(const char *op, const odx_value *args, int nargs, const int *wrt, int nwrt, const odx_value *cot, int ncot,
+             odx_value **grads, int *ngrads, char *err, int errlen);
+void odx_free(odx_value *outs, int nouts);
+#if defined(__cplusplus)
+}
+#endif
+
+enum { SHIM_DONE = 0, SHIM_REFUSED = 1, SHIM_UNSUPPORTED = 2 };
+
+//-- one call's memory ------------------------------------------------------------------------------------------------
+
+typedef struct shim_block { struct shim_block *next; int64_t align; } shim_block;
+
+/* The tensor over a whole storage; those of one storage and dtype share it. */
+typedef struct shim_base {
+    struct shim_base *next;
+    void *storage;
+    int32_t dtype;
+    opd_tensor *tensor;
+} shim_base;
+
+typedef struct shim_type { char kind; bool list; } shim_type;      /* kind: T, i, d, b, or V for anything else */
+
+typedef struct shim_state {
+    shim_block *blocks;
+    shim_base *bases;
+    opd_scope scope;
+    opd_op *op;
+    const opd_schema *schema;
+    shim_type types[OPD_MAX_ARGS];
+    opd_value args[OPD_MAX_ARGS], rets[OPD_MAX_ARGS];
+    int nargs, nrets;
+    const int *wrt;              /* odx_grad: positions of the tensors that want a gradient, */
+    int nwrt;
+    opd_tensor **leaves;         /* and those tensors */
+    int ntensors;                /* tensors seen so far in the arguments */
+    const char *unsupported;     /* why, where it is the shim's doing */
+} shim_state;
+
+static char shim_nothing[16];    /* memory of tensors without elements */
+
+/* Zeroed memory until the call ends; NULL with the library's error set. */
+static void *shim_alloc(shim_state *s, size_t size) {
+    shim_block *b = (shim_block *)calloc(1, sizeof(shim_block) + size);
+    if (!b) { (void)opd_fail(OPD_ERROR_MEMORY, "shim: out of memory"); return NULL; }
+    b->next = s->blocks;
+    s->blocks = b;
+    return b + 1;
+}
+static void shim_begin(shim_state *s) {
+    memset(s, 0, sizeof *s);
+    opd_error_clear();
+    s->scope = opd_scope_open();
+}
+/* Ends the call: its answer, with the error's text in err. */
+static int shim_end(shim_state *s, char *err, int errlen) {
+    int rc = SHIM_DONE;
+    const char *text = "";
+    if (s->unsupported) { rc = SHIM_UNSUPPORTED; text = s->unsupported; }
+    else if (!opd_ok()) {
+        opd_code code = opd_error_code();
+        rc = code == OPD_ERROR_NO_KERNEL || code == OPD_ERROR_NOT_FOUND ? SHIM_UNSUPPORTED : SHIM_REFUSED;
+        text = opd_error_message();
+    }
+    if (err && errlen > 0) { (void)snprintf(err, (size_t)errlen, "%s", text); }
+    opd_error_clear();
+    opd_scope_close(&s->scope);
+    while (s->blocks) {
+        shim_block *next = s->blocks->next;
+        free(s->blocks);
+        s->blocks = next;
+    }
+    return rc;
+}
+
+//-- the schema's types, read from its text ----------------------------------------------------------------------------
+
+static shim_type shim_type_of(const char *text, size_t n) {
+    static const struct { const char *word; char kind; } words[] = {
+        {"Tensor", 'T'}, {"int", 'i'}, {"SymInt", 'i'}, {"float", 'd'}, {"bool", 'b'}
+    };
+    shim_type t;
+    size_t i, length = 0;
+    while (length < n && ((text[length] | 32) >= 'a' && (text[length] | 32) <= 'z')) { length++; }
+    t.kind = 'V';
+    t.list = false;
+    for (i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strlen(words[i].word) == length && !memcmp(words[i].word, text, length)) { t.kind = words[i].kind; }
+    }
+    for (i = length; i < n && text[i] != ' '; i++) {
+        if (text[i] == '[') { t.list = true; }
+        if (text[i] == '(') { while (i < n && text[i] != ')') { i++; } }       /* an annotation may have spaces */
+    }
+    return t;
+}
+
+/* Fills s->types; the number of arguments, or -1. */
+static int shim_types(shim_state *s) {
+    size_t length = opd_schema_print(s->schema, NULL, 0), i, start;
+    char *text = (char *)shim_alloc(s, length + 1), quote = 0;
+    int depth = 0, n = 0;
+    if (!text) { return -1; }
+    (void)opd_schema_print(s->schema, text, length + 1);
+    for (i = 0; text[i] && text[i] != '('; i++) {}
+    if (text[i]) { i++; }
+    for (start = i; text[i]; i++) {
+        char c = text[i];
+        if (quote) { quote = c == quote ? 0 : quote; continue; }
+        if (c == '"' || c == '\'') { quote = c; continue; }
+        if (depth == 0 && (c == ',' || c == ')')) {
+            while (start < i && text[start] == ' ') { start++; }
+            if (start < i && text[start] != '*' && text[start] != '.' && n < OPD_MAX_ARGS) {
+                s->types[n++] = shim_type_of(text + start, i - start);
+            }
+            start = i + 1;
+            if (c == ')') { break; }
+        } else if (c == '(' || c == '[' || c == '{') { depth++; }
+        else if (c == ')' || c == ']' || c == '}') { depth--; }
+    }
+    return n;
+}
+
+//-- arguments ---------------------------------------------------------------------------------------------------------
+
+static opd_tensor *shim_base_of(shim_state *s, const odx_tensor *t, int64_t item) {
+    shim_base *b;
+    int64_t count = t->storage ? t->storage_bytes / item : 0;
+    for (b = s->bases; b; b = b->next) {
+        if (b->storage == t->storage && b->dtype == t->dtype) { return b->tensor; }
+    }
+    b = (shim_base *)shim_alloc(s, sizeof *b);
+    if (!b) { return NULL; }
+    b->storage = t->storage;
+    b->dtype = t->dtype;
+    b->tensor = opd_tensor_wrap(t->storage ? t->storage : shim_nothing, opd_ints_of(&count, 1), NULL,
+                                (opd_scalar_type)t->dtype, NULL, NULL);
+    if (!b->tensor) { return NULL; }
+    b->next = s->bases;
+    s->bases = b;
+    return b->tensor;
+}
+
+static opd_tensor *shim_tensor(shim_state *s, const odx_tensor *t) {
+    int64_t item = (int64_t)opd_dtype_size((opd_scalar_type)t->dtype), numel = 1, offset = 0;
+    int i, position = s->ntensors++;
+    opd_tensor *base, *leaf = NULL;
+    if (item == 0) { s->unsupported = "shim: unknown dtype"; return NULL; }
+    for (i = 0; i < t->ndim; i++) { numel *= t->size[i]; }
+    for (i = 0; i < s->nwrt; i++) {                            /* a leaf is a tensor of its own over the memory */
+        if (s->wrt[i] != position) { continue; }
+        if (!leaf) {
+            leaf = opd_tensor_wrap(numel && t->data ? t->data : shim_nothing, opd_ints_of(t->size, t->ndim), t->stride,
+                                   (opd_scalar_type)t->dtype, NULL, NULL);
+            if (!leaf || !opd_tensor_set_requires_grad(leaf, true)) { return NULL; }
+        }
+        s->leaves[i] = leaf;
+    }
+    if (leaf) { return leaf; }
+    base = shim_base_of(s, t, item);
+    if (numel && t->data) { offset = ((const char *)t->data - (const char *)t->storage) / item; }
+    return base ? opd_tensor_view(base, t->size, t->stride, t->ndim, offset) : NULL;
+}
+
+static opd_value shim_arg(shim_state *s, const odx_value *v, shim_type type);
+
+static opd_tensor *shim_element(shim_state *s, const odx_value *v) {
+    shim_type any = {'V', false};
+    if (v->tag == ODX_NONE) { return NULL; }
+    if (v->tag == ODX_TENSOR) { return shim_tensor(s, v->u.t); }
+    return opd_tensor_wrapped_number(shim_arg(s, v, any));
+}
+
+/* A list becomes the kind that the schema asks for, where its elements are of that kind. */
+static opd_value shim_list(shim_state *s, const odx_value *v, shim_type type) {
+    int i, n = v->n, ints = 0, numbers = 0, bools = 0, tensors = 0;
+    char kind = type.kind;
+    size_t count = (size_t)(n > 0 ? n : 1);
+    shim_type element = {'V', false};
+    for (i = 0; i < n; i++) {
+        int tag = v->u.list[i].tag;
+        ints += tag == ODX_INT || tag == ODX_BOOL || tag == ODX_DTYPE;
+        bools += tag == ODX_BOOL;
+        numbers += tag == ODX_INT || tag == ODX_DOUBLE;
+        tensors += tag != ODX_STR && tag != ODX_LIST;
+    }
+    element.kind = type.kind;
+    if (kind == 'i' && ints == n) {
+        int64_t *p = (int64_t *)shim_alloc(s, count * sizeof *p);
+        for (i = 0; p && i < n; i++) { p[i] = v->u.list[i].u.i; }
+        return opd_value_ints(p, p ? n : 0);
+    }
+    if (kind == 'd' && numbers == n) {
+        double *p = (double *)shim_alloc(s, count * sizeof *p);
+        for (i = 0; p && i < n; i++) {
+            p[i] = v->u.list[i].tag == ODX_DOUBLE ? v->u.list[i].u.d : (double)v->u.list[i].u.i;
+        }
+        return opd_value_floats(p, p ? n : 0);
+    }
+    if (kind == 'b' && bools == n) {
+        bool *p = (bool *)shim_alloc(s, count * sizeof *p);
+        for (i = 0; p && i < n; i++) { p[i] = v->u.list[i].u.i != 0; }
+        return opd_value_bools(p, p ? n : 0);
+    }
+    if (kind == 'T' && tensors == n) {
+        opd_tensor **p = (opd_tensor **)shim_alloc(s, count * sizeof *p);
+        for (i = 0; p && i < n; i++) { p[i] = shim_element(s, &v->u.list[i]); }
+        return opd_value_tensors(p, p ? n : 0);
+    }
+    {
+        opd_value *p = (opd_value *)shim_alloc(s, count * sizeof *p);
+        for (i = 0; p && i < n; i++) { p[i] = shim_arg(s, &v->u.list[i], element); }
+        return opd_value_list(p, p ? n : 0);
+    }
+}
+
+static opd_value shim_arg(shim_state *s, const odx_value *v, shim_type type) {
+    opd_device device;
+    switch (v->tag) {
+    case ODX_TENSOR: return opd_value_tensor(shim_tensor(s, v->u.t));
+    case ODX_INT: case ODX_DTYPE: case ODX_LAYOUT: case ODX_MEMFMT: return opd_value_int(v->u.i);
+    case ODX_DOUBLE: return opd_value_float(v->u.d);
+    case ODX_BOOL: return opd_value_bool(v->u.i != 0);
+    case ODX_COMPLEX: return opd_value_complex(v->u.c);
+    case ODX_STR: return opd_value_str(v->u.s);
+    case ODX_DEVICE: return opd_device_parse(v->u.s, &device) == 0 ? opd_value_device(device) : opd_value_none();
+    case ODX_LIST: return shim_list(s, v, type);
+    default: return opd_value_none();                          /* NONE, GENERATOR */
+    }
+}
+
+/* Finds the operator, converts its arguments, calls it; results are in s->rets. */
+static int shim_run(shim_state *s, const char *op, const odx_value *args, int nargs) {
+    int i;
+    s->op = opd_find(op);
+    s->schema = s->op ? opd_op_schema(s->op) : NULL;
+    if (!s->schema) { s->unsupported = "shim: no such operator"; return -1; }
+    s->nargs = opd_schema_nargs(s->schema);
+    s->nrets = opd_schema_nreturns(s->schema);
+    if (shim_types(s) != s->nargs || nargs != s->nargs || s->nargs > OPD_MAX_ARGS || s->nrets > OPD_MAX_ARGS) {
+        s->unsupported = "shim: the schema has another number of arguments";
+        return -1;
+    }
+    for (i = 0; i < nargs; i++) { s->args[i] = shim_arg(s, &args[i], s->types[i]); }
+    for (i = 0; i < s->nrets; i++) { s->rets[i] = opd_value_none(); }
+    if (s->unsupported || !opd_ok()) { return -1; }
+    return opd_call_all(s->op, s->rets, s->args, nargs);
+}
+
+//-- results -----------------------------------------------------------------------------------------------------------
+
+typedef struct shim_box { odx_tensor t; opd_tensor *kept; } shim_box;
+
+static int shim_out_tensor(opd_tensor *t, odx_value *out) {
+    shim_box *box;
+    if (!t) { return 0; }
+    box = (shim_box *)calloc(1, sizeof *box);
+    if (!box) { return opd_fail(OPD_ERROR_MEMORY, "shim: out of memory"); }
+    box->kept = opd_keep(t);
+    box->t.data = opd_data(t);
+    box->t.dtype = (int32_t)opd_dtype(t);
+    box->t.ndim = opd_ndim(t);
+    box->t.size = opd_sizes(t);
+    box->t.stride = opd_strides(t);
+    box->t.storage_bytes = opd_tensor_storage_bytes(t);
+    if (box->t.data) { box->t.storage = (char *)box->t.data - opd_offset(t) * (int64_t)opd_dtype_size(opd_dtype(t)); }
+    out->tag = ODX_TENSOR;
+    out->u.t = &box->t;
+    return 0;
+}
+
+static int shim_out(opd_value v, odx_value *out);
+
+static opd_value shim_item(opd_value v, int i) {
+    switch (v.tag) {
+    case OPD_TAG_INTS: return opd_value_int(v.u.ints[i]);
+    case OPD_TAG_FLOATS: return opd_value_float(v.u.floats[i]);
+    case OPD_TAG_BOOLS: return opd_value_bool(v.u.bools[i]);
+    case OPD_TAG_TENSORS: return opd_value_tensor(v.u.tensors[i]);
+    default: return v.u.list[i];
+    }
+}
+static bool shim_is_list(opd_value v) {
+    return v.tag == OPD_TAG_INTS || v.tag == OPD_TAG_FLOATS || v.tag == OPD_TAG_BOOLS || v.tag == OPD_TAG_TENSORS ||
+           v.tag == OPD_TAG_LIST;
+}
+static int shim_out_list(opd_value v, odx_value *out) {
+    int i;
+    out->u.list = (odx_value *)calloc((size_t)(v.n > 0 ? v.n : 1), sizeof(odx_value));
+    if (!out->u.list) { return opd_fail(OPD_ERROR_MEMORY, "shim: out of memory"); }
+    out->tag = ODX_LIST;
+    out->n = v.n;
+    for (i = 0; i < v.n; i++) {
+        if (shim_out(shim_item(v, i), &out->u.list[i])) { return -1; }
+    }
+    return 0;
+}
+static int shim_out_str(const char *text, odx_value *out) {
+    size_t size = strlen(text) + 1;
+    char *copy = (char *)malloc(size);
+    if (!copy) { return opd_fail(OPD_ERROR_MEMORY, "shim: out of memory"); }
+    memcpy(copy, text, size);
+    out->tag = ODX_STR;
+    out->u.s = copy;
+    return 0;
+}
+/* out is zero (NONE) on entry, and safe for odx_free after a failure. */
+static int shim_out(opd_value v, odx_value *out) {
+    char device[64];
+    if (shim_is_list(v)) { return shim_out_list(v, out); }
+    switch (v.tag) {
+    case OPD_TAG_TENSOR: return shim_out_tensor(v.u.t, out);
+    case OPD_TAG_INT: out->tag = ODX_INT; out->u.i = v.u.i; return 0;
+    case OPD_TAG_BOOL: out->tag = ODX_BOOL; out->u.i = v.u.i; return 0;
+    case OPD_TAG_FLOAT: out->tag = ODX_DOUBLE; out->u.d = v.u.d; return 0;
+    case OPD_TAG_COMPLEX: out->tag = ODX_COMPLEX; out->u.c[0] = v.u.c[0]; out->u.c[1] = v.u.c[1]; return 0;
+    case OPD_TAG_STR: return shim_out_str(v.u.s, out);
+    case OPD_TAG_DEVICE: return shim_out_str(opd_device_print(v.u.device, device, sizeof device), out);
+    default: return 0;
+    }
+}
+
+static void shim_free_value(odx_value *v) {
+    int i;
+    if (v->tag == ODX_LIST) {
+        for (i = 0; i < v->n; i++) { shim_free_value(&v->u.list[i]); }
+        free(v->u.list);
+    } else if (v->tag == ODX_TENSOR) {
+        shim_box *box = (shim_box *)(void *)v->u.t;            /* its first member */
+        opd_release(box->kept);
+        free(box);
+    } else if (v->tag == ODX_STR) {
+        char *text;
+        memcpy(&text, &v->u.s, sizeof text);
+        free(text);
+    }
+}
+void odx_free(odx_value *outs, int nouts) {
+    int i;
+    for (i = 0; outs && i < nouts; i++) { shim_free_value(&outs[i]); }
+    free(outs);
+}
+
+/* Hands n values out, or none when one fails. */
+static void shim_give(const opd_value *values, int n, odx_value **outs, int *nouts) {
+    int i;
+    odx_value *list = (odx_value *)calloc((size_t)(n > 0 ? n : 1), sizeof *list);
+    if (!list) { (void)opd_fail(OPD_ERROR_MEMORY, "shim: out of memory"); return; }
+    for (i = 0; i < n; i++) {
+        if (shim_out(values[i], &list[i])) { odx_free(list, n); return; }
+    }
+    *outs = list;
+    *nouts = n;
+}
+
+//-- the four functions ------------------------------------------------------------------------------------------------
+
+int odx_has(const char *op) {
+    opd_op *found = opd_find_quiet(op);
+    return found && opd_op_schema(found) ? 1 : 0;
+}
+
+int odx_call(const char *op, const odx_value *args, int nargs, odx_value **outs, int *nouts, char *err, int errlen) {
+    shim_state s;
+    *outs = NULL;
+    *nouts = 0;
+    shim_begin(&s);
+    if (shim_run(&s, op, args, nargs) == 0 && opd_ok()) { shim_give(s.rets, s.nrets, outs, nouts); }
+    return shim_end(&s, err, errlen);
+}
+
+/* The results that have a cotangent and a history, with their cotangents; -1 when one could not be converted. */
+static int shim_outputs(shim_state *s, const odx_value *cot, int ncot, opd_tensor **outputs, opd_tensor **cotangents) {
+    int i, k, leaf = 0, n = 0;
+    s->nwrt = 0;                                               /* cotangents want no gradient */
+    for (i = 0; i < s->nrets; i++) {
+        int count = shim_is_list(s->rets[i]) ? s->rets[i].n : 1;
+        for (k = 0; k < count; k++, leaf++) {
+            opd_value v = count == 1 && !shim_is_list(s->rets[i]) ? s->rets[i] : shim_item(s->rets[i], k);
+            if (leaf >= ncot || cot[leaf].tag != ODX_TENSOR || v.tag != OPD_TAG_TENSOR) { continue; }
+            if (!opd_tensor_requires_grad(v.u.t)) { continue; }
+            outputs[n] = v.u.t;
+            cotangents[n] = shim_tensor(s, cot[leaf].u.t);
+            if (!cotangents[n++]) { return -1; }
+        }
+    }
+    return n;
+}
+
+static int shim_backward(shim_state *s, int nwrt, const odx_value *cot, int ncot, opd_tensor **grads) {
+    opd_backward_options options;
+    size_t room = (size_t)(ncot > 0 ? ncot : 1) * sizeof(opd_tensor *);
+    opd_tensor **outputs = (opd_tensor **)shim_alloc(s, room), **cotangents = (opd_tensor **)shim_alloc(s, room);
+    int i, n;
+    if (!outputs || !cotangents) { return -1; }
+    for (i = 0; i < nwrt; i++) {
+        if (!s->leaves[i]) { s->unsupported = "shim: no tensor at a position that wants a gradient"; return -1; }
+    }
+    n = shim_outputs(s, cot, ncot, outputs, cotangents);
+    if (n <= 0 || nwrt == 0) { return n < 0 ? -1 : 0; }        /* nothing recorded: no gradients */
+    memset(&options, 0, sizeof options);
+    options.grad_outputs = cotangents;
+    options.allow_unused = true;
+    return opd_autograd_grad(outputs, n, s->leaves, nwrt, &options, grads);
+}
+
+int odx_grad(const char *op, const odx_value *args, int nargs, const int *wrt, int nwrt, const odx_value *cot, int ncot,
+             odx_value **grads, int *ngrads, char *err, int errlen) {
+    shim_state s;
+    size_t room = (size_t)(nwrt > 0 ? nwrt : 1);
+    opd_tensor **got;
+    opd_value *values;
+    int i;
+    *grads = NULL;
+    *ngrads = 0;
+    shim_begin(&s);
+    s.leaves = (opd_tensor **)shim_alloc(&s, room * sizeof *s.leaves);
+    got = (opd_tensor **)shim_alloc(&s, room * sizeof *got);
+    values = (opd_value *)shim_alloc(&s, room * sizeof *values);
+    if (!s.leaves || !got || !values) { return shim_end(&s, err, errlen); }
+    s.wrt = wrt;
+    s.nwrt = nwrt;
+    if (shim_run(&s, op, args, nargs) == 0 && opd_ok() && shim_backward(&s, nwrt, cot, ncot, got) == 0 && opd_ok()) {
+        for (i = 0; i < nwrt; i++) { values[i] = opd_value_tensor(got[i]); }
+        shim_give(values, nwrt, grads, ngrads);
+    }
+    return shim_end(&s, err, errlen);
+}

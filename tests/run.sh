@@ -1,0 +1,173 @@
+#!/bin/sh
+# Builds and runs the tests with plain cc.  See --help.
+set -u
+
+help() {
+    cat <<'TEXT'
+usage: sh tests/run.sh [options] [name]
+
+Builds every tests/test_*.c and test_*.cpp, runs it, and checks the header itself (tests/check_header.sh).  With a name:
+the test file test_NAME.c, or the header check of that name, or else the cases whose name has it in them.
+Ends with one line: N passed, N failed (a test is a named case), and ', N skipped' where some were.
+
+  --sanitize          with the address and undefined-behaviour sanitizers
+  --thread-sanitize   with the thread sanitizer: the files that say THREADED in their first ten lines
+  --cxx               test files as C++11 (not those that say C ONLY in their first ten lines)
+  --std11             only the strict builds of implementation and declarations, C11 and C++11, no warning allowed
+  --header            only the checks of the header
+  --help              this text
+
+  CC=clang CXX=clang++   other compilers          CFLAGS=-O3   instead of -O1
+  JOBS=2                 files at a time          TMPDIR=/tmp  where builds go
+TEXT
+}
+
+#-- one file: run.sh calls itself with --one, several at a time --------------------------------------------------------
+
+# Leaves "passed failed skipped" in $RUN_TMP/NAME.result and prints what it has to say in one piece.
+one() {
+    file=$1
+    base=$(basename "$file"); name=${base%.*}
+    log=$RUN_TMP/$name.log
+    start=$(date +%s)
+    link=
+    grep -q 'define *OPDISPATCH_IMPLEMENTATION' "$file" || link=$RUN_TMP/implementation.o
+    case $file in
+        *.cpp) build="$CXX -std=c++11 $RUN_FLAGS $file" ;;
+        *) if [ "$RUN_MODE" = cxx ]; then build="$CXX -x c++ -std=c++11 $RUN_FLAGS $file -x none"
+           else build="$CC $RUN_FLAGS $file"; fi ;;
+    esac
+    passed=0; failed=0; skipped=0
+    if ! $build $link -o "$RUN_TMP/$name" -lm -lpthread >"$log" 2>&1; then
+        echo "$base: does not build: $build" >>"$log"
+        failed=1; text=$(cat "$log")
+    else
+        built=$(cat "$log")
+        $RUN_LIMIT "$RUN_TMP/$name" -v $RUN_CASES >"$log" 2>&1
+        rc=$?
+        summary=$(grep -a "^$base: [0-9]* passed, [0-9]* failed" "$log" | tail -n 1)
+        text=$(grep -a -v -e '^case ' -e "^$base: [0-9]* passed" "$log")
+        [ -z "$built" ] || text="$built
+$text"
+        if [ -n "$summary" ]; then
+            set -- $(echo "${summary#"$base": }" | tr -c '0-9\n' ' ')
+            passed=$1; failed=$2; skipped=${3:-0}
+            if [ $rc -ne 0 ] && [ "$failed" -eq 0 ]; then       # a sanitizer's report at the end
+                failed=1; text="$text
+$base: exit status $rc"
+            fi
+        else
+            passed=$(grep -a -c '^case ' "$log"); passed=$((passed > 0 ? passed - 1 : 0)); failed=1
+            text="$text
+$base: died with status $rc in $(grep -a '^case ' "$log" | tail -n 1)"
+        fi
+    fi
+    echo "$passed $failed $skipped" >"$RUN_TMP/$name.result"
+    [ -z "$text" ] || text="$text
+"
+    [ "$((passed + failed + skipped))" -eq 0 ] ||
+        printf '%s%s: %d passed, %d failed, %d skipped, %d s\n' "$text" "$base" "$passed" "$failed" "$skipped" \
+               $(($(date +%s) - start))
+}
+if [ "${1:-}" = --one ]; then one "$2"; exit 0; fi
+
+#-- options ------------------------------------------------------------------------------------------------------------
+
+here=$(cd "$(dirname "$0")" && pwd)
+mode=plain; name=
+for arg in "$@"; do
+    case $arg in
+        --sanitize) mode=sanitize ;;
+        --thread-sanitize) mode=thread ;;
+        --cxx) mode=cxx ;;
+        --std11) mode=std11 ;;
+        --header) mode=header ;;
+        --help|-h) help; exit 0 ;;
+        -*) echo "run.sh: unknown option $arg (see --help)" >&2; exit 2 ;;
+        *) name=$arg ;;
+    esac
+done
+CC=${CC:-cc}
+if [ -z "${CXX:-}" ]; then
+    case $CC in
+        *clang*) CXX=$(echo "$CC" | sed 's/clang/clang++/') ;;
+        *gcc*) CXX=$(echo "$CC" | sed 's/gcc/g++/') ;;
+        *) CXX=c++ ;;
+    esac
+fi
+RUN_FLAGS=${CFLAGS:--O1}
+case $mode in
+    sanitize) RUN_FLAGS="-g $RUN_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" ;;
+    thread) RUN_FLAGS="-g $RUN_FLAGS -fsanitize=thread" ;;
+esac
+ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1}
+TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=0:exitcode=66}
+RUN_MODE=$mode; RUN_LIMIT=
+if command -v timeout >/dev/null 2>&1; then RUN_LIMIT='timeout 600'; fi
+RUN_TMP=$(mktemp -d "${TMPDIR:-/tmp}/opd_tests.XXXXXX") || exit 1
+trap 'rm -rf "$RUN_TMP"' EXIT
+trap 'exit 130' INT TERM
+
+#-- what to run --------------------------------------------------------------------------------------------------------
+
+header=no; header_name=
+files=$(ls "$here"/test_*.c "$here"/test_*.cpp 2>/dev/null)
+case $mode in
+    plain|header|std11) header=yes ;;
+esac
+case $mode in
+    header|std11) files= ;;
+    thread) files=$(for f in $files; do head -n 10 "$f" | grep -q THREADED && echo "$f"; done) ;;
+    cxx) files=$(for f in $files; do head -n 10 "$f" | grep -q 'C ONLY' || echo "$f"; done) ;;
+esac
+[ $mode = std11 ] && header_name=std11
+RUN_CASES=
+if [ -n "$name" ]; then
+    chosen=$(for f in $files; do b=$(basename "$f"); case ${b%.*} in test_$name|$name) echo "$f" ;; esac; done)
+    if [ -n "$chosen" ]; then files=$chosen; header=no
+    elif [ $header = yes ] && sh "$here/check_header.sh" --list | grep -q "$name"; then files=; header_name=$name
+    else RUN_CASES=$name; header=no; fi
+fi
+export CC CXX RUN_TMP RUN_FLAGS RUN_MODE RUN_LIMIT RUN_CASES ASAN_OPTIONS TSAN_OPTIONS
+
+#-- run ----------------------------------------------------------------------------------------------------------------
+
+failed_early=0
+unlinked=$(for f in $files; do grep -q 'define *OPDISPATCH_IMPLEMENTATION' "$f" || echo "$f"; done)
+if [ -n "$unlinked" ]; then
+    printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$RUN_TMP/implementation.c"
+    if ! $CC $RUN_FLAGS -I"$here/.." -c "$RUN_TMP/implementation.c" -o "$RUN_TMP/implementation.o"; then
+        echo "implementation.c: does not build"
+        failed_early=1; files=
+    fi
+fi
+[ -z "$files" ] || printf '%s\n' "$files" | xargs -P "${JOBS:-2}" -n 1 sh "$here/run.sh" --one
+
+if [ $header = yes ] && [ $failed_early = 0 ]; then
+    start=$(date +%s)
+    sh "$here/check_header.sh" $header_name >"$RUN_TMP/header.log" 2>&1
+    grep -a -v '^ok ' "$RUN_TMP/header.log"
+    set -- $(grep -a -c '^ok ' "$RUN_TMP/header.log") $(grep -a -c '^FAIL ' "$RUN_TMP/header.log") \
+           $(grep -a -c '^skip ' "$RUN_TMP/header.log")
+    [ "$(($1 + $2 + $3))" -gt 0 ] || set -- 0 1 0
+    echo "$1 $2 $3" >"$RUN_TMP/header.result"
+    echo "check_header.sh: $1 passed, $2 failed, $3 skipped, $(($(date +%s) - start)) s"
+fi
+
+passed=0; failed=$failed_early; skipped=0
+for file in "$RUN_TMP"/*.result; do
+    [ -f "$file" ] || continue
+    read -r p f s <"$file"
+    passed=$((passed + p)); failed=$((failed + f)); skipped=$((skipped + s))
+done
+for file in $files; do                            # a worker that left no result
+    base=$(basename "$file")
+    [ -f "$RUN_TMP/${base%.*}.result" ] || { echo "$base: no result"; failed=$((failed + 1)); }
+done
+if [ -n "$name" ] && [ $((passed + failed + skipped)) -eq 0 ]; then
+    echo "run.sh: no test file, case or header check named $name"; failed=1
+fi
+tail=
+[ $skipped -eq 0 ] || tail=", $skipped skipped"
+echo "$passed passed, $failed failed$tail"
+[ $failed -eq 0 ]

@@ -1,0 +1,464 @@
+/* Kernels on raw pointers: threads, half precision, vector math, matrix product, convolution, random numbers.
+   cc -O2 test_kernels.c -lm -lpthread && ./a.out */
+#define OPDISPATCH_IMPLEMENTATION
+#include "../opdispatch.h"
+#include "check.h"
+
+static float kn_random(void) {
+    static uint32_t s = 12345;
+    s = s * 1664525u + 1013904223u;
+    return (float)(s >> 8) / 16777216.0f - 0.5f;
+}
+
+static double kn_sigmoid(double x) { return x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x)); }
+
+/* Largest error in units in the last place over every `step`-th float; counts wrong inf, nan and zero in *bad. */
+static double kn_ulp(void (*f)(int64_t, float *, const float *), double (*ref)(double), uint64_t step, int *bad) {
+    static float a[4096], o[4096];
+    double worst = 0;
+    *bad = 0;
+    for (uint64_t u = 0; u < ((uint64_t)1 << 32);) {
+        int n = 0;
+        for (; n < 4096 && u < ((uint64_t)1 << 32); n++, u += step) a[n] = opdi_float((uint32_t)u);
+        f(n, o, a);
+        for (int i = 0; i < n; i++) {
+            double e = ref((double)a[i]);
+            float want = (float)e;
+            if (e != e) { *bad += o[i] == o[i]; continue; }
+            if (e > FLT_MAX || e < -FLT_MAX) {
+                if (o[i] != want && !(fabsf(o[i]) == FLT_MAX && fabs(e) < 3.40282357e38)) *bad += 1;
+                continue;
+            }
+            if (want == 0) {
+                if (!(fabsf(o[i]) < 1.5e-45f) || (e == 0 && opdi_bits(o[i]) != opdi_bits(want))) *bad += 1;
+                continue;
+            }
+            int exponent;
+            (void)frexp((double)want, &exponent);
+            double d = fabs((double)o[i] - e) / ldexp(1, exponent < -125 ? -149 : exponent - 24);
+            if (!(d <= worst)) worst = d;
+        }
+    }
+    return worst;
+}
+
+/* Bounds over all floats (step 1), at every level; OPD_TEST_ALL_FLOATS runs them all. */
+TEST(kernels_vector_math) {
+    static const struct {
+        const char *name;
+        void (*f)(int64_t, float *, const float *);
+        double (*ref)(double), bound;
+    } t[] = {
+        {"exp", opdi_vexp, exp, 1.1}, {"log", opdi_vlog, log, 1.0}, {"log1p", opdi_vlog1p, log1p, 1.5},
+        {"expm1", opdi_vexpm1, expm1, 1.6}, {"tanh", opdi_vtanh, tanh, 2.6}, {"erf", opdi_verf, erf, 1.3},
+        {"sin", opdi_vsin, sin, 1.8}, {"cos", opdi_vcos, cos, 1.8}, {"sigmoid", opdi_vsigmoid, kn_sigmoid, 2.5}};
+    uint64_t step = getenv("OPD_TEST_ALL_FLOATS") ? 1 : 10007;
+    for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+        int bad;
+        double e = kn_ulp(t[i].f, t[i].ref, step, &bad);
+        if (getenv("OPD_TEST_VERBOSE"))
+            printf("    %-8s %.3f ulp, %d bad, level %d\n", t[i].name, e, bad, opdi_cpu_level());
+        CHECK(e <= t[i].bound);
+        CHECK_INT(bad, 0);
+    }
+}
+
+TEST(kernels_vector_math_edges) {
+    const float in[6] = {HUGE_VALF, -HUGE_VALF, NAN, 0.0f, -0.0f, 1e-45f};
+    float o[6];
+    opdi_vexp(6, o, in);
+    CHECK(o[0] == HUGE_VALF && o[1] == 0 && o[2] != o[2] && o[3] == 1 && o[4] == 1 && o[5] == 1);
+    opdi_vlog(6, o, in);
+    CHECK(o[0] == HUGE_VALF && o[1] != o[1] && o[2] != o[2] && o[3] == -HUGE_VALF && o[4] == -HUGE_VALF);
+    opdi_vtanh(6, o, in);
+    CHECK(o[0] == 1 && o[1] == -1 && o[2] != o[2] && o[5] == 1e-45f && opdi_bits(o[4]) == 0x80000000u);
+    opdi_verf(6, o, in);
+    CHECK(o[0] == 1 && o[1] == -1 && o[2] != o[2]);
+    opdi_vsin(6, o, in);
+    CHECK(o[0] != o[0] && o[2] != o[2] && o[5] == 1e-45f && opdi_bits(o[4]) == 0x80000000u);
+    opdi_vcos(6, o, in);
+    CHECK(o[0] != o[0] && o[2] != o[2] && o[3] == 1);
+    float a[100], b[100];                         /* every length, and in place */
+    for (int n = 0; n <= 100; n++) {
+        for (int i = 0; i < n; i++) a[i] = b[i] = (float)i * 0.1f;
+        opdi_vexp(n, a, a);
+        for (int i = 0; i < n; i++) CHECK_NEAR((double)a[i], exp((double)b[i]), 1e-6 * exp((double)b[i]));
+    }
+}
+
+TEST(kernels_half) {
+    int bad = 0;
+    for (uint32_t h = 0; h < 65536; h++) {
+        float f = opdi_f16_to_f32((uint16_t)h), g = opdi_bf16_to_f32((uint16_t)h);
+        if (f != f) bad += (opdi_f32_to_f16(f) & 0x7fffu) <= 0x7c00u;
+        else bad += opdi_f32_to_f16(f) != h;
+        if (g != g) bad += (opdi_f32_to_bf16(g) & 0x7fffu) <= 0x7f80u;
+        else bad += opdi_f32_to_bf16(g) != h;
+        uint32_t e = h >> 10 & 31, m = h & 1023;
+        double want = e == 0 ? ldexp((double)m, -24) : ldexp(1024.0 + (double)m, (int)e - 25);
+        if (e < 31) bad += (double)f != (h & 0x8000u ? -want : want);
+    }
+    CHECK_INT(bad, 0);
+    for (uint32_t h = 0; h < 0x7bff; h++) {       /* halfway goes to even; beside it, to the nearer */
+        double mid = ((double)opdi_f16_to_f32((uint16_t)h) + (double)opdi_f16_to_f32((uint16_t)(h + 1))) / 2;
+        float f = (float)mid;
+        bad += opdi_f32_to_f16(f) != (h & 1 ? h + 1 : h);
+        bad += opdi_f32_to_f16(opdi_float(opdi_bits(f) + 1)) != h + 1;
+        bad += opdi_f32_to_f16(opdi_float(opdi_bits(f) - 1)) != h;
+    }
+    CHECK_INT(bad, 0);
+    CHECK_INT(opdi_f32_to_f16(65504.0f), 0x7bff);
+    CHECK_INT(opdi_f32_to_f16(65519.0f), 0x7bff);
+    CHECK_INT(opdi_f32_to_f16(65520.0f), 0x7c00);
+    CHECK_INT(opdi_f32_to_f16(-HUGE_VALF), 0xfc00);
+    CHECK_INT(opdi_f32_to_bf16(1.00390625f), 0x3f80);
+    CHECK_INT(opdi_f32_to_bf16(1.01171875f), 0x3f82);
+    CHECK_INT(opdi_f32_to_bf16(FLT_MAX), 0x7f80);
+}
+
+typedef struct kn_sum { int64_t n, grain; int *hits; int nested; } kn_sum;
+static void kn_mark(void *ctx, int64_t begin, int64_t end) {
+    kn_sum *s = (kn_sum *)ctx;
+    if (begin % s->grain != 0) OPDI_ADD(&s->nested, 1000);
+    for (int64_t i = begin; i < end; i++) OPDI_ADD(&s->hits[i], 1);
+}
+static void kn_nested(void *ctx, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) opdi_parallel_for(100, 1, kn_mark, ctx);
+}
+
+TEST(kernels_parallel_for) {
+    static int hits[10000];
+    kn_sum s;
+    s.nested = 0;
+    s.hits = hits;
+    for (int threads = 1; threads <= 5; threads++) {
+        opd_threads_set(threads);
+#if !defined(OPD_NO_THREADS)
+        CHECK_INT(opd_threads(), threads);
+#endif
+        for (int round = 0; round < 50; round++) {
+            s.n = (round * 397) % 10000;
+            s.grain = 1 + round % 13;
+            memset(hits, 0, sizeof hits);
+            opdi_parallel_for(s.n, s.grain, kn_mark, &s);
+            int64_t total = 0, bad = 0;
+            for (int64_t i = 0; i < 10000; i++) { total += hits[i]; bad += hits[i] > 1; }
+            CHECK(total == s.n && bad == 0);
+        }
+        memset(hits, 0, sizeof hits);
+        s.grain = 1;
+        opdi_parallel_for(20, 1, kn_nested, &s);
+        for (int i = 0; i < 100; i++) CHECK_INT(hits[i], 20);
+    }
+    CHECK_INT(s.nested, 0);
+    opd_threads_set(0);
+}
+
+#if !defined(OPD_NO_THREADS)
+#include <sys/wait.h>
+static void *kn_user_thread(void *unused) {
+    static int64_t bad;
+    (void)unused;
+    for (int round = 0; round < 200; round++) {
+        int hits[64] = {0};
+        kn_sum s;
+        s.n = 64;
+        s.grain = 1;
+        s.hits = hits;
+        s.nested = 0;
+        opdi_parallel_for(64, 1, kn_mark, &s);
+        for (int i = 0; i < 64; i++) if (hits[i] != 1) OPDI_ADD(&bad, 1);
+    }
+    return OPDI_LOAD(&bad) ? &bad : NULL;
+}
+
+TEST(kernels_parallel_for_many_users) {
+    pthread_t id[4];
+    opd_threads_set(3);
+    for (int i = 0; i < 4; i++) CHECK_INT(pthread_create(&id[i], NULL, kn_user_thread, NULL), 0);
+    for (int i = 0; i < 4; i++) {
+        void *r = NULL;
+        pthread_join(id[i], &r);
+        CHECK(r == NULL);
+    }
+    opd_threads_set(0);
+}
+
+TEST(kernels_parallel_for_fork) {
+    opd_threads_set(3);
+    CHECK(kn_user_thread(NULL) == NULL);
+#if !defined(OPDI_SANITIZED)
+    int status = 1;
+    pid_t child = fork();
+    if (child == 0) _exit(kn_user_thread(NULL) == NULL && opdi_the_pool.threads > 0 ? 0 : 1);
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+#endif
+    opd_threads_set(0);
+}
+#endif
+
+/* C = A B + beta C in double, against which all products are checked */
+static double kn_gemm_error(int64_t m, int64_t n, int64_t k, int ta, int tb, int tc, float beta, int wide) {
+    size_t most = (size_t)OPDI_MAX(OPDI_MAX(m * k, k * n), OPDI_MAX(m * n, 1));
+    float *a = (float *)calloc(most, 4), *b = (float *)calloc(most, 4), *c = (float *)calloc(most, 4);
+    double *da = (double *)calloc(most, 8), *db = (double *)calloc(most, 8), *dc = (double *)calloc(most, 8), worst = 0;
+    float *before = (float *)calloc(most, 4);
+    int64_t rsa = ta ? 1 : k, csa = ta ? m : 1, rsb = tb ? 1 : n, csb = tb ? k : 1, rsc = tc ? 1 : n, csc = tc ? m : 1;
+    for (size_t i = 0; i < most; i++) {
+        da[i] = (double)(a[i] = kn_random());
+        db[i] = (double)(b[i] = kn_random());
+        dc[i] = (double)(before[i] = c[i] = beta == 0 ? NAN : kn_random());
+    }
+    if (wide) CHECK_INT(opdi_gemm_f64(m, n, k, da, rsa, csa, db, rsb, csb, (double)beta, dc, rsc, csc), 0);
+    else CHECK_INT(opdi_gemm_f32(m, n, k, a, rsa, csa, b, rsb, csb, beta, c, rsc, csc), 0);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            double s = beta == 0 ? 0 : (double)beta * (double)before[i * rsc + j * csc];
+            for (int64_t t = 0; t < k; t++) s += da[i * rsa + t * csa] * db[t * rsb + j * csb];
+            double e = fabs(s - (wide ? dc[i * rsc + j * csc] : (double)c[i * rsc + j * csc]));
+            if (!(e <= worst)) worst = e;
+        }
+    free(a); free(b); free(c); free(da); free(db); free(dc); free(before);
+    return worst;
+}
+
+TEST(kernels_gemm) {
+    static const int64_t dims[][3] = {{1, 1, 1}, {0, 3, 2}, {3, 0, 2}, {3, 4, 0}, {1, 7, 5}, {7, 1, 5}, {2, 3, 4},
+        {5, 5, 5}, {8, 32, 16}, {9, 33, 17}, {16, 64, 300}, {31, 65, 129}, {64, 40, 600}, {1, 100, 70}, {100, 1, 70},
+        {130, 1, 1}, {1, 2100, 3}, {2100, 1, 67}, {33, 2100, 7}, {2060, 17, 9}, {50, 96, 1}, {3, 64, 64}};
+    for (int threads = 1; threads <= 3; threads += 2) {
+        opd_threads_set(threads);
+        for (size_t i = 0; i < sizeof dims / sizeof dims[0]; i++)
+            for (int mode = 0; mode < 8; mode++)
+                for (int wide = 0; wide < 2; wide++) {
+                    const int64_t *d = dims[i];
+                    float beta = mode % 3 == 0 ? 0.0f : mode % 3 == 1 ? 1.0f : 0.5f;
+                    double e = kn_gemm_error(d[0], d[1], d[2], mode & 1, mode & 2, mode & 4, beta, wide);
+                    if (!(e <= (wide ? 1e-12 : 2e-5)))
+                        printf("    case %d mode %d wide %d: %g\n", (int)i, mode, wide, e);
+                    CHECK(e <= (wide ? 1e-12 : 2e-5));
+                }
+    }
+    opd_threads_set(0);
+}
+
+TEST(kernels_gemm_strides) {
+    float x[4] = {1, 2, 3, 4}, one = 2, c[12];
+    CHECK_INT(opdi_gemm_f32(3, 4, 4, &one, 0, 0, x, 0, 1, 0, c, 4, 1), 0);        /* stride 0: all equal */
+    for (int i = 0; i < 12; i++) CHECK_NEAR((double)c[i], 8.0 * (double)x[i % 4], 0);
+    CHECK_INT(opdi_gemm_f32(3, 1, 4, &one, 0, 0, x, 1, 1, 0, c, 4, 1), 0);
+    CHECK_NEAR((double)c[0], 20, 0);
+    CHECK_NEAR((double)c[8], 20, 0);
+    int64_t a[4] = {1, 2, 3, 4}, b[4] = {5, 6, 7, 8}, r[4];
+    CHECK_INT(opdi_gemm_i64(2, 2, 2, a, 2, 1, b, 2, 1, 0, r, 2, 1), 0);
+    CHECK(r[0] == 19 && r[1] == 22 && r[2] == 43 && r[3] == 50);
+}
+
+TEST(kernels_gemm_half) {
+    enum { M = 20, N = 37, K = 50 };
+    uint16_t a[M * K], b[K * N];
+    float c[M * N];
+    for (int half = 0; half < 2; half++) {
+        for (int i = 0; i < M * K; i++) a[i] = half ? opdi_f32_to_f16(kn_random()) : opdi_f32_to_bf16(kn_random());
+        for (int i = 0; i < K * N; i++) b[i] = half ? opdi_f32_to_f16(kn_random()) : opdi_f32_to_bf16(kn_random());
+        opdi_gemm_in x = opdi_gemm_in_of(a, half ? OPD_FLOAT16 : OPD_BFLOAT16, K, 1);
+        opdi_gemm_in y = opdi_gemm_in_of(b, half ? OPD_FLOAT16 : OPD_BFLOAT16, 1, K);
+        CHECK_INT(opdi_gemm(4, M, N, K, &x, &y, 0, c, N, 1), 0);
+        double worst = 0;
+        for (int i = 0; i < M; i++)
+            for (int j = 0; j < N; j++) {
+                double s = 0;
+                for (int t = 0; t < K; t++) {
+                    uint16_t p = a[i * K + t], q = b[j * K + t];
+                    s += half ? (double)opdi_f16_to_f32(p) * (double)opdi_f16_to_f32(q)
+                              : (double)opdi_bf16_to_f32(p) * (double)opdi_bf16_to_f32(q);
+                }
+                worst = OPDI_MAX(worst, fabs(s - (double)c[i * N + j]));
+            }
+        CHECK(worst < 1e-5);
+    }
+}
+
+TEST(kernels_gemm_threads) {                      /* the same bits with any number of threads */
+    enum { M = 200, N = 300, K = 520 };
+    float *a = (float *)malloc(M * K * 4), *b = (float *)malloc(K * N * 4), *c = (float *)malloc(M * N * 4);
+    float *d = (float *)malloc(M * N * 4);
+    for (int i = 0; i < M * K; i++) a[i] = kn_random();
+    for (int i = 0; i < K * N; i++) b[i] = kn_random();
+    opd_threads_set(1);
+    opdi_gemm_f32(M, N, K, a, 1, M, b, N, 1, 0, c, N, 1);
+    for (int threads = 2; threads < 6; threads++) {
+        opd_threads_set(threads);
+        memset(d, 0, M * N * 4);
+        opdi_gemm_f32(M, N, K, a, 1, M, b, N, 1, 0, d, N, 1);
+        CHECK(memcmp(c, d, M * N * 4) == 0);
+    }
+    opd_threads_set(0);
+    free(a); free(b); free(c); free(d);
+}
+
+/* Loops over the definition; which: 0 y, 1 gx, 2 gw from the other two. */
+static void kn_conv(const opdi_conv *v, int which, double *x, double *w, double *y) {
+    for (int64_t n = 0; n < v->n; n++)
+        for (int64_t o = 0; o < v->oc; o++)
+            for (int64_t i = 0; i < v->oh * v->ow; i++)
+                for (int64_t c = 0; c < v->cg; c++)
+                    for (int64_t t = 0; t < v->kh * v->kw; t++) {
+                        int64_t r = i / v->ow * v->sh + t / v->kw * v->dh - v->ph;
+                        int64_t s = i % v->ow * v->sw + t % v->kw * v->dw - v->pw;
+                        if (r < 0 || r >= v->h || s < 0 || s >= v->w) continue;
+                        double *px = x + ((n * v->c + o / v->og * v->cg + c) * v->h + r) * v->w + s;
+                        double *pw = w + (o * v->cg + c) * v->kh * v->kw + t;
+                        double *py = y + (n * v->oc + o) * v->oh * v->ow + i;
+                        if (which == 0) *py += *px * *pw;
+                        if (which == 1) *px += *py * *pw;
+                        if (which == 2) *pw += *py * *px;
+                    }
+}
+
+static double kn_conv_error(opdi_conv v, int which, int with_bias) {
+    int64_t nx = v.n * v.c * v.h * v.w, nw = v.oc * v.c / v.groups * v.kh * v.kw, ny;
+    CHECK_INT(opdi_conv_init(&v), 0);
+    ny = v.n * v.oc * v.oh * v.ow;
+    double *d[3], worst = 0, bias[64];
+    float *f[3], fbias[64];
+    int64_t count[3];
+    int result = which == 0 ? 2 : which == 1 ? 0 : 1;
+    count[0] = nx; count[1] = nw; count[2] = ny;
+    for (int i = 0; i < 64; i++) bias[i] = (double)(fbias[i] = kn_random());
+    for (int q = 0; q < 3; q++) {
+        d[q] = (double *)malloc((size_t)count[q] * 8 + 8);
+        f[q] = (float *)malloc((size_t)count[q] * 4 + 8);
+        for (int64_t i = 0; i < count[q]; i++) {
+            d[q][i] = (double)(f[q][i] = kn_random());
+            if (q == result) { d[q][i] = with_bias && which == 0 ? bias[i / (v.oh * v.ow) % v.oc] : 0; f[q][i] = NAN; }
+        }
+    }
+    kn_conv(&v, which, d[0], d[1], d[2]);
+    double *wide = (double *)malloc((size_t)count[result] * 8 + 8);
+    for (int pass = 0; pass < 2; pass++) {
+        void *p[3];
+        for (int q = 0; q < 3; q++) p[q] = pass ? (void *)(q == result ? wide : d[q]) : (void *)f[q];
+        v.size = pass ? 8 : 4;
+        const void *b = !with_bias ? NULL : pass ? (const void *)bias : (const void *)fbias;
+        if (which == 0) CHECK_INT(opdi_conv_forward(&v, p[0], p[1], b, p[2]), 0);
+        if (which == 1) CHECK_INT(opdi_conv_grad_input(&v, p[2], p[1], p[0]), 0);
+        if (which == 2) CHECK_INT(opdi_conv_grad_weight(&v, p[2], p[0], p[1]), 0);
+        for (int64_t i = 0; i < count[result]; i++) {
+            double e = fabs(d[result][i] - (pass ? wide[i] : (double)f[result][i])) * (pass ? 1e6 : 1);
+            if (!(e <= worst)) worst = e;
+        }
+    }
+    free(wide);
+    for (int q = 0; q < 3; q++) { free(d[q]); free(f[q]); }
+    return worst;
+}
+
+TEST(kernels_conv) {
+    /* n c h w oc kh kw sh sw ph pw dh dw groups */
+    static const int64_t cases[][14] = {
+        {2, 3, 8, 9, 4, 3, 3, 1, 1, 1, 1, 1, 1, 1}, {1, 2, 7, 7, 3, 3, 3, 2, 2, 1, 1, 1, 1, 1},
+        {3, 4, 10, 70, 6, 3, 5, 1, 1, 0, 2, 1, 1, 2}, {2, 6, 9, 20, 6, 3, 3, 1, 1, 1, 1, 1, 1, 6},
+        {2, 6, 9, 21, 6, 3, 3, 2, 2, 1, 1, 1, 1, 6}, {1, 3, 12, 12, 5, 3, 3, 1, 1, 2, 2, 2, 2, 1},
+        {2, 5, 6, 6, 7, 1, 1, 1, 1, 0, 0, 1, 1, 1}, {2, 4, 6, 6, 8, 1, 1, 2, 2, 0, 0, 1, 1, 2},
+        {1, 2, 1, 30, 3, 1, 5, 1, 2, 0, 2, 1, 1, 1}, {9, 2, 5, 5, 3, 2, 2, 1, 1, 3, 3, 1, 1, 1},
+        {1, 3, 4, 4, 2, 4, 4, 1, 1, 0, 0, 1, 1, 1}, {2, 3, 11, 13, 4, 3, 2, 3, 2, 1, 0, 1, 2, 1},
+        {1, 16, 14, 14, 40, 3, 3, 1, 1, 1, 1, 1, 1, 1}, {1, 2, 3, 3, 2, 1, 1, 1, 1, 5, 5, 1, 1, 1},
+        {1, 4, 9, 9, 8, 3, 3, 1, 1, 1, 1, 1, 1, 4}};
+    for (int threads = 1; threads <= 3; threads += 2) {
+        opd_threads_set(threads);
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+            for (int which = 0; which < 4; which++) {
+                const int64_t *p = cases[i];
+                opdi_conv v;
+                memset(&v, 0, sizeof v);
+                v.size = 4;
+                v.n = p[0]; v.c = p[1]; v.h = p[2]; v.w = p[3]; v.oc = p[4]; v.kh = p[5]; v.kw = p[6];
+                v.sh = p[7]; v.sw = p[8]; v.ph = p[9]; v.pw = p[10]; v.dh = p[11]; v.dw = p[12]; v.groups = p[13];
+                double e = kn_conv_error(v, which % 3, which == 3);
+                if (!(e < 2e-4)) printf("    case %d which %d: %g\n", (int)i, which, e);
+                CHECK(e < 2e-4);
+            }
+    }
+    opd_threads_set(0);
+}
+
+TEST(kernels_no_memory) {                         /* the n-th allocation fails: -1, an error, nothing lost */
+    enum { N = 2 * 8 * 12 * 12, W = 8 * 8 * 9 };
+    static float x[N], w[W], y[N], a[100 * 100], c[100 * 100];
+    opdi_conv v;
+    memset(&v, 0, sizeof v);
+    v.size = 4;
+    v.n = 2; v.c = v.oc = 8; v.h = v.w = 12; v.kh = v.kw = 3;
+    v.sh = v.sw = v.ph = v.pw = v.dh = v.dw = v.groups = 1;
+    CHECK_INT(opdi_conv_init(&v), 0);
+    for (int threads = 1; threads <= 2; threads++)
+        for (int which = 0; which < 6; which++)
+            for (int n = 1, failed = 1; failed && n < 50; n++) {
+                opd_threads_set(threads);
+                opd_memory_fail_at(n, false);
+                int r = 0;
+                v.sh = v.sw = which == 3 ? 2 : 1;
+                opdi_conv_init(&v);
+                if (which == 0) r = opdi_conv_forward(&v, x, w, NULL, y);
+                if (which == 1 || which == 3) r = opdi_conv_grad_input(&v, y, w, x);
+                if (which == 2) r = opdi_conv_grad_weight(&v, y, x, w);
+                if (which == 4) r = opdi_gemm_f32(100, 100, 100, a, 1, 100, a, 1, 100, 0, c, 100, 1);
+                if (which == 5) r = opdi_gemm_f32(100, 1, 100, a, 100, 1, a, 100, 1, 0, c, 100, 1);
+                failed = r != 0;
+                CHECK(r == 0 || r == -1);
+                CHECK(n > 1 || r == -1);
+                opd_memory_fail_at(0, false);
+                opd_error_clear();
+            }
+    opd_threads_set(0);
+}
+
+TEST(kernels_philox) {
+    uint32_t o[4], many[64];                      /* the authors' known answers */
+    opdi_philox(0, 0, 0, o);
+    CHECK(o[0] == 0x6627e8d5u && o[1] == 0xe169c58du && o[2] == 0xbc57ac4cu && o[3] == 0x9b00dbd8u);
+    opdi_philox(~(uint64_t)0, ~(uint64_t)0, ~(uint64_t)0, o);
+    CHECK(o[0] == 0x408f276du && o[1] == 0x41c83b0eu && o[2] == 0xa20bc7c6u && o[3] == 0x6d5451fdu);
+    opdi_philox16(77, 5, many);
+    for (uint64_t i = 0; i < 16; i++) {
+        opdi_philox(77, 0, 5 + i, o);
+        CHECK(memcmp(o, many + 4 * i, 16) == 0);
+    }
+}
+
+TEST(kernels_random_fill) {
+    enum { N = 100000 };
+    static float f[N], g[N];
+    static double d[N], e[N];
+    double s = 0, s2 = 0, sn = 0, sn2 = 0, sd = 0, sd2 = 0, se2 = 0;
+    opd_threads_set(3);
+    opdi_fill_uniform_f32(N, f, 42, 0);
+    opdi_fill_normal_f32(N, g, 42, 0);
+    opdi_fill_uniform_f64(N, d, 42, 0);
+    opdi_fill_normal_f64(N, e, 42, 0);
+    opd_threads_set(0);
+    for (int i = 0; i < N; i++) {
+        CHECK(f[i] >= 0 && f[i] < 1 && d[i] >= 0 && d[i] < 1 && fabsf(g[i]) < 7 && fabs(e[i]) < 9);
+        s += (double)f[i]; s2 += (double)f[i] * (double)f[i];
+        sn += (double)g[i]; sn2 += (double)g[i] * (double)g[i];
+        sd += d[i]; sd2 += d[i] * d[i]; se2 += e[i] * e[i];
+    }
+    CHECK_NEAR(s / N, 0.5, 0.005);
+    CHECK_NEAR(s2 / N, 1.0 / 3, 0.005);
+    CHECK_NEAR(sn / N, 0, 0.01);
+    CHECK_NEAR(sn2 / N, 1, 0.02);
+    CHECK_NEAR(sd / N, 0.5, 0.005);
+    CHECK_NEAR(sd2 / N, 1.0 / 3, 0.005);
+    CHECK_NEAR(se2 / N, 1, 0.02);
+    for (int64_t at = 0; at < 200; at += 7) {     /* an element depends on its index only */
+        float part[100];
+        double wide[100];
+        opdi_fill_normal_f32(100, part, 42, (uint64_t)at);
+        CHECK(memcmp(part, g + at, sizeof part) == 0);
+        opdi_fill_uniform_f64(100, wide, 42, (uint64_t)at);
+        CHECK(memcmp(wide, d + at, sizeof wide) == 0);
+    }
+}
+
+CHECK_MAIN()

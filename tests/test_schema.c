@@ -1,0 +1,297 @@
+// Schemas: every declaration of PyTorch's own operators is read and printed as PyTorch prints it; what PyTorch refuses
+// is refused with its words; the deliberate differences are the tables below.
+//
+// tests/golden/schemas: operators.tsv (torch's declarations, printed form behind a tab where it differs), lines.tsv
+// (torch 1.13, one rule of the grammar a line), malformed.tsv (text, accept as "ok" or "reject"/"crash", what torch
+// printed or said; \n \t \\ escaped).  All three were written down from torch._C.parse_schema.
+#define OPDISPATCH_IMPLEMENTATION
+#include "../opdispatch.h"
+#include "check.h"
+
+// Input, what PyTorch prints or says, what we do.
+static const char *const deliberate[][3] = {
+    {"_cufft_get_plan_cache_max_size(DeviceIndex device_index) -> int", "unknown type specifier",
+     "_cufft_get_plan_cache_max_size(int device_index) -> int"},
+    {"f(int a=1, int b) -> Tensor", "status 6",
+     "Non-default positional argument follows default argument. Parameter b in f(int a=1, int b) -> Tensor"},
+    {"f(Tensor(a|b!) x) -> Tensor", "f(Tensor(b|a!) x) -> Tensor", "f(Tensor(a|b!) x) -> Tensor"},
+    {"f(Tensor(a! -> a|b) x) -> Tensor", "f(Tensor(a! -> b|a) x) -> Tensor", "f(Tensor(a! -> a|b) x) -> Tensor"},
+    {"foo(Tensor(a! -> a|b) x) -> Tensor(b)", "foo(Tensor(a! -> b|a) x) -> Tensor(b)",
+     "foo(Tensor(a! -> a|b) x) -> Tensor(b)"},
+    {"f(Tensor(a|b|c|d|e|f|g|h) x) -> Tensor", "f(Tensor(f|e|d|c|h|b|g|a) x) -> Tensor",
+     "f(Tensor(a|b|c|d|e|f|g|h) x) -> Tensor"},
+    {"f(int a=0x10) -> Tensor", "f(int a=0) -> Tensor", "f(int a=16) -> Tensor"},
+    {"f(int a=99999999999999999999) -> Tensor", "stoll", "number out of range: line 1, column 9"},
+    {"f(float a=1e400) -> Tensor", "stod", "number out of range: line 1, column 11"},
+    {"f(NoneType a=None) -> None", "unexpected type, file a bug report",
+     "unexpected type, no default value can be given for it: line 1, column 14"},
+    {"f(Tensor \xc3\xa9) -> Tensor", "expected a valid token but found ' ' here",
+     "expected a valid token but found '\xc3\xa9' here: line 1, column 10"},
+    {"f(Tensor a) \xe2\x86\x92 Tensor", "expected a valid token but found ' ' here",
+     "expected a valid token but found '\xe2\x86\x92' here: line 1, column 13"},
+    {"foo(Device device=\"cuda:1\") -> ()", "foo(Device device=cuda:1) -> ()", "foo(Device device=\"cuda:1\") -> ()"},
+};
+
+static char printed[1 << 16], again[1 << 16];
+
+// What the text prints as, or the error it gives.
+static const char *outcome(const char *text, bool *accepted) {
+    opd_schema *s = opd_schema_parse(text);
+    *accepted = s != NULL;
+    if (s == NULL) {
+        CHECK_INT(opd_error_code(), OPD_ERROR_SCHEMA);
+        snprintf(printed, sizeof printed, "%s", opd_error_message());
+        opd_error_clear();
+    } else {
+        CHECK(opd_ok());
+        CHECK_INT(opd_schema_print(s, printed, sizeof printed), strlen(printed));
+    }
+    opd_schema_free(s);
+    return printed;
+}
+
+// The difference listed for this text, or what PyTorch does.
+static const char *expected_of(const char *text, const char *torch) {
+    size_t i;
+    for (i = 0; i < sizeof deliberate / sizeof *deliberate; i++) {
+        if (strcmp(deliberate[i][0], text) == 0) {
+            CHECK_STR(torch, deliberate[i][1]);   // else the entry is out of date
+            return deliberate[i][2];
+        }
+    }
+    return torch;
+}
+
+static bool starts_with(const char *text, const char *prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
+
+static void unescape(char *s) {
+    char *to = s;
+    for (; *s != 0; s++) {
+        if (*s == '\\' && s[1] != 0) {
+            s++;
+            *to++ = *s == 'n' ? '\n' : *s == 't' ? '\t' : *s;
+        } else *to++ = *s;
+    }
+    *to = 0;
+}
+
+// The next line of a golden file, cut at its tabs into cells (missing ones NULL).  False at the end.
+static bool next_row(FILE *f, char *line, int cap, char **cells, int ncells) {
+    int i;
+    char *c;
+    if (fgets(line, cap, f) == NULL) return false;
+    line[strcspn(line, "\n")] = 0;
+    for (i = 0, c = line; i < ncells; i++) {
+        cells[i] = c;
+        if (c != NULL && (c = strchr(c, '\t')) != NULL) *c++ = 0;
+    }
+    return true;
+}
+
+// A file of "input [tab printed]": printed as PyTorch does, and the printed text is a fixed point.
+static void check_accepted(const char *path, int at_least) {
+    static char line[1 << 14];
+    char *cells[2];
+    FILE *f = check_golden(path);
+    int n = 0;
+    bool ok;
+    CHECK(f != NULL);
+    if (f == NULL) return;
+    for (; next_row(f, line, sizeof line, cells, 2); n++) {
+        const char *want = expected_of(cells[0], cells[1] != NULL ? cells[1] : cells[0]);
+        CHECK_STR(outcome(cells[0], &ok), want);
+        CHECK(ok);
+        strcpy(again, printed);
+        CHECK_STR(outcome(again, &ok), again);
+    }
+    fclose(f);
+    CHECK(n >= at_least);
+}
+
+TEST(schema_operators) { check_accepted("schemas/operators.tsv", 3000); }
+TEST(schema_lines) { check_accepted("schemas/lines.tsv", 20); }
+
+TEST(schema_malformed) {
+    static char line[1 << 14];
+    char *cells[3];
+    FILE *f = check_golden("schemas/malformed.tsv");
+    int n = 0;
+    bool ok;
+    CHECK(f != NULL);
+    if (f == NULL) return;
+    for (; next_row(f, line, sizeof line, cells, 3); n++) {
+        const char *got, *want;
+        unescape(cells[0]);
+        unescape(cells[2]);
+        got = outcome(cells[0], &ok);
+        want = expected_of(cells[0], cells[2]);
+        CHECK_INT(ok, strcmp(cells[1], "ok") == 0);
+        if (ok) CHECK_STR(got, want);
+        else if (!starts_with(got, want)) CHECK_STR(got, want);
+    }
+    fclose(f);
+    CHECK(n >= 90);
+}
+
+// Printed as given, and read again to the same.
+TEST(schema_round_trip) {
+    static const char *const same[] = {
+        "f(Tensor! x, Tensor! y) -> Tensor(a)", "f(Tensor(a!)?[] x) -> ()", "f(Tensor(c|b|a! -> *) x) -> ()",
+        "f(complex x=0.+1.5j, complex y=12.+0.j, complex[2] z=[1.-2.j, 0.+0.j]) -> ()",
+        "f(Device? d=\"cuda:1\", Device e=\"cpu\") -> ()", "f(int[2]? x=1, int[1] y=[1], bool[2] z=[True, True]) -> ()",
+        "f(Union(int, str, NoneType) x) -> Dict(str, (int, Tensor[])?)", "f((SymInt, int) x) -> ((SymInt, int)[])",
+        "f(float x=9.2233720368547758e+18, float y=1e+22, float z=1000000000000000.) -> ()",
+        "f(int x=-9223372036854775808, int y=9223372036854775807) -> ()", "f(str x=\"\\303\\251\\a\\'\\000\") -> ()",
+        "ns::f.o(Tensor(a!)[](b) x, *, int from) -> (int[2] y, int? z, ...)",
+    };
+    size_t i;
+    bool ok;
+    for (i = 0; i < sizeof same / sizeof *same; i++) CHECK_STR(outcome(same[i], &ok), same[i]);
+}
+
+TEST(schema_numbers) {
+    bool ok;
+    CHECK_STR(outcome("f(int a=1E3, int b=0xFF, int c=00012, float? d=1) -> ()", &ok),
+              "f(int a=1000., int b=255, int c=12, float? d=1) -> ()");
+    CHECK_STR(outcome("f(complex a=12, complex b=2, complex c=-1.5j) -> ()", &ok),
+              "f(complex a=12.+0.j, complex b=2.+0.j, complex c=0.-1.5j) -> ()");
+    CHECK_STR(outcome("f(int[2.5] a, int[1e3] b, float c=.5, float d=0.1) -> ()", &ok),
+              "f(int[2] a, int[1000] b, float c=0.5, float d=0.10000000000000001) -> ()");
+    CHECK_STR(outcome("f(ScalarType? a=bfloat16, ScalarType b=int8, int c=long) -> ()", &ok),
+              "f(ScalarType? a=15, ScalarType b=1, int c=4) -> ()");
+}
+
+// The beginnings of the messages.
+TEST(schema_errors) {
+    static const char *const cases[][2] = {
+        {"a::b::c(int x) -> ()", "expected eof but found ':' here: line 1, column 5"},
+        {"f.a.b() -> ()", "expected eof but found '.' here"},
+        {"f.__x() -> ()", "__x is not a legal overload name for aten operators"},
+        {"f(Tensor x,) -> ()", "expected ident but found ')' here"},
+        {"f(int; x) -> ()", "expected a valid token but found ';' here"},
+        {"f(int x=9223372036854775808) -> ()", "number out of range"},
+        {"f(float x=1e-320) -> ()", "number out of range"},
+        {"f(int[99999999999] x) -> ()", "number out of range"},
+        {"f(int[2147483647] x=1) -> ()", "list is too long for a repeated default value"},
+        {"f(int[] x=[1.5]) -> ()", "default value in a list is not of the list's type"},
+        {"f(int[2] x=[True, 3]) -> ()", "default value in a list is not of the list's type"},
+        {"f(int[] x=None) -> ()", "expected [ but found 'None' here"},
+        {"f(int x=bfloat16) -> ()", "invalid numeric default value"},
+        {"f(str x=\"\\x41\") -> ()", "unsupported hex specifier"},
+        {"f(str x=\"\\u41\") -> ()", "unsupported unicode specifier"},
+        {"f(str x=\"\\9\") -> ()", "ill formed octal specifier"},
+        {"f(..., int x) -> ()", "... must be the last element of the argument list"},
+        {"f() -> (..., int)", "... must be the last element of the return list"},
+        {"f(int x=1, ...) -> ()", "schemas with vararg (...) can't have default value args"},
+        {"f(Tensor(*|a) x) -> ()", "expected ) but found 'ident' here"},
+        {"f(int x)\n  -> ()", "expected arrow but found 'indent' here"},
+        {"f(Foo x) -> ()", "unknown type specifier"},
+        {"f(Union(int) x) -> ()", "a Union needs two types or more"},
+        {"f", "Tried to parse a function schema but only the operator name was given"},
+    };
+    size_t i;
+    bool ok;
+    for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *got = outcome(cases[i][0], &ok);
+        if (!starts_with(got, cases[i][1])) CHECK_STR(got, cases[i][1]);
+        CHECK(!ok);
+    }
+    CHECK_STR(outcome("f(int x=1,\n  Tensor if) -> ()", &ok),
+              "expected ident but found 'if' here: line 2, column 10\n  Tensor if) -> ()\n         ~~ <--- HERE");
+    CHECK(opd_schema_parse(NULL) == NULL);
+    CHECK_INT(opd_error_code(), OPD_ERROR_SCHEMA);
+    opd_error_clear();
+}
+
+// 64 arguments are taken, 65 are not; nesting has an end.
+TEST(schema_limits) {
+    static char text[300000];
+    int i, n;
+    bool ok;
+    for (n = 64; n <= 65; n++) {
+        strcpy(text, "f(int a");
+        for (i = 1; i < n; i++) strcat(text, ", int a");
+        strcat(text, ") -> ()");
+        outcome(text, &ok);
+        CHECK_INT(ok, n == 64);
+    }
+    for (n = 0; n < 2; n++) {
+        memset(text, '(', sizeof text);
+        if (n == 1) for (i = 5; i < 200000; i++) text[i] = "[]"[(i - 5) % 2];
+        memcpy(text, n == 0 ? "f(" : "f(int", n == 0 ? 2 : 5);
+        text[200000] = 0;
+        outcome(text, &ok);
+        CHECK(!ok && starts_with(printed, "type has too many parts"));
+    }
+}
+
+TEST(schema_queries) {
+    opd_schema *s = opd_schema_parse("aten::f.out(Tensor? a, SymInt b, float? c, bool d, str e, int[2] f, float[] g, "
+                                     "bool[] h, Tensor?[] i, Device j, Generator? k, Scalar l, *, Tensor(a!) out) "
+                                     "-> (t, t)");
+    static const int tags[] = {OPD_TAG_TENSOR, OPD_TAG_INT, OPD_TAG_FLOAT, OPD_TAG_BOOL, OPD_TAG_STR, OPD_TAG_INTS,
+                               OPD_TAG_FLOATS, OPD_TAG_BOOLS, OPD_TAG_TENSORS, OPD_TAG_DEVICE, OPD_TAG_OBJECT, 0,
+                               OPD_TAG_TENSOR};
+    int i;
+    char cut[6];
+    CHECK(s != NULL);
+    if (s == NULL) return;
+    CHECK_INT(opd_schema_nargs(s), 13);
+    CHECK_INT(opd_schema_nreturns(s), 2);
+    CHECK_STR(opd_schema_arg_name(s, 12), "out");
+    CHECK(opd_schema_arg_name(s, 13) == NULL);
+    CHECK_INT(opd_error_code(), OPD_ERROR_INDEX);
+    opd_error_clear();
+    CHECK(opd_schema_is_mutable(s));
+    for (i = 0; i < 13; i++) CHECK_INT(s->args[i].tag, tags[i]);
+    CHECK(s->args[12].keyword_only && s->args[12].written && s->args[0].optional && !s->args[1].optional);
+    CHECK(opd_schema_print(s, cut, sizeof cut) > 100);
+    CHECK_STR(cut, "aten:");
+    CHECK(opd_schema_print(s, NULL, 0) > 100);
+    opd_schema_free(s);
+    opd_schema_free(NULL);
+}
+
+// Type variables: in aten and prim always, elsewhere where the caller allows them.  The library's namespace.
+TEST(schema_namespace) {
+    const char *text = "f(t x) -> t";
+    opd_schema *s = opdi_schema_parse(text, strlen(text), "aten", false);
+    CHECK(s != NULL && strcmp(s->ns, "aten") == 0);
+    opd_schema_free(s);
+    CHECK(opdi_schema_parse(text, strlen(text), "myops", false) == NULL);
+    CHECK(starts_with(opd_error_message(), "unknown type specifier"));
+    opd_error_clear();
+}
+
+TEST(schema_names) {
+    opdi_name name;
+    CHECK_INT(opdi_name_parse("aten::add.Tensor", 16, &name), 0);
+    CHECK(name.nns == 4 && name.nname == 3 && name.noverload == 6 && memcmp(name.overload, "Tensor", 6) == 0);
+    CHECK_INT(opdi_name_parse(" f ", 3, &name), 0);
+    CHECK(name.nns == 0 && name.nname == 1 && name.noverload == 0);
+    CHECK_INT(opdi_name_parse("f() -> ()", 9, &name), -1);
+    CHECK(strstr(opd_error_message(), "function schema was given") != NULL);
+    opd_error_clear();
+    CHECK_INT(opdi_name_parse("f.default", 9, &name), -1);
+    opd_error_clear();
+}
+
+// Whichever allocation fails, there is an error and nothing is left behind.
+TEST(schema_out_of_memory) {
+    const char *text = "f(Dict(str, (Tensor(a!)[], int?)) z, complex[] x=[1, 2j], int[300] y=1, str s='abc') -> Tensor";
+    const int64_t live = opd_memory_stats().live;
+    int64_t n;
+    for (n = 1; n < 100; n++) {
+        opd_schema *s;
+        opd_memory_fail_at(n, false);
+        s = opd_schema_parse(text);
+        opd_memory_fail_at(0, false);
+        if (s != NULL) { opd_schema_free(s); break; }
+        CHECK_INT(opd_error_code(), OPD_ERROR_MEMORY);
+        opd_error_clear();
+    }
+    CHECK(n > 1 && n < 100);
+    CHECK_INT(opd_memory_stats().live, live);
+}
+
+CHECK_MAIN()
