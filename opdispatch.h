@@ -1163,7 +1163,9 @@ struct opd_scope_guard {
     X(true_divide_Tensor, "true_divide.Tensor", T, true_divide, (T, T), 0, ()) \
     X(ldexp_Tensor, "ldexp.Tensor", T, ldexp, (T, T), 0, ())
 
-#define OPD_OPERATORS_REDUCE(X)
+#define OPD_OPERATORS_REDUCE(X) \
+    X(sum, "sum", T, sum, (T), T, (T, V)) \
+    X(sum_dim_IntList, "sum.dim_IntList", T, sum_dim, (T, I, b), T, (T, I, b, V))
 
 #define OPD_OPERATORS_LINALG(X)
 
@@ -4875,10 +4877,10 @@ static int opdi_card_save(opdi_card *card, const opd_schema *s) {
             int wanted;
             n = strcspn(++p, ")");
             wanted = opdi_arg_index(s, p, n);
-            if (wanted < 0 || arg < 0) {
+            if (wanted < 0) {
                 return opd_fail(OPD_ERROR_REGISTER, "%s: save: '(%.*s)' names no argument", s->name, (int)n, p);
             }
-            card->save_if[arg] = (int8_t)wanted;
+            if (arg >= 0) { card->save_if[arg] = (int8_t)wanted; }       /* results are saved in any case */
             p += n + (p[n] == ')');
         }
         p += strspn(p, ", ");
@@ -12155,6 +12157,479 @@ OPDI_COMPOSITE(ldexp_Tensor, "ldexp.Tensor(Tensor self, Tensor other) -> Tensor"
 //======================================================================================================================
 //  >>op:reduce  reductions, softmax, scans, sorting
 //======================================================================================================================
+
+//-- dims of a reduction ---------------------------------------------------------------------------------------------------
+
+/* d brought into [0, ndim); a 0-dim tensor has one dim here.  -1 with an error. */
+static int opdi_reduce_dim(int64_t d, int ndim) {
+    const int n = OPDI_MAX(ndim, 1);
+    if (d < -n || d >= n) {
+        return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)", -n, n - 1,
+                        (long long)d);
+    }
+    return (int)(d < 0 ? d + n : d);
+}
+#define OPDI_ALL_DIMS (~(uint64_t)0)
+/* Bit d for each dim in the list, all of them for an empty one (at::dim_list_to_bitset). */
+static int opdi_reduce_mask(opd_ints dims, int ndim, uint64_t *mask) {
+    int64_t i;
+    *mask = dims.n ? 0 : OPDI_ALL_DIMS;
+    for (i = 0; i < dims.n; i++) {
+        const int d = opdi_reduce_dim(dims.data[i], ndim);
+        if (d < 0) { return -1; }
+        if (*mask >> d & 1) { return opd_fail(OPD_ERROR_ARGUMENT, "dim %d appears multiple times in the list of dims", d); }
+        *mask |= (uint64_t)1 << d;
+    }
+    return 0;
+}
+/* The sizes a reduction leaves, into sizes[]; returns how many. */
+static int opdi_reduce_sizes(const opd_tensor *t, uint64_t mask, bool keep, int64_t *sizes) {
+    int d, n = 0;
+    for (d = 0; d < t->ndim; d++) {
+        if (!(mask >> d & 1)) { sizes[n++] = opdi_sizes(t)[d]; }
+        else if (keep) { sizes[n++] = 1; }
+    }
+    return n;
+}
+
+//-- the reduction driver --------------------------------------------------------------------------------------------------
+//
+// The input is seen as `outer` rows of n elements; a fold takes a row in pieces, contiguous and in a compute type, into
+// a state.  Long rows of few outputs are cut into chunks, whose states are joined in order: how depends on the sizes
+// only, so the number of threads does not change a result.
+
+typedef struct opdi_folded {
+    double f, g;                                  /* float and double are accumulated in these, */
+    int64_t i, n;                                 /* integers here; a count or an index */
+} opdi_folded;
+typedef struct opdi_reduce opdi_reduce;
+/* Takes in n elements of compute type, the first of which is element `at` of the row. */
+typedef void (*opdi_fold_step)(opdi_folded *s, const void *x, int64_t n, int64_t at, const opdi_reduce *r);
+typedef struct opdi_fold {
+    opdi_fold_step step[3];                       /* by compute type, NULL where there is none */
+    opdi_loop column[3];                          /* x (+) y over arrays, where the fold is one of those; or NULL */
+    void (*join)(opdi_folded *s, const opdi_folded *with, const opdi_reduce *r);
+    void (*finish)(opdi_folded *s, const opdi_reduce *r);      /* may be NULL */
+    opdi_folded init;
+    char out[2];                                  /* what the results are: f, g, i, n, or v = f or i by compute type */
+    const char *what;                             /* the kernel's name in "not implemented for" */
+} opdi_fold;
+
+struct opdi_reduce {
+    opdi_iter it;                                 /* op[0] the input, then the outputs; dims [0, nred) are reduced */
+    int nred, nouts;
+    int64_t n, outer;
+    int64_t chunk, chunks;                        /* elements a chunk, chunks a row */
+    int64_t tile, tiles;                          /* columns: outputs side by side worked on together */
+    opdi_folded *states;                           /* [outer][chunks] when there is more than one chunk */
+    const opdi_fold *fold;
+    double p;                                     /* a number of the operator's */
+};
+
+/* Adds a dim of all operands, joined to the last one of its group where the strides allow. */
+static void opdi_reduce_add(opdi_reduce *r, int first, int64_t size, const int64_t *strides) {
+    opdi_iter *it = &r->it;
+    int k, last = it->ndim - 1;
+    bool join = last >= first;
+    if (size == 1) { return; }
+    for (k = 0; k < it->nops && join; k++) { join = it->op[k].stride[last] * it->sizes[last] == strides[k]; }
+    if (join) { it->sizes[last] *= size; return; }
+    it->sizes[it->ndim] = size;
+    for (k = 0; k < it->nops; k++) { it->op[k].stride[it->ndim] = strides[k]; }
+    it->ndim++;
+}
+/* Dims in the order in which they are walked: innermost first; reduced ones by stride unless their order counts. */
+static int opdi_reduce_order(const opd_tensor *t, uint64_t mask, bool reduced, bool ordered, int *perm) {
+    int d, i, n = 0;
+    for (d = t->ndim - 1; d >= 0; d--) {
+        if ((mask >> d & 1) != reduced) { continue; }
+        for (i = n++; i > 0 && reduced && !ordered && opdi_strides(t)[perm[i - 1]] > opdi_strides(t)[d]; i--) { perm[i] = perm[i - 1]; }
+        perm[i] = d;
+    }
+    return n;
+}
+/* Describes the reduction of t's dims in mask; outs have the sizes that leaves (without or, when keep, with ones). */
+static void opdi_reduce_init(opdi_reduce *r, opd_tensor *t, uint64_t mask, bool keep, opd_tensor *const *outs, int nouts,
+                             int compute, bool ordered) {
+    opdi_iter *it = &r->it;
+    opd_tensor *ops[3];
+    int64_t strides[3];
+    int perm[OPD_MAX_DIMS], at[OPD_MAX_DIMS], group, i, k, d, n = 0;
+    ops[0] = t;
+    for (k = 0; k < nouts; k++) { ops[k + 1] = outs[k]; }
+    it->nops = 1 + nouts; it->nout = 0; it->numel = t->numel; it->ndim = 0;
+    it->compute = (int8_t)compute; it->common = opdi_compute_dtype[compute]; it->buffered = false;
+    for (d = 0; d < t->ndim; d++) { at[d] = (mask >> d & 1) && !keep ? -1 : n++; }
+    for (group = 0; group < 2; group++) {
+        const int first = it->ndim, m = opdi_reduce_order(t, mask, group == 0, ordered, perm);
+        for (i = 0; i < m; i++) {
+            d = perm[i];
+            strides[0] = opdi_strides(t)[d] * (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
+            for (k = 1; k <= nouts; k++) {
+                strides[k] = group == 0 ? 0 : opdi_strides(ops[k])[at[d]] * (int64_t)opd_dtype_size((opd_scalar_type)ops[k]->dtype);
+            }
+            opdi_reduce_add(r, first, opdi_sizes(t)[d], strides);
+        }
+        if (group == 0 && it->ndim == 0) {
+            it->sizes[0] = 1; it->ndim = 1;
+            for (k = 0; k <= nouts; k++) { it->op[k].stride[0] = 0; }
+        }
+        if (group == 0) { r->nred = it->ndim; }
+    }
+    r->n = r->outer = 1;
+    for (i = 0; i < it->ndim; i++) { *(i < r->nred ? &r->n : &r->outer) *= it->sizes[i]; }
+    for (k = 0; k < it->nops; k++) {
+        opdi_operand *o = &it->op[k];
+        o->data = ops[k]->data;
+        o->size = (int32_t)opd_dtype_size((opd_scalar_type)ops[k]->dtype);
+        o->convert = ops[k]->dtype != opdi_compute_dtype[compute];
+        o->round = false;
+        o->load = opdi_load_table[compute][ops[k]->dtype];
+        o->store = opdi_store_table[compute][ops[k]->dtype];
+        o->walk = (int8_t)(k ? OPDI_WALK_STRIDED : opdi_iter_walk(it, o));
+    }
+    r->nouts = nouts; r->chunks = 1; r->chunk = r->n; r->states = NULL; r->tiles = 0;
+}
+
+/* Elements [begin, end) of a row into s. */
+static void opdi_reduce_part(const opdi_reduce *r, int64_t row, int64_t begin, int64_t end, opdi_folded *s) {
+    const opdi_iter *it = &r->it;
+    const opdi_operand *o = &it->op[0];
+    const bool direct = !o->convert && (o->stride[0] == o->size || o->walk == OPDI_WALK_LINEAR);
+    uint64_t block[OPDI_BLOCK];
+    int64_t idx[OPD_MAX_DIMS], at, m, rest = row * r->n + begin;
+    int d;
+    if (begin >= end) { return; }
+    for (d = 0; d < it->ndim; d++) { idx[d] = rest % it->sizes[d]; rest /= it->sizes[d]; }
+    for (at = begin; at < end; at += m) {
+        const void *x;
+        if (direct) {
+            const char *p = o->data;
+            m = OPDI_MIN(end - at, it->sizes[0] - idx[0]);
+            for (d = 0; d < it->ndim; d++) { p += idx[d] * o->stride[d]; }
+            x = p;
+        } else {
+            m = OPDI_MIN(end - at, (int64_t)OPDI_BLOCK);
+            x = opdi_iter_load(it, o, idx, row * r->n + at, m, (char *)block);
+        }
+        r->fold->step[it->compute](s, x, m, at, r);
+        opdi_iter_step(it, idx, m);
+    }
+}
+/* Writes the results of the row at idx. */
+static void opdi_reduce_store(const opdi_reduce *r, const int64_t *idx, opdi_folded *s) {
+    int k, d;
+    if (r->fold->finish) { r->fold->finish(s, r); }
+    for (k = 0; k < r->nouts; k++) {
+        const opdi_operand *o = &r->it.op[k + 1];
+        const int dtype = r->it.common;
+        char *p = o->data, kind = r->fold->out[k];
+        for (d = r->nred; d < r->it.ndim; d++) { p += idx[d] * o->stride[d]; }
+        if (kind == 'v') { kind = dtype == OPD_INT64 ? 'i' : 'f'; }
+        if (kind == 'n') { memcpy(p, &s->n, sizeof s->n); }
+        else if (kind == 'i' && o->size == 8) { memcpy(p, &s->i, sizeof s->i); }
+        else if (o->load == opdi_cvt_4 && kind == 'f') { float v = (float)s->f; memcpy(p, &v, sizeof v); }
+        else if (kind == 'i') { r->it.op[k + 1].store(p, &s->i, 1); }
+        else { r->it.op[k + 1].store(p, kind == 'f' ? &s->f : &s->g, 1); }
+    }
+}
+/* idx of an output row, reduced dims at 0; and the next one. */
+static void opdi_reduce_index(const opdi_reduce *r, int64_t row, int64_t *idx) {
+    int d;
+    for (d = 0; d < r->nred; d++) { idx[d] = 0; }
+    for (; d < r->it.ndim; d++) { idx[d] = row % r->it.sizes[d]; row /= r->it.sizes[d]; }
+}
+static void opdi_reduce_next(const opdi_reduce *r, int64_t *idx) {
+    int d;
+    for (d = r->nred; d < r->it.ndim; d++) {
+        if (++idx[d] < r->it.sizes[d]) { return; }
+        idx[d] = 0;
+    }
+}
+/* Work is a chunk of a row.  Short rows are loaded several at a time. */
+static void opdi_reduce_rows(void *ctx, int64_t begin, int64_t end) {
+    const opdi_reduce *r = (const opdi_reduce *)ctx;
+    const opdi_operand *o = &r->it.op[0];
+    const size_t es = opd_dtype_size((opd_scalar_type)r->it.common);
+    uint64_t block[OPDI_BLOCK];
+    int64_t idx[OPD_MAX_DIMS], row, k, m;
+    if (r->chunks > 1) {
+        for (k = begin; k < end; k++) {
+            const int64_t from = k % r->chunks * r->chunk;
+            r->states[k] = r->fold->init;
+            opdi_reduce_part(r, k / r->chunks, from, OPDI_MIN(from + r->chunk, r->n), &r->states[k]);
+        }
+        return;
+    }
+    opdi_reduce_index(r, begin, idx);
+    for (row = begin; row < end; row += m) {
+        const char *x = NULL;
+        m = 1;
+        if (!o->convert && o->walk == OPDI_WALK_LINEAR) { x = o->data + row * r->n * o->size; }
+        else if (r->n > 0 && r->n <= OPDI_BLOCK / 2) {
+            m = OPDI_MIN(end - row, OPDI_BLOCK / r->n);
+            x = (const char *)opdi_iter_load(&r->it, o, idx, row * r->n, m * r->n, (char *)block);
+        }
+        for (k = 0; k < m; k++) {
+            opdi_folded s = r->fold->init;
+            if (x) { r->fold->step[r->it.compute](&s, x + (size_t)(k * r->n) * es, r->n, 0, r); }
+            else { opdi_reduce_part(r, row, 0, r->n, &s); }
+            opdi_reduce_store(r, idx, &s);
+            opdi_reduce_next(r, idx);
+        }
+    }
+}
+#define OPDI_COLUMNS 256                          /* outputs side by side */
+#define OPDI_COLUMN_ROWS 64                       /* rows added up before they go into the states */
+/* Work is a chunk of rows of a tile of outputs that lie side by side in the input. */
+static void opdi_reduce_columns(void *ctx, int64_t begin, int64_t end) {
+    const opdi_reduce *r = (const opdi_reduce *)ctx;
+    const opdi_iter *it = &r->it;
+    const opdi_operand *o = &it->op[0];
+    const int64_t width = it->sizes[r->nred];
+    const opdi_loop loop = r->fold->column[it->compute];
+    const size_t es = opd_dtype_size((opd_scalar_type)it->common);
+    uint64_t acc[OPDI_COLUMNS], row[OPDI_COLUMNS];
+    opdi_folded s[OPDI_COLUMNS];                   /* 8 KiB */
+    int64_t item, j, k;
+    for (item = begin; item < end; item++) {
+        const int64_t chunk = item % r->chunks, col = item / r->chunks % r->tiles * r->tile, from = chunk * r->chunk;
+        const int64_t first = item / r->chunks / r->tiles * width + col, to = OPDI_MIN(from + r->chunk, r->n);
+        const int64_t w = OPDI_MIN(width - col, r->tile);
+        int64_t idx[OPD_MAX_DIMS], red[OPD_MAX_DIMS], rest = from;
+        const char *base = o->data;
+        int d;
+        opdi_reduce_index(r, first, idx);
+        for (d = r->nred; d < it->ndim; d++) { base += idx[d] * o->stride[d]; }
+        for (d = 0; d < r->nred; d++) { red[d] = rest % it->sizes[d]; rest /= it->sizes[d]; base += red[d] * o->stride[d]; }
+        for (j = 0; j < w; j++) { s[j] = r->fold->init; }
+        for (k = from; k < to; k++) {
+            const int64_t inner = (k - from) % OPDI_COLUMN_ROWS;
+            void *p[3];
+            p[0] = p[1] = acc; p[2] = (void *)(uintptr_t)base;
+            if (inner == 0) { o->load(acc, base, w); }
+            else {
+                if (o->convert) { o->load(row, base, w); p[2] = row; }
+                loop(p, w, &opdi_no_params);
+            }
+            if (inner == OPDI_COLUMN_ROWS - 1 || k + 1 == to) {
+                for (j = 0; j < w; j++) { r->fold->step[it->compute](&s[j], (char *)acc + (size_t)j * es, 1, 0, r); }
+            }
+            for (d = 0; d < r->nred; d++) {
+                base += o->stride[d];
+                if (++red[d] < it->sizes[d]) { break; }
+                base -= red[d] * o->stride[d];
+                red[d] = 0;
+            }
+        }
+        for (j = 0; j < w; j++) {
+            if (r->chunks > 1) { r->states[(first + j) * r->chunks + chunk] = s[j]; continue; }
+            opdi_reduce_store(r, idx, &s[j]);
+            opdi_reduce_next(r, idx);
+        }
+    }
+}
+static void opdi_reduce_join(void *ctx, int64_t begin, int64_t end) {
+    const opdi_reduce *r = (const opdi_reduce *)ctx;
+    int64_t idx[OPD_MAX_DIMS], row, k;
+    opdi_reduce_index(r, begin, idx);
+    for (row = begin; row < end; row++) {
+        opdi_folded *s = r->states + row * r->chunks;
+        for (k = 1; k < r->chunks; k++) { r->fold->join(s, s + k, r); }
+        opdi_reduce_store(r, idx, s);
+        opdi_reduce_next(r, idx);
+    }
+}
+#define OPDI_REDUCE_CHUNK 131072
+/* Runs a reduction that opdi_reduce_init described. */
+static int opdi_reduce_run(opdi_reduce *r) {
+    const opdi_iter *it = &r->it;
+    int64_t items = r->outer, work = r->n;
+    size_t bytes = 0;
+    if (r->outer == 0) { return 0; }
+    if (it->ndim > r->nred && r->n > 1 && r->fold->column[it->compute] && it->op[0].stride[0] != it->op[0].size &&
+        it->op[0].stride[r->nred] == it->op[0].size && it->sizes[r->nred] >= 8) {
+        r->tile = OPDI_MIN(it->sizes[r->nred], (int64_t)OPDI_COLUMNS);
+        r->tiles = (it->sizes[r->nred] + r->tile - 1) / r->tile;
+        items = r->outer / it->sizes[r->nred] * r->tiles;
+        work = r->n * r->tile;
+    }
+    if (items < 16 && work >= 2 * OPDI_REDUCE_CHUNK) {
+        r->chunk = r->tiles ? OPDI_REDUCE_CHUNK / r->tile : OPDI_REDUCE_CHUNK;
+        r->chunks = (r->n + r->chunk - 1) / r->chunk;
+        bytes = (size_t)(r->outer * r->chunks) * sizeof *r->states;
+        r->states = (opdi_folded *)opdi_alloc(bytes);
+        if (!r->states) { return -1; }
+        items *= r->chunks; work = OPDI_REDUCE_CHUNK;
+    }
+    if (items * work <= OPDI_GRAIN) { (r->tiles ? opdi_reduce_columns : opdi_reduce_rows)(r, 0, items); }
+    else {
+        opdi_parallel_for(items, OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(work, (int64_t)1)),
+                          r->tiles ? opdi_reduce_columns : opdi_reduce_rows, r);
+    }
+    if (r->chunks > 1) { opdi_reduce_join(r, 0, r->outer); }
+    if (r->states) { opdi_free(r->states, bytes); }
+    return 0;
+}
+/* The whole of a kernel: results of these dtypes, the fold over the dims in mask in compute type `compute`. */
+static int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_tensor *t, uint64_t mask, bool keep, opd_scalar_type compute,
+                              opd_scalar_type out0, opd_scalar_type out1, double p) {
+    int64_t sizes[OPD_MAX_DIMS];
+    const int ndim = opdi_reduce_sizes(t, mask, keep, sizes), type = opdi_compute_type(compute), nouts = fold->out[1] ? 2 : 1;
+    opd_tensor *outs[2];
+    opdi_reduce r;
+    if (opd_dtype_is_complex((opd_scalar_type)t->dtype) || opd_dtype_is_complex(compute) || !fold->step[type]) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", fold->what, opd_dtype_cname(opd_dtype_is_complex(compute) ?
+                        compute : (opd_scalar_type)t->dtype));
+    }
+    outs[0] = opd_result(call, 0, sizes, ndim, out0);
+    if (!outs[0]) { return -1; }
+    outs[1] = nouts == 2 ? opd_result(call, 1, sizes, ndim, out1) : NULL;
+    if (nouts == 2 && !outs[1]) { return -1; }
+    if (!outs[0]->data || !t->data) { return 0; }
+    opdi_reduce_init(&r, t, mask, keep, outs, nouts, type, fold->out[0] == 'n' || fold->out[1] == 'n');
+    r.fold = fold; r.p = p;
+    for (int k = 0; k < nouts; k++) {             /* results are stored from double or int64 */
+        const char kind = fold->out[k];
+        r.it.op[k + 1].store = opdi_store_table[kind == 'i' || kind == 'n' || (kind == 'v' && type == OPDI_I64) ? OPDI_I64 : OPDI_F64][outs[k]->dtype];
+    }
+    return opdi_reduce_run(&r);
+}
+
+//-- sums --------------------------------------------------------------------------------------------------------------------
+
+/* Sums of pieces of 4096 in 64 accumulators, then in double. */
+#if defined(__GNUC__) && !defined(__TINYC__)
+OPDI_ALWAYS double opdi_sum_f32_body(const float *x, int64_t n) {
+    double total = 0;
+    int64_t i = 0, m;
+    int j;
+    while (n - i >= 64) {
+        opdi_v8f a0 = {0}, a1 = {0}, a2 = {0}, a3 = {0}, a4 = {0}, a5 = {0}, a6 = {0}, a7 = {0};
+        for (m = OPDI_MIN(n, i + 4096) - 63; i < m; i += 64) {
+            const opdi_v8f *v = (const opdi_v8f *)(const void *)(x + i);
+            a0 += v[0]; a1 += v[1]; a2 += v[2]; a3 += v[3]; a4 += v[4]; a5 += v[5]; a6 += v[6]; a7 += v[7];
+        }
+        a0 = ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7));
+        for (j = 0; j < 8; j++) { total += (double)a0[j]; }
+    }
+    for (; i < n; i++) { total += (double)x[i]; }
+    return total;
+}
+#else
+OPDI_ALWAYS double opdi_sum_f32_body(const float *x, int64_t n) {
+    double total = 0;
+    int64_t i;
+    for (i = 0; i < n; i++) { total += (double)x[i]; }
+    return total;
+}
+#endif
+#if defined(OPDI_X86)
+OPDI_AVX2 static double opdi_sum_f32_avx2(const float *x, int64_t n) { return opdi_sum_f32_body(x, n); }
+#endif
+static double opdi_sum_f32_plain(const float *x, int64_t n) { return opdi_sum_f32_body(x, n); }
+static void opdi_fold_sum_f32(opdi_folded *s, const void *x, int64_t n, int64_t at, const opdi_reduce *r) {
+    (void)at; (void)r;
+    if (n == 1) { s->f += (double)*(const float *)x; return; }
+#if defined(OPDI_X86)
+    if (n >= 64 && opdi_cpu_level() > 0) { s->f += opdi_sum_f32_avx2((const float *)x, n); return; }
+#endif
+    s->f += opdi_sum_f32_plain((const float *)x, n);
+}
+/* 16 sums side by side over x[i] -> expr, in type A. */
+#define OPDI_FOLD_SUM(name, T, A, field, expr)                                                              \
+    static void name(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {          \
+        const T *xp = (const T *)px; A a[16] = {0}; int64_t i = 0; int j;                                   \
+        (void)at; (void)r;                                                                                  \
+        for (; i + 16 <= n; i += 16) { for (j = 0; j < 16; j++) { const T x = xp[i + j]; a[j] += (A)(expr); } } \
+        for (; i < n; i++) { const T x = xp[i]; a[i & 15] += (A)(expr); }                                   \
+        for (j = 8; j > 0; j >>= 1) { for (i = 0; i < j; i++) { a[i] += a[i + j]; } }                       \
+        s->field += a[0];                                                                                   \
+    }
+OPDI_FOLD_SUM(opdi_fold_sum_f64, double, double, f, x)
+static void opdi_fold_sum_i64(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {
+    const int64_t *x = (const int64_t *)px;
+    uint64_t sum = (uint64_t)s->i;
+    int64_t i;
+    (void)at; (void)r;
+    for (i = 0; i < n; i++) { sum += (uint64_t)x[i]; }
+    s->i = (int64_t)sum;
+}
+static void opdi_join_sum(opdi_folded *s, const opdi_folded *with, const opdi_reduce *r) {
+    (void)r;
+    s->f += with->f; s->g += with->g; s->n += with->n;
+    s->i = opdi_wrap_add(s->i, with->i);
+}
+static const opdi_fold opdi_the_sum = {
+    {opdi_fold_sum_f32, opdi_fold_sum_f64, opdi_fold_sum_i64}, {opdi_f32_add, opdi_f64_add, opdi_i64_add}, opdi_join_sum, NULL,
+    {0, 0, 0, 0}, {'v', 0}, "sum_cpu"};
+
+/* The dtype a sum or product is computed in and has: the one asked for, the out= tensor's, int64 for integers. */
+static opd_scalar_type opdi_reduce_dtype(const opd_call *call, int i, const opd_tensor *t) {
+    if (!opd_arg_is_none(call, i)) { return opd_arg_dtype(call, i, OPD_FLOAT32); }
+    if (call->targets) { return (opd_scalar_type)call->targets[0]->dtype; }
+    return opd_dtype_is_integral((opd_scalar_type)t->dtype, true) ? OPD_INT64 : (opd_scalar_type)t->dtype;
+}
+/* A compute type that holds both the input and what is asked for. */
+static opd_scalar_type opdi_reduce_compute(const opd_tensor *t, opd_scalar_type dtype) {
+    if (dtype == OPD_BOOL || opd_dtype_is_integral(dtype, true)) { return OPD_INT64; }
+    return dtype == OPD_FLOAT64 || dtype == OPD_FLOAT32 ? dtype : t->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
+}
+
+//-- what the derivatives of reductions are written with ---------------------------------------------------------------------
+
+/* g, a reduction's gradient, with its reduced dims put back as ones. */
+static opd_tensor *opdi_unreduce(opd_tensor *g, opd_ints dims, bool keep, int ndim) {
+    uint64_t mask;
+    int d;
+    if (keep || ndim == 0 || !g) { return g; }
+    if (opdi_reduce_mask(dims, ndim, &mask) != 0) { return NULL; }
+    if (mask == OPDI_ALL_DIMS) { return g; }      /* 0-dim: broadcasts as it is */
+    for (d = 0; d < ndim && g; d++) { if (mask >> d & 1) { g = opd_unsqueeze(g, d); } }
+    return g;
+}
+static opd_ints opdi_bw_dims(opd_backward_call *bw, int i) {
+    const opd_value v = opd_bw_value(bw, i);
+    return v.tag == OPD_TAG_INTS ? opd_ints_of(v.u.ints, v.n) : opd_ints_of(NULL, 0);
+}
+static bool opdi_bw_bool(opd_backward_call *bw, int i) { return opd_bw_value(bw, i).u.i != 0; }
+/* g spread over the input (argument 0), dims and keepdim being arguments i and i + 1; i < 0: everything was reduced. */
+static opd_tensor *opdi_bw_spread(opd_backward_call *bw, opd_tensor *g, int i) {
+    const opd_ints sizes = opd_bw_sizes(bw, 0);
+    if (i >= 0) { g = opdi_unreduce(g, opdi_bw_dims(bw, i), opdi_bw_bool(bw, i + 1), (int)sizes.n); }
+    return g ? opd_expand(g, sizes) : NULL;
+}
+
+static void opdi_card_reduce(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward, const char *save,
+                             opd_autocast autocast, const char *out, const char *cases) {
+    op->schema = schema; op->cpu = kernel; op->fake = kernel; op->backward = backward; op->save = save;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = autocast; op->out = out; op->cases = cases;
+}
+/* The card <id>: kernel opdi_<kernel>_kernel. */
+#define OPDI_CARD_REDUCE(id, schema_, kernel_, backward_, save_, autocast_, out_, cases_)                    \
+    OPDI_OP(id) {                                                                                           \
+        opdi_card_reduce(op, schema_, opdi_##kernel_##_kernel, backward_, save_, OPD_AUTOCAST_##autocast_, out_, cases_); \
+    }
+#define OPDI_CASES_ALL "[2,3]; [2,3]i5; []"
+#define OPDI_CASES_DIMS "[2,3], (1); [2,3,2], (0,-1), True; [2,3], ()"
+
+//-- sum, nansum, mean, prod -------------------------------------------------------------------------------------------------
+
+static int opdi_reduce_sum(opd_call *call, const opdi_fold *fold, opd_ints dims, bool keep, int dtype_arg) {
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    const opd_scalar_type dtype = opdi_reduce_dtype(call, dtype_arg, t);
+    uint64_t mask;
+    if (opdi_reduce_mask(dims, t->ndim, &mask) != 0) { return -1; }
+    return opdi_reduce_kernel(call, fold, t, mask, keep, opdi_reduce_compute(t, dtype), dtype, OPD_DTYPE_NONE, 0);
+}
+OPDI_KERNEL(sum) { return opdi_reduce_sum(call, &opdi_the_sum, opd_ints_of(NULL, 0), false, 1); }
+OPDI_KERNEL(sum_dim) { return opdi_reduce_sum(call, &opdi_the_sum, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3); }
+OPDI_BW1(sum) { return opd_bw_return(bw, 0, opdi_bw_spread(bw, opd_bw_grad(bw, 0), -1)); }
+OPDI_BW1(sum_dim) { return opd_bw_return(bw, 0, opdi_bw_spread(bw, opd_bw_grad(bw, 0), 1)); }
+OPDI_CARD_REDUCE(sum, "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", sum, opdi_sum_backward, "", FP32_SET_DTYPE, "sum.out",
+                 OPDI_CASES_ALL)
+OPDI_CARD_REDUCE(sum_dim_IntList, "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+                 sum_dim, opdi_sum_dim_backward, "", FP32_SET_DTYPE, "sum.IntList_out", OPDI_CASES_DIMS)
 
 //======================================================================================================================
 //  >>op:linalg  matrix products
