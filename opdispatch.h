@@ -1323,6 +1323,7 @@ OPD_API opd_op *opd_op_builtin(opd_op_id id);
 #define OPDI_LIKELY(x) __builtin_expect(!!(x), 1)
 #define OPDI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define OPDI_NOINLINE __attribute__((noinline))
+#define OPDI_FORCE_INLINE __attribute__((always_inline)) inline
 #define OPDI_TLS __thread __attribute__((tls_model("initial-exec")))
 #define OPDI_LOAD(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define OPDI_ACQUIRE(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
@@ -1334,6 +1335,7 @@ OPD_API opd_op *opd_op_builtin(opd_op_id id);
 #define OPDI_LIKELY(x) (x)
 #define OPDI_UNLIKELY(x) (x)
 #define OPDI_NOINLINE
+#define OPDI_FORCE_INLINE inline
 #define OPDI_TLS
 #define OPDI_LOAD(p) (*(p))
 #define OPDI_ACQUIRE(p) (*(p))
@@ -1360,7 +1362,7 @@ typedef pthread_mutex_t opdi_mutex;
 
 /* What a kernel may change and the dispatcher puts back. */
 typedef struct opdi_state {
-    uint64_t include, exclude;   /* functionality bits, XORed with the defaults so that zero is the default */
+    uint64_t include, allow;     /* functionality bits: always in the set of a call; not excluded from it */
     int32_t no_grad;
     int32_t spare;
 } opdi_state;
@@ -1368,6 +1370,10 @@ typedef struct opdi_state {
 #define OPDI_SMALL_CLASSES 64                     /* 16-byte steps to 1 KiB */
 #define OPDI_CLASSES (OPDI_SMALL_CLASSES + 24)    /* then four steps a doubling to 64 KiB */
 typedef struct opdi_free_block { struct opdi_free_block *next; } opdi_free_block;
+
+/* The thread's defaults: what is included and excluded when nobody said anything (DispatchKeySet.h). */
+#define OPDI_DEFAULT_INCLUDE (OPD_BIT_OF(OPD_F_BACKEND_SELECT) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW))
+#define OPDI_DEFAULT_ALLOW (~OPD_BIT_OF(OPD_F_AUTOCAST))
 
 typedef struct opdi_thread {
     opdi_state state;
@@ -1508,6 +1514,8 @@ OPDI_NOINLINE static opdi_thread *opdi_thread_make(void) {
         return &emergency;
     }
     memset(th, 0, sizeof *th);
+    th->state.include = OPDI_DEFAULT_INCLUDE;
+    th->state.allow = OPDI_DEFAULT_ALLOW;
     th->next = opdi_all_threads;
     opdi_all_threads = th;
     opdi_unlock(&opdi_threads_lock);
@@ -2165,8 +2173,9 @@ typedef struct opdi_foreign {
 struct opd_tensor {
     int32_t refs;
     int8_t dtype;
-    uint8_t ndim, backend, flags;
-    uint64_t functionality;      /* key set, with the backend's bit */
+    uint8_t ndim;
+    int16_t room;                /* int64_t values of dims that fit behind the struct */
+    uint64_t functionality;      /* key set, with backend_bit */
     opdi_storage *storage;
     int64_t *dims;
     char *data;                  /* first element, NULL on meta */
@@ -2174,8 +2183,12 @@ struct opd_tensor {
     opd_node *grad_fn;           /* NULL for a leaf */
     struct opdi_meta *meta;      /* what few tensors have: gradient, accumulator, view record */
     uint32_t output_nr;          /* which result of grad_fn */
-    int32_t room;                /* int64_t values of dims that fit behind the struct */
+    uint8_t flags, backend;      /* these four bytes are read together: opdi_traits */
+    uint16_t backend_bit;
 };
+/* What a call wants to know of a tensor besides its functionalities; the traits of several are united with |. */
+typedef union opdi_traits { struct opdi_traits_fields { uint8_t flags, backend; uint16_t backends; } f; uint32_t all; } opdi_traits;
+static inline uint32_t opdi_traits_of(const opd_tensor *t) { uint32_t all; memcpy(&all, &t->flags, sizeof all); return all; }
 static inline int64_t *opdi_sizes(const opd_tensor *t) { return t->dims; }
 static inline int64_t *opdi_strides(const opd_tensor *t) { return t->dims + t->ndim; }
 
@@ -3919,23 +3932,20 @@ OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
     return buf;
 }
 
-/* The thread's defaults: what is included and excluded when nobody said anything (DispatchKeySet.h). */
 #define OPDI_AUTOGRAD_BITS (OPD_BIT_OF(OPD_F_AUTOGRAD_OTHER) | OPD_BIT_OF(OPD_F_AUTOGRAD) | \
                             OPD_BIT_OF(OPD_F_AUTOGRAD_NESTED_TENSOR))
-#define OPDI_DEFAULT_INCLUDE (OPD_BIT_OF(OPD_F_BACKEND_SELECT) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW))
-#define OPDI_DEFAULT_EXCLUDE OPD_BIT_OF(OPD_F_AUTOCAST)
 
-//-- guards: the thread's state is XORed with the defaults, so that zero is the default -------------------------------
+//-- guards ---------------------------------------------------------------------------------------------------------
 
-opd_keyset opd_keys_included(void) { return opd_keyset_make(opdi_self()->state.include ^ OPDI_DEFAULT_INCLUDE, 0); }
-opd_keyset opd_keys_excluded(void) { return opd_keyset_make(opdi_self()->state.exclude ^ OPDI_DEFAULT_EXCLUDE, 0); }
+opd_keyset opd_keys_included(void) { return opd_keyset_make(opdi_self()->state.include, 0); }
+opd_keyset opd_keys_excluded(void) { return opd_keyset_make(~opdi_self()->state.allow, 0); }
 
 opd_key_guard opd_keys_include(opd_keyset set) {
     opdi_thread *th = opdi_self();
     opd_key_guard g;
-    g.include = set.functionality & ~(th->state.include ^ OPDI_DEFAULT_INCLUDE);
+    g.include = set.functionality & ~th->state.include;
     g.exclude = 0;
-    th->state.include ^= g.include;
+    th->state.include |= g.include;
     return g;
 }
 
@@ -3943,15 +3953,15 @@ opd_key_guard opd_keys_exclude(opd_keyset set) {
     opdi_thread *th = opdi_self();
     opd_key_guard g;
     g.include = 0;
-    g.exclude = set.functionality & ~(th->state.exclude ^ OPDI_DEFAULT_EXCLUDE);
-    th->state.exclude ^= g.exclude;
+    g.exclude = set.functionality & th->state.allow;
+    th->state.allow &= ~g.exclude;
     return g;
 }
 
 void opd_keys_restore(opd_key_guard guard) {
     opdi_thread *th = opdi_self();
-    th->state.include ^= guard.include & (th->state.include ^ OPDI_DEFAULT_INCLUDE);
-    th->state.exclude ^= guard.exclude & (th->state.exclude ^ OPDI_DEFAULT_EXCLUDE);
+    th->state.include &= ~guard.include;
+    th->state.allow |= guard.exclude;
 }
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -3978,8 +3988,8 @@ typedef struct opdi_kernel {
 typedef struct opdi_slot { opd_kernel fn; void *user; } opdi_slot;
 
 typedef struct opdi_table {
-    uint64_t masks[16];                           /* per backend: functionalities that do not fall through */
-    bool skip_autograd;                           /* its autograd kernels do nothing when nothing requires grad */
+    uint64_t masks[2][16];                        /* functionalities that do not fall through, per backend; [0]: when nothing
+                                                     requires grad, where autograd kernels that then do nothing are left out */
     struct opdi_table *retired;                   /* older ones: a call may still be inside */
     opdi_slot slots[OPD_KEY_SLOTS];
 } opdi_table;
@@ -4001,6 +4011,7 @@ typedef struct opdi_card {
     uint64_t save_args;                           /* tensor arguments the formula reads */
     uint32_t save_results;
     int8_t save_if[OPD_MAX_ARGS];                 /* saved only if this argument's gradient is wanted; -1: always */
+    int8_t save_result_if[OPDI_MAX_RETURNS];
     struct opdi_card *base;                       /* derived forms: the functional card */
     int8_t map[OPD_MAX_ARGS];                     /* derived forms: functional argument -> own argument, or -1 */
     bool inplace;
@@ -4015,6 +4026,7 @@ struct opd_op {
     int32_t nargs, nrets;
     uint8_t tags[OPD_MAX_ARGS];                   /* opd_tag that binds without conversion */
     int8_t ret_alias[OPDI_MAX_RETURNS];           /* the written argument that result i is, or -1 */
+    bool ret_tensor[OPDI_MAX_RETURNS];            /* result i is a Tensor(?) */
     char *name;                                   /* "ns::name.overload" */
     int32_t base_length;                          /* of "ns::name" */
     int32_t kernels_count;
@@ -4424,25 +4436,26 @@ static bool opdi_slot_skips(const opdi_slot *s, opdi_chosen how) {
 }
 
 static void opdi_fill_table(const opd_op *op, opdi_table *table) {
+    uint64_t skip = OPDI_AUTOGRAD_BITS;
     int slot, b;
     memset(table, 0, sizeof *table);
-    for (b = 0; b < 16; b++) { table->masks[b] = ~(uint64_t)0; }
-    table->skip_autograd = true;
+    for (b = 0; b < 16; b++) { table->masks[1][b] = ~(uint64_t)0; }
     for (slot = 0; slot < OPD_KEY_SLOTS; slot++) {
         opdi_chosen how;
         const opdi_kernel *k = opdi_compute_slot(op, slot, &how);
         opdi_slot *s = &table->slots[slot];
         s->fn = k ? k->fn : how == OPDI_CHOSEN_AMBIGUOUS ? opdi_ambiguous_kernel : opdi_missing_kernel;
         s->user = k ? k->user : NULL;
-        if (opdi_is_autograd_slot(slot) && !opdi_slot_skips(s, how)) { table->skip_autograd = false; }
+        if (opdi_is_autograd_slot(slot) && !opdi_slot_skips(s, how)) { skip = 0; }
         if (s->fn != opd_fallthrough || slot == 0) { continue; }
         if (slot < OPD_KEY_BACKEND_BASE) {
-            for (b = 0; b < 16; b++) { table->masks[b] &= ~OPD_BIT_OF(slot); }
+            for (b = 0; b < 16; b++) { table->masks[1][b] &= ~OPD_BIT_OF(slot); }
         } else {
             b = (slot - OPD_KEY_BACKEND_BASE) % 16;
-            table->masks[b] &= ~OPD_BIT_OF(opdi_row_functionality[(slot - OPD_KEY_BACKEND_BASE) / 16]);
+            table->masks[1][b] &= ~OPD_BIT_OF(opdi_row_functionality[(slot - OPD_KEY_BACKEND_BASE) / 16]);
         }
     }
+    for (b = 0; b < 16; b++) { table->masks[0][b] = table->masks[1][b] & ~skip; }
 }
 
 //-- The table of an operator, computed at its first call; NULL with an error when it is not defined.
@@ -4593,6 +4606,10 @@ void opd_library_close(opd_library *lib) {
     opdi_free(lib, sizeof *lib);
 }
 
+static const opdi_type *opdi_strip_optional(const opdi_type *t) {
+    return t->kind == OPDI_TYPE_OPTIONAL ? t->elems[0] : t;
+}
+
 //-- What the call path wants to know about a schema, worked out once.
 static void opdi_op_describe(opd_op *op) {
     const opd_schema *s = op->schema;
@@ -4609,6 +4626,7 @@ static void opdi_op_describe(opd_op *op) {
     for (i = 0; i < s->nreturns; i++) {
         const opdi_alias *ra = s->returns[i].type->alias;
         op->ret_alias[i] = -1;
+        op->ret_tensor[i] = opdi_strip_optional(s->returns[i].type)->kind == OPDI_TYPE_TENSOR;
         for (j = 0; ra && ra->write && j < s->nargs; j++) {
             const opdi_type *t = s->args[j].type;
             const opdi_alias *a = t->alias ? t->alias : t->kind == OPDI_TYPE_OPTIONAL ? t->elems[0]->alias : NULL;
@@ -4877,10 +4895,8 @@ static int opdi_card_save(opdi_card *card, const opd_schema *s) {
             int wanted;
             n = strcspn(++p, ")");
             wanted = opdi_arg_index(s, p, n);
-            if (wanted < 0) {
-                return opd_fail(OPD_ERROR_REGISTER, "%s: save: '(%.*s)' names no argument", s->name, (int)n, p);
-            }
-            if (arg >= 0) { card->save_if[arg] = (int8_t)wanted; }       /* results are saved in any case */
+            if (wanted < 0) { return opd_fail(OPD_ERROR_REGISTER, "%s: save: '(%.*s)' names no argument", s->name, (int)n, p); }
+            if (arg >= 0) { card->save_if[arg] = (int8_t)wanted; } else { card->save_result_if[result] = (int8_t)wanted; }
             p += n + (p[n] == ')');
         }
         p += strspn(p, ", ");
@@ -4906,6 +4922,7 @@ static int opdi_missing_formula(opd_backward_call *bw);
 static void opdi_card_init(opdi_card *card, opd_op *op) {
     card->op = op;
     memset(card->save_if, -1, sizeof card->save_if);
+    memset(card->save_result_if, -1, sizeof card->save_result_if);
     opdi_node_name(op->schema->name, card->node_name, sizeof card->node_name);
     card->formula.name = card->missing.name = card->node_name;
     card->formula.fn = card->desc.backward;
@@ -5057,10 +5074,6 @@ static int opdi_bind_error(const opd_op *op, int i, const opd_value *v) {
                     "Position: %d\nDeclaration: %s", op->name, type, op->schema->args[i].name, opdi_value_kind(v), i, decl);
 }
 
-static const opdi_type *opdi_strip_optional(const opdi_type *t) {
-    return t->kind == OPDI_TYPE_OPTIONAL ? t->elems[0] : t;
-}
-
 static bool opdi_is_number(const opd_value *v) {
     return v->tag == OPD_TAG_INT || v->tag == OPD_TAG_FLOAT || v->tag == OPD_TAG_BOOL || v->tag == OPD_TAG_COMPLEX;
 }
@@ -5190,36 +5203,59 @@ OPDI_NOINLINE static int opdi_null_element(const opd_op *op, int i) {
 }
 
 //-- What the tensor arguments say together.
-typedef struct opdi_union { uint64_t functionality, backends; uint32_t flags; } opdi_union;
+typedef struct opdi_union { uint64_t functionality; uint32_t backends, flags, backend; } opdi_union;     /* backend: where there is one */
 
 static inline void opdi_unite(opdi_union *u, const opd_tensor *t) {
     u->functionality |= t->functionality;
-    u->backends |= (uint64_t)1 << t->backend;
-    u->flags |= t->flags;
+    u->backends |= 1u << t->backend;
+    u->flags |= OPDI_LOAD(&t->flags);
+    u->backend |= t->backend;
 }
 
-static int opdi_unite_list(opdi_union *u, const opd_op *op, int i, const opd_value *v) {
-    int32_t k;
-    for (k = 0; k < v->n; k++) {
-        if (v->u.tensors[k]) { opdi_unite(u, v->u.tensors[k]); }
-        else if (opdi_null_element(op, i)) { return -1; }
-    }
-    return 0;
-}
-
-static inline int opdi_unite_args(opdi_union *u, const opd_op *op, const opd_value *args) {
+OPDI_NOINLINE static int opdi_unite_lists(opdi_union *u, const opd_op *op, const opd_value *args) {
     uint64_t m;
-    u->functionality = u->backends = 0;
-    u->flags = 0;
-    for (m = op->tensor_args; m; m &= m - 1) {
-        const opd_value *v = &args[opdi_low_bit(m)];
-        if (v->tag == OPD_TAG_TENSOR) { opdi_unite(u, v->u.t); }
-    }
     for (m = op->list_args; m; m &= m - 1) {
         int i = opdi_low_bit(m);
-        if (args[i].tag == OPD_TAG_TENSORS && opdi_unite_list(u, op, i, &args[i])) { return -1; }
+        const opd_value *v = &args[i];
+        int32_t k;
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+            if (v->u.tensors[k]) { opdi_unite(u, v->u.tensors[k]); }
+            else if (opdi_null_element(op, i)) { return -1; }
+        }
     }
     return 0;
+}
+
+//-- Unites the arguments and compares their tags with the schema's on the way: 0 all as expected, 1 some other kind is there
+//-- (None, or one that binding has to convert), -1 failed.
+OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *u, const opd_op *op, const opd_value *args) {
+    uint64_t functionality = 0;
+    opdi_traits traits;
+    uint32_t all = 0;
+    int i, n = op->nargs, other = 0;
+    for (i = 0; i < n; i++) {
+        const int32_t tag = args[i].tag;
+        other |= tag ^ op->tags[i];
+        if (tag == OPD_TAG_TENSOR) {
+            functionality |= args[i].u.t->functionality;
+            all |= opdi_traits_of(args[i].u.t);
+        }
+    }
+    if (OPDI_UNLIKELY(op->list_args != 0)) {
+        opdi_union l = {0, 0, 0, 0};
+        if (opdi_unite_lists(&l, op, args)) { return -1; }
+        functionality |= l.functionality;
+        traits.f.flags = (uint8_t)l.flags;
+        traits.f.backend = (uint8_t)l.backend;
+        traits.f.backends = (uint16_t)l.backends;
+        all |= traits.all;
+    }
+    traits.all = all;
+    u->functionality = functionality;
+    u->backends = traits.f.backends;
+    u->flags = traits.f.flags;
+    u->backend = traits.f.backend;
+    return other != 0;
 }
 
 //-- Gives back results that a failed kernel had made.
@@ -5261,39 +5297,48 @@ OPDI_NOINLINE static int opdi_too_deep(const opd_call *c) {
 }
 
 //-- Runs a slot's kernel in a scope of its own and puts back the thread's state.
-static inline int opdi_invoke(opdi_thread *th, opd_call *c, const opdi_slot *slot) {
-    opdi_state state = th->state;
-    int64_t mark = th->top, scope_mark = th->scope_mark;
-    int32_t depth = th->scope_depth;
-    int rc, i;
-    for (i = 0; i < c->op->nrets; i++) { c->rets[i].tag = OPD_TAG_NONE; c->rets[i].n = 0; c->rets[i].u.i = 0; }
+OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, const opdi_slot *slot) {
+    const uint64_t include = th->state.include, allow = th->state.allow;
+    const int64_t mark = th->top, scope_mark = th->scope_mark;
+    const int32_t no_grad = th->state.no_grad, depth = th->depth, scope_depth = th->scope_depth;
+    opd_call *const outer = th->current;
+    const int nrets = c->op->nrets;
+    int rc;
     c->th = th;
     c->user = slot->user;
-    c->outer = th->current;
-    c->filled = c->owned = 0;
+    c->outer = outer;
+    c->filled = 0;
+    c->owned = 0;
     c->cursor = 0;
-    if (OPDI_UNLIKELY(++th->depth > OPDI_MAX_DEPTH)) { th->depth--; return opdi_too_deep(c); }
+    if (OPDI_UNLIKELY(depth >= OPDI_MAX_DEPTH)) { return opdi_too_deep(c); }
+    th->depth = depth + 1;
     th->current = c;
-    c->scope_depth = th->scope_depth = depth + 1;
+    c->scope_depth = scope_depth;
     th->scope_mark = mark;
     rc = slot->fn(c);
-    th->state = state;
-    th->depth--;
-    th->current = c->outer;
-    th->scope_depth = depth;
+    th->state.include = include;
+    th->state.allow = allow;
+    th->state.no_grad = no_grad;
+    th->depth = depth;
+    th->current = outer;
+    th->scope_depth = scope_depth;
     th->scope_mark = scope_mark;
-    if (th->top != mark) { opdi_scope_unwind(th, mark); }
-    if (OPDI_UNLIKELY((rc | (int)th->error) || c->filled != (1u << c->op->nrets) - 1)) { return opdi_call_failed(c, rc); }
+    if (OPDI_UNLIKELY(th->top != mark)) { opdi_scope_unwind(th, mark); }
+    if (OPDI_UNLIKELY((rc | (int)th->error | (int)(c->filled ^ ((1u << nrets) - 1))) != 0)) { return opdi_call_failed(c, rc); }
     return 0;
 }
 
+OPDI_NOINLINE static int opdi_invoke(opdi_thread *th, opd_call *c, const opdi_slot *slot) { return opdi_invoke_here(th, c, slot); }
+
 //-- The slot for the united keys under this thread's state; sets c->keys and c->slot.
 static inline const opdi_slot *opdi_find_slot(const opdi_thread *th, opd_call *c, const opdi_table *table, const opdi_union *u) {
-    uint64_t f = (u->functionality | (th->state.include ^ OPDI_DEFAULT_INCLUDE)) & ~(th->state.exclude ^ OPDI_DEFAULT_EXCLUDE);
-    if (table->skip_autograd && (!(u->flags & OPDI_REQUIRES_GRAD) || th->state.no_grad)) { f &= ~OPDI_AUTOGRAD_BITS; }
-    f &= table->masks[u->backends ? opdi_top_bit(u->backends) : 0];
-    c->keys = opd_keyset_make(f, u->backends);
-    c->slot = opdi_slot_of(c->keys);
+    const int grad = (u->flags & OPDI_REQUIRES_GRAD) && !th->state.no_grad;
+    const int backend = u->backends & (u->backends - 1) ? opdi_top_bit(u->backends) : u->backend;     /* the usual cases */
+    const uint64_t f = (u->functionality | th->state.include) & th->state.allow & table->masks[grad][backend];
+    const int base = f == OPD_BIT_OF(OPD_F_DENSE) ? OPD_KEY_CPU : opdi_key_base[opdi_top_bit(f << 1 | 1)];     /* without a bit scan */
+    c->keys.functionality = f;
+    c->keys.backends = u->backends;
+    c->slot = base + (base >= OPD_KEY_BACKEND_BASE ? backend : 0);
     return &table->slots[c->slot];
 }
 
@@ -5307,18 +5352,17 @@ static inline void opdi_rets_own(opdi_thread *th, opd_call *c) {
     }
 }
 
-static inline int opdi_call_bound(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets, const opd_value *args) {
-    opdi_union u;
+OPDI_FORCE_INLINE static int opdi_call_united(opdi_thread *th, opd_op *op, const opdi_table *table, const opdi_union *u, opd_value *rets,
+                                              const opd_value *args) {
     opd_call c;
     const opdi_slot *slot;
     if (OPDI_UNLIKELY(opdi_scope_reserve(th, OPDI_MAX_RETURNS))) { return -1; }
-    if (opdi_unite_args(&u, op, args)) { return -1; }
     c.op = op;
     c.args = args;
     c.rets = rets;
     c.targets = NULL;
-    slot = opdi_find_slot(th, &c, table, &u);
-    if (opdi_invoke(th, &c, slot)) { return -1; }
+    slot = opdi_find_slot(th, &c, table, u);
+    if (opdi_invoke_here(th, &c, slot)) { return -1; }
     if (c.owned) {
         if (OPDI_UNLIKELY(opdi_scope_reserve(th, OPDI_MAX_RETURNS))) { opdi_rets_drop(&c); return -1; }
         opdi_rets_own(th, &c);
@@ -5331,9 +5375,11 @@ OPDI_NOINLINE static int opdi_call_slow(opdi_thread *th, opd_op *op, const opdi_
                                         int nargs) {
     opd_value bound[OPD_MAX_ARGS];
     int64_t mark = th->top;
+    opdi_union u;
     int rc = opdi_bind(op, args, nargs, bound);
     int64_t top = th->top;
-    if (rc == 0) { rc = opdi_call_bound(th, op, table, rets, bound); }
+    if (rc == 0 && opdi_unite_args(&u, op, bound) < 0) { rc = -1; }
+    if (rc == 0) { rc = opdi_call_united(th, op, table, &u, rets, bound); }
     if (top != mark) { opdi_scope_remove(th, mark, top); }
     return rc;
 }
@@ -5341,16 +5387,15 @@ OPDI_NOINLINE static int opdi_call_slow(opdi_thread *th, opd_op *op, const opdi_
 int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
     opdi_thread *th = opdi_self();
     const opdi_table *table;
-    int i;
+    opdi_union u;
     if (OPDI_UNLIKELY(th->error != OPD_OK)) { return -1; }
     if (OPDI_UNLIKELY(!op)) { return opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL"); }
     table = OPDI_ACQUIRE(&op->table);
     if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(op))) { return -1; }
-    if (OPDI_UNLIKELY(nargs != op->nargs)) { return opdi_call_slow(th, op, table, rets, args, nargs); }
-    for (i = 0; i < nargs; i++) {
-        if (OPDI_UNLIKELY(args[i].tag != op->tags[i])) { return opdi_call_slow(th, op, table, rets, args, nargs); }
+    if (OPDI_UNLIKELY(nargs != op->nargs || opdi_unite_args(&u, op, args) != 0)) {
+        return th->error == OPD_OK ? opdi_call_slow(th, op, table, rets, args, nargs) : -1;
     }
-    return opdi_call_bound(th, op, table, rets, args);
+    return opdi_call_united(th, op, table, &u, rets, args);
 }
 
 opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs) {
@@ -5397,19 +5442,20 @@ int opd_redispatch(opd_call *call, opd_keyset keys) {
     opdi_thread *th = call->th;
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     opd_call c;
-    int rc;
+    int rc, base, backend;
     if (OPDI_UNLIKELY(th->error != OPD_OK)) { return -1; }
     if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(call->op))) { return -1; }
-    if (OPDI_UNLIKELY(call->filled)) { return opd_fail(OPD_ERROR_KERNEL, "opd_redispatch after a result was given"); }
+    if (OPDI_UNLIKELY(call->filled != 0)) { return opd_fail(OPD_ERROR_KERNEL, "opd_redispatch after a result was given"); }
     c.op = call->op;
     c.args = call->args;
     c.rets = call->rets;
     c.targets = NULL;
-    keys.functionality &= table->masks[keys.backends & 0xffff ? opdi_top_bit(keys.backends & 0xffff) : 0];
-    keys.backends &= 0xffff;
-    c.keys = keys;
-    c.slot = opdi_slot_of(keys);
-    rc = opdi_invoke(th, &c, &table->slots[c.slot]);
+    backend = opdi_top_bit((keys.backends & OPDI_BACKEND_MASK) | 1);
+    c.keys.functionality = keys.functionality & table->masks[1][backend];
+    c.keys.backends = keys.backends & OPDI_BACKEND_MASK;
+    base = opdi_key_base[opdi_top_bit(c.keys.functionality << 1 | 1)];
+    c.slot = base + (base >= OPD_KEY_BACKEND_BASE ? backend : 0);
+    rc = opdi_invoke_here(th, &c, &table->slots[c.slot]);
     call->filled = c.filled;
     call->owned = c.owned;
     call->cursor = c.cursor;
@@ -5531,21 +5577,27 @@ static int opdi_return_error(const opd_call *call, int i, const char *kind) {
 }
 
 int opd_return_tensor(opd_call *call, opd_tensor *t) {
-    int i, kind, alias;
+    const opd_op *op = call->op;
+    int i = call->cursor, alias;
+    uint32_t bit = 1u << i;
     if (OPDI_UNLIKELY(call->th->error != OPD_OK)) { return -1; }
-    if (OPDI_UNLIKELY((i = opdi_next_result(call)) < 0)) { return -1; }
-    kind = opdi_strip_optional(call->op->schema->returns[i].type)->kind;
-    if (!t) { return opd_fail(OPD_ERROR_KERNEL, "the kernel returns NULL as result %d without an error", i); }
-    if (OPDI_UNLIKELY(kind != OPDI_TYPE_TENSOR)) { return opdi_return_error(call, i, "Tensor"); }
-    if (call->filled >> i & 1) {                  /* made by opd_result */
+    if (OPDI_UNLIKELY(i >= op->nrets)) { return opdi_next_result(call); }
+    if (OPDI_UNLIKELY(!t)) { return opd_fail(OPD_ERROR_KERNEL, "the kernel returns NULL as result %d without an error", i); }
+    if (OPDI_UNLIKELY(!op->ret_tensor[i])) { return opdi_return_error(call, i, "Tensor"); }
+    call->cursor = i + 1;
+    if (call->filled & bit) {                     /* made by opd_result */
         if (call->rets[i].u.t == t) { return 0; }
-        if (call->owned >> i & 1) { opdi_drop(call->rets[i].u.t); call->owned &= ~(1u << i); }
+        if (call->owned & bit) { opdi_drop(call->rets[i].u.t); call->owned &= ~bit; }
     }
-    alias = call->op->ret_alias[i];
-    if (alias >= 0 && call->args[alias].tag == OPD_TAG_TENSOR && call->args[alias].u.t == t) { /* stays its owner's */ }
-    else { opdi_retain(t); call->owned |= 1u << i; }
-    call->rets[i] = opd_value_tensor(t);
-    call->filled |= 1u << i;
+    alias = op->ret_alias[i];
+    if (alias < 0 || call->args[alias].tag != OPD_TAG_TENSOR || call->args[alias].u.t != t) {     /* else it stays its owner's */
+        opdi_retain(t);
+        call->owned |= bit;
+    }
+    call->rets[i].tag = OPD_TAG_TENSOR;
+    call->rets[i].n = 0;
+    call->rets[i].u.t = t;
+    call->filled |= bit;
     return 0;
 }
 
@@ -5921,7 +5973,8 @@ static inline void opdi_tensor_init(opd_tensor *t, opd_scalar_type dtype, int ba
     t->grad_fn = NULL;
     t->meta = NULL;
     t->output_nr = 0;
-    t->room = 2 * ndim;
+    t->room = (int16_t)(2 * ndim);
+    t->backend_bit = (uint16_t)(1u << backend);
     t->dims = (int64_t *)(void *)(t + 1);
 }
 
@@ -6286,18 +6339,13 @@ opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, cons
         (void)opd_fail(OPD_ERROR_KERNEL, "opd_result: result %d of %d %s", i, call->op->nrets, i < 0 || i >= call->op->nrets ? "does not exist" : "was given already");
         return NULL;
     }
-    if (OPDI_UNLIKELY(opdi_strip_optional(call->op->schema->returns[i].type)->kind != OPDI_TYPE_TENSOR)) {
-        (void)opdi_return_error(call, i, "Tensor");
-        return NULL;
-    }
+    if (OPDI_UNLIKELY(!call->op->ret_tensor[i])) { (void)opdi_return_error(call, i, "Tensor"); return NULL; }
     if (call->targets) { return opdi_result_target(call, i, sizes, ndim, dtype); }
     t = opdi_tensor_make(sizes, strides, ndim, dtype, device.type);
     if (!t) { return NULL; }
-    call->rets[i].tag = OPD_TAG_TENSOR;
-    call->rets[i].u.t = t;
+    call->rets[i] = opd_value_tensor(t);
     call->filled |= 1u << i;
     call->owned |= 1u << i;
-    if (call->cursor <= i) { call->cursor = i; }
     return t;
 }
 
@@ -6963,7 +7011,7 @@ bool opd_grad_set(bool on) {
 
 bool opd_call_requires_grad(const opd_call *call) {
     opdi_union u;
-    if (call->th->state.no_grad || opdi_unite_args(&u, call->op, call->args)) { return false; }
+    if (call->th->state.no_grad || opdi_unite_args(&u, call->op, call->args) < 0) { return false; }
     return (u.flags & OPDI_REQUIRES_GRAD) != 0;
 }
 
@@ -7083,8 +7131,9 @@ static int opdi_record(opd_call *call, const opdi_card *card, const opdi_derivat
     for (i = 0; i < nouts; i++) { opdi_attach(outs[i], n, i); }
     for (i = 0; i < op->nrets; i++) {
         opd_tensor *t = call->rets[i].tag == OPD_TAG_TENSOR ? call->rets[i].u.t : NULL;
+        int when = card->save_result_if[i];
         if (!(card->save_results >> i & 1)) { continue; }
-        if (t) {
+        if (t && (when < 0 || opdi_arg_requires_grad(&args[when]))) {
             opdi_saved_results(n)[r] = opdi_keep_tensor(t);
             if (t->grad_fn == n) { t->flags |= OPDI_SAVED_BY_OWN; }
             n->has_saved = true;
@@ -7103,7 +7152,7 @@ static inline int opdi_below_autograd(opd_call *call) {
 static int opdi_autograd_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     if (!opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
-    call->th->state.exclude |= OPDI_AUTOGRAD_BITS;
+    call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
     if (opdi_below_autograd(call)) { return -1; }
     if (card->desc.backward == opd_not_differentiable) { return 0; }
     if (opdi_unalias_results(call)) { return -1; }
@@ -7117,7 +7166,7 @@ static opdi_card *opdi_bare_card(opd_op *op);
 static int opdi_autograd_fallback(opd_call *call) {
     opdi_card *card = call->op->card;
     if (!opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
-    call->th->state.exclude |= OPDI_AUTOGRAD_BITS;
+    call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
     if (opdi_below_autograd(call)) { return -1; }
     if (!card && !(card = opdi_bare_card(call->op))) { return -1; }
     if (call->op->written_args) {
@@ -7190,7 +7239,9 @@ static int opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self, 
     opdi_leave_node(self);
     opdi_attach(self, n, 0);
     for (i = 0; i < call->op->nrets; i++) {
+        int when = card->save_result_if[i];
         if (!(card->save_results >> i & 1)) { continue; }
+        if (when >= 0 && !opdi_arg_requires_grad(&args[when])) { r++; continue; }
         opdi_saved_results(n)[r++] = opdi_keep_tensor(self);
         self->flags |= OPDI_SAVED_BY_OWN;
         n->has_saved = true;
@@ -7214,7 +7265,7 @@ static int opdi_autograd_inplace_kernel(opd_call *call) {
         args[0].u.t = opdi_inplace_original(self);
         if (!args[0].u.t) { return -1; }
     }
-    call->th->state.exclude |= OPDI_AUTOGRAD_BITS;
+    call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
     if (opdi_below_autograd(call)) { return -1; }
     return opdi_rebase(call, card, self, args);
 }
