@@ -42,14 +42,14 @@ static double kn_ulp(void (*f)(int64_t, float *, const float *), double (*ref)(d
     return worst;
 }
 
-/* Bounds over all floats (step 1), at every level; OPD_TEST_ALL_FLOATS runs them all. */
+/* Every 10,007th float at the level of this machine (OPD_CPU_LEVEL lowers it); OPD_TEST_ALL_FLOATS: every one. */
 TEST(kernels_vector_math) {
     static const struct {
         const char *name;
         void (*f)(int64_t, float *, const float *);
         double (*ref)(double), bound;
     } t[] = {
-        {"exp", opdi_vexp, exp, 1.1}, {"log", opdi_vlog, log, 1.0}, {"log1p", opdi_vlog1p, log1p, 1.5},
+        {"exp", opdi_vexp, exp, 1.1}, {"log", opdi_vlog, log, 1.1}, {"log1p", opdi_vlog1p, log1p, 1.6},
         {"expm1", opdi_vexpm1, expm1, 1.6}, {"tanh", opdi_vtanh, tanh, 2.6}, {"erf", opdi_verf, erf, 1.3},
         {"sin", opdi_vsin, sin, 1.8}, {"cos", opdi_vcos, cos, 1.8}, {"sigmoid", opdi_vsigmoid, kn_sigmoid, 2.5}};
     uint64_t step = getenv("OPD_TEST_ALL_FLOATS") ? 1 : 10007;
