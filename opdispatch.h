@@ -995,9 +995,61 @@ struct opd_scope_guard {
 #define OPD_OPERATORS(X) OPD_OPERATORS_CREATE(X) OPD_OPERATORS_VIEW(X) OPD_OPERATORS_POINTWISE(X) \
     OPD_OPERATORS_REDUCE(X) OPD_OPERATORS_LINALG(X) OPD_OPERATORS_NN(X) OPD_OPERATORS_INDEX(X)
 
-#define OPD_OPERATORS_CREATE(X)
+#define OPD_OPERATORS_CREATE(X) \
+    X(empty_memory_format, "empty.memory_format", T, empty, (I, i), T, (I, V, V, V, V, V)) \
+    X(empty_strided, "empty_strided", T, empty_strided, (I, I, i), T, (I, I, V, V, V, V)) \
+    X(zeros, "zeros", T, zeros, (I, i), T, (I, V, V, V, V)) \
+    X(ones, "ones", T, ones, (I, i), T, (I, V, V, V, V)) \
+    X(full, "full", T, full, (I, V, i), T, (I, V, V, V, V, V)) \
+    X(empty_like, "empty_like", T, empty_like, (T), T, (T, V, V, V, V, V)) \
+    X(zeros_like, "zeros_like", T, zeros_like, (T), T, (T, V, V, V, V, V)) \
+    X(ones_like, "ones_like", T, ones_like, (T), T, (T, V, V, V, V, V)) \
+    X(full_like, "full_like", T, full_like, (T, V), T, (T, V, V, V, V, V, V)) \
+    X(new_empty, "new_empty", T, new_empty, (T, I), T, (T, I, V, V, V, V)) \
+    X(new_empty_strided, "new_empty_strided", T, new_empty_strided, (T, I, I), T, (T, I, I, V, V, V, V)) \
+    X(new_zeros, "new_zeros", T, new_zeros, (T, I), T, (T, I, V, V, V, V)) \
+    X(new_ones, "new_ones", T, new_ones, (T, I), T, (T, I, V, V, V, V)) \
+    X(new_full, "new_full", T, new_full, (T, I, V), T, (T, I, V, V, V, V, V)) \
+    X(scalar_tensor, "scalar_tensor", T, scalar_tensor, (V, i), T, (V, V, V, V, V)) \
+    X(fill__Scalar, "fill_.Scalar", T, fill_, (T, V), 0, ()) \
+    X(fill__Tensor, "fill_.Tensor", T, fill_Tensor_, (T, T), 0, ()) \
+    X(zero_, "zero_", T, zero_, (T), 0, ()) \
+    X(fill_Scalar, "fill.Scalar", T, fill, (T, V), 0, ()) \
+    X(fill_Tensor, "fill.Tensor", T, fill_Tensor, (T, T), 0, ()) \
+    X(zero, "zero", T, zero, (T), 0, ())
 
-#define OPD_OPERATORS_VIEW(X)
+#define OPD_OPERATORS_VIEW(X) \
+    X(view, "view", T, view, (T, I), 0, ()) \
+    X(_unsafe_view, "_unsafe_view", T, unsafe_view, (T, I), 0, ()) \
+    X(_reshape_alias, "_reshape_alias", T, reshape_alias, (T, I, I), 0, ()) \
+    X(reshape, "reshape", T, reshape, (T, I), 0, ()) \
+    X(expand, "expand", T, expand, (T, I), 0, ()) \
+    X(transpose_int, "transpose.int", T, transpose, (T, i, i), 0, ()) \
+    X(t, "t", T, t, (T), 0, ()) \
+    X(permute, "permute", T, permute, (T, I), 0, ()) \
+    X(select_int, "select.int", T, select, (T, i, i), 0, ()) \
+    X(slice_Tensor, "slice.Tensor", T, slice, (T, i, V, V, i), 0, ()) \
+    X(unsqueeze, "unsqueeze", T, unsqueeze, (T, i), 0, ()) \
+    X(squeeze, "squeeze", T, squeeze, (T), 0, ()) \
+    X(squeeze_dim, "squeeze.dim", T, squeeze_dim, (T, i), 0, ()) \
+    X(detach, "detach", T, detach, (T), 0, ()) \
+    X(alias, "alias", T, alias, (T), 0, ()) \
+    X(as_strided, "as_strided", T, as_strided, (T, I, I), T, (T, I, I, V)) \
+    X(select_backward, "select_backward", T, select_backward, (T, I, i, i), 0, ()) \
+    X(slice_backward, "slice_backward", T, slice_backward, (T, I, i, i, i, i), 0, ()) \
+    X(as_strided_backward, "as_strided_backward", T, as_strided_backward, (T, I, I, I, I, i), 0, ()) \
+    X(flatten_using_ints, "flatten.using_ints", T, flatten, (T), T, (T, i, i)) \
+    X(expand_as, "expand_as", T, expand_as, (T, T), 0, ()) \
+    X(view_as, "view_as", T, view_as, (T, T), 0, ()) \
+    X(reshape_as, "reshape_as", T, reshape_as, (T, T), 0, ()) \
+    X(copy_, "copy_", T, copy_, (T, T), T, (T, T, b)) \
+    X(copy, "copy", T, copy, (T, T), T, (T, T, b)) \
+    X(clone, "clone", T, clone, (T), T, (T, V)) \
+    X(_to_copy, "_to_copy", T, to_copy, (T, i), T, (T, V, V, V, V, b, V)) \
+    X(contiguous, "contiguous", T, contiguous, (T), T, (T, i)) \
+    X(to_dtype, "to.dtype", T, to_dtype, (T, i), T, (T, i, b, b, V)) \
+    X(_local_scalar_dense, "_local_scalar_dense", V, local_scalar_dense, (T), 0, ()) \
+    X(item, "item", V, item, (T), 0, ())
 
 #define OPD_OPERATORS_POINTWISE(X) \
     X(exp, "exp", T, exp, (T), 0, ()) \
@@ -10578,9 +10630,900 @@ static int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
 //  >>op:create  making tensors
 //======================================================================================================================
 
+/* One kernel for every backend. */
+#define OPDI_CARD_ANY(id, schema_, kernel_, backward_, save_, vmap_, inplace_, out_, cases_)                \
+    OPDI_OP(id) {                                                                                           \
+        op->schema = schema_; op->any = kernel_; op->backward = backward_; op->save = save_;                \
+        op->vmap = vmap_; op->autocast = OPD_AUTOCAST_KEEP;                                                 \
+        op->inplace = inplace_; op->out = out_; op->cases = cases_;                                         \
+    }
+/* One made of other operators. */
+#define OPDI_CARD_OF(id, schema_, kernel_, inplace_, out_, cases_)                                          \
+    OPDI_OP(id) {                                                                                           \
+        op->schema = schema_; op->composite = kernel_; op->vmap = OPD_BATCH_DECOMPOSE;                      \
+        op->autocast = OPD_AUTOCAST_KEEP; op->inplace = inplace_; op->out = out_; op->cases = cases_;       \
+    }
+
+//-- filling -----------------------------------------------------------------------------------------------------------
+
+/* A number as an element of dtype, in out[2]: c10::checked_convert.  0, or -1 with an error when it does not fit. */
+static int opdi_element_of(opd_value v, opd_scalar_type dtype, double *out /*[2]*/) {
+    const double re = v.tag == OPD_TAG_FLOAT ? v.u.d : v.tag == OPD_TAG_COMPLEX ? v.u.c[0] : (double)v.u.i;
+    const double im = v.tag == OPD_TAG_COMPLEX ? v.u.c[1] : 0;
+    const bool whole = v.tag == OPD_TAG_INT || v.tag == OPD_TAG_BOOL;
+    const int size = (int)opd_dtype_size(dtype);
+    const double high = dtype == OPD_UINT8 ? 256 : ldexp(1, 8 * size - 1);
+    const double low = dtype == OPD_UINT8 ? whole ? -255 : 0 : -high;
+    int64_t i = whole ? v.u.i : opdi_f64_to_i64(re);
+    float f = (float)re, pair[2];
+    uint16_t h;
+    out[0] = out[1] = 0;
+    if (!opd_dtype_is_complex(dtype) && (im < 0 || im > 0)) {
+        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow", opd_dtype_cname(dtype));
+    }
+    if (opd_dtype_is_integral(dtype, false) && (!(re > low - 1) || !(re < high)) && !(whole && size == 8)) {
+        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow", opd_dtype_cname(dtype));
+    }
+    switch (dtype) {
+        case OPD_FLOAT32: memcpy(out, &f, 4); break;
+        case OPD_FLOAT64: out[0] = re; break;
+        case OPD_FLOAT16: h = opdi_f32_to_f16(f); memcpy(out, &h, 2); break;
+        case OPD_BFLOAT16: h = opdi_f32_to_bf16(f); memcpy(out, &h, 2); break;
+        case OPD_COMPLEX64: pair[0] = f; pair[1] = (float)im; memcpy(out, pair, 8); break;
+        case OPD_COMPLEX128: out[0] = re; out[1] = im; break;
+        case OPD_BOOL: *(char *)out = whole ? v.u.i != 0 : (re < 0 || re > 0 || re != re || im < 0 || im > 0); break;
+        case OPD_INT16: case OPD_INT32: case OPD_INT64: case OPD_INT8: case OPD_UINT8: {
+            int32_t w = (int32_t)(uint32_t)(uint64_t)i;
+            int16_t s = (int16_t)(uint16_t)(uint64_t)i;
+            uint8_t b = (uint8_t)(uint64_t)i;
+            memcpy(out, size == 8 ? (void *)&i : size == 4 ? (void *)&w : size == 2 ? (void *)&s : (void *)&b, (size_t)size);
+            break;
+        }
+        case OPD_DTYPE_NONE: default: break;
+    }
+    return 0;
+}
+
+typedef struct opdi_fill { char *data; const void *element; int size; } opdi_fill;
+#define OPDI_FILL_LOOP(T) do {                                                                              \
+        T *p = (T *)(void *)f->data, x;                                                                     \
+        memcpy(&x, f->element, sizeof x);                                                                   \
+        for (i = begin; i < end; i++) { p[i] = x; }                                                         \
+    } while (0)
+static void opdi_fill_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_fill *f = (const opdi_fill *)ctx;
+    int64_t i;
+    switch (f->size) {
+        case 1: memset(f->data + begin, *(const unsigned char *)f->element, (size_t)(end - begin)); break;
+        case 2: OPDI_FILL_LOOP(uint16_t); break;
+        case 4: OPDI_FILL_LOOP(uint32_t); break;
+        case 8: OPDI_FILL_LOOP(uint64_t); break;
+        default: for (i = begin; i < end; i++) { memcpy(f->data + i * f->size, f->element, (size_t)f->size); } break;
+    }
+}
+/* Every element of t becomes v.  Nothing on meta.  0, or -1 with an error. */
+static int opdi_fill_with(opd_tensor *t, opd_value v) {
+    double element[2];
+    opdi_fill f;
+    opd_tensor one;
+    if (opdi_element_of(v, (opd_scalar_type)t->dtype, element)) { return -1; }
+    if (!t->data || t->numel == 0) { return 0; }
+    f.data = t->data; f.element = element; f.size = (int)opd_dtype_size((opd_scalar_type)t->dtype);
+    if (opdi_is_dense(t) && !opdi_overlaps_itself(t)) {
+        opdi_parallel_for(t->numel, OPDI_GRAIN, opdi_fill_part, &f);
+        return 0;
+    }
+    memset(&one, 0, sizeof one);
+    one.refs = 1; one.numel = 1; one.dtype = t->dtype; one.flags = OPDI_CONTIGUOUS; one.data = (char *)element;
+    return opdi_copy(t, &one);
+}
+
+//-- factories ---------------------------------------------------------------------------------------------------------
+
+/* What (dtype, layout, device, pin_memory[, memory_format]) say. */
+typedef struct opdi_options { opd_scalar_type dtype; opd_device device; int64_t format; } opdi_options;
+enum { OPDI_FORMAT_CONTIGUOUS = 0, OPDI_FORMAT_PRESERVE, OPDI_FORMAT_LAST, OPDI_FORMAT_LAST_3D };
+
+/* Reads them from argument `at` on; has_format: a memory format follows.  Names what cannot be had. */
+static int opdi_options_read(const opd_call *call, int at, bool has_format, opd_scalar_type dtype, opd_device device,
+                             opdi_options *o) {
+    opd_value v = opd_arg_value(call, at), layout = opd_arg_value(call, at + 1), pin = opd_arg_value(call, at + 3);
+    o->dtype = v.tag == OPD_TAG_INT && v.u.i == OPD_DTYPE_NONE ? dtype : opd_arg_dtype(call, at, dtype);
+    o->device = opd_arg_device(call, at + 2, device);
+    o->format = -1;
+    if (has_format) {
+        opd_value format = opd_arg_value(call, at + 4);
+        o->format = format.tag == OPD_TAG_INT ? format.u.i : -1;
+    }
+    if (layout.tag == OPD_TAG_INT && layout.u.i != 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: only strided tensors exist here, not layout %lld", call->op->name, (long long)layout.u.i);
+    }
+    if (pin.tag == OPD_TAG_BOOL && pin.u.i) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: pinned memory is not available", call->op->name);
+    }
+    return opd_ok() ? 0 : -1;
+}
+/* Strides of a memory format: channels last for 4 and 5 dimensions (c10/core/MemoryFormat.h). */
+static int opdi_strides_format(const int64_t *sizes, int ndim, int64_t format, int64_t *strides) {
+    const int want = format == OPDI_FORMAT_LAST ? 4 : 5;
+    int64_t n = 1;
+    int i;
+    if (format <= OPDI_FORMAT_CONTIGUOUS) { opdi_strides_fill(sizes, strides, ndim); return 0; }
+    if (format != OPDI_FORMAT_LAST && format != OPDI_FORMAT_LAST_3D) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "unsupported memory format %lld", (long long)format);
+    }
+    if (ndim != want) {
+        return opd_fail(OPD_ERROR_SHAPE, "required rank %d tensor to use channels_last%s format", want, want == 5 ? "_3d" : "");
+    }
+    strides[1] = 1;
+    n = sizes[1];
+    for (i = ndim - 1; i >= 2; i--) { strides[i] = n; n *= OPDI_MAX(sizes[i], 1); }
+    strides[0] = n;
+    return 0;
+}
+/* Strides of a fresh tensor like t (at::empty_like with the preserve format, at::infer_dense_strides). */
+static void opdi_strides_like(opd_tensor *t, int64_t *strides) {
+    int perm[OPD_MAX_DIMS], i;
+    int64_t n = 1;
+    if (t->flags & OPDI_CONTIGUOUS) { memcpy(strides, opdi_strides(t), (size_t)t->ndim * sizeof *strides); return; }
+    if (opdi_is_dense(t) && !opdi_overlaps_itself(t)) { memcpy(strides, opdi_strides(t), (size_t)t->ndim * sizeof *strides); return; }
+    opdi_dims_order(&t, 1, opdi_sizes(t), t->ndim, perm);
+    for (i = 0; i < t->ndim; i++) { strides[perm[i]] = n; n *= OPDI_MAX(opdi_sizes(t)[perm[i]], 1); }
+}
+/* The first result in a memory format; `like` gives sizes and, when the format says preserve, strides. */
+static opd_tensor *opdi_result_like(opd_call *call, opd_tensor *like, opd_scalar_type dtype, opd_device device, int64_t format) {
+    int64_t strides[OPD_MAX_DIMS];
+    if (format < 0 || format == OPDI_FORMAT_PRESERVE) { opdi_strides_like(like, strides); }
+    else if (opdi_strides_format(opdi_sizes(like), like->ndim, format, strides)) { return NULL; }
+    return opd_result_strided(call, 0, opdi_sizes(like), strides, like->ndim, dtype, device);
+}
+static opd_tensor *opdi_result_sized(opd_call *call, opd_ints sizes, const opdi_options *o) {
+    int64_t strides[OPD_MAX_DIMS];
+    if (sizes.n > OPD_MAX_DIMS || o->format <= OPDI_FORMAT_CONTIGUOUS) {
+        return opd_result_strided(call, 0, sizes.data, NULL, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1), o->dtype, o->device);
+    }
+    if (opdi_strides_format(sizes.data, (int)sizes.n, o->format, strides)) { return NULL; }
+    return opd_result_strided(call, 0, sizes.data, strides, (int)sizes.n, o->dtype, o->device);
+}
+static int opdi_made(opd_tensor *t, opd_value v) { return t ? opdi_fill_with(t, v) : -1; }
+static opd_device opdi_host(void) { return opd_device_of(OPD_CPU, -1); }
+/* torch.full's dtype of a number. */
+static opd_scalar_type opdi_dtype_of_number(opd_value v) {
+    return v.tag == OPD_TAG_BOOL ? OPD_BOOL : v.tag == OPD_TAG_INT ? OPD_INT64 : v.tag == OPD_TAG_COMPLEX ? OPD_COMPLEX64 : OPD_FLOAT32;
+}
+
+/* From sizes. */
+static int opdi_empty_kernel(opd_call *call) {
+    opdi_options o;
+    if (opdi_options_read(call, 1, true, OPD_FLOAT32, opdi_host(), &o)) { return -1; }
+    return opdi_result_sized(call, opd_arg_ints(call, 0), &o) ? 0 : -1;
+}
+static int opdi_sized_kernel(opd_call *call, opd_value v) {
+    opdi_options o;
+    if (opdi_options_read(call, 1, false, OPD_FLOAT32, opdi_host(), &o)) { return -1; }
+    return opdi_made(opdi_result_sized(call, opd_arg_ints(call, 0), &o), v);
+}
+static int opdi_zeros_kernel(opd_call *call) { return opdi_sized_kernel(call, opd_value_int(0)); }
+static int opdi_ones_kernel(opd_call *call) { return opdi_sized_kernel(call, opd_value_int(1)); }
+static int opdi_full_kernel(opd_call *call) {
+    const opd_value v = opd_arg_value(call, 1);
+    opdi_options o;
+    if (opdi_options_read(call, 2, false, opdi_dtype_of_number(v), opdi_host(), &o)) { return -1; }
+    return opdi_made(opdi_result_sized(call, opd_arg_ints(call, 0), &o), v);
+}
+static int opdi_scalar_tensor_kernel(opd_call *call) {
+    opdi_options o;
+    if (opdi_options_read(call, 1, false, OPD_FLOAT32, opdi_host(), &o)) { return -1; }
+    return opdi_made(opdi_result_sized(call, opd_ints_of(NULL, 0), &o), opd_arg_value(call, 0));
+}
+static int opdi_empty_strided_at(opd_call *call, int at, const opdi_options *o) {
+    opd_ints sizes = opd_arg_ints(call, at), strides = opd_arg_ints(call, at + 1);
+    int64_t i;
+    if (sizes.n != strides.n) {
+        return opd_fail(OPD_ERROR_SHAPE, "dimensionality of sizes (%lld) must match dimensionality of strides (%lld)",
+                        (long long)sizes.n, (long long)strides.n);
+    }
+    for (i = 0; i < strides.n; i++) {
+        if (strides.data[i] < 0) { return opd_fail(OPD_ERROR_SHAPE, "strides must be non-negative, not %lld", (long long)strides.data[i]); }
+    }
+    return opd_result_strided(call, 0, sizes.data, strides.data, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1), o->dtype, o->device) ? 0 : -1;
+}
+static int opdi_empty_strided_kernel(opd_call *call) {
+    opdi_options o;
+    return opdi_options_read(call, 2, false, OPD_FLOAT32, opdi_host(), &o) ? -1 : opdi_empty_strided_at(call, 0, &o);
+}
+#define OPDI_OPTIONS_TEXT "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define OPDI_CARD_FACTORY(id, schema_, kernel_, out_, cases_) \
+    OPDI_CARD_ANY(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_FACTORY, NULL, out_, cases_)
+OPDI_CARD_FACTORY(empty_memory_format, "empty.memory_format(SymInt[] size, *, " OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None) -> Tensor",
+                  opdi_empty_kernel, "empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)", NULL)
+OPDI_CARD_FACTORY(empty_strided, "empty_strided(SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
+                  opdi_empty_strided_kernel, NULL, NULL)
+OPDI_CARD_FACTORY(zeros, "zeros(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_zeros_kernel,
+                  "zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", "(2,3); (); (2,0), dtype=4")
+OPDI_CARD_FACTORY(ones, "ones(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_ones_kernel,
+                  "ones.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", "(2,3); (); (2,0), dtype=4")
+OPDI_CARD_FACTORY(full, "full(SymInt[] size, Scalar fill_value, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_full_kernel,
+                  "full.out(SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)", "(2,3), 1.5; (2), 2; (2), True; (2), 1, dtype=7")
+OPDI_CARD_FACTORY(scalar_tensor, "scalar_tensor(Scalar s, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_scalar_tensor_kernel, NULL, "1.5; 2, dtype=4")
+
+/* From a tensor. */
+static int opdi_like_options(const opd_call *call, int at, bool has_format, opdi_options *o) {
+    const opd_tensor *self = opd_arg_tensor(call, 0);
+    return opdi_options_read(call, at, has_format, (opd_scalar_type)self->dtype, opd_tensor_device(self), o);
+}
+static opd_tensor *opdi_like_result(opd_call *call, int at) {
+    opdi_options o;
+    if (opdi_like_options(call, at, true, &o)) { return NULL; }
+    return opdi_result_like(call, opd_arg_tensor(call, 0), o.dtype, o.device, o.format);
+}
+static int opdi_empty_like_kernel(opd_call *call) { return opdi_like_result(call, 1) ? 0 : -1; }
+static int opdi_zeros_like_kernel(opd_call *call) { return opdi_made(opdi_like_result(call, 1), opd_value_int(0)); }
+static int opdi_ones_like_kernel(opd_call *call) { return opdi_made(opdi_like_result(call, 1), opd_value_int(1)); }
+static int opdi_full_like_kernel(opd_call *call) { return opdi_made(opdi_like_result(call, 2), opd_arg_value(call, 1)); }
+#define OPDI_FORMAT_TEXT OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None"
+#define OPDI_OUT_LIKE "MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
+OPDI_CARD_FACTORY(empty_like, "empty_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_empty_like_kernel,
+                  "empty_like.out(Tensor self, *, " OPDI_OUT_LIKE, NULL)
+OPDI_CARD_FACTORY(zeros_like, "zeros_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_zeros_like_kernel,
+                  "zeros_like.out(Tensor self, *, " OPDI_OUT_LIKE, "[2,3]; [2,3], dtype=4")
+OPDI_CARD_FACTORY(ones_like, "ones_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_ones_like_kernel,
+                  "ones_like.out(Tensor self, *, " OPDI_OUT_LIKE, "[2,3]; [2,3], dtype=4")
+OPDI_CARD_FACTORY(full_like, "full_like(Tensor self, Scalar fill_value, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_full_like_kernel,
+                  "full_like.out(Tensor self, Scalar fill_value, *, " OPDI_OUT_LIKE, "[2,3], 2; [2,3], 1.5, dtype=7")
+static opd_tensor *opdi_new_result(opd_call *call, int at) {
+    opdi_options o;
+    return opdi_like_options(call, at, false, &o) ? NULL : opdi_result_sized(call, opd_arg_ints(call, 1), &o);
+}
+static int opdi_new_empty_kernel(opd_call *call) { return opdi_new_result(call, 2) ? 0 : -1; }
+static int opdi_new_zeros_kernel(opd_call *call) { return opdi_made(opdi_new_result(call, 2), opd_value_int(0)); }
+static int opdi_new_ones_kernel(opd_call *call) { return opdi_made(opdi_new_result(call, 2), opd_value_int(1)); }
+static int opdi_new_full_kernel(opd_call *call) { return opdi_made(opdi_new_result(call, 3), opd_arg_value(call, 2)); }
+static int opdi_new_empty_strided_kernel(opd_call *call) {
+    opdi_options o;
+    return opdi_like_options(call, 3, false, &o) ? -1 : opdi_empty_strided_at(call, 1, &o);
+}
+OPDI_CARD_FACTORY(new_empty, "new_empty(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_new_empty_kernel,
+                  "new_empty.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", NULL)
+OPDI_CARD_FACTORY(new_empty_strided, "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
+                  opdi_new_empty_strided_kernel, NULL, NULL)
+OPDI_CARD_FACTORY(new_zeros, "new_zeros(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_new_zeros_kernel,
+                  "new_zeros.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", "[2], (2,3)")
+OPDI_CARD_FACTORY(new_ones, "new_ones(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_new_ones_kernel,
+                  "new_ones.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", "[2], (2,3)")
+OPDI_CARD_FACTORY(new_full, "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_new_full_kernel,
+                  "new_full.out(Tensor self, SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)", "[2], (2,3), 2.5")
+
+//-- fill, zero --------------------------------------------------------------------------------------------------------
+//
+//  The in-place forms are cards of their own, so that they have wrappers; a kernel serves both forms.
+
+/* What a kernel of both forms writes: self, or a result like it. */
+static opd_tensor *opdi_written(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    if (!(call->op->written_args & 1)) {
+        return opdi_result_like(call, self, (opd_scalar_type)self->dtype, opd_tensor_device(self), OPDI_FORMAT_PRESERVE);
+    }
+    if (opdi_check_internal_overlap(self) || opd_return_tensor(call, self)) { return NULL; }
+    return self;
+}
+static int opdi_fill_Scalar_kernel(opd_call *call) { return opdi_made(opdi_written(call), opd_arg_value(call, 1)); }
+static int opdi_zero_kernel(opd_call *call) { return opdi_made(opdi_written(call), opd_value_int(0)); }
+static int opdi_fill_Tensor_kernel(opd_call *call) {
+    opd_tensor *value = opd_arg_tensor(call, 1), *out;
+    if (value->ndim != 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", value->ndim);
+    }
+    out = opdi_written(call);
+    if (!out) { return -1; }
+    return !out->data || !value->data ? 0 : opdi_copy(out, value);
+}
+static int opdi_fill_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_zeros_like(opd_bw_grad(bw, 0))); }
+/* The value's gradient is summed by the engine, as one that was broadcast. */
+static int opdi_fill_Tensor_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_zeros_like(g))) { return -1; }
+    return opd_bw_needs(bw, 1) ? opd_bw_return(bw, 1, g) : 0;
+}
+#define OPDI_CARD_FILL(id, schema_, kernel_, backward_, out_, cases_) \
+    OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_POINTWISE, NULL, out_, cases_)
+OPDI_CARD_FILL(fill__Scalar, "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", opdi_fill_Scalar_kernel, opdi_fill_backward, NULL, "[2,3], 2")
+OPDI_CARD_FILL(fill__Tensor, "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", opdi_fill_Tensor_kernel, opdi_fill_Tensor_backward, NULL, "[2,3], []")
+OPDI_CARD_FILL(zero_, "zero_(Tensor(a!) self) -> Tensor(a!)", opdi_zero_kernel, opdi_fill_backward, NULL, "[2,3]")
+OPDI_CARD_FILL(fill_Scalar, "fill.Scalar(Tensor self, Scalar value) -> Tensor", opdi_fill_Scalar_kernel, opdi_fill_backward, "fill.Scalar_out", "[2,3], 2")
+OPDI_CARD_FILL(fill_Tensor, "fill.Tensor(Tensor self, Tensor value) -> Tensor", opdi_fill_Tensor_kernel, opdi_fill_Tensor_backward, "fill.Tensor_out", "[2,3], []")
+OPDI_CARD_FILL(zero, "zero(Tensor self) -> Tensor", opdi_zero_kernel, opdi_fill_backward, "zero.out", "[2,3]")
+
 //======================================================================================================================
 //  >>op:view  views and copies
 //======================================================================================================================
+
+//-- helpers -----------------------------------------------------------------------------------------------------------
+
+/* A dim counted from the end where it is negative (c10::maybe_wrap_dim); a 0-dim tensor takes 0 and -1.  -1: failed. */
+static int opdi_view_dim(int64_t dim, int ndim) {
+    const int n = OPDI_MAX(ndim, 1);
+    if (dim < -n || dim >= n) {
+        return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)", -n, n - 1, (long long)dim);
+    }
+    return (int)(dim < 0 ? dim + n : dim);
+}
+static opd_ints opdi_sizes_of(const opd_tensor *t) { return opd_ints_of(opd_sizes(t), opd_ndim(t)); }
+static int opdi_return_view(opd_call *call, opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset) {
+    if (!opd_ok()) { return -1; }
+    return opd_return_tensor(call, opdi_view(t, sizes, strides, ndim, offset));
+}
+/* Sizes and strides of t, to be changed. */
+typedef struct opdi_geometry { int ndim; int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1]; } opdi_geometry;
+static void opdi_geometry_of(opdi_geometry *g, const opd_tensor *t) {
+    g->ndim = t->ndim;
+    memcpy(g->sizes, opdi_sizes(t), (size_t)t->ndim * sizeof *g->sizes);
+    memcpy(g->strides, opdi_strides(t), (size_t)t->ndim * sizeof *g->strides);
+}
+static void opdi_geometry_remove(opdi_geometry *g, int d) {
+    int i;
+    for (i = d; i + 1 < g->ndim; i++) { g->sizes[i] = g->sizes[i + 1]; g->strides[i] = g->strides[i + 1]; }
+    if (g->ndim > 0) { g->ndim--; }
+}
+static void opdi_geometry_insert(opdi_geometry *g, int d, int64_t size, int64_t stride) {
+    int i;
+    for (i = g->ndim++; i > d; i--) { g->sizes[i] = g->sizes[i - 1]; g->strides[i] = g->strides[i - 1]; }
+    g->sizes[d] = size;
+    g->strides[d] = stride;
+}
+static int opdi_return_geometry(opd_call *call, opd_tensor *t, const opdi_geometry *g, int64_t offset) {
+    return opdi_return_view(call, t, g->sizes, g->strides, g->ndim, offset);
+}
+
+#define OPDI_CARD_VIEW(id, schema_, kernel_, backward_, cases_) \
+    OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_VIEW, NULL, NULL, cases_)
+
+//-- view, reshape -----------------------------------------------------------------------------------------------------
+
+/* Replaces a -1 in sizes by what makes numel elements (at::infer_size).  0, or -1 with an error. */
+static int opdi_infer_size(opd_ints shape, int64_t numel, int64_t *sizes) {
+    int64_t product = 1;
+    int i, unknown = -1;
+    char text[256];
+    if (shape.n > OPD_MAX_DIMS) { return (int)opdi_count(shape.data, OPD_MAX_DIMS + 1, 1); }
+    for (i = 0; i < shape.n; i++) {
+        sizes[i] = shape.data[i];
+        if (sizes[i] == -1) {
+            if (unknown >= 0) { return opd_fail(OPD_ERROR_SHAPE, "only one dimension can be inferred"); }
+            unknown = i;
+        } else if (sizes[i] < 0) { return opd_fail(OPD_ERROR_SHAPE, "invalid shape dimension %lld", (long long)sizes[i]); }
+        else { product = product == 0 || sizes[i] == 0 ? 0 : sizes[i] > INT64_MAX / product ? -2 : product * sizes[i]; }
+        if (product == -2) { break; }
+    }
+    if (product >= 0 && (numel == product || (unknown >= 0 && product > 0 && numel % product == 0))) {
+        if (unknown >= 0 && product == 0) {
+            return opd_fail(OPD_ERROR_SHAPE, "cannot reshape tensor of 0 elements into shape %s because the unspecified dimension size -1 can be "
+                            "any value and is ambiguous", opdi_sizes_text(shape.data, (int)shape.n, text, sizeof text));
+        }
+        if (unknown >= 0) { sizes[unknown] = numel / product; }
+        return 0;
+    }
+    return opd_fail(OPD_ERROR_SHAPE, "shape '%s' is invalid for input of size %lld", opdi_sizes_text(shape.data, (int)shape.n, text, sizeof text),
+                    (long long)numel);
+}
+/* Strides with which t looks like sizes, when there are some (at::detail::computeStride). */
+static bool opdi_view_strides(const opd_tensor *t, const int64_t *sizes, int ndim, int64_t *strides) {
+    const int64_t *old = opdi_sizes(t), *steps = opdi_strides(t);
+    int64_t base, chunk = 1, made = 1;
+    int d, v = ndim - 1;
+    if (t->numel == 0 && opdi_has_sizes(t, sizes, ndim)) { memcpy(strides, steps, (size_t)ndim * sizeof *strides); return true; }
+    if ((t->flags & OPDI_CONTIGUOUS) || t->ndim == 0) { opdi_strides_fill(sizes, strides, ndim); return true; }
+    base = steps[t->ndim - 1];
+    for (d = t->ndim - 1; d >= 0; d--) {
+        chunk *= old[d];
+        if (d > 0 && (old[d - 1] == 1 || steps[d - 1] == chunk * base)) { continue; }
+        while (v >= 0 && (made < chunk || sizes[v] == 1)) {
+            strides[v] = made * base;
+            made *= sizes[v--];
+        }
+        if (made != chunk) { return false; }
+        if (d > 0) { base = steps[d - 1]; chunk = made = 1; }
+    }
+    return v == -1;
+}
+static int opdi_view_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    opd_ints shape = opd_arg_ints(call, 1);
+    int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
+    if (opdi_infer_size(shape, self->numel, sizes)) { return -1; }
+    if (!opdi_view_strides(self, sizes, (int)shape.n, strides)) {
+        return opd_fail(OPD_ERROR_SHAPE, "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+                        "contiguous subspaces). Use .reshape(...) instead.");
+    }
+    return opdi_return_view(call, self, sizes, strides, (int)shape.n, 0);
+}
+static int opdi_view_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_reshape(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0)));
+}
+OPDI_CARD_VIEW(view, "view(Tensor(a) self, SymInt[] size) -> Tensor(a)", opdi_view_kernel, opdi_view_backward, "[2,3], (3,2); [2,3], (-1); [], (1,1)")
+OPDI_CARD_VIEW(_unsafe_view, "_unsafe_view(Tensor self, SymInt[] size) -> Tensor", opdi_view_kernel, opdi_view_backward, "[2,3], (3,2)")
+static int opdi_as_strided_at(opd_call *call, int64_t offset) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    opd_ints sizes = opd_arg_ints(call, 1), strides = opd_arg_ints(call, 2);
+    if (sizes.n != strides.n) {
+        return opd_fail(OPD_ERROR_SHAPE, "mismatch in length of strides and shape: %lld and %lld", (long long)strides.n, (long long)sizes.n);
+    }
+    return opd_return_tensor(call, opd_tensor_view(self, sizes.data, strides.data, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1), offset));
+}
+static int opdi_reshape_alias_kernel(opd_call *call) { return opdi_as_strided_at(call, opd_offset(opd_arg_tensor(call, 0))); }
+OPDI_CARD_VIEW(_reshape_alias, "_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)", opdi_reshape_alias_kernel,
+               opdi_view_backward, "[2,3], (3,2), (2,1)")
+/* A view where there is one, else a copy. */
+static int opdi_reshape_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    opd_ints shape = opd_arg_ints(call, 1);
+    int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
+    if (opdi_infer_size(shape, self->numel, sizes)) { return -1; }
+    shape.data = sizes;
+    if (opdi_view_strides(self, sizes, (int)shape.n, strides)) { return opd_return_tensor(call, opd_view(self, shape)); }
+    return opd_return_tensor(call, opd_unsafe_view(opd_clone_full(self, opd_value_int(OPDI_FORMAT_CONTIGUOUS)), shape));
+}
+OPDI_CARD_OF(reshape, "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", opdi_reshape_kernel, NULL, NULL, "[2,3], (3,2); [2,3], (-1)")
+static int opdi_view_as_kernel(opd_call *call) {
+    return opd_return_tensor(call, opd_view(opd_arg_tensor(call, 0), opdi_sizes_of(opd_arg_tensor(call, 1))));
+}
+static int opdi_reshape_as_kernel(opd_call *call) {
+    return opd_return_tensor(call, opd_reshape(opd_arg_tensor(call, 0), opdi_sizes_of(opd_arg_tensor(call, 1))));
+}
+static int opdi_expand_as_kernel(opd_call *call) {
+    return opd_return_tensor(call, opd_expand(opd_arg_tensor(call, 0), opdi_sizes_of(opd_arg_tensor(call, 1))));
+}
+OPDI_CARD_OF(view_as, "view_as(Tensor(a) self, Tensor other) -> Tensor(a)", opdi_view_as_kernel, NULL, NULL, "[2,3], [3,2]")
+OPDI_CARD_OF(reshape_as, "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", opdi_reshape_as_kernel, NULL, NULL, "[2,3], [3,2]")
+OPDI_CARD_OF(expand_as, "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", opdi_expand_as_kernel, NULL, NULL, "[3], [2,3]")
+static int opdi_flatten_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    int first = opdi_view_dim(opd_arg_int(call, 1), self->ndim), last = opdi_view_dim(opd_arg_int(call, 2), self->ndim), i, n = 0;
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    if (first < 0 || last < 0) { return -1; }
+    if (first > last) { return opd_fail(OPD_ERROR_ARGUMENT, "flatten() has invalid args: start_dim cannot come after end_dim"); }
+    if (self->ndim == 0) { sizes[0] = 1; return opd_return_tensor(call, opd_reshape(self, opd_ints_of(sizes, 1))); }
+    if (first == last) { return opd_return_tensor(call, self); }
+    for (i = 0; i < self->ndim; i++) {
+        if (i > first && i <= last) { sizes[n - 1] *= opdi_sizes(self)[i]; }
+        else { sizes[n++] = opdi_sizes(self)[i]; }
+    }
+    return opd_return_tensor(call, opd_reshape(self, opd_ints_of(sizes, n)));
+}
+OPDI_CARD_OF(flatten_using_ints, "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", opdi_flatten_kernel, NULL, NULL,
+             "[2,3]; [2,3,2], 1; []")
+
+//-- expand ------------------------------------------------------------------------------------------------------------
+
+/* at::inferExpandGeometry.  0, or -1 with an error. */
+static int opdi_expand_geometry(const opd_tensor *t, opd_ints to, opdi_geometry *g) {
+    char a[256], b[256];
+    int i;
+    if (to.n > OPD_MAX_DIMS) { return (int)opdi_count(to.data, OPD_MAX_DIMS + 1, 1); }
+    if (to.n < t->ndim) {
+        return opd_fail(OPD_ERROR_SHAPE, "expand(%s{%s}, size=%s): the number of sizes provided (%lld) must be greater or equal to the number of "
+                        "dimensions in the tensor (%d)", opd_dtype_cname((opd_scalar_type)t->dtype), opdi_sizes_text(opdi_sizes(t), t->ndim, a, sizeof a),
+                        opdi_sizes_text(to.data, (int)to.n, b, sizeof b), (long long)to.n, t->ndim);
+    }
+    g->ndim = (int)to.n;
+    for (i = g->ndim - 1; i >= 0; i--) {
+        const int d = i - (g->ndim - t->ndim);
+        int64_t size = d >= 0 ? opdi_sizes(t)[d] : 1, want = to.data[i];
+        int64_t stride = d >= 0 ? opdi_strides(t)[d] : i + 1 < g->ndim ? g->sizes[i + 1] * g->strides[i + 1] : 1;
+        if (want == -1 && d < 0) {
+            return opd_fail(OPD_ERROR_SHAPE, "The expanded size of the tensor (%lld) isn't allowed in a leading, non-existing dimension %d", (long long)want, i);
+        }
+        if (want == -1) { want = size; }
+        if (want != size && size != 1) {
+            return opd_fail(OPD_ERROR_SHAPE, "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton dimension %d.  "
+                            "Target sizes: %s.  Tensor sizes: %s", (long long)want, (long long)size, i,
+                            opdi_sizes_text(to.data, (int)to.n, a, sizeof a), opdi_sizes_text(opdi_sizes(t), t->ndim, b, sizeof b));
+        }
+        g->sizes[i] = want;
+        g->strides[i] = want != size ? 0 : stride;
+    }
+    return opdi_count(g->sizes, g->ndim, opd_dtype_size((opd_scalar_type)t->dtype)) < 0 ? -1 : 0;
+}
+static int opdi_expand_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    opdi_geometry g;
+    return opdi_expand_geometry(self, opd_arg_ints(call, 1), &g) ? -1 : opdi_return_geometry(call, self, &g, 0);
+}
+/* The engine sums a gradient that was broadcast. */
+static int opdi_pass_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+OPDI_CARD_VIEW(expand, "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", opdi_expand_kernel, opdi_pass_backward,
+               "[3,1], (3,4); [3], (2,-1); [], (2)")
+
+//-- dims in another order, dims of one --------------------------------------------------------------------------------
+
+static int opdi_return_swapped(opd_call *call, opd_tensor *self, int a, int b) {
+    opdi_geometry g;
+    opdi_geometry_of(&g, self);
+    if (self->ndim > 0) {
+        g.sizes[a] = opdi_sizes(self)[b]; g.sizes[b] = opdi_sizes(self)[a];
+        g.strides[a] = opdi_strides(self)[b]; g.strides[b] = opdi_strides(self)[a];
+    }
+    return opdi_return_geometry(call, self, &g, 0);
+}
+static int opdi_transpose_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    int a = opdi_view_dim(opd_arg_int(call, 1), self->ndim), b = a < 0 ? -1 : opdi_view_dim(opd_arg_int(call, 2), self->ndim);
+    return a < 0 || b < 0 ? -1 : opdi_return_swapped(call, self, a, b);
+}
+static int opdi_transpose_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_transpose(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_value(bw, 2).u.i));
+}
+OPDI_CARD_VIEW(transpose_int, "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", opdi_transpose_kernel, opdi_transpose_backward,
+               "[2,3], 0, 1; [2,3,2], -1, 0")
+static int opdi_t_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    if (self->ndim > 2) { return opd_fail(OPD_ERROR_SHAPE, "t() expects a tensor with <= 2 dimensions, but self is %dD", self->ndim); }
+    return opdi_return_swapped(call, self, 0, self->ndim < 2 ? 0 : 1);
+}
+static int opdi_t_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_t(opd_bw_grad(bw, 0))); }
+OPDI_CARD_VIEW(t, "t(Tensor(a) self) -> Tensor(a)", opdi_t_kernel, opdi_t_backward, "[2,3]; [3]")
+/* perm[i] = the dim of a tensor with ndim dims that dims[i] names. */
+static int opdi_permutation(opd_ints dims, int ndim, int64_t *perm) {
+    bool seen[OPD_MAX_DIMS];
+    int i, d;
+    if (dims.n != ndim) {
+        return opd_fail(OPD_ERROR_SHAPE, "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering "
+                        "of dimensions i.e. input.dim() = %d is not equal to len(dims) = %lld", ndim, (long long)dims.n);
+    }
+    memset(seen, 0, sizeof seen);
+    for (i = 0; i < ndim; i++) {
+        if ((d = opdi_view_dim(dims.data[i], ndim)) < 0) { return -1; }
+        if (seen[d]) { return opd_fail(OPD_ERROR_SHAPE, "permute(): duplicate dims are not allowed."); }
+        seen[d] = true;
+        perm[i] = d;
+    }
+    return 0;
+}
+static int opdi_permute_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    int64_t perm[OPD_MAX_DIMS];
+    opdi_geometry g;
+    int i;
+    if (opdi_permutation(opd_arg_ints(call, 1), self->ndim, perm)) { return -1; }
+    g.ndim = self->ndim;
+    for (i = 0; i < g.ndim; i++) { g.sizes[i] = opdi_sizes(self)[perm[i]]; g.strides[i] = opdi_strides(self)[perm[i]]; }
+    return opdi_return_geometry(call, self, &g, 0);
+}
+static int opdi_permute_backward(opd_backward_call *bw) {
+    opd_value dims = opd_bw_value(bw, 1);
+    int64_t perm[OPD_MAX_DIMS], inverse[OPD_MAX_DIMS];
+    int i;
+    if (opdi_permutation(opd_ints_of(dims.u.ints, dims.n), dims.n, perm)) { return -1; }
+    for (i = 0; i < dims.n; i++) { inverse[perm[i]] = i; }
+    return opd_bw_return(bw, 0, opd_permute(opd_bw_grad(bw, 0), opd_ints_of(inverse, dims.n)));
+}
+OPDI_CARD_VIEW(permute, "permute(Tensor(a) self, int[] dims) -> Tensor(a)", opdi_permute_kernel, opdi_permute_backward, "[2,3], (1,0); [2,3,2], (2,0,-2)")
+static int opdi_unsqueeze_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    int d = opdi_view_dim(opd_arg_int(call, 1), self->ndim + 1);
+    opdi_geometry g;
+    if (d < 0) { return -1; }
+    opdi_geometry_of(&g, self);
+    opdi_geometry_insert(&g, d, 1, d < self->ndim ? g.sizes[d] * g.strides[d] : 1);
+    return opdi_return_geometry(call, self, &g, 0);
+}
+static int opdi_unsqueeze_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_squeeze_dim(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
+}
+OPDI_CARD_VIEW(unsqueeze, "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", opdi_unsqueeze_kernel, opdi_unsqueeze_backward, "[2,3], 1; [2,3], -1; [], 0")
+/* Without dims of size 1, all of them or only dim `only`. */
+static void opdi_geometry_squeeze(opdi_geometry *g, int only) {
+    int d;
+    for (d = g->ndim - 1; d >= 0; d--) {
+        if (g->sizes[d] == 1 && (only < 0 || d == only)) { opdi_geometry_remove(g, d); }
+    }
+}
+static int opdi_squeeze_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    int only = call->op->nargs < 2 ? -1 : opdi_view_dim(opd_arg_int(call, 1), self->ndim);
+    opdi_geometry g;
+    if (!opd_ok()) { return -1; }
+    opdi_geometry_of(&g, self);
+    opdi_geometry_squeeze(&g, only);
+    return opdi_return_geometry(call, self, &g, 0);
+}
+OPDI_CARD_VIEW(squeeze, "squeeze(Tensor(a) self) -> Tensor(a)", opdi_squeeze_kernel, opdi_view_backward, "[2,1,3,1]; [1]")
+OPDI_CARD_VIEW(squeeze_dim, "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", opdi_squeeze_kernel, opdi_view_backward, "[2,1,3], 1; [2,3], 0; [], 0")
+static int opdi_alias_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    return opdi_return_view(call, self, opdi_sizes(self), opdi_strides(self), self->ndim, 0);
+}
+OPDI_CARD_VIEW(detach, "detach(Tensor(a) self) -> Tensor(a)", opdi_alias_kernel, OPD_NOT_DIFFERENTIABLE, "[2,3]")
+OPDI_CARD_VIEW(alias, "alias(Tensor(a) self) -> Tensor(a)", opdi_alias_kernel, opdi_pass_backward, "[2,3]")
+
+//-- parts -------------------------------------------------------------------------------------------------------------
+
+/* g becomes the part of t at index of dim; returns its offset, -1: failed. */
+static int64_t opdi_select_geometry(const opd_tensor *t, int64_t dim, int64_t index, opdi_geometry *g) {
+    char text[256];
+    int64_t size;
+    int d;
+    if (t->ndim == 0) { return opd_fail(OPD_ERROR_INDEX, "select() cannot be applied to a 0-dim tensor."); }
+    if ((d = opdi_view_dim(dim, t->ndim)) < 0) { return -1; }
+    size = opdi_sizes(t)[d];
+    if (index < -size || index >= size) {
+        return opd_fail(OPD_ERROR_INDEX, "select(): index %lld out of range for tensor of size %s at dimension %d", (long long)index,
+                        opdi_sizes_text(opdi_sizes(t), t->ndim, text, sizeof text), d);
+    }
+    opdi_geometry_of(g, t);
+    opdi_geometry_remove(g, d);
+    return (index < 0 ? index + size : index) * opdi_strides(t)[d];
+}
+static int opdi_select_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    opdi_geometry g;
+    int64_t offset = opdi_select_geometry(self, opd_arg_int(call, 1), opd_arg_int(call, 2), &g);
+    return offset < 0 ? -1 : opdi_return_geometry(call, self, &g, offset);
+}
+static int opdi_select_bw(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_select_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_value(bw, 2).u.i));
+}
+OPDI_CARD_VIEW(select_int, "select.int(Tensor(a) self, int dim, int index) -> Tensor(a)", opdi_select_kernel, opdi_select_bw, "[2,3], 0, 1; [2,3], -1, -2")
+/* The same for every step-th index of [start, end), each cut to the dim. */
+static int64_t opdi_slice_geometry(const opd_tensor *t, int64_t dim, int64_t start, int64_t end, int64_t step, opdi_geometry *g) {
+    int64_t size;
+    int d;
+    if (t->ndim == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "slice() cannot be applied to a 0-dim tensor."); }
+    if ((d = opdi_view_dim(dim, t->ndim)) < 0) { return -1; }
+    if (step <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "slice step must be positive"); }
+    size = opdi_sizes(t)[d];
+    if (start < 0) { start += size; }
+    if (end < 0) { end += size; }
+    start = OPDI_MIN(OPDI_MAX(start, 0), size);
+    end = OPDI_MIN(OPDI_MAX(end, start), size);
+    opdi_geometry_of(g, t);
+    g->sizes[d] = (end - start) / step + ((end - start) % step != 0);
+    g->strides[d] = step > 1 && g->strides[d] > INT64_MAX / step ? INT64_MAX : g->strides[d] * step;
+    return start * opdi_strides(t)[d];
+}
+static int opdi_slice_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    opd_value start = opd_arg_value(call, 2), end = opd_arg_value(call, 3);
+    opdi_geometry g;
+    int64_t offset = opdi_slice_geometry(self, opd_arg_int(call, 1), start.tag == OPD_TAG_INT ? start.u.i : 0,
+                                         end.tag == OPD_TAG_INT ? end.u.i : INT64_MAX, opd_arg_int(call, 4), &g);
+    return offset < 0 ? -1 : opdi_return_geometry(call, self, &g, offset);
+}
+static int opdi_slice_bw(opd_backward_call *bw) {
+    opd_value start = opd_bw_value(bw, 2), end = opd_bw_value(bw, 3);
+    return opd_bw_return(bw, 0, opd_slice_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i,
+                                                   start.tag == OPD_TAG_INT ? start.u.i : 0, end.tag == OPD_TAG_INT ? end.u.i : INT64_MAX,
+                                                   opd_bw_value(bw, 4).u.i));
+}
+OPDI_CARD_VIEW(slice_Tensor, "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)", opdi_slice_kernel,
+               opdi_slice_bw, "[4,3], 0, 1, 3; [4,3], 1, None, None, 2; [4,3], -1, -2")
+static int opdi_as_strided_kernel(opd_call *call) {
+    opd_value offset = opd_arg_value(call, 3);
+    return opdi_as_strided_at(call, offset.tag == OPD_TAG_INT ? offset.u.i : opd_offset(opd_arg_tensor(call, 0)));
+}
+/* Into the geometry of self, which "save" keeps. */
+static int opdi_as_strided_bw(opd_backward_call *bw) {
+    opd_tensor *self = opd_bw_tensor(bw, 0);
+    opd_value size = opd_bw_value(bw, 1), stride = opd_bw_value(bw, 2), offset = opd_bw_value(bw, 3);
+    if (!self) { return -1; }
+    return opd_bw_return(bw, 0, opd_as_strided_backward(opd_bw_grad(bw, 0), opdi_sizes_of(self), opd_ints_of(opd_strides(self), opd_ndim(self)),
+                                                        opd_ints_of(size.u.ints, size.n), opd_ints_of(stride.u.ints, stride.n),
+                                                        offset.tag == OPD_TAG_INT ? offset.u.i - opd_offset(self) : 0));
+}
+OPDI_CARD_ANY(as_strided, "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)", opdi_as_strided_kernel,
+              opdi_as_strided_bw, "self", OPD_BATCH_VIEW, NULL, NULL, "[3,4], (2,2), (4,1); [6], (2,2), (1,1), 1")
+
+//-- their gradients: zeros with the gradient at its place -------------------------------------------------------------
+
+/* A result of zeros with these sizes. */
+static opd_tensor *opdi_zero_result(opd_call *call, opd_ints sizes, opd_scalar_type dtype) {
+    opd_tensor *out = opd_result(call, 0, sizes.data, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1), dtype);
+    return out && opdi_fill_with(out, opd_value_int(0)) == 0 ? out : NULL;
+}
+static int opdi_put_at(opd_tensor *out, const opdi_geometry *g, int64_t offset, const opd_tensor *grad) {
+    opd_tensor *part;
+    if (offset < 0) { return -1; }
+    part = opdi_view(out, g->sizes, g->strides, g->ndim, offset);
+    if (!part) { return -1; }
+    if (!opdi_has_sizes(part, opdi_sizes(grad), grad->ndim)) { return opd_fail(OPD_ERROR_SHAPE, "expected a gradient with the sizes of the part"); }
+    return out->data && grad->data ? opdi_copy(part, grad) : 0;
+}
+static int opdi_select_backward_kernel(opd_call *call) {
+    opd_tensor *grad = opd_arg_tensor(call, 0), *out = opdi_zero_result(call, opd_arg_ints(call, 1), (opd_scalar_type)grad->dtype);
+    opdi_geometry g;
+    return out ? opdi_put_at(out, &g, opdi_select_geometry(out, opd_arg_int(call, 2), opd_arg_int(call, 3), &g), grad) : -1;
+}
+static int opdi_select_backward_bw(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_select(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i));
+}
+#define OPDI_CARD_PUT(id, schema_, kernel_, backward_, out_, cases_) \
+    OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_SHIFT_DIM, NULL, out_, cases_)
+OPDI_CARD_PUT(select_backward, "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, int index) -> Tensor", opdi_select_backward_kernel,
+              opdi_select_backward_bw, "select_backward.out", "[3], (2,3), 0, 1")
+static int opdi_slice_backward_kernel(opd_call *call) {
+    opd_tensor *grad = opd_arg_tensor(call, 0), *out = opdi_zero_result(call, opd_arg_ints(call, 1), (opd_scalar_type)grad->dtype);
+    opdi_geometry g;
+    int64_t offset;
+    if (!out) { return -1; }
+    offset = opdi_slice_geometry(out, opd_arg_int(call, 2), opd_arg_int(call, 3), opd_arg_int(call, 4), opd_arg_int(call, 5), &g);
+    return opdi_put_at(out, &g, offset, grad);
+}
+static int opdi_slice_backward_bw(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_slice(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3), opd_bw_value(bw, 4), opd_bw_value(bw, 5).u.i));
+}
+OPDI_CARD_PUT(slice_backward, "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor",
+              opdi_slice_backward_kernel, opdi_slice_backward_bw, "slice_backward.out", "[2,3], (4,3), 0, 1, 3, 1")
+
+/* Adds what lies at (sizes, strides, at) of `values` in order to base, or (take) reads it from there. */
+static void opdi_walk_strided(double *base, double *values, opd_ints sizes, opd_ints strides, int64_t at, bool take) {
+    int64_t idx[OPD_MAX_DIMS], k, pos = at;
+    int d;
+    memset(idx, 0, sizeof idx);
+    for (d = 0; d < sizes.n; d++) { if (sizes.data[d] == 0) { return; } }
+    for (k = 0;; k++) {
+        if (take) { values[k] = base[pos]; } else { base[pos] += values ? values[k] : 1; }
+        for (d = (int)sizes.n - 1; d >= 0; d--) {
+            pos += strides.data[d];
+            if (++idx[d] < sizes.data[d]) { break; }
+            pos -= strides.data[d] * sizes.data[d];
+            idx[d] = 0;
+        }
+        if (d < 0) { return; }
+    }
+}
+static opd_tensor *opdi_doubles(opd_ints sizes, const opd_tensor *from) {
+    opd_tensor *t = opd_tensor_new(sizes, OPD_FLOAT64);
+    if (!t || (from ? opdi_copy(t, from) : opdi_fill_with(t, opd_value_int(0)))) { return NULL; }
+    return t;
+}
+/* The gradient of as_strided: grad is added up in a base that both geometries look at, and the input's geometry reads it;
+   an input that overlaps itself shares the sum (torch/csrc/autograd/FunctionsManual.cpp).  storage_offset counts from the
+   input's first element. */
+static int opdi_as_strided_backward_kernel(opd_call *call) {
+    opd_tensor *grad = opd_arg_tensor(call, 0), *out, *base, *values, *input, *count = NULL;
+    opd_ints in = opd_arg_ints(call, 1), in_strides = opd_arg_ints(call, 2), size = opd_arg_ints(call, 3), stride = opd_arg_ints(call, 4);
+    int64_t offset = opd_arg_int(call, 5), low = OPDI_MIN(offset, 0), a, b, length, i;
+    if (in.n != in_strides.n || size.n != stride.n || !opdi_has_sizes(grad, size.data, (int)size.n) || in.n > OPD_MAX_DIMS) {
+        return opd_fail(OPD_ERROR_SHAPE, "mismatch in length of strides and shape");
+    }
+    out = opd_result(call, 0, in.data, (int)in.n, (opd_scalar_type)grad->dtype);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    for (i = 0; i < in.n + size.n; i++) {
+        if ((i < in.n ? in_strides.data[i] : stride.data[i - in.n]) < 0) { return opd_fail(OPD_ERROR_SHAPE, "negative strides are not supported"); }
+    }
+    a = opdi_extent(in.data, in_strides.data, (int)in.n);
+    b = opdi_extent(size.data, stride.data, (int)size.n);
+    if (a < 0 || b < 0 || offset > INT64_MAX / 4 || offset < -(INT64_MAX / 4)) { return opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory"); }
+    length = OPDI_MAX(a - low, b + offset - low);
+    base = opdi_doubles(opd_ints_of(&length, 1), NULL);
+    values = base ? opdi_doubles(size, grad) : NULL;
+    input = values ? opdi_doubles(in, NULL) : NULL;
+    if (!input) { return -1; }
+    opdi_walk_strided((double *)(void *)base->data, (double *)(void *)values->data, size, stride, offset - low, false);
+    opdi_walk_strided((double *)(void *)base->data, (double *)(void *)input->data, in, in_strides, -low, true);
+    if (a < input->numel) {
+        double *x = (double *)(void *)input->data, *c;
+        if (opdi_fill_with(base, opd_value_int(0)) || !(count = opdi_doubles(in, NULL))) { return -1; }
+        opdi_walk_strided((double *)(void *)base->data, NULL, in, in_strides, -low, false);
+        opdi_walk_strided((double *)(void *)base->data, (double *)(void *)count->data, in, in_strides, -low, true);
+        c = (double *)(void *)count->data;
+        for (i = 0; i < input->numel; i++) { x[i] /= c[i]; }
+    }
+    return opdi_copy(out, input);
+}
+/* Its transpose: the two geometries change places. */
+static int opdi_as_strided_backward_bw(opd_backward_call *bw) {
+    opd_value in = opd_bw_value(bw, 1), in_strides = opd_bw_value(bw, 2), size = opd_bw_value(bw, 3), stride = opd_bw_value(bw, 4);
+    return opd_bw_return(bw, 0, opd_as_strided_backward(opd_bw_grad(bw, 0), opd_ints_of(size.u.ints, size.n), opd_ints_of(stride.u.ints, stride.n),
+                                                        opd_ints_of(in.u.ints, in.n), opd_ints_of(in_strides.u.ints, in_strides.n),
+                                                        -opd_bw_value(bw, 5).u.i));
+}
+OPDI_CARD_ANY(as_strided_backward, "as_strided_backward(Tensor grad_output, SymInt[] input_sizes, SymInt[] input_strides, SymInt[] size, SymInt[] stride, "
+              "SymInt storage_offset) -> Tensor", opdi_as_strided_backward_kernel, opdi_as_strided_backward_bw, "", OPD_BATCH_LOOP, NULL, NULL,
+              "[2,2], (6), (1), (2,2), (1,1), 1")
+
+//-- copies ------------------------------------------------------------------------------------------------------------
+
+/* dst = src, broadcast; checked also where there is no memory. */
+static int opdi_copy_into(opd_tensor *dst, const opd_tensor *src) {
+    opdi_geometry g;
+    if (dst == src) { return 0; }
+    if (opdi_expand_geometry(src, opdi_sizes_of(dst), &g)) { return -1; }
+    if (dst->backend == OPD_META) { return 0; }
+    if (src->backend == OPD_META) { return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!"); }
+    return opdi_copy(dst, src);
+}
+static int opdi_copy__kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *src = opd_arg_tensor(call, 1);
+    if (self != src && opdi_check_internal_overlap(self)) { return -1; }
+    return opdi_copy_into(self, src) ? -1 : opd_return_tensor(call, self);
+}
+static int opdi_copy_kernel(opd_call *call) {
+    opd_tensor *out = opdi_written(call);
+    return out ? opdi_copy_into(out, opd_arg_tensor(call, 1)) : -1;
+}
+static int opdi_copy_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_zeros_like(g))) { return -1; }
+    return opd_bw_needs(bw, 1) ? opd_bw_return(bw, 1, g) : 0;
+}
+OPDI_CARD_ANY(copy_, "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", opdi_copy__kernel, opdi_copy_backward, "",
+              OPD_BATCH_POINTWISE, NULL, NULL, "[2,3], [2,3]; [2,3], [3]")
+OPDI_CARD_ANY(copy, "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", opdi_copy_kernel, opdi_copy_backward, "",
+              OPD_BATCH_POINTWISE, NULL, "copy.out", "[2,3], [2,3]; [2,3], [3]")
+static int64_t opdi_arg_format(const opd_call *call, int i) {
+    opd_value v = opd_arg_value(call, i);
+    return v.tag == OPD_TAG_INT ? v.u.i : OPDI_FORMAT_PRESERVE;
+}
+static int opdi_clone_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *out;
+    out = opdi_result_like(call, self, (opd_scalar_type)self->dtype, opd_tensor_device(self), opdi_arg_format(call, 1));
+    return out ? opdi_copy_into(out, self) : -1;
+}
+OPDI_CARD_ANY(clone, "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", opdi_clone_kernel, opdi_pass_backward, "",
+              OPD_BATCH_POINTWISE, NULL, "clone.out", "[2,3]; []")
+static int opdi_to_copy_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *out;
+    opdi_options o;
+    if (opdi_like_options(call, 1, false, &o)) { return -1; }
+    o.format = opdi_arg_format(call, 6);
+    if (o.format == OPDI_FORMAT_PRESERVE && !opdi_is_dense(self)) { o.format = OPDI_FORMAT_CONTIGUOUS; }
+    out = opdi_result_like(call, self, o.dtype, o.device, o.format);
+    return out ? opdi_copy_into(out, self) : -1;
+}
+/* The engine casts a gradient back to the input's dtype. */
+OPDI_CARD_ANY(_to_copy, "_to_copy(Tensor self, *, " OPDI_OPTIONS_TEXT ", bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+              opdi_to_copy_kernel, opdi_pass_backward, "", OPD_BATCH_POINTWISE, NULL,
+              "_to_copy.out(Tensor self, *, bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
+              "[2,3], dtype=7; [2,3]; [2,3]i5, dtype=6")
+static bool opdi_has_format(const opd_tensor *t, int64_t format) {
+    int64_t strides[OPD_MAX_DIMS];
+    int i;
+    if (format <= OPDI_FORMAT_CONTIGUOUS) { return (t->flags & OPDI_CONTIGUOUS) != 0; }
+    if (t->ndim != (format == OPDI_FORMAT_LAST ? 4 : 5) || opdi_strides_format(opdi_sizes(t), t->ndim, format, strides)) { return false; }
+    for (i = 0; i < t->ndim; i++) { if (opdi_sizes(t)[i] != 1 && opdi_strides(t)[i] != strides[i]) { return false; } }
+    return true;
+}
+static int opdi_contiguous_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    int64_t format = opd_arg_int(call, 1);
+    if (opdi_has_format(self, format)) { return opd_return_tensor(call, self); }
+    if (format == OPDI_FORMAT_PRESERVE) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "preserve memory format is unsupported by the contiguous operator");
+    }
+    return opd_return_tensor(call, opd_clone_full(self, opd_value_int(format)));
+}
+OPDI_CARD_OF(contiguous, "contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)", opdi_contiguous_kernel, NULL, NULL, "[2,3]")
+/* at::native::to_impl: self itself where nothing changes. */
+static int opdi_to(opd_call *call, opd_value dtype, opd_value device, bool copy, opd_value format) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    bool same = (dtype.tag != OPD_TAG_INT || dtype.u.i == self->dtype) && (device.tag != OPD_TAG_DEVICE || device.u.device.type == self->backend);
+    if (same && !copy && (format.tag != OPD_TAG_INT || format.u.i == OPDI_FORMAT_PRESERVE || opdi_has_format(self, format.u.i))) {
+        return opd_return_tensor(call, self);
+    }
+    return opd_return_tensor(call, opd_to_copy_full(self, dtype, OPD_NONE, device, OPD_NONE, false, format));
+}
+static int opdi_to_dtype_kernel(opd_call *call) { return opdi_to(call, opd_arg_value(call, 1), OPD_NONE, opd_arg_bool(call, 3), opd_arg_value(call, 4)); }
+OPDI_CARD_OF(to_dtype, "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+             opdi_to_dtype_kernel, NULL, NULL, "[2,3], 7; [2,3], 6")
+
+//-- the value of a tensor ---------------------------------------------------------------------------------------------
+
+static int opdi_item_kernel(opd_call *call) {
+    const opd_tensor *t = opd_arg_tensor(call, 0);
+    double pair[2];
+    if (opdi_item_check(t)) { return -1; }
+    if (opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
+        pair[0] = opdi_element_f64(t, 0);
+        pair[1] = opdi_element_f64(t, (int64_t)opd_dtype_size((opd_scalar_type)t->dtype) / 2);
+        return opd_return_value(call, opd_value_complex(pair));
+    }
+    if (opd_dtype_is_floating((opd_scalar_type)t->dtype)) { return opd_return_float(call, opdi_element_f64(t, 0)); }
+    return t->dtype == OPD_BOOL ? opd_return_bool(call, opdi_element_i64(t, 0) != 0) : opd_return_int(call, opdi_element_i64(t, 0));
+}
+OPDI_CARD_ANY(_local_scalar_dense, "_local_scalar_dense(Tensor self) -> Scalar", opdi_item_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, NULL, NULL, "[]; [1]i5")
+static int opdi_item_composite(opd_call *call) { return opd_return_value(call, opd_local_scalar_dense(opd_arg_tensor(call, 0))); }
+OPDI_CARD_OF(item, "item(Tensor self) -> Scalar", opdi_item_composite, NULL, NULL, "[]; [1]i5")
 
 //======================================================================================================================
 //  >>op:pointwise  pointwise operators
