@@ -1219,7 +1219,24 @@ struct opd_scope_guard {
     X(sum, "sum", T, sum, (T), T, (T, V)) \
     X(sum_dim_IntList, "sum.dim_IntList", T, sum_dim, (T, I, b), T, (T, I, b, V))
 
-#define OPD_OPERATORS_LINALG(X)
+#define OPD_OPERATORS_LINALG(X) \
+    X(mm, "mm", T, mm, (T, T), 0, ()) \
+    X(bmm, "bmm", T, bmm, (T, T), 0, ()) \
+    X(addmm, "addmm", T, addmm, (T, T, T), T, (T, T, T, V, V)) \
+    X(baddbmm, "baddbmm", T, baddbmm, (T, T, T), T, (T, T, T, V, V)) \
+    X(addbmm, "addbmm", T, addbmm, (T, T, T), T, (T, T, T, V, V)) \
+    X(mv, "mv", T, mv, (T, T), 0, ()) \
+    X(addmv, "addmv", T, addmv, (T, T, T), T, (T, T, T, V, V)) \
+    X(dot, "dot", T, dot, (T, T), 0, ()) \
+    X(vdot, "vdot", T, vdot, (T, T), 0, ()) \
+    X(outer, "outer", T, outer, (T, T), 0, ()) \
+    X(ger, "ger", T, ger, (T, T), 0, ()) \
+    X(addr, "addr", T, addr, (T, T, T), T, (T, T, T, V, V)) \
+    X(matmul, "matmul", T, matmul, (T, T), 0, ()) \
+    X(linear, "linear", T, linear, (T, T), T, (T, T, T)) \
+    X(tensordot, "tensordot", T, tensordot, (T, T, I, I), 0, ()) \
+    X(inner, "inner", T, inner, (T, T), 0, ()) \
+    X(kron, "kron", T, kron, (T, T), 0, ())
 
 #define OPD_OPERATORS_NN(X)
 
@@ -13661,6 +13678,667 @@ OPDI_CARD_REDUCE(sum_dim_IntList, "sum.dim_IntList(Tensor self, int[1]? dim, boo
 //======================================================================================================================
 //  >>op:linalg  matrix products
 //======================================================================================================================
+
+//-- what the rooms below share --------------------------------------------------------------------------------------------
+
+/* Operators of other rooms, by name: v[0..n) in schema order. */
+static opd_tensor *opdi_do(opd_op **handle, const char *name, opd_tensor *t, opd_value b, opd_value c) {
+    opd_value v[3];
+    v[0] = opd_value_tensor(t); v[1] = b; v[2] = c;
+    return opd_call_op(OPD_OP(handle, name), v, b.tag == OPD_TAG_DEFAULT ? 1 : c.tag == OPD_TAG_DEFAULT ? 2 : 3);
+}
+static opd_tensor *opdi_swap_dims(opd_tensor *t, int64_t a, int64_t b) {
+    static opd_op *h; return opdi_do(&h, "aten::transpose.int", t, opd_value_int(a), opd_value_int(b));
+}
+static opd_tensor *opdi_mt(opd_tensor *t) { return opdi_swap_dims(t, -2, -1); }
+static opd_tensor *opdi_reshape_to(opd_tensor *t, const int64_t *sizes, int64_t n) {
+    static opd_op *h; return opdi_do(&h, "aten::reshape", t, opd_value_ints(sizes, n), OPD_DEFAULT);
+}
+static opd_tensor *opdi_expand_to(opd_tensor *t, const int64_t *sizes, int64_t n) {
+    static opd_op *h; return opdi_do(&h, "aten::expand", t, opd_value_ints(sizes, n), OPD_DEFAULT);
+}
+static opd_tensor *opdi_unsqueeze_at(opd_tensor *t, int64_t dim) {
+    static opd_op *h; return opdi_do(&h, "aten::unsqueeze", t, opd_value_int(dim), OPD_DEFAULT);
+}
+static opd_tensor *opdi_squeeze_at(opd_tensor *t, int64_t dim) {
+    static opd_op *h; return opdi_do(&h, "aten::squeeze.dim", t, opd_value_int(dim), OPD_DEFAULT);
+}
+static opd_tensor *opdi_sum_over(opd_tensor *t, const int64_t *dims, int64_t n, bool keepdim) {
+    static opd_op *h; return opdi_do(&h, "aten::sum.dim_IntList", t, opd_value_ints(dims, n), opd_value_bool(keepdim));
+}
+static opd_tensor *opdi_permute_to(opd_tensor *t, const int64_t *dims, int64_t n) {
+    static opd_op *h; return opdi_do(&h, "aten::permute", t, opd_value_ints(dims, n), OPD_DEFAULT);
+}
+
+/* t itself when it is contiguous and of that dtype, else a copy of the innermost scope. */
+static opd_tensor *opdi_dense_as(opd_tensor *t, opd_scalar_type dtype) {
+    opd_tensor *c;
+    if (!t || (t->dtype == (int8_t)dtype && (t->flags & OPDI_CONTIGUOUS))) { return t; }
+    c = opdi_own(opdi_tensor_make(opdi_sizes(t), NULL, t->ndim, dtype, OPD_CPU));
+    return c && opdi_copy(c, t) == 0 ? c : NULL;
+}
+/* A contiguous tensor of that dtype for what goes to `out`: out itself when it will do; opdi_done_with copies it over. */
+static opd_tensor *opdi_work_for(opd_tensor *out, opd_scalar_type dtype) {
+    if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS)) { return out; }
+    return opdi_own(opdi_tensor_make(opdi_sizes(out), NULL, out->ndim, dtype, OPD_CPU));
+}
+static int opdi_done_with(opd_tensor *out, opd_tensor *work) { return work == out ? 0 : opdi_copy(out, work); }
+/* What a kernel written for float and double (and int64, where ints is set) computes a dtype in; -1 with PyTorch's error. */
+static int opdi_kernel_dtype(opd_scalar_type t, bool ints, const char *what) {
+    if (opd_dtype_is_floating(t) || (ints && opd_dtype_is_integral(t, false))) { return opdi_compute_dtype[opdi_compute_type(t)]; }
+    return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname(t));
+}
+/* Whether t broadcasts to sizes; -1 with the error of expand. */
+static int opdi_expand_check(const opd_tensor *t, const int64_t *sizes, int ndim) {
+    char to[256], from[256];
+    int d, shift = ndim - t->ndim;
+    opdi_sizes_text(sizes, ndim, to, sizeof to);
+    opdi_sizes_text(opdi_sizes(t), t->ndim, from, sizeof from);
+    if (shift < 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%d) must be greater or equal "
+                        "to the number of dimensions in the tensor (%d)", opd_dtype_cname((opd_scalar_type)t->dtype), from, to, ndim, t->ndim);
+    }
+    for (d = 0; d < t->ndim; d++) {
+        if (opdi_sizes(t)[d] != sizes[d + shift] && opdi_sizes(t)[d] != 1) {
+            return opd_fail(OPD_ERROR_SHAPE, "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton "
+                            "dimension %d.  Target sizes: %s.  Tensor sizes: %s", (long long)sizes[d + shift], (long long)opdi_sizes(t)[d],
+                            d + shift, to, from);
+        }
+    }
+    return 0;
+}
+static int opdi_same_dtype(const opd_tensor *a, const opd_tensor *b) {
+    if (a->dtype == b->dtype) { return 0; }
+    return opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s", opd_dtype_cname((opd_scalar_type)a->dtype),
+                    opd_dtype_cname((opd_scalar_type)b->dtype));
+}
+#define OPDI_DTYPE(t) ((opd_scalar_type)(t)->dtype)
+
+//-- the product of vectors, matrices and batches of matrices ----------------------------------------------------------------
+
+/* Element (b, i, j) is b * bs + i * rs + j * cs elements behind data. */
+typedef struct opdi_matrix { char *data; int64_t bs, rs, cs; } opdi_matrix;
+typedef struct opdi_products {
+    opdi_matrix a, b, c;
+    int dtype, from;                              /* of c; of a and b */
+    int64_t batch, m, n, k;
+    double beta;
+    int32_t failed;
+} opdi_products;
+
+/* A tensor of up to three dims; one dim is a column, or a row. */
+static opdi_matrix opdi_matrix_of(const opd_tensor *t, bool row) {
+    const int64_t *s = opdi_strides(t) + t->ndim;
+    opdi_matrix m;
+    m.data = t->data; m.bs = 0; m.rs = 1; m.cs = 1;
+    if (t->ndim == 1 && row) { m.cs = s[-1]; }
+    else if (t->ndim == 1) { m.rs = s[-1]; }
+    else if (t->ndim > 1) { m.rs = s[-2]; m.cs = s[-1]; }
+    if (t->ndim == 3) { m.bs = s[-3]; }
+    return m;
+}
+static int opdi_product_at(const opdi_products *p, int64_t i, double beta) {
+    const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)p->dtype), in = (int64_t)opd_dtype_size((opd_scalar_type)p->from);
+    char *c = p->c.data + i * p->c.bs * size;
+    opdi_gemm_in a = opdi_gemm_in_of(p->a.data + i * p->a.bs * in, p->from, p->a.rs, p->a.cs);
+    opdi_gemm_in b = opdi_gemm_in_of(p->b.data + i * p->b.bs * in, p->from, p->b.rs, p->b.cs);
+    if (p->dtype == OPD_INT64) {
+        return opdi_gemm_i64(p->m, p->n, p->k, (const int64_t *)a.data, a.rs, a.cs, (const int64_t *)b.data, b.rs, b.cs,
+                             (int64_t)beta, (int64_t *)(void *)c, p->c.rs, p->c.cs);
+    }
+    return opdi_gemm((size_t)size, p->m, p->n, p->k, &a, &b, beta, c, p->c.rs, p->c.cs);
+}
+static void opdi_products_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_products *p = (opdi_products *)ctx;
+    int64_t i;
+    for (i = begin; i < end; i++) { if (opdi_product_at(p, i, p->beta) != 0) { OPDI_STORE(&p->failed, 1); } }
+}
+/* c = a b + beta c, or with fewer dims than a and b (addbmm) the sum over the batch.  c of a compute dtype; a and b of the
+   same, or halves for float. */
+static int opdi_product_run(opd_tensor *c, opd_tensor *a, opd_tensor *b, double beta) {
+    opdi_products p;
+    int64_t work, i;
+    p.a = opdi_matrix_of(a, true); p.b = opdi_matrix_of(b, false); p.c = opdi_matrix_of(c, false);
+    p.dtype = c->dtype; p.from = a->dtype; p.beta = beta; p.failed = 0;
+    p.batch = a->ndim == 3 ? opdi_sizes(a)[0] : 1;
+    p.m = a->ndim > 1 ? opdi_sizes(a)[a->ndim - 2] : 1;
+    p.k = opdi_sizes(a)[a->ndim - 1];
+    p.n = b->ndim > 1 ? opdi_sizes(b)[b->ndim - 1] : 1;
+    if (p.batch == 1) { return opdi_product_at(&p, 0, beta); }
+    if (c->ndim < a->ndim) {
+        if (p.batch == 0) { p.k = 0; return opdi_product_at(&p, 0, beta); }
+        for (i = 0; i < p.batch; i++) { if (opdi_product_at(&p, i, i ? 1.0 : beta) != 0) { return -1; } }
+        return 0;
+    }
+    work = p.m * p.n * p.k + 64;
+    if (work >= 1 << 20 && p.batch < opd_threads()) {
+        opdi_products_range(&p, 0, p.batch);
+    } else { opdi_parallel_for(p.batch, OPDI_MAX((int64_t)1, (1 << 18) / work), opdi_products_range, &p); }
+    return p.failed ? opd_fail(OPD_ERROR_MEMORY, "out of memory in a matrix product") : 0;
+}
+/* w = alpha w + beta s, both contiguous and of a compute dtype; s may be NULL. */
+static void opdi_axpby(opd_tensor *w, const opd_tensor *s, opd_value alpha, opd_value beta) {
+    int64_t i;
+    const double a = opdi_number_f64(alpha), b = opdi_number_f64(beta);
+    if (w->dtype == OPD_FLOAT32) {
+        float *x = (float *)(void *)w->data;
+        const float *y = s ? (const float *)(const void *)s->data : x, af = (float)a, bf = s ? (float)b : 0.0f;
+        for (i = 0; i < w->numel; i++) { x[i] = s ? af * x[i] + bf * y[i] : af * x[i]; }
+    } else if (w->dtype == OPD_FLOAT64) {
+        double *x = (double *)(void *)w->data;
+        const double *y = s ? (const double *)(const void *)s->data : x;
+        for (i = 0; i < w->numel; i++) { x[i] = s ? a * x[i] + b * y[i] : a * x[i]; }
+    } else {
+        uint64_t *x = (uint64_t *)(void *)w->data, ai = (uint64_t)opdi_number_i64(alpha), bi = (uint64_t)opdi_number_i64(beta);
+        const uint64_t *y = s ? (const uint64_t *)(const void *)s->data : x;
+        for (i = 0; i < w->numel; i++) { x[i] = ai * x[i] + (s ? bi * y[i] : 0); }
+    }
+}
+/* out = alpha a b + beta self; self may be NULL, and is not read where beta is 0.  Halves are rounded once. */
+static int opdi_product(opd_tensor *out, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta, opd_value alpha) {
+    const opd_scalar_type t = (opd_scalar_type)opdi_compute_dtype[opdi_compute_type(OPDI_DTYPE(a))];
+    opd_tensor *work, *s = NULL;
+    if (!out->data || out->numel == 0) { return 0; }
+    if (self && opdi_number_f64(beta) == 0) { self = NULL; }
+    if (t == OPD_INT64 && (a->dtype != OPD_INT64 || b->dtype != OPD_INT64)) {
+        a = opdi_dense_as(a, t); b = opdi_dense_as(b, t);
+        if (!a || !b) { return -1; }
+    }
+    if (out->dtype == (int8_t)t && t != OPD_INT64 && opdi_number_f64(alpha) == 1) {
+        if (self && opdi_copy(out, self) != 0) { return -1; }
+        return opdi_product_run(out, a, b, self ? opdi_number_f64(beta) : 0);
+    }
+    work = opdi_own(opdi_tensor_make(opdi_sizes(out), NULL, out->ndim, t, OPD_CPU));
+    if (!work || opdi_product_run(work, a, b, 0) != 0) { return -1; }
+    if (self) {
+        s = opdi_own(opdi_tensor_make(opdi_sizes(out), NULL, out->ndim, t, OPD_CPU));
+        if (!s || opdi_copy(s, self) != 0) { return -1; }
+    }
+    opdi_axpby(work, s, alpha, beta);
+    return opdi_copy(out, work);
+}
+static int opdi_product_result(opd_call *call, opd_tensor *self, opd_tensor *a, opd_tensor *b, const int64_t *sizes, int ndim,
+                               opd_value beta, opd_value alpha) {
+    opd_tensor *out;
+    if (self && opdi_expand_check(self, sizes, ndim) != 0) { return -1; }
+    out = opd_result(call, 0, sizes, ndim, OPDI_DTYPE(b));
+    return out ? opdi_product(out, self, a, b, beta, alpha) : -1;
+}
+static opd_value opdi_one(void) { return opd_value_int(1); }
+
+//-- mm, addmm -------------------------------------------------------------------------------------------------------------
+
+static int opdi_mm_shapes(const opd_tensor *a, const opd_tensor *b) {
+    const int64_t *x = opdi_sizes(a), *y = opdi_sizes(b);
+    if (x[1] == y[0]) { return 0; }
+    return opd_fail(OPD_ERROR_SHAPE, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)", (long long)x[0],
+                    (long long)x[1], (long long)y[0], (long long)y[1]);
+}
+OPDI_KERNEL(mm) {
+    opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1), *out;
+    int64_t sizes[2];
+    if (a->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "self must be a matrix"); }
+    if (b->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "mat2 must be a matrix"); }
+    if (opdi_mm_shapes(a, b) != 0 || opdi_same_dtype(a, b) != 0) { return -1; }
+    if (opdi_kernel_dtype(OPDI_DTYPE(a), true, "addmm_impl_cpu_") < 0) { return -1; }
+    sizes[0] = opdi_sizes(a)[0]; sizes[1] = opdi_sizes(b)[1];
+    out = opd_result(call, 0, sizes, 2, OPDI_DTYPE(a));
+    return out ? opdi_product(out, NULL, a, b, opdi_one(), opdi_one()) : -1;
+}
+OPDI_BW1(mm) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    OPDI_GIVE(0, opd_mm(g, opdi_mt(opd_bw_tensor(bw, 1))));
+    OPDI_GIVE(1, opd_mm(opdi_mt(opd_bw_tensor(bw, 0)), g));
+    return 0;
+}
+/* What the cards of products share. */
+static void opdi_card_product(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward, const char *save,
+                              const char *inplace, const char *out, const char *cases) {
+    op->schema = schema; op->cpu = kernel; op->fake = kernel; op->backward = backward; op->save = save;
+    op->vmap = OPD_BATCH_MATMUL; op->autocast = OPD_AUTOCAST_LOWER; op->inplace = inplace; op->out = out; op->cases = cases;
+}
+static void opdi_card_above(opd_op_desc *op, const char *schema, opd_kernel composite, opd_autocast autocast, const char *out,
+                            const char *cases) {
+    op->schema = schema; op->composite = composite; op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = autocast; op->out = out;
+    op->cases = cases;
+}
+OPDI_OP(mm) {
+    opdi_card_product(op, "mm(Tensor self, Tensor mat2) -> Tensor", opdi_mm_kernel, opdi_mm_backward, "self(mat2), mat2(self)", NULL,
+                      "mm.out", "[2,3], [3,4]");
+}
+
+OPDI_KERNEL(addmm) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2);
+    int64_t sizes[2];
+    if (self->dtype != b->dtype) { return opd_fail(OPD_ERROR_DTYPE, "self and mat2 must have the same dtype, but got %s and %s",
+                                                   opd_dtype_cname(OPDI_DTYPE(self)), opd_dtype_cname(OPDI_DTYPE(b))); }
+    if (a->dtype != b->dtype) { return opd_fail(OPD_ERROR_DTYPE, "mat1 and mat2 must have the same dtype, but got %s and %s",
+                                                opd_dtype_cname(OPDI_DTYPE(a)), opd_dtype_cname(OPDI_DTYPE(b))); }
+    if (a->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "mat1 must be a matrix, got %d-D tensor", a->ndim); }
+    if (b->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "mat2 must be a matrix, got %d-D tensor", b->ndim); }
+    if (opdi_mm_shapes(a, b) != 0 || opdi_kernel_dtype(OPDI_DTYPE(a), true, "addmm_impl_cpu_") < 0) { return -1; }
+    sizes[0] = opdi_sizes(a)[0]; sizes[1] = opdi_sizes(b)[1];
+    return opdi_product_result(call, self, a, b, sizes, 2, opd_arg_value(call, 3), opd_arg_value(call, 4));
+}
+OPDI_BW1(addmm) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    const opd_value beta = opd_bw_value(bw, 3), alpha = opd_bw_value(bw, 4);
+    OPDI_GIVE(0, opdi_scale(g, beta));
+    OPDI_GIVE(1, opdi_scale(opd_mm(g, opdi_mt(opd_bw_tensor(bw, 2))), alpha));
+    OPDI_GIVE(2, opdi_scale(opd_mm(opdi_mt(opd_bw_tensor(bw, 1)), g), alpha));
+    return 0;
+}
+OPDI_OP(addmm) {
+    opdi_card_product(op, "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", opdi_addmm_kernel,
+                      opdi_addmm_backward, "mat1(mat2), mat2(mat1)", "addmm_", "addmm.out", "[4], [2,3], [3,4]; [2,4], [2,3], [3,4], beta=0.5, alpha=2");
+}
+
+//-- bmm, baddbmm, addbmm ----------------------------------------------------------------------------------------------------
+
+static int opdi_bmm_shapes(const opd_tensor *a, const opd_tensor *b) {
+    const int64_t *x = opdi_sizes(a), *y = opdi_sizes(b);
+    if (a->ndim != 3) { return opd_fail(OPD_ERROR_SHAPE, "batch1 must be a 3D tensor"); }
+    if (b->ndim != 3) { return opd_fail(OPD_ERROR_SHAPE, "batch2 must be a 3D tensor"); }
+    if (x[0] == y[0] && x[2] == y[1]) { return 0; }
+    return opd_fail(OPD_ERROR_SHAPE, "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, %lld].",
+                    (long long)x[0], (long long)x[2], (long long)y[0], (long long)y[1]);
+}
+static int opdi_bmm_any(opd_call *call, opd_tensor *self, int first, opd_value beta, opd_value alpha) {
+    opd_tensor *a = opd_arg_tensor(call, first), *b = opd_arg_tensor(call, first + 1);
+    int64_t sizes[3];
+    if (opdi_bmm_shapes(a, b) != 0 || opdi_same_dtype(a, b) != 0) { return -1; }
+    if (opdi_kernel_dtype(OPDI_DTYPE(a), true, self ? "baddbmm" : "bmm") < 0) { return -1; }
+    sizes[0] = opdi_sizes(a)[0]; sizes[1] = opdi_sizes(a)[1]; sizes[2] = opdi_sizes(b)[2];
+    return opdi_product_result(call, self, a, b, sizes, 3, beta, alpha);
+}
+OPDI_KERNEL(bmm) { return opdi_bmm_any(call, NULL, 0, opdi_one(), opdi_one()); }
+OPDI_BW1(bmm) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    OPDI_GIVE(0, opd_bmm(g, opdi_mt(opd_bw_tensor(bw, 1))));
+    OPDI_GIVE(1, opd_bmm(opdi_mt(opd_bw_tensor(bw, 0)), g));
+    return 0;
+}
+OPDI_OP(bmm) {
+    opdi_card_product(op, "bmm(Tensor self, Tensor mat2) -> Tensor", opdi_bmm_kernel, opdi_bmm_backward, "self(mat2), mat2(self)", NULL,
+                      "bmm.out", "[2,3,4], [2,4,2]");
+}
+OPDI_KERNEL(baddbmm) { return opdi_bmm_any(call, opd_arg_tensor(call, 0), 1, opd_arg_value(call, 3), opd_arg_value(call, 4)); }
+OPDI_BW1(baddbmm) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    const opd_value beta = opd_bw_value(bw, 3), alpha = opd_bw_value(bw, 4);
+    OPDI_GIVE(0, opdi_scale(g, beta));
+    OPDI_GIVE(1, opdi_scale(opd_bmm(g, opdi_mt(opd_bw_tensor(bw, 2))), alpha));
+    OPDI_GIVE(2, opdi_scale(opd_bmm(opdi_mt(opd_bw_tensor(bw, 1)), g), alpha));
+    return 0;
+}
+OPDI_OP(baddbmm) {
+    opdi_card_product(op, "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+                      opdi_baddbmm_kernel, opdi_baddbmm_backward, "batch1(batch2), batch2(batch1)", "baddbmm_", "baddbmm.out",
+                      "[2,3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2");
+}
+OPDI_KERNEL(addbmm) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2);
+    const int64_t *x = opdi_sizes(a), *y = opdi_sizes(b);
+    int64_t sizes[2];
+    if (a->ndim != 3) { return opd_fail(OPD_ERROR_SHAPE, "batch1 must be a 3D tensor"); }
+    if (b->ndim != 3) { return opd_fail(OPD_ERROR_SHAPE, "batch2 must be a 3D tensor"); }
+    if (x[0] != y[0]) { return opd_fail(OPD_ERROR_SHAPE, "batch1 and batch2 must have same number of batches, got %lld and %lld",
+                                        (long long)x[0], (long long)y[0]); }
+    if (x[2] != y[1]) { return opd_fail(OPD_ERROR_SHAPE, "Incompatible matrix sizes for bmm (%lldx%lld and %lldx%lld)", (long long)x[1],
+                                        (long long)x[2], (long long)y[1], (long long)y[2]); }
+    if (self->dtype != b->dtype) { return opd_fail(OPD_ERROR_DTYPE, "self and mat2 must have the same dtype"); }
+    if (opdi_same_dtype(a, b) != 0 || opdi_kernel_dtype(OPDI_DTYPE(a), true, "addmm_impl_cpu_") < 0) { return -1; }
+    sizes[0] = x[1]; sizes[1] = y[2];
+    return opdi_product_result(call, self, a, b, sizes, 2, opd_arg_value(call, 3), opd_arg_value(call, 4));
+}
+OPDI_BW1(addbmm) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *a = opd_bw_tensor(bw, 1), *b = opd_bw_tensor(bw, 2), *wide = g;
+    const opd_value beta = opd_bw_value(bw, 3), alpha = opd_bw_value(bw, 4);
+    OPDI_GIVE(0, opdi_scale(g, beta));
+    if (opd_ok() && (a || b)) {
+        int64_t sizes[3];
+        sizes[0] = opd_size(a ? a : b, 0); sizes[1] = opd_size(g, 0); sizes[2] = opd_size(g, 1);
+        wide = opdi_expand_to(g, sizes, 3);
+    }
+    OPDI_GIVE(1, opdi_scale(opd_bmm(wide, opdi_mt(b)), alpha));
+    OPDI_GIVE(2, opdi_scale(opd_bmm(opdi_mt(a), wide), alpha));
+    return 0;
+}
+OPDI_OP(addbmm) {
+    opdi_card_product(op, "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+                      opdi_addbmm_kernel, opdi_addbmm_backward, "batch1(batch2), batch2(batch1)", "addbmm_", "addbmm.out",
+                      "[3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2");
+}
+
+//-- mv, addmv, dot, vdot ------------------------------------------------------------------------------------------------------
+
+static int opdi_mv_any(opd_call *call, opd_tensor *self, int first, opd_value beta, opd_value alpha) {
+    opd_tensor *a = opd_arg_tensor(call, first), *v = opd_arg_tensor(call, first + 1);
+    int64_t rows;
+    if (a->ndim != 2 || v->ndim != 1 || (self && self->ndim > 1)) {
+        return opd_fail(OPD_ERROR_SHAPE, "vector + matrix @ vector expected, got %d, %d, %d", self ? self->ndim : 1, a->ndim, v->ndim);
+    }
+    rows = opdi_sizes(a)[0];
+    if (opdi_sizes(a)[1] != opdi_sizes(v)[0] || (self && self->numel != rows && self->numel != 1)) {
+        return opd_fail(OPD_ERROR_SHAPE, "size mismatch, got %lld, %lldx%lld,%lld", (long long)(self ? self->numel : rows),
+                        (long long)rows, (long long)opdi_sizes(a)[1], (long long)opdi_sizes(v)[0]);
+    }
+    if (opdi_same_dtype(a, v) != 0 || opdi_kernel_dtype(OPDI_DTYPE(a), true, "addmv_impl_cpu") < 0) { return -1; }
+    return opdi_product_result(call, self, a, v, &rows, 1, beta, alpha);
+}
+OPDI_KERNEL(mv) { return opdi_mv_any(call, NULL, 0, opdi_one(), opdi_one()); }
+OPDI_BW1(mv) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    OPDI_GIVE(0, opd_outer(g, opd_bw_tensor(bw, 1)));
+    OPDI_GIVE(1, opd_mv(opdi_mt(opd_bw_tensor(bw, 0)), g));
+    return 0;
+}
+OPDI_OP(mv) {
+    opdi_card_product(op, "mv(Tensor self, Tensor vec) -> Tensor", opdi_mv_kernel, opdi_mv_backward, "self(vec), vec(self)", NULL,
+                      "mv.out", "[2,3], [3]");
+}
+OPDI_KERNEL(addmv) { return opdi_mv_any(call, opd_arg_tensor(call, 0), 1, opd_arg_value(call, 3), opd_arg_value(call, 4)); }
+OPDI_BW1(addmv) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    const opd_value beta = opd_bw_value(bw, 3), alpha = opd_bw_value(bw, 4);
+    OPDI_GIVE(0, opdi_scale(g, beta));
+    OPDI_GIVE(1, opdi_scale(opd_outer(g, opd_bw_tensor(bw, 2)), alpha));
+    OPDI_GIVE(2, opdi_scale(opd_mv(opdi_mt(opd_bw_tensor(bw, 1)), g), alpha));
+    return 0;
+}
+OPDI_OP(addmv) {
+    opdi_card_product(op, "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor", opdi_addmv_kernel,
+                      opdi_addmv_backward, "mat(vec), vec(mat)", "addmv_", "addmv.out", "[2], [2,3], [3]; [2], [2,3], [3], beta=0.5, alpha=2");
+}
+static int opdi_dot_any(opd_call *call, const char *name) {
+    opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
+    if (a->ndim != 1 || b->ndim != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "1D tensors expected, but got %dD and %dD tensors", a->ndim, b->ndim);
+    }
+    if (a->dtype != b->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "dot : expected both vectors to have same dtype, but found %s and %s",
+                        opd_dtype_cname(OPDI_DTYPE(a)), opd_dtype_cname(OPDI_DTYPE(b)));
+    }
+    if (a->numel != b->numel) {
+        const long long n = (long long)a->numel, m = (long long)b->numel;
+        return opd_fail(OPD_ERROR_SHAPE, "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same number of "
+                        "elements, but got %lld and %lld elements respectively", n, m, n, m);
+    }
+    if (opdi_kernel_dtype(OPDI_DTYPE(a), true, name) < 0) { return -1; }
+    return opdi_product_result(call, NULL, a, b, NULL, 0, opdi_one(), opdi_one());
+}
+static int opdi_dot_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    OPDI_GIVE(0, opd_mul(g, opd_bw_tensor(bw, 1)));
+    OPDI_GIVE(1, opd_mul(g, opd_bw_tensor(bw, 0)));
+    return 0;
+}
+OPDI_KERNEL(dot) { return opdi_dot_any(call, "dot"); }
+OPDI_KERNEL(vdot) { return opdi_dot_any(call, "vdot"); }
+OPDI_OP(dot) {
+    opdi_card_product(op, "dot(Tensor self, Tensor tensor) -> Tensor", opdi_dot_kernel, opdi_dot_backward, "self(tensor), tensor(self)",
+                      NULL, "dot.out", "[3], [3]");
+    op->autocast = OPD_AUTOCAST_PROMOTE;
+}
+OPDI_OP(vdot) {
+    opdi_card_product(op, "vdot(Tensor self, Tensor other) -> Tensor", opdi_vdot_kernel, opdi_dot_backward, "self(other), other(self)",
+                      NULL, "vdot.out", "[3], [3]");
+    op->autocast = OPD_AUTOCAST_KEEP;
+}
+
+//-- outer products ----------------------------------------------------------------------------------------------------------
+
+static int opdi_outer_check(const char *name, const opd_tensor *a, const opd_tensor *b, const char *first) {
+    if (a->ndim != 1) { return opd_fail(OPD_ERROR_SHAPE, "%s: Expected 1-D argument %s, but got %d-D", name, first, a->ndim); }
+    if (b->ndim != 1) { return opd_fail(OPD_ERROR_SHAPE, "%s: Expected 1-D argument vec2, but got %d-D", name, b->ndim); }
+    return 0;
+}
+OPDI_KERNEL(outer) {
+    opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
+    if (opdi_outer_check("outer", a, b, "self") != 0) { return -1; }
+    return opd_return_tensor(call, opd_mul(opdi_unsqueeze_at(a, 1), b));
+}
+OPDI_OP(outer) {
+    opdi_card_above(op, "outer(Tensor self, Tensor vec2) -> Tensor", opdi_outer_kernel, OPD_AUTOCAST_KEEP, "outer.out", "[2], [3]");
+}
+OPDI_OP(ger) {
+    opdi_card_above(op, "ger(Tensor self, Tensor vec2) -> Tensor", opdi_outer_kernel, OPD_AUTOCAST_KEEP, "ger.out", "[2], [3]");
+}
+/* beta self + alpha vec1 vec2^T, with promotion (at::native::math_addr) */
+OPDI_KERNEL(addr) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *y;
+    const opd_value beta = opd_arg_value(call, 3), alpha = opd_arg_value(call, 4);
+    int64_t sizes[2];
+    int k;
+    if (opdi_outer_check("addr", a, b, "vec1") != 0) { return -1; }
+    sizes[0] = opdi_sizes(a)[0]; sizes[1] = opdi_sizes(b)[0];
+    if (opdi_expand_check(self, sizes, 2) != 0) { return -1; }
+    for (k = 3; k < 5; k++) {
+        const char *name = k == 3 ? "beta" : "alpha";
+        const opd_value v = opd_arg_value(call, k);
+        const bool floats = opd_dtype_is_floating(OPDI_DTYPE(self)) || opd_dtype_is_floating(OPDI_DTYPE(a)) || opd_dtype_is_floating(OPDI_DTYPE(b));
+        if (v.tag == OPD_TAG_FLOAT && !floats) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "For integral input tensors, argument %s must not be a floating point number.", name);
+        }
+    }
+    y = opdi_scale(opd_outer(a, b), alpha);
+    if (self->dtype == OPD_BOOL && a->dtype == OPD_BOOL && b->dtype == OPD_BOOL) {
+        y = opd_mul(opd_outer(a, b), opd_tensor_wrapped_number(opd_value_bool(opdi_number_f64(alpha) != 0)));
+        if (opdi_number_f64(beta) != 0) { y = opd_logical_or(y, self); }
+        return opd_return_tensor(call, y);
+    }
+    if (opdi_number_f64(beta) != 0) { y = opd_add(opdi_scale(self, beta), y); }
+    return opd_return_tensor(call, y);
+}
+OPDI_OP(addr) {
+    opdi_card_above(op, "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", opdi_addr_kernel,
+                    OPD_AUTOCAST_LOWER, "addr.out", "[2,3], [2], [3]; [3], [2], [3], beta=0.5, alpha=2");
+    op->inplace = "addr_";
+}
+
+//-- matmul, linear ----------------------------------------------------------------------------------------------------------
+
+/* The operand with more dims (as t1) is folded into a matrix when that needs no copy, or when the other one wants a gradient
+   (at::native::should_fold). */
+static bool opdi_matmul_folds(const opd_tensor *a, const opd_tensor *b) {
+    const bool larger = a->ndim >= b->ndim;
+    const opd_tensor *t1 = larger ? a : b, *t2 = larger ? b : a;
+    int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
+    int d, n = t1->ndim;
+    if (n < 3 || t2->ndim > 2) { return false; }
+    if (opd_tensor_requires_grad(t2)) { return true; }
+    if (a->ndim == 2) { return false; }
+    if (t1->numel == 0) { return true; }
+    memcpy(sizes, opdi_sizes(t1), sizeof(int64_t) * (size_t)n);
+    memcpy(strides, opdi_strides(t1), sizeof(int64_t) * (size_t)n);
+    if (!larger) {
+        sizes[n - 2] = opdi_sizes(t1)[n - 1]; sizes[n - 1] = opdi_sizes(t1)[n - 2];
+        strides[n - 2] = opdi_strides(t1)[n - 1]; strides[n - 1] = opdi_strides(t1)[n - 2];
+    }
+    for (d = 0; d < n - 2; d++) { if (strides[d] != strides[d + 1] * sizes[d + 1]) { return false; } }
+    return true;
+}
+static opd_tensor *opdi_matmul_fold(opd_tensor *a, opd_tensor *b) {
+    const bool larger = a->ndim >= b->ndim;
+    opd_tensor *t1 = larger ? a : opdi_mt(b), *t2 = larger ? b : a->ndim == 2 ? opdi_mt(a) : a, *y;
+    int64_t sizes[OPD_MAX_DIMS], two[2];
+    int n;
+    if (!t1 || !t2) { return NULL; }
+    n = t1->ndim;
+    memcpy(sizes, opdi_sizes(t1), sizeof(int64_t) * (size_t)n);
+    two[1] = sizes[n - 1];
+    for (two[0] = 1, n = 0; n < t1->ndim - 1; n++) { two[0] *= sizes[n]; }
+    t1 = opdi_reshape_to(t1, two, 2);
+    if (t2->ndim == 1) { return opdi_reshape_to(opd_mv(t1, t2), sizes, n); }
+    sizes[n] = opdi_sizes(t2)[1];
+    y = opdi_reshape_to(opd_mm(t1, t2), sizes, n + 1);
+    return larger ? y : opdi_mt(y);
+}
+/* Batches broadcast against each other, then one bmm. */
+static opd_tensor *opdi_matmul_batches(opd_tensor *a, opd_tensor *b) {
+    opd_tensor *in[2], *y;
+    int64_t sizes[OPD_MAX_DIMS], one[OPD_MAX_DIMS], three[3], batch = 1;
+    int ndim = 0, k, d;
+    in[0] = a->ndim == 1 ? opdi_unsqueeze_at(a, 0) : a;
+    in[1] = b->ndim == 1 ? opdi_unsqueeze_at(b, 1) : b;
+    if (!in[0] || !in[1]) { return NULL; }
+    for (k = 0; k < 2; k++) {
+        opdi_number fake;                         /* a tensor's batch dims alone, for broadcasting */
+        memset(&fake, 0, sizeof fake);
+        fake.t.ndim = (uint8_t)(in[k]->ndim - 2);
+        fake.t.dims = opdi_sizes(in[k]);
+        if (opdi_broadcast_into(sizes, &ndim, &fake.t) != 0) { return NULL; }
+    }
+    for (d = 0; d < ndim; d++) { batch *= sizes[d]; }
+    for (k = 0; k < 2; k++) {
+        const int n = in[k]->ndim;
+        memcpy(one, sizes, sizeof(int64_t) * (size_t)ndim);
+        three[0] = batch; one[ndim] = three[1] = opdi_sizes(in[k])[n - 2]; one[ndim + 1] = three[2] = opdi_sizes(in[k])[n - 1];
+        in[k] = opdi_reshape_to(opdi_expand_to(in[k], one, ndim + 2), three, 3);
+        if (!in[k]) { return NULL; }
+    }
+    y = opd_bmm(in[0], in[1]);
+    d = ndim;
+    if (a->ndim > 1) { sizes[d++] = opd_size(a, -2); }
+    if (b->ndim > 1) { sizes[d++] = opd_size(b, -1); }
+    return opdi_reshape_to(y, sizes, d);
+}
+OPDI_KERNEL(matmul) {
+    opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1), *y;
+    if (a->ndim == 0 || b->ndim == 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "both arguments to matmul need to be at least 1D, but they are %dD and %dD", a->ndim, b->ndim);
+    }
+    if (a->ndim <= 2 && b->ndim <= 2) {
+        if (a->ndim == 1 && b->ndim == 1) { y = opd_dot(a, b); }
+        else if (b->ndim == 1) { y = opd_mv(a, b); }
+        else if (a->ndim == 1) { y = opdi_squeeze_at(opd_mm(opdi_unsqueeze_at(a, 0), b), 0); }
+        else { y = opd_mm(a, b); }
+    }
+    else if (opdi_matmul_folds(a, b)) { y = opdi_matmul_fold(a, b); }
+    else { y = opdi_matmul_batches(a, b); }
+    return opd_return_tensor(call, y);
+}
+OPDI_OP(matmul) {
+    opdi_card_above(op, "matmul(Tensor self, Tensor other) -> Tensor", opdi_matmul_kernel, OPD_AUTOCAST_LOWER, "matmul.out",
+                    "[3], [3]; [2,3], [3]; [3], [3,2]; [2,3], [3,4]; [2,2,3], [3,4]; [2,3], [2,3,4]; [2,1,2,3], [3,3,2]");
+}
+OPDI_KERNEL(linear) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *wt, *y;
+    if (w->ndim > 2) { return opd_fail(OPD_ERROR_SHAPE, "t() expects a tensor with <= 2 dimensions, but self is %dD", w->ndim); }
+    wt = w->ndim == 2 ? opdi_mt(w) : w;
+    if (b && x->ndim == 2 && w->ndim == 2) { return opd_return_tensor(call, opd_addmm(b, x, wt)); }
+    if (b && x->ndim == 3 && w->ndim == 2 && b->ndim == 1 && opd_is_contiguous(x)) {
+        int64_t two[2], three[3];
+        three[0] = opdi_sizes(x)[0]; three[1] = opdi_sizes(x)[1]; three[2] = opdi_sizes(w)[0];
+        two[0] = three[0] * three[1]; two[1] = opdi_sizes(x)[2];
+        return opd_return_tensor(call, opdi_reshape_to(opd_addmm(b, opdi_reshape_to(x, two, 2), wt), three, 3));
+    }
+    y = opd_matmul(x, wt);
+    return opd_return_tensor(call, b ? opd_add(y, b) : y);
+}
+OPDI_OP(linear) {
+    opdi_card_above(op, "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", opdi_linear_kernel, OPD_AUTOCAST_LOWER,
+                    "linear.out", "[2,3], [4,3], [4]; [2,2,3], [4,3], [4]; [2,3], [4,3]");
+}
+
+//-- inner, tensordot, kron --------------------------------------------------------------------------------------------------
+
+/* Contracts dims da of a with dims db of b: both become matrices, the rest of a's and then b's dims remain. */
+static opd_tensor *opdi_contract(opd_tensor *a, opd_tensor *b, const int64_t *da, const int64_t *db, int n) {
+    int64_t pa[OPD_MAX_DIMS], pb[OPD_MAX_DIMS], sizes[OPD_MAX_DIMS], two[2], k = 1, m = 1, w = 1;
+    bool in_a[OPD_MAX_DIMS] = {false}, in_b[OPD_MAX_DIMS] = {false};
+    int d, i, rest = 0, at = 0;
+    for (i = 0; i < n; i++) { in_a[da[i]] = in_b[db[i]] = true; k *= opdi_sizes(a)[da[i]]; }
+    if (a->ndim + b->ndim - 2 * n > OPD_MAX_DIMS) { (void)opd_fail(OPD_ERROR_SHAPE, "tensordot: too many dimensions"); return NULL; }
+    for (d = 0; d < a->ndim; d++) {
+        if (!in_a[d]) { pa[at++] = d; sizes[rest++] = opdi_sizes(a)[d]; m *= opdi_sizes(a)[d]; }
+    }
+    for (i = 0; i < n; i++) { pa[at++] = da[i]; pb[i] = db[i]; }
+    for (at = n, d = 0; d < b->ndim; d++) {
+        if (!in_b[d]) { pb[at++] = d; sizes[rest++] = opdi_sizes(b)[d]; w *= opdi_sizes(b)[d]; }
+    }
+    two[0] = m; two[1] = k;
+    a = opdi_reshape_to(opdi_permute_to(a, pa, a->ndim), two, 2);
+    two[0] = k; two[1] = w;
+    b = opdi_reshape_to(opdi_permute_to(b, pb, b->ndim), two, 2);
+    return opdi_reshape_to(opd_mm(a, b), sizes, rest);
+}
+static int opdi_wrap_dim(int64_t *dim, int ndim) {
+    const int n = ndim > 0 ? ndim : 1;
+    if (*dim < -n || *dim >= n) {
+        return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)", -n, n - 1, (long long)*dim);
+    }
+    if (*dim < 0) { *dim += n; }
+    return 0;
+}
+OPDI_KERNEL(tensordot) {
+    opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
+    opd_ints x = opd_arg_ints(call, 2), y = opd_arg_ints(call, 3);
+    int64_t da[OPD_MAX_DIMS], db[OPD_MAX_DIMS];
+    uint64_t seen_a = 0, seen_b = 0;
+    int i, n = (int)x.n, k = 0;
+    if (x.n != y.n) { return opd_fail(OPD_ERROR_ARGUMENT, "both dimension lists should have same length"); }
+    if (x.n > a->ndim || x.n > b->ndim) { return opd_fail(OPD_ERROR_ARGUMENT, "tensordot: more dimensions to contract than there are"); }
+    for (i = 0; i < n; i++) {
+        int64_t p = x.data[i], q = y.data[i], s, t;
+        if (opdi_wrap_dim(&p, a->ndim) != 0 || opdi_wrap_dim(&q, b->ndim) != 0) { return -1; }
+        if ((seen_a >> p & 1) || (seen_b >> q & 1)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "dim %lld appears multiple times in the list of dims", (long long)(seen_a >> p & 1 ? p : q));
+        }
+        seen_a |= (uint64_t)1 << p; seen_b |= (uint64_t)1 << q;
+        s = opdi_sizes(a)[p]; t = opdi_sizes(b)[q];
+        da[i] = p; db[i] = q;
+        if (s == t) { continue; }
+        if (t == 1) { a = opdi_sum_over(a, &p, 1, true); }
+        else if (s == 1) { b = opdi_sum_over(b, &q, 1, true); }
+        else { return opd_fail(OPD_ERROR_SHAPE, "contracted dimensions need to match, but first has size %lld in dim %lld and second has size "
+                               "%lld in dim %lld", (long long)s, (long long)p, (long long)t, (long long)q); }
+        if (!a || !b) { return -1; }
+        k++;
+    }
+    return opd_return_tensor(call, opdi_contract(a, b, da, db, n));
+}
+OPDI_OP(tensordot) {
+    opdi_card_above(op, "tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor", opdi_tensordot_kernel,
+                    OPD_AUTOCAST_PROMOTE, "tensordot.out", "[2,3,4], [4,3,2], (1,2), (1,0)");
+}
+OPDI_KERNEL(inner) {
+    opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
+    int64_t da = a->ndim - 1, db = b->ndim - 1;
+    char x[256], y[256];
+    if (a->ndim == 0 || b->ndim == 0) { return opd_return_tensor(call, opd_mul(a, b)); }
+    if (opdi_sizes(a)[da] != opdi_sizes(b)[db]) {
+        return opd_fail(OPD_ERROR_SHAPE, "inner() the last dimension must match on both input tensors but got shapes %s and %s",
+                        opdi_sizes_text(opdi_sizes(a), a->ndim, x, sizeof x), opdi_sizes_text(opdi_sizes(b), b->ndim, y, sizeof y));
+    }
+    return opd_return_tensor(call, opdi_contract(a, b, &da, &db, 1));
+}
+OPDI_OP(inner) {
+    opdi_card_above(op, "inner(Tensor self, Tensor other) -> Tensor", opdi_inner_kernel, OPD_AUTOCAST_KEEP, "inner.out", "[2,3], [4,3]; [3], [3]");
+}
+/* Every dim of a is followed by the one of b: one product, then pairs of dims are merged. */
+OPDI_KERNEL(kron) {
+    opd_tensor *in[2];
+    int64_t sizes[OPD_MAX_DIMS], out[OPD_MAX_DIMS];
+    int n, d, k;
+    in[0] = opd_arg_tensor(call, 0); in[1] = opd_arg_tensor(call, 1);
+    n = OPDI_MAX(in[0]->ndim, in[1]->ndim);
+    if (2 * n > OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_SHAPE, "kron: too many dimensions"); }
+    for (d = 0; d < n; d++) { out[d] = 1; }
+    for (k = 0; k < 2; k++) {
+        for (d = 0; d < n; d++) {
+            const int from = d - (n - in[k]->ndim);
+            sizes[2 * d + k] = from < 0 ? 1 : opdi_sizes(in[k])[from];
+            sizes[2 * d + 1 - k] = 1;
+            out[d] *= sizes[2 * d + k];
+        }
+        in[k] = opdi_reshape_to(in[k], sizes, 2 * n);
+    }
+    return opd_return_tensor(call, opdi_reshape_to(opd_mul(in[0], in[1]), out, n));
+}
+OPDI_OP(kron) {
+    opdi_card_above(op, "kron(Tensor self, Tensor other) -> Tensor", opdi_kron_kernel, OPD_AUTOCAST_KEEP, "kron.out", "[2,3], [2,2]; [2], [2,3]");
+}
 
 //======================================================================================================================
 //  >>op:nn  convolution, pooling, normalisation, losses, dropout
