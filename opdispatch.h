@@ -4084,7 +4084,7 @@ typedef struct opdi_card {
     struct opdi_card *base;                       /* derived forms: the functional card */
     int8_t map[OPD_MAX_ARGS];                     /* derived forms: functional argument -> own argument, or -1 */
     bool inplace;
-    struct opdi_card *next;                       /* in the list of all cards */
+    struct opdi_card *next;                       /* in its operator's list */
 } opdi_card;
 
 struct opd_op {
@@ -4100,7 +4100,8 @@ struct opd_op {
     int32_t base_length;                          /* of "ns::name" */
     int32_t kernels_count;
     opdi_kernel *kernels;
-    opdi_card *card, *bare;                       /* bare: made for an operator without a card, to say that a formula is missing */
+    opdi_card *card, *cards;                      /* cards: of undone definitions too */
+    opdi_card *bare;                              /* made for an operator without a card, to say that a formula is missing */
     opd_library *lib;                             /* the one that defined it */
     opd_op *next_in_bucket, *next_defined, *prev_defined;
     opdi_table *retired;
@@ -4152,13 +4153,12 @@ static struct {
     opd_op *first_defined, *last_defined;
     opd_library *libraries;
     opdi_kernel *fallbacks[OPD_KEY_SLOTS];
-    opdi_card *cards;
     opd_block *blocks, **blocks_end;
     opdi_mutex start;                             /* held while blocks run */
     opdi_thread *starter;
     int started;
     opd_op *builtin[OPD_OP_COUNT + 1];
-} opdi_registry = {OPDI_MUTEX_INIT, {NULL}, NULL, NULL, NULL, {NULL}, NULL, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, {NULL}};
+} opdi_registry = {OPDI_MUTEX_INIT, {NULL}, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, {NULL}};
 
 static int opdi_autograd_kernel(opd_call *call);
 static int opdi_autograd_fallback(opd_call *call);
@@ -4429,7 +4429,7 @@ static bool opdi_has_backend_kernel(const opd_op *op, opd_key key) {
     const opdi_kernel *k;
     for (k = op->kernels; k; k = k->next) {
         if (k->key == OPD_KEY_COMPOSITE_EXPLICIT) { return true; }
-        if (k->key < OPD_KEY_SLOTS && opdi_autograd_key_of(k->key) == key) { return true; }
+        if (key != OPD_KEY_UNDEFINED && k->key < OPD_KEY_SLOTS && opdi_autograd_key_of(k->key) == key) { return true; }
     }
     return false;
 }
@@ -4527,6 +4527,20 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
     for (b = 0; b < 16; b++) { table->masks[0][b] = table->masks[1][b] & ~skip; }
 }
 
+//-- A retired table that says the same, taken out of the retired ones: registering and undoing the same things again and
+//-- again does not grow.
+static opdi_table *opdi_table_known(opd_op *op, const opdi_table *fresh) {
+    opdi_table **p, *t;
+    for (p = &op->retired; (t = *p) != NULL; p = &t->retired) {
+        if (t->skip_autograd == fresh->skip_autograd && memcmp(t->masks, fresh->masks, sizeof t->masks) == 0 &&
+            memcmp(t->slots, fresh->slots, sizeof t->slots) == 0) {
+            *p = t->retired;
+            return t;
+        }
+    }
+    return NULL;
+}
+
 //-- The table of an operator, computed at its first call; NULL with an error when it is not defined.
 OPDI_NOINLINE static const opdi_table *opdi_table_make(opd_op *op) {
     opdi_table *table = NULL;
@@ -4536,7 +4550,10 @@ OPDI_NOINLINE static const opdi_table *opdi_table_make(opd_op *op) {
     if (defined && !(table = OPDI_ACQUIRE(&op->table))) {
         table = (opdi_table *)opdi_alloc(sizeof *table);
         if (table) {
+            opdi_table *known;
             opdi_fill_table(op, table);
+            known = opdi_table_known(op, table);
+            if (known) { opdi_free(table, sizeof *table); table = known; }
             OPDI_PUBLISH(&op->table, table);
         }
     }
@@ -4545,8 +4562,8 @@ OPDI_NOINLINE static const opdi_table *opdi_table_make(opd_op *op) {
     return table;
 }
 
-//-- After a registration: the table is retired, the next call computes a new one.  A retired table is used again by
-//-- the next change of the same operator only when it never was published; the others stay until the program ends.
+//-- After a registration: the table is retired, the next call computes a new one.  Retired ones stay until the program
+//-- ends, since a call may be inside, and are published again when they are right again.
 static void opdi_table_retire(opd_op *op) {
     opdi_table *old = op->table;
     if (!old) { return; }
@@ -4999,16 +5016,41 @@ static void opdi_card_init(opdi_card *card, opd_op *op) {
     card->formula.card = card->missing.card = card;
 }
 
-static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc) {
-    opdi_card *card = (opdi_card *)opdi_alloc(sizeof *card);
+//-- A card of an undone definition that says the same: used again, so that defining and undoing does not grow.
+static opdi_card *opdi_card_known(const opdi_card *card) {
+    opdi_card *c;
+    for (c = card->op->cards; c; c = c->next) {
+        if (c->base == card->base && c->inplace == card->inplace && c->save_args == card->save_args &&
+            c->save_results == card->save_results && memcmp(&c->desc, &card->desc, sizeof c->desc) == 0 &&
+            memcmp(c->save_if, card->save_if, sizeof c->save_if) == 0 && memcmp(c->map, card->map, sizeof c->map) == 0) { break; }
+    }
+    return c;
+}
+
+//-- The card of an operator that has just been defined; base and inplace for a derived form.
+static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *base, bool inplace) {
+    opdi_card *card = (opdi_card *)opdi_alloc(sizeof *card), *known;
+    int i;
     if (!card) { return NULL; }
     memset(card, 0, sizeof *card);
     card->desc = *desc;
+    card->base = base;
+    card->inplace = inplace;
     opdi_card_init(card, op);
     if (opdi_card_save(card, op->schema)) { opdi_free(card, sizeof *card); return NULL; }
+    for (i = 0; base && i < base->op->nargs; i++) {
+        const char *a = base->op->schema->args[i].name;
+        card->map[i] = (int8_t)opdi_arg_index(op->schema, a, strlen(a));
+    }
     opdi_lock(&opdi_registry.lock);
-    card->next = opdi_registry.cards;
-    opdi_registry.cards = card;
+    known = opdi_card_known(card);
+    if (known) {
+        opdi_free(card, sizeof *card);
+        card = known;
+    } else {
+        card->next = op->cards;
+        op->cards = card;
+    }
     op->card = card;
     opdi_unlock(&opdi_registry.lock);
     return card;
@@ -5047,20 +5089,13 @@ static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool
     opd_op *op = schema ? opdi_def_schema(lib, schema) : NULL;
     opdi_card *card;
     bool composite = desc.composite != NULL && !desc.cpu && !desc.any;
-    int i;
     if (!op) { return -1; }
     desc.inplace = desc.out = NULL;
     desc.schema = name;
     if (inplace) { desc.save = base->desc.save; } else { desc.save = NULL; }
     if (!inplace) { desc.cases = NULL; }
-    card = opdi_card_new(op, &desc);
+    card = opdi_card_new(op, &desc, base, inplace);
     if (!card) { return -1; }
-    card->base = base;
-    card->inplace = inplace;
-    for (i = 0; i < base->op->nargs; i++) {
-        const char *a = base->op->schema->args[i].name;
-        card->map[i] = (int8_t)opdi_arg_index(op->schema, a, strlen(a));
-    }
     if (opdi_impl_at(lib, op->name, composite ? OPD_KEY_COMPOSITE_IMPLICIT : OPD_KEY_COMPOSITE_EXPLICIT,
                      composite ? opdi_derived_composite : opdi_derived_kernel, card, NULL)) { return -1; }
     if (composite) { return 0; }
@@ -5111,7 +5146,7 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     before = lib->registrations;
     op = opdi_def_text(lib, desc->schema);
     if (!op) { return -1; }
-    card = opdi_card_new(op, desc);
+    card = opdi_card_new(op, desc, NULL, false);
     if (!card || opdi_hold_user(lib, desc) || opdi_define_kernels(lib, card)) {
         opdi_library_undo(lib, before);
         return opdi_library_error(lib);
@@ -7417,7 +7452,7 @@ static opdi_card *opdi_bare_card(opd_op *op) {
     memset(card, 0, sizeof *card);
     opdi_card_init(card, op);
     opdi_lock(&opdi_registry.lock);
-    if (!op->bare) { op->bare = card; card->next = opdi_registry.cards; opdi_registry.cards = card; card = NULL; }
+    if (!op->bare) { op->bare = card; card = NULL; }
     opdi_unlock(&opdi_registry.lock);
     if (card) { opdi_free(card, sizeof *card); }
     return op->bare;
@@ -12613,7 +12648,7 @@ OPDI_BW1(pow_Scalar) {
     return opd_bw_return(bw, 1, opd_mul(g, base == 0 ? opdi_unless(d, opd_ge_Scalar(e, opd_value_int(0))) : d));
 }
 OPDI_CARD(pow_Tensor_Tensor, "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", pow, opdi_pow_Tensor_Tensor_backward,
-          "self, exponent, result(exponent)", FP32, "pow_.Tensor", "pow.Tensor_Tensor_out", "[2,3]+, [2,3]; [2,3]+, [3]")
+          "self, exponent, result", FP32, "pow_.Tensor", "pow.Tensor_Tensor_out", "[2,3]+, [2,3]; [2,3]+, [3]")
 OPDI_CARD(pow_Tensor_Scalar, "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", pow_Tensor_Scalar,
           opdi_pow_Tensor_Scalar_backward, "self", FP32, "pow_.Scalar", "pow.Tensor_Scalar_out",
           "[2,3], 2; [2,3]+, 1.5; [2,3]+, -1; [2,3], 3; [2,3], 0")

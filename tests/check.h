@@ -221,6 +221,10 @@ static int check_main(int argc, char **argv, const char *source) {
         return 1;
     }
     if (!list) { (void)opd_find_quiet("aten::add.Tensor"); }      /* what the first use sets up is nobody's leak */
+    if (!opd_ok()) {
+        printf("%s: the first use fails: %s\n", source, opd_error_message());
+        return 1;
+    }
     for (c = check_first; c; c = c->next) {
         if (!check_wanted(c, argc, argv)) { continue; }
         if (verbose || list) { printf("case %s\n", c->name); }
