@@ -1,3 +1,129 @@
+/* opdispatch.h - PyTorch's operator system for C programs, in one header.                           version 0.1.0
+
+   WHAT IT IS
+     An operator is declared once by a schema string, gets kernels per dispatch key, and composes from then on with
+     autograd, fake tensors and other backends without knowing any of them.  This header holds the schema parser, the
+     keyed dispatch table, tensors, the autograd tape and CPU kernels of the usual ATen operators.  It follows PyTorch
+     2.6 in behaviour and error texts; where PyTorch hurts it does better and says so below.
+
+   WHAT IT IS NOT
+     No Python, no bindings, no model formats, no optimizers, no distributed anything.  Not yet there: in-place
+     operations on views under autograd (refused, never wrong), vmap, autocast, tracing, forward mode, plug-ins, CUDA;
+     cards already name what those layers will read (.vmap, .autocast).  Complex tensors can be stored, copied and
+     printed, not computed with.
+
+   BUILD
+     In exactly one C or C++ file:
+         #define OPDISPATCH_IMPLEMENTATION
+         #include "opdispatch.h"
+     and include it without the define elsewhere.
+         cc -O2 program.c -o program -lm                  (add -lpthread where libc is older than glibc 2.34)
+         c++ -O2 -std=c++11 program.cpp -o program -lm
+     C11 or C++11; gcc, clang; tcc without threads and SIMD.  No -march is needed: instruction sets are chosen at run
+     time.  Do not use -ffast-math: infinities and NaN would be lost.  A copy inside a library: define OPD_STATIC, and
+     everything is static.
+
+   QUICK START IN C
+         static int myadd_cpu(opd_call *call) {
+             opd_tensor *self = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
+             opd_tensor *out = opd_result(call, 0, opd_sizes(self), opd_ndim(self), opd_dtype(self));
+             float *o = opd_data_f32(out), *a = opd_data_f32(self), *b = opd_data_f32(other);
+             if (!opd_ok()) { return -1; }
+             for (int64_t i = 0; i < opd_numel(out); i++) { o[i] = a[i] + b[i]; }
+             return opd_return_tensor(call, out);
+         }
+         OPD_LIBRARY(myops, lib) {
+             opd_define(lib, &(opd_op_desc){ .schema = "myadd(Tensor self, Tensor other) -> Tensor", .cpu = myadd_cpu });
+         }
+         int main(void) {
+             static opd_op *myadd;
+             OPD_SCOPE {
+                 float data[] = {1, 2, 3};
+                 opd_tensor *x = opd_tensor_from(data, OPD_INTS(3), OPD_FLOAT32);
+                 opd_print(OPD_CALL(OPD_OP(&myadd, "myops::myadd"), x, x));
+             }
+             return opd_finish();
+         }
+     The whole of it, with a fake kernel and a derivative, is examples/quickstart.c; in C++11 examples/quickstart.cpp
+     (the same, with `opd_op_desc d = opd_op_desc(); d.schema = ...;` in place of the designated initialiser).
+
+   TWO RULES
+     Scopes own.  A function that returns a tensor gives it to the innermost open scope of the thread; closing the
+     scope releases it.  OPD_SCOPE { } is a block, OPD_SCOPED; the rest of one; opd_keep and opd_release hold a tensor
+     across scopes, opd_scope_return hands one to the scope around.  Every kernel runs in a scope of its own.
+     The first error sticks, and stops.  A failing call records one error on its thread and returns NULL or -1; while it
+     is pending every operator call, backward and optimizer step on the thread does nothing and fails.  So a long
+     expression is checked once, at its end: opd_ok, opd_error_message, opd_error_clear.  Nothing aborts.  Running out
+     of memory is an error like any other.
+
+   HOW TO ADD AN OPERATOR
+     One struct (opd_op_desc): a schema; kernels that read opd_arg_* and give opd_result or opd_return_*; optionally
+     `fake` (shapes only, for the meta device), `backward` with `save` (what the formula reads), `inplace` and `out`
+     (forms that the dispatcher derives).  Kernel and fake kernel may be one function that returns after opd_result
+     when opd_data is NULL.  Or in two steps: opd_def, then opd_impl_key per key, in any order and from any file.
+     A built-in operator: its card in the room of its family (see >>operators) and one row in OPD_OPERATORS.
+
+   HOW TO ADD A KEY OR A BACKEND
+     A mode or wrapper layer uses one of the user keys (OPD_F_USER_n + 0..3, four between any two layers): register
+     kernels or a fallback (OPD_LIBRARY_IMPL(_, KEY, lib) { opd_fallback(lib, fn); }) and include the key in the
+     thread's state (opd_keys_include).  Kernels of a backend are registered at its key (CUDA, PrivateUse1, ...).
+
+   CONFIGURATION (define before including the implementation)
+     OPD_NO_THREADS   no pthreads: kernels run on one thread       OPD_MALLOC(n), OPD_FREE(p)   another allocator
+     OPD_NO_SIMD      plain C kernels only                         OPD_STATIC                   everything static
+     OPD_NO_CACHE     every free goes to the allocator (set by itself under sanitizers)
+     Environment: OPD_NUM_THREADS, OPD_CPU_LEVEL (0 plain C, 1 AVX2, 2 AVX-512).
+
+   LIMITS
+     64 dimensions, 64 arguments, 16 results, 400 nested calls.  A tensor's memory counts up to 2^62 bytes.
+
+   THE LANGUAGE OF `cases`
+     Argument lists that the generic tests walk: `[2,3]` a tensor of normal values, `[2,3]+` positive, `[2,3]u` in (0, 1),
+     `[2,3]i5` int64 in 0..4, `[2,3]b` bool, `[]` zero-dim, `{[2],[2]}` a list of tensors, `(1,2)` a list of integers, 2, 1.5,
+     True, None, 'text', name=value; a semicolon separates cases.
+
+   FROM PYTORCH'S NAMES TO OURS
+     TORCH_LIBRARY(ns, m)               OPD_LIBRARY(ns, lib)            torch.no_grad()        opd_grad_set(false)
+     TORCH_LIBRARY_IMPL(ns, KEY, m)     OPD_LIBRARY_IMPL(ns, KEY, lib)  x.requires_grad_()     opd_tensor_set_requires_grad(x, true)
+     m.def, m.impl, m.fallback          opd_def, opd_impl, opd_fallback y.backward()           opd_backward(y)
+     torch.library.custom_op            opd_define                      x.grad                 opd_tensor_grad(x)
+     CppFunction::makeFallthrough()     OPD_FALLTHROUGH                 torch.autograd.grad    opd_autograd_grad
+     Dispatcher::findSchemaOrThrow      opd_find, OPD_OP                autograd::Function     opd_autograd_record
+     op.call, op.redispatch             OPD_CALL, opd_redispatch        torch::add(x, y)       opd_add(x, y)
+     ExcludeDispatchKeyGuard            opd_keys_exclude                print(x)               opd_print(x)
+     c10::DispatchKeySet                opd_keyset                      x.item()               opd_item_f64(x)
+
+   WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
+     Backward through an operator without a formula is an error that names it, not a warning.  A kernel that returns
+     its argument under autograd returns an alias of it.  Errors list the kernels that are there before the fallbacks.
+     Registration is safe while other threads call.  Schemas: see the list at >>schema.  Random numbers are
+     counter-based (Philox), not those of PyTorch's CPU generator.  Keys without a meaning in C are left out: Python,
+     PythonTLSSnapshot, PythonDispatcher, Named, DeferredInit, Batched, VmapMode and the testing wrappers.
+
+   CONTENTS (search for the anchor)
+     >>api:base        results, errors, log, memory
+     >>api:values      dtypes, devices, the 16-byte tagged value
+     >>api:schema      operator schemas
+     >>api:keys        dispatch keys, key sets, guards
+     >>api:dispatcher  operators, libraries, calls
+     >>api:scopes      who owns what
+     >>api:tensors     making tensors, reading them, printing them
+     >>api:autograd    the tape
+     >>api:plug        library blocks
+     >>api:formulas    the pointwise formulas
+     >>api:operators   the built-in operators and their wrappers
+     >>platform        allocation, atomics, threads, errors, log, scopes' stack
+     >>values          dtypes, devices, what a tensor is
+     >>schema          lexer, parser, printer, alias sets, argument binding
+     >>keys            dispatch keys, alias keys, key sets
+     >>dispatcher      operators, kernels, computed tables, libraries, calls, dumps
+     >>tensors         storage, sizes and strides, results of kernels, derived forms
+     >>autograd        nodes, the generic kernels, the engine, grad modes
+     >>kernels         instruction sets, threads, half precision, vector math, matrix product, convolution, random numbers
+     >>operators       the cards: everything about one operator in one place
+
+   Licence: MIT or public domain, your choice; the text is at the end of this file.
+*/
 #ifndef OPDISPATCH_H
 #define OPDISPATCH_H
 
@@ -14425,3 +14551,54 @@ static int opdi_register_builtins(void) {
 }
 
 #endif /* OPDISPATCH_IMPLEMENTATION */
+
+/*
+   This software is available under two licences: choose whichever you prefer.
+   The data in examples/data has its own licence, see examples/data/README.
+
+   ------------------------------------------------------------------------------
+   ALTERNATIVE A - MIT License
+
+   Copyright (c) 2026 the opdispatch authors
+
+   Permission is hereby granted, free of charge, to any person obtaining a copy of
+   this software and associated documentation files (the "Software"), to deal in
+   the Software without restriction, including without limitation the rights to
+   use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies
+   of the Software, and to permit persons to whom the Software is furnished to do
+   so, subject to the following conditions:
+
+   The above copyright notice and this permission notice shall be included in all
+   copies or substantial portions of the Software.
+
+   THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+   IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+   FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+   AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+   LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+   OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+   SOFTWARE.
+
+   ------------------------------------------------------------------------------
+   ALTERNATIVE B - Public Domain (www.unlicense.org)
+
+   This is free and unencumbered software released into the public domain.
+
+   Anyone is free to copy, modify, publish, use, compile, sell, or distribute this
+   software, either in source code form or as a compiled binary, for any purpose,
+   commercial or non-commercial, and by any means.
+
+   In jurisdictions that recognize copyright laws, the author or authors of this
+   software dedicate any and all copyright interest in the software to the public
+   domain. We make this dedication for the benefit of the public at large and to
+   the detriment of our heirs and successors. We intend this dedication to be an
+   overt act of relinquishment in perpetuity of all present and future rights to
+   this software under copyright law.
+
+   THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+   IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+   FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+   AUTHORS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN
+   ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION
+   WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+*/

@@ -1,0 +1,87 @@
+/* Quick start: an operator of one's own, with a CPU kernel, a fake kernel and a derivative.
+   cc -O2 examples/quickstart.c -o quickstart -lm && ./quickstart
+
+   The first half defines myops::myadd and calls it.  The second half writes the same derivative by hand, in a kernel at
+   the Autograd key that calls the operator below it. */
+#define OPDISPATCH_IMPLEMENTATION
+#include "../opdispatch.h"
+#include <stdio.h>
+
+/* Shapes only: this is what runs on the meta device.  opd_result gives the result tensor (or the out= one, or self). */
+static opd_tensor *myadd_result(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
+    if (opd_ndim(self) != opd_ndim(other) || opd_numel(self) != opd_numel(other)) {
+        opd_fail(OPD_ERROR_SHAPE, "self and other must have the same sizes");
+        return NULL;
+    }
+    return opd_result(call, 0, opd_sizes(self), opd_ndim(self), opd_dtype(self));
+}
+static int myadd_fake(opd_call *call) { return myadd_result(call) ? 0 : -1; }
+
+/* The kernel: float32, contiguous. */
+static int myadd_cpu(opd_call *call) {
+    opd_tensor *out = myadd_result(call);
+    opd_tensor *a = opd_contiguous(opd_arg_tensor(call, 0)), *b = opd_contiguous(opd_arg_tensor(call, 1));
+    const float *x = opd_data_f32(a), *y = opd_data_f32(b);      /* an error for another dtype */
+    float *o = opd_data_f32(out);
+    if (!opd_ok()) { return -1; }
+    for (int64_t i = 0; i < opd_numel(out); i++) { o[i] = x[i] + y[i]; }
+    return opd_return_tensor(call, out);
+}
+
+/* The derivative: both arguments get the gradient of the result. */
+static int myadd_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0);
+    opd_bw_return(bw, 0, grad);
+    return opd_bw_return(bw, 1, grad);
+}
+
+/* The same by hand: run the operator below the Autograd keys, then tie its result to a formula. */
+static int byhand_autograd(opd_call *call) {
+    opd_keyset below = opd_keyset_and(opd_call_keys(call), opd_keyset_below(OPD_F_AUTOGRAD_OTHER));
+    opd_tensor *inputs[2], *result;
+    if (opd_redispatch(call, below)) { return -1; }
+    inputs[0] = opd_arg_tensor(call, 0);
+    inputs[1] = opd_arg_tensor(call, 1);
+    result = opd_call_rets(call)[0].u.t;
+    return opd_autograd_record("ByHand", myadd_backward, inputs, 2, NULL, 0, NULL, 0, &result, 1);
+}
+
+OPD_LIBRARY(myops, lib) {
+    opd_define(lib, &(opd_op_desc){
+        .schema = "myadd(Tensor self, Tensor other) -> Tensor",
+        .cpu = myadd_cpu, .fake = myadd_fake, .backward = myadd_backward,
+        .inplace = "myadd_", .out = "myadd.out",
+    });
+    opd_def(lib, "byhand(Tensor self, Tensor other) -> Tensor");       /* the two-step form */
+}
+OPD_LIBRARY_IMPL(myops, CPU, lib) { opd_impl(lib, "byhand", myadd_cpu); }
+OPD_LIBRARY_IMPL(myops, Autograd, lib) { opd_impl(lib, "byhand", byhand_autograd); }
+
+int main(void) {
+    static opd_op *myadd, *byhand;
+    OPD_SCOPE {
+        opd_tensor *x = opd_tensor_from((float[]){1, 2, 3}, OPD_INTS(3), OPD_FLOAT32);
+        opd_tensor *y, *meta;
+        opd_tensor_set_requires_grad(x, true);
+
+        y = OPD_CALL(OPD_OP(&myadd, "myops::myadd"), x, opd_exp(x));
+        opd_print(y);
+        opd_backward(opd_sum(opd_tanh(y)));
+        opd_print(opd_tensor_grad(x));
+
+        opd_tensor_set_grad(x, NULL);
+        opd_backward(opd_sum(opd_tanh(OPD_CALL(OPD_OP(&byhand, "myops::byhand"), x, opd_exp(x)))));
+        opd_print(opd_tensor_grad(x));
+
+        /* Shapes without memory. */
+        meta = opd_tensor_new_on(OPD_INTS(1000000, 1000000), OPD_FLOAT32, opd_device_of(OPD_META, -1));
+        opd_print(OPD_CALL(myadd, meta, meta));
+
+        /* A mistake: one clear error, and everything after it does nothing. */
+        y = opd_mul(OPD_CALL(myadd, x, opd_tensor_new(OPD_INTS(4), OPD_FLOAT32)), x);
+        printf("%s\n", opd_error_message());
+        opd_error_clear();
+    }
+    return opd_finish();
+}
