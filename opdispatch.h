@@ -2121,11 +2121,11 @@ static int opdi_call_scope_depth(const opd_call *call);
 void opd_scope_close(opd_scope *scope) {
     opdi_thread *th = opdi_self();
     if (!scope->open) { return; }
-    scope->open = 0;
     if (th->current && scope->depth <= opdi_call_scope_depth(th->current)) {
         (void)opd_fail(OPD_ERROR_KERNEL, "a kernel may not close a scope that was opened outside it");
-        return;
+        return;                                   /* still open: its owner will close it */
     }
+    scope->open = 0;
     if (scope->depth > th->scope_depth) { return; }      /* closed already, by one around it */
     opdi_scope_unwind(th, scope->mark);
     th->scope_depth = scope->depth - 1;
@@ -4658,8 +4658,7 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
 static opdi_table *opdi_table_known(opd_op *op, const opdi_table *fresh) {
     opdi_table **p, *t;
     for (p = &op->retired; (t = *p) != NULL; p = &t->retired) {
-        if (t->skip_autograd == fresh->skip_autograd && memcmp(t->masks, fresh->masks, sizeof t->masks) == 0 &&
-            memcmp(t->slots, fresh->slots, sizeof t->slots) == 0) {
+        if (memcmp(t->masks, fresh->masks, sizeof t->masks) == 0 && memcmp(t->slots, fresh->slots, sizeof t->slots) == 0) {
             *p = t->retired;
             return t;
         }

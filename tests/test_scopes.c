@@ -1,0 +1,395 @@
+/* Who owns what, and errors: scopes, keeping, sticky errors, the log, threads that end.  THREADED */
+#define OPDISPATCH_IMPLEMENTATION
+#include "../opdispatch.h"
+#include "check.h"
+
+static opd_tensor *one(void) {
+    static const float v[] = {1};
+    return opd_tensor_from(v, opd_ints_of(NULL, 0), OPD_FLOAT32);
+}
+static int64_t handles(void) { return opd_scope_stats().handles; }
+
+//-- scopes ------------------------------------------------------------------------------------------------------------
+
+TEST(scope_releases_what_was_made) {
+    int64_t before = handles(), live = opd_memory_stats().live;
+    OPD_SCOPE {
+        opd_tensor *t = one();
+        CHECK(opd_exp(t) != NULL);
+        CHECK(handles() > before);
+    }
+    CHECK_INT(handles(), before);
+    CHECK_INT(opd_memory_stats().live, live);
+}
+
+static int leave(int how) {
+    int i;
+    for (i = 0; i < 3; i++) {
+        OPD_SCOPED;
+        (void)one();
+        if (how == 0 && i == 1) { break; }
+        if (how == 1) { continue; }
+        if (how == 2) { return i; }
+        (void)one();
+    }
+    return -1;
+}
+static int leave_block(void) {
+    OPD_SCOPE {
+        (void)one();
+        OPD_SCOPE {
+            (void)one();
+            return 7;
+        }
+    }
+    return 0;
+}
+TEST(scopes_and_jumps) {
+    int64_t before = handles(), live = opd_memory_stats().live;
+    int depth = opd_scope_stats().depth, how;
+    for (how = 0; how < 4; how++) {
+        CHECK_INT(leave(how), how == 2 ? 0 : -1);
+        CHECK_INT(handles(), before);
+        CHECK_INT(opd_scope_stats().depth, depth);
+    }
+    CHECK_INT(leave_block(), 7);
+    CHECK_INT(handles(), before);
+    CHECK_INT(opd_scope_stats().depth, depth);
+    CHECK_INT(opd_memory_stats().live, live);
+    for (how = 0; how < 3; how++) {
+        OPD_SCOPE {
+            if (how == 1) { continue; }           /* out of the scope, not of the loop round it */
+            (void)one();
+        }
+    }
+    CHECK_INT(how, 3);
+    CHECK_INT(handles(), before);
+}
+
+TEST(closing_closes_what_was_opened_after) {
+    int depth = opd_scope_stats().depth;
+    int64_t before = handles();
+    opd_scope a = opd_scope_open(), b, c;
+    (void)one();
+    b = opd_scope_open();
+    (void)one();
+    c = opd_scope_open();
+    (void)one();
+    opd_scope_close(&a);
+    CHECK_INT(opd_scope_stats().depth, depth);
+    CHECK_INT(handles(), before);
+    opd_scope_close(&c);
+    opd_scope_close(&b);
+    opd_scope_close(&a);
+    CHECK_INT(opd_scope_stats().depth, depth);
+    CHECK_OK();
+}
+
+static opd_tensor *inner_result(void) {
+    opd_tensor *t;
+    OPD_SCOPED;
+    t = opd_exp(one());
+    return opd_scope_return(t);
+}
+TEST(scope_return) {
+    int64_t before;
+    opd_tensor *t, *u;
+    opd_scope a, b;
+    before = handles();
+    t = inner_result();
+    CHECK_INT(handles(), before + 1);
+    CHECK_NEAR(opd_item_f64(t), exp(1), 1e-6);
+    a = opd_scope_open();
+    b = opd_scope_open();
+    u = opd_scope_return(one());
+    opd_scope_close(&b);
+    CHECK_NEAR(opd_item_f64(u), 1, 0);
+    u = opd_scope_return(u);                      /* one scope at a time */
+    opd_scope_close(&a);
+    CHECK_NEAR(opd_item_f64(u), 1, 0);
+    a = opd_scope_open();
+    CHECK(opd_scope_return(t) == t);              /* of an outer scope already: held twice */
+    opd_scope_close(&a);
+    CHECK_NEAR(opd_item_f64(t), exp(1), 1e-6);
+    CHECK(opd_scope_return(NULL) == NULL);
+    CHECK_OK();
+}
+
+TEST(keep_and_release) {
+    int64_t live;
+    opd_tensor *kept = NULL, *hold;
+    live = opd_memory_stats().live;
+    OPD_SCOPE { kept = opd_keep(one()); }
+    CHECK_NEAR(opd_item_f64(kept), 1, 0);
+    CHECK(opd_memory_stats().live > live);
+    opd_release(kept);
+    CHECK_INT(opd_memory_stats().live, live);
+    CHECK(opd_keep(NULL) == NULL);
+    opd_release(NULL);
+    hold = NULL;
+    {
+        int i;
+        for (i = 0; i < 5; i++) {
+            OPD_SCOPED;
+            (void)opd_assign(&hold, hold ? opd_add(hold, hold) : one());
+        }
+    }
+    CHECK_NEAR(opd_item_f64(hold), 16, 0);
+    (void)opd_assign(&hold, hold);
+    CHECK_NEAR(opd_item_f64(hold), 16, 0);
+    (void)opd_assign(&hold, NULL);
+    CHECK(hold == NULL);
+    CHECK_INT(opd_memory_stats().live, live);
+}
+
+TEST(many_handles) {
+    int64_t before = handles(), live;
+    int i;
+    (void)one();
+    live = opd_memory_stats().live;
+    (void)live;
+    OPD_SCOPE {
+        for (i = 0; i < 100000; i++) { (void)one(); }
+        CHECK_INT(handles(), before + 100001);
+    }
+    CHECK_INT(handles(), before + 1);
+}
+
+//-- kernels -----------------------------------------------------------------------------------------------------------
+
+static opd_scope *outer_scope;
+static int k_temporaries(opd_call *call) {
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    int i;
+    for (i = 0; i < 10; i++) { t = opd_add(t, t); }
+    OPD_SCOPE { return opd_return_tensor(call, opd_add(t, t)); }
+    return 0;
+}
+static int k_closes(opd_call *call) {
+    opd_scope_close(outer_scope);
+    return opd_return_tensor(call, opd_arg_tensor(call, 0));
+}
+static opd_op *define(opd_library **lib, opd_kernel fn) {
+    *lib = opd_library_open(OPD_DEF, "scopes", NULL, "t", 1);
+    CHECK_INT(opd_def(*lib, "op(Tensor x) -> Tensor"), 0);
+    CHECK_INT(opd_impl_key(*lib, "op", "CompositeImplicitAutograd", fn, NULL, NULL), 0);
+    return opd_find("scopes::op");
+}
+TEST(temporaries_of_a_kernel_die_with_it) {
+    opd_library *lib;
+    opd_op *op = define(&lib, k_temporaries);
+    opd_tensor *t = one(), *r;
+    int64_t before = handles();
+    r = OPD_CALL(op, t);
+    CHECK_NEAR(opd_item_f64(r), 2048, 0);
+    CHECK_INT(handles(), before + 1);
+    opd_library_close(lib);
+}
+TEST(kernel_may_not_close_outer_scopes) {
+    opd_library *lib;
+    opd_op *op = define(&lib, k_closes);
+    opd_scope scope = opd_scope_open();
+    opd_tensor *t = one();
+    int depth = opd_scope_stats().depth;
+    outer_scope = &scope;
+    CHECK(OPD_CALL(op, t) == NULL);
+    CHECK_ERROR(OPD_ERROR_KERNEL, "scopes::op: a kernel may not close a scope that was opened outside it");
+    CHECK_INT(opd_scope_stats().depth, depth);
+    CHECK_NEAR(opd_item_f64(t), 1, 0);
+    opd_scope_close(&scope);
+    CHECK_INT(opd_scope_stats().depth, depth - 1);
+    opd_library_close(lib);
+}
+
+//-- errors ------------------------------------------------------------------------------------------------------------
+
+TEST(the_first_error_sticks_and_stops) {
+    opd_tensor *t = one(), *x = one(), *y;
+    opd_value v, r[1];
+    int64_t made;
+    (void)opd_tensor_set_requires_grad(x, true);
+    y = opd_mul(x, x);
+    CHECK_OK();
+    CHECK_INT(opd_fail(OPD_ERROR_USER, "number %d", 1), -1);
+    CHECK_INT(opd_fail(OPD_ERROR_SHAPE, "number %d", 2), -1);
+    CHECK(!opd_ok() && opd_error_code() == OPD_ERROR_USER);
+    CHECK_STR(opd_error_message(), "number 1");
+    made = opd_memory_stats().allocations;
+    CHECK(opd_exp(t) == NULL);
+    CHECK(opd_add(t, t) == NULL);
+    CHECK_INT(opd_backward(y), -1);
+    CHECK(opd_tensor_grad(x) == NULL);
+    v = opd_value_tensor(t);
+    CHECK_INT(opd_call_all(opd_find_quiet("aten::exp"), r, &v, 1), -1);
+    CHECK(opd_find("aten::exp") == NULL);
+    CHECK(opd_library_open(OPD_DEF, "stopped", NULL, "t", 1) == NULL);
+    CHECK(opd_tensor_set_requires_grad(t, true) == NULL);
+    CHECK_INT(opd_memory_stats().allocations, made);
+    CHECK_INT(opd_numel(t), 1);                   /* queries, scopes and releases work */
+    CHECK_NEAR(opd_data_f32(t)[0], 1, 0);
+    OPD_SCOPE { CHECK(opd_keep(t) == t); }
+    opd_release(t);
+    CHECK_STR(opd_error_message(), "number 1");
+    opd_error_clear();
+    CHECK(opd_ok());
+    CHECK_STR(opd_error_message(), "");
+    CHECK(opd_exp(t) != NULL);
+    CHECK_INT(opd_backward(y), 0);
+}
+
+TEST(a_failed_value_goes_no_further) {
+    opd_tensor *t = one(), *r;
+    r = opd_clamp_Tensor_full(t, opd_exp(NULL), NULL);       /* the optional argument is the failed one */
+    CHECK(r == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::exp");
+    r = opd_clamp_Tensor_full(t, NULL, t);
+    CHECK(r != NULL);
+    CHECK_OK();
+}
+
+TEST(mark_and_rewind) {
+    int m = opd_error_mark(), inner;
+    CHECK_INT(opd_error_rewind(m), OPD_OK);
+    m = opd_error_mark();
+    (void)opd_exp(NULL);
+    CHECK_INT(opd_error_rewind(m), OPD_ERROR_ARGUMENT);
+    CHECK(opd_ok());
+    (void)opd_fail(OPD_ERROR_USER, "first");
+    inner = opd_error_mark();
+    (void)opd_fail(OPD_ERROR_SHAPE, "second");
+    CHECK_INT(opd_error_rewind(inner), OPD_OK);
+    CHECK_ERROR(OPD_ERROR_USER, "first");
+    (void)opd_fail(OPD_OK, "no code");
+    CHECK_ERROR(OPD_ERROR_USER, "no code");
+}
+
+TEST(long_messages_are_cut) {
+    char text[20000];
+    memset(text, 'a', sizeof text - 1);
+    text[sizeof text - 1] = 0;
+    (void)opd_fail(OPD_ERROR_USER, "%s", text);
+    CHECK(strlen(opd_error_message()) > 100 && strlen(opd_error_message()) < sizeof text);
+    opd_error_clear();
+}
+
+//-- the log -----------------------------------------------------------------------------------------------------------
+
+static char logged[4096];
+static int logged_errors, logged_warnings;
+static void log_here(void *user, int is_error, const char *text) {
+    CHECK(user == logged);
+    (void)snprintf(logged, sizeof logged, "%s", text);
+    if (is_error) { logged_errors++; } else { logged_warnings++; }
+}
+static void log_begin(void) {
+    logged[0] = 0;
+    logged_errors = logged_warnings = 0;
+    opd_log_set(log_here, logged);
+}
+
+TEST(warnings_go_to_the_log) {
+    log_begin();
+    opd_warn("careful: %d", 3);
+    opd_log_set(NULL, NULL);
+    CHECK_STR(logged, "careful: 3");
+    CHECK_INT(logged_warnings, 1);
+    CHECK_INT(logged_errors, 0);
+}
+
+#if !defined(OPD_NO_THREADS)
+static void *in_thread(void *arg) {
+    void (*fn)(void) = *(void (**)(void))arg;
+    fn();
+    return NULL;
+}
+static void run_thread(void (*fn)(void)) {
+    pthread_t id;
+    CHECK_INT(pthread_create(&id, NULL, in_thread, (void *)&fn), 0);
+    CHECK_INT(pthread_join(id, NULL), 0);
+}
+
+static void finish_twice(void) {
+    (void)opd_scope_open();
+    (void)one();
+    CHECK_INT(opd_finish(), 0);
+    CHECK_INT(opd_scope_stats().depth, 0);
+    CHECK_INT(opd_scope_stats().handles, 0);
+    (void)opd_fail(OPD_ERROR_USER, "nobody looked");
+    CHECK_INT(opd_finish(), 1);
+    CHECK(opd_ok());
+    CHECK_INT(opd_finish(), 0);
+}
+TEST(finish_reports_once) {
+    log_begin();
+    run_thread(finish_twice);
+    opd_log_set(NULL, NULL);
+    CHECK_STR(logged, "nobody looked");
+    CHECK_INT(logged_errors, 1);
+}
+
+static void ends_with_error(void) {
+    int i;
+    (void)opd_scope_open();
+    for (i = 0; i < 100; i++) { (void)opd_exp(one()); }
+    (void)opd_exp(NULL);
+    (void)opd_exp(one());
+}
+TEST(thread_end_reports_and_gives_back) {
+    int64_t live = opd_memory_stats().live;
+    log_begin();
+    run_thread(ends_with_error);
+    opd_log_set(NULL, NULL);
+    CHECK_INT(logged_errors, 1);
+    CHECK(strstr(logged, "aten::exp() Expected a value of type 'Tensor' for argument 'self'") != NULL);
+    CHECK_INT(opd_memory_stats().live, live);
+    CHECK(opd_ok());                              /* this thread has no error */
+}
+
+static void quiet_end(void) {
+    (void)opd_fail(OPD_ERROR_USER, "looked at");
+    opd_error_clear();
+}
+TEST(looked_at_errors_are_not_reported) {
+    log_begin();
+    run_thread(quiet_end);
+    opd_log_set(NULL, NULL);
+    CHECK_INT(logged_errors, 0);
+}
+
+static opd_tensor *shared;
+static void use_shared(void) {
+    int i;
+    for (i = 0; i < 2000; i++) {
+        opd_tensor *t = opd_keep(shared);
+        OPD_SCOPE { CHECK(opd_add(t, t) != NULL); }
+        opd_release(t);
+    }
+}
+TEST(tensors_are_shared_between_threads) {
+    pthread_t id[4];
+    void (*fn)(void) = use_shared;
+    int i;
+    shared = opd_keep(one());
+    for (i = 0; i < 4; i++) { CHECK_INT(pthread_create(&id[i], NULL, in_thread, (void *)&fn), 0); }
+    for (i = 0; i < 4; i++) { CHECK_INT(pthread_join(id[i], NULL), 0); }
+    CHECK_NEAR(opd_item_f64(shared), 1, 0);
+    opd_release(shared);
+}
+
+static void warns_once(void) {
+    int i;
+    for (i = 0; i < 400000 && !logged_warnings; i++) { (void)opd_exp(one()); }
+    CHECK_INT(logged_warnings, 1);
+    for (i = 0; i < 1000; i++) { (void)one(); }
+    CHECK_INT(logged_warnings, 1);
+}
+TEST(forgotten_scope_warns_once) {
+    log_begin();
+    run_thread(warns_once);
+    opd_log_set(NULL, NULL);
+    CHECK(strstr(logged, "tensors wait in the root scope") != NULL);
+    CHECK(strstr(logged, "exp") != NULL);
+}
+#endif
+
+CHECK_MAIN()
