@@ -1,0 +1,336 @@
+/* Trains a small convolutional network on 1,797 handwritten digits, with an operator of its own in it.
+   cc -O2 examples/digits.c -o digits -lm && ./digits
+   ci: --epochs 2 --plain
+
+   The network: two 3x3 convolutions of 16 and 32 filters, each followed by digits::bias_relu (defined below), 2x2 max
+   pooling, and two linear layers; Adam.  Every fifth image (index mod 5 = 4) is held out for the test.
+   The same seed gives the same output at any number of threads ($OPD_NUM_THREADS). */
+#define OPDISPATCH_IMPLEMENTATION
+#include "../opdispatch.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <math.h>
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#define IS_TERMINAL isatty(1)
+#else
+#define IS_TERMINAL 0
+#endif
+
+enum { IMAGES = 1797, PIXELS = 64, CLASSES = 10, BATCH = 64, PARAMETERS = 8 };
+
+//-- an operator of our own: max(x + bias, 0) over channels, in one pass ------------------------------------------
+
+/* x: (N, C, H, W), bias: (C) -> (N, C, H, W) */
+static opd_tensor *bias_relu_result(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *bias = opd_arg_tensor(call, 1);
+    if (opd_ndim(x) != 4 || opd_ndim(bias) != 1 || opd_size(bias, 0) != opd_size(x, 1)) {
+        opd_fail(OPD_ERROR_SHAPE, "x must be (N, C, H, W) and bias (C)");
+        return NULL;
+    }
+    return opd_result(call, 0, opd_sizes(x), 4, opd_dtype(x));
+}
+static int bias_relu_fake(opd_call *call) { return bias_relu_result(call) ? 0 : -1; }
+
+static int bias_relu_cpu(opd_call *call) {
+    opd_tensor *out = bias_relu_result(call);
+    opd_tensor *x = opd_contiguous(opd_arg_tensor(call, 0)), *bias = opd_contiguous(opd_arg_tensor(call, 1));
+    const float *a = opd_data_f32(x), *b = opd_data_f32(bias);
+    float *o = opd_data_f32(out);
+    if (!opd_ok()) { return -1; }
+    int64_t planes = opd_size(x, 0) * opd_size(x, 1), channels = opd_size(x, 1), area = opd_size(x, 2) * opd_size(x, 3);
+    for (int64_t p = 0; p < planes; p++) {
+        const float add = b[p % channels];
+        for (int64_t i = 0; i < area; i++) {
+            const float v = a[p * area + i] + add;
+            o[p * area + i] = v > 0 ? v : 0;
+        }
+    }
+    return opd_return_tensor(call, out);
+}
+
+/* dx = g where the result is positive; dbias = dx summed over all but the channels. */
+static int bias_relu_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_threshold_backward(opd_bw_grad(bw, 0), opd_bw_result(bw, 0), opd_value_int(0));
+    if (opd_bw_needs(bw, 1)) { opd_bw_return(bw, 1, opd_sum_dim(g, OPD_INTS(0, 2, 3))); }
+    return opd_bw_return(bw, 0, g);
+}
+
+OPD_LIBRARY(digits, lib) {
+    opd_define(lib, &(opd_op_desc){
+        .schema = "bias_relu(Tensor x, Tensor bias) -> Tensor",
+        .cpu = bias_relu_cpu, .fake = bias_relu_fake, .backward = bias_relu_backward, .save = "result",
+    });
+}
+
+static opd_tensor *bias_relu(opd_tensor *x, opd_tensor *bias) {
+    static opd_op *op;
+    return OPD_CALL(OPD_OP(&op, "digits::bias_relu"), x, bias);
+}
+
+//-- data ---------------------------------------------------------------------------------------------------------
+
+typedef struct digit_set { float pixels[IMAGES][PIXELS]; int64_t label[IMAGES]; } digit_set;
+
+static int bad_data(const char *path, const char *why) {
+    fprintf(stderr, "digits: %s: %s\n", path, why);
+    return -1;
+}
+
+/* Reads the file and checks its sums; 0, or -1 after one line that says what is wrong. */
+static int read_digits(const char *path, digit_set *set) {
+    char line[512];
+    unsigned long long want = 0, hash = 0xcbf29ce484222325u;
+    int n = 0;
+    FILE *f = fopen(path, "r");
+    if (!f) { return bad_data(path, "cannot be opened (run from the project's root, or say --data FILE)"); }
+    while (fgets(line, sizeof line, f)) {
+        if (line[0] == '#') {
+            const char *sum = strstr(line, "newlines ");
+            if (sum) { want = strtoull(sum + 9, NULL, 16); }
+            continue;
+        }
+        if (n == IMAGES || strlen(line) != PIXELS + 3 || line[PIXELS] != ' ') { fclose(f); return bad_data(path, "is damaged: a line is not 64 pixels and a label"); }
+        for (const char *p = line; *p; p++) { hash = (hash ^ (unsigned char)*p) * 0x100000001b3u; }
+        for (int i = 0; i < PIXELS; i++) {
+            int c = line[i], v = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'g' ? c - 'a' + 10 : -1;
+            if (v < 0) { fclose(f); return bad_data(path, "is damaged: a pixel is none of 0-9, a-g"); }
+            set->pixels[n][i] = (float)v / 16.0f;
+        }
+        if (line[PIXELS + 1] < '0' || line[PIXELS + 1] > '9') { fclose(f); return bad_data(path, "is damaged: a label is no digit"); }
+        set->label[n++] = line[PIXELS + 1] - '0';
+    }
+    fclose(f);
+    if (n != IMAGES) { return bad_data(path, "is damaged: it does not have 1797 images"); }
+    return hash == want ? 0 : bad_data(path, "is damaged: its checksum is wrong");
+}
+
+/* Images `which[0..n)` as (n, 1, 8, 8), and their labels as (n). */
+static void batch_of(const digit_set *set, const int *which, int n, opd_tensor **images, opd_tensor **labels) {
+    *images = opd_tensor_new(OPD_INTS(n, 1, 8, 8), OPD_FLOAT32);
+    *labels = opd_tensor_new(OPD_INTS(n), OPD_INT64);
+    float *x = opd_data_f32(*images);
+    int64_t *y = opd_data_i64(*labels);
+    for (int i = 0; i < n && opd_ok(); i++) {
+        memcpy(x + i * PIXELS, set->pixels[which[i]], sizeof set->pixels[0]);
+        y[i] = set->label[which[i]];
+    }
+}
+
+//-- the network --------------------------------------------------------------------------------------------------
+
+typedef struct network {
+    opd_tensor *p[PARAMETERS];           /* conv1, bias1, conv2, bias2, linear1, bias3, linear2, bias4 */
+    float *m[PARAMETERS], *v[PARAMETERS];     /* Adam's moments */
+    int steps;
+} network;
+
+/* Uniform in +-1/sqrt(fan_in), as PyTorch starts its layers. */
+static opd_tensor *parameter(opd_ints sizes, int fan_in) {
+    double bound = 1.0 / sqrt((double)fan_in);
+    opd_tensor *t = opd_mul_Scalar(opd_sub_Scalar(opd_rand(sizes, OPD_FLOAT32), OPD_V(0.5)), OPD_V(2 * bound));
+    return opd_tensor_set_requires_grad(t, true);
+}
+
+static void network_make(network *net) {
+    OPD_SCOPE {
+        opd_tensor *p[PARAMETERS] = {
+            parameter(OPD_INTS(16, 1, 3, 3), 9), parameter(OPD_INTS(16), 9),
+            parameter(OPD_INTS(32, 16, 3, 3), 144), parameter(OPD_INTS(32), 144),
+            parameter(OPD_INTS(64, 512), 512), parameter(OPD_INTS(64), 512),
+            parameter(OPD_INTS(CLASSES, 64), 64), parameter(OPD_INTS(CLASSES), 64),
+        };
+        for (int i = 0; i < PARAMETERS && opd_ok(); i++) {
+            size_t n = (size_t)opd_numel(p[i]);
+            net->p[i] = opd_keep(p[i]);
+            net->m[i] = calloc(n, sizeof(float));
+            net->v[i] = calloc(n, sizeof(float));
+            if (!net->m[i] || !net->v[i]) { opd_fail(OPD_ERROR_MEMORY, "no memory for the optimizer"); }
+        }
+    }
+}
+
+static void network_free(network *net) {
+    for (int i = 0; i < PARAMETERS; i++) {
+        opd_release(net->p[i]);
+        free(net->m[i]);
+        free(net->v[i]);
+    }
+}
+
+/* (n, 1, 8, 8) -> (n, 10) */
+static opd_tensor *forward(const network *net, opd_tensor *x) {
+    static opd_op *conv;
+    x = OPD_CALL(OPD_OP(&conv, "aten::conv2d"), x, net->p[0], OPD_NONE, 1, 1);
+    x = bias_relu(x, net->p[1]);
+    x = OPD_CALL(conv, x, net->p[2], OPD_NONE, 1, 1);
+    x = opd_max_pool2d(bias_relu(x, net->p[3]), OPD_INTS(2, 2));
+    x = opd_relu(opd_linear_full(opd_flatten_full(x, 1, -1), net->p[4], opd_value_tensor(net->p[5])));
+    return opd_linear_full(x, net->p[6], opd_value_tensor(net->p[7]));
+}
+
+/* One step of Adam (Kingma and Ba, 2015): lr 0.001, betas 0.9 and 0.999.  Writes the parameters' memory between two graphs. */
+static void adam(network *net) {
+    const float b1 = 0.9f, b2 = 0.999f;
+    net->steps++;
+    const float rate = 0.001f * sqrtf(1 - powf(b2, (float)net->steps)) / (1 - powf(b1, (float)net->steps));
+    for (int i = 0; i < PARAMETERS && opd_ok(); i++) {
+        float *p = opd_data_f32(net->p[i]), *m = net->m[i], *v = net->v[i];
+        const float *g = opd_data_f32(opd_tensor_grad(net->p[i]));
+        for (int64_t k = 0; g && k < opd_numel(net->p[i]); k++) {
+            m[k] = b1 * m[k] + (1 - b1) * g[k];
+            v[k] = b2 * v[k] + (1 - b2) * g[k] * g[k];
+            p[k] -= rate * m[k] / (sqrtf(v[k]) + 1e-8f);
+        }
+        opd_tensor_set_grad(net->p[i], NULL);
+    }
+}
+
+//-- training and testing -----------------------------------------------------------------------------------------
+
+static int count_right(opd_tensor *scores, opd_tensor *labels) {
+    return (int)opd_item_i64(opd_sum(opd_eq(opd_argmax_full(scores, OPD_V(1), false), labels)));
+}
+
+typedef struct progress { int epoch, epochs, done, all, right; double loss; bool live; } progress;
+
+static void show_progress(const progress *p, bool last) {
+    char bar[31];
+    int full = p->all ? 30 * p->done / p->all : 0;
+    if (!p->live && !last) { return; }
+    memset(bar, ' ', 30);
+    memset(bar, '#', (size_t)full);
+    bar[30] = 0;
+    printf("%sepoch %3d/%d [%s] loss %.4f  accuracy %5.1f%%%s", p->live ? "\r" : "", p->epoch, p->epochs, bar, p->done ? p->loss / p->done : 0,
+           p->done ? 100.0 * p->right / p->done : 0, last ? "\n" : "");
+    fflush(stdout);
+}
+
+/* One pass over the training images in a random order. */
+static void train_epoch(network *net, const digit_set *set, const int *train, int n, progress *p) {
+    int order[IMAGES];
+    OPD_SCOPE {
+        const int64_t *perm = opd_data_i64(opd_randperm(n));
+        for (int i = 0; perm && i < n; i++) { order[i] = train[perm[i]]; }
+    }
+    for (int at = 0; at < n && opd_ok(); at += BATCH) {
+        OPD_SCOPED;
+        int size = n - at < BATCH ? n - at : BATCH;
+        opd_tensor *images, *labels;
+        batch_of(set, order + at, size, &images, &labels);
+        opd_tensor *scores = forward(net, images), *loss = opd_cross_entropy_loss(scores, labels);
+        opd_backward(loss);
+        adam(net);
+        p->loss += opd_item_f64(loss) * size;
+        p->right += count_right(scores, labels);
+        p->done += size;
+        show_progress(p, false);
+    }
+}
+
+/* Fills predicted[] for the images `which`; returns how many are right. */
+static int predict(const network *net, const digit_set *set, const int *which, int n, int *predicted) {
+    int right = 0;
+    bool was = opd_grad_set(false);
+    OPD_SCOPE {
+        opd_tensor *images, *labels, *best;
+        batch_of(set, which, n, &images, &labels);
+        best = opd_argmax_full(forward(net, images), OPD_V(1), false);
+        const int64_t *b = opd_data_i64(best);
+        for (int i = 0; b && i < n; i++) {
+            predicted[i] = (int)b[i];
+            right += b[i] == set->label[which[i]];
+        }
+    }
+    opd_grad_set(was);
+    return right;
+}
+
+static void print_confusion(const digit_set *set, const int *which, int n, const int *predicted) {
+    int table[CLASSES][CLASSES] = {{0}};
+    for (int i = 0; i < n; i++) { table[set->label[which[i]]][predicted[i]]++; }
+    printf("\nconfusion (rows: the digit, columns: the prediction)\n    ");
+    for (int c = 0; c < CLASSES; c++) { printf("%4d", c); }
+    for (int r = 0; r < CLASSES; r++) {
+        printf("\n%3d ", r);
+        for (int c = 0; c < CLASSES; c++) {
+            if (table[r][c]) { printf("%4d", table[r][c]); } else { printf("   ."); }
+        }
+    }
+    printf("\n");
+}
+
+/* Five test images side by side, the first wrong ones among them. */
+static void draw_digits(const digit_set *set, const int *which, int n, const int *predicted) {
+    int pick[5], picked = 0;
+    for (int i = 0; i < n && picked < 2; i++) {
+        if (predicted[i] != set->label[which[i]]) { pick[picked++] = i; }
+    }
+    for (int i = 0; i < n && picked < 5; i++) {
+        if (predicted[i] == set->label[which[i]]) { pick[picked++] = i; }
+    }
+    printf("\n");
+    for (int row = 0; row < 8; row++) {
+        for (int k = 0; k < picked; k++) {
+            for (int col = 0; col < 8; col++) {
+                char c = " .:-=+*#@"[(int)(set->pixels[which[pick[k]]][row * 8 + col] * 8)];
+                printf("%c%c", c, c);
+            }
+            printf(k + 1 < picked ? "   " : "\n");
+        }
+    }
+    for (int k = 0; k < picked; k++) {
+        int i = pick[k], is = (int)set->label[which[i]];
+        printf("%d, predicted %d %-4s", is, predicted[i], is == predicted[i] ? "" : "(!)");
+        printf(k + 1 < picked ? "  " : "\n");
+    }
+}
+
+static int usage(FILE *to, int status) {
+    fprintf(to, "usage: digits [--epochs N] [--seed N] [--data FILE] [--plain]\n"
+                "  Trains a small convolutional network on 8x8 images of handwritten digits and tests it on every fifth one.\n"
+                "  --epochs N   passes over the training images (30)\n"
+                "  --seed N     of the first weights and of the order of the images (0)\n"
+                "  --data FILE  the images (examples/data/digits.txt)\n"
+                "  --plain      one line an epoch, no progress bar that moves (the default when the output is no terminal)\n");
+    return status;
+}
+
+int main(int argc, char **argv) {
+    static digit_set set;
+    static network net;
+    static int train[IMAGES], test[IMAGES], predicted[IMAGES];
+    const char *data = "examples/data/digits.txt";
+    progress p = {0};
+    int epochs = 30, ntrain = 0, ntest = 0;
+    unsigned long long seed = 0;
+    p.live = IS_TERMINAL;
+    for (int i = 1; i < argc; i++) {
+        bool more = i + 1 < argc;
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) { return usage(stdout, 0); }
+        else if (strcmp(argv[i], "--plain") == 0) { p.live = false; }
+        else if (strcmp(argv[i], "--epochs") == 0 && more) { epochs = atoi(argv[++i]); }
+        else if (strcmp(argv[i], "--seed") == 0 && more) { seed = strtoull(argv[++i], NULL, 10); }
+        else if (strcmp(argv[i], "--data") == 0 && more) { data = argv[++i]; }
+        else { fprintf(stderr, "digits: '%s' is not understood\n", argv[i]); return usage(stderr, 2); }
+    }
+    if (epochs < 1) { fprintf(stderr, "digits: --epochs needs a number of at least 1\n"); return 2; }
+    if (read_digits(data, &set)) { return 1; }
+    for (int i = 0; i < IMAGES; i++) { if (i % 5 == 4) { test[ntest++] = i; } else { train[ntrain++] = i; } }
+    opd_manual_seed(seed);
+    network_make(&net);
+    for (int e = 1; e <= epochs && opd_ok(); e++) {
+        p.epoch = e; p.epochs = epochs; p.done = p.right = 0; p.loss = 0; p.all = ntrain;
+        train_epoch(&net, &set, train, ntrain, &p);
+        show_progress(&p, true);
+    }
+    int right = predict(&net, &set, test, ntest, predicted);
+    if (opd_ok()) {
+        printf("\ntest accuracy %.2f%% (%d of %d)\n", 100.0 * right / ntest, right, ntest);
+        print_confusion(&set, test, ntest, predicted);
+        draw_digits(&set, test, ntest, predicted);
+    }
+    network_free(&net);
+    return opd_finish();
+}
