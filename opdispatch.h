@@ -2052,14 +2052,15 @@ static inline int opdi_scope_reserve(opdi_thread *th, int64_t n) {
     return OPDI_LIKELY(th->top + n <= th->cap) ? 0 : opdi_scope_grow(th, n);
 }
 
-#define OPDI_ROOT_WARNING 1000000
-OPDI_NOINLINE static void opdi_root_warn(opdi_thread *th);
+#define OPDI_ROOT_WARNING 1048576                 /* handles, a power of two; looked at where it divides their number */
+OPDI_NOINLINE static void opdi_root_warn(opdi_thread *th, const opd_op *op);
 
-//-- Pushes a handle for which opdi_scope_reserve made room.
-static inline void opdi_push(opdi_thread *th, opd_tensor *t) {
+//-- Pushes a handle for which opdi_scope_reserve made room: a result of op, or of none.
+static inline void opdi_push_of(opdi_thread *th, opd_tensor *t, const opd_op *op) {
     th->handles[th->top++] = (uintptr_t)t;
-    if (OPDI_UNLIKELY(th->top == OPDI_ROOT_WARNING)) { opdi_root_warn(th); }
+    if (OPDI_UNLIKELY((th->top & (OPDI_ROOT_WARNING - 1)) == 0)) { opdi_root_warn(th, op); }
 }
+static inline void opdi_push(opdi_thread *th, opd_tensor *t) { opdi_push_of(th, t, NULL); }
 
 //-- Gives a reference to the innermost scope; on failure it is dropped and NULL comes back.
 static opd_tensor *opdi_own(opd_tensor *t) {
@@ -5576,7 +5577,7 @@ static inline void opdi_rets_own(opdi_thread *th, opd_call *c) {
     int i;
     for (i = 0; c->owned; i++, c->owned >>= 1) {
         if (!(c->owned & 1)) { continue; }
-        if (OPDI_LIKELY(c->rets[i].tag == OPD_TAG_TENSOR)) { opdi_push(th, c->rets[i].u.t); }
+        if (OPDI_LIKELY(c->rets[i].tag == OPD_TAG_TENSOR)) { opdi_push_of(th, c->rets[i].u.t, c->op); }
         else { opdi_ret_block_own(th, &c->rets[i]); }
     }
 }
@@ -6099,11 +6100,11 @@ static void opdi_scope_remove(opdi_thread *th, int64_t from, int64_t to) {
     }
 }
 
-OPDI_NOINLINE static void opdi_root_warn(opdi_thread *th) {
+OPDI_NOINLINE static void opdi_root_warn(opdi_thread *th, const opd_op *op) {
     if (th->warned_root || th->scope_depth > 0) { return; }
     th->warned_root = 1;
     opd_warn("%lld tensors wait in the root scope, the last one from %s: is an OPD_SCOPE missing in a loop?",
-             (long long)th->top, th->current ? opdi_call_name(th->current) : "a public function");
+             (long long)th->top, op ? opd_op_name(op) : "no operator");
 }
 
 //-- making tensors -----------------------------------------------------------------------------------------------
