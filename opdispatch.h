@@ -1142,7 +1142,49 @@ struct opd_scope_guard {
     X(zero_, "zero_", T, zero_, (T), 0, ()) \
     X(fill_Scalar, "fill.Scalar", T, fill, (T, V), 0, ()) \
     X(fill_Tensor, "fill.Tensor", T, fill_Tensor, (T, T), 0, ()) \
-    X(zero, "zero", T, zero, (T), 0, ())
+    X(zero, "zero", T, zero, (T), 0, ()) \
+    X(arange, "arange", T, arange, (V, i), T, (V, V, V, V, V)) \
+    X(arange_start, "arange.start", T, arange_start, (V, V, i), T, (V, V, V, V, V, V)) \
+    X(arange_start_step, "arange.start_step", T, arange_start_step, (V, V, V, i), T, (V, V, V, V, V, V, V)) \
+    X(range, "range", T, range, (V, V, i), T, (V, V, V, V, V, V)) \
+    X(range_step, "range.step", T, range_step, (V, V, V, i), T, (V, V, V, V, V, V, V)) \
+    X(linspace, "linspace", T, linspace, (V, V, i, i), T, (V, V, i, V, V, V, V)) \
+    X(logspace, "logspace", T, logspace, (V, V, i, d, i), T, (V, V, i, d, V, V, V, V)) \
+    X(eye, "eye", T, eye, (i, i), T, (i, V, V, V, V)) \
+    X(eye_m, "eye.m", T, eye_m, (i, i, i), T, (i, i, V, V, V, V)) \
+    X(tril, "tril", T, tril, (T), T, (T, i)) \
+    X(triu, "triu", T, triu, (T), T, (T, i)) \
+    X(tril_indices, "tril_indices", T, tril_indices, (i, i), T, (i, i, i, V, V, V, V)) \
+    X(triu_indices, "triu_indices", T, triu_indices, (i, i), T, (i, i, i, V, V, V, V)) \
+    X(rand, "rand", T, rand, (I, i), T, (I, V, V, V, V)) \
+    X(rand_generator, "rand.generator", T, rand_generator, (I, G, i), T, (I, G, V, V, V, V)) \
+    X(randn, "randn", T, randn, (I, i), T, (I, V, V, V, V)) \
+    X(randn_generator, "randn.generator", T, randn_generator, (I, G, i), T, (I, G, V, V, V, V)) \
+    X(randint, "randint", T, randint, (i, I, i), T, (i, I, V, V, V, V)) \
+    X(randint_generator, "randint.generator", T, randint_generator, (i, I, G, i), T, (i, I, G, V, V, V, V)) \
+    X(randint_low, "randint.low", T, randint_low, (i, i, I, i), T, (i, i, I, V, V, V, V)) \
+    X(randint_low_generator, "randint.low_generator", T, randint_low_generator, (i, i, I, G, i), T, (i, i, I, G, V, V, V, V)) \
+    X(randperm, "randperm", T, randperm, (i, i), T, (i, V, V, V, V)) \
+    X(randperm_generator, "randperm.generator", T, randperm_generator, (i, G, i), T, (i, G, V, V, V, V)) \
+    X(rand_like, "rand_like", T, rand_like, (T), T, (T, V, V, V, V, V)) \
+    X(randn_like, "randn_like", T, randn_like, (T), T, (T, V, V, V, V, V)) \
+    X(randint_like, "randint_like", T, randint_like, (T, i), T, (T, i, V, V, V, V, V)) \
+    X(randint_like_low_dtype, "randint_like.low_dtype", T, randint_like_low, (T, i, i), T, (T, i, i, V, V, V, V, V)) \
+    X(normal_, "normal_", T, normal_, (T, d, d), T, (T, d, d, G)) \
+    X(uniform_, "uniform_", T, uniform_, (T, d, d), T, (T, d, d, G)) \
+    X(exponential_, "exponential_", T, exponential_, (T, d), T, (T, d, G)) \
+    X(random_, "random_", T, random_, (T), T, (T, G)) \
+    X(random__from, "random_.from", T, random_from_, (T, i, V), T, (T, i, V, G)) \
+    X(random__to, "random_.to", T, random_to_, (T, i), T, (T, i, G)) \
+    X(bernoulli__float, "bernoulli_.float", T, bernoulli_, (T, d), T, (T, d, G)) \
+    X(bernoulli__Tensor, "bernoulli_.Tensor", T, bernoulli_Tensor_, (T, T), T, (T, T, G)) \
+    X(bernoulli, "bernoulli", T, bernoulli, (T), T, (T, G)) \
+    X(bernoulli_p, "bernoulli.p", T, bernoulli_p, (T, d), T, (T, d, G)) \
+    X(normal_functional, "normal_functional", T, normal_functional, (T, d, d), T, (T, d, d, G)) \
+    X(normal_Tensor_float, "normal.Tensor_float", T, normal_Tensor_float, (T, d), T, (T, d, G)) \
+    X(normal_float_Tensor, "normal.float_Tensor", T, normal_float_Tensor, (d, T), T, (d, T, G)) \
+    X(normal_Tensor_Tensor, "normal.Tensor_Tensor", T, normal_Tensor_Tensor, (T, T), T, (T, T, G)) \
+    X(normal_float_float, "normal.float_float", T, normal, (d, d, I), T, (d, d, I, G, V, V, V, V))
 
 #define OPD_OPERATORS_VIEW(X) \
     X(view, "view", T, view, (T, I), 0, ()) \
@@ -1419,27 +1461,27 @@ struct opd_scope_guard {
 #define OPD_WRAPPER_0(fn, qual, types)
 #define OPD_WRAPPER_T(fn, qual, types)                                                     \
     OPD_INLINE opd_tensor *opd_##fn(OPD_JOIN(OPD_PARAMS_, OPD_COUNT types) types) {        \
-        static opd_op *h; opd_value v[OPD_COUNT types];                                    \
+        static opd_op *op; opd_value v[OPD_COUNT types];                                    \
         OPD_JOIN(OPD_FILL_, OPD_COUNT types) types                                         \
-        return opd_call_op(OPD_OP(&h, "aten::" qual), v, OPD_COUNT types);                 \
+        return opd_call_op(OPD_OP(&op, "aten::" qual), v, OPD_COUNT types);                 \
     }
 #define OPD_WRAPPER_N(fn, qual, types)                                                     \
     OPD_INLINE int opd_##fn(opd_tensor **rets, OPD_JOIN(OPD_PARAMS_, OPD_COUNT types) types) { \
-        static opd_op *h; opd_value v[OPD_COUNT types];                                    \
+        static opd_op *op; opd_value v[OPD_COUNT types];                                    \
         OPD_JOIN(OPD_FILL_, OPD_COUNT types) types                                         \
-        return opd_call_tensors(OPD_OP(&h, "aten::" qual), rets, v, OPD_COUNT types);      \
+        return opd_call_tensors(OPD_OP(&op, "aten::" qual), rets, v, OPD_COUNT types);      \
     }
 #define OPD_WRAPPER_V(fn, qual, types)                                                     \
     OPD_INLINE opd_value opd_##fn(OPD_JOIN(OPD_PARAMS_, OPD_COUNT types) types) {          \
-        static opd_op *h; opd_value v[OPD_COUNT types]; opd_value r = opd_value_none();    \
+        static opd_op *op; opd_value v[OPD_COUNT types]; opd_value r = opd_value_none();    \
         OPD_JOIN(OPD_FILL_, OPD_COUNT types) types                                         \
-        (void)opd_call_all(OPD_OP(&h, "aten::" qual), &r, v, OPD_COUNT types); return r;   \
+        (void)opd_call_all(OPD_OP(&op, "aten::" qual), &r, v, OPD_COUNT types); return r;   \
     }
 #define OPD_WRAPPER_L(fn, qual, types)                                                     \
     OPD_INLINE opd_tensors opd_##fn(OPD_JOIN(OPD_PARAMS_, OPD_COUNT types) types) {        \
-        static opd_op *h; opd_value v[OPD_COUNT types]; opd_value r = opd_value_none();    \
+        static opd_op *op; opd_value v[OPD_COUNT types]; opd_value r = opd_value_none();    \
         OPD_JOIN(OPD_FILL_, OPD_COUNT types) types                                         \
-        (void)opd_call_all(OPD_OP(&h, "aten::" qual), &r, v, OPD_COUNT types);             \
+        (void)opd_call_all(OPD_OP(&op, "aten::" qual), &r, v, OPD_COUNT types);             \
         return opd_tensors_of(r.u.tensors, r.n);                                           \
     }
 #define OPD_WRAPPERS(card, qual, kind, fn, types, full_kind, full_types) \
@@ -11111,6 +11153,512 @@ OPDI_CARD_FILL(zero_, "zero_(Tensor(a!) self) -> Tensor(a!)", opdi_zero_kernel, 
 OPDI_CARD_FILL(fill_Scalar, "fill.Scalar(Tensor self, Scalar value) -> Tensor", opdi_fill_Scalar_kernel, opdi_fill_backward, "fill.Scalar_out", "[2,3], 2")
 OPDI_CARD_FILL(fill_Tensor, "fill.Tensor(Tensor self, Tensor value) -> Tensor", opdi_fill_Tensor_kernel, opdi_fill_Tensor_backward, "fill.Tensor_out", "[2,3], []")
 OPDI_CARD_FILL(zero, "zero(Tensor self) -> Tensor", opdi_zero_kernel, opdi_fill_backward, "zero.out", "[2,3]")
+
+//-- sequences ---------------------------------------------------------------------------------------------------------
+
+/* start + step i; made (linspace): from the nearer end, so that both ends are exact; base (logspace): base^that. */
+typedef struct opdi_sequence { double start, end, step, base; int64_t i_start, i_step, n; bool whole, linear, power; void *out; } opdi_sequence;
+static void opdi_sequence_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_sequence *q = (const opdi_sequence *)ctx;
+    int64_t i;
+    for (i = begin; i < end && q->whole; i++) {
+        ((int64_t *)q->out)[i] = (int64_t)((uint64_t)q->i_start + (uint64_t)q->i_step * (uint64_t)i);
+    }
+    for (; i < end; i++) {
+        double x = q->linear && i >= q->n / 2 ? q->end - q->step * (double)(q->n - 1 - i) : q->start + q->step * (double)i;
+        ((double *)q->out)[i] = q->power ? pow(q->base, x) : x;
+    }
+}
+/* Writes a sequence to a one-dimensional tensor of any dtype. */
+static int opdi_sequence_write(opd_tensor *out, opdi_sequence *q) {
+    const opd_scalar_type work = q->whole ? OPD_INT64 : OPD_FLOAT64;
+    opd_tensor *t = out;
+    if (!out || !out->data) { return out ? 0 : -1; }
+    if (out->dtype != (int8_t)work || !(out->flags & OPDI_CONTIGUOUS)) { t = opd_tensor_new(opd_ints_of(&out->numel, 1), work); }
+    if (!t) { return -1; }
+    q->out = t->data;
+    opdi_parallel_for(t->numel, OPDI_GRAIN, opdi_sequence_part, q);
+    return t == out ? 0 : opdi_copy(out, t);
+}
+static double opdi_scalar_f64(opd_value v) { return v.tag == OPD_TAG_FLOAT ? v.u.d : v.tag == OPD_TAG_COMPLEX ? v.u.c[0] : (double)v.u.i; }
+static int64_t opdi_scalar_i64(opd_value v) {
+    return v.tag == OPD_TAG_INT || v.tag == OPD_TAG_BOOL ? v.u.i : opdi_f64_to_i64(opdi_scalar_f64(v));
+}
+static bool opdi_is_whole(opd_value v) { return v.tag == OPD_TAG_INT || v.tag == OPD_TAG_BOOL; }
+/* Numbers that a factory takes as float32, int64, ...: no sequence of bool or complex. */
+static int opdi_sequence_dtype(const opd_call *call, opd_scalar_type dtype) {
+    if (dtype != OPD_BOOL && !opd_dtype_is_complex(dtype)) { return 0; }
+    return opd_fail(OPD_ERROR_DTYPE, "\"%s_cpu\" not implemented for '%s'", call->op->schema->name, opd_dtype_cname(dtype));
+}
+/* at::arange_out, at::range_out (closed: the end belongs to it). */
+static int opdi_arange_run(opd_call *call, opd_value start, opd_value end, opd_value step, bool closed) {
+    const bool whole = opdi_is_whole(start) && opdi_is_whole(end) && opdi_is_whole(step);
+    const double a = opdi_scalar_f64(start), b = opdi_scalar_f64(end), s = opdi_scalar_f64(step);
+    opdi_options o;
+    opdi_sequence q;
+    double count = closed ? floor((b - a) / s) + 1 : ceil((b - a) / s);
+    if (opdi_options_read(call, call->op->nargs - 4, false, whole && !closed ? OPD_INT64 : OPD_FLOAT32, opdi_host(), &o)) { return -1; }
+    if (opdi_sequence_dtype(call, o.dtype)) { return -1; }
+    if (!(s < 0 || s > 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "step must be nonzero"); }
+    if (!isfinite(a) || !isfinite(b)) { return opd_fail(OPD_ERROR_ARGUMENT, "unsupported range: %g -> %g", a, b); }
+    if (s > 0 ? b < a : b > a) { return opd_fail(OPD_ERROR_ARGUMENT, "upper bound and larger bound inconsistent with step sign"); }
+    memset(&q, 0, sizeof q);
+    q.start = a; q.step = s; q.whole = opd_dtype_is_integral(o.dtype, false);
+    q.i_start = opdi_scalar_i64(start); q.i_step = opdi_scalar_i64(step);
+    if (o.dtype == OPD_INT64 && !closed) {
+        int64_t last = opdi_scalar_i64(end);
+        if (q.i_step == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "step must be nonzero"); }
+        count = ceil((double)(int64_t)((uint64_t)last - (uint64_t)q.i_start) / (double)q.i_step);
+    }
+    if (!(count >= 0) || count > 4e18) { return opd_fail(OPD_ERROR_ARGUMENT, "invalid size, possible overflow?"); }
+    q.n = (int64_t)count;
+    return opdi_sequence_write(opdi_result_sized(call, opd_ints_of(&q.n, 1), &o), &q);
+}
+static int opdi_arange_kernel(opd_call *call) {
+    const int n = call->op->nargs - 4;
+    return opdi_arange_run(call, n == 1 ? opd_value_int(0) : opd_arg_value(call, 0), opd_arg_value(call, n == 1 ? 0 : 1),
+                           n == 3 ? opd_arg_value(call, 2) : opd_value_int(1), false);
+}
+static int opdi_range_kernel(opd_call *call) {
+    return opdi_arange_run(call, opd_arg_value(call, 0), opd_arg_value(call, 1), call->op->nargs == 7 ? opd_arg_value(call, 2) : opd_value_int(1), true);
+}
+#define OPDI_OUT_TEXT ", *, Tensor(a!) out) -> Tensor(a!)"
+OPDI_CARD_FACTORY(arange, "arange(Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_arange_kernel, "arange.out(Scalar end" OPDI_OUT_TEXT, "5; 2.5")
+OPDI_CARD_FACTORY(arange_start, "arange.start(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_arange_kernel, NULL, "1, 4")
+OPDI_CARD_FACTORY(arange_start_step, "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_arange_kernel,
+                  "arange.start_out(Scalar start, Scalar end, Scalar step=1" OPDI_OUT_TEXT, "1, 4, 2; 3, 0, -1; 0, 1, 0.25")
+OPDI_CARD_FACTORY(range, "range(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_range_kernel, NULL, "1, 4")
+OPDI_CARD_FACTORY(range_step, "range.step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_range_kernel,
+                  "range.out(Scalar start, Scalar end, Scalar step=1" OPDI_OUT_TEXT, "1, 4, 2")
+/* linspace; logspace has a base before the options. */
+static int opdi_linspace_kernel(opd_call *call) {
+    const bool power = call->op->nargs == 8;
+    opd_value start = opd_arg_value(call, 0), end = opd_arg_value(call, 1);
+    opdi_sequence q;
+    opdi_options o;
+    memset(&q, 0, sizeof q);
+    q.n = opd_arg_int(call, 2); q.linear = true; q.power = power; q.base = power ? opd_arg_float(call, 3) : 0;
+    if (opdi_options_read(call, power ? 4 : 3, false, OPD_FLOAT32, opdi_host(), &o) || opdi_sequence_dtype(call, o.dtype)) { return -1; }
+    if (q.n < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "number of steps must be non-negative"); }
+    q.start = opdi_scalar_f64(start); q.end = opdi_scalar_f64(end);
+    if (opd_dtype_is_integral(o.dtype, false)) { q.start = (double)opdi_scalar_i64(start); q.end = (double)opdi_scalar_i64(end); }
+    if (q.n > 1) { q.step = (q.end - q.start) / (double)(q.n - 1); } else { q.end = q.start; }
+    return opdi_sequence_write(opdi_result_sized(call, opd_ints_of(&q.n, 1), &o), &q);
+}
+OPDI_CARD_FACTORY(linspace, "linspace(Scalar start, Scalar end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_linspace_kernel,
+                  "linspace.out(Scalar start, Scalar end, int steps" OPDI_OUT_TEXT, "0, 1, 5; 2, -1, 1; 0, 9, 4, dtype=4")
+OPDI_CARD_FACTORY(logspace, "logspace(Scalar start, Scalar end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_linspace_kernel,
+                  "logspace.out(Scalar start, Scalar end, int steps, float base=10." OPDI_OUT_TEXT, "0, 1, 5; 0, 3, 4, 2.0")
+static int opdi_eye_kernel(opd_call *call) {
+    const bool square = call->op->nargs == 5;
+    int64_t sizes[2], diagonal, stride;
+    opdi_options o;
+    opd_tensor *out, *line;
+    sizes[0] = opd_arg_int(call, 0);
+    sizes[1] = square ? sizes[0] : opd_arg_int(call, 1);
+    if (opdi_options_read(call, square ? 1 : 2, false, OPD_FLOAT32, opdi_host(), &o)) { return -1; }
+    if (sizes[0] < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "n must be greater or equal to 0, got %lld", (long long)sizes[0]); }
+    if (sizes[1] < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "m must be greater or equal to 0, got %lld", (long long)sizes[1]); }
+    out = opdi_result_sized(call, opd_ints_of(sizes, 2), &o);
+    if (opdi_made(out, opd_value_int(0))) { return -1; }
+    diagonal = OPDI_MIN(sizes[0], sizes[1]);
+    stride = opdi_strides(out)[0] + opdi_strides(out)[1];
+    line = opdi_view(out, &diagonal, &stride, 1, 0);
+    return line ? opdi_fill_with(line, opd_value_int(1)) : -1;
+}
+OPDI_CARD_FACTORY(eye, "eye(int n, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_eye_kernel, "eye.out(int n" OPDI_OUT_TEXT, "3")
+OPDI_CARD_FACTORY(eye_m, "eye.m(int n, int m, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_eye_kernel, "eye.m_out(int n, int m" OPDI_OUT_TEXT, "3, 2")
+
+//-- triangles ---------------------------------------------------------------------------------------------------------
+
+typedef struct opdi_triangle { char *out; const char *in; int64_t rows, cols, diagonal; size_t size; bool lower; } opdi_triangle;
+/* Rows [begin, end) of all matrices: columns [0, k) or [k, cols) are kept, k cut to the row. */
+static void opdi_triangle_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_triangle *g = (const opdi_triangle *)ctx;
+    int64_t r, bytes = g->cols * (int64_t)g->size;
+    for (r = begin; r < end; r++) {
+        int64_t k = r % g->rows + g->diagonal + (g->lower ? 1 : 0);
+        size_t first = (size_t)OPDI_MIN(OPDI_MAX(k, 0), g->cols) * g->size, rest = (size_t)bytes - first;
+        char *o = g->out + r * bytes;
+        const char *x = g->in + r * bytes;
+        memcpy(o + (g->lower ? 0 : first), x + (g->lower ? 0 : first), g->lower ? first : rest);
+        memset(o + (g->lower ? first : 0), 0, g->lower ? rest : first);
+    }
+}
+static int opdi_triangle_run(opd_call *call, bool lower) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *out, *target;
+    int64_t diagonal = opd_arg_int(call, 1), limit = INT64_MAX / 4;
+    opdi_triangle g;
+    if (self->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "%s: input tensor must have at least 2 dimensions", lower ? "tril" : "triu"); }
+    target = out = opd_result(call, 0, opdi_sizes(self), self->ndim, (opd_scalar_type)self->dtype);
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    if (!(self->flags & OPDI_CONTIGUOUS) && !(self = opd_contiguous(self))) { return -1; }
+    if (!(out->flags & OPDI_CONTIGUOUS) && !(target = opd_tensor_new(opd_ints_of(opdi_sizes(self), self->ndim), (opd_scalar_type)self->dtype))) { return -1; }
+    g.out = target->data; g.in = self->data; g.lower = lower;
+    g.rows = opdi_sizes(self)[self->ndim - 2]; g.cols = opdi_sizes(self)[self->ndim - 1];
+    g.diagonal = OPDI_MIN(OPDI_MAX(diagonal, -limit), limit); g.size = opd_dtype_size((opd_scalar_type)self->dtype);
+    opdi_parallel_for(self->numel / g.cols, OPDI_MAX((int64_t)1, OPDI_GRAIN / g.cols), opdi_triangle_part, &g);
+    return target == out ? 0 : opdi_copy(out, target);
+}
+static int opdi_tril_kernel(opd_call *call) { return opdi_triangle_run(call, true); }
+static int opdi_triu_kernel(opd_call *call) { return opdi_triangle_run(call, false); }
+static int opdi_tril_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_tril_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i)); }
+static int opdi_triu_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_triu_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i)); }
+OPDI_CARD_ANY(tril, "tril(Tensor self, int diagonal=0) -> Tensor", opdi_tril_kernel, opdi_tril_backward, "", OPD_BATCH_SHIFT_DIM, "tril_", "tril.out",
+              "[3,4]; [2,3,3], 1; [3,3], -1")
+OPDI_CARD_ANY(triu, "triu(Tensor self, int diagonal=0) -> Tensor", opdi_triu_kernel, opdi_triu_backward, "", OPD_BATCH_SHIFT_DIM, "triu_", "triu.out",
+              "[3,4]; [2,3,3], 1; [3,3], -1")
+/* Columns [from, to) of row r that belong to the triangle. */
+static void opdi_triangle_row(int64_t r, int64_t cols, int64_t offset, bool lower, int64_t *from, int64_t *to) {
+    int64_t k = OPDI_MIN(OPDI_MAX(r + offset + (lower ? 1 : 0), 0), cols);
+    *from = lower ? 0 : k;
+    *to = lower ? k : cols;
+}
+static int opdi_triangle_indices(opd_call *call, bool lower) {
+    int64_t rows = opd_arg_int(call, 0), cols = opd_arg_int(call, 1), offset, sizes[2], r, from, to, *p, i = 0;
+    opdi_options o;
+    opd_tensor *out, *t;
+    offset = OPDI_MIN(OPDI_MAX(opd_arg_int(call, 2), -(INT64_MAX / 4)), INT64_MAX / 4);
+    if (opdi_options_read(call, 3, false, OPD_INT64, opdi_host(), &o)) { return -1; }
+    if (rows < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "row must be non-negative, got%lld", (long long)rows); }
+    if (cols < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "col must be non-negative, got%lld", (long long)cols); }
+    if (rows > INT32_MAX || cols > INT32_MAX) { return opd_fail(OPD_ERROR_SHAPE, "%s: the sizes do not fit into memory", call->op->name); }
+    sizes[0] = 2;
+    for (sizes[1] = 0, r = 0; r < rows; r++) { opdi_triangle_row(r, cols, offset, lower, &from, &to); sizes[1] += to - from; }
+    out = opdi_result_sized(call, opd_ints_of(sizes, 2), &o);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    t = opd_tensor_new(opd_ints_of(sizes, 2), OPD_INT64);
+    if (!t) { return -1; }
+    p = (int64_t *)(void *)t->data;
+    for (r = 0; r < rows; r++) {
+        for (opdi_triangle_row(r, cols, offset, lower, &from, &to); from < to; from++, i++) { p[i] = r; p[sizes[1] + i] = from; }
+    }
+    return opdi_copy(out, t);
+}
+static int opdi_tril_indices_kernel(opd_call *call) { return opdi_triangle_indices(call, true); }
+static int opdi_triu_indices_kernel(opd_call *call) { return opdi_triangle_indices(call, false); }
+#define OPDI_INTS_TEXT "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+OPDI_CARD_FACTORY(tril_indices, "tril_indices(int row, int col, int offset=0, *, " OPDI_INTS_TEXT ") -> Tensor", opdi_tril_indices_kernel,
+                  "tril_indices.out(int row, int col, int offset=0" OPDI_OUT_TEXT, "3, 3; 3, 4, 1")
+OPDI_CARD_FACTORY(triu_indices, "triu_indices(int row, int col, int offset=0, *, " OPDI_INTS_TEXT ") -> Tensor", opdi_triu_indices_kernel,
+                  "triu_indices.out(int row, int col, int offset=0" OPDI_OUT_TEXT, "3, 3; 3, 4, 1")
+
+//-- random numbers ----------------------------------------------------------------------------------------------------
+//
+//  A generator is a key and a count of 32-bit words used; a call takes its words under a lock and fills its result from
+//  there, so that numbers depend neither on threads nor on the device.
+
+struct opd_generator { uint64_t seed, used; };
+static opdi_mutex opdi_generator_lock = OPDI_MUTEX_INIT;
+static opd_generator opdi_generator_default;
+
+void opd_generator_seed(opd_generator *g, uint64_t seed) {
+    if (!g) { g = &opdi_generator_default; }
+    opdi_lock(&opdi_generator_lock);
+    g->seed = seed;
+    g->used = 0;
+    opdi_unlock(&opdi_generator_lock);
+}
+void opd_manual_seed(uint64_t seed) { opd_generator_seed(NULL, seed); }
+opd_generator *opd_generator_new(uint64_t seed) {
+    opd_generator *g = (opd_generator *)opdi_alloc(sizeof *g);
+    if (g) { opd_generator_seed(g, seed); }
+    return g;
+}
+void opd_generator_free(opd_generator *g) {
+    if (g) { opdi_free(g, sizeof *g); }
+}
+/* Takes n words (whole blocks of 64) of the call's generator: where they start, and their key. */
+static uint64_t opdi_words(const opd_call *call, int64_t n, uint64_t *key) {
+    int i = opdi_arg_index(call->op->schema, "generator", 9);
+    opd_value v = i < 0 ? opd_value_none() : opd_arg_value(call, i);
+    opd_generator *g = v.tag == OPD_TAG_OBJECT && v.u.object ? (opd_generator *)v.u.object : &opdi_generator_default;
+    uint64_t at;
+    opdi_lock(&opdi_generator_lock);
+    at = g->used;
+    g->used += ((uint64_t)n + 63) / 64 * 64;
+    *key = g->seed;
+    opdi_unlock(&opdi_generator_lock);
+    return at;
+}
+
+typedef struct opdi_draw { int64_t *out; uint64_t key, at, range, low; } opdi_draw;
+/* Each of two words; range 0: all 64 bits. */
+static void opdi_draw_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_draw *g = (const opdi_draw *)ctx;
+    uint32_t r[64];
+    int64_t i, k, m;
+    for (i = begin; i < end; i += m) {
+        uint64_t at = g->at + 2 * (uint64_t)i;
+        m = OPDI_MIN((int64_t)(32 - at % 64 / 2), end - i);
+        opdi_philox16(g->key, at / 64 * 16, r);
+        for (k = 0; k < m; k++) {
+            const uint32_t *w = r + at % 64 + 2 * k;
+            uint64_t x = (uint64_t)w[1] << 32 | w[0];
+            g->out[i + k] = (int64_t)(g->low + (g->range ? x % g->range : x));
+        }
+    }
+}
+/* n numbers of [low, low + range). */
+static void opdi_draw_ints(const opd_call *call, int64_t *out, int64_t n, int64_t low, uint64_t range) {
+    opdi_draw g;
+    g.out = out; g.range = range; g.low = (uint64_t)low;
+    g.at = opdi_words(call, 2 * n, &g.key);
+    opdi_parallel_for(n, 16384, opdi_draw_part, &g);
+}
+/* Numbers of [0, 1), or (normal) of the standard normal distribution; out is contiguous, float32 or float64. */
+static void opdi_draw_floats(const opd_call *call, opd_tensor *out, bool normal) {
+    const bool wide = out->dtype == OPD_FLOAT64;
+    uint64_t key, at = opdi_words(call, wide ? 2 * out->numel : out->numel, &key);
+    opdi_fill_random((normal ? 1 : 0) + (wide ? 2 : 0), out->numel, out->data, key, wide ? at / 2 : at);
+}
+/* Where random numbers for out are made: out itself, or a contiguous tensor of this dtype.  NULL: failed. */
+static opd_tensor *opdi_draft(opd_tensor *out, opd_scalar_type dtype) {
+    if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS)) { return out; }
+    return opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), dtype);
+}
+static int opdi_draft_done(opd_tensor *out, const opd_tensor *draft) { return draft == out ? 0 : opdi_copy(out, draft); }
+static opd_scalar_type opdi_float_work(int8_t dtype) { return dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32; }
+static int opdi_random_dtype(const char *name, const opd_tensor *out) {
+    if (opd_dtype_is_floating((opd_scalar_type)out->dtype)) { return 0; }
+    return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", name, opd_dtype_cname((opd_scalar_type)out->dtype));
+}
+
+enum { OPDI_DRAW_UNIFORM, OPDI_DRAW_NORMAL, OPDI_DRAW_EXPONENTIAL, OPDI_DRAW_BERNOULLI };
+typedef struct opdi_shape { void *p; bool wide; int kind; double a, b, bits; } opdi_shape;
+static double opdi_shape_one(const opdi_shape *s, double x) {
+    switch (s->kind) {
+        case OPDI_DRAW_UNIFORM: return (s->bits > 0 ? floor(x * s->bits) / s->bits : x) * (s->b - s->a) + s->a;
+        case OPDI_DRAW_NORMAL: return x * s->b + s->a;
+        case OPDI_DRAW_EXPONENTIAL: return -log1p(-x) / s->a;
+        default: return x < s->a ? 1 : 0;
+    }
+}
+static void opdi_shape_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_shape *s = (const opdi_shape *)ctx;
+    int64_t i;
+    if (s->wide) { for (i = begin; i < end; i++) { double *p = (double *)s->p + i; *p = opdi_shape_one(s, *p); } }
+    else { for (i = begin; i < end; i++) { float *p = (float *)s->p + i; *p = (float)opdi_shape_one(s, *p); } }
+}
+/* Fills out with numbers of a distribution: uniform [a, b), normal of mean a and deviation b, exponential of rate a, ones
+   with probability a.  Short floats take as many bits of the uniform number as they hold, so that b is never reached. */
+static int opdi_draw_into(const opd_call *call, opd_tensor *out, int kind, double a, double b) {
+    opd_tensor *t;
+    opdi_shape s;
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    if (!(t = opdi_draft(out, opdi_float_work(out->dtype)))) { return -1; }
+    opdi_draw_floats(call, t, kind == OPDI_DRAW_NORMAL);
+    s.p = t->data; s.wide = t->dtype == OPD_FLOAT64; s.kind = kind; s.a = a; s.b = b;
+    s.bits = out->dtype == OPD_FLOAT16 ? 2048 : out->dtype == OPD_BFLOAT16 ? 256 : 0;
+    if (kind > OPDI_DRAW_NORMAL || a < 0 || a > 0 || b < 1 || b > 1 || s.bits > 0) { opdi_parallel_for(t->numel, OPDI_GRAIN, opdi_shape_part, &s); }
+    return opdi_draft_done(out, t);
+}
+static int opdi_normal_into(const opd_call *call, opd_tensor *out, double mean, double std) {
+    if (!(std >= 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "normal expects std >= 0.0, but found std %g", std); }
+    return out && opdi_random_dtype("normal_kernel_cpu", out) == 0 ? opdi_draw_into(call, out, OPDI_DRAW_NORMAL, mean, std) : -1;
+}
+static int opdi_uniform_into(const opd_call *call, opd_tensor *out, double from, double to) {
+    if (!(from <= to)) { return opd_fail(OPD_ERROR_ARGUMENT, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to); }
+    if (!isfinite(to - from)) { return opd_fail(OPD_ERROR_ARGUMENT, "uniform_ expects to-from to be finite, but found to=%g and from=%g", to, from); }
+    return out && opdi_random_dtype("check_uniform_bounds", out) == 0 ? opdi_draw_into(call, out, OPDI_DRAW_UNIFORM, from, to) : -1;
+}
+static int opdi_bernoulli_into(const opd_call *call, opd_tensor *out, double p) {
+    if (!(p >= 0 && p <= 1)) { return opd_fail(OPD_ERROR_ARGUMENT, "bernoulli_ expects p to be in [0, 1], but got p=%g", p); }
+    return opdi_draw_into(call, out, OPDI_DRAW_BERNOULLI, p, 0);
+}
+/* Integers of [low, high), which the dtype must hold. */
+static int opdi_ints_into(const opd_call *call, opd_tensor *out, int64_t low, int64_t high) {
+    opd_tensor *t;
+    double element[2];
+    if (low >= high) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld", (long long)low, (long long)high);
+    }
+    if (!out) { return -1; }
+    if (opd_dtype_is_complex((opd_scalar_type)out->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"random_update_from_to\" not implemented for '%s'", opd_dtype_cname((opd_scalar_type)out->dtype));
+    }
+    if ((out->dtype == OPD_UINT8 && low < 0) || (out->dtype == OPD_BOOL && (low < 0 || high > 2)) ||
+        (opd_dtype_is_integral((opd_scalar_type)out->dtype, false) && (opdi_element_of(opd_value_int(low), (opd_scalar_type)out->dtype, element) ||
+         opdi_element_of(opd_value_int(high - 1), (opd_scalar_type)out->dtype, element)))) {
+        opd_error_clear();
+        return opd_fail(OPD_ERROR_ARGUMENT, "from %lld or to - 1 %lld is out of bounds for %s", (long long)low, (long long)high - 1,
+                        opd_dtype_name((opd_scalar_type)out->dtype));
+    }
+    if (!out->data || out->numel == 0) { return 0; }
+    if (!(t = opdi_draft(out, OPD_INT64))) { return -1; }
+    opdi_draw_ints(call, (int64_t *)(void *)t->data, t->numel, low, (uint64_t)high - (uint64_t)low);
+    return opdi_draft_done(out, t);
+}
+
+/* Factories: the options are the last four arguments, the sizes stand before a generator. */
+static opd_tensor *opdi_random_result(opd_call *call, int sizes, opd_scalar_type dtype) {
+    opdi_options o;
+    if (opdi_options_read(call, call->op->nargs - 4, false, dtype, opdi_host(), &o)) { return NULL; }
+    return opdi_result_sized(call, opd_arg_ints(call, sizes), &o);
+}
+static int opdi_rand_kernel(opd_call *call) { return opdi_uniform_into(call, opdi_random_result(call, 0, OPD_FLOAT32), 0, 1); }
+static int opdi_randn_kernel(opd_call *call) { return opdi_normal_into(call, opdi_random_result(call, 0, OPD_FLOAT32), 0, 1); }
+static int opdi_randint_kernel(opd_call *call) { return opdi_ints_into(call, opdi_random_result(call, 1, OPD_INT64), 0, opd_arg_int(call, 0)); }
+static int opdi_randint_low_kernel(opd_call *call) {
+    return opdi_ints_into(call, opdi_random_result(call, 2, OPD_INT64), opd_arg_int(call, 0), opd_arg_int(call, 1));
+}
+static int opdi_normal_float_float_kernel(opd_call *call) {
+    return opdi_normal_into(call, opdi_random_result(call, 2, OPD_FLOAT32), opd_arg_float(call, 0), opd_arg_float(call, 1));
+}
+/* Fisher and Yates. */
+static int opdi_randperm_kernel(opd_call *call) {
+    int64_t n = opd_arg_int(call, 0), i, *p, *r, t;
+    double element[2];
+    opdi_options o;
+    opd_tensor *out, *draft, *draws;
+    if (n < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "n must be non-negative, got%lld", (long long)n); }
+    if (opdi_options_read(call, call->op->nargs - 4, false, OPD_INT64, opdi_host(), &o) || opdi_sequence_dtype(call, o.dtype)) { return -1; }
+    if (opd_dtype_is_integral(o.dtype, false) && opdi_element_of(opd_value_int(n), o.dtype, element)) { return -1; }
+    out = opdi_result_sized(call, opd_ints_of(&n, 1), &o);
+    if (!out || !out->data || n == 0) { return out ? 0 : -1; }
+    draft = opdi_draft(out, OPD_INT64);
+    draws = draft ? opd_tensor_new(opd_ints_of(&n, 1), OPD_INT64) : NULL;
+    if (!draws) { return -1; }
+    p = (int64_t *)(void *)draft->data; r = (int64_t *)(void *)draws->data;
+    opdi_draw_ints(call, r, n, 0, 0);
+    for (i = 0; i < n; i++) { p[i] = i; }
+    for (i = 0; i + 1 < n; i++) {
+        int64_t j = i + (int64_t)((uint64_t)r[i] % (uint64_t)(n - i));
+        t = p[i]; p[i] = p[j]; p[j] = t;
+    }
+    return opdi_draft_done(out, draft);
+}
+OPDI_CARD_FACTORY(rand, "rand(int[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_rand_kernel, "rand.out(int[] size" OPDI_OUT_TEXT, NULL)
+OPDI_CARD_FACTORY(rand_generator, "rand.generator(int[] size, *, Generator? generator, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_rand_kernel,
+                  "rand.generator_out(int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", NULL)
+OPDI_CARD_FACTORY(randn, "randn(int[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_randn_kernel, "randn.out(int[] size" OPDI_OUT_TEXT, NULL)
+OPDI_CARD_FACTORY(randn_generator, "randn.generator(int[] size, *, Generator? generator, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_randn_kernel,
+                  "randn.generator_out(int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", NULL)
+OPDI_CARD_FACTORY(randint, "randint(int high, int[] size, *, " OPDI_INTS_TEXT ") -> Tensor", opdi_randint_kernel,
+                  "randint.out(int high, int[] size" OPDI_OUT_TEXT, NULL)
+OPDI_CARD_FACTORY(randint_generator, "randint.generator(int high, int[] size, *, Generator? generator, " OPDI_INTS_TEXT ") -> Tensor", opdi_randint_kernel,
+                  "randint.generator_out(int high, int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", NULL)
+OPDI_CARD_FACTORY(randint_low, "randint.low(int low, int high, int[] size, *, " OPDI_INTS_TEXT ") -> Tensor", opdi_randint_low_kernel,
+                  "randint.low_out(int low, int high, int[] size" OPDI_OUT_TEXT, NULL)
+OPDI_CARD_FACTORY(randint_low_generator, "randint.low_generator(int low, int high, int[] size, *, Generator? generator, " OPDI_INTS_TEXT ") -> Tensor",
+                  opdi_randint_low_kernel,
+                  "randint.low_generator_out(int low, int high, int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", NULL)
+OPDI_CARD_FACTORY(randperm, "randperm(int n, *, " OPDI_INTS_TEXT ") -> Tensor", opdi_randperm_kernel, "randperm.out(int n" OPDI_OUT_TEXT, NULL)
+OPDI_CARD_FACTORY(randperm_generator, "randperm.generator(int n, *, Generator? generator, " OPDI_INTS_TEXT ") -> Tensor", opdi_randperm_kernel,
+                  "randperm.generator_out(int n, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", NULL)
+OPDI_CARD_FACTORY(normal_float_float, "normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, " OPDI_OPTIONS_TEXT ") -> Tensor",
+                  opdi_normal_float_float_kernel,
+                  "normal.float_float_out(float mean, float std, int[] size, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)", NULL)
+static int opdi_rand_like_kernel(opd_call *call) { return opdi_uniform_into(call, opdi_like_result(call, 1), 0, 1); }
+static int opdi_randn_like_kernel(opd_call *call) { return opdi_normal_into(call, opdi_like_result(call, 1), 0, 1); }
+static int opdi_randint_like_kernel(opd_call *call) { return opdi_ints_into(call, opdi_like_result(call, 2), 0, opd_arg_int(call, 1)); }
+static int opdi_randint_like_low_kernel(opd_call *call) {
+    return opdi_ints_into(call, opdi_like_result(call, 3), opd_arg_int(call, 1), opd_arg_int(call, 2));
+}
+OPDI_CARD_FACTORY(rand_like, "rand_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_rand_like_kernel, "rand_like.out(Tensor self, *, " OPDI_OUT_LIKE, NULL)
+OPDI_CARD_FACTORY(randn_like, "randn_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_randn_like_kernel, "randn_like.out(Tensor self, *, " OPDI_OUT_LIKE, NULL)
+OPDI_CARD_FACTORY(randint_like, "randint_like(Tensor self, int high, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_randint_like_kernel,
+                  "randint_like.out(Tensor self, int high, *, " OPDI_OUT_LIKE, NULL)
+OPDI_CARD_FACTORY(randint_like_low_dtype, "randint_like.low_dtype(Tensor self, int low, int high, *, " OPDI_FORMAT_TEXT ") -> Tensor",
+                  opdi_randint_like_low_kernel, "randint_like.low_dtype_out(Tensor self, int low, int high, *, " OPDI_OUT_LIKE, NULL)
+
+/* Forms that write self, and those like self. */
+static int opdi_normal__kernel(opd_call *call) { return opdi_normal_into(call, opdi_written(call), opd_arg_float(call, 1), opd_arg_float(call, 2)); }
+static int opdi_uniform__kernel(opd_call *call) { return opdi_uniform_into(call, opdi_written(call), opd_arg_float(call, 1), opd_arg_float(call, 2)); }
+static int opdi_exponential__kernel(opd_call *call) {
+    double rate = opd_arg_float(call, 1);
+    opd_tensor *out;
+    if (!(rate > 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "exponential_ expects lambda > 0.0, but found lambda=%g", rate); }
+    out = opdi_written(call);
+    return out && opdi_random_dtype("exponential_cpu", out) == 0 ? opdi_draw_into(call, out, OPDI_DRAW_EXPONENTIAL, rate, 0) : -1;
+}
+static int opdi_bernoulli_p_kernel(opd_call *call) { return opdi_bernoulli_into(call, opdi_written(call), opd_arg_float(call, 1)); }
+static int opdi_random_from_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    const int size = (int)opd_dtype_size((opd_scalar_type)self->dtype);
+    int64_t low = call->op->nargs == 4 ? opd_arg_int(call, 1) : 0, high;
+    opd_value to = call->op->nargs == 4 ? opd_arg_value(call, 2) : call->op->nargs == 3 ? opd_arg_value(call, 1) : opd_value_none();
+    if (to.tag == OPD_TAG_INT) { high = to.u.i; }
+    else if (opd_dtype_is_floating((opd_scalar_type)self->dtype)) {
+        high = ((int64_t)1 << (self->dtype == OPD_FLOAT64 ? 53 : self->dtype == OPD_FLOAT32 ? 24 : self->dtype == OPD_FLOAT16 ? 11 : 8)) + 1;
+    } else { high = self->dtype == OPD_BOOL ? 2 : self->dtype == OPD_UINT8 ? 256 : size == 8 ? INT64_MAX : (int64_t)1 << (8 * size - 1); }
+    return opdi_ints_into(call, opdi_written(call), low, high);
+}
+/* Each element with a probability of its own. */
+static int opdi_bernoulli_tensor_run(opd_call *call, opd_tensor *out, opd_tensor *p) {
+    opd_tensor *chance, *draws;
+    double *c, *d;
+    int64_t i;
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    if (!opd_dtype_is_floating((opd_scalar_type)p->dtype)) { return opdi_random_dtype("bernoulli_tensor_cpu_p_", p); }
+    chance = opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), OPD_FLOAT64);
+    draws = chance ? opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), OPD_FLOAT64) : NULL;
+    if (!draws || opdi_copy(chance, p)) { return -1; }
+    opdi_draw_floats(call, draws, false);
+    c = (double *)(void *)chance->data; d = (double *)(void *)draws->data;
+    for (i = 0; i < out->numel; i++) {
+        if (!(c[i] >= 0 && c[i] <= 1)) { return opd_fail(OPD_ERROR_ARGUMENT, "Expected p_in >= 0 && p_in <= 1 to be true, but got false."); }
+        d[i] = d[i] < c[i] ? 1 : 0;
+    }
+    return opdi_copy(out, draws);
+}
+static int opdi_bernoulli_kernel(opd_call *call) { return opdi_bernoulli_tensor_run(call, opdi_written(call), opd_arg_tensor(call, 0)); }
+static int opdi_bernoulli__Tensor_kernel(opd_call *call) { return opdi_bernoulli_tensor_run(call, opdi_written(call), opd_arg_tensor(call, 1)); }
+/* No gradient flows through a random number: zeros, for every tensor argument. */
+static int opdi_zeros_backward(opd_backward_call *bw) {
+    int i;
+    for (i = 0; i < 2; i++) {
+        opd_ints sizes = opd_bw_sizes(bw, i);
+        if (sizes.n >= 0 && opd_bw_return(bw, i, opd_new_zeros(opd_bw_grad(bw, 0), sizes))) { return -1; }
+    }
+    return 0;
+}
+#define OPDI_CARD_DRAW(id, schema_, kernel_, out_) \
+    OPDI_CARD_ANY(id, schema_, kernel_, opdi_zeros_backward, "", OPD_BATCH_LOOP, NULL, out_, NULL)
+#define OPDI_GENERATOR_TEXT ", *, Generator? generator=None) -> Tensor"
+OPDI_CARD_DRAW(normal_, "normal_(Tensor(a!) self, float mean=0., float std=1." OPDI_GENERATOR_TEXT "(a!)", opdi_normal__kernel, NULL)
+OPDI_CARD_DRAW(uniform_, "uniform_(Tensor(a!) self, float from=0., float to=1." OPDI_GENERATOR_TEXT "(a!)", opdi_uniform__kernel, NULL)
+OPDI_CARD_DRAW(exponential_, "exponential_(Tensor(a!) self, float lambd=1." OPDI_GENERATOR_TEXT "(a!)", opdi_exponential__kernel, NULL)
+OPDI_CARD_DRAW(random_, "random_(Tensor(a!) self" OPDI_GENERATOR_TEXT "(a!)", opdi_random_from_kernel, NULL)
+OPDI_CARD_DRAW(random__from, "random_.from(Tensor(a!) self, int from, int? to" OPDI_GENERATOR_TEXT "(a!)", opdi_random_from_kernel, NULL)
+OPDI_CARD_DRAW(random__to, "random_.to(Tensor(a!) self, int to" OPDI_GENERATOR_TEXT "(a!)", opdi_random_from_kernel, NULL)
+OPDI_CARD_DRAW(bernoulli__float, "bernoulli_.float(Tensor(a!) self, float p=0.5" OPDI_GENERATOR_TEXT "(a!)", opdi_bernoulli_p_kernel, NULL)
+OPDI_CARD_DRAW(bernoulli__Tensor, "bernoulli_.Tensor(Tensor(a!) self, Tensor p" OPDI_GENERATOR_TEXT "(a!)", opdi_bernoulli__Tensor_kernel, NULL)
+OPDI_CARD_DRAW(bernoulli, "bernoulli(Tensor self" OPDI_GENERATOR_TEXT, opdi_bernoulli_kernel, "bernoulli.out")
+OPDI_CARD_DRAW(bernoulli_p, "bernoulli.p(Tensor self, float p" OPDI_GENERATOR_TEXT, opdi_bernoulli_p_kernel, NULL)
+OPDI_CARD_DRAW(normal_functional, "normal_functional(Tensor self, float mean=0., float std=1." OPDI_GENERATOR_TEXT, opdi_normal__kernel, NULL)
+static opd_tensor *opdi_to_f64(opd_tensor *t, const int64_t *sizes, int ndim) {
+    opd_tensor *d = opd_tensor_new(opd_ints_of(sizes, ndim), OPD_FLOAT64);
+    return d && opdi_copy(d, t) == 0 ? d : NULL;
+}
+/* mean + std z, either a tensor. */
+static int opdi_normal_tensor_kernel(opd_call *call) {
+    opd_value mean = opd_arg_value(call, 0), std = opd_arg_value(call, 1);
+    opd_tensor *t[2], *out, *z;
+    int64_t sizes[OPD_MAX_DIMS], i;
+    int ndim = 0, k;
+    t[0] = mean.tag == OPD_TAG_TENSOR ? mean.u.t : NULL;
+    t[1] = std.tag == OPD_TAG_TENSOR ? std.u.t : NULL;
+    for (k = 0; k < 2; k++) {
+        if (t[k] && (opdi_broadcast_into(sizes, &ndim, t[k]) || opdi_random_dtype("normal_kernel_cpu", t[k]))) { return -1; }
+    }
+    if (!t[1] && !(std.u.d >= 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "normal expects std >= 0.0, but found std %g", std.u.d); }
+    out = opd_result(call, 0, sizes, ndim, (opd_scalar_type)(t[0] ? t[0] : t[1])->dtype);
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    if (t[1] && !(t[1] = opdi_to_f64(t[1], sizes, ndim))) { return -1; }
+    for (i = 0; t[1] && i < out->numel; i++) {
+        if (!(((double *)(void *)t[1]->data)[i] >= 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "normal expects all elements of std >= 0.0"); }
+    }
+    z = opd_tensor_new(opd_ints_of(sizes, ndim), opdi_float_work(out->dtype));
+    if (!z) { return -1; }
+    opdi_draw_floats(call, z, true);
+    z = t[1] ? opd_mul(z, t[1]) : opd_mul_Scalar(z, std);
+    z = t[0] ? opd_add(z, t[0]) : opd_add_Scalar(z, mean);
+    return z ? opdi_copy(out, z) : -1;
+}
+OPDI_CARD_DRAW(normal_Tensor_float, "normal.Tensor_float(Tensor mean, float std=1." OPDI_GENERATOR_TEXT, opdi_normal_tensor_kernel, "normal.Tensor_float_out")
+OPDI_CARD_DRAW(normal_float_Tensor, "normal.float_Tensor(float mean, Tensor std" OPDI_GENERATOR_TEXT, opdi_normal_tensor_kernel, "normal.float_Tensor_out")
+OPDI_CARD_DRAW(normal_Tensor_Tensor, "normal.Tensor_Tensor(Tensor mean, Tensor std" OPDI_GENERATOR_TEXT, opdi_normal_tensor_kernel, "normal.Tensor_Tensor_out")
 
 //======================================================================================================================
 //  >>op:view  views and copies
