@@ -544,7 +544,8 @@ OPD_API const opd_op_desc *opd_op_card(const opd_op *op);         /* what opd_de
 /* The next operator in the order of definition; NULL begins. */
 OPD_API opd_op *opd_op_next(const opd_op *op);
 /* Checks a C signature, one letter a type, result first ("TTTi"), against the schema: T tensor, i int64_t, d double,
-   b bool, s string, D device, I opd_ints, F opd_floats, L opd_tensors, V opd_value, v nothing. */
+   b bool, s string, D device, G generator, I opd_ints, F opd_floats, L opd_tensors, V opd_value (anything); as result also
+   v nothing, N several tensors.  Trailing arguments with defaults may be missing.  0, or -1 with an error. */
 OPD_API int opd_op_check(const opd_op *op, const char *signature);
 /* Text dumps in PyTorch's form (_dispatch_dump, _dispatch_dump_table); cut to cap bytes; return the full length. */
 OPD_API size_t opd_dump(const opd_op *op, char *buf, size_t cap);
@@ -569,6 +570,11 @@ OPD_INLINE opd_op *opd_op_cached(opd_op **handle, const char *name) {
     return *handle;
 }
 #define OPD_OP(handle, name) opd_op_cached(handle, name)
+/* The same with a signature (see opd_op_check) that is checked at that one look-up; NULL with an error when it does not fit. */
+OPD_API opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature);
+OPD_INLINE opd_op *opd_op_typed(opd_op **handle, const char *name, const char *signature) {
+    return *handle ? *handle : opd_op_look_up(handle, name, signature);
+}
 
 /* Inside a kernel.  The argument's kind was checked against the schema. */
 OPD_API opd_op *opd_call_operator(const opd_call *call);
@@ -1458,34 +1464,51 @@ struct opd_scope_guard {
 #define OPD_FILL_12(A, B, C, D, E, F, G, H, I, J, K, L) OPD_FILL_11(A, B, C, D, E, F, G, H, I, J, K) v[11] = OPD_W_##L(l);
 #define OPD_JOIN(a, b) OPD_JOIN_(a, b)
 #define OPD_JOIN_(a, b) a##b
-#define OPD_WRAPPER_0(fn, qual, types)
-#define OPD_WRAPPER_T(fn, qual, types)                                                     \
-    OPD_INLINE opd_tensor *opd_##fn(OPD_JOIN(OPD_PARAMS_, OPD_COUNT types) types) {        \
+#define OPD_SIG_1(A) #A
+#define OPD_SIG_2(A, B) #A #B
+#define OPD_SIG_3(A, B, C) #A #B #C
+#define OPD_SIG_4(A, B, C, D) #A #B #C #D
+#define OPD_SIG_5(A, B, C, D, E) #A #B #C #D #E
+#define OPD_SIG_6(A, B, C, D, E, F) #A #B #C #D #E #F
+#define OPD_SIG_7(A, B, C, D, E, F, G) #A #B #C #D #E #F #G
+#define OPD_SIG_8(A, B, C, D, E, F, G, H) #A #B #C #D #E #F #G #H
+#define OPD_SIG_9(A, B, C, D, E, F, G, H, I) #A #B #C #D #E #F #G #H #I
+#define OPD_SIG_10(A, B, C, D, E, F, G, H, I, J) #A #B #C #D #E #F #G #H #I #J
+#define OPD_SIG_11(A, B, C, D, E, F, G, H, I, J, K) #A #B #C #D #E #F #G #H #I #J #K
+#define OPD_SIG_12(A, B, C, D, E, F, G, H, I, J, K, L) #A #B #C #D #E #F #G #H #I #J #K #L
+/* OPD_TYPED(T, myadd, "myops::myadd", (T, T)) defines `opd_tensor *myadd(opd_tensor *a, opd_tensor *b)`, a typed function for an
+   operator: looked up, and its signature checked against the schema, at the first call and never again.  The first word is
+   the kind of result, the letters are those above. */
+#define OPD_TYPED(kind, fn, name, types) OPD_TYPED_##kind(fn, name, types)
+#define OPD_LOOKED_UP(kind, name, types) opd_op_typed(&op, name, #kind OPD_JOIN(OPD_SIG_, OPD_COUNT types) types)
+#define OPD_TYPED_0(fn, name, types)
+#define OPD_TYPED_T(fn, name, types)                                                       \
+    OPD_INLINE opd_tensor *fn(OPD_JOIN(OPD_PARAMS_, OPD_COUNT types) types) {              \
         static opd_op *op; opd_value v[OPD_COUNT types];                                    \
         OPD_JOIN(OPD_FILL_, OPD_COUNT types) types                                         \
-        return opd_call_op(OPD_OP(&op, "aten::" qual), v, OPD_COUNT types);                 \
+        return opd_call_op(OPD_LOOKED_UP(T, name, types), v, OPD_COUNT types);             \
     }
-#define OPD_WRAPPER_N(fn, qual, types)                                                     \
-    OPD_INLINE int opd_##fn(opd_tensor **rets, OPD_JOIN(OPD_PARAMS_, OPD_COUNT types) types) { \
+#define OPD_TYPED_N(fn, name, types)                                                       \
+    OPD_INLINE int fn(opd_tensor **rets, OPD_JOIN(OPD_PARAMS_, OPD_COUNT types) types) {   \
         static opd_op *op; opd_value v[OPD_COUNT types];                                    \
         OPD_JOIN(OPD_FILL_, OPD_COUNT types) types                                         \
-        return opd_call_tensors(OPD_OP(&op, "aten::" qual), rets, v, OPD_COUNT types);      \
+        return opd_call_tensors(OPD_LOOKED_UP(N, name, types), rets, v, OPD_COUNT types);  \
     }
-#define OPD_WRAPPER_V(fn, qual, types)                                                     \
-    OPD_INLINE opd_value opd_##fn(OPD_JOIN(OPD_PARAMS_, OPD_COUNT types) types) {          \
+#define OPD_TYPED_V(fn, name, types)                                                       \
+    OPD_INLINE opd_value fn(OPD_JOIN(OPD_PARAMS_, OPD_COUNT types) types) {                \
         static opd_op *op; opd_value v[OPD_COUNT types]; opd_value r = opd_value_none();    \
         OPD_JOIN(OPD_FILL_, OPD_COUNT types) types                                         \
-        (void)opd_call_all(OPD_OP(&op, "aten::" qual), &r, v, OPD_COUNT types); return r;   \
+        (void)opd_call_all(OPD_LOOKED_UP(V, name, types), &r, v, OPD_COUNT types); return r; \
     }
-#define OPD_WRAPPER_L(fn, qual, types)                                                     \
-    OPD_INLINE opd_tensors opd_##fn(OPD_JOIN(OPD_PARAMS_, OPD_COUNT types) types) {        \
+#define OPD_TYPED_L(fn, name, types)                                                       \
+    OPD_INLINE opd_tensors fn(OPD_JOIN(OPD_PARAMS_, OPD_COUNT types) types) {              \
         static opd_op *op; opd_value v[OPD_COUNT types]; opd_value r = opd_value_none();    \
         OPD_JOIN(OPD_FILL_, OPD_COUNT types) types                                         \
-        (void)opd_call_all(OPD_OP(&op, "aten::" qual), &r, v, OPD_COUNT types);             \
+        (void)opd_call_all(OPD_LOOKED_UP(L, name, types), &r, v, OPD_COUNT types);         \
         return opd_tensors_of(r.u.tensors, r.n);                                           \
     }
 #define OPD_WRAPPERS(card, qual, kind, fn, types, full_kind, full_types) \
-    OPD_WRAPPER_##kind(fn, qual, types) OPD_WRAPPER_##full_kind(fn##_full, qual, full_types)
+    OPD_TYPED_##kind(opd_##fn, "aten::" qual, types) OPD_TYPED_##full_kind(opd_##fn##_full, "aten::" qual, full_types)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -4541,11 +4564,11 @@ static int opdi_signature_type(const opdi_type *t, char c) {
     const opdi_type *elem = inner->kind == OPDI_TYPE_LIST ? inner->elems[0] : NULL;
     switch (c) {
     case 'T': return inner->kind == OPDI_TYPE_TENSOR;
-    case 'i': return t->kind == OPDI_TYPE_INT;
-    case 'd': return t->kind == OPDI_TYPE_FLOAT;
-    case 'b': return t->kind == OPDI_TYPE_BOOL;
+    case 'i': return inner->kind == OPDI_TYPE_INT || inner->kind == OPDI_TYPE_NUMBER;
+    case 'd': return inner->kind == OPDI_TYPE_FLOAT || inner->kind == OPDI_TYPE_NUMBER;
+    case 'b': return inner->kind == OPDI_TYPE_BOOL;
     case 's': return inner->kind == OPDI_TYPE_STR;
-    case 'D': return t->kind == OPDI_TYPE_DEVICE;
+    case 'D': return inner->kind == OPDI_TYPE_DEVICE;
     case 'G': return inner->kind == OPDI_TYPE_GENERATOR;
     case 'I': return elem && elem->kind == OPDI_TYPE_INT;
     case 'F': return elem && elem->kind == OPDI_TYPE_FLOAT;
@@ -4555,26 +4578,36 @@ static int opdi_signature_type(const opdi_type *t, char c) {
     }
 }
 
+static int opdi_signature_error(const opd_op *op, const char *what, int i, char c) {
+    char decl[700];
+    (void)opd_schema_print(op->schema, decl, sizeof decl);
+    return opd_fail(OPD_ERROR_REGISTER, "Tried to access or call an operator with a wrong signature. operator: %s. Type mismatch in %s %d: "
+                    "accessed as '%c'.", decl, what, i, c);
+}
+
 int opd_op_check(const opd_op *op, const char *signature) {
     int i, nargs = (int)strlen(signature) - 1;
+    char r = signature[0];
+    if (!opd_ok()) { return -1; }
     if (!op || !op->schema) { return opd_fail(OPD_ERROR_NOT_FOUND, "no schema to check a signature against"); }
-    if (nargs != op->nargs) {
-        return opd_fail(OPD_ERROR_REGISTER, "Tried to access or call an operator with a wrong signature: %s: The number of "
+    if (nargs > op->nargs || (nargs < op->nargs && !op->schema->args[nargs].has_default)) {
+        return opd_fail(OPD_ERROR_REGISTER, "Tried to access or call an operator with a wrong signature. operator: %s. The number of "
                         "arguments is different. %d vs %d.", op->name, nargs, op->nargs);
     }
     for (i = 0; i < nargs; i++) {
-        if (!opdi_signature_type(op->schema->args[i].type, signature[i + 1])) {
-            return opd_fail(OPD_ERROR_REGISTER, "Tried to access or call an operator with a wrong signature: %s: Type "
-                            "mismatch in argument %d ('%s'): '%c'.", op->name, i + 1, op->schema->args[i].name,
-                            signature[i + 1]);
-        }
+        if (!opdi_signature_type(op->schema->args[i].type, signature[i + 1])) { return opdi_signature_error(op, "argument", i + 1, signature[i + 1]); }
     }
-    if (signature[0] == 'v' ? op->nrets != 0 : op->nrets < 1 ||
-        !opdi_signature_type(op->schema->returns[0].type, signature[0])) {
-        return opd_fail(OPD_ERROR_REGISTER, "Tried to access or call an operator with a wrong signature: %s: Type mismatch "
-                        "in return 1: '%c'.", op->name, signature[0]);
+    if (r == 'v' ? op->nrets != 0 : r == 'N' ? op->nrets < 1 : op->nrets != 1 || !opdi_signature_type(op->schema->returns[0].type, r)) {
+        return opdi_signature_error(op, "return", 1, r);
     }
     return 0;
+}
+
+opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature) {
+    opd_op *op = opd_find(name);
+    if (!op || opd_op_check(op, signature)) { return NULL; }
+    *handle = op;
+    return op;
 }
 
 //-- computed tables ----------------------------------------------------------------------------------------------
