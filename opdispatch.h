@@ -1410,7 +1410,20 @@ struct opd_scope_guard {
     X(linear, "linear", T, linear, (T, T), T, (T, T, T)) \
     X(tensordot, "tensordot", T, tensordot, (T, T, I, I), 0, ()) \
     X(inner, "inner", T, inner, (T, T), 0, ()) \
-    X(kron, "kron", T, kron, (T, T), 0, ())
+    X(kron, "kron", T, kron, (T, T), 0, ()) \
+    X(convolution, "convolution", T, convolution, (T, T, T, I, I, I, b, I, i), 0, ()) \
+    X(convolution_backward, "convolution_backward", N, convolution_backward, (T, T, T, V, I, I, I, b, I, i, V), 0, ()) \
+    X(_convolution, "_convolution", T, under_convolution, (T, T, T, I, I, I, b, I, i, b, b, b), 0, ()) \
+    X(_convolution_deprecated, "_convolution.deprecated", T, under_convolution_deprecated, (T, T, T, I, I, I, b, I, i, b, b, b), 0, ()) \
+    X(conv1d, "conv1d", T, conv1d, (T, T), T, (T, T, T, I, I, I, i)) \
+    X(conv1d_padding, "conv1d.padding", T, conv1d_padding, (T, T), T, (T, T, T, I, s, I, i)) \
+    X(conv2d, "conv2d", T, conv2d, (T, T), T, (T, T, T, I, I, I, i)) \
+    X(conv2d_padding, "conv2d.padding", T, conv2d_padding, (T, T), T, (T, T, T, I, s, I, i)) \
+    X(conv3d, "conv3d", T, conv3d, (T, T), T, (T, T, T, I, I, I, i)) \
+    X(conv3d_padding, "conv3d.padding", T, conv3d_padding, (T, T), T, (T, T, T, I, s, I, i)) \
+    X(conv_transpose1d, "conv_transpose1d", T, conv_transpose1d, (T, T), T, (T, T, T, I, I, I, i, I)) \
+    X(conv_transpose2d_input, "conv_transpose2d.input", T, conv_transpose2d, (T, T), T, (T, T, T, I, I, I, i, I)) \
+    X(conv_transpose3d_input, "conv_transpose3d.input", T, conv_transpose3d, (T, T), T, (T, T, T, I, I, I, i, I))
 
 #define OPD_OPERATORS_NN(X)
 
@@ -15085,6 +15098,550 @@ OPDI_OP(kron) {
 //======================================================================================================================
 //  >>op:nn  convolution, pooling, normalisation, losses, dropout
 //======================================================================================================================
+
+//-- convolution and pooling --------------------------------------------------------------------------------------------------
+//
+//  Everything is done on contiguous tensors of a compute type, one to three spatial dims (fewer are given leading ones of size
+//  1).  A transposed convolution is the gradient of a convolution with respect to its input.
+
+/* A convolution x [n, c, in] with w [oc, c / groups, k] to y [n, oc, out]. */
+typedef struct opdi_vol {
+    int dtype;                                    /* float32, float64 or int64 */
+    int64_t n, c, oc, groups;
+    int64_t in[3], k[3], s[3], p[3], d[3], out[3];
+} opdi_vol;
+static int64_t opdi_vol_area(const int64_t *s) { return s[0] * s[1] * s[2]; }
+
+/* The image x [c, in] unfolded to columns [c * k, out], `ld` elements a row; back adds the columns to x instead. */
+#define OPDI_UNFOLD_ROW(T)                                                                                  \
+    {                                                                                                       \
+        const T *from = (const T *)(const void *)x + row; T *to = (T *)(void *)o;                           \
+        if (back) { T *add = (T *)(void *)x + row; for (j = lo; j < hi; j++) { add[j * step] = (T)(add[j * step] + to[j]); } } \
+        else {                                                                                              \
+            for (j = 0; j < lo; j++) { to[j] = 0; }                                                         \
+            for (; j < hi; j++) { to[j] = from[j * step]; }                                                 \
+            for (; j < v->out[2]; j++) { to[j] = 0; }                                                       \
+        }                                                                                                   \
+    }
+static void opdi_vol_unfold(const opdi_vol *v, int64_t channels, char *x, char *col, int64_t ld, bool back) {
+    const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)v->dtype), taps = opdi_vol_area(v->k), step = v->s[2];
+    int64_t t, i, j;
+    for (t = 0; t < channels * taps; t++) {
+        const int64_t c = t / taps, k2 = t % v->k[2], k1 = t / v->k[2] % v->k[1], k0 = t % taps / (v->k[2] * v->k[1]);
+        const int64_t first = k2 * v->d[2] - v->p[2];               /* x of column 0 in the innermost dim */
+        int64_t lo = first < 0 ? (-first + step - 1) / step : 0, hi = v->in[2] - first <= 0 ? 0 : (v->in[2] - first - 1) / step + 1;
+        hi = OPDI_MIN(hi, v->out[2]);
+        lo = OPDI_MIN(lo, v->out[2]);
+        if (hi < lo) { hi = lo; }
+        for (i = 0; i < v->out[0] * v->out[1]; i++) {
+            const int64_t a = i / v->out[1] * v->s[0] + k0 * v->d[0] - v->p[0], b = i % v->out[1] * v->s[1] + k1 * v->d[1] - v->p[1];
+            const int64_t row = ((c * v->in[0] + a) * v->in[1] + b) * v->in[2] + first;
+            char *o = col + (t * ld + i * v->out[2]) * size;
+            if (a < 0 || a >= v->in[0] || b < 0 || b >= v->in[1]) {
+                if (!back) { memset(o, 0, (size_t)(v->out[2] * size)); }
+            }
+            else if (v->dtype == OPD_FLOAT32) { OPDI_UNFOLD_ROW(float) }
+            else if (v->dtype == OPD_FLOAT64) { OPDI_UNFOLD_ROW(double) }
+            else { OPDI_UNFOLD_ROW(int64_t) }
+        }
+    }
+}
+/* c [m, n] = a b + beta c with row strides and, for a and b, whether they are given transposed */
+static int opdi_vol_gemm(const opdi_vol *v, int64_t m, int64_t n, int64_t k, const char *a, int64_t lda, bool ta, const char *b, int64_t ldb,
+                         bool tb, double beta, char *c, int64_t ldc) {
+    opdi_products p;
+    p.a.data = (char *)(uintptr_t)a; p.a.bs = 0; p.a.rs = ta ? 1 : lda; p.a.cs = ta ? lda : 1;
+    p.b.data = (char *)(uintptr_t)b; p.b.bs = 0; p.b.rs = tb ? 1 : ldb; p.b.cs = tb ? ldb : 1;
+    p.c.data = c; p.c.bs = 0; p.c.rs = ldc; p.c.cs = 1;
+    p.dtype = p.from = v->dtype; p.m = m; p.n = n; p.k = k;
+    return opdi_product_at(&p, 0, beta);
+}
+/* The two-dimensional routines where they fit: then 1 and *q filled in. */
+static int opdi_vol_flat(const opdi_vol *v, opdi_conv *q) {
+    int mark, fits;
+    if (v->dtype == OPD_INT64 || v->in[0] != 1 || v->k[0] != 1 || v->out[0] != 1 || v->p[0] != 0) { return 0; }
+    memset(q, 0, sizeof *q);
+    q->size = v->dtype == OPD_FLOAT32 ? 4 : 8;
+    q->n = v->n; q->c = v->c; q->oc = v->oc; q->groups = v->groups;
+    q->h = v->in[1]; q->w = v->in[2]; q->kh = v->k[1]; q->kw = v->k[2]; q->sh = v->s[1]; q->sw = v->s[2];
+    q->ph = v->p[1]; q->pw = v->p[2]; q->dh = v->d[1]; q->dw = v->d[2];
+    mark = opd_error_mark();
+    fits = opdi_conv_init(q) == 0 && q->oh == v->out[1] && q->ow == v->out[2];
+    (void)opd_error_rewind(mark);
+    return fits;
+}
+enum { OPDI_VOL_Y, OPDI_VOL_GX, OPDI_VOL_GW };
+/* One of y = conv(x, w), gx = its gradient for gy = y, gw = its gradient for gy = y, image by image through the columns. */
+static int opdi_vol_columns(const opdi_vol *v, int what, char *x, char *w, char *y) {
+    const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)v->dtype), cg = v->c / v->groups, og = v->oc / v->groups;
+    const int64_t k = cg * opdi_vol_area(v->k), area = opdi_vol_area(v->out), image = opdi_vol_area(v->in);
+    const double elements = (double)k * (double)area;
+    int64_t i, g;
+    char *col;
+    int rc = 0;
+    if (elements > 1e15 || !(col = (char *)opdi_alloc((size_t)(k * area * size) + 16))) {
+        return opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory");
+    }
+    if (what == OPDI_VOL_GX) { memset(x, 0, (size_t)(v->n * v->c * image * size)); }
+    for (i = 0; i < v->n && rc == 0; i++) {
+        for (g = 0; g < v->groups && rc == 0; g++) {
+            char *xi = x + (i * v->c + g * cg) * image * size, *yi = y + (i * v->oc + g * og) * area * size, *wg = w + g * og * k * size;
+            if (what != OPDI_VOL_GX) { opdi_vol_unfold(v, cg, xi, col, area, false); }
+            if (what == OPDI_VOL_Y) { rc = opdi_vol_gemm(v, og, area, k, wg, k, false, col, area, false, 0, yi, area); }
+            else if (what == OPDI_VOL_GW) { rc = opdi_vol_gemm(v, og, k, area, yi, area, false, col, area, true, i ? 1 : 0, wg, k); }
+            else {
+                rc = opdi_vol_gemm(v, k, area, og, wg, k, true, yi, area, false, 0, col, area);
+                if (rc == 0) { opdi_vol_unfold(v, cg, xi, col, area, true); }
+            }
+        }
+    }
+    opdi_free(col, (size_t)(k * area * size) + 16);
+    return rc;
+}
+static int opdi_vol_run(const opdi_vol *v, int what, const opd_tensor *x, const opd_tensor *w, const opd_tensor *y) {
+    opd_tensor *const target = (opd_tensor *)(uintptr_t)(what == OPDI_VOL_Y ? y : what == OPDI_VOL_GX ? x : w);
+    opdi_conv q;
+    if (target->numel == 0) { return 0; }
+    if (x->numel == 0 || w->numel == 0 || y->numel == 0) { memset(target->data, 0, (size_t)target->numel * opd_dtype_size(OPDI_DTYPE(target))); return 0; }
+    if (!opdi_vol_flat(v, &q)) { return opdi_vol_columns(v, what, x->data, w->data, y->data); }
+    if (what == OPDI_VOL_Y) { return opdi_conv_forward(&q, x->data, w->data, NULL, y->data); }
+    if (what == OPDI_VOL_GX) { return opdi_conv_grad_input(&q, y->data, w->data, x->data); }
+    return opdi_conv_grad_weight(&q, y->data, x->data, w->data);
+}
+/* y [n, c, area] += b [c] */
+static void opdi_bias_add(opd_tensor *y, const opd_tensor *b) {
+    const int64_t c = opdi_sizes(y)[1], area = y->numel / OPDI_MAX((int64_t)1, opdi_sizes(y)[0] * c);
+    int64_t i, j;
+    for (i = 0; i < opdi_sizes(y)[0] * c; i++) {
+        if (y->dtype == OPD_FLOAT32) {
+            float *p = (float *)(void *)y->data + i * area, k = ((const float *)(const void *)b->data)[i % c];
+            for (j = 0; j < area; j++) { p[j] += k; }
+        } else if (y->dtype == OPD_FLOAT64) {
+            double *p = (double *)(void *)y->data + i * area, k = ((const double *)(const void *)b->data)[i % c];
+            for (j = 0; j < area; j++) { p[j] += k; }
+        } else {
+            uint64_t *p = (uint64_t *)(void *)y->data + i * area, k = ((const uint64_t *)(const void *)b->data)[i % c];
+            for (j = 0; j < area; j++) { p[j] += k; }
+        }
+    }
+}
+/* out [c] = sum over n and area of g [n, c, area], float or double */
+static void opdi_bias_sum(const opd_tensor *g, opd_tensor *out) {
+    const int64_t n = opdi_sizes(g)[0], c = opdi_sizes(g)[1], area = g->numel / OPDI_MAX((int64_t)1, n * c);
+    int64_t i, b, j;
+    int l;
+    for (i = 0; i < c; i++) {
+        double sum = 0;
+        for (b = 0; b < n; b++) {
+            double part[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+            if (g->dtype == OPD_FLOAT32) {
+                const float *p = (const float *)(const void *)g->data + (b * c + i) * area;
+                float f[16] = {0};
+                for (j = 0; j + 16 <= area && area <= 4096; j += 16) { for (l = 0; l < 16; l++) { f[l] += p[j + l]; } }
+                for (l = 0; l < 8; l++) { part[l] = (double)f[l] + (double)f[l + 8]; }
+                for (; j < area; j++) { part[j & 7] += (double)p[j]; }
+            } else {
+                const double *p = (const double *)(const void *)g->data + (b * c + i) * area;
+                for (j = 0; j < area; j++) { part[j & 7] += p[j]; }
+            }
+            sum += ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+        }
+        if (g->dtype == OPD_FLOAT32) { ((float *)(void *)out->data)[i] = (float)sum; }
+        else { ((double *)(void *)out->data)[i] = sum; }
+    }
+}
+
+//-- convolution: arguments --------------------------------------------------------------------------------------------------
+
+/* Strides laid out as channels last, which a result then takes over (c10::is_channels_last_strides_2d and 3d). */
+static bool opdi_is_channels_last(const opd_tensor *t) {
+    const int64_t *sizes = opdi_sizes(t), *strides = opdi_strides(t);
+    int64_t least = 0;
+    int k, n = t->ndim;
+    if ((n != 4 && n != 5) || strides[1] == 0) { return false; }
+    for (k = 0; k < n; k++) {
+        const int d = k == 0 ? 1 : k == n - 1 ? 0 : n - k;        /* c, w, h, (d,) n */
+        if (sizes[d] == 0 || strides[d] < least || (d == 0 && least == strides[1])) { return false; }
+        least = strides[d];
+        if (sizes[d] > 1) { least *= sizes[d]; }
+    }
+    return true;
+}
+/* A result with sizes [n, c, ...], channels last where `last` says so. */
+static opd_tensor *opdi_result_format(opd_call *call, int i, bool last, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
+    int64_t strides[OPD_MAX_DIMS], next;
+    int d;
+    if (!last || (ndim != 4 && ndim != 5)) { return opd_result(call, i, sizes, ndim, dtype); }
+    strides[1] = 1;
+    next = sizes[1];
+    for (d = ndim - 1; d > 1; d--) { strides[d] = next; next *= sizes[d]; }
+    strides[0] = next;
+    return opd_result_strided(call, i, sizes, strides, ndim, dtype, opdi_call_device(call));
+}
+/* A list of one number, or of one for each dim, into the last nd of three. */
+static int opdi_conv_list(const char *name, opd_ints l, int nd, int64_t *out, int64_t fill) {
+    char text[256];
+    int i;
+    for (i = 0; i < 3; i++) { out[i] = fill; }
+    if (l.n != 1 && l.n != nd) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "expected %s to be a single integer value or a list of %d values to match the convolution "
+                        "dimensions, but got %s=%s", name, nd, name, opdi_sizes_text(l.data, (int)OPDI_MIN(l.n, (int64_t)16), text, sizeof text));
+    }
+    for (i = 0; i < nd; i++) { out[3 - nd + i] = l.data[l.n == 1 ? 0 : i]; }
+    return 0;
+}
+typedef struct opdi_conv_call {
+    opdi_vol v;                                   /* of the underlying convolution: for a transposed one x and y trade places */
+    int64_t sizes[5], opad[3];                    /* of the result */
+    int nd;
+    bool transposed, last;
+} opdi_conv_call;
+
+static const char *opdi_by_text(const int64_t *p, int n, char *buf) {
+    int i, at = 0;
+    for (i = 0; i < n; i++) { at += snprintf(buf + at, (size_t)(96 - at), i ? " x %lld" : "%lld", (long long)p[i]); }
+    return buf;
+}
+/* The result's sizes; refuses what has none (at::native::check_shape_forward). */
+static int opdi_conv_out_sizes(opdi_conv_call *q, const int64_t *in) {
+    opdi_vol *v = &q->v;
+    int64_t out[3], padded[3], reach[3];
+    char a[96], b[96];
+    int i;
+    bool small = false, none = false;
+    for (i = 0; i < 3; i++) {
+        const double most = ((double)v->d[i] * (double)v->k[i] + (double)in[i] * (double)OPDI_MAX(v->s[i], (int64_t)1) + 2.0 * (double)v->p[i] + (double)q->opad[i]);
+        if (most > 1e15) { return opd_fail(OPD_ERROR_ARGUMENT, "convolution: sizes too large"); }
+        padded[i] = in[i] + 2 * v->p[i];
+        reach[i] = v->d[i] * (v->k[i] - 1) + 1;
+        if (q->transposed) { out[i] = (in[i] - 1) * v->s[i] - 2 * v->p[i] + reach[i] + q->opad[i]; }
+        else { out[i] = (padded[i] - reach[i]) / v->s[i] + 1; }
+        small |= padded[i] < reach[i];
+        none |= out[i] < 1;
+    }
+    if (!q->transposed && small) {
+        return opd_fail(OPD_ERROR_SHAPE, "Calculated padded input size per channel: (%s). Kernel size: (%s). Kernel size can't be greater than "
+                        "actual input size", opdi_by_text(padded + 3 - q->nd, q->nd, a), opdi_by_text(reach + 3 - q->nd, q->nd, b));
+    }
+    if (none) {
+        return opd_fail(OPD_ERROR_SHAPE, "Given input size per channel: (%s). Calculated output size per channel: (%s). Output size is too small",
+                        opdi_by_text(in + 3 - q->nd, q->nd, a), opdi_by_text(out + 3 - q->nd, q->nd, b));
+    }
+    for (i = 0; i < 3; i++) {
+        v->in[i] = q->transposed ? out[i] : in[i];
+        v->out[i] = q->transposed ? in[i] : out[i];
+        if (i >= 3 - q->nd) { q->sizes[2 + i - (3 - q->nd)] = out[i]; }
+    }
+    return 0;
+}
+static int opdi_conv_numbers(const opdi_conv_call *q) {
+    const opdi_vol *v = &q->v;
+    int i;
+    for (i = 3 - q->nd; i < 3; i++) {
+        if (v->p[i] < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "negative padding is not supported"); }
+        if (q->opad[i] < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "negative output_padding is not supported"); }
+        if (v->s[i] <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "non-positive stride is not supported"); }
+        if (v->d[i] <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "dilation should be greater than zero, but got %lld", (long long)v->d[i]); }
+    }
+    return v->groups <= 0 ? opd_fail(OPD_ERROR_ARGUMENT, "non-positive groups is not supported") : 0;
+}
+/* Channels, bias (its number of elements, or -1) and what the kernel can do. */
+static int opdi_conv_shapes(opdi_conv_call *q, const opd_tensor *x, const opd_tensor *w, const opd_tensor *bias) {
+    const int64_t *xs = opdi_sizes(x), *ws = opdi_sizes(w), groups = q->v.groups;
+    const int64_t want = q->transposed ? ws[0] : ws[1] * groups, oc = q->transposed ? ws[1] * groups : ws[0];
+    char a[256], b[256];
+    int i;
+    opdi_sizes_text(ws, w->ndim, a, sizeof a);
+    opdi_sizes_text(xs, x->ndim, b, sizeof b);
+    if (x->ndim != w->ndim) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected %d-dimensional input for %d-dimensional weight %s, but got %d-dimensional input of size %s instead",
+                        w->ndim, w->ndim, a, x->ndim, b);
+    }
+    if (ws[0] < groups || ws[0] % groups) {
+        return opd_fail(OPD_ERROR_SHAPE, "Given groups=%lld, expected weight to be %s %lld at dimension 0, but got weight of size %s instead",
+                        (long long)groups, ws[0] < groups ? "at least" : "divisible by", (long long)groups, a);
+    }
+    if (xs[1] != want) {
+        if (q->transposed) {
+            return opd_fail(OPD_ERROR_SHAPE, "Given transposed=1, weight of size %s, expected input%s to have %lld channels, but got %lld channels "
+                            "instead", a, b, (long long)want, (long long)xs[1]);
+        }
+        return opd_fail(OPD_ERROR_SHAPE, "Given groups=%lld, weight of size %s, expected input%s to have %lld channels, but got %lld channels instead",
+                        (long long)groups, a, b, (long long)want, (long long)xs[1]);
+    }
+    if (bias && (bias->ndim != 1 || opdi_sizes(bias)[0] != oc)) {
+        char c[256];
+        return opd_fail(OPD_ERROR_SHAPE, "Given %sweight of size %s, expected bias to be 1-dimensional with %lld elements, but got bias of size %s "
+                        "instead", q->transposed ? "transposed=1, " : "", a, (long long)oc, opdi_sizes_text(opdi_sizes(bias), bias->ndim, c, sizeof c));
+    }
+    for (i = 2; i < w->ndim; i++) {
+        if (ws[i] < 1) { return opd_fail(OPD_ERROR_SHAPE, "kernel size should be greater than zero, but got weight of size %s", a); }
+        if (xs[i] < 1) { return opd_fail(OPD_ERROR_SHAPE, "Only zero batch or zero channel inputs are supported, but got input shape: %s", b); }
+    }
+    if (q->transposed) {
+        for (i = 3 - q->nd; i < 3; i++) {
+            if (q->opad[i] >= q->v.s[i] && q->opad[i] >= q->v.d[i]) {
+                return opd_fail(OPD_ERROR_ARGUMENT, "output padding must be smaller than either stride or dilation, but got output_padding: %lld stride: "
+                                "%lld dilation: %lld", (long long)q->opad[i], (long long)q->v.s[i], (long long)q->v.d[i]);
+            }
+        }
+    }
+    return 0;
+}
+/* Reads stride, padding, dilation, transposed, output_padding, groups from argument `first` on. */
+static int opdi_conv_read(const opd_call *call, int first, const opd_tensor *x, const opd_tensor *w, const opd_tensor *bias, opdi_conv_call *q) {
+    opdi_vol *v = &q->v;
+    int64_t in[3] = {1, 1, 1};
+    int i;
+    memset(q, 0, sizeof *q);
+    if (w->ndim < 3) { return opd_fail(OPD_ERROR_SHAPE, "weight should have at least three dimensions"); }
+    if (w->ndim > 5) { return opd_fail(OPD_ERROR_SHAPE, "convolution: at most three spatial dimensions are supported"); }
+    q->nd = w->ndim - 2;
+    q->transposed = opd_arg_bool(call, first + 3);
+    v->groups = opd_arg_int(call, first + 5);
+    if (opdi_conv_list("stride", opd_arg_ints(call, first), q->nd, v->s, 1) != 0 || opdi_conv_list("padding", opd_arg_ints(call, first + 1), q->nd, v->p, 0) != 0 ||
+        opdi_conv_list("dilation", opd_arg_ints(call, first + 2), q->nd, v->d, 1) != 0 ||
+        opdi_conv_list("output_padding", opd_arg_ints(call, first + 4), q->nd, q->opad, 0) != 0 || opdi_conv_numbers(q) != 0 ||
+        opdi_conv_shapes(q, x, w, bias) != 0) { return -1; }
+    if (!q->transposed) { memset(q->opad, 0, sizeof q->opad); }
+    for (i = 0; i < 3; i++) { v->k[i] = i < 3 - q->nd ? 1 : opdi_sizes(w)[2 + i - (3 - q->nd)]; }
+    for (i = 3 - q->nd; i < 3; i++) { in[i] = opdi_sizes(x)[2 + i - (3 - q->nd)]; }
+    q->sizes[0] = v->n = opdi_sizes(x)[0];
+    q->sizes[1] = q->transposed ? opdi_sizes(w)[1] * v->groups : opdi_sizes(w)[0];
+    v->c = q->transposed ? q->sizes[1] : opdi_sizes(x)[1];
+    v->oc = q->transposed ? opdi_sizes(x)[1] : q->sizes[1];
+    if (opdi_sizes(x)[1] == 0) { q->sizes[1] = 0; }                /* as PyTorch has it */
+    if (w->dtype != x->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "Input type (%s) and weight type (%s) should be the same", opd_dtype_cname(OPDI_DTYPE(x)), opd_dtype_cname(OPDI_DTYPE(w)));
+    }
+    if (bias && bias->dtype != x->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "Input type (%s) and bias type (%s) should be the same", opd_dtype_cname(OPDI_DTYPE(x)), opd_dtype_cname(OPDI_DTYPE(bias)));
+    }
+    v->dtype = opdi_kernel_dtype(OPDI_DTYPE(x), true, "slow_conv2d_cpu");
+    q->last = opdi_is_channels_last(x) || opdi_is_channels_last(w);
+    return v->dtype < 0 ? -1 : opdi_conv_out_sizes(q, in);
+}
+
+//-- convolution, convolution_backward -----------------------------------------------------------------------------------------
+
+OPDI_KERNEL(convolution) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2), *out, *y;
+    opdi_conv_call q;
+    opd_scalar_type t;
+    if (opdi_conv_read(call, 3, x, w, bias, &q) != 0) { return -1; }
+    out = opdi_result_format(call, 0, q.last, q.sizes, q.nd + 2, OPDI_DTYPE(x));
+    if (!out) { return -1; }
+    if (!out->data || out->numel == 0) { return 0; }
+    t = (opd_scalar_type)q.v.dtype;
+    x = opdi_dense_as(x, t); w = opdi_dense_as(w, t); y = opdi_work_for(out, t);
+    if (!x || !w || !y || opdi_vol_run(&q.v, q.transposed ? OPDI_VOL_GX : OPDI_VOL_Y, q.transposed ? y : x, w, q.transposed ? x : y) != 0) { return -1; }
+    if (bias) {
+        bias = opdi_dense_as(bias, t);
+        if (!bias) { return -1; }
+        opdi_bias_add(y, bias);
+    }
+    return opdi_done_with(out, y);
+}
+/* Lists at i, i + 1, .. of the forward call, handed on. */
+static opd_ints opdi_bw_ints(opd_backward_call *bw, int i) { opd_value v = opd_bw_value(bw, i); return opd_ints_of(v.u.ints, v.n); }
+OPDI_BW1(convolution) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *rets[3];
+    bool mask[3];
+    opd_ints bias = opd_bw_sizes(bw, 2);
+    int i;
+    for (i = 0; i < 3; i++) { mask[i] = opd_bw_needs(bw, i); }
+    if (opd_convolution_backward(rets, g, opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), mask[2] ? opd_value_of_ints(bias) : OPD_NONE,
+                                 opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5), opd_bw_value(bw, 6).u.i != 0, opdi_bw_ints(bw, 7),
+                                 opd_bw_value(bw, 8).u.i, opd_value_bools(mask, 3)) != 0) { return -1; }
+    for (i = 0; i < 3; i++) { OPDI_GIVE(i, rets[i]); }
+    return 0;
+}
+OPDI_OP(convolution) {
+    op->schema = "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, "
+                 "int[] output_padding, int groups) -> Tensor";
+    op->cpu = opdi_convolution_kernel; op->fake = opdi_convolution_kernel; op->backward = opdi_convolution_backward; op->save = "input, weight";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_LOWER; op->out = "convolution.out";
+    op->cases = "[2,2,5,4], [3,2,3,2], [3], (1,1), (1,0), (1,1), False, (0,0), 1; [1,4,5], [2,2,2], None, (2,), (1,), (2,), False, (0,), 2; "
+                "[2,2,3,3], [2,3,2,2], [3], (2,2), (1,1), (1,1), True, (1,0), 1; [1,2,3,3,3], [2,2,2,2,2], [2], (1,), (0,), (1,), False, (0,), 1";
+}
+
+static int opdi_conv_same_sizes(const opd_tensor *g, const int64_t *sizes, int ndim) {
+    int d;
+    if (g->ndim != ndim) { return opd_fail(OPD_ERROR_SHAPE, "Expected a tensor of dimension %d, but got %d", ndim, g->ndim); }
+    for (d = 0; d < ndim; d++) {
+        if (opdi_sizes(g)[d] != sizes[d]) {
+            return opd_fail(OPD_ERROR_SHAPE, "Expected a tensor of dimension %d and tensor.size[%d] == %lld but got: dimension %d and tensor.size[%d] = %lld",
+                            ndim, d, (long long)sizes[d], ndim, d, (long long)opdi_sizes(g)[d]);
+        }
+    }
+    return 0;
+}
+/* Result i of convolution_backward: undefined, a fake, or computed by `what` (-1: the bias). */
+static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *q, opd_tensor *g, opd_tensor *x, opd_tensor *w) {
+    const opd_scalar_type t = (opd_scalar_type)q->v.dtype, dtype = OPDI_DTYPE(g);
+    const opd_tensor *like = i == 0 ? opd_arg_tensor(call, 1) : opd_arg_tensor(call, 2);
+    opd_tensor *out, *y;
+    int rc = 0;
+    if (!opd_call_args(call)[10].u.bools[i]) { return opd_return_value(call, OPD_NONE); }
+    if (i == 2) { out = opd_result(call, 2, q->sizes + 1, 1, dtype); }
+    else { out = opdi_result_format(call, i, q->last, opdi_sizes(like), like->ndim, dtype); }
+    if (!out) { return -1; }
+    if (out->data && out->numel) {
+        y = opdi_work_for(out, t);
+        if (!y) { return -1; }
+        if (i == 2) { opdi_bias_sum(g, y); }
+        else if (i == 1) { rc = opdi_vol_run(&q->v, OPDI_VOL_GW, q->transposed ? g : x, y, q->transposed ? x : g); }
+        else { rc = opdi_vol_run(&q->v, q->transposed ? OPDI_VOL_Y : OPDI_VOL_GX, q->transposed ? g : y, w, q->transposed ? y : g); }
+        if (rc != 0 || opdi_done_with(out, y) != 0) { return -1; }
+    }
+    return opd_return_tensor(call, out);
+}
+OPDI_KERNEL(convolution_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2);
+    opdi_conv_call q;
+    opd_scalar_type t;
+    int i;
+    if (opdi_conv_read(call, 4, x, w, NULL, &q) != 0 || opdi_conv_same_sizes(g, q.sizes, q.nd + 2) != 0 || opdi_same_dtype(x, g) != 0) { return -1; }
+    t = (opd_scalar_type)q.v.dtype;
+    if (t == OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "\"slow_conv2d_backward\" not implemented for '%s'", opd_dtype_cname(OPDI_DTYPE(x))); }
+    if (x->data && g->data && w->data) {
+        g = opdi_dense_as(g, t); x = opdi_dense_as(x, t); w = opdi_dense_as(w, t);
+        if (!g || !x || !w) { return -1; }
+    }
+    for (i = 0; i < 3; i++) { if (opdi_conv_gradient(call, i, &q, g, x, w) != 0) { return -1; } }
+    return 0;
+}
+/* With gI, gW, gb what convolution_backward gives, and ggI, ggW, ggb their gradients (at::native::_convolution_double_backward):
+   d grad_output = conv(ggI, weight) + conv(input, ggW) + ggb;  d weight = gW(ggI, grad_output);  d input = gI(ggW, grad_output) */
+static opd_tensor *opdi_conv_again(opd_backward_call *bw, opd_tensor *x, opd_tensor *w) {
+    return opd_convolution(x, w, NULL, opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5), opdi_bw_ints(bw, 6), opd_bw_value(bw, 7).u.i != 0,
+                           opdi_bw_ints(bw, 8), opd_bw_value(bw, 9).u.i);
+}
+static opd_tensor *opdi_conv_back_again(opd_backward_call *bw, opd_tensor *x, opd_tensor *w, int i) {
+    bool mask[3] = {false, false, false};
+    opd_tensor *rets[3];
+    mask[i] = true;
+    if (opd_convolution_backward(rets, opd_bw_tensor(bw, 0), x, w, OPD_NONE, opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5), opdi_bw_ints(bw, 6),
+                                 opd_bw_value(bw, 7).u.i != 0, opdi_bw_ints(bw, 8), opd_bw_value(bw, 9).u.i, opd_value_bools(mask, 3)) != 0) { return NULL; }
+    return rets[i];
+}
+OPDI_BW1(convolution_backward) {
+    opd_tensor *gi = opd_bw_grad(bw, 0), *gw = opd_bw_grad(bw, 1), *gb = opd_bw_grad(bw, 2);
+    opd_tensor *x = opd_bw_tensor(bw, 1), *w = opd_bw_tensor(bw, 2), *go = opd_bw_tensor(bw, 0), *sum = NULL;
+    if (!x || !w || !go) { return -1; }
+    if (opd_bw_needs(bw, 0)) {
+        if (gi) { sum = opdi_conv_again(bw, gi, w); }
+        if (gw) { opd_tensor *y = opdi_conv_again(bw, x, gw); sum = sum ? opd_add(sum, y) : y; }
+        if (gb) {
+            int64_t sizes[5] = {1, -1, 1, 1, 1};
+            opd_tensor *b = opdi_expand_to(opdi_reshape_to(gb, sizes, go->ndim), opdi_sizes(go), go->ndim);
+            sum = sum ? opd_add(sum, b) : b;
+        }
+        if (sum && opd_bw_return(bw, 0, sum) != 0) { return -1; }
+    }
+    if (gw) { OPDI_GIVE(1, opdi_conv_back_again(bw, x, gw, 0)); }
+    if (gi) { OPDI_GIVE(2, opdi_conv_back_again(bw, gi, w, 1)); }
+    return opd_ok() ? 0 : -1;
+}
+OPDI_OP(convolution_backward) {
+    op->schema = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, int[] stride, int[] padding, "
+                 "int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)";
+    op->cpu = opdi_convolution_backward_kernel; op->fake = opdi_convolution_backward_kernel; op->backward = opdi_convolution_backward_backward;
+    op->save = "grad_output, input, weight"; op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "convolution_backward.out(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, int[] stride, int[] padding, int[] dilation, "
+              "bool transposed, int[] output_padding, int groups, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> "
+              "(Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->cases = "[2,3,5,3], [2,2,5,4], [3,2,3,2], (3,), (1,1), (1,0), (1,1), False, (0,0), 1, (True,True,True)";
+}
+
+//-- what calls convolution ----------------------------------------------------------------------------------------------------
+
+OPDI_KERNEL(under_convolution) {                  /* _convolution: the flags of other backends mean nothing here */
+    const opd_value *a = opd_call_args(call);
+    return opd_return_tensor(call, opd_convolution(a[0].u.t, a[1].u.t, opd_arg_tensor(call, 2), opd_arg_ints(call, 3), opd_arg_ints(call, 4), opd_arg_ints(call, 5),
+                                                   opd_arg_bool(call, 6), opd_arg_ints(call, 7), opd_arg_int(call, 8)));
+}
+#define OPDI_CONV_ARGS "Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, " \
+                       "int groups, bool benchmark, bool deterministic, bool cudnn_enabled"
+OPDI_OP(_convolution) {
+    opdi_card_above(op, "_convolution(" OPDI_CONV_ARGS ", bool allow_tf32) -> Tensor", opdi_under_convolution_kernel, OPD_AUTOCAST_LOWER, "_convolution.out",
+                    "[1,2,4,4], [3,2,2,2], [3], (1,1), (0,0), (1,1), False, (0,0), 1, False, False, True, True");
+}
+OPDI_OP(_convolution_deprecated) {
+    opdi_card_above(op, "_convolution.deprecated(" OPDI_CONV_ARGS ") -> Tensor", opdi_under_convolution_kernel, OPD_AUTOCAST_LOWER, NULL,
+                    "[1,2,4,4], [3,2,2,2], [3], (1,1), (0,0), (1,1), False, (0,0), 1, False, False, True");
+}
+/* padding='same': where the sides differ the bigger one is used on both, and the first outputs are left out. */
+static opd_tensor *opdi_conv_same(opd_tensor *x, opd_tensor *w, opd_tensor *bias, opd_ints stride, opd_ints dilation, int64_t groups, opd_ints zero) {
+    int64_t pad[3], skip[3];
+    int i, nd = w->ndim - 2;
+    opd_tensor *y;
+    bool uneven = false;
+    if (nd < 1 || nd > 3) { (void)opd_fail(OPD_ERROR_SHAPE, "weight should have at least three dimensions"); return NULL; }
+    for (i = 0; i < stride.n; i++) {
+        if (stride.data[i] != 1) { (void)opd_fail(OPD_ERROR_ARGUMENT, "padding='same' is not supported for strided convolutions"); return NULL; }
+    }
+    for (i = 0; i < nd; i++) {
+        const int64_t d = dilation.n == 0 ? 1 : dilation.data[dilation.n == 1 ? 0 : OPDI_MIN((int64_t)i, dilation.n - 1)];
+        const int64_t total = d > 0 && d < (int64_t)1 << 30 ? d * (opdi_sizes(w)[2 + i] - 1) : 0;
+        pad[i] = total / 2 + total % 2;
+        skip[i] = total % 2;
+        uneven |= skip[i] != 0;
+    }
+    y = opd_convolution(x, w, bias, stride, opd_ints_of(pad, nd), dilation, false, zero, groups);
+    if (!uneven) { return y; }
+    for (i = 0; i < nd; i++) {
+        if (skip[i]) { y = opd_slice(y, 2 + i, opd_value_int(1), OPD_NONE, 1); }
+    }
+    return opd_contiguous(y);
+}
+/* conv<nd>d and conv_transpose<nd>d.  Input without a batch gets one. */
+static int opdi_conv_nd(opd_call *call, int nd, bool transposed) {
+    static const int64_t zeros[1] = {0};
+    opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2), *y;
+    const opd_ints stride = opd_arg_ints(call, 3), zero = opd_ints_of(zeros, 1);
+    const bool batched = x->ndim == nd + 2, text = opd_call_args(call)[4].tag == OPD_TAG_STR;
+    if (!batched && x->ndim != nd + 1) {
+        char a[256];
+        return opd_fail(OPD_ERROR_SHAPE, "Expected %dD (unbatched) or %dD (batched) input to conv%s%dd, but got input of size: %s", nd + 1, nd + 2,
+                        transposed ? "_transpose" : "", nd, opdi_sizes_text(opdi_sizes(x), x->ndim, a, sizeof a));
+    }
+    if (!batched) { x = opdi_unsqueeze_at(x, 0); }
+    if (!x) { return -1; }
+    if (transposed) {
+        y = opd_convolution(x, w, bias, stride, opd_arg_ints(call, 4), opd_arg_ints(call, 7), true, opd_arg_ints(call, 5), opd_arg_int(call, 6));
+    } else if (!text) {
+        y = opd_convolution(x, w, bias, stride, opd_arg_ints(call, 4), opd_arg_ints(call, 5), false, zero, opd_arg_int(call, 6));
+    } else if (strcmp(opd_arg_str(call, 4), "valid") == 0) {
+        y = opd_convolution(x, w, bias, stride, zero, opd_arg_ints(call, 5), false, zero, opd_arg_int(call, 6));
+    } else if (strcmp(opd_arg_str(call, 4), "same") == 0) {
+        y = opdi_conv_same(x, w, bias, stride, opd_arg_ints(call, 5), opd_arg_int(call, 6), zero);
+    } else { return opd_fail(OPD_ERROR_ARGUMENT, "Invalid padding string: '%s'", opd_arg_str(call, 4)); }
+    return opd_return_tensor(call, batched ? y : opdi_squeeze_at(y, 0));
+}
+#define OPDI_CONV_ND(card, schema_, nd, transposed, cases_)                                                 \
+    OPDI_KERNEL(card) { return opdi_conv_nd(call, nd, transposed); }                                        \
+    OPDI_OP(card) { opdi_card_above(op, schema_, opdi_##card##_kernel, OPD_AUTOCAST_LOWER, NULL, cases_); }
+OPDI_CONV_ND(conv1d, "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor",
+             1, false, "[1,2,5], [3,2,2], [3]; [2,5], [3,2,2]")
+OPDI_CONV_ND(conv1d_padding, "conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding='valid', int[1] dilation=1, "
+             "int groups=1) -> Tensor", 1, false, "[1,2,5], [3,2,2], [3], 1, 'same'")
+OPDI_CONV_ND(conv2d, "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor",
+             2, false, "[1,2,5,4], [3,2,2,3], [3]; [2,4,4], [3,2,2,2], None, 2, 1")
+OPDI_CONV_ND(conv2d_padding, "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding='valid', int[2] dilation=1, "
+             "int groups=1) -> Tensor", 2, false, "[1,2,4,4], [3,2,2,3], [3], 1, 'same'")
+OPDI_CONV_ND(conv3d, "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor",
+             3, false, "[1,2,3,3,3], [2,2,2,2,2], [2]")
+OPDI_CONV_ND(conv3d_padding, "conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding='valid', int[3] dilation=1, "
+             "int groups=1) -> Tensor", 3, false, "[1,2,3,3,3], [2,2,2,2,2], [2], 1, 'same'")
+OPDI_CONV_ND(conv_transpose1d, "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, "
+             "int groups=1, int[1] dilation=1) -> Tensor", 1, true, "[1,2,4], [2,3,2], [3]")
+OPDI_CONV_ND(conv_transpose2d_input, "conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, "
+             "int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor", 2, true, "[1,2,3,3], [2,3,2,2], [3], 2, 1, 1")
+OPDI_CONV_ND(conv_transpose3d_input, "conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, "
+             "int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor", 3, true, "[1,2,2,2,2], [2,1,2,2,2]")
+
+//-- end of convolution and pooling --------------------------------------------------------------------------------------------
 
 //======================================================================================================================
 //  >>op:index  indexing, joining, scattering
