@@ -1427,7 +1427,68 @@ struct opd_scope_guard {
 
 #define OPD_OPERATORS_NN(X)
 
-#define OPD_OPERATORS_INDEX(X)
+#define OPD_OPERATORS_INDEX(X) \
+    X(gather, "gather", T, gather, (T, i, T), T, (T, i, T, b)) \
+    X(scatter_src, "scatter.src", T, scatter, (T, i, T, T), 0, ()) \
+    X(scatter_value, "scatter.value", T, scatter_value, (T, i, T, V), 0, ()) \
+    X(scatter_reduce, "scatter.reduce", T, scatter_reduce, (T, i, T, T, s), 0, ()) \
+    X(scatter_value_reduce, "scatter.value_reduce", T, scatter_value_reduce, (T, i, T, V, s), 0, ()) \
+    X(scatter_add, "scatter_add", T, scatter_add, (T, i, T, T), 0, ()) \
+    X(scatter_reduce_two, "scatter_reduce.two", T, scatter_reduce_two, (T, i, T, T, s), T, (T, i, T, T, s, b)) \
+    X(index_select, "index_select", T, index_select, (T, i, T), 0, ()) \
+    X(index_select_backward, "index_select_backward", T, index_select_backward, (T, I, i, T), 0, ()) \
+    X(index_add, "index_add", T, index_add, (T, i, T, T), T, (T, i, T, T, V)) \
+    X(index_copy, "index_copy", T, index_copy, (T, i, T, T), 0, ()) \
+    X(index_fill_int_Scalar, "index_fill.int_Scalar", T, index_fill_int_Scalar, (T, i, T, V), 0, ()) \
+    X(index_fill_int_Tensor, "index_fill.int_Tensor", T, index_fill_int_Tensor, (T, i, T, T), 0, ()) \
+    X(index_reduce, "index_reduce", T, index_reduce, (T, i, T, T, s), T, (T, i, T, T, s, b)) \
+    X(index_Tensor, "index.Tensor", T, index, (T, L), 0, ()) \
+    X(index_put, "index_put", T, index_put, (T, L, T), T, (T, L, T, b)) \
+    X(index_put_impl_, "_index_put_impl_", T, _index_put_impl_, (T, L, T), T, (T, L, T, b, b)) \
+    X(take, "take", T, take, (T, T), 0, ()) \
+    X(put, "put", T, put, (T, T, T), T, (T, T, T, b)) \
+    X(take_along_dim, "take_along_dim", T, take_along_dim, (T, T), T, (T, T, V)) \
+    X(masked_select, "masked_select", T, masked_select, (T, T), 0, ()) \
+    X(masked_scatter, "masked_scatter", T, masked_scatter, (T, T, T), 0, ()) \
+    X(where_Scalar, "where.Scalar", T, where_Scalar, (T, V, V), 0, ()) \
+    X(where, "where", L, where, (T), 0, ()) \
+    X(cat, "cat", T, cat, (L), T, (L, i)) \
+    X(stack, "stack", T, stack, (L), T, (L, i)) \
+    X(hstack, "hstack", T, hstack, (L), 0, ()) \
+    X(vstack, "vstack", T, vstack, (L), 0, ()) \
+    X(dstack, "dstack", T, dstack, (L), 0, ()) \
+    X(column_stack, "column_stack", T, column_stack, (L), 0, ()) \
+    X(row_stack, "row_stack", T, row_stack, (L), 0, ()) \
+    X(concat, "concat", T, concat, (L), T, (L, i)) \
+    X(constant_pad_nd, "constant_pad_nd", T, constant_pad_nd, (T, I), T, (T, I, V)) \
+    X(reflection_pad1d, "reflection_pad1d", T, reflection_pad1d, (T, I), 0, ()) \
+    X(reflection_pad1d_backward, "reflection_pad1d_backward", T, reflection_pad1d_backward, (T, T, I), 0, ()) \
+    X(reflection_pad2d, "reflection_pad2d", T, reflection_pad2d, (T, I), 0, ()) \
+    X(reflection_pad2d_backward, "reflection_pad2d_backward", T, reflection_pad2d_backward, (T, T, I), 0, ()) \
+    X(reflection_pad3d, "reflection_pad3d", T, reflection_pad3d, (T, I), 0, ()) \
+    X(reflection_pad3d_backward, "reflection_pad3d_backward", T, reflection_pad3d_backward, (T, T, I), 0, ()) \
+    X(replication_pad1d, "replication_pad1d", T, replication_pad1d, (T, I), 0, ()) \
+    X(replication_pad1d_backward, "replication_pad1d_backward", T, replication_pad1d_backward, (T, T, I), 0, ()) \
+    X(replication_pad2d, "replication_pad2d", T, replication_pad2d, (T, I), 0, ()) \
+    X(replication_pad2d_backward, "replication_pad2d_backward", T, replication_pad2d_backward, (T, T, I), 0, ()) \
+    X(replication_pad3d, "replication_pad3d", T, replication_pad3d, (T, I), 0, ()) \
+    X(replication_pad3d_backward, "replication_pad3d_backward", T, replication_pad3d_backward, (T, T, I), 0, ()) \
+    X(pad, "pad", T, pad, (T, I), T, (T, I, s, V)) \
+    X(embedding, "embedding", T, embedding, (T, T), T, (T, T, i, b, b)) \
+    X(embedding_dense_backward, "embedding_dense_backward", T, embedding_dense_backward, (T, T, i, i, b), 0, ()) \
+    X(embedding_backward, "embedding_backward", T, embedding_backward, (T, T, i, i, b, b), 0, ()) \
+    X(one_hot, "one_hot", T, one_hot, (T), T, (T, i)) \
+    X(slice_scatter, "slice_scatter", T, slice_scatter, (T, T), T, (T, T, i, V, V, i)) \
+    X(select_scatter, "select_scatter", T, select_scatter, (T, T, i, i), 0, ()) \
+    X(diagonal_scatter, "diagonal_scatter", T, diagonal_scatter, (T, T), T, (T, T, i, i, i)) \
+    X(as_strided_scatter, "as_strided_scatter", T, as_strided_scatter, (T, T, I, I), T, (T, T, I, I, V)) \
+    X(repeat_interleave_Tensor, "repeat_interleave.Tensor", T, repeat_interleave_Tensor, (T), 0, ()) \
+    X(repeat_interleave_self_Tensor, "repeat_interleave.self_Tensor", T, repeat_interleave_self_Tensor, (T, T), T, (T, T, V, V)) \
+    X(repeat_interleave_self_int, "repeat_interleave.self_int", T, repeat_interleave, (T, i), T, (T, i, V, V)) \
+    X(searchsorted_Tensor, "searchsorted.Tensor", T, searchsorted, (T, T), T, (T, T, b, b, V, V)) \
+    X(searchsorted_Scalar, "searchsorted.Scalar", T, searchsorted_Scalar, (T, V), 0, ()) \
+    X(bucketize_Tensor, "bucketize.Tensor", T, bucketize, (T, T), T, (T, T, b, b)) \
+    X(bucketize_Scalar, "bucketize.Scalar", T, bucketize_Scalar, (V, T), 0, ())
 
 #define OPD_C_T opd_tensor *
 #define OPD_C_i int64_t
@@ -15643,9 +15704,2147 @@ OPDI_CONV_ND(conv_transpose3d_input, "conv_transpose3d.input(Tensor input, Tenso
 
 //-- end of convolution and pooling --------------------------------------------------------------------------------------------
 
+//-- normalisation, losses, dropout --------------------------------------------------------------------------------------
+//
+//  First what this room and the next share: conversions to contiguous memory, results that begin as a copy of self, and
+//  public operators called by name.
+
+/* t itself, or a contiguous copy of another dtype: what loops read. */
+static opd_tensor *opdi_as(opd_tensor *t, opd_scalar_type dtype) {
+    opd_tensor *r;
+    if (t->dtype == (int8_t)dtype && (t->flags & OPDI_CONTIGUOUS)) { return t; }
+    r = opdi_tensor_make(t->dims, NULL, t->ndim, dtype, OPD_CPU);
+    if (!r || !opdi_own(r) || opdi_copy(r, t)) { return NULL; }
+    return r;
+}
+static opd_tensor *opdi_packed(opd_tensor *t) { return opdi_as(t, (opd_scalar_type)t->dtype); }
+/* Where a loop over dtype writes: out itself, or a contiguous tensor that opdi_settle then copies to it. */
+static opd_tensor *opdi_desk(opd_tensor *out, opd_scalar_type dtype) {
+    if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS)) { return out; }
+    return opdi_own(opdi_tensor_make(out->dims, NULL, out->ndim, dtype, OPD_CPU));
+}
+static int opdi_settle(opd_tensor *out, opd_tensor *desk) { return out == desk ? 0 : opdi_copy(out, desk); }
+static opd_tensor *opdi_desk_f32(opd_tensor *out) {
+    return opdi_desk(out, out->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32);
+}
+
+/* c10::maybe_wrap_dim; -1 with the error. */
+static int opdi_dim_of(int64_t dim, int ndim) {
+    const int n = OPDI_MAX(ndim, 1);
+    if (dim < -n || dim >= n) {
+        return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)", -n, n - 1, (long long)dim);
+    }
+    return (int)(dim < 0 ? dim + n : dim);
+}
+static int64_t opdi_span_of(const int64_t *sizes, int from, int to) {
+    int64_t n = 1;
+    for (; from < to; from++) { n *= sizes[from]; }
+    return n;
+}
+
+/* Calls a public operator by name; arguments that are OPD_DEFAULT have the schema's default. */
+static opd_tensor *opdi_aten(opd_op **h, const char *name, opd_value a, opd_value b, opd_value c, opd_value d) {
+    opd_value v[4];
+    opd_op *op = OPD_OP(h, name);
+    if (!op) { return NULL; }
+    v[0] = a; v[1] = b; v[2] = c; v[3] = d;
+    return opd_call_op(op, v, OPDI_MIN(4, op->nargs));
+}
+static opd_tensor *opdi_o_zeros(opd_tensor *like, opd_ints sizes) {
+    static opd_op *h;
+    return opdi_aten(&h, "aten::new_zeros", opd_value_tensor(like), opd_value_of_ints(sizes), OPD_DEFAULT, OPD_DEFAULT);
+}
+static opd_tensor *opdi_o_narrow(opd_tensor *t, int dim, int64_t start, int64_t length) {
+    static opd_op *h;
+    opd_value v[4];
+    v[0] = opd_value_tensor(t); v[1] = opd_value_int(dim); v[2] = opd_value_int(start); v[3] = opd_value_int(start + length);
+    return t ? opd_call_op(OPD_OP(&h, "aten::slice.Tensor"), v, 4) : NULL;
+}
+static opd_tensor *opdi_o_select(opd_tensor *t, int64_t dim, int64_t index) {
+    static opd_op *h;
+    return opdi_aten(&h, "aten::select.int", opd_value_tensor(t), opd_value_int(dim), opd_value_int(index), OPD_DEFAULT);
+}
+static opd_tensor *opdi_o_reshape(opd_tensor *t, const int64_t *sizes, int64_t n) {
+    static opd_op *h;
+    return opdi_aten(&h, "aten::reshape", opd_value_tensor(t), opd_value_ints(sizes, n), OPD_DEFAULT, OPD_DEFAULT);
+}
+static opd_tensor *opdi_o_expand(opd_tensor *t, const int64_t *sizes, int64_t n) {
+    static opd_op *h;
+    return opdi_aten(&h, "aten::expand", opd_value_tensor(t), opd_value_ints(sizes, n), OPD_DEFAULT, OPD_DEFAULT);
+}
+static opd_tensor *opdi_o_unsqueeze(opd_tensor *t, int64_t dim) {
+    static opd_op *h;
+    return opdi_aten(&h, "aten::unsqueeze", opd_value_tensor(t), opd_value_int(dim), OPD_DEFAULT, OPD_DEFAULT);
+}
+static opd_tensor *opdi_o_sum(opd_tensor *t) {
+    static opd_op *h;
+    return opdi_aten(&h, "aten::sum", opd_value_tensor(t), OPD_DEFAULT, OPD_DEFAULT, OPD_DEFAULT);
+}
+static opd_tensor *opdi_o_mean(opd_tensor *t) {
+    static opd_op *h;
+    return opdi_aten(&h, "aten::mean", opd_value_tensor(t), OPD_DEFAULT, OPD_DEFAULT, OPD_DEFAULT);
+}
+static opd_tensor *opdi_o_sum_dims(opd_tensor *t, const int64_t *dims, int64_t n, bool keep) {
+    static opd_op *h;
+    return opdi_aten(&h, "aten::sum.dim_IntList", opd_value_tensor(t), opd_value_ints(dims, n), opd_value_bool(keep), OPD_DEFAULT);
+}
+static opd_tensor *opdi_o_mean_dims(opd_tensor *t, const int64_t *dims, int64_t n, bool keep) {
+    static opd_op *h;
+    return opdi_aten(&h, "aten::mean.dim", opd_value_tensor(t), opd_value_ints(dims, n), opd_value_bool(keep), OPD_DEFAULT);
+}
+
+static void opdi_card_of(opd_op_desc *op, const char *schema, opd_kernel cpu, opd_backward_fn backward, const char *save,
+                         opd_vmap_rule vmap, opd_autocast autocast, const char *cases) {
+    op->schema = schema; op->cpu = cpu; op->fake = cpu; op->backward = backward; op->save = save;
+    op->vmap = vmap; op->autocast = autocast; op->cases = cases;
+}
+/* One kernel for every backend, made of public operators. */
+static void opdi_card_any(opd_op_desc *op, const char *schema, opd_kernel any, opd_backward_fn backward, const char *save,
+                          opd_autocast autocast, const char *cases) {
+    op->schema = schema; op->any = any; op->backward = backward; op->save = save;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = autocast; op->cases = cases;
+}
+static void opdi_card_composite(opd_op_desc *op, const char *schema, opd_kernel composite, opd_autocast autocast, const char *cases) {
+    op->schema = schema; op->composite = composite; op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = autocast; op->cases = cases;
+}
+
 //======================================================================================================================
 //  >>op:index  indexing, joining, scattering
 //======================================================================================================================
+
+//-- results that begin as a copy of self ----------------------------------------------------------------------------------
+
+/* Result 0 filled with self.  The in-place form works on self at once when no other argument looks at its memory.  With
+   `keep_strides` a fresh result has self's strides.  NULL with an error; its data is NULL on fakes. */
+static opd_tensor *opdi_update(opd_call *call, bool keep_strides) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *out;
+    if (call->inplace && call->targets && call->targets[0] == self && !opdi_overlaps_itself(self)) {
+        bool shared = false;
+        int i, k;
+        for (i = 1; i < call->op->nargs; i++) {
+            const opd_value *v = &call->args[i];
+            if (v->tag == OPD_TAG_TENSOR) { shared = shared || v->u.t->storage == self->storage; }
+            for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+                if (v->u.tensors[k]) { shared = shared || v->u.tensors[k]->storage == self->storage; }
+            }
+        }
+        if (!shared) {
+            call->rets[0] = opd_value_tensor(self);
+            call->filled |= 1u;
+            return self;
+        }
+    }
+    keep_strides = keep_strides && opdi_is_dense(self);
+    out = opd_result_strided(call, 0, opdi_sizes(self), keep_strides ? opdi_strides(self) : NULL, self->ndim,
+                             (opd_scalar_type)self->dtype, opd_tensor_device(self));
+    if (out && out->data && opdi_copy(out, self)) { return NULL; }
+    return out;
+}
+/* A desk that holds what `out` holds. */
+static opd_tensor *opdi_desk_filled(opd_tensor *out, opd_scalar_type dtype) {
+    opd_tensor *d = opdi_desk(out, dtype);
+    return d && d != out && opdi_copy(d, out) ? NULL : d;
+}
+static int opdi_index_dtype(const opd_tensor *index, const char *text) {
+    return index->dtype == OPD_INT64 || index->dtype == OPD_INT32 ? 0 : opd_fail(OPD_ERROR_DTYPE, "%s", text);
+}
+static int opdi_out_of_bounds(int64_t i, int dim, int64_t size) {
+    return opd_fail(OPD_ERROR_INDEX, "index %lld is out of bounds for dimension %d with size %lld", (long long)i, dim, (long long)size);
+}
+/* Indices as contiguous int64, each in [0, size) after adding size to negative ones where `wrap` says so; -1 in *bad when
+   all are, else the position of the first that is not. */
+static opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool wrap, int64_t *bad) {
+    opd_tensor *t = opdi_as(index, OPD_INT64);
+    const int64_t *p;
+    int64_t i, n, negative = 0;
+    *bad = -1;
+    if (!t) { return NULL; }
+    p = (const int64_t *)(const void *)t->data;
+    for (n = t->numel, i = 0; i < n; i++) {
+        const int64_t k = p[i] < 0 && wrap ? p[i] + size : p[i];
+        if ((uint64_t)k >= (uint64_t)size) { *bad = i; return t; }
+        negative |= p[i];
+    }
+    if (negative < 0) {                           /* wrapped ones: in a copy */
+        opd_tensor *c = opdi_own(opdi_tensor_make(t->dims, NULL, t->ndim, OPD_INT64, OPD_CPU));
+        int64_t *q;
+        if (!c) { return NULL; }
+        q = (int64_t *)(void *)c->data;
+        for (i = 0; i < n; i++) { q[i] = p[i] < 0 ? p[i] + size : p[i]; }
+        return c;
+    }
+    return t;
+}
+
+//-- gather, scatter: one walk ---------------------------------------------------------------------------------------------
+//
+//  For every position p of `index`: a's element lies at p with dim `dim` replaced by index[p], b's at p.
+
+enum { OPDI_WALK_GATHER = 0, OPDI_WALK_SCATTER, OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN };
+typedef struct opdi_indexed {
+    int ndim, row, kind, size, compute;           /* row: the dim that inner loops run along; size of an element in bytes */
+    int64_t sizes[OPD_MAX_DIMS];                  /* of index */
+    int64_t as[OPD_MAX_DIMS], bs[OPD_MAX_DIMS];   /* strides in elements; a's is 0 along dim */
+    int64_t at;                                   /* a's stride along dim */
+    const int64_t *index;                         /* contiguous, checked */
+    char *a, *b;
+} opdi_indexed;
+
+#define OPDI_INDEXED_MOVE(T) {                                                                             \
+        T *pa = (T *)(void *)a; T *pb = (T *)(void *)b;                                                    \
+        if (w->kind == OPDI_WALK_GATHER) { for (k = 0; k < n; k++) { pb[k * bs] = pa[k * as + x[k] * at]; } } \
+        else { for (k = 0; k < n; k++) { pa[k * as + x[k] * at] = pb[k * bs]; } }                          \
+        break; }
+#define OPDI_INDEXED_FOLD(T, ADD, MUL) {                                                                   \
+        T *pa = (T *)(void *)a; const T *pb = (const T *)(const void *)b;                                  \
+        for (k = 0; k < n; k++) {                                                                          \
+            T *p = pa + k * as + x[k] * at; const T u = *p, v = pb[k * bs];                                \
+            switch (w->kind) {                                                                             \
+                case OPDI_WALK_ADD: *p = ADD; break;                                                       \
+                case OPDI_WALK_MUL: *p = MUL; break;                                                       \
+                case OPDI_WALK_MAX: *p = u > v || !(u <= u) ? u : v; break;                                \
+                default: *p = u < v || !(u <= u) ? u : v; break;                                           \
+            }                                                                                              \
+        } break; }
+static void opdi_indexed_row(const opdi_indexed *w, char *a, char *b, const int64_t *x) {
+    const int64_t n = w->sizes[w->row], as = w->as[w->row], bs = w->bs[w->row], at = w->at;
+    int64_t k;
+    if (w->kind >= OPDI_WALK_ADD) {
+        switch (w->compute) {
+            case OPDI_F32: OPDI_INDEXED_FOLD(float, u + v, u * v)
+            case OPDI_F64: OPDI_INDEXED_FOLD(double, u + v, u * v)
+            default: OPDI_INDEXED_FOLD(int64_t, opdi_wrap_add(u, v), opdi_wrap_mul(u, v))
+        }
+        return;
+    }
+    switch (w->size) {
+        case 1: OPDI_INDEXED_MOVE(uint8_t)
+        case 2: OPDI_INDEXED_MOVE(uint16_t)
+        case 4: OPDI_INDEXED_MOVE(uint32_t)
+        case 8: OPDI_INDEXED_MOVE(uint64_t)
+        default:
+            for (k = 0; k < n; k++) {
+                char *pa = a + (k * as + x[k] * at) * w->size, *pb = b + k * bs * w->size;
+                if (w->kind == OPDI_WALK_GATHER) { memcpy(pb, pa, (size_t)w->size); } else { memcpy(pa, pb, (size_t)w->size); }
+            }
+    }
+}
+/* Rows [begin, end), counted over all dims but `row`. */
+static void opdi_indexed_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_indexed *w = (const opdi_indexed *)ctx;
+    int64_t r;
+    for (r = begin; r < end; r++) {
+        int64_t rest = r, a = 0, b = 0;
+        int d;
+        for (d = w->ndim - 1; d >= 0; d--) {
+            int64_t at;
+            if (d == w->row) { continue; }
+            at = rest % w->sizes[d];
+            rest /= w->sizes[d];
+            a += at * w->as[d]; b += at * w->bs[d];
+        }
+        opdi_indexed_row(w, w->a + a * w->size, w->b + b * w->size, w->index + r * w->sizes[w->row]);
+    }
+}
+/* a: the tensor that is indexed along dim; b: the one walked with index, with sizes at least those of index (stride 0 for
+   one number).  Both of a's dtype. */
+static int opdi_indexed_run(int kind, opd_tensor *a, int dim, opd_tensor *index, opd_tensor *b) {
+    opdi_indexed w;
+    int64_t bad, size = a->ndim ? opdi_sizes(a)[dim] : 1;
+    opd_tensor *x;
+    int d;
+    if (index->numel == 0) { return 0; }
+    x = opdi_index_load(index, size, false, &bad);
+    if (!x) { return -1; }
+    if (bad >= 0) { return opdi_out_of_bounds(((const int64_t *)(const void *)x->data)[bad], dim, size); }
+    w.kind = kind; w.size = (int)opd_dtype_size((opd_scalar_type)a->dtype); w.compute = opdi_compute_type((opd_scalar_type)a->dtype);
+    w.ndim = OPDI_MAX((int)index->ndim, 1); w.index = (const int64_t *)(const void *)x->data; w.a = a->data; w.b = b->data;
+    w.sizes[0] = 1; w.as[0] = w.bs[0] = 0;
+    w.at = a->ndim ? opdi_strides(a)[dim] : 0;
+    for (d = 0; d < index->ndim; d++) {
+        w.sizes[d] = opdi_sizes(index)[d];
+        w.as[d] = d == dim || a->ndim == 0 ? 0 : opdi_strides(a)[d];
+        w.bs[d] = b->ndim == 0 ? 0 : opdi_strides(b)[d];
+    }
+    for (w.row = w.ndim - 1; w.row > 0 && w.sizes[w.row] == 1; w.row--) { }
+    d = (int)OPDI_MIN(index->numel, 1 << 30);
+    if (kind == OPDI_WALK_GATHER) {
+        opdi_parallel_for(index->numel / w.sizes[w.row], OPDI_MAX((int64_t)1, OPDI_GRAIN / w.sizes[w.row]), opdi_indexed_part, &w);
+    } else { opdi_indexed_part(&w, 0, index->numel / w.sizes[w.row]); }
+    return 0;
+}
+/* The shape checks of gather (src NULL) and scatter (ScatterGatherChecks.h). */
+static int opdi_indexed_check(const opd_tensor *self, int dim, const opd_tensor *index, const opd_tensor *src, const char *name) {
+    char a[256], b[256], c[256];
+    bool wrong = false, wrong_src = false;
+    int d;
+    if (index->numel == 0) { return 0; }
+    if (index->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "%s(): Expected dtype int64 for index", name); }
+    if (OPDI_MAX((int)self->ndim, 1) != OPDI_MAX((int)index->ndim, 1)) {
+        return opd_fail(OPD_ERROR_SHAPE, "Index tensor must have the same number of dimensions as %s tensor", *name == 'g' ? "input" : "self");
+    }
+    if (src && OPDI_MAX((int)src->ndim, 1) != OPDI_MAX((int)index->ndim, 1)) {
+        return opd_fail(OPD_ERROR_SHAPE, "Index tensor must have the same number of dimensions as src tensor");
+    }
+    for (d = 0; d < index->ndim; d++) {
+        const int64_t n = opdi_sizes(index)[d];
+        if (d != dim && n > (self->ndim ? opdi_sizes(self)[d] : 1)) { wrong = true; }
+        if (src && n > (src->ndim ? opdi_sizes(src)[d] : 1)) { wrong_src = true; }
+    }
+    if (!wrong && !wrong_src) { return 0; }
+    opdi_sizes_text(opdi_sizes(index), index->ndim, a, sizeof a);
+    opdi_sizes_text(opdi_sizes(self), self->ndim, b, sizeof b);
+    if (!src) { return opd_fail(OPD_ERROR_SHAPE, "Size does not match: expected index %s to be smaller than self %s apart from dimension %d", a, b, dim); }
+    return opd_fail(OPD_ERROR_SHAPE, "Expected index %s to be smaller than self %s apart from dimension %d and to be smaller size than src %s",
+                    a, b, dim, opdi_sizes_text(opdi_sizes(src), src->ndim, c, sizeof c));
+}
+
+OPDI_KERNEL(gather) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *out;
+    int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
+    if (dim < 0 || opdi_indexed_check(self, dim, index, NULL, "gather")) { return -1; }
+    out = opd_result(call, 0, opdi_sizes(index), index->ndim, (opd_scalar_type)self->dtype);
+    return !out ? -1 : !out->data ? 0 : opdi_indexed_run(OPDI_WALK_GATHER, self, dim, index, out);
+}
+OPDI_BW1(gather) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, opd_scatter_add(opdi_o_zeros(g, opd_bw_sizes(bw, 0)), opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2), g));
+}
+OPDI_OP(gather) {
+    opdi_card_of(op, "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", opdi_gather_kernel,
+                 opdi_gather_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [3,2]i4; [3,4], 0, [2,4]i3");
+    op->out = "gather.out";
+}
+
+/* A Scalar as a 0-dim tensor of the dtype. */
+static opd_tensor *opdi_filler(opd_value v, opd_scalar_type dtype) {
+    opdi_number n;
+    opd_tensor *t = opdi_own(opdi_tensor_make(NULL, NULL, 0, dtype, OPD_CPU));
+    if (!t || opdi_copy(t, opdi_number_make(&n, v))) { return NULL; }
+    return t;
+}
+/* scatter in all its forms: kind SCATTER moves, the others fold in the compute type.  scale NULL or a number. */
+static int opdi_scatter_kind(opd_call *call, int kind, const char *name) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src, *out, *desk;
+    opd_value v = opd_arg_value(call, 3);
+    opd_scalar_type dtype = (opd_scalar_type)self->dtype;
+    int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
+    src = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
+    if (dim < 0) { return -1; }
+    if (index->numel && index->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "%s(): Expected dtype int64 for index", name); }
+    if (src && src->dtype != self->dtype) { return opd_fail(OPD_ERROR_DTYPE, "%s(): Expected self.dtype to be equal to src.dtype", name); }
+    if (opdi_indexed_check(self, dim, index, src ? src : self, name) && src) { return -1; }
+    if (!src && !opd_ok()) { return -1; }
+    if (kind != OPDI_WALK_SCATTER && opd_dtype_is_complex(dtype)) { return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", name, opd_dtype_cname(dtype)); }
+    out = opdi_update(call, false);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    if (!src && !(src = opdi_filler(v, dtype))) { return -1; }
+    if (kind == OPDI_WALK_SCATTER) { return opdi_indexed_run(kind, out, dim, index, src); }
+    dtype = (opd_scalar_type)opdi_compute_dtype[opdi_compute_type(dtype)];
+    desk = opdi_desk_filled(out, dtype);
+    if (desk && dtype != (opd_scalar_type)src->dtype) { src = opdi_as(src, dtype); }
+    return desk && src && opdi_indexed_run(kind, desk, dim, index, src) == 0 ? opdi_settle(out, desk) : -1;
+}
+OPDI_KERNEL(scatter_src) { return opdi_scatter_kind(call, OPDI_WALK_SCATTER, "scatter"); }
+OPDI_KERNEL(scatter_add) { return opdi_scatter_kind(call, OPDI_WALK_ADD, "scatter_add"); }
+OPDI_KERNEL(scatter_reduce) {
+    const char *how = opd_arg_str(call, 4);
+    if (strcmp(how, "add") == 0) { return opdi_scatter_kind(call, OPDI_WALK_ADD, "scatter"); }
+    if (strcmp(how, "multiply") == 0) { return opdi_scatter_kind(call, OPDI_WALK_MUL, "scatter"); }
+    return opd_fail(OPD_ERROR_ARGUMENT, "reduce argument must be either add or multiply.");
+}
+OPDI_BW1(scatter_src) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *index = opd_bw_tensor(bw, 2);
+    const int64_t dim = opd_bw_value(bw, 1).u.i;
+    OPDI_GIVE(0, opd_scatter_value(g, dim, index, opd_value_int(0)));
+    OPDI_GIVE(3, opd_gather(g, dim, index));
+    return 0;
+}
+OPDI_BW1(scatter_add) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    OPDI_GIVE(0, g);
+    OPDI_GIVE(3, opd_gather(g, opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2)));
+    return 0;
+}
+OPDI_BW1(refused) {
+    (void)bw;
+    return opd_fail(OPD_ERROR_AUTOGRAD, "the derivative of this operator is not implemented (PyTorch has none either)");
+}
+OPDI_OP(scatter_src) {
+    opdi_card_of(op, "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", opdi_scatter_src_kernel,
+                 opdi_scatter_src_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [3,1]i4, [3,1]");
+    op->inplace = "scatter_.src"; op->out = "scatter.src_out";
+}
+OPDI_OP(scatter_value) {
+    opdi_card_of(op, "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", opdi_scatter_src_kernel,
+                 opdi_scatter_src_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [3,1]i4, 1.5");
+    op->inplace = "scatter_.value"; op->out = "scatter.value_out";
+}
+OPDI_OP(scatter_reduce) {
+    opdi_card_of(op, "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor", opdi_scatter_reduce_kernel,
+                 opdi_refused_backward, "", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "");
+    op->inplace = "scatter_.reduce"; op->out = "scatter.reduce_out";
+}
+OPDI_OP(scatter_value_reduce) {
+    opdi_card_of(op, "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor", opdi_scatter_reduce_kernel,
+                 opdi_refused_backward, "", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "");
+    op->inplace = "scatter_.value_reduce"; op->out = "scatter.value_reduce_out";
+}
+OPDI_OP(scatter_add) {
+    opdi_card_of(op, "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", opdi_scatter_add_kernel,
+                 opdi_scatter_add_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_PROMOTE, "[3,4], 1, [3,2]i4, [3,2]");
+    op->inplace = "scatter_add_"; op->out = "scatter_add.out";
+}
+
+/* scatter_reduce.two: sum, prod, mean, amax, amin; without include_self the places written begin anew. */
+static const char *const opdi_reduce_names[] = {"sum", "prod", "amax", "amin", "mean"};
+static int opdi_reduce_of(const char *name) {
+    int i;
+    for (i = 0; i < 5; i++) { if (strcmp(name, opdi_reduce_names[i]) == 0) { return i; } }
+    return opd_fail(OPD_ERROR_ARGUMENT, "reduce argument must be either sum, prod, mean, amax or amin, got %s", name);
+}
+/* What a fold begins with, as a number of the compute type. */
+static opd_value opdi_reduce_start(int how, opd_scalar_type t) {
+    const bool whole = opd_dtype_is_integral(t, true);
+    if (how == 1) { return opd_value_int(1); }
+    if (how == 2) { return whole ? opd_value_int(INT64_MIN) : opd_value_float(-INFINITY); }
+    if (how == 3) { return whole ? opd_value_int(INT64_MAX) : opd_value_float(INFINITY); }
+    return opd_value_int(0);
+}
+/* desk /= max(count, 1), rounding down for integers. */
+static void opdi_reduce_divide(opd_tensor *desk, const opd_tensor *count) {
+    const int64_t *c = (const int64_t *)(const void *)count->data;
+    int64_t i;
+    for (i = 0; i < desk->numel; i++) {
+        const int64_t k = OPDI_MAX(c[i], (int64_t)1);
+        if (desk->dtype == OPD_FLOAT32) { ((float *)(void *)desk->data)[i] /= (float)k; }
+        else if (desk->dtype == OPD_FLOAT64) { ((double *)(void *)desk->data)[i] /= (double)k; }
+        else {
+            int64_t *p = (int64_t *)(void *)desk->data + i, q = *p / k;
+            *p = *p % k < 0 ? q - 1 : q;
+        }
+    }
+}
+/* Folds src into out at index along dim (index and src of one shape or src larger). */
+static int opdi_reduce_into(opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src, int how, bool include_self) {
+    const opd_scalar_type t = (opd_scalar_type)opdi_compute_dtype[opdi_compute_type((opd_scalar_type)out->dtype)];
+    opd_tensor *desk = opdi_desk_filled(out, t), *count = NULL, *start;
+    static const int kinds[] = {OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN, OPDI_WALK_ADD};
+    if (!desk || (src->dtype != (int8_t)t && !(src = opdi_as(src, t)))) { return -1; }
+    if (!include_self) {
+        start = opdi_filler(opdi_reduce_start(how, t), t);
+        if (!start || opdi_indexed_run(OPDI_WALK_SCATTER, desk, dim, index, start)) { return -1; }
+    }
+    if (opdi_indexed_run(kinds[how], desk, dim, index, src)) { return -1; }
+    if (how == 4) {
+        opd_tensor *one = opdi_filler(opd_value_int(1), OPD_INT64);
+        start = opdi_filler(opd_value_int(include_self), OPD_INT64);
+        count = opdi_own(opdi_tensor_make(opdi_sizes(out), NULL, out->ndim, OPD_INT64, OPD_CPU));
+        if (!one || !start || !count || opdi_copy(count, start) || opdi_indexed_run(OPDI_WALK_ADD, count, dim, index, one)) { return -1; }
+        opdi_reduce_divide(desk, count);
+    }
+    return opdi_settle(out, desk);
+}
+OPDI_KERNEL(scatter_reduce_two) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out;
+    int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim), how = opdi_reduce_of(opd_arg_str(call, 4));
+    if (dim < 0 || how < 0) { return -1; }
+    if (index->numel && index->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "scatter(): Expected dtype int64 for index"); }
+    if (src->dtype != self->dtype) { return opd_fail(OPD_ERROR_DTYPE, "scatter(): Expected self.dtype to be equal to src.dtype"); }
+    if (opd_dtype_is_complex((opd_scalar_type)self->dtype)) { return opd_fail(OPD_ERROR_DTYPE, "\"scatter_reduce\" not implemented for '%s'", opd_dtype_cname((opd_scalar_type)self->dtype)); }
+    if (opdi_indexed_check(self, dim, index, src, "scatter")) { return -1; }
+    out = opdi_update(call, false);
+    return !out ? -1 : !out->data ? 0 : opdi_reduce_into(out, dim, index, src, how, opd_arg_bool(call, 5));
+}
+/* The gradients of scatter_reduce and index_reduce share these; "pick" is gather or index_select along dim. */
+typedef struct opdi_picker { int64_t dim; opd_tensor *index; bool rows, include_self; } opdi_picker;
+static opd_tensor *opdi_picked(const opdi_picker *p, opd_tensor *t) {
+    return p->rows ? opd_index_select(t, p->dim, p->index) : opd_gather(t, p->dim, p->index);
+}
+static opd_tensor *opdi_drop_into(const opdi_picker *p, opd_tensor *t, opd_tensor *src) {
+    return p->rows ? opd_index_add(t, p->dim, p->index, src) : opd_scatter_add(t, p->dim, p->index, src);
+}
+static opd_tensor *opdi_blank(const opdi_picker *p, opd_tensor *t, double v) {
+    return p->rows ? opd_index_fill_int_Scalar(t, p->dim, p->index, opd_value_float(v)) : opd_scatter_value(t, p->dim, p->index, opd_value_float(v));
+}
+static opd_tensor *opdi_full_like(opd_tensor *t, double v) { return opdi_adds(opd_zeros_like(t), v); }
+/* src as far as index reaches: what a gather gave. */
+static opd_tensor *opdi_reach(const opdi_picker *p, opd_tensor *src) {
+    int d;
+    for (d = 0; !p->rows && d < p->index->ndim; d++) {
+        if (opdi_sizes(src)[d] != opdi_sizes(p->index)[d]) { src = opdi_o_narrow(src, d, 0, opdi_sizes(p->index)[d]); }
+        if (!src) { return NULL; }
+    }
+    return src;
+}
+/* Derivative of the product: each factor's share is result / factor; one zero among them is looked at by itself. */
+static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *p, opd_tensor *g, opd_tensor *self, opd_tensor *src, int at) {
+    opd_tensor *part = opdi_reach(p, src), *self_zero = opd_eq_Scalar(self, opd_value_int(0)), *zero = opd_eq_Scalar(part, opd_value_int(0));
+    opd_tensor *base = p->include_self ? self : opdi_blank(p, self, 1), *base_zero = opd_eq_Scalar(base, opd_value_int(0));
+    opd_tensor *zeros, *rest, *log1;
+    (void)self_zero;
+    zeros = opdi_drop_into(p, opd_mul_Scalar(base_zero, opd_value_float(1)), opd_mul_Scalar(zero, opd_value_float(1)));
+    zeros = opd_mul(zeros, opdi_full_like(g, 1));
+    log1 = opd_masked_fill_Scalar(part, zero, opd_value_int(1));
+    rest = opd_masked_fill_Scalar(base, base_zero, opd_value_int(1));
+    rest = p->rows ? opd_index_reduce(rest, p->dim, p->index, log1, "prod") : opd_scatter_reduce_two(rest, p->dim, p->index, log1, "prod");
+    if (!rest) { return -1; }                     /* the product of all factors that are not zero */
+    if (opd_bw_needs(bw, 0)) {
+        opd_tensor *d = opd_div(rest, opd_masked_fill_Scalar(base, base_zero, opd_value_int(1)));
+        opd_tensor *others = opd_sub(zeros, opd_mul_Scalar(base_zero, opd_value_float(1)));
+        d = opd_mul(opdi_unless(d, opd_gt_Scalar(others, opd_value_float(0.5))), g);
+        if (!p->include_self) { d = opdi_blank(p, d, 0); }
+        if (opd_bw_return(bw, 0, d)) { return -1; }
+    }
+    if (opd_bw_needs(bw, at)) {
+        opd_tensor *d = opd_div(opdi_picked(p, rest), log1);
+        opd_tensor *others = opd_sub(opdi_picked(p, zeros), opd_mul_Scalar(zero, opd_value_float(1)));
+        d = opd_mul(opdi_unless(d, opd_gt_Scalar(others, opd_value_float(0.5))), opdi_picked(p, g));
+        if (opd_bw_return(bw, at, d)) { return -1; }
+    }
+    return 0;
+}
+/* sum: g; mean: g / count; amax, amin: g shared among the places that hold the result. */
+static int opdi_reduce_backward(opd_backward_call *bw, const opdi_picker *p, int how, opd_tensor *self, opd_tensor *src, opd_tensor *result, int at) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *part, *mine, *hit, *count, *ones;
+    if (how == 0 || how == 4) {
+        if (how == 4) {
+            ones = opdi_full_like(g, 1);
+            count = p->include_self ? ones : opdi_blank(p, ones, 0);
+            count = opdi_drop_into(p, count, opdi_picked(p, ones));
+            g = opd_div(g, opd_clamp_min(count, opd_value_int(1)));
+        }
+        OPDI_GIVE(0, p->include_self ? g : opdi_blank(p, g, 0));
+        OPDI_GIVE(at, opdi_picked(p, g));
+        return 0;
+    }
+    if (how == 1) { return opdi_reduce_prod_backward(bw, p, g, self, src, at); }
+    part = opdi_reach(p, src);
+    mine = opd_mul_Scalar(opd_eq(self, result), opd_value_float(1));
+    hit = opd_mul_Scalar(opd_eq(part, opdi_picked(p, result)), opd_value_float(1));
+    if (!p->include_self) { mine = opdi_blank(p, mine, 1); }
+    count = opdi_drop_into(p, p->include_self ? mine : opdi_blank(p, mine, 0), hit);
+    count = opd_clamp_min(count, opd_value_int(1));
+    g = opd_div(g, count);
+    OPDI_GIVE(0, p->include_self ? opd_mul(g, mine) : opdi_blank(p, g, 0));
+    OPDI_GIVE(at, opd_mul(opdi_picked(p, g), hit));
+    return 0;
+}
+OPDI_BW1(scatter_reduce_two) {
+    opdi_picker p;
+    p.dim = opd_bw_value(bw, 1).u.i; p.index = opd_bw_tensor(bw, 2); p.rows = false; p.include_self = opd_bw_value(bw, 5).u.i != 0;
+    return opdi_reduce_backward(bw, &p, opdi_reduce_of(opd_bw_value(bw, 4).u.s), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 3), opd_bw_result(bw, 0), 3);
+}
+OPDI_OP(scatter_reduce_two) {
+    opdi_card_of(op, "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+                 opdi_scatter_reduce_two_kernel, opdi_scatter_reduce_two_backward, "self, index, src, result", OPD_BATCH_SHIFT_DIM,
+                 OPD_AUTOCAST_KEEP, "[3,4], 1, [3,2]i4, [3,2], 'sum'; [3,4], 1, [3,2]i4, [3,2], 'mean'");
+    op->inplace = "scatter_reduce_.two"; op->out = "scatter_reduce.two_out";
+}
+
+//-- rows: index_select, index_add, index_copy, index_fill, index_reduce -----------------------------------------------------
+
+typedef struct opdi_rows {                        /* a[outer][index[j]][inner] and b[outer][j][inner], contiguous */
+    char *a, *b;
+    const int64_t *index;
+    int64_t size, n, inner, bytes;                /* rows of a, rows of b; elements of a row, bytes of a row */
+    int compute;
+    bool back;                                    /* b to a */
+    double alpha;
+} opdi_rows;
+static void opdi_rows_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_rows *w = (const opdi_rows *)ctx;
+    int64_t r = begin;
+    while (r < end) {
+        const int64_t o = r / w->n, stop = OPDI_MIN(end, (o + 1) * w->n);
+        char *a = w->a + o * w->size * w->bytes, *b = w->b + r * w->bytes;
+        const int64_t *x = w->index + (r - o * w->n);
+        int64_t k, m = stop - r;
+        if (w->back) { for (k = 0; k < m; k++) { memcpy(a + x[k] * w->bytes, b + k * w->bytes, (size_t)w->bytes); } }
+        else if (w->bytes == 4) { for (k = 0; k < m; k++) { memcpy(b + k * 4, a + x[k] * 4, 4); } }
+        else if (w->bytes == 8) { for (k = 0; k < m; k++) { memcpy(b + k * 8, a + x[k] * 8, 8); } }
+        else { for (k = 0; k < m; k++) { memcpy(b + k * w->bytes, a + x[k] * w->bytes, (size_t)w->bytes); } }
+        r = stop;
+    }
+}
+#define OPDI_ROWS_ADD(T, EXPR) {                                                                            \
+        T *p = (T *)(void *)(w->a + (o * w->size + w->index[j]) * w->bytes) + from;                         \
+        const T *q = (const T *)(const void *)(w->b + (o * w->n + j) * w->bytes) + from;                    \
+        for (k = 0; k < m; k++) { p[k] = EXPR; } break; }
+/* a += alpha b.  One unit of work is a piece of 1024 elements of one outer index, its rows in order, so that the sums do not depend on the
+   threads. */
+static void opdi_rows_add(void *ctx, int64_t begin, int64_t end) {
+    const opdi_rows *w = (const opdi_rows *)ctx;
+    const int64_t pieces = (w->inner + 1023) / 1024;
+    const float f = (float)w->alpha;
+    int64_t u;
+    for (u = begin; u < end; u++) {
+        const int64_t o = u / pieces, from = u % pieces * 1024, m = OPDI_MIN((int64_t)1024, w->inner - from);
+        int64_t j, k;
+        for (j = 0; j < w->n; j++) {
+            switch (w->compute) {
+                case OPDI_F32: OPDI_ROWS_ADD(float, p[k] + f * q[k])
+                case OPDI_F64: OPDI_ROWS_ADD(double, p[k] + w->alpha * q[k])
+                default: OPDI_ROWS_ADD(int64_t, opdi_wrap_add(p[k], opdi_wrap_mul((int64_t)w->alpha, q[k])))
+            }
+        }
+    }
+}
+/* Fills w for contiguous a indexed along dim by checked int64 indices. */
+static int64_t opdi_rows_init(opdi_rows *w, opd_tensor *a, int dim, opd_tensor *index, opd_tensor *b) {
+    w->a = a->data; w->b = b->data;
+    w->index = (const int64_t *)(const void *)index->data;
+    w->size = a->ndim ? opdi_sizes(a)[dim] : 1;
+    w->n = index->numel;
+    w->inner = a->ndim ? opdi_span_of(opdi_sizes(a), dim + 1, a->ndim) : 1;
+    w->bytes = w->inner * (int64_t)opd_dtype_size((opd_scalar_type)a->dtype);
+    w->compute = opdi_compute_type((opd_scalar_type)a->dtype);
+    w->back = false; w->alpha = 1;
+    return a->ndim ? opdi_span_of(opdi_sizes(a), 0, dim) : 1;
+}
+/* out = a's rows at index along dim; out is contiguous in the order outer, index, inner. */
+static int opdi_rows_select(opd_tensor *a, int dim, opd_tensor *index, opd_tensor *out, const char *text) {
+    const int64_t size = a->ndim ? opdi_sizes(a)[dim] : 1;
+    opdi_rows w;
+    int64_t bad, outer;
+    opd_tensor *x, *desk;
+    if (out->numel == 0 && index->numel == 0) { return 0; }
+    x = opdi_index_load(index, size, false, &bad);
+    if (!x) { return -1; }
+    if (bad >= 0) { return opd_fail(OPD_ERROR_INDEX, "%s", text); }
+    a = opdi_packed(a);
+    desk = a ? opdi_desk(out, (opd_scalar_type)out->dtype) : NULL;
+    if (!desk) { return -1; }
+    outer = opdi_rows_init(&w, a, dim, x, desk);
+    if (out->numel) { opdi_parallel_for(outer * w.n, OPDI_MAX((int64_t)1, 4 * OPDI_GRAIN / OPDI_MAX(w.bytes, (int64_t)1)), opdi_rows_part, &w); }
+    return opdi_settle(out, desk);
+}
+OPDI_KERNEL(index_select) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *out;
+    int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
+    int64_t sizes[OPD_MAX_DIMS];
+    if (dim < 0) { return -1; }
+    if (index->ndim > 1) { return opd_fail(OPD_ERROR_INDEX, "index_select(): Index is supposed to be a vector"); }
+    if (opdi_index_dtype(index, "index_select(): Expected dtype int32 or int64 for index")) { return -1; }
+    if (self->ndim == 0 && index->numel != 1) {
+        return opd_fail(OPD_ERROR_INDEX, "index_select(): Index to scalar can have only 1 value, got %lld value(s)", (long long)index->numel);
+    }
+    memcpy(sizes, opdi_sizes(self), sizeof *sizes * self->ndim);
+    if (self->ndim) { sizes[dim] = index->numel; }
+    out = opd_result(call, 0, sizes, self->ndim, (opd_scalar_type)self->dtype);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    return opdi_rows_select(self, dim, index, out, "index out of range in self");
+}
+OPDI_BW1(index_select) {
+    return opd_bw_return(bw, 0, opd_index_select_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2)));
+}
+OPDI_OP(index_select) {
+    opdi_card_of(op, "index_select(Tensor self, int dim, Tensor index) -> Tensor", opdi_index_select_kernel, opdi_index_select_backward,
+                 "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [5]i4; [3,4], 0, [2]i3");
+    op->out = "index_select.out";
+}
+OPDI_KERNEL(index_select_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0);
+    return opd_return_tensor(call, opd_index_add(opdi_o_zeros(g, opd_arg_ints(call, 1)), opd_arg_int(call, 2), opd_arg_tensor(call, 3), g));
+}
+OPDI_OP(index_select_backward) {
+    opdi_card_composite(op, "index_select_backward(Tensor grad, int[] self_sizes, int dim, Tensor index) -> Tensor",
+                        opdi_index_select_backward_kernel, OPD_AUTOCAST_KEEP, "[3,2], (3,4), 1, [2]i4");
+}
+
+/* Checks shared by index_add, index_copy and index_reduce: index is a vector as long as source along dim, the other sizes
+   agree. */
+static int opdi_rows_check(const opd_tensor *self, int dim, const opd_tensor *index, const opd_tensor *src, const char *name) {
+    const int64_t n = src->ndim ? opdi_sizes(src)[OPDI_MIN(dim, src->ndim - 1)] : 1;
+    int d, k;
+    if (index->ndim > 1) { return opd_fail(OPD_ERROR_INDEX, "%s: Index is supposed to be a vector, but got dim: %d with type: %s and size: %lld", name, index->ndim, opd_dtype_cname((opd_scalar_type)index->dtype), (long long)index->numel); }
+    if (self->dtype != src->dtype) { return opd_fail(OPD_ERROR_DTYPE, "%s: self and source expected to have the same dtype, but got (self) %s and (source) %s", name, opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname((opd_scalar_type)src->dtype)); }
+    if (src->ndim && dim >= src->ndim) { return opd_fail(OPD_ERROR_INDEX, "%s: Indexing dim %d is out of bounds of tensor", name, dim); }
+    if (index->numel != n) { return opd_fail(OPD_ERROR_SHAPE, "%s: Number of indices (%lld) should be equal to source.size(dim): (%lld), for dim: %d", name, (long long)index->numel, (long long)n, dim); }
+    if (self->ndim <= 1 && src->ndim <= 1) { return 0; }
+    for (d = 0, k = self->ndim != src->ndim; d < self->ndim && !k; d++) { k = d != dim && opdi_sizes(self)[d] != opdi_sizes(src)[d]; }
+    return k ? opd_fail(OPD_ERROR_SHAPE, "%s: Source/destination tensor must have same slice shapes. Destination slice dimension does not match source at dim %d", name, dim) : 0;
+}
+/* The desk, the source in its dtype and checked indices for a write of rows; 0, or -1. */
+static int opdi_rows_open(opd_tensor *out, opd_scalar_type t, int dim, opd_tensor **index, opd_tensor **src, opd_tensor **desk, bool wrap,
+                          const char *text) {
+    const int64_t size = out->ndim ? opdi_sizes(out)[dim] : 1;
+    int64_t bad;
+    opd_tensor *x = opdi_index_load(*index, size, wrap, &bad);
+    if (!x) { return -1; }
+    if (bad >= 0) {
+        return text ? opd_fail(OPD_ERROR_INDEX, "%s", text) : opdi_out_of_bounds(((const int64_t *)(const void *)x->data)[bad], dim, size);
+    }
+    *index = x;
+    *src = opdi_as(*src, t);
+    *desk = *src ? opdi_desk_filled(out, t) : NULL;
+    return *desk ? 0 : -1;
+}
+OPDI_KERNEL(index_add) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out, *desk;
+    int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
+    opd_scalar_type t = (opd_scalar_type)self->dtype;
+    opd_value alpha = opd_arg_value(call, 4);
+    opdi_rows w;
+    int64_t outer;
+    if (dim < 0 || opdi_index_dtype(index, "index_add_(): Expected dtype int32/int64 for index") ||
+        opdi_rows_check(self, dim, index, src, "index_add_()") || opdi_alpha_check(t, alpha)) { return -1; }
+    if (opd_dtype_is_complex(t)) { return opd_fail(OPD_ERROR_DTYPE, "\"index_add\" not implemented for '%s'", opd_dtype_cname(t)); }
+    out = opdi_update(call, false);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    if (opdi_rows_open(out, (opd_scalar_type)opdi_compute_dtype[opdi_compute_type(t)], dim, &index, &src, &desk, false, "index out of range in self")) { return -1; }
+    outer = opdi_rows_init(&w, desk, dim, index, src);
+    w.alpha = opdi_number_f64(alpha);
+    if (src->numel) { opdi_parallel_for(outer * ((w.inner + 1023) / 1024), OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(w.n * OPDI_MIN(w.inner, (int64_t)1024), (int64_t)1)), opdi_rows_add, &w); }
+    return opdi_settle(out, desk);
+}
+/* g's rows at index, with the shape that source has. */
+static opd_tensor *opdi_rows_back(opd_backward_call *bw, opd_tensor *g, int at) {
+    opd_tensor *t = opd_index_select(g, opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2));
+    const opd_ints sizes = opd_bw_sizes(bw, at);
+    return t && sizes.n != t->ndim ? opdi_o_reshape(t, sizes.data, sizes.n) : t;
+}
+OPDI_BW1(index_add) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    OPDI_GIVE(0, g);
+    OPDI_GIVE(3, opdi_scale(opdi_rows_back(bw, g, 3), opd_bw_value(bw, 4)));
+    return 0;
+}
+OPDI_OP(index_add) {
+    opdi_card_of(op, "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", opdi_index_add_kernel,
+                 opdi_index_add_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [2]i4, [3,2]; [3,4], 0, [5]i3, [5,4], alpha=2");
+    op->inplace = "index_add_"; op->out = "index_add.out";
+}
+OPDI_KERNEL(index_copy) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out, *desk;
+    int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
+    opdi_rows w;
+    if (dim < 0) { return -1; }
+    if (index->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "index_copy_(): Expected a long tensor for index, but got %s", opd_dtype_cname((opd_scalar_type)index->dtype)); }
+    if (opdi_rows_check(self, dim, index, src, "index_copy_()")) { return -1; }
+    out = opdi_update(call, false);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    if (opdi_rows_open(out, (opd_scalar_type)out->dtype, dim, &index, &src, &desk, false, NULL)) { return -1; }
+    if (src->numel) {
+        const int64_t outer = opdi_rows_init(&w, desk, dim, index, src);
+        w.back = true;
+        opdi_rows_part(&w, 0, outer * w.n);
+    }
+    return opdi_settle(out, desk);
+}
+OPDI_BW1(index_copy) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    OPDI_GIVE(0, opd_index_fill_int_Scalar(g, opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2), opd_value_int(0)));
+    OPDI_GIVE(3, opdi_rows_back(bw, g, 3));
+    return 0;
+}
+OPDI_OP(index_copy) {
+    opdi_card_of(op, "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", opdi_index_copy_kernel,
+                 opdi_index_copy_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [1]i4, [3,1]");
+    op->inplace = "index_copy_"; op->out = "index_copy.out";
+}
+OPDI_KERNEL(index_fill) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src, *out, *x, *fill;
+    opd_value v = opd_arg_value(call, 3);
+    int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
+    int64_t strides[OPD_MAX_DIMS], sizes[OPD_MAX_DIMS], bad, k;
+    if (dim < 0) { return -1; }
+    if (v.tag == OPD_TAG_TENSOR && v.u.t->ndim) { return opd_fail(OPD_ERROR_SHAPE, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).", v.u.t->ndim); }
+    if (index->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "index_fill_(): Expected dtype int64 for index."); }
+    if (index->ndim > 1) { return opd_fail(OPD_ERROR_INDEX, "Index has to be a vector/scalar"); }
+    if (v.tag == OPD_TAG_COMPLEX && !opd_dtype_is_complex((opd_scalar_type)self->dtype)) { return opd_fail(OPD_ERROR_DTYPE, "index_fill_(): Converting complex Scalar to non-complex type is not supported"); }
+    out = opdi_update(call, true);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    x = opdi_index_load(index, self->ndim ? opdi_sizes(self)[dim] : 1, true, &bad);
+    src = v.tag == OPD_TAG_TENSOR ? opdi_as(v.u.t, (opd_scalar_type)self->dtype) : opdi_filler(v, (opd_scalar_type)self->dtype);
+    if (!x || !src) { return -1; }
+    if (bad >= 0) { return opdi_out_of_bounds(((const int64_t *)(const void *)x->data)[bad], dim, self->ndim ? opdi_sizes(self)[dim] : 1); }
+    if (out->ndim == 0) { return x->numel ? opdi_copy(out, src) : 0; }
+    for (k = 0; k < out->ndim; k++) { sizes[k] = opdi_sizes(out)[k]; strides[k] = opdi_strides(out)[k]; }
+    sizes[dim] = 1;
+    for (k = 0; k < x->numel; k++) {
+        OPD_SCOPE {
+            fill = opdi_view(out, sizes, strides, out->ndim, ((const int64_t *)(const void *)x->data)[k] * strides[dim]);
+            bad = fill ? opdi_copy(fill, src) : -1;
+        }
+        if (bad == -1 && !opd_ok()) { return -1; }
+    }
+    return 0;
+}
+OPDI_BW1(index_fill) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *index = opd_bw_tensor(bw, 2);
+    const int64_t dim = opd_bw_value(bw, 1).u.i;
+    OPDI_GIVE(0, opd_index_fill_int_Scalar(g, dim, index, opd_value_int(0)));
+    OPDI_GIVE(3, opdi_o_sum(opd_index_select(g, dim, index)));
+    return 0;
+}
+OPDI_OP(index_fill_int_Scalar) {
+    opdi_card_of(op, "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", opdi_index_fill_kernel,
+                 opdi_index_fill_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [2]i4, 1.5");
+    op->inplace = "index_fill_.int_Scalar"; op->out = "index_fill.int_Scalar_out";
+}
+OPDI_OP(index_fill_int_Tensor) {
+    opdi_card_of(op, "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", opdi_index_fill_kernel,
+                 opdi_index_fill_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [1]i4, []");
+    op->inplace = "index_fill_.int_Tensor"; op->out = "index_fill.int_Tensor_out";
+}
+/* index_reduce: scatter_reduce with the index spread over source. */
+static opd_tensor *opdi_rows_spread(opd_tensor *index, int dim, const opd_tensor *src) {
+    int64_t strides[OPD_MAX_DIMS];
+    int d;
+    index = opdi_as(index, OPD_INT64);
+    for (d = 0; d < src->ndim; d++) { strides[d] = d == dim ? 1 : 0; }
+    return index ? opdi_view(index, opdi_sizes(src), strides, src->ndim, 0) : NULL;
+}
+OPDI_KERNEL(index_reduce) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out;
+    int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim), how = opdi_reduce_of(opd_arg_str(call, 4));
+    if (dim < 0 || how < 0) { return -1; }
+    if (how == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got sum"); }
+    if (opdi_index_dtype(index, "index_reduce(): Expected dtype int32/int64 for index") || opdi_rows_check(self, dim, index, src, "index_reduce()")) { return -1; }
+    if (opd_dtype_is_complex((opd_scalar_type)self->dtype)) { return opd_fail(OPD_ERROR_DTYPE, "\"index_reduce\" not implemented for '%s'", opd_dtype_cname((opd_scalar_type)self->dtype)); }
+    out = opdi_update(call, false);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    index = opdi_rows_spread(index, dim, src);
+    return index ? opdi_reduce_into(out, dim, index, src, how, opd_arg_bool(call, 5)) : -1;
+}
+OPDI_BW1(index_reduce) {
+    opdi_picker p;
+    p.dim = opd_bw_value(bw, 1).u.i; p.index = opd_bw_tensor(bw, 2); p.rows = true; p.include_self = opd_bw_value(bw, 5).u.i != 0;
+    return opdi_reduce_backward(bw, &p, opdi_reduce_of(opd_bw_value(bw, 4).u.s), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 3), opd_bw_result(bw, 0), 3);
+}
+OPDI_OP(index_reduce) {
+    opdi_card_of(op, "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
+                 opdi_index_reduce_kernel, opdi_index_reduce_backward, "self, index, source, result", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
+                 "[3,4], 1, [2]i4, [3,2], 'mean'");
+    op->inplace = "index_reduce_"; op->out = "index_reduce.out";
+}
+
+//-- index, index_put, take, put: lists of index tensors ---------------------------------------------------------------------
+
+/* What a list of indices says about self: its dims as before, indexed, after (moved to the front when the indexed ones are
+   not neighbours), and where in the indexed dims each position of the broadcast index lies. */
+typedef struct opdi_pick_plan {
+    int nbefore, nafter, nshape;                  /* dims; of the broadcast index */
+    int64_t before[OPD_MAX_DIMS], before_stride[OPD_MAX_DIMS], after[OPD_MAX_DIMS], after_stride[OPD_MAX_DIMS];
+    int64_t shape[OPD_MAX_DIMS];
+    int64_t out[OPD_MAX_DIMS];                    /* sizes of the result: before, shape, after */
+    int nout;
+    int64_t nb, na, nq;                           /* products of before, after, shape */
+    int64_t *offset;                              /* [nq] elements; NULL on fakes */
+    opd_tensor *desk;                             /* whose memory that is */
+    opd_tensor *index[OPD_MAX_DIMS];              /* one for each dim of self, NULL: all of it */
+} opdi_pick_plan;
+
+/* Positions of the true elements of a contiguous byte mask, as mask->ndim int64 vectors. */
+static int opdi_mask_positions(opd_tensor *mask, opd_tensor **out) {
+    opd_tensor *m = opdi_packed(mask);
+    int64_t i, n = 0, k = 0, at[OPD_MAX_DIMS];
+    int d;
+    if (!m) { return -1; }
+    for (i = 0; i < m->numel; i++) { n += m->data[i] != 0; }
+    for (d = 0; d < m->ndim; d++) {
+        at[d] = 0;
+        out[d] = opdi_own(opdi_tensor_make(&n, NULL, 1, OPD_INT64, OPD_CPU));
+        if (!out[d]) { return -1; }
+    }
+    for (i = 0; i < m->numel; i++) {
+        if (m->data[i]) {
+            for (d = 0; d < m->ndim; d++) { ((int64_t *)(void *)out[d]->data)[k] = at[d]; }
+            k++;
+        }
+        for (d = m->ndim - 1; d >= 0 && ++at[d] == opdi_sizes(m)[d]; d--) { at[d] = 0; }
+    }
+    return 0;
+}
+/* Fills p->index from the list: masks become positions (at::native::expandTensors). */
+static int opdi_pick_expand(opdi_pick_plan *p, const opd_tensor *self, opd_tensors list) {
+    int64_t k;
+    int n = 0, d;
+    for (k = 0; k < list.n; k++) {
+        opd_tensor *t = list.data[k];
+        const int width = !t || (t->dtype != OPD_BOOL && t->dtype != OPD_UINT8) ? 1 : t->ndim;
+        if (n + width > self->ndim) {
+            return opd_fail(OPD_ERROR_INDEX, "too many indices for tensor of dimension %d (got %lld)", self->ndim, (long long)OPDI_MAX(list.n, (int64_t)n + width));
+        }
+        if (!t || t->dtype == OPD_INT64) { p->index[n++] = t; continue; }
+        if (t->dtype != OPD_BOOL && t->dtype != OPD_UINT8) { return opd_fail(OPD_ERROR_INDEX, "tensors used as indices must be long, byte or bool tensors"); }
+        for (d = 0; d < t->ndim; d++) {
+            if (opdi_sizes(t)[d] != opdi_sizes(self)[n + d]) {
+                char a[256], b[256];
+                return opd_fail(OPD_ERROR_INDEX, "The shape of the mask %s at index %d does not match the shape of the indexed tensor %s at index %d",
+                                opdi_sizes_text(opdi_sizes(t), t->ndim, a, sizeof a), d, opdi_sizes_text(opdi_sizes(self), self->ndim, b, sizeof b), n + d);
+            }
+        }
+        if (!t->data) { return opd_fail(OPD_ERROR_ARGUMENT, "a mask without data says nothing about the result's size"); }
+        if (t->ndim == 0) { return opd_fail(OPD_ERROR_INDEX, "a mask without dimensions is not supported as an index"); }
+        if (opdi_mask_positions(t, p->index + n)) { return -1; }
+        n += t->ndim;
+    }
+    for (; n < self->ndim; n++) { p->index[n] = NULL; }
+    return 0;
+}
+/* Broadcasts the indices and adds up their offsets into self. */
+static int opdi_pick_offsets(opdi_pick_plan *p, const opd_tensor *self) {
+    int d;
+    int64_t q;
+    p->desk = opdi_own(opdi_tensor_make(p->shape, NULL, p->nshape, OPD_INT64, OPD_CPU));
+    if (!p->desk) { return -1; }
+    p->offset = (int64_t *)(void *)p->desk->data;
+    memset(p->offset, 0, (size_t)p->nq * sizeof *p->offset);
+    for (d = 0; d < self->ndim; d++) {
+        const int64_t size = opdi_sizes(self)[d], stride = opdi_strides(self)[d];
+        opd_tensor *x;
+        const int64_t *v;
+        if (!p->index[d]) { continue; }
+        x = opdi_own(opdi_tensor_make(p->shape, NULL, p->nshape, OPD_INT64, OPD_CPU));
+        if (!x || opdi_copy(x, p->index[d])) { return -1; }
+        v = (const int64_t *)(const void *)x->data;
+        for (q = 0; q < p->nq; q++) {
+            const int64_t k = v[q] < 0 ? v[q] + size : v[q];
+            if ((uint64_t)k >= (uint64_t)size) { return opdi_out_of_bounds(v[q], d, size); }
+            p->offset[q] += k * stride;
+        }
+    }
+    return 0;
+}
+static int opdi_pick_shape(opdi_pick_plan *p, const opd_tensor *self) {
+    int d;
+    bool any = false;
+    p->nshape = 0;
+    for (d = 0; d < self->ndim; d++) {
+        if (!p->index[d]) { continue; }
+        any = true;
+        if (opdi_broadcast_into(p->shape, &p->nshape, p->index[d]) == 0) { continue; }
+        if (opd_error_code() != OPD_ERROR_SHAPE) { return -1; }
+        return -1;
+    }
+    if (!any) { p->nshape = 0; }
+    p->nq = opdi_span_of(p->shape, 0, p->nshape);
+    return 0;
+}
+/* The plan of self[list]; 0, or -1. */
+static int opdi_pick_make(opdi_pick_plan *p, const opd_tensor *self, opd_tensors list) {
+    int d, first = -1, last = -1, count = 0;
+    if (opdi_pick_expand(p, self, list) || opdi_pick_shape(p, self)) { return -1; }
+    for (d = 0; d < self->ndim; d++) {
+        if (!p->index[d]) { continue; }
+        if (first < 0) { first = d; }
+        last = d;
+        count++;
+    }
+    if (count && last - first + 1 != count) { first = 0; }        /* not neighbours: the indexed dims come first */
+    if (!count) { first = self->ndim; }
+    p->nbefore = p->nafter = p->nout = 0;
+    for (d = 0; d < self->ndim; d++) {
+        const bool front = d < first && count;
+        if (p->index[d]) { continue; }
+        if (front || !count) { p->before[p->nbefore] = opdi_sizes(self)[d]; p->before_stride[p->nbefore++] = opdi_strides(self)[d]; }
+        else { p->after[p->nafter] = opdi_sizes(self)[d]; p->after_stride[p->nafter++] = opdi_strides(self)[d]; }
+    }
+    if (p->nbefore + p->nshape + p->nafter > OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS); }
+    for (d = 0; d < p->nbefore; d++) { p->out[p->nout++] = p->before[d]; }
+    for (d = 0; d < p->nshape; d++) { p->out[p->nout++] = p->shape[d]; }
+    for (d = 0; d < p->nafter; d++) { p->out[p->nout++] = p->after[d]; }
+    p->nb = opdi_span_of(p->before, 0, p->nbefore);
+    p->na = opdi_span_of(p->after, 0, p->nafter);
+    while (p->nafter > 1 && p->after_stride[p->nafter - 2] == p->after_stride[p->nafter - 1] * p->after[p->nafter - 1]) {
+        p->after[p->nafter - 2] *= p->after[p->nafter - 1];
+        p->after_stride[p->nafter - 2] = p->after_stride[p->nafter - 1];
+        p->nafter--;
+    }
+    p->offset = NULL;
+    return 0;
+}
+
+enum { OPDI_PICK_READ = 0, OPDI_PICK_WRITE, OPDI_PICK_ADD };
+typedef struct opdi_pick_job { const opdi_pick_plan *p; char *self, *values; int kind, size, compute; } opdi_pick_job;
+#define OPDI_PICK_ADD_RUN(T, EXPR) {                                                                        \
+        T *s = (T *)(void *)a; const T *v = (const T *)(const void *)b;                                     \
+        for (k = 0; k < n; k++) { T *t = s + k * stride; *t = EXPR; } break; }
+/* n elements of self `stride` apart from a, against contiguous values b. */
+static void opdi_pick_run(const opdi_pick_job *j, char *a, int64_t stride, char *b, int64_t n) {
+    int64_t k;
+    if (j->kind == OPDI_PICK_READ) { opdi_move_run(b, j->size, a, stride * j->size, n, j->size); return; }
+    if (j->kind == OPDI_PICK_WRITE) { opdi_move_run(a, stride * j->size, b, j->size, n, j->size); return; }
+    switch (j->compute) {
+        case OPDI_F32: OPDI_PICK_ADD_RUN(float, *t + v[k])
+        case OPDI_F64: OPDI_PICK_ADD_RUN(double, *t + v[k])
+        default: OPDI_PICK_ADD_RUN(int64_t, opdi_wrap_add(*t, v[k]))
+    }
+}
+#define OPDI_PICK_ELEMENTS(T) {                                                                             \
+        T *s = (T *)(void *)a; T *v = (T *)(void *)b;                                                       \
+        if (j->kind == OPDI_PICK_READ) { for (k = 0; k < n; k++) { v[k] = s[x[k]]; } }                      \
+        else { for (k = 0; k < n; k++) { s[x[k]] = v[k]; } } return; }
+/* The same for single elements at offsets x[0..n). */
+static void opdi_pick_elements(const opdi_pick_job *j, char *a, const int64_t *x, char *b, int64_t n) {
+    int64_t k;
+    if (j->kind != OPDI_PICK_ADD) {
+        switch (j->size) {
+            case 1: OPDI_PICK_ELEMENTS(uint8_t)
+            case 2: OPDI_PICK_ELEMENTS(uint16_t)
+            case 4: OPDI_PICK_ELEMENTS(uint32_t)
+            case 8: OPDI_PICK_ELEMENTS(uint64_t)
+            default: break;
+        }
+    }
+    for (k = 0; k < n; k++) { opdi_pick_run(j, a + x[k] * j->size, 1, b + k * j->size, 1); }
+}
+/* Positions [begin, end) of before x shape. */
+static void opdi_pick_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_pick_job *j = (const opdi_pick_job *)ctx;
+    const opdi_pick_plan *p = j->p;
+    const int64_t n = p->nafter ? p->after[p->nafter - 1] : 1, stride = p->nafter ? p->after_stride[p->nafter - 1] : 1;
+    int64_t u = begin, m, r;
+    while (u < end) {
+        int64_t rest = u / p->nq, q = u % p->nq;
+        char *a = j->self, *b = j->values + u * p->na * j->size;
+        int d;
+        for (d = p->nbefore - 1; d >= 0; d--) { a += rest % p->before[d] * p->before_stride[d] * j->size; rest /= p->before[d]; }
+        if (p->na == 1) {
+            m = OPDI_MIN(p->nq - q, end - u);
+            opdi_pick_elements(j, a, p->offset + q, b, m);
+            u += m;
+            continue;
+        }
+        a += p->offset[q] * j->size;
+        for (r = 0; r < p->na / n; r++) {
+            int64_t at = 0;
+            rest = r;
+            for (d = p->nafter - 2; d >= 0; d--) { at += rest % p->after[d] * p->after_stride[d]; rest /= p->after[d]; }
+            opdi_pick_run(j, a + at * j->size, stride, b + r * n * j->size, n);
+        }
+        u++;
+    }
+}
+/* values (contiguous, of self's dtype) against self at the plan's places. */
+static int opdi_pick_go(const opdi_pick_plan *p, opd_tensor *self, opd_tensor *values, int kind) {
+    opdi_pick_job j;
+    const int64_t n = p->nb * p->nq;
+    if (values->numel == 0) { return 0; }
+    j.p = p; j.self = self->data; j.values = values->data; j.kind = kind;
+    j.size = (int)opd_dtype_size((opd_scalar_type)self->dtype); j.compute = opdi_compute_type((opd_scalar_type)self->dtype);
+    if (kind == OPDI_PICK_READ) { opdi_parallel_for(n, OPDI_MAX((int64_t)1, OPDI_GRAIN / p->na), opdi_pick_part, &j); }
+    else { opdi_pick_part(&j, 0, n); }
+    return 0;
+}
+OPDI_KERNEL(index_Tensor) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *out, *desk;
+    opdi_pick_plan p;
+    if (opdi_pick_make(&p, self, opd_arg_tensors(call, 1))) { return -1; }
+    out = opd_result(call, 0, p.out, p.nout, (opd_scalar_type)self->dtype);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    if (opdi_pick_offsets(&p, self)) { return -1; }
+    desk = opdi_desk(out, (opd_scalar_type)self->dtype);
+    return desk && opdi_pick_go(&p, self, desk, OPDI_PICK_READ) == 0 ? opdi_settle(out, desk) : -1;
+}
+OPDI_BW1(index_Tensor) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, opd_index_put_full(opdi_o_zeros(g, opd_bw_sizes(bw, 0)), opd_bw_tensors(bw, 1), g, true));
+}
+OPDI_OP(index_Tensor) {
+    opdi_card_of(op, "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", opdi_index_Tensor_kernel, opdi_index_Tensor_backward,
+                 "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], {[2]i3}; [3,4,2], {[2,1]i3, [2]i4}");
+    op->out = "index.Tensor_out";
+}
+/* Writes or adds values at the list's places of the result, which begins as self. */
+static int opdi_put_values(opd_tensor *out, opd_tensors list, opd_tensor *values, bool accumulate) {
+    const opd_scalar_type t = (opd_scalar_type)(accumulate ? opdi_compute_dtype[opdi_compute_type((opd_scalar_type)out->dtype)] : out->dtype);
+    opd_tensor *desk = accumulate ? opdi_desk_filled(out, t) : out, *full;
+    opdi_pick_plan p;
+    if (!desk || opdi_pick_make(&p, desk, list) || opdi_pick_offsets(&p, desk)) { return -1; }
+    full = opdi_own(opdi_tensor_make(p.out, NULL, p.nout, t, OPD_CPU));
+    if (!full) { return -1; }
+    if (opdi_copy(full, values)) {
+        return -1;
+    }
+    return opdi_pick_go(&p, desk, full, accumulate ? OPDI_PICK_ADD : OPDI_PICK_WRITE) == 0 ? opdi_settle(out, desk) : -1;
+}
+OPDI_KERNEL(index_put) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *values = opd_arg_tensor(call, 2), *out;
+    const bool accumulate = opd_arg_bool(call, 3);
+    if (self->dtype != values->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
+                        opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname((opd_scalar_type)values->dtype));
+    }
+    if (accumulate && opd_dtype_is_complex((opd_scalar_type)self->dtype)) { return opd_fail(OPD_ERROR_DTYPE, "\"index_put\" with accumulate is not implemented for '%s'", opd_dtype_cname((opd_scalar_type)self->dtype)); }
+    out = opdi_update(call, true);
+    return !out ? -1 : !out->data ? 0 : opdi_put_values(out, opd_arg_tensors(call, 1), values, accumulate);
+}
+OPDI_BW1(index_put) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *zero;
+    const opd_tensors list = opd_bw_tensors(bw, 1);
+    if (opd_bw_needs(bw, 0)) {
+        zero = opd_bw_value(bw, 3).u.i ? NULL : opdi_o_zeros(g, opd_ints_of(NULL, 0));
+        if (opd_bw_return(bw, 0, opd_bw_value(bw, 3).u.i ? g : opd_index_put_full(g, list, zero, false))) { return -1; }
+    }
+    OPDI_GIVE(2, opd_index(g, list));
+    return 0;
+}
+OPDI_OP(index_put) {
+    opdi_card_of(op, "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", opdi_index_put_kernel,
+                 opdi_index_put_backward, "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE, "[3,4], {[1]i3}, [4]; [3,4], {[2]i3}, [2,4], True");
+    op->inplace = "index_put_"; op->out = "index_put.out";
+}
+OPDI_KERNEL(index_put_impl_) {
+    opd_value v[4];
+    static opd_op *h;
+    int i;
+    for (i = 0; i < 4; i++) { v[i] = call->args[i]; }
+    return opd_return_tensor(call, opd_call_op(OPD_OP(&h, "aten::index_put_"), v, 4));
+}
+OPDI_OP(index_put_impl_) {
+    opdi_card_composite(op, "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)",
+                        opdi_index_put_impl__kernel, OPD_AUTOCAST_KEEP, "");
+}
+
+/* take and put: self as one dimension. */
+static opd_tensor *opdi_flat_of(opd_tensor *t) {
+    const int64_t one = 1;
+    t = opdi_packed(t);
+    return t ? opdi_view(t, &t->numel, &one, 1, 0) : NULL;
+}
+/* The flat index as a list, checked with take's message. */
+static opd_tensor *opdi_take_index(opd_tensor *index, int64_t numel) {
+    int64_t bad;
+    opd_tensor *x = opdi_index_load(index, numel, true, &bad);
+    if (x && bad >= 0) {
+        (void)opd_fail(OPD_ERROR_INDEX, "out of range: tried to access index %lld on a tensor of %lld elements.",
+                       (long long)((const int64_t *)(const void *)x->data)[bad], (long long)numel);
+        return NULL;
+    }
+    return x;
+}
+OPDI_KERNEL(take) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1), *out, *flat;
+    if (index->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "take(): Expected a long tensor for index, but got %s", opd_dtype_cname((opd_scalar_type)index->dtype)); }
+    if (self->numel == 0 && index->numel) { return opd_fail(OPD_ERROR_INDEX, "take(): tried to take from an empty tensor"); }
+    out = opd_result(call, 0, opdi_sizes(index), index->ndim, (opd_scalar_type)self->dtype);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    index = opdi_take_index(index, self->numel);
+    flat = index ? opdi_flat_of(self) : NULL;
+    return flat ? opdi_rows_select(flat, 0, index, out, "out of range") : -1;
+}
+OPDI_BW1(take) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, opd_put_full(opdi_o_zeros(g, opd_bw_sizes(bw, 0)), opd_bw_tensor(bw, 1), g, true));
+}
+OPDI_OP(take) {
+    opdi_card_of(op, "take(Tensor self, Tensor index) -> Tensor", opdi_take_kernel, opdi_take_backward, "index", OPD_BATCH_LOOP,
+                 OPD_AUTOCAST_KEEP, "[3,4], [2,3]i12");
+    op->out = "take.out";
+}
+OPDI_KERNEL(put) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1), *src = opd_arg_tensor(call, 2), *out, *desk, *flat;
+    const int64_t one = 1;
+    const opd_scalar_type t = (opd_scalar_type)self->dtype;
+    opd_scalar_type work;
+    if (index->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "put_(): Expected a long tensor for index, but got %s", opd_dtype_cname((opd_scalar_type)index->dtype)); }
+    if (self->dtype != src->dtype) { return opd_fail(OPD_ERROR_DTYPE, "put_(): self and source expected to have the same dtype, but got self.dtype = %s and source.dtype = %s", opd_dtype_cname(t), opd_dtype_cname((opd_scalar_type)src->dtype)); }
+    if (index->numel != src->numel) { return opd_fail(OPD_ERROR_SHAPE, "put_(): Expected source and index to have the same number of elements, but got source.numel() = %lld, index.numel() = %lld", (long long)src->numel, (long long)index->numel); }
+    if (self->numel == 0 && index->numel) { return opd_fail(OPD_ERROR_INDEX, "put_(): Tried to put elements into an empty tensor"); }
+    if (opd_arg_bool(call, 3) && opd_dtype_is_complex(t)) { return opd_fail(OPD_ERROR_DTYPE, "\"put_\" with accumulate is not implemented for '%s'", opd_dtype_cname(t)); }
+    out = opdi_update(call, true);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    work = opd_arg_bool(call, 3) ? (opd_scalar_type)opdi_compute_dtype[opdi_compute_type(t)] : t;
+    index = opdi_take_index(index, self->numel);
+    desk = index ? opdi_desk_filled(out, work) : NULL;
+    flat = desk ? opdi_view(desk, &desk->numel, &one, 1, 0) : NULL;
+    src = flat ? opdi_as(src, work) : NULL;
+    index = src ? opdi_flat_of(index) : NULL;
+    src = index ? opdi_flat_of(src) : NULL;
+    if (!src || opdi_put_values(flat, opd_tensors_of(&index, 1), src, opd_arg_bool(call, 3))) { return -1; }
+    return opdi_settle(out, desk);
+}
+OPDI_BW1(put) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *index = opd_bw_tensor(bw, 1);
+    if (opd_bw_needs(bw, 0)) {
+        opd_tensor *zeros = opd_bw_value(bw, 3).u.i ? NULL : opdi_o_zeros(g, opd_ints_of(opdi_sizes(index), index->ndim));
+        if (opd_bw_return(bw, 0, opd_bw_value(bw, 3).u.i ? g : opd_put_full(g, index, zeros, false))) { return -1; }
+    }
+    if (opd_bw_needs(bw, 2)) {
+        const opd_ints sizes = opd_bw_sizes(bw, 2);
+        if (opd_bw_return(bw, 2, opdi_o_reshape(opd_take(g, index), sizes.data, sizes.n))) { return -1; }
+    }
+    return 0;
+}
+OPDI_OP(put) {
+    opdi_card_of(op, "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", opdi_put_kernel, opdi_put_backward,
+                 "index", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [1]i12, [1]; [3,4], [5]i12, [5], True");
+    op->inplace = "put_"; op->out = "put.out";
+}
+OPDI_KERNEL(take_along_dim) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1);
+    int64_t a[OPD_MAX_DIMS], b[OPD_MAX_DIMS], minus = -1;
+    int dim, d;
+    if (index->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "torch.take_along_dim(): dtype of indices should be Long but got %s", opd_dtype_cname((opd_scalar_type)index->dtype)); }
+    if (opd_arg_is_none(call, 2)) {
+        return opd_return_tensor(call, opd_gather(opdi_o_reshape(self, &minus, 1), 0, opdi_o_reshape(index, &minus, 1)));
+    }
+    if (self->ndim != index->ndim) {
+        return opd_fail(OPD_ERROR_SHAPE, "torch.take_along_dim(): input and indices should have the same number of dimensions, but got %d dimensions for input, "
+                        "and %d dimensions for indices", self->ndim, index->ndim);
+    }
+    dim = opdi_dim_of(opd_arg_int(call, 2), self->ndim);
+    if (dim < 0) { return -1; }
+    for (d = 0; d < self->ndim; d++) {
+        const int64_t m = opdi_sizes(self)[d], n = opdi_sizes(index)[d];
+        if (d != dim && m != n && m != 1 && n != 1) {
+            return opd_fail(OPD_ERROR_SHAPE, "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d", (long long)m, (long long)n, d);
+        }
+        a[d] = d == dim ? m : m == 1 ? n : m;
+        b[d] = d == dim ? n : a[d];
+    }
+    return opd_return_tensor(call, opd_gather(opdi_o_expand(self, a, self->ndim), dim, opdi_o_expand(index, b, self->ndim)));
+}
+OPDI_OP(take_along_dim) {
+    opdi_card_composite(op, "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", opdi_take_along_dim_kernel, OPD_AUTOCAST_KEEP,
+                        "[3,4], [3,2]i4, 1; [3,4], [5]i12");
+    op->out = "take_along_dim.out";
+}
+
+//-- masked_select, masked_scatter -------------------------------------------------------------------------------------------
+
+/* t and mask broadcast against each other, contiguous; sizes of both in sizes[*ndim]. */
+static int opdi_masked_open(opd_tensor **t, opd_tensor **mask, int64_t *sizes, int *ndim) {
+    opd_tensor *both[2];
+    int i;
+    *ndim = 0;
+    both[0] = *t; both[1] = *mask;
+    if (opdi_broadcast_into(sizes, ndim, *t) || opdi_broadcast_into(sizes, ndim, *mask)) { return -1; }
+    for (i = 0; i < 2; i++) {
+        opd_tensor *c;
+        if (opdi_has_sizes(both[i], sizes, *ndim) && (both[i]->flags & OPDI_CONTIGUOUS)) { continue; }
+        c = opdi_own(opdi_tensor_make(sizes, NULL, *ndim, (opd_scalar_type)both[i]->dtype, OPD_CPU));
+        if (!c || opdi_copy(c, both[i])) { return -1; }
+        both[i] = c;
+    }
+    *t = both[0]; *mask = both[1];
+    return 0;
+}
+#define OPDI_MASKED_MOVE(T) {                                                                               \
+        T *d = (T *)(void *)dst; const T *s = (const T *)(const void *)src;                                 \
+        if (compress) { for (i = 0; i < n; i++) { if (mask[i]) { *d++ = s[i]; } } }                         \
+        else { for (i = 0; i < n; i++) { if (mask[i]) { d[i] = *s++; } } } return; }
+/* compress: dst gets the chosen of src; else the chosen places of dst get src in order. */
+static void opdi_masked_move(char *dst, const char *src, const char *mask, int64_t n, int size, bool compress) {
+    int64_t i;
+    switch (size) {
+        case 1: OPDI_MASKED_MOVE(uint8_t)
+        case 2: OPDI_MASKED_MOVE(uint16_t)
+        case 4: OPDI_MASKED_MOVE(uint32_t)
+        case 8: OPDI_MASKED_MOVE(uint64_t)
+        default: break;
+    }
+    for (i = 0; i < n; i++) {
+        if (!mask[i]) { continue; }
+        memcpy(compress ? dst : dst + i * size, compress ? src + i * size : src, (size_t)size);
+        if (compress) { dst += size; } else { src += size; }
+    }
+}
+static int64_t opdi_mask_count(const opd_tensor *mask) {
+    int64_t i, n = 0;
+    for (i = 0; i < mask->numel; i++) { n += mask->data[i] != 0; }
+    return n;
+}
+OPDI_KERNEL(masked_select) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *out, *desk;
+    int64_t sizes[OPD_MAX_DIMS], n;
+    int ndim;
+    if (mask->dtype != OPD_BOOL && mask->dtype != OPD_UINT8) { return opd_fail(OPD_ERROR_DTYPE, "masked_select: expected BoolTensor for mask"); }
+    if (!mask->data) { return opd_fail(OPD_ERROR_ARGUMENT, "a mask without data says nothing about the result's size"); }
+    if (opdi_masked_open(&self, &mask, sizes, &ndim)) { return -1; }
+    n = opdi_mask_count(mask);
+    out = opd_result(call, 0, &n, 1, (opd_scalar_type)self->dtype);
+    desk = out ? opdi_desk(out, (opd_scalar_type)out->dtype) : NULL;
+    if (!desk) { return -1; }
+    opdi_masked_move(desk->data, self->data, mask->data, self->numel, (int)opd_dtype_size((opd_scalar_type)self->dtype), true);
+    return opdi_settle(out, desk);
+}
+/* g back to the chosen places of a tensor with mask's and self's common size. */
+OPDI_BW1(masked_select) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *mask = opd_bw_tensor(bw, 1);
+    const opd_ints own = opd_bw_sizes(bw, 0);
+    int64_t sizes[OPD_MAX_DIMS];
+    int ndim = (int)own.n, d, shift;
+    memcpy(sizes, own.data, sizeof *sizes * (size_t)own.n);
+    if (opdi_broadcast_into(sizes, &ndim, mask)) { return -1; }
+    g = opd_masked_scatter(opdi_o_zeros(g, opd_ints_of(sizes, ndim)), mask, g);
+    shift = ndim - (int)own.n;
+    for (d = 0; d < shift; d++) { sizes[d] = d; }
+    for (ndim = shift, d = 0; d < (int)own.n && g; d++) { if (own.data[d] == 1 && opdi_sizes(g)[d + shift] != 1) { sizes[ndim++] = d + shift; } }
+    if (ndim && g) { g = opdi_o_reshape(opdi_o_sum_dims(g, sizes, ndim, true), own.data, own.n); }
+    return opd_bw_return(bw, 0, g);
+}
+OPDI_OP(masked_select) {
+    opdi_card_of(op, "masked_select(Tensor self, Tensor mask) -> Tensor", opdi_masked_select_kernel, opdi_masked_select_backward, "mask",
+                 OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [3,4]b; [3,4], [4]b");
+    op->out = "masked_select.out";
+}
+OPDI_KERNEL(masked_scatter) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *src = opd_arg_tensor(call, 2), *out, *desk, *m;
+    int64_t sizes[OPD_MAX_DIMS];
+    int ndim = 0;
+    if (self->dtype != src->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "masked_scatter: expected self and source to have same dtypes but got%s and %s", opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname((opd_scalar_type)src->dtype));
+    }
+    if (mask->dtype != OPD_BOOL && mask->dtype != OPD_UINT8) { return opd_fail(OPD_ERROR_DTYPE, "masked_scatter only supports boolean masks, but got mask with dtype %s", opd_dtype_cname((opd_scalar_type)mask->dtype)); }
+    if (opdi_broadcast_into(sizes, &ndim, self) || opdi_broadcast_into(sizes, &ndim, mask)) { return -1; }
+    out = call->targets && call->inplace ? opdi_update(call, false) : opd_result(call, 0, sizes, ndim, (opd_scalar_type)self->dtype);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    if (!opdi_has_sizes(out, sizes, ndim)) { return opd_fail(OPD_ERROR_SHAPE, "output with shape doesn't match the broadcast shape of the mask"); }
+    if (!(call->targets && call->inplace) && opdi_copy(out, self)) { return -1; }
+    m = opdi_own(opdi_tensor_make(sizes, NULL, ndim, (opd_scalar_type)mask->dtype, OPD_CPU));
+    desk = opdi_desk_filled(out, (opd_scalar_type)out->dtype);
+    src = opdi_packed(src);
+    if (!m || !desk || !src || opdi_copy(m, mask)) { return -1; }
+    if (opdi_mask_count(m) > src->numel) { return opd_fail(OPD_ERROR_SHAPE, "Number of elements of source < number of ones in mask"); }
+    opdi_masked_move(desk->data, src->data, m->data, desk->numel, (int)opd_dtype_size((opd_scalar_type)out->dtype), false);
+    return opdi_settle(out, desk);
+}
+OPDI_BW1(masked_scatter) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *mask = opd_bw_tensor(bw, 1);
+    OPDI_GIVE(0, opd_masked_fill_Scalar(g, mask, opd_value_int(0)));
+    if (opd_bw_needs(bw, 2)) {                    /* the chosen ones, and zeros for the rest of source */
+        const opd_ints sizes = opd_bw_sizes(bw, 2);
+        opd_tensor *t = opd_masked_select(g, mask);
+        int64_t pad[2] = {0, 0};
+        if (!t) { return -1; }
+        pad[1] = opdi_span_of(sizes.data, 0, (int)sizes.n) - t->numel;
+        if (pad[1]) { t = opd_constant_pad_nd(t, opd_ints_of(pad, 2)); }
+        return opd_bw_return(bw, 2, opdi_o_reshape(t, sizes.data, sizes.n));
+    }
+    return 0;
+}
+OPDI_OP(masked_scatter) {
+    opdi_card_of(op, "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", opdi_masked_scatter_kernel, opdi_masked_scatter_backward,
+                 "mask", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [3,4]b, [12]");
+    op->inplace = "masked_scatter_"; op->out = "masked_scatter.out";
+}
+
+//-- where with numbers, where of one argument -------------------------------------------------------------------------------
+
+OPDI_KERNEL(where_Scalar) {
+    opd_value a = opd_arg_value(call, 1), b = opd_arg_value(call, 2);
+    return opd_return_tensor(call, opd_where_self(opd_arg_tensor(call, 0), opd_tensor_wrapped_number(a), opd_tensor_wrapped_number(b)));
+}
+OPDI_OP(where_Scalar) {
+    opdi_card_composite(op, "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor", opdi_where_Scalar_kernel, OPD_AUTOCAST_KEEP, "[2,3]b, 1.5, 2.5");
+}
+OPDI_KERNEL(where) {
+    static opd_op *h;
+    opd_tensor *t = opdi_aten(&h, "aten::nonzero", opd_value_tensor(opd_arg_tensor(call, 0)), OPD_DEFAULT, OPD_DEFAULT, OPD_DEFAULT);
+    opd_tensor *list[OPD_MAX_DIMS];
+    int64_t d, n = t ? opdi_sizes(t)[1] : 0;
+    if (!t) { return -1; }
+    for (d = 0; d < n; d++) {
+        list[d] = opdi_o_select(t, 1, d);
+        if (!list[d]) { return -1; }
+    }
+    return opd_return_tensors(call, list, n);
+}
+OPDI_OP(where) { opdi_card_composite(op, "where(Tensor condition) -> Tensor[]", opdi_where_kernel, OPD_AUTOCAST_KEEP, "[2,3]b"); }
+
+//-- joining -----------------------------------------------------------------------------------------------------------------
+
+static bool opdi_cat_skips(const opd_tensor *t) { return t->ndim == 1 && t->numel == 0; }
+/* Piece t of out, `at` elements along dim. */
+static int opdi_cat_piece(opd_tensor *out, int dim, int64_t at, const opd_tensor *t) {
+    const int64_t inner = opdi_span_of(opdi_sizes(out), dim + 1, out->ndim), outer = opdi_span_of(opdi_sizes(out), 0, dim);
+    const int64_t es = (int64_t)opd_dtype_size((opd_scalar_type)out->dtype), n = opdi_sizes(t)[dim] * inner * es;
+    const int64_t row = opdi_sizes(out)[dim] * inner * es;
+    opd_tensor *piece;
+    int64_t o;
+    int rc = -1;
+    if (t->numel == 0) { return 0; }
+    if (t->dtype == out->dtype && (t->flags & out->flags & OPDI_CONTIGUOUS) && (outer == 1 || t->numel < 4 * OPDI_GRAIN) && t->numel < 32 * OPDI_GRAIN) {
+        char *dst = out->data + at * inner * es;
+        for (o = 0; o < outer; o++) { memcpy(dst + o * row, t->data + o * n, (size_t)n); }
+        return 0;
+    }
+    OPD_SCOPE {
+        piece = opdi_view(out, opdi_sizes(t), opdi_strides(out), out->ndim, at * opdi_strides(out)[dim]);
+        rc = piece ? opdi_copy(piece, t) : -1;
+    }
+    return rc;
+}
+static int opdi_cat_sizes(opd_tensors list, const opd_tensor *first, int dim, int64_t *sizes) {
+    int64_t k;
+    int d;
+    memcpy(sizes, opdi_sizes(first), sizeof *sizes * first->ndim);
+    sizes[dim] = 0;
+    for (k = 0; k < list.n; k++) {
+        const opd_tensor *t = list.data[k];
+        if (opdi_cat_skips(t)) { continue; }
+        if (t->ndim != first->ndim) { return opd_fail(OPD_ERROR_SHAPE, "Tensors must have same number of dimensions: got %d and %d", first->ndim, t->ndim); }
+        for (d = 0; d < t->ndim; d++) {
+            if (d != dim && opdi_sizes(t)[d] != sizes[d]) {
+                return opd_fail(OPD_ERROR_SHAPE, "Sizes of tensors must match except in dimension %d. Expected size %lld but got size %lld for tensor number %lld in the list.",
+                                dim, (long long)sizes[d], (long long)opdi_sizes(t)[d], (long long)k);
+            }
+        }
+        sizes[dim] += opdi_sizes(t)[dim];
+    }
+    return 0;
+}
+OPDI_KERNEL(cat) {
+    opd_tensors list = opd_arg_tensors(call, 0);
+    const opd_tensor *first = NULL;
+    opd_tensor *out;
+    int64_t sizes[OPD_MAX_DIMS], at = 0, k;
+    int dim = 0;
+    if (list.n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "torch.cat(): expected a non-empty list of Tensors"); }
+    for (k = 0; k < list.n; k++) {
+        if (list.data[k]->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "zero-dimensional tensor (at position %lld) cannot be concatenated", (long long)k); }
+        if (!first && !opdi_cat_skips(list.data[k])) { first = list.data[k]; }
+    }
+    if (!first) {
+        if (opdi_dim_of(opd_arg_int(call, 1), 1) < 0) { return -1; }
+        sizes[0] = 0;
+        return opd_result(call, 0, sizes, 1, opdi_result_type(list.data, (int)list.n)) ? 0 : -1;
+    }
+    dim = opdi_dim_of(opd_arg_int(call, 1), first->ndim);
+    if (dim < 0 || opdi_cat_sizes(list, first, dim, sizes)) { return -1; }
+    out = opd_result(call, 0, sizes, first->ndim, opdi_result_type(list.data, (int)list.n));
+    if (!out || !out->data) { return out ? 0 : -1; }
+    for (k = 0; k < list.n; k++) {
+        if (opdi_cat_skips(list.data[k])) { continue; }
+        if (opdi_cat_piece(out, dim, at, list.data[k])) { return -1; }
+        at += opdi_sizes(list.data[k])[dim];
+    }
+    return 0;
+}
+OPDI_BW1(cat) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    int64_t at = 0;
+    const opd_tensors list = opd_bw_tensors(bw, 0);
+    int k, dim = opdi_dim_of(opd_bw_value(bw, 1).u.i, g->ndim);
+    for (k = 0; k < (int)list.n && dim >= 0; k++) {
+        const opd_tensor *t = list.data[k];
+        opd_tensor *part;
+        if (opdi_cat_skips(t)) {
+            if (opd_bw_needs_at(bw, 0, k) && opd_bw_return_at(bw, 0, k, opd_zeros_like(list.data[k]))) { return -1; }
+            continue;
+        }
+        if (opd_bw_needs_at(bw, 0, k)) {
+            part = opdi_o_narrow(g, dim, at, opdi_sizes(t)[dim]);
+            if (opd_bw_return_at(bw, 0, k, part)) { return -1; }
+        }
+        at += opdi_sizes(t)[dim];
+    }
+    return dim < 0 ? -1 : 0;
+}
+OPDI_OP(cat) {
+    opdi_card_of(op, "cat(Tensor[] tensors, int dim=0) -> Tensor", opdi_cat_kernel, opdi_cat_backward, "tensors", OPD_BATCH_LOOP,
+                 OPD_AUTOCAST_PROMOTE, "{[2,3], [1,3]}; {[2,3], [2,2]}, 1");
+    op->out = "cat.out";
+}
+OPDI_KERNEL(stack) {
+    opd_tensors list = opd_arg_tensors(call, 0);
+    opd_tensor *out;
+    int64_t sizes[OPD_MAX_DIMS], k;
+    const opd_tensor *first;
+    int dim, d;
+    if (list.n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "stack expects a non-empty TensorList"); }
+    first = list.data[0];
+    dim = opdi_dim_of(opd_arg_int(call, 1), first->ndim + 1);
+    if (dim < 0) { return -1; }
+    if (first->ndim == OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS); }
+    for (k = 1; k < list.n; k++) {
+        if (!opdi_same_sizes(first, list.data[k])) {
+            char a[256], b[256];
+            return opd_fail(OPD_ERROR_SHAPE, "stack expects each tensor to be equal size, but got %s at entry 0 and %s at entry %lld",
+                            opdi_sizes_text(opdi_sizes(first), first->ndim, a, sizeof a), opdi_sizes_text(opdi_sizes(list.data[k]), list.data[k]->ndim, b, sizeof b), (long long)k);
+        }
+    }
+    for (d = 0; d <= first->ndim; d++) { sizes[d] = d == dim ? list.n : opdi_sizes(first)[d - (d > dim)]; }
+    out = opd_result(call, 0, sizes, first->ndim + 1, opdi_result_type(list.data, (int)list.n));
+    if (!out || !out->data) { return out ? 0 : -1; }
+    for (k = 0; k < list.n; k++) {
+        int64_t strides[2 * OPD_MAX_DIMS];
+        const opd_tensor *t = list.data[k];
+        int rc = -1;
+        for (d = 0; d <= first->ndim; d++) { strides[d] = d == dim ? 0 : opdi_strides(t)[d - (d > dim)]; }
+        sizes[dim] = 1;
+        OPD_SCOPE {
+            opd_tensor *wide = opdi_view(list.data[k], sizes, strides, first->ndim + 1, 0);
+            rc = wide ? opdi_cat_piece(out, dim, k, wide) : -1;
+        }
+        if (rc) { return -1; }
+    }
+    return 0;
+}
+OPDI_BW1(stack) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    const int64_t dim = opd_bw_value(bw, 1).u.i, n = g->ndim ? opd_size(g, (int)dim) : 0;
+    int k;
+    for (k = 0; k < (int)n; k++) {
+        if (opd_bw_needs_at(bw, 0, k) && opd_bw_return_at(bw, 0, k, opdi_o_select(g, dim, k))) { return -1; }
+    }
+    return 0;
+}
+OPDI_OP(stack) {
+    opdi_card_of(op, "stack(Tensor[] tensors, int dim=0) -> Tensor", opdi_stack_kernel, opdi_stack_backward, "", OPD_BATCH_LOOP,
+                 OPD_AUTOCAST_PROMOTE, "{[2,3], [2,3]}; {[2,3], [2,3]}, 1; {[], []}");
+    op->out = "stack.out";
+}
+/* hstack, vstack, dstack, column_stack, row_stack: everything with `least` dims at least, then cat along dim.  column: a
+   vector becomes a column. */
+static int opdi_stack_like(opd_call *call, int least, int dim, bool column, const char *name) {
+    opd_tensors list = opd_arg_tensors(call, 0);
+    const size_t bytes = (size_t)list.n * sizeof(opd_tensor *);
+    opd_tensor **wide;
+    int64_t k;
+    int rc = 0;
+    if (list.n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "%s expects a non-empty TensorList", name); }
+    wide = (opd_tensor **)opdi_alloc(bytes);
+    if (!wide) { return -1; }
+    for (k = 0; k < list.n && rc == 0; k++) {
+        opd_tensor *t = list.data[k];
+        int64_t s[3];
+        if (t->ndim < least) {
+            const int64_t a = t->ndim ? opdi_sizes(t)[0] : 1;
+            s[0] = column ? a : least == 1 ? a : 1;
+            s[1] = column ? 1 : t->ndim == 2 ? opdi_sizes(t)[1] : a;
+            s[2] = 1;
+            if (t->ndim == 2) { s[0] = opdi_sizes(t)[0]; }
+            t = opdi_o_reshape(t, s, least);
+        }
+        wide[k] = t;
+        rc = t ? 0 : -1;
+    }
+    if (rc == 0) {
+        opd_tensor *r;
+        if (dim == 1 && !column && wide[0]->ndim == 1) { dim = 0; }
+        r = opd_cat_full(opd_tensors_of(wide, list.n), dim);
+        rc = opd_return_tensor(call, r);
+    }
+    opdi_free(wide, bytes);
+    return rc;
+}
+OPDI_KERNEL(hstack) { return opdi_stack_like(call, 1, 1, false, "hstack"); }
+OPDI_KERNEL(vstack) { return opdi_stack_like(call, 2, 0, false, "vstack"); }
+OPDI_KERNEL(dstack) { return opdi_stack_like(call, 3, 2, false, "dstack"); }
+OPDI_KERNEL(column_stack) { return opdi_stack_like(call, 2, 1, true, "column_stack"); }
+OPDI_KERNEL(concat) { return opd_return_tensor(call, opd_cat_full(opd_arg_tensors(call, 0), opd_arg_int(call, 1))); }
+OPDI_OP(hstack) { opdi_card_composite(op, "hstack(Tensor[] tensors) -> Tensor", opdi_hstack_kernel, OPD_AUTOCAST_KEEP, "{[2,3], [2,2]}; {[2], [3]}"); op->out = "hstack.out"; }
+OPDI_OP(vstack) { opdi_card_composite(op, "vstack(Tensor[] tensors) -> Tensor", opdi_vstack_kernel, OPD_AUTOCAST_KEEP, "{[2,3], [1,3]}; {[2], [2]}"); op->out = "vstack.out"; }
+OPDI_OP(dstack) { opdi_card_composite(op, "dstack(Tensor[] tensors) -> Tensor", opdi_dstack_kernel, OPD_AUTOCAST_KEEP, "{[2,3], [2,3]}; {[2], [2]}"); op->out = "dstack.out"; }
+OPDI_OP(column_stack) { opdi_card_composite(op, "column_stack(Tensor[] tensors) -> Tensor", opdi_column_stack_kernel, OPD_AUTOCAST_KEEP, "{[2], [2,3]}"); op->out = "column_stack.out"; }
+OPDI_OP(row_stack) { opdi_card_composite(op, "row_stack(Tensor[] tensors) -> Tensor", opdi_vstack_kernel, OPD_AUTOCAST_KEEP, "{[2], [2]}"); op->out = "row_stack.out"; }
+OPDI_OP(concat) { opdi_card_composite(op, "concat(Tensor[] tensors, int dim=0) -> Tensor", opdi_concat_kernel, OPD_AUTOCAST_KEEP, "{[2,3], [1,3]}"); op->out = "concat.out"; }
+
+//-- padding -----------------------------------------------------------------------------------------------------------------
+
+OPDI_KERNEL(constant_pad_nd) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *out, *fill, *dst, *src;
+    const opd_ints pad = opd_arg_ints(call, 1);
+    int64_t sizes[OPD_MAX_DIMS], inside[OPD_MAX_DIMS], at = 0, from = 0;
+    int d, n = self->ndim;
+    if (pad.n % 2) { return opd_fail(OPD_ERROR_SHAPE, "Length of pad must be even but instead it equals %lld", (long long)pad.n); }
+    if (pad.n > 2 * n) { return opd_fail(OPD_ERROR_SHAPE, "Length of pad should be no more than twice the number of dimensions of the input. Pad length is %lld while the input has %d dimensions.", (long long)pad.n, n); }
+    for (d = 0; d < n; d++) {
+        const int k = 2 * (n - 1 - d);
+        const int64_t low = k < pad.n ? pad.data[k] : 0, high = k < pad.n ? pad.data[k + 1] : 0, size = opdi_sizes(self)[d];
+        if (low > INT64_MAX / 4 || high > INT64_MAX / 4 || low < -size || high < -size) { sizes[d] = low < 0 || high < 0 ? -1 : INT64_MAX; }
+        else { sizes[d] = size + low + high; }
+        if (sizes[d] < 0 || (sizes[d] == 0 && k < pad.n && 0)) {
+            return opd_fail(OPD_ERROR_SHAPE, "The input size %lld, plus negative padding %lld and %lld, resulted in a negative output size, which is invalid. "
+                            "Check dimension %d of your input.", (long long)size, (long long)low, (long long)high, d);
+        }
+        inside[d] = size + OPDI_MIN(low, (int64_t)0) + OPDI_MIN(high, (int64_t)0);
+        if (inside[d] < 0) { inside[d] = 0; }
+    }
+    out = opd_result(call, 0, sizes, n, (opd_scalar_type)self->dtype);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    for (d = 0; d < n; d++) {
+        const int k = 2 * (n - 1 - d);
+        const int64_t low = k < pad.n ? pad.data[k] : 0;
+        if (low > 0) { at += low * opdi_strides(out)[d]; } else { from -= low * opdi_strides(self)[d]; }
+    }
+    fill = opdi_filler(opd_arg_value(call, 2), (opd_scalar_type)self->dtype);
+    if (!fill || (out->numel && !opdi_same_sizes(out, self) && opdi_copy(out, fill))) { return -1; }
+    if (opdi_span_of(inside, 0, n) == 0) { return out->numel ? opdi_copy(out, fill) : 0; }
+    dst = opdi_view(out, inside, opdi_strides(out), n, at);
+    src = opdi_view(self, inside, opdi_strides(self), n, from);
+    if (opdi_same_sizes(out, self) && opdi_copy(out, fill)) { return -1; }
+    return dst && src ? opdi_copy(dst, src) : -1;
+}
+OPDI_BW1(constant_pad_nd) {
+    const opd_value pad = opd_bw_value(bw, 1);
+    int64_t minus[2 * OPD_MAX_DIMS];
+    int i;
+    for (i = 0; i < pad.n && i < 2 * OPD_MAX_DIMS; i++) { minus[i] = -pad.u.ints[i]; }
+    return opd_bw_return(bw, 0, opd_constant_pad_nd(opd_bw_grad(bw, 0), opd_ints_of(minus, pad.n)));
+}
+OPDI_OP(constant_pad_nd) {
+    opdi_card_of(op, "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", opdi_constant_pad_nd_kernel, opdi_constant_pad_nd_backward,
+                 "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[2,3], (1,2); [2,3], (1,-1,0,2), 1.5");
+    op->out = "constant_pad_nd.out";
+}
+
+/* reflection_pad and replication_pad: the last n dims; out[i, j, k] = in[map0[i], map1[j], map2[k]]. */
+typedef struct opdi_pad_job {
+    char *in, *out;
+    int64_t planes, in_size[3], out_size[3];
+    int64_t *map[3];                              /* from an output coordinate to an input one */
+    int size, compute;
+    bool back;
+} opdi_pad_job;
+static int64_t opdi_pad_map(int64_t i, int64_t low, int64_t n, bool reflect) {
+    i -= low;
+    if (!reflect) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
+    return i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
+}
+#define OPDI_PAD_ROW_MOVE(T) {                                                                              \
+        const T *a = (const T *)(const void *)j->in + x; T *b = (T *)(void *)j->out + y;                    \
+        for (k = 0; k < n; k++) { b[k] = a[m[k]]; } break; }
+#define OPDI_PAD_ROW_ADD(T) {                                                                               \
+        T *a = (T *)(void *)j->in + x; const T *b = (const T *)(const void *)j->out + y;                    \
+        for (k = 0; k < n; k++) { a[m[k]] += b[k]; } }
+static void opdi_pad_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_pad_job *j = (const opdi_pad_job *)ctx;
+    const int64_t in_plane = j->in_size[0] * j->in_size[1] * j->in_size[2], n = j->out_size[2], *m = j->map[2];
+    int64_t p, u, v, k, y;
+    for (p = begin; p < end; p++) {
+        for (u = 0; u < j->out_size[0]; u++) {
+            for (v = 0; v < j->out_size[1]; v++) {
+                const int64_t x = p * in_plane + (j->map[0][u] * j->in_size[1] + j->map[1][v]) * j->in_size[2];
+                y = ((p * j->out_size[0] + u) * j->out_size[1] + v) * n;
+                if (j->back) {
+                    if (j->compute == OPDI_F64) { OPDI_PAD_ROW_ADD(double) } else { OPDI_PAD_ROW_ADD(float) }
+                    continue;
+                }
+                switch (j->size) {
+                    case 1: OPDI_PAD_ROW_MOVE(uint8_t)
+                    case 2: OPDI_PAD_ROW_MOVE(uint16_t)
+                    case 4: OPDI_PAD_ROW_MOVE(uint32_t)
+                    case 8: OPDI_PAD_ROW_MOVE(uint64_t)
+                    default: for (k = 0; k < n; k++) { memcpy(j->out + (y + k) * j->size, j->in + (x + m[k]) * j->size, (size_t)j->size); }
+                }
+            }
+        }
+    }
+}
+/* in (or, backward, its zeroed gradient) against out. */
+static int opdi_pad_run(opd_tensor *in, opd_tensor *out, opd_ints pad, bool reflect, bool back) {
+    const int nd = (int)pad.n / 2;
+    opdi_pad_job j;
+    int64_t total = 0, i;
+    opd_tensor *maps;
+    int d;
+    j.in = in->data; j.out = out->data; j.back = back; j.size = (int)opd_dtype_size((opd_scalar_type)in->dtype);
+    j.compute = opdi_compute_type((opd_scalar_type)in->dtype);
+    j.planes = opdi_span_of(opdi_sizes(in), 0, in->ndim - nd);
+    for (d = 0; d < 3; d++) {
+        const int at = in->ndim - 3 + d;
+        j.in_size[d] = 3 - d <= nd ? opdi_sizes(in)[at] : 1;
+        j.out_size[d] = 3 - d <= nd ? opdi_sizes(out)[at] : 1;
+        total += j.out_size[d];
+    }
+    maps = opdi_own(opdi_tensor_make(&total, NULL, 1, OPD_INT64, OPD_CPU));
+    if (!maps) { return -1; }
+    j.map[0] = (int64_t *)(void *)maps->data; j.map[1] = j.map[0] + j.out_size[0]; j.map[2] = j.map[1] + j.out_size[1];
+    for (d = 0; d < 3; d++) {
+        const int64_t low = 3 - d <= nd ? pad.data[2 * (2 - d)] : 0;
+        for (i = 0; i < j.out_size[d]; i++) { j.map[d][i] = opdi_pad_map(i, low, j.in_size[d], reflect); }
+    }
+    if (out->numel == 0) { return 0; }
+    opdi_parallel_for(j.planes, OPDI_MAX((int64_t)1, OPDI_GRAIN * j.planes / out->numel), opdi_pad_part, &j);
+    return 0;
+}
+/* Checks, and the sizes of the padded tensor. */
+static int opdi_pad_sizes(const opd_tensor *in, opd_ints pad, bool reflect, int64_t *sizes) {
+    const int nd = (int)pad.n / 2;
+    char text[256];
+    int d;
+    (void)opdi_sizes_text(opdi_sizes(in), in->ndim, text, sizeof text);
+    if (in->ndim != nd + 1 && in->ndim != nd + 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected %dD or %dD (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: %s", nd + 1, nd + 2, text);
+    }
+    for (d = 0; d < in->ndim; d++) {
+        const int k = 2 * (in->ndim - 1 - d);
+        const int64_t n = opdi_sizes(in)[d];
+        sizes[d] = n;
+        if (n == 0 && !(d == 0 && in->ndim == nd + 2)) {
+            return opd_fail(OPD_ERROR_SHAPE, "Expected %dD or %dD (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: %s", nd + 1, nd + 2, text);
+        }
+        if (k >= pad.n) { continue; }
+        if (reflect && (pad.data[k] >= n || pad.data[k + 1] >= n)) {
+            return opd_fail(OPD_ERROR_SHAPE, "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding (%lld, %lld) at dimension %d of input %s",
+                            (long long)pad.data[k], (long long)pad.data[k + 1], d, text);
+        }
+        if (OPDI_MAX(pad.data[k], pad.data[k + 1]) > INT64_MAX / 4 || pad.data[k] < -n || pad.data[k + 1] < -n || n + pad.data[k] + pad.data[k + 1] < 1) {
+            return opd_fail(OPD_ERROR_SHAPE, "input (size %lld at dimension %d) is too small for the padding (%lld, %lld)", (long long)n, d,
+                            (long long)pad.data[k], (long long)pad.data[k + 1]);
+        }
+        sizes[d] = n + pad.data[k] + pad.data[k + 1];
+    }
+    return 0;
+}
+static bool opdi_pad_reflects(const opd_call *call) { return strncmp(call->op->schema->name, "reflection", 10) == 0; }
+OPDI_KERNEL(pad_nd) {
+    opd_tensor *in = opd_arg_tensor(call, 0), *out, *desk;
+    const opd_ints pad = opd_arg_ints(call, 1);
+    const bool reflect = opdi_pad_reflects(call);
+    int64_t sizes[OPD_MAX_DIMS];
+    if (opdi_pad_sizes(in, pad, reflect, sizes)) { return -1; }
+    if (opd_dtype_is_integral((opd_scalar_type)in->dtype, true) && (in->dtype == OPD_BOOL || reflect || 1)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", call->op->schema->name, opd_dtype_cname((opd_scalar_type)in->dtype));
+    }
+    out = opd_result(call, 0, sizes, in->ndim, (opd_scalar_type)in->dtype);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    in = opdi_packed(in);
+    desk = in ? opdi_desk(out, (opd_scalar_type)out->dtype) : NULL;
+    return desk && opdi_pad_run(in, desk, pad, reflect, false) == 0 ? opdi_settle(out, desk) : -1;
+}
+OPDI_KERNEL(pad_nd_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *in = opd_arg_tensor(call, 1), *out, *desk;
+    const opd_ints pad = opd_arg_ints(call, 2);
+    const bool reflect = opdi_pad_reflects(call);
+    int64_t sizes[OPD_MAX_DIMS];
+    if (opdi_pad_sizes(in, pad, reflect, sizes)) { return -1; }
+    if (!opdi_has_sizes(g, sizes, in->ndim)) {
+        return opd_fail(OPD_ERROR_SHAPE, "grad_output width unexpected. Expected: %lld, Got: %lld", (long long)sizes[in->ndim - 1], (long long)(g->ndim ? opdi_sizes(g)[g->ndim - 1] : 0));
+    }
+    if (!opd_dtype_is_floating((opd_scalar_type)g->dtype)) { return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", call->op->schema->name, opd_dtype_cname((opd_scalar_type)g->dtype)); }
+    out = opd_result(call, 0, opdi_sizes(in), in->ndim, (opd_scalar_type)g->dtype);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    desk = opdi_desk_f32(out);
+    g = desk ? opdi_as(g, (opd_scalar_type)desk->dtype) : NULL;
+    if (!g) { return -1; }
+    memset(desk->data, 0, (size_t)desk->numel * opd_dtype_size((opd_scalar_type)desk->dtype));
+    return opdi_pad_run(desk, g, pad, reflect, true) == 0 ? opdi_settle(out, desk) : -1;
+}
+static const char *const opdi_pad_names[2][3] = {{"aten::replication_pad1d", "aten::replication_pad2d", "aten::replication_pad3d"},
+                                                 {"aten::reflection_pad1d", "aten::reflection_pad2d", "aten::reflection_pad3d"}};
+static opd_tensor *opdi_o_pad(opd_tensor *t, opd_value pad, bool reflect) {
+    opd_op *h = NULL;
+    return opdi_aten(&h, opdi_pad_names[reflect][OPDI_MIN(pad.n / 2, 3) - 1], opd_value_tensor(t), pad, OPD_DEFAULT, OPD_DEFAULT);
+}
+static opd_tensor *opdi_o_pad_backward(opd_tensor *g, opd_tensor *in, opd_value pad, bool reflect) {
+    char name[64];
+    opd_op *h = NULL;
+    (void)snprintf(name, sizeof name, "%s_backward", opdi_pad_names[reflect][OPDI_MIN(pad.n / 2, 3) - 1]);
+    return opdi_aten(&h, name, opd_value_tensor(g), opd_value_tensor(in), pad, OPD_DEFAULT);
+}
+#define OPDI_PAD(id, reflect, pad_, schema_, backward_schema_, backward_out_, cases_, backward_cases_)        \
+    OPDI_BW1(id) { return opd_bw_return(bw, 0, opdi_o_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), reflect)); } \
+    OPDI_BW1(id##_backward) {                                                                               \
+        OPDI_GIVE(0, opdi_o_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), reflect));                         \
+        OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));                                \
+        return 0;                                                                                           \
+    }                                                                                                       \
+    OPDI_OP(id) {                                                                                           \
+        opdi_card_of(op, schema_, opdi_pad_nd_kernel, opdi_##id##_backward, "self", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, cases_); \
+        op->out = #id ".out";                                                                               \
+    }                                                                                                       \
+    OPDI_OP(id##_backward) {                                                                                \
+        opdi_card_of(op, backward_schema_, opdi_pad_nd_backward_kernel, opdi_##id##_backward_backward, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, backward_cases_); \
+        op->out = backward_out_;                                                                            \
+    }
+#define OPDI_PAD_SET(id, reflect, n, cases_, backward_cases_)                                               \
+    OPDI_PAD(id, reflect, n, #id "(Tensor self, int[" #n "] padding) -> Tensor",                            \
+             #id "_backward(Tensor grad_output, Tensor self, int[" #n "] padding) -> Tensor",               \
+             #id "_backward.grad_input(Tensor grad_output, Tensor self, int[" #n "] padding, *, Tensor(a!) grad_input) -> Tensor(a!)", \
+             cases_, backward_cases_)
+OPDI_PAD_SET(reflection_pad1d, true, 2, "[2,3,4], (1,2)", "[2,3,7], [2,3,4], (1,2)")
+OPDI_PAD_SET(reflection_pad2d, true, 4, "[2,3,4], (1,2,1,0)", "[2,4,7], [2,3,4], (1,2,1,0)")
+OPDI_PAD_SET(reflection_pad3d, true, 6, "[2,2,3,4], (1,2,1,0,0,1)", "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)")
+OPDI_PAD_SET(replication_pad1d, false, 2, "[2,3,4], (1,2)", "[2,3,7], [2,3,4], (1,2)")
+OPDI_PAD_SET(replication_pad2d, false, 4, "[2,3,4], (1,2,1,0)", "[2,4,7], [2,3,4], (1,2,1,0)")
+OPDI_PAD_SET(replication_pad3d, false, 6, "[2,2,3,4], (1,2,1,0,0,1)", "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)")
+/* circular: whole slices of the other end, dim by dim. */
+static opd_tensor *opdi_pad_circular(opd_tensor *t, opd_value pad) {
+    int k;
+    for (k = 0; k < pad.n / 2 && t; k++) {
+        const int dim = t->ndim - 1 - k;
+        const int64_t low = pad.u.ints[2 * k], high = pad.u.ints[2 * k + 1], n = opdi_sizes(t)[dim];
+        opd_tensor *parts[3];
+        int np = 0;
+        if (low > n || high > n) { (void)opd_fail(OPD_ERROR_SHAPE, "Padding value causes wrapping around more than once."); return NULL; }
+        if (low < -n || high < -n || n + low + high < 0) { (void)opd_fail(OPD_ERROR_SHAPE, "Negative padding value is resulting in an empty dimension"); return NULL; }
+        if (low > 0) { parts[np++] = opdi_o_narrow(t, dim, n - low, low); }
+        parts[np++] = opdi_o_narrow(t, dim, low < 0 ? -low : 0, n + OPDI_MIN(low, (int64_t)0) + OPDI_MIN(high, (int64_t)0));
+        if (high > 0) { parts[np++] = opdi_o_narrow(t, dim, 0, high); }
+        if (!opd_ok()) { return NULL; }
+        t = opd_cat_full(opd_tensors_of(parts, np), dim);
+    }
+    return t;
+}
+OPDI_KERNEL(pad) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    const opd_ints pad = opd_arg_ints(call, 1);
+    const char *mode = opd_arg_str(call, 2);
+    const opd_value v = opd_value_of_ints(pad);
+    const int nd = (int)pad.n / 2;
+    if (strcmp(mode, "constant") == 0) {
+        return opd_return_tensor(call, opd_constant_pad_nd_full(self, pad, opd_arg_is_none(call, 3) ? opd_value_float(0) : opd_arg_value(call, 3)));
+    }
+    if (pad.n % 2 || pad.n > 2 * self->ndim) { return opd_fail(OPD_ERROR_SHAPE, "Padding length must be divisible by 2 and at most twice the number of dimensions of the input"); }
+    if (!opd_arg_is_none(call, 3) && opd_arg_float(call, 3) > 0) { return opd_fail(OPD_ERROR_ARGUMENT, "Padding mode \"%s\" doesn't take in value argument", mode); }
+    if (nd < 1 || nd > 3 || (self->ndim != nd + 1 && self->ndim != nd + 2)) {
+        return opd_fail(OPD_ERROR_SHAPE, "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now");
+    }
+    if (strcmp(mode, "reflect") == 0) { return opd_return_tensor(call, opdi_o_pad(self, v, true)); }
+    if (strcmp(mode, "replicate") == 0) { return opd_return_tensor(call, opdi_o_pad(self, v, false)); }
+    if (strcmp(mode, "circular") == 0) { return opd_return_tensor(call, opdi_pad_circular(self, v)); }
+    return opd_fail(OPD_ERROR_ARGUMENT, "Unrecognised padding mode %s", mode);
+}
+OPDI_OP(pad) {
+    opdi_card_composite(op, "pad(Tensor self, int[] pad, str mode='constant', float? value=None) -> Tensor", opdi_pad_kernel, OPD_AUTOCAST_KEEP,
+                        "[2,3,4], (1,2); [2,3,4], (1,2), 'reflect'; [2,3,4], (1,2), 'circular'");
+}
+
+//-- embedding, one_hot --------------------------------------------------------------------------------------------------------
+
+static int opdi_embedding_index(const opd_tensor *x, const char *name) {
+    if (x->dtype == OPD_INT64 || x->dtype == OPD_INT32) { return 0; }
+    return opd_fail(OPD_ERROR_DTYPE, "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got %s instead "
+                    "(while checking arguments for %s)", opd_dtype_cname((opd_scalar_type)x->dtype), name);
+}
+OPDI_KERNEL(embedding) {
+    opd_tensor *w = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *out;
+    int64_t sizes[OPD_MAX_DIMS];
+    if (w->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "'weight' must be 2-D"); }
+    if (opdi_embedding_index(x, "embedding")) { return -1; }
+    if (x->ndim >= OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS); }
+    memcpy(sizes, opdi_sizes(x), sizeof *sizes * x->ndim);
+    sizes[x->ndim] = opdi_sizes(w)[1];
+    out = opd_result(call, 0, sizes, x->ndim + 1, (opd_scalar_type)w->dtype);
+    return !out ? -1 : !out->data ? 0 : opdi_rows_select(w, 0, x, out, "index out of range in self");
+}
+OPDI_BW1(embedding) {
+    const opd_ints sizes = opd_bw_sizes(bw, 0);
+    return opd_bw_return(bw, 0, opd_embedding_dense_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 1), sizes.data[0], opd_bw_value(bw, 2).u.i,
+                                                            opd_bw_value(bw, 3).u.i != 0));
+}
+OPDI_OP(embedding) {
+    opdi_card_of(op, "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+                 opdi_embedding_kernel, opdi_embedding_backward, "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[5,3], [2,2]i5; [5,3], [4]i5, 1");
+    op->out = "embedding.out";
+}
+/* The rows of g are added to the rows of the result that their index names; piece by piece of the row among threads. */
+OPDI_KERNEL(embedding_dense_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *out, *desk;
+    const int64_t rows = opd_arg_int(call, 2), skip = opd_arg_int(call, 3);
+    const bool scale = opd_arg_bool(call, 4);
+    int64_t sizes[2], i, k, *counts;
+    opd_tensor *count = NULL;
+    if (opdi_embedding_index(x, "embedding_backward")) { return -1; }
+    if (g->ndim == 0 || rows < 0) { return opd_fail(OPD_ERROR_SHAPE, "embedding_dense_backward: expected grad_output with dimensions and num_weights >= 0"); }
+    sizes[0] = rows; sizes[1] = opdi_sizes(g)[g->ndim - 1];
+    if (g->numel != x->numel * sizes[1]) { return opd_fail(OPD_ERROR_SHAPE, "embedding_dense_backward: grad_output has %lld rows for %lld indices", (long long)(sizes[1] ? g->numel / sizes[1] : 0), (long long)x->numel); }
+    if (!opd_dtype_is_floating((opd_scalar_type)g->dtype)) { return opd_fail(OPD_ERROR_DTYPE, "\"embedding_backward\" not implemented for '%s'", opd_dtype_cname((opd_scalar_type)g->dtype)); }
+    out = opd_result(call, 0, sizes, 2, (opd_scalar_type)g->dtype);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    desk = opdi_desk_f32(out);
+    g = desk ? opdi_as(g, (opd_scalar_type)desk->dtype) : NULL;
+    x = g ? opdi_as(x, OPD_INT64) : NULL;
+    count = x ? opdi_own(opdi_tensor_make(&rows, NULL, 1, OPD_INT64, OPD_CPU)) : NULL;
+    if (!count) { return -1; }
+    counts = (int64_t *)(void *)count->data;
+    memset(counts, 0, (size_t)rows * sizeof *counts);
+    memset(desk->data, 0, (size_t)desk->numel * opd_dtype_size((opd_scalar_type)desk->dtype));
+    for (i = 0; i < x->numel; i++) {
+        k = ((const int64_t *)(const void *)x->data)[i];
+        if (k == skip) { continue; }
+        if (k < 0 || k >= rows) { return opd_fail(OPD_ERROR_INDEX, "index out of range in self"); }
+        counts[k]++;
+    }
+    for (i = 0; i < x->numel; i++) {
+        double f;
+        int64_t c;
+        k = ((const int64_t *)(const void *)x->data)[i];
+        if (k == skip) { continue; }
+        f = scale ? 1.0 / (double)counts[k] : 1.0;
+        if (desk->dtype == OPD_FLOAT32) {
+            float *a = (float *)(void *)desk->data + k * sizes[1];
+            const float *b = (const float *)(const void *)g->data + i * sizes[1], s = (float)f;
+            for (c = 0; c < sizes[1]; c++) { a[c] += s * b[c]; }
+        } else {
+            double *a = (double *)(void *)desk->data + k * sizes[1];
+            const double *b = (const double *)(const void *)g->data + i * sizes[1];
+            for (c = 0; c < sizes[1]; c++) { a[c] += f * b[c]; }
+        }
+    }
+    return opdi_settle(out, desk);
+}
+OPDI_BW1(embedding_dense_backward) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 1);
+    const int64_t skip = opd_bw_value(bw, 3).u.i;
+    if (opd_bw_value(bw, 4).u.i) { return opd_fail(OPD_ERROR_AUTOGRAD, "double backward of embedding with scale_grad_by_freq is not supported"); }
+    g = opd_embedding(g, x);
+    if (skip >= 0) { g = opdi_unless(g, opdi_o_unsqueeze(opd_eq_Scalar(x, opd_value_int(skip)), -1)); }
+    return opd_bw_return(bw, 0, g);
+}
+OPDI_OP(embedding_dense_backward) {
+    opdi_card_of(op, "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor",
+                 opdi_embedding_dense_backward_kernel, opdi_embedding_dense_backward_backward, "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP,
+                 "[2,2,3], [2,2]i5, 5, 1, False");
+    op->out = "embedding_dense_backward.out";
+}
+OPDI_KERNEL(embedding_backward) {
+    return opd_return_tensor(call, opd_embedding_dense_backward(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_int(call, 2),
+                                                               opd_arg_int(call, 3), opd_arg_bool(call, 4)));
+}
+OPDI_OP(embedding_backward) {
+    opdi_card_composite(op, "embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, int padding_idx, bool scale_grad_by_freq, bool sparse) -> Tensor",
+                        opdi_embedding_backward_kernel, OPD_AUTOCAST_KEEP, "");
+}
+OPDI_KERNEL(one_hot) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *out, *desk;
+    int64_t n = opd_arg_int(call, 1), sizes[OPD_MAX_DIMS], i, most = -1;
+    const int64_t *v;
+    if (x->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "one_hot is only applicable to index tensor."); }
+    if (x->ndim >= OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS); }
+    if (x->numel == 0 && n <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "Can not infer total number of classes from empty tensor."); }
+    if (!x->data && n <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "one_hot of a fake tensor needs num_classes"); }
+    x = x->data ? opdi_packed(x) : x;
+    if (!x) { return -1; }
+    v = (const int64_t *)(const void *)x->data;
+    for (i = 0; v && i < x->numel; i++) {
+        if (v[i] < 0) { return opd_fail(OPD_ERROR_INDEX, "Class values must be non-negative."); }
+        most = OPDI_MAX(most, v[i]);
+    }
+    if (n == -1) { n = most == INT64_MAX ? most : most + 1; }
+    else if (n < 1) { return opd_fail(OPD_ERROR_ARGUMENT, "num_classes should be positive"); }
+    else if (most >= n) { return opd_fail(OPD_ERROR_INDEX, "Class values must be smaller than num_classes."); }
+    memcpy(sizes, opdi_sizes(x), sizeof *sizes * x->ndim);
+    sizes[x->ndim] = n;
+    out = opd_result(call, 0, sizes, x->ndim + 1, OPD_INT64);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    desk = opdi_desk(out, OPD_INT64);
+    if (!desk) { return -1; }
+    memset(desk->data, 0, (size_t)desk->numel * 8);
+    for (i = 0; i < x->numel; i++) { ((int64_t *)(void *)desk->data)[i * n + v[i]] = 1; }
+    return opdi_settle(out, desk);
+}
+OPDI_OP(one_hot) {
+    opdi_card_of(op, "one_hot(Tensor self, int num_classes=-1) -> Tensor", opdi_one_hot_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP,
+                 OPD_AUTOCAST_KEEP, "[2,3]i5, 5");
+}
+
+//-- writing through a view: slice_scatter and its kin -------------------------------------------------------------------------
+
+/* The formulas: self's gradient is g with zeros where src went, src's is g seen through the same view. */
+static int opdi_view_scatter(opd_call *call, const char *name, int nargs) {
+    opd_tensor *src = opd_arg_tensor(call, 1), *out, *place;
+    opd_value v[6];
+    opd_op *h = NULL;
+    int i;
+    out = opdi_update(call, true);
+    if (!out) { return -1; }
+    v[0] = opd_value_tensor(out);
+    for (i = 1; i < nargs; i++) { v[i] = call->args[i + 1]; }
+    place = opd_call_op(OPD_OP(&h, name), v, nargs);
+    if (!place) { return -1; }
+    if (!opdi_same_sizes(place, src)) {
+        char a[256], b[256];
+        return opd_fail(OPD_ERROR_SHAPE, "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
+                        opdi_sizes_text(opdi_sizes(src), src->ndim, a, sizeof a), opdi_sizes_text(opdi_sizes(place), place->ndim, b, sizeof b));
+    }
+    return out->data ? opdi_copy(place, src) : 0;
+}
+static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, const char *scatter, int nargs) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *part;
+    opd_value v[7];
+    opd_op *h = NULL, *s = NULL;
+    int i;
+    v[0] = opd_value_tensor(g);
+    for (i = 1; i < nargs; i++) { v[i] = opd_bw_value(bw, i + 1); }
+    part = opd_call_op(OPD_OP(&h, view), v, nargs);
+    if (!part) { return -1; }
+    OPDI_GIVE(1, part);
+    if (!opd_bw_needs(bw, 0)) { return 0; }
+    v[1] = opd_value_tensor(opd_zeros_like(part));
+    for (i = 1; i < nargs; i++) { v[i + 1] = opd_bw_value(bw, i + 1); }
+    return opd_bw_return(bw, 0, opd_call_op(OPD_OP(&s, scatter), v, nargs + 1));
+}
+#define OPDI_VIEW_SCATTER(id, view, nargs, schema_, cases_)                                                 \
+    OPDI_KERNEL(id) { return opdi_view_scatter(call, view, nargs); }                                        \
+    OPDI_BW1(id) { return opdi_view_scatter_backward(bw, view, "aten::" #id, nargs); }                      \
+    OPDI_OP(id) {                                                                                           \
+        opdi_card_of(op, schema_, opdi_##id##_kernel, opdi_##id##_backward, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, cases_); \
+        op->out = #id ".out";                                                                               \
+    }
+OPDI_VIEW_SCATTER(slice_scatter, "aten::slice.Tensor", 5,
+                  "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor", "[4,3], [2,3], 0, 1, 3")
+OPDI_VIEW_SCATTER(select_scatter, "aten::select.int", 3, "select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor", "[4,3], [4], 1, 2")
+OPDI_VIEW_SCATTER(diagonal_scatter, "aten::diagonal", 4,
+                  "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor", "[4,3], [3]")
+OPDI_VIEW_SCATTER(as_strided_scatter, "aten::as_strided", 4,
+                  "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor", "[4,3], [2,2], (2,2), (3,1), 1")
+
+//-- repeat_interleave, searchsorted, bucketize ----------------------------------------------------------------------------------
+
+OPDI_KERNEL(repeat_interleave_Tensor) {
+    opd_tensor *r = opd_arg_tensor(call, 0), *out, *desk, *x;
+    const int64_t *v;
+    int64_t i, k, n = 0, *p;
+    if (r->ndim != 1) { return opd_fail(OPD_ERROR_SHAPE, "repeat_interleave only accept 1D vector as repeat"); }
+    if (r->dtype != OPD_INT64 && r->dtype != OPD_INT32) { return opd_fail(OPD_ERROR_DTYPE, "repeats has to be Long or Int tensor"); }
+    if (!r->data) { return opd_fail(OPD_ERROR_ARGUMENT, "repeats without data say nothing about the result's size"); }
+    x = opdi_as(r, OPD_INT64);
+    if (!x) { return -1; }
+    v = (const int64_t *)(const void *)x->data;
+    for (i = 0; i < x->numel; i++) {
+        if (v[i] < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "repeats can not be negative"); }
+        if (v[i] > INT64_MAX / 16 - n) { return opd_fail(OPD_ERROR_SHAPE, "repeat_interleave: the result does not fit into memory"); }
+        n += v[i];
+    }
+    if (!opd_arg_is_none(call, 1) && opd_arg_int(call, 1) != n) { return opd_fail(OPD_ERROR_SHAPE, "allocated size does not match required size"); }
+    out = opd_result(call, 0, &n, 1, (opd_scalar_type)r->dtype);
+    desk = out ? opdi_desk(out, OPD_INT64) : NULL;
+    if (!desk) { return -1; }
+    p = (int64_t *)(void *)desk->data;
+    for (i = 0; i < x->numel; i++) { for (k = 0; k < v[i]; k++) { *p++ = i; } }
+    return opdi_settle(out, desk);
+}
+OPDI_OP(repeat_interleave_Tensor) {
+    opdi_card_of(op, "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor", opdi_repeat_interleave_Tensor_kernel,
+                 OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3]i4");
+    op->out = "repeat_interleave.Tensor_out";
+}
+/* self's slices along dim (flat without one), each as often as repeats says (one number: all of them). */
+static int opdi_repeat_interleave(opd_call *call, opd_tensor *repeats) {
+    static opd_op *h;
+    opd_tensor *self = opd_arg_tensor(call, 0), *index;
+    const int64_t minus = -1;
+    int dim = 0;
+    int64_t n;
+    if (opd_arg_is_none(call, 2)) { self = opdi_o_reshape(self, &minus, 1); }
+    else { dim = opdi_dim_of(opd_arg_int(call, 2), self->ndim); }
+    if (!self || !repeats || dim < 0) { return -1; }
+    n = self->ndim ? opdi_sizes(self)[dim] : 1;
+    if (repeats->ndim == 0 || (repeats->ndim == 1 && repeats->numel == 1)) { repeats = opdi_o_expand(opdi_o_reshape(repeats, &minus, 1), &n, 1); }
+    else if (repeats->ndim != 1) { return opd_fail(OPD_ERROR_SHAPE, "repeats must be 0-dim or 1-dim tensor"); }
+    else if (repeats->numel != n) { return opd_fail(OPD_ERROR_SHAPE, "repeats must have the same size as input along dim"); }
+    index = opdi_aten(&h, "aten::repeat_interleave.Tensor", opd_value_tensor(repeats), opd_arg_value(call, 3), OPD_DEFAULT, OPD_DEFAULT);
+    return opd_return_tensor(call, opd_index_select(self, dim, index));
+}
+OPDI_KERNEL(repeat_interleave_self_Tensor) { return opdi_repeat_interleave(call, opd_arg_tensor(call, 1)); }
+OPDI_KERNEL(repeat_interleave_self_int) {
+    const int64_t n = opd_arg_int(call, 1);
+    return opdi_repeat_interleave(call, opd_tensor_from(&n, opd_ints_of(NULL, 0), OPD_INT64));
+}
+OPDI_OP(repeat_interleave_self_Tensor) {
+    opdi_card_composite(op, "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+                        opdi_repeat_interleave_self_Tensor_kernel, OPD_AUTOCAST_KEEP, "[2,3], [3]i4, 1");
+}
+OPDI_OP(repeat_interleave_self_int) {
+    opdi_card_composite(op, "repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+                        opdi_repeat_interleave_self_int_kernel, OPD_AUTOCAST_KEEP, "[2,3], 2, 1");
+}
+
+/* Position of v among n sorted numbers: the first that is not below it, or (right) the first above it. */
+#define OPDI_SEARCH(T) {                                                                                    \
+        const T *s = (const T *)(const void *)seq; const T x = v;                                           \
+        while (low < high) {                                                                                \
+            const int64_t mid = low + (high - low) / 2; const T y = s[order ? order[mid] : mid];            \
+            if (right ? !(y > x) : !(y >= x)) { low = mid + 1; } else { high = mid; }                       \
+        } return low; }
+static int64_t opdi_search_f64(const char *seq, const int64_t *order, int64_t n, double v, bool right) {
+    int64_t low = 0, high = n;
+    OPDI_SEARCH(double)
+}
+static int64_t opdi_search_i64(const char *seq, const int64_t *order, int64_t n, int64_t v, bool right) {
+    int64_t low = 0, high = n;
+    OPDI_SEARCH(int64_t)
+}
+/* seq [rows, n] or [n], values [rows, m] or of any shape. */
+static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_tensor *sorter, bool narrow, bool right) {
+    const bool whole = opd_dtype_is_integral((opd_scalar_type)seq->dtype, true);
+    const opd_scalar_type t = whole ? OPD_INT64 : OPD_FLOAT64;
+    const int64_t n = seq->ndim ? opdi_sizes(seq)[seq->ndim - 1] : 1;
+    const int64_t m = seq->ndim > 1 ? opdi_sizes(values)[values->ndim - 1] : OPDI_MAX(values->numel, (int64_t)1);
+    opd_tensor *out, *desk;
+    int64_t i;
+    if (narrow && n > INT32_MAX) { return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): the size of boundaries' last dimension should be less than 2147483647"); }
+    out = opd_result(call, 0, opdi_sizes(values), values->ndim, narrow ? OPD_INT32 : OPD_INT64);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    desk = opdi_desk(out, OPD_INT64);
+    seq = desk ? opdi_as(seq, t) : NULL;
+    values = seq ? opdi_as(values, t) : NULL;
+    if (!values || (sorter && !(sorter = opdi_packed(sorter)))) { return -1; }
+    for (i = 0; i < values->numel; i++) {
+        const int64_t row = seq->ndim > 1 ? i / m : 0;
+        const int64_t *order = sorter ? (const int64_t *)(const void *)sorter->data + row * n : NULL;
+        const char *s = seq->data + row * n * 8;
+        ((int64_t *)(void *)desk->data)[i] = whole ? opdi_search_i64(s, order, n, ((const int64_t *)(const void *)values->data)[i], right)
+                                                   : opdi_search_f64(s, order, n, ((const double *)(const void *)values->data)[i], right);
+    }
+    return opdi_settle(out, desk);
+}
+static int opdi_search_check(opd_tensor *seq, opd_tensor *values, opd_tensor *sorter) {
+    int64_t i, n = seq->ndim ? opdi_sizes(seq)[seq->ndim - 1] : 1;
+    int d;
+    if (seq->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, and boundaries tensor should have positive dimension"); }
+    if (opd_dtype_is_complex((opd_scalar_type)seq->dtype)) { return opd_fail(OPD_ERROR_DTYPE, "torch.searchsorted(): not implemented for complex tensors"); }
+    if (values->dtype != seq->dtype && !(values->flags & OPDI_WRAPPED)) {
+        return opd_fail(OPD_ERROR_DTYPE, "torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but got boundary tensor dtype %s and input value tensor dtype %s",
+                        opd_dtype_cname((opd_scalar_type)seq->dtype), opd_dtype_cname((opd_scalar_type)values->dtype));
+    }
+    for (d = 0; seq->ndim > 1 && d < seq->ndim - 1; d++) {
+        if (seq->ndim != values->ndim || opdi_sizes(seq)[d] != opdi_sizes(values)[d]) {
+            return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match");
+        }
+    }
+    if (!sorter) { return 0; }
+    if (!opdi_same_sizes(sorter, seq)) { return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): boundary and sorter must have the same size"); }
+    if (sorter->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype %s", opd_dtype_cname((opd_scalar_type)sorter->dtype)); }
+    if (!sorter->data) { return 0; }
+    sorter = opdi_packed(sorter);
+    for (i = 0; sorter && i < sorter->numel; i++) {
+        const int64_t k = ((const int64_t *)(const void *)sorter->data)[i];
+        if (k < 0 || k >= n) { return opd_fail(OPD_ERROR_INDEX, "torch.searchsorted(): sorter index out of range"); }
+    }
+    return sorter ? 0 : -1;
+}
+/* Argument i, a Tensor or a Scalar; a Scalar in the dtype of the sequence or, like PyTorch, a wrapped float. */
+static opd_tensor *opdi_search_value(opd_call *call, int i) {
+    const opd_value v = opd_arg_value(call, i);
+    return v.tag == OPD_TAG_TENSOR ? v.u.t : opd_tensor_wrapped_number(v);
+}
+OPDI_KERNEL(searchsorted) {
+    opd_tensor *seq = opd_arg_tensor(call, 0), *values = opdi_search_value(call, 1), *sorter = opd_arg_tensor(call, 5);
+    bool right = opd_arg_bool(call, 3);
+    if (!values) { return -1; }
+    if (!opd_arg_is_none(call, 4)) {
+        const char *side = opd_arg_str(call, 4);
+        if (strcmp(side, "left") && strcmp(side, "right")) { return opd_fail(OPD_ERROR_ARGUMENT, "torch.searchsorted(): side can only be 'left' or 'right' but got %s", side); }
+        if (right && *side == 'l') { return opd_fail(OPD_ERROR_ARGUMENT, "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"); }
+        right = *side == 'r';
+    }
+    if (opdi_search_check(seq, values, sorter)) { return -1; }
+    return opdi_search(call, seq, values, sorter, opd_arg_bool(call, 2), right);
+}
+OPDI_KERNEL(bucketize) {
+    opd_tensor *values = opdi_search_value(call, 0), *seq = opd_arg_tensor(call, 1);
+    if (!values) { return -1; }
+    if (seq->ndim != 1) { return opd_fail(OPD_ERROR_SHAPE, "bucketize(): boundaries tensor must be 1 dimension, but got dim(%d)", seq->ndim); }
+    if (opdi_search_check(seq, values, NULL)) { return -1; }
+    return opdi_search(call, seq, values, NULL, opd_arg_bool(call, 2), opd_arg_bool(call, 3));
+}
+OPDI_OP(searchsorted_Tensor) {
+    opdi_card_of(op, "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+                 opdi_searchsorted_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[4], [2,3]");
+    op->out = "searchsorted.Tensor_out";
+}
+OPDI_OP(searchsorted_Scalar) {
+    opdi_card_of(op, "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+                 opdi_searchsorted_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[4], 0.5");
+}
+OPDI_OP(bucketize_Tensor) {
+    opdi_card_of(op, "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+                 opdi_bucketize_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[2,3], [4]");
+    op->out = "bucketize.Tensor_out";
+}
+OPDI_OP(bucketize_Scalar) {
+    opdi_card_of(op, "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+                 opdi_bucketize_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "0.5, [4]");
+}
 
 
 //-- the list of all cards, and their registration ----------------------------------------------------------------
