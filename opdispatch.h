@@ -1691,6 +1691,15 @@ typedef pthread_mutex_t opdi_mutex;
 #define opdi_unlock(m) ((void)pthread_mutex_unlock(m))
 #endif
 
+/* Code between these is not on any hot path: gcc spends half the time on it. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__) && defined(__OPTIMIZE__)
+#define OPDI_COLD_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize (\"Og\")")
+#define OPDI_COLD_END _Pragma("GCC pop_options")
+#else
+#define OPDI_COLD_BEGIN
+#define OPDI_COLD_END
+#endif
+
 #define OPDI_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define OPDI_MAX(a, b) ((a) > (b) ? (a) : (b))
 
@@ -2618,6 +2627,8 @@ struct opd_schema {
     int32_t nargs, nreturns;
     bool vararg, varret;
 };
+
+OPDI_COLD_BEGIN
 
 /* Deliberate differences from PyTorch 2.6 (each is a place where it misreads, crashes or prints what it cannot read):
    - a positional argument without default after one with default is an error (1.13 crashes);
@@ -3982,6 +3993,8 @@ OPD_API size_t opd_schema_print(const opd_schema *schema, char *buf, size_t cap)
     return w.n;
 }
 
+OPDI_COLD_END
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>keys       dispatch keys, alias keys, key sets
 //
@@ -4465,6 +4478,8 @@ int opd_batch_view(opd_call *call) { (void)call; return opdi_batch_named(); }
 int opd_batch_decompose(opd_call *call) { (void)call; return opdi_batch_named(); }
 int opd_batch_factory(opd_call *call) { (void)call; return opdi_batch_named(); }
 int opd_batch_loop(opd_call *call) { (void)call; return opdi_batch_named(); }
+
+OPDI_COLD_BEGIN
 
 //-- library blocks -----------------------------------------------------------------------------------------------
 
@@ -5429,6 +5444,8 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     return 0;
 }
 
+OPDI_COLD_END
+
 //-- calls --------------------------------------------------------------------------------------------------------
 //
 //  bind (tags of the arguments against the schema; anything else goes through opdi_bind), unite the key sets of the
@@ -6038,6 +6055,8 @@ int opd_return_value(opd_call *call, opd_value v) {
     return 0;
 }
 
+OPDI_COLD_BEGIN
+
 //-- dumps --------------------------------------------------------------------------------------------------------
 
 typedef struct opdi_text { char *buf; size_t cap, n; } opdi_text;
@@ -6142,6 +6161,8 @@ int opd_check_invariants(void) {
     opdi_unlock(&opdi_registry.lock);
     return wrong ? opd_fail(OPD_ERROR_REGISTER, "the operator '%s' %s", name, wrong) : 0;
 }
+
+OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>tensors    storage, sizes and strides, results of kernels, derived forms
@@ -6848,6 +6869,8 @@ static int opdi_version_kernel(opd_call *call) {
     return rc;
 }
 
+OPDI_COLD_BEGIN
+
 //  Printing: torch/_tensor_str.py with its default options
 
 #define OPDI_PRINT_THRESHOLD 1000                 /* more elements than this are summarised */
@@ -7134,6 +7157,8 @@ OPD_API void opd_print(const opd_tensor *t) {
     (void)fputc('\n', stdout);
     if (text != small) { opdi_free(text, n + 1); }
 }
+
+OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>autograd   nodes, the generic kernels, the engine, grad modes
