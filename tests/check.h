@@ -31,6 +31,8 @@
 typedef struct check_case {
     const char *name;
     void (*run)(void);
+    void (*run_with)(void *arg); /* in its place, for cases that a program adds itself */
+    void *arg;
     int keeps;                   /* memory on purpose */
     struct check_case *next;
 } check_case;
@@ -128,14 +130,26 @@ OPD_UNUSED static FILE *check_golden_at(const char *source, const char *name) {
 #define TEST(name) CHECK_CASE(name, 0)
 #define TEST_KEEPS(name) CHECK_CASE(name, 1)
 #define CHECK_MAIN() int main(int argc, char **argv) { return check_main(argc, argv, __FILE__); }
+/* The same, for a file whose function add() adds more cases with check_add_with. */
+#define CHECK_MAIN_ADD(add) int main(int argc, char **argv) { add(); return check_main(argc, argv, __FILE__); }
 
 OPD_UNUSED static void check_add(check_case *c, const char *name, void (*run)(void), int keeps) {
     c->name = name;
     c->run = run;
+    c->run_with = NULL;
+    c->arg = NULL;
     c->keeps = keeps;
     c->next = NULL;
     *check_last = c;
     check_last = &c->next;
+}
+/* Adds a case while the program runs, before check_main: the name must stay. */
+OPD_UNUSED static void check_add_with(const char *name, void (*run)(void *arg), void *arg) {
+    check_case *c = (check_case *)calloc(1, sizeof *c);
+    if (!c) { return; }
+    check_add(c, name, NULL, 0);
+    c->run_with = run;
+    c->arg = arg;
 }
 #if defined(__cplusplus)
 struct check_entry {
@@ -169,7 +183,7 @@ static long long check_once(const check_case *c) {
     int depth = opd_scope_stats().depth, inside;
     opd_scope scope = opd_scope_open();
     inside = opd_scope_stats().depth;
-    c->run();
+    if (c->run_with) { c->run_with(c->arg); } else { c->run(); }
     if (!opd_ok()) {
         (void)CHECK_COUNT(check_failures);
         printf("%s: left an error pending: %s\n", check_current, opd_error_message());

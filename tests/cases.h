@@ -1,0 +1,244 @@
+/* cases.h: the small language of a card's `cases`, and tensors made from it.
+
+       [2,3]            a tensor of these sizes: of numbers between -2 and 2    [] has no dimensions
+       [2,3]+ [2,3]u [2,3]g   positive; between 0 and 1; greater than 1
+       [2,3]i5 [2,3]b   int64 of 0 to 4; bool
+       {[2],[2]}        a list of tensors        (1,2) (0.5,1.)  a list of numbers        (True,False) of bools
+       2  1.5  True  None  'text'  float32       a dtype by its name
+       name=value       a keyword argument       ; between cases */
+#ifndef OPD_TESTS_CASES_H
+#define OPD_TESTS_CASES_H
+#include "check.h"
+
+enum { CASE_CONTIGUOUS, CASE_TRANSPOSED, CASE_SLICED, CASE_ZERO, CASE_LAYOUTS };
+#define CASE_LIST 16
+typedef struct case_list {
+    int64_t ints[CASE_LIST];
+    double floats[CASE_LIST];
+    bool bools[CASE_LIST];
+    opd_tensor *tensors[CASE_LIST];
+    char text[64];
+} case_list;
+typedef struct op_case {
+    const opd_op *op;
+    opd_scalar_type dtype;                        /* of what is not i or b */
+    int layout;
+    bool smooth;                                  /* away from ties and kinks, for finite differences */
+    bool meta;
+    int nargs;                                    /* of the operator */
+    opd_value args[OPD_MAX_ARGS];                 /* OPD_TAG_DEFAULT: not given */
+    case_list lists[OPD_MAX_ARGS];
+    int seed;
+    const char *at;                               /* the text that is left */
+    const char *wrong;                            /* what could not be read; NULL: fine */
+} op_case;
+
+static double case_random(int seed, int64_t i) {
+    uint32_t x = (uint32_t)seed * 2654435761u + (uint32_t)i * 40503u + 12345u;
+    x ^= x >> 16; x *= 0x7feb352du; x ^= x >> 15; x *= 0x846ca68bu; x ^= x >> 16;
+    return (double)(x >> 8) / 16777216.0;         /* [0, 1) */
+}
+/* Element i: a multiple of 1/64, which every floating dtype holds, unless smooth. */
+static double case_number(const op_case *c, char kind, int range, int64_t i) {
+    double r = case_random(c->seed, i), v;
+    if (kind == 'i') { return floor(r * range); }
+    if (kind == 'b') { return r < 0.5 ? 0 : 1; }
+    v = kind == '+' ? 0.25 + r * 1.5 : kind == 'u' ? 0.1 + r * 0.8 : kind == 'g' ? 1.1 + r : r * 4 - 2;
+    if (c->smooth) { return v + (v < 0 ? -0.013 : 0.013); }
+    v = floor(v * 64) / 64;
+    return v;
+}
+
+/* The byte offset of the i-th element in reading order. */
+static int64_t case_offset(const opd_tensor *t, int64_t i) {
+    int64_t at = 0;
+    int d;
+    for (d = opd_ndim(t) - 1; d >= 0; d--) {
+        int64_t n = opd_sizes(t)[d];
+        at += (i % n) * opd_strides(t)[d];
+        i /= n;
+    }
+    return at * (int64_t)opd_dtype_size(opd_dtype(t));
+}
+static void case_put(opd_tensor *t, int64_t i, double v) {
+    char *p = (char *)opd_data(t) + case_offset(t, i);
+    switch (opd_dtype(t)) {
+    case OPD_FLOAT32: *(float *)(void *)p = (float)v; break;
+    case OPD_FLOAT64: *(double *)(void *)p = v; break;
+    case OPD_FLOAT16: *(uint16_t *)(void *)p = opdi_f32_to_f16((float)v); break;
+    case OPD_BFLOAT16: *(uint16_t *)(void *)p = opdi_f32_to_bf16((float)v); break;
+    case OPD_INT64: *(int64_t *)(void *)p = (int64_t)v; break;
+    case OPD_BOOL: *(bool *)(void *)p = v > 0; break;
+    default: CHECK(!"a dtype that cases do not use");
+    }
+}
+OPD_UNUSED static double case_get(const opd_tensor *t, int64_t i) {
+    const char *p = (const char *)opd_data(t) + case_offset(t, i);
+    switch (opd_dtype(t)) {
+    case OPD_FLOAT32: return (double)*(const float *)(const void *)p;
+    case OPD_FLOAT64: return *(const double *)(const void *)p;
+    case OPD_FLOAT16: return (double)opdi_f16_to_f32(*(const uint16_t *)(const void *)p);
+    case OPD_BFLOAT16: return (double)opdi_bf16_to_f32(*(const uint16_t *)(const void *)p);
+    case OPD_INT64: return (double)*(const int64_t *)(const void *)p;
+    case OPD_INT32: return (double)*(const int32_t *)(const void *)p;
+    case OPD_INT16: return (double)*(const int16_t *)(const void *)p;
+    case OPD_INT8: return (double)*(const int8_t *)(const void *)p;
+    case OPD_UINT8: return (double)*(const uint8_t *)(const void *)p;
+    case OPD_BOOL: return *(const bool *)(const void *)p ? 1 : 0;
+    default: return 0;
+    }
+}
+
+/* A tensor of these sizes with undefined contents in the layout asked for. */
+OPD_UNUSED static opd_tensor *case_tensor(const int64_t *sizes, int ndim, opd_scalar_type dtype, int layout, bool meta) {
+    int64_t big[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
+    opd_tensor *t;
+    int d;
+    if (meta) { return opd_tensor_new_on(opd_ints_of(sizes, ndim), dtype, opd_device_of(OPD_META, -1)); }
+    if (layout == CASE_CONTIGUOUS || layout == CASE_ZERO || ndim == 0) { return opd_tensor_new(opd_ints_of(sizes, ndim), dtype); }
+    for (d = 0; d < ndim; d++) { big[d] = layout == CASE_TRANSPOSED ? sizes[ndim - 1 - d] : sizes[d] * (d == ndim - 1 ? 2 : 1) + 1; }
+    t = opd_tensor_new(opd_ints_of(big, ndim), dtype);
+    if (!t) { return NULL; }
+    for (d = 0; d < ndim; d++) {
+        strides[d] = layout == CASE_TRANSPOSED ? opd_strides(t)[ndim - 1 - d] : opd_strides(t)[d] * (d == ndim - 1 ? 2 : 1);
+    }
+    return opd_tensor_view(t, sizes, strides, ndim, 0);
+}
+
+//-- the parser --------------------------------------------------------------------------------------------------------
+
+static void case_space(op_case *c) { while (*c->at == ' ' || *c->at == '\n') { c->at++; } }
+static bool case_next_if(op_case *c, char x) {
+    case_space(c);
+    if (*c->at != x) { return false; }
+    c->at++;
+    return true;
+}
+static opd_tensor *case_read_tensor(op_case *c) {
+    int64_t sizes[OPD_MAX_DIMS], i, n;
+    int ndim = 0, range = 0;
+    char kind = 0, *end;
+    opd_scalar_type dtype = c->dtype;
+    opd_tensor *t;
+    while (!case_next_if(c, ']')) {
+        sizes[ndim] = strtoll(c->at, &end, 10);
+        if (end == c->at || ndim > 10) { c->wrong = c->at; return NULL; }
+        if (c->layout == CASE_ZERO && sizes[ndim] == 2) { sizes[ndim] = 0; }
+        ndim++;
+        c->at = end;
+        (void)case_next_if(c, ',');
+    }
+    if (*c->at && strchr("+ugib", *c->at)) { kind = *c->at++; }
+    if (kind == 'i') { range = (int)strtol(c->at, &end, 10); c->at = end; dtype = OPD_INT64; }
+    if (kind == 'b') { dtype = OPD_BOOL; }
+    c->seed++;
+    t = case_tensor(sizes, ndim, dtype, c->layout, c->meta);
+    if (!t || c->meta) { return t; }
+    for (i = 0, n = opd_numel(t); i < n; i++) { case_put(t, i, case_number(c, kind, range, i)); }
+    return t;
+}
+static bool case_word(op_case *c, const char *word) {
+    size_t n = strlen(word);
+    case_space(c);
+    if (strncmp(c->at, word, n) != 0 || (c->at[n] >= 'a' && c->at[n] <= 'z') || (c->at[n] >= '0' && c->at[n] <= '9')) { return false; }
+    c->at += n;
+    return true;
+}
+static opd_value case_read(op_case *c, case_list *list);
+static opd_value case_read_numbers(op_case *c, case_list *list) {
+    int n = 0, kind = OPD_TAG_INT;
+    while (!case_next_if(c, ')')) {
+        opd_value v = case_read(c, list);
+        if (c->wrong || n == CASE_LIST) { c->wrong = c->at; return opd_value_none(); }
+        if (v.tag != OPD_TAG_INT) { kind = v.tag; }
+        list->ints[n] = v.tag == OPD_TAG_FLOAT ? 0 : v.u.i;
+        list->floats[n] = v.tag == OPD_TAG_FLOAT ? v.u.d : (double)v.u.i;
+        list->bools[n++] = v.tag == OPD_TAG_BOOL && v.u.i;
+        (void)case_next_if(c, ',');
+    }
+    return kind == OPD_TAG_FLOAT ? opd_value_floats(list->floats, n) : kind == OPD_TAG_BOOL ? opd_value_bools(list->bools, n)
+           : opd_value_ints(list->ints, n);
+}
+static opd_value case_read_list(op_case *c, case_list *list) {
+    int n = 0;
+    while (!case_next_if(c, '}')) {
+        if (n == CASE_LIST) { c->wrong = c->at; return opd_value_none(); }
+        if (case_next_if(c, '[')) { list->tensors[n++] = case_read_tensor(c); }
+        else if (case_word(c, "None")) { list->tensors[n++] = NULL; }
+        else { c->wrong = c->at; }
+        if (c->wrong) { return opd_value_none(); }
+        (void)case_next_if(c, ',');
+    }
+    return opd_value_tensors(list->tensors, n);
+}
+static opd_value case_read(op_case *c, case_list *list) {
+    static const opd_scalar_type dtypes[] = {OPD_UINT8, OPD_INT8, OPD_INT16, OPD_INT32, OPD_INT64, OPD_FLOAT16, OPD_FLOAT32,
+                                             OPD_FLOAT64, OPD_COMPLEX64, OPD_COMPLEX128, OPD_BOOL, OPD_BFLOAT16};
+    char *end;
+    size_t i, n;
+    case_space(c);
+    if (case_next_if(c, '[')) { return opd_value_tensor(case_read_tensor(c)); }
+    if (case_next_if(c, '{')) { return case_read_list(c, list); }
+    if (case_next_if(c, '(')) { return case_read_numbers(c, list); }
+    if (case_next_if(c, '\'')) {
+        n = strcspn(c->at, "'");
+        if (n >= sizeof list->text) { c->wrong = c->at; return opd_value_none(); }
+        memcpy(list->text, c->at, n);
+        list->text[n] = 0;
+        c->at += n + (c->at[n] == '\'');
+        return opd_value_str(list->text);
+    }
+    if (case_word(c, "None")) { return opd_value_none(); }
+    if (case_word(c, "True")) { return opd_value_bool(true); }
+    if (case_word(c, "False")) { return opd_value_bool(false); }
+    for (i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
+        if (case_word(c, opd_dtype_name(dtypes[i]))) { return opd_value_int(dtypes[i]); }
+    }
+    n = strspn(c->at, "+-0123456789");
+    if (c->at[n] == '.' || c->at[n] == 'e' || strncmp(c->at + n, "inf", 3) == 0 || strncmp(c->at + n, "nan", 3) == 0) {
+        double d = strtod(c->at, &end);
+        if (end == c->at) { c->wrong = c->at; }
+        c->at = end;
+        return opd_value_float(d);
+    }
+    {
+        long long v = strtoll(c->at, &end, 10);
+        if (end == c->at) { c->wrong = c->at; }
+        c->at = end;
+        return opd_value_int(v);
+    }
+}
+
+/* Reads the next case of *text into c (whose op, dtype, layout, smooth, meta are set); false at the end or when wrong. */
+OPD_UNUSED static bool case_read_next(op_case *c, const char **text) {
+    int i, at = 0;
+    c->nargs = opd_schema_nargs(opd_op_schema(c->op));
+    c->at = *text;
+    c->wrong = NULL;
+    c->seed = 1;
+    for (i = 0; i < OPD_MAX_ARGS; i++) { c->args[i] = opd_value_default(); }
+    case_space(c);
+    if (*c->at == ';') { c->at++; case_space(c); }
+    if (!*c->at && at == 0 && **text == 0) { return false; }
+    while (*c->at && *c->at != ';') {
+        size_t n = strspn(c->at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+        int to = at;
+        if (n > 0 && c->at[n] == '=') {
+            for (to = 0; to < c->nargs; to++) {
+                const char *name = opd_schema_arg_name(opd_op_schema(c->op), to);
+                if (strlen(name) == n && strncmp(name, c->at, n) == 0) { break; }
+            }
+            if (to < c->nargs) { c->at += n + 1; }
+        } else { at++; }
+        if (to >= c->nargs) { c->wrong = c->at; return false; }
+        c->args[to] = case_read(c, &c->lists[to]);
+        if (c->wrong) { return false; }
+        (void)case_next_if(c, ',');
+        case_space(c);
+    }
+    *text = c->at;
+    if (**text == ';' && (*text)[1] == 0) { (*text)++; }
+    return true;
+}
+
+#endif /* OPD_TESTS_CASES_H */

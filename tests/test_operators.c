@@ -1,0 +1,467 @@
+/* Every operator's card, by its sample cases: shapes without data, layouts, out= and in-place forms, dtypes, first and
+   second derivatives.  One case an operator. */
+#define OPDISPATCH_IMPLEMENTATION
+#include "../opdispatch.h"
+#include "cases.h"
+
+#define MOST_RESULTS 16
+static char what[400];                            /* what is being done, for messages */
+
+static bool named(const opd_op *op, const char *const *list) {
+    const char *name = strstr(opd_op_name(op), "::") + 2;
+    size_t n = strcspn(name, ".");
+    for (; *list; list++) {
+        if ((strlen(*list) == n && strncmp(*list, name, n) == 0) || strcmp(*list, name) == 0) { return true; }
+    }
+    return false;
+}
+/* The data decide the shape or the value of a number: no fake. */
+static bool depends_on_data(const opd_op *op) {
+    static const char *const list[] = {"item", "_local_scalar_dense", "nonzero", "masked_select", "equal", "is_nonzero", "allclose",
+                                       "unique", "_unique2", "unique_consecutive", "unique_dim", "bincount", "repeat_interleave.Tensor",
+                                       "repeat_interleave.self_Tensor", "one_hot", "nonzero_numpy", "argwhere", "is_same_size", NULL};
+    return named(op, list) || strcmp(opd_op_name(op), "aten::where") == 0;
+}
+/* The result depends on the strides of the arguments. */
+static bool depends_on_strides(const opd_op *op) {
+    static const char *const list[] = {"as_strided", "_reshape_alias", NULL};
+    return named(op, list);
+}
+/* Two calls give different results, or results nobody can foretell. */
+static bool is_random(const opd_op *op) {
+    const char *name = opd_op_name(op);
+    return strstr(name, "rand") || strstr(name, "bernoulli") || strstr(name, "dropout") || strstr(name, "normal_") ||
+           strstr(name, "::normal") || strstr(name, "multinomial") || strstr(name, "uniform") || strstr(name, "exponential") ||
+           strstr(name, "empty") || strstr(name, "poisson") || strstr(name, "new_empty") || strstr(name, "rrelu");
+}
+
+//-- calling -----------------------------------------------------------------------------------------------------------
+
+/* An operator that writes its first argument gets a copy where derivatives are looked for. */
+static int call_case(const op_case *c, opd_value *rets) {
+    opd_value args[OPD_MAX_ARGS];
+    memcpy(args, c->args, sizeof args);
+    if (c->smooth && args[0].tag == OPD_TAG_TENSOR && opd_schema_is_mutable(opd_op_schema(c->op))) {
+        args[0] = opd_value_tensor(opd_clone(args[0].u.t));
+    }
+    return opd_call_all((opd_op *)(uintptr_t)c->op, rets, args, c->nargs);
+}
+
+/* Results as one list of tensors; -1 when a call fails. */
+static int results_of(const opd_op *op, const opd_value *rets, opd_tensor **out) {
+    int i, k, n = 0;
+    for (i = 0; i < opd_schema_nreturns(opd_op_schema(op)); i++) {
+        if (rets[i].tag == OPD_TAG_TENSOR) { out[n++] = rets[i].u.t; }
+        for (k = 0; rets[i].tag == OPD_TAG_TENSORS && k < rets[i].n && n < MOST_RESULTS; k++) {
+            if (rets[i].u.tensors[k]) { out[n++] = rets[i].u.tensors[k]; }
+        }
+        if (n >= MOST_RESULTS) { break; }
+    }
+    return n;
+}
+static int run_case(const op_case *c, opd_tensor **out) {
+    opd_value rets[MOST_RESULTS];
+    if (call_case(c, rets)) { return -1; }
+    return results_of(c->op, rets, out);
+}
+
+static bool say(bool right, const char *text) {
+    if (!right) { printf("%s: %s\n", what, text); }
+    CHECK(right);
+    return right;
+}
+/* An error nobody expects: says what and clears it. */
+static bool went_well(int rc) {
+    if (rc >= 0 && opd_ok()) { return true; }
+    printf("%s: %s\n", what, opd_error_message());
+    CHECK(opd_ok() && rc >= 0);
+    opd_error_clear();
+    return false;
+}
+static bool same_shape(const opd_tensor *a, const opd_tensor *b) {
+    return opd_ndim(a) == opd_ndim(b) && memcmp(opd_sizes(a), opd_sizes(b), (size_t)opd_ndim(a) * sizeof(int64_t)) == 0;
+}
+static bool same_strides(const opd_tensor *a, const opd_tensor *b) {
+    int d;
+    for (d = 0; d < opd_ndim(a); d++) {
+        if (opd_sizes(a)[d] > 1 && opd_strides(a)[d] != opd_strides(b)[d]) { return false; }
+    }
+    return true;
+}
+static void same_values(const opd_tensor *a, const opd_tensor *b, double tol) {
+    int64_t i;
+    char text[200];
+    if (!say(same_shape(a, b), "shapes differ") || opd_dtype_is_complex(opd_dtype(a))) { return; }
+    for (i = 0; i < opd_numel(a); i++) {
+        double x = case_get(a, i), y = case_get(b, i);
+        bool both_nan = isnan(x) && isnan(y);
+        if (both_nan || (isinf(x) && isinf(y) && (x > 0) == (y > 0)) || fabs(x - y) <= tol * (1 + fabs(y))) { continue; }
+        (void)snprintf(text, sizeof text, "element %d is %.9g, not %.9g", (int)i, x, y);
+        (void)say(false, text);
+        return;
+    }
+}
+
+//-- the tests of one case ---------------------------------------------------------------------------------------------
+
+typedef struct subject { const opd_op *op; const opd_op_desc *card; const char *text; int index; op_case *c; } subject;
+
+/* Reads the case again with other tensors. */
+static bool again(const subject *s, opd_scalar_type dtype, int layout, bool smooth, bool meta) {
+    const char *text = s->text;
+    s->c->op = s->op;
+    s->c->dtype = dtype;
+    s->c->layout = layout;
+    s->c->smooth = smooth;
+    s->c->meta = meta;
+    (void)snprintf(what, sizeof what, "    case %d \"%.*s\" %s%s%s", s->index, (int)strcspn(s->text + (*s->text == ';'), ";"),
+                   s->text + (*s->text == ';'), opd_dtype_name(dtype), meta ? " fake" : "", layout == CASE_TRANSPOSED ? " transposed"
+                   : layout == CASE_SLICED ? " sliced" : layout == CASE_ZERO ? " zero-size" : "");
+    return case_read_next(s->c, &text);
+}
+static bool has_tensor(const op_case *c) {
+    int i;
+    for (i = 0; i < c->nargs; i++) { if (c->args[i].tag == OPD_TAG_TENSOR || c->args[i].tag == OPD_TAG_TENSORS) { return true; } }
+    return false;
+}
+
+static void test_fake(const subject *s, opd_tensor **real, int n) {
+    opd_tensor *fake[MOST_RESULTS];
+    int i, m;
+    if (!again(s, OPD_FLOAT32, CASE_CONTIGUOUS, false, true) || !has_tensor(s->c) || depends_on_data(s->op)) { return; }
+    m = run_case(s->c, fake);
+    if (!went_well(m) || !say(m == n, "another number of results")) { return; }
+    for (i = 0; i < n; i++) {
+        (void)say(same_shape(fake[i], real[i]), "the fake has other sizes");
+        (void)say(opd_dtype(fake[i]) == opd_dtype(real[i]), "the fake has another dtype");
+        if (same_shape(fake[i], real[i])) { (void)say(same_strides(fake[i], real[i]), "the fake has other strides"); }
+        (void)say(opd_tensor_device(fake[i]).type == OPD_META, "the fake is not on meta");
+    }
+}
+static void test_layouts(const subject *s, opd_tensor **real, int n) {
+    opd_tensor *got[MOST_RESULTS];
+    int layout, i;
+    for (layout = CASE_TRANSPOSED; layout <= CASE_SLICED; layout++) {
+        int m;
+        if (!again(s, OPD_FLOAT32, layout, false, false)) { return; }
+        m = run_case(s->c, got);
+        if (!opd_ok() && strstr(opd_error_message(), "view size is not compatible")) { opd_error_clear(); continue; }
+        if (!went_well(m) || !say(m == n, "another number of results")) { continue; }
+        for (i = 0; i < n && !is_random(s->op); i++) {
+            if (depends_on_strides(s->op)) { continue; }
+            same_values(got[i], real[i], 1e-5);
+        }
+    }
+    if (again(s, OPD_FLOAT32, CASE_ZERO, false, false)) {
+        (void)run_case(s->c, got);                /* any answer but a crash */
+        opd_error_clear();
+        CHECK(true);
+    }
+}
+
+/* ATen's results of float32 and of the halves are roughly those of float64. */
+static void test_dtypes(const subject *s) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_BFLOAT16, OPD_FLOAT16};
+    opd_tensor *want[MOST_RESULTS], *got[MOST_RESULTS];
+    int i, k, n, m;
+    static const char *const rough[] = {"nextafter", NULL};
+    if (is_random(s->op) || named(s->op, rough) || !again(s, OPD_FLOAT64, CASE_CONTIGUOUS, false, false)) { return; }
+    n = run_case(s->c, want);
+    if (!went_well(n)) { return; }
+    for (k = 0; k < 3; k++) {
+        if (!again(s, dtypes[k], CASE_CONTIGUOUS, false, false)) { return; }
+        m = run_case(s->c, got);
+        if (k > 0 && !opd_ok()) { opd_error_clear(); continue; }              /* a dtype it does not have */
+        if (!went_well(m)) { continue; }
+        for (i = 0; i < n && i < m; i++) { same_values(got[i], want[i], k == 0 ? 2e-4 : k == 1 ? 0.06 : 0.02); }
+    }
+}
+
+static const opd_op *form_of(const subject *s, const char *form) {
+    char name[200];
+    (void)snprintf(name, sizeof name, "%.*s::%.*s", (int)strcspn(opd_op_name(s->op), ":"), opd_op_name(s->op),
+                   (int)strcspn(form, "("), form);
+    return opd_find(name);
+}
+static int arg_named(const opd_op *op, const char *name) {
+    int i;
+    for (i = 0; i < opd_schema_nargs(opd_op_schema(op)); i++) {
+        if (strcmp(opd_schema_arg_name(opd_op_schema(op), i), name) == 0) { return i; }
+    }
+    return -1;
+}
+/* The arguments of c for another form of its operator, by name; what that form lacks must have its default. */
+static bool other_form(const op_case *c, const opd_op *form, opd_value *args, int *rest) {
+    int i, n = opd_schema_nargs(opd_op_schema(form));
+    for (i = 0; i < OPD_MAX_ARGS; i++) { args[i] = opd_value_default(); }
+    for (i = 0; i < c->nargs; i++) {
+        int to = arg_named(form, opd_schema_arg_name(opd_op_schema(c->op), i));
+        if (to >= 0) { args[to] = c->args[i]; }
+        else if (c->args[i].tag != OPD_TAG_DEFAULT && c->args[i].tag != OPD_TAG_NONE) { return false; }
+    }
+    for (i = 0, *rest = n; i < n; i++) {
+        if (arg_named(c->op, opd_schema_arg_name(opd_op_schema(form), i)) < 0) { *rest = i; break; }
+    }
+    return true;
+}
+static void test_out(const subject *s, opd_tensor **real, int n) {
+    const opd_op *form = form_of(s, s->card->out);
+    opd_value args[OPD_MAX_ARGS], rets[MOST_RESULTS];
+    opd_tensor *got[MOST_RESULTS], *outs[MOST_RESULTS];
+    int i, rest, how;
+    if (!went_well(form ? 0 : -1)) { return; }
+    for (how = 0; how < 3; how++) {               /* empty, of the right sizes, transposed */
+        static const int64_t none[] = {0};
+        if (!again(s, OPD_FLOAT32, CASE_CONTIGUOUS, false, false) || !other_form(s->c, form, args, &rest)) { return; }
+        (void)snprintf(what + strlen(what), sizeof what - strlen(what), " out= %s", how == 0 ? "empty" : how == 1 ? "of its size" : "transposed");
+        if (!say(rest + n <= opd_schema_nargs(opd_op_schema(form)), "not enough out arguments")) { return; }
+        for (i = 0; i < n; i++) {
+            outs[i] = how == 0 ? opd_tensor_new(opd_ints_of(none, 1), opd_dtype(real[i]))
+                      : case_tensor(opd_sizes(real[i]), opd_ndim(real[i]), opd_dtype(real[i]), how == 1 ? CASE_CONTIGUOUS : CASE_TRANSPOSED, false);
+            args[rest + i] = opd_value_tensor(outs[i]);
+        }
+        if (!went_well(opd_call_all((opd_op *)(uintptr_t)form, rets, args, opd_schema_nargs(opd_op_schema(form))))) { continue; }
+        if (!say(results_of(form, rets, got) == n, "another number of results")) { continue; }
+        for (i = 0; i < n; i++) {
+            (void)say(got[i] == outs[i], "the out= tensor does not come back");
+            if (!is_random(s->op)) { same_values(got[i], real[i], 1e-6); }
+        }
+    }
+}
+static void test_inplace(const subject *s, opd_tensor **real, int n) {
+    const opd_op *form = form_of(s, s->card->inplace);
+    opd_value args[OPD_MAX_ARGS], rets[MOST_RESULTS];
+    int rest, layout, rc;
+    if (!went_well(form ? 0 : -1)) { return; }
+    for (layout = CASE_CONTIGUOUS; layout <= CASE_TRANSPOSED; layout++) {
+        opd_tensor *self;
+        bool fits;
+        if (!again(s, OPD_FLOAT32, layout, false, false) || !other_form(s->c, form, args, &rest) || args[0].tag != OPD_TAG_TENSOR) { return; }
+        (void)snprintf(what + strlen(what), sizeof what - strlen(what), " in place");
+        self = args[0].u.t;
+        fits = n >= 1 && same_shape(self, real[0]) && opd_can_cast(opd_dtype(real[0]), opd_dtype(self));
+        rc = opd_call_all((opd_op *)(uintptr_t)form, rets, args, opd_schema_nargs(opd_op_schema(form)));
+        if (!fits) { (void)say(rc != 0 && !opd_ok(), "takes a result that does not fit"); opd_error_clear(); continue; }
+        if (!went_well(rc)) { continue; }
+        (void)say(rets[0].tag == OPD_TAG_TENSOR && rets[0].u.t == self, "self does not come back");
+        if (!is_random(s->op) && opd_dtype(real[0]) == opd_dtype(self)) { same_values(self, real[0], 1e-6); }
+    }
+}
+
+//-- derivatives -------------------------------------------------------------------------------------------------------
+
+#define MOST_INPUTS 24
+#define MOST_ELEMENTS 30                          /* of an input, that are varied */
+static int inputs_of(op_case *c, opd_tensor **in) {
+    int i, k, n = 0;
+    for (i = 0; i < c->nargs; i++) {
+        opd_value *v = &c->args[i];
+        if (v->tag == OPD_TAG_TENSOR && opd_dtype(v->u.t) == OPD_FLOAT64 && n < MOST_INPUTS) { in[n++] = v->u.t; }
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n && n < MOST_INPUTS; k++) {
+            if (v->u.tensors[k] && opd_dtype(v->u.tensors[k]) == OPD_FLOAT64) { in[n++] = v->u.tensors[k]; }
+        }
+    }
+    return n;
+}
+static opd_tensor *weights(const opd_tensor *like, int seed) {
+    opd_tensor *w = opd_tensor_new(opd_ints_of(opd_sizes(like), opd_ndim(like)), OPD_FLOAT64);
+    int64_t i;
+    for (i = 0; w && i < opd_numel(w); i++) { case_put(w, i, case_random(seed, i) - 0.3); }
+    return w;
+}
+static opd_tensor *total(opd_tensor *a, opd_tensor *b) { return !a ? b : opd_add(a, b); }
+/* A number from the results that carry gradients: sum of weighted elements.  NULL: none of them is differentiable. */
+static opd_tensor *objective(const op_case *c) {
+    opd_tensor *r[MOST_RESULTS], *sum = NULL;
+    int i, n = run_case(c, r);
+    for (i = 0; i < n; i++) {
+        if (opd_dtype(r[i]) != OPD_FLOAT64) { continue; }
+        if (opd_grad_enabled() && !opd_tensor_requires_grad(r[i])) { continue; }
+        sum = total(sum, opd_sum(opd_mul(r[i], weights(r[i], 1000 + i))));
+    }
+    return sum;
+}
+/* Which results count without a tape: those that did with it. */
+static unsigned counted;
+static double objective_value(const op_case *c) {
+    opd_tensor *r[MOST_RESULTS];
+    double sum = 0;
+    int i, n;
+    int64_t k;
+    bool was = opd_grad_set(false);
+    OPD_SCOPE {
+        n = run_case(c, r);
+        for (i = 0; i < n; i++) {
+            if (!(counted >> i & 1) || opd_dtype(r[i]) != OPD_FLOAT64) { continue; }
+            for (k = 0; k < opd_numel(r[i]); k++) { sum += case_get(r[i], k) * (case_random(1000 + i, k) - 0.3); }
+        }
+    }
+    (void)opd_grad_set(was);
+    return sum;
+}
+static void count_results(const op_case *c) {
+    opd_tensor *r[MOST_RESULTS];
+    int i, n = run_case(c, r);
+    counted = 0;
+    for (i = 0; i < n; i++) { if (opd_tensor_requires_grad(r[i])) { counted |= 1u << i; } }
+}
+
+/* The weighted sum of the gradients, as a number. */
+static double gradient_value(const op_case *c, opd_tensor **in, int nin) {
+    opd_tensor *g[MOST_INPUTS], *f;
+    opd_backward_options o;
+    double sum = 0;
+    int i;
+    int64_t k;
+    memset(&o, 0, sizeof o);
+    o.allow_unused = true;
+    OPD_SCOPE {
+        f = objective(c);
+        if (f && opd_autograd_grad(&f, 1, in, nin, &o, g) == 0) {
+            for (i = 0; i < nin; i++) {
+                for (k = 0; g[i] && k < opd_numel(g[i]); k++) { sum += case_get(g[i], k) * (case_random(2000 + i, k) - 0.3); }
+            }
+        }
+    }
+    return sum;
+}
+typedef double (*number_of)(const op_case *c, opd_tensor **in, int nin);
+static double first_value(const op_case *c, opd_tensor **in, int nin) { (void)in; (void)nin; return objective_value(c); }
+
+/* Central differences of `value` against the gradients g. */
+static void differences(const op_case *c, opd_tensor **in, int nin, opd_tensor **g, number_of value, const char *order) {
+    int i;
+    int64_t k;
+    char text[200];
+    for (i = 0; i < nin; i++) {
+        for (k = 0; k < opd_numel(in[i]) && k < MOST_ELEMENTS; k++) {
+            double eps = 1e-5, x = case_get(in[i], k), up, down, want, have = g[i] ? case_get(g[i], k) : 0;
+            case_put(in[i], k, x + eps);
+            up = value(c, in, nin);
+            case_put(in[i], k, x - eps);
+            down = value(c, in, nin);
+            case_put(in[i], k, x);
+            want = (up - down) / (2 * eps);
+            if (!went_well(0)) { return; }
+            if (fabs(have - want) <= 2e-5 * (1 + fabs(want)) || (isnan(have) && isnan(want))) { continue; }
+            (void)snprintf(text, sizeof text, "%s derivative of input %d element %d is %.9g, differences say %.9g", order, i, (int)k, have, want);
+            (void)say(false, text);
+            return;
+        }
+        CHECK(true);
+    }
+}
+/* Inputs whose derivatives ATen does not give. */
+static bool undifferentiated(const subject *s) {
+    static const char *const list[] = {"bernoulli", "detach", "as_strided_scatter", NULL};
+    return named(s->op, list) || is_random(s->op);
+}
+static void test_derivatives(const subject *s) {
+    opd_tensor *in[MOST_INPUTS], *g[MOST_INPUTS], *gg[MOST_INPUTS], *f, *h = NULL;
+    opd_backward_options o;
+    int i, n;
+    if (undifferentiated(s) || !again(s, OPD_FLOAT64, CASE_CONTIGUOUS, true, false)) { return; }
+    i = arg_named(s->op, "padding_idx");          /* its row has no derivative, by definition */
+    if (i >= 0 && s->c->args[i].tag == OPD_TAG_INT && s->c->args[i].u.i >= 0) { return; }
+    n = inputs_of(s->c, in);
+    if (n == 0) { return; }
+    for (i = 0; i < n; i++) { if (!went_well(opd_tensor_set_requires_grad(in[i], true) ? 0 : -1)) { return; } }
+    count_results(s->c);
+    f = objective(s->c);
+    if (!went_well(0) || !f) { return; }
+    memset(&o, 0, sizeof o);
+    o.allow_unused = o.create_graph = true;
+    if (!went_well(opd_autograd_grad(&f, 1, in, n, &o, g))) { return; }
+    for (i = 0; i < n; i++) {
+        if (g[i]) { (void)say(same_shape(g[i], in[i]) && opd_dtype(g[i]) == opd_dtype(in[i]), "a gradient of another shape or dtype"); }
+    }
+    differences(s->c, in, n, g, first_value, "first");
+    for (i = 0; i < n; i++) {
+        if (g[i] && opd_tensor_requires_grad(g[i])) { h = total(h, opd_sum(opd_mul(g[i], weights(g[i], 2000 + i)))); }
+        gg[i] = NULL;
+    }
+    (void)snprintf(what + strlen(what), sizeof what - strlen(what), " second");
+    if (!went_well(0)) { return; }
+    o.create_graph = false;
+    if (h && !went_well(opd_autograd_grad(&h, 1, in, n, &o, gg))) { return; }
+    differences(s->c, in, n, gg, gradient_value, "second");
+}
+
+//-- one operator ------------------------------------------------------------------------------------------------------
+
+static bool has_formula(const opd_op_desc *card) {
+    return (card->backward && card->backward != OPD_NOT_DIFFERENTIABLE) || card->composite || card->autograd;
+}
+static void test_case(const subject *s) {
+    opd_tensor *real[MOST_RESULTS];
+    int n;
+    OPD_SCOPED;
+    if (!again(s, OPD_FLOAT32, CASE_CONTIGUOUS, false, false)) { return; }
+    n = run_case(s->c, real);
+    if (!went_well(n)) { return; }
+    OPD_SCOPE { test_fake(s, real, n); }
+    OPD_SCOPE { test_layouts(s, real, n); }
+    OPD_SCOPE { test_dtypes(s); }
+    if (s->card->out) { OPD_SCOPE { test_out(s, real, n); } }
+    if (s->card->inplace) { OPD_SCOPE { test_inplace(s, real, n); } }
+    if (has_formula(s->card)) { OPD_SCOPE { test_derivatives(s); } }
+}
+static void test_operator(void *arg) {
+    static op_case c;
+    const opd_op *op = (const opd_op *)arg;
+    subject s;
+    s.op = op;
+    s.card = opd_op_card(op);
+    s.index = 0;
+    s.c = &c;
+    CHECK_OR_RETURN(s.card != NULL);
+    CHECK(s.card->vmap != NULL);
+    CHECK(s.card->autocast != OPD_AUTOCAST_FORGOTTEN);
+    CHECK(s.card->backward || s.card->composite || s.card->autograd);
+    CHECK(s.card->cpu || s.card->any || s.card->composite);
+    CHECK(s.card->fake || s.card->any || s.card->composite || depends_on_data(op));
+    CHECK_OR_RETURN(s.card->cases != NULL);
+    s.text = s.card->cases;
+    do {
+        const char *rest = s.text;
+        opd_scope scope = opd_scope_open();
+        c.op = op;
+        c.dtype = OPD_FLOAT32;
+        c.layout = CASE_CONTIGUOUS;
+        c.smooth = c.meta = false;
+        if (!case_read_next(&c, &rest)) {
+            if (c.wrong) { printf("%s: cases: cannot read \"%s\"\n", opd_op_name(op), c.wrong); }
+            CHECK(!c.wrong);
+            opd_scope_close(&scope);
+            break;
+        }
+        opd_scope_close(&scope);
+        test_case(&s);
+        s.text = rest;
+        s.index++;
+    } while (*s.text);
+}
+
+static void add_operators(void) {
+    int i;
+    for (i = 0; i < OPD_OP_COUNT; i++) {
+        const opd_op *op = opd_op_builtin((opd_op_id)i);
+        if (op) { check_add_with(opd_op_name(op), test_operator, (void *)(uintptr_t)op); }
+    }
+}
+
+//-- all of them -------------------------------------------------------------------------------------------------------
+
+TEST(cards_have_every_field) {
+    int i, offenders = 0;
+    for (i = 0; i < OPD_OP_COUNT; i++) {
+        const opd_op *op = opd_op_builtin((opd_op_id)i);
+        const opd_op_desc *d = op ? opd_op_card(op) : NULL;
+        const char *missing = !d ? "card" : !d->vmap ? "vmap" : !d->autocast ? "autocast" : !d->cases ? "cases" :
+                              !(d->backward || d->composite || d->autograd) ? "backward" : NULL;
+        if (missing) { printf("    %s: no %s\n", op ? opd_op_name(op) : "?", missing); offenders++; }
+    }
+    CHECK_INT(offenders, 0);
+}
+
+CHECK_MAIN_ADD(add_operators)
