@@ -12269,12 +12269,16 @@ static int opdi_as_strided_backward_kernel(opd_call *call) {
     }
     return opdi_copy(out, input);
 }
-/* Its transpose: the two geometries change places. */
+/* Its transpose: the gradient put where the input's elements lie, and looked at as the result lay. */
 static int opdi_as_strided_backward_bw(opd_backward_call *bw) {
     opd_value in = opd_bw_value(bw, 1), in_strides = opd_bw_value(bw, 2), size = opd_bw_value(bw, 3), stride = opd_bw_value(bw, 4);
-    return opd_bw_return(bw, 0, opd_as_strided_backward(opd_bw_grad(bw, 0), opd_ints_of(size.u.ints, size.n), opd_ints_of(stride.u.ints, stride.n),
-                                                        opd_ints_of(in.u.ints, in.n), opd_ints_of(in_strides.u.ints, in_strides.n),
-                                                        -opd_bw_value(bw, 5).u.i));
+    int64_t offset = opd_bw_value(bw, 5).u.i, low = OPDI_MIN(offset, 0), length;
+    opd_tensor *g = opd_bw_grad(bw, 0), *base;
+    length = OPDI_MAX(opdi_extent(in.u.ints, in_strides.u.ints, in.n) - low, opdi_extent(size.u.ints, stride.u.ints, size.n) + offset - low);
+    base = opd_zeros(opd_ints_of(&length, 1), (int64_t)opd_dtype(g));
+    base = opd_as_strided_scatter_full(base, g, opd_ints_of(in.u.ints, in.n), opd_ints_of(in_strides.u.ints, in_strides.n), opd_value_int(-low));
+    return opd_bw_return(bw, 0, opd_as_strided_full(base, opd_ints_of(size.u.ints, size.n), opd_ints_of(stride.u.ints, stride.n),
+                                                    opd_value_int(offset - low)));
 }
 OPDI_CARD_ANY(as_strided_backward, "as_strided_backward(Tensor grad_output, SymInt[] input_sizes, SymInt[] input_strides, SymInt[] size, SymInt[] stride, "
               "SymInt storage_offset) -> Tensor", opdi_as_strided_backward_kernel, opdi_as_strided_backward_bw, "", OPD_BATCH_LOOP, NULL, NULL,

@@ -24,7 +24,7 @@ static bool depends_on_data(const opd_op *op) {
 }
 /* The result depends on the strides of the arguments. */
 static bool depends_on_strides(const opd_op *op) {
-    static const char *const list[] = {"as_strided", "_reshape_alias", NULL};
+    static const char *const list[] = {"as_strided", "as_strided_scatter", "_reshape_alias", NULL};
     return named(op, list);
 }
 /* Two calls give different results, or results nobody can foretell. */
