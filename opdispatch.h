@@ -1391,7 +1391,80 @@ struct opd_scope_guard {
 
 #define OPD_OPERATORS_REDUCE(X) \
     X(sum, "sum", T, sum, (T), T, (T, V)) \
-    X(sum_dim_IntList, "sum.dim_IntList", T, sum_dim, (T, I, b), T, (T, I, b, V))
+    X(sum_dim_IntList, "sum.dim_IntList", T, sum_dim, (T, I, b), T, (T, I, b, V)) \
+    X(nansum, "nansum", T, nansum, (T), T, (T, V, b, V)) \
+    X(mean, "mean", T, mean, (T), T, (T, V)) \
+    X(mean_dim, "mean.dim", T, mean_dim, (T, I, b), T, (T, I, b, V)) \
+    X(prod, "prod", T, prod, (T), T, (T, V)) \
+    X(prod_dim_int, "prod.dim_int", T, prod_dim, (T, i, b), T, (T, i, b, V)) \
+    X(var_correction, "var.correction", T, var_correction, (T, I, V, b), 0, ()) \
+    X(std_correction, "std.correction", T, std_correction, (T, I, V, b), 0, ()) \
+    X(var_mean_correction, "var_mean.correction", N, var_mean_correction, (T, I, V, b), 0, ()) \
+    X(std_mean_correction, "std_mean.correction", N, std_mean_correction, (T, I, V, b), 0, ()) \
+    X(var, "var", T, var, (T), T, (T, b)) \
+    X(std, "std", T, std, (T), T, (T, b)) \
+    X(var_mean, "var_mean", N, var_mean, (T), N, (T, b)) \
+    X(std_mean, "std_mean", N, std_mean, (T), N, (T, b)) \
+    X(var_dim, "var.dim", T, var_dim, (T, I), T, (T, I, b, b)) \
+    X(std_dim, "std.dim", T, std_dim, (T, I), T, (T, I, b, b)) \
+    X(var_mean_dim, "var_mean.dim", N, var_mean_dim, (T, I), N, (T, I, b, b)) \
+    X(std_mean_dim, "std_mean.dim", N, std_mean_dim, (T, I), N, (T, I, b, b)) \
+    X(amax, "amax", T, amax, (T, I, b), 0, ()) \
+    X(amin, "amin", T, amin, (T, I, b), 0, ()) \
+    X(max, "max", T, max, (T), 0, ()) \
+    X(min, "min", T, min, (T), 0, ()) \
+    X(max_dim, "max.dim", N, max_dim, (T, i, b), 0, ()) \
+    X(min_dim, "min.dim", N, min_dim, (T, i, b), 0, ()) \
+    X(argmax, "argmax", T, argmax, (T), T, (T, V, b)) \
+    X(argmin, "argmin", T, argmin, (T), T, (T, V, b)) \
+    X(max_other, "max.other", T, max_other, (T, T), 0, ()) \
+    X(min_other, "min.other", T, min_other, (T, T), 0, ()) \
+    X(aminmax, "aminmax", N, aminmax, (T), N, (T, V, b)) \
+    X(value_selecting_reduction_backward, "value_selecting_reduction_backward", T, value_selecting_reduction_backward, (T, i, T, I, b), 0, ()) \
+    X(any, "any", T, any, (T), 0, ()) \
+    X(all, "all", T, all, (T), 0, ()) \
+    X(any_dim, "any.dim", T, any_dim, (T, i, b), 0, ()) \
+    X(all_dim, "all.dim", T, all_dim, (T, i, b), 0, ()) \
+    X(any_dims, "any.dims", T, any_dims, (T, I, b), 0, ()) \
+    X(all_dims, "all.dims", T, all_dims, (T, I, b), 0, ()) \
+    X(count_nonzero_dim_IntList, "count_nonzero.dim_IntList", T, count_nonzero_dim, (T, I), 0, ()) \
+    X(count_nonzero, "count_nonzero", T, count_nonzero, (T), T, (T, V)) \
+    X(linalg_vector_norm, "linalg_vector_norm", T, linalg_vector_norm, (T), T, (T, V, V, b, V)) \
+    X(norm_Scalar, "norm.Scalar", T, norm_Scalar, (T, V), 0, ()) \
+    X(norm_ScalarOpt_dtype, "norm.ScalarOpt_dtype", T, norm_dtype, (T, V, i), 0, ()) \
+    X(norm_ScalarOpt_dim, "norm.ScalarOpt_dim", T, norm_dim, (T, V, I, b), 0, ()) \
+    X(norm_ScalarOpt_dim_dtype, "norm.ScalarOpt_dim_dtype", T, norm_dim_dtype, (T, V, I, b, i), 0, ()) \
+    X(frobenius_norm_dim, "frobenius_norm.dim", T, frobenius_norm, (T, I, b), 0, ()) \
+    X(dist, "dist", T, dist, (T, T), T, (T, T, V)) \
+    X(logsumexp, "logsumexp", T, logsumexp, (T, I), T, (T, I, b)) \
+    X(special_logsumexp, "special_logsumexp", T, special_logsumexp, (T, I, b), 0, ()) \
+    X(sum_to_size, "sum_to_size", T, sum_to_size, (T, I), 0, ()) \
+    X(_softmax, "_softmax", T, _softmax, (T, i, b), 0, ()) \
+    X(_log_softmax, "_log_softmax", T, _log_softmax, (T, i, b), 0, ()) \
+    X(_softmax_backward_data, "_softmax_backward_data", T, _softmax_backward_data, (T, T, i, i), 0, ()) \
+    X(_log_softmax_backward_data, "_log_softmax_backward_data", T, _log_softmax_backward_data, (T, T, i, i), 0, ()) \
+    X(softmax_int, "softmax.int", T, softmax, (T, i), T, (T, i, V)) \
+    X(log_softmax_int, "log_softmax.int", T, log_softmax, (T, i), T, (T, i, V)) \
+    X(special_softmax, "special_softmax", T, special_softmax, (T, i), T, (T, i, V)) \
+    X(special_log_softmax, "special_log_softmax", T, special_log_softmax, (T, i), T, (T, i, V)) \
+    X(cumsum, "cumsum", T, cumsum, (T, i), T, (T, i, V)) \
+    X(cumprod, "cumprod", T, cumprod, (T, i), T, (T, i, V)) \
+    X(logcumsumexp, "logcumsumexp", T, logcumsumexp, (T, i), 0, ()) \
+    X(cumprod_backward, "cumprod_backward", T, cumprod_backward, (T, T, i, T), 0, ()) \
+    X(cummax, "cummax", N, cummax, (T, i), 0, ()) \
+    X(cummin, "cummin", N, cummin, (T, i), 0, ()) \
+    X(sort, "sort", N, sort, (T), N, (T, i, b)) \
+    X(sort_stable, "sort.stable", N, sort_stable, (T, V, i, b), 0, ()) \
+    X(topk, "topk", N, topk, (T, i), N, (T, i, i, b, b)) \
+    X(kthvalue, "kthvalue", N, kthvalue, (T, i), N, (T, i, i, b)) \
+    X(median_dim, "median.dim", N, median_dim, (T, i, b), 0, ()) \
+    X(nanmedian_dim, "nanmedian.dim", N, nanmedian_dim, (T, i, b), 0, ()) \
+    X(mode, "mode", N, mode, (T), N, (T, i, b)) \
+    X(median, "median", T, median, (T), 0, ()) \
+    X(nanmedian, "nanmedian", T, nanmedian, (T), 0, ()) \
+    X(argsort, "argsort", T, argsort, (T), T, (T, i, b)) \
+    X(argsort_stable, "argsort.stable", T, argsort_stable, (T, b, i, b), 0, ()) \
+    X(msort, "msort", T, msort, (T), 0, ())
 
 #define OPD_OPERATORS_LINALG(X) \
     X(mm, "mm", T, mm, (T, T), 0, ()) \
@@ -14100,7 +14173,7 @@ typedef struct opdi_fold {
     void (*join)(opdi_folded *s, const opdi_folded *with, const opdi_reduce *r);
     void (*finish)(opdi_folded *s, const opdi_reduce *r);      /* may be NULL */
     opdi_folded init;
-    char out[2];                                  /* what the results are: f, g, i, n, or v = f or i by compute type */
+    char out[2];                                  /* the results: f, g, i, n; by compute type v = f or i, w = g or n */
     const char *what;                             /* the kernel's name in "not implemented for" */
 } opdi_fold;
 
@@ -14215,7 +14288,9 @@ static void opdi_reduce_store(const opdi_reduce *r, const int64_t *idx, opdi_fol
         char *p = o->data, kind = r->fold->out[k];
         for (d = r->nred; d < r->it.ndim; d++) { p += idx[d] * o->stride[d]; }
         if (kind == 'v') { kind = dtype == OPD_INT64 ? 'i' : 'f'; }
-        if (kind == 'n') { memcpy(p, &s->n, sizeof s->n); }
+        if (kind == 'w') { kind = dtype == OPD_INT64 ? 'm' : 'g'; }
+        if (kind == 'm') { o->store(p, &s->n, 1); }
+        else if (kind == 'n') { memcpy(p, &s->n, sizeof s->n); }
         else if (kind == 'i' && o->size == 8) { memcpy(p, &s->i, sizeof s->i); }
         else if (o->load == opdi_cvt_4 && kind == 'f') { float v = (float)s->f; memcpy(p, &v, sizeof v); }
         else if (kind == 'i') { r->it.op[k + 1].store(p, &s->i, 1); }
@@ -14380,7 +14455,7 @@ static int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_tensor 
     r.fold = fold; r.p = p;
     for (int k = 0; k < nouts; k++) {             /* results are stored from double or int64 */
         const char kind = fold->out[k];
-        r.it.op[k + 1].store = opdi_store_table[kind == 'i' || kind == 'n' || (kind == 'v' && type == OPDI_I64) ? OPDI_I64 : OPDI_F64][outs[k]->dtype];
+        r.it.op[k + 1].store = opdi_store_table[kind == 'i' || kind == 'n' || ((kind == 'v' || kind == 'w') && type == OPDI_I64) ? OPDI_I64 : OPDI_F64][outs[k]->dtype];
     }
     return opdi_reduce_run(&r);
 }
@@ -14519,6 +14594,1443 @@ OPDI_CARD_REDUCE(sum, "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", s
                  OPDI_CASES_ALL)
 OPDI_CARD_REDUCE(sum_dim_IntList, "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
                  sum_dim, opdi_sum_dim_backward, "", FP32_SET_DTYPE, "sum.IntList_out", OPDI_CASES_DIMS)
+
+OPDI_FOLD_SUM(opdi_fold_nansum_f32, float, double, f, x == x ? x : 0)
+OPDI_FOLD_SUM(opdi_fold_nansum_f64, double, double, f, x == x ? x : 0)
+static const opdi_fold opdi_the_nansum = {
+    {opdi_fold_nansum_f32, opdi_fold_nansum_f64, opdi_fold_sum_i64}, {NULL, NULL, NULL}, opdi_join_sum, NULL, {0, 0, 0, 0}, {'v', 0}, "nansum_cpu"};
+OPDI_KERNEL(nansum) { return opdi_reduce_sum(call, &opdi_the_nansum, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3); }
+OPDI_BW1(nansum) {
+    return opd_bw_return(bw, 0, opdi_unless(opdi_bw_spread(bw, opd_bw_grad(bw, 0), 1), opd_isnan(opd_bw_tensor(bw, 0))));
+}
+OPDI_CARD_REDUCE(nansum, "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", nansum,
+                 opdi_nansum_backward, "self", KEEP, "nansum.out", "[2,3]; [2,3,2], (0,-1), True")
+
+static void opdi_finish_mean(opdi_folded *s, const opdi_reduce *r) { s->f /= (double)r->n; }
+static const opdi_fold opdi_the_mean = {
+    {opdi_fold_sum_f32, opdi_fold_sum_f64, NULL}, {opdi_f32_add, opdi_f64_add, NULL}, opdi_join_sum, opdi_finish_mean, {0, 0, 0, 0}, {'f', 0}, "mean_cpu"};
+static int opdi_reduce_mean(opd_call *call, opd_ints dims, bool keep, int dtype_arg) {
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    const bool given = !opd_arg_is_none(call, dtype_arg);
+    const opd_scalar_type in = opd_arg_dtype(call, dtype_arg, (opd_scalar_type)t->dtype);
+    const opd_scalar_type dtype = !given && call->targets ? (opd_scalar_type)call->targets[0]->dtype : in;
+    uint64_t mask;
+    if (opd_dtype_is_integral(in, true)) {
+        return opd_fail(OPD_ERROR_DTYPE, "mean(): could not infer output dtype. %s dtype must be either a floating point or complex dtype. Got: %s",
+                        given ? "Optional" : "Input", opd_dtype_cname(in));
+    }
+    if (opdi_reduce_mask(dims, t->ndim, &mask) != 0) { return -1; }
+    return opdi_reduce_kernel(call, &opdi_the_mean, t, mask, keep, opdi_reduce_compute(t, in), dtype, OPD_DTYPE_NONE, 0);
+}
+OPDI_KERNEL(mean) { return opdi_reduce_mean(call, opd_ints_of(NULL, 0), false, 1); }
+OPDI_KERNEL(mean_dim) { return opdi_reduce_mean(call, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3); }
+/* How many elements of argument 0 went into one result. */
+static int64_t opdi_bw_count(opd_backward_call *bw, opd_ints dims) {
+    const opd_ints sizes = opd_bw_sizes(bw, 0);
+    uint64_t mask;
+    int64_t n = 1, d;
+    if (opdi_reduce_mask(dims, (int)sizes.n, &mask) != 0) { return -1; }
+    for (d = 0; d < sizes.n; d++) { if (mask >> d & 1) { n *= sizes.data[d]; } }
+    return n;
+}
+static int opdi_mean_backward_of(opd_backward_call *bw, int dims) {
+    const int64_t n = opdi_bw_count(bw, dims < 0 ? opd_ints_of(NULL, 0) : opdi_bw_dims(bw, dims));
+    return opd_bw_return(bw, 0, opd_div_Scalar(opdi_bw_spread(bw, opd_bw_grad(bw, 0), dims), opd_value_int(n)));
+}
+OPDI_BW1(mean) { return opdi_mean_backward_of(bw, -1); }
+OPDI_BW1(mean_dim) { return opdi_mean_backward_of(bw, 1); }
+OPDI_CARD_REDUCE(mean, "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", mean, opdi_mean_backward, "", KEEP, NULL, "[2,3]; []")
+OPDI_CARD_REDUCE(mean_dim, "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", mean_dim,
+                 opdi_mean_dim_backward, "", KEEP, "mean.out", OPDI_CASES_DIMS)
+
+/* Four products side by side. */
+#define OPDI_FOLD_PROD(name, T, A, field)                                                                   \
+    static void name(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {         \
+        const T *x = (const T *)px; A a[4] = {1, 1, 1, 1}; int64_t i = 0; int j;                            \
+        (void)at; (void)r;                                                                                  \
+        for (; i + 4 <= n; i += 4) { for (j = 0; j < 4; j++) { a[j] *= (A)x[i + j]; } }                     \
+        for (; i < n; i++) { a[0] *= (A)x[i]; }                                                             \
+        s->field = (a[0] * a[1]) * (a[2] * a[3]) * s->field;                                                \
+    }
+OPDI_FOLD_PROD(opdi_fold_prod_f32, float, double, f)
+OPDI_FOLD_PROD(opdi_fold_prod_f64, double, double, f)
+static void opdi_fold_prod_i64(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {
+    const int64_t *x = (const int64_t *)px;
+    int64_t i;
+    (void)at; (void)r;
+    for (i = 0; i < n; i++) { s->i = opdi_wrap_mul(s->i, x[i]); }
+}
+static void opdi_join_prod(opdi_folded *s, const opdi_folded *with, const opdi_reduce *r) {
+    (void)r;
+    s->f *= with->f;
+    s->i = opdi_wrap_mul(s->i, with->i);
+}
+static const opdi_fold opdi_the_prod = {
+    {opdi_fold_prod_f32, opdi_fold_prod_f64, opdi_fold_prod_i64}, {NULL, NULL, NULL}, opdi_join_prod, NULL, {1, 0, 1, 0}, {'v', 0}, "prod_cpu"};
+OPDI_KERNEL(prod) { return opdi_reduce_sum(call, &opdi_the_prod, opd_ints_of(NULL, 0), false, 1); }
+OPDI_KERNEL(prod_dim) {
+    const int64_t dim = opd_arg_int(call, 1);
+    return opdi_reduce_sum(call, &opdi_the_prod, opd_ints_of(&dim, 1), opd_arg_bool(call, 2), 3);
+}
+
+/* Operators of other families by name. */
+static opd_tensor *opdi_flip_dim(opd_tensor *t, int64_t dim) {
+    static opd_op *op;
+    opd_value v[2];
+    v[0] = opd_value_tensor(t); v[1] = opd_value_ints(&dim, 1);
+    return t ? opd_call_op(OPD_OP(&op, "aten::flip"), v, 2) : NULL;
+}
+static opd_tensor *opdi_cat_dim(opd_tensor *a, opd_tensor *b, int64_t dim) {
+    static opd_op *op;
+    opd_tensor *list[2];
+    opd_value v[2];
+    list[0] = a; list[1] = b;
+    v[0] = opd_value_tensors(list, 2); v[1] = opd_value_int(dim);
+    return a && b ? opd_call_op(OPD_OP(&op, "aten::cat"), v, 2) : NULL;
+}
+/* zeros of these sizes with src at index along dim. */
+static opd_tensor *opdi_scatter_dim(opd_tensor *src, opd_ints sizes, int64_t dim, opd_tensor *index, bool add) {
+    static opd_op *scatter, *scatter_add;
+    opd_value v[4];
+    if (!src || !index) { return NULL; }
+    v[0] = opd_value_tensor(opd_new_zeros(src, sizes)); v[1] = opd_value_int(dim); v[2] = opd_value_tensor(index); v[3] = opd_value_tensor(src);
+    return opd_call_op(add ? OPD_OP(&scatter_add, "aten::scatter_add") : OPD_OP(&scatter, "aten::scatter.src"), v, 4);
+}
+static opd_tensor *opdi_range_dim(opd_tensor *t, int64_t dim, int64_t begin, int64_t end) {
+    return opd_slice(t, dim, opd_value_int(begin), opd_value_int(end), 1);
+}
+/* The product of all other elements along dim, times g: products from the left times products from the right. */
+static opd_tensor *opdi_prod_others(opd_tensor *g, opd_tensor *x, int64_t dim) {
+    const int64_t n = x ? opd_size(x, (int)dim) : 0;
+    opd_tensor *ones, *left, *right;
+    if (n <= 1) { return n == 1 ? opd_expand(g, opd_ints_of(opd_sizes(x), opd_ndim(x))) : x ? opd_zeros_like(x) : NULL; }
+    ones = opd_ones_like(opdi_range_dim(x, dim, 0, 1));
+    left = opd_cumprod(opdi_cat_dim(ones, opdi_range_dim(x, dim, 0, n - 1), dim), dim);
+    right = opd_cumprod(opdi_cat_dim(ones, opdi_flip_dim(opdi_range_dim(x, dim, 1, n), dim), dim), dim);
+    return opd_mul(g, opd_mul(left, opdi_flip_dim(right, dim)));
+}
+/* True when the formulas with a division would meet a zero, or nobody can look. */
+static bool opdi_may_have_zero(opd_tensor *x) {
+    int64_t i, n = x->numel;
+    const opd_tensor *c;
+    bool zero = false;
+    if (x->backend != OPD_CPU || !x->data || x->dtype == OPD_BOOL || opd_tensor_keys(x).functionality >= OPD_BIT_OF(OPD_F_FAKE)) {
+        if (x->backend != OPD_CPU || !x->data) { return true; }
+    }
+    c = opd_contiguous(x);
+    if (!c || !c->data) { return true; }
+    if (c->dtype == OPD_FLOAT32) { for (i = 0; i < n; i++) { zero |= ((const float *)(const void *)c->data)[i] == 0; } return zero; }
+    if (c->dtype == OPD_FLOAT64) { for (i = 0; i < n; i++) { zero |= ((const double *)(const void *)c->data)[i] == 0; } return zero; }
+    return true;
+}
+static opd_tensor *opdi_prod_gradient(opd_tensor *g, opd_tensor *x, opd_tensor *r, int64_t dim) {
+    return opdi_may_have_zero(x) ? opdi_prod_others(g, x, dim) : opd_mul(g, opd_div(r, x));
+}
+OPDI_BW1(prod) {
+    const opd_ints sizes = opd_bw_sizes(bw, 0);
+    const int64_t flat = -1;
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *r = opd_bw_result(bw, 0);
+    if (sizes.n == 0) { return opd_bw_return(bw, 0, g); }
+    if (!opdi_may_have_zero(x)) { return opd_bw_return(bw, 0, opd_mul(g, opd_div(r, x))); }
+    return opd_bw_return(bw, 0, opd_reshape(opdi_prod_others(g, opd_reshape(x, opd_ints_of(&flat, 1)), 0), sizes));
+}
+OPDI_BW1(prod_dim) {
+    const int64_t dim = opd_bw_value(bw, 1).u.i;
+    const opd_ints sizes = opd_bw_sizes(bw, 0), dims = opd_ints_of(&dim, 1);
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *r = opd_bw_result(bw, 0);
+    const bool keep = opdi_bw_bool(bw, 2);
+    if (sizes.n == 0) { return opd_bw_return(bw, 0, g); }
+    g = opdi_unreduce(g, dims, keep, (int)sizes.n); r = opdi_unreduce(r, dims, keep, (int)sizes.n);
+    return opd_bw_return(bw, 0, opdi_prod_gradient(g, x, r, dim));
+}
+OPDI_CARD_REDUCE(prod, "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", prod, opdi_prod_backward, "self, result", FP32_SET_DTYPE,
+                 "prod.out", OPDI_CASES_ALL)
+OPDI_CARD_REDUCE(prod_dim_int, "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", prod_dim,
+                 opdi_prod_dim_backward, "self, result", FP32_SET_DTYPE, "prod.int_out", "[2,3], 1; [2,3,2], -2, True; [], 0")
+
+//-- var, std ----------------------------------------------------------------------------------------------------------------
+
+/* f: mean, g: sum of squared deviations, n: count.  Pieces in two passes, joined after Chan, Golub and LeVeque. */
+static void opdi_join_var(opdi_folded *s, const opdi_folded *with, const opdi_reduce *r) {
+    const double n = (double)(s->n + with->n), delta = with->f - s->f;
+    (void)r;
+    if (with->n == 0) { return; }
+    if (s->n == 0) { *s = *with; return; }
+    s->f += delta * ((double)with->n / n);
+    s->g += with->g + delta * delta * ((double)s->n * (double)with->n / n);
+    s->n += with->n;
+}
+#define OPDI_FOLD_VAR(name, T)                                                                              \
+    static void name(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {         \
+        const T *x = (const T *)px; int64_t i, k, m; int j;                                                 \
+        for (k = 0; k < n; k += m) {                                                                        \
+            opdi_folded piece = {0, 0, 0, 0}; double a[16] = {0}; T mean;                                   \
+            m = OPDI_MIN(n - k, (int64_t)1024);                                                             \
+            for (i = 0; i + 16 <= m; i += 16) { for (j = 0; j < 16; j++) { a[j] += (double)x[k + i + j]; } } \
+            for (; i < m; i++) { a[0] += (double)x[k + i]; }                                                \
+            for (j = 1; j < 16; j++) { a[0] += a[j]; }                                                      \
+            piece.n = m; piece.f = a[0] / (double)m; mean = (T)piece.f;                                     \
+            for (j = 0; j < 16; j++) { a[j] = 0; }                                                          \
+            for (i = 0; i + 16 <= m; i += 16) {                                                             \
+                for (j = 0; j < 16; j++) { const T d = x[k + i + j] - mean; a[j] += (double)(d * d); }      \
+            }                                                                                               \
+            for (; i < m; i++) { const T d = x[k + i] - mean; a[0] += (double)(d * d); }                    \
+            for (j = 1; j < 16; j++) { a[0] += a[j]; }                                                      \
+            piece.g = a[0];                                                                                 \
+            opdi_join_var(s, &piece, r);                                                                    \
+        }                                                                                                   \
+        (void)at;                                                                                           \
+    }
+OPDI_FOLD_VAR(opdi_fold_var_f32, float)
+OPDI_FOLD_VAR(opdi_fold_var_f64, double)
+static void opdi_finish_var(opdi_folded *s, const opdi_reduce *r) {
+    const double n = (double)s->n - r->p;
+    if (s->n == 0) { s->f = (double)NAN; }
+    s->g = s->g / (n > 0 ? n : 0);
+}
+static void opdi_finish_std(opdi_folded *s, const opdi_reduce *r) { opdi_finish_var(s, r); s->g = sqrt(s->g); }
+#define OPDI_VAR_PARTS {opdi_fold_var_f32, opdi_fold_var_f64, NULL}, {NULL, NULL, NULL}, opdi_join_var
+static const opdi_fold opdi_the_var[4] = {
+    {OPDI_VAR_PARTS, opdi_finish_var, {0, 0, 0, 0}, {'g', 0}, "std_cpu"}, {OPDI_VAR_PARTS, opdi_finish_std, {0, 0, 0, 0}, {'g', 0}, "std_cpu"},
+    {OPDI_VAR_PARTS, opdi_finish_var, {0, 0, 0, 0}, {'g', 'f'}, "std_cpu"}, {OPDI_VAR_PARTS, opdi_finish_std, {0, 0, 0, 0}, {'g', 'f'}, "std_cpu"}};
+static double opdi_correction(opd_value v) { return v.tag == OPD_TAG_NONE ? 1.0 : opdi_number_f64(v); }
+/* which: 0 var, 1 std, 2 var_mean, 3 std_mean */
+static int opdi_reduce_var(opd_call *call, int which) {
+    static const char *const names[4] = {"var", "std", "var_mean", "std_mean"};
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    const opd_scalar_type dtype = (opd_scalar_type)t->dtype;
+    uint64_t mask;
+    if (opd_dtype_is_integral(dtype, true)) {
+        return which < 2 ? opd_fail(OPD_ERROR_DTYPE, "std and var only support floating point and complex dtypes")
+                         : opd_fail(OPD_ERROR_DTYPE, "%s only support floating point and complex dtypes", names[which]);
+    }
+    if (opdi_reduce_mask(opd_arg_ints(call, 1), t->ndim, &mask) != 0) { return -1; }
+    return opdi_reduce_kernel(call, &opdi_the_var[which], t, mask, opd_arg_bool(call, 3), dtype, dtype, dtype, opdi_correction(opd_arg_value(call, 2)));
+}
+OPDI_KERNEL(var_correction) { return opdi_reduce_var(call, 0); }
+OPDI_KERNEL(std_correction) { return opdi_reduce_var(call, 1); }
+OPDI_KERNEL(var_mean_correction) { return opdi_reduce_var(call, 2); }
+OPDI_KERNEL(std_mean_correction) { return opdi_reduce_var(call, 3); }
+/* 2 / (n - correction) g (x - mean(x)); through the root, with g / (2 std), 0 where std is 0. */
+static int opdi_var_backward_of(opd_backward_call *bw, bool root, bool with_mean) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *gm = with_mean ? opd_bw_grad(bw, 1) : NULL, *x = opd_bw_tensor(bw, 0), *d = NULL;
+    const opd_ints dims = opdi_bw_dims(bw, 1);
+    const int64_t n = opdi_bw_count(bw, dims);
+    if (g && root) {
+        opd_tensor *std = opd_bw_result(bw, 0);
+        g = opdi_unless(opd_div(g, opdi_muls(std, 2)), opd_eq_Scalar(std, opd_value_int(0)));
+    }
+    if (g) {
+        const double dof = (double)n - opdi_correction(opd_bw_value(bw, 2));
+        g = opdi_unreduce(g, dims, opdi_bw_bool(bw, 3), x->ndim);
+        d = opd_mul(opdi_muls(g, 2.0 / dof), opd_sub(x, opd_mean_dim(x, dims, true)));
+        if (!d) { return -1; }
+    }
+    if (gm) {
+        gm = opdi_unreduce(gm, dims, opdi_bw_bool(bw, 3), x->ndim);
+        gm = opd_div_Scalar(opd_expand(gm, opd_bw_sizes(bw, 0)), opd_value_int(n));
+        d = d ? opd_add(d, gm) : gm;
+        if (!d) { return -1; }
+    }
+    return d ? opd_bw_return(bw, 0, d) : 0;
+}
+OPDI_BW1(var_correction) { return opdi_var_backward_of(bw, false, false); }
+OPDI_BW1(std_correction) { return opdi_var_backward_of(bw, true, false); }
+OPDI_BW1(var_mean_correction) { return opdi_var_backward_of(bw, false, true); }
+OPDI_BW1(std_mean_correction) { return opdi_var_backward_of(bw, true, true); }
+#define OPDI_CASES_VAR "[2,3], (1); [2,3,2], (0,-1), correction=0, keepdim=True; [4], None"
+#define OPDI_CARD_VAR(id, returns, save_, out_)                                                                    \
+    OPDI_CARD_REDUCE(id##_correction, #id ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> " returns, \
+                     id##_correction, opdi_##id##_correction_backward, save_, KEEP, out_, OPDI_CASES_VAR)
+#define OPDI_OUT_VAR(id) #id ".correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, " \
+    "Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))"
+OPDI_CARD_VAR(var, "Tensor", "self", "var.correction_out")
+OPDI_CARD_VAR(std, "Tensor", "self, result", "std.correction_out")
+OPDI_CARD_VAR(var_mean, "(Tensor, Tensor)", "self", OPDI_OUT_VAR(var_mean))
+OPDI_CARD_VAR(std_mean, "(Tensor, Tensor)", "self, result0", OPDI_OUT_VAR(std_mean))
+/* The forms with `unbiased`: correction is 1 or 0. */
+static int opdi_var_composite(opd_call *call, opd_op **handle, const char *name, bool dims) {
+    opd_value v[4], rets[2];
+    int i, n;
+    v[0] = opd_value_tensor(opd_arg_tensor(call, 0));
+    v[1] = dims ? opd_call_args(call)[1] : opd_value_none();
+    v[2] = opd_value_int(opd_arg_bool(call, dims ? 2 : 1) ? 1 : 0);
+    v[3] = opd_value_bool(dims && opd_arg_bool(call, 3));
+    if (!OPD_OP(handle, name) || opd_call_all(*handle, rets, v, 4) != 0) { return -1; }
+    n = opd_schema_nreturns(opd_op_schema(*handle));
+    for (i = 0; i < n; i++) { if (opd_return_value(call, rets[i]) != 0) { return -1; } }
+    return 0;
+}
+#define OPDI_COMPOSITE_VAR(id, returns, out_)                                                                \
+    OPDI_KERNEL(id) { static opd_op *h; return opdi_var_composite(call, &h, "aten::" #id ".correction", false); } \
+    OPDI_KERNEL(id##_dim) { static opd_op *h; return opdi_var_composite(call, &h, "aten::" #id ".correction", true); } \
+    OPDI_COMPOSITE(id, #id "(Tensor self, bool unbiased=True) -> " returns, NULL, NULL, "[2,3]; [2,3], False") \
+    OPDI_COMPOSITE(id##_dim, #id ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> " returns, NULL, out_, \
+                   "[2,3], (1); [2,3], (0), False, True")
+OPDI_COMPOSITE_VAR(var, "Tensor", "var.out")
+OPDI_COMPOSITE_VAR(std, "Tensor", "std.out")
+OPDI_COMPOSITE_VAR(var_mean, "(Tensor, Tensor)", NULL)
+OPDI_COMPOSITE_VAR(std_mean, "(Tensor, Tensor)", NULL)
+
+//-- largest and smallest ----------------------------------------------------------------------------------------------------
+
+/* at::native::zero_numel_check_dims: these have no value for nothing. */
+static int opdi_reduce_nonempty(const opd_tensor *t, opd_ints dims, const char *name) {
+    int64_t i;
+    if (t->numel > 0) { return 0; }
+    if (dims.n == 0) {
+        return opd_fail(OPD_ERROR_INDEX, "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+                        "with the 'dim' argument.", name);
+    }
+    for (i = 0; i < dims.n; i++) {
+        const int d = opdi_reduce_dim(dims.data[i], t->ndim);
+        if (d < 0) { return -1; }
+        if (t->ndim && opdi_sizes(t)[d] == 0) {
+            return opd_fail(OPD_ERROR_INDEX, "%s(): Expected reduction dim %lld to have non-zero size.", name, (long long)dims.data[i]);
+        }
+    }
+    return 0;
+}
+/* The extreme of n > 0 elements, NaN if there is one; OP is > or <. */
+#define OPDI_FOLD_EXTREME(name, T, field, OP)                                                               \
+    static void name(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {         \
+        const T *x = (const T *)px; T a[16]; int64_t i = 0; int j;                                          \
+        (void)at; (void)r;                                                                                  \
+        for (j = 0; j < 16; j++) { a[j] = (T)s->field; }                                                    \
+        for (; i + 16 <= n; i += 16) {                                                                      \
+            for (j = 0; j < 16; j++) { const T v = x[i + j]; a[j] = (v OP a[j]) | (v != v) ? v : a[j]; }    \
+        }                                                                                                   \
+        for (; i < n; i++) { a[0] = (x[i] OP a[0]) | (x[i] != x[i]) ? x[i] : a[0]; }                        \
+        for (j = 1; j < 16; j++) { a[0] = (a[j] OP a[0]) | (a[j] != a[j]) ? a[j] : a[0]; }                  \
+        s->field = a[0];                                                                                    \
+    }
+OPDI_FOLD_EXTREME(opdi_fold_max_f32, float, f, >)
+OPDI_FOLD_EXTREME(opdi_fold_max_f64, double, f, >)
+OPDI_FOLD_EXTREME(opdi_fold_max_i64, int64_t, i, >)
+OPDI_FOLD_EXTREME(opdi_fold_min_f32, float, f, <)
+OPDI_FOLD_EXTREME(opdi_fold_min_f64, double, f, <)
+OPDI_FOLD_EXTREME(opdi_fold_min_i64, int64_t, i, <)
+static void opdi_join_max(opdi_folded *s, const opdi_folded *with, const opdi_reduce *r) {
+    opdi_fold_max_f64(s, &with->f, 1, 0, r); opdi_fold_max_i64(s, &with->i, 1, 0, r);
+}
+static void opdi_join_min(opdi_folded *s, const opdi_folded *with, const opdi_reduce *r) {
+    opdi_fold_min_f64(s, &with->f, 1, 0, r); opdi_fold_min_i64(s, &with->i, 1, 0, r);
+}
+static const opdi_fold opdi_the_max = {
+    {opdi_fold_max_f32, opdi_fold_max_f64, opdi_fold_max_i64}, {opdi_f32_maximum, opdi_f64_maximum, opdi_i64_maximum}, opdi_join_max, NULL,
+    {-HUGE_VAL, 0, INT64_MIN, 0}, {'v', 0}, "max_cpu"};
+static const opdi_fold opdi_the_min = {
+    {opdi_fold_min_f32, opdi_fold_min_f64, opdi_fold_min_i64}, {opdi_f32_minimum, opdi_f64_minimum, opdi_i64_minimum}, opdi_join_min, NULL,
+    {HUGE_VAL, 0, INT64_MAX, 0}, {'v', 0}, "min_cpu"};
+/* The first extreme, or the first NaN, and where it is; n: its index, -1 before the first element. */
+#define OPDI_FOLD_WHERE(name, T, field, OP)                                                                 \
+    static void name(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {         \
+        const T *x = (const T *)px; T best = (T)s->field; int64_t i, index = s->n;                          \
+        (void)r;                                                                                            \
+        for (i = 0; i < n; i++) {                                                                           \
+            if (best != best && index >= 0) { break; }                                                      \
+            if (index < 0 || !(x[i] OP best)) { best = x[i]; index = at + i; }                              \
+        }                                                                                                   \
+        s->field = best; s->n = index;                                                                      \
+    }
+OPDI_FOLD_WHERE(opdi_fold_argmax_f32, float, f, <=)
+OPDI_FOLD_WHERE(opdi_fold_argmax_f64, double, f, <=)
+OPDI_FOLD_WHERE(opdi_fold_argmax_i64, int64_t, i, <=)
+OPDI_FOLD_WHERE(opdi_fold_argmin_f32, float, f, >=)
+OPDI_FOLD_WHERE(opdi_fold_argmin_f64, double, f, >=)
+OPDI_FOLD_WHERE(opdi_fold_argmin_i64, int64_t, i, >=)
+/* Chunks come in order, so an equal one does not replace. */
+static void opdi_join_where(opdi_folded *s, const opdi_folded *with, const opdi_reduce *r) {
+    opdi_folded next = *with;
+    if (r->it.compute == OPDI_I64) { r->fold->step[OPDI_I64](s, &next.i, 1, next.n, r); return; }
+    (r->fold->init.g > 0 ? opdi_fold_argmax_f64 : opdi_fold_argmin_f64)(s, &next.f, 1, next.n, r);
+}
+#define OPDI_WHERE_MAX {opdi_fold_argmax_f32, opdi_fold_argmax_f64, opdi_fold_argmax_i64}, {NULL, NULL, NULL}, opdi_join_where, NULL, {0, 1, 0, -1}
+#define OPDI_WHERE_MIN {opdi_fold_argmin_f32, opdi_fold_argmin_f64, opdi_fold_argmin_i64}, {NULL, NULL, NULL}, opdi_join_where, NULL, {0, -1, 0, -1}
+static const opdi_fold opdi_the_argmax = {OPDI_WHERE_MAX, {'n', 0}, "argmax_cpu"}, opdi_the_argmin = {OPDI_WHERE_MIN, {'n', 0}, "argmin_cpu"};
+static const opdi_fold opdi_the_max_where = {OPDI_WHERE_MAX, {'v', 'n'}, "max_cpu"}, opdi_the_min_where = {OPDI_WHERE_MIN, {'v', 'n'}, "min_cpu"};
+
+static int opdi_reduce_extreme(opd_call *call, const opdi_fold *fold, opd_ints dims, bool keep, const char *name) {
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    const opd_scalar_type dtype = (opd_scalar_type)t->dtype;
+    uint64_t mask;
+    if (opdi_reduce_mask(dims, t->ndim, &mask) != 0 || opdi_reduce_nonempty(t, dims, name) != 0) { return -1; }
+    if (call->targets && fold->out[0] == 'v' && call->targets[0]->dtype != dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "Expected the dtype for input and out to match, but got %s for input's dtype and %s for out's dtype.",
+                        opd_dtype_cname(dtype), opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
+    }
+    return opdi_reduce_kernel(call, fold, t, mask, keep, dtype, fold->out[0] == 'n' ? OPD_INT64 : dtype, OPD_INT64, 0);
+}
+OPDI_KERNEL(amax) { return opdi_reduce_extreme(call, &opdi_the_max, opd_arg_ints(call, 1), opd_arg_bool(call, 2), "amax"); }
+OPDI_KERNEL(amin) { return opdi_reduce_extreme(call, &opdi_the_min, opd_arg_ints(call, 1), opd_arg_bool(call, 2), "amin"); }
+OPDI_KERNEL(max) { return opdi_reduce_extreme(call, &opdi_the_max, opd_ints_of(NULL, 0), false, "max"); }
+OPDI_KERNEL(min) { return opdi_reduce_extreme(call, &opdi_the_min, opd_ints_of(NULL, 0), false, "min"); }
+static int opdi_reduce_where(opd_call *call, const opdi_fold *fold, const char *name) {
+    const int64_t dim = opd_arg_int(call, 1);
+    return opdi_reduce_extreme(call, fold, opd_ints_of(&dim, opd_arg_is_none(call, 1) ? 0 : 1), opd_arg_bool(call, 2), name);
+}
+OPDI_KERNEL(max_dim) { return opdi_reduce_where(call, &opdi_the_max_where, "max"); }
+OPDI_KERNEL(min_dim) { return opdi_reduce_where(call, &opdi_the_min_where, "min"); }
+static int opdi_reduce_arg(opd_call *call, const opdi_fold *fold, const char *name) {
+    if (opd_arg_tensor(call, 0)->dtype == OPD_BOOL) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for 'Bool'", fold->what);
+    }
+    return opdi_reduce_where(call, fold, name);
+}
+OPDI_KERNEL(argmax) { return opdi_reduce_arg(call, &opdi_the_argmax, "argmax"); }
+OPDI_KERNEL(argmin) { return opdi_reduce_arg(call, &opdi_the_argmin, "argmin"); }
+
+/* g shared out evenly among the elements of x that equal the extreme v (NaN equals NaN); g and v broadcast to x. */
+static opd_tensor *opdi_share(opd_tensor *g, opd_tensor *x, opd_tensor *v, opd_ints dims) {
+    opd_tensor *mask = opd_logical_or(opd_eq(x, v), opd_logical_and(opd_isnan(x), opd_isnan(v)));
+    return opdi_where(mask, opd_expand_as(opd_div(g, opd_sum_dim(mask, dims, true)), x));
+}
+static opd_tensor *opdi_share_all(opd_tensor *g, opd_tensor *x, opd_tensor *v) { return opdi_share(g, x, v, opd_ints_of(NULL, 0)); }
+/* The same without regard to NaN (scale_grad_by_count) */
+static opd_tensor *opdi_share_equal(opd_tensor *g, opd_tensor *x, opd_tensor *v, opd_ints dims) {
+    opd_tensor *mask = opd_eq(x, v);
+    return opd_div(opd_mul(g, mask), opd_sum_dim(mask, dims, true));
+}
+OPDI_BW1(max) { return opd_bw_return(bw, 0, opdi_share_all(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_result(bw, 0))); }
+OPDI_BW1(amax) {
+    const opd_ints dims = opdi_bw_dims(bw, 1);
+    opd_tensor *x = opd_bw_tensor(bw, 0), *g, *v;
+    g = opdi_unreduce(opd_bw_grad(bw, 0), dims, opdi_bw_bool(bw, 2), x->ndim);
+    v = opdi_unreduce(opd_bw_result(bw, 0), dims, opdi_bw_bool(bw, 2), x->ndim);
+    return opd_bw_return(bw, 0, opdi_share_equal(g, x, v, dims));
+}
+/* Selected elements: g goes to where they came from (value_selecting_reduction_backward). */
+static opd_tensor *opdi_unselect(opd_tensor *g, int64_t dim, opd_tensor *index, opd_ints sizes, bool keep) {
+    if (!keep && sizes.n > 0) { g = opd_unsqueeze(g, dim); index = opd_unsqueeze(index, dim); }
+    return opdi_scatter_dim(g, sizes, dim, index, false);
+}
+static int opdi_bw_unselect(opd_backward_call *bw, int64_t dim, bool keep) {
+    return opd_bw_return(bw, 0, opdi_unselect(opd_bw_grad(bw, 0), dim, opd_bw_result(bw, 1), opd_bw_sizes(bw, 0), keep));
+}
+OPDI_BW1(max_dim) { return opd_bw_grad(bw, 0) ? opdi_bw_unselect(bw, opd_bw_value(bw, 1).u.i, opdi_bw_bool(bw, 2)) : 0; }
+OPDI_KERNEL(value_selecting_reduction_backward) {
+    return opd_return_tensor(call, opdi_unselect(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_tensor(call, 2), opd_arg_ints(call, 3),
+                                                 opd_arg_bool(call, 4)));
+}
+OPDI_COMPOSITE(value_selecting_reduction_backward,
+               "value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, int[] sizes, bool keepdim) -> Tensor", NULL, NULL, "")
+#define OPDI_CARD_EXTREME(id, schema_, kernel_, backward_, save_, out_, cases_) \
+    OPDI_CARD_REDUCE(id, schema_, kernel_, backward_, save_, KEEP, out_, cases_)
+OPDI_CARD_EXTREME(amax, "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", amax, opdi_amax_backward, "self, result", "amax.out", OPDI_CASES_DIMS)
+OPDI_CARD_EXTREME(amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", amin, opdi_amax_backward, "self, result", "amin.out", OPDI_CASES_DIMS)
+OPDI_CARD_EXTREME(max, "max(Tensor self) -> Tensor", max, opdi_max_backward, "self, result", "max.unary_out", OPDI_CASES_ALL)
+OPDI_CARD_EXTREME(min, "min(Tensor self) -> Tensor", min, opdi_max_backward, "self, result", "min.unary_out", OPDI_CASES_ALL)
+#define OPDI_CASES_WHERE "[2,3], 1; [2,3,2], -2, True; []; [2,3]i5, 0"
+#define OPDI_CASES_SELECT "[2,3], 1; [2,3,2], -2, True; [2,3]i5, 0"
+OPDI_CARD_EXTREME(max_dim, "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", max_dim, opdi_max_dim_backward, "indices",
+                  "max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, Tensor(b!) max_values) -> (Tensor(a!) values, Tensor(b!) indices)",
+                  OPDI_CASES_SELECT)
+OPDI_CARD_EXTREME(min_dim, "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", min_dim, opdi_max_dim_backward, "indices",
+                  "min.dim_min(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) min, Tensor(b!) min_indices) -> (Tensor(a!) values, Tensor(b!) indices)",
+                  OPDI_CASES_SELECT)
+OPDI_CARD_EXTREME(argmax, "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", argmax, OPD_NOT_DIFFERENTIABLE, "", "argmax.out", "[2,3]; [2,3], 1, True")
+OPDI_CARD_EXTREME(argmin, "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", argmin, OPD_NOT_DIFFERENTIABLE, "", "argmin.out", "[2,3]; [2,3], 1, True")
+OPDI_KERNEL(max_other) { return opd_return_tensor(call, opd_maximum(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1))); }
+OPDI_KERNEL(min_other) { return opd_return_tensor(call, opd_minimum(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1))); }
+OPDI_COMPOSITE(max_other, "max.other(Tensor self, Tensor other) -> Tensor", NULL, "max.out", "[2,3], [3]")
+OPDI_COMPOSITE(min_other, "min.other(Tensor self, Tensor other) -> Tensor", NULL, "min.out", "[2,3], [3]")
+
+/* f, i: the largest; g, n: the smallest */
+static void opdi_fold_both_f32(opdi_folded *s, const void *x, int64_t n, int64_t at, const opdi_reduce *r) {
+    opdi_folded t = *s;
+    t.f = s->g;
+    opdi_fold_max_f32(s, x, n, at, r); opdi_fold_min_f32(&t, x, n, at, r);
+    s->g = t.f;
+}
+static void opdi_fold_both_f64(opdi_folded *s, const void *x, int64_t n, int64_t at, const opdi_reduce *r) {
+    opdi_folded t = *s;
+    t.f = s->g;
+    opdi_fold_max_f64(s, x, n, at, r); opdi_fold_min_f64(&t, x, n, at, r);
+    s->g = t.f;
+}
+static void opdi_fold_both_i64(opdi_folded *s, const void *x, int64_t n, int64_t at, const opdi_reduce *r) {
+    opdi_folded t = *s;
+    t.i = s->n;
+    opdi_fold_max_i64(s, x, n, at, r); opdi_fold_min_i64(&t, x, n, at, r);
+    s->n = t.i;
+}
+static void opdi_join_both(opdi_folded *s, const opdi_folded *with, const opdi_reduce *r) {
+    opdi_fold_both_f64(s, &with->f, 1, 0, r); opdi_fold_both_f64(s, &with->g, 1, 0, r);
+    opdi_fold_both_i64(s, &with->i, 1, 0, r); opdi_fold_both_i64(s, &with->n, 1, 0, r);
+}
+static const opdi_fold opdi_the_aminmax = {
+    {opdi_fold_both_f32, opdi_fold_both_f64, opdi_fold_both_i64}, {NULL, NULL, NULL}, opdi_join_both, NULL,
+    {-HUGE_VAL, HUGE_VAL, INT64_MIN, INT64_MAX}, {'w', 'v'}, "aminmax_kernel"};
+OPDI_KERNEL(aminmax) {
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    const int64_t dim = opd_arg_int(call, 1);
+    const opd_ints dims = opd_ints_of(&dim, opd_arg_is_none(call, 1) ? 0 : 1);
+    const opd_scalar_type dtype = (opd_scalar_type)t->dtype;
+    uint64_t mask;
+    if (opdi_reduce_mask(dims, t->ndim, &mask) != 0 || opdi_reduce_nonempty(t, dims, "aminmax") != 0) { return -1; }
+    return opdi_reduce_kernel(call, &opdi_the_aminmax, t, mask, opd_arg_bool(call, 2), dtype, dtype, dtype, 0);
+}
+OPDI_BW1(aminmax) {
+    const int64_t dim = opd_bw_value(bw, 1).u.i;
+    const opd_ints dims = opd_ints_of(&dim, opd_bw_value(bw, 1).tag == OPD_TAG_NONE ? 0 : 1);
+    const bool keep = opdi_bw_bool(bw, 2);
+    opd_tensor *x = opd_bw_tensor(bw, 0), *sum = NULL, *part;
+    int i;
+    for (i = 0; i < 2; i++) {
+        if (!opd_bw_grad(bw, i)) { continue; }
+        part = opdi_share_equal(opdi_unreduce(opd_bw_grad(bw, i), dims, keep, x->ndim), x,
+                                opdi_unreduce(opd_bw_result(bw, i), dims, keep, x->ndim), dims);
+        sum = sum ? opd_add(sum, part) : part;
+        if (!sum) { return -1; }
+    }
+    return sum ? opd_bw_return(bw, 0, sum) : 0;
+}
+OPDI_CARD_EXTREME(aminmax, "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", aminmax, opdi_aminmax_backward,
+                  "self, min, max", "aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) min, Tensor(b!) max) -> (Tensor(a!) min, Tensor(b!) max)",
+                  "[2,3]; [2,3], dim=1, keepdim=True")
+
+//-- any, all, count_nonzero -------------------------------------------------------------------------------------------------
+
+#define OPDI_FOLD_COUNT(name, T)                                                                            \
+    static void name(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {         \
+        const T *x = (const T *)px; int64_t i, count = 0;                                                   \
+        (void)at; (void)r;                                                                                  \
+        for (i = 0; i < n; i++) { count += x[i] != 0; }                                                     \
+        s->i += count; s->f = (double)s->i;                                                                 \
+    }
+OPDI_FOLD_COUNT(opdi_fold_count_f32, float)
+OPDI_FOLD_COUNT(opdi_fold_count_f64, double)
+OPDI_FOLD_COUNT(opdi_fold_count_i64, int64_t)
+static void opdi_finish_any(opdi_folded *s, const opdi_reduce *r) { (void)r; s->i = s->i > 0; }
+static void opdi_finish_all(opdi_folded *s, const opdi_reduce *r) { s->i = s->i == r->n; }
+#define OPDI_COUNT_PARTS {opdi_fold_count_f32, opdi_fold_count_f64, opdi_fold_count_i64}, {NULL, NULL, NULL}, opdi_join_sum
+static const opdi_fold opdi_the_any = {OPDI_COUNT_PARTS, opdi_finish_any, {0, 0, 0, 0}, {'i', 0}, "any"};
+static const opdi_fold opdi_the_all = {OPDI_COUNT_PARTS, opdi_finish_all, {0, 0, 0, 0}, {'i', 0}, "all"};
+static const opdi_fold opdi_the_count = {OPDI_COUNT_PARTS, NULL, {0, 0, 0, 0}, {'i', 0}, "count_nonzero"};
+static int opdi_reduce_truth(opd_call *call, const opdi_fold *fold, opd_ints dims, bool keep) {
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    const opd_scalar_type dtype = (opd_scalar_type)t->dtype, out = fold == &opdi_the_count ? OPD_INT64 : dtype == OPD_UINT8 ? OPD_UINT8 : OPD_BOOL;
+    uint64_t mask;
+    if (opdi_reduce_mask(dims, t->ndim, &mask) != 0) { return -1; }
+    if (call->targets && fold != &opdi_the_count && call->targets[0]->dtype != OPD_BOOL && call->targets[0]->dtype != OPD_UINT8) {
+        return opd_fail(OPD_ERROR_DTYPE, "%s only supports bool tensor for result, got: %s", fold->what,
+                        opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
+    }
+    return opdi_reduce_kernel(call, fold, t, mask, keep, dtype, out, OPD_DTYPE_NONE, 0);
+}
+static int opdi_truth_dim(opd_call *call, const opdi_fold *fold) {
+    const int64_t dim = opd_arg_int(call, 1);
+    return opdi_reduce_truth(call, fold, opd_ints_of(&dim, 1), opd_arg_bool(call, 2));
+}
+OPDI_KERNEL(any) { return opdi_reduce_truth(call, &opdi_the_any, opd_ints_of(NULL, 0), false); }
+OPDI_KERNEL(all) { return opdi_reduce_truth(call, &opdi_the_all, opd_ints_of(NULL, 0), false); }
+OPDI_KERNEL(any_dim) { return opdi_truth_dim(call, &opdi_the_any); }
+OPDI_KERNEL(all_dim) { return opdi_truth_dim(call, &opdi_the_all); }
+OPDI_KERNEL(any_dims) { return opdi_reduce_truth(call, &opdi_the_any, opd_arg_ints(call, 1), opd_arg_bool(call, 2)); }
+OPDI_KERNEL(all_dims) { return opdi_reduce_truth(call, &opdi_the_all, opd_arg_ints(call, 1), opd_arg_bool(call, 2)); }
+OPDI_KERNEL(count_nonzero_dims) { return opdi_reduce_truth(call, &opdi_the_count, opd_arg_ints(call, 1), false); }
+OPDI_KERNEL(count_nonzero) {
+    const int64_t dim = opd_arg_int(call, 1);
+    return opdi_reduce_truth(call, &opdi_the_count, opd_ints_of(&dim, opd_arg_is_none(call, 1) ? 0 : 1), false);
+}
+#define OPDI_CARD_TRUTH(id, schema_, kernel_, out_, cases_) OPDI_CARD_REDUCE(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", KEEP, out_, cases_)
+OPDI_CARD_TRUTH(any, "any(Tensor self) -> Tensor", any, "any.all_out", "[2,3]; [2,3]b")
+OPDI_CARD_TRUTH(all, "all(Tensor self) -> Tensor", all, "all.all_out", "[2,3]; [2,3]b")
+OPDI_CARD_TRUTH(any_dim, "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", any_dim, "any.out", "[2,3]b, 1")
+OPDI_CARD_TRUTH(all_dim, "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", all_dim, "all.out", "[2,3]b, 1")
+OPDI_CARD_TRUTH(any_dims, "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", any_dims, "any.dims_out", "[2,3]b, (0,1)")
+OPDI_CARD_TRUTH(all_dims, "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", all_dims, "all.dims_out", "[2,3]b, (0,1)")
+OPDI_CARD_TRUTH(count_nonzero_dim_IntList, "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", count_nonzero_dims,
+                "count_nonzero.dim_IntList_out", "[2,3]b, (0)")
+OPDI_CARD_TRUTH(count_nonzero, "count_nonzero(Tensor self, int? dim=None) -> Tensor", count_nonzero, "count_nonzero.out", "[2,3]b; [2,3]i5, 1")
+
+//-- norms -------------------------------------------------------------------------------------------------------------------
+
+OPDI_FOLD_SUM(opdi_fold_abs_f32, float, double, f, x < 0 ? -x : x)
+OPDI_FOLD_SUM(opdi_fold_abs_f64, double, double, f, x < 0 ? -x : x)
+OPDI_FOLD_SUM(opdi_fold_square_f32, float, double, f, (double)x * (double)x)
+OPDI_FOLD_SUM(opdi_fold_square_f64, double, double, f, x * x)
+OPDI_FOLD_SUM(opdi_fold_power_f32, float, double, f, pow(fabs((double)x), r->p))
+OPDI_FOLD_SUM(opdi_fold_power_f64, double, double, f, pow(fabs(x), r->p))
+/* |x| through the extremes, a block at a time */
+#define OPDI_FOLD_ABS_EXTREME(name, T, fold)                                                                \
+    static void name(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {         \
+        const T *x = (const T *)px; T t[256]; int64_t i, k, m;                                              \
+        for (k = 0; k < n; k += m) {                                                                        \
+            m = OPDI_MIN(n - k, (int64_t)256);                                                              \
+            for (i = 0; i < m; i++) { t[i] = x[k + i] < 0 ? -x[k + i] : x[k + i]; }                         \
+            fold(s, t, m, at, r);                                                                           \
+        }                                                                                                   \
+    }
+OPDI_FOLD_ABS_EXTREME(opdi_fold_abs_max_f32, float, opdi_fold_max_f32)
+OPDI_FOLD_ABS_EXTREME(opdi_fold_abs_max_f64, double, opdi_fold_max_f64)
+OPDI_FOLD_ABS_EXTREME(opdi_fold_abs_min_f32, float, opdi_fold_min_f32)
+OPDI_FOLD_ABS_EXTREME(opdi_fold_abs_min_f64, double, opdi_fold_min_f64)
+static void opdi_finish_root(opdi_folded *s, const opdi_reduce *r) { (void)r; s->f = sqrt(s->f); }
+static void opdi_finish_power(opdi_folded *s, const opdi_reduce *r) { s->f = pow(s->f, 1.0 / r->p); }
+#define OPDI_NORM_FOLD(f32, f64, join, finish, init) {{f32, f64, NULL}, {NULL, NULL, NULL}, join, finish, {init, 0, 0, 0}, {'f', 0}, "norm_cpu"}
+static const opdi_fold opdi_the_norms[6] = {
+    OPDI_NORM_FOLD(opdi_fold_count_f32, opdi_fold_count_f64, opdi_join_sum, NULL, 0),
+    OPDI_NORM_FOLD(opdi_fold_abs_f32, opdi_fold_abs_f64, opdi_join_sum, NULL, 0),
+    OPDI_NORM_FOLD(opdi_fold_square_f32, opdi_fold_square_f64, opdi_join_sum, opdi_finish_root, 0),
+    OPDI_NORM_FOLD(opdi_fold_abs_max_f32, opdi_fold_abs_max_f64, opdi_join_max, NULL, 0),
+    OPDI_NORM_FOLD(opdi_fold_abs_min_f32, opdi_fold_abs_min_f64, opdi_join_min, NULL, HUGE_VAL),
+    OPDI_NORM_FOLD(opdi_fold_power_f32, opdi_fold_power_f64, opdi_join_sum, opdi_finish_power, 0)};
+static const opdi_fold *opdi_norm_fold(double p) {
+    if (p == 0 || p == 1 || p == 2) { return &opdi_the_norms[(int)p]; }
+    return &opdi_the_norms[p == HUGE_VAL ? 3 : p == -HUGE_VAL ? 4 : 5];
+}
+static double opdi_norm_order(opd_value v) { return v.tag == OPD_TAG_NONE ? 2.0 : opdi_number_f64(v); }
+static int opdi_reduce_norm(opd_call *call, double p, opd_ints dims, bool keep, opd_value want, const char *name) {
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    const opd_scalar_type in = (opd_scalar_type)t->dtype, given = want.tag == OPD_TAG_NONE ? OPD_DTYPE_NONE : (opd_scalar_type)want.u.i;
+    const opd_scalar_type dtype = given != OPD_DTYPE_NONE ? given : in;
+    uint64_t mask;
+    if (opd_dtype_is_integral(in, true)) {
+        return strcmp(name, "norm") == 0 ? opd_fail(OPD_ERROR_DTYPE, "norm(): input dtype should be either floating point or complex. Got %s instead.", opd_dtype_cname(in))
+            : opd_fail(OPD_ERROR_DTYPE, "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s", opd_dtype_cname(in));
+    }
+    if (opd_dtype_is_integral(dtype, true)) {
+        return opd_fail(OPD_ERROR_DTYPE, "%s: dtype should be floating point or complex. Got %s", name, opd_dtype_cname(dtype));
+    }
+    if (opdi_reduce_mask(dims, t->ndim, &mask) != 0) { return -1; }
+    if (t->numel == 0 && (p < 0 || p == HUGE_VAL)) {
+        int d, empty = 0;
+        for (d = 0; d < t->ndim; d++) { if ((mask >> d & 1) && opdi_sizes(t)[d] == 0) { empty = 1; } }
+        if (empty) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "linalg.vector_norm cannot compute the %g norm on an empty tensor because the operation does not have an identity", p);
+        }
+    }
+    return opdi_reduce_kernel(call, opdi_norm_fold(p), t, mask, keep, opdi_reduce_compute(t, dtype), dtype, OPD_DTYPE_NONE, p);
+}
+OPDI_KERNEL(linalg_vector_norm) {
+    return opdi_reduce_norm(call, opdi_norm_order(opd_arg_value(call, 1)), opd_arg_ints(call, 2), opd_arg_bool(call, 3), opd_call_args(call)[4], "linalg.vector_norm");
+}
+OPDI_KERNEL(norm_Scalar) { return opdi_reduce_norm(call, opdi_norm_order(opd_arg_value(call, 1)), opd_ints_of(NULL, 0), false, opd_value_none(), "norm"); }
+OPDI_KERNEL(norm_ScalarOpt_dtype) {
+    return opdi_reduce_norm(call, opdi_norm_order(opd_call_args(call)[1]), opd_ints_of(NULL, 0), false, opd_call_args(call)[2], "norm");
+}
+OPDI_KERNEL(norm_ScalarOpt_dim) {
+    return opdi_reduce_norm(call, opdi_norm_order(opd_call_args(call)[1]), opd_arg_ints(call, 2), opd_arg_bool(call, 3), opd_value_none(), "norm");
+}
+OPDI_KERNEL(norm_ScalarOpt_dim_dtype) {
+    return opdi_reduce_norm(call, opdi_norm_order(opd_call_args(call)[1]), opd_arg_ints(call, 2), opd_arg_bool(call, 3), opd_call_args(call)[4], "norm");
+}
+static opd_tensor *opdi_pow_of(opd_tensor *t, double p) { return opd_pow_Tensor_Scalar(t, opd_value_float(p)); }
+/* at::norm_backward; g and r have their reduced dims back. */
+static opd_tensor *opdi_norm_gradient(opd_tensor *g, opd_tensor *x, double p, opd_tensor *r, opd_ints dims) {
+    opd_tensor *zero;
+    if (p == 0) { return opd_zeros_like(x); }
+    if (p == 1) { return opd_mul(opd_sgn(x), g); }
+    zero = opd_eq_Scalar(r, opd_value_int(0));
+    if (p == 2) { return opd_mul(g, opdi_unless(opd_div(x, r), zero)); }
+    if (p == HUGE_VAL || p == -HUGE_VAL) {
+        opd_tensor *a = opd_abs(x), *mask = opd_logical_or(opd_eq(a, r), opd_isnan(a));
+        return opd_mul(opd_sgn(x), opd_mul(opd_div(g, opd_sum_dim(mask, dims, true)), mask));
+    }
+    if (p < 1) {
+        opd_tensor *s = opdi_unless(opd_mul(opd_sgn(x), opdi_pow_of(opd_abs(x), p - 1)), opd_eq_Scalar(x, opd_value_int(0)));
+        return opd_mul(opd_mul(s, g), opdi_pow_of(r, 1 - p));
+    }
+    g = opdi_unless(opd_div(g, opdi_pow_of(r, p - 1)), zero);
+    if (p < 2) { return opd_mul(opd_mul(opd_sgn(x), opdi_pow_of(opd_abs(x), p - 1)), g); }
+    return opd_mul(opd_mul(x, opdi_pow_of(opd_abs(x), p - 2)), g);
+}
+/* order, dims and keepdim are these arguments; -1: all dims */
+static int opdi_norm_backward_of(opd_backward_call *bw, int dim_arg) {
+    const opd_ints dims = dim_arg < 0 ? opd_ints_of(NULL, 0) : opdi_bw_dims(bw, dim_arg);
+    const bool keep = dim_arg >= 0 && opdi_bw_bool(bw, dim_arg + 1);
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *r = opd_bw_result(bw, 0);
+    if (x && g && x->dtype != g->dtype) { x = opd_to_dtype(x, opd_dtype(g)); }
+    if (!x) { return -1; }
+    g = opdi_unreduce(g, dims, keep, x->ndim); r = opdi_unreduce(r, dims, keep, x->ndim);
+    return opd_bw_return(bw, 0, opdi_norm_gradient(g, x, opdi_norm_order(opd_bw_value(bw, 1)), r, dims));
+}
+OPDI_BW1(norm_all) { return opdi_norm_backward_of(bw, -1); }
+OPDI_BW1(norm_dims) { return opdi_norm_backward_of(bw, 2); }
+OPDI_CARD_REDUCE(linalg_vector_norm,
+                 "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+                 linalg_vector_norm, opdi_norm_dims_backward, "self, result", FP32_SET_DTYPE, "linalg_vector_norm.out", "[2,3]; [2,3], 3, (1); [2,3], 1.5, (0), True")
+OPDI_CARD_REDUCE(norm_Scalar, "norm.Scalar(Tensor self, Scalar p=2) -> Tensor", norm_Scalar, opdi_norm_all_backward, "self, result", FP32, "norm.Scalar_out", "[2,3]; [2,3], 3")
+OPDI_CARD_REDUCE(norm_ScalarOpt_dtype, "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor", norm_ScalarOpt_dtype,
+                 opdi_norm_all_backward, "self, result", KEEP, "norm.ScalarOpt_dtype_out", "[2,3], 2, dtype=7")
+OPDI_CARD_REDUCE(norm_ScalarOpt_dim, "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor", norm_ScalarOpt_dim,
+                 opdi_norm_dims_backward, "self, result", FP32, "norm.out", "[2,3], 2, (1); [2,3], 3, (0), True")
+OPDI_CARD_REDUCE(norm_ScalarOpt_dim_dtype, "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor",
+                 norm_ScalarOpt_dim_dtype, opdi_norm_dims_backward, "self, result", KEEP, "norm.dtype_out", "[2,3], 2, (1), False, dtype=7")
+OPDI_KERNEL(frobenius_norm_dim) {
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    const opd_ints dims = opd_arg_ints(call, 1);
+    const bool keep = opd_arg_bool(call, 2);
+    if (dims.n > 2) { return opd_fail(OPD_ERROR_ARGUMENT, "Expected at most 2 dimensions, but got %lld dimensions instead.", (long long)dims.n); }
+    if (dims.n < 2) { return opd_return_tensor(call, opd_norm_dim(t, opd_value_int(2), dims, keep)); }
+    return opd_return_tensor(call, opd_sqrt(opd_sum_dim(opd_mul(t, t), dims, keep)));
+}
+OPDI_COMPOSITE(frobenius_norm_dim, "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", NULL, "frobenius_norm.out", "[2,3], (0,1); [2,3], (1), True")
+OPDI_KERNEL(dist) { return opd_return_tensor(call, opd_norm_Scalar(opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)), opd_arg_value(call, 2))); }
+OPDI_COMPOSITE(dist, "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", NULL, "dist.out", "[2,3], [3]; [2,3], [2,3], 3")
+
+//-- logsumexp ---------------------------------------------------------------------------------------------------------------
+
+/* f: the largest finite element so far, g: sum of exp(x - f).  Infinities and NaN come through the sum. */
+#define OPDI_FOLD_LSE(name, T, EXPS)                                                               \
+    static void name(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {         \
+        const T *x = (const T *)px; T t[256]; int64_t i, k, m;                                              \
+        (void)at; (void)r;                                                                                  \
+        for (k = 0; k < n; k += m) {                                                                        \
+            double top = s->f, shift;                                                                       \
+            m = OPDI_MIN(n - k, (int64_t)256);                                                              \
+            for (i = 0; i < m; i++) { if ((double)x[k + i] > top && (double)x[k + i] < HUGE_VAL) { top = (double)x[k + i]; } } \
+            if (top > s->f) { s->g = s->f > -HUGE_VAL ? s->g * exp(s->f - top) : s->g; s->f = top; }        \
+            shift = s->f > -HUGE_VAL ? s->f : 0;                                                            \
+            for (i = 0; i < m; i++) { t[i] = x[k + i] - (T)shift; }                                         \
+            EXPS;                                                                                           \
+            for (i = 0; i < m; i++) { s->g += (double)t[i]; }                                               \
+        }                                                                                                   \
+    }
+OPDI_FOLD_LSE(opdi_fold_lse_f32, float, opdi_vexp(m, t, t))
+OPDI_FOLD_LSE(opdi_fold_lse_f64, double, for (i = 0; i < m; i++) { t[i] = exp(t[i]); })
+static void opdi_join_lse(opdi_folded *s, const opdi_folded *with, const opdi_reduce *r) {
+    (void)r;
+    if (with->f > s->f) { s->g = (s->f > -HUGE_VAL ? s->g * exp(s->f - with->f) : s->g) + with->g; s->f = with->f; }
+    else { s->g += with->f > -HUGE_VAL ? with->g * exp(with->f - s->f) : with->g; }
+}
+static void opdi_finish_lse(opdi_folded *s, const opdi_reduce *r) {
+    (void)r;
+    s->f = log(s->g) + (s->f > -HUGE_VAL ? s->f : 0);
+}
+static const opdi_fold opdi_the_lse = {
+    {opdi_fold_lse_f32, opdi_fold_lse_f64, NULL}, {NULL, NULL, NULL}, opdi_join_lse, opdi_finish_lse, {-HUGE_VAL, 0, 0, 0}, {'f', 0}, "logsumexp"};
+OPDI_KERNEL(logsumexp) {
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    const opd_scalar_type dtype = opd_dtype_is_integral((opd_scalar_type)t->dtype, true) ? OPD_FLOAT32 : (opd_scalar_type)t->dtype;
+    uint64_t mask;
+    if (opdi_reduce_mask(opd_arg_ints(call, 1), t->ndim, &mask) != 0) { return -1; }
+    return opdi_reduce_kernel(call, &opdi_the_lse, t, mask, opd_arg_bool(call, 2), dtype, dtype, OPD_DTYPE_NONE, 0);
+}
+OPDI_BW1(logsumexp) {
+    const opd_ints dims = opdi_bw_dims(bw, 1);
+    opd_tensor *x = opd_bw_tensor(bw, 0), *g, *r;
+    g = opdi_unreduce(opd_bw_grad(bw, 0), dims, opdi_bw_bool(bw, 2), x->ndim);
+    r = opdi_unreduce(opd_bw_result(bw, 0), dims, opdi_bw_bool(bw, 2), x->ndim);
+    return opd_bw_return(bw, 0, opd_mul(g, opd_exp(opd_sub(x, r))));
+}
+OPDI_CARD_REDUCE(logsumexp, "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", logsumexp, opdi_logsumexp_backward, "self, result", FP32,
+                 "logsumexp.out", "[2,3], (1); [2,3,2], (0,-1), True")
+OPDI_KERNEL(special_logsumexp) { return opd_return_tensor(call, opd_logsumexp_full(opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_bool(call, 2))); }
+OPDI_COMPOSITE(special_logsumexp, "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", NULL, "special_logsumexp.out", "[2,3], (1)")
+
+/* self summed over the dims that size does not have (at::sum_to). */
+OPDI_KERNEL(sum_to_size) {
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    const opd_ints size = opd_arg_ints(call, 1);
+    int64_t dims[OPD_MAX_DIMS], n = 0, lead = t->ndim - size.n, i;
+    char a[256], b[256];
+    bool fits = lead >= 0;
+    for (i = 0; i < t->ndim && fits; i++) {
+        const int64_t want = i < lead ? 1 : size.data[i - lead], have = opdi_sizes(t)[i];
+        if (i < lead || (want == 1 && have != 1)) { dims[n++] = i; }
+        else if (want != have) { fits = false; }
+    }
+    if (!fits) {
+        return opd_fail(OPD_ERROR_SHAPE, "size {%s} is not expandable to size {%s}.", opdi_sizes_text(size.data, (int)size.n, a, sizeof a),
+                        opdi_sizes_text(opdi_sizes(t), t->ndim, b, sizeof b));
+    }
+    if (n) { t = opd_sum_dim(t, opd_ints_of(dims, n), true); }
+    return opd_return_tensor(call, t && lead > 0 ? opd_view(t, size) : t && n == 0 ? opd_alias(t) : t);
+}
+OPDI_COMPOSITE(sum_to_size, "sum_to_size(Tensor self, int[] size) -> Tensor", NULL, NULL, "[2,3], (1,3); [4,2,3], (2,1)")
+
+//-- the line driver ---------------------------------------------------------------------------------------------------------
+//
+// Operators that turn each line of a tensor along one dim into a line of another length: softmax, scans, sorting.  A
+// line function gets contiguous input of the compute type and writes contiguous output, which is the tensors' memory
+// where that is so already.
+
+typedef struct opdi_lines opdi_lines;
+/* in[k]: n elements of compute type; out[k]: len[k] elements of compute type, or int64_t; tmp: scratch bytes */
+typedef void (*opdi_line_fn)(const opdi_lines *r, const void *const *in, void *const *out, char *tmp);
+struct opdi_lines {
+    int nin, nops, ndim;                          /* operands: inputs, then outputs; ndim: dims without the line's */
+    int64_t n, outer;                             /* elements of an input line; lines */
+    int64_t len[4];                               /* elements of each operand's line */
+    int64_t sizes[OPD_MAX_DIMS];                  /* innermost first */
+    int64_t stride[4][OPD_MAX_DIMS], step[4];     /* bytes; step: along the line */
+    char *data[4];
+    int32_t size[4], work[4];                     /* bytes of an element, of one as the function sees it */
+    opdi_convert load[4], store[4];               /* NULL: no conversion */
+    int64_t room[4];                              /* bytes of an operand's buffer; 0: never needs one */
+    size_t tmp;                                   /* bytes of scratch */
+    opdi_line_fn fn;
+    int64_t k;                                    /* numbers of the operator's */
+    bool flag, flag2;
+    int failed;
+};
+/* ops: inputs, then outputs; those in `index` (bits) are int64_t, the others of the compute type.  dim: the line's. */
+static void opdi_lines_init(opdi_lines *r, opd_tensor *const *ops, int nin, int nops, int dim, int compute, unsigned index) {
+    const opd_tensor *t = ops[0];
+    int d, k;
+    r->nin = nin; r->nops = nops; r->ndim = 0; r->outer = 1; r->tmp = 0; r->k = 0; r->flag = r->flag2 = false; r->failed = 0;
+    r->n = t->ndim ? opdi_sizes(t)[dim] : 1;
+    for (d = t->ndim - 1; d >= 0; d--) {
+        if (d == dim || opdi_sizes(t)[d] == 1) { continue; }
+        r->sizes[r->ndim] = opdi_sizes(t)[d];
+        r->outer *= opdi_sizes(t)[d];
+        for (k = 0; k < nops; k++) { r->stride[k][r->ndim] = opdi_strides(ops[k])[d] * (int64_t)opd_dtype_size((opd_scalar_type)ops[k]->dtype); }
+        r->ndim++;
+    }
+    for (k = 0; k < nops; k++) {
+        const int type = index >> k & 1 ? OPDI_I64 : compute;
+        const bool same = ops[k]->dtype == opdi_compute_dtype[type];
+        r->data[k] = ops[k]->data;
+        r->size[k] = (int32_t)opd_dtype_size((opd_scalar_type)ops[k]->dtype);
+        r->work[k] = (int32_t)opd_dtype_size((opd_scalar_type)opdi_compute_dtype[type]);
+        r->len[k] = ops[k]->ndim == t->ndim && t->ndim ? opdi_sizes(ops[k])[dim] : 1;
+        r->step[k] = ops[k]->ndim == t->ndim && t->ndim ? opdi_strides(ops[k])[dim] * r->size[k] : r->size[k];
+        r->load[k] = same ? NULL : opdi_load_table[type][ops[k]->dtype];
+        r->store[k] = same ? NULL : opdi_store_table[type][ops[k]->dtype];
+        r->room[k] = same && r->step[k] == r->size[k] ? 0 : (r->len[k] * r->work[k] + 63) & ~(int64_t)63;
+    }
+}
+/* n elements `step` bytes apart from p to contiguous buf, converted; and back. */
+static void opdi_line_load(const opdi_lines *r, int k, const char *p, char *buf) {
+    uint64_t raw[OPDI_BLOCK];
+    int64_t i, m, n = r->len[k];
+    if (!r->load[k]) { opdi_gather(buf, p, r->step[k], n, r->size[k]); return; }
+    for (i = 0; i < n; i += m) {
+        m = OPDI_MIN(n - i, (int64_t)OPDI_BLOCK);
+        if (r->step[k] != r->size[k]) { opdi_gather(raw, p + i * r->step[k], r->step[k], m, r->size[k]); }
+        r->load[k](buf + i * r->work[k], r->step[k] == r->size[k] ? p + i * r->size[k] : (const char *)raw, m);
+    }
+}
+static void opdi_line_store(const opdi_lines *r, int k, char *p, const char *buf) {
+    uint64_t raw[OPDI_BLOCK];
+    int64_t i, m, n = r->len[k];
+    if (!r->store[k]) { opdi_scatter(p, r->step[k], buf, n, r->size[k]); return; }
+    for (i = 0; i < n; i += m) {
+        m = OPDI_MIN(n - i, (int64_t)OPDI_BLOCK);
+        if (r->step[k] == r->size[k]) { r->store[k](p + i * r->size[k], buf + i * r->work[k], m); continue; }
+        r->store[k](raw, buf + i * r->work[k], m);
+        opdi_scatter(p + i * r->step[k], r->step[k], raw, m, r->size[k]);
+    }
+}
+static void opdi_lines_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_lines *r = (opdi_lines *)ctx;
+    int64_t idx[OPD_MAX_DIMS], row, rest = begin;
+    uint64_t small[1024];                         /* 8 KiB, before the heap is asked */
+    size_t bytes = r->tmp + 64;
+    char *mem = (char *)small, *buf[4];
+    int d, k;
+    for (k = 0; k < r->nops; k++) { bytes += (size_t)r->room[k]; }
+    if (bytes > sizeof small) { mem = (char *)opdi_alloc(bytes); }
+    if (!mem) { OPDI_STORE(&r->failed, 1); return; }
+    buf[0] = mem;
+    for (k = 1; k < r->nops; k++) { buf[k] = buf[k - 1] + r->room[k - 1]; }
+    for (d = 0; d < r->ndim; d++) { idx[d] = rest % r->sizes[d]; rest /= r->sizes[d]; }
+    for (row = begin; row < end; row++) {
+        void *p[4];
+        char *at[4];
+        for (k = 0; k < r->nops; k++) {
+            at[k] = r->data[k];
+            for (d = 0; d < r->ndim; d++) { at[k] += idx[d] * r->stride[k][d]; }
+            p[k] = r->room[k] ? buf[k] : at[k];
+            if (k < r->nin && r->room[k]) { opdi_line_load(r, k, at[k], buf[k]); }
+        }
+        r->fn(r, (const void *const *)p, p + r->nin, buf[r->nops - 1] + r->room[r->nops - 1]);
+        for (k = r->nin; k < r->nops; k++) { if (r->room[k]) { opdi_line_store(r, k, at[k], buf[k]); } }
+        for (d = 0; d < r->ndim; d++) {
+            if (++idx[d] < r->sizes[d]) { break; }
+            idx[d] = 0;
+        }
+    }
+    if (mem != (char *)small) { opdi_free(mem, bytes); }
+}
+static int opdi_lines_run(opdi_lines *r, opdi_line_fn fn, int64_t cost) {
+    r->fn = fn;
+    if (r->outer <= 0) { return 0; }
+    if (r->outer * r->n * cost <= OPDI_GRAIN) { opdi_lines_range(r, 0, r->outer); }
+    else { opdi_parallel_for(r->outer, OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(r->n * cost, (int64_t)1)), opdi_lines_range, r); }
+    return r->failed ? opd_fail(OPD_ERROR_MEMORY, "out of memory") : 0;
+}
+
+//-- softmax -------------------------------------------------------------------------------------------------- >>op:_softmax
+
+/* Largest of n > 0 (NaN is found by the sum); then o = x - c and its exponentials' sum, in pieces. */
+OPDI_ALWAYS float opdi_line_max_body(const float *x, int64_t n) {
+    float a[32];
+    int64_t i = 0;
+    int j;
+    for (j = 0; j < 32; j++) { a[j] = -HUGE_VALF; }
+    for (; i + 32 <= n; i += 32) { for (j = 0; j < 32; j++) { a[j] = x[i + j] > a[j] ? x[i + j] : a[j]; } }
+    for (; i < n; i++) { a[0] = x[i] > a[0] ? x[i] : a[0]; }
+    for (j = 1; j < 32; j++) { a[0] = a[j] > a[0] ? a[j] : a[0]; }
+    return a[0];
+}
+/* o = (x - c) * k */
+OPDI_ALWAYS void opdi_line_affine_body(float *o, const float *x, float c, float k, int64_t n) {
+    int64_t i = 0;
+    int j;
+    for (; i + 32 <= n; i += 32) {
+        OPDI_IVDEP
+        for (j = 0; j < 32; j++) { o[i + j] = (x[i + j] - c) * k; }
+    }
+    for (; i < n; i++) { o[i] = (x[i] - c) * k; }
+}
+/* sum of x y */
+OPDI_ALWAYS double opdi_line_dot_body(const float *x, const float *y, int64_t n) {
+    double total = 0;
+    float a[32];
+    int64_t i = 0, m;
+    int j;
+    while (i < n) {
+        m = OPDI_MIN(n, i + 2048);
+        for (j = 0; j < 32; j++) { a[j] = 0; }
+        for (; i + 32 <= m; i += 32) { for (j = 0; j < 32; j++) { a[j] += x[i + j] * y[i + j]; } }
+        for (; i < m; i++) { a[0] += x[i] * y[i]; }
+        for (j = 0; j < 32; j++) { total += (double)a[j]; }
+    }
+    return total;
+}
+#if defined(OPDI_X86)
+OPDI_AVX2 static float opdi_line_max_avx2(const float *x, int64_t n) { return opdi_line_max_body(x, n); }
+OPDI_AVX2 static void opdi_line_affine_avx2(float *o, const float *x, float c, float k, int64_t n) { opdi_line_affine_body(o, x, c, k, n); }
+OPDI_AVX2 static double opdi_line_dot_avx2(const float *x, const float *y, int64_t n) { return opdi_line_dot_body(x, y, n); }
+#define OPDI_LINE_WIDE(wide) if (n >= 32 && opdi_cpu_level() > 0) { wide; }
+#else
+#define OPDI_LINE_WIDE(wide)
+#endif
+static float opdi_line_max(const float *x, int64_t n) { OPDI_LINE_WIDE(return opdi_line_max_avx2(x, n)) return opdi_line_max_body(x, n); }
+static void opdi_line_affine(float *o, const float *x, float c, float k, int64_t n) {
+    OPDI_LINE_WIDE(opdi_line_affine_avx2(o, x, c, k, n); return)
+    opdi_line_affine_body(o, x, c, k, n);
+}
+static double opdi_line_dot(const float *x, const float *y, int64_t n) { OPDI_LINE_WIDE(return opdi_line_dot_avx2(x, y, n)) return opdi_line_dot_body(x, y, n); }
+static double opdi_line_sum(const float *x, int64_t n) {
+    opdi_folded s = {0, 0, 0, 0};
+    opdi_fold_sum_f32(&s, x, n, 0, NULL);
+    return s.f;
+}
+/* flag: the logarithm */
+static void opdi_line_softmax_f32(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
+    const float *x = (const float *)in[0];
+    float *o = (float *)out[0], t[1024], *to, top;
+    const int64_t n = r->n;
+    int64_t i, m;
+    double sum = 0;
+    (void)tmp;
+    if (n == 0) { return; }
+    top = opdi_line_max(x, n);
+    for (i = 0; i < n; i += m) {
+        m = OPDI_MIN(n - i, (int64_t)1024);
+        to = r->flag ? t : o + i;
+        opdi_line_affine(to, x + i, top, 1, m);
+        opdi_vexp(m, to, to);
+        sum += opdi_line_sum(to, m);
+    }
+    if (!r->flag) { opdi_line_affine(o, o, 0, (float)(1.0 / sum), n); return; }
+    for (i = 0; i < n; i++) { o[i] = x[i] - top; }
+    opdi_line_affine(o, o, (float)log(sum), 1, n);
+}
+static void opdi_line_softmax_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
+    const double *x = (const double *)in[0];
+    double *o = (double *)out[0], top = -HUGE_VAL, sum = 0;
+    int64_t i;
+    (void)tmp;
+    for (i = 0; i < r->n; i++) { if (x[i] > top) { top = x[i]; } }
+    for (i = 0; i < r->n; i++) {
+        double e = exp(x[i] - top);
+        sum += e;
+        o[i] = r->flag ? x[i] - top : e;
+    }
+    if (r->flag) { sum = log(sum); for (i = 0; i < r->n; i++) { o[i] -= sum; } }
+    else { for (i = 0; i < r->n; i++) { o[i] /= sum; } }
+}
+/* y (g - sum(g y)); of the logarithm, g - exp(y) sum(g) */
+static void opdi_line_softmax_backward_f32(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
+    const float *g = (const float *)in[0], *y = (const float *)in[1];
+    float *o = (float *)out[0], t[256], c;
+    const int64_t n = r->n;
+    int64_t i, j, m;
+    (void)tmp;
+    c = (float)(r->flag ? opdi_line_sum(g, n) : opdi_line_dot(g, y, n));
+    for (i = 0; i < n; i += m) {
+        m = OPDI_MIN(n - i, (int64_t)256);
+        if (r->flag) {
+            opdi_vexp(m, t, y + i);
+            for (j = 0; j < m; j++) { o[i + j] = g[i + j] - t[j] * c; }
+        } else {
+            void *p[3];
+            opdi_line_affine(t, g + i, c, 1, m);
+            p[0] = o + i; p[1] = t; p[2] = (void *)(uintptr_t)(y + i);
+            opdi_f32_mul(p, m, &opdi_no_params);
+        }
+    }
+}
+static void opdi_line_softmax_backward_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
+    const double *g = (const double *)in[0], *y = (const double *)in[1];
+    double *o = (double *)out[0], c = 0;
+    int64_t i;
+    (void)tmp;
+    for (i = 0; i < r->n; i++) { c += r->flag ? g[i] : g[i] * y[i]; }
+    for (i = 0; i < r->n; i++) { o[i] = r->flag ? g[i] - exp(y[i]) * c : y[i] * (g[i] - c); }
+}
+static int opdi_softmax_of(opd_call *call, bool logarithm) {
+    opd_tensor *t = opd_arg_tensor(call, 0), *ops[2];
+    const opd_scalar_type dtype = (opd_scalar_type)t->dtype;
+    const int dim = opdi_reduce_dim(opd_arg_int(call, 1), t->ndim), type = opdi_compute_type(dtype);
+    opdi_lines r;
+    if (dim < 0) { return -1; }
+    if (opd_arg_bool(call, 2)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s with half to float conversion is not supported on CPU", logarithm ? "log_softmax" : "softmax");
+    }
+    if (!opd_dtype_is_floating(dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s_lastdim_kernel_impl\" not implemented for '%s'", logarithm ? "log_softmax" : "softmax", opd_dtype_cname(dtype));
+    }
+    ops[0] = t; ops[1] = opd_result(call, 0, opdi_sizes(t), t->ndim, dtype);
+    if (!ops[1]) { return -1; }
+    if (!ops[1]->data || t->numel == 0) { return 0; }
+    opdi_lines_init(&r, ops, 1, 2, dim, type, 0);
+    r.flag = logarithm;
+    return opdi_lines_run(&r, type == OPDI_F64 ? opdi_line_softmax_f64 : opdi_line_softmax_f32, 1);
+}
+static int opdi_softmax_backward_of(opd_call *call, bool logarithm) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *ops[3];
+    const int dim = opdi_reduce_dim(opd_arg_int(call, 2), g->ndim);
+    const opd_scalar_type dtype = (opd_scalar_type)g->dtype;
+    const int type = opdi_compute_type(dtype);
+    opdi_lines r;
+    ops[0] = g; ops[1] = opd_arg_tensor(call, 1);
+    if (dim < 0) { return -1; }
+    if (!opdi_same_sizes(ops[0], ops[1])) { return opd_fail(OPD_ERROR_SHAPE, "grad_output and output must have the same sizes"); }
+    if (!opd_dtype_is_floating(dtype) || ops[1]->dtype != dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"%ssoftmax_backward\" not implemented for '%s'", logarithm ? "log_" : "", opd_dtype_cname(dtype));
+    }
+    ops[2] = opd_result(call, 0, opdi_sizes(g), g->ndim, dtype);
+    if (!ops[2]) { return -1; }
+    if (!ops[2]->data || g->numel == 0) { return 0; }
+    opdi_lines_init(&r, ops, 2, 3, dim, type, 0);
+    r.flag = logarithm;
+    return opdi_lines_run(&r, type == OPDI_F64 ? opdi_line_softmax_backward_f64 : opdi_line_softmax_backward_f32, 1);
+}
+OPDI_KERNEL(_softmax) { return opdi_softmax_of(call, false); }
+OPDI_KERNEL(_log_softmax) { return opdi_softmax_of(call, true); }
+OPDI_KERNEL(_softmax_backward_data) { return opdi_softmax_backward_of(call, false); }
+OPDI_KERNEL(_log_softmax_backward_data) { return opdi_softmax_backward_of(call, true); }
+OPDI_BW1(_softmax) {
+    opd_tensor *y = opd_bw_result(bw, 0);
+    return opd_bw_return(bw, 0, opd__softmax_backward_data(opd_bw_grad(bw, 0), y, opd_bw_value(bw, 1).u.i, opd_bw_dtype(bw, 0)));
+}
+OPDI_BW1(_log_softmax) {
+    opd_tensor *y = opd_bw_result(bw, 0);
+    return opd_bw_return(bw, 0, opd__log_softmax_backward_data(opd_bw_grad(bw, 0), y, opd_bw_value(bw, 1).u.i, opd_bw_dtype(bw, 0)));
+}
+static opd_tensor *opdi_sum_keep(opd_tensor *t, int64_t dim) { return opd_sum_dim(t, opd_ints_of(&dim, 1), true); }
+OPDI_BW1(_softmax_backward_data) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
+    const int64_t dim = opd_bw_value(bw, 2).u.i;
+    OPDI_GIVE(0, opd__softmax_backward_data(g, y, dim, opd_bw_value(bw, 3).u.i));
+    if (!opd_bw_needs(bw, 1)) { return 0; }
+    return opd_bw_return(bw, 1, opd_sub(opd_sub(opd_mul(go, g), opd_mul(opdi_sum_keep(opd_mul(y, go), dim), g)),
+                                        opd_mul(go, opdi_sum_keep(opd_mul(y, g), dim))));
+}
+OPDI_BW1(_log_softmax_backward_data) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *e = opd_exp(opd_bw_tensor(bw, 1));
+    const int64_t dim = opd_bw_value(bw, 2).u.i;
+    OPDI_GIVE(0, opd_sub(g, opdi_sum_keep(opd_mul(g, e), dim)));
+    OPDI_GIVE(1, opd_mul(opd_mul(opd_neg(opdi_sum_keep(go, dim)), e), g));
+    return 0;
+}
+OPDI_CARD_REDUCE(_softmax, "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", _softmax, opdi__softmax_backward, "result", FP32, "_softmax.out",
+                 "[2,3], 1, False; [2,3,2], 1, False")
+OPDI_CARD_REDUCE(_log_softmax, "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", _log_softmax, opdi__log_softmax_backward, "result", FP32,
+                 "_log_softmax.out", "[2,3], 1, False; [2,3,2], 1, False")
+OPDI_CARD_REDUCE(_softmax_backward_data, "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+                 _softmax_backward_data, opdi__softmax_backward_data_backward, "grad_output(output), output", KEEP,
+                 "_softmax_backward_data.out(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype, *, Tensor(a!) grad_input) -> Tensor(a!)",
+                 "[2,3], [2,3], 1, 6")
+OPDI_CARD_REDUCE(_log_softmax_backward_data, "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+                 _log_softmax_backward_data, opdi__log_softmax_backward_data_backward, "grad_output(output), output", KEEP,
+                 "_log_softmax_backward_data.out", "[2,3], [2,3], 1, 6")
+static int opdi_softmax_composite(opd_call *call, bool logarithm) {
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    if (!opd_arg_is_none(call, 2)) { t = opd_to_dtype(t, opd_arg_dtype(call, 2, OPD_FLOAT32)); }
+    if (!t) { return -1; }
+    return opd_return_tensor(call, logarithm ? opd__log_softmax(t, opd_arg_int(call, 1), false) : opd__softmax(t, opd_arg_int(call, 1), false));
+}
+OPDI_KERNEL(softmax_int) { return opdi_softmax_composite(call, false); }
+OPDI_KERNEL(log_softmax_int) { return opdi_softmax_composite(call, true); }
+/* The card of a composite that autocast sets the dtype of. */
+#define OPDI_COMPOSITE_FP32(id, kernel_, schema_, out_, cases_)                                              \
+    OPDI_OP(id) {                                                                                           \
+        op->schema = schema_; op->composite = opdi_##kernel_##_kernel; op->vmap = OPD_BATCH_DECOMPOSE;      \
+        op->autocast = OPD_AUTOCAST_FP32_SET_DTYPE; op->out = out_; op->cases = cases_;                     \
+    }
+OPDI_COMPOSITE_FP32(softmax_int, softmax_int, "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", "softmax.int_out", "[2,3], 1")
+OPDI_COMPOSITE_FP32(log_softmax_int, log_softmax_int, "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", "log_softmax.int_out", "[2,3], 1")
+OPDI_COMPOSITE_FP32(special_softmax, softmax_int, "special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", NULL, "[2,3], 1")
+OPDI_COMPOSITE_FP32(special_log_softmax, log_softmax_int, "special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", NULL, "[2,3], 1")
+
+//-- scans -------------------------------------------------------------------------------------------------------------------
+
+#define OPDI_LINE_SCAN(name, T, A, first, body)                                                             \
+    static void name(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {             \
+        const T *x = (const T *)in[0]; T *o = (T *)out[0]; A a = first; int64_t i;                          \
+        (void)tmp;                                                                                          \
+        for (i = 0; i < r->n; i++) { body; o[i] = (T)a; }                                                   \
+    }
+OPDI_LINE_SCAN(opdi_line_cumsum_f32, float, double, 0, a += (double)x[i])
+OPDI_LINE_SCAN(opdi_line_cumsum_f64, double, double, 0, a += x[i])
+OPDI_LINE_SCAN(opdi_line_cumsum_i64, int64_t, uint64_t, 0, a += (uint64_t)x[i])
+OPDI_LINE_SCAN(opdi_line_cumprod_f32, float, double, 1, a *= (double)x[i])
+OPDI_LINE_SCAN(opdi_line_cumprod_f64, double, double, 1, a *= x[i])
+OPDI_LINE_SCAN(opdi_line_cumprod_i64, int64_t, uint64_t, 1, a *= (uint64_t)x[i])
+static double opdi_log_add_exp(double a, double b) {
+    const double low = a < b ? a : b, top = a != a || b != b ? (double)NAN : a < b ? b : a;
+    return low != top || (top < HUGE_VAL && top > -HUGE_VAL) ? log1p(exp(low - top)) + top : top;
+}
+OPDI_LINE_SCAN(opdi_line_logcumsumexp_f32, float, double, -HUGE_VAL, a = opdi_log_add_exp((double)x[i], a))
+OPDI_LINE_SCAN(opdi_line_logcumsumexp_f64, double, double, -HUGE_VAL, a = opdi_log_add_exp(x[i], a))
+static const opdi_line_fn opdi_line_cumsum[3] = {opdi_line_cumsum_f32, opdi_line_cumsum_f64, opdi_line_cumsum_i64};
+static const opdi_line_fn opdi_line_cumprod[3] = {opdi_line_cumprod_f32, opdi_line_cumprod_f64, opdi_line_cumprod_i64};
+static const opdi_line_fn opdi_line_logcumsumexp[3] = {opdi_line_logcumsumexp_f32, opdi_line_logcumsumexp_f64, NULL};
+static int opdi_scan(opd_call *call, const opdi_line_fn *fns, opd_scalar_type dtype, const char *what) {
+    opd_tensor *t = opd_arg_tensor(call, 0), *ops[2];
+    const int dim = opdi_reduce_dim(opd_arg_int(call, 1), t->ndim), type = opdi_compute_type(dtype);
+    opdi_lines r;
+    if (dim < 0) { return -1; }
+    if (!fns[type] || opd_dtype_is_complex(dtype) || opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname(dtype));
+    }
+    ops[0] = t; ops[1] = opd_result(call, 0, opdi_sizes(t), t->ndim, dtype);
+    if (!ops[1]) { return -1; }
+    if (!ops[1]->data || t->numel == 0) { return 0; }
+    opdi_lines_init(&r, ops, 1, 2, dim, type, 0);
+    return opdi_lines_run(&r, fns[type], 2);
+}
+OPDI_KERNEL(cumsum) { return opdi_scan(call, opdi_line_cumsum, opdi_reduce_dtype(call, 2, opd_arg_tensor(call, 0)), "cumsum_out_cpu"); }
+OPDI_KERNEL(cumprod) { return opdi_scan(call, opdi_line_cumprod, opdi_reduce_dtype(call, 2, opd_arg_tensor(call, 0)), "cumprod_out_cpu"); }
+OPDI_KERNEL(logcumsumexp) { return opdi_scan(call, opdi_line_logcumsumexp, opd_dtype(opd_arg_tensor(call, 0)), "logcumsumexp_out_cpu"); }
+/* Sums from the end of dim. */
+static opd_tensor *opdi_sum_from_end(opd_tensor *g, int64_t dim) {
+    if (!g || opd_numel(g) <= 1 || opd_size(g, (int)dim) == 1) { return g; }
+    return opdi_flip_dim(opd_cumsum(opdi_flip_dim(g, dim), dim), dim);
+}
+OPDI_BW1(cumsum) { return opd_bw_return(bw, 0, opdi_sum_from_end(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i)); }
+/* Without zeros reverse_cumsum(g y) / x; else element by element, the products without x[k] written out. */
+static opd_tensor *opdi_cumprod_gradient(opd_tensor *g, opd_tensor *x, int64_t dim, opd_tensor *y) {
+    opd_tensor *result = NULL;
+    int64_t n, k;
+    if (!g || !x || !y) { return NULL; }
+    if (opd_numel(x) <= 1) { return g; }
+    if (dim < 0) { dim += x->ndim; }
+    n = opd_size(x, (int)dim);
+    if (n == 1) { return g; }
+    if (!opdi_may_have_zero(x)) { return opd_div(opdi_sum_from_end(opd_mul(y, g), dim), x); }
+    for (k = 0; k < n; k++) {
+        opd_tensor *others = opd_ones_like(opdi_range_dim(x, dim, 0, 1)), *part;
+        if (k + 1 < n) { others = opdi_cat_dim(others, opd_cumprod(opdi_range_dim(x, dim, k + 1, n), dim), dim); }
+        if (k > 0) { others = opd_mul(others, opd_prod_dim(opdi_range_dim(x, dim, 0, k), dim, true)); }
+        part = opdi_sum_keep(opd_mul(opdi_range_dim(g, dim, k, n), others), dim);
+        result = result ? opdi_cat_dim(result, part, dim) : part;
+        if (!result) { return NULL; }
+    }
+    return result;
+}
+OPDI_BW1(cumprod) {
+    opd_tensor *x = opd_bw_tensor(bw, 0), *y = opd_bw_result(bw, 0);
+    if (x && y && x->dtype != y->dtype) { x = opd_to_dtype(x, opd_dtype(y)); }
+    return opd_bw_return(bw, 0, opdi_cumprod_gradient(opd_bw_grad(bw, 0), x, opd_bw_value(bw, 1).u.i, y));
+}
+OPDI_KERNEL(cumprod_backward) {
+    return opd_return_tensor(call, opdi_cumprod_gradient(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_int(call, 2), opd_arg_tensor(call, 3)));
+}
+/* The gradient's parts of either sign, in logarithms. */
+OPDI_BW1(logcumsumexp) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_result(bw, 0), *part[2];
+    const int64_t dim = opd_bw_value(bw, 1).u.i;
+    int i;
+    if (opd_bw_sizes(bw, 0).n == 0 || g->numel == 0) { return opd_bw_return(bw, 0, g); }
+    for (i = 0; i < 2; i++) {
+        opd_tensor *a = i ? opd_neg(g) : g, *positive = opd_gt_Scalar(a, opd_value_int(0));
+        opd_tensor *l = opd_masked_fill_Scalar(opd_log(opd_masked_fill_Scalar(a, opd_logical_not(positive), opd_value_int(1))),
+                                               opd_logical_not(positive), opd_value_float(-HUGE_VAL));
+        l = opdi_flip_dim(opd_logcumsumexp(opdi_flip_dim(opd_sub(l, y), dim), dim), dim);
+        part[i] = opd_exp(opd_add(l, x));
+    }
+    return opd_bw_return(bw, 0, opd_sub(part[0], part[1]));
+}
+OPDI_CARD_REDUCE(cumsum, "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", cumsum, opdi_cumsum_backward, "", FP32_SET_DTYPE, "cumsum.out", "[2,3], 1; [2,3]i5, 0; [], 0")
+OPDI_CARD_REDUCE(cumprod, "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", cumprod, opdi_cumprod_backward, "self, result", FP32_SET_DTYPE, "cumprod.out", "[2,3], 1; [2,3]i5, 0; [], 0")
+OPDI_CARD_REDUCE(logcumsumexp, "logcumsumexp(Tensor self, int dim) -> Tensor", logcumsumexp, opdi_logcumsumexp_backward, "self, result", KEEP, "logcumsumexp.out", "[2,3], 1; [], 0")
+OPDI_COMPOSITE(cumprod_backward, "cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor", NULL, NULL, "[2,3], [2,3], 1, [2,3]")
+
+/* flag: the smallest.  The last of equal ones; NaN stays once it is there. */
+#define OPDI_LINE_CUMMAX(name, T)                                                                           \
+    static void name(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {             \
+        const T *x = (const T *)in[0]; T *o = (T *)out[0], best = 0; int64_t *index = (int64_t *)out[1], i, at = 0; \
+        (void)tmp;                                                                                          \
+        for (i = 0; i < r->n; i++) {                                                                        \
+            if (i == 0 || x[i] != x[i] || (best == best && (r->flag ? x[i] <= best : x[i] >= best))) { best = x[i]; at = i; } \
+            o[i] = best; index[i] = at;                                                                     \
+        }                                                                                                   \
+    }
+OPDI_LINE_CUMMAX(opdi_line_cummax_f32, float)
+OPDI_LINE_CUMMAX(opdi_line_cummax_f64, double)
+OPDI_LINE_CUMMAX(opdi_line_cummax_i64, int64_t)
+static const opdi_line_fn opdi_line_cummax[3] = {opdi_line_cummax_f32, opdi_line_cummax_f64, opdi_line_cummax_i64};
+/* Values and indices of lines of `len` elements (0: one, the dim reduced), by a line function. */
+static int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int64_t dim_arg, int64_t len, bool reduce, bool keep, opdi_lines *r,
+                             int64_t cost, const char *what) {
+    opd_tensor *t = opd_arg_tensor(call, 0), *ops[3], views[2], *full;
+    const int dim = opdi_reduce_dim(dim_arg, t->ndim), type = opdi_compute_type((opd_scalar_type)t->dtype);
+    int64_t sizes[OPD_MAX_DIMS], dims[2][2 * OPD_MAX_DIMS];
+    int ndim, d, k;
+    if (dim < 0) { return -1; }
+    if (!fns[type] || opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname((opd_scalar_type)t->dtype));
+    }
+    ndim = opdi_reduce_sizes(t, reduce ? (uint64_t)1 << dim : 0, keep, sizes);
+    if (!reduce && t->ndim) { sizes[dim] = len; }
+    ops[0] = t;
+    ops[1] = opd_result(call, 0, sizes, ndim, opd_dtype(t));
+    ops[2] = ops[1] ? opd_result(call, 1, sizes, ndim, OPD_INT64) : NULL;
+    if (!ops[2]) { return -1; }
+    if (!ops[1]->data || ops[1]->numel == 0) { return 0; }
+    for (k = 0; k < 2 && reduce && !keep && t->ndim; k++) {   /* results seen with the dim put back */
+        full = ops[k + 1];
+        views[k] = *full;
+        for (d = 0; d < t->ndim; d++) {
+            dims[k][d] = d == dim ? 1 : opdi_sizes(full)[d - (d > dim)];
+            dims[k][t->ndim + d] = d == dim ? 1 : opdi_strides(full)[d - (d > dim)];
+        }
+        views[k].dims = dims[k]; views[k].ndim = t->ndim;
+        ops[k + 1] = &views[k];
+    }
+    {
+        const int64_t number = r->k;
+        const size_t tmp = r->tmp;
+        const bool flag = r->flag, flag2 = r->flag2;
+        opdi_lines_init(r, ops, 1, 3, dim, type, 4);
+        r->k = number; r->tmp = tmp; r->flag = flag; r->flag2 = flag2;
+    }
+    return opdi_lines_run(r, fns[type], cost);
+}
+static int opdi_cummax_of(opd_call *call, bool smallest) {
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    const int64_t dim = opd_arg_int(call, 1);
+    opdi_lines r;
+    r.flag = smallest; r.flag2 = false; r.tmp = 0; r.k = 0;
+    return opdi_lines_select(call, opdi_line_cummax, dim, t->ndim && opdi_reduce_dim(dim, t->ndim) >= 0 ? opdi_sizes(t)[opdi_reduce_dim(dim, t->ndim)] : 1,
+                             false, true, &r, 2, smallest ? "cummin_cpu" : "cummax_cpu");
+}
+OPDI_KERNEL(cummax) { return opdi_cummax_of(call, false); }
+OPDI_KERNEL(cummin) { return opdi_cummax_of(call, true); }
+OPDI_BW1(cummax) {
+    if (!opd_bw_grad(bw, 0)) { return 0; }
+    return opd_bw_return(bw, 0, opdi_scatter_dim(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_result(bw, 1), true));
+}
+#define OPDI_OUT_PAIR(head) head ", Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
+#define OPDI_PAIR " -> (Tensor values, Tensor indices)"
+OPDI_CARD_REDUCE(cummax, "cummax(Tensor self, int dim)" OPDI_PAIR, cummax, opdi_cummax_backward, "indices", KEEP, OPDI_OUT_PAIR("cummax.out(Tensor self, int dim, *"), "[2,3], 1; [2,3]i5, 0")
+OPDI_CARD_REDUCE(cummin, "cummin(Tensor self, int dim)" OPDI_PAIR, cummin, opdi_cummax_backward, "indices", KEEP, OPDI_OUT_PAIR("cummin.out(Tensor self, int dim, *"), "[2,3], 1; [2,3]i5, 0")
+
+//-- sorting -----------------------------------------------------------------------------------------------------------------
+
+/* Keys order like the values do: NaN above all, -0 equal to 0. */
+typedef struct opdi_key { uint64_t key; int64_t index; } opdi_key;
+static uint64_t opdi_key_f64(double x) {
+    uint64_t u;
+    if (x != x) { return UINT64_MAX; }
+    if (x == 0) { x = 0; }
+    memcpy(&u, &x, sizeof u);
+    return u >> 63 ? ~u : u | (uint64_t)1 << 63;
+}
+static void opdi_keys_fill(opdi_key *k, const void *px, int64_t n, int type, bool descending) {
+    int64_t i;
+    for (i = 0; i < n; i++) {
+        const uint64_t u = type == OPDI_I64 ? (uint64_t)((const int64_t *)px)[i] ^ (uint64_t)1 << 63
+                           : opdi_key_f64(type == OPDI_F32 ? (double)((const float *)px)[i] : ((const double *)px)[i]);
+        k[i].key = descending ? ~u : u; k[i].index = i;
+    }
+}
+/* Stable: runs of 16 by insertion, then merged pass by pass; returns where the result is, a or b. */
+static opdi_key *opdi_keys_sort(opdi_key *a, opdi_key *b, int64_t n) {
+    int64_t i, j, k, m, width;
+    for (i = 0; i < n; i += 16) {
+        for (j = i + 1; j < n && j < i + 16; j++) {
+            const opdi_key x = a[j];
+            for (k = j; k > i && a[k - 1].key > x.key; k--) { a[k] = a[k - 1]; }
+            a[k] = x;
+        }
+    }
+    for (width = 16; width < n; width *= 2) {
+        opdi_key *t = a;
+        for (i = 0; i < n; i += 2 * width) {
+            const int64_t mid = OPDI_MIN(i + width, n), end = OPDI_MIN(i + 2 * width, n);
+            for (j = i, k = mid, m = i; m < end; m++) { b[m] = k >= end || (j < mid && a[j].key <= a[k].key) ? a[j++] : a[k++]; }
+        }
+        a = b; b = t;
+    }
+    return a;
+}
+/* The first len[1] of the sorted line. */
+OPDI_ALWAYS void opdi_line_sort_body(const opdi_lines *r, const void *const *in, void *const *out, char *tmp, int type) {
+    opdi_key *a = (opdi_key *)(void *)tmp;
+    int64_t *index = (int64_t *)out[1], i;
+    opdi_keys_fill(a, in[0], r->n, type, r->flag);
+    a = opdi_keys_sort(a, a + r->n, r->n);
+    for (i = 0; i < r->len[1]; i++) {
+        index[i] = a[i].index;
+        if (type == OPDI_F32) { ((float *)out[0])[i] = ((const float *)in[0])[a[i].index]; }
+        else { ((uint64_t *)out[0])[i] = ((const uint64_t *)in[0])[a[i].index]; }
+    }
+}
+static void opdi_line_sort_f32(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { opdi_line_sort_body(r, in, out, tmp, OPDI_F32); }
+static void opdi_line_sort_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { opdi_line_sort_body(r, in, out, tmp, OPDI_F64); }
+static void opdi_line_sort_i64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { opdi_line_sort_body(r, in, out, tmp, OPDI_I64); }
+static const opdi_line_fn opdi_line_sort[3] = {opdi_line_sort_f32, opdi_line_sort_f64, opdi_line_sort_i64};
+/* One element of the sorted line: the k-th (flag2 false), or the median.  flag: medians pass over NaN. */
+OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *r, const void *const *in, void *const *out, char *tmp, int type) {
+    opdi_key *a = (opdi_key *)(void *)tmp;
+    int64_t k = r->k - 1, n = r->n, i;
+    opdi_keys_fill(a, in[0], n, type, false);
+    a = opdi_keys_sort(a, a + n, n);
+    if (r->flag2) {
+        int64_t nans = 0;
+        if (type != OPDI_I64) { for (i = n; i > 0 && a[i - 1].key == UINT64_MAX; i--) { nans++; } }
+        k = nans == 0 ? (n - 1) / 2 : !r->flag ? n - nans : nans == n ? 0 : (n - nans - 1) / 2;
+    }
+    ((int64_t *)out[1])[0] = a[k].index;
+    if (type == OPDI_F32) { ((float *)out[0])[0] = ((const float *)in[0])[a[k].index]; }
+    else { ((uint64_t *)out[0])[0] = ((const uint64_t *)in[0])[a[k].index]; }
+}
+static void opdi_line_pick_f32(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { opdi_line_pick_body(r, in, out, tmp, OPDI_F32); }
+static void opdi_line_pick_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { opdi_line_pick_body(r, in, out, tmp, OPDI_F64); }
+static void opdi_line_pick_i64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { opdi_line_pick_body(r, in, out, tmp, OPDI_I64); }
+static const opdi_line_fn opdi_line_pick[3] = {opdi_line_pick_f32, opdi_line_pick_f64, opdi_line_pick_i64};
+/* The most frequent value, the smallest of several, and where it is last. */
+OPDI_ALWAYS void opdi_line_mode_body(const opdi_lines *r, const void *const *in, void *const *out, char *tmp, int type) {
+    opdi_key *a = (opdi_key *)(void *)tmp;
+    int64_t i, count = 0, most = 0, at = 0;
+    opdi_keys_fill(a, in[0], r->n, type, false);
+    a = opdi_keys_sort(a, a + r->n, r->n);
+    for (i = 0; i < r->n; i++) {
+        count++;
+        if (i + 1 < r->n && a[i].key == a[i + 1].key) { continue; }
+        if (count > most) { most = count; at = a[i].index; }
+        count = 0;
+    }
+    ((int64_t *)out[1])[0] = at;
+    if (type == OPDI_F32) { ((float *)out[0])[0] = ((const float *)in[0])[at]; }
+    else { ((uint64_t *)out[0])[0] = ((const uint64_t *)in[0])[at]; }
+}
+static void opdi_line_mode_f32(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { opdi_line_mode_body(r, in, out, tmp, OPDI_F32); }
+static void opdi_line_mode_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { opdi_line_mode_body(r, in, out, tmp, OPDI_F64); }
+static void opdi_line_mode_i64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { opdi_line_mode_body(r, in, out, tmp, OPDI_I64); }
+static const opdi_line_fn opdi_line_mode[3] = {opdi_line_mode_f32, opdi_line_mode_f64, opdi_line_mode_i64};
+
+/* The size of dim, 1 for a 0-dim tensor; -1 with an error. */
+static int64_t opdi_line_size(const opd_tensor *t, int64_t dim) {
+    const int d = opdi_reduce_dim(dim, t->ndim);
+    return d < 0 ? -1 : t->ndim ? opdi_sizes(t)[d] : 1;
+}
+static int opdi_sort_of(opd_call *call, const opdi_line_fn *fns, int64_t dim, int64_t k, bool flag, bool flag2, bool reduce, bool keep, const char *what) {
+    const int64_t n = opdi_line_size(opd_arg_tensor(call, 0), dim);
+    opdi_lines r;
+    if (n < 0) { return -1; }
+    r.k = k; r.flag = flag; r.flag2 = flag2; r.tmp = (size_t)n * 2 * sizeof(opdi_key);
+    return opdi_lines_select(call, fns, dim, reduce ? 1 : k < 0 ? n : k, reduce, keep, &r, 20, what);
+}
+OPDI_KERNEL(sort) { return opdi_sort_of(call, opdi_line_sort, opd_arg_int(call, 1), -1, opd_arg_bool(call, 2), false, false, true, "sort_stable"); }
+OPDI_KERNEL(sort_stable) { return opdi_sort_of(call, opdi_line_sort, opd_arg_int(call, 2), -1, opd_arg_bool(call, 3), false, false, true, "sort_stable"); }
+OPDI_KERNEL(topk) {
+    const opd_tensor *t = opd_arg_tensor(call, 0);
+    const int64_t k = opd_arg_int(call, 1), dim = opd_arg_int(call, 2), n = opdi_line_size(t, dim);
+    if (n < 0) { return -1; }
+    if (k < 0 || k > n) { return opd_fail(OPD_ERROR_INDEX, "selected index k out of range"); }
+    if (t->dtype == OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE, "\"topk_cpu\" not implemented for 'Bool'"); }
+    return opdi_sort_of(call, opdi_line_sort, dim, k, opd_arg_bool(call, 3), false, false, true, "topk_cpu");
+}
+static int opdi_pick_of(opd_call *call, const opdi_line_fn *fns, int64_t dim, int64_t k, bool flag, bool flag2, bool keep, const char *name) {
+    const opd_tensor *t = opd_arg_tensor(call, 0);
+    if (opdi_line_size(t, dim) < 0 || opdi_reduce_nonempty(t, opd_ints_of(&dim, 1), name) != 0) { return -1; }
+    if (t->dtype == OPD_BOOL && fns != opdi_line_mode) { return opd_fail(OPD_ERROR_DTYPE, "\"%s_cpu\" not implemented for 'Bool'", name); }
+    return opdi_sort_of(call, fns, dim, k, flag, flag2, true, keep, name);
+}
+OPDI_KERNEL(kthvalue) {
+    const int64_t k = opd_arg_int(call, 1), dim = opd_arg_int(call, 2), n = opdi_line_size(opd_arg_tensor(call, 0), dim);
+    if (n < 0 || opdi_reduce_nonempty(opd_arg_tensor(call, 0), opd_ints_of(&dim, 1), "kthvalue") != 0) { return -1; }
+    if (k < 1 || k > n) { return opd_fail(OPD_ERROR_INDEX, "kthvalue(): selected number k out of range for dimension %lld", (long long)dim); }
+    return opdi_pick_of(call, opdi_line_pick, dim, k, false, false, opd_arg_bool(call, 3), "kthvalue");
+}
+OPDI_KERNEL(median_dim) { return opdi_pick_of(call, opdi_line_pick, opd_arg_int(call, 1), 0, false, true, opd_arg_bool(call, 2), "median"); }
+OPDI_KERNEL(nanmedian_dim) { return opdi_pick_of(call, opdi_line_pick, opd_arg_int(call, 1), 0, true, true, opd_arg_bool(call, 2), "nanmedian"); }
+OPDI_KERNEL(mode) { return opdi_pick_of(call, opdi_line_mode, opd_arg_int(call, 1), 0, false, false, opd_arg_bool(call, 2), "mode"); }
+/* The median of all elements: the line is a contiguous copy. */
+static int opdi_median_all(opd_call *call, bool skip_nan) {
+    opd_tensor *t = opd_arg_tensor(call, 0), *ops[3], flat, index;
+    const int type = opdi_compute_type((opd_scalar_type)t->dtype);
+    int64_t dims[2], one[2], where = 0;
+    opdi_lines r;
+    if (t->dtype == OPD_BOOL || opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"median_cpu\" not implemented for '%s'", opd_dtype_cname((opd_scalar_type)t->dtype));
+    }
+    ops[1] = opd_result(call, 0, NULL, 0, (opd_scalar_type)t->dtype);
+    if (!ops[1]) { return -1; }
+    if (!ops[1]->data || !t->data) { return 0; }
+    if (t->numel == 0) {                          /* NaN; of integers, their smallest */
+        const double nan = (double)NAN;
+        const int64_t least = t->dtype == OPD_INT64 ? INT64_MIN : t->dtype == OPD_INT32 ? INT32_MIN : 0;
+        opdi_store_table[type == OPDI_I64 ? OPDI_I64 : OPDI_F64][t->dtype](ops[1]->data, type == OPDI_I64 ? (const void *)&least : (const void *)&nan, 1);
+        return 0;
+    }
+    t = opd_contiguous(t);
+    if (!t) { return -1; }
+    flat = *t; dims[0] = t->numel; dims[1] = 1; flat.dims = dims; flat.ndim = 1;
+    index = flat; one[0] = one[1] = 1; index.dims = one; index.numel = 1; index.dtype = OPD_INT64; index.data = (char *)&where;
+    ops[0] = &flat; ops[2] = &index;
+    opdi_lines_init(&r, ops, 1, 3, 0, type, 4);
+    r.flag = skip_nan; r.flag2 = true; r.tmp = (size_t)t->numel * 2 * sizeof(opdi_key);
+    return opdi_lines_run(&r, opdi_line_pick[type], 20);
+}
+OPDI_KERNEL(median) { return opdi_median_all(call, false); }
+OPDI_KERNEL(nanmedian) { return opdi_median_all(call, true); }
+static int opdi_bw_select(opd_backward_call *bw, int dim_arg, int keep_arg) {
+    return opd_bw_grad(bw, 0) ? opdi_bw_unselect(bw, opd_bw_value(bw, dim_arg).u.i, keep_arg < 0 || opdi_bw_bool(bw, keep_arg)) : 0;
+}
+OPDI_BW1(sort) { return opdi_bw_select(bw, 1, -1); }
+OPDI_BW1(sort_stable) { return opdi_bw_select(bw, 2, -1); }
+OPDI_BW1(topk) { return opdi_bw_select(bw, 2, -1); }
+OPDI_BW1(kthvalue) { return opdi_bw_select(bw, 2, 3); }
+OPDI_BW1(select_dim) { return opdi_bw_select(bw, 1, 2); }
+OPDI_CARD_REDUCE(sort, "sort(Tensor self, int dim=-1, bool descending=False)" OPDI_PAIR, sort, opdi_sort_backward, "indices", KEEP,
+                 OPDI_OUT_PAIR("sort.values(Tensor self, int dim=-1, bool descending=False, *"), "[2,3]; [2,3], 0, True; [2,3]i5")
+OPDI_CARD_REDUCE(sort_stable, "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)" OPDI_PAIR, sort_stable, opdi_sort_stable_backward, "indices", KEEP,
+                 OPDI_OUT_PAIR("sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False"), "[2,3], stable=True; [2,3], stable=True, dim=0, descending=True")
+OPDI_CARD_REDUCE(topk, "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)" OPDI_PAIR, topk, opdi_topk_backward, "indices", KEEP,
+                 OPDI_OUT_PAIR("topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *"), "[2,5], 2; [5,2], 3, 0, False")
+OPDI_CARD_REDUCE(kthvalue, "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)" OPDI_PAIR, kthvalue, opdi_kthvalue_backward, "indices", KEEP,
+                 OPDI_OUT_PAIR("kthvalue.values(Tensor self, int k, int dim=-1, bool keepdim=False, *"), "[2,5], 2; [5,2], 3, 0, True")
+OPDI_CARD_REDUCE(median_dim, "median.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR, median_dim, opdi_select_dim_backward, "indices", KEEP,
+                 OPDI_OUT_PAIR("median.dim_values(Tensor self, int dim, bool keepdim=False, *"), "[2,5], 1; [5,2], 0, True")
+OPDI_CARD_REDUCE(nanmedian_dim, "nanmedian.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR, nanmedian_dim, opdi_select_dim_backward, "indices", KEEP,
+                 OPDI_OUT_PAIR("nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, *"), "[2,5], 1; [5,2], 0, True")
+OPDI_CARD_REDUCE(mode, "mode(Tensor self, int dim=-1, bool keepdim=False)" OPDI_PAIR, mode, opdi_select_dim_backward, "indices", KEEP,
+                 OPDI_OUT_PAIR("mode.values(Tensor self, int dim=-1, bool keepdim=False, *"), "[2,5], 1; [5,2], 0, True")
+OPDI_CARD_REDUCE(median, "median(Tensor self) -> Tensor", median, opdi_max_backward, "self, result", KEEP, "median.out", "[2,3]; [5]")
+OPDI_CARD_REDUCE(nanmedian, "nanmedian(Tensor self) -> Tensor", nanmedian, opdi_max_backward, "self, result", KEEP, "nanmedian.out", "[2,3]; [5]")
+static int opdi_sorted_part(opd_call *call, bool stable, int64_t dim, bool descending, int which) {
+    opd_tensor *rets[2];
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    if (stable ? opd_sort_stable(rets, t, opd_value_bool(true), dim, descending) : opd_sort_full(rets, t, dim, descending)) { return -1; }
+    return opd_return_tensor(call, rets[which]);
+}
+OPDI_KERNEL(argsort) { return opdi_sorted_part(call, false, opd_arg_int(call, 1), opd_arg_bool(call, 2), 1); }
+OPDI_KERNEL(argsort_stable) { return opdi_sorted_part(call, true, opd_arg_int(call, 2), opd_arg_bool(call, 3), 1); }
+OPDI_KERNEL(msort) { return opdi_sorted_part(call, false, 0, false, 0); }
+OPDI_COMPOSITE(argsort, "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", NULL, NULL, "[2,3]; [2,3], 0, True")
+OPDI_COMPOSITE(argsort_stable, "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor", NULL, "argsort.stable_out", "[2,3], stable=True")
+OPDI_COMPOSITE(msort, "msort(Tensor self) -> Tensor", NULL, "msort.out", "[3,2]")
 
 //======================================================================================================================
 //  >>op:linalg  matrix products
