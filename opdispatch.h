@@ -17340,8 +17340,8 @@ static void opdi_card_of(opd_op_desc *op, const char *schema, opd_kernel cpu, op
     op->vmap = vmap; op->autocast = autocast; op->cases = cases;
 }
 /* One kernel for every backend, made of public operators. */
-static void opdi_card_any(opd_op_desc *op, const char *schema, opd_kernel any, opd_backward_fn backward, const char *save,
-                          opd_autocast autocast, const char *cases) {
+static void opdi_card_everywhere(opd_op_desc *op, const char *schema, opd_kernel any, opd_backward_fn backward, const char *save,
+                                 opd_autocast autocast, const char *cases) {
     op->schema = schema; op->any = any; op->backward = backward; op->save = save;
     op->vmap = OPD_BATCH_LOOP; op->autocast = autocast; op->cases = cases;
 }
