@@ -1,0 +1,620 @@
+/* What calls, small tensors, the tape and the kernels cost, beside a plain indirect call and libtorch, in one run.
+   cc -O2 bench/dispatch.c -o bench_dispatch -lm -lpthread
+   ./bench_dispatch [--quick] [--filter TEXT] [--compile] [--help]
+
+   All on one thread, warm, in nanoseconds unless the row says otherwise; medians of rounds, the smallest beside them.
+   libtorch's figures come from bench/peers/torch_dispatch (its first comment says how it is built) or the program that
+   $OPD_TORCH_PEER names; without it their columns stay empty.  Compare only ratios taken in one run: clocks float. */
+#define OPDISPATCH_IMPLEMENTATION
+#include "../opdispatch.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <spawn.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+//-- rows -------------------------------------------------------------------------------------------------------------
+
+static bool quick;
+static const char *filter = "", *program;
+
+/* One line of the table.  A target is met when the figure is at most `most`, or at most `most_calls` indirect calls, or
+   at least `least`. */
+typedef struct row {
+    const char *key, *what;
+    const char *unit;                             /* NULL: ns */
+    const char *peer;                             /* name of libtorch's figure */
+    double ops;                                   /* what is timed does so many (0: one); figures are for one of them */
+    double peer_ops;                              /* the same for libtorch's figure */
+    double most, most_calls, least;
+    const char *note;                             /* written at the end */
+} row;
+#define ROW(key_, ...) ((row){.key = key_, .what = __VA_ARGS__})
+
+enum { MAX_ROUNDS = 64 };
+typedef struct samples { int n; double v[MAX_ROUNDS]; } samples;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+static int compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+static void add_sample(samples *s, double v) { if (s->n < MAX_ROUNDS) { s->v[s->n++] = v; } }
+static double median(samples *s) {
+    qsort(s->v, (size_t)s->n, sizeof s->v[0], compare);
+    return s->n ? s->v[s->n / 2] : 0;
+}
+static bool wanted(row r) { return strstr(r.key, filter) || strstr(r.what, filter); }
+static bool wanted_key(const char *key) { return strstr(key, filter) != NULL; }
+
+static double indirect_ns = 1;                    /* of the latest measurement */
+static int missed;
+
+typedef struct peer_figure { char name[40]; double value; } peer_figure;
+static peer_figure peers[64];
+static int npeers;
+
+static double peer_of(row r) {
+    for (int i = 0; r.peer && i < npeers; i++) {
+        if (!strcmp(peers[i].name, r.peer)) { return peers[i].value / (r.peer_ops > 0 ? r.peer_ops : 1); }
+    }
+    return 0;
+}
+
+static const char *number(char *buf, double v) {
+    if (v <= 0) { snprintf(buf, 16, "%s", v < 0 ? "" : "0"); }
+    else { snprintf(buf, 16, "%.*f", v < 1 ? 3 : v < 10 ? 2 : v < 1000 ? 1 : 0, v); }
+    return buf;
+}
+
+static const char *next_heading;                 /* printed before the first row below it */
+static void heading(const char *text) { next_heading = text; }
+static void print_heading(void) {
+    if (!next_heading) { return; }
+    printf("\n%-48s %8s %8s %-8s%8s %8s %7s  target\n", next_heading, "median", "best", "", "indirect", "libtorch",
+           "ratio");
+    next_heading = NULL;
+}
+
+/* `ratio` is libtorch / ours: above 1, ours is faster (for GFLOP/s ours / libtorch). */
+static void report(row r, samples *s) {
+    char b[5][16], target[80] = "";
+    double v = median(s), best = s->v[r.least > 0 ? s->n - 1 : 0], peer = peer_of(r), calls = v / indirect_ns;
+    bool met = (r.most > 0 && v <= r.most) || (r.most_calls > 0 && calls <= r.most_calls) ||
+               (r.least > 0 && v >= r.least);
+    if (r.most_calls > 0) { snprintf(target, sizeof target, "<= %g or %gx", r.most, r.most_calls); }
+    else if (r.most > 0) { snprintf(target, sizeof target, "<= %.3g", r.most); }
+    else if (r.least > 0) { snprintf(target, sizeof target, ">= %.3g", r.least); }
+    if (target[0]) {
+        bool best_met = (r.most > 0 && best <= r.most) || (r.least > 0 && best >= r.least);
+        strcat(target, met ? " met" : best_met ? " MISSED (not by the best)" : " MISSED");
+        missed += !met;
+    }
+    print_heading();
+    printf("%-48s %8s %8s %-8s%8s ", r.what, number(b[0], v), number(b[1], best), r.unit ? r.unit : "ns",
+           number(b[2], r.unit || r.ops > 1000 ? -1 : calls));
+    printf("%8s %7s  %s%s%s\n", number(b[3], peer > 0 ? peer : -1),
+           number(b[4], peer > 0 ? (r.least > 0 ? v / peer : peer / v) : -1), target, target[0] && r.note ? " " : "",
+           r.note ? r.note : "");
+    fflush(stdout);
+}
+static void report_value(row r, double v) {
+    samples s = {0};
+    add_sample(&s, v);
+    if (wanted(r)) { report(r, &s); }
+}
+
+static __attribute__((noinline)) int plain_function(void *a, void *b, int64_t c) {
+    __asm__ volatile("" : : "r"(a), "r"(b), "r"(c));
+    return 0;
+}
+static int (*volatile plain_pointer)(void *, void *, int64_t) = plain_function;
+
+static double indirect_round(void) {
+    int64_t n = 100000;
+    double t = now();
+    for (int64_t i = 0; i < n; i++) { plain_pointer(NULL, NULL, i); }
+    return (now() - t) / (double)n;
+}
+
+/* Runs the code n times a round, an indirect call beside it in the same rounds; nanoseconds per run. */
+#define MEASURE(s, n, ops, ...)                                                                                \
+    do {                                                                                                       \
+        samples indirect_ = {0};                                                                               \
+        int64_t n_ = quick ? (n) / 10 + 1 : (n);                                                               \
+        for (int round_ = -1; round_ < (quick ? 5 : 21); round_++) {                                           \
+            double other_ = indirect_round(), t_ = now();                                                      \
+            for (int64_t i_ = 0; i_ < n_; i_++) { __VA_ARGS__; }                                               \
+            t_ = now() - t_;                                                                                   \
+            if (round_ >= 0) { add_sample(&(s), t_ / (double)n_ / (ops)); add_sample(&indirect_, other_); }    \
+        }                                                                                                      \
+        indirect_ns = median(&indirect_);                                                                      \
+    } while (0)
+#define BENCH(row_, n, ...)                                                                                    \
+    do {                                                                                                       \
+        row r_ = row_;                                                                                         \
+        samples s_ = {0};                                                                                      \
+        if (!wanted(r_)) { break; }                                                                            \
+        MEASURE(s_, n, r_.ops > 0 ? r_.ops : 1, __VA_ARGS__);                                                  \
+        report(r_, &s_);                                                                                       \
+    } while (0)
+
+//-- libtorch's figures -----------------------------------------------------------------------------------------------
+
+static void run_peer(void) {
+    const char *path = getenv("OPD_TORCH_PEER");
+    char command[600], line[200];
+    FILE *f;
+    if (!path) { path = "./bench/peers/torch_dispatch"; }
+    if (access(path, X_OK)) {
+        printf("libtorch: left out, no program %s (bench/peers/torch_dispatch.cpp says how to build it)\n", path);
+        return;
+    }
+    snprintf(command, sizeof command, "'%s'%s", path, quick || filter[0] ? " --quick" : "");
+    f = popen(command, "r");
+    while (f && fgets(line, sizeof line, f)) {
+        char *tab = strchr(line, '\t');
+        if (line[0] == '#') { printf("libtorch: %s", line + 2); }
+        if (!tab || npeers == 64 || tab - line >= 40) { continue; }
+        *tab = 0;
+        strcpy(peers[npeers].name, line);
+        peers[npeers++].value = atof(tab + 1);
+    }
+    if (f) { pclose(f); }
+}
+
+//-- calls ------------------------------------------------------------------------------------------------------------
+
+static int64_t autograd_calls;
+static int nothing_kernel(opd_call *call) { (void)call; return 0; }
+static int self_kernel(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
+static int below_kernel(opd_call *call) {
+    autograd_calls++;
+    return opd_redispatch(call, opd_keyset_and(opd_call_keys(call), opd_keyset_below(OPD_F_AUTOGRAD_OTHER)));
+}
+OPD_LIBRARY(bench, lib) {
+    opd_def(lib, "noop(Tensor self, Tensor other, int n) -> ()");
+    opd_def(lib, "noop_(Tensor(a!) self, Tensor other, int n) -> Tensor(a!)");
+    opd_def(lib, "noop2(Tensor self, Tensor other, int n) -> Tensor");
+    opd_def(lib, "noop_ad(Tensor self, Tensor other, int n) -> ()");
+    opd_def(lib, "noop2_ad(Tensor self, Tensor other, int n) -> Tensor");
+}
+OPD_LIBRARY_IMPL(bench, CPU, lib) {
+    opd_impl(lib, "noop", nothing_kernel);
+    opd_impl(lib, "noop_", self_kernel);
+    opd_impl(lib, "noop2", self_kernel);
+    opd_impl(lib, "noop_ad", nothing_kernel);
+    opd_impl(lib, "noop2_ad", self_kernel);
+}
+OPD_LIBRARY_IMPL(bench, Autograd, lib) {
+    opd_impl(lib, "noop_ad", below_kernel);
+    opd_impl(lib, "noop2_ad", below_kernel);
+}
+
+/* A thousand operators with a kernel each, registered and undone. */
+static void register_many(int n) {
+    opd_library *lib = opd_library_open(OPD_FRAGMENT, "many", NULL, __FILE__, __LINE__);
+    for (int i = 0; i < n; i++) {
+        char schema[80];
+        snprintf(schema, sizeof schema, "op%d(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", i);
+        opd_def(lib, schema);
+        *strchr(schema, '(') = 0;
+        opd_impl_key(lib, schema, "CPU", self_kernel, NULL, NULL);
+    }
+    opd_library_close(lib);
+}
+
+static void bench_calls(void) {
+    opd_op *noop = opd_find("bench::noop"), *noop_ = opd_find("bench::noop_"), *noop2 = opd_find("bench::noop2");
+    opd_op *noop_ad = opd_find("bench::noop_ad"), *noop2_ad = opd_find("bench::noop2_ad");
+    const char *schema = "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor";
+    static const char one_tensor[] = "(libtorch's takes one tensor)";
+    opd_value rets[1];
+    OPD_SCOPED;
+    opd_tensor *x = opd_ones(OPD_INTS(1), OPD_FLOAT32), *y = opd_ones(OPD_INTS(1), OPD_FLOAT32);
+    heading("calls: two tensors and an int");
+    BENCH(ROW("indirect", "indirect call of a C function"), 200000, plain_pointer(x, y, 3));
+    BENCH(ROW("noop", "noop: nothing back", .peer = "noop", .most = 6, .most_calls = 4, .note = one_tensor), 200000,
+          OPD_CALL_N(noop, rets, x, y, 3));
+    BENCH(ROW("noop_", "noop_: the in-place argument back", .most = 6, .most_calls = 4), 200000,
+          OPD_CALL_N(noop_, rets, x, y, 3));
+    BENCH(ROW("noop2", "noop2: an argument returned and retained", .peer = "noop2", .most = 13, .most_calls = 9,
+              .ops = 1000), 200,
+          OPD_SCOPE { for (int k = 0; k < 1000; k++) { OPD_CALL(noop2, x, y, 3); } });
+    BENCH(ROW("noop_autograd", "noop through an Autograd kernel that redispatches", .peer = "noop_autograd", .most = 10,
+              .most_calls = 7, .note = one_tensor),
+          200000, OPD_CALL_N(noop_ad, rets, x, y, 3));
+    BENCH(ROW("noop2_autograd", "noop2 through such a kernel", .peer = "noop2_autograd", .ops = 1000), 200,
+          OPD_SCOPE { for (int k = 0; k < 1000; k++) { OPD_CALL(noop2_ad, x, y, 3); } });
+    BENCH(ROW("find", "look-up by name", .peer = "find"), 50000, opd_find("bench::noop"));
+    BENCH(ROW("by_name", "noop by name"), 50000, OPD_CALL_N(opd_find("bench::noop"), rets, x, y, 3));
+    BENCH(ROW("parse", "parsing the schema of add"), 5000, opd_schema_free(opd_schema_parse(schema)));
+    BENCH(ROW("register", "registering an operator and undoing it, of 1,000", .ops = 1000), 1, register_many(1000));
+    if (!filter[0] && !autograd_calls) { opd_fail(OPD_ERROR_USER, "the kernel at Autograd did not run"); }
+}
+
+//-- small tensors ----------------------------------------------------------------------------------------------------
+
+static void bench_small(void) {
+    bool was;
+    OPD_SCOPED;
+    opd_tensor *a = opd_ones(OPD_INTS(1), OPD_FLOAT32), *b = opd_ones(OPD_INTS(1), OPD_FLOAT32);
+    opd_tensor *w = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(1), OPD_FLOAT32), true);
+    opd_op *add_out = opd_find("aten::add.out");
+    heading("add of one element, with the release of its result");
+    BENCH(ROW("scope", "an empty scope (each row below has one)"), 50000, OPD_SCOPE { });
+    was = opd_grad_set(false);
+    BENCH(ROW("add1_inference", "grad mode off", .peer = "add1_inference", .most = 40), 50000,
+          OPD_SCOPE { opd_add(w, b); });
+    opd_grad_set(was);
+    BENCH(ROW("add1_normal", "nothing requires grad", .peer = "add1_normal", .most = 40), 50000,
+          OPD_SCOPE { opd_add(a, b); });
+    BENCH(ROW("add1_many", "the same, 1,000 in one scope", .peer = "add1_normal", .ops = 1000), 50,
+          OPD_SCOPE { for (int k = 0; k < 1000; k++) { opd_add(a, b); } });
+    BENCH(ROW("add1_out", "into out=", .peer = "add1_out"), 50000, OPD_CALL(add_out, a, b, OPD_DEFAULT, a));
+    BENCH(ROW("empty16", "empty of 16 elements", .peer = "empty16"), 50000,
+          OPD_SCOPE { opd_empty(OPD_INTS(16), OPD_FLOAT32); });
+    BENCH(ROW("add1_recording", "recorded on the tape", .peer = "add1_recording", .most = 90), 50000,
+          OPD_SCOPE { opd_add(w, b); });
+}
+
+//-- the tape: chains over one element --------------------------------------------------------------------------------
+
+static opd_tensor *link_mul(opd_tensor *y, opd_tensor *w) { return opd_mul(y, w); }
+static opd_tensor *link_add(opd_tensor *y, opd_tensor *w) { return opd_add(y, w); }
+static opd_tensor *link_exp(opd_tensor *y, opd_tensor *w) { (void)w; return opd_exp(y); }
+static opd_tensor *link_tanh(opd_tensor *y, opd_tensor *w) { (void)w; return opd_tanh(y); }
+static opd_tensor *link_sigmoid(opd_tensor *y, opd_tensor *w) { (void)w; return opd_sigmoid(y); }
+static opd_tensor *link_clamp(opd_tensor *y, opd_tensor *w) { (void)w; return opd_clamp_full(y, OPD_V(-1), OPD_V(2)); }
+
+typedef opd_tensor *(*link_fn)(opd_tensor *, opd_tensor *);
+/* Links the operator n times to a leaf x; the caller owns the end of the chain. */
+static opd_tensor *chain(link_fn link, opd_tensor *x, opd_tensor *w, int64_t n) {
+    opd_tensor *y = opd_keep(x);
+    for (int64_t i = 0; i < n && opd_ok(); i++) {
+        opd_scope s = opd_scope_open();
+        opd_assign(&y, link(y, w));
+        opd_scope_close(&s);
+    }
+    return y;
+}
+
+static void bench_chain(int64_t n, bool w_grad) {
+    samples forward = {0}, backward = {0}, release = {0};
+    double peak = 0, count = (double)n;
+    char base[40], what[3][64], key[4][64];
+    snprintf(base, sizeof base, "chain%s_%lld", w_grad ? "_w" : "", (long long)n);
+    if (!wanted_key(base)) { return; }
+    for (int round = -1; round < (n <= 1000 ? 51 : quick ? 1 : 7); round++) {
+        OPD_SCOPED;
+        opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(1), OPD_FLOAT32), true);
+        opd_tensor *w = opd_ones(OPD_INTS(1), OPD_FLOAT32), *y;
+        int64_t live;
+        double t0, t1, t2, t3;
+        opd_tensor_set_requires_grad(w, w_grad);
+        live = opd_memory_stats().live;
+        opd_memory_reset_peak();
+        t0 = now();
+        y = chain(link_mul, x, w, n);
+        t1 = now();
+        opd_backward(y);
+        t2 = now();
+        opd_release(y);
+        t3 = now();
+        peak = (double)(opd_memory_stats().peak - live) / count;
+        if (round < 0) { continue; }
+        add_sample(&forward, (t1 - t0) / count);
+        add_sample(&backward, (t2 - t1) / count);
+        add_sample(&release, (t3 - t2) / count);
+    }
+    for (int i = 0; i < 3; i++) {
+        static const char *const part[] = {"forward", "backward", "free"};
+        snprintf(key[i], sizeof key[i], "%s_%s", base, part[i]);
+        snprintf(what[i], sizeof what[i], "%lld %s%s", (long long)n, part[i], w_grad ? ", w requires grad" : "");
+    }
+    snprintf(key[3], sizeof key[3], "%s_node_bytes", base);
+    report(ROW(key[0], what[0], .peer = key[0]), &forward);
+    report(ROW(key[1], what[1], .peer = key[1], .most = w_grad ? 0 : 120), &backward);
+    report(ROW(key[2], what[2], .peer = key[2], .most = w_grad ? 0 : 30), &release);
+    report_value(ROW(key[3], "  memory at the peak of it, a node", .unit = "bytes", .peer = key[3]), peak);
+}
+
+static void bench_bytes(void) {
+    static const struct { const char *key, *what; link_fn link; bool w_grad; } links[] = {
+        {"bytes_mul", "mul", link_mul, false}, {"bytes_mul_w", "mul, both require grad", link_mul, true},
+        {"bytes_add", "add", link_add, false}, {"bytes_exp", "exp", link_exp, false},
+        {"bytes_tanh", "tanh", link_tanh, false}, {"bytes_sigmoid", "sigmoid", link_sigmoid, false},
+        {"bytes_clamp", "clamp", link_clamp, false}};
+    const int64_t n = 10000;
+    heading("memory of a node and its tensor, one element");
+    for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
+        OPD_SCOPED;
+        opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(1), OPD_FLOAT32), true);
+        opd_tensor *w = opd_ones(OPD_INTS(1), OPD_FLOAT32), *y;
+        int64_t live = opd_memory_stats().live;
+        opd_tensor_set_requires_grad(w, links[i].w_grad);
+        y = chain(links[i].link, x, w, n);
+        live = opd_memory_stats().live - live;
+        opd_release(y);
+        report_value(ROW(links[i].key, links[i].what, .unit = "bytes", .most = 300), (double)live / (double)n);
+    }
+}
+
+//-- what the machine can do: loops compiled for each instruction set -------------------------------------------------
+
+#if defined(__x86_64__)
+#define LEVELS 3
+#if defined(__clang__)
+#define FOR(isa) __attribute__((target(isa)))
+#else
+#define FOR(isa) __attribute__((target(isa), optimize("O3")))
+#endif
+static int machine_level(void) {
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") ? 2
+         : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 1 : 0;
+}
+#else
+#define LEVELS 1
+#define FOR(isa)
+static int machine_level(void) { return 0; }
+#endif
+static const char *const level_names[] = {"plain", "AVX2", "AVX-512"};
+static volatile float sink;
+enum { ELEMENTS = 65536 };
+
+#define TWELVE(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+#define FMA_ZERO(i) v a##i = {(float)i};
+#define FMA_STEP(i) a##i = a##i * m + b;
+#define FMA_SUM(i) sum += a##i[0];
+/* Twelve chains of multiply-adds, which hide their latency; and a sum of two bfloat16 rows, written out. */
+#define MACHINE_LOOPS(name, attribute, bytes)                                                                          \
+    attribute static void fma_##name(int64_t n) {                                                                      \
+        typedef float v __attribute__((vector_size(bytes)));                                                           \
+        v m = {1}, b = {1};                                                                                            \
+        float sum = 0;                                                                                                 \
+        TWELVE(FMA_ZERO)                                                                                               \
+        for (int64_t i = 0; i < n; i++) { TWELVE(FMA_STEP) }                                                           \
+        TWELVE(FMA_SUM)                                                                                                \
+        sink = sum;                                                                                                    \
+    }                                                                                                                  \
+    attribute static void bf16_##name(uint16_t *restrict o, const uint16_t *restrict x, const uint16_t *restrict y) {  \
+        for (int64_t i = 0; i < ELEMENTS; i++) {                                                                       \
+            union { uint32_t u; float f; } p, q;                                                                       \
+            p.u = (uint32_t)x[i] << 16;                                                                                \
+            q.u = (uint32_t)y[i] << 16;                                                                                \
+            p.f += q.f;                                                                                                \
+            o[i] = (uint16_t)((p.u + 0x7fffu + (p.u >> 16 & 1u)) >> 16);                                               \
+        }                                                                                                              \
+    }
+typedef void (*bf16_loop)(uint16_t *restrict, const uint16_t *restrict, const uint16_t *restrict);
+MACHINE_LOOPS(plain, , 16)
+#if LEVELS == 3
+MACHINE_LOOPS(avx2, FOR("avx2,fma"), 32)
+MACHINE_LOOPS(avx512, FOR("avx512f,avx512bw,avx512vl,prefer-vector-width=512"), 64)
+static void (*const fma_loops[])(int64_t) = {fma_plain, fma_avx2, fma_avx512};
+static const bf16_loop bf16_loops[] = {bf16_plain, bf16_avx2, bf16_avx512};
+#else
+static void (*const fma_loops[])(int64_t) = {fma_plain};
+static const bf16_loop bf16_loops[] = {bf16_plain};
+#endif
+
+//-- kernels ----------------------------------------------------------------------------------------------------------
+
+/* Returns the median of GFLOP/s that the best instruction set reaches. */
+static double bench_peak(void) {
+    double best = 0;
+    for (int level = 0; level <= machine_level(); level++) {
+        samples s = {0};
+        char what[64];
+        int64_t n = 100000;
+        double flops = 12.0 * 2 * (4 << level);
+        MEASURE(s, 10, (double)n, fma_loops[level](n));
+        for (int i = 0; i < s.n; i++) { s.v[i] = flops / s.v[i]; }
+        snprintf(what, sizeof what, "peak of multiply-adds, %s", level_names[level]);
+        best = median(&s);
+        report_value(ROW("fma_peak", what, .unit = "GFLOP/s"), best);
+    }
+    return best;
+}
+
+/* Values in -2..2. */
+static opd_tensor *values(opd_ints sizes) {
+    opd_tensor *t = opd_tensor_new(sizes, OPD_FLOAT32);
+    for (int64_t i = 0; t && i < opd_numel(t); i++) { opd_data_f32(t)[i] = (float)(i * 37 % 401 - 200) / 100; }
+    return t;
+}
+
+static void bench_matmul(void) {
+    samples s = {0};
+    double peak, flops = 2.0 * 512 * 512 * 512;
+    OPD_SCOPED;
+    opd_tensor *a = values(OPD_INTS(512, 512)), *b = values(OPD_INTS(512, 512));
+    char note[64];
+    if (!wanted_key("gemm512_f32 matmul")) { return; }
+    peak = bench_peak();
+    MEASURE(s, 20, 1, OPD_SCOPE { opd_mm(a, b); });
+    for (int i = 0; i < s.n; i++) { s.v[i] = flops / s.v[i]; }
+    for (int i = 0; i < npeers; i++) {            /* libtorch's is a time */
+        if (!strcmp(peers[i].name, "gemm512_f32")) { peers[i].value = flops / peers[i].value; }
+    }
+    snprintf(note, sizeof note, "(%.0f%% of the peak)", 100 * median(&s) / peak);
+    report(ROW("gemm512_f32", "matmul 512 x 512 x 512, float32", .unit = "GFLOP/s", .peer = "gemm512_f32",
+               .least = 0.6 * peak, .note = note), &s);
+}
+
+static void bench_kernels(void) {
+    const double n = ELEMENTS;
+    bool was = opd_grad_set(false);
+    OPD_SCOPED;
+    opd_tensor *x = values(OPD_INTS(ELEMENTS)), *y = values(OPD_INTS(ELEMENTS)), *o = values(OPD_INTS(ELEMENTS));
+    opd_tensor *x2 = opd_slice(values(OPD_INTS(2 * ELEMENTS)), 0, OPD_NONE, OPD_NONE, 2);
+    opd_tensor *hx = opd_to_dtype(x, OPD_BFLOAT16), *hy = opd_to_dtype(y, OPD_BFLOAT16), *ho = opd_clone(hx);
+    opd_op *add_out = opd_find("aten::add.out"), *exp_out = opd_find("aten::exp.out");
+    samples contiguous = {0}, direct = {0};
+    double m;
+    heading("kernels: 65,536 elements, each");
+    if (!opd_ok()) { return; }
+    BENCH(ROW("add_64k", "add float32", .peer = "add_64k", .ops = n, .peer_ops = n, .most = 0.06), 1000,
+          OPD_SCOPE { opd_add(x, y); });
+    BENCH(ROW("add_64k_out", "add float32 into out=", .peer = "add_64k_out", .ops = n, .peer_ops = n), 1000,
+          OPD_CALL(add_out, x, y, OPD_DEFAULT, o));
+    if (wanted_key("stride2")) { MEASURE(contiguous, 1000, n, OPD_SCOPE { opd_add(x, y); }); }
+    m = 4 * median(&contiguous);
+    BENCH(ROW("stride2", "add float32, both strided by 2", .ops = n, .most = m, .note = "(4 times contiguous)"), 300,
+          OPD_SCOPE { opd_add(x2, x2); });
+    if (wanted_key("add_bf16")) {
+        uint16_t *po = (uint16_t *)opd_data(ho), *px = (uint16_t *)opd_data(hx), *py = (uint16_t *)opd_data(hy);
+        MEASURE(direct, 1000, n, bf16_loops[machine_level()](po, px, py));
+        report(ROW("add_bf16_direct", "a direct loop that adds bfloat16", .ops = n), &direct);
+    }
+    m = 1.4 * median(&direct);
+    BENCH(ROW("add_bf16_out", "add bfloat16 into out=", .ops = n, .most = m, .note = "(1.4 times direct)"), 1000,
+          OPD_CALL(add_out, hx, hy, OPD_DEFAULT, ho));
+    BENCH(ROW("add_bf16", "add bfloat16", .ops = n), 1000, OPD_SCOPE { opd_add(hx, hy); });
+    BENCH(ROW("exp_64k", "exp float32", .peer = "exp_64k", .ops = n, .peer_ops = n), 300, OPD_SCOPE { opd_exp(x); });
+    BENCH(ROW("exp_64k_out", "exp float32 into out=", .peer = "exp_64k_out", .ops = n, .peer_ops = n), 300,
+          OPD_CALL(exp_out, x, o));
+    bench_matmul();
+    opd_grad_set(was);
+}
+
+/* Page faults of a 64 MiB result whose predecessor was just freed. */
+static void bench_faults(void) {
+    struct rusage before, after;
+    const int64_t n = 16 << 20;
+    OPD_SCOPED;
+    if (!wanted_key("faults")) { return; }
+    opd_tensor *x = opd_ones(OPD_INTS(n), OPD_FLOAT32);
+    for (int i = -2; i < 8; i++) {
+        if (i == 0) { getrusage(RUSAGE_SELF, &before); }
+        OPD_SCOPE { opd_add(x, x); }
+    }
+    getrusage(RUSAGE_SELF, &after);
+    report_value(ROW("faults", "page faults of a 64 MiB result", .unit = "faults", .most = 0.5),
+                 (double)(after.ru_minflt - before.ru_minflt) / 8);
+}
+
+//-- start-up and compiling -------------------------------------------------------------------------------------------
+
+extern char **environ;
+static double start(const char *path, const char *argument) {
+    char *arguments[] = {(char *)path, (char *)argument, NULL};
+    double t = now();
+    int status = -1;
+    pid_t child;
+    if (posix_spawn(&child, path, NULL, NULL, arguments, environ) || waitpid(child, &status, 0) != child || status) {
+        opd_fail(OPD_ERROR_USER, "%s %s did not run", path, argument ? argument : "");
+    }
+    return (now() - t) / 1e6;
+}
+
+static void bench_start(void) {
+    static const struct { row r; const char *argument; } starts[] = {
+        {{"start_true", "/bin/true, for comparison", .unit = "ms"}, NULL},
+        {{"start", "a program with the header that does nothing", .unit = "ms", .most = 2}, "--nothing"},
+        {{"start_call", "one that adds two tensors", .unit = "ms", .most = 2}, "--one-call"}};
+    heading("starting and ending");
+    for (int i = 0; i < 3; i++) {
+        samples s = {0};
+        if (!wanted(starts[i].r)) { continue; }
+        for (int round = -2; round < (quick ? 5 : 31); round++) {
+            double ms = start(starts[i].argument ? program : "/bin/true", starts[i].argument);
+            if (round >= 0) { add_sample(&s, ms); }
+        }
+        report(starts[i].r, &s);
+    }
+}
+
+static double compile(const char *options, const char *header) {
+    char command[600];
+    double t;
+    snprintf(command, sizeof command, "cc %s%s%s -x c -c -o /dev/null /dev/null", options,
+             header ? " -include " : "", header ? header : "");
+    t = now();
+    if (system(command)) { opd_fail(OPD_ERROR_USER, "`%s` failed", command); }
+    return (now() - t) / 1e6;
+}
+
+static void bench_compile(void) {
+    static const char file[] = __FILE__;
+    char header[300];
+    samples empty = {0}, declarations = {0}, plain = {0}, optimised = {0};
+    const char *slash = strrchr(file, '/');
+    snprintf(header, sizeof header, "%.*s../opdispatch.h", slash ? (int)(slash - file + 1) : 0, file);
+    heading("compiling with cc");
+    if (access(header, R_OK)) { printf("left out: %s is not below this folder\n", header); return; }
+    for (int round = 0; round < (quick ? 3 : 11); round++) {
+        double none = compile("-O0", NULL);
+        add_sample(&empty, none);
+        add_sample(&declarations, compile("-O0", header) - none);
+    }
+    for (int round = 0; round < (quick ? 1 : 3); round++) {
+        add_sample(&plain, compile("-O0 -DOPDISPATCH_IMPLEMENTATION", header) / 1e3);
+        add_sample(&optimised, compile("-O2 -DOPDISPATCH_IMPLEMENTATION", header) / 1e3);
+    }
+    report(ROW("compile_empty", "an empty file", .unit = "ms"), &empty);
+    report(ROW("compile_declarations", "declarations, over an empty file", .unit = "ms", .most = 15), &declarations);
+    report(ROW("compile_O0", "the implementation, cc", .unit = "s", .most = 1.5), &plain);
+    report(ROW("compile_O2", "the implementation, cc -O2", .unit = "s", .most = 5), &optimised);
+}
+
+//-- main -------------------------------------------------------------------------------------------------------------
+
+static const char help[] =
+    "bench_dispatch: what calls, small tensors, the tape and the kernels cost\n"
+    "  --quick          few rounds, and no chain of a million\n"
+    "  --filter TEXT    only rows whose name or text contains TEXT (libtorch runs in its quick mode)\n"
+    "  --compile        compile times of the header, too\n"
+    "  --nothing        ends at once; --one-call adds two tensors: for timing the start\n"
+    "indirect: the figure in indirect calls of the same rounds; ratio: how many times faster than libtorch\n";
+
+static void print_machine(void) {
+    char line[300] = "";
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    while (f && fgets(line, sizeof line, f) && strncmp(line, "model name", 10)) { }
+    if (f) { fclose(f); }
+    printf("machine: %s", strchr(line, ':') ? strchr(line, ':') + 2 : "?\n");
+    printf("instruction set: %s; compiler: %s; one thread\n", level_names[machine_level()], __VERSION__);
+}
+
+int main(int argc, char **argv) {
+    bool compiling = false;
+    program = argv[0];
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--nothing")) { return opd_finish(); }
+        else if (!strcmp(argv[i], "--one-call")) {
+            opd_add(opd_ones(OPD_INTS(1), OPD_FLOAT32), opd_ones(OPD_INTS(1), OPD_FLOAT32));
+            return opd_finish();
+        }
+        else if (!strcmp(argv[i], "--quick")) { quick = true; }
+        else if (!strcmp(argv[i], "--compile")) { compiling = true; }
+        else if (!strcmp(argv[i], "--filter") && i + 1 < argc) { filter = argv[++i]; }
+        else { fputs(help, stdout); return strcmp(argv[i], "--help") ? 2 : 0; }
+    }
+    opd_threads_set(1);
+    print_machine();
+    run_peer();
+    bench_start();
+    bench_calls();
+    bench_small();
+    heading("chain y = y * w of one element, an operator");
+    bench_chain(1000, false);
+    bench_chain(100000, false);
+    if (!quick) { bench_chain(1000000, false); }
+    bench_chain(100000, true);
+    bench_bytes();
+    bench_kernels();
+    bench_faults();
+    if (compiling) { bench_compile(); }
+    printf("\n%d target%s missed\n", missed, missed == 1 ? "" : "s");
+    if (!opd_ok()) { puts("an error is pending: the figures mean nothing"); }
+    return opd_finish();
+}
