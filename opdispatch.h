@@ -1223,7 +1223,92 @@ struct opd_scope_guard {
     X(contiguous, "contiguous", T, contiguous, (T), T, (T, i)) \
     X(to_dtype, "to.dtype", T, to_dtype, (T, i), T, (T, i, b, b, V)) \
     X(_local_scalar_dense, "_local_scalar_dense", V, local_scalar_dense, (T), 0, ()) \
-    X(item, "item", V, item, (T), 0, ())
+    X(item, "item", V, item, (T), 0, ()) \
+    X(view_dtype, "view.dtype", T, view_dtype, (T, i), 0, ()) \
+    X(diagonal, "diagonal", T, diagonal, (T), T, (T, i, i, i)) \
+    X(diagonal_backward, "diagonal_backward", T, diagonal_backward, (T, I, i, i, i), 0, ()) \
+    X(unfold, "unfold", T, unfold, (T, i, i, i), 0, ()) \
+    X(unfold_backward, "unfold_backward", T, unfold_backward, (T, I, i, i, i), 0, ()) \
+    X(split_with_sizes, "split_with_sizes", L, split_with_sizes, (T, I), L, (T, I, i)) \
+    X(split_Tensor, "split.Tensor", L, split, (T, i), L, (T, i, i)) \
+    X(unbind_int, "unbind.int", L, unbind, (T), L, (T, i)) \
+    X(split_sizes, "split.sizes", L, split_sizes, (T, I), L, (T, I, i)) \
+    X(chunk, "chunk", L, chunk, (T, i), L, (T, i, i)) \
+    X(unsafe_split_Tensor, "unsafe_split.Tensor", L, unsafe_split, (T, i), L, (T, i, i)) \
+    X(unsafe_split_with_sizes, "unsafe_split_with_sizes", L, unsafe_split_with_sizes, (T, I), L, (T, I, i)) \
+    X(unsafe_chunk, "unsafe_chunk", L, unsafe_chunk, (T, i), L, (T, i, i)) \
+    X(tensor_split_sections, "tensor_split.sections", L, tensor_split, (T, i), L, (T, i, i)) \
+    X(tensor_split_indices, "tensor_split.indices", L, tensor_split_indices, (T, I), L, (T, I, i)) \
+    X(tensor_split_tensor, "tensor_split.tensor_indices_or_sections", L, tensor_split_tensor, (T, T), L, (T, T, i)) \
+    X(hsplit_int, "hsplit.int", L, hsplit, (T, i), 0, ()) \
+    X(hsplit_array, "hsplit.array", L, hsplit_array, (T, I), 0, ()) \
+    X(vsplit_int, "vsplit.int", L, vsplit, (T, i), 0, ()) \
+    X(vsplit_array, "vsplit.array", L, vsplit_array, (T, I), 0, ()) \
+    X(dsplit_int, "dsplit.int", L, dsplit, (T, i), 0, ()) \
+    X(dsplit_array, "dsplit.array", L, dsplit_array, (T, I), 0, ()) \
+    X(narrow, "narrow", T, narrow, (T, i, i, i), 0, ()) \
+    X(narrow_Tensor, "narrow.Tensor", T, narrow_Tensor, (T, i, T, i), 0, ()) \
+    X(narrow_copy, "narrow_copy", T, narrow_copy, (T, i, i, i), 0, ()) \
+    X(movedim_int, "movedim.int", T, movedim, (T, i, i), 0, ()) \
+    X(movedim_intlist, "movedim.intlist", T, movedim_intlist, (T, I, I), 0, ()) \
+    X(moveaxis_int, "moveaxis.int", T, moveaxis, (T, i, i), 0, ()) \
+    X(moveaxis_intlist, "moveaxis.intlist", T, moveaxis_intlist, (T, I, I), 0, ()) \
+    X(swapaxes, "swapaxes", T, swapaxes, (T, i, i), 0, ()) \
+    X(swapdims, "swapdims", T, swapdims, (T, i, i), 0, ()) \
+    X(numpy_T, "numpy_T", T, numpy_T, (T), 0, ()) \
+    X(mT, "mT", T, mT, (T), 0, ()) \
+    X(mH, "mH", T, mH, (T), 0, ()) \
+    X(matrix_H, "matrix_H", T, matrix_H, (T), 0, ()) \
+    X(adjoint, "adjoint", T, adjoint, (T), 0, ()) \
+    X(unflatten_int, "unflatten.int", T, unflatten, (T, i, I), 0, ()) \
+    X(ravel, "ravel", T, ravel, (T), 0, ()) \
+    X(broadcast_to, "broadcast_to", T, broadcast_to, (T, I), 0, ()) \
+    X(broadcast_tensors, "broadcast_tensors", L, broadcast_tensors, (L), 0, ()) \
+    X(to_device, "to.device", T, to_device, (T, D, i), T, (T, D, i, b, b, V)) \
+    X(to_other, "to.other", T, to_other, (T, T), T, (T, T, b, b, V)) \
+    X(to_dtype_layout, "to.dtype_layout", T, to_dtype_layout, (T), T, (T, V, V, V, V, b, b, V)) \
+    X(type_as, "type_as", T, type_as, (T, T), 0, ()) \
+    X(lift_fresh, "lift_fresh", T, lift_fresh, (T), 0, ()) \
+    X(repeat, "repeat", T, repeat, (T, I), 0, ()) \
+    X(tile, "tile", T, tile, (T, I), 0, ()) \
+    X(flip, "flip", T, flip, (T, I), 0, ()) \
+    X(fliplr, "fliplr", T, fliplr, (T), 0, ()) \
+    X(flipud, "flipud", T, flipud, (T), 0, ()) \
+    X(roll, "roll", T, roll, (T, I), T, (T, I, I)) \
+    X(rot90, "rot90", T, rot90, (T), T, (T, i, I)) \
+    X(transpose_, "transpose_", T, transpose_, (T, i, i), 0, ()) \
+    X(t_, "t_", T, t_, (T), 0, ()) \
+    X(unsqueeze_, "unsqueeze_", T, unsqueeze_, (T, i), 0, ()) \
+    X(squeeze_, "squeeze_", T, squeeze_, (T), 0, ()) \
+    X(squeeze__dim, "squeeze_.dim", T, squeeze_dim_, (T, i), 0, ()) \
+    X(as_strided_, "as_strided_", T, as_strided_, (T, I, I), T, (T, I, I, V)) \
+    X(resize_, "resize_", T, resize_, (T, I), T, (T, I, V)) \
+    X(resize_as_, "resize_as_", T, resize_as_, (T, T), T, (T, T, V)) \
+    X(is_same_size, "is_same_size", V, is_same_size, (T, T), 0, ()) \
+    X(size_int, "size.int", V, size_int, (T, i), 0, ()) \
+    X(stride_int, "stride.int", V, stride_int, (T, i), 0, ()) \
+    X(numel, "numel", V, numel_int, (T), 0, ()) \
+    X(dim, "dim", V, dim_int, (T), 0, ()) \
+    X(view_copy, "view_copy", T, view_copy, (T, I), 0, ()) \
+    X(view_copy_dtype, "view_copy.dtype", T, view_copy_dtype, (T, i), 0, ()) \
+    X(_reshape_alias_copy, "_reshape_alias_copy", T, reshape_alias_copy, (T, I, I), 0, ()) \
+    X(expand_copy, "expand_copy", T, expand_copy, (T, I), 0, ()) \
+    X(transpose_copy_int, "transpose_copy.int", T, transpose_copy, (T, i, i), 0, ()) \
+    X(t_copy, "t_copy", T, t_copy, (T), 0, ()) \
+    X(permute_copy, "permute_copy", T, permute_copy, (T, I), 0, ()) \
+    X(select_copy_int, "select_copy.int", T, select_copy, (T, i, i), 0, ()) \
+    X(slice_copy_Tensor, "slice_copy.Tensor", T, slice_copy, (T, i, V, V, i), 0, ()) \
+    X(unsqueeze_copy, "unsqueeze_copy", T, unsqueeze_copy, (T, i), 0, ()) \
+    X(squeeze_copy, "squeeze_copy", T, squeeze_copy, (T), 0, ()) \
+    X(squeeze_copy_dim, "squeeze_copy.dim", T, squeeze_copy_dim, (T, i), 0, ()) \
+    X(detach_copy, "detach_copy", T, detach_copy, (T), 0, ()) \
+    X(alias_copy, "alias_copy", T, alias_copy, (T), 0, ()) \
+    X(as_strided_copy, "as_strided_copy", T, as_strided_copy, (T, I, I), T, (T, I, I, V)) \
+    X(diagonal_copy, "diagonal_copy", T, diagonal_copy, (T), T, (T, i, i, i)) \
+    X(unfold_copy, "unfold_copy", T, unfold_copy, (T, i, i, i), 0, ()) \
+    X(split_copy_Tensor, "split_copy.Tensor", L, split_copy, (T, i), L, (T, i, i)) \
+    X(split_with_sizes_copy, "split_with_sizes_copy", L, split_with_sizes_copy, (T, I), L, (T, I, i)) \
+    X(unbind_copy_int, "unbind_copy.int", L, unbind_copy, (T), L, (T, i))
 
 #define OPD_OPERATORS_POINTWISE(X) \
     X(exp, "exp", T, exp, (T), 0, ()) \
@@ -11972,7 +12057,8 @@ static int opdi_view_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_reshape(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0)));
 }
 OPDI_CARD_VIEW(view, "view(Tensor(a) self, SymInt[] size) -> Tensor(a)", opdi_view_kernel, opdi_view_backward, "[2,3], (3,2); [2,3], (-1); [], (1,1)")
-OPDI_CARD_VIEW(_unsafe_view, "_unsafe_view(Tensor self, SymInt[] size) -> Tensor", opdi_view_kernel, opdi_view_backward, "[2,3], (3,2)")
+OPDI_CARD_ANY(_unsafe_view, "_unsafe_view(Tensor self, SymInt[] size) -> Tensor", opdi_view_kernel, opdi_view_backward, "", OPD_BATCH_VIEW, NULL,
+              "_unsafe_view.out", "[2,3], (3,2)")
 static int opdi_as_strided_at(opd_call *call, int64_t offset) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_ints sizes = opd_arg_ints(call, 1), strides = opd_arg_ints(call, 2);
@@ -12232,17 +12318,34 @@ static int opdi_as_strided_kernel(opd_call *call) {
     opd_value offset = opd_arg_value(call, 3);
     return opdi_as_strided_at(call, offset.tag == OPD_TAG_INT ? offset.u.i : opd_offset(opd_arg_tensor(call, 0)));
 }
-/* Into the geometry of self, which "save" keeps. */
+/* Into the geometry of self: values are its sizes and strides, those of the result, and the way from one to the other. */
 static int opdi_as_strided_bw(opd_backward_call *bw) {
-    opd_tensor *self = opd_bw_tensor(bw, 0);
-    opd_value size = opd_bw_value(bw, 1), stride = opd_bw_value(bw, 2), offset = opd_bw_value(bw, 3);
-    if (!self) { return -1; }
-    return opd_bw_return(bw, 0, opd_as_strided_backward(opd_bw_grad(bw, 0), opdi_sizes_of(self), opd_ints_of(opd_strides(self), opd_ndim(self)),
-                                                        opd_ints_of(size.u.ints, size.n), opd_ints_of(stride.u.ints, stride.n),
-                                                        offset.tag == OPD_TAG_INT ? offset.u.i - opd_offset(self) : 0));
+    opd_value v[4];
+    int i;
+    for (i = 0; i < 4; i++) { v[i] = opd_bw_value(bw, i); }
+    return opd_bw_return(bw, 0, opd_as_strided_backward(opd_bw_grad(bw, 0), opd_ints_of(v[0].u.ints, v[0].n), opd_ints_of(v[1].u.ints, v[1].n),
+                                                        opd_ints_of(v[2].u.ints, v[2].n), opd_ints_of(v[3].u.ints, v[3].n), opd_bw_value(bw, 4).u.i));
 }
-OPDI_CARD_ANY(as_strided, "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)", opdi_as_strided_kernel,
-              opdi_as_strided_bw, "self", OPD_BATCH_VIEW, NULL, NULL, "[3,4], (2,2), (4,1); [6], (2,2), (1,1), 1")
+/* By hand, because the formula needs self's strides but not self. */
+static int opdi_as_strided_autograd(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *result;
+    opd_value offset = opd_arg_value(call, 3), v[5];
+    if (!opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
+    call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
+    if (opdi_below_autograd(call)) { return -1; }
+    result = call->rets[0].u.t;
+    v[0] = opd_value_ints(opd_sizes(self), self->ndim);
+    v[1] = opd_value_ints(opd_strides(self), self->ndim);
+    v[2] = opd_arg_value(call, 1);
+    v[3] = opd_arg_value(call, 2);
+    v[4] = opd_value_int(offset.tag == OPD_TAG_INT ? offset.u.i - opd_offset(self) : 0);
+    return opd_autograd_record("AsStridedBackward0", opdi_as_strided_bw, &self, 1, NULL, 0, v, 5, &result, 1);
+}
+OPDI_OP(as_strided) {
+    op->schema = "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)";
+    op->any = opdi_as_strided_kernel; op->autograd = opdi_as_strided_autograd; op->vmap = OPD_BATCH_VIEW;
+    op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[3,4], (2,2), (4,1); [6], (2,2), (1,1), 1";
+}
 
 //-- their gradients: zeros with the gradient at its place -------------------------------------------------------------
 
@@ -12342,16 +12445,12 @@ static int opdi_as_strided_backward_kernel(opd_call *call) {
     }
     return opdi_copy(out, input);
 }
-/* Its transpose: the gradient put where the input's elements lie, and looked at as the result lay. */
+/* Its transpose: the two geometries change places. */
 static int opdi_as_strided_backward_bw(opd_backward_call *bw) {
     opd_value in = opd_bw_value(bw, 1), in_strides = opd_bw_value(bw, 2), size = opd_bw_value(bw, 3), stride = opd_bw_value(bw, 4);
-    int64_t offset = opd_bw_value(bw, 5).u.i, low = OPDI_MIN(offset, 0), length;
-    opd_tensor *g = opd_bw_grad(bw, 0), *base;
-    length = OPDI_MAX(opdi_extent(in.u.ints, in_strides.u.ints, in.n) - low, opdi_extent(size.u.ints, stride.u.ints, size.n) + offset - low);
-    base = opd_zeros(opd_ints_of(&length, 1), (int64_t)opd_dtype(g));
-    base = opd_as_strided_scatter_full(base, g, opd_ints_of(in.u.ints, in.n), opd_ints_of(in_strides.u.ints, in_strides.n), opd_value_int(-low));
-    return opd_bw_return(bw, 0, opd_as_strided_full(base, opd_ints_of(size.u.ints, size.n), opd_ints_of(stride.u.ints, stride.n),
-                                                    opd_value_int(offset - low)));
+    return opd_bw_return(bw, 0, opd_as_strided_backward(opd_bw_grad(bw, 0), opd_ints_of(size.u.ints, size.n), opd_ints_of(stride.u.ints, stride.n),
+                                                        opd_ints_of(in.u.ints, in.n), opd_ints_of(in_strides.u.ints, in_strides.n),
+                                                        -opd_bw_value(bw, 5).u.i));
 }
 OPDI_CARD_ANY(as_strided_backward, "as_strided_backward(Tensor grad_output, SymInt[] input_sizes, SymInt[] input_strides, SymInt[] size, SymInt[] stride, "
               "SymInt storage_offset) -> Tensor", opdi_as_strided_backward_kernel, opdi_as_strided_backward_bw, "", OPD_BATCH_LOOP, NULL, NULL,
@@ -12459,6 +12558,863 @@ static int opdi_item_kernel(opd_call *call) {
 OPDI_CARD_ANY(_local_scalar_dense, "_local_scalar_dense(Tensor self) -> Scalar", opdi_item_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, NULL, NULL, "[]; [1]i5")
 static int opdi_item_composite(opd_call *call) { return opd_return_value(call, opd_local_scalar_dense(opd_arg_tensor(call, 0))); }
 OPDI_CARD_OF(item, "item(Tensor self) -> Scalar", opdi_item_composite, NULL, NULL, "[]; [1]i5")
+
+//-- view as another dtype ---------------------------------------------------------------------------------------------
+
+static int opdi_view_dtype_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *v;
+    opd_scalar_type dtype = opd_arg_dtype(call, 1, OPD_FLOAT32);
+    int64_t old = (int64_t)opd_dtype_size((opd_scalar_type)self->dtype), now = (int64_t)opd_dtype_size(dtype), ratio;
+    opdi_geometry g;
+    int d, last = self->ndim - 1;
+    if (!opd_ok()) { return -1; }
+    opdi_geometry_of(&g, self);
+    ratio = OPDI_MAX(old, now) / OPDI_MIN(old, now);
+    if (ratio > 1 && last < 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "self.dim() cannot be 0 to view %s as %s (different element sizes)",
+                        opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname(dtype));
+    }
+    if (ratio > 1 && g.strides[last] != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "self.stride(-1) must be 1 to view %s as %s (different element sizes), but got %lld",
+                        opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname(dtype), (long long)g.strides[last]);
+    }
+    for (d = 0; now > old && d <= last; d++) {
+        if ((d == last ? g.sizes[d] : g.strides[d]) % ratio != 0 || (d == last && opd_offset(self) % ratio != 0)) {
+            return opd_fail(OPD_ERROR_SHAPE, "self.%s(%d) must be divisible by %lld to view %s as %s (different element sizes), but got %lld",
+                            d == last ? "size" : "stride", d == last ? -1 : d, (long long)ratio, opd_dtype_cname((opd_scalar_type)self->dtype),
+                            opd_dtype_cname(dtype), (long long)(d == last ? g.sizes[d] : g.strides[d]));
+        }
+        if (d == last) { g.sizes[d] /= ratio; } else { g.strides[d] /= ratio; }
+    }
+    for (d = 0; now < old && d <= last; d++) {
+        if (d == last) { g.sizes[d] *= ratio; } else { g.strides[d] *= ratio; }
+    }
+    v = opdi_tensor_on(self->storage, self->data, g.sizes, g.strides, g.ndim, dtype, self->backend);
+    if (!v) { return -1; }
+    (void)OPDI_ADD(&self->storage->refs, 1);
+    OPDI_STORE(&self->storage->viewed, 1u);
+    v->flags |= OPDI_IS_VIEW;
+    return opd_return_tensor(call, opdi_own(v));
+}
+/* Only a view as the same dtype has one. */
+static int opdi_view_dtype_backward(opd_backward_call *bw) {
+    if (opd_bw_value(bw, 1).u.i == (int64_t)opd_bw_dtype(bw, 0)) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "view.dtype: a view as another dtype has no derivative");
+}
+OPDI_CARD_VIEW(view_dtype, "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", opdi_view_dtype_kernel, opdi_view_dtype_backward, "[2,4]i5, 7")
+
+//-- diagonal, unfold --------------------------------------------------------------------------------------------------
+
+static int64_t opdi_diagonal_geometry(const opd_tensor *t, int64_t offset, int64_t dim1, int64_t dim2, opdi_geometry *g) {
+    int a = opdi_view_dim(dim1, t->ndim), b = a < 0 ? -1 : opdi_view_dim(dim2, t->ndim);
+    int64_t size, stride, at;
+    if (a < 0 || b < 0) { return -1; }
+    if (a == b) { return opd_fail(OPD_ERROR_SHAPE, "diagonal dimensions cannot be identical %lld, %lld", (long long)dim1, (long long)dim2); }
+    opdi_geometry_of(g, t);
+    offset = OPDI_MIN(OPDI_MAX(offset, -INT64_MAX / 2), INT64_MAX / 2);
+    size = offset >= 0 ? OPDI_MIN(g->sizes[a], g->sizes[b] - offset) : OPDI_MIN(g->sizes[a] + offset, g->sizes[b]);
+    size = OPDI_MAX(size, 0);
+    at = size == 0 ? 0 : offset >= 0 ? offset * g->strides[b] : -offset * g->strides[a];
+    stride = g->strides[a] + g->strides[b];
+    opdi_geometry_remove(g, OPDI_MAX(a, b));
+    opdi_geometry_remove(g, OPDI_MIN(a, b));
+    opdi_geometry_insert(g, g->ndim, size, stride);
+    return at;
+}
+static int opdi_diagonal_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    opdi_geometry g;
+    int64_t offset = opdi_diagonal_geometry(self, opd_arg_int(call, 1), opd_arg_int(call, 2), opd_arg_int(call, 3), &g);
+    return offset < 0 ? -1 : opdi_return_geometry(call, self, &g, offset);
+}
+static int opdi_diagonal_bw(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_diagonal_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_value(bw, 2).u.i,
+                                                      opd_bw_value(bw, 3).u.i));
+}
+static int opdi_diagonal_backward_kernel(opd_call *call) {
+    opd_tensor *grad = opd_arg_tensor(call, 0), *out = opdi_zero_result(call, opd_arg_ints(call, 1), (opd_scalar_type)grad->dtype);
+    opdi_geometry g;
+    return out ? opdi_put_at(out, &g, opdi_diagonal_geometry(out, opd_arg_int(call, 2), opd_arg_int(call, 3), opd_arg_int(call, 4), &g), grad) : -1;
+}
+static int opdi_diagonal_backward_bw(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_diagonal_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i));
+}
+OPDI_CARD_VIEW(diagonal, "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)", opdi_diagonal_kernel, opdi_diagonal_bw,
+               "[3,4]; [3,4], 1; [2,3,3], -1, -2, -1")
+OPDI_CARD_PUT(diagonal_backward, "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
+              opdi_diagonal_backward_kernel, opdi_diagonal_backward_bw, "diagonal_backward.out", "[3], (3,4), 0, 0, 1")
+/* Windows of `size` elements, `step` apart, along a dim; the place in a window becomes the last dim. */
+static int opdi_unfold_geometry(const opd_tensor *t, int64_t dim, int64_t size, int64_t step, opdi_geometry *g) {
+    int d = opdi_view_dim(dim, t->ndim);
+    int64_t length = d >= 0 && t->ndim ? opdi_sizes(t)[d] : 1, stride = d >= 0 && t->ndim ? opdi_strides(t)[d] : 1;
+    if (d < 0) { return -1; }
+    if (size < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "size is %lld but must be >= 0", (long long)size); }
+    if (size > length) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "maximum size for tensor at dimension %d is %lld but size is %lld", d, (long long)length, (long long)size);
+    }
+    if (step <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "step is %lld but must be > 0", (long long)step); }
+    if (t->ndim == OPD_MAX_DIMS) { return (int)opdi_count(opdi_sizes(t), OPD_MAX_DIMS + 1, 1); }
+    opdi_geometry_of(g, t);
+    if (t->ndim) {
+        g->sizes[d] = (length - size) / step + 1;
+        g->strides[d] = step > 1 && stride > INT64_MAX / step ? INT64_MAX : stride * step;
+    }
+    opdi_geometry_insert(g, g->ndim, size, stride);
+    return 0;
+}
+static int opdi_unfold_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    opdi_geometry g;
+    if (opdi_unfold_geometry(self, opd_arg_int(call, 1), opd_arg_int(call, 2), opd_arg_int(call, 3), &g)) { return -1; }
+    return opdi_return_geometry(call, self, &g, 0);
+}
+static int opdi_unfold_bw(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_unfold_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_value(bw, 2).u.i,
+                                                    opd_bw_value(bw, 3).u.i));
+}
+/* Windows overlap, elements at one place in their windows do not: they are added place by place. */
+static int opdi_unfold_backward_kernel(opd_call *call) {
+    static opd_op *add;
+    opd_tensor *grad = opd_arg_tensor(call, 0), *out = opdi_zero_result(call, opd_arg_ints(call, 1), (opd_scalar_type)grad->dtype);
+    int64_t size = opd_arg_int(call, 3), k, stride;
+    opdi_geometry g;
+    if (!out || opdi_unfold_geometry(out, opd_arg_int(call, 2), size, opd_arg_int(call, 4), &g)) { return -1; }
+    if (!opdi_has_sizes(grad, g.sizes, g.ndim)) { return opd_fail(OPD_ERROR_SHAPE, "unfold_backward: the gradient has other sizes than unfold gives"); }
+    stride = g.strides[--g.ndim];
+    for (k = 0; k < size && out->data && out->numel; k++) {
+        opd_value v[2];
+        v[0] = opd_value_tensor(opdi_view(out, g.sizes, g.strides, g.ndim, k * stride));
+        v[1] = opd_value_tensor(opd_select(grad, -1, k));
+        if (!opd_call_op(OPD_OP(&add, "aten::add_.Tensor"), v, 2)) { return -1; }
+    }
+    return 0;
+}
+static int opdi_unfold_backward_bw(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_unfold(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i));
+}
+OPDI_CARD_VIEW(unfold, "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", opdi_unfold_kernel, opdi_unfold_bw,
+               "[5], 0, 3, 1; [2,6], -1, 2, 3; [5], 0, 2, 2")
+OPDI_CARD_PUT(unfold_backward, "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor", opdi_unfold_backward_kernel,
+              opdi_unfold_backward_bw, "unfold_backward.out", "[3,3], (5), 0, 3, 1")
+
+//-- lists of parts ----------------------------------------------------------------------------------------------------
+
+/* Room for n tensors until the kernel or formula is over. */
+static opd_tensor **opdi_list_room(int64_t n) {
+    if (n < 0 || n > INT32_MAX) { (void)opd_fail(OPD_ERROR_SHAPE, "%lld results are too many", (long long)n); return NULL; }
+    return (opd_tensor **)opdi_scope_alloc((size_t)OPDI_MAX(n, 1) * sizeof(opd_tensor *));
+}
+/* Sizes of the parts that splitting gives: a list, or pieces of one size with a shorter last. */
+typedef struct opdi_parts { const int64_t *sizes; int64_t each, n, total; } opdi_parts;
+static int64_t opdi_parts_size(const opdi_parts *p, int64_t i) {
+    return p->sizes ? p->sizes[i] : i + 1 < p->n ? p->each : p->total - p->each * (p->n - 1);
+}
+/* Reads argument 1 of a split; `total`: size of the dim. */
+static int opdi_parts_of(opdi_parts *p, opd_value v, int64_t total, int dim) {
+    int64_t i, sum = 0;
+    char text[256];
+    memset(p, 0, sizeof *p);
+    p->total = total;
+    if (v.tag == OPD_TAG_INT) {
+        p->each = v.u.i;
+        if (p->each < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "split expects split_size be non-negative, but got split_size=%lld", (long long)p->each); }
+        if (p->each == 0 && total != 0) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "split_size can only be 0 if dimension size is 0, but got dimension size of %lld", (long long)total);
+        }
+        p->n = total == 0 ? 1 : total / p->each + (total % p->each != 0);
+        if (total == 0) { p->each = 0; }
+        return 0;
+    }
+    p->sizes = v.u.ints; p->n = v.n;
+    for (i = 0; i < p->n; i++) {
+        if (p->sizes[i] < 0) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=%s",
+                            opdi_sizes_text(p->sizes, v.n, text, sizeof text));
+        }
+        if (p->sizes[i] > total - sum) { sum = -1; break; }
+        sum += p->sizes[i];
+    }
+    if (sum == total) { return 0; }
+    return opd_fail(OPD_ERROR_SHAPE, "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension %d), but got split_sizes=%s",
+                    (long long)total, dim, opdi_sizes_text(v.u.ints, v.n, text, sizeof text));
+}
+/* split.Tensor, split_with_sizes */
+static int opdi_split_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), **list;
+    int d = opdi_view_dim(opd_arg_int(call, 2), self->ndim);
+    int64_t i, at = 0;
+    opdi_parts p;
+    opdi_geometry g;
+    if (self->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "split expects at least a 1-dimensional tensor"); }
+    if (d < 0 || opdi_parts_of(&p, opd_arg_value(call, 1), opdi_sizes(self)[d], d) || !(list = opdi_list_room(p.n))) { return -1; }
+    opdi_geometry_of(&g, self);
+    for (i = 0; i < p.n; i++) {
+        g.sizes[d] = opdi_parts_size(&p, i);
+        if (!(list[i] = opdi_view(self, g.sizes, g.strides, g.ndim, at * g.strides[d]))) { return -1; }
+        at += g.sizes[d];
+    }
+    return opd_return_tensors(call, list, p.n);
+}
+static opd_tensor *opdi_joined(const char *how, opd_tensor *const *list, int64_t n, int64_t dim) {
+    opd_value v[2];
+    v[0] = opd_value_tensors(list, n);
+    v[1] = opd_value_int(dim);
+    return opd_call_op(opd_find(how), v, 2);
+}
+/* The gradient of result i, or zeros of these sizes where there is none. */
+static opd_tensor *opdi_grad_or_zeros(opd_backward_call *bw, int64_t i, int64_t n, opd_ints sizes) {
+    opd_tensor *g = opd_bw_grad(bw, (int)i);
+    int64_t k;
+    for (k = 0; !g && k < n; k++) { if (opd_bw_grad(bw, (int)k)) { return opd_new_zeros(opd_bw_grad(bw, (int)k), sizes); } }
+    return g;
+}
+static int opdi_split_backward(opd_backward_call *bw) {
+    opd_ints sizes = opd_bw_sizes(bw, 0);
+    int d = opdi_view_dim(opd_bw_value(bw, 2).u.i, (int)sizes.n);
+    int64_t part[OPD_MAX_DIMS], i;
+    opdi_parts p;
+    opd_tensor **list;
+    if (d < 0 || opdi_parts_of(&p, opd_bw_value(bw, 1), sizes.data[d], d) || !(list = opdi_list_room(p.n))) { return -1; }
+    memcpy(part, sizes.data, (size_t)sizes.n * sizeof *part);
+    for (i = 0; i < p.n; i++) {
+        part[d] = opdi_parts_size(&p, i);
+        list[i] = opdi_grad_or_zeros(bw, i, p.n, opd_ints_of(part, sizes.n));
+        if (!list[i]) { return -1; }
+    }
+    return opd_bw_return(bw, 0, opdi_joined("aten::cat", list, p.n, d));
+}
+static int opdi_unbind_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), **list;
+    int d = opdi_view_dim(opd_arg_int(call, 1), self->ndim);
+    int64_t i, n;
+    opdi_geometry g;
+    if (self->ndim == 0) { return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)opd_arg_int(call, 1)); }
+    n = d < 0 ? 0 : opdi_sizes(self)[d];
+    if (d < 0 || !(list = opdi_list_room(n))) { return -1; }
+    opdi_geometry_of(&g, self);
+    opdi_geometry_remove(&g, d);
+    for (i = 0; i < n; i++) {
+        if (!(list[i] = opdi_view(self, g.sizes, g.strides, g.ndim, i * opdi_strides(self)[d]))) { return -1; }
+    }
+    return opd_return_tensors(call, list, n);
+}
+static int opdi_unbind_backward(opd_backward_call *bw) {
+    opd_ints sizes = opd_bw_sizes(bw, 0);
+    int d = opdi_view_dim(opd_bw_value(bw, 1).u.i, (int)sizes.n), k, m = 0;
+    int64_t part[OPD_MAX_DIMS], i, n;
+    opd_tensor **list;
+    if (d < 0 || !(list = opdi_list_room(n = sizes.data[d]))) { return -1; }
+    for (k = 0; k < sizes.n; k++) { if (k != d) { part[m++] = sizes.data[k]; } }
+    for (i = 0; i < n; i++) {
+        list[i] = opdi_grad_or_zeros(bw, i, n, opd_ints_of(part, m));
+        if (!list[i]) { return -1; }
+    }
+    return opd_bw_return(bw, 0, opdi_joined("aten::stack", list, n, d));
+}
+OPDI_CARD_VIEW(split_with_sizes, "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", opdi_split_kernel, opdi_split_backward,
+               "[5,2], (2,3); [2,5], (1,0,4), -1")
+OPDI_CARD_VIEW(split_Tensor, "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", opdi_split_kernel, opdi_split_backward,
+               "[5,2], 2; [2,5], 3, 1")
+OPDI_CARD_VIEW(unbind_int, "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", opdi_unbind_kernel, opdi_unbind_backward, "[2,3]; [2,3], 1")
+
+static int opdi_return_list(opd_call *call, opd_tensors list) { return opd_ok() ? opd_return_tensors(call, list.data, list.n) : -1; }
+/* split.sizes and the unsafe forms, which say only that nobody writes to the results. */
+static int opdi_split_of_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    opd_value v = opd_arg_value(call, 1);
+    if (v.tag == OPD_TAG_INT) { return opdi_return_list(call, opd_split_full(self, v.u.i, opd_arg_int(call, 2))); }
+    return opdi_return_list(call, opd_split_with_sizes_full(self, opd_ints_of(v.u.ints, v.n), opd_arg_int(call, 2)));
+}
+static int opdi_chunk_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    int64_t chunks = opd_arg_int(call, 1), size, each, *zeros;
+    int d = opdi_view_dim(opd_arg_int(call, 2), self->ndim);
+    if (self->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "chunk expects at least a 1-dimensional tensor"); }
+    if (chunks <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "chunk expects `chunks` to be greater than 0, got: %lld", (long long)chunks); }
+    if (d < 0) { return -1; }
+    size = opdi_sizes(self)[d];
+    each = size / chunks + (size % chunks != 0);
+    if (each > 0) { return opdi_return_list(call, opd_split_full(self, each, d)); }
+    if (chunks > INT32_MAX) { return opd_fail(OPD_ERROR_SHAPE, "%lld results are too many", (long long)chunks); }
+    zeros = (int64_t *)opdi_scope_alloc((size_t)chunks * sizeof *zeros);
+    if (!zeros) { return -1; }
+    memset(zeros, 0, (size_t)chunks * sizeof *zeros);
+    return opdi_return_list(call, opd_split_with_sizes_full(self, opd_ints_of(zeros, chunks), d));
+}
+#define OPDI_CARD_SPLIT(id, schema_, kernel_, cases_) OPDI_CARD_OF(id, schema_, kernel_, NULL, NULL, cases_)
+OPDI_CARD_SPLIT(split_sizes, "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]", opdi_split_of_kernel, "[5,2], (2,3)")
+OPDI_CARD_SPLIT(unsafe_split_Tensor, "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", opdi_split_of_kernel, "[5,2], 2")
+OPDI_CARD_SPLIT(unsafe_split_with_sizes, "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", opdi_split_of_kernel, "[5,2], (2,3)")
+OPDI_CARD_SPLIT(chunk, "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", opdi_chunk_kernel, "[5,2], 2; [2,3], 3, 1")
+OPDI_CARD_SPLIT(unsafe_chunk, "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", opdi_chunk_kernel, "[5,2], 2")
+/* As equal parts as possible, longer ones first. */
+static int opdi_tensor_split_sections(opd_call *call, opd_tensor *self, int64_t n, int64_t dim) {
+    int d = opdi_view_dim(dim, self->ndim);
+    int64_t i, at = 0, *sizes;
+    if (d < 0) { return -1; }
+    if (n <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "number of sections must be larger than 0, got %lld", (long long)n); }
+    if (n > INT32_MAX) { return opd_fail(OPD_ERROR_SHAPE, "%lld results are too many", (long long)n); }
+    sizes = (int64_t *)opdi_scope_alloc((size_t)n * sizeof *sizes);
+    for (i = 0; sizes && i < n; i++) {
+        sizes[i] = opdi_sizes(self)[d] / n + (i < opdi_sizes(self)[d] % n);
+        at += sizes[i];
+    }
+    return sizes ? opdi_return_list(call, opd_split_with_sizes_full(self, opd_ints_of(sizes, n), d)) : -1;
+}
+/* Cut before each index, as Python's slices do. */
+static int opdi_tensor_split_indices(opd_call *call, opd_tensor *self, opd_ints at, int64_t dim) {
+    opd_tensor **list = opdi_list_room(at.n + 1);
+    int64_t i;
+    for (i = 0; list && i <= at.n; i++) {
+        list[i] = opd_slice(self, dim, opd_value_int(i ? at.data[i - 1] : 0), i < at.n ? opd_value_int(at.data[i]) : OPD_NONE, 1);
+        if (!list[i]) { return -1; }
+    }
+    return list ? opd_return_tensors(call, list, at.n + 1) : -1;
+}
+static int opdi_tensor_split_by(opd_call *call, opd_value v, int64_t dim) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *t;
+    if (self->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"); }
+    if (v.tag == OPD_TAG_INT) { return opdi_tensor_split_sections(call, self, v.u.i, dim); }
+    if (v.tag == OPD_TAG_INTS) { return opdi_tensor_split_indices(call, self, opd_ints_of(v.u.ints, v.n), dim); }
+    t = v.u.t;
+    if (t->backend != OPD_CPU || t->dtype != OPD_INT64 || t->ndim > 1) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional int64 tensor on cpu");
+    }
+    if (t->ndim == 0) { return opdi_tensor_split_sections(call, self, opd_item_i64(t), dim); }
+    t = opd_contiguous(t);
+    return t ? opdi_tensor_split_indices(call, self, opd_ints_of((const int64_t *)(const void *)t->data, t->numel), dim) : -1;
+}
+static int opdi_tensor_split_kernel(opd_call *call) { return opdi_tensor_split_by(call, opd_arg_value(call, 1), opd_arg_int(call, 2)); }
+OPDI_CARD_SPLIT(tensor_split_sections, "tensor_split.sections(Tensor(a -> *) self, int sections, int dim=0) -> Tensor(a)[]", opdi_tensor_split_kernel, "[5,2], 2")
+OPDI_CARD_SPLIT(tensor_split_indices, "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]", opdi_tensor_split_kernel, "[5,2], (1,3)")
+OPDI_CARD_SPLIT(tensor_split_tensor, "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
+                opdi_tensor_split_kernel, NULL)
+/* hsplit, vsplit, dsplit: along dim 1 (0 of a vector), 0, 2. */
+static int opdi_xsplit_kernel(opd_call *call) {
+    const opd_tensor *self = opd_arg_tensor(call, 0);
+    const char c = call->op->schema->name[0];
+    const int least = c == 'h' ? 1 : c == 'v' ? 2 : 3, dim = c == 'v' ? 0 : c == 'd' ? 2 : self->ndim > 1;
+    opd_value v = opd_arg_value(call, 1);
+    if (self->ndim < least) {
+        return opd_fail(OPD_ERROR_SHAPE, "torch.%csplit requires a tensor with at least %d dimension, but got a tensor with %d dimensions!", c, least, self->ndim);
+    }
+    if (v.tag == OPD_TAG_INT && (v.u.i == 0 || opdi_sizes(self)[dim] % v.u.i != 0)) {
+        return opd_fail(OPD_ERROR_SHAPE, "torch.%csplit attempted to split along dimension %d, but the size of the dimension %lld is not divisible by the "
+                        "split_size %lld!", c, dim, (long long)opdi_sizes(self)[dim], (long long)v.u.i);
+    }
+    return opdi_tensor_split_by(call, v, dim);
+}
+OPDI_CARD_SPLIT(hsplit_int, "hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", opdi_xsplit_kernel, "[2,4], 2")
+OPDI_CARD_SPLIT(hsplit_array, "hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", opdi_xsplit_kernel, "[2,4], (1,3)")
+OPDI_CARD_SPLIT(vsplit_int, "vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", opdi_xsplit_kernel, "[2,4], 2")
+OPDI_CARD_SPLIT(vsplit_array, "vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", opdi_xsplit_kernel, "[2,4], (1)")
+OPDI_CARD_SPLIT(dsplit_int, "dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", opdi_xsplit_kernel, "[2,2,4], 2")
+OPDI_CARD_SPLIT(dsplit_array, "dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", opdi_xsplit_kernel, "[2,2,4], (1)")
+
+//-- made of views -----------------------------------------------------------------------------------------------------
+
+static opd_tensor *opdi_narrowed(opd_tensor *t, int64_t dim, int64_t start, int64_t length) {
+    int d = opdi_view_dim(dim, t->ndim);
+    int64_t size;
+    if (t->ndim == 0) { (void)opd_fail(OPD_ERROR_SHAPE, "narrow() cannot be applied to a 0-dim tensor."); return NULL; }
+    if (d < 0) { return NULL; }
+    size = opdi_sizes(t)[d];
+    if (length < 0) { (void)opd_fail(OPD_ERROR_ARGUMENT, "narrow(): length must be non-negative."); return NULL; }
+    if (start < -size || start > size) {
+        (void)opd_fail(OPD_ERROR_INDEX, "start out of range (expected to be in range of [%lld, %lld], but got %lld)", (long long)-size, (long long)size, (long long)start);
+        return NULL;
+    }
+    if (start < 0) { start += size; }
+    if (length > size - start) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "start (%lld) + length (%lld) exceeds dimension size (%lld).", (long long)start, (long long)length, (long long)size);
+        return NULL;
+    }
+    return opd_slice(t, d, opd_value_int(start), opd_value_int(start + length), 1);
+}
+static int opdi_narrow_kernel(opd_call *call) {
+    return opd_return_tensor(call, opdi_narrowed(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_int(call, 2), opd_arg_int(call, 3)));
+}
+static int opdi_narrow_Tensor_kernel(opd_call *call) {
+    const opd_tensor *start = opd_arg_tensor(call, 2);
+    if (start->ndim != 0 || !opd_dtype_is_integral((opd_scalar_type)start->dtype, false)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "start must be an 0-dim integral Tensor.");
+    }
+    return opd_return_tensor(call, opdi_narrowed(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_item_i64(start), opd_arg_int(call, 3)));
+}
+static int opdi_narrow_copy_kernel(opd_call *call) {
+    opd_tensor *part = opdi_narrowed(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_int(call, 2), opd_arg_int(call, 3));
+    return opd_return_tensor(call, opd_clone_full(part, opd_value_int(OPDI_FORMAT_CONTIGUOUS)));
+}
+#define OPDI_CARD_VIEWS(id, schema_, kernel_, cases_) OPDI_CARD_OF(id, schema_, kernel_, NULL, NULL, cases_)
+OPDI_CARD_VIEWS(narrow, "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", opdi_narrow_kernel, "[5,2], 0, 1, 3")
+OPDI_CARD_VIEWS(narrow_Tensor, "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)", opdi_narrow_Tensor_kernel, NULL)
+OPDI_CARD_OF(narrow_copy, "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor", opdi_narrow_copy_kernel, NULL, "narrow_copy.out", "[5,2], 0, 1, 3")
+static int opdi_move_dims(opd_call *call, opd_ints from, opd_ints to) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    int64_t perm[OPD_MAX_DIMS];
+    bool used[OPD_MAX_DIMS];
+    int i, d, next = 0;
+    char a[256], b[256];
+    if (from.n != to.n) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "movedim: Invalid source or destination dims: source (%s dims) should contain the same number of dims as "
+                        "destination (%s dims)", opdi_sizes_text(from.data, (int)from.n, a, sizeof a), opdi_sizes_text(to.data, (int)to.n, b, sizeof b));
+    }
+    memset(used, 0, sizeof used);
+    for (i = 0; i < self->ndim; i++) { perm[i] = -1; }
+    for (i = 0; i < from.n; i++) {
+        int s = opdi_view_dim(from.data[i], self->ndim);
+        if (s < 0 || (d = opdi_view_dim(to.data[i], self->ndim)) < 0) { return -1; }
+        if (self->ndim == 0) { continue; }
+        if (used[s] || perm[d] >= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "movedim: repeated dim in `%s`", used[s] ? "source" : "destination"); }
+        used[s] = true;
+        perm[d] = s;
+    }
+    for (i = 0; i < self->ndim; i++) {
+        if (perm[i] >= 0) { continue; }
+        while (used[next]) { next++; }
+        perm[i] = next++;
+    }
+    return opd_return_tensor(call, opd_permute(self, opd_ints_of(perm, self->ndim)));
+}
+static int opdi_movedim_kernel(opd_call *call) {
+    int64_t a = opd_arg_int(call, 1), b = opd_arg_int(call, 2);
+    return opdi_move_dims(call, opd_ints_of(&a, 1), opd_ints_of(&b, 1));
+}
+static int opdi_movedims_kernel(opd_call *call) { return opdi_move_dims(call, opd_arg_ints(call, 1), opd_arg_ints(call, 2)); }
+OPDI_CARD_VIEWS(movedim_int, "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)", opdi_movedim_kernel, "[2,3,4], 0, 2")
+OPDI_CARD_VIEWS(movedim_intlist, "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)", opdi_movedims_kernel, "[2,3,4], (0,1), (2,0)")
+OPDI_CARD_VIEWS(moveaxis_int, "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)", opdi_movedim_kernel, "[2,3,4], 0, 2")
+OPDI_CARD_VIEWS(moveaxis_intlist, "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)", opdi_movedims_kernel, "[2,3,4], (0,1), (2,0)")
+static int opdi_swap_kernel(opd_call *call) { return opd_return_tensor(call, opd_transpose(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_int(call, 2))); }
+OPDI_CARD_VIEWS(swapaxes, "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)", opdi_swap_kernel, "[2,3], 0, 1")
+OPDI_CARD_VIEWS(swapdims, "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", opdi_swap_kernel, "[2,3], 0, 1")
+static int opdi_numpy_T_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    int64_t perm[OPD_MAX_DIMS];
+    int i;
+    for (i = 0; i < self->ndim; i++) { perm[i] = self->ndim - 1 - i; }
+    return opd_return_tensor(call, opd_permute(self, opd_ints_of(perm, self->ndim)));
+}
+OPDI_CARD_VIEWS(numpy_T, "numpy_T(Tensor(a) self) -> Tensor(a)", opdi_numpy_T_kernel, "[2,3,4]")
+/* mT, mH, matrix_H, adjoint: of real numbers, so nothing is conjugated. */
+static int opdi_matrix_transpose_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    const char *name = call->op->schema->name;
+    if (opd_dtype_is_complex((opd_scalar_type)self->dtype) && name[1] != 'T') {
+        return opd_fail(OPD_ERROR_DTYPE, "%s: complex numbers are not supported", call->op->name);
+    }
+    if (strcmp(name, "matrix_H") == 0) {
+        if (self->ndim == 2) { return opd_return_tensor(call, opd_transpose(self, 0, 1)); }
+        if (self->ndim == 0) { return opd_return_tensor(call, opd_alias(self)); }
+        return opd_fail(OPD_ERROR_SHAPE, "tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor.", self->ndim);
+    }
+    if (self->ndim == 0 && name[0] != 'm') { return opd_return_tensor(call, opd_alias(self)); }
+    if (self->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "tensor.%s is only supported on matrices or batches of matrices. Got %d-D tensor.", name, self->ndim); }
+    return opd_return_tensor(call, opd_transpose(self, -2, -1));
+}
+OPDI_CARD_VIEWS(mT, "mT(Tensor(a) self) -> Tensor(a)", opdi_matrix_transpose_kernel, "[2,3]")
+OPDI_CARD_VIEWS(mH, "mH(Tensor(a) self) -> Tensor(a)", opdi_matrix_transpose_kernel, "[2,3]")
+OPDI_CARD_VIEWS(matrix_H, "matrix_H(Tensor(a) self) -> Tensor(a)", opdi_matrix_transpose_kernel, "[2,3]")
+OPDI_CARD_VIEWS(adjoint, "adjoint(Tensor(a) self) -> Tensor(a)", opdi_matrix_transpose_kernel, "[2,3]")
+static int opdi_unflatten_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    int d = opdi_view_dim(opd_arg_int(call, 1), self->ndim), i, n = 0;
+    opd_ints into = opd_arg_ints(call, 2);
+    int64_t sizes[OPD_MAX_DIMS], inner[OPD_MAX_DIMS];
+    if (d < 0) { return -1; }
+    if (into.n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "unflatten: sizes must be non-empty"); }
+    if (self->ndim == 0 || self->ndim - 1 + into.n > OPD_MAX_DIMS || opdi_infer_size(into, opdi_sizes(self)[d], inner)) {
+        char text[256];
+        opd_error_clear();
+        return opd_fail(OPD_ERROR_SHAPE, "unflatten: Provided sizes %s don't multiply up to the size of dim %d (%lld) in the input tensor",
+                        opdi_sizes_text(into.data, (int)OPDI_MIN(into.n, OPD_MAX_DIMS), text, sizeof text), d, (long long)(self->ndim ? opdi_sizes(self)[d] : 1));
+    }
+    for (i = 0; i < self->ndim; i++) {
+        int k;
+        for (k = 0; i == d && k < into.n; k++) { sizes[n++] = inner[k]; }
+        if (i != d) { sizes[n++] = opdi_sizes(self)[i]; }
+    }
+    return opd_return_tensor(call, opd_view(self, opd_ints_of(sizes, n)));
+}
+OPDI_CARD_VIEWS(unflatten_int, "unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)", opdi_unflatten_kernel, "[6,2], 0, (2,3); [6], -1, (-1,2)")
+static int opdi_ravel_kernel(opd_call *call) {
+    const int64_t all = -1;
+    opd_tensor *t = opd_contiguous(opd_arg_tensor(call, 0));
+    int64_t n = t ? t->numel : all;
+    return opd_return_tensor(call, opd_view(t, opd_ints_of(&n, 1)));
+}
+OPDI_CARD_VIEWS(ravel, "ravel(Tensor(a) self) -> Tensor(a)", opdi_ravel_kernel, "[2,3]")
+static int opdi_broadcast_to_kernel(opd_call *call) { return opd_return_tensor(call, opd_expand(opd_arg_tensor(call, 0), opd_arg_ints(call, 1))); }
+OPDI_CARD_VIEWS(broadcast_to, "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)", opdi_broadcast_to_kernel, "[3], (2,3)")
+static int opdi_broadcast_tensors_kernel(opd_call *call) {
+    opd_tensors in = opd_arg_tensors(call, 0);
+    opd_tensor **list = opdi_list_room(in.n);
+    int64_t sizes[OPD_MAX_DIMS], i;
+    int ndim = 0;
+    for (i = 0; i < in.n; i++) { if (opdi_broadcast_into(sizes, &ndim, in.data[i])) { return -1; } }
+    for (i = 0; list && i < in.n; i++) { if (!(list[i] = opd_expand(in.data[i], opd_ints_of(sizes, ndim)))) { return -1; } }
+    return list ? opd_return_tensors(call, list, in.n) : -1;
+}
+OPDI_CARD_VIEWS(broadcast_tensors, "broadcast_tensors(Tensor[] tensors) -> Tensor[]", opdi_broadcast_tensors_kernel, "{[3],[2,1]}")
+
+//-- to ----------------------------------------------------------------------------------------------------------------
+
+static int opdi_to_device_kernel(opd_call *call) {
+    return opdi_to(call, opd_arg_value(call, 2), opd_arg_value(call, 1), opd_arg_bool(call, 4), opd_arg_value(call, 5));
+}
+static int opdi_to_like(opd_call *call, const opd_tensor *other, bool copy, opd_value format) {
+    return opdi_to(call, opd_value_int(other->dtype), opd_value_device(opd_tensor_device(other)), copy, format);
+}
+static int opdi_to_other_kernel(opd_call *call) { return opdi_to_like(call, opd_arg_tensor(call, 1), opd_arg_bool(call, 3), opd_arg_value(call, 4)); }
+static int opdi_to_dtype_layout_kernel(opd_call *call) {
+    return opdi_to(call, opd_arg_value(call, 1), opd_arg_value(call, 3), opd_arg_bool(call, 6), opd_arg_value(call, 7));
+}
+static int opdi_type_as_kernel(opd_call *call) { return opdi_to_like(call, opd_arg_tensor(call, 1), false, OPD_NONE); }
+#define OPDI_TO_TEXT "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"
+OPDI_CARD_VIEWS(to_device, "to.device(Tensor(a) self, Device device, ScalarType dtype, " OPDI_TO_TEXT, opdi_to_device_kernel, NULL)
+OPDI_CARD_VIEWS(to_other, "to.other(Tensor(a) self, Tensor other, " OPDI_TO_TEXT, opdi_to_other_kernel, "[2,3], [2]i5")
+OPDI_CARD_VIEWS(to_dtype_layout, "to.dtype_layout(Tensor(a) self, *, " OPDI_OPTIONS_TEXT ", " OPDI_TO_TEXT, opdi_to_dtype_layout_kernel, "[2,3], dtype=7; [2,3]")
+OPDI_CARD_VIEWS(type_as, "type_as(Tensor self, Tensor other) -> Tensor", opdi_type_as_kernel, "[2,3], [2]i5")
+static int opdi_same_kernel(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
+OPDI_CARD_VIEWS(lift_fresh, "lift_fresh(Tensor(a) self) -> Tensor(a)", opdi_same_kernel, "[2,3]")
+
+//-- repeat, flip, roll ------------------------------------------------------------------------------------------------
+
+/* Dims (r0, s0, r1, s1, ...) of a repeated tensor: which of them count repeats, at most 64.  Those of size 1 are left out. */
+typedef struct opdi_tiling { int n; int64_t sizes[OPD_MAX_DIMS], out[OPD_MAX_DIMS], in[OPD_MAX_DIMS], sums[OPD_MAX_DIMS]; int nsums; } opdi_tiling;
+static int opdi_tiling_add(opdi_tiling *p, int64_t size, int64_t out, int64_t in, bool repeat) {
+    if (size == 1) { return 0; }
+    if (p->n == OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_SHAPE, "repeat: more than %d dimensions", OPD_MAX_DIMS); }
+    if (repeat) { p->sums[p->nsums++] = p->n; }
+    p->sizes[p->n] = size; p->out[p->n] = out; p->in[p->n++] = in;
+    return 0;
+}
+/* For sizes and strides (NULL: none) of the input, right-aligned with the repeats. */
+static int opdi_tiling_make(opdi_tiling *p, opd_ints in, const int64_t *in_strides, const int64_t *out_strides, opd_ints repeats) {
+    int i;
+    p->n = p->nsums = 0;
+    for (i = 0; i < repeats.n; i++) {
+        const int d = i - (int)(repeats.n - in.n);
+        int64_t size = d >= 0 ? in.data[d] : 1, step = out_strides ? out_strides[i] : 0;
+        if (opdi_tiling_add(p, repeats.data[i], step * size, 0, true)) { return -1; }
+        if (opdi_tiling_add(p, size, step, in_strides && d >= 0 ? in_strides[d] : 0, false)) { return -1; }
+    }
+    return 0;
+}
+static int opdi_repeat_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *out, *to, *from;
+    opd_ints repeats = opd_arg_ints(call, 1);
+    int64_t sizes[OPD_MAX_DIMS];
+    opdi_tiling p;
+    int i;
+    if (repeats.n < self->ndim) { return opd_fail(OPD_ERROR_SHAPE, "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"); }
+    if (repeats.n > OPD_MAX_DIMS) { return (int)opdi_count(repeats.data, OPD_MAX_DIMS + 1, 1); }
+    for (i = 0; i < repeats.n; i++) {
+        const int d = i - (int)(repeats.n - self->ndim);
+        int64_t size = d >= 0 ? opdi_sizes(self)[d] : 1, r = repeats.data[i];
+        sizes[i] = size && r > INT64_MAX / size ? INT64_MAX : size ? r * size : r < 0 ? -1 : 0;
+    }
+    out = opd_result(call, 0, sizes, (int)repeats.n, (opd_scalar_type)self->dtype);
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    if (opdi_tiling_make(&p, opdi_sizes_of(self), opdi_strides(self), opdi_strides(out), repeats)) { return -1; }
+    to = opdi_view(out, p.sizes, p.out, p.n, 0);
+    from = to ? opdi_view(self, p.sizes, p.in, p.n, 0) : NULL;
+    return from ? opdi_copy(to, from) : -1;
+}
+static int opdi_repeat_backward(opd_backward_call *bw) {
+    static opd_op *sum;
+    opd_value repeats = opd_bw_value(bw, 1), v[2];
+    opd_ints sizes = opd_bw_sizes(bw, 0);
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    opdi_tiling p;
+    if (opdi_tiling_make(&p, sizes, NULL, NULL, opd_ints_of(repeats.u.ints, repeats.n))) { return -1; }
+    if (p.nsums) {
+        v[0] = opd_value_tensor(opd_reshape(g, opd_ints_of(p.sizes, p.n)));
+        v[1] = opd_value_ints(p.sums, p.nsums);
+        g = opd_call_op(OPD_OP(&sum, "aten::sum.dim_IntList"), v, 2);
+    }
+    return opd_bw_return(bw, 0, opd_reshape(g, sizes));
+}
+OPDI_CARD_ANY(repeat, "repeat(Tensor self, SymInt[] repeats) -> Tensor", opdi_repeat_kernel, opdi_repeat_backward, "", OPD_BATCH_LOOP, NULL, "repeat.out",
+              "[2,3], (2,1); [3], (2,2); [2,3], (1,0); [], (2)")
+static int opdi_tile_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    opd_ints dims = opd_arg_ints(call, 1);
+    int64_t repeats[OPD_MAX_DIMS], i;
+    if (dims.n >= self->ndim) { return opd_return_tensor(call, opd_repeat(self, dims)); }
+    for (i = 0; i < self->ndim; i++) { repeats[i] = i < self->ndim - dims.n ? 1 : dims.data[i - (self->ndim - dims.n)]; }
+    return opd_return_tensor(call, opd_repeat(self, opd_ints_of(repeats, self->ndim)));
+}
+OPDI_CARD_VIEWS(tile, "tile(Tensor self, SymInt[] dims) -> Tensor", opdi_tile_kernel, "[2,3], (2); [3], (2,2)")
+
+/* Reads self backwards: a source with negative strides from its last element. */
+static int opdi_flip_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *out, from;
+    opd_ints dims = opd_arg_ints(call, 1);
+    opdi_geometry g;
+    int64_t flat[2 * OPD_MAX_DIMS], at = 0, i;
+    bool seen[OPD_MAX_DIMS];
+    int d;
+    memset(seen, 0, sizeof seen);
+    opdi_geometry_of(&g, self);
+    for (i = 0; i < dims.n; i++) {
+        if ((d = opdi_view_dim(dims.data[i], self->ndim)) < 0) { return -1; }
+        if (seen[d]) { return opd_fail(OPD_ERROR_ARGUMENT, "dim %d appears multiple times in the list of dims", d); }
+        seen[d] = true;
+        if (self->ndim && g.sizes[d] > 1) { at += (g.sizes[d] - 1) * g.strides[d]; g.strides[d] = -g.strides[d]; }
+    }
+    out = opdi_result_like(call, self, (opd_scalar_type)self->dtype, opd_tensor_device(self), OPDI_FORMAT_PRESERVE);
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    from = *self;
+    from.flags = 0;
+    from.dims = flat;
+    from.data = self->data + at * (int64_t)opd_dtype_size((opd_scalar_type)self->dtype);
+    memcpy(flat, g.sizes, (size_t)g.ndim * sizeof *flat);
+    memcpy(flat + g.ndim, g.strides, (size_t)g.ndim * sizeof *flat);
+    return opdi_copy(out, &from);
+}
+static int opdi_flip_backward(opd_backward_call *bw) {
+    opd_value dims = opd_bw_value(bw, 1);
+    return opd_bw_return(bw, 0, opd_flip(opd_bw_grad(bw, 0), opd_ints_of(dims.u.ints, dims.n)));
+}
+OPDI_CARD_ANY(flip, "flip(Tensor self, int[] dims) -> Tensor", opdi_flip_kernel, opdi_flip_backward, "", OPD_BATCH_SHIFT_DIM, NULL, "flip.out",
+              "[2,3], (0); [2,3], (0,1); [2,3], ()")
+static int opdi_flip_one_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    int64_t d = strcmp(call->op->schema->name, "fliplr") == 0;
+    if (self->ndim <= d) { return opd_fail(OPD_ERROR_SHAPE, "Input must be >= %d-d.", (int)d + 1); }
+    return opd_return_tensor(call, opd_flip(self, opd_ints_of(&d, 1)));
+}
+OPDI_CARD_VIEWS(fliplr, "fliplr(Tensor self) -> Tensor", opdi_flip_one_kernel, "[2,3]")
+OPDI_CARD_VIEWS(flipud, "flipud(Tensor self) -> Tensor", opdi_flip_one_kernel, "[2,3]")
+/* out = self rolled along one dim: two blocks change places. */
+static int opdi_roll_one(opd_tensor *out, opd_tensor *self, int d, int64_t shift) {
+    int64_t size = opdi_sizes(self)[d], cut = shift % size;
+    opdi_geometry a, b;
+    int k;
+    if (cut < 0) { cut += size; }
+    opdi_geometry_of(&a, self);
+    opdi_geometry_of(&b, out);
+    for (k = 0; k < 2; k++) {                     /* [0, size - cut) goes to cut, the rest to 0 */
+        opd_tensor *from, *to;
+        a.sizes[d] = b.sizes[d] = k ? cut : size - cut;
+        if (a.sizes[d] == 0) { continue; }
+        from = opdi_view(self, a.sizes, a.strides, a.ndim, k ? (size - cut) * a.strides[d] : 0);
+        to = from ? opdi_view(out, b.sizes, b.strides, b.ndim, k ? 0 : cut * b.strides[d]) : NULL;
+        if (!to || opdi_copy(to, from)) { return -1; }
+    }
+    return 0;
+}
+static int opdi_roll_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *out, *now, *next;
+    opd_ints shifts = opd_arg_ints(call, 1), dims = opd_arg_ints(call, 2);
+    int64_t i;
+    if (shifts.n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "`shifts` required"); }
+    if (shifts.n != dims.n && (dims.n != 0 || shifts.n != 1)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "shifts and dimensions must align. shifts: %lld, dims:%lld", (long long)shifts.n, (long long)dims.n);
+    }
+    for (i = 0; i < dims.n; i++) {
+        if (self->numel && self->ndim == 0) { return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)dims.data[i]); }
+        if (opdi_view_dim(dims.data[i], self->ndim) < 0) { return -1; }
+    }
+    out = opd_result(call, 0, opdi_sizes(self), self->ndim, (opd_scalar_type)self->dtype);
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    if (dims.n == 0) {
+        opd_tensor *flat = opd_reshape(self, opd_ints_of(&self->numel, 1));
+        now = flat ? opd_tensor_new(opd_ints_of(opdi_sizes(self), self->ndim), (opd_scalar_type)self->dtype) : NULL;
+        next = now ? opd_view(now, opd_ints_of(&self->numel, 1)) : NULL;
+        return next && opdi_roll_one(next, flat, 0, shifts.data[0]) == 0 ? opdi_copy(out, now) : -1;
+    }
+    for (now = self, i = 0; i < dims.n; i++, now = next) {
+        next = i + 1 == dims.n ? out : opd_tensor_new(opd_ints_of(opdi_sizes(self), self->ndim), (opd_scalar_type)self->dtype);
+        if (!next || opdi_roll_one(next, now, opdi_view_dim(dims.data[i], self->ndim), shifts.data[i])) { return -1; }
+    }
+    return 0;
+}
+static int opdi_roll_backward(opd_backward_call *bw) {
+    opd_value shifts = opd_bw_value(bw, 1), dims = opd_bw_value(bw, 2);
+    int64_t *back = (int64_t *)opdi_scope_alloc((size_t)OPDI_MAX(shifts.n, 1) * sizeof *back);
+    int i;
+    for (i = 0; back && i < shifts.n; i++) { back[i] = shifts.u.ints[i] == INT64_MIN ? INT64_MIN : -shifts.u.ints[i]; }
+    return back ? opd_bw_return(bw, 0, opd_roll_full(opd_bw_grad(bw, 0), opd_ints_of(back, shifts.n), opd_ints_of(dims.u.ints, dims.n))) : -1;
+}
+OPDI_CARD_ANY(roll, "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", opdi_roll_kernel, opdi_roll_backward, "", OPD_BATCH_LOOP, NULL, "roll.out",
+              "[2,3], (1); [2,3], (1), (1); [2,3], (1,-1), (0,1)")
+static int opdi_rot90_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *t;
+    int64_t k = opd_arg_int(call, 1) % 4;
+    opd_ints dims = opd_arg_ints(call, 2);
+    const int n = self->ndim;
+    if (dims.n != 2) { return opd_fail(OPD_ERROR_ARGUMENT, "expected total rotation dims == 2, but got dims = %lld", (long long)dims.n); }
+    if (n < 2) { return opd_fail(OPD_ERROR_SHAPE, "expected total dims >= 2, but got total dims = %d", n); }
+    if (dims.data[0] == dims.data[1] || (dims.data[0] > dims.data[1] ? dims.data[0] - dims.data[1] : dims.data[1] - dims.data[0]) == n) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "expected rotation dims to be different, but got dim0 = %lld and dim1 = %lld", (long long)dims.data[0], (long long)dims.data[1]);
+    }
+    if (dims.data[0] >= n || dims.data[0] < -n) { return opd_fail(OPD_ERROR_INDEX, "Rotation dim0 out of range, dim0 = %lld", (long long)dims.data[0]); }
+    if (dims.data[1] >= n || dims.data[1] < -n) { return opd_fail(OPD_ERROR_INDEX, "Rotation dim1 out of range, dim1 = %lld", (long long)dims.data[1]); }
+    if (k < 0) { k += 4; }
+    if (k == 0) { return opd_return_tensor(call, opd_clone_full(self, opd_value_int(OPDI_FORMAT_CONTIGUOUS))); }
+    t = opd_flip(self, k == 2 ? dims : opd_ints_of(&dims.data[k == 1], 1));
+    return opd_return_tensor(call, k == 2 ? t : opd_transpose(t, dims.data[0], dims.data[1]));
+}
+OPDI_CARD_OF(rot90, "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", opdi_rot90_kernel, NULL, "rot90.out", "[2,3]; [2,3], 2; [2,3,2], 3, (1,2); [2,3], 0")
+
+//-- the same, written into self's own description -----------------------------------------------------------------------
+
+/* Gives t other sizes and strides of its storage, at an offset from its first element, all known to stay inside. */
+static int opdi_redescribe(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset) {
+    int64_t numel = opdi_count(sizes, ndim, opd_dtype_size((opd_scalar_type)t->dtype)), *dims;
+    opdi_meta *m = t->meta;
+    if (numel < 0) { return -1; }
+    if (2 * ndim > t->room) {
+        if (!(m = opdi_meta_of(t))) { return -1; }
+        if (2 * ndim > m->dims_count) {
+            dims = (int64_t *)opdi_alloc(2 * (size_t)ndim * sizeof *dims);
+            if (!dims) { return -1; }
+            opdi_free(m->dims, (size_t)m->dims_count * sizeof *dims);
+            m->dims = dims;
+            m->dims_count = 2 * ndim;
+        }
+        t->dims = m->dims;
+    } else { t->dims = (int64_t *)(void *)(t + 1); }
+    opdi_set_dims(t, sizes, strides, ndim, numel);
+    if (t->data) { t->data += offset * (int64_t)opd_dtype_size((opd_scalar_type)t->dtype); }
+    return 0;
+}
+static int opdi_redescribed(opd_call *call, opd_tensor *t, const opdi_geometry *g) {
+    return opdi_redescribe(t, g->sizes, g->strides, g->ndim, 0) ? -1 : opd_return_tensor(call, t);
+}
+static int opdi_transpose__kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    const bool plain = call->op->nargs == 1;      /* t_ */
+    int a = plain ? 0 : opdi_view_dim(opd_arg_int(call, 1), self->ndim), b = plain ? self->ndim > 1 : a < 0 ? -1 : opdi_view_dim(opd_arg_int(call, 2), self->ndim);
+    opdi_geometry g;
+    if (a < 0 || b < 0) { return -1; }
+    if (plain && self->ndim > 2) { return opd_fail(OPD_ERROR_SHAPE, "t_() expects a tensor with <= 2 dimensions, but self is %dD", self->ndim); }
+    if (self->ndim == 0) { return opd_return_tensor(call, self); }
+    opdi_geometry_of(&g, self);
+    g.sizes[a] = opdi_sizes(self)[b]; g.sizes[b] = opdi_sizes(self)[a];
+    g.strides[a] = opdi_strides(self)[b]; g.strides[b] = opdi_strides(self)[a];
+    return opdi_redescribed(call, self, &g);
+}
+static int opdi_unsqueeze__kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    int d = opdi_view_dim(opd_arg_int(call, 1), self->ndim + 1);
+    opdi_geometry g;
+    if (d < 0) { return -1; }
+    opdi_geometry_of(&g, self);
+    opdi_geometry_insert(&g, d, 1, d < self->ndim ? g.sizes[d] * g.strides[d] : 1);
+    return opdi_redescribed(call, self, &g);
+}
+static int opdi_squeeze__kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    int only = call->op->nargs < 2 ? -1 : opdi_view_dim(opd_arg_int(call, 1), self->ndim);
+    opdi_geometry g;
+    if (!opd_ok()) { return -1; }
+    opdi_geometry_of(&g, self);
+    opdi_geometry_squeeze(&g, only);
+    return opdi_redescribed(call, self, &g);
+}
+static int opdi_as_strided__kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *v;
+    opd_ints sizes = opd_arg_ints(call, 1), strides = opd_arg_ints(call, 2);
+    int64_t own = opd_offset(self), offset = opd_arg_is_none(call, 3) ? own : opd_arg_int(call, 3);
+    if (sizes.n != strides.n) { return opd_fail(OPD_ERROR_SHAPE, "mismatch in length of strides and shape"); }
+    v = opd_tensor_view(self, sizes.data, strides.data, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1), offset);   /* checks */
+    if (!v || opdi_redescribe(self, sizes.data, strides.data, (int)sizes.n, offset - own)) { return -1; }
+    return opd_return_tensor(call, self);
+}
+#define OPDI_CARD_SELF(id, schema_, kernel_, backward_) \
+    OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_LOOP, NULL, NULL, NULL)
+OPDI_CARD_SELF(transpose_, "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", opdi_transpose__kernel, opdi_transpose_backward)
+OPDI_CARD_SELF(t_, "t_(Tensor(a!) self) -> Tensor(a!)", opdi_transpose__kernel, opdi_t_backward)
+OPDI_CARD_SELF(unsqueeze_, "unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", opdi_unsqueeze__kernel, opdi_unsqueeze_backward)
+OPDI_CARD_SELF(squeeze_, "squeeze_(Tensor(a!) self) -> Tensor(a!)", opdi_squeeze__kernel, opdi_view_backward)
+OPDI_CARD_SELF(squeeze__dim, "squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", opdi_squeeze__kernel, opdi_view_backward)
+OPDI_CARD_SELF(as_strided_, "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)", opdi_as_strided__kernel,
+               OPD_NOT_DIFFERENTIABLE)
+static int opdi_resize_to(opd_call *call, opd_ints sizes, int64_t format) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    int64_t strides[OPD_MAX_DIMS];
+    if (sizes.n > OPD_MAX_DIMS) { return (int)opdi_count(sizes.data, OPD_MAX_DIMS + 1, 1); }
+    if (opdi_has_sizes(self, sizes.data, (int)sizes.n) && format <= OPDI_FORMAT_CONTIGUOUS) { return opd_return_tensor(call, self); }
+    if (opdi_resize(self, sizes.data, (int)sizes.n)) { return -1; }
+    if (format > OPDI_FORMAT_PRESERVE && (opdi_strides_format(sizes.data, (int)sizes.n, format, strides) ||
+        opdi_redescribe(self, sizes.data, strides, (int)sizes.n, 0))) { return -1; }
+    return opd_return_tensor(call, self);
+}
+static int64_t opdi_resize_format(const opd_call *call) { return opd_arg_is_none(call, 2) ? -1 : opd_arg_int(call, 2); }
+static int opdi_resize_kernel(opd_call *call) { return opdi_resize_to(call, opd_arg_ints(call, 1), opdi_resize_format(call)); }
+static int opdi_resize_as_kernel(opd_call *call) { return opdi_resize_to(call, opdi_sizes_of(opd_arg_tensor(call, 1)), opdi_resize_format(call)); }
+OPDI_CARD_SELF(resize_, "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)", opdi_resize_kernel, OPD_NOT_DIFFERENTIABLE)
+OPDI_CARD_SELF(resize_as_, "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)", opdi_resize_as_kernel,
+               OPD_NOT_DIFFERENTIABLE)
+
+//-- questions ---------------------------------------------------------------------------------------------------------
+
+static int opdi_is_same_size_kernel(opd_call *call) {
+    const opd_tensor *a = opd_arg_tensor(call, 0);
+    return opd_return_bool(call, opdi_has_sizes(opd_arg_tensor(call, 1), opdi_sizes(a), a->ndim));
+}
+/* size.int, stride.int */
+static int opdi_size_kernel(opd_call *call) {
+    const opd_tensor *t = opd_arg_tensor(call, 0);
+    int d = opdi_view_dim(opd_arg_int(call, 1), t->ndim);
+    if (d < 0) { return -1; }
+    if (t->ndim == 0) { return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)opd_arg_int(call, 1)); }
+    return opd_return_int(call, call->op->schema->name[1] == 'i' ? opdi_sizes(t)[d] : opdi_strides(t)[d]);
+}
+static int opdi_numel_kernel(opd_call *call) { return opd_return_int(call, opd_arg_tensor(call, 0)->numel); }
+static int opdi_dim_kernel(opd_call *call) { return opd_return_int(call, opd_arg_tensor(call, 0)->ndim); }
+#define OPDI_CARD_ASK(id, schema_, kernel_, cases_) \
+    OPDI_CARD_ANY(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, NULL, NULL, cases_)
+OPDI_CARD_ASK(is_same_size, "is_same_size(Tensor self, Tensor other) -> bool", opdi_is_same_size_kernel, "[2,3], [2,3]; [2], [3]")
+OPDI_CARD_ASK(size_int, "size.int(Tensor self, int dim) -> int", opdi_size_kernel, "[2,3], 1")
+OPDI_CARD_ASK(stride_int, "stride.int(Tensor self, int dim) -> int", opdi_size_kernel, "[2,3], 0")
+OPDI_CARD_ASK(numel, "numel(Tensor self) -> int", opdi_numel_kernel, "[2,3]")
+OPDI_CARD_ASK(dim, "dim(Tensor self) -> int", opdi_dim_kernel, "[2,3]")
+
+//-- copies of views -----------------------------------------------------------------------------------------------------
+
+/* "aten::select_copy.int" calls "aten::select.int" and clones what comes. */
+static int opdi_view_copy_kernel(opd_call *call) {
+    char name[96];
+    const char *own = call->op->name, *at = strstr(own, "_copy");
+    opd_value got;
+    opd_tensor **list;
+    int32_t i;
+    if (!at || strlen(own) >= sizeof name) { return opd_fail(OPD_ERROR_KERNEL, "%s is no copy of a view", own); }
+    memcpy(name, own, (size_t)(at - own));
+    strcpy(name + (at - own), at + 5);
+    if (opd_call_all(opd_find(name), &got, call->args, call->op->nargs)) { return -1; }
+    if (got.tag == OPD_TAG_TENSOR) { return opd_return_tensor(call, opd_clone(got.u.t)); }
+    if (!(list = opdi_list_room(got.n))) { return -1; }
+    for (i = 0; i < got.n; i++) { if (!(list[i] = opd_clone(got.u.tensors[i]))) { return -1; } }
+    return opd_return_tensors(call, list, got.n);
+}
+#define OPDI_CARD_COPY(id, schema_, out_, cases_) OPDI_CARD_OF(id, schema_, opdi_view_copy_kernel, NULL, out_, cases_)
+OPDI_CARD_COPY(view_copy, "view_copy(Tensor self, SymInt[] size) -> Tensor", "view_copy.out", "[2,3], (3,2)")
+OPDI_CARD_COPY(view_copy_dtype, "view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", "view_copy.dtype_out", "[2,4]i5, 7")
+OPDI_CARD_COPY(_reshape_alias_copy, "_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor", "_reshape_alias_copy.out", "[2,3], (3,2), (2,1)")
+OPDI_CARD_COPY(expand_copy, "expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor", "expand_copy.out", "[3], (2,3)")
+OPDI_CARD_COPY(transpose_copy_int, "transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor", "transpose_copy.int_out", "[2,3], 0, 1")
+OPDI_CARD_COPY(t_copy, "t_copy(Tensor self) -> Tensor", "t_copy.out", "[2,3]")
+OPDI_CARD_COPY(permute_copy, "permute_copy(Tensor self, int[] dims) -> Tensor", "permute_copy.out", "[2,3], (1,0)")
+OPDI_CARD_COPY(select_copy_int, "select_copy.int(Tensor self, int dim, SymInt index) -> Tensor", "select_copy.int_out", "[2,3], 0, 1")
+OPDI_CARD_COPY(slice_copy_Tensor, "slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
+               "slice_copy.Tensor_out", "[4,3], 0, 1, 3")
+OPDI_CARD_COPY(unsqueeze_copy, "unsqueeze_copy(Tensor self, int dim) -> Tensor", "unsqueeze_copy.out", "[2,3], 1")
+OPDI_CARD_COPY(squeeze_copy, "squeeze_copy(Tensor self) -> Tensor", "squeeze_copy.out", "[2,1,3]")
+OPDI_CARD_COPY(squeeze_copy_dim, "squeeze_copy.dim(Tensor self, int dim) -> Tensor", "squeeze_copy.dim_out", "[2,1,3], 1")
+OPDI_CARD_COPY(detach_copy, "detach_copy(Tensor self) -> Tensor", "detach_copy.out", "[2,3]")
+OPDI_CARD_COPY(alias_copy, "alias_copy(Tensor self) -> Tensor", "alias_copy.out", "[2,3]")
+OPDI_CARD_COPY(as_strided_copy, "as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor", "as_strided_copy.out",
+               "[3,4], (2,2), (4,1)")
+OPDI_CARD_COPY(diagonal_copy, "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor", "diagonal_copy.out", "[3,4]")
+OPDI_CARD_COPY(unfold_copy, "unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor", "unfold_copy.out", "[5], 0, 3, 1")
+OPDI_CARD_COPY(split_copy_Tensor, "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", NULL, "[5,2], 2")
+OPDI_CARD_COPY(split_with_sizes_copy, "split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", NULL, "[5,2], (2,3)")
+OPDI_CARD_COPY(unbind_copy_int, "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", NULL, "[2,3]")
 
 //======================================================================================================================
 //  >>op:pointwise  pointwise operators
