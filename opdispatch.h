@@ -4669,14 +4669,16 @@ static void opdi_block_run(opd_block *b) {
     th->current = current;
 }
 
-//-- Runs the blocks that nobody has run yet, the built-in operators first.  A thread that comes second waits.
+//-- Runs the blocks that nobody has run yet, the built-in operators first.  A thread that comes second waits.  Under a
+//-- pending error nothing is run: the next use does it.  Without memory for the built-in operators, likewise.
 OPDI_NOINLINE static void opdi_start(void) {
     opdi_thread *th = opdi_self();
-    if (OPDI_LOAD(&opdi_registry.starter) == th) { return; }     /* a block looks something up */
+    bool ready;
+    if (th->error != OPD_OK || OPDI_LOAD(&opdi_registry.starter) == th) { return; }  /* or a block looks something up */
     opdi_lock(&opdi_registry.start);
     OPDI_STORE(&opdi_registry.starter, th);
-    if (!opdi_registry.builtin[OPD_OP_COUNT]) { (void)opdi_register_builtins(); }
-    for (;;) {
+    ready = opdi_registry.builtin[OPD_OP_COUNT] || opdi_register_builtins() == 0;
+    while (ready) {
         opd_block *b;
         opdi_lock(&opdi_registry.lock);
         b = opdi_registry.blocks;
@@ -20354,24 +20356,23 @@ static const char *const opdi_card_names[] = {OPD_OPERATORS(OPDI_NAME_ROW) NULL}
 #undef OPDI_NAME_ROW
 
 //-- What every operator falls back to, key by key (aten/src/ATen/core/VariableFallbackKernel.cpp and its neighbours).
-static int opdi_register_fallbacks(void) {
+static int opdi_register_fallbacks(opd_library *lib) {
     static const char *const through[] = {"BackendSelect", "ADInplaceOrView", "AutocastCPU", "AutocastCUDA", "AutocastMeta",
         "AutocastXPU", "AutocastPrivateUse1", "Tracer", "FuncTorchVmapMode"};
-    opd_library *lib;
+    opd_key key;
     size_t i;
-    for (i = 0; i <= sizeof through / sizeof *through; i++) {
-        bool last = i == sizeof through / sizeof *through;
-        lib = opd_library_open(OPD_IMPL, "_", last ? "Autograd" : through[i], "opdispatch.h", __LINE__);
-        if (!lib || opd_fallback(lib, last ? opdi_autograd_fallback : opd_fallthrough)) { return -1; }
+    for (i = 0; i < sizeof through / sizeof *through; i++) {
+        key = opd_key_parse(through[i]);
+        if (key == OPD_KEY_INVALID || opdi_fallback_at(lib, key, opd_fallthrough)) { return -1; }
+    }
+    for (key = 0; key < OPD_KEY_SLOTS; key++) {
+        if (opdi_key_covers(OPD_KEY_AUTOGRAD, key) && opdi_fallback_at(lib, key, opdi_autograd_fallback)) { return -1; }
     }
     return 0;
 }
 
-//-- The built-in operators, before any library block runs.
-static int opdi_register_builtins(void) {
-    opd_library *lib = opd_library_open(OPD_DEF, "aten", NULL, "opdispatch.h", __LINE__);
+static int opdi_register_cards(opd_library *lib) {
     int i;
-    if (!lib || opdi_register_fallbacks()) { return -1; }
     for (i = 0; i < OPD_OP_COUNT; i++) {
         opd_op_desc desc;
         memset(&desc, 0, sizeof desc);
@@ -20379,6 +20380,19 @@ static int opdi_register_builtins(void) {
         if (opd_define(lib, &desc)) { return -1; }
         opdi_registry.builtin[i] = opdi_lookup(opdi_card_names[i], strlen(opdi_card_names[i]));
         if (!opdi_registry.builtin[i]) { return opd_fail(OPD_ERROR_REGISTER, "the card of %s defines another name", opdi_card_names[i]); }
+    }
+    return 0;
+}
+
+//-- The built-in operators, before any library block runs.  When it fails there are none, and the next use tries again.
+static int opdi_register_builtins(void) {
+    opd_library *aten = opd_library_open(OPD_DEF, "aten", NULL, "opdispatch.h", __LINE__);
+    opd_library *all = aten ? opd_library_open(OPD_IMPL, "_", NULL, "opdispatch.h", __LINE__) : NULL;
+    if (!all || opdi_register_fallbacks(all) || opdi_register_cards(aten)) {
+        opd_library_close(all);
+        opd_library_close(aten);
+        memset(opdi_registry.builtin, 0, sizeof opdi_registry.builtin);
+        return -1;
     }
     opdi_registry.builtin[OPD_OP_COUNT] = opdi_registry.builtin[0];
     return 0;
