@@ -18038,7 +18038,7 @@ static int opdi_conv_same_sizes(const opd_tensor *g, const int64_t *sizes, int n
 }
 /* Result i of convolution_backward: undefined, a fake, or computed by `what` (-1: the bias). */
 static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *q, opd_tensor *g, opd_tensor *x, opd_tensor *w) {
-    const opd_scalar_type t = (opd_scalar_type)q->v.dtype, dtype = OPDI_DTYPE(g);
+    const opd_scalar_type t = (opd_scalar_type)q->v.dtype, dtype = OPDI_DTYPE(opd_arg_tensor(call, 1));
     const opd_tensor *like = i == 0 ? opd_arg_tensor(call, 1) : opd_arg_tensor(call, 2);
     opd_tensor *out, *y;
     int rc = 0;
