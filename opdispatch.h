@@ -1581,7 +1581,32 @@ struct opd_scope_guard {
     X(conv3d_padding, "conv3d.padding", T, conv3d_padding, (T, T), T, (T, T, T, I, s, I, i)) \
     X(conv_transpose1d, "conv_transpose1d", T, conv_transpose1d, (T, T), T, (T, T, T, I, I, I, i, I)) \
     X(conv_transpose2d_input, "conv_transpose2d.input", T, conv_transpose2d, (T, T), T, (T, T, T, I, I, I, i, I)) \
-    X(conv_transpose3d_input, "conv_transpose3d.input", T, conv_transpose3d, (T, T), T, (T, T, T, I, I, I, i, I))
+    X(conv_transpose3d_input, "conv_transpose3d.input", T, conv_transpose3d, (T, T), T, (T, T, T, I, I, I, i, I)) \
+    X(max_pool2d_with_indices, "max_pool2d_with_indices", N, max_pool2d_with_indices, (T, I), N, (T, I, I, I, I, b)) \
+    X(max_pool2d_with_indices_backward, "max_pool2d_with_indices_backward", T, max_pool2d_with_indices_backward, (T, T, I, I, I, I, b, T), 0, ()) \
+    X(max_pool3d_with_indices, "max_pool3d_with_indices", N, max_pool3d_with_indices, (T, I), N, (T, I, I, I, I, b)) \
+    X(max_pool3d_with_indices_backward, "max_pool3d_with_indices_backward", T, max_pool3d_with_indices_backward, (T, T, I, I, I, I, b, T), 0, ()) \
+    X(max_pool2d, "max_pool2d", T, max_pool2d, (T, I), T, (T, I, I, I, I, b)) \
+    X(max_pool3d, "max_pool3d", T, max_pool3d, (T, I), T, (T, I, I, I, I, b)) \
+    X(max_pool1d_with_indices, "max_pool1d_with_indices", N, max_pool1d_with_indices, (T, I), N, (T, I, I, I, I, b)) \
+    X(max_pool1d, "max_pool1d", T, max_pool1d, (T, I), T, (T, I, I, I, I, b)) \
+    X(avg_pool2d, "avg_pool2d", T, avg_pool2d, (T, I), T, (T, I, I, I, b, b, V)) \
+    X(avg_pool2d_backward, "avg_pool2d_backward", T, avg_pool2d_backward, (T, T, I, I, I, b, b, V), 0, ()) \
+    X(avg_pool3d, "avg_pool3d", T, avg_pool3d, (T, I), T, (T, I, I, I, b, b, V)) \
+    X(avg_pool3d_backward, "avg_pool3d_backward", T, avg_pool3d_backward, (T, T, I, I, I, b, b, V), 0, ()) \
+    X(avg_pool1d, "avg_pool1d", T, avg_pool1d, (T, I), T, (T, I, I, I, b, b)) \
+    X(_adaptive_avg_pool2d, "_adaptive_avg_pool2d", T, under_adaptive_avg_pool2d, (T, I), 0, ()) \
+    X(_adaptive_avg_pool2d_backward, "_adaptive_avg_pool2d_backward", T, adaptive_avg_pool2d_backward, (T, T), 0, ()) \
+    X(_adaptive_avg_pool3d, "_adaptive_avg_pool3d", T, under_adaptive_avg_pool3d, (T, I), 0, ()) \
+    X(_adaptive_avg_pool3d_backward, "_adaptive_avg_pool3d_backward", T, adaptive_avg_pool3d_backward, (T, T), 0, ()) \
+    X(adaptive_max_pool2d, "adaptive_max_pool2d", N, adaptive_max_pool2d, (T, I), 0, ()) \
+    X(adaptive_max_pool2d_backward, "adaptive_max_pool2d_backward", T, adaptive_max_pool2d_backward, (T, T, T), 0, ()) \
+    X(adaptive_max_pool3d, "adaptive_max_pool3d", N, adaptive_max_pool3d, (T, I), 0, ()) \
+    X(adaptive_max_pool3d_backward, "adaptive_max_pool3d_backward", T, adaptive_max_pool3d_backward, (T, T, T), 0, ()) \
+    X(adaptive_avg_pool1d, "adaptive_avg_pool1d", T, adaptive_avg_pool1d, (T, I), 0, ()) \
+    X(adaptive_avg_pool2d, "adaptive_avg_pool2d", T, adaptive_avg_pool2d, (T, I), 0, ()) \
+    X(adaptive_avg_pool3d, "adaptive_avg_pool3d", T, adaptive_avg_pool3d, (T, I), 0, ()) \
+    X(adaptive_max_pool1d, "adaptive_max_pool1d", N, adaptive_max_pool1d, (T, I), 0, ())
 
 #define OPD_OPERATORS_NN(X)
 
@@ -18200,6 +18225,602 @@ OPDI_CONV_ND(conv_transpose2d_input, "conv_transpose2d.input(Tensor input, Tenso
              "int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor", 2, true, "[1,2,3,3], [2,3,2,2], [3], 2, 1, 1")
 OPDI_CONV_ND(conv_transpose3d_input, "conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, "
              "int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor", 3, true, "[1,2,2,2,2], [2,1,2,2,2]")
+
+//-- pooling: windows and loops ------------------------------------------------------------------------------------------------
+
+/* Planes [in] to planes [out]: output o of dim i covers lo[i][o], lo + d, .. below hi[i][o]; an average divides by the product of
+   the spans. */
+typedef struct opdi_windows {
+    int64_t planes, in[3], out[3], k[3], s[3], p[3], d[3];
+    int64_t *lo[3], *hi[3], *span[3];
+    int64_t divisor;                              /* not 0: instead of the spans */
+    const char *x;                                /* forward: input; backward: gradient of the output */
+    char *y;                                      /* what is computed */
+    int64_t *at;                                  /* position of each maximum in its plane */
+    size_t bytes;                                 /* of lo, hi and span together */
+    int dtype, nd;
+    int32_t bad;                                  /* a position out of range was met */
+} opdi_windows;
+
+#define OPDI_POOL_EACH(v, a, b, c)                                                                          \
+    for (a = 0; a < (v)->out[0]; a++) for (b = 0; b < (v)->out[1]; b++) for (c = 0; c < (v)->out[2]; c++)
+/* Windows of 2 x 2 that do not overlap and are all inside: the usual case, without branches. */
+static bool opdi_pool_is_2x2(const opdi_windows *v) {
+    int i;
+    if (v->in[0] != 1 || v->out[0] != 1) { return false; }
+    for (i = 1; i < 3; i++) {
+        if (v->k[i] != 2 || v->s[i] != 2 || v->p[i] != 0 || v->d[i] != 1 || v->out[i] * 2 > v->in[i]) { return false; }
+    }
+    return true;
+}
+#define OPDI_MAX_POOL(T, S, lowest)                                                                         \
+    static void opdi_max_pool_2x2_##S(const opdi_windows *v, const T *x, T *y, int64_t *at) {                  \
+        const int64_t w = v->in[2];                                                                         \
+        int64_t b, c;                                                                                       \
+        for (b = 0; b < v->out[1]; b++) for (c = 0; c < v->out[2]; c++) {                                   \
+            const int64_t p = 2 * b * w + 2 * c;                                                            \
+            const T e = x[p], f = x[p + 1], g = x[p + w], h = x[p + w + 1];                                 \
+            const bool right = (f > e) | (f != f), down = (h > g) | (h != h);                               \
+            const T m = right ? f : e, n = down ? h : g;                                                    \
+            const bool lower = (n > m) | (n != n);                                                          \
+            *y++ = lower ? n : m;                                                                           \
+            *at++ = p + (lower ? w + down : right);                                                         \
+        }                                                                                                   \
+    }                                                                                                       \
+    static void opdi_max_pool_##S(const opdi_windows *v, const T *x, T *y, int64_t *at) {                      \
+        int64_t a, b, c, i, j, k;                                                                           \
+        OPDI_POOL_EACH(v, a, b, c) {                                                                        \
+            int64_t best = (v->lo[0][a] * v->in[1] + v->lo[1][b]) * v->in[2] + v->lo[2][c];                 \
+            T top = (T)(lowest);                                                                            \
+            for (i = v->lo[0][a]; i < v->hi[0][a]; i += v->d[0])                                            \
+                for (j = v->lo[1][b]; j < v->hi[1][b]; j += v->d[1])                                        \
+                    for (k = v->lo[2][c]; k < v->hi[2][c]; k += v->d[2]) {                                  \
+                        const int64_t p = (i * v->in[1] + j) * v->in[2] + k;                                \
+                        if (x[p] > top || x[p] != x[p]) { top = x[p]; best = p; }                           \
+                    }                                                                                       \
+            *y++ = top; *at++ = best;                                                                       \
+        }                                                                                                   \
+    }
+OPDI_MAX_POOL(float, f32, -INFINITY)
+OPDI_MAX_POOL(double, f64, -INFINITY)
+OPDI_MAX_POOL(int64_t, i64, INT64_MIN)
+static inline int64_t opdi_pool_divisor(const opdi_windows *v, int64_t a, int64_t b, int64_t c) {
+    return v->divisor ? v->divisor : v->span[0][a] * v->span[1][b] * v->span[2][c];
+}
+#define OPDI_POOL_WINDOW(v, a, b, c, i, j, k)                                                               \
+    for (i = v->lo[0][a]; i < v->hi[0][a]; i++) for (j = v->lo[1][b]; j < v->hi[1][b]; j++) for (k = v->lo[2][c]; k < v->hi[2][c]; k++)
+#define OPDI_AVG_POOL(T, S)                                                                                 \
+    static void opdi_avg_pool_##S(const opdi_windows *v, const T *x, T *y) {                                   \
+        int64_t a, b, c, i, j, k;                                                                           \
+        OPDI_POOL_EACH(v, a, b, c) {                                                                        \
+            T sum = 0;                                                                                      \
+            const int64_t n = opdi_pool_divisor(v, a, b, c);                                                \
+            OPDI_POOL_WINDOW(v, a, b, c, i, j, k) { sum = (T)(sum + x[(i * v->in[1] + j) * v->in[2] + k]); } \
+            *y++ = n ? (T)(sum / (T)n) : (T)0;                                                              \
+        }                                                                                                   \
+    }
+OPDI_AVG_POOL(float, f32)
+OPDI_AVG_POOL(double, f64)
+OPDI_AVG_POOL(int64_t, i64)
+#define OPDI_POOL_BACKWARD(T, S)                                                                            \
+    static void opdi_avg_pool_backward_##S(const opdi_windows *v, const T *g, T *gx) {                         \
+        int64_t a, b, c, i, j, k;                                                                           \
+        OPDI_POOL_EACH(v, a, b, c) {                                                                        \
+            const int64_t n = opdi_pool_divisor(v, a, b, c);                                                \
+            const T part = n ? *g / (T)n : (T)0;                                                            \
+            g++;                                                                                            \
+            OPDI_POOL_WINDOW(v, a, b, c, i, j, k) { gx[(i * v->in[1] + j) * v->in[2] + k] += part; }        \
+        }                                                                                                   \
+    }                                                                                                       \
+    static int opdi_max_pool_backward_##S(const opdi_windows *v, const T *g, const int64_t *at, T *gx) {       \
+        const int64_t n = opdi_vol_area(v->out);                                                            \
+        const uint64_t area = (uint64_t)opdi_vol_area(v->in);                                               \
+        int64_t i;                                                                                          \
+        for (i = 0; i < n; i++) {                                                                           \
+            if ((uint64_t)at[i] >= area) { return 1; }                                                      \
+            gx[at[i]] += g[i];                                                                              \
+        }                                                                                                   \
+        return 0;                                                                                           \
+    }
+OPDI_POOL_BACKWARD(float, f32)
+OPDI_POOL_BACKWARD(double, f64)
+
+enum { OPDI_POOL_MAX, OPDI_POOL_AVG, OPDI_POOL_MAX_BACKWARD, OPDI_POOL_AVG_BACKWARD };
+typedef struct opdi_pool_job { opdi_windows *v; int what; } opdi_pool_job;
+static void opdi_pool_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_pool_job *job = (const opdi_pool_job *)ctx;
+    opdi_windows *v = job->v;
+    const bool back = job->what >= OPDI_POOL_MAX_BACKWARD, quick = job->what == OPDI_POOL_MAX && opdi_pool_is_2x2(v);
+    const int64_t size = v->dtype == OPD_FLOAT32 ? 4 : 8, in = opdi_vol_area(v->in), out = opdi_vol_area(v->out);
+    int64_t i;
+    for (i = begin; i < end; i++) {
+        const void *x = v->x + i * (back ? out : in) * size;
+        void *y = v->y + i * (back ? in : out) * size;
+        int64_t *at = v->at ? v->at + i * out : NULL;
+        int bad = 0;
+        if (back) { memset(y, 0, (size_t)(in * size)); }
+        if (v->dtype == OPD_FLOAT32) {
+            const float *p = (const float *)x; float *q = (float *)y;
+            if (quick) { opdi_max_pool_2x2_f32(v, p, q, at); }
+            else if (job->what == OPDI_POOL_MAX) { opdi_max_pool_f32(v, p, q, at); }
+            else if (job->what == OPDI_POOL_AVG) { opdi_avg_pool_f32(v, p, q); }
+            else if (job->what == OPDI_POOL_AVG_BACKWARD) { opdi_avg_pool_backward_f32(v, p, q); }
+            else { bad = opdi_max_pool_backward_f32(v, p, at, q); }
+        } else if (v->dtype == OPD_FLOAT64) {
+            const double *p = (const double *)x; double *q = (double *)y;
+            if (quick) { opdi_max_pool_2x2_f64(v, p, q, at); }
+            else if (job->what == OPDI_POOL_MAX) { opdi_max_pool_f64(v, p, q, at); }
+            else if (job->what == OPDI_POOL_AVG) { opdi_avg_pool_f64(v, p, q); }
+            else if (job->what == OPDI_POOL_AVG_BACKWARD) { opdi_avg_pool_backward_f64(v, p, q); }
+            else { bad = opdi_max_pool_backward_f64(v, p, at, q); }
+        } else {
+            const int64_t *p = (const int64_t *)x; int64_t *q = (int64_t *)y;
+            if (quick) { opdi_max_pool_2x2_i64(v, p, q, at); }
+            else if (job->what == OPDI_POOL_MAX) { opdi_max_pool_i64(v, p, q, at); }
+            else { opdi_avg_pool_i64(v, p, q); }
+        }
+        if (bad) { OPDI_STORE(&v->bad, 1); }
+    }
+}
+
+//-- pooling: arguments --------------------------------------------------------------------------------------------------------
+
+/* An int[nd] argument that may be one number, or nothing where `otherwise` is given. */
+static int opdi_pool_list(const char *op, const char *name, opd_ints l, int nd, int64_t *out, int64_t fill, const int64_t *otherwise) {
+    static const char *const words[] = {"", "one int", "two ints", "three ints"};
+    int i;
+    for (i = 0; i < 3; i++) { out[i] = fill; }
+    if (otherwise && l.n == 0) { memcpy(out, otherwise, 3 * sizeof *out); return 0; }
+    if (l.n != 1 && l.n != nd) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s must %sbe a single int, or a tuple of %s", op, name, otherwise ? "either be omitted, " : "either ", words[nd]);
+    }
+    for (i = 0; i < nd; i++) { out[3 - nd + i] = l.data[l.n == 1 ? 0 : i]; }
+    return 0;
+}
+static int64_t opdi_floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+/* The number of windows in one dim (at::native::pooling_output_shape). */
+static int opdi_pool_count(opdi_windows *v, int i, bool ceil_mode) {
+    const int64_t big = (int64_t)1 << 31, reach = v->d[i] * (v->k[i] - 1) + 1;
+    int64_t n;
+    if (v->k[i] < 1) { return opd_fail(OPD_ERROR_ARGUMENT, "kernel size should be greater than zero, but got %lld", (long long)v->k[i]); }
+    if (v->s[i] < 1) { return opd_fail(OPD_ERROR_ARGUMENT, v->s[i] ? "stride should be greater than zero" : "stride should not be zero"); }
+    if (v->d[i] < 1) { return opd_fail(OPD_ERROR_ARGUMENT, "dilation should be greater than zero, but got %lld", (long long)v->d[i]); }
+    if (v->p[i] < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "pad must be non-negative, but got pad: %lld", (long long)v->p[i]); }
+    if (v->k[i] >= big || v->s[i] >= big || v->d[i] >= big || v->p[i] > reach / 2) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "pad should be at most half of effective kernel size, but got pad=%lld, kernel_size=%lld and dilation=%lld",
+                        (long long)v->p[i], (long long)v->k[i], (long long)v->d[i]);
+    }
+    n = opdi_floor_div(v->in[i] + 2 * v->p[i] - reach + (ceil_mode ? v->s[i] - 1 : 0), v->s[i]) + 1;
+    if (ceil_mode && (n - 1) * v->s[i] >= v->in[i] + v->p[i]) { n--; }
+    v->out[i] = n;
+    return 0;
+}
+/* Takes the input's sizes apart; only the batch may be empty. */
+static int opdi_pool_input(opdi_windows *v, const opd_tensor *x, int nd, const char *name, bool adaptive) {
+    const int64_t *s = opdi_sizes(x);
+    char text[256];
+    int i;
+    bool good = x->ndim == nd + 1 || x->ndim == nd + 2;
+    opdi_sizes_text(s, x->ndim, text, sizeof text);
+    if (adaptive && !good) { return opd_fail(OPD_ERROR_SHAPE, "%s(): Expected %dD or %dD tensor, but got %s", name, nd + 1, nd + 2, text); }
+    for (i = adaptive ? x->ndim - nd : x->ndim - nd - 1; good && i < x->ndim; i++) {
+        good = s[i] > 0;
+        if (!good && adaptive) {
+            return opd_fail(OPD_ERROR_SHAPE, "%s(): Expected input to have non-zero size for non-batch dimensions, but input has sizes %s with dimension %d "
+                            "being empty", name, text, i);
+        }
+    }
+    if (!good) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected %dD or %dD (batch mode) tensor with optional 0 dim batch size for input, but got:%s", nd + 1, nd + 2, text);
+    }
+    v->nd = nd;
+    for (v->planes = 1, i = 0; i < x->ndim - nd; i++) { v->planes *= s[i]; }
+    for (i = 0; i < 3; i++) { v->in[i] = i < 3 - nd ? 1 : s[x->ndim - 3 + i]; v->d[i] = 1; v->s[i] = v->k[i] = v->out[i] = 1; }
+    return 0;
+}
+/* Kernel, stride and padding from argument `first` on, dilation after them for a maximum. */
+static int opdi_pool_read(const opd_call *call, int first, opdi_windows *v, const opd_tensor *x, int nd, const char *name, bool maximum, int ceil_at) {
+    char a[96], b[96];
+    int i;
+    memset(v, 0, sizeof *v);
+    if (x->ndim < nd || opdi_pool_input(v, x, nd, name, false) != 0) {
+        return opd_ok() ? opd_fail(OPD_ERROR_SHAPE, "non-empty %dD or %dD (batch mode) tensor expected for input", nd + 1, nd + 2) : -1;
+    }
+    if (opdi_pool_list(name, "kernel_size", opd_arg_ints(call, first), nd, v->k, 1, NULL) != 0 ||
+        opdi_pool_list(name, "stride", opd_arg_ints(call, first + 1), nd, v->s, 1, v->k) != 0 ||
+        opdi_pool_list(name, "padding", opd_arg_ints(call, first + 2), nd, v->p, 0, NULL) != 0 ||
+        (maximum && opdi_pool_list(name, "dilation", opd_arg_ints(call, first + 3), nd, v->d, 1, NULL) != 0)) { return -1; }
+    for (i = 3 - nd; i < 3; i++) { if (opdi_pool_count(v, i, opd_arg_bool(call, ceil_at)) != 0) { return -1; } }
+    for (i = 3 - nd; i < 3; i++) {
+        if (v->out[i] < 1) {
+            const long long c = (long long)opdi_sizes(x)[x->ndim - nd - 1];
+            return opd_fail(OPD_ERROR_SHAPE, "Given input size: (%lldx%s). Calculated output size: (%lldx%s). Output size is too small", c,
+                            opdi_by_text(v->in + 3 - nd, nd, a), c, opdi_by_text(v->out + 3 - nd, nd, b));
+        }
+    }
+    return 0;
+}
+/* Room for and the values of lo, hi and span. */
+static int opdi_windows_make(opdi_windows *v, bool adaptive, bool include_pad) {
+    int64_t *p, o;
+    int i;
+    v->bytes = 3 * sizeof *p * ((size_t)v->out[0] + (size_t)v->out[1] + (size_t)v->out[2]);
+    p = (int64_t *)opdi_alloc(v->bytes);
+    if (!p) { return -1; }
+    for (i = 0; i < 3; i++) {
+        const int64_t n = v->out[i], in = v->in[i], k = v->k[i], d = v->d[i];
+        v->lo[i] = p; v->hi[i] = p + n; v->span[i] = p + 2 * n;
+        p += 3 * n;
+        for (o = 0; o < n; o++) {
+            int64_t lo = o * v->s[i] - v->p[i], hi = lo + d * (k - 1) + 1, full = OPDI_MIN(lo + k, in + v->p[i]) - lo;
+            if (adaptive) { lo = o / n * in + o % n * in / n; hi = 1 + ((o + 1) * in - 1) / n; full = 0; }
+            if (lo < 0) { lo += (d - 1 - lo) / d * d; }
+            hi = OPDI_MIN(hi, in);
+            v->lo[i][o] = lo; v->hi[i][o] = hi;
+            v->span[i][o] = include_pad ? full : hi - lo;
+        }
+    }
+    return 0;
+}
+static int opdi_windows_run(opdi_windows *v, int what, bool adaptive, bool include_pad) {
+    opdi_pool_job job;
+    const int64_t work = opdi_vol_area(v->in) + opdi_vol_area(v->out);
+    if (opdi_windows_make(v, adaptive, include_pad) != 0) { return -1; }
+    job.v = v; job.what = what;
+    opdi_parallel_for(v->planes, OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX((int64_t)1, work)), opdi_pool_range, &job);
+    opdi_free(v->lo[0], v->bytes);
+    return v->bad ? opd_fail(OPD_ERROR_INDEX, "max pooling backward: an index is out of range") : 0;
+}
+/* Sizes of the output for an input like x. */
+static void opdi_pool_sizes(const opdi_windows *v, const opd_tensor *x, int64_t *sizes) {
+    int i;
+    for (i = 0; i < x->ndim; i++) { sizes[i] = i < x->ndim - v->nd ? opdi_sizes(x)[i] : v->out[3 - x->ndim + i]; }
+}
+static int opdi_pool_forward(opd_call *call, opdi_windows *v, opd_tensor *x, bool maximum, bool adaptive, bool include_pad, bool ints, const char *name) {
+    int64_t sizes[8];
+    const bool last = opdi_is_channels_last(x);
+    const int t = opdi_kernel_dtype(OPDI_DTYPE(x), ints, name);
+    opd_tensor *out, *at = NULL, *y, *to = NULL;
+    if (t < 0) { return -1; }
+    opdi_pool_sizes(v, x, sizes);
+    out = opdi_result_format(call, 0, last, sizes, x->ndim, OPDI_DTYPE(x));
+    if (maximum) { at = opdi_result_format(call, 1, last, sizes, x->ndim, OPD_INT64); }
+    if (!out || (maximum && !at)) { return -1; }
+    if (!out->data || out->numel == 0) { return 0; }
+    v->dtype = t;
+    x = opdi_dense_as(x, (opd_scalar_type)t);
+    y = opdi_work_for(out, (opd_scalar_type)t);
+    if (maximum) { to = opdi_work_for(at, OPD_INT64); }
+    if (!x || !y || (maximum && !to)) { return -1; }
+    v->x = x->data; v->y = y->data; v->at = to ? (int64_t *)(void *)to->data : NULL;
+    if (opdi_windows_run(v, maximum ? OPDI_POOL_MAX : OPDI_POOL_AVG, adaptive, include_pad) != 0 || opdi_done_with(out, y) != 0) { return -1; }
+    return maximum ? opdi_done_with(at, to) : 0;
+}
+/* The gradient of x; `at` for a maximum. */
+static int opdi_pool_backward(opd_call *call, opdi_windows *v, opd_tensor *g, opd_tensor *x, opd_tensor *at, bool adaptive, bool include_pad, const char *name) {
+    int64_t sizes[8];
+    const int t = opdi_kernel_dtype(OPDI_DTYPE(x), false, name);
+    opd_tensor *out, *y;
+    if (t < 0) { return -1; }
+    if (g->dtype != x->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "expected dtype %s for `grad_output` but got dtype %s", opd_dtype_cname(OPDI_DTYPE(x)), opd_dtype_cname(OPDI_DTYPE(g)));
+    }
+    opdi_pool_sizes(v, x, sizes);
+    if (opdi_conv_same_sizes(g, sizes, x->ndim) != 0 || (at && opdi_conv_same_sizes(at, sizes, x->ndim) != 0)) { return -1; }
+    if (at && at->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "expected scalar type Long but found %s", opd_dtype_cname(OPDI_DTYPE(at))); }
+    out = opdi_result_format(call, 0, opdi_is_channels_last(x), opdi_sizes(x), x->ndim, OPDI_DTYPE(x));
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    v->dtype = t;
+    g = opdi_dense_as(g, (opd_scalar_type)t);
+    y = opdi_work_for(out, (opd_scalar_type)t);
+    if (at) { at = opdi_dense_as(at, OPD_INT64); if (!at) { return -1; } }
+    if (!g || !y) { return -1; }
+    v->x = g->data; v->y = y->data; v->at = at ? (int64_t *)(void *)at->data : NULL;
+    if (opdi_windows_run(v, at ? OPDI_POOL_MAX_BACKWARD : OPDI_POOL_AVG_BACKWARD, adaptive, include_pad) != 0) { return -1; }
+    return opdi_done_with(out, y);
+}
+static void opdi_card_pool(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward, const char *save, opd_autocast autocast,
+                           const char *out, const char *cases) {
+    op->schema = schema; op->cpu = kernel; op->fake = kernel; op->backward = backward; op->save = save;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = autocast; op->out = out; op->cases = cases;
+}
+
+//-- max_pool2d, max_pool3d ------------------------------------------------------------------------------------------------------
+
+/* The elements of x [.., in] at positions at [.., out]: what the derivative of a maximum's gradient is. */
+static opd_tensor *opdi_pool_pick(opd_tensor *x, opd_tensor *at, int nd) {
+    static opd_op *gather;
+    opd_value v[3];
+    int64_t flat[OPD_MAX_DIMS], rest[OPD_MAX_DIMS];
+    int i, n;
+    if (!x || !at || x->ndim < nd || at->ndim < nd) { return NULL; }
+    n = x->ndim - nd;
+    for (i = 0; i < n; i++) { flat[i] = rest[i] = opdi_sizes(x)[i]; }
+    for (flat[n] = 1; i < x->ndim; i++) { flat[n] *= opdi_sizes(x)[i]; }
+    for (rest[n] = 1, i = n; i < at->ndim; i++) { rest[n] *= opdi_sizes(at)[i]; }
+    v[0] = opd_value_tensor(opdi_reshape_to(x, flat, n + 1));
+    v[1] = opd_value_int(-1);
+    v[2] = opd_value_tensor(opdi_reshape_to(at, rest, n + 1));
+    return opdi_reshape_to(opd_call_op(OPD_OP(&gather, "aten::gather"), v, 3), opdi_sizes(at), at->ndim);
+}
+#define OPDI_MAX_POOL_ND(nd)                                                                                \
+    OPDI_KERNEL(max_pool##nd##d_with_indices) {                                                             \
+        opdi_windows v;                                                                                        \
+        opd_tensor *x = opd_arg_tensor(call, 0);                                                            \
+        if (opdi_pool_read(call, 1, &v, x, nd, "max_pool" #nd "d", true, 5) != 0) { return -1; }            \
+        return opdi_pool_forward(call, &v, x, true, false, false, true, "max_pool" #nd "d");                \
+    }                                                                                                       \
+    OPDI_BW1(max_pool##nd##d_with_indices) {                                                                \
+        return opd_bw_return(bw, 0, opd_max_pool##nd##d_with_indices_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opdi_bw_ints(bw, 1),  \
+            opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4), opd_bw_value(bw, 5).u.i != 0, opd_bw_result(bw, 1)));              \
+    }                                                                                                       \
+    OPDI_KERNEL(max_pool##nd##d_with_indices_backward) {                                                    \
+        opdi_windows v;                                                                                        \
+        opd_tensor *x = opd_arg_tensor(call, 1);                                                            \
+        if (opdi_pool_read(call, 2, &v, x, nd, "max_pool" #nd "d", true, 6) != 0) { return -1; }            \
+        return opdi_pool_backward(call, &v, opd_arg_tensor(call, 0), x, opd_arg_tensor(call, 7), false, false, "max_pool" #nd "d_backward");  \
+    }                                                                                                       \
+    OPDI_BW1(max_pool##nd##d_with_indices_backward) {                                                       \
+        opd_tensor *g = opd_bw_grad(bw, 0);                                                                 \
+        OPDI_GIVE(0, opdi_pool_pick(g, opd_bw_tensor(bw, 7), nd));                                          \
+        OPDI_GIVE(1, opd_zeros_like(g));                                                                    \
+        return 0;                                                                                           \
+    }                                                                                                       \
+    OPDI_KERNEL(max_pool##nd##d) {                                                                          \
+        opd_tensor *rets[2];                                                                                \
+        if (opd_max_pool##nd##d_with_indices_full(rets, opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_ints(call, 2), opd_arg_ints(call, 3), \
+                                                  opd_arg_ints(call, 4), opd_arg_bool(call, 5)) != 0) { return -1; }                          \
+        return opd_return_tensor(call, rets[0]);                                                            \
+    }
+OPDI_MAX_POOL_ND(2)
+OPDI_MAX_POOL_ND(3)
+#define OPDI_MAX_ARGS(n) "Tensor self, int[" n "] kernel_size, int[" n "] stride=[], int[" n "] padding=0, int[" n "] dilation=1, bool ceil_mode=False"
+#define OPDI_MAX_SCHEMA(n) "max_pool" n "d_with_indices(" OPDI_MAX_ARGS(n) ") -> (Tensor, Tensor)"
+#define OPDI_MAX_OUT(n) "max_pool" n "d_with_indices.out(" OPDI_MAX_ARGS(n) ", *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))"
+#define OPDI_MAX_BACK(n) "Tensor grad_output, Tensor self, int[" n "] kernel_size, int[" n "] stride, int[" n "] padding, int[" n "] dilation, " \
+                         "bool ceil_mode, Tensor indices"
+OPDI_OP(max_pool2d_with_indices) {
+    opdi_card_pool(op, OPDI_MAX_SCHEMA("2"), opdi_max_pool2d_with_indices_kernel, opdi_max_pool2d_with_indices_backward, "self, result1", OPD_AUTOCAST_KEEP,
+                   OPDI_MAX_OUT("2"), "[1,2,4,4], (2,2); [2,5,5], 3, 2, 1, 1, True; [1,1,6,6], 2, 1, 0, 2");
+}
+OPDI_OP(max_pool3d_with_indices) {
+    opdi_card_pool(op, OPDI_MAX_SCHEMA("3"), opdi_max_pool3d_with_indices_kernel, opdi_max_pool3d_with_indices_backward, "self, result1", OPD_AUTOCAST_FP32,
+                   OPDI_MAX_OUT("3"), "[1,2,4,4,4], 2");
+}
+OPDI_OP(max_pool2d_with_indices_backward) {
+    opdi_card_pool(op, "max_pool2d_with_indices_backward(" OPDI_MAX_BACK("2") ") -> Tensor", opdi_max_pool2d_with_indices_backward_kernel,
+                   opdi_max_pool2d_with_indices_backward_backward, "indices", OPD_AUTOCAST_KEEP,
+                   OPDI_GRAD_INPUT("max_pool2d_with_indices_backward", OPDI_MAX_BACK("2")), "[1,2,2,2], [1,2,4,4], 2, 2, 0, 1, False, [1,2,2,2]i16");
+}
+OPDI_OP(max_pool3d_with_indices_backward) {
+    opdi_card_pool(op, "max_pool3d_with_indices_backward(" OPDI_MAX_BACK("3") ") -> Tensor", opdi_max_pool3d_with_indices_backward_kernel,
+                   opdi_max_pool3d_with_indices_backward_backward, "indices", OPD_AUTOCAST_KEEP,
+                   OPDI_GRAD_INPUT("max_pool3d_with_indices_backward", OPDI_MAX_BACK("3")), "[1,2,2,2,2], [1,2,4,4,4], 2, 2, 0, 1, False, [1,2,2,2,2]i64");
+}
+OPDI_OP(max_pool2d) { opdi_card_above(op, "max_pool2d(" OPDI_MAX_ARGS("2") ") -> Tensor", opdi_max_pool2d_kernel, OPD_AUTOCAST_KEEP, NULL, "[1,2,4,4], 2"); }
+OPDI_OP(max_pool3d) { opdi_card_above(op, "max_pool3d(" OPDI_MAX_ARGS("3") ") -> Tensor", opdi_max_pool3d_kernel, OPD_AUTOCAST_FP32, NULL, "[1,2,4,4,4], 2"); }
+
+/* One dim is two with a first of size 1: (1, n) out of the int[1] arguments. */
+typedef struct opdi_pair { int64_t v[2]; } opdi_pair;
+static opd_ints opdi_pair_of(opd_ints l, int64_t first, opdi_pair *p) {
+    p->v[0] = first;
+    p->v[1] = l.n ? l.data[0] : 0;
+    return opd_ints_of(p->v, l.n ? 2 : 0);
+}
+static int opdi_pool1d_check(const opd_call *call, const char *name, int lists) {
+    static const char *const names[] = {"", "kernel_size", "stride", "padding", "dilation"};
+    const opd_tensor *x = opd_arg_tensor(call, 0);
+    int i;
+    if (x->ndim != 2 && x->ndim != 3) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected 2 to 3 dimensions, but got %d-dimensional tensor for argument #1 'self' (while checking arguments for %s)",
+                        x->ndim, name);
+    }
+    for (i = 1; i <= lists; i++) {
+        const opd_ints l = opd_arg_ints(call, i);
+        if (l.n != 1 && !(i == 2 && l.n == 0)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s() argument '%s' should contain one int (got %lld)", name, lists == 1 ? "output_size" : names[i], (long long)l.n);
+        }
+    }
+    return 0;
+}
+OPDI_KERNEL(max_pool1d_with_indices) {
+    opdi_pair k, s, p, d;
+    opd_tensor *rets[2];
+    if (opdi_pool1d_check(call, "max_pool1d", 4) != 0) { return -1; }
+    if (opd_max_pool2d_with_indices_full(rets, opdi_unsqueeze_at(opd_arg_tensor(call, 0), -2), opdi_pair_of(opd_arg_ints(call, 1), 1, &k),
+                                         opdi_pair_of(opd_arg_ints(call, 2), 1, &s), opdi_pair_of(opd_arg_ints(call, 3), 0, &p),
+                                         opdi_pair_of(opd_arg_ints(call, 4), 1, &d), opd_arg_bool(call, 5)) != 0) { return -1; }
+    if (opd_return_tensor(call, opdi_squeeze_at(rets[0], -2)) != 0) { return -1; }
+    return opd_return_tensor(call, opdi_squeeze_at(rets[1], -2));
+}
+OPDI_KERNEL(max_pool1d) {
+    opd_tensor *rets[2];
+    if (opd_max_pool1d_with_indices_full(rets, opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_ints(call, 2), opd_arg_ints(call, 3),
+                                         opd_arg_ints(call, 4), opd_arg_bool(call, 5)) != 0) { return -1; }
+    return opd_return_tensor(call, rets[0]);
+}
+OPDI_OP(max_pool1d_with_indices) {
+    opdi_card_above(op, "max_pool1d_with_indices(" OPDI_MAX_ARGS("1") ") -> (Tensor, Tensor)", opdi_max_pool1d_with_indices_kernel, OPD_AUTOCAST_KEEP, NULL,
+                    "[1,2,6], 2");
+}
+OPDI_OP(max_pool1d) { opdi_card_above(op, "max_pool1d(" OPDI_MAX_ARGS("1") ") -> Tensor", opdi_max_pool1d_kernel, OPD_AUTOCAST_KEEP, NULL, "[1,2,6], 2"); }
+
+//-- avg_pool2d, avg_pool3d ------------------------------------------------------------------------------------------------------
+
+static int opdi_pool_override(const opd_call *call, int i, opdi_windows *v) {
+    if (opd_arg_is_none(call, i)) { return 0; }
+    v->divisor = opd_arg_int(call, i);
+    return v->divisor ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "divisor must be not zero");
+}
+#define OPDI_AVG_POOL_ND(nd)                                                                                \
+    OPDI_KERNEL(avg_pool##nd##d) {                                                                          \
+        opdi_windows v;                                                                                        \
+        opd_tensor *x = opd_arg_tensor(call, 0);                                                            \
+        if (opdi_pool_read(call, 1, &v, x, nd, "avg_pool" #nd "d", false, 4) != 0 || opdi_pool_override(call, 6, &v) != 0) { return -1; }     \
+        return opdi_pool_forward(call, &v, x, false, false, opd_arg_bool(call, 5), true, "avg_pool" #nd "d"); \
+    }                                                                                                       \
+    OPDI_BW1(avg_pool##nd##d) {                                                                             \
+        return opd_bw_return(bw, 0, opd_avg_pool##nd##d_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opdi_bw_ints(bw, 1), opdi_bw_ints(bw, 2), \
+            opdi_bw_ints(bw, 3), opd_bw_value(bw, 4).u.i != 0, opd_bw_value(bw, 5).u.i != 0, opd_bw_value(bw, 6)));                           \
+    }                                                                                                       \
+    OPDI_KERNEL(avg_pool##nd##d_backward) {                                                                 \
+        opdi_windows v;                                                                                        \
+        opd_tensor *x = opd_arg_tensor(call, 1);                                                            \
+        if (opdi_pool_read(call, 2, &v, x, nd, "avg_pool" #nd "d", false, 5) != 0 || opdi_pool_override(call, 7, &v) != 0) { return -1; }     \
+        return opdi_pool_backward(call, &v, opd_arg_tensor(call, 0), x, NULL, false, opd_arg_bool(call, 6), "avg_pool" #nd "d_backward");     \
+    }                                                                                                       \
+    OPDI_BW1(avg_pool##nd##d_backward) {                                                                    \
+        opd_tensor *g = opd_bw_grad(bw, 0);                                                                 \
+        OPDI_GIVE(0, opd_avg_pool##nd##d_full(g, opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4), opd_bw_value(bw, 5).u.i != 0, \
+                                              opd_bw_value(bw, 6).u.i != 0, opd_bw_value(bw, 7)));          \
+        OPDI_GIVE(1, opd_zeros_like(g));                                                                    \
+        return 0;                                                                                           \
+    }
+OPDI_AVG_POOL_ND(2)
+OPDI_AVG_POOL_ND(3)
+#define OPDI_AVG_SCHEMA(n) "avg_pool" n "d(Tensor self, int[" n "] kernel_size, int[" n "] stride=[], int[" n "] padding=0, bool ceil_mode=False, " \
+                           "bool count_include_pad=True, int? divisor_override=None) -> Tensor"
+#define OPDI_AVG_BACK(n) "Tensor grad_output, Tensor self, int[" n "] kernel_size, int[" n "] stride, int[" n "] padding, bool ceil_mode, " \
+                         "bool count_include_pad, int? divisor_override"
+OPDI_OP(avg_pool2d) {
+    opdi_card_pool(op, OPDI_AVG_SCHEMA("2"), opdi_avg_pool2d_kernel, opdi_avg_pool2d_backward, "self", OPD_AUTOCAST_KEEP, "avg_pool2d.out",
+                   "[1,2,4,4], (2,2); [2,5,5], 3, 2, 1, True, False; [1,1,5,5], 2, 1, 0, False, True, 3");
+}
+OPDI_OP(avg_pool3d) {
+    opdi_card_pool(op, OPDI_AVG_SCHEMA("3"), opdi_avg_pool3d_kernel, opdi_avg_pool3d_backward, "self", OPD_AUTOCAST_FP32, "avg_pool3d.out", "[1,2,4,4,4], 2, 2, 1");
+}
+OPDI_OP(avg_pool2d_backward) {
+    opdi_card_pool(op, "avg_pool2d_backward(" OPDI_AVG_BACK("2") ") -> Tensor", opdi_avg_pool2d_backward_kernel, opdi_avg_pool2d_backward_backward, "",
+                   OPD_AUTOCAST_KEEP, OPDI_GRAD_INPUT("avg_pool2d_backward", OPDI_AVG_BACK("2")), "[1,2,2,2], [1,2,4,4], 2, 2, 0, False, True, None");
+}
+OPDI_OP(avg_pool3d_backward) {
+    opdi_card_pool(op, "avg_pool3d_backward(" OPDI_AVG_BACK("3") ") -> Tensor", opdi_avg_pool3d_backward_kernel, opdi_avg_pool3d_backward_backward, "",
+                   OPD_AUTOCAST_KEEP, OPDI_GRAD_INPUT("avg_pool3d_backward", OPDI_AVG_BACK("3")), "[1,2,2,2,2], [1,2,4,4,4], 2, 2, 0, False, True, None");
+}
+OPDI_KERNEL(avg_pool1d) {
+    opdi_pair k, s, p;
+    if (opdi_pool1d_check(call, "avg_pool1d", 3) != 0) { return -1; }
+    return opd_return_tensor(call, opdi_squeeze_at(opd_avg_pool2d_full(opdi_unsqueeze_at(opd_arg_tensor(call, 0), -2), opdi_pair_of(opd_arg_ints(call, 1), 1, &k),
+        opdi_pair_of(opd_arg_ints(call, 2), 1, &s), opdi_pair_of(opd_arg_ints(call, 3), 0, &p), opd_arg_bool(call, 4), opd_arg_bool(call, 5), OPD_NONE), -2));
+}
+OPDI_OP(avg_pool1d) {
+    opdi_card_above(op, "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
+                    opdi_avg_pool1d_kernel, OPD_AUTOCAST_KEEP, NULL, "[1,2,6], 2");
+}
+
+//-- adaptive pooling ------------------------------------------------------------------------------------------------------------
+
+/* The output sizes are given: window o covers floor(o in / out) to ceil((o + 1) in / out). */
+static int opdi_adaptive_read(opdi_windows *v, const opd_tensor *x, int nd, opd_ints size, const char *name) {
+    int i;
+    memset(v, 0, sizeof *v);
+    if (size.n != nd) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: output_size must be %d", name, nd); }
+    if (opdi_pool_input(v, x, nd, name, true) != 0) { return -1; }
+    for (i = 0; i < nd; i++) {
+        if (size.data[i] < 0 || (size.data[i] > 0 && v->in[3 - nd + i] >= INT64_MAX / size.data[i])) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: elements of output_size must be greater than or equal to 0", name);
+        }
+        v->out[3 - nd + i] = size.data[i];
+    }
+    return 0;
+}
+static int opdi_adaptive_forward(opd_call *call, int nd, bool maximum, const char *name) {
+    opdi_windows v;
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    if (opdi_adaptive_read(&v, x, nd, opd_arg_ints(call, 1), name) != 0) { return -1; }
+    return opdi_pool_forward(call, &v, x, maximum, true, false, false, name);
+}
+static int opdi_adaptive_backward(opd_call *call, int nd, opd_tensor *at, const char *name) {
+    opdi_windows v;
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1);
+    if (g->ndim != x->ndim || g->ndim < nd) { return opd_fail(OPD_ERROR_SHAPE, "%s(): Expected grad_output to have the dimensions of self", name); }
+    if (opdi_adaptive_read(&v, x, nd, opd_ints_of(opdi_sizes(g) + g->ndim - nd, nd), name) != 0) { return -1; }
+    return opdi_pool_backward(call, &v, g, x, at, true, false, name);
+}
+#define OPDI_ADAPTIVE_ND(nd)                                                                                \
+    OPDI_KERNEL(_adaptive_avg_pool##nd##d) { return opdi_adaptive_forward(call, nd, false, "adaptive_avg_pool" #nd "d"); }                    \
+    OPDI_BW1(_adaptive_avg_pool##nd##d) {                                                                   \
+        return opd_bw_return(bw, 0, opd_adaptive_avg_pool##nd##d_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0)));                         \
+    }                                                                                                       \
+    OPDI_KERNEL(_adaptive_avg_pool##nd##d_backward) { return opdi_adaptive_backward(call, nd, NULL, "adaptive_avg_pool" #nd "d_backward"); }  \
+    OPDI_BW1(_adaptive_avg_pool##nd##d_backward) {                                                          \
+        opd_tensor *g = opd_bw_grad(bw, 0);                                                                 \
+        const opd_ints s = opd_bw_sizes(bw, 0);                                                             \
+        if (s.n >= nd) { OPDI_GIVE(0, opd_under_adaptive_avg_pool##nd##d(g, opd_ints_of(s.data + s.n - nd, nd))); }                           \
+        OPDI_GIVE(1, opd_zeros_like(g));                                                                    \
+        return 0;                                                                                           \
+    }                                                                                                       \
+    OPDI_KERNEL(adaptive_max_pool##nd##d) { return opdi_adaptive_forward(call, nd, true, "adaptive_max_pool" #nd "d"); }                      \
+    OPDI_BW1(adaptive_max_pool##nd##d) {                                                                    \
+        return opd_bw_return(bw, 0, opd_adaptive_max_pool##nd##d_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_result(bw, 1)));   \
+    }                                                                                                       \
+    OPDI_KERNEL(adaptive_max_pool##nd##d_backward) {                                                        \
+        return opdi_adaptive_backward(call, nd, opd_arg_tensor(call, 2), "adaptive_max_pool" #nd "d_backward");                               \
+    }                                                                                                       \
+    OPDI_BW1(adaptive_max_pool##nd##d_backward) {                                                           \
+        opd_tensor *g = opd_bw_grad(bw, 0);                                                                 \
+        OPDI_GIVE(0, opdi_pool_pick(g, opd_bw_tensor(bw, 2), nd));                                          \
+        OPDI_GIVE(1, opd_zeros_like(g));                                                                    \
+        return 0;                                                                                           \
+    }
+OPDI_ADAPTIVE_ND(2)
+OPDI_ADAPTIVE_ND(3)
+#define OPDI_ADAPTIVE_CARDS(nd, avg_autocast, max_autocast, x, y)                                           \
+    OPDI_OP(_adaptive_avg_pool##nd##d) {                                                                    \
+        opdi_card_pool(op, "_adaptive_avg_pool" #nd "d(Tensor self, SymInt[" #nd "] output_size) -> Tensor", opdi__adaptive_avg_pool##nd##d_kernel,   \
+                       opdi__adaptive_avg_pool##nd##d_backward, "self", OPD_AUTOCAST_##avg_autocast, "_adaptive_avg_pool" #nd "d.out", x "; " y);     \
+    }                                                                                                       \
+    OPDI_OP(_adaptive_avg_pool##nd##d_backward) {                                                           \
+        opdi_card_pool(op, "_adaptive_avg_pool" #nd "d_backward(Tensor grad_output, Tensor self) -> Tensor", opdi__adaptive_avg_pool##nd##d_backward_kernel, \
+                       opdi__adaptive_avg_pool##nd##d_backward_backward, "", OPD_AUTOCAST_KEEP, "_adaptive_avg_pool" #nd "d_backward.out", NULL);     \
+    }                                                                                                       \
+    OPDI_OP(adaptive_max_pool##nd##d) {                                                                     \
+        opdi_card_pool(op, "adaptive_max_pool" #nd "d(Tensor self, int[" #nd "] output_size) -> (Tensor, Tensor)", opdi_adaptive_max_pool##nd##d_kernel, \
+                       opdi_adaptive_max_pool##nd##d_backward, "self, result1", OPD_AUTOCAST_##max_autocast,                                          \
+                       "adaptive_max_pool" #nd "d.out(Tensor self, int[" #nd "] output_size, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))", x "; " y); \
+    }                                                                                                       \
+    OPDI_OP(adaptive_max_pool##nd##d_backward) {                                                            \
+        opdi_card_pool(op, "adaptive_max_pool" #nd "d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",                           \
+                       opdi_adaptive_max_pool##nd##d_backward_kernel, opdi_adaptive_max_pool##nd##d_backward_backward, "indices", OPD_AUTOCAST_KEEP,  \
+                       OPDI_GRAD_INPUT("adaptive_max_pool" #nd "d_backward", "Tensor grad_output, Tensor self, Tensor indices"), NULL);               \
+    }
+OPDI_ADAPTIVE_CARDS(2, KEEP, KEEP, "[1,2,5,4], (2,3)", "[2,3,3], (1,1)")
+OPDI_ADAPTIVE_CARDS(3, FP32, FP32, "[1,2,3,5,4], (2,2,3)", "[2,3,3,3], (1,1,1)")
+
+OPDI_KERNEL(adaptive_avg_pool2d) {
+    return opd_return_tensor(call, opd_under_adaptive_avg_pool2d(opd_arg_tensor(call, 0), opd_arg_ints(call, 1)));
+}
+OPDI_OP(adaptive_avg_pool2d) {
+    opdi_card_above(op, "adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor", opdi_adaptive_avg_pool2d_kernel, OPD_AUTOCAST_KEEP,
+                    "adaptive_avg_pool2d.out", "[1,2,5,4], (2,3)");
+}
+OPDI_KERNEL(adaptive_avg_pool3d) {
+    return opd_return_tensor(call, opd_under_adaptive_avg_pool3d(opd_arg_tensor(call, 0), opd_arg_ints(call, 1)));
+}
+OPDI_OP(adaptive_avg_pool3d) {
+    opdi_card_above(op, "adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor", opdi_adaptive_avg_pool3d_kernel, OPD_AUTOCAST_FP32,
+                    "adaptive_avg_pool3d.out", "[1,2,3,5,4], (2,2,3)");
+}
+OPDI_KERNEL(adaptive_avg_pool1d) {
+    opdi_pair p;
+    if (opdi_pool1d_check(call, "adaptive_avg_pool1d", 1) != 0) { return -1; }
+    return opd_return_tensor(call, opdi_squeeze_at(opd_adaptive_avg_pool2d(opdi_unsqueeze_at(opd_arg_tensor(call, 0), -2),
+                                                                           opdi_pair_of(opd_arg_ints(call, 1), 1, &p)), -2));
+}
+OPDI_OP(adaptive_avg_pool1d) {
+    opdi_card_above(op, "adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", opdi_adaptive_avg_pool1d_kernel, OPD_AUTOCAST_KEEP, NULL, "[1,2,5], 2");
+}
+OPDI_KERNEL(adaptive_max_pool1d) {
+    opdi_pair p;
+    opd_tensor *rets[2];
+    if (opdi_pool1d_check(call, "adaptive_max_pool1d", 1) != 0) { return -1; }
+    if (opd_adaptive_max_pool2d(rets, opdi_unsqueeze_at(opd_arg_tensor(call, 0), -2), opdi_pair_of(opd_arg_ints(call, 1), 1, &p)) != 0) { return -1; }
+    if (opd_return_tensor(call, opdi_squeeze_at(rets[0], -2)) != 0) { return -1; }
+    return opd_return_tensor(call, opdi_squeeze_at(rets[1], -2));
+}
+OPDI_OP(adaptive_max_pool1d) {
+    opdi_card_above(op, "adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", opdi_adaptive_max_pool1d_kernel, OPD_AUTOCAST_KEEP, NULL, "[1,2,5], 2");
+}
 
 //-- end of convolution and pooling --------------------------------------------------------------------------------------------
 
