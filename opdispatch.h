@@ -1524,6 +1524,10 @@ struct opd_scope_guard {
     X(logsumexp, "logsumexp", T, logsumexp, (T, I), T, (T, I, b)) \
     X(special_logsumexp, "special_logsumexp", T, special_logsumexp, (T, I, b), 0, ()) \
     X(sum_to_size, "sum_to_size", T, sum_to_size, (T, I), 0, ()) \
+    X(nanmean, "nanmean", T, nanmean, (T), T, (T, V, b, V)) \
+    X(trace, "trace", T, trace, (T), 0, ()) \
+    X(equal, "equal", V, equal, (T, T), 0, ()) \
+    X(nonzero, "nonzero", T, nonzero, (T), 0, ()) \
     X(_softmax, "_softmax", T, _softmax, (T, i, b), 0, ()) \
     X(_log_softmax, "_log_softmax", T, _log_softmax, (T, i, b), 0, ()) \
     X(_softmax_backward_data, "_softmax_backward_data", T, _softmax_backward_data, (T, T, i, i), 0, ()) \
@@ -16050,7 +16054,19 @@ OPDI_KERNEL(aminmax) {
     const opd_ints dims = opd_ints_of(&dim, opd_arg_is_none(call, 1) ? 0 : 1);
     const opd_scalar_type dtype = (opd_scalar_type)t->dtype;
     uint64_t mask;
+    int i;
     if (opdi_reduce_mask(dims, t->ndim, &mask) != 0 || opdi_reduce_nonempty(t, dims, "aminmax") != 0) { return -1; }
+    for (i = 0; i < 2 && call->targets; i++) {
+        if (call->targets[i]->dtype != dtype) {
+            return opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have dtype %s, but got %s instead", opd_dtype_cname(dtype),
+                            opd_dtype_cname((opd_scalar_type)call->targets[i]->dtype));
+        }
+    }
+    if (t->ndim == 0 && dims.n && opd_arg_bool(call, 2)) {        /* as PyTorch: one dim comes out */
+        const int64_t one = 1;
+        t = opdi_view(t, &one, &one, 1, 0);
+        if (!t) { return -1; }
+    }
     return opdi_reduce_kernel(call, &opdi_the_aminmax, t, mask, opd_arg_bool(call, 2), dtype, dtype, dtype, 0);
 }
 OPDI_BW1(aminmax) {
@@ -16310,6 +16326,7 @@ OPDI_KERNEL(sum_to_size) {
     int64_t dims[OPD_MAX_DIMS], n = 0, lead = t->ndim - size.n, i;
     char a[256], b[256];
     bool fits = lead >= 0;
+    if (size.n == 0) { return opd_return_tensor(call, opd_sum(t)); }
     for (i = 0; i < t->ndim && fits; i++) {
         const int64_t want = i < lead ? 1 : size.data[i - lead], have = opdi_sizes(t)[i];
         if (i < lead || (want == 1 && have != 1)) { dims[n++] = i; }
@@ -16320,9 +16337,97 @@ OPDI_KERNEL(sum_to_size) {
                         opdi_sizes_text(opdi_sizes(t), t->ndim, b, sizeof b));
     }
     if (n) { t = opd_sum_dim(t, opd_ints_of(dims, n), true); }
-    return opd_return_tensor(call, t && lead > 0 ? opd_view(t, size) : t && n == 0 ? opd_alias(t) : t);
+    return opd_return_tensor(call, t && lead > 0 ? opd_view(t, size) : t);
 }
 OPDI_COMPOSITE(sum_to_size, "sum_to_size(Tensor self, int[] size) -> Tensor", NULL, NULL, "[2,3], (1,3); [4,2,3], (2,1)")
+
+OPDI_KERNEL(nanmean) {
+    opd_tensor *t = opd_arg_tensor(call, 0), *count, *sum;
+    const opd_ints dims = opd_arg_ints(call, 1);
+    const bool keep = opd_arg_bool(call, 2);
+    if (!opd_dtype_is_floating((opd_scalar_type)t->dtype) && !opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "nanmean(): expected input to have floating point or complex dtype but got %s", opd_dtype_cname((opd_scalar_type)t->dtype));
+    }
+    count = opd_sum_dim(opd_logical_not(opd_isnan(t)), dims, keep);
+    sum = opd_nansum_full(t, opd_value_of_ints(dims), keep, opd_call_args(call)[3]);
+    return opd_return_tensor(call, opd_div(sum, count));
+}
+OPDI_COMPOSITE(nanmean, "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", NULL, "nanmean.out", "[2,3]; [2,3], (1)")
+
+/* The sum along the diagonal, which is a view of one dim. */
+OPDI_KERNEL(trace) {
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    const opd_scalar_type dtype = opd_dtype_is_integral((opd_scalar_type)t->dtype, true) ? OPD_INT64 : (opd_scalar_type)t->dtype;
+    int64_t n, stride;
+    if (t->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "trace: expected a matrix, but got tensor with dim %d", t->ndim); }
+    n = OPDI_MIN(opdi_sizes(t)[0], opdi_sizes(t)[1]); stride = opdi_strides(t)[0] + opdi_strides(t)[1];
+    t = opdi_view(t, &n, &stride, 1, 0);
+    return t ? opdi_reduce_kernel(call, &opdi_the_sum, t, OPDI_ALL_DIMS, false, dtype, dtype, OPD_DTYPE_NONE, 0) : -1;
+}
+static opd_tensor *opdi_trace_gradient(opd_tensor *g, opd_ints sizes) {
+    return sizes.n == 2 ? opd_mul(g, opd_triu(opd_tril(opd_new_ones(g, sizes)))) : NULL;
+}
+OPDI_BW1(trace) { return opd_bw_return(bw, 0, opdi_trace_gradient(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0))); }
+OPDI_CARD_REDUCE(trace, "trace(Tensor self) -> Tensor", trace, opdi_trace_backward, "", FP32, "trace.out", "[3,3]; [2,4]")
+
+/* True where sizes and all values are the same. */
+OPDI_KERNEL(equal) {
+    opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1), *all;
+    if (a->dtype != b->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "Expected object of data type %s but got data type %s for argument 'other' in call to equal",
+                        opd_dtype_cname((opd_scalar_type)a->dtype), opd_dtype_cname((opd_scalar_type)b->dtype));
+    }
+    if (!opdi_same_sizes(a, b)) { return opd_return_bool(call, false); }
+    all = opd_all(opd_eq(a, b));
+    return all ? opd_return_bool(call, opd_item_i64(all) != 0) : -1;
+}
+OPDI_OP(equal) {
+    op->schema = "equal(Tensor self, Tensor other) -> bool"; op->cpu = opdi_equal_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[2,3], [2,3]; [2], [3]";
+}
+
+/* Indices of the elements that are not 0, one row each, in order: how many depends on the data. */
+OPDI_KERNEL(nonzero) {
+    opd_tensor *t = opd_arg_tensor(call, 0), *out = NULL;
+    const opd_scalar_type dtype = (opd_scalar_type)t->dtype;
+    const int type = opdi_compute_type(dtype) == OPDI_I64 ? OPDI_I64 : OPDI_F64;
+    int64_t sizes[2], i, j, m, count = 0, n = t->numel, *row = NULL;
+    int pass, d;
+    if (call->targets && call->targets[0]->dtype != OPD_INT64) {
+        return opd_fail(OPD_ERROR_DTYPE, "nonzero: Expected out tensor to have scalar type Long but got scalar type%s", opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
+    }
+    if (t->backend == OPD_META || opd_dtype_is_complex(dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, t->backend == OPD_META ? "nonzero: the result's size depends on data, which a meta tensor does not have"
+                                                                 : "\"nonzero\" not implemented for complex numbers");
+    }
+    t = opd_contiguous(t);
+    if (!t) { return -1; }
+    for (pass = 0; pass < 2; pass++) {
+        uint64_t block[OPDI_BLOCK];
+        for (i = 0; i < n; i += m) {
+            m = OPDI_MIN(n - i, (int64_t)OPDI_BLOCK);
+            opdi_load_table[type][dtype](block, t->data + i * (int64_t)opd_dtype_size(dtype), m);
+            for (j = 0; j < m; j++) {
+                int64_t rest = i + j;
+                if (type == OPDI_I64 ? ((const int64_t *)(const void *)block)[j] == 0 : ((const double *)(const void *)block)[j] == 0) { continue; }
+                if (pass == 0) { count++; continue; }
+                for (d = t->ndim - 1; d >= 0; d--) { row[d * opdi_strides(out)[1]] = rest % opdi_sizes(t)[d]; rest /= opdi_sizes(t)[d]; }
+                row += opdi_strides(out)[0];
+            }
+        }
+        if (pass == 1) { break; }
+        sizes[0] = count; sizes[1] = t->ndim;
+        out = opd_result(call, 0, sizes, 2, OPD_INT64);
+        if (!out) { return -1; }
+        if (!out->data || out->numel == 0) { break; }
+        row = (int64_t *)(void *)out->data;
+    }
+    return 0;
+}
+OPDI_OP(nonzero) {
+    opdi_card_reduce(op, "nonzero(Tensor self) -> Tensor", opdi_nonzero_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_AUTOCAST_KEEP, "nonzero.out", "[2,3]; [2,3]b; []");
+    op->vmap = OPD_BATCH_LOOP;
+}
 
 //-- the line driver ---------------------------------------------------------------------------------------------------------
 //
@@ -16346,7 +16451,7 @@ struct opdi_lines {
     size_t tmp;                                   /* bytes of scratch */
     opdi_line_fn fn;
     int64_t k;                                    /* numbers of the operator's */
-    bool flag, flag2;
+    bool flag, flag2, keep_strides;
     int failed;
 };
 /* ops: inputs, then outputs; those in `index` (bits) are int64_t, the others of the compute type.  dim: the line's. */
@@ -16742,8 +16847,14 @@ OPDI_BW1(logcumsumexp) {
     }
     return opd_bw_return(bw, 0, opd_sub(part[0], part[1]));
 }
-OPDI_CARD_REDUCE(cumsum, "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", cumsum, opdi_cumsum_backward, "", FP32_SET_DTYPE, "cumsum.out", "[2,3], 1; [2,3]i5, 0; [], 0")
-OPDI_CARD_REDUCE(cumprod, "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", cumprod, opdi_cumprod_backward, "self, result", FP32_SET_DTYPE, "cumprod.out", "[2,3], 1; [2,3]i5, 0; [], 0")
+#define OPDI_CARD_SCAN(id, save_)                                                                            \
+    OPDI_OP(id) {                                                                                           \
+        opdi_card_reduce(op, #id "(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", opdi_##id##_kernel, opdi_##id##_backward, save_, \
+                         OPD_AUTOCAST_FP32_SET_DTYPE, #id ".out", "[2,3], 1; [2,3]i5, 0; [], 0");           \
+        op->inplace = #id "_";                                                                              \
+    }
+OPDI_CARD_SCAN(cumsum, "")
+OPDI_CARD_SCAN(cumprod, "self, result")
 OPDI_CARD_REDUCE(logcumsumexp, "logcumsumexp(Tensor self, int dim) -> Tensor", logcumsumexp, opdi_logcumsumexp_backward, "self, result", KEEP, "logcumsumexp.out", "[2,3], 1; [], 0")
 OPDI_COMPOSITE(cumprod_backward, "cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor", NULL, NULL, "[2,3], [2,3], 1, [2,3]")
 
@@ -16775,8 +16886,11 @@ static int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int64_t di
     ndim = opdi_reduce_sizes(t, reduce ? (uint64_t)1 << dim : 0, keep, sizes);
     if (!reduce && t->ndim) { sizes[dim] = len; }
     ops[0] = t;
-    ops[1] = opd_result(call, 0, sizes, ndim, opd_dtype(t));
-    ops[2] = ops[1] ? opd_result(call, 1, sizes, ndim, OPD_INT64) : NULL;
+    {   /* sorted lines keep dense strides */
+        const int64_t *strides = r->keep_strides && opdi_is_dense(t) ? opdi_strides(t) : NULL;
+        ops[1] = opd_result_strided(call, 0, sizes, strides, ndim, opd_dtype(t), opd_tensor_device(t));
+        ops[2] = ops[1] ? opd_result_strided(call, 1, sizes, strides, ndim, OPD_INT64, opd_tensor_device(t)) : NULL;
+    }
     if (!ops[2]) { return -1; }
     if (!ops[1]->data || ops[1]->numel == 0) { return 0; }
     for (k = 0; k < 2 && reduce && !keep && t->ndim; k++) {   /* results seen with the dim put back */
@@ -16802,7 +16916,7 @@ static int opdi_cummax_of(opd_call *call, bool smallest) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const int64_t dim = opd_arg_int(call, 1);
     opdi_lines r;
-    r.flag = smallest; r.flag2 = false; r.tmp = 0; r.k = 0;
+    r.flag = smallest; r.flag2 = r.keep_strides = false; r.tmp = 0; r.k = 0;
     return opdi_lines_select(call, opdi_line_cummax, dim, t->ndim && opdi_reduce_dim(dim, t->ndim) >= 0 ? opdi_sizes(t)[opdi_reduce_dim(dim, t->ndim)] : 1,
                              false, true, &r, 2, smallest ? "cummin_cpu" : "cummax_cpu");
 }
@@ -16921,7 +17035,7 @@ static int opdi_sort_of(opd_call *call, const opdi_line_fn *fns, int64_t dim, in
     const int64_t n = opdi_line_size(opd_arg_tensor(call, 0), dim);
     opdi_lines r;
     if (n < 0) { return -1; }
-    r.k = k; r.flag = flag; r.flag2 = flag2; r.tmp = (size_t)n * 2 * sizeof(opdi_key);
+    r.k = k; r.flag = flag; r.flag2 = flag2; r.keep_strides = k < 0; r.tmp = (size_t)n * 2 * sizeof(opdi_key);
     return opdi_lines_select(call, fns, dim, reduce ? 1 : k < 0 ? n : k, reduce, keep, &r, 20, what);
 }
 OPDI_KERNEL(sort) { return opdi_sort_of(call, opdi_line_sort, opd_arg_int(call, 1), -1, opd_arg_bool(call, 2), false, false, true, "sort_stable"); }
