@@ -903,29 +903,29 @@ struct opd_scope_guard {
 //  One list that the CPU kernels and opdispatch_cuda.cu both expand.  A row is X(name, inputs, kind, formula).  Inputs
 //  are x, y, z; numbers are a, b, c; the type is OPD_T.  Whoever expands defines OPD_T, OPD_FN(f) (the C function f for
 //  OPD_T: expf for float), OPD_H(f) (a helper below) and the arithmetic OPD_ADD, OPD_SUB, OPD_MUL, OPD_NEG, which wrap
-//  for integers.  Kinds, which only say how it is compiled: V arithmetic that vectorises, S scalar calls, M a function
-//  with a vector form in float.
+//  for integers.  Kinds, which only say how the CPU runs it: W arithmetic that vectorises, V the same in float only, S
+//  element by element, D the same in double for every type of float, M a function with a vector form in float.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* float, double and int64_t */
 #define OPD_FORMULAS_ALL(X) \
-    X(add, 2, V, OPD_ADD(x, y)) \
-    X(add_scaled, 2, V, OPD_ADD(x, OPD_MUL(a, y))) \
-    X(sub, 2, V, OPD_SUB(x, y)) \
-    X(sub_scaled, 2, V, OPD_SUB(x, OPD_MUL(a, y))) \
-    X(mul, 2, V, OPD_MUL(x, y)) \
+    X(add, 2, W, OPD_ADD(x, y)) \
+    X(add_scaled, 2, W, OPD_ADD(x, OPD_MUL(a, y))) \
+    X(sub, 2, W, OPD_SUB(x, y)) \
+    X(sub_scaled, 2, W, OPD_SUB(x, OPD_MUL(a, y))) \
+    X(mul, 2, W, OPD_MUL(x, y)) \
     X(neg, 1, V, OPD_NEG(x)) \
     X(square, 1, V, OPD_MUL(x, x)) \
-    X(cube, 1, V, OPD_MUL(OPD_MUL(x, x), x)) \
+    X(cube, 1, S, OPD_MUL(OPD_MUL(x, x), x)) \
     X(sign, 1, V, (OPD_T)((x > 0) - (x < 0))) \
     X(relu, 1, V, x < 0 ? 0 : x) \
     X(clamp, 1, V, (x < a ? a : x) > b ? b : (x < a ? a : x)) \
-    X(threshold, 2, V, y <= a ? b : x) \
-    X(hardtanh_backward, 2, V, (y <= a) | (y >= b) ? 0 : x) \
-    X(maximum, 2, V, (x > y) | (x != x) ? x : y) \
-    X(minimum, 2, V, (x < y) | (x != x) ? x : y) \
-    X(fmax, 2, V, (x >= y) | (y != y) ? x : y) \
-    X(fmin, 2, V, (x <= y) | (y != y) ? x : y) \
+    X(threshold, 2, V, x <= a ? b : y) \
+    X(hardtanh_backward, 2, S, ((y <= a) | (y >= b)) ? 0 : x) \
+    X(maximum, 2, V, ((x > y) | (x != x)) ? x : y) \
+    X(minimum, 2, V, ((x < y) | (x != x)) ? x : y) \
+    X(fmax, 2, S, ((x >= y) | (y != y)) ? x : y) \
+    X(fmin, 2, S, ((x <= y) | (y != y)) ? x : y) \
     X(where, 3, V, x != 0 ? y : z) \
     X(addcmul, 3, V, OPD_ADD(x, OPD_MUL(OPD_MUL(a, y), z))) \
     X(eq, 2, V, (OPD_T)(x == y)) \
@@ -934,12 +934,12 @@ struct opd_scope_guard {
     X(le, 2, V, (OPD_T)(x <= y)) \
     X(gt, 2, V, (OPD_T)(x > y)) \
     X(ge, 2, V, (OPD_T)(x >= y)) \
-    X(logical_not, 1, S, (OPD_T)(x == 0)) \
-    X(logical_and, 2, S, (OPD_T)((x != 0) & (y != 0))) \
-    X(logical_or, 2, S, (OPD_T)((x != 0) | (y != 0))) \
-    X(logical_xor, 2, S, (OPD_T)((x != 0) ^ (y != 0))) \
-    X(isnan, 1, S, (OPD_T)(x != x)) \
-    X(heaviside, 2, S, x == 0 ? y : (OPD_T)(x > 0))
+    X(logical_not, 1, D, (OPD_T)(x == 0)) \
+    X(logical_and, 2, D, (OPD_T)((x != 0) & (y != 0))) \
+    X(logical_or, 2, D, (OPD_T)((x != 0) | (y != 0))) \
+    X(logical_xor, 2, D, (OPD_T)((x != 0) ^ (y != 0))) \
+    X(isnan, 1, D, (OPD_T)(x != x)) \
+    X(heaviside, 2, D, x == 0 ? y : (OPD_T)(x > 0))
 
 /* float and double */
 #define OPD_FORMULAS_FLOAT(X) \
@@ -952,80 +952,81 @@ struct opd_scope_guard {
     X(pow, 2, S, OPD_FN(pow)(x, y)) \
     X(reciprocal, 1, V, 1 / x) \
     X(exp, 1, M, OPD_FN(exp)(x)) \
-    X(exp2, 1, S, OPD_FN(exp2)(x)) \
+    X(exp2, 1, D, OPD_FN(exp2)(x)) \
     X(expm1, 1, M, OPD_FN(expm1)(x)) \
     X(log, 1, M, OPD_FN(log)(x)) \
-    X(log2, 1, S, OPD_FN(log2)(x)) \
-    X(log10, 1, S, OPD_FN(log10)(x)) \
+    X(log2, 1, D, OPD_FN(log2)(x)) \
+    X(log10, 1, D, OPD_FN(log10)(x)) \
     X(log1p, 1, M, OPD_FN(log1p)(x)) \
     X(sqrt, 1, S, OPD_FN(sqrt)(x)) \
     X(rsqrt, 1, S, 1 / OPD_FN(sqrt)(x)) \
     X(sin, 1, M, OPD_FN(sin)(x)) \
     X(cos, 1, M, OPD_FN(cos)(x)) \
-    X(tan, 1, S, OPD_FN(tan)(x)) \
-    X(asin, 1, S, OPD_FN(asin)(x)) \
-    X(acos, 1, S, OPD_FN(acos)(x)) \
-    X(atan, 1, S, OPD_FN(atan)(x)) \
-    X(sinh, 1, S, OPD_FN(sinh)(x)) \
-    X(cosh, 1, S, OPD_FN(cosh)(x)) \
-    X(asinh, 1, S, OPD_FN(asinh)(x)) \
-    X(acosh, 1, S, OPD_FN(acosh)(x)) \
-    X(atanh, 1, S, OPD_FN(atanh)(x)) \
+    X(tan, 1, D, OPD_FN(tan)(x)) \
+    X(asin, 1, D, OPD_FN(asin)(x)) \
+    X(acos, 1, D, OPD_FN(acos)(x)) \
+    X(atan, 1, D, OPD_FN(atan)(x)) \
+    X(sinh, 1, D, OPD_FN(sinh)(x)) \
+    X(cosh, 1, D, OPD_FN(cosh)(x)) \
+    X(asinh, 1, D, OPD_FN(asinh)(x)) \
+    X(acosh, 1, D, OPD_FN(acosh)(x)) \
+    X(atanh, 1, D, OPD_FN(atanh)(x)) \
     X(tanh, 1, M, OPD_FN(tanh)(x)) \
     X(erf, 1, M, OPD_FN(erf)(x)) \
-    X(erfc, 1, S, OPD_FN(erfc)(x)) \
+    X(erfc, 1, D, OPD_FN(erfc)(x)) \
     X(sigmoid, 1, M, 1 / (1 + OPD_FN(exp)(-x))) \
     X(floor, 1, V, OPD_FN(floor)(x)) \
     X(ceil, 1, V, OPD_FN(ceil)(x)) \
     X(round, 1, V, OPD_FN(nearbyint)(x)) \
     X(trunc, 1, V, OPD_FN(trunc)(x)) \
-    X(frac, 1, V, x - OPD_FN(trunc)(x)) \
+    X(frac, 1, S, x - OPD_FN(trunc)(x)) \
     X(round_decimals, 1, S, b != 0 ? OPD_FN(nearbyint)(x / a) * a : OPD_FN(nearbyint)(x * a) / a) \
-    X(isinf, 1, S, (OPD_T)(OPD_FN(fabs)(x) == (OPD_T)INFINITY)) \
-    X(isfinite, 1, S, (OPD_T)(OPD_FN(fabs)(x) < (OPD_T)INFINITY)) \
-    X(isposinf, 1, S, (OPD_T)(x == (OPD_T)INFINITY)) \
-    X(isneginf, 1, S, (OPD_T)(x == -(OPD_T)INFINITY)) \
-    X(signbit, 1, S, (OPD_T)(OPD_FN(copysign)(1, x) < 0)) \
-    X(copysign, 2, S, OPD_FN(copysign)(x, y)) \
+    X(isinf, 1, D, (OPD_T)(OPD_FN(fabs)(x) == (OPD_T)INFINITY)) \
+    X(isfinite, 1, D, (OPD_T)(OPD_FN(fabs)(x) < (OPD_T)INFINITY)) \
+    X(isposinf, 1, D, (OPD_T)(x == (OPD_T)INFINITY)) \
+    X(isneginf, 1, D, (OPD_T)(x == -(OPD_T)INFINITY)) \
+    X(signbit, 1, D, (OPD_T)(OPD_FN(copysign)(1, x) < 0)) \
+    X(copysign, 2, D, OPD_FN(copysign)(x, y)) \
     X(nextafter, 2, S, OPD_FN(nextafter)(x, y)) \
-    X(atan2, 2, S, OPD_FN(atan2)(x, y)) \
-    X(hypot, 2, S, OPD_FN(hypot)(x, y)) \
-    X(xlogy, 2, S, y != y ? y : x == 0 ? 0 : x * OPD_FN(log)(y)) \
-    X(logaddexp, 2, S, OPD_H(logaddexp)(x, y)) \
-    X(logaddexp2, 2, S, OPD_H(logaddexp2)(x, y)) \
+    X(atan2, 2, D, OPD_FN(atan2)(x, y)) \
+    X(hypot, 2, D, OPD_FN(hypot)(x, y)) \
+    X(xlogy, 2, D, y != y ? y : x == 0 ? 0 : x * OPD_FN(log)(y)) \
+    X(logaddexp, 2, D, OPD_H(logaddexp)(x, y)) \
+    X(logaddexp2, 2, D, OPD_H(logaddexp2)(x, y)) \
     X(lerp, 3, V, OPD_FN(fabs)(z) < (OPD_T)0.5 ? x + z * (y - x) : y - (y - x) * (1 - z)) \
+    X(lerp_scalar, 2, V, OPD_FN(fabs)(a) < (OPD_T)0.5 ? x + a * (y - x) : y - (y - x) * (1 - a)) \
     X(addcdiv, 3, V, x + a * y / z) \
     X(clamp_tensor, 3, S, OPD_H(clamp)(x, y, z)) \
     X(leaky_relu, 1, V, x > 0 ? x : x * a) \
-    X(leaky_relu_backward, 2, V, y > 0 ? x : x * a) \
+    X(leaky_relu_backward, 2, V, x > 0 ? y : y * a) \
     X(elu, 1, S, x <= 0 ? OPD_FN(expm1)(x * c) * a : x * b) \
-    X(elu_backward, 2, S, y <= 0 ? x * c * a * OPD_FN(exp)(y * c) : x * b) \
-    X(elu_backward_result, 2, S, y <= 0 ? x * c * (y + a) : x * b) \
+    X(elu_backward, 2, D, y <= 0 ? x * c * a * OPD_FN(exp)(y * c) : x * b) \
+    X(elu_backward_result, 2, D, y <= 0 ? x * c * (y + a) : x * b) \
     X(softplus, 1, S, x * a > b ? x : OPD_FN(log1p)(OPD_FN(exp)(x * a)) / a) \
-    X(softplus_backward, 2, S, y * a > b ? x : x * OPD_FN(exp)(y * a) / (OPD_FN(exp)(y * a) + 1)) \
-    X(gelu, 1, S, (OPD_T)0.5 * x * (1 + OPD_FN(erf)(x * (OPD_T)0.70710678118654752440))) \
-    X(gelu_tanh, 1, S, (OPD_T)0.5 * x * (1 + OPD_FN(tanh)(OPD_H(gelu_inner)(x)))) \
-    X(gelu_backward, 2, S, x * OPD_H(gelu_slope)(y)) \
-    X(gelu_tanh_backward, 2, S, x * OPD_H(gelu_tanh_slope)(y)) \
-    X(silu, 1, S, x / (1 + OPD_FN(exp)(-x))) \
-    X(silu_backward, 2, S, x * OPD_H(silu_slope)(y)) \
-    X(mish, 1, S, x * OPD_FN(tanh)(OPD_FN(log1p)(OPD_FN(exp)(x)))) \
-    X(mish_backward, 2, S, x * OPD_H(mish_slope)(y)) \
+    X(softplus_backward, 2, D, y * a > b ? x : x * OPD_FN(exp)(y * a) / (OPD_FN(exp)(y * a) + 1)) \
+    X(gelu, 1, D, (OPD_T)0.5 * x * (1 + OPD_FN(erf)(x * (OPD_T)0.70710678118654752440))) \
+    X(gelu_tanh, 1, D, (OPD_T)0.5 * x * (1 + OPD_FN(tanh)(OPD_H(gelu_inner)(x)))) \
+    X(gelu_backward, 2, D, x * OPD_H(gelu_slope)(y)) \
+    X(gelu_tanh_backward, 2, D, x * OPD_H(gelu_tanh_slope)(y)) \
+    X(silu, 1, D, x / (1 + OPD_FN(exp)(-x))) \
+    X(silu_backward, 2, D, x * OPD_H(silu_slope)(y)) \
+    X(mish, 1, D, x * OPD_FN(tanh)(OPD_FN(log1p)(OPD_FN(exp)(x)))) \
+    X(mish_backward, 2, D, x * OPD_H(mish_slope)(y)) \
     X(hardsigmoid, 1, V, OPD_H(relu6)(x + 3) / 6) \
-    X(hardsigmoid_backward, 2, V, (y > -3) & (y < 3) ? x / 6 : 0) \
+    X(hardsigmoid_backward, 2, S, ((y > -3) & (y < 3)) ? x / 6 : 0) \
     X(hardswish, 1, V, x * OPD_H(relu6)(x + 3) / 6) \
-    X(hardswish_backward, 2, V, y < -3 ? 0 : y <= 3 ? x * (y / 3 + (OPD_T)0.5) : x) \
+    X(hardswish_backward, 2, S, y < -3 ? 0 : y <= 3 ? x * (y / 3 + (OPD_T)0.5) : x) \
     X(tanh_backward, 2, V, x * (1 - y * y)) \
     X(sigmoid_backward, 2, V, x * (1 - y) * y) \
-    X(log_sigmoid, 1, S, (x < 0 ? x : 0) - OPD_FN(log1p)(OPD_FN(exp)(-OPD_FN(fabs)(x)))) \
-    X(log_sigmoid_backward, 2, S, y < 0 ? x - x * OPD_H(exp_ratio)(y) : x * OPD_H(exp_ratio)(y)) \
-    X(softshrink, 1, V, x > a ? x - a : x < -a ? x + a : x != x ? x : 0) \
-    X(hardshrink, 1, V, (x >= -a) & (x <= a) ? 0 : x) \
-    X(shrink_backward, 2, V, (y >= -a) & (y <= a) ? 0 : x) \
-    X(logit, 1, S, OPD_H(logit)(x, a, b)) \
-    X(logit_backward, 2, S, (y < a) | (y > b) ? c : x / (y * (1 - y))) \
-    X(sinc, 1, S, x == 0 ? 1 : OPD_FN(sin)(x * (OPD_T)3.14159265358979323846) / (x * (OPD_T)3.14159265358979323846)) \
-    X(nan_to_num, 1, V, x != x ? a : x == (OPD_T)INFINITY ? b : x == -(OPD_T)INFINITY ? c : x)
+    X(log_sigmoid, 1, D, (x < 0 ? x : 0) - OPD_FN(log1p)(OPD_FN(exp)(-OPD_FN(fabs)(x)))) \
+    X(log_sigmoid_backward, 2, D, y < 0 ? x - x * OPD_H(exp_ratio)(y) : x * OPD_H(exp_ratio)(y)) \
+    X(softshrink, 1, S, x > a ? x - a : x < -a ? x + a : x != x ? x : 0) \
+    X(hardshrink, 1, S, ((x >= -a) & (x <= a)) ? 0 : x) \
+    X(shrink_backward, 2, S, ((y >= -a) & (y <= a)) ? 0 : x) \
+    X(logit, 1, D, OPD_H(logit)(x, a, b)) \
+    X(logit_backward, 2, D, ((y < a) | (y > b)) ? c : x / (y * (1 - y))) \
+    X(sinc, 1, D, x == 0 ? 1 : OPD_FN(sin)(x * (OPD_T)3.14159265358979323846) / (x * (OPD_T)3.14159265358979323846)) \
+    X(nan_to_num, 1, S, x != x ? a : x == (OPD_T)INFINITY ? b : x == -(OPD_T)INFINITY ? c : x)
 
 /* int64_t, which narrower integers and bool are computed in.  OPD_H's also wrap, and know of division by zero. */
 #define OPD_FORMULAS_INT(X) \
@@ -1435,11 +1436,15 @@ struct opd_scope_guard {
     X(bitwise_xor_Scalar, "bitwise_xor.Scalar", T, bitwise_xor_Scalar, (T, V), 0, ()) \
     X(bitwise_xor_Scalar_Tensor, "bitwise_xor.Scalar_Tensor", T, bitwise_xor_Scalar_Tensor, (V, T), 0, ()) \
     X(bitwise_left_shift_Tensor, "bitwise_left_shift.Tensor", T, bitwise_left_shift, (T, T), 0, ()) \
-    X(bitwise_left_shift_Tensor_Scalar, "bitwise_left_shift.Tensor_Scalar", T, bitwise_left_shift_Tensor_Scalar, (T, V), 0, ()) \
-    X(bitwise_left_shift_Scalar_Tensor, "bitwise_left_shift.Scalar_Tensor", T, bitwise_left_shift_Scalar_Tensor, (V, T), 0, ()) \
+    X(bitwise_left_shift_Tensor_Scalar, "bitwise_left_shift.Tensor_Scalar", T, bitwise_left_shift_Tensor_Scalar, (T, \
+        V), 0, ()) \
+    X(bitwise_left_shift_Scalar_Tensor, "bitwise_left_shift.Scalar_Tensor", T, bitwise_left_shift_Scalar_Tensor, (V, \
+        T), 0, ()) \
     X(bitwise_right_shift_Tensor, "bitwise_right_shift.Tensor", T, bitwise_right_shift, (T, T), 0, ()) \
-    X(bitwise_right_shift_Tensor_Scalar, "bitwise_right_shift.Tensor_Scalar", T, bitwise_right_shift_Tensor_Scalar, (T, V), 0, ()) \
-    X(bitwise_right_shift_Scalar_Tensor, "bitwise_right_shift.Scalar_Tensor", T, bitwise_right_shift_Scalar_Tensor, (V, T), 0, ()) \
+    X(bitwise_right_shift_Tensor_Scalar, "bitwise_right_shift.Tensor_Scalar", T, bitwise_right_shift_Tensor_Scalar, \
+      (T, V), 0, ()) \
+    X(bitwise_right_shift_Scalar_Tensor, "bitwise_right_shift.Scalar_Tensor", T, bitwise_right_shift_Scalar_Tensor, \
+      (V, T), 0, ()) \
     X(gcd, "gcd", T, gcd, (T, T), 0, ()) \
     X(lcm, "lcm", T, lcm, (T, T), 0, ()) \
     X(atan2, "atan2", T, atan2, (T, T), 0, ()) \
@@ -10529,32 +10534,49 @@ static void opdi_cvt_4(void *d, const void *s, int64_t n) { memcpy(d, s, (size_t
 
 /* [compute type][dtype number]: into the compute type, and out of it. */
 static const opdi_convert opdi_load_table[3][16] = {
-    {opdi_cvt_f32_u8, opdi_cvt_f32_i8, opdi_cvt_f32_i16, opdi_cvt_f32_i32, opdi_cvt_f32_i64, opdi_cvt_f32_f16, opdi_cvt_4,
+    {opdi_cvt_f32_u8, opdi_cvt_f32_i8, opdi_cvt_f32_i16, opdi_cvt_f32_i32, opdi_cvt_f32_i64, opdi_cvt_f32_f16,
+        opdi_cvt_4,
      opdi_cvt_f32_f64, NULL, NULL, NULL, opdi_cvt_f32_b, NULL, NULL, NULL, opdi_cvt_f32_bf16},
     {opdi_cvt_f64_u8, opdi_cvt_f64_i8, opdi_cvt_f64_i16, opdi_cvt_f64_i32, opdi_cvt_f64_i64, opdi_cvt_f64_f16,
      opdi_cvt_f64_f32, opdi_cvt_8, NULL, NULL, NULL, opdi_cvt_f64_b, NULL, NULL, NULL, opdi_cvt_f64_bf16},
-    {opdi_cvt_i64_u8, opdi_cvt_i64_i8, opdi_cvt_i64_i16, opdi_cvt_i64_i32, opdi_cvt_8, opdi_cvt_i64_f16, opdi_cvt_i64_f32,
+    {opdi_cvt_i64_u8, opdi_cvt_i64_i8, opdi_cvt_i64_i16, opdi_cvt_i64_i32, opdi_cvt_8, opdi_cvt_i64_f16,
+        opdi_cvt_i64_f32,
      opdi_cvt_i64_f64, NULL, NULL, NULL, opdi_cvt_i64_b, NULL, NULL, NULL, opdi_cvt_i64_bf16}};
 static const opdi_convert opdi_store_table[3][16] = {
-    {opdi_cvt_u8_f32, opdi_cvt_i8_f32, opdi_cvt_i16_f32, opdi_cvt_i32_f32, opdi_cvt_i64_f32, opdi_cvt_f16_f32, opdi_cvt_4,
+    {opdi_cvt_u8_f32, opdi_cvt_i8_f32, opdi_cvt_i16_f32, opdi_cvt_i32_f32, opdi_cvt_i64_f32, opdi_cvt_f16_f32,
+        opdi_cvt_4,
      opdi_cvt_f64_f32, NULL, NULL, NULL, opdi_cvt_b_f32, NULL, NULL, NULL, opdi_cvt_bf16_f32},
     {opdi_cvt_u8_f64, opdi_cvt_i8_f64, opdi_cvt_i16_f64, opdi_cvt_i32_f64, opdi_cvt_i64_f64, opdi_cvt_f16_f64,
      opdi_cvt_f32_f64, opdi_cvt_8, NULL, NULL, NULL, opdi_cvt_b_f64, NULL, NULL, NULL, opdi_cvt_bf16_f64},
-    {opdi_cvt_u8_i64, opdi_cvt_i8_i64, opdi_cvt_i16_i64, opdi_cvt_i32_i64, opdi_cvt_8, opdi_cvt_f16_i64, opdi_cvt_f32_i64,
+    {opdi_cvt_u8_i64, opdi_cvt_i8_i64, opdi_cvt_i16_i64, opdi_cvt_i32_i64, opdi_cvt_8, opdi_cvt_f16_i64,
+        opdi_cvt_f32_i64,
      opdi_cvt_f64_i64, NULL, NULL, NULL, opdi_cvt_b_i64, NULL, NULL, NULL, opdi_cvt_bf16_i64}};
 
 //-- strided runs ------------------------------------------------------------------------------------------------------
 
-/* n elements of `size` bytes from src, `stride` bytes apart, to contiguous dst; and back. */
+/* n elements of `size` bytes from src, `stride` bytes apart, to contiguous dst; and back.  Four at a time: the loads of
+   one step do not wait for each other. */
+#define OPDI_GATHER(T)                                                                          \
+    {                                                                                           \
+        T *d = (T *)dst; const T *s = (const T *)src; int64_t i = 0;                            \
+        for (; i + 4 <= n; i += 4, s += 4 * k) {                                                \
+            T e0 = s[0], e1 = s[k], e2 = s[2 * k], e3 = s[3 * k];                               \
+            d[i] = e0; d[i + 1] = e1; d[i + 2] = e2; d[i + 3] = e3;                             \
+        }                                                                                       \
+        for (; i < n; i++, s += k) { d[i] = s[0]; }                                             \
+    } break
 #define OPDI_MOVE(T, dst_index, src_index)                                                      \
-    { T *d = (T *)dst; const T *s = (const T *)src; int64_t i; for (i = 0; i < n; i++) { d[dst_index] = s[src_index]; } } break
-OPDI_ALWAYS void opdi_gather_n(void *dst, const void *src, int64_t stride, int64_t n, int size) {
+    {                                                                                           \
+        T *d = (T *)dst; const T *s = (const T *)src; int64_t i;                                \
+        for (i = 0; i < n; i++) { d[dst_index] = s[src_index]; }                                \
+    } break
+static void opdi_gather_n(void *dst, const void *src, int64_t stride, int64_t n, int size) {
     const int64_t k = stride / size;
     switch (size) {
-        case 1: OPDI_MOVE(uint8_t, i, i * k);
-        case 2: OPDI_MOVE(uint16_t, i, i * k);
-        case 4: OPDI_MOVE(uint32_t, i, i * k);
-        case 8: OPDI_MOVE(uint64_t, i, i * k);
+        case 1: OPDI_GATHER(uint8_t);
+        case 2: OPDI_GATHER(uint16_t);
+        case 4: OPDI_GATHER(uint32_t);
+        case 8: OPDI_GATHER(uint64_t);
         default: {
             const char *s = (const char *)src; char *d = (char *)dst; int64_t i;
             for (i = 0; i < n; i++) { memcpy(d + i * size, s + i * stride, (size_t)size); }
@@ -10574,18 +10596,23 @@ static void opdi_scatter(void *dst, int64_t stride, const void *src, int64_t n, 
         }
     }
 }
-/* Every second element of 4 bytes, and one element repeated: with a constant trip count the compiler vectorises. */
-static void opdi_gather_second(uint32_t *d, const uint32_t *s, int64_t n) {
+#if defined(OPDI_X86)
+/* Every second element of 4 bytes, read as the low halves of 8: the last one is not followed by anything. */
+OPDI_AVX2 static void opdi_gather_second(void *dst, const void *src, int64_t n) {
+    uint32_t *d = (uint32_t *)dst; const uint32_t *s = (const uint32_t *)src;
     int64_t i = 0; int j;
-    for (; i + 32 <= n - 1; i += 32) {
+    for (; i + 32 < n; i += 32) {
         OPDI_IVDEP
-        for (j = 0; j < 32; j++) { d[i + j] = s[2 * i + 2 * j]; }
+        for (j = 0; j < 32; j++) { uint64_t v; memcpy(&v, s + 2 * i + 2 * j, 8); d[i + j] = (uint32_t)v; }
     }
     for (; i < n; i++) { d[i] = s[2 * i]; }
 }
+#endif
 static void opdi_gather(void *dst, const void *src, int64_t stride, int64_t n, int size) {
     if (stride == size) { memcpy(dst, src, (size_t)n * (size_t)size); }
-    else if (stride == 8 && size == 4) { opdi_gather_second((uint32_t *)dst, (const uint32_t *)src, n); }
+#if defined(OPDI_X86)
+    else if (stride == 8 && size == 4 && opdi_cpu_level() > 0) { opdi_gather_second(dst, src, n); }
+#endif
     else { opdi_gather_n(dst, src, stride, n, size); }
 }
 
@@ -10658,7 +10685,8 @@ static int opdi_dims_compare(opd_tensor *const *ops, int nops, const int64_t *si
     int i;
     for (i = 0; i < nops; i++) {
         const int64_t es = (int64_t)opd_dtype_size((opd_scalar_type)ops[i]->dtype);
-        int64_t sa = opdi_broadcast_stride(ops[i], sizes, ndim, a) * es, sb = opdi_broadcast_stride(ops[i], sizes, ndim, b) * es;
+        int64_t sa = opdi_broadcast_stride(ops[i], sizes, ndim, a) * es, sb = opdi_broadcast_stride(ops[i], sizes,
+            ndim, b) * es;
         if (sa == 0 || sb == 0) { continue; }
         if (sa != sb) { return sa < sb ? -1 : 1; }
         if (sizes[a] > sizes[b]) { return 1; }
@@ -10687,7 +10715,8 @@ static int opdi_check_internal_overlap(const opd_tensor *t) {
     for (i = 0; i < t->ndim; i++) {
         if (opdi_strides(t)[i] == 0 && opdi_sizes(t)[i] > 1) {
             return opd_fail(OPD_ERROR_ARGUMENT, "unsupported operation: more than one element of the written-to tensor "
-                            "refers to a single memory location. Please clone() the tensor before performing the operation.");
+                            "refers to a single memory location. Please clone() the tensor before "
+                            "performing the operation.");
         }
     }
     return 0;
@@ -10717,7 +10746,8 @@ static int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *i
             return 0;
         }
     } else if (e0 <= b1 || e1 <= b0) { return 0; }
-    return opd_fail(OPD_ERROR_ARGUMENT, "unsupported operation: some elements of the input tensor and the written-to tensor "
+    return opd_fail(OPD_ERROR_ARGUMENT,
+                    "unsupported operation: some elements of the input tensor and the written-to tensor "
                     "refer to a single memory location. Please clone() the tensor before performing the operation.");
 }
 
@@ -10757,7 +10787,8 @@ static void opdi_iter_coalesce(opdi_iter *it) {
             join = it->sizes[last] == 1 || it->op[k].stride[last] * it->sizes[last] == it->op[k].stride[d];
         }
         if (join) {
-            if (it->sizes[last] == 1) { for (k = 0; k < it->nops; k++) { it->op[k].stride[last] = it->op[k].stride[d]; } }
+            if (it->sizes[last] == 1) { for (k = 0; k < it->nops; k++) { it->op[k].stride[last] = it->op[k].stride[d];
+                } }
             it->sizes[last] *= it->sizes[d];
             continue;
         }
@@ -10785,7 +10816,8 @@ static int8_t opdi_real_dtype(int8_t t) {
 /* Prepares a pass: every operand broadcasts to ops[0], the inputs are promoted to dtype `common`, loops run in
    `compute`.  -1 with an error when an output overlaps itself or, partially, an input.  With common
    OPD_DTYPE_NONE (copies) nothing is promoted and a complex operand is walked by its real parts. */
-static int opdi_iter_init(opdi_iter *it, opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, int compute) {
+static int opdi_iter_init(opdi_iter *it, opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
+                          int compute) {
     const opd_tensor *out = ops[0];
     const int ndim = out->ndim;
     int perm[OPD_MAX_DIMS], d, k;
@@ -10808,8 +10840,10 @@ static int opdi_iter_init(opdi_iter *it, opd_tensor *const *ops, int nops, int n
         o->load = opdi_load_table[compute][t];
         o->store = opdi_store_table[compute][t];
         o->stride[0] = 0;
-        for (d = 0; d < ndim; d++) { o->stride[d] = opdi_broadcast_stride(ops[k], opdi_sizes(out), ndim, perm[d]) * es; }
-        if (!o->load) { return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s'", opd_dtype_cname((opd_scalar_type)t)); }
+        for (d = 0; d < ndim; d++) { o->stride[d] = opdi_broadcast_stride(ops[k], opdi_sizes(out), ndim, perm[d]) * es;
+            }
+        if (!o->load) { return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s'",
+                                        opd_dtype_cname((opd_scalar_type)t)); }
     }
     opdi_iter_coalesce(it);
     for (k = 0; k < nops; k++) {
@@ -10822,7 +10856,8 @@ static int opdi_iter_init(opdi_iter *it, opd_tensor *const *ops, int nops, int n
 
 /* Brings n elements of operand o, from element index idx of the pass on, to buf (gather), or from it (scatter).  tmp
    holds one block of raw elements. */
-static void opdi_iter_move(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t n, char *buf, bool store) {
+static void opdi_iter_move(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t n, char *buf,
+                           bool store) {
     int64_t at[OPD_MAX_DIMS], left = n, run;
     const int ndim = it->ndim;
     char *p = o->data;
@@ -10845,22 +10880,33 @@ static void opdi_iter_move(const opdi_iter *it, const opdi_operand *o, const int
         }
     }
 }
-/* The compute-type elements of input o for the block at idx (linear position pos), in place or in buf. */
-static void *opdi_iter_load(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t pos, int64_t n, char *buf) {
-    uint64_t raw[OPDI_BLOCK];                     /* [n] elements of the operand's dtype, then rounded ones */
-    const char *src = (const char *)raw;
+/* Where the n elements of o lie one after another, or NULL. */
+static char *opdi_iter_run_at(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t pos, int64_t n) {
+    char *p = o->data;
     int d;
-    if (o->walk == OPDI_WALK_LINEAR) { src = o->data + pos * o->size; }
-    else if (o->stride[0] == o->size && idx[0] + n <= it->sizes[0]) {
-        src = o->data;
-        for (d = 0; d < it->ndim; d++) { src += idx[d] * o->stride[d]; }
-    } else {
-        opdi_iter_move(it, o, idx, n, o->convert ? (char *)raw : buf, false);
-        if (!o->convert && !o->round) { return buf; }
-        if (!o->convert) { src = buf; }
+    if (o->walk == OPDI_WALK_LINEAR) { return p + pos * o->size; }
+    if (o->stride[0] != o->size || idx[0] + n > it->sizes[0]) { return NULL; }
+    for (d = 0; d < it->ndim; d++) { p += idx[d] * o->stride[d]; }
+    return p;
+}
+/* The compute-type elements of input o for the block at idx (linear position pos), in place or in buf. */
+static void *opdi_iter_load(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t pos, int64_t n,
+                            char *buf) {
+    uint64_t raw[OPDI_BLOCK];                     /* [n] elements of the operand's dtype, then rounded ones */
+    char *src = opdi_iter_run_at(it, o, idx, pos, n);
+    const bool plain = !o->convert && !o->round;
+    if (src && plain) { return src; }
+    if (!src) {
+        src = o->convert ? (char *)raw : buf;
+        if (idx[0] + n <= it->sizes[0]) {         /* within one row */
+            const char *row = o->data;
+            int d;
+            for (d = 0; d < it->ndim; d++) { row += idx[d] * o->stride[d]; }
+            opdi_gather(src, row, o->stride[0], n, o->size);
+        } else { opdi_iter_move(it, o, idx, n, src, false); }
+        if (plain) { return buf; }
     }
-    if (!o->convert && !o->round) { return (void *)(uintptr_t)src; }
-    o->load(buf, src, n);
+    if (src != buf) { o->load(buf, src, n); }
     if (o->round) {
         opdi_store_table[it->compute][it->common](raw, buf, n);
         opdi_load_table[it->compute][it->common](buf, raw, n);
@@ -10869,24 +10915,13 @@ static void *opdi_iter_load(const opdi_iter *it, const opdi_operand *o, const in
 }
 /* Where the loop may write the block of output o: in place, or NULL. */
 static void *opdi_iter_target(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t pos, int64_t n) {
-    char *p = o->data;
-    int d;
-    if (o->convert) { return NULL; }
-    if (o->walk == OPDI_WALK_LINEAR) { return p + pos * o->size; }
-    if (o->stride[0] != o->size || idx[0] + n > it->sizes[0]) { return NULL; }
-    for (d = 0; d < it->ndim; d++) { p += idx[d] * o->stride[d]; }
-    return p;
+    return o->convert ? NULL : opdi_iter_run_at(it, o, idx, pos, n);
 }
-static void opdi_iter_store(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t pos, int64_t n, char *buf) {
+static void opdi_iter_store(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t pos, int64_t n,
+                            char *buf) {
     uint64_t raw[OPDI_BLOCK];
-    char *p = o->data;
-    int d;
-    if (o->walk == OPDI_WALK_LINEAR) { o->store(p + pos * o->size, buf, n); return; }
-    if (o->convert && o->stride[0] == o->size && idx[0] + n <= it->sizes[0]) {
-        for (d = 0; d < it->ndim; d++) { p += idx[d] * o->stride[d]; }
-        o->store(p, buf, n);
-        return;
-    }
+    char *p = opdi_iter_run_at(it, o, idx, pos, n);
+    if (p) { o->store(p, buf, n); return; }
     if (o->convert) { o->store(raw, buf, n); }
     opdi_iter_move(it, o, idx, n, o->convert ? (char *)raw : buf, true);
 }
@@ -10918,7 +10953,8 @@ static void opdi_iter_range(const opdi_iter *it, int64_t begin, int64_t end) {
         if (rows) { n = OPDI_MIN(n, it->sizes[0] - idx[0]); }
         if (it->buffered || !rows) { n = OPDI_MIN(n, (int64_t)OPDI_BLOCK); }
         for (k = it->nout; k < it->nops; k++) {
-            if (it->op[k].walk != OPDI_WALK_SCALAR) { p[k] = opdi_iter_load(it, &it->op[k], idx, pos, n, (char *)block[k]); }
+            if (it->op[k].walk != OPDI_WALK_SCALAR) { p[k] = opdi_iter_load(it, &it->op[k], idx, pos, n,
+                (char *)block[k]); }
         }
         for (k = 0; k < it->nout; k++) {
             p[k] = opdi_iter_target(it, &it->op[k], idx, pos, n);
@@ -10931,29 +10967,79 @@ static void opdi_iter_range(const opdi_iter *it, int64_t begin, int64_t end) {
         opdi_iter_step(it, idx, n);
     }
 }
-static void opdi_iter_part(void *ctx, int64_t begin, int64_t end) { opdi_iter_range((const opdi_iter *)ctx, begin, end); }
+static void opdi_iter_part(void *ctx, int64_t begin, int64_t end) { opdi_iter_range((const opdi_iter *)ctx, begin,
+    end); }
 
-/* A pass in which every operand is contiguous and of the compute type. */
+/* A pass whose operands are all contiguous, or one number repeated: no index arithmetic at all. */
 typedef struct opdi_flat {
-    char *p[OPDI_ITER_OPS];
-    int nops, size;
+    char *p[OPDI_ITER_OPS];                       /* first elements; numbers: in the compute type, in `number` */
+    opdi_convert convert[OPDI_ITER_OPS];          /* into the compute type, for the output out of it; NULL: in place */
+    int32_t size[OPDI_ITER_OPS];                  /* bytes from one element to the next; 0 for numbers */
+    uint64_t number[OPDI_ITER_OPS];
+    int nops, compute_size;
+    bool whole;                                   /* nothing is converted or repeated */
     opdi_loop loop;
     const opdi_params *params;
 } opdi_flat;
+/* block[n] = one element of 4 or 8 bytes */
+static void opdi_fill_block(void *block, const uint64_t *number, int64_t n, int size) {
+    int64_t i;
+    if (size == 8) { uint64_t *b = (uint64_t *)block, v = *number; for (i = 0; i < n; i++) { b[i] = v; } }
+    else { uint32_t *b = (uint32_t *)block, v; memcpy(&v, number, 4); for (i = 0; i < n; i++) { b[i] = v; } }
+}
 static void opdi_flat_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_flat *f = (const opdi_flat *)ctx;
+    uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];
     void *p[OPDI_ITER_OPS];
+    int64_t pos, n;
     int k;
-    for (k = 0; k < f->nops; k++) { p[k] = f->p[k] + begin * f->size; }
-    f->loop(p, end - begin, f->params);
+    for (k = 1; k < f->nops; k++) {
+        if (f->size[k]) { continue; }
+        n = OPDI_MIN(end - begin, (int64_t)OPDI_BLOCK);
+        p[k] = f->p[k];
+        if (n > 1) { opdi_fill_block(block[k], &f->number[k], n, f->compute_size); p[k] = block[k]; }
+    }
+    for (pos = begin; pos < end; pos += n) {
+        n = f->whole ? end - pos : OPDI_MIN(end - pos, (int64_t)OPDI_BLOCK);
+        for (k = 1; k < f->nops; k++) {
+            char *at = f->p[k] + pos * f->size[k];
+            if (f->convert[k]) { f->convert[k](block[k], at, n); p[k] = block[k]; }
+            else if (f->size[k]) { p[k] = at; }
+        }
+        p[0] = f->convert[0] ? (void *)block[0] : (void *)(f->p[0] + pos * f->size[0]);
+        f->loop(p, n, f->params);
+        if (f->convert[0]) { f->convert[0](f->p[0] + pos * f->size[0], block[0], n); }
+    }
 }
-OPDI_NOINLINE static int opdi_flat_run(opd_tensor *const *ops, int nops, opdi_loop loop, const opdi_params *params) {
-    opdi_flat f;
+/* Fills f; false when some operand is strided, broadcast, overlapping, or needs rounding: opdi_iter's work. */
+static bool opdi_flat_init(opdi_flat *f, opd_tensor *const *ops, int nops, opd_scalar_type common, int compute) {
+    const opd_tensor *out = ops[0];
     int k;
-    f.nops = nops; f.loop = loop; f.params = params; f.size = (int)opd_dtype_size((opd_scalar_type)ops[0]->dtype);
-    for (k = 0; k < nops; k++) { f.p[k] = ops[k]->data; }
-    opdi_parallel_for(ops[0]->numel, OPDI_GRAIN, opdi_flat_part, &f);
-    return 0;
+    f->nops = nops; f->whole = true; f->compute_size = compute == OPDI_F32 ? 4 : 8;
+    for (k = 0; k < nops; k++) {
+        const opd_tensor *t = ops[k];
+        const int8_t dtype = t->dtype;
+        bool round;
+        f->convert[k] = dtype == opdi_compute_dtype[compute] ? NULL : k ? opdi_load_table[compute][dtype]
+            : opdi_store_table[compute][dtype];
+        f->p[k] = t->data;
+        f->size[k] = (int32_t)opd_dtype_size((opd_scalar_type)dtype);
+        if (f->convert[k]) { f->whole = false; }
+        if (!(t->flags & OPDI_CONTIGUOUS) || (k > 0 && t->storage == out->storage && (t->data != out->data
+            || t->numel != out->numel))) { return false; }
+        round = k > 0 && dtype != (int8_t)common && (int8_t)common != opdi_compute_dtype[compute];
+        if (!round && t->numel == out->numel && (k == 0 || t->numel != 1 || !f->convert[k])) { continue; }
+        if (k == 0 || t->numel != 1 || !opdi_load_table[compute][dtype]) { return false; }
+        opdi_load_table[compute][dtype](&f->number[k], t->data, 1);
+        if (round) {                              /* rounded to what it is promoted to */
+            uint64_t raw = 0;
+            opdi_store_table[compute][common](&raw, &f->number[k], 1);
+            opdi_load_table[compute][common](&f->number[k], &raw, 1);
+        }
+        f->p[k] = (char *)&f->number[k]; f->convert[k] = NULL; f->size[k] = 0;
+        f->whole = f->whole && out->numel == 1;
+    }
+    return true;
 }
 OPDI_NOINLINE static int opdi_iter_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, int compute,
                                        opdi_loop loop, const opdi_params *params) {
@@ -10964,28 +11050,39 @@ OPDI_NOINLINE static int opdi_iter_run(opd_tensor *const *ops, int nops, int nou
     else { opdi_parallel_for(it.numel, OPDI_GRAIN, opdi_iter_part, &it); }
     return 0;
 }
+OPDI_NOINLINE static int opdi_run_general(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
+                                          int compute,
+                                          opdi_loop loop, const opdi_params *params) {
+    opdi_flat f;
+    if (nout != 1 || !opdi_flat_init(&f, ops, nops, common, compute)) {
+        return opdi_iter_run(ops, nops, nout, common, compute, loop, params);
+    }
+    f.loop = loop; f.params = params;
+    if (ops[0]->numel <= OPDI_GRAIN) { opdi_flat_part(&f, 0, ops[0]->numel); }
+    else { opdi_parallel_for(ops[0]->numel, OPDI_GRAIN, opdi_flat_part, &f); }
+    return 0;
+}
 /* Runs a loop over nops operands (nout outputs first), which broadcast to the first; inputs are promoted to `common`,
-   whose compute type the loop is for.  0, or -1 with an error.  Zero elements are fine. */
-static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, opdi_loop loop,
+    the
+   loop is for `compute`, which holds it.  0, or -1 with an error.  Zero elements are fine. */
+static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, int compute,
+                           opdi_loop loop,
                            const opdi_params *params) {
     const opd_tensor *out = ops[0];
-    const int compute = opdi_compute_type(common);
+    void *p[OPDI_ITER_OPS];
     int k;
     if (out->numel == 0) { return 0; }
-    for (k = 0; k < nops; k++) {
+    if (out->numel > OPDI_GRAIN) { return opdi_run_general(ops, nops, nout, common, compute, loop, params); }
+    for (k = 0; k < nops; k++) {                  /* small and simple: nothing to set up */
         const opd_tensor *t = ops[k];
         if (!(t->flags & OPDI_CONTIGUOUS) || t->dtype != opdi_compute_dtype[compute] || t->numel != out->numel ||
             (k > 0 && t->storage == out->storage && t->data != out->data)) {
-            return opdi_iter_run(ops, nops, nout, common, compute, loop, params);
+            return opdi_run_general(ops, nops, nout, common, compute, loop, params);
         }
+        p[k] = t->data;
     }
-    if (out->numel <= OPDI_GRAIN) {
-        void *p[OPDI_ITER_OPS];
-        for (k = 0; k < nops; k++) { p[k] = ops[k]->data; }
-        loop(p, out->numel, params);
-        return 0;
-    }
-    return opdi_flat_run(ops, nops, loop, params);
+    loop(p, out->numel, params);
+    return 0;
 }
 
 //-- copies ------------------------------------------------------------------------------------------------------------
@@ -11032,25 +11129,33 @@ static void opdi_copy_blocks(void *ctx, int64_t begin, int64_t end) {
         opdi_iter_step(it, idx, n);
     }
 }
-/* A tile of 32 x 32: dst[j][i] = src[i][j] with rows `ds` and `ss` bytes apart, through a buffer so that neither side is
-   walked across its lines. */
-#define OPDI_TILE 32
-#define OPDI_TILE_MOVE(T) do {                                                                              \
-        T t[OPDI_TILE][OPDI_TILE];                                                                          \
-        for (i = 0; i < ni; i++) {                                                                          \
+/* A tile of 64 x 64: dst[j][i] = src[i][j] with rows `ds` and `ss` bytes apart,
+    through a buffer so that neither side is
+   walked across its lines.  Whole tiles have loops of constant length. */
+#define OPDI_TILE 64
+#define OPDI_TILE_MOVE(T, ni_, nj_) do {                                                                    \
+        for (i = 0; i < ni_; i++) {                                                                         \
             const T *s = (const T *)(const void *)(src + i * ss);                                           \
-            for (j = 0; j < nj; j++) { t[j][i] = s[j]; }                                                    \
+            for (j = 0; j < nj_; j++) { t[j][i] = s[j]; }                                                   \
         }                                                                                                   \
-        for (j = 0; j < nj; j++) { memcpy(dst + j * ds, t[j], (size_t)ni * sizeof(T)); }                    \
+        for (j = 0; j < nj_; j++) { memcpy(dst + j * ds, t[j], (size_t)(ni_) * sizeof(T)); }                \
     } while (0)
-static void opdi_transpose_tile(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj, int size) {
-    int64_t i, j;
-    switch (size) {
-        case 1: OPDI_TILE_MOVE(uint8_t); break;
-        case 2: OPDI_TILE_MOVE(uint16_t); break;
-        case 4: OPDI_TILE_MOVE(uint32_t); break;
-        default: OPDI_TILE_MOVE(uint64_t); break;
+#define OPDI_TRANSPOSE(T)                                                                                   \
+    static void opdi_transpose_##T(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj) { \
+        T t[OPDI_TILE][OPDI_TILE];                                                                          \
+        int64_t i, j;                                                                                       \
+        if (ni == OPDI_TILE && nj == OPDI_TILE) { OPDI_TILE_MOVE(T, OPDI_TILE, OPDI_TILE); }                \
+        else { OPDI_TILE_MOVE(T, ni, nj); }                                                                 \
     }
+OPDI_TRANSPOSE(uint8_t)
+OPDI_TRANSPOSE(uint16_t)
+OPDI_TRANSPOSE(uint32_t)
+OPDI_TRANSPOSE(uint64_t)
+typedef void (*opdi_tile_fn)(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj);
+static opdi_tile_fn opdi_transpose_of(int size) {
+    if (size == 1) { return opdi_transpose_uint8_t; }
+    if (size == 2) { return opdi_transpose_uint16_t; }
+    return size == 4 ? opdi_transpose_uint32_t : opdi_transpose_uint64_t;
 }
 typedef struct opdi_transpose { const opdi_iter *it; int across; } opdi_transpose;
 /* One unit of work is a band: OPDI_TILE long in dim `across`, all of dim 0, at one index of the other dims. */
@@ -11058,6 +11163,7 @@ static void opdi_copy_bands(void *ctx, int64_t begin, int64_t end) {
     const opdi_transpose *tr = (const opdi_transpose *)ctx;
     const opdi_iter *it = tr->it;
     const int a = tr->across, size = it->op[0].size;
+    const opdi_tile_fn tile = opdi_transpose_of(size);
     const int64_t bands = (it->sizes[a] + OPDI_TILE - 1) / OPDI_TILE;
     int64_t b, i;
     int d;
@@ -11073,8 +11179,8 @@ static void opdi_copy_bands(void *ctx, int64_t begin, int64_t end) {
             rest /= it->sizes[d];
         }
         for (i = 0; i < it->sizes[0]; i += OPDI_TILE) {
-            opdi_transpose_tile(t + i * size, it->op[0].stride[a], s + i * it->op[1].stride[0], it->op[1].stride[0],
-                                OPDI_MIN((int64_t)OPDI_TILE, it->sizes[0] - i), nj, size);
+            tile(t + i * size, it->op[0].stride[a], s + i * it->op[1].stride[0], it->op[1].stride[0],
+                 OPDI_MIN((int64_t)OPDI_TILE, it->sizes[0] - i), nj);
         }
     }
 }
@@ -11082,7 +11188,8 @@ static void opdi_copy_bands(void *ctx, int64_t begin, int64_t end) {
 static int opdi_copy_across(const opdi_iter *it) {
     const int size = it->op[0].size;
     int d;
-    if (it->op[0].stride[0] != size || it->op[1].stride[0] == size || it->op[1].stride[0] == 0 || size > 8) { return 0; }
+    if (it->op[0].stride[0] != size || it->op[1].stride[0] == size || it->op[1].stride[0] == 0 || size > 8) { return 0;
+        }
     if (it->sizes[0] < 8) { return 0; }
     for (d = 1; d < it->ndim; d++) { if (it->op[1].stride[d] == size && it->sizes[d] >= 8) { return d; } }
     return 0;
@@ -11128,7 +11235,8 @@ static int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *ops[2];
     opdi_iter it;
     int d;
-    if (src->ndim > dst->ndim) { return opd_fail(OPD_ERROR_SHAPE, "copy: %d dimensions do not fit into %d", src->ndim, dst->ndim); }
+    if (src->ndim > dst->ndim) { return opd_fail(OPD_ERROR_SHAPE, "copy: %d dimensions do not fit into %d", src->ndim,
+                                                 dst->ndim); }
     for (d = 0; d < src->ndim; d++) {
         int64_t a = opdi_sizes(dst)[dst->ndim - src->ndim + d], b = opdi_sizes(src)[d];
         if (a != b && b != 1) {
@@ -11151,7 +11259,8 @@ static int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
         if (opdi_copy_part(dst, src, 0) != 0) { return -1; }
         return opd_dtype_is_complex((opd_scalar_type)dst->dtype) ? opdi_copy_part(dst, src, 1) : 0;
     }
-    if (opdi_iter_init(&it, ops, 2, 1, OPD_DTYPE_NONE, opdi_compute_type((opd_scalar_type)src->dtype)) != 0) { return -1; }
+    if (opdi_iter_init(&it, ops, 2, 1, OPD_DTYPE_NONE, opdi_compute_type((opd_scalar_type)src->dtype)) != 0) {
+        return -1; }
     if (dst->dtype == src->dtype) { return opdi_copy_same(&it); }
     opdi_parallel_for(it.numel, OPDI_GRAIN, opdi_copy_blocks, &it);
     return 0;
@@ -13456,7 +13565,14 @@ OPDI_CARD_COPY(unbind_copy_int, "unbind_copy.int(Tensor self, int dim=0) -> Tens
 //  Loops are expanded from OPD_FORMULAS_* (see >>api:formulas); one generic kernel checks, promotes, makes the result
 //  and runs them, at CPU and at Meta alike.  A card names its formula, its rule and its derivative.
 
-//-- integer helpers: defined for every input, division by zero noted ------------------------------------------------------
+/* Formulas of derivatives are compiled for size: what they cost is the operators they call. */
+#if defined(__GNUC__) && !defined(__TINYC__)
+#define OPDI_COLD __attribute__((cold))
+#else
+#define OPDI_COLD
+#endif
+
+//-- integer helpers: defined for every input, division by zero noted --------------------------------------------------
 
 static inline int64_t opdi_wrap_add(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }
 static inline int64_t opdi_wrap_sub(int64_t x, int64_t y) { return (int64_t)((uint64_t)x - (uint64_t)y); }
@@ -13513,7 +13629,7 @@ static int64_t opdi_h_i64_lcm(int64_t x, int64_t y, const opdi_params *s) {
     return r < 0 ? opdi_wrap_sub(0, r) : r;
 }
 
-//-- loops: opdi_<type>_<formula> ----------------------------------------------------------------------------------------
+//-- loops: opdi_<type>_<formula> --------------------------------------------------------------------------------------
 
 #define OPDI_LOOP_IN_1(T) const T *xp = (const T *)p[1];
 #define OPDI_LOOP_IN_2(T) OPDI_LOOP_IN_1(T) const T *yp = (const T *)p[2];
@@ -13545,28 +13661,35 @@ static int64_t opdi_h_i64_lcm(int64_t x, int64_t y, const opdi_params *s) {
     static void opdi_##tag##_##name(void *const *p, int64_t n, const opdi_params *s)                        \
     OPDI_LOOP_V_BODY(tag, T, name, inputs, formula)
 #if defined(OPDI_X86)
-/* Twice, the second time for AVX2. */
+/* The long loop for AVX2, a short one for machines without. */
 #define OPDI_LOOP_V_WIDE(tag, T, name, inputs, formula)                                                     \
     OPDI_AVX2 static void opdi_##tag##_##name##_avx2(void *const *p, int64_t n, const opdi_params *s)       \
     OPDI_LOOP_V_BODY(tag, T, name, inputs, formula)                                                         \
     static void opdi_##tag##_##name(void *const *p, int64_t n, const opdi_params *s) {                      \
+        OPDI_LOOP_HEAD(tag, T, inputs)                                                                      \
         if (opdi_cpu_level() > 0) { opdi_##tag##_##name##_avx2(p, n, s); return; }                          \
-        OPDI_LOOP_V_BODY(tag, T, name, inputs, formula)                                                     \
+        for (; i < n; i++) { OPDI_LOOP_AT_##inputs(T, i) o[i] = (formula); }                                \
     }
 #else
 #define OPDI_LOOP_V_WIDE OPDI_LOOP_V_PLAIN
 #endif
 #define OPDI_LOOP_F32_S(name, inputs, formula) OPDI_LOOP_S(f32, float, name, inputs, formula)
 #define OPDI_LOOP_F32_V(name, inputs, formula) OPDI_LOOP_V_WIDE(f32, float, name, inputs, formula)
+#define OPDI_LOOP_F32_W(name, inputs, formula) OPDI_LOOP_V_WIDE(f32, float, name, inputs, formula)
+#define OPDI_LOOP_F32_D(name, inputs, formula)
 #define OPDI_LOOP_F32_M(name, inputs, formula)                                                              \
     static void opdi_f32_##name(void *const *p, int64_t n, const opdi_params *s) {                          \
         (void)s; opdi_v##name(n, (float *)p[0], (const float *)p[1]);                                       \
     }
 #define OPDI_LOOP_F64_S(name, inputs, formula) OPDI_LOOP_S(f64, double, name, inputs, formula)
-#define OPDI_LOOP_F64_V(name, inputs, formula) OPDI_LOOP_V_PLAIN(f64, double, name, inputs, formula)
+#define OPDI_LOOP_F64_V(name, inputs, formula) OPDI_LOOP_S(f64, double, name, inputs, formula)
+#define OPDI_LOOP_F64_W(name, inputs, formula) OPDI_LOOP_V_PLAIN(f64, double, name, inputs, formula)
+#define OPDI_LOOP_F64_D(name, inputs, formula) OPDI_LOOP_S(f64, double, name, inputs, formula)
 #define OPDI_LOOP_F64_M(name, inputs, formula) OPDI_LOOP_S(f64, double, name, inputs, formula)
+#define OPDI_LOOP_I64_D(name, inputs, formula) OPDI_LOOP_S(i64, int64_t, name, inputs, formula)
 #define OPDI_LOOP_I64_S(name, inputs, formula) OPDI_LOOP_S(i64, int64_t, name, inputs, formula)
-#define OPDI_LOOP_I64_V(name, inputs, formula) OPDI_LOOP_V_PLAIN(i64, int64_t, name, inputs, formula)
+#define OPDI_LOOP_I64_V(name, inputs, formula) OPDI_LOOP_S(i64, int64_t, name, inputs, formula)
+#define OPDI_LOOP_I64_W(name, inputs, formula) OPDI_LOOP_V_PLAIN(i64, int64_t, name, inputs, formula)
 #define OPDI_LOOP_F32(name, inputs, kind, formula) OPDI_LOOP_F32_##kind(name, inputs, formula)
 #define OPDI_LOOP_F64(name, inputs, kind, formula) OPDI_LOOP_F64_##kind(name, inputs, formula)
 #define OPDI_LOOP_I64(name, inputs, kind, formula) OPDI_LOOP_I64_##kind(name, inputs, formula)
@@ -13577,7 +13700,7 @@ static int64_t opdi_h_i64_lcm(int64_t x, int64_t y, const opdi_params *s) {
 #define OPD_NEG(x) (-(x))
 #define OPD_T float
 #define OPD_FN(name) name##f
-#define OPD_H(f) opdi_f32_h_##f
+#define OPD_H(name) opdi_f32_h_##name
 OPD_FORMULA_HELPERS_FLOAT(static inline)
 OPD_FORMULAS_ALL(OPDI_LOOP_F32)
 OPD_FORMULAS_FLOAT(OPDI_LOOP_F32)
@@ -13586,7 +13709,7 @@ OPD_FORMULAS_FLOAT(OPDI_LOOP_F32)
 #undef OPD_H
 #define OPD_T double
 #define OPD_FN(name) name
-#define OPD_H(f) opdi_f64_h_##f
+#define OPD_H(name) opdi_f64_h_##name
 OPD_FORMULA_HELPERS_FLOAT(static inline)
 OPD_FORMULAS_ALL(OPDI_LOOP_F64)
 OPD_FORMULAS_FLOAT(OPDI_LOOP_F64)
@@ -13602,7 +13725,7 @@ OPD_FORMULAS_FLOAT(OPDI_LOOP_F64)
 #define OPD_MUL(x, y) opdi_wrap_mul(x, y)
 #define OPD_NEG(x) opdi_wrap_sub(0, x)
 #define OPD_T int64_t
-#define OPD_H(f) OPDI_H_##f                        /* the integer helpers also take s */
+#define OPD_H(name) OPDI_H_##name                        /* the integer helpers also take s */
 #define OPDI_H_div_trunc(x, y) opdi_h_i64_div_trunc(x, y, s)
 #define OPDI_H_div_floor(x, y) opdi_h_i64_div_floor(x, y, s)
 #define OPDI_H_fmod(x, y) opdi_h_i64_fmod(x, y, s)
@@ -13622,90 +13745,112 @@ OPD_FORMULAS_INT(OPDI_LOOP_I64)
 #undef OPD_MUL
 #undef OPD_NEG
 
-//-- activations in float, by blocks through the vector functions --------------------------------------------------------
+//-- activations in float, by blocks through the vector functions ------------------------------------------------------
 
-/* Calls body for pieces [i, i + m) of at most 256 elements, with t[256] and u[256] as scratch. */
-#define OPDI_PIECES(...)                                                                                    \
-    float t[256], u[256]; int64_t i, m, j; (void)u;                                                         \
-    for (i = 0; i < n; i += m) { m = OPDI_MIN(n - i, (int64_t)256); __VA_ARGS__ }
-#define OPDI_PIECE_LOOP(index, ...) for (index = 0; index < m; index++) { __VA_ARGS__ }
+enum { OPDI_GELU, OPDI_GELU_TANH, OPDI_GELU_BACKWARD, OPDI_GELU_TANH_BACKWARD, OPDI_SILU, OPDI_SILU_BACKWARD };
+/* dst[0..n) = expr of j, n a multiple of 16. */
+#define OPDI_ACT(dst, expr) for (i = 0; i < n; i += 16) { OPDI_IVDEP for (j = i; j < i + 16; j++) { dst[j] = (expr); } }
+/* y = f(x), or g f'(x); t, u: scratch; all [256], n of them used, a multiple of 16. */
+OPDI_ALWAYS void opdi_activation_body(int f, int64_t n, float *y, const float *g, const float *x, float *t, float *u) {
+    int64_t i, j;
+    switch (f) {
+        case OPDI_GELU:
+            OPDI_ACT(t, x[j] * 0.70710678f)
+            opdi_verf(n, t, t);
+            OPDI_ACT(y, 0.5f * x[j] * (1.0f + t[j]))
+            break;
+        case OPDI_GELU_TANH:
+            OPDI_ACT(t, 0.79788456f * (x[j] + 0.044715f * x[j] * x[j] * x[j]))
+            opdi_vtanh(n, t, t);
+            OPDI_ACT(y, 0.5f * x[j] * (1.0f + t[j]))
+            break;
+        case OPDI_GELU_BACKWARD:
+            OPDI_ACT(t, x[j] * 0.70710678f)
+            OPDI_ACT(u, -0.5f * x[j] * x[j])
+            opdi_verf(n, t, t);
+            opdi_vexp(n, u, u);
+            OPDI_ACT(y, g[j] * (0.5f * (1.0f + t[j]) + x[j] * u[j] * 0.39894228f))
+            break;
+        case OPDI_GELU_TANH_BACKWARD:
+            OPDI_ACT(t, 0.79788456f * (x[j] + 0.044715f * x[j] * x[j] * x[j]))
+            opdi_vtanh(n, t, t);
+            OPDI_ACT(u, 0.79788456f * (1.0f + 0.134145f * x[j] * x[j]))
+            OPDI_ACT(y, g[j] * (0.5f * (1.0f + t[j]) + 0.5f * x[j] * (1.0f - t[j] * t[j]) * u[j]))
+            break;
+        case OPDI_SILU:
+            opdi_vsigmoid(n, t, x);
+            OPDI_ACT(y, x[j] * t[j])
+            break;
+        default:
+            opdi_vsigmoid(n, t, x);
+            OPDI_ACT(y, g[j] * (t[j] * (1.0f + x[j] * (1.0f - t[j]))))
+            break;
+    }
+}
+#if defined(OPDI_X86)
+OPDI_AVX2 static void opdi_activation_wide(int f, int64_t n, float *y, const float *g, const float *x, float *t,
+                                           float *u) {
+    opdi_activation_body(f, n, y, g, x, t, u);
+}
+#endif
+static void opdi_activation_block(int f, int64_t n, float *y, const float *g, const float *x, float *t, float *u) {
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() > 0) { opdi_activation_wide(f, n, y, g, x, t, u); return; }
+#endif
+    opdi_activation_body(f, n, y, g, x, t, u);
+}
+/* Any n: what is no multiple of 16 is filled up with zeros. */
+static void opdi_activation(int f, int64_t n, float *o, const float *g, const float *x) {
+    float xs[256], gs[256], ys[256], t[256], u[256];
+    int64_t i = 0, m, whole;
+    for (; i + 256 <= n; i += 256) { opdi_activation_block(f, 256, o + i, g + i, x + i, t, u); }
+    m = n - i;
+    if (m == 0) { return; }
+    whole = (m + 15) & ~(int64_t)15;
+    memset(xs + m, 0, (size_t)(whole - m) * sizeof(float));
+    memset(gs + m, 0, (size_t)(whole - m) * sizeof(float));
+    memcpy(xs, x + i, (size_t)m * sizeof(float));
+    memcpy(gs, g + i, (size_t)m * sizeof(float));
+    opdi_activation_block(f, whole, ys, gs, xs, t, u);
+    memcpy(o + i, ys, (size_t)m * sizeof(float));
+}
+/* Defines opdi_f32_v<name>: of (x) and of (g, x). */
+#define OPDI_ACTIVATION_LOOP(name, number, grad, arg)                                                       \
+    static void opdi_f32_v##name(void *const *p, int64_t n, const opdi_params *s) {                         \
+        (void)s; opdi_activation(number, n, (float *)p[0], (const float *)p[grad], (const float *)p[arg]);  \
+    }
+OPDI_ACTIVATION_LOOP(gelu, OPDI_GELU, 1, 1)
+OPDI_ACTIVATION_LOOP(gelu_tanh, OPDI_GELU_TANH, 1, 1)
+OPDI_ACTIVATION_LOOP(gelu_backward, OPDI_GELU_BACKWARD, 1, 2)
+OPDI_ACTIVATION_LOOP(gelu_tanh_backward, OPDI_GELU_TANH_BACKWARD, 1, 2)
+OPDI_ACTIVATION_LOOP(silu, OPDI_SILU, 1, 1)
+OPDI_ACTIVATION_LOOP(silu_backward, OPDI_SILU_BACKWARD, 1, 2)
 
-/* gelu = x Phi(x) */
-static void opdi_f32_vgelu(void *const *p, int64_t n, const opdi_params *s) {
-    float *o = (float *)p[0]; const float *x = (const float *)p[1];
-    (void)s;
-    OPDI_PIECES(
-        OPDI_PIECE_LOOP(j, t[j] = x[i + j] * 0.70710678118654752440f;)
-        opdi_verf(m, t, t);
-        OPDI_PIECE_LOOP(j, o[i + j] = 0.5f * x[i + j] * (1.0f + t[j]);)
-    )
-}
-static void opdi_f32_vgelu_tanh(void *const *p, int64_t n, const opdi_params *s) {
-    float *o = (float *)p[0]; const float *x = (const float *)p[1];
-    (void)s;
-    OPDI_PIECES(
-        OPDI_PIECE_LOOP(j, t[j] = opdi_f32_h_gelu_inner(x[i + j]);)
-        opdi_vtanh(m, t, t);
-        OPDI_PIECE_LOOP(j, o[i + j] = 0.5f * x[i + j] * (1.0f + t[j]);)
-    )
-}
-/* g (Phi(x) + x phi(x)) */
-static void opdi_f32_vgelu_backward(void *const *p, int64_t n, const opdi_params *s) {
-    float *o = (float *)p[0]; const float *g = (const float *)p[1]; const float *x = (const float *)p[2];
-    (void)s;
-    OPDI_PIECES(
-        OPDI_PIECE_LOOP(j, t[j] = x[i + j] * 0.70710678118654752440f; u[j] = -0.5f * x[i + j] * x[i + j];)
-        opdi_verf(m, t, t);
-        opdi_vexp(m, u, u);
-        OPDI_PIECE_LOOP(j, o[i + j] = g[i + j] * (0.5f * (1.0f + t[j]) + x[i + j] * u[j] * 0.39894228040143267794f);)
-    )
-}
-static void opdi_f32_vgelu_tanh_backward(void *const *p, int64_t n, const opdi_params *s) {
-    float *o = (float *)p[0]; const float *g = (const float *)p[1]; const float *x = (const float *)p[2];
-    (void)s;
-    OPDI_PIECES(
-        OPDI_PIECE_LOOP(j, t[j] = opdi_f32_h_gelu_inner(x[i + j]);)
-        opdi_vtanh(m, t, t);
-        OPDI_PIECE_LOOP(j, u[j] = 0.79788456080286535588f * (1.0f + 0.134145f * x[i + j] * x[i + j]);)
-        OPDI_PIECE_LOOP(j, o[i + j] = g[i + j] * (0.5f * (1.0f + t[j]) + 0.5f * x[i + j] * (1.0f - t[j] * t[j]) * u[j]);)
-    )
-}
-/* silu = x sigmoid(x) */
-static void opdi_f32_vsilu(void *const *p, int64_t n, const opdi_params *s) {
-    float *o = (float *)p[0]; const float *x = (const float *)p[1];
-    (void)s;
-    OPDI_PIECES(
-        opdi_vsigmoid(m, t, x + i);
-        OPDI_PIECE_LOOP(j, o[i + j] = x[i + j] == -INFINITY ? -0.0f : x[i + j] * t[j];)
-    )
-}
-static void opdi_f32_vsilu_backward(void *const *p, int64_t n, const opdi_params *s) {
-    float *o = (float *)p[0]; const float *g = (const float *)p[1]; const float *x = (const float *)p[2];
-    (void)s;
-    OPDI_PIECES(
-        opdi_vsigmoid(m, t, x + i);
-        OPDI_PIECE_LOOP(j, o[i + j] = g[i + j] * (t[j] * (1.0f + x[i + j] * (1.0f - t[j])));)
-    )
-}
-
-//-- the generic kernel --------------------------------------------------------------------------------------------------
+//-- the generic kernel ------------------------------------------------------------------------------------------------
 
 /* What an operator does with dtypes. */
 #define OPDI_TO_FLOAT 1                           /* integers and bool are promoted to float32 */
 #define OPDI_TO_BOOL 2                            /* the result is bool, whatever is compared */
 #define OPDI_NOT_BOOL 4                           /* refuses bool */
 #define OPDI_BOOL_TO_INT 8                        /* bool is promoted to int64 */
+#define OPDI_CONTIGUOUS_RESULT 16                 /* the result does not take over its arguments' strides */
 
-/* Loops by compute type, NULL where there is none; what: the kernel's name in "not implemented for"; rule: above. */
+/* Loops by compute type, NULL where there is none (float then runs in double, if that is there);
+    what: the kernel's name in "not implemented for"; rule: above. */
 typedef struct opdi_formula {
     opdi_loop loop[3];
     const char *what;
     int rule;
 } opdi_formula;
 #define OPDI_FORMULA_A(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", rule_};
+    static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", \
+        rule_};
 #define OPDI_FORMULA_F(id, name, rule_) \
     static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, NULL}, #id "_cpu", rule_};
+#define OPDI_FORMULA_D(id, name, rule_) \
+    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, NULL}, #id "_cpu", rule_};
+#define OPDI_FORMULA_DI(id, name, rule_) \
+    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", rule_};
 #define OPDI_FORMULA_I(id, name, rule_) \
     static const opdi_formula opdi_formula_##id = {{NULL, NULL, opdi_i64_##name}, #id "_cpu", rule_};
 
@@ -13714,6 +13859,7 @@ typedef struct opdi_number { opd_tensor t; union { int64_t i; double d; bool b; 
 static opd_tensor *opdi_number_make(opdi_number *n, opd_value v) {
     memset(n, 0, sizeof *n);
     n->t.refs = 1; n->t.numel = 1; n->t.flags = OPDI_WRAPPED | OPDI_CONTIGUOUS; n->t.data = (char *)&n->u;
+        n->t.dims = (int64_t *)(void *)&n->u;
     switch (v.tag) {
         case OPD_TAG_FLOAT: n->t.dtype = OPD_FLOAT64; n->u.d = v.u.d; break;
         case OPD_TAG_BOOL: n->t.dtype = OPD_BOOL; n->u.b = v.u.i != 0; break;
@@ -13727,9 +13873,26 @@ static opd_tensor *opdi_operand_of(const opd_call *call, int i, opdi_number *n) 
     opd_value v = opd_arg_value(call, i);
     return v.tag == OPD_TAG_TENSOR ? v.u.t : opdi_number_make(n, v);
 }
-static double opdi_number_f64(opd_value v) { return v.tag == OPD_TAG_FLOAT ? v.u.d : v.tag == OPD_TAG_COMPLEX ? v.u.c[0] : (double)v.u.i; }
+static double opdi_number_f64(opd_value v) { return v.tag == OPD_TAG_FLOAT ? v.u.d : v.tag == OPD_TAG_COMPLEX
+    ? v.u.c[0] : (double)v.u.i; }
 static int64_t opdi_number_i64(opd_value v) {
     return v.tag == OPD_TAG_FLOAT ? opdi_to_i64(v.u.d) : v.tag == OPD_TAG_COMPLEX ? opdi_to_i64(v.u.c[0]) : v.u.i;
+}
+/* C++'s names of the types, which a few messages print. */
+static const char *opdi_type_name(opd_scalar_type t) {
+    static const char *const names[16] = {"unsigned char", "signed char", "short int", "int", "long int", "c10::Half",
+        "float",
+        "double", "?", "c10::complex<float>", "c10::complex<double>", "bool", "?", "?", "?", "c10::BFloat16"};
+    return names[t & 15];
+}
+/* c10::overflows: whether a number can be cast to t.  Negative integers may wrap to uint8. */
+static bool opdi_number_fits(opd_value v, opd_scalar_type t) {
+    static const double top[5] = {255.0, 127.0, 32767.0, 2147483647.0, 9223372036854775807.0};
+    const double d = opdi_number_f64(v);
+    const int k = (int)t;
+    if (k > 4 || (v.tag == OPD_TAG_INT && k == 4)) { return true; }
+    if (k == 0) { return d <= 255.0 && d >= (v.tag == OPD_TAG_INT ? -255.0 : 0.0); }
+    return d <= top[k] && d >= -top[k] - 1.0;
 }
 static void opdi_params_set(opdi_params *s, int k, opd_value v) {
     s->f64[k] = opdi_number_f64(v); s->f32[k] = (float)s->f64[k]; s->i64[k] = opdi_number_i64(v);
@@ -13738,11 +13901,13 @@ static void opdi_params_set_f64(opdi_params *s, int k, double d) { opdi_params_s
 
 /* The result of inputs that are not all contiguous and of one shape: broadcast sizes, and the strides TensorIterator
    gives (TensorIteratorBase::fast_set_up, allocate_or_resize_outputs). */
-OPDI_NOINLINE static opd_tensor *opdi_pointwise_result_slow(opd_call *call, opd_tensor *const *in, int nin, opd_scalar_type dtype) {
+OPDI_NOINLINE static opd_tensor *opdi_pointwise_result_slow(opd_call *call, opd_tensor *const *in, int nin,
+                                                            opd_scalar_type dtype) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], next = 1;
     int perm[OPD_MAX_DIMS], ndim = 0, i, d;
     const opd_tensor *big = in[0];
     bool same = true, ordered = true;
+    sizes[0] = 1;
     for (i = 0; i < nin; i++) {
         if (opdi_broadcast_into(sizes, &ndim, in[i]) != 0) { return NULL; }
         if (in[i]->ndim > big->ndim || (big->flags & OPDI_WRAPPED)) { big = in[i]; }
@@ -13777,22 +13942,32 @@ static opd_tensor *opdi_pointwise_result(opd_call *call, opd_tensor *const *in, 
     return opd_result(call, 0, opdi_sizes(first), first->ndim, dtype);
 }
 
+static opd_tensor *opdi_contiguous_result(opd_call *call, opd_tensor *const *in, int nin, opd_scalar_type dtype) {
+    int64_t sizes[OPD_MAX_DIMS];
+    int ndim = 0, i;
+    sizes[0] = 1;
+    for (i = 0; i < nin; i++) { if (opdi_broadcast_into(sizes, &ndim, in[i]) != 0) { return NULL; } }
+    return opd_result(call, 0, sizes, ndim, dtype);
+}
 OPDI_NOINLINE static int opdi_not_implemented(const opdi_formula *f, opd_scalar_type t) {
     return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", f->what, opd_dtype_cname(t));
 }
 /* Runs formula f with the inputs ops[1..nin] promoted to `common`, giving a result of dtype `result`. */
-static int opdi_pointwise_typed(opd_call *call, const opdi_formula *f, opd_tensor **ops, int nin, opd_scalar_type common,
+static int opdi_pointwise_typed(opd_call *call, const opdi_formula *f, opd_tensor **ops, int nin,
+                                opd_scalar_type common,
                                 opd_scalar_type result, const opdi_params *s) {
-    opdi_loop loop;
+    int compute;
     if (common != OPD_FLOAT32 && (opd_dtype_is_complex(common) || (common == OPD_BOOL && (f->rule & OPDI_NOT_BOOL)))) {
         return opdi_not_implemented(f, common);
     }
-    loop = f->loop[opdi_compute_type(common)];
-    if (!loop) { return opdi_not_implemented(f, common); }
-    ops[0] = opdi_pointwise_result(call, ops + 1, nin, result);
+    compute = opdi_compute_type(common);
+    if (compute == OPDI_F32 && !f->loop[OPDI_F32]) { compute = OPDI_F64; }
+    if (!f->loop[compute]) { return opdi_not_implemented(f, common); }
+    if (f->rule & OPDI_CONTIGUOUS_RESULT) { ops[0] = opdi_contiguous_result(call, ops + 1, nin, result); }
+    else { ops[0] = opdi_pointwise_result(call, ops + 1, nin, result); }
     if (!ops[0]) { return -1; }
     if (!ops[0]->data) { return 0; }              /* a fake, or no elements */
-    return opdi_run(ops, nin + 1, 1, common, loop, s);
+    return opdi_run(ops, nin + 1, 1, common, compute, f->loop[compute], s);
 }
 static opd_scalar_type opdi_rule_dtype(int rule, opd_scalar_type t) {
     if ((rule & OPDI_TO_FLOAT) && opd_dtype_is_integral(t, true)) { return OPD_FLOAT32; }
@@ -13831,13 +14006,14 @@ static int opdi_binary_div(opd_call *call, const opdi_formula *f) {
     return zero ? opd_fail(OPD_ERROR_ARGUMENT, "ZeroDivisionError") : 0;
 }
 
-//-- what derivatives are written with -------------------------------------------------------------------------------------
+//-- what derivatives are written with ---------------------------------------------------------------------------------
 
 static inline opd_tensor *opdi_muls(opd_tensor *t, double k) { return opd_mul_Scalar(t, opd_value_float(k)); }
 static inline opd_tensor *opdi_adds(opd_tensor *t, double k) { return opd_add_Scalar(t, opd_value_float(k)); }
 static inline opd_tensor *opdi_rsubs(double k, opd_tensor *t) { return opd_rsub_Scalar(t, opd_value_float(k)); }
 /* t where the mask is false, 0 elsewhere. */
-static inline opd_tensor *opdi_unless(opd_tensor *t, opd_tensor *mask) { return opd_masked_fill_Scalar(t, mask, opd_value_int(0)); }
+static inline opd_tensor *opdi_unless(opd_tensor *t, opd_tensor *mask) { return opd_masked_fill_Scalar(t, mask,
+    opd_value_int(0)); }
 static inline opd_tensor *opdi_where(opd_tensor *mask, opd_tensor *t) { return opdi_unless(t, opd_logical_not(mask)); }
 /* t * k for a Scalar argument k; a factor 1 costs nothing. */
 static opd_tensor *opdi_scale(opd_tensor *t, opd_value k) {
@@ -13845,13 +14021,13 @@ static opd_tensor *opdi_scale(opd_tensor *t, opd_value k) {
 }
 
 /* d sinc(x) = (cos(pi x) pi x - sin(pi x)) / (pi x^2), 0 at 0 */
-static opd_tensor *opdi_sinc_derivative(opd_tensor *g, opd_tensor *x) {
+OPDI_COLD static opd_tensor *opdi_sinc_derivative(opd_tensor *g, opd_tensor *x) {
     opd_tensor *px = opdi_muls(x, 3.14159265358979323846);
     opd_tensor *d = opd_div(opd_sub(opd_mul(opd_cos(px), px), opd_sin(px)), opd_mul(px, x));
     return opd_mul(g, opdi_unless(d, opd_eq_Scalar(x, opd_value_int(0))));
 }
 
-//-- cards -----------------------------------------------------------------------------------------------------------------
+//-- cards -------------------------------------------------------------------------------------------------------------
 
 #ifndef OPDI_OP
 #define OPDI_OP(name) static void opdi_card_##name(opd_op_desc *op)
@@ -13864,9 +14040,10 @@ static void opdi_card_pointwise(opd_op_desc *op, const char *schema, opd_kernel 
 }
 /* Defines opdi_<id>_kernel, opdi_<id>_backward and the card <id> of a unary operator.  In the derivative g is the
    gradient, x the argument and r the result, of which only what `save` names is there. */
-#define OPDI_UNARY_KERNEL(id) static int opdi_##id##_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_##id); }
+#define OPDI_UNARY_KERNEL(id)                                                                               \
+    static int opdi_##id##_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_##id); }
 #define OPDI_UNARY_BACKWARD(id, derivative)                                                                 \
-    static int opdi_##id##_backward(opd_backward_call *bw) {                                                \
+    OPDI_COLD static int opdi_##id##_backward(opd_backward_call *bw) {                                      \
         opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *r = opd_bw_result(bw, 0);           \
         (void)g; (void)x; (void)r;                                                                          \
         return opd_bw_return(bw, 0, derivative);                                                            \
@@ -13882,11 +14059,11 @@ static void opdi_card_pointwise(opd_op_desc *op, const char *schema, opd_kernel 
     OPDI_UNARY_CARD(id, opdi_##id##_backward, save_, autocast_, cases_)
 
 OPDI_UNARY(exp, F, OPDI_TO_FLOAT, FP32, "[2,3]", "result", opd_mul(g, r))
-OPDI_UNARY(exp2, F, OPDI_TO_FLOAT, KEEP, "[2,3]", "result", opdi_muls(opd_mul(g, r), 0.69314718055994530942))
+OPDI_UNARY(exp2, D, OPDI_TO_FLOAT, KEEP, "[2,3]", "result", opdi_muls(opd_mul(g, r), 0.69314718055994530942))
 OPDI_UNARY(expm1, F, OPDI_TO_FLOAT, FP32, "[2,3]", "result", opd_mul(g, opdi_adds(r, 1)))
 OPDI_UNARY(log, F, OPDI_TO_FLOAT, FP32, "[2,3]+", "self", opd_div(g, x))
-OPDI_UNARY(log2, F, OPDI_TO_FLOAT, FP32, "[2,3]+", "self", opd_div(g, opdi_muls(x, 0.69314718055994530942)))
-OPDI_UNARY(log10, F, OPDI_TO_FLOAT, FP32, "[2,3]+", "self", opd_div(g, opdi_muls(x, 2.30258509299404568402)))
+OPDI_UNARY(log2, D, OPDI_TO_FLOAT, FP32, "[2,3]+", "self", opd_div(g, opdi_muls(x, 0.69314718055994530942)))
+OPDI_UNARY(log10, D, OPDI_TO_FLOAT, FP32, "[2,3]+", "self", opd_div(g, opdi_muls(x, 2.30258509299404568402)))
 OPDI_UNARY(log1p, F, OPDI_TO_FLOAT, FP32, "[2,3]+", "self", opd_div(g, opdi_adds(x, 1)))
 OPDI_UNARY(sqrt, F, OPDI_TO_FLOAT, KEEP, "[2,3]+", "result", opd_div(g, opdi_muls(r, 2)))
 OPDI_UNARY(rsqrt, F, OPDI_TO_FLOAT, FP32, "[2,3]+", "result", opd_mul(opdi_muls(g, -0.5), opd_mul(r, opd_square(r))))
@@ -13894,50 +14071,57 @@ OPDI_UNARY(reciprocal, F, OPDI_TO_FLOAT, FP32, "[2,3]+", "result", opd_mul(opd_n
 OPDI_UNARY(square, A, OPDI_BOOL_TO_INT, KEEP, "[2,3]", "self", opd_mul(g, opdi_muls(x, 2)))
 OPDI_UNARY(sin, F, OPDI_TO_FLOAT, KEEP, "[2,3]", "self", opd_mul(g, opd_cos(x)))
 OPDI_UNARY(cos, F, OPDI_TO_FLOAT, KEEP, "[2,3]", "self", opd_mul(g, opd_neg(opd_sin(x))))
-OPDI_UNARY(tan, F, OPDI_TO_FLOAT, FP32, "[2,3]", "result", opd_mul(g, opdi_adds(opd_square(r), 1)))
-OPDI_UNARY(asin, F, OPDI_TO_FLOAT, FP32, "[2,3]u", "self", opd_mul(g, opd_rsqrt(opdi_rsubs(1, opd_square(x)))))
-OPDI_UNARY(acos, F, OPDI_TO_FLOAT, FP32, "[2,3]u", "self", opd_mul(g, opd_neg(opd_rsqrt(opdi_rsubs(1, opd_square(x))))))
-OPDI_UNARY(atan, F, OPDI_TO_FLOAT, KEEP, "[2,3]", "self", opd_div(g, opdi_adds(opd_square(x), 1)))
-OPDI_UNARY(sinh, F, OPDI_TO_FLOAT, FP32, "[2,3]", "self", opd_mul(g, opd_cosh(x)))
-OPDI_UNARY(cosh, F, OPDI_TO_FLOAT, FP32, "[2,3]", "self", opd_mul(g, opd_sinh(x)))
-OPDI_UNARY(asinh, F, OPDI_TO_FLOAT, KEEP, "[2,3]", "self", opd_mul(g, opd_rsqrt(opdi_adds(opd_square(x), 1))))
-OPDI_UNARY(acosh, F, OPDI_TO_FLOAT, KEEP, "[2,3]g", "self", opd_mul(g, opd_rsqrt(opdi_adds(opd_square(x), -1))))
-OPDI_UNARY(atanh, F, OPDI_TO_FLOAT, KEEP, "[2,3]u", "self", opd_div(g, opdi_rsubs(1, opd_square(x))))
+OPDI_UNARY(tan, D, OPDI_TO_FLOAT, FP32, "[2,3]", "result", opd_mul(g, opdi_adds(opd_square(r), 1)))
+OPDI_UNARY(asin, D, OPDI_TO_FLOAT, FP32, "[2,3]u", "self", opd_mul(g, opd_rsqrt(opdi_rsubs(1, opd_square(x)))))
+OPDI_UNARY(acos, D, OPDI_TO_FLOAT, FP32, "[2,3]u", "self", opd_mul(g, opd_neg(opd_rsqrt(opdi_rsubs(1, opd_square(x))))))
+OPDI_UNARY(atan, D, OPDI_TO_FLOAT, KEEP, "[2,3]", "self", opd_div(g, opdi_adds(opd_square(x), 1)))
+OPDI_UNARY(sinh, D, OPDI_TO_FLOAT, FP32, "[2,3]", "self", opd_mul(g, opd_cosh(x)))
+OPDI_UNARY(cosh, D, OPDI_TO_FLOAT, FP32, "[2,3]", "self", opd_mul(g, opd_sinh(x)))
+OPDI_UNARY(asinh, D, OPDI_TO_FLOAT, KEEP, "[2,3]", "self", opd_mul(g, opd_rsqrt(opdi_adds(opd_square(x), 1))))
+OPDI_UNARY(acosh, D, OPDI_TO_FLOAT, KEEP, "[2,3]+", "self", opd_mul(g, opd_rsqrt(opdi_adds(opd_square(x), -1))))
+OPDI_UNARY(atanh, D, OPDI_TO_FLOAT, KEEP, "[2,3]u", "self", opd_div(g, opdi_rsubs(1, opd_square(x))))
 OPDI_UNARY(tanh, F, OPDI_TO_FLOAT, KEEP, "[2,3]", "result", opd_tanh_backward(g, r))
 OPDI_UNARY(erf, F, OPDI_TO_FLOAT, KEEP, "[2,3]", "self",
            opd_mul(opdi_muls(opd_exp(opd_neg(opd_square(x))), 1.12837916709551257390), g))
-OPDI_UNARY(erfc, F, OPDI_TO_FLOAT, KEEP, "[2,3]", "self",
+OPDI_UNARY(erfc, D, OPDI_TO_FLOAT, KEEP, "[2,3]", "self",
            opd_mul(opdi_muls(opd_exp(opd_neg(opd_square(x))), -1.12837916709551257390), g))
 OPDI_UNARY(sigmoid, F, OPDI_TO_FLOAT, KEEP, "[2,3]", "result", opd_sigmoid_backward(g, r))
-OPDI_UNARY(sinc, F, OPDI_TO_FLOAT, KEEP, "[2,3]", "self", opdi_sinc_derivative(g, x))
+OPDI_UNARY(sinc, D, OPDI_TO_FLOAT, KEEP, "[2,3]", "self", opdi_sinc_derivative(g, x))
 OPDI_UNARY(floor, A, OPDI_NOT_BOOL, KEEP, "[2,3]", "", opd_zeros_like(g))
 OPDI_UNARY(frac, F, 0, KEEP, "[2,3]", "", g)
 OPDI_UNARY(sign, A, 0, KEEP, "[2,3]", "", opd_zeros_like(g))
 OPDI_UNARY(abs, A, OPDI_NOT_BOOL, KEEP, "[2,3]", "self", opd_mul(g, opd_sgn(x)))
 OPDI_UNARY(hardsigmoid, F, 0, KEEP, "[2,3]", "self", opd_hardsigmoid_backward(g, x))
 OPDI_UNARY(hardswish, F, 0, KEEP, "[2,3]", "self", opd_hardswish_backward(g, x))
-OPDI_UNARY(mish, F, 0, KEEP, "[2,3]", "self", opd_mish_backward(g, x))
+OPDI_UNARY(mish, D, 0, KEEP, "[2,3]", "self", opd_mish_backward(g, x))
 /* Rounding of integers is the identity (the int64 loop of floor). */
-static const opdi_formula opdi_formula_ceil = {{opdi_f32_ceil, opdi_f64_ceil, opdi_i64_floor}, "ceil_cpu", OPDI_NOT_BOOL};
-static const opdi_formula opdi_formula_round = {{opdi_f32_round, opdi_f64_round, opdi_i64_floor}, "round_cpu", OPDI_NOT_BOOL};
-static const opdi_formula opdi_formula_trunc = {{opdi_f32_trunc, opdi_f64_trunc, opdi_i64_floor}, "trunc_cpu", OPDI_NOT_BOOL};
+static const opdi_formula opdi_formula_ceil = {{opdi_f32_ceil, opdi_f64_ceil, opdi_i64_floor}, "ceil_cpu",
+    OPDI_NOT_BOOL};
+static const opdi_formula opdi_formula_round = {{opdi_f32_round, opdi_f64_round, opdi_i64_floor}, "round_cpu",
+    OPDI_NOT_BOOL};
+static const opdi_formula opdi_formula_trunc = {{opdi_f32_trunc, opdi_f64_trunc, opdi_i64_floor}, "trunc_cpu",
+    OPDI_NOT_BOOL};
 static const opdi_formula opdi_formula_sgn = {{opdi_f32_sign, opdi_f64_sign, opdi_i64_sign}, "sgn_cpu", 0};
-static const opdi_formula opdi_formula_isinf = {{opdi_f32_isinf, opdi_f64_isinf, opdi_i64_zero}, "isinf_cpu", OPDI_TO_BOOL};
-static const opdi_formula opdi_formula_isfinite = {{opdi_f32_isfinite, opdi_f64_isfinite, opdi_i64_one}, "isfinite_cpu", OPDI_TO_BOOL};
-static const opdi_formula opdi_formula_isposinf = {{opdi_f32_isposinf, opdi_f64_isposinf, opdi_i64_zero}, "isposinf_cpu", OPDI_TO_BOOL};
-static const opdi_formula opdi_formula_isneginf = {{opdi_f32_isneginf, opdi_f64_isneginf, opdi_i64_zero}, "isneginf_cpu", OPDI_TO_BOOL};
+static const opdi_formula opdi_formula_isinf = {{NULL, opdi_f64_isinf, opdi_i64_zero}, "isinf_cpu", OPDI_TO_BOOL};
+static const opdi_formula opdi_formula_isfinite = {{NULL, opdi_f64_isfinite, opdi_i64_one}, "isfinite_cpu",
+    OPDI_TO_BOOL};
+static const opdi_formula opdi_formula_isposinf = {{NULL, opdi_f64_isposinf, opdi_i64_zero}, "isposinf_cpu",
+    OPDI_TO_BOOL};
+static const opdi_formula opdi_formula_isneginf = {{NULL, opdi_f64_isneginf, opdi_i64_zero}, "isneginf_cpu",
+    OPDI_TO_BOOL};
 /* The same as OPDI_UNARY for a formula defined by hand; and for operators without a derivative. */
 #define OPDI_UNARY_OF(id, autocast_, cases_, save_, derivative)                                             \
     OPDI_UNARY_KERNEL(id) OPDI_UNARY_BACKWARD(id, derivative)                                               \
     OPDI_UNARY_CARD(id, opdi_##id##_backward, save_, autocast_, cases_)
-#define OPDI_UNARY_FLAT(id) OPDI_UNARY_KERNEL(id) OPDI_UNARY_CARD(id, OPD_NOT_DIFFERENTIABLE, "", KEEP, "[2,3]; [2,3]i5")
+#define OPDI_UNARY_FLAT(id) OPDI_UNARY_KERNEL(id) OPDI_UNARY_CARD(id, OPD_NOT_DIFFERENTIABLE, "", KEEP, \
+                                                                  "[2,3]; [2,3]i5")
 OPDI_UNARY_OF(ceil, KEEP, "[2,3]", "", opd_zeros_like(g))
 OPDI_UNARY_OF(round, KEEP, "[2,3]", "", opd_zeros_like(g))
 OPDI_UNARY_OF(trunc, KEEP, "[2,3]", "", opd_zeros_like(g))
 OPDI_UNARY_OF(sgn, KEEP, "[2,3]", "", opd_zeros_like(g))
-OPDI_FORMULA_A(isnan, isnan, OPDI_TO_BOOL)
-OPDI_FORMULA_A(signbit, signbit, OPDI_TO_BOOL)
-OPDI_FORMULA_A(logical_not, logical_not, OPDI_TO_BOOL)
+OPDI_FORMULA_DI(isnan, isnan, OPDI_TO_BOOL)
+OPDI_FORMULA_DI(signbit, signbit, OPDI_TO_BOOL)
+OPDI_FORMULA_DI(logical_not, logical_not, OPDI_TO_BOOL)
 OPDI_UNARY_FLAT(isnan)
 OPDI_UNARY_FLAT(isinf)
 OPDI_UNARY_FLAT(isfinite)
@@ -13946,11 +14130,12 @@ OPDI_UNARY_FLAT(isneginf)
 OPDI_UNARY_FLAT(signbit)
 OPDI_UNARY_FLAT(logical_not)
 
-//-- neg, bitwise_not, relu: bool has its own word
+//-- neg, bitwise_not, relu: bool has its own word ---------------------------------------------------------------------
 OPDI_FORMULA_A(neg, neg, 0)
 static int opdi_neg_kernel(opd_call *call) {
     if (opd_arg_tensor(call, 0)->dtype == OPD_BOOL) {
-        return opd_fail(OPD_ERROR_DTYPE, "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+        return opd_fail(OPD_ERROR_DTYPE,
+                        "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
                         "invert a mask, use the `~` or `logical_not()` operator instead.");
     }
     return opdi_unary(call, &opdi_formula_neg);
@@ -13966,7 +14151,8 @@ static int opdi_bitwise_not_kernel(opd_call *call) {
 OPDI_UNARY_CARD(bitwise_not, OPD_NOT_DIFFERENTIABLE, "", KEEP, "[2,3]i5; [2,3]b")
 OPDI_FORMULA_A(relu, relu, 0)
 static int opdi_relu_kernel(opd_call *call) {
-    if (opd_arg_tensor(call, 0)->dtype == OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE, "Boolean inputs not supported for relu"); }
+    if (opd_arg_tensor(call, 0)->dtype == OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE,
+                                                                      "Boolean inputs not supported for relu"); }
     return opdi_unary(call, &opdi_formula_relu);
 }
 OPDI_UNARY_BACKWARD(relu, opd_threshold_backward(g, r, opd_value_int(0)))
@@ -13975,7 +14161,7 @@ OPDI_UNARY_CARD(relu, opdi_relu_backward, "result", KEEP, "[2,3]")
 static const opdi_formula opdi_formula_silu = {{opdi_f32_vsilu, opdi_f64_silu, NULL}, "silu_cpu", 0};
 OPDI_UNARY_OF(silu, KEEP, "[2,3]", "self", opd_silu_backward(g, x))
 
-//-- unary operators with numbers ------------------------------------------------------------------------------------------
+//-- unary operators with numbers --------------------------------------------------------------------------------------
 
 static int opdi_unary_params(opd_call *call, const opdi_formula *f, const opdi_params *s) {
     opd_tensor *ops[2];
@@ -13989,7 +14175,7 @@ static opdi_params opdi_params_of(const opd_call *call, int first, int n) {
     for (k = 0; k < n; k++) { opdi_params_set(&s, k, opd_arg_value(call, first + k)); }
     return s;
 }
-#define OPDI_BW1(id) static int opdi_##id##_backward(opd_backward_call *bw)
+#define OPDI_BW1(id) OPDI_COLD static int opdi_##id##_backward(opd_backward_call *bw)
 #define OPDI_KERNEL(id) static int opdi_##id##_kernel(opd_call *call)
 /* g * 0 without spreading infinities */
 static int opdi_zero_backward(opd_backward_call *bw) {
@@ -14000,8 +14186,10 @@ static int opdi_zero_backward(opd_backward_call *bw) {
     return 0;
 }
 
-static const opdi_formula opdi_formula_clamp = {{opdi_f32_clamp, opdi_f64_clamp, opdi_i64_clamp}, "clamp_cpu", OPDI_NOT_BOOL};
-static const opdi_formula opdi_formula_clamp_tensor = {{opdi_f32_clamp_tensor, opdi_f64_clamp_tensor, opdi_i64_clamp_tensor},
+static const opdi_formula opdi_formula_clamp = {{opdi_f32_clamp, opdi_f64_clamp, opdi_i64_clamp}, "clamp_cpu",
+    OPDI_NOT_BOOL};
+static const opdi_formula opdi_formula_clamp_tensor = {{opdi_f32_clamp_tensor, opdi_f64_clamp_tensor,
+    opdi_i64_clamp_tensor},
                                                        "clamp_cpu", OPDI_NOT_BOOL};
 /* Bounds in s; the result's dtype is promoted by the bounds (at::meta clamp). */
 static int opdi_clamp_bounds(opd_call *call, opd_value low, opd_value high) {
@@ -14013,7 +14201,8 @@ static int opdi_clamp_bounds(opd_call *call, opd_value low, opd_value high) {
     ops[1] = opd_arg_tensor(call, 0);
     if (low.tag != OPD_TAG_NONE) { ops[++nin] = opdi_number_make(&n[0], low); }
     if (high.tag != OPD_TAG_NONE) { ops[++nin] = opdi_number_make(&n[1], high); }
-    if (nin == 1) { return opd_fail(OPD_ERROR_ARGUMENT, "torch.clamp: At least one of 'min' or 'max' must not be None"); }
+    if (nin == 1) { return opd_fail(OPD_ERROR_ARGUMENT,
+                                    "torch.clamp: At least one of 'min' or 'max' must not be None"); }
     t = opdi_result_type(ops + 1, nin);
     opdi_params_set_f64(&s, 0, -INFINITY);
     opdi_params_set_f64(&s, 1, INFINITY);
@@ -14035,13 +14224,16 @@ static opd_tensor *opdi_clamp_mask(opd_tensor *g, opd_tensor *x, opd_value low, 
     return high.tag != OPD_TAG_NONE ? opdi_where(opd_le_Scalar(x, high), g) : g;
 }
 OPDI_BW1(clamp) {
-    return opd_bw_return(bw, 0, opdi_clamp_mask(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), opd_bw_value(bw, 2)));
+    return opd_bw_return(bw, 0, opdi_clamp_mask(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1),
+                                                opd_bw_value(bw, 2)));
 }
 OPDI_BW1(clamp_min) {
-    return opd_bw_return(bw, 0, opdi_clamp_mask(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), opd_value_none()));
+    return opd_bw_return(bw, 0, opdi_clamp_mask(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1),
+                                                opd_value_none()));
 }
 OPDI_BW1(clamp_max) {
-    return opd_bw_return(bw, 0, opdi_clamp_mask(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_value_none(), opd_bw_value(bw, 1)));
+    return opd_bw_return(bw, 0, opdi_clamp_mask(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_value_none(),
+                                                opd_bw_value(bw, 1)));
 }
 /* A card whose kernel is opdi_<kernel>_kernel. */
 #define OPDI_CARD(id, schema_, kernel_, backward_, save_, autocast_, inplace_, out_, cases_)                \
@@ -14049,7 +14241,8 @@ OPDI_BW1(clamp_max) {
         opdi_card_pointwise(op, schema_, opdi_##kernel_##_kernel, backward_, save_, OPD_AUTOCAST_##autocast_, cases_); \
         op->inplace = inplace_; op->out = out_;                                                             \
     }
-OPDI_CARD(clamp, "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", clamp, opdi_clamp_backward, "self", KEEP,
+OPDI_CARD(clamp, "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", clamp, opdi_clamp_backward,
+          "self", KEEP,
           "clamp_", "clamp.out", "[2,3], -0.5, 0.5; [2,3], None, 0.25; [2,3]i5, 1, 3")
 OPDI_CARD(clamp_min, "clamp_min(Tensor self, Scalar min) -> Tensor", clamp_min, opdi_clamp_min_backward, "self", KEEP,
           "clamp_min_", "clamp_min.out", "[2,3], 0.1")
@@ -14070,18 +14263,23 @@ static int opdi_hardtanh_bounds(opd_call *call, opd_value low, opd_value high) {
 }
 OPDI_KERNEL(hardtanh) { return opdi_hardtanh_bounds(call, opd_arg_value(call, 1), opd_arg_value(call, 2)); }
 OPDI_BW1(hardtanh) {
-    return opd_bw_return(bw, 0, opd_hardtanh_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), opd_bw_value(bw, 2)));
+    return opd_bw_return(bw, 0, opd_hardtanh_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1),
+                                                      opd_bw_value(bw, 2)));
 }
-OPDI_CARD(hardtanh, "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", hardtanh, opdi_hardtanh_backward,
+OPDI_CARD(hardtanh, "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", hardtanh,
+          opdi_hardtanh_backward,
           "self", KEEP, "hardtanh_", "hardtanh.out", "[2,3]; [2,3], -0.5, 0.25")
 OPDI_KERNEL(relu6) { return opdi_hardtanh_bounds(call, opd_value_int(0), opd_value_int(6)); }
 OPDI_UNARY_BACKWARD(relu6, opd_hardtanh_backward(g, x, opd_value_int(0), opd_value_int(6)))
 OPDI_CARD(relu6, "relu6(Tensor self) -> Tensor", relu6, opdi_relu6_backward, "self", KEEP, "relu6_", NULL, "[2,3]")
 
 static const opdi_formula opdi_formula_gelu = {{opdi_f32_vgelu, opdi_f64_gelu, NULL}, "GeluKernelImpl", 0};
-static const opdi_formula opdi_formula_gelu_tanh = {{opdi_f32_vgelu_tanh, opdi_f64_gelu_tanh, NULL}, "GeluKernelImpl", 0};
-static const opdi_formula opdi_formula_gelu_backward = {{opdi_f32_vgelu_backward, opdi_f64_gelu_backward, NULL}, "GeluBackwardKernelImpl", 0};
-static const opdi_formula opdi_formula_gelu_tanh_backward = {{opdi_f32_vgelu_tanh_backward, opdi_f64_gelu_tanh_backward, NULL},
+static const opdi_formula opdi_formula_gelu_tanh = {{opdi_f32_vgelu_tanh, opdi_f64_gelu_tanh, NULL}, "GeluKernelImpl",
+    0};
+static const opdi_formula opdi_formula_gelu_backward = {{opdi_f32_vgelu_backward, opdi_f64_gelu_backward, NULL},
+    "GeluBackwardKernelImpl", 0};
+static const opdi_formula opdi_formula_gelu_tanh_backward = {{opdi_f32_vgelu_tanh_backward,
+    opdi_f64_gelu_tanh_backward, NULL},
                                                             "GeluBackwardKernelImpl", 0};
 /* 0 for "none", 1 for "tanh", -1 with an error. */
 static int opdi_gelu_approximate(const char *text) {
@@ -14094,17 +14292,22 @@ OPDI_KERNEL(gelu) {
     return k < 0 ? -1 : opdi_unary(call, k ? &opdi_formula_gelu_tanh : &opdi_formula_gelu);
 }
 OPDI_BW1(gelu) {
-    return opd_bw_return(bw, 0, opd_gelu_backward_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1).u.s));
+    return opd_bw_return(bw, 0, opd_gelu_backward_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw,
+        1).u.s));
 }
-OPDI_CARD(gelu, "gelu(Tensor self, *, str approximate='none') -> Tensor", gelu, opdi_gelu_backward, "self", KEEP, "gelu_", "gelu.out",
+OPDI_CARD(gelu, "gelu(Tensor self, *, str approximate='none') -> Tensor", gelu, opdi_gelu_backward, "self", KEEP,
+          "gelu_", "gelu.out",
           "[2,3]; [2,3], approximate='tanh'")
 
 OPDI_FORMULA_F(leaky_relu, leaky_relu, 0)
-OPDI_KERNEL(leaky_relu) { opdi_params s = opdi_params_of(call, 1, 1); return opdi_unary_params(call, &opdi_formula_leaky_relu, &s); }
+OPDI_KERNEL(leaky_relu) { opdi_params s = opdi_params_of(call, 1, 1); return opdi_unary_params(call,
+    &opdi_formula_leaky_relu, &s); }
 OPDI_BW1(leaky_relu) {
-    return opd_bw_return(bw, 0, opd_leaky_relu_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), false));
+    return opd_bw_return(bw, 0, opd_leaky_relu_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1),
+                                                        false));
 }
-OPDI_CARD(leaky_relu, "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", leaky_relu, opdi_leaky_relu_backward, "self",
+OPDI_CARD(leaky_relu, "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", leaky_relu,
+          opdi_leaky_relu_backward, "self",
           KEEP, "leaky_relu_", "leaky_relu.out", "[2,3]; [2,3], 0.2")
 
 /* x <= 0: (e^(x input_scale) - 1) alpha scale, else x scale */
@@ -14121,19 +14324,23 @@ OPDI_KERNEL(elu) {
     return opdi_unary_params(call, &opdi_formula_elu, &s);
 }
 OPDI_BW1(elu) {
-    return opd_bw_return(bw, 0, opd_elu_backward(opd_bw_grad(bw, 0), opd_bw_value(bw, 1), opd_bw_value(bw, 2), opd_bw_value(bw, 3),
+    return opd_bw_return(bw, 0, opd_elu_backward(opd_bw_grad(bw, 0), opd_bw_value(bw, 1), opd_bw_value(bw, 2),
+                                                 opd_bw_value(bw, 3),
                                                  false, opd_bw_tensor(bw, 0)));
 }
-OPDI_CARD(elu, "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", elu, opdi_elu_backward, "self", KEEP,
+OPDI_CARD(elu, "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", elu,
+          opdi_elu_backward, "self", KEEP,
           "elu_", "elu.out", "[2,3]; [2,3], 2, 0.5, 1.5")
 /* selu and celu are elu with other numbers (at::native::selu, celu). */
 OPDI_KERNEL(selu) {
-    opdi_params s = opdi_elu_params(opd_value_float(1.6732632423543772848170429916717), opd_value_float(1.0507009873554804934193349852946),
+    opdi_params s = opdi_elu_params(opd_value_float(1.6732632423543772848170429916717),
+                                    opd_value_float(1.0507009873554804934193349852946),
                                     opd_value_int(1));
     return opdi_unary_params(call, &opdi_formula_elu, &s);
 }
 OPDI_UNARY_BACKWARD(selu, opd_elu_backward(g, opd_value_float(1.6732632423543772848170429916717),
-                                           opd_value_float(1.0507009873554804934193349852946), opd_value_int(1), false, x))
+                                           opd_value_float(1.0507009873554804934193349852946), opd_value_int(1), false,
+                                               x))
 OPDI_CARD(selu, "selu(Tensor self) -> Tensor", selu, opdi_selu_backward, "self", KEEP, "selu_", NULL, "[2,3]")
 OPDI_KERNEL(celu) {
     double alpha = opdi_number_f64(opd_arg_value(call, 1));
@@ -14144,30 +14351,40 @@ OPDI_KERNEL(celu) {
 }
 OPDI_BW1(celu) {
     double alpha = opdi_number_f64(opd_bw_value(bw, 1));
-    return opd_bw_return(bw, 0, opd_elu_backward(opd_bw_grad(bw, 0), opd_value_float(alpha), opd_value_int(1), opd_value_float(1 / alpha),
+    return opd_bw_return(bw, 0, opd_elu_backward(opd_bw_grad(bw, 0), opd_value_float(alpha), opd_value_int(1),
+                                                 opd_value_float(1 / alpha),
                                                  false, opd_bw_tensor(bw, 0)));
 }
-OPDI_CARD(celu, "celu(Tensor self, Scalar alpha=1.) -> Tensor", celu, opdi_celu_backward, "self", KEEP, "celu_", "celu.out", "[2,3]; [2,3], 2")
+OPDI_CARD(celu, "celu(Tensor self, Scalar alpha=1.) -> Tensor", celu, opdi_celu_backward, "self", KEEP, "celu_",
+          "celu.out", "[2,3]; [2,3], 2")
 
 OPDI_FORMULA_F(softplus, softplus, 0)
-OPDI_KERNEL(softplus) { opdi_params s = opdi_params_of(call, 1, 2); return opdi_unary_params(call, &opdi_formula_softplus, &s); }
+OPDI_KERNEL(softplus) { opdi_params s = opdi_params_of(call, 1, 2); return opdi_unary_params(call,
+    &opdi_formula_softplus, &s); }
 OPDI_BW1(softplus) {
-    return opd_bw_return(bw, 0, opd_softplus_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), opd_bw_value(bw, 2)));
+    return opd_bw_return(bw, 0, opd_softplus_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1),
+                                                      opd_bw_value(bw, 2)));
 }
-OPDI_CARD(softplus, "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", softplus, opdi_softplus_backward, "self", FP32,
+OPDI_CARD(softplus, "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", softplus,
+          opdi_softplus_backward, "self", FP32,
           NULL, "softplus.out", "[2,3]; [2,3], 2, 0.5")
 
 OPDI_FORMULA_A(threshold, threshold, OPDI_NOT_BOOL)
 OPDI_KERNEL(threshold) {
     opdi_params s = opdi_params_of(call, 1, 2);
-    opd_tensor *ops[3];
-    ops[1] = ops[2] = opd_arg_tensor(call, 0);
+    opd_tensor *ops[3], *self = opd_arg_tensor(call, 0);
+    const opd_scalar_type t = (opd_scalar_type)self->dtype;
+    if (!opdi_number_fits(opd_arg_value(call, 1), t) || !opdi_number_fits(opd_arg_value(call, 2), t)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "value cannot be converted to type %s without overflow", opdi_type_name(t));
+    }
+    ops[1] = ops[2] = self;
     return opdi_pointwise(call, &opdi_formula_threshold, ops, 2, &s);
 }
 OPDI_BW1(threshold) {
     return opd_bw_return(bw, 0, opd_threshold_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1)));
 }
-OPDI_CARD(threshold, "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", threshold, opdi_threshold_backward, "self", KEEP,
+OPDI_CARD(threshold, "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", threshold,
+          opdi_threshold_backward, "self", KEEP,
           "threshold_", "threshold.out", "[2,3], 0.1, 2")
 
 OPDI_FORMULA_F(round_decimals, round_decimals, 0)
@@ -14178,7 +14395,8 @@ OPDI_KERNEL(round_decimals) {
     opdi_params_set_f64(&s, 1, decimals < 0);
     return opdi_unary_params(call, &opdi_formula_round_decimals, &s);
 }
-OPDI_CARD(round_decimals, "round.decimals(Tensor self, *, int decimals) -> Tensor", round_decimals, opdi_zero_backward, "", KEEP,
+OPDI_CARD(round_decimals, "round.decimals(Tensor self, *, int decimals) -> Tensor", round_decimals, opdi_zero_backward,
+          "", KEEP,
           "round_.decimals", "round.decimals_out", "[2,3], decimals=1; [2,3], decimals=-1")
 
 OPDI_FORMULA_F(softshrink, softshrink, 0)
@@ -14192,14 +14410,17 @@ OPDI_KERNEL(softshrink) {
 OPDI_BW1(softshrink) {
     return opd_bw_return(bw, 0, opd_softshrink_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1)));
 }
-OPDI_CARD(softshrink, "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", softshrink, opdi_softshrink_backward, "self", KEEP, NULL,
+OPDI_CARD(softshrink, "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", softshrink, opdi_softshrink_backward,
+          "self", KEEP, NULL,
           "softshrink.out", "[2,3]; [2,3], 0.2")
 OPDI_FORMULA_F(hardshrink, hardshrink, 0)
-OPDI_KERNEL(hardshrink) { opdi_params s = opdi_params_of(call, 1, 1); return opdi_unary_params(call, &opdi_formula_hardshrink, &s); }
+OPDI_KERNEL(hardshrink) { opdi_params s = opdi_params_of(call, 1, 1); return opdi_unary_params(call,
+    &opdi_formula_hardshrink, &s); }
 OPDI_BW1(hardshrink) {
     return opd_bw_return(bw, 0, opd_hardshrink_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1)));
 }
-OPDI_CARD(hardshrink, "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", hardshrink, opdi_hardshrink_backward, "self", KEEP, NULL,
+OPDI_CARD(hardshrink, "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", hardshrink, opdi_hardshrink_backward,
+          "self", KEEP, NULL,
           "hardshrink.out", "[2,3]; [2,3], 0.2")
 /* Both shrinks: the gradient is 0 inside [-lambd, lambd]. */
 OPDI_FORMULA_F(shrink_backward, shrink_backward, 0)
@@ -14212,22 +14433,29 @@ OPDI_KERNEL(shrink_backward) {
 /* For g f'(x) where f' is constant by parts: the gradient of g by the same operator, that of x is 0. */
 OPDI_BW1(softshrink_backward) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 1);
-    if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_softshrink_backward(g, x, opd_bw_value(bw, 2))) != 0) { return -1; }
+    if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_softshrink_backward(g, x, opd_bw_value(bw, 2))) != 0) {
+        return -1; }
     return opd_bw_needs(bw, 1) ? opd_bw_return(bw, 1, opd_zeros_like(g)) : 0;
 }
-OPDI_CARD(softshrink_backward, "softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor", shrink_backward,
+OPDI_CARD(softshrink_backward, "softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor",
+          shrink_backward,
           opdi_softshrink_backward_backward, "self", KEEP, NULL,
-          "softshrink_backward.grad_input(Tensor grad_output, Tensor self, Scalar lambd, *, Tensor(a!) grad_input) -> Tensor(a!)",
+          "softshrink_backward.grad_input(Tensor grad_output, Tensor self, Scalar lambd, *, "
+          "Tensor(a!) grad_input) -> Tensor(a!)",
           "[2,3], [2,3], 0.5")
-OPDI_CARD(hardshrink_backward, "hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor", shrink_backward,
+OPDI_CARD(hardshrink_backward, "hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor",
+          shrink_backward,
           opdi_softshrink_backward_backward, "self", KEEP, NULL,
-          "hardshrink_backward.grad_input(Tensor grad_out, Tensor self, Scalar lambd, *, Tensor(a!) grad_input) -> Tensor(a!)",
+          "hardshrink_backward.grad_input(Tensor grad_out, Tensor self, Scalar lambd, *, "
+          "Tensor(a!) grad_input) -> Tensor(a!)",
           "[2,3], [2,3], 0.5")
 
 /* nan_to_num: None means 0 for NaN and the dtype's largest and smallest numbers for the infinities. */
-static const opdi_formula opdi_formula_nan_to_num = {{opdi_f32_nan_to_num, opdi_f64_nan_to_num, opdi_i64_floor}, "nan_to_num", 0};
+static const opdi_formula opdi_formula_nan_to_num = {{opdi_f32_nan_to_num, opdi_f64_nan_to_num, opdi_i64_floor},
+    "nan_to_num", 0};
 static double opdi_dtype_max(int8_t t) {
-    return t == OPD_FLOAT16 ? 65504.0 : t == OPD_BFLOAT16 ? 3.38953138925153547590e38 : t == OPD_FLOAT32 ? (double)FLT_MAX : DBL_MAX;
+    return t == OPD_FLOAT16 ? 65504.0 : t == OPD_BFLOAT16 ? 3.38953138925153547590e38 : t == OPD_FLOAT32
+        ? (double)FLT_MAX : DBL_MAX;
 }
 OPDI_KERNEL(nan_to_num) {
     const double top = opdi_dtype_max(opd_arg_tensor(call, 0)->dtype);
@@ -14238,7 +14466,8 @@ OPDI_KERNEL(nan_to_num) {
     return opdi_unary_params(call, &opdi_formula_nan_to_num, &s);
 }
 OPDI_UNARY_BACKWARD(nan_to_num, opdi_where(opd_isfinite(x), g))
-OPDI_CARD(nan_to_num, "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", nan_to_num,
+OPDI_CARD(nan_to_num, "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+          nan_to_num,
           opdi_nan_to_num_backward, "self", KEEP, "nan_to_num_", "nan_to_num.out", "[2,3]; [2,3], 1., 2., 3.")
 
 /* deg2rad and rad2deg multiply by a constant. */
@@ -14251,13 +14480,15 @@ static int opdi_unary_times(opd_call *call, double k) {
 }
 OPDI_KERNEL(deg2rad) { return opdi_unary_times(call, 3.14159265358979323846 / 180.0); }
 OPDI_UNARY_BACKWARD(deg2rad, opdi_muls(g, 3.14159265358979323846 / 180.0))
-OPDI_CARD(deg2rad, "deg2rad(Tensor self) -> Tensor", deg2rad, opdi_deg2rad_backward, "", KEEP, "deg2rad_", "deg2rad.out", "[2,3]")
+OPDI_CARD(deg2rad, "deg2rad(Tensor self) -> Tensor", deg2rad, opdi_deg2rad_backward, "", KEEP, "deg2rad_",
+          "deg2rad.out", "[2,3]")
 OPDI_KERNEL(rad2deg) { return opdi_unary_times(call, 180.0 / 3.14159265358979323846); }
 OPDI_UNARY_BACKWARD(rad2deg, opdi_muls(g, 180.0 / 3.14159265358979323846))
-OPDI_CARD(rad2deg, "rad2deg(Tensor self) -> Tensor", rad2deg, opdi_rad2deg_backward, "", KEEP, "rad2deg_", "rad2deg.out", "[2,3]")
+OPDI_CARD(rad2deg, "rad2deg(Tensor self) -> Tensor", rad2deg, opdi_rad2deg_backward, "", KEEP, "rad2deg_",
+          "rad2deg.out", "[2,3]")
 
 /* logit: eps clamps to [eps, 1 - eps] */
-OPDI_FORMULA_F(logit, logit, OPDI_TO_FLOAT)
+OPDI_FORMULA_D(logit, logit, OPDI_TO_FLOAT)
 OPDI_KERNEL(logit) {
     opdi_params s = opdi_no_params;
     bool none = opd_arg_is_none(call, 1);
@@ -14269,9 +14500,10 @@ OPDI_BW1(logit) {
     opd_value eps = opd_bw_value(bw, 1);
     return opd_bw_return(bw, 0, opd_logit_backward_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), eps));
 }
-OPDI_CARD(logit, "logit(Tensor self, float? eps=None) -> Tensor", logit, opdi_logit_backward, "self", KEEP, "logit_", "logit.out",
+OPDI_CARD(logit, "logit(Tensor self, float? eps=None) -> Tensor", logit, opdi_logit_backward, "self", KEEP, "logit_",
+          "logit.out",
           "[2,3]u, 0.1")
-OPDI_FORMULA_F(logit_backward, logit_backward, 0)
+OPDI_FORMULA_D(logit_backward, logit_backward, 0)
 OPDI_KERNEL(logit_backward) {
     opdi_params s = opdi_no_params;
     bool none = opd_arg_is_none(call, 2);
@@ -14293,10 +14525,11 @@ OPDI_BW1(logit_backward) {
 }
 OPDI_CARD(logit_backward, "logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor", logit_backward,
           opdi_logit_backward_backward, "grad_output(self), self", KEEP, NULL,
-          "logit_backward.grad_input(Tensor grad_output, Tensor self, float? eps=None, *, Tensor(a!) grad_input) -> Tensor(a!)",
+          "logit_backward.grad_input(Tensor grad_output, Tensor self, float? eps=None, *, "
+          "Tensor(a!) grad_input) -> Tensor(a!)",
           "[2,3], [2,3]u, 0.1")
 
-//-- add, sub, rsub, mul ---------------------------------------------------------------------------------------------------
+//-- add, sub, rsub, mul -----------------------------------------------------------------------------------------------
 
 OPDI_FORMULA_A(add, add, 0)
 OPDI_FORMULA_A(add_scaled, add_scaled, 0)
@@ -14305,9 +14538,12 @@ OPDI_FORMULA_A(sub_scaled, sub_scaled, 0)
 OPDI_FORMULA_A(mul, mul, 0)
 /* The `alpha` checks of at::native (alpha_check). */
 static int opdi_alpha_check(opd_scalar_type t, opd_value alpha) {
-    if (alpha.tag == OPD_TAG_BOOL && t != OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE, "Boolean alpha only supported for Boolean results."); }
+    if (alpha.tag == OPD_TAG_BOOL && t != OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE,
+                        "Boolean alpha only supported for Boolean results.");
+    }
     if (opd_dtype_is_integral(t, true) && alpha.tag != OPD_TAG_INT && alpha.tag != OPD_TAG_BOOL) {
-        return opd_fail(OPD_ERROR_DTYPE, "For integral input tensors, argument alpha must not be a floating point number.");
+        return opd_fail(OPD_ERROR_DTYPE,
+                        "For integral input tensors, argument alpha must not be a floating point number.");
     }
     return 0;
 }
@@ -14321,16 +14557,21 @@ static int opdi_sub_check(const opd_tensor *a, const opd_tensor *b) {
         const opd_tensor *t = a->flags & OPDI_WRAPPED ? b : a;
         if (t->dtype != OPD_BOOL) { return 0; }
     }
-    return opd_fail(OPD_ERROR_DTYPE, "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
+    return opd_fail(OPD_ERROR_DTYPE,
+                    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
                     "invert a mask, use the `~` or `logical_not()` operator instead.");
 }
 /* ops[1] + alpha ops[2], or with a minus. */
-static int opdi_scaled(opd_call *call, opd_tensor **ops, opd_value alpha, const opdi_formula *plain, const opdi_formula *scaled) {
+static int opdi_scaled(opd_call *call, opd_tensor **ops, opd_value alpha, const opdi_formula *plain,
+                       const opdi_formula *scaled) {
     opdi_params s;
+    opd_scalar_type t;
     if (alpha.tag == OPD_TAG_INT && alpha.u.i == 1) { return opdi_pointwise(call, plain, ops, 2, &opdi_no_params); }
-    if (opdi_alpha_check(opdi_result_type(ops + 1, 2), alpha) != 0) { return -1; }
+    t = opdi_result_type(ops + 1, 2);
+    if (opdi_alpha_check(t, alpha) != 0) { return -1; }
     s = opdi_no_params;
     opdi_params_set(&s, 0, alpha);
+    if (t == OPD_BOOL) { s.i64[0] = s.i64[0] != 0; }
     return opdi_pointwise(call, scaled, ops, 2, &s);
 }
 OPDI_KERNEL(add) {
@@ -14382,24 +14623,31 @@ OPDI_BW1(mul) {
 }
 OPDI_BW1(mul_Scalar) { return opd_bw_return(bw, 0, opdi_scale(opd_bw_grad(bw, 0), opd_bw_value(bw, 1))); }
 #define OPDI_CASES_BINARY "[2,3], [2,3]; [2,3], [3]; [2,1], [1,3]; [2,3], []"
-OPDI_CARD(add_Tensor, "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", add, opdi_add_backward, "", KEEP,
+OPDI_CARD(add_Tensor, "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", add, opdi_add_backward, "",
+          KEEP,
           "add_.Tensor", "add.out", OPDI_CASES_BINARY "; [2,3], [3], alpha=2")
-OPDI_CARD(add_Scalar, "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", add, opdi_add_backward, "", KEEP,
+OPDI_CARD(add_Scalar, "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", add, opdi_add_backward, "",
+          KEEP,
           "add_.Scalar", "add.Scalar_out", "[2,3], 1.5; [2,3], 2, 3")
-OPDI_CARD(sub_Tensor, "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", sub, opdi_sub_backward, "", KEEP,
+OPDI_CARD(sub_Tensor, "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", sub, opdi_sub_backward, "",
+          KEEP,
           "sub_.Tensor", "sub.out", OPDI_CASES_BINARY "; [2,3], [3], alpha=2")
-OPDI_CARD(sub_Scalar, "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", sub, opdi_sub_backward, "", KEEP,
+OPDI_CARD(sub_Scalar, "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", sub, opdi_sub_backward, "",
+          KEEP,
           "sub_.Scalar", "sub.Scalar_out", "[2,3], 1.5; [2,3], 2, 3")
-OPDI_CARD(rsub_Tensor, "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", rsub, opdi_rsub_backward, "", KEEP,
+OPDI_CARD(rsub_Tensor, "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", rsub, opdi_rsub_backward,
+          "", KEEP,
           NULL, "rsub.Tensor_out", OPDI_CASES_BINARY "; [2,3], [3], alpha=2")
-OPDI_CARD(rsub_Scalar, "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", rsub, opdi_rsub_backward, "", KEEP,
+OPDI_CARD(rsub_Scalar, "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", rsub, opdi_rsub_backward,
+          "", KEEP,
           NULL, "rsub.Scalar_out", "[2,3], 1.5; [2,3], 2, 3")
-OPDI_CARD(mul_Tensor, "mul.Tensor(Tensor self, Tensor other) -> Tensor", mul, opdi_mul_backward, "self(other), other(self)", KEEP,
+OPDI_CARD(mul_Tensor, "mul.Tensor(Tensor self, Tensor other) -> Tensor", mul, opdi_mul_backward,
+          "self(other), other(self)", KEEP,
           "mul_.Tensor", "mul.out", OPDI_CASES_BINARY)
 OPDI_CARD(mul_Scalar, "mul.Scalar(Tensor self, Scalar other) -> Tensor", mul, opdi_mul_Scalar_backward, "", KEEP,
           "mul_.Scalar", "mul.Scalar_out", "[2,3], 1.5; [2,3], 2")
 
-//-- div, floor_divide, fmod, remainder ------------------------------------------------------------------------------------
+//-- div, floor_divide, fmod, remainder --------------------------------------------------------------------------------
 
 OPDI_FORMULA_F(div, div, OPDI_TO_FLOAT)
 OPDI_FORMULA_A(div_trunc, div_trunc, OPDI_NOT_BOOL)
@@ -14412,7 +14660,8 @@ OPDI_KERNEL(div_mode) {
     if (!mode) { return opdi_binary(call, &opdi_formula_div); }
     if (strcmp(mode, "trunc") == 0) { return opdi_binary_div(call, &opdi_formula_div_trunc); }
     if (strcmp(mode, "floor") == 0) { return opdi_binary_div(call, &opdi_formula_div_floor); }
-    return opd_fail(OPD_ERROR_ARGUMENT, "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'", mode);
+    return opd_fail(OPD_ERROR_ARGUMENT,
+                    "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'", mode);
 }
 OPDI_KERNEL(floor_divide) { return opdi_binary_div(call, &opdi_formula_div_floor); }
 OPDI_KERNEL(fmod) { return opdi_binary_div(call, &opdi_formula_fmod); }
@@ -14426,7 +14675,8 @@ OPDI_BW1(div) {
 }
 OPDI_BW1(div_mode) { return opd_bw_value(bw, 2).tag == OPD_TAG_NONE ? opdi_div_backward(bw) : opdi_zero_backward(bw); }
 OPDI_BW1(div_Scalar) { return opd_bw_return(bw, 0, opd_div_Scalar(opd_bw_grad(bw, 0), opd_bw_value(bw, 1))); }
-OPDI_BW1(div_Scalar_mode) { return opd_bw_value(bw, 2).tag == OPD_TAG_NONE ? opdi_div_Scalar_backward(bw) : opdi_zero_backward(bw); }
+OPDI_BW1(div_Scalar_mode) { return opd_bw_value(bw, 2).tag == OPD_TAG_NONE ? opdi_div_Scalar_backward(bw)
+    : opdi_zero_backward(bw); }
 OPDI_BW1(first) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 OPDI_BW1(fmod) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
@@ -14441,38 +14691,48 @@ OPDI_BW1(remainder) {
     return 0;
 }
 #define OPDI_CASES_DIV "[2,3], [2,3]+; [2,3], [3]+; [2,1], [1,3]+"
-OPDI_CARD(div_Tensor, "div.Tensor(Tensor self, Tensor other) -> Tensor", div, opdi_div_backward, "self(other), other", KEEP,
+OPDI_CARD(div_Tensor, "div.Tensor(Tensor self, Tensor other) -> Tensor", div, opdi_div_backward, "self(other), other",
+          KEEP,
           "div_.Tensor", "div.out", OPDI_CASES_DIV)
 OPDI_CARD(div_Scalar, "div.Scalar(Tensor self, Scalar other) -> Tensor", div, opdi_div_Scalar_backward, "", KEEP,
           "div_.Scalar", "div.Scalar_out", "[2,3], 2; [2,3], 1.5")
-OPDI_CARD(div_Tensor_mode, "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", div_mode, opdi_div_mode_backward,
+OPDI_CARD(div_Tensor_mode, "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", div_mode,
+          opdi_div_mode_backward,
           "self(other), other", KEEP, "div_.Tensor_mode", "div.out_mode",
           "[2,3], [3]+, rounding_mode=None; [2,3], [3]+, rounding_mode='floor'; [2,3], [2,3]+, rounding_mode='trunc'")
 OPDI_CARD(div_Scalar_mode, "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor", div_mode,
           opdi_div_Scalar_mode_backward, "", KEEP, "div_.Scalar_mode", "div.Scalar_mode_out",
           "[2,3], 2, rounding_mode=None; [2,3], 0.5, rounding_mode='floor'")
-OPDI_CARD(floor_divide, "floor_divide(Tensor self, Tensor other) -> Tensor", floor_divide, OPD_NOT_DIFFERENTIABLE, "", KEEP,
+OPDI_CARD(floor_divide, "floor_divide(Tensor self, Tensor other) -> Tensor", floor_divide, OPD_NOT_DIFFERENTIABLE, "",
+          KEEP,
           "floor_divide_.Tensor", "floor_divide.out", OPDI_CASES_DIV)
-OPDI_CARD(floor_divide_Scalar, "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", floor_divide, OPD_NOT_DIFFERENTIABLE, "", KEEP,
+OPDI_CARD(floor_divide_Scalar, "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", floor_divide,
+          OPD_NOT_DIFFERENTIABLE, "", KEEP,
           "floor_divide_.Scalar", NULL, "[2,3], 2")
-OPDI_CARD(fmod_Tensor, "fmod.Tensor(Tensor self, Tensor other) -> Tensor", fmod, opdi_fmod_backward, "self(other), other(other)", KEEP,
+OPDI_CARD(fmod_Tensor, "fmod.Tensor(Tensor self, Tensor other) -> Tensor", fmod, opdi_fmod_backward,
+          "self(other), other(other)", KEEP,
           "fmod_.Tensor", "fmod.Tensor_out", OPDI_CASES_DIV)
-OPDI_CARD(fmod_Scalar, "fmod.Scalar(Tensor self, Scalar other) -> Tensor", fmod, opdi_first_backward, "", KEEP, "fmod_.Scalar",
+OPDI_CARD(fmod_Scalar, "fmod.Scalar(Tensor self, Scalar other) -> Tensor", fmod, opdi_first_backward, "", KEEP,
+          "fmod_.Scalar",
           "fmod.Scalar_out", "[2,3], 0.5")
 OPDI_CARD(remainder_Tensor, "remainder.Tensor(Tensor self, Tensor other) -> Tensor", remainder, opdi_remainder_backward,
           "self(other), other(other)", KEEP, "remainder_.Tensor", "remainder.Tensor_out", OPDI_CASES_DIV)
-OPDI_CARD(remainder_Scalar, "remainder.Scalar(Tensor self, Scalar other) -> Tensor", remainder, opdi_first_backward, "", KEEP,
+OPDI_CARD(remainder_Scalar, "remainder.Scalar(Tensor self, Scalar other) -> Tensor", remainder, opdi_first_backward,
+          "", KEEP,
           "remainder_.Scalar", "remainder.Scalar_out", "[2,3], 0.5")
 
-//-- pow -------------------------------------------------------------------------------------------------------------------
+//-- pow ---------------------------------------------------------------------------------------------------------------
 
 OPDI_FORMULA_A(pow, pow, OPDI_NOT_BOOL)
-static const opdi_formula opdi_formula_pow_2 = {{opdi_f32_square, opdi_f64_square, opdi_i64_square}, "pow", OPDI_NOT_BOOL};
+static const opdi_formula opdi_formula_pow_2 = {{opdi_f32_square, opdi_f64_square, opdi_i64_square}, "pow",
+    OPDI_NOT_BOOL};
 static const opdi_formula opdi_formula_pow_3 = {{opdi_f32_cube, opdi_f64_cube, opdi_i64_cube}, "pow", OPDI_NOT_BOOL};
 OPDI_FORMULA_F(pow_half, sqrt, 0)
 OPDI_FORMULA_F(pow_inverse, reciprocal, 0)
 OPDI_FORMULA_F(pow_rsqrt, rsqrt, 0)
 OPDI_KERNEL(pow) { return opdi_binary(call, &opdi_formula_pow); }
+OPDI_FORMULA_A(pow_Scalar, pow, OPDI_NOT_BOOL | OPDI_CONTIGUOUS_RESULT)
+OPDI_KERNEL(pow_Scalar) { return opdi_binary(call, &opdi_formula_pow_Scalar); }
 /* Small constant exponents have loops of their own (at::native::pow_tensor_scalar_optimized_kernel). */
 OPDI_KERNEL(pow_Tensor_Scalar) {
     opd_tensor *ops[3];
@@ -14506,7 +14766,8 @@ OPDI_BW1(pow_Tensor_Scalar) {
 OPDI_BW1(pow_Tensor_Tensor) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *e = opd_bw_tensor(bw, 1);
     const opd_value zero = opd_value_int(0);
-    OPDI_GIVE(0, opdi_unless(opd_mul(g, opd_mul(e, opd_pow_Tensor_Tensor(x, opdi_adds(e, -1)))), opd_eq_Scalar(e, zero)));
+    OPDI_GIVE(0, opdi_unless(opd_mul(g, opd_mul(e, opd_pow_Tensor_Tensor(x, opdi_adds(e, -1)))), opd_eq_Scalar(e,
+        zero)));
     OPDI_GIVE(1, opd_mul(g, opdi_unless(opd_mul(opd_bw_result(bw, 0), opd_log(x)),
                                         opd_logical_and(opd_eq_Scalar(x, zero), opd_ge_Scalar(e, zero)))));
     return 0;
@@ -14517,16 +14778,18 @@ OPDI_BW1(pow_Scalar) {
     opd_tensor *d = opdi_muls(r, log(base));
     return opd_bw_return(bw, 1, opd_mul(g, base == 0 ? opdi_unless(d, opd_ge_Scalar(e, opd_value_int(0))) : d));
 }
-OPDI_CARD(pow_Tensor_Tensor, "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", pow, opdi_pow_Tensor_Tensor_backward,
-          "self, exponent, result", FP32, "pow_.Tensor", "pow.Tensor_Tensor_out", "[2,3]+, [2,3]; [2,3]+, [3]")
+OPDI_CARD(pow_Tensor_Tensor, "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", pow,
+          opdi_pow_Tensor_Tensor_backward, "self, exponent, result(exponent)", FP32, "pow_.Tensor", "pow.Tensor_Tensor_out",
+          "[2,3]+, [2,3]; [2,3]+, [3]")
 OPDI_CARD(pow_Tensor_Scalar, "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", pow_Tensor_Scalar,
           opdi_pow_Tensor_Scalar_backward, "self", FP32, "pow_.Scalar", "pow.Tensor_Scalar_out",
           "[2,3], 2; [2,3]+, 1.5; [2,3]+, -1; [2,3], 3; [2,3], 0")
-OPDI_CARD(pow_Scalar, "pow.Scalar(Scalar self, Tensor exponent) -> Tensor", pow, opdi_pow_Scalar_backward, "exponent, result", FP32,
-          NULL, "pow.Scalar_out", "2, [2,3]; 1.5, [2,3]")
+OPDI_CARD(pow_Scalar, "pow.Scalar(Scalar self, Tensor exponent) -> Tensor", pow_Scalar, opdi_pow_Scalar_backward,
+          "exponent, result", FP32, NULL, "pow.Scalar_out", "2, [2,3]; 1.5, [2,3]")
 
-//-- maximum, minimum, fmax, fmin: a tie gives half to each (maximum, minimum) or all to self (fmax, fmin) -------------------
+//-- maximum, minimum, fmax, fmin --------------------------------------------------------------------------------------
 
+/* In the derivative a tie gives half to each (maximum, minimum) or all to self (fmax, fmin). */
 OPDI_FORMULA_A(maximum, maximum, 0)
 OPDI_FORMULA_A(minimum, minimum, 0)
 OPDI_FORMULA_A(fmax, fmax, 0)
@@ -14560,25 +14823,28 @@ static int opdi_fmaxmin_backward(opd_backward_call *bw, opd_tensor *wins) {
 OPDI_BW1(fmax) { return opdi_fmaxmin_backward(bw, opd_ge(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1))); }
 OPDI_BW1(fmin) { return opdi_fmaxmin_backward(bw, opd_le(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1))); }
 #define OPDI_CARD_BINARY(id, save_, autocast_, cases_)                                                      \
-    OPDI_CARD(id, #id "(Tensor self, Tensor other) -> Tensor", id, opdi_##id##_backward, save_, autocast_, NULL, #id ".out", cases_)
+    OPDI_CARD(id, #id "(Tensor self, Tensor other) -> Tensor", id, opdi_##id##_backward, save_, autocast_, NULL, \
+              #id ".out", cases_)
 OPDI_CARD_BINARY(maximum, "self, other", KEEP, OPDI_CASES_BINARY)
 OPDI_CARD_BINARY(minimum, "self, other", KEEP, OPDI_CASES_BINARY)
 OPDI_CARD_BINARY(fmax, "self, other", KEEP, OPDI_CASES_BINARY)
 OPDI_CARD_BINARY(fmin, "self, other", KEEP, OPDI_CASES_BINARY)
 
-//-- clamp with tensors ----------------------------------------------------------------------------------------------------
+//-- clamp with tensors ------------------------------------------------------------------------------------------------
 
 OPDI_KERNEL(clamp_Tensor) {
     opd_tensor *ops[4], *low = opd_arg_tensor(call, 1), *high = opd_arg_tensor(call, 2);
     ops[1] = opd_arg_tensor(call, 0);
     ops[2] = low ? low : high; ops[3] = high;
     if (low && high) { return opdi_pointwise(call, &opdi_formula_clamp_tensor, ops, 3, &opdi_no_params); }
-    if (!low && !high) { return opd_fail(OPD_ERROR_ARGUMENT, "torch.clamp: At least one of 'min' or 'max' must not be None"); }
+    if (!low && !high) { return opd_fail(OPD_ERROR_ARGUMENT,
+                                         "torch.clamp: At least one of 'min' or 'max' must not be None"); }
     return opdi_pointwise(call, low ? &opdi_formula_maximum : &opdi_formula_minimum, ops, 2, &opdi_no_params);
 }
 /* x gets g where low <= x <= high, low where x < low <= high, high where x > high or high < low. */
 OPDI_BW1(clamp_Tensor) {
-    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *low = opd_bw_tensor(bw, 1), *high = opd_bw_tensor(bw, 2), *m;
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *low = opd_bw_tensor(bw, 1),
+        *high = opd_bw_tensor(bw, 2), *m;
     if (opd_bw_needs(bw, 0)) {
         m = low ? opd_ge(x, low) : opd_le(x, high);
         if (low && high) { m = opd_logical_and(m, opd_le(x, high)); }
@@ -14609,13 +14875,16 @@ OPDI_BW1(clamp_max_Tensor) {
     return 0;
 }
 OPDI_CARD(clamp_Tensor, "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", clamp_Tensor,
-          opdi_clamp_Tensor_backward, "self, min, max", KEEP, "clamp_.Tensor", "clamp.Tensor_out", "[2,3], [2,3], [3]; [2,3], [3]; [2,3], None, [2,3]")
-OPDI_CARD(clamp_min_Tensor, "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", maximum, opdi_clamp_min_Tensor_backward, "self, min", KEEP,
+          opdi_clamp_Tensor_backward, "self, min, max", KEEP, "clamp_.Tensor", "clamp.Tensor_out",
+              "[2,3], [2,3], [3]; [2,3], [3]; [2,3], None, [2,3]")
+OPDI_CARD(clamp_min_Tensor, "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", maximum,
+          opdi_clamp_min_Tensor_backward, "self, min", KEEP,
           "clamp_min_.Tensor", "clamp_min.Tensor_out", "[2,3], [3]")
-OPDI_CARD(clamp_max_Tensor, "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", minimum, opdi_clamp_max_Tensor_backward, "self, max", KEEP,
+OPDI_CARD(clamp_max_Tensor, "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", minimum,
+          opdi_clamp_max_Tensor_backward, "self, max", KEEP,
           "clamp_max_.Tensor", "clamp_max.Tensor_out", "[2,3], [3]")
 
-//-- comparisons and logic: results are bool ---------------------------------------------------------------------------------
+//-- comparisons and logic: results are bool ---------------------------------------------------------------------------
 
 /* Defines opdi_<id>_kernel and the cards <id>_Tensor, <id>_Scalar. */
 #define OPDI_COMPARE(id)                                                                                    \
@@ -14633,9 +14902,10 @@ OPDI_COMPARE(gt)
 OPDI_COMPARE(ge)
 /* Defines opdi_<id>_kernel and the card <id>. */
 #define OPDI_LOGICAL(id)                                                                                    \
-    OPDI_FORMULA_A(id, id, OPDI_TO_BOOL)                                                                    \
+    OPDI_FORMULA_DI(id, id, OPDI_TO_BOOL)                                                                    \
     OPDI_KERNEL(id) { return opdi_binary(call, &opdi_formula_##id); }                                       \
-    OPDI_CARD(id, #id "(Tensor self, Tensor other) -> Tensor", id, OPD_NOT_DIFFERENTIABLE, "", KEEP, #id "_", #id ".out", \
+    OPDI_CARD(id, #id "(Tensor self, Tensor other) -> Tensor", id, OPD_NOT_DIFFERENTIABLE, "", KEEP, #id "_", \
+              #id ".out", \
               "[2,3]b, [2,3]b; [2,3]i3, [3]i3")
 OPDI_LOGICAL(logical_and)
 OPDI_LOGICAL(logical_or)
@@ -14646,9 +14916,11 @@ OPDI_LOGICAL(logical_xor)
     OPDI_KERNEL(id) { return opdi_binary(call, &opdi_formula_##id); }                                       \
     OPDI_CARD(id##_Tensor, #id ".Tensor(Tensor self, Tensor other) -> Tensor", id, OPD_NOT_DIFFERENTIABLE, "", KEEP, \
               #id "_.Tensor", #id ".Tensor_out", "[2,3]i5, [2,3]i5; [2,3]i5, [3]i5")                        \
-    OPDI_CARD(id##_##scalar, #id "." #scalar "(Tensor self, Scalar other) -> Tensor", id, OPD_NOT_DIFFERENTIABLE, "", KEEP, \
+    OPDI_CARD(id##_##scalar, #id "." #scalar "(Tensor self, Scalar other) -> Tensor", id, OPD_NOT_DIFFERENTIABLE, "", \
+              KEEP, \
               #id "_." #scalar, #id "." #scalar "_out", "[2,3]i5, 2")                                       \
-    OPDI_CARD(id##_Scalar_Tensor, #id ".Scalar_Tensor(Scalar self, Tensor other) -> Tensor", id, OPD_NOT_DIFFERENTIABLE, "", KEEP, \
+    OPDI_CARD(id##_Scalar_Tensor, #id ".Scalar_Tensor(Scalar self, Tensor other) -> Tensor", id, \
+              OPD_NOT_DIFFERENTIABLE, "", KEEP, \
               NULL, #id ".Scalar_Tensor_out", "2, [2,3]i5")
 OPDI_BITWISE(bitwise_and, 0, Scalar)
 OPDI_BITWISE(bitwise_or, 0, Scalar)
@@ -14659,21 +14931,22 @@ OPDI_BITWISE(bitwise_right_shift, OPDI_NOT_BOOL, Tensor_Scalar)
 #define OPDI_INTEGER(id)                                                                                    \
     OPDI_FORMULA_I(id, id, OPDI_NOT_BOOL)                                                                   \
     OPDI_KERNEL(id) { return opdi_binary(call, &opdi_formula_##id); }                                       \
-    OPDI_CARD(id, #id "(Tensor self, Tensor other) -> Tensor", id, OPD_NOT_DIFFERENTIABLE, "", KEEP, #id "_", #id ".out", \
+    OPDI_CARD(id, #id "(Tensor self, Tensor other) -> Tensor", id, OPD_NOT_DIFFERENTIABLE, "", KEEP, #id "_", \
+              #id ".out", \
               "[2,3]i9, [3]i9")
 OPDI_INTEGER(gcd)
 OPDI_INTEGER(lcm)
 
-//-- two-argument functions ------------------------------------------------------------------------------------------------
+//-- two-argument functions --------------------------------------------------------------------------------------------
 
-OPDI_FORMULA_F(atan2, atan2, OPDI_TO_FLOAT)
-OPDI_FORMULA_F(hypot, hypot, 0)
-OPDI_FORMULA_F(xlogy, xlogy, OPDI_TO_FLOAT)
-OPDI_FORMULA_F(logaddexp, logaddexp, 0)
-OPDI_FORMULA_F(logaddexp2, logaddexp2, 0)
-OPDI_FORMULA_F(copysign, copysign, OPDI_TO_FLOAT)
+OPDI_FORMULA_D(atan2, atan2, OPDI_TO_FLOAT)
+OPDI_FORMULA_D(hypot, hypot, 0)
+OPDI_FORMULA_D(xlogy, xlogy, OPDI_TO_FLOAT)
+OPDI_FORMULA_D(logaddexp, logaddexp, 0)
+OPDI_FORMULA_D(logaddexp2, logaddexp2, 0)
+OPDI_FORMULA_D(copysign, copysign, OPDI_TO_FLOAT)
 OPDI_FORMULA_F(nextafter, nextafter, 0)
-OPDI_FORMULA_A(heaviside, heaviside, 0)
+OPDI_FORMULA_DI(heaviside, heaviside, 0)
 OPDI_KERNEL(atan2) { return opdi_binary(call, &opdi_formula_atan2); }
 OPDI_KERNEL(hypot) { return opdi_binary(call, &opdi_formula_hypot); }
 OPDI_KERNEL(xlogy) { return opdi_binary(call, &opdi_formula_xlogy); }
@@ -14691,7 +14964,8 @@ static void opdi_bf16_nextafter(void *const *p, int64_t n, const opdi_params *s)
         if (r != r || y[i] != y[i]) { o[i] = NAN; continue; }
         if (r == y[i]) { o[i] = y[i]; continue; }
         memcpy(&u, &r, sizeof u);
-        u = r == 0 ? 0x00010000u | (y[i] < 0 ? 0x80000000u : 0u) : (r > 0) == (y[i] > r) ? u + 0x00010000u : u - 0x00010000u;
+        u = r == 0 ? 0x00010000u | (y[i] < 0 ? 0x80000000u : 0u) : (r > 0) == (y[i] > r) ? u + 0x00010000u
+            : u - 0x00010000u;
         memcpy(&o[i], &u, sizeof u);
     }
 }
@@ -14744,24 +15018,32 @@ OPDI_BW1(copysign) {
     if (opd_bw_needs(bw, 1)) { return opd_bw_return(bw, 1, opd_zeros_like(g)); }
     return 0;
 }
-OPDI_CARD(atan2, "atan2(Tensor self, Tensor other) -> Tensor", atan2, opdi_atan2_backward, "self, other", PROMOTE, "atan2_", "atan2.out",
+OPDI_CARD(atan2, "atan2(Tensor self, Tensor other) -> Tensor", atan2, opdi_atan2_backward, "self, other", PROMOTE,
+          "atan2_", "atan2.out",
           OPDI_CASES_BINARY)
-OPDI_CARD(hypot, "hypot(Tensor self, Tensor other) -> Tensor", hypot, opdi_hypot_backward, "self(self), other(other), result", KEEP,
+OPDI_CARD(hypot, "hypot(Tensor self, Tensor other) -> Tensor", hypot, opdi_hypot_backward,
+          "self(self), other(other), result", KEEP,
           "hypot_", "hypot.out", OPDI_CASES_BINARY)
-OPDI_CARD(xlogy_Tensor, "xlogy.Tensor(Tensor self, Tensor other) -> Tensor", xlogy, opdi_xlogy_backward, "self, other", KEEP,
+OPDI_CARD(xlogy_Tensor, "xlogy.Tensor(Tensor self, Tensor other) -> Tensor", xlogy, opdi_xlogy_backward, "self, other",
+          KEEP,
           "xlogy_.Tensor", "xlogy.OutTensor", "[2,3], [2,3]+; [2,3], [3]+")
-OPDI_CARD(logaddexp, "logaddexp(Tensor self, Tensor other) -> Tensor", logaddexp, opdi_logaddexp_backward, "self, other", KEEP, NULL,
+OPDI_CARD(logaddexp, "logaddexp(Tensor self, Tensor other) -> Tensor", logaddexp, opdi_logaddexp_backward,
+          "self, other", KEEP, NULL,
           "logaddexp.out", OPDI_CASES_BINARY)
-OPDI_CARD(logaddexp2, "logaddexp2(Tensor self, Tensor other) -> Tensor", logaddexp2, opdi_logaddexp2_backward, "self, other", KEEP, NULL,
+OPDI_CARD(logaddexp2, "logaddexp2(Tensor self, Tensor other) -> Tensor", logaddexp2, opdi_logaddexp2_backward,
+          "self, other", KEEP, NULL,
           "logaddexp2.out", OPDI_CASES_BINARY)
-OPDI_CARD(copysign_Tensor, "copysign.Tensor(Tensor self, Tensor other) -> Tensor", copysign, opdi_copysign_backward, "self(self), result(self)",
+OPDI_CARD(copysign_Tensor, "copysign.Tensor(Tensor self, Tensor other) -> Tensor", copysign, opdi_copysign_backward,
+          "self(self), result(self)",
           KEEP, "copysign_.Tensor", "copysign.out", OPDI_CASES_BINARY)
-OPDI_CARD(nextafter, "nextafter(Tensor self, Tensor other) -> Tensor", nextafter, OPD_NOT_DIFFERENTIABLE, "", KEEP, "nextafter_",
+OPDI_CARD(nextafter, "nextafter(Tensor self, Tensor other) -> Tensor", nextafter, OPD_NOT_DIFFERENTIABLE, "", KEEP,
+          "nextafter_",
           "nextafter.out", "[2,3], [2,3]")
-OPDI_CARD(heaviside, "heaviside(Tensor self, Tensor values) -> Tensor", heaviside, OPD_NOT_DIFFERENTIABLE, "", KEEP, "heaviside_",
+OPDI_CARD(heaviside, "heaviside(Tensor self, Tensor values) -> Tensor", heaviside, OPD_NOT_DIFFERENTIABLE, "", KEEP,
+          "heaviside_",
           "heaviside.out", "[2,3], [3]")
 
-//-- where, masked_fill, lerp, addcmul, addcdiv ------------------------------------------------------------------------------
+//-- where, masked_fill, lerp, addcmul, addcdiv ------------------------------------------------------------------------
 
 static const opdi_formula opdi_formula_where = {{opdi_f32_where, opdi_f64_where, opdi_i64_where}, "where_cpu", 0};
 static int opdi_check_condition(const opd_tensor *c) {
@@ -14784,31 +15066,41 @@ OPDI_BW1(where_self) {
     OPDI_GIVE(2, opdi_unless(g, c));
     return 0;
 }
-OPDI_CARD(where_self, "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", where_self, opdi_where_self_backward, "condition",
+OPDI_CARD(where_self, "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", where_self,
+          opdi_where_self_backward, "condition",
           KEEP, NULL, "where.self_out", "[2,3]b, [2,3], [3]; [3]b, [2,1], []")
-OPDI_CARD(where_ScalarOther, "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor", where_self, opdi_where_self_backward,
+OPDI_CARD(where_ScalarOther, "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor", where_self,
+          opdi_where_self_backward,
           "condition", KEEP, NULL, NULL, "[2,3]b, [2,3], 1.5")
-OPDI_CARD(where_ScalarSelf, "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor", where_self, opdi_where_self_backward,
+OPDI_CARD(where_ScalarSelf, "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor", where_self,
+          opdi_where_self_backward,
           "condition", KEEP, NULL, NULL, "[2,3]b, 1.5, [2,3]")
 
-/* self's dtype stays; value is cast to it. */
+/* self's dtype stays; value is cast to it.  Like PyTorch's, which fills a contiguous clone. */
+static const opdi_formula opdi_formula_masked_fill = {{opdi_f32_where, opdi_f64_where, opdi_i64_where}, "masked_fill",
+                                                      OPDI_CONTIGUOUS_RESULT};
 OPDI_KERNEL(masked_fill) {
-    opd_tensor *ops[4], *self = opd_arg_tensor(call, 0);
+    opd_tensor *ops[4], *self = opd_arg_tensor(call, 0), *value;
     const opd_scalar_type t = (opd_scalar_type)self->dtype;
-    opdi_number n;
-    ops[1] = opd_arg_tensor(call, 1); ops[2] = opdi_operand_of(call, 2, &n); ops[3] = self;
+    opdi_number n, cast;
+    value = opdi_operand_of(call, 2, &n);
+    ops[1] = opd_arg_tensor(call, 1); ops[2] = opdi_number_make(&cast, opd_value_int(0)); ops[3] = self;
     if (ops[1]->dtype != OPD_BOOL && ops[1]->dtype != OPD_UINT8) {
         return opd_fail(OPD_ERROR_DTYPE, "masked_fill only supports boolean masks, but got mask with dtype %s",
                         opd_dtype_cname((opd_scalar_type)ops[1]->dtype));
     }
-    if (ops[2]->ndim != 0) {
-        return opd_fail(OPD_ERROR_SHAPE, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).",
-                        ops[2]->ndim);
+    if (value->ndim != 0) {
+        return opd_fail(OPD_ERROR_SHAPE,
+                        "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with %d "
+                        "dimension(s).", value->ndim);
     }
-    if (!opd_can_cast((opd_scalar_type)ops[2]->dtype, t) && !(ops[2]->flags & OPDI_WRAPPED)) {
-        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow", opd_dtype_cname(t));
+    if ((value == &n.t && !opdi_number_fits(opd_arg_value(call, 2), t)) ||
+        (opd_dtype_is_complex((opd_scalar_type)value->dtype) && !opd_dtype_is_complex(t))) {
+        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow", opdi_type_name(t));
     }
-    return opdi_pointwise_typed(call, &opdi_formula_where, ops, 3, t, t, &opdi_no_params);
+    cast.t.dtype = (int8_t)t;
+    if (value->data && opdi_copy(&cast.t, value) != 0) { return -1; }
+    return opdi_pointwise_typed(call, &opdi_formula_masked_fill, ops, 3, t, t, &opdi_no_params);
 }
 OPDI_BW1(masked_fill) {
     opd_tensor *g = opd_bw_grad(bw, 0), *mask = opd_bw_tensor(bw, 1);
@@ -14816,27 +15108,35 @@ OPDI_BW1(masked_fill) {
     OPDI_GIVE(2, opdi_where(mask, g));
     return 0;
 }
-OPDI_CARD(masked_fill_Scalar, "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", masked_fill, opdi_masked_fill_backward,
+OPDI_CARD(masked_fill_Scalar, "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", masked_fill,
+          opdi_masked_fill_backward,
           "mask", KEEP, "masked_fill_.Scalar", "masked_fill.Scalar_out", "[2,3], [2,3]b, 1.5; [2,3], [3]b, 0")
-OPDI_CARD(masked_fill_Tensor, "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", masked_fill, opdi_masked_fill_backward,
+OPDI_CARD(masked_fill_Tensor, "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", masked_fill,
+          opdi_masked_fill_backward,
           "mask", KEEP, "masked_fill_.Tensor", "masked_fill.Tensor_out", "[2,3], [2,3]b, []")
 
 /* x + w (y - x) */
 OPDI_FORMULA_F(lerp, lerp, 0)
+OPDI_FORMULA_F(lerp_scalar, lerp_scalar, 0)
+static int opdi_lerp_check(const opd_tensor *t, const char *name, opd_scalar_type want) {
+    if (t->dtype == (int8_t)want) { return 0; }
+    return opd_fail(OPD_ERROR_DTYPE, "expected dtype %s for `%s` but got dtype %s", opdi_type_name(want), name,
+                    opdi_type_name((opd_scalar_type)t->dtype));
+}
 OPDI_KERNEL(lerp) {
     opd_tensor *ops[4];
-    opdi_number n;
+    const opd_value w = opd_arg_value(call, 2);
     const opd_scalar_type t = (opd_scalar_type)opd_arg_tensor(call, 0)->dtype;
-    ops[1] = opd_arg_tensor(call, 0); ops[2] = opd_arg_tensor(call, 1); ops[3] = opdi_operand_of(call, 2, &n);
-    if (ops[2]->dtype != t) {
-        return opd_fail(OPD_ERROR_DTYPE, "expected dtype %s for `end` but got dtype %s", opd_dtype_cname(t),
-                        opd_dtype_cname((opd_scalar_type)ops[2]->dtype));
+    opdi_params s = opdi_no_params;
+    ops[1] = opd_arg_tensor(call, 0); ops[2] = opd_arg_tensor(call, 1);
+    if (opdi_lerp_check(ops[2], "end", t) != 0) { return -1; }
+    if (w.tag != OPD_TAG_TENSOR) {
+        opdi_params_set(&s, 0, w);
+        return opdi_pointwise_typed(call, &opdi_formula_lerp_scalar, ops, 2, t, t, &s);
     }
-    if (ops[3] != &n.t && ops[3]->dtype != t) {
-        return opd_fail(OPD_ERROR_DTYPE, "expected dtype %s for `weight` but got dtype %s", opd_dtype_cname(t),
-                        opd_dtype_cname((opd_scalar_type)ops[3]->dtype));
-    }
-    return opdi_pointwise_typed(call, &opdi_formula_lerp, ops, 3, t, t, &opdi_no_params);
+    ops[3] = w.u.t;
+    if (opdi_lerp_check(ops[3], "weight", t) != 0) { return -1; }
+    return opdi_pointwise_typed(call, &opdi_formula_lerp, ops, 3, t, t, &s);
 }
 OPDI_BW1(lerp_Scalar) {
     opd_tensor *g = opd_bw_grad(bw, 0);
@@ -14852,7 +15152,8 @@ OPDI_BW1(lerp_Tensor) {
     OPDI_GIVE(2, opd_mul(g, opd_sub(y, x)));
     return 0;
 }
-OPDI_CARD(lerp_Scalar, "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", lerp, opdi_lerp_Scalar_backward, "", KEEP,
+OPDI_CARD(lerp_Scalar, "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", lerp,
+          opdi_lerp_Scalar_backward, "", KEEP,
           "lerp_.Scalar", "lerp.Scalar_out", "[2,3], [2,3], 0.3; [2,3], [3], 0.8")
 OPDI_CARD(lerp_Tensor, "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", lerp, opdi_lerp_Tensor_backward,
           "self(weight), end(weight), weight", KEEP, "lerp_.Tensor", "lerp.Tensor_out", "[2,3], [2,3], [3]")
@@ -14870,7 +15171,8 @@ OPDI_KERNEL(addcmul) { return opdi_addc(call, &opdi_formula_addcmul); }
 OPDI_KERNEL(addcdiv) {
     if (opd_dtype_is_integral((opd_scalar_type)opd_arg_tensor(call, 1)->dtype, true) &&
         opd_dtype_is_integral((opd_scalar_type)opd_arg_tensor(call, 2)->dtype, true)) {
-        return opd_fail(OPD_ERROR_DTYPE, "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
+        return opd_fail(OPD_ERROR_DTYPE,
+                        "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
                         "perform a true division of tensor1 and tensor2.");
     }
     return opdi_addc(call, &opdi_formula_addcdiv);
@@ -14891,12 +15193,16 @@ OPDI_BW1(addcdiv) {
     OPDI_GIVE(2, opd_mul(opd_neg(g), opd_div(opdi_scale(t1, v), opd_mul(t2, t2))));
     return 0;
 }
-OPDI_CARD(addcmul, "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", addcmul, opdi_addcmul_backward,
-          "tensor1(tensor2), tensor2(tensor1)", PROMOTE, "addcmul_", "addcmul.out", "[2,3], [2,3], [3]; [2,3], [2,1], [3], value=2")
-OPDI_CARD(addcdiv, "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", addcdiv, opdi_addcdiv_backward,
-          "tensor1(tensor2), tensor2", PROMOTE, "addcdiv_", "addcdiv.out", "[2,3], [2,3], [3]+; [2,3], [2,1], [3]+, value=2")
+OPDI_CARD(addcmul, "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", addcmul,
+          opdi_addcmul_backward,
+          "tensor1(tensor2), tensor2(tensor1)", PROMOTE, "addcmul_", "addcmul.out",
+              "[2,3], [2,3], [3]; [2,3], [2,1], [3], value=2")
+OPDI_CARD(addcdiv, "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", addcdiv,
+          opdi_addcdiv_backward,
+          "tensor1(tensor2), tensor2", PROMOTE, "addcdiv_", "addcdiv.out",
+              "[2,3], [2,3], [3]+; [2,3], [2,1], [3]+, value=2")
 
-//-- backward operators ----------------------------------------------------------------------------------------------------
+//-- backward operators ------------------------------------------------------------------------------------------------
 
 /* A kernel over (grad, self) with numbers from argument `first` on. */
 static int opdi_binary_params(opd_call *call, const opdi_formula *f, int first, int n) {
@@ -14905,10 +15211,18 @@ static int opdi_binary_params(opd_call *call, const opdi_formula *f, int first, 
     ops[1] = opd_arg_tensor(call, 0); ops[2] = opd_arg_tensor(call, 1);
     return opdi_pointwise(call, f, ops, 2, &s);
 }
+/* (self, grad) and one number: the order in which PyTorch's iterator sees them, which decides the result's strides. */
+static int opdi_binary_swapped(opd_call *call, const opdi_formula *f) {
+    opd_tensor *ops[3];
+    opdi_params s = opdi_params_of(call, 2, 1);
+    ops[1] = opd_arg_tensor(call, 1); ops[2] = opd_arg_tensor(call, 0);
+    return opdi_pointwise(call, f, ops, 2, &s);
+}
 #define OPDI_GRAD_INPUT(name, args) name ".grad_input(" args ", *, Tensor(a!) grad_input) -> Tensor(a!)"
 /* The card <id> of an operator (args) -> Tensor whose out= form is named grad_input. */
 #define OPDI_CARD_BACKWARD(id, args, save_, cases_)                                                         \
-    OPDI_CARD(id, #id "(" args ") -> Tensor", id, opdi_##id##_backward, save_, KEEP, NULL, OPDI_GRAD_INPUT(#id, args), cases_)
+    OPDI_CARD(id, #id "(" args ") -> Tensor", id, opdi_##id##_backward, save_, KEEP, NULL, OPDI_GRAD_INPUT(#id, args), \
+              cases_)
 #define OPDI_CASES_PAIR "[2,3], [2,3]"
 
 OPDI_FORMULA_F(tanh_backward, tanh_backward, 0)
@@ -14928,10 +15242,12 @@ OPDI_BW1(sigmoid_backward) {
     OPDI_GIVE(1, opd_mul(opd_mul(g, go), opdi_adds(opdi_muls(y, -2), 1)));
     return 0;
 }
-OPDI_CARD_BACKWARD(sigmoid_backward, "Tensor grad_output, Tensor output", "grad_output(output), output", OPDI_CASES_PAIR)
-static const opdi_formula opdi_formula_threshold_backward = {{opdi_f32_threshold, opdi_f64_threshold, opdi_i64_threshold},
+OPDI_CARD_BACKWARD(sigmoid_backward, "Tensor grad_output, Tensor output", "grad_output(output), output",
+                   OPDI_CASES_PAIR)
+static const opdi_formula opdi_formula_threshold_backward = {{opdi_f32_threshold, opdi_f64_threshold,
+    opdi_i64_threshold},
                                                             "threshold_cpu", OPDI_NOT_BOOL};
-OPDI_KERNEL(threshold_backward) { return opdi_binary_params(call, &opdi_formula_threshold_backward, 2, 1); }
+OPDI_KERNEL(threshold_backward) { return opdi_binary_swapped(call, &opdi_formula_threshold_backward); }
 OPDI_BW1(threshold_backward) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, opd_threshold_backward(g, opd_bw_tensor(bw, 1), opd_bw_value(bw, 2)));
@@ -14947,15 +15263,18 @@ OPDI_BW1(hardtanh_backward) {
     OPDI_GIVE(1, opd_zeros_like(g));
     return 0;
 }
-OPDI_CARD_BACKWARD(hardtanh_backward, "Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val", "self", "[2,3], [2,3], -0.5, 0.5")
+OPDI_CARD_BACKWARD(hardtanh_backward, "Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val", "self",
+                   "[2,3], [2,3], -0.5, 0.5")
 OPDI_FORMULA_F(leaky_relu_backward, leaky_relu_backward, 0)
 OPDI_KERNEL(leaky_relu_backward) {
     if (opd_arg_bool(call, 3) && opdi_number_f64(opd_arg_value(call, 2)) < 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "In-place leakyReLu backward calculation is triggered with a negative slope which is not "
-                        "supported. This is caused by calling in-place forward function with a negative slope, please call "
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "In-place leakyReLu backward calculation is triggered with a negative slope which is not "
+                        "supported. This is caused by calling in-place forward function with a negative slope, "
+                        "please call "
                         "out-of-place version instead.");
     }
-    return opdi_binary_params(call, &opdi_formula_leaky_relu_backward, 2, 1);
+    return opdi_binary_swapped(call, &opdi_formula_leaky_relu_backward);
 }
 OPDI_BW1(leaky_relu_backward) {
     opd_tensor *g = opd_bw_grad(bw, 0);
@@ -14963,7 +15282,8 @@ OPDI_BW1(leaky_relu_backward) {
     OPDI_GIVE(1, opd_zeros_like(g));
     return 0;
 }
-OPDI_CARD_BACKWARD(leaky_relu_backward, "Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result", "self",
+OPDI_CARD_BACKWARD(leaky_relu_backward, "Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result",
+                   "self",
                    "[2,3], [2,3], 0.2, False")
 OPDI_FORMULA_F(hardsigmoid_backward, hardsigmoid_backward, 0)
 OPDI_KERNEL(hardsigmoid_backward) { return opdi_binary(call, &opdi_formula_hardsigmoid_backward); }
@@ -14984,8 +15304,9 @@ OPDI_BW1(hardswish_backward) {
     return 0;
 }
 OPDI_CARD(hardswish_backward, "hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", hardswish_backward,
-          opdi_hardswish_backward_backward, "grad_output(self), self", KEEP, NULL, "hardswish_backward.out", OPDI_CASES_PAIR)
-OPDI_FORMULA_F(softplus_backward, softplus_backward, 0)
+          opdi_hardswish_backward_backward, "grad_output(self), self", KEEP, NULL, "hardswish_backward.out",
+              OPDI_CASES_PAIR)
+OPDI_FORMULA_D(softplus_backward, softplus_backward, 0)
 OPDI_KERNEL(softplus_backward) { return opdi_binary_params(call, &opdi_formula_softplus_backward, 2, 2); }
 /* d/dx sigmoid(beta x) = beta s (1 - s) below the threshold */
 OPDI_BW1(softplus_backward) {
@@ -14999,9 +15320,11 @@ OPDI_BW1(softplus_backward) {
     d = opd_div(d, s);
     return opd_bw_return(bw, 1, opdi_unless(d, opd_gt_Scalar(bx, limit)));
 }
-OPDI_CARD_BACKWARD(softplus_backward, "Tensor grad_output, Tensor self, Scalar beta, Scalar threshold", "grad_output(self), self",
+OPDI_CARD_BACKWARD(softplus_backward, "Tensor grad_output, Tensor self, Scalar beta, Scalar threshold",
+                   "grad_output(self), self",
                    "[2,3], [2,3], 1.5, 20")
-static const opdi_formula opdi_formula_silu_backward = {{opdi_f32_vsilu_backward, opdi_f64_silu_backward, NULL}, "silu_backward_cpu", 0};
+static const opdi_formula opdi_formula_silu_backward = {{opdi_f32_vsilu_backward, opdi_f64_silu_backward, NULL},
+    "silu_backward_cpu", 0};
 OPDI_KERNEL(silu_backward) { return opdi_binary(call, &opdi_formula_silu_backward); }
 /* f'' = s (1 - s) (2 + x (1 - 2 s)) */
 OPDI_BW1(silu_backward) {
@@ -15013,7 +15336,7 @@ OPDI_BW1(silu_backward) {
     return opd_bw_return(bw, 1, opd_mul(opd_mul(opd_mul(g, go), opd_mul(s, opdi_rsubs(1, s))), d));
 }
 OPDI_CARD_BACKWARD(silu_backward, "Tensor grad_output, Tensor self", "grad_output(self), self", OPDI_CASES_PAIR)
-OPDI_FORMULA_F(mish_backward, mish_backward, 0)
+OPDI_FORMULA_D(mish_backward, mish_backward, 0)
 OPDI_KERNEL(mish_backward) { return opdi_binary(call, &opdi_formula_mish_backward); }
 /* f = x t, t = tanh(softplus x), s = sigmoid x, w = 1 - t^2: f'' = w s (2 + x (1 - s - 2 t s)) */
 OPDI_BW1(mish_backward) {
@@ -15026,7 +15349,8 @@ OPDI_BW1(mish_backward) {
     d = opd_mul(opd_mul(opdi_rsubs(1, opd_square(t)), s), opdi_adds(d, 2));
     return opd_bw_return(bw, 1, opd_mul(opd_mul(g, go), d));
 }
-OPDI_CARD(mish_backward, "mish_backward(Tensor grad_output, Tensor self) -> Tensor", mish_backward, opdi_mish_backward_backward,
+OPDI_CARD(mish_backward, "mish_backward(Tensor grad_output, Tensor self) -> Tensor", mish_backward,
+          opdi_mish_backward_backward,
           "grad_output(self), self", KEEP, NULL, NULL, OPDI_CASES_PAIR)
 OPDI_KERNEL(gelu_backward) {
     int k = opdi_gelu_approximate(opd_arg_str(call, 2));
@@ -15034,9 +15358,10 @@ OPDI_KERNEL(gelu_backward) {
 }
 /* none: f'' = phi(x) (2 - x^2).  tanh: with u = k (x + c x^3), t = tanh u:
    f'' = (1 - t^2) (u' + x u'' / 2 - x t u'^2) */
-static opd_tensor *opdi_gelu_second(opd_tensor *x, bool tanh_form) {
+OPDI_COLD static opd_tensor *opdi_gelu_second(opd_tensor *x, bool tanh_form) {
     opd_tensor *x2 = opd_square(x), *t, *du, *ddu, *d;
-    if (!tanh_form) { return opd_mul(opdi_muls(opd_exp(opdi_muls(x2, -0.5)), 0.39894228040143267794), opdi_rsubs(2, x2)); }
+    if (!tanh_form) { return opd_mul(opdi_muls(opd_exp(opdi_muls(x2, -0.5)), 0.39894228040143267794), opdi_rsubs(2,
+        x2)); }
     t = opd_tanh(opd_mul(opdi_muls(x, 0.79788456080286535588), opdi_adds(opdi_muls(x2, 0.044715), 1)));
     du = opdi_muls(opdi_adds(opdi_muls(x2, 0.134145), 1), 0.79788456080286535588);
     ddu = opdi_muls(x2, 0.5 * 0.26829 * 0.79788456080286535588);
@@ -15050,25 +15375,30 @@ OPDI_BW1(gelu_backward) {
     OPDI_GIVE(1, opd_mul(opd_mul(g, go), opdi_gelu_second(x, strcmp(approximate, "tanh") == 0)));
     return 0;
 }
-OPDI_CARD(gelu_backward, "gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor", gelu_backward,
+OPDI_CARD(gelu_backward, "gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor",
+          gelu_backward,
           opdi_gelu_backward_backward, "grad_output(self), self", KEEP, NULL,
-          "gelu_backward.grad_input(Tensor grad_output, Tensor self, *, str approximate='none', Tensor(a!) grad_input) -> Tensor(a!)",
+          "gelu_backward.grad_input(Tensor grad_output, Tensor self, *, str approximate='none', "
+          "Tensor(a!) grad_input) -> Tensor(a!)",
           "[2,3], [2,3]; [2,3], [2,3], approximate='tanh'")
-OPDI_FORMULA_F(elu_backward, elu_backward, 0)
-OPDI_FORMULA_F(elu_backward_result, elu_backward_result, 0)
+OPDI_FORMULA_D(elu_backward, elu_backward, 0)
+OPDI_FORMULA_D(elu_backward_result, elu_backward_result, 0)
 OPDI_KERNEL(elu_backward) {
     opd_tensor *ops[3];
     opdi_params s = opdi_elu_params(opd_arg_value(call, 1), opd_arg_value(call, 2), opd_arg_value(call, 3));
     bool result = opd_arg_bool(call, 4);
     if (result && opdi_number_f64(opd_arg_value(call, 1)) < 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "In-place elu backward calculation is triggered with a negative slope which is not supported. "
-                        "This is caused by calling in-place forward function with a negative slope, please call out-of-place "
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "In-place elu backward calculation is triggered with a negative slope which is not supported. "
+                        "This is caused by calling in-place forward function with a negative slope, "
+                        "please call out-of-place "
                         "version instead.");
     }
     ops[1] = opd_arg_tensor(call, 0); ops[2] = opd_arg_tensor(call, 5);
     return opdi_pointwise(call, result ? &opdi_formula_elu_backward_result : &opdi_formula_elu_backward, ops, 2, &s);
 }
-/* From self: f'' = alpha scale input_scale^2 e^(x input_scale) for x <= 0; from the result y: the formula is linear in y,
+/* From self: f'' = alpha scale input_scale^2 e^(x input_scale) for x <= 0;
+    from the result y: the formula is linear in y,
    so the derivative is input_scale. */
 OPDI_BW1(elu_backward) {
     opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 5), *d;
@@ -15081,21 +15411,25 @@ OPDI_BW1(elu_backward) {
         d = opdi_scale(opdi_scale(opdi_scale(d, input_scale), alpha), scale);
         d = opd_mul(d, opd_exp(opdi_scale(x, input_scale)));
     }
-    return opd_bw_return(bw, 5, opdi_unless(d, opd_gt_Scalar(x, opd_value_int(0))));
+    return opd_bw_return(bw, 5, opdi_unless(d, opd_ge_Scalar(x, opd_value_int(0))));
 }
 OPDI_CARD_BACKWARD(elu_backward,
-                   "Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result",
-                   "grad_output(self_or_result), self_or_result", "[2,3], 1, 1, 1, False, [2,3]; [2,3], 2, 0.5, 1.5, False, [2,3]")
+                   "Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, "
+                   "Tensor self_or_result",
+                   "grad_output(self_or_result), self_or_result",
+                       "[2,3], 1, 1, 1, False, [2,3]; [2,3], 2, 0.5, 1.5, False, [2,3]")
 
-//-- composites ------------------------------------------------------------------------------------------------------------
+//-- composites --------------------------------------------------------------------------------------------------------
 
 #define OPDI_COMPOSITE(id, schema_, inplace_, out_, cases_)                                                 \
     OPDI_OP(id) {                                                                                           \
         op->schema = schema_; op->composite = opdi_##id##_kernel; op->vmap = OPD_BATCH_DECOMPOSE;           \
         op->autocast = OPD_AUTOCAST_KEEP; op->inplace = inplace_; op->out = out_; op->cases = cases_;       \
     }
-OPDI_KERNEL(true_divide_Tensor) { return opd_return_tensor(call, opd_div(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1))); }
-OPDI_COMPOSITE(true_divide_Tensor, "true_divide.Tensor(Tensor self, Tensor other) -> Tensor", "true_divide_.Tensor", "true_divide.out", OPDI_CASES_DIV)
+OPDI_KERNEL(true_divide_Tensor) { return opd_return_tensor(call, opd_div(opd_arg_tensor(call, 0), opd_arg_tensor(call,
+    1))); }
+OPDI_COMPOSITE(true_divide_Tensor, "true_divide.Tensor(Tensor self, Tensor other) -> Tensor", "true_divide_.Tensor",
+               "true_divide.out", OPDI_CASES_DIV)
 /* self * 2^other */
 OPDI_KERNEL(ldexp_Tensor) {
     opd_tensor *p = opd_pow_Scalar(opd_value_float(2), opd_arg_tensor(call, 1));
