@@ -13148,7 +13148,7 @@ static int opdi_matrix_transpose_kernel(opd_call *call) {
         if (self->ndim == 0) { return opd_return_tensor(call, opd_alias(self)); }
         return opd_fail(OPD_ERROR_SHAPE, "tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor.", self->ndim);
     }
-    if (self->ndim == 0 && name[0] != 'm') { return opd_return_tensor(call, opd_alias(self)); }
+    if (self->ndim == 0) { return opd_return_tensor(call, opd_alias(self)); }
     if (self->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "tensor.%s is only supported on matrices or batches of matrices. Got %d-D tensor.", name, self->ndim); }
     return opd_return_tensor(call, opd_transpose(self, -2, -1));
 }

@@ -234,7 +234,10 @@ static opd_value shim_list(shim_state *s, const odx_value *v, shim_type type) {
 static opd_value shim_arg(shim_state *s, const odx_value *v, shim_type type) {
     opd_device device;
     switch (v->tag) {
-    case ODX_TENSOR: return opd_value_tensor(shim_tensor(s, v->u.t));
+    case ODX_TENSOR: {                                         /* PyTorch's parser takes a 0-dim tensor for an int */
+        opd_tensor *t = shim_tensor(s, v->u.t);
+        return t && type.kind == 'i' && !type.list ? opd_value_int(opd_item_i64(t)) : opd_value_tensor(t);
+    }
     case ODX_INT: case ODX_DTYPE: case ODX_LAYOUT: case ODX_MEMFMT: return opd_value_int(v->u.i);
     case ODX_DOUBLE: return opd_value_float(v->u.d);
     case ODX_BOOL: return opd_value_bool(v->u.i != 0);
