@@ -1309,7 +1309,27 @@ struct opd_scope_guard {
     X(unfold_copy, "unfold_copy", T, unfold_copy, (T, i, i, i), 0, ()) \
     X(split_copy_Tensor, "split_copy.Tensor", L, split_copy, (T, i), L, (T, i, i)) \
     X(split_with_sizes_copy, "split_with_sizes_copy", L, split_with_sizes_copy, (T, I), L, (T, I, i)) \
-    X(unbind_copy_int, "unbind_copy.int", L, unbind_copy, (T), L, (T, i))
+    X(unbind_copy_int, "unbind_copy.int", L, unbind_copy, (T), L, (T, i)) \
+    X(view_as_real, "view_as_real", T, view_as_real, (T), 0, ()) \
+    X(view_as_complex, "view_as_complex", T, view_as_complex, (T), 0, ()) \
+    X(real, "real", T, real, (T), 0, ()) \
+    X(imag, "imag", T, imag, (T), 0, ()) \
+    X(_conj_physical, "_conj_physical", T, conj_copy, (T), 0, ()) \
+    X(conj_physical, "conj_physical", T, conj_physical, (T), 0, ()) \
+    X(conj, "conj", T, conj, (T), 0, ()) \
+    X(_conj, "_conj", T, conj_view, (T), 0, ()) \
+    X(resolve_conj, "resolve_conj", T, resolve_conj, (T), 0, ()) \
+    X(resolve_neg, "resolve_neg", T, resolve_neg, (T), 0, ()) \
+    X(positive, "positive", T, positive, (T), 0, ()) \
+    X(diag_embed, "diag_embed", T, diag_embed, (T), T, (T, i, i, i)) \
+    X(diag, "diag", T, diag, (T), T, (T, i)) \
+    X(diagflat, "diagflat", T, diagflat, (T), T, (T, i)) \
+    X(atleast_1d, "atleast_1d", T, atleast_1d, (T), 0, ()) \
+    X(atleast_2d, "atleast_2d", T, atleast_2d, (T), 0, ()) \
+    X(atleast_3d, "atleast_3d", T, atleast_3d, (T), 0, ()) \
+    X(atleast_1d_Sequence, "atleast_1d.Sequence", L, atleast_1d_Sequence, (L), 0, ()) \
+    X(atleast_2d_Sequence, "atleast_2d.Sequence", L, atleast_2d_Sequence, (L), 0, ()) \
+    X(atleast_3d_Sequence, "atleast_3d.Sequence", L, atleast_3d_Sequence, (L), 0, ())
 
 #define OPD_OPERATORS_POINTWISE(X) \
     X(exp, "exp", T, exp, (T), 0, ()) \
@@ -12627,7 +12647,7 @@ OPDI_CARD_ANY(copy, "copy(Tensor self, Tensor src, bool non_blocking=False) -> T
               OPD_BATCH_POINTWISE, NULL, "copy.out", "[2,3], [2,3]; [2,3], [3]")
 static int64_t opdi_arg_format(const opd_call *call, int i) {
     opd_value v = opd_arg_value(call, i);
-    return v.tag == OPD_TAG_INT ? v.u.i : OPDI_FORMAT_PRESERVE;
+    return v.tag == OPD_TAG_INT ? v.u.i : (int64_t)OPDI_FORMAT_PRESERVE;
 }
 static int opdi_clone_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out;
@@ -12701,8 +12721,17 @@ OPDI_CARD_OF(item, "item(Tensor self) -> Scalar", opdi_item_composite, NULL, NUL
 
 //-- view as another dtype ---------------------------------------------------------------------------------------------
 
+/* A view of the same memory as another dtype. */
+static int opdi_return_retyped(opd_call *call, opd_tensor *self, const opdi_geometry *g, opd_scalar_type dtype) {
+    opd_tensor *v = opdi_tensor_on(self->storage, self->data, g->sizes, g->strides, g->ndim, dtype, self->backend);
+    if (!v) { return -1; }
+    (void)OPDI_ADD(&self->storage->refs, 1);
+    OPDI_STORE(&self->storage->viewed, 1u);
+    v->flags |= OPDI_IS_VIEW;
+    return opd_return_tensor(call, opdi_own(v));
+}
 static int opdi_view_dtype_kernel(opd_call *call) {
-    opd_tensor *self = opd_arg_tensor(call, 0), *v;
+    opd_tensor *self = opd_arg_tensor(call, 0);
     opd_scalar_type dtype = opd_arg_dtype(call, 1, OPD_FLOAT32);
     int64_t old = (int64_t)opd_dtype_size((opd_scalar_type)self->dtype), now = (int64_t)opd_dtype_size(dtype), ratio;
     opdi_geometry g;
@@ -12729,12 +12758,7 @@ static int opdi_view_dtype_kernel(opd_call *call) {
     for (d = 0; now < old && d <= last; d++) {
         if (d == last) { g.sizes[d] *= ratio; } else { g.strides[d] *= ratio; }
     }
-    v = opdi_tensor_on(self->storage, self->data, g.sizes, g.strides, g.ndim, dtype, self->backend);
-    if (!v) { return -1; }
-    (void)OPDI_ADD(&self->storage->refs, 1);
-    OPDI_STORE(&self->storage->viewed, 1u);
-    v->flags |= OPDI_IS_VIEW;
-    return opd_return_tensor(call, opdi_own(v));
+    return opdi_return_retyped(call, self, &g, dtype);
 }
 /* Only a view as the same dtype has one. */
 static int opdi_view_dtype_backward(opd_backward_call *bw) {
@@ -13555,6 +13579,155 @@ OPDI_CARD_COPY(unfold_copy, "unfold_copy(Tensor self, int dimension, int size, i
 OPDI_CARD_COPY(split_copy_Tensor, "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", NULL, "[5,2], 2")
 OPDI_CARD_COPY(split_with_sizes_copy, "split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", NULL, "[5,2], (2,3)")
 OPDI_CARD_COPY(unbind_copy_int, "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", NULL, "[2,3]")
+
+//-- complex numbers as pairs ------------------------------------------------------------------------------------------
+//
+//  There is no conjugate bit: conj of a complex tensor is computed, and of a real one is the tensor itself.
+
+static int opdi_view_as_real_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    opdi_geometry g;
+    int d;
+    if (!opd_dtype_is_complex((opd_scalar_type)self->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "view_as_real is only supported for complex tensors");
+    }
+    if (self->ndim == OPD_MAX_DIMS) { return (int)opdi_count(opdi_sizes(self), OPD_MAX_DIMS + 1, 1); }
+    opdi_geometry_of(&g, self);
+    for (d = 0; d < g.ndim; d++) { g.strides[d] *= 2; }
+    opdi_geometry_insert(&g, g.ndim, 2, 1);
+    return opdi_return_retyped(call, self, &g, self->dtype == OPD_COMPLEX64 ? OPD_FLOAT32 : OPD_FLOAT64);
+}
+static int opdi_view_as_complex_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    const int last = self->ndim - 1;
+    opdi_geometry g;
+    int d;
+    if (self->dtype != OPD_FLOAT32 && self->dtype != OPD_FLOAT64) {
+        return opd_fail(OPD_ERROR_DTYPE, "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: %s",
+                        opd_dtype_cname((opd_scalar_type)self->dtype));
+    }
+    if (last < 0) { return opd_fail(OPD_ERROR_SHAPE, "Input tensor must have one or more dimensions"); }
+    if (opdi_sizes(self)[last] != 2) { return opd_fail(OPD_ERROR_SHAPE, "Tensor must have a last dimension of size 2"); }
+    if (opdi_strides(self)[last] != 1) { return opd_fail(OPD_ERROR_SHAPE, "Tensor must have a last dimension with stride 1"); }
+    opdi_geometry_of(&g, self);
+    opdi_geometry_remove(&g, last);
+    for (d = 0; d < g.ndim; d++) {
+        if (g.strides[d] % 2) { return opd_fail(OPD_ERROR_SHAPE, "Tensor must have a stride divisible by 2 for all but last dimension"); }
+        g.strides[d] /= 2;
+    }
+    if (opd_offset(self) % 2) { return opd_fail(OPD_ERROR_SHAPE, "Tensor must have a storage_offset divisible by 2"); }
+    return opdi_return_retyped(call, self, &g, self->dtype == OPD_FLOAT32 ? OPD_COMPLEX64 : OPD_COMPLEX128);
+}
+static int opdi_view_as_real_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_view_as_complex(opd_contiguous(opd_bw_grad(bw, 0)))); }
+static int opdi_view_as_complex_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_view_as_real(opd_bw_grad(bw, 0))); }
+OPDI_CARD_VIEW(view_as_real, "view_as_real(Tensor(a) self) -> Tensor(a)", opdi_view_as_real_kernel, opdi_view_as_real_backward, NULL)
+OPDI_CARD_VIEW(view_as_complex, "view_as_complex(Tensor(a) self) -> Tensor(a)", opdi_view_as_complex_kernel, opdi_view_as_complex_backward, "[3,2]")
+static int opdi_conj_copy_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *out, *t;
+    int64_t i;
+    out = opdi_result_like(call, self, (opd_scalar_type)self->dtype, opd_tensor_device(self), OPDI_FORMAT_PRESERVE);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    t = opd_dtype_is_complex((opd_scalar_type)self->dtype) ? opdi_draft(out, (opd_scalar_type)self->dtype) : out;
+    if (!t || opdi_copy_into(t, self)) { return -1; }
+    for (i = 0; i < t->numel && t->dtype == OPD_COMPLEX64; i++) { float *p = (float *)(void *)t->data + 2 * i + 1; *p = -*p; }
+    for (i = 0; i < t->numel && t->dtype == OPD_COMPLEX128; i++) { double *p = (double *)(void *)t->data + 2 * i + 1; *p = -*p; }
+    return opdi_draft_done(out, t);
+}
+static int opdi_conj_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_conj(opd_bw_grad(bw, 0))); }
+OPDI_CARD_ANY(_conj_physical, "_conj_physical(Tensor self) -> Tensor", opdi_conj_copy_kernel, opdi_conj_backward, "", OPD_BATCH_POINTWISE, "conj_physical_",
+              "_conj_physical.out", "[2,3]")
+/* conj, conj_physical, _conj */
+static int opdi_conj_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    return opd_return_tensor(call, opd_dtype_is_complex((opd_scalar_type)self->dtype) ? opd_conj_copy(self) : self);
+}
+static int opdi_conj_view_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    return opd_return_tensor(call, opd_dtype_is_complex((opd_scalar_type)self->dtype) ? opd_conj_copy(self) : opd_alias(self));
+}
+OPDI_CARD_VIEWS(conj, "conj(Tensor(a) self) -> Tensor(a)", opdi_conj_kernel, "[2,3]")
+OPDI_CARD_VIEWS(_conj, "_conj(Tensor(a) self) -> Tensor(a)", opdi_conj_view_kernel, "[2,3]")
+OPDI_CARD_VIEWS(conj_physical, "conj_physical(Tensor self) -> Tensor", opdi_conj_kernel, "[2,3]")
+/* real, imag */
+static int opdi_real_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    const bool real = call->op->schema->name[0] == 'r';
+    if (opd_dtype_is_complex((opd_scalar_type)self->dtype)) { return opd_return_tensor(call, opd_select(opd_view_as_real(self), -1, real ? 0 : 1)); }
+    return real ? opd_return_tensor(call, self) : opd_fail(OPD_ERROR_DTYPE, "imag is not implemented for tensors with non-complex dtypes.");
+}
+static int opdi_positive_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    if (self->dtype == OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE, "The `+` operator, on a bool tensor is not supported."); }
+    return opd_return_tensor(call, self);
+}
+OPDI_CARD_VIEWS(real, "real(Tensor(a) self) -> Tensor(a)", opdi_real_kernel, "[2,3]")
+OPDI_CARD_VIEWS(imag, "imag(Tensor(a) self) -> Tensor(a)", opdi_real_kernel, NULL)
+OPDI_CARD_VIEWS(resolve_conj, "resolve_conj(Tensor(a) self) -> Tensor(a)", opdi_same_kernel, "[2,3]")
+OPDI_CARD_VIEWS(resolve_neg, "resolve_neg(Tensor(a) self) -> Tensor(a)", opdi_same_kernel, "[2,3]")
+OPDI_CARD_VIEWS(positive, "positive(Tensor(a) self) -> Tensor(a)", opdi_positive_kernel, "[2,3]")
+
+//-- diagonal matrices -------------------------------------------------------------------------------------------------
+
+static int opdi_diag_embed_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *out;
+    int a = opdi_view_dim(opd_arg_int(call, 2), self->ndim + 1), b = a < 0 ? -1 : opdi_view_dim(opd_arg_int(call, 3), self->ndim + 1);
+    int64_t offset = opd_arg_int(call, 1), length;
+    opdi_geometry g;
+    if (a < 0 || b < 0) { return -1; }
+    if (self->ndim == 0) { return opd_fail(OPD_ERROR_INDEX, "Dimension specified as -1 but tensor has no dimensions"); }
+    if (a == b) { return opd_fail(OPD_ERROR_SHAPE, "diagonal dimensions cannot be identical %d, %d", a, b); }
+    opdi_geometry_of(&g, self);
+    length = g.sizes[g.ndim - 1];
+    if (offset > INT64_MAX / 2 - length || offset < -(INT64_MAX / 2 - length)) { return opd_fail(OPD_ERROR_SHAPE, "diag_embed: the sizes do not fit into memory"); }
+    length += offset < 0 ? -offset : offset;
+    opdi_geometry_remove(&g, g.ndim - 1);
+    opdi_geometry_insert(&g, OPDI_MIN(a, b), length, 0);
+    opdi_geometry_insert(&g, OPDI_MAX(a, b), length, 0);
+    out = opdi_zero_result(call, opd_ints_of(g.sizes, g.ndim), (opd_scalar_type)self->dtype);
+    return out ? opdi_put_at(out, &g, opdi_diagonal_geometry(out, offset, a, b, &g), self) : -1;
+}
+static int opdi_diag_embed_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_diagonal_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i));
+}
+OPDI_CARD_PUT(diag_embed, "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor", opdi_diag_embed_kernel, opdi_diag_embed_backward,
+              "diag_embed.out", "[3]; [2,3], 1; [2,3], -1, 0, 2")
+static opd_tensor *opdi_diag_of(opd_tensor *t, int64_t offset) {
+    if (t->ndim == 1) { return opd_diag_embed_full(t, offset, 0, 1); }
+    if (t->ndim == 2) { return opd_diagonal_copy_full(t, offset, 0, 1); }
+    (void)opd_fail(OPD_ERROR_SHAPE, "diag(): Supports 1D or 2D tensors. Got %dD", t->ndim);
+    return NULL;
+}
+static int opdi_diag_kernel(opd_call *call) { return opd_return_tensor(call, opdi_diag_of(opd_arg_tensor(call, 0), opd_arg_int(call, 1))); }
+static int opdi_diagflat_kernel(opd_call *call) {
+    opd_tensor *t = opd_ravel(opd_arg_tensor(call, 0));
+    return t ? opd_return_tensor(call, opdi_diag_of(t, opd_arg_int(call, 1))) : -1;
+}
+OPDI_CARD_OF(diag, "diag(Tensor self, int diagonal=0) -> Tensor", opdi_diag_kernel, NULL, "diag.out", "[3]; [3,4], 1")
+OPDI_CARD_OF(diagflat, "diagflat(Tensor self, int offset=0) -> Tensor", opdi_diagflat_kernel, NULL, NULL, "[2,2]")
+
+/* atleast_1d, 2d, 3d: the digit of the name says how many. */
+static opd_tensor *opdi_at_least(const opd_call *call, opd_tensor *t) {
+    static const int64_t ones[3] = {1, 1, 1};
+    const int want = call->op->schema->name[8] - '0';
+    if (!t || t->ndim >= want) { return t; }
+    if (t->ndim == 0) { return opd_reshape(t, opd_ints_of(ones, want)); }
+    if (t->ndim == 1) { t = opd_unsqueeze(t, 0); }
+    return want == 3 && t ? opd_unsqueeze(t, -1) : t;
+}
+static int opdi_at_least_kernel(opd_call *call) { return opd_return_tensor(call, opdi_at_least(call, opd_arg_tensor(call, 0))); }
+static int opdi_at_least_all_kernel(opd_call *call) {
+    opd_tensors in = opd_arg_tensors(call, 0);
+    opd_tensor **list = opdi_list_room(in.n);
+    int64_t i;
+    for (i = 0; list && i < in.n; i++) { if (!(list[i] = opdi_at_least(call, in.data[i]))) { return -1; } }
+    return list ? opd_return_tensors(call, list, in.n) : -1;
+}
+OPDI_CARD_VIEWS(atleast_1d, "atleast_1d(Tensor self) -> Tensor", opdi_at_least_kernel, "[]; [2]")
+OPDI_CARD_VIEWS(atleast_2d, "atleast_2d(Tensor self) -> Tensor", opdi_at_least_kernel, "[]; [2]")
+OPDI_CARD_VIEWS(atleast_3d, "atleast_3d(Tensor self) -> Tensor", opdi_at_least_kernel, "[]; [2]; [2,3]")
+OPDI_CARD_VIEWS(atleast_1d_Sequence, "atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]", opdi_at_least_all_kernel, "{[],[2]}")
+OPDI_CARD_VIEWS(atleast_2d_Sequence, "atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]", opdi_at_least_all_kernel, "{[],[2]}")
+OPDI_CARD_VIEWS(atleast_3d_Sequence, "atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]", opdi_at_least_all_kernel, "{[],[2]}")
 
 //======================================================================================================================
 //  >>op:pointwise  pointwise operators
