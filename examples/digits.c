@@ -53,7 +53,7 @@ static int bias_relu_cpu(opd_call *call) {
 /* dx = g where the result is positive; dbias = dx summed over all but the channels. */
 static int bias_relu_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_threshold_backward(opd_bw_grad(bw, 0), opd_bw_result(bw, 0), opd_value_int(0));
-    if (opd_bw_needs(bw, 1)) { opd_bw_return(bw, 1, opd_sum_dim(g, OPD_INTS(0, 2, 3))); }
+    if (opd_bw_needs(bw, 1)) { opd_bw_return(bw, 1, opd_sum_dim(g, OPD_INTS(0, 2, 3), false)); }
     return opd_bw_return(bw, 0, g);
 }
 
@@ -166,8 +166,8 @@ static opd_tensor *forward(const network *net, opd_tensor *x) {
     x = bias_relu(x, net->p[1]);
     x = OPD_CALL(conv, x, net->p[2], OPD_NONE, 1, 1);
     x = opd_max_pool2d(bias_relu(x, net->p[3]), OPD_INTS(2, 2));
-    x = opd_relu(opd_linear_full(opd_flatten_full(x, 1, -1), net->p[4], opd_value_tensor(net->p[5])));
-    return opd_linear_full(x, net->p[6], opd_value_tensor(net->p[7]));
+    x = opd_relu(opd_linear_full(opd_flatten_full(x, 1, -1), net->p[4], net->p[5]));
+    return opd_linear_full(x, net->p[6], net->p[7]);
 }
 
 /* One step of Adam (Kingma and Ba, 2015): lr 0.001, betas 0.9 and 0.999.  Writes the parameters' memory between two graphs. */
@@ -211,7 +211,7 @@ static void show_progress(const progress *p, bool last) {
 static void train_epoch(network *net, const digit_set *set, const int *train, int n, progress *p) {
     int order[IMAGES];
     OPD_SCOPE {
-        const int64_t *perm = opd_data_i64(opd_randperm(n));
+        const int64_t *perm = opd_data_i64(opd_randperm(n, OPD_INT64));
         for (int i = 0; perm && i < n; i++) { order[i] = train[perm[i]]; }
     }
     for (int at = 0; at < n && opd_ok(); at += BATCH) {
