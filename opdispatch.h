@@ -14179,6 +14179,8 @@ static int opdi_binary_div(opd_call *call, const opdi_formula *f) {
     return zero ? opd_fail(OPD_ERROR_ARGUMENT, "ZeroDivisionError") : 0;
 }
 
+OPDI_COLD_BEGIN
+
 //-- what derivatives are written with ---------------------------------------------------------------------------------
 
 static inline opd_tensor *opdi_muls(opd_tensor *t, double k) { return opd_mul_Scalar(t, opd_value_float(k)); }
@@ -15609,6 +15611,8 @@ OPDI_KERNEL(ldexp_Tensor) {
     return opd_return_tensor(call, opd_mul(opd_arg_tensor(call, 0), p));
 }
 OPDI_COMPOSITE(ldexp_Tensor, "ldexp.Tensor(Tensor self, Tensor other) -> Tensor", "ldexp_", "ldexp.out", "[2,3], [2,3]")
+
+OPDI_COLD_END
 
 //======================================================================================================================
 //  >>op:reduce  reductions, softmax, scans, sorting
