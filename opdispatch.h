@@ -16212,14 +16212,14 @@ static bool opdi_may_have_zero(opd_tensor *x) {
     int64_t i, n = x->numel;
     const opd_tensor *c;
     bool zero = false;
-    if (x->backend != OPD_CPU || !x->data || x->dtype == OPD_BOOL || opd_tensor_keys(x).functionality >= OPD_BIT_OF(OPD_F_FAKE)) {
-        if (x->backend != OPD_CPU || !x->data) { return true; }
-    }
+    if (x->backend != OPD_CPU || !x->data) { return true; }
     c = opd_contiguous(x);
     if (!c || !c->data) { return true; }
     if (c->dtype == OPD_FLOAT32) { for (i = 0; i < n; i++) { zero |= ((const float *)(const void *)c->data)[i] == 0; } return zero; }
     if (c->dtype == OPD_FLOAT64) { for (i = 0; i < n; i++) { zero |= ((const double *)(const void *)c->data)[i] == 0; } return zero; }
-    return true;
+    if (opd_dtype_size((opd_scalar_type)c->dtype) != 2) { return true; }
+    for (i = 0; i < n; i++) { zero |= (((const uint16_t *)(const void *)c->data)[i] & 0x7fff) == 0; }
+    return zero;
 }
 static opd_tensor *opdi_prod_gradient(opd_tensor *g, opd_tensor *x, opd_tensor *r, int64_t dim) {
     return opdi_may_have_zero(x) ? opdi_prod_others(g, x, dim) : opd_mul(g, opd_div(r, x));
@@ -16396,10 +16396,10 @@ static int opdi_reduce_nonempty(const opd_tensor *t, opd_ints dims, const char *
         (void)at; (void)r;                                                                                  \
         for (j = 0; j < 16; j++) { a[j] = (T)s->field; }                                                    \
         for (; i + 16 <= n; i += 16) {                                                                      \
-            for (j = 0; j < 16; j++) { const T v = x[i + j]; a[j] = (v OP a[j]) | (v != v) ? v : a[j]; }    \
+            for (j = 0; j < 16; j++) { const T v = x[i + j]; a[j] = ((v OP a[j]) | (v != v)) ? v : a[j]; }    \
         }                                                                                                   \
-        for (; i < n; i++) { a[0] = (x[i] OP a[0]) | (x[i] != x[i]) ? x[i] : a[0]; }                        \
-        for (j = 1; j < 16; j++) { a[0] = (a[j] OP a[0]) | (a[j] != a[j]) ? a[j] : a[0]; }                  \
+        for (; i < n; i++) { a[0] = ((x[i] OP a[0]) | (x[i] != x[i])) ? x[i] : a[0]; }                        \
+        for (j = 1; j < 16; j++) { a[0] = ((a[j] OP a[0]) | (a[j] != a[j])) ? a[j] : a[0]; }                  \
         s->field = a[0];                                                                                    \
     }
 OPDI_FOLD_EXTREME(opdi_fold_max_f32, float, f, >)
@@ -16902,7 +16902,7 @@ OPDI_KERNEL(nonzero) {
     opd_tensor *t = opd_arg_tensor(call, 0), *out = NULL;
     const opd_scalar_type dtype = (opd_scalar_type)t->dtype;
     const int type = opdi_compute_type(dtype) == OPDI_I64 ? OPDI_I64 : OPDI_F64;
-    int64_t sizes[2], i, j, m, count = 0, n = t->numel, *row = NULL;
+    int64_t sizes[2], strides[2], i, j, m, count = 0, n = t->numel, *row = NULL;
     int pass, d;
     if (call->targets && call->targets[0]->dtype != OPD_INT64) {
         return opd_fail(OPD_ERROR_DTYPE, "nonzero: Expected out tensor to have scalar type Long but got scalar type%s", opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
@@ -16927,8 +16927,8 @@ OPDI_KERNEL(nonzero) {
             }
         }
         if (pass == 1) { break; }
-        sizes[0] = count; sizes[1] = t->ndim;
-        out = opd_result(call, 0, sizes, 2, OPD_INT64);
+        sizes[0] = count; sizes[1] = t->ndim; strides[0] = 1; strides[1] = count ? count : 1;
+        out = opd_result_strided(call, 0, sizes, strides, 2, OPD_INT64, opd_tensor_device(t));     /* columns, as PyTorch */
         if (!out) { return -1; }
         if (!out->data || out->numel == 0) { break; }
         row = (int64_t *)(void *)out->data;
@@ -17127,8 +17127,12 @@ static void opdi_line_softmax_f32(const opdi_lines *r, const void *const *in, vo
         sum += opdi_line_sum(to, m);
     }
     if (!r->flag) { opdi_line_affine(o, o, 0, (float)(1.0 / sum), n); return; }
-    for (i = 0; i < n; i++) { o[i] = x[i] - top; }
-    opdi_line_affine(o, o, (float)log(sum), 1, n);
+    sum = log(sum);
+    for (i = 0; i < n; i += m) {
+        m = OPDI_MIN(n - i, (int64_t)1024);
+        opdi_line_affine(o + i, x + i, top, 1, m);
+        opdi_line_affine(o + i, o + i, (float)sum, 1, m);
+    }
 }
 static void opdi_line_softmax_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
     const double *x = (const double *)in[0];
@@ -17347,12 +17351,14 @@ OPDI_KERNEL(cumprod_backward) {
 OPDI_BW1(logcumsumexp) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_result(bw, 0), *part[2];
     const int64_t dim = opd_bw_value(bw, 1).u.i;
+    const double lowest = g->dtype == OPD_FLOAT64 ? -1.7976931348623157e308 : g->dtype == OPD_FLOAT16 ? -65504.0
+                          : g->dtype == OPD_BFLOAT16 ? -3.3895313892515355e38 : -3.4028234663852886e38;
     int i;
     if (opd_bw_sizes(bw, 0).n == 0 || g->numel == 0) { return opd_bw_return(bw, 0, g); }
     for (i = 0; i < 2; i++) {
         opd_tensor *a = i ? opd_neg(g) : g, *positive = opd_gt_Scalar(a, opd_value_int(0));
         opd_tensor *l = opd_masked_fill_Scalar(opd_log(opd_masked_fill_Scalar(a, opd_logical_not(positive), opd_value_int(1))),
-                                               opd_logical_not(positive), opd_value_float(-HUGE_VAL));
+                                               opd_logical_not(positive), opd_value_float(lowest));
         l = opdi_flip_dim(opd_logcumsumexp(opdi_flip_dim(opd_sub(l, y), dim), dim), dim);
         part[i] = opd_exp(opd_add(l, x));
     }
