@@ -1,0 +1,482 @@
+/* The tape: leaves, graphs, errors, formulas of one's own, deep and wide graphs, threads.  THREADED */
+#define OPDISPATCH_IMPLEMENTATION
+#include "../opdispatch.h"
+#include "check.h"
+
+static opd_tensor *of(double v) { return opd_tensor_from(&v, opd_ints_of(NULL, 0), OPD_FLOAT64); }
+static opd_tensor *leaf(double v) { return opd_tensor_set_requires_grad(of(v), true); }
+static opd_tensor *vec(int64_t n, bool grad) {
+    double v[64];
+    int i;
+    for (i = 0; i < 64; i++) { v[i] = i + 1; }
+    return opd_tensor_set_requires_grad(opd_tensor_from(v, opd_ints_of(&n, 1), OPD_FLOAT64), grad);
+}
+static double grad_of(opd_tensor *t) {
+    CHECK(opd_tensor_grad(t) != NULL);
+    return opd_tensor_grad(t) ? opd_item_f64(opd_tensor_grad(t)) : 0;
+}
+static opd_backward_options options(void) { opd_backward_options o; memset(&o, 0, sizeof o); return o; }
+static int grad1(opd_tensor *y, opd_tensor *x, bool create_graph, opd_tensor **g) {
+    opd_backward_options o = options();
+    o.create_graph = create_graph;
+    return opd_autograd_grad(&y, 1, &x, 1, &o, g);
+}
+
+//-- leaves ------------------------------------------------------------------------------------------------------------
+
+TEST(leaves) {
+    opd_tensor *x = leaf(3), *y = opd_mul(x, x), *i = opd_tensor_new(OPD_INTS(2), OPD_INT64);
+    CHECK(opd_tensor_is_leaf(x) && opd_tensor_requires_grad(x) && !opd_tensor_grad_fn(x) && !opd_tensor_grad(x));
+    CHECK(!opd_tensor_is_leaf(y) && opd_tensor_requires_grad(y));
+    CHECK_STR(opd_tensor_grad_fn(y), "MulBackward0");
+    CHECK(opd_tensor_is_leaf(of(1)) && !opd_tensor_requires_grad(of(1)));
+    CHECK(opd_tensor_set_requires_grad(i, true) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "only Tensors of floating point and complex dtype can require gradients");
+    CHECK(opd_tensor_set_requires_grad(y, false) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+    CHECK_INT(opd_backward(y), 0);
+    CHECK_NEAR(grad_of(x), 6, 0);
+    CHECK(opd_tensor_grad(y) == NULL);
+    CHECK(!opd_tensor_requires_grad(opd_tensor_grad(x)));
+    CHECK(opd_tensor_set_requires_grad(NULL, true) == NULL);
+    opd_error_clear();
+}
+
+TEST(gradients_accumulate) {
+    opd_tensor *x = leaf(3);
+    int i;
+    for (i = 1; i <= 3; i++) {
+        CHECK_INT(opd_backward(opd_mul(x, x)), 0);
+        CHECK_NEAR(grad_of(x), 6 * i, 0);
+    }
+    CHECK_INT(opd_tensor_set_grad(x, NULL), 0);
+    CHECK(opd_tensor_grad(x) == NULL);
+    CHECK_INT(opd_tensor_set_grad(x, of(10)), 0);
+    CHECK_INT(opd_backward(opd_mul(x, x)), 0);
+    CHECK_NEAR(grad_of(x), 16, 0);
+    CHECK_INT(opd_tensor_set_grad(x, vec(3, false)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "assigned grad has data of a different size");
+}
+
+TEST(backward_of_a_leaf) {
+    opd_tensor *x = leaf(3);
+    CHECK_INT(opd_backward(x), 0);
+    CHECK_NEAR(grad_of(x), 1, 0);
+    CHECK_INT(opd_backward(of(2)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "element 0 of tensors does not require grad and does not have a grad_fn");
+    CHECK_INT(opd_backward(opd_mul(vec(3, true), of(2))), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "grad can be implicitly created only for scalar outputs");
+    CHECK_INT(opd_backward(NULL), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "NULL");
+    CHECK_INT(opd_backward_with(NULL, 0, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "at least one tensor");
+}
+
+TEST(given_gradients) {
+    opd_tensor *x = vec(3, true), *y = opd_mul(x, x), *g = vec(3, false), *bad = of(1);
+    opd_backward_options o = options();
+    o.grad_outputs = &g;
+    CHECK_INT(opd_backward_with(&y, 1, &o), 0);
+    CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[2], 18, 0);
+    y = opd_mul(x, x);
+    o.grad_outputs = &bad;
+    CHECK_INT(opd_backward_with(&y, 1, &o), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Mismatch in shape: grad_output[0] has a shape of [] and output[0] has a shape of [3].");
+}
+
+//-- graphs ------------------------------------------------------------------------------------------------------------
+
+TEST(second_backward_needs_retain_graph) {
+    opd_tensor *x = leaf(3), *y = opd_mul(x, x);
+    opd_backward_options o = options();
+    o.retain_graph = true;
+    CHECK_INT(opd_backward_with(&y, 1, &o), 0);
+    CHECK_INT(opd_backward(y), 0);
+    CHECK_NEAR(grad_of(x), 12, 0);
+    CHECK_INT(opd_backward(y), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+                "been freed). Saved intermediate values of the graph are freed when you call opd_backward or opd_autograd_grad. Specify "
+                "retain_graph if you need to");
+    CHECK_NEAR(grad_of(x), 12, 0);
+    y = opd_add(x, x);                            /* nothing saved: as often as one likes */
+    CHECK_INT(opd_backward(y), 0);
+    CHECK_INT(opd_backward(y), 0);
+}
+
+TEST(grad_leaves_leaves_alone) {
+    opd_tensor *x = leaf(3), *z = leaf(4), *y, *in[2], *g[2];
+    opd_backward_options o = options();
+    y = opd_mul(x, x);
+    in[0] = x;
+    in[1] = z;
+    CHECK_INT(opd_autograd_grad(&y, 1, in, 2, NULL, g), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused");
+    y = opd_mul(x, x);
+    o.allow_unused = true;
+    CHECK_INT(opd_autograd_grad(&y, 1, in, 2, &o, g), 0);
+    CHECK(g[0] && !g[1]);
+    CHECK_NEAR(opd_item_f64(g[0]), 6, 0);
+    CHECK(opd_tensor_grad(x) == NULL);
+    in[0] = of(1);
+    y = opd_mul(x, x);
+    CHECK_INT(opd_autograd_grad(&y, 1, in, 1, &o, g), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "One of the differentiated Tensors does not require grad");
+    CHECK_INT(opd_autograd_grad(&y, 1, in, 0, &o, g), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "grad requires non-empty inputs.");
+    in[0] = opd_mul(x, x);                        /* a tensor inside the graph, and the same twice */
+    in[1] = in[0];
+    y = opd_exp(in[0]);
+    CHECK_INT(opd_autograd_grad(&y, 1, in, 2, &o, g), 0);
+    CHECK_NEAR(opd_item_f64(g[0]), exp(9), 1e-6);
+    CHECK_NEAR(opd_item_f64(g[1]), exp(9), 1e-6);
+}
+
+TEST(backward_into_some_leaves) {
+    opd_tensor *x = leaf(3), *z = leaf(4), *y = opd_mul(x, z);
+    opd_backward_options o = options();
+    o.inputs = &z;
+    o.ninputs = 1;
+    CHECK_INT(opd_backward_with(&y, 1, &o), 0);
+    CHECK(opd_tensor_grad(x) == NULL);
+    CHECK_NEAR(grad_of(z), 3, 0);
+}
+
+TEST(derivatives_of_derivatives) {
+    opd_tensor *x = leaf(2), *y = opd_mul(opd_mul(x, x), x), *g, *gg, *ggg;
+    CHECK_INT(grad1(y, x, true, &g), 0);
+    CHECK_NEAR(opd_item_f64(g), 12, 1e-12);
+    CHECK_INT(grad1(g, x, true, &gg), 0);
+    CHECK_NEAR(opd_item_f64(gg), 12, 1e-12);
+    CHECK_INT(grad1(gg, x, false, &ggg), 0);
+    CHECK_NEAR(opd_item_f64(ggg), 6, 1e-12);
+    CHECK(!opd_tensor_requires_grad(ggg));
+    y = opd_pow_Tensor_Scalar(x, opd_value_int(3));
+    CHECK_INT(grad1(y, x, true, &g), 0);
+    CHECK_INT(grad1(g, x, true, &gg), 0);
+    CHECK_NEAR(opd_item_f64(gg), 12, 1e-12);
+}
+
+TEST(no_grad) {
+    opd_tensor *x = leaf(2), *y;
+    bool was = opd_grad_set(false);
+    CHECK(was && !opd_grad_enabled());
+    y = opd_mul(x, x);
+    CHECK(!opd_tensor_requires_grad(y) && opd_tensor_is_leaf(y));
+    (void)opd_grad_set(was);
+    CHECK(opd_grad_enabled());
+    CHECK(opd_tensor_requires_grad(opd_mul(x, y)));
+    y = opd_detach(opd_mul(x, x));
+    CHECK(!opd_tensor_requires_grad(y));
+}
+
+TEST(diamonds) {
+    opd_tensor *x = leaf(1.5), *a = opd_sin(x), *b = opd_mul(a, a), *c = opd_exp(a), *y = opd_add(opd_mul(b, c), opd_mul(a, x));
+    double s = sin(1.5), k = cos(1.5);
+    CHECK_INT(opd_backward(y), 0);
+    CHECK_NEAR(grad_of(x), (2 * s * exp(s) + s * s * exp(s)) * k + k * 1.5 + s, 1e-12);
+}
+
+TEST(broadcast_gradients_are_summed) {
+    opd_tensor *x = vec(3, true), *s = leaf(2), *y = opd_sum(opd_mul(x, s));
+    CHECK_INT(opd_backward(y), 0);
+    CHECK_NEAR(grad_of(s), 6, 0);
+    CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[1], 2, 0);
+}
+
+//-- in place ----------------------------------------------------------------------------------------------------------
+
+static opd_op *op_named(const char *name) { return opd_find(name); }
+TEST(in_place_rules) {
+    opd_tensor *x = leaf(2), *y, *a;
+    CHECK(OPD_CALL(op_named("aten::mul_.Tensor"), x, of(2)) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place operation.");
+    CHECK_NEAR(opd_item_f64(x), 2, 0);
+    a = opd_mul(x, of(3));
+    y = OPD_CALL(op_named("aten::mul_.Tensor"), a, of(5));    /* a's value was not saved by anybody */
+    CHECK_OK();
+    CHECK(y == a);
+    CHECK_INT(opd_backward(a), 0);
+    CHECK_NEAR(grad_of(x), 15, 0);
+    a = opd_mul(x, of(1));
+    y = opd_mul(a, a);                            /* saves a */
+    CHECK(OPD_CALL(op_named("aten::add_.Tensor"), a, of(1)) != NULL);
+    CHECK_INT(opd_backward(y), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "one of the variables needed for gradient computation has been modified by an inplace operation: ");
+    a = opd_exp(x);                               /* saves its result */
+    CHECK(OPD_CALL(op_named("aten::add_.Tensor"), a, of(1)) != NULL);
+    CHECK_INT(opd_backward(a), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "modified by an inplace operation");
+    a = of(3);                                    /* takes its history from the other */
+    CHECK(OPD_CALL(op_named("aten::mul_.Tensor"), a, x) == a);
+    CHECK(opd_tensor_requires_grad(a));
+    CHECK_INT(opd_tensor_set_grad(x, NULL), 0);
+    CHECK_INT(opd_backward(a), 0);
+    CHECK_NEAR(grad_of(x), 3, 0);
+}
+
+TEST(in_place_counts_versions) {
+    opd_tensor *t = vec(4, false), *v = opd_view(t, OPD_INTS(2, 2));
+    uint32_t before = opd_tensor_version(t);
+    CHECK(OPD_CALL(op_named("aten::exp_"), v) == v);
+    CHECK_INT(opd_tensor_version(t), before + 1);
+    CHECK_INT(opd_tensor_version(v), before + 1);
+    CHECK(OPD_CALL(op_named("aten::add.out"), vec(4, false), vec(4, false), 1, t) == t);
+    CHECK_INT(opd_tensor_version(v), before + 2);
+}
+
+TEST(out_forms_refuse_gradients) {
+    opd_tensor *x = leaf(2), *out = of(0);
+    CHECK(OPD_CALL(op_named("aten::add.out"), x, of(1), 1, out) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.");
+    CHECK(OPD_CALL(op_named("aten::add.out"), of(1), of(1), 1, x) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "out=...");
+    {
+        bool was = opd_grad_set(false);
+        CHECK(OPD_CALL(op_named("aten::add.out"), x, of(1), 1, out) == out);
+        (void)opd_grad_set(was);
+    }
+}
+
+//-- formulas of one's own ---------------------------------------------------------------------------------------------
+
+static int k_square(opd_call *call) {
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    bool was = opd_grad_set(false);
+    t = opd_mul(t, t);
+    (void)opd_grad_set(was);
+    return opd_return_tensor(call, t);
+}
+static int mode;                                  /* how the formula behaves */
+static int k_square_backward(opd_backward_call *bw) {
+    opd_tensor *x = opd_bw_tensor(bw, 0), *g = opd_bw_grad(bw, 0);
+    switch (mode) {
+    case 1: return opd_fail(OPD_ERROR_USER, "the formula is ill");
+    case 2: return opd_bw_return(bw, 0, NULL);
+    case 3: return opd_bw_return(bw, 0, vec(7, false));
+    case 4: return -1;
+    case 5: return 0;                             /* gives nothing: an undefined gradient */
+    case 6: return opd_bw_return(bw, 9, g);
+    case 7: {                                     /* a backward of its own inside */
+        opd_tensor *y = opd_tensor_set_requires_grad(opd_clone(opd_detach(x)), true), *z, *inner;
+        bool was = opd_grad_set(true);
+        int rc;
+        z = opd_sum(opd_mul(y, y));
+        rc = grad1(z, y, false, &inner);
+        (void)opd_grad_set(was);
+        return rc ? -1 : opd_bw_return(bw, 0, opd_mul(g, inner));
+    }
+    default: return opd_bw_return(bw, 0, opd_mul(g, opd_mul(x, of(2))));
+    }
+}
+static opd_op *square(opd_library **lib, bool formula) {
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = "square(Tensor self) -> Tensor";
+    d.cpu = k_square;
+    d.backward = formula ? k_square_backward : NULL;
+    d.save = "self";
+    *lib = opd_library_open(OPD_DEF, "tape", NULL, "t", 1);
+    CHECK_INT(opd_define(*lib, &d), 0);
+    mode = 0;
+    return opd_find("tape::square");
+}
+TEST(formulas_right_and_wrong) {
+    opd_library *lib;
+    opd_op *op = square(&lib, true);
+    opd_tensor *x = vec(3, true), *g, *y;
+    CHECK_INT(opd_backward(opd_sum(OPD_CALL(op, x))), 0);
+    CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[2], 6, 0);
+    CHECK_INT(grad1(opd_sum(OPD_CALL(op, x)), x, true, &g), 0);
+    CHECK_INT(grad1(opd_sum(g), x, false, &y), 0);
+    CHECK_NEAR(opd_data_f64(y)[0], 2, 0);
+    y = OPD_CALL(op, x);
+    CHECK_STR(opd_tensor_grad_fn(y), "SquareBackward0");
+    CHECK_INT(opd_tensor_set_grad(x, NULL), 0);
+    for (mode = 1; mode <= 7; mode++) {
+        static const char *const text[] = {"", "the formula is ill", "gives NULL as gradient of argument 0", "returned an invalid gradient at index 0",
+                                           "the formula of SquareBackward0 failed without saying why", "", "argument 9", ""};
+        int rc = opd_backward(opd_sum(OPD_CALL(op, x)));
+        if (mode == 5) { CHECK_INT(rc, 0); CHECK(opd_tensor_grad(x) == NULL); continue; }
+        if (mode == 7) { CHECK_INT(rc, 0); CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[2], 6, 0); continue; }
+        CHECK_INT(rc, -1);
+        CHECK_ERROR(mode == 1 ? OPD_ERROR_USER : OPD_ERROR_AUTOGRAD, text[mode]);
+        CHECK(opd_tensor_grad(x) == NULL);
+    }
+    opd_library_close(lib);
+}
+TEST(missing_formula_names_the_operator) {
+    opd_library *lib;
+    opd_op *op = square(&lib, false);
+    opd_tensor *x = vec(3, true), *y = OPD_CALL(op, x);
+    CHECK_OK();
+    CHECK(opd_tensor_requires_grad(y));
+    CHECK_INT(opd_backward(opd_sum(y)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "derivative for tape::square is not implemented");
+    opd_library_close(lib);
+}
+TEST(graph_outlives_the_library) {
+    opd_library *lib;
+    opd_op *op = square(&lib, true);
+    opd_tensor *x = vec(3, true), *y = OPD_CALL(op, x);
+    opd_library_close(lib);
+    CHECK_INT(opd_backward(opd_sum(y)), 0);
+    CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[1], 4, 0);
+}
+
+/* Autograd by hand: a kernel at Autograd that redispatches and records. */
+static int hand_backward(opd_backward_call *bw) {
+    opd_tensor *x = opd_bw_tensor(bw, 0);
+    CHECK_INT(opd_bw_value(bw, 0).tag == OPD_TAG_NONE ? 0 : 1, 1);
+    return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_mul(x, of(2))));
+}
+static int k_hand(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y;
+    opd_value v = opd_value_int(2);
+    if (opd_redispatch(call, opd_keyset_and(opd_call_keys(call), opd_keyset_below(OPD_F_AUTOGRAD_OTHER)))) { return -1; }
+    y = opd_call_rets(call)[0].u.t;
+    return opd_autograd_record("HandBackward", hand_backward, &x, 1, &x, 1, &v, 1, &y, 1);
+}
+TEST(autograd_by_hand) {
+    opd_library *lib = opd_library_open(OPD_DEF, "hand", NULL, "t", 1);
+    opd_tensor *x = vec(3, true), *y, *g;
+    CHECK_INT(opd_def(lib, "square(Tensor x) -> Tensor"), 0);
+    CHECK_INT(opd_impl_key(lib, "square", "CPU", k_square, NULL, NULL), 0);
+    CHECK_INT(opd_impl_key(lib, "square", "Autograd", k_hand, NULL, NULL), 0);
+    y = OPD_CALL(opd_find("hand::square"), x);
+    CHECK_OK();
+    CHECK_STR(opd_tensor_grad_fn(y), "HandBackward");
+    CHECK_INT(opd_backward(opd_sum(y)), 0);
+    CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[2], 6, 0);
+    CHECK_INT(grad1(opd_sum(OPD_CALL(opd_find("hand::square"), x)), x, true, &g), 0);
+    CHECK_INT(grad1(opd_sum(g), x, false, &y), 0);
+    CHECK_NEAR(opd_data_f64(y)[0], 2, 0);
+    y = OPD_CALL(opd_find("hand::square"), vec(3, false));
+    CHECK(!opd_tensor_requires_grad(y));
+    opd_library_close(lib);
+}
+
+//-- large graphs ------------------------------------------------------------------------------------------------------
+
+TEST(wide_graph) {
+    opd_tensor **leaves = (opd_tensor **)calloc(10000, sizeof *leaves), *sum = NULL;
+    int i;
+    for (i = 0; i < 10000; i++) {
+        leaves[i] = leaf(i);
+        sum = sum ? opd_add(sum, opd_mul(leaves[i], leaves[i])) : opd_mul(leaves[i], leaves[i]);
+    }
+    CHECK_INT(opd_backward(sum), 0);
+    for (i = 0; i < 10000; i++) {
+        if (!opd_tensor_grad(leaves[i]) || fabs(opd_item_f64(opd_tensor_grad(leaves[i])) - 2 * i) > 0) { break; }
+    }
+    CHECK_INT(i, 10000);
+    free(leaves);
+}
+TEST(many_uses_of_one_leaf) {
+    opd_tensor *x = leaf(2), *sum = x;
+    int i;
+    for (i = 0; i < 5000; i++) { sum = opd_add(sum, x); }
+    CHECK_INT(opd_backward(sum), 0);
+    CHECK_NEAR(grad_of(x), 5001, 0);
+}
+
+#if !defined(OPD_NO_THREADS)
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define CHAIN 100000
+#define STACK (1 << 20)
+#else
+#define CHAIN 1000000
+#define STACK (128 << 10)
+#endif
+static int chain_wrong;
+static void *long_chain(void *arg) {
+    opd_tensor *x = leaf(1), *y = NULL;
+    int i, k;
+    (void)arg;
+    for (k = 0; k < 2; k++) {                     /* once through backward, once only freed */
+        (void)opd_assign(&y, x);
+        for (i = 0; i < CHAIN; i++) {
+            OPD_SCOPED;
+            (void)opd_assign(&y, i % 3 ? opd_neg(y) : opd_tanh(y));
+        }
+        if (k == 0 && (opd_backward(y) || !opd_tensor_grad(x))) { chain_wrong++; }
+        (void)opd_assign(&y, NULL);
+    }
+    (void)opd_finish();
+    return NULL;
+}
+TEST(long_chain_on_a_small_stack) {
+    pthread_attr_t attr;
+    pthread_t id;
+    int64_t live = opd_memory_stats().live;
+    chain_wrong = 0;
+    CHECK_INT(pthread_attr_init(&attr), 0);
+    CHECK_INT(pthread_attr_setstacksize(&attr, STACK), 0);
+    CHECK_INT(pthread_create(&id, &attr, long_chain, NULL), 0);
+    CHECK_INT(pthread_join(id, NULL), 0);
+    (void)pthread_attr_destroy(&attr);
+    CHECK_INT(chain_wrong, 0);
+    CHECK(opd_memory_stats().live <= live + 100000);
+}
+
+//-- threads -----------------------------------------------------------------------------------------------------------
+
+#define THREADS 4
+#define ROUNDS 200
+static opd_tensor *shared_leaf, *shared_graph;
+static int thread_errors;
+static void *backward_shared(void *arg) {         /* one graph, everybody */
+    opd_backward_options o = options();
+    opd_tensor *root = shared_graph;
+    int i;
+    (void)arg;
+    o.retain_graph = true;
+    for (i = 0; i < ROUNDS; i++) {
+        OPD_SCOPED;
+        if (opd_backward_with(&root, 1, &o)) { (void)OPDI_ADD(&thread_errors, 1); opd_error_clear(); }
+    }
+    return NULL;
+}
+static void *backward_disjoint(void *arg) {       /* a graph each */
+    int i;
+    (void)arg;
+    for (i = 0; i < ROUNDS; i++) {
+        OPD_SCOPED;
+        opd_tensor *x = leaf(i), *y = opd_mul(opd_sin(x), x);
+        double want = cos(i) * i + sin(i);
+        if (opd_backward(y) || !opd_tensor_grad(x) || fabs(opd_item_f64(opd_tensor_grad(x)) - want) > 1e-9) { (void)OPDI_ADD(&thread_errors, 1); }
+    }
+    return NULL;
+}
+static void *backward_overlapping(void *arg) {    /* graphs of one's own over a shared leaf */
+    int i;
+    (void)arg;
+    for (i = 0; i < ROUNDS; i++) {
+        OPD_SCOPED;
+        if (opd_backward(opd_mul(shared_leaf, of(2)))) { (void)OPDI_ADD(&thread_errors, 1); }
+    }
+    return NULL;
+}
+static void in_threads(void *(*fn)(void *)) {
+    pthread_t id[THREADS];
+    int i;
+    thread_errors = 0;
+    for (i = 0; i < THREADS; i++) { CHECK_INT(pthread_create(&id[i], NULL, fn, NULL), 0); }
+    for (i = 0; i < THREADS; i++) { CHECK_INT(pthread_join(id[i], NULL), 0); }
+    CHECK_INT(thread_errors, 0);
+}
+TEST(threads_on_one_graph) {
+    shared_leaf = leaf(3);
+    shared_graph = opd_mul(opd_exp(opd_mul(shared_leaf, of(0))), shared_leaf);
+    in_threads(backward_shared);
+    CHECK_NEAR(grad_of(shared_leaf), THREADS * ROUNDS * 1.0, 0);
+}
+TEST(threads_on_their_own_graphs) { in_threads(backward_disjoint); }
+TEST(threads_on_one_leaf) {
+    shared_leaf = leaf(3);
+    in_threads(backward_overlapping);
+    CHECK_NEAR(grad_of(shared_leaf), 2.0 * THREADS * ROUNDS, 0);
+}
+#endif
+
+CHECK_MAIN()
