@@ -566,8 +566,14 @@ OPD_API int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args
 OPD_API int opd_redispatch(opd_call *call, opd_keyset keys);
 /* OPD_OP(&handle, "ns::name") looks up once and keeps the handle. */
 OPD_INLINE opd_op *opd_op_cached(opd_op **handle, const char *name) {
+#if defined(__GNUC__) && !defined(__TINYC__)
+    opd_op *op = __atomic_load_n(handle, __ATOMIC_ACQUIRE);
+    if (!op) { op = opd_find(name); __atomic_store_n(handle, op, __ATOMIC_RELEASE); }
+    return op;
+#else
     if (!*handle) { *handle = opd_find(name); }
     return *handle;
+#endif
 }
 #define OPD_OP(handle, name) opd_op_cached(handle, name)
 /* The same with a signature (see opd_op_check) that is checked at that one look-up; NULL with an error when it does not fit. */
@@ -6813,13 +6819,18 @@ double opd_item_f64(const opd_tensor *t) { return !opd_ok() || opdi_item_check(t
 int64_t opd_item_i64(const opd_tensor *t) { return !opd_ok() || opdi_item_check(t) ? 0 : opdi_element_i64(t, 0); }
 
 static opdi_meta *opdi_meta_of(opd_tensor *t) {
-    if (!t->meta) {
-        opdi_meta *m = (opdi_meta *)opdi_alloc(sizeof *m);
-        if (!m) { return NULL; }
-        memset(m, 0, sizeof *m);
-        t->meta = m;
-    }
-    return t->meta;
+    static opdi_mutex lock = OPDI_MUTEX_INIT;     /* several threads may run backward over one leaf */
+    opdi_meta *m = OPDI_ACQUIRE(&t->meta), *fresh;
+    if (m) { return m; }
+    fresh = (opdi_meta *)opdi_alloc(sizeof *fresh);
+    if (!fresh) { return NULL; }
+    memset(fresh, 0, sizeof *fresh);
+    opdi_lock(&lock);
+    m = OPDI_ACQUIRE(&t->meta);
+    if (!m) { OPDI_PUBLISH(&t->meta, fresh); m = fresh; fresh = NULL; }
+    opdi_unlock(&lock);
+    if (fresh) { opdi_free(fresh, sizeof *fresh); }
+    return m;
 }
 
 //-- resizing -----------------------------------------------------------------------------------------------------
@@ -8173,7 +8184,7 @@ static int opdi_hash_grow(opdi_engine *en) {
 
 static opdi_task *opdi_task_find(const opdi_engine *en, uintptr_t vertex) {
     if (!en->first) { return en->hash_cap ? en->hash[opdi_hash_slot(en, vertex)] : NULL; }
-    if ((vertex & OPDI_LEAF) && !opdi_edge_leaf(vertex)->meta) { return NULL; }
+    if ((vertex & OPDI_LEAF) && !OPDI_ACQUIRE(&opdi_edge_leaf(vertex)->meta)) { return NULL; }
     return *opdi_task_home(vertex);
 }
 
@@ -8380,7 +8391,7 @@ static bool opdi_same_layout(const opd_tensor *a, const opd_tensor *b) {
 }
 
 //-- AccumulateGrad: the gradient of a leaf is taken over, copied or added to.  Takes the reference.
-static int opdi_accumulate(opdi_engine *en, opd_tensor *t, opd_tensor *g) {
+static int opdi_accumulate_here(opdi_engine *en, opd_tensor *t, opd_tensor *g) {
     opdi_meta *m = t->meta;
     opd_tensor *sum;
     if (!m->grad) {
@@ -8403,6 +8414,18 @@ static int opdi_accumulate(opdi_engine *en, opd_tensor *t, opd_tensor *g) {
     }
     opdi_drop(g);
     return sum ? 0 : -1;
+}
+//-- One thread at a time, as several may have this leaf; the addition may come back here on the same thread.
+static int opdi_accumulate(opdi_engine *en, opd_tensor *t, opd_tensor *g) {
+    static opdi_mutex lock = OPDI_MUTEX_INIT;
+    static opdi_thread *holder;
+    opdi_thread *th = opdi_self();
+    bool held = OPDI_LOAD(&holder) == th;
+    int rc;
+    if (!held) { opdi_lock(&lock); OPDI_STORE(&holder, th); }
+    rc = opdi_accumulate_here(en, t, g);
+    if (!held) { OPDI_STORE(&holder, (opdi_thread *)NULL); opdi_unlock(&lock); }
+    return rc;
 }
 
 static int opdi_task_done(opdi_engine *en, opdi_task *t);
@@ -8567,7 +8590,7 @@ static int opdi_engine_run(opdi_engine *en, opd_tensor *const *outputs, int n, c
     int rc;
     en->create = o && o->create_graph;
     en->retain = o && (o->retain_graph || o->create_graph);
-    en->first = OPDI_ADD(&opdi_engines, 1) == 1;
+    en->first = OPDI_SUB(&opdi_engines, -1) == 1;          /* an addition that orders memory: the last engine's marks are gone */
     th->state.no_grad = !en->create;
     rc = opdi_engine_start(en, outputs, n, o ? o->grad_outputs : NULL);
     while (rc == 0 && en->nheap) { rc = opdi_run_task(en, opdi_heap_pop(en)); }
