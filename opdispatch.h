@@ -11529,9 +11529,9 @@ static int opdi_empty_strided_kernel(opd_call *call) {
 #define OPDI_CARD_FACTORY(id, schema_, kernel_, out_, cases_) \
     OPDI_CARD_ANY(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_FACTORY, NULL, out_, cases_)
 OPDI_CARD_FACTORY(empty_memory_format, "empty.memory_format(SymInt[] size, *, " OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None) -> Tensor",
-                  opdi_empty_kernel, "empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)", NULL)
+                  opdi_empty_kernel, "empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)", "(2,3)")
 OPDI_CARD_FACTORY(empty_strided, "empty_strided(SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
-                  opdi_empty_strided_kernel, NULL, NULL)
+                  opdi_empty_strided_kernel, NULL, "(2,3), (1,2)")
 OPDI_CARD_FACTORY(zeros, "zeros(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_zeros_kernel,
                   "zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", "(2,3); (); (2,0), dtype=4")
 OPDI_CARD_FACTORY(ones, "ones(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_ones_kernel,
@@ -11557,7 +11557,7 @@ static int opdi_full_like_kernel(opd_call *call) { return opdi_made(opdi_like_re
 #define OPDI_FORMAT_TEXT OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None"
 #define OPDI_OUT_LIKE "MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
 OPDI_CARD_FACTORY(empty_like, "empty_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_empty_like_kernel,
-                  "empty_like.out(Tensor self, *, " OPDI_OUT_LIKE, NULL)
+                  "empty_like.out(Tensor self, *, " OPDI_OUT_LIKE, "[2,3]")
 OPDI_CARD_FACTORY(zeros_like, "zeros_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_zeros_like_kernel,
                   "zeros_like.out(Tensor self, *, " OPDI_OUT_LIKE, "[2,3]; [2,3], dtype=4")
 OPDI_CARD_FACTORY(ones_like, "ones_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_ones_like_kernel,
@@ -11577,9 +11577,9 @@ static int opdi_new_empty_strided_kernel(opd_call *call) {
     return opdi_like_options(call, 3, false, &o) ? -1 : opdi_empty_strided_at(call, 1, &o);
 }
 OPDI_CARD_FACTORY(new_empty, "new_empty(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_new_empty_kernel,
-                  "new_empty.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", NULL)
+                  "new_empty.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", "[2], (2,3)")
 OPDI_CARD_FACTORY(new_empty_strided, "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
-                  opdi_new_empty_strided_kernel, NULL, NULL)
+                  opdi_new_empty_strided_kernel, NULL, "[2], (2,3), (1,2)")
 OPDI_CARD_FACTORY(new_zeros, "new_zeros(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_new_zeros_kernel,
                   "new_zeros.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", "[2], (2,3)")
 OPDI_CARD_FACTORY(new_ones, "new_ones(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_new_ones_kernel,
@@ -12001,39 +12001,39 @@ static int opdi_randperm_kernel(opd_call *call) {
     }
     return opdi_draft_done(out, draft);
 }
-OPDI_CARD_FACTORY(rand, "rand(int[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_rand_kernel, "rand.out(int[] size" OPDI_OUT_TEXT, NULL)
+OPDI_CARD_FACTORY(rand, "rand(int[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_rand_kernel, "rand.out(int[] size" OPDI_OUT_TEXT, "(2,3)")
 OPDI_CARD_FACTORY(rand_generator, "rand.generator(int[] size, *, Generator? generator, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_rand_kernel,
-                  "rand.generator_out(int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", NULL)
-OPDI_CARD_FACTORY(randn, "randn(int[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_randn_kernel, "randn.out(int[] size" OPDI_OUT_TEXT, NULL)
+                  "rand.generator_out(int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", "(2,3), None")
+OPDI_CARD_FACTORY(randn, "randn(int[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_randn_kernel, "randn.out(int[] size" OPDI_OUT_TEXT, "(2,3)")
 OPDI_CARD_FACTORY(randn_generator, "randn.generator(int[] size, *, Generator? generator, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_randn_kernel,
-                  "randn.generator_out(int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", NULL)
+                  "randn.generator_out(int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", "(2,3), None")
 OPDI_CARD_FACTORY(randint, "randint(int high, int[] size, *, " OPDI_INTS_TEXT ") -> Tensor", opdi_randint_kernel,
-                  "randint.out(int high, int[] size" OPDI_OUT_TEXT, NULL)
+                  "randint.out(int high, int[] size" OPDI_OUT_TEXT, "5, (2,3)")
 OPDI_CARD_FACTORY(randint_generator, "randint.generator(int high, int[] size, *, Generator? generator, " OPDI_INTS_TEXT ") -> Tensor", opdi_randint_kernel,
-                  "randint.generator_out(int high, int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", NULL)
+                  "randint.generator_out(int high, int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", "5, (2,3), None")
 OPDI_CARD_FACTORY(randint_low, "randint.low(int low, int high, int[] size, *, " OPDI_INTS_TEXT ") -> Tensor", opdi_randint_low_kernel,
-                  "randint.low_out(int low, int high, int[] size" OPDI_OUT_TEXT, NULL)
+                  "randint.low_out(int low, int high, int[] size" OPDI_OUT_TEXT, "2, 5, (2,3)")
 OPDI_CARD_FACTORY(randint_low_generator, "randint.low_generator(int low, int high, int[] size, *, Generator? generator, " OPDI_INTS_TEXT ") -> Tensor",
                   opdi_randint_low_kernel,
-                  "randint.low_generator_out(int low, int high, int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", NULL)
-OPDI_CARD_FACTORY(randperm, "randperm(int n, *, " OPDI_INTS_TEXT ") -> Tensor", opdi_randperm_kernel, "randperm.out(int n" OPDI_OUT_TEXT, NULL)
+                  "randint.low_generator_out(int low, int high, int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", "2, 5, (2,3), None")
+OPDI_CARD_FACTORY(randperm, "randperm(int n, *, " OPDI_INTS_TEXT ") -> Tensor", opdi_randperm_kernel, "randperm.out(int n" OPDI_OUT_TEXT, "5")
 OPDI_CARD_FACTORY(randperm_generator, "randperm.generator(int n, *, Generator? generator, " OPDI_INTS_TEXT ") -> Tensor", opdi_randperm_kernel,
-                  "randperm.generator_out(int n, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", NULL)
+                  "randperm.generator_out(int n, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", "5, None")
 OPDI_CARD_FACTORY(normal_float_float, "normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, " OPDI_OPTIONS_TEXT ") -> Tensor",
                   opdi_normal_float_float_kernel,
-                  "normal.float_float_out(float mean, float std, int[] size, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)", NULL)
+                  "normal.float_float_out(float mean, float std, int[] size, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)", "0., 1., (2,3)")
 static int opdi_rand_like_kernel(opd_call *call) { return opdi_uniform_into(call, opdi_like_result(call, 1), 0, 1); }
 static int opdi_randn_like_kernel(opd_call *call) { return opdi_normal_into(call, opdi_like_result(call, 1), 0, 1); }
 static int opdi_randint_like_kernel(opd_call *call) { return opdi_ints_into(call, opdi_like_result(call, 2), 0, opd_arg_int(call, 1)); }
 static int opdi_randint_like_low_kernel(opd_call *call) {
     return opdi_ints_into(call, opdi_like_result(call, 3), opd_arg_int(call, 1), opd_arg_int(call, 2));
 }
-OPDI_CARD_FACTORY(rand_like, "rand_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_rand_like_kernel, "rand_like.out(Tensor self, *, " OPDI_OUT_LIKE, NULL)
-OPDI_CARD_FACTORY(randn_like, "randn_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_randn_like_kernel, "randn_like.out(Tensor self, *, " OPDI_OUT_LIKE, NULL)
+OPDI_CARD_FACTORY(rand_like, "rand_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_rand_like_kernel, "rand_like.out(Tensor self, *, " OPDI_OUT_LIKE, "[2,3]")
+OPDI_CARD_FACTORY(randn_like, "randn_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_randn_like_kernel, "randn_like.out(Tensor self, *, " OPDI_OUT_LIKE, "[2,3]")
 OPDI_CARD_FACTORY(randint_like, "randint_like(Tensor self, int high, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_randint_like_kernel,
-                  "randint_like.out(Tensor self, int high, *, " OPDI_OUT_LIKE, NULL)
+                  "randint_like.out(Tensor self, int high, *, " OPDI_OUT_LIKE, "[2,3], 5")
 OPDI_CARD_FACTORY(randint_like_low_dtype, "randint_like.low_dtype(Tensor self, int low, int high, *, " OPDI_FORMAT_TEXT ") -> Tensor",
-                  opdi_randint_like_low_kernel, "randint_like.low_dtype_out(Tensor self, int low, int high, *, " OPDI_OUT_LIKE, NULL)
+                  opdi_randint_like_low_kernel, "randint_like.low_dtype_out(Tensor self, int low, int high, *, " OPDI_OUT_LIKE, "[2,3], 2, 5")
 
 /* Forms that write self, and those like self. */
 static int opdi_normal__kernel(opd_call *call) { return opdi_normal_into(call, opdi_written(call), opd_arg_float(call, 1), opd_arg_float(call, 2)); }
@@ -12086,20 +12086,20 @@ static int opdi_zeros_backward(opd_backward_call *bw) {
     }
     return 0;
 }
-#define OPDI_CARD_DRAW(id, schema_, kernel_, out_) \
-    OPDI_CARD_ANY(id, schema_, kernel_, opdi_zeros_backward, "", OPD_BATCH_LOOP, NULL, out_, NULL)
+#define OPDI_CARD_DRAW(id, schema_, kernel_, out_, cases_) \
+    OPDI_CARD_ANY(id, schema_, kernel_, opdi_zeros_backward, "", OPD_BATCH_LOOP, NULL, out_, cases_)
 #define OPDI_GENERATOR_TEXT ", *, Generator? generator=None) -> Tensor"
-OPDI_CARD_DRAW(normal_, "normal_(Tensor(a!) self, float mean=0., float std=1." OPDI_GENERATOR_TEXT "(a!)", opdi_normal__kernel, NULL)
-OPDI_CARD_DRAW(uniform_, "uniform_(Tensor(a!) self, float from=0., float to=1." OPDI_GENERATOR_TEXT "(a!)", opdi_uniform__kernel, NULL)
-OPDI_CARD_DRAW(exponential_, "exponential_(Tensor(a!) self, float lambd=1." OPDI_GENERATOR_TEXT "(a!)", opdi_exponential__kernel, NULL)
-OPDI_CARD_DRAW(random_, "random_(Tensor(a!) self" OPDI_GENERATOR_TEXT "(a!)", opdi_random_from_kernel, NULL)
-OPDI_CARD_DRAW(random__from, "random_.from(Tensor(a!) self, int from, int? to" OPDI_GENERATOR_TEXT "(a!)", opdi_random_from_kernel, NULL)
-OPDI_CARD_DRAW(random__to, "random_.to(Tensor(a!) self, int to" OPDI_GENERATOR_TEXT "(a!)", opdi_random_from_kernel, NULL)
-OPDI_CARD_DRAW(bernoulli__float, "bernoulli_.float(Tensor(a!) self, float p=0.5" OPDI_GENERATOR_TEXT "(a!)", opdi_bernoulli_p_kernel, NULL)
-OPDI_CARD_DRAW(bernoulli__Tensor, "bernoulli_.Tensor(Tensor(a!) self, Tensor p" OPDI_GENERATOR_TEXT "(a!)", opdi_bernoulli__Tensor_kernel, NULL)
-OPDI_CARD_DRAW(bernoulli, "bernoulli(Tensor self" OPDI_GENERATOR_TEXT, opdi_bernoulli_kernel, "bernoulli.out")
-OPDI_CARD_DRAW(bernoulli_p, "bernoulli.p(Tensor self, float p" OPDI_GENERATOR_TEXT, opdi_bernoulli_p_kernel, NULL)
-OPDI_CARD_DRAW(normal_functional, "normal_functional(Tensor self, float mean=0., float std=1." OPDI_GENERATOR_TEXT, opdi_normal__kernel, NULL)
+OPDI_CARD_DRAW(normal_, "normal_(Tensor(a!) self, float mean=0., float std=1." OPDI_GENERATOR_TEXT "(a!)", opdi_normal__kernel, NULL, "[2,3]")
+OPDI_CARD_DRAW(uniform_, "uniform_(Tensor(a!) self, float from=0., float to=1." OPDI_GENERATOR_TEXT "(a!)", opdi_uniform__kernel, NULL, "[2,3]")
+OPDI_CARD_DRAW(exponential_, "exponential_(Tensor(a!) self, float lambd=1." OPDI_GENERATOR_TEXT "(a!)", opdi_exponential__kernel, NULL, "[2,3]")
+OPDI_CARD_DRAW(random_, "random_(Tensor(a!) self" OPDI_GENERATOR_TEXT "(a!)", opdi_random_from_kernel, NULL, "[2,3]")
+OPDI_CARD_DRAW(random__from, "random_.from(Tensor(a!) self, int from, int? to" OPDI_GENERATOR_TEXT "(a!)", opdi_random_from_kernel, NULL, "[2,3], 2, 5")
+OPDI_CARD_DRAW(random__to, "random_.to(Tensor(a!) self, int to" OPDI_GENERATOR_TEXT "(a!)", opdi_random_from_kernel, NULL, "[2,3], 5")
+OPDI_CARD_DRAW(bernoulli__float, "bernoulli_.float(Tensor(a!) self, float p=0.5" OPDI_GENERATOR_TEXT "(a!)", opdi_bernoulli_p_kernel, NULL, "[2,3], 0.5")
+OPDI_CARD_DRAW(bernoulli__Tensor, "bernoulli_.Tensor(Tensor(a!) self, Tensor p" OPDI_GENERATOR_TEXT "(a!)", opdi_bernoulli__Tensor_kernel, NULL, "[2,3], [2,3]u")
+OPDI_CARD_DRAW(bernoulli, "bernoulli(Tensor self" OPDI_GENERATOR_TEXT, opdi_bernoulli_kernel, "bernoulli.out", "[2,3]u")
+OPDI_CARD_DRAW(bernoulli_p, "bernoulli.p(Tensor self, float p" OPDI_GENERATOR_TEXT, opdi_bernoulli_p_kernel, NULL, "[2,3], 0.5")
+OPDI_CARD_DRAW(normal_functional, "normal_functional(Tensor self, float mean=0., float std=1." OPDI_GENERATOR_TEXT, opdi_normal__kernel, NULL, "[2,3]")
 static opd_tensor *opdi_to_f64(opd_tensor *t, const int64_t *sizes, int ndim) {
     opd_tensor *d = opd_tensor_new(opd_ints_of(sizes, ndim), OPD_FLOAT64);
     return d && opdi_copy(d, t) == 0 ? d : NULL;
@@ -12129,9 +12129,9 @@ static int opdi_normal_tensor_kernel(opd_call *call) {
     z = t[0] ? opd_add(z, t[0]) : opd_add_Scalar(z, mean);
     return z ? opdi_copy(out, z) : -1;
 }
-OPDI_CARD_DRAW(normal_Tensor_float, "normal.Tensor_float(Tensor mean, float std=1." OPDI_GENERATOR_TEXT, opdi_normal_tensor_kernel, "normal.Tensor_float_out")
-OPDI_CARD_DRAW(normal_float_Tensor, "normal.float_Tensor(float mean, Tensor std" OPDI_GENERATOR_TEXT, opdi_normal_tensor_kernel, "normal.float_Tensor_out")
-OPDI_CARD_DRAW(normal_Tensor_Tensor, "normal.Tensor_Tensor(Tensor mean, Tensor std" OPDI_GENERATOR_TEXT, opdi_normal_tensor_kernel, "normal.Tensor_Tensor_out")
+OPDI_CARD_DRAW(normal_Tensor_float, "normal.Tensor_float(Tensor mean, float std=1." OPDI_GENERATOR_TEXT, opdi_normal_tensor_kernel, "normal.Tensor_float_out", "[2,3]")
+OPDI_CARD_DRAW(normal_float_Tensor, "normal.float_Tensor(float mean, Tensor std" OPDI_GENERATOR_TEXT, opdi_normal_tensor_kernel, "normal.float_Tensor_out", "0., [2,3]+")
+OPDI_CARD_DRAW(normal_Tensor_Tensor, "normal.Tensor_Tensor(Tensor mean, Tensor std" OPDI_GENERATOR_TEXT, opdi_normal_tensor_kernel, "normal.Tensor_Tensor_out", "[2,3], [2,3]+")
 
 //======================================================================================================================
 //  >>op:view  views and copies
@@ -12628,12 +12628,26 @@ static int opdi_as_strided_backward_kernel(opd_call *call) {
     }
     return opdi_copy(out, input);
 }
-/* Its transpose: the two geometries change places. */
+/* Its transpose: the gradient, shared where the input overlaps itself, is added up in a base by the input's geometry and read
+   by the other. */
 static int opdi_as_strided_backward_bw(opd_backward_call *bw) {
-    opd_value in = opd_bw_value(bw, 1), in_strides = opd_bw_value(bw, 2), size = opd_bw_value(bw, 3), stride = opd_bw_value(bw, 4);
-    return opd_bw_return(bw, 0, opd_as_strided_backward(opd_bw_grad(bw, 0), opd_ints_of(size.u.ints, size.n), opd_ints_of(stride.u.ints, stride.n),
-                                                        opd_ints_of(in.u.ints, in.n), opd_ints_of(in_strides.u.ints, in_strides.n),
-                                                        -opd_bw_value(bw, 5).u.i));
+    opd_value v[4];
+    opd_ints in, in_strides, size, stride, whole, one;
+    int64_t offset = opd_bw_value(bw, 5).u.i, low = OPDI_MIN(offset, 0), a, length, step = 1;
+    opd_tensor *g = opd_bw_grad(bw, 0), *base;
+    int i;
+    for (i = 0; i < 4; i++) { v[i] = opd_bw_value(bw, i + 1); }
+    in = opd_ints_of(v[0].u.ints, v[0].n); in_strides = opd_ints_of(v[1].u.ints, v[1].n);
+    size = opd_ints_of(v[2].u.ints, v[2].n); stride = opd_ints_of(v[3].u.ints, v[3].n);
+    a = opdi_extent(in.data, in_strides.data, (int)in.n);
+    length = OPDI_MAX(a, opdi_extent(size.data, stride.data, (int)size.n) + offset) - low;
+    whole = opd_ints_of(&length, 1); one = opd_ints_of(&step, 1);
+    if (a < opd_numel(g)) {
+        base = opd_as_strided_backward(opd_ones_like(g), whole, one, in, in_strides, -low);
+        g = opd_div(g, base ? opd_as_strided_full(base, in, in_strides, opd_value_int(-low)) : NULL);
+    }
+    base = opd_as_strided_backward(g, whole, one, in, in_strides, -low);
+    return opd_bw_return(bw, 0, opd_as_strided_full(base, size, stride, opd_value_int(offset - low)));
 }
 OPDI_CARD_ANY(as_strided_backward, "as_strided_backward(Tensor grad_output, SymInt[] input_sizes, SymInt[] input_strides, SymInt[] size, SymInt[] stride, "
               "SymInt storage_offset) -> Tensor", opdi_as_strided_backward_kernel, opdi_as_strided_backward_bw, "", OPD_BATCH_LOOP, NULL, NULL,
@@ -13075,7 +13089,7 @@ static int opdi_tensor_split_kernel(opd_call *call) { return opdi_tensor_split_b
 OPDI_CARD_SPLIT(tensor_split_sections, "tensor_split.sections(Tensor(a -> *) self, int sections, int dim=0) -> Tensor(a)[]", opdi_tensor_split_kernel, "[5,2], 2")
 OPDI_CARD_SPLIT(tensor_split_indices, "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]", opdi_tensor_split_kernel, "[5,2], (1,3)")
 OPDI_CARD_SPLIT(tensor_split_tensor, "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
-                opdi_tensor_split_kernel, NULL)
+                opdi_tensor_split_kernel, "")
 /* hsplit, vsplit, dsplit: along dim 1 (0 of a vector), 0, 2. */
 static int opdi_xsplit_kernel(opd_call *call) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
@@ -13134,7 +13148,7 @@ static int opdi_narrow_copy_kernel(opd_call *call) {
 }
 #define OPDI_CARD_VIEWS(id, schema_, kernel_, cases_) OPDI_CARD_OF(id, schema_, kernel_, NULL, NULL, cases_)
 OPDI_CARD_VIEWS(narrow, "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", opdi_narrow_kernel, "[5,2], 0, 1, 3")
-OPDI_CARD_VIEWS(narrow_Tensor, "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)", opdi_narrow_Tensor_kernel, NULL)
+OPDI_CARD_VIEWS(narrow_Tensor, "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)", opdi_narrow_Tensor_kernel, "")
 OPDI_CARD_OF(narrow_copy, "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor", opdi_narrow_copy_kernel, NULL, "narrow_copy.out", "[5,2], 0, 1, 3")
 static int opdi_move_dims(opd_call *call, opd_ints from, opd_ints to) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -13258,7 +13272,7 @@ static int opdi_to_dtype_layout_kernel(opd_call *call) {
 }
 static int opdi_type_as_kernel(opd_call *call) { return opdi_to_like(call, opd_arg_tensor(call, 1), false, OPD_NONE); }
 #define OPDI_TO_TEXT "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"
-OPDI_CARD_VIEWS(to_device, "to.device(Tensor(a) self, Device device, ScalarType dtype, " OPDI_TO_TEXT, opdi_to_device_kernel, NULL)
+OPDI_CARD_VIEWS(to_device, "to.device(Tensor(a) self, Device device, ScalarType dtype, " OPDI_TO_TEXT, opdi_to_device_kernel, "")
 OPDI_CARD_VIEWS(to_other, "to.other(Tensor(a) self, Tensor other, " OPDI_TO_TEXT, opdi_to_other_kernel, "[2,3], [2]i5")
 OPDI_CARD_VIEWS(to_dtype_layout, "to.dtype_layout(Tensor(a) self, *, " OPDI_OPTIONS_TEXT ", " OPDI_TO_TEXT, opdi_to_dtype_layout_kernel, "[2,3], dtype=7; [2,3]")
 OPDI_CARD_VIEWS(type_as, "type_as(Tensor self, Tensor other) -> Tensor", opdi_type_as_kernel, "[2,3], [2]i5")
@@ -13511,15 +13525,15 @@ static int opdi_as_strided__kernel(opd_call *call) {
     if (!v || opdi_redescribe(self, sizes.data, strides.data, (int)sizes.n, offset - own)) { return -1; }
     return opd_return_tensor(call, self);
 }
-#define OPDI_CARD_SELF(id, schema_, kernel_, backward_) \
-    OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_LOOP, NULL, NULL, NULL)
-OPDI_CARD_SELF(transpose_, "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", opdi_transpose__kernel, opdi_transpose_backward)
-OPDI_CARD_SELF(t_, "t_(Tensor(a!) self) -> Tensor(a!)", opdi_transpose__kernel, opdi_t_backward)
-OPDI_CARD_SELF(unsqueeze_, "unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", opdi_unsqueeze__kernel, opdi_unsqueeze_backward)
-OPDI_CARD_SELF(squeeze_, "squeeze_(Tensor(a!) self) -> Tensor(a!)", opdi_squeeze__kernel, opdi_view_backward)
-OPDI_CARD_SELF(squeeze__dim, "squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", opdi_squeeze__kernel, opdi_view_backward)
+#define OPDI_CARD_SELF(id, schema_, kernel_, backward_, cases_) \
+    OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_LOOP, NULL, NULL, cases_)
+OPDI_CARD_SELF(transpose_, "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", opdi_transpose__kernel, opdi_transpose_backward, "[2,3], 0, 1")
+OPDI_CARD_SELF(t_, "t_(Tensor(a!) self) -> Tensor(a!)", opdi_transpose__kernel, opdi_t_backward, "[2,3]")
+OPDI_CARD_SELF(unsqueeze_, "unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", opdi_unsqueeze__kernel, opdi_unsqueeze_backward, "[2,3], 1; [2,3], -1")
+OPDI_CARD_SELF(squeeze_, "squeeze_(Tensor(a!) self) -> Tensor(a!)", opdi_squeeze__kernel, opdi_view_backward, "[2,1,3]")
+OPDI_CARD_SELF(squeeze__dim, "squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", opdi_squeeze__kernel, opdi_view_backward, "[2,1,3], 1")
 OPDI_CARD_SELF(as_strided_, "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)", opdi_as_strided__kernel,
-               OPD_NOT_DIFFERENTIABLE)
+               OPD_NOT_DIFFERENTIABLE, "[3,4], (2,2), (4,1)")
 static int opdi_resize_to(opd_call *call, opd_ints sizes, int64_t format) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int64_t strides[OPD_MAX_DIMS];
@@ -13533,9 +13547,9 @@ static int opdi_resize_to(opd_call *call, opd_ints sizes, int64_t format) {
 static int64_t opdi_resize_format(const opd_call *call) { return opd_arg_is_none(call, 2) ? -1 : opd_arg_int(call, 2); }
 static int opdi_resize_kernel(opd_call *call) { return opdi_resize_to(call, opd_arg_ints(call, 1), opdi_resize_format(call)); }
 static int opdi_resize_as_kernel(opd_call *call) { return opdi_resize_to(call, opdi_sizes_of(opd_arg_tensor(call, 1)), opdi_resize_format(call)); }
-OPDI_CARD_SELF(resize_, "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)", opdi_resize_kernel, OPD_NOT_DIFFERENTIABLE)
+OPDI_CARD_SELF(resize_, "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)", opdi_resize_kernel, OPD_NOT_DIFFERENTIABLE, "[2,3], (3,2)")
 OPDI_CARD_SELF(resize_as_, "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)", opdi_resize_as_kernel,
-               OPD_NOT_DIFFERENTIABLE)
+               OPD_NOT_DIFFERENTIABLE, "[2,3], [3,2]")
 
 //-- questions ---------------------------------------------------------------------------------------------------------
 
@@ -13643,7 +13657,7 @@ static int opdi_view_as_complex_kernel(opd_call *call) {
 }
 static int opdi_view_as_real_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_view_as_complex(opd_contiguous(opd_bw_grad(bw, 0)))); }
 static int opdi_view_as_complex_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_view_as_real(opd_bw_grad(bw, 0))); }
-OPDI_CARD_VIEW(view_as_real, "view_as_real(Tensor(a) self) -> Tensor(a)", opdi_view_as_real_kernel, opdi_view_as_real_backward, NULL)
+OPDI_CARD_VIEW(view_as_real, "view_as_real(Tensor(a) self) -> Tensor(a)", opdi_view_as_real_kernel, opdi_view_as_real_backward, "")
 OPDI_CARD_VIEW(view_as_complex, "view_as_complex(Tensor(a) self) -> Tensor(a)", opdi_view_as_complex_kernel, opdi_view_as_complex_backward, "[3,2]")
 static int opdi_conj_copy_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out, *t;
@@ -13684,7 +13698,7 @@ static int opdi_positive_kernel(opd_call *call) {
     return opd_return_tensor(call, self);
 }
 OPDI_CARD_VIEWS(real, "real(Tensor(a) self) -> Tensor(a)", opdi_real_kernel, "[2,3]")
-OPDI_CARD_VIEWS(imag, "imag(Tensor(a) self) -> Tensor(a)", opdi_real_kernel, NULL)
+OPDI_CARD_VIEWS(imag, "imag(Tensor(a) self) -> Tensor(a)", opdi_real_kernel, "")
 OPDI_CARD_VIEWS(resolve_conj, "resolve_conj(Tensor(a) self) -> Tensor(a)", opdi_same_kernel, "[2,3]")
 OPDI_CARD_VIEWS(resolve_neg, "resolve_neg(Tensor(a) self) -> Tensor(a)", opdi_same_kernel, "[2,3]")
 OPDI_CARD_VIEWS(positive, "positive(Tensor(a) self) -> Tensor(a)", opdi_positive_kernel, "[2,3]")

@@ -24,7 +24,8 @@ static bool depends_on_data(const opd_op *op) {
 }
 /* The result depends on the strides of the arguments. */
 static bool depends_on_strides(const opd_op *op) {
-    static const char *const list[] = {"as_strided", "as_strided_scatter", "_reshape_alias", NULL};
+    static const char *const list[] = {"as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", "_reshape_alias",
+                                       "_reshape_alias_copy", "resize_", "resize_as_", NULL};
     return named(op, list);
 }
 /* Two calls give different results, or results nobody can foretell. */
@@ -145,7 +146,8 @@ static void test_layouts(const subject *s, opd_tensor **real, int n) {
         int m;
         if (!again(s, OPD_FLOAT32, layout, false, false)) { return; }
         m = run_case(s->c, got);
-        if (!opd_ok() && strstr(opd_error_message(), "view size is not compatible")) { opd_error_clear(); continue; }
+        if (!opd_ok() && (strstr(opd_error_message(), "view size is not compatible") ||
+                          strstr(opd_error_message(), "last dimension with stride 1"))) { opd_error_clear(); continue; }
         if (!went_well(m) || !say(m == n, "another number of results")) { continue; }
         for (i = 0; i < n && !is_random(s->op); i++) {
             if (depends_on_strides(s->op)) { continue; }
