@@ -1643,7 +1643,58 @@ struct opd_scope_guard {
     X(adaptive_avg_pool3d, "adaptive_avg_pool3d", T, adaptive_avg_pool3d, (T, I), 0, ()) \
     X(adaptive_max_pool1d, "adaptive_max_pool1d", N, adaptive_max_pool1d, (T, I), 0, ())
 
-#define OPD_OPERATORS_NN(X)
+#define OPD_OPERATORS_NN(X) \
+    X(native_layer_norm, "native_layer_norm", N, native_layer_norm, (T, I, T, T, d), 0, ()) \
+    X(native_layer_norm_backward, "native_layer_norm_backward", N, native_layer_norm_backward, (T, T, I, T, T, T, T, V), 0, ()) \
+    X(layer_norm, "layer_norm", T, layer_norm, (T, I), T, (T, I, T, T, d, b)) \
+    X(native_group_norm, "native_group_norm", N, native_group_norm, (T, T, T, i, i, i, i, d), 0, ()) \
+    X(native_group_norm_backward, "native_group_norm_backward", N, native_group_norm_backward, (T, T, T, T, T, i, i, i, i, V), 0, ()) \
+    X(group_norm, "group_norm", T, group_norm, (T, i), T, (T, i, T, T, d, b)) \
+    X(native_batch_norm, "native_batch_norm", N, native_batch_norm, (T, T, T, T, T, b, d, d), 0, ()) \
+    X(native_batch_norm_backward, "native_batch_norm_backward", N, native_batch_norm_backward, (T, T, T, T, T, T, T, b, d, V), 0, ()) \
+    X(batch_norm, "batch_norm", T, batch_norm, (T, T, T, T, T, b, d, d, b), 0, ()) \
+    X(instance_norm, "instance_norm", T, instance_norm, (T, T, T, T, T, b, d, d, b), 0, ()) \
+    X(native_dropout, "native_dropout", N, native_dropout, (T, d, V), 0, ()) \
+    X(native_dropout_backward, "native_dropout_backward", T, native_dropout_backward, (T, T, d), 0, ()) \
+    X(dropout, "dropout", T, dropout, (T, d, b), 0, ()) \
+    X(dropout_, "dropout_", T, dropout_, (T, d, b), 0, ()) \
+    X(feature_dropout, "feature_dropout", T, feature_dropout, (T, d, b), 0, ()) \
+    X(feature_dropout_, "feature_dropout_", T, feature_dropout_, (T, d, b), 0, ()) \
+    X(nll_loss_forward, "nll_loss_forward", N, nll_loss_forward, (T, T, T, i, i), 0, ()) \
+    X(nll_loss_backward, "nll_loss_backward", T, nll_loss_backward, (T, T, T, T, i, i, T), 0, ()) \
+    X(nll_loss2d_forward, "nll_loss2d_forward", N, nll_loss2d_forward, (T, T, T, i, i), 0, ()) \
+    X(nll_loss2d_backward, "nll_loss2d_backward", T, nll_loss2d_backward, (T, T, T, T, i, i, T), 0, ()) \
+    X(nll_loss, "nll_loss", T, nll_loss, (T, T), T, (T, T, T, i, i)) \
+    X(nll_loss2d, "nll_loss2d", T, nll_loss2d, (T, T), T, (T, T, T, i, i)) \
+    X(nll_loss_nd, "nll_loss_nd", T, nll_loss_nd, (T, T), T, (T, T, T, i, i)) \
+    X(cross_entropy_loss, "cross_entropy_loss", T, cross_entropy_loss, (T, T), T, (T, T, T, i, i, d)) \
+    X(mse_loss, "mse_loss", T, mse_loss, (T, T), T, (T, T, i)) \
+    X(mse_loss_backward, "mse_loss_backward", T, mse_loss_backward, (T, T, T, i), 0, ()) \
+    X(l1_loss, "l1_loss", T, l1_loss, (T, T), T, (T, T, i)) \
+    X(smooth_l1_loss, "smooth_l1_loss", T, smooth_l1_loss, (T, T), T, (T, T, i, d)) \
+    X(smooth_l1_loss_backward, "smooth_l1_loss_backward", T, smooth_l1_loss_backward, (T, T, T, i, d), 0, ()) \
+    X(huber_loss, "huber_loss", T, huber_loss, (T, T), T, (T, T, i, d)) \
+    X(huber_loss_backward, "huber_loss_backward", T, huber_loss_backward, (T, T, T, i, d), 0, ()) \
+    X(binary_cross_entropy, "binary_cross_entropy", T, binary_cross_entropy, (T, T), T, (T, T, T, i)) \
+    X(binary_cross_entropy_backward, "binary_cross_entropy_backward", T, binary_cross_entropy_backward, (T, T, T), T, (T, T, T, T, i)) \
+    X(binary_cross_entropy_with_logits, "binary_cross_entropy_with_logits", T, binary_cross_entropy_with_logits, (T, T), T, (T, T, T, T, i)) \
+    X(log_sigmoid_forward, "log_sigmoid_forward", N, log_sigmoid_forward, (T), 0, ()) \
+    X(log_sigmoid_backward, "log_sigmoid_backward", T, log_sigmoid_backward, (T, T, T), 0, ()) \
+    X(log_sigmoid, "log_sigmoid", T, log_sigmoid, (T), 0, ()) \
+    X(soft_margin_loss, "soft_margin_loss", T, soft_margin_loss, (T, T), T, (T, T, i)) \
+    X(soft_margin_loss_backward, "soft_margin_loss_backward", T, soft_margin_loss_backward, (T, T, T, i), 0, ()) \
+    X(kl_div, "kl_div", T, kl_div, (T, T), T, (T, T, i, b)) \
+    X(hinge_embedding_loss, "hinge_embedding_loss", T, hinge_embedding_loss, (T, T), T, (T, T, d, i)) \
+    X(margin_ranking_loss, "margin_ranking_loss", T, margin_ranking_loss, (T, T, T), T, (T, T, T, d, i)) \
+    X(cosine_similarity, "cosine_similarity", T, cosine_similarity, (T, T), T, (T, T, i, d)) \
+    X(cosine_embedding_loss, "cosine_embedding_loss", T, cosine_embedding_loss, (T, T, T), T, (T, T, T, d, i)) \
+    X(pairwise_distance, "pairwise_distance", T, pairwise_distance, (T, T), T, (T, T, d, d, b)) \
+    X(triplet_margin_loss, "triplet_margin_loss", T, triplet_margin_loss, (T, T, T), T, (T, T, T, d, d, d, b, i)) \
+    X(poisson_nll_loss, "poisson_nll_loss", T, poisson_nll_loss, (T, T, b, b, d, i), 0, ()) \
+    X(glu, "glu", T, glu, (T), T, (T, i)) \
+    X(glu_backward, "glu_backward", T, glu_backward, (T, T, i), 0, ()) \
+    X(prelu, "prelu", T, prelu, (T, T), 0, ()) \
+    X(prelu_backward, "prelu_backward", N, prelu_backward, (T, T, T), 0, ())
 
 #define OPD_OPERATORS_INDEX(X) \
     X(gather, "gather", T, gather, (T, i, T), T, (T, i, T, b)) \
@@ -19581,19 +19632,1478 @@ static opd_tensor *opdi_o_mean_dims(opd_tensor *t, const int64_t *dims, int64_t 
     return opdi_aten(&h, "aten::mean.dim", opd_value_tensor(t), opd_value_ints(dims, n), opd_value_bool(keep), OPD_DEFAULT);
 }
 
-static void opdi_card_of(opd_op_desc *op, const char *schema, opd_kernel cpu, opd_backward_fn backward, const char *save,
+static void opdi_describe(opd_op_desc *op, const char *schema, opd_kernel cpu, opd_backward_fn backward, const char *save,
                          opd_vmap_rule vmap, opd_autocast autocast, const char *cases) {
     op->schema = schema; op->cpu = cpu; op->fake = cpu; op->backward = backward; op->save = save;
     op->vmap = vmap; op->autocast = autocast; op->cases = cases;
 }
 /* One kernel for every backend, made of public operators. */
-static void opdi_card_everywhere(opd_op_desc *op, const char *schema, opd_kernel any, opd_backward_fn backward, const char *save,
-                                 opd_autocast autocast, const char *cases) {
+static void opdi_describe_any(opd_op_desc *op, const char *schema, opd_kernel any, opd_backward_fn backward, const char *save,
+                          opd_autocast autocast, const char *cases) {
     op->schema = schema; op->any = any; op->backward = backward; op->save = save;
     op->vmap = OPD_BATCH_LOOP; op->autocast = autocast; op->cases = cases;
 }
-static void opdi_card_composite(opd_op_desc *op, const char *schema, opd_kernel composite, opd_autocast autocast, const char *cases) {
+static void opdi_describe_composite(opd_op_desc *op, const char *schema, opd_kernel composite, opd_autocast autocast, const char *cases) {
     op->schema = schema; op->composite = composite; op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = autocast; op->cases = cases;
+}
+
+//-- rows of numbers: sums that do not depend on anything but the row ---------------------------------------------------------
+
+/* Sums over x[0..n) in lanes of 16, blocks of 1024 in T, blocks in double.  TERM says what is added for v. */
+#define OPDI_ROW_SUM(name, T, TERM)                                                                         \
+    static double name(const T *x, const T *y, int64_t n, T c) {                                            \
+        double total = 0; int64_t i = 0; int j;                                                             \
+        while (i < n) {                                                                                     \
+            T lane[16]; const int64_t stop = OPDI_MIN(n, i + 1024); double s = 0;                           \
+            for (j = 0; j < 16; j++) { lane[j] = 0; }                                                       \
+            for (; i + 16 <= stop; i += 16) { for (j = 0; j < 16; j++) { const T v = x[i + j], u = y[i + j]; (void)v; (void)u; lane[j] += TERM; } } \
+            for (j = 0; j < 16; j++) { s += (double)lane[j]; }                                              \
+            for (; i < stop; i++) { const T v = x[i], u = y[i]; (void)v; (void)u; s += (double)(TERM); }    \
+            total += s;                                                                                     \
+        }                                                                                                   \
+        (void)c;                                                                                            \
+        return total;                                                                                       \
+    }
+OPDI_ROW_SUM(opdi_row_sum_f32, float, v)
+OPDI_ROW_SUM(opdi_row_dev_f32, float, (v - c) * (v - c))
+OPDI_ROW_SUM(opdi_row_dot_f32, float, v * (u - c))
+OPDI_ROW_SUM(opdi_row_sum_f64, double, v)
+OPDI_ROW_SUM(opdi_row_dev_f64, double, (v - c) * (v - c))
+OPDI_ROW_SUM(opdi_row_dot_f64, double, v * (u - c))
+
+/* Normalisation works on x [a, c, n]: statistics belong to a group of `per` neighbouring channels of one a (layer and
+   group norm), or to a channel of all a (batch norm).  Layer norm: c = 1, and weights go with n. */
+typedef struct opdi_norm {
+    int64_t a, c, n, per;
+    int64_t groups;                               /* layer and group norm: a * c / per statistics */
+    double eps;
+    const void *x, *g, *w, *b;                    /* input, gradient, weight and bias or NULL; all of one type */
+    void *y, *mean, *rstd, *dx, *dw, *db;         /* dw, db: NULL when not wanted */
+    const void *mean_in, *rstd_in;
+    bool layer, eval;
+} opdi_norm;
+
+#define OPDI_NORM_KERNELS(T, S)                                                                             \
+    /* One group of layer or group norm. */                                                                 \
+    static void opdi_norm_forward_##S(void *ctx, int64_t begin, int64_t end) {                              \
+        const opdi_norm *k = (const opdi_norm *)ctx;                                                        \
+        const int64_t len = k->per * k->n;                                                                  \
+        const T *w = (const T *)k->w, *b = (const T *)k->b;                                                 \
+        int64_t r, ch, i;                                                                                   \
+        for (r = begin; r < end; r++) {                                                                     \
+            const T *x = (const T *)k->x + r * len; T *y = (T *)k->y + r * len;                             \
+            const double m = len ? opdi_row_sum_##S(x, x, len, 0) / (double)len : 0;                        \
+            const double var = len ? opdi_row_dev_##S(x, x, len, (T)m) / (double)len : 0;                   \
+            const T mean = (T)m, rstd = (T)(1 / sqrt(var + k->eps));                                        \
+            ((T *)k->mean)[r] = mean; ((T *)k->rstd)[r] = rstd;                                             \
+            if (k->layer) {                                                                                 \
+                if (w && b) { for (i = 0; i < len; i++) { y[i] = (x[i] - mean) * rstd * w[i] + b[i]; } }    \
+                else if (w) { for (i = 0; i < len; i++) { y[i] = (x[i] - mean) * rstd * w[i]; } }           \
+                else if (b) { for (i = 0; i < len; i++) { y[i] = (x[i] - mean) * rstd + b[i]; } }           \
+                else { for (i = 0; i < len; i++) { y[i] = (x[i] - mean) * rstd; } }                         \
+                continue;                                                                                   \
+            }                                                                                               \
+            for (ch = 0; ch < k->per; ch++, x += k->n, y += k->n) {                                         \
+                const int64_t at = (r * k->per + ch) % k->c;                                                \
+                const T scale = w ? rstd * w[at] : rstd, shift = b ? b[at] : 0;                             \
+                for (i = 0; i < k->n; i++) { y[i] = (x[i] - mean) * scale + shift; }                        \
+            }                                                                                               \
+        }                                                                                                   \
+    }                                                                                                       \
+    /* dx = rstd (w g - mean(w g) - xhat mean(w g xhat)) */                                                 \
+    static void opdi_norm_backward_##S(void *ctx, int64_t begin, int64_t end) {                             \
+        const opdi_norm *k = (const opdi_norm *)ctx;                                                        \
+        const int64_t len = k->per * k->n;                                                                  \
+        const T *w = (const T *)k->w;                                                                       \
+        int64_t r, ch, i;                                                                                   \
+        for (r = begin; r < end; r++) {                                                                     \
+            const T *x = (const T *)k->x + r * len, *g = (const T *)k->g + r * len;                         \
+            T *dx = (T *)k->dx + r * len;                                                                   \
+            const T mean = ((const T *)k->mean_in)[r], rstd = ((const T *)k->rstd_in)[r];                   \
+            double s1 = 0, s2 = 0;                                                                          \
+            T c1, c2;                                                                                       \
+            if (k->layer) {                                                                                 \
+                for (i = 0; i < len; i++) { dx[i] = w ? g[i] * w[i] : g[i]; }                               \
+                s1 = opdi_row_sum_##S(dx, dx, len, 0); s2 = opdi_row_dot_##S(dx, x, len, mean);             \
+            } else {                                                                                        \
+                for (ch = 0; ch < k->per; ch++) {                                                           \
+                    const int64_t at = (r * k->per + ch) % k->c;                                            \
+                    const T f = w ? w[at] : 1;                                                              \
+                    for (i = 0; i < k->n; i++) { dx[ch * k->n + i] = f * g[ch * k->n + i]; }                \
+                }                                                                                           \
+                s1 = opdi_row_sum_##S(dx, dx, len, 0); s2 = opdi_row_dot_##S(dx, x, len, mean);             \
+            }                                                                                               \
+            c1 = (T)(s1 / (double)len); c2 = (T)(s2 * (double)rstd * (double)rstd / (double)len);           \
+            for (i = 0; i < len; i++) { dx[i] = rstd * (dx[i] - c1 - (x[i] - mean) * c2); }                 \
+        }                                                                                                   \
+    }                                                                                                       \
+    /* dw and db of layer norm for columns [begin, end) * 64, and of group norm for channels: over all rows in order. */ \
+    static void opdi_norm_params_##S(void *ctx, int64_t begin, int64_t end) {                               \
+        const opdi_norm *k = (const opdi_norm *)ctx;                                                        \
+        int64_t u, r, i;                                                                                    \
+        for (u = begin; u < end; u++) {                                                                     \
+            double dw[64], db[64];                                                                          \
+            if (k->layer) {                                                                                 \
+                const int64_t from = u * 64, m = OPDI_MIN((int64_t)64, k->n - from);                        \
+                for (i = 0; i < 64; i++) { dw[i] = db[i] = 0; }                                             \
+                for (r = 0; r < k->a; r++) {                                                                \
+                    const T *x = (const T *)k->x + r * k->n + from, *g = (const T *)k->g + r * k->n + from; \
+                    const double mean = (double)((const T *)k->mean_in)[r], rstd = (double)((const T *)k->rstd_in)[r]; \
+                    for (i = 0; i < m; i++) { dw[i] += (double)g[i] * ((double)x[i] - mean) * rstd; db[i] += (double)g[i]; } \
+                }                                                                                           \
+                for (i = 0; i < m; i++) {                                                                   \
+                    if (k->dw) { ((T *)k->dw)[from + i] = (T)dw[i]; }                                       \
+                    if (k->db) { ((T *)k->db)[from + i] = (T)db[i]; }                                       \
+                }                                                                                           \
+                continue;                                                                                   \
+            }                                                                                               \
+            dw[0] = db[0] = 0;                                                                              \
+            for (r = 0; r < k->a; r++) {                                                                    \
+                const int64_t at = r * k->c + u, q = at / k->per;                                           \
+                const T *x = (const T *)k->x + at * k->n, *g = (const T *)k->g + at * k->n;                 \
+                dw[0] += opdi_row_dot_##S(g, x, k->n, ((const T *)k->mean_in)[q]) * (double)((const T *)k->rstd_in)[q]; \
+                db[0] += opdi_row_sum_##S(g, g, k->n, 0);                                                   \
+            }                                                                                               \
+            if (k->dw) { ((T *)k->dw)[u] = (T)dw[0]; }                                                      \
+            if (k->db) { ((T *)k->db)[u] = (T)db[0]; }                                                      \
+        }                                                                                                   \
+    }                                                                                                       \
+    /* One channel of batch norm. */                                                                        \
+    static void opdi_norm_batch_##S(void *ctx, int64_t begin, int64_t end) {                                \
+        const opdi_norm *k = (const opdi_norm *)ctx;                                                        \
+        const T *w = (const T *)k->w, *b = (const T *)k->b;                                                 \
+        const double count = (double)(k->a * k->n);                                                         \
+        int64_t ch, r, i;                                                                                   \
+        for (ch = begin; ch < end; ch++) {                                                                  \
+            double m = 0, v = 0;                                                                            \
+            T mean, rstd, scale, shift;                                                                     \
+            if (!k->eval) {                                                                                 \
+                for (r = 0; r < k->a; r++) { const T *x = (const T *)k->x + (r * k->c + ch) * k->n; m += opdi_row_sum_##S(x, x, k->n, 0); } \
+                m /= count;                                                                                 \
+                for (r = 0; r < k->a; r++) { const T *x = (const T *)k->x + (r * k->c + ch) * k->n; v += opdi_row_dev_##S(x, x, k->n, (T)m); } \
+                ((double *)k->db)[ch] = v;        /* for running_var */                                     \
+                mean = (T)m; rstd = (T)(1 / sqrt(v / count + k->eps));                                      \
+                ((T *)k->mean)[ch] = mean; ((T *)k->rstd)[ch] = rstd;                                       \
+            } else { mean = ((const T *)k->mean_in)[ch]; rstd = (T)(1 / sqrt((double)((const T *)k->rstd_in)[ch] + k->eps)); } \
+            scale = w ? rstd * w[ch] : rstd; shift = b ? b[ch] : 0;                                         \
+            for (r = 0; r < k->a; r++) {                                                                    \
+                const T *x = (const T *)k->x + (r * k->c + ch) * k->n; T *y = (T *)k->y + (r * k->c + ch) * k->n; \
+                for (i = 0; i < k->n; i++) { y[i] = (x[i] - mean) * scale + shift; }                        \
+            }                                                                                               \
+        }                                                                                                   \
+    }                                                                                                       \
+    static void opdi_norm_batch_backward_##S(void *ctx, int64_t begin, int64_t end) {                       \
+        const opdi_norm *k = (const opdi_norm *)ctx;                                                        \
+        const double count = (double)(k->a * k->n);                                                         \
+        int64_t ch, r, i;                                                                                   \
+        for (ch = begin; ch < end; ch++) {                                                                  \
+            const T mean = ((const T *)k->mean_in)[ch], rstd = ((const T *)k->rstd_in)[ch];                 \
+            const T f = k->w ? ((const T *)k->w)[ch] * rstd : rstd;                                         \
+            double s1 = 0, s2 = 0;                                                                          \
+            for (r = 0; r < k->a; r++) {                                                                    \
+                const int64_t at = (r * k->c + ch) * k->n;                                                  \
+                s1 += opdi_row_sum_##S((const T *)k->g + at, (const T *)k->g + at, k->n, 0);                \
+                s2 += opdi_row_dot_##S((const T *)k->g + at, (const T *)k->x + at, k->n, mean);             \
+            }                                                                                               \
+            if (k->dw) { ((T *)k->dw)[ch] = (T)(s2 * (double)rstd); }                                       \
+            if (k->db) { ((T *)k->db)[ch] = (T)s1; }                                                        \
+            if (!k->dx) { continue; }                                                                       \
+            for (r = 0; r < k->a; r++) {                                                                    \
+                const int64_t at = (r * k->c + ch) * k->n;                                                  \
+                const T *x = (const T *)k->x + at, *g = (const T *)k->g + at; T *dx = (T *)k->dx + at;      \
+                const T c1 = (T)(s1 / count), c2 = (T)(s2 * (double)rstd * (double)rstd / count);           \
+                if (k->eval) { for (i = 0; i < k->n; i++) { dx[i] = f * g[i]; } }                           \
+                else { for (i = 0; i < k->n; i++) { dx[i] = f * (g[i] - c1 - (x[i] - mean) * c2); } }       \
+            }                                                                                               \
+        }                                                                                                   \
+    }
+OPDI_NORM_KERNELS(float, f32)
+OPDI_NORM_KERNELS(double, f64)
+
+/* A tensor argument in the dtype loops work in, NULL for None (*bad on failure). */
+static const void *opdi_norm_in(opd_tensor *t, opd_scalar_type dtype, bool *bad) {
+    if (!t) { return NULL; }
+    t = opdi_as(t, dtype);
+    if (!t) { *bad = true; return NULL; }
+    return t->data;
+}
+static opd_scalar_type opdi_norm_type(const opd_tensor *x) { return x->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32; }
+/* The dtype of statistics: float when half-precision input comes with float weights. */
+static opd_scalar_type opdi_norm_stat_type(const opd_tensor *x, const opd_tensor *w) {
+    return w && w->dtype == OPD_FLOAT32 && x->dtype != OPD_FLOAT64 ? OPD_FLOAT32 : (opd_scalar_type)x->dtype;
+}
+static int opdi_norm_floating(const opd_tensor *x, const char *what) {
+    return opd_dtype_is_floating((opd_scalar_type)x->dtype) ? 0 : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname((opd_scalar_type)x->dtype));
+}
+static void opdi_norm_run(const opdi_norm *k, opd_scalar_type t, int64_t units, int64_t cost, opdi_range_fn f32, opdi_range_fn f64) {
+    opdi_parallel_for(units, OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(cost, (int64_t)1)), t == OPD_FLOAT64 ? f64 : f32, (void *)(uintptr_t)k);
+}
+/* A boolean of an output_mask. */
+static bool opdi_mask_at(const opd_call *call, int i, int k) {
+    const opd_value v = call->args[i];
+    return v.tag == OPD_TAG_BOOLS && k < v.n && v.u.bools[k];
+}
+/* Derivatives of dx, dw, db = backward(g, x, w): with G, GW, GB the gradients that came for them and J(v) = rstd (v - mean v
+   - xhat mean(v xhat)):
+     for g: w J(G) + GW xhat + GB         for w: sum g J(G)
+     for x: J(g GW) - J(rstd (gy c + G b)) - rstd^2 xhat (mean(G gy) - mean G mean gy - b c),   gy = w g, b = mean(gy xhat), c = mean(G xhat)
+   With fixed statistics J(v) = rstd v and for x only g GW rstd.  Everything broadcasts to x; `dims` are those statistics run
+   over, `sum` those that weights do not have. */
+typedef struct opdi_norm_second {
+    opd_tensor *g, *x, *w, *mean, *rstd, *G, *GW, *GB;
+    int64_t dims[OPD_MAX_DIMS], sum[OPD_MAX_DIMS];
+    int ndims, nsum;
+    bool fixed;
+} opdi_norm_second;
+static opd_tensor *opdi_plus(opd_tensor *a, opd_tensor *b) { return !a ? b : !b ? a : opd_add(a, b); }
+static opd_tensor *opdi_norm_mean(const opdi_norm_second *s, opd_tensor *t) { return opdi_o_mean_dims(t, s->dims, s->ndims, true); }
+static opd_tensor *opdi_norm_j(const opdi_norm_second *s, opd_tensor *xhat, opd_tensor *v) {
+    if (s->fixed) { return opd_mul(v, s->rstd); }
+    v = opd_sub(opd_sub(v, opdi_norm_mean(s, v)), opd_mul(xhat, opdi_norm_mean(s, opd_mul(v, xhat))));
+    return opd_mul(v, s->rstd);
+}
+static int opdi_norm_twice(const opdi_norm_second *s, opd_tensor **dg, opd_tensor **dx, opd_tensor **dw) {
+    opd_tensor *xhat = opd_mul(opd_sub(s->x, s->mean), s->rstd), *jg = s->G ? opdi_norm_j(s, xhat, s->G) : NULL;
+    *dg = jg && s->w ? opd_mul(jg, s->w) : jg;
+    if (s->GW) { *dg = opdi_plus(*dg, opd_mul(s->GW, xhat)); }
+    if (s->GB) { *dg = opdi_plus(*dg, s->GB); }
+    if (*dg) { *dg = opd_add(*dg, opd_zeros_like(s->x)); }
+    *dw = jg ? opd_mul(s->g, jg) : NULL;
+    if (*dw && s->nsum) { *dw = opdi_o_sum_dims(*dw, s->sum, s->nsum, true); }
+    *dx = s->GW ? opdi_norm_j(s, xhat, opd_mul(s->g, s->GW)) : NULL;
+    if (s->G && !s->fixed) {
+        opd_tensor *gy = s->w ? opd_mul(s->g, s->w) : s->g, *b = opdi_norm_mean(s, opd_mul(gy, xhat)), *c = opdi_norm_mean(s, opd_mul(s->G, xhat));
+        opd_tensor *k = opd_sub(opdi_norm_mean(s, opd_mul(s->G, gy)), opd_mul(opdi_norm_mean(s, s->G), opdi_norm_mean(s, gy)));
+        opd_tensor *r = opd_mul(opd_mul(opd_square(s->rstd), xhat), opd_sub(k, opd_mul(b, c)));
+        r = opd_add(r, opdi_norm_j(s, xhat, opd_mul(s->rstd, opd_add(opd_mul(gy, c), opd_mul(s->G, b)))));
+        *dx = *dx ? opd_sub(*dx, r) : opd_neg(r);
+    }
+    return opd_ok() ? 0 : -1;
+}
+
+//-- layer norm ----------------------------------------------------------------------------------------------------------------
+
+static int opdi_layer_norm_axis(const opd_tensor *x, opd_ints shape, const opd_tensor *w, const opd_tensor *b) {
+    const int axis = x->ndim - (int)shape.n;
+    char t[256], u[256];
+    int i;
+    if (shape.n < 1) { return opd_fail(OPD_ERROR_SHAPE, "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"); }
+    for (i = 0; i < 2; i++) {
+        const opd_tensor *p = i ? b : w;
+        if (p && !opdi_has_sizes(p, shape.data, (int)shape.n)) {
+            return opd_fail(OPD_ERROR_SHAPE, "Expected %s to be of same shape as normalized_shape, but got %s of shape %s and normalized_shape = %s", i ? "bias" : "weight",
+                            i ? "bias" : "weight", opdi_sizes_text(opdi_sizes(p), p->ndim, t, sizeof t), opdi_sizes_text(shape.data, (int)OPDI_MIN(shape.n, (int64_t)8), u, sizeof u));
+        }
+    }
+    if (axis < 0 || memcmp(opdi_sizes(x) + axis, shape.data, sizeof(int64_t) * (size_t)shape.n) != 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "Given normalized_shape=%s, expected input with shape [*, ...], but got input of size%s",
+                        opdi_sizes_text(shape.data, (int)OPDI_MIN(shape.n, (int64_t)8), u, sizeof u), opdi_sizes_text(opdi_sizes(x), x->ndim, t, sizeof t));
+    }
+    return axis;
+}
+OPDI_KERNEL(native_layer_norm) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 2), *b = opd_arg_tensor(call, 3), *out[3], *desk[3];
+    const int axis = opdi_layer_norm_axis(x, opd_arg_ints(call, 1), w, b);
+    const opd_scalar_type t = opdi_norm_type(x), stat = opdi_norm_stat_type(x, w);
+    int64_t sizes[OPD_MAX_DIMS];
+    bool bad = false;
+    opdi_norm k;
+    int i;
+    if (axis < 0 || opdi_norm_floating(x, "LayerNormKernelImpl")) { return -1; }
+    for (i = 0; i < x->ndim; i++) { sizes[i] = i < axis ? opdi_sizes(x)[i] : 1; }
+    memset(&k, 0, sizeof k);
+    for (i = 0; i < 3; i++) {
+        out[i] = opd_result(call, i, i ? sizes : opdi_sizes(x), x->ndim, i ? stat : (opd_scalar_type)x->dtype);
+        if (!out[i]) { return -1; }
+    }
+    if (!out[0]->data) { return 0; }
+    for (i = 0; i < 3; i++) { if (!(desk[i] = opdi_desk(out[i], t))) { return -1; } }
+    k.a = opdi_span_of(opdi_sizes(x), 0, axis); k.c = 1; k.per = 1; k.n = opdi_span_of(opdi_sizes(x), axis, x->ndim);
+    k.layer = true; k.eps = opd_arg_float(call, 4);
+    k.x = opdi_norm_in(x, t, &bad); k.w = opdi_norm_in(w, t, &bad); k.b = opdi_norm_in(b, t, &bad);
+    if (bad) { return -1; }
+    k.y = desk[0]->data; k.mean = desk[1]->data; k.rstd = desk[2]->data;
+    opdi_norm_run(&k, t, k.a, k.n, opdi_norm_forward_f32, opdi_norm_forward_f64);
+    for (i = 0; i < 3; i++) { if (opdi_settle(out[i], desk[i])) { return -1; } }
+    return 0;
+}
+/* output_mask of the arguments first, first + 1, first + 2 that want gradients. */
+static void opdi_needs_mask(const opd_backward_call *bw, int x, int w, int b, bool *mask) {
+    mask[0] = opd_bw_needs(bw, x); mask[1] = opd_bw_needs(bw, w); mask[2] = opd_bw_needs(bw, b);
+}
+static int opdi_give_three(opd_backward_call *bw, int x, int w, int b, opd_tensor *const *r) {
+    if (opd_bw_needs(bw, x) && opd_bw_return(bw, x, r[0])) { return -1; }
+    if (opd_bw_needs(bw, w) && opd_bw_return(bw, w, r[1])) { return -1; }
+    return opd_bw_needs(bw, b) ? opd_bw_return(bw, b, r[2]) : 0;
+}
+OPDI_BW1(native_layer_norm) {
+    opd_tensor *r[3];
+    bool mask[3];
+    opdi_needs_mask(bw, 0, 2, 3, mask);
+    if (!opd_bw_grad(bw, 0)) { return 0; }
+    if (opd_native_layer_norm_backward(r, opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_ints_of(opd_bw_value(bw, 1).u.ints, opd_bw_value(bw, 1).n),
+                                       opd_bw_result(bw, 1), opd_bw_result(bw, 2), opd_bw_tensor(bw, 2),
+                                       opd_bw_tensor(bw, 3), opd_value_bools(mask, 3))) { return -1; }
+    return opdi_give_three(bw, 0, 2, 3, r);
+}
+OPDI_OP(native_layer_norm) {
+    opdi_describe(op, "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
+                 opdi_native_layer_norm_kernel, opdi_native_layer_norm_backward, "input, weight, bias, result1, result2", OPD_BATCH_LOOP, OPD_AUTOCAST_FP32,
+                 "[2,3], (3), [3], [3], 0.00001; [2,3], (3), None, None, 0.00001");
+    op->out = "native_layer_norm.out(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+}
+/* Results dx, dw, db where output_mask asks for them, None elsewhere.  dw and db have weight's shape. */
+static int opdi_norm_results(opd_call *call, int mask, opd_tensor *x, const int64_t *wsizes, int wdim, opd_scalar_type wtype, opd_tensor **out, opd_tensor **desk) {
+    const opd_scalar_type t = opdi_norm_type(x);
+    int i;
+    for (i = 0; i < 3; i++) {
+        out[i] = desk[i] = NULL;
+        if (!opdi_mask_at(call, mask, i) && !call->targets) { continue; }
+        out[i] = opd_result(call, i, i ? wsizes : opdi_sizes(x), i ? wdim : x->ndim, i ? wtype : (opd_scalar_type)x->dtype);
+        if (!out[i] || (out[i]->data && !(desk[i] = opdi_desk(out[i], t)))) { return -1; }
+    }
+    return 0;
+}
+static int opdi_norm_settle(opd_call *call, opd_tensor **out, opd_tensor **desk) {
+    int i;
+    for (i = 0; i < 3; i++) {
+        if (out[i] && desk[i] && opdi_settle(out[i], desk[i])) { return -1; }
+        if (out[i] ? opd_return_tensor(call, call->rets[i].u.t) : opd_return_value(call, opd_value_none())) { return -1; }
+    }
+    return 0;
+}
+OPDI_KERNEL(native_layer_norm_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 5), *out[3], *desk[3];
+    const opd_ints shape = opd_arg_ints(call, 2);
+    const int axis = opdi_layer_norm_axis(x, shape, w, NULL);
+    const opd_scalar_type t = opdi_norm_type(x);
+    bool bad = false;
+    opdi_norm k;
+    if (axis < 0 || opdi_norm_floating(x, "LayerNormBackwardKernelImpl")) { return -1; }
+    memset(&k, 0, sizeof k);
+    k.a = opdi_span_of(opdi_sizes(x), 0, axis); k.c = 1; k.per = 1; k.n = opdi_span_of(opdi_sizes(x), axis, x->ndim); k.layer = true;
+    if (!opdi_same_sizes(g, x) || opd_arg_tensor(call, 3)->numel != k.a || opd_arg_tensor(call, 4)->numel != k.a) {
+        return opd_fail(OPD_ERROR_SHAPE, "native_layer_norm_backward: grad_out, mean and rstd do not have the sizes of the forward");
+    }
+    if (opdi_norm_results(call, 7, x, shape.data, (int)shape.n, (opd_scalar_type)(w ? w->dtype : x->dtype), out, desk)) { return -1; }
+    if (!x->data && x->numel) { return opdi_norm_settle(call, out, desk); }
+    k.x = opdi_norm_in(x, t, &bad); k.g = opdi_norm_in(g, t, &bad); k.w = opdi_norm_in(w, t, &bad);
+    k.mean_in = opdi_norm_in(opd_arg_tensor(call, 3), t, &bad); k.rstd_in = opdi_norm_in(opd_arg_tensor(call, 4), t, &bad);
+    if (bad) { return -1; }
+    k.dx = desk[0] ? desk[0]->data : NULL; k.dw = desk[1] ? desk[1]->data : NULL; k.db = desk[2] ? desk[2]->data : NULL;
+    if (k.dx && x->numel) { opdi_norm_run(&k, t, k.a, k.n, opdi_norm_backward_f32, opdi_norm_backward_f64); }
+    if (k.dw || k.db) { opdi_norm_run(&k, t, (k.n + 63) / 64, k.a * 64, opdi_norm_params_f32, opdi_norm_params_f64); }
+    return opdi_norm_settle(call, out, desk);
+}
+OPDI_BW1(native_layer_norm_backward) {
+    const opd_value shape = opd_bw_value(bw, 2);
+    opdi_norm_second s;
+    opd_tensor *dg, *dx, *dw, *x = opd_bw_tensor(bw, 1);
+    int i;
+    memset(&s, 0, sizeof s);
+    s.g = opd_bw_tensor(bw, 0); s.x = x; s.mean = opd_bw_tensor(bw, 3); s.rstd = opd_bw_tensor(bw, 4); s.w = opd_bw_tensor(bw, 5);
+    s.G = opd_bw_grad(bw, 0); s.GW = opd_bw_grad(bw, 1); s.GB = opd_bw_grad(bw, 2);
+    for (i = 0; i < x->ndim; i++) { if (i < x->ndim - shape.n) { s.sum[s.nsum++] = i; } else { s.dims[s.ndims++] = i; } }
+    if (opdi_norm_twice(&s, &dg, &dx, &dw)) { return -1; }
+    if (dg) { OPDI_GIVE(0, dg); }
+    if (dx) { OPDI_GIVE(1, dx); }
+    if (dw) { OPDI_GIVE(5, opdi_o_reshape(dw, shape.u.ints, shape.n)); }
+    return 0;
+}
+OPDI_OP(native_layer_norm_backward) {
+    opdi_describe(op, "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+                 opdi_native_layer_norm_backward_kernel, opdi_native_layer_norm_backward_backward, "grad_out, input, mean, rstd, weight", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "");
+    op->out = "native_layer_norm_backward.out(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+}
+OPDI_KERNEL(layer_norm) {
+    opd_tensor *r[3];
+    return opd_native_layer_norm(r, opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_tensor(call, 2), opd_arg_tensor(call, 3), opd_arg_float(call, 4)) ? -1
+           : opd_return_tensor(call, r[0]);
+}
+OPDI_OP(layer_norm) {
+    opdi_describe_composite(op, "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
+                        opdi_layer_norm_kernel, OPD_AUTOCAST_FP32, "[2,3], (3), [3], [3]");
+}
+
+//-- group norm ----------------------------------------------------------------------------------------------------------------
+
+/* Fills a, c, n, per from the integer arguments at `first` (N, C, HxW, group) and checks them against x. */
+static int opdi_group_norm_open(opd_call *call, int first, const opd_tensor *x, const opd_tensor *w, const opd_tensor *b, opdi_norm *k) {
+    const int64_t groups = opd_arg_int(call, first + 3);
+    memset(k, 0, sizeof *k);
+    k->a = opd_arg_int(call, first); k->c = opd_arg_int(call, first + 1); k->n = opd_arg_int(call, first + 2);
+    if (opdi_norm_floating(x, "GroupNormKernelImpl")) { return -1; }
+    if (groups < 1 || k->c < 0 || k->c % groups) { return opd_fail(OPD_ERROR_SHAPE, "Expected number of channels in input to be divisible by num_groups, but got C = %lld and num_groups=%lld", (long long)k->c, (long long)groups); }
+    if (k->a < 0 || k->n < 0 || k->a > INT32_MAX || k->c > INT32_MAX || k->n > INT32_MAX || k->a * k->c > INT32_MAX || k->a * k->c * k->n != x->numel) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected input with N * C * HxW = %lld elements", (long long)x->numel);
+    }
+    if ((w && w->numel != k->c) || (b && b->numel != k->c)) { return opd_fail(OPD_ERROR_SHAPE, "Expected weight and bias to be vectors of size equal to the number of channels in input"); }
+    k->per = k->c / groups; k->groups = groups;
+    return 0;
+}
+OPDI_KERNEL(native_group_norm) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *out[3], *desk[3];
+    const opd_scalar_type t = opdi_norm_type(x), stat = opdi_norm_stat_type(x, w);
+    int64_t sizes[2];
+    bool bad = false;
+    opdi_norm k;
+    int i;
+    if (opdi_group_norm_open(call, 3, x, w, b, &k)) { return -1; }
+    sizes[0] = k.a; sizes[1] = k.groups;
+    for (i = 0; i < 3; i++) {
+        out[i] = opd_result(call, i, i ? sizes : opdi_sizes(x), i ? 2 : x->ndim, i ? stat : (opd_scalar_type)x->dtype);
+        if (!out[i]) { return -1; }
+    }
+    if (!out[0]->data) { return 0; }
+    for (i = 0; i < 3; i++) { if (!(desk[i] = opdi_desk(out[i], t))) { return -1; } }
+    k.eps = opd_arg_float(call, 7);
+    k.x = opdi_norm_in(x, t, &bad); k.w = opdi_norm_in(w, t, &bad); k.b = opdi_norm_in(b, t, &bad);
+    if (bad) { return -1; }
+    k.y = desk[0]->data; k.mean = desk[1]->data; k.rstd = desk[2]->data;
+    opdi_norm_run(&k, t, k.a * k.groups, k.per * k.n, opdi_norm_forward_f32, opdi_norm_forward_f64);
+    for (i = 0; i < 3; i++) { if (opdi_settle(out[i], desk[i])) { return -1; } }
+    return 0;
+}
+OPDI_BW1(native_group_norm) {
+    opd_tensor *r[3], *g = opd_bw_grad(bw, 0);
+    bool mask[3];
+    opdi_needs_mask(bw, 0, 1, 2, mask);
+    if (!g) { return 0; }
+    if (opd_native_group_norm_backward(r, g, opd_bw_tensor(bw, 0), opd_bw_result(bw, 1), opd_bw_result(bw, 2), opd_bw_tensor(bw, 1),
+                                       opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i, opd_bw_value(bw, 5).u.i, opd_bw_value(bw, 6).u.i, opd_value_bools(mask, 3))) { return -1; }
+    return opdi_give_three(bw, 0, 1, 2, r);
+}
+OPDI_OP(native_group_norm) {
+    opdi_describe(op, "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
+                 opdi_native_group_norm_kernel, opdi_native_group_norm_backward, "input, weight, result1, result2", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[2,4,3], [4], [4], 2, 4, 3, 2, 0.00001");
+    op->out = "native_group_norm.out(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+}
+OPDI_KERNEL(native_group_norm_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 4), *out[3], *desk[3];
+    const opd_scalar_type t = opdi_norm_type(x);
+    bool bad = false;
+    opdi_norm k;
+    if (opdi_group_norm_open(call, 5, x, w, NULL, &k)) { return -1; }
+    if (g->numel != x->numel || opd_arg_tensor(call, 2)->numel != k.a * k.groups || opd_arg_tensor(call, 3)->numel != k.a * k.groups) {
+        return opd_fail(OPD_ERROR_SHAPE, "native_group_norm_backward: grad_out, mean and rstd do not have the sizes of the forward");
+    }
+    if (opdi_norm_results(call, 9, x, &k.c, 1, (opd_scalar_type)(w ? w->dtype : x->dtype), out, desk)) { return -1; }
+    if (!x->data && x->numel) { return opdi_norm_settle(call, out, desk); }
+    k.x = opdi_norm_in(x, t, &bad); k.g = opdi_norm_in(g, t, &bad); k.w = opdi_norm_in(w, t, &bad);
+    k.mean_in = opdi_norm_in(opd_arg_tensor(call, 2), t, &bad); k.rstd_in = opdi_norm_in(opd_arg_tensor(call, 3), t, &bad);
+    if (bad) { return -1; }
+    k.dx = desk[0] ? desk[0]->data : NULL; k.dw = desk[1] ? desk[1]->data : NULL; k.db = desk[2] ? desk[2]->data : NULL;
+    if (k.dx && x->numel) { opdi_norm_run(&k, t, k.a * k.groups, k.per * k.n, opdi_norm_backward_f32, opdi_norm_backward_f64); }
+    if (k.dw || k.db) { opdi_norm_run(&k, t, k.c, k.a * k.n, opdi_norm_params_f32, opdi_norm_params_f64); }
+    return opdi_norm_settle(call, out, desk);
+}
+/* x as [N, group, C / group, HxW] */
+OPDI_BW1(native_group_norm_backward) {
+    opdi_norm_second s;
+    opd_tensor *dg, *dx, *dw, *x = opd_bw_tensor(bw, 1), *g = opd_bw_tensor(bw, 0), *w = opd_bw_tensor(bw, 4);
+    const int64_t n = opd_bw_value(bw, 5).u.i, c = opd_bw_value(bw, 6).u.i, hw = opd_bw_value(bw, 7).u.i, groups = opd_bw_value(bw, 8).u.i;
+    int64_t four[4], stat[4], wide[4];
+    four[0] = stat[0] = n; four[1] = stat[1] = wide[1] = groups; four[2] = wide[2] = c / groups; four[3] = hw;
+    stat[2] = stat[3] = wide[0] = wide[3] = 1;
+    memset(&s, 0, sizeof s);
+    s.g = opdi_o_reshape(g, four, 4); s.x = opdi_o_reshape(x, four, 4);
+    s.mean = opdi_o_reshape(opd_bw_tensor(bw, 2), stat, 4); s.rstd = opdi_o_reshape(opd_bw_tensor(bw, 3), stat, 4);
+    s.w = w ? opdi_o_reshape(w, wide, 4) : NULL;
+    s.G = opd_bw_grad(bw, 0) ? opdi_o_reshape(opd_bw_grad(bw, 0), four, 4) : NULL;
+    s.GW = opd_bw_grad(bw, 1) ? opdi_o_reshape(opd_bw_grad(bw, 1), wide, 4) : NULL;
+    s.GB = opd_bw_grad(bw, 2) ? opdi_o_reshape(opd_bw_grad(bw, 2), wide, 4) : NULL;
+    s.ndims = s.nsum = 2; s.dims[0] = 2; s.dims[1] = 3; s.sum[0] = 0; s.sum[1] = 3;
+    if (!opd_ok() || opdi_norm_twice(&s, &dg, &dx, &dw)) { return -1; }
+    if (dg) { OPDI_GIVE(0, opdi_o_reshape(dg, opdi_sizes(g), g->ndim)); }
+    if (dx) { OPDI_GIVE(1, opdi_o_reshape(dx, opdi_sizes(x), x->ndim)); }
+    if (dw) { OPDI_GIVE(4, opdi_o_reshape(dw, &c, 1)); }
+    return 0;
+}
+OPDI_OP(native_group_norm_backward) {
+    opdi_describe(op, "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+                 opdi_native_group_norm_backward_kernel, opdi_native_group_norm_backward_backward, "grad_out, input, mean, rstd, weight", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "");
+    op->out = "native_group_norm_backward.out(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+}
+OPDI_KERNEL(group_norm) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *r[3];
+    int64_t hw;
+    if (x->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "Expected at least 2 dimensions for input tensor but received %d", x->ndim); }
+    hw = opdi_span_of(opdi_sizes(x), 2, x->ndim);
+    return opd_native_group_norm(r, x, opd_arg_tensor(call, 2), opd_arg_tensor(call, 3), opdi_sizes(x)[0], opdi_sizes(x)[1], hw, opd_arg_int(call, 1), opd_arg_float(call, 4)) ? -1
+           : opd_return_tensor(call, r[0]);
+}
+OPDI_OP(group_norm) {
+    opdi_describe_composite(op, "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
+                        opdi_group_norm_kernel, OPD_AUTOCAST_FP32, "[2,4,3], 2, [4], [4]");
+}
+
+//-- batch norm ----------------------------------------------------------------------------------------------------------------
+
+/* Channels first as [c, a * n] when rows are short, so that loops run along memory; else x itself. */
+static opd_tensor *opdi_batch_rows(opd_tensor *t, const opdi_norm *k, bool back, opd_tensor *into) {
+    int64_t sizes[3], strides[3];
+    opd_tensor *v;
+    sizes[0] = k->c; sizes[1] = k->a; sizes[2] = k->n;
+    if (back) {                                   /* t [c, a, n] to into [a, c, n] */
+        strides[0] = k->n; strides[1] = k->c * k->n; strides[2] = 1;
+        v = opdi_view(into, sizes, strides, 3, 0);
+        return v && opdi_copy(v, t) == 0 ? into : NULL;
+    }
+    strides[0] = k->n; strides[1] = k->c * k->n; strides[2] = 1;
+    v = opdi_view(t, sizes, strides, 3, 0);
+    return v ? opdi_packed(v) : NULL;
+}
+static int opdi_batch_norm_check(const opd_tensor *x, const opd_tensor *w, const opd_tensor *b, const opd_tensor *mean, const opd_tensor *var, opdi_norm *k) {
+    const opd_tensor *p[4];
+    static const char *const names[] = {"weight", "bias", "running_mean", "running_var"};
+    int i;
+    memset(k, 0, sizeof *k);
+    if (x->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "Dimension out of range (expected to be in range of [%d, %d], but got 1)", -OPDI_MAX((int)x->ndim, 1), OPDI_MAX((int)x->ndim, 1) - 1); }
+    if (opdi_norm_floating(x, "batch_norm")) { return -1; }
+    k->a = opdi_sizes(x)[0]; k->c = opdi_sizes(x)[1]; k->n = opdi_span_of(opdi_sizes(x), 2, x->ndim);
+    p[0] = w; p[1] = b; p[2] = mean; p[3] = var;
+    for (i = 0; i < 4; i++) {
+        if (p[i] && p[i]->numel != k->c) { return opd_fail(OPD_ERROR_SHAPE, "%s should contain %lld elements not %lld", names[i], (long long)k->c, (long long)p[i]->numel); }
+    }
+    return 0;
+}
+/* running = (1 - momentum) running + momentum now */
+static int opdi_batch_norm_track(opd_tensor *running, const opdi_norm *k, opd_scalar_type t, double momentum, bool variance) {
+    const double count = (double)(k->a * k->n);
+    opd_tensor *desk;
+    int64_t i;
+    if (!running) { return 0; }
+    if (opdi_check_internal_overlap(running)) { return -1; }
+    desk = opdi_own(opdi_tensor_make(&k->c, NULL, 1, OPD_FLOAT64, OPD_CPU));
+    if (!desk || opdi_copy(desk, running)) { return -1; }
+    for (i = 0; i < k->c; i++) {
+        double *r = (double *)(void *)desk->data + i;
+        const double now = variance ? ((const double *)k->db)[i] / (count - 1) : t == OPD_FLOAT64 ? ((const double *)k->mean)[i] : (double)((const float *)k->mean)[i];
+        *r = momentum * now + (1 - momentum) * *r;
+    }
+    (void)OPDI_ADD(&running->storage->version, 1u);
+    return opdi_copy(running, desk);
+}
+OPDI_KERNEL(native_batch_norm) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *rm = opd_arg_tensor(call, 3), *rv = opd_arg_tensor(call, 4);
+    opd_tensor *out[3], *desk[3], *rows, *y, *devs;
+    const bool train = opd_arg_bool(call, 5);
+    const opd_scalar_type t = opdi_norm_type(x), stat = opdi_norm_stat_type(x, w ? w : rm);
+    const int64_t zero = 0;
+    bool bad = false, turn;
+    opdi_norm k;
+    int i;
+    if (opdi_batch_norm_check(x, w, b, rm, rv, &k)) { return -1; }
+    if (!train && (!rm || !rv)) { return opd_fail(OPD_ERROR_ARGUMENT, "running_mean and running_var must be defined in evaluation mode"); }
+    for (i = 0; i < 3; i++) {
+        out[i] = opd_result(call, i, i ? (train ? &k.c : &zero) : opdi_sizes(x), i ? 1 : x->ndim, i ? stat : (opd_scalar_type)x->dtype);
+        if (!out[i]) { return -1; }
+    }
+    if (!out[0]->data) { return 0; }
+    for (i = 0; i < 3; i++) { if (!(desk[i] = opdi_desk(out[i], t))) { return -1; } }
+    turn = k.n < 16 && k.a > 1;
+    rows = opdi_as(x, t);
+    if (rows && turn) { rows = opdi_batch_rows(rows, &k, false, NULL); }
+    y = rows && turn ? opdi_own(opdi_tensor_make(opdi_sizes(rows), NULL, 3, t, OPD_CPU)) : desk[0];
+    devs = opdi_own(opdi_tensor_make(&k.c, NULL, 1, OPD_FLOAT64, OPD_CPU));
+    if (!rows || !y || !devs) { return -1; }
+    k.eps = opd_arg_float(call, 7); k.eval = !train;
+    k.w = opdi_norm_in(w, t, &bad); k.b = opdi_norm_in(b, t, &bad);
+    if (!train) { k.mean_in = opdi_norm_in(rm, t, &bad); k.rstd_in = opdi_norm_in(rv, t, &bad); }
+    if (bad) { return -1; }
+    k.x = rows->data; k.y = y->data; k.mean = desk[1]->data; k.rstd = desk[2]->data; k.db = devs->data;
+    if (turn) { k.n *= k.a; k.a = 1; }
+    opdi_norm_run(&k, t, k.c, k.a * k.n, opdi_norm_batch_f32, opdi_norm_batch_f64);
+    if (train && (opdi_batch_norm_track(rm, &k, t, opd_arg_float(call, 6), false) || opdi_batch_norm_track(rv, &k, t, opd_arg_float(call, 6), true))) { return -1; }
+    if (turn) {
+        k.a = opdi_sizes(x)[0]; k.n /= k.a;
+        if (!opdi_batch_rows(y, &k, true, desk[0])) { return -1; }
+    }
+    for (i = 0; i < 3; i++) { if (opdi_settle(out[i], desk[i])) { return -1; } }
+    return 0;
+}
+OPDI_BW1(native_batch_norm) {
+    opd_tensor *r[3], *g = opd_bw_grad(bw, 0);
+    const bool train = opd_bw_value(bw, 5).u.i != 0;
+    bool mask[3];
+    opdi_needs_mask(bw, 0, 1, 2, mask);
+    if (!g) { return 0; }
+    if (opd_native_batch_norm_backward(r, g, opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), train ? NULL : opd_bw_tensor(bw, 3),
+                                       train ? NULL : opd_bw_tensor(bw, 4), opd_bw_result(bw, 1),
+                                       opd_bw_result(bw, 2), train, opd_bw_value(bw, 7).u.d, opd_value_bools(mask, 3))) { return -1; }
+    return opdi_give_three(bw, 0, 1, 2, r);
+}
+OPDI_OP(native_batch_norm) {
+    opdi_describe(op, "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+                 opdi_native_batch_norm_kernel, opdi_native_batch_norm_backward, "input, weight, running_mean, running_var, result1, result2", OPD_BATCH_LOOP,
+                 OPD_AUTOCAST_KEEP, "[4,3,2], [3], [3], None, None, True, 0.1, 0.00001; [4,3,2], [3], [3], [3], [3]+, False, 0.1, 0.00001");
+    op->out = "native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, *, Tensor(a!) out, Tensor(b!) save_mean, Tensor(c!) save_invstd) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+}
+/* 1 / sqrt(var + eps) as numbers of type t, or NULL. */
+static opd_tensor *opdi_invstd(opd_tensor *var, double eps, opd_scalar_type t) {
+    opd_tensor *v = opdi_own(opdi_tensor_make(&var->numel, NULL, 1, OPD_FLOAT64, OPD_CPU));
+    int64_t i;
+    if (!v || opdi_copy(v, var)) { return NULL; }
+    for (i = 0; i < v->numel; i++) { double *p = (double *)(void *)v->data + i; *p = 1 / sqrt(*p + eps); }
+    return opdi_as(v, t);
+}
+OPDI_KERNEL(native_batch_norm_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *mean, *rstd, *out[3], *desk[3], *xs, *gs, *dx = NULL;
+    const bool train = opd_arg_bool(call, 7);
+    const opd_scalar_type t = opdi_norm_type(x);
+    bool bad = false, turn;
+    opdi_norm k;
+    mean = opd_arg_tensor(call, train ? 5 : 3); rstd = opd_arg_tensor(call, train ? 6 : 4);
+    if (!mean || !rstd) { return opd_fail(OPD_ERROR_ARGUMENT, "native_batch_norm_backward: the statistics are missing"); }
+    if (opdi_batch_norm_check(x, w, NULL, mean, rstd, &k)) { return -1; }
+    if (!opdi_same_sizes(g, x)) { return opd_fail(OPD_ERROR_SHAPE, "native_batch_norm_backward: grad_out does not have the sizes of input"); }
+    if (opdi_norm_results(call, 9, x, &k.c, 1, (opd_scalar_type)(w ? w->dtype : x->dtype), out, desk)) { return -1; }
+    if (!x->data && x->numel) { return opdi_norm_settle(call, out, desk); }
+    turn = k.n < 16 && k.a > 1;
+    xs = opdi_as(x, t); gs = opdi_as(g, t);
+    if (xs && gs && turn) { xs = opdi_batch_rows(xs, &k, false, NULL); gs = opdi_batch_rows(gs, &k, false, NULL); }
+    if (!xs || !gs) { return -1; }
+    if (desk[0]) { dx = turn ? opdi_own(opdi_tensor_make(opdi_sizes(xs), NULL, 3, t, OPD_CPU)) : desk[0]; if (!dx) { return -1; } }
+    k.eval = !train; k.w = opdi_norm_in(w, t, &bad); k.mean_in = opdi_norm_in(mean, t, &bad);
+    if (!train) { rstd = opdi_invstd(rstd, opd_arg_float(call, 8), t); if (!rstd) { return -1; } }
+    k.rstd_in = opdi_norm_in(rstd, t, &bad);
+    if (bad) { return -1; }
+    k.x = xs->data; k.g = gs->data; k.dx = dx ? dx->data : NULL; k.dw = desk[1] ? desk[1]->data : NULL; k.db = desk[2] ? desk[2]->data : NULL;
+    if (turn) { k.n *= k.a; k.a = 1; }
+    opdi_norm_run(&k, t, k.c, k.a * k.n, opdi_norm_batch_backward_f32, opdi_norm_batch_backward_f64);
+    if (turn && dx) {
+        k.a = opdi_sizes(x)[0]; k.n /= k.a;
+        if (!opdi_batch_rows(dx, &k, true, desk[0])) { return -1; }
+    }
+    return opdi_norm_settle(call, out, desk);
+}
+/* x as [N, C, rest] */
+OPDI_BW1(native_batch_norm_backward) {
+    opdi_norm_second s;
+    opd_tensor *dg, *dx, *dw, *x = opd_bw_tensor(bw, 1), *g = opd_bw_tensor(bw, 0), *w = opd_bw_tensor(bw, 2);
+    const bool train = opd_bw_value(bw, 7).u.i != 0;
+    int64_t three[3], wide[3];
+    three[0] = opdi_sizes(x)[0]; three[1] = wide[1] = opdi_sizes(x)[1]; three[2] = opdi_span_of(opdi_sizes(x), 2, x->ndim);
+    wide[0] = wide[2] = 1;
+    memset(&s, 0, sizeof s);
+    s.fixed = !train;
+    s.g = opdi_o_reshape(g, three, 3); s.x = opdi_o_reshape(x, three, 3);
+    s.mean = opdi_o_reshape(opd_bw_tensor(bw, train ? 5 : 3), wide, 3);
+    s.rstd = opdi_o_reshape(train ? opd_bw_tensor(bw, 6) : opd_rsqrt(opdi_adds(opd_bw_tensor(bw, 4), opd_bw_value(bw, 8).u.d)), wide, 3);
+    s.w = w ? opdi_o_reshape(w, wide, 3) : NULL;
+    s.G = opd_bw_grad(bw, 0) ? opdi_o_reshape(opd_bw_grad(bw, 0), three, 3) : NULL;
+    s.GW = opd_bw_grad(bw, 1) ? opdi_o_reshape(opd_bw_grad(bw, 1), wide, 3) : NULL;
+    s.GB = opd_bw_grad(bw, 2) ? opdi_o_reshape(opd_bw_grad(bw, 2), wide, 3) : NULL;
+    s.ndims = s.nsum = 2; s.dims[0] = s.sum[0] = 0; s.dims[1] = s.sum[1] = 2;
+    if (!opd_ok() || opdi_norm_twice(&s, &dg, &dx, &dw)) { return -1; }
+    if (dg) { OPDI_GIVE(0, opdi_o_reshape(dg, opdi_sizes(g), g->ndim)); }
+    if (dx) { OPDI_GIVE(1, opdi_o_reshape(dx, opdi_sizes(x), x->ndim)); }
+    if (dw) { OPDI_GIVE(2, opdi_o_reshape(dw, wide + 1, 1)); }
+    return 0;
+}
+OPDI_OP(native_batch_norm_backward) {
+    opdi_describe(op, "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+                 opdi_native_batch_norm_backward_kernel, opdi_native_batch_norm_backward_backward, "grad_out, input, weight, running_mean, running_var, save_mean, save_invstd",
+                 OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "");
+    op->out = "native_batch_norm_backward.out(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+}
+OPDI_KERNEL(batch_norm) {
+    opd_tensor *r[3];
+    return opd_native_batch_norm(r, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2), opd_arg_tensor(call, 3), opd_arg_tensor(call, 4),
+                                 opd_arg_bool(call, 5), opd_arg_float(call, 6), opd_arg_float(call, 7)) ? -1 : opd_return_tensor(call, r[0]);
+}
+OPDI_OP(batch_norm) {
+    opdi_describe_composite(op, "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+                        opdi_batch_norm_kernel, OPD_AUTOCAST_KEEP, "[4,3], [3], [3], None, None, True, 0.1, 0.00001, False");
+}
+/* A vector repeated n times. */
+static opd_tensor *opdi_repeated(opd_tensor *t, int64_t n) {
+    int64_t two[2], minus = -1;
+    if (!t) { return NULL; }
+    two[0] = n; two[1] = t->numel;
+    return opdi_o_reshape(opdi_o_expand(t, two, 2), &minus, 1);
+}
+/* Batch norm of [1, N C, ...]; running statistics are the mean over the batch of those. */
+OPDI_KERNEL(instance_norm) {
+    static opd_op *copy;
+    opd_tensor *x = opd_arg_tensor(call, 0), *r[3], *run[2], *all[2];
+    const bool use_input = opd_arg_bool(call, 5);
+    int64_t sizes[OPD_MAX_DIMS], nc[2], zero = 0;
+    int i;
+    if (x->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "Expected at least 2 dimensions for input tensor but received %d", x->ndim); }
+    run[0] = opd_arg_tensor(call, 3); run[1] = opd_arg_tensor(call, 4);
+    if (!use_input && (!run[0] || !run[1])) { return opd_fail(OPD_ERROR_ARGUMENT, "Expected running_mean and running_var to be defined when use_input_stats is false"); }
+    memcpy(sizes, opdi_sizes(x), sizeof *sizes * x->ndim);
+    nc[0] = sizes[0]; nc[1] = sizes[1];
+    sizes[0] = 1; sizes[1] = nc[0] * nc[1];
+    for (i = 0; i < 2; i++) { all[i] = opdi_repeated(run[i], nc[0]); }
+    if (opd_native_batch_norm(r, opdi_o_reshape(x, sizes, x->ndim), opdi_repeated(opd_arg_tensor(call, 1), nc[0]),
+                              opdi_repeated(opd_arg_tensor(call, 2), nc[0]), all[0], all[1], use_input,
+                              opd_arg_float(call, 6), opd_arg_float(call, 7))) { return -1; }
+    for (i = 0; i < 2 && use_input; i++) {
+        if (run[i] && !opdi_aten(&copy, "aten::copy_", opd_value_tensor(run[i]), opd_value_tensor(opdi_o_mean_dims(opdi_o_reshape(all[i], nc, 2), &zero, 1, false)), OPD_DEFAULT, OPD_DEFAULT)) { return -1; }
+    }
+    return opd_return_tensor(call, opdi_o_reshape(r[0], opdi_sizes(x), x->ndim));
+}
+OPDI_OP(instance_norm) {
+    opdi_describe_composite(op, "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+                        opdi_instance_norm_kernel, OPD_AUTOCAST_KEEP, "[2,3,4], [3], [3], None, None, True, 0.1, 0.00001, False");
+}
+
+//-- dropout -------------------------------------------------------------------------------------------------------------------
+
+static int opdi_dropout_check(double p) {
+    return p >= 0 && p <= 1 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "dropout probability has to be between 0 and 1, but got %g", p);
+}
+OPDI_KERNEL(native_dropout) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *mask;
+    const double p = opd_arg_float(call, 1);
+    const bool train = opd_arg_is_none(call, 2) || opd_arg_bool(call, 2);
+    if (opdi_dropout_check(p)) { return -1; }
+    if (!train) {
+        mask = opd_ones_like_full(x, opd_value_int(OPD_BOOL), OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE);
+        if (opd_return_tensor(call, opd_clone(x))) { return -1; }
+        return opd_return_tensor(call, mask);
+    }
+    mask = opd_bernoulli_(opd_empty_like_full(x, opd_value_int(OPD_BOOL), OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE), 1 - p);
+    x = opdi_muls(opd_mul(x, mask), p >= 1 ? 0 : 1 / (1 - p));
+    if (opd_return_tensor(call, x)) { return -1; }
+    return opd_return_tensor(call, mask);
+}
+OPDI_BW1(native_dropout) {
+    const double p = opd_bw_value(bw, 1).u.d;
+    const opd_value train = opd_bw_value(bw, 2);
+    const bool on = train.tag == OPD_TAG_NONE || train.u.i;
+    return opd_bw_return(bw, 0, opd_native_dropout_backward(opd_bw_grad(bw, 0), opd_bw_result(bw, 1), !on ? 1 : p >= 1 ? 0 : 1 / (1 - p)));
+}
+OPDI_OP(native_dropout) {
+    opdi_describe_any(op, "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", opdi_native_dropout_kernel, opdi_native_dropout_backward, "result1",
+                  OPD_AUTOCAST_KEEP, "[2,3], 0.0, True");
+    op->out = "native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
+}
+OPDI_KERNEL(native_dropout_backward) { return opd_return_tensor(call, opdi_muls(opd_mul(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)), opd_arg_float(call, 2))); }
+OPDI_BW1(native_dropout_backward) { return opd_bw_return(bw, 0, opd_native_dropout_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 1), opd_bw_value(bw, 2).u.d)); }
+OPDI_OP(native_dropout_backward) {
+    opdi_describe_any(op, "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor", opdi_native_dropout_backward_kernel,
+                  opdi_native_dropout_backward_backward, "mask", OPD_AUTOCAST_KEEP, "[2,3], [2,3]b, 2.0");
+    op->out = "native_dropout_backward.out";
+}
+/* The factor each element gets: 0 or 1 / (1 - p); for features, one for each of the first two dims. */
+static opd_tensor *opdi_dropout_noise(opd_tensor *x, double p, bool features) {
+    int64_t sizes[OPD_MAX_DIMS];
+    opd_tensor *t = x;
+    int d;
+    if (features) {
+        static opd_op *h;
+        if (x->ndim < 2) { (void)opd_fail(OPD_ERROR_SHAPE, "Feature dropout requires at least 2 dimensions in the input"); return NULL; }
+        for (d = 0; d < x->ndim; d++) { sizes[d] = d < 2 ? opdi_sizes(x)[d] : 1; }
+        t = opdi_aten(&h, "aten::new_empty", opd_value_tensor(x), opd_value_ints(sizes, x->ndim), OPD_DEFAULT, OPD_DEFAULT);
+    } else { t = opd_empty_like(x); }
+    t = opd_bernoulli_(t, 1 - p);
+    return p >= 1 ? t : opd_div_Scalar(t, opd_value_float(1 - p));
+}
+OPDI_KERNEL(dropout) {
+    static opd_op *mul;
+    opd_tensor *x = opd_arg_tensor(call, 0), *noise;
+    const double p = opd_arg_float(call, 1);
+    const char *name = call->op->schema->name;
+    if (opdi_dropout_check(p)) { return -1; }
+    if (!(p > 0) || !opd_arg_bool(call, 2) || x->numel == 0) { return opd_return_tensor(call, x); }
+    noise = opdi_dropout_noise(x, p, *name == 'f');
+    if (name[strlen(name) - 1] != '_') { return opd_return_tensor(call, opd_mul(x, noise)); }
+    return opd_return_tensor(call, opdi_aten(&mul, "aten::mul_.Tensor", opd_value_tensor(x), opd_value_tensor(noise), OPD_DEFAULT, OPD_DEFAULT));
+}
+OPDI_OP(dropout) { opdi_describe_composite(op, "dropout(Tensor input, float p, bool train) -> Tensor", opdi_dropout_kernel, OPD_AUTOCAST_KEEP, "[2,3], 0.0, True"); }
+OPDI_OP(dropout_) { opdi_describe_composite(op, "dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", opdi_dropout_kernel, OPD_AUTOCAST_KEEP, ""); }
+OPDI_OP(feature_dropout) { opdi_describe_composite(op, "feature_dropout(Tensor input, float p, bool train) -> Tensor", opdi_dropout_kernel, OPD_AUTOCAST_KEEP, "[2,3,4], 0.0, True"); }
+OPDI_OP(feature_dropout_) { opdi_describe_composite(op, "feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", opdi_dropout_kernel, OPD_AUTOCAST_KEEP, ""); }
+
+//-- nll_loss and cross_entropy_loss --------------------------------------------------------------------------------------------
+
+enum { OPDI_REDUCE_NONE = 0, OPDI_REDUCE_MEAN = 1, OPDI_REDUCE_SUM = 2 };
+/* self [n, c, inner] against target [n, inner]. */
+typedef struct opdi_nll { int64_t n, c, inner, ignore, reduction; const int64_t *target; const double *weight; } opdi_nll;
+static int opdi_nll_check(opd_call *call, int first, opd_tensor *x, opd_tensor *target, opd_tensor *w, bool two, opdi_nll *k) {
+    char a[256], b[256];
+    memset(k, 0, sizeof *k);
+    if (two) {
+        if (target->ndim != 3) { return opd_fail(OPD_ERROR_SHAPE, "only batches of spatial targets supported (3D tensors) but got targets of dimension: %d", target->ndim); }
+        if (x->ndim != 4) { return opd_fail(OPD_ERROR_SHAPE, "only batches of spatial inputs supported (4D tensors), but got input of dimension: %d", x->ndim); }
+        if (opdi_sizes(x)[0] != opdi_sizes(target)[0] || opdi_sizes(x)[2] != opdi_sizes(target)[1] || opdi_sizes(x)[3] != opdi_sizes(target)[2]) {
+            return opd_fail(OPD_ERROR_SHAPE, "size mismatch (got input: %s , target: %s", opdi_sizes_text(opdi_sizes(x), 4, a, sizeof a), opdi_sizes_text(opdi_sizes(target), 3, b, sizeof b));
+        }
+        k->n = opdi_sizes(x)[0]; k->c = opdi_sizes(x)[1]; k->inner = opdi_sizes(x)[2] * opdi_sizes(x)[3];
+    } else {
+        if (x->ndim < 1 || x->ndim > 2) { return opd_fail(OPD_ERROR_SHAPE, "input tensor should be 1D or 2D"); }
+        if (target->ndim > 1) { return opd_fail(OPD_ERROR_SHAPE, "0D or 1D target tensor expected, multi-target not supported"); }
+        if (!(x->ndim == 1 && target->ndim == 0) && opdi_sizes(x)[0] != (target->ndim ? opdi_sizes(target)[0] : 1)) {
+            return opd_fail(OPD_ERROR_SHAPE, "size mismatch (got input: %s, target: %s)", opdi_sizes_text(opdi_sizes(x), x->ndim, a, sizeof a), opdi_sizes_text(opdi_sizes(target), target->ndim, b, sizeof b));
+        }
+        k->n = x->ndim == 1 ? 1 : opdi_sizes(x)[0]; k->c = opdi_sizes(x)[x->ndim - 1]; k->inner = 1;
+        if (x->ndim == 1 && target->numel != 1) { return opd_fail(OPD_ERROR_SHAPE, "For 1D input, 1D target must have size 1, but got target size: %lld", (long long)target->numel); }
+    }
+    if (w && (w->numel != k->c || w->ndim != 1)) {
+        return opd_fail(OPD_ERROR_SHAPE, "weight tensor should be defined either for all %lld classes or no classes but got weight tensor of shape: %s", (long long)k->c, opdi_sizes_text(opdi_sizes(w), w->ndim, a, sizeof a));
+    }
+    if (target->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "expected scalar type Long but found %s", opd_dtype_cname((opd_scalar_type)target->dtype)); }
+    if (w && w->dtype != x->dtype) { return opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s", opd_dtype_cname((opd_scalar_type)x->dtype), opd_dtype_cname((opd_scalar_type)w->dtype)); }
+    if (opdi_norm_floating(x, "nll_loss_out_frame")) { return -1; }
+    k->reduction = opd_arg_int(call, first); k->ignore = opd_arg_int(call, first + 1);
+    return 0;
+}
+/* Targets and weights where loops can read them; every target is in range or ignored. */
+static int opdi_nll_open(opdi_nll *k, opd_tensor *target, opd_tensor *w) {
+    int64_t i;
+    target = opdi_as(target, OPD_INT64);
+    if (target && w) { w = opdi_as(w, OPD_FLOAT64); if (!w) { return -1; } }
+    if (!target) { return -1; }
+    k->target = (const int64_t *)(const void *)target->data;
+    k->weight = w ? (const double *)(const void *)w->data : NULL;
+    for (i = 0; i < target->numel; i++) {
+        const int64_t t = k->target[i];
+        if (t != k->ignore && (t < 0 || t >= k->c)) { return opd_fail(OPD_ERROR_INDEX, "Target %lld is out of bounds.", (long long)t); }
+    }
+    return 0;
+}
+static int opdi_nll_store(opd_tensor *out, double v) {
+    opdi_number n;
+    return opdi_copy(out, opdi_number_make(&n, opd_value_float(v)));
+}
+static int opdi_nll_forward(opd_call *call, bool two) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *target = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *out, *total, *desk;
+    double sum = 0, weight = 0;
+    int64_t i;
+    opdi_nll k;
+    bool each;
+    if (opdi_nll_check(call, 3, x, target, w, two, &k)) { return -1; }
+    each = k.reduction == OPDI_REDUCE_NONE && x->ndim > 1;
+    out = opd_result(call, 0, opdi_sizes(target), each ? target->ndim : 0, (opd_scalar_type)x->dtype);
+    total = out ? opd_result(call, 1, NULL, 0, (opd_scalar_type)x->dtype) : NULL;
+    if (!total || !out->data) { return total ? 0 : -1; }
+    if (opdi_nll_open(&k, target, w)) { return -1; }
+    x = opdi_as(x, opdi_norm_type(x));
+    desk = x && each ? opdi_desk(out, (opd_scalar_type)x->dtype) : out;
+    if (!x || !desk) { return -1; }
+    for (i = 0; i < k.n * k.inner; i++) {
+        const int64_t t = k.target[i], at = (i / k.inner * k.c + t) * k.inner + i % k.inner;
+        double f, v = 0;
+        if (t != k.ignore) {
+            f = k.weight ? k.weight[t] : 1;
+            v = -f * (x->dtype == OPD_FLOAT64 ? ((const double *)(const void *)x->data)[at] : (double)((const float *)(const void *)x->data)[at]);
+            weight += f; sum += v;
+        }
+        if (each && x->dtype == OPD_FLOAT64) { ((double *)(void *)desk->data)[i] = v; }
+        else if (each) { ((float *)(void *)desk->data)[i] = (float)v; }
+    }
+    if (each) { return opdi_nll_store(total, 0) ? -1 : opdi_settle(out, desk); }
+    if (k.reduction == OPDI_REDUCE_MEAN) { sum /= weight; }
+    return opdi_nll_store(total, weight) ? -1 : opdi_nll_store(out, sum);
+}
+static int opdi_nll_backward(opd_call *call, bool two) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *target = opd_arg_tensor(call, 2), *w = opd_arg_tensor(call, 3), *out, *desk;
+    opd_tensor *total = opd_arg_tensor(call, 6);
+    double one = 0;
+    int64_t i;
+    opdi_nll k;
+    bool each;
+    if (opdi_nll_check(call, 4, x, target, w, two, &k)) { return -1; }
+    each = k.reduction == OPDI_REDUCE_NONE && x->ndim > 1;
+    if (total->numel != 1) { return opd_fail(OPD_ERROR_SHAPE, "expected total_weight to be a single element tensor, got: %lld elements", (long long)total->numel); }
+    if (each ? !opdi_same_sizes(g, target) : g->ndim > 1 || g->numel != 1) {
+        char a[256];
+        return opd_fail(OPD_ERROR_SHAPE, "Expected a %s for grad_output, but got: %s", each ? "tensor of target's size" : "single element grad_output tensor", opdi_sizes_text(opdi_sizes(g), g->ndim, a, sizeof a));
+    }
+    out = opd_result(call, 0, opdi_sizes(x), x->ndim, (opd_scalar_type)x->dtype);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    if (opdi_nll_open(&k, target, w)) { return -1; }
+    desk = opdi_desk_f32(out);
+    g = desk ? opdi_as(g, OPD_FLOAT64) : NULL;
+    if (!g) { return -1; }
+    memset(desk->data, 0, (size_t)desk->numel * opd_dtype_size((opd_scalar_type)desk->dtype));
+    if (!each) { one = ((const double *)(const void *)g->data)[0]; if (k.reduction == OPDI_REDUCE_MEAN) { one /= opdi_element_f64(total, 0); } }
+    for (i = 0; i < k.n * k.inner; i++) {
+        const int64_t t = k.target[i], at = (i / k.inner * k.c + t) * k.inner + i % k.inner;
+        double v;
+        if (t == k.ignore) { continue; }
+        v = -(k.weight ? k.weight[t] : 1) * (each ? ((const double *)(const void *)g->data)[i] : one);
+        if (desk->dtype == OPD_FLOAT64) { ((double *)(void *)desk->data)[at] = v; } else { ((float *)(void *)desk->data)[at] = (float)v; }
+    }
+    return opdi_settle(out, desk);
+}
+OPDI_KERNEL(nll_loss_forward) { return opdi_nll_forward(call, false); }
+OPDI_KERNEL(nll_loss2d_forward) { return opdi_nll_forward(call, true); }
+OPDI_KERNEL(nll_loss_backward) { return opdi_nll_backward(call, false); }
+OPDI_KERNEL(nll_loss2d_backward) { return opdi_nll_backward(call, true); }
+#define OPDI_NLL(id)                                                                                        \
+    OPDI_BW1(id##_forward) {                                                                                \
+        if (!opd_bw_grad(bw, 0)) { return 0; }                                                              \
+        return opd_bw_return(bw, 0, opd_##id##_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), opd_bw_tensor(bw, 2), \
+                                                        opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i, opd_bw_result(bw, 1))); \
+    }                                                                                                       \
+    OPDI_BW1(id##_backward) {                                                                               \
+        OPDI_GIVE(1, opd_zeros_like(opd_bw_grad(bw, 0)));                                                   \
+        OPDI_GIVE(0, opd_##id##_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 2), opd_bw_tensor(bw, 3), opd_bw_value(bw, 4).u.i, opd_bw_value(bw, 5).u.i)); \
+        return 0;                                                                                           \
+    }                                                                                                       \
+    OPDI_KERNEL(id) {                                                                                       \
+        opd_tensor *r[2];                                                                                   \
+        return opd_##id##_forward(r, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2), opd_arg_int(call, 3), opd_arg_int(call, 4)) ? -1 \
+               : opd_return_tensor(call, r[0]);                                                             \
+    }                                                                                                       \
+    OPDI_OP(id##_forward) {                                                                                 \
+        opdi_describe(op, #id "_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)", \
+                     opdi_##id##_forward_kernel, opdi_##id##_forward_backward, "self, target, weight, total_weight", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, OPDI_CASES_##id); \
+        op->out = #id "_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, *, Tensor(a!) output, Tensor(b!) total_weight) -> (Tensor(a!), Tensor(b!))"; \
+    }                                                                                                       \
+    OPDI_OP(id##_backward) {                                                                                \
+        opdi_describe(op, #id "_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor", \
+                     opdi_##id##_backward_kernel, opdi_##id##_backward_backward, "target, weight", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, ""); \
+        op->out = #id "_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight, *, Tensor(a!) grad_input) -> Tensor(a!)"; \
+    }                                                                                                       \
+    OPDI_OP(id) {                                                                                           \
+        opdi_describe_composite(op, #id "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor", opdi_##id##_kernel, OPD_AUTOCAST_FP32, ""); \
+        op->out = #id ".out";                                                                               \
+    }
+#define OPDI_CASES_nll_loss "[3,4], [3]i4, [4]+, 1, -100"
+#define OPDI_CASES_nll_loss2d "[2,3,2,2], [2,2,2]i3, [3]+, 1, -100"
+OPDI_NLL(nll_loss)
+OPDI_NLL(nll_loss2d)
+/* self [n, c, ...] with any number of dims behind. */
+static opd_tensor *opdi_nll_nd(opd_tensor *x, opd_tensor *target, opd_tensor *w, int64_t reduction, int64_t ignore) {
+    int64_t s[4], t[3];
+    opd_tensor *r;
+    if (x->ndim < 1) { (void)opd_fail(OPD_ERROR_SHAPE, "Expected 1 or more dimensions (got 0)"); return NULL; }
+    if (x->ndim != 1 && (target->ndim == 0 || opdi_sizes(x)[0] != opdi_sizes(target)[0])) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "Expected input batch_size (%lld) to match target batch_size (%lld).", (long long)opdi_sizes(x)[0], (long long)(target->ndim ? opdi_sizes(target)[0] : 0));
+        return NULL;
+    }
+    if (x->ndim <= 2) { return opd_nll_loss_full(x, target, w, reduction, ignore); }
+    if (x->ndim == 4) { return opd_nll_loss2d_full(x, target, w, reduction, ignore); }
+    if (target->ndim != x->ndim - 1 || memcmp(opdi_sizes(x) + 2, opdi_sizes(target) + 1, sizeof(int64_t) * (size_t)(x->ndim - 2)) != 0) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "Expected target to have input's sizes without the classes");
+        return NULL;
+    }
+    s[0] = t[0] = opdi_sizes(x)[0]; s[1] = opdi_sizes(x)[1]; s[2] = t[1] = 1; s[3] = t[2] = opdi_span_of(opdi_sizes(x), 2, x->ndim);
+    r = opd_nll_loss2d_full(opdi_o_reshape(x, s, 4), opdi_o_reshape(target, t, 3), w, reduction, ignore);
+    return r && reduction == OPDI_REDUCE_NONE ? opdi_o_reshape(r, opdi_sizes(target), target->ndim) : r;
+}
+OPDI_KERNEL(nll_loss_nd) {
+    return opd_return_tensor(call, opdi_nll_nd(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2), opd_arg_int(call, 3), opd_arg_int(call, 4)));
+}
+OPDI_OP(nll_loss_nd) {
+    opdi_describe_composite(op, "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor", opdi_nll_loss_nd_kernel, OPD_AUTOCAST_KEEP,
+                        "[2,3,4], [2,4]i3; [2,3], [2]i3");
+}
+static opd_tensor *opdi_reduced(opd_tensor *t, int64_t reduction) {
+    if (!t || reduction == OPDI_REDUCE_NONE) { return t; }
+    return reduction == OPDI_REDUCE_MEAN ? opdi_o_mean(t) : opdi_o_sum(t);
+}
+/* Class weights seen along dim 1 (dim 0 for one sample) of x. */
+static opd_tensor *opdi_class_weights(opd_tensor *w, const opd_tensor *x) {
+    int64_t s[OPD_MAX_DIMS];
+    int d, c = x->ndim == 1 ? 0 : 1;
+    for (d = 0; d < x->ndim; d++) { s[d] = d == c ? opdi_sizes(x)[d] : 1; }
+    if (w->ndim != 1 || w->numel != s[c]) { (void)opd_fail(OPD_ERROR_SHAPE, "cross_entropy: weight tensor should be defined either for all %lld classes or no classes", (long long)s[c]); return NULL; }
+    return opdi_o_reshape(w, s, x->ndim);
+}
+static opd_tensor *opdi_cross_entropy_probabilities(opd_tensor *x, opd_tensor *target, opd_tensor *w, int64_t reduction, double smooth, int64_t c) {
+    const int64_t n = opdi_sizes(x)[c], rows = n ? x->numel / n : 0;
+    opd_tensor *loss;
+    if (smooth > 0) { target = opdi_adds(opdi_muls(target, 1 - smooth), smooth / (double)n); }
+    loss = opd_mul(opd_log_softmax(x, c), target);
+    if (w) { loss = opd_mul(loss, opdi_class_weights(w, x)); }
+    if (reduction == OPDI_REDUCE_NONE) { return opd_neg(opdi_o_sum_dims(loss, &c, 1, false)); }
+    loss = opd_neg(opdi_o_sum(loss));
+    return reduction == OPDI_REDUCE_SUM ? loss : opd_div_Scalar(loss, opd_value_float((double)rows));
+}
+/* Label smoothing: (1 - s) nll + s / n times the (weighted) sum over classes, without the ignored targets. */
+static opd_tensor *opdi_cross_entropy_smooth(opd_tensor *x, opd_tensor *target, opd_tensor *w, int64_t reduction, int64_t ignore, double s, int64_t c) {
+    const int64_t n = opdi_sizes(x)[c];
+    opd_tensor *logs = opd_log_softmax(x, c), *nll = opdi_nll_nd(logs, target, w, reduction, ignore), *smooth, *mask;
+    if (!nll) { return NULL; }
+    smooth = opd_neg(opdi_o_sum_dims(w ? opd_mul(logs, opdi_class_weights(w, x)) : logs, &c, 1, false));
+    mask = opd_eq_Scalar(target, opd_value_int(ignore));
+    smooth = opdi_unless(smooth, mask);
+    if (reduction == OPDI_REDUCE_SUM) { smooth = opdi_o_sum(smooth); }
+    else if (reduction == OPDI_REDUCE_MEAN && w) {
+        opd_tensor *safe = opd_masked_fill_Scalar(target, mask, opd_value_int(0));
+        const int64_t minus = -1;
+        opd_tensor *weights = opdi_o_reshape(opd_index_select(w, 0, opdi_o_reshape(safe, &minus, 1)), opdi_sizes(target), target->ndim);
+        smooth = opd_div(opdi_o_sum(smooth), opdi_o_sum(opdi_unless(weights, mask)));
+    } else if (reduction == OPDI_REDUCE_MEAN) { smooth = opd_div(opdi_o_sum(smooth), opdi_o_sum(opd_logical_not(mask))); }
+    return opd_add(opdi_muls(nll, 1 - s), opdi_muls(smooth, s / (double)n));
+}
+OPDI_KERNEL(cross_entropy_loss) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *target = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2);
+    const int64_t reduction = opd_arg_int(call, 3), ignore = opd_arg_int(call, 4), c = x->ndim == 1 ? 0 : 1;
+    const double smooth = opd_arg_float(call, 5);
+    if (x->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "cross_entropy_loss: input must have at least one dimension"); }
+    if (!(smooth >= 0 && smooth <= 1) && !opdi_same_sizes(x, target)) { return opd_fail(OPD_ERROR_ARGUMENT, "label_smoothing must be between 0.0 and 1.0. Got: %g", smooth); }
+    if (opdi_same_sizes(x, target)) {
+        if (!opd_dtype_is_floating((opd_scalar_type)target->dtype)) { return opd_fail(OPD_ERROR_DTYPE, "Expected floating point type for target with class probabilities, got %s", opd_dtype_cname((opd_scalar_type)target->dtype)); }
+        if (ignore >= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "ignore_index is not supported for floating point target"); }
+        if (!(smooth >= 0 && smooth <= 1)) { return opd_fail(OPD_ERROR_ARGUMENT, "label_smoothing must be between 0.0 and 1.0. Got: %g", smooth); }
+        return opd_return_tensor(call, opdi_cross_entropy_probabilities(x, target, w, reduction, smooth, c));
+    }
+    if (smooth > 0) { return opd_return_tensor(call, opdi_cross_entropy_smooth(x, target, w, reduction, ignore, smooth, c)); }
+    return opd_return_tensor(call, opdi_nll_nd(opd_log_softmax(x, c), target, w, reduction, ignore));
+}
+OPDI_OP(cross_entropy_loss) {
+    opdi_describe_composite(op, "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, float label_smoothing=0.0) -> Tensor",
+                        opdi_cross_entropy_loss_kernel, OPD_AUTOCAST_KEEP, "[3,4], [3]i4; [3,4], [3,4]u; [3,4], [3]i4, [4]+, 1, -100, 0.1");
+}
+
+//-- losses over pairs of elements ----------------------------------------------------------------------------------------------
+
+/* Pieces: kernel args are (self, target, ..., reduction at `at`). */
+static int opdi_loss_floating(const opd_tensor *x, const opd_tensor *y, const char *what) {
+    opd_tensor *two[2];
+    opd_scalar_type t;
+    two[0] = (opd_tensor *)(uintptr_t)x; two[1] = (opd_tensor *)(uintptr_t)y;
+    t = opdi_result_type(two, 2);
+    return opd_dtype_is_floating(t) ? 0 : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname(t));
+}
+/* The factor of a mean: 1 / the number of elements that x and y broadcast to. */
+static double opdi_loss_share(const opd_tensor *x, const opd_tensor *y, int64_t reduction) {
+    int64_t sizes[OPD_MAX_DIMS];
+    int ndim = 0;
+    if (reduction != OPDI_REDUCE_MEAN || opdi_broadcast_into(sizes, &ndim, x) || opdi_broadcast_into(sizes, &ndim, y)) { return 1; }
+    return 1 / (double)opdi_span_of(sizes, 0, ndim);
+}
+OPDI_KERNEL(mse_loss) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1);
+    if (opdi_loss_floating(x, y, "mse_cpu")) { return -1; }
+    return opd_return_tensor(call, opdi_reduced(opd_square(opd_sub(x, y)), opd_arg_int(call, 2)));
+}
+OPDI_KERNEL(mse_loss_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2);
+    if (opdi_loss_floating(x, y, "mse_backward_cpu_out")) { return -1; }
+    return opd_return_tensor(call, opd_mul(opdi_muls(opd_sub(x, y), 2 * opdi_loss_share(x, y, opd_arg_int(call, 3))), g));
+}
+OPDI_BW1(mse_loss) {
+    opd_tensor *d = opd_mse_loss_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), opd_bw_value(bw, 2).u.i);
+    OPDI_GIVE(0, d);
+    OPDI_GIVE(1, opd_neg(d));
+    return 0;
+}
+OPDI_BW1(mse_loss_backward) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1), *y = opd_bw_tensor(bw, 2), *d;
+    const double f = 2 * opdi_loss_share(x, y, opd_bw_value(bw, 3).u.i);
+    OPDI_GIVE(0, opd_mul(opdi_muls(opd_sub(x, y), f), g));
+    d = opd_mul(opdi_muls(g, f), go);
+    OPDI_GIVE(1, d);
+    OPDI_GIVE(2, opd_neg(d));
+    return 0;
+}
+OPDI_OP(mse_loss) {
+    opdi_describe_any(op, "mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", opdi_mse_loss_kernel, opdi_mse_loss_backward, "self, target", OPD_AUTOCAST_FP32, "[2,3], [2,3]; [2,3], [2,3], 0");
+    op->out = "mse_loss.out";
+}
+OPDI_OP(mse_loss_backward) {
+    opdi_describe_any(op, "mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor", opdi_mse_loss_backward_kernel, opdi_mse_loss_backward_backward,
+                  "grad_output, self, target", OPD_AUTOCAST_KEEP, "[], [2,3], [2,3], 1; [2,3], [2,3], [2,3], 0");
+    op->out = "mse_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int reduction, *, Tensor(a!) grad_input) -> Tensor(a!)";
+}
+OPDI_KERNEL(l1_loss) { return opd_return_tensor(call, opdi_reduced(opd_abs(opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1))), opd_arg_int(call, 2))); }
+OPDI_OP(l1_loss) { opdi_describe_composite(op, "l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", opdi_l1_loss_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3]"); }
+/* smooth_l1 (beta): z^2 / (2 beta) up to beta, then z - beta / 2; huber (delta) is delta times that. */
+static opd_tensor *opdi_huber(opd_tensor *x, opd_tensor *y, double beta, bool scaled) {
+    opd_tensor *z = opd_abs(opd_sub(x, y)), *t;
+    if (beta <= 0) { return z; }
+    t = scaled ? opdi_muls(opdi_adds(z, -0.5 * beta), beta) : opdi_adds(z, -0.5 * beta);
+    return opd_where_self(scaled ? opd_le_Scalar(z, opd_value_float(beta)) : opd_lt_Scalar(z, opd_value_float(beta)), opdi_muls(opd_square(z), scaled ? 0.5 : 0.5 / beta), t);
+}
+static opd_tensor *opdi_huber_slope(opd_tensor *x, opd_tensor *y, double beta, bool scaled) {
+    opd_tensor *d = opd_sub(x, y);
+    if (beta <= 0) { return opd_sign(d); }
+    if (!scaled) { d = opd_div_Scalar(d, opd_value_float(beta)); }
+    return opd_clamp_full(d, opd_value_float(scaled ? -beta : -1), opd_value_float(scaled ? beta : 1));
+}
+static bool opdi_huber_scaled(const opd_call *call) { return call->op->schema->name[0] == 'h'; }
+OPDI_KERNEL(huber_like) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1);
+    const bool scaled = opdi_huber_scaled(call);
+    const double beta = opd_arg_float(call, 3);
+    if (scaled && beta <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "huber_loss does not support non-positive values for delta."); }
+    if (beta < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "smooth_l1_loss does not support negative values for beta."); }
+    if (opdi_loss_floating(x, y, scaled ? "huber_cpu" : "smooth_l1_cpu")) { return -1; }
+    return opd_return_tensor(call, opdi_reduced(opdi_huber(x, y, beta, scaled), opd_arg_int(call, 2)));
+}
+OPDI_KERNEL(huber_like_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2);
+    opd_tensor *d = opdi_huber_slope(x, y, opd_arg_float(call, 4), opdi_huber_scaled(call));
+    return opd_return_tensor(call, opd_mul(opdi_muls(d, opdi_loss_share(x, y, opd_arg_int(call, 3))), g));
+}
+/* Second derivatives: go times the slope; g times go where the loss is quadratic. */
+static int opdi_huber_twice(opd_backward_call *bw, bool scaled) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1), *y = opd_bw_tensor(bw, 2), *d;
+    const double beta = opd_bw_value(bw, 4).u.d, f = opdi_loss_share(x, y, opd_bw_value(bw, 3).u.i);
+    OPDI_GIVE(0, opd_mul(opdi_muls(opdi_huber_slope(x, y, beta, scaled), f), g));
+    d = opd_mul(opdi_muls(g, scaled ? f : beta > 0 ? f / beta : 0), go);
+    d = opdi_where(opd_lt_Scalar(opd_abs(opd_sub(x, y)), opd_value_float(beta)), d);
+    OPDI_GIVE(1, d);
+    OPDI_GIVE(2, opd_neg(d));
+    return 0;
+}
+#define OPDI_HUBER(id, scaled, beta_, out_name, cases_)                                                     \
+    OPDI_BW1(id) {                                                                                          \
+        opd_tensor *d = opd_##id##_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d); \
+        OPDI_GIVE(0, d);                                                                                    \
+        OPDI_GIVE(1, opd_neg(d));                                                                           \
+        return 0;                                                                                           \
+    }                                                                                                       \
+    OPDI_BW1(id##_backward) { return opdi_huber_twice(bw, scaled); }                                        \
+    OPDI_OP(id) {                                                                                           \
+        opdi_describe_any(op, #id "(Tensor self, Tensor target, int reduction=1, float " beta_ "=1.0) -> Tensor", opdi_huber_like_kernel, opdi_##id##_backward, "self, target", OPD_AUTOCAST_FP32, cases_); \
+        op->out = #id ".out";                                                                               \
+    }                                                                                                       \
+    OPDI_OP(id##_backward) {                                                                                \
+        opdi_describe_any(op, #id "_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float " beta_ ") -> Tensor", opdi_huber_like_backward_kernel, \
+                      opdi_##id##_backward_backward, "grad_output, self, target", OPD_AUTOCAST_KEEP, "[], [2,3], [2,3], 1, 0.5"); \
+        op->out = #id "_backward." out_name "(Tensor grad_output, Tensor self, Tensor target, int reduction, float " beta_ ", *, Tensor(a!) grad_input) -> Tensor(a!)"; \
+    }
+OPDI_HUBER(smooth_l1_loss, false, "beta", "grad_input", "[2,3], [2,3]; [2,3], [2,3], 0, 0.5")
+OPDI_HUBER(huber_loss, true, "delta", "out", "[2,3], [2,3]; [2,3], [2,3], 0, 0.5")
+
+/* Logarithms no lower than -100, so that the loss stays finite. */
+static opd_tensor *opdi_log_floor(opd_tensor *t, bool plus1) { return opd_clamp_min(plus1 ? opd_log1p(t) : opd_log(t), opd_value_int(-100)); }
+OPDI_KERNEL(binary_cross_entropy) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *loss, *v;
+    int64_t i;
+    if (opdi_norm_floating(x, "binary_cross_entropy")) { return -1; }
+    if (x->data && x->backend == OPD_CPU) {
+        v = opdi_as(x, opdi_norm_type(x));
+        for (i = 0; v && i < v->numel; i++) {
+            const double p = v->dtype == OPD_FLOAT64 ? ((const double *)(const void *)v->data)[i] : (double)((const float *)(const void *)v->data)[i];
+            if (!(p >= 0 && p <= 1)) { return opd_fail(OPD_ERROR_ARGUMENT, "all elements of input should be between 0 and 1"); }
+        }
+    }
+    loss = opd_sub(opd_mul(opdi_adds(y, -1), opdi_log_floor(opd_neg(x), true)), opd_mul(y, opdi_log_floor(x, false)));
+    if (w) { loss = opd_mul(loss, w); }
+    return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 3)));
+}
+OPDI_KERNEL(binary_cross_entropy_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2), *w = opd_arg_tensor(call, 3), *d;
+    d = opd_div(opd_mul(g, opd_sub(x, y)), opd_clamp_min(opd_mul(opdi_rsubs(1, x), x), opd_value_float(1e-12)));
+    if (w) { d = opd_mul(d, w); }
+    return opd_return_tensor(call, opd_arg_int(call, 4) == OPDI_REDUCE_MEAN ? opd_div_Scalar(d, opd_value_float((double)x->numel)) : d);
+}
+/* By target: g (log(1 - x) - log x) */
+OPDI_BW1(binary_cross_entropy) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1), *w = opd_bw_tensor(bw, 2), *d;
+    const int64_t reduction = opd_bw_value(bw, 3).u.i;
+    OPDI_GIVE(0, opd_binary_cross_entropy_backward_full(g, x, y, w, reduction));
+    if (!opd_bw_needs(bw, 1)) { return 0; }
+    d = opd_mul(g, opd_sub(opd_log(opdi_rsubs(1, x)), opd_log(x)));
+    if (w) { d = opd_mul(d, w); }
+    return opd_bw_return(bw, 1, reduction == OPDI_REDUCE_MEAN ? opd_div_Scalar(d, opd_value_float((double)x->numel)) : d);
+}
+/* d = (x - y) / (x (1 - x)): d' = (1 - d (1 - 2 x)) / (x (1 - x)), by y: -1 / (x (1 - x)) */
+OPDI_BW1(binary_cross_entropy_backward) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1), *y = opd_bw_tensor(bw, 2), *w = opd_bw_tensor(bw, 3), *q, *d, *k;
+    const int64_t reduction = opd_bw_value(bw, 4).u.i;
+    OPDI_GIVE(0, opd_binary_cross_entropy_backward_full(g, x, y, w, reduction));
+    q = opd_clamp_min(opd_mul(opdi_rsubs(1, x), x), opd_value_float(1e-12));
+    k = opd_div(opd_mul(g, go), q);
+    if (w) { k = opd_mul(k, w); }
+    if (reduction == OPDI_REDUCE_MEAN) { k = opd_div_Scalar(k, opd_value_float((double)x->numel)); }
+    d = opd_div(opd_sub(x, y), q);
+    OPDI_GIVE(1, opd_mul(k, opdi_rsubs(1, opd_mul(d, opdi_rsubs(1, opdi_muls(x, 2))))));
+    OPDI_GIVE(2, opd_neg(k));
+    return 0;
+}
+OPDI_OP(binary_cross_entropy) {
+    opdi_describe_any(op, "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor", opdi_binary_cross_entropy_kernel,
+                  opdi_binary_cross_entropy_backward, "self, target, weight", OPD_AUTOCAST_BANNED, "[2,3]u, [2,3]u; [2,3]u, [2,3]u, [2,3]+, 0");
+    op->out = "binary_cross_entropy.out";
+}
+OPDI_OP(binary_cross_entropy_backward) {
+    opdi_describe_any(op, "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
+                  opdi_binary_cross_entropy_backward_kernel, opdi_binary_cross_entropy_backward_backward, "grad_output, self, target, weight", OPD_AUTOCAST_KEEP, "[], [2,3]u, [2,3]u");
+    op->out = "binary_cross_entropy_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1, *, Tensor(a!) grad_input) -> Tensor(a!)";
+}
+/* (1 - y) x - ((p - 1) y + 1) log sigmoid x */
+OPDI_KERNEL(binary_cross_entropy_with_logits) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *p = opd_arg_tensor(call, 3), *loss = opd_log_sigmoid(x);
+    if (p) { loss = opd_mul(loss, opdi_adds(opd_mul(opdi_adds(p, -1), y), 1)); }
+    loss = opd_sub(opd_mul(opdi_rsubs(1, y), x), loss);
+    if (w) { loss = opd_mul(loss, w); }
+    return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 4)));
+}
+OPDI_OP(binary_cross_entropy_with_logits) {
+    opdi_describe_composite(op, "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
+                        opdi_binary_cross_entropy_with_logits_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3]u; [2,3], [2,3]u, [3]+, [3]+, 0");
+    op->out = "binary_cross_entropy_with_logits.out";
+}
+/* buffer = exp(-|x|); min(0, x) - log1p(buffer) */
+OPDI_KERNEL(log_sigmoid_forward) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *buffer;
+    if (opdi_norm_floating(x, "log_sigmoid_cpu")) { return -1; }
+    buffer = opd_exp(opd_neg(opd_abs(x)));
+    if (opd_return_tensor(call, opd_sub(opd_clamp_max(x, opd_value_int(0)), opd_log1p(buffer)))) { return -1; }
+    return opd_return_tensor(call, buffer);
+}
+OPDI_BW1(log_sigmoid_forward) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    return g ? opd_bw_return(bw, 0, opd_log_sigmoid_backward(g, opd_bw_tensor(bw, 0), opd_bw_result(bw, 1))) : 0;
+}
+/* g (m - s b / (1 + b)), m = 1 and s = 1 for x < 0, else 0 and -1 */
+OPDI_KERNEL(log_sigmoid_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *q;
+    opd_tensor *negative = opd_lt_Scalar(x, opd_value_int(0));
+    if (b->numel != x->numel) { b = opd_exp(opd_neg(opd_abs(x))); }
+    q = opd_div(b, opdi_adds(b, 1));
+    return opd_return_tensor(call, opd_mul(g, opd_where_self(negative, opdi_rsubs(1, q), q)));
+}
+OPDI_BW1(log_sigmoid_backward) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 1), *s;
+    OPDI_GIVE(0, opd_log_sigmoid_backward(g, x, opd_bw_tensor(bw, 2)));
+    if (!opd_bw_needs(bw, 1)) { return 0; }
+    s = opd_sigmoid(x);
+    return opd_bw_return(bw, 1, opd_neg(opd_mul(opd_mul(g, opd_bw_tensor(bw, 0)), opd_sigmoid_backward(s, s)))) ? -1 : 0;
+}
+OPDI_OP(log_sigmoid_forward) {
+    opdi_describe_any(op, "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)", opdi_log_sigmoid_forward_kernel, opdi_log_sigmoid_forward_backward, "self, buffer", OPD_AUTOCAST_KEEP, "[2,3]");
+    op->out = "log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, Tensor(b!) buffer) -> (Tensor(a!), Tensor(b!))";
+}
+OPDI_OP(log_sigmoid_backward) {
+    opdi_describe_any(op, "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor", opdi_log_sigmoid_backward_kernel, opdi_log_sigmoid_backward_backward, "grad_output, self, buffer",
+                  OPD_AUTOCAST_KEEP, "");
+    op->out = "log_sigmoid_backward.grad_input(Tensor grad_output, Tensor self, Tensor buffer, *, Tensor(a!) grad_input) -> Tensor(a!)";
+}
+OPDI_KERNEL(log_sigmoid) {
+    opd_tensor *r[2];
+    return opd_log_sigmoid_forward(r, opd_arg_tensor(call, 0)) ? -1 : opd_return_tensor(call, r[0]);
+}
+OPDI_OP(log_sigmoid) { opdi_describe_composite(op, "log_sigmoid(Tensor self) -> Tensor", opdi_log_sigmoid_kernel, OPD_AUTOCAST_KEEP, "[2,3]"); op->out = "log_sigmoid.out"; }
+
+/* log(1 + exp(-y x)) */
+OPDI_KERNEL(soft_margin_loss) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1);
+    return opd_return_tensor(call, opdi_reduced(opd_log1p(opd_exp(opd_mul(opd_neg(x), y))), opd_arg_int(call, 2)));
+}
+OPDI_KERNEL(soft_margin_loss_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2), *z = opd_exp(opd_mul(opd_neg(y), x));
+    z = opd_mul(opd_mul(opd_div(opd_mul(opd_neg(y), z), opdi_adds(z, 1)), g), opd_tensor_wrapped_number(opd_value_float(opdi_loss_share(x, y, opd_arg_int(call, 3)))));
+    return opd_return_tensor(call, z);
+}
+OPDI_BW1(soft_margin_loss) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
+    OPDI_GIVE(0, opd_soft_margin_loss_backward(g, x, y, opd_bw_value(bw, 2).u.i));
+    OPDI_GIVE(1, opd_soft_margin_loss_backward(g, y, x, opd_bw_value(bw, 2).u.i));
+    return 0;
+}
+/* -y s(-y x): its derivative is y^2 s (1 - s) */
+OPDI_BW1(soft_margin_loss_backward) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 1), *y = opd_bw_tensor(bw, 2), *s;
+    OPDI_GIVE(0, opd_soft_margin_loss_backward(g, x, y, opd_bw_value(bw, 3).u.i));
+    if (!opd_bw_needs(bw, 1)) { return 0; }
+    s = opd_sigmoid(opd_mul(opd_neg(y), x));
+    s = opd_mul(opd_mul(opd_square(y), opd_mul(s, opdi_rsubs(1, s))), opd_mul(g, opd_bw_tensor(bw, 0)));
+    return opd_bw_return(bw, 1, opdi_muls(s, opdi_loss_share(x, y, opd_bw_value(bw, 3).u.i)));
+}
+OPDI_OP(soft_margin_loss) {
+    opdi_describe_any(op, "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", opdi_soft_margin_loss_kernel, opdi_soft_margin_loss_backward, "self, target", OPD_AUTOCAST_FP32, "[2,3], [2,3]");
+    op->out = "soft_margin_loss.out";
+}
+OPDI_OP(soft_margin_loss_backward) {
+    opdi_describe_any(op, "soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor", opdi_soft_margin_loss_backward_kernel,
+                  opdi_soft_margin_loss_backward_backward, "grad_output, self, target", OPD_AUTOCAST_KEEP, "[], [2,3], [2,3], 1");
+    op->out = "soft_margin_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int reduction, *, Tensor(a!) grad_input) -> Tensor(a!)";
+}
+
+//-- composite losses and distances -----------------------------------------------------------------------------------------------
+
+OPDI_KERNEL(kl_div) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *loss;
+    loss = opd_arg_bool(call, 3) ? opd_mul(opd_exp(y), opd_sub(y, x)) : opd_sub(opd_xlogy(y, y), opd_mul(y, x));
+    return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 2)));
+}
+OPDI_KERNEL(hinge_embedding_loss) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *zero = opd_zeros_like(x);
+    opd_tensor *m = opd_clamp_min(opdi_rsubs(opd_arg_float(call, 2), x), opd_value_int(0));
+    m = opd_add(opd_where_self(opd_ne_Scalar(y, opd_value_int(1)), m, zero), opd_where_self(opd_ne_Scalar(y, opd_value_int(-1)), x, zero));
+    return opd_return_tensor(call, opdi_reduced(m, opd_arg_int(call, 3)));
+}
+OPDI_KERNEL(margin_ranking_loss) {
+    opd_tensor *d = opd_mul(opd_neg(opd_arg_tensor(call, 2)), opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
+    return opd_return_tensor(call, opdi_reduced(opd_clamp_min(opdi_adds(d, opd_arg_float(call, 3)), opd_value_int(0)), opd_arg_int(call, 4)));
+}
+OPDI_KERNEL(cosine_similarity) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *a, *b;
+    const int64_t dim = opd_arg_int(call, 2);
+    const opd_value eps = opd_value_float(opd_arg_float(call, 3) * opd_arg_float(call, 3));
+    if (opdi_loss_floating(x, y, "cosine_similarity")) { return -1; }
+    a = opd_sqrt(opd_clamp_min(opdi_o_sum_dims(opd_mul(x, x), &dim, 1, true), eps));
+    b = opd_sqrt(opd_clamp_min(opdi_o_sum_dims(opd_mul(y, y), &dim, 1, true), eps));
+    return opd_return_tensor(call, opdi_o_sum_dims(opd_mul(opd_div(x, a), opd_div(y, b)), &dim, 1, false));
+}
+OPDI_KERNEL(cosine_embedding_loss) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *t = opd_arg_tensor(call, 2), *c, *zero, *loss;
+    const int64_t dim = t->ndim;
+    if (t->ndim > 1 || x->ndim != t->ndim + 1 || y->ndim != t->ndim + 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "%dD target tensor expects %dD input tensors", t->ndim, t->ndim + 1);
+    }
+    c = opdi_o_sum_dims(opd_mul(x, y), &dim, 1, false);
+    loss = opd_mul(opdi_adds(opdi_o_sum_dims(opd_mul(x, x), &dim, 1, false), 1e-12), opdi_adds(opdi_o_sum_dims(opd_mul(y, y), &dim, 1, false), 1e-12));
+    c = opd_div(c, opd_sqrt(loss));
+    zero = opd_zeros_like(c);
+    loss = opd_where_self(opd_eq_Scalar(t, opd_value_int(1)), opdi_rsubs(1, c), zero);
+    loss = opd_add(loss, opd_where_self(opd_eq_Scalar(t, opd_value_int(-1)), opd_clamp_min(opdi_adds(c, -opd_arg_float(call, 3)), opd_value_int(0)), zero));
+    return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 4)));
+}
+static opd_tensor *opdi_norm_distance(opd_tensor *x, opd_tensor *y, double p, double eps, bool keep) {
+    const int64_t last = OPDI_MAX((int)x->ndim, (int)y->ndim) - 1;
+    return opd_norm_dim(opdi_adds(opd_sub(x, y), eps), opd_value_float(p), opd_ints_of(&last, 1), keep);
+}
+OPDI_KERNEL(pairwise_distance) {
+    return opd_return_tensor(call, opdi_norm_distance(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_float(call, 2), opd_arg_float(call, 3), opd_arg_bool(call, 4)));
+}
+OPDI_KERNEL(triplet_margin_loss) {
+    opd_tensor *a = opd_arg_tensor(call, 0), *p = opd_arg_tensor(call, 1), *n = opd_arg_tensor(call, 2), *near, *far;
+    const double k = opd_arg_float(call, 4), eps = opd_arg_float(call, 5);
+    if (a->ndim != p->ndim || p->ndim != n->ndim) {
+        return opd_fail(OPD_ERROR_SHAPE, "All inputs should have same dimension but got %dD, %dD and %dD inputs.", a->ndim, p->ndim, n->ndim);
+    }
+    near = opdi_norm_distance(a, p, k, eps, false); far = opdi_norm_distance(a, n, k, eps, false);
+    if (opd_arg_bool(call, 6)) { far = opd_minimum(far, opdi_norm_distance(p, n, k, eps, false)); }
+    return opd_return_tensor(call, opdi_reduced(opd_clamp_min(opd_sub(opdi_adds(near, opd_arg_float(call, 3)), far), opd_value_int(0)), opd_arg_int(call, 7)));
+}
+OPDI_KERNEL(poisson_nll_loss) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *loss;
+    loss = opd_arg_bool(call, 2) ? opd_sub(opd_exp(x), opd_mul(y, x)) : opd_sub(x, opd_mul(y, opd_log(opdi_adds(x, opd_arg_float(call, 4)))));
+    if (opd_arg_bool(call, 3)) {                  /* Stirling's term where y > 1 */
+        opd_tensor *s = opd_add(opd_sub(opd_mul(y, opd_log(y)), y), opdi_muls(opd_log(opdi_muls(y, 2 * 3.14159265358979323846)), 0.5));
+        loss = opd_add(loss, opdi_unless(s, opd_le_Scalar(y, opd_value_int(1))));
+    }
+    return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 5)));
+}
+OPDI_OP(kl_div) { opdi_describe_composite(op, "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor", opdi_kl_div_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3]u"); }
+OPDI_OP(hinge_embedding_loss) { opdi_describe_composite(op, "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor", opdi_hinge_embedding_loss_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3]i2"); }
+OPDI_OP(margin_ranking_loss) { opdi_describe_composite(op, "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor", opdi_margin_ranking_loss_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3], [2,3]"); }
+OPDI_OP(cosine_similarity) { opdi_describe_composite(op, "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", opdi_cosine_similarity_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3]"); }
+OPDI_OP(cosine_embedding_loss) { opdi_describe_composite(op, "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor", opdi_cosine_embedding_loss_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3], [2]i2"); }
+OPDI_OP(pairwise_distance) { opdi_describe_composite(op, "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor", opdi_pairwise_distance_kernel, OPD_AUTOCAST_KEEP, "[2,3], [2,3]"); }
+OPDI_OP(triplet_margin_loss) { opdi_describe_composite(op, "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, float eps=1e-06, bool swap=False, int reduction=1) -> Tensor", opdi_triplet_margin_loss_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3], [2,3]"); }
+OPDI_OP(poisson_nll_loss) { opdi_describe_composite(op, "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor", opdi_poisson_nll_loss_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3]+, True, False, 0.00000001, 1"); }
+
+//-- glu, prelu --------------------------------------------------------------------------------------------------------------------
+
+static int opdi_glu_dim(const opd_tensor *x, int64_t dim, int64_t *half) {
+    int d;
+    if (x->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "glu does not support 0-dimensional tensors"); }
+    d = opdi_dim_of(dim, x->ndim);
+    if (d < 0) { return -1; }
+    *half = opdi_sizes(x)[d] / 2;
+    if (opdi_sizes(x)[d] % 2) { return opd_fail(OPD_ERROR_SHAPE, "Halving dimension must be even, but dimension %d is size %lld", d, (long long)opdi_sizes(x)[d]); }
+    return d;
+}
+/* a sigmoid(b) for the halves a, b */
+OPDI_KERNEL(glu) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    int64_t half;
+    const int d = opdi_glu_dim(x, opd_arg_int(call, 1), &half);
+    if (d < 0 || opdi_norm_floating(x, "glu_cpu")) { return -1; }
+    return opd_return_tensor(call, opd_mul(opdi_o_narrow(x, d, 0, half), opd_sigmoid(opdi_o_narrow(x, d, half, half))));
+}
+static opd_tensor *opdi_glu_slope(opd_tensor *g, opd_tensor *x, int d, int64_t half) {
+    opd_tensor *a = opdi_o_narrow(x, d, 0, half), *s = opd_sigmoid(opdi_o_narrow(x, d, half, half)), *two[2];
+    two[0] = opd_mul(g, s);
+    two[1] = opd_mul(opd_mul(two[0], a), opdi_rsubs(1, s));
+    return opd_ok() ? opd_cat_full(opd_tensors_of(two, 2), d) : NULL;
+}
+OPDI_KERNEL(glu_backward) {
+    opd_tensor *x = opd_arg_tensor(call, 1);
+    int64_t half;
+    const int d = opdi_glu_dim(x, opd_arg_int(call, 2), &half);
+    return d < 0 ? -1 : opd_return_tensor(call, opdi_glu_slope(opd_arg_tensor(call, 0), x, d, half));
+}
+OPDI_BW1(glu) { return opd_bw_return(bw, 0, opd_glu_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1).u.i)); }
+/* u = G_a s + G_b a s (1 - s) is what go gets; x's halves get go G_b s (1 - s) and go s (1 - s) (G_a + G_b a (1 - 2 s)). */
+OPDI_BW1(glu_backward) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1), *a, *s, *q, *ga, *gb, *two[2];
+    int64_t half;
+    const int d = opdi_glu_dim(x, opd_bw_value(bw, 2).u.i, &half);
+    if (d < 0) { return -1; }
+    a = opdi_o_narrow(x, d, 0, half); s = opd_sigmoid(opdi_o_narrow(x, d, half, half));
+    ga = opdi_o_narrow(g, d, 0, half); gb = opdi_o_narrow(g, d, half, half);
+    q = opd_mul(s, opdi_rsubs(1, s));
+    OPDI_GIVE(0, opd_add(opd_mul(ga, s), opd_mul(opd_mul(gb, a), q)));
+    two[0] = opd_mul(opd_mul(go, gb), q);
+    two[1] = opd_mul(opd_mul(go, q), opd_add(ga, opd_mul(opd_mul(gb, a), opdi_rsubs(1, opdi_muls(s, 2)))));
+    if (!opd_ok()) { return -1; }
+    OPDI_GIVE(1, opd_cat_full(opd_tensors_of(two, 2), d));
+    return 0;
+}
+OPDI_OP(glu) {
+    opdi_describe_any(op, "glu(Tensor self, int dim=-1) -> Tensor", opdi_glu_kernel, opdi_glu_backward, "self", OPD_AUTOCAST_KEEP, "[2,4]; [4,3], 0");
+    op->out = "glu.out";
+}
+OPDI_OP(glu_backward) {
+    opdi_describe_any(op, "glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor", opdi_glu_backward_kernel, opdi_glu_backward_backward, "grad_output, self", OPD_AUTOCAST_KEEP, "[2,2], [2,4], -1");
+    op->out = "glu_backward.grad_input(Tensor grad_output, Tensor self, int dim, *, Tensor(a!) grad_input) -> Tensor(a!)";
+}
+/* The weight as it broadcasts to self: one number, or one for each channel (dim 1). */
+static opd_tensor *opdi_prelu_weight(const opd_tensor *x, opd_tensor *w) {
+    int64_t s[OPD_MAX_DIMS], channels = x->ndim > 1 ? opdi_sizes(x)[1] : 1;
+    int d;
+    if (w->numel != 1) {
+        if (x->ndim == 0) { (void)opd_fail(OPD_ERROR_SHAPE, "Not allow zero-dim input tensor."); return NULL; }
+        if (w->numel != channels) {
+            (void)opd_fail(OPD_ERROR_SHAPE, "Mismatch of parameter numbers and input channel size. Found parameter numbers = %lld and channel size = %lld.", (long long)w->numel, (long long)channels);
+            return NULL;
+        }
+    }
+    if (w->ndim > 1) { (void)opd_fail(OPD_ERROR_SHAPE, "prelu: Expected `weight` to be a scalar or 1D tensor, but got ndim = %d", w->ndim); return NULL; }
+    for (d = 0; d < x->ndim; d++) { s[d] = d == 1 && w->numel != 1 ? channels : 1; }
+    return opdi_o_reshape(w, s, x->ndim);
+}
+OPDI_KERNEL(prelu) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *w = opdi_prelu_weight(x, opd_arg_tensor(call, 1));
+    if (!w || opdi_norm_floating(x, "prelu_cpu")) { return -1; }
+    return opd_return_tensor(call, opd_where_self(opd_gt_Scalar(x, opd_value_int(0)), x, opd_mul(w, x)));
+}
+/* t summed to the shape of the weight argument */
+static opd_tensor *opdi_prelu_gather(opd_tensor *t, opd_tensor *w, const opd_tensor *x) {
+    int64_t dims[OPD_MAX_DIMS];
+    int d, n = 0;
+    for (d = 0; d < x->ndim; d++) { if (d != 1 || w->numel == 1) { dims[n++] = d; } }
+    if (n) { t = opdi_o_sum_dims(t, dims, n, false); }
+    return opdi_o_reshape(t, opdi_sizes(w), w->ndim);
+}
+OPDI_KERNEL(prelu_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *wide = opdi_prelu_weight(x, w), *up;
+    if (!wide) { return -1; }
+    up = opd_gt_Scalar(x, opd_value_int(0));
+    if (opd_return_tensor(call, opd_where_self(up, g, opd_mul(wide, g)))) { return -1; }
+    return opd_return_tensor(call, opdi_prelu_gather(opdi_unless(opd_mul(g, x), up), w, x));
+}
+OPDI_BW1(prelu) {
+    opd_tensor *r[2];
+    if (opd_prelu_backward(r, opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1))) { return -1; }
+    OPDI_GIVE(0, r[0]);
+    OPDI_GIVE(1, r[1]);
+    return 0;
+}
+OPDI_BW1(prelu_backward) {
+    opd_tensor *gx = opd_bw_grad(bw, 0), *gw = opd_bw_grad(bw, 1), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1), *w = opd_bw_tensor(bw, 2);
+    opd_tensor *wide = opdi_prelu_weight(x, w), *up = opd_gt_Scalar(x, opd_value_int(0)), *to = NULL;
+    if (!wide || !up) { return -1; }
+    gw = gw ? opdi_prelu_weight(x, gw) : NULL;
+    if (gx) { to = opd_where_self(up, gx, opd_mul(wide, gx)); }
+    if (gw) { to = opdi_plus(to, opdi_unless(opd_mul(gw, x), up)); }
+    if (to) { OPDI_GIVE(0, to); }
+    if (gw) { OPDI_GIVE(1, opdi_unless(opd_mul(gw, go), up)); }
+    if (gx) { OPDI_GIVE(2, opdi_prelu_gather(opdi_unless(opd_mul(gx, go), up), w, x)); }
+    return 0;
+}
+OPDI_OP(prelu) {
+    opdi_describe_any(op, "prelu(Tensor self, Tensor weight) -> Tensor", opdi_prelu_kernel, opdi_prelu_backward, "self, weight", OPD_AUTOCAST_LOWER, "[2,3], [3]; [2,3], [1]");
+    op->out = "prelu.out";
+}
+OPDI_OP(prelu_backward) {
+    opdi_describe_any(op, "prelu_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)", opdi_prelu_backward_kernel, opdi_prelu_backward_backward, "grad_output, self, weight", OPD_AUTOCAST_KEEP, "[2,3], [2,3], [3]");
+    op->out = "prelu_backward.out(Tensor grad_output, Tensor self, Tensor weight, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
 }
 
 //======================================================================================================================
@@ -19799,7 +21309,7 @@ OPDI_BW1(gather) {
     return opd_bw_return(bw, 0, opd_scatter_add(opdi_o_zeros(g, opd_bw_sizes(bw, 0)), opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2), g));
 }
 OPDI_OP(gather) {
-    opdi_card_of(op, "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", opdi_gather_kernel,
+    opdi_describe(op, "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", opdi_gather_kernel,
                  opdi_gather_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [3,2]i4; [3,4], 0, [2,4]i3");
     op->out = "gather.out";
 }
@@ -19859,27 +21369,27 @@ OPDI_BW1(refused) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "the derivative of this operator is not implemented (PyTorch has none either)");
 }
 OPDI_OP(scatter_src) {
-    opdi_card_of(op, "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", opdi_scatter_src_kernel,
+    opdi_describe(op, "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", opdi_scatter_src_kernel,
                  opdi_scatter_src_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [3,1]i4, [3,1]");
     op->inplace = "scatter_.src"; op->out = "scatter.src_out";
 }
 OPDI_OP(scatter_value) {
-    opdi_card_of(op, "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", opdi_scatter_src_kernel,
+    opdi_describe(op, "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", opdi_scatter_src_kernel,
                  opdi_scatter_src_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [3,1]i4, 1.5");
     op->inplace = "scatter_.value"; op->out = "scatter.value_out";
 }
 OPDI_OP(scatter_reduce) {
-    opdi_card_of(op, "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor", opdi_scatter_reduce_kernel,
+    opdi_describe(op, "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor", opdi_scatter_reduce_kernel,
                  opdi_refused_backward, "", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "");
     op->inplace = "scatter_.reduce"; op->out = "scatter.reduce_out";
 }
 OPDI_OP(scatter_value_reduce) {
-    opdi_card_of(op, "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor", opdi_scatter_reduce_kernel,
+    opdi_describe(op, "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor", opdi_scatter_reduce_kernel,
                  opdi_refused_backward, "", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "");
     op->inplace = "scatter_.value_reduce"; op->out = "scatter.value_reduce_out";
 }
 OPDI_OP(scatter_add) {
-    opdi_card_of(op, "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", opdi_scatter_add_kernel,
+    opdi_describe(op, "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", opdi_scatter_add_kernel,
                  opdi_scatter_add_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_PROMOTE, "[3,4], 1, [3,2]i4, [3,2]");
     op->inplace = "scatter_add_"; op->out = "scatter_add.out";
 }
@@ -20024,7 +21534,7 @@ OPDI_BW1(scatter_reduce_two) {
     return opdi_reduce_backward(bw, &p, opdi_reduce_of(opd_bw_value(bw, 4).u.s), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 3), opd_bw_result(bw, 0), 3);
 }
 OPDI_OP(scatter_reduce_two) {
-    opdi_card_of(op, "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+    opdi_describe(op, "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
                  opdi_scatter_reduce_two_kernel, opdi_scatter_reduce_two_backward, "self, index, src, result", OPD_BATCH_SHIFT_DIM,
                  OPD_AUTOCAST_KEEP, "[3,4], 1, [3,2]i4, [3,2], 'sum'; [3,4], 1, [3,2]i4, [3,2], 'mean'");
     op->inplace = "scatter_reduce_.two"; op->out = "scatter_reduce.two_out";
@@ -20127,7 +21637,7 @@ OPDI_BW1(index_select) {
     return opd_bw_return(bw, 0, opd_index_select_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2)));
 }
 OPDI_OP(index_select) {
-    opdi_card_of(op, "index_select(Tensor self, int dim, Tensor index) -> Tensor", opdi_index_select_kernel, opdi_index_select_backward,
+    opdi_describe(op, "index_select(Tensor self, int dim, Tensor index) -> Tensor", opdi_index_select_kernel, opdi_index_select_backward,
                  "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [5]i4; [3,4], 0, [2]i3");
     op->out = "index_select.out";
 }
@@ -20136,7 +21646,7 @@ OPDI_KERNEL(index_select_backward) {
     return opd_return_tensor(call, opd_index_add(opdi_o_zeros(g, opd_arg_ints(call, 1)), opd_arg_int(call, 2), opd_arg_tensor(call, 3), g));
 }
 OPDI_OP(index_select_backward) {
-    opdi_card_composite(op, "index_select_backward(Tensor grad, int[] self_sizes, int dim, Tensor index) -> Tensor",
+    opdi_describe_composite(op, "index_select_backward(Tensor grad, int[] self_sizes, int dim, Tensor index) -> Tensor",
                         opdi_index_select_backward_kernel, OPD_AUTOCAST_KEEP, "[3,2], (3,4), 1, [2]i4");
 }
 
@@ -20199,7 +21709,7 @@ OPDI_BW1(index_add) {
     return 0;
 }
 OPDI_OP(index_add) {
-    opdi_card_of(op, "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", opdi_index_add_kernel,
+    opdi_describe(op, "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", opdi_index_add_kernel,
                  opdi_index_add_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [2]i4, [3,2]; [3,4], 0, [5]i3, [5,4], alpha=2");
     op->inplace = "index_add_"; op->out = "index_add.out";
 }
@@ -20227,7 +21737,7 @@ OPDI_BW1(index_copy) {
     return 0;
 }
 OPDI_OP(index_copy) {
-    opdi_card_of(op, "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", opdi_index_copy_kernel,
+    opdi_describe(op, "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", opdi_index_copy_kernel,
                  opdi_index_copy_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [1]i4, [3,1]");
     op->inplace = "index_copy_"; op->out = "index_copy.out";
 }
@@ -20267,12 +21777,12 @@ OPDI_BW1(index_fill) {
     return 0;
 }
 OPDI_OP(index_fill_int_Scalar) {
-    opdi_card_of(op, "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", opdi_index_fill_kernel,
+    opdi_describe(op, "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", opdi_index_fill_kernel,
                  opdi_index_fill_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [2]i4, 1.5");
     op->inplace = "index_fill_.int_Scalar"; op->out = "index_fill.int_Scalar_out";
 }
 OPDI_OP(index_fill_int_Tensor) {
-    opdi_card_of(op, "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", opdi_index_fill_kernel,
+    opdi_describe(op, "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", opdi_index_fill_kernel,
                  opdi_index_fill_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [1]i4, []");
     op->inplace = "index_fill_.int_Tensor"; op->out = "index_fill.int_Tensor_out";
 }
@@ -20302,7 +21812,7 @@ OPDI_BW1(index_reduce) {
     return opdi_reduce_backward(bw, &p, opdi_reduce_of(opd_bw_value(bw, 4).u.s), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 3), opd_bw_result(bw, 0), 3);
 }
 OPDI_OP(index_reduce) {
-    opdi_card_of(op, "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
+    opdi_describe(op, "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
                  opdi_index_reduce_kernel, opdi_index_reduce_backward, "self, index, source, result", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
                  "[3,4], 1, [2]i4, [3,2], 'mean'");
     op->inplace = "index_reduce_"; op->out = "index_reduce.out";
@@ -20532,7 +22042,7 @@ OPDI_BW1(index_Tensor) {
     return opd_bw_return(bw, 0, opd_index_put_full(opdi_o_zeros(g, opd_bw_sizes(bw, 0)), opd_bw_tensors(bw, 1), g, true));
 }
 OPDI_OP(index_Tensor) {
-    opdi_card_of(op, "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", opdi_index_Tensor_kernel, opdi_index_Tensor_backward,
+    opdi_describe(op, "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", opdi_index_Tensor_kernel, opdi_index_Tensor_backward,
                  "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], {[2]i3}; [3,4,2], {[2,1]i3, [2]i4}");
     op->out = "index.Tensor_out";
 }
@@ -20571,7 +22081,7 @@ OPDI_BW1(index_put) {
     return 0;
 }
 OPDI_OP(index_put) {
-    opdi_card_of(op, "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", opdi_index_put_kernel,
+    opdi_describe(op, "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", opdi_index_put_kernel,
                  opdi_index_put_backward, "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE, "[3,4], {[1]i3}, [4]; [3,4], {[2]i3}, [2,4], True");
     op->inplace = "index_put_"; op->out = "index_put.out";
 }
@@ -20583,7 +22093,7 @@ OPDI_KERNEL(index_put_impl_) {
     return opd_return_tensor(call, opd_call_op(OPD_OP(&h, "aten::index_put_"), v, 4));
 }
 OPDI_OP(index_put_impl_) {
-    opdi_card_composite(op, "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)",
+    opdi_describe_composite(op, "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)",
                         opdi_index_put_impl__kernel, OPD_AUTOCAST_KEEP, "");
 }
 
@@ -20619,7 +22129,7 @@ OPDI_BW1(take) {
     return opd_bw_return(bw, 0, opd_put_full(opdi_o_zeros(g, opd_bw_sizes(bw, 0)), opd_bw_tensor(bw, 1), g, true));
 }
 OPDI_OP(take) {
-    opdi_card_of(op, "take(Tensor self, Tensor index) -> Tensor", opdi_take_kernel, opdi_take_backward, "index", OPD_BATCH_LOOP,
+    opdi_describe(op, "take(Tensor self, Tensor index) -> Tensor", opdi_take_kernel, opdi_take_backward, "index", OPD_BATCH_LOOP,
                  OPD_AUTOCAST_KEEP, "[3,4], [2,3]i12");
     op->out = "take.out";
 }
@@ -20658,7 +22168,7 @@ OPDI_BW1(put) {
     return 0;
 }
 OPDI_OP(put) {
-    opdi_card_of(op, "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", opdi_put_kernel, opdi_put_backward,
+    opdi_describe(op, "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", opdi_put_kernel, opdi_put_backward,
                  "index", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [1]i12, [1]; [3,4], [5]i12, [5], True");
     op->inplace = "put_"; op->out = "put.out";
 }
@@ -20687,7 +22197,7 @@ OPDI_KERNEL(take_along_dim) {
     return opd_return_tensor(call, opd_gather(opdi_o_expand(self, a, self->ndim), dim, opdi_o_expand(index, b, self->ndim)));
 }
 OPDI_OP(take_along_dim) {
-    opdi_card_composite(op, "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", opdi_take_along_dim_kernel, OPD_AUTOCAST_KEEP,
+    opdi_describe_composite(op, "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", opdi_take_along_dim_kernel, OPD_AUTOCAST_KEEP,
                         "[3,4], [3,2]i4, 1; [3,4], [5]i12");
     op->out = "take_along_dim.out";
 }
@@ -20766,7 +22276,7 @@ OPDI_BW1(masked_select) {
     return opd_bw_return(bw, 0, g);
 }
 OPDI_OP(masked_select) {
-    opdi_card_of(op, "masked_select(Tensor self, Tensor mask) -> Tensor", opdi_masked_select_kernel, opdi_masked_select_backward, "mask",
+    opdi_describe(op, "masked_select(Tensor self, Tensor mask) -> Tensor", opdi_masked_select_kernel, opdi_masked_select_backward, "mask",
                  OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [3,4]b; [3,4], [4]b");
     op->out = "masked_select.out";
 }
@@ -20806,7 +22316,7 @@ OPDI_BW1(masked_scatter) {
     return 0;
 }
 OPDI_OP(masked_scatter) {
-    opdi_card_of(op, "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", opdi_masked_scatter_kernel, opdi_masked_scatter_backward,
+    opdi_describe(op, "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", opdi_masked_scatter_kernel, opdi_masked_scatter_backward,
                  "mask", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [3,4]b, [12]");
     op->inplace = "masked_scatter_"; op->out = "masked_scatter.out";
 }
@@ -20818,7 +22328,7 @@ OPDI_KERNEL(where_Scalar) {
     return opd_return_tensor(call, opd_where_self(opd_arg_tensor(call, 0), opd_tensor_wrapped_number(a), opd_tensor_wrapped_number(b)));
 }
 OPDI_OP(where_Scalar) {
-    opdi_card_composite(op, "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor", opdi_where_Scalar_kernel, OPD_AUTOCAST_KEEP, "[2,3]b, 1.5, 2.5");
+    opdi_describe_composite(op, "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor", opdi_where_Scalar_kernel, OPD_AUTOCAST_KEEP, "[2,3]b, 1.5, 2.5");
 }
 OPDI_KERNEL(where) {
     static opd_op *h;
@@ -20832,7 +22342,7 @@ OPDI_KERNEL(where) {
     }
     return opd_return_tensors(call, list, n);
 }
-OPDI_OP(where) { opdi_card_composite(op, "where(Tensor condition) -> Tensor[]", opdi_where_kernel, OPD_AUTOCAST_KEEP, "[2,3]b"); }
+OPDI_OP(where) { opdi_describe_composite(op, "where(Tensor condition) -> Tensor[]", opdi_where_kernel, OPD_AUTOCAST_KEEP, "[2,3]b"); }
 
 //-- joining -----------------------------------------------------------------------------------------------------------------
 
@@ -20924,7 +22434,7 @@ OPDI_BW1(cat) {
     return dim < 0 ? -1 : 0;
 }
 OPDI_OP(cat) {
-    opdi_card_of(op, "cat(Tensor[] tensors, int dim=0) -> Tensor", opdi_cat_kernel, opdi_cat_backward, "tensors", OPD_BATCH_LOOP,
+    opdi_describe(op, "cat(Tensor[] tensors, int dim=0) -> Tensor", opdi_cat_kernel, opdi_cat_backward, "tensors", OPD_BATCH_LOOP,
                  OPD_AUTOCAST_PROMOTE, "{[2,3], [1,3]}; {[2,3], [2,2]}, 1");
     op->out = "cat.out";
 }
@@ -20973,7 +22483,7 @@ OPDI_BW1(stack) {
     return 0;
 }
 OPDI_OP(stack) {
-    opdi_card_of(op, "stack(Tensor[] tensors, int dim=0) -> Tensor", opdi_stack_kernel, opdi_stack_backward, "", OPD_BATCH_LOOP,
+    opdi_describe(op, "stack(Tensor[] tensors, int dim=0) -> Tensor", opdi_stack_kernel, opdi_stack_backward, "", OPD_BATCH_LOOP,
                  OPD_AUTOCAST_PROMOTE, "{[2,3], [2,3]}; {[2,3], [2,3]}, 1; {[], []}");
     op->out = "stack.out";
 }
@@ -21016,12 +22526,12 @@ OPDI_KERNEL(vstack) { return opdi_stack_like(call, 2, 0, false, "vstack"); }
 OPDI_KERNEL(dstack) { return opdi_stack_like(call, 3, 2, false, "dstack"); }
 OPDI_KERNEL(column_stack) { return opdi_stack_like(call, 2, 1, true, "column_stack"); }
 OPDI_KERNEL(concat) { return opd_return_tensor(call, opd_cat_full(opd_arg_tensors(call, 0), opd_arg_int(call, 1))); }
-OPDI_OP(hstack) { opdi_card_composite(op, "hstack(Tensor[] tensors) -> Tensor", opdi_hstack_kernel, OPD_AUTOCAST_KEEP, "{[2,3], [2,2]}; {[2], [3]}"); op->out = "hstack.out"; }
-OPDI_OP(vstack) { opdi_card_composite(op, "vstack(Tensor[] tensors) -> Tensor", opdi_vstack_kernel, OPD_AUTOCAST_KEEP, "{[2,3], [1,3]}; {[2], [2]}"); op->out = "vstack.out"; }
-OPDI_OP(dstack) { opdi_card_composite(op, "dstack(Tensor[] tensors) -> Tensor", opdi_dstack_kernel, OPD_AUTOCAST_KEEP, "{[2,3], [2,3]}; {[2], [2]}"); op->out = "dstack.out"; }
-OPDI_OP(column_stack) { opdi_card_composite(op, "column_stack(Tensor[] tensors) -> Tensor", opdi_column_stack_kernel, OPD_AUTOCAST_KEEP, "{[2], [2,3]}"); op->out = "column_stack.out"; }
-OPDI_OP(row_stack) { opdi_card_composite(op, "row_stack(Tensor[] tensors) -> Tensor", opdi_vstack_kernel, OPD_AUTOCAST_KEEP, "{[2], [2]}"); op->out = "row_stack.out"; }
-OPDI_OP(concat) { opdi_card_composite(op, "concat(Tensor[] tensors, int dim=0) -> Tensor", opdi_concat_kernel, OPD_AUTOCAST_KEEP, "{[2,3], [1,3]}"); op->out = "concat.out"; }
+OPDI_OP(hstack) { opdi_describe_composite(op, "hstack(Tensor[] tensors) -> Tensor", opdi_hstack_kernel, OPD_AUTOCAST_KEEP, "{[2,3], [2,2]}; {[2], [3]}"); op->out = "hstack.out"; }
+OPDI_OP(vstack) { opdi_describe_composite(op, "vstack(Tensor[] tensors) -> Tensor", opdi_vstack_kernel, OPD_AUTOCAST_KEEP, "{[2,3], [1,3]}; {[2], [2]}"); op->out = "vstack.out"; }
+OPDI_OP(dstack) { opdi_describe_composite(op, "dstack(Tensor[] tensors) -> Tensor", opdi_dstack_kernel, OPD_AUTOCAST_KEEP, "{[2,3], [2,3]}; {[2], [2]}"); op->out = "dstack.out"; }
+OPDI_OP(column_stack) { opdi_describe_composite(op, "column_stack(Tensor[] tensors) -> Tensor", opdi_column_stack_kernel, OPD_AUTOCAST_KEEP, "{[2], [2,3]}"); op->out = "column_stack.out"; }
+OPDI_OP(row_stack) { opdi_describe_composite(op, "row_stack(Tensor[] tensors) -> Tensor", opdi_vstack_kernel, OPD_AUTOCAST_KEEP, "{[2], [2]}"); op->out = "row_stack.out"; }
+OPDI_OP(concat) { opdi_describe_composite(op, "concat(Tensor[] tensors, int dim=0) -> Tensor", opdi_concat_kernel, OPD_AUTOCAST_KEEP, "{[2,3], [1,3]}"); op->out = "concat.out"; }
 
 //-- padding -----------------------------------------------------------------------------------------------------------------
 
@@ -21067,7 +22577,7 @@ OPDI_BW1(constant_pad_nd) {
     return opd_bw_return(bw, 0, opd_constant_pad_nd(opd_bw_grad(bw, 0), opd_ints_of(minus, pad.n)));
 }
 OPDI_OP(constant_pad_nd) {
-    opdi_card_of(op, "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", opdi_constant_pad_nd_kernel, opdi_constant_pad_nd_backward,
+    opdi_describe(op, "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", opdi_constant_pad_nd_kernel, opdi_constant_pad_nd_backward,
                  "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[2,3], (1,2); [2,3], (1,-1,0,2), 1.5");
     op->out = "constant_pad_nd.out";
 }
@@ -21225,11 +22735,11 @@ static opd_tensor *opdi_o_pad_backward(opd_tensor *g, opd_tensor *in, opd_value 
         return 0;                                                                                           \
     }                                                                                                       \
     OPDI_OP(id) {                                                                                           \
-        opdi_card_of(op, schema_, opdi_pad_nd_kernel, opdi_##id##_backward, "self", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, cases_); \
+        opdi_describe(op, schema_, opdi_pad_nd_kernel, opdi_##id##_backward, "self", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, cases_); \
         op->out = #id ".out";                                                                               \
     }                                                                                                       \
     OPDI_OP(id##_backward) {                                                                                \
-        opdi_card_of(op, backward_schema_, opdi_pad_nd_backward_kernel, opdi_##id##_backward_backward, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, backward_cases_); \
+        opdi_describe(op, backward_schema_, opdi_pad_nd_backward_kernel, opdi_##id##_backward_backward, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, backward_cases_); \
         op->out = backward_out_;                                                                            \
     }
 #define OPDI_PAD_SET(id, reflect, n, cases_, backward_cases_)                                               \
@@ -21281,7 +22791,7 @@ OPDI_KERNEL(pad) {
     return opd_fail(OPD_ERROR_ARGUMENT, "Unrecognised padding mode %s", mode);
 }
 OPDI_OP(pad) {
-    opdi_card_composite(op, "pad(Tensor self, int[] pad, str mode='constant', float? value=None) -> Tensor", opdi_pad_kernel, OPD_AUTOCAST_KEEP,
+    opdi_describe_composite(op, "pad(Tensor self, int[] pad, str mode='constant', float? value=None) -> Tensor", opdi_pad_kernel, OPD_AUTOCAST_KEEP,
                         "[2,3,4], (1,2); [2,3,4], (1,2), 'reflect'; [2,3,4], (1,2), 'circular'");
 }
 
@@ -21309,7 +22819,7 @@ OPDI_BW1(embedding) {
                                                             opd_bw_value(bw, 3).u.i != 0));
 }
 OPDI_OP(embedding) {
-    opdi_card_of(op, "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    opdi_describe(op, "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
                  opdi_embedding_kernel, opdi_embedding_backward, "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[5,3], [2,2]i5; [5,3], [4]i5, 1");
     op->out = "embedding.out";
 }
@@ -21368,7 +22878,7 @@ OPDI_BW1(embedding_dense_backward) {
     return opd_bw_return(bw, 0, g);
 }
 OPDI_OP(embedding_dense_backward) {
-    opdi_card_of(op, "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor",
+    opdi_describe(op, "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor",
                  opdi_embedding_dense_backward_kernel, opdi_embedding_dense_backward_backward, "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP,
                  "[2,2,3], [2,2]i5, 5, 1, False");
     op->out = "embedding_dense_backward.out";
@@ -21378,7 +22888,7 @@ OPDI_KERNEL(embedding_backward) {
                                                                opd_arg_int(call, 3), opd_arg_bool(call, 4)));
 }
 OPDI_OP(embedding_backward) {
-    opdi_card_composite(op, "embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, int padding_idx, bool scale_grad_by_freq, bool sparse) -> Tensor",
+    opdi_describe_composite(op, "embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, int padding_idx, bool scale_grad_by_freq, bool sparse) -> Tensor",
                         opdi_embedding_backward_kernel, OPD_AUTOCAST_KEEP, "");
 }
 OPDI_KERNEL(one_hot) {
@@ -21410,7 +22920,7 @@ OPDI_KERNEL(one_hot) {
     return opdi_settle(out, desk);
 }
 OPDI_OP(one_hot) {
-    opdi_card_of(op, "one_hot(Tensor self, int num_classes=-1) -> Tensor", opdi_one_hot_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP,
+    opdi_describe(op, "one_hot(Tensor self, int num_classes=-1) -> Tensor", opdi_one_hot_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP,
                  OPD_AUTOCAST_KEEP, "[2,3]i5, 5");
 }
 
@@ -21454,7 +22964,7 @@ static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, c
     OPDI_KERNEL(id) { return opdi_view_scatter(call, view, nargs); }                                        \
     OPDI_BW1(id) { return opdi_view_scatter_backward(bw, view, "aten::" #id, nargs); }                      \
     OPDI_OP(id) {                                                                                           \
-        opdi_card_of(op, schema_, opdi_##id##_kernel, opdi_##id##_backward, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, cases_); \
+        opdi_describe(op, schema_, opdi_##id##_kernel, opdi_##id##_backward, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, cases_); \
         op->out = #id ".out";                                                                               \
     }
 OPDI_VIEW_SCATTER(slice_scatter, "aten::slice.Tensor", 5,
@@ -21491,7 +23001,7 @@ OPDI_KERNEL(repeat_interleave_Tensor) {
     return opdi_settle(out, desk);
 }
 OPDI_OP(repeat_interleave_Tensor) {
-    opdi_card_of(op, "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor", opdi_repeat_interleave_Tensor_kernel,
+    opdi_describe(op, "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor", opdi_repeat_interleave_Tensor_kernel,
                  OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3]i4");
     op->out = "repeat_interleave.Tensor_out";
 }
@@ -21518,11 +23028,11 @@ OPDI_KERNEL(repeat_interleave_self_int) {
     return opdi_repeat_interleave(call, opd_tensor_from(&n, opd_ints_of(NULL, 0), OPD_INT64));
 }
 OPDI_OP(repeat_interleave_self_Tensor) {
-    opdi_card_composite(op, "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+    opdi_describe_composite(op, "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor",
                         opdi_repeat_interleave_self_Tensor_kernel, OPD_AUTOCAST_KEEP, "[2,3], [3]i4, 1");
 }
 OPDI_OP(repeat_interleave_self_int) {
-    opdi_card_composite(op, "repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+    opdi_describe_composite(op, "repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor",
                         opdi_repeat_interleave_self_int_kernel, OPD_AUTOCAST_KEEP, "[2,3], 2, 1");
 }
 
@@ -21616,21 +23126,21 @@ OPDI_KERNEL(bucketize) {
     return opdi_search(call, seq, values, NULL, opd_arg_bool(call, 2), opd_arg_bool(call, 3));
 }
 OPDI_OP(searchsorted_Tensor) {
-    opdi_card_of(op, "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    opdi_describe(op, "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
                  opdi_searchsorted_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[4], [2,3]");
     op->out = "searchsorted.Tensor_out";
 }
 OPDI_OP(searchsorted_Scalar) {
-    opdi_card_of(op, "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    opdi_describe(op, "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
                  opdi_searchsorted_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[4], 0.5");
 }
 OPDI_OP(bucketize_Tensor) {
-    opdi_card_of(op, "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+    opdi_describe(op, "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
                  opdi_bucketize_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[2,3], [4]");
     op->out = "bucketize.Tensor_out";
 }
 OPDI_OP(bucketize_Scalar) {
-    opdi_card_of(op, "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+    opdi_describe(op, "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
                  opdi_bucketize_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "0.5, [4]");
 }
 
