@@ -18474,6 +18474,217 @@ static int opdi_vol_flat(const opdi_vol *v, opdi_conv *q) {
     (void)opd_error_rewind(mark);
     return fits;
 }
+//-- small images ---------------------------------------------------------------------------------------------------------------
+//
+//  Stride 1.  Images of a batch lie one after another in one padded plane a channel, with the zeros between two rows and between
+//  two images shared: row stride wide = w + pw, an image every high = h + ph rows.  Row t of the unfolded matrix of the whole
+//  batch then is that plane from an offset on, so nothing is gathered; output (n, y, x) is column (n * high + y) * wide + x, and
+//  the columns between are computed for nothing.
+
+typedef struct opdi_shift {
+    opdi_conv v;
+    int64_t wide, high, plane, chunk, cols;       /* plane: elements of a channel's plane for `chunk` images; cols: of its columns */
+    const char *x, *w, *bias, *gy;
+    char *y, *gw;                                 /* gw [parts, groups, k, up to a multiple of nr]: transposed */
+    int64_t parts, ldg;
+    int32_t failed;
+} opdi_shift;
+
+static bool opdi_shift_fits(const opdi_conv *v, opdi_shift *s, int64_t per_image) {
+    const int64_t used = v->oh * v->ow;
+    int64_t all;
+    memset(s, 0, sizeof *s);
+    s->v = *v;
+    s->wide = v->w + v->pw; s->high = v->h + v->ph;
+    all = s->wide * s->high;
+    if (v->sh != 1 || v->sw != 1 || v->oh > s->high || v->ow > s->wide || v->ow > 64 || all > 128 || used * 2 < all || v->cg * v->kh * v->kw < 8 ||
+        v->og < 4) { return false; }
+    s->chunk = OPDI_MAX((int64_t)1, OPDI_MIN(v->n, 65536 / OPDI_MAX((int64_t)1, all * per_image)));
+    s->cols = s->chunk * all;
+    s->plane = s->cols + (v->kh - 1) * v->dh * s->wide + (v->kw - 1) * v->dw + OPDI_CONV_SLACK;
+    return true;
+}
+static inline int64_t opdi_shift_row(const opdi_shift *s, int64_t t) {
+    const opdi_conv *v = &s->v;
+    return t / v->kw / v->kh * s->plane + t / v->kw % v->kh * v->dh * s->wide + t % v->kw * v->dw;
+}
+static void opdi_shift_pack(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
+    const opdi_unfold *u = (const opdi_unfold *)ctx;
+    const opdi_shift *s = (const opdi_shift *)(const void *)u->v;
+    const int64_t size = (int64_t)s->v.size;
+    int64_t t;
+    for (t = 0; t < kc; t++) {
+        const char *p = u->pad + (opdi_shift_row(s, k0 + t) + j0) * size;
+        char *o = (char *)out + t * ld * size;
+        if (ld * size == 128) { memcpy(o, p, 128); } else { memcpy(o, p, (size_t)(nc * size)); }
+    }
+}
+/* n elements, in steps that the compiler knows */
+static inline void opdi_shift_line(char *d, const char *s, int64_t bytes) {
+    int64_t i = 0;
+    for (; i + 16 <= bytes; i += 16) { memcpy(d + i, s + i, 16); }
+    for (; i < bytes; i += 4) { memcpy(d + i, s + i, 4); }
+}
+/* Images [first, first + n) of a group into the planes. */
+static void opdi_shift_fill(const opdi_shift *s, int64_t group, int64_t first, int64_t n, char *pad) {
+    const opdi_conv *v = &s->v;
+    const int64_t size = (int64_t)v->size, line = v->w * size;
+    int64_t b, c, i;
+    for (b = 0; b < n; b++)
+        for (c = 0; c < v->cg; c++) {
+            const char *x = s->x + ((first + b) * v->c + group * v->cg + c) * v->h * line;
+            char *d = pad + (c * s->plane + (b * s->high + v->ph) * s->wide + v->pw) * size;
+            for (i = 0; i < v->h; i++) { opdi_shift_line(d + i * s->wide * size, x + i * line, line); }
+        }
+}
+/* y from the columns, plus the bias */
+static void opdi_shift_store(const opdi_shift *s, int64_t group, int64_t first, int64_t n, const char *col) {
+    const opdi_conv *v = &s->v;
+    const int64_t size = (int64_t)v->size;
+    int64_t b, o, i, j;
+    int l;
+    for (b = 0; b < n; b++)
+        for (o = 0; o < v->og; o++) {
+            const double add = s->bias ? opdi_number_at(v->size, s->bias, group * v->og + o) : 0;
+            for (i = 0; i < v->oh; i++) {
+                const void *from = col + (o * s->cols + (b * s->high + i) * s->wide) * size;
+                void *to = s->y + (((first + b) * v->oc + group * v->og + o) * v->oh + i) * v->ow * size;
+                if (size == 4) {
+                    const float *p = (const float *)from, f = (float)add; float *q = (float *)to;
+                    for (j = 0; j + 4 <= v->ow; j += 4) { OPDI_IVDEP for (l = 0; l < 4; l++) { q[j + l] = p[j + l] + f; } }
+                    for (; j < v->ow; j++) { q[j] = p[j] + f; }
+                } else {
+                    const double *p = (const double *)from; double *q = (double *)to;
+                    for (j = 0; j < v->ow; j++) { q[j] = p[j] + add; }
+                }
+            }
+        }
+}
+/* Items are (chunk of the batch, group). */
+static void opdi_shift_forward_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_shift *s = (opdi_shift *)ctx;
+    const opdi_conv *v = &s->v;
+    const int64_t size = (int64_t)v->size, k = v->cg * v->kh * v->kw, pads = v->cg * s->plane * size, all = pads + v->og * s->cols * size;
+    const int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
+    char *pad = (char *)opdi_alloc((size_t)all), *col = pad + pads;
+    int64_t i;
+    if (!pad) { OPDI_STORE(&s->failed, 1); return; }
+    memset(pad, 0, (size_t)pads);
+    for (i = begin; i < end; i++) {
+        const int64_t group = i % v->groups, first = i / v->groups * s->chunk, n = OPDI_MIN(s->chunk, v->n - first);
+        opdi_unfold u;
+        opdi_gemm_in a = opdi_gemm_in_of(s->w + group * v->og * k * size, dtype, k, 1), b = opdi_gemm_in_of(NULL, dtype, 0, 0);
+        u.v = (const opdi_conv *)(const void *)s; u.pad = pad;
+        b.pack = opdi_shift_pack; b.ctx = &u;
+        opdi_shift_fill(s, group, first, n, pad);
+        if (opdi_gemm(v->size, v->og, n * s->high * s->wide, k, &a, &b, 0, col, s->cols, 1) != 0) { OPDI_STORE(&s->failed, 1); }
+        else { opdi_shift_store(s, group, first, n, col); }
+    }
+    opdi_free(pad, (size_t)all);
+}
+static int opdi_shift_forward(opdi_shift *s, const void *x, const void *w, const void *bias, void *y) {
+    s->x = (const char *)x; s->w = (const char *)w; s->bias = (const char *)bias; s->y = (char *)y;
+    opdi_parallel_for((s->v.n + s->chunk - 1) / s->chunk * s->v.groups, 1, opdi_shift_forward_range, s);
+    return s->failed ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
+}
+/* The gradient of x is a convolution of gy with the flipped weight. */
+static int opdi_shift_grad_input(const opdi_conv *v, const void *gy, const void *w, void *gx) {
+    const int64_t bytes = v->oc * v->cg * v->kh * v->kw * (int64_t)v->size;
+    opdi_conv f = *v;
+    opdi_shift s;
+    char *turned;
+    int rc;
+    f.ph = v->dh * (v->kh - 1) - v->ph; f.pw = v->dw * (v->kw - 1) - v->pw;
+    f.c = v->oc; f.h = v->oh; f.w = v->ow; f.oc = v->c;
+    if (v->sh != 1 || v->sw != 1 || f.ph < 0 || f.pw < 0 || opdi_conv_init(&f) != 0 || !opdi_shift_fits(&f, &s, f.cg + f.og)) { return 1; }
+    turned = (char *)opdi_alloc((size_t)bytes);
+    if (!turned) { return -1; }
+    opdi_conv_flip(v, (const char *)w, turned);
+    rc = opdi_shift_forward(&s, gy, turned, NULL, gx);
+    opdi_free(turned, (size_t)bytes);
+    return rc;
+}
+/* gy of images [first, first + n), a column of channels for each output column: out [cols, ldg], zero where nothing is */
+static void opdi_shift_turn(const opdi_shift *s, int64_t group, int64_t first, int64_t n, char *out) {
+    const opdi_conv *v = &s->v;
+    const int64_t area = v->oh * v->ow;
+    int64_t b, o, i, j;
+    for (b = 0; b < n; b++)
+        for (o = 0; o < v->og; o += 4) {
+            const int64_t m = OPDI_MIN((int64_t)4, v->og - o), at = ((first + b) * v->oc + group * v->og + o) * area;
+            for (i = 0; i < v->oh; i++) {
+                const int64_t to = (b * s->high + i) * s->wide * s->ldg + o;
+                if (v->size == 4) {
+                    const float *p = (const float *)(const void *)s->gy + at + i * v->ow, *p1 = p + (m > 1 ? area : 0), *p2 = p + (m > 2 ? 2 * area : 0);
+                    const float *p3 = p + (m > 3 ? 3 * area : 0);
+                    float *q = (float *)(void *)out + to;
+                    for (j = 0; j < v->ow; j++, q += s->ldg) {    /* ldg is a multiple of 4: rows beyond og are not read back */
+                        q[0] = p[j]; q[1] = p1[j]; q[2] = p2[j]; q[3] = p3[j];
+                    }
+                } else {
+                    const double *p = (const double *)(const void *)s->gy + at + i * v->ow;
+                    double *q = (double *)(void *)out + to;
+                    int64_t l;
+                    for (j = 0; j < v->ow; j++) { for (l = 0; l < m; l++) { q[j * s->ldg + l] = p[l * area + j]; } }
+                }
+            }
+        }
+}
+/* Weight gradient, transposed: gw[t, o] = sum over columns j of plane[offset(t) + j] gy[j, o].  The planes are the micro-kernel's rows as
+   they are.  Items are (part of the batch, group). */
+static void opdi_shift_gw_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_shift *s = (opdi_shift *)ctx;
+    const opdi_conv *v = &s->v;
+    const opdi_micro mk = opdi_micro_of(v->size);
+    const int64_t size = (int64_t)v->size, k = v->cg * v->kh * v->kw, kp = opdi_round_up(k, mk.mr), pads = opdi_round_up(v->cg * s->plane * size, 64);
+    const int64_t all = pads + s->cols * s->ldg * size, step = 256;
+    char *pad = (char *)opdi_alloc((size_t)all), *g = pad + pads;
+    int64_t item, first, j, o, t, r;
+    if (!pad) { OPDI_STORE(&s->failed, 1); return; }
+    memset(pad, 0, (size_t)all);
+    for (item = begin; item < end; item++) {
+        const int64_t part = item / v->groups, group = item % v->groups, last = v->n * (part + 1) / s->parts;
+        char *gw = s->gw + item * kp * s->ldg * size;
+        int add = 0;
+        for (first = v->n * part / s->parts; first < last; first += s->chunk) {
+            const int64_t n = OPDI_MIN(s->chunk, last - first), cols = n * s->high * s->wide;
+            opdi_shift_fill(s, group, first, n, pad);
+            opdi_shift_turn(s, group, first, n, g);
+            for (j = 0; j < cols; j += step, add = 1)
+                for (o = 0; o < s->ldg; o += mk.nr)
+                    for (t = 0; t < k; t += mk.mr) {
+                        const void *rows[OPDI_MAX_MR];
+                        for (r = 0; r < mk.mr; r++) { rows[r] = pad + (opdi_shift_row(s, OPDI_MIN(t + r, k - 1)) + j) * size; }
+                        mk.run(OPDI_MIN(step, cols - j), rows, 1, g + (j * s->ldg + o) * size, s->ldg, gw + (t * s->ldg + o) * size, s->ldg, add);
+                    }
+        }
+    }
+    opdi_free(pad, (size_t)all);
+}
+static int opdi_shift_grad_weight(const opdi_conv *v, const void *gy, const void *x, void *gw) {
+    const opdi_micro mk = opdi_micro_of(v->size);
+    const int64_t k = v->cg * v->kh * v->kw, kp = opdi_round_up(k, mk.mr), ldg = opdi_round_up(v->og, mk.nr);
+    opdi_shift s;
+    int64_t bytes, i, o, t, p;
+    if (!opdi_shift_fits(v, &s, v->cg + ldg) || ldg > 2 * OPDI_MAX((int64_t)16, v->og)) { return 1; }
+    s.x = (const char *)x; s.gy = (const char *)gy; s.ldg = ldg;
+    s.parts = OPDI_MAX((int64_t)1, OPDI_MIN(OPDI_MIN(v->n / s.chunk, (int64_t)8), ((int64_t)16 << 20) / (v->groups * kp * ldg * (int64_t)v->size)));
+    bytes = s.parts * v->groups * kp * ldg * (int64_t)v->size;
+    s.gw = (char *)opdi_alloc((size_t)bytes);
+    if (!s.gw) { return -1; }
+    opdi_parallel_for(s.parts * v->groups, 1, opdi_shift_gw_range, &s);
+    for (i = 0; i < v->groups; i++)
+        for (o = 0; o < v->og; o++)
+            for (t = 0; t < k; t++) {
+                const int64_t to = (i * v->og + o) * k + t;
+                double sum = 0;
+                for (p = 0; p < s.parts; p++) { sum += opdi_number_at(v->size, s.gw, ((p * v->groups + i) * kp + t) * ldg + o); }
+                if (v->size == 4) { ((float *)gw)[to] = (float)sum; } else { ((double *)gw)[to] = sum; }
+            }
+    opdi_free(s.gw, (size_t)bytes);
+    return s.failed ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
+}
+
 enum { OPDI_VOL_Y, OPDI_VOL_GX, OPDI_VOL_GW };
 /* One of y = conv(x, w), gx = its gradient for gy = y, gw = its gradient for gy = y, image by image through the columns. */
 static int opdi_vol_columns(const opdi_vol *v, int what, char *x, char *w, char *y) {
@@ -18505,12 +18716,21 @@ static int opdi_vol_columns(const opdi_vol *v, int what, char *x, char *w, char 
 static int opdi_vol_run(const opdi_vol *v, int what, const opd_tensor *x, const opd_tensor *w, const opd_tensor *y) {
     opd_tensor *const target = (opd_tensor *)(uintptr_t)(what == OPDI_VOL_Y ? y : what == OPDI_VOL_GX ? x : w);
     opdi_conv q;
+    opdi_shift s;
+    int rc;
     if (target->numel == 0) { return 0; }
     if (x->numel == 0 || w->numel == 0 || y->numel == 0) { memset(target->data, 0, (size_t)target->numel * opd_dtype_size(OPDI_DTYPE(target))); return 0; }
     if (!opdi_vol_flat(v, &q)) { return opdi_vol_columns(v, what, x->data, w->data, y->data); }
-    if (what == OPDI_VOL_Y) { return opdi_conv_forward(&q, x->data, w->data, NULL, y->data); }
-    if (what == OPDI_VOL_GX) { return opdi_conv_grad_input(&q, y->data, w->data, x->data); }
-    return opdi_conv_grad_weight(&q, y->data, x->data, w->data);
+    if (what == OPDI_VOL_Y) {
+        if (opdi_shift_fits(&q, &s, q.cg + q.og)) { return opdi_shift_forward(&s, x->data, w->data, NULL, y->data); }
+        return opdi_conv_forward(&q, x->data, w->data, NULL, y->data);
+    }
+    if (what == OPDI_VOL_GX) {
+        rc = opdi_shift_grad_input(&q, y->data, w->data, x->data);
+        return rc <= 0 ? rc : opdi_conv_grad_input(&q, y->data, w->data, x->data);
+    }
+    rc = opdi_shift_grad_weight(&q, y->data, x->data, w->data);
+    return rc <= 0 ? rc : opdi_conv_grad_weight(&q, y->data, x->data, w->data);
 }
 /* y [n, c, area] += b [c] */
 static void opdi_bias_add(opd_tensor *y, const opd_tensor *b) {
