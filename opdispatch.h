@@ -6737,6 +6737,7 @@ opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *
                        (long long)offset, (long long)element, (long long)t->storage->bytes);
         return NULL;
     }
+    if (extent == 0) { offset = OPDI_MIN(offset, t->storage->bytes / element); }    /* an empty view beyond the end lies at it */
     return opdi_view(t, sizes, strides, ndim, offset - own);
 }
 
