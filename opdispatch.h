@@ -20056,6 +20056,17 @@ static opd_scalar_type opdi_norm_stat_type(const opd_tensor *x, const opd_tensor
 static int opdi_norm_floating(const opd_tensor *x, const char *what) {
     return opd_dtype_is_floating((opd_scalar_type)x->dtype) ? 0 : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname((opd_scalar_type)x->dtype));
 }
+/* Weights have input's dtype, or float32 with half-precision input. */
+static int opdi_norm_params_dtype(const opd_tensor *x, const opd_tensor *w, const opd_tensor *b) {
+    const opd_tensor *p[2];
+    int i;
+    p[0] = w; p[1] = b;
+    for (i = 0; i < 2; i++) {
+        if (!p[i] || p[i]->dtype == x->dtype || (p[i]->dtype == OPD_FLOAT32 && opd_dtype_size((opd_scalar_type)x->dtype) == 2)) { continue; }
+        return opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s", opd_dtype_cname((opd_scalar_type)x->dtype), opd_dtype_cname((opd_scalar_type)p[i]->dtype));
+    }
+    return 0;
+}
 static void opdi_norm_run(const opdi_norm *k, opd_scalar_type t, int64_t units, int64_t cost, opdi_range_fn f32, opdi_range_fn f64) {
     opdi_parallel_for(units, OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(cost, (int64_t)1)), t == OPD_FLOAT64 ? f64 : f32, (void *)(uintptr_t)k);
 }
@@ -20120,7 +20131,7 @@ static int opdi_layer_norm_axis(const opd_tensor *x, opd_ints shape, const opd_t
         return opd_fail(OPD_ERROR_SHAPE, "Given normalized_shape=%s, expected input with shape [*, ...], but got input of size%s",
                         opdi_sizes_text(shape.data, (int)OPDI_MIN(shape.n, (int64_t)8), u, sizeof u), opdi_sizes_text(opdi_sizes(x), x->ndim, t, sizeof t));
     }
-    return axis;
+    return opdi_norm_params_dtype(x, w, b) ? -1 : axis;
 }
 OPDI_KERNEL(native_layer_norm) {
     opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 2), *b = opd_arg_tensor(call, 3), *out[3], *desk[3];
@@ -20260,7 +20271,7 @@ static int opdi_group_norm_open(opd_call *call, int first, const opd_tensor *x, 
     }
     if ((w && w->numel != k->c) || (b && b->numel != k->c)) { return opd_fail(OPD_ERROR_SHAPE, "Expected weight and bias to be vectors of size equal to the number of channels in input"); }
     k->per = k->c / groups; k->groups = groups;
-    return 0;
+    return opdi_norm_params_dtype(x, w, b);
 }
 OPDI_KERNEL(native_group_norm) {
     opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *out[3], *desk[3];
@@ -20285,14 +20296,34 @@ OPDI_KERNEL(native_group_norm) {
     for (i = 0; i < 3; i++) { if (opdi_settle(out[i], desk[i])) { return -1; } }
     return 0;
 }
+/* The statistics' own gradients: mean passes g / M to each x of its group, rstd -g rstd^2 xhat / M. */
+static opd_tensor *opdi_group_norm_stats_backward(opd_backward_call *bw, opd_tensor *x) {
+    opd_tensor *gm = opd_bw_grad(bw, 1), *gr = opd_bw_grad(bw, 2), *mean = opd_bw_result(bw, 1), *rstd = opd_bw_result(bw, 2), *d = NULL;
+    const int64_t groups = opd_bw_value(bw, 6).u.i, len = mean->numel ? x->numel / mean->numel : 1;
+    int64_t three[3], stat[3];
+    if (!gm && !gr) { return NULL; }
+    three[0] = stat[0] = opd_bw_value(bw, 3).u.i; three[1] = stat[1] = groups; three[2] = len; stat[2] = 1;
+    if (gr) {
+        rstd = opdi_o_reshape(rstd, stat, 3);
+        d = opd_mul(opd_sub(opdi_o_reshape(x, three, 3), opdi_o_reshape(mean, stat, 3)), opd_mul(rstd, opd_square(rstd)));
+        d = opd_mul(d, opd_neg(opdi_o_reshape(gr, stat, 3)));
+    }
+    if (gm) { d = opdi_plus(opdi_o_expand(opdi_o_reshape(gm, stat, 3), three, 3), d); }
+    return opdi_o_reshape(opdi_muls(d, 1 / (double)OPDI_MAX(len, (int64_t)1)), opdi_sizes(x), x->ndim);
+}
 OPDI_BW1(native_group_norm) {
-    opd_tensor *r[3], *g = opd_bw_grad(bw, 0);
+    opd_tensor *r[3] = {NULL, NULL, NULL}, *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *stats;
     bool mask[3];
     opdi_needs_mask(bw, 0, 1, 2, mask);
-    if (!g) { return 0; }
-    if (opd_native_group_norm_backward(r, g, opd_bw_tensor(bw, 0), opd_bw_result(bw, 1), opd_bw_result(bw, 2), opd_bw_tensor(bw, 1),
-                                       opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i, opd_bw_value(bw, 5).u.i, opd_bw_value(bw, 6).u.i, opd_value_bools(mask, 3))) { return -1; }
-    return opdi_give_three(bw, 0, 1, 2, r);
+    if (g && opd_native_group_norm_backward(r, g, x, opd_bw_result(bw, 1), opd_bw_result(bw, 2), opd_bw_tensor(bw, 1),
+                                            opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i, opd_bw_value(bw, 5).u.i, opd_bw_value(bw, 6).u.i, opd_value_bools(mask, 3))) { return -1; }
+    stats = mask[0] ? opdi_group_norm_stats_backward(bw, x) : NULL;
+    if (stats) { r[0] = opdi_plus(stats, r[0]); }
+    if (!opd_ok()) { return -1; }
+    if (r[0]) { OPDI_GIVE(0, r[0]); }
+    if (r[1]) { OPDI_GIVE(1, r[1]); }
+    if (r[2]) { OPDI_GIVE(2, r[2]); }
+    return 0;
 }
 OPDI_OP(native_group_norm) {
     opdi_describe(op, "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
@@ -20386,7 +20417,7 @@ static int opdi_batch_norm_check(const opd_tensor *x, const opd_tensor *w, const
     for (i = 0; i < 4; i++) {
         if (p[i] && p[i]->numel != k->c) { return opd_fail(OPD_ERROR_SHAPE, "%s should contain %lld elements not %lld", names[i], (long long)k->c, (long long)p[i]->numel); }
     }
-    return 0;
+    return opdi_norm_params_dtype(x, w, b);
 }
 /* running = (1 - momentum) running + momentum now */
 static int opdi_batch_norm_track(opd_tensor *running, const opdi_norm *k, opd_scalar_type t, double momentum, bool variance) {
@@ -20581,6 +20612,7 @@ OPDI_KERNEL(native_dropout) {
     const double p = opd_arg_float(call, 1);
     const bool train = opd_arg_is_none(call, 2) || opd_arg_bool(call, 2);
     if (opdi_dropout_check(p)) { return -1; }
+    if (x->numel == 0) { return opd_return_tensor(call, opd_clone(x)) ? -1 : opd_return_tensor(call, opd_empty_like(x)); }
     if (!train) {
         mask = opd_ones_like_full(x, opd_value_int(OPD_BOOL), OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE);
         if (opd_return_tensor(call, opd_clone(x))) { return -1; }
@@ -20899,7 +20931,7 @@ OPDI_KERNEL(mse_loss) {
 OPDI_KERNEL(mse_loss_backward) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2);
     if (opdi_loss_floating(x, y, "mse_backward_cpu_out")) { return -1; }
-    return opd_return_tensor(call, opd_mul(opdi_muls(opd_sub(x, y), 2 * opdi_loss_share(x, y, opd_arg_int(call, 3))), g));
+    return opd_return_tensor(call, opd_contiguous(opd_mul(opdi_muls(opd_sub(x, y), 2 * opdi_loss_share(x, y, opd_arg_int(call, 3))), g)));
 }
 OPDI_BW1(mse_loss) {
     opd_tensor *d = opd_mse_loss_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), opd_bw_value(bw, 2).u.i);
@@ -20953,7 +20985,7 @@ OPDI_KERNEL(huber_like) {
 OPDI_KERNEL(huber_like_backward) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2);
     opd_tensor *d = opdi_huber_slope(x, y, opd_arg_float(call, 4), opdi_huber_scaled(call));
-    return opd_return_tensor(call, opd_mul(opdi_muls(d, opdi_loss_share(x, y, opd_arg_int(call, 3))), g));
+    return opd_return_tensor(call, opd_contiguous(opd_mul(opdi_muls(d, opdi_loss_share(x, y, opd_arg_int(call, 3))), g)));
 }
 /* Second derivatives: go times the slope; g times go where the loss is quadratic. */
 static int opdi_huber_twice(opd_backward_call *bw, bool scaled) {
@@ -20992,6 +21024,9 @@ OPDI_KERNEL(binary_cross_entropy) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *loss, *v;
     int64_t i;
     if (opdi_norm_floating(x, "binary_cross_entropy")) { return -1; }
+    if (y->dtype != x->dtype || (w && w->dtype != x->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s", opd_dtype_cname((opd_scalar_type)(y->dtype != x->dtype ? y : w)->dtype), opd_dtype_cname((opd_scalar_type)x->dtype));
+    }
     if (x->data && x->backend == OPD_CPU) {
         v = opdi_as(x, opdi_norm_type(x));
         for (i = 0; v && i < v->numel; i++) {
@@ -21154,7 +21189,12 @@ OPDI_KERNEL(cosine_similarity) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *a, *b;
     const int64_t dim = opd_arg_int(call, 2);
     const opd_value eps = opd_value_float(opd_arg_float(call, 3) * opd_arg_float(call, 3));
-    if (opdi_loss_floating(x, y, "cosine_similarity")) { return -1; }
+    int64_t sizes[OPD_MAX_DIMS];
+    int ndim = 0;
+    if (opdi_loss_floating(x, y, "cosine_similarity") || opdi_broadcast_into(sizes, &ndim, x) || opdi_broadcast_into(sizes, &ndim, y)) { return -1; }
+    if (!opdi_has_sizes(x, sizes, ndim)) { x = opdi_o_expand(x, sizes, ndim); }
+    if (!opdi_has_sizes(y, sizes, ndim)) { y = opdi_o_expand(y, sizes, ndim); }
+    if (!x || !y) { return -1; }
     a = opd_sqrt(opd_clamp_min(opdi_o_sum_dims(opd_mul(x, x), &dim, 1, true), eps));
     b = opd_sqrt(opd_clamp_min(opdi_o_sum_dims(opd_mul(y, y), &dim, 1, true), eps));
     return opd_return_tensor(call, opdi_o_sum_dims(opd_mul(opd_div(x, a), opd_div(y, b)), &dim, 1, false));
@@ -21282,6 +21322,7 @@ static opd_tensor *opdi_prelu_weight(const opd_tensor *x, opd_tensor *w) {
 OPDI_KERNEL(prelu) {
     opd_tensor *x = opd_arg_tensor(call, 0), *w = opdi_prelu_weight(x, opd_arg_tensor(call, 1));
     if (!w || opdi_norm_floating(x, "prelu_cpu")) { return -1; }
+    if (w->dtype != x->dtype) { return opd_fail(OPD_ERROR_DTYPE, "prelu: Type promoting not supported. Got %s and %s", opd_dtype_cname((opd_scalar_type)x->dtype), opd_dtype_cname((opd_scalar_type)w->dtype)); }
     return opd_return_tensor(call, opd_where_self(opd_gt_Scalar(x, opd_value_int(0)), x, opd_mul(w, x)));
 }
 /* t summed to the shape of the weight argument */
@@ -21296,7 +21337,7 @@ OPDI_KERNEL(prelu_backward) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *wide = opdi_prelu_weight(x, w), *up;
     if (!wide) { return -1; }
     up = opd_gt_Scalar(x, opd_value_int(0));
-    if (opd_return_tensor(call, opd_where_self(up, g, opd_mul(wide, g)))) { return -1; }
+    if (opd_return_tensor(call, opd_contiguous(opd_where_self(up, g, opd_mul(wide, g))))) { return -1; }
     return opd_return_tensor(call, opdi_prelu_gather(opdi_unless(opd_mul(g, x), up), w, x));
 }
 OPDI_BW1(prelu) {
