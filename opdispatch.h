@@ -21116,7 +21116,7 @@ OPDI_BW1(log_sigmoid_backward) {
     OPDI_GIVE(0, opd_log_sigmoid_backward(g, x, opd_bw_tensor(bw, 2)));
     if (!opd_bw_needs(bw, 1)) { return 0; }
     s = opd_sigmoid(x);
-    return opd_bw_return(bw, 1, opd_neg(opd_mul(opd_mul(g, opd_bw_tensor(bw, 0)), opd_sigmoid_backward(s, s)))) ? -1 : 0;
+    return opd_bw_return(bw, 1, opd_neg(opd_sigmoid_backward(opd_mul(g, opd_bw_tensor(bw, 0)), s)));
 }
 OPDI_OP(log_sigmoid_forward) {
     opdi_describe_any(op, "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)", opdi_log_sigmoid_forward_kernel, opdi_log_sigmoid_forward_backward, "self, buffer", OPD_AUTOCAST_KEEP, "[2,3]");
