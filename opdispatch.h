@@ -11429,21 +11429,16 @@ static int opdi_element_of(opd_value v, opd_scalar_type dtype, double *out /*[2]
     return 0;
 }
 
-typedef struct opdi_fill { char *data; const void *element; int size; } opdi_fill;
-#define OPDI_FILL_LOOP(T) do {                                                                              \
-        T *p = (T *)(void *)f->data, x;                                                                     \
-        memcpy(&x, f->element, sizeof x);                                                                   \
-        for (i = begin; i < end; i++) { p[i] = x; }                                                         \
-    } while (0)
+typedef struct opdi_fill { char *data; const char *element; int64_t size; } opdi_fill;
+/* By copies of a short run. */
 static void opdi_fill_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_fill *f = (const opdi_fill *)ctx;
-    int64_t i;
-    switch (f->size) {
-        case 1: memset(f->data + begin, *(const unsigned char *)f->element, (size_t)(end - begin)); break;
-        case 2: OPDI_FILL_LOOP(uint16_t); break;
-        case 4: OPDI_FILL_LOOP(uint32_t); break;
-        case 8: OPDI_FILL_LOOP(uint64_t); break;
-        default: for (i = begin; i < end; i++) { memcpy(f->data + i * f->size, f->element, (size_t)f->size); } break;
+    char run[1024];
+    int64_t at = begin * f->size, stop = end * f->size, i, n = OPDI_MIN(stop - at, (int64_t)sizeof run);
+    for (i = 0; i < n; i += f->size) { memcpy(run + i, f->element, (size_t)f->size); }
+    for (; at < stop; at += n) {
+        n = OPDI_MIN(n, stop - at);
+        memcpy(f->data + at, run, (size_t)n);
     }
 }
 /* Every element of t becomes v.  Nothing on meta.  0, or -1 with an error. */
@@ -11453,7 +11448,7 @@ static int opdi_fill_with(opd_tensor *t, opd_value v) {
     opd_tensor one;
     if (opdi_element_of(v, (opd_scalar_type)t->dtype, element)) { return -1; }
     if (!t->data || t->numel == 0) { return 0; }
-    f.data = t->data; f.element = element; f.size = (int)opd_dtype_size((opd_scalar_type)t->dtype);
+    f.data = t->data; f.element = (const char *)element; f.size = (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
     if (opdi_is_dense(t) && !opdi_overlaps_itself(t)) {
         opdi_parallel_for(t->numel, OPDI_GRAIN, opdi_fill_part, &f);
         return 0;
@@ -11920,7 +11915,9 @@ static void opdi_draw_part(void *ctx, int64_t begin, int64_t end) {
         for (k = 0; k < m; k++) {
             const uint32_t *w = r + at % 64 + 2 * k;
             uint64_t x = (uint64_t)w[1] << 32 | w[0];
-            g->out[i + k] = (int64_t)(g->low + (g->range ? x % g->range : x));
+            if (g->range && g->range <= UINT32_MAX) { x = ((uint64_t)w[1] * g->range + ((uint64_t)w[0] * g->range >> 32)) >> 32; }
+            else if (g->range) { x %= g->range; }
+            g->out[i + k] = (int64_t)(g->low + x);
         }
     }
 }
@@ -11951,19 +11948,20 @@ static int opdi_random_dtype(const char *name, const opd_tensor *out) {
 
 enum { OPDI_DRAW_UNIFORM, OPDI_DRAW_NORMAL, OPDI_DRAW_EXPONENTIAL, OPDI_DRAW_BERNOULLI };
 typedef struct opdi_shape { void *p; bool wide; int kind; double a, b, bits; } opdi_shape;
-static double opdi_shape_one(const opdi_shape *s, double x) {
-    switch (s->kind) {
-        case OPDI_DRAW_UNIFORM: return (s->bits > 0 ? floor(x * s->bits) / s->bits : x) * (s->b - s->a) + s->a;
-        case OPDI_DRAW_NORMAL: return x * s->b + s->a;
-        case OPDI_DRAW_EXPONENTIAL: return -log1p(-x) / s->a;
-        default: return x < s->a ? 1 : 0;
-    }
-}
+#define OPDI_SHAPE_LOOP(T, formula) \
+    for (i = begin; i < end; i++) { const T x = ((T *)s->p)[i]; ((T *)s->p)[i] = (T)(formula); }
+#define OPDI_SHAPE_LOOPS(T, log1p_) do {                                                                    \
+        const T a = (T)s->a, b = (T)s->b, width = (T)(s->b - s->a), bits = (T)s->bits;                      \
+        if (s->kind == OPDI_DRAW_UNIFORM && s->bits > 0) { OPDI_SHAPE_LOOP(T, (T)(int32_t)(x * bits) / bits * width + a) } \
+        else if (s->kind == OPDI_DRAW_UNIFORM) { OPDI_SHAPE_LOOP(T, x * width + a) }                        \
+        else if (s->kind == OPDI_DRAW_NORMAL) { OPDI_SHAPE_LOOP(T, x * b + a) }                             \
+        else if (s->kind == OPDI_DRAW_EXPONENTIAL) { OPDI_SHAPE_LOOP(T, -log1p_(-x) / a) }                  \
+        else { OPDI_SHAPE_LOOP(T, x < a ? 1 : 0) }                                                          \
+    } while (0)
 static void opdi_shape_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_shape *s = (const opdi_shape *)ctx;
     int64_t i;
-    if (s->wide) { for (i = begin; i < end; i++) { double *p = (double *)s->p + i; *p = opdi_shape_one(s, *p); } }
-    else { for (i = begin; i < end; i++) { float *p = (float *)s->p + i; *p = (float)opdi_shape_one(s, *p); } }
+    if (s->wide) { OPDI_SHAPE_LOOPS(double, log1p); } else { OPDI_SHAPE_LOOPS(float, log1pf); }
 }
 /* Fills out with numbers of a distribution: uniform [a, b), normal of mean a and deviation b, exponential of rate a, ones
    with probability a.  Short floats take as many bits of the uniform number as they hold, so that b is never reached. */
