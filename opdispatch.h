@@ -1641,7 +1641,11 @@ struct opd_scope_guard {
     X(adaptive_avg_pool1d, "adaptive_avg_pool1d", T, adaptive_avg_pool1d, (T, I), 0, ()) \
     X(adaptive_avg_pool2d, "adaptive_avg_pool2d", T, adaptive_avg_pool2d, (T, I), 0, ()) \
     X(adaptive_avg_pool3d, "adaptive_avg_pool3d", T, adaptive_avg_pool3d, (T, I), 0, ()) \
-    X(adaptive_max_pool1d, "adaptive_max_pool1d", N, adaptive_max_pool1d, (T, I), 0, ())
+    X(adaptive_max_pool1d, "adaptive_max_pool1d", N, adaptive_max_pool1d, (T, I), 0, ()) \
+    X(im2col, "im2col", T, im2col, (T, I, I, I, I), 0, ()) \
+    X(col2im, "col2im", T, col2im, (T, I, I, I, I, I), 0, ()) \
+    X(pixel_shuffle, "pixel_shuffle", T, pixel_shuffle, (T, i), 0, ()) \
+    X(pixel_unshuffle, "pixel_unshuffle", T, pixel_unshuffle, (T, i), 0, ())
 
 #define OPD_OPERATORS_NN(X) \
     X(native_layer_norm, "native_layer_norm", N, native_layer_norm, (T, I, T, T, d), 0, ()) \
@@ -18712,7 +18716,9 @@ static int opdi_vol_columns(const opdi_vol *v, int what, char *x, char *w, char 
     opdi_free(col, (size_t)(k * area * size) + 16);
     return rc;
 }
-static int opdi_vol_run(const opdi_vol *v, int what, const opd_tensor *x, const opd_tensor *w, const opd_tensor *y) {
+/* *bias [oc], where there is one, is added to y here and then set to NULL, or left to the caller. */
+static int opdi_vol_run(const opdi_vol *v, int what, const opd_tensor *x, const opd_tensor *w, const opd_tensor *y, opd_tensor **bias) {
+    const void *b = NULL;
     opd_tensor *const target = (opd_tensor *)(uintptr_t)(what == OPDI_VOL_Y ? y : what == OPDI_VOL_GX ? x : w);
     opdi_conv q;
     opdi_shift s;
@@ -18721,8 +18727,9 @@ static int opdi_vol_run(const opdi_vol *v, int what, const opd_tensor *x, const 
     if (x->numel == 0 || w->numel == 0 || y->numel == 0) { memset(target->data, 0, (size_t)target->numel * opd_dtype_size(OPDI_DTYPE(target))); return 0; }
     if (!opdi_vol_flat(v, &q)) { return opdi_vol_columns(v, what, x->data, w->data, y->data); }
     if (what == OPDI_VOL_Y) {
-        if (opdi_shift_fits(&q, &s, q.cg + q.og)) { return opdi_shift_forward(&s, x->data, w->data, NULL, y->data); }
-        return opdi_conv_forward(&q, x->data, w->data, NULL, y->data);
+        if (bias && *bias) { b = (*bias)->data; *bias = NULL; }
+        if (opdi_shift_fits(&q, &s, q.cg + q.og)) { return opdi_shift_forward(&s, x->data, w->data, b, y->data); }
+        return opdi_conv_forward(&q, x->data, w->data, b, y->data);
     }
     if (what == OPDI_VOL_GX) {
         rc = opdi_shift_grad_input(&q, y->data, w->data, x->data);
@@ -18957,12 +18964,9 @@ OPDI_KERNEL(convolution) {
     if (!out->data || out->numel == 0) { return 0; }
     t = (opd_scalar_type)q.v.dtype;
     x = opdi_dense_as(x, t); w = opdi_dense_as(w, t); y = opdi_work_for(out, t);
-    if (!x || !w || !y || opdi_vol_run(&q.v, q.transposed ? OPDI_VOL_GX : OPDI_VOL_Y, q.transposed ? y : x, w, q.transposed ? x : y) != 0) { return -1; }
-    if (bias) {
-        bias = opdi_dense_as(bias, t);
-        if (!bias) { return -1; }
-        opdi_bias_add(y, bias);
-    }
+    if (bias && !(bias = opdi_dense_as(bias, t))) { return -1; }
+    if (!x || !w || !y || opdi_vol_run(&q.v, q.transposed ? OPDI_VOL_GX : OPDI_VOL_Y, q.transposed ? y : x, w, q.transposed ? x : y, &bias) != 0) { return -1; }
+    if (bias) { opdi_bias_add(y, bias); }
     return opdi_done_with(out, y);
 }
 /* Lists at i, i + 1, .. of the forward call, handed on. */
@@ -19013,8 +19017,8 @@ static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *q, op
         y = opdi_work_for(out, t);
         if (!y) { return -1; }
         if (i == 2) { opdi_bias_sum(g, y); }
-        else if (i == 1) { rc = opdi_vol_run(&q->v, OPDI_VOL_GW, q->transposed ? g : x, y, q->transposed ? x : g); }
-        else { rc = opdi_vol_run(&q->v, q->transposed ? OPDI_VOL_Y : OPDI_VOL_GX, q->transposed ? g : y, w, q->transposed ? y : g); }
+        else if (i == 1) { rc = opdi_vol_run(&q->v, OPDI_VOL_GW, q->transposed ? g : x, y, q->transposed ? x : g, NULL); }
+        else { rc = opdi_vol_run(&q->v, q->transposed ? OPDI_VOL_Y : OPDI_VOL_GX, q->transposed ? g : y, w, q->transposed ? y : g, NULL); }
         if (rc != 0 || opdi_done_with(out, y) != 0) { return -1; }
     }
     return opd_return_tensor(call, out);
@@ -19758,6 +19762,172 @@ OPDI_KERNEL(adaptive_max_pool1d) {
 }
 OPDI_OP(adaptive_max_pool1d) {
     opdi_card_above(op, "adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", opdi_adaptive_max_pool1d_kernel, OPD_AUTOCAST_KEEP, NULL, "[1,2,5], 2");
+}
+
+//-- im2col, col2im, pixel_shuffle ---------------------------------------------------------------------------------------------
+
+/* kernel_size, dilation, padding, stride from argument `first` on, for an image [c, in] */
+static int opdi_im2col_read(const opd_call *call, int first, opdi_vol *v) {
+    static const char *const names[] = {"kernel_size", "dilation", "padding", "stride"};
+    int64_t *to[4];
+    int k, i;
+    to[0] = v->k; to[1] = v->d; to[2] = v->p; to[3] = v->s;
+    for (k = 0; k < 4; k++) {
+        const opd_ints l = opd_arg_ints(call, first + k);
+        if (l.n != 2) { return opd_fail(OPD_ERROR_ARGUMENT, "It is expected %s equals to 2, but got size %lld", names[k], (long long)l.n); }
+        to[k][0] = k == 2 ? 0 : 1;
+        for (i = 0; i < 2; i++) {
+            to[k][1 + i] = l.data[i];
+            if (l.data[i] < (k == 2 ? 0 : 1) || l.data[i] >= (int64_t)1 << 31) {
+                return opd_fail(OPD_ERROR_ARGUMENT, k == 2 ? "padding should be non-negative, but got pad_height: %lld pad_width: %lld" :
+                                "kernel size, dilation and stride should be greater than zero, but got %lld and %lld", (long long)l.data[0], (long long)l.data[1]);
+            }
+        }
+    }
+    v->in[0] = v->out[0] = 1;
+    for (i = 1; i < 3; i++) { v->out[i] = opdi_floor_div(v->in[i] + 2 * v->p[i] - v->d[i] * (v->k[i] - 1) - 1, v->s[i]) + 1; }
+    return 0;
+}
+static int opdi_im2col_run(opd_tensor *image, opd_tensor *col, const opdi_vol *v, bool back) {
+    const int64_t channels = opdi_sizes(image)[image->ndim - 3], size = (int64_t)opd_dtype_size(OPDI_DTYPE(image)), area = opdi_vol_area(v->out);
+    const int64_t one = channels * opdi_vol_area(v->in) * size, cols = channels * opdi_vol_area(v->k) * area * size;
+    const int64_t n = image->ndim == 4 ? opdi_sizes(image)[0] : 1;
+    int64_t i;
+    if (back) { memset(image->data, 0, (size_t)(n * one)); }
+    for (i = 0; i < n; i++) { opdi_vol_unfold(v, channels, image->data + i * one, col->data + i * cols, area, back); }
+    return 0;
+}
+OPDI_KERNEL(im2col) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *out, *y;
+    const int64_t *s = opdi_sizes(x), t = opdi_kernel_dtype(OPDI_DTYPE(x), false, "im2col_out_cpu");
+    int64_t sizes[3];
+    opdi_vol v;
+    const int n = x->ndim;
+    if (t < 0) { return -1; }
+    memset(&v, 0, sizeof v);
+    if ((n != 3 && n != 4) || s[n - 1] == 0 || s[n - 2] == 0 || s[n - 3] == 0) {
+        char text[256];
+        return opd_fail(OPD_ERROR_SHAPE, "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: %s",
+                        opdi_sizes_text(s, n, text, sizeof text));
+    }
+    v.in[1] = s[n - 2]; v.in[2] = s[n - 1]; v.dtype = (int)t;
+    if (opdi_im2col_read(call, 1, &v) != 0) { return -1; }
+    if (v.out[1] < 1 || v.out[2] < 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "Given input with spatial size (%lld, %lld), kernel_size=(%lld, %lld), dilation=(%lld, %lld), padding=(%lld, %lld), calculated "
+                        "shape of the array of sliding blocks as (%lld, %lld), but its components must be at least one.", (long long)v.in[1], (long long)v.in[2],
+                        (long long)v.k[1], (long long)v.k[2], (long long)v.d[1], (long long)v.d[2], (long long)v.p[1], (long long)v.p[2], (long long)v.out[1],
+                        (long long)v.out[2]);
+    }
+    sizes[0] = s[0]; sizes[1] = s[n - 3] * v.k[1] * v.k[2]; sizes[2] = v.out[1] * v.out[2];
+    if ((double)s[n - 3] * (double)v.k[1] * (double)v.k[2] > 1e15) { return opd_fail(OPD_ERROR_SHAPE, "im2col: sizes too large"); }
+    out = opd_result(call, 0, n == 4 ? sizes : sizes + 1, n - 1, OPDI_DTYPE(x));
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    x = opdi_dense_as(x, (opd_scalar_type)t); y = opdi_work_for(out, (opd_scalar_type)t);
+    if (!x || !y || opdi_im2col_run(x, y, &v, false) != 0) { return -1; }
+    return opdi_done_with(out, y);
+}
+OPDI_KERNEL(col2im) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *out, *y;
+    const opd_ints to = opd_arg_ints(call, 1);
+    const int64_t *s = opdi_sizes(x), t = opdi_kernel_dtype(OPDI_DTYPE(x), false, "col2im_out_cpu");
+    int64_t sizes[4];
+    opdi_vol v;
+    const int n = x->ndim;
+    if (t < 0) { return -1; }
+    memset(&v, 0, sizeof v);
+    if (to.n != 2) { return opd_fail(OPD_ERROR_ARGUMENT, "It is expected output_size equals to 2, but got size %lld", (long long)to.n); }
+    if (to.data[0] < 1 || to.data[1] < 1 || to.data[0] >= (int64_t)1 << 31 || to.data[1] >= (int64_t)1 << 31) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "output_size should be greater than zero, but got output_height: %lld output_width: %lld", (long long)to.data[0], (long long)to.data[1]);
+    }
+    if ((n != 2 && n != 3) || s[n - 1] == 0 || s[n - 2] == 0) {
+        char text[256];
+        return opd_fail(OPD_ERROR_SHAPE, "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: %s",
+                        opdi_sizes_text(s, n, text, sizeof text));
+    }
+    v.in[1] = to.data[0]; v.in[2] = to.data[1]; v.dtype = (int)t;
+    if (opdi_im2col_read(call, 2, &v) != 0) { return -1; }
+    if (v.k[1] > s[n - 2] || v.k[2] > s[n - 2] || s[n - 2] % (v.k[1] * v.k[2])) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)=%lld and "
+                        "kernel_size=(%lld, %lld).", (long long)s[n - 2], (long long)v.k[1], (long long)v.k[2]);
+    }
+    if (v.out[1] < 1 || v.out[2] < 1 || v.out[1] * v.out[2] != s[n - 1]) {
+        return opd_fail(OPD_ERROR_SHAPE, "Given output_size=(%lld, %lld), kernel_size=(%lld, %lld), dilation=(%lld, %lld), padding=(%lld, %lld), stride=(%lld, %lld), "
+                        "expected size of input's dimension 2 to match the calculated number of sliding blocks %lld * %lld = %lld, but got input.size(2)=%lld.",
+                        (long long)v.in[1], (long long)v.in[2], (long long)v.k[1], (long long)v.k[2], (long long)v.d[1], (long long)v.d[2], (long long)v.p[1],
+                        (long long)v.p[2], (long long)v.s[1], (long long)v.s[2], (long long)v.out[1], (long long)v.out[2], (long long)(v.out[1] * v.out[2]), (long long)s[n - 1]);
+    }
+    sizes[0] = s[0]; sizes[1] = s[n - 2] / (v.k[1] * v.k[2]); sizes[2] = v.in[1]; sizes[3] = v.in[2];
+    out = opd_result(call, 0, n == 3 ? sizes : sizes + 1, n + 1, OPDI_DTYPE(x));
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    x = opdi_dense_as(x, (opd_scalar_type)t); y = opdi_work_for(out, (opd_scalar_type)t);
+    if (!x || !y || opdi_im2col_run(y, x, &v, true) != 0) { return -1; }
+    return opdi_done_with(out, y);
+}
+OPDI_BW1(im2col) {
+    const opd_ints s = opd_bw_sizes(bw, 0);
+    if (s.n < 2) { return 0; }
+    return opd_bw_return(bw, 0, opd_col2im(opd_bw_grad(bw, 0), opd_ints_of(s.data + s.n - 2, 2), opdi_bw_ints(bw, 1), opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3),
+                                           opdi_bw_ints(bw, 4)));
+}
+OPDI_BW1(col2im) {
+    return opd_bw_return(bw, 0, opd_im2col(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5)));
+}
+OPDI_OP(im2col) {
+    opdi_card_pool(op, "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", opdi_im2col_kernel, opdi_im2col_backward, "",
+                   OPD_AUTOCAST_KEEP, "im2col.out", "[1,2,4,5], (2,3), (1,1), (1,0), (2,1)");
+}
+OPDI_OP(col2im) {
+    opdi_card_pool(op, "col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", opdi_col2im_kernel,
+                   opdi_col2im_backward, "", OPD_AUTOCAST_KEEP, "col2im.out", "[1,8,9], (4,4), (2,2), (1,1), (0,0), (1,1)");
+}
+/* Numbers of memory formats (c10::MemoryFormat). */
+#define OPDI_MEMORY_DENSE opd_value_int(0)
+#define OPDI_MEMORY_LAST opd_value_int(2)
+/* [.., c r r, h, w] to [.., c, h r, w r], and back. */
+static int opdi_pixel_shuffle_any(opd_call *call, bool back) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    const int64_t r = opd_arg_int(call, 1);
+    const int n = x->ndim, b = n - 3;
+    int64_t split[OPD_MAX_DIMS], order[OPD_MAX_DIMS], out[OPD_MAX_DIMS], c, h, w;
+    opd_tensor *y;
+    bool last;
+    int d;
+    if (n < 3) {
+        return opd_fail(OPD_ERROR_SHAPE, "pixel_%sshuffle expects input to have at least 3 dimensions, but got input with %d dimension(s)", back ? "un" : "", n);
+    }
+    if (r <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "pixel_%sshuffle expects a positive %sscale_factor, but got %lld", back ? "un" : "", back ? "down" : "up", (long long)r); }
+    if (n + 2 > OPD_MAX_DIMS || r >= (int64_t)1 << 31) { return opd_fail(OPD_ERROR_ARGUMENT, "pixel_shuffle: too large"); }
+    c = opdi_sizes(x)[b]; h = opdi_sizes(x)[b + 1]; w = opdi_sizes(x)[b + 2];
+    if (!back && c % (r * r)) {
+        return opd_fail(OPD_ERROR_SHAPE, "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but input.size(-3)=%lld "
+                        "is not divisible by %lld", (long long)c, (long long)(r * r));
+    }
+    if (back && (h % r || w % r)) {
+        return opd_fail(OPD_ERROR_SHAPE, "pixel_unshuffle expects %s to be divisible by downscale_factor, but input.size(%d)=%lld is not divisible by %lld",
+                        h % r ? "height" : "width", h % r ? -2 : -1, (long long)(h % r ? h : w), (long long)r);
+    }
+    for (d = 0; d < b; d++) { out[d] = split[d] = opdi_sizes(x)[d]; order[d] = d; }
+    if (!back) {
+        split[b] = out[b] = c / (r * r); split[b + 1] = split[b + 2] = r; split[b + 3] = h; split[b + 4] = w;
+        order[b] = b; order[b + 1] = b + 3; order[b + 2] = b + 1; order[b + 3] = b + 4; order[b + 4] = b + 2;
+        out[b + 1] = h * r; out[b + 2] = w * r;
+    } else {
+        split[b] = c; split[b + 1] = out[b + 1] = h / r; split[b + 2] = split[b + 4] = r; split[b + 3] = out[b + 2] = w / r;
+        order[b] = b; order[b + 1] = b + 2; order[b + 2] = b + 4; order[b + 3] = b + 1; order[b + 4] = b + 3;
+        out[b] = c * r * r;
+    }
+    last = opdi_is_channels_last(x) && n == 4;
+    y = opdi_permute_to(opdi_reshape_to(x, split, n + 2), order, n + 2);
+    if (last) { return opd_return_tensor(call, opd_clone_full(opdi_reshape_to(y, out, n), OPDI_MEMORY_LAST)); }
+    return opd_return_tensor(call, opdi_reshape_to(opd_clone_full(y, OPDI_MEMORY_DENSE), out, n));      /* never a view */
+}
+OPDI_KERNEL(pixel_shuffle) { return opdi_pixel_shuffle_any(call, false); }
+OPDI_KERNEL(pixel_unshuffle) { return opdi_pixel_shuffle_any(call, true); }
+OPDI_OP(pixel_shuffle) {
+    opdi_card_above(op, "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", opdi_pixel_shuffle_kernel, OPD_AUTOCAST_KEEP, "pixel_shuffle.out", "[1,8,2,3], 2");
+}
+OPDI_OP(pixel_unshuffle) {
+    opdi_card_above(op, "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", opdi_pixel_unshuffle_kernel, OPD_AUTOCAST_KEEP, "pixel_unshuffle.out", "[1,2,4,6], 2");
 }
 
 //-- end of convolution and pooling --------------------------------------------------------------------------------------------
