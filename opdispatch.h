@@ -21317,14 +21317,17 @@ OPDI_BW1(soft_margin_loss) {
     OPDI_GIVE(1, opd_soft_margin_loss_backward(g, y, x, opd_bw_value(bw, 2).u.i));
     return 0;
 }
-/* -y s(-y x): its derivative is y^2 s (1 - s) */
+/* -y s with s = sigmoid(-y x): by x y^2 s (1 - s), by y -s + x y s (1 - s) */
 OPDI_BW1(soft_margin_loss_backward) {
-    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 1), *y = opd_bw_tensor(bw, 2), *s;
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 1), *y = opd_bw_tensor(bw, 2), *s, *q;
+    const double f = opdi_loss_share(x, y, opd_bw_value(bw, 3).u.i);
     OPDI_GIVE(0, opd_soft_margin_loss_backward(g, x, y, opd_bw_value(bw, 3).u.i));
-    if (!opd_bw_needs(bw, 1)) { return 0; }
     s = opd_sigmoid(opd_mul(opd_neg(y), x));
-    s = opd_mul(opd_mul(opd_square(y), opd_mul(s, opdi_rsubs(1, s))), opd_mul(g, opd_bw_tensor(bw, 0)));
-    return opd_bw_return(bw, 1, opdi_muls(s, opdi_loss_share(x, y, opd_bw_value(bw, 3).u.i)));
+    q = opd_mul(opd_mul(s, opdi_rsubs(1, s)), y);
+    g = opdi_muls(opd_mul(g, opd_bw_tensor(bw, 0)), f);
+    OPDI_GIVE(1, opd_mul(g, opd_mul(q, y)));
+    OPDI_GIVE(2, opd_mul(g, opd_sub(opd_mul(q, x), s)));
+    return 0;
 }
 OPDI_OP(soft_margin_loss) {
     opdi_describe_any(op, "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", opdi_soft_margin_loss_kernel, opdi_soft_margin_loss_backward, "self, target", OPD_AUTOCAST_FP32, "[2,3], [2,3]");
