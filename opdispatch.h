@@ -3247,7 +3247,7 @@ static int opdi_schema_check_text(const char *text, size_t length) {
 }
 
 /* Splits an operator's name; *out points into text.  0, or -1 with the error recorded (a schema is one, too). */
-static int opdi_name_parse(const char *text, size_t length, opdi_name *out) {
+OPD_UNUSED static int opdi_name_parse(const char *text, size_t length, opdi_name *out) {
     opdi_lexer lx;
     if (opdi_schema_check_text(text, length) < 0) return -1;
     opdi_lexer_init(&lx, text, length);
@@ -4414,7 +4414,7 @@ static void opdi_key_expand(opd_key key, uint8_t *slots_out) {
 }
 
 /* In the backend set: a kernel here hides CompositeImplicitAutograd at the autograd key above. */
-static bool opdi_key_is_backend(opd_key slot) { return (opdi_key_role(slot) & OPDI_IS_BACKEND) != 0; }
+OPD_UNUSED static bool opdi_key_is_backend(opd_key slot) { return (opdi_key_role(slot) & OPDI_IS_BACKEND) != 0; }
 
 /* A backend that has no autograd key of its own. */
 static bool opdi_key_in_autograd_other(opd_key slot) { return (opdi_key_role(slot) & OPDI_IN_OTHER) != 0; }
@@ -6001,12 +6001,12 @@ OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, cons
 
 OPDI_NOINLINE static int opdi_invoke(opdi_thread *th, opd_call *c, const opdi_slot *slot) { return opdi_invoke_here(th, c, slot); }
 
-//-- The slot for the united keys under this thread's state; sets c->keys and c->slot.
+//-- The slot for the united keys under this thread's state; sets c->keys and c->slot.  The usual cases go without bit scans.
 static inline const opdi_slot *opdi_find_slot(const opdi_thread *th, opd_call *c, const opdi_table *table, const opdi_union *u) {
     const int grad = (u->flags & OPDI_REQUIRES_GRAD) && !th->state.no_grad;
-    const int backend = u->backends & (u->backends - 1) ? opdi_top_bit(u->backends) : u->backend;     /* the usual cases */
+    const int backend = u->backends & (u->backends - 1) ? opdi_top_bit(u->backends) : (int)u->backend;
     const uint64_t f = (u->functionality | th->state.include) & th->state.allow & table->masks[grad][backend];
-    const int base = f == OPD_BIT_OF(OPD_F_DENSE) ? OPD_KEY_CPU : opdi_key_base[opdi_top_bit(f << 1 | 1)];     /* without a bit scan */
+    const int base = f == OPD_BIT_OF(OPD_F_DENSE) ? OPD_KEY_CPU : opdi_key_base[opdi_top_bit(f << 1 | 1)];
     c->keys.functionality = f;
     c->keys.backends = u->backends;
     c->slot = base + (base >= OPD_KEY_BACKEND_BASE ? backend : 0);
@@ -9877,13 +9877,13 @@ static opdi_gemm_in opdi_gemm_in_of(const void *data, int dtype, int64_t rs, int
     return in;
 }
 
-static int opdi_gemm_f32(int64_t m, int64_t n, int64_t k, const float *a, int64_t rsa, int64_t csa, const float *b,
+OPD_UNUSED static int opdi_gemm_f32(int64_t m, int64_t n, int64_t k, const float *a, int64_t rsa, int64_t csa, const float *b,
                          int64_t rsb, int64_t csb, float beta, float *c, int64_t rsc, int64_t csc) {
     opdi_gemm_in x = opdi_gemm_in_of(a, OPD_FLOAT32, rsa, csa), y = opdi_gemm_in_of(b, OPD_FLOAT32, rsb, csb);
     return opdi_gemm(4, m, n, k, &x, &y, (double)beta, c, rsc, csc);
 }
 
-static int opdi_gemm_f64(int64_t m, int64_t n, int64_t k, const double *a, int64_t rsa, int64_t csa, const double *b,
+OPD_UNUSED static int opdi_gemm_f64(int64_t m, int64_t n, int64_t k, const double *a, int64_t rsa, int64_t csa, const double *b,
                          int64_t rsb, int64_t csb, double beta, double *c, int64_t rsc, int64_t csc) {
     opdi_gemm_in x = opdi_gemm_in_of(a, OPD_FLOAT64, rsa, csa), y = opdi_gemm_in_of(b, OPD_FLOAT64, rsb, csb);
     return opdi_gemm(8, m, n, k, &x, &y, beta, c, rsc, csc);
@@ -10364,7 +10364,7 @@ static int opdi_conv_grad_weight(const opdi_conv *v, const void *gy, const void 
 //
 // Philox 4x32-10 (Salmon et al., 2011): each element depends on the key and its index only.
 
-static void opdi_philox(uint64_t key, uint64_t counter_hi, uint64_t counter_lo, uint32_t out[4]) {
+OPD_UNUSED static void opdi_philox(uint64_t key, uint64_t counter_hi, uint64_t counter_lo, uint32_t out[4]) {
     uint32_t a = (uint32_t)counter_lo, b = (uint32_t)(counter_lo >> 32), c = (uint32_t)counter_hi;
     uint32_t d = (uint32_t)(counter_hi >> 32), k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
@@ -10480,16 +10480,16 @@ static void opdi_fill_random(int kind, int64_t n, void *out, uint64_t key, uint6
     opdi_parallel_for(n, 16384, opdi_fill_range, &g);
 }
 /* Element i of the result depends on the key and `at` + i only. */
-static void opdi_fill_uniform_f32(int64_t n, float *out, uint64_t key, uint64_t at) {
+OPD_UNUSED static void opdi_fill_uniform_f32(int64_t n, float *out, uint64_t key, uint64_t at) {
     opdi_fill_random(0, n, out, key, at);
 }
-static void opdi_fill_normal_f32(int64_t n, float *out, uint64_t key, uint64_t at) {
+OPD_UNUSED static void opdi_fill_normal_f32(int64_t n, float *out, uint64_t key, uint64_t at) {
     opdi_fill_random(1, n, out, key, at);
 }
-static void opdi_fill_uniform_f64(int64_t n, double *out, uint64_t key, uint64_t at) {
+OPD_UNUSED static void opdi_fill_uniform_f64(int64_t n, double *out, uint64_t key, uint64_t at) {
     opdi_fill_random(2, n, out, key, at);
 }
-static void opdi_fill_normal_f64(int64_t n, double *out, uint64_t key, uint64_t at) {
+OPD_UNUSED static void opdi_fill_normal_f64(int64_t n, double *out, uint64_t key, uint64_t at) {
     opdi_fill_random(3, n, out, key, at);
 }
 
@@ -10594,7 +10594,6 @@ OPDI_CONVERT(opdi_cvt_i8_i64, int8_t, int64_t, OPDI_WRAP_i8(x))
 OPDI_CONVERT(opdi_cvt_i16_i64, int16_t, int64_t, OPDI_WRAP_i16(x))
 OPDI_CONVERT(opdi_cvt_i32_i64, int32_t, int64_t, OPDI_WRAP_i32(x))
 OPDI_CONVERT(opdi_cvt_b_i64, uint8_t, int64_t, (uint8_t)(x != 0))
-OPDI_CONVERT(opdi_cvt_b_b, uint8_t, uint8_t, (uint8_t)(x != 0))
 /* Half precision is worth the wider registers. */
 #if defined(OPDI_X86)
 #define OPDI_CONVERT_WIDE(name, D, S, expr)                                                     \
