@@ -21548,7 +21548,7 @@ OPDI_OP(prelu_backward) {
    `keep_strides` a fresh result has self's strides.  NULL with an error; its data is NULL on fakes. */
 static opd_tensor *opdi_update(opd_call *call, bool keep_strides) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out;
-    if (call->inplace && call->targets && call->targets[0] == self && !opdi_overlaps_itself(self)) {
+    if (call->targets && call->inplace && call->targets[0] == self && !opdi_overlaps_itself(self)) {
         bool shared = false;
         int i, k;
         for (i = 1; i < call->op->nargs; i++) {
@@ -21697,7 +21697,6 @@ static int opdi_indexed_run(int kind, opd_tensor *a, int dim, opd_tensor *index,
         w.bs[d] = b->ndim == 0 ? 0 : opdi_strides(b)[d];
     }
     for (w.row = w.ndim - 1; w.row > 0 && w.sizes[w.row] == 1; w.row--) { }
-    d = (int)OPDI_MIN(index->numel, 1 << 30);
     if (kind == OPDI_WALK_GATHER) {
         opdi_parallel_for(index->numel / w.sizes[w.row], OPDI_MAX((int64_t)1, OPDI_GRAIN / w.sizes[w.row]), opdi_indexed_part, &w);
     } else { opdi_indexed_part(&w, 0, index->numel / w.sizes[w.row]); }
@@ -21763,8 +21762,7 @@ static int opdi_scatter_kind(opd_call *call, int kind, const char *name) {
     if (dim < 0) { return -1; }
     if (index->numel && index->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "%s(): Expected dtype int64 for index", name); }
     if (src && src->dtype != self->dtype) { return opd_fail(OPD_ERROR_DTYPE, "%s(): Expected self.dtype to be equal to src.dtype", name); }
-    if (opdi_indexed_check(self, dim, index, src ? src : self, name) && src) { return -1; }
-    if (!src && !opd_ok()) { return -1; }
+    if (opdi_indexed_check(self, dim, index, src, name)) { return -1; }
     if (kind != OPDI_WALK_SCATTER && opd_dtype_is_complex(dtype)) { return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", name, opd_dtype_cname(dtype)); }
     out = opdi_update(call, false);
     if (!out || !out->data) { return out ? 0 : -1; }
@@ -21909,10 +21907,9 @@ static opd_tensor *opdi_reach(const opdi_picker *p, opd_tensor *src) {
 }
 /* Derivative of the product: each factor's share is result / factor; one zero among them is looked at by itself. */
 static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *p, opd_tensor *g, opd_tensor *self, opd_tensor *src, int at) {
-    opd_tensor *part = opdi_reach(p, src), *self_zero = opd_eq_Scalar(self, opd_value_int(0)), *zero = opd_eq_Scalar(part, opd_value_int(0));
+    opd_tensor *part = opdi_reach(p, src), *zero = opd_eq_Scalar(part, opd_value_int(0));
     opd_tensor *base = p->include_self ? self : opdi_blank(p, self, 1), *base_zero = opd_eq_Scalar(base, opd_value_int(0));
     opd_tensor *zeros, *rest, *log1;
-    (void)self_zero;
     zeros = opdi_drop_into(p, opd_mul_Scalar(base_zero, opd_value_float(1)), opd_mul_Scalar(zero, opd_value_float(1)));
     zeros = opd_mul(zeros, opdi_full_like(g, 1));
     log1 = opd_masked_fill_Scalar(part, zero, opd_value_int(1));
@@ -22345,9 +22342,7 @@ static int opdi_pick_shape(opdi_pick_plan *p, const opd_tensor *self) {
     for (d = 0; d < self->ndim; d++) {
         if (!p->index[d]) { continue; }
         any = true;
-        if (opdi_broadcast_into(p->shape, &p->nshape, p->index[d]) == 0) { continue; }
-        if (opd_error_code() != OPD_ERROR_SHAPE) { return -1; }
-        return -1;
+        if (opdi_broadcast_into(p->shape, &p->nshape, p->index[d])) { return -1; }
     }
     if (!any) { p->nshape = 0; }
     p->nq = opdi_span_of(p->shape, 0, p->nshape);
@@ -22486,9 +22481,7 @@ static int opdi_put_values(opd_tensor *out, opd_tensors list, opd_tensor *values
     if (!desk || opdi_pick_make(&p, desk, list) || opdi_pick_offsets(&p, desk)) { return -1; }
     full = opdi_own(opdi_tensor_make(p.out, NULL, p.nout, t, OPD_CPU));
     if (!full) { return -1; }
-    if (opdi_copy(full, values)) {
-        return -1;
-    }
+    if (opdi_copy(full, values)) { return -1; }
     return opdi_pick_go(&p, desk, full, accumulate ? OPDI_PICK_ADD : OPDI_PICK_WRITE) == 0 ? opdi_settle(out, desk) : -1;
 }
 OPDI_KERNEL(index_put) {
@@ -22979,7 +22972,7 @@ OPDI_KERNEL(constant_pad_nd) {
         const int64_t low = k < pad.n ? pad.data[k] : 0, high = k < pad.n ? pad.data[k + 1] : 0, size = opdi_sizes(self)[d];
         if (low > INT64_MAX / 4 || high > INT64_MAX / 4 || low < -size || high < -size) { sizes[d] = low < 0 || high < 0 ? -1 : INT64_MAX; }
         else { sizes[d] = size + low + high; }
-        if (sizes[d] < 0 || (sizes[d] == 0 && k < pad.n && 0)) {
+        if (sizes[d] < 0) {
             return opd_fail(OPD_ERROR_SHAPE, "The input size %lld, plus negative padding %lld and %lld, resulted in a negative output size, which is invalid. "
                             "Check dimension %d of your input.", (long long)size, (long long)low, (long long)high, d);
         }
@@ -23120,7 +23113,7 @@ OPDI_KERNEL(pad_nd) {
     const bool reflect = opdi_pad_reflects(call);
     int64_t sizes[OPD_MAX_DIMS];
     if (opdi_pad_sizes(in, pad, reflect, sizes)) { return -1; }
-    if (opd_dtype_is_integral((opd_scalar_type)in->dtype, true) && (in->dtype == OPD_BOOL || reflect || 1)) {
+    if (opd_dtype_is_integral((opd_scalar_type)in->dtype, true)) {
         return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", call->op->schema->name, opd_dtype_cname((opd_scalar_type)in->dtype));
     }
     out = opd_result(call, 0, sizes, in->ndim, (opd_scalar_type)in->dtype);
