@@ -4954,7 +4954,7 @@ int opd_op_check(const opd_op *op, const char *signature) {
     char r = signature[0];
     if (!opd_ok()) { return -1; }
     if (!op || !op->schema) { return opd_fail(OPD_ERROR_NOT_FOUND, "no schema to check a signature against"); }
-    if (nargs > op->nargs || (nargs < op->nargs && !op->schema->args[nargs].has_default)) {
+    if (nargs < 0 || nargs > op->nargs || (nargs < op->nargs && !op->schema->args[nargs].has_default)) {
         return opd_fail(OPD_ERROR_REGISTER, "Tried to access or call an operator with a wrong signature. operator: %s. The number of "
                         "arguments is different. %d vs %d.", op->name, nargs, op->nargs);
     }

@@ -1039,9 +1039,9 @@ TEST(typed_signatures) {
     CHECK_INT(opd_op_check(op, "TTidbsDIFLV"), 0);
     CHECK_INT(opd_op_check(n, "v"), 0);
     CHECK_INT(opd_op_check(op, "TTid"), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "Tried to access or call an operator with a wrong signature: see::sig: The number of arguments is different. 3 vs 10.");
+    CHECK_ERROR(OPD_ERROR_REGISTER, "Tried to access or call an operator with a wrong signature. operator: see::sig. The number of arguments is different. 3 vs 10.");
     CHECK_INT(opd_op_check(op, "TTiibsDIFLV"), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "Type mismatch in argument 3 ('b'): 'i'.");
+    CHECK_ERROR(OPD_ERROR_REGISTER, "Type mismatch in argument 3: accessed as 'i'.");
     CHECK_INT(opd_op_check(op, "iTidbsDIFLV"), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "Type mismatch in return 1");
     CHECK_INT(opd_op_check(op, "vTidbsDIFLV"), -1);

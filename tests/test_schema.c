@@ -44,7 +44,8 @@ static const char *outcome(const char *text, bool *accepted) {
         opd_error_clear();
     } else {
         CHECK(opd_ok());
-        CHECK_INT(opd_schema_print(s, printed, sizeof printed), strlen(printed));
+        size_t length = opd_schema_print(s, printed, sizeof printed);
+        CHECK_INT(length, strlen(printed));
     }
     opd_schema_free(s);
     return printed;
