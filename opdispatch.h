@@ -4645,7 +4645,8 @@ struct opd_op {
     uint64_t tensor_args, list_args;              /* which arguments are Tensor(?), Tensor(?)[] */
     uint64_t written_args;                        /* annotated as written */
     int32_t nargs, nrets;
-    uint8_t tags[OPD_MAX_ARGS];                   /* opd_tag that binds without conversion */
+    int32_t required;                             /* arguments from here on have defaults */
+    uint16_t accepts[OPD_MAX_ARGS];               /* bit t: a value of opd_tag t binds without conversion */
     int8_t ret_alias[OPDI_MAX_RETURNS];           /* the written argument that result i is, or -1 */
     bool ret_tensor[OPDI_MAX_RETURNS];            /* result i is a Tensor(?) */
     char *name;                                   /* "ns::name.overload" */
@@ -5261,15 +5262,34 @@ static const opdi_type *opdi_strip_optional(const opdi_type *t) {
     return t->kind == OPDI_TYPE_OPTIONAL ? t->elems[0] : t;
 }
 
+//-- Which tags bind to a type as they are.
+static uint16_t opdi_accepts(const opdi_type *type) {
+    const opdi_type *t = opdi_strip_optional(type), *e = t->kind == OPDI_TYPE_LIST ? opdi_strip_optional(t->elems[0]) : NULL;
+    unsigned none = type->kind == OPDI_TYPE_OPTIONAL ? 1u << OPD_TAG_NONE : 0, number = 1u << OPD_TAG_INT | 1u << OPD_TAG_FLOAT;
+    switch (e ? e->kind : t->kind) {
+    case OPDI_TYPE_TENSOR: return (uint16_t)(none | 1u << (e ? OPD_TAG_TENSORS : OPD_TAG_TENSOR));
+    case OPDI_TYPE_INT: return (uint16_t)(none | 1u << (e ? OPD_TAG_INTS : OPD_TAG_INT));
+    case OPDI_TYPE_FLOAT: return (uint16_t)(none | 1u << (e ? OPD_TAG_FLOATS : OPD_TAG_FLOAT));
+    case OPDI_TYPE_BOOL: return (uint16_t)(none | 1u << (e ? OPD_TAG_BOOLS : OPD_TAG_BOOL));
+    case OPDI_TYPE_NUMBER: return (uint16_t)(none | (e ? 1u << OPD_TAG_LIST : number | 1u << OPD_TAG_BOOL | 1u << OPD_TAG_COMPLEX));
+    case OPDI_TYPE_STR: return (uint16_t)(none | 1u << (e ? OPD_TAG_LIST : OPD_TAG_STR));
+    case OPDI_TYPE_DEVICE: return (uint16_t)(none | 1u << (e ? OPD_TAG_LIST : OPD_TAG_DEVICE));
+    case OPDI_TYPE_GENERATOR: return (uint16_t)(1u << OPD_TAG_NONE | 1u << OPD_TAG_OBJECT);
+    default: return (uint16_t)none;
+    }
+}
+
 //-- What the call path wants to know about a schema, worked out once.
 static void opdi_op_describe(opd_op *op) {
     const opd_schema *s = op->schema;
     int i, j;
     op->nargs = s->nargs;
     op->nrets = s->nreturns;
+    op->required = 0;
     op->tensor_args = op->list_args = op->written_args = 0;
     for (i = 0; i < s->nargs; i++) {
-        op->tags[i] = s->args[i].tag;
+        op->accepts[i] = opdi_accepts(s->args[i].type);
+        if (!s->args[i].has_default) { op->required = i + 1; }
         if (s->args[i].tag == OPD_TAG_TENSOR) { op->tensor_args |= (uint64_t)1 << i; }
         if (s->args[i].tag == OPD_TAG_TENSORS) { op->list_args |= (uint64_t)1 << i; }
         if (s->args[i].written) { op->written_args |= (uint64_t)1 << i; }
@@ -5854,7 +5874,7 @@ OPDI_NOINLINE static int opdi_bind(opd_op *op, const opd_value *args, int nargs,
             return opd_fail(OPD_ERROR_ARGUMENT, "%s() is missing value for argument '%s'. Declaration: %s", op->name, a->name, decl);
         }
         if (!v) { v = &a->value; }
-        if (v->tag == op->tags[i] && (v->tag != OPD_TAG_TENSOR || v->u.t)) { out[i] = *v; continue; }
+        if ((unsigned)v->tag < OPD_TAG_COUNT && (op->accepts[i] >> v->tag & 1) && (v->tag != OPD_TAG_TENSOR || v->u.t)) { out[i] = *v; continue; }
         rc = opdi_bind_value(a->type, v, &out[i]);
         if (rc > 0 && v == &a->value) {           /* a default of another kind than its type: kept as written */
             out[i] = *v;
@@ -5903,10 +5923,11 @@ OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *u, const opd_op *op, co
     uint64_t functionality = 0;
     opdi_traits traits;
     uint32_t all = 0;
-    int i, n = op->nargs, other = 0;
+    unsigned fits = 1;
+    int i, n = op->nargs;
     for (i = 0; i < n; i++) {
         const int32_t tag = args[i].tag;
-        other |= tag ^ op->tags[i];
+        fits &= (unsigned)op->accepts[i] >> (tag & 31);
         if (tag == OPD_TAG_TENSOR) {
             functionality |= args[i].u.t->functionality;
             all |= opdi_traits_of(args[i].u.t);
@@ -5926,7 +5947,7 @@ OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *u, const opd_op *op, co
     u->backends = traits.f.backends;
     u->flags = traits.f.flags;
     u->backend = traits.f.backend;
-    return other != 0;
+    return !fits;
 }
 
 //-- Gives back results that a failed kernel had made.
@@ -6055,6 +6076,19 @@ OPDI_NOINLINE static int opdi_call_slow(opdi_thread *th, opd_op *op, const opdi_
     return rc;
 }
 
+//-- The same when trailing arguments are left out: their defaults stand in.
+OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets, const opd_value *args,
+                                          int nargs) {
+    opd_value full[OPD_MAX_ARGS];
+    opdi_union u;
+    int i;
+    if (nargs > op->nargs || nargs < op->required) { return opdi_call_slow(th, op, table, rets, args, nargs); }
+    for (i = 0; i < nargs; i++) { full[i] = args[i]; }
+    for (; i < op->nargs; i++) { full[i] = op->schema->args[i].value; }
+    if (opdi_unite_args(&u, op, full) != 0) { return th->error == OPD_OK ? opdi_call_slow(th, op, table, rets, args, nargs) : -1; }
+    return opdi_call_united(th, op, table, &u, rets, full);
+}
+
 int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
     opdi_thread *th = opdi_self();
     const opdi_table *table;
@@ -6063,7 +6097,8 @@ int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) 
     if (OPDI_UNLIKELY(!op)) { return opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL"); }
     table = OPDI_ACQUIRE(&op->table);
     if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(op))) { return -1; }
-    if (OPDI_UNLIKELY(nargs != op->nargs || opdi_unite_args(&u, op, args) != 0)) {
+    if (OPDI_UNLIKELY(nargs != op->nargs)) { return opdi_call_filled(th, op, table, rets, args, nargs); }
+    if (OPDI_UNLIKELY(opdi_unite_args(&u, op, args) != 0)) {
         return th->error == OPD_OK ? opdi_call_slow(th, op, table, rets, args, nargs) : -1;
     }
     return opdi_call_united(th, op, table, &u, rets, args);
@@ -6565,26 +6600,29 @@ static const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, si
 }
 
 //-- Number of elements; -1 with an error for a negative size or one that does not fit into memory.
+OPDI_NOINLINE static int64_t opdi_count_error(const int64_t *sizes, int ndim) {
+    char text[256];
+    int i;
+    if (ndim < 0 || ndim > OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions, not %d", OPD_MAX_DIMS, ndim); }
+    (void)opdi_sizes_text(sizes, ndim, text, sizeof text);
+    for (i = 0; i < ndim; i++) {
+        if (sizes[i] < 0) { return opd_fail(OPD_ERROR_SHAPE, "Trying to create tensor with negative dimension %lld: %s", (long long)sizes[i], text); }
+    }
+    return opd_fail(OPD_ERROR_SHAPE, "the sizes %s do not fit into memory", text);
+}
 static int64_t opdi_count(const int64_t *sizes, int ndim, size_t element) {
-    uint64_t n = 1, limit = (uint64_t)INT64_MAX / 2 / element;
+    const uint64_t limit = (uint64_t)1 << 62;
+    uint64_t n = element;
     bool zero = false;
     int i;
-    if (ndim < 0 || ndim > OPD_MAX_DIMS) {
-        return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions, not %d", OPD_MAX_DIMS, ndim);
-    }
+    if (ndim < 0 || ndim > OPD_MAX_DIMS) { return opdi_count_error(sizes, ndim); }
     for (i = 0; i < ndim; i++) {
-        char text[256];
-        if (sizes[i] < 0) {
-            return opd_fail(OPD_ERROR_SHAPE, "Trying to create tensor with negative dimension %lld: %s", (long long)sizes[i],
-                            opdi_sizes_text(sizes, ndim, text, sizeof text));
-        }
-        if (sizes[i] == 0) { zero = true; continue; }
-        if ((uint64_t)sizes[i] > limit / n) {
-            return opd_fail(OPD_ERROR_SHAPE, "the sizes %s do not fit into memory", opdi_sizes_text(sizes, ndim, text, sizeof text));
-        }
-        n *= (uint64_t)sizes[i];
+        uint64_t size = (uint64_t)sizes[i];
+        if (size == 0) { zero = true; continue; }
+        if (OPDI_UNLIKELY((size | n) >> 31) && (size >> 62 || size > limit / n)) { return opdi_count_error(sizes, ndim); }
+        n *= size;
     }
-    return zero ? 0 : (int64_t)n;
+    return zero ? 0 : (int64_t)(n >> opdi_low_bit(element));
 }
 
 //-- Elements from the first to the last that sizes and strides reach, plus one; 0 when there are none; -1: overflow.
