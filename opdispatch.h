@@ -16090,14 +16090,15 @@ static int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_tensor 
 
 /* Sums of pieces of 4096 in 64 accumulators, then in double. */
 #if defined(__GNUC__) && !defined(__TINYC__)
+typedef float opdi_lanes8 __attribute__((vector_size(32), aligned(4), may_alias));     /* without OPDI_X86 too */
 OPDI_ALWAYS double opdi_sum_f32_body(const float *x, int64_t n) {
     double total = 0;
     int64_t i = 0, m;
     int j;
     while (n - i >= 64) {
-        opdi_v8f a0 = {0}, a1 = {0}, a2 = {0}, a3 = {0}, a4 = {0}, a5 = {0}, a6 = {0}, a7 = {0};
+        opdi_lanes8 a0 = {0}, a1 = {0}, a2 = {0}, a3 = {0}, a4 = {0}, a5 = {0}, a6 = {0}, a7 = {0};
         for (m = OPDI_MIN(n, i + 4096) - 63; i < m; i += 64) {
-            const opdi_v8f *v = (const opdi_v8f *)(const void *)(x + i);
+            const opdi_lanes8 *v = (const opdi_lanes8 *)(const void *)(x + i);
             a0 += v[0]; a1 += v[1]; a2 += v[2]; a3 += v[3]; a4 += v[4]; a5 += v[5]; a6 += v[6]; a7 += v[7];
         }
         a0 = ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7));
