@@ -170,11 +170,11 @@ static opd_tensor *forward(const network *net, opd_tensor *x) {
     return opd_linear_full(x, net->p[6], net->p[7]);
 }
 
-/* One step of Adam (Kingma and Ba, 2015): lr 0.001, betas 0.9 and 0.999.  Writes the parameters' memory between two graphs. */
-static void adam(network *net) {
+/* One step of Adam (Kingma and Ba, 2015): betas 0.9 and 0.999.  Writes the parameters' memory between two graphs. */
+static void adam(network *net, float lr) {
     const float b1 = 0.9f, b2 = 0.999f;
     net->steps++;
-    const float rate = 0.001f * sqrtf(1 - powf(b2, (float)net->steps)) / (1 - powf(b1, (float)net->steps));
+    const float rate = lr * sqrtf(1 - powf(b2, (float)net->steps)) / (1 - powf(b1, (float)net->steps));
     for (int i = 0; i < PARAMETERS && opd_ok(); i++) {
         float *p = opd_data_f32(net->p[i]), *m = net->m[i], *v = net->v[i];
         const float *g = opd_data_f32(opd_tensor_grad(net->p[i]));
@@ -221,7 +221,7 @@ static void train_epoch(network *net, const digit_set *set, const int *train, in
         batch_of(set, order + at, size, &images, &labels);
         opd_tensor *scores = forward(net, images), *loss = opd_cross_entropy_loss(scores, labels);
         opd_backward(loss);
-        adam(net);
+        adam(net, 0.002f * (1.0f - ((float)(p->epoch - 1) + (float)at / (float)n) / (float)p->epochs));      /* falls to zero */
         p->loss += opd_item_f64(loss) * size;
         p->right += count_right(scores, labels);
         p->done += size;
