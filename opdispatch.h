@@ -19752,7 +19752,8 @@ OPDI_ADAPTIVE_ND(3)
     }                                                                                                       \
     OPDI_OP(_adaptive_avg_pool##nd##d_backward) {                                                           \
         opdi_card_pool(op, "_adaptive_avg_pool" #nd "d_backward(Tensor grad_output, Tensor self) -> Tensor", opdi__adaptive_avg_pool##nd##d_backward_kernel, \
-                       opdi__adaptive_avg_pool##nd##d_backward_backward, "", OPD_AUTOCAST_KEEP, "_adaptive_avg_pool" #nd "d_backward.out", NULL);     \
+                       opdi__adaptive_avg_pool##nd##d_backward_backward, "", OPD_AUTOCAST_KEEP, "_adaptive_avg_pool" #nd "d_backward.out",            \
+                       nd == 2 ? "[1,2,2,3], [1,2,5,4]" : "[1,1,2,2,3], [1,1,3,5,4]");                      \
     }                                                                                                       \
     OPDI_OP(adaptive_max_pool##nd##d) {                                                                     \
         opdi_card_pool(op, "adaptive_max_pool" #nd "d(Tensor self, int[" #nd "] output_size) -> (Tensor, Tensor)", opdi_adaptive_max_pool##nd##d_kernel, \
@@ -19762,7 +19763,8 @@ OPDI_ADAPTIVE_ND(3)
     OPDI_OP(adaptive_max_pool##nd##d_backward) {                                                            \
         opdi_card_pool(op, "adaptive_max_pool" #nd "d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",                           \
                        opdi_adaptive_max_pool##nd##d_backward_kernel, opdi_adaptive_max_pool##nd##d_backward_backward, "indices", OPD_AUTOCAST_KEEP,  \
-                       OPDI_GRAD_INPUT("adaptive_max_pool" #nd "d_backward", "Tensor grad_output, Tensor self, Tensor indices"), NULL);               \
+                       OPDI_GRAD_INPUT("adaptive_max_pool" #nd "d_backward", "Tensor grad_output, Tensor self, Tensor indices"),                      \
+                       nd == 2 ? "[1,2,2,3], [1,2,5,4], [1,2,2,3]i20" : "[1,1,2,2,3], [1,1,3,5,4], [1,1,2,2,3]i60");      \
     }
 OPDI_ADAPTIVE_CARDS(2, KEEP, KEEP, "[1,2,5,4], (2,3)", "[2,3,3], (1,1)")
 OPDI_ADAPTIVE_CARDS(3, FP32, FP32, "[1,2,3,5,4], (2,2,3)", "[2,3,3,3], (1,1,1)")
