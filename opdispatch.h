@@ -559,6 +559,9 @@ OPD_API opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs);  
 OPD_API int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs); /* 0, or -1 */
 /* For operators whose results are all tensors: fills rets (NULL where a result is undefined). */
 OPD_API int opd_call_tensors(opd_op *op, opd_tensor **rets, const opd_value *args, int nargs);
+/* For operators with one result that is a number, or a list of tensors. */
+OPD_API opd_value opd_call_value(opd_op *op, const opd_value *args, int nargs);
+OPD_API opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs);
 typedef struct opd_keyword { const char *name; opd_value value; } opd_keyword;
 OPD_API int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
                               int nkw);
@@ -1127,641 +1130,642 @@ struct opd_scope_guard {
 //----------------------------------------------------------------------------------------------------------------------
 
 /* One row an operator: X(card, "name.overload", kind, wrapper, (required types), kind of _full or 0, (all types)).
-   opd_<wrapper> takes the required arguments, opd_<wrapper>_full all of them.  Kinds of result: T one tensor, N several
-   (the wrapper takes an array `rets` of them and returns 0 or -1), L a list, V a number.  Types: T tensor, i int64_t,
+   opd_<wrapper> takes the required arguments, opd_<wrapper>_full all of them.  A kind is a letter for the result and the
+   number of arguments: T one tensor, N several (the wrapper takes an array `rets` of them and returns 0 or -1), L a list,
+   V a number.  Types: T tensor, i int64_t,
    d double, b bool, s string, I opd_ints, F opd_floats, L opd_tensors, D opd_device, G opd_generator, V opd_value
    (numbers and None: OPD_V(2), OPD_NONE). */
 #define OPD_OPERATORS(X) OPD_OPERATORS_CREATE(X) OPD_OPERATORS_VIEW(X) OPD_OPERATORS_POINTWISE(X) \
     OPD_OPERATORS_REDUCE(X) OPD_OPERATORS_LINALG(X) OPD_OPERATORS_NN(X) OPD_OPERATORS_INDEX(X)
 
 #define OPD_OPERATORS_CREATE(X) \
-    X(empty_memory_format, "empty.memory_format", T, empty, (I, i), T, (I, V, V, V, V, V)) \
-    X(empty_strided, "empty_strided", T, empty_strided, (I, I, i), T, (I, I, V, V, V, V)) \
-    X(zeros, "zeros", T, zeros, (I, i), T, (I, V, V, V, V)) \
-    X(ones, "ones", T, ones, (I, i), T, (I, V, V, V, V)) \
-    X(full, "full", T, full, (I, V, i), T, (I, V, V, V, V, V)) \
-    X(empty_like, "empty_like", T, empty_like, (T), T, (T, V, V, V, V, V)) \
-    X(zeros_like, "zeros_like", T, zeros_like, (T), T, (T, V, V, V, V, V)) \
-    X(ones_like, "ones_like", T, ones_like, (T), T, (T, V, V, V, V, V)) \
-    X(full_like, "full_like", T, full_like, (T, V), T, (T, V, V, V, V, V, V)) \
-    X(new_empty, "new_empty", T, new_empty, (T, I), T, (T, I, V, V, V, V)) \
-    X(new_empty_strided, "new_empty_strided", T, new_empty_strided, (T, I, I), T, (T, I, I, V, V, V, V)) \
-    X(new_zeros, "new_zeros", T, new_zeros, (T, I), T, (T, I, V, V, V, V)) \
-    X(new_ones, "new_ones", T, new_ones, (T, I), T, (T, I, V, V, V, V)) \
-    X(new_full, "new_full", T, new_full, (T, I, V), T, (T, I, V, V, V, V, V)) \
-    X(scalar_tensor, "scalar_tensor", T, scalar_tensor, (V, i), T, (V, V, V, V, V)) \
-    X(fill__Scalar, "fill_.Scalar", T, fill_, (T, V), 0, ()) \
-    X(fill__Tensor, "fill_.Tensor", T, fill_Tensor_, (T, T), 0, ()) \
-    X(zero_, "zero_", T, zero_, (T), 0, ()) \
-    X(fill_Scalar, "fill.Scalar", T, fill, (T, V), 0, ()) \
-    X(fill_Tensor, "fill.Tensor", T, fill_Tensor, (T, T), 0, ()) \
-    X(zero, "zero", T, zero, (T), 0, ()) \
-    X(arange, "arange", T, arange, (V, i), T, (V, V, V, V, V)) \
-    X(arange_start, "arange.start", T, arange_start, (V, V, i), T, (V, V, V, V, V, V)) \
-    X(arange_start_step, "arange.start_step", T, arange_start_step, (V, V, V, i), T, (V, V, V, V, V, V, V)) \
-    X(range, "range", T, range, (V, V, i), T, (V, V, V, V, V, V)) \
-    X(range_step, "range.step", T, range_step, (V, V, V, i), T, (V, V, V, V, V, V, V)) \
-    X(linspace, "linspace", T, linspace, (V, V, i, i), T, (V, V, i, V, V, V, V)) \
-    X(logspace, "logspace", T, logspace, (V, V, i, d, i), T, (V, V, i, d, V, V, V, V)) \
-    X(eye, "eye", T, eye, (i, i), T, (i, V, V, V, V)) \
-    X(eye_m, "eye.m", T, eye_m, (i, i, i), T, (i, i, V, V, V, V)) \
-    X(tril, "tril", T, tril, (T), T, (T, i)) \
-    X(triu, "triu", T, triu, (T), T, (T, i)) \
-    X(tril_indices, "tril_indices", T, tril_indices, (i, i), T, (i, i, i, V, V, V, V)) \
-    X(triu_indices, "triu_indices", T, triu_indices, (i, i), T, (i, i, i, V, V, V, V)) \
-    X(rand, "rand", T, rand, (I, i), T, (I, V, V, V, V)) \
-    X(rand_generator, "rand.generator", T, rand_generator, (I, G, i), T, (I, G, V, V, V, V)) \
-    X(randn, "randn", T, randn, (I, i), T, (I, V, V, V, V)) \
-    X(randn_generator, "randn.generator", T, randn_generator, (I, G, i), T, (I, G, V, V, V, V)) \
-    X(randint, "randint", T, randint, (i, I, i), T, (i, I, V, V, V, V)) \
-    X(randint_generator, "randint.generator", T, randint_generator, (i, I, G, i), T, (i, I, G, V, V, V, V)) \
-    X(randint_low, "randint.low", T, randint_low, (i, i, I, i), T, (i, i, I, V, V, V, V)) \
-    X(randint_low_generator, "randint.low_generator", T, randint_low_generator, (i, i, I, G, i), T, (i, i, I, G, V, V, V, V)) \
-    X(randperm, "randperm", T, randperm, (i, i), T, (i, V, V, V, V)) \
-    X(randperm_generator, "randperm.generator", T, randperm_generator, (i, G, i), T, (i, G, V, V, V, V)) \
-    X(rand_like, "rand_like", T, rand_like, (T), T, (T, V, V, V, V, V)) \
-    X(randn_like, "randn_like", T, randn_like, (T), T, (T, V, V, V, V, V)) \
-    X(randint_like, "randint_like", T, randint_like, (T, i), T, (T, i, V, V, V, V, V)) \
-    X(randint_like_low_dtype, "randint_like.low_dtype", T, randint_like_low, (T, i, i), T, (T, i, i, V, V, V, V, V)) \
-    X(normal_, "normal_", T, normal_, (T, d, d), T, (T, d, d, G)) \
-    X(uniform_, "uniform_", T, uniform_, (T, d, d), T, (T, d, d, G)) \
-    X(exponential_, "exponential_", T, exponential_, (T, d), T, (T, d, G)) \
-    X(random_, "random_", T, random_, (T), T, (T, G)) \
-    X(random__from, "random_.from", T, random_from_, (T, i, V), T, (T, i, V, G)) \
-    X(random__to, "random_.to", T, random_to_, (T, i), T, (T, i, G)) \
-    X(bernoulli__float, "bernoulli_.float", T, bernoulli_, (T, d), T, (T, d, G)) \
-    X(bernoulli__Tensor, "bernoulli_.Tensor", T, bernoulli_Tensor_, (T, T), T, (T, T, G)) \
-    X(bernoulli, "bernoulli", T, bernoulli, (T), T, (T, G)) \
-    X(bernoulli_p, "bernoulli.p", T, bernoulli_p, (T, d), T, (T, d, G)) \
-    X(normal_functional, "normal_functional", T, normal_functional, (T, d, d), T, (T, d, d, G)) \
-    X(normal_Tensor_float, "normal.Tensor_float", T, normal_Tensor_float, (T, d), T, (T, d, G)) \
-    X(normal_float_Tensor, "normal.float_Tensor", T, normal_float_Tensor, (d, T), T, (d, T, G)) \
-    X(normal_Tensor_Tensor, "normal.Tensor_Tensor", T, normal_Tensor_Tensor, (T, T), T, (T, T, G)) \
-    X(normal_float_float, "normal.float_float", T, normal, (d, d, I), T, (d, d, I, G, V, V, V, V))
+    X(empty_memory_format, "empty.memory_format", T2, empty, (I, i), T6, (I, V, V, V, V, V)) \
+    X(empty_strided, "empty_strided", T3, empty_strided, (I, I, i), T6, (I, I, V, V, V, V)) \
+    X(zeros, "zeros", T2, zeros, (I, i), T5, (I, V, V, V, V)) \
+    X(ones, "ones", T2, ones, (I, i), T5, (I, V, V, V, V)) \
+    X(full, "full", T3, full, (I, V, i), T6, (I, V, V, V, V, V)) \
+    X(empty_like, "empty_like", T1, empty_like, (T), T6, (T, V, V, V, V, V)) \
+    X(zeros_like, "zeros_like", T1, zeros_like, (T), T6, (T, V, V, V, V, V)) \
+    X(ones_like, "ones_like", T1, ones_like, (T), T6, (T, V, V, V, V, V)) \
+    X(full_like, "full_like", T2, full_like, (T, V), T7, (T, V, V, V, V, V, V)) \
+    X(new_empty, "new_empty", T2, new_empty, (T, I), T6, (T, I, V, V, V, V)) \
+    X(new_empty_strided, "new_empty_strided", T3, new_empty_strided, (T, I, I), T7, (T, I, I, V, V, V, V)) \
+    X(new_zeros, "new_zeros", T2, new_zeros, (T, I), T6, (T, I, V, V, V, V)) \
+    X(new_ones, "new_ones", T2, new_ones, (T, I), T6, (T, I, V, V, V, V)) \
+    X(new_full, "new_full", T3, new_full, (T, I, V), T7, (T, I, V, V, V, V, V)) \
+    X(scalar_tensor, "scalar_tensor", T2, scalar_tensor, (V, i), T5, (V, V, V, V, V)) \
+    X(fill__Scalar, "fill_.Scalar", T2, fill_, (T, V), 0, ()) \
+    X(fill__Tensor, "fill_.Tensor", T2, fill_Tensor_, (T, T), 0, ()) \
+    X(zero_, "zero_", T1, zero_, (T), 0, ()) \
+    X(fill_Scalar, "fill.Scalar", T2, fill, (T, V), 0, ()) \
+    X(fill_Tensor, "fill.Tensor", T2, fill_Tensor, (T, T), 0, ()) \
+    X(zero, "zero", T1, zero, (T), 0, ()) \
+    X(arange, "arange", T2, arange, (V, i), T5, (V, V, V, V, V)) \
+    X(arange_start, "arange.start", T3, arange_start, (V, V, i), T6, (V, V, V, V, V, V)) \
+    X(arange_start_step, "arange.start_step", T4, arange_start_step, (V, V, V, i), T7, (V, V, V, V, V, V, V)) \
+    X(range, "range", T3, range, (V, V, i), T6, (V, V, V, V, V, V)) \
+    X(range_step, "range.step", T4, range_step, (V, V, V, i), T7, (V, V, V, V, V, V, V)) \
+    X(linspace, "linspace", T4, linspace, (V, V, i, i), T7, (V, V, i, V, V, V, V)) \
+    X(logspace, "logspace", T5, logspace, (V, V, i, d, i), T8, (V, V, i, d, V, V, V, V)) \
+    X(eye, "eye", T2, eye, (i, i), T5, (i, V, V, V, V)) \
+    X(eye_m, "eye.m", T3, eye_m, (i, i, i), T6, (i, i, V, V, V, V)) \
+    X(tril, "tril", T1, tril, (T), T2, (T, i)) \
+    X(triu, "triu", T1, triu, (T), T2, (T, i)) \
+    X(tril_indices, "tril_indices", T2, tril_indices, (i, i), T7, (i, i, i, V, V, V, V)) \
+    X(triu_indices, "triu_indices", T2, triu_indices, (i, i), T7, (i, i, i, V, V, V, V)) \
+    X(rand, "rand", T2, rand, (I, i), T5, (I, V, V, V, V)) \
+    X(rand_generator, "rand.generator", T3, rand_generator, (I, G, i), T6, (I, G, V, V, V, V)) \
+    X(randn, "randn", T2, randn, (I, i), T5, (I, V, V, V, V)) \
+    X(randn_generator, "randn.generator", T3, randn_generator, (I, G, i), T6, (I, G, V, V, V, V)) \
+    X(randint, "randint", T3, randint, (i, I, i), T6, (i, I, V, V, V, V)) \
+    X(randint_generator, "randint.generator", T4, randint_generator, (i, I, G, i), T7, (i, I, G, V, V, V, V)) \
+    X(randint_low, "randint.low", T4, randint_low, (i, i, I, i), T7, (i, i, I, V, V, V, V)) \
+    X(randint_low_generator, "randint.low_generator", T5, randint_low_generator, (i, i, I, G, i), T8, (i, i, I, G, V, V, V, V)) \
+    X(randperm, "randperm", T2, randperm, (i, i), T5, (i, V, V, V, V)) \
+    X(randperm_generator, "randperm.generator", T3, randperm_generator, (i, G, i), T6, (i, G, V, V, V, V)) \
+    X(rand_like, "rand_like", T1, rand_like, (T), T6, (T, V, V, V, V, V)) \
+    X(randn_like, "randn_like", T1, randn_like, (T), T6, (T, V, V, V, V, V)) \
+    X(randint_like, "randint_like", T2, randint_like, (T, i), T7, (T, i, V, V, V, V, V)) \
+    X(randint_like_low_dtype, "randint_like.low_dtype", T3, randint_like_low, (T, i, i), T8, (T, i, i, V, V, V, V, V)) \
+    X(normal_, "normal_", T3, normal_, (T, d, d), T4, (T, d, d, G)) \
+    X(uniform_, "uniform_", T3, uniform_, (T, d, d), T4, (T, d, d, G)) \
+    X(exponential_, "exponential_", T2, exponential_, (T, d), T3, (T, d, G)) \
+    X(random_, "random_", T1, random_, (T), T2, (T, G)) \
+    X(random__from, "random_.from", T3, random_from_, (T, i, V), T4, (T, i, V, G)) \
+    X(random__to, "random_.to", T2, random_to_, (T, i), T3, (T, i, G)) \
+    X(bernoulli__float, "bernoulli_.float", T2, bernoulli_, (T, d), T3, (T, d, G)) \
+    X(bernoulli__Tensor, "bernoulli_.Tensor", T2, bernoulli_Tensor_, (T, T), T3, (T, T, G)) \
+    X(bernoulli, "bernoulli", T1, bernoulli, (T), T2, (T, G)) \
+    X(bernoulli_p, "bernoulli.p", T2, bernoulli_p, (T, d), T3, (T, d, G)) \
+    X(normal_functional, "normal_functional", T3, normal_functional, (T, d, d), T4, (T, d, d, G)) \
+    X(normal_Tensor_float, "normal.Tensor_float", T2, normal_Tensor_float, (T, d), T3, (T, d, G)) \
+    X(normal_float_Tensor, "normal.float_Tensor", T2, normal_float_Tensor, (d, T), T3, (d, T, G)) \
+    X(normal_Tensor_Tensor, "normal.Tensor_Tensor", T2, normal_Tensor_Tensor, (T, T), T3, (T, T, G)) \
+    X(normal_float_float, "normal.float_float", T3, normal, (d, d, I), T8, (d, d, I, G, V, V, V, V))
 
 #define OPD_OPERATORS_VIEW(X) \
-    X(view, "view", T, view, (T, I), 0, ()) \
-    X(_unsafe_view, "_unsafe_view", T, unsafe_view, (T, I), 0, ()) \
-    X(_reshape_alias, "_reshape_alias", T, reshape_alias, (T, I, I), 0, ()) \
-    X(reshape, "reshape", T, reshape, (T, I), 0, ()) \
-    X(expand, "expand", T, expand, (T, I), 0, ()) \
-    X(transpose_int, "transpose.int", T, transpose, (T, i, i), 0, ()) \
-    X(t, "t", T, t, (T), 0, ()) \
-    X(permute, "permute", T, permute, (T, I), 0, ()) \
-    X(select_int, "select.int", T, select, (T, i, i), 0, ()) \
-    X(slice_Tensor, "slice.Tensor", T, slice, (T, i, V, V, i), 0, ()) \
-    X(unsqueeze, "unsqueeze", T, unsqueeze, (T, i), 0, ()) \
-    X(squeeze, "squeeze", T, squeeze, (T), 0, ()) \
-    X(squeeze_dim, "squeeze.dim", T, squeeze_dim, (T, i), 0, ()) \
-    X(detach, "detach", T, detach, (T), 0, ()) \
-    X(alias, "alias", T, alias, (T), 0, ()) \
-    X(as_strided, "as_strided", T, as_strided, (T, I, I), T, (T, I, I, V)) \
-    X(select_backward, "select_backward", T, select_backward, (T, I, i, i), 0, ()) \
-    X(slice_backward, "slice_backward", T, slice_backward, (T, I, i, i, i, i), 0, ()) \
-    X(as_strided_backward, "as_strided_backward", T, as_strided_backward, (T, I, I, I, I, i), 0, ()) \
-    X(flatten_using_ints, "flatten.using_ints", T, flatten, (T), T, (T, i, i)) \
-    X(expand_as, "expand_as", T, expand_as, (T, T), 0, ()) \
-    X(view_as, "view_as", T, view_as, (T, T), 0, ()) \
-    X(reshape_as, "reshape_as", T, reshape_as, (T, T), 0, ()) \
-    X(copy_, "copy_", T, copy_, (T, T), T, (T, T, b)) \
-    X(copy, "copy", T, copy, (T, T), T, (T, T, b)) \
-    X(clone, "clone", T, clone, (T), T, (T, V)) \
-    X(_to_copy, "_to_copy", T, to_copy, (T, i), T, (T, V, V, V, V, b, V)) \
-    X(contiguous, "contiguous", T, contiguous, (T), T, (T, i)) \
-    X(to_dtype, "to.dtype", T, to_dtype, (T, i), T, (T, i, b, b, V)) \
-    X(_local_scalar_dense, "_local_scalar_dense", V, local_scalar_dense, (T), 0, ()) \
-    X(item, "item", V, item, (T), 0, ()) \
-    X(view_dtype, "view.dtype", T, view_dtype, (T, i), 0, ()) \
-    X(diagonal, "diagonal", T, diagonal, (T), T, (T, i, i, i)) \
-    X(diagonal_backward, "diagonal_backward", T, diagonal_backward, (T, I, i, i, i), 0, ()) \
-    X(unfold, "unfold", T, unfold, (T, i, i, i), 0, ()) \
-    X(unfold_backward, "unfold_backward", T, unfold_backward, (T, I, i, i, i), 0, ()) \
-    X(split_with_sizes, "split_with_sizes", L, split_with_sizes, (T, I), L, (T, I, i)) \
-    X(split_Tensor, "split.Tensor", L, split, (T, i), L, (T, i, i)) \
-    X(unbind_int, "unbind.int", L, unbind, (T), L, (T, i)) \
-    X(split_sizes, "split.sizes", L, split_sizes, (T, I), L, (T, I, i)) \
-    X(chunk, "chunk", L, chunk, (T, i), L, (T, i, i)) \
-    X(unsafe_split_Tensor, "unsafe_split.Tensor", L, unsafe_split, (T, i), L, (T, i, i)) \
-    X(unsafe_split_with_sizes, "unsafe_split_with_sizes", L, unsafe_split_with_sizes, (T, I), L, (T, I, i)) \
-    X(unsafe_chunk, "unsafe_chunk", L, unsafe_chunk, (T, i), L, (T, i, i)) \
-    X(tensor_split_sections, "tensor_split.sections", L, tensor_split, (T, i), L, (T, i, i)) \
-    X(tensor_split_indices, "tensor_split.indices", L, tensor_split_indices, (T, I), L, (T, I, i)) \
-    X(tensor_split_tensor, "tensor_split.tensor_indices_or_sections", L, tensor_split_tensor, (T, T), L, (T, T, i)) \
-    X(hsplit_int, "hsplit.int", L, hsplit, (T, i), 0, ()) \
-    X(hsplit_array, "hsplit.array", L, hsplit_array, (T, I), 0, ()) \
-    X(vsplit_int, "vsplit.int", L, vsplit, (T, i), 0, ()) \
-    X(vsplit_array, "vsplit.array", L, vsplit_array, (T, I), 0, ()) \
-    X(dsplit_int, "dsplit.int", L, dsplit, (T, i), 0, ()) \
-    X(dsplit_array, "dsplit.array", L, dsplit_array, (T, I), 0, ()) \
-    X(narrow, "narrow", T, narrow, (T, i, i, i), 0, ()) \
-    X(narrow_Tensor, "narrow.Tensor", T, narrow_Tensor, (T, i, T, i), 0, ()) \
-    X(narrow_copy, "narrow_copy", T, narrow_copy, (T, i, i, i), 0, ()) \
-    X(movedim_int, "movedim.int", T, movedim, (T, i, i), 0, ()) \
-    X(movedim_intlist, "movedim.intlist", T, movedim_intlist, (T, I, I), 0, ()) \
-    X(moveaxis_int, "moveaxis.int", T, moveaxis, (T, i, i), 0, ()) \
-    X(moveaxis_intlist, "moveaxis.intlist", T, moveaxis_intlist, (T, I, I), 0, ()) \
-    X(swapaxes, "swapaxes", T, swapaxes, (T, i, i), 0, ()) \
-    X(swapdims, "swapdims", T, swapdims, (T, i, i), 0, ()) \
-    X(numpy_T, "numpy_T", T, numpy_T, (T), 0, ()) \
-    X(mT, "mT", T, mT, (T), 0, ()) \
-    X(mH, "mH", T, mH, (T), 0, ()) \
-    X(matrix_H, "matrix_H", T, matrix_H, (T), 0, ()) \
-    X(adjoint, "adjoint", T, adjoint, (T), 0, ()) \
-    X(unflatten_int, "unflatten.int", T, unflatten, (T, i, I), 0, ()) \
-    X(ravel, "ravel", T, ravel, (T), 0, ()) \
-    X(broadcast_to, "broadcast_to", T, broadcast_to, (T, I), 0, ()) \
-    X(broadcast_tensors, "broadcast_tensors", L, broadcast_tensors, (L), 0, ()) \
-    X(to_device, "to.device", T, to_device, (T, D, i), T, (T, D, i, b, b, V)) \
-    X(to_other, "to.other", T, to_other, (T, T), T, (T, T, b, b, V)) \
-    X(to_dtype_layout, "to.dtype_layout", T, to_dtype_layout, (T), T, (T, V, V, V, V, b, b, V)) \
-    X(type_as, "type_as", T, type_as, (T, T), 0, ()) \
-    X(lift_fresh, "lift_fresh", T, lift_fresh, (T), 0, ()) \
-    X(repeat, "repeat", T, repeat, (T, I), 0, ()) \
-    X(tile, "tile", T, tile, (T, I), 0, ()) \
-    X(flip, "flip", T, flip, (T, I), 0, ()) \
-    X(fliplr, "fliplr", T, fliplr, (T), 0, ()) \
-    X(flipud, "flipud", T, flipud, (T), 0, ()) \
-    X(roll, "roll", T, roll, (T, I), T, (T, I, I)) \
-    X(rot90, "rot90", T, rot90, (T), T, (T, i, I)) \
-    X(transpose_, "transpose_", T, transpose_, (T, i, i), 0, ()) \
-    X(t_, "t_", T, t_, (T), 0, ()) \
-    X(unsqueeze_, "unsqueeze_", T, unsqueeze_, (T, i), 0, ()) \
-    X(squeeze_, "squeeze_", T, squeeze_, (T), 0, ()) \
-    X(squeeze__dim, "squeeze_.dim", T, squeeze_dim_, (T, i), 0, ()) \
-    X(as_strided_, "as_strided_", T, as_strided_, (T, I, I), T, (T, I, I, V)) \
-    X(resize_, "resize_", T, resize_, (T, I), T, (T, I, V)) \
-    X(resize_as_, "resize_as_", T, resize_as_, (T, T), T, (T, T, V)) \
-    X(is_same_size, "is_same_size", V, is_same_size, (T, T), 0, ()) \
-    X(size_int, "size.int", V, size_int, (T, i), 0, ()) \
-    X(stride_int, "stride.int", V, stride_int, (T, i), 0, ()) \
-    X(numel, "numel", V, numel_int, (T), 0, ()) \
-    X(dim, "dim", V, dim_int, (T), 0, ()) \
-    X(view_copy, "view_copy", T, view_copy, (T, I), 0, ()) \
-    X(view_copy_dtype, "view_copy.dtype", T, view_copy_dtype, (T, i), 0, ()) \
-    X(_reshape_alias_copy, "_reshape_alias_copy", T, reshape_alias_copy, (T, I, I), 0, ()) \
-    X(expand_copy, "expand_copy", T, expand_copy, (T, I), 0, ()) \
-    X(transpose_copy_int, "transpose_copy.int", T, transpose_copy, (T, i, i), 0, ()) \
-    X(t_copy, "t_copy", T, t_copy, (T), 0, ()) \
-    X(permute_copy, "permute_copy", T, permute_copy, (T, I), 0, ()) \
-    X(select_copy_int, "select_copy.int", T, select_copy, (T, i, i), 0, ()) \
-    X(slice_copy_Tensor, "slice_copy.Tensor", T, slice_copy, (T, i, V, V, i), 0, ()) \
-    X(unsqueeze_copy, "unsqueeze_copy", T, unsqueeze_copy, (T, i), 0, ()) \
-    X(squeeze_copy, "squeeze_copy", T, squeeze_copy, (T), 0, ()) \
-    X(squeeze_copy_dim, "squeeze_copy.dim", T, squeeze_copy_dim, (T, i), 0, ()) \
-    X(detach_copy, "detach_copy", T, detach_copy, (T), 0, ()) \
-    X(alias_copy, "alias_copy", T, alias_copy, (T), 0, ()) \
-    X(as_strided_copy, "as_strided_copy", T, as_strided_copy, (T, I, I), T, (T, I, I, V)) \
-    X(diagonal_copy, "diagonal_copy", T, diagonal_copy, (T), T, (T, i, i, i)) \
-    X(unfold_copy, "unfold_copy", T, unfold_copy, (T, i, i, i), 0, ()) \
-    X(split_copy_Tensor, "split_copy.Tensor", L, split_copy, (T, i), L, (T, i, i)) \
-    X(split_with_sizes_copy, "split_with_sizes_copy", L, split_with_sizes_copy, (T, I), L, (T, I, i)) \
-    X(unbind_copy_int, "unbind_copy.int", L, unbind_copy, (T), L, (T, i)) \
-    X(view_as_real, "view_as_real", T, view_as_real, (T), 0, ()) \
-    X(view_as_complex, "view_as_complex", T, view_as_complex, (T), 0, ()) \
-    X(real, "real", T, real, (T), 0, ()) \
-    X(imag, "imag", T, imag, (T), 0, ()) \
-    X(_conj_physical, "_conj_physical", T, conj_copy, (T), 0, ()) \
-    X(conj_physical, "conj_physical", T, conj_physical, (T), 0, ()) \
-    X(conj, "conj", T, conj, (T), 0, ()) \
-    X(_conj, "_conj", T, conj_view, (T), 0, ()) \
-    X(resolve_conj, "resolve_conj", T, resolve_conj, (T), 0, ()) \
-    X(resolve_neg, "resolve_neg", T, resolve_neg, (T), 0, ()) \
-    X(positive, "positive", T, positive, (T), 0, ()) \
-    X(diag_embed, "diag_embed", T, diag_embed, (T), T, (T, i, i, i)) \
-    X(diag, "diag", T, diag, (T), T, (T, i)) \
-    X(diagflat, "diagflat", T, diagflat, (T), T, (T, i)) \
-    X(atleast_1d, "atleast_1d", T, atleast_1d, (T), 0, ()) \
-    X(atleast_2d, "atleast_2d", T, atleast_2d, (T), 0, ()) \
-    X(atleast_3d, "atleast_3d", T, atleast_3d, (T), 0, ()) \
-    X(atleast_1d_Sequence, "atleast_1d.Sequence", L, atleast_1d_Sequence, (L), 0, ()) \
-    X(atleast_2d_Sequence, "atleast_2d.Sequence", L, atleast_2d_Sequence, (L), 0, ()) \
-    X(atleast_3d_Sequence, "atleast_3d.Sequence", L, atleast_3d_Sequence, (L), 0, ())
+    X(view, "view", T2, view, (T, I), 0, ()) \
+    X(_unsafe_view, "_unsafe_view", T2, unsafe_view, (T, I), 0, ()) \
+    X(_reshape_alias, "_reshape_alias", T3, reshape_alias, (T, I, I), 0, ()) \
+    X(reshape, "reshape", T2, reshape, (T, I), 0, ()) \
+    X(expand, "expand", T2, expand, (T, I), 0, ()) \
+    X(transpose_int, "transpose.int", T3, transpose, (T, i, i), 0, ()) \
+    X(t, "t", T1, t, (T), 0, ()) \
+    X(permute, "permute", T2, permute, (T, I), 0, ()) \
+    X(select_int, "select.int", T3, select, (T, i, i), 0, ()) \
+    X(slice_Tensor, "slice.Tensor", T5, slice, (T, i, V, V, i), 0, ()) \
+    X(unsqueeze, "unsqueeze", T2, unsqueeze, (T, i), 0, ()) \
+    X(squeeze, "squeeze", T1, squeeze, (T), 0, ()) \
+    X(squeeze_dim, "squeeze.dim", T2, squeeze_dim, (T, i), 0, ()) \
+    X(detach, "detach", T1, detach, (T), 0, ()) \
+    X(alias, "alias", T1, alias, (T), 0, ()) \
+    X(as_strided, "as_strided", T3, as_strided, (T, I, I), T4, (T, I, I, V)) \
+    X(select_backward, "select_backward", T4, select_backward, (T, I, i, i), 0, ()) \
+    X(slice_backward, "slice_backward", T6, slice_backward, (T, I, i, i, i, i), 0, ()) \
+    X(as_strided_backward, "as_strided_backward", T6, as_strided_backward, (T, I, I, I, I, i), 0, ()) \
+    X(flatten_using_ints, "flatten.using_ints", T1, flatten, (T), T3, (T, i, i)) \
+    X(expand_as, "expand_as", T2, expand_as, (T, T), 0, ()) \
+    X(view_as, "view_as", T2, view_as, (T, T), 0, ()) \
+    X(reshape_as, "reshape_as", T2, reshape_as, (T, T), 0, ()) \
+    X(copy_, "copy_", T2, copy_, (T, T), T3, (T, T, b)) \
+    X(copy, "copy", T2, copy, (T, T), T3, (T, T, b)) \
+    X(clone, "clone", T1, clone, (T), T2, (T, V)) \
+    X(_to_copy, "_to_copy", T2, to_copy, (T, i), T7, (T, V, V, V, V, b, V)) \
+    X(contiguous, "contiguous", T1, contiguous, (T), T2, (T, i)) \
+    X(to_dtype, "to.dtype", T2, to_dtype, (T, i), T5, (T, i, b, b, V)) \
+    X(_local_scalar_dense, "_local_scalar_dense", V1, local_scalar_dense, (T), 0, ()) \
+    X(item, "item", V1, item, (T), 0, ()) \
+    X(view_dtype, "view.dtype", T2, view_dtype, (T, i), 0, ()) \
+    X(diagonal, "diagonal", T1, diagonal, (T), T4, (T, i, i, i)) \
+    X(diagonal_backward, "diagonal_backward", T5, diagonal_backward, (T, I, i, i, i), 0, ()) \
+    X(unfold, "unfold", T4, unfold, (T, i, i, i), 0, ()) \
+    X(unfold_backward, "unfold_backward", T5, unfold_backward, (T, I, i, i, i), 0, ()) \
+    X(split_with_sizes, "split_with_sizes", L2, split_with_sizes, (T, I), L3, (T, I, i)) \
+    X(split_Tensor, "split.Tensor", L2, split, (T, i), L3, (T, i, i)) \
+    X(unbind_int, "unbind.int", L1, unbind, (T), L2, (T, i)) \
+    X(split_sizes, "split.sizes", L2, split_sizes, (T, I), L3, (T, I, i)) \
+    X(chunk, "chunk", L2, chunk, (T, i), L3, (T, i, i)) \
+    X(unsafe_split_Tensor, "unsafe_split.Tensor", L2, unsafe_split, (T, i), L3, (T, i, i)) \
+    X(unsafe_split_with_sizes, "unsafe_split_with_sizes", L2, unsafe_split_with_sizes, (T, I), L3, (T, I, i)) \
+    X(unsafe_chunk, "unsafe_chunk", L2, unsafe_chunk, (T, i), L3, (T, i, i)) \
+    X(tensor_split_sections, "tensor_split.sections", L2, tensor_split, (T, i), L3, (T, i, i)) \
+    X(tensor_split_indices, "tensor_split.indices", L2, tensor_split_indices, (T, I), L3, (T, I, i)) \
+    X(tensor_split_tensor, "tensor_split.tensor_indices_or_sections", L2, tensor_split_tensor, (T, T), L3, (T, T, i)) \
+    X(hsplit_int, "hsplit.int", L2, hsplit, (T, i), 0, ()) \
+    X(hsplit_array, "hsplit.array", L2, hsplit_array, (T, I), 0, ()) \
+    X(vsplit_int, "vsplit.int", L2, vsplit, (T, i), 0, ()) \
+    X(vsplit_array, "vsplit.array", L2, vsplit_array, (T, I), 0, ()) \
+    X(dsplit_int, "dsplit.int", L2, dsplit, (T, i), 0, ()) \
+    X(dsplit_array, "dsplit.array", L2, dsplit_array, (T, I), 0, ()) \
+    X(narrow, "narrow", T4, narrow, (T, i, i, i), 0, ()) \
+    X(narrow_Tensor, "narrow.Tensor", T4, narrow_Tensor, (T, i, T, i), 0, ()) \
+    X(narrow_copy, "narrow_copy", T4, narrow_copy, (T, i, i, i), 0, ()) \
+    X(movedim_int, "movedim.int", T3, movedim, (T, i, i), 0, ()) \
+    X(movedim_intlist, "movedim.intlist", T3, movedim_intlist, (T, I, I), 0, ()) \
+    X(moveaxis_int, "moveaxis.int", T3, moveaxis, (T, i, i), 0, ()) \
+    X(moveaxis_intlist, "moveaxis.intlist", T3, moveaxis_intlist, (T, I, I), 0, ()) \
+    X(swapaxes, "swapaxes", T3, swapaxes, (T, i, i), 0, ()) \
+    X(swapdims, "swapdims", T3, swapdims, (T, i, i), 0, ()) \
+    X(numpy_T, "numpy_T", T1, numpy_T, (T), 0, ()) \
+    X(mT, "mT", T1, mT, (T), 0, ()) \
+    X(mH, "mH", T1, mH, (T), 0, ()) \
+    X(matrix_H, "matrix_H", T1, matrix_H, (T), 0, ()) \
+    X(adjoint, "adjoint", T1, adjoint, (T), 0, ()) \
+    X(unflatten_int, "unflatten.int", T3, unflatten, (T, i, I), 0, ()) \
+    X(ravel, "ravel", T1, ravel, (T), 0, ()) \
+    X(broadcast_to, "broadcast_to", T2, broadcast_to, (T, I), 0, ()) \
+    X(broadcast_tensors, "broadcast_tensors", L1, broadcast_tensors, (L), 0, ()) \
+    X(to_device, "to.device", T3, to_device, (T, D, i), T6, (T, D, i, b, b, V)) \
+    X(to_other, "to.other", T2, to_other, (T, T), T5, (T, T, b, b, V)) \
+    X(to_dtype_layout, "to.dtype_layout", T1, to_dtype_layout, (T), T8, (T, V, V, V, V, b, b, V)) \
+    X(type_as, "type_as", T2, type_as, (T, T), 0, ()) \
+    X(lift_fresh, "lift_fresh", T1, lift_fresh, (T), 0, ()) \
+    X(repeat, "repeat", T2, repeat, (T, I), 0, ()) \
+    X(tile, "tile", T2, tile, (T, I), 0, ()) \
+    X(flip, "flip", T2, flip, (T, I), 0, ()) \
+    X(fliplr, "fliplr", T1, fliplr, (T), 0, ()) \
+    X(flipud, "flipud", T1, flipud, (T), 0, ()) \
+    X(roll, "roll", T2, roll, (T, I), T3, (T, I, I)) \
+    X(rot90, "rot90", T1, rot90, (T), T3, (T, i, I)) \
+    X(transpose_, "transpose_", T3, transpose_, (T, i, i), 0, ()) \
+    X(t_, "t_", T1, t_, (T), 0, ()) \
+    X(unsqueeze_, "unsqueeze_", T2, unsqueeze_, (T, i), 0, ()) \
+    X(squeeze_, "squeeze_", T1, squeeze_, (T), 0, ()) \
+    X(squeeze__dim, "squeeze_.dim", T2, squeeze_dim_, (T, i), 0, ()) \
+    X(as_strided_, "as_strided_", T3, as_strided_, (T, I, I), T4, (T, I, I, V)) \
+    X(resize_, "resize_", T2, resize_, (T, I), T3, (T, I, V)) \
+    X(resize_as_, "resize_as_", T2, resize_as_, (T, T), T3, (T, T, V)) \
+    X(is_same_size, "is_same_size", V2, is_same_size, (T, T), 0, ()) \
+    X(size_int, "size.int", V2, size_int, (T, i), 0, ()) \
+    X(stride_int, "stride.int", V2, stride_int, (T, i), 0, ()) \
+    X(numel, "numel", V1, numel_int, (T), 0, ()) \
+    X(dim, "dim", V1, dim_int, (T), 0, ()) \
+    X(view_copy, "view_copy", T2, view_copy, (T, I), 0, ()) \
+    X(view_copy_dtype, "view_copy.dtype", T2, view_copy_dtype, (T, i), 0, ()) \
+    X(_reshape_alias_copy, "_reshape_alias_copy", T3, reshape_alias_copy, (T, I, I), 0, ()) \
+    X(expand_copy, "expand_copy", T2, expand_copy, (T, I), 0, ()) \
+    X(transpose_copy_int, "transpose_copy.int", T3, transpose_copy, (T, i, i), 0, ()) \
+    X(t_copy, "t_copy", T1, t_copy, (T), 0, ()) \
+    X(permute_copy, "permute_copy", T2, permute_copy, (T, I), 0, ()) \
+    X(select_copy_int, "select_copy.int", T3, select_copy, (T, i, i), 0, ()) \
+    X(slice_copy_Tensor, "slice_copy.Tensor", T5, slice_copy, (T, i, V, V, i), 0, ()) \
+    X(unsqueeze_copy, "unsqueeze_copy", T2, unsqueeze_copy, (T, i), 0, ()) \
+    X(squeeze_copy, "squeeze_copy", T1, squeeze_copy, (T), 0, ()) \
+    X(squeeze_copy_dim, "squeeze_copy.dim", T2, squeeze_copy_dim, (T, i), 0, ()) \
+    X(detach_copy, "detach_copy", T1, detach_copy, (T), 0, ()) \
+    X(alias_copy, "alias_copy", T1, alias_copy, (T), 0, ()) \
+    X(as_strided_copy, "as_strided_copy", T3, as_strided_copy, (T, I, I), T4, (T, I, I, V)) \
+    X(diagonal_copy, "diagonal_copy", T1, diagonal_copy, (T), T4, (T, i, i, i)) \
+    X(unfold_copy, "unfold_copy", T4, unfold_copy, (T, i, i, i), 0, ()) \
+    X(split_copy_Tensor, "split_copy.Tensor", L2, split_copy, (T, i), L3, (T, i, i)) \
+    X(split_with_sizes_copy, "split_with_sizes_copy", L2, split_with_sizes_copy, (T, I), L3, (T, I, i)) \
+    X(unbind_copy_int, "unbind_copy.int", L1, unbind_copy, (T), L2, (T, i)) \
+    X(view_as_real, "view_as_real", T1, view_as_real, (T), 0, ()) \
+    X(view_as_complex, "view_as_complex", T1, view_as_complex, (T), 0, ()) \
+    X(real, "real", T1, real, (T), 0, ()) \
+    X(imag, "imag", T1, imag, (T), 0, ()) \
+    X(_conj_physical, "_conj_physical", T1, conj_copy, (T), 0, ()) \
+    X(conj_physical, "conj_physical", T1, conj_physical, (T), 0, ()) \
+    X(conj, "conj", T1, conj, (T), 0, ()) \
+    X(_conj, "_conj", T1, conj_view, (T), 0, ()) \
+    X(resolve_conj, "resolve_conj", T1, resolve_conj, (T), 0, ()) \
+    X(resolve_neg, "resolve_neg", T1, resolve_neg, (T), 0, ()) \
+    X(positive, "positive", T1, positive, (T), 0, ()) \
+    X(diag_embed, "diag_embed", T1, diag_embed, (T), T4, (T, i, i, i)) \
+    X(diag, "diag", T1, diag, (T), T2, (T, i)) \
+    X(diagflat, "diagflat", T1, diagflat, (T), T2, (T, i)) \
+    X(atleast_1d, "atleast_1d", T1, atleast_1d, (T), 0, ()) \
+    X(atleast_2d, "atleast_2d", T1, atleast_2d, (T), 0, ()) \
+    X(atleast_3d, "atleast_3d", T1, atleast_3d, (T), 0, ()) \
+    X(atleast_1d_Sequence, "atleast_1d.Sequence", L1, atleast_1d_Sequence, (L), 0, ()) \
+    X(atleast_2d_Sequence, "atleast_2d.Sequence", L1, atleast_2d_Sequence, (L), 0, ()) \
+    X(atleast_3d_Sequence, "atleast_3d.Sequence", L1, atleast_3d_Sequence, (L), 0, ())
 
 #define OPD_OPERATORS_POINTWISE(X) \
-    X(exp, "exp", T, exp, (T), 0, ()) \
-    X(exp2, "exp2", T, exp2, (T), 0, ()) \
-    X(expm1, "expm1", T, expm1, (T), 0, ()) \
-    X(log, "log", T, log, (T), 0, ()) \
-    X(log2, "log2", T, log2, (T), 0, ()) \
-    X(log10, "log10", T, log10, (T), 0, ()) \
-    X(log1p, "log1p", T, log1p, (T), 0, ()) \
-    X(sqrt, "sqrt", T, sqrt, (T), 0, ()) \
-    X(rsqrt, "rsqrt", T, rsqrt, (T), 0, ()) \
-    X(reciprocal, "reciprocal", T, reciprocal, (T), 0, ()) \
-    X(square, "square", T, square, (T), 0, ()) \
-    X(sin, "sin", T, sin, (T), 0, ()) \
-    X(cos, "cos", T, cos, (T), 0, ()) \
-    X(tan, "tan", T, tan, (T), 0, ()) \
-    X(asin, "asin", T, asin, (T), 0, ()) \
-    X(acos, "acos", T, acos, (T), 0, ()) \
-    X(atan, "atan", T, atan, (T), 0, ()) \
-    X(sinh, "sinh", T, sinh, (T), 0, ()) \
-    X(cosh, "cosh", T, cosh, (T), 0, ()) \
-    X(asinh, "asinh", T, asinh, (T), 0, ()) \
-    X(acosh, "acosh", T, acosh, (T), 0, ()) \
-    X(atanh, "atanh", T, atanh, (T), 0, ()) \
-    X(tanh, "tanh", T, tanh, (T), 0, ()) \
-    X(erf, "erf", T, erf, (T), 0, ()) \
-    X(erfc, "erfc", T, erfc, (T), 0, ()) \
-    X(sigmoid, "sigmoid", T, sigmoid, (T), 0, ()) \
-    X(sinc, "sinc", T, sinc, (T), 0, ()) \
-    X(floor, "floor", T, floor, (T), 0, ()) \
-    X(frac, "frac", T, frac, (T), 0, ()) \
-    X(sign, "sign", T, sign, (T), 0, ()) \
-    X(abs, "abs", T, abs, (T), 0, ()) \
-    X(hardsigmoid, "hardsigmoid", T, hardsigmoid, (T), 0, ()) \
-    X(hardswish, "hardswish", T, hardswish, (T), 0, ()) \
-    X(mish, "mish", T, mish, (T), 0, ()) \
-    X(ceil, "ceil", T, ceil, (T), 0, ()) \
-    X(round, "round", T, round, (T), 0, ()) \
-    X(trunc, "trunc", T, trunc, (T), 0, ()) \
-    X(sgn, "sgn", T, sgn, (T), 0, ()) \
-    X(isnan, "isnan", T, isnan, (T), 0, ()) \
-    X(isinf, "isinf", T, isinf, (T), 0, ()) \
-    X(isfinite, "isfinite", T, isfinite, (T), 0, ()) \
-    X(isposinf, "isposinf", T, isposinf, (T), 0, ()) \
-    X(isneginf, "isneginf", T, isneginf, (T), 0, ()) \
-    X(signbit, "signbit", T, signbit, (T), 0, ()) \
-    X(logical_not, "logical_not", T, logical_not, (T), 0, ()) \
-    X(neg, "neg", T, neg, (T), 0, ()) \
-    X(bitwise_not, "bitwise_not", T, bitwise_not, (T), 0, ()) \
-    X(relu, "relu", T, relu, (T), 0, ()) \
-    X(silu, "silu", T, silu, (T), 0, ()) \
-    X(clamp, "clamp", T, clamp, (T), T, (T, V, V)) \
-    X(clamp_min, "clamp_min", T, clamp_min, (T, V), 0, ()) \
-    X(clamp_max, "clamp_max", T, clamp_max, (T, V), 0, ()) \
-    X(hardtanh, "hardtanh", T, hardtanh, (T), T, (T, V, V)) \
-    X(relu6, "relu6", T, relu6, (T), 0, ()) \
-    X(gelu, "gelu", T, gelu, (T), T, (T, s)) \
-    X(leaky_relu, "leaky_relu", T, leaky_relu, (T), T, (T, V)) \
-    X(elu, "elu", T, elu, (T), T, (T, V, V, V)) \
-    X(selu, "selu", T, selu, (T), 0, ()) \
-    X(celu, "celu", T, celu, (T), T, (T, V)) \
-    X(softplus, "softplus", T, softplus, (T), T, (T, V, V)) \
-    X(threshold, "threshold", T, threshold, (T, V, V), 0, ()) \
-    X(round_decimals, "round.decimals", T, round_decimals, (T, i), 0, ()) \
-    X(softshrink, "softshrink", T, softshrink, (T), T, (T, V)) \
-    X(hardshrink, "hardshrink", T, hardshrink, (T), T, (T, V)) \
-    X(softshrink_backward, "softshrink_backward", T, softshrink_backward, (T, T, V), 0, ()) \
-    X(hardshrink_backward, "hardshrink_backward", T, hardshrink_backward, (T, T, V), 0, ()) \
-    X(nan_to_num, "nan_to_num", T, nan_to_num, (T), T, (T, V, V, V)) \
-    X(deg2rad, "deg2rad", T, deg2rad, (T), 0, ()) \
-    X(rad2deg, "rad2deg", T, rad2deg, (T), 0, ()) \
-    X(logit, "logit", T, logit, (T), T, (T, V)) \
-    X(logit_backward, "logit_backward", T, logit_backward, (T, T), T, (T, T, V)) \
-    X(add_Tensor, "add.Tensor", T, add, (T, T), T, (T, T, V)) \
-    X(add_Scalar, "add.Scalar", T, add_Scalar, (T, V), T, (T, V, V)) \
-    X(sub_Tensor, "sub.Tensor", T, sub, (T, T), T, (T, T, V)) \
-    X(sub_Scalar, "sub.Scalar", T, sub_Scalar, (T, V), T, (T, V, V)) \
-    X(rsub_Tensor, "rsub.Tensor", T, rsub, (T, T), T, (T, T, V)) \
-    X(rsub_Scalar, "rsub.Scalar", T, rsub_Scalar, (T, V), T, (T, V, V)) \
-    X(mul_Tensor, "mul.Tensor", T, mul, (T, T), 0, ()) \
-    X(mul_Scalar, "mul.Scalar", T, mul_Scalar, (T, V), 0, ()) \
-    X(div_Tensor, "div.Tensor", T, div, (T, T), 0, ()) \
-    X(div_Scalar, "div.Scalar", T, div_Scalar, (T, V), 0, ()) \
-    X(div_Tensor_mode, "div.Tensor_mode", T, div_Tensor_mode, (T, T, s), 0, ()) \
-    X(div_Scalar_mode, "div.Scalar_mode", T, div_Scalar_mode, (T, V, s), 0, ()) \
-    X(floor_divide, "floor_divide", T, floor_divide, (T, T), 0, ()) \
-    X(floor_divide_Scalar, "floor_divide.Scalar", T, floor_divide_Scalar, (T, V), 0, ()) \
-    X(fmod_Tensor, "fmod.Tensor", T, fmod, (T, T), 0, ()) \
-    X(fmod_Scalar, "fmod.Scalar", T, fmod_Scalar, (T, V), 0, ()) \
-    X(remainder_Tensor, "remainder.Tensor", T, remainder, (T, T), 0, ()) \
-    X(remainder_Scalar, "remainder.Scalar", T, remainder_Scalar, (T, V), 0, ()) \
-    X(pow_Tensor_Tensor, "pow.Tensor_Tensor", T, pow_Tensor_Tensor, (T, T), 0, ()) \
-    X(pow_Tensor_Scalar, "pow.Tensor_Scalar", T, pow_Tensor_Scalar, (T, V), 0, ()) \
-    X(pow_Scalar, "pow.Scalar", T, pow_Scalar, (V, T), 0, ()) \
-    X(maximum, "maximum", T, maximum, (T, T), 0, ()) \
-    X(minimum, "minimum", T, minimum, (T, T), 0, ()) \
-    X(fmax, "fmax", T, fmax, (T, T), 0, ()) \
-    X(fmin, "fmin", T, fmin, (T, T), 0, ()) \
-    X(clamp_Tensor, "clamp.Tensor", T, clamp_Tensor, (T), T, (T, T, T)) \
-    X(clamp_min_Tensor, "clamp_min.Tensor", T, clamp_min_Tensor, (T, T), 0, ()) \
-    X(clamp_max_Tensor, "clamp_max.Tensor", T, clamp_max_Tensor, (T, T), 0, ()) \
-    X(eq_Tensor, "eq.Tensor", T, eq, (T, T), 0, ()) \
-    X(eq_Scalar, "eq.Scalar", T, eq_Scalar, (T, V), 0, ()) \
-    X(ne_Tensor, "ne.Tensor", T, ne, (T, T), 0, ()) \
-    X(ne_Scalar, "ne.Scalar", T, ne_Scalar, (T, V), 0, ()) \
-    X(lt_Tensor, "lt.Tensor", T, lt, (T, T), 0, ()) \
-    X(lt_Scalar, "lt.Scalar", T, lt_Scalar, (T, V), 0, ()) \
-    X(le_Tensor, "le.Tensor", T, le, (T, T), 0, ()) \
-    X(le_Scalar, "le.Scalar", T, le_Scalar, (T, V), 0, ()) \
-    X(gt_Tensor, "gt.Tensor", T, gt, (T, T), 0, ()) \
-    X(gt_Scalar, "gt.Scalar", T, gt_Scalar, (T, V), 0, ()) \
-    X(ge_Tensor, "ge.Tensor", T, ge, (T, T), 0, ()) \
-    X(ge_Scalar, "ge.Scalar", T, ge_Scalar, (T, V), 0, ()) \
-    X(logical_and, "logical_and", T, logical_and, (T, T), 0, ()) \
-    X(logical_or, "logical_or", T, logical_or, (T, T), 0, ()) \
-    X(logical_xor, "logical_xor", T, logical_xor, (T, T), 0, ()) \
-    X(bitwise_and_Tensor, "bitwise_and.Tensor", T, bitwise_and, (T, T), 0, ()) \
-    X(bitwise_and_Scalar, "bitwise_and.Scalar", T, bitwise_and_Scalar, (T, V), 0, ()) \
-    X(bitwise_and_Scalar_Tensor, "bitwise_and.Scalar_Tensor", T, bitwise_and_Scalar_Tensor, (V, T), 0, ()) \
-    X(bitwise_or_Tensor, "bitwise_or.Tensor", T, bitwise_or, (T, T), 0, ()) \
-    X(bitwise_or_Scalar, "bitwise_or.Scalar", T, bitwise_or_Scalar, (T, V), 0, ()) \
-    X(bitwise_or_Scalar_Tensor, "bitwise_or.Scalar_Tensor", T, bitwise_or_Scalar_Tensor, (V, T), 0, ()) \
-    X(bitwise_xor_Tensor, "bitwise_xor.Tensor", T, bitwise_xor, (T, T), 0, ()) \
-    X(bitwise_xor_Scalar, "bitwise_xor.Scalar", T, bitwise_xor_Scalar, (T, V), 0, ()) \
-    X(bitwise_xor_Scalar_Tensor, "bitwise_xor.Scalar_Tensor", T, bitwise_xor_Scalar_Tensor, (V, T), 0, ()) \
-    X(bitwise_left_shift_Tensor, "bitwise_left_shift.Tensor", T, bitwise_left_shift, (T, T), 0, ()) \
-    X(bitwise_left_shift_Tensor_Scalar, "bitwise_left_shift.Tensor_Scalar", T, bitwise_left_shift_Tensor_Scalar, (T, \
+    X(exp, "exp", T1, exp, (T), 0, ()) \
+    X(exp2, "exp2", T1, exp2, (T), 0, ()) \
+    X(expm1, "expm1", T1, expm1, (T), 0, ()) \
+    X(log, "log", T1, log, (T), 0, ()) \
+    X(log2, "log2", T1, log2, (T), 0, ()) \
+    X(log10, "log10", T1, log10, (T), 0, ()) \
+    X(log1p, "log1p", T1, log1p, (T), 0, ()) \
+    X(sqrt, "sqrt", T1, sqrt, (T), 0, ()) \
+    X(rsqrt, "rsqrt", T1, rsqrt, (T), 0, ()) \
+    X(reciprocal, "reciprocal", T1, reciprocal, (T), 0, ()) \
+    X(square, "square", T1, square, (T), 0, ()) \
+    X(sin, "sin", T1, sin, (T), 0, ()) \
+    X(cos, "cos", T1, cos, (T), 0, ()) \
+    X(tan, "tan", T1, tan, (T), 0, ()) \
+    X(asin, "asin", T1, asin, (T), 0, ()) \
+    X(acos, "acos", T1, acos, (T), 0, ()) \
+    X(atan, "atan", T1, atan, (T), 0, ()) \
+    X(sinh, "sinh", T1, sinh, (T), 0, ()) \
+    X(cosh, "cosh", T1, cosh, (T), 0, ()) \
+    X(asinh, "asinh", T1, asinh, (T), 0, ()) \
+    X(acosh, "acosh", T1, acosh, (T), 0, ()) \
+    X(atanh, "atanh", T1, atanh, (T), 0, ()) \
+    X(tanh, "tanh", T1, tanh, (T), 0, ()) \
+    X(erf, "erf", T1, erf, (T), 0, ()) \
+    X(erfc, "erfc", T1, erfc, (T), 0, ()) \
+    X(sigmoid, "sigmoid", T1, sigmoid, (T), 0, ()) \
+    X(sinc, "sinc", T1, sinc, (T), 0, ()) \
+    X(floor, "floor", T1, floor, (T), 0, ()) \
+    X(frac, "frac", T1, frac, (T), 0, ()) \
+    X(sign, "sign", T1, sign, (T), 0, ()) \
+    X(abs, "abs", T1, abs, (T), 0, ()) \
+    X(hardsigmoid, "hardsigmoid", T1, hardsigmoid, (T), 0, ()) \
+    X(hardswish, "hardswish", T1, hardswish, (T), 0, ()) \
+    X(mish, "mish", T1, mish, (T), 0, ()) \
+    X(ceil, "ceil", T1, ceil, (T), 0, ()) \
+    X(round, "round", T1, round, (T), 0, ()) \
+    X(trunc, "trunc", T1, trunc, (T), 0, ()) \
+    X(sgn, "sgn", T1, sgn, (T), 0, ()) \
+    X(isnan, "isnan", T1, isnan, (T), 0, ()) \
+    X(isinf, "isinf", T1, isinf, (T), 0, ()) \
+    X(isfinite, "isfinite", T1, isfinite, (T), 0, ()) \
+    X(isposinf, "isposinf", T1, isposinf, (T), 0, ()) \
+    X(isneginf, "isneginf", T1, isneginf, (T), 0, ()) \
+    X(signbit, "signbit", T1, signbit, (T), 0, ()) \
+    X(logical_not, "logical_not", T1, logical_not, (T), 0, ()) \
+    X(neg, "neg", T1, neg, (T), 0, ()) \
+    X(bitwise_not, "bitwise_not", T1, bitwise_not, (T), 0, ()) \
+    X(relu, "relu", T1, relu, (T), 0, ()) \
+    X(silu, "silu", T1, silu, (T), 0, ()) \
+    X(clamp, "clamp", T1, clamp, (T), T3, (T, V, V)) \
+    X(clamp_min, "clamp_min", T2, clamp_min, (T, V), 0, ()) \
+    X(clamp_max, "clamp_max", T2, clamp_max, (T, V), 0, ()) \
+    X(hardtanh, "hardtanh", T1, hardtanh, (T), T3, (T, V, V)) \
+    X(relu6, "relu6", T1, relu6, (T), 0, ()) \
+    X(gelu, "gelu", T1, gelu, (T), T2, (T, s)) \
+    X(leaky_relu, "leaky_relu", T1, leaky_relu, (T), T2, (T, V)) \
+    X(elu, "elu", T1, elu, (T), T4, (T, V, V, V)) \
+    X(selu, "selu", T1, selu, (T), 0, ()) \
+    X(celu, "celu", T1, celu, (T), T2, (T, V)) \
+    X(softplus, "softplus", T1, softplus, (T), T3, (T, V, V)) \
+    X(threshold, "threshold", T3, threshold, (T, V, V), 0, ()) \
+    X(round_decimals, "round.decimals", T2, round_decimals, (T, i), 0, ()) \
+    X(softshrink, "softshrink", T1, softshrink, (T), T2, (T, V)) \
+    X(hardshrink, "hardshrink", T1, hardshrink, (T), T2, (T, V)) \
+    X(softshrink_backward, "softshrink_backward", T3, softshrink_backward, (T, T, V), 0, ()) \
+    X(hardshrink_backward, "hardshrink_backward", T3, hardshrink_backward, (T, T, V), 0, ()) \
+    X(nan_to_num, "nan_to_num", T1, nan_to_num, (T), T4, (T, V, V, V)) \
+    X(deg2rad, "deg2rad", T1, deg2rad, (T), 0, ()) \
+    X(rad2deg, "rad2deg", T1, rad2deg, (T), 0, ()) \
+    X(logit, "logit", T1, logit, (T), T2, (T, V)) \
+    X(logit_backward, "logit_backward", T2, logit_backward, (T, T), T3, (T, T, V)) \
+    X(add_Tensor, "add.Tensor", T2, add, (T, T), T3, (T, T, V)) \
+    X(add_Scalar, "add.Scalar", T2, add_Scalar, (T, V), T3, (T, V, V)) \
+    X(sub_Tensor, "sub.Tensor", T2, sub, (T, T), T3, (T, T, V)) \
+    X(sub_Scalar, "sub.Scalar", T2, sub_Scalar, (T, V), T3, (T, V, V)) \
+    X(rsub_Tensor, "rsub.Tensor", T2, rsub, (T, T), T3, (T, T, V)) \
+    X(rsub_Scalar, "rsub.Scalar", T2, rsub_Scalar, (T, V), T3, (T, V, V)) \
+    X(mul_Tensor, "mul.Tensor", T2, mul, (T, T), 0, ()) \
+    X(mul_Scalar, "mul.Scalar", T2, mul_Scalar, (T, V), 0, ()) \
+    X(div_Tensor, "div.Tensor", T2, div, (T, T), 0, ()) \
+    X(div_Scalar, "div.Scalar", T2, div_Scalar, (T, V), 0, ()) \
+    X(div_Tensor_mode, "div.Tensor_mode", T3, div_Tensor_mode, (T, T, s), 0, ()) \
+    X(div_Scalar_mode, "div.Scalar_mode", T3, div_Scalar_mode, (T, V, s), 0, ()) \
+    X(floor_divide, "floor_divide", T2, floor_divide, (T, T), 0, ()) \
+    X(floor_divide_Scalar, "floor_divide.Scalar", T2, floor_divide_Scalar, (T, V), 0, ()) \
+    X(fmod_Tensor, "fmod.Tensor", T2, fmod, (T, T), 0, ()) \
+    X(fmod_Scalar, "fmod.Scalar", T2, fmod_Scalar, (T, V), 0, ()) \
+    X(remainder_Tensor, "remainder.Tensor", T2, remainder, (T, T), 0, ()) \
+    X(remainder_Scalar, "remainder.Scalar", T2, remainder_Scalar, (T, V), 0, ()) \
+    X(pow_Tensor_Tensor, "pow.Tensor_Tensor", T2, pow_Tensor_Tensor, (T, T), 0, ()) \
+    X(pow_Tensor_Scalar, "pow.Tensor_Scalar", T2, pow_Tensor_Scalar, (T, V), 0, ()) \
+    X(pow_Scalar, "pow.Scalar", T2, pow_Scalar, (V, T), 0, ()) \
+    X(maximum, "maximum", T2, maximum, (T, T), 0, ()) \
+    X(minimum, "minimum", T2, minimum, (T, T), 0, ()) \
+    X(fmax, "fmax", T2, fmax, (T, T), 0, ()) \
+    X(fmin, "fmin", T2, fmin, (T, T), 0, ()) \
+    X(clamp_Tensor, "clamp.Tensor", T1, clamp_Tensor, (T), T3, (T, T, T)) \
+    X(clamp_min_Tensor, "clamp_min.Tensor", T2, clamp_min_Tensor, (T, T), 0, ()) \
+    X(clamp_max_Tensor, "clamp_max.Tensor", T2, clamp_max_Tensor, (T, T), 0, ()) \
+    X(eq_Tensor, "eq.Tensor", T2, eq, (T, T), 0, ()) \
+    X(eq_Scalar, "eq.Scalar", T2, eq_Scalar, (T, V), 0, ()) \
+    X(ne_Tensor, "ne.Tensor", T2, ne, (T, T), 0, ()) \
+    X(ne_Scalar, "ne.Scalar", T2, ne_Scalar, (T, V), 0, ()) \
+    X(lt_Tensor, "lt.Tensor", T2, lt, (T, T), 0, ()) \
+    X(lt_Scalar, "lt.Scalar", T2, lt_Scalar, (T, V), 0, ()) \
+    X(le_Tensor, "le.Tensor", T2, le, (T, T), 0, ()) \
+    X(le_Scalar, "le.Scalar", T2, le_Scalar, (T, V), 0, ()) \
+    X(gt_Tensor, "gt.Tensor", T2, gt, (T, T), 0, ()) \
+    X(gt_Scalar, "gt.Scalar", T2, gt_Scalar, (T, V), 0, ()) \
+    X(ge_Tensor, "ge.Tensor", T2, ge, (T, T), 0, ()) \
+    X(ge_Scalar, "ge.Scalar", T2, ge_Scalar, (T, V), 0, ()) \
+    X(logical_and, "logical_and", T2, logical_and, (T, T), 0, ()) \
+    X(logical_or, "logical_or", T2, logical_or, (T, T), 0, ()) \
+    X(logical_xor, "logical_xor", T2, logical_xor, (T, T), 0, ()) \
+    X(bitwise_and_Tensor, "bitwise_and.Tensor", T2, bitwise_and, (T, T), 0, ()) \
+    X(bitwise_and_Scalar, "bitwise_and.Scalar", T2, bitwise_and_Scalar, (T, V), 0, ()) \
+    X(bitwise_and_Scalar_Tensor, "bitwise_and.Scalar_Tensor", T2, bitwise_and_Scalar_Tensor, (V, T), 0, ()) \
+    X(bitwise_or_Tensor, "bitwise_or.Tensor", T2, bitwise_or, (T, T), 0, ()) \
+    X(bitwise_or_Scalar, "bitwise_or.Scalar", T2, bitwise_or_Scalar, (T, V), 0, ()) \
+    X(bitwise_or_Scalar_Tensor, "bitwise_or.Scalar_Tensor", T2, bitwise_or_Scalar_Tensor, (V, T), 0, ()) \
+    X(bitwise_xor_Tensor, "bitwise_xor.Tensor", T2, bitwise_xor, (T, T), 0, ()) \
+    X(bitwise_xor_Scalar, "bitwise_xor.Scalar", T2, bitwise_xor_Scalar, (T, V), 0, ()) \
+    X(bitwise_xor_Scalar_Tensor, "bitwise_xor.Scalar_Tensor", T2, bitwise_xor_Scalar_Tensor, (V, T), 0, ()) \
+    X(bitwise_left_shift_Tensor, "bitwise_left_shift.Tensor", T2, bitwise_left_shift, (T, T), 0, ()) \
+    X(bitwise_left_shift_Tensor_Scalar, "bitwise_left_shift.Tensor_Scalar", T2, bitwise_left_shift_Tensor_Scalar, (T, \
         V), 0, ()) \
-    X(bitwise_left_shift_Scalar_Tensor, "bitwise_left_shift.Scalar_Tensor", T, bitwise_left_shift_Scalar_Tensor, (V, \
+    X(bitwise_left_shift_Scalar_Tensor, "bitwise_left_shift.Scalar_Tensor", T2, bitwise_left_shift_Scalar_Tensor, (V, \
         T), 0, ()) \
-    X(bitwise_right_shift_Tensor, "bitwise_right_shift.Tensor", T, bitwise_right_shift, (T, T), 0, ()) \
-    X(bitwise_right_shift_Tensor_Scalar, "bitwise_right_shift.Tensor_Scalar", T, bitwise_right_shift_Tensor_Scalar, \
+    X(bitwise_right_shift_Tensor, "bitwise_right_shift.Tensor", T2, bitwise_right_shift, (T, T), 0, ()) \
+    X(bitwise_right_shift_Tensor_Scalar, "bitwise_right_shift.Tensor_Scalar", T2, bitwise_right_shift_Tensor_Scalar, \
       (T, V), 0, ()) \
-    X(bitwise_right_shift_Scalar_Tensor, "bitwise_right_shift.Scalar_Tensor", T, bitwise_right_shift_Scalar_Tensor, \
+    X(bitwise_right_shift_Scalar_Tensor, "bitwise_right_shift.Scalar_Tensor", T2, bitwise_right_shift_Scalar_Tensor, \
       (V, T), 0, ()) \
-    X(gcd, "gcd", T, gcd, (T, T), 0, ()) \
-    X(lcm, "lcm", T, lcm, (T, T), 0, ()) \
-    X(atan2, "atan2", T, atan2, (T, T), 0, ()) \
-    X(hypot, "hypot", T, hypot, (T, T), 0, ()) \
-    X(xlogy_Tensor, "xlogy.Tensor", T, xlogy, (T, T), 0, ()) \
-    X(logaddexp, "logaddexp", T, logaddexp, (T, T), 0, ()) \
-    X(logaddexp2, "logaddexp2", T, logaddexp2, (T, T), 0, ()) \
-    X(copysign_Tensor, "copysign.Tensor", T, copysign, (T, T), 0, ()) \
-    X(nextafter, "nextafter", T, nextafter, (T, T), 0, ()) \
-    X(heaviside, "heaviside", T, heaviside, (T, T), 0, ()) \
-    X(where_self, "where.self", T, where_self, (T, T, T), 0, ()) \
-    X(where_ScalarOther, "where.ScalarOther", T, where_ScalarOther, (T, T, V), 0, ()) \
-    X(where_ScalarSelf, "where.ScalarSelf", T, where_ScalarSelf, (T, V, T), 0, ()) \
-    X(masked_fill_Scalar, "masked_fill.Scalar", T, masked_fill_Scalar, (T, T, V), 0, ()) \
-    X(masked_fill_Tensor, "masked_fill.Tensor", T, masked_fill, (T, T, T), 0, ()) \
-    X(lerp_Scalar, "lerp.Scalar", T, lerp_Scalar, (T, T, V), 0, ()) \
-    X(lerp_Tensor, "lerp.Tensor", T, lerp, (T, T, T), 0, ()) \
-    X(addcmul, "addcmul", T, addcmul, (T, T, T), T, (T, T, T, V)) \
-    X(addcdiv, "addcdiv", T, addcdiv, (T, T, T), T, (T, T, T, V)) \
-    X(tanh_backward, "tanh_backward", T, tanh_backward, (T, T), 0, ()) \
-    X(sigmoid_backward, "sigmoid_backward", T, sigmoid_backward, (T, T), 0, ()) \
-    X(threshold_backward, "threshold_backward", T, threshold_backward, (T, T, V), 0, ()) \
-    X(hardtanh_backward, "hardtanh_backward", T, hardtanh_backward, (T, T, V, V), 0, ()) \
-    X(leaky_relu_backward, "leaky_relu_backward", T, leaky_relu_backward, (T, T, V, b), 0, ()) \
-    X(hardsigmoid_backward, "hardsigmoid_backward", T, hardsigmoid_backward, (T, T), 0, ()) \
-    X(hardswish_backward, "hardswish_backward", T, hardswish_backward, (T, T), 0, ()) \
-    X(softplus_backward, "softplus_backward", T, softplus_backward, (T, T, V, V), 0, ()) \
-    X(silu_backward, "silu_backward", T, silu_backward, (T, T), 0, ()) \
-    X(mish_backward, "mish_backward", T, mish_backward, (T, T), 0, ()) \
-    X(gelu_backward, "gelu_backward", T, gelu_backward, (T, T), T, (T, T, s)) \
-    X(elu_backward, "elu_backward", T, elu_backward, (T, V, V, V, b, T), 0, ()) \
-    X(true_divide_Tensor, "true_divide.Tensor", T, true_divide, (T, T), 0, ()) \
-    X(ldexp_Tensor, "ldexp.Tensor", T, ldexp, (T, T), 0, ())
+    X(gcd, "gcd", T2, gcd, (T, T), 0, ()) \
+    X(lcm, "lcm", T2, lcm, (T, T), 0, ()) \
+    X(atan2, "atan2", T2, atan2, (T, T), 0, ()) \
+    X(hypot, "hypot", T2, hypot, (T, T), 0, ()) \
+    X(xlogy_Tensor, "xlogy.Tensor", T2, xlogy, (T, T), 0, ()) \
+    X(logaddexp, "logaddexp", T2, logaddexp, (T, T), 0, ()) \
+    X(logaddexp2, "logaddexp2", T2, logaddexp2, (T, T), 0, ()) \
+    X(copysign_Tensor, "copysign.Tensor", T2, copysign, (T, T), 0, ()) \
+    X(nextafter, "nextafter", T2, nextafter, (T, T), 0, ()) \
+    X(heaviside, "heaviside", T2, heaviside, (T, T), 0, ()) \
+    X(where_self, "where.self", T3, where_self, (T, T, T), 0, ()) \
+    X(where_ScalarOther, "where.ScalarOther", T3, where_ScalarOther, (T, T, V), 0, ()) \
+    X(where_ScalarSelf, "where.ScalarSelf", T3, where_ScalarSelf, (T, V, T), 0, ()) \
+    X(masked_fill_Scalar, "masked_fill.Scalar", T3, masked_fill_Scalar, (T, T, V), 0, ()) \
+    X(masked_fill_Tensor, "masked_fill.Tensor", T3, masked_fill, (T, T, T), 0, ()) \
+    X(lerp_Scalar, "lerp.Scalar", T3, lerp_Scalar, (T, T, V), 0, ()) \
+    X(lerp_Tensor, "lerp.Tensor", T3, lerp, (T, T, T), 0, ()) \
+    X(addcmul, "addcmul", T3, addcmul, (T, T, T), T4, (T, T, T, V)) \
+    X(addcdiv, "addcdiv", T3, addcdiv, (T, T, T), T4, (T, T, T, V)) \
+    X(tanh_backward, "tanh_backward", T2, tanh_backward, (T, T), 0, ()) \
+    X(sigmoid_backward, "sigmoid_backward", T2, sigmoid_backward, (T, T), 0, ()) \
+    X(threshold_backward, "threshold_backward", T3, threshold_backward, (T, T, V), 0, ()) \
+    X(hardtanh_backward, "hardtanh_backward", T4, hardtanh_backward, (T, T, V, V), 0, ()) \
+    X(leaky_relu_backward, "leaky_relu_backward", T4, leaky_relu_backward, (T, T, V, b), 0, ()) \
+    X(hardsigmoid_backward, "hardsigmoid_backward", T2, hardsigmoid_backward, (T, T), 0, ()) \
+    X(hardswish_backward, "hardswish_backward", T2, hardswish_backward, (T, T), 0, ()) \
+    X(softplus_backward, "softplus_backward", T4, softplus_backward, (T, T, V, V), 0, ()) \
+    X(silu_backward, "silu_backward", T2, silu_backward, (T, T), 0, ()) \
+    X(mish_backward, "mish_backward", T2, mish_backward, (T, T), 0, ()) \
+    X(gelu_backward, "gelu_backward", T2, gelu_backward, (T, T), T3, (T, T, s)) \
+    X(elu_backward, "elu_backward", T6, elu_backward, (T, V, V, V, b, T), 0, ()) \
+    X(true_divide_Tensor, "true_divide.Tensor", T2, true_divide, (T, T), 0, ()) \
+    X(ldexp_Tensor, "ldexp.Tensor", T2, ldexp, (T, T), 0, ())
 
 #define OPD_OPERATORS_REDUCE(X) \
-    X(sum, "sum", T, sum, (T), T, (T, V)) \
-    X(sum_dim_IntList, "sum.dim_IntList", T, sum_dim, (T, I, b), T, (T, I, b, V)) \
-    X(nansum, "nansum", T, nansum, (T), T, (T, V, b, V)) \
-    X(mean, "mean", T, mean, (T), T, (T, V)) \
-    X(mean_dim, "mean.dim", T, mean_dim, (T, I, b), T, (T, I, b, V)) \
-    X(prod, "prod", T, prod, (T), T, (T, V)) \
-    X(prod_dim_int, "prod.dim_int", T, prod_dim, (T, i, b), T, (T, i, b, V)) \
-    X(var_correction, "var.correction", T, var_correction, (T, I, V, b), 0, ()) \
-    X(std_correction, "std.correction", T, std_correction, (T, I, V, b), 0, ()) \
-    X(var_mean_correction, "var_mean.correction", N, var_mean_correction, (T, I, V, b), 0, ()) \
-    X(std_mean_correction, "std_mean.correction", N, std_mean_correction, (T, I, V, b), 0, ()) \
-    X(var, "var", T, var, (T), T, (T, b)) \
-    X(std, "std", T, std, (T), T, (T, b)) \
-    X(var_mean, "var_mean", N, var_mean, (T), N, (T, b)) \
-    X(std_mean, "std_mean", N, std_mean, (T), N, (T, b)) \
-    X(var_dim, "var.dim", T, var_dim, (T, I), T, (T, I, b, b)) \
-    X(std_dim, "std.dim", T, std_dim, (T, I), T, (T, I, b, b)) \
-    X(var_mean_dim, "var_mean.dim", N, var_mean_dim, (T, I), N, (T, I, b, b)) \
-    X(std_mean_dim, "std_mean.dim", N, std_mean_dim, (T, I), N, (T, I, b, b)) \
-    X(amax, "amax", T, amax, (T, I, b), 0, ()) \
-    X(amin, "amin", T, amin, (T, I, b), 0, ()) \
-    X(max, "max", T, max, (T), 0, ()) \
-    X(min, "min", T, min, (T), 0, ()) \
-    X(max_dim, "max.dim", N, max_dim, (T, i, b), 0, ()) \
-    X(min_dim, "min.dim", N, min_dim, (T, i, b), 0, ()) \
-    X(argmax, "argmax", T, argmax, (T), T, (T, V, b)) \
-    X(argmin, "argmin", T, argmin, (T), T, (T, V, b)) \
-    X(max_other, "max.other", T, max_other, (T, T), 0, ()) \
-    X(min_other, "min.other", T, min_other, (T, T), 0, ()) \
-    X(aminmax, "aminmax", N, aminmax, (T), N, (T, V, b)) \
-    X(value_selecting_reduction_backward, "value_selecting_reduction_backward", T, value_selecting_reduction_backward, (T, i, T, I, b), 0, ()) \
-    X(any, "any", T, any, (T), 0, ()) \
-    X(all, "all", T, all, (T), 0, ()) \
-    X(any_dim, "any.dim", T, any_dim, (T, i, b), 0, ()) \
-    X(all_dim, "all.dim", T, all_dim, (T, i, b), 0, ()) \
-    X(any_dims, "any.dims", T, any_dims, (T, I, b), 0, ()) \
-    X(all_dims, "all.dims", T, all_dims, (T, I, b), 0, ()) \
-    X(count_nonzero_dim_IntList, "count_nonzero.dim_IntList", T, count_nonzero_dim, (T, I), 0, ()) \
-    X(count_nonzero, "count_nonzero", T, count_nonzero, (T), T, (T, V)) \
-    X(linalg_vector_norm, "linalg_vector_norm", T, linalg_vector_norm, (T), T, (T, V, V, b, V)) \
-    X(norm_Scalar, "norm.Scalar", T, norm_Scalar, (T, V), 0, ()) \
-    X(norm_ScalarOpt_dtype, "norm.ScalarOpt_dtype", T, norm_dtype, (T, V, i), 0, ()) \
-    X(norm_ScalarOpt_dim, "norm.ScalarOpt_dim", T, norm_dim, (T, V, I, b), 0, ()) \
-    X(norm_ScalarOpt_dim_dtype, "norm.ScalarOpt_dim_dtype", T, norm_dim_dtype, (T, V, I, b, i), 0, ()) \
-    X(frobenius_norm_dim, "frobenius_norm.dim", T, frobenius_norm, (T, I, b), 0, ()) \
-    X(dist, "dist", T, dist, (T, T), T, (T, T, V)) \
-    X(logsumexp, "logsumexp", T, logsumexp, (T, I), T, (T, I, b)) \
-    X(special_logsumexp, "special_logsumexp", T, special_logsumexp, (T, I, b), 0, ()) \
-    X(sum_to_size, "sum_to_size", T, sum_to_size, (T, I), 0, ()) \
-    X(nanmean, "nanmean", T, nanmean, (T), T, (T, V, b, V)) \
-    X(trace, "trace", T, trace, (T), 0, ()) \
-    X(equal, "equal", V, equal, (T, T), 0, ()) \
-    X(nonzero, "nonzero", T, nonzero, (T), 0, ()) \
-    X(_softmax, "_softmax", T, _softmax, (T, i, b), 0, ()) \
-    X(_log_softmax, "_log_softmax", T, _log_softmax, (T, i, b), 0, ()) \
-    X(_softmax_backward_data, "_softmax_backward_data", T, _softmax_backward_data, (T, T, i, i), 0, ()) \
-    X(_log_softmax_backward_data, "_log_softmax_backward_data", T, _log_softmax_backward_data, (T, T, i, i), 0, ()) \
-    X(softmax_int, "softmax.int", T, softmax, (T, i), T, (T, i, V)) \
-    X(log_softmax_int, "log_softmax.int", T, log_softmax, (T, i), T, (T, i, V)) \
-    X(special_softmax, "special_softmax", T, special_softmax, (T, i), T, (T, i, V)) \
-    X(special_log_softmax, "special_log_softmax", T, special_log_softmax, (T, i), T, (T, i, V)) \
-    X(cumsum, "cumsum", T, cumsum, (T, i), T, (T, i, V)) \
-    X(cumprod, "cumprod", T, cumprod, (T, i), T, (T, i, V)) \
-    X(logcumsumexp, "logcumsumexp", T, logcumsumexp, (T, i), 0, ()) \
-    X(cumprod_backward, "cumprod_backward", T, cumprod_backward, (T, T, i, T), 0, ()) \
-    X(cummax, "cummax", N, cummax, (T, i), 0, ()) \
-    X(cummin, "cummin", N, cummin, (T, i), 0, ()) \
-    X(sort, "sort", N, sort, (T), N, (T, i, b)) \
-    X(sort_stable, "sort.stable", N, sort_stable, (T, V, i, b), 0, ()) \
-    X(topk, "topk", N, topk, (T, i), N, (T, i, i, b, b)) \
-    X(kthvalue, "kthvalue", N, kthvalue, (T, i), N, (T, i, i, b)) \
-    X(median_dim, "median.dim", N, median_dim, (T, i, b), 0, ()) \
-    X(nanmedian_dim, "nanmedian.dim", N, nanmedian_dim, (T, i, b), 0, ()) \
-    X(mode, "mode", N, mode, (T), N, (T, i, b)) \
-    X(median, "median", T, median, (T), 0, ()) \
-    X(nanmedian, "nanmedian", T, nanmedian, (T), 0, ()) \
-    X(argsort, "argsort", T, argsort, (T), T, (T, i, b)) \
-    X(argsort_stable, "argsort.stable", T, argsort_stable, (T, b, i, b), 0, ()) \
-    X(msort, "msort", T, msort, (T), 0, ())
+    X(sum, "sum", T1, sum, (T), T2, (T, V)) \
+    X(sum_dim_IntList, "sum.dim_IntList", T3, sum_dim, (T, I, b), T4, (T, I, b, V)) \
+    X(nansum, "nansum", T1, nansum, (T), T4, (T, V, b, V)) \
+    X(mean, "mean", T1, mean, (T), T2, (T, V)) \
+    X(mean_dim, "mean.dim", T3, mean_dim, (T, I, b), T4, (T, I, b, V)) \
+    X(prod, "prod", T1, prod, (T), T2, (T, V)) \
+    X(prod_dim_int, "prod.dim_int", T3, prod_dim, (T, i, b), T4, (T, i, b, V)) \
+    X(var_correction, "var.correction", T4, var_correction, (T, I, V, b), 0, ()) \
+    X(std_correction, "std.correction", T4, std_correction, (T, I, V, b), 0, ()) \
+    X(var_mean_correction, "var_mean.correction", N4, var_mean_correction, (T, I, V, b), 0, ()) \
+    X(std_mean_correction, "std_mean.correction", N4, std_mean_correction, (T, I, V, b), 0, ()) \
+    X(var, "var", T1, var, (T), T2, (T, b)) \
+    X(std, "std", T1, std, (T), T2, (T, b)) \
+    X(var_mean, "var_mean", N1, var_mean, (T), N2, (T, b)) \
+    X(std_mean, "std_mean", N1, std_mean, (T), N2, (T, b)) \
+    X(var_dim, "var.dim", T2, var_dim, (T, I), T4, (T, I, b, b)) \
+    X(std_dim, "std.dim", T2, std_dim, (T, I), T4, (T, I, b, b)) \
+    X(var_mean_dim, "var_mean.dim", N2, var_mean_dim, (T, I), N4, (T, I, b, b)) \
+    X(std_mean_dim, "std_mean.dim", N2, std_mean_dim, (T, I), N4, (T, I, b, b)) \
+    X(amax, "amax", T3, amax, (T, I, b), 0, ()) \
+    X(amin, "amin", T3, amin, (T, I, b), 0, ()) \
+    X(max, "max", T1, max, (T), 0, ()) \
+    X(min, "min", T1, min, (T), 0, ()) \
+    X(max_dim, "max.dim", N3, max_dim, (T, i, b), 0, ()) \
+    X(min_dim, "min.dim", N3, min_dim, (T, i, b), 0, ()) \
+    X(argmax, "argmax", T1, argmax, (T), T3, (T, V, b)) \
+    X(argmin, "argmin", T1, argmin, (T), T3, (T, V, b)) \
+    X(max_other, "max.other", T2, max_other, (T, T), 0, ()) \
+    X(min_other, "min.other", T2, min_other, (T, T), 0, ()) \
+    X(aminmax, "aminmax", N1, aminmax, (T), N3, (T, V, b)) \
+    X(value_selecting_reduction_backward, "value_selecting_reduction_backward", T5, value_selecting_reduction_backward, (T, i, T, I, b), 0, ()) \
+    X(any, "any", T1, any, (T), 0, ()) \
+    X(all, "all", T1, all, (T), 0, ()) \
+    X(any_dim, "any.dim", T3, any_dim, (T, i, b), 0, ()) \
+    X(all_dim, "all.dim", T3, all_dim, (T, i, b), 0, ()) \
+    X(any_dims, "any.dims", T3, any_dims, (T, I, b), 0, ()) \
+    X(all_dims, "all.dims", T3, all_dims, (T, I, b), 0, ()) \
+    X(count_nonzero_dim_IntList, "count_nonzero.dim_IntList", T2, count_nonzero_dim, (T, I), 0, ()) \
+    X(count_nonzero, "count_nonzero", T1, count_nonzero, (T), T2, (T, V)) \
+    X(linalg_vector_norm, "linalg_vector_norm", T1, linalg_vector_norm, (T), T5, (T, V, V, b, V)) \
+    X(norm_Scalar, "norm.Scalar", T2, norm_Scalar, (T, V), 0, ()) \
+    X(norm_ScalarOpt_dtype, "norm.ScalarOpt_dtype", T3, norm_dtype, (T, V, i), 0, ()) \
+    X(norm_ScalarOpt_dim, "norm.ScalarOpt_dim", T4, norm_dim, (T, V, I, b), 0, ()) \
+    X(norm_ScalarOpt_dim_dtype, "norm.ScalarOpt_dim_dtype", T5, norm_dim_dtype, (T, V, I, b, i), 0, ()) \
+    X(frobenius_norm_dim, "frobenius_norm.dim", T3, frobenius_norm, (T, I, b), 0, ()) \
+    X(dist, "dist", T2, dist, (T, T), T3, (T, T, V)) \
+    X(logsumexp, "logsumexp", T2, logsumexp, (T, I), T3, (T, I, b)) \
+    X(special_logsumexp, "special_logsumexp", T3, special_logsumexp, (T, I, b), 0, ()) \
+    X(sum_to_size, "sum_to_size", T2, sum_to_size, (T, I), 0, ()) \
+    X(nanmean, "nanmean", T1, nanmean, (T), T4, (T, V, b, V)) \
+    X(trace, "trace", T1, trace, (T), 0, ()) \
+    X(equal, "equal", V2, equal, (T, T), 0, ()) \
+    X(nonzero, "nonzero", T1, nonzero, (T), 0, ()) \
+    X(_softmax, "_softmax", T3, _softmax, (T, i, b), 0, ()) \
+    X(_log_softmax, "_log_softmax", T3, _log_softmax, (T, i, b), 0, ()) \
+    X(_softmax_backward_data, "_softmax_backward_data", T4, _softmax_backward_data, (T, T, i, i), 0, ()) \
+    X(_log_softmax_backward_data, "_log_softmax_backward_data", T4, _log_softmax_backward_data, (T, T, i, i), 0, ()) \
+    X(softmax_int, "softmax.int", T2, softmax, (T, i), T3, (T, i, V)) \
+    X(log_softmax_int, "log_softmax.int", T2, log_softmax, (T, i), T3, (T, i, V)) \
+    X(special_softmax, "special_softmax", T2, special_softmax, (T, i), T3, (T, i, V)) \
+    X(special_log_softmax, "special_log_softmax", T2, special_log_softmax, (T, i), T3, (T, i, V)) \
+    X(cumsum, "cumsum", T2, cumsum, (T, i), T3, (T, i, V)) \
+    X(cumprod, "cumprod", T2, cumprod, (T, i), T3, (T, i, V)) \
+    X(logcumsumexp, "logcumsumexp", T2, logcumsumexp, (T, i), 0, ()) \
+    X(cumprod_backward, "cumprod_backward", T4, cumprod_backward, (T, T, i, T), 0, ()) \
+    X(cummax, "cummax", N2, cummax, (T, i), 0, ()) \
+    X(cummin, "cummin", N2, cummin, (T, i), 0, ()) \
+    X(sort, "sort", N1, sort, (T), N3, (T, i, b)) \
+    X(sort_stable, "sort.stable", N4, sort_stable, (T, V, i, b), 0, ()) \
+    X(topk, "topk", N2, topk, (T, i), N5, (T, i, i, b, b)) \
+    X(kthvalue, "kthvalue", N2, kthvalue, (T, i), N4, (T, i, i, b)) \
+    X(median_dim, "median.dim", N3, median_dim, (T, i, b), 0, ()) \
+    X(nanmedian_dim, "nanmedian.dim", N3, nanmedian_dim, (T, i, b), 0, ()) \
+    X(mode, "mode", N1, mode, (T), N3, (T, i, b)) \
+    X(median, "median", T1, median, (T), 0, ()) \
+    X(nanmedian, "nanmedian", T1, nanmedian, (T), 0, ()) \
+    X(argsort, "argsort", T1, argsort, (T), T3, (T, i, b)) \
+    X(argsort_stable, "argsort.stable", T4, argsort_stable, (T, b, i, b), 0, ()) \
+    X(msort, "msort", T1, msort, (T), 0, ())
 
 #define OPD_OPERATORS_LINALG(X) \
-    X(mm, "mm", T, mm, (T, T), 0, ()) \
-    X(bmm, "bmm", T, bmm, (T, T), 0, ()) \
-    X(addmm, "addmm", T, addmm, (T, T, T), T, (T, T, T, V, V)) \
-    X(baddbmm, "baddbmm", T, baddbmm, (T, T, T), T, (T, T, T, V, V)) \
-    X(addbmm, "addbmm", T, addbmm, (T, T, T), T, (T, T, T, V, V)) \
-    X(mv, "mv", T, mv, (T, T), 0, ()) \
-    X(addmv, "addmv", T, addmv, (T, T, T), T, (T, T, T, V, V)) \
-    X(dot, "dot", T, dot, (T, T), 0, ()) \
-    X(vdot, "vdot", T, vdot, (T, T), 0, ()) \
-    X(outer, "outer", T, outer, (T, T), 0, ()) \
-    X(ger, "ger", T, ger, (T, T), 0, ()) \
-    X(addr, "addr", T, addr, (T, T, T), T, (T, T, T, V, V)) \
-    X(matmul, "matmul", T, matmul, (T, T), 0, ()) \
-    X(linear, "linear", T, linear, (T, T), T, (T, T, T)) \
-    X(tensordot, "tensordot", T, tensordot, (T, T, I, I), 0, ()) \
-    X(inner, "inner", T, inner, (T, T), 0, ()) \
-    X(kron, "kron", T, kron, (T, T), 0, ()) \
-    X(convolution, "convolution", T, convolution, (T, T, T, I, I, I, b, I, i), 0, ()) \
-    X(convolution_backward, "convolution_backward", N, convolution_backward, (T, T, T, V, I, I, I, b, I, i, V), 0, ()) \
-    X(_convolution, "_convolution", T, under_convolution, (T, T, T, I, I, I, b, I, i, b, b, b), 0, ()) \
-    X(_convolution_deprecated, "_convolution.deprecated", T, under_convolution_deprecated, (T, T, T, I, I, I, b, I, i, b, b, b), 0, ()) \
-    X(conv1d, "conv1d", T, conv1d, (T, T), T, (T, T, T, I, I, I, i)) \
-    X(conv1d_padding, "conv1d.padding", T, conv1d_padding, (T, T), T, (T, T, T, I, s, I, i)) \
-    X(conv2d, "conv2d", T, conv2d, (T, T), T, (T, T, T, I, I, I, i)) \
-    X(conv2d_padding, "conv2d.padding", T, conv2d_padding, (T, T), T, (T, T, T, I, s, I, i)) \
-    X(conv3d, "conv3d", T, conv3d, (T, T), T, (T, T, T, I, I, I, i)) \
-    X(conv3d_padding, "conv3d.padding", T, conv3d_padding, (T, T), T, (T, T, T, I, s, I, i)) \
-    X(conv_transpose1d, "conv_transpose1d", T, conv_transpose1d, (T, T), T, (T, T, T, I, I, I, i, I)) \
-    X(conv_transpose2d_input, "conv_transpose2d.input", T, conv_transpose2d, (T, T), T, (T, T, T, I, I, I, i, I)) \
-    X(conv_transpose3d_input, "conv_transpose3d.input", T, conv_transpose3d, (T, T), T, (T, T, T, I, I, I, i, I)) \
-    X(max_pool2d_with_indices, "max_pool2d_with_indices", N, max_pool2d_with_indices, (T, I), N, (T, I, I, I, I, b)) \
-    X(max_pool2d_with_indices_backward, "max_pool2d_with_indices_backward", T, max_pool2d_with_indices_backward, (T, T, I, I, I, I, b, T), 0, ()) \
-    X(max_pool3d_with_indices, "max_pool3d_with_indices", N, max_pool3d_with_indices, (T, I), N, (T, I, I, I, I, b)) \
-    X(max_pool3d_with_indices_backward, "max_pool3d_with_indices_backward", T, max_pool3d_with_indices_backward, (T, T, I, I, I, I, b, T), 0, ()) \
-    X(max_pool2d, "max_pool2d", T, max_pool2d, (T, I), T, (T, I, I, I, I, b)) \
-    X(max_pool3d, "max_pool3d", T, max_pool3d, (T, I), T, (T, I, I, I, I, b)) \
-    X(max_pool1d_with_indices, "max_pool1d_with_indices", N, max_pool1d_with_indices, (T, I), N, (T, I, I, I, I, b)) \
-    X(max_pool1d, "max_pool1d", T, max_pool1d, (T, I), T, (T, I, I, I, I, b)) \
-    X(avg_pool2d, "avg_pool2d", T, avg_pool2d, (T, I), T, (T, I, I, I, b, b, V)) \
-    X(avg_pool2d_backward, "avg_pool2d_backward", T, avg_pool2d_backward, (T, T, I, I, I, b, b, V), 0, ()) \
-    X(avg_pool3d, "avg_pool3d", T, avg_pool3d, (T, I), T, (T, I, I, I, b, b, V)) \
-    X(avg_pool3d_backward, "avg_pool3d_backward", T, avg_pool3d_backward, (T, T, I, I, I, b, b, V), 0, ()) \
-    X(avg_pool1d, "avg_pool1d", T, avg_pool1d, (T, I), T, (T, I, I, I, b, b)) \
-    X(_adaptive_avg_pool2d, "_adaptive_avg_pool2d", T, under_adaptive_avg_pool2d, (T, I), 0, ()) \
-    X(_adaptive_avg_pool2d_backward, "_adaptive_avg_pool2d_backward", T, adaptive_avg_pool2d_backward, (T, T), 0, ()) \
-    X(_adaptive_avg_pool3d, "_adaptive_avg_pool3d", T, under_adaptive_avg_pool3d, (T, I), 0, ()) \
-    X(_adaptive_avg_pool3d_backward, "_adaptive_avg_pool3d_backward", T, adaptive_avg_pool3d_backward, (T, T), 0, ()) \
-    X(adaptive_max_pool2d, "adaptive_max_pool2d", N, adaptive_max_pool2d, (T, I), 0, ()) \
-    X(adaptive_max_pool2d_backward, "adaptive_max_pool2d_backward", T, adaptive_max_pool2d_backward, (T, T, T), 0, ()) \
-    X(adaptive_max_pool3d, "adaptive_max_pool3d", N, adaptive_max_pool3d, (T, I), 0, ()) \
-    X(adaptive_max_pool3d_backward, "adaptive_max_pool3d_backward", T, adaptive_max_pool3d_backward, (T, T, T), 0, ()) \
-    X(adaptive_avg_pool1d, "adaptive_avg_pool1d", T, adaptive_avg_pool1d, (T, I), 0, ()) \
-    X(adaptive_avg_pool2d, "adaptive_avg_pool2d", T, adaptive_avg_pool2d, (T, I), 0, ()) \
-    X(adaptive_avg_pool3d, "adaptive_avg_pool3d", T, adaptive_avg_pool3d, (T, I), 0, ()) \
-    X(adaptive_max_pool1d, "adaptive_max_pool1d", N, adaptive_max_pool1d, (T, I), 0, ()) \
-    X(im2col, "im2col", T, im2col, (T, I, I, I, I), 0, ()) \
-    X(col2im, "col2im", T, col2im, (T, I, I, I, I, I), 0, ()) \
-    X(pixel_shuffle, "pixel_shuffle", T, pixel_shuffle, (T, i), 0, ()) \
-    X(pixel_unshuffle, "pixel_unshuffle", T, pixel_unshuffle, (T, i), 0, ())
+    X(mm, "mm", T2, mm, (T, T), 0, ()) \
+    X(bmm, "bmm", T2, bmm, (T, T), 0, ()) \
+    X(addmm, "addmm", T3, addmm, (T, T, T), T5, (T, T, T, V, V)) \
+    X(baddbmm, "baddbmm", T3, baddbmm, (T, T, T), T5, (T, T, T, V, V)) \
+    X(addbmm, "addbmm", T3, addbmm, (T, T, T), T5, (T, T, T, V, V)) \
+    X(mv, "mv", T2, mv, (T, T), 0, ()) \
+    X(addmv, "addmv", T3, addmv, (T, T, T), T5, (T, T, T, V, V)) \
+    X(dot, "dot", T2, dot, (T, T), 0, ()) \
+    X(vdot, "vdot", T2, vdot, (T, T), 0, ()) \
+    X(outer, "outer", T2, outer, (T, T), 0, ()) \
+    X(ger, "ger", T2, ger, (T, T), 0, ()) \
+    X(addr, "addr", T3, addr, (T, T, T), T5, (T, T, T, V, V)) \
+    X(matmul, "matmul", T2, matmul, (T, T), 0, ()) \
+    X(linear, "linear", T2, linear, (T, T), T3, (T, T, T)) \
+    X(tensordot, "tensordot", T4, tensordot, (T, T, I, I), 0, ()) \
+    X(inner, "inner", T2, inner, (T, T), 0, ()) \
+    X(kron, "kron", T2, kron, (T, T), 0, ()) \
+    X(convolution, "convolution", T9, convolution, (T, T, T, I, I, I, b, I, i), 0, ()) \
+    X(convolution_backward, "convolution_backward", N11, convolution_backward, (T, T, T, V, I, I, I, b, I, i, V), 0, ()) \
+    X(_convolution, "_convolution", T12, under_convolution, (T, T, T, I, I, I, b, I, i, b, b, b), 0, ()) \
+    X(_convolution_deprecated, "_convolution.deprecated", T12, under_convolution_deprecated, (T, T, T, I, I, I, b, I, i, b, b, b), 0, ()) \
+    X(conv1d, "conv1d", T2, conv1d, (T, T), T7, (T, T, T, I, I, I, i)) \
+    X(conv1d_padding, "conv1d.padding", T2, conv1d_padding, (T, T), T7, (T, T, T, I, s, I, i)) \
+    X(conv2d, "conv2d", T2, conv2d, (T, T), T7, (T, T, T, I, I, I, i)) \
+    X(conv2d_padding, "conv2d.padding", T2, conv2d_padding, (T, T), T7, (T, T, T, I, s, I, i)) \
+    X(conv3d, "conv3d", T2, conv3d, (T, T), T7, (T, T, T, I, I, I, i)) \
+    X(conv3d_padding, "conv3d.padding", T2, conv3d_padding, (T, T), T7, (T, T, T, I, s, I, i)) \
+    X(conv_transpose1d, "conv_transpose1d", T2, conv_transpose1d, (T, T), T8, (T, T, T, I, I, I, i, I)) \
+    X(conv_transpose2d_input, "conv_transpose2d.input", T2, conv_transpose2d, (T, T), T8, (T, T, T, I, I, I, i, I)) \
+    X(conv_transpose3d_input, "conv_transpose3d.input", T2, conv_transpose3d, (T, T), T8, (T, T, T, I, I, I, i, I)) \
+    X(max_pool2d_with_indices, "max_pool2d_with_indices", N2, max_pool2d_with_indices, (T, I), N6, (T, I, I, I, I, b)) \
+    X(max_pool2d_with_indices_backward, "max_pool2d_with_indices_backward", T8, max_pool2d_with_indices_backward, (T, T, I, I, I, I, b, T), 0, ()) \
+    X(max_pool3d_with_indices, "max_pool3d_with_indices", N2, max_pool3d_with_indices, (T, I), N6, (T, I, I, I, I, b)) \
+    X(max_pool3d_with_indices_backward, "max_pool3d_with_indices_backward", T8, max_pool3d_with_indices_backward, (T, T, I, I, I, I, b, T), 0, ()) \
+    X(max_pool2d, "max_pool2d", T2, max_pool2d, (T, I), T6, (T, I, I, I, I, b)) \
+    X(max_pool3d, "max_pool3d", T2, max_pool3d, (T, I), T6, (T, I, I, I, I, b)) \
+    X(max_pool1d_with_indices, "max_pool1d_with_indices", N2, max_pool1d_with_indices, (T, I), N6, (T, I, I, I, I, b)) \
+    X(max_pool1d, "max_pool1d", T2, max_pool1d, (T, I), T6, (T, I, I, I, I, b)) \
+    X(avg_pool2d, "avg_pool2d", T2, avg_pool2d, (T, I), T7, (T, I, I, I, b, b, V)) \
+    X(avg_pool2d_backward, "avg_pool2d_backward", T8, avg_pool2d_backward, (T, T, I, I, I, b, b, V), 0, ()) \
+    X(avg_pool3d, "avg_pool3d", T2, avg_pool3d, (T, I), T7, (T, I, I, I, b, b, V)) \
+    X(avg_pool3d_backward, "avg_pool3d_backward", T8, avg_pool3d_backward, (T, T, I, I, I, b, b, V), 0, ()) \
+    X(avg_pool1d, "avg_pool1d", T2, avg_pool1d, (T, I), T6, (T, I, I, I, b, b)) \
+    X(_adaptive_avg_pool2d, "_adaptive_avg_pool2d", T2, under_adaptive_avg_pool2d, (T, I), 0, ()) \
+    X(_adaptive_avg_pool2d_backward, "_adaptive_avg_pool2d_backward", T2, adaptive_avg_pool2d_backward, (T, T), 0, ()) \
+    X(_adaptive_avg_pool3d, "_adaptive_avg_pool3d", T2, under_adaptive_avg_pool3d, (T, I), 0, ()) \
+    X(_adaptive_avg_pool3d_backward, "_adaptive_avg_pool3d_backward", T2, adaptive_avg_pool3d_backward, (T, T), 0, ()) \
+    X(adaptive_max_pool2d, "adaptive_max_pool2d", N2, adaptive_max_pool2d, (T, I), 0, ()) \
+    X(adaptive_max_pool2d_backward, "adaptive_max_pool2d_backward", T3, adaptive_max_pool2d_backward, (T, T, T), 0, ()) \
+    X(adaptive_max_pool3d, "adaptive_max_pool3d", N2, adaptive_max_pool3d, (T, I), 0, ()) \
+    X(adaptive_max_pool3d_backward, "adaptive_max_pool3d_backward", T3, adaptive_max_pool3d_backward, (T, T, T), 0, ()) \
+    X(adaptive_avg_pool1d, "adaptive_avg_pool1d", T2, adaptive_avg_pool1d, (T, I), 0, ()) \
+    X(adaptive_avg_pool2d, "adaptive_avg_pool2d", T2, adaptive_avg_pool2d, (T, I), 0, ()) \
+    X(adaptive_avg_pool3d, "adaptive_avg_pool3d", T2, adaptive_avg_pool3d, (T, I), 0, ()) \
+    X(adaptive_max_pool1d, "adaptive_max_pool1d", N2, adaptive_max_pool1d, (T, I), 0, ()) \
+    X(im2col, "im2col", T5, im2col, (T, I, I, I, I), 0, ()) \
+    X(col2im, "col2im", T6, col2im, (T, I, I, I, I, I), 0, ()) \
+    X(pixel_shuffle, "pixel_shuffle", T2, pixel_shuffle, (T, i), 0, ()) \
+    X(pixel_unshuffle, "pixel_unshuffle", T2, pixel_unshuffle, (T, i), 0, ())
 
 #define OPD_OPERATORS_NN(X) \
-    X(native_layer_norm, "native_layer_norm", N, native_layer_norm, (T, I, T, T, d), 0, ()) \
-    X(native_layer_norm_backward, "native_layer_norm_backward", N, native_layer_norm_backward, (T, T, I, T, T, T, T, V), 0, ()) \
-    X(layer_norm, "layer_norm", T, layer_norm, (T, I), T, (T, I, T, T, d, b)) \
-    X(native_group_norm, "native_group_norm", N, native_group_norm, (T, T, T, i, i, i, i, d), 0, ()) \
-    X(native_group_norm_backward, "native_group_norm_backward", N, native_group_norm_backward, (T, T, T, T, T, i, i, i, i, V), 0, ()) \
-    X(group_norm, "group_norm", T, group_norm, (T, i), T, (T, i, T, T, d, b)) \
-    X(native_batch_norm, "native_batch_norm", N, native_batch_norm, (T, T, T, T, T, b, d, d), 0, ()) \
-    X(native_batch_norm_backward, "native_batch_norm_backward", N, native_batch_norm_backward, (T, T, T, T, T, T, T, b, d, V), 0, ()) \
-    X(batch_norm, "batch_norm", T, batch_norm, (T, T, T, T, T, b, d, d, b), 0, ()) \
-    X(instance_norm, "instance_norm", T, instance_norm, (T, T, T, T, T, b, d, d, b), 0, ()) \
-    X(native_dropout, "native_dropout", N, native_dropout, (T, d, V), 0, ()) \
-    X(native_dropout_backward, "native_dropout_backward", T, native_dropout_backward, (T, T, d), 0, ()) \
-    X(dropout, "dropout", T, dropout, (T, d, b), 0, ()) \
-    X(dropout_, "dropout_", T, dropout_, (T, d, b), 0, ()) \
-    X(feature_dropout, "feature_dropout", T, feature_dropout, (T, d, b), 0, ()) \
-    X(feature_dropout_, "feature_dropout_", T, feature_dropout_, (T, d, b), 0, ()) \
-    X(nll_loss_forward, "nll_loss_forward", N, nll_loss_forward, (T, T, T, i, i), 0, ()) \
-    X(nll_loss_backward, "nll_loss_backward", T, nll_loss_backward, (T, T, T, T, i, i, T), 0, ()) \
-    X(nll_loss2d_forward, "nll_loss2d_forward", N, nll_loss2d_forward, (T, T, T, i, i), 0, ()) \
-    X(nll_loss2d_backward, "nll_loss2d_backward", T, nll_loss2d_backward, (T, T, T, T, i, i, T), 0, ()) \
-    X(nll_loss, "nll_loss", T, nll_loss, (T, T), T, (T, T, T, i, i)) \
-    X(nll_loss2d, "nll_loss2d", T, nll_loss2d, (T, T), T, (T, T, T, i, i)) \
-    X(nll_loss_nd, "nll_loss_nd", T, nll_loss_nd, (T, T), T, (T, T, T, i, i)) \
-    X(cross_entropy_loss, "cross_entropy_loss", T, cross_entropy_loss, (T, T), T, (T, T, T, i, i, d)) \
-    X(mse_loss, "mse_loss", T, mse_loss, (T, T), T, (T, T, i)) \
-    X(mse_loss_backward, "mse_loss_backward", T, mse_loss_backward, (T, T, T, i), 0, ()) \
-    X(l1_loss, "l1_loss", T, l1_loss, (T, T), T, (T, T, i)) \
-    X(smooth_l1_loss, "smooth_l1_loss", T, smooth_l1_loss, (T, T), T, (T, T, i, d)) \
-    X(smooth_l1_loss_backward, "smooth_l1_loss_backward", T, smooth_l1_loss_backward, (T, T, T, i, d), 0, ()) \
-    X(huber_loss, "huber_loss", T, huber_loss, (T, T), T, (T, T, i, d)) \
-    X(huber_loss_backward, "huber_loss_backward", T, huber_loss_backward, (T, T, T, i, d), 0, ()) \
-    X(binary_cross_entropy, "binary_cross_entropy", T, binary_cross_entropy, (T, T), T, (T, T, T, i)) \
-    X(binary_cross_entropy_backward, "binary_cross_entropy_backward", T, binary_cross_entropy_backward, (T, T, T), T, (T, T, T, T, i)) \
-    X(binary_cross_entropy_with_logits, "binary_cross_entropy_with_logits", T, binary_cross_entropy_with_logits, (T, T), T, (T, T, T, T, i)) \
-    X(log_sigmoid_forward, "log_sigmoid_forward", N, log_sigmoid_forward, (T), 0, ()) \
-    X(log_sigmoid_backward, "log_sigmoid_backward", T, log_sigmoid_backward, (T, T, T), 0, ()) \
-    X(log_sigmoid, "log_sigmoid", T, log_sigmoid, (T), 0, ()) \
-    X(soft_margin_loss, "soft_margin_loss", T, soft_margin_loss, (T, T), T, (T, T, i)) \
-    X(soft_margin_loss_backward, "soft_margin_loss_backward", T, soft_margin_loss_backward, (T, T, T, i), 0, ()) \
-    X(kl_div, "kl_div", T, kl_div, (T, T), T, (T, T, i, b)) \
-    X(hinge_embedding_loss, "hinge_embedding_loss", T, hinge_embedding_loss, (T, T), T, (T, T, d, i)) \
-    X(margin_ranking_loss, "margin_ranking_loss", T, margin_ranking_loss, (T, T, T), T, (T, T, T, d, i)) \
-    X(cosine_similarity, "cosine_similarity", T, cosine_similarity, (T, T), T, (T, T, i, d)) \
-    X(cosine_embedding_loss, "cosine_embedding_loss", T, cosine_embedding_loss, (T, T, T), T, (T, T, T, d, i)) \
-    X(pairwise_distance, "pairwise_distance", T, pairwise_distance, (T, T), T, (T, T, d, d, b)) \
-    X(triplet_margin_loss, "triplet_margin_loss", T, triplet_margin_loss, (T, T, T), T, (T, T, T, d, d, d, b, i)) \
-    X(poisson_nll_loss, "poisson_nll_loss", T, poisson_nll_loss, (T, T, b, b, d, i), 0, ()) \
-    X(glu, "glu", T, glu, (T), T, (T, i)) \
-    X(glu_backward, "glu_backward", T, glu_backward, (T, T, i), 0, ()) \
-    X(prelu, "prelu", T, prelu, (T, T), 0, ()) \
-    X(prelu_backward, "prelu_backward", N, prelu_backward, (T, T, T), 0, ())
+    X(native_layer_norm, "native_layer_norm", N5, native_layer_norm, (T, I, T, T, d), 0, ()) \
+    X(native_layer_norm_backward, "native_layer_norm_backward", N8, native_layer_norm_backward, (T, T, I, T, T, T, T, V), 0, ()) \
+    X(layer_norm, "layer_norm", T2, layer_norm, (T, I), T6, (T, I, T, T, d, b)) \
+    X(native_group_norm, "native_group_norm", N8, native_group_norm, (T, T, T, i, i, i, i, d), 0, ()) \
+    X(native_group_norm_backward, "native_group_norm_backward", N10, native_group_norm_backward, (T, T, T, T, T, i, i, i, i, V), 0, ()) \
+    X(group_norm, "group_norm", T2, group_norm, (T, i), T6, (T, i, T, T, d, b)) \
+    X(native_batch_norm, "native_batch_norm", N8, native_batch_norm, (T, T, T, T, T, b, d, d), 0, ()) \
+    X(native_batch_norm_backward, "native_batch_norm_backward", N10, native_batch_norm_backward, (T, T, T, T, T, T, T, b, d, V), 0, ()) \
+    X(batch_norm, "batch_norm", T9, batch_norm, (T, T, T, T, T, b, d, d, b), 0, ()) \
+    X(instance_norm, "instance_norm", T9, instance_norm, (T, T, T, T, T, b, d, d, b), 0, ()) \
+    X(native_dropout, "native_dropout", N3, native_dropout, (T, d, V), 0, ()) \
+    X(native_dropout_backward, "native_dropout_backward", T3, native_dropout_backward, (T, T, d), 0, ()) \
+    X(dropout, "dropout", T3, dropout, (T, d, b), 0, ()) \
+    X(dropout_, "dropout_", T3, dropout_, (T, d, b), 0, ()) \
+    X(feature_dropout, "feature_dropout", T3, feature_dropout, (T, d, b), 0, ()) \
+    X(feature_dropout_, "feature_dropout_", T3, feature_dropout_, (T, d, b), 0, ()) \
+    X(nll_loss_forward, "nll_loss_forward", N5, nll_loss_forward, (T, T, T, i, i), 0, ()) \
+    X(nll_loss_backward, "nll_loss_backward", T7, nll_loss_backward, (T, T, T, T, i, i, T), 0, ()) \
+    X(nll_loss2d_forward, "nll_loss2d_forward", N5, nll_loss2d_forward, (T, T, T, i, i), 0, ()) \
+    X(nll_loss2d_backward, "nll_loss2d_backward", T7, nll_loss2d_backward, (T, T, T, T, i, i, T), 0, ()) \
+    X(nll_loss, "nll_loss", T2, nll_loss, (T, T), T5, (T, T, T, i, i)) \
+    X(nll_loss2d, "nll_loss2d", T2, nll_loss2d, (T, T), T5, (T, T, T, i, i)) \
+    X(nll_loss_nd, "nll_loss_nd", T2, nll_loss_nd, (T, T), T5, (T, T, T, i, i)) \
+    X(cross_entropy_loss, "cross_entropy_loss", T2, cross_entropy_loss, (T, T), T6, (T, T, T, i, i, d)) \
+    X(mse_loss, "mse_loss", T2, mse_loss, (T, T), T3, (T, T, i)) \
+    X(mse_loss_backward, "mse_loss_backward", T4, mse_loss_backward, (T, T, T, i), 0, ()) \
+    X(l1_loss, "l1_loss", T2, l1_loss, (T, T), T3, (T, T, i)) \
+    X(smooth_l1_loss, "smooth_l1_loss", T2, smooth_l1_loss, (T, T), T4, (T, T, i, d)) \
+    X(smooth_l1_loss_backward, "smooth_l1_loss_backward", T5, smooth_l1_loss_backward, (T, T, T, i, d), 0, ()) \
+    X(huber_loss, "huber_loss", T2, huber_loss, (T, T), T4, (T, T, i, d)) \
+    X(huber_loss_backward, "huber_loss_backward", T5, huber_loss_backward, (T, T, T, i, d), 0, ()) \
+    X(binary_cross_entropy, "binary_cross_entropy", T2, binary_cross_entropy, (T, T), T4, (T, T, T, i)) \
+    X(binary_cross_entropy_backward, "binary_cross_entropy_backward", T3, binary_cross_entropy_backward, (T, T, T), T5, (T, T, T, T, i)) \
+    X(binary_cross_entropy_with_logits, "binary_cross_entropy_with_logits", T2, binary_cross_entropy_with_logits, (T, T), T5, (T, T, T, T, i)) \
+    X(log_sigmoid_forward, "log_sigmoid_forward", N1, log_sigmoid_forward, (T), 0, ()) \
+    X(log_sigmoid_backward, "log_sigmoid_backward", T3, log_sigmoid_backward, (T, T, T), 0, ()) \
+    X(log_sigmoid, "log_sigmoid", T1, log_sigmoid, (T), 0, ()) \
+    X(soft_margin_loss, "soft_margin_loss", T2, soft_margin_loss, (T, T), T3, (T, T, i)) \
+    X(soft_margin_loss_backward, "soft_margin_loss_backward", T4, soft_margin_loss_backward, (T, T, T, i), 0, ()) \
+    X(kl_div, "kl_div", T2, kl_div, (T, T), T4, (T, T, i, b)) \
+    X(hinge_embedding_loss, "hinge_embedding_loss", T2, hinge_embedding_loss, (T, T), T4, (T, T, d, i)) \
+    X(margin_ranking_loss, "margin_ranking_loss", T3, margin_ranking_loss, (T, T, T), T5, (T, T, T, d, i)) \
+    X(cosine_similarity, "cosine_similarity", T2, cosine_similarity, (T, T), T4, (T, T, i, d)) \
+    X(cosine_embedding_loss, "cosine_embedding_loss", T3, cosine_embedding_loss, (T, T, T), T5, (T, T, T, d, i)) \
+    X(pairwise_distance, "pairwise_distance", T2, pairwise_distance, (T, T), T5, (T, T, d, d, b)) \
+    X(triplet_margin_loss, "triplet_margin_loss", T3, triplet_margin_loss, (T, T, T), T8, (T, T, T, d, d, d, b, i)) \
+    X(poisson_nll_loss, "poisson_nll_loss", T6, poisson_nll_loss, (T, T, b, b, d, i), 0, ()) \
+    X(glu, "glu", T1, glu, (T), T2, (T, i)) \
+    X(glu_backward, "glu_backward", T3, glu_backward, (T, T, i), 0, ()) \
+    X(prelu, "prelu", T2, prelu, (T, T), 0, ()) \
+    X(prelu_backward, "prelu_backward", N3, prelu_backward, (T, T, T), 0, ())
 
 #define OPD_OPERATORS_INDEX(X) \
-    X(gather, "gather", T, gather, (T, i, T), T, (T, i, T, b)) \
-    X(scatter_src, "scatter.src", T, scatter, (T, i, T, T), 0, ()) \
-    X(scatter_value, "scatter.value", T, scatter_value, (T, i, T, V), 0, ()) \
-    X(scatter_reduce, "scatter.reduce", T, scatter_reduce, (T, i, T, T, s), 0, ()) \
-    X(scatter_value_reduce, "scatter.value_reduce", T, scatter_value_reduce, (T, i, T, V, s), 0, ()) \
-    X(scatter_add, "scatter_add", T, scatter_add, (T, i, T, T), 0, ()) \
-    X(scatter_reduce_two, "scatter_reduce.two", T, scatter_reduce_two, (T, i, T, T, s), T, (T, i, T, T, s, b)) \
-    X(index_select, "index_select", T, index_select, (T, i, T), 0, ()) \
-    X(index_select_backward, "index_select_backward", T, index_select_backward, (T, I, i, T), 0, ()) \
-    X(index_add, "index_add", T, index_add, (T, i, T, T), T, (T, i, T, T, V)) \
-    X(index_copy, "index_copy", T, index_copy, (T, i, T, T), 0, ()) \
-    X(index_fill_int_Scalar, "index_fill.int_Scalar", T, index_fill_int_Scalar, (T, i, T, V), 0, ()) \
-    X(index_fill_int_Tensor, "index_fill.int_Tensor", T, index_fill_int_Tensor, (T, i, T, T), 0, ()) \
-    X(index_reduce, "index_reduce", T, index_reduce, (T, i, T, T, s), T, (T, i, T, T, s, b)) \
-    X(index_Tensor, "index.Tensor", T, index, (T, L), 0, ()) \
-    X(index_put, "index_put", T, index_put, (T, L, T), T, (T, L, T, b)) \
-    X(index_put_impl_, "_index_put_impl_", T, _index_put_impl_, (T, L, T), T, (T, L, T, b, b)) \
-    X(take, "take", T, take, (T, T), 0, ()) \
-    X(put, "put", T, put, (T, T, T), T, (T, T, T, b)) \
-    X(take_along_dim, "take_along_dim", T, take_along_dim, (T, T), T, (T, T, V)) \
-    X(masked_select, "masked_select", T, masked_select, (T, T), 0, ()) \
-    X(masked_scatter, "masked_scatter", T, masked_scatter, (T, T, T), 0, ()) \
-    X(where_Scalar, "where.Scalar", T, where_Scalar, (T, V, V), 0, ()) \
-    X(where, "where", L, where, (T), 0, ()) \
-    X(cat, "cat", T, cat, (L), T, (L, i)) \
-    X(stack, "stack", T, stack, (L), T, (L, i)) \
-    X(hstack, "hstack", T, hstack, (L), 0, ()) \
-    X(vstack, "vstack", T, vstack, (L), 0, ()) \
-    X(dstack, "dstack", T, dstack, (L), 0, ()) \
-    X(column_stack, "column_stack", T, column_stack, (L), 0, ()) \
-    X(row_stack, "row_stack", T, row_stack, (L), 0, ()) \
-    X(concat, "concat", T, concat, (L), T, (L, i)) \
-    X(constant_pad_nd, "constant_pad_nd", T, constant_pad_nd, (T, I), T, (T, I, V)) \
-    X(reflection_pad1d, "reflection_pad1d", T, reflection_pad1d, (T, I), 0, ()) \
-    X(reflection_pad1d_backward, "reflection_pad1d_backward", T, reflection_pad1d_backward, (T, T, I), 0, ()) \
-    X(reflection_pad2d, "reflection_pad2d", T, reflection_pad2d, (T, I), 0, ()) \
-    X(reflection_pad2d_backward, "reflection_pad2d_backward", T, reflection_pad2d_backward, (T, T, I), 0, ()) \
-    X(reflection_pad3d, "reflection_pad3d", T, reflection_pad3d, (T, I), 0, ()) \
-    X(reflection_pad3d_backward, "reflection_pad3d_backward", T, reflection_pad3d_backward, (T, T, I), 0, ()) \
-    X(replication_pad1d, "replication_pad1d", T, replication_pad1d, (T, I), 0, ()) \
-    X(replication_pad1d_backward, "replication_pad1d_backward", T, replication_pad1d_backward, (T, T, I), 0, ()) \
-    X(replication_pad2d, "replication_pad2d", T, replication_pad2d, (T, I), 0, ()) \
-    X(replication_pad2d_backward, "replication_pad2d_backward", T, replication_pad2d_backward, (T, T, I), 0, ()) \
-    X(replication_pad3d, "replication_pad3d", T, replication_pad3d, (T, I), 0, ()) \
-    X(replication_pad3d_backward, "replication_pad3d_backward", T, replication_pad3d_backward, (T, T, I), 0, ()) \
-    X(pad, "pad", T, pad, (T, I), T, (T, I, s, V)) \
-    X(embedding, "embedding", T, embedding, (T, T), T, (T, T, i, b, b)) \
-    X(embedding_dense_backward, "embedding_dense_backward", T, embedding_dense_backward, (T, T, i, i, b), 0, ()) \
-    X(embedding_backward, "embedding_backward", T, embedding_backward, (T, T, i, i, b, b), 0, ()) \
-    X(one_hot, "one_hot", T, one_hot, (T), T, (T, i)) \
-    X(slice_scatter, "slice_scatter", T, slice_scatter, (T, T), T, (T, T, i, V, V, i)) \
-    X(select_scatter, "select_scatter", T, select_scatter, (T, T, i, i), 0, ()) \
-    X(diagonal_scatter, "diagonal_scatter", T, diagonal_scatter, (T, T), T, (T, T, i, i, i)) \
-    X(as_strided_scatter, "as_strided_scatter", T, as_strided_scatter, (T, T, I, I), T, (T, T, I, I, V)) \
-    X(repeat_interleave_Tensor, "repeat_interleave.Tensor", T, repeat_interleave_Tensor, (T), 0, ()) \
-    X(repeat_interleave_self_Tensor, "repeat_interleave.self_Tensor", T, repeat_interleave_self_Tensor, (T, T), T, (T, T, V, V)) \
-    X(repeat_interleave_self_int, "repeat_interleave.self_int", T, repeat_interleave, (T, i), T, (T, i, V, V)) \
-    X(searchsorted_Tensor, "searchsorted.Tensor", T, searchsorted, (T, T), T, (T, T, b, b, V, V)) \
-    X(searchsorted_Scalar, "searchsorted.Scalar", T, searchsorted_Scalar, (T, V), 0, ()) \
-    X(bucketize_Tensor, "bucketize.Tensor", T, bucketize, (T, T), T, (T, T, b, b)) \
-    X(bucketize_Scalar, "bucketize.Scalar", T, bucketize_Scalar, (V, T), 0, ())
+    X(gather, "gather", T3, gather, (T, i, T), T4, (T, i, T, b)) \
+    X(scatter_src, "scatter.src", T4, scatter, (T, i, T, T), 0, ()) \
+    X(scatter_value, "scatter.value", T4, scatter_value, (T, i, T, V), 0, ()) \
+    X(scatter_reduce, "scatter.reduce", T5, scatter_reduce, (T, i, T, T, s), 0, ()) \
+    X(scatter_value_reduce, "scatter.value_reduce", T5, scatter_value_reduce, (T, i, T, V, s), 0, ()) \
+    X(scatter_add, "scatter_add", T4, scatter_add, (T, i, T, T), 0, ()) \
+    X(scatter_reduce_two, "scatter_reduce.two", T5, scatter_reduce_two, (T, i, T, T, s), T6, (T, i, T, T, s, b)) \
+    X(index_select, "index_select", T3, index_select, (T, i, T), 0, ()) \
+    X(index_select_backward, "index_select_backward", T4, index_select_backward, (T, I, i, T), 0, ()) \
+    X(index_add, "index_add", T4, index_add, (T, i, T, T), T5, (T, i, T, T, V)) \
+    X(index_copy, "index_copy", T4, index_copy, (T, i, T, T), 0, ()) \
+    X(index_fill_int_Scalar, "index_fill.int_Scalar", T4, index_fill_int_Scalar, (T, i, T, V), 0, ()) \
+    X(index_fill_int_Tensor, "index_fill.int_Tensor", T4, index_fill_int_Tensor, (T, i, T, T), 0, ()) \
+    X(index_reduce, "index_reduce", T5, index_reduce, (T, i, T, T, s), T6, (T, i, T, T, s, b)) \
+    X(index_Tensor, "index.Tensor", T2, index, (T, L), 0, ()) \
+    X(index_put, "index_put", T3, index_put, (T, L, T), T4, (T, L, T, b)) \
+    X(index_put_impl_, "_index_put_impl_", T3, _index_put_impl_, (T, L, T), T5, (T, L, T, b, b)) \
+    X(take, "take", T2, take, (T, T), 0, ()) \
+    X(put, "put", T3, put, (T, T, T), T4, (T, T, T, b)) \
+    X(take_along_dim, "take_along_dim", T2, take_along_dim, (T, T), T3, (T, T, V)) \
+    X(masked_select, "masked_select", T2, masked_select, (T, T), 0, ()) \
+    X(masked_scatter, "masked_scatter", T3, masked_scatter, (T, T, T), 0, ()) \
+    X(where_Scalar, "where.Scalar", T3, where_Scalar, (T, V, V), 0, ()) \
+    X(where, "where", L1, where, (T), 0, ()) \
+    X(cat, "cat", T1, cat, (L), T2, (L, i)) \
+    X(stack, "stack", T1, stack, (L), T2, (L, i)) \
+    X(hstack, "hstack", T1, hstack, (L), 0, ()) \
+    X(vstack, "vstack", T1, vstack, (L), 0, ()) \
+    X(dstack, "dstack", T1, dstack, (L), 0, ()) \
+    X(column_stack, "column_stack", T1, column_stack, (L), 0, ()) \
+    X(row_stack, "row_stack", T1, row_stack, (L), 0, ()) \
+    X(concat, "concat", T1, concat, (L), T2, (L, i)) \
+    X(constant_pad_nd, "constant_pad_nd", T2, constant_pad_nd, (T, I), T3, (T, I, V)) \
+    X(reflection_pad1d, "reflection_pad1d", T2, reflection_pad1d, (T, I), 0, ()) \
+    X(reflection_pad1d_backward, "reflection_pad1d_backward", T3, reflection_pad1d_backward, (T, T, I), 0, ()) \
+    X(reflection_pad2d, "reflection_pad2d", T2, reflection_pad2d, (T, I), 0, ()) \
+    X(reflection_pad2d_backward, "reflection_pad2d_backward", T3, reflection_pad2d_backward, (T, T, I), 0, ()) \
+    X(reflection_pad3d, "reflection_pad3d", T2, reflection_pad3d, (T, I), 0, ()) \
+    X(reflection_pad3d_backward, "reflection_pad3d_backward", T3, reflection_pad3d_backward, (T, T, I), 0, ()) \
+    X(replication_pad1d, "replication_pad1d", T2, replication_pad1d, (T, I), 0, ()) \
+    X(replication_pad1d_backward, "replication_pad1d_backward", T3, replication_pad1d_backward, (T, T, I), 0, ()) \
+    X(replication_pad2d, "replication_pad2d", T2, replication_pad2d, (T, I), 0, ()) \
+    X(replication_pad2d_backward, "replication_pad2d_backward", T3, replication_pad2d_backward, (T, T, I), 0, ()) \
+    X(replication_pad3d, "replication_pad3d", T2, replication_pad3d, (T, I), 0, ()) \
+    X(replication_pad3d_backward, "replication_pad3d_backward", T3, replication_pad3d_backward, (T, T, I), 0, ()) \
+    X(pad, "pad", T2, pad, (T, I), T4, (T, I, s, V)) \
+    X(embedding, "embedding", T2, embedding, (T, T), T5, (T, T, i, b, b)) \
+    X(embedding_dense_backward, "embedding_dense_backward", T5, embedding_dense_backward, (T, T, i, i, b), 0, ()) \
+    X(embedding_backward, "embedding_backward", T6, embedding_backward, (T, T, i, i, b, b), 0, ()) \
+    X(one_hot, "one_hot", T1, one_hot, (T), T2, (T, i)) \
+    X(slice_scatter, "slice_scatter", T2, slice_scatter, (T, T), T6, (T, T, i, V, V, i)) \
+    X(select_scatter, "select_scatter", T4, select_scatter, (T, T, i, i), 0, ()) \
+    X(diagonal_scatter, "diagonal_scatter", T2, diagonal_scatter, (T, T), T5, (T, T, i, i, i)) \
+    X(as_strided_scatter, "as_strided_scatter", T4, as_strided_scatter, (T, T, I, I), T5, (T, T, I, I, V)) \
+    X(repeat_interleave_Tensor, "repeat_interleave.Tensor", T1, repeat_interleave_Tensor, (T), 0, ()) \
+    X(repeat_interleave_self_Tensor, "repeat_interleave.self_Tensor", T2, repeat_interleave_self_Tensor, (T, T), T4, (T, T, V, V)) \
+    X(repeat_interleave_self_int, "repeat_interleave.self_int", T2, repeat_interleave, (T, i), T4, (T, i, V, V)) \
+    X(searchsorted_Tensor, "searchsorted.Tensor", T2, searchsorted, (T, T), T6, (T, T, b, b, V, V)) \
+    X(searchsorted_Scalar, "searchsorted.Scalar", T2, searchsorted_Scalar, (T, V), 0, ()) \
+    X(bucketize_Tensor, "bucketize.Tensor", T2, bucketize, (T, T), T4, (T, T, b, b)) \
+    X(bucketize_Scalar, "bucketize.Scalar", T2, bucketize_Scalar, (V, T), 0, ())
 
 #define OPD_C_T opd_tensor *
 #define OPD_C_i int64_t
@@ -1797,18 +1801,18 @@ struct opd_scope_guard {
 #define OPD_PARAMS_10(A, B, C, D, E, F, G, H, I, J) OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h, OPD_C_##I i, OPD_C_##J j
 #define OPD_PARAMS_11(A, B, C, D, E, F, G, H, I, J, K) OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h, OPD_C_##I i, OPD_C_##J j, OPD_C_##K k
 #define OPD_PARAMS_12(A, B, C, D, E, F, G, H, I, J, K, L) OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h, OPD_C_##I i, OPD_C_##J j, OPD_C_##K k, OPD_C_##L l
-#define OPD_FILL_1(A) v[0] = OPD_W_##A(a);
-#define OPD_FILL_2(A, B) OPD_FILL_1(A) v[1] = OPD_W_##B(b);
-#define OPD_FILL_3(A, B, C) OPD_FILL_2(A, B) v[2] = OPD_W_##C(c);
-#define OPD_FILL_4(A, B, C, D) OPD_FILL_3(A, B, C) v[3] = OPD_W_##D(d);
-#define OPD_FILL_5(A, B, C, D, E) OPD_FILL_4(A, B, C, D) v[4] = OPD_W_##E(e);
-#define OPD_FILL_6(A, B, C, D, E, F) OPD_FILL_5(A, B, C, D, E) v[5] = OPD_W_##F(f);
-#define OPD_FILL_7(A, B, C, D, E, F, G) OPD_FILL_6(A, B, C, D, E, F) v[6] = OPD_W_##G(g);
-#define OPD_FILL_8(A, B, C, D, E, F, G, H) OPD_FILL_7(A, B, C, D, E, F, G) v[7] = OPD_W_##H(h);
-#define OPD_FILL_9(A, B, C, D, E, F, G, H, I) OPD_FILL_8(A, B, C, D, E, F, G, H) v[8] = OPD_W_##I(i);
-#define OPD_FILL_10(A, B, C, D, E, F, G, H, I, J) OPD_FILL_9(A, B, C, D, E, F, G, H, I) v[9] = OPD_W_##J(j);
-#define OPD_FILL_11(A, B, C, D, E, F, G, H, I, J, K) OPD_FILL_10(A, B, C, D, E, F, G, H, I, J) v[10] = OPD_W_##K(k);
-#define OPD_FILL_12(A, B, C, D, E, F, G, H, I, J, K, L) OPD_FILL_11(A, B, C, D, E, F, G, H, I, J, K) v[11] = OPD_W_##L(l);
+#define OPD_FILL_1(A) OPD_W_##A(a)
+#define OPD_FILL_2(A, B) OPD_W_##A(a), OPD_W_##B(b)
+#define OPD_FILL_3(A, B, C) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c)
+#define OPD_FILL_4(A, B, C, D) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c), OPD_W_##D(d)
+#define OPD_FILL_5(A, B, C, D, E) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c), OPD_W_##D(d), OPD_W_##E(e)
+#define OPD_FILL_6(A, B, C, D, E, F) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c), OPD_W_##D(d), OPD_W_##E(e), OPD_W_##F(f)
+#define OPD_FILL_7(A, B, C, D, E, F, G) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c), OPD_W_##D(d), OPD_W_##E(e), OPD_W_##F(f), OPD_W_##G(g)
+#define OPD_FILL_8(A, B, C, D, E, F, G, H) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c), OPD_W_##D(d), OPD_W_##E(e), OPD_W_##F(f), OPD_W_##G(g), OPD_W_##H(h)
+#define OPD_FILL_9(A, B, C, D, E, F, G, H, I) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c), OPD_W_##D(d), OPD_W_##E(e), OPD_W_##F(f), OPD_W_##G(g), OPD_W_##H(h), OPD_W_##I(i)
+#define OPD_FILL_10(A, B, C, D, E, F, G, H, I, J) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c), OPD_W_##D(d), OPD_W_##E(e), OPD_W_##F(f), OPD_W_##G(g), OPD_W_##H(h), OPD_W_##I(i), OPD_W_##J(j)
+#define OPD_FILL_11(A, B, C, D, E, F, G, H, I, J, K) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c), OPD_W_##D(d), OPD_W_##E(e), OPD_W_##F(f), OPD_W_##G(g), OPD_W_##H(h), OPD_W_##I(i), OPD_W_##J(j), OPD_W_##K(k)
+#define OPD_FILL_12(A, B, C, D, E, F, G, H, I, J, K, L) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c), OPD_W_##D(d), OPD_W_##E(e), OPD_W_##F(f), OPD_W_##G(g), OPD_W_##H(h), OPD_W_##I(i), OPD_W_##J(j), OPD_W_##K(k), OPD_W_##L(l)
 #define OPD_JOIN(a, b) OPD_JOIN_(a, b)
 #define OPD_JOIN_(a, b) a##b
 #define OPD_SIG_1(A) #A
@@ -1826,34 +1830,65 @@ struct opd_scope_guard {
 /* OPD_TYPED(T, myadd, "myops::myadd", (T, T)) defines `opd_tensor *myadd(opd_tensor *a, opd_tensor *b)`, a typed function for an
    operator: looked up, and its signature checked against the schema, at the first call and never again.  The first word is
    the kind of result, the letters are those above. */
-#define OPD_TYPED(kind, fn, name, types) OPD_TYPED_##kind(fn, name, types)
-#define OPD_LOOKED_UP(kind, name, types) opd_op_typed(&op, name, #kind OPD_JOIN(OPD_SIG_, OPD_COUNT types) types)
+#define OPD_TYPED(kind, fn, name, types) OPD_JOIN(OPD_TYPED_##kind, OPD_COUNT types)(fn, name, types)
 #define OPD_TYPED_0(fn, name, types)
-#define OPD_TYPED_T(fn, name, types)                                                       \
-    OPD_INLINE opd_tensor *fn(OPD_JOIN(OPD_PARAMS_, OPD_COUNT types) types) {              \
-        static opd_op *op; opd_value v[OPD_COUNT types];                                    \
-        OPD_JOIN(OPD_FILL_, OPD_COUNT types) types                                         \
-        return opd_call_op(OPD_LOOKED_UP(T, name, types), v, OPD_COUNT types);             \
-    }
-#define OPD_TYPED_N(fn, name, types)                                                       \
-    OPD_INLINE int fn(opd_tensor **rets, OPD_JOIN(OPD_PARAMS_, OPD_COUNT types) types) {   \
-        static opd_op *op; opd_value v[OPD_COUNT types];                                    \
-        OPD_JOIN(OPD_FILL_, OPD_COUNT types) types                                         \
-        return opd_call_tensors(OPD_LOOKED_UP(N, name, types), rets, v, OPD_COUNT types);  \
-    }
-#define OPD_TYPED_V(fn, name, types)                                                       \
-    OPD_INLINE opd_value fn(OPD_JOIN(OPD_PARAMS_, OPD_COUNT types) types) {                \
-        static opd_op *op; opd_value v[OPD_COUNT types]; opd_value r = opd_value_none();    \
-        OPD_JOIN(OPD_FILL_, OPD_COUNT types) types                                         \
-        (void)opd_call_all(OPD_LOOKED_UP(V, name, types), &r, v, OPD_COUNT types); return r; \
-    }
-#define OPD_TYPED_L(fn, name, types)                                                       \
-    OPD_INLINE opd_tensors fn(OPD_JOIN(OPD_PARAMS_, OPD_COUNT types) types) {              \
-        static opd_op *op; opd_value v[OPD_COUNT types]; opd_value r = opd_value_none();    \
-        OPD_JOIN(OPD_FILL_, OPD_COUNT types) types                                         \
-        (void)opd_call_all(OPD_LOOKED_UP(L, name, types), &r, v, OPD_COUNT types);         \
-        return opd_tensors_of(r.u.tensors, r.n);                                           \
-    }
+/* Bodies by kind of result: n arguments, P their declarations, F their values, S their letters. */
+#define OPD_BODY_T(fn, name, n, P, F, S) static inline opd_tensor *fn(P) { \
+    static opd_op *op; const opd_value v[] = {F}; return opd_call_op(opd_op_typed(&op, name, "T" S), v, n); }
+#define OPD_BODY_N(fn, name, n, P, F, S) static inline int fn(opd_tensor **rets, P) { \
+    static opd_op *op; const opd_value v[] = {F}; return opd_call_tensors(opd_op_typed(&op, name, "N" S), rets, v, n); }
+#define OPD_BODY_V(fn, name, n, P, F, S) static inline opd_value fn(P) { \
+    static opd_op *op; const opd_value v[] = {F}; return opd_call_value(opd_op_typed(&op, name, "V" S), v, n); }
+#define OPD_BODY_L(fn, name, n, P, F, S) static inline opd_tensors fn(P) { \
+    static opd_op *op; const opd_value v[] = {F}; return opd_call_list(opd_op_typed(&op, name, "L" S), v, n); }
+#define OPD_TYPED_T1(fn, name, types) OPD_BODY_T(fn, name, 1, OPD_PARAMS_1 types, OPD_FILL_1 types, OPD_SIG_1 types)
+#define OPD_TYPED_T2(fn, name, types) OPD_BODY_T(fn, name, 2, OPD_PARAMS_2 types, OPD_FILL_2 types, OPD_SIG_2 types)
+#define OPD_TYPED_T3(fn, name, types) OPD_BODY_T(fn, name, 3, OPD_PARAMS_3 types, OPD_FILL_3 types, OPD_SIG_3 types)
+#define OPD_TYPED_T4(fn, name, types) OPD_BODY_T(fn, name, 4, OPD_PARAMS_4 types, OPD_FILL_4 types, OPD_SIG_4 types)
+#define OPD_TYPED_T5(fn, name, types) OPD_BODY_T(fn, name, 5, OPD_PARAMS_5 types, OPD_FILL_5 types, OPD_SIG_5 types)
+#define OPD_TYPED_T6(fn, name, types) OPD_BODY_T(fn, name, 6, OPD_PARAMS_6 types, OPD_FILL_6 types, OPD_SIG_6 types)
+#define OPD_TYPED_T7(fn, name, types) OPD_BODY_T(fn, name, 7, OPD_PARAMS_7 types, OPD_FILL_7 types, OPD_SIG_7 types)
+#define OPD_TYPED_T8(fn, name, types) OPD_BODY_T(fn, name, 8, OPD_PARAMS_8 types, OPD_FILL_8 types, OPD_SIG_8 types)
+#define OPD_TYPED_T9(fn, name, types) OPD_BODY_T(fn, name, 9, OPD_PARAMS_9 types, OPD_FILL_9 types, OPD_SIG_9 types)
+#define OPD_TYPED_T10(fn, name, types) OPD_BODY_T(fn, name, 10, OPD_PARAMS_10 types, OPD_FILL_10 types, OPD_SIG_10 types)
+#define OPD_TYPED_T11(fn, name, types) OPD_BODY_T(fn, name, 11, OPD_PARAMS_11 types, OPD_FILL_11 types, OPD_SIG_11 types)
+#define OPD_TYPED_T12(fn, name, types) OPD_BODY_T(fn, name, 12, OPD_PARAMS_12 types, OPD_FILL_12 types, OPD_SIG_12 types)
+#define OPD_TYPED_N1(fn, name, types) OPD_BODY_N(fn, name, 1, OPD_PARAMS_1 types, OPD_FILL_1 types, OPD_SIG_1 types)
+#define OPD_TYPED_N2(fn, name, types) OPD_BODY_N(fn, name, 2, OPD_PARAMS_2 types, OPD_FILL_2 types, OPD_SIG_2 types)
+#define OPD_TYPED_N3(fn, name, types) OPD_BODY_N(fn, name, 3, OPD_PARAMS_3 types, OPD_FILL_3 types, OPD_SIG_3 types)
+#define OPD_TYPED_N4(fn, name, types) OPD_BODY_N(fn, name, 4, OPD_PARAMS_4 types, OPD_FILL_4 types, OPD_SIG_4 types)
+#define OPD_TYPED_N5(fn, name, types) OPD_BODY_N(fn, name, 5, OPD_PARAMS_5 types, OPD_FILL_5 types, OPD_SIG_5 types)
+#define OPD_TYPED_N6(fn, name, types) OPD_BODY_N(fn, name, 6, OPD_PARAMS_6 types, OPD_FILL_6 types, OPD_SIG_6 types)
+#define OPD_TYPED_N7(fn, name, types) OPD_BODY_N(fn, name, 7, OPD_PARAMS_7 types, OPD_FILL_7 types, OPD_SIG_7 types)
+#define OPD_TYPED_N8(fn, name, types) OPD_BODY_N(fn, name, 8, OPD_PARAMS_8 types, OPD_FILL_8 types, OPD_SIG_8 types)
+#define OPD_TYPED_N9(fn, name, types) OPD_BODY_N(fn, name, 9, OPD_PARAMS_9 types, OPD_FILL_9 types, OPD_SIG_9 types)
+#define OPD_TYPED_N10(fn, name, types) OPD_BODY_N(fn, name, 10, OPD_PARAMS_10 types, OPD_FILL_10 types, OPD_SIG_10 types)
+#define OPD_TYPED_N11(fn, name, types) OPD_BODY_N(fn, name, 11, OPD_PARAMS_11 types, OPD_FILL_11 types, OPD_SIG_11 types)
+#define OPD_TYPED_N12(fn, name, types) OPD_BODY_N(fn, name, 12, OPD_PARAMS_12 types, OPD_FILL_12 types, OPD_SIG_12 types)
+#define OPD_TYPED_V1(fn, name, types) OPD_BODY_V(fn, name, 1, OPD_PARAMS_1 types, OPD_FILL_1 types, OPD_SIG_1 types)
+#define OPD_TYPED_V2(fn, name, types) OPD_BODY_V(fn, name, 2, OPD_PARAMS_2 types, OPD_FILL_2 types, OPD_SIG_2 types)
+#define OPD_TYPED_V3(fn, name, types) OPD_BODY_V(fn, name, 3, OPD_PARAMS_3 types, OPD_FILL_3 types, OPD_SIG_3 types)
+#define OPD_TYPED_V4(fn, name, types) OPD_BODY_V(fn, name, 4, OPD_PARAMS_4 types, OPD_FILL_4 types, OPD_SIG_4 types)
+#define OPD_TYPED_V5(fn, name, types) OPD_BODY_V(fn, name, 5, OPD_PARAMS_5 types, OPD_FILL_5 types, OPD_SIG_5 types)
+#define OPD_TYPED_V6(fn, name, types) OPD_BODY_V(fn, name, 6, OPD_PARAMS_6 types, OPD_FILL_6 types, OPD_SIG_6 types)
+#define OPD_TYPED_V7(fn, name, types) OPD_BODY_V(fn, name, 7, OPD_PARAMS_7 types, OPD_FILL_7 types, OPD_SIG_7 types)
+#define OPD_TYPED_V8(fn, name, types) OPD_BODY_V(fn, name, 8, OPD_PARAMS_8 types, OPD_FILL_8 types, OPD_SIG_8 types)
+#define OPD_TYPED_V9(fn, name, types) OPD_BODY_V(fn, name, 9, OPD_PARAMS_9 types, OPD_FILL_9 types, OPD_SIG_9 types)
+#define OPD_TYPED_V10(fn, name, types) OPD_BODY_V(fn, name, 10, OPD_PARAMS_10 types, OPD_FILL_10 types, OPD_SIG_10 types)
+#define OPD_TYPED_V11(fn, name, types) OPD_BODY_V(fn, name, 11, OPD_PARAMS_11 types, OPD_FILL_11 types, OPD_SIG_11 types)
+#define OPD_TYPED_V12(fn, name, types) OPD_BODY_V(fn, name, 12, OPD_PARAMS_12 types, OPD_FILL_12 types, OPD_SIG_12 types)
+#define OPD_TYPED_L1(fn, name, types) OPD_BODY_L(fn, name, 1, OPD_PARAMS_1 types, OPD_FILL_1 types, OPD_SIG_1 types)
+#define OPD_TYPED_L2(fn, name, types) OPD_BODY_L(fn, name, 2, OPD_PARAMS_2 types, OPD_FILL_2 types, OPD_SIG_2 types)
+#define OPD_TYPED_L3(fn, name, types) OPD_BODY_L(fn, name, 3, OPD_PARAMS_3 types, OPD_FILL_3 types, OPD_SIG_3 types)
+#define OPD_TYPED_L4(fn, name, types) OPD_BODY_L(fn, name, 4, OPD_PARAMS_4 types, OPD_FILL_4 types, OPD_SIG_4 types)
+#define OPD_TYPED_L5(fn, name, types) OPD_BODY_L(fn, name, 5, OPD_PARAMS_5 types, OPD_FILL_5 types, OPD_SIG_5 types)
+#define OPD_TYPED_L6(fn, name, types) OPD_BODY_L(fn, name, 6, OPD_PARAMS_6 types, OPD_FILL_6 types, OPD_SIG_6 types)
+#define OPD_TYPED_L7(fn, name, types) OPD_BODY_L(fn, name, 7, OPD_PARAMS_7 types, OPD_FILL_7 types, OPD_SIG_7 types)
+#define OPD_TYPED_L8(fn, name, types) OPD_BODY_L(fn, name, 8, OPD_PARAMS_8 types, OPD_FILL_8 types, OPD_SIG_8 types)
+#define OPD_TYPED_L9(fn, name, types) OPD_BODY_L(fn, name, 9, OPD_PARAMS_9 types, OPD_FILL_9 types, OPD_SIG_9 types)
+#define OPD_TYPED_L10(fn, name, types) OPD_BODY_L(fn, name, 10, OPD_PARAMS_10 types, OPD_FILL_10 types, OPD_SIG_10 types)
+#define OPD_TYPED_L11(fn, name, types) OPD_BODY_L(fn, name, 11, OPD_PARAMS_11 types, OPD_FILL_11 types, OPD_SIG_11 types)
+#define OPD_TYPED_L12(fn, name, types) OPD_BODY_L(fn, name, 12, OPD_PARAMS_12 types, OPD_FILL_12 types, OPD_SIG_12 types)
 #define OPD_WRAPPERS(card, qual, kind, fn, types, full_kind, full_types) \
     OPD_TYPED_##kind(opd_##fn, "aten::" qual, types) OPD_TYPED_##full_kind(opd_##fn##_full, "aten::" qual, full_types)
 #ifdef __cplusplus
@@ -6116,6 +6151,16 @@ int opd_call_tensors(opd_op *op, opd_tensor **out, const opd_value *args, int na
     int i, rc = opd_call_all(op, rets, args, nargs);
     for (i = 0; op && i < op->nrets; i++) { out[i] = rc == 0 && rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL; }
     return rc;
+}
+
+opd_value opd_call_value(opd_op *op, const opd_value *args, int nargs) {
+    opd_value rets[OPDI_MAX_RETURNS];
+    return opd_call_all(op, rets, args, nargs) || op->nrets == 0 ? opd_value_none() : rets[0];
+}
+
+opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs) {
+    opd_value v = opd_call_value(op, args, nargs);
+    return v.tag == OPD_TAG_TENSORS ? opd_tensors_of(v.u.tensors, v.n) : opd_tensors_of(NULL, 0);
 }
 
 int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw, int nkw) {
