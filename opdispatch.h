@@ -21078,6 +21078,7 @@ OPDI_NLL(nll_loss2d)
 static opd_tensor *opdi_nll_nd(opd_tensor *x, opd_tensor *target, opd_tensor *w, int64_t reduction, int64_t ignore) {
     int64_t s[4], t[3];
     opd_tensor *r;
+    if (!x || !target) { return NULL; }
     if (x->ndim < 1) { (void)opd_fail(OPD_ERROR_SHAPE, "Expected 1 or more dimensions (got 0)"); return NULL; }
     if (x->ndim != 1 && (target->ndim == 0 || opdi_sizes(x)[0] != opdi_sizes(target)[0])) {
         (void)opd_fail(OPD_ERROR_SHAPE, "Expected input batch_size (%lld) to match target batch_size (%lld).", (long long)opdi_sizes(x)[0], (long long)(target->ndim ? opdi_sizes(target)[0] : 0));

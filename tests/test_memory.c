@@ -173,6 +173,19 @@ static int a_lists(void) {
 }
 TEST(lists) { every_allocation(a_lists, 1000); }
 
+static int a_split(void) {
+    opd_tensors parts = opd_split(some(10), 3);
+    return parts.n == 4 && opd_cat(parts) ? 0 : -1;
+}
+TEST(list_results) { every_allocation(a_split, 1000); }
+
+static int a_loss(void) {
+    opd_tensor *x = opd_view(leaf(12), OPD_INTS(3, 4)), *target = opd_zeros(OPD_INTS(3), OPD_INT64), *y;
+    y = opd_cross_entropy_loss(opd_cumsum(opd_softmax(x, 1), 1), target);
+    return y ? opd_backward(y) : -1;
+}
+TEST(loss) { every_allocation(a_loss, 4000); }
+
 static int k_every_kind(opd_call *call) {
     static const int64_t ints[] = {4, 5};
     static const double c[] = {1, -1};

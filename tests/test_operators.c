@@ -409,11 +409,53 @@ static void test_derivatives(const subject *s) {
     differences(s->c, in, n, gg, gradient_value, "second");
 }
 
-//-- one operator ------------------------------------------------------------------------------------------------------
-
 static bool has_formula(const opd_op_desc *card) {
     return (card->backward && card->backward != OPD_NOT_DIFFERENTIABLE) || card->composite || card->autograd;
 }
+
+//-- out of memory -----------------------------------------------------------------------------------------------------
+
+/* The operator and its derivatives; 0, -1. */
+static int with_derivatives(const subject *s) {
+    opd_tensor *in[MOST_INPUTS], *g[MOST_INPUTS], *f;
+    opd_backward_options o;
+    int i, n;
+    memset(&o, 0, sizeof o);
+    o.allow_unused = o.create_graph = true;
+    if (!again(s, OPD_FLOAT64, CASE_CONTIGUOUS, true, false) || !opd_ok()) { return -1; }
+    n = has_formula(s->card) ? inputs_of(s->c, in) : 0;
+    for (i = 0; i < n; i++) { if (!opd_tensor_set_requires_grad(in[i], true)) { return -1; } }
+    f = objective(s->c);
+    if (!f || n == 0 || !opd_ok()) { return opd_ok() ? 0 : -1; }
+    return opd_autograd_grad(&f, 1, in, n, &o, g);
+}
+static void test_memory(const subject *s) {
+    int64_t n, seen, live;
+    int rc;
+    OPD_SCOPE { (void)with_derivatives(s); }
+    opd_error_clear();
+    for (n = 1; n < 3000; n += n < 200 ? 1 : 7) {
+        live = opd_memory_stats().live;
+        (void)opd_memory_fail_at(n, (n & 1) != 0);
+        OPD_SCOPE { rc = with_derivatives(s); }
+        seen = opd_memory_fail_at(0, false);
+        if (seen < n) { opd_error_clear(); break; }
+        if (opd_ok() ? rc != 0 : opd_error_code() != OPD_ERROR_MEMORY) {
+            printf("%s allocation %d: %s\n", what, (int)n, opd_error_message());
+            CHECK(!"an error that is not OPD_ERROR_MEMORY");
+        }
+        opd_error_clear();
+        if (opd_memory_stats().live > live) {
+            printf("%s allocation %d: loses %d bytes\n", what, (int)n, (int)(opd_memory_stats().live - live));
+            CHECK(!"memory is lost");
+            break;
+        }
+    }
+    CHECK(true);
+}
+
+//-- one operator ------------------------------------------------------------------------------------------------------
+
 static void test_case(const subject *s) {
     opd_tensor *real[MOST_RESULTS];
     int n;
@@ -427,6 +469,7 @@ static void test_case(const subject *s) {
     if (s->card->out) { OPD_SCOPE { test_out(s, real, n); } }
     if (s->card->inplace) { OPD_SCOPE { test_inplace(s, real, n); } }
     if (has_formula(s->card)) { OPD_SCOPE { test_derivatives(s); } }
+    OPD_SCOPE { test_memory(s); }
 }
 static void test_operator(void *arg) {
     static op_case c;
