@@ -2093,6 +2093,8 @@ static inline int opdi_top_bit(uint64_t x) {
 }
 static inline int opdi_low_bit(uint64_t x) { return opdi_top_bit(x & (0 - x)); }
 
+OPDI_COLD_BEGIN
+
 //-- threads ------------------------------------------------------------------------------------------------------
 
 static opdi_mutex opdi_threads_lock = OPDI_MUTEX_INIT;
@@ -2235,6 +2237,8 @@ int opd_finish(void) {
     th->scope_mark = 0;
     return failed;
 }
+
+OPDI_COLD_END
 
 //-- allocation ---------------------------------------------------------------------------------------------------
 //
@@ -2420,6 +2424,8 @@ static void opdi_cache_drain(opdi_thread *th) {
     th->cached = 0;
 }
 
+OPDI_COLD_BEGIN
+
 void opd_memory_trim(void) {
     opdi_cache_drain(opdi_self());
 #if !defined(OPD_NO_CACHE)
@@ -2478,6 +2484,8 @@ int64_t opd_memory_fail_at(int64_t n, bool forever) {
     OPDI_STORE(&opdi_fail_on, n > 0);
     return seen;
 }
+
+OPDI_COLD_END
 
 //-- scopes -------------------------------------------------------------------------------------------------------
 //
@@ -5786,6 +5794,8 @@ static void opdi_ret_block_own(opdi_thread *th, opd_value *v);
 static void opdi_scope_remove(opdi_thread *th, int64_t from, int64_t to);
 static inline void opdi_retain(opd_tensor *t);
 
+OPDI_COLD_BEGIN
+
 static const char *opdi_value_kind(const opd_value *v) {
     static const char *const names[] = {"NoneType", "Tensor", "int", "float", "bool", "complex", "str", "Device", "Object",
         "List[int]", "List[float]", "List[bool]", "List[Tensor]", "List", "default"};
@@ -5928,6 +5938,8 @@ OPDI_NOINLINE static int opdi_null_element(const opd_op *op, int i) {
                     op->name, op->schema->args[i].name);
 }
 
+OPDI_COLD_END
+
 //-- What the tensor arguments say together.
 typedef struct opdi_union { uint64_t functionality; uint32_t backends, flags, backend; } opdi_union;     /* backend: where there is one */
 
@@ -5985,6 +5997,8 @@ OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *u, const opd_op *op, co
     return !fits;
 }
 
+OPDI_COLD_BEGIN
+
 //-- Gives back results that a failed kernel had made.
 static void opdi_rets_drop(opd_call *c) {
     int i;
@@ -6022,6 +6036,8 @@ OPDI_NOINLINE static int opdi_too_deep(const opd_call *c) {
     }
     return opd_fail(OPD_ERROR_KERNEL, "%s: calls are nested deeper than %d", c->op->name, OPDI_MAX_DEPTH);
 }
+
+OPDI_COLD_END
 
 //-- Runs a slot's kernel in a scope of its own and puts back the thread's state.
 OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, const opdi_slot *slot) {
@@ -6153,6 +6169,8 @@ int opd_call_tensors(opd_op *op, opd_tensor **out, const opd_value *args, int na
     return rc;
 }
 
+OPDI_COLD_BEGIN
+
 opd_value opd_call_value(opd_op *op, const opd_value *args, int nargs) {
     opd_value rets[OPDI_MAX_RETURNS];
     return opd_call_all(op, rets, args, nargs) || op->nrets == 0 ? opd_value_none() : rets[0];
@@ -6188,6 +6206,8 @@ int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int na
     }
     return opd_call_all(op, rets, full, op->nargs);
 }
+
+OPDI_COLD_END
 
 int opd_redispatch(opd_call *call, opd_keyset keys) {
     opdi_thread *th = call->th;
@@ -6804,6 +6824,8 @@ static opd_tensor *opdi_view(opd_tensor *t, const int64_t *sizes, const int64_t 
     return opdi_own(v);
 }
 
+OPDI_COLD_BEGIN
+
 opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset) {
     int64_t extent, own = opd_offset(t), element;
     int i;
@@ -6899,6 +6921,8 @@ opd_tensor *opd_tensor_wrapped_number(opd_value number) {
     return opdi_own(t);
 }
 
+OPDI_COLD_END
+
 //-- reading tensors ----------------------------------------------------------------------------------------------
 
 int opd_ndim(const opd_tensor *t) { return t->ndim; }
@@ -6972,6 +6996,8 @@ static opdi_meta *opdi_meta_of(opd_tensor *t) {
     return m;
 }
 
+OPDI_COLD_BEGIN
+
 //-- resizing -----------------------------------------------------------------------------------------------------
 
 //-- A storage of its own for bytes, with one reference.
@@ -7024,6 +7050,8 @@ static int opdi_resize(opd_tensor *t, const int64_t *sizes, int ndim) {
     opdi_set_dims(t, sizes, NULL, ndim, numel);
     return 0;
 }
+
+OPDI_COLD_END
 
 //-- results of kernels -------------------------------------------------------------------------------------------
 
@@ -8038,6 +8066,8 @@ static int opdi_autograd_inplace_kernel(opd_call *call) {
     return opdi_rebase(call, card, self, args);
 }
 
+OPDI_COLD_BEGIN
+
 //-- A node recorded by hand: its formula stands behind it in the same kind of block.
 typedef struct opdi_hand { opdi_derivative formula; struct opdi_hand *next; char name[64]; } opdi_hand;
 static opdi_hand *opdi_hands;                     /* one for each (name, function): few, kept */
@@ -8093,6 +8123,8 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
     opdi_node_release(n);
     return 0;
 }
+
+OPDI_COLD_END
 
 //-- formulas -----------------------------------------------------------------------------------------------------
 
