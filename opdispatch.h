@@ -2115,7 +2115,7 @@ static void opdi_report_pending(opdi_thread *th) {
 static void opdi_raw_free(void *p, size_t n);
 
 //-- A thread ends: what it forgot is reported and given back.
-static void opdi_thread_end(void *arg) {
+OPD_UNUSED static void opdi_thread_end(void *arg) {
     opdi_thread *th = (opdi_thread *)arg;
     opdi_thread **p;
     opdi_thread_self = th;
@@ -8901,7 +8901,7 @@ int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad) {
 #endif
 
 /* 0: plain C, 1: AVX2 with FMA, 2: AVX-512 F, BW, VL, DQ.  OPD_CPU_LEVEL in the environment may lower it. */
-static int opdi_cpu_level(void) {
+OPD_UNUSED static int opdi_cpu_level(void) {
     static int known = -1;
     int level = OPDI_LOAD(&known);
     if (OPDI_LIKELY(level >= 0)) return level;
@@ -14019,8 +14019,8 @@ static int64_t opdi_h_i64_lcm(int64_t x, int64_t y, const opdi_params *s) {
     T *o = (T *)p[0]; OPDI_LOOP_IN_##inputs(T)                                                              \
     const T a = s->tag[0], b = s->tag[1], c = s->tag[2]; int64_t i = 0; (void)a; (void)b; (void)c;
 /* One element after another. */
-#define OPDI_LOOP_S(tag, T, name, inputs, formula)                                                          \
-    static void opdi_##tag##_##name(void *const *p, int64_t n, const opdi_params *s) {                      \
+#define OPDI_LOOP_S(tag, T, name, inputs, formula)                                               \
+    OPD_UNUSED static void opdi_##tag##_##name(void *const *p, int64_t n, const opdi_params *s) {                      \
         OPDI_LOOP_HEAD(tag, T, inputs)                                                                      \
         for (; i < n; i++) { OPDI_LOOP_AT_##inputs(T, i) o[i] = (formula); }                                \
     }
