@@ -415,6 +415,9 @@ enum {
    OPD_KEY_INVALID with an error "could not parse dispatch key: X". */
 OPD_API opd_key opd_key_parse(const char *name);
 OPD_API const char *opd_key_name(opd_key key);
+/* Gives one of the user keys (OPD_F_USER_n + 0..3) a name, by which libraries register at it.  The key, or OPD_KEY_INVALID with
+   an error: no user key, or key or name taken.  For ever; any thread. */
+OPD_API opd_key opd_key_define(int functionality, const char *name);
 OPD_API bool opd_key_is_alias(opd_key key);
 
 /* A set of keys: functionality bits (bit f-1 is functionality f) and backend bits (bit b is backend b).  As in
@@ -506,6 +509,8 @@ typedef struct opd_op_desc {
     opd_backward_fn backward;    /* formula, or OPD_NOT_DIFFERENTIABLE */
     const char *save;            /* what the formula reads: "self, result", "other(self)" = only if self's gradient is
                                     wanted; "" or NULL = no tensors (other arguments are always kept) */
+    const char *constant;        /* arguments that the formula does not differentiate by (an error when one requires grad) and
+                                    results that never require grad: "weight, total_weight" */
     opd_vmap_rule vmap;
     opd_autocast autocast;
     const char *inplace;         /* in-place form derived from this one: its name, e.g. "add_.Tensor" */
@@ -4599,6 +4604,35 @@ OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
 #define OPDI_AUTOGRAD_BITS (OPD_BIT_OF(OPD_F_AUTOGRAD_OTHER) | OPD_BIT_OF(OPD_F_AUTOGRAD) | \
                             OPD_BIT_OF(OPD_F_AUTOGRAD_NESTED_TENSOR))
 
+static bool opdi_is_user_key(int f) {
+    return (f >= OPD_F_USER_0 && f < OPD_F_USER_0 + 4) || (f >= OPD_F_USER_1 && f < OPD_F_USER_1 + 4) || (f >= OPD_F_USER_2 && f < OPD_F_USER_2 + 4) ||
+           (f >= OPD_F_USER_3 && f < OPD_F_USER_3 + 4) || (f >= OPD_F_USER_4 && f < OPD_F_USER_4 + 4) || (f >= OPD_F_USER_5 && f < OPD_F_USER_5 + 4) ||
+           (f >= OPD_F_USER_6 && f < OPD_F_USER_6 + 4) || (f >= OPD_F_USER_7 && f < OPD_F_USER_7 + 4);
+}
+
+opd_key opd_key_define(int functionality, const char *name) {
+    static opdi_mutex lock = OPDI_MUTEX_INIT;
+    size_t n = name ? strlen(name) + 1 : 0;
+    char *copy;
+    bool taken;
+    if (!opd_ok()) { return OPD_KEY_INVALID; }
+    if (!opdi_is_user_key(functionality) || n < 2) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_key_define: %d is no user key, or the name is empty", functionality);
+        return OPD_KEY_INVALID;
+    }
+    copy = (char *)opdi_alloc(n);
+    if (!copy) { return OPD_KEY_INVALID; }
+    memcpy(copy, name, n);
+    opdi_lock(&lock);
+    taken = opdi_user_name(functionality) || opdi_key_find(name) != OPD_KEY_INVALID;
+    if (!taken) { OPDI_PUBLISH(&opdi_user_names[functionality], (const char *)copy); }
+    opdi_unlock(&lock);
+    if (!taken) { return functionality; }
+    opdi_free(copy, n);
+    (void)opd_fail(OPD_ERROR_REGISTER, "opd_key_define: the key %d or the name '%s' is taken", functionality, name);
+    return OPD_KEY_INVALID;
+}
+
 //-- guards ---------------------------------------------------------------------------------------------------------
 
 opd_keyset opd_keys_included(void) { return opd_keyset_make(opdi_self()->state.include, 0); }
@@ -4674,6 +4708,8 @@ typedef struct opdi_card {
     opdi_derivative formula, missing;                /* what its nodes run: the card's, or one that says there is none */
     uint64_t save_args;                           /* tensor arguments the formula reads */
     uint32_t save_results;
+    uint64_t constant_args;
+    uint32_t constant_results;
     int8_t save_if[OPD_MAX_ARGS];                 /* saved only if this argument's gradient is wanted; -1: always */
     int8_t save_result_if[OPDI_MAX_RETURNS];
     struct opdi_card *base;                       /* derived forms: the functional card */
@@ -4832,6 +4868,8 @@ static void opdi_block_run(opd_block *b) {
 //-- pending error nothing is run: the next use does it.  Without memory for the built-in operators, likewise.
 OPDI_NOINLINE static void opdi_start(void) {
     opdi_thread *th = opdi_self();
+    char message[sizeof th->message];
+    opd_code failed = OPD_OK;
     bool ready;
     if (th->error != OPD_OK || OPDI_LOAD(&opdi_registry.starter) == th) { return; }  /* or a block looks something up */
     opdi_lock(&opdi_registry.start);
@@ -4850,7 +4888,10 @@ OPDI_NOINLINE static void opdi_start(void) {
         opdi_unlock(&opdi_registry.lock);
         if (!b) { break; }
         opdi_block_run(b);
+        if (th->error != OPD_OK && failed == OPD_OK) { failed = th->error; memcpy(message, th->message, sizeof message); }
+        th->error = OPD_OK;                       /* one block's mistake does not stop the next */
     }
+    if (failed != OPD_OK) { th->error = failed; memcpy(th->message, message, sizeof message); }
     OPDI_STORE(&opdi_registry.starter, NULL);
     opdi_unlock(&opdi_registry.start);
 }
@@ -5618,6 +5659,21 @@ static int opdi_card_save(opdi_card *card, const opd_schema *s) {
     return 0;
 }
 
+//-- "weight, total_weight": arguments and results without a derivative.
+static int opdi_card_constant(opdi_card *card, const opd_schema *s) {
+    const char *p = card->desc.constant ? card->desc.constant : "";
+    while (*p) {
+        size_t n = strcspn(p, ", ");
+        int arg = opdi_arg_index(s, p, n), result = arg < 0 ? opdi_result_index(s, p, n) : -1;
+        if (arg >= 0) { card->constant_args |= (uint64_t)1 << arg; }
+        else if (result >= 0) { card->constant_results |= 1u << result; }
+        else { return opd_fail(OPD_ERROR_REGISTER, "%s: constant names '%.*s', which the schema does not have", s->name, (int)n, p); }
+        p += n;
+        p += strspn(p, ", ");
+    }
+    return 0;
+}
+
 //-- "native_layer_norm" -> "NativeLayerNormBackward0"
 static void opdi_node_name(const char *op, char *out, size_t cap) {
     size_t n = 0;
@@ -5665,7 +5721,7 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
     card->base = base;
     card->inplace = inplace;
     opdi_card_init(card, op);
-    if (opdi_card_save(card, op->schema)) { opdi_free(card, sizeof *card); return NULL; }
+    if (opdi_card_save(card, op->schema) || opdi_card_constant(card, op->schema)) { opdi_free(card, sizeof *card); return NULL; }
     for (i = 0; base && i < base->op->nargs; i++) {
         const char *a = base->op->schema->args[i].name;
         card->map[i] = (int8_t)opdi_arg_index(op->schema, a, strlen(a));
@@ -7924,7 +7980,9 @@ static int opdi_record(opd_call *call, const opdi_card *card, const opdi_derivat
     if (!n) { return -1; }
     opdi_link_edges(n, op, args);
     if (opdi_save_args(n, card, args)) { opdi_node_release(n); return -1; }
-    for (i = 0; i < nouts; i++) { opdi_attach(outs[i], n, i); }
+    for (i = 0; i < nouts; i++) {
+        if (i > 31 || !(card->constant_results >> i & 1)) { opdi_attach(outs[i], n, i); }
+    }
     for (i = 0; i < op->nrets; i++) {
         opd_tensor *t = call->rets[i].tag == OPD_TAG_TENSOR ? call->rets[i].u.t : NULL;
         int when = card->save_result_if[i];
@@ -7944,10 +8002,24 @@ static inline int opdi_below_autograd(opd_call *call) {
     return opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOGRAD_OTHER)));
 }
 
+//-- Refuses an argument that requires grad though the formula does not differentiate by it.
+static int opdi_check_constant(const opd_call *call, const opdi_card *card) {
+    uint64_t m;
+    for (m = card->constant_args; m; m &= m - 1) {
+        int i = opdi_low_bit(m);
+        if (opdi_arg_requires_grad(&call->args[i])) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "The function '%s' is not differentiable with respect to argument '%s'. This input cannot have "
+                            "requires_grad True.", call->op->schema->name, call->op->schema->args[i].name);
+        }
+    }
+    return 0;
+}
+
 //-- The kernel at Autograd of every operator that has a formula.
 static int opdi_autograd_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     if (!opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
+    if (OPDI_UNLIKELY(card->constant_args) && opdi_check_constant(call, card)) { return -1; }
     call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
     if (opdi_below_autograd(call)) { return -1; }
     if (card->desc.backward == opd_not_differentiable) { return 0; }
@@ -21091,7 +21163,7 @@ OPDI_KERNEL(nll_loss2d_backward) { return opdi_nll_backward(call, true); }
     OPDI_OP(id##_forward) {                                                                                 \
         opdi_describe(op, #id "_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)", \
                      opdi_##id##_forward_kernel, opdi_##id##_forward_backward, "self, target, weight, total_weight", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, OPDI_CASES_##id); \
-        op->out = #id "_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, *, Tensor(a!) output, Tensor(b!) total_weight) -> (Tensor(a!), Tensor(b!))"; \
+        op->constant = "weight, total_weight"; op->out = #id "_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, *, Tensor(a!) output, Tensor(b!) total_weight) -> (Tensor(a!), Tensor(b!))"; \
     }                                                                                                       \
     OPDI_OP(id##_backward) {                                                                                \
         opdi_describe(op, #id "_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor", \
@@ -21357,6 +21429,7 @@ OPDI_BW1(binary_cross_entropy_backward) {
 OPDI_OP(binary_cross_entropy) {
     opdi_describe_any(op, "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor", opdi_binary_cross_entropy_kernel,
                   opdi_binary_cross_entropy_backward, "self, target, weight", OPD_AUTOCAST_BANNED, "[2,3]u, [2,3]u; [2,3]u, [2,3]u, [2,3]+, 0");
+    op->constant = "weight";
     op->out = "binary_cross_entropy.out";
 }
 OPDI_OP(binary_cross_entropy_backward) {
@@ -21406,6 +21479,7 @@ OPDI_BW1(log_sigmoid_backward) {
 }
 OPDI_OP(log_sigmoid_forward) {
     opdi_describe_any(op, "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)", opdi_log_sigmoid_forward_kernel, opdi_log_sigmoid_forward_backward, "self, buffer", OPD_AUTOCAST_KEEP, "[2,3]");
+    op->constant = "buffer";
     op->out = "log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, Tensor(b!) buffer) -> (Tensor(a!), Tensor(b!))";
 }
 OPDI_OP(log_sigmoid_backward) {
