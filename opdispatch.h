@@ -2013,6 +2013,11 @@ typedef pthread_mutex_t opdi_mutex;
 #define OPDI_COLD_END
 #endif
 
+#if defined(__TINYC__)
+#define OPDI_INF (1e308 * 10)
+#else
+#define OPDI_INF HUGE_VAL
+#endif
 #define OPDI_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define OPDI_MAX(a, b) ((a) > (b) ? (a) : (b))
 
@@ -3578,7 +3583,7 @@ typedef struct opdi_lexed {
     double d;
 } opdi_lexed;
 
-/* The C library's reading of the n characters at s, whatever decimal point the locale has.  HUGE_VAL: out of range, or
+/* The C library's reading of the n characters at s, whatever decimal point the locale has.  OPDI_INF: out of range, or
    too long. */
 OPDI_NOINLINE static double opdi_strtod(const char *s, int n) {
     char buf[512], half[16];
@@ -3587,7 +3592,7 @@ OPDI_NOINLINE static double opdi_strtod(const char *s, int n) {
     bool zero = true, mantissa = true;
     snprintf(half, sizeof half, "%.1f", 0.5);                        /* "0.5": what is between is the point */
     point = (int)strlen(half) - 2;
-    if (n > 480 || point < 1) return HUGE_VAL;
+    if (n > 480 || point < 1) return OPDI_INF;
     for (i = 0; i < n; i++) {
         if ((s[i] | 32) == 'e') mantissa = false;
         if (mantissa && s[i] >= '1' && s[i] <= '9') zero = false;
@@ -3596,7 +3601,7 @@ OPDI_NOINLINE static double opdi_strtod(const char *s, int n) {
     }
     buf[k] = 0;
     d = strtod(buf, NULL);
-    return !zero && d < DBL_MIN ? HUGE_VAL : d;
+    return !zero && d < DBL_MIN ? OPDI_INF : d;
 }
 
 /* Value of the decimal number at s. */
@@ -16694,10 +16699,10 @@ static void opdi_join_min(opdi_folded *s, const opdi_folded *with, const opdi_re
 }
 static const opdi_fold opdi_the_max = {
     {opdi_fold_max_f32, opdi_fold_max_f64, opdi_fold_max_i64}, {opdi_f32_maximum, opdi_f64_maximum, opdi_i64_maximum}, opdi_join_max, NULL,
-    {-HUGE_VAL, 0, INT64_MIN, 0}, {'v', 0}, "max_cpu"};
+    {-OPDI_INF, 0, INT64_MIN, 0}, {'v', 0}, "max_cpu"};
 static const opdi_fold opdi_the_min = {
     {opdi_fold_min_f32, opdi_fold_min_f64, opdi_fold_min_i64}, {opdi_f32_minimum, opdi_f64_minimum, opdi_i64_minimum}, opdi_join_min, NULL,
-    {HUGE_VAL, 0, INT64_MAX, 0}, {'v', 0}, "min_cpu"};
+    {OPDI_INF, 0, INT64_MAX, 0}, {'v', 0}, "min_cpu"};
 /* The first extreme, or the first NaN, and where it is; n: its index, -1 before the first element. */
 #define OPDI_FOLD_WHERE(name, T, field, OP)                                                                 \
     static void name(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {         \
@@ -16836,7 +16841,7 @@ static void opdi_join_both(opdi_folded *s, const opdi_folded *with, const opdi_r
 }
 static const opdi_fold opdi_the_aminmax = {
     {opdi_fold_both_f32, opdi_fold_both_f64, opdi_fold_both_i64}, {NULL, NULL, NULL}, opdi_join_both, NULL,
-    {-HUGE_VAL, HUGE_VAL, INT64_MIN, INT64_MAX}, {'w', 'v'}, "aminmax_kernel"};
+    {-OPDI_INF, OPDI_INF, INT64_MIN, INT64_MAX}, {'w', 'v'}, "aminmax_kernel"};
 OPDI_KERNEL(aminmax) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const int64_t dim = opd_arg_int(call, 1);
@@ -16962,11 +16967,11 @@ static const opdi_fold opdi_the_norms[6] = {
     OPDI_NORM_FOLD(opdi_fold_abs_f32, opdi_fold_abs_f64, opdi_join_sum, NULL, 0),
     OPDI_NORM_FOLD(opdi_fold_square_f32, opdi_fold_square_f64, opdi_join_sum, opdi_finish_root, 0),
     OPDI_NORM_FOLD(opdi_fold_abs_max_f32, opdi_fold_abs_max_f64, opdi_join_max, NULL, 0),
-    OPDI_NORM_FOLD(opdi_fold_abs_min_f32, opdi_fold_abs_min_f64, opdi_join_min, NULL, HUGE_VAL),
+    OPDI_NORM_FOLD(opdi_fold_abs_min_f32, opdi_fold_abs_min_f64, opdi_join_min, NULL, OPDI_INF),
     OPDI_NORM_FOLD(opdi_fold_power_f32, opdi_fold_power_f64, opdi_join_sum, opdi_finish_power, 0)};
 static const opdi_fold *opdi_norm_fold(double p) {
     if (p == 0 || p == 1 || p == 2) { return &opdi_the_norms[(int)p]; }
-    return &opdi_the_norms[p == HUGE_VAL ? 3 : p == -HUGE_VAL ? 4 : 5];
+    return &opdi_the_norms[p == OPDI_INF ? 3 : p == -OPDI_INF ? 4 : 5];
 }
 static double opdi_norm_order(opd_value v) { return v.tag == OPD_TAG_NONE ? 2.0 : opdi_number_f64(v); }
 static int opdi_reduce_norm(opd_call *call, double p, opd_ints dims, bool keep, opd_value want, const char *name) {
@@ -16982,7 +16987,7 @@ static int opdi_reduce_norm(opd_call *call, double p, opd_ints dims, bool keep, 
         return opd_fail(OPD_ERROR_DTYPE, "%s: dtype should be floating point or complex. Got %s", name, opd_dtype_cname(dtype));
     }
     if (opdi_reduce_mask(dims, t->ndim, &mask) != 0) { return -1; }
-    if (t->numel == 0 && (p < 0 || p == HUGE_VAL)) {
+    if (t->numel == 0 && (p < 0 || p == OPDI_INF)) {
         int d, empty = 0;
         for (d = 0; d < t->ndim; d++) { if ((mask >> d & 1) && opdi_sizes(t)[d] == 0) { empty = 1; } }
         if (empty) {
@@ -17012,7 +17017,7 @@ static opd_tensor *opdi_norm_gradient(opd_tensor *g, opd_tensor *x, double p, op
     if (p == 1) { return opd_mul(opd_sgn(x), g); }
     zero = opd_eq_Scalar(r, opd_value_int(0));
     if (p == 2) { return opd_mul(g, opdi_unless(opd_div(x, r), zero)); }
-    if (p == HUGE_VAL || p == -HUGE_VAL) {
+    if (p == OPDI_INF || p == -OPDI_INF) {
         opd_tensor *a = opd_abs(x), *mask = opd_logical_or(opd_eq(a, r), opd_isnan(a));
         return opd_mul(opd_sgn(x), opd_mul(opd_div(g, opd_sum_dim(mask, dims, true)), mask));
     }
@@ -17068,9 +17073,9 @@ OPDI_COMPOSITE(dist, "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", NU
         for (k = 0; k < n; k += m) {                                                                        \
             double top = s->f, shift;                                                                       \
             m = OPDI_MIN(n - k, (int64_t)256);                                                              \
-            for (i = 0; i < m; i++) { if ((double)x[k + i] > top && (double)x[k + i] < HUGE_VAL) { top = (double)x[k + i]; } } \
-            if (top > s->f) { s->g = s->f > -HUGE_VAL ? s->g * exp(s->f - top) : s->g; s->f = top; }        \
-            shift = s->f > -HUGE_VAL ? s->f : 0;                                                            \
+            for (i = 0; i < m; i++) { if ((double)x[k + i] > top && (double)x[k + i] < OPDI_INF) { top = (double)x[k + i]; } } \
+            if (top > s->f) { s->g = s->f > -OPDI_INF ? s->g * exp(s->f - top) : s->g; s->f = top; }        \
+            shift = s->f > -OPDI_INF ? s->f : 0;                                                            \
             for (i = 0; i < m; i++) { t[i] = x[k + i] - (T)shift; }                                         \
             EXPS;                                                                                           \
             for (i = 0; i < m; i++) { s->g += (double)t[i]; }                                               \
@@ -17080,15 +17085,15 @@ OPDI_FOLD_LSE(opdi_fold_lse_f32, float, opdi_vexp(m, t, t))
 OPDI_FOLD_LSE(opdi_fold_lse_f64, double, for (i = 0; i < m; i++) { t[i] = exp(t[i]); })
 static void opdi_join_lse(opdi_folded *s, const opdi_folded *with, const opdi_reduce *r) {
     (void)r;
-    if (with->f > s->f) { s->g = (s->f > -HUGE_VAL ? s->g * exp(s->f - with->f) : s->g) + with->g; s->f = with->f; }
-    else { s->g += with->f > -HUGE_VAL ? with->g * exp(with->f - s->f) : with->g; }
+    if (with->f > s->f) { s->g = (s->f > -OPDI_INF ? s->g * exp(s->f - with->f) : s->g) + with->g; s->f = with->f; }
+    else { s->g += with->f > -OPDI_INF ? with->g * exp(with->f - s->f) : with->g; }
 }
 static void opdi_finish_lse(opdi_folded *s, const opdi_reduce *r) {
     (void)r;
-    s->f = log(s->g) + (s->f > -HUGE_VAL ? s->f : 0);
+    s->f = log(s->g) + (s->f > -OPDI_INF ? s->f : 0);
 }
 static const opdi_fold opdi_the_lse = {
-    {opdi_fold_lse_f32, opdi_fold_lse_f64, NULL}, {NULL, NULL, NULL}, opdi_join_lse, opdi_finish_lse, {-HUGE_VAL, 0, 0, 0}, {'f', 0}, "logsumexp"};
+    {opdi_fold_lse_f32, opdi_fold_lse_f64, NULL}, {NULL, NULL, NULL}, opdi_join_lse, opdi_finish_lse, {-OPDI_INF, 0, 0, 0}, {'f', 0}, "logsumexp"};
 OPDI_KERNEL(logsumexp) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = opd_dtype_is_integral((opd_scalar_type)t->dtype, true) ? OPD_FLOAT32 : (opd_scalar_type)t->dtype;
@@ -17414,7 +17419,7 @@ static void opdi_line_softmax_f32(const opdi_lines *r, const void *const *in, vo
 }
 static void opdi_line_softmax_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
     const double *x = (const double *)in[0];
-    double *o = (double *)out[0], top = -HUGE_VAL, sum = 0;
+    double *o = (double *)out[0], top = -OPDI_INF, sum = 0;
     int64_t i;
     (void)tmp;
     for (i = 0; i < r->n; i++) { if (x[i] > top) { top = x[i]; } }
@@ -17567,10 +17572,10 @@ OPDI_LINE_SCAN(opdi_line_cumprod_f64, double, double, 1, a *= x[i])
 OPDI_LINE_SCAN(opdi_line_cumprod_i64, int64_t, uint64_t, 1, a *= (uint64_t)x[i])
 static double opdi_log_add_exp(double a, double b) {
     const double low = a < b ? a : b, top = a != a || b != b ? (double)NAN : a < b ? b : a;
-    return low != top || (top < HUGE_VAL && top > -HUGE_VAL) ? log1p(exp(low - top)) + top : top;
+    return low != top || (top < OPDI_INF && top > -OPDI_INF) ? log1p(exp(low - top)) + top : top;
 }
-OPDI_LINE_SCAN(opdi_line_logcumsumexp_f32, float, double, -HUGE_VAL, a = opdi_log_add_exp((double)x[i], a))
-OPDI_LINE_SCAN(opdi_line_logcumsumexp_f64, double, double, -HUGE_VAL, a = opdi_log_add_exp(x[i], a))
+OPDI_LINE_SCAN(opdi_line_logcumsumexp_f32, float, double, -OPDI_INF, a = opdi_log_add_exp((double)x[i], a))
+OPDI_LINE_SCAN(opdi_line_logcumsumexp_f64, double, double, -OPDI_INF, a = opdi_log_add_exp(x[i], a))
 static const opdi_line_fn opdi_line_cumsum[3] = {opdi_line_cumsum_f32, opdi_line_cumsum_f64, opdi_line_cumsum_i64};
 static const opdi_line_fn opdi_line_cumprod[3] = {opdi_line_cumprod_f32, opdi_line_cumprod_f64, opdi_line_cumprod_i64};
 static const opdi_line_fn opdi_line_logcumsumexp[3] = {opdi_line_logcumsumexp_f32, opdi_line_logcumsumexp_f64, NULL};

@@ -116,7 +116,7 @@ check_contents() {
         sed 's/^/leads nowhere: see /' | head -n 4
 }
 check_includes() {
-    public_part | sed -n 's/^ *# *include *[<"]\([^>"]*\)[>"].*/\1/p' |
+    public_part | awk 'code { print } /\*\//{ code = 1 }' | sed -n 's/^ *# *include *[<"]\([^>"]*\)[>"].*/\1/p' |
         grep -v -x -e stdint.h -e stddef.h -e stdbool.h -e initializer_list | sed 's/^/declarations include /'
 }
 check_macro_names() {
