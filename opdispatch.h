@@ -1806,18 +1806,18 @@ struct opd_scope_guard {
 #define OPD_PARAMS_10(A, B, C, D, E, F, G, H, I, J) OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h, OPD_C_##I i, OPD_C_##J j
 #define OPD_PARAMS_11(A, B, C, D, E, F, G, H, I, J, K) OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h, OPD_C_##I i, OPD_C_##J j, OPD_C_##K k
 #define OPD_PARAMS_12(A, B, C, D, E, F, G, H, I, J, K, L) OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h, OPD_C_##I i, OPD_C_##J j, OPD_C_##K k, OPD_C_##L l
-#define OPD_FILL_1(A) OPD_W_##A(a)
-#define OPD_FILL_2(A, B) OPD_W_##A(a), OPD_W_##B(b)
-#define OPD_FILL_3(A, B, C) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c)
-#define OPD_FILL_4(A, B, C, D) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c), OPD_W_##D(d)
-#define OPD_FILL_5(A, B, C, D, E) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c), OPD_W_##D(d), OPD_W_##E(e)
-#define OPD_FILL_6(A, B, C, D, E, F) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c), OPD_W_##D(d), OPD_W_##E(e), OPD_W_##F(f)
-#define OPD_FILL_7(A, B, C, D, E, F, G) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c), OPD_W_##D(d), OPD_W_##E(e), OPD_W_##F(f), OPD_W_##G(g)
-#define OPD_FILL_8(A, B, C, D, E, F, G, H) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c), OPD_W_##D(d), OPD_W_##E(e), OPD_W_##F(f), OPD_W_##G(g), OPD_W_##H(h)
-#define OPD_FILL_9(A, B, C, D, E, F, G, H, I) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c), OPD_W_##D(d), OPD_W_##E(e), OPD_W_##F(f), OPD_W_##G(g), OPD_W_##H(h), OPD_W_##I(i)
-#define OPD_FILL_10(A, B, C, D, E, F, G, H, I, J) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c), OPD_W_##D(d), OPD_W_##E(e), OPD_W_##F(f), OPD_W_##G(g), OPD_W_##H(h), OPD_W_##I(i), OPD_W_##J(j)
-#define OPD_FILL_11(A, B, C, D, E, F, G, H, I, J, K) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c), OPD_W_##D(d), OPD_W_##E(e), OPD_W_##F(f), OPD_W_##G(g), OPD_W_##H(h), OPD_W_##I(i), OPD_W_##J(j), OPD_W_##K(k)
-#define OPD_FILL_12(A, B, C, D, E, F, G, H, I, J, K, L) OPD_W_##A(a), OPD_W_##B(b), OPD_W_##C(c), OPD_W_##D(d), OPD_W_##E(e), OPD_W_##F(f), OPD_W_##G(g), OPD_W_##H(h), OPD_W_##I(i), OPD_W_##J(j), OPD_W_##K(k), OPD_W_##L(l)
+#define OPD_FILL_1(A) v[0] = OPD_W_##A(a);
+#define OPD_FILL_2(A, B) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b);
+#define OPD_FILL_3(A, B, C) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c);
+#define OPD_FILL_4(A, B, C, D) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d);
+#define OPD_FILL_5(A, B, C, D, E) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e);
+#define OPD_FILL_6(A, B, C, D, E, F) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); v[5] = OPD_W_##F(f);
+#define OPD_FILL_7(A, B, C, D, E, F, G) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g);
+#define OPD_FILL_8(A, B, C, D, E, F, G, H) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h);
+#define OPD_FILL_9(A, B, C, D, E, F, G, H, I) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h); v[8] = OPD_W_##I(i);
+#define OPD_FILL_10(A, B, C, D, E, F, G, H, I, J) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h); v[8] = OPD_W_##I(i); v[9] = OPD_W_##J(j);
+#define OPD_FILL_11(A, B, C, D, E, F, G, H, I, J, K) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h); v[8] = OPD_W_##I(i); v[9] = OPD_W_##J(j); v[10] = OPD_W_##K(k);
+#define OPD_FILL_12(A, B, C, D, E, F, G, H, I, J, K, L) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h); v[8] = OPD_W_##I(i); v[9] = OPD_W_##J(j); v[10] = OPD_W_##K(k); v[11] = OPD_W_##L(l);
 #define OPD_JOIN(a, b) OPD_JOIN_(a, b)
 #define OPD_JOIN_(a, b) a##b
 #define OPD_SIG_1(A) #A
@@ -1837,15 +1837,15 @@ struct opd_scope_guard {
    the kind of result, the letters are those above. */
 #define OPD_TYPED(kind, fn, name, types) OPD_JOIN(OPD_TYPED_##kind, OPD_COUNT types)(fn, name, types)
 #define OPD_TYPED_0(fn, name, types)
-/* Bodies by kind of result: n arguments, P their declarations, F their values, S their letters. */
+/* Bodies by kind of result: n arguments, P their declarations, F what fills v, S their letters. */
 #define OPD_BODY_T(fn, name, n, P, F, S) static inline opd_tensor *fn(P) { \
-    static opd_op *op; const opd_value v[] = {F}; return opd_call_op(opd_op_typed(&op, name, "T" S), v, n); }
+    static opd_op *op; opd_value v[n]; F return opd_call_op(opd_op_typed(&op, name, "T" S), v, n); }
 #define OPD_BODY_N(fn, name, n, P, F, S) static inline int fn(opd_tensor **rets, P) { \
-    static opd_op *op; const opd_value v[] = {F}; return opd_call_tensors(opd_op_typed(&op, name, "N" S), rets, v, n); }
+    static opd_op *op; opd_value v[n]; F return opd_call_tensors(opd_op_typed(&op, name, "N" S), rets, v, n); }
 #define OPD_BODY_V(fn, name, n, P, F, S) static inline opd_value fn(P) { \
-    static opd_op *op; const opd_value v[] = {F}; return opd_call_value(opd_op_typed(&op, name, "V" S), v, n); }
+    static opd_op *op; opd_value v[n]; F return opd_call_value(opd_op_typed(&op, name, "V" S), v, n); }
 #define OPD_BODY_L(fn, name, n, P, F, S) static inline opd_tensors fn(P) { \
-    static opd_op *op; const opd_value v[] = {F}; return opd_call_list(opd_op_typed(&op, name, "L" S), v, n); }
+    static opd_op *op; opd_value v[n]; F return opd_call_list(opd_op_typed(&op, name, "L" S), v, n); }
 #define OPD_TYPED_T1(fn, name, types) OPD_BODY_T(fn, name, 1, OPD_PARAMS_1 types, OPD_FILL_1 types, OPD_SIG_1 types)
 #define OPD_TYPED_T2(fn, name, types) OPD_BODY_T(fn, name, 2, OPD_PARAMS_2 types, OPD_FILL_2 types, OPD_SIG_2 types)
 #define OPD_TYPED_T3(fn, name, types) OPD_BODY_T(fn, name, 3, OPD_PARAMS_3 types, OPD_FILL_3 types, OPD_SIG_3 types)
@@ -2015,8 +2015,10 @@ typedef pthread_mutex_t opdi_mutex;
 
 #if defined(__TINYC__)
 #define OPDI_INF (1e308 * 10)
+#define OPDI_MINUS_INF (-1e308 * 10)          /* a constant, which -OPDI_INF is not there */
 #else
 #define OPDI_INF HUGE_VAL
+#define OPDI_MINUS_INF (-HUGE_VAL)
 #endif
 #define OPDI_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define OPDI_MAX(a, b) ((a) > (b) ? (a) : (b))
@@ -16699,7 +16701,7 @@ static void opdi_join_min(opdi_folded *s, const opdi_folded *with, const opdi_re
 }
 static const opdi_fold opdi_the_max = {
     {opdi_fold_max_f32, opdi_fold_max_f64, opdi_fold_max_i64}, {opdi_f32_maximum, opdi_f64_maximum, opdi_i64_maximum}, opdi_join_max, NULL,
-    {-OPDI_INF, 0, INT64_MIN, 0}, {'v', 0}, "max_cpu"};
+    {OPDI_MINUS_INF, 0, INT64_MIN, 0}, {'v', 0}, "max_cpu"};
 static const opdi_fold opdi_the_min = {
     {opdi_fold_min_f32, opdi_fold_min_f64, opdi_fold_min_i64}, {opdi_f32_minimum, opdi_f64_minimum, opdi_i64_minimum}, opdi_join_min, NULL,
     {OPDI_INF, 0, INT64_MAX, 0}, {'v', 0}, "min_cpu"};
@@ -16841,7 +16843,7 @@ static void opdi_join_both(opdi_folded *s, const opdi_folded *with, const opdi_r
 }
 static const opdi_fold opdi_the_aminmax = {
     {opdi_fold_both_f32, opdi_fold_both_f64, opdi_fold_both_i64}, {NULL, NULL, NULL}, opdi_join_both, NULL,
-    {-OPDI_INF, OPDI_INF, INT64_MIN, INT64_MAX}, {'w', 'v'}, "aminmax_kernel"};
+    {OPDI_MINUS_INF, OPDI_INF, INT64_MIN, INT64_MAX}, {'w', 'v'}, "aminmax_kernel"};
 OPDI_KERNEL(aminmax) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const int64_t dim = opd_arg_int(call, 1);
@@ -17093,7 +17095,7 @@ static void opdi_finish_lse(opdi_folded *s, const opdi_reduce *r) {
     s->f = log(s->g) + (s->f > -OPDI_INF ? s->f : 0);
 }
 static const opdi_fold opdi_the_lse = {
-    {opdi_fold_lse_f32, opdi_fold_lse_f64, NULL}, {NULL, NULL, NULL}, opdi_join_lse, opdi_finish_lse, {-OPDI_INF, 0, 0, 0}, {'f', 0}, "logsumexp"};
+    {opdi_fold_lse_f32, opdi_fold_lse_f64, NULL}, {NULL, NULL, NULL}, opdi_join_lse, opdi_finish_lse, {OPDI_MINUS_INF, 0, 0, 0}, {'f', 0}, "logsumexp"};
 OPDI_KERNEL(logsumexp) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = opd_dtype_is_integral((opd_scalar_type)t->dtype, true) ? OPD_FLOAT32 : (opd_scalar_type)t->dtype;
