@@ -2041,7 +2041,6 @@ typedef struct opdi_free_block { struct opdi_free_block *next; } opdi_free_block
 typedef struct opdi_thread {
     opdi_state state;
     opd_code error;              /* OPD_OK: none pending */
-    int32_t depth;               /* nested calls */
     int32_t scope_depth;
     int32_t warned_root;
     opd_call *current;           /* innermost running call */
@@ -4777,7 +4776,8 @@ struct opd_call {
     opd_call *outer;                              /* the call whose kernel made this one */
     uint32_t filled, owned;                       /* bit i: result i is there; is a reference of ours */
     int32_t cursor;                               /* next result of opd_return_* */
-    int32_t scope_depth;
+    int32_t scope_depth, depth;                   /* scopes open, and calls nested, when the kernel was called */
+    int64_t mark;                                 /* handles then: its own scope begins here */
     opd_key slot;
     bool inplace, elementwise;                    /* derived forms: target is self; kernel may write over its inputs */
 };
@@ -6102,11 +6102,17 @@ OPDI_NOINLINE static int opdi_too_deep(const opd_call *c) {
 
 OPDI_COLD_END
 
+//-- A kernel left scopes of its own open.
+OPDI_NOINLINE static void opdi_scopes_forgotten(opdi_thread *th, int32_t depth, int64_t mark) {
+    th->scope_depth = depth;
+    th->scope_mark = OPDI_MIN(th->scope_mark, mark);
+}
+
 //-- Runs a slot's kernel in a scope of its own and puts back the thread's state.
 OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, const opdi_slot *slot) {
     const uint64_t include = th->state.include, allow = th->state.allow;
-    const int64_t mark = th->top, scope_mark = th->scope_mark;
-    const int32_t no_grad = th->state.no_grad, depth = th->depth, scope_depth = th->scope_depth;
+    const int64_t mark = th->top;
+    const int32_t no_grad = th->state.no_grad, scope_depth = th->scope_depth;
     opd_call *const outer = th->current;
     const int nrets = c->op->nrets;
     int rc;
@@ -6116,19 +6122,17 @@ OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, cons
     c->filled = 0;
     c->owned = 0;
     c->cursor = 0;
-    if (OPDI_UNLIKELY(depth >= OPDI_MAX_DEPTH)) { return opdi_too_deep(c); }
-    th->depth = depth + 1;
+    c->depth = outer ? outer->depth + 1 : 1;
+    c->mark = mark;
+    if (OPDI_UNLIKELY(c->depth > OPDI_MAX_DEPTH)) { return opdi_too_deep(c); }
     th->current = c;
     c->scope_depth = scope_depth;
-    th->scope_mark = mark;
     rc = slot->fn(c);
     th->state.include = include;
     th->state.allow = allow;
     th->state.no_grad = no_grad;
-    th->depth = depth;
     th->current = outer;
-    th->scope_depth = scope_depth;
-    th->scope_mark = scope_mark;
+    if (OPDI_UNLIKELY(th->scope_depth != scope_depth)) { opdi_scopes_forgotten(th, scope_depth, mark); }
     if (OPDI_UNLIKELY(th->top != mark)) { opdi_scope_unwind(th, mark); }
     if (OPDI_UNLIKELY((rc | (int)th->error | (int)(c->filled ^ ((1u << nrets) - 1))) != 0)) { return opdi_call_failed(c, rc); }
     return 0;
@@ -6410,24 +6414,30 @@ static int opdi_return_error(const opd_call *call, int i, const char *kind) {
     return opd_fail(OPD_ERROR_KERNEL, "the kernel returns a %s as result %d, which the schema says is a %s", kind, i, type);
 }
 
+//-- What opd_return_tensor does not do on the way: mistakes, and a result that opd_result has made.
+OPDI_NOINLINE static int opdi_return_other(opd_call *call, opd_tensor *t) {
+    const opd_op *op = call->op;
+    int i = call->cursor;
+    uint32_t bit = 1u << (i & 31);
+    if (call->th->error != OPD_OK) { return -1; }
+    if (i >= op->nrets) { return opdi_next_result(call); }
+    if (!t) { return opd_fail(OPD_ERROR_KERNEL, "the kernel returns NULL as result %d without an error", i); }
+    if (!op->ret_tensor[i]) { return opdi_return_error(call, i, "Tensor"); }
+    if (call->rets[i].u.t == t) { call->cursor = i + 1; return 0; }
+    if (call->owned & bit) { opdi_drop(call->rets[i].u.t); call->owned &= ~bit; }
+    call->filled &= ~bit;
+    return opd_return_tensor(call, t);
+}
+
 int opd_return_tensor(opd_call *call, opd_tensor *t) {
     const opd_op *op = call->op;
-    int i = call->cursor, alias;
-    uint32_t bit = 1u << i;
-    if (OPDI_UNLIKELY(call->th->error != OPD_OK)) { return -1; }
-    if (OPDI_UNLIKELY(i >= op->nrets)) { return opdi_next_result(call); }
-    if (OPDI_UNLIKELY(!t)) { return opd_fail(OPD_ERROR_KERNEL, "the kernel returns NULL as result %d without an error", i); }
-    if (OPDI_UNLIKELY(!op->ret_tensor[i])) { return opdi_return_error(call, i, "Tensor"); }
-    call->cursor = i + 1;
-    if (call->filled & bit) {                     /* made by opd_result */
-        if (call->rets[i].u.t == t) { return 0; }
-        if (call->owned & bit) { opdi_drop(call->rets[i].u.t); call->owned &= ~bit; }
-    }
+    const int i = call->cursor;
+    const uint32_t bit = 1u << (i & 31);
+    int alias;
+    if (OPDI_UNLIKELY(i >= op->nrets || !t || !op->ret_tensor[i] || (call->filled & bit))) { return opdi_return_other(call, t); }
     alias = op->ret_alias[i];
-    if (alias < 0 || call->args[alias].tag != OPD_TAG_TENSOR || call->args[alias].u.t != t) {     /* else it stays its owner's */
-        opdi_retain(t);
-        call->owned |= bit;
-    }
+    if (alias < 0 || call->args[alias].u.t != t) { opdi_retain(t); call->owned |= bit; }     /* else it stays its owner's */
+    call->cursor = i + 1;
     call->rets[i].tag = OPD_TAG_TENSOR;
     call->rets[i].n = 0;
     call->rets[i].u.t = t;
@@ -6686,7 +6696,7 @@ opd_tensor *opd_scope_return(opd_tensor *t) {
     opdi_thread *th = opdi_self();
     int64_t i;
     if (!t) { return NULL; }
-    for (i = th->top; i-- > th->scope_mark;) {
+    for (i = th->top; i-- > OPDI_MAX(th->scope_mark, th->current ? th->current->mark : 0);) {
         if (th->handles[i] == (uintptr_t)t) { th->handles[i] |= OPDI_HANDLE_UP; return t; }
     }
     if (opdi_scope_reserve(th, 1)) { return NULL; }
