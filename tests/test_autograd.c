@@ -1,5 +1,4 @@
 /* The tape: leaves, graphs, errors, formulas of one's own, deep and wide graphs, threads.  THREADED */
-#define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include "check.h"
 
@@ -433,7 +432,7 @@ static void *backward_shared(void *arg) {         /* one graph, everybody */
     o.retain_graph = true;
     for (i = 0; i < ROUNDS; i++) {
         OPD_SCOPED;
-        if (opd_backward_with(&root, 1, &o)) { (void)OPDI_ADD(&thread_errors, 1); opd_error_clear(); }
+        if (opd_backward_with(&root, 1, &o)) { (void)__atomic_add_fetch(&thread_errors, 1, __ATOMIC_RELAXED); opd_error_clear(); }
     }
     return NULL;
 }
@@ -444,7 +443,7 @@ static void *backward_disjoint(void *arg) {       /* a graph each */
         OPD_SCOPED;
         opd_tensor *x = leaf(i), *y = opd_mul(opd_sin(x), x);
         double want = cos(i) * i + sin(i);
-        if (opd_backward(y) || !opd_tensor_grad(x) || fabs(opd_item_f64(opd_tensor_grad(x)) - want) > 1e-9) { (void)OPDI_ADD(&thread_errors, 1); }
+        if (opd_backward(y) || !opd_tensor_grad(x) || fabs(opd_item_f64(opd_tensor_grad(x)) - want) > 1e-9) { (void)__atomic_add_fetch(&thread_errors, 1, __ATOMIC_RELAXED); }
     }
     return NULL;
 }
@@ -453,7 +452,7 @@ static void *backward_overlapping(void *arg) {    /* graphs of one's own over a 
     (void)arg;
     for (i = 0; i < ROUNDS; i++) {
         OPD_SCOPED;
-        if (opd_backward(opd_mul(shared_leaf, of(2)))) { (void)OPDI_ADD(&thread_errors, 1); }
+        if (opd_backward(opd_mul(shared_leaf, of(2)))) { (void)__atomic_add_fetch(&thread_errors, 1, __ATOMIC_RELAXED); }
     }
     return NULL;
 }

@@ -1,6 +1,5 @@
 /* Registration and dispatch: computed tables, libraries, calls, redispatch.  The tables are those of PyTorch's
    test_dispatch.py. */
-#define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include "check.h"
 

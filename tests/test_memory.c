@@ -1,6 +1,5 @@
 /* Running out of memory: the n-th allocation fails, once and from then on, for every n.  Each time the error says so (or
    nothing failed), nothing is lost, and the library works. */
-#define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include "check.h"
 #if !defined(_WIN32)

@@ -1,5 +1,4 @@
 /* Dtypes, devices, and tensors as text, against PyTorch (golden/make_print.py). */
-#define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include "check.h"
 

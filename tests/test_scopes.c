@@ -1,5 +1,4 @@
 /* Who owns what, and errors: scopes, keeping, sticky errors, the log, threads that end.  THREADED */
-#define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include "check.h"
 

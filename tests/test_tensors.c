@@ -1,5 +1,4 @@
 /* Tensors: making them, foreign memory, typed data, views and their bounds, results written elsewhere, memory. */
-#define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include "check.h"
 

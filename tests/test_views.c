@@ -1,6 +1,5 @@
 /* Tests of factories, random numbers, views and copies: what the generic walk over the cards (test_operators.c) does not
    see: errors, aliasing, generators, the distributions, gradients of lists, memory formats. */
-#define OPDISPATCH_IMPLEMENTATION
 #include "check.h"
 
 #define FAILS(expr, text) do { \
