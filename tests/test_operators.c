@@ -1,5 +1,6 @@
 /* Every operator's card, by its sample cases: shapes without data, layouts, out= and in-place forms, dtypes, first and
    second derivatives.  One case an operator. */
+#define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include "cases.h"
 
