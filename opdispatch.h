@@ -4785,7 +4785,17 @@ struct opd_call {
 static const char *opdi_call_name(const opd_call *call) { return call->op->name; }
 static int opdi_call_scope_depth(const opd_call *call) { return call->scope_depth; }
 
+/* A derived form of a built-in operator that nobody has asked for yet: registered when it is looked up. */
+typedef struct opdi_pending {
+    const char *name;                             /* without the namespace; a schema may follow */
+    int32_t length;
+    bool inplace;
+    opdi_card *base;
+    struct opdi_pending *next;
+} opdi_pending;
+
 #define OPDI_BUCKETS 2048
+#define OPDI_PENDING 256
 static struct {
     opdi_mutex lock;                              /* all of this but reading tables */
     opd_op *buckets[OPDI_BUCKETS];
@@ -4797,7 +4807,9 @@ static struct {
     opdi_thread *starter;
     int started;
     opd_op *builtin[OPD_OP_COUNT + 1];
-} opdi_registry = {OPDI_MUTEX_INIT, {NULL}, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, {NULL}};
+    opd_library *aten;                            /* the library of the built-in operators */
+    opdi_pending *pending[OPDI_PENDING];
+} opdi_registry = {OPDI_MUTEX_INIT, {NULL}, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, {NULL}, NULL, {NULL}};
 
 static int opdi_autograd_kernel(opd_call *call);
 static int opdi_autograd_fallback(opd_call *call);
@@ -4978,14 +4990,23 @@ static int opdi_not_found(const char *name) {
     return opd_fail(OPD_ERROR_NOT_FOUND, "no operator named '%s'%s%s", name, found ? "; did you mean " : "", near_text);
 }
 
-opd_op *opd_find_quiet(const char *name) {
+static void opdi_pending_make(const char *name);
+
+static opd_op *opdi_lookup_defined(const char *name, size_t n) {
     opd_op *op;
-    size_t n = strlen(name);
-    opdi_started();
     opdi_lock(&opdi_registry.lock);
     op = opdi_lookup(name, n);
     if (op && !op->schema && !op->kernels) { op = NULL; }
     opdi_unlock(&opdi_registry.lock);
+    return op;
+}
+
+opd_op *opd_find_quiet(const char *name) {
+    opd_op *op;
+    size_t n = strlen(name);
+    opdi_started();
+    op = opdi_lookup_defined(name, n);
+    if (!op || !op->schema) { opdi_pending_make(name); op = opdi_lookup_defined(name, n); }
     return op;
 }
 
@@ -5008,6 +5029,7 @@ const opd_schema *opd_op_schema(const opd_op *op) { return op->schema; }
 const opd_op_desc *opd_op_card(const opd_op *op) { return op->card ? &op->card->desc : NULL; }
 opd_op *opd_op_next(const opd_op *op) {
     opdi_started();
+    if (!op) { opdi_pending_make(NULL); }
     return op ? op->next_defined : opdi_registry.first_defined;
 }
 opd_op *opd_op_builtin(opd_op_id id) {
@@ -5447,6 +5469,7 @@ static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema) {
         r = opdi_registration_new(0, 0);
     }
     if (!r) { opd_schema_free(schema); return NULL; }
+    if (lib != opdi_registry.aten) { opdi_pending_make(name); }
     opdi_lock(&opdi_registry.lock);
     op = opdi_entry(name);
     if (op && op->schema) {
@@ -5795,6 +5818,69 @@ static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool
     return opdi_impl_at(lib, op->name, OPD_KEY_AD_INPLACE_OR_VIEW, opdi_version_kernel, NULL, NULL);
 }
 
+//-- Half of all built-in operators are derived forms, and a program uses few of them: those wait until they are looked up.
+static int opdi_derive_or_wait(opd_library *lib, opdi_card *base, const char *name, bool inplace) {
+    opdi_pending *p, **list;
+    if (lib != opdi_registry.aten) { return opdi_derive(lib, base, name, inplace); }
+    p = (opdi_pending *)opdi_alloc(sizeof *p);
+    if (!p) { return -1; }
+    p->name = name;
+    p->length = (int32_t)strcspn(name, "(");
+    p->inplace = inplace;
+    p->base = base;
+    list = &opdi_registry.pending[opdi_hash(name, (size_t)p->length) % OPDI_PENDING];
+    opdi_lock(&opdi_registry.lock);
+    p->next = *list;
+    *list = p;
+    opdi_unlock(&opdi_registry.lock);
+    return 0;
+}
+
+//-- Takes a waiting form out of its list: the one of that name, or without a name any.
+static opdi_pending *opdi_pending_take(const char *name, size_t n, int bucket) {
+    opdi_pending **p, *found = NULL;
+    opdi_lock(&opdi_registry.lock);
+    for (p = &opdi_registry.pending[bucket]; *p && !found; p = found ? p : &(*p)->next) {
+        if (!name || ((size_t)(*p)->length == n && memcmp((*p)->name, name, n) == 0)) { found = *p; *p = found->next; }
+    }
+    opdi_unlock(&opdi_registry.lock);
+    return found;
+}
+
+//-- Registers one; when that fails it goes on waiting.
+static int opdi_pending_register(opdi_pending *p, int bucket) {
+    const opdi_registration *before = opdi_registry.aten->registrations;
+    if (opdi_derive(opdi_registry.aten, p->base, p->name, p->inplace) == 0) { opdi_free(p, sizeof *p); return 0; }
+    opdi_library_undo(opdi_registry.aten, before);
+    opdi_lock(&opdi_registry.lock);
+    p->next = opdi_registry.pending[bucket];
+    opdi_registry.pending[bucket] = p;
+    opdi_unlock(&opdi_registry.lock);
+    return -1;
+}
+
+//-- The waiting form of a qualified name, if there is one; NULL: all of them.
+static void opdi_pending_make(const char *name) {
+    opdi_thread *th = opdi_self();
+    opd_call *current = th->current;
+    bool outer = OPDI_LOAD(&opdi_registry.starter) == th;
+    opdi_pending *p;
+    int b;
+    if (!opdi_registry.aten || th->error != OPD_OK || (name && strncmp(name, "aten::", 6) != 0)) { return; }
+    if (!outer) { opdi_lock(&opdi_registry.start); OPDI_STORE(&opdi_registry.starter, th); }
+    th->current = NULL;                           /* errors of registration are not the running kernel's */
+    if (name) {
+        b = (int)(opdi_hash(name + 6, strlen(name + 6)) % OPDI_PENDING);
+        p = opdi_pending_take(name + 6, strlen(name + 6), b);
+        if (p) { (void)opdi_pending_register(p, b); }
+    }
+    for (b = 0; b < OPDI_PENDING && !name; b++) {
+        while ((p = opdi_pending_take(NULL, 0, b)) != NULL && opdi_pending_register(p, b) == 0) { }
+    }
+    th->current = current;
+    if (!outer) { OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL); opdi_unlock(&opdi_registry.start); }
+}
+
 static int opdi_define_kernels(opd_library *lib, opdi_card *card) {
     const opd_op_desc *d = &card->desc;
     const char *name = card->op->name;
@@ -5808,8 +5894,8 @@ static int opdi_define_kernels(opd_library *lib, opdi_card *card) {
     if (autograd && opdi_impl_at(lib, name, OPD_KEY_AUTOGRAD, autograd, d->autograd ? d->user : (void *)card, NULL)) { return -1; }
     if (card->op->written_args &&
         opdi_impl_at(lib, name, OPD_KEY_AD_INPLACE_OR_VIEW, opdi_version_kernel, NULL, NULL)) { return -1; }
-    if (d->inplace && opdi_derive(lib, card, d->inplace, true)) { return -1; }
-    return d->out ? opdi_derive(lib, card, d->out, false) : 0;
+    if (d->inplace && opdi_derive_or_wait(lib, card, d->inplace, true)) { return -1; }
+    return d->out ? opdi_derive_or_wait(lib, card, d->out, false) : 0;
 }
 
 //-- The user pointer of a card is destroyed when its definition is undone.
@@ -23821,10 +23907,18 @@ static int opdi_register_cards(opd_library *lib) {
 //-- The built-in operators, before any library block runs.  When it fails there are none, and the next use tries again.
 static int opdi_register_builtins(void) {
     opd_library *aten = opd_library_open(OPD_DEF, "aten", NULL, "opdispatch.h", __LINE__);
-    opd_library *all = aten ? opd_library_open(OPD_IMPL, "_", NULL, "opdispatch.h", __LINE__) : NULL;
+    opd_library *all;
+    opdi_registry.aten = aten;
+    all = aten ? opd_library_open(OPD_IMPL, "_", NULL, "opdispatch.h", __LINE__) : NULL;
     if (!all || opdi_register_fallbacks(all) || opdi_register_cards(aten)) {
+        opdi_pending *p;
+        int b;
+        for (b = 0; b < OPDI_PENDING; b++) {
+            while ((p = opdi_pending_take(NULL, 0, b)) != NULL) { opdi_free(p, sizeof *p); }
+        }
         opd_library_close(all);
         opd_library_close(aten);
+        opdi_registry.aten = NULL;
         memset(opdi_registry.builtin, 0, sizeof opdi_registry.builtin);
         return -1;
     }
