@@ -1992,6 +1992,31 @@ OPD_API opd_op *opd_op_builtin(opd_op_id id);
 #define OPDI_SUB(p, v) (*(p) -= (v))
 #endif
 
+/* True while the process has one thread: glibc says so, and only the thread that asks can change it by making another. */
+#if defined(OPD_NO_THREADS)
+#define OPDI_ALONE 1
+#elif defined(__linux__) && defined(__has_include)
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#define OPDI_ALONE (__libc_single_threaded)
+#endif
+#endif
+#if !defined(OPDI_ALONE)
+#define OPDI_ALONE 0
+#endif
+
+/* Reference counts: one more; one less, and what is left. */
+static inline void opdi_ref_up(int32_t *refs) {
+    if (OPDI_ALONE) { OPDI_STORE(refs, *refs + 1); } else { (void)OPDI_ADD(refs, 1); }
+}
+static inline int32_t opdi_ref_down(int32_t *refs) {
+    int32_t left;
+    if (!OPDI_ALONE) { return OPDI_SUB(refs, 1); }
+    left = *refs - 1;
+    OPDI_STORE(refs, left);
+    return left;
+}
+
 #if defined(OPD_NO_THREADS)
 typedef int opdi_mutex;
 #define OPDI_MUTEX_INIT 0
@@ -4446,7 +4471,8 @@ OPD_API bool opd_key_is_alias(opd_key key) { return key >= OPD_KEY_SLOTS && key 
 
 /* The role bits of a slot; 0 for a key that is none. */
 static uint32_t opdi_key_role(opd_key slot) {
-    return opdi_key_is_runtime(slot) ? opdi_functionalities[opdi_key_functionality(slot)].role : 0;
+    int f = opdi_key_functionality(slot);
+    return f >= 0 && opdi_key_is_runtime(slot) ? opdi_functionalities[f].role : 0;
 }
 
 //  What alias keys stand for
@@ -6724,7 +6750,7 @@ static bool opdi_own_drop(opd_tensor *t);
 static int opdi_copy(opd_tensor *dst, const opd_tensor *src);
 
 static void opdi_storage_drop(opdi_storage *s) {
-    if (OPDI_ACQUIRE(&s->refs) != 1 && OPDI_SUB(&s->refs, 1) != 0) { return; }
+    if (OPDI_ACQUIRE(&s->refs) != 1 && opdi_ref_down(&s->refs) != 0) { return; }
     if (s->block_bytes < 0) {
         opdi_foreign *f = (opdi_foreign *)(void *)s;
         if (f->deleter) { f->deleter(s->data, f->user); }
@@ -6753,7 +6779,7 @@ OPDI_NOINLINE static void opdi_tensor_free(opd_tensor *t) {
 
 static inline void opdi_retain(opd_tensor *t) {
     if (OPDI_UNLIKELY(OPDI_LOAD(&t->flags) & OPDI_SAVED_BY_OWN)) { opdi_own_retain(t); return; }
-    (void)OPDI_ADD(&t->refs, 1);
+    opdi_ref_up(&t->refs);
 }
 
 static inline void opdi_drop(opd_tensor *t) {
@@ -6761,7 +6787,7 @@ static inline void opdi_drop(opd_tensor *t) {
         if (opdi_own_drop(t)) { opdi_tensor_free(t); }
         return;
     }
-    if (OPDI_ACQUIRE(&t->refs) == 1 || OPDI_SUB(&t->refs, 1) == 0) { opdi_tensor_free(t); }
+    if (OPDI_ACQUIRE(&t->refs) == 1 || opdi_ref_down(&t->refs) == 0) { opdi_tensor_free(t); }
 }
 
 opd_tensor *opd_keep(opd_tensor *t) {
@@ -6977,7 +7003,7 @@ static opd_tensor *opdi_view(opd_tensor *t, const int64_t *sizes, const int64_t 
     opd_tensor *v = opdi_tensor_on(t->storage, t->data ? t->data + offset * (int64_t)opd_dtype_size((opd_scalar_type)t->dtype) : NULL, sizes,
                                    strides, ndim, (opd_scalar_type)t->dtype, t->backend);
     if (!v) { return NULL; }
-    (void)OPDI_ADD(&t->storage->refs, 1);
+    opdi_ref_up(&t->storage->refs);
     OPDI_STORE(&t->storage->viewed, 1u);
     v->flags |= OPDI_IS_VIEW;
     return opdi_own(v);
@@ -7755,10 +7781,10 @@ static opdi_mutex opdi_own_lock = OPDI_MUTEX_INIT;
 
 OPDI_NOINLINE static void opdi_own_retain(opd_tensor *t) {
     opdi_lock(&opdi_own_lock);
-    (void)OPDI_ADD(&t->refs, 1);
+    opdi_ref_up(&t->refs);
     if (t->flags & OPDI_WEAK_NODE) {
         OPDI_STORE(&t->flags, (uint8_t)(t->flags & ~OPDI_WEAK_NODE));
-        (void)OPDI_ADD(&t->grad_fn->refs, 1);
+        opdi_ref_up(&t->grad_fn->refs);
     }
     opdi_unlock(&opdi_own_lock);
 }
@@ -7768,7 +7794,7 @@ OPDI_NOINLINE static bool opdi_own_drop(opd_tensor *t) {
     opd_node *node = NULL;
     int32_t left;
     opdi_lock(&opdi_own_lock);
-    left = OPDI_SUB(&t->refs, 1);
+    left = opdi_ref_down(&t->refs);
     if (left == 1 && (t->flags & OPDI_SAVED_BY_OWN) && !(t->flags & OPDI_WEAK_NODE) && t->grad_fn) {
         OPDI_STORE(&t->flags, (uint8_t)(t->flags | OPDI_WEAK_NODE));
         node = t->grad_fn;
@@ -7783,7 +7809,7 @@ static void opdi_own_forget(opd_tensor *t) {
     int32_t left;
     opdi_lock(&opdi_own_lock);
     OPDI_STORE(&t->flags, (uint8_t)(t->flags & ~OPDI_SAVED_BY_OWN));
-    left = OPDI_SUB(&t->refs, 1);
+    left = opdi_ref_down(&t->refs);
     opdi_unlock(&opdi_own_lock);
     if (left == 0) { opdi_tensor_free(t); }
 }
@@ -7849,7 +7875,7 @@ static void opdi_node_destroy(opd_node *n) {
 }
 
 static void opdi_node_release(opd_node *node) {
-    if (OPDI_ACQUIRE(&node->refs) != 1 && OPDI_SUB(&node->refs, 1) != 0) { return; }
+    if (OPDI_ACQUIRE(&node->refs) != 1 && opdi_ref_down(&node->refs) != 0) { return; }
     node->task = (struct opdi_task *)(void *)opdi_dead;
     opdi_dead = node;
     if (opdi_reaping) { return; }
@@ -7867,7 +7893,7 @@ static inline void opdi_edge_to(opdi_edge *e, opd_tensor *t) {
     e->nr = e->spare = 0;
     if (!t || !(t->flags & OPDI_REQUIRES_GRAD)) { return; }
     if (t->grad_fn) {
-        (void)OPDI_ADD(&t->grad_fn->refs, 1);
+        opdi_ref_up(&t->grad_fn->refs);
         e->vertex = (uintptr_t)t->grad_fn;
         e->nr = t->output_nr;
     } else {
@@ -8045,7 +8071,7 @@ static int opdi_flat_results(const opd_call *call, opd_tensor **outs, int cap) {
 //-- Ties a result to a node; takes a reference for it.
 static void opdi_attach(opd_tensor *t, opd_node *n, int nr) {
     if (!t || !(opd_dtype_is_floating((opd_scalar_type)t->dtype) || opd_dtype_is_complex((opd_scalar_type)t->dtype))) { return; }
-    (void)OPDI_ADD(&n->refs, 1);
+    opdi_ref_up(&n->refs);
     t->grad_fn = n;
     t->output_nr = (uint32_t)nr;
     t->flags |= OPDI_REQUIRES_GRAD;
@@ -8062,7 +8088,7 @@ static int opdi_unalias_results(opd_call *call) {
         if (!t || j == call->op->nargs) { continue; }
         v = opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype, t->backend);
         if (!v) { return -1; }
-        (void)OPDI_ADD(&t->storage->refs, 1);
+        opdi_ref_up(&t->storage->refs);
         v->flags |= OPDI_IS_VIEW;
         if (call->owned >> i & 1) { opdi_drop(t); }
         call->rets[i].u.t = v;
@@ -8176,7 +8202,7 @@ static opd_tensor *opdi_inplace_original(opd_tensor *self) {
     opd_tensor *t = opdi_tensor_make(self->dims, NULL, self->ndim, (opd_scalar_type)self->dtype, self->backend);
     if (!t || opdi_copy(t, self)) { opd_release(t); return NULL; }
     if (self->grad_fn) {
-        (void)OPDI_ADD(&self->grad_fn->refs, 1);
+        opdi_ref_up(&self->grad_fn->refs);
         t->grad_fn = self->grad_fn;
         t->output_nr = self->output_nr;
         t->flags |= OPDI_REQUIRES_GRAD;
@@ -13105,7 +13131,7 @@ OPDI_CARD_OF(item, "item(Tensor self) -> Scalar", opdi_item_composite, NULL, NUL
 static int opdi_return_retyped(opd_call *call, opd_tensor *self, const opdi_geometry *g, opd_scalar_type dtype) {
     opd_tensor *v = opdi_tensor_on(self->storage, self->data, g->sizes, g->strides, g->ndim, dtype, self->backend);
     if (!v) { return -1; }
-    (void)OPDI_ADD(&self->storage->refs, 1);
+    opdi_ref_up(&self->storage->refs);
     OPDI_STORE(&self->storage->viewed, 1u);
     v->flags |= OPDI_IS_VIEW;
     return opd_return_tensor(call, opdi_own(v));
