@@ -4742,6 +4742,8 @@ typedef struct opdi_card {
     uint32_t save_results;
     uint64_t constant_args;
     uint32_t constant_results;
+    int32_t nargs;                                /* of the schema that it was made for: the operator may be defined anew */
+    uint64_t tensor_args, list_args, kept_args;   /* while nodes live; kept: what a node holds, tensors or their places */
     int8_t save_if[OPD_MAX_ARGS];                 /* saved only if this argument's gradient is wanted; -1: always */
     int8_t save_result_if[OPDI_MAX_RETURNS];
     struct opdi_card *base;                       /* derived forms: the functional card */
@@ -4765,7 +4767,7 @@ struct opd_op {
     int32_t kernels_count;
     opdi_kernel *kernels;
     opdi_card *card, *cards;                      /* cards: of undone definitions too */
-    opdi_card *bare;                              /* made for an operator without a card, to say that a formula is missing */
+    opdi_card *bare;                              /* made for an operator without a card, to say that a formula is missing: a list */
     opd_library *lib;                             /* the one that defined it */
     opd_op *next_in_bucket, *next_defined, *prev_defined;
     opdi_table *retired;
@@ -5410,9 +5412,9 @@ static uint16_t opdi_accepts(const opdi_type *type) {
     case OPDI_TYPE_INT: return (uint16_t)(none | 1u << (e ? OPD_TAG_INTS : OPD_TAG_INT));
     case OPDI_TYPE_FLOAT: return (uint16_t)(none | 1u << (e ? OPD_TAG_FLOATS : OPD_TAG_FLOAT));
     case OPDI_TYPE_BOOL: return (uint16_t)(none | 1u << (e ? OPD_TAG_BOOLS : OPD_TAG_BOOL));
-    case OPDI_TYPE_NUMBER: return (uint16_t)(none | (e ? 1u << OPD_TAG_LIST : number | 1u << OPD_TAG_BOOL | 1u << OPD_TAG_COMPLEX));
-    case OPDI_TYPE_STR: return (uint16_t)(none | 1u << (e ? OPD_TAG_LIST : OPD_TAG_STR));
-    case OPDI_TYPE_DEVICE: return (uint16_t)(none | 1u << (e ? OPD_TAG_LIST : OPD_TAG_DEVICE));
+    case OPDI_TYPE_NUMBER: return (uint16_t)(none | (e ? 0 : number | 1u << OPD_TAG_BOOL | 1u << OPD_TAG_COMPLEX));
+    case OPDI_TYPE_STR: return (uint16_t)(none | (e ? 0 : 1u << OPD_TAG_STR));        /* elements of such lists are looked at */
+    case OPDI_TYPE_DEVICE: return (uint16_t)(none | (e ? 0 : 1u << OPD_TAG_DEVICE));
     case OPDI_TYPE_GENERATOR: return (uint16_t)(1u << OPD_TAG_NONE | 1u << OPD_TAG_OBJECT);
     default: return (uint16_t)none;
     }
@@ -5754,6 +5756,20 @@ static void opdi_card_init(opdi_card *card, opd_op *op) {
     card->formula.fn = card->desc.backward;
     card->missing.fn = opdi_missing_formula;
     card->formula.card = card->missing.card = card;
+    card->nargs = op->nargs;
+    card->tensor_args = op->tensor_args;
+    card->list_args = op->list_args;
+}
+
+//-- What nodes keep: arguments that are no tensors, lists (for their length), and what the card saves.
+static void opdi_card_layout(opdi_card *card) {
+    uint64_t all = card->nargs == 64 ? ~(uint64_t)0 : ((uint64_t)1 << card->nargs) - 1;
+    card->kept_args = (all & ~card->tensor_args) | card->save_args;
+}
+
+//-- Nodes of both look the same.
+static bool opdi_card_same_layout(const opdi_card *a, const opdi_card *b) {
+    return a->nargs == b->nargs && a->tensor_args == b->tensor_args && a->list_args == b->list_args && a->kept_args == b->kept_args;
 }
 
 //-- A card of an undone definition that says the same: used again, so that defining and undoing does not grow.
@@ -5761,8 +5777,11 @@ static opdi_card *opdi_card_known(const opdi_card *card) {
     opdi_card *c;
     for (c = card->op->cards; c; c = c->next) {
         if (c->base == card->base && c->inplace == card->inplace && c->save_args == card->save_args &&
-            c->save_results == card->save_results && memcmp(&c->desc, &card->desc, sizeof c->desc) == 0 &&
-            memcmp(c->save_if, card->save_if, sizeof c->save_if) == 0 && memcmp(c->map, card->map, sizeof c->map) == 0) { break; }
+            c->save_results == card->save_results && c->constant_args == card->constant_args &&
+            c->constant_results == card->constant_results && opdi_card_same_layout(c, card) &&
+            memcmp(&c->desc, &card->desc, sizeof c->desc) == 0 && memcmp(c->save_if, card->save_if, sizeof c->save_if) == 0 &&
+            memcmp(c->save_result_if, card->save_result_if, sizeof c->save_result_if) == 0 &&
+            memcmp(c->map, card->map, sizeof c->map) == 0) { break; }
     }
     return c;
 }
@@ -5778,6 +5797,7 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
     card->inplace = inplace;
     opdi_card_init(card, op);
     if (opdi_card_save(card, op->schema) || opdi_card_constant(card, op->schema)) { opdi_free(card, sizeof *card); return NULL; }
+    opdi_card_layout(card);
     for (i = 0; base && i < base->op->nargs; i++) {
         const char *a = base->op->schema->args[i].name;
         card->map[i] = (int8_t)opdi_arg_index(op->schema, a, strlen(a));
@@ -5965,7 +5985,8 @@ OPDI_COLD_END
 //  tensor arguments, find the slot, run the kernel in a scope of its own, hand the results to the caller's scope.
 
 static void opdi_ret_block_free(opd_value *v);
-static void opdi_ret_block_own(opdi_thread *th, opd_value *v);
+static int opdi_ret_block_own(opdi_thread *th, opd_value *v);
+static int64_t opdi_value_bytes(const opd_value *v, int depth);
 static void opdi_scope_remove(opdi_thread *th, int64_t from, int64_t to);
 static inline void opdi_retain(opd_tensor *t);
 
@@ -6029,6 +6050,19 @@ static bool opdi_bind_empty(const opdi_type *t, opd_value *out) {
     return true;
 }
 
+static int opdi_bind_value(const opdi_type *type, const opd_value *v, opd_value *out);
+
+//-- Elements of a list that is passed on as it is: each must be of its type already.
+static int opdi_bind_elements(const opdi_type *type, const opd_value *v) {
+    opd_value one;
+    int32_t k;
+    for (k = 0; k < v->n; k++) {
+        int rc = opdi_bind_value(type, &v->u.list[k], &one);
+        if (rc || one.tag != v->u.list[k].tag) { return rc < 0 ? -1 : 1; }
+    }
+    return 0;
+}
+
 //-- Converts one value to what type t wants: 0 done, 1 does not fit, -1 failed.
 static int opdi_bind_value(const opdi_type *type, const opd_value *v, opd_value *out) {
     const opdi_type *t = opdi_strip_optional(type);
@@ -6069,6 +6103,7 @@ static int opdi_bind_value(const opdi_type *type, const opd_value *v, opd_value 
         if (elem == OPDI_TYPE_OPTIONAL) { elem = t->elems[0]->elems[0]->kind; }
         want = elem == OPDI_TYPE_INT ? OPD_TAG_INTS : elem == OPDI_TYPE_FLOAT ? OPD_TAG_FLOATS : elem == OPDI_TYPE_BOOL ?
                OPD_TAG_BOOLS : elem == OPDI_TYPE_TENSOR ? OPD_TAG_TENSORS : OPD_TAG_LIST;
+        if (v->tag == want && want == OPD_TAG_LIST) { return opdi_bind_elements(t->elems[0], v); }
         if (v->tag == want) { return 0; }
         if (opdi_is_list(v) && v->n == 0) { return opdi_bind_empty(t, out) ? 0 : 1; }
         return opdi_bind_list(t, v, out);
@@ -6186,6 +6221,7 @@ static void opdi_rets_drop(opd_call *c) {
         c->rets[i] = opd_value_none();
     }
     c->owned = c->filled = 0;
+    c->cursor = 0;
 }
 
 OPDI_NOINLINE static int opdi_call_failed(opd_call *c, int rc) {
@@ -6265,13 +6301,14 @@ static inline const opdi_slot *opdi_find_slot(const opdi_thread *th, opd_call *c
 }
 
 //-- Results go to the caller's scope; room for them was reserved before the call.
-static inline void opdi_rets_own(opdi_thread *th, opd_call *c) {
-    int i;
+static inline int opdi_rets_own(opdi_thread *th, opd_call *c) {
+    int i, rc = 0;
     for (i = 0; c->owned; i++, c->owned >>= 1) {
         if (!(c->owned & 1)) { continue; }
         if (OPDI_LIKELY(c->rets[i].tag == OPD_TAG_TENSOR)) { opdi_push_of(th, c->rets[i].u.t, c->op); }
-        else { opdi_ret_block_own(th, &c->rets[i]); }
+        else if (opdi_ret_block_own(th, &c->rets[i])) { rc = -1; }
     }
+    return rc;
 }
 
 OPDI_FORCE_INLINE static int opdi_call_united(opdi_thread *th, opd_op *op, const opdi_table *table, const opdi_union *u, opd_value *rets,
@@ -6287,7 +6324,7 @@ OPDI_FORCE_INLINE static int opdi_call_united(opdi_thread *th, opd_op *op, const
     if (opdi_invoke_here(th, &c, slot)) { return -1; }
     if (c.owned) {
         if (OPDI_UNLIKELY(opdi_scope_reserve(th, OPDI_MAX_RETURNS))) { opdi_rets_drop(&c); return -1; }
-        opdi_rets_own(th, &c);
+        return opdi_rets_own(th, &c);
     }
     return 0;
 }
@@ -6499,17 +6536,53 @@ static void opdi_ret_block_free(opd_value *v) {
     opdi_free(b, b->bytes);
 }
 
+//-- Bytes that a copy of what v points to takes, what lists hold included; -1 when tensors are inside, or too much.
+static int64_t opdi_value_bytes(const opd_value *v, int depth) {
+    const int64_t n = v->n;
+    int64_t sum = n * (int64_t)sizeof(opd_value), one;
+    int32_t k;
+    switch (v->tag) {
+    case OPD_TAG_STR: return (int64_t)((strlen(v->u.s) + 8) & ~(size_t)7);
+    case OPD_TAG_COMPLEX: return 2 * (int64_t)sizeof(double);
+    case OPD_TAG_INTS: case OPD_TAG_FLOATS: return n < 0 ? -1 : n * 8;
+    case OPD_TAG_BOOLS: return n < 0 ? -1 : (n + 7) & ~(int64_t)7;
+    case OPD_TAG_TENSOR: case OPD_TAG_TENSORS: return -1;
+    case OPD_TAG_LIST:
+        if (n < 0 || depth > 32) { return -1; }
+        for (k = 0; k < v->n; k++) {
+            if ((one = opdi_value_bytes(&v->u.list[k], depth + 1)) < 0) { return -1; }
+            sum += one;
+        }
+        return sum;
+    default: return 0;
+    }
+}
+
+//-- Copies it to `at`, points v there and returns the end.
+static char *opdi_value_copy(opd_value *v, char *at) {
+    size_t bytes = (size_t)(v->tag == OPD_TAG_LIST ? v->n * (int64_t)sizeof(opd_value) : opdi_value_bytes(v, 0));
+    size_t given = v->tag == OPD_TAG_STR ? strlen(v->u.s) + 1 : v->tag == OPD_TAG_BOOLS ? (size_t)v->n : bytes;
+    char *end = at + bytes;
+    int32_t k;
+    if (bytes == 0) { return at; }
+    memcpy(at, v->u.object, given);
+    v->u.object = at;
+    for (k = 0; v->tag == OPD_TAG_LIST && k < v->n; k++) { end = opdi_value_copy((opd_value *)(void *)at + k, end); }
+    return end;
+}
+
 //-- Gives such a block, and the tensors in it, to the innermost scope.  Room was reserved for the block alone.
-static void opdi_ret_block_own(opdi_thread *th, opd_value *v) {
+static int opdi_ret_block_own(opdi_thread *th, opd_value *v) {
     opdi_block *b = (opdi_block *)(uintptr_t)v->u.object - 1;
     int32_t i;
     if (v->tag == OPD_TAG_TENSORS) {
-        if (opdi_scope_reserve(th, (int64_t)v->n + OPDI_MAX_RETURNS)) { opdi_ret_block_free(v); *v = opd_value_none(); return; }
+        if (opdi_scope_reserve(th, (int64_t)v->n + OPDI_MAX_RETURNS)) { opdi_ret_block_free(v); *v = opd_value_none(); return -1; }
         for (i = 0; i < v->n; i++) {
             if (v->u.tensors[i]) { opdi_push(th, v->u.tensors[i]); }
         }
     }
     th->handles[th->top++] = (uintptr_t)b | OPDI_HANDLE_BLOCK;
+    return 0;
 }
 
 //-- Index of the next result, or -1 with an error when all are there.
@@ -6566,11 +6639,14 @@ static void *opdi_ret_block(size_t bytes) {
 }
 
 int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t n) {
+    const opdi_type *t;
     opd_tensor **copy;
     int64_t k;
     int i;
     if (call->th->error != OPD_OK || (i = opdi_next_result(call)) < 0) { return -1; }
-    if (opdi_strip_optional(call->op->schema->returns[i].type)->kind != OPDI_TYPE_LIST) { return opdi_return_error(call, i, "Tensor[]"); }
+    t = opdi_strip_optional(call->op->schema->returns[i].type);
+    if (t->kind != OPDI_TYPE_LIST || opdi_strip_optional(t->elems[0])->kind != OPDI_TYPE_TENSOR) { return opdi_return_error(call, i, "Tensor[]"); }
+    if (n < 0 || n > INT32_MAX) { return opd_fail(OPD_ERROR_KERNEL, "the kernel returns a list of %lld tensors", (long long)n); }
     copy = (opd_tensor **)opdi_ret_block((size_t)n * sizeof *copy);
     if (!copy) { return -1; }
     for (k = 0; k < n; k++) {
@@ -6585,19 +6661,19 @@ int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t n) {
 
 //-- Copies what a value points to into a block; the value then points there.
 static int opdi_ret_copy(opd_value *v) {
-    size_t bytes = v->tag == OPD_TAG_STR ? strlen(v->u.s) + 1 : v->tag == OPD_TAG_COMPLEX ? 2 * sizeof(double) :
-                   v->tag == OPD_TAG_INTS ? (size_t)v->n * sizeof(int64_t) : v->tag == OPD_TAG_FLOATS ?
-                   (size_t)v->n * sizeof(double) : v->tag == OPD_TAG_BOOLS ? (size_t)v->n : (size_t)v->n * sizeof(opd_value);
-    void *p = opdi_ret_block(bytes);
+    int64_t bytes = opdi_value_bytes(v, 0);
+    void *p;
+    if (bytes < 0) { return opd_fail(OPD_ERROR_KERNEL, "the kernel returns a list of %d elements that cannot be copied (tensors in nested lists are not supported)", v->n); }
+    p = opdi_ret_block((size_t)bytes);
     if (!p) { return -1; }
-    if (bytes) { memcpy(p, v->u.object, bytes); }
+    (void)opdi_value_copy(v, (char *)p);
     v->u.object = p;
     return 0;
 }
 
 int opd_return_value(opd_call *call, opd_value v) {
     const opdi_type *t;
-    opd_value bound;
+    opd_value bound = v;
     int i, rc;
     if (v.tag == OPD_TAG_TENSOR) { return opd_return_tensor(call, v.u.t); }
     if (v.tag == OPD_TAG_TENSORS) { return opd_return_tensors(call, v.u.tensors, v.n); }
@@ -6606,6 +6682,7 @@ int opd_return_value(opd_call *call, opd_value v) {
     rc = v.tag == OPD_TAG_NONE && opdi_strip_optional(t)->kind == OPDI_TYPE_TENSOR ? 0 :     /* an undefined tensor */
          opdi_strip_optional(t)->kind == OPDI_TYPE_TENSOR ? 1 : opdi_bind_value(t, &v, &bound);
     if (rc) { return rc > 0 ? opdi_return_error(call, i, opdi_value_kind(&v)) : -1; }
+    v = bound;
     if (v.tag == OPD_TAG_STR || v.tag == OPD_TAG_COMPLEX || opdi_is_list(&v)) {
         if (opdi_ret_copy(&v)) { return -1; }
         call->owned |= 1u << i;
@@ -6761,20 +6838,25 @@ static void opdi_storage_drop(opdi_storage *s) {
 }
 
 //-- The last reference is gone.  The block may live on, as the storage of views.
+static inline bool opdi_drop_last(opd_tensor *t);
 OPDI_NOINLINE static void opdi_tensor_free(opd_tensor *t) {
-    opdi_storage *s = t->storage, *home = s->block == t ? s : NULL;
+    opdi_storage *s, *home;
+    opd_tensor *grad = NULL;
+again:                                            /* gradients of gradients: a loop, as the chain may be long */
+    s = t->storage;
+    home = s->block == t ? s : NULL;
     if (t->meta) {
         opdi_meta *m = t->meta;
-        opd_tensor *grad = m->grad;
+        grad = m->grad;
         if (m->dims) { opdi_free(m->dims, (size_t)m->dims_count * sizeof(int64_t)); }
         if (m->home) { home = m->home; }
         opdi_free(m, sizeof *m);
-        if (grad) { opdi_drop(grad); }
     }
     if (t->grad_fn && !(t->flags & OPDI_WEAK_NODE)) { opdi_node_release(t->grad_fn); }
     if (!home) { opdi_free(t, sizeof *t + (size_t)t->room * sizeof(int64_t)); }
     if (home && home != s) { opdi_storage_drop(home); }
     opdi_storage_drop(s);
+    if (grad && opdi_drop_last(grad)) { t = grad; grad = NULL; goto again; }
 }
 
 static inline void opdi_retain(opd_tensor *t) {
@@ -6782,12 +6864,13 @@ static inline void opdi_retain(opd_tensor *t) {
     opdi_ref_up(&t->refs);
 }
 
+//-- Lets go of a reference: true when it was the last.
+static inline bool opdi_drop_last(opd_tensor *t) {
+    if (OPDI_UNLIKELY(OPDI_LOAD(&t->flags) & OPDI_SAVED_BY_OWN)) { return opdi_own_drop(t); }
+    return OPDI_ACQUIRE(&t->refs) == 1 || opdi_ref_down(&t->refs) == 0;
+}
 static inline void opdi_drop(opd_tensor *t) {
-    if (OPDI_UNLIKELY(OPDI_LOAD(&t->flags) & OPDI_SAVED_BY_OWN)) {
-        if (opdi_own_drop(t)) { opdi_tensor_free(t); }
-        return;
-    }
-    if (OPDI_ACQUIRE(&t->refs) == 1 || opdi_ref_down(&t->refs) == 0) { opdi_tensor_free(t); }
+    if (opdi_drop_last(t)) { opdi_tensor_free(t); }
 }
 
 opd_tensor *opd_keep(opd_tensor *t) {
@@ -7819,11 +7902,12 @@ static void opdi_own_forget(opd_tensor *t) {
 static OPDI_TLS opd_node *opdi_dead;              /* nodes to free: a list, so that a long chain is freed without recursion */
 static OPDI_TLS bool opdi_reaping;
 
-//-- Frees memory that a kept value points to, and drops kept tensors.
-static void opdi_kept_drop(opd_value *v, bool own) {
+//-- Drops the tensors that node n keeps in v; a result of its own it forgets.
+static void opdi_kept_drop(const opd_node *n, opd_value *v) {
     int32_t k;
     if (v->tag == OPD_TAG_TENSOR) {
-        if (own) { opdi_own_forget(v->u.t); } else { opdi_drop(v->u.t); }
+        if ((OPDI_LOAD(&v->u.t->flags) & OPDI_SAVED_BY_OWN) && v->u.t->grad_fn == n) { opdi_own_forget(v->u.t); }
+        else { opdi_drop(v->u.t); }
     } else if (v->tag == OPD_TAG_TENSORS && v->u.tensors) {
         for (k = 0; k < v->n; k++) {
             if (v->u.tensors[k]) { opdi_drop(v->u.tensors[k]); }
@@ -7837,7 +7921,7 @@ static size_t opdi_kept_bytes(const opd_value *v) {
     case OPD_TAG_INTS: return (size_t)v->n * sizeof(int64_t);
     case OPD_TAG_FLOATS: return (size_t)v->n * sizeof(double);
     case OPD_TAG_BOOLS: return (size_t)v->n;
-    case OPD_TAG_LIST: return (size_t)v->n * sizeof(opd_value);
+    case OPD_TAG_LIST: return (size_t)opdi_value_bytes(v, 0);
     case OPD_TAG_COMPLEX: return 2 * sizeof(double);
     case OPD_TAG_STR: return (size_t)v->n;        /* n: length with the zero, as kept */
     default: return 0;
@@ -7853,7 +7937,7 @@ static void opdi_node_free_saved(opd_node *n) {
         if (old.tag == OPD_TAG_TENSOR) { v[i] = opd_value_none(); }
         else if (old.tag == OPD_TAG_TENSORS) { v[i].u.tensors = NULL; }
         else { continue; }
-        opdi_kept_drop(&old, i >= n->nkept);
+        opdi_kept_drop(n, &old);
     }
     if (n->has_saved) { n->freed = true; }
 }
@@ -7971,11 +8055,13 @@ static int opdi_keep_value(opd_value *out, const opd_value *v, bool save) {
         return 0;
     }
     if (v->tag == OPD_TAG_STR) { out->n = (int32_t)strlen(v->u.s) + 1; }
+    if (v->tag == OPD_TAG_LIST && opdi_value_bytes(v, 0) < 0) { *out = opd_value_none(); return 0; }     /* tensors in it: not kept */
     bytes = opdi_kept_bytes(out);
     if (bytes) {
         out->u.object = opdi_alloc(bytes);
         if (!out->u.object) { *out = opd_value_none(); return -1; }
-        memcpy(out->u.object, v->u.object, bytes);
+        if (v->tag == OPD_TAG_LIST) { void *at = out->u.object; *out = *v; (void)opdi_value_copy(out, (char *)at); }
+        else { memcpy(out->u.object, v->u.object, bytes); }
     }
     return 0;
 }
@@ -7996,12 +8082,6 @@ bool opd_call_requires_grad(const opd_call *call) {
     return (u.flags & OPDI_REQUIRES_GRAD) != 0;
 }
 
-//-- Which arguments a node keeps: what is no tensor, lists (for their length), and what the card saves.
-static uint64_t opdi_kept_mask(const opdi_card *card) {
-    const opd_op *op = card->op;
-    uint64_t all = op->nargs == 64 ? ~(uint64_t)0 : ((uint64_t)1 << op->nargs) - 1;
-    return (all & ~op->tensor_args) | card->save_args;
-}
 static int opdi_popcount(uint64_t x) {
     int n = 0;
     for (; x; x &= x - 1) { n++; }
@@ -8044,7 +8124,7 @@ static void opdi_link_edges(opd_node *n, const opd_op *op, const opd_value *args
 static int opdi_save_args(opd_node *n, const opdi_card *card, const opd_value *args) {
     opd_value *kept = opdi_kept(n);
     uint64_t m;
-    for (m = opdi_kept_mask(card); m; m &= m - 1) {
+    for (m = card->kept_args; m; m &= m - 1) {
         int i = opdi_low_bit(m), when = card->save_if[i];
         bool save = (card->save_args >> i & 1) && (when < 0 || opdi_arg_requires_grad(&args[when]));
         if (opdi_keep_value(kept, &args[i], save)) { return -1; }
@@ -8070,29 +8150,38 @@ static int opdi_flat_results(const opd_call *call, opd_tensor **outs, int cap) {
 
 //-- Ties a result to a node; takes a reference for it.
 static void opdi_attach(opd_tensor *t, opd_node *n, int nr) {
-    if (!t || !(opd_dtype_is_floating((opd_scalar_type)t->dtype) || opd_dtype_is_complex((opd_scalar_type)t->dtype))) { return; }
+    if (!t || t->grad_fn || !(opd_dtype_is_floating((opd_scalar_type)t->dtype) || opd_dtype_is_complex((opd_scalar_type)t->dtype))) { return; }
     opdi_ref_up(&n->refs);
     t->grad_fn = n;
     t->output_nr = (uint32_t)nr;
     t->flags |= OPDI_REQUIRES_GRAD;
 }
 
-//-- A result that is one of the arguments (an operator that returns its input) becomes a tensor of its own.
+//-- A result that somebody else holds too (an argument that comes back, one tensor returned twice) or that has a history
+//-- becomes a tensor of its own.  *t is ours when `owned`.
+static int opdi_unalias(opd_tensor **t, bool owned) {
+    opd_tensor *old = *t, *v;
+    if (!old || (owned && OPDI_ACQUIRE(&old->refs) == 1 && !(old->flags & OPDI_REQUIRES_GRAD))) { return 0; }
+    v = opdi_tensor_on(old->storage, old->data, old->dims, old->dims + old->ndim, old->ndim, (opd_scalar_type)old->dtype, old->backend);
+    if (!v) { return -1; }
+    opdi_ref_up(&old->storage->refs);
+    v->flags |= OPDI_IS_VIEW;
+    *t = v;
+    if (owned) { opdi_drop(old); }
+    return 0;
+}
 static int opdi_unalias_results(opd_call *call) {
-    int i, j;
+    int32_t i, k;
     for (i = 0; i < call->op->nrets; i++) {
-        opd_tensor *t = call->rets[i].tag == OPD_TAG_TENSOR ? call->rets[i].u.t : NULL, *v;
-        for (j = 0; t && j < call->op->nargs; j++) {
-            if (call->args[j].tag == OPD_TAG_TENSOR && call->args[j].u.t == t) { break; }
+        opd_value *v = &call->rets[i];
+        bool owned = (call->owned >> i & 1) != 0;
+        if (v->tag == OPD_TAG_TENSOR) {
+            if (opdi_unalias(&v->u.t, owned)) { return -1; }
+            call->owned |= 1u << i;
         }
-        if (!t || j == call->op->nargs) { continue; }
-        v = opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype, t->backend);
-        if (!v) { return -1; }
-        opdi_ref_up(&t->storage->refs);
-        v->flags |= OPDI_IS_VIEW;
-        if (call->owned >> i & 1) { opdi_drop(t); }
-        call->rets[i].u.t = v;
-        call->owned |= 1u << i;
+        for (k = 0; owned && v->tag == OPD_TAG_TENSORS && k < v->n; k++) {      /* the list is our copy */
+            if (opdi_unalias((opd_tensor **)(uintptr_t)&v->u.tensors[k], true)) { return -1; }
+        }
     }
     return 0;
 }
@@ -8105,7 +8194,7 @@ static int opdi_record(opd_call *call, const opdi_card *card, const opdi_derivat
     opd_node *n;
     int nouts = opdi_flat_results(call, outs, OPDI_MAX_OUTPUTS), i, r = 0;
     if (nouts < 0) { return -1; }
-    n = opdi_node_make(formula, opdi_count_edges(op, args), opdi_popcount(opdi_kept_mask(card)), opdi_popcount(card->save_results), outs, nouts);
+    n = opdi_node_make(formula, opdi_count_edges(op, args), opdi_popcount(card->kept_args), opdi_popcount(card->save_results), outs, nouts);
     if (!n) { return -1; }
     opdi_link_edges(n, op, args);
     if (opdi_save_args(n, card, args)) { opdi_node_release(n); return -1; }
@@ -8144,11 +8233,14 @@ static int opdi_check_constant(const opd_call *call, const opdi_card *card) {
     return 0;
 }
 
+static int opdi_check_written(const opd_call *call);
+
 //-- The kernel at Autograd of every operator that has a formula.
 static int opdi_autograd_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     if (!opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
     if (OPDI_UNLIKELY(card->constant_args) && opdi_check_constant(call, card)) { return -1; }
+    if (OPDI_UNLIKELY(call->op->written_args != 0) && opdi_check_written(call)) { return -1; }
     call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
     if (opdi_below_autograd(call)) { return -1; }
     if (card->desc.backward == opd_not_differentiable) { return 0; }
@@ -8215,9 +8307,9 @@ static void opdi_leave_node(opd_tensor *self) {
     opd_node *old = self->grad_fn;
     if (!old) { return; }
     if (self->flags & OPDI_SAVED_BY_OWN) {
-        opd_value *r = opdi_saved_results(old);
+        opd_value *r = opdi_kept(old);            /* the saved results stand behind what is kept */
         int i;
-        for (i = 0; i < old->nresults; i++) {
+        for (i = 0; i < old->nkept + old->nresults; i++) {
             if (r[i].tag == OPD_TAG_TENSOR && r[i].u.t == self) { r[i] = opd_value_none(); r[i].n = 1; opdi_own_forget(self); }
         }
     }
@@ -8225,14 +8317,18 @@ static void opdi_leave_node(opd_tensor *self) {
     opdi_node_release(old);
 }
 
-//-- Gives self a new node whose edges are those of the arguments before the write.
-static int opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args) {
-    opd_node *n;
-    int i, r = 0;
-    n = opdi_node_make(&card->formula, opdi_count_edges(call->op, args), opdi_popcount(opdi_kept_mask(card)), opdi_popcount(card->save_results), &self, 1);
-    if (!n) { return -1; }
+//-- A node for the write: its edges are those of the arguments before it.  A reference.
+static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args) {
+    opd_node *n = opdi_node_make(&card->formula, opdi_count_edges(call->op, args), opdi_popcount(card->kept_args), opdi_popcount(card->save_results), &self, 1);
+    if (!n) { return NULL; }
     opdi_link_edges(n, call->op, args);
-    if (opdi_save_args(n, card, args)) { opdi_node_release(n); return -1; }
+    if (opdi_save_args(n, card, args)) { opdi_node_release(n); return NULL; }
+    return n;
+}
+
+//-- After the write: self is the node's result.
+static void opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args, opd_node *n) {
+    int i, r = 0;
     opdi_leave_node(self);
     opdi_attach(self, n, 0);
     for (i = 0; i < call->op->nrets; i++) {
@@ -8243,7 +8339,40 @@ static int opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self, 
         self->flags |= OPDI_SAVED_BY_OWN;
         n->has_saved = true;
     }
-    opdi_node_release(n);
+}
+
+//-- What forbids writing into the arguments but the first: their history would be lost.
+OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
+    uint64_t m;
+    for (m = call->op->written_args & ~(uint64_t)1; m; m &= m - 1) {
+        int i = opdi_low_bit(m);
+        const opd_value *v = &call->args[i];
+        if (!opdi_arg_requires_grad(v)) { continue; }
+        if (v->tag == OPD_TAG_TENSOR && !v->u.t->grad_fn) { return opdi_check_inplace(call, v->u.t); }
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s', which requires grad; autograd records writes into the first argument only",
+                        call->op->name, call->op->schema->args[i].name);
+    }
+    return 0;
+}
+
+//-- Puts a copy of what self was where the formula reads it: as self, or as another argument that is the same tensor.
+static int opdi_inplace_args(const opd_call *call, const opdi_card *card, opd_tensor *self, opd_value *args) {
+    opd_tensor *original = NULL;
+    uint64_t m;
+    int32_t k;
+    memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
+    for (m = card->save_args; m; m &= m - 1) {
+        int i = opdi_low_bit(m), when = card->save_if[i];
+        if (when >= 0 && !opdi_arg_requires_grad(&call->args[when])) { continue; }
+        for (k = 0; args[i].tag == OPD_TAG_TENSORS && k < args[i].n; k++) {
+            if (args[i].u.tensors[k] != self) { continue; }
+            return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes a tensor that its list '%s' holds too, which autograd needs as it was", call->op->name,
+                            call->op->schema->args[i].name);
+        }
+        if (args[i].tag != OPD_TAG_TENSOR || args[i].u.t != self) { continue; }
+        if (!original && !(original = opdi_inplace_original(self))) { return -1; }
+        args[i].u.t = original;
+    }
     return 0;
 }
 
@@ -8252,19 +8381,18 @@ static int opdi_autograd_inplace_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     opd_value args[OPD_MAX_ARGS];
     opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
+    opd_node *n;
     if (!opd_call_requires_grad(call) || !self) { return opdi_below_autograd(call); }
-    if (opdi_check_inplace(call, self)) { return -1; }
+    if (opdi_check_inplace(call, self) || opdi_check_written(call)) { return -1; }
     if (!card->desc.backward || card->desc.backward == opd_not_differentiable) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "%s is not differentiable, but one of its arguments requires grad", call->op->name);
     }
-    memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
-    if ((card->save_args & 1) && (card->save_if[0] < 0 || opdi_arg_requires_grad(&args[card->save_if[0]]))) {
-        args[0].u.t = opdi_inplace_original(self);
-        if (!args[0].u.t) { return -1; }
-    }
+    if (opdi_inplace_args(call, card, self, args) || !(n = opdi_inplace_node(call, card, self, args))) { return -1; }
     call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
-    if (opdi_below_autograd(call)) { return -1; }
-    return opdi_rebase(call, card, self, args);
+    if (opdi_below_autograd(call)) { opdi_node_release(n); return -1; }
+    opdi_rebase(call, card, self, args, n);
+    opdi_node_release(n);
+    return 0;
 }
 
 OPDI_COLD_BEGIN
@@ -8302,12 +8430,19 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
     if (!name || !backward || ninputs < 0 || nsaved < 0 || nvalues < 0 || nsaved + nvalues > 255 || nresults < 1 || nresults > OPDI_MAX_OUTPUTS) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: a name, a formula and 1 to %d results are needed", OPDI_MAX_OUTPUTS);
     }
+    if ((ninputs && !inputs) || (nsaved && !saved) || (nvalues && !values) || !results) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: an array is NULL");
+    }
     for (i = 0; i < ninputs; i++) { wanted = wanted || (inputs[i] && (inputs[i]->flags & OPDI_REQUIRES_GRAD)); }
     if (!wanted || opdi_self()->state.no_grad) { return 0; }
     for (i = 0; i < nresults; i++) {
         if (results[i] && (results[i]->flags & OPDI_REQUIRES_GRAD)) {
             return opd_fail(OPD_ERROR_AUTOGRAD, "opd_autograd_record: result %d has a history already; call the operator below the Autograd keys", i);
         }
+    }
+    for (i = 0; i < nsaved * nsaved; i++) {
+        int a = i / nsaved, b = i % nsaved;
+        if (a < b && saved[a] && saved[a] == saved[b]) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: saved %d and %d are one tensor", a, b); }
     }
     formula = opdi_hand_formula(name, backward);
     n = formula ? opdi_node_make(formula, ninputs, nsaved + nvalues, 0, results, nresults) : NULL;
@@ -8321,6 +8456,9 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
         if (opdi_keep_value(&opdi_kept(n)[nsaved + i], &values[i], true)) { opdi_node_release(n); return -1; }
     }
     for (i = 0; i < nresults; i++) { opdi_attach(results[i], n, i); }
+    for (i = 0; i < nsaved; i++) {                /* a result that is saved makes no cycle */
+        if (saved[i] && saved[i]->grad_fn == n) { saved[i]->flags |= OPDI_SAVED_BY_OWN; }
+    }
     opdi_node_release(n);
     return 0;
 }
@@ -8340,19 +8478,26 @@ static int opdi_missing_formula(opd_backward_call *bw) {
                     "OPD_NOT_DIFFERENTIABLE", bw->node->formula->card->op->name);
 }
 
-//-- A card for an operator that was defined without one: its nodes only say that a formula is missing.  Kept.
+//-- A card for an operator that was defined without one: its nodes only say that a formula is missing.  Kept, one for each
+//-- layout of arguments that the operator has had.
 static opdi_card *opdi_bare_card(opd_op *op) {
-    opdi_card *card = op->bare;
-    if (card) { return card; }
-    card = (opdi_card *)opdi_alloc(sizeof *card);
+    opdi_card *card = (opdi_card *)opdi_alloc(sizeof *card), *known;
     if (!card) { return NULL; }
     memset(card, 0, sizeof *card);
-    opdi_card_init(card, op);
     opdi_lock(&opdi_registry.lock);
-    if (!op->bare) { op->bare = card; card = NULL; }
+    if (!op->schema) {
+        opdi_unlock(&opdi_registry.lock);
+        opdi_free(card, sizeof *card);
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "the operator %s is not defined (any more)", op->name);
+        return NULL;
+    }
+    opdi_card_init(card, op);
+    opdi_card_layout(card);
+    for (known = op->bare; known && !opdi_card_same_layout(known, card); known = known->next) { }
+    if (!known) { card->next = op->bare; op->bare = card; }
     opdi_unlock(&opdi_registry.lock);
-    if (card) { opdi_free(card, sizeof *card); }
-    return op->bare;
+    if (known) { opdi_free(card, sizeof *card); }
+    return known ? known : card;
 }
 
 static const char *opdi_tensor_kind(const opd_tensor *t, char *buf, size_t cap) {
@@ -8386,8 +8531,8 @@ static const opd_value *opdi_bw_kept(const opd_backward_call *bw, int i) {
     const opdi_card *card = bw->node->formula->card;
     uint64_t mask;
     if (!card) { return i >= 0 && i < bw->node->nkept ? &opdi_kept(bw->node)[i] : NULL; }
-    mask = opdi_kept_mask(card);
-    if (i < 0 || i >= card->op->nargs || !(mask >> i & 1)) { return NULL; }
+    mask = card->kept_args;
+    if (i < 0 || i >= card->nargs || !(mask >> i & 1)) { return NULL; }
     return &opdi_kept(bw->node)[opdi_popcount(mask & (((uint64_t)1 << i) - 1))];
 }
 
@@ -8396,8 +8541,8 @@ static int opdi_bw_edge(const opd_backward_call *bw, int i, int k) {
     const opdi_card *card = bw->node->formula->card;
     int e = 0, j;
     if (!card) { return i >= 0 && i < bw->node->nedges ? i : -1; }
-    for (j = 0; j <= i && j < card->op->nargs; j++) {
-        bool list = (card->op->list_args >> j & 1) != 0, tensor = (card->op->tensor_args >> j & 1) != 0;
+    for (j = 0; j <= i && j < card->nargs; j++) {
+        bool list = (card->list_args >> j & 1) != 0, tensor = (card->tensor_args >> j & 1) != 0;
         const opd_value *v = list ? opdi_bw_kept(bw, j) : NULL;
         int n = list ? (v && v->tag == OPD_TAG_TENSORS ? v->n : 0) : tensor ? 1 : 0;
         if (j == i) { return k >= 0 && k < n ? e + k : -1; }
@@ -8410,7 +8555,7 @@ opd_tensor *opd_bw_grad(opd_backward_call *bw, int i) { return i >= 0 && i < bw-
 
 opd_tensor *opd_bw_tensor(opd_backward_call *bw, int i) {
     const opd_value *v = opdi_bw_kept(bw, i);
-    return v && v->tag == OPD_TAG_TENSOR ? opdi_unpack(bw->node, v, (uint32_t)v->n) : NULL;
+    return v && (v->tag == OPD_TAG_TENSOR || v->tag == OPD_TAG_NONE) ? opdi_unpack(bw->node, v, (uint32_t)v->n) : NULL;
 }
 
 opd_tensors opd_bw_tensors(opd_backward_call *bw, int i) {
@@ -8514,7 +8659,7 @@ typedef struct opdi_task {
     uintptr_t vertex;
     struct opdi_task *next, *up;                  /* all tasks; the parent in the search */
     int32_t deps, cursor, ngrads;
-    bool needed, captured, counted;
+    bool needed, captured, counted, leads;        /* leads: to another one that is needed */
     opd_tensor *grads[1];                         /* ngrads of them, references */
 } opdi_task;
 
@@ -8591,20 +8736,20 @@ static int opdi_discover(opdi_engine *en, uintptr_t root) {
             uintptr_t v = opdi_edges(n)[t->cursor++].vertex;
             opdi_task *child = v ? opdi_task_find(en, v) : NULL;
             if (!v) { continue; }
-            if (child) { t->needed = t->needed || child->needed; continue; }
+            if (child) { t->leads = t->leads || child->needed; continue; }
             child = opdi_task_make(en, v, t);
             if (!child) { return -1; }
             t = child;
             continue;
         }
-        if (!en->restricted) { t->needed = true; }
-        else {
+        t->needed = t->leads = t->leads || !en->restricted;
+        if (en->restricted) {
             int i;
             for (i = 0; i < en->ncaptures; i++) {
                 if (en->captures[i].vertex == t->vertex) { t->needed = t->captured = true; }
             }
         }
-        if (t->up) { t->up->needed = t->up->needed || t->needed; }
+        if (t->up) { t->up->leads = t->up->leads || t->needed; }
         t = t->up;
     }
     return 0;
@@ -8726,7 +8871,7 @@ static opd_tensor *opdi_validate(const opd_node *n, int i, opd_tensor *g) {
         g = opdi_sum_to(g, sizes, ndim);
         if (!g) { return NULL; }
     }
-    if (g->backend != backend && g->ndim) {
+    if (g->backend != backend) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "Function %s returned an invalid gradient at index %d - expected device %s but got %s", n->formula->name, i,
                        opd_device_print(opd_device_of((opd_backend)backend, -1), a, sizeof a), opd_device_print(opd_tensor_device(g), b, sizeof b));
         return NULL;
@@ -8767,8 +8912,12 @@ static int opdi_accumulate_here(opdi_engine *en, opd_tensor *t, opd_tensor *g) {
     opdi_meta *m = t->meta;
     opd_tensor *sum;
     if (!m->grad) {
-        if (en->create || (g->refs == 1 && g->storage->refs == 1 && opdi_same_layout(t, g))) { m->grad = g; return 0; }
-        sum = opdi_grad_clone(t, g);
+        static opd_op *clone;
+        opd_value v[2];
+        if (g->refs == 1 && g->storage->refs == 1 && (en->create || opdi_same_layout(t, g))) { m->grad = g; return 0; }
+        v[0] = opd_value_tensor(g);
+        v[1] = opd_value_none();
+        sum = en->create ? opd_keep(opd_call_op(OPD_OP(&clone, "aten::clone"), v, 2)) : opdi_grad_clone(t, g);
         opdi_drop(g);
         m->grad = sum;
         return sum ? 0 : -1;
@@ -8863,18 +9012,20 @@ static int opdi_run_task(opdi_engine *en, opdi_task *t) {
     opd_tensor *few[OPDI_INLINE_EDGES], **out = few;
     opdi_state state = th->state;
     int64_t mark = th->top, scope_mark = th->scope_mark;
+    int32_t scope_depth = th->scope_depth;
     int i, rc = 0;
     bool any = false;
     for (i = 0; i < en->ncaptures && t->captured; i++) {
         opdi_capture *c = &en->captures[i];
         if (c->vertex == t->vertex && (int32_t)c->nr < t->ngrads && t->grads[c->nr] && !c->grad) { opdi_retain(t->grads[c->nr]); c->grad = t->grads[c->nr]; }
     }
+    if (!t->leads) { return 0; }                  /* wanted for its gradient alone */
     for (i = 0; i < t->ngrads; i++) { any = any || t->grads[i]; }
     if (n->nedges > OPDI_INLINE_EDGES && !(out = (opd_tensor **)opdi_alloc((size_t)n->nedges * sizeof *out))) { return -1; }
     memset(out, 0, (size_t)n->nedges * sizeof *out);
     th->node = n;
     th->scope_mark = mark;
-    th->scope_depth++;
+    th->scope_depth = scope_depth + 1;
     th->state.no_grad = !en->create;
     rc = any ? opdi_run_formula(en, n, t->grads, out) : opdi_send(en, n, out);
     for (i = 0; i < n->nedges; i++) {
@@ -8886,7 +9037,7 @@ static int opdi_run_task(opdi_engine *en, opdi_task *t) {
     }
     th->state = state;
     th->node = outer;
-    th->scope_depth--;
+    th->scope_depth = scope_depth;
     th->scope_mark = scope_mark;
     if (th->top != mark) { opdi_scope_unwind(th, mark); }
     if (rc == 0 && !en->retain) { opdi_node_free_saved(n); }
@@ -8917,6 +9068,11 @@ static opd_tensor *opdi_root_grad(const opd_tensor *t, opd_tensor *given, int i)
         if (!opdi_has_sizes(given, t->dims, t->ndim)) {
             (void)opd_fail(OPD_ERROR_AUTOGRAD, "Mismatch in shape: grad_output[%d] has a shape of %s and output[%d] has a shape of %s.", i,
                            opdi_sizes_text(given->dims, given->ndim, a, sizeof a), i, opdi_sizes_text(t->dims, t->ndim, b, sizeof b));
+            return NULL;
+        }
+        if (given->backend != t->backend) {
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "grad_output[%d] is of an invalid kind - expected device %s but got %s", i,
+                           opd_device_print(opd_tensor_device(t), a, sizeof a), opd_device_print(opd_tensor_device(given), b, sizeof b));
             return NULL;
         }
         opdi_retain(given);
@@ -9066,6 +9222,7 @@ int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad) {
     opdi_meta *m;
     if (!opd_ok() || !t) { return -1; }
     if (!grad && !t->meta) { return 0; }
+    if (grad == t) { return opd_fail(OPD_ERROR_AUTOGRAD, "can't assign Variable as its own grad"); }
     if (grad && (!opdi_has_sizes(grad, t->dims, t->ndim) || grad->dtype != t->dtype || grad->backend != t->backend)) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "assigned grad has data of a different size, dtype or device than the tensor");
     }

@@ -355,6 +355,202 @@ TEST(autograd_by_hand) {
     opd_library_close(lib);
 }
 
+//-- who owns what on the tape -----------------------------------------------------------------------------------------
+
+TEST(in_place_with_itself) {
+    opd_tensor *x = leaf(3), *y = opd_mul(x, of(1));
+    CHECK(OPD_CALL(op_named("aten::mul_.Tensor"), y, y) == y);
+    CHECK_INT(opd_backward(y), 0);
+    CHECK_NEAR(grad_of(x), 6, 0);
+}
+
+/* A result that is saved by hand makes no cycle (the runner counts memory), and is void once it was written to. */
+static int saved_backward(opd_backward_call *bw) {
+    opd_tensor *y = opd_bw_tensor(bw, 0);
+    return y ? opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), y)) : -1;
+}
+static opd_tensor *exp_by_hand(opd_tensor *x) {
+    bool was = opd_grad_set(false);
+    opd_tensor *y = opd_exp(x);
+    (void)opd_grad_set(was);
+    return opd_autograd_record("ExpByHand", saved_backward, &x, 1, &y, 1, NULL, 0, &y, 1) ? NULL : y;
+}
+TEST(by_hand_with_its_own_result_saved) {
+    opd_tensor *x = leaf(1), *y, *g, *gg;
+    int i;
+    for (i = 0; i < 3; i++) { (void)exp_by_hand(x); }
+    y = exp_by_hand(x);
+    CHECK_INT(grad1(y, x, true, &g), 0);
+    CHECK_INT(grad1(g, x, false, &gg), 0);
+    CHECK_NEAR(opd_item_f64(gg), exp(1), 1e-12);
+    y = exp_by_hand(x);
+    CHECK(OPD_CALL(op_named("aten::add_.Tensor"), y, of(1), 1) == y);
+    CHECK_INT(opd_backward(y), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "has been modified by an inplace operation");
+}
+TEST(one_result_recorded_twice) {
+    opd_tensor *x = leaf(1), *y = of(2), *both[2];
+    both[0] = both[1] = y;
+    CHECK_INT(opd_autograd_record("TwiceBackward", saved_backward, &x, 1, &y, 1, NULL, 0, both, 2), 0);
+}
+
+/* Kernels that return their arguments, in lists and twice. */
+static int k_list(opd_call *call) {
+    opd_tensor *t[2];
+    t[0] = t[1] = opd_arg_tensor(call, 0);
+    return opd_return_tensors(call, t, 2);
+}
+static int k_pair(opd_call *call) {
+    opd_tensor *t = opd_neg(opd_arg_tensor(call, 0));
+    return opd_return_tensor(call, t) || opd_return_tensor(call, t);
+}
+static int two_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_add(opd_bw_grad(bw, 0), opd_bw_grad(bw, 1))); }
+TEST(results_that_are_arguments_or_equal) {
+    opd_library *lib = opd_library_open(OPD_DEF, "alias", NULL, "t", 1);
+    opd_tensor *x = vec(3, true), *two[2];
+    opd_tensors l;
+    opd_value v = opd_value_tensor(x);
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.backward = two_backward;
+    d.schema = "list(Tensor x) -> Tensor[]";
+    d.cpu = k_list;
+    CHECK_INT(opd_define(lib, &d), 0);
+    d.schema = "pair(Tensor x) -> (Tensor, Tensor)";
+    d.cpu = k_pair;
+    CHECK_INT(opd_define(lib, &d), 0);
+    l = opd_call_list(opd_find("alias::list"), &v, 1);
+    CHECK_INT(l.n, 2);
+    CHECK(opd_tensor_is_leaf(x));
+    CHECK(l.n == 2 && l.data[0] != x && l.data[1] != x && l.data[0] != l.data[1]);
+    if (l.n == 2) { CHECK_INT(opd_backward(opd_sum(opd_add(l.data[0], l.data[1]))), 0); }
+    CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[0], 2, 0);
+    CHECK_INT(opd_call_tensors(opd_find("alias::pair"), two, &v, 1), 0);
+    CHECK(two[0] != two[1]);
+    CHECK_INT(opd_backward(opd_sum(opd_add(two[0], two[1]))), 0);
+    CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[0], 4, 0);
+    opd_library_close(lib);
+}
+
+/* The name is defined anew, with other arguments, while a tape of the old definition lives. */
+static int k_first(opd_call *call) { return opd_return_tensor(call, opd_neg(opd_arg_tensor(call, 0))); }
+static int neg_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_neg(opd_mul(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.d > 2 ? of(1) : of(5)))); }
+TEST(graph_outlives_the_schema) {
+    static const char *const schemas[] = {"f(Tensor a, float k) -> Tensor", "f(int p, int q, int[] r, Tensor[] l, Tensor a, Tensor b, str s='x') -> Tensor"};
+    int i, formula;
+    for (formula = 1; formula >= 0; formula--) {
+        opd_tensor *x = leaf(3), *y = NULL;
+        for (i = 0; i < 2; i++) {
+            opd_library *lib = opd_library_open(OPD_DEF, "anew", NULL, "t", 1);
+            opd_op_desc d;
+            memset(&d, 0, sizeof d);
+            d.schema = schemas[i];
+            d.cpu = k_first;
+            d.backward = formula ? neg_backward : NULL;
+            CHECK_INT(opd_define(lib, &d), 0);
+            if (i == 0) { y = OPD_CALL(opd_find("anew::f"), x, 2.5); }
+            else {
+                CHECK_INT(opd_backward(y), formula ? 0 : -1);
+                if (!formula) { CHECK_ERROR(OPD_ERROR_AUTOGRAD, "derivative for anew::f is not implemented"); }
+                else { CHECK_NEAR(grad_of(x), -1, 0); }
+            }
+            opd_library_close(lib);
+        }
+    }
+}
+
+TEST(gradient_of_a_result_without_formula) {
+    opd_library *lib;
+    opd_op *op = square(&lib, false);
+    opd_tensor *x = vec(3, true), *y = OPD_CALL(op, x), *g;
+    CHECK_INT(grad1(opd_sum(opd_mul(y, y)), y, false, &g), 0);
+    CHECK_NEAR(opd_data_f64(g)[1], 8, 0);
+    opd_library_close(lib);
+}
+
+TEST(gradients_are_not_what_the_caller_gave) {
+    opd_backward_options o = options();
+    opd_tensor *x = vec(2, true), *v = vec(2, false), *y = opd_add(x, of(0));
+    o.grad_outputs = &v;
+    o.create_graph = true;
+    CHECK_INT(opd_backward_with(&y, 1, &o), 0);
+    CHECK(opd_tensor_grad(x) != v);
+    CHECK_INT(opd_backward(opd_sum(x)), 0);
+    CHECK_NEAR(opd_data_f64(v)[0], 1, 0);
+    CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[0], 2, 0);
+    CHECK_INT(opd_tensor_set_grad(x, NULL), 0);
+    CHECK_INT(opd_tensor_set_grad(x, x), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "can't assign Variable as its own grad");
+}
+
+TEST(gradients_of_another_device) {
+    opd_backward_options o = options();
+    opd_tensor *x = leaf(2), *y, *g = opd_tensor_new_on(opd_ints_of(NULL, 0), OPD_FLOAT64, opd_device_of(OPD_META, -1));
+    o.grad_outputs = &g;
+    y = opd_mul(x, of(2));
+    CHECK_INT(opd_backward_with(&y, 1, &o), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "expected device cpu but got meta");
+}
+
+static int leaves_a_scope_open(opd_backward_call *bw) {
+    (void)opd_scope_open();
+    return opd_bw_return(bw, 0, opd_bw_grad(bw, 0));
+}
+TEST(formula_that_leaves_a_scope_open) {
+    opd_tensor *x = leaf(1), *y = of(2);
+    int depth = opd_scope_stats().depth;
+    CHECK_INT(opd_autograd_record("OpenBackward", leaves_a_scope_open, &x, 1, NULL, 0, NULL, 0, &y, 1), 0);
+    CHECK_INT(opd_backward(y), 0);
+    CHECK_INT(opd_scope_stats().depth, depth);
+}
+
+static int keeps_a_list_backward(opd_backward_call *bw) {
+    opd_value v = opd_bw_value(bw, 1);
+    CHECK(v.tag == OPD_TAG_LIST && v.n == 2 && v.u.list[1].tag == OPD_TAG_STR);
+    if (v.tag == OPD_TAG_LIST && v.n == 2) { CHECK_STR(v.u.list[1].u.s, "second"); }
+    return opd_bw_return(bw, 0, opd_bw_grad(bw, 0));
+}
+TEST(kept_lists_of_strings) {
+    opd_library *lib = opd_library_open(OPD_DEF, "kept", NULL, "t", 1);
+    opd_tensor *x = leaf(1), *y;
+    char *text = (char *)malloc(8);
+    opd_value list[2], args[2];
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = "f(Tensor x, str[] names) -> Tensor";
+    d.cpu = k_first;
+    d.backward = keeps_a_list_backward;
+    CHECK_INT(opd_define(lib, &d), 0);
+    strcpy(text, "second");
+    list[0] = opd_value_str("first");
+    list[1] = opd_value_str(text);
+    args[0] = opd_value_tensor(x);
+    args[1] = opd_value_list(list, 2);
+    y = opd_call_op(opd_find("kept::f"), args, 2);
+    strcpy(text, "gone");
+    free(text);
+    CHECK_INT(opd_backward(y), 0);
+    opd_library_close(lib);
+}
+
+static int k_writes_second(opd_call *call) { return opd_return_tensor(call, opd_neg(opd_arg_tensor(call, 0))); }
+TEST(other_written_arguments) {
+    opd_library *lib = opd_library_open(OPD_DEF, "wr", NULL, "t", 1);
+    opd_tensor *x = leaf(1);
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = "f(Tensor x, Tensor(a!) count) -> Tensor";
+    d.cpu = k_writes_second;
+    d.backward = neg_backward;
+    CHECK_INT(opd_define(lib, &d), 0);
+    CHECK(OPD_CALL(opd_find("wr::f"), x, of(0)) != NULL);
+    CHECK(OPD_CALL(opd_find("wr::f"), x, x) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place operation.");
+    CHECK(OPD_CALL(opd_find("wr::f"), x, opd_neg(x)) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "writes its argument 'count', which requires grad");
+    opd_library_close(lib);
+}
+
 //-- large graphs ------------------------------------------------------------------------------------------------------
 
 TEST(wide_graph) {
@@ -403,6 +599,31 @@ static void *long_chain(void *arg) {
     }
     (void)opd_finish();
     return NULL;
+}
+static void *long_grads(void *arg) {
+    opd_tensor *t = NULL;
+    int i;
+    (void)arg;
+    for (i = 0; i < CHAIN / 2; i++) {
+        OPD_SCOPED;
+        opd_tensor *next = of(i);
+        if (opd_tensor_set_grad(next, t)) { chain_wrong++; }
+        (void)opd_assign(&t, next);
+    }
+    opd_release(t);
+    (void)opd_finish();
+    return NULL;
+}
+TEST(gradients_of_gradients_on_a_small_stack) {
+    pthread_attr_t attr;
+    pthread_t id;
+    chain_wrong = 0;
+    CHECK_INT(pthread_attr_init(&attr), 0);
+    CHECK_INT(pthread_attr_setstacksize(&attr, STACK), 0);
+    CHECK_INT(pthread_create(&id, &attr, long_grads, NULL), 0);
+    CHECK_INT(pthread_join(id, NULL), 0);
+    (void)pthread_attr_destroy(&attr);
+    CHECK_INT(chain_wrong, 0);
 }
 TEST(long_chain_on_a_small_stack) {
     pthread_attr_t attr;
