@@ -2029,13 +2029,16 @@ typedef pthread_mutex_t opdi_mutex;
 #define opdi_unlock(m) ((void)pthread_mutex_unlock(m))
 #endif
 
-/* Code between these is not on any hot path: gcc spends half the time on it. */
+/* Code between these is not on any hot path: gcc spends a third of the time on it.  OPDI_COLD is the same for one
+   function.  What hot loops call and the compiler should inline stays outside. */
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__) && defined(__OPTIMIZE__)
 #define OPDI_COLD_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize (\"Og\")")
 #define OPDI_COLD_END _Pragma("GCC pop_options")
+#define OPDI_COLD __attribute__((optimize("Og")))
 #else
 #define OPDI_COLD_BEGIN
 #define OPDI_COLD_END
+#define OPDI_COLD
 #endif
 
 #if defined(__TINYC__)
@@ -14301,13 +14304,6 @@ OPDI_CARD_VIEWS(atleast_3d_Sequence, "atleast_3d.Sequence(Tensor[] tensors) -> T
 //  Loops are expanded from OPD_FORMULAS_* (see >>api:formulas); one generic kernel checks, promotes, makes the result
 //  and runs them, at CPU and at Meta alike.  A card names its formula, its rule and its derivative.
 
-/* Formulas of derivatives are compiled for size: what they cost is the operators they call. */
-#if defined(__GNUC__) && !defined(__TINYC__)
-#define OPDI_COLD __attribute__((cold))
-#else
-#define OPDI_COLD
-#endif
-
 //-- integer helpers: defined for every input, division by zero noted --------------------------------------------------
 
 static inline int64_t opdi_wrap_add(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }
@@ -14376,9 +14372,9 @@ static int64_t opdi_h_i64_lcm(int64_t x, int64_t y, const opdi_params *s) {
 #define OPDI_LOOP_HEAD(tag, T, inputs)                                                                      \
     T *o = (T *)p[0]; OPDI_LOOP_IN_##inputs(T)                                                              \
     const T a = s->tag[0], b = s->tag[1], c = s->tag[2]; int64_t i = 0; (void)a; (void)b; (void)c;
-/* One element after another. */
+/* One element after another, compiled quickly. */
 #define OPDI_LOOP_S(tag, T, name, inputs, formula)                                               \
-    OPD_UNUSED static void opdi_##tag##_##name(void *const *p, int64_t n, const opdi_params *s) {                      \
+    OPDI_COLD OPD_UNUSED static void opdi_##tag##_##name(void *const *p, int64_t n, const opdi_params *s) {                      \
         OPDI_LOOP_HEAD(tag, T, inputs)                                                                      \
         for (; i < n; i++) { OPDI_LOOP_AT_##inputs(T, i) o[i] = (formula); }                                \
     }
@@ -14759,7 +14755,7 @@ static opd_tensor *opdi_scale(opd_tensor *t, opd_value k) {
 }
 
 /* d sinc(x) = (cos(pi x) pi x - sin(pi x)) / (pi x^2), 0 at 0 */
-OPDI_COLD static opd_tensor *opdi_sinc_derivative(opd_tensor *g, opd_tensor *x) {
+static opd_tensor *opdi_sinc_derivative(opd_tensor *g, opd_tensor *x) {
     opd_tensor *px = opdi_muls(x, 3.14159265358979323846);
     opd_tensor *d = opd_div(opd_sub(opd_mul(opd_cos(px), px), opd_sin(px)), opd_mul(px, x));
     return opd_mul(g, opdi_unless(d, opd_eq_Scalar(x, opd_value_int(0))));
@@ -14781,7 +14777,7 @@ static void opdi_card_pointwise(opd_op_desc *op, const char *schema, opd_kernel 
 #define OPDI_UNARY_KERNEL(id)                                                                               \
     static int opdi_##id##_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_##id); }
 #define OPDI_UNARY_BACKWARD(id, derivative)                                                                 \
-    OPDI_COLD static int opdi_##id##_backward(opd_backward_call *bw) {                                      \
+    static int opdi_##id##_backward(opd_backward_call *bw) {                                      \
         opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *r = opd_bw_result(bw, 0);           \
         (void)g; (void)x; (void)r;                                                                          \
         return opd_bw_return(bw, 0, derivative);                                                            \
@@ -14913,7 +14909,7 @@ static opdi_params opdi_params_of(const opd_call *call, int first, int n) {
     for (k = 0; k < n; k++) { opdi_params_set(&s, k, opd_arg_value(call, first + k)); }
     return s;
 }
-#define OPDI_BW1(id) OPDI_COLD static int opdi_##id##_backward(opd_backward_call *bw)
+#define OPDI_BW1(id) static int opdi_##id##_backward(opd_backward_call *bw)
 #define OPDI_KERNEL(id) static int opdi_##id##_kernel(opd_call *call)
 /* g * 0 without spreading infinities */
 static int opdi_zero_backward(opd_backward_call *bw) {
@@ -16096,7 +16092,7 @@ OPDI_KERNEL(gelu_backward) {
 }
 /* none: f'' = phi(x) (2 - x^2).  tanh: with u = k (x + c x^3), t = tanh u:
    f'' = (1 - t^2) (u' + x u'' / 2 - x t u'^2) */
-OPDI_COLD static opd_tensor *opdi_gelu_second(opd_tensor *x, bool tanh_form) {
+static opd_tensor *opdi_gelu_second(opd_tensor *x, bool tanh_form) {
     opd_tensor *x2 = opd_square(x), *t, *du, *ddu, *d;
     if (!tanh_form) { return opd_mul(opdi_muls(opd_exp(opdi_muls(x2, -0.5)), 0.39894228040143267794), opdi_rsubs(2,
         x2)); }
@@ -18926,6 +18922,7 @@ static void opdi_vol_unfold(const opdi_vol *v, int64_t channels, char *x, char *
         }
     }
 }
+OPDI_COLD_BEGIN
 /* c [m, n] = a b + beta c with row strides and, for a and b, whether they are given transposed */
 static int opdi_vol_gemm(const opdi_vol *v, int64_t m, int64_t n, int64_t k, const char *a, int64_t lda, bool ta, const char *b, int64_t ldb,
                          bool tb, double beta, char *c, int64_t ldc) {
@@ -18980,6 +18977,7 @@ static bool opdi_shift_fits(const opdi_conv *v, opdi_shift *s, int64_t per_image
     s->plane = s->cols + (v->kh - 1) * v->dh * s->wide + (v->kw - 1) * v->dw + OPDI_CONV_SLACK;
     return true;
 }
+OPDI_COLD_END
 static inline int64_t opdi_shift_row(const opdi_shift *s, int64_t t) {
     const opdi_conv *v = &s->v;
     return t / v->kw / v->kh * s->plane + t / v->kw % v->kh * v->dh * s->wide + t % v->kw * v->dw;
@@ -19036,6 +19034,7 @@ static void opdi_shift_store(const opdi_shift *s, int64_t group, int64_t first, 
             }
         }
 }
+OPDI_COLD_BEGIN
 /* Items are (chunk of the batch, group). */
 static void opdi_shift_forward_range(void *ctx, int64_t begin, int64_t end) {
     opdi_shift *s = (opdi_shift *)ctx;
@@ -19080,6 +19079,7 @@ static int opdi_shift_grad_input(const opdi_conv *v, const void *gy, const void 
     opdi_free(turned, (size_t)bytes);
     return rc;
 }
+OPDI_COLD_END
 /* gy of images [first, first + n), a column of channels for each output column: out [cols, ldg], zero where nothing is */
 static void opdi_shift_turn(const opdi_shift *s, int64_t group, int64_t first, int64_t n, char *out) {
     const opdi_conv *v = &s->v;
@@ -19137,6 +19137,7 @@ static void opdi_shift_gw_range(void *ctx, int64_t begin, int64_t end) {
     }
     opdi_free(pad, (size_t)all);
 }
+OPDI_COLD_BEGIN
 static int opdi_shift_grad_weight(const opdi_conv *v, const void *gy, const void *x, void *gw) {
     const opdi_micro mk = opdi_micro_of(v->size);
     const int64_t k = v->cg * v->kh * v->kw, kp = opdi_round_up(k, mk.mr), ldg = opdi_round_up(v->og, mk.nr);
@@ -19211,6 +19212,7 @@ static int opdi_vol_run(const opdi_vol *v, int what, const opd_tensor *x, const 
     rc = opdi_shift_grad_weight(&q, y->data, x->data, w->data);
     return rc <= 0 ? rc : opdi_conv_grad_weight(&q, y->data, x->data, w->data);
 }
+OPDI_COLD_END
 /* y [n, c, area] += b [c] */
 static void opdi_bias_add(opd_tensor *y, const opd_tensor *b) {
     const int64_t c = opdi_sizes(y)[1], area = y->numel / OPDI_MAX((int64_t)1, opdi_sizes(y)[0] * c);
@@ -19256,6 +19258,7 @@ static void opdi_bias_sum(const opd_tensor *g, opd_tensor *out) {
 
 //-- convolution: arguments --------------------------------------------------------------------------------------------------
 
+OPDI_COLD_BEGIN
 /* Strides laid out as channels last, which a result then takes over (c10::is_channels_last_strides_2d and 3d). */
 static bool opdi_is_channels_last(const opd_tensor *t) {
     const int64_t *sizes = opdi_sizes(t), *strides = opdi_strides(t);
@@ -19668,6 +19671,7 @@ static bool opdi_pool_is_2x2(const opdi_windows *v) {
     }
     return true;
 }
+OPDI_COLD_END
 #define OPDI_MAX_POOL(T, S, lowest)                                                                         \
     static void opdi_max_pool_2x2_##S(const opdi_windows *v, const T *x, T *y, int64_t *at) {                  \
         const int64_t w = v->in[2];                                                                         \
@@ -19698,7 +19702,6 @@ static bool opdi_pool_is_2x2(const opdi_windows *v) {
     }
 OPDI_MAX_POOL(float, f32, -INFINITY)
 OPDI_MAX_POOL(double, f64, -INFINITY)
-OPDI_MAX_POOL(int64_t, i64, INT64_MIN)
 static inline int64_t opdi_pool_divisor(const opdi_windows *v, int64_t a, int64_t b, int64_t c) {
     return v->divisor ? v->divisor : v->span[0][a] * v->span[1][b] * v->span[2][c];
 }
@@ -19716,7 +19719,6 @@ static inline int64_t opdi_pool_divisor(const opdi_windows *v, int64_t a, int64_
     }
 OPDI_AVG_POOL(float, f32)
 OPDI_AVG_POOL(double, f64)
-OPDI_AVG_POOL(int64_t, i64)
 #define OPDI_POOL_BACKWARD(T, S)                                                                            \
     static void opdi_avg_pool_backward_##S(const opdi_windows *v, const T *g, T *gx) {                         \
         int64_t a, b, c, i, j, k;                                                                           \
@@ -19742,6 +19744,9 @@ OPDI_POOL_BACKWARD(double, f64)
 
 enum { OPDI_POOL_MAX, OPDI_POOL_AVG, OPDI_POOL_MAX_BACKWARD, OPDI_POOL_AVG_BACKWARD };
 typedef struct opdi_pool_job { opdi_windows *v; int what; } opdi_pool_job;
+OPDI_COLD_BEGIN
+OPDI_MAX_POOL(int64_t, i64, INT64_MIN)
+OPDI_AVG_POOL(int64_t, i64)
 static void opdi_pool_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_pool_job *job = (const opdi_pool_job *)ctx;
     opdi_windows *v = job->v;
@@ -20510,6 +20515,7 @@ static void opdi_describe_any(opd_op_desc *op, const char *schema, opd_kernel an
 static void opdi_describe_composite(opd_op_desc *op, const char *schema, opd_kernel composite, opd_autocast autocast, const char *cases) {
     op->schema = schema; op->composite = composite; op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = autocast; op->cases = cases;
 }
+OPDI_COLD_END
 
 //-- rows of numbers: sums that do not depend on anything but the row ---------------------------------------------------------
 
@@ -20684,6 +20690,7 @@ typedef struct opdi_norm {
 OPDI_NORM_KERNELS(float, f32)
 OPDI_NORM_KERNELS(double, f64)
 
+OPDI_COLD_BEGIN
 /* A tensor argument in the dtype loops work in, NULL for None (*bad on failure). */
 static const void *opdi_norm_in(opd_tensor *t, opd_scalar_type dtype, bool *bad) {
     if (!t) { return NULL; }
@@ -21347,6 +21354,11 @@ static int opdi_nll_check(opd_call *call, int first, opd_tensor *x, opd_tensor *
     k->reduction = opd_arg_int(call, first); k->ignore = opd_arg_int(call, first + 1);
     return 0;
 }
+static int opdi_nll_store(opd_tensor *out, double v) {
+    opdi_number n;
+    return opdi_copy(out, opdi_number_make(&n, opd_value_float(v)));
+}
+OPDI_COLD_END
 /* Targets and weights where loops can read them; every target is in range or ignored. */
 static int opdi_nll_open(opdi_nll *k, opd_tensor *target, opd_tensor *w) {
     int64_t i;
@@ -21360,10 +21372,6 @@ static int opdi_nll_open(opdi_nll *k, opd_tensor *target, opd_tensor *w) {
         if (t != k->ignore && (t < 0 || t >= k->c)) { return opd_fail(OPD_ERROR_INDEX, "Target %lld is out of bounds.", (long long)t); }
     }
     return 0;
-}
-static int opdi_nll_store(opd_tensor *out, double v) {
-    opdi_number n;
-    return opdi_copy(out, opdi_number_make(&n, opd_value_float(v)));
 }
 static int opdi_nll_forward(opd_call *call, bool two) {
     opd_tensor *x = opd_arg_tensor(call, 0), *target = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *out, *total, *desk;
@@ -21426,6 +21434,7 @@ static int opdi_nll_backward(opd_call *call, bool two) {
     }
     return opdi_settle(out, desk);
 }
+OPDI_COLD_BEGIN
 OPDI_KERNEL(nll_loss_forward) { return opdi_nll_forward(call, false); }
 OPDI_KERNEL(nll_loss2d_forward) { return opdi_nll_forward(call, true); }
 OPDI_KERNEL(nll_loss_backward) { return opdi_nll_backward(call, false); }
@@ -22016,6 +22025,7 @@ OPDI_OP(prelu_backward) {
     opdi_describe_any(op, "prelu_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)", opdi_prelu_backward_kernel, opdi_prelu_backward_backward, "grad_output, self, weight", OPD_AUTOCAST_KEEP, "[2,3], [2,3], [3]");
     op->out = "prelu_backward.out(Tensor grad_output, Tensor self, Tensor weight, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
 }
+OPDI_COLD_END
 
 //======================================================================================================================
 //  >>op:index  indexing, joining, scattering
@@ -22023,6 +22033,7 @@ OPDI_OP(prelu_backward) {
 
 //-- results that begin as a copy of self ----------------------------------------------------------------------------------
 
+OPDI_COLD_BEGIN
 /* Result 0 filled with self.  The in-place form works on self at once when no other argument looks at its memory.  With
    `keep_strides` a fresh result has self's strides.  NULL with an error; its data is NULL on fakes. */
 static opd_tensor *opdi_update(opd_call *call, bool keep_strides) {
@@ -22060,6 +22071,7 @@ static int opdi_index_dtype(const opd_tensor *index, const char *text) {
 static int opdi_out_of_bounds(int64_t i, int dim, int64_t size) {
     return opd_fail(OPD_ERROR_INDEX, "index %lld is out of bounds for dimension %d with size %lld", (long long)i, dim, (long long)size);
 }
+OPDI_COLD_END
 /* Indices as contiguous int64, each in [0, size) after adding size to negative ones where `wrap` says so; -1 in *bad when
    all are, else the position of the first that is not. */
 static opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool wrap, int64_t *bad) {
@@ -22155,6 +22167,7 @@ static void opdi_indexed_part(void *ctx, int64_t begin, int64_t end) {
         opdi_indexed_row(w, w->a + a * w->size, w->b + b * w->size, w->index + r * w->sizes[w->row]);
     }
 }
+OPDI_COLD_BEGIN
 /* a: the tensor that is indexed along dim; b: the one walked with index, with sizes at least those of index (stride 0 for
    one number).  Both of a's dtype. */
 static int opdi_indexed_run(int kind, opd_tensor *a, int dim, opd_tensor *index, opd_tensor *b) {
@@ -22318,6 +22331,7 @@ static opd_value opdi_reduce_start(int how, opd_scalar_type t) {
     if (how == 3) { return whole ? opd_value_int(INT64_MAX) : opd_value_float(INFINITY); }
     return opd_value_int(0);
 }
+OPDI_COLD_END
 /* desk /= max(count, 1), rounding down for integers. */
 static void opdi_reduce_divide(opd_tensor *desk, const opd_tensor *count) {
     const int64_t *c = (const int64_t *)(const void *)count->data;
@@ -22332,6 +22346,7 @@ static void opdi_reduce_divide(opd_tensor *desk, const opd_tensor *count) {
         }
     }
 }
+OPDI_COLD_BEGIN
 /* Folds src into out at index along dim (index and src of one shape or src larger). */
 static int opdi_reduce_into(opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src, int how, bool include_self) {
     const opd_scalar_type t = (opd_scalar_type)opdi_compute_dtype[opdi_compute_type((opd_scalar_type)out->dtype)];
@@ -22447,6 +22462,7 @@ OPDI_OP(scatter_reduce_two) {
                  OPD_AUTOCAST_KEEP, "[3,4], 1, [3,2]i4, [3,2], 'sum'; [3,4], 1, [3,2]i4, [3,2], 'mean'");
     op->inplace = "scatter_reduce_.two"; op->out = "scatter_reduce.two_out";
 }
+OPDI_COLD_END
 
 //-- rows: index_select, index_add, index_copy, index_fill, index_reduce -----------------------------------------------------
 
@@ -22496,6 +22512,7 @@ static void opdi_rows_add(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
+OPDI_COLD_BEGIN
 /* Fills w for contiguous a indexed along dim by checked int64 indices. */
 static int64_t opdi_rows_init(opdi_rows *w, opd_tensor *a, int dim, opd_tensor *index, opd_tensor *b) {
     w->a = a->data; w->b = b->data;
@@ -22694,6 +22711,7 @@ OPDI_OP(index_fill_int_Tensor) {
                  opdi_index_fill_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [1]i4, []");
     op->inplace = "index_fill_.int_Tensor"; op->out = "index_fill.int_Tensor_out";
 }
+OPDI_COLD_END
 /* index_reduce: scatter_reduce with the index spread over source. */
 static opd_tensor *opdi_rows_spread(opd_tensor *index, int dim, const opd_tensor *src) {
     int64_t strides[OPD_MAX_DIMS];
@@ -22702,6 +22720,7 @@ static opd_tensor *opdi_rows_spread(opd_tensor *index, int dim, const opd_tensor
     for (d = 0; d < src->ndim; d++) { strides[d] = d == dim ? 1 : 0; }
     return index ? opdi_view(index, opdi_sizes(src), strides, src->ndim, 0) : NULL;
 }
+OPDI_COLD_BEGIN
 OPDI_KERNEL(index_reduce) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out;
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim), how = opdi_reduce_of(opd_arg_str(call, 4));
@@ -22725,6 +22744,7 @@ OPDI_OP(index_reduce) {
                  "[3,4], 1, [2]i4, [3,2], 'mean'");
     op->inplace = "index_reduce_"; op->out = "index_reduce.out";
 }
+OPDI_COLD_END
 
 //-- index, index_put, take, put: lists of index tensors ---------------------------------------------------------------------
 
@@ -22763,6 +22783,7 @@ static int opdi_mask_positions(opd_tensor *mask, opd_tensor **out) {
     }
     return 0;
 }
+OPDI_COLD_BEGIN
 /* Fills p->index from the list: masks become positions (at::native::expandTensors). */
 static int opdi_pick_expand(opdi_pick_plan *p, const opd_tensor *self, opd_tensors list) {
     int64_t k;
@@ -22790,6 +22811,7 @@ static int opdi_pick_expand(opdi_pick_plan *p, const opd_tensor *self, opd_tenso
     for (; n < self->ndim; n++) { p->index[n] = NULL; }
     return 0;
 }
+OPDI_COLD_END
 /* Broadcasts the indices and adds up their offsets into self. */
 static int opdi_pick_offsets(opdi_pick_plan *p, const opd_tensor *self) {
     int d;
@@ -22814,6 +22836,7 @@ static int opdi_pick_offsets(opdi_pick_plan *p, const opd_tensor *self) {
     }
     return 0;
 }
+OPDI_COLD_BEGIN
 static int opdi_pick_shape(opdi_pick_plan *p, const opd_tensor *self) {
     int d;
     bool any = false;
@@ -22860,6 +22883,7 @@ static int opdi_pick_make(opdi_pick_plan *p, const opd_tensor *self, opd_tensors
     p->offset = NULL;
     return 0;
 }
+OPDI_COLD_END
 
 enum { OPDI_PICK_READ = 0, OPDI_PICK_WRITE, OPDI_PICK_ADD };
 typedef struct opdi_pick_job { const opdi_pick_plan *p; char *self, *values; int kind, size, compute; } opdi_pick_job;
@@ -22922,6 +22946,7 @@ static void opdi_pick_part(void *ctx, int64_t begin, int64_t end) {
         u++;
     }
 }
+OPDI_COLD_BEGIN
 /* values (contiguous, of self's dtype) against self at the plan's places. */
 static int opdi_pick_go(const opdi_pick_plan *p, opd_tensor *self, opd_tensor *values, int kind) {
     opdi_pick_job j;
@@ -23125,6 +23150,7 @@ static int opdi_masked_open(opd_tensor **t, opd_tensor **mask, int64_t *sizes, i
     *t = both[0]; *mask = both[1];
     return 0;
 }
+OPDI_COLD_END
 #define OPDI_MASKED_MOVE(T) {                                                                               \
         T *d = (T *)(void *)dst; const T *s = (const T *)(const void *)src;                                 \
         if (compress) { for (i = 0; i < n; i++) { if (mask[i]) { *d++ = s[i]; } } }                         \
@@ -23150,6 +23176,7 @@ static int64_t opdi_mask_count(const opd_tensor *mask) {
     for (i = 0; i < mask->numel; i++) { n += mask->data[i] != 0; }
     return n;
 }
+OPDI_COLD_BEGIN
 OPDI_KERNEL(masked_select) {
     opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *out, *desk;
     int64_t sizes[OPD_MAX_DIMS], n;
@@ -23485,6 +23512,7 @@ OPDI_OP(constant_pad_nd) {
                  "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[2,3], (1,2); [2,3], (1,-1,0,2), 1.5");
     op->out = "constant_pad_nd.out";
 }
+OPDI_COLD_END
 
 /* reflection_pad and replication_pad: the last n dims; out[i, j, k] = in[map0[i], map1[j], map2[k]]. */
 typedef struct opdi_pad_job {
@@ -23529,6 +23557,7 @@ static void opdi_pad_part(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
+OPDI_COLD_BEGIN
 /* in (or, backward, its zeroed gradient) against out. */
 static int opdi_pad_run(opd_tensor *in, opd_tensor *out, opd_ints pad, bool reflect, bool back) {
     const int nd = (int)pad.n / 2;
@@ -23727,6 +23756,7 @@ OPDI_OP(embedding) {
                  opdi_embedding_kernel, opdi_embedding_backward, "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[5,3], [2,2]i5; [5,3], [4]i5, 1");
     op->out = "embedding.out";
 }
+OPDI_COLD_END
 /* The rows of g are added to the rows of the result that their index names; piece by piece of the row among threads. */
 OPDI_KERNEL(embedding_dense_backward) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *out, *desk;
@@ -23773,6 +23803,7 @@ OPDI_KERNEL(embedding_dense_backward) {
     }
     return opdi_settle(out, desk);
 }
+OPDI_COLD_BEGIN
 OPDI_BW1(embedding_dense_backward) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 1);
     const int64_t skip = opd_bw_value(bw, 3).u.i;
@@ -23795,6 +23826,7 @@ OPDI_OP(embedding_backward) {
     opdi_describe_composite(op, "embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, int padding_idx, bool scale_grad_by_freq, bool sparse) -> Tensor",
                         opdi_embedding_backward_kernel, OPD_AUTOCAST_KEEP, "");
 }
+OPDI_COLD_END
 OPDI_KERNEL(one_hot) {
     opd_tensor *x = opd_arg_tensor(call, 0), *out, *desk;
     int64_t n = opd_arg_int(call, 1), sizes[OPD_MAX_DIMS], i, most = -1;
@@ -23823,6 +23855,7 @@ OPDI_KERNEL(one_hot) {
     for (i = 0; i < x->numel; i++) { ((int64_t *)(void *)desk->data)[i * n + v[i]] = 1; }
     return opdi_settle(out, desk);
 }
+OPDI_COLD_BEGIN
 OPDI_OP(one_hot) {
     opdi_describe(op, "one_hot(Tensor self, int num_classes=-1) -> Tensor", opdi_one_hot_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP,
                  OPD_AUTOCAST_KEEP, "[2,3]i5, 5");
@@ -23878,6 +23911,7 @@ OPDI_VIEW_SCATTER(diagonal_scatter, "aten::diagonal", 4,
                   "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor", "[4,3], [3]")
 OPDI_VIEW_SCATTER(as_strided_scatter, "aten::as_strided", 4,
                   "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor", "[4,3], [2,2], (2,2), (3,1), 1")
+OPDI_COLD_END
 
 //-- repeat_interleave, searchsorted, bucketize ----------------------------------------------------------------------------------
 
@@ -23904,6 +23938,7 @@ OPDI_KERNEL(repeat_interleave_Tensor) {
     for (i = 0; i < x->numel; i++) { for (k = 0; k < v[i]; k++) { *p++ = i; } }
     return opdi_settle(out, desk);
 }
+OPDI_COLD_BEGIN
 OPDI_OP(repeat_interleave_Tensor) {
     opdi_describe(op, "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor", opdi_repeat_interleave_Tensor_kernel,
                  OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3]i4");
@@ -23939,6 +23974,7 @@ OPDI_OP(repeat_interleave_self_int) {
     opdi_describe_composite(op, "repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor",
                         opdi_repeat_interleave_self_int_kernel, OPD_AUTOCAST_KEEP, "[2,3], 2, 1");
 }
+OPDI_COLD_END
 
 /* Position of v among n sorted numbers: the first that is not below it, or (right) the first above it. */
 #define OPDI_SEARCH(T) {                                                                                    \
@@ -23979,6 +24015,7 @@ static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_
     }
     return opdi_settle(out, desk);
 }
+OPDI_COLD_BEGIN
 static int opdi_search_check(opd_tensor *seq, opd_tensor *values, opd_tensor *sorter) {
     int64_t i, n = seq->ndim ? opdi_sizes(seq)[seq->ndim - 1] : 1;
     int d;
@@ -24047,6 +24084,7 @@ OPDI_OP(bucketize_Scalar) {
     opdi_describe(op, "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
                  opdi_bucketize_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "0.5, [4]");
 }
+OPDI_COLD_END
 
 
 //-- the list of all cards, and their registration ----------------------------------------------------------------
