@@ -10972,7 +10972,7 @@ OPD_UNUSED static void opdi_fill_normal_f64(int64_t n, double *out, uint64_t key
 //-- tensor iteration: promotion, broadcasting, block loops, copies ---------------------------------------------------
 //
 //  What all pointwise kernels stand on.  A loop is written for float, double and int64_t over contiguous memory;
-//  everything else (other dtypes, strides, broadcasting, threads) is brought to it here, 256 elements at a time.
+//  everything else (other dtypes, strides, broadcasting, threads) is brought to it here, a block of elements at a time.
 //  Uses tensors and the thread pool; knows no operator.  Follows at::TensorIterator in what it computes.
 
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__)
@@ -10982,7 +10982,8 @@ OPD_UNUSED static void opdi_fill_normal_f64(int64_t n, double *out, uint64_t key
 #endif
 
 #define OPDI_ITER_OPS 8                           /* operands of an iteration */
-#define OPDI_BLOCK 256                            /* elements converted at a time */
+#define OPDI_BLOCK 512                            /* elements converted at a time */
+#define OPDI_ROW 128                              /* elements of a row that is not worth gathering */
 #define OPDI_GRAIN 32768                          /* elements that are worth a thread */
 
 /* The types loops are written for. */
@@ -11035,39 +11036,25 @@ typedef void (*opdi_convert)(void *dst, const void *src, int64_t n);
     }
 /* opdi_cvt_<to>_<from> */
 OPDI_CONVERT(opdi_cvt_f32_u8, float, uint8_t, (float)x)
-OPDI_CONVERT(opdi_cvt_f32_i8, float, int8_t, (float)x)
-OPDI_CONVERT(opdi_cvt_f32_i16, float, int16_t, (float)x)
 OPDI_CONVERT(opdi_cvt_f32_i32, float, int32_t, (float)x)
 OPDI_CONVERT(opdi_cvt_f32_i64, float, int64_t, (float)x)
 OPDI_CONVERT(opdi_cvt_f32_f64, float, double, (float)x)
 OPDI_CONVERT(opdi_cvt_f32_b, float, uint8_t, (float)(x != 0))
-OPDI_CONVERT(opdi_cvt_f64_u8, double, uint8_t, (double)x)
-OPDI_CONVERT(opdi_cvt_f64_i8, double, int8_t, (double)x)
-OPDI_CONVERT(opdi_cvt_f64_i16, double, int16_t, (double)x)
 OPDI_CONVERT(opdi_cvt_f64_i32, double, int32_t, (double)x)
 OPDI_CONVERT(opdi_cvt_f64_i64, double, int64_t, (double)x)
 OPDI_CONVERT(opdi_cvt_f64_f32, double, float, (double)x)
 OPDI_CONVERT(opdi_cvt_f64_b, double, uint8_t, (double)(x != 0))
 OPDI_CONVERT(opdi_cvt_i64_u8, int64_t, uint8_t, (int64_t)x)
-OPDI_CONVERT(opdi_cvt_i64_i8, int64_t, int8_t, (int64_t)x)
-OPDI_CONVERT(opdi_cvt_i64_i16, int64_t, int16_t, (int64_t)x)
 OPDI_CONVERT(opdi_cvt_i64_i32, int64_t, int32_t, (int64_t)x)
 OPDI_CONVERT(opdi_cvt_i64_b, int64_t, uint8_t, (int64_t)(x != 0))
 OPDI_CONVERT(opdi_cvt_u8_f32, uint8_t, float, OPDI_WRAP_u8(opdi_to_i64((double)x)))
-OPDI_CONVERT(opdi_cvt_i8_f32, int8_t, float, OPDI_WRAP_i8(opdi_to_i32((double)x)))
-OPDI_CONVERT(opdi_cvt_i16_f32, int16_t, float, OPDI_WRAP_i16(opdi_to_i32((double)x)))
 OPDI_CONVERT(opdi_cvt_i32_f32, int32_t, float, opdi_to_i32((double)x))
 OPDI_CONVERT(opdi_cvt_i64_f32, int64_t, float, opdi_to_i64((double)x))
 OPDI_CONVERT(opdi_cvt_b_f32, uint8_t, float, (uint8_t)(x != 0))
-OPDI_CONVERT(opdi_cvt_u8_f64, uint8_t, double, OPDI_WRAP_u8(opdi_to_i64(x)))
-OPDI_CONVERT(opdi_cvt_i8_f64, int8_t, double, OPDI_WRAP_i8(opdi_to_i32(x)))
-OPDI_CONVERT(opdi_cvt_i16_f64, int16_t, double, OPDI_WRAP_i16(opdi_to_i32(x)))
 OPDI_CONVERT(opdi_cvt_i32_f64, int32_t, double, opdi_to_i32(x))
 OPDI_CONVERT(opdi_cvt_i64_f64, int64_t, double, opdi_to_i64(x))
 OPDI_CONVERT(opdi_cvt_b_f64, uint8_t, double, (uint8_t)(x != 0))
 OPDI_CONVERT(opdi_cvt_u8_i64, uint8_t, int64_t, OPDI_WRAP_u8(x))
-OPDI_CONVERT(opdi_cvt_i8_i64, int8_t, int64_t, OPDI_WRAP_i8(x))
-OPDI_CONVERT(opdi_cvt_i16_i64, int16_t, int64_t, OPDI_WRAP_i16(x))
 OPDI_CONVERT(opdi_cvt_i32_i64, int32_t, int64_t, OPDI_WRAP_i32(x))
 OPDI_CONVERT(opdi_cvt_b_i64, uint8_t, int64_t, (uint8_t)(x != 0))
 /* Half precision is worth the wider registers. */
@@ -11075,16 +11062,42 @@ OPDI_CONVERT(opdi_cvt_b_i64, uint8_t, int64_t, (uint8_t)(x != 0))
 #define OPDI_CONVERT_WIDE(name, D, S, expr)                                                     \
     OPDI_ALWAYS OPDI_CONVERT_BODY(name##_body, D, S, expr)                                      \
     OPDI_AVX2 static void name##_avx2(void *d, const void *s, int64_t n) { name##_body(d, s, n); } \
-    static void name(void *d, const void *s, int64_t n) {                                       \
+    OPDI_COLD static void name(void *d, const void *s, int64_t n) {                             \
         if (opdi_cpu_level() > 0) { name##_avx2(d, s, n); } else { name##_body(d, s, n); }      \
+    }
+#define OPDI_CONVERT_WIDEST(name, D, S, expr)                                                   \
+    OPDI_ALWAYS OPDI_CONVERT_BODY(name##_body, D, S, expr)                                      \
+    OPDI_AVX2 static void name##_avx2(void *d, const void *s, int64_t n) { name##_body(d, s, n); } \
+    OPDI_AVX512 static void name##_avx512(void *d, const void *s, int64_t n) { name##_body(d, s, n); } \
+    OPDI_COLD static void name(void *d, const void *s, int64_t n) {                             \
+        const int level = opdi_cpu_level();                                                     \
+        if (level > 1) { name##_avx512(d, s, n); }                                              \
+        else if (level > 0) { name##_avx2(d, s, n); }                                           \
+        else { name##_body(d, s, n); }                                                          \
     }
 #else
 #define OPDI_CONVERT_WIDE(name, D, S, expr) static OPDI_CONVERT_BODY(name, D, S, expr)
+#define OPDI_CONVERT_WIDEST OPDI_CONVERT_WIDE
 #endif
 OPDI_CONVERT_WIDE(opdi_cvt_f32_f16, float, uint16_t, opdi_f16_to_f32(x))
 OPDI_CONVERT_WIDE(opdi_cvt_f16_f32, uint16_t, float, opdi_f32_to_f16(x))
-OPDI_CONVERT_WIDE(opdi_cvt_f32_bf16, float, uint16_t, opdi_bf16_to_f32(x))
-OPDI_CONVERT_WIDE(opdi_cvt_bf16_f32, uint16_t, float, opdi_f32_to_bf16(x))
+OPDI_CONVERT_WIDEST(opdi_cvt_f32_bf16, float, uint16_t, opdi_bf16_to_f32(x))
+OPDI_CONVERT_WIDEST(opdi_cvt_bf16_f32, uint16_t, float, opdi_f32_to_bf16(x))
+OPDI_COLD_BEGIN
+OPDI_CONVERT(opdi_cvt_f32_i8, float, int8_t, (float)x)
+OPDI_CONVERT(opdi_cvt_f32_i16, float, int16_t, (float)x)
+OPDI_CONVERT(opdi_cvt_f64_u8, double, uint8_t, (double)x)
+OPDI_CONVERT(opdi_cvt_f64_i8, double, int8_t, (double)x)
+OPDI_CONVERT(opdi_cvt_f64_i16, double, int16_t, (double)x)
+OPDI_CONVERT(opdi_cvt_i64_i8, int64_t, int8_t, (int64_t)x)
+OPDI_CONVERT(opdi_cvt_i64_i16, int64_t, int16_t, (int64_t)x)
+OPDI_CONVERT(opdi_cvt_i8_f32, int8_t, float, OPDI_WRAP_i8(opdi_to_i32((double)x)))
+OPDI_CONVERT(opdi_cvt_i16_f32, int16_t, float, OPDI_WRAP_i16(opdi_to_i32((double)x)))
+OPDI_CONVERT(opdi_cvt_u8_f64, uint8_t, double, OPDI_WRAP_u8(opdi_to_i64(x)))
+OPDI_CONVERT(opdi_cvt_i8_f64, int8_t, double, OPDI_WRAP_i8(opdi_to_i32(x)))
+OPDI_CONVERT(opdi_cvt_i16_f64, int16_t, double, OPDI_WRAP_i16(opdi_to_i32(x)))
+OPDI_CONVERT(opdi_cvt_i8_i64, int8_t, int64_t, OPDI_WRAP_i8(x))
+OPDI_CONVERT(opdi_cvt_i16_i64, int16_t, int64_t, OPDI_WRAP_i16(x))
 /* Two steps through float, as c10::Half and c10::BFloat16 convert. */
 #define OPDI_CONVERT_VIA(name, first, second, from_size, to_size)                               \
     static void name(void *dst, const void *src, int64_t n) {                                   \
@@ -11103,6 +11116,7 @@ OPDI_CONVERT_VIA(opdi_cvt_f16_i64, opdi_cvt_f32_i64, opdi_cvt_f16_f32, 8, 2)
 OPDI_CONVERT_VIA(opdi_cvt_bf16_i64, opdi_cvt_f32_i64, opdi_cvt_bf16_f32, 8, 2)
 OPDI_CONVERT_VIA(opdi_cvt_i64_f16, opdi_cvt_f32_f16, opdi_cvt_i64_f32, 2, 8)
 OPDI_CONVERT_VIA(opdi_cvt_i64_bf16, opdi_cvt_f32_bf16, opdi_cvt_i64_f32, 2, 8)
+OPDI_COLD_END
 static void opdi_cvt_8(void *d, const void *s, int64_t n) { memcpy(d, s, (size_t)n * 8); }
 static void opdi_cvt_4(void *d, const void *s, int64_t n) { memcpy(d, s, (size_t)n * 4); }
 
@@ -11509,13 +11523,13 @@ static void opdi_iter_step(const opdi_iter *it, int64_t *idx, int64_t n) {
         idx[d] -= n * it->sizes[d];
     }
 }
-/* Elements [begin, end) of the pass.  Rows of at least half a block are walked row by row, so that contiguous ones are
+/* Elements [begin, end) of the pass.  Rows of OPDI_ROW elements and more are walked row by row, so that contiguous ones are
    used in place; shorter ones are gathered across rows. */
 static void opdi_iter_range(const opdi_iter *it, int64_t begin, int64_t end) {
-    uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];    /* 16 KiB */
+    uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];    /* 32 KiB */
     void *p[OPDI_ITER_OPS];
     int64_t idx[OPD_MAX_DIMS], pos, n, rest = begin;
-    const bool rows = it->sizes[0] >= OPDI_BLOCK / 2;
+    const bool rows = it->sizes[0] >= OPDI_ROW;
     int d, k;
     for (d = 0; d < it->ndim; d++) { idx[d] = rest % it->sizes[d]; rest /= it->sizes[d]; }
     for (k = it->nout; k < it->nops; k++) {       /* one number, repeated */
@@ -11689,7 +11703,7 @@ static void opdi_copy_blocks(void *ctx, int64_t begin, int64_t end) {
     const opdi_operand *o = &it->op[0];
     uint64_t block[OPDI_BLOCK];
     int64_t idx[OPD_MAX_DIMS], pos, n, rest = begin;
-    const bool rows = it->sizes[0] >= OPDI_BLOCK / 2;
+    const bool rows = it->sizes[0] >= OPDI_ROW;
     int d;
     for (d = 0; d < it->ndim; d++) { idx[d] = rest % it->sizes[d]; rest /= it->sizes[d]; }
     for (pos = begin; pos < end; pos += n) {
@@ -11721,10 +11735,12 @@ static void opdi_copy_blocks(void *ctx, int64_t begin, int64_t end) {
         if (ni == OPDI_TILE && nj == OPDI_TILE) { OPDI_TILE_MOVE(T, OPDI_TILE, OPDI_TILE); }                \
         else { OPDI_TILE_MOVE(T, ni, nj); }                                                                 \
     }
-OPDI_TRANSPOSE(uint8_t)
-OPDI_TRANSPOSE(uint16_t)
 OPDI_TRANSPOSE(uint32_t)
 OPDI_TRANSPOSE(uint64_t)
+OPDI_COLD_BEGIN
+OPDI_TRANSPOSE(uint8_t)
+OPDI_TRANSPOSE(uint16_t)
+OPDI_COLD_END
 typedef void (*opdi_tile_fn)(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj);
 static opdi_tile_fn opdi_transpose_of(int size) {
     if (size == 1) { return opdi_transpose_uint8_t; }
@@ -14525,12 +14541,15 @@ OPDI_AVX2 static void opdi_activation_wide(int f, int64_t n, float *y, const flo
     opdi_activation_body(f, n, y, g, x, t, u);
 }
 #endif
-static void opdi_activation_block(int f, int64_t n, float *y, const float *g, const float *x, float *t, float *u) {
 #if defined(OPDI_X86)
+OPDI_COLD static void opdi_activation_block(int f, int64_t n, float *y, const float *g, const float *x, float *t,
+                                            float *u) {
     if (opdi_cpu_level() > 0) { opdi_activation_wide(f, n, y, g, x, t, u); return; }
-#endif
     opdi_activation_body(f, n, y, g, x, t, u);
 }
+#else
+#define opdi_activation_block opdi_activation_body
+#endif
 /* Any n: what is no multiple of 16 is filled up with zeros. */
 static void opdi_activation(int f, int64_t n, float *o, const float *g, const float *x) {
     float xs[256], gs[256], ys[256], t[256], u[256];
@@ -16387,7 +16406,7 @@ static void opdi_reduce_rows(void *ctx, int64_t begin, int64_t end) {
         const char *x = NULL;
         m = 1;
         if (!o->convert && o->walk == OPDI_WALK_LINEAR) { x = o->data + row * r->n * o->size; }
-        else if (r->n > 0 && r->n <= OPDI_BLOCK / 2) {
+        else if (r->n > 0 && r->n <= OPDI_ROW) {
             m = OPDI_MIN(end - row, OPDI_BLOCK / r->n);
             x = (const char *)opdi_iter_load(&r->it, o, idx, row * r->n, m * r->n, (char *)block);
         }
