@@ -587,7 +587,12 @@ OPD_INLINE opd_op *opd_op_cached(opd_op **handle, const char *name) {
 /* The same with a signature (see opd_op_check) that is checked at that one look-up; NULL with an error when it does not fit. */
 OPD_API opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature);
 OPD_INLINE opd_op *opd_op_typed(opd_op **handle, const char *name, const char *signature) {
-    return *handle ? *handle : opd_op_look_up(handle, name, signature);
+#if defined(__GNUC__) && !defined(__TINYC__)
+    opd_op *op = __atomic_load_n(handle, __ATOMIC_ACQUIRE);
+#else
+    opd_op *op = *handle;
+#endif
+    return op ? op : opd_op_look_up(handle, name, signature);
 }
 
 /* Inside a kernel.  The argument's kind was checked against the schema. */
@@ -4840,7 +4845,8 @@ static struct {
     opd_op *builtin[OPD_OP_COUNT + 1];
     opd_library *aten;                            /* the library of the built-in operators */
     opdi_pending *pending[OPDI_PENDING];
-} opdi_registry = {OPDI_MUTEX_INIT, {NULL}, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, {NULL}, NULL, {NULL}};
+    int deriving;                                 /* one of these is being registered */
+} opdi_registry = {OPDI_MUTEX_INIT, {NULL}, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, {NULL}, NULL, {NULL}, 0};
 
 static int opdi_autograd_kernel(opd_call *call);
 static int opdi_autograd_fallback(opd_call *call);
@@ -4942,6 +4948,7 @@ OPDI_NOINLINE static void opdi_start(void) {
         th->error = OPD_OK;                       /* one block's mistake does not stop the next */
     }
     if (failed != OPD_OK) { th->error = failed; memcpy(th->message, message, sizeof message); }
+    OPDI_PUBLISH(&opdi_registry.deriving, 0);
     OPDI_STORE(&opdi_registry.starter, NULL);
     opdi_unlock(&opdi_registry.start);
 }
@@ -5034,9 +5041,14 @@ static opd_op *opdi_lookup_defined(const char *name, size_t n) {
 
 opd_op *opd_find_quiet(const char *name) {
     opd_op *op;
-    size_t n = strlen(name);
+    size_t n = name ? strlen(name) : 0;
+    if (!name) { return NULL; }
     opdi_started();
     op = opdi_lookup_defined(name, n);
+    if (op && OPDI_ACQUIRE(&opdi_registry.deriving) && OPDI_LOAD(&opdi_registry.starter) != opdi_self()) {
+        opdi_lock(&opdi_registry.start);          /* another thread may have registered only half of it */
+        opdi_unlock(&opdi_registry.start);
+    }
     if (!op || !op->schema) { opdi_pending_make(name); op = opdi_lookup_defined(name, n); }
     return op;
 }
@@ -5044,6 +5056,7 @@ opd_op *opd_find_quiet(const char *name) {
 opd_op *opd_find(const char *name) {
     opd_op *op;
     if (!opd_ok()) { return NULL; }
+    if (!name) { name = "NULL"; }
     op = opd_find_quiet(name);
     if (!opd_ok()) { return NULL; }
     if (!op) { (void)opdi_not_found(name); return NULL; }
@@ -5055,13 +5068,16 @@ opd_op *opd_find(const char *name) {
     return op;
 }
 
-const char *opd_op_name(const opd_op *op) { return op->name; }
-const opd_schema *opd_op_schema(const opd_op *op) { return op->schema; }
-const opd_op_desc *opd_op_card(const opd_op *op) { return op->card ? &op->card->desc : NULL; }
+const char *opd_op_name(const opd_op *op) { return op ? op->name : ""; }
+const opd_schema *opd_op_schema(const opd_op *op) { return op ? op->schema : NULL; }
+const opd_op_desc *opd_op_card(const opd_op *op) { return op && op->card ? &op->card->desc : NULL; }
 opd_op *opd_op_next(const opd_op *op) {
     opdi_started();
     if (!op) { opdi_pending_make(NULL); }
-    return op ? op->next_defined : opdi_registry.first_defined;
+    opdi_lock(&opdi_registry.lock);
+    op = op ? op->next_defined : opdi_registry.first_defined;
+    opdi_unlock(&opdi_registry.lock);
+    return (opd_op *)(uintptr_t)op;
 }
 opd_op *opd_op_builtin(opd_op_id id) {
     opdi_started();
@@ -5095,8 +5111,8 @@ static int opdi_signature_error(const opd_op *op, const char *what, int i, char 
 }
 
 int opd_op_check(const opd_op *op, const char *signature) {
-    int i, nargs = (int)strlen(signature) - 1;
-    char r = signature[0];
+    int i, nargs = signature ? (int)strlen(signature) - 1 : -1;
+    char r = signature ? signature[0] : 0;
     if (!opd_ok()) { return -1; }
     if (!op || !op->schema) { return opd_fail(OPD_ERROR_NOT_FOUND, "no schema to check a signature against"); }
     if (nargs < 0 || nargs > op->nargs || (nargs < op->nargs && !op->schema->args[nargs].has_default)) {
@@ -5115,7 +5131,7 @@ int opd_op_check(const opd_op *op, const char *signature) {
 opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature) {
     opd_op *op = opd_find(name);
     if (!op || opd_op_check(op, signature)) { return NULL; }
-    *handle = op;
+    OPDI_PUBLISH(handle, op);
     return op;
 }
 
@@ -5392,13 +5408,20 @@ static void opdi_library_undo(opd_library *lib, const opdi_registration *keep) {
 
 void opd_library_close(opd_library *lib) {
     opd_library **p;
+    bool in_block = false;
     if (!lib) { return; }
-    opdi_library_undo(lib, NULL);
     opdi_lock(&opdi_registry.lock);
-    for (p = &opdi_registry.libraries; *p; p = &(*p)->next) {
-        if (*p == lib) { *p = lib->next; break; }
+    for (p = &opdi_registry.libraries; *p && *p != lib; p = &(*p)->next) { }
+    if (*p) {
+        in_block = lib->in_block;
+        if (!in_block) { *p = lib->next; }
+    } else {
+        lib = NULL;                               /* closed already */
     }
     opdi_unlock(&opdi_registry.lock);
+    if (!lib) { return; }
+    if (in_block) { (void)opd_fail(OPD_ERROR_REGISTER, "opd_library_close inside the block of the library"); return; }
+    opdi_library_undo(lib, NULL);
     opdi_free(lib, sizeof *lib);
 }
 
@@ -5534,11 +5557,20 @@ static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema) {
     return op;
 }
 
+//-- An open library; otherwise an error.  (A closed one whose memory has become another library's cannot be told.)
+static bool opdi_library_usable(const opd_library *lib, const char *what) {
+    const opd_library *l;
+    if (!opd_ok()) { return false; }
+    opdi_lock(&opdi_registry.lock);
+    for (l = opdi_registry.libraries; l && l != lib; l = l->next) { }
+    opdi_unlock(&opdi_registry.lock);
+    if (!l) { (void)opd_fail(OPD_ERROR_REGISTER, lib ? "%s: the library is closed" : "%s: the library is NULL", what); }
+    return l != NULL;
+}
+
 static opd_op *opdi_def_text(opd_library *lib, const char *text) {
     opd_schema *schema;
     opd_op *op = NULL;
-    if (!opd_ok()) { return NULL; }
-    if (!lib) { (void)opd_fail(OPD_ERROR_REGISTER, "opd_def: the library is NULL"); return NULL; }
     if (!text) { (void)opd_fail(OPD_ERROR_REGISTER, "opd_def: the schema is NULL"); (void)opdi_library_error(lib); return NULL; }
     if (lib->kind == OPD_IMPL) {
         (void)opd_fail(OPD_ERROR_REGISTER, "opd_def(\"%s\"): Cannot define an operator inside of a %s block. All def()s should be "
@@ -5551,7 +5583,7 @@ static opd_op *opdi_def_text(opd_library *lib, const char *text) {
     return op;
 }
 
-int opd_def(opd_library *lib, const char *schema) { return opdi_def_text(lib, schema) ? 0 : -1; }
+int opd_def(opd_library *lib, const char *schema) { return opdi_library_usable(lib, "opd_def") && opdi_def_text(lib, schema) ? 0 : -1; }
 
 //-- Adds a kernel to an operator that may not be defined yet.
 static int opdi_impl_at(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
@@ -5609,8 +5641,7 @@ static int opdi_impl_checked(opd_library *lib, const char *name, const char *key
 
 int opd_impl_key(opd_library *lib, const char *name, const char *key, opd_kernel kernel, void *user,
                  void (*destroy)(void *user)) {
-    if (!opd_ok()) { return -1; }
-    if (!lib) { return opd_fail(OPD_ERROR_REGISTER, "opd_impl: the library is NULL"); }
+    if (!opdi_library_usable(lib, "opd_impl")) { return -1; }
     return opdi_impl_checked(lib, name, key, kernel, user, destroy) ? opdi_library_error(lib) : 0;
 }
 
@@ -5622,6 +5653,8 @@ int opd_impl(opd_library *lib, const char *name, opd_kernel kernel) {
 static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
     opdi_kernel *k = (opdi_kernel *)opdi_alloc(sizeof *k), *other = NULL;
     opdi_registration *r = k ? opdi_registration_new(2, key) : NULL;
+    const char *file = NULL;
+    int line = 0;
     if (!r) { opdi_free(k, sizeof *k); return -1; }
     memset(k, 0, sizeof *k);
     k->fn = fn;
@@ -5634,6 +5667,9 @@ static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
         r->kernel = k;
         opdi_registration_add(lib, r);
         opdi_tables_retire_all();
+    } else {
+        file = other->lib->file;
+        line = other->lib->line;
     }
     opdi_unlock(&opdi_registry.lock);
     if (!other) { return 0; }
@@ -5641,7 +5677,7 @@ static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
     opdi_free(k, sizeof *k);
     return opd_fail(OPD_ERROR_REGISTER, "Tried to register multiple backend fallbacks for the same dispatch key %s; previous "
                     "registration registered at %s:%d, new registration registered at %s:%d", opd_key_name(key),
-                    other->lib->file, other->lib->line, lib->file, lib->line);
+                    file, line, lib->file, lib->line);
 }
 
 static int opdi_fallback_checked(opd_library *lib, opd_kernel kernel) {
@@ -5671,8 +5707,7 @@ static int opdi_fallback_checked(opd_library *lib, opd_kernel kernel) {
 }
 
 int opd_fallback(opd_library *lib, opd_kernel kernel) {
-    if (!opd_ok()) { return -1; }
-    if (!lib) { return opd_fail(OPD_ERROR_REGISTER, "opd_fallback: the library is NULL"); }
+    if (!opdi_library_usable(lib, "opd_fallback")) { return -1; }
     return opdi_fallback_checked(lib, kernel) ? opdi_library_error(lib) : 0;
 }
 
@@ -5844,14 +5879,38 @@ static opd_schema *opdi_derived_schema(const opd_schema *f, const char *ns, cons
     return opdi_schema_parse(text, strlen(text), ns, true);
 }
 
+//-- A derived form can be when it writes as many tensors as there are results, and knows every argument.
+static int opdi_derive_check(const opd_schema *f, const opd_schema *own, const char *name, bool inplace) {
+    int i, k, written = 0;
+    const char *why = NULL;
+    for (i = 0; i < own->nargs; i++) {
+        if (!own->args[i].written) { continue; }
+        written++;
+        if (own->args[i].type->kind != OPDI_TYPE_TENSOR) { why = "what it writes must be Tensors"; }
+    }
+    if (written != f->nreturns || (inplace && written != 1)) { why = "it must write a tensor for each result"; }
+    if (inplace && (f->nargs < 1 || f->args[0].type->kind != OPDI_TYPE_TENSOR)) { why = "the first argument must be a Tensor"; }
+    for (i = 0; i < f->nreturns; i++) {
+        if (f->returns[i].type->kind != OPDI_TYPE_TENSOR) { why = "results must be Tensors"; }
+    }
+    for (i = 0; i < f->nargs && !why; i++) {
+        const opdi_arg *a = &f->args[i];
+        for (k = 0; k < own->nargs && strcmp(own->args[k].name, a->name) != 0; k++) { }
+        if (k == own->nargs && !a->has_default && strcmp(a->name, "dtype") != 0 && strcmp(a->name, "device") != 0) { why = "an argument is missing"; }
+    }
+    return why ? opd_fail(OPD_ERROR_REGISTER, "%.200s cannot be derived: %s", name, why) : 0;
+}
+
 //-- Registers an in-place or out= form of a functional card: one kernel for every backend (or a composite one), the
 //-- autograd kernel that fits, and the kernel that counts versions.
 static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool inplace) {
     opd_op_desc desc = base->desc;
     opd_schema *schema = opdi_derived_schema(base->op->schema, lib->ns, name, inplace);
-    opd_op *op = schema ? opdi_def_schema(lib, schema) : NULL;
+    bool wrong = schema && opdi_derive_check(base->op->schema, schema, name, inplace);
+    opd_op *op = schema && !wrong ? opdi_def_schema(lib, schema) : NULL;
     opdi_card *card;
     bool composite = desc.composite != NULL && !desc.cpu && !desc.any;
+    if (wrong) { opd_schema_free(schema); }
     if (!op) { return -1; }
     desc.inplace = desc.out = NULL;
     desc.schema = name;
@@ -5917,6 +5976,7 @@ static void opdi_pending_make(const char *name) {
     int b;
     if (!opdi_registry.aten || th->error != OPD_OK || (name && strncmp(name, "aten::", 6) != 0)) { return; }
     if (!outer) { opdi_lock(&opdi_registry.start); OPDI_STORE(&opdi_registry.starter, th); }
+    OPDI_PUBLISH(&opdi_registry.deriving, 1);
     th->current = NULL;                           /* errors of registration are not the running kernel's */
     if (name) {
         b = (int)(opdi_hash(name + 6, strlen(name + 6)) % OPDI_PENDING);
@@ -5927,7 +5987,11 @@ static void opdi_pending_make(const char *name) {
         while ((p = opdi_pending_take(NULL, 0, b)) != NULL && opdi_pending_register(p, b) == 0) { }
     }
     th->current = current;
-    if (!outer) { OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL); opdi_unlock(&opdi_registry.start); }
+    if (!outer) {
+        OPDI_PUBLISH(&opdi_registry.deriving, 0);
+        OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL);
+        opdi_unlock(&opdi_registry.start);
+    }
 }
 
 static int opdi_define_kernels(opd_library *lib, opdi_card *card) {
@@ -5959,7 +6023,9 @@ static int opdi_hold_user(opd_library *lib, const opd_op_desc *desc) {
     k->user = desc->user;
     k->destroy = desc->destroy;
     r->kernel = k;
+    opdi_lock(&opdi_registry.lock);
     opdi_registration_add(lib, r);
+    opdi_unlock(&opdi_registry.lock);
     return 0;
 }
 
@@ -5967,13 +6033,13 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     const opdi_registration *before;
     opd_op *op;
     opdi_card *card;
-    if (!opd_ok()) { return -1; }
-    if (!lib || !desc) { return opd_fail(OPD_ERROR_REGISTER, "opd_define: the %s is NULL", lib ? "desc" : "library"); }
+    if (!opdi_library_usable(lib, "opd_define")) { return -1; }
+    if (!desc) { return opd_fail(OPD_ERROR_REGISTER, "opd_define: the desc is NULL"); }
     before = lib->registrations;
     op = opdi_def_text(lib, desc->schema);
     if (!op) { return -1; }
     card = opdi_card_new(op, desc, NULL, false);
-    if (!card || opdi_hold_user(lib, desc) || opdi_define_kernels(lib, card)) {
+    if (!card || opdi_define_kernels(lib, card) || opdi_hold_user(lib, desc)) {        /* the user pointer last: a failure takes nothing */
         opdi_library_undo(lib, before);
         return opdi_library_error(lib);
     }
@@ -6735,6 +6801,7 @@ size_t opd_dump(const opd_op *op, char *buf, size_t cap) {
     opdi_text t = opdi_text_of(buf, cap);
     char schema[1024];
     opd_key key;
+    if (!op) { return 0; }
     opdi_lock(&opdi_registry.lock);
     opdi_text_add(&t, "name: %s\n", op->name);
     if (op->schema) {
@@ -6761,6 +6828,7 @@ size_t opd_dump(const opd_op *op, char *buf, size_t cap) {
 size_t opd_dump_table(const opd_op *op, char *buf, size_t cap) {
     opdi_text t = opdi_text_of(buf, cap);
     int slot;
+    if (!op) { return 0; }
     opdi_lock(&opdi_registry.lock);
     for (slot = 0; slot < OPD_KEY_SLOTS; slot++) {
         opdi_chosen how;
@@ -7989,13 +8057,23 @@ static inline void opdi_edge_to(opdi_edge *e, opd_tensor *t) {
     }
 }
 
-//-- Room for everything; edges and values empty.  One reference.
-static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int nkept, int nresults, opd_tensor *const *outs, int nouts) {
-    opdi_thread *th = opdi_self();
-    size_t bytes = sizeof(opd_node) + (size_t)nedges * sizeof(opdi_edge) + (size_t)(nkept + nresults) * sizeof(opd_value);
-    opd_node *n;
-    int64_t *meta;
+static void opdi_node_describe(opd_node *n, opd_tensor *const *outs) {
+    int64_t *meta = opdi_node_metas(n);
     int i, k;
+    for (i = 0; i < n->noutputs; i++) {
+        const opd_tensor *t = outs[i];
+        *meta++ = t ? (int64_t)(uint8_t)t->dtype | (int64_t)t->backend << 8 | (int64_t)t->ndim << 16 : -1;
+        for (k = 0; t && k < t->ndim; k++) { *meta++ = t->dims[k]; }
+    }
+}
+
+#define OPDI_NODE_ROOM 4                          /* dims that a write in place may add */
+//-- Room for everything; edges and values empty.  One reference.
+static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int nkept, int nresults, opd_tensor *const *outs, int nouts, int room) {
+    opdi_thread *th = opdi_self();
+    size_t bytes = sizeof(opd_node) + (size_t)nedges * sizeof(opdi_edge) + (size_t)(nkept + nresults) * sizeof(opd_value) + (size_t)room * sizeof(int64_t);
+    opd_node *n;
+    int i;
     for (i = 0; i < nouts; i++) { bytes += sizeof(int64_t) * (size_t)(1 + (outs[i] ? outs[i]->ndim : 0)); }
     if (nedges > 60000 || bytes > UINT32_MAX) { (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: too many tensors for one node", formula->name); return NULL; }
     n = (opd_node *)opdi_alloc(bytes);
@@ -8009,12 +8087,7 @@ static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int 
     n->sequence = th->sequence++;
     n->bytes = (uint32_t)bytes;
     n->noutputs = (uint8_t)nouts;
-    meta = opdi_node_metas(n);
-    for (i = 0; i < nouts; i++) {
-        const opd_tensor *t = outs[i];
-        *meta++ = t ? (int64_t)(uint8_t)t->dtype | (int64_t)t->backend << 8 | (int64_t)t->ndim << 16 : -1;
-        for (k = 0; t && k < t->ndim; k++) { *meta++ = t->dims[k]; }
-    }
+    opdi_node_describe(n, outs);
     return n;
 }
 
@@ -8197,7 +8270,7 @@ static int opdi_record(opd_call *call, const opdi_card *card, const opdi_derivat
     opd_node *n;
     int nouts = opdi_flat_results(call, outs, OPDI_MAX_OUTPUTS), i, r = 0;
     if (nouts < 0) { return -1; }
-    n = opdi_node_make(formula, opdi_count_edges(op, args), opdi_popcount(card->kept_args), opdi_popcount(card->save_results), outs, nouts);
+    n = opdi_node_make(formula, opdi_count_edges(op, args), opdi_popcount(card->kept_args), opdi_popcount(card->save_results), outs, nouts, 0);
     if (!n) { return -1; }
     opdi_link_edges(n, op, args);
     if (opdi_save_args(n, card, args)) { opdi_node_release(n); return -1; }
@@ -8322,7 +8395,7 @@ static void opdi_leave_node(opd_tensor *self) {
 
 //-- A node for the write: its edges are those of the arguments before it.  A reference.
 static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args) {
-    opd_node *n = opdi_node_make(&card->formula, opdi_count_edges(call->op, args), opdi_popcount(card->kept_args), opdi_popcount(card->save_results), &self, 1);
+    opd_node *n = opdi_node_make(&card->formula, opdi_count_edges(call->op, args), opdi_popcount(card->kept_args), opdi_popcount(card->save_results), &self, 1, OPDI_NODE_ROOM);
     if (!n) { return NULL; }
     opdi_link_edges(n, call->op, args);
     if (opdi_save_args(n, card, args)) { opdi_node_release(n); return NULL; }
@@ -8332,6 +8405,7 @@ static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, 
 //-- After the write: self is the node's result.
 static void opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args, opd_node *n) {
     int i, r = 0;
+    opdi_node_describe(n, &self);                 /* squeeze_ and its like change the sizes */
     opdi_leave_node(self);
     opdi_attach(self, n, 0);
     for (i = 0; i < call->op->nrets; i++) {
@@ -8384,6 +8458,7 @@ static int opdi_autograd_inplace_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     opd_value args[OPD_MAX_ARGS];
     opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
+    const int ndim = self ? self->ndim : 0;
     opd_node *n;
     if (!opd_call_requires_grad(call) || !self) { return opdi_below_autograd(call); }
     if (opdi_check_inplace(call, self) || opdi_check_written(call)) { return -1; }
@@ -8393,6 +8468,10 @@ static int opdi_autograd_inplace_kernel(opd_call *call) {
     if (opdi_inplace_args(call, card, self, args) || !(n = opdi_inplace_node(call, card, self, args))) { return -1; }
     call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
     if (opdi_below_autograd(call)) { opdi_node_release(n); return -1; }
+    if (self->ndim > ndim + OPDI_NODE_ROOM) {
+        opdi_node_release(n);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%s adds more than %d dimensions to its argument", call->op->name, OPDI_NODE_ROOM);
+    }
     opdi_rebase(call, card, self, args, n);
     opdi_node_release(n);
     return 0;
@@ -8448,7 +8527,7 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
         if (a < b && saved[a] && saved[a] == saved[b]) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: saved %d and %d are one tensor", a, b); }
     }
     formula = opdi_hand_formula(name, backward);
-    n = formula ? opdi_node_make(formula, ninputs, nsaved + nvalues, 0, results, nresults) : NULL;
+    n = formula ? opdi_node_make(formula, ninputs, nsaved + nvalues, 0, results, nresults, 0) : NULL;
     if (!n) { return -1; }
     for (i = 0; i < ninputs; i++) { opdi_edge_to(&opdi_edges(n)[i], inputs[i]); }
     for (i = 0; i < nsaved; i++) {

@@ -979,6 +979,146 @@ TEST(kernels_that_break_the_convention) {
     opd_library_close(d);
 }
 
+static int k_converted(opd_call *call) {
+    char first[8], second[8];
+    opd_value list[2];
+    strcpy(first, "first");
+    strcpy(second, "second");
+    list[0] = opd_value_str(first);
+    list[1] = opd_value_str(second);
+    if (opd_return_int(call, 3) || opd_return_int(call, 1) || opd_return_value(call, opd_value_list(list, 2))) { return -1; }
+    memset(first, 'x', 5);
+    memset(second, 'x', 6);
+    return 0;
+}
+static int k_strings(opd_call *call) { return opd_return_int(call, opd_arg_value(call, 0).n); }
+static int k_tensors_as_ints(opd_call *call) { return opd_return_tensors(call, NULL, 0); }
+TEST(results_are_converted_and_copied) {
+    opd_library *d = lib_new(OPD_DEF, "conv", NULL, "d", 1);
+    opd_value r[3], v, list[2];
+    CHECK_INT(opd_def(d, "op() -> (float, bool, str[])"), 0);
+    CHECK_INT(opd_impl_key(d, "op", NULL, k_converted, NULL, NULL), 0);
+    CHECK_INT(opd_call_all(opd_find("conv::op"), r, NULL, 0), 0);
+    CHECK(r[0].tag == OPD_TAG_FLOAT && r[1].tag == OPD_TAG_BOOL && r[2].tag == OPD_TAG_LIST);
+    if (r[0].tag == OPD_TAG_FLOAT) { CHECK_NEAR(r[0].u.d, 3, 0); }
+    if (r[2].tag == OPD_TAG_LIST && r[2].n == 2) { CHECK_STR(r[2].u.list[1].u.s, "second"); }
+    CHECK_INT(opd_def(d, "strings(str[] s) -> int"), 0);
+    CHECK_INT(opd_impl_key(d, "strings", NULL, k_strings, NULL, NULL), 0);
+    list[0] = opd_value_str("a");
+    list[1] = opd_value_int(1);
+    v = opd_value_list(list, 1);
+    CHECK_INT(opd_call_value(opd_find("conv::strings"), &v, 1).u.i, 1);
+    v = opd_value_list(list, 2);
+    CHECK_INT(opd_call_all(opd_find("conv::strings"), r, &v, 1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected a value of type 'str[]' for argument 's'");
+    CHECK_INT(opd_def(d, "ints() -> int[]"), 0);
+    CHECK_INT(opd_impl_key(d, "ints", NULL, k_tensors_as_ints, NULL, NULL), 0);
+    CHECK_INT(opd_call_all(opd_find("conv::ints"), r, NULL, 0), -1);
+    CHECK_ERROR(OPD_ERROR_KERNEL, "the kernel returns a Tensor[] as result 0, which the schema says is a int[]");
+    opd_library_close(d);
+}
+
+/* A kernel whose redispatch failed may still give results of its own. */
+static int k_recovers(opd_call *call) {
+    int mark = opd_error_mark();
+    if (opd_redispatch(call, opd_keyset_and(opd_call_keys(call), opd_keyset_below(OPD_F_AUTOGRAD_OTHER)))) { (void)opd_error_rewind(mark); }
+    return opd_return_tensor(call, opd_arg_tensor(call, 0));
+}
+static int k_gives_and_fails(opd_call *call) {
+    (void)opd_return_tensor(call, cpu1());
+    return opd_fail(OPD_ERROR_USER, "after its result");
+}
+TEST(failed_redispatch_leaves_the_call_as_it_was) {
+    opd_library *d = lib_new(OPD_DEF, "rec", NULL, "d", 1);
+    opd_tensor *t = opd_tensor_set_requires_grad(cpu1(), true);
+    CHECK_INT(opd_def(d, "op(Tensor x) -> Tensor"), 0);
+    CHECK_INT(opd_impl_key(d, "op", "CPU", k_gives_and_fails, NULL, NULL), 0);
+    CHECK_INT(opd_impl_key(d, "op", "Autograd", k_recovers, NULL, NULL), 0);
+    CHECK(OPD_CALL(opd_find("rec::op"), t) == t);
+    CHECK_OK();
+    opd_library_close(d);
+}
+
+/* Handles of libraries after they are closed, NULL where a name or an operator should be. */
+TEST(closed_libraries_and_null) {
+    opd_library *d = lib_new(OPD_DEF, "twice", NULL, "d", 1);
+    opd_op_desc desc;
+    opd_value v;
+    char buf[16];
+    memset(&desc, 0, sizeof desc);
+    desc.schema = "g() -> ()";
+    opd_library_close(d);
+    opd_library_close(d);
+    CHECK_INT(opd_def(d, "f() -> ()"), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "the library is closed");
+    CHECK_INT(opd_impl(d, "f", k_strings), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "the library is closed");
+    CHECK_INT(opd_define(d, &desc), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "the library is closed");
+    CHECK_INT(opd_fallback(d, k_strings), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "the library is closed");
+    CHECK(opd_find(NULL) == NULL);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "no operator named 'NULL'");
+    CHECK(opd_find_quiet(NULL) == NULL && !opd_op_schema(NULL) && !opd_op_card(NULL));
+    CHECK_STR(opd_op_name(NULL), "");
+    CHECK_INT(opd_dump(NULL, buf, sizeof buf), 0);
+    CHECK_INT(opd_dump_table(NULL, buf, sizeof buf), 0);
+    CHECK_INT(opd_op_check(NULL, "T"), -1);
+    opd_error_clear();
+    CHECK_INT(opd_op_check(opd_find("aten::exp"), NULL), -1);
+    opd_error_clear();
+    v = opd_call_value(NULL, NULL, 0);
+    CHECK(v.tag == OPD_TAG_NONE);
+    opd_error_clear();
+    CHECK(opd_schema_parse(NULL) == NULL);
+    opd_error_clear();
+    CHECK_INT(opd_schema_nargs(NULL) + opd_schema_nreturns(NULL), 0);
+}
+
+/* A definition that fails takes nothing: `destroy` is not called. */
+static int destroyed;
+static void count_destroyed(void *user) { (void)user; destroyed++; }
+TEST(failed_definitions_take_no_user_pointer) {
+    opd_library *d = lib_new(OPD_DEF, "own", NULL, "d", 1);
+    opd_op_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.user = &desc;
+    desc.destroy = count_destroyed;
+    desc.cpu = k_recovers;
+    desc.schema = "f(Tensor x) -> Tensor";
+    desc.out = "f.out(Tensor x";
+    destroyed = 0;
+    CHECK_INT(opd_define(d, &desc), -1);
+    opd_error_clear();
+    CHECK_INT(destroyed, 0);
+    desc.out = NULL;
+    CHECK_INT(opd_define(d, &desc), 0);
+    opd_library_close(d);
+    CHECK_INT(destroyed, 1);
+}
+
+/* Derived forms that cannot be: nothing to write, too few or other out arguments. */
+TEST(derived_forms_that_cannot_be) {
+    static const char *const schemas[] = {"a() -> Tensor", "b(int n, Tensor x) -> Tensor", "c(Tensor x) -> (Tensor, Tensor)", "d(Tensor x) -> (Tensor, Tensor)",
+                                          "e(Tensor x) -> Tensor", "f(Tensor x, int n) -> Tensor", "g(Tensor x) -> Tensor"};
+    static const char *const inplace[] = {"a_", "b_", "c_", NULL, NULL, NULL, NULL};
+    static const char *const out[] = {NULL, NULL, NULL, "d.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", "e.out(Tensor x, *, Tensor(a!)? out=None) -> Tensor(a!)",
+                                      "f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", "g.out(Tensor x, *, Tensor(a!)[] out) -> ()"};
+    opd_library *d = lib_new(OPD_DEF, "der", NULL, "d", 1);
+    int i;
+    for (i = 0; i < 7; i++) {
+        opd_op_desc desc;
+        memset(&desc, 0, sizeof desc);
+        desc.cpu = k_recovers;
+        desc.schema = schemas[i];
+        desc.inplace = inplace[i];
+        desc.out = out[i];
+        CHECK_INT(opd_define(d, &desc), -1);
+        CHECK_ERROR(OPD_ERROR_REGISTER, "cannot be derived");
+    }
+    opd_library_close(d);
+}
+
 static int k_too_much(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     return opd_return_tensor(call, t) || opd_return_tensor(call, t);
