@@ -11602,7 +11602,8 @@ static void opdi_iter_step(const opdi_iter *it, int64_t *idx, int64_t n) {
         idx[d] -= n * it->sizes[d];
     }
 }
-/* Elements [begin, end) of the pass.  Rows of OPDI_ROW elements and more are walked row by row, so that contiguous ones are
+/* Elements [begin, end) of the pass.  Rows of OPDI_ROW elements and more are walked row by row, so that contiguous ones
+   are
    used in place; shorter ones are gathered across rows. */
 static void opdi_iter_range(const opdi_iter *it, int64_t begin, int64_t end) {
     uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];    /* 32 KiB */
@@ -14469,7 +14470,7 @@ static int64_t opdi_h_i64_lcm(int64_t x, int64_t y, const opdi_params *s) {
     const T a = s->tag[0], b = s->tag[1], c = s->tag[2]; int64_t i = 0; (void)a; (void)b; (void)c;
 /* One element after another, compiled quickly. */
 #define OPDI_LOOP_S(tag, T, name, inputs, formula)                                               \
-    OPDI_COLD OPD_UNUSED static void opdi_##tag##_##name(void *const *p, int64_t n, const opdi_params *s) {                      \
+    OPDI_COLD OPD_UNUSED static void opdi_##tag##_##name(void *const *p, int64_t n, const opdi_params *s) { \
         OPDI_LOOP_HEAD(tag, T, inputs)                                                                      \
         for (; i < n; i++) { OPDI_LOOP_AT_##inputs(T, i) o[i] = (formula); }                                \
     }
@@ -15611,7 +15612,8 @@ OPDI_BW1(pow_Scalar) {
     return opd_bw_return(bw, 1, opd_mul(g, base == 0 ? opdi_unless(d, opd_ge_Scalar(e, opd_value_int(0))) : d));
 }
 OPDI_CARD(pow_Tensor_Tensor, "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", pow,
-          opdi_pow_Tensor_Tensor_backward, "self, exponent, result(exponent)", FP32, "pow_.Tensor", "pow.Tensor_Tensor_out",
+          opdi_pow_Tensor_Tensor_backward, "self, exponent, result(exponent)", FP32, "pow_.Tensor",
+          "pow.Tensor_Tensor_out",
           "[2,3]+, [2,3]; [2,3]+, [3]")
 OPDI_CARD(pow_Tensor_Scalar, "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", pow_Tensor_Scalar,
           opdi_pow_Tensor_Scalar_backward, "self", FP32, "pow_.Scalar", "pow.Tensor_Scalar_out",
@@ -18973,9 +18975,10 @@ OPDI_OP(kron) {
 //  >>op:nn  convolution, pooling, normalisation, losses, dropout
 //======================================================================================================================
 
-//-- convolution and pooling --------------------------------------------------------------------------------------------------
+//-- convolution and pooling -------------------------------------------------------------------------------------------
 //
-//  Everything is done on contiguous tensors of a compute type, one to three spatial dims (fewer are given leading ones of size
+//  Everything is done on contiguous tensors of a compute type, one to three spatial dims (fewer are given leading ones
+//  of size
 //  1).  A transposed convolution is the gradient of a convolution with respect to its input.
 
 /* A convolution x [n, c, in] with w [oc, c / groups, k] to y [n, oc, out]. */
@@ -18990,7 +18993,8 @@ static int64_t opdi_vol_area(const int64_t *s) { return s[0] * s[1] * s[2]; }
 #define OPDI_UNFOLD_ROW(T)                                                                                  \
     {                                                                                                       \
         const T *from = (const T *)(const void *)x + row; T *to = (T *)(void *)o;                           \
-        if (back) { T *add = (T *)(void *)x + row; for (j = lo; j < hi; j++) { add[j * step] = (T)(add[j * step] + to[j]); } } \
+        if (back) { T *add = (T *)(void *)x + row;                                                          \
+            for (j = lo; j < hi; j++) { add[j * step] = (T)(add[j * step] + to[j]); } }                     \
         else {                                                                                              \
             for (j = 0; j < lo; j++) { to[j] = 0; }                                                         \
             for (; j < hi; j++) { to[j] = from[j * step]; }                                                 \
@@ -19003,12 +19007,14 @@ static void opdi_vol_unfold(const opdi_vol *v, int64_t channels, char *x, char *
     for (t = 0; t < channels * taps; t++) {
         const int64_t c = t / taps, k2 = t % v->k[2], k1 = t / v->k[2] % v->k[1], k0 = t % taps / (v->k[2] * v->k[1]);
         const int64_t first = k2 * v->d[2] - v->p[2];               /* x of column 0 in the innermost dim */
-        int64_t lo = first < 0 ? (-first + step - 1) / step : 0, hi = v->in[2] - first <= 0 ? 0 : (v->in[2] - first - 1) / step + 1;
+        int64_t lo = first < 0 ? (-first + step - 1) / step : 0, hi = v->in[2] - first <= 0 ? 0
+            : (v->in[2] - first - 1) / step + 1;
         hi = OPDI_MIN(hi, v->out[2]);
         lo = OPDI_MIN(lo, v->out[2]);
         if (hi < lo) { hi = lo; }
         for (i = 0; i < v->out[0] * v->out[1]; i++) {
-            const int64_t a = i / v->out[1] * v->s[0] + k0 * v->d[0] - v->p[0], b = i % v->out[1] * v->s[1] + k1 * v->d[1] - v->p[1];
+            const int64_t a = i / v->out[1] * v->s[0] + k0 * v->d[0] - v->p[0], b = i % v->out[1] * v->s[1] +
+                k1 * v->d[1] - v->p[1];
             const int64_t row = ((c * v->in[0] + a) * v->in[1] + b) * v->in[2] + first;
             char *o = col + (t * ld + i * v->out[2]) * size;
             if (a < 0 || a >= v->in[0] || b < 0 || b >= v->in[1]) {
@@ -19022,7 +19028,8 @@ static void opdi_vol_unfold(const opdi_vol *v, int64_t channels, char *x, char *
 }
 OPDI_COLD_BEGIN
 /* c [m, n] = a b + beta c with row strides and, for a and b, whether they are given transposed */
-static int opdi_vol_gemm(const opdi_vol *v, int64_t m, int64_t n, int64_t k, const char *a, int64_t lda, bool ta, const char *b, int64_t ldb,
+static int opdi_vol_gemm(const opdi_vol *v, int64_t m, int64_t n, int64_t k, const char *a, int64_t lda, bool ta,
+                         const char *b, int64_t ldb,
                          bool tb, double beta, char *c, int64_t ldc) {
     opdi_products p;
     p.a.data = (char *)(uintptr_t)a; p.a.bs = 0; p.a.rs = ta ? 1 : lda; p.a.cs = ta ? lda : 1;
@@ -19045,16 +19052,20 @@ static int opdi_vol_flat(const opdi_vol *v, opdi_conv *q) {
     (void)opd_error_rewind(mark);
     return fits;
 }
-//-- small images ---------------------------------------------------------------------------------------------------------------
+//-- small images ------------------------------------------------------------------------------------------------------
 //
-//  Stride 1.  Images of a batch lie one after another in one padded plane a channel, with the zeros between two rows and between
-//  two images shared: row stride wide = w + pw, an image every high = h + ph rows.  Row t of the unfolded matrix of the whole
-//  batch then is that plane from an offset on, so nothing is gathered; output (n, y, x) is column (n * high + y) * wide + x, and
+//  Stride 1.  Images of a batch lie one after another in one padded plane a channel, with the zeros between two rows
+//  and between
+//  two images shared: row stride wide = w + pw, an image every high = h + ph rows.  Row t of the unfolded matrix of the
+//  whole
+//  batch then is that plane from an offset on, so nothing is gathered; output (n, y, x) is column (n * high + y) * wide
+//  + x, and
 //  the columns between are computed for nothing.
 
 typedef struct opdi_shift {
     opdi_conv v;
-    int64_t wide, high, plane, chunk, cols;       /* plane: elements of a channel's plane for `chunk` images; cols: of its columns */
+    /* plane: elements of a channel's plane for `chunk` images; cols: of its columns */
+    int64_t wide, high, plane, chunk, cols;
     const char *x, *w, *bias, *gy;
     char *y, *gw;                                 /* gw [parts, groups, k, up to a multiple of nr]: transposed */
     int64_t parts, ldg;
@@ -19068,7 +19079,8 @@ static bool opdi_shift_fits(const opdi_conv *v, opdi_shift *s, int64_t per_image
     s->v = *v;
     s->wide = v->w + v->pw; s->high = v->h + v->ph;
     all = s->wide * s->high;
-    if (v->sh != 1 || v->sw != 1 || v->oh > s->high || v->ow > s->wide || v->ow > 64 || all > 128 || used * 2 < all || v->cg * v->kh * v->kw < 8 ||
+    if (v->sh != 1 || v->sw != 1 || v->oh > s->high || v->ow > s->wide || v->ow > 64 || all > 128 || used * 2 < all ||
+        v->cg * v->kh * v->kw < 8 ||
         v->og < 4) { return false; }
     s->chunk = OPDI_MAX((int64_t)1, OPDI_MIN(v->n, 65536 / OPDI_MAX((int64_t)1, all * per_image)));
     s->cols = s->chunk * all;
@@ -19123,7 +19135,8 @@ static void opdi_shift_store(const opdi_shift *s, int64_t group, int64_t first, 
                 void *to = s->y + (((first + b) * v->oc + group * v->og + o) * v->oh + i) * v->ow * size;
                 if (size == 4) {
                     const float *p = (const float *)from, f = (float)add; float *q = (float *)to;
-                    for (j = 0; j + 4 <= v->ow; j += 4) { OPDI_IVDEP for (l = 0; l < 4; l++) { q[j + l] = p[j + l] + f; } }
+                    for (j = 0; j + 4 <= v->ow; j += 4) { OPDI_IVDEP for (l = 0; l < 4; l++) {
+                        q[j + l] = p[j + l] + f; } }
                     for (; j < v->ow; j++) { q[j] = p[j] + f; }
                 } else {
                     const double *p = (const double *)from; double *q = (double *)to;
@@ -19137,7 +19150,8 @@ OPDI_COLD_BEGIN
 static void opdi_shift_forward_range(void *ctx, int64_t begin, int64_t end) {
     opdi_shift *s = (opdi_shift *)ctx;
     const opdi_conv *v = &s->v;
-    const int64_t size = (int64_t)v->size, k = v->cg * v->kh * v->kw, pads = v->cg * s->plane * size, all = pads + v->og * s->cols * size;
+    const int64_t size = (int64_t)v->size, k = v->cg * v->kh * v->kw, pads = v->cg * s->plane * size,
+        all = pads + v->og * s->cols * size;
     const int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
     char *pad = (char *)opdi_alloc((size_t)all), *col = pad + pads;
     int64_t i;
@@ -19146,11 +19160,14 @@ static void opdi_shift_forward_range(void *ctx, int64_t begin, int64_t end) {
     for (i = begin; i < end; i++) {
         const int64_t group = i % v->groups, first = i / v->groups * s->chunk, n = OPDI_MIN(s->chunk, v->n - first);
         opdi_unfold u;
-        opdi_gemm_in a = opdi_gemm_in_of(s->w + group * v->og * k * size, dtype, k, 1), b = opdi_gemm_in_of(NULL, dtype, 0, 0);
+        opdi_gemm_in a = opdi_gemm_in_of(s->w + group * v->og * k * size, dtype, k, 1),
+            b = opdi_gemm_in_of(NULL, dtype, 0, 0);
         u.v = (const opdi_conv *)(const void *)s; u.pad = pad;
         b.pack = opdi_shift_pack; b.ctx = &u;
         opdi_shift_fill(s, group, first, n, pad);
-        if (opdi_gemm(v->size, v->og, n * s->high * s->wide, k, &a, &b, 0, col, s->cols, 1) != 0) { OPDI_STORE(&s->failed, 1); }
+        if (opdi_gemm(v->size, v->og, n * s->high * s->wide, k, &a, &b, 0, col, s->cols, 1) != 0) {
+            OPDI_STORE(&s->failed, 1);
+        }
         else { opdi_shift_store(s, group, first, n, col); }
     }
     opdi_free(pad, (size_t)all);
@@ -19169,7 +19186,10 @@ static int opdi_shift_grad_input(const opdi_conv *v, const void *gy, const void 
     int rc;
     f.ph = v->dh * (v->kh - 1) - v->ph; f.pw = v->dw * (v->kw - 1) - v->pw;
     f.c = v->oc; f.h = v->oh; f.w = v->ow; f.oc = v->c;
-    if (v->sh != 1 || v->sw != 1 || f.ph < 0 || f.pw < 0 || opdi_conv_init(&f) != 0 || !opdi_shift_fits(&f, &s, f.cg + f.og)) { return 1; }
+    if (v->sh != 1 || v->sw != 1 || f.ph < 0 || f.pw < 0 || opdi_conv_init(&f) != 0 ||
+        !opdi_shift_fits(&f, &s, f.cg + f.og)) {
+        return 1;
+    }
     turned = (char *)opdi_alloc((size_t)bytes);
     if (!turned) { return -1; }
     opdi_conv_flip(v, (const char *)w, turned);
@@ -19178,7 +19198,8 @@ static int opdi_shift_grad_input(const opdi_conv *v, const void *gy, const void 
     return rc;
 }
 OPDI_COLD_END
-/* gy of images [first, first + n), a column of channels for each output column: out [cols, ldg], zero where nothing is */
+/* gy of images [first, first + n), a column of channels for each output column: out [cols, ldg], zero where nothing is
+   */
 static void opdi_shift_turn(const opdi_shift *s, int64_t group, int64_t first, int64_t n, char *out) {
     const opdi_conv *v = &s->v;
     const int64_t area = v->oh * v->ow;
@@ -19189,10 +19210,12 @@ static void opdi_shift_turn(const opdi_shift *s, int64_t group, int64_t first, i
             for (i = 0; i < v->oh; i++) {
                 const int64_t to = (b * s->high + i) * s->wide * s->ldg + o;
                 if (v->size == 4) {
-                    const float *p = (const float *)(const void *)s->gy + at + i * v->ow, *p1 = p + (m > 1 ? area : 0), *p2 = p + (m > 2 ? 2 * area : 0);
+                    const float *p = (const float *)(const void *)s->gy + at + i * v->ow, *p1 = p + (m > 1 ? area : 0),
+                        *p2 = p + (m > 2 ? 2 * area : 0);
                     const float *p3 = p + (m > 3 ? 3 * area : 0);
                     float *q = (float *)(void *)out + to;
-                    for (j = 0; j < v->ow; j++, q += s->ldg) {    /* ldg is a multiple of 4: rows beyond og are not read back */
+                    /* ldg is a multiple of 4: rows beyond og are not read back */
+                    for (j = 0; j < v->ow; j++, q += s->ldg) {
                         q[0] = p[j]; q[1] = p1[j]; q[2] = p2[j]; q[3] = p3[j];
                     }
                 } else {
@@ -19204,13 +19227,15 @@ static void opdi_shift_turn(const opdi_shift *s, int64_t group, int64_t first, i
             }
         }
 }
-/* Weight gradient, transposed: gw[t, o] = sum over columns j of plane[offset(t) + j] gy[j, o].  The planes are the micro-kernel's rows as
+/* Weight gradient, transposed: gw[t, o] = sum over columns j of plane[offset(t) + j] gy[j, o].  The planes are the
+   micro-kernel's rows as
    they are.  Items are (part of the batch, group). */
 static void opdi_shift_gw_range(void *ctx, int64_t begin, int64_t end) {
     opdi_shift *s = (opdi_shift *)ctx;
     const opdi_conv *v = &s->v;
     const opdi_micro mk = opdi_micro_of(v->size);
-    const int64_t size = (int64_t)v->size, k = v->cg * v->kh * v->kw, kp = opdi_round_up(k, mk.mr), pads = opdi_round_up(v->cg * s->plane * size, 64);
+    const int64_t size = (int64_t)v->size, k = v->cg * v->kh * v->kw, kp = opdi_round_up(k, mk.mr),
+        pads = opdi_round_up(v->cg * s->plane * size, 64);
     const int64_t all = pads + s->cols * s->ldg * size, step = 256;
     char *pad = (char *)opdi_alloc((size_t)all), *g = pad + pads;
     int64_t item, first, j, o, t, r;
@@ -19228,8 +19253,11 @@ static void opdi_shift_gw_range(void *ctx, int64_t begin, int64_t end) {
                 for (o = 0; o < s->ldg; o += mk.nr)
                     for (t = 0; t < k; t += mk.mr) {
                         const void *rows[OPDI_MAX_MR];
-                        for (r = 0; r < mk.mr; r++) { rows[r] = pad + (opdi_shift_row(s, OPDI_MIN(t + r, k - 1)) + j) * size; }
-                        mk.run(OPDI_MIN(step, cols - j), rows, 1, g + (j * s->ldg + o) * size, s->ldg, gw + (t * s->ldg + o) * size, s->ldg, add);
+                        for (r = 0; r < mk.mr; r++) {
+                            rows[r] = pad + (opdi_shift_row(s, OPDI_MIN(t + r, k - 1)) + j) * size;
+                        }
+                        mk.run(OPDI_MIN(step, cols - j), rows, 1, g + (j * s->ldg + o) * size, s->ldg,
+                               gw + (t * s->ldg + o) * size, s->ldg, add);
                     }
         }
     }
@@ -19243,7 +19271,8 @@ static int opdi_shift_grad_weight(const opdi_conv *v, const void *gy, const void
     int64_t bytes, i, o, t, p;
     if (!opdi_shift_fits(v, &s, v->cg + ldg) || ldg > 2 * OPDI_MAX((int64_t)16, v->og)) { return 1; }
     s.x = (const char *)x; s.gy = (const char *)gy; s.ldg = ldg;
-    s.parts = OPDI_MAX((int64_t)1, OPDI_MIN(OPDI_MIN(v->n / s.chunk, (int64_t)8), ((int64_t)16 << 20) / (v->groups * kp * ldg * (int64_t)v->size)));
+    s.parts = OPDI_MAX((int64_t)1, OPDI_MIN(OPDI_MIN(v->n / s.chunk, (int64_t)8),
+                                            ((int64_t)16 << 20) / (v->groups * kp * ldg * (int64_t)v->size)));
     bytes = s.parts * v->groups * kp * ldg * (int64_t)v->size;
     s.gw = (char *)opdi_alloc((size_t)bytes);
     if (!s.gw) { return -1; }
@@ -19253,7 +19282,9 @@ static int opdi_shift_grad_weight(const opdi_conv *v, const void *gy, const void
             for (t = 0; t < k; t++) {
                 const int64_t to = (i * v->og + o) * k + t;
                 double sum = 0;
-                for (p = 0; p < s.parts; p++) { sum += opdi_number_at(v->size, s.gw, ((p * v->groups + i) * kp + t) * ldg + o); }
+                for (p = 0; p < s.parts; p++) {
+                    sum += opdi_number_at(v->size, s.gw, ((p * v->groups + i) * kp + t) * ldg + o);
+                }
                 if (v->size == 4) { ((float *)gw)[to] = (float)sum; } else { ((double *)gw)[to] = sum; }
             }
     opdi_free(s.gw, (size_t)bytes);
@@ -19261,9 +19292,11 @@ static int opdi_shift_grad_weight(const opdi_conv *v, const void *gy, const void
 }
 
 enum { OPDI_VOL_Y, OPDI_VOL_GX, OPDI_VOL_GW };
-/* One of y = conv(x, w), gx = its gradient for gy = y, gw = its gradient for gy = y, image by image through the columns. */
+/* One of y = conv(x, w), gx = its gradient for gy = y, gw = its gradient for gy = y, image by image through the
+   columns. */
 static int opdi_vol_columns(const opdi_vol *v, int what, char *x, char *w, char *y) {
-    const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)v->dtype), cg = v->c / v->groups, og = v->oc / v->groups;
+    const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)v->dtype), cg = v->c / v->groups,
+        og = v->oc / v->groups;
     const int64_t k = cg * opdi_vol_area(v->k), area = opdi_vol_area(v->out), image = opdi_vol_area(v->in);
     const double elements = (double)k * (double)area;
     int64_t i, g;
@@ -19275,10 +19308,13 @@ static int opdi_vol_columns(const opdi_vol *v, int what, char *x, char *w, char 
     if (what == OPDI_VOL_GX) { memset(x, 0, (size_t)(v->n * v->c * image * size)); }
     for (i = 0; i < v->n && rc == 0; i++) {
         for (g = 0; g < v->groups && rc == 0; g++) {
-            char *xi = x + (i * v->c + g * cg) * image * size, *yi = y + (i * v->oc + g * og) * area * size, *wg = w + g * og * k * size;
+            char *xi = x + (i * v->c + g * cg) * image * size, *yi = y + (i * v->oc + g * og) * area * size,
+                *wg = w + g * og * k * size;
             if (what != OPDI_VOL_GX) { opdi_vol_unfold(v, cg, xi, col, area, false); }
             if (what == OPDI_VOL_Y) { rc = opdi_vol_gemm(v, og, area, k, wg, k, false, col, area, false, 0, yi, area); }
-            else if (what == OPDI_VOL_GW) { rc = opdi_vol_gemm(v, og, k, area, yi, area, false, col, area, true, i ? 1 : 0, wg, k); }
+            else if (what == OPDI_VOL_GW) {
+                rc = opdi_vol_gemm(v, og, k, area, yi, area, false, col, area, true, i ? 1 : 0, wg, k);
+            }
             else {
                 rc = opdi_vol_gemm(v, k, area, og, wg, k, true, yi, area, false, 0, col, area);
                 if (rc == 0) { opdi_vol_unfold(v, cg, xi, col, area, true); }
@@ -19289,14 +19325,18 @@ static int opdi_vol_columns(const opdi_vol *v, int what, char *x, char *w, char 
     return rc;
 }
 /* *bias [oc], where there is one, is added to y here and then set to NULL, or left to the caller. */
-static int opdi_vol_run(const opdi_vol *v, int what, const opd_tensor *x, const opd_tensor *w, const opd_tensor *y, opd_tensor **bias) {
+static int opdi_vol_run(const opdi_vol *v, int what, const opd_tensor *x, const opd_tensor *w, const opd_tensor *y,
+                        opd_tensor **bias) {
     const void *b = NULL;
     opd_tensor *const target = (opd_tensor *)(uintptr_t)(what == OPDI_VOL_Y ? y : what == OPDI_VOL_GX ? x : w);
     opdi_conv q;
     opdi_shift s;
     int rc;
     if (target->numel == 0) { return 0; }
-    if (x->numel == 0 || w->numel == 0 || y->numel == 0) { memset(target->data, 0, (size_t)target->numel * opd_dtype_size(OPDI_DTYPE(target))); return 0; }
+    if (x->numel == 0 || w->numel == 0 || y->numel == 0) {
+        memset(target->data, 0, (size_t)target->numel * opd_dtype_size(OPDI_DTYPE(target)));
+        return 0;
+    }
     if (!opdi_vol_flat(v, &q)) { return opdi_vol_columns(v, what, x->data, w->data, y->data); }
     if (what == OPDI_VOL_Y) {
         if (bias && *bias) { b = (*bias)->data; *bias = NULL; }
@@ -19354,7 +19394,7 @@ static void opdi_bias_sum(const opd_tensor *g, opd_tensor *out) {
     }
 }
 
-//-- convolution: arguments --------------------------------------------------------------------------------------------------
+//-- convolution: arguments --------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
 /* Strides laid out as channels last, which a result then takes over (c10::is_channels_last_strides_2d and 3d). */
@@ -19372,7 +19412,8 @@ static bool opdi_is_channels_last(const opd_tensor *t) {
     return true;
 }
 /* A result with sizes [n, c, ...], channels last where `last` says so. */
-static opd_tensor *opdi_result_format(opd_call *call, int i, bool last, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
+static opd_tensor *opdi_result_format(opd_call *call, int i, bool last, const int64_t *sizes, int ndim,
+                                      opd_scalar_type dtype) {
     int64_t strides[OPD_MAX_DIMS], next;
     int d;
     if (!last || (ndim != 4 && ndim != 5)) { return opd_result(call, i, sizes, ndim, dtype); }
@@ -19388,14 +19429,17 @@ static int opdi_conv_list(const char *name, opd_ints l, int nd, int64_t *out, in
     int i;
     for (i = 0; i < 3; i++) { out[i] = fill; }
     if (l.n != 1 && l.n != nd) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "expected %s to be a single integer value or a list of %d values to match the convolution "
-                        "dimensions, but got %s=%s", name, nd, name, opdi_sizes_text(l.data, (int)OPDI_MIN(l.n, (int64_t)16), text, sizeof text));
+        return opd_fail(OPD_ERROR_ARGUMENT, "expected %s to be a single integer value or a list of %d values to match "
+                        "the convolution "
+                        "dimensions, but got %s=%s", name, nd, name,
+                        opdi_sizes_text(l.data, (int)OPDI_MIN(l.n, (int64_t)16), text, sizeof text));
     }
     for (i = 0; i < nd; i++) { out[3 - nd + i] = l.data[l.n == 1 ? 0 : i]; }
     return 0;
 }
 typedef struct opdi_conv_call {
-    opdi_vol v;                                   /* of the underlying convolution: for a transposed one x and y trade places */
+    /* of the underlying convolution: for a transposed one x and y trade places */
+    opdi_vol v;
     int64_t sizes[5], opad[3];                    /* of the result */
     int nd;
     bool transposed, last;
@@ -19414,7 +19458,8 @@ static int opdi_conv_out_sizes(opdi_conv_call *q, const int64_t *in) {
     int i;
     bool small = false, none = false;
     for (i = 0; i < 3; i++) {
-        const double most = ((double)v->d[i] * (double)v->k[i] + (double)in[i] * (double)OPDI_MAX(v->s[i], (int64_t)1) + 2.0 * (double)v->p[i] + (double)q->opad[i]);
+        const double most = ((double)v->d[i] * (double)v->k[i] + (double)in[i] * (double)OPDI_MAX(v->s[i], (int64_t)1) +
+                             2.0 * (double)v->p[i] + (double)q->opad[i]);
         if (most > 1e15) { return opd_fail(OPD_ERROR_ARGUMENT, "convolution: sizes too large"); }
         padded[i] = in[i] + 2 * v->p[i];
         reach[i] = v->d[i] * (v->k[i] - 1) + 1;
@@ -19424,11 +19469,14 @@ static int opdi_conv_out_sizes(opdi_conv_call *q, const int64_t *in) {
         none |= out[i] < 1;
     }
     if (!q->transposed && small) {
-        return opd_fail(OPD_ERROR_SHAPE, "Calculated padded input size per channel: (%s). Kernel size: (%s). Kernel size can't be greater than "
-                        "actual input size", opdi_by_text(padded + 3 - q->nd, q->nd, a), opdi_by_text(reach + 3 - q->nd, q->nd, b));
+        return opd_fail(OPD_ERROR_SHAPE, "Calculated padded input size per channel: (%s). Kernel size: (%s). Kernel "
+                        "size can't be greater than "
+                        "actual input size", opdi_by_text(padded + 3 - q->nd, q->nd, a),
+                        opdi_by_text(reach + 3 - q->nd, q->nd, b));
     }
     if (none) {
-        return opd_fail(OPD_ERROR_SHAPE, "Given input size per channel: (%s). Calculated output size per channel: (%s). Output size is too small",
+        return opd_fail(OPD_ERROR_SHAPE, "Given input size per channel: (%s). Calculated output size per channel: "
+                        "(%s). Output size is too small",
                         opdi_by_text(in + 3 - q->nd, q->nd, a), opdi_by_text(out + 3 - q->nd, q->nd, b));
     }
     for (i = 0; i < 3; i++) {
@@ -19445,7 +19493,10 @@ static int opdi_conv_numbers(const opdi_conv_call *q) {
         if (v->p[i] < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "negative padding is not supported"); }
         if (q->opad[i] < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "negative output_padding is not supported"); }
         if (v->s[i] <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "non-positive stride is not supported"); }
-        if (v->d[i] <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "dilation should be greater than zero, but got %lld", (long long)v->d[i]); }
+        if (v->d[i] <= 0) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "dilation should be greater than zero, but got %lld",
+                            (long long)v->d[i]);
+        }
     }
     return v->groups <= 0 ? opd_fail(OPD_ERROR_ARGUMENT, "non-positive groups is not supported") : 0;
 }
@@ -19458,54 +19509,72 @@ static int opdi_conv_shapes(opdi_conv_call *q, const opd_tensor *x, const opd_te
     opdi_sizes_text(ws, w->ndim, a, sizeof a);
     opdi_sizes_text(xs, x->ndim, b, sizeof b);
     if (x->ndim != w->ndim) {
-        return opd_fail(OPD_ERROR_SHAPE, "Expected %d-dimensional input for %d-dimensional weight %s, but got %d-dimensional input of size %s instead",
+        return opd_fail(OPD_ERROR_SHAPE, "Expected %d-dimensional input for %d-dimensional weight %s, but got "
+                        "%d-dimensional input of size %s instead",
                         w->ndim, w->ndim, a, x->ndim, b);
     }
     if (ws[0] < groups || ws[0] % groups) {
-        return opd_fail(OPD_ERROR_SHAPE, "Given groups=%lld, expected weight to be %s %lld at dimension 0, but got weight of size %s instead",
+        return opd_fail(OPD_ERROR_SHAPE, "Given groups=%lld, expected weight to be %s %lld at dimension 0, but got "
+                        "weight of size %s instead",
                         (long long)groups, ws[0] < groups ? "at least" : "divisible by", (long long)groups, a);
     }
     if (xs[1] != want) {
         if (q->transposed) {
-            return opd_fail(OPD_ERROR_SHAPE, "Given transposed=1, weight of size %s, expected input%s to have %lld channels, but got %lld channels "
+            return opd_fail(OPD_ERROR_SHAPE, "Given transposed=1, weight of size %s, expected input%s to have %lld "
+                            "channels, but got %lld channels "
                             "instead", a, b, (long long)want, (long long)xs[1]);
         }
-        return opd_fail(OPD_ERROR_SHAPE, "Given groups=%lld, weight of size %s, expected input%s to have %lld channels, but got %lld channels instead",
+        return opd_fail(OPD_ERROR_SHAPE, "Given groups=%lld, weight of size %s, expected input%s to have %lld "
+                        "channels, but got %lld channels instead",
                         (long long)groups, a, b, (long long)want, (long long)xs[1]);
     }
     if (bias && (bias->ndim != 1 || opdi_sizes(bias)[0] != oc)) {
         char c[256];
-        return opd_fail(OPD_ERROR_SHAPE, "Given %sweight of size %s, expected bias to be 1-dimensional with %lld elements, but got bias of size %s "
-                        "instead", q->transposed ? "transposed=1, " : "", a, (long long)oc, opdi_sizes_text(opdi_sizes(bias), bias->ndim, c, sizeof c));
+        return opd_fail(OPD_ERROR_SHAPE, "Given %sweight of size %s, expected bias to be 1-dimensional with %lld "
+                        "elements, but got bias of size %s "
+                        "instead", q->transposed ? "transposed=1, " : "", a, (long long)oc,
+                        opdi_sizes_text(opdi_sizes(bias), bias->ndim, c, sizeof c));
     }
     for (i = 2; i < w->ndim; i++) {
-        if (ws[i] < 1) { return opd_fail(OPD_ERROR_SHAPE, "kernel size should be greater than zero, but got weight of size %s", a); }
-        if (xs[i] < 1) { return opd_fail(OPD_ERROR_SHAPE, "Only zero batch or zero channel inputs are supported, but got input shape: %s", b); }
+        if (ws[i] < 1) {
+            return opd_fail(OPD_ERROR_SHAPE, "kernel size should be greater than zero, but got weight of size %s", a);
+        }
+        if (xs[i] < 1) {
+            return opd_fail(OPD_ERROR_SHAPE, "Only zero batch or zero channel inputs are supported, but got input "
+                            "shape: %s", b);
+        }
     }
     if (q->transposed) {
         for (i = 3 - q->nd; i < 3; i++) {
             if (q->opad[i] >= q->v.s[i] && q->opad[i] >= q->v.d[i]) {
-                return opd_fail(OPD_ERROR_ARGUMENT, "output padding must be smaller than either stride or dilation, but got output_padding: %lld stride: "
-                                "%lld dilation: %lld", (long long)q->opad[i], (long long)q->v.s[i], (long long)q->v.d[i]);
+                return opd_fail(OPD_ERROR_ARGUMENT, "output padding must be smaller than either stride or dilation, "
+                                "but got output_padding: %lld stride: "
+                                "%lld dilation: %lld", (long long)q->opad[i], (long long)q->v.s[i],
+                                (long long)q->v.d[i]);
             }
         }
     }
     return 0;
 }
 /* Reads stride, padding, dilation, transposed, output_padding, groups from argument `first` on. */
-static int opdi_conv_read(const opd_call *call, int first, const opd_tensor *x, const opd_tensor *w, const opd_tensor *bias, opdi_conv_call *q) {
+static int opdi_conv_read(const opd_call *call, int first, const opd_tensor *x, const opd_tensor *w,
+                          const opd_tensor *bias, opdi_conv_call *q) {
     opdi_vol *v = &q->v;
     int64_t in[3] = {1, 1, 1};
     int i;
     memset(q, 0, sizeof *q);
     if (w->ndim < 3) { return opd_fail(OPD_ERROR_SHAPE, "weight should have at least three dimensions"); }
-    if (w->ndim > 5) { return opd_fail(OPD_ERROR_SHAPE, "convolution: at most three spatial dimensions are supported"); }
+    if (w->ndim > 5) {
+        return opd_fail(OPD_ERROR_SHAPE, "convolution: at most three spatial dimensions are supported");
+    }
     q->nd = w->ndim - 2;
     q->transposed = opd_arg_bool(call, first + 3);
     v->groups = opd_arg_int(call, first + 5);
-    if (opdi_conv_list("stride", opd_arg_ints(call, first), q->nd, v->s, 1) != 0 || opdi_conv_list("padding", opd_arg_ints(call, first + 1), q->nd, v->p, 0) != 0 ||
+    if (opdi_conv_list("stride", opd_arg_ints(call, first), q->nd, v->s, 1) != 0 ||
+        opdi_conv_list("padding", opd_arg_ints(call, first + 1), q->nd, v->p, 0) != 0 ||
         opdi_conv_list("dilation", opd_arg_ints(call, first + 2), q->nd, v->d, 1) != 0 ||
-        opdi_conv_list("output_padding", opd_arg_ints(call, first + 4), q->nd, q->opad, 0) != 0 || opdi_conv_numbers(q) != 0 ||
+        opdi_conv_list("output_padding", opd_arg_ints(call, first + 4), q->nd, q->opad, 0) != 0 ||
+        opdi_conv_numbers(q) != 0 ||
         opdi_conv_shapes(q, x, w, bias) != 0) { return -1; }
     if (!q->transposed) { memset(q->opad, 0, sizeof q->opad); }
     for (i = 0; i < 3; i++) { v->k[i] = i < 3 - q->nd ? 1 : opdi_sizes(w)[2 + i - (3 - q->nd)]; }
@@ -19516,17 +19585,19 @@ static int opdi_conv_read(const opd_call *call, int first, const opd_tensor *x, 
     v->oc = q->transposed ? opdi_sizes(x)[1] : q->sizes[1];
     if (opdi_sizes(x)[1] == 0) { q->sizes[1] = 0; }                /* as PyTorch has it */
     if (w->dtype != x->dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "Input type (%s) and weight type (%s) should be the same", opd_dtype_cname(OPDI_DTYPE(x)), opd_dtype_cname(OPDI_DTYPE(w)));
+        return opd_fail(OPD_ERROR_DTYPE, "Input type (%s) and weight type (%s) should be the same",
+                        opd_dtype_cname(OPDI_DTYPE(x)), opd_dtype_cname(OPDI_DTYPE(w)));
     }
     if (bias && bias->dtype != x->dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "Input type (%s) and bias type (%s) should be the same", opd_dtype_cname(OPDI_DTYPE(x)), opd_dtype_cname(OPDI_DTYPE(bias)));
+        return opd_fail(OPD_ERROR_DTYPE, "Input type (%s) and bias type (%s) should be the same",
+                        opd_dtype_cname(OPDI_DTYPE(x)), opd_dtype_cname(OPDI_DTYPE(bias)));
     }
     v->dtype = opdi_kernel_dtype(OPDI_DTYPE(x), true, "slow_conv2d_cpu");
     q->last = opdi_is_channels_last(x) || opdi_is_channels_last(w);
     return v->dtype < 0 ? -1 : opdi_conv_out_sizes(q, in);
 }
 
-//-- convolution, convolution_backward -----------------------------------------------------------------------------------------
+//-- convolution, convolution_backward ---------------------------------------------------------------------------------
 
 OPDI_KERNEL(convolution) {
     opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2), *out, *y;
@@ -19539,46 +19610,60 @@ OPDI_KERNEL(convolution) {
     t = (opd_scalar_type)q.v.dtype;
     x = opdi_dense_as(x, t); w = opdi_dense_as(w, t); y = opdi_work_for(out, t);
     if (bias && !(bias = opdi_dense_as(bias, t))) { return -1; }
-    if (!x || !w || !y || opdi_vol_run(&q.v, q.transposed ? OPDI_VOL_GX : OPDI_VOL_Y, q.transposed ? y : x, w, q.transposed ? x : y, &bias) != 0) { return -1; }
+    if (!x || !w || !y || opdi_vol_run(&q.v, q.transposed ? OPDI_VOL_GX : OPDI_VOL_Y, q.transposed ? y : x, w,
+                                       q.transposed ? x : y, &bias) != 0) {
+        return -1;
+    }
     if (bias) { opdi_bias_add(y, bias); }
     return opdi_done_with(out, y);
 }
 /* Lists at i, i + 1, .. of the forward call, handed on. */
-static opd_ints opdi_bw_ints(opd_backward_call *bw, int i) { opd_value v = opd_bw_value(bw, i); return opd_ints_of(v.u.ints, v.n); }
+static opd_ints opdi_bw_ints(opd_backward_call *bw, int i) { opd_value v = opd_bw_value(bw, i);
+    return opd_ints_of(v.u.ints, v.n); }
 OPDI_BW1(convolution) {
     opd_tensor *g = opd_bw_grad(bw, 0), *rets[3];
     bool mask[3];
     opd_ints bias = opd_bw_sizes(bw, 2);
     int i;
     for (i = 0; i < 3; i++) { mask[i] = opd_bw_needs(bw, i); }
-    if (opd_convolution_backward(rets, g, opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), mask[2] ? opd_value_of_ints(bias) : OPD_NONE,
-                                 opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5), opd_bw_value(bw, 6).u.i != 0, opdi_bw_ints(bw, 7),
+    if (opd_convolution_backward(rets, g, opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), mask[2]
+                                 ? opd_value_of_ints(bias) : OPD_NONE,
+                                 opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5),
+                                 opd_bw_value(bw, 6).u.i != 0, opdi_bw_ints(bw, 7),
                                  opd_bw_value(bw, 8).u.i, opd_value_bools(mask, 3)) != 0) { return -1; }
     for (i = 0; i < 3; i++) { OPDI_GIVE(i, rets[i]); }
     return 0;
 }
 OPDI_OP(convolution) {
-    op->schema = "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, "
+    op->schema = "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
+                 "bool transposed, "
                  "int[] output_padding, int groups) -> Tensor";
-    op->cpu = opdi_convolution_kernel; op->fake = opdi_convolution_kernel; op->backward = opdi_convolution_backward; op->save = "input, weight";
+    op->cpu = opdi_convolution_kernel; op->fake = opdi_convolution_kernel; op->backward = opdi_convolution_backward;
+    op->save = "input, weight";
     op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_LOWER; op->out = "convolution.out";
-    op->cases = "[2,2,5,4], [3,2,3,2], [3], (1,1), (1,0), (1,1), False, (0,0), 1; [1,4,5], [2,2,2], None, (2,), (1,), (2,), False, (0,), 2; "
-                "[2,2,3,3], [2,3,2,2], [3], (2,2), (1,1), (1,1), True, (1,0), 1; [1,2,3,3,3], [2,2,2,2,2], [2], (1,), (0,), (1,), False, (0,), 1";
+    op->cases = "[2,2,5,4], [3,2,3,2], [3], (1,1), (1,0), (1,1), False, (0,0), 1; [1,4,5], [2,2,2], None, (2,), (1,), "
+                "(2,), False, (0,), 2; "
+                "[2,2,3,3], [2,3,2,2], [3], (2,2), (1,1), (1,1), True, (1,0), 1; [1,2,3,3,3], [2,2,2,2,2], [2], (1,), "
+                "(0,), (1,), False, (0,), 1";
 }
 
 static int opdi_conv_same_sizes(const opd_tensor *g, const int64_t *sizes, int ndim) {
     int d;
-    if (g->ndim != ndim) { return opd_fail(OPD_ERROR_SHAPE, "Expected a tensor of dimension %d, but got %d", ndim, g->ndim); }
+    if (g->ndim != ndim) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected a tensor of dimension %d, but got %d", ndim, g->ndim);
+    }
     for (d = 0; d < ndim; d++) {
         if (opdi_sizes(g)[d] != sizes[d]) {
-            return opd_fail(OPD_ERROR_SHAPE, "Expected a tensor of dimension %d and tensor.size[%d] == %lld but got: dimension %d and tensor.size[%d] = %lld",
+            return opd_fail(OPD_ERROR_SHAPE, "Expected a tensor of dimension %d and tensor.size[%d] == %lld but got: "
+                            "dimension %d and tensor.size[%d] = %lld",
                             ndim, d, (long long)sizes[d], ndim, d, (long long)opdi_sizes(g)[d]);
         }
     }
     return 0;
 }
 /* Result i of convolution_backward: undefined, a fake, or computed by `what` (-1: the bias). */
-static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *q, opd_tensor *g, opd_tensor *x, opd_tensor *w) {
+static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *q, opd_tensor *g, opd_tensor *x,
+                              opd_tensor *w) {
     const opd_scalar_type t = (opd_scalar_type)q->v.dtype, dtype = OPDI_DTYPE(opd_arg_tensor(call, 1));
     const opd_tensor *like = i == 0 ? opd_arg_tensor(call, 1) : opd_arg_tensor(call, 2);
     opd_tensor *out, *y;
@@ -19591,8 +19676,13 @@ static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *q, op
         y = opdi_work_for(out, t);
         if (!y) { return -1; }
         if (i == 2) { opdi_bias_sum(g, y); }
-        else if (i == 1) { rc = opdi_vol_run(&q->v, OPDI_VOL_GW, q->transposed ? g : x, y, q->transposed ? x : g, NULL); }
-        else { rc = opdi_vol_run(&q->v, q->transposed ? OPDI_VOL_Y : OPDI_VOL_GX, q->transposed ? g : y, w, q->transposed ? y : g, NULL); }
+        else if (i == 1) {
+            rc = opdi_vol_run(&q->v, OPDI_VOL_GW, q->transposed ? g : x, y, q->transposed ? x : g, NULL);
+        }
+        else {
+            rc = opdi_vol_run(&q->v, q->transposed ? OPDI_VOL_Y : OPDI_VOL_GX, q->transposed ? g : y, w, q->transposed
+                              ? y : g, NULL);
+        }
         if (rc != 0 || opdi_done_with(out, y) != 0) { return -1; }
     }
     return opd_return_tensor(call, out);
@@ -19602,9 +19692,15 @@ OPDI_KERNEL(convolution_backward) {
     opdi_conv_call q;
     opd_scalar_type t;
     int i;
-    if (opdi_conv_read(call, 4, x, w, NULL, &q) != 0 || opdi_conv_same_sizes(g, q.sizes, q.nd + 2) != 0 || opdi_same_dtype(x, g) != 0) { return -1; }
+    if (opdi_conv_read(call, 4, x, w, NULL, &q) != 0 || opdi_conv_same_sizes(g, q.sizes, q.nd + 2) != 0 ||
+        opdi_same_dtype(x, g) != 0) {
+        return -1;
+    }
     t = (opd_scalar_type)q.v.dtype;
-    if (t == OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "\"slow_conv2d_backward\" not implemented for '%s'", opd_dtype_cname(OPDI_DTYPE(x))); }
+    if (t == OPD_INT64) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"slow_conv2d_backward\" not implemented for '%s'",
+                        opd_dtype_cname(OPDI_DTYPE(x)));
+    }
     if (x->data && g->data && w->data) {
         g = opdi_dense_as(g, t); x = opdi_dense_as(x, t); w = opdi_dense_as(w, t);
         if (!g || !x || !w) { return -1; }
@@ -19612,18 +19708,23 @@ OPDI_KERNEL(convolution_backward) {
     for (i = 0; i < 3; i++) { if (opdi_conv_gradient(call, i, &q, g, x, w) != 0) { return -1; } }
     return 0;
 }
-/* With gI, gW, gb what convolution_backward gives, and ggI, ggW, ggb their gradients (at::native::_convolution_double_backward):
-   d grad_output = conv(ggI, weight) + conv(input, ggW) + ggb;  d weight = gW(ggI, grad_output);  d input = gI(ggW, grad_output) */
+/* With gI, gW, gb what convolution_backward gives, and ggI, ggW, ggb their gradients
+   (at::native::_convolution_double_backward):
+   d grad_output = conv(ggI, weight) + conv(input, ggW) + ggb;  d weight = gW(ggI, grad_output);
+    d input = gI(ggW, grad_output) */
 static opd_tensor *opdi_conv_again(opd_backward_call *bw, opd_tensor *x, opd_tensor *w) {
-    return opd_convolution(x, w, NULL, opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5), opdi_bw_ints(bw, 6), opd_bw_value(bw, 7).u.i != 0,
+    return opd_convolution(x, w, NULL, opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5), opdi_bw_ints(bw, 6),
+                           opd_bw_value(bw, 7).u.i != 0,
                            opdi_bw_ints(bw, 8), opd_bw_value(bw, 9).u.i);
 }
 static opd_tensor *opdi_conv_back_again(opd_backward_call *bw, opd_tensor *x, opd_tensor *w, int i) {
     bool mask[3] = {false, false, false};
     opd_tensor *rets[3];
     mask[i] = true;
-    if (opd_convolution_backward(rets, opd_bw_tensor(bw, 0), x, w, OPD_NONE, opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5), opdi_bw_ints(bw, 6),
-                                 opd_bw_value(bw, 7).u.i != 0, opdi_bw_ints(bw, 8), opd_bw_value(bw, 9).u.i, opd_value_bools(mask, 3)) != 0) { return NULL; }
+    if (opd_convolution_backward(rets, opd_bw_tensor(bw, 0), x, w, OPD_NONE, opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5),
+                                 opdi_bw_ints(bw, 6),
+                                 opd_bw_value(bw, 7).u.i != 0, opdi_bw_ints(bw, 8), opd_bw_value(bw, 9).u.i,
+                                 opd_value_bools(mask, 3)) != 0) { return NULL; }
     return rets[i];
 }
 OPDI_BW1(convolution_backward) {
@@ -19645,45 +19746,62 @@ OPDI_BW1(convolution_backward) {
     return opd_ok() ? 0 : -1;
 }
 OPDI_OP(convolution_backward) {
-    op->schema = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, int[] stride, int[] padding, "
-                 "int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)";
-    op->cpu = opdi_convolution_backward_kernel; op->fake = opdi_convolution_backward_kernel; op->backward = opdi_convolution_backward_backward;
+    op->schema = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, int[] "
+                 "stride, int[] padding, "
+                 "int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, "
+                 "Tensor, Tensor)";
+    op->cpu = opdi_convolution_backward_kernel; op->fake = opdi_convolution_backward_kernel;
+    op->backward = opdi_convolution_backward_backward;
     op->save = "grad_output, input, weight"; op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
-    op->out = "convolution_backward.out(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, int[] stride, int[] padding, int[] dilation, "
-              "bool transposed, int[] output_padding, int groups, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> "
+    op->out = "convolution_backward.out(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, int[] "
+              "stride, int[] padding, int[] dilation, "
+              "bool transposed, int[] output_padding, int groups, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) "
+              "out1, Tensor(c!) out2) -> "
               "(Tensor(a!), Tensor(b!), Tensor(c!))";
     op->cases = "[2,3,5,3], [2,2,5,4], [3,2,3,2], (3,), (1,1), (1,0), (1,1), False, (0,0), 1, (True,True,True)";
 }
 
-//-- what calls convolution ----------------------------------------------------------------------------------------------------
+//-- what calls convolution --------------------------------------------------------------------------------------------
 
 OPDI_KERNEL(under_convolution) {                  /* _convolution: the flags of other backends mean nothing here */
     const opd_value *a = opd_call_args(call);
-    return opd_return_tensor(call, opd_convolution(a[0].u.t, a[1].u.t, opd_arg_tensor(call, 2), opd_arg_ints(call, 3), opd_arg_ints(call, 4), opd_arg_ints(call, 5),
+    return opd_return_tensor(call, opd_convolution(a[0].u.t, a[1].u.t, opd_arg_tensor(call, 2), opd_arg_ints(call, 3),
+                                                   opd_arg_ints(call, 4), opd_arg_ints(call, 5),
                                                    opd_arg_bool(call, 6), opd_arg_ints(call, 7), opd_arg_int(call, 8)));
 }
-#define OPDI_CONV_ARGS "Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, " \
+#define OPDI_CONV_ARGS "Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, " \
+                       "bool transposed, int[] output_padding, "                                            \
                        "int groups, bool benchmark, bool deterministic, bool cudnn_enabled"
 OPDI_OP(_convolution) {
-    opdi_card_above(op, "_convolution(" OPDI_CONV_ARGS ", bool allow_tf32) -> Tensor", opdi_under_convolution_kernel, OPD_AUTOCAST_LOWER, "_convolution.out",
+    opdi_card_above(op, "_convolution(" OPDI_CONV_ARGS ", bool allow_tf32) -> Tensor", opdi_under_convolution_kernel,
+                    OPD_AUTOCAST_LOWER, "_convolution.out",
                     "[1,2,4,4], [3,2,2,2], [3], (1,1), (0,0), (1,1), False, (0,0), 1, False, False, True, True");
 }
 OPDI_OP(_convolution_deprecated) {
-    opdi_card_above(op, "_convolution.deprecated(" OPDI_CONV_ARGS ") -> Tensor", opdi_under_convolution_kernel, OPD_AUTOCAST_LOWER, NULL,
+    opdi_card_above(op, "_convolution.deprecated(" OPDI_CONV_ARGS ") -> Tensor", opdi_under_convolution_kernel,
+                    OPD_AUTOCAST_LOWER, NULL,
                     "[1,2,4,4], [3,2,2,2], [3], (1,1), (0,0), (1,1), False, (0,0), 1, False, False, True");
 }
 /* padding='same': where the sides differ the bigger one is used on both, and the first outputs are left out. */
-static opd_tensor *opdi_conv_same(opd_tensor *x, opd_tensor *w, opd_tensor *bias, opd_ints stride, opd_ints dilation, int64_t groups, opd_ints zero) {
+static opd_tensor *opdi_conv_same(opd_tensor *x, opd_tensor *w, opd_tensor *bias, opd_ints stride, opd_ints dilation,
+                                  int64_t groups, opd_ints zero) {
     int64_t pad[3], skip[3];
     int i, nd = w->ndim - 2;
     opd_tensor *y;
     bool uneven = false;
-    if (nd < 1 || nd > 3) { (void)opd_fail(OPD_ERROR_SHAPE, "weight should have at least three dimensions"); return NULL; }
+    if (nd < 1 || nd > 3) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "weight should have at least three dimensions");
+        return NULL;
+    }
     for (i = 0; i < stride.n; i++) {
-        if (stride.data[i] != 1) { (void)opd_fail(OPD_ERROR_ARGUMENT, "padding='same' is not supported for strided convolutions"); return NULL; }
+        if (stride.data[i] != 1) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "padding='same' is not supported for strided convolutions");
+            return NULL;
+        }
     }
     for (i = 0; i < nd; i++) {
-        const int64_t d = dilation.n == 0 ? 1 : dilation.data[dilation.n == 1 ? 0 : OPDI_MIN((int64_t)i, dilation.n - 1)];
+        const int64_t d = dilation.n == 0 ? 1
+            : dilation.data[dilation.n == 1 ? 0 : OPDI_MIN((int64_t)i, dilation.n - 1)];
         const int64_t total = d > 0 && d < (int64_t)1 << 30 ? d * (opdi_sizes(w)[2 + i] - 1) : 0;
         pad[i] = total / 2 + total % 2;
         skip[i] = total % 2;
@@ -19704,15 +19822,18 @@ static int opdi_conv_nd(opd_call *call, int nd, bool transposed) {
     const bool batched = x->ndim == nd + 2, text = opd_call_args(call)[4].tag == OPD_TAG_STR;
     if (!batched && x->ndim != nd + 1) {
         char a[256];
-        return opd_fail(OPD_ERROR_SHAPE, "Expected %dD (unbatched) or %dD (batched) input to conv%s%dd, but got input of size: %s", nd + 1, nd + 2,
+        return opd_fail(OPD_ERROR_SHAPE, "Expected %dD (unbatched) or %dD (batched) input to conv%s%dd, but got input "
+                        "of size: %s", nd + 1, nd + 2,
                         transposed ? "_transpose" : "", nd, opdi_sizes_text(opdi_sizes(x), x->ndim, a, sizeof a));
     }
     if (!batched) { x = opdi_unsqueeze_at(x, 0); }
     if (!x) { return -1; }
     if (transposed) {
-        y = opd_convolution(x, w, bias, stride, opd_arg_ints(call, 4), opd_arg_ints(call, 7), true, opd_arg_ints(call, 5), opd_arg_int(call, 6));
+        y = opd_convolution(x, w, bias, stride, opd_arg_ints(call, 4), opd_arg_ints(call, 7), true,
+                            opd_arg_ints(call, 5), opd_arg_int(call, 6));
     } else if (!text) {
-        y = opd_convolution(x, w, bias, stride, opd_arg_ints(call, 4), opd_arg_ints(call, 5), false, zero, opd_arg_int(call, 6));
+        y = opd_convolution(x, w, bias, stride, opd_arg_ints(call, 4), opd_arg_ints(call, 5), false, zero,
+                            opd_arg_int(call, 6));
     } else if (strcmp(opd_arg_str(call, 4), "valid") == 0) {
         y = opd_convolution(x, w, bias, stride, zero, opd_arg_ints(call, 5), false, zero, opd_arg_int(call, 6));
     } else if (strcmp(opd_arg_str(call, 4), "same") == 0) {
@@ -19723,28 +19844,39 @@ static int opdi_conv_nd(opd_call *call, int nd, bool transposed) {
 #define OPDI_CONV_ND(card, schema_, nd, transposed, cases_)                                                 \
     OPDI_KERNEL(card) { return opdi_conv_nd(call, nd, transposed); }                                        \
     OPDI_OP(card) { opdi_card_above(op, schema_, opdi_##card##_kernel, OPD_AUTOCAST_LOWER, NULL, cases_); }
-OPDI_CONV_ND(conv1d, "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor",
+OPDI_CONV_ND(conv1d, "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, "
+             "int[1] dilation=1, int groups=1) -> Tensor",
              1, false, "[1,2,5], [3,2,2], [3]; [2,5], [3,2,2]")
-OPDI_CONV_ND(conv1d_padding, "conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding='valid', int[1] dilation=1, "
+OPDI_CONV_ND(conv1d_padding, "conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str "
+             "padding='valid', int[1] dilation=1, "
              "int groups=1) -> Tensor", 1, false, "[1,2,5], [3,2,2], [3], 1, 'same'")
-OPDI_CONV_ND(conv2d, "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor",
+OPDI_CONV_ND(conv2d, "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, "
+             "int[2] dilation=1, int groups=1) -> Tensor",
              2, false, "[1,2,5,4], [3,2,2,3], [3]; [2,4,4], [3,2,2,2], None, 2, 1")
-OPDI_CONV_ND(conv2d_padding, "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding='valid', int[2] dilation=1, "
+OPDI_CONV_ND(conv2d_padding, "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str "
+             "padding='valid', int[2] dilation=1, "
              "int groups=1) -> Tensor", 2, false, "[1,2,4,4], [3,2,2,3], [3], 1, 'same'")
-OPDI_CONV_ND(conv3d, "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor",
+OPDI_CONV_ND(conv3d, "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, "
+             "int[3] dilation=1, int groups=1) -> Tensor",
              3, false, "[1,2,3,3,3], [2,2,2,2,2], [2]")
-OPDI_CONV_ND(conv3d_padding, "conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding='valid', int[3] dilation=1, "
+OPDI_CONV_ND(conv3d_padding, "conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str "
+             "padding='valid', int[3] dilation=1, "
              "int groups=1) -> Tensor", 3, false, "[1,2,3,3,3], [2,2,2,2,2], [2], 1, 'same'")
-OPDI_CONV_ND(conv_transpose1d, "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, "
+OPDI_CONV_ND(conv_transpose1d, "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, "
+             "int[1] padding=0, int[1] output_padding=0, "
              "int groups=1, int[1] dilation=1) -> Tensor", 1, true, "[1,2,4], [2,3,2], [3]")
-OPDI_CONV_ND(conv_transpose2d_input, "conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, "
-             "int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor", 2, true, "[1,2,3,3], [2,3,2,2], [3], 2, 1, 1")
-OPDI_CONV_ND(conv_transpose3d_input, "conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, "
+OPDI_CONV_ND(conv_transpose2d_input, "conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] "
+             "stride=1, int[2] padding=0, "
+             "int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor", 2, true,
+             "[1,2,3,3], [2,3,2,2], [3], 2, 1, 1")
+OPDI_CONV_ND(conv_transpose3d_input, "conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] "
+             "stride=1, int[3] padding=0, "
              "int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor", 3, true, "[1,2,2,2,2], [2,1,2,2,2]")
 
-//-- pooling: windows and loops ------------------------------------------------------------------------------------------------
+//-- pooling: windows and loops ----------------------------------------------------------------------------------------
 
-/* Planes [in] to planes [out]: output o of dim i covers lo[i][o], lo + d, .. below hi[i][o]; an average divides by the product of
+/* Planes [in] to planes [out]: output o of dim i covers lo[i][o], lo + d, .. below hi[i][o]; an average divides by the
+   product of
    the spans. */
 typedef struct opdi_windows {
     int64_t planes, in[3], out[3], k[3], s[3], p[3], d[3];
@@ -19804,7 +19936,8 @@ static inline int64_t opdi_pool_divisor(const opdi_windows *v, int64_t a, int64_
     return v->divisor ? v->divisor : v->span[0][a] * v->span[1][b] * v->span[2][c];
 }
 #define OPDI_POOL_WINDOW(v, a, b, c, i, j, k)                                                               \
-    for (i = v->lo[0][a]; i < v->hi[0][a]; i++) for (j = v->lo[1][b]; j < v->hi[1][b]; j++) for (k = v->lo[2][c]; k < v->hi[2][c]; k++)
+    for (i = v->lo[0][a]; i < v->hi[0][a]; i++) for (j = v->lo[1][b]; j < v->hi[1][b]; j++) for (k =        \
+            v->lo[2][c]; k < v->hi[2][c]; k++)
 #define OPDI_AVG_POOL(T, S)                                                                                 \
     static void opdi_avg_pool_##S(const opdi_windows *v, const T *x, T *y) {                                   \
         int64_t a, b, c, i, j, k;                                                                           \
@@ -19881,16 +20014,18 @@ static void opdi_pool_range(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-//-- pooling: arguments --------------------------------------------------------------------------------------------------------
+//-- pooling: arguments ------------------------------------------------------------------------------------------------
 
 /* An int[nd] argument that may be one number, or nothing where `otherwise` is given. */
-static int opdi_pool_list(const char *op, const char *name, opd_ints l, int nd, int64_t *out, int64_t fill, const int64_t *otherwise) {
+static int opdi_pool_list(const char *op, const char *name, opd_ints l, int nd, int64_t *out, int64_t fill,
+                          const int64_t *otherwise) {
     static const char *const words[] = {"", "one int", "two ints", "three ints"};
     int i;
     for (i = 0; i < 3; i++) { out[i] = fill; }
     if (otherwise && l.n == 0) { memcpy(out, otherwise, 3 * sizeof *out); return 0; }
     if (l.n != 1 && l.n != nd) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s must %sbe a single int, or a tuple of %s", op, name, otherwise ? "either be omitted, " : "either ", words[nd]);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s must %sbe a single int, or a tuple of %s", op, name, otherwise
+                        ? "either be omitted, " : "either ", words[nd]);
     }
     for (i = 0; i < nd; i++) { out[3 - nd + i] = l.data[l.n == 1 ? 0 : i]; }
     return 0;
@@ -19900,12 +20035,23 @@ static int64_t opdi_floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0
 static int opdi_pool_count(opdi_windows *v, int i, bool ceil_mode) {
     const int64_t big = (int64_t)1 << 31, reach = v->d[i] * (v->k[i] - 1) + 1;
     int64_t n;
-    if (v->k[i] < 1) { return opd_fail(OPD_ERROR_ARGUMENT, "kernel size should be greater than zero, but got %lld", (long long)v->k[i]); }
-    if (v->s[i] < 1) { return opd_fail(OPD_ERROR_ARGUMENT, v->s[i] ? "stride should be greater than zero" : "stride should not be zero"); }
-    if (v->d[i] < 1) { return opd_fail(OPD_ERROR_ARGUMENT, "dilation should be greater than zero, but got %lld", (long long)v->d[i]); }
-    if (v->p[i] < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "pad must be non-negative, but got pad: %lld", (long long)v->p[i]); }
+    if (v->k[i] < 1) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "kernel size should be greater than zero, but got %lld",
+                        (long long)v->k[i]);
+    }
+    if (v->s[i] < 1) {
+        return opd_fail(OPD_ERROR_ARGUMENT, v->s[i] ? "stride should be greater than zero"
+                        : "stride should not be zero");
+    }
+    if (v->d[i] < 1) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "dilation should be greater than zero, but got %lld", (long long)v->d[i]);
+    }
+    if (v->p[i] < 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "pad must be non-negative, but got pad: %lld", (long long)v->p[i]);
+    }
     if (v->k[i] >= big || v->s[i] >= big || v->d[i] >= big || v->p[i] > reach / 2) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "pad should be at most half of effective kernel size, but got pad=%lld, kernel_size=%lld and dilation=%lld",
+        return opd_fail(OPD_ERROR_ARGUMENT, "pad should be at most half of effective kernel size, but got pad=%lld, "
+                        "kernel_size=%lld and dilation=%lld",
                         (long long)v->p[i], (long long)v->k[i], (long long)v->d[i]);
     }
     n = opdi_floor_div(v->in[i] + 2 * v->p[i] - reach + (ceil_mode ? v->s[i] - 1 : 0), v->s[i]) + 1;
@@ -19920,39 +20066,51 @@ static int opdi_pool_input(opdi_windows *v, const opd_tensor *x, int nd, const c
     int i;
     bool good = x->ndim == nd + 1 || x->ndim == nd + 2;
     opdi_sizes_text(s, x->ndim, text, sizeof text);
-    if (adaptive && !good) { return opd_fail(OPD_ERROR_SHAPE, "%s(): Expected %dD or %dD tensor, but got %s", name, nd + 1, nd + 2, text); }
+    if (adaptive && !good) {
+        return opd_fail(OPD_ERROR_SHAPE, "%s(): Expected %dD or %dD tensor, but got %s", name, nd + 1, nd + 2, text);
+    }
     for (i = adaptive ? x->ndim - nd : x->ndim - nd - 1; good && i < x->ndim; i++) {
         good = s[i] > 0;
         if (!good && adaptive) {
-            return opd_fail(OPD_ERROR_SHAPE, "%s(): Expected input to have non-zero size for non-batch dimensions, but input has sizes %s with dimension %d "
+            return opd_fail(OPD_ERROR_SHAPE, "%s(): Expected input to have non-zero size for non-batch dimensions, "
+                            "but input has sizes %s with dimension %d "
                             "being empty", name, text, i);
         }
     }
     if (!good) {
-        return opd_fail(OPD_ERROR_SHAPE, "Expected %dD or %dD (batch mode) tensor with optional 0 dim batch size for input, but got:%s", nd + 1, nd + 2, text);
+        return opd_fail(OPD_ERROR_SHAPE, "Expected %dD or %dD (batch mode) tensor with optional 0 dim batch size for "
+                        "input, but got:%s", nd + 1, nd + 2, text);
     }
     v->nd = nd;
     for (v->planes = 1, i = 0; i < x->ndim - nd; i++) { v->planes *= s[i]; }
-    for (i = 0; i < 3; i++) { v->in[i] = i < 3 - nd ? 1 : s[x->ndim - 3 + i]; v->d[i] = 1; v->s[i] = v->k[i] = v->out[i] = 1; }
+    for (i = 0; i < 3; i++) {
+        v->in[i] = i < 3 - nd ? 1 : s[x->ndim - 3 + i];
+        v->d[i] = 1;
+        v->s[i] = v->k[i] = v->out[i] = 1;
+    }
     return 0;
 }
 /* Kernel, stride and padding from argument `first` on, dilation after them for a maximum. */
-static int opdi_pool_read(const opd_call *call, int first, opdi_windows *v, const opd_tensor *x, int nd, const char *name, bool maximum, int ceil_at) {
+static int opdi_pool_read(const opd_call *call, int first, opdi_windows *v, const opd_tensor *x, int nd,
+                          const char *name, bool maximum, int ceil_at) {
     char a[96], b[96];
     int i;
     memset(v, 0, sizeof *v);
     if (x->ndim < nd || opdi_pool_input(v, x, nd, name, false) != 0) {
-        return opd_ok() ? opd_fail(OPD_ERROR_SHAPE, "non-empty %dD or %dD (batch mode) tensor expected for input", nd + 1, nd + 2) : -1;
+        return opd_ok() ? opd_fail(OPD_ERROR_SHAPE, "non-empty %dD or %dD (batch mode) tensor expected for input",
+                                   nd + 1, nd + 2) : -1;
     }
     if (opdi_pool_list(name, "kernel_size", opd_arg_ints(call, first), nd, v->k, 1, NULL) != 0 ||
         opdi_pool_list(name, "stride", opd_arg_ints(call, first + 1), nd, v->s, 1, v->k) != 0 ||
         opdi_pool_list(name, "padding", opd_arg_ints(call, first + 2), nd, v->p, 0, NULL) != 0 ||
-        (maximum && opdi_pool_list(name, "dilation", opd_arg_ints(call, first + 3), nd, v->d, 1, NULL) != 0)) { return -1; }
+        (maximum && opdi_pool_list(name, "dilation", opd_arg_ints(call, first + 3), nd, v->d, 1, NULL) != 0)) {
+            return -1; }
     for (i = 3 - nd; i < 3; i++) { if (opdi_pool_count(v, i, opd_arg_bool(call, ceil_at)) != 0) { return -1; } }
     for (i = 3 - nd; i < 3; i++) {
         if (v->out[i] < 1) {
             const long long c = (long long)opdi_sizes(x)[x->ndim - nd - 1];
-            return opd_fail(OPD_ERROR_SHAPE, "Given input size: (%lldx%s). Calculated output size: (%lldx%s). Output size is too small", c,
+            return opd_fail(OPD_ERROR_SHAPE, "Given input size: (%lldx%s). Calculated output size: (%lldx%s). Output "
+                            "size is too small", c,
                             opdi_by_text(v->in + 3 - nd, nd, a), c, opdi_by_text(v->out + 3 - nd, nd, b));
         }
     }
@@ -19994,7 +20152,8 @@ static void opdi_pool_sizes(const opdi_windows *v, const opd_tensor *x, int64_t 
     int i;
     for (i = 0; i < x->ndim; i++) { sizes[i] = i < x->ndim - v->nd ? opdi_sizes(x)[i] : v->out[3 - x->ndim + i]; }
 }
-static int opdi_pool_forward(opd_call *call, opdi_windows *v, opd_tensor *x, bool maximum, bool adaptive, bool include_pad, bool ints, const char *name) {
+static int opdi_pool_forward(opd_call *call, opdi_windows *v, opd_tensor *x, bool maximum, bool adaptive,
+                             bool include_pad, bool ints, const char *name) {
     int64_t sizes[8];
     const bool last = opdi_is_channels_last(x);
     const int t = opdi_kernel_dtype(OPDI_DTYPE(x), ints, name);
@@ -20011,21 +20170,30 @@ static int opdi_pool_forward(opd_call *call, opdi_windows *v, opd_tensor *x, boo
     if (maximum) { to = opdi_work_for(at, OPD_INT64); }
     if (!x || !y || (maximum && !to)) { return -1; }
     v->x = x->data; v->y = y->data; v->at = to ? (int64_t *)(void *)to->data : NULL;
-    if (opdi_windows_run(v, maximum ? OPDI_POOL_MAX : OPDI_POOL_AVG, adaptive, include_pad) != 0 || opdi_done_with(out, y) != 0) { return -1; }
+    if (opdi_windows_run(v, maximum ? OPDI_POOL_MAX : OPDI_POOL_AVG, adaptive, include_pad) != 0 ||
+        opdi_done_with(out, y) != 0) {
+        return -1;
+    }
     return maximum ? opdi_done_with(at, to) : 0;
 }
 /* The gradient of x; `at` for a maximum. */
-static int opdi_pool_backward(opd_call *call, opdi_windows *v, opd_tensor *g, opd_tensor *x, opd_tensor *at, bool adaptive, bool include_pad, const char *name) {
+static int opdi_pool_backward(opd_call *call, opdi_windows *v, opd_tensor *g, opd_tensor *x, opd_tensor *at,
+                              bool adaptive, bool include_pad, const char *name) {
     int64_t sizes[8];
     const int t = opdi_kernel_dtype(OPDI_DTYPE(x), false, name);
     opd_tensor *out, *y;
     if (t < 0) { return -1; }
     if (g->dtype != x->dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "expected dtype %s for `grad_output` but got dtype %s", opd_dtype_cname(OPDI_DTYPE(x)), opd_dtype_cname(OPDI_DTYPE(g)));
+        return opd_fail(OPD_ERROR_DTYPE, "expected dtype %s for `grad_output` but got dtype %s",
+                        opd_dtype_cname(OPDI_DTYPE(x)), opd_dtype_cname(OPDI_DTYPE(g)));
     }
     opdi_pool_sizes(v, x, sizes);
-    if (opdi_conv_same_sizes(g, sizes, x->ndim) != 0 || (at && opdi_conv_same_sizes(at, sizes, x->ndim) != 0)) { return -1; }
-    if (at && at->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "expected scalar type Long but found %s", opd_dtype_cname(OPDI_DTYPE(at))); }
+    if (opdi_conv_same_sizes(g, sizes, x->ndim) != 0 || (at && opdi_conv_same_sizes(at, sizes, x->ndim) != 0)) {
+        return -1;
+    }
+    if (at && at->dtype != OPD_INT64) {
+        return opd_fail(OPD_ERROR_DTYPE, "expected scalar type Long but found %s", opd_dtype_cname(OPDI_DTYPE(at)));
+    }
     out = opdi_result_format(call, 0, opdi_is_channels_last(x), opdi_sizes(x), x->ndim, OPDI_DTYPE(x));
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
     v->dtype = t;
@@ -20034,16 +20202,19 @@ static int opdi_pool_backward(opd_call *call, opdi_windows *v, opd_tensor *g, op
     if (at) { at = opdi_dense_as(at, OPD_INT64); if (!at) { return -1; } }
     if (!g || !y) { return -1; }
     v->x = g->data; v->y = y->data; v->at = at ? (int64_t *)(void *)at->data : NULL;
-    if (opdi_windows_run(v, at ? OPDI_POOL_MAX_BACKWARD : OPDI_POOL_AVG_BACKWARD, adaptive, include_pad) != 0) { return -1; }
+    if (opdi_windows_run(v, at ? OPDI_POOL_MAX_BACKWARD : OPDI_POOL_AVG_BACKWARD, adaptive, include_pad) != 0) {
+        return -1;
+    }
     return opdi_done_with(out, y);
 }
-static void opdi_card_pool(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward, const char *save, opd_autocast autocast,
+static void opdi_card_pool(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward,
+                           const char *save, opd_autocast autocast,
                            const char *out, const char *cases) {
     op->schema = schema; op->cpu = kernel; op->fake = kernel; op->backward = backward; op->save = save;
     op->vmap = OPD_BATCH_LOOP; op->autocast = autocast; op->out = out; op->cases = cases;
 }
 
-//-- max_pool2d, max_pool3d ------------------------------------------------------------------------------------------------------
+//-- max_pool2d, max_pool3d --------------------------------------------------------------------------------------------
 
 /* The elements of x [.., in] at positions at [.., out]: what the derivative of a maximum's gradient is. */
 static opd_tensor *opdi_pool_pick(opd_tensor *x, opd_tensor *at, int nd) {
@@ -20069,14 +20240,17 @@ static opd_tensor *opdi_pool_pick(opd_tensor *x, opd_tensor *at, int nd) {
         return opdi_pool_forward(call, &v, x, true, false, false, true, "max_pool" #nd "d");                \
     }                                                                                                       \
     OPDI_BW1(max_pool##nd##d_with_indices) {                                                                \
-        return opd_bw_return(bw, 0, opd_max_pool##nd##d_with_indices_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opdi_bw_ints(bw, 1),  \
-            opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4), opd_bw_value(bw, 5).u.i != 0, opd_bw_result(bw, 1)));              \
+        return opd_bw_return(bw, 0, opd_max_pool##nd##d_with_indices_backward(opd_bw_grad(bw, 0),           \
+                opd_bw_tensor(bw, 0), opdi_bw_ints(bw, 1),                                                  \
+            opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4), opd_bw_value(bw, 5).u.i != 0,    \
+                    opd_bw_result(bw, 1)));                                                                 \
     }                                                                                                       \
     OPDI_KERNEL(max_pool##nd##d_with_indices_backward) {                                                    \
         opdi_windows v;                                                                                        \
         opd_tensor *x = opd_arg_tensor(call, 1);                                                            \
         if (opdi_pool_read(call, 2, &v, x, nd, "max_pool" #nd "d", true, 6) != 0) { return -1; }            \
-        return opdi_pool_backward(call, &v, opd_arg_tensor(call, 0), x, opd_arg_tensor(call, 7), false, false, "max_pool" #nd "d_backward");  \
+        return opdi_pool_backward(call, &v, opd_arg_tensor(call, 0), x, opd_arg_tensor(call, 7), false, false, \
+                                  "max_pool" #nd "d_backward");                                             \
     }                                                                                                       \
     OPDI_BW1(max_pool##nd##d_with_indices_backward) {                                                       \
         opd_tensor *g = opd_bw_grad(bw, 0);                                                                 \
@@ -20086,37 +20260,51 @@ static opd_tensor *opdi_pool_pick(opd_tensor *x, opd_tensor *at, int nd) {
     }                                                                                                       \
     OPDI_KERNEL(max_pool##nd##d) {                                                                          \
         opd_tensor *rets[2];                                                                                \
-        if (opd_max_pool##nd##d_with_indices_full(rets, opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_ints(call, 2), opd_arg_ints(call, 3), \
-                                                  opd_arg_ints(call, 4), opd_arg_bool(call, 5)) != 0) { return -1; }                          \
+        if (opd_max_pool##nd##d_with_indices_full(rets, opd_arg_tensor(call, 0), opd_arg_ints(call, 1),     \
+                                                  opd_arg_ints(call, 2), opd_arg_ints(call, 3),             \
+                                                  opd_arg_ints(call, 4), opd_arg_bool(call, 5)) != 0) { return -1; } \
         return opd_return_tensor(call, rets[0]);                                                            \
     }
 OPDI_MAX_POOL_ND(2)
 OPDI_MAX_POOL_ND(3)
-#define OPDI_MAX_ARGS(n) "Tensor self, int[" n "] kernel_size, int[" n "] stride=[], int[" n "] padding=0, int[" n "] dilation=1, bool ceil_mode=False"
+#define OPDI_MAX_ARGS(n) "Tensor self, int[" n "] kernel_size, int[" n "] stride=[], int[" n "] padding=0, " \
+                         "int[" n "] dilation=1, bool ceil_mode=False"
 #define OPDI_MAX_SCHEMA(n) "max_pool" n "d_with_indices(" OPDI_MAX_ARGS(n) ") -> (Tensor, Tensor)"
-#define OPDI_MAX_OUT(n) "max_pool" n "d_with_indices.out(" OPDI_MAX_ARGS(n) ", *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))"
-#define OPDI_MAX_BACK(n) "Tensor grad_output, Tensor self, int[" n "] kernel_size, int[" n "] stride, int[" n "] padding, int[" n "] dilation, " \
+#define OPDI_MAX_OUT(n) "max_pool" n "d_with_indices.out(" OPDI_MAX_ARGS(n) ", *, Tensor(a!) out, Tensor(b!) " \
+        "indices) -> (Tensor(a!), Tensor(b!))"
+#define OPDI_MAX_BACK(n) "Tensor grad_output, Tensor self, int[" n "] kernel_size, int[" n "] stride, int[" n "] " \
+        "padding, int[" n "] dilation, "                                                                    \
                          "bool ceil_mode, Tensor indices"
 OPDI_OP(max_pool2d_with_indices) {
-    opdi_card_pool(op, OPDI_MAX_SCHEMA("2"), opdi_max_pool2d_with_indices_kernel, opdi_max_pool2d_with_indices_backward, "self, result1", OPD_AUTOCAST_KEEP,
+    opdi_card_pool(op, OPDI_MAX_SCHEMA("2"), opdi_max_pool2d_with_indices_kernel,
+                   opdi_max_pool2d_with_indices_backward, "self, result1", OPD_AUTOCAST_KEEP,
                    OPDI_MAX_OUT("2"), "[1,2,4,4], (2,2); [2,5,5], 3, 2, 1, 1, True; [1,1,6,6], 2, 1, 0, 2");
 }
 OPDI_OP(max_pool3d_with_indices) {
-    opdi_card_pool(op, OPDI_MAX_SCHEMA("3"), opdi_max_pool3d_with_indices_kernel, opdi_max_pool3d_with_indices_backward, "self, result1", OPD_AUTOCAST_FP32,
+    opdi_card_pool(op, OPDI_MAX_SCHEMA("3"), opdi_max_pool3d_with_indices_kernel,
+                   opdi_max_pool3d_with_indices_backward, "self, result1", OPD_AUTOCAST_FP32,
                    OPDI_MAX_OUT("3"), "[1,2,4,4,4], 2");
 }
 OPDI_OP(max_pool2d_with_indices_backward) {
-    opdi_card_pool(op, "max_pool2d_with_indices_backward(" OPDI_MAX_BACK("2") ") -> Tensor", opdi_max_pool2d_with_indices_backward_kernel,
+    opdi_card_pool(op, "max_pool2d_with_indices_backward(" OPDI_MAX_BACK("2") ") -> Tensor",
+                   opdi_max_pool2d_with_indices_backward_kernel,
                    opdi_max_pool2d_with_indices_backward_backward, "indices", OPD_AUTOCAST_KEEP,
-                   OPDI_GRAD_INPUT("max_pool2d_with_indices_backward", OPDI_MAX_BACK("2")), "[1,2,2,2], [1,2,4,4], 2, 2, 0, 1, False, [1,2,2,2]i16");
+                   OPDI_GRAD_INPUT("max_pool2d_with_indices_backward", OPDI_MAX_BACK("2")),
+                   "[1,2,2,2], [1,2,4,4], 2, 2, 0, 1, False, [1,2,2,2]i16");
 }
 OPDI_OP(max_pool3d_with_indices_backward) {
-    opdi_card_pool(op, "max_pool3d_with_indices_backward(" OPDI_MAX_BACK("3") ") -> Tensor", opdi_max_pool3d_with_indices_backward_kernel,
+    opdi_card_pool(op, "max_pool3d_with_indices_backward(" OPDI_MAX_BACK("3") ") -> Tensor",
+                   opdi_max_pool3d_with_indices_backward_kernel,
                    opdi_max_pool3d_with_indices_backward_backward, "indices", OPD_AUTOCAST_KEEP,
-                   OPDI_GRAD_INPUT("max_pool3d_with_indices_backward", OPDI_MAX_BACK("3")), "[1,2,2,2,2], [1,2,4,4,4], 2, 2, 0, 1, False, [1,2,2,2,2]i64");
+                   OPDI_GRAD_INPUT("max_pool3d_with_indices_backward", OPDI_MAX_BACK("3")),
+                   "[1,2,2,2,2], [1,2,4,4,4], 2, 2, 0, 1, False, [1,2,2,2,2]i64");
 }
-OPDI_OP(max_pool2d) { opdi_card_above(op, "max_pool2d(" OPDI_MAX_ARGS("2") ") -> Tensor", opdi_max_pool2d_kernel, OPD_AUTOCAST_KEEP, NULL, "[1,2,4,4], 2"); }
-OPDI_OP(max_pool3d) { opdi_card_above(op, "max_pool3d(" OPDI_MAX_ARGS("3") ") -> Tensor", opdi_max_pool3d_kernel, OPD_AUTOCAST_FP32, NULL, "[1,2,4,4,4], 2"); }
+OPDI_OP(max_pool2d) {
+    opdi_card_above(op, "max_pool2d(" OPDI_MAX_ARGS("2") ") -> Tensor", opdi_max_pool2d_kernel, OPD_AUTOCAST_KEEP,
+                    NULL, "[1,2,4,4], 2"); }
+OPDI_OP(max_pool3d) {
+    opdi_card_above(op, "max_pool3d(" OPDI_MAX_ARGS("3") ") -> Tensor", opdi_max_pool3d_kernel, OPD_AUTOCAST_FP32,
+                    NULL, "[1,2,4,4,4], 2"); }
 
 /* One dim is two with a first of size 1: (1, n) out of the int[1] arguments. */
 typedef struct opdi_pair { int64_t v[2]; } opdi_pair;
@@ -20130,13 +20318,15 @@ static int opdi_pool1d_check(const opd_call *call, const char *name, int lists) 
     const opd_tensor *x = opd_arg_tensor(call, 0);
     int i;
     if (x->ndim != 2 && x->ndim != 3) {
-        return opd_fail(OPD_ERROR_SHAPE, "Expected 2 to 3 dimensions, but got %d-dimensional tensor for argument #1 'self' (while checking arguments for %s)",
+        return opd_fail(OPD_ERROR_SHAPE, "Expected 2 to 3 dimensions, but got %d-dimensional tensor for argument #1 "
+                        "'self' (while checking arguments for %s)",
                         x->ndim, name);
     }
     for (i = 1; i <= lists; i++) {
         const opd_ints l = opd_arg_ints(call, i);
         if (l.n != 1 && !(i == 2 && l.n == 0)) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s() argument '%s' should contain one int (got %lld)", name, lists == 1 ? "output_size" : names[i], (long long)l.n);
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s() argument '%s' should contain one int (got %lld)", name,
+                            lists == 1 ? "output_size" : names[i], (long long)l.n);
         }
     }
     return 0;
@@ -20145,25 +20335,32 @@ OPDI_KERNEL(max_pool1d_with_indices) {
     opdi_pair k, s, p, d;
     opd_tensor *rets[2];
     if (opdi_pool1d_check(call, "max_pool1d", 4) != 0) { return -1; }
-    if (opd_max_pool2d_with_indices_full(rets, opdi_unsqueeze_at(opd_arg_tensor(call, 0), -2), opdi_pair_of(opd_arg_ints(call, 1), 1, &k),
-                                         opdi_pair_of(opd_arg_ints(call, 2), 1, &s), opdi_pair_of(opd_arg_ints(call, 3), 0, &p),
-                                         opdi_pair_of(opd_arg_ints(call, 4), 1, &d), opd_arg_bool(call, 5)) != 0) { return -1; }
+    if (opd_max_pool2d_with_indices_full(rets, opdi_unsqueeze_at(opd_arg_tensor(call, 0), -2),
+                                         opdi_pair_of(opd_arg_ints(call, 1), 1, &k),
+                                         opdi_pair_of(opd_arg_ints(call, 2), 1, &s),
+                                         opdi_pair_of(opd_arg_ints(call, 3), 0, &p),
+                                         opdi_pair_of(opd_arg_ints(call, 4), 1, &d), opd_arg_bool(call, 5)) != 0) {
+                                             return -1; }
     if (opd_return_tensor(call, opdi_squeeze_at(rets[0], -2)) != 0) { return -1; }
     return opd_return_tensor(call, opdi_squeeze_at(rets[1], -2));
 }
 OPDI_KERNEL(max_pool1d) {
     opd_tensor *rets[2];
-    if (opd_max_pool1d_with_indices_full(rets, opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_ints(call, 2), opd_arg_ints(call, 3),
+    if (opd_max_pool1d_with_indices_full(rets, opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_ints(call, 2),
+                                         opd_arg_ints(call, 3),
                                          opd_arg_ints(call, 4), opd_arg_bool(call, 5)) != 0) { return -1; }
     return opd_return_tensor(call, rets[0]);
 }
 OPDI_OP(max_pool1d_with_indices) {
-    opdi_card_above(op, "max_pool1d_with_indices(" OPDI_MAX_ARGS("1") ") -> (Tensor, Tensor)", opdi_max_pool1d_with_indices_kernel, OPD_AUTOCAST_KEEP, NULL,
+    opdi_card_above(op, "max_pool1d_with_indices(" OPDI_MAX_ARGS("1") ") -> (Tensor, Tensor)",
+                    opdi_max_pool1d_with_indices_kernel, OPD_AUTOCAST_KEEP, NULL,
                     "[1,2,6], 2");
 }
-OPDI_OP(max_pool1d) { opdi_card_above(op, "max_pool1d(" OPDI_MAX_ARGS("1") ") -> Tensor", opdi_max_pool1d_kernel, OPD_AUTOCAST_KEEP, NULL, "[1,2,6], 2"); }
+OPDI_OP(max_pool1d) {
+    opdi_card_above(op, "max_pool1d(" OPDI_MAX_ARGS("1") ") -> Tensor", opdi_max_pool1d_kernel, OPD_AUTOCAST_KEEP,
+                    NULL, "[1,2,6], 2"); }
 
-//-- avg_pool2d, avg_pool3d ------------------------------------------------------------------------------------------------------
+//-- avg_pool2d, avg_pool3d --------------------------------------------------------------------------------------------
 
 static int opdi_pool_override(const opd_call *call, int i, opdi_windows *v) {
     if (opd_arg_is_none(call, i)) { return 0; }
@@ -20174,59 +20371,79 @@ static int opdi_pool_override(const opd_call *call, int i, opdi_windows *v) {
     OPDI_KERNEL(avg_pool##nd##d) {                                                                          \
         opdi_windows v;                                                                                        \
         opd_tensor *x = opd_arg_tensor(call, 0);                                                            \
-        if (opdi_pool_read(call, 1, &v, x, nd, "avg_pool" #nd "d", false, 4) != 0 || opdi_pool_override(call, 6, &v) != 0) { return -1; }     \
+        if (opdi_pool_read(call, 1, &v, x, nd, "avg_pool" #nd "d", false, 4) != 0 ||                        \
+            opdi_pool_override(call, 6, &v) != 0) {                                                         \
+            return -1;                                                                                      \
+        }                                                                                                   \
         return opdi_pool_forward(call, &v, x, false, false, opd_arg_bool(call, 5), true, "avg_pool" #nd "d"); \
     }                                                                                                       \
     OPDI_BW1(avg_pool##nd##d) {                                                                             \
-        return opd_bw_return(bw, 0, opd_avg_pool##nd##d_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opdi_bw_ints(bw, 1), opdi_bw_ints(bw, 2), \
-            opdi_bw_ints(bw, 3), opd_bw_value(bw, 4).u.i != 0, opd_bw_value(bw, 5).u.i != 0, opd_bw_value(bw, 6)));                           \
+        return opd_bw_return(bw, 0, opd_avg_pool##nd##d_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0),  \
+                                                                 opdi_bw_ints(bw, 1), opdi_bw_ints(bw, 2),  \
+            opdi_bw_ints(bw, 3), opd_bw_value(bw, 4).u.i != 0, opd_bw_value(bw, 5).u.i != 0, opd_bw_value(bw, 6))); \
     }                                                                                                       \
     OPDI_KERNEL(avg_pool##nd##d_backward) {                                                                 \
         opdi_windows v;                                                                                        \
         opd_tensor *x = opd_arg_tensor(call, 1);                                                            \
-        if (opdi_pool_read(call, 2, &v, x, nd, "avg_pool" #nd "d", false, 5) != 0 || opdi_pool_override(call, 7, &v) != 0) { return -1; }     \
-        return opdi_pool_backward(call, &v, opd_arg_tensor(call, 0), x, NULL, false, opd_arg_bool(call, 6), "avg_pool" #nd "d_backward");     \
+        if (opdi_pool_read(call, 2, &v, x, nd, "avg_pool" #nd "d", false, 5) != 0 ||                        \
+            opdi_pool_override(call, 7, &v) != 0) {                                                         \
+            return -1;                                                                                      \
+        }                                                                                                   \
+        return opdi_pool_backward(call, &v, opd_arg_tensor(call, 0), x, NULL, false, opd_arg_bool(call, 6), \
+                                  "avg_pool" #nd "d_backward");                                             \
     }                                                                                                       \
     OPDI_BW1(avg_pool##nd##d_backward) {                                                                    \
         opd_tensor *g = opd_bw_grad(bw, 0);                                                                 \
-        OPDI_GIVE(0, opd_avg_pool##nd##d_full(g, opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4), opd_bw_value(bw, 5).u.i != 0, \
+        OPDI_GIVE(0, opd_avg_pool##nd##d_full(g, opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4), \
+                                              opd_bw_value(bw, 5).u.i != 0,                                 \
                                               opd_bw_value(bw, 6).u.i != 0, opd_bw_value(bw, 7)));          \
         OPDI_GIVE(1, opd_zeros_like(g));                                                                    \
         return 0;                                                                                           \
     }
 OPDI_AVG_POOL_ND(2)
 OPDI_AVG_POOL_ND(3)
-#define OPDI_AVG_SCHEMA(n) "avg_pool" n "d(Tensor self, int[" n "] kernel_size, int[" n "] stride=[], int[" n "] padding=0, bool ceil_mode=False, " \
+#define OPDI_AVG_SCHEMA(n) "avg_pool" n "d(Tensor self, int[" n "] kernel_size, int[" n "] stride=[], int[" n "] " \
+        "padding=0, bool ceil_mode=False, "                                                                 \
                            "bool count_include_pad=True, int? divisor_override=None) -> Tensor"
-#define OPDI_AVG_BACK(n) "Tensor grad_output, Tensor self, int[" n "] kernel_size, int[" n "] stride, int[" n "] padding, bool ceil_mode, " \
+#define OPDI_AVG_BACK(n) "Tensor grad_output, Tensor self, int[" n "] kernel_size, int[" n "] stride, int[" n "] " \
+        "padding, bool ceil_mode, "                                                                         \
                          "bool count_include_pad, int? divisor_override"
 OPDI_OP(avg_pool2d) {
-    opdi_card_pool(op, OPDI_AVG_SCHEMA("2"), opdi_avg_pool2d_kernel, opdi_avg_pool2d_backward, "self", OPD_AUTOCAST_KEEP, "avg_pool2d.out",
+    opdi_card_pool(op, OPDI_AVG_SCHEMA("2"), opdi_avg_pool2d_kernel, opdi_avg_pool2d_backward, "self",
+                   OPD_AUTOCAST_KEEP, "avg_pool2d.out",
                    "[1,2,4,4], (2,2); [2,5,5], 3, 2, 1, True, False; [1,1,5,5], 2, 1, 0, False, True, 3");
 }
 OPDI_OP(avg_pool3d) {
-    opdi_card_pool(op, OPDI_AVG_SCHEMA("3"), opdi_avg_pool3d_kernel, opdi_avg_pool3d_backward, "self", OPD_AUTOCAST_FP32, "avg_pool3d.out", "[1,2,4,4,4], 2, 2, 1");
+    opdi_card_pool(op, OPDI_AVG_SCHEMA("3"), opdi_avg_pool3d_kernel, opdi_avg_pool3d_backward, "self",
+                   OPD_AUTOCAST_FP32, "avg_pool3d.out", "[1,2,4,4,4], 2, 2, 1");
 }
 OPDI_OP(avg_pool2d_backward) {
-    opdi_card_pool(op, "avg_pool2d_backward(" OPDI_AVG_BACK("2") ") -> Tensor", opdi_avg_pool2d_backward_kernel, opdi_avg_pool2d_backward_backward, "",
-                   OPD_AUTOCAST_KEEP, OPDI_GRAD_INPUT("avg_pool2d_backward", OPDI_AVG_BACK("2")), "[1,2,2,2], [1,2,4,4], 2, 2, 0, False, True, None");
+    opdi_card_pool(op, "avg_pool2d_backward(" OPDI_AVG_BACK("2") ") -> Tensor", opdi_avg_pool2d_backward_kernel,
+                   opdi_avg_pool2d_backward_backward, "",
+                   OPD_AUTOCAST_KEEP, OPDI_GRAD_INPUT("avg_pool2d_backward", OPDI_AVG_BACK("2")),
+                   "[1,2,2,2], [1,2,4,4], 2, 2, 0, False, True, None");
 }
 OPDI_OP(avg_pool3d_backward) {
-    opdi_card_pool(op, "avg_pool3d_backward(" OPDI_AVG_BACK("3") ") -> Tensor", opdi_avg_pool3d_backward_kernel, opdi_avg_pool3d_backward_backward, "",
-                   OPD_AUTOCAST_KEEP, OPDI_GRAD_INPUT("avg_pool3d_backward", OPDI_AVG_BACK("3")), "[1,2,2,2,2], [1,2,4,4,4], 2, 2, 0, False, True, None");
+    opdi_card_pool(op, "avg_pool3d_backward(" OPDI_AVG_BACK("3") ") -> Tensor", opdi_avg_pool3d_backward_kernel,
+                   opdi_avg_pool3d_backward_backward, "",
+                   OPD_AUTOCAST_KEEP, OPDI_GRAD_INPUT("avg_pool3d_backward", OPDI_AVG_BACK("3")),
+                   "[1,2,2,2,2], [1,2,4,4,4], 2, 2, 0, False, True, None");
 }
 OPDI_KERNEL(avg_pool1d) {
     opdi_pair k, s, p;
     if (opdi_pool1d_check(call, "avg_pool1d", 3) != 0) { return -1; }
-    return opd_return_tensor(call, opdi_squeeze_at(opd_avg_pool2d_full(opdi_unsqueeze_at(opd_arg_tensor(call, 0), -2), opdi_pair_of(opd_arg_ints(call, 1), 1, &k),
-        opdi_pair_of(opd_arg_ints(call, 2), 1, &s), opdi_pair_of(opd_arg_ints(call, 3), 0, &p), opd_arg_bool(call, 4), opd_arg_bool(call, 5), OPD_NONE), -2));
+    return opd_return_tensor(call, opdi_squeeze_at(opd_avg_pool2d_full(opdi_unsqueeze_at(opd_arg_tensor(call, 0), -2),
+                                                                       opdi_pair_of(opd_arg_ints(call, 1), 1, &k),
+        opdi_pair_of(opd_arg_ints(call, 2), 1, &s), opdi_pair_of(opd_arg_ints(call, 3), 0, &p), opd_arg_bool(call, 4),
+        opd_arg_bool(call, 5), OPD_NONE), -2));
 }
 OPDI_OP(avg_pool1d) {
-    opdi_card_above(op, "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
+    opdi_card_above(op, "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool "
+                    "ceil_mode=False, bool count_include_pad=True) -> Tensor",
                     opdi_avg_pool1d_kernel, OPD_AUTOCAST_KEEP, NULL, "[1,2,6], 2");
 }
 
-//-- adaptive pooling ------------------------------------------------------------------------------------------------------------
+//-- adaptive pooling --------------------------------------------------------------------------------------------------
 
 /* The output sizes are given: window o covers floor(o in / out) to ceil((o + 1) in / out). */
 static int opdi_adaptive_read(opdi_windows *v, const opd_tensor *x, int nd, opd_ints size, const char *name) {
@@ -20251,29 +20468,35 @@ static int opdi_adaptive_forward(opd_call *call, int nd, bool maximum, const cha
 static int opdi_adaptive_backward(opd_call *call, int nd, opd_tensor *at, const char *name) {
     opdi_windows v;
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1);
-    if (g->ndim != x->ndim || g->ndim < nd) { return opd_fail(OPD_ERROR_SHAPE, "%s(): Expected grad_output to have the dimensions of self", name); }
+    if (g->ndim != x->ndim || g->ndim < nd) {
+        return opd_fail(OPD_ERROR_SHAPE, "%s(): Expected grad_output to have the dimensions of self", name);
+    }
     if (opdi_adaptive_read(&v, x, nd, opd_ints_of(opdi_sizes(g) + g->ndim - nd, nd), name) != 0) { return -1; }
     return opdi_pool_backward(call, &v, g, x, at, true, false, name);
 }
 #define OPDI_ADAPTIVE_ND(nd)                                                                                \
-    OPDI_KERNEL(_adaptive_avg_pool##nd##d) { return opdi_adaptive_forward(call, nd, false, "adaptive_avg_pool" #nd "d"); }                    \
+    OPDI_KERNEL(_adaptive_avg_pool##nd##d) {                                                                \
+        return opdi_adaptive_forward(call, nd, false, "adaptive_avg_pool" #nd "d"); }                       \
     OPDI_BW1(_adaptive_avg_pool##nd##d) {                                                                   \
-        return opd_bw_return(bw, 0, opd_adaptive_avg_pool##nd##d_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0)));                         \
+        return opd_bw_return(bw, 0, opd_adaptive_avg_pool##nd##d_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0))); \
     }                                                                                                       \
-    OPDI_KERNEL(_adaptive_avg_pool##nd##d_backward) { return opdi_adaptive_backward(call, nd, NULL, "adaptive_avg_pool" #nd "d_backward"); }  \
+    OPDI_KERNEL(_adaptive_avg_pool##nd##d_backward) {                                                       \
+        return opdi_adaptive_backward(call, nd, NULL, "adaptive_avg_pool" #nd "d_backward"); }              \
     OPDI_BW1(_adaptive_avg_pool##nd##d_backward) {                                                          \
         opd_tensor *g = opd_bw_grad(bw, 0);                                                                 \
         const opd_ints s = opd_bw_sizes(bw, 0);                                                             \
-        if (s.n >= nd) { OPDI_GIVE(0, opd_under_adaptive_avg_pool##nd##d(g, opd_ints_of(s.data + s.n - nd, nd))); }                           \
+        if (s.n >= nd) { OPDI_GIVE(0, opd_under_adaptive_avg_pool##nd##d(g, opd_ints_of(s.data + s.n - nd, nd))); } \
         OPDI_GIVE(1, opd_zeros_like(g));                                                                    \
         return 0;                                                                                           \
     }                                                                                                       \
-    OPDI_KERNEL(adaptive_max_pool##nd##d) { return opdi_adaptive_forward(call, nd, true, "adaptive_max_pool" #nd "d"); }                      \
+    OPDI_KERNEL(adaptive_max_pool##nd##d) {                                                                 \
+        return opdi_adaptive_forward(call, nd, true, "adaptive_max_pool" #nd "d"); }                        \
     OPDI_BW1(adaptive_max_pool##nd##d) {                                                                    \
-        return opd_bw_return(bw, 0, opd_adaptive_max_pool##nd##d_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_result(bw, 1)));   \
+        return opd_bw_return(bw, 0, opd_adaptive_max_pool##nd##d_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), \
+                                                                          opd_bw_result(bw, 1)));           \
     }                                                                                                       \
     OPDI_KERNEL(adaptive_max_pool##nd##d_backward) {                                                        \
-        return opdi_adaptive_backward(call, nd, opd_arg_tensor(call, 2), "adaptive_max_pool" #nd "d_backward");                               \
+        return opdi_adaptive_backward(call, nd, opd_arg_tensor(call, 2), "adaptive_max_pool" #nd "d_backward"); \
     }                                                                                                       \
     OPDI_BW1(adaptive_max_pool##nd##d_backward) {                                                           \
         opd_tensor *g = opd_bw_grad(bw, 0);                                                                 \
@@ -20285,24 +20508,33 @@ OPDI_ADAPTIVE_ND(2)
 OPDI_ADAPTIVE_ND(3)
 #define OPDI_ADAPTIVE_CARDS(nd, avg_autocast, max_autocast, x, y)                                           \
     OPDI_OP(_adaptive_avg_pool##nd##d) {                                                                    \
-        opdi_card_pool(op, "_adaptive_avg_pool" #nd "d(Tensor self, SymInt[" #nd "] output_size) -> Tensor", opdi__adaptive_avg_pool##nd##d_kernel,   \
-                       opdi__adaptive_avg_pool##nd##d_backward, "self", OPD_AUTOCAST_##avg_autocast, "_adaptive_avg_pool" #nd "d.out", x "; " y);     \
+        opdi_card_pool(op, "_adaptive_avg_pool" #nd "d(Tensor self, SymInt[" #nd "] output_size) -> Tensor", \
+                       opdi__adaptive_avg_pool##nd##d_kernel,                                               \
+                       opdi__adaptive_avg_pool##nd##d_backward, "self", OPD_AUTOCAST_##avg_autocast,        \
+                               "_adaptive_avg_pool" #nd "d.out", x "; " y);                                 \
     }                                                                                                       \
     OPDI_OP(_adaptive_avg_pool##nd##d_backward) {                                                           \
-        opdi_card_pool(op, "_adaptive_avg_pool" #nd "d_backward(Tensor grad_output, Tensor self) -> Tensor", opdi__adaptive_avg_pool##nd##d_backward_kernel, \
-                       opdi__adaptive_avg_pool##nd##d_backward_backward, "", OPD_AUTOCAST_KEEP, "_adaptive_avg_pool" #nd "d_backward.out",            \
+        opdi_card_pool(op, "_adaptive_avg_pool" #nd "d_backward(Tensor grad_output, Tensor self) -> Tensor", \
+                       opdi__adaptive_avg_pool##nd##d_backward_kernel,                                      \
+                       opdi__adaptive_avg_pool##nd##d_backward_backward, "", OPD_AUTOCAST_KEEP,             \
+                               "_adaptive_avg_pool" #nd "d_backward.out",                                   \
                        nd == 2 ? "[1,2,2,3], [1,2,5,4]" : "[1,1,2,2,3], [1,1,3,5,4]");                      \
     }                                                                                                       \
     OPDI_OP(adaptive_max_pool##nd##d) {                                                                     \
-        opdi_card_pool(op, "adaptive_max_pool" #nd "d(Tensor self, int[" #nd "] output_size) -> (Tensor, Tensor)", opdi_adaptive_max_pool##nd##d_kernel, \
-                       opdi_adaptive_max_pool##nd##d_backward, "self, result1", OPD_AUTOCAST_##max_autocast,                                          \
-                       "adaptive_max_pool" #nd "d.out(Tensor self, int[" #nd "] output_size, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))", x "; " y); \
+        opdi_card_pool(op, "adaptive_max_pool" #nd "d(Tensor self, int[" #nd "] output_size) -> (Tensor, Tensor)", \
+                       opdi_adaptive_max_pool##nd##d_kernel,                                                \
+                       opdi_adaptive_max_pool##nd##d_backward, "self, result1", OPD_AUTOCAST_##max_autocast, \
+                       "adaptive_max_pool" #nd "d.out(Tensor self, int[" #nd "] output_size, *, Tensor(a!) out, " \
+                               "Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))", x "; " y);                \
     }                                                                                                       \
     OPDI_OP(adaptive_max_pool##nd##d_backward) {                                                            \
-        opdi_card_pool(op, "adaptive_max_pool" #nd "d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",                           \
-                       opdi_adaptive_max_pool##nd##d_backward_kernel, opdi_adaptive_max_pool##nd##d_backward_backward, "indices", OPD_AUTOCAST_KEEP,  \
-                       OPDI_GRAD_INPUT("adaptive_max_pool" #nd "d_backward", "Tensor grad_output, Tensor self, Tensor indices"),                      \
-                       nd == 2 ? "[1,2,2,3], [1,2,5,4], [1,2,2,3]i20" : "[1,1,2,2,3], [1,1,3,5,4], [1,1,2,2,3]i60");      \
+        opdi_card_pool(op, "adaptive_max_pool" #nd "d_backward(Tensor grad_output, Tensor self, Tensor indices) -> " \
+                       "Tensor",                                                                            \
+                       opdi_adaptive_max_pool##nd##d_backward_kernel,                                       \
+                               opdi_adaptive_max_pool##nd##d_backward_backward, "indices", OPD_AUTOCAST_KEEP, \
+                       OPDI_GRAD_INPUT("adaptive_max_pool" #nd "d_backward",                                \
+                                       "Tensor grad_output, Tensor self, Tensor indices"),                  \
+                       nd == 2 ? "[1,2,2,3], [1,2,5,4], [1,2,2,3]i20" : "[1,1,2,2,3], [1,1,3,5,4], [1,1,2,2,3]i60"); \
     }
 OPDI_ADAPTIVE_CARDS(2, KEEP, KEEP, "[1,2,5,4], (2,3)", "[2,3,3], (1,1)")
 OPDI_ADAPTIVE_CARDS(3, FP32, FP32, "[1,2,3,5,4], (2,2,3)", "[2,3,3,3], (1,1,1)")
@@ -20311,38 +20543,47 @@ OPDI_KERNEL(adaptive_avg_pool2d) {
     return opd_return_tensor(call, opd_under_adaptive_avg_pool2d(opd_arg_tensor(call, 0), opd_arg_ints(call, 1)));
 }
 OPDI_OP(adaptive_avg_pool2d) {
-    opdi_card_above(op, "adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor", opdi_adaptive_avg_pool2d_kernel, OPD_AUTOCAST_KEEP,
+    opdi_card_above(op, "adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
+                    opdi_adaptive_avg_pool2d_kernel, OPD_AUTOCAST_KEEP,
                     "adaptive_avg_pool2d.out", "[1,2,5,4], (2,3)");
 }
 OPDI_KERNEL(adaptive_avg_pool3d) {
     return opd_return_tensor(call, opd_under_adaptive_avg_pool3d(opd_arg_tensor(call, 0), opd_arg_ints(call, 1)));
 }
 OPDI_OP(adaptive_avg_pool3d) {
-    opdi_card_above(op, "adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor", opdi_adaptive_avg_pool3d_kernel, OPD_AUTOCAST_FP32,
+    opdi_card_above(op, "adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
+                    opdi_adaptive_avg_pool3d_kernel, OPD_AUTOCAST_FP32,
                     "adaptive_avg_pool3d.out", "[1,2,3,5,4], (2,2,3)");
 }
 OPDI_KERNEL(adaptive_avg_pool1d) {
     opdi_pair p;
     if (opdi_pool1d_check(call, "adaptive_avg_pool1d", 1) != 0) { return -1; }
-    return opd_return_tensor(call, opdi_squeeze_at(opd_adaptive_avg_pool2d(opdi_unsqueeze_at(opd_arg_tensor(call, 0), -2),
-                                                                           opdi_pair_of(opd_arg_ints(call, 1), 1, &p)), -2));
+    return opd_return_tensor(call,
+                             opdi_squeeze_at(opd_adaptive_avg_pool2d(opdi_unsqueeze_at(opd_arg_tensor(call, 0), -2),
+                                                                           opdi_pair_of(opd_arg_ints(call, 1), 1, &p)),
+                                                                           -2));
 }
 OPDI_OP(adaptive_avg_pool1d) {
-    opdi_card_above(op, "adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", opdi_adaptive_avg_pool1d_kernel, OPD_AUTOCAST_KEEP, NULL, "[1,2,5], 2");
+    opdi_card_above(op, "adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
+                    opdi_adaptive_avg_pool1d_kernel, OPD_AUTOCAST_KEEP, NULL, "[1,2,5], 2");
 }
 OPDI_KERNEL(adaptive_max_pool1d) {
     opdi_pair p;
     opd_tensor *rets[2];
     if (opdi_pool1d_check(call, "adaptive_max_pool1d", 1) != 0) { return -1; }
-    if (opd_adaptive_max_pool2d(rets, opdi_unsqueeze_at(opd_arg_tensor(call, 0), -2), opdi_pair_of(opd_arg_ints(call, 1), 1, &p)) != 0) { return -1; }
+    if (opd_adaptive_max_pool2d(rets, opdi_unsqueeze_at(opd_arg_tensor(call, 0), -2),
+                                opdi_pair_of(opd_arg_ints(call, 1), 1, &p)) != 0) {
+        return -1;
+    }
     if (opd_return_tensor(call, opdi_squeeze_at(rets[0], -2)) != 0) { return -1; }
     return opd_return_tensor(call, opdi_squeeze_at(rets[1], -2));
 }
 OPDI_OP(adaptive_max_pool1d) {
-    opdi_card_above(op, "adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", opdi_adaptive_max_pool1d_kernel, OPD_AUTOCAST_KEEP, NULL, "[1,2,5], 2");
+    opdi_card_above(op, "adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
+                    opdi_adaptive_max_pool1d_kernel, OPD_AUTOCAST_KEEP, NULL, "[1,2,5], 2");
 }
 
-//-- im2col, col2im, pixel_shuffle ---------------------------------------------------------------------------------------------
+//-- im2col, col2im, pixel_shuffle -------------------------------------------------------------------------------------
 
 /* kernel_size, dilation, padding, stride from argument `first` on, for an image [c, in] */
 static int opdi_im2col_read(const opd_call *call, int first, opdi_vol *v) {
@@ -20352,22 +20593,30 @@ static int opdi_im2col_read(const opd_call *call, int first, opdi_vol *v) {
     to[0] = v->k; to[1] = v->d; to[2] = v->p; to[3] = v->s;
     for (k = 0; k < 4; k++) {
         const opd_ints l = opd_arg_ints(call, first + k);
-        if (l.n != 2) { return opd_fail(OPD_ERROR_ARGUMENT, "It is expected %s equals to 2, but got size %lld", names[k], (long long)l.n); }
+        if (l.n != 2) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "It is expected %s equals to 2, but got size %lld", names[k],
+                            (long long)l.n);
+        }
         to[k][0] = k == 2 ? 0 : 1;
         for (i = 0; i < 2; i++) {
             to[k][1 + i] = l.data[i];
             if (l.data[i] < (k == 2 ? 0 : 1) || l.data[i] >= (int64_t)1 << 31) {
-                return opd_fail(OPD_ERROR_ARGUMENT, k == 2 ? "padding should be non-negative, but got pad_height: %lld pad_width: %lld" :
-                                "kernel size, dilation and stride should be greater than zero, but got %lld and %lld", (long long)l.data[0], (long long)l.data[1]);
+                return opd_fail(OPD_ERROR_ARGUMENT, k == 2 ? "padding should be non-negative, but got pad_height: "
+                                "%lld pad_width: %lld" :
+                                "kernel size, dilation and stride should be greater than zero, but got %lld and %lld",
+                                    (long long)l.data[0], (long long)l.data[1]);
             }
         }
     }
     v->in[0] = v->out[0] = 1;
-    for (i = 1; i < 3; i++) { v->out[i] = opdi_floor_div(v->in[i] + 2 * v->p[i] - v->d[i] * (v->k[i] - 1) - 1, v->s[i]) + 1; }
+    for (i = 1; i < 3; i++) {
+        v->out[i] = opdi_floor_div(v->in[i] + 2 * v->p[i] - v->d[i] * (v->k[i] - 1) - 1, v->s[i]) + 1;
+    }
     return 0;
 }
 static int opdi_im2col_run(opd_tensor *image, opd_tensor *col, const opdi_vol *v, bool back) {
-    const int64_t channels = opdi_sizes(image)[image->ndim - 3], size = (int64_t)opd_dtype_size(OPDI_DTYPE(image)), area = opdi_vol_area(v->out);
+    const int64_t channels = opdi_sizes(image)[image->ndim - 3], size = (int64_t)opd_dtype_size(OPDI_DTYPE(image)),
+        area = opdi_vol_area(v->out);
     const int64_t one = channels * opdi_vol_area(v->in) * size, cols = channels * opdi_vol_area(v->k) * area * size;
     const int64_t n = image->ndim == 4 ? opdi_sizes(image)[0] : 1;
     int64_t i;
@@ -20385,19 +20634,25 @@ OPDI_KERNEL(im2col) {
     memset(&v, 0, sizeof v);
     if ((n != 3 && n != 4) || s[n - 1] == 0 || s[n - 2] == 0 || s[n - 3] == 0) {
         char text[256];
-        return opd_fail(OPD_ERROR_SHAPE, "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: %s",
+        return opd_fail(OPD_ERROR_SHAPE, "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other "
+                        "non-zero dimensions for input, but got: %s",
                         opdi_sizes_text(s, n, text, sizeof text));
     }
     v.in[1] = s[n - 2]; v.in[2] = s[n - 1]; v.dtype = (int)t;
     if (opdi_im2col_read(call, 1, &v) != 0) { return -1; }
     if (v.out[1] < 1 || v.out[2] < 1) {
-        return opd_fail(OPD_ERROR_SHAPE, "Given input with spatial size (%lld, %lld), kernel_size=(%lld, %lld), dilation=(%lld, %lld), padding=(%lld, %lld), calculated "
-                        "shape of the array of sliding blocks as (%lld, %lld), but its components must be at least one.", (long long)v.in[1], (long long)v.in[2],
-                        (long long)v.k[1], (long long)v.k[2], (long long)v.d[1], (long long)v.d[2], (long long)v.p[1], (long long)v.p[2], (long long)v.out[1],
+        return opd_fail(OPD_ERROR_SHAPE, "Given input with spatial size (%lld, %lld), kernel_size=(%lld, %lld), "
+                        "dilation=(%lld, %lld), padding=(%lld, %lld), calculated "
+                        "shape of the array of sliding blocks as (%lld, %lld), but its components must be at least "
+                        "one.", (long long)v.in[1], (long long)v.in[2],
+                        (long long)v.k[1], (long long)v.k[2], (long long)v.d[1], (long long)v.d[2], (long long)v.p[1],
+                        (long long)v.p[2], (long long)v.out[1],
                         (long long)v.out[2]);
     }
     sizes[0] = s[0]; sizes[1] = s[n - 3] * v.k[1] * v.k[2]; sizes[2] = v.out[1] * v.out[2];
-    if ((double)s[n - 3] * (double)v.k[1] * (double)v.k[2] > 1e15) { return opd_fail(OPD_ERROR_SHAPE, "im2col: sizes too large"); }
+    if ((double)s[n - 3] * (double)v.k[1] * (double)v.k[2] > 1e15) {
+        return opd_fail(OPD_ERROR_SHAPE, "im2col: sizes too large");
+    }
     out = opd_result(call, 0, n == 4 ? sizes : sizes + 1, n - 1, OPDI_DTYPE(x));
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
     x = opdi_dense_as(x, (opd_scalar_type)t); y = opdi_work_for(out, (opd_scalar_type)t);
@@ -20413,26 +20668,36 @@ OPDI_KERNEL(col2im) {
     const int n = x->ndim;
     if (t < 0) { return -1; }
     memset(&v, 0, sizeof v);
-    if (to.n != 2) { return opd_fail(OPD_ERROR_ARGUMENT, "It is expected output_size equals to 2, but got size %lld", (long long)to.n); }
+    if (to.n != 2) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "It is expected output_size equals to 2, but got size %lld",
+                        (long long)to.n);
+    }
     if (to.data[0] < 1 || to.data[1] < 1 || to.data[0] >= (int64_t)1 << 31 || to.data[1] >= (int64_t)1 << 31) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "output_size should be greater than zero, but got output_height: %lld output_width: %lld", (long long)to.data[0], (long long)to.data[1]);
+        return opd_fail(OPD_ERROR_ARGUMENT, "output_size should be greater than zero, but got output_height: %lld "
+                        "output_width: %lld", (long long)to.data[0], (long long)to.data[1]);
     }
     if ((n != 2 && n != 3) || s[n - 1] == 0 || s[n - 2] == 0) {
         char text[256];
-        return opd_fail(OPD_ERROR_SHAPE, "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: %s",
+        return opd_fail(OPD_ERROR_SHAPE, "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size "
+                        "and non-zero dimensions for input, but got: %s",
                         opdi_sizes_text(s, n, text, sizeof text));
     }
     v.in[1] = to.data[0]; v.in[2] = to.data[1]; v.dtype = (int)t;
     if (opdi_im2col_read(call, 2, &v) != 0) { return -1; }
     if (v.k[1] > s[n - 2] || v.k[2] > s[n - 2] || s[n - 2] % (v.k[1] * v.k[2])) {
-        return opd_fail(OPD_ERROR_SHAPE, "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)=%lld and "
+        return opd_fail(OPD_ERROR_SHAPE, "Expected size of input's dimension 1 to be divisible by the product of "
+                        "kernel_size, but got input.size(1)=%lld and "
                         "kernel_size=(%lld, %lld).", (long long)s[n - 2], (long long)v.k[1], (long long)v.k[2]);
     }
     if (v.out[1] < 1 || v.out[2] < 1 || v.out[1] * v.out[2] != s[n - 1]) {
-        return opd_fail(OPD_ERROR_SHAPE, "Given output_size=(%lld, %lld), kernel_size=(%lld, %lld), dilation=(%lld, %lld), padding=(%lld, %lld), stride=(%lld, %lld), "
-                        "expected size of input's dimension 2 to match the calculated number of sliding blocks %lld * %lld = %lld, but got input.size(2)=%lld.",
-                        (long long)v.in[1], (long long)v.in[2], (long long)v.k[1], (long long)v.k[2], (long long)v.d[1], (long long)v.d[2], (long long)v.p[1],
-                        (long long)v.p[2], (long long)v.s[1], (long long)v.s[2], (long long)v.out[1], (long long)v.out[2], (long long)(v.out[1] * v.out[2]), (long long)s[n - 1]);
+        return opd_fail(OPD_ERROR_SHAPE, "Given output_size=(%lld, %lld), kernel_size=(%lld, %lld), dilation=(%lld, "
+                        "%lld), padding=(%lld, %lld), stride=(%lld, %lld), "
+                        "expected size of input's dimension 2 to match the calculated number of sliding blocks %lld * "
+                        "%lld = %lld, but got input.size(2)=%lld.",
+                        (long long)v.in[1], (long long)v.in[2], (long long)v.k[1], (long long)v.k[2],
+                        (long long)v.d[1], (long long)v.d[2], (long long)v.p[1],
+                        (long long)v.p[2], (long long)v.s[1], (long long)v.s[2], (long long)v.out[1],
+                        (long long)v.out[2], (long long)(v.out[1] * v.out[2]), (long long)s[n - 1]);
     }
     sizes[0] = s[0]; sizes[1] = s[n - 2] / (v.k[1] * v.k[2]); sizes[2] = v.in[1]; sizes[3] = v.in[2];
     out = opd_result(call, 0, n == 3 ? sizes : sizes + 1, n + 1, OPDI_DTYPE(x));
@@ -20444,19 +20709,24 @@ OPDI_KERNEL(col2im) {
 OPDI_BW1(im2col) {
     const opd_ints s = opd_bw_sizes(bw, 0);
     if (s.n < 2) { return 0; }
-    return opd_bw_return(bw, 0, opd_col2im(opd_bw_grad(bw, 0), opd_ints_of(s.data + s.n - 2, 2), opdi_bw_ints(bw, 1), opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3),
+    return opd_bw_return(bw, 0, opd_col2im(opd_bw_grad(bw, 0), opd_ints_of(s.data + s.n - 2, 2), opdi_bw_ints(bw, 1),
+                                           opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3),
                                            opdi_bw_ints(bw, 4)));
 }
 OPDI_BW1(col2im) {
-    return opd_bw_return(bw, 0, opd_im2col(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5)));
+    return opd_bw_return(bw, 0, opd_im2col(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3),
+                                           opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5)));
 }
 OPDI_OP(im2col) {
-    opdi_card_pool(op, "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", opdi_im2col_kernel, opdi_im2col_backward, "",
+    opdi_card_pool(op, "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> "
+                   "Tensor", opdi_im2col_kernel, opdi_im2col_backward, "",
                    OPD_AUTOCAST_KEEP, "im2col.out", "[1,2,4,5], (2,3), (1,1), (1,0), (2,1)");
 }
 OPDI_OP(col2im) {
-    opdi_card_pool(op, "col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", opdi_col2im_kernel,
-                   opdi_col2im_backward, "", OPD_AUTOCAST_KEEP, "col2im.out", "[1,8,9], (4,4), (2,2), (1,1), (0,0), (1,1)");
+    opdi_card_pool(op, "col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] "
+                   "padding, int[2] stride) -> Tensor", opdi_col2im_kernel,
+                   opdi_col2im_backward, "", OPD_AUTOCAST_KEEP, "col2im.out",
+                   "[1,8,9], (4,4), (2,2), (1,1), (0,0), (1,1)");
 }
 /* Numbers of memory formats (c10::MemoryFormat). */
 #define OPDI_MEMORY_DENSE opd_value_int(0)
@@ -20471,17 +20741,25 @@ static int opdi_pixel_shuffle_any(opd_call *call, bool back) {
     bool last;
     int d;
     if (n < 3) {
-        return opd_fail(OPD_ERROR_SHAPE, "pixel_%sshuffle expects input to have at least 3 dimensions, but got input with %d dimension(s)", back ? "un" : "", n);
+        return opd_fail(OPD_ERROR_SHAPE, "pixel_%sshuffle expects input to have at least 3 dimensions, but got input "
+                        "with %d dimension(s)", back ? "un" : "", n);
     }
-    if (r <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "pixel_%sshuffle expects a positive %sscale_factor, but got %lld", back ? "un" : "", back ? "down" : "up", (long long)r); }
-    if (n + 2 > OPD_MAX_DIMS || r >= (int64_t)1 << 31) { return opd_fail(OPD_ERROR_ARGUMENT, "pixel_shuffle: too large"); }
+    if (r <= 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "pixel_%sshuffle expects a positive %sscale_factor, but got %lld", back
+                        ? "un" : "", back ? "down" : "up", (long long)r);
+    }
+    if (n + 2 > OPD_MAX_DIMS || r >= (int64_t)1 << 31) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "pixel_shuffle: too large");
+    }
     c = opdi_sizes(x)[b]; h = opdi_sizes(x)[b + 1]; w = opdi_sizes(x)[b + 2];
     if (!back && c % (r * r)) {
-        return opd_fail(OPD_ERROR_SHAPE, "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but input.size(-3)=%lld "
+        return opd_fail(OPD_ERROR_SHAPE, "pixel_shuffle expects its input's 'channel' dimension to be divisible by "
+                        "the square of upscale_factor, but input.size(-3)=%lld "
                         "is not divisible by %lld", (long long)c, (long long)(r * r));
     }
     if (back && (h % r || w % r)) {
-        return opd_fail(OPD_ERROR_SHAPE, "pixel_unshuffle expects %s to be divisible by downscale_factor, but input.size(%d)=%lld is not divisible by %lld",
+        return opd_fail(OPD_ERROR_SHAPE, "pixel_unshuffle expects %s to be divisible by downscale_factor, but "
+                        "input.size(%d)=%lld is not divisible by %lld",
                         h % r ? "height" : "width", h % r ? -2 : -1, (long long)(h % r ? h : w), (long long)r);
     }
     for (d = 0; d < b; d++) { out[d] = split[d] = opdi_sizes(x)[d]; order[d] = d; }
@@ -20490,27 +20768,31 @@ static int opdi_pixel_shuffle_any(opd_call *call, bool back) {
         order[b] = b; order[b + 1] = b + 3; order[b + 2] = b + 1; order[b + 3] = b + 4; order[b + 4] = b + 2;
         out[b + 1] = h * r; out[b + 2] = w * r;
     } else {
-        split[b] = c; split[b + 1] = out[b + 1] = h / r; split[b + 2] = split[b + 4] = r; split[b + 3] = out[b + 2] = w / r;
+        split[b] = c; split[b + 1] = out[b + 1] = h / r; split[b + 2] = split[b + 4] = r;
+        split[b + 3] = out[b + 2] = w / r;
         order[b] = b; order[b + 1] = b + 2; order[b + 2] = b + 4; order[b + 3] = b + 1; order[b + 4] = b + 3;
         out[b] = c * r * r;
     }
     last = opdi_is_channels_last(x) && n == 4;
     y = opdi_permute_to(opdi_reshape_to(x, split, n + 2), order, n + 2);
     if (last) { return opd_return_tensor(call, opd_clone_full(opdi_reshape_to(y, out, n), OPDI_MEMORY_LAST)); }
-    return opd_return_tensor(call, opdi_reshape_to(opd_clone_full(y, OPDI_MEMORY_DENSE), out, n));      /* never a view */
+    /* never a view */
+    return opd_return_tensor(call, opdi_reshape_to(opd_clone_full(y, OPDI_MEMORY_DENSE), out, n));
 }
 OPDI_KERNEL(pixel_shuffle) { return opdi_pixel_shuffle_any(call, false); }
 OPDI_KERNEL(pixel_unshuffle) { return opdi_pixel_shuffle_any(call, true); }
 OPDI_OP(pixel_shuffle) {
-    opdi_card_above(op, "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", opdi_pixel_shuffle_kernel, OPD_AUTOCAST_KEEP, "pixel_shuffle.out", "[1,8,2,3], 2");
+    opdi_card_above(op, "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", opdi_pixel_shuffle_kernel,
+                    OPD_AUTOCAST_KEEP, "pixel_shuffle.out", "[1,8,2,3], 2");
 }
 OPDI_OP(pixel_unshuffle) {
-    opdi_card_above(op, "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", opdi_pixel_unshuffle_kernel, OPD_AUTOCAST_KEEP, "pixel_unshuffle.out", "[1,2,4,6], 2");
+    opdi_card_above(op, "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", opdi_pixel_unshuffle_kernel,
+                    OPD_AUTOCAST_KEEP, "pixel_unshuffle.out", "[1,2,4,6], 2");
 }
 
-//-- end of convolution and pooling --------------------------------------------------------------------------------------------
+//-- end of convolution and pooling ------------------------------------------------------------------------------------
 
-//-- normalisation, losses, dropout --------------------------------------------------------------------------------------
+//-- normalisation, losses, dropout ------------------------------------------------------------------------------------
 //
 //  First what this room and the next share: conversions to contiguous memory, results that begin as a copy of self, and
 //  public operators called by name.
@@ -20538,7 +20820,8 @@ static opd_tensor *opdi_desk_f32(opd_tensor *out) {
 static int opdi_dim_of(int64_t dim, int ndim) {
     const int n = OPDI_MAX(ndim, 1);
     if (dim < -n || dim >= n) {
-        return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)", -n, n - 1, (long long)dim);
+        return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
+                        -n, n - 1, (long long)dim);
     }
     return (int)(dim < 0 ? dim + n : dim);
 }
@@ -20563,12 +20846,14 @@ static opd_tensor *opdi_o_zeros(opd_tensor *like, opd_ints sizes) {
 static opd_tensor *opdi_o_narrow(opd_tensor *t, int dim, int64_t start, int64_t length) {
     static opd_op *h;
     opd_value v[4];
-    v[0] = opd_value_tensor(t); v[1] = opd_value_int(dim); v[2] = opd_value_int(start); v[3] = opd_value_int(start + length);
+    v[0] = opd_value_tensor(t); v[1] = opd_value_int(dim); v[2] = opd_value_int(start);
+    v[3] = opd_value_int(start + length);
     return t ? opd_call_op(OPD_OP(&h, "aten::slice.Tensor"), v, 4) : NULL;
 }
 static opd_tensor *opdi_o_select(opd_tensor *t, int64_t dim, int64_t index) {
     static opd_op *h;
-    return opdi_aten(&h, "aten::select.int", opd_value_tensor(t), opd_value_int(dim), opd_value_int(index), OPD_DEFAULT);
+    return opdi_aten(&h, "aten::select.int", opd_value_tensor(t), opd_value_int(dim), opd_value_int(index),
+                     OPD_DEFAULT);
 }
 static opd_tensor *opdi_o_reshape(opd_tensor *t, const int64_t *sizes, int64_t n) {
     static opd_op *h;
@@ -20592,30 +20877,36 @@ static opd_tensor *opdi_o_mean(opd_tensor *t) {
 }
 static opd_tensor *opdi_o_sum_dims(opd_tensor *t, const int64_t *dims, int64_t n, bool keep) {
     static opd_op *h;
-    return opdi_aten(&h, "aten::sum.dim_IntList", opd_value_tensor(t), opd_value_ints(dims, n), opd_value_bool(keep), OPD_DEFAULT);
+    return opdi_aten(&h, "aten::sum.dim_IntList", opd_value_tensor(t), opd_value_ints(dims, n), opd_value_bool(keep),
+                     OPD_DEFAULT);
 }
 static opd_tensor *opdi_o_mean_dims(opd_tensor *t, const int64_t *dims, int64_t n, bool keep) {
     static opd_op *h;
-    return opdi_aten(&h, "aten::mean.dim", opd_value_tensor(t), opd_value_ints(dims, n), opd_value_bool(keep), OPD_DEFAULT);
+    return opdi_aten(&h, "aten::mean.dim", opd_value_tensor(t), opd_value_ints(dims, n), opd_value_bool(keep),
+                     OPD_DEFAULT);
 }
 
-static void opdi_describe(opd_op_desc *op, const char *schema, opd_kernel cpu, opd_backward_fn backward, const char *save,
+static void opdi_describe(opd_op_desc *op, const char *schema, opd_kernel cpu, opd_backward_fn backward,
+                          const char *save,
                          opd_vmap_rule vmap, opd_autocast autocast, const char *cases) {
     op->schema = schema; op->cpu = cpu; op->fake = cpu; op->backward = backward; op->save = save;
     op->vmap = vmap; op->autocast = autocast; op->cases = cases;
 }
 /* One kernel for every backend, made of public operators. */
-static void opdi_describe_any(opd_op_desc *op, const char *schema, opd_kernel any, opd_backward_fn backward, const char *save,
+static void opdi_describe_any(opd_op_desc *op, const char *schema, opd_kernel any, opd_backward_fn backward,
+                              const char *save,
                           opd_autocast autocast, const char *cases) {
     op->schema = schema; op->any = any; op->backward = backward; op->save = save;
     op->vmap = OPD_BATCH_LOOP; op->autocast = autocast; op->cases = cases;
 }
-static void opdi_describe_composite(opd_op_desc *op, const char *schema, opd_kernel composite, opd_autocast autocast, const char *cases) {
-    op->schema = schema; op->composite = composite; op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = autocast; op->cases = cases;
+static void opdi_describe_composite(opd_op_desc *op, const char *schema, opd_kernel composite, opd_autocast autocast,
+                                    const char *cases) {
+    op->schema = schema; op->composite = composite; op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = autocast;
+    op->cases = cases;
 }
 OPDI_COLD_END
 
-//-- rows of numbers: sums that do not depend on anything but the row ---------------------------------------------------------
+//-- rows of numbers: sums that do not depend on anything but the row --------------------------------------------------
 
 /* Sums over x[0..n) in lanes of 16, blocks of 1024 in T, blocks in double.  TERM says what is added for v. */
 #define OPDI_ROW_SUM(name, T, TERM)                                                                         \
@@ -20624,7 +20915,8 @@ OPDI_COLD_END
         while (i < n) {                                                                                     \
             T lane[16]; const int64_t stop = OPDI_MIN(n, i + 1024); double s = 0;                           \
             for (j = 0; j < 16; j++) { lane[j] = 0; }                                                       \
-            for (; i + 16 <= stop; i += 16) { for (j = 0; j < 16; j++) { const T v = x[i + j], u = y[i + j]; (void)v; (void)u; lane[j] += TERM; } } \
+            for (; i + 16 <= stop; i += 16) { for (j = 0; j < 16; j++) { const T v = x[i + j], u = y[i + j]; (void)v; \
+                (void)u; lane[j] += TERM; } }                                                               \
             for (j = 0; j < 16; j++) { s += (double)lane[j]; }                                              \
             for (; i < stop; i++) { const T v = x[i], u = y[i]; (void)v; (void)u; s += (double)(TERM); }    \
             total += s;                                                                                     \
@@ -20705,7 +20997,7 @@ typedef struct opdi_norm {
             for (i = 0; i < len; i++) { dx[i] = rstd * (dx[i] - c1 - (x[i] - mean) * c2); }                 \
         }                                                                                                   \
     }                                                                                                       \
-    /* dw and db of layer norm for columns [begin, end) * 64, and of group norm for channels: over all rows in order. */ \
+    /* dw and db of layer norm for columns [begin, end) * 64, of group norm for channels: over all rows in order. */ \
     static void opdi_norm_params_##S(void *ctx, int64_t begin, int64_t end) {                               \
         const opdi_norm *k = (const opdi_norm *)ctx;                                                        \
         int64_t u, r, i;                                                                                    \
@@ -20717,7 +21009,10 @@ typedef struct opdi_norm {
                 for (r = 0; r < k->a; r++) {                                                                \
                     const T *x = (const T *)k->x + r * k->n + from, *g = (const T *)k->g + r * k->n + from; \
                     const double mean = (double)((const T *)k->mean_in)[r], rstd = (double)((const T *)k->rstd_in)[r]; \
-                    for (i = 0; i < m; i++) { dw[i] += (double)g[i] * ((double)x[i] - mean) * rstd; db[i] += (double)g[i]; } \
+                    for (i = 0; i < m; i++) {                                                               \
+                        dw[i] += (double)g[i] * ((double)x[i] - mean) * rstd;                               \
+                        db[i] += (double)g[i];                                                              \
+                    }                                                                                       \
                 }                                                                                           \
                 for (i = 0; i < m; i++) {                                                                   \
                     if (k->dw) { ((T *)k->dw)[from + i] = (T)dw[i]; }                                       \
@@ -20729,7 +21024,8 @@ typedef struct opdi_norm {
             for (r = 0; r < k->a; r++) {                                                                    \
                 const int64_t at = r * k->c + u, q = at / k->per;                                           \
                 const T *x = (const T *)k->x + at * k->n, *g = (const T *)k->g + at * k->n;                 \
-                dw[0] += opdi_row_dot_##S(g, x, k->n, ((const T *)k->mean_in)[q]) * (double)((const T *)k->rstd_in)[q]; \
+                dw[0] += opdi_row_dot_##S(g, x, k->n,                                                       \
+                                          ((const T *)k->mean_in)[q]) * (double)((const T *)k->rstd_in)[q]; \
                 db[0] += opdi_row_sum_##S(g, g, k->n, 0);                                                   \
             }                                                                                               \
             if (k->dw) { ((T *)k->dw)[u] = (T)dw[0]; }                                                      \
@@ -20746,13 +21042,22 @@ typedef struct opdi_norm {
             double m = 0, v = 0;                                                                            \
             T mean, rstd, scale, shift;                                                                     \
             if (!k->eval) {                                                                                 \
-                for (r = 0; r < k->a; r++) { const T *x = (const T *)k->x + (r * k->c + ch) * k->n; m += opdi_row_sum_##S(x, x, k->n, 0); } \
+                for (r = 0; r < k->a; r++) {                                                                \
+                    const T *x = (const T *)k->x + (r * k->c + ch) * k->n;                                  \
+                    m += opdi_row_sum_##S(x, x, k->n, 0);                                                   \
+                }                                                                                           \
                 m /= count;                                                                                 \
-                for (r = 0; r < k->a; r++) { const T *x = (const T *)k->x + (r * k->c + ch) * k->n; v += opdi_row_dev_##S(x, x, k->n, (T)m); } \
+                for (r = 0; r < k->a; r++) {                                                                \
+                    const T *x = (const T *)k->x + (r * k->c + ch) * k->n;                                  \
+                    v += opdi_row_dev_##S(x, x, k->n, (T)m);                                                \
+                }                                                                                           \
                 ((double *)k->db)[ch] = v;        /* for running_var */                                     \
                 mean = (T)m; rstd = (T)(1 / sqrt(v / count + k->eps));                                      \
                 ((T *)k->mean)[ch] = mean; ((T *)k->rstd)[ch] = rstd;                                       \
-            } else { mean = ((const T *)k->mean_in)[ch]; rstd = (T)(1 / sqrt((double)((const T *)k->rstd_in)[ch] + k->eps)); } \
+            } else {                                                                                        \
+                mean = ((const T *)k->mean_in)[ch];                                                         \
+                rstd = (T)(1 / sqrt((double)((const T *)k->rstd_in)[ch] + k->eps));                         \
+            }                                                                                               \
             scale = w ? rstd * w[ch] : rstd; shift = b ? b[ch] : 0;                                         \
             for (r = 0; r < k->a; r++) {                                                                    \
                 const T *x = (const T *)k->x + (r * k->c + ch) * k->n; T *y = (T *)k->y + (r * k->c + ch) * k->n; \
@@ -20796,13 +21101,16 @@ static const void *opdi_norm_in(opd_tensor *t, opd_scalar_type dtype, bool *bad)
     if (!t) { *bad = true; return NULL; }
     return t->data;
 }
-static opd_scalar_type opdi_norm_type(const opd_tensor *x) { return x->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32; }
+static opd_scalar_type opdi_norm_type(const opd_tensor *x) {
+    return x->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32; }
 /* The dtype of statistics: float when half-precision input comes with float weights. */
 static opd_scalar_type opdi_norm_stat_type(const opd_tensor *x, const opd_tensor *w) {
     return w && w->dtype == OPD_FLOAT32 && x->dtype != OPD_FLOAT64 ? OPD_FLOAT32 : (opd_scalar_type)x->dtype;
 }
 static int opdi_norm_floating(const opd_tensor *x, const char *what) {
-    return opd_dtype_is_floating((opd_scalar_type)x->dtype) ? 0 : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname((opd_scalar_type)x->dtype));
+    return opd_dtype_is_floating((opd_scalar_type)x->dtype) ? 0
+        : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what,
+                   opd_dtype_cname((opd_scalar_type)x->dtype));
 }
 /* Weights have input's dtype, or float32 with half-precision input. */
 static int opdi_norm_params_dtype(const opd_tensor *x, const opd_tensor *w, const opd_tensor *b) {
@@ -20810,24 +21118,33 @@ static int opdi_norm_params_dtype(const opd_tensor *x, const opd_tensor *w, cons
     int i;
     p[0] = w; p[1] = b;
     for (i = 0; i < 2; i++) {
-        if (!p[i] || p[i]->dtype == x->dtype || (p[i]->dtype == OPD_FLOAT32 && opd_dtype_size((opd_scalar_type)x->dtype) == 2)) { continue; }
-        return opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s", opd_dtype_cname((opd_scalar_type)x->dtype), opd_dtype_cname((opd_scalar_type)p[i]->dtype));
+        if (!p[i] || p[i]->dtype == x->dtype ||
+            (p[i]->dtype == OPD_FLOAT32 && opd_dtype_size((opd_scalar_type)x->dtype) == 2)) {
+            continue;
+        }
+        return opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s",
+                        opd_dtype_cname((opd_scalar_type)x->dtype), opd_dtype_cname((opd_scalar_type)p[i]->dtype));
     }
     return 0;
 }
-static void opdi_norm_run(const opdi_norm *k, opd_scalar_type t, int64_t units, int64_t cost, opdi_range_fn f32, opdi_range_fn f64) {
-    opdi_parallel_for(units, OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(cost, (int64_t)1)), t == OPD_FLOAT64 ? f64 : f32, (void *)(uintptr_t)k);
+static void opdi_norm_run(const opdi_norm *k, opd_scalar_type t, int64_t units, int64_t cost, opdi_range_fn f32,
+                          opdi_range_fn f64) {
+    opdi_parallel_for(units, OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(cost, (int64_t)1)), t == OPD_FLOAT64 ? f64
+                      : f32, (void *)(uintptr_t)k);
 }
 /* A boolean of an output_mask. */
 static bool opdi_mask_at(const opd_call *call, int i, int k) {
     const opd_value v = call->args[i];
     return v.tag == OPD_TAG_BOOLS && k < v.n && v.u.bools[k];
 }
-/* Derivatives of dx, dw, db = backward(g, x, w): with G, GW, GB the gradients that came for them and J(v) = rstd (v - mean v
+/* Derivatives of dx, dw, db = backward(g, x, w): with G, GW, GB the gradients that came for them and J(v) = rstd (v -
+   mean v
    - xhat mean(v xhat)):
      for g: w J(G) + GW xhat + GB         for w: sum g J(G)
-     for x: J(g GW) - J(rstd (gy c + G b)) - rstd^2 xhat (mean(G gy) - mean G mean gy - b c),   gy = w g, b = mean(gy xhat), c = mean(G xhat)
-   With fixed statistics J(v) = rstd v and for x only g GW rstd.  Everything broadcasts to x; `dims` are those statistics run
+     for x: J(g GW) - J(rstd (gy c + G b)) - rstd^2 xhat (mean(G gy) - mean G mean gy - b c),   gy = w g,
+     b = mean(gy xhat), c = mean(G xhat)
+   With fixed statistics J(v) = rstd v and for x only g GW rstd.  Everything broadcasts to x;
+   `dims` are those statistics run
    over, `sum` those that weights do not have. */
 typedef struct opdi_norm_second {
     opd_tensor *g, *x, *w, *mean, *rstd, *G, *GW, *GB;
@@ -20836,7 +21153,8 @@ typedef struct opdi_norm_second {
     bool fixed;
 } opdi_norm_second;
 static opd_tensor *opdi_plus(opd_tensor *a, opd_tensor *b) { return !a ? b : !b ? a : opd_add(a, b); }
-static opd_tensor *opdi_norm_mean(const opdi_norm_second *s, opd_tensor *t) { return opdi_o_mean_dims(t, s->dims, s->ndims, true); }
+static opd_tensor *opdi_norm_mean(const opdi_norm_second *s, opd_tensor *t) {
+    return opdi_o_mean_dims(t, s->dims, s->ndims, true); }
 static opd_tensor *opdi_norm_j(const opdi_norm_second *s, opd_tensor *xhat, opd_tensor *v) {
     if (s->fixed) { return opd_mul(v, s->rstd); }
     v = opd_sub(opd_sub(v, opdi_norm_mean(s, v)), opd_mul(xhat, opdi_norm_mean(s, opd_mul(v, xhat))));
@@ -20852,8 +21170,10 @@ static int opdi_norm_twice(const opdi_norm_second *s, opd_tensor **dg, opd_tenso
     if (*dw && s->nsum) { *dw = opdi_o_sum_dims(*dw, s->sum, s->nsum, true); }
     *dx = s->GW ? opdi_norm_j(s, xhat, opd_mul(s->g, s->GW)) : NULL;
     if (s->G && !s->fixed) {
-        opd_tensor *gy = s->w ? opd_mul(s->g, s->w) : s->g, *b = opdi_norm_mean(s, opd_mul(gy, xhat)), *c = opdi_norm_mean(s, opd_mul(s->G, xhat));
-        opd_tensor *k = opd_sub(opdi_norm_mean(s, opd_mul(s->G, gy)), opd_mul(opdi_norm_mean(s, s->G), opdi_norm_mean(s, gy)));
+        opd_tensor *gy = s->w ? opd_mul(s->g, s->w) : s->g, *b = opdi_norm_mean(s, opd_mul(gy, xhat)),
+            *c = opdi_norm_mean(s, opd_mul(s->G, xhat));
+        opd_tensor *k = opd_sub(opdi_norm_mean(s, opd_mul(s->G, gy)),
+                                opd_mul(opdi_norm_mean(s, s->G), opdi_norm_mean(s, gy)));
         opd_tensor *r = opd_mul(opd_mul(opd_square(s->rstd), xhat), opd_sub(k, opd_mul(b, c)));
         r = opd_add(r, opdi_norm_j(s, xhat, opd_mul(s->rstd, opd_add(opd_mul(gy, c), opd_mul(s->G, b)))));
         *dx = *dx ? opd_sub(*dx, r) : opd_neg(r);
@@ -20861,28 +21181,36 @@ static int opdi_norm_twice(const opdi_norm_second *s, opd_tensor **dg, opd_tenso
     return opd_ok() ? 0 : -1;
 }
 
-//-- layer norm ----------------------------------------------------------------------------------------------------------------
+//-- layer norm --------------------------------------------------------------------------------------------------------
 
 static int opdi_layer_norm_axis(const opd_tensor *x, opd_ints shape, const opd_tensor *w, const opd_tensor *b) {
     const int axis = x->ndim - (int)shape.n;
     char t[256], u[256];
     int i;
-    if (shape.n < 1) { return opd_fail(OPD_ERROR_SHAPE, "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"); }
+    if (shape.n < 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected normalized_shape to be at least 1-dimensional, i.e., containing at "
+                        "least one element, but got normalized_shape = []");
+    }
     for (i = 0; i < 2; i++) {
         const opd_tensor *p = i ? b : w;
         if (p && !opdi_has_sizes(p, shape.data, (int)shape.n)) {
-            return opd_fail(OPD_ERROR_SHAPE, "Expected %s to be of same shape as normalized_shape, but got %s of shape %s and normalized_shape = %s", i ? "bias" : "weight",
-                            i ? "bias" : "weight", opdi_sizes_text(opdi_sizes(p), p->ndim, t, sizeof t), opdi_sizes_text(shape.data, (int)OPDI_MIN(shape.n, (int64_t)8), u, sizeof u));
+            return opd_fail(OPD_ERROR_SHAPE, "Expected %s to be of same shape as normalized_shape, but got %s of "
+                            "shape %s and normalized_shape = %s", i ? "bias" : "weight",
+                            i ? "bias" : "weight", opdi_sizes_text(opdi_sizes(p), p->ndim, t, sizeof t),
+                            opdi_sizes_text(shape.data, (int)OPDI_MIN(shape.n, (int64_t)8), u, sizeof u));
         }
     }
     if (axis < 0 || memcmp(opdi_sizes(x) + axis, shape.data, sizeof(int64_t) * (size_t)shape.n) != 0) {
-        return opd_fail(OPD_ERROR_SHAPE, "Given normalized_shape=%s, expected input with shape [*, ...], but got input of size%s",
-                        opdi_sizes_text(shape.data, (int)OPDI_MIN(shape.n, (int64_t)8), u, sizeof u), opdi_sizes_text(opdi_sizes(x), x->ndim, t, sizeof t));
+        return opd_fail(OPD_ERROR_SHAPE, "Given normalized_shape=%s, expected input with shape [*, ...], but got "
+                        "input of size%s",
+                        opdi_sizes_text(shape.data, (int)OPDI_MIN(shape.n, (int64_t)8), u, sizeof u),
+                        opdi_sizes_text(opdi_sizes(x), x->ndim, t, sizeof t));
     }
     return opdi_norm_params_dtype(x, w, b) ? -1 : axis;
 }
 OPDI_KERNEL(native_layer_norm) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 2), *b = opd_arg_tensor(call, 3), *out[3], *desk[3];
+    opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 2), *b = opd_arg_tensor(call, 3), *out[3],
+        *desk[3];
     const int axis = opdi_layer_norm_axis(x, opd_arg_ints(call, 1), w, b);
     const opd_scalar_type t = opdi_norm_type(x), stat = opdi_norm_stat_type(x, w);
     int64_t sizes[OPD_MAX_DIMS];
@@ -20921,25 +21249,31 @@ OPDI_BW1(native_layer_norm) {
     bool mask[3];
     opdi_needs_mask(bw, 0, 2, 3, mask);
     if (!opd_bw_grad(bw, 0)) { return 0; }
-    if (opd_native_layer_norm_backward(r, opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_ints_of(opd_bw_value(bw, 1).u.ints, opd_bw_value(bw, 1).n),
+    if (opd_native_layer_norm_backward(r, opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0),
+                                       opd_ints_of(opd_bw_value(bw, 1).u.ints, opd_bw_value(bw, 1).n),
                                        opd_bw_result(bw, 1), opd_bw_result(bw, 2), opd_bw_tensor(bw, 2),
                                        opd_bw_tensor(bw, 3), opd_value_bools(mask, 3))) { return -1; }
     return opdi_give_three(bw, 0, 2, 3, r);
 }
 OPDI_OP(native_layer_norm) {
-    opdi_describe(op, "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
-                 opdi_native_layer_norm_kernel, opdi_native_layer_norm_backward, "input, weight, bias, result1, result2", OPD_BATCH_LOOP, OPD_AUTOCAST_FP32,
+    opdi_describe(op, "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float "
+                  "eps) -> (Tensor, Tensor, Tensor)",
+                 opdi_native_layer_norm_kernel, opdi_native_layer_norm_backward,
+                 "input, weight, bias, result1, result2", OPD_BATCH_LOOP, OPD_AUTOCAST_FP32,
                  "[2,3], (3), [3], [3], 0.00001; [2,3], (3), None, None, 0.00001");
-    op->out = "native_layer_norm.out(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->out = "native_layer_norm.out(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float "
+              "eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
 }
 /* Results dx, dw, db where output_mask asks for them, None elsewhere.  dw and db have weight's shape. */
-static int opdi_norm_results(opd_call *call, int mask, opd_tensor *x, const int64_t *wsizes, int wdim, opd_scalar_type wtype, opd_tensor **out, opd_tensor **desk) {
+static int opdi_norm_results(opd_call *call, int mask, opd_tensor *x, const int64_t *wsizes, int wdim,
+                             opd_scalar_type wtype, opd_tensor **out, opd_tensor **desk) {
     const opd_scalar_type t = opdi_norm_type(x);
     int i;
     for (i = 0; i < 3; i++) {
         out[i] = desk[i] = NULL;
         if (!opdi_mask_at(call, mask, i) && !call->targets) { continue; }
-        out[i] = opd_result(call, i, i ? wsizes : opdi_sizes(x), i ? wdim : x->ndim, i ? wtype : (opd_scalar_type)x->dtype);
+        out[i] = opd_result(call, i, i ? wsizes : opdi_sizes(x), i ? wdim : x->ndim, i ? wtype
+                            : (opd_scalar_type)x->dtype);
         if (!out[i] || (out[i]->data && !(desk[i] = opdi_desk(out[i], t)))) { return -1; }
     }
     return 0;
@@ -20948,12 +21282,15 @@ static int opdi_norm_settle(opd_call *call, opd_tensor **out, opd_tensor **desk)
     int i;
     for (i = 0; i < 3; i++) {
         if (out[i] && desk[i] && opdi_settle(out[i], desk[i])) { return -1; }
-        if (out[i] ? opd_return_tensor(call, call->rets[i].u.t) : opd_return_value(call, opd_value_none())) { return -1; }
+        if (out[i] ? opd_return_tensor(call, call->rets[i].u.t) : opd_return_value(call, opd_value_none())) {
+            return -1;
+        }
     }
     return 0;
 }
 OPDI_KERNEL(native_layer_norm_backward) {
-    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 5), *out[3], *desk[3];
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 5), *out[3],
+        *desk[3];
     const opd_ints shape = opd_arg_ints(call, 2);
     const int axis = opdi_layer_norm_axis(x, shape, w, NULL);
     const opd_scalar_type t = opdi_norm_type(x);
@@ -20961,14 +21298,20 @@ OPDI_KERNEL(native_layer_norm_backward) {
     opdi_norm k;
     if (axis < 0 || opdi_norm_floating(x, "LayerNormBackwardKernelImpl")) { return -1; }
     memset(&k, 0, sizeof k);
-    k.a = opdi_span_of(opdi_sizes(x), 0, axis); k.c = 1; k.per = 1; k.n = opdi_span_of(opdi_sizes(x), axis, x->ndim); k.layer = true;
+    k.a = opdi_span_of(opdi_sizes(x), 0, axis); k.c = 1; k.per = 1; k.n = opdi_span_of(opdi_sizes(x), axis, x->ndim);
+    k.layer = true;
     if (!opdi_same_sizes(g, x) || opd_arg_tensor(call, 3)->numel != k.a || opd_arg_tensor(call, 4)->numel != k.a) {
-        return opd_fail(OPD_ERROR_SHAPE, "native_layer_norm_backward: grad_out, mean and rstd do not have the sizes of the forward");
+        return opd_fail(OPD_ERROR_SHAPE, "native_layer_norm_backward: grad_out, mean and rstd do not have the sizes "
+                        "of the forward");
     }
-    if (opdi_norm_results(call, 7, x, shape.data, (int)shape.n, (opd_scalar_type)(w ? w->dtype : x->dtype), out, desk)) { return -1; }
+    if (opdi_norm_results(call, 7, x, shape.data, (int)shape.n, (opd_scalar_type)(w ? w->dtype : x->dtype), out,
+                          desk)) {
+        return -1;
+    }
     if (!x->data && x->numel) { return opdi_norm_settle(call, out, desk); }
     k.x = opdi_norm_in(x, t, &bad); k.g = opdi_norm_in(g, t, &bad); k.w = opdi_norm_in(w, t, &bad);
-    k.mean_in = opdi_norm_in(opd_arg_tensor(call, 3), t, &bad); k.rstd_in = opdi_norm_in(opd_arg_tensor(call, 4), t, &bad);
+    k.mean_in = opdi_norm_in(opd_arg_tensor(call, 3), t, &bad);
+    k.rstd_in = opdi_norm_in(opd_arg_tensor(call, 4), t, &bad);
     if (bad) { return -1; }
     k.dx = desk[0] ? desk[0]->data : NULL; k.dw = desk[1] ? desk[1]->data : NULL; k.db = desk[2] ? desk[2]->data : NULL;
     if (k.dx && x->numel) { opdi_norm_run(&k, t, k.a, k.n, opdi_norm_backward_f32, opdi_norm_backward_f64); }
@@ -20981,9 +21324,11 @@ OPDI_BW1(native_layer_norm_backward) {
     opd_tensor *dg, *dx, *dw, *x = opd_bw_tensor(bw, 1);
     int i;
     memset(&s, 0, sizeof s);
-    s.g = opd_bw_tensor(bw, 0); s.x = x; s.mean = opd_bw_tensor(bw, 3); s.rstd = opd_bw_tensor(bw, 4); s.w = opd_bw_tensor(bw, 5);
+    s.g = opd_bw_tensor(bw, 0); s.x = x; s.mean = opd_bw_tensor(bw, 3); s.rstd = opd_bw_tensor(bw, 4);
+    s.w = opd_bw_tensor(bw, 5);
     s.G = opd_bw_grad(bw, 0); s.GW = opd_bw_grad(bw, 1); s.GB = opd_bw_grad(bw, 2);
-    for (i = 0; i < x->ndim; i++) { if (i < x->ndim - shape.n) { s.sum[s.nsum++] = i; } else { s.dims[s.ndims++] = i; } }
+    for (i = 0; i < x->ndim; i++) { if (i < x->ndim - shape.n) { s.sum[s.nsum++] = i;
+        } else { s.dims[s.ndims++] = i; } }
     if (opdi_norm_twice(&s, &dg, &dx, &dw)) { return -1; }
     if (dg) { OPDI_GIVE(0, dg); }
     if (dx) { OPDI_GIVE(1, dx); }
@@ -20991,38 +21336,53 @@ OPDI_BW1(native_layer_norm_backward) {
     return 0;
 }
 OPDI_OP(native_layer_norm_backward) {
-    opdi_describe(op, "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-                 opdi_native_layer_norm_backward_kernel, opdi_native_layer_norm_backward_backward, "grad_out, input, mean, rstd, weight", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "");
-    op->out = "native_layer_norm_backward.out(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    opdi_describe(op, "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor "
+                  "mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+                 opdi_native_layer_norm_backward_kernel, opdi_native_layer_norm_backward_backward,
+                 "grad_out, input, mean, rstd, weight", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "");
+    op->out = "native_layer_norm_backward.out(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, "
+              "Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, "
+              "Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
 }
 OPDI_KERNEL(layer_norm) {
     opd_tensor *r[3];
-    return opd_native_layer_norm(r, opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_tensor(call, 2), opd_arg_tensor(call, 3), opd_arg_float(call, 4)) ? -1
+    return opd_native_layer_norm(r, opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_tensor(call, 2),
+                                 opd_arg_tensor(call, 3), opd_arg_float(call, 4)) ? -1
            : opd_return_tensor(call, r[0]);
 }
 OPDI_OP(layer_norm) {
-    opdi_describe_composite(op, "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
+    opdi_describe_composite(op, "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? "
+                            "bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
                         opdi_layer_norm_kernel, OPD_AUTOCAST_FP32, "[2,3], (3), [3], [3]");
 }
 
-//-- group norm ----------------------------------------------------------------------------------------------------------------
+//-- group norm --------------------------------------------------------------------------------------------------------
 
 /* Fills a, c, n, per from the integer arguments at `first` (N, C, HxW, group) and checks them against x. */
-static int opdi_group_norm_open(opd_call *call, int first, const opd_tensor *x, const opd_tensor *w, const opd_tensor *b, opdi_norm *k) {
+static int opdi_group_norm_open(opd_call *call, int first, const opd_tensor *x, const opd_tensor *w,
+                                const opd_tensor *b, opdi_norm *k) {
     const int64_t groups = opd_arg_int(call, first + 3);
     memset(k, 0, sizeof *k);
     k->a = opd_arg_int(call, first); k->c = opd_arg_int(call, first + 1); k->n = opd_arg_int(call, first + 2);
     if (opdi_norm_floating(x, "GroupNormKernelImpl")) { return -1; }
-    if (groups < 1 || k->c < 0 || k->c % groups) { return opd_fail(OPD_ERROR_SHAPE, "Expected number of channels in input to be divisible by num_groups, but got C = %lld and num_groups=%lld", (long long)k->c, (long long)groups); }
-    if (k->a < 0 || k->n < 0 || k->a > INT32_MAX || k->c > INT32_MAX || k->n > INT32_MAX || k->a * k->c > INT32_MAX || k->a * k->c * k->n != x->numel) {
+    if (groups < 1 || k->c < 0 || k->c % groups) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected number of channels in input to be divisible by num_groups, but got "
+                        "C = %lld and num_groups=%lld", (long long)k->c, (long long)groups);
+    }
+    if (k->a < 0 || k->n < 0 || k->a > INT32_MAX || k->c > INT32_MAX || k->n > INT32_MAX || k->a * k->c > INT32_MAX ||
+        k->a * k->c * k->n != x->numel) {
         return opd_fail(OPD_ERROR_SHAPE, "Expected input with N * C * HxW = %lld elements", (long long)x->numel);
     }
-    if ((w && w->numel != k->c) || (b && b->numel != k->c)) { return opd_fail(OPD_ERROR_SHAPE, "Expected weight and bias to be vectors of size equal to the number of channels in input"); }
+    if ((w && w->numel != k->c) || (b && b->numel != k->c)) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected weight and bias to be vectors of size equal to the number of "
+                        "channels in input");
+    }
     k->per = k->c / groups; k->groups = groups;
     return opdi_norm_params_dtype(x, w, b);
 }
 OPDI_KERNEL(native_group_norm) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *out[3], *desk[3];
+    opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *out[3],
+        *desk[3];
     const opd_scalar_type t = opdi_norm_type(x), stat = opdi_norm_stat_type(x, w);
     int64_t sizes[2];
     bool bad = false;
@@ -21046,14 +21406,16 @@ OPDI_KERNEL(native_group_norm) {
 }
 /* The statistics' own gradients: mean passes g / M to each x of its group, rstd -g rstd^2 xhat / M. */
 static opd_tensor *opdi_group_norm_stats_backward(opd_backward_call *bw, opd_tensor *x) {
-    opd_tensor *gm = opd_bw_grad(bw, 1), *gr = opd_bw_grad(bw, 2), *mean = opd_bw_result(bw, 1), *rstd = opd_bw_result(bw, 2), *d = NULL;
+    opd_tensor *gm = opd_bw_grad(bw, 1), *gr = opd_bw_grad(bw, 2), *mean = opd_bw_result(bw, 1),
+        *rstd = opd_bw_result(bw, 2), *d = NULL;
     const int64_t groups = opd_bw_value(bw, 6).u.i, len = mean->numel ? x->numel / mean->numel : 1;
     int64_t three[3], stat[3];
     if (!gm && !gr) { return NULL; }
     three[0] = stat[0] = opd_bw_value(bw, 3).u.i; three[1] = stat[1] = groups; three[2] = len; stat[2] = 1;
     if (gr) {
         rstd = opdi_o_reshape(rstd, stat, 3);
-        d = opd_mul(opd_sub(opdi_o_reshape(x, three, 3), opdi_o_reshape(mean, stat, 3)), opd_mul(rstd, opd_square(rstd)));
+        d = opd_mul(opd_sub(opdi_o_reshape(x, three, 3), opdi_o_reshape(mean, stat, 3)),
+                    opd_mul(rstd, opd_square(rstd)));
         d = opd_mul(d, opd_neg(opdi_o_reshape(gr, stat, 3)));
     }
     if (gm) { d = opdi_plus(opdi_o_expand(opdi_o_reshape(gm, stat, 3), three, 3), d); }
@@ -21064,7 +21426,8 @@ OPDI_BW1(native_group_norm) {
     bool mask[3];
     opdi_needs_mask(bw, 0, 1, 2, mask);
     if (g && opd_native_group_norm_backward(r, g, x, opd_bw_result(bw, 1), opd_bw_result(bw, 2), opd_bw_tensor(bw, 1),
-                                            opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i, opd_bw_value(bw, 5).u.i, opd_bw_value(bw, 6).u.i, opd_value_bools(mask, 3))) { return -1; }
+                                            opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i, opd_bw_value(bw, 5).u.i,
+                                            opd_bw_value(bw, 6).u.i, opd_value_bools(mask, 3))) { return -1; }
     stats = mask[0] ? opdi_group_norm_stats_backward(bw, x) : NULL;
     if (stats) { r[0] = opdi_plus(stats, r[0]); }
     if (!opd_ok()) { return -1; }
@@ -21074,26 +21437,36 @@ OPDI_BW1(native_group_norm) {
     return 0;
 }
 OPDI_OP(native_group_norm) {
-    opdi_describe(op, "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
-                 opdi_native_group_norm_kernel, opdi_native_group_norm_backward, "input, weight, result1, result2", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[2,4,3], [4], [4], 2, 4, 3, 2, 0.00001");
-    op->out = "native_group_norm.out(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    opdi_describe(op, "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, "
+                  "int group, float eps) -> (Tensor, Tensor, Tensor)",
+                 opdi_native_group_norm_kernel, opdi_native_group_norm_backward, "input, weight, result1, result2",
+                 OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[2,4,3], [4], [4], 2, 4, 3, 2, 0.00001");
+    op->out = "native_group_norm.out(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int "
+              "group, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), "
+              "Tensor(c!))";
 }
 OPDI_KERNEL(native_group_norm_backward) {
-    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 4), *out[3], *desk[3];
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 4), *out[3],
+        *desk[3];
     const opd_scalar_type t = opdi_norm_type(x);
     bool bad = false;
     opdi_norm k;
     if (opdi_group_norm_open(call, 5, x, w, NULL, &k)) { return -1; }
-    if (g->numel != x->numel || opd_arg_tensor(call, 2)->numel != k.a * k.groups || opd_arg_tensor(call, 3)->numel != k.a * k.groups) {
-        return opd_fail(OPD_ERROR_SHAPE, "native_group_norm_backward: grad_out, mean and rstd do not have the sizes of the forward");
+    if (g->numel != x->numel || opd_arg_tensor(call, 2)->numel != k.a * k.groups ||
+        opd_arg_tensor(call, 3)->numel != k.a * k.groups) {
+        return opd_fail(OPD_ERROR_SHAPE, "native_group_norm_backward: grad_out, mean and rstd do not have the sizes "
+                        "of the forward");
     }
     if (opdi_norm_results(call, 9, x, &k.c, 1, (opd_scalar_type)(w ? w->dtype : x->dtype), out, desk)) { return -1; }
     if (!x->data && x->numel) { return opdi_norm_settle(call, out, desk); }
     k.x = opdi_norm_in(x, t, &bad); k.g = opdi_norm_in(g, t, &bad); k.w = opdi_norm_in(w, t, &bad);
-    k.mean_in = opdi_norm_in(opd_arg_tensor(call, 2), t, &bad); k.rstd_in = opdi_norm_in(opd_arg_tensor(call, 3), t, &bad);
+    k.mean_in = opdi_norm_in(opd_arg_tensor(call, 2), t, &bad);
+    k.rstd_in = opdi_norm_in(opd_arg_tensor(call, 3), t, &bad);
     if (bad) { return -1; }
     k.dx = desk[0] ? desk[0]->data : NULL; k.dw = desk[1] ? desk[1]->data : NULL; k.db = desk[2] ? desk[2]->data : NULL;
-    if (k.dx && x->numel) { opdi_norm_run(&k, t, k.a * k.groups, k.per * k.n, opdi_norm_backward_f32, opdi_norm_backward_f64); }
+    if (k.dx && x->numel) {
+        opdi_norm_run(&k, t, k.a * k.groups, k.per * k.n, opdi_norm_backward_f32, opdi_norm_backward_f64);
+    }
     if (k.dw || k.db) { opdi_norm_run(&k, t, k.c, k.a * k.n, opdi_norm_params_f32, opdi_norm_params_f64); }
     return opdi_norm_settle(call, out, desk);
 }
@@ -21101,7 +21474,8 @@ OPDI_KERNEL(native_group_norm_backward) {
 OPDI_BW1(native_group_norm_backward) {
     opdi_norm_second s;
     opd_tensor *dg, *dx, *dw, *x = opd_bw_tensor(bw, 1), *g = opd_bw_tensor(bw, 0), *w = opd_bw_tensor(bw, 4);
-    const int64_t n = opd_bw_value(bw, 5).u.i, c = opd_bw_value(bw, 6).u.i, hw = opd_bw_value(bw, 7).u.i, groups = opd_bw_value(bw, 8).u.i;
+    const int64_t n = opd_bw_value(bw, 5).u.i, c = opd_bw_value(bw, 6).u.i, hw = opd_bw_value(bw, 7).u.i,
+        groups = opd_bw_value(bw, 8).u.i;
     int64_t four[4], stat[4], wide[4];
     four[0] = stat[0] = n; four[1] = stat[1] = wide[1] = groups; four[2] = wide[2] = c / groups; four[3] = hw;
     stat[2] = stat[3] = wide[0] = wide[3] = 1;
@@ -21120,24 +21494,32 @@ OPDI_BW1(native_group_norm_backward) {
     return 0;
 }
 OPDI_OP(native_group_norm_backward) {
-    opdi_describe(op, "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-                 opdi_native_group_norm_backward_kernel, opdi_native_group_norm_backward_backward, "grad_out, input, mean, rstd, weight", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "");
-    op->out = "native_group_norm_backward.out(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    opdi_describe(op, "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? "
+                  "weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+                 opdi_native_group_norm_backward_kernel, opdi_native_group_norm_backward_backward,
+                 "grad_out, input, mean, rstd, weight", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "");
+    op->out = "native_group_norm_backward.out(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? "
+              "weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) "
+              "out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
 }
 OPDI_KERNEL(group_norm) {
     opd_tensor *x = opd_arg_tensor(call, 0), *r[3];
     int64_t hw;
-    if (x->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "Expected at least 2 dimensions for input tensor but received %d", x->ndim); }
+    if (x->ndim < 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected at least 2 dimensions for input tensor but received %d", x->ndim);
+    }
     hw = opdi_span_of(opdi_sizes(x), 2, x->ndim);
-    return opd_native_group_norm(r, x, opd_arg_tensor(call, 2), opd_arg_tensor(call, 3), opdi_sizes(x)[0], opdi_sizes(x)[1], hw, opd_arg_int(call, 1), opd_arg_float(call, 4)) ? -1
+    return opd_native_group_norm(r, x, opd_arg_tensor(call, 2), opd_arg_tensor(call, 3), opdi_sizes(x)[0],
+                                 opdi_sizes(x)[1], hw, opd_arg_int(call, 1), opd_arg_float(call, 4)) ? -1
            : opd_return_tensor(call, r[0]);
 }
 OPDI_OP(group_norm) {
-    opdi_describe_composite(op, "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
+    opdi_describe_composite(op, "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, "
+                            "float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
                         opdi_group_norm_kernel, OPD_AUTOCAST_FP32, "[2,4,3], 2, [4], [4]");
 }
 
-//-- batch norm ----------------------------------------------------------------------------------------------------------------
+//-- batch norm --------------------------------------------------------------------------------------------------------
 
 /* Channels first as [c, a * n] when rows are short, so that loops run along memory; else x itself. */
 static opd_tensor *opdi_batch_rows(opd_tensor *t, const opdi_norm *k, bool back, opd_tensor *into) {
@@ -21153,22 +21535,30 @@ static opd_tensor *opdi_batch_rows(opd_tensor *t, const opdi_norm *k, bool back,
     v = opdi_view(t, sizes, strides, 3, 0);
     return v ? opdi_packed(v) : NULL;
 }
-static int opdi_batch_norm_check(const opd_tensor *x, const opd_tensor *w, const opd_tensor *b, const opd_tensor *mean, const opd_tensor *var, opdi_norm *k) {
+static int opdi_batch_norm_check(const opd_tensor *x, const opd_tensor *w, const opd_tensor *b, const opd_tensor *mean,
+                                 const opd_tensor *var, opdi_norm *k) {
     const opd_tensor *p[4];
     static const char *const names[] = {"weight", "bias", "running_mean", "running_var"};
     int i;
     memset(k, 0, sizeof *k);
-    if (x->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "Dimension out of range (expected to be in range of [%d, %d], but got 1)", -OPDI_MAX((int)x->ndim, 1), OPDI_MAX((int)x->ndim, 1) - 1); }
+    if (x->ndim < 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "Dimension out of range (expected to be in range of [%d, %d], but got 1)",
+                        -OPDI_MAX((int)x->ndim, 1), OPDI_MAX((int)x->ndim, 1) - 1);
+    }
     if (opdi_norm_floating(x, "batch_norm")) { return -1; }
     k->a = opdi_sizes(x)[0]; k->c = opdi_sizes(x)[1]; k->n = opdi_span_of(opdi_sizes(x), 2, x->ndim);
     p[0] = w; p[1] = b; p[2] = mean; p[3] = var;
     for (i = 0; i < 4; i++) {
-        if (p[i] && p[i]->numel != k->c) { return opd_fail(OPD_ERROR_SHAPE, "%s should contain %lld elements not %lld", names[i], (long long)k->c, (long long)p[i]->numel); }
+        if (p[i] && p[i]->numel != k->c) {
+            return opd_fail(OPD_ERROR_SHAPE, "%s should contain %lld elements not %lld", names[i], (long long)k->c,
+                            (long long)p[i]->numel);
+        }
     }
     return opdi_norm_params_dtype(x, w, b);
 }
 /* running = (1 - momentum) running + momentum now */
-static int opdi_batch_norm_track(opd_tensor *running, const opdi_norm *k, opd_scalar_type t, double momentum, bool variance) {
+static int opdi_batch_norm_track(opd_tensor *running, const opdi_norm *k, opd_scalar_type t, double momentum,
+                                 bool variance) {
     const double count = (double)(k->a * k->n);
     opd_tensor *desk;
     int64_t i;
@@ -21178,14 +21568,16 @@ static int opdi_batch_norm_track(opd_tensor *running, const opdi_norm *k, opd_sc
     if (!desk || opdi_copy(desk, running)) { return -1; }
     for (i = 0; i < k->c; i++) {
         double *r = (double *)(void *)desk->data + i;
-        const double now = variance ? ((const double *)k->db)[i] / (count - 1) : t == OPD_FLOAT64 ? ((const double *)k->mean)[i] : (double)((const float *)k->mean)[i];
+        const double now = variance ? ((const double *)k->db)[i] / (count - 1) : t == OPD_FLOAT64
+            ? ((const double *)k->mean)[i] : (double)((const float *)k->mean)[i];
         *r = momentum * now + (1 - momentum) * *r;
     }
     (void)OPDI_ADD(&running->storage->version, 1u);
     return opdi_copy(running, desk);
 }
 OPDI_KERNEL(native_batch_norm) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *rm = opd_arg_tensor(call, 3), *rv = opd_arg_tensor(call, 4);
+    opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2),
+        *rm = opd_arg_tensor(call, 3), *rv = opd_arg_tensor(call, 4);
     opd_tensor *out[3], *desk[3], *rows, *y, *devs;
     const bool train = opd_arg_bool(call, 5);
     const opd_scalar_type t = opdi_norm_type(x), stat = opdi_norm_stat_type(x, w ? w : rm);
@@ -21194,9 +21586,12 @@ OPDI_KERNEL(native_batch_norm) {
     opdi_norm k;
     int i;
     if (opdi_batch_norm_check(x, w, b, rm, rv, &k)) { return -1; }
-    if (!train && (!rm || !rv)) { return opd_fail(OPD_ERROR_ARGUMENT, "running_mean and running_var must be defined in evaluation mode"); }
+    if (!train && (!rm || !rv)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "running_mean and running_var must be defined in evaluation mode");
+    }
     for (i = 0; i < 3; i++) {
-        out[i] = opd_result(call, i, i ? (train ? &k.c : &zero) : opdi_sizes(x), i ? 1 : x->ndim, i ? stat : (opd_scalar_type)x->dtype);
+        out[i] = opd_result(call, i, i ? (train ? &k.c : &zero) : opdi_sizes(x), i ? 1 : x->ndim, i ? stat
+                            : (opd_scalar_type)x->dtype);
         if (!out[i]) { return -1; }
     }
     if (!out[0]->data) { return 0; }
@@ -21214,7 +21609,10 @@ OPDI_KERNEL(native_batch_norm) {
     k.x = rows->data; k.y = y->data; k.mean = desk[1]->data; k.rstd = desk[2]->data; k.db = devs->data;
     if (turn) { k.n *= k.a; k.a = 1; }
     opdi_norm_run(&k, t, k.c, k.a * k.n, opdi_norm_batch_f32, opdi_norm_batch_f64);
-    if (train && (opdi_batch_norm_track(rm, &k, t, opd_arg_float(call, 6), false) || opdi_batch_norm_track(rv, &k, t, opd_arg_float(call, 6), true))) { return -1; }
+    if (train && (opdi_batch_norm_track(rm, &k, t, opd_arg_float(call, 6), false) ||
+                  opdi_batch_norm_track(rv, &k, t, opd_arg_float(call, 6), true))) {
+        return -1;
+    }
     if (turn) {
         k.a = opdi_sizes(x)[0]; k.n /= k.a;
         if (!opdi_batch_rows(y, &k, true, desk[0])) { return -1; }
@@ -21228,16 +21626,23 @@ OPDI_BW1(native_batch_norm) {
     bool mask[3];
     opdi_needs_mask(bw, 0, 1, 2, mask);
     if (!g) { return 0; }
-    if (opd_native_batch_norm_backward(r, g, opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), train ? NULL : opd_bw_tensor(bw, 3),
+    if (opd_native_batch_norm_backward(r, g, opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), train ? NULL
+                                       : opd_bw_tensor(bw, 3),
                                        train ? NULL : opd_bw_tensor(bw, 4), opd_bw_result(bw, 1),
-                                       opd_bw_result(bw, 2), train, opd_bw_value(bw, 7).u.d, opd_value_bools(mask, 3))) { return -1; }
+                                       opd_bw_result(bw, 2), train, opd_bw_value(bw, 7).u.d,
+                                       opd_value_bools(mask, 3))) { return -1; }
     return opdi_give_three(bw, 0, 1, 2, r);
 }
 OPDI_OP(native_batch_norm) {
-    opdi_describe(op, "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-                 opdi_native_batch_norm_kernel, opdi_native_batch_norm_backward, "input, weight, running_mean, running_var, result1, result2", OPD_BATCH_LOOP,
-                 OPD_AUTOCAST_KEEP, "[4,3,2], [3], [3], None, None, True, 0.1, 0.00001; [4,3,2], [3], [3], [3], [3]+, False, 0.1, 0.00001");
-    op->out = "native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, *, Tensor(a!) out, Tensor(b!) save_mean, Tensor(c!) save_invstd) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    opdi_describe(op, "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+                  "running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+                 opdi_native_batch_norm_kernel, opdi_native_batch_norm_backward,
+                 "input, weight, running_mean, running_var, result1, result2", OPD_BATCH_LOOP,
+                 OPD_AUTOCAST_KEEP, "[4,3,2], [3], [3], None, None, True, 0.1, 0.00001; [4,3,2], [3], [3], [3], [3]+, "
+                                    "False, 0.1, 0.00001");
+    op->out = "native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+              "running_var, bool training, float momentum, float eps, *, Tensor(a!) out, Tensor(b!) save_mean, "
+              "Tensor(c!) save_invstd) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
 }
 /* 1 / sqrt(var + eps) as numbers of type t, or NULL. */
 static opd_tensor *opdi_invstd(opd_tensor *var, double eps, opd_scalar_type t) {
@@ -21248,27 +21653,34 @@ static opd_tensor *opdi_invstd(opd_tensor *var, double eps, opd_scalar_type t) {
     return opdi_as(v, t);
 }
 OPDI_KERNEL(native_batch_norm_backward) {
-    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *mean, *rstd, *out[3], *desk[3], *xs, *gs, *dx = NULL;
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *mean, *rstd,
+        *out[3], *desk[3], *xs, *gs, *dx = NULL;
     const bool train = opd_arg_bool(call, 7);
     const opd_scalar_type t = opdi_norm_type(x);
     bool bad = false, turn;
     opdi_norm k;
     mean = opd_arg_tensor(call, train ? 5 : 3); rstd = opd_arg_tensor(call, train ? 6 : 4);
-    if (!mean || !rstd) { return opd_fail(OPD_ERROR_ARGUMENT, "native_batch_norm_backward: the statistics are missing"); }
+    if (!mean || !rstd) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "native_batch_norm_backward: the statistics are missing");
+    }
     if (opdi_batch_norm_check(x, w, NULL, mean, rstd, &k)) { return -1; }
-    if (!opdi_same_sizes(g, x)) { return opd_fail(OPD_ERROR_SHAPE, "native_batch_norm_backward: grad_out does not have the sizes of input"); }
+    if (!opdi_same_sizes(g, x)) {
+        return opd_fail(OPD_ERROR_SHAPE, "native_batch_norm_backward: grad_out does not have the sizes of input");
+    }
     if (opdi_norm_results(call, 9, x, &k.c, 1, (opd_scalar_type)(w ? w->dtype : x->dtype), out, desk)) { return -1; }
     if (!x->data && x->numel) { return opdi_norm_settle(call, out, desk); }
     turn = k.n < 16 && k.a > 1;
     xs = opdi_as(x, t); gs = opdi_as(g, t);
     if (xs && gs && turn) { xs = opdi_batch_rows(xs, &k, false, NULL); gs = opdi_batch_rows(gs, &k, false, NULL); }
     if (!xs || !gs) { return -1; }
-    if (desk[0]) { dx = turn ? opdi_own(opdi_tensor_make(opdi_sizes(xs), NULL, 3, t, OPD_CPU)) : desk[0]; if (!dx) { return -1; } }
+    if (desk[0]) { dx = turn ? opdi_own(opdi_tensor_make(opdi_sizes(xs), NULL, 3, t, OPD_CPU)) : desk[0];
+        if (!dx) { return -1; } }
     k.eval = !train; k.w = opdi_norm_in(w, t, &bad); k.mean_in = opdi_norm_in(mean, t, &bad);
     if (!train) { rstd = opdi_invstd(rstd, opd_arg_float(call, 8), t); if (!rstd) { return -1; } }
     k.rstd_in = opdi_norm_in(rstd, t, &bad);
     if (bad) { return -1; }
-    k.x = xs->data; k.g = gs->data; k.dx = dx ? dx->data : NULL; k.dw = desk[1] ? desk[1]->data : NULL; k.db = desk[2] ? desk[2]->data : NULL;
+    k.x = xs->data; k.g = gs->data; k.dx = dx ? dx->data : NULL; k.dw = desk[1] ? desk[1]->data : NULL;
+    k.db = desk[2] ? desk[2]->data : NULL;
     if (turn) { k.n *= k.a; k.a = 1; }
     opdi_norm_run(&k, t, k.c, k.a * k.n, opdi_norm_batch_backward_f32, opdi_norm_batch_backward_f64);
     if (turn && dx) {
@@ -21283,13 +21695,15 @@ OPDI_BW1(native_batch_norm_backward) {
     opd_tensor *dg, *dx, *dw, *x = opd_bw_tensor(bw, 1), *g = opd_bw_tensor(bw, 0), *w = opd_bw_tensor(bw, 2);
     const bool train = opd_bw_value(bw, 7).u.i != 0;
     int64_t three[3], wide[3];
-    three[0] = opdi_sizes(x)[0]; three[1] = wide[1] = opdi_sizes(x)[1]; three[2] = opdi_span_of(opdi_sizes(x), 2, x->ndim);
+    three[0] = opdi_sizes(x)[0]; three[1] = wide[1] = opdi_sizes(x)[1];
+    three[2] = opdi_span_of(opdi_sizes(x), 2, x->ndim);
     wide[0] = wide[2] = 1;
     memset(&s, 0, sizeof s);
     s.fixed = !train;
     s.g = opdi_o_reshape(g, three, 3); s.x = opdi_o_reshape(x, three, 3);
     s.mean = opdi_o_reshape(opd_bw_tensor(bw, train ? 5 : 3), wide, 3);
-    s.rstd = opdi_o_reshape(train ? opd_bw_tensor(bw, 6) : opd_rsqrt(opdi_adds(opd_bw_tensor(bw, 4), opd_bw_value(bw, 8).u.d)), wide, 3);
+    s.rstd = opdi_o_reshape(train ? opd_bw_tensor(bw, 6)
+                            : opd_rsqrt(opdi_adds(opd_bw_tensor(bw, 4), opd_bw_value(bw, 8).u.d)), wide, 3);
     s.w = w ? opdi_o_reshape(w, wide, 3) : NULL;
     s.G = opd_bw_grad(bw, 0) ? opdi_o_reshape(opd_bw_grad(bw, 0), three, 3) : NULL;
     s.GW = opd_bw_grad(bw, 1) ? opdi_o_reshape(opd_bw_grad(bw, 1), wide, 3) : NULL;
@@ -21302,19 +21716,29 @@ OPDI_BW1(native_batch_norm_backward) {
     return 0;
 }
 OPDI_OP(native_batch_norm_backward) {
-    opdi_describe(op, "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-                 opdi_native_batch_norm_backward_kernel, opdi_native_batch_norm_backward_backward, "grad_out, input, weight, running_mean, running_var, save_mean, save_invstd",
+    opdi_describe(op, "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? "
+                  "running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, "
+                  "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+                 opdi_native_batch_norm_backward_kernel, opdi_native_batch_norm_backward_backward,
+                 "grad_out, input, weight, running_mean, running_var, save_mean, save_invstd",
                  OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "");
-    op->out = "native_batch_norm_backward.out(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->out = "native_batch_norm_backward.out(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
+              "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] "
+              "output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), "
+              "Tensor(c!))";
 }
 OPDI_KERNEL(batch_norm) {
     opd_tensor *r[3];
-    return opd_native_batch_norm(r, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2), opd_arg_tensor(call, 3), opd_arg_tensor(call, 4),
-                                 opd_arg_bool(call, 5), opd_arg_float(call, 6), opd_arg_float(call, 7)) ? -1 : opd_return_tensor(call, r[0]);
+    return opd_native_batch_norm(r, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
+                                 opd_arg_tensor(call, 3), opd_arg_tensor(call, 4),
+                                 opd_arg_bool(call, 5), opd_arg_float(call, 6), opd_arg_float(call, 7)) ? -1
+                                 : opd_return_tensor(call, r[0]);
 }
 OPDI_OP(batch_norm) {
-    opdi_describe_composite(op, "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
-                        opdi_batch_norm_kernel, OPD_AUTOCAST_KEEP, "[4,3], [3], [3], None, None, True, 0.1, 0.00001, False");
+    opdi_describe_composite(op, "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+                            "running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+                        opdi_batch_norm_kernel, OPD_AUTOCAST_KEEP, "[4,3], [3], [3], None, None, True, 0.1, 0.00001, "
+                                                                   "False");
 }
 /* A vector repeated n times. */
 static opd_tensor *opdi_repeated(opd_tensor *t, int64_t n) {
@@ -21330,9 +21754,14 @@ OPDI_KERNEL(instance_norm) {
     const bool use_input = opd_arg_bool(call, 5);
     int64_t sizes[OPD_MAX_DIMS], nc[2], zero = 0;
     int i;
-    if (x->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "Expected at least 2 dimensions for input tensor but received %d", x->ndim); }
+    if (x->ndim < 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected at least 2 dimensions for input tensor but received %d", x->ndim);
+    }
     run[0] = opd_arg_tensor(call, 3); run[1] = opd_arg_tensor(call, 4);
-    if (!use_input && (!run[0] || !run[1])) { return opd_fail(OPD_ERROR_ARGUMENT, "Expected running_mean and running_var to be defined when use_input_stats is false"); }
+    if (!use_input && (!run[0] || !run[1])) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Expected running_mean and running_var to be defined when use_input_stats "
+                        "is false");
+    }
     memcpy(sizes, opdi_sizes(x), sizeof *sizes * x->ndim);
     nc[0] = sizes[0]; nc[1] = sizes[1];
     sizes[0] = 1; sizes[1] = nc[0] * nc[1];
@@ -21341,32 +21770,43 @@ OPDI_KERNEL(instance_norm) {
                               opdi_repeated(opd_arg_tensor(call, 2), nc[0]), all[0], all[1], use_input,
                               opd_arg_float(call, 6), opd_arg_float(call, 7))) { return -1; }
     for (i = 0; i < 2 && use_input; i++) {
-        if (run[i] && !opdi_aten(&copy, "aten::copy_", opd_value_tensor(run[i]), opd_value_tensor(opdi_o_mean_dims(opdi_o_reshape(all[i], nc, 2), &zero, 1, false)), OPD_DEFAULT, OPD_DEFAULT)) { return -1; }
+        if (run[i] && !opdi_aten(&copy, "aten::copy_", opd_value_tensor(run[i]),
+                                 opd_value_tensor(opdi_o_mean_dims(opdi_o_reshape(all[i], nc, 2), &zero, 1, false)),
+                                     OPD_DEFAULT, OPD_DEFAULT)) {
+            return -1;
+        }
     }
     return opd_return_tensor(call, opdi_o_reshape(r[0], opdi_sizes(x), x->ndim));
 }
 OPDI_OP(instance_norm) {
-    opdi_describe_composite(op, "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor",
-                        opdi_instance_norm_kernel, OPD_AUTOCAST_KEEP, "[2,3,4], [3], [3], None, None, True, 0.1, 0.00001, False");
+    opdi_describe_composite(op, "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+                            "Tensor? running_var, bool use_input_stats, float momentum, float eps, bool "
+                            "cudnn_enabled) -> Tensor",
+                        opdi_instance_norm_kernel, OPD_AUTOCAST_KEEP,
+                        "[2,3,4], [3], [3], None, None, True, 0.1, 0.00001, False");
 }
 
-//-- dropout -------------------------------------------------------------------------------------------------------------------
+//-- dropout -----------------------------------------------------------------------------------------------------------
 
 static int opdi_dropout_check(double p) {
-    return p >= 0 && p <= 1 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "dropout probability has to be between 0 and 1, but got %g", p);
+    return p >= 0 && p <= 1 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "dropout probability has to be between 0 and 1, but "
+                                           "got %g", p);
 }
 OPDI_KERNEL(native_dropout) {
     opd_tensor *x = opd_arg_tensor(call, 0), *mask;
     const double p = opd_arg_float(call, 1);
     const bool train = opd_arg_is_none(call, 2) || opd_arg_bool(call, 2);
     if (opdi_dropout_check(p)) { return -1; }
-    if (x->numel == 0) { return opd_return_tensor(call, opd_clone(x)) ? -1 : opd_return_tensor(call, opd_empty_like(x)); }
+    if (x->numel == 0) {
+        return opd_return_tensor(call, opd_clone(x)) ? -1 : opd_return_tensor(call, opd_empty_like(x));
+    }
     if (!train) {
         mask = opd_ones_like_full(x, opd_value_int(OPD_BOOL), OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE);
         if (opd_return_tensor(call, opd_clone(x))) { return -1; }
         return opd_return_tensor(call, mask);
     }
-    mask = opd_bernoulli_(opd_empty_like_full(x, opd_value_int(OPD_BOOL), OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE), 1 - p);
+    mask = opd_bernoulli_(opd_empty_like_full(x, opd_value_int(OPD_BOOL), OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE),
+                          1 - p);
     x = opdi_muls(opd_mul(x, mask), p >= 1 ? 0 : 1 / (1 - p));
     if (opd_return_tensor(call, x)) { return -1; }
     return opd_return_tensor(call, mask);
@@ -21375,17 +21815,25 @@ OPDI_BW1(native_dropout) {
     const double p = opd_bw_value(bw, 1).u.d;
     const opd_value train = opd_bw_value(bw, 2);
     const bool on = train.tag == OPD_TAG_NONE || train.u.i;
-    return opd_bw_return(bw, 0, opd_native_dropout_backward(opd_bw_grad(bw, 0), opd_bw_result(bw, 1), !on ? 1 : p >= 1 ? 0 : 1 / (1 - p)));
+    return opd_bw_return(bw, 0, opd_native_dropout_backward(opd_bw_grad(bw, 0), opd_bw_result(bw, 1), !on ? 1 : p >= 1
+                                                            ? 0 : 1 / (1 - p)));
 }
 OPDI_OP(native_dropout) {
-    opdi_describe_any(op, "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", opdi_native_dropout_kernel, opdi_native_dropout_backward, "result1",
+    opdi_describe_any(op, "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
+                      opdi_native_dropout_kernel, opdi_native_dropout_backward, "result1",
                   OPD_AUTOCAST_KEEP, "[2,3], 0.0, True");
-    op->out = "native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
+    op->out = "native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> "
+              "(Tensor(a!), Tensor(b!))";
 }
-OPDI_KERNEL(native_dropout_backward) { return opd_return_tensor(call, opdi_muls(opd_mul(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)), opd_arg_float(call, 2))); }
-OPDI_BW1(native_dropout_backward) { return opd_bw_return(bw, 0, opd_native_dropout_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 1), opd_bw_value(bw, 2).u.d)); }
+OPDI_KERNEL(native_dropout_backward) {
+    return opd_return_tensor(call, opdi_muls(opd_mul(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)),
+                                             opd_arg_float(call, 2))); }
+OPDI_BW1(native_dropout_backward) {
+    return opd_bw_return(bw, 0, opd_native_dropout_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 1),
+                                                            opd_bw_value(bw, 2).u.d)); }
 OPDI_OP(native_dropout_backward) {
-    opdi_describe_any(op, "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor", opdi_native_dropout_backward_kernel,
+    opdi_describe_any(op, "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
+                      opdi_native_dropout_backward_kernel,
                   opdi_native_dropout_backward_backward, "mask", OPD_AUTOCAST_KEEP, "[2,3], [2,3]b, 2.0");
     op->out = "native_dropout_backward.out";
 }
@@ -21396,9 +21844,13 @@ static opd_tensor *opdi_dropout_noise(opd_tensor *x, double p, bool features) {
     int d;
     if (features) {
         static opd_op *h;
-        if (x->ndim < 2) { (void)opd_fail(OPD_ERROR_SHAPE, "Feature dropout requires at least 2 dimensions in the input"); return NULL; }
+        if (x->ndim < 2) {
+            (void)opd_fail(OPD_ERROR_SHAPE, "Feature dropout requires at least 2 dimensions in the input");
+            return NULL;
+        }
         for (d = 0; d < x->ndim; d++) { sizes[d] = d < 2 ? opdi_sizes(x)[d] : 1; }
-        t = opdi_aten(&h, "aten::new_empty", opd_value_tensor(x), opd_value_ints(sizes, x->ndim), OPD_DEFAULT, OPD_DEFAULT);
+        t = opdi_aten(&h, "aten::new_empty", opd_value_tensor(x), opd_value_ints(sizes, x->ndim), OPD_DEFAULT,
+                      OPD_DEFAULT);
     } else { t = opd_empty_like(x); }
     t = opd_bernoulli_(t, 1 - p);
     return p >= 1 ? t : opd_div_Scalar(t, opd_value_float(1 - p));
@@ -21412,42 +21864,74 @@ OPDI_KERNEL(dropout) {
     if (!(p > 0) || !opd_arg_bool(call, 2) || x->numel == 0) { return opd_return_tensor(call, x); }
     noise = opdi_dropout_noise(x, p, *name == 'f');
     if (name[strlen(name) - 1] != '_') { return opd_return_tensor(call, opd_mul(x, noise)); }
-    return opd_return_tensor(call, opdi_aten(&mul, "aten::mul_.Tensor", opd_value_tensor(x), opd_value_tensor(noise), OPD_DEFAULT, OPD_DEFAULT));
+    return opd_return_tensor(call, opdi_aten(&mul, "aten::mul_.Tensor", opd_value_tensor(x), opd_value_tensor(noise),
+                                             OPD_DEFAULT, OPD_DEFAULT));
 }
-OPDI_OP(dropout) { opdi_describe_composite(op, "dropout(Tensor input, float p, bool train) -> Tensor", opdi_dropout_kernel, OPD_AUTOCAST_KEEP, "[2,3], 0.0, True"); }
-OPDI_OP(dropout_) { opdi_describe_composite(op, "dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", opdi_dropout_kernel, OPD_AUTOCAST_KEEP, ""); }
-OPDI_OP(feature_dropout) { opdi_describe_composite(op, "feature_dropout(Tensor input, float p, bool train) -> Tensor", opdi_dropout_kernel, OPD_AUTOCAST_KEEP, "[2,3,4], 0.0, True"); }
-OPDI_OP(feature_dropout_) { opdi_describe_composite(op, "feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", opdi_dropout_kernel, OPD_AUTOCAST_KEEP, ""); }
+OPDI_OP(dropout) { opdi_describe_composite(op, "dropout(Tensor input, float p, bool train) -> Tensor",
+                                           opdi_dropout_kernel, OPD_AUTOCAST_KEEP, "[2,3], 0.0, True"); }
+OPDI_OP(dropout_) { opdi_describe_composite(op, "dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
+                                            opdi_dropout_kernel, OPD_AUTOCAST_KEEP, ""); }
+OPDI_OP(feature_dropout) {
+    opdi_describe_composite(op, "feature_dropout(Tensor input, float p, bool train) -> Tensor", opdi_dropout_kernel,
+                            OPD_AUTOCAST_KEEP, "[2,3,4], 0.0, True"); }
+OPDI_OP(feature_dropout_) { opdi_describe_composite(op, "feature_dropout_(Tensor(a!) self, float p, bool train) -> "
+                                                    "Tensor(a!)", opdi_dropout_kernel, OPD_AUTOCAST_KEEP, ""); }
 
-//-- nll_loss and cross_entropy_loss --------------------------------------------------------------------------------------------
+//-- nll_loss and cross_entropy_loss -----------------------------------------------------------------------------------
 
 enum { OPDI_REDUCE_NONE = 0, OPDI_REDUCE_MEAN = 1, OPDI_REDUCE_SUM = 2 };
 /* self [n, c, inner] against target [n, inner]. */
-typedef struct opdi_nll { int64_t n, c, inner, ignore, reduction; const int64_t *target; const double *weight; } opdi_nll;
-static int opdi_nll_check(opd_call *call, int first, opd_tensor *x, opd_tensor *target, opd_tensor *w, bool two, opdi_nll *k) {
+typedef struct opdi_nll { int64_t n, c, inner, ignore, reduction; const int64_t *target; const double *weight;
+    } opdi_nll;
+static int opdi_nll_check(opd_call *call, int first, opd_tensor *x, opd_tensor *target, opd_tensor *w, bool two,
+                          opdi_nll *k) {
     char a[256], b[256];
     memset(k, 0, sizeof *k);
     if (two) {
-        if (target->ndim != 3) { return opd_fail(OPD_ERROR_SHAPE, "only batches of spatial targets supported (3D tensors) but got targets of dimension: %d", target->ndim); }
-        if (x->ndim != 4) { return opd_fail(OPD_ERROR_SHAPE, "only batches of spatial inputs supported (4D tensors), but got input of dimension: %d", x->ndim); }
-        if (opdi_sizes(x)[0] != opdi_sizes(target)[0] || opdi_sizes(x)[2] != opdi_sizes(target)[1] || opdi_sizes(x)[3] != opdi_sizes(target)[2]) {
-            return opd_fail(OPD_ERROR_SHAPE, "size mismatch (got input: %s , target: %s", opdi_sizes_text(opdi_sizes(x), 4, a, sizeof a), opdi_sizes_text(opdi_sizes(target), 3, b, sizeof b));
+        if (target->ndim != 3) {
+            return opd_fail(OPD_ERROR_SHAPE, "only batches of spatial targets supported (3D tensors) but got targets "
+                            "of dimension: %d", target->ndim);
+        }
+        if (x->ndim != 4) {
+            return opd_fail(OPD_ERROR_SHAPE, "only batches of spatial inputs supported (4D tensors), but got input of "
+                            "dimension: %d", x->ndim);
+        }
+        if (opdi_sizes(x)[0] != opdi_sizes(target)[0] || opdi_sizes(x)[2] != opdi_sizes(target)[1] ||
+            opdi_sizes(x)[3] != opdi_sizes(target)[2]) {
+            return opd_fail(OPD_ERROR_SHAPE, "size mismatch (got input: %s , target: %s",
+                            opdi_sizes_text(opdi_sizes(x), 4, a, sizeof a), opdi_sizes_text(opdi_sizes(target), 3, b,
+                                    sizeof b));
         }
         k->n = opdi_sizes(x)[0]; k->c = opdi_sizes(x)[1]; k->inner = opdi_sizes(x)[2] * opdi_sizes(x)[3];
     } else {
         if (x->ndim < 1 || x->ndim > 2) { return opd_fail(OPD_ERROR_SHAPE, "input tensor should be 1D or 2D"); }
-        if (target->ndim > 1) { return opd_fail(OPD_ERROR_SHAPE, "0D or 1D target tensor expected, multi-target not supported"); }
+        if (target->ndim > 1) {
+            return opd_fail(OPD_ERROR_SHAPE, "0D or 1D target tensor expected, multi-target not supported");
+        }
         if (!(x->ndim == 1 && target->ndim == 0) && opdi_sizes(x)[0] != (target->ndim ? opdi_sizes(target)[0] : 1)) {
-            return opd_fail(OPD_ERROR_SHAPE, "size mismatch (got input: %s, target: %s)", opdi_sizes_text(opdi_sizes(x), x->ndim, a, sizeof a), opdi_sizes_text(opdi_sizes(target), target->ndim, b, sizeof b));
+            return opd_fail(OPD_ERROR_SHAPE, "size mismatch (got input: %s, target: %s)",
+                            opdi_sizes_text(opdi_sizes(x), x->ndim, a, sizeof a),
+                                opdi_sizes_text(opdi_sizes(target), target->ndim, b, sizeof b));
         }
         k->n = x->ndim == 1 ? 1 : opdi_sizes(x)[0]; k->c = opdi_sizes(x)[x->ndim - 1]; k->inner = 1;
-        if (x->ndim == 1 && target->numel != 1) { return opd_fail(OPD_ERROR_SHAPE, "For 1D input, 1D target must have size 1, but got target size: %lld", (long long)target->numel); }
+        if (x->ndim == 1 && target->numel != 1) {
+            return opd_fail(OPD_ERROR_SHAPE, "For 1D input, 1D target must have size 1, but got target size: %lld",
+                            (long long)target->numel);
+        }
     }
     if (w && (w->numel != k->c || w->ndim != 1)) {
-        return opd_fail(OPD_ERROR_SHAPE, "weight tensor should be defined either for all %lld classes or no classes but got weight tensor of shape: %s", (long long)k->c, opdi_sizes_text(opdi_sizes(w), w->ndim, a, sizeof a));
+        return opd_fail(OPD_ERROR_SHAPE, "weight tensor should be defined either for all %lld classes or no classes "
+                        "but got weight tensor of shape: %s", (long long)k->c, opdi_sizes_text(opdi_sizes(w), w->ndim,
+                                a, sizeof a));
     }
-    if (target->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "expected scalar type Long but found %s", opd_dtype_cname((opd_scalar_type)target->dtype)); }
-    if (w && w->dtype != x->dtype) { return opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s", opd_dtype_cname((opd_scalar_type)x->dtype), opd_dtype_cname((opd_scalar_type)w->dtype)); }
+    if (target->dtype != OPD_INT64) {
+        return opd_fail(OPD_ERROR_DTYPE, "expected scalar type Long but found %s",
+                        opd_dtype_cname((opd_scalar_type)target->dtype));
+    }
+    if (w && w->dtype != x->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s",
+                        opd_dtype_cname((opd_scalar_type)x->dtype), opd_dtype_cname((opd_scalar_type)w->dtype));
+    }
     if (opdi_norm_floating(x, "nll_loss_out_frame")) { return -1; }
     k->reduction = opd_arg_int(call, first); k->ignore = opd_arg_int(call, first + 1);
     return 0;
@@ -21467,12 +21951,15 @@ static int opdi_nll_open(opdi_nll *k, opd_tensor *target, opd_tensor *w) {
     k->weight = w ? (const double *)(const void *)w->data : NULL;
     for (i = 0; i < target->numel; i++) {
         const int64_t t = k->target[i];
-        if (t != k->ignore && (t < 0 || t >= k->c)) { return opd_fail(OPD_ERROR_INDEX, "Target %lld is out of bounds.", (long long)t); }
+        if (t != k->ignore && (t < 0 || t >= k->c)) {
+            return opd_fail(OPD_ERROR_INDEX, "Target %lld is out of bounds.", (long long)t);
+        }
     }
     return 0;
 }
 static int opdi_nll_forward(opd_call *call, bool two) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *target = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *out, *total, *desk;
+    opd_tensor *x = opd_arg_tensor(call, 0), *target = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *out,
+        *total, *desk;
     double sum = 0, weight = 0;
     int64_t i;
     opdi_nll k;
@@ -21491,7 +21978,8 @@ static int opdi_nll_forward(opd_call *call, bool two) {
         double f, v = 0;
         if (t != k.ignore) {
             f = k.weight ? k.weight[t] : 1;
-            v = -f * (x->dtype == OPD_FLOAT64 ? ((const double *)(const void *)x->data)[at] : (double)((const float *)(const void *)x->data)[at]);
+            v = -f * (x->dtype == OPD_FLOAT64 ? ((const double *)(const void *)x->data)[at]
+                      : (double)((const float *)(const void *)x->data)[at]);
             weight += f; sum += v;
         }
         if (each && x->dtype == OPD_FLOAT64) { ((double *)(void *)desk->data)[i] = v; }
@@ -21502,7 +21990,8 @@ static int opdi_nll_forward(opd_call *call, bool two) {
     return opdi_nll_store(total, weight) ? -1 : opdi_nll_store(out, sum);
 }
 static int opdi_nll_backward(opd_call *call, bool two) {
-    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *target = opd_arg_tensor(call, 2), *w = opd_arg_tensor(call, 3), *out, *desk;
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *target = opd_arg_tensor(call, 2),
+        *w = opd_arg_tensor(call, 3), *out, *desk;
     opd_tensor *total = opd_arg_tensor(call, 6);
     double one = 0;
     int64_t i;
@@ -21510,10 +21999,15 @@ static int opdi_nll_backward(opd_call *call, bool two) {
     bool each;
     if (opdi_nll_check(call, 4, x, target, w, two, &k)) { return -1; }
     each = k.reduction == OPDI_REDUCE_NONE && x->ndim > 1;
-    if (total->numel != 1) { return opd_fail(OPD_ERROR_SHAPE, "expected total_weight to be a single element tensor, got: %lld elements", (long long)total->numel); }
+    if (total->numel != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "expected total_weight to be a single element tensor, got: %lld elements",
+                        (long long)total->numel);
+    }
     if (each ? !opdi_same_sizes(g, target) : g->ndim > 1 || g->numel != 1) {
         char a[256];
-        return opd_fail(OPD_ERROR_SHAPE, "Expected a %s for grad_output, but got: %s", each ? "tensor of target's size" : "single element grad_output tensor", opdi_sizes_text(opdi_sizes(g), g->ndim, a, sizeof a));
+        return opd_fail(OPD_ERROR_SHAPE, "Expected a %s for grad_output, but got: %s", each
+                        ? "tensor of target's size" : "single element grad_output tensor",
+                            opdi_sizes_text(opdi_sizes(g), g->ndim, a, sizeof a));
     }
     out = opd_result(call, 0, opdi_sizes(x), x->ndim, (opd_scalar_type)x->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
@@ -21522,13 +22016,17 @@ static int opdi_nll_backward(opd_call *call, bool two) {
     g = desk ? opdi_as(g, OPD_FLOAT64) : NULL;
     if (!g) { return -1; }
     memset(desk->data, 0, (size_t)desk->numel * opd_dtype_size((opd_scalar_type)desk->dtype));
-    if (!each) { one = ((const double *)(const void *)g->data)[0]; if (k.reduction == OPDI_REDUCE_MEAN) { one /= opdi_element_f64(total, 0); } }
+    if (!each) { one = ((const double *)(const void *)g->data)[0];
+        if (k.reduction == OPDI_REDUCE_MEAN) { one /= opdi_element_f64(total, 0); } }
     for (i = 0; i < k.n * k.inner; i++) {
         const int64_t t = k.target[i], at = (i / k.inner * k.c + t) * k.inner + i % k.inner;
         double v;
         if (t == k.ignore) { continue; }
         v = -(k.weight ? k.weight[t] : 1) * (each ? ((const double *)(const void *)g->data)[i] : one);
-        if (desk->dtype == OPD_FLOAT64) { ((double *)(void *)desk->data)[at] = v; } else { ((float *)(void *)desk->data)[at] = (float)v; }
+        if (desk->dtype == OPD_FLOAT64) {
+            ((double *)(void *)desk->data)[at] = v;
+            } else { ((float *)(void *)desk->data)[at] = (float)v;
+        }
     }
     return opdi_settle(out, desk);
 }
@@ -21540,31 +22038,43 @@ OPDI_KERNEL(nll_loss2d_backward) { return opdi_nll_backward(call, true); }
 #define OPDI_NLL(id)                                                                                        \
     OPDI_BW1(id##_forward) {                                                                                \
         if (!opd_bw_grad(bw, 0)) { return 0; }                                                              \
-        return opd_bw_return(bw, 0, opd_##id##_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), opd_bw_tensor(bw, 2), \
-                                                        opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i, opd_bw_result(bw, 1))); \
+        return opd_bw_return(bw, 0, opd_##id##_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0),           \
+                                                        opd_bw_tensor(bw, 1), opd_bw_tensor(bw, 2),         \
+                                                        opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i,   \
+                                                                opd_bw_result(bw, 1)));                     \
     }                                                                                                       \
     OPDI_BW1(id##_backward) {                                                                               \
         OPDI_GIVE(1, opd_zeros_like(opd_bw_grad(bw, 0)));                                                   \
-        OPDI_GIVE(0, opd_##id##_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 2), opd_bw_tensor(bw, 3), opd_bw_value(bw, 4).u.i, opd_bw_value(bw, 5).u.i)); \
+        OPDI_GIVE(0, opd_##id##_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 2), opd_bw_tensor(bw, 3),        \
+                                     opd_bw_value(bw, 4).u.i, opd_bw_value(bw, 5).u.i));                    \
         return 0;                                                                                           \
     }                                                                                                       \
     OPDI_KERNEL(id) {                                                                                       \
         opd_tensor *r[2];                                                                                   \
-        return opd_##id##_forward(r, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2), opd_arg_int(call, 3), opd_arg_int(call, 4)) ? -1 \
+        return opd_##id##_forward(r, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2), \
+                                  opd_arg_int(call, 3), opd_arg_int(call, 4)) ? -1                          \
                : opd_return_tensor(call, r[0]);                                                             \
     }                                                                                                       \
     OPDI_OP(id##_forward) {                                                                                 \
-        opdi_describe(op, #id "_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)", \
-                     opdi_##id##_forward_kernel, opdi_##id##_forward_backward, "self, target, weight, total_weight", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, OPDI_CASES_##id); \
-        op->constant = "weight, total_weight"; op->out = #id "_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, *, Tensor(a!) output, Tensor(b!) total_weight) -> (Tensor(a!), Tensor(b!))"; \
+        opdi_describe(op, #id "_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int "    \
+                      "ignore_index) -> (Tensor output, Tensor total_weight)",                              \
+                     opdi_##id##_forward_kernel, opdi_##id##_forward_backward, "self, target, weight, total_weight", \
+                             OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, OPDI_CASES_##id);                           \
+        op->constant = "weight, total_weight";                                                              \
+        op->out = #id "_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, *, " \
+                  "Tensor(a!) output, Tensor(b!) total_weight) -> (Tensor(a!), Tensor(b!))";                \
     }                                                                                                       \
     OPDI_OP(id##_backward) {                                                                                \
-        opdi_describe(op, #id "_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor", \
-                     opdi_##id##_backward_kernel, opdi_##id##_backward_backward, "target, weight", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, ""); \
-        op->out = #id "_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight, *, Tensor(a!) grad_input) -> Tensor(a!)"; \
+        opdi_describe(op, #id "_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int " \
+                      "reduction, int ignore_index, Tensor total_weight) -> Tensor",                        \
+                     opdi_##id##_backward_kernel, opdi_##id##_backward_backward, "target, weight", OPD_BATCH_LOOP, \
+                             OPD_AUTOCAST_KEEP, "");                                                        \
+        op->out = #id "_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int " \
+                      "reduction, int ignore_index, Tensor total_weight, *, Tensor(a!) grad_input) -> Tensor(a!)"; \
     }                                                                                                       \
     OPDI_OP(id) {                                                                                           \
-        opdi_describe_composite(op, #id "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor", opdi_##id##_kernel, OPD_AUTOCAST_FP32, ""); \
+        opdi_describe_composite(op, #id "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int " \
+                                "ignore_index=-100) -> Tensor", opdi_##id##_kernel, OPD_AUTOCAST_FP32, ""); \
         op->out = #id ".out";                                                                               \
     }
 #define OPDI_CASES_nll_loss "[3,4], [3]i4, [4]+, 1, -100"
@@ -21578,24 +22088,29 @@ static opd_tensor *opdi_nll_nd(opd_tensor *x, opd_tensor *target, opd_tensor *w,
     if (!x || !target) { return NULL; }
     if (x->ndim < 1) { (void)opd_fail(OPD_ERROR_SHAPE, "Expected 1 or more dimensions (got 0)"); return NULL; }
     if (x->ndim != 1 && (target->ndim == 0 || opdi_sizes(x)[0] != opdi_sizes(target)[0])) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "Expected input batch_size (%lld) to match target batch_size (%lld).", (long long)opdi_sizes(x)[0], (long long)(target->ndim ? opdi_sizes(target)[0] : 0));
+        (void)opd_fail(OPD_ERROR_SHAPE, "Expected input batch_size (%lld) to match target batch_size (%lld).",
+                       (long long)opdi_sizes(x)[0], (long long)(target->ndim ? opdi_sizes(target)[0] : 0));
         return NULL;
     }
     if (x->ndim <= 2) { return opd_nll_loss_full(x, target, w, reduction, ignore); }
     if (x->ndim == 4) { return opd_nll_loss2d_full(x, target, w, reduction, ignore); }
-    if (target->ndim != x->ndim - 1 || memcmp(opdi_sizes(x) + 2, opdi_sizes(target) + 1, sizeof(int64_t) * (size_t)(x->ndim - 2)) != 0) {
+    if (target->ndim != x->ndim - 1 || memcmp(opdi_sizes(x) + 2, opdi_sizes(target) + 1,
+                                              sizeof(int64_t) * (size_t)(x->ndim - 2)) != 0) {
         (void)opd_fail(OPD_ERROR_SHAPE, "Expected target to have input's sizes without the classes");
         return NULL;
     }
-    s[0] = t[0] = opdi_sizes(x)[0]; s[1] = opdi_sizes(x)[1]; s[2] = t[1] = 1; s[3] = t[2] = opdi_span_of(opdi_sizes(x), 2, x->ndim);
+    s[0] = t[0] = opdi_sizes(x)[0]; s[1] = opdi_sizes(x)[1]; s[2] = t[1] = 1;
+    s[3] = t[2] = opdi_span_of(opdi_sizes(x), 2, x->ndim);
     r = opd_nll_loss2d_full(opdi_o_reshape(x, s, 4), opdi_o_reshape(target, t, 3), w, reduction, ignore);
     return r && reduction == OPDI_REDUCE_NONE ? opdi_o_reshape(r, opdi_sizes(target), target->ndim) : r;
 }
 OPDI_KERNEL(nll_loss_nd) {
-    return opd_return_tensor(call, opdi_nll_nd(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2), opd_arg_int(call, 3), opd_arg_int(call, 4)));
+    return opd_return_tensor(call, opdi_nll_nd(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
+                                               opd_arg_tensor(call, 2), opd_arg_int(call, 3), opd_arg_int(call, 4)));
 }
 OPDI_OP(nll_loss_nd) {
-    opdi_describe_composite(op, "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor", opdi_nll_loss_nd_kernel, OPD_AUTOCAST_KEEP,
+    opdi_describe_composite(op, "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int "
+                            "ignore_index=-100) -> Tensor", opdi_nll_loss_nd_kernel, OPD_AUTOCAST_KEEP,
                         "[2,3,4], [2,4]i3; [2,3], [2]i3");
 }
 static opd_tensor *opdi_reduced(opd_tensor *t, int64_t reduction) {
@@ -21607,10 +22122,15 @@ static opd_tensor *opdi_class_weights(opd_tensor *w, const opd_tensor *x) {
     int64_t s[OPD_MAX_DIMS];
     int d, c = x->ndim == 1 ? 0 : 1;
     for (d = 0; d < x->ndim; d++) { s[d] = d == c ? opdi_sizes(x)[d] : 1; }
-    if (w->ndim != 1 || w->numel != s[c]) { (void)opd_fail(OPD_ERROR_SHAPE, "cross_entropy: weight tensor should be defined either for all %lld classes or no classes", (long long)s[c]); return NULL; }
+    if (w->ndim != 1 || w->numel != s[c]) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "cross_entropy: weight tensor should be defined either for all %lld classes "
+                       "or no classes", (long long)s[c]);
+        return NULL;
+    }
     return opdi_o_reshape(w, s, x->ndim);
 }
-static opd_tensor *opdi_cross_entropy_probabilities(opd_tensor *x, opd_tensor *target, opd_tensor *w, int64_t reduction, double smooth, int64_t c) {
+static opd_tensor *opdi_cross_entropy_probabilities(opd_tensor *x, opd_tensor *target, opd_tensor *w,
+                                                    int64_t reduction, double smooth, int64_t c) {
     const int64_t n = opdi_sizes(x)[c], rows = n ? x->numel / n : 0;
     opd_tensor *loss;
     if (smooth > 0) { target = opdi_adds(opdi_muls(target, 1 - smooth), smooth / (double)n); }
@@ -21621,7 +22141,8 @@ static opd_tensor *opdi_cross_entropy_probabilities(opd_tensor *x, opd_tensor *t
     return reduction == OPDI_REDUCE_SUM ? loss : opd_div_Scalar(loss, opd_value_float((double)rows));
 }
 /* Label smoothing: (1 - s) nll + s / n times the (weighted) sum over classes, without the ignored targets. */
-static opd_tensor *opdi_cross_entropy_smooth(opd_tensor *x, opd_tensor *target, opd_tensor *w, int64_t reduction, int64_t ignore, double s, int64_t c) {
+static opd_tensor *opdi_cross_entropy_smooth(opd_tensor *x, opd_tensor *target, opd_tensor *w, int64_t reduction,
+                                             int64_t ignore, double s, int64_t c) {
     const int64_t n = opdi_sizes(x)[c];
     opd_tensor *logs = opd_log_softmax(x, c), *nll = opdi_nll_nd(logs, target, w, reduction, ignore), *smooth, *mask;
     if (!nll) { return NULL; }
@@ -21632,32 +22153,50 @@ static opd_tensor *opdi_cross_entropy_smooth(opd_tensor *x, opd_tensor *target, 
     else if (reduction == OPDI_REDUCE_MEAN && w) {
         opd_tensor *safe = opd_masked_fill_Scalar(target, mask, opd_value_int(0));
         const int64_t minus = -1;
-        opd_tensor *weights = opdi_o_reshape(opd_index_select(w, 0, opdi_o_reshape(safe, &minus, 1)), opdi_sizes(target), target->ndim);
+        opd_tensor *weights = opdi_o_reshape(opd_index_select(w, 0, opdi_o_reshape(safe, &minus, 1)),
+                                             opdi_sizes(target), target->ndim);
         smooth = opd_div(opdi_o_sum(smooth), opdi_o_sum(opdi_unless(weights, mask)));
-    } else if (reduction == OPDI_REDUCE_MEAN) { smooth = opd_div(opdi_o_sum(smooth), opdi_o_sum(opd_logical_not(mask))); }
+    } else if (reduction == OPDI_REDUCE_MEAN) {
+        smooth = opd_div(opdi_o_sum(smooth), opdi_o_sum(opd_logical_not(mask)));
+    }
     return opd_add(opdi_muls(nll, 1 - s), opdi_muls(smooth, s / (double)n));
 }
 OPDI_KERNEL(cross_entropy_loss) {
     opd_tensor *x = opd_arg_tensor(call, 0), *target = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2);
     const int64_t reduction = opd_arg_int(call, 3), ignore = opd_arg_int(call, 4), c = x->ndim == 1 ? 0 : 1;
     const double smooth = opd_arg_float(call, 5);
-    if (x->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "cross_entropy_loss: input must have at least one dimension"); }
-    if (!(smooth >= 0 && smooth <= 1) && !opdi_same_sizes(x, target)) { return opd_fail(OPD_ERROR_ARGUMENT, "label_smoothing must be between 0.0 and 1.0. Got: %g", smooth); }
+    if (x->ndim == 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "cross_entropy_loss: input must have at least one dimension");
+    }
+    if (!(smooth >= 0 && smooth <= 1) && !opdi_same_sizes(x, target)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "label_smoothing must be between 0.0 and 1.0. Got: %g", smooth);
+    }
     if (opdi_same_sizes(x, target)) {
-        if (!opd_dtype_is_floating((opd_scalar_type)target->dtype)) { return opd_fail(OPD_ERROR_DTYPE, "Expected floating point type for target with class probabilities, got %s", opd_dtype_cname((opd_scalar_type)target->dtype)); }
-        if (ignore >= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "ignore_index is not supported for floating point target"); }
-        if (!(smooth >= 0 && smooth <= 1)) { return opd_fail(OPD_ERROR_ARGUMENT, "label_smoothing must be between 0.0 and 1.0. Got: %g", smooth); }
+        if (!opd_dtype_is_floating((opd_scalar_type)target->dtype)) {
+            return opd_fail(OPD_ERROR_DTYPE, "Expected floating point type for target with class probabilities, got "
+                            "%s", opd_dtype_cname((opd_scalar_type)target->dtype));
+        }
+        if (ignore >= 0) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "ignore_index is not supported for floating point target");
+        }
+        if (!(smooth >= 0 && smooth <= 1)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "label_smoothing must be between 0.0 and 1.0. Got: %g", smooth);
+        }
         return opd_return_tensor(call, opdi_cross_entropy_probabilities(x, target, w, reduction, smooth, c));
     }
-    if (smooth > 0) { return opd_return_tensor(call, opdi_cross_entropy_smooth(x, target, w, reduction, ignore, smooth, c)); }
+    if (smooth > 0) {
+        return opd_return_tensor(call, opdi_cross_entropy_smooth(x, target, w, reduction, ignore, smooth, c));
+    }
     return opd_return_tensor(call, opdi_nll_nd(opd_log_softmax(x, c), target, w, reduction, ignore));
 }
 OPDI_OP(cross_entropy_loss) {
-    opdi_describe_composite(op, "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, float label_smoothing=0.0) -> Tensor",
-                        opdi_cross_entropy_loss_kernel, OPD_AUTOCAST_KEEP, "[3,4], [3]i4; [3,4], [3,4]u; [3,4], [3]i4, [4]+, 1, -100, 0.1");
+    opdi_describe_composite(op, "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
+                            "int ignore_index=-100, float label_smoothing=0.0) -> Tensor",
+                        opdi_cross_entropy_loss_kernel, OPD_AUTOCAST_KEEP,
+                        "[3,4], [3]i4; [3,4], [3,4]u; [3,4], [3]i4, [4]+, 1, -100, 0.1");
 }
 
-//-- losses over pairs of elements ----------------------------------------------------------------------------------------------
+//-- losses over pairs of elements -------------------------------------------------------------------------------------
 
 /* Pieces: kernel args are (self, target, ..., reduction at `at`). */
 static int opdi_loss_floating(const opd_tensor *x, const opd_tensor *y, const char *what) {
@@ -21665,13 +22204,16 @@ static int opdi_loss_floating(const opd_tensor *x, const opd_tensor *y, const ch
     opd_scalar_type t;
     two[0] = (opd_tensor *)(uintptr_t)x; two[1] = (opd_tensor *)(uintptr_t)y;
     t = opdi_result_type(two, 2);
-    return opd_dtype_is_floating(t) ? 0 : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname(t));
+    return opd_dtype_is_floating(t) ? 0 : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what,
+                                                   opd_dtype_cname(t));
 }
 /* The factor of a mean: 1 / the number of elements that x and y broadcast to. */
 static double opdi_loss_share(const opd_tensor *x, const opd_tensor *y, int64_t reduction) {
     int64_t sizes[OPD_MAX_DIMS];
     int ndim = 0;
-    if (reduction != OPDI_REDUCE_MEAN || opdi_broadcast_into(sizes, &ndim, x) || opdi_broadcast_into(sizes, &ndim, y)) { return 1; }
+    if (reduction != OPDI_REDUCE_MEAN || opdi_broadcast_into(sizes, &ndim, x) || opdi_broadcast_into(sizes, &ndim, y)) {
+        return 1;
+    }
     return 1 / (double)opdi_span_of(sizes, 0, ndim);
 }
 OPDI_KERNEL(mse_loss) {
@@ -21682,16 +22224,20 @@ OPDI_KERNEL(mse_loss) {
 OPDI_KERNEL(mse_loss_backward) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2);
     if (opdi_loss_floating(x, y, "mse_backward_cpu_out")) { return -1; }
-    return opd_return_tensor(call, opd_contiguous(opd_mul(opdi_muls(opd_sub(x, y), 2 * opdi_loss_share(x, y, opd_arg_int(call, 3))), g)));
+    return opd_return_tensor(call,
+                             opd_contiguous(opd_mul(opdi_muls(opd_sub(x, y),
+                                                              2 * opdi_loss_share(x, y, opd_arg_int(call, 3))), g)));
 }
 OPDI_BW1(mse_loss) {
-    opd_tensor *d = opd_mse_loss_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), opd_bw_value(bw, 2).u.i);
+    opd_tensor *d = opd_mse_loss_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1),
+                                          opd_bw_value(bw, 2).u.i);
     OPDI_GIVE(0, d);
     OPDI_GIVE(1, opd_neg(d));
     return 0;
 }
 OPDI_BW1(mse_loss_backward) {
-    opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1), *y = opd_bw_tensor(bw, 2), *d;
+    opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1),
+        *y = opd_bw_tensor(bw, 2), *d;
     const double f = 2 * opdi_loss_share(x, y, opd_bw_value(bw, 3).u.i);
     OPDI_GIVE(0, opd_mul(opdi_muls(opd_sub(x, y), f), g));
     d = opd_mul(opdi_muls(g, f), go);
@@ -21700,22 +22246,29 @@ OPDI_BW1(mse_loss_backward) {
     return 0;
 }
 OPDI_OP(mse_loss) {
-    opdi_describe_any(op, "mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", opdi_mse_loss_kernel, opdi_mse_loss_backward, "self, target", OPD_AUTOCAST_FP32, "[2,3], [2,3]; [2,3], [2,3], 0");
+    opdi_describe_any(op, "mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", opdi_mse_loss_kernel,
+                      opdi_mse_loss_backward, "self, target", OPD_AUTOCAST_FP32, "[2,3], [2,3]; [2,3], [2,3], 0");
     op->out = "mse_loss.out";
 }
 OPDI_OP(mse_loss_backward) {
-    opdi_describe_any(op, "mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor", opdi_mse_loss_backward_kernel, opdi_mse_loss_backward_backward,
+    opdi_describe_any(op, "mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
+                      opdi_mse_loss_backward_kernel, opdi_mse_loss_backward_backward,
                   "grad_output, self, target", OPD_AUTOCAST_KEEP, "[], [2,3], [2,3], 1; [2,3], [2,3], [2,3], 0");
-    op->out = "mse_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int reduction, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "mse_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int reduction, *, "
+              "Tensor(a!) grad_input) -> Tensor(a!)";
 }
-OPDI_KERNEL(l1_loss) { return opd_return_tensor(call, opdi_reduced(opd_abs(opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1))), opd_arg_int(call, 2))); }
-OPDI_OP(l1_loss) { opdi_describe_composite(op, "l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", opdi_l1_loss_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3]"); }
+OPDI_KERNEL(l1_loss) {
+    return opd_return_tensor(call, opdi_reduced(opd_abs(opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1))),
+                                                opd_arg_int(call, 2))); }
+OPDI_OP(l1_loss) { opdi_describe_composite(op, "l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+                                           opdi_l1_loss_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3]"); }
 /* smooth_l1 (beta): z^2 / (2 beta) up to beta, then z - beta / 2; huber (delta) is delta times that. */
 static opd_tensor *opdi_huber(opd_tensor *x, opd_tensor *y, double beta, bool scaled) {
     opd_tensor *z = opd_abs(opd_sub(x, y)), *t;
     if (beta <= 0) { return z; }
     t = scaled ? opdi_muls(opdi_adds(z, -0.5 * beta), beta) : opdi_adds(z, -0.5 * beta);
-    return opd_where_self(scaled ? opd_le_Scalar(z, opd_value_float(beta)) : opd_lt_Scalar(z, opd_value_float(beta)), opdi_muls(opd_square(z), scaled ? 0.5 : 0.5 / beta), t);
+    return opd_where_self(scaled ? opd_le_Scalar(z, opd_value_float(beta)) : opd_lt_Scalar(z, opd_value_float(beta)),
+                          opdi_muls(opd_square(z), scaled ? 0.5 : 0.5 / beta), t);
 }
 static opd_tensor *opdi_huber_slope(opd_tensor *x, opd_tensor *y, double beta, bool scaled) {
     opd_tensor *d = opd_sub(x, y);
@@ -21728,7 +22281,9 @@ OPDI_KERNEL(huber_like) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1);
     const bool scaled = opdi_huber_scaled(call);
     const double beta = opd_arg_float(call, 3);
-    if (scaled && beta <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "huber_loss does not support non-positive values for delta."); }
+    if (scaled && beta <= 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "huber_loss does not support non-positive values for delta.");
+    }
     if (beta < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "smooth_l1_loss does not support negative values for beta."); }
     if (opdi_loss_floating(x, y, scaled ? "huber_cpu" : "smooth_l1_cpu")) { return -1; }
     return opd_return_tensor(call, opdi_reduced(opdi_huber(x, y, beta, scaled), opd_arg_int(call, 2)));
@@ -21736,11 +22291,13 @@ OPDI_KERNEL(huber_like) {
 OPDI_KERNEL(huber_like_backward) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2);
     opd_tensor *d = opdi_huber_slope(x, y, opd_arg_float(call, 4), opdi_huber_scaled(call));
-    return opd_return_tensor(call, opd_contiguous(opd_mul(opdi_muls(d, opdi_loss_share(x, y, opd_arg_int(call, 3))), g)));
+    return opd_return_tensor(call, opd_contiguous(opd_mul(opdi_muls(d, opdi_loss_share(x, y, opd_arg_int(call, 3))),
+                                                          g)));
 }
 /* Second derivatives: go times the slope; g times go where the loss is quadratic. */
 static int opdi_huber_twice(opd_backward_call *bw, bool scaled) {
-    opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1), *y = opd_bw_tensor(bw, 2), *d;
+    opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1),
+        *y = opd_bw_tensor(bw, 2), *d;
     const double beta = opd_bw_value(bw, 4).u.d, f = opdi_loss_share(x, y, opd_bw_value(bw, 3).u.i);
     OPDI_GIVE(0, opd_mul(opdi_muls(opdi_huber_slope(x, y, beta, scaled), f), g));
     d = opd_mul(opdi_muls(g, scaled ? f : beta > 0 ? f / beta : 0), go);
@@ -21751,38 +22308,49 @@ static int opdi_huber_twice(opd_backward_call *bw, bool scaled) {
 }
 #define OPDI_HUBER(id, scaled, beta_, out_name, cases_)                                                     \
     OPDI_BW1(id) {                                                                                          \
-        opd_tensor *d = opd_##id##_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d); \
+        opd_tensor *d = opd_##id##_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), \
+                                            opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d);              \
         OPDI_GIVE(0, d);                                                                                    \
         OPDI_GIVE(1, opd_neg(d));                                                                           \
         return 0;                                                                                           \
     }                                                                                                       \
     OPDI_BW1(id##_backward) { return opdi_huber_twice(bw, scaled); }                                        \
     OPDI_OP(id) {                                                                                           \
-        opdi_describe_any(op, #id "(Tensor self, Tensor target, int reduction=1, float " beta_ "=1.0) -> Tensor", opdi_huber_like_kernel, opdi_##id##_backward, "self, target", OPD_AUTOCAST_FP32, cases_); \
+        opdi_describe_any(op, #id "(Tensor self, Tensor target, int reduction=1, float " beta_ "=1.0) -> Tensor", \
+                          opdi_huber_like_kernel, opdi_##id##_backward, "self, target", OPD_AUTOCAST_FP32, cases_); \
         op->out = #id ".out";                                                                               \
     }                                                                                                       \
     OPDI_OP(id##_backward) {                                                                                \
-        opdi_describe_any(op, #id "_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float " beta_ ") -> Tensor", opdi_huber_like_backward_kernel, \
-                      opdi_##id##_backward_backward, "grad_output, self, target", OPD_AUTOCAST_KEEP, "[], [2,3], [2,3], 1, 0.5"); \
-        op->out = #id "_backward." out_name "(Tensor grad_output, Tensor self, Tensor target, int reduction, float " beta_ ", *, Tensor(a!) grad_input) -> Tensor(a!)"; \
+        opdi_describe_any(op, #id "_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float " \
+                          beta_ ") -> Tensor", opdi_huber_like_backward_kernel,                             \
+                      opdi_##id##_backward_backward, "grad_output, self, target", OPD_AUTOCAST_KEEP,        \
+                              "[], [2,3], [2,3], 1, 0.5");                                                  \
+        op->out = #id "_backward." out_name "(Tensor grad_output, Tensor self, Tensor target, int reduction, float " \
+                                            "" beta_ ", *, Tensor(a!) grad_input) -> Tensor(a!)";           \
     }
 OPDI_HUBER(smooth_l1_loss, false, "beta", "grad_input", "[2,3], [2,3]; [2,3], [2,3], 0, 0.5")
 OPDI_HUBER(huber_loss, true, "delta", "out", "[2,3], [2,3]; [2,3], [2,3], 0, 0.5")
 
 /* Logarithms no lower than -100, so that the loss stays finite. */
-static opd_tensor *opdi_log_floor(opd_tensor *t, bool plus1) { return opd_clamp_min(plus1 ? opd_log1p(t) : opd_log(t), opd_value_int(-100)); }
+static opd_tensor *opdi_log_floor(opd_tensor *t, bool plus1) {
+    return opd_clamp_min(plus1 ? opd_log1p(t) : opd_log(t), opd_value_int(-100)); }
 OPDI_KERNEL(binary_cross_entropy) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *loss, *v;
     int64_t i;
     if (opdi_norm_floating(x, "binary_cross_entropy")) { return -1; }
     if (y->dtype != x->dtype || (w && w->dtype != x->dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s", opd_dtype_cname((opd_scalar_type)(y->dtype != x->dtype ? y : w)->dtype), opd_dtype_cname((opd_scalar_type)x->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s",
+                        opd_dtype_cname((opd_scalar_type)(y->dtype != x->dtype ? y : w)->dtype),
+                            opd_dtype_cname((opd_scalar_type)x->dtype));
     }
     if (x->data && x->backend == OPD_CPU) {
         v = opdi_as(x, opdi_norm_type(x));
         for (i = 0; v && i < v->numel; i++) {
-            const double p = v->dtype == OPD_FLOAT64 ? ((const double *)(const void *)v->data)[i] : (double)((const float *)(const void *)v->data)[i];
-            if (!(p >= 0 && p <= 1)) { return opd_fail(OPD_ERROR_ARGUMENT, "all elements of input should be between 0 and 1"); }
+            const double p = v->dtype == OPD_FLOAT64 ? ((const double *)(const void *)v->data)[i]
+                : (double)((const float *)(const void *)v->data)[i];
+            if (!(p >= 0 && p <= 1)) {
+                return opd_fail(OPD_ERROR_ARGUMENT, "all elements of input should be between 0 and 1");
+            }
         }
     }
     loss = opd_sub(opd_mul(opdi_adds(y, -1), opdi_log_floor(opd_neg(x), true)), opd_mul(y, opdi_log_floor(x, false)));
@@ -21790,24 +22358,29 @@ OPDI_KERNEL(binary_cross_entropy) {
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 3)));
 }
 OPDI_KERNEL(binary_cross_entropy_backward) {
-    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2), *w = opd_arg_tensor(call, 3), *d;
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2),
+        *w = opd_arg_tensor(call, 3), *d;
     d = opd_div(opd_mul(g, opd_sub(x, y)), opd_clamp_min(opd_mul(opdi_rsubs(1, x), x), opd_value_float(1e-12)));
     if (w) { d = opd_mul(d, w); }
-    return opd_return_tensor(call, opd_arg_int(call, 4) == OPDI_REDUCE_MEAN ? opd_div_Scalar(d, opd_value_float((double)x->numel)) : d);
+    return opd_return_tensor(call, opd_arg_int(call, 4) == OPDI_REDUCE_MEAN
+                             ? opd_div_Scalar(d, opd_value_float((double)x->numel)) : d);
 }
 /* By target: g (log(1 - x) - log x) */
 OPDI_BW1(binary_cross_entropy) {
-    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1), *w = opd_bw_tensor(bw, 2), *d;
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1),
+        *w = opd_bw_tensor(bw, 2), *d;
     const int64_t reduction = opd_bw_value(bw, 3).u.i;
     OPDI_GIVE(0, opd_binary_cross_entropy_backward_full(g, x, y, w, reduction));
     if (!opd_bw_needs(bw, 1)) { return 0; }
     d = opd_mul(g, opd_sub(opd_log(opdi_rsubs(1, x)), opd_log(x)));
     if (w) { d = opd_mul(d, w); }
-    return opd_bw_return(bw, 1, reduction == OPDI_REDUCE_MEAN ? opd_div_Scalar(d, opd_value_float((double)x->numel)) : d);
+    return opd_bw_return(bw, 1, reduction == OPDI_REDUCE_MEAN ? opd_div_Scalar(d, opd_value_float((double)x->numel))
+                         : d);
 }
 /* d = (x - y) / (x (1 - x)): d' = (1 - d (1 - 2 x)) / (x (1 - x)), by y: -1 / (x (1 - x)) */
 OPDI_BW1(binary_cross_entropy_backward) {
-    opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1), *y = opd_bw_tensor(bw, 2), *w = opd_bw_tensor(bw, 3), *q, *d, *k;
+    opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1),
+        *y = opd_bw_tensor(bw, 2), *w = opd_bw_tensor(bw, 3), *q, *d, *k;
     const int64_t reduction = opd_bw_value(bw, 4).u.i;
     OPDI_GIVE(0, opd_binary_cross_entropy_backward_full(g, x, y, w, reduction));
     q = opd_clamp_min(opd_mul(opdi_rsubs(1, x), x), opd_value_float(1e-12));
@@ -21820,27 +22393,35 @@ OPDI_BW1(binary_cross_entropy_backward) {
     return 0;
 }
 OPDI_OP(binary_cross_entropy) {
-    opdi_describe_any(op, "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor", opdi_binary_cross_entropy_kernel,
-                  opdi_binary_cross_entropy_backward, "self, target, weight", OPD_AUTOCAST_BANNED, "[2,3]u, [2,3]u; [2,3]u, [2,3]u, [2,3]+, 0");
+    opdi_describe_any(op, "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> "
+                      "Tensor", opdi_binary_cross_entropy_kernel,
+                  opdi_binary_cross_entropy_backward, "self, target, weight", OPD_AUTOCAST_BANNED,
+                  "[2,3]u, [2,3]u; [2,3]u, [2,3]u, [2,3]+, 0");
     op->constant = "weight";
     op->out = "binary_cross_entropy.out";
 }
 OPDI_OP(binary_cross_entropy_backward) {
-    opdi_describe_any(op, "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
-                  opdi_binary_cross_entropy_backward_kernel, opdi_binary_cross_entropy_backward_backward, "grad_output, self, target, weight", OPD_AUTOCAST_KEEP, "[], [2,3]u, [2,3]u");
-    op->out = "binary_cross_entropy_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    opdi_describe_any(op, "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? "
+                      "weight=None, int reduction=1) -> Tensor",
+                  opdi_binary_cross_entropy_backward_kernel, opdi_binary_cross_entropy_backward_backward,
+                  "grad_output, self, target, weight", OPD_AUTOCAST_KEEP, "[], [2,3]u, [2,3]u");
+    op->out = "binary_cross_entropy_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? "
+              "weight=None, int reduction=1, *, Tensor(a!) grad_input) -> Tensor(a!)";
 }
 /* (1 - y) x - ((p - 1) y + 1) log sigmoid x */
 OPDI_KERNEL(binary_cross_entropy_with_logits) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *p = opd_arg_tensor(call, 3), *loss = opd_log_sigmoid(x);
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2),
+        *p = opd_arg_tensor(call, 3), *loss = opd_log_sigmoid(x);
     if (p) { loss = opd_mul(loss, opdi_adds(opd_mul(opdi_adds(p, -1), y), 1)); }
     loss = opd_sub(opd_mul(opdi_rsubs(1, y), x), loss);
     if (w) { loss = opd_mul(loss, w); }
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 4)));
 }
 OPDI_OP(binary_cross_entropy_with_logits) {
-    opdi_describe_composite(op, "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
-                        opdi_binary_cross_entropy_with_logits_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3]u; [2,3], [2,3]u, [3]+, [3]+, 0");
+    opdi_describe_composite(op, "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, "
+                            "Tensor? pos_weight=None, int reduction=1) -> Tensor",
+                        opdi_binary_cross_entropy_with_logits_kernel, OPD_AUTOCAST_FP32,
+                        "[2,3], [2,3]u; [2,3], [2,3]u, [3]+, [3]+, 0");
     op->out = "binary_cross_entropy_with_logits.out";
 }
 /* buffer = exp(-|x|); min(0, x) - log1p(buffer) */
@@ -21871,20 +22452,27 @@ OPDI_BW1(log_sigmoid_backward) {
     return opd_bw_return(bw, 1, opd_neg(opd_sigmoid_backward(opd_mul(g, opd_bw_tensor(bw, 0)), s)));
 }
 OPDI_OP(log_sigmoid_forward) {
-    opdi_describe_any(op, "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)", opdi_log_sigmoid_forward_kernel, opdi_log_sigmoid_forward_backward, "self, buffer", OPD_AUTOCAST_KEEP, "[2,3]");
+    opdi_describe_any(op, "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
+                      opdi_log_sigmoid_forward_kernel, opdi_log_sigmoid_forward_backward, "self, buffer",
+                          OPD_AUTOCAST_KEEP, "[2,3]");
     op->constant = "buffer";
-    op->out = "log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, Tensor(b!) buffer) -> (Tensor(a!), Tensor(b!))";
+    op->out = "log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, Tensor(b!) buffer) -> (Tensor(a!), "
+              "Tensor(b!))";
 }
 OPDI_OP(log_sigmoid_backward) {
-    opdi_describe_any(op, "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor", opdi_log_sigmoid_backward_kernel, opdi_log_sigmoid_backward_backward, "grad_output, self, buffer",
+    opdi_describe_any(op, "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
+                      opdi_log_sigmoid_backward_kernel, opdi_log_sigmoid_backward_backward, "grad_output, self, buffer",
                   OPD_AUTOCAST_KEEP, "");
-    op->out = "log_sigmoid_backward.grad_input(Tensor grad_output, Tensor self, Tensor buffer, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "log_sigmoid_backward.grad_input(Tensor grad_output, Tensor self, Tensor buffer, *, Tensor(a!) "
+              "grad_input) -> Tensor(a!)";
 }
 OPDI_KERNEL(log_sigmoid) {
     opd_tensor *r[2];
     return opd_log_sigmoid_forward(r, opd_arg_tensor(call, 0)) ? -1 : opd_return_tensor(call, r[0]);
 }
-OPDI_OP(log_sigmoid) { opdi_describe_composite(op, "log_sigmoid(Tensor self) -> Tensor", opdi_log_sigmoid_kernel, OPD_AUTOCAST_KEEP, "[2,3]"); op->out = "log_sigmoid.out"; }
+OPDI_OP(log_sigmoid) {
+    opdi_describe_composite(op, "log_sigmoid(Tensor self) -> Tensor", opdi_log_sigmoid_kernel, OPD_AUTOCAST_KEEP,
+                            "[2,3]"); op->out = "log_sigmoid.out"; }
 
 /* log(1 + exp(-y x)) */
 OPDI_KERNEL(soft_margin_loss) {
@@ -21892,8 +22480,10 @@ OPDI_KERNEL(soft_margin_loss) {
     return opd_return_tensor(call, opdi_reduced(opd_log1p(opd_exp(opd_mul(opd_neg(x), y))), opd_arg_int(call, 2)));
 }
 OPDI_KERNEL(soft_margin_loss_backward) {
-    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2), *z = opd_exp(opd_mul(opd_neg(y), x));
-    z = opd_mul(opd_mul(opd_div(opd_mul(opd_neg(y), z), opdi_adds(z, 1)), g), opd_tensor_wrapped_number(opd_value_float(opdi_loss_share(x, y, opd_arg_int(call, 3)))));
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2),
+        *z = opd_exp(opd_mul(opd_neg(y), x));
+    z = opd_mul(opd_mul(opd_div(opd_mul(opd_neg(y), z), opdi_adds(z, 1)), g),
+                opd_tensor_wrapped_number(opd_value_float(opdi_loss_share(x, y, opd_arg_int(call, 3)))));
     return opd_return_tensor(call, z);
 }
 OPDI_BW1(soft_margin_loss) {
@@ -21915,16 +22505,21 @@ OPDI_BW1(soft_margin_loss_backward) {
     return 0;
 }
 OPDI_OP(soft_margin_loss) {
-    opdi_describe_any(op, "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", opdi_soft_margin_loss_kernel, opdi_soft_margin_loss_backward, "self, target", OPD_AUTOCAST_FP32, "[2,3], [2,3]");
+    opdi_describe_any(op, "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+                      opdi_soft_margin_loss_kernel, opdi_soft_margin_loss_backward, "self, target", OPD_AUTOCAST_FP32,
+                          "[2,3], [2,3]");
     op->out = "soft_margin_loss.out";
 }
 OPDI_OP(soft_margin_loss_backward) {
-    opdi_describe_any(op, "soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor", opdi_soft_margin_loss_backward_kernel,
-                  opdi_soft_margin_loss_backward_backward, "grad_output, self, target", OPD_AUTOCAST_KEEP, "[], [2,3], [2,3], 1");
-    op->out = "soft_margin_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int reduction, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    opdi_describe_any(op, "soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) "
+                      "-> Tensor", opdi_soft_margin_loss_backward_kernel,
+                  opdi_soft_margin_loss_backward_backward, "grad_output, self, target", OPD_AUTOCAST_KEEP,
+                  "[], [2,3], [2,3], 1");
+    op->out = "soft_margin_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int reduction, *, "
+              "Tensor(a!) grad_input) -> Tensor(a!)";
 }
 
-//-- composite losses and distances -----------------------------------------------------------------------------------------------
+//-- composite losses and distances ------------------------------------------------------------------------------------
 
 OPDI_KERNEL(kl_div) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *loss;
@@ -21934,12 +22529,15 @@ OPDI_KERNEL(kl_div) {
 OPDI_KERNEL(hinge_embedding_loss) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *zero = opd_zeros_like(x);
     opd_tensor *m = opd_clamp_min(opdi_rsubs(opd_arg_float(call, 2), x), opd_value_int(0));
-    m = opd_add(opd_where_self(opd_ne_Scalar(y, opd_value_int(1)), m, zero), opd_where_self(opd_ne_Scalar(y, opd_value_int(-1)), x, zero));
+    m = opd_add(opd_where_self(opd_ne_Scalar(y, opd_value_int(1)), m, zero),
+                opd_where_self(opd_ne_Scalar(y, opd_value_int(-1)), x, zero));
     return opd_return_tensor(call, opdi_reduced(m, opd_arg_int(call, 3)));
 }
 OPDI_KERNEL(margin_ranking_loss) {
-    opd_tensor *d = opd_mul(opd_neg(opd_arg_tensor(call, 2)), opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
-    return opd_return_tensor(call, opdi_reduced(opd_clamp_min(opdi_adds(d, opd_arg_float(call, 3)), opd_value_int(0)), opd_arg_int(call, 4)));
+    opd_tensor *d = opd_mul(opd_neg(opd_arg_tensor(call, 2)),
+                            opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
+    return opd_return_tensor(call, opdi_reduced(opd_clamp_min(opdi_adds(d, opd_arg_float(call, 3)), opd_value_int(0)),
+                                                opd_arg_int(call, 4)));
 }
 OPDI_KERNEL(cosine_similarity) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *a, *b;
@@ -21947,7 +22545,10 @@ OPDI_KERNEL(cosine_similarity) {
     const opd_value eps = opd_value_float(opd_arg_float(call, 3) * opd_arg_float(call, 3));
     int64_t sizes[OPD_MAX_DIMS];
     int ndim = 0;
-    if (opdi_loss_floating(x, y, "cosine_similarity") || opdi_broadcast_into(sizes, &ndim, x) || opdi_broadcast_into(sizes, &ndim, y)) { return -1; }
+    if (opdi_loss_floating(x, y, "cosine_similarity") || opdi_broadcast_into(sizes, &ndim, x) ||
+        opdi_broadcast_into(sizes, &ndim, y)) {
+        return -1;
+    }
     if (!opdi_has_sizes(x, sizes, ndim)) { x = opdi_o_expand(x, sizes, ndim); }
     if (!opdi_has_sizes(y, sizes, ndim)) { y = opdi_o_expand(y, sizes, ndim); }
     if (!x || !y) { return -1; }
@@ -21956,17 +22557,20 @@ OPDI_KERNEL(cosine_similarity) {
     return opd_return_tensor(call, opdi_o_sum_dims(opd_mul(opd_div(x, a), opd_div(y, b)), &dim, 1, false));
 }
 OPDI_KERNEL(cosine_embedding_loss) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *t = opd_arg_tensor(call, 2), *c, *zero, *loss;
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *t = opd_arg_tensor(call, 2), *c, *zero,
+        *loss;
     const int64_t dim = t->ndim;
     if (t->ndim > 1 || x->ndim != t->ndim + 1 || y->ndim != t->ndim + 1) {
         return opd_fail(OPD_ERROR_SHAPE, "%dD target tensor expects %dD input tensors", t->ndim, t->ndim + 1);
     }
     c = opdi_o_sum_dims(opd_mul(x, y), &dim, 1, false);
-    loss = opd_mul(opdi_adds(opdi_o_sum_dims(opd_mul(x, x), &dim, 1, false), 1e-12), opdi_adds(opdi_o_sum_dims(opd_mul(y, y), &dim, 1, false), 1e-12));
+    loss = opd_mul(opdi_adds(opdi_o_sum_dims(opd_mul(x, x), &dim, 1, false), 1e-12),
+                   opdi_adds(opdi_o_sum_dims(opd_mul(y, y), &dim, 1, false), 1e-12));
     c = opd_div(c, opd_sqrt(loss));
     zero = opd_zeros_like(c);
     loss = opd_where_self(opd_eq_Scalar(t, opd_value_int(1)), opdi_rsubs(1, c), zero);
-    loss = opd_add(loss, opd_where_self(opd_eq_Scalar(t, opd_value_int(-1)), opd_clamp_min(opdi_adds(c, -opd_arg_float(call, 3)), opd_value_int(0)), zero));
+    loss = opd_add(loss, opd_where_self(opd_eq_Scalar(t, opd_value_int(-1)),
+                                        opd_clamp_min(opdi_adds(c, -opd_arg_float(call, 3)), opd_value_int(0)), zero));
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 4)));
 }
 static opd_tensor *opdi_norm_distance(opd_tensor *x, opd_tensor *y, double p, double eps, bool keep) {
@@ -21974,37 +22578,66 @@ static opd_tensor *opdi_norm_distance(opd_tensor *x, opd_tensor *y, double p, do
     return opd_norm_dim(opdi_adds(opd_sub(x, y), eps), opd_value_float(p), opd_ints_of(&last, 1), keep);
 }
 OPDI_KERNEL(pairwise_distance) {
-    return opd_return_tensor(call, opdi_norm_distance(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_float(call, 2), opd_arg_float(call, 3), opd_arg_bool(call, 4)));
+    return opd_return_tensor(call, opdi_norm_distance(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
+                                                      opd_arg_float(call, 2), opd_arg_float(call, 3),
+                                                          opd_arg_bool(call, 4)));
 }
 OPDI_KERNEL(triplet_margin_loss) {
     opd_tensor *a = opd_arg_tensor(call, 0), *p = opd_arg_tensor(call, 1), *n = opd_arg_tensor(call, 2), *near, *far;
     const double k = opd_arg_float(call, 4), eps = opd_arg_float(call, 5);
     if (a->ndim != p->ndim || p->ndim != n->ndim) {
-        return opd_fail(OPD_ERROR_SHAPE, "All inputs should have same dimension but got %dD, %dD and %dD inputs.", a->ndim, p->ndim, n->ndim);
+        return opd_fail(OPD_ERROR_SHAPE, "All inputs should have same dimension but got %dD, %dD and %dD inputs.",
+                        a->ndim, p->ndim, n->ndim);
     }
     near = opdi_norm_distance(a, p, k, eps, false); far = opdi_norm_distance(a, n, k, eps, false);
     if (opd_arg_bool(call, 6)) { far = opd_minimum(far, opdi_norm_distance(p, n, k, eps, false)); }
-    return opd_return_tensor(call, opdi_reduced(opd_clamp_min(opd_sub(opdi_adds(near, opd_arg_float(call, 3)), far), opd_value_int(0)), opd_arg_int(call, 7)));
+    return opd_return_tensor(call, opdi_reduced(opd_clamp_min(opd_sub(opdi_adds(near, opd_arg_float(call, 3)), far),
+                                                              opd_value_int(0)), opd_arg_int(call, 7)));
 }
 OPDI_KERNEL(poisson_nll_loss) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *loss;
-    loss = opd_arg_bool(call, 2) ? opd_sub(opd_exp(x), opd_mul(y, x)) : opd_sub(x, opd_mul(y, opd_log(opdi_adds(x, opd_arg_float(call, 4)))));
+    loss = opd_arg_bool(call, 2) ? opd_sub(opd_exp(x), opd_mul(y, x))
+        : opd_sub(x, opd_mul(y, opd_log(opdi_adds(x, opd_arg_float(call, 4)))));
     if (opd_arg_bool(call, 3)) {                  /* Stirling's term where y > 1 */
-        opd_tensor *s = opd_add(opd_sub(opd_mul(y, opd_log(y)), y), opdi_muls(opd_log(opdi_muls(y, 2 * 3.14159265358979323846)), 0.5));
+        opd_tensor *s = opd_add(opd_sub(opd_mul(y, opd_log(y)), y),
+                                opdi_muls(opd_log(opdi_muls(y, 2 * 3.14159265358979323846)), 0.5));
         loss = opd_add(loss, opdi_unless(s, opd_le_Scalar(y, opd_value_int(1))));
     }
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 5)));
 }
-OPDI_OP(kl_div) { opdi_describe_composite(op, "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor", opdi_kl_div_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3]u"); }
-OPDI_OP(hinge_embedding_loss) { opdi_describe_composite(op, "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor", opdi_hinge_embedding_loss_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3]i2"); }
-OPDI_OP(margin_ranking_loss) { opdi_describe_composite(op, "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor", opdi_margin_ranking_loss_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3], [2,3]"); }
-OPDI_OP(cosine_similarity) { opdi_describe_composite(op, "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", opdi_cosine_similarity_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3]"); }
-OPDI_OP(cosine_embedding_loss) { opdi_describe_composite(op, "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor", opdi_cosine_embedding_loss_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3], [2]i2"); }
-OPDI_OP(pairwise_distance) { opdi_describe_composite(op, "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor", opdi_pairwise_distance_kernel, OPD_AUTOCAST_KEEP, "[2,3], [2,3]"); }
-OPDI_OP(triplet_margin_loss) { opdi_describe_composite(op, "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, float eps=1e-06, bool swap=False, int reduction=1) -> Tensor", opdi_triplet_margin_loss_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3], [2,3]"); }
-OPDI_OP(poisson_nll_loss) { opdi_describe_composite(op, "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor", opdi_poisson_nll_loss_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3]+, True, False, 0.00000001, 1"); }
+OPDI_OP(kl_div) { opdi_describe_composite(op, "kl_div(Tensor self, Tensor target, int reduction=1, *, bool "
+                                          "log_target=False) -> Tensor", opdi_kl_div_kernel, OPD_AUTOCAST_FP32,
+                                              "[2,3], [2,3]u"); }
+OPDI_OP(hinge_embedding_loss) { opdi_describe_composite(op, "hinge_embedding_loss(Tensor self, Tensor target, float "
+                                                        "margin=1.0, int reduction=1) -> Tensor",
+                                                            opdi_hinge_embedding_loss_kernel, OPD_AUTOCAST_FP32,
+                                                                "[2,3], [2,3]i2"); }
+OPDI_OP(margin_ranking_loss) { opdi_describe_composite(op, "margin_ranking_loss(Tensor input1, Tensor input2, Tensor "
+                                                       "target, float margin=0.0, int reduction=1) -> Tensor",
+                                                           opdi_margin_ranking_loss_kernel, OPD_AUTOCAST_FP32,
+                                                               "[2,3], [2,3], [2,3]"); }
+OPDI_OP(cosine_similarity) { opdi_describe_composite(op, "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float "
+                                                     "eps=1e-08) -> Tensor", opdi_cosine_similarity_kernel,
+                                                         OPD_AUTOCAST_FP32, "[2,3], [2,3]"); }
+OPDI_OP(cosine_embedding_loss) { opdi_describe_composite(op, "cosine_embedding_loss(Tensor input1, Tensor input2, "
+                                                         "Tensor target, float margin=0.0, int reduction=1) -> Tensor",
+                                                             opdi_cosine_embedding_loss_kernel, OPD_AUTOCAST_FP32,
+                                                                 "[2,3], [2,3], [2]i2"); }
+OPDI_OP(pairwise_distance) { opdi_describe_composite(op, "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float "
+                                                     "eps=1e-06, bool keepdim=False) -> Tensor",
+                                                         opdi_pairwise_distance_kernel, OPD_AUTOCAST_KEEP,
+                                                             "[2,3], [2,3]"); }
+OPDI_OP(triplet_margin_loss) { opdi_describe_composite(op, "triplet_margin_loss(Tensor anchor, Tensor positive, "
+                                                       "Tensor negative, float margin=1.0, float p=2.0, float "
+                                                       "eps=1e-06, bool swap=False, int reduction=1) -> Tensor",
+                                                           opdi_triplet_margin_loss_kernel, OPD_AUTOCAST_FP32,
+                                                               "[2,3], [2,3], [2,3]"); }
+OPDI_OP(poisson_nll_loss) { opdi_describe_composite(op, "poisson_nll_loss(Tensor input, Tensor target, bool "
+                                                    "log_input, bool full, float eps, int reduction) -> Tensor",
+                                                        opdi_poisson_nll_loss_kernel, OPD_AUTOCAST_FP32,
+                                                            "[2,3], [2,3]+, True, False, 0.00000001, 1"); }
 
-//-- glu, prelu --------------------------------------------------------------------------------------------------------------------
+//-- glu, prelu --------------------------------------------------------------------------------------------------------
 
 static int opdi_glu_dim(const opd_tensor *x, int64_t dim, int64_t *half) {
     int d;
@@ -22012,7 +22645,10 @@ static int opdi_glu_dim(const opd_tensor *x, int64_t dim, int64_t *half) {
     d = opdi_dim_of(dim, x->ndim);
     if (d < 0) { return -1; }
     *half = opdi_sizes(x)[d] / 2;
-    if (opdi_sizes(x)[d] % 2) { return opd_fail(OPD_ERROR_SHAPE, "Halving dimension must be even, but dimension %d is size %lld", d, (long long)opdi_sizes(x)[d]); }
+    if (opdi_sizes(x)[d] % 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "Halving dimension must be even, but dimension %d is size %lld", d,
+                        (long long)opdi_sizes(x)[d]);
+    }
     return d;
 }
 /* a sigmoid(b) for the halves a, b */
@@ -22035,10 +22671,13 @@ OPDI_KERNEL(glu_backward) {
     const int d = opdi_glu_dim(x, opd_arg_int(call, 2), &half);
     return d < 0 ? -1 : opd_return_tensor(call, opdi_glu_slope(opd_arg_tensor(call, 0), x, d, half));
 }
-OPDI_BW1(glu) { return opd_bw_return(bw, 0, opd_glu_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1).u.i)); }
-/* u = G_a s + G_b a s (1 - s) is what go gets; x's halves get go G_b s (1 - s) and go s (1 - s) (G_a + G_b a (1 - 2 s)). */
+OPDI_BW1(glu) { return opd_bw_return(bw, 0, opd_glu_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0),
+                                                             opd_bw_value(bw, 1).u.i)); }
+/* u = G_a s + G_b a s (1 - s) is what go gets; x's halves get go G_b s (1 - s) and go s (1 - s) (G_a + G_b a (1 - 2
+   s)). */
 OPDI_BW1(glu_backward) {
-    opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1), *a, *s, *q, *ga, *gb, *two[2];
+    opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1), *a, *s, *q, *ga, *gb,
+        *two[2];
     int64_t half;
     const int d = opdi_glu_dim(x, opd_bw_value(bw, 2).u.i, &half);
     if (d < 0) { return -1; }
@@ -22053,12 +22692,15 @@ OPDI_BW1(glu_backward) {
     return 0;
 }
 OPDI_OP(glu) {
-    opdi_describe_any(op, "glu(Tensor self, int dim=-1) -> Tensor", opdi_glu_kernel, opdi_glu_backward, "self", OPD_AUTOCAST_KEEP, "[2,4]; [4,3], 0");
+    opdi_describe_any(op, "glu(Tensor self, int dim=-1) -> Tensor", opdi_glu_kernel, opdi_glu_backward, "self",
+                      OPD_AUTOCAST_KEEP, "[2,4]; [4,3], 0");
     op->out = "glu.out";
 }
 OPDI_OP(glu_backward) {
-    opdi_describe_any(op, "glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor", opdi_glu_backward_kernel, opdi_glu_backward_backward, "grad_output, self", OPD_AUTOCAST_KEEP, "[2,2], [2,4], -1");
-    op->out = "glu_backward.grad_input(Tensor grad_output, Tensor self, int dim, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    opdi_describe_any(op, "glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor", opdi_glu_backward_kernel,
+                      opdi_glu_backward_backward, "grad_output, self", OPD_AUTOCAST_KEEP, "[2,2], [2,4], -1");
+    op->out = "glu_backward.grad_input(Tensor grad_output, Tensor self, int dim, *, Tensor(a!) grad_input) -> "
+              "Tensor(a!)";
 }
 /* The weight as it broadcasts to self: one number, or one for each channel (dim 1). */
 static opd_tensor *opdi_prelu_weight(const opd_tensor *x, opd_tensor *w) {
@@ -22067,18 +22709,26 @@ static opd_tensor *opdi_prelu_weight(const opd_tensor *x, opd_tensor *w) {
     if (w->numel != 1) {
         if (x->ndim == 0) { (void)opd_fail(OPD_ERROR_SHAPE, "Not allow zero-dim input tensor."); return NULL; }
         if (w->numel != channels) {
-            (void)opd_fail(OPD_ERROR_SHAPE, "Mismatch of parameter numbers and input channel size. Found parameter numbers = %lld and channel size = %lld.", (long long)w->numel, (long long)channels);
+            (void)opd_fail(OPD_ERROR_SHAPE, "Mismatch of parameter numbers and input channel size. Found parameter "
+                           "numbers = %lld and channel size = %lld.", (long long)w->numel, (long long)channels);
             return NULL;
         }
     }
-    if (w->ndim > 1) { (void)opd_fail(OPD_ERROR_SHAPE, "prelu: Expected `weight` to be a scalar or 1D tensor, but got ndim = %d", w->ndim); return NULL; }
+    if (w->ndim > 1) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "prelu: Expected `weight` to be a scalar or 1D tensor, but got ndim = %d",
+                       w->ndim);
+        return NULL;
+    }
     for (d = 0; d < x->ndim; d++) { s[d] = d == 1 && w->numel != 1 ? channels : 1; }
     return opdi_o_reshape(w, s, x->ndim);
 }
 OPDI_KERNEL(prelu) {
     opd_tensor *x = opd_arg_tensor(call, 0), *w = opdi_prelu_weight(x, opd_arg_tensor(call, 1));
     if (!w || opdi_norm_floating(x, "prelu_cpu")) { return -1; }
-    if (w->dtype != x->dtype) { return opd_fail(OPD_ERROR_DTYPE, "prelu: Type promoting not supported. Got %s and %s", opd_dtype_cname((opd_scalar_type)x->dtype), opd_dtype_cname((opd_scalar_type)w->dtype)); }
+    if (w->dtype != x->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "prelu: Type promoting not supported. Got %s and %s",
+                        opd_dtype_cname((opd_scalar_type)x->dtype), opd_dtype_cname((opd_scalar_type)w->dtype));
+    }
     return opd_return_tensor(call, opd_where_self(opd_gt_Scalar(x, opd_value_int(0)), x, opd_mul(w, x)));
 }
 /* t summed to the shape of the weight argument */
@@ -22090,7 +22740,8 @@ static opd_tensor *opdi_prelu_gather(opd_tensor *t, opd_tensor *w, const opd_ten
     return opdi_o_reshape(t, opdi_sizes(w), w->ndim);
 }
 OPDI_KERNEL(prelu_backward) {
-    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *wide = opdi_prelu_weight(x, w), *up;
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2),
+        *wide = opdi_prelu_weight(x, w), *up;
     if (!wide) { return -1; }
     up = opd_gt_Scalar(x, opd_value_int(0));
     if (opd_return_tensor(call, opd_contiguous(opd_where_self(up, g, opd_mul(wide, g))))) { return -1; }
@@ -22104,7 +22755,8 @@ OPDI_BW1(prelu) {
     return 0;
 }
 OPDI_BW1(prelu_backward) {
-    opd_tensor *gx = opd_bw_grad(bw, 0), *gw = opd_bw_grad(bw, 1), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1), *w = opd_bw_tensor(bw, 2);
+    opd_tensor *gx = opd_bw_grad(bw, 0), *gw = opd_bw_grad(bw, 1), *go = opd_bw_tensor(bw, 0),
+        *x = opd_bw_tensor(bw, 1), *w = opd_bw_tensor(bw, 2);
     opd_tensor *wide = opdi_prelu_weight(x, w), *up = opd_gt_Scalar(x, opd_value_int(0)), *to = NULL;
     if (!wide || !up) { return -1; }
     gw = gw ? opdi_prelu_weight(x, gw) : NULL;
@@ -22116,12 +22768,16 @@ OPDI_BW1(prelu_backward) {
     return 0;
 }
 OPDI_OP(prelu) {
-    opdi_describe_any(op, "prelu(Tensor self, Tensor weight) -> Tensor", opdi_prelu_kernel, opdi_prelu_backward, "self, weight", OPD_AUTOCAST_LOWER, "[2,3], [3]; [2,3], [1]");
+    opdi_describe_any(op, "prelu(Tensor self, Tensor weight) -> Tensor", opdi_prelu_kernel, opdi_prelu_backward,
+                      "self, weight", OPD_AUTOCAST_LOWER, "[2,3], [3]; [2,3], [1]");
     op->out = "prelu.out";
 }
 OPDI_OP(prelu_backward) {
-    opdi_describe_any(op, "prelu_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)", opdi_prelu_backward_kernel, opdi_prelu_backward_backward, "grad_output, self, weight", OPD_AUTOCAST_KEEP, "[2,3], [2,3], [3]");
-    op->out = "prelu_backward.out(Tensor grad_output, Tensor self, Tensor weight, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
+    opdi_describe_any(op, "prelu_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)",
+                      opdi_prelu_backward_kernel, opdi_prelu_backward_backward, "grad_output, self, weight",
+                          OPD_AUTOCAST_KEEP, "[2,3], [2,3], [3]");
+    op->out = "prelu_backward.out(Tensor grad_output, Tensor self, Tensor weight, *, Tensor(a!) out0, Tensor(b!) "
+              "out1) -> (Tensor(a!), Tensor(b!))";
 }
 OPDI_COLD_END
 
@@ -22129,7 +22785,7 @@ OPDI_COLD_END
 //  >>op:index  indexing, joining, scattering
 //======================================================================================================================
 
-//-- results that begin as a copy of self ----------------------------------------------------------------------------------
+//-- results that begin as a copy of self ------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
 /* Result 0 filled with self.  The in-place form works on self at once when no other argument looks at its memory.  With
@@ -22167,10 +22823,12 @@ static int opdi_index_dtype(const opd_tensor *index, const char *text) {
     return index->dtype == OPD_INT64 || index->dtype == OPD_INT32 ? 0 : opd_fail(OPD_ERROR_DTYPE, "%s", text);
 }
 static int opdi_out_of_bounds(int64_t i, int dim, int64_t size) {
-    return opd_fail(OPD_ERROR_INDEX, "index %lld is out of bounds for dimension %d with size %lld", (long long)i, dim, (long long)size);
+    return opd_fail(OPD_ERROR_INDEX, "index %lld is out of bounds for dimension %d with size %lld", (long long)i, dim,
+                    (long long)size);
 }
 OPDI_COLD_END
-/* Indices as contiguous int64, each in [0, size) after adding size to negative ones where `wrap` says so; -1 in *bad when
+/* Indices as contiguous int64, each in [0, size) after adding size to negative ones where `wrap` says so; -1 in *bad
+   when
    all are, else the position of the first that is not. */
 static opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool wrap, int64_t *bad) {
     opd_tensor *t = opdi_as(index, OPD_INT64);
@@ -22195,13 +22853,14 @@ static opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool wrap, i
     return t;
 }
 
-//-- gather, scatter: one walk ---------------------------------------------------------------------------------------------
+//-- gather, scatter: one walk -----------------------------------------------------------------------------------------
 //
 //  For every position p of `index`: a's element lies at p with dim `dim` replaced by index[p], b's at p.
 
 enum { OPDI_WALK_GATHER = 0, OPDI_WALK_SCATTER, OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN };
 typedef struct opdi_indexed {
-    int ndim, row, kind, size, compute;           /* row: the dim that inner loops run along; size of an element in bytes */
+    /* row: the dim that inner loops run along; size of an element in bytes */
+    int ndim, row, kind, size, compute;
     int64_t sizes[OPD_MAX_DIMS];                  /* of index */
     int64_t as[OPD_MAX_DIMS], bs[OPD_MAX_DIMS];   /* strides in elements; a's is 0 along dim */
     int64_t at;                                   /* a's stride along dim */
@@ -22244,7 +22903,10 @@ static void opdi_indexed_row(const opdi_indexed *w, char *a, char *b, const int6
         default:
             for (k = 0; k < n; k++) {
                 char *pa = a + (k * as + x[k] * at) * w->size, *pb = b + k * bs * w->size;
-                if (w->kind == OPDI_WALK_GATHER) { memcpy(pb, pa, (size_t)w->size); } else { memcpy(pa, pb, (size_t)w->size); }
+                if (w->kind == OPDI_WALK_GATHER) {
+                    memcpy(pb, pa, (size_t)w->size);
+                    } else { memcpy(pa, pb, (size_t)w->size);
+                }
             }
     }
 }
@@ -22266,7 +22928,8 @@ static void opdi_indexed_part(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* a: the tensor that is indexed along dim; b: the one walked with index, with sizes at least those of index (stride 0 for
+/* a: the tensor that is indexed along dim; b: the one walked with index, with sizes at least those of index (stride 0
+   for
    one number).  Both of a's dtype. */
 static int opdi_indexed_run(int kind, opd_tensor *a, int dim, opd_tensor *index, opd_tensor *b) {
     opdi_indexed w;
@@ -22277,8 +22940,10 @@ static int opdi_indexed_run(int kind, opd_tensor *a, int dim, opd_tensor *index,
     x = opdi_index_load(index, size, false, &bad);
     if (!x) { return -1; }
     if (bad >= 0) { return opdi_out_of_bounds(((const int64_t *)(const void *)x->data)[bad], dim, size); }
-    w.kind = kind; w.size = (int)opd_dtype_size((opd_scalar_type)a->dtype); w.compute = opdi_compute_type((opd_scalar_type)a->dtype);
-    w.ndim = OPDI_MAX((int)index->ndim, 1); w.index = (const int64_t *)(const void *)x->data; w.a = a->data; w.b = b->data;
+    w.kind = kind; w.size = (int)opd_dtype_size((opd_scalar_type)a->dtype);
+    w.compute = opdi_compute_type((opd_scalar_type)a->dtype);
+    w.ndim = OPDI_MAX((int)index->ndim, 1); w.index = (const int64_t *)(const void *)x->data; w.a = a->data;
+    w.b = b->data;
     w.sizes[0] = 1; w.as[0] = w.bs[0] = 0;
     w.at = a->ndim ? opdi_strides(a)[dim] : 0;
     for (d = 0; d < index->ndim; d++) {
@@ -22288,19 +22953,22 @@ static int opdi_indexed_run(int kind, opd_tensor *a, int dim, opd_tensor *index,
     }
     for (w.row = w.ndim - 1; w.row > 0 && w.sizes[w.row] == 1; w.row--) { }
     if (kind == OPDI_WALK_GATHER) {
-        opdi_parallel_for(index->numel / w.sizes[w.row], OPDI_MAX((int64_t)1, OPDI_GRAIN / w.sizes[w.row]), opdi_indexed_part, &w);
+        opdi_parallel_for(index->numel / w.sizes[w.row], OPDI_MAX((int64_t)1, OPDI_GRAIN / w.sizes[w.row]),
+                          opdi_indexed_part, &w);
     } else { opdi_indexed_part(&w, 0, index->numel / w.sizes[w.row]); }
     return 0;
 }
 /* The shape checks of gather (src NULL) and scatter (ScatterGatherChecks.h). */
-static int opdi_indexed_check(const opd_tensor *self, int dim, const opd_tensor *index, const opd_tensor *src, const char *name) {
+static int opdi_indexed_check(const opd_tensor *self, int dim, const opd_tensor *index, const opd_tensor *src,
+                              const char *name) {
     char a[256], b[256], c[256];
     bool wrong = false, wrong_src = false;
     int d;
     if (index->numel == 0) { return 0; }
     if (index->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "%s(): Expected dtype int64 for index", name); }
     if (OPDI_MAX((int)self->ndim, 1) != OPDI_MAX((int)index->ndim, 1)) {
-        return opd_fail(OPD_ERROR_SHAPE, "Index tensor must have the same number of dimensions as %s tensor", *name == 'g' ? "input" : "self");
+        return opd_fail(OPD_ERROR_SHAPE, "Index tensor must have the same number of dimensions as %s tensor",
+                        *name == 'g' ? "input" : "self");
     }
     if (src && OPDI_MAX((int)src->ndim, 1) != OPDI_MAX((int)index->ndim, 1)) {
         return opd_fail(OPD_ERROR_SHAPE, "Index tensor must have the same number of dimensions as src tensor");
@@ -22313,8 +22981,12 @@ static int opdi_indexed_check(const opd_tensor *self, int dim, const opd_tensor 
     if (!wrong && !wrong_src) { return 0; }
     opdi_sizes_text(opdi_sizes(index), index->ndim, a, sizeof a);
     opdi_sizes_text(opdi_sizes(self), self->ndim, b, sizeof b);
-    if (!src) { return opd_fail(OPD_ERROR_SHAPE, "Size does not match: expected index %s to be smaller than self %s apart from dimension %d", a, b, dim); }
-    return opd_fail(OPD_ERROR_SHAPE, "Expected index %s to be smaller than self %s apart from dimension %d and to be smaller size than src %s",
+    if (!src) {
+        return opd_fail(OPD_ERROR_SHAPE, "Size does not match: expected index %s to be smaller than self %s apart "
+                        "from dimension %d", a, b, dim);
+    }
+    return opd_fail(OPD_ERROR_SHAPE, "Expected index %s to be smaller than self %s apart from dimension %d and to be "
+                    "smaller size than src %s",
                     a, b, dim, opdi_sizes_text(opdi_sizes(src), src->ndim, c, sizeof c));
 }
 
@@ -22327,11 +22999,14 @@ OPDI_KERNEL(gather) {
 }
 OPDI_BW1(gather) {
     opd_tensor *g = opd_bw_grad(bw, 0);
-    return opd_bw_return(bw, 0, opd_scatter_add(opdi_o_zeros(g, opd_bw_sizes(bw, 0)), opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2), g));
+    return opd_bw_return(bw, 0, opd_scatter_add(opdi_o_zeros(g, opd_bw_sizes(bw, 0)), opd_bw_value(bw, 1).u.i,
+                                                opd_bw_tensor(bw, 2), g));
 }
 OPDI_OP(gather) {
-    opdi_describe(op, "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", opdi_gather_kernel,
-                 opdi_gather_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [3,2]i4; [3,4], 0, [2,4]i3");
+    opdi_describe(op, "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+                  opdi_gather_kernel,
+                 opdi_gather_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
+                 "[3,4], 1, [3,2]i4; [3,4], 0, [2,4]i3");
     op->out = "gather.out";
 }
 
@@ -22350,10 +23025,16 @@ static int opdi_scatter_kind(opd_call *call, int kind, const char *name) {
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
     src = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
     if (dim < 0) { return -1; }
-    if (index->numel && index->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "%s(): Expected dtype int64 for index", name); }
-    if (src && src->dtype != self->dtype) { return opd_fail(OPD_ERROR_DTYPE, "%s(): Expected self.dtype to be equal to src.dtype", name); }
+    if (index->numel && index->dtype != OPD_INT64) {
+        return opd_fail(OPD_ERROR_DTYPE, "%s(): Expected dtype int64 for index", name);
+    }
+    if (src && src->dtype != self->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "%s(): Expected self.dtype to be equal to src.dtype", name);
+    }
     if (opdi_indexed_check(self, dim, index, src, name)) { return -1; }
-    if (kind != OPDI_WALK_SCATTER && opd_dtype_is_complex(dtype)) { return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", name, opd_dtype_cname(dtype)); }
+    if (kind != OPDI_WALK_SCATTER && opd_dtype_is_complex(dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", name, opd_dtype_cname(dtype));
+    }
     out = opdi_update(call, false);
     if (!out || !out->data) { return out ? 0 : -1; }
     if (!src && !(src = opdi_filler(v, dtype))) { return -1; }
@@ -22390,27 +23071,32 @@ OPDI_BW1(refused) {
 }
 OPDI_OP(scatter_src) {
     opdi_describe(op, "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", opdi_scatter_src_kernel,
-                 opdi_scatter_src_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [3,1]i4, [3,1]");
+                 opdi_scatter_src_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
+                 "[3,4], 1, [3,1]i4, [3,1]");
     op->inplace = "scatter_.src"; op->out = "scatter.src_out";
 }
 OPDI_OP(scatter_value) {
-    opdi_describe(op, "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", opdi_scatter_src_kernel,
+    opdi_describe(op, "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+                  opdi_scatter_src_kernel,
                  opdi_scatter_src_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [3,1]i4, 1.5");
     op->inplace = "scatter_.value"; op->out = "scatter.value_out";
 }
 OPDI_OP(scatter_reduce) {
-    opdi_describe(op, "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor", opdi_scatter_reduce_kernel,
+    opdi_describe(op, "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+                  opdi_scatter_reduce_kernel,
                  opdi_refused_backward, "", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "");
     op->inplace = "scatter_.reduce"; op->out = "scatter.reduce_out";
 }
 OPDI_OP(scatter_value_reduce) {
-    opdi_describe(op, "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor", opdi_scatter_reduce_kernel,
+    opdi_describe(op, "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> "
+                  "Tensor", opdi_scatter_reduce_kernel,
                  opdi_refused_backward, "", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "");
     op->inplace = "scatter_.value_reduce"; op->out = "scatter.value_reduce_out";
 }
 OPDI_OP(scatter_add) {
     opdi_describe(op, "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", opdi_scatter_add_kernel,
-                 opdi_scatter_add_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_PROMOTE, "[3,4], 1, [3,2]i4, [3,2]");
+                 opdi_scatter_add_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_PROMOTE,
+                 "[3,4], 1, [3,2]i4, [3,2]");
     op->inplace = "scatter_add_"; op->out = "scatter_add.out";
 }
 
@@ -22460,7 +23146,10 @@ static int opdi_reduce_into(opd_tensor *out, int dim, opd_tensor *index, opd_ten
         opd_tensor *one = opdi_filler(opd_value_int(1), OPD_INT64);
         start = opdi_filler(opd_value_int(include_self), OPD_INT64);
         count = opdi_own(opdi_tensor_make(opdi_sizes(out), NULL, out->ndim, OPD_INT64, OPD_CPU));
-        if (!one || !start || !count || opdi_copy(count, start) || opdi_indexed_run(OPDI_WALK_ADD, count, dim, index, one)) { return -1; }
+        if (!one || !start || !count || opdi_copy(count, start) || opdi_indexed_run(OPDI_WALK_ADD, count, dim, index,
+                one)) {
+            return -1;
+        }
         opdi_reduce_divide(desk, count);
     }
     return opdi_settle(out, desk);
@@ -22469,9 +23158,16 @@ OPDI_KERNEL(scatter_reduce_two) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out;
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim), how = opdi_reduce_of(opd_arg_str(call, 4));
     if (dim < 0 || how < 0) { return -1; }
-    if (index->numel && index->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "scatter(): Expected dtype int64 for index"); }
-    if (src->dtype != self->dtype) { return opd_fail(OPD_ERROR_DTYPE, "scatter(): Expected self.dtype to be equal to src.dtype"); }
-    if (opd_dtype_is_complex((opd_scalar_type)self->dtype)) { return opd_fail(OPD_ERROR_DTYPE, "\"scatter_reduce\" not implemented for '%s'", opd_dtype_cname((opd_scalar_type)self->dtype)); }
+    if (index->numel && index->dtype != OPD_INT64) {
+        return opd_fail(OPD_ERROR_DTYPE, "scatter(): Expected dtype int64 for index");
+    }
+    if (src->dtype != self->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "scatter(): Expected self.dtype to be equal to src.dtype");
+    }
+    if (opd_dtype_is_complex((opd_scalar_type)self->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"scatter_reduce\" not implemented for '%s'",
+                        opd_dtype_cname((opd_scalar_type)self->dtype));
+    }
     if (opdi_indexed_check(self, dim, index, src, "scatter")) { return -1; }
     out = opdi_update(call, false);
     return !out ? -1 : !out->data ? 0 : opdi_reduce_into(out, dim, index, src, how, opd_arg_bool(call, 5));
@@ -22485,7 +23181,8 @@ static opd_tensor *opdi_drop_into(const opdi_picker *p, opd_tensor *t, opd_tenso
     return p->rows ? opd_index_add(t, p->dim, p->index, src) : opd_scatter_add(t, p->dim, p->index, src);
 }
 static opd_tensor *opdi_blank(const opdi_picker *p, opd_tensor *t, double v) {
-    return p->rows ? opd_index_fill_int_Scalar(t, p->dim, p->index, opd_value_float(v)) : opd_scatter_value(t, p->dim, p->index, opd_value_float(v));
+    return p->rows ? opd_index_fill_int_Scalar(t, p->dim, p->index, opd_value_float(v))
+        : opd_scatter_value(t, p->dim, p->index, opd_value_float(v));
 }
 static opd_tensor *opdi_full_like(opd_tensor *t, double v) { return opdi_adds(opd_zeros_like(t), v); }
 /* src as far as index reaches: what a gather gave. */
@@ -22498,15 +23195,18 @@ static opd_tensor *opdi_reach(const opdi_picker *p, opd_tensor *src) {
     return src;
 }
 /* Derivative of the product: each factor's share is result / factor; one zero among them is looked at by itself. */
-static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *p, opd_tensor *g, opd_tensor *self, opd_tensor *src, int at) {
+static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *p, opd_tensor *g, opd_tensor *self,
+                                     opd_tensor *src, int at) {
     opd_tensor *part = opdi_reach(p, src), *zero = opd_eq_Scalar(part, opd_value_int(0));
-    opd_tensor *base = p->include_self ? self : opdi_blank(p, self, 1), *base_zero = opd_eq_Scalar(base, opd_value_int(0));
+    opd_tensor *base = p->include_self ? self : opdi_blank(p, self, 1),
+        *base_zero = opd_eq_Scalar(base, opd_value_int(0));
     opd_tensor *zeros, *rest, *log1;
     zeros = opdi_drop_into(p, opd_mul_Scalar(base_zero, opd_value_float(1)), opd_mul_Scalar(zero, opd_value_float(1)));
     zeros = opd_mul(zeros, opdi_full_like(g, 1));
     log1 = opd_masked_fill_Scalar(part, zero, opd_value_int(1));
     rest = opd_masked_fill_Scalar(base, base_zero, opd_value_int(1));
-    rest = p->rows ? opd_index_reduce(rest, p->dim, p->index, log1, "prod") : opd_scatter_reduce_two(rest, p->dim, p->index, log1, "prod");
+    rest = p->rows ? opd_index_reduce(rest, p->dim, p->index, log1, "prod") : opd_scatter_reduce_two(rest, p->dim,
+            p->index, log1, "prod");
     if (!rest) { return -1; }                     /* the product of all factors that are not zero */
     if (opd_bw_needs(bw, 0)) {
         opd_tensor *d = opd_div(rest, opd_masked_fill_Scalar(base, base_zero, opd_value_int(1)));
@@ -22524,7 +23224,8 @@ static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *p
     return 0;
 }
 /* sum: g; mean: g / count; amax, amin: g shared among the places that hold the result. */
-static int opdi_reduce_backward(opd_backward_call *bw, const opdi_picker *p, int how, opd_tensor *self, opd_tensor *src, opd_tensor *result, int at) {
+static int opdi_reduce_backward(opd_backward_call *bw, const opdi_picker *p, int how, opd_tensor *self,
+                                opd_tensor *src, opd_tensor *result, int at) {
     opd_tensor *g = opd_bw_grad(bw, 0), *part, *mine, *hit, *count, *ones;
     if (how == 0 || how == 4) {
         if (how == 4) {
@@ -22551,18 +23252,22 @@ static int opdi_reduce_backward(opd_backward_call *bw, const opdi_picker *p, int
 }
 OPDI_BW1(scatter_reduce_two) {
     opdi_picker p;
-    p.dim = opd_bw_value(bw, 1).u.i; p.index = opd_bw_tensor(bw, 2); p.rows = false; p.include_self = opd_bw_value(bw, 5).u.i != 0;
-    return opdi_reduce_backward(bw, &p, opdi_reduce_of(opd_bw_value(bw, 4).u.s), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 3), opd_bw_result(bw, 0), 3);
+    p.dim = opd_bw_value(bw, 1).u.i; p.index = opd_bw_tensor(bw, 2); p.rows = false;
+    p.include_self = opd_bw_value(bw, 5).u.i != 0;
+    return opdi_reduce_backward(bw, &p, opdi_reduce_of(opd_bw_value(bw, 4).u.s), opd_bw_tensor(bw, 0),
+                                opd_bw_tensor(bw, 3), opd_bw_result(bw, 0), 3);
 }
 OPDI_OP(scatter_reduce_two) {
-    opdi_describe(op, "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
-                 opdi_scatter_reduce_two_kernel, opdi_scatter_reduce_two_backward, "self, index, src, result", OPD_BATCH_SHIFT_DIM,
+    opdi_describe(op, "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
+                  "include_self=True) -> Tensor",
+                 opdi_scatter_reduce_two_kernel, opdi_scatter_reduce_two_backward, "self, index, src, result",
+                 OPD_BATCH_SHIFT_DIM,
                  OPD_AUTOCAST_KEEP, "[3,4], 1, [3,2]i4, [3,2], 'sum'; [3,4], 1, [3,2]i4, [3,2], 'mean'");
     op->inplace = "scatter_reduce_.two"; op->out = "scatter_reduce.two_out";
 }
 OPDI_COLD_END
 
-//-- rows: index_select, index_add, index_copy, index_fill, index_reduce -----------------------------------------------------
+//-- rows: index_select, index_add, index_copy, index_fill, index_reduce -----------------------------------------------
 
 typedef struct opdi_rows {                        /* a[outer][index[j]][inner] and b[outer][j][inner], contiguous */
     char *a, *b;
@@ -22591,7 +23296,8 @@ static void opdi_rows_part(void *ctx, int64_t begin, int64_t end) {
         T *p = (T *)(void *)(w->a + (o * w->size + w->index[j]) * w->bytes) + from;                         \
         const T *q = (const T *)(const void *)(w->b + (o * w->n + j) * w->bytes) + from;                    \
         for (k = 0; k < m; k++) { p[k] = EXPR; } break; }
-/* a += alpha b.  One unit of work is a piece of 1024 elements of one outer index, its rows in order, so that the sums do not depend on the
+/* a += alpha b.  One unit of work is a piece of 1024 elements of one outer index, its rows in order, so that the sums
+   do not depend on the
    threads. */
 static void opdi_rows_add(void *ctx, int64_t begin, int64_t end) {
     const opdi_rows *w = (const opdi_rows *)ctx;
@@ -22637,7 +23343,10 @@ static int opdi_rows_select(opd_tensor *a, int dim, opd_tensor *index, opd_tenso
     desk = a ? opdi_desk(out, (opd_scalar_type)out->dtype) : NULL;
     if (!desk) { return -1; }
     outer = opdi_rows_init(&w, a, dim, x, desk);
-    if (out->numel) { opdi_parallel_for(outer * w.n, OPDI_MAX((int64_t)1, 4 * OPDI_GRAIN / OPDI_MAX(w.bytes, (int64_t)1)), opdi_rows_part, &w); }
+    if (out->numel) {
+        opdi_parallel_for(outer * w.n, OPDI_MAX((int64_t)1, 4 * OPDI_GRAIN / OPDI_MAX(w.bytes, (int64_t)1)),
+                          opdi_rows_part, &w);
+    }
     return opdi_settle(out, desk);
 }
 OPDI_KERNEL(index_select) {
@@ -22648,7 +23357,8 @@ OPDI_KERNEL(index_select) {
     if (index->ndim > 1) { return opd_fail(OPD_ERROR_INDEX, "index_select(): Index is supposed to be a vector"); }
     if (opdi_index_dtype(index, "index_select(): Expected dtype int32 or int64 for index")) { return -1; }
     if (self->ndim == 0 && index->numel != 1) {
-        return opd_fail(OPD_ERROR_INDEX, "index_select(): Index to scalar can have only 1 value, got %lld value(s)", (long long)index->numel);
+        return opd_fail(OPD_ERROR_INDEX, "index_select(): Index to scalar can have only 1 value, got %lld value(s)",
+                        (long long)index->numel);
     }
     memcpy(sizes, opdi_sizes(self), sizeof *sizes * self->ndim);
     if (self->ndim) { sizes[dim] = index->numel; }
@@ -22657,44 +23367,67 @@ OPDI_KERNEL(index_select) {
     return opdi_rows_select(self, dim, index, out, "index out of range in self");
 }
 OPDI_BW1(index_select) {
-    return opd_bw_return(bw, 0, opd_index_select_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2)));
+    return opd_bw_return(bw, 0, opd_index_select_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0),
+                                                          opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2)));
 }
 OPDI_OP(index_select) {
-    opdi_describe(op, "index_select(Tensor self, int dim, Tensor index) -> Tensor", opdi_index_select_kernel, opdi_index_select_backward,
+    opdi_describe(op, "index_select(Tensor self, int dim, Tensor index) -> Tensor", opdi_index_select_kernel,
+                  opdi_index_select_backward,
                  "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [5]i4; [3,4], 0, [2]i3");
     op->out = "index_select.out";
 }
 OPDI_KERNEL(index_select_backward) {
     opd_tensor *g = opd_arg_tensor(call, 0);
-    return opd_return_tensor(call, opd_index_add(opdi_o_zeros(g, opd_arg_ints(call, 1)), opd_arg_int(call, 2), opd_arg_tensor(call, 3), g));
+    return opd_return_tensor(call, opd_index_add(opdi_o_zeros(g, opd_arg_ints(call, 1)), opd_arg_int(call, 2),
+                                                 opd_arg_tensor(call, 3), g));
 }
 OPDI_OP(index_select_backward) {
     opdi_describe_composite(op, "index_select_backward(Tensor grad, int[] self_sizes, int dim, Tensor index) -> Tensor",
                         opdi_index_select_backward_kernel, OPD_AUTOCAST_KEEP, "[3,2], (3,4), 1, [2]i4");
 }
 
-/* Checks shared by index_add, index_copy and index_reduce: index is a vector as long as source along dim, the other sizes
+/* Checks shared by index_add, index_copy and index_reduce: index is a vector as long as source along dim, the other
+   sizes
    agree. */
-static int opdi_rows_check(const opd_tensor *self, int dim, const opd_tensor *index, const opd_tensor *src, const char *name) {
+static int opdi_rows_check(const opd_tensor *self, int dim, const opd_tensor *index, const opd_tensor *src,
+                           const char *name) {
     const int64_t n = src->ndim ? opdi_sizes(src)[OPDI_MIN(dim, src->ndim - 1)] : 1;
     int d, k;
-    if (index->ndim > 1) { return opd_fail(OPD_ERROR_INDEX, "%s: Index is supposed to be a vector, but got dim: %d with type: %s and size: %lld", name, index->ndim, opd_dtype_cname((opd_scalar_type)index->dtype), (long long)index->numel); }
-    if (self->dtype != src->dtype) { return opd_fail(OPD_ERROR_DTYPE, "%s: self and source expected to have the same dtype, but got (self) %s and (source) %s", name, opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname((opd_scalar_type)src->dtype)); }
-    if (src->ndim && dim >= src->ndim) { return opd_fail(OPD_ERROR_INDEX, "%s: Indexing dim %d is out of bounds of tensor", name, dim); }
-    if (index->numel != n) { return opd_fail(OPD_ERROR_SHAPE, "%s: Number of indices (%lld) should be equal to source.size(dim): (%lld), for dim: %d", name, (long long)index->numel, (long long)n, dim); }
+    if (index->ndim > 1) {
+        return opd_fail(OPD_ERROR_INDEX, "%s: Index is supposed to be a vector, but got dim: %d with type: %s and "
+                        "size: %lld", name, index->ndim, opd_dtype_cname((opd_scalar_type)index->dtype),
+                            (long long)index->numel);
+    }
+    if (self->dtype != src->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "%s: self and source expected to have the same dtype, but got (self) %s and "
+                        "(source) %s", name, opd_dtype_cname((opd_scalar_type)self->dtype),
+                            opd_dtype_cname((opd_scalar_type)src->dtype));
+    }
+    if (src->ndim && dim >= src->ndim) {
+        return opd_fail(OPD_ERROR_INDEX, "%s: Indexing dim %d is out of bounds of tensor", name, dim);
+    }
+    if (index->numel != n) {
+        return opd_fail(OPD_ERROR_SHAPE, "%s: Number of indices (%lld) should be equal to source.size(dim): (%lld), "
+                        "for dim: %d", name, (long long)index->numel, (long long)n, dim);
+    }
     if (self->ndim <= 1 && src->ndim <= 1) { return 0; }
-    for (d = 0, k = self->ndim != src->ndim; d < self->ndim && !k; d++) { k = d != dim && opdi_sizes(self)[d] != opdi_sizes(src)[d]; }
-    return k ? opd_fail(OPD_ERROR_SHAPE, "%s: Source/destination tensor must have same slice shapes. Destination slice dimension does not match source at dim %d", name, dim) : 0;
+    for (d = 0, k = self->ndim != src->ndim; d < self->ndim && !k; d++) {
+        k = d != dim && opdi_sizes(self)[d] != opdi_sizes(src)[d];
+    }
+    return k ? opd_fail(OPD_ERROR_SHAPE, "%s: Source/destination tensor must have same slice shapes. Destination "
+                        "slice dimension does not match source at dim %d", name, dim) : 0;
 }
 /* The desk, the source in its dtype and checked indices for a write of rows; 0, or -1. */
-static int opdi_rows_open(opd_tensor *out, opd_scalar_type t, int dim, opd_tensor **index, opd_tensor **src, opd_tensor **desk, bool wrap,
+static int opdi_rows_open(opd_tensor *out, opd_scalar_type t, int dim, opd_tensor **index, opd_tensor **src,
+                          opd_tensor **desk, bool wrap,
                           const char *text) {
     const int64_t size = out->ndim ? opdi_sizes(out)[dim] : 1;
     int64_t bad;
     opd_tensor *x = opdi_index_load(*index, size, wrap, &bad);
     if (!x) { return -1; }
     if (bad >= 0) {
-        return text ? opd_fail(OPD_ERROR_INDEX, "%s", text) : opdi_out_of_bounds(((const int64_t *)(const void *)x->data)[bad], dim, size);
+        return text ? opd_fail(OPD_ERROR_INDEX, "%s", text)
+            : opdi_out_of_bounds(((const int64_t *)(const void *)x->data)[bad], dim, size);
     }
     *index = x;
     *src = opdi_as(*src, t);
@@ -22702,7 +23435,8 @@ static int opdi_rows_open(opd_tensor *out, opd_scalar_type t, int dim, opd_tenso
     return *desk ? 0 : -1;
 }
 OPDI_KERNEL(index_add) {
-    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out, *desk;
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out,
+        *desk;
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
     opd_scalar_type t = (opd_scalar_type)self->dtype;
     opd_value alpha = opd_arg_value(call, 4);
@@ -22710,13 +23444,22 @@ OPDI_KERNEL(index_add) {
     int64_t outer;
     if (dim < 0 || opdi_index_dtype(index, "index_add_(): Expected dtype int32/int64 for index") ||
         opdi_rows_check(self, dim, index, src, "index_add_()") || opdi_alpha_check(t, alpha)) { return -1; }
-    if (opd_dtype_is_complex(t)) { return opd_fail(OPD_ERROR_DTYPE, "\"index_add\" not implemented for '%s'", opd_dtype_cname(t)); }
+    if (opd_dtype_is_complex(t)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"index_add\" not implemented for '%s'", opd_dtype_cname(t));
+    }
     out = opdi_update(call, false);
     if (!out || !out->data) { return out ? 0 : -1; }
-    if (opdi_rows_open(out, (opd_scalar_type)opdi_compute_dtype[opdi_compute_type(t)], dim, &index, &src, &desk, false, "index out of range in self")) { return -1; }
+    if (opdi_rows_open(out, (opd_scalar_type)opdi_compute_dtype[opdi_compute_type(t)], dim, &index, &src, &desk, false,
+                       "index out of range in self")) {
+        return -1;
+    }
     outer = opdi_rows_init(&w, desk, dim, index, src);
     w.alpha = opdi_number_f64(alpha);
-    if (src->numel) { opdi_parallel_for(outer * ((w.inner + 1023) / 1024), OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(w.n * OPDI_MIN(w.inner, (int64_t)1024), (int64_t)1)), opdi_rows_add, &w); }
+    if (src->numel) {
+        opdi_parallel_for(outer * ((w.inner + 1023) / 1024),
+                          OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(w.n * OPDI_MIN(w.inner, (int64_t)1024),
+                                                                     (int64_t)1)), opdi_rows_add, &w);
+    }
     return opdi_settle(out, desk);
 }
 /* g's rows at index, with the shape that source has. */
@@ -22732,16 +23475,22 @@ OPDI_BW1(index_add) {
     return 0;
 }
 OPDI_OP(index_add) {
-    opdi_describe(op, "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", opdi_index_add_kernel,
-                 opdi_index_add_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [2]i4, [3,2]; [3,4], 0, [5]i3, [5,4], alpha=2");
+    opdi_describe(op, "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+                  opdi_index_add_kernel,
+                 opdi_index_add_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
+                 "[3,4], 1, [2]i4, [3,2]; [3,4], 0, [5]i3, [5,4], alpha=2");
     op->inplace = "index_add_"; op->out = "index_add.out";
 }
 OPDI_KERNEL(index_copy) {
-    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out, *desk;
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out,
+        *desk;
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
     opdi_rows w;
     if (dim < 0) { return -1; }
-    if (index->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "index_copy_(): Expected a long tensor for index, but got %s", opd_dtype_cname((opd_scalar_type)index->dtype)); }
+    if (index->dtype != OPD_INT64) {
+        return opd_fail(OPD_ERROR_DTYPE, "index_copy_(): Expected a long tensor for index, but got %s",
+                        opd_dtype_cname((opd_scalar_type)index->dtype));
+    }
     if (opdi_rows_check(self, dim, index, src, "index_copy_()")) { return -1; }
     out = opdi_update(call, false);
     if (!out || !out->data) { return out ? 0 : -1; }
@@ -22770,22 +23519,35 @@ OPDI_KERNEL(index_fill) {
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
     int64_t strides[OPD_MAX_DIMS], sizes[OPD_MAX_DIMS], bad, k;
     if (dim < 0) { return -1; }
-    if (v.tag == OPD_TAG_TENSOR && v.u.t->ndim) { return opd_fail(OPD_ERROR_SHAPE, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).", v.u.t->ndim); }
-    if (index->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "index_fill_(): Expected dtype int64 for index."); }
+    if (v.tag == OPD_TAG_TENSOR && v.u.t->ndim) {
+        return opd_fail(OPD_ERROR_SHAPE, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                        "%d dimension(s).", v.u.t->ndim);
+    }
+    if (index->dtype != OPD_INT64) {
+        return opd_fail(OPD_ERROR_DTYPE, "index_fill_(): Expected dtype int64 for index.");
+    }
     if (index->ndim > 1) { return opd_fail(OPD_ERROR_INDEX, "Index has to be a vector/scalar"); }
-    if (v.tag == OPD_TAG_COMPLEX && !opd_dtype_is_complex((opd_scalar_type)self->dtype)) { return opd_fail(OPD_ERROR_DTYPE, "index_fill_(): Converting complex Scalar to non-complex type is not supported"); }
+    if (v.tag == OPD_TAG_COMPLEX && !opd_dtype_is_complex((opd_scalar_type)self->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "index_fill_(): Converting complex Scalar to non-complex type is not "
+                        "supported");
+    }
     out = opdi_update(call, true);
     if (!out || !out->data) { return out ? 0 : -1; }
     x = opdi_index_load(index, self->ndim ? opdi_sizes(self)[dim] : 1, true, &bad);
-    src = v.tag == OPD_TAG_TENSOR ? opdi_as(v.u.t, (opd_scalar_type)self->dtype) : opdi_filler(v, (opd_scalar_type)self->dtype);
+    src = v.tag == OPD_TAG_TENSOR ? opdi_as(v.u.t, (opd_scalar_type)self->dtype)
+        : opdi_filler(v, (opd_scalar_type)self->dtype);
     if (!x || !src) { return -1; }
-    if (bad >= 0) { return opdi_out_of_bounds(((const int64_t *)(const void *)x->data)[bad], dim, self->ndim ? opdi_sizes(self)[dim] : 1); }
+    if (bad >= 0) {
+        return opdi_out_of_bounds(((const int64_t *)(const void *)x->data)[bad], dim, self->ndim
+                                  ? opdi_sizes(self)[dim] : 1);
+    }
     if (out->ndim == 0) { return x->numel ? opdi_copy(out, src) : 0; }
     for (k = 0; k < out->ndim; k++) { sizes[k] = opdi_sizes(out)[k]; strides[k] = opdi_strides(out)[k]; }
     sizes[dim] = 1;
     for (k = 0; k < x->numel; k++) {
         OPD_SCOPE {
-            fill = opdi_view(out, sizes, strides, out->ndim, ((const int64_t *)(const void *)x->data)[k] * strides[dim]);
+            fill = opdi_view(out, sizes, strides, out->ndim,
+                             ((const int64_t *)(const void *)x->data)[k] * strides[dim]);
             bad = fill ? opdi_copy(fill, src) : -1;
         }
         if (bad == -1 && !opd_ok()) { return -1; }
@@ -22800,12 +23562,14 @@ OPDI_BW1(index_fill) {
     return 0;
 }
 OPDI_OP(index_fill_int_Scalar) {
-    opdi_describe(op, "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", opdi_index_fill_kernel,
+    opdi_describe(op, "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+                  opdi_index_fill_kernel,
                  opdi_index_fill_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [2]i4, 1.5");
     op->inplace = "index_fill_.int_Scalar"; op->out = "index_fill.int_Scalar_out";
 }
 OPDI_OP(index_fill_int_Tensor) {
-    opdi_describe(op, "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", opdi_index_fill_kernel,
+    opdi_describe(op, "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+                  opdi_index_fill_kernel,
                  opdi_index_fill_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [1]i4, []");
     op->inplace = "index_fill_.int_Tensor"; op->out = "index_fill.int_Tensor_out";
 }
@@ -22823,9 +23587,18 @@ OPDI_KERNEL(index_reduce) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out;
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim), how = opdi_reduce_of(opd_arg_str(call, 4));
     if (dim < 0 || how < 0) { return -1; }
-    if (how == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got sum"); }
-    if (opdi_index_dtype(index, "index_reduce(): Expected dtype int32/int64 for index") || opdi_rows_check(self, dim, index, src, "index_reduce()")) { return -1; }
-    if (opd_dtype_is_complex((opd_scalar_type)self->dtype)) { return opd_fail(OPD_ERROR_DTYPE, "\"index_reduce\" not implemented for '%s'", opd_dtype_cname((opd_scalar_type)self->dtype)); }
+    if (how == 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "index_reduce(): Expected reduce to be one of prod, mean, amax or amin "
+                        "but got sum");
+    }
+    if (opdi_index_dtype(index, "index_reduce(): Expected dtype int32/int64 for index") ||
+        opdi_rows_check(self, dim, index, src, "index_reduce()")) {
+        return -1;
+    }
+    if (opd_dtype_is_complex((opd_scalar_type)self->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"index_reduce\" not implemented for '%s'",
+                        opd_dtype_cname((opd_scalar_type)self->dtype));
+    }
     out = opdi_update(call, false);
     if (!out || !out->data) { return out ? 0 : -1; }
     index = opdi_rows_spread(index, dim, src);
@@ -22833,20 +23606,25 @@ OPDI_KERNEL(index_reduce) {
 }
 OPDI_BW1(index_reduce) {
     opdi_picker p;
-    p.dim = opd_bw_value(bw, 1).u.i; p.index = opd_bw_tensor(bw, 2); p.rows = true; p.include_self = opd_bw_value(bw, 5).u.i != 0;
-    return opdi_reduce_backward(bw, &p, opdi_reduce_of(opd_bw_value(bw, 4).u.s), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 3), opd_bw_result(bw, 0), 3);
+    p.dim = opd_bw_value(bw, 1).u.i; p.index = opd_bw_tensor(bw, 2); p.rows = true;
+    p.include_self = opd_bw_value(bw, 5).u.i != 0;
+    return opdi_reduce_backward(bw, &p, opdi_reduce_of(opd_bw_value(bw, 4).u.s), opd_bw_tensor(bw, 0),
+                                opd_bw_tensor(bw, 3), opd_bw_result(bw, 0), 3);
 }
 OPDI_OP(index_reduce) {
-    opdi_describe(op, "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
-                 opdi_index_reduce_kernel, opdi_index_reduce_backward, "self, index, source, result", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
+    opdi_describe(op, "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
+                  "include_self=True) -> Tensor",
+                 opdi_index_reduce_kernel, opdi_index_reduce_backward, "self, index, source, result",
+                 OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
                  "[3,4], 1, [2]i4, [3,2], 'mean'");
     op->inplace = "index_reduce_"; op->out = "index_reduce.out";
 }
 OPDI_COLD_END
 
-//-- index, index_put, take, put: lists of index tensors ---------------------------------------------------------------------
+//-- index, index_put, take, put: lists of index tensors ---------------------------------------------------------------
 
-/* What a list of indices says about self: its dims as before, indexed, after (moved to the front when the indexed ones are
+/* What a list of indices says about self: its dims as before, indexed, after (moved to the front when the indexed ones
+   are
    not neighbours), and where in the indexed dims each position of the broadcast index lies. */
 typedef struct opdi_pick_plan {
     int nbefore, nafter, nshape;                  /* dims; of the broadcast index */
@@ -22890,19 +23668,28 @@ static int opdi_pick_expand(opdi_pick_plan *p, const opd_tensor *self, opd_tenso
         opd_tensor *t = list.data[k];
         const int width = !t || (t->dtype != OPD_BOOL && t->dtype != OPD_UINT8) ? 1 : t->ndim;
         if (n + width > self->ndim) {
-            return opd_fail(OPD_ERROR_INDEX, "too many indices for tensor of dimension %d (got %lld)", self->ndim, (long long)OPDI_MAX(list.n, (int64_t)n + width));
+            return opd_fail(OPD_ERROR_INDEX, "too many indices for tensor of dimension %d (got %lld)", self->ndim,
+                            (long long)OPDI_MAX(list.n, (int64_t)n + width));
         }
         if (!t || t->dtype == OPD_INT64) { p->index[n++] = t; continue; }
-        if (t->dtype != OPD_BOOL && t->dtype != OPD_UINT8) { return opd_fail(OPD_ERROR_INDEX, "tensors used as indices must be long, byte or bool tensors"); }
+        if (t->dtype != OPD_BOOL && t->dtype != OPD_UINT8) {
+            return opd_fail(OPD_ERROR_INDEX, "tensors used as indices must be long, byte or bool tensors");
+        }
         for (d = 0; d < t->ndim; d++) {
             if (opdi_sizes(t)[d] != opdi_sizes(self)[n + d]) {
                 char a[256], b[256];
-                return opd_fail(OPD_ERROR_INDEX, "The shape of the mask %s at index %d does not match the shape of the indexed tensor %s at index %d",
-                                opdi_sizes_text(opdi_sizes(t), t->ndim, a, sizeof a), d, opdi_sizes_text(opdi_sizes(self), self->ndim, b, sizeof b), n + d);
+                return opd_fail(OPD_ERROR_INDEX, "The shape of the mask %s at index %d does not match the shape of "
+                                "the indexed tensor %s at index %d",
+                                opdi_sizes_text(opdi_sizes(t), t->ndim, a, sizeof a), d,
+                                opdi_sizes_text(opdi_sizes(self), self->ndim, b, sizeof b), n + d);
             }
         }
-        if (!t->data) { return opd_fail(OPD_ERROR_ARGUMENT, "a mask without data says nothing about the result's size"); }
-        if (t->ndim == 0) { return opd_fail(OPD_ERROR_INDEX, "a mask without dimensions is not supported as an index"); }
+        if (!t->data) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "a mask without data says nothing about the result's size");
+        }
+        if (t->ndim == 0) {
+            return opd_fail(OPD_ERROR_INDEX, "a mask without dimensions is not supported as an index");
+        }
         if (opdi_mask_positions(t, p->index + n)) { return -1; }
         n += t->ndim;
     }
@@ -22964,16 +23751,22 @@ static int opdi_pick_make(opdi_pick_plan *p, const opd_tensor *self, opd_tensors
     for (d = 0; d < self->ndim; d++) {
         const bool front = d < first && count;
         if (p->index[d]) { continue; }
-        if (front || !count) { p->before[p->nbefore] = opdi_sizes(self)[d]; p->before_stride[p->nbefore++] = opdi_strides(self)[d]; }
+        if (front || !count) {
+            p->before[p->nbefore] = opdi_sizes(self)[d];
+            p->before_stride[p->nbefore++] = opdi_strides(self)[d];
+        }
         else { p->after[p->nafter] = opdi_sizes(self)[d]; p->after_stride[p->nafter++] = opdi_strides(self)[d]; }
     }
-    if (p->nbefore + p->nshape + p->nafter > OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS); }
+    if (p->nbefore + p->nshape + p->nafter > OPD_MAX_DIMS) {
+        return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS);
+    }
     for (d = 0; d < p->nbefore; d++) { p->out[p->nout++] = p->before[d]; }
     for (d = 0; d < p->nshape; d++) { p->out[p->nout++] = p->shape[d]; }
     for (d = 0; d < p->nafter; d++) { p->out[p->nout++] = p->after[d]; }
     p->nb = opdi_span_of(p->before, 0, p->nbefore);
     p->na = opdi_span_of(p->after, 0, p->nafter);
-    while (p->nafter > 1 && p->after_stride[p->nafter - 2] == p->after_stride[p->nafter - 1] * p->after[p->nafter - 1]) {
+    while (p->nafter > 1 &&
+           p->after_stride[p->nafter - 2] == p->after_stride[p->nafter - 1] * p->after[p->nafter - 1]) {
         p->after[p->nafter - 2] *= p->after[p->nafter - 1];
         p->after_stride[p->nafter - 2] = p->after_stride[p->nafter - 1];
         p->nafter--;
@@ -23027,7 +23820,10 @@ static void opdi_pick_part(void *ctx, int64_t begin, int64_t end) {
         int64_t rest = u / p->nq, q = u % p->nq;
         char *a = j->self, *b = j->values + u * p->na * j->size;
         int d;
-        for (d = p->nbefore - 1; d >= 0; d--) { a += rest % p->before[d] * p->before_stride[d] * j->size; rest /= p->before[d]; }
+        for (d = p->nbefore - 1; d >= 0; d--) {
+            a += rest % p->before[d] * p->before_stride[d] * j->size;
+            rest /= p->before[d];
+        }
         if (p->na == 1) {
             m = OPDI_MIN(p->nq - q, end - u);
             opdi_pick_elements(j, a, p->offset + q, b, m);
@@ -23051,7 +23847,8 @@ static int opdi_pick_go(const opdi_pick_plan *p, opd_tensor *self, opd_tensor *v
     const int64_t n = p->nb * p->nq;
     if (values->numel == 0) { return 0; }
     j.p = p; j.self = self->data; j.values = values->data; j.kind = kind;
-    j.size = (int)opd_dtype_size((opd_scalar_type)self->dtype); j.compute = opdi_compute_type((opd_scalar_type)self->dtype);
+    j.size = (int)opd_dtype_size((opd_scalar_type)self->dtype);
+    j.compute = opdi_compute_type((opd_scalar_type)self->dtype);
     if (kind == OPDI_PICK_READ) { opdi_parallel_for(n, OPDI_MAX((int64_t)1, OPDI_GRAIN / p->na), opdi_pick_part, &j); }
     else { opdi_pick_part(&j, 0, n); }
     return 0;
@@ -23068,32 +23865,41 @@ OPDI_KERNEL(index_Tensor) {
 }
 OPDI_BW1(index_Tensor) {
     opd_tensor *g = opd_bw_grad(bw, 0);
-    return opd_bw_return(bw, 0, opd_index_put_full(opdi_o_zeros(g, opd_bw_sizes(bw, 0)), opd_bw_tensors(bw, 1), g, true));
+    return opd_bw_return(bw, 0, opd_index_put_full(opdi_o_zeros(g, opd_bw_sizes(bw, 0)), opd_bw_tensors(bw, 1), g,
+                                                   true));
 }
 OPDI_OP(index_Tensor) {
-    opdi_describe(op, "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", opdi_index_Tensor_kernel, opdi_index_Tensor_backward,
+    opdi_describe(op, "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", opdi_index_Tensor_kernel,
+                  opdi_index_Tensor_backward,
                  "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], {[2]i3}; [3,4,2], {[2,1]i3, [2]i4}");
     op->out = "index.Tensor_out";
 }
 /* Writes or adds values at the list's places of the result, which begins as self. */
 static int opdi_put_values(opd_tensor *out, opd_tensors list, opd_tensor *values, bool accumulate) {
-    const opd_scalar_type t = (opd_scalar_type)(accumulate ? opdi_compute_dtype[opdi_compute_type((opd_scalar_type)out->dtype)] : out->dtype);
+    const opd_scalar_type t = (opd_scalar_type)(accumulate
+                                                ? opdi_compute_dtype[opdi_compute_type((opd_scalar_type)out->dtype)]
+                                                    : out->dtype);
     opd_tensor *desk = accumulate ? opdi_desk_filled(out, t) : out, *full;
     opdi_pick_plan p;
     if (!desk || opdi_pick_make(&p, desk, list) || opdi_pick_offsets(&p, desk)) { return -1; }
     full = opdi_own(opdi_tensor_make(p.out, NULL, p.nout, t, OPD_CPU));
     if (!full) { return -1; }
     if (opdi_copy(full, values)) { return -1; }
-    return opdi_pick_go(&p, desk, full, accumulate ? OPDI_PICK_ADD : OPDI_PICK_WRITE) == 0 ? opdi_settle(out, desk) : -1;
+    return opdi_pick_go(&p, desk, full, accumulate ? OPDI_PICK_ADD : OPDI_PICK_WRITE) == 0 ? opdi_settle(out, desk)
+        : -1;
 }
 OPDI_KERNEL(index_put) {
     opd_tensor *self = opd_arg_tensor(call, 0), *values = opd_arg_tensor(call, 2), *out;
     const bool accumulate = opd_arg_bool(call, 3);
     if (self->dtype != values->dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
+        return opd_fail(OPD_ERROR_DTYPE, "Index put requires the source and destination dtypes match, got %s for the "
+                        "destination and %s for the source.",
                         opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname((opd_scalar_type)values->dtype));
     }
-    if (accumulate && opd_dtype_is_complex((opd_scalar_type)self->dtype)) { return opd_fail(OPD_ERROR_DTYPE, "\"index_put\" with accumulate is not implemented for '%s'", opd_dtype_cname((opd_scalar_type)self->dtype)); }
+    if (accumulate && opd_dtype_is_complex((opd_scalar_type)self->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"index_put\" with accumulate is not implemented for '%s'",
+                        opd_dtype_cname((opd_scalar_type)self->dtype));
+    }
     out = opdi_update(call, true);
     return !out ? -1 : !out->data ? 0 : opdi_put_values(out, opd_arg_tensors(call, 1), values, accumulate);
 }
@@ -23108,8 +23914,10 @@ OPDI_BW1(index_put) {
     return 0;
 }
 OPDI_OP(index_put) {
-    opdi_describe(op, "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", opdi_index_put_kernel,
-                 opdi_index_put_backward, "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE, "[3,4], {[1]i3}, [4]; [3,4], {[2]i3}, [2,4], True");
+    opdi_describe(op, "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+                  opdi_index_put_kernel,
+                 opdi_index_put_backward, "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE,
+                 "[3,4], {[1]i3}, [4]; [3,4], {[2]i3}, [2,4], True");
     op->inplace = "index_put_"; op->out = "index_put.out";
 }
 OPDI_KERNEL(index_put_impl_) {
@@ -23120,7 +23928,8 @@ OPDI_KERNEL(index_put_impl_) {
     return opd_return_tensor(call, opd_call_op(OPD_OP(&h, "aten::index_put_"), v, 4));
 }
 OPDI_OP(index_put_impl_) {
-    opdi_describe_composite(op, "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)",
+    opdi_describe_composite(op, "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool "
+                            "accumulate=False, bool unsafe=False) -> Tensor(a!)",
                         opdi_index_put_impl__kernel, OPD_AUTOCAST_KEEP, "");
 }
 
@@ -23143,8 +23952,13 @@ static opd_tensor *opdi_take_index(opd_tensor *index, int64_t numel) {
 }
 OPDI_KERNEL(take) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1), *out, *flat;
-    if (index->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "take(): Expected a long tensor for index, but got %s", opd_dtype_cname((opd_scalar_type)index->dtype)); }
-    if (self->numel == 0 && index->numel) { return opd_fail(OPD_ERROR_INDEX, "take(): tried to take from an empty tensor"); }
+    if (index->dtype != OPD_INT64) {
+        return opd_fail(OPD_ERROR_DTYPE, "take(): Expected a long tensor for index, but got %s",
+                        opd_dtype_cname((opd_scalar_type)index->dtype));
+    }
+    if (self->numel == 0 && index->numel) {
+        return opd_fail(OPD_ERROR_INDEX, "take(): tried to take from an empty tensor");
+    }
     out = opd_result(call, 0, opdi_sizes(index), index->ndim, (opd_scalar_type)self->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
     index = opdi_take_index(index, self->numel);
@@ -23156,20 +23970,36 @@ OPDI_BW1(take) {
     return opd_bw_return(bw, 0, opd_put_full(opdi_o_zeros(g, opd_bw_sizes(bw, 0)), opd_bw_tensor(bw, 1), g, true));
 }
 OPDI_OP(take) {
-    opdi_describe(op, "take(Tensor self, Tensor index) -> Tensor", opdi_take_kernel, opdi_take_backward, "index", OPD_BATCH_LOOP,
+    opdi_describe(op, "take(Tensor self, Tensor index) -> Tensor", opdi_take_kernel, opdi_take_backward, "index",
+                  OPD_BATCH_LOOP,
                  OPD_AUTOCAST_KEEP, "[3,4], [2,3]i12");
     op->out = "take.out";
 }
 OPDI_KERNEL(put) {
-    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1), *src = opd_arg_tensor(call, 2), *out, *desk, *flat;
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1), *src = opd_arg_tensor(call, 2), *out,
+        *desk, *flat;
     const int64_t one = 1;
     const opd_scalar_type t = (opd_scalar_type)self->dtype;
     opd_scalar_type work;
-    if (index->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "put_(): Expected a long tensor for index, but got %s", opd_dtype_cname((opd_scalar_type)index->dtype)); }
-    if (self->dtype != src->dtype) { return opd_fail(OPD_ERROR_DTYPE, "put_(): self and source expected to have the same dtype, but got self.dtype = %s and source.dtype = %s", opd_dtype_cname(t), opd_dtype_cname((opd_scalar_type)src->dtype)); }
-    if (index->numel != src->numel) { return opd_fail(OPD_ERROR_SHAPE, "put_(): Expected source and index to have the same number of elements, but got source.numel() = %lld, index.numel() = %lld", (long long)src->numel, (long long)index->numel); }
-    if (self->numel == 0 && index->numel) { return opd_fail(OPD_ERROR_INDEX, "put_(): Tried to put elements into an empty tensor"); }
-    if (opd_arg_bool(call, 3) && opd_dtype_is_complex(t)) { return opd_fail(OPD_ERROR_DTYPE, "\"put_\" with accumulate is not implemented for '%s'", opd_dtype_cname(t)); }
+    if (index->dtype != OPD_INT64) {
+        return opd_fail(OPD_ERROR_DTYPE, "put_(): Expected a long tensor for index, but got %s",
+                        opd_dtype_cname((opd_scalar_type)index->dtype));
+    }
+    if (self->dtype != src->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "put_(): self and source expected to have the same dtype, but got self.dtype "
+                        "= %s and source.dtype = %s", opd_dtype_cname(t), opd_dtype_cname((opd_scalar_type)src->dtype));
+    }
+    if (index->numel != src->numel) {
+        return opd_fail(OPD_ERROR_SHAPE, "put_(): Expected source and index to have the same number of elements, but "
+                        "got source.numel() = %lld, index.numel() = %lld", (long long)src->numel,
+                            (long long)index->numel);
+    }
+    if (self->numel == 0 && index->numel) {
+        return opd_fail(OPD_ERROR_INDEX, "put_(): Tried to put elements into an empty tensor");
+    }
+    if (opd_arg_bool(call, 3) && opd_dtype_is_complex(t)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"put_\" with accumulate is not implemented for '%s'", opd_dtype_cname(t));
+    }
     out = opdi_update(call, true);
     if (!out || !out->data) { return out ? 0 : -1; }
     work = opd_arg_bool(call, 3) ? (opd_scalar_type)opdi_compute_dtype[opdi_compute_type(t)] : t;
@@ -23185,7 +24015,8 @@ OPDI_KERNEL(put) {
 OPDI_BW1(put) {
     opd_tensor *g = opd_bw_grad(bw, 0), *index = opd_bw_tensor(bw, 1);
     if (opd_bw_needs(bw, 0)) {
-        opd_tensor *zeros = opd_bw_value(bw, 3).u.i ? NULL : opdi_o_zeros(g, opd_ints_of(opdi_sizes(index), index->ndim));
+        opd_tensor *zeros = opd_bw_value(bw, 3).u.i ? NULL
+            : opdi_o_zeros(g, opd_ints_of(opdi_sizes(index), index->ndim));
         if (opd_bw_return(bw, 0, opd_bw_value(bw, 3).u.i ? g : opd_put_full(g, index, zeros, false))) { return -1; }
     }
     if (opd_bw_needs(bw, 2)) {
@@ -23195,7 +24026,8 @@ OPDI_BW1(put) {
     return 0;
 }
 OPDI_OP(put) {
-    opdi_describe(op, "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", opdi_put_kernel, opdi_put_backward,
+    opdi_describe(op, "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+                  opdi_put_kernel, opdi_put_backward,
                  "index", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [1]i12, [1]; [3,4], [5]i12, [5], True");
     op->inplace = "put_"; op->out = "put.out";
 }
@@ -23203,12 +24035,17 @@ OPDI_KERNEL(take_along_dim) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1);
     int64_t a[OPD_MAX_DIMS], b[OPD_MAX_DIMS], minus = -1;
     int dim, d;
-    if (index->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "torch.take_along_dim(): dtype of indices should be Long but got %s", opd_dtype_cname((opd_scalar_type)index->dtype)); }
+    if (index->dtype != OPD_INT64) {
+        return opd_fail(OPD_ERROR_DTYPE, "torch.take_along_dim(): dtype of indices should be Long but got %s",
+                        opd_dtype_cname((opd_scalar_type)index->dtype));
+    }
     if (opd_arg_is_none(call, 2)) {
-        return opd_return_tensor(call, opd_gather(opdi_o_reshape(self, &minus, 1), 0, opdi_o_reshape(index, &minus, 1)));
+        return opd_return_tensor(call, opd_gather(opdi_o_reshape(self, &minus, 1), 0,
+                                                  opdi_o_reshape(index, &minus, 1)));
     }
     if (self->ndim != index->ndim) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.take_along_dim(): input and indices should have the same number of dimensions, but got %d dimensions for input, "
+        return opd_fail(OPD_ERROR_SHAPE, "torch.take_along_dim(): input and indices should have the same number of "
+                        "dimensions, but got %d dimensions for input, "
                         "and %d dimensions for indices", self->ndim, index->ndim);
     }
     dim = opdi_dim_of(opd_arg_int(call, 2), self->ndim);
@@ -23216,20 +24053,23 @@ OPDI_KERNEL(take_along_dim) {
     for (d = 0; d < self->ndim; d++) {
         const int64_t m = opdi_sizes(self)[d], n = opdi_sizes(index)[d];
         if (d != dim && m != n && m != 1 && n != 1) {
-            return opd_fail(OPD_ERROR_SHAPE, "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d", (long long)m, (long long)n, d);
+            return opd_fail(OPD_ERROR_SHAPE, "The size of tensor a (%lld) must match the size of tensor b (%lld) at "
+                            "non-singleton dimension %d", (long long)m, (long long)n, d);
         }
         a[d] = d == dim ? m : m == 1 ? n : m;
         b[d] = d == dim ? n : a[d];
     }
-    return opd_return_tensor(call, opd_gather(opdi_o_expand(self, a, self->ndim), dim, opdi_o_expand(index, b, self->ndim)));
+    return opd_return_tensor(call, opd_gather(opdi_o_expand(self, a, self->ndim), dim,
+                                              opdi_o_expand(index, b, self->ndim)));
 }
 OPDI_OP(take_along_dim) {
-    opdi_describe_composite(op, "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", opdi_take_along_dim_kernel, OPD_AUTOCAST_KEEP,
+    opdi_describe_composite(op, "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
+                            opdi_take_along_dim_kernel, OPD_AUTOCAST_KEEP,
                         "[3,4], [3,2]i4, 1; [3,4], [5]i12");
     op->out = "take_along_dim.out";
 }
 
-//-- masked_select, masked_scatter -------------------------------------------------------------------------------------------
+//-- masked_select, masked_scatter -------------------------------------------------------------------------------------
 
 /* t and mask broadcast against each other, contiguous; sizes of both in sizes[*ndim]. */
 static int opdi_masked_open(opd_tensor **t, opd_tensor **mask, int64_t *sizes, int *ndim) {
@@ -23279,14 +24119,19 @@ OPDI_KERNEL(masked_select) {
     opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *out, *desk;
     int64_t sizes[OPD_MAX_DIMS], n;
     int ndim;
-    if (mask->dtype != OPD_BOOL && mask->dtype != OPD_UINT8) { return opd_fail(OPD_ERROR_DTYPE, "masked_select: expected BoolTensor for mask"); }
-    if (!mask->data) { return opd_fail(OPD_ERROR_ARGUMENT, "a mask without data says nothing about the result's size"); }
+    if (mask->dtype != OPD_BOOL && mask->dtype != OPD_UINT8) {
+        return opd_fail(OPD_ERROR_DTYPE, "masked_select: expected BoolTensor for mask");
+    }
+    if (!mask->data) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "a mask without data says nothing about the result's size");
+    }
     if (opdi_masked_open(&self, &mask, sizes, &ndim)) { return -1; }
     n = opdi_mask_count(mask);
     out = opd_result(call, 0, &n, 1, (opd_scalar_type)self->dtype);
     desk = out ? opdi_desk(out, (opd_scalar_type)out->dtype) : NULL;
     if (!desk) { return -1; }
-    opdi_masked_move(desk->data, self->data, mask->data, self->numel, (int)opd_dtype_size((opd_scalar_type)self->dtype), true);
+    opdi_masked_move(desk->data, self->data, mask->data, self->numel,
+                     (int)opd_dtype_size((opd_scalar_type)self->dtype), true);
     return opdi_settle(out, desk);
 }
 /* g back to the chosen places of a tensor with mask's and self's common size. */
@@ -23300,34 +24145,48 @@ OPDI_BW1(masked_select) {
     g = opd_masked_scatter(opdi_o_zeros(g, opd_ints_of(sizes, ndim)), mask, g);
     shift = ndim - (int)own.n;
     for (d = 0; d < shift; d++) { sizes[d] = d; }
-    for (ndim = shift, d = 0; d < (int)own.n && g; d++) { if (own.data[d] == 1 && opdi_sizes(g)[d + shift] != 1) { sizes[ndim++] = d + shift; } }
+    for (ndim = shift, d = 0; d < (int)own.n && g; d++) { if (own.data[d] == 1 && opdi_sizes(g)[d + shift] != 1) {
+        sizes[ndim++] = d + shift; } }
     if (ndim && g) { g = opdi_o_reshape(opdi_o_sum_dims(g, sizes, ndim, true), own.data, own.n); }
     return opd_bw_return(bw, 0, g);
 }
 OPDI_OP(masked_select) {
-    opdi_describe(op, "masked_select(Tensor self, Tensor mask) -> Tensor", opdi_masked_select_kernel, opdi_masked_select_backward, "mask",
+    opdi_describe(op, "masked_select(Tensor self, Tensor mask) -> Tensor", opdi_masked_select_kernel,
+                  opdi_masked_select_backward, "mask",
                  OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [3,4]b; [3,4], [4]b");
     op->out = "masked_select.out";
 }
 OPDI_KERNEL(masked_scatter) {
-    opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *src = opd_arg_tensor(call, 2), *out, *desk, *m;
+    opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *src = opd_arg_tensor(call, 2), *out,
+        *desk, *m;
     int64_t sizes[OPD_MAX_DIMS];
     int ndim = 0;
     if (self->dtype != src->dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "masked_scatter: expected self and source to have same dtypes but got%s and %s", opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname((opd_scalar_type)src->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "masked_scatter: expected self and source to have same dtypes but got%s and "
+                        "%s", opd_dtype_cname((opd_scalar_type)self->dtype),
+                            opd_dtype_cname((opd_scalar_type)src->dtype));
     }
-    if (mask->dtype != OPD_BOOL && mask->dtype != OPD_UINT8) { return opd_fail(OPD_ERROR_DTYPE, "masked_scatter only supports boolean masks, but got mask with dtype %s", opd_dtype_cname((opd_scalar_type)mask->dtype)); }
+    if (mask->dtype != OPD_BOOL && mask->dtype != OPD_UINT8) {
+        return opd_fail(OPD_ERROR_DTYPE, "masked_scatter only supports boolean masks, but got mask with dtype %s",
+                        opd_dtype_cname((opd_scalar_type)mask->dtype));
+    }
     if (opdi_broadcast_into(sizes, &ndim, self) || opdi_broadcast_into(sizes, &ndim, mask)) { return -1; }
-    out = call->targets && call->inplace ? opdi_update(call, false) : opd_result(call, 0, sizes, ndim, (opd_scalar_type)self->dtype);
+    out = call->targets && call->inplace ? opdi_update(call, false)
+        : opd_result(call, 0, sizes, ndim, (opd_scalar_type)self->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
-    if (!opdi_has_sizes(out, sizes, ndim)) { return opd_fail(OPD_ERROR_SHAPE, "output with shape doesn't match the broadcast shape of the mask"); }
+    if (!opdi_has_sizes(out, sizes, ndim)) {
+        return opd_fail(OPD_ERROR_SHAPE, "output with shape doesn't match the broadcast shape of the mask");
+    }
     if (!(call->targets && call->inplace) && opdi_copy(out, self)) { return -1; }
     m = opdi_own(opdi_tensor_make(sizes, NULL, ndim, (opd_scalar_type)mask->dtype, OPD_CPU));
     desk = opdi_desk_filled(out, (opd_scalar_type)out->dtype);
     src = opdi_packed(src);
     if (!m || !desk || !src || opdi_copy(m, mask)) { return -1; }
-    if (opdi_mask_count(m) > src->numel) { return opd_fail(OPD_ERROR_SHAPE, "Number of elements of source < number of ones in mask"); }
-    opdi_masked_move(desk->data, src->data, m->data, desk->numel, (int)opd_dtype_size((opd_scalar_type)out->dtype), false);
+    if (opdi_mask_count(m) > src->numel) {
+        return opd_fail(OPD_ERROR_SHAPE, "Number of elements of source < number of ones in mask");
+    }
+    opdi_masked_move(desk->data, src->data, m->data, desk->numel, (int)opd_dtype_size((opd_scalar_type)out->dtype),
+                     false);
     return opdi_settle(out, desk);
 }
 OPDI_BW1(masked_scatter) {
@@ -23345,23 +24204,27 @@ OPDI_BW1(masked_scatter) {
     return 0;
 }
 OPDI_OP(masked_scatter) {
-    opdi_describe(op, "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", opdi_masked_scatter_kernel, opdi_masked_scatter_backward,
+    opdi_describe(op, "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", opdi_masked_scatter_kernel,
+                  opdi_masked_scatter_backward,
                  "mask", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [3,4]b, [12]");
     op->inplace = "masked_scatter_"; op->out = "masked_scatter.out";
 }
 
-//-- where with numbers, where of one argument -------------------------------------------------------------------------------
+//-- where with numbers, where of one argument -------------------------------------------------------------------------
 
 OPDI_KERNEL(where_Scalar) {
     opd_value a = opd_arg_value(call, 1), b = opd_arg_value(call, 2);
-    return opd_return_tensor(call, opd_where_self(opd_arg_tensor(call, 0), opd_tensor_wrapped_number(a), opd_tensor_wrapped_number(b)));
+    return opd_return_tensor(call, opd_where_self(opd_arg_tensor(call, 0), opd_tensor_wrapped_number(a),
+                                                  opd_tensor_wrapped_number(b)));
 }
 OPDI_OP(where_Scalar) {
-    opdi_describe_composite(op, "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor", opdi_where_Scalar_kernel, OPD_AUTOCAST_KEEP, "[2,3]b, 1.5, 2.5");
+    opdi_describe_composite(op, "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
+                            opdi_where_Scalar_kernel, OPD_AUTOCAST_KEEP, "[2,3]b, 1.5, 2.5");
 }
 OPDI_KERNEL(where) {
     static opd_op *h;
-    opd_tensor *t = opdi_aten(&h, "aten::nonzero", opd_value_tensor(opd_arg_tensor(call, 0)), OPD_DEFAULT, OPD_DEFAULT, OPD_DEFAULT);
+    opd_tensor *t = opdi_aten(&h, "aten::nonzero", opd_value_tensor(opd_arg_tensor(call, 0)), OPD_DEFAULT, OPD_DEFAULT,
+                              OPD_DEFAULT);
     opd_tensor *list[OPD_MAX_DIMS];
     int64_t d, n = t ? opdi_sizes(t)[1] : 0;
     if (!t) { return -1; }
@@ -23371,21 +24234,24 @@ OPDI_KERNEL(where) {
     }
     return opd_return_tensors(call, list, n);
 }
-OPDI_OP(where) { opdi_describe_composite(op, "where(Tensor condition) -> Tensor[]", opdi_where_kernel, OPD_AUTOCAST_KEEP, "[2,3]b"); }
+OPDI_OP(where) { opdi_describe_composite(op, "where(Tensor condition) -> Tensor[]", opdi_where_kernel,
+                                         OPD_AUTOCAST_KEEP, "[2,3]b"); }
 
-//-- joining -----------------------------------------------------------------------------------------------------------------
+//-- joining -----------------------------------------------------------------------------------------------------------
 
 static bool opdi_cat_skips(const opd_tensor *t) { return t->ndim == 1 && t->numel == 0; }
 /* Piece t of out, `at` elements along dim. */
 static int opdi_cat_piece(opd_tensor *out, int dim, int64_t at, const opd_tensor *t) {
-    const int64_t inner = opdi_span_of(opdi_sizes(out), dim + 1, out->ndim), outer = opdi_span_of(opdi_sizes(out), 0, dim);
+    const int64_t inner = opdi_span_of(opdi_sizes(out), dim + 1, out->ndim), outer = opdi_span_of(opdi_sizes(out), 0,
+            dim);
     const int64_t es = (int64_t)opd_dtype_size((opd_scalar_type)out->dtype), n = opdi_sizes(t)[dim] * inner * es;
     const int64_t row = opdi_sizes(out)[dim] * inner * es;
     opd_tensor *piece;
     int64_t o;
     int rc = -1;
     if (t->numel == 0) { return 0; }
-    if (t->dtype == out->dtype && (t->flags & out->flags & OPDI_CONTIGUOUS) && (outer == 1 || t->numel < 4 * OPDI_GRAIN) && t->numel < 32 * OPDI_GRAIN) {
+    if (t->dtype == out->dtype && (t->flags & out->flags & OPDI_CONTIGUOUS) &&
+        (outer == 1 || t->numel < 4 * OPDI_GRAIN) && t->numel < 32 * OPDI_GRAIN) {
         char *dst = out->data + at * inner * es;
         for (o = 0; o < outer; o++) { memcpy(dst + o * row, t->data + o * n, (size_t)n); }
         return 0;
@@ -23404,10 +24270,14 @@ static int opdi_cat_sizes(opd_tensors list, const opd_tensor *first, int dim, in
     for (k = 0; k < list.n; k++) {
         const opd_tensor *t = list.data[k];
         if (opdi_cat_skips(t)) { continue; }
-        if (t->ndim != first->ndim) { return opd_fail(OPD_ERROR_SHAPE, "Tensors must have same number of dimensions: got %d and %d", first->ndim, t->ndim); }
+        if (t->ndim != first->ndim) {
+            return opd_fail(OPD_ERROR_SHAPE, "Tensors must have same number of dimensions: got %d and %d", first->ndim,
+                            t->ndim);
+        }
         for (d = 0; d < t->ndim; d++) {
             if (d != dim && opdi_sizes(t)[d] != sizes[d]) {
-                return opd_fail(OPD_ERROR_SHAPE, "Sizes of tensors must match except in dimension %d. Expected size %lld but got size %lld for tensor number %lld in the list.",
+                return opd_fail(OPD_ERROR_SHAPE, "Sizes of tensors must match except in dimension %d. Expected size "
+                                "%lld but got size %lld for tensor number %lld in the list.",
                                 dim, (long long)sizes[d], (long long)opdi_sizes(t)[d], (long long)k);
             }
         }
@@ -23423,7 +24293,10 @@ OPDI_KERNEL(cat) {
     int dim = 0;
     if (list.n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "torch.cat(): expected a non-empty list of Tensors"); }
     for (k = 0; k < list.n; k++) {
-        if (list.data[k]->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "zero-dimensional tensor (at position %lld) cannot be concatenated", (long long)k); }
+        if (list.data[k]->ndim == 0) {
+            return opd_fail(OPD_ERROR_SHAPE, "zero-dimensional tensor (at position %lld) cannot be concatenated",
+                            (long long)k);
+        }
         if (!first && !opdi_cat_skips(list.data[k])) { first = list.data[k]; }
     }
     if (!first) {
@@ -23463,7 +24336,8 @@ OPDI_BW1(cat) {
     return dim < 0 ? -1 : 0;
 }
 OPDI_OP(cat) {
-    opdi_describe(op, "cat(Tensor[] tensors, int dim=0) -> Tensor", opdi_cat_kernel, opdi_cat_backward, "tensors", OPD_BATCH_LOOP,
+    opdi_describe(op, "cat(Tensor[] tensors, int dim=0) -> Tensor", opdi_cat_kernel, opdi_cat_backward, "tensors",
+                  OPD_BATCH_LOOP,
                  OPD_AUTOCAST_PROMOTE, "{[2,3], [1,3]}; {[2,3], [2,2]}, 1");
     op->out = "cat.out";
 }
@@ -23477,12 +24351,16 @@ OPDI_KERNEL(stack) {
     first = list.data[0];
     dim = opdi_dim_of(opd_arg_int(call, 1), first->ndim + 1);
     if (dim < 0) { return -1; }
-    if (first->ndim == OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS); }
+    if (first->ndim == OPD_MAX_DIMS) {
+        return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS);
+    }
     for (k = 1; k < list.n; k++) {
         if (!opdi_same_sizes(first, list.data[k])) {
             char a[256], b[256];
-            return opd_fail(OPD_ERROR_SHAPE, "stack expects each tensor to be equal size, but got %s at entry 0 and %s at entry %lld",
-                            opdi_sizes_text(opdi_sizes(first), first->ndim, a, sizeof a), opdi_sizes_text(opdi_sizes(list.data[k]), list.data[k]->ndim, b, sizeof b), (long long)k);
+            return opd_fail(OPD_ERROR_SHAPE, "stack expects each tensor to be equal size, but got %s at entry 0 and "
+                            "%s at entry %lld",
+                            opdi_sizes_text(opdi_sizes(first), first->ndim, a, sizeof a),
+                            opdi_sizes_text(opdi_sizes(list.data[k]), list.data[k]->ndim, b, sizeof b), (long long)k);
         }
     }
     for (d = 0; d <= first->ndim; d++) { sizes[d] = d == dim ? list.n : opdi_sizes(first)[d - (d > dim)]; }
@@ -23512,11 +24390,13 @@ OPDI_BW1(stack) {
     return 0;
 }
 OPDI_OP(stack) {
-    opdi_describe(op, "stack(Tensor[] tensors, int dim=0) -> Tensor", opdi_stack_kernel, opdi_stack_backward, "", OPD_BATCH_LOOP,
+    opdi_describe(op, "stack(Tensor[] tensors, int dim=0) -> Tensor", opdi_stack_kernel, opdi_stack_backward, "",
+                  OPD_BATCH_LOOP,
                  OPD_AUTOCAST_PROMOTE, "{[2,3], [2,3]}; {[2,3], [2,3]}, 1; {[], []}");
     op->out = "stack.out";
 }
-/* hstack, vstack, dstack, column_stack, row_stack: everything with `least` dims at least, then cat along dim.  column: a
+/* hstack, vstack, dstack, column_stack, row_stack: everything with `least` dims at least, then cat along dim.  column:
+   a
    vector becomes a column. */
 static int opdi_stack_like(opd_call *call, int least, int dim, bool column, const char *name) {
     opd_tensors list = opd_arg_tensors(call, 0);
@@ -23555,29 +24435,46 @@ OPDI_KERNEL(vstack) { return opdi_stack_like(call, 2, 0, false, "vstack"); }
 OPDI_KERNEL(dstack) { return opdi_stack_like(call, 3, 2, false, "dstack"); }
 OPDI_KERNEL(column_stack) { return opdi_stack_like(call, 2, 1, true, "column_stack"); }
 OPDI_KERNEL(concat) { return opd_return_tensor(call, opd_cat_full(opd_arg_tensors(call, 0), opd_arg_int(call, 1))); }
-OPDI_OP(hstack) { opdi_describe_composite(op, "hstack(Tensor[] tensors) -> Tensor", opdi_hstack_kernel, OPD_AUTOCAST_KEEP, "{[2,3], [2,2]}; {[2], [3]}"); op->out = "hstack.out"; }
-OPDI_OP(vstack) { opdi_describe_composite(op, "vstack(Tensor[] tensors) -> Tensor", opdi_vstack_kernel, OPD_AUTOCAST_KEEP, "{[2,3], [1,3]}; {[2], [2]}"); op->out = "vstack.out"; }
-OPDI_OP(dstack) { opdi_describe_composite(op, "dstack(Tensor[] tensors) -> Tensor", opdi_dstack_kernel, OPD_AUTOCAST_KEEP, "{[2,3], [2,3]}; {[2], [2]}"); op->out = "dstack.out"; }
-OPDI_OP(column_stack) { opdi_describe_composite(op, "column_stack(Tensor[] tensors) -> Tensor", opdi_column_stack_kernel, OPD_AUTOCAST_KEEP, "{[2], [2,3]}"); op->out = "column_stack.out"; }
-OPDI_OP(row_stack) { opdi_describe_composite(op, "row_stack(Tensor[] tensors) -> Tensor", opdi_vstack_kernel, OPD_AUTOCAST_KEEP, "{[2], [2]}"); op->out = "row_stack.out"; }
-OPDI_OP(concat) { opdi_describe_composite(op, "concat(Tensor[] tensors, int dim=0) -> Tensor", opdi_concat_kernel, OPD_AUTOCAST_KEEP, "{[2,3], [1,3]}"); op->out = "concat.out"; }
+OPDI_OP(hstack) { opdi_describe_composite(op, "hstack(Tensor[] tensors) -> Tensor", opdi_hstack_kernel,
+                                          OPD_AUTOCAST_KEEP, "{[2,3], [2,2]}; {[2], [3]}"); op->out = "hstack.out"; }
+OPDI_OP(vstack) { opdi_describe_composite(op, "vstack(Tensor[] tensors) -> Tensor", opdi_vstack_kernel,
+                                          OPD_AUTOCAST_KEEP, "{[2,3], [1,3]}; {[2], [2]}"); op->out = "vstack.out"; }
+OPDI_OP(dstack) { opdi_describe_composite(op, "dstack(Tensor[] tensors) -> Tensor", opdi_dstack_kernel,
+                                          OPD_AUTOCAST_KEEP, "{[2,3], [2,3]}; {[2], [2]}"); op->out = "dstack.out"; }
+OPDI_OP(column_stack) {
+    opdi_describe_composite(op, "column_stack(Tensor[] tensors) -> Tensor", opdi_column_stack_kernel,
+                            OPD_AUTOCAST_KEEP, "{[2], [2,3]}"); op->out = "column_stack.out"; }
+OPDI_OP(row_stack) {
+    opdi_describe_composite(op, "row_stack(Tensor[] tensors) -> Tensor", opdi_vstack_kernel, OPD_AUTOCAST_KEEP,
+                            "{[2], [2]}"); op->out = "row_stack.out"; }
+OPDI_OP(concat) { opdi_describe_composite(op, "concat(Tensor[] tensors, int dim=0) -> Tensor", opdi_concat_kernel,
+                                          OPD_AUTOCAST_KEEP, "{[2,3], [1,3]}"); op->out = "concat.out"; }
 
-//-- padding -----------------------------------------------------------------------------------------------------------------
+//-- padding -----------------------------------------------------------------------------------------------------------
 
 OPDI_KERNEL(constant_pad_nd) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out, *fill, *dst, *src;
     const opd_ints pad = opd_arg_ints(call, 1);
     int64_t sizes[OPD_MAX_DIMS], inside[OPD_MAX_DIMS], at = 0, from = 0;
     int d, n = self->ndim;
-    if (pad.n % 2) { return opd_fail(OPD_ERROR_SHAPE, "Length of pad must be even but instead it equals %lld", (long long)pad.n); }
-    if (pad.n > 2 * n) { return opd_fail(OPD_ERROR_SHAPE, "Length of pad should be no more than twice the number of dimensions of the input. Pad length is %lld while the input has %d dimensions.", (long long)pad.n, n); }
+    if (pad.n % 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "Length of pad must be even but instead it equals %lld", (long long)pad.n);
+    }
+    if (pad.n > 2 * n) {
+        return opd_fail(OPD_ERROR_SHAPE, "Length of pad should be no more than twice the number of dimensions of the "
+                        "input. Pad length is %lld while the input has %d dimensions.", (long long)pad.n, n);
+    }
     for (d = 0; d < n; d++) {
         const int k = 2 * (n - 1 - d);
-        const int64_t low = k < pad.n ? pad.data[k] : 0, high = k < pad.n ? pad.data[k + 1] : 0, size = opdi_sizes(self)[d];
-        if (low > INT64_MAX / 4 || high > INT64_MAX / 4 || low < -size || high < -size) { sizes[d] = low < 0 || high < 0 ? -1 : INT64_MAX; }
+        const int64_t low = k < pad.n ? pad.data[k] : 0, high = k < pad.n ? pad.data[k + 1] : 0,
+            size = opdi_sizes(self)[d];
+        if (low > INT64_MAX / 4 || high > INT64_MAX / 4 || low < -size || high < -size) {
+            sizes[d] = low < 0 || high < 0 ? -1 : INT64_MAX;
+        }
         else { sizes[d] = size + low + high; }
         if (sizes[d] < 0) {
-            return opd_fail(OPD_ERROR_SHAPE, "The input size %lld, plus negative padding %lld and %lld, resulted in a negative output size, which is invalid. "
+            return opd_fail(OPD_ERROR_SHAPE, "The input size %lld, plus negative padding %lld and %lld, resulted in a "
+                            "negative output size, which is invalid. "
                             "Check dimension %d of your input.", (long long)size, (long long)low, (long long)high, d);
         }
         inside[d] = size + OPDI_MIN(low, (int64_t)0) + OPDI_MIN(high, (int64_t)0);
@@ -23606,7 +24503,8 @@ OPDI_BW1(constant_pad_nd) {
     return opd_bw_return(bw, 0, opd_constant_pad_nd(opd_bw_grad(bw, 0), opd_ints_of(minus, pad.n)));
 }
 OPDI_OP(constant_pad_nd) {
-    opdi_describe(op, "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", opdi_constant_pad_nd_kernel, opdi_constant_pad_nd_backward,
+    opdi_describe(op, "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", opdi_constant_pad_nd_kernel,
+                  opdi_constant_pad_nd_backward,
                  "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[2,3], (1,2); [2,3], (1,-1,0,2), 1.5");
     op->out = "constant_pad_nd.out";
 }
@@ -23649,7 +24547,8 @@ static void opdi_pad_part(void *ctx, int64_t begin, int64_t end) {
                     case 2: OPDI_PAD_ROW_MOVE(uint16_t)
                     case 4: OPDI_PAD_ROW_MOVE(uint32_t)
                     case 8: OPDI_PAD_ROW_MOVE(uint64_t)
-                    default: for (k = 0; k < n; k++) { memcpy(j->out + (y + k) * j->size, j->in + (x + m[k]) * j->size, (size_t)j->size); }
+                    default: for (k = 0; k < n; k++) {
+                        memcpy(j->out + (y + k) * j->size, j->in + (x + m[k]) * j->size, (size_t)j->size); }
                 }
             }
         }
@@ -23690,22 +24589,27 @@ static int opdi_pad_sizes(const opd_tensor *in, opd_ints pad, bool reflect, int6
     int d;
     (void)opdi_sizes_text(opdi_sizes(in), in->ndim, text, sizeof text);
     if (in->ndim != nd + 1 && in->ndim != nd + 2) {
-        return opd_fail(OPD_ERROR_SHAPE, "Expected %dD or %dD (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: %s", nd + 1, nd + 2, text);
+        return opd_fail(OPD_ERROR_SHAPE, "Expected %dD or %dD (batch mode) tensor with possibly 0 batch size and "
+                        "other non-zero dimensions for input, but got: %s", nd + 1, nd + 2, text);
     }
     for (d = 0; d < in->ndim; d++) {
         const int k = 2 * (in->ndim - 1 - d);
         const int64_t n = opdi_sizes(in)[d];
         sizes[d] = n;
         if (n == 0 && !(d == 0 && in->ndim == nd + 2)) {
-            return opd_fail(OPD_ERROR_SHAPE, "Expected %dD or %dD (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: %s", nd + 1, nd + 2, text);
+            return opd_fail(OPD_ERROR_SHAPE, "Expected %dD or %dD (batch mode) tensor with possibly 0 batch size and "
+                            "other non-zero dimensions for input, but got: %s", nd + 1, nd + 2, text);
         }
         if (k >= pad.n) { continue; }
         if (reflect && (pad.data[k] >= n || pad.data[k + 1] >= n)) {
-            return opd_fail(OPD_ERROR_SHAPE, "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding (%lld, %lld) at dimension %d of input %s",
+            return opd_fail(OPD_ERROR_SHAPE, "Argument #4: Padding size should be less than the corresponding input "
+                            "dimension, but got: padding (%lld, %lld) at dimension %d of input %s",
                             (long long)pad.data[k], (long long)pad.data[k + 1], d, text);
         }
-        if (OPDI_MAX(pad.data[k], pad.data[k + 1]) > INT64_MAX / 4 || pad.data[k] < -n || pad.data[k + 1] < -n || n + pad.data[k] + pad.data[k + 1] < 1) {
-            return opd_fail(OPD_ERROR_SHAPE, "input (size %lld at dimension %d) is too small for the padding (%lld, %lld)", (long long)n, d,
+        if (OPDI_MAX(pad.data[k], pad.data[k + 1]) > INT64_MAX / 4 || pad.data[k] < -n || pad.data[k + 1] < -n ||
+            n + pad.data[k] + pad.data[k + 1] < 1) {
+            return opd_fail(OPD_ERROR_SHAPE, "input (size %lld at dimension %d) is too small for the padding (%lld, "
+                            "%lld)", (long long)n, d,
                             (long long)pad.data[k], (long long)pad.data[k + 1]);
         }
         sizes[d] = n + pad.data[k] + pad.data[k + 1];
@@ -23720,7 +24624,8 @@ OPDI_KERNEL(pad_nd) {
     int64_t sizes[OPD_MAX_DIMS];
     if (opdi_pad_sizes(in, pad, reflect, sizes)) { return -1; }
     if (opd_dtype_is_integral((opd_scalar_type)in->dtype, true)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", call->op->schema->name, opd_dtype_cname((opd_scalar_type)in->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", call->op->schema->name,
+                        opd_dtype_cname((opd_scalar_type)in->dtype));
     }
     out = opd_result(call, 0, sizes, in->ndim, (opd_scalar_type)in->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
@@ -23735,9 +24640,13 @@ OPDI_KERNEL(pad_nd_backward) {
     int64_t sizes[OPD_MAX_DIMS];
     if (opdi_pad_sizes(in, pad, reflect, sizes)) { return -1; }
     if (!opdi_has_sizes(g, sizes, in->ndim)) {
-        return opd_fail(OPD_ERROR_SHAPE, "grad_output width unexpected. Expected: %lld, Got: %lld", (long long)sizes[in->ndim - 1], (long long)(g->ndim ? opdi_sizes(g)[g->ndim - 1] : 0));
+        return opd_fail(OPD_ERROR_SHAPE, "grad_output width unexpected. Expected: %lld, Got: %lld",
+                        (long long)sizes[in->ndim - 1], (long long)(g->ndim ? opdi_sizes(g)[g->ndim - 1] : 0));
     }
-    if (!opd_dtype_is_floating((opd_scalar_type)g->dtype)) { return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", call->op->schema->name, opd_dtype_cname((opd_scalar_type)g->dtype)); }
+    if (!opd_dtype_is_floating((opd_scalar_type)g->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", call->op->schema->name,
+                        opd_dtype_cname((opd_scalar_type)g->dtype));
+    }
     out = opd_result(call, 0, opdi_sizes(in), in->ndim, (opd_scalar_type)g->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
     desk = opdi_desk_f32(out);
@@ -23746,11 +24655,14 @@ OPDI_KERNEL(pad_nd_backward) {
     memset(desk->data, 0, (size_t)desk->numel * opd_dtype_size((opd_scalar_type)desk->dtype));
     return opdi_pad_run(desk, g, pad, reflect, true) == 0 ? opdi_settle(out, desk) : -1;
 }
-static const char *const opdi_pad_names[2][3] = {{"aten::replication_pad1d", "aten::replication_pad2d", "aten::replication_pad3d"},
-                                                 {"aten::reflection_pad1d", "aten::reflection_pad2d", "aten::reflection_pad3d"}};
+static const char *const opdi_pad_names[2][3] = {{"aten::replication_pad1d", "aten::replication_pad2d",
+    "aten::replication_pad3d"},
+                                                 {"aten::reflection_pad1d", "aten::reflection_pad2d",
+                                                     "aten::reflection_pad3d"}};
 static opd_tensor *opdi_o_pad(opd_tensor *t, opd_value pad, bool reflect) {
     opd_op *h = NULL;
-    return opdi_aten(&h, opdi_pad_names[reflect][OPDI_MIN(pad.n / 2, 3) - 1], opd_value_tensor(t), pad, OPD_DEFAULT, OPD_DEFAULT);
+    return opdi_aten(&h, opdi_pad_names[reflect][OPDI_MIN(pad.n / 2, 3) - 1], opd_value_tensor(t), pad, OPD_DEFAULT,
+                     OPD_DEFAULT);
 }
 static opd_tensor *opdi_o_pad_backward(opd_tensor *g, opd_tensor *in, opd_value pad, bool reflect) {
     char name[64];
@@ -23759,24 +24671,28 @@ static opd_tensor *opdi_o_pad_backward(opd_tensor *g, opd_tensor *in, opd_value 
     return opdi_aten(&h, name, opd_value_tensor(g), opd_value_tensor(in), pad, OPD_DEFAULT);
 }
 #define OPDI_PAD(id, reflect, pad_, schema_, backward_schema_, backward_out_, cases_, backward_cases_)        \
-    OPDI_BW1(id) { return opd_bw_return(bw, 0, opdi_o_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), reflect)); } \
+    OPDI_BW1(id) { return opd_bw_return(bw, 0, opdi_o_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), \
+                                                                   opd_bw_value(bw, 1), reflect)); }        \
     OPDI_BW1(id##_backward) {                                                                               \
         OPDI_GIVE(0, opdi_o_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), reflect));                         \
         OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));                                \
         return 0;                                                                                           \
     }                                                                                                       \
     OPDI_OP(id) {                                                                                           \
-        opdi_describe(op, schema_, opdi_pad_nd_kernel, opdi_##id##_backward, "self", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, cases_); \
+        opdi_describe(op, schema_, opdi_pad_nd_kernel, opdi_##id##_backward, "self", OPD_BATCH_LOOP,        \
+                      OPD_AUTOCAST_KEEP, cases_);                                                           \
         op->out = #id ".out";                                                                               \
     }                                                                                                       \
     OPDI_OP(id##_backward) {                                                                                \
-        opdi_describe(op, backward_schema_, opdi_pad_nd_backward_kernel, opdi_##id##_backward_backward, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, backward_cases_); \
+        opdi_describe(op, backward_schema_, opdi_pad_nd_backward_kernel, opdi_##id##_backward_backward, "", \
+                      OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, backward_cases_);                                  \
         op->out = backward_out_;                                                                            \
     }
 #define OPDI_PAD_SET(id, reflect, n, cases_, backward_cases_)                                               \
     OPDI_PAD(id, reflect, n, #id "(Tensor self, int[" #n "] padding) -> Tensor",                            \
              #id "_backward(Tensor grad_output, Tensor self, int[" #n "] padding) -> Tensor",               \
-             #id "_backward.grad_input(Tensor grad_output, Tensor self, int[" #n "] padding, *, Tensor(a!) grad_input) -> Tensor(a!)", \
+             #id "_backward.grad_input(Tensor grad_output, Tensor self, int[" #n "] padding, *, Tensor(a!) " \
+                     "grad_input) -> Tensor(a!)",                                                           \
              cases_, backward_cases_)
 OPDI_PAD_SET(reflection_pad1d, true, 2, "[2,3,4], (1,2)", "[2,3,7], [2,3,4], (1,2)")
 OPDI_PAD_SET(reflection_pad2d, true, 4, "[2,3,4], (1,2,1,0)", "[2,4,7], [2,3,4], (1,2,1,0)")
@@ -23792,10 +24708,17 @@ static opd_tensor *opdi_pad_circular(opd_tensor *t, opd_value pad) {
         const int64_t low = pad.u.ints[2 * k], high = pad.u.ints[2 * k + 1], n = opdi_sizes(t)[dim];
         opd_tensor *parts[3];
         int np = 0;
-        if (low > n || high > n) { (void)opd_fail(OPD_ERROR_SHAPE, "Padding value causes wrapping around more than once."); return NULL; }
-        if (low < -n || high < -n || n + low + high < 0) { (void)opd_fail(OPD_ERROR_SHAPE, "Negative padding value is resulting in an empty dimension"); return NULL; }
+        if (low > n || high > n) {
+            (void)opd_fail(OPD_ERROR_SHAPE, "Padding value causes wrapping around more than once.");
+            return NULL;
+        }
+        if (low < -n || high < -n || n + low + high < 0) {
+            (void)opd_fail(OPD_ERROR_SHAPE, "Negative padding value is resulting in an empty dimension");
+            return NULL;
+        }
         if (low > 0) { parts[np++] = opdi_o_narrow(t, dim, n - low, low); }
-        parts[np++] = opdi_o_narrow(t, dim, low < 0 ? -low : 0, n + OPDI_MIN(low, (int64_t)0) + OPDI_MIN(high, (int64_t)0));
+        parts[np++] = opdi_o_narrow(t, dim, low < 0 ? -low : 0, n + OPDI_MIN(low, (int64_t)0) +
+                                    OPDI_MIN(high, (int64_t)0));
         if (high > 0) { parts[np++] = opdi_o_narrow(t, dim, 0, high); }
         if (!opd_ok()) { return NULL; }
         t = opd_cat_full(opd_tensors_of(parts, np), dim);
@@ -23809,10 +24732,16 @@ OPDI_KERNEL(pad) {
     const opd_value v = opd_value_of_ints(pad);
     const int nd = (int)pad.n / 2;
     if (strcmp(mode, "constant") == 0) {
-        return opd_return_tensor(call, opd_constant_pad_nd_full(self, pad, opd_arg_is_none(call, 3) ? opd_value_float(0) : opd_arg_value(call, 3)));
+        return opd_return_tensor(call, opd_constant_pad_nd_full(self, pad, opd_arg_is_none(call, 3)
+                                                                ? opd_value_float(0) : opd_arg_value(call, 3)));
     }
-    if (pad.n % 2 || pad.n > 2 * self->ndim) { return opd_fail(OPD_ERROR_SHAPE, "Padding length must be divisible by 2 and at most twice the number of dimensions of the input"); }
-    if (!opd_arg_is_none(call, 3) && opd_arg_float(call, 3) > 0) { return opd_fail(OPD_ERROR_ARGUMENT, "Padding mode \"%s\" doesn't take in value argument", mode); }
+    if (pad.n % 2 || pad.n > 2 * self->ndim) {
+        return opd_fail(OPD_ERROR_SHAPE, "Padding length must be divisible by 2 and at most twice the number of "
+                        "dimensions of the input");
+    }
+    if (!opd_arg_is_none(call, 3) && opd_arg_float(call, 3) > 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Padding mode \"%s\" doesn't take in value argument", mode);
+    }
     if (nd < 1 || nd > 3 || (self->ndim != nd + 1 && self->ndim != nd + 2)) {
         return opd_fail(OPD_ERROR_SHAPE, "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now");
     }
@@ -23822,15 +24751,17 @@ OPDI_KERNEL(pad) {
     return opd_fail(OPD_ERROR_ARGUMENT, "Unrecognised padding mode %s", mode);
 }
 OPDI_OP(pad) {
-    opdi_describe_composite(op, "pad(Tensor self, int[] pad, str mode='constant', float? value=None) -> Tensor", opdi_pad_kernel, OPD_AUTOCAST_KEEP,
+    opdi_describe_composite(op, "pad(Tensor self, int[] pad, str mode='constant', float? value=None) -> Tensor",
+                            opdi_pad_kernel, OPD_AUTOCAST_KEEP,
                         "[2,3,4], (1,2); [2,3,4], (1,2), 'reflect'; [2,3,4], (1,2), 'circular'");
 }
 
-//-- embedding, one_hot --------------------------------------------------------------------------------------------------------
+//-- embedding, one_hot ------------------------------------------------------------------------------------------------
 
 static int opdi_embedding_index(const opd_tensor *x, const char *name) {
     if (x->dtype == OPD_INT64 || x->dtype == OPD_INT32) { return 0; }
-    return opd_fail(OPD_ERROR_DTYPE, "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got %s instead "
+    return opd_fail(OPD_ERROR_DTYPE, "Expected tensor for argument #1 'indices' to have one of the following scalar "
+                    "types: Long, Int; but got %s instead "
                     "(while checking arguments for %s)", opd_dtype_cname((opd_scalar_type)x->dtype), name);
 }
 OPDI_KERNEL(embedding) {
@@ -23838,7 +24769,9 @@ OPDI_KERNEL(embedding) {
     int64_t sizes[OPD_MAX_DIMS];
     if (w->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "'weight' must be 2-D"); }
     if (opdi_embedding_index(x, "embedding")) { return -1; }
-    if (x->ndim >= OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS); }
+    if (x->ndim >= OPD_MAX_DIMS) {
+        return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS);
+    }
     memcpy(sizes, opdi_sizes(x), sizeof *sizes * x->ndim);
     sizes[x->ndim] = opdi_sizes(w)[1];
     out = opd_result(call, 0, sizes, x->ndim + 1, (opd_scalar_type)w->dtype);
@@ -23846,12 +24779,15 @@ OPDI_KERNEL(embedding) {
 }
 OPDI_BW1(embedding) {
     const opd_ints sizes = opd_bw_sizes(bw, 0);
-    return opd_bw_return(bw, 0, opd_embedding_dense_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 1), sizes.data[0], opd_bw_value(bw, 2).u.i,
+    return opd_bw_return(bw, 0, opd_embedding_dense_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 1), sizes.data[0],
+                                                             opd_bw_value(bw, 2).u.i,
                                                             opd_bw_value(bw, 3).u.i != 0));
 }
 OPDI_OP(embedding) {
-    opdi_describe(op, "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
-                 opdi_embedding_kernel, opdi_embedding_backward, "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[5,3], [2,2]i5; [5,3], [4]i5, 1");
+    opdi_describe(op, "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, "
+                  "bool sparse=False) -> Tensor",
+                 opdi_embedding_kernel, opdi_embedding_backward, "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP,
+                 "[5,3], [2,2]i5; [5,3], [4]i5, 1");
     op->out = "embedding.out";
 }
 OPDI_COLD_END
@@ -23863,10 +24799,19 @@ OPDI_KERNEL(embedding_dense_backward) {
     int64_t sizes[2], i, k, *counts;
     opd_tensor *count = NULL;
     if (opdi_embedding_index(x, "embedding_backward")) { return -1; }
-    if (g->ndim == 0 || rows < 0) { return opd_fail(OPD_ERROR_SHAPE, "embedding_dense_backward: expected grad_output with dimensions and num_weights >= 0"); }
+    if (g->ndim == 0 || rows < 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "embedding_dense_backward: expected grad_output with dimensions and "
+                        "num_weights >= 0");
+    }
     sizes[0] = rows; sizes[1] = opdi_sizes(g)[g->ndim - 1];
-    if (g->numel != x->numel * sizes[1]) { return opd_fail(OPD_ERROR_SHAPE, "embedding_dense_backward: grad_output has %lld rows for %lld indices", (long long)(sizes[1] ? g->numel / sizes[1] : 0), (long long)x->numel); }
-    if (!opd_dtype_is_floating((opd_scalar_type)g->dtype)) { return opd_fail(OPD_ERROR_DTYPE, "\"embedding_backward\" not implemented for '%s'", opd_dtype_cname((opd_scalar_type)g->dtype)); }
+    if (g->numel != x->numel * sizes[1]) {
+        return opd_fail(OPD_ERROR_SHAPE, "embedding_dense_backward: grad_output has %lld rows for %lld indices",
+                        (long long)(sizes[1] ? g->numel / sizes[1] : 0), (long long)x->numel);
+    }
+    if (!opd_dtype_is_floating((opd_scalar_type)g->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"embedding_backward\" not implemented for '%s'",
+                        opd_dtype_cname((opd_scalar_type)g->dtype));
+    }
     out = opd_result(call, 0, sizes, 2, (opd_scalar_type)g->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
     desk = opdi_desk_f32(out);
@@ -23905,23 +24850,29 @@ OPDI_COLD_BEGIN
 OPDI_BW1(embedding_dense_backward) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 1);
     const int64_t skip = opd_bw_value(bw, 3).u.i;
-    if (opd_bw_value(bw, 4).u.i) { return opd_fail(OPD_ERROR_AUTOGRAD, "double backward of embedding with scale_grad_by_freq is not supported"); }
+    if (opd_bw_value(bw, 4).u.i) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "double backward of embedding with scale_grad_by_freq is not supported");
+    }
     g = opd_embedding(g, x);
     if (skip >= 0) { g = opdi_unless(g, opdi_o_unsqueeze(opd_eq_Scalar(x, opd_value_int(skip)), -1)); }
     return opd_bw_return(bw, 0, g);
 }
 OPDI_OP(embedding_dense_backward) {
-    opdi_describe(op, "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor",
-                 opdi_embedding_dense_backward_kernel, opdi_embedding_dense_backward_backward, "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP,
+    opdi_describe(op, "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, int "
+                  "padding_idx, bool scale_grad_by_freq) -> Tensor",
+                 opdi_embedding_dense_backward_kernel, opdi_embedding_dense_backward_backward, "indices",
+                 OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP,
                  "[2,2,3], [2,2]i5, 5, 1, False");
     op->out = "embedding_dense_backward.out";
 }
 OPDI_KERNEL(embedding_backward) {
-    return opd_return_tensor(call, opd_embedding_dense_backward(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_int(call, 2),
+    return opd_return_tensor(call, opd_embedding_dense_backward(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
+                                                                opd_arg_int(call, 2),
                                                                opd_arg_int(call, 3), opd_arg_bool(call, 4)));
 }
 OPDI_OP(embedding_backward) {
-    opdi_describe_composite(op, "embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, int padding_idx, bool scale_grad_by_freq, bool sparse) -> Tensor",
+    opdi_describe_composite(op, "embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, int padding_idx, "
+                            "bool scale_grad_by_freq, bool sparse) -> Tensor",
                         opdi_embedding_backward_kernel, OPD_AUTOCAST_KEEP, "");
 }
 OPDI_COLD_END
@@ -23930,8 +24881,12 @@ OPDI_KERNEL(one_hot) {
     int64_t n = opd_arg_int(call, 1), sizes[OPD_MAX_DIMS], i, most = -1;
     const int64_t *v;
     if (x->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "one_hot is only applicable to index tensor."); }
-    if (x->ndim >= OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS); }
-    if (x->numel == 0 && n <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "Can not infer total number of classes from empty tensor."); }
+    if (x->ndim >= OPD_MAX_DIMS) {
+        return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS);
+    }
+    if (x->numel == 0 && n <= 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Can not infer total number of classes from empty tensor.");
+    }
     if (!x->data && n <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "one_hot of a fake tensor needs num_classes"); }
     x = x->data ? opdi_packed(x) : x;
     if (!x) { return -1; }
@@ -23955,11 +24910,12 @@ OPDI_KERNEL(one_hot) {
 }
 OPDI_COLD_BEGIN
 OPDI_OP(one_hot) {
-    opdi_describe(op, "one_hot(Tensor self, int num_classes=-1) -> Tensor", opdi_one_hot_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP,
+    opdi_describe(op, "one_hot(Tensor self, int num_classes=-1) -> Tensor", opdi_one_hot_kernel,
+                  OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP,
                  OPD_AUTOCAST_KEEP, "[2,3]i5, 5");
 }
 
-//-- writing through a view: slice_scatter and its kin -------------------------------------------------------------------------
+//-- writing through a view: slice_scatter and its kin -----------------------------------------------------------------
 
 /* The formulas: self's gradient is g with zeros where src went, src's is g seen through the same view. */
 static int opdi_view_scatter(opd_call *call, const char *name, int nargs) {
@@ -23975,8 +24931,10 @@ static int opdi_view_scatter(opd_call *call, const char *name, int nargs) {
     if (!place) { return -1; }
     if (!opdi_same_sizes(place, src)) {
         char a[256], b[256];
-        return opd_fail(OPD_ERROR_SHAPE, "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
-                        opdi_sizes_text(opdi_sizes(src), src->ndim, a, sizeof a), opdi_sizes_text(opdi_sizes(place), place->ndim, b, sizeof b));
+        return opd_fail(OPD_ERROR_SHAPE, "expected src to have a size equal to the slice of self. src size = %s, "
+                        "slice size = %s",
+                        opdi_sizes_text(opdi_sizes(src), src->ndim, a, sizeof a),
+                        opdi_sizes_text(opdi_sizes(place), place->ndim, b, sizeof b));
     }
     return out->data ? opdi_copy(place, src) : 0;
 }
@@ -23999,36 +24957,47 @@ static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, c
     OPDI_KERNEL(id) { return opdi_view_scatter(call, view, nargs); }                                        \
     OPDI_BW1(id) { return opdi_view_scatter_backward(bw, view, "aten::" #id, nargs); }                      \
     OPDI_OP(id) {                                                                                           \
-        opdi_describe(op, schema_, opdi_##id##_kernel, opdi_##id##_backward, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, cases_); \
+        opdi_describe(op, schema_, opdi_##id##_kernel, opdi_##id##_backward, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, \
+                      cases_);                                                                              \
         op->out = #id ".out";                                                                               \
     }
 OPDI_VIEW_SCATTER(slice_scatter, "aten::slice.Tensor", 5,
-                  "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor", "[4,3], [2,3], 0, 1, 3")
-OPDI_VIEW_SCATTER(select_scatter, "aten::select.int", 3, "select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor", "[4,3], [4], 1, 2")
+                  "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt "
+                  "step=1) -> Tensor", "[4,3], [2,3], 0, 1, 3")
+OPDI_VIEW_SCATTER(select_scatter, "aten::select.int", 3, "select_scatter(Tensor self, Tensor src, int dim, int index) "
+                  "-> Tensor", "[4,3], [4], 1, 2")
 OPDI_VIEW_SCATTER(diagonal_scatter, "aten::diagonal", 4,
-                  "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor", "[4,3], [3]")
+                  "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+                  "[4,3], [3]")
 OPDI_VIEW_SCATTER(as_strided_scatter, "aten::as_strided", 4,
-                  "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor", "[4,3], [2,2], (2,2), (3,1), 1")
+                  "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? "
+                  "storage_offset=None) -> Tensor", "[4,3], [2,2], (2,2), (3,1), 1")
 OPDI_COLD_END
 
-//-- repeat_interleave, searchsorted, bucketize ----------------------------------------------------------------------------------
+//-- repeat_interleave, searchsorted, bucketize ------------------------------------------------------------------------
 
 OPDI_KERNEL(repeat_interleave_Tensor) {
     opd_tensor *r = opd_arg_tensor(call, 0), *out, *desk, *x;
     const int64_t *v;
     int64_t i, k, n = 0, *p;
     if (r->ndim != 1) { return opd_fail(OPD_ERROR_SHAPE, "repeat_interleave only accept 1D vector as repeat"); }
-    if (r->dtype != OPD_INT64 && r->dtype != OPD_INT32) { return opd_fail(OPD_ERROR_DTYPE, "repeats has to be Long or Int tensor"); }
+    if (r->dtype != OPD_INT64 && r->dtype != OPD_INT32) {
+        return opd_fail(OPD_ERROR_DTYPE, "repeats has to be Long or Int tensor");
+    }
     if (!r->data) { return opd_fail(OPD_ERROR_ARGUMENT, "repeats without data say nothing about the result's size"); }
     x = opdi_as(r, OPD_INT64);
     if (!x) { return -1; }
     v = (const int64_t *)(const void *)x->data;
     for (i = 0; i < x->numel; i++) {
         if (v[i] < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "repeats can not be negative"); }
-        if (v[i] > INT64_MAX / 16 - n) { return opd_fail(OPD_ERROR_SHAPE, "repeat_interleave: the result does not fit into memory"); }
+        if (v[i] > INT64_MAX / 16 - n) {
+            return opd_fail(OPD_ERROR_SHAPE, "repeat_interleave: the result does not fit into memory");
+        }
         n += v[i];
     }
-    if (!opd_arg_is_none(call, 1) && opd_arg_int(call, 1) != n) { return opd_fail(OPD_ERROR_SHAPE, "allocated size does not match required size"); }
+    if (!opd_arg_is_none(call, 1) && opd_arg_int(call, 1) != n) {
+        return opd_fail(OPD_ERROR_SHAPE, "allocated size does not match required size");
+    }
     out = opd_result(call, 0, &n, 1, (opd_scalar_type)r->dtype);
     desk = out ? opdi_desk(out, OPD_INT64) : NULL;
     if (!desk) { return -1; }
@@ -24038,7 +25007,8 @@ OPDI_KERNEL(repeat_interleave_Tensor) {
 }
 OPDI_COLD_BEGIN
 OPDI_OP(repeat_interleave_Tensor) {
-    opdi_describe(op, "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor", opdi_repeat_interleave_Tensor_kernel,
+    opdi_describe(op, "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor",
+                  opdi_repeat_interleave_Tensor_kernel,
                  OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3]i4");
     op->out = "repeat_interleave.Tensor_out";
 }
@@ -24053,10 +25023,15 @@ static int opdi_repeat_interleave(opd_call *call, opd_tensor *repeats) {
     else { dim = opdi_dim_of(opd_arg_int(call, 2), self->ndim); }
     if (!self || !repeats || dim < 0) { return -1; }
     n = self->ndim ? opdi_sizes(self)[dim] : 1;
-    if (repeats->ndim == 0 || (repeats->ndim == 1 && repeats->numel == 1)) { repeats = opdi_o_expand(opdi_o_reshape(repeats, &minus, 1), &n, 1); }
+    if (repeats->ndim == 0 || (repeats->ndim == 1 && repeats->numel == 1)) {
+        repeats = opdi_o_expand(opdi_o_reshape(repeats, &minus, 1), &n, 1);
+    }
     else if (repeats->ndim != 1) { return opd_fail(OPD_ERROR_SHAPE, "repeats must be 0-dim or 1-dim tensor"); }
-    else if (repeats->numel != n) { return opd_fail(OPD_ERROR_SHAPE, "repeats must have the same size as input along dim"); }
-    index = opdi_aten(&h, "aten::repeat_interleave.Tensor", opd_value_tensor(repeats), opd_arg_value(call, 3), OPD_DEFAULT, OPD_DEFAULT);
+    else if (repeats->numel != n) {
+        return opd_fail(OPD_ERROR_SHAPE, "repeats must have the same size as input along dim");
+    }
+    index = opdi_aten(&h, "aten::repeat_interleave.Tensor", opd_value_tensor(repeats), opd_arg_value(call, 3),
+                      OPD_DEFAULT, OPD_DEFAULT);
     return opd_return_tensor(call, opd_index_select(self, dim, index));
 }
 OPDI_KERNEL(repeat_interleave_self_Tensor) { return opdi_repeat_interleave(call, opd_arg_tensor(call, 1)); }
@@ -24065,11 +25040,13 @@ OPDI_KERNEL(repeat_interleave_self_int) {
     return opdi_repeat_interleave(call, opd_tensor_from(&n, opd_ints_of(NULL, 0), OPD_INT64));
 }
 OPDI_OP(repeat_interleave_self_Tensor) {
-    opdi_describe_composite(op, "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+    opdi_describe_composite(op, "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? "
+                            "output_size=None) -> Tensor",
                         opdi_repeat_interleave_self_Tensor_kernel, OPD_AUTOCAST_KEEP, "[2,3], [3]i4, 1");
 }
 OPDI_OP(repeat_interleave_self_int) {
-    opdi_describe_composite(op, "repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+    opdi_describe_composite(op, "repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? "
+                            "output_size=None) -> Tensor",
                         opdi_repeat_interleave_self_int_kernel, OPD_AUTOCAST_KEEP, "[2,3], 2, 1");
 }
 OPDI_COLD_END
@@ -24090,14 +25067,18 @@ static int64_t opdi_search_i64(const char *seq, const int64_t *order, int64_t n,
     OPDI_SEARCH(int64_t)
 }
 /* seq [rows, n] or [n], values [rows, m] or of any shape. */
-static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_tensor *sorter, bool narrow, bool right) {
+static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_tensor *sorter, bool narrow,
+                       bool right) {
     const bool whole = opd_dtype_is_integral((opd_scalar_type)seq->dtype, true);
     const opd_scalar_type t = whole ? OPD_INT64 : OPD_FLOAT64;
     const int64_t n = seq->ndim ? opdi_sizes(seq)[seq->ndim - 1] : 1;
     const int64_t m = seq->ndim > 1 ? opdi_sizes(values)[values->ndim - 1] : OPDI_MAX(values->numel, (int64_t)1);
     opd_tensor *out, *desk;
     int64_t i;
-    if (narrow && n > INT32_MAX) { return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): the size of boundaries' last dimension should be less than 2147483647"); }
+    if (narrow && n > INT32_MAX) {
+        return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): the size of boundaries' last dimension should be less "
+                        "than 2147483647");
+    }
     out = opd_result(call, 0, opdi_sizes(values), values->ndim, narrow ? OPD_INT32 : OPD_INT64);
     if (!out || !out->data) { return out ? 0 : -1; }
     desk = opdi_desk(out, OPD_INT64);
@@ -24108,8 +25089,11 @@ static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_
         const int64_t row = seq->ndim > 1 ? i / m : 0;
         const int64_t *order = sorter ? (const int64_t *)(const void *)sorter->data + row * n : NULL;
         const char *s = seq->data + row * n * 8;
-        ((int64_t *)(void *)desk->data)[i] = whole ? opdi_search_i64(s, order, n, ((const int64_t *)(const void *)values->data)[i], right)
-                                                   : opdi_search_f64(s, order, n, ((const double *)(const void *)values->data)[i], right);
+        ((int64_t *)(void *)desk->data)[i] = whole
+            ? opdi_search_i64(s, order, n, ((const int64_t *)(const void *)values->data)[i], right)
+                                                   : opdi_search_f64(s, order, n,
+                                                                     ((const double *)(const void *)values->data)[i],
+                                                                     right);
     }
     return opdi_settle(out, desk);
 }
@@ -24117,20 +25101,32 @@ OPDI_COLD_BEGIN
 static int opdi_search_check(opd_tensor *seq, opd_tensor *values, opd_tensor *sorter) {
     int64_t i, n = seq->ndim ? opdi_sizes(seq)[seq->ndim - 1] : 1;
     int d;
-    if (seq->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, and boundaries tensor should have positive dimension"); }
-    if (opd_dtype_is_complex((opd_scalar_type)seq->dtype)) { return opd_fail(OPD_ERROR_DTYPE, "torch.searchsorted(): not implemented for complex tensors"); }
+    if (seq->ndim == 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): input value can be a scalar only when boundaries "
+                        "tensor dimension is 1, and boundaries tensor should have positive dimension");
+    }
+    if (opd_dtype_is_complex((opd_scalar_type)seq->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "torch.searchsorted(): not implemented for complex tensors");
+    }
     if (values->dtype != seq->dtype && !(values->flags & OPDI_WRAPPED)) {
-        return opd_fail(OPD_ERROR_DTYPE, "torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but got boundary tensor dtype %s and input value tensor dtype %s",
+        return opd_fail(OPD_ERROR_DTYPE, "torch.searchsorted(): boundary tensor and input value tensor should have "
+                        "same dtype, but got boundary tensor dtype %s and input value tensor dtype %s",
                         opd_dtype_cname((opd_scalar_type)seq->dtype), opd_dtype_cname((opd_scalar_type)values->dtype));
     }
     for (d = 0; seq->ndim > 1 && d < seq->ndim - 1; d++) {
         if (seq->ndim != values->ndim || opdi_sizes(seq)[d] != opdi_sizes(values)[d]) {
-            return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match");
+            return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): boundaries tensor should be 1 dimension or the "
+                            "first N-1 dimensions of boundaries tensor and input value tensor must match");
         }
     }
     if (!sorter) { return 0; }
-    if (!opdi_same_sizes(sorter, seq)) { return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): boundary and sorter must have the same size"); }
-    if (sorter->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype %s", opd_dtype_cname((opd_scalar_type)sorter->dtype)); }
+    if (!opdi_same_sizes(sorter, seq)) {
+        return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): boundary and sorter must have the same size");
+    }
+    if (sorter->dtype != OPD_INT64) {
+        return opd_fail(OPD_ERROR_DTYPE, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype "
+                        "%s", opd_dtype_cname((opd_scalar_type)sorter->dtype));
+    }
     if (!sorter->data) { return 0; }
     sorter = opdi_packed(sorter);
     for (i = 0; sorter && i < sorter->numel; i++) {
@@ -24150,8 +25146,14 @@ OPDI_KERNEL(searchsorted) {
     if (!values) { return -1; }
     if (!opd_arg_is_none(call, 4)) {
         const char *side = opd_arg_str(call, 4);
-        if (strcmp(side, "left") && strcmp(side, "right")) { return opd_fail(OPD_ERROR_ARGUMENT, "torch.searchsorted(): side can only be 'left' or 'right' but got %s", side); }
-        if (right && *side == 'l') { return opd_fail(OPD_ERROR_ARGUMENT, "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"); }
+        if (strcmp(side, "left") && strcmp(side, "right")) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "torch.searchsorted(): side can only be 'left' or 'right' but got %s",
+                            side);
+        }
+        if (right && *side == 'l') {
+            return opd_fail(OPD_ERROR_ARGUMENT, "torch.searchsorted(): side and right can't be set to opposites, got "
+                            "side of left while right was True");
+        }
         right = *side == 'r';
     }
     if (opdi_search_check(seq, values, sorter)) { return -1; }
@@ -24160,26 +25162,33 @@ OPDI_KERNEL(searchsorted) {
 OPDI_KERNEL(bucketize) {
     opd_tensor *values = opdi_search_value(call, 0), *seq = opd_arg_tensor(call, 1);
     if (!values) { return -1; }
-    if (seq->ndim != 1) { return opd_fail(OPD_ERROR_SHAPE, "bucketize(): boundaries tensor must be 1 dimension, but got dim(%d)", seq->ndim); }
+    if (seq->ndim != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "bucketize(): boundaries tensor must be 1 dimension, but got dim(%d)",
+                        seq->ndim);
+    }
     if (opdi_search_check(seq, values, NULL)) { return -1; }
     return opdi_search(call, seq, values, NULL, opd_arg_bool(call, 2), opd_arg_bool(call, 3));
 }
 OPDI_OP(searchsorted_Tensor) {
-    opdi_describe(op, "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    opdi_describe(op, "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool "
+                  "right=False, str? side=None, Tensor? sorter=None) -> Tensor",
                  opdi_searchsorted_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[4], [2,3]");
     op->out = "searchsorted.Tensor_out";
 }
 OPDI_OP(searchsorted_Scalar) {
-    opdi_describe(op, "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    opdi_describe(op, "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool "
+                  "right=False, str? side=None, Tensor? sorter=None) -> Tensor",
                  opdi_searchsorted_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[4], 0.5");
 }
 OPDI_OP(bucketize_Tensor) {
-    opdi_describe(op, "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+    opdi_describe(op, "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
+                  "Tensor",
                  opdi_bucketize_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[2,3], [4]");
     op->out = "bucketize.Tensor_out";
 }
 OPDI_OP(bucketize_Scalar) {
-    opdi_describe(op, "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+    opdi_describe(op, "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
+                  "Tensor",
                  opdi_bucketize_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "0.5, [4]");
 }
 OPDI_COLD_END
