@@ -11951,6 +11951,7 @@ static int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
 //======================================================================================================================
 
 /* One kernel for every backend. */
+OPDI_COLD_BEGIN
 #define OPDI_CARD_ANY(id, schema_, kernel_, backward_, save_, vmap_, inplace_, out_, cases_)                \
     OPDI_OP(id) {                                                                                           \
         op->schema = schema_; op->any = kernel_; op->backward = backward_; op->save = save_;                \
@@ -12251,6 +12252,7 @@ OPDI_CARD_FILL(zero, "zero(Tensor self) -> Tensor", opdi_zero_kernel, opdi_fill_
 
 //-- sequences ---------------------------------------------------------------------------------------------------------
 
+OPDI_COLD_END
 /* start + step i; made (linspace): from the nearer end, so that both ends are exact; base (logspace): base^that. */
 typedef struct opdi_sequence { double start, end, step, base; int64_t i_start, i_step, n; bool whole, linear, power; void *out; } opdi_sequence;
 static void opdi_sequence_part(void *ctx, int64_t begin, int64_t end) {
@@ -12276,6 +12278,7 @@ static int opdi_sequence_write(opd_tensor *out, opdi_sequence *q) {
     return t == out ? 0 : opdi_copy(out, t);
 }
 static double opdi_scalar_f64(opd_value v) { return v.tag == OPD_TAG_FLOAT ? v.u.d : v.tag == OPD_TAG_COMPLEX ? v.u.c[0] : (double)v.u.i; }
+OPDI_COLD_BEGIN
 static int64_t opdi_scalar_i64(opd_value v) {
     return v.tag == OPD_TAG_INT || v.tag == OPD_TAG_BOOL ? v.u.i : opdi_f64_to_i64(opdi_scalar_f64(v));
 }
@@ -12285,6 +12288,7 @@ static int opdi_sequence_dtype(const opd_call *call, opd_scalar_type dtype) {
     if (dtype != OPD_BOOL && !opd_dtype_is_complex(dtype)) { return 0; }
     return opd_fail(OPD_ERROR_DTYPE, "\"%s_cpu\" not implemented for '%s'", call->op->schema->name, opd_dtype_cname(dtype));
 }
+OPDI_COLD_END
 /* at::arange_out, at::range_out (closed: the end belongs to it). */
 static int opdi_arange_run(opd_call *call, opd_value start, opd_value end, opd_value step, bool closed) {
     const bool whole = opdi_is_whole(start) && opdi_is_whole(end) && opdi_is_whole(step);
@@ -12309,6 +12313,7 @@ static int opdi_arange_run(opd_call *call, opd_value start, opd_value end, opd_v
     q.n = (int64_t)count;
     return opdi_sequence_write(opdi_result_sized(call, opd_ints_of(&q.n, 1), &o), &q);
 }
+OPDI_COLD_BEGIN
 static int opdi_arange_kernel(opd_call *call) {
     const int n = call->op->nargs - 4;
     return opdi_arange_run(call, n == 1 ? opd_value_int(0) : opd_arg_value(call, 0), opd_arg_value(call, n == 1 ? 0 : 1),
@@ -12366,6 +12371,7 @@ OPDI_CARD_FACTORY(eye_m, "eye.m(int n, int m, *, " OPDI_OPTIONS_TEXT ") -> Tenso
 
 //-- triangles ---------------------------------------------------------------------------------------------------------
 
+OPDI_COLD_END
 typedef struct opdi_triangle { char *out; const char *in; int64_t rows, cols, diagonal; size_t size; bool lower; } opdi_triangle;
 /* Rows [begin, end) of all matrices: columns [0, k) or [k, cols) are kept, k cut to the row. */
 static void opdi_triangle_part(void *ctx, int64_t begin, int64_t end) {
@@ -12395,6 +12401,7 @@ static int opdi_triangle_run(opd_call *call, bool lower) {
     opdi_parallel_for(self->numel / g.cols, OPDI_MAX((int64_t)1, OPDI_GRAIN / g.cols), opdi_triangle_part, &g);
     return target == out ? 0 : opdi_copy(out, target);
 }
+OPDI_COLD_BEGIN
 static int opdi_tril_kernel(opd_call *call) { return opdi_triangle_run(call, true); }
 static int opdi_triu_kernel(opd_call *call) { return opdi_triangle_run(call, false); }
 static int opdi_tril_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_tril_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i)); }
@@ -12463,6 +12470,7 @@ opd_generator *opd_generator_new(uint64_t seed) {
 void opd_generator_free(opd_generator *g) {
     if (g) { opdi_free(g, sizeof *g); }
 }
+OPDI_COLD_END
 /* Takes n words (whole blocks of 64) of the call's generator: where they start, and their key. */
 static uint64_t opdi_words(const opd_call *call, int64_t n, uint64_t *key) {
     int i = opdi_arg_index(call->op->schema, "generator", 9);
@@ -12588,6 +12596,7 @@ static int opdi_ints_into(const opd_call *call, opd_tensor *out, int64_t low, in
     return opdi_draft_done(out, t);
 }
 
+OPDI_COLD_BEGIN
 /* Factories: the options are the last four arguments, the sizes stand before a generator. */
 static opd_tensor *opdi_random_result(opd_call *call, int sizes, opd_scalar_type dtype) {
     opdi_options o;
@@ -12682,6 +12691,7 @@ static int opdi_random_from_kernel(opd_call *call) {
     } else { high = self->dtype == OPD_BOOL ? 2 : self->dtype == OPD_UINT8 ? 256 : size == 8 ? INT64_MAX : (int64_t)1 << (8 * size - 1); }
     return opdi_ints_into(call, opdi_written(call), low, high);
 }
+OPDI_COLD_END
 /* Each element with a probability of its own. */
 static int opdi_bernoulli_tensor_run(opd_call *call, opd_tensor *out, opd_tensor *p) {
     opd_tensor *chance, *draws;
@@ -12700,6 +12710,7 @@ static int opdi_bernoulli_tensor_run(opd_call *call, opd_tensor *out, opd_tensor
     }
     return opdi_copy(out, draws);
 }
+OPDI_COLD_BEGIN
 static int opdi_bernoulli_kernel(opd_call *call) { return opdi_bernoulli_tensor_run(call, opdi_written(call), opd_arg_tensor(call, 0)); }
 static int opdi_bernoulli__Tensor_kernel(opd_call *call) { return opdi_bernoulli_tensor_run(call, opdi_written(call), opd_arg_tensor(call, 1)); }
 /* No gradient flows through a random number: zeros, for every tensor argument. */
@@ -12757,12 +12768,14 @@ static int opdi_normal_tensor_kernel(opd_call *call) {
 OPDI_CARD_DRAW(normal_Tensor_float, "normal.Tensor_float(Tensor mean, float std=1." OPDI_GENERATOR_TEXT, opdi_normal_tensor_kernel, "normal.Tensor_float_out", "[2,3]")
 OPDI_CARD_DRAW(normal_float_Tensor, "normal.float_Tensor(float mean, Tensor std" OPDI_GENERATOR_TEXT, opdi_normal_tensor_kernel, "normal.float_Tensor_out", "0., [2,3]+")
 OPDI_CARD_DRAW(normal_Tensor_Tensor, "normal.Tensor_Tensor(Tensor mean, Tensor std" OPDI_GENERATOR_TEXT, opdi_normal_tensor_kernel, "normal.Tensor_Tensor_out", "[2,3], [2,3]+")
+OPDI_COLD_END
 
 //======================================================================================================================
 //  >>op:view  views and copies
 //======================================================================================================================
 
 //-- helpers -----------------------------------------------------------------------------------------------------------
+OPDI_COLD_BEGIN
 
 /* A dim counted from the end where it is negative (c10::maybe_wrap_dim); a 0-dim tensor takes 0 and -1.  -1: failed. */
 static int opdi_view_dim(int64_t dim, int ndim) {
@@ -13196,6 +13209,7 @@ static int opdi_slice_backward_bw(opd_backward_call *bw) {
 OPDI_CARD_PUT(slice_backward, "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor",
               opdi_slice_backward_kernel, opdi_slice_backward_bw, "slice_backward.out", "[2,3], (4,3), 0, 1, 3, 1")
 
+OPDI_COLD_END
 /* Adds what lies at (sizes, strides, at) of `values` in order to base, or (take) reads it from there. */
 static void opdi_walk_strided(double *base, double *values, opd_ints sizes, opd_ints strides, int64_t at, bool take) {
     int64_t idx[OPD_MAX_DIMS], k, pos = at;
@@ -13253,6 +13267,7 @@ static int opdi_as_strided_backward_kernel(opd_call *call) {
     }
     return opdi_copy(out, input);
 }
+OPDI_COLD_BEGIN
 /* Its transpose: the gradient, shared where the input overlaps itself, is added up in a base by the input's geometry and read
    by the other. */
 static int opdi_as_strided_backward_bw(opd_backward_call *bw) {
@@ -14390,6 +14405,7 @@ OPDI_CARD_VIEWS(atleast_3d, "atleast_3d(Tensor self) -> Tensor", opdi_at_least_k
 OPDI_CARD_VIEWS(atleast_1d_Sequence, "atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]", opdi_at_least_all_kernel, "{[],[2]}")
 OPDI_CARD_VIEWS(atleast_2d_Sequence, "atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]", opdi_at_least_all_kernel, "{[],[2]}")
 OPDI_CARD_VIEWS(atleast_3d_Sequence, "atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]", opdi_at_least_all_kernel, "{[],[2]}")
+OPDI_COLD_END
 
 //======================================================================================================================
 //  >>op:pointwise  pointwise operators
@@ -16278,6 +16294,7 @@ OPDI_COLD_END
 //======================================================================================================================
 
 //-- dims of a reduction ---------------------------------------------------------------------------------------------------
+OPDI_COLD_BEGIN
 
 /* d brought into [0, ndim); a 0-dim tensor has one dim here.  -1 with an error. */
 static int opdi_reduce_dim(int64_t d, int ndim) {
@@ -16410,6 +16427,7 @@ static void opdi_reduce_init(opdi_reduce *r, opd_tensor *t, uint64_t mask, bool 
     r->nouts = nouts; r->chunks = 1; r->chunk = r->n; r->states = NULL; r->tiles = 0;
 }
 
+OPDI_COLD_END
 /* Elements [begin, end) of a row into s. */
 static void opdi_reduce_part(const opdi_reduce *r, int64_t row, int64_t begin, int64_t end, opdi_folded *s) {
     const opdi_iter *it = &r->it;
@@ -16592,6 +16610,7 @@ static int opdi_reduce_run(opdi_reduce *r) {
     if (r->states) { opdi_free(r->states, bytes); }
     return 0;
 }
+OPDI_COLD_BEGIN
 /* The whole of a kernel: results of these dtypes, the fold over the dims in mask in compute type `compute`. */
 static int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_tensor *t, uint64_t mask, bool keep, opd_scalar_type compute,
                               opd_scalar_type out0, opd_scalar_type out1, double p) {
@@ -16619,6 +16638,7 @@ static int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_tensor 
 
 //-- sums --------------------------------------------------------------------------------------------------------------------
 
+OPDI_COLD_END
 /* Sums of pieces of 4096 in 64 accumulators, then in double. */
 #if defined(__GNUC__) && !defined(__TINYC__)
 typedef float opdi_lanes8 __attribute__((vector_size(32), aligned(4), may_alias));     /* without OPDI_X86 too */
@@ -16685,6 +16705,7 @@ static void opdi_join_sum(opdi_folded *s, const opdi_folded *with, const opdi_re
 static const opdi_fold opdi_the_sum = {
     {opdi_fold_sum_f32, opdi_fold_sum_f64, opdi_fold_sum_i64}, {opdi_f32_add, opdi_f64_add, opdi_i64_add}, opdi_join_sum, NULL,
     {0, 0, 0, 0}, {'v', 0}, "sum_cpu"};
+OPDI_COLD_BEGIN
 
 /* The dtype a sum or product is computed in and has: the one asked for, the out= tensor's, int64 for integers. */
 static opd_scalar_type opdi_reduce_dtype(const opd_call *call, int i, const opd_tensor *t) {
@@ -16753,8 +16774,10 @@ OPDI_CARD_REDUCE(sum, "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", s
 OPDI_CARD_REDUCE(sum_dim_IntList, "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
                  sum_dim, opdi_sum_dim_backward, "", FP32_SET_DTYPE, "sum.IntList_out", OPDI_CASES_DIMS)
 
+OPDI_COLD_END
 OPDI_FOLD_SUM(opdi_fold_nansum_f32, float, double, f, x == x ? x : 0)
 OPDI_FOLD_SUM(opdi_fold_nansum_f64, double, double, f, x == x ? x : 0)
+OPDI_COLD_BEGIN
 static const opdi_fold opdi_the_nansum = {
     {opdi_fold_nansum_f32, opdi_fold_nansum_f64, opdi_fold_sum_i64}, {NULL, NULL, NULL}, opdi_join_sum, NULL, {0, 0, 0, 0}, {'v', 0}, "nansum_cpu"};
 OPDI_KERNEL(nansum) { return opdi_reduce_sum(call, &opdi_the_nansum, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3); }
@@ -16801,6 +16824,7 @@ OPDI_CARD_REDUCE(mean, "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
 OPDI_CARD_REDUCE(mean_dim, "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", mean_dim,
                  opdi_mean_dim_backward, "", KEEP, "mean.out", OPDI_CASES_DIMS)
 
+OPDI_COLD_END
 /* Four products side by side. */
 #define OPDI_FOLD_PROD(name, T, A, field)                                                                   \
     static void name(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {         \
@@ -16823,6 +16847,7 @@ static void opdi_join_prod(opdi_folded *s, const opdi_folded *with, const opdi_r
     s->f *= with->f;
     s->i = opdi_wrap_mul(s->i, with->i);
 }
+OPDI_COLD_BEGIN
 static const opdi_fold opdi_the_prod = {
     {opdi_fold_prod_f32, opdi_fold_prod_f64, opdi_fold_prod_i64}, {NULL, NULL, NULL}, opdi_join_prod, NULL, {1, 0, 1, 0}, {'v', 0}, "prod_cpu"};
 OPDI_KERNEL(prod) { return opdi_reduce_sum(call, &opdi_the_prod, opd_ints_of(NULL, 0), false, 1); }
@@ -16907,6 +16932,7 @@ OPDI_CARD_REDUCE(prod_dim_int, "prod.dim_int(Tensor self, int dim, bool keepdim=
                  opdi_prod_dim_backward, "self, result", FP32_SET_DTYPE, "prod.int_out", "[2,3], 1; [2,3,2], -2, True; [], 0")
 
 //-- var, std ----------------------------------------------------------------------------------------------------------------
+OPDI_COLD_END
 
 /* f: mean, g: sum of squared deviations, n: count.  Pieces in two passes, joined after Chan, Golub and LeVeque. */
 static void opdi_join_var(opdi_folded *s, const opdi_folded *with, const opdi_reduce *r) {
@@ -16941,6 +16967,7 @@ static void opdi_join_var(opdi_folded *s, const opdi_folded *with, const opdi_re
     }
 OPDI_FOLD_VAR(opdi_fold_var_f32, float)
 OPDI_FOLD_VAR(opdi_fold_var_f64, double)
+OPDI_COLD_BEGIN
 static void opdi_finish_var(opdi_folded *s, const opdi_reduce *r) {
     const double n = (double)s->n - r->p;
     if (s->n == 0) { s->f = (double)NAN; }
@@ -17049,6 +17076,7 @@ static int opdi_reduce_nonempty(const opd_tensor *t, opd_ints dims, const char *
     }
     return 0;
 }
+OPDI_COLD_END
 /* The extreme of n > 0 elements, NaN if there is one; OP is > or <. */
 #define OPDI_FOLD_EXTREME(name, T, field, OP)                                                               \
     static void name(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {         \
@@ -17103,6 +17131,7 @@ static void opdi_join_where(opdi_folded *s, const opdi_folded *with, const opdi_
     if (r->it.compute == OPDI_I64) { r->fold->step[OPDI_I64](s, &next.i, 1, next.n, r); return; }
     (r->fold->init.g > 0 ? opdi_fold_argmax_f64 : opdi_fold_argmin_f64)(s, &next.f, 1, next.n, r);
 }
+OPDI_COLD_BEGIN
 #define OPDI_WHERE_MAX {opdi_fold_argmax_f32, opdi_fold_argmax_f64, opdi_fold_argmax_i64}, {NULL, NULL, NULL}, opdi_join_where, NULL, {0, 1, 0, -1}
 #define OPDI_WHERE_MIN {opdi_fold_argmin_f32, opdi_fold_argmin_f64, opdi_fold_argmin_i64}, {NULL, NULL, NULL}, opdi_join_where, NULL, {0, -1, 0, -1}
 static const opdi_fold opdi_the_argmax = {OPDI_WHERE_MAX, {'n', 0}, "argmax_cpu"}, opdi_the_argmin = {OPDI_WHERE_MIN, {'n', 0}, "argmin_cpu"};
@@ -17193,6 +17222,7 @@ OPDI_KERNEL(min_other) { return opd_return_tensor(call, opd_minimum(opd_arg_tens
 OPDI_COMPOSITE(max_other, "max.other(Tensor self, Tensor other) -> Tensor", NULL, "max.out", "[2,3], [3]")
 OPDI_COMPOSITE(min_other, "min.other(Tensor self, Tensor other) -> Tensor", NULL, "min.out", "[2,3], [3]")
 
+OPDI_COLD_END
 /* f, i: the largest; g, n: the smallest */
 static void opdi_fold_both_f32(opdi_folded *s, const void *x, int64_t n, int64_t at, const opdi_reduce *r) {
     opdi_folded t = *s;
@@ -17216,6 +17246,7 @@ static void opdi_join_both(opdi_folded *s, const opdi_folded *with, const opdi_r
     opdi_fold_both_f64(s, &with->f, 1, 0, r); opdi_fold_both_f64(s, &with->g, 1, 0, r);
     opdi_fold_both_i64(s, &with->i, 1, 0, r); opdi_fold_both_i64(s, &with->n, 1, 0, r);
 }
+OPDI_COLD_BEGIN
 static const opdi_fold opdi_the_aminmax = {
     {opdi_fold_both_f32, opdi_fold_both_f64, opdi_fold_both_i64}, {NULL, NULL, NULL}, opdi_join_both, NULL,
     {OPDI_MINUS_INF, OPDI_INF, INT64_MIN, INT64_MAX}, {'w', 'v'}, "aminmax_kernel"};
@@ -17261,6 +17292,7 @@ OPDI_CARD_EXTREME(aminmax, "aminmax(Tensor self, *, int? dim=None, bool keepdim=
 
 //-- any, all, count_nonzero -------------------------------------------------------------------------------------------------
 
+OPDI_COLD_END
 #define OPDI_FOLD_COUNT(name, T)                                                                            \
     static void name(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {         \
         const T *x = (const T *)px; int64_t i, count = 0;                                                   \
@@ -17271,6 +17303,7 @@ OPDI_CARD_EXTREME(aminmax, "aminmax(Tensor self, *, int? dim=None, bool keepdim=
 OPDI_FOLD_COUNT(opdi_fold_count_f32, float)
 OPDI_FOLD_COUNT(opdi_fold_count_f64, double)
 OPDI_FOLD_COUNT(opdi_fold_count_i64, int64_t)
+OPDI_COLD_BEGIN
 static void opdi_finish_any(opdi_folded *s, const opdi_reduce *r) { (void)r; s->i = s->i > 0; }
 static void opdi_finish_all(opdi_folded *s, const opdi_reduce *r) { s->i = s->i == r->n; }
 #define OPDI_COUNT_PARTS {opdi_fold_count_f32, opdi_fold_count_f64, opdi_fold_count_i64}, {NULL, NULL, NULL}, opdi_join_sum
@@ -17315,6 +17348,7 @@ OPDI_CARD_TRUTH(count_nonzero_dim_IntList, "count_nonzero.dim_IntList(Tensor sel
 OPDI_CARD_TRUTH(count_nonzero, "count_nonzero(Tensor self, int? dim=None) -> Tensor", count_nonzero, "count_nonzero.out", "[2,3]b; [2,3]i5, 1")
 
 //-- norms -------------------------------------------------------------------------------------------------------------------
+OPDI_COLD_END
 
 OPDI_FOLD_SUM(opdi_fold_abs_f32, float, double, f, x < 0 ? -x : x)
 OPDI_FOLD_SUM(opdi_fold_abs_f64, double, double, f, x < 0 ? -x : x)
@@ -17337,6 +17371,7 @@ OPDI_FOLD_ABS_EXTREME(opdi_fold_abs_max_f64, double, opdi_fold_max_f64)
 OPDI_FOLD_ABS_EXTREME(opdi_fold_abs_min_f32, float, opdi_fold_min_f32)
 OPDI_FOLD_ABS_EXTREME(opdi_fold_abs_min_f64, double, opdi_fold_min_f64)
 static void opdi_finish_root(opdi_folded *s, const opdi_reduce *r) { (void)r; s->f = sqrt(s->f); }
+OPDI_COLD_BEGIN
 static void opdi_finish_power(opdi_folded *s, const opdi_reduce *r) { s->f = pow(s->f, 1.0 / r->p); }
 #define OPDI_NORM_FOLD(f32, f64, join, finish, init) {{f32, f64, NULL}, {NULL, NULL, NULL}, join, finish, {init, 0, 0, 0}, {'f', 0}, "norm_cpu"}
 static const opdi_fold opdi_the_norms[6] = {
@@ -17442,6 +17477,7 @@ OPDI_COMPOSITE(dist, "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", NU
 
 //-- logsumexp ---------------------------------------------------------------------------------------------------------------
 
+OPDI_COLD_END
 /* f: the largest finite element so far, g: sum of exp(x - f).  Infinities and NaN come through the sum. */
 #define OPDI_FOLD_LSE(name, T, EXPS)                                                               \
     static void name(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {         \
@@ -17469,6 +17505,7 @@ static void opdi_finish_lse(opdi_folded *s, const opdi_reduce *r) {
     (void)r;
     s->f = log(s->g) + (s->f > -OPDI_INF ? s->f : 0);
 }
+OPDI_COLD_BEGIN
 static const opdi_fold opdi_the_lse = {
     {opdi_fold_lse_f32, opdi_fold_lse_f64, NULL}, {NULL, NULL, NULL}, opdi_join_lse, opdi_finish_lse, {OPDI_MINUS_INF, 0, 0, 0}, {'f', 0}, "logsumexp"};
 OPDI_KERNEL(logsumexp) {
@@ -17557,6 +17594,7 @@ OPDI_OP(equal) {
     op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[2,3], [2,3]; [2], [3]";
 }
 
+OPDI_COLD_END
 /* Indices of the elements that are not 0, one row each, in order: how many depends on the data. */
 OPDI_KERNEL(nonzero) {
     opd_tensor *t = opd_arg_tensor(call, 0), *out = NULL;
@@ -17595,6 +17633,7 @@ OPDI_KERNEL(nonzero) {
     }
     return 0;
 }
+OPDI_COLD_BEGIN
 OPDI_OP(nonzero) {
     opdi_card_reduce(op, "nonzero(Tensor self) -> Tensor", opdi_nonzero_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_AUTOCAST_KEEP, "nonzero.out", "[2,3]; [2,3]b; []");
     op->vmap = OPD_BATCH_LOOP;
@@ -17625,6 +17664,7 @@ struct opdi_lines {
     bool flag, flag2, keep_strides;
     int failed;
 };
+OPDI_COLD_END
 /* ops: inputs, then outputs; those in `index` (bits) are int64_t, the others of the compute type.  dim: the line's. */
 static void opdi_lines_init(opdi_lines *r, opd_tensor *const *ops, int nin, int nops, int dim, int compute, unsigned index) {
     const opd_tensor *t = ops[0];
@@ -17704,6 +17744,7 @@ static void opdi_lines_range(void *ctx, int64_t begin, int64_t end) {
     }
     if (mem != (char *)small) { opdi_free(mem, bytes); }
 }
+OPDI_COLD_BEGIN
 static int opdi_lines_run(opdi_lines *r, opdi_line_fn fn, int64_t cost) {
     r->fn = fn;
     if (r->outer <= 0) { return 0; }
@@ -17714,6 +17755,7 @@ static int opdi_lines_run(opdi_lines *r, opdi_line_fn fn, int64_t cost) {
 
 //-- softmax -------------------------------------------------------------------------------------------------- >>op:_softmax
 
+OPDI_COLD_END
 /* Largest of n > 0 (NaN is found by the sum); then o = x - c and its exponentials' sum, in pieces. */
 OPDI_ALWAYS float opdi_line_max_body(const float *x, int64_t n) {
     float a[32];
@@ -17837,6 +17879,7 @@ static void opdi_line_softmax_backward_f64(const opdi_lines *r, const void *cons
     for (i = 0; i < r->n; i++) { c += r->flag ? g[i] : g[i] * y[i]; }
     for (i = 0; i < r->n; i++) { o[i] = r->flag ? g[i] - exp(y[i]) * c : y[i] * (g[i] - c); }
 }
+OPDI_COLD_BEGIN
 static int opdi_softmax_of(opd_call *call, bool logarithm) {
     opd_tensor *t = opd_arg_tensor(call, 0), *ops[2];
     const opd_scalar_type dtype = (opd_scalar_type)t->dtype;
@@ -17935,6 +17978,7 @@ OPDI_COMPOSITE_FP32(special_log_softmax, log_softmax_int, "special_log_softmax(T
 
 //-- scans -------------------------------------------------------------------------------------------------------------------
 
+OPDI_COLD_END
 #define OPDI_LINE_SCAN(name, T, A, first, body)                                                             \
     static void name(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {             \
         const T *x = (const T *)in[0]; T *o = (T *)out[0]; A a = first; int64_t i;                          \
@@ -17956,6 +18000,7 @@ OPDI_LINE_SCAN(opdi_line_logcumsumexp_f64, double, double, -OPDI_INF, a = opdi_l
 static const opdi_line_fn opdi_line_cumsum[3] = {opdi_line_cumsum_f32, opdi_line_cumsum_f64, opdi_line_cumsum_i64};
 static const opdi_line_fn opdi_line_cumprod[3] = {opdi_line_cumprod_f32, opdi_line_cumprod_f64, opdi_line_cumprod_i64};
 static const opdi_line_fn opdi_line_logcumsumexp[3] = {opdi_line_logcumsumexp_f32, opdi_line_logcumsumexp_f64, NULL};
+OPDI_COLD_BEGIN
 static int opdi_scan(opd_call *call, const opdi_line_fn *fns, opd_scalar_type dtype, const char *what) {
     opd_tensor *t = opd_arg_tensor(call, 0), *ops[2];
     const int dim = opdi_reduce_dim(opd_arg_int(call, 1), t->ndim), type = opdi_compute_type(dtype);
@@ -18035,6 +18080,7 @@ OPDI_CARD_SCAN(cumprod, "self, result")
 OPDI_CARD_REDUCE(logcumsumexp, "logcumsumexp(Tensor self, int dim) -> Tensor", logcumsumexp, opdi_logcumsumexp_backward, "self, result", KEEP, "logcumsumexp.out", "[2,3], 1; [], 0")
 OPDI_COMPOSITE(cumprod_backward, "cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor", NULL, NULL, "[2,3], [2,3], 1, [2,3]")
 
+OPDI_COLD_END
 /* flag: the smallest.  The last of equal ones; NaN stays once it is there. */
 #define OPDI_LINE_CUMMAX(name, T)                                                                           \
     static void name(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {             \
@@ -18089,6 +18135,7 @@ static int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int64_t di
     }
     return opdi_lines_run(r, fns[type], cost);
 }
+OPDI_COLD_BEGIN
 static int opdi_cummax_of(opd_call *call, bool smallest) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const int64_t dim = opd_arg_int(call, 1);
@@ -18110,6 +18157,7 @@ OPDI_CARD_REDUCE(cummin, "cummin(Tensor self, int dim)" OPDI_PAIR, cummin, opdi_
 
 //-- sorting -----------------------------------------------------------------------------------------------------------------
 
+OPDI_COLD_END
 /* Keys order like the values do: NaN above all, -0 equal to 0. */
 typedef struct opdi_key { uint64_t key; int64_t index; } opdi_key;
 static uint64_t opdi_key_f64(double x) {
@@ -18208,6 +18256,7 @@ static int64_t opdi_line_size(const opd_tensor *t, int64_t dim) {
     const int d = opdi_reduce_dim(dim, t->ndim);
     return d < 0 ? -1 : t->ndim ? opdi_sizes(t)[d] : 1;
 }
+OPDI_COLD_BEGIN
 static int opdi_sort_of(opd_call *call, const opdi_line_fn *fns, int64_t dim, int64_t k, bool flag, bool flag2, bool reduce, bool keep, const char *what) {
     const int64_t n = opdi_line_size(opd_arg_tensor(call, 0), dim);
     opdi_lines r;
@@ -18305,12 +18354,14 @@ OPDI_KERNEL(msort) { return opdi_sorted_part(call, false, 0, false, 0); }
 OPDI_COMPOSITE(argsort, "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", NULL, NULL, "[2,3]; [2,3], 0, True")
 OPDI_COMPOSITE(argsort_stable, "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor", NULL, "argsort.stable_out", "[2,3], stable=True")
 OPDI_COMPOSITE(msort, "msort(Tensor self) -> Tensor", NULL, "msort.out", "[3,2]")
+OPDI_COLD_END
 
 //======================================================================================================================
 //  >>op:linalg  matrix products
 //======================================================================================================================
 
 //-- what the rooms below share --------------------------------------------------------------------------------------------
+OPDI_COLD_BEGIN
 
 /* Operators of other rooms, by name: v[0..n) in schema order. */
 static opd_tensor *opdi_do(opd_op **handle, const char *name, opd_tensor *t, opd_value b, opd_value c) {
@@ -18735,6 +18786,7 @@ OPDI_OP(outer) {
 OPDI_OP(ger) {
     opdi_card_above(op, "ger(Tensor self, Tensor vec2) -> Tensor", opdi_outer_kernel, OPD_AUTOCAST_KEEP, "ger.out", "[2], [3]");
 }
+OPDI_COLD_END
 /* beta self + alpha vec1 vec2^T, with promotion (at::native::math_addr) */
 OPDI_KERNEL(addr) {
     opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *y;
@@ -18761,6 +18813,7 @@ OPDI_KERNEL(addr) {
     if (opdi_number_f64(beta) != 0) { y = opd_add(opdi_scale(self, beta), y); }
     return opd_return_tensor(call, y);
 }
+OPDI_COLD_BEGIN
 OPDI_OP(addr) {
     opdi_card_above(op, "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", opdi_addr_kernel,
                     OPD_AUTOCAST_LOWER, "addr.out", "[2,3], [2], [3]; [3], [2], [3], beta=0.5, alpha=2");
@@ -18947,6 +19000,7 @@ OPDI_KERNEL(inner) {
 OPDI_OP(inner) {
     opdi_card_above(op, "inner(Tensor self, Tensor other) -> Tensor", opdi_inner_kernel, OPD_AUTOCAST_KEEP, "inner.out", "[2,3], [4,3]; [3], [3]");
 }
+OPDI_COLD_END
 /* Every dim of a is followed by the one of b: one product, then pairs of dims are merged. */
 OPDI_KERNEL(kron) {
     opd_tensor *in[2];
@@ -18967,9 +19021,11 @@ OPDI_KERNEL(kron) {
     }
     return opd_return_tensor(call, opdi_reshape_to(opd_mul(in[0], in[1]), out, n));
 }
+OPDI_COLD_BEGIN
 OPDI_OP(kron) {
     opdi_card_above(op, "kron(Tensor self, Tensor other) -> Tensor", opdi_kron_kernel, OPD_AUTOCAST_KEEP, "kron.out", "[2,3], [2,2]; [2], [2,3]");
 }
+OPDI_COLD_END
 
 //======================================================================================================================
 //  >>op:nn  convolution, pooling, normalisation, losses, dropout
