@@ -2805,6 +2805,7 @@ invalid:
     return false;
 }
 
+OPDI_COLD_BEGIN
 static int opdi_device_unknown(const char *text) {
     char names[256];
     size_t at = 0;
@@ -2845,6 +2846,7 @@ OPD_API const char *opd_device_print(opd_device device, char *buf, size_t cap) {
     }
     return buf;
 }
+OPDI_COLD_END
 
 /* A block of memory that one or more tensors look at.  Embedded in the block of the tensor that made it, or (foreign
    memory) a block of its own.  The block is freed when `refs` is zero. */
@@ -4485,6 +4487,7 @@ static uint32_t opdi_key_role(opd_key slot) {
 
 //  What alias keys stand for
 
+OPDI_COLD_BEGIN
 /* True when registering at `alias` fills `slot`.  A key that is no alias covers itself. */
 static bool opdi_key_covers(opd_key alias, opd_key slot) {
     uint32_t role = opdi_key_role(slot), bit;
@@ -4494,6 +4497,7 @@ static bool opdi_key_covers(opd_key alias, opd_key slot) {
     if (bit == OPDI_BY_NON_FUNCTIONAL && (backend == OPD_XLA || backend == OPD_LAZY)) { return false; }
     return (role & bit) != 0;
 }
+OPDI_COLD_END
 
 /* Sets slots_out[s] to 1 for each of the OPD_KEY_SLOTS slots that the key fills, else to 0. */
 static void opdi_key_expand(opd_key key, uint8_t *slots_out) {
@@ -4507,6 +4511,7 @@ OPD_UNUSED static bool opdi_key_is_backend(opd_key slot) { return (opdi_key_role
 /* A backend that has no autograd key of its own. */
 static bool opdi_key_in_autograd_other(opd_key slot) { return (opdi_key_role(slot) & OPDI_IN_OTHER) != 0; }
 
+OPDI_COLD_BEGIN
 /* The autograd slot that sits above a backend slot; Undefined where there is none. */
 static opd_key opdi_autograd_key_of(opd_key backend_slot) {
     int f = opdi_key_is_runtime(backend_slot) ? opdi_key_functionality(backend_slot) : OPD_F_UNDEFINED;
@@ -4553,6 +4558,7 @@ static opd_key opdi_key_find(const char *name) {
     }
     return OPD_KEY_INVALID;
 }
+OPDI_COLD_END
 
 OPD_API opd_key opd_key_parse(const char *name) {
     opd_key key = name ? opdi_key_find(name) : (opd_key)OPD_KEY_INVALID;
@@ -4621,6 +4627,7 @@ static void opdi_keyset_append(char *buf, size_t cap, size_t *at, const char *te
     while (*text && *at + 1 < cap) { buf[(*at)++] = *text++; }
 }
 
+OPDI_COLD_BEGIN
 OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
     const char *comma = "";
     size_t at = 0;
@@ -4672,6 +4679,7 @@ opd_key opd_key_define(int functionality, const char *name) {
     (void)opd_fail(OPD_ERROR_REGISTER, "opd_key_define: the key %d or the name '%s' is taken", functionality, name);
     return OPD_KEY_INVALID;
 }
+OPDI_COLD_END
 
 //-- guards ---------------------------------------------------------------------------------------------------------
 
@@ -6593,6 +6601,7 @@ opd_device opd_arg_device(const opd_call *call, int i, opd_device if_none) {
 //-- results ------------------------------------------------------------------------------------------------------
 
 //-- List, string and complex results travel in a block: the header is in front of what the value points to.
+OPDI_COLD_BEGIN
 static void opdi_ret_block_free(opd_value *v) {
     opdi_block *b;
     int32_t i;
@@ -6604,8 +6613,10 @@ static void opdi_ret_block_free(opd_value *v) {
     b = (opdi_block *)(uintptr_t)v->u.object - 1;
     opdi_free(b, b->bytes);
 }
+OPDI_COLD_END
 
 //-- Bytes that a copy of what v points to takes, what lists hold included; -1 when tensors are inside, or too much.
+OPDI_COLD_BEGIN
 static int64_t opdi_value_bytes(const opd_value *v, int depth) {
     const int64_t n = v->n;
     int64_t sum = n * (int64_t)sizeof(opd_value), one;
@@ -6682,6 +6693,7 @@ OPDI_NOINLINE static int opdi_return_other(opd_call *call, opd_tensor *t) {
     call->filled &= ~bit;
     return opd_return_tensor(call, t);
 }
+OPDI_COLD_END
 
 int opd_return_tensor(opd_call *call, opd_tensor *t) {
     const opd_op *op = call->op;
@@ -6984,6 +6996,7 @@ static void opdi_scope_remove(opdi_thread *th, int64_t from, int64_t to) {
     }
 }
 
+OPDI_COLD_BEGIN
 OPDI_NOINLINE static void opdi_root_warn(opdi_thread *th, const opd_op *op) {
     if (th->warned_root || th->scope_depth > 0) { return; }
     th->warned_root = 1;
@@ -7014,6 +7027,7 @@ OPDI_NOINLINE static int64_t opdi_count_error(const int64_t *sizes, int ndim) {
     }
     return opd_fail(OPD_ERROR_SHAPE, "the sizes %s do not fit into memory", text);
 }
+OPDI_COLD_END
 static int64_t opdi_count(const int64_t *sizes, int ndim, size_t element) {
     const uint64_t limit = (uint64_t)1 << 62;
     uint64_t n = element;
@@ -7280,6 +7294,7 @@ int64_t opd_offset(const opd_tensor *t) {
     return t->data ? (int64_t)((t->data - t->storage->data) / (ptrdiff_t)opd_dtype_size((opd_scalar_type)t->dtype)) : 0;
 }
 
+OPDI_COLD_BEGIN
 int64_t opd_size(const opd_tensor *t, int dim) {
     int d = dim < 0 ? dim + t->ndim : dim;
     if (d < 0 || d >= t->ndim) {
@@ -7301,6 +7316,7 @@ OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *t, opd_scalar_type 
     }
     return NULL;
 }
+OPDI_COLD_END
 static inline void *opdi_data_of(const opd_tensor *t, opd_scalar_type dtype) {
     return OPDI_LIKELY(t && t->dtype == (int8_t)dtype && t->backend == OPD_CPU) ? (void *)t->data : opdi_data_error(t, dtype);
 }
@@ -7395,6 +7411,7 @@ OPDI_COLD_END
 //-- results of kernels -------------------------------------------------------------------------------------------
 
 //-- More than one element may sit at one address: a stride of zero, or strides that do not nest.
+OPDI_COLD_BEGIN
 static bool opdi_overlaps_itself(const opd_tensor *t) {
     const int64_t *sizes = t->dims, *strides = t->dims + t->ndim;
     int64_t reach = 0, last = -1;
@@ -7415,6 +7432,7 @@ static bool opdi_overlaps_itself(const opd_tensor *t) {
     }
     return false;
 }
+OPDI_COLD_END
 
 #define OPDI_OVERLAP_TEXT "unsupported operation: more than one element of the written-to tensor refers to a single memory location. " \
                           "Please clone() the tensor before performing the operation."
@@ -8057,6 +8075,7 @@ static inline void opdi_edge_to(opdi_edge *e, opd_tensor *t) {
     }
 }
 
+OPDI_COLD_BEGIN
 static void opdi_node_describe(opd_node *n, opd_tensor *const *outs) {
     int64_t *meta = opdi_node_metas(n);
     int i, k;
@@ -8066,6 +8085,7 @@ static void opdi_node_describe(opd_node *n, opd_tensor *const *outs) {
         for (k = 0; t && k < t->ndim; k++) { *meta++ = t->dims[k]; }
     }
 }
+OPDI_COLD_END
 
 #define OPDI_NODE_ROOM 4                          /* dims that a write in place may add */
 //-- Room for everything; edges and values empty.  One reference.
@@ -8328,6 +8348,7 @@ static opdi_card *opdi_bare_card(opd_op *op);
 
 //-- The kernel at Autograd where nothing is registered: an operator that would need a formula gets a node that says so when
 //-- backward comes to it.
+OPDI_COLD_BEGIN
 static int opdi_autograd_fallback(opd_call *call) {
     opdi_card *card = call->op->card;
     if (!opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
@@ -8341,6 +8362,7 @@ static int opdi_autograd_fallback(opd_call *call) {
     if (opdi_unalias_results(call)) { return -1; }
     return opdi_record(call, card, &card->missing, call->args);
 }
+OPDI_COLD_END
 
 //-- out= forms do not record.
 static int opdi_autograd_out_kernel(opd_call *call) {
@@ -9143,6 +9165,7 @@ static void opdi_engine_end(opdi_engine *en) {
 }
 
 //-- The gradient of root i: the one given, checked, or ones for a single element.  A reference.
+OPDI_COLD_BEGIN
 static opd_tensor *opdi_root_grad(const opd_tensor *t, opd_tensor *given, int i) {
     opd_tensor *g, *one;
     if (given) {
@@ -9166,6 +9189,7 @@ static opd_tensor *opdi_root_grad(const opd_tensor *t, opd_tensor *given, int i)
     if (!one || opdi_copy(g, one)) { opd_release(g); return NULL; }
     return g;
 }
+OPDI_COLD_END
 
 //-- Discovers from all roots and puts their gradients in place.
 static int opdi_engine_start(opdi_engine *en, opd_tensor *const *outputs, int n, opd_tensor *const *grads) {
@@ -9210,6 +9234,7 @@ static int opdi_engine_run(opdi_engine *en, opd_tensor *const *outputs, int n, c
     return rc;
 }
 
+OPDI_COLD_BEGIN
 static int opdi_captures_make(opdi_engine *en, opd_tensor *const *inputs, int n) {
     int i;
     en->restricted = true;
@@ -9314,6 +9339,7 @@ int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad) {
     opdi_set_grad(m, grad);
     return 0;
 }
+OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>kernels    instruction sets, threads, half precision, vector math, matrix product, convolution, random numbers
@@ -9340,6 +9366,7 @@ int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad) {
 #define OPDI_FMAF(level, a, b, c) ((a) * (b) + (c))
 #endif
 
+OPDI_COLD_BEGIN
 /* 0: plain C, 1: AVX2 with FMA, 2: AVX-512 F, BW, VL, DQ.  OPD_CPU_LEVEL in the environment may lower it. */
 OPD_UNUSED static int opdi_cpu_level(void) {
     static int known = -1;
@@ -9357,6 +9384,7 @@ OPD_UNUSED static int opdi_cpu_level(void) {
     OPDI_STORE(&known, level);
     return level;
 }
+OPDI_COLD_END
 
 //-- threads -----------------------------------------------------------------------------------------------------------
 
@@ -9367,6 +9395,7 @@ typedef void (*opdi_range_fn)(void *ctx, int64_t begin, int64_t end);
 
 static int opdi_threads_wanted;                   /* 0: not asked yet */
 
+OPDI_COLD_BEGIN
 static int opdi_threads_default(void) {
     long n = 1;
 #if !defined(OPD_NO_THREADS)
@@ -9482,6 +9511,7 @@ static void *opdi_pool_worker(void *unused) {
     }
     return NULL;
 }
+OPDI_COLD_END
 
 /* Makes workers until there are `want`; called with the lock held.  Goes on with fewer where the system refuses. */
 static void opdi_pool_grow(opdi_pool *p, int want) {
