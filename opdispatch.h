@@ -664,8 +664,8 @@ OPD_API opd_tensor *opd_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
                                     void (*deleter)(void *data, void *user), void *user);
 /* A 0-dim tensor that yields to any tensor operand's dtype, as a Python number does. */
 OPD_API opd_tensor *opd_tensor_wrapped_number(opd_value number);
-/* A view on t's storage: sizes and strides in elements, offset in elements from the storage's start.  Checks that it
-   stays inside the storage. */
+/* A view on t's storage, without history (as detach's): sizes and strides in elements, offset in elements from the
+   storage's start.  Checks that it stays inside the storage. */
 OPD_API opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset);
 
 OPD_API int opd_ndim(const opd_tensor *t);
@@ -711,7 +711,7 @@ OPD_API void opd_generator_seed(opd_generator *g, uint64_t seed);
 OPD_API opd_tensor *opd_tensor_set_requires_grad(opd_tensor *t, bool on);
 OPD_API bool opd_tensor_requires_grad(const opd_tensor *t);
 OPD_API bool opd_tensor_is_leaf(const opd_tensor *t);
-/* The accumulated gradient of a leaf: borrowed, NULL when there is none. */
+/* The accumulated gradient of a leaf, or of what was given as `inputs`: borrowed, NULL when there is none. */
 OPD_API opd_tensor *opd_tensor_grad(const opd_tensor *t);
 OPD_API int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad);             /* NULL takes it away */
 OPD_API const char *opd_tensor_grad_fn(const opd_tensor *t);                  /* "MulBackward0", or NULL for a leaf */
@@ -721,7 +721,7 @@ typedef struct opd_backward_options {
     opd_tensor *const *grad_outputs;   /* one for each output, or NULL; elements may be NULL */
     bool retain_graph, create_graph;
     bool allow_unused;                 /* opd_autograd_grad: an input that was not used gives NULL, not an error */
-    opd_tensor *const *inputs; int ninputs;   /* opd_backward_with: accumulate into these leaves only */
+    opd_tensor *const *inputs; int ninputs;   /* opd_backward_with: accumulate into these only, leaves or not */
 } opd_backward_options;
 OPD_API int opd_backward_with(opd_tensor *const *outputs, int n, const opd_backward_options *options);
 /* torch.autograd.grad: gradients of outputs with respect to inputs, into grads (of the innermost scope). */
@@ -2873,6 +2873,7 @@ typedef struct opdi_foreign {
 #define OPDI_IS_VIEW 4u          /* made by a view operator */
 #define OPDI_SAVED_BY_OWN 8u     /* its grad_fn's node holds it: see opdi_tensor_drop */
 #define OPDI_WEAK_NODE 32u       /* grad_fn is not held: only its own node still holds the tensor */
+#define OPDI_NO_GRAD_VIEW 64u    /* a view made in no_grad mode of what requires grad, or a view of one */
 #define OPDI_CONTIGUOUS 16u      /* row-major without gaps (kept up to date) */
 
 /* dims: sizes[ndim], then strides[ndim] (elements); behind the struct until a resize needs more room. */
@@ -4826,7 +4827,10 @@ struct opd_call {
     bool inplace, elementwise;                    /* derived forms: target is self; kernel may write over its inputs */
 };
 
-static const char *opdi_call_name(const opd_call *call) { return call->op->name; }
+/* A derived form is what was called. */
+static const char *opdi_call_name(const opd_call *call) {
+    return (call->targets && call->outer ? call->outer : call)->op->name;
+}
 static int opdi_call_scope_depth(const opd_call *call) { return call->scope_depth; }
 
 /* A derived form of a built-in operator that nobody has asked for yet: registered when it is looked up. */
@@ -6072,7 +6076,7 @@ OPDI_COLD_BEGIN
 static const char *opdi_value_kind(const opd_value *v) {
     static const char *const names[] = {"NoneType", "Tensor", "int", "float", "bool", "complex", "str", "Device", "Object",
         "List[int]", "List[float]", "List[bool]", "List[Tensor]", "List", "default"};
-    return (unsigned)v->tag < OPD_TAG_COUNT ? names[v->tag] : "?";
+    return (unsigned)v->tag >= OPD_TAG_COUNT ? "?" : names[v->tag == OPD_TAG_TENSOR && !v->u.t ? OPD_TAG_NONE : v->tag];
 }
 
 static int opdi_bind_error(const opd_op *op, int i, const opd_value *v) {
@@ -6218,9 +6222,9 @@ OPDI_NOINLINE static int opdi_bind(opd_op *op, const opd_value *args, int nargs,
 }
 
 //-- A NULL in a list of tensors is allowed where the schema says Tensor?[].
-OPDI_NOINLINE static int opdi_null_element(const opd_op *op, int i) {
+OPDI_NOINLINE static int opdi_null_element(const opd_op *op, int i, const opd_value *v) {
     const opdi_type *t = opdi_strip_optional(op->schema->args[i].type);
-    if (t->elems[0]->kind == OPDI_TYPE_OPTIONAL) { return 0; }
+    if (v->u.tensors && t->elems[0]->kind == OPDI_TYPE_OPTIONAL) { return 0; }
     return opd_fail(OPD_ERROR_ARGUMENT, "%s() Expected a value of type 'List[Tensor]' for argument '%s' but an element is None",
                     op->name, op->schema->args[i].name);
 }
@@ -6244,8 +6248,8 @@ OPDI_NOINLINE static int opdi_unite_lists(opdi_union *u, const opd_op *op, const
         const opd_value *v = &args[i];
         int32_t k;
         for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
-            if (v->u.tensors[k]) { opdi_unite(u, v->u.tensors[k]); }
-            else if (opdi_null_element(op, i)) { return -1; }
+            if (v->u.tensors && v->u.tensors[k]) { opdi_unite(u, v->u.tensors[k]); }
+            else if (opdi_null_element(op, i, v)) { return -1; }
         }
     }
     return 0;
@@ -6263,6 +6267,7 @@ OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *u, const opd_op *op, co
         const int32_t tag = args[i].tag;
         fits &= (unsigned)op->accepts[i] >> (tag & 31);
         if (tag == OPD_TAG_TENSOR) {
+            if (OPDI_UNLIKELY(!args[i].u.t)) { fits = 0; continue; }
             functionality |= args[i].u.t->functionality;
             all |= opdi_traits_of(args[i].u.t);
         }
@@ -6490,8 +6495,11 @@ int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int na
         }
     }
     for (k = 0; k < nkw; k++) {
-        i = opdi_arg_index(op->schema, kw[k].name, strlen(kw[k].name));
-        if (i < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "Unknown keyword argument '%s' for operator '%s'", kw[k].name, op->name); }
+        const char *name = kw[k].name ? kw[k].name : "";
+        i = opdi_arg_index(op->schema, name, strlen(name));
+        if (i < 0) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "Unknown keyword argument '%s' for operator '%s'", name, op->name);
+        }
         if (full[i].tag != OPD_TAG_DEFAULT) {
             return opd_fail(OPD_ERROR_ARGUMENT, "%s(): argument '%s' specified both as positional and keyword argument", op->name, kw[k].name);
         }
@@ -6572,16 +6580,24 @@ const char *opd_arg_str(const opd_call *call, int i) {
     const opd_value *v = opdi_arg_of(call, i, OPD_TAG_STR);
     return v ? v->u.s : NULL;
 }
+//-- The same for a list, which must have memory for its elements.
+static const opd_value *opdi_arg_list(const opd_call *call, int i, int32_t tag) {
+    const opd_value *v = opdi_arg_of(call, i, tag);
+    if (!v || OPDI_LIKELY(v->n >= 0 && (v->n == 0 || v->u.object))) { return v; }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "argument '%s' is a list of %d elements%s", call->op->schema->args[i].name, v->n,
+                   v->u.object ? "" : " at NULL");
+    return NULL;
+}
 opd_ints opd_arg_ints(const opd_call *call, int i) {
-    const opd_value *v = opdi_arg_of(call, i, OPD_TAG_INTS);
+    const opd_value *v = opdi_arg_list(call, i, OPD_TAG_INTS);
     return v ? opd_ints_of(v->u.ints, v->n) : opd_ints_of(NULL, 0);
 }
 opd_floats opd_arg_floats(const opd_call *call, int i) {
-    const opd_value *v = opdi_arg_of(call, i, OPD_TAG_FLOATS);
+    const opd_value *v = opdi_arg_list(call, i, OPD_TAG_FLOATS);
     return v ? opd_floats_of(v->u.floats, v->n) : opd_floats_of(NULL, 0);
 }
 opd_tensors opd_arg_tensors(const opd_call *call, int i) {
-    const opd_value *v = opdi_arg_of(call, i, OPD_TAG_TENSORS);
+    const opd_value *v = opdi_arg_list(call, i, OPD_TAG_TENSORS);
     return v ? opd_tensors_of(v->u.tensors, v->n) : opd_tensors_of(NULL, 0);
 }
 opd_scalar_type opd_arg_dtype(const opd_call *call, int i, opd_scalar_type if_none) {
@@ -6727,7 +6743,10 @@ int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t n) {
     if (call->th->error != OPD_OK || (i = opdi_next_result(call)) < 0) { return -1; }
     t = opdi_strip_optional(call->op->schema->returns[i].type);
     if (t->kind != OPDI_TYPE_LIST || opdi_strip_optional(t->elems[0])->kind != OPDI_TYPE_TENSOR) { return opdi_return_error(call, i, "Tensor[]"); }
-    if (n < 0 || n > INT32_MAX) { return opd_fail(OPD_ERROR_KERNEL, "the kernel returns a list of %lld tensors", (long long)n); }
+    if (n < 0 || n > INT32_MAX || (n && !list)) {
+        return opd_fail(OPD_ERROR_KERNEL, "the kernel returns a list of %lld tensors%s", (long long)n,
+                        list ? "" : " at NULL");
+    }
     copy = (opd_tensor **)opdi_ret_block((size_t)n * sizeof *copy);
     if (!copy) { return -1; }
     for (k = 0; k < n; k++) {
@@ -7167,22 +7186,33 @@ static opd_tensor *opdi_tensor_on(opdi_storage *s, char *data, const int64_t *si
 
 //-- A view that view operators return: sizes and strides of t's storage at an offset (elements) from t's first element.
 //-- Known to stay inside.  Belongs to the innermost scope.
+static void opdi_view_of(opd_tensor *v, opd_tensor *t) {
+    opdi_ref_up(&t->storage->refs);
+    OPDI_STORE(&t->storage->viewed, 1u);
+    v->flags |= OPDI_IS_VIEW;
+    if ((t->flags & OPDI_NO_GRAD_VIEW) || ((t->flags & OPDI_REQUIRES_GRAD) && opdi_self()->state.no_grad)) {
+        v->flags |= OPDI_NO_GRAD_VIEW;
+    }
+}
 static opd_tensor *opdi_view(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset) {
     opd_tensor *v = opdi_tensor_on(t->storage, t->data ? t->data + offset * (int64_t)opd_dtype_size((opd_scalar_type)t->dtype) : NULL, sizes,
                                    strides, ndim, (opd_scalar_type)t->dtype, t->backend);
     if (!v) { return NULL; }
-    opdi_ref_up(&t->storage->refs);
-    OPDI_STORE(&t->storage->viewed, 1u);
-    v->flags |= OPDI_IS_VIEW;
+    opdi_view_of(v, t);
     return opdi_own(v);
 }
 
 OPDI_COLD_BEGIN
 
+static int opdi_null_tensor(const opd_tensor *t, const char *who) {
+    return t ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor is NULL", who);
+}
+
 opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset) {
+    opd_tensor *v;
     int64_t extent, own = opd_offset(t), element;
     int i;
-    if (!opd_ok() || !t) { return NULL; }
+    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_view")) { return NULL; }
     element = (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
     if (opdi_count(sizes, ndim, (size_t)element) < 0) { return NULL; }
     for (i = 0; i < ndim; i++) {
@@ -7200,7 +7230,9 @@ opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *
         return NULL;
     }
     if (extent == 0) { offset = OPDI_MIN(offset, t->storage->bytes / element); }    /* an empty view beyond the end lies at it */
-    return opdi_view(t, sizes, strides, ndim, offset - own);
+    v = opdi_view(t, sizes, strides, ndim, offset - own);
+    if (v) { v->flags &= (uint8_t)~OPDI_NO_GRAD_VIEW; }
+    return v;
 }
 
 opd_tensor *opd_tensor_new_on(opd_ints sizes, opd_scalar_type dtype, opd_device device) {
@@ -7278,25 +7310,34 @@ OPDI_COLD_END
 
 //-- reading tensors ----------------------------------------------------------------------------------------------
 
-int opd_ndim(const opd_tensor *t) { return t->ndim; }
-const int64_t *opd_sizes(const opd_tensor *t) { return t->dims; }
-const int64_t *opd_strides(const opd_tensor *t) { return t->dims + t->ndim; }
-int64_t opd_numel(const opd_tensor *t) { return t->numel; }
-opd_scalar_type opd_dtype(const opd_tensor *t) { return (opd_scalar_type)t->dtype; }
-opd_device opd_tensor_device(const opd_tensor *t) { return opd_device_of((opd_backend)t->backend, t->backend == OPD_CPU || t->backend == OPD_META ? -1 : 0); }
-opd_keyset opd_tensor_keys(const opd_tensor *t) { return opd_keyset_make(t->functionality, (uint64_t)1 << t->backend); }
-bool opd_is_contiguous(const opd_tensor *t) { return (t->flags & OPDI_CONTIGUOUS) != 0; }
-bool opd_tensor_is_wrapped_number(const opd_tensor *t) { return (t->flags & OPDI_WRAPPED) != 0; }
-bool opd_tensor_same_storage(const opd_tensor *a, const opd_tensor *b) { return a->storage == b->storage; }
-int64_t opd_tensor_storage_bytes(const opd_tensor *t) { return t->storage->bytes; }
-uint32_t opd_tensor_version(const opd_tensor *t) { return OPDI_LOAD(&t->storage->version); }
+//-- NULL, which failed calls return, has no elements, no dims and no dtype.
+int opd_ndim(const opd_tensor *t) { return t ? t->ndim : 0; }
+const int64_t *opd_sizes(const opd_tensor *t) { return t ? t->dims : NULL; }
+const int64_t *opd_strides(const opd_tensor *t) { return t ? t->dims + t->ndim : NULL; }
+int64_t opd_numel(const opd_tensor *t) { return t ? t->numel : 0; }
+opd_scalar_type opd_dtype(const opd_tensor *t) { return t ? (opd_scalar_type)t->dtype : OPD_DTYPE_NONE; }
+opd_device opd_tensor_device(const opd_tensor *t) {
+    const opd_backend type = t ? (opd_backend)t->backend : OPD_CPU;
+    return opd_device_of(type, type == OPD_CPU || type == OPD_META ? -1 : 0);
+}
+opd_keyset opd_tensor_keys(const opd_tensor *t) {
+    return t ? opd_keyset_make(t->functionality, (uint64_t)1 << t->backend) : OPD_KEYS_EMPTY;
+}
+bool opd_is_contiguous(const opd_tensor *t) { return t && (t->flags & OPDI_CONTIGUOUS) != 0; }
+bool opd_tensor_is_wrapped_number(const opd_tensor *t) { return t && (t->flags & OPDI_WRAPPED) != 0; }
+bool opd_tensor_same_storage(const opd_tensor *a, const opd_tensor *b) { return a && b && a->storage == b->storage; }
+int64_t opd_tensor_storage_bytes(const opd_tensor *t) { return t ? t->storage->bytes : 0; }
+uint32_t opd_tensor_version(const opd_tensor *t) { return t ? OPDI_LOAD(&t->storage->version) : 0; }
 int64_t opd_offset(const opd_tensor *t) {
-    return t->data ? (int64_t)((t->data - t->storage->data) / (ptrdiff_t)opd_dtype_size((opd_scalar_type)t->dtype)) : 0;
+    if (!t || !t->data) { return 0; }
+    return (int64_t)((t->data - t->storage->data) / (ptrdiff_t)opd_dtype_size((opd_scalar_type)t->dtype));
 }
 
 OPDI_COLD_BEGIN
 int64_t opd_size(const opd_tensor *t, int dim) {
-    int d = dim < 0 ? dim + t->ndim : dim;
+    int d;
+    if (!t) { return opd_fail(OPD_ERROR_ARGUMENT, "a size of a NULL tensor was asked for"); }
+    d = dim < 0 ? dim + t->ndim : dim;
     if (d < 0 || d >= t->ndim) {
         return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %d)", -OPDI_MAX((int)t->ndim, 1),
                         OPDI_MAX((int)t->ndim, 1) - 1, dim);
@@ -7304,7 +7345,7 @@ int64_t opd_size(const opd_tensor *t, int dim) {
     return t->dims[d];
 }
 
-void *opd_data(const opd_tensor *t) { return t->data; }
+void *opd_data(const opd_tensor *t) { return t ? t->data : NULL; }
 
 OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *t, opd_scalar_type dtype) {
     if (!t) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
@@ -7603,10 +7644,29 @@ static int opdi_derived_composite(opd_call *call) {
     return 0;
 }
 
+static bool opdi_writes_no_grad_view(const opd_call *call) {
+    uint64_t m;
+    for (m = call->th->state.no_grad ? 0 : call->op->written_args; m; m &= m - 1) {
+        const int i = opdi_low_bit(m);
+        const opd_value *v = &call->args[i];
+        if (v->tag != OPD_TAG_TENSOR || !(v->u.t->flags & OPDI_NO_GRAD_VIEW)) { continue; }
+        if (!call->op->schema->args[i].keyword_only) { return true; }        /* out= may be one */
+    }
+    return false;
+}
+
 //-- At ADInplaceOrView: counts a write of every written argument once the operator below is done.
 static int opdi_version_kernel(opd_call *call) {
     uint64_t m;
-    int rc = opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AD_INPLACE_OR_VIEW)));
+    int rc;
+    if (opdi_writes_no_grad_view(call)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "A view was created in no_grad mode and is being modified inplace with grad "
+                        "mode enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You can "
+                        "clarify your code by moving both the view and the inplace either both inside the no_grad block "
+                        "(if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
+                        "tracked).");
+    }
+    rc = opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AD_INPLACE_OR_VIEW)));
     for (m = call->op->written_args; m && rc == 0; m &= m - 1) {
         const opd_value *v = &call->args[opdi_low_bit(m)];
         int k;
@@ -7930,10 +7990,11 @@ struct opd_node {
     uint64_t sequence;
     struct opdi_task *task;                       /* the backward at work here; in the list of the dead: the next */
     uint32_t bytes;
-    uint8_t noutputs;
-    bool freed, has_saved;
-    uint8_t spare;
+    uint16_t noutputs;
+    uint8_t saved;                                /* opdi_saved */
+    bool even;                                    /* all forward results have as many dims as the first */
 };
+enum opdi_saved { OPDI_NOTHING_SAVED, OPDI_SAVED, OPDI_SAVED_FREED };
 static inline opdi_edge *opdi_edges(const opd_node *n) { return (opdi_edge *)(uintptr_t)(n + 1); }
 static inline opd_value *opdi_kept(const opd_node *n) { return (opd_value *)(void *)(opdi_edges(n) + n->nedges); }
 static inline opd_value *opdi_saved_results(const opd_node *n) { return opdi_kept(n) + n->nkept; }
@@ -8028,7 +8089,7 @@ static void opdi_node_free_saved(opd_node *n) {
         else { continue; }
         opdi_kept_drop(n, &old);
     }
-    if (n->has_saved) { n->freed = true; }
+    if (n->saved) { n->saved = OPDI_SAVED_FREED; }
 }
 
 static void opdi_node_destroy(opd_node *n) {
@@ -8079,14 +8140,17 @@ OPDI_COLD_BEGIN
 static void opdi_node_describe(opd_node *n, opd_tensor *const *outs) {
     int64_t *meta = opdi_node_metas(n);
     int i, k;
+    n->even = true;
     for (i = 0; i < n->noutputs; i++) {
         const opd_tensor *t = outs[i];
+        n->even = n->even && t && t->ndim == outs[0]->ndim;
         *meta++ = t ? (int64_t)(uint8_t)t->dtype | (int64_t)t->backend << 8 | (int64_t)t->ndim << 16 : -1;
         for (k = 0; t && k < t->ndim; k++) { *meta++ = t->dims[k]; }
     }
 }
 OPDI_COLD_END
 
+#define OPDI_MAX_EDGES 60000                      /* tensors that go into one node, or come out of it */
 #define OPDI_NODE_ROOM 4                          /* dims that a write in place may add */
 //-- Room for everything; edges and values empty.  One reference.
 static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int nkept, int nresults, opd_tensor *const *outs, int nouts, int room) {
@@ -8095,7 +8159,10 @@ static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int 
     opd_node *n;
     int i;
     for (i = 0; i < nouts; i++) { bytes += sizeof(int64_t) * (size_t)(1 + (outs[i] ? outs[i]->ndim : 0)); }
-    if (nedges > 60000 || bytes > UINT32_MAX) { (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: too many tensors for one node", formula->name); return NULL; }
+    if (nedges > OPDI_MAX_EDGES || nouts > OPDI_MAX_EDGES || bytes > UINT32_MAX) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: too many tensors for one node", formula->name);
+        return NULL;
+    }
     n = (opd_node *)opdi_alloc(bytes);
     if (!n) { return NULL; }
     memset(n, 0, sizeof *n + (size_t)nedges * sizeof(opdi_edge) + (size_t)(nkept + nresults) * sizeof(opd_value));
@@ -8106,7 +8173,7 @@ static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int 
     n->formula = formula;
     n->sequence = th->sequence++;
     n->bytes = (uint32_t)bytes;
-    n->noutputs = (uint8_t)nouts;
+    n->noutputs = (uint16_t)nouts;
     opdi_node_describe(n, outs);
     return n;
 }
@@ -8114,6 +8181,7 @@ static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int 
 //-- Dtype, backend and sizes of a node's forward result nr; NULL when it was undefined.
 static const int64_t *opdi_node_meta(const opd_node *n, uint32_t nr) {
     const int64_t *m = opdi_node_metas(n);
+    if (n->even) { m += nr * (1 + (*m >> 16)); nr = 0; }
     for (; nr > 0; nr--) { m += 1 + (*m < 0 ? 0 : *m >> 16); }
     return *m < 0 ? NULL : m;
 }
@@ -8224,21 +8292,22 @@ static int opdi_save_args(opd_node *n, const opdi_card *card, const opd_value *a
         int i = opdi_low_bit(m), when = card->save_if[i];
         bool save = (card->save_args >> i & 1) && (when < 0 || opdi_arg_requires_grad(&args[when]));
         if (opdi_keep_value(kept, &args[i], save)) { return -1; }
-        if (save && (kept->tag == OPD_TAG_TENSOR || kept->tag == OPD_TAG_TENSORS)) { n->has_saved = true; }
+        if (save && (kept->tag == OPD_TAG_TENSOR || kept->tag == OPD_TAG_TENSORS)) { n->saved = OPDI_SAVED; }
         kept++;
     }
     return 0;
 }
 
-//-- The result tensors of a call, flat, into outs; -1 when there are too many.
-static int opdi_flat_results(const opd_call *call, opd_tensor **outs, int cap) {
-    int n = 0, i;
+//-- The first cap of the result tensors of a call, flat, into outs; how many there are.
+static int64_t opdi_flat_results(const opd_call *call, opd_tensor **outs, int64_t cap) {
+    int64_t n = 0;
     int32_t k;
+    int i;
     for (i = 0; i < call->op->nrets; i++) {
         const opd_value *v = &call->rets[i];
-        for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : 1); k++) {
-            if (n == cap) { return opd_fail(OPD_ERROR_AUTOGRAD, "more than %d results in one recorded call", cap); }
-            outs[n++] = v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
+        for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : 1); k++, n++) {
+            if (n >= cap) { continue; }
+            outs[n] = v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
         }
     }
     return n;
@@ -8282,15 +8351,14 @@ static int opdi_unalias_results(opd_call *call) {
     return 0;
 }
 
-#define OPDI_MAX_OUTPUTS 255
-//-- After the call below: makes the node and ties the results to it.
-static int opdi_record(opd_call *call, const opdi_card *card, const opdi_derivative *formula, const opd_value *args) {
-    opd_tensor *outs[OPDI_MAX_OUTPUTS];
+//-- Makes the node of a call and ties its results, flat in outs, to it.
+static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_derivative *formula, const opd_value *args,
+                            opd_tensor *const *outs, int nouts) {
     const opd_op *op = call->op;
     opd_node *n;
-    int nouts = opdi_flat_results(call, outs, OPDI_MAX_OUTPUTS), i, r = 0;
-    if (nouts < 0) { return -1; }
-    n = opdi_node_make(formula, opdi_count_edges(op, args), opdi_popcount(card->kept_args), opdi_popcount(card->save_results), outs, nouts, 0);
+    int i, r = 0;
+    n = opdi_node_make(formula, opdi_count_edges(op, args), opdi_popcount(card->kept_args),
+                       opdi_popcount(card->save_results), outs, nouts, 0);
     if (!n) { return -1; }
     opdi_link_edges(n, op, args);
     if (opdi_save_args(n, card, args)) { opdi_node_release(n); return -1; }
@@ -8304,12 +8372,27 @@ static int opdi_record(opd_call *call, const opdi_card *card, const opdi_derivat
         if (t && (when < 0 || opdi_arg_requires_grad(&args[when]))) {
             opdi_saved_results(n)[r] = opdi_keep_tensor(t);
             if (t->grad_fn == n) { t->flags |= OPDI_SAVED_BY_OWN; }
-            n->has_saved = true;
+            n->saved = OPDI_SAVED;
         }
         r++;
     }
     opdi_node_release(n);
     return 0;
+}
+
+#define OPDI_INLINE_OUTPUTS 64
+//-- After the call below.
+static int opdi_record(opd_call *call, const opdi_card *card, const opdi_derivative *formula, const opd_value *args) {
+    opd_tensor *few[OPDI_INLINE_OUTPUTS], **outs = few;
+    int64_t n = opdi_flat_results(call, few, OPDI_INLINE_OUTPUTS);
+    int rc;
+    if (OPDI_UNLIKELY(n > OPDI_INLINE_OUTPUTS)) {
+        if (!(outs = (opd_tensor **)opdi_alloc((size_t)n * sizeof *outs))) { return -1; }
+        (void)opdi_flat_results(call, outs, n);
+    }
+    rc = opdi_record_outs(call, card, formula, args, outs, (int)n);
+    if (outs != few) { opdi_free(outs, (size_t)n * sizeof *outs); }
+    return rc;
 }
 
 static inline int opdi_below_autograd(opd_call *call) {
@@ -8371,10 +8454,26 @@ static int opdi_autograd_out_kernel(opd_call *call) {
                     "requires grad.", call->op->schema->name);
 }
 
+//-- The history of a view ends, first argument by first argument, at the leaf that has its memory.
+static bool opdi_views_leaf(const opd_tensor *self) {
+    const opd_node *n = self->grad_fn;
+    while (n && n->nedges && !(opdi_edges(n)->vertex & OPDI_LEAF)) { n = opdi_edge_node(opdi_edges(n)->vertex); }
+    return n && n->nedges && opdi_edge_leaf(opdi_edges(n)->vertex)->storage == self->storage;
+}
 //-- What forbids writing into self while grad mode is on.
 static int opdi_check_inplace(const opd_call *call, opd_tensor *self) {
     if ((self->flags & OPDI_REQUIRES_GRAD) && !self->grad_fn) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place operation.");
+    }
+    if ((self->flags & OPDI_IS_VIEW) && self->grad_fn && self->grad_fn->noutputs > 1) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Output %u of %s is a view and is being modified inplace. This view is the "
+                        "output of a function that returns multiple views. Such functions do not allow the output views to "
+                        "be modified inplace. You should replace the inplace operation by an out-of-place one.",
+                        (unsigned)self->output_nr, self->grad_fn->formula->name);
+    }
+    if ((self->flags & OPDI_IS_VIEW) && opdi_views_leaf(self)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "a view of a leaf Variable that requires grad is being used in an in-place "
+                        "operation.");
     }
     if (self->flags & OPDI_IS_VIEW) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "an in-place operation on a view cannot be recorded by autograd in this version; write the result out of "
@@ -8436,7 +8535,7 @@ static void opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self,
         if (when >= 0 && !opdi_arg_requires_grad(&args[when])) { r++; continue; }
         opdi_saved_results(n)[r++] = opdi_keep_tensor(self);
         self->flags |= OPDI_SAVED_BY_OWN;
-        n->has_saved = true;
+        n->saved = OPDI_SAVED;
     }
 }
 
@@ -8531,11 +8630,17 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
     bool wanted = false;
     int i;
     if (!opd_ok()) { return -1; }
-    if (!name || !backward || ninputs < 0 || nsaved < 0 || nvalues < 0 || nsaved + nvalues > 255 || nresults < 1 || nresults > OPDI_MAX_OUTPUTS) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: a name, a formula and 1 to %d results are needed", OPDI_MAX_OUTPUTS);
+    if (!name || !backward || ninputs < 0 || nsaved < 0 || nvalues < 0 || nsaved + nvalues > 255 || nresults < 1) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: a name, a formula and a result are needed, and at most "
+                        "255 saved tensors and values");
     }
     if ((ninputs && !inputs) || (nsaved && !saved) || (nvalues && !values) || !results) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: an array is NULL");
+    }
+    for (i = 0; i < nvalues; i++) {
+        if (values[i].tag == OPD_TAG_TENSOR && !values[i].u.t) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: value %d is a NULL tensor", i);
+        }
     }
     for (i = 0; i < ninputs; i++) { wanted = wanted || (inputs[i] && (inputs[i]->flags & OPDI_REQUIRES_GRAD)); }
     if (!wanted || opdi_self()->state.no_grad) { return 0; }
@@ -8554,7 +8659,7 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
     for (i = 0; i < ninputs; i++) { opdi_edge_to(&opdi_edges(n)[i], inputs[i]); }
     for (i = 0; i < nsaved; i++) {
         opdi_kept(n)[i] = saved[i] ? opdi_keep_tensor(saved[i]) : opd_value_none();
-        n->has_saved = true;
+        n->saved = OPDI_SAVED;
     }
     for (i = 0; i < nvalues; i++) {
         if (opdi_keep_value(&opdi_kept(n)[nsaved + i], &values[i], true)) { opdi_node_release(n); return -1; }
@@ -8767,7 +8872,7 @@ typedef struct opdi_task {
     opd_tensor *grads[1];                         /* ngrads of them, references */
 } opdi_task;
 
-typedef struct opdi_capture { uintptr_t vertex; uint32_t nr; opd_tensor *grad; } opdi_capture;
+typedef struct opdi_capture { opd_tensor *input; uintptr_t vertex; uint32_t nr; opd_tensor *grad; } opdi_capture;
 
 typedef struct opdi_engine {
     opdi_task *tasks, **heap, **hash;
@@ -9094,7 +9199,7 @@ static int opdi_task_done(opdi_engine *en, opdi_task *t) {
 static int opdi_run_formula(opdi_engine *en, opd_node *n, opd_tensor **grads, opd_tensor **out) {
     opd_backward_call bw;
     int rc;
-    if (n->freed) {
+    if (n->saved == OPDI_SAVED_FREED) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
                         "Saved intermediate values of the graph are freed when you call opd_backward or opd_autograd_grad. Specify retain_graph if you need to backward "
                         "through the graph a second time or if you need to access saved tensors after calling backward. (%s)", n->formula->name);
@@ -9108,6 +9213,24 @@ static int opdi_run_formula(opdi_engine *en, opd_node *n, opd_tensor **grads, op
     return opdi_send(en, n, out);
 }
 
+//-- Takes the gradients of results that were asked for; a backward adds them to those tensors' own, as to a leaf's.
+static int opdi_task_capture(opdi_engine *en, opdi_task *t) {
+    int i, k;
+    for (i = 0; i < en->ncaptures; i++) {
+        opdi_capture *c = &en->captures[i];
+        opd_tensor *g = c->vertex == t->vertex && (int32_t)c->nr < t->ngrads ? t->grads[c->nr] : NULL;
+        if (!g || c->grad) { continue; }
+        opdi_retain(g);
+        c->grad = g;
+        for (k = 0; k < i && en->captures[k].input != c->input; k++) { }
+        if (!en->accumulate || k < i) { continue; }
+        opdi_retain(g);
+        if (!opdi_meta_of(c->input)) { opdi_drop(g); return -1; }
+        if (opdi_accumulate(en, c->input, g)) { return -1; }
+    }
+    return 0;
+}
+
 #define OPDI_INLINE_EDGES 16
 //-- Runs one node in a scope of its own.
 static int opdi_run_task(opdi_engine *en, opdi_task *t) {
@@ -9119,10 +9242,7 @@ static int opdi_run_task(opdi_engine *en, opdi_task *t) {
     int32_t scope_depth = th->scope_depth;
     int i, rc = 0;
     bool any = false;
-    for (i = 0; i < en->ncaptures && t->captured; i++) {
-        opdi_capture *c = &en->captures[i];
-        if (c->vertex == t->vertex && (int32_t)c->nr < t->ngrads && t->grads[c->nr] && !c->grad) { opdi_retain(t->grads[c->nr]); c->grad = t->grads[c->nr]; }
-    }
+    if (t->captured && opdi_task_capture(en, t)) { return -1; }
     if (!t->leads) { return 0; }                  /* wanted for its gradient alone */
     for (i = 0; i < t->ngrads; i++) { any = any || t->grads[i]; }
     if (n->nedges > OPDI_INLINE_EDGES && !(out = (opd_tensor **)opdi_alloc((size_t)n->nedges * sizeof *out))) { return -1; }
@@ -9245,6 +9365,7 @@ static int opdi_captures_make(opdi_engine *en, opd_tensor *const *inputs, int n)
     for (i = 0; i < n; i++) {
         opd_tensor *t = inputs[i];
         if (!t || !(t->flags & OPDI_REQUIRES_GRAD)) { return opd_fail(OPD_ERROR_AUTOGRAD, "One of the differentiated Tensors does not require grad"); }
+        en->captures[i].input = t;
         en->captures[i].vertex = t->grad_fn ? (uintptr_t)t->grad_fn : (uintptr_t)t | OPDI_LEAF;
         en->captures[i].nr = t->grad_fn ? t->output_nr : 0;
     }
@@ -9292,6 +9413,7 @@ int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inpu
     memset(&en, 0, sizeof en);
     if (ninputs < 1) { return opd_fail(OPD_ERROR_AUTOGRAD, "grad requires non-empty inputs."); }
     if (n < 1 || !outputs) { return opd_fail(OPD_ERROR_AUTOGRAD, "grad needs at least one output"); }
+    if (!inputs || !grads) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_grad: an array is NULL"); }
     for (i = 0; i < ninputs; i++) { grads[i] = NULL; }
     rc = opdi_captures_make(&en, inputs, ninputs);
     if (rc == 0) { rc = opdi_engine_run(&en, outputs, n, options); }
@@ -9306,12 +9428,12 @@ int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inpu
 //-- tensors on the tape ------------------------------------------------------------------------------------------
 
 bool opd_tensor_requires_grad(const opd_tensor *t) { return t && (t->flags & OPDI_REQUIRES_GRAD) != 0; }
-bool opd_tensor_is_leaf(const opd_tensor *t) { return !t->grad_fn; }
+bool opd_tensor_is_leaf(const opd_tensor *t) { return !t || !t->grad_fn; }
 opd_tensor *opd_tensor_grad(const opd_tensor *t) { return t && t->meta ? t->meta->grad : NULL; }
-const char *opd_tensor_grad_fn(const opd_tensor *t) { return t->grad_fn ? t->grad_fn->formula->name : NULL; }
+const char *opd_tensor_grad_fn(const opd_tensor *t) { return t && t->grad_fn ? t->grad_fn->formula->name : NULL; }
 
 opd_tensor *opd_tensor_set_requires_grad(opd_tensor *t, bool on) {
-    if (!opd_ok() || !t) { return NULL; }
+    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_set_requires_grad")) { return NULL; }
     if (t->grad_fn) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "you can only change requires_grad flags of leaf variables.%s", on ? "" : " If you want to use a computed variable in a subgraph that doesn't "
                        "require differentiation use var_no_grad = var.detach().");
@@ -9327,7 +9449,7 @@ opd_tensor *opd_tensor_set_requires_grad(opd_tensor *t, bool on) {
 
 int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad) {
     opdi_meta *m;
-    if (!opd_ok() || !t) { return -1; }
+    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_set_grad")) { return -1; }
     if (!grad && !t->meta) { return 0; }
     if (grad == t) { return opd_fail(OPD_ERROR_AUTOGRAD, "can't assign Variable as its own grad"); }
     if (grad && (!opdi_has_sizes(grad, t->dims, t->ndim) || grad->dtype != t->dtype || grad->backend != t->backend)) {
@@ -11103,7 +11225,7 @@ typedef struct opdi_params {
     double f64[4];
     float f32[4];
     int64_t i64[4];
-    int32_t *zero;                                /* set to 1 when an integer is divided by zero */
+    int32_t *zero;                                /* integer division: 1 by zero, 2 of i64[0] by -1 */
 } opdi_params;
 
 /* p[0] is the output, p[1].. the inputs: n contiguous elements of the compute type each. */
@@ -13101,7 +13223,12 @@ static int opdi_alias_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     return opdi_return_view(call, self, opdi_sizes(self), opdi_strides(self), self->ndim, 0);
 }
-OPDI_CARD_VIEW(detach, "detach(Tensor(a) self) -> Tensor(a)", opdi_alias_kernel, OPD_NOT_DIFFERENTIABLE, "[2,3]")
+static int opdi_detach_kernel(opd_call *call) {
+    if (opdi_alias_kernel(call)) { return -1; }
+    call->rets[0].u.t->flags &= (uint8_t)~OPDI_NO_GRAD_VIEW;
+    return 0;
+}
+OPDI_CARD_VIEW(detach, "detach(Tensor(a) self) -> Tensor(a)", opdi_detach_kernel, OPD_NOT_DIFFERENTIABLE, "[2,3]")
 OPDI_CARD_VIEW(alias, "alias(Tensor(a) self) -> Tensor(a)", opdi_alias_kernel, opdi_pass_backward, "[2,3]")
 
 //-- parts -------------------------------------------------------------------------------------------------------------
@@ -13432,9 +13559,7 @@ OPDI_CARD_OF(item, "item(Tensor self) -> Scalar", opdi_item_composite, NULL, NUL
 static int opdi_return_retyped(opd_call *call, opd_tensor *self, const opdi_geometry *g, opd_scalar_type dtype) {
     opd_tensor *v = opdi_tensor_on(self->storage, self->data, g->sizes, g->strides, g->ndim, dtype, self->backend);
     if (!v) { return -1; }
-    opdi_ref_up(&self->storage->refs);
-    OPDI_STORE(&self->storage->viewed, 1u);
-    v->flags |= OPDI_IS_VIEW;
+    opdi_view_of(v, self);
     return opd_return_tensor(call, opdi_own(v));
 }
 static int opdi_view_dtype_kernel(opd_call *call) {
@@ -14453,7 +14578,9 @@ static inline int64_t opdi_wrap_sub(int64_t x, int64_t y) { return (int64_t)((ui
 static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((uint64_t)x * (uint64_t)y); }
 static inline int64_t opdi_h_i64_div_trunc(int64_t x, int64_t y, const opdi_params *s) {
     if (y == 0) { OPDI_STORE(s->zero, 1); return 0; }
-    return y == -1 ? opdi_wrap_sub(0, x) : x / y;
+    if (y != -1) { return x / y; }
+    if (x == s->i64[0]) { OPDI_STORE(s->zero, 2); }
+    return opdi_wrap_sub(0, x);
 }
 static inline int64_t opdi_h_i64_fmod(int64_t x, int64_t y, const opdi_params *s) {
     if (y == 0) { OPDI_STORE(s->zero, 1); return 0; }
@@ -14870,16 +14997,24 @@ static int opdi_binary(opd_call *call, const opdi_formula *f) {
     ops[2] = opdi_operand_of(call, 1, &m);
     return opdi_pointwise(call, f, ops, 2, &opdi_no_params);
 }
-/* The same for integer division. */
+/* The same for integer division, which fails with nothing written.  The smallest int64 or int32 by -1 traps in PyTorch;
+   narrower ones wrap. */
 static int opdi_binary_div(opd_call *call, const opdi_formula *f) {
     opd_tensor *ops[3];
     opdi_number n, m;
     opdi_params s = opdi_no_params;
+    opd_scalar_type common;
     int32_t zero = 0;
     s.zero = &zero;
     ops[1] = opdi_operand_of(call, 0, &n);
     ops[2] = opdi_operand_of(call, 1, &m);
+    common = opdi_result_type(ops + 1, 2);
+    if (opd_dtype_is_integral(common, true)) { call->elementwise = false; }      /* self is written when all is well */
+    s.i64[0] = common == OPD_INT32 ? INT32_MIN : INT64_MIN;
     if (opdi_pointwise(call, f, ops, 2, &s) != 0) { return -1; }
+    if (zero == 2) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "the smallest %s divided by -1 does not fit", opd_dtype_name(common));
+    }
     return zero ? opd_fail(OPD_ERROR_ARGUMENT, "ZeroDivisionError") : 0;
 }
 
@@ -24421,10 +24556,15 @@ OPDI_BW1(cat) {
     }
     return dim < 0 ? -1 : 0;
 }
+/* Where no key has a kernel: a list without tensors has none, and the kernel says what is wrong. */
+static int opdi_list_of_none(opd_call *call) {
+    return opd_arg_tensors(call, 0).n ? opdi_missing_kernel(call) : opd_op_card(call->op)->cpu(call);
+}
 OPDI_OP(cat) {
     opdi_describe(op, "cat(Tensor[] tensors, int dim=0) -> Tensor", opdi_cat_kernel, opdi_cat_backward, "tensors",
                   OPD_BATCH_LOOP,
                  OPD_AUTOCAST_PROMOTE, "{[2,3], [1,3]}; {[2,3], [2,2]}, 1");
+    op->any = opdi_list_of_none;
     op->out = "cat.out";
 }
 OPDI_KERNEL(stack) {
@@ -24479,6 +24619,7 @@ OPDI_OP(stack) {
     opdi_describe(op, "stack(Tensor[] tensors, int dim=0) -> Tensor", opdi_stack_kernel, opdi_stack_backward, "",
                   OPD_BATCH_LOOP,
                  OPD_AUTOCAST_PROMOTE, "{[2,3], [2,3]}; {[2,3], [2,3]}, 1; {[], []}");
+    op->any = opdi_list_of_none;
     op->out = "stack.out";
 }
 /* hstack, vstack, dstack, column_stack, row_stack: everything with `least` dims at least, then cat along dim.  column:

@@ -2,6 +2,8 @@
 #include "../opdispatch.h"
 #include "check.h"
 
+#include <pthread.h>
+
 static opd_tensor *of(double v) { return opd_tensor_from(&v, opd_ints_of(NULL, 0), OPD_FLOAT64); }
 static opd_tensor *leaf(double v) { return opd_tensor_set_requires_grad(of(v), true); }
 static opd_tensor *vec(int64_t n, bool grad) {
@@ -169,6 +171,39 @@ TEST(no_grad) {
     CHECK(!opd_tensor_requires_grad(y));
 }
 
+TEST(backward_into_results) {                      /* PyTorch: as if retain_grad had been called on them */
+    opd_tensor *x = leaf(3), *h = opd_mul(x, of(2)), *y = opd_mul(h, h), *both[3];
+    opd_backward_options o = options();
+    both[0] = both[2] = h;
+    both[1] = x;
+    o.inputs = both;
+    o.ninputs = 3;
+    o.retain_graph = true;
+    CHECK_INT(opd_backward_with(&y, 1, &o), 0);
+    CHECK_NEAR(grad_of(h), 12, 0);
+    CHECK_NEAR(grad_of(x), 24, 0);
+    o.ninputs = 1;
+    CHECK_INT(opd_backward_with(&y, 1, &o), 0);
+    CHECK_NEAR(grad_of(h), 24, 0);
+    CHECK_NEAR(grad_of(x), 24, 0);
+    CHECK(!opd_tensor_is_leaf(h));
+}
+TEST(arrays_that_are_not_there) {
+    opd_tensor *x = leaf(3), *y = opd_mul(x, x), *g;
+    opd_value nothing = opd_value_tensor(x);
+    nothing.u.t = NULL;
+    CHECK_INT(opd_autograd_grad(&y, 1, NULL, 1, NULL, &g), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_autograd_grad: an array is NULL");
+    CHECK_INT(opd_autograd_grad(&y, 1, &x, 1, NULL, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_autograd_grad: an array is NULL");
+    CHECK_INT(opd_autograd_grad(NULL, 1, &x, 1, NULL, &g), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "at least one output");
+    CHECK_INT(opd_backward_with(NULL, 1, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "at least one tensor");
+    y = of(1);
+    CHECK_INT(opd_autograd_record("N", opd_not_differentiable, &x, 1, NULL, 0, &nothing, 1, &y, 1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "value 0 is a NULL tensor");
+}
 TEST(diamonds) {
     opd_tensor *x = leaf(1.5), *a = opd_sin(x), *b = opd_mul(a, a), *c = opd_exp(a), *y = opd_add(opd_mul(b, c), opd_mul(a, x));
     double s = sin(1.5), k = cos(1.5);
@@ -214,6 +249,36 @@ TEST(in_place_rules) {
     CHECK_NEAR(grad_of(x), 3, 0);
 }
 
+/* The texts are those of PyTorch 1.13 and 2.6. */
+TEST(in_place_on_views_is_refused) {
+    opd_op *add_ = op_named("aten::add_.Tensor");
+    opd_tensor *x = vec(4, true), *y = opd_mul(x, of(2)), *base = vec(4, false), *v;
+    CHECK(OPD_CALL(add_, opd_view(x, OPD_INTS(2, 2)), 1) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a view of a leaf Variable that requires grad is being used in an in-place "
+                "operation.");
+    CHECK(OPD_CALL(add_, opd_select(opd_view(x, OPD_INTS(2, 2)), 0, 1), 1) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a view of a leaf Variable that requires grad is being used in an in-place "
+                "operation.");
+    CHECK(OPD_CALL(add_, opd_unbind(y).data[1], 1) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Output 1 of UnbindBackward0 is a view and is being modified inplace. This view is "
+                "the output of a function that returns multiple views. Such functions do not allow the output views to be modified inplace.");
+    CHECK(OPD_CALL(add_, opd_view(y, OPD_INTS(2, 2)), 1) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "an in-place operation on a view");
+    CHECK(OPD_CALL(add_, opd_view(base, OPD_INTS(2, 2)), opd_view(x, OPD_INTS(2, 2))) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "an in-place operation on a view");
+    (void)opd_grad_set(false);
+    v = opd_view(y, OPD_INTS(2, 2));
+    CHECK(OPD_CALL(add_, v, 0) == v);              /* inside no_grad both may be */
+    (void)opd_grad_set(true);
+    CHECK(OPD_CALL(add_, v, 1) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "A view was created in no_grad mode and is being modified inplace with grad mode "
+                "enabled.");
+    CHECK(OPD_CALL(add_, opd_select(v, 0, 0), 1) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "A view was created in no_grad mode");
+    CHECK(OPD_CALL(add_, opd_detach(v), 0) != NULL);
+    CHECK_NEAR(opd_data_f64(y)[0], 2, 0);
+    CHECK_OK();
+}
 TEST(in_place_counts_versions) {
     opd_tensor *t = vec(4, false), *v = opd_view(t, OPD_INTS(2, 2));
     uint32_t before = opd_tensor_version(t);
@@ -566,6 +631,36 @@ TEST(wide_graph) {
     }
     CHECK_INT(i, 10000);
     free(leaves);
+}
+static int k_many(opd_call *call) { return opd_return_tensors(call, opd_unbind(opd_arg_tensor(call, 0)).data, 1000); }
+TEST(many_results_of_one_call) {
+    enum { N = 1000 };
+    opd_tensor *x = opd_tensor_set_requires_grad(opd_zeros(OPD_INTS(N, 2), OPD_FLOAT64), true);
+    opd_tensor *sum = NULL, *scaled, *g;
+    opd_tensors rows = opd_unbind(opd_mul(x, of(3))), parts = opd_split(opd_mul(x, of(5)), 1);
+    opd_library *lib = opd_library_open(OPD_DEF, "many", NULL, "t", 1);
+    opd_value arg;
+    int i;
+    CHECK_INT(rows.n, N);
+    CHECK_INT(parts.n, N);
+    for (i = 0; i < N; i++) {
+        scaled = opd_mul(opd_add(rows.data[i], opd_select(parts.data[i], 0, 0)), of(i));
+        sum = sum ? opd_add(sum, scaled) : scaled;
+    }
+    CHECK_INT(grad1(opd_sum(sum), x, false, &g), 0);
+    for (i = 0; i < 2 * N && fabs(opd_data_f64(g)[i] - 8. * (i / 2)) < 1e-9; i++) { }
+    CHECK_INT(i, 2 * N);
+    CHECK_INT(opd_backward(opd_sum(opd_unbind(x).data[N - 1])), 0);          /* only one of them */
+    CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[2 * N - 1], 1, 0);
+    CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[0], 0, 0);
+    CHECK_INT(opd_def(lib, "f(Tensor x) -> Tensor[]"), 0);                   /* by one without a formula */
+    CHECK_INT(opd_impl_key(lib, "f", "CPU", k_many, NULL, NULL), 0);
+    arg = opd_value_tensor(x);
+    rows = opd_call_list(opd_find("many::f"), &arg, 1);
+    CHECK_INT(rows.n, N);
+    CHECK_INT(opd_backward(opd_sum(rows.data[999])), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "derivative for many::f is not implemented");
+    opd_library_close(lib);
 }
 TEST(many_uses_of_one_leaf) {
     opd_tensor *x = leaf(2), *sum = x;

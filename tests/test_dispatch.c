@@ -910,6 +910,35 @@ static int k_results(opd_call *call) {
     if (opd_return_int(call, 42) || opd_return_float(call, 2.5)) { return -1; }
     return opd_return_tensor(call, cpu1()) || opd_return_bool(call, true);
 }
+/* A value that says Tensor and holds NULL, through every way in. */
+TEST(null_tensors_in_values) {
+    opd_op *add = opd_find("aten::add.Tensor"), *clamp = opd_find("aten::clamp.Tensor");
+    opd_value args[3], rets[1], bad = opd_value_tensor(cpu1());
+    opd_tensor *out;
+    opd_keyword kw;
+    bad.u.t = NULL;
+    args[0] = bad;
+    args[1] = args[0];
+    args[2] = opd_value_int(1);
+    CHECK(opd_call_op(add, args, 3) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::add.Tensor() Expected a value of type 'Tensor' for argument 'self' but instead found type 'NoneType'");
+    args[0] = opd_value_tensor(cpu1());
+    CHECK_INT(opd_call_all(add, rets, args, 2), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'other'");
+    CHECK_INT(opd_call_tensors(add, &out, args, 2), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'other'");
+    CHECK_INT(opd_call_value(add, args, 2).tag, OPD_TAG_NONE);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'other'");
+    kw.name = "other";
+    kw.value = bad;
+    CHECK_INT(opd_call_keywords(add, rets, args, 1, &kw, 1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'other'");
+    kw.name = NULL;
+    CHECK_INT(opd_call_keywords(add, rets, args, 1, &kw, 1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Unknown keyword argument '' for operator 'aten::add.Tensor'");
+    CHECK_INT(opd_call_all(clamp, rets, args, 2), -1);                       /* Tensor? min: None is said by its tag */
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'min'");
+}
 TEST(results_of_every_kind) {
     opd_library *d = lib_new(OPD_DEF, "res", NULL, "d", 1);
     opd_value r[8], v;

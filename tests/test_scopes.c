@@ -2,6 +2,8 @@
 #include "../opdispatch.h"
 #include "check.h"
 
+#include <pthread.h>
+
 static opd_tensor *one(void) {
     static const float v[] = {1};
     return opd_tensor_from(v, opd_ints_of(NULL, 0), OPD_FLOAT32);

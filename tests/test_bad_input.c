@@ -1,0 +1,183 @@
+/* What operators must refuse with an error that says what was wrong, with nothing changed: indices out of range,
+   integer division, shapes, dtypes, lists of nothing, NULL in places where a tensor belongs. */
+#include "../opdispatch.h"
+#include "check.h"
+
+static opd_tensor *counted(int64_t rows, int64_t columns, opd_scalar_type dtype) {
+    return opd_reshape(opd_arange(OPD_V(rows * columns), dtype), OPD_INTS(rows, columns));
+}
+static opd_tensor *ints(int64_t n, int64_t value, opd_scalar_type dtype) {
+    return opd_full(OPD_INTS(n), OPD_V(value), dtype);
+}
+static int64_t sum_of(opd_tensor *t) { return opd_item_i64(opd_sum(t)); }
+
+/* Calls with arguments in schema order; the error must have that code and text and begin with the operator's name. */
+static void refuses(const char *name, const opd_value *args, int n, opd_code code, const char *text) {
+    CHECK(opd_call_op(opd_find(name), args, n) == NULL);
+    if (strncmp(opd_error_message(), name, strlen(name)) != 0) { CHECK_STR(opd_error_message(), name); }
+    CHECK_ERROR(code, text);
+}
+
+TEST(indices_out_of_range) {
+    /* kind: 0 a row of indices, 1 as many as x has, 2 in a list; number: a number is put there, not a tensor */
+    static const struct { const char *name, *text; int kind, number; } rows[] = {
+        {"aten::index_select", "index out of range in self", 0, 0},
+        {"aten::gather", "is out of bounds for dimension 0 with size 3", 1, 0},
+        {"aten::scatter.value", "is out of bounds for dimension 0 with size 3", 1, 1},
+        {"aten::scatter_.value", "is out of bounds for dimension 0 with size 3", 1, 1},
+        {"aten::scatter_add", "is out of bounds for dimension 0 with size 3", 1, 0},
+        {"aten::scatter_add_", "is out of bounds for dimension 0 with size 3", 1, 0},
+        {"aten::index_add", "out of", 0, 0},
+        {"aten::index_add_", "out of", 0, 0},
+        {"aten::index_copy", "out of bounds", 0, 0},
+        {"aten::index_copy_", "out of bounds", 0, 0},
+        {"aten::index_fill.int_Scalar", "is out of bounds for dimension 0 with size 3", 0, 1},
+        {"aten::index.Tensor", "is out of bounds for dimension 0 with size 3", 2, 0},
+        {"aten::index_put", "is out of bounds for dimension 0 with size 3", 2, 0},
+        {"aten::index_put_", "is out of bounds for dimension 0 with size 3", 2, 0},
+    };
+    static const int64_t wrong[] = {3, -4, INT64_MAX, INT64_MIN};
+    size_t r, w;
+    for (r = 0; r < sizeof rows / sizeof *rows; r++) {
+        for (w = 0; w < 4; w++) OPD_SCOPE {
+            opd_tensor *x = counted(3, 4, OPD_FLOAT32), *other = opd_ones_like(x), *index, *list[1];
+            opd_op *op = opd_find(rows[r].name);
+            opd_value args[4];
+            int n = 4, list_first = rows[r].kind == 2;
+            index = rows[r].kind == 1 ? opd_full(OPD_INTS(3, 4), OPD_V(0), OPD_INT64) : ints(3, 0, OPD_INT64);
+            opd_data_i64(index)[1] = wrong[w];    /* not the first: nothing may be written before the check */
+            list[0] = index;
+            args[0] = opd_value_tensor(x);
+            args[1] = list_first ? opd_value_tensors(list, 1) : opd_value_int(0);
+            args[2] = list_first ? opd_value_tensor(other) : opd_value_tensor(index);
+            args[3] = list_first ? opd_value_bool(false) : rows[r].number ? opd_value_int(7) : opd_value_tensor(other);
+            while (op && n > opd_schema_nargs(opd_op_schema(op))) { n--; }
+            if (strcmp(rows[r].name, "aten::gather") == 0) { n = 3; }
+            refuses(rows[r].name, args, n, OPD_ERROR_INDEX, rows[r].text);
+            CHECK_INT(sum_of(x), 66);
+        }
+    }
+}
+
+TEST(targets_out_of_range) {
+    opd_tensor *x = opd_log_softmax(counted(3, 4, OPD_FLOAT32), 1);
+    opd_value args[3];
+    args[0] = opd_value_tensor(x);
+    args[1] = opd_value_tensor(ints(3, 4, OPD_INT64));
+    CHECK(opd_call_op(opd_find("aten::cross_entropy_loss"), args, 2) == NULL);
+    CHECK_ERROR(OPD_ERROR_INDEX, "Target 4 is out of bounds.");
+    args[1] = opd_value_tensor(ints(3, -1, OPD_INT64));
+    CHECK(opd_call_op(opd_find("aten::cross_entropy_loss"), args, 2) == NULL);
+    CHECK_ERROR(OPD_ERROR_INDEX, "Target -1 is out of bounds.");
+    args[1] = opd_value_tensor(ints(2, 0, OPD_INT64));
+    CHECK(opd_call_op(opd_find("aten::cross_entropy_loss"), args, 2) == NULL);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "");
+    args[1] = opd_value_tensor(ints(2, 3, OPD_INT64));                       /* embedding(weight, indices) */
+    refuses("aten::embedding", args, 2, OPD_ERROR_INDEX, "index out of range in self");
+}
+
+TEST(integer_division) {
+    static const char *const names[] = {"aten::floor_divide", "aten::floor_divide_.Tensor", "aten::remainder.Tensor",
+                                        "aten::remainder_.Tensor", "aten::fmod.Tensor", "aten::fmod_.Tensor"};
+    static const opd_scalar_type dtypes[] = {OPD_UINT8, OPD_INT8, OPD_INT16, OPD_INT32, OPD_INT64};
+    static const char *const modes[] = {"trunc", "floor"};
+    opd_value args[3];
+    size_t i, d;
+    for (d = 0; d < 5; d++) {
+        for (i = 0; i < 6; i++) OPD_SCOPE {
+            opd_tensor *x = ints(4, 6, dtypes[d]), *by = ints(4, 4, dtypes[d]);
+            opd_tensor *zero = opd_select(by, 0, 2);
+            (void)OPD_CALL(opd_find("aten::zero_"), zero);
+            args[0] = opd_value_tensor(x);
+            args[1] = opd_value_tensor(by);
+            refuses(names[i], args, 2, OPD_ERROR_ARGUMENT, "ZeroDivisionError");
+            CHECK_INT(sum_of(x), 24);                                      /* as it was */
+        }
+    }
+    for (i = 0; i < 4; i++) {
+        opd_tensor *x = i < 2 ? ints(2, INT64_MIN, OPD_INT64) : ints(2, INT32_MIN, OPD_INT32);
+        args[0] = opd_value_tensor(x);
+        args[1] = opd_value_tensor(opd_full_like(x, OPD_V(-1)));
+        args[2] = OPD_V(modes[i & 1]);
+        refuses("aten::div.Tensor_mode", args, 3, OPD_ERROR_ARGUMENT,
+                i < 2 ? "the smallest int64 divided by -1" : "the smallest int32 divided by -1");
+        CHECK_INT(sum_of(OPD_CALL(opd_find("aten::remainder.Tensor"), x, -1)), 0);
+        CHECK_OK();
+    }
+    args[0] = opd_value_tensor(ints(2, -128, OPD_INT8));
+    args[1] = opd_value_int(-1);                  /* wraps there, as in PyTorch */
+    CHECK_INT(sum_of(opd_call_op(opd_find("aten::floor_divide"), args, 2)), -256);
+}
+
+TEST(lists_of_nothing) {
+    opd_tensor *x = counted(3, 4, OPD_FLOAT32);
+    CHECK(opd_cat(opd_tensors_of(NULL, 0)) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::cat: torch.cat(): expected a non-empty list of Tensors");
+    CHECK(opd_stack(opd_tensors_of(NULL, 0)) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "stack expects a non-empty TensorList");
+    CHECK(opd_hstack(opd_tensors_of(NULL, 0)) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "hstack expects a non-empty TensorList");
+    CHECK(opd_cat(opd_tensors_of(NULL, 2)) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::cat() Expected a value of type 'List[Tensor]' for argument 'tensors' but an "
+                "element is None");
+    CHECK(opd_cat(OPD_TENSORS(x, NULL)) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'tensors'");
+    CHECK(opd_cat(opd_tensors_of(&x, -1)) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'tensors' is a list of -1 elements");
+    CHECK(opd_view(x, opd_ints_of(NULL, 2)) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'size' is a list of 2 elements at NULL");
+    CHECK(opd_sum_dim(x, opd_ints_of(NULL, -3), false) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::sum.dim_IntList: argument 'dim' is a list of -3 elements");
+    CHECK(opd_tensor_new(opd_ints_of(NULL, -1), OPD_FLOAT32) == NULL);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "");
+}
+
+TEST(queries_of_nothing) {
+    opd_tensor *x = opd_add(counted(2, 2, OPD_FLOAT32), counted(3, 3, OPD_FLOAT32));
+    CHECK(x == NULL);
+    opd_error_clear();
+    CHECK(opd_ndim(x) == 0 && opd_numel(x) == 0 && opd_sizes(x) == NULL && opd_strides(x) == NULL);
+    CHECK(opd_dtype(x) == OPD_DTYPE_NONE && opd_data(x) == NULL && !opd_is_contiguous(x));
+    CHECK(opd_offset(x) == 0 && opd_tensor_storage_bytes(x) == 0);
+    CHECK(opd_tensor_device(x).type == OPD_CPU && opd_tensor_keys(x).functionality == 0 && opd_tensor_version(x) == 0);
+    CHECK(!opd_tensor_same_storage(x, x) && !opd_tensor_is_wrapped_number(x) && !opd_tensor_requires_grad(x));
+    CHECK(opd_tensor_is_leaf(x) && opd_tensor_grad(x) == NULL && opd_tensor_grad_fn(x) == NULL);
+    CHECK_OK();
+    (void)opd_size(x, 0);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "NULL");
+    CHECK(opd_data_f32(x) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "NULL");
+    CHECK(opd_tensor_view(x, NULL, NULL, 0, 0) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_tensor_view: the tensor is NULL");
+    CHECK(opd_tensor_set_requires_grad(x, true) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_tensor_set_requires_grad: the tensor is NULL");
+    CHECK_INT(opd_tensor_set_grad(x, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_tensor_set_grad: the tensor is NULL");
+    CHECK_INT(opd_backward(x), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "NULL");
+}
+
+TEST(shapes_and_dtypes_that_do_not_fit) {
+    opd_tensor *x = counted(3, 4, OPD_FLOAT32), *wide = counted(3, 5, OPD_FLOAT32);
+    opd_tensor *yes = opd_zeros(OPD_INTS(2, 2), OPD_BOOL), *pairs = opd_zeros(OPD_INTS(2), OPD_COMPLEX64);
+    opd_value args[2];
+    args[0] = opd_value_tensor(x);
+    args[1] = opd_value_tensor(wide);
+    refuses("aten::add.Tensor", args, 2, OPD_ERROR_SHAPE,
+            "The size of tensor a (4) must match the size of tensor b (5) at non-singleton dimension 1");
+    refuses("aten::add_.Tensor", args, 2, OPD_ERROR_SHAPE, "must match the size of tensor b (5)");
+    refuses("aten::mm", args, 2, OPD_ERROR_SHAPE, "mat1 and mat2 shapes cannot be multiplied (3x4 and 3x5)");
+    CHECK_INT(sum_of(x), 66);
+    args[0] = opd_value_tensor(pairs);
+    refuses("aten::tanh", args, 1, OPD_ERROR_DTYPE, "\"tanh_cpu\" not implemented for 'ComplexFloat'");
+    args[0] = opd_value_tensor(yes);
+    refuses("aten::neg", args, 1, OPD_ERROR_DTYPE, "Negation, the `-` operator, on a bool tensor is not supported.");
+    args[1] = args[0];
+    refuses("aten::mm", args, 2, OPD_ERROR_DTYPE, "not implemented for 'Bool'");
+    args[0] = opd_value_tensor(ints(2, 1, OPD_INT64));
+    args[1] = opd_value_float(0.5);
+    refuses("aten::add_.Tensor", args, 2, OPD_ERROR_DTYPE,
+            "result type Float can't be cast to the desired output type Long");
+}
+
+CHECK_MAIN()
