@@ -12132,10 +12132,12 @@ static int opdi_element_of(opd_value v, opd_scalar_type dtype, double *out /*[2]
     uint16_t h;
     out[0] = out[1] = 0;
     if (!opd_dtype_is_complex(dtype) && (im < 0 || im > 0)) {
-        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow", opd_dtype_cname(dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
+                        opd_dtype_cname(dtype));
     }
     if (opd_dtype_is_integral(dtype, false) && (!(re > low - 1) || !(re < high)) && !(whole && size == 8)) {
-        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow", opd_dtype_cname(dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
+                        opd_dtype_cname(dtype));
     }
     switch (dtype) {
         case OPD_FLOAT32: memcpy(out, &f, 4); break;
@@ -12149,7 +12151,8 @@ static int opdi_element_of(opd_value v, opd_scalar_type dtype, double *out /*[2]
             int32_t w = (int32_t)(uint32_t)(uint64_t)i;
             int16_t s = (int16_t)(uint16_t)(uint64_t)i;
             uint8_t b = (uint8_t)(uint64_t)i;
-            memcpy(out, size == 8 ? (void *)&i : size == 4 ? (void *)&w : size == 2 ? (void *)&s : (void *)&b, (size_t)size);
+            memcpy(out, size == 8 ? (void *)&i : size == 4 ? (void *)&w : size == 2 ? (void *)&s : (void *)&b,
+                   (size_t)size);
             break;
         }
         case OPD_DTYPE_NONE: default: break;
@@ -12204,7 +12207,8 @@ static int opdi_options_read(const opd_call *call, int at, bool has_format, opd_
         o->format = format.tag == OPD_TAG_INT ? format.u.i : -1;
     }
     if (layout.tag == OPD_TAG_INT && layout.u.i != 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: only strided tensors exist here, not layout %lld", call->op->name, (long long)layout.u.i);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: only strided tensors exist here, not layout %lld", call->op->name,
+                        (long long)layout.u.i);
     }
     if (pin.tag == OPD_TAG_BOOL && pin.u.i) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: pinned memory is not available", call->op->name);
@@ -12221,7 +12225,8 @@ static int opdi_strides_format(const int64_t *sizes, int ndim, int64_t format, i
         return opd_fail(OPD_ERROR_ARGUMENT, "unsupported memory format %lld", (long long)format);
     }
     if (ndim != want) {
-        return opd_fail(OPD_ERROR_SHAPE, "required rank %d tensor to use channels_last%s format", want, want == 5 ? "_3d" : "");
+        return opd_fail(OPD_ERROR_SHAPE, "required rank %d tensor to use channels_last%s format", want,
+                        want == 5 ? "_3d" : "");
     }
     strides[1] = 1;
     n = sizes[1];
@@ -12234,12 +12239,16 @@ static void opdi_strides_like(opd_tensor *t, int64_t *strides) {
     int perm[OPD_MAX_DIMS], i;
     int64_t n = 1;
     if (t->flags & OPDI_CONTIGUOUS) { memcpy(strides, opdi_strides(t), (size_t)t->ndim * sizeof *strides); return; }
-    if (opdi_is_dense(t) && !opdi_overlaps_itself(t)) { memcpy(strides, opdi_strides(t), (size_t)t->ndim * sizeof *strides); return; }
+    if (opdi_is_dense(t) && !opdi_overlaps_itself(t)) {
+        memcpy(strides, opdi_strides(t), (size_t)t->ndim * sizeof *strides);
+        return;
+    }
     opdi_dims_order(&t, 1, opdi_sizes(t), t->ndim, perm);
     for (i = 0; i < t->ndim; i++) { strides[perm[i]] = n; n *= OPDI_MAX(opdi_sizes(t)[perm[i]], 1); }
 }
 /* The first result in a memory format; `like` gives sizes and, when the format says preserve, strides. */
-static opd_tensor *opdi_result_like(opd_call *call, opd_tensor *like, opd_scalar_type dtype, opd_device device, int64_t format) {
+static opd_tensor *opdi_result_like(opd_call *call, opd_tensor *like, opd_scalar_type dtype, opd_device device,
+                                    int64_t format) {
     int64_t strides[OPD_MAX_DIMS];
     if (format < 0 || format == OPDI_FORMAT_PRESERVE) { opdi_strides_like(like, strides); }
     else if (opdi_strides_format(opdi_sizes(like), like->ndim, format, strides)) { return NULL; }
@@ -12248,7 +12257,8 @@ static opd_tensor *opdi_result_like(opd_call *call, opd_tensor *like, opd_scalar
 static opd_tensor *opdi_result_sized(opd_call *call, opd_ints sizes, const opdi_options *o) {
     int64_t strides[OPD_MAX_DIMS];
     if (sizes.n > OPD_MAX_DIMS || o->format <= OPDI_FORMAT_CONTIGUOUS) {
-        return opd_result_strided(call, 0, sizes.data, NULL, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1), o->dtype, o->device);
+        return opd_result_strided(call, 0, sizes.data, NULL, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1),
+                                  o->dtype, o->device);
     }
     if (opdi_strides_format(sizes.data, (int)sizes.n, o->format, strides)) { return NULL; }
     return opd_result_strided(call, 0, sizes.data, strides, (int)sizes.n, o->dtype, o->device);
@@ -12257,7 +12267,8 @@ static int opdi_made(opd_tensor *t, opd_value v) { return t ? opdi_fill_with(t, 
 static opd_device opdi_host(void) { return opd_device_of(OPD_CPU, -1); }
 /* torch.full's dtype of a number. */
 static opd_scalar_type opdi_dtype_of_number(opd_value v) {
-    return v.tag == OPD_TAG_BOOL ? OPD_BOOL : v.tag == OPD_TAG_INT ? OPD_INT64 : v.tag == OPD_TAG_COMPLEX ? OPD_COMPLEX64 : OPD_FLOAT32;
+    return v.tag == OPD_TAG_BOOL ? OPD_BOOL : v.tag == OPD_TAG_INT ? OPD_INT64
+        : v.tag == OPD_TAG_COMPLEX ? OPD_COMPLEX64 : OPD_FLOAT32;
 }
 
 /* From sizes. */
@@ -12292,9 +12303,12 @@ static int opdi_empty_strided_at(opd_call *call, int at, const opdi_options *o) 
                         (long long)sizes.n, (long long)strides.n);
     }
     for (i = 0; i < strides.n; i++) {
-        if (strides.data[i] < 0) { return opd_fail(OPD_ERROR_SHAPE, "strides must be non-negative, not %lld", (long long)strides.data[i]); }
+        if (strides.data[i] < 0) {
+            return opd_fail(OPD_ERROR_SHAPE, "strides must be non-negative, not %lld", (long long)strides.data[i]);
+        }
     }
-    return opd_result_strided(call, 0, sizes.data, strides.data, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1), o->dtype, o->device) ? 0 : -1;
+    return opd_result_strided(call, 0, sizes.data, strides.data, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1), o->dtype,
+                              o->device) ? 0 : -1;
 }
 static int opdi_empty_strided_kernel(opd_call *call) {
     opdi_options o;
@@ -12303,8 +12317,10 @@ static int opdi_empty_strided_kernel(opd_call *call) {
 #define OPDI_OPTIONS_TEXT "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #define OPDI_CARD_FACTORY(id, schema_, kernel_, out_, cases_) \
     OPDI_CARD_ANY(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_FACTORY, NULL, out_, cases_)
-OPDI_CARD_FACTORY(empty_memory_format, "empty.memory_format(SymInt[] size, *, " OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None) -> Tensor",
-                  opdi_empty_kernel, "empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)", "(2,3)")
+OPDI_CARD_FACTORY(empty_memory_format, "empty.memory_format(SymInt[] size, *, "
+                  OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None) -> Tensor", opdi_empty_kernel,
+                  "empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
+                  "(2,3)")
 OPDI_CARD_FACTORY(empty_strided, "empty_strided(SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
                   opdi_empty_strided_kernel, NULL, "(2,3), (1,2)")
 OPDI_CARD_FACTORY(zeros, "zeros(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_zeros_kernel,
@@ -12312,8 +12328,10 @@ OPDI_CARD_FACTORY(zeros, "zeros(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tens
 OPDI_CARD_FACTORY(ones, "ones(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_ones_kernel,
                   "ones.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", "(2,3); (); (2,0), dtype=4")
 OPDI_CARD_FACTORY(full, "full(SymInt[] size, Scalar fill_value, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_full_kernel,
-                  "full.out(SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)", "(2,3), 1.5; (2), 2; (2), True; (2), 1, dtype=7")
-OPDI_CARD_FACTORY(scalar_tensor, "scalar_tensor(Scalar s, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_scalar_tensor_kernel, NULL, "1.5; 2, dtype=4")
+                  "full.out(SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)",
+                  "(2,3), 1.5; (2), 2; (2), True; (2), 1, dtype=7")
+OPDI_CARD_FACTORY(scalar_tensor, "scalar_tensor(Scalar s, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
+                  opdi_scalar_tensor_kernel, NULL, "1.5; 2, dtype=4")
 
 /* From a tensor. */
 static int opdi_like_options(const opd_call *call, int at, bool has_format, opdi_options *o) {
@@ -12328,7 +12346,9 @@ static opd_tensor *opdi_like_result(opd_call *call, int at) {
 static int opdi_empty_like_kernel(opd_call *call) { return opdi_like_result(call, 1) ? 0 : -1; }
 static int opdi_zeros_like_kernel(opd_call *call) { return opdi_made(opdi_like_result(call, 1), opd_value_int(0)); }
 static int opdi_ones_like_kernel(opd_call *call) { return opdi_made(opdi_like_result(call, 1), opd_value_int(1)); }
-static int opdi_full_like_kernel(opd_call *call) { return opdi_made(opdi_like_result(call, 2), opd_arg_value(call, 1)); }
+static int opdi_full_like_kernel(opd_call *call) {
+    return opdi_made(opdi_like_result(call, 2), opd_arg_value(call, 1));
+}
 #define OPDI_FORMAT_TEXT OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None"
 #define OPDI_OUT_LIKE "MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
 OPDI_CARD_FACTORY(empty_like, "empty_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_empty_like_kernel,
@@ -12337,8 +12357,9 @@ OPDI_CARD_FACTORY(zeros_like, "zeros_like(Tensor self, *, " OPDI_FORMAT_TEXT ") 
                   "zeros_like.out(Tensor self, *, " OPDI_OUT_LIKE, "[2,3]; [2,3], dtype=4")
 OPDI_CARD_FACTORY(ones_like, "ones_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_ones_like_kernel,
                   "ones_like.out(Tensor self, *, " OPDI_OUT_LIKE, "[2,3]; [2,3], dtype=4")
-OPDI_CARD_FACTORY(full_like, "full_like(Tensor self, Scalar fill_value, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_full_like_kernel,
-                  "full_like.out(Tensor self, Scalar fill_value, *, " OPDI_OUT_LIKE, "[2,3], 2; [2,3], 1.5, dtype=7")
+OPDI_CARD_FACTORY(full_like, "full_like(Tensor self, Scalar fill_value, *, " OPDI_FORMAT_TEXT ") -> Tensor",
+                  opdi_full_like_kernel, "full_like.out(Tensor self, Scalar fill_value, *, " OPDI_OUT_LIKE,
+                  "[2,3], 2; [2,3], 1.5, dtype=7")
 static opd_tensor *opdi_new_result(opd_call *call, int at) {
     opdi_options o;
     return opdi_like_options(call, at, false, &o) ? NULL : opdi_result_sized(call, opd_arg_ints(call, 1), &o);
@@ -12351,16 +12372,21 @@ static int opdi_new_empty_strided_kernel(opd_call *call) {
     opdi_options o;
     return opdi_like_options(call, 3, false, &o) ? -1 : opdi_empty_strided_at(call, 1, &o);
 }
-OPDI_CARD_FACTORY(new_empty, "new_empty(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_new_empty_kernel,
-                  "new_empty.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", "[2], (2,3)")
-OPDI_CARD_FACTORY(new_empty_strided, "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
-                  opdi_new_empty_strided_kernel, NULL, "[2], (2,3), (1,2)")
-OPDI_CARD_FACTORY(new_zeros, "new_zeros(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_new_zeros_kernel,
-                  "new_zeros.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", "[2], (2,3)")
-OPDI_CARD_FACTORY(new_ones, "new_ones(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_new_ones_kernel,
-                  "new_ones.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", "[2], (2,3)")
-OPDI_CARD_FACTORY(new_full, "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_new_full_kernel,
-                  "new_full.out(Tensor self, SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)", "[2], (2,3), 2.5")
+OPDI_CARD_FACTORY(new_empty, "new_empty(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
+                  opdi_new_empty_kernel, "new_empty.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
+                  "[2], (2,3)")
+OPDI_CARD_FACTORY(new_empty_strided, "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, "
+                  OPDI_OPTIONS_TEXT ") -> Tensor", opdi_new_empty_strided_kernel, NULL, "[2], (2,3), (1,2)")
+OPDI_CARD_FACTORY(new_zeros, "new_zeros(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
+                  opdi_new_zeros_kernel, "new_zeros.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
+                  "[2], (2,3)")
+OPDI_CARD_FACTORY(new_ones, "new_ones(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
+                  opdi_new_ones_kernel, "new_ones.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
+                  "[2], (2,3)")
+OPDI_CARD_FACTORY(new_full, "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, "
+                  OPDI_OPTIONS_TEXT ") -> Tensor", opdi_new_full_kernel,
+                  "new_full.out(Tensor self, SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)",
+                  "[2], (2,3), 2.5")
 
 //-- fill, zero --------------------------------------------------------------------------------------------------------
 //
@@ -12370,7 +12396,8 @@ OPDI_CARD_FACTORY(new_full, "new_full(Tensor self, SymInt[] size, Scalar fill_va
 static opd_tensor *opdi_written(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     if (!(call->op->written_args & 1)) {
-        return opdi_result_like(call, self, (opd_scalar_type)self->dtype, opd_tensor_device(self), OPDI_FORMAT_PRESERVE);
+        return opdi_result_like(call, self, (opd_scalar_type)self->dtype, opd_tensor_device(self),
+                                OPDI_FORMAT_PRESERVE);
     }
     if (opdi_check_internal_overlap(self) || opd_return_tensor(call, self)) { return NULL; }
     return self;
@@ -12380,13 +12407,16 @@ static int opdi_zero_kernel(opd_call *call) { return opdi_made(opdi_written(call
 static int opdi_fill_Tensor_kernel(opd_call *call) {
     opd_tensor *value = opd_arg_tensor(call, 1), *out;
     if (value->ndim != 0) {
-        return opd_fail(OPD_ERROR_SHAPE, "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", value->ndim);
+        return opd_fail(OPD_ERROR_SHAPE,
+                        "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", value->ndim);
     }
     out = opdi_written(call);
     if (!out) { return -1; }
     return !out->data || !value->data ? 0 : opdi_copy(out, value);
 }
-static int opdi_fill_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_zeros_like(opd_bw_grad(bw, 0))); }
+static int opdi_fill_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_zeros_like(opd_bw_grad(bw, 0)));
+}
 /* The value's gradient is summed by the engine, as one that was broadcast. */
 static int opdi_fill_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
@@ -12395,18 +12425,27 @@ static int opdi_fill_Tensor_backward(opd_backward_call *bw) {
 }
 #define OPDI_CARD_FILL(id, schema_, kernel_, backward_, out_, cases_) \
     OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_POINTWISE, NULL, out_, cases_)
-OPDI_CARD_FILL(fill__Scalar, "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", opdi_fill_Scalar_kernel, opdi_fill_backward, NULL, "[2,3], 2")
-OPDI_CARD_FILL(fill__Tensor, "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", opdi_fill_Tensor_kernel, opdi_fill_Tensor_backward, NULL, "[2,3], []")
+OPDI_CARD_FILL(fill__Scalar, "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", opdi_fill_Scalar_kernel,
+               opdi_fill_backward, NULL, "[2,3], 2")
+OPDI_CARD_FILL(fill__Tensor, "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", opdi_fill_Tensor_kernel,
+               opdi_fill_Tensor_backward, NULL, "[2,3], []")
 OPDI_CARD_FILL(zero_, "zero_(Tensor(a!) self) -> Tensor(a!)", opdi_zero_kernel, opdi_fill_backward, NULL, "[2,3]")
-OPDI_CARD_FILL(fill_Scalar, "fill.Scalar(Tensor self, Scalar value) -> Tensor", opdi_fill_Scalar_kernel, opdi_fill_backward, "fill.Scalar_out", "[2,3], 2")
-OPDI_CARD_FILL(fill_Tensor, "fill.Tensor(Tensor self, Tensor value) -> Tensor", opdi_fill_Tensor_kernel, opdi_fill_Tensor_backward, "fill.Tensor_out", "[2,3], []")
+OPDI_CARD_FILL(fill_Scalar, "fill.Scalar(Tensor self, Scalar value) -> Tensor", opdi_fill_Scalar_kernel,
+               opdi_fill_backward, "fill.Scalar_out", "[2,3], 2")
+OPDI_CARD_FILL(fill_Tensor, "fill.Tensor(Tensor self, Tensor value) -> Tensor", opdi_fill_Tensor_kernel,
+               opdi_fill_Tensor_backward, "fill.Tensor_out", "[2,3], []")
 OPDI_CARD_FILL(zero, "zero(Tensor self) -> Tensor", opdi_zero_kernel, opdi_fill_backward, "zero.out", "[2,3]")
 
 //-- sequences ---------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_END
 /* start + step i; made (linspace): from the nearer end, so that both ends are exact; base (logspace): base^that. */
-typedef struct opdi_sequence { double start, end, step, base; int64_t i_start, i_step, n; bool whole, linear, power; void *out; } opdi_sequence;
+typedef struct opdi_sequence {
+    double start, end, step, base;
+    int64_t i_start, i_step, n;
+    bool whole, linear, power;
+    void *out;
+} opdi_sequence;
 static void opdi_sequence_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_sequence *q = (const opdi_sequence *)ctx;
     int64_t i;
@@ -12414,7 +12453,8 @@ static void opdi_sequence_part(void *ctx, int64_t begin, int64_t end) {
         ((int64_t *)q->out)[i] = (int64_t)((uint64_t)q->i_start + (uint64_t)q->i_step * (uint64_t)i);
     }
     for (; i < end; i++) {
-        double x = q->linear && i >= q->n / 2 ? q->end - q->step * (double)(q->n - 1 - i) : q->start + q->step * (double)i;
+        double x = q->linear && i >= q->n / 2 ? q->end - q->step * (double)(q->n - 1 - i)
+            : q->start + q->step * (double)i;
         ((double *)q->out)[i] = q->power ? pow(q->base, x) : x;
     }
 }
@@ -12423,13 +12463,17 @@ static int opdi_sequence_write(opd_tensor *out, opdi_sequence *q) {
     const opd_scalar_type work = q->whole ? OPD_INT64 : OPD_FLOAT64;
     opd_tensor *t = out;
     if (!out || !out->data) { return out ? 0 : -1; }
-    if (out->dtype != (int8_t)work || !(out->flags & OPDI_CONTIGUOUS)) { t = opd_tensor_new(opd_ints_of(&out->numel, 1), work); }
+    if (out->dtype != (int8_t)work || !(out->flags & OPDI_CONTIGUOUS)) {
+        t = opd_tensor_new(opd_ints_of(&out->numel, 1), work);
+    }
     if (!t) { return -1; }
     q->out = t->data;
     opdi_parallel_for(t->numel, OPDI_GRAIN, opdi_sequence_part, q);
     return t == out ? 0 : opdi_copy(out, t);
 }
-static double opdi_scalar_f64(opd_value v) { return v.tag == OPD_TAG_FLOAT ? v.u.d : v.tag == OPD_TAG_COMPLEX ? v.u.c[0] : (double)v.u.i; }
+static double opdi_scalar_f64(opd_value v) {
+    return v.tag == OPD_TAG_FLOAT ? v.u.d : v.tag == OPD_TAG_COMPLEX ? v.u.c[0] : (double)v.u.i;
+}
 OPDI_COLD_BEGIN
 static int64_t opdi_scalar_i64(opd_value v) {
     return v.tag == OPD_TAG_INT || v.tag == OPD_TAG_BOOL ? v.u.i : opdi_f64_to_i64(opdi_scalar_f64(v));
@@ -12438,7 +12482,8 @@ static bool opdi_is_whole(opd_value v) { return v.tag == OPD_TAG_INT || v.tag ==
 /* Numbers that a factory takes as float32, int64, ...: no sequence of bool or complex. */
 static int opdi_sequence_dtype(const opd_call *call, opd_scalar_type dtype) {
     if (dtype != OPD_BOOL && !opd_dtype_is_complex(dtype)) { return 0; }
-    return opd_fail(OPD_ERROR_DTYPE, "\"%s_cpu\" not implemented for '%s'", call->op->schema->name, opd_dtype_cname(dtype));
+    return opd_fail(OPD_ERROR_DTYPE, "\"%s_cpu\" not implemented for '%s'", call->op->schema->name,
+                    opd_dtype_cname(dtype));
 }
 OPDI_COLD_END
 /* at::arange_out, at::range_out (closed: the end belongs to it). */
@@ -12448,11 +12493,16 @@ static int opdi_arange_run(opd_call *call, opd_value start, opd_value end, opd_v
     opdi_options o;
     opdi_sequence q;
     double count = closed ? floor((b - a) / s) + 1 : ceil((b - a) / s);
-    if (opdi_options_read(call, call->op->nargs - 4, false, whole && !closed ? OPD_INT64 : OPD_FLOAT32, opdi_host(), &o)) { return -1; }
+    if (opdi_options_read(call, call->op->nargs - 4, false, whole && !closed ? OPD_INT64 : OPD_FLOAT32,
+                          opdi_host(), &o)) {
+        return -1;
+    }
     if (opdi_sequence_dtype(call, o.dtype)) { return -1; }
     if (!(s < 0 || s > 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "step must be nonzero"); }
     if (!isfinite(a) || !isfinite(b)) { return opd_fail(OPD_ERROR_ARGUMENT, "unsupported range: %g -> %g", a, b); }
-    if (s > 0 ? b < a : b > a) { return opd_fail(OPD_ERROR_ARGUMENT, "upper bound and larger bound inconsistent with step sign"); }
+    if (s > 0 ? b < a : b > a) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "upper bound and larger bound inconsistent with step sign");
+    }
     memset(&q, 0, sizeof q);
     q.start = a; q.step = s; q.whole = opd_dtype_is_integral(o.dtype, false);
     q.i_start = opdi_scalar_i64(start); q.i_step = opdi_scalar_i64(step);
@@ -12468,20 +12518,26 @@ static int opdi_arange_run(opd_call *call, opd_value start, opd_value end, opd_v
 OPDI_COLD_BEGIN
 static int opdi_arange_kernel(opd_call *call) {
     const int n = call->op->nargs - 4;
-    return opdi_arange_run(call, n == 1 ? opd_value_int(0) : opd_arg_value(call, 0), opd_arg_value(call, n == 1 ? 0 : 1),
+    return opdi_arange_run(call, n == 1 ? opd_value_int(0) : opd_arg_value(call, 0),
+                           opd_arg_value(call, n == 1 ? 0 : 1),
                            n == 3 ? opd_arg_value(call, 2) : opd_value_int(1), false);
 }
 static int opdi_range_kernel(opd_call *call) {
-    return opdi_arange_run(call, opd_arg_value(call, 0), opd_arg_value(call, 1), call->op->nargs == 7 ? opd_arg_value(call, 2) : opd_value_int(1), true);
+    return opdi_arange_run(call, opd_arg_value(call, 0), opd_arg_value(call, 1),
+                           call->op->nargs == 7 ? opd_arg_value(call, 2) : opd_value_int(1), true);
 }
 #define OPDI_OUT_TEXT ", *, Tensor(a!) out) -> Tensor(a!)"
-OPDI_CARD_FACTORY(arange, "arange(Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_arange_kernel, "arange.out(Scalar end" OPDI_OUT_TEXT, "5; 2.5")
-OPDI_CARD_FACTORY(arange_start, "arange.start(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_arange_kernel, NULL, "1, 4")
-OPDI_CARD_FACTORY(arange_start_step, "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_arange_kernel,
-                  "arange.start_out(Scalar start, Scalar end, Scalar step=1" OPDI_OUT_TEXT, "1, 4, 2; 3, 0, -1; 0, 1, 0.25")
-OPDI_CARD_FACTORY(range, "range(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_range_kernel, NULL, "1, 4")
-OPDI_CARD_FACTORY(range_step, "range.step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_range_kernel,
-                  "range.out(Scalar start, Scalar end, Scalar step=1" OPDI_OUT_TEXT, "1, 4, 2")
+OPDI_CARD_FACTORY(arange, "arange(Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_arange_kernel,
+                  "arange.out(Scalar end" OPDI_OUT_TEXT, "5; 2.5")
+OPDI_CARD_FACTORY(arange_start, "arange.start(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
+                  opdi_arange_kernel, NULL, "1, 4")
+OPDI_CARD_FACTORY(arange_start_step, "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT
+                  ") -> Tensor", opdi_arange_kernel, "arange.start_out(Scalar start, Scalar end, Scalar step=1"
+                  OPDI_OUT_TEXT, "1, 4, 2; 3, 0, -1; 0, 1, 0.25")
+OPDI_CARD_FACTORY(range, "range(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_range_kernel,
+                  NULL, "1, 4")
+OPDI_CARD_FACTORY(range_step, "range.step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
+                  opdi_range_kernel, "range.out(Scalar start, Scalar end, Scalar step=1" OPDI_OUT_TEXT, "1, 4, 2")
 /* linspace; logspace has a base before the options. */
 static int opdi_linspace_kernel(opd_call *call) {
     const bool power = call->op->nargs == 8;
@@ -12490,17 +12546,26 @@ static int opdi_linspace_kernel(opd_call *call) {
     opdi_options o;
     memset(&q, 0, sizeof q);
     q.n = opd_arg_int(call, 2); q.linear = true; q.power = power; q.base = power ? opd_arg_float(call, 3) : 0;
-    if (opdi_options_read(call, power ? 4 : 3, false, OPD_FLOAT32, opdi_host(), &o) || opdi_sequence_dtype(call, o.dtype)) { return -1; }
+    if (opdi_options_read(call, power ? 4 : 3, false, OPD_FLOAT32, opdi_host(), &o) ||
+        opdi_sequence_dtype(call, o.dtype)) {
+        return -1;
+    }
     if (q.n < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "number of steps must be non-negative"); }
     q.start = opdi_scalar_f64(start); q.end = opdi_scalar_f64(end);
-    if (opd_dtype_is_integral(o.dtype, false)) { q.start = (double)opdi_scalar_i64(start); q.end = (double)opdi_scalar_i64(end); }
+    if (opd_dtype_is_integral(o.dtype, false)) {
+        q.start = (double)opdi_scalar_i64(start);
+        q.end = (double)opdi_scalar_i64(end);
+    }
     if (q.n > 1) { q.step = (q.end - q.start) / (double)(q.n - 1); } else { q.end = q.start; }
     return opdi_sequence_write(opdi_result_sized(call, opd_ints_of(&q.n, 1), &o), &q);
 }
-OPDI_CARD_FACTORY(linspace, "linspace(Scalar start, Scalar end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_linspace_kernel,
-                  "linspace.out(Scalar start, Scalar end, int steps" OPDI_OUT_TEXT, "0, 1, 5; 2, -1, 1; 0, 9, 4, dtype=4")
-OPDI_CARD_FACTORY(logspace, "logspace(Scalar start, Scalar end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_linspace_kernel,
-                  "logspace.out(Scalar start, Scalar end, int steps, float base=10." OPDI_OUT_TEXT, "0, 1, 5; 0, 3, 4, 2.0")
+OPDI_CARD_FACTORY(linspace, "linspace(Scalar start, Scalar end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
+                  opdi_linspace_kernel, "linspace.out(Scalar start, Scalar end, int steps" OPDI_OUT_TEXT,
+                  "0, 1, 5; 2, -1, 1; 0, 9, 4, dtype=4")
+OPDI_CARD_FACTORY(logspace, "logspace(Scalar start, Scalar end, int steps, float base=10., *, "
+                  OPDI_OPTIONS_TEXT ") -> Tensor", opdi_linspace_kernel,
+                  "logspace.out(Scalar start, Scalar end, int steps, float base=10." OPDI_OUT_TEXT,
+                  "0, 1, 5; 0, 3, 4, 2.0")
 static int opdi_eye_kernel(opd_call *call) {
     const bool square = call->op->nargs == 5;
     int64_t sizes[2], diagonal, stride;
@@ -12509,8 +12574,12 @@ static int opdi_eye_kernel(opd_call *call) {
     sizes[0] = opd_arg_int(call, 0);
     sizes[1] = square ? sizes[0] : opd_arg_int(call, 1);
     if (opdi_options_read(call, square ? 1 : 2, false, OPD_FLOAT32, opdi_host(), &o)) { return -1; }
-    if (sizes[0] < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "n must be greater or equal to 0, got %lld", (long long)sizes[0]); }
-    if (sizes[1] < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "m must be greater or equal to 0, got %lld", (long long)sizes[1]); }
+    if (sizes[0] < 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "n must be greater or equal to 0, got %lld", (long long)sizes[0]);
+    }
+    if (sizes[1] < 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "m must be greater or equal to 0, got %lld", (long long)sizes[1]);
+    }
     out = opdi_result_sized(call, opd_ints_of(sizes, 2), &o);
     if (opdi_made(out, opd_value_int(0))) { return -1; }
     diagonal = OPDI_MIN(sizes[0], sizes[1]);
@@ -12518,13 +12587,21 @@ static int opdi_eye_kernel(opd_call *call) {
     line = opdi_view(out, &diagonal, &stride, 1, 0);
     return line ? opdi_fill_with(line, opd_value_int(1)) : -1;
 }
-OPDI_CARD_FACTORY(eye, "eye(int n, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_eye_kernel, "eye.out(int n" OPDI_OUT_TEXT, "3")
-OPDI_CARD_FACTORY(eye_m, "eye.m(int n, int m, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_eye_kernel, "eye.m_out(int n, int m" OPDI_OUT_TEXT, "3, 2")
+OPDI_CARD_FACTORY(eye, "eye(int n, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_eye_kernel,
+                  "eye.out(int n" OPDI_OUT_TEXT, "3")
+OPDI_CARD_FACTORY(eye_m, "eye.m(int n, int m, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_eye_kernel,
+                  "eye.m_out(int n, int m" OPDI_OUT_TEXT, "3, 2")
 
 //-- triangles ---------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_END
-typedef struct opdi_triangle { char *out; const char *in; int64_t rows, cols, diagonal; size_t size; bool lower; } opdi_triangle;
+typedef struct opdi_triangle {
+    char *out;
+    const char *in;
+    int64_t rows, cols, diagonal;
+    size_t size;
+    bool lower;
+} opdi_triangle;
 /* Rows [begin, end) of all matrices: columns [0, k) or [k, cols) are kept, k cut to the row. */
 static void opdi_triangle_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_triangle *g = (const opdi_triangle *)ctx;
@@ -12542,11 +12619,16 @@ static int opdi_triangle_run(opd_call *call, bool lower) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out, *target;
     int64_t diagonal = opd_arg_int(call, 1), limit = INT64_MAX / 4;
     opdi_triangle g;
-    if (self->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "%s: input tensor must have at least 2 dimensions", lower ? "tril" : "triu"); }
+    if (self->ndim < 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "%s: input tensor must have at least 2 dimensions", lower ? "tril" : "triu");
+    }
     target = out = opd_result(call, 0, opdi_sizes(self), self->ndim, (opd_scalar_type)self->dtype);
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
     if (!(self->flags & OPDI_CONTIGUOUS) && !(self = opd_contiguous(self))) { return -1; }
-    if (!(out->flags & OPDI_CONTIGUOUS) && !(target = opd_tensor_new(opd_ints_of(opdi_sizes(self), self->ndim), (opd_scalar_type)self->dtype))) { return -1; }
+    if (!(out->flags & OPDI_CONTIGUOUS) &&
+        !(target = opd_tensor_new(opd_ints_of(opdi_sizes(self), self->ndim), (opd_scalar_type)self->dtype))) {
+        return -1;
+    }
     g.out = target->data; g.in = self->data; g.lower = lower;
     g.rows = opdi_sizes(self)[self->ndim - 2]; g.cols = opdi_sizes(self)[self->ndim - 1];
     g.diagonal = OPDI_MIN(OPDI_MAX(diagonal, -limit), limit); g.size = opd_dtype_size((opd_scalar_type)self->dtype);
@@ -12556,12 +12638,16 @@ static int opdi_triangle_run(opd_call *call, bool lower) {
 OPDI_COLD_BEGIN
 static int opdi_tril_kernel(opd_call *call) { return opdi_triangle_run(call, true); }
 static int opdi_triu_kernel(opd_call *call) { return opdi_triangle_run(call, false); }
-static int opdi_tril_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_tril_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i)); }
-static int opdi_triu_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_triu_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i)); }
-OPDI_CARD_ANY(tril, "tril(Tensor self, int diagonal=0) -> Tensor", opdi_tril_kernel, opdi_tril_backward, "", OPD_BATCH_SHIFT_DIM, "tril_", "tril.out",
-              "[3,4]; [2,3,3], 1; [3,3], -1")
-OPDI_CARD_ANY(triu, "triu(Tensor self, int diagonal=0) -> Tensor", opdi_triu_kernel, opdi_triu_backward, "", OPD_BATCH_SHIFT_DIM, "triu_", "triu.out",
-              "[3,4]; [2,3,3], 1; [3,3], -1")
+static int opdi_tril_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_tril_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
+}
+static int opdi_triu_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_triu_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
+}
+OPDI_CARD_ANY(tril, "tril(Tensor self, int diagonal=0) -> Tensor", opdi_tril_kernel, opdi_tril_backward, "",
+              OPD_BATCH_SHIFT_DIM, "tril_", "tril.out", "[3,4]; [2,3,3], 1; [3,3], -1")
+OPDI_CARD_ANY(triu, "triu(Tensor self, int diagonal=0) -> Tensor", opdi_triu_kernel, opdi_triu_backward, "",
+              OPD_BATCH_SHIFT_DIM, "triu_", "triu.out", "[3,4]; [2,3,3], 1; [3,3], -1")
 /* Columns [from, to) of row r that belong to the triangle. */
 static void opdi_triangle_row(int64_t r, int64_t cols, int64_t offset, bool lower, int64_t *from, int64_t *to) {
     int64_t k = OPDI_MIN(OPDI_MAX(r + offset + (lower ? 1 : 0), 0), cols);
@@ -12576,26 +12662,36 @@ static int opdi_triangle_indices(opd_call *call, bool lower) {
     if (opdi_options_read(call, 3, false, OPD_INT64, opdi_host(), &o)) { return -1; }
     if (rows < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "row must be non-negative, got%lld", (long long)rows); }
     if (cols < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "col must be non-negative, got%lld", (long long)cols); }
-    if (rows > INT32_MAX || cols > INT32_MAX) { return opd_fail(OPD_ERROR_SHAPE, "%s: the sizes do not fit into memory", call->op->name); }
+    if (rows > INT32_MAX || cols > INT32_MAX) {
+        return opd_fail(OPD_ERROR_SHAPE, "%s: the sizes do not fit into memory", call->op->name);
+    }
     sizes[0] = 2;
-    for (sizes[1] = 0, r = 0; r < rows; r++) { opdi_triangle_row(r, cols, offset, lower, &from, &to); sizes[1] += to - from; }
+    for (sizes[1] = 0, r = 0; r < rows; r++) {
+        opdi_triangle_row(r, cols, offset, lower, &from, &to);
+        sizes[1] += to - from;
+    }
     out = opdi_result_sized(call, opd_ints_of(sizes, 2), &o);
     if (!out || !out->data) { return out ? 0 : -1; }
     t = opd_tensor_new(opd_ints_of(sizes, 2), OPD_INT64);
     if (!t) { return -1; }
     p = (int64_t *)(void *)t->data;
     for (r = 0; r < rows; r++) {
-        for (opdi_triangle_row(r, cols, offset, lower, &from, &to); from < to; from++, i++) { p[i] = r; p[sizes[1] + i] = from; }
+        for (opdi_triangle_row(r, cols, offset, lower, &from, &to); from < to; from++, i++) {
+            p[i] = r;
+            p[sizes[1] + i] = from;
+        }
     }
     return opdi_copy(out, t);
 }
 static int opdi_tril_indices_kernel(opd_call *call) { return opdi_triangle_indices(call, true); }
 static int opdi_triu_indices_kernel(opd_call *call) { return opdi_triangle_indices(call, false); }
 #define OPDI_INTS_TEXT "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-OPDI_CARD_FACTORY(tril_indices, "tril_indices(int row, int col, int offset=0, *, " OPDI_INTS_TEXT ") -> Tensor", opdi_tril_indices_kernel,
-                  "tril_indices.out(int row, int col, int offset=0" OPDI_OUT_TEXT, "3, 3; 3, 4, 1")
-OPDI_CARD_FACTORY(triu_indices, "triu_indices(int row, int col, int offset=0, *, " OPDI_INTS_TEXT ") -> Tensor", opdi_triu_indices_kernel,
-                  "triu_indices.out(int row, int col, int offset=0" OPDI_OUT_TEXT, "3, 3; 3, 4, 1")
+OPDI_CARD_FACTORY(tril_indices, "tril_indices(int row, int col, int offset=0, *, " OPDI_INTS_TEXT ") -> Tensor",
+                  opdi_tril_indices_kernel, "tril_indices.out(int row, int col, int offset=0" OPDI_OUT_TEXT,
+                  "3, 3; 3, 4, 1")
+OPDI_CARD_FACTORY(triu_indices, "triu_indices(int row, int col, int offset=0, *, " OPDI_INTS_TEXT ") -> Tensor",
+                  opdi_triu_indices_kernel, "triu_indices.out(int row, int col, int offset=0" OPDI_OUT_TEXT,
+                  "3, 3; 3, 4, 1")
 
 //-- random numbers ----------------------------------------------------------------------------------------------------
 //
@@ -12650,7 +12746,9 @@ static void opdi_draw_part(void *ctx, int64_t begin, int64_t end) {
         for (k = 0; k < m; k++) {
             const uint32_t *w = r + at % 64 + 2 * k;
             uint64_t x = (uint64_t)w[1] << 32 | w[0];
-            if (g->range && g->range <= UINT32_MAX) { x = ((uint64_t)w[1] * g->range + ((uint64_t)w[0] * g->range >> 32)) >> 32; }
+            if (g->range && g->range <= UINT32_MAX) {
+                x = ((uint64_t)w[1] * g->range + ((uint64_t)w[0] * g->range >> 32)) >> 32;
+            }
             else if (g->range) { x %= g->range; }
             g->out[i + k] = (int64_t)(g->low + x);
         }
@@ -12674,11 +12772,14 @@ static opd_tensor *opdi_draft(opd_tensor *out, opd_scalar_type dtype) {
     if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS)) { return out; }
     return opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), dtype);
 }
-static int opdi_draft_done(opd_tensor *out, const opd_tensor *draft) { return draft == out ? 0 : opdi_copy(out, draft); }
+static int opdi_draft_done(opd_tensor *out, const opd_tensor *draft) {
+    return draft == out ? 0 : opdi_copy(out, draft);
+}
 static opd_scalar_type opdi_float_work(int8_t dtype) { return dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32; }
 static int opdi_random_dtype(const char *name, const opd_tensor *out) {
     if (opd_dtype_is_floating((opd_scalar_type)out->dtype)) { return 0; }
-    return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", name, opd_dtype_cname((opd_scalar_type)out->dtype));
+    return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", name,
+                    opd_dtype_cname((opd_scalar_type)out->dtype));
 }
 
 enum { OPDI_DRAW_UNIFORM, OPDI_DRAW_NORMAL, OPDI_DRAW_EXPONENTIAL, OPDI_DRAW_BERNOULLI };
@@ -12687,8 +12788,9 @@ typedef struct opdi_shape { void *p; bool wide; int kind; double a, b, bits; } o
     for (i = begin; i < end; i++) { const T x = ((T *)s->p)[i]; ((T *)s->p)[i] = (T)(formula); }
 #define OPDI_SHAPE_LOOPS(T, log1p_) do {                                                                    \
         const T a = (T)s->a, b = (T)s->b, width = (T)(s->b - s->a), bits = (T)s->bits;                      \
-        if (s->kind == OPDI_DRAW_UNIFORM && s->bits > 0) { OPDI_SHAPE_LOOP(T, (T)(int32_t)(x * bits) / bits * width + a) } \
-        else if (s->kind == OPDI_DRAW_UNIFORM) { OPDI_SHAPE_LOOP(T, x * width + a) }                        \
+        if (s->kind == OPDI_DRAW_UNIFORM && s->bits > 0) {                                                  \
+            OPDI_SHAPE_LOOP(T, (T)(int32_t)(x * bits) / bits * width + a)                                   \
+        } else if (s->kind == OPDI_DRAW_UNIFORM) { OPDI_SHAPE_LOOP(T, x * width + a) }                        \
         else if (s->kind == OPDI_DRAW_NORMAL) { OPDI_SHAPE_LOOP(T, x * b + a) }                             \
         else if (s->kind == OPDI_DRAW_EXPONENTIAL) { OPDI_SHAPE_LOOP(T, -log1p_(-x) / a) }                  \
         else { OPDI_SHAPE_LOOP(T, x < a ? 1 : 0) }                                                          \
@@ -12698,8 +12800,9 @@ static void opdi_shape_part(void *ctx, int64_t begin, int64_t end) {
     int64_t i;
     if (s->wide) { OPDI_SHAPE_LOOPS(double, log1p); } else { OPDI_SHAPE_LOOPS(float, log1pf); }
 }
-/* Fills out with numbers of a distribution: uniform [a, b), normal of mean a and deviation b, exponential of rate a, ones
-   with probability a.  Short floats take as many bits of the uniform number as they hold, so that b is never reached. */
+/* Fills out with numbers of a distribution: uniform [a, b), normal of mean a and deviation b, exponential of rate a,
+   ones with probability a.  Short floats take as many bits of the uniform number as they hold, so that b is never
+   reached. */
 static int opdi_draw_into(const opd_call *call, opd_tensor *out, int kind, double a, double b) {
     opd_tensor *t;
     opdi_shape s;
@@ -12708,20 +12811,32 @@ static int opdi_draw_into(const opd_call *call, opd_tensor *out, int kind, doubl
     opdi_draw_floats(call, t, kind == OPDI_DRAW_NORMAL);
     s.p = t->data; s.wide = t->dtype == OPD_FLOAT64; s.kind = kind; s.a = a; s.b = b;
     s.bits = out->dtype == OPD_FLOAT16 ? 2048 : out->dtype == OPD_BFLOAT16 ? 256 : 0;
-    if (kind > OPDI_DRAW_NORMAL || a < 0 || a > 0 || b < 1 || b > 1 || s.bits > 0) { opdi_parallel_for(t->numel, OPDI_GRAIN, opdi_shape_part, &s); }
+    if (kind > OPDI_DRAW_NORMAL || a < 0 || a > 0 || b < 1 || b > 1 || s.bits > 0) {
+        opdi_parallel_for(t->numel, OPDI_GRAIN, opdi_shape_part, &s);
+    }
     return opdi_draft_done(out, t);
 }
 static int opdi_normal_into(const opd_call *call, opd_tensor *out, double mean, double std) {
     if (!(std >= 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "normal expects std >= 0.0, but found std %g", std); }
-    return out && opdi_random_dtype("normal_kernel_cpu", out) == 0 ? opdi_draw_into(call, out, OPDI_DRAW_NORMAL, mean, std) : -1;
+    return out && opdi_random_dtype("normal_kernel_cpu", out) == 0
+        ? opdi_draw_into(call, out, OPDI_DRAW_NORMAL, mean, std) : -1;
 }
 static int opdi_uniform_into(const opd_call *call, opd_tensor *out, double from, double to) {
-    if (!(from <= to)) { return opd_fail(OPD_ERROR_ARGUMENT, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to); }
-    if (!isfinite(to - from)) { return opd_fail(OPD_ERROR_ARGUMENT, "uniform_ expects to-from to be finite, but found to=%g and from=%g", to, from); }
-    return out && opdi_random_dtype("check_uniform_bounds", out) == 0 ? opdi_draw_into(call, out, OPDI_DRAW_UNIFORM, from, to) : -1;
+    if (!(from <= to)) {
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to);
+    }
+    if (!isfinite(to - from)) {
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "uniform_ expects to-from to be finite, but found to=%g and from=%g", to, from);
+    }
+    return out && opdi_random_dtype("check_uniform_bounds", out) == 0
+        ? opdi_draw_into(call, out, OPDI_DRAW_UNIFORM, from, to) : -1;
 }
 static int opdi_bernoulli_into(const opd_call *call, opd_tensor *out, double p) {
-    if (!(p >= 0 && p <= 1)) { return opd_fail(OPD_ERROR_ARGUMENT, "bernoulli_ expects p to be in [0, 1], but got p=%g", p); }
+    if (!(p >= 0 && p <= 1)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
+    }
     return opdi_draw_into(call, out, OPDI_DRAW_BERNOULLI, p, 0);
 }
 /* Integers of [low, high), which the dtype must hold. */
@@ -12729,18 +12844,21 @@ static int opdi_ints_into(const opd_call *call, opd_tensor *out, int64_t low, in
     opd_tensor *t;
     double element[2];
     if (low >= high) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld", (long long)low, (long long)high);
+        return opd_fail(OPD_ERROR_ARGUMENT, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
+                        (long long)low, (long long)high);
     }
     if (!out) { return -1; }
     if (opd_dtype_is_complex((opd_scalar_type)out->dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"random_update_from_to\" not implemented for '%s'", opd_dtype_cname((opd_scalar_type)out->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "\"random_update_from_to\" not implemented for '%s'",
+                        opd_dtype_cname((opd_scalar_type)out->dtype));
     }
     if ((out->dtype == OPD_UINT8 && low < 0) || (out->dtype == OPD_BOOL && (low < 0 || high > 2)) ||
-        (opd_dtype_is_integral((opd_scalar_type)out->dtype, false) && (opdi_element_of(opd_value_int(low), (opd_scalar_type)out->dtype, element) ||
-         opdi_element_of(opd_value_int(high - 1), (opd_scalar_type)out->dtype, element)))) {
+        (opd_dtype_is_integral((opd_scalar_type)out->dtype, false) &&
+         (opdi_element_of(opd_value_int(low), (opd_scalar_type)out->dtype, element) ||
+          opdi_element_of(opd_value_int(high - 1), (opd_scalar_type)out->dtype, element)))) {
         opd_error_clear();
-        return opd_fail(OPD_ERROR_ARGUMENT, "from %lld or to - 1 %lld is out of bounds for %s", (long long)low, (long long)high - 1,
-                        opd_dtype_name((opd_scalar_type)out->dtype));
+        return opd_fail(OPD_ERROR_ARGUMENT, "from %lld or to - 1 %lld is out of bounds for %s", (long long)low,
+                        (long long)high - 1, opd_dtype_name((opd_scalar_type)out->dtype));
     }
     if (!out->data || out->numel == 0) { return 0; }
     if (!(t = opdi_draft(out, OPD_INT64))) { return -1; }
@@ -12755,14 +12873,21 @@ static opd_tensor *opdi_random_result(opd_call *call, int sizes, opd_scalar_type
     if (opdi_options_read(call, call->op->nargs - 4, false, dtype, opdi_host(), &o)) { return NULL; }
     return opdi_result_sized(call, opd_arg_ints(call, sizes), &o);
 }
-static int opdi_rand_kernel(opd_call *call) { return opdi_uniform_into(call, opdi_random_result(call, 0, OPD_FLOAT32), 0, 1); }
-static int opdi_randn_kernel(opd_call *call) { return opdi_normal_into(call, opdi_random_result(call, 0, OPD_FLOAT32), 0, 1); }
-static int opdi_randint_kernel(opd_call *call) { return opdi_ints_into(call, opdi_random_result(call, 1, OPD_INT64), 0, opd_arg_int(call, 0)); }
+static int opdi_rand_kernel(opd_call *call) {
+    return opdi_uniform_into(call, opdi_random_result(call, 0, OPD_FLOAT32), 0, 1);
+}
+static int opdi_randn_kernel(opd_call *call) {
+    return opdi_normal_into(call, opdi_random_result(call, 0, OPD_FLOAT32), 0, 1);
+}
+static int opdi_randint_kernel(opd_call *call) {
+    return opdi_ints_into(call, opdi_random_result(call, 1, OPD_INT64), 0, opd_arg_int(call, 0));
+}
 static int opdi_randint_low_kernel(opd_call *call) {
     return opdi_ints_into(call, opdi_random_result(call, 2, OPD_INT64), opd_arg_int(call, 0), opd_arg_int(call, 1));
 }
 static int opdi_normal_float_float_kernel(opd_call *call) {
-    return opdi_normal_into(call, opdi_random_result(call, 2, OPD_FLOAT32), opd_arg_float(call, 0), opd_arg_float(call, 1));
+    return opdi_normal_into(call, opdi_random_result(call, 2, OPD_FLOAT32), opd_arg_float(call, 0),
+                            opd_arg_float(call, 1));
 }
 /* Fisher and Yates. */
 static int opdi_randperm_kernel(opd_call *call) {
@@ -12771,7 +12896,10 @@ static int opdi_randperm_kernel(opd_call *call) {
     opdi_options o;
     opd_tensor *out, *draft, *draws;
     if (n < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "n must be non-negative, got%lld", (long long)n); }
-    if (opdi_options_read(call, call->op->nargs - 4, false, OPD_INT64, opdi_host(), &o) || opdi_sequence_dtype(call, o.dtype)) { return -1; }
+    if (opdi_options_read(call, call->op->nargs - 4, false, OPD_INT64, opdi_host(), &o) ||
+        opdi_sequence_dtype(call, o.dtype)) {
+        return -1;
+    }
     if (opd_dtype_is_integral(o.dtype, false) && opdi_element_of(opd_value_int(n), o.dtype, element)) { return -1; }
     out = opdi_result_sized(call, opd_ints_of(&n, 1), &o);
     if (!out || !out->data || n == 0) { return out ? 0 : -1; }
@@ -12787,60 +12915,91 @@ static int opdi_randperm_kernel(opd_call *call) {
     }
     return opdi_draft_done(out, draft);
 }
-OPDI_CARD_FACTORY(rand, "rand(int[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_rand_kernel, "rand.out(int[] size" OPDI_OUT_TEXT, "(2,3)")
-OPDI_CARD_FACTORY(rand_generator, "rand.generator(int[] size, *, Generator? generator, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_rand_kernel,
-                  "rand.generator_out(int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", "(2,3), None")
-OPDI_CARD_FACTORY(randn, "randn(int[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_randn_kernel, "randn.out(int[] size" OPDI_OUT_TEXT, "(2,3)")
-OPDI_CARD_FACTORY(randn_generator, "randn.generator(int[] size, *, Generator? generator, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_randn_kernel,
-                  "randn.generator_out(int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", "(2,3), None")
+OPDI_CARD_FACTORY(rand, "rand(int[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_rand_kernel,
+                  "rand.out(int[] size" OPDI_OUT_TEXT, "(2,3)")
+OPDI_CARD_FACTORY(rand_generator, "rand.generator(int[] size, *, Generator? generator, "
+                  OPDI_OPTIONS_TEXT ") -> Tensor", opdi_rand_kernel,
+                  "rand.generator_out(int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)",
+                  "(2,3), None")
+OPDI_CARD_FACTORY(randn, "randn(int[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_randn_kernel,
+                  "randn.out(int[] size" OPDI_OUT_TEXT, "(2,3)")
+OPDI_CARD_FACTORY(randn_generator, "randn.generator(int[] size, *, Generator? generator, "
+                  OPDI_OPTIONS_TEXT ") -> Tensor", opdi_randn_kernel,
+                  "randn.generator_out(int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)",
+                  "(2,3), None")
 OPDI_CARD_FACTORY(randint, "randint(int high, int[] size, *, " OPDI_INTS_TEXT ") -> Tensor", opdi_randint_kernel,
                   "randint.out(int high, int[] size" OPDI_OUT_TEXT, "5, (2,3)")
-OPDI_CARD_FACTORY(randint_generator, "randint.generator(int high, int[] size, *, Generator? generator, " OPDI_INTS_TEXT ") -> Tensor", opdi_randint_kernel,
-                  "randint.generator_out(int high, int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", "5, (2,3), None")
-OPDI_CARD_FACTORY(randint_low, "randint.low(int low, int high, int[] size, *, " OPDI_INTS_TEXT ") -> Tensor", opdi_randint_low_kernel,
-                  "randint.low_out(int low, int high, int[] size" OPDI_OUT_TEXT, "2, 5, (2,3)")
-OPDI_CARD_FACTORY(randint_low_generator, "randint.low_generator(int low, int high, int[] size, *, Generator? generator, " OPDI_INTS_TEXT ") -> Tensor",
-                  opdi_randint_low_kernel,
-                  "randint.low_generator_out(int low, int high, int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", "2, 5, (2,3), None")
-OPDI_CARD_FACTORY(randperm, "randperm(int n, *, " OPDI_INTS_TEXT ") -> Tensor", opdi_randperm_kernel, "randperm.out(int n" OPDI_OUT_TEXT, "5")
-OPDI_CARD_FACTORY(randperm_generator, "randperm.generator(int n, *, Generator? generator, " OPDI_INTS_TEXT ") -> Tensor", opdi_randperm_kernel,
+OPDI_CARD_FACTORY(randint_generator, "randint.generator(int high, int[] size, *, Generator? generator, "
+                  OPDI_INTS_TEXT ") -> Tensor", opdi_randint_kernel,
+                  "randint.generator_out(int high, int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)",
+                  "5, (2,3), None")
+OPDI_CARD_FACTORY(randint_low, "randint.low(int low, int high, int[] size, *, " OPDI_INTS_TEXT ") -> Tensor",
+                  opdi_randint_low_kernel, "randint.low_out(int low, int high, int[] size" OPDI_OUT_TEXT, "2, 5, (2,3)")
+OPDI_CARD_FACTORY(randint_low_generator,
+                  "randint.low_generator(int low, int high, int[] size, *, Generator? generator, "
+                  OPDI_INTS_TEXT ") -> Tensor", opdi_randint_low_kernel, "randint.low_generator_out(int low, int high, "
+                  "int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", "2, 5, (2,3), None")
+OPDI_CARD_FACTORY(randperm, "randperm(int n, *, " OPDI_INTS_TEXT ") -> Tensor", opdi_randperm_kernel,
+                  "randperm.out(int n" OPDI_OUT_TEXT, "5")
+OPDI_CARD_FACTORY(randperm_generator, "randperm.generator(int n, *, Generator? generator, "
+                  OPDI_INTS_TEXT ") -> Tensor", opdi_randperm_kernel,
                   "randperm.generator_out(int n, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", "5, None")
-OPDI_CARD_FACTORY(normal_float_float, "normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, " OPDI_OPTIONS_TEXT ") -> Tensor",
-                  opdi_normal_float_float_kernel,
-                  "normal.float_float_out(float mean, float std, int[] size, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)", "0., 1., (2,3)")
+OPDI_CARD_FACTORY(normal_float_float,
+                  "normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, "
+                  OPDI_OPTIONS_TEXT ") -> Tensor", opdi_normal_float_float_kernel, "normal.float_float_out(float mean, "
+                  "float std, int[] size, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)", "0., 1., (2,3)")
 static int opdi_rand_like_kernel(opd_call *call) { return opdi_uniform_into(call, opdi_like_result(call, 1), 0, 1); }
 static int opdi_randn_like_kernel(opd_call *call) { return opdi_normal_into(call, opdi_like_result(call, 1), 0, 1); }
-static int opdi_randint_like_kernel(opd_call *call) { return opdi_ints_into(call, opdi_like_result(call, 2), 0, opd_arg_int(call, 1)); }
+static int opdi_randint_like_kernel(opd_call *call) {
+    return opdi_ints_into(call, opdi_like_result(call, 2), 0, opd_arg_int(call, 1));
+}
 static int opdi_randint_like_low_kernel(opd_call *call) {
     return opdi_ints_into(call, opdi_like_result(call, 3), opd_arg_int(call, 1), opd_arg_int(call, 2));
 }
-OPDI_CARD_FACTORY(rand_like, "rand_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_rand_like_kernel, "rand_like.out(Tensor self, *, " OPDI_OUT_LIKE, "[2,3]")
-OPDI_CARD_FACTORY(randn_like, "randn_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_randn_like_kernel, "randn_like.out(Tensor self, *, " OPDI_OUT_LIKE, "[2,3]")
-OPDI_CARD_FACTORY(randint_like, "randint_like(Tensor self, int high, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_randint_like_kernel,
-                  "randint_like.out(Tensor self, int high, *, " OPDI_OUT_LIKE, "[2,3], 5")
-OPDI_CARD_FACTORY(randint_like_low_dtype, "randint_like.low_dtype(Tensor self, int low, int high, *, " OPDI_FORMAT_TEXT ") -> Tensor",
-                  opdi_randint_like_low_kernel, "randint_like.low_dtype_out(Tensor self, int low, int high, *, " OPDI_OUT_LIKE, "[2,3], 2, 5")
+OPDI_CARD_FACTORY(rand_like, "rand_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_rand_like_kernel,
+                  "rand_like.out(Tensor self, *, " OPDI_OUT_LIKE, "[2,3]")
+OPDI_CARD_FACTORY(randn_like, "randn_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_randn_like_kernel,
+                  "randn_like.out(Tensor self, *, " OPDI_OUT_LIKE, "[2,3]")
+OPDI_CARD_FACTORY(randint_like, "randint_like(Tensor self, int high, *, " OPDI_FORMAT_TEXT ") -> Tensor",
+                  opdi_randint_like_kernel, "randint_like.out(Tensor self, int high, *, " OPDI_OUT_LIKE, "[2,3], 5")
+OPDI_CARD_FACTORY(randint_like_low_dtype, "randint_like.low_dtype(Tensor self, int low, int high, *, "
+                  OPDI_FORMAT_TEXT ") -> Tensor", opdi_randint_like_low_kernel,
+                  "randint_like.low_dtype_out(Tensor self, int low, int high, *, " OPDI_OUT_LIKE, "[2,3], 2, 5")
 
 /* Forms that write self, and those like self. */
-static int opdi_normal__kernel(opd_call *call) { return opdi_normal_into(call, opdi_written(call), opd_arg_float(call, 1), opd_arg_float(call, 2)); }
-static int opdi_uniform__kernel(opd_call *call) { return opdi_uniform_into(call, opdi_written(call), opd_arg_float(call, 1), opd_arg_float(call, 2)); }
+static int opdi_normal__kernel(opd_call *call) {
+    return opdi_normal_into(call, opdi_written(call), opd_arg_float(call, 1), opd_arg_float(call, 2));
+}
+static int opdi_uniform__kernel(opd_call *call) {
+    return opdi_uniform_into(call, opdi_written(call), opd_arg_float(call, 1), opd_arg_float(call, 2));
+}
 static int opdi_exponential__kernel(opd_call *call) {
     double rate = opd_arg_float(call, 1);
     opd_tensor *out;
-    if (!(rate > 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "exponential_ expects lambda > 0.0, but found lambda=%g", rate); }
+    if (!(rate > 0)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "exponential_ expects lambda > 0.0, but found lambda=%g", rate);
+    }
     out = opdi_written(call);
-    return out && opdi_random_dtype("exponential_cpu", out) == 0 ? opdi_draw_into(call, out, OPDI_DRAW_EXPONENTIAL, rate, 0) : -1;
+    return out && opdi_random_dtype("exponential_cpu", out) == 0
+        ? opdi_draw_into(call, out, OPDI_DRAW_EXPONENTIAL, rate, 0) : -1;
 }
-static int opdi_bernoulli_p_kernel(opd_call *call) { return opdi_bernoulli_into(call, opdi_written(call), opd_arg_float(call, 1)); }
+static int opdi_bernoulli_p_kernel(opd_call *call) {
+    return opdi_bernoulli_into(call, opdi_written(call), opd_arg_float(call, 1));
+}
 static int opdi_random_from_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int size = (int)opd_dtype_size((opd_scalar_type)self->dtype);
     int64_t low = call->op->nargs == 4 ? opd_arg_int(call, 1) : 0, high;
-    opd_value to = call->op->nargs == 4 ? opd_arg_value(call, 2) : call->op->nargs == 3 ? opd_arg_value(call, 1) : opd_value_none();
+    opd_value to = call->op->nargs == 4 ? opd_arg_value(call, 2) : call->op->nargs == 3 ? opd_arg_value(call, 1)
+        : opd_value_none();
     if (to.tag == OPD_TAG_INT) { high = to.u.i; }
     else if (opd_dtype_is_floating((opd_scalar_type)self->dtype)) {
-        high = ((int64_t)1 << (self->dtype == OPD_FLOAT64 ? 53 : self->dtype == OPD_FLOAT32 ? 24 : self->dtype == OPD_FLOAT16 ? 11 : 8)) + 1;
-    } else { high = self->dtype == OPD_BOOL ? 2 : self->dtype == OPD_UINT8 ? 256 : size == 8 ? INT64_MAX : (int64_t)1 << (8 * size - 1); }
+        high = ((int64_t)1 << (self->dtype == OPD_FLOAT64 ? 53 : self->dtype == OPD_FLOAT32 ? 24
+                               : self->dtype == OPD_FLOAT16 ? 11 : 8)) + 1;
+    } else {
+        high = self->dtype == OPD_BOOL ? 2 : self->dtype == OPD_UINT8 ? 256 : size == 8 ? INT64_MAX
+            : (int64_t)1 << (8 * size - 1);
+    }
     return opdi_ints_into(call, opdi_written(call), low, high);
 }
 OPDI_COLD_END
@@ -12857,14 +13016,20 @@ static int opdi_bernoulli_tensor_run(opd_call *call, opd_tensor *out, opd_tensor
     opdi_draw_floats(call, draws, false);
     c = (double *)(void *)chance->data; d = (double *)(void *)draws->data;
     for (i = 0; i < out->numel; i++) {
-        if (!(c[i] >= 0 && c[i] <= 1)) { return opd_fail(OPD_ERROR_ARGUMENT, "Expected p_in >= 0 && p_in <= 1 to be true, but got false."); }
+        if (!(c[i] >= 0 && c[i] <= 1)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+        }
         d[i] = d[i] < c[i] ? 1 : 0;
     }
     return opdi_copy(out, draws);
 }
 OPDI_COLD_BEGIN
-static int opdi_bernoulli_kernel(opd_call *call) { return opdi_bernoulli_tensor_run(call, opdi_written(call), opd_arg_tensor(call, 0)); }
-static int opdi_bernoulli__Tensor_kernel(opd_call *call) { return opdi_bernoulli_tensor_run(call, opdi_written(call), opd_arg_tensor(call, 1)); }
+static int opdi_bernoulli_kernel(opd_call *call) {
+    return opdi_bernoulli_tensor_run(call, opdi_written(call), opd_arg_tensor(call, 0));
+}
+static int opdi_bernoulli__Tensor_kernel(opd_call *call) {
+    return opdi_bernoulli_tensor_run(call, opdi_written(call), opd_arg_tensor(call, 1));
+}
 /* No gradient flows through a random number: zeros, for every tensor argument. */
 static int opdi_zeros_backward(opd_backward_call *bw) {
     int i;
@@ -12877,17 +13042,26 @@ static int opdi_zeros_backward(opd_backward_call *bw) {
 #define OPDI_CARD_DRAW(id, schema_, kernel_, out_, cases_) \
     OPDI_CARD_ANY(id, schema_, kernel_, opdi_zeros_backward, "", OPD_BATCH_LOOP, NULL, out_, cases_)
 #define OPDI_GENERATOR_TEXT ", *, Generator? generator=None) -> Tensor"
-OPDI_CARD_DRAW(normal_, "normal_(Tensor(a!) self, float mean=0., float std=1." OPDI_GENERATOR_TEXT "(a!)", opdi_normal__kernel, NULL, "[2,3]")
-OPDI_CARD_DRAW(uniform_, "uniform_(Tensor(a!) self, float from=0., float to=1." OPDI_GENERATOR_TEXT "(a!)", opdi_uniform__kernel, NULL, "[2,3]")
-OPDI_CARD_DRAW(exponential_, "exponential_(Tensor(a!) self, float lambd=1." OPDI_GENERATOR_TEXT "(a!)", opdi_exponential__kernel, NULL, "[2,3]")
+OPDI_CARD_DRAW(normal_, "normal_(Tensor(a!) self, float mean=0., float std=1." OPDI_GENERATOR_TEXT "(a!)",
+               opdi_normal__kernel, NULL, "[2,3]")
+OPDI_CARD_DRAW(uniform_, "uniform_(Tensor(a!) self, float from=0., float to=1." OPDI_GENERATOR_TEXT "(a!)",
+               opdi_uniform__kernel, NULL, "[2,3]")
+OPDI_CARD_DRAW(exponential_, "exponential_(Tensor(a!) self, float lambd=1." OPDI_GENERATOR_TEXT "(a!)",
+               opdi_exponential__kernel, NULL, "[2,3]")
 OPDI_CARD_DRAW(random_, "random_(Tensor(a!) self" OPDI_GENERATOR_TEXT "(a!)", opdi_random_from_kernel, NULL, "[2,3]")
-OPDI_CARD_DRAW(random__from, "random_.from(Tensor(a!) self, int from, int? to" OPDI_GENERATOR_TEXT "(a!)", opdi_random_from_kernel, NULL, "[2,3], 2, 5")
-OPDI_CARD_DRAW(random__to, "random_.to(Tensor(a!) self, int to" OPDI_GENERATOR_TEXT "(a!)", opdi_random_from_kernel, NULL, "[2,3], 5")
-OPDI_CARD_DRAW(bernoulli__float, "bernoulli_.float(Tensor(a!) self, float p=0.5" OPDI_GENERATOR_TEXT "(a!)", opdi_bernoulli_p_kernel, NULL, "[2,3], 0.5")
-OPDI_CARD_DRAW(bernoulli__Tensor, "bernoulli_.Tensor(Tensor(a!) self, Tensor p" OPDI_GENERATOR_TEXT "(a!)", opdi_bernoulli__Tensor_kernel, NULL, "[2,3], [2,3]u")
+OPDI_CARD_DRAW(random__from, "random_.from(Tensor(a!) self, int from, int? to" OPDI_GENERATOR_TEXT "(a!)",
+               opdi_random_from_kernel, NULL, "[2,3], 2, 5")
+OPDI_CARD_DRAW(random__to, "random_.to(Tensor(a!) self, int to" OPDI_GENERATOR_TEXT "(a!)", opdi_random_from_kernel,
+               NULL, "[2,3], 5")
+OPDI_CARD_DRAW(bernoulli__float, "bernoulli_.float(Tensor(a!) self, float p=0.5" OPDI_GENERATOR_TEXT "(a!)",
+               opdi_bernoulli_p_kernel, NULL, "[2,3], 0.5")
+OPDI_CARD_DRAW(bernoulli__Tensor, "bernoulli_.Tensor(Tensor(a!) self, Tensor p" OPDI_GENERATOR_TEXT "(a!)",
+               opdi_bernoulli__Tensor_kernel, NULL, "[2,3], [2,3]u")
 OPDI_CARD_DRAW(bernoulli, "bernoulli(Tensor self" OPDI_GENERATOR_TEXT, opdi_bernoulli_kernel, "bernoulli.out", "[2,3]u")
-OPDI_CARD_DRAW(bernoulli_p, "bernoulli.p(Tensor self, float p" OPDI_GENERATOR_TEXT, opdi_bernoulli_p_kernel, NULL, "[2,3], 0.5")
-OPDI_CARD_DRAW(normal_functional, "normal_functional(Tensor self, float mean=0., float std=1." OPDI_GENERATOR_TEXT, opdi_normal__kernel, NULL, "[2,3]")
+OPDI_CARD_DRAW(bernoulli_p, "bernoulli.p(Tensor self, float p" OPDI_GENERATOR_TEXT, opdi_bernoulli_p_kernel, NULL,
+               "[2,3], 0.5")
+OPDI_CARD_DRAW(normal_functional, "normal_functional(Tensor self, float mean=0., float std=1." OPDI_GENERATOR_TEXT,
+               opdi_normal__kernel, NULL, "[2,3]")
 static opd_tensor *opdi_to_f64(opd_tensor *t, const int64_t *sizes, int ndim) {
     opd_tensor *d = opd_tensor_new(opd_ints_of(sizes, ndim), OPD_FLOAT64);
     return d && opdi_copy(d, t) == 0 ? d : NULL;
@@ -12901,14 +13075,20 @@ static int opdi_normal_tensor_kernel(opd_call *call) {
     t[0] = mean.tag == OPD_TAG_TENSOR ? mean.u.t : NULL;
     t[1] = std.tag == OPD_TAG_TENSOR ? std.u.t : NULL;
     for (k = 0; k < 2; k++) {
-        if (t[k] && (opdi_broadcast_into(sizes, &ndim, t[k]) || opdi_random_dtype("normal_kernel_cpu", t[k]))) { return -1; }
+        if (t[k] && (opdi_broadcast_into(sizes, &ndim, t[k]) || opdi_random_dtype("normal_kernel_cpu", t[k]))) {
+            return -1;
+        }
     }
-    if (!t[1] && !(std.u.d >= 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "normal expects std >= 0.0, but found std %g", std.u.d); }
+    if (!t[1] && !(std.u.d >= 0)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "normal expects std >= 0.0, but found std %g", std.u.d);
+    }
     out = opd_result(call, 0, sizes, ndim, (opd_scalar_type)(t[0] ? t[0] : t[1])->dtype);
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
     if (t[1] && !(t[1] = opdi_to_f64(t[1], sizes, ndim))) { return -1; }
     for (i = 0; t[1] && i < out->numel; i++) {
-        if (!(((double *)(void *)t[1]->data)[i] >= 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "normal expects all elements of std >= 0.0"); }
+        if (!(((double *)(void *)t[1]->data)[i] >= 0)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "normal expects all elements of std >= 0.0");
+        }
     }
     z = opd_tensor_new(opd_ints_of(sizes, ndim), opdi_float_work(out->dtype));
     if (!z) { return -1; }
@@ -12917,9 +13097,12 @@ static int opdi_normal_tensor_kernel(opd_call *call) {
     z = t[0] ? opd_add(z, t[0]) : opd_add_Scalar(z, mean);
     return z ? opdi_copy(out, z) : -1;
 }
-OPDI_CARD_DRAW(normal_Tensor_float, "normal.Tensor_float(Tensor mean, float std=1." OPDI_GENERATOR_TEXT, opdi_normal_tensor_kernel, "normal.Tensor_float_out", "[2,3]")
-OPDI_CARD_DRAW(normal_float_Tensor, "normal.float_Tensor(float mean, Tensor std" OPDI_GENERATOR_TEXT, opdi_normal_tensor_kernel, "normal.float_Tensor_out", "0., [2,3]+")
-OPDI_CARD_DRAW(normal_Tensor_Tensor, "normal.Tensor_Tensor(Tensor mean, Tensor std" OPDI_GENERATOR_TEXT, opdi_normal_tensor_kernel, "normal.Tensor_Tensor_out", "[2,3], [2,3]+")
+OPDI_CARD_DRAW(normal_Tensor_float, "normal.Tensor_float(Tensor mean, float std=1." OPDI_GENERATOR_TEXT,
+               opdi_normal_tensor_kernel, "normal.Tensor_float_out", "[2,3]")
+OPDI_CARD_DRAW(normal_float_Tensor, "normal.float_Tensor(float mean, Tensor std" OPDI_GENERATOR_TEXT,
+               opdi_normal_tensor_kernel, "normal.float_Tensor_out", "0., [2,3]+")
+OPDI_CARD_DRAW(normal_Tensor_Tensor, "normal.Tensor_Tensor(Tensor mean, Tensor std" OPDI_GENERATOR_TEXT,
+               opdi_normal_tensor_kernel, "normal.Tensor_Tensor_out", "[2,3], [2,3]+")
 OPDI_COLD_END
 
 //======================================================================================================================
