@@ -6088,7 +6088,7 @@ static int opdi_bind_error(const opd_op *op, int i, const opd_value *v) {
 }
 
 static bool opdi_is_number(const opd_value *v) {
-    return v->tag == OPD_TAG_INT || v->tag == OPD_TAG_FLOAT || v->tag == OPD_TAG_BOOL || v->tag == OPD_TAG_COMPLEX;
+    return v->tag == OPD_TAG_INT || v->tag == OPD_TAG_FLOAT || v->tag == OPD_TAG_BOOL || (v->tag == OPD_TAG_COMPLEX && v->u.c);
 }
 
 //-- A number, or a one-kind list, where the schema says a list of numbers.  int[3] x=1 repeats a single one.
@@ -7235,9 +7235,15 @@ opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *
     return v;
 }
 
+//-- Whether a caller's list of sizes can be read.
+static bool opdi_sizes_given(opd_ints sizes) {
+    if (sizes.n >= 0 && sizes.n <= OPD_MAX_DIMS && (sizes.data || sizes.n == 0)) { return true; }
+    (void)opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions, not %lld%s", OPD_MAX_DIMS, (long long)sizes.n,
+                   sizes.data ? "" : " at NULL");
+    return false;
+}
 opd_tensor *opd_tensor_new_on(opd_ints sizes, opd_scalar_type dtype, opd_device device) {
-    if (!opd_ok()) { return NULL; }
-    if (sizes.n > OPD_MAX_DIMS) { (void)opdi_count(sizes.data, OPD_MAX_DIMS + 1, 1); return NULL; }
+    if (!opd_ok() || !opdi_sizes_given(sizes)) { return NULL; }
     return opdi_own(opdi_tensor_make(sizes.data, NULL, (int)sizes.n, dtype, device.type));
 }
 opd_tensor *opd_tensor_new(opd_ints sizes, opd_scalar_type dtype) {
@@ -7259,7 +7265,7 @@ static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
     opdi_foreign *f;
     opd_tensor *t;
     int i;
-    if (sizes.n > OPD_MAX_DIMS) { (void)opdi_count(sizes.data, OPD_MAX_DIMS + 1, 1); return NULL; }
+    if (!opdi_sizes_given(sizes)) { return NULL; }
     if (!opd_dtype_size(dtype)) { (void)opd_fail(OPD_ERROR_DTYPE, "%d is no dtype", (int)dtype); return NULL; }
     numel = opdi_count(sizes.data, (int)sizes.n, opd_dtype_size(dtype));
     if (numel < 0) { return NULL; }

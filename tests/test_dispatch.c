@@ -1105,7 +1105,6 @@ TEST(closed_libraries_and_null) {
 }
 
 /* A definition that fails takes nothing: `destroy` is not called. */
-static int destroyed;
 static void count_destroyed(void *user) { (void)user; destroyed++; }
 TEST(failed_definitions_take_no_user_pointer) {
     opd_library *d = lib_new(OPD_DEF, "own", NULL, "d", 1);
