@@ -8166,7 +8166,8 @@ static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int 
     int i;
     for (i = 0; i < nouts; i++) { bytes += sizeof(int64_t) * (size_t)(1 + (outs[i] ? outs[i]->ndim : 0)); }
     if (nedges > OPDI_MAX_EDGES || nouts > OPDI_MAX_EDGES || bytes > UINT32_MAX) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: too many tensors for one node", formula->name);
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: more than %d tensors go into one node or come out of it", formula->name,
+                       OPDI_MAX_EDGES);
         return NULL;
     }
     n = (opd_node *)opdi_alloc(bytes);
