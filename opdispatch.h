@@ -52,9 +52,9 @@
      scope releases it.  OPD_SCOPE { } is a block, OPD_SCOPED; the rest of one; opd_keep and opd_release hold a tensor
      across scopes, opd_scope_return hands one to the scope around.  Every kernel runs in a scope of its own.
      The first error sticks, and stops.  A failing call records one error on its thread and returns NULL or -1; while it
-     is pending every operator call, backward and optimizer step on the thread does nothing and fails.  So a long
-     expression is checked once, at its end: opd_ok, opd_error_message, opd_error_clear.  Nothing aborts.  Running out
-     of memory is an error like any other.
+     is pending every operator call and backward on the thread does nothing and fails.  So a long expression is checked
+     once, at its end: opd_ok, opd_error_message, opd_error_clear.  Nothing aborts.  Running out of memory is an error
+     like any other.
 
    HOW TO ADD AN OPERATOR
      One struct (opd_op_desc): a schema; kernels that read opd_arg_* and give opd_result or opd_return_*; optionally
@@ -64,9 +64,10 @@
      A built-in operator: its card in the room of its family (see >>operators) and one row in OPD_OPERATORS.
 
    HOW TO ADD A KEY OR A BACKEND
-     A mode or wrapper layer uses one of the user keys (OPD_F_USER_n + 0..3, four between any two layers): register
-     kernels or a fallback (OPD_LIBRARY_IMPL(_, KEY, lib) { opd_fallback(lib, fn); }) and include the key in the
-     thread's state (opd_keys_include).  Kernels of a backend are registered at its key (CUDA, PrivateUse1, ...).
+     A mode or wrapper layer uses one of the user keys (OPD_F_USER_n + 0..3, four between any two layers; their names
+     are UserKey<number>, and what opd_key_define calls them): register kernels or a fallback
+     (OPD_LIBRARY_IMPL(_, KEY, lib) { opd_fallback(lib, fn); }) and include the key in the thread's state
+     (opd_keys_include).  Kernels of a backend are registered at its key (CUDA, PrivateUse1, ...).
 
    CONFIGURATION (define before including the implementation)
      OPD_NO_THREADS   no pthreads: kernels run on one thread       OPD_MALLOC(n), OPD_FREE(p)   another allocator
@@ -75,7 +76,8 @@
      Environment: OPD_NUM_THREADS, OPD_CPU_LEVEL (0 plain C, 1 AVX2, 2 AVX-512).
 
    LIMITS
-     64 dimensions, 64 arguments, 16 results, 400 nested calls.  A tensor's memory counts up to 2^62 bytes.
+     64 dimensions, 64 arguments, 16 results, 400 nested calls; 60,000 tensors in one recorded call's lists.  A tensor's
+     memory counts up to 2^62 bytes.  Tensors live on the CPU or have no memory (meta).
 
    THE LANGUAGE OF `cases`
      Argument lists that the generic tests walk: `[2,3]` a tensor of normal values, `[2,3]+` positive, `[2,3]u` in (0, 1),
@@ -97,7 +99,7 @@
      Backward through an operator without a formula is an error that names it, not a warning.  A kernel that returns
      its argument under autograd returns an alias of it.  Errors list the kernels that are there before the fallbacks.
      Registration is safe while other threads call.  Schemas: see the list at >>schema.  Random numbers are
-     counter-based (Philox), not those of PyTorch's CPU generator.  Keys without a meaning in C are left out: Python,
+     counter-based (Philox), not those of PyTorch's CPU generator.  The smallest int64 or int32 divided by -1 is an error.  Keys without a meaning in C are left out: Python,
      PythonTLSSnapshot, PythonDispatcher, Named, DeferredInit, Batched, VmapMode and the testing wrappers.
 
    CONTENTS (search for the anchor)
@@ -187,8 +189,8 @@ typedef enum opd_code {
     OPD_ERROR_USER               /* recorded by opd_fail in code that is not ours */
 } opd_code;
 
-/* True when no error is pending on this thread.  While one is pending every operator call, backward and
-   optimizer step on the thread does nothing and fails; queries, releases and scope ends still work. */
+/* True when no error is pending on this thread.  While one is pending every operator call and backward on the thread
+   does nothing and fails; queries, releases and scope ends still work. */
 OPD_API bool opd_ok(void);
 OPD_API opd_code opd_error_code(void);
 /* The pending error's text: operator, argument, what was expected.  "" when there is none.  The text belongs to
@@ -349,7 +351,7 @@ OPD_INLINE opd_value opd_value_uint(uint64_t i) { return opd_value_int((int64_t)
 //  >>api:schema     operator schemas
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Parses "ns::name.overload(Tensor self, int dim=0) -> Tensor" (torch._C.parse_schema; the manual lists the
+/* Parses "ns::name.overload(Tensor self, int dim=0) -> Tensor" (torch._C.parse_schema; >>schema lists the
    deliberate differences).  NULL with an error that has line, column and a caret.  The caller frees it. */
 OPD_API opd_schema *opd_schema_parse(const char *text);
 OPD_API void opd_schema_free(opd_schema *schema);
@@ -567,6 +569,7 @@ OPD_API int opd_call_tensors(opd_op *op, opd_tensor **rets, const opd_value *arg
 /* For operators with one result that is a number, or a list of tensors. */
 OPD_API opd_value opd_call_value(opd_op *op, const opd_value *args, int nargs);
 OPD_API opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs);
+/* Positional arguments, then some by name; the others take their defaults.  rets as for opd_call_all.  0, or -1. */
 typedef struct opd_keyword { const char *name; opd_value value; } opd_keyword;
 OPD_API int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
                               int nkw);
@@ -668,6 +671,7 @@ OPD_API opd_tensor *opd_tensor_wrapped_number(opd_value number);
    storage's start.  Checks that it stays inside the storage. */
 OPD_API opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset);
 
+/* Queries.  NULL, which failed calls return, has no dims, no elements and no dtype. */
 OPD_API int opd_ndim(const opd_tensor *t);
 OPD_API const int64_t *opd_sizes(const opd_tensor *t);
 OPD_API const int64_t *opd_strides(const opd_tensor *t);                      /* in elements */
@@ -697,7 +701,8 @@ OPD_API int64_t opd_item_i64(const opd_tensor *t);
 OPD_API size_t opd_tensor_print(const opd_tensor *t, char *buf, size_t cap);
 OPD_API void opd_print(const opd_tensor *t);                                  /* to stdout, with a newline */
 
-/* The random generator: Philox 4x32-10, counter-based.  NULL is the default one (seed 0 until seeded). */
+/* The random generator: Philox 4x32-10, counter-based.  NULL is the default one (seed 0 until seeded), which
+   opd_manual_seed seeds; the others belong to whoever made them.  Any thread. */
 OPD_API void opd_manual_seed(uint64_t seed);
 OPD_API opd_generator *opd_generator_new(uint64_t seed);
 OPD_API void opd_generator_free(opd_generator *g);
@@ -752,7 +757,8 @@ OPD_API int opd_bw_return_at(opd_backward_call *bw, int i, int k, opd_tensor *gr
 
 /* Autograd by hand, in a kernel at an Autograd key: call the operator below, then tie its results to a formula.
    `inputs` are the tensors whose gradients the formula gives (in the order of opd_bw_return), `saved` the tensors it
-   reads with opd_bw_tensor.  Nothing happens when no input requires grad or grad mode is off. */
+   reads with opd_bw_tensor (first) and `values` what it reads with opd_bw_value (numbered after them; copied).  At most
+   255 of both.  Nothing happens when no input requires grad or grad mode is off.  0, or -1 with an error. */
 OPD_API int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
                                 opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
                                 opd_tensor *const *results, int nresults);
@@ -782,7 +788,8 @@ OPD_API void opd_block_link(opd_block *block);
 
 /* OPD_LIBRARY(ns, lib) { opd_def(lib, ...); ... } runs its body once, before the first use of the dispatcher, as
    TORCH_LIBRARY does.  Where constructors do not run (tcc), or where a static archive would drop the file, call
-   OPD_USE_LIBRARY(ns) from main's file in the same translation unit. */
+   OPD_USE_LIBRARY(ns) inside that file from a function that the program calls; OPD_LIBRARY_IMPL(ns, KEY, ...) is
+   OPD_USE_LIBRARY(ns_KEY). */
 #if defined(__cplusplus)
 #define OPD_AT_LOAD(fn) \
     namespace { struct fn##_at_load { fn##_at_load() { fn(); } } fn##_object; }
