@@ -13130,12 +13130,14 @@ OPDI_COLD_BEGIN
 static int opdi_view_dim(int64_t dim, int ndim) {
     const int n = OPDI_MAX(ndim, 1);
     if (dim < -n || dim >= n) {
-        return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)", -n, n - 1, (long long)dim);
+        return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
+                        -n, n - 1, (long long)dim);
     }
     return (int)(dim < 0 ? dim + n : dim);
 }
 static opd_ints opdi_sizes_of(const opd_tensor *t) { return opd_ints_of(opd_sizes(t), opd_ndim(t)); }
-static int opdi_return_view(opd_call *call, opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset) {
+static int opdi_return_view(opd_call *call, opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim,
+                            int64_t offset) {
     if (!opd_ok()) { return -1; }
     return opd_return_tensor(call, opdi_view(t, sizes, strides, ndim, offset));
 }
@@ -13177,27 +13179,33 @@ static int opdi_infer_size(opd_ints shape, int64_t numel, int64_t *sizes) {
         if (sizes[i] == -1) {
             if (unknown >= 0) { return opd_fail(OPD_ERROR_SHAPE, "only one dimension can be inferred"); }
             unknown = i;
-        } else if (sizes[i] < 0) { return opd_fail(OPD_ERROR_SHAPE, "invalid shape dimension %lld", (long long)sizes[i]); }
+        } else if (sizes[i] < 0) {
+            return opd_fail(OPD_ERROR_SHAPE, "invalid shape dimension %lld", (long long)sizes[i]);
+        }
         else { product = product == 0 || sizes[i] == 0 ? 0 : sizes[i] > INT64_MAX / product ? -2 : product * sizes[i]; }
         if (product == -2) { break; }
     }
     if (product >= 0 && (numel == product || (unknown >= 0 && product > 0 && numel % product == 0))) {
         if (unknown >= 0 && product == 0) {
-            return opd_fail(OPD_ERROR_SHAPE, "cannot reshape tensor of 0 elements into shape %s because the unspecified dimension size -1 can be "
-                            "any value and is ambiguous", opdi_sizes_text(shape.data, (int)shape.n, text, sizeof text));
+            return opd_fail(OPD_ERROR_SHAPE, "cannot reshape tensor of 0 elements into shape %s because the "
+                            "unspecified dimension size -1 can be any value and is ambiguous",
+                            opdi_sizes_text(shape.data, (int)shape.n, text, sizeof text));
         }
         if (unknown >= 0) { sizes[unknown] = numel / product; }
         return 0;
     }
-    return opd_fail(OPD_ERROR_SHAPE, "shape '%s' is invalid for input of size %lld", opdi_sizes_text(shape.data, (int)shape.n, text, sizeof text),
-                    (long long)numel);
+    return opd_fail(OPD_ERROR_SHAPE, "shape '%s' is invalid for input of size %lld",
+                    opdi_sizes_text(shape.data, (int)shape.n, text, sizeof text), (long long)numel);
 }
 /* Strides with which t looks like sizes, when there are some (at::detail::computeStride). */
 static bool opdi_view_strides(const opd_tensor *t, const int64_t *sizes, int ndim, int64_t *strides) {
     const int64_t *old = opdi_sizes(t), *steps = opdi_strides(t);
     int64_t base, chunk = 1, made = 1;
     int d, v = ndim - 1;
-    if (t->numel == 0 && opdi_has_sizes(t, sizes, ndim)) { memcpy(strides, steps, (size_t)ndim * sizeof *strides); return true; }
+    if (t->numel == 0 && opdi_has_sizes(t, sizes, ndim)) {
+        memcpy(strides, steps, (size_t)ndim * sizeof *strides);
+        return true;
+    }
     if ((t->flags & OPDI_CONTIGUOUS) || t->ndim == 0) { opdi_strides_fill(sizes, strides, ndim); return true; }
     base = steps[t->ndim - 1];
     for (d = t->ndim - 1; d >= 0; d--) {
@@ -13218,28 +13226,33 @@ static int opdi_view_kernel(opd_call *call) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
     if (opdi_infer_size(shape, self->numel, sizes)) { return -1; }
     if (!opdi_view_strides(self, sizes, (int)shape.n, strides)) {
-        return opd_fail(OPD_ERROR_SHAPE, "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-                        "contiguous subspaces). Use .reshape(...) instead.");
+        return opd_fail(OPD_ERROR_SHAPE, "view size is not compatible with input tensor's size and stride (at least "
+                        "one dimension spans across two contiguous subspaces). Use .reshape(...) instead.");
     }
     return opdi_return_view(call, self, sizes, strides, (int)shape.n, 0);
 }
 static int opdi_view_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_reshape(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0)));
 }
-OPDI_CARD_VIEW(view, "view(Tensor(a) self, SymInt[] size) -> Tensor(a)", opdi_view_kernel, opdi_view_backward, "[2,3], (3,2); [2,3], (-1); [], (1,1)")
-OPDI_CARD_ANY(_unsafe_view, "_unsafe_view(Tensor self, SymInt[] size) -> Tensor", opdi_view_kernel, opdi_view_backward, "", OPD_BATCH_VIEW, NULL,
-              "_unsafe_view.out", "[2,3], (3,2)")
+OPDI_CARD_VIEW(view, "view(Tensor(a) self, SymInt[] size) -> Tensor(a)", opdi_view_kernel, opdi_view_backward,
+               "[2,3], (3,2); [2,3], (-1); [], (1,1)")
+OPDI_CARD_ANY(_unsafe_view, "_unsafe_view(Tensor self, SymInt[] size) -> Tensor", opdi_view_kernel, opdi_view_backward,
+              "", OPD_BATCH_VIEW, NULL, "_unsafe_view.out", "[2,3], (3,2)")
 static int opdi_as_strided_at(opd_call *call, int64_t offset) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_ints sizes = opd_arg_ints(call, 1), strides = opd_arg_ints(call, 2);
     if (sizes.n != strides.n) {
-        return opd_fail(OPD_ERROR_SHAPE, "mismatch in length of strides and shape: %lld and %lld", (long long)strides.n, (long long)sizes.n);
+        return opd_fail(OPD_ERROR_SHAPE, "mismatch in length of strides and shape: %lld and %lld", (long long)strides.n,
+                        (long long)sizes.n);
     }
-    return opd_return_tensor(call, opd_tensor_view(self, sizes.data, strides.data, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1), offset));
+    return opd_return_tensor(call, opd_tensor_view(self, sizes.data, strides.data,
+                                                   (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1), offset));
 }
-static int opdi_reshape_alias_kernel(opd_call *call) { return opdi_as_strided_at(call, opd_offset(opd_arg_tensor(call, 0))); }
-OPDI_CARD_VIEW(_reshape_alias, "_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)", opdi_reshape_alias_kernel,
-               opdi_view_backward, "[2,3], (3,2), (2,1)")
+static int opdi_reshape_alias_kernel(opd_call *call) {
+    return opdi_as_strided_at(call, opd_offset(opd_arg_tensor(call, 0)));
+}
+OPDI_CARD_VIEW(_reshape_alias, "_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
+               opdi_reshape_alias_kernel, opdi_view_backward, "[2,3], (3,2), (2,1)")
 /* A view where there is one, else a copy. */
 static int opdi_reshape_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -13247,10 +13260,13 @@ static int opdi_reshape_kernel(opd_call *call) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
     if (opdi_infer_size(shape, self->numel, sizes)) { return -1; }
     shape.data = sizes;
-    if (opdi_view_strides(self, sizes, (int)shape.n, strides)) { return opd_return_tensor(call, opd_view(self, shape)); }
+    if (opdi_view_strides(self, sizes, (int)shape.n, strides)) {
+        return opd_return_tensor(call, opd_view(self, shape));
+    }
     return opd_return_tensor(call, opd_unsafe_view(opd_clone_full(self, opd_value_int(OPDI_FORMAT_CONTIGUOUS)), shape));
 }
-OPDI_CARD_OF(reshape, "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", opdi_reshape_kernel, NULL, NULL, "[2,3], (3,2); [2,3], (-1)")
+OPDI_CARD_OF(reshape, "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", opdi_reshape_kernel, NULL, NULL,
+             "[2,3], (3,2); [2,3], (-1)")
 static int opdi_view_as_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_view(opd_arg_tensor(call, 0), opdi_sizes_of(opd_arg_tensor(call, 1))));
 }
@@ -13260,15 +13276,21 @@ static int opdi_reshape_as_kernel(opd_call *call) {
 static int opdi_expand_as_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_expand(opd_arg_tensor(call, 0), opdi_sizes_of(opd_arg_tensor(call, 1))));
 }
-OPDI_CARD_OF(view_as, "view_as(Tensor(a) self, Tensor other) -> Tensor(a)", opdi_view_as_kernel, NULL, NULL, "[2,3], [3,2]")
-OPDI_CARD_OF(reshape_as, "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", opdi_reshape_as_kernel, NULL, NULL, "[2,3], [3,2]")
-OPDI_CARD_OF(expand_as, "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", opdi_expand_as_kernel, NULL, NULL, "[3], [2,3]")
+OPDI_CARD_OF(view_as, "view_as(Tensor(a) self, Tensor other) -> Tensor(a)", opdi_view_as_kernel, NULL, NULL,
+             "[2,3], [3,2]")
+OPDI_CARD_OF(reshape_as, "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", opdi_reshape_as_kernel, NULL, NULL,
+             "[2,3], [3,2]")
+OPDI_CARD_OF(expand_as, "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", opdi_expand_as_kernel, NULL, NULL,
+             "[3], [2,3]")
 static int opdi_flatten_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
-    int first = opdi_view_dim(opd_arg_int(call, 1), self->ndim), last = opdi_view_dim(opd_arg_int(call, 2), self->ndim), i, n = 0;
+    int first = opdi_view_dim(opd_arg_int(call, 1), self->ndim),
+        last = opdi_view_dim(opd_arg_int(call, 2), self->ndim), i, n = 0;
     int64_t sizes[OPD_MAX_DIMS + 1];
     if (first < 0 || last < 0) { return -1; }
-    if (first > last) { return opd_fail(OPD_ERROR_ARGUMENT, "flatten() has invalid args: start_dim cannot come after end_dim"); }
+    if (first > last) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "flatten() has invalid args: start_dim cannot come after end_dim");
+    }
     if (self->ndim == 0) { sizes[0] = 1; return opd_return_tensor(call, opd_reshape(self, opd_ints_of(sizes, 1))); }
     if (first == last) { return opd_return_tensor(call, self); }
     for (i = 0; i < self->ndim; i++) {
@@ -13277,8 +13299,8 @@ static int opdi_flatten_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_reshape(self, opd_ints_of(sizes, n)));
 }
-OPDI_CARD_OF(flatten_using_ints, "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", opdi_flatten_kernel, NULL, NULL,
-             "[2,3]; [2,3,2], 1; []")
+OPDI_CARD_OF(flatten_using_ints, "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
+             opdi_flatten_kernel, NULL, NULL, "[2,3]; [2,3,2], 1; []")
 
 //-- expand ------------------------------------------------------------------------------------------------------------
 
@@ -13288,8 +13310,10 @@ static int opdi_expand_geometry(const opd_tensor *t, opd_ints to, opdi_geometry 
     int i;
     if (to.n > OPD_MAX_DIMS) { return (int)opdi_count(to.data, OPD_MAX_DIMS + 1, 1); }
     if (to.n < t->ndim) {
-        return opd_fail(OPD_ERROR_SHAPE, "expand(%s{%s}, size=%s): the number of sizes provided (%lld) must be greater or equal to the number of "
-                        "dimensions in the tensor (%d)", opd_dtype_cname((opd_scalar_type)t->dtype), opdi_sizes_text(opdi_sizes(t), t->ndim, a, sizeof a),
+        return opd_fail(OPD_ERROR_SHAPE,
+                        "expand(%s{%s}, size=%s): the number of sizes provided (%lld) must be greater or equal to the "
+                        "number of dimensions in the tensor (%d)", opd_dtype_cname((opd_scalar_type)t->dtype),
+                        opdi_sizes_text(opdi_sizes(t), t->ndim, a, sizeof a),
                         opdi_sizes_text(to.data, (int)to.n, b, sizeof b), (long long)to.n, t->ndim);
     }
     g->ndim = (int)to.n;
@@ -13298,13 +13322,15 @@ static int opdi_expand_geometry(const opd_tensor *t, opd_ints to, opdi_geometry 
         int64_t size = d >= 0 ? opdi_sizes(t)[d] : 1, want = to.data[i];
         int64_t stride = d >= 0 ? opdi_strides(t)[d] : i + 1 < g->ndim ? g->sizes[i + 1] * g->strides[i + 1] : 1;
         if (want == -1 && d < 0) {
-            return opd_fail(OPD_ERROR_SHAPE, "The expanded size of the tensor (%lld) isn't allowed in a leading, non-existing dimension %d", (long long)want, i);
+            return opd_fail(OPD_ERROR_SHAPE, "The expanded size of the tensor (%lld) isn't allowed in a leading, "
+                            "non-existing dimension %d", (long long)want, i);
         }
         if (want == -1) { want = size; }
         if (want != size && size != 1) {
-            return opd_fail(OPD_ERROR_SHAPE, "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton dimension %d.  "
-                            "Target sizes: %s.  Tensor sizes: %s", (long long)want, (long long)size, i,
-                            opdi_sizes_text(to.data, (int)to.n, a, sizeof a), opdi_sizes_text(opdi_sizes(t), t->ndim, b, sizeof b));
+            return opd_fail(OPD_ERROR_SHAPE, "The expanded size of the tensor (%lld) must match the existing size "
+                            "(%lld) at non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
+                            (long long)want, (long long)size, i, opdi_sizes_text(to.data, (int)to.n, a, sizeof a),
+                            opdi_sizes_text(opdi_sizes(t), t->ndim, b, sizeof b));
         }
         g->sizes[i] = want;
         g->strides[i] = want != size ? 0 : stride;
@@ -13318,8 +13344,8 @@ static int opdi_expand_kernel(opd_call *call) {
 }
 /* The engine sums a gradient that was broadcast. */
 static int opdi_pass_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
-OPDI_CARD_VIEW(expand, "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", opdi_expand_kernel, opdi_pass_backward,
-               "[3,1], (3,4); [3], (2,-1); [], (2)")
+OPDI_CARD_VIEW(expand, "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", opdi_expand_kernel,
+               opdi_pass_backward, "[3,1], (3,4); [3], (2,-1); [], (2)")
 
 //-- dims in another order, dims of one --------------------------------------------------------------------------------
 
@@ -13334,17 +13360,20 @@ static int opdi_return_swapped(opd_call *call, opd_tensor *self, int a, int b) {
 }
 static int opdi_transpose_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
-    int a = opdi_view_dim(opd_arg_int(call, 1), self->ndim), b = a < 0 ? -1 : opdi_view_dim(opd_arg_int(call, 2), self->ndim);
+    int a = opdi_view_dim(opd_arg_int(call, 1), self->ndim),
+        b = a < 0 ? -1 : opdi_view_dim(opd_arg_int(call, 2), self->ndim);
     return a < 0 || b < 0 ? -1 : opdi_return_swapped(call, self, a, b);
 }
 static int opdi_transpose_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_transpose(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_value(bw, 2).u.i));
 }
-OPDI_CARD_VIEW(transpose_int, "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", opdi_transpose_kernel, opdi_transpose_backward,
-               "[2,3], 0, 1; [2,3,2], -1, 0")
+OPDI_CARD_VIEW(transpose_int, "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", opdi_transpose_kernel,
+               opdi_transpose_backward, "[2,3], 0, 1; [2,3,2], -1, 0")
 static int opdi_t_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
-    if (self->ndim > 2) { return opd_fail(OPD_ERROR_SHAPE, "t() expects a tensor with <= 2 dimensions, but self is %dD", self->ndim); }
+    if (self->ndim > 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "t() expects a tensor with <= 2 dimensions, but self is %dD", self->ndim);
+    }
     return opdi_return_swapped(call, self, 0, self->ndim < 2 ? 0 : 1);
 }
 static int opdi_t_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_t(opd_bw_grad(bw, 0))); }
@@ -13354,8 +13383,9 @@ static int opdi_permutation(opd_ints dims, int ndim, int64_t *perm) {
     bool seen[OPD_MAX_DIMS];
     int i, d;
     if (dims.n != ndim) {
-        return opd_fail(OPD_ERROR_SHAPE, "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering "
-                        "of dimensions i.e. input.dim() = %d is not equal to len(dims) = %lld", ndim, (long long)dims.n);
+        return opd_fail(OPD_ERROR_SHAPE, "permute(sparse_coo): number of dimensions in the tensor input does not match "
+                        "the length of the desired ordering of dimensions i.e. "
+                        "input.dim() = %d is not equal to len(dims) = %lld", ndim, (long long)dims.n);
     }
     memset(seen, 0, sizeof seen);
     for (i = 0; i < ndim; i++) {
@@ -13384,7 +13414,8 @@ static int opdi_permute_backward(opd_backward_call *bw) {
     for (i = 0; i < dims.n; i++) { inverse[perm[i]] = i; }
     return opd_bw_return(bw, 0, opd_permute(opd_bw_grad(bw, 0), opd_ints_of(inverse, dims.n)));
 }
-OPDI_CARD_VIEW(permute, "permute(Tensor(a) self, int[] dims) -> Tensor(a)", opdi_permute_kernel, opdi_permute_backward, "[2,3], (1,0); [2,3,2], (2,0,-2)")
+OPDI_CARD_VIEW(permute, "permute(Tensor(a) self, int[] dims) -> Tensor(a)", opdi_permute_kernel, opdi_permute_backward,
+               "[2,3], (1,0); [2,3,2], (2,0,-2)")
 static int opdi_unsqueeze_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int d = opdi_view_dim(opd_arg_int(call, 1), self->ndim + 1);
@@ -13397,7 +13428,8 @@ static int opdi_unsqueeze_kernel(opd_call *call) {
 static int opdi_unsqueeze_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_squeeze_dim(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
 }
-OPDI_CARD_VIEW(unsqueeze, "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", opdi_unsqueeze_kernel, opdi_unsqueeze_backward, "[2,3], 1; [2,3], -1; [], 0")
+OPDI_CARD_VIEW(unsqueeze, "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", opdi_unsqueeze_kernel,
+               opdi_unsqueeze_backward, "[2,3], 1; [2,3], -1; [], 0")
 /* Without dims of size 1, all of them or only dim `only`. */
 static void opdi_geometry_squeeze(opdi_geometry *g, int only) {
     int d;
@@ -13414,8 +13446,10 @@ static int opdi_squeeze_kernel(opd_call *call) {
     opdi_geometry_squeeze(&g, only);
     return opdi_return_geometry(call, self, &g, 0);
 }
-OPDI_CARD_VIEW(squeeze, "squeeze(Tensor(a) self) -> Tensor(a)", opdi_squeeze_kernel, opdi_view_backward, "[2,1,3,1]; [1]")
-OPDI_CARD_VIEW(squeeze_dim, "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", opdi_squeeze_kernel, opdi_view_backward, "[2,1,3], 1; [2,3], 0; [], 0")
+OPDI_CARD_VIEW(squeeze, "squeeze(Tensor(a) self) -> Tensor(a)", opdi_squeeze_kernel, opdi_view_backward,
+               "[2,1,3,1]; [1]")
+OPDI_CARD_VIEW(squeeze_dim, "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", opdi_squeeze_kernel,
+               opdi_view_backward, "[2,1,3], 1; [2,3], 0; [], 0")
 static int opdi_alias_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     return opdi_return_view(call, self, opdi_sizes(self), opdi_strides(self), self->ndim, 0);
@@ -13439,8 +13473,8 @@ static int64_t opdi_select_geometry(const opd_tensor *t, int64_t dim, int64_t in
     if ((d = opdi_view_dim(dim, t->ndim)) < 0) { return -1; }
     size = opdi_sizes(t)[d];
     if (index < -size || index >= size) {
-        return opd_fail(OPD_ERROR_INDEX, "select(): index %lld out of range for tensor of size %s at dimension %d", (long long)index,
-                        opdi_sizes_text(opdi_sizes(t), t->ndim, text, sizeof text), d);
+        return opd_fail(OPD_ERROR_INDEX, "select(): index %lld out of range for tensor of size %s at dimension %d",
+                        (long long)index, opdi_sizes_text(opdi_sizes(t), t->ndim, text, sizeof text), d);
     }
     opdi_geometry_of(g, t);
     opdi_geometry_remove(g, d);
@@ -13453,11 +13487,14 @@ static int opdi_select_kernel(opd_call *call) {
     return offset < 0 ? -1 : opdi_return_geometry(call, self, &g, offset);
 }
 static int opdi_select_bw(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0, opd_select_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_value(bw, 2).u.i));
+    return opd_bw_return(bw, 0, opd_select_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i,
+                                                    opd_bw_value(bw, 2).u.i));
 }
-OPDI_CARD_VIEW(select_int, "select.int(Tensor(a) self, int dim, int index) -> Tensor(a)", opdi_select_kernel, opdi_select_bw, "[2,3], 0, 1; [2,3], -1, -2")
+OPDI_CARD_VIEW(select_int, "select.int(Tensor(a) self, int dim, int index) -> Tensor(a)", opdi_select_kernel,
+               opdi_select_bw, "[2,3], 0, 1; [2,3], -1, -2")
 /* The same for every step-th index of [start, end), each cut to the dim. */
-static int64_t opdi_slice_geometry(const opd_tensor *t, int64_t dim, int64_t start, int64_t end, int64_t step, opdi_geometry *g) {
+static int64_t opdi_slice_geometry(const opd_tensor *t, int64_t dim, int64_t start, int64_t end, int64_t step,
+                                   opdi_geometry *g) {
     int64_t size;
     int d;
     if (t->ndim == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "slice() cannot be applied to a 0-dim tensor."); }
@@ -13484,22 +13521,25 @@ static int opdi_slice_kernel(opd_call *call) {
 static int opdi_slice_bw(opd_backward_call *bw) {
     opd_value start = opd_bw_value(bw, 2), end = opd_bw_value(bw, 3);
     return opd_bw_return(bw, 0, opd_slice_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i,
-                                                   start.tag == OPD_TAG_INT ? start.u.i : 0, end.tag == OPD_TAG_INT ? end.u.i : INT64_MAX,
-                                                   opd_bw_value(bw, 4).u.i));
+                                                   start.tag == OPD_TAG_INT ? start.u.i : 0, end.tag ==
+                                                   OPD_TAG_INT ? end.u.i : INT64_MAX, opd_bw_value(bw, 4).u.i));
 }
-OPDI_CARD_VIEW(slice_Tensor, "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)", opdi_slice_kernel,
-               opdi_slice_bw, "[4,3], 0, 1, 3; [4,3], 1, None, None, 2; [4,3], -1, -2")
+OPDI_CARD_VIEW(slice_Tensor, "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, "
+               "SymInt step=1) -> Tensor(a)", opdi_slice_kernel, opdi_slice_bw,
+               "[4,3], 0, 1, 3; [4,3], 1, None, None, 2; [4,3], -1, -2")
 static int opdi_as_strided_kernel(opd_call *call) {
     opd_value offset = opd_arg_value(call, 3);
     return opdi_as_strided_at(call, offset.tag == OPD_TAG_INT ? offset.u.i : opd_offset(opd_arg_tensor(call, 0)));
 }
-/* Into the geometry of self: values are its sizes and strides, those of the result, and the way from one to the other. */
+/* Into the geometry of self: values are its sizes and strides, those of the result, and the way from one to the
+   other. */
 static int opdi_as_strided_bw(opd_backward_call *bw) {
     opd_value v[4];
     int i;
     for (i = 0; i < 4; i++) { v[i] = opd_bw_value(bw, i); }
-    return opd_bw_return(bw, 0, opd_as_strided_backward(opd_bw_grad(bw, 0), opd_ints_of(v[0].u.ints, v[0].n), opd_ints_of(v[1].u.ints, v[1].n),
-                                                        opd_ints_of(v[2].u.ints, v[2].n), opd_ints_of(v[3].u.ints, v[3].n), opd_bw_value(bw, 4).u.i));
+    return opd_bw_return(bw, 0, opd_as_strided_backward(
+        opd_bw_grad(bw, 0), opd_ints_of(v[0].u.ints, v[0].n), opd_ints_of(v[1].u.ints, v[1].n),
+        opd_ints_of(v[2].u.ints, v[2].n), opd_ints_of(v[3].u.ints, v[3].n), opd_bw_value(bw, 4).u.i));
 }
 /* By hand, because the formula needs self's strides but not self. */
 static int opdi_as_strided_autograd(opd_call *call) {
@@ -13534,34 +13574,43 @@ static int opdi_put_at(opd_tensor *out, const opdi_geometry *g, int64_t offset, 
     if (offset < 0) { return -1; }
     part = opdi_view(out, g->sizes, g->strides, g->ndim, offset);
     if (!part) { return -1; }
-    if (!opdi_has_sizes(part, opdi_sizes(grad), grad->ndim)) { return opd_fail(OPD_ERROR_SHAPE, "expected a gradient with the sizes of the part"); }
+    if (!opdi_has_sizes(part, opdi_sizes(grad), grad->ndim)) {
+        return opd_fail(OPD_ERROR_SHAPE, "expected a gradient with the sizes of the part");
+    }
     return out->data && grad->data ? opdi_copy(part, grad) : 0;
 }
 static int opdi_select_backward_kernel(opd_call *call) {
-    opd_tensor *grad = opd_arg_tensor(call, 0), *out = opdi_zero_result(call, opd_arg_ints(call, 1), (opd_scalar_type)grad->dtype);
+    opd_tensor *grad = opd_arg_tensor(call, 0),
+        *out = opdi_zero_result(call, opd_arg_ints(call, 1), (opd_scalar_type)grad->dtype);
     opdi_geometry g;
-    return out ? opdi_put_at(out, &g, opdi_select_geometry(out, opd_arg_int(call, 2), opd_arg_int(call, 3), &g), grad) : -1;
+    return out ? opdi_put_at(out, &g, opdi_select_geometry(out, opd_arg_int(call, 2), opd_arg_int(call, 3), &g), grad)
+        : -1;
 }
 static int opdi_select_backward_bw(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_select(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i));
 }
 #define OPDI_CARD_PUT(id, schema_, kernel_, backward_, out_, cases_) \
     OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_SHIFT_DIM, NULL, out_, cases_)
-OPDI_CARD_PUT(select_backward, "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, int index) -> Tensor", opdi_select_backward_kernel,
-              opdi_select_backward_bw, "select_backward.out", "[3], (2,3), 0, 1")
+OPDI_CARD_PUT(select_backward,
+              "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, int index) -> Tensor",
+              opdi_select_backward_kernel, opdi_select_backward_bw, "select_backward.out", "[3], (2,3), 0, 1")
 static int opdi_slice_backward_kernel(opd_call *call) {
-    opd_tensor *grad = opd_arg_tensor(call, 0), *out = opdi_zero_result(call, opd_arg_ints(call, 1), (opd_scalar_type)grad->dtype);
+    opd_tensor *grad = opd_arg_tensor(call, 0),
+        *out = opdi_zero_result(call, opd_arg_ints(call, 1), (opd_scalar_type)grad->dtype);
     opdi_geometry g;
     int64_t offset;
     if (!out) { return -1; }
-    offset = opdi_slice_geometry(out, opd_arg_int(call, 2), opd_arg_int(call, 3), opd_arg_int(call, 4), opd_arg_int(call, 5), &g);
+    offset = opdi_slice_geometry(out, opd_arg_int(call, 2), opd_arg_int(call, 3), opd_arg_int(call, 4),
+                                 opd_arg_int(call, 5), &g);
     return opdi_put_at(out, &g, offset, grad);
 }
 static int opdi_slice_backward_bw(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0, opd_slice(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3), opd_bw_value(bw, 4), opd_bw_value(bw, 5).u.i));
+    return opd_bw_return(bw, 0, opd_slice(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3),
+                                          opd_bw_value(bw, 4), opd_bw_value(bw, 5).u.i));
 }
-OPDI_CARD_PUT(slice_backward, "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor",
-              opdi_slice_backward_kernel, opdi_slice_backward_bw, "slice_backward.out", "[2,3], (4,3), 0, 1, 3, 1")
+OPDI_CARD_PUT(slice_backward, "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, "
+              "SymInt end, SymInt step) -> Tensor", opdi_slice_backward_kernel, opdi_slice_backward_bw,
+              "slice_backward.out", "[2,3], (4,3), 0, 1, 3, 1")
 
 OPDI_COLD_END
 /* Adds what lies at (sizes, strides, at) of `values` in order to base, or (take) reads it from there. */
@@ -13586,24 +13635,30 @@ static opd_tensor *opdi_doubles(opd_ints sizes, const opd_tensor *from) {
     if (!t || (from ? opdi_copy(t, from) : opdi_fill_with(t, opd_value_int(0)))) { return NULL; }
     return t;
 }
-/* The gradient of as_strided: grad is added up in a base that both geometries look at, and the input's geometry reads it;
-   an input that overlaps itself shares the sum (torch/csrc/autograd/FunctionsManual.cpp).  storage_offset counts from the
-   input's first element. */
+/* The gradient of as_strided: grad is added up in a base that both geometries look at, and the input's geometry reads
+   it; an input that overlaps itself shares the sum (torch/csrc/autograd/FunctionsManual.cpp).  storage_offset counts
+   from the input's first element. */
 static int opdi_as_strided_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *out, *base, *values, *input, *count = NULL;
-    opd_ints in = opd_arg_ints(call, 1), in_strides = opd_arg_ints(call, 2), size = opd_arg_ints(call, 3), stride = opd_arg_ints(call, 4);
+    opd_ints in = opd_arg_ints(call, 1), in_strides = opd_arg_ints(call, 2), size = opd_arg_ints(call, 3),
+        stride = opd_arg_ints(call, 4);
     int64_t offset = opd_arg_int(call, 5), low = OPDI_MIN(offset, 0), a, b, length, i;
-    if (in.n != in_strides.n || size.n != stride.n || !opdi_has_sizes(grad, size.data, (int)size.n) || in.n > OPD_MAX_DIMS) {
+    if (in.n != in_strides.n || size.n != stride.n || !opdi_has_sizes(grad, size.data, (int)size.n) ||
+        in.n > OPD_MAX_DIMS) {
         return opd_fail(OPD_ERROR_SHAPE, "mismatch in length of strides and shape");
     }
     out = opd_result(call, 0, in.data, (int)in.n, (opd_scalar_type)grad->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
     for (i = 0; i < in.n + size.n; i++) {
-        if ((i < in.n ? in_strides.data[i] : stride.data[i - in.n]) < 0) { return opd_fail(OPD_ERROR_SHAPE, "negative strides are not supported"); }
+        if ((i < in.n ? in_strides.data[i] : stride.data[i - in.n]) < 0) {
+            return opd_fail(OPD_ERROR_SHAPE, "negative strides are not supported");
+        }
     }
     a = opdi_extent(in.data, in_strides.data, (int)in.n);
     b = opdi_extent(size.data, stride.data, (int)size.n);
-    if (a < 0 || b < 0 || offset > INT64_MAX / 4 || offset < -(INT64_MAX / 4)) { return opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory"); }
+    if (a < 0 || b < 0 || offset > INT64_MAX / 4 || offset < -(INT64_MAX / 4)) {
+        return opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
+    }
     length = OPDI_MAX(a - low, b + offset - low);
     base = opdi_doubles(opd_ints_of(&length, 1), NULL);
     values = base ? opdi_doubles(size, grad) : NULL;
@@ -13622,8 +13677,8 @@ static int opdi_as_strided_backward_kernel(opd_call *call) {
     return opdi_copy(out, input);
 }
 OPDI_COLD_BEGIN
-/* Its transpose: the gradient, shared where the input overlaps itself, is added up in a base by the input's geometry and read
-   by the other. */
+/* Its transpose: the gradient, shared where the input overlaps itself, is added up in a base by the input's geometry
+   and read by the other. */
 static int opdi_as_strided_backward_bw(opd_backward_call *bw) {
     opd_value v[4];
     opd_ints in, in_strides, size, stride, whole, one;
@@ -13643,8 +13698,9 @@ static int opdi_as_strided_backward_bw(opd_backward_call *bw) {
     base = opd_as_strided_backward(g, whole, one, in, in_strides, -low);
     return opd_bw_return(bw, 0, opd_as_strided_full(base, size, stride, opd_value_int(offset - low)));
 }
-OPDI_CARD_ANY(as_strided_backward, "as_strided_backward(Tensor grad_output, SymInt[] input_sizes, SymInt[] input_strides, SymInt[] size, SymInt[] stride, "
-              "SymInt storage_offset) -> Tensor", opdi_as_strided_backward_kernel, opdi_as_strided_backward_bw, "", OPD_BATCH_LOOP, NULL, NULL,
+OPDI_CARD_ANY(as_strided_backward, "as_strided_backward(Tensor grad_output, SymInt[] input_sizes, "
+              "SymInt[] input_strides, SymInt[] size, SymInt[] stride, SymInt storage_offset) -> Tensor",
+              opdi_as_strided_backward_kernel, opdi_as_strided_backward_bw, "", OPD_BATCH_LOOP, NULL, NULL,
               "[2,2], (6), (1), (2,2), (1,1), 1")
 
 //-- copies ------------------------------------------------------------------------------------------------------------
@@ -13672,10 +13728,10 @@ static int opdi_copy_backward(opd_backward_call *bw) {
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_zeros_like(g))) { return -1; }
     return opd_bw_needs(bw, 1) ? opd_bw_return(bw, 1, g) : 0;
 }
-OPDI_CARD_ANY(copy_, "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", opdi_copy__kernel, opdi_copy_backward, "",
-              OPD_BATCH_POINTWISE, NULL, NULL, "[2,3], [2,3]; [2,3], [3]")
-OPDI_CARD_ANY(copy, "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", opdi_copy_kernel, opdi_copy_backward, "",
-              OPD_BATCH_POINTWISE, NULL, "copy.out", "[2,3], [2,3]; [2,3], [3]")
+OPDI_CARD_ANY(copy_, "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", opdi_copy__kernel,
+              opdi_copy_backward, "", OPD_BATCH_POINTWISE, NULL, NULL, "[2,3], [2,3]; [2,3], [3]")
+OPDI_CARD_ANY(copy, "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", opdi_copy_kernel,
+              opdi_copy_backward, "", OPD_BATCH_POINTWISE, NULL, "copy.out", "[2,3], [2,3]; [2,3], [3]")
 static int64_t opdi_arg_format(const opd_call *call, int i) {
     opd_value v = opd_arg_value(call, i);
     return v.tag == OPD_TAG_INT ? v.u.i : (int64_t)OPDI_FORMAT_PRESERVE;
@@ -13685,8 +13741,8 @@ static int opdi_clone_kernel(opd_call *call) {
     out = opdi_result_like(call, self, (opd_scalar_type)self->dtype, opd_tensor_device(self), opdi_arg_format(call, 1));
     return out ? opdi_copy_into(out, self) : -1;
 }
-OPDI_CARD_ANY(clone, "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", opdi_clone_kernel, opdi_pass_backward, "",
-              OPD_BATCH_POINTWISE, NULL, "clone.out", "[2,3]; []")
+OPDI_CARD_ANY(clone, "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", opdi_clone_kernel,
+              opdi_pass_backward, "", OPD_BATCH_POINTWISE, NULL, "clone.out", "[2,3]; []")
 static int opdi_to_copy_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out;
     opdi_options o;
@@ -13697,15 +13753,19 @@ static int opdi_to_copy_kernel(opd_call *call) {
     return out ? opdi_copy_into(out, self) : -1;
 }
 /* The engine casts a gradient back to the input's dtype. */
-OPDI_CARD_ANY(_to_copy, "_to_copy(Tensor self, *, " OPDI_OPTIONS_TEXT ", bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
-              opdi_to_copy_kernel, opdi_pass_backward, "", OPD_BATCH_POINTWISE, NULL,
-              "_to_copy.out(Tensor self, *, bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
+OPDI_CARD_ANY(_to_copy, "_to_copy(Tensor self, *, "
+              OPDI_OPTIONS_TEXT ", bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+              opdi_to_copy_kernel, opdi_pass_backward, "", OPD_BATCH_POINTWISE, NULL, "_to_copy.out(Tensor self, *, "
+              "bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
               "[2,3], dtype=7; [2,3]; [2,3]i5, dtype=6")
 static bool opdi_has_format(const opd_tensor *t, int64_t format) {
     int64_t strides[OPD_MAX_DIMS];
     int i;
     if (format <= OPDI_FORMAT_CONTIGUOUS) { return (t->flags & OPDI_CONTIGUOUS) != 0; }
-    if (t->ndim != (format == OPDI_FORMAT_LAST ? 4 : 5) || opdi_strides_format(opdi_sizes(t), t->ndim, format, strides)) { return false; }
+    if (t->ndim != (format == OPDI_FORMAT_LAST ? 4 : 5) ||
+        opdi_strides_format(opdi_sizes(t), t->ndim, format, strides)) {
+        return false;
+    }
     for (i = 0; i < t->ndim; i++) { if (opdi_sizes(t)[i] != 1 && opdi_strides(t)[i] != strides[i]) { return false; } }
     return true;
 }
@@ -13718,19 +13778,24 @@ static int opdi_contiguous_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_clone_full(self, opd_value_int(format)));
 }
-OPDI_CARD_OF(contiguous, "contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)", opdi_contiguous_kernel, NULL, NULL, "[2,3]")
+OPDI_CARD_OF(contiguous, "contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
+             opdi_contiguous_kernel, NULL, NULL, "[2,3]")
 /* at::native::to_impl: self itself where nothing changes. */
 static int opdi_to(opd_call *call, opd_value dtype, opd_value device, bool copy, opd_value format) {
     opd_tensor *self = opd_arg_tensor(call, 0);
-    bool same = (dtype.tag != OPD_TAG_INT || dtype.u.i == self->dtype) && (device.tag != OPD_TAG_DEVICE || device.u.device.type == self->backend);
-    if (same && !copy && (format.tag != OPD_TAG_INT || format.u.i == OPDI_FORMAT_PRESERVE || opdi_has_format(self, format.u.i))) {
+    bool same = (dtype.tag != OPD_TAG_INT || dtype.u.i == self->dtype) &&
+        (device.tag != OPD_TAG_DEVICE || device.u.device.type == self->backend);
+    if (same && !copy &&
+        (format.tag != OPD_TAG_INT || format.u.i == OPDI_FORMAT_PRESERVE || opdi_has_format(self, format.u.i))) {
         return opd_return_tensor(call, self);
     }
     return opd_return_tensor(call, opd_to_copy_full(self, dtype, OPD_NONE, device, OPD_NONE, false, format));
 }
-static int opdi_to_dtype_kernel(opd_call *call) { return opdi_to(call, opd_arg_value(call, 1), OPD_NONE, opd_arg_bool(call, 3), opd_arg_value(call, 4)); }
-OPDI_CARD_OF(to_dtype, "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
-             opdi_to_dtype_kernel, NULL, NULL, "[2,3], 7; [2,3], 6")
+static int opdi_to_dtype_kernel(opd_call *call) {
+    return opdi_to(call, opd_arg_value(call, 1), OPD_NONE, opd_arg_bool(call, 3), opd_arg_value(call, 4));
+}
+OPDI_CARD_OF(to_dtype, "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+             "MemoryFormat? memory_format=None) -> Tensor(a)", opdi_to_dtype_kernel, NULL, NULL, "[2,3], 7; [2,3], 6")
 
 //-- the value of a tensor ---------------------------------------------------------------------------------------------
 
@@ -13744,10 +13809,14 @@ static int opdi_item_kernel(opd_call *call) {
         return opd_return_value(call, opd_value_complex(pair));
     }
     if (opd_dtype_is_floating((opd_scalar_type)t->dtype)) { return opd_return_float(call, opdi_element_f64(t, 0)); }
-    return t->dtype == OPD_BOOL ? opd_return_bool(call, opdi_element_i64(t, 0) != 0) : opd_return_int(call, opdi_element_i64(t, 0));
+    return t->dtype == OPD_BOOL ? opd_return_bool(call, opdi_element_i64(t, 0) != 0)
+        : opd_return_int(call, opdi_element_i64(t, 0));
 }
-OPDI_CARD_ANY(_local_scalar_dense, "_local_scalar_dense(Tensor self) -> Scalar", opdi_item_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, NULL, NULL, "[]; [1]i5")
-static int opdi_item_composite(opd_call *call) { return opd_return_value(call, opd_local_scalar_dense(opd_arg_tensor(call, 0))); }
+OPDI_CARD_ANY(_local_scalar_dense, "_local_scalar_dense(Tensor self) -> Scalar", opdi_item_kernel,
+              OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, NULL, NULL, "[]; [1]i5")
+static int opdi_item_composite(opd_call *call) {
+    return opd_return_value(call, opd_local_scalar_dense(opd_arg_tensor(call, 0)));
+}
 OPDI_CARD_OF(item, "item(Tensor self) -> Scalar", opdi_item_composite, NULL, NULL, "[]; [1]i5")
 
 //-- view as another dtype ---------------------------------------------------------------------------------------------
@@ -13773,14 +13842,17 @@ static int opdi_view_dtype_kernel(opd_call *call) {
                         opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname(dtype));
     }
     if (ratio > 1 && g.strides[last] != 1) {
-        return opd_fail(OPD_ERROR_SHAPE, "self.stride(-1) must be 1 to view %s as %s (different element sizes), but got %lld",
-                        opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname(dtype), (long long)g.strides[last]);
+        return opd_fail(OPD_ERROR_SHAPE,
+                        "self.stride(-1) must be 1 to view %s as %s (different element sizes), but got %lld",
+                        opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname(dtype),
+                        (long long)g.strides[last]);
     }
     for (d = 0; now > old && d <= last; d++) {
         if ((d == last ? g.sizes[d] : g.strides[d]) % ratio != 0 || (d == last && opd_offset(self) % ratio != 0)) {
-            return opd_fail(OPD_ERROR_SHAPE, "self.%s(%d) must be divisible by %lld to view %s as %s (different element sizes), but got %lld",
-                            d == last ? "size" : "stride", d == last ? -1 : d, (long long)ratio, opd_dtype_cname((opd_scalar_type)self->dtype),
-                            opd_dtype_cname(dtype), (long long)(d == last ? g.sizes[d] : g.strides[d]));
+            return opd_fail(OPD_ERROR_SHAPE, "self.%s(%d) must be divisible by %lld to view %s as %s (different "
+                            "element sizes), but got %lld", d == last ? "size" : "stride", d == last ? -1 : d,
+                            (long long)ratio, opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname(dtype),
+                            (long long)(d == last ? g.sizes[d] : g.strides[d]));
         }
         if (d == last) { g.sizes[d] /= ratio; } else { g.strides[d] /= ratio; }
     }
@@ -13794,15 +13866,20 @@ static int opdi_view_dtype_backward(opd_backward_call *bw) {
     if (opd_bw_value(bw, 1).u.i == (int64_t)opd_bw_dtype(bw, 0)) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
     return opd_fail(OPD_ERROR_AUTOGRAD, "view.dtype: a view as another dtype has no derivative");
 }
-OPDI_CARD_VIEW(view_dtype, "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", opdi_view_dtype_kernel, opdi_view_dtype_backward, "[2,4]i5, 7")
+OPDI_CARD_VIEW(view_dtype, "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", opdi_view_dtype_kernel,
+               opdi_view_dtype_backward, "[2,4]i5, 7")
 
 //-- diagonal, unfold --------------------------------------------------------------------------------------------------
 
-static int64_t opdi_diagonal_geometry(const opd_tensor *t, int64_t offset, int64_t dim1, int64_t dim2, opdi_geometry *g) {
+static int64_t opdi_diagonal_geometry(const opd_tensor *t, int64_t offset, int64_t dim1, int64_t dim2,
+                                      opdi_geometry *g) {
     int a = opdi_view_dim(dim1, t->ndim), b = a < 0 ? -1 : opdi_view_dim(dim2, t->ndim);
     int64_t size, stride, at;
     if (a < 0 || b < 0) { return -1; }
-    if (a == b) { return opd_fail(OPD_ERROR_SHAPE, "diagonal dimensions cannot be identical %lld, %lld", (long long)dim1, (long long)dim2); }
+    if (a == b) {
+        return opd_fail(OPD_ERROR_SHAPE, "diagonal dimensions cannot be identical %lld, %lld", (long long)dim1,
+                        (long long)dim2);
+    }
     opdi_geometry_of(g, t);
     offset = OPDI_MIN(OPDI_MAX(offset, -INT64_MAX / 2), INT64_MAX / 2);
     size = offset >= 0 ? OPDI_MIN(g->sizes[a], g->sizes[b] - offset) : OPDI_MIN(g->sizes[a] + offset, g->sizes[b]);
@@ -13821,20 +13898,24 @@ static int opdi_diagonal_kernel(opd_call *call) {
     return offset < 0 ? -1 : opdi_return_geometry(call, self, &g, offset);
 }
 static int opdi_diagonal_bw(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0, opd_diagonal_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_value(bw, 2).u.i,
-                                                      opd_bw_value(bw, 3).u.i));
+    return opd_bw_return(bw, 0, opd_diagonal_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i,
+                                                      opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i));
 }
 static int opdi_diagonal_backward_kernel(opd_call *call) {
-    opd_tensor *grad = opd_arg_tensor(call, 0), *out = opdi_zero_result(call, opd_arg_ints(call, 1), (opd_scalar_type)grad->dtype);
+    opd_tensor *grad = opd_arg_tensor(call, 0),
+        *out = opdi_zero_result(call, opd_arg_ints(call, 1), (opd_scalar_type)grad->dtype);
     opdi_geometry g;
-    return out ? opdi_put_at(out, &g, opdi_diagonal_geometry(out, opd_arg_int(call, 2), opd_arg_int(call, 3), opd_arg_int(call, 4), &g), grad) : -1;
+    return out ? opdi_put_at(out, &g, opdi_diagonal_geometry(out, opd_arg_int(call, 2), opd_arg_int(call, 3),
+                                                             opd_arg_int(call, 4), &g), grad) : -1;
 }
 static int opdi_diagonal_backward_bw(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0, opd_diagonal_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i));
+    return opd_bw_return(bw, 0, opd_diagonal_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i,
+                                                  opd_bw_value(bw, 4).u.i));
 }
-OPDI_CARD_VIEW(diagonal, "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)", opdi_diagonal_kernel, opdi_diagonal_bw,
-               "[3,4]; [3,4], 1; [2,3,3], -1, -2, -1")
-OPDI_CARD_PUT(diagonal_backward, "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
+OPDI_CARD_VIEW(diagonal, "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
+               opdi_diagonal_kernel, opdi_diagonal_bw, "[3,4]; [3,4], 1; [2,3,3], -1, -2, -1")
+OPDI_CARD_PUT(diagonal_backward,
+              "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
               opdi_diagonal_backward_kernel, opdi_diagonal_backward_bw, "diagonal_backward.out", "[3], (3,4), 0, 0, 1")
 /* Windows of `size` elements, `step` apart, along a dim; the place in a window becomes the last dim. */
 static int opdi_unfold_geometry(const opd_tensor *t, int64_t dim, int64_t size, int64_t step, opdi_geometry *g) {
@@ -13843,7 +13924,8 @@ static int opdi_unfold_geometry(const opd_tensor *t, int64_t dim, int64_t size, 
     if (d < 0) { return -1; }
     if (size < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "size is %lld but must be >= 0", (long long)size); }
     if (size > length) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "maximum size for tensor at dimension %d is %lld but size is %lld", d, (long long)length, (long long)size);
+        return opd_fail(OPD_ERROR_ARGUMENT, "maximum size for tensor at dimension %d is %lld but size is %lld", d,
+                        (long long)length, (long long)size);
     }
     if (step <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "step is %lld but must be > 0", (long long)step); }
     if (t->ndim == OPD_MAX_DIMS) { return (int)opdi_count(opdi_sizes(t), OPD_MAX_DIMS + 1, 1); }
@@ -13862,17 +13944,20 @@ static int opdi_unfold_kernel(opd_call *call) {
     return opdi_return_geometry(call, self, &g, 0);
 }
 static int opdi_unfold_bw(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0, opd_unfold_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_value(bw, 2).u.i,
-                                                    opd_bw_value(bw, 3).u.i));
+    return opd_bw_return(bw, 0, opd_unfold_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i,
+                                                    opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i));
 }
 /* Windows overlap, elements at one place in their windows do not: they are added place by place. */
 static int opdi_unfold_backward_kernel(opd_call *call) {
     static opd_op *add;
-    opd_tensor *grad = opd_arg_tensor(call, 0), *out = opdi_zero_result(call, opd_arg_ints(call, 1), (opd_scalar_type)grad->dtype);
+    opd_tensor *grad = opd_arg_tensor(call, 0),
+        *out = opdi_zero_result(call, opd_arg_ints(call, 1), (opd_scalar_type)grad->dtype);
     int64_t size = opd_arg_int(call, 3), k, stride;
     opdi_geometry g;
     if (!out || opdi_unfold_geometry(out, opd_arg_int(call, 2), size, opd_arg_int(call, 4), &g)) { return -1; }
-    if (!opdi_has_sizes(grad, g.sizes, g.ndim)) { return opd_fail(OPD_ERROR_SHAPE, "unfold_backward: the gradient has other sizes than unfold gives"); }
+    if (!opdi_has_sizes(grad, g.sizes, g.ndim)) {
+        return opd_fail(OPD_ERROR_SHAPE, "unfold_backward: the gradient has other sizes than unfold gives");
+    }
     stride = g.strides[--g.ndim];
     for (k = 0; k < size && out->data && out->numel; k++) {
         opd_value v[2];
@@ -13883,18 +13968,23 @@ static int opdi_unfold_backward_kernel(opd_call *call) {
     return 0;
 }
 static int opdi_unfold_backward_bw(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0, opd_unfold(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i));
+    return opd_bw_return(bw, 0, opd_unfold(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i,
+                                           opd_bw_value(bw, 4).u.i));
 }
-OPDI_CARD_VIEW(unfold, "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", opdi_unfold_kernel, opdi_unfold_bw,
-               "[5], 0, 3, 1; [2,6], -1, 2, 3; [5], 0, 2, 2")
-OPDI_CARD_PUT(unfold_backward, "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor", opdi_unfold_backward_kernel,
-              opdi_unfold_backward_bw, "unfold_backward.out", "[3,3], (5), 0, 3, 1")
+OPDI_CARD_VIEW(unfold, "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", opdi_unfold_kernel,
+               opdi_unfold_bw, "[5], 0, 3, 1; [2,6], -1, 2, 3; [5], 0, 2, 2")
+OPDI_CARD_PUT(unfold_backward,
+              "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor",
+              opdi_unfold_backward_kernel, opdi_unfold_backward_bw, "unfold_backward.out", "[3,3], (5), 0, 3, 1")
 
 //-- lists of parts ----------------------------------------------------------------------------------------------------
 
 /* Room for n tensors until the kernel or formula is over. */
 static opd_tensor **opdi_list_room(int64_t n) {
-    if (n < 0 || n > INT32_MAX) { (void)opd_fail(OPD_ERROR_SHAPE, "%lld results are too many", (long long)n); return NULL; }
+    if (n < 0 || n > INT32_MAX) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "%lld results are too many", (long long)n);
+        return NULL;
+    }
     return (opd_tensor **)opdi_scope_alloc((size_t)OPDI_MAX(n, 1) * sizeof(opd_tensor *));
 }
 /* Sizes of the parts that splitting gives: a list, or pieces of one size with a shorter last. */
@@ -13910,9 +14000,14 @@ static int opdi_parts_of(opdi_parts *p, opd_value v, int64_t total, int dim) {
     p->total = total;
     if (v.tag == OPD_TAG_INT) {
         p->each = v.u.i;
-        if (p->each < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "split expects split_size be non-negative, but got split_size=%lld", (long long)p->each); }
+        if (p->each < 0) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "split expects split_size be non-negative, but got split_size=%lld",
+                            (long long)p->each);
+        }
         if (p->each == 0 && total != 0) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "split_size can only be 0 if dimension size is 0, but got dimension size of %lld", (long long)total);
+            return opd_fail(OPD_ERROR_ARGUMENT,
+                            "split_size can only be 0 if dimension size is 0, but got dimension size of %lld",
+                            (long long)total);
         }
         p->n = total == 0 ? 1 : total / p->each + (total % p->each != 0);
         if (total == 0) { p->each = 0; }
@@ -13921,15 +14016,16 @@ static int opdi_parts_of(opdi_parts *p, opd_value v, int64_t total, int dim) {
     p->sizes = v.u.ints; p->n = v.n;
     for (i = 0; i < p->n; i++) {
         if (p->sizes[i] < 0) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=%s",
-                            opdi_sizes_text(p->sizes, v.n, text, sizeof text));
+            return opd_fail(OPD_ERROR_ARGUMENT, "split_with_sizes expects split_sizes have only non-negative entries, "
+                            "but got split_sizes=%s", opdi_sizes_text(p->sizes, v.n, text, sizeof text));
         }
         if (p->sizes[i] > total - sum) { sum = -1; break; }
         sum += p->sizes[i];
     }
     if (sum == total) { return 0; }
-    return opd_fail(OPD_ERROR_SHAPE, "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension %d), but got split_sizes=%s",
-                    (long long)total, dim, opdi_sizes_text(v.u.ints, v.n, text, sizeof text));
+    return opd_fail(OPD_ERROR_SHAPE, "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size "
+                    "at dimension %d), but got split_sizes=%s", (long long)total, dim,
+                    opdi_sizes_text(v.u.ints, v.n, text, sizeof text));
 }
 /* split.Tensor, split_with_sizes */
 static int opdi_split_kernel(opd_call *call) {
@@ -13939,7 +14035,9 @@ static int opdi_split_kernel(opd_call *call) {
     opdi_parts p;
     opdi_geometry g;
     if (self->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "split expects at least a 1-dimensional tensor"); }
-    if (d < 0 || opdi_parts_of(&p, opd_arg_value(call, 1), opdi_sizes(self)[d], d) || !(list = opdi_list_room(p.n))) { return -1; }
+    if (d < 0 || opdi_parts_of(&p, opd_arg_value(call, 1), opdi_sizes(self)[d], d) || !(list = opdi_list_room(p.n))) {
+        return -1;
+    }
     opdi_geometry_of(&g, self);
     for (i = 0; i < p.n; i++) {
         g.sizes[d] = opdi_parts_size(&p, i);
@@ -13958,7 +14056,9 @@ static opd_tensor *opdi_joined(const char *how, opd_tensor *const *list, int64_t
 static opd_tensor *opdi_grad_or_zeros(opd_backward_call *bw, int64_t i, int64_t n, opd_ints sizes) {
     opd_tensor *g = opd_bw_grad(bw, (int)i);
     int64_t k;
-    for (k = 0; !g && k < n; k++) { if (opd_bw_grad(bw, (int)k)) { return opd_new_zeros(opd_bw_grad(bw, (int)k), sizes); } }
+    for (k = 0; !g && k < n; k++) {
+        if (opd_bw_grad(bw, (int)k)) { return opd_new_zeros(opd_bw_grad(bw, (int)k), sizes); }
+    }
     return g;
 }
 static int opdi_split_backward(opd_backward_call *bw) {
@@ -13967,7 +14067,9 @@ static int opdi_split_backward(opd_backward_call *bw) {
     int64_t part[OPD_MAX_DIMS], i;
     opdi_parts p;
     opd_tensor **list;
-    if (d < 0 || opdi_parts_of(&p, opd_bw_value(bw, 1), sizes.data[d], d) || !(list = opdi_list_room(p.n))) { return -1; }
+    if (d < 0 || opdi_parts_of(&p, opd_bw_value(bw, 1), sizes.data[d], d) || !(list = opdi_list_room(p.n))) {
+        return -1;
+    }
     memcpy(part, sizes.data, (size_t)sizes.n * sizeof *part);
     for (i = 0; i < p.n; i++) {
         part[d] = opdi_parts_size(&p, i);
@@ -13981,7 +14083,10 @@ static int opdi_unbind_kernel(opd_call *call) {
     int d = opdi_view_dim(opd_arg_int(call, 1), self->ndim);
     int64_t i, n;
     opdi_geometry g;
-    if (self->ndim == 0) { return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)opd_arg_int(call, 1)); }
+    if (self->ndim == 0) {
+        return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions",
+                        (long long)opd_arg_int(call, 1));
+    }
     n = d < 0 ? 0 : opdi_sizes(self)[d];
     if (d < 0 || !(list = opdi_list_room(n))) { return -1; }
     opdi_geometry_of(&g, self);
@@ -14004,13 +14109,17 @@ static int opdi_unbind_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opdi_joined("aten::stack", list, n, d));
 }
-OPDI_CARD_VIEW(split_with_sizes, "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", opdi_split_kernel, opdi_split_backward,
-               "[5,2], (2,3); [2,5], (1,0,4), -1")
-OPDI_CARD_VIEW(split_Tensor, "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", opdi_split_kernel, opdi_split_backward,
-               "[5,2], 2; [2,5], 3, 1")
-OPDI_CARD_VIEW(unbind_int, "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", opdi_unbind_kernel, opdi_unbind_backward, "[2,3]; [2,3], 1")
+OPDI_CARD_VIEW(split_with_sizes,
+               "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
+               opdi_split_kernel, opdi_split_backward, "[5,2], (2,3); [2,5], (1,0,4), -1")
+OPDI_CARD_VIEW(split_Tensor, "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
+               opdi_split_kernel, opdi_split_backward, "[5,2], 2; [2,5], 3, 1")
+OPDI_CARD_VIEW(unbind_int, "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", opdi_unbind_kernel,
+               opdi_unbind_backward, "[2,3]; [2,3], 1")
 
-static int opdi_return_list(opd_call *call, opd_tensors list) { return opd_ok() ? opd_return_tensors(call, list.data, list.n) : -1; }
+static int opdi_return_list(opd_call *call, opd_tensors list) {
+    return opd_ok() ? opd_return_tensors(call, list.data, list.n) : -1;
+}
 /* split.sizes and the unsafe forms, which say only that nobody writes to the results. */
 static int opdi_split_of_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -14023,7 +14132,10 @@ static int opdi_chunk_kernel(opd_call *call) {
     int64_t chunks = opd_arg_int(call, 1), size, each, *zeros;
     int d = opdi_view_dim(opd_arg_int(call, 2), self->ndim);
     if (self->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "chunk expects at least a 1-dimensional tensor"); }
-    if (chunks <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "chunk expects `chunks` to be greater than 0, got: %lld", (long long)chunks); }
+    if (chunks <= 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "chunk expects `chunks` to be greater than 0, got: %lld",
+                        (long long)chunks);
+    }
     if (d < 0) { return -1; }
     size = opdi_sizes(self)[d];
     each = size / chunks + (size % chunks != 0);
@@ -14035,17 +14147,25 @@ static int opdi_chunk_kernel(opd_call *call) {
     return opdi_return_list(call, opd_split_with_sizes_full(self, opd_ints_of(zeros, chunks), d));
 }
 #define OPDI_CARD_SPLIT(id, schema_, kernel_, cases_) OPDI_CARD_OF(id, schema_, kernel_, NULL, NULL, cases_)
-OPDI_CARD_SPLIT(split_sizes, "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]", opdi_split_of_kernel, "[5,2], (2,3)")
-OPDI_CARD_SPLIT(unsafe_split_Tensor, "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", opdi_split_of_kernel, "[5,2], 2")
-OPDI_CARD_SPLIT(unsafe_split_with_sizes, "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", opdi_split_of_kernel, "[5,2], (2,3)")
-OPDI_CARD_SPLIT(chunk, "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", opdi_chunk_kernel, "[5,2], 2; [2,3], 3, 1")
-OPDI_CARD_SPLIT(unsafe_chunk, "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", opdi_chunk_kernel, "[5,2], 2")
+OPDI_CARD_SPLIT(split_sizes, "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
+                opdi_split_of_kernel, "[5,2], (2,3)")
+OPDI_CARD_SPLIT(unsafe_split_Tensor, "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
+                opdi_split_of_kernel, "[5,2], 2")
+OPDI_CARD_SPLIT(unsafe_split_with_sizes,
+                "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
+                opdi_split_of_kernel, "[5,2], (2,3)")
+OPDI_CARD_SPLIT(chunk, "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", opdi_chunk_kernel,
+                "[5,2], 2; [2,3], 3, 1")
+OPDI_CARD_SPLIT(unsafe_chunk, "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
+                opdi_chunk_kernel, "[5,2], 2")
 /* As equal parts as possible, longer ones first. */
 static int opdi_tensor_split_sections(opd_call *call, opd_tensor *self, int64_t n, int64_t dim) {
     int d = opdi_view_dim(dim, self->ndim);
     int64_t i, at = 0, *sizes;
     if (d < 0) { return -1; }
-    if (n <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "number of sections must be larger than 0, got %lld", (long long)n); }
+    if (n <= 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "number of sections must be larger than 0, got %lld", (long long)n);
+    }
     if (n > INT32_MAX) { return opd_fail(OPD_ERROR_SHAPE, "%lld results are too many", (long long)n); }
     sizes = (int64_t *)opdi_scope_alloc((size_t)n * sizeof *sizes);
     for (i = 0; sizes && i < n; i++) {
@@ -14059,29 +14179,41 @@ static int opdi_tensor_split_indices(opd_call *call, opd_tensor *self, opd_ints 
     opd_tensor **list = opdi_list_room(at.n + 1);
     int64_t i;
     for (i = 0; list && i <= at.n; i++) {
-        list[i] = opd_slice(self, dim, opd_value_int(i ? at.data[i - 1] : 0), i < at.n ? opd_value_int(at.data[i]) : OPD_NONE, 1);
+        list[i] = opd_slice(self, dim, opd_value_int(i ? at.data[i - 1] : 0),
+                            i < at.n ? opd_value_int(at.data[i]) : OPD_NONE, 1);
         if (!list[i]) { return -1; }
     }
     return list ? opd_return_tensors(call, list, at.n + 1) : -1;
 }
 static int opdi_tensor_split_by(opd_call *call, opd_value v, int64_t dim) {
     opd_tensor *self = opd_arg_tensor(call, 0), *t;
-    if (self->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"); }
+    if (self->ndim == 0) {
+        return opd_fail(OPD_ERROR_SHAPE,
+                        "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
+    }
     if (v.tag == OPD_TAG_INT) { return opdi_tensor_split_sections(call, self, v.u.i, dim); }
     if (v.tag == OPD_TAG_INTS) { return opdi_tensor_split_indices(call, self, opd_ints_of(v.u.ints, v.n), dim); }
     t = v.u.t;
     if (t->backend != OPD_CPU || t->dtype != OPD_INT64 || t->ndim > 1) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional int64 tensor on cpu");
+        return opd_fail(OPD_ERROR_ARGUMENT, "tensor_split expected tensor_indices_or_sections to be a zero-dimensional "
+                        "or one-dimensional int64 tensor on cpu");
     }
     if (t->ndim == 0) { return opdi_tensor_split_sections(call, self, opd_item_i64(t), dim); }
     t = opd_contiguous(t);
-    return t ? opdi_tensor_split_indices(call, self, opd_ints_of((const int64_t *)(const void *)t->data, t->numel), dim) : -1;
+    return t ? opdi_tensor_split_indices(call, self, opd_ints_of((const int64_t *)(const void *)t->data, t->numel), dim)
+        : -1;
 }
-static int opdi_tensor_split_kernel(opd_call *call) { return opdi_tensor_split_by(call, opd_arg_value(call, 1), opd_arg_int(call, 2)); }
-OPDI_CARD_SPLIT(tensor_split_sections, "tensor_split.sections(Tensor(a -> *) self, int sections, int dim=0) -> Tensor(a)[]", opdi_tensor_split_kernel, "[5,2], 2")
-OPDI_CARD_SPLIT(tensor_split_indices, "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]", opdi_tensor_split_kernel, "[5,2], (1,3)")
-OPDI_CARD_SPLIT(tensor_split_tensor, "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
-                opdi_tensor_split_kernel, "")
+static int opdi_tensor_split_kernel(opd_call *call) {
+    return opdi_tensor_split_by(call, opd_arg_value(call, 1), opd_arg_int(call, 2));
+}
+OPDI_CARD_SPLIT(tensor_split_sections,
+                "tensor_split.sections(Tensor(a -> *) self, int sections, int dim=0) -> Tensor(a)[]",
+                opdi_tensor_split_kernel, "[5,2], 2")
+OPDI_CARD_SPLIT(tensor_split_indices,
+                "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]",
+                opdi_tensor_split_kernel, "[5,2], (1,3)")
+OPDI_CARD_SPLIT(tensor_split_tensor, "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, "
+                "Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]", opdi_tensor_split_kernel, "")
 /* hsplit, vsplit, dsplit: along dim 1 (0 of a vector), 0, 2. */
 static int opdi_xsplit_kernel(opd_call *call) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
@@ -14089,20 +14221,28 @@ static int opdi_xsplit_kernel(opd_call *call) {
     const int least = c == 'h' ? 1 : c == 'v' ? 2 : 3, dim = c == 'v' ? 0 : c == 'd' ? 2 : self->ndim > 1;
     opd_value v = opd_arg_value(call, 1);
     if (self->ndim < least) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.%csplit requires a tensor with at least %d dimension, but got a tensor with %d dimensions!", c, least, self->ndim);
+        return opd_fail(OPD_ERROR_SHAPE, "torch.%csplit requires a tensor with at least %d dimension, "
+                        "but got a tensor with %d dimensions!", c, least, self->ndim);
     }
     if (v.tag == OPD_TAG_INT && (v.u.i == 0 || opdi_sizes(self)[dim] % v.u.i != 0)) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.%csplit attempted to split along dimension %d, but the size of the dimension %lld is not divisible by the "
-                        "split_size %lld!", c, dim, (long long)opdi_sizes(self)[dim], (long long)v.u.i);
+        return opd_fail(OPD_ERROR_SHAPE, "torch.%csplit attempted to split along dimension %d, "
+                        "but the size of the dimension %lld is not divisible by the split_size %lld!", c, dim,
+                        (long long)opdi_sizes(self)[dim], (long long)v.u.i);
     }
     return opdi_tensor_split_by(call, v, dim);
 }
-OPDI_CARD_SPLIT(hsplit_int, "hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", opdi_xsplit_kernel, "[2,4], 2")
-OPDI_CARD_SPLIT(hsplit_array, "hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", opdi_xsplit_kernel, "[2,4], (1,3)")
-OPDI_CARD_SPLIT(vsplit_int, "vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", opdi_xsplit_kernel, "[2,4], 2")
-OPDI_CARD_SPLIT(vsplit_array, "vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", opdi_xsplit_kernel, "[2,4], (1)")
-OPDI_CARD_SPLIT(dsplit_int, "dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", opdi_xsplit_kernel, "[2,2,4], 2")
-OPDI_CARD_SPLIT(dsplit_array, "dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", opdi_xsplit_kernel, "[2,2,4], (1)")
+OPDI_CARD_SPLIT(hsplit_int, "hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
+                opdi_xsplit_kernel, "[2,4], 2")
+OPDI_CARD_SPLIT(hsplit_array, "hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", opdi_xsplit_kernel,
+                "[2,4], (1,3)")
+OPDI_CARD_SPLIT(vsplit_int, "vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
+                opdi_xsplit_kernel, "[2,4], 2")
+OPDI_CARD_SPLIT(vsplit_array, "vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", opdi_xsplit_kernel,
+                "[2,4], (1)")
+OPDI_CARD_SPLIT(dsplit_int, "dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", opdi_xsplit_kernel,
+                "[2,2,4], 2")
+OPDI_CARD_SPLIT(dsplit_array, "dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", opdi_xsplit_kernel,
+                "[2,2,4], (1)")
 
 //-- made of views -----------------------------------------------------------------------------------------------------
 
@@ -14114,34 +14254,42 @@ static opd_tensor *opdi_narrowed(opd_tensor *t, int64_t dim, int64_t start, int6
     size = opdi_sizes(t)[d];
     if (length < 0) { (void)opd_fail(OPD_ERROR_ARGUMENT, "narrow(): length must be non-negative."); return NULL; }
     if (start < -size || start > size) {
-        (void)opd_fail(OPD_ERROR_INDEX, "start out of range (expected to be in range of [%lld, %lld], but got %lld)", (long long)-size, (long long)size, (long long)start);
+        (void)opd_fail(OPD_ERROR_INDEX, "start out of range (expected to be in range of [%lld, %lld], but got %lld)",
+                       (long long)-size, (long long)size, (long long)start);
         return NULL;
     }
     if (start < 0) { start += size; }
     if (length > size - start) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "start (%lld) + length (%lld) exceeds dimension size (%lld).", (long long)start, (long long)length, (long long)size);
+        (void)opd_fail(OPD_ERROR_SHAPE, "start (%lld) + length (%lld) exceeds dimension size (%lld).", (long long)start,
+                       (long long)length, (long long)size);
         return NULL;
     }
     return opd_slice(t, d, opd_value_int(start), opd_value_int(start + length), 1);
 }
 static int opdi_narrow_kernel(opd_call *call) {
-    return opd_return_tensor(call, opdi_narrowed(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_int(call, 2), opd_arg_int(call, 3)));
+    return opd_return_tensor(call, opdi_narrowed(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_int(call, 2),
+                                                 opd_arg_int(call, 3)));
 }
 static int opdi_narrow_Tensor_kernel(opd_call *call) {
     const opd_tensor *start = opd_arg_tensor(call, 2);
     if (start->ndim != 0 || !opd_dtype_is_integral((opd_scalar_type)start->dtype, false)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "start must be an 0-dim integral Tensor.");
     }
-    return opd_return_tensor(call, opdi_narrowed(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_item_i64(start), opd_arg_int(call, 3)));
+    return opd_return_tensor(call, opdi_narrowed(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_item_i64(start),
+                                                 opd_arg_int(call, 3)));
 }
 static int opdi_narrow_copy_kernel(opd_call *call) {
-    opd_tensor *part = opdi_narrowed(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_int(call, 2), opd_arg_int(call, 3));
+    opd_tensor *part = opdi_narrowed(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_int(call, 2),
+                                     opd_arg_int(call, 3));
     return opd_return_tensor(call, opd_clone_full(part, opd_value_int(OPDI_FORMAT_CONTIGUOUS)));
 }
 #define OPDI_CARD_VIEWS(id, schema_, kernel_, cases_) OPDI_CARD_OF(id, schema_, kernel_, NULL, NULL, cases_)
-OPDI_CARD_VIEWS(narrow, "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", opdi_narrow_kernel, "[5,2], 0, 1, 3")
-OPDI_CARD_VIEWS(narrow_Tensor, "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)", opdi_narrow_Tensor_kernel, "")
-OPDI_CARD_OF(narrow_copy, "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor", opdi_narrow_copy_kernel, NULL, "narrow_copy.out", "[5,2], 0, 1, 3")
+OPDI_CARD_VIEWS(narrow, "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", opdi_narrow_kernel,
+                "[5,2], 0, 1, 3")
+OPDI_CARD_VIEWS(narrow_Tensor, "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
+                opdi_narrow_Tensor_kernel, "")
+OPDI_CARD_OF(narrow_copy, "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
+             opdi_narrow_copy_kernel, NULL, "narrow_copy.out", "[5,2], 0, 1, 3")
 static int opdi_move_dims(opd_call *call, opd_ints from, opd_ints to) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int64_t perm[OPD_MAX_DIMS];
@@ -14149,8 +14297,10 @@ static int opdi_move_dims(opd_call *call, opd_ints from, opd_ints to) {
     int i, d, next = 0;
     char a[256], b[256];
     if (from.n != to.n) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "movedim: Invalid source or destination dims: source (%s dims) should contain the same number of dims as "
-                        "destination (%s dims)", opdi_sizes_text(from.data, (int)from.n, a, sizeof a), opdi_sizes_text(to.data, (int)to.n, b, sizeof b));
+        return opd_fail(OPD_ERROR_ARGUMENT, "movedim: Invalid source or destination dims: "
+                        "source (%s dims) should contain the same number of dims as destination (%s dims)",
+                        opdi_sizes_text(from.data, (int)from.n, a, sizeof a),
+                        opdi_sizes_text(to.data, (int)to.n, b, sizeof b));
     }
     memset(used, 0, sizeof used);
     for (i = 0; i < self->ndim; i++) { perm[i] = -1; }
@@ -14158,7 +14308,9 @@ static int opdi_move_dims(opd_call *call, opd_ints from, opd_ints to) {
         int s = opdi_view_dim(from.data[i], self->ndim);
         if (s < 0 || (d = opdi_view_dim(to.data[i], self->ndim)) < 0) { return -1; }
         if (self->ndim == 0) { continue; }
-        if (used[s] || perm[d] >= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "movedim: repeated dim in `%s`", used[s] ? "source" : "destination"); }
+        if (used[s] || perm[d] >= 0) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "movedim: repeated dim in `%s`", used[s] ? "source" : "destination");
+        }
         used[s] = true;
         perm[d] = s;
     }
@@ -14173,13 +14325,22 @@ static int opdi_movedim_kernel(opd_call *call) {
     int64_t a = opd_arg_int(call, 1), b = opd_arg_int(call, 2);
     return opdi_move_dims(call, opd_ints_of(&a, 1), opd_ints_of(&b, 1));
 }
-static int opdi_movedims_kernel(opd_call *call) { return opdi_move_dims(call, opd_arg_ints(call, 1), opd_arg_ints(call, 2)); }
-OPDI_CARD_VIEWS(movedim_int, "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)", opdi_movedim_kernel, "[2,3,4], 0, 2")
-OPDI_CARD_VIEWS(movedim_intlist, "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)", opdi_movedims_kernel, "[2,3,4], (0,1), (2,0)")
-OPDI_CARD_VIEWS(moveaxis_int, "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)", opdi_movedim_kernel, "[2,3,4], 0, 2")
-OPDI_CARD_VIEWS(moveaxis_intlist, "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)", opdi_movedims_kernel, "[2,3,4], (0,1), (2,0)")
-static int opdi_swap_kernel(opd_call *call) { return opd_return_tensor(call, opd_transpose(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_int(call, 2))); }
-OPDI_CARD_VIEWS(swapaxes, "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)", opdi_swap_kernel, "[2,3], 0, 1")
+static int opdi_movedims_kernel(opd_call *call) {
+    return opdi_move_dims(call, opd_arg_ints(call, 1), opd_arg_ints(call, 2));
+}
+OPDI_CARD_VIEWS(movedim_int, "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
+                opdi_movedim_kernel, "[2,3,4], 0, 2")
+OPDI_CARD_VIEWS(movedim_intlist, "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+                opdi_movedims_kernel, "[2,3,4], (0,1), (2,0)")
+OPDI_CARD_VIEWS(moveaxis_int, "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
+                opdi_movedim_kernel, "[2,3,4], 0, 2")
+OPDI_CARD_VIEWS(moveaxis_intlist, "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+                opdi_movedims_kernel, "[2,3,4], (0,1), (2,0)")
+static int opdi_swap_kernel(opd_call *call) {
+    return opd_return_tensor(call, opd_transpose(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_int(call, 2)));
+}
+OPDI_CARD_VIEWS(swapaxes, "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)", opdi_swap_kernel,
+                "[2,3], 0, 1")
 OPDI_CARD_VIEWS(swapdims, "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", opdi_swap_kernel, "[2,3], 0, 1")
 static int opdi_numpy_T_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -14199,10 +14360,15 @@ static int opdi_matrix_transpose_kernel(opd_call *call) {
     if (strcmp(name, "matrix_H") == 0) {
         if (self->ndim == 2) { return opd_return_tensor(call, opd_transpose(self, 0, 1)); }
         if (self->ndim == 0) { return opd_return_tensor(call, opd_alias(self)); }
-        return opd_fail(OPD_ERROR_SHAPE, "tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor.", self->ndim);
+        return opd_fail(OPD_ERROR_SHAPE,
+                        "tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor.", self->ndim);
     }
     if (self->ndim == 0) { return opd_return_tensor(call, opd_alias(self)); }
-    if (self->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "tensor.%s is only supported on matrices or batches of matrices. Got %d-D tensor.", name, self->ndim); }
+    if (self->ndim < 2) {
+        return opd_fail(OPD_ERROR_SHAPE,
+                        "tensor.%s is only supported on matrices or batches of matrices. Got %d-D tensor.",
+                        name, self->ndim);
+    }
     return opd_return_tensor(call, opd_transpose(self, -2, -1));
 }
 OPDI_CARD_VIEWS(mT, "mT(Tensor(a) self) -> Tensor(a)", opdi_matrix_transpose_kernel, "[2,3]")
@@ -14216,11 +14382,14 @@ static int opdi_unflatten_kernel(opd_call *call) {
     int64_t sizes[OPD_MAX_DIMS], inner[OPD_MAX_DIMS];
     if (d < 0) { return -1; }
     if (into.n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "unflatten: sizes must be non-empty"); }
-    if (self->ndim == 0 || self->ndim - 1 + into.n > OPD_MAX_DIMS || opdi_infer_size(into, opdi_sizes(self)[d], inner)) {
+    if (self->ndim == 0 || self->ndim - 1 + into.n > OPD_MAX_DIMS ||
+        opdi_infer_size(into, opdi_sizes(self)[d], inner)) {
         char text[256];
         opd_error_clear();
-        return opd_fail(OPD_ERROR_SHAPE, "unflatten: Provided sizes %s don't multiply up to the size of dim %d (%lld) in the input tensor",
-                        opdi_sizes_text(into.data, (int)OPDI_MIN(into.n, OPD_MAX_DIMS), text, sizeof text), d, (long long)(self->ndim ? opdi_sizes(self)[d] : 1));
+        return opd_fail(OPD_ERROR_SHAPE, "unflatten: Provided sizes %s don't multiply up to the size of dim %d (%lld) "
+                        "in the input tensor",
+                        opdi_sizes_text(into.data, (int)OPDI_MIN(into.n, OPD_MAX_DIMS), text, sizeof text), d,
+                        (long long)(self->ndim ? opdi_sizes(self)[d] : 1));
     }
     for (i = 0; i < self->ndim; i++) {
         int k;
@@ -14229,7 +14398,8 @@ static int opdi_unflatten_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_view(self, opd_ints_of(sizes, n)));
 }
-OPDI_CARD_VIEWS(unflatten_int, "unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)", opdi_unflatten_kernel, "[6,2], 0, (2,3); [6], -1, (-1,2)")
+OPDI_CARD_VIEWS(unflatten_int, "unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)",
+                opdi_unflatten_kernel, "[6,2], 0, (2,3); [6], -1, (-1,2)")
 static int opdi_ravel_kernel(opd_call *call) {
     const int64_t all = -1;
     opd_tensor *t = opd_contiguous(opd_arg_tensor(call, 0));
@@ -14237,18 +14407,24 @@ static int opdi_ravel_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_view(t, opd_ints_of(&n, 1)));
 }
 OPDI_CARD_VIEWS(ravel, "ravel(Tensor(a) self) -> Tensor(a)", opdi_ravel_kernel, "[2,3]")
-static int opdi_broadcast_to_kernel(opd_call *call) { return opd_return_tensor(call, opd_expand(opd_arg_tensor(call, 0), opd_arg_ints(call, 1))); }
-OPDI_CARD_VIEWS(broadcast_to, "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)", opdi_broadcast_to_kernel, "[3], (2,3)")
+static int opdi_broadcast_to_kernel(opd_call *call) {
+    return opd_return_tensor(call, opd_expand(opd_arg_tensor(call, 0), opd_arg_ints(call, 1)));
+}
+OPDI_CARD_VIEWS(broadcast_to, "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)", opdi_broadcast_to_kernel,
+                "[3], (2,3)")
 static int opdi_broadcast_tensors_kernel(opd_call *call) {
     opd_tensors in = opd_arg_tensors(call, 0);
     opd_tensor **list = opdi_list_room(in.n);
     int64_t sizes[OPD_MAX_DIMS], i;
     int ndim = 0;
     for (i = 0; i < in.n; i++) { if (opdi_broadcast_into(sizes, &ndim, in.data[i])) { return -1; } }
-    for (i = 0; list && i < in.n; i++) { if (!(list[i] = opd_expand(in.data[i], opd_ints_of(sizes, ndim)))) { return -1; } }
+    for (i = 0; list && i < in.n; i++) {
+        if (!(list[i] = opd_expand(in.data[i], opd_ints_of(sizes, ndim)))) { return -1; }
+    }
     return list ? opd_return_tensors(call, list, in.n) : -1;
 }
-OPDI_CARD_VIEWS(broadcast_tensors, "broadcast_tensors(Tensor[] tensors) -> Tensor[]", opdi_broadcast_tensors_kernel, "{[3],[2,1]}")
+OPDI_CARD_VIEWS(broadcast_tensors, "broadcast_tensors(Tensor[] tensors) -> Tensor[]", opdi_broadcast_tensors_kernel,
+                "{[3],[2,1]}")
 
 //-- to ----------------------------------------------------------------------------------------------------------------
 
@@ -14258,23 +14434,32 @@ static int opdi_to_device_kernel(opd_call *call) {
 static int opdi_to_like(opd_call *call, const opd_tensor *other, bool copy, opd_value format) {
     return opdi_to(call, opd_value_int(other->dtype), opd_value_device(opd_tensor_device(other)), copy, format);
 }
-static int opdi_to_other_kernel(opd_call *call) { return opdi_to_like(call, opd_arg_tensor(call, 1), opd_arg_bool(call, 3), opd_arg_value(call, 4)); }
+static int opdi_to_other_kernel(opd_call *call) {
+    return opdi_to_like(call, opd_arg_tensor(call, 1), opd_arg_bool(call, 3), opd_arg_value(call, 4));
+}
 static int opdi_to_dtype_layout_kernel(opd_call *call) {
     return opdi_to(call, opd_arg_value(call, 1), opd_arg_value(call, 3), opd_arg_bool(call, 6), opd_arg_value(call, 7));
 }
 static int opdi_type_as_kernel(opd_call *call) { return opdi_to_like(call, opd_arg_tensor(call, 1), false, OPD_NONE); }
 #define OPDI_TO_TEXT "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"
-OPDI_CARD_VIEWS(to_device, "to.device(Tensor(a) self, Device device, ScalarType dtype, " OPDI_TO_TEXT, opdi_to_device_kernel, "")
+OPDI_CARD_VIEWS(to_device, "to.device(Tensor(a) self, Device device, ScalarType dtype, " OPDI_TO_TEXT,
+                opdi_to_device_kernel, "")
 OPDI_CARD_VIEWS(to_other, "to.other(Tensor(a) self, Tensor other, " OPDI_TO_TEXT, opdi_to_other_kernel, "[2,3], [2]i5")
-OPDI_CARD_VIEWS(to_dtype_layout, "to.dtype_layout(Tensor(a) self, *, " OPDI_OPTIONS_TEXT ", " OPDI_TO_TEXT, opdi_to_dtype_layout_kernel, "[2,3], dtype=7; [2,3]")
+OPDI_CARD_VIEWS(to_dtype_layout, "to.dtype_layout(Tensor(a) self, *, " OPDI_OPTIONS_TEXT ", " OPDI_TO_TEXT,
+                opdi_to_dtype_layout_kernel, "[2,3], dtype=7; [2,3]")
 OPDI_CARD_VIEWS(type_as, "type_as(Tensor self, Tensor other) -> Tensor", opdi_type_as_kernel, "[2,3], [2]i5")
 static int opdi_same_kernel(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
 OPDI_CARD_VIEWS(lift_fresh, "lift_fresh(Tensor(a) self) -> Tensor(a)", opdi_same_kernel, "[2,3]")
 
 //-- repeat, flip, roll ------------------------------------------------------------------------------------------------
 
-/* Dims (r0, s0, r1, s1, ...) of a repeated tensor: which of them count repeats, at most 64.  Those of size 1 are left out. */
-typedef struct opdi_tiling { int n; int64_t sizes[OPD_MAX_DIMS], out[OPD_MAX_DIMS], in[OPD_MAX_DIMS], sums[OPD_MAX_DIMS]; int nsums; } opdi_tiling;
+/* Dims (r0, s0, r1, s1, ...) of a repeated tensor: which of them count repeats, at most 64.  Those of size 1 are left
+   out. */
+typedef struct opdi_tiling {
+    int n;
+    int64_t sizes[OPD_MAX_DIMS], out[OPD_MAX_DIMS], in[OPD_MAX_DIMS], sums[OPD_MAX_DIMS];
+    int nsums;
+} opdi_tiling;
 static int opdi_tiling_add(opdi_tiling *p, int64_t size, int64_t out, int64_t in, bool repeat) {
     if (size == 1) { return 0; }
     if (p->n == OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_SHAPE, "repeat: more than %d dimensions", OPD_MAX_DIMS); }
@@ -14283,7 +14468,8 @@ static int opdi_tiling_add(opdi_tiling *p, int64_t size, int64_t out, int64_t in
     return 0;
 }
 /* For sizes and strides (NULL: none) of the input, right-aligned with the repeats. */
-static int opdi_tiling_make(opdi_tiling *p, opd_ints in, const int64_t *in_strides, const int64_t *out_strides, opd_ints repeats) {
+static int opdi_tiling_make(opdi_tiling *p, opd_ints in, const int64_t *in_strides, const int64_t *out_strides,
+                            opd_ints repeats) {
     int i;
     p->n = p->nsums = 0;
     for (i = 0; i < repeats.n; i++) {
@@ -14300,7 +14486,10 @@ static int opdi_repeat_kernel(opd_call *call) {
     int64_t sizes[OPD_MAX_DIMS];
     opdi_tiling p;
     int i;
-    if (repeats.n < self->ndim) { return opd_fail(OPD_ERROR_SHAPE, "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"); }
+    if (repeats.n < self->ndim) {
+        return opd_fail(OPD_ERROR_SHAPE,
+                        "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+    }
     if (repeats.n > OPD_MAX_DIMS) { return (int)opdi_count(repeats.data, OPD_MAX_DIMS + 1, 1); }
     for (i = 0; i < repeats.n; i++) {
         const int d = i - (int)(repeats.n - self->ndim);
@@ -14328,14 +14517,16 @@ static int opdi_repeat_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opd_reshape(g, sizes));
 }
-OPDI_CARD_ANY(repeat, "repeat(Tensor self, SymInt[] repeats) -> Tensor", opdi_repeat_kernel, opdi_repeat_backward, "", OPD_BATCH_LOOP, NULL, "repeat.out",
-              "[2,3], (2,1); [3], (2,2); [2,3], (1,0); [], (2)")
+OPDI_CARD_ANY(repeat, "repeat(Tensor self, SymInt[] repeats) -> Tensor", opdi_repeat_kernel, opdi_repeat_backward, "",
+              OPD_BATCH_LOOP, NULL, "repeat.out", "[2,3], (2,1); [3], (2,2); [2,3], (1,0); [], (2)")
 static int opdi_tile_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_ints dims = opd_arg_ints(call, 1);
     int64_t repeats[OPD_MAX_DIMS], i;
     if (dims.n >= self->ndim) { return opd_return_tensor(call, opd_repeat(self, dims)); }
-    for (i = 0; i < self->ndim; i++) { repeats[i] = i < self->ndim - dims.n ? 1 : dims.data[i - (self->ndim - dims.n)]; }
+    for (i = 0; i < self->ndim; i++) {
+        repeats[i] = i < self->ndim - dims.n ? 1 : dims.data[i - (self->ndim - dims.n)];
+    }
     return opd_return_tensor(call, opd_repeat(self, opd_ints_of(repeats, self->ndim)));
 }
 OPDI_CARD_VIEWS(tile, "tile(Tensor self, SymInt[] dims) -> Tensor", opdi_tile_kernel, "[2,3], (2); [3], (2,2)")
@@ -14370,8 +14561,8 @@ static int opdi_flip_backward(opd_backward_call *bw) {
     opd_value dims = opd_bw_value(bw, 1);
     return opd_bw_return(bw, 0, opd_flip(opd_bw_grad(bw, 0), opd_ints_of(dims.u.ints, dims.n)));
 }
-OPDI_CARD_ANY(flip, "flip(Tensor self, int[] dims) -> Tensor", opdi_flip_kernel, opdi_flip_backward, "", OPD_BATCH_SHIFT_DIM, NULL, "flip.out",
-              "[2,3], (0); [2,3], (0,1); [2,3], ()")
+OPDI_CARD_ANY(flip, "flip(Tensor self, int[] dims) -> Tensor", opdi_flip_kernel, opdi_flip_backward, "",
+              OPD_BATCH_SHIFT_DIM, NULL, "flip.out", "[2,3], (0); [2,3], (0,1); [2,3], ()")
 static int opdi_flip_one_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int64_t d = strcmp(call->op->schema->name, "fliplr") == 0;
@@ -14404,10 +14595,14 @@ static int opdi_roll_kernel(opd_call *call) {
     int64_t i;
     if (shifts.n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "`shifts` required"); }
     if (shifts.n != dims.n && (dims.n != 0 || shifts.n != 1)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "shifts and dimensions must align. shifts: %lld, dims:%lld", (long long)shifts.n, (long long)dims.n);
+        return opd_fail(OPD_ERROR_ARGUMENT, "shifts and dimensions must align. shifts: %lld, dims:%lld",
+                        (long long)shifts.n, (long long)dims.n);
     }
     for (i = 0; i < dims.n; i++) {
-        if (self->numel && self->ndim == 0) { return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)dims.data[i]); }
+        if (self->numel && self->ndim == 0) {
+            return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions",
+                            (long long)dims.data[i]);
+        }
         if (opdi_view_dim(dims.data[i], self->ndim) < 0) { return -1; }
     }
     out = opd_result(call, 0, opdi_sizes(self), self->ndim, (opd_scalar_type)self->dtype);
@@ -14419,7 +14614,8 @@ static int opdi_roll_kernel(opd_call *call) {
         return next && opdi_roll_one(next, flat, 0, shifts.data[0]) == 0 ? opdi_copy(out, now) : -1;
     }
     for (now = self, i = 0; i < dims.n; i++, now = next) {
-        next = i + 1 == dims.n ? out : opd_tensor_new(opd_ints_of(opdi_sizes(self), self->ndim), (opd_scalar_type)self->dtype);
+        next = i + 1 == dims.n ? out
+            : opd_tensor_new(opd_ints_of(opdi_sizes(self), self->ndim), (opd_scalar_type)self->dtype);
         if (!next || opdi_roll_one(next, now, opdi_view_dim(dims.data[i], self->ndim), shifts.data[i])) { return -1; }
     }
     return 0;
@@ -14429,30 +14625,43 @@ static int opdi_roll_backward(opd_backward_call *bw) {
     int64_t *back = (int64_t *)opdi_scope_alloc((size_t)OPDI_MAX(shifts.n, 1) * sizeof *back);
     int i;
     for (i = 0; back && i < shifts.n; i++) { back[i] = shifts.u.ints[i] == INT64_MIN ? INT64_MIN : -shifts.u.ints[i]; }
-    return back ? opd_bw_return(bw, 0, opd_roll_full(opd_bw_grad(bw, 0), opd_ints_of(back, shifts.n), opd_ints_of(dims.u.ints, dims.n))) : -1;
+    return back ? opd_bw_return(bw, 0, opd_roll_full(opd_bw_grad(bw, 0), opd_ints_of(back, shifts.n),
+                                                     opd_ints_of(dims.u.ints, dims.n))) : -1;
 }
-OPDI_CARD_ANY(roll, "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", opdi_roll_kernel, opdi_roll_backward, "", OPD_BATCH_LOOP, NULL, "roll.out",
+OPDI_CARD_ANY(roll, "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", opdi_roll_kernel,
+              opdi_roll_backward, "", OPD_BATCH_LOOP, NULL, "roll.out",
               "[2,3], (1); [2,3], (1), (1); [2,3], (1,-1), (0,1)")
 static int opdi_rot90_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *t;
     int64_t k = opd_arg_int(call, 1) % 4;
     opd_ints dims = opd_arg_ints(call, 2);
     const int n = self->ndim;
-    if (dims.n != 2) { return opd_fail(OPD_ERROR_ARGUMENT, "expected total rotation dims == 2, but got dims = %lld", (long long)dims.n); }
-    if (n < 2) { return opd_fail(OPD_ERROR_SHAPE, "expected total dims >= 2, but got total dims = %d", n); }
-    if (dims.data[0] == dims.data[1] || (dims.data[0] > dims.data[1] ? dims.data[0] - dims.data[1] : dims.data[1] - dims.data[0]) == n) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "expected rotation dims to be different, but got dim0 = %lld and dim1 = %lld", (long long)dims.data[0], (long long)dims.data[1]);
+    if (dims.n != 2) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "expected total rotation dims == 2, but got dims = %lld",
+                        (long long)dims.n);
     }
-    if (dims.data[0] >= n || dims.data[0] < -n) { return opd_fail(OPD_ERROR_INDEX, "Rotation dim0 out of range, dim0 = %lld", (long long)dims.data[0]); }
-    if (dims.data[1] >= n || dims.data[1] < -n) { return opd_fail(OPD_ERROR_INDEX, "Rotation dim1 out of range, dim1 = %lld", (long long)dims.data[1]); }
+    if (n < 2) { return opd_fail(OPD_ERROR_SHAPE, "expected total dims >= 2, but got total dims = %d", n); }
+    if (dims.data[0] == dims.data[1] ||
+        (dims.data[0] > dims.data[1] ? dims.data[0] - dims.data[1] : dims.data[1] - dims.data[0]) == n) {
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "expected rotation dims to be different, but got dim0 = %lld and dim1 = %lld",
+                        (long long)dims.data[0], (long long)dims.data[1]);
+    }
+    if (dims.data[0] >= n || dims.data[0] < -n) {
+        return opd_fail(OPD_ERROR_INDEX, "Rotation dim0 out of range, dim0 = %lld", (long long)dims.data[0]);
+    }
+    if (dims.data[1] >= n || dims.data[1] < -n) {
+        return opd_fail(OPD_ERROR_INDEX, "Rotation dim1 out of range, dim1 = %lld", (long long)dims.data[1]);
+    }
     if (k < 0) { k += 4; }
     if (k == 0) { return opd_return_tensor(call, opd_clone_full(self, opd_value_int(OPDI_FORMAT_CONTIGUOUS))); }
     t = opd_flip(self, k == 2 ? dims : opd_ints_of(&dims.data[k == 1], 1));
     return opd_return_tensor(call, k == 2 ? t : opd_transpose(t, dims.data[0], dims.data[1]));
 }
-OPDI_CARD_OF(rot90, "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", opdi_rot90_kernel, NULL, "rot90.out", "[2,3]; [2,3], 2; [2,3,2], 3, (1,2); [2,3], 0")
+OPDI_CARD_OF(rot90, "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", opdi_rot90_kernel, NULL, "rot90.out",
+             "[2,3]; [2,3], 2; [2,3,2], 3, (1,2); [2,3], 0")
 
-//-- the same, written into self's own description -----------------------------------------------------------------------
+//-- the same, written into self's own description ---------------------------------------------------------------------
 
 /* Gives t other sizes and strides of its storage, at an offset from its first element, all known to stay inside. */
 static int opdi_redescribe(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset) {
@@ -14480,10 +14689,13 @@ static int opdi_redescribed(opd_call *call, opd_tensor *t, const opdi_geometry *
 static int opdi_transpose__kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const bool plain = call->op->nargs == 1;      /* t_ */
-    int a = plain ? 0 : opdi_view_dim(opd_arg_int(call, 1), self->ndim), b = plain ? self->ndim > 1 : a < 0 ? -1 : opdi_view_dim(opd_arg_int(call, 2), self->ndim);
+    int a = plain ? 0 : opdi_view_dim(opd_arg_int(call, 1), self->ndim),
+        b = plain ? self->ndim > 1 : a < 0 ? -1 : opdi_view_dim(opd_arg_int(call, 2), self->ndim);
     opdi_geometry g;
     if (a < 0 || b < 0) { return -1; }
-    if (plain && self->ndim > 2) { return opd_fail(OPD_ERROR_SHAPE, "t_() expects a tensor with <= 2 dimensions, but self is %dD", self->ndim); }
+    if (plain && self->ndim > 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "t_() expects a tensor with <= 2 dimensions, but self is %dD", self->ndim);
+    }
     if (self->ndim == 0) { return opd_return_tensor(call, self); }
     opdi_geometry_of(&g, self);
     g.sizes[a] = opdi_sizes(self)[b]; g.sizes[b] = opdi_sizes(self)[a];
@@ -14513,35 +14725,47 @@ static int opdi_as_strided__kernel(opd_call *call) {
     opd_ints sizes = opd_arg_ints(call, 1), strides = opd_arg_ints(call, 2);
     int64_t own = opd_offset(self), offset = opd_arg_is_none(call, 3) ? own : opd_arg_int(call, 3);
     if (sizes.n != strides.n) { return opd_fail(OPD_ERROR_SHAPE, "mismatch in length of strides and shape"); }
-    v = opd_tensor_view(self, sizes.data, strides.data, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1), offset);   /* checks */
+    /* opd_tensor_view checks the sizes */
+    v = opd_tensor_view(self, sizes.data, strides.data, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1), offset);
     if (!v || opdi_redescribe(self, sizes.data, strides.data, (int)sizes.n, offset - own)) { return -1; }
     return opd_return_tensor(call, self);
 }
 #define OPDI_CARD_SELF(id, schema_, kernel_, backward_, cases_) \
     OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_LOOP, NULL, NULL, cases_)
-OPDI_CARD_SELF(transpose_, "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", opdi_transpose__kernel, opdi_transpose_backward, "[2,3], 0, 1")
+OPDI_CARD_SELF(transpose_, "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", opdi_transpose__kernel,
+               opdi_transpose_backward, "[2,3], 0, 1")
 OPDI_CARD_SELF(t_, "t_(Tensor(a!) self) -> Tensor(a!)", opdi_transpose__kernel, opdi_t_backward, "[2,3]")
-OPDI_CARD_SELF(unsqueeze_, "unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", opdi_unsqueeze__kernel, opdi_unsqueeze_backward, "[2,3], 1; [2,3], -1")
+OPDI_CARD_SELF(unsqueeze_, "unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", opdi_unsqueeze__kernel,
+               opdi_unsqueeze_backward, "[2,3], 1; [2,3], -1")
 OPDI_CARD_SELF(squeeze_, "squeeze_(Tensor(a!) self) -> Tensor(a!)", opdi_squeeze__kernel, opdi_view_backward, "[2,1,3]")
-OPDI_CARD_SELF(squeeze__dim, "squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", opdi_squeeze__kernel, opdi_view_backward, "[2,1,3], 1")
-OPDI_CARD_SELF(as_strided_, "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)", opdi_as_strided__kernel,
-               OPD_NOT_DIFFERENTIABLE, "[3,4], (2,2), (4,1)")
+OPDI_CARD_SELF(squeeze__dim, "squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", opdi_squeeze__kernel,
+               opdi_view_backward, "[2,1,3], 1")
+OPDI_CARD_SELF(as_strided_, "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) "
+               "-> Tensor(a!)", opdi_as_strided__kernel, OPD_NOT_DIFFERENTIABLE, "[3,4], (2,2), (4,1)")
 static int opdi_resize_to(opd_call *call, opd_ints sizes, int64_t format) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int64_t strides[OPD_MAX_DIMS];
     if (sizes.n > OPD_MAX_DIMS) { return (int)opdi_count(sizes.data, OPD_MAX_DIMS + 1, 1); }
-    if (opdi_has_sizes(self, sizes.data, (int)sizes.n) && format <= OPDI_FORMAT_CONTIGUOUS) { return opd_return_tensor(call, self); }
+    if (opdi_has_sizes(self, sizes.data, (int)sizes.n) && format <= OPDI_FORMAT_CONTIGUOUS) {
+        return opd_return_tensor(call, self);
+    }
     if (opdi_resize(self, sizes.data, (int)sizes.n)) { return -1; }
     if (format > OPDI_FORMAT_PRESERVE && (opdi_strides_format(sizes.data, (int)sizes.n, format, strides) ||
         opdi_redescribe(self, sizes.data, strides, (int)sizes.n, 0))) { return -1; }
     return opd_return_tensor(call, self);
 }
 static int64_t opdi_resize_format(const opd_call *call) { return opd_arg_is_none(call, 2) ? -1 : opd_arg_int(call, 2); }
-static int opdi_resize_kernel(opd_call *call) { return opdi_resize_to(call, opd_arg_ints(call, 1), opdi_resize_format(call)); }
-static int opdi_resize_as_kernel(opd_call *call) { return opdi_resize_to(call, opdi_sizes_of(opd_arg_tensor(call, 1)), opdi_resize_format(call)); }
-OPDI_CARD_SELF(resize_, "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)", opdi_resize_kernel, OPD_NOT_DIFFERENTIABLE, "[2,3], (3,2)")
-OPDI_CARD_SELF(resize_as_, "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)", opdi_resize_as_kernel,
-               OPD_NOT_DIFFERENTIABLE, "[2,3], [3,2]")
+static int opdi_resize_kernel(opd_call *call) {
+    return opdi_resize_to(call, opd_arg_ints(call, 1), opdi_resize_format(call));
+}
+static int opdi_resize_as_kernel(opd_call *call) {
+    return opdi_resize_to(call, opdi_sizes_of(opd_arg_tensor(call, 1)), opdi_resize_format(call));
+}
+OPDI_CARD_SELF(resize_, "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
+               opdi_resize_kernel, OPD_NOT_DIFFERENTIABLE, "[2,3], (3,2)")
+OPDI_CARD_SELF(resize_as_,
+               "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
+               opdi_resize_as_kernel, OPD_NOT_DIFFERENTIABLE, "[2,3], [3,2]")
 
 //-- questions ---------------------------------------------------------------------------------------------------------
 
@@ -14554,20 +14778,24 @@ static int opdi_size_kernel(opd_call *call) {
     const opd_tensor *t = opd_arg_tensor(call, 0);
     int d = opdi_view_dim(opd_arg_int(call, 1), t->ndim);
     if (d < 0) { return -1; }
-    if (t->ndim == 0) { return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)opd_arg_int(call, 1)); }
+    if (t->ndim == 0) {
+        return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions",
+                        (long long)opd_arg_int(call, 1));
+    }
     return opd_return_int(call, call->op->schema->name[1] == 'i' ? opdi_sizes(t)[d] : opdi_strides(t)[d]);
 }
 static int opdi_numel_kernel(opd_call *call) { return opd_return_int(call, opd_arg_tensor(call, 0)->numel); }
 static int opdi_dim_kernel(opd_call *call) { return opd_return_int(call, opd_arg_tensor(call, 0)->ndim); }
 #define OPDI_CARD_ASK(id, schema_, kernel_, cases_) \
     OPDI_CARD_ANY(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, NULL, NULL, cases_)
-OPDI_CARD_ASK(is_same_size, "is_same_size(Tensor self, Tensor other) -> bool", opdi_is_same_size_kernel, "[2,3], [2,3]; [2], [3]")
+OPDI_CARD_ASK(is_same_size, "is_same_size(Tensor self, Tensor other) -> bool", opdi_is_same_size_kernel,
+              "[2,3], [2,3]; [2], [3]")
 OPDI_CARD_ASK(size_int, "size.int(Tensor self, int dim) -> int", opdi_size_kernel, "[2,3], 1")
 OPDI_CARD_ASK(stride_int, "stride.int(Tensor self, int dim) -> int", opdi_size_kernel, "[2,3], 0")
 OPDI_CARD_ASK(numel, "numel(Tensor self) -> int", opdi_numel_kernel, "[2,3]")
 OPDI_CARD_ASK(dim, "dim(Tensor self) -> int", opdi_dim_kernel, "[2,3]")
 
-//-- copies of views -----------------------------------------------------------------------------------------------------
+//-- copies of views ---------------------------------------------------------------------------------------------------
 
 /* "aten::select_copy.int" calls "aten::select.int" and clones what comes. */
 static int opdi_view_copy_kernel(opd_call *call) {
@@ -14587,26 +14815,37 @@ static int opdi_view_copy_kernel(opd_call *call) {
 }
 #define OPDI_CARD_COPY(id, schema_, out_, cases_) OPDI_CARD_OF(id, schema_, opdi_view_copy_kernel, NULL, out_, cases_)
 OPDI_CARD_COPY(view_copy, "view_copy(Tensor self, SymInt[] size) -> Tensor", "view_copy.out", "[2,3], (3,2)")
-OPDI_CARD_COPY(view_copy_dtype, "view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", "view_copy.dtype_out", "[2,4]i5, 7")
-OPDI_CARD_COPY(_reshape_alias_copy, "_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor", "_reshape_alias_copy.out", "[2,3], (3,2), (2,1)")
-OPDI_CARD_COPY(expand_copy, "expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor", "expand_copy.out", "[3], (2,3)")
-OPDI_CARD_COPY(transpose_copy_int, "transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor", "transpose_copy.int_out", "[2,3], 0, 1")
+OPDI_CARD_COPY(view_copy_dtype, "view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", "view_copy.dtype_out",
+               "[2,4]i5, 7")
+OPDI_CARD_COPY(_reshape_alias_copy, "_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor",
+               "_reshape_alias_copy.out", "[2,3], (3,2), (2,1)")
+OPDI_CARD_COPY(expand_copy, "expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor",
+               "expand_copy.out", "[3], (2,3)")
+OPDI_CARD_COPY(transpose_copy_int, "transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor",
+               "transpose_copy.int_out", "[2,3], 0, 1")
 OPDI_CARD_COPY(t_copy, "t_copy(Tensor self) -> Tensor", "t_copy.out", "[2,3]")
 OPDI_CARD_COPY(permute_copy, "permute_copy(Tensor self, int[] dims) -> Tensor", "permute_copy.out", "[2,3], (1,0)")
-OPDI_CARD_COPY(select_copy_int, "select_copy.int(Tensor self, int dim, SymInt index) -> Tensor", "select_copy.int_out", "[2,3], 0, 1")
-OPDI_CARD_COPY(slice_copy_Tensor, "slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
-               "slice_copy.Tensor_out", "[4,3], 0, 1, 3")
+OPDI_CARD_COPY(select_copy_int, "select_copy.int(Tensor self, int dim, SymInt index) -> Tensor", "select_copy.int_out",
+               "[2,3], 0, 1")
+OPDI_CARD_COPY(slice_copy_Tensor, "slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, "
+               "SymInt step=1) -> Tensor", "slice_copy.Tensor_out", "[4,3], 0, 1, 3")
 OPDI_CARD_COPY(unsqueeze_copy, "unsqueeze_copy(Tensor self, int dim) -> Tensor", "unsqueeze_copy.out", "[2,3], 1")
 OPDI_CARD_COPY(squeeze_copy, "squeeze_copy(Tensor self) -> Tensor", "squeeze_copy.out", "[2,1,3]")
-OPDI_CARD_COPY(squeeze_copy_dim, "squeeze_copy.dim(Tensor self, int dim) -> Tensor", "squeeze_copy.dim_out", "[2,1,3], 1")
+OPDI_CARD_COPY(squeeze_copy_dim, "squeeze_copy.dim(Tensor self, int dim) -> Tensor", "squeeze_copy.dim_out",
+               "[2,1,3], 1")
 OPDI_CARD_COPY(detach_copy, "detach_copy(Tensor self) -> Tensor", "detach_copy.out", "[2,3]")
 OPDI_CARD_COPY(alias_copy, "alias_copy(Tensor self) -> Tensor", "alias_copy.out", "[2,3]")
-OPDI_CARD_COPY(as_strided_copy, "as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor", "as_strided_copy.out",
-               "[3,4], (2,2), (4,1)")
-OPDI_CARD_COPY(diagonal_copy, "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor", "diagonal_copy.out", "[3,4]")
-OPDI_CARD_COPY(unfold_copy, "unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor", "unfold_copy.out", "[5], 0, 3, 1")
-OPDI_CARD_COPY(split_copy_Tensor, "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", NULL, "[5,2], 2")
-OPDI_CARD_COPY(split_with_sizes_copy, "split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", NULL, "[5,2], (2,3)")
+OPDI_CARD_COPY(as_strided_copy,
+               "as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
+               "as_strided_copy.out", "[3,4], (2,2), (4,1)")
+OPDI_CARD_COPY(diagonal_copy, "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+               "diagonal_copy.out", "[3,4]")
+OPDI_CARD_COPY(unfold_copy, "unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor", "unfold_copy.out",
+               "[5], 0, 3, 1")
+OPDI_CARD_COPY(split_copy_Tensor, "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
+               NULL, "[5,2], 2")
+OPDI_CARD_COPY(split_with_sizes_copy, "split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
+               NULL, "[5,2], (2,3)")
 OPDI_CARD_COPY(unbind_copy_int, "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", NULL, "[2,3]")
 
 //-- complex numbers as pairs ------------------------------------------------------------------------------------------
@@ -14632,25 +14871,37 @@ static int opdi_view_as_complex_kernel(opd_call *call) {
     opdi_geometry g;
     int d;
     if (self->dtype != OPD_FLOAT32 && self->dtype != OPD_FLOAT64) {
-        return opd_fail(OPD_ERROR_DTYPE, "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: %s",
-                        opd_dtype_cname((opd_scalar_type)self->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "view_as_complex is only supported for half, float and double tensors, "
+                        "but got a tensor of scalar type: %s", opd_dtype_cname((opd_scalar_type)self->dtype));
     }
     if (last < 0) { return opd_fail(OPD_ERROR_SHAPE, "Input tensor must have one or more dimensions"); }
-    if (opdi_sizes(self)[last] != 2) { return opd_fail(OPD_ERROR_SHAPE, "Tensor must have a last dimension of size 2"); }
-    if (opdi_strides(self)[last] != 1) { return opd_fail(OPD_ERROR_SHAPE, "Tensor must have a last dimension with stride 1"); }
+    if (opdi_sizes(self)[last] != 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "Tensor must have a last dimension of size 2");
+    }
+    if (opdi_strides(self)[last] != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "Tensor must have a last dimension with stride 1");
+    }
     opdi_geometry_of(&g, self);
     opdi_geometry_remove(&g, last);
     for (d = 0; d < g.ndim; d++) {
-        if (g.strides[d] % 2) { return opd_fail(OPD_ERROR_SHAPE, "Tensor must have a stride divisible by 2 for all but last dimension"); }
+        if (g.strides[d] % 2) {
+            return opd_fail(OPD_ERROR_SHAPE, "Tensor must have a stride divisible by 2 for all but last dimension");
+        }
         g.strides[d] /= 2;
     }
     if (opd_offset(self) % 2) { return opd_fail(OPD_ERROR_SHAPE, "Tensor must have a storage_offset divisible by 2"); }
     return opdi_return_retyped(call, self, &g, self->dtype == OPD_FLOAT32 ? OPD_COMPLEX64 : OPD_COMPLEX128);
 }
-static int opdi_view_as_real_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_view_as_complex(opd_contiguous(opd_bw_grad(bw, 0)))); }
-static int opdi_view_as_complex_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_view_as_real(opd_bw_grad(bw, 0))); }
-OPDI_CARD_VIEW(view_as_real, "view_as_real(Tensor(a) self) -> Tensor(a)", opdi_view_as_real_kernel, opdi_view_as_real_backward, "")
-OPDI_CARD_VIEW(view_as_complex, "view_as_complex(Tensor(a) self) -> Tensor(a)", opdi_view_as_complex_kernel, opdi_view_as_complex_backward, "[3,2]")
+static int opdi_view_as_real_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_view_as_complex(opd_contiguous(opd_bw_grad(bw, 0))));
+}
+static int opdi_view_as_complex_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_view_as_real(opd_bw_grad(bw, 0)));
+}
+OPDI_CARD_VIEW(view_as_real, "view_as_real(Tensor(a) self) -> Tensor(a)", opdi_view_as_real_kernel,
+               opdi_view_as_real_backward, "")
+OPDI_CARD_VIEW(view_as_complex, "view_as_complex(Tensor(a) self) -> Tensor(a)", opdi_view_as_complex_kernel,
+               opdi_view_as_complex_backward, "[3,2]")
 static int opdi_conj_copy_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out, *t;
     int64_t i;
@@ -14658,13 +14909,19 @@ static int opdi_conj_copy_kernel(opd_call *call) {
     if (!out || !out->data) { return out ? 0 : -1; }
     t = opd_dtype_is_complex((opd_scalar_type)self->dtype) ? opdi_draft(out, (opd_scalar_type)self->dtype) : out;
     if (!t || opdi_copy_into(t, self)) { return -1; }
-    for (i = 0; i < t->numel && t->dtype == OPD_COMPLEX64; i++) { float *p = (float *)(void *)t->data + 2 * i + 1; *p = -*p; }
-    for (i = 0; i < t->numel && t->dtype == OPD_COMPLEX128; i++) { double *p = (double *)(void *)t->data + 2 * i + 1; *p = -*p; }
+    for (i = 0; i < t->numel && t->dtype == OPD_COMPLEX64; i++) {
+        float *p = (float *)(void *)t->data + 2 * i + 1;
+        *p = -*p;
+    }
+    for (i = 0; i < t->numel && t->dtype == OPD_COMPLEX128; i++) {
+        double *p = (double *)(void *)t->data + 2 * i + 1;
+        *p = -*p;
+    }
     return opdi_draft_done(out, t);
 }
 static int opdi_conj_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_conj(opd_bw_grad(bw, 0))); }
-OPDI_CARD_ANY(_conj_physical, "_conj_physical(Tensor self) -> Tensor", opdi_conj_copy_kernel, opdi_conj_backward, "", OPD_BATCH_POINTWISE, "conj_physical_",
-              "_conj_physical.out", "[2,3]")
+OPDI_CARD_ANY(_conj_physical, "_conj_physical(Tensor self) -> Tensor", opdi_conj_copy_kernel, opdi_conj_backward, "",
+              OPD_BATCH_POINTWISE, "conj_physical_", "_conj_physical.out", "[2,3]")
 /* conj, conj_physical, _conj */
 static int opdi_conj_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -14672,7 +14929,8 @@ static int opdi_conj_kernel(opd_call *call) {
 }
 static int opdi_conj_view_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
-    return opd_return_tensor(call, opd_dtype_is_complex((opd_scalar_type)self->dtype) ? opd_conj_copy(self) : opd_alias(self));
+    return opd_return_tensor(call, opd_dtype_is_complex((opd_scalar_type)self->dtype) ? opd_conj_copy(self)
+                             : opd_alias(self));
 }
 OPDI_CARD_VIEWS(conj, "conj(Tensor(a) self) -> Tensor(a)", opdi_conj_kernel, "[2,3]")
 OPDI_CARD_VIEWS(_conj, "_conj(Tensor(a) self) -> Tensor(a)", opdi_conj_view_kernel, "[2,3]")
@@ -14681,12 +14939,17 @@ OPDI_CARD_VIEWS(conj_physical, "conj_physical(Tensor self) -> Tensor", opdi_conj
 static int opdi_real_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const bool real = call->op->schema->name[0] == 'r';
-    if (opd_dtype_is_complex((opd_scalar_type)self->dtype)) { return opd_return_tensor(call, opd_select(opd_view_as_real(self), -1, real ? 0 : 1)); }
-    return real ? opd_return_tensor(call, self) : opd_fail(OPD_ERROR_DTYPE, "imag is not implemented for tensors with non-complex dtypes.");
+    if (opd_dtype_is_complex((opd_scalar_type)self->dtype)) {
+        return opd_return_tensor(call, opd_select(opd_view_as_real(self), -1, real ? 0 : 1));
+    }
+    return real ? opd_return_tensor(call, self)
+        : opd_fail(OPD_ERROR_DTYPE, "imag is not implemented for tensors with non-complex dtypes.");
 }
 static int opdi_positive_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
-    if (self->dtype == OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE, "The `+` operator, on a bool tensor is not supported."); }
+    if (self->dtype == OPD_BOOL) {
+        return opd_fail(OPD_ERROR_DTYPE, "The `+` operator, on a bool tensor is not supported.");
+    }
     return opd_return_tensor(call, self);
 }
 OPDI_CARD_VIEWS(real, "real(Tensor(a) self) -> Tensor(a)", opdi_real_kernel, "[2,3]")
@@ -14699,7 +14962,8 @@ OPDI_CARD_VIEWS(positive, "positive(Tensor(a) self) -> Tensor(a)", opdi_positive
 
 static int opdi_diag_embed_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out;
-    int a = opdi_view_dim(opd_arg_int(call, 2), self->ndim + 1), b = a < 0 ? -1 : opdi_view_dim(opd_arg_int(call, 3), self->ndim + 1);
+    int a = opdi_view_dim(opd_arg_int(call, 2), self->ndim + 1),
+        b = a < 0 ? -1 : opdi_view_dim(opd_arg_int(call, 3), self->ndim + 1);
     int64_t offset = opd_arg_int(call, 1), length;
     opdi_geometry g;
     if (a < 0 || b < 0) { return -1; }
@@ -14707,7 +14971,9 @@ static int opdi_diag_embed_kernel(opd_call *call) {
     if (a == b) { return opd_fail(OPD_ERROR_SHAPE, "diagonal dimensions cannot be identical %d, %d", a, b); }
     opdi_geometry_of(&g, self);
     length = g.sizes[g.ndim - 1];
-    if (offset > INT64_MAX / 2 - length || offset < -(INT64_MAX / 2 - length)) { return opd_fail(OPD_ERROR_SHAPE, "diag_embed: the sizes do not fit into memory"); }
+    if (offset > INT64_MAX / 2 - length || offset < -(INT64_MAX / 2 - length)) {
+        return opd_fail(OPD_ERROR_SHAPE, "diag_embed: the sizes do not fit into memory");
+    }
     length += offset < 0 ? -offset : offset;
     opdi_geometry_remove(&g, g.ndim - 1);
     opdi_geometry_insert(&g, OPDI_MIN(a, b), length, 0);
@@ -14716,17 +14982,20 @@ static int opdi_diag_embed_kernel(opd_call *call) {
     return out ? opdi_put_at(out, &g, opdi_diagonal_geometry(out, offset, a, b, &g), self) : -1;
 }
 static int opdi_diag_embed_backward(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0, opd_diagonal_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i));
+    return opd_bw_return(bw, 0, opd_diagonal_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_value(bw, 2).u.i,
+                                                  opd_bw_value(bw, 3).u.i));
 }
-OPDI_CARD_PUT(diag_embed, "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor", opdi_diag_embed_kernel, opdi_diag_embed_backward,
-              "diag_embed.out", "[3]; [2,3], 1; [2,3], -1, 0, 2")
+OPDI_CARD_PUT(diag_embed, "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+              opdi_diag_embed_kernel, opdi_diag_embed_backward, "diag_embed.out", "[3]; [2,3], 1; [2,3], -1, 0, 2")
 static opd_tensor *opdi_diag_of(opd_tensor *t, int64_t offset) {
     if (t->ndim == 1) { return opd_diag_embed_full(t, offset, 0, 1); }
     if (t->ndim == 2) { return opd_diagonal_copy_full(t, offset, 0, 1); }
     (void)opd_fail(OPD_ERROR_SHAPE, "diag(): Supports 1D or 2D tensors. Got %dD", t->ndim);
     return NULL;
 }
-static int opdi_diag_kernel(opd_call *call) { return opd_return_tensor(call, opdi_diag_of(opd_arg_tensor(call, 0), opd_arg_int(call, 1))); }
+static int opdi_diag_kernel(opd_call *call) {
+    return opd_return_tensor(call, opdi_diag_of(opd_arg_tensor(call, 0), opd_arg_int(call, 1)));
+}
 static int opdi_diagflat_kernel(opd_call *call) {
     opd_tensor *t = opd_ravel(opd_arg_tensor(call, 0));
     return t ? opd_return_tensor(call, opdi_diag_of(t, opd_arg_int(call, 1))) : -1;
@@ -14743,7 +15012,9 @@ static opd_tensor *opdi_at_least(const opd_call *call, opd_tensor *t) {
     if (t->ndim == 1) { t = opd_unsqueeze(t, 0); }
     return want == 3 && t ? opd_unsqueeze(t, -1) : t;
 }
-static int opdi_at_least_kernel(opd_call *call) { return opd_return_tensor(call, opdi_at_least(call, opd_arg_tensor(call, 0))); }
+static int opdi_at_least_kernel(opd_call *call) {
+    return opd_return_tensor(call, opdi_at_least(call, opd_arg_tensor(call, 0)));
+}
 static int opdi_at_least_all_kernel(opd_call *call) {
     opd_tensors in = opd_arg_tensors(call, 0);
     opd_tensor **list = opdi_list_room(in.n);
@@ -14754,9 +15025,12 @@ static int opdi_at_least_all_kernel(opd_call *call) {
 OPDI_CARD_VIEWS(atleast_1d, "atleast_1d(Tensor self) -> Tensor", opdi_at_least_kernel, "[]; [2]")
 OPDI_CARD_VIEWS(atleast_2d, "atleast_2d(Tensor self) -> Tensor", opdi_at_least_kernel, "[]; [2]")
 OPDI_CARD_VIEWS(atleast_3d, "atleast_3d(Tensor self) -> Tensor", opdi_at_least_kernel, "[]; [2]; [2,3]")
-OPDI_CARD_VIEWS(atleast_1d_Sequence, "atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]", opdi_at_least_all_kernel, "{[],[2]}")
-OPDI_CARD_VIEWS(atleast_2d_Sequence, "atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]", opdi_at_least_all_kernel, "{[],[2]}")
-OPDI_CARD_VIEWS(atleast_3d_Sequence, "atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]", opdi_at_least_all_kernel, "{[],[2]}")
+OPDI_CARD_VIEWS(atleast_1d_Sequence, "atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]",
+                opdi_at_least_all_kernel, "{[],[2]}")
+OPDI_CARD_VIEWS(atleast_2d_Sequence, "atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]",
+                opdi_at_least_all_kernel, "{[],[2]}")
+OPDI_CARD_VIEWS(atleast_3d_Sequence, "atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]",
+                opdi_at_least_all_kernel, "{[],[2]}")
 OPDI_COLD_END
 
 //======================================================================================================================
