@@ -16929,15 +16929,15 @@ OPDI_COLD_END
 //  >>op:reduce  reductions, softmax, scans, sorting
 //======================================================================================================================
 
-//-- dims of a reduction ---------------------------------------------------------------------------------------------------
+//-- dims of a reduction -----------------------------------------------------------------------------------------------
 OPDI_COLD_BEGIN
 
 /* d brought into [0, ndim); a 0-dim tensor has one dim here.  -1 with an error. */
 static int opdi_reduce_dim(int64_t d, int ndim) {
     const int n = OPDI_MAX(ndim, 1);
     if (d < -n || d >= n) {
-        return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)", -n, n - 1,
-                        (long long)d);
+        return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
+                        -n, n - 1, (long long)d);
     }
     return (int)(d < 0 ? d + n : d);
 }
@@ -16949,7 +16949,9 @@ static int opdi_reduce_mask(opd_ints dims, int ndim, uint64_t *mask) {
     for (i = 0; i < dims.n; i++) {
         const int d = opdi_reduce_dim(dims.data[i], ndim);
         if (d < 0) { return -1; }
-        if (*mask >> d & 1) { return opd_fail(OPD_ERROR_ARGUMENT, "dim %d appears multiple times in the list of dims", d); }
+        if (*mask >> d & 1) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "dim %d appears multiple times in the list of dims", d);
+        }
         *mask |= (uint64_t)1 << d;
     }
     return 0;
@@ -16964,7 +16966,7 @@ static int opdi_reduce_sizes(const opd_tensor *t, uint64_t mask, bool keep, int6
     return n;
 }
 
-//-- the reduction driver --------------------------------------------------------------------------------------------------
+//-- the reduction driver ----------------------------------------------------------------------------------------------
 //
 // The input is seen as `outer` rows of n elements; a fold takes a row in pieces, contiguous and in a compute type, into
 // a state.  Long rows of few outputs are cut into chunks, whose states are joined in order: how depends on the sizes
@@ -17015,14 +17017,16 @@ static int opdi_reduce_order(const opd_tensor *t, uint64_t mask, bool reduced, b
     int d, i, n = 0;
     for (d = t->ndim - 1; d >= 0; d--) {
         if ((mask >> d & 1) != reduced) { continue; }
-        for (i = n++; i > 0 && reduced && !ordered && opdi_strides(t)[perm[i - 1]] > opdi_strides(t)[d]; i--) { perm[i] = perm[i - 1]; }
+        for (i = n++; i > 0 && reduced && !ordered && opdi_strides(t)[perm[i - 1]] > opdi_strides(t)[d]; i--) {
+            perm[i] = perm[i - 1];
+        }
         perm[i] = d;
     }
     return n;
 }
 /* Describes the reduction of t's dims in mask; outs have the sizes that leaves (without or, when keep, with ones). */
-static void opdi_reduce_init(opdi_reduce *r, opd_tensor *t, uint64_t mask, bool keep, opd_tensor *const *outs, int nouts,
-                             int compute, bool ordered) {
+static void opdi_reduce_init(opdi_reduce *r, opd_tensor *t, uint64_t mask, bool keep, opd_tensor *const *outs,
+                             int nouts, int compute, bool ordered) {
     opdi_iter *it = &r->it;
     opd_tensor *ops[3];
     int64_t strides[3];
@@ -17038,7 +17042,8 @@ static void opdi_reduce_init(opdi_reduce *r, opd_tensor *t, uint64_t mask, bool 
             d = perm[i];
             strides[0] = opdi_strides(t)[d] * (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
             for (k = 1; k <= nouts; k++) {
-                strides[k] = group == 0 ? 0 : opdi_strides(ops[k])[at[d]] * (int64_t)opd_dtype_size((opd_scalar_type)ops[k]->dtype);
+                strides[k] = group == 0 ? 0
+                    : opdi_strides(ops[k])[at[d]] * (int64_t)opd_dtype_size((opd_scalar_type)ops[k]->dtype);
             }
             opdi_reduce_add(r, first, opdi_sizes(t)[d], strides);
         }
@@ -17176,7 +17181,11 @@ static void opdi_reduce_columns(void *ctx, int64_t begin, int64_t end) {
         int d;
         opdi_reduce_index(r, first, idx);
         for (d = r->nred; d < it->ndim; d++) { base += idx[d] * o->stride[d]; }
-        for (d = 0; d < r->nred; d++) { red[d] = rest % it->sizes[d]; rest /= it->sizes[d]; base += red[d] * o->stride[d]; }
+        for (d = 0; d < r->nred; d++) {
+            red[d] = rest % it->sizes[d];
+            rest /= it->sizes[d];
+            base += red[d] * o->stride[d];
+        }
         for (j = 0; j < w; j++) { s[j] = r->fold->init; }
         for (k = from; k < to; k++) {
             const int64_t inner = (k - from) % OPDI_COLUMN_ROWS;
@@ -17248,15 +17257,16 @@ static int opdi_reduce_run(opdi_reduce *r) {
 }
 OPDI_COLD_BEGIN
 /* The whole of a kernel: results of these dtypes, the fold over the dims in mask in compute type `compute`. */
-static int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_tensor *t, uint64_t mask, bool keep, opd_scalar_type compute,
-                              opd_scalar_type out0, opd_scalar_type out1, double p) {
+static int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_tensor *t, uint64_t mask, bool keep,
+                              opd_scalar_type compute, opd_scalar_type out0, opd_scalar_type out1, double p) {
     int64_t sizes[OPD_MAX_DIMS];
-    const int ndim = opdi_reduce_sizes(t, mask, keep, sizes), type = opdi_compute_type(compute), nouts = fold->out[1] ? 2 : 1;
+    const int ndim = opdi_reduce_sizes(t, mask, keep, sizes), type = opdi_compute_type(compute),
+        nouts = fold->out[1] ? 2 : 1;
     opd_tensor *outs[2];
     opdi_reduce r;
     if (opd_dtype_is_complex((opd_scalar_type)t->dtype) || opd_dtype_is_complex(compute) || !fold->step[type]) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", fold->what, opd_dtype_cname(opd_dtype_is_complex(compute) ?
-                        compute : (opd_scalar_type)t->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", fold->what,
+                        opd_dtype_cname(opd_dtype_is_complex(compute) ? compute : (opd_scalar_type)t->dtype));
     }
     outs[0] = opd_result(call, 0, sizes, ndim, out0);
     if (!outs[0]) { return -1; }
@@ -17267,12 +17277,14 @@ static int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_tensor 
     r.fold = fold; r.p = p;
     for (int k = 0; k < nouts; k++) {             /* results are stored from double or int64 */
         const char kind = fold->out[k];
-        r.it.op[k + 1].store = opdi_store_table[kind == 'i' || kind == 'n' || ((kind == 'v' || kind == 'w') && type == OPDI_I64) ? OPDI_I64 : OPDI_F64][outs[k]->dtype];
+        r.it.op[k + 1].store =
+            opdi_store_table[kind == 'i' || kind == 'n' || ((kind == 'v' || kind == 'w') && type == OPDI_I64)
+                             ? OPDI_I64 : OPDI_F64][outs[k]->dtype];
     }
     return opdi_reduce_run(&r);
 }
 
-//-- sums --------------------------------------------------------------------------------------------------------------------
+//-- sums --------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_END
 /* Sums of pieces of 4096 in 64 accumulators, then in double. */
@@ -17339,8 +17351,8 @@ static void opdi_join_sum(opdi_folded *s, const opdi_folded *with, const opdi_re
     s->i = opdi_wrap_add(s->i, with->i);
 }
 static const opdi_fold opdi_the_sum = {
-    {opdi_fold_sum_f32, opdi_fold_sum_f64, opdi_fold_sum_i64}, {opdi_f32_add, opdi_f64_add, opdi_i64_add}, opdi_join_sum, NULL,
-    {0, 0, 0, 0}, {'v', 0}, "sum_cpu"};
+    {opdi_fold_sum_f32, opdi_fold_sum_f64, opdi_fold_sum_i64}, {opdi_f32_add, opdi_f64_add, opdi_i64_add},
+    opdi_join_sum, NULL, {0, 0, 0, 0}, {'v', 0}, "sum_cpu"};
 OPDI_COLD_BEGIN
 
 /* The dtype a sum or product is computed in and has: the one asked for, the out= tensor's, int64 for integers. */
@@ -17355,7 +17367,7 @@ static opd_scalar_type opdi_reduce_compute(const opd_tensor *t, opd_scalar_type 
     return dtype == OPD_FLOAT64 || dtype == OPD_FLOAT32 ? dtype : t->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
 }
 
-//-- what the derivatives of reductions are written with ---------------------------------------------------------------------
+//-- what the derivatives of reductions are written with ---------------------------------------------------------------
 
 /* g, a reduction's gradient, with its reduced dims put back as ones. */
 static opd_tensor *opdi_unreduce(opd_tensor *g, opd_ints dims, bool keep, int ndim) {
@@ -17379,20 +17391,21 @@ static opd_tensor *opdi_bw_spread(opd_backward_call *bw, opd_tensor *g, int i) {
     return g ? opd_expand(g, sizes) : NULL;
 }
 
-static void opdi_card_reduce(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward, const char *save,
-                             opd_autocast autocast, const char *out, const char *cases) {
+static void opdi_card_reduce(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward,
+                             const char *save, opd_autocast autocast, const char *out, const char *cases) {
     op->schema = schema; op->cpu = kernel; op->fake = kernel; op->backward = backward; op->save = save;
     op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = autocast; op->out = out; op->cases = cases;
 }
 /* The card <id>: kernel opdi_<kernel>_kernel. */
 #define OPDI_CARD_REDUCE(id, schema_, kernel_, backward_, save_, autocast_, out_, cases_)                    \
     OPDI_OP(id) {                                                                                           \
-        opdi_card_reduce(op, schema_, opdi_##kernel_##_kernel, backward_, save_, OPD_AUTOCAST_##autocast_, out_, cases_); \
+        opdi_card_reduce(op, schema_, opdi_##kernel_##_kernel, backward_, save_,                            \
+                         OPD_AUTOCAST_##autocast_, out_, cases_);                                           \
     }
 #define OPDI_CASES_ALL "[2,3]; [2,3]i5; []"
 #define OPDI_CASES_DIMS "[2,3], (1); [2,3,2], (0,-1), True; [2,3], ()"
 
-//-- sum, nansum, mean, prod -------------------------------------------------------------------------------------------------
+//-- sum, nansum, mean, prod -------------------------------------------------------------------------------------------
 
 static int opdi_reduce_sum(opd_call *call, const opdi_fold *fold, opd_ints dims, bool keep, int dtype_arg) {
     opd_tensor *t = opd_arg_tensor(call, 0);
@@ -17405,9 +17418,10 @@ OPDI_KERNEL(sum) { return opdi_reduce_sum(call, &opdi_the_sum, opd_ints_of(NULL,
 OPDI_KERNEL(sum_dim) { return opdi_reduce_sum(call, &opdi_the_sum, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3); }
 OPDI_BW1(sum) { return opd_bw_return(bw, 0, opdi_bw_spread(bw, opd_bw_grad(bw, 0), -1)); }
 OPDI_BW1(sum_dim) { return opd_bw_return(bw, 0, opdi_bw_spread(bw, opd_bw_grad(bw, 0), 1)); }
-OPDI_CARD_REDUCE(sum, "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", sum, opdi_sum_backward, "", FP32_SET_DTYPE, "sum.out",
-                 OPDI_CASES_ALL)
-OPDI_CARD_REDUCE(sum_dim_IntList, "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+OPDI_CARD_REDUCE(sum, "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", sum, opdi_sum_backward, "",
+                 FP32_SET_DTYPE, "sum.out", OPDI_CASES_ALL)
+OPDI_CARD_REDUCE(sum_dim_IntList,
+                 "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
                  sum_dim, opdi_sum_dim_backward, "", FP32_SET_DTYPE, "sum.IntList_out", OPDI_CASES_DIMS)
 
 OPDI_COLD_END
@@ -17415,17 +17429,22 @@ OPDI_FOLD_SUM(opdi_fold_nansum_f32, float, double, f, x == x ? x : 0)
 OPDI_FOLD_SUM(opdi_fold_nansum_f64, double, double, f, x == x ? x : 0)
 OPDI_COLD_BEGIN
 static const opdi_fold opdi_the_nansum = {
-    {opdi_fold_nansum_f32, opdi_fold_nansum_f64, opdi_fold_sum_i64}, {NULL, NULL, NULL}, opdi_join_sum, NULL, {0, 0, 0, 0}, {'v', 0}, "nansum_cpu"};
+    {opdi_fold_nansum_f32, opdi_fold_nansum_f64, opdi_fold_sum_i64}, {NULL, NULL, NULL}, opdi_join_sum, NULL,
+    {0, 0, 0, 0},
+    {'v', 0}, "nansum_cpu"};
 OPDI_KERNEL(nansum) { return opdi_reduce_sum(call, &opdi_the_nansum, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3); }
 OPDI_BW1(nansum) {
-    return opd_bw_return(bw, 0, opdi_unless(opdi_bw_spread(bw, opd_bw_grad(bw, 0), 1), opd_isnan(opd_bw_tensor(bw, 0))));
+    return opd_bw_return(bw, 0,
+                         opdi_unless(opdi_bw_spread(bw, opd_bw_grad(bw, 0), 1), opd_isnan(opd_bw_tensor(bw, 0))));
 }
-OPDI_CARD_REDUCE(nansum, "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", nansum,
-                 opdi_nansum_backward, "self", KEEP, "nansum.out", "[2,3]; [2,3,2], (0,-1), True")
+OPDI_CARD_REDUCE(nansum,
+                 "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+                 nansum, opdi_nansum_backward, "self", KEEP, "nansum.out", "[2,3]; [2,3,2], (0,-1), True")
 
 static void opdi_finish_mean(opdi_folded *s, const opdi_reduce *r) { s->f /= (double)r->n; }
 static const opdi_fold opdi_the_mean = {
-    {opdi_fold_sum_f32, opdi_fold_sum_f64, NULL}, {opdi_f32_add, opdi_f64_add, NULL}, opdi_join_sum, opdi_finish_mean, {0, 0, 0, 0}, {'f', 0}, "mean_cpu"};
+    {opdi_fold_sum_f32, opdi_fold_sum_f64, NULL}, {opdi_f32_add, opdi_f64_add, NULL}, opdi_join_sum, opdi_finish_mean,
+    {0, 0, 0, 0}, {'f', 0}, "mean_cpu"};
 static int opdi_reduce_mean(opd_call *call, opd_ints dims, bool keep, int dtype_arg) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const bool given = !opd_arg_is_none(call, dtype_arg);
@@ -17433,11 +17452,12 @@ static int opdi_reduce_mean(opd_call *call, opd_ints dims, bool keep, int dtype_
     const opd_scalar_type dtype = !given && call->targets ? (opd_scalar_type)call->targets[0]->dtype : in;
     uint64_t mask;
     if (opd_dtype_is_integral(in, true)) {
-        return opd_fail(OPD_ERROR_DTYPE, "mean(): could not infer output dtype. %s dtype must be either a floating point or complex dtype. Got: %s",
-                        given ? "Optional" : "Input", opd_dtype_cname(in));
+        return opd_fail(OPD_ERROR_DTYPE, "mean(): could not infer output dtype. %s dtype must be either a floating "
+                        "point or complex dtype. Got: %s", given ? "Optional" : "Input", opd_dtype_cname(in));
     }
     if (opdi_reduce_mask(dims, t->ndim, &mask) != 0) { return -1; }
-    return opdi_reduce_kernel(call, &opdi_the_mean, t, mask, keep, opdi_reduce_compute(t, in), dtype, OPD_DTYPE_NONE, 0);
+    return opdi_reduce_kernel(call, &opdi_the_mean, t, mask, keep, opdi_reduce_compute(t, in), dtype,
+                              OPD_DTYPE_NONE, 0);
 }
 OPDI_KERNEL(mean) { return opdi_reduce_mean(call, opd_ints_of(NULL, 0), false, 1); }
 OPDI_KERNEL(mean_dim) { return opdi_reduce_mean(call, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3); }
@@ -17456,9 +17476,11 @@ static int opdi_mean_backward_of(opd_backward_call *bw, int dims) {
 }
 OPDI_BW1(mean) { return opdi_mean_backward_of(bw, -1); }
 OPDI_BW1(mean_dim) { return opdi_mean_backward_of(bw, 1); }
-OPDI_CARD_REDUCE(mean, "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", mean, opdi_mean_backward, "", KEEP, NULL, "[2,3]; []")
-OPDI_CARD_REDUCE(mean_dim, "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", mean_dim,
-                 opdi_mean_dim_backward, "", KEEP, "mean.out", OPDI_CASES_DIMS)
+OPDI_CARD_REDUCE(mean, "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", mean, opdi_mean_backward, "", KEEP,
+                 NULL, "[2,3]; []")
+OPDI_CARD_REDUCE(mean_dim,
+                 "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+                 mean_dim, opdi_mean_dim_backward, "", KEEP, "mean.out", OPDI_CASES_DIMS)
 
 OPDI_COLD_END
 /* Four products side by side. */
@@ -17485,7 +17507,9 @@ static void opdi_join_prod(opdi_folded *s, const opdi_folded *with, const opdi_r
 }
 OPDI_COLD_BEGIN
 static const opdi_fold opdi_the_prod = {
-    {opdi_fold_prod_f32, opdi_fold_prod_f64, opdi_fold_prod_i64}, {NULL, NULL, NULL}, opdi_join_prod, NULL, {1, 0, 1, 0}, {'v', 0}, "prod_cpu"};
+    {opdi_fold_prod_f32, opdi_fold_prod_f64, opdi_fold_prod_i64}, {NULL, NULL, NULL}, opdi_join_prod, NULL,
+    {1, 0, 1, 0},
+    {'v', 0}, "prod_cpu"};
 OPDI_KERNEL(prod) { return opdi_reduce_sum(call, &opdi_the_prod, opd_ints_of(NULL, 0), false, 1); }
 OPDI_KERNEL(prod_dim) {
     const int64_t dim = opd_arg_int(call, 1);
@@ -17512,7 +17536,10 @@ static opd_tensor *opdi_scatter_dim(opd_tensor *src, opd_ints sizes, int64_t dim
     static opd_op *scatter, *scatter_add;
     opd_value v[4];
     if (!src || !index) { return NULL; }
-    v[0] = opd_value_tensor(opd_new_zeros(src, sizes)); v[1] = opd_value_int(dim); v[2] = opd_value_tensor(index); v[3] = opd_value_tensor(src);
+    v[0] = opd_value_tensor(opd_new_zeros(src, sizes));
+    v[1] = opd_value_int(dim);
+    v[2] = opd_value_tensor(index);
+    v[3] = opd_value_tensor(src);
     return opd_call_op(add ? OPD_OP(&scatter_add, "aten::scatter_add") : OPD_OP(&scatter, "aten::scatter.src"), v, 4);
 }
 static opd_tensor *opdi_range_dim(opd_tensor *t, int64_t dim, int64_t begin, int64_t end) {
@@ -17522,7 +17549,9 @@ static opd_tensor *opdi_range_dim(opd_tensor *t, int64_t dim, int64_t begin, int
 static opd_tensor *opdi_prod_others(opd_tensor *g, opd_tensor *x, int64_t dim) {
     const int64_t n = x ? opd_size(x, (int)dim) : 0;
     opd_tensor *ones, *left, *right;
-    if (n <= 1) { return n == 1 ? opd_expand(g, opd_ints_of(opd_sizes(x), opd_ndim(x))) : x ? opd_zeros_like(x) : NULL; }
+    if (n <= 1) {
+        return n == 1 ? opd_expand(g, opd_ints_of(opd_sizes(x), opd_ndim(x))) : x ? opd_zeros_like(x) : NULL;
+    }
     ones = opd_ones_like(opdi_range_dim(x, dim, 0, 1));
     left = opd_cumprod(opdi_cat_dim(ones, opdi_range_dim(x, dim, 0, n - 1), dim), dim);
     right = opd_cumprod(opdi_cat_dim(ones, opdi_flip_dim(opdi_range_dim(x, dim, 1, n), dim), dim), dim);
@@ -17536,8 +17565,14 @@ static bool opdi_may_have_zero(opd_tensor *x) {
     if (x->backend != OPD_CPU || !x->data) { return true; }
     c = opd_contiguous(x);
     if (!c || !c->data) { return true; }
-    if (c->dtype == OPD_FLOAT32) { for (i = 0; i < n; i++) { zero |= ((const float *)(const void *)c->data)[i] == 0; } return zero; }
-    if (c->dtype == OPD_FLOAT64) { for (i = 0; i < n; i++) { zero |= ((const double *)(const void *)c->data)[i] == 0; } return zero; }
+    if (c->dtype == OPD_FLOAT32) {
+        for (i = 0; i < n; i++) { zero |= ((const float *)(const void *)c->data)[i] == 0; }
+        return zero;
+    }
+    if (c->dtype == OPD_FLOAT64) {
+        for (i = 0; i < n; i++) { zero |= ((const double *)(const void *)c->data)[i] == 0; }
+        return zero;
+    }
     if (opd_dtype_size((opd_scalar_type)c->dtype) != 2) { return true; }
     for (i = 0; i < n; i++) { zero |= (((const uint16_t *)(const void *)c->data)[i] & 0x7fff) == 0; }
     return zero;
@@ -17562,12 +17597,14 @@ OPDI_BW1(prod_dim) {
     g = opdi_unreduce(g, dims, keep, (int)sizes.n); r = opdi_unreduce(r, dims, keep, (int)sizes.n);
     return opd_bw_return(bw, 0, opdi_prod_gradient(g, x, r, dim));
 }
-OPDI_CARD_REDUCE(prod, "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", prod, opdi_prod_backward, "self, result", FP32_SET_DTYPE,
-                 "prod.out", OPDI_CASES_ALL)
-OPDI_CARD_REDUCE(prod_dim_int, "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", prod_dim,
-                 opdi_prod_dim_backward, "self, result", FP32_SET_DTYPE, "prod.int_out", "[2,3], 1; [2,3,2], -2, True; [], 0")
+OPDI_CARD_REDUCE(prod, "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", prod, opdi_prod_backward,
+                 "self, result", FP32_SET_DTYPE, "prod.out", OPDI_CASES_ALL)
+OPDI_CARD_REDUCE(prod_dim_int,
+                 "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+                 prod_dim, opdi_prod_dim_backward, "self, result", FP32_SET_DTYPE, "prod.int_out",
+                 "[2,3], 1; [2,3,2], -2, True; [], 0")
 
-//-- var, std ----------------------------------------------------------------------------------------------------------------
+//-- var, std ----------------------------------------------------------------------------------------------------------
 OPDI_COLD_END
 
 /* f: mean, g: sum of squared deviations, n: count.  Pieces in two passes, joined after Chan, Golub and LeVeque. */
@@ -17612,8 +17649,10 @@ static void opdi_finish_var(opdi_folded *s, const opdi_reduce *r) {
 static void opdi_finish_std(opdi_folded *s, const opdi_reduce *r) { opdi_finish_var(s, r); s->g = sqrt(s->g); }
 #define OPDI_VAR_PARTS {opdi_fold_var_f32, opdi_fold_var_f64, NULL}, {NULL, NULL, NULL}, opdi_join_var
 static const opdi_fold opdi_the_var[4] = {
-    {OPDI_VAR_PARTS, opdi_finish_var, {0, 0, 0, 0}, {'g', 0}, "std_cpu"}, {OPDI_VAR_PARTS, opdi_finish_std, {0, 0, 0, 0}, {'g', 0}, "std_cpu"},
-    {OPDI_VAR_PARTS, opdi_finish_var, {0, 0, 0, 0}, {'g', 'f'}, "std_cpu"}, {OPDI_VAR_PARTS, opdi_finish_std, {0, 0, 0, 0}, {'g', 'f'}, "std_cpu"}};
+    {OPDI_VAR_PARTS, opdi_finish_var, {0, 0, 0, 0}, {'g', 0}, "std_cpu"},
+    {OPDI_VAR_PARTS, opdi_finish_std, {0, 0, 0, 0}, {'g', 0}, "std_cpu"},
+    {OPDI_VAR_PARTS, opdi_finish_var, {0, 0, 0, 0}, {'g', 'f'}, "std_cpu"},
+    {OPDI_VAR_PARTS, opdi_finish_std, {0, 0, 0, 0}, {'g', 'f'}, "std_cpu"}};
 static double opdi_correction(opd_value v) { return v.tag == OPD_TAG_NONE ? 1.0 : opdi_number_f64(v); }
 /* which: 0 var, 1 std, 2 var_mean, 3 std_mean */
 static int opdi_reduce_var(opd_call *call, int which) {
@@ -17626,7 +17665,8 @@ static int opdi_reduce_var(opd_call *call, int which) {
                          : opd_fail(OPD_ERROR_DTYPE, "%s only support floating point and complex dtypes", names[which]);
     }
     if (opdi_reduce_mask(opd_arg_ints(call, 1), t->ndim, &mask) != 0) { return -1; }
-    return opdi_reduce_kernel(call, &opdi_the_var[which], t, mask, opd_arg_bool(call, 3), dtype, dtype, dtype, opdi_correction(opd_arg_value(call, 2)));
+    return opdi_reduce_kernel(call, &opdi_the_var[which], t, mask, opd_arg_bool(call, 3), dtype, dtype, dtype,
+                              opdi_correction(opd_arg_value(call, 2)));
 }
 OPDI_KERNEL(var_correction) { return opdi_reduce_var(call, 0); }
 OPDI_KERNEL(std_correction) { return opdi_reduce_var(call, 1); }
@@ -17634,7 +17674,8 @@ OPDI_KERNEL(var_mean_correction) { return opdi_reduce_var(call, 2); }
 OPDI_KERNEL(std_mean_correction) { return opdi_reduce_var(call, 3); }
 /* 2 / (n - correction) g (x - mean(x)); through the root, with g / (2 std), 0 where std is 0. */
 static int opdi_var_backward_of(opd_backward_call *bw, bool root, bool with_mean) {
-    opd_tensor *g = opd_bw_grad(bw, 0), *gm = with_mean ? opd_bw_grad(bw, 1) : NULL, *x = opd_bw_tensor(bw, 0), *d = NULL;
+    opd_tensor *g = opd_bw_grad(bw, 0), *gm = with_mean ? opd_bw_grad(bw, 1) : NULL,
+        *x = opd_bw_tensor(bw, 0), *d = NULL;
     const opd_ints dims = opdi_bw_dims(bw, 1);
     const int64_t n = opdi_bw_count(bw, dims);
     if (g && root) {
@@ -17661,10 +17702,12 @@ OPDI_BW1(var_mean_correction) { return opdi_var_backward_of(bw, false, true); }
 OPDI_BW1(std_mean_correction) { return opdi_var_backward_of(bw, true, true); }
 #define OPDI_CASES_VAR "[2,3], (1); [2,3,2], (0,-1), correction=0, keepdim=True; [4], None"
 #define OPDI_CARD_VAR(id, returns, save_, out_)                                                                    \
-    OPDI_CARD_REDUCE(id##_correction, #id ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> " returns, \
+    OPDI_CARD_REDUCE(id##_correction, #id ".correction(Tensor self, int[1]? dim=None, *, "                  \
+                     "Scalar? correction=None, bool keepdim=False) -> " returns,                            \
                      id##_correction, opdi_##id##_correction_backward, save_, KEEP, out_, OPDI_CASES_VAR)
-#define OPDI_OUT_VAR(id) #id ".correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, " \
-    "Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))"
+#define OPDI_OUT_VAR(id)                                                                                    \
+    #id ".correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, "   \
+    "Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))"
 OPDI_CARD_VAR(var, "Tensor", "self", "var.correction_out")
 OPDI_CARD_VAR(std, "Tensor", "self, result", "std.correction_out")
 OPDI_CARD_VAR(var_mean, "(Tensor, Tensor)", "self", OPDI_OUT_VAR(var_mean))
@@ -17683,31 +17726,39 @@ static int opdi_var_composite(opd_call *call, opd_op **handle, const char *name,
     return 0;
 }
 #define OPDI_COMPOSITE_VAR(id, returns, out_)                                                                \
-    OPDI_KERNEL(id) { static opd_op *h; return opdi_var_composite(call, &h, "aten::" #id ".correction", false); } \
-    OPDI_KERNEL(id##_dim) { static opd_op *h; return opdi_var_composite(call, &h, "aten::" #id ".correction", true); } \
-    OPDI_COMPOSITE(id, #id "(Tensor self, bool unbiased=True) -> " returns, NULL, NULL, "[2,3]; [2,3], False") \
-    OPDI_COMPOSITE(id##_dim, #id ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> " returns, NULL, out_, \
-                   "[2,3], (1); [2,3], (0), False, True")
+    OPDI_KERNEL(id) {                                                                                       \
+        static opd_op *h;                                                                                   \
+        return opdi_var_composite(call, &h, "aten::" #id ".correction", false);                             \
+    }                                                                                                       \
+    OPDI_KERNEL(id##_dim) {                                                                                 \
+        static opd_op *h;                                                                                   \
+        return opdi_var_composite(call, &h, "aten::" #id ".correction", true);                              \
+    }                                                                                                       \
+    OPDI_COMPOSITE(id, #id "(Tensor self, bool unbiased=True) -> " returns, NULL, NULL,                     \
+                   "[2,3]; [2,3], False")                                                                   \
+    OPDI_COMPOSITE(id##_dim, #id ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> " \
+                   returns, NULL, out_, "[2,3], (1); [2,3], (0), False, True")
 OPDI_COMPOSITE_VAR(var, "Tensor", "var.out")
 OPDI_COMPOSITE_VAR(std, "Tensor", "std.out")
 OPDI_COMPOSITE_VAR(var_mean, "(Tensor, Tensor)", NULL)
 OPDI_COMPOSITE_VAR(std_mean, "(Tensor, Tensor)", NULL)
 
-//-- largest and smallest ----------------------------------------------------------------------------------------------------
+//-- largest and smallest ----------------------------------------------------------------------------------------------
 
 /* at::native::zero_numel_check_dims: these have no value for nothing. */
 static int opdi_reduce_nonempty(const opd_tensor *t, opd_ints dims, const char *name) {
     int64_t i;
     if (t->numel > 0) { return 0; }
     if (dims.n == 0) {
-        return opd_fail(OPD_ERROR_INDEX, "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
-                        "with the 'dim' argument.", name);
+        return opd_fail(OPD_ERROR_INDEX, "%s(): Expected reduction dim to be specified for input.numel() == 0. "
+                        "Specify the reduction dim with the 'dim' argument.", name);
     }
     for (i = 0; i < dims.n; i++) {
         const int d = opdi_reduce_dim(dims.data[i], t->ndim);
         if (d < 0) { return -1; }
         if (t->ndim && opdi_sizes(t)[d] == 0) {
-            return opd_fail(OPD_ERROR_INDEX, "%s(): Expected reduction dim %lld to have non-zero size.", name, (long long)dims.data[i]);
+            return opd_fail(OPD_ERROR_INDEX, "%s(): Expected reduction dim %lld to have non-zero size.", name,
+                            (long long)dims.data[i]);
         }
     }
     return 0;
@@ -17739,11 +17790,11 @@ static void opdi_join_min(opdi_folded *s, const opdi_folded *with, const opdi_re
     opdi_fold_min_f64(s, &with->f, 1, 0, r); opdi_fold_min_i64(s, &with->i, 1, 0, r);
 }
 static const opdi_fold opdi_the_max = {
-    {opdi_fold_max_f32, opdi_fold_max_f64, opdi_fold_max_i64}, {opdi_f32_maximum, opdi_f64_maximum, opdi_i64_maximum}, opdi_join_max, NULL,
-    {OPDI_MINUS_INF, 0, INT64_MIN, 0}, {'v', 0}, "max_cpu"};
+    {opdi_fold_max_f32, opdi_fold_max_f64, opdi_fold_max_i64}, {opdi_f32_maximum, opdi_f64_maximum, opdi_i64_maximum},
+    opdi_join_max, NULL, {OPDI_MINUS_INF, 0, INT64_MIN, 0}, {'v', 0}, "max_cpu"};
 static const opdi_fold opdi_the_min = {
-    {opdi_fold_min_f32, opdi_fold_min_f64, opdi_fold_min_i64}, {opdi_f32_minimum, opdi_f64_minimum, opdi_i64_minimum}, opdi_join_min, NULL,
-    {OPDI_INF, 0, INT64_MAX, 0}, {'v', 0}, "min_cpu"};
+    {opdi_fold_min_f32, opdi_fold_min_f64, opdi_fold_min_i64}, {opdi_f32_minimum, opdi_f64_minimum, opdi_i64_minimum},
+    opdi_join_min, NULL, {OPDI_INF, 0, INT64_MAX, 0}, {'v', 0}, "min_cpu"};
 /* The first extreme, or the first NaN, and where it is; n: its index, -1 before the first element. */
 #define OPDI_FOLD_WHERE(name, T, field, OP)                                                                 \
     static void name(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {         \
@@ -17768,10 +17819,14 @@ static void opdi_join_where(opdi_folded *s, const opdi_folded *with, const opdi_
     (r->fold->init.g > 0 ? opdi_fold_argmax_f64 : opdi_fold_argmin_f64)(s, &next.f, 1, next.n, r);
 }
 OPDI_COLD_BEGIN
-#define OPDI_WHERE_MAX {opdi_fold_argmax_f32, opdi_fold_argmax_f64, opdi_fold_argmax_i64}, {NULL, NULL, NULL}, opdi_join_where, NULL, {0, 1, 0, -1}
-#define OPDI_WHERE_MIN {opdi_fold_argmin_f32, opdi_fold_argmin_f64, opdi_fold_argmin_i64}, {NULL, NULL, NULL}, opdi_join_where, NULL, {0, -1, 0, -1}
-static const opdi_fold opdi_the_argmax = {OPDI_WHERE_MAX, {'n', 0}, "argmax_cpu"}, opdi_the_argmin = {OPDI_WHERE_MIN, {'n', 0}, "argmin_cpu"};
-static const opdi_fold opdi_the_max_where = {OPDI_WHERE_MAX, {'v', 'n'}, "max_cpu"}, opdi_the_min_where = {OPDI_WHERE_MIN, {'v', 'n'}, "min_cpu"};
+#define OPDI_WHERE_MAX {opdi_fold_argmax_f32, opdi_fold_argmax_f64, opdi_fold_argmax_i64}, {NULL, NULL, NULL}, \
+    opdi_join_where, NULL, {0, 1, 0, -1}
+#define OPDI_WHERE_MIN {opdi_fold_argmin_f32, opdi_fold_argmin_f64, opdi_fold_argmin_i64}, {NULL, NULL, NULL}, \
+    opdi_join_where, NULL, {0, -1, 0, -1}
+static const opdi_fold opdi_the_argmax = {OPDI_WHERE_MAX, {'n', 0}, "argmax_cpu"},
+    opdi_the_argmin = {OPDI_WHERE_MIN, {'n', 0}, "argmin_cpu"};
+static const opdi_fold opdi_the_max_where = {OPDI_WHERE_MAX, {'v', 'n'}, "max_cpu"},
+    opdi_the_min_where = {OPDI_WHERE_MIN, {'v', 'n'}, "min_cpu"};
 
 static int opdi_reduce_extreme(opd_call *call, const opdi_fold *fold, opd_ints dims, bool keep, const char *name) {
     opd_tensor *t = opd_arg_tensor(call, 0);
@@ -17779,18 +17834,24 @@ static int opdi_reduce_extreme(opd_call *call, const opdi_fold *fold, opd_ints d
     uint64_t mask;
     if (opdi_reduce_mask(dims, t->ndim, &mask) != 0 || opdi_reduce_nonempty(t, dims, name) != 0) { return -1; }
     if (call->targets && fold->out[0] == 'v' && call->targets[0]->dtype != dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "Expected the dtype for input and out to match, but got %s for input's dtype and %s for out's dtype.",
-                        opd_dtype_cname(dtype), opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "Expected the dtype for input and out to match, "
+                        "but got %s for input's dtype and %s for out's dtype.", opd_dtype_cname(dtype),
+                        opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
     }
     return opdi_reduce_kernel(call, fold, t, mask, keep, dtype, fold->out[0] == 'n' ? OPD_INT64 : dtype, OPD_INT64, 0);
 }
-OPDI_KERNEL(amax) { return opdi_reduce_extreme(call, &opdi_the_max, opd_arg_ints(call, 1), opd_arg_bool(call, 2), "amax"); }
-OPDI_KERNEL(amin) { return opdi_reduce_extreme(call, &opdi_the_min, opd_arg_ints(call, 1), opd_arg_bool(call, 2), "amin"); }
+OPDI_KERNEL(amax) {
+    return opdi_reduce_extreme(call, &opdi_the_max, opd_arg_ints(call, 1), opd_arg_bool(call, 2), "amax");
+}
+OPDI_KERNEL(amin) {
+    return opdi_reduce_extreme(call, &opdi_the_min, opd_arg_ints(call, 1), opd_arg_bool(call, 2), "amin");
+}
 OPDI_KERNEL(max) { return opdi_reduce_extreme(call, &opdi_the_max, opd_ints_of(NULL, 0), false, "max"); }
 OPDI_KERNEL(min) { return opdi_reduce_extreme(call, &opdi_the_min, opd_ints_of(NULL, 0), false, "min"); }
 static int opdi_reduce_where(opd_call *call, const opdi_fold *fold, const char *name) {
     const int64_t dim = opd_arg_int(call, 1);
-    return opdi_reduce_extreme(call, fold, opd_ints_of(&dim, opd_arg_is_none(call, 1) ? 0 : 1), opd_arg_bool(call, 2), name);
+    return opdi_reduce_extreme(call, fold, opd_ints_of(&dim, opd_arg_is_none(call, 1) ? 0 : 1),
+                               opd_arg_bool(call, 2), name);
 }
 OPDI_KERNEL(max_dim) { return opdi_reduce_where(call, &opdi_the_max_where, "max"); }
 OPDI_KERNEL(min_dim) { return opdi_reduce_where(call, &opdi_the_min_where, "min"); }
@@ -17808,13 +17869,17 @@ static opd_tensor *opdi_share(opd_tensor *g, opd_tensor *x, opd_tensor *v, opd_i
     opd_tensor *mask = opd_logical_or(opd_eq(x, v), opd_logical_and(opd_isnan(x), opd_isnan(v)));
     return opdi_where(mask, opd_expand_as(opd_div(g, opd_sum_dim(mask, dims, true)), x));
 }
-static opd_tensor *opdi_share_all(opd_tensor *g, opd_tensor *x, opd_tensor *v) { return opdi_share(g, x, v, opd_ints_of(NULL, 0)); }
+static opd_tensor *opdi_share_all(opd_tensor *g, opd_tensor *x, opd_tensor *v) {
+    return opdi_share(g, x, v, opd_ints_of(NULL, 0));
+}
 /* The same without regard to NaN (scale_grad_by_count) */
 static opd_tensor *opdi_share_equal(opd_tensor *g, opd_tensor *x, opd_tensor *v, opd_ints dims) {
     opd_tensor *mask = opd_eq(x, v);
     return opd_div(opd_mul(g, mask), opd_sum_dim(mask, dims, true));
 }
-OPDI_BW1(max) { return opd_bw_return(bw, 0, opdi_share_all(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_result(bw, 0))); }
+OPDI_BW1(max) {
+    return opd_bw_return(bw, 0, opdi_share_all(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_result(bw, 0)));
+}
 OPDI_BW1(amax) {
     const opd_ints dims = opdi_bw_dims(bw, 1);
     opd_tensor *x = opd_bw_tensor(bw, 0), *g, *v;
@@ -17828,33 +17893,48 @@ static opd_tensor *opdi_unselect(opd_tensor *g, int64_t dim, opd_tensor *index, 
     return opdi_scatter_dim(g, sizes, dim, index, false);
 }
 static int opdi_bw_unselect(opd_backward_call *bw, int64_t dim, bool keep) {
-    return opd_bw_return(bw, 0, opdi_unselect(opd_bw_grad(bw, 0), dim, opd_bw_result(bw, 1), opd_bw_sizes(bw, 0), keep));
+    return opd_bw_return(bw, 0,
+                         opdi_unselect(opd_bw_grad(bw, 0), dim, opd_bw_result(bw, 1), opd_bw_sizes(bw, 0), keep));
 }
-OPDI_BW1(max_dim) { return opd_bw_grad(bw, 0) ? opdi_bw_unselect(bw, opd_bw_value(bw, 1).u.i, opdi_bw_bool(bw, 2)) : 0; }
+OPDI_BW1(max_dim) {
+    return opd_bw_grad(bw, 0) ? opdi_bw_unselect(bw, opd_bw_value(bw, 1).u.i, opdi_bw_bool(bw, 2)) : 0;
+}
 OPDI_KERNEL(value_selecting_reduction_backward) {
-    return opd_return_tensor(call, opdi_unselect(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_tensor(call, 2), opd_arg_ints(call, 3),
-                                                 opd_arg_bool(call, 4)));
+    return opd_return_tensor(call, opdi_unselect(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_tensor(call, 2),
+                                                 opd_arg_ints(call, 3), opd_arg_bool(call, 4)));
 }
-OPDI_COMPOSITE(value_selecting_reduction_backward,
-               "value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, int[] sizes, bool keepdim) -> Tensor", NULL, NULL, "")
+OPDI_COMPOSITE(value_selecting_reduction_backward, "value_selecting_reduction_backward(Tensor grad, int dim, "
+               "Tensor indices, int[] sizes, bool keepdim) -> Tensor", NULL, NULL, "")
 #define OPDI_CARD_EXTREME(id, schema_, kernel_, backward_, save_, out_, cases_) \
     OPDI_CARD_REDUCE(id, schema_, kernel_, backward_, save_, KEEP, out_, cases_)
-OPDI_CARD_EXTREME(amax, "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", amax, opdi_amax_backward, "self, result", "amax.out", OPDI_CASES_DIMS)
-OPDI_CARD_EXTREME(amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", amin, opdi_amax_backward, "self, result", "amin.out", OPDI_CASES_DIMS)
-OPDI_CARD_EXTREME(max, "max(Tensor self) -> Tensor", max, opdi_max_backward, "self, result", "max.unary_out", OPDI_CASES_ALL)
-OPDI_CARD_EXTREME(min, "min(Tensor self) -> Tensor", min, opdi_max_backward, "self, result", "min.unary_out", OPDI_CASES_ALL)
+OPDI_CARD_EXTREME(amax, "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", amax, opdi_amax_backward,
+                  "self, result", "amax.out", OPDI_CASES_DIMS)
+OPDI_CARD_EXTREME(amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", amin, opdi_amax_backward,
+                  "self, result", "amin.out", OPDI_CASES_DIMS)
+OPDI_CARD_EXTREME(max, "max(Tensor self) -> Tensor", max, opdi_max_backward, "self, result", "max.unary_out",
+                  OPDI_CASES_ALL)
+OPDI_CARD_EXTREME(min, "min(Tensor self) -> Tensor", min, opdi_max_backward, "self, result", "min.unary_out",
+                  OPDI_CASES_ALL)
 #define OPDI_CASES_WHERE "[2,3], 1; [2,3,2], -2, True; []; [2,3]i5, 0"
 #define OPDI_CASES_SELECT "[2,3], 1; [2,3,2], -2, True; [2,3]i5, 0"
-OPDI_CARD_EXTREME(max_dim, "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", max_dim, opdi_max_dim_backward, "indices",
-                  "max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, Tensor(b!) max_values) -> (Tensor(a!) values, Tensor(b!) indices)",
+OPDI_CARD_EXTREME(max_dim, "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+                  max_dim, opdi_max_dim_backward, "indices", "max.dim_max(Tensor self, int dim, bool keepdim=False, *, "
+                  "Tensor(a!) max, Tensor(b!) max_values) -> (Tensor(a!) values, Tensor(b!) indices)",
                   OPDI_CASES_SELECT)
-OPDI_CARD_EXTREME(min_dim, "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", min_dim, opdi_max_dim_backward, "indices",
-                  "min.dim_min(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) min, Tensor(b!) min_indices) -> (Tensor(a!) values, Tensor(b!) indices)",
+OPDI_CARD_EXTREME(min_dim, "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+                  min_dim, opdi_max_dim_backward, "indices", "min.dim_min(Tensor self, int dim, bool keepdim=False, *, "
+                  "Tensor(a!) min, Tensor(b!) min_indices) -> (Tensor(a!) values, Tensor(b!) indices)",
                   OPDI_CASES_SELECT)
-OPDI_CARD_EXTREME(argmax, "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", argmax, OPD_NOT_DIFFERENTIABLE, "", "argmax.out", "[2,3]; [2,3], 1, True")
-OPDI_CARD_EXTREME(argmin, "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", argmin, OPD_NOT_DIFFERENTIABLE, "", "argmin.out", "[2,3]; [2,3], 1, True")
-OPDI_KERNEL(max_other) { return opd_return_tensor(call, opd_maximum(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1))); }
-OPDI_KERNEL(min_other) { return opd_return_tensor(call, opd_minimum(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1))); }
+OPDI_CARD_EXTREME(argmax, "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", argmax,
+                  OPD_NOT_DIFFERENTIABLE, "", "argmax.out", "[2,3]; [2,3], 1, True")
+OPDI_CARD_EXTREME(argmin, "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", argmin,
+                  OPD_NOT_DIFFERENTIABLE, "", "argmin.out", "[2,3]; [2,3], 1, True")
+OPDI_KERNEL(max_other) {
+    return opd_return_tensor(call, opd_maximum(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
+}
+OPDI_KERNEL(min_other) {
+    return opd_return_tensor(call, opd_minimum(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
+}
 OPDI_COMPOSITE(max_other, "max.other(Tensor self, Tensor other) -> Tensor", NULL, "max.out", "[2,3], [3]")
 OPDI_COMPOSITE(min_other, "min.other(Tensor self, Tensor other) -> Tensor", NULL, "min.out", "[2,3], [3]")
 
@@ -17896,8 +17976,8 @@ OPDI_KERNEL(aminmax) {
     if (opdi_reduce_mask(dims, t->ndim, &mask) != 0 || opdi_reduce_nonempty(t, dims, "aminmax") != 0) { return -1; }
     for (i = 0; i < 2 && call->targets; i++) {
         if (call->targets[i]->dtype != dtype) {
-            return opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have dtype %s, but got %s instead", opd_dtype_cname(dtype),
-                            opd_dtype_cname((opd_scalar_type)call->targets[i]->dtype));
+            return opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have dtype %s, but got %s instead",
+                            opd_dtype_cname(dtype), opd_dtype_cname((opd_scalar_type)call->targets[i]->dtype));
         }
     }
     if (t->ndim == 0 && dims.n && opd_arg_bool(call, 2)) {        /* as PyTorch: one dim comes out */
@@ -17922,11 +18002,12 @@ OPDI_BW1(aminmax) {
     }
     return sum ? opd_bw_return(bw, 0, sum) : 0;
 }
-OPDI_CARD_EXTREME(aminmax, "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", aminmax, opdi_aminmax_backward,
-                  "self, min, max", "aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) min, Tensor(b!) max) -> (Tensor(a!) min, Tensor(b!) max)",
+OPDI_CARD_EXTREME(aminmax, "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+                  aminmax, opdi_aminmax_backward, "self, min, max", "aminmax.out(Tensor self, *, int? dim=None, "
+                  "bool keepdim=False, Tensor(a!) min, Tensor(b!) max) -> (Tensor(a!) min, Tensor(b!) max)",
                   "[2,3]; [2,3], dim=1, keepdim=True")
 
-//-- any, all, count_nonzero -------------------------------------------------------------------------------------------------
+//-- any, all, count_nonzero -------------------------------------------------------------------------------------------
 
 OPDI_COLD_END
 #define OPDI_FOLD_COUNT(name, T)                                                                            \
@@ -17942,16 +18023,19 @@ OPDI_FOLD_COUNT(opdi_fold_count_i64, int64_t)
 OPDI_COLD_BEGIN
 static void opdi_finish_any(opdi_folded *s, const opdi_reduce *r) { (void)r; s->i = s->i > 0; }
 static void opdi_finish_all(opdi_folded *s, const opdi_reduce *r) { s->i = s->i == r->n; }
-#define OPDI_COUNT_PARTS {opdi_fold_count_f32, opdi_fold_count_f64, opdi_fold_count_i64}, {NULL, NULL, NULL}, opdi_join_sum
+#define OPDI_COUNT_PARTS {opdi_fold_count_f32, opdi_fold_count_f64, opdi_fold_count_i64}, {NULL, NULL, NULL}, \
+    opdi_join_sum
 static const opdi_fold opdi_the_any = {OPDI_COUNT_PARTS, opdi_finish_any, {0, 0, 0, 0}, {'i', 0}, "any"};
 static const opdi_fold opdi_the_all = {OPDI_COUNT_PARTS, opdi_finish_all, {0, 0, 0, 0}, {'i', 0}, "all"};
 static const opdi_fold opdi_the_count = {OPDI_COUNT_PARTS, NULL, {0, 0, 0, 0}, {'i', 0}, "count_nonzero"};
 static int opdi_reduce_truth(opd_call *call, const opdi_fold *fold, opd_ints dims, bool keep) {
     opd_tensor *t = opd_arg_tensor(call, 0);
-    const opd_scalar_type dtype = (opd_scalar_type)t->dtype, out = fold == &opdi_the_count ? OPD_INT64 : dtype == OPD_UINT8 ? OPD_UINT8 : OPD_BOOL;
+    const opd_scalar_type dtype = (opd_scalar_type)t->dtype,
+        out = fold == &opdi_the_count ? OPD_INT64 : dtype == OPD_UINT8 ? OPD_UINT8 : OPD_BOOL;
     uint64_t mask;
     if (opdi_reduce_mask(dims, t->ndim, &mask) != 0) { return -1; }
-    if (call->targets && fold != &opdi_the_count && call->targets[0]->dtype != OPD_BOOL && call->targets[0]->dtype != OPD_UINT8) {
+    if (call->targets && fold != &opdi_the_count && call->targets[0]->dtype != OPD_BOOL &&
+        call->targets[0]->dtype != OPD_UINT8) {
         return opd_fail(OPD_ERROR_DTYPE, "%s only supports bool tensor for result, got: %s", fold->what,
                         opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
     }
@@ -17972,18 +18056,22 @@ OPDI_KERNEL(count_nonzero) {
     const int64_t dim = opd_arg_int(call, 1);
     return opdi_reduce_truth(call, &opdi_the_count, opd_ints_of(&dim, opd_arg_is_none(call, 1) ? 0 : 1), false);
 }
-#define OPDI_CARD_TRUTH(id, schema_, kernel_, out_, cases_) OPDI_CARD_REDUCE(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", KEEP, out_, cases_)
+#define OPDI_CARD_TRUTH(id, schema_, kernel_, out_, cases_)                                                 \
+    OPDI_CARD_REDUCE(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", KEEP, out_, cases_)
 OPDI_CARD_TRUTH(any, "any(Tensor self) -> Tensor", any, "any.all_out", "[2,3]; [2,3]b")
 OPDI_CARD_TRUTH(all, "all(Tensor self) -> Tensor", all, "all.all_out", "[2,3]; [2,3]b")
 OPDI_CARD_TRUTH(any_dim, "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", any_dim, "any.out", "[2,3]b, 1")
 OPDI_CARD_TRUTH(all_dim, "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", all_dim, "all.out", "[2,3]b, 1")
-OPDI_CARD_TRUTH(any_dims, "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", any_dims, "any.dims_out", "[2,3]b, (0,1)")
-OPDI_CARD_TRUTH(all_dims, "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", all_dims, "all.dims_out", "[2,3]b, (0,1)")
-OPDI_CARD_TRUTH(count_nonzero_dim_IntList, "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", count_nonzero_dims,
-                "count_nonzero.dim_IntList_out", "[2,3]b, (0)")
-OPDI_CARD_TRUTH(count_nonzero, "count_nonzero(Tensor self, int? dim=None) -> Tensor", count_nonzero, "count_nonzero.out", "[2,3]b; [2,3]i5, 1")
+OPDI_CARD_TRUTH(any_dims, "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", any_dims,
+                "any.dims_out", "[2,3]b, (0,1)")
+OPDI_CARD_TRUTH(all_dims, "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", all_dims,
+                "all.dims_out", "[2,3]b, (0,1)")
+OPDI_CARD_TRUTH(count_nonzero_dim_IntList, "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
+                count_nonzero_dims, "count_nonzero.dim_IntList_out", "[2,3]b, (0)")
+OPDI_CARD_TRUTH(count_nonzero, "count_nonzero(Tensor self, int? dim=None) -> Tensor", count_nonzero,
+                "count_nonzero.out", "[2,3]b; [2,3]i5, 1")
 
-//-- norms -------------------------------------------------------------------------------------------------------------------
+//-- norms -------------------------------------------------------------------------------------------------------------
 OPDI_COLD_END
 
 OPDI_FOLD_SUM(opdi_fold_abs_f32, float, double, f, x < 0 ? -x : x)
@@ -18009,7 +18097,8 @@ OPDI_FOLD_ABS_EXTREME(opdi_fold_abs_min_f64, double, opdi_fold_min_f64)
 static void opdi_finish_root(opdi_folded *s, const opdi_reduce *r) { (void)r; s->f = sqrt(s->f); }
 OPDI_COLD_BEGIN
 static void opdi_finish_power(opdi_folded *s, const opdi_reduce *r) { s->f = pow(s->f, 1.0 / r->p); }
-#define OPDI_NORM_FOLD(f32, f64, join, finish, init) {{f32, f64, NULL}, {NULL, NULL, NULL}, join, finish, {init, 0, 0, 0}, {'f', 0}, "norm_cpu"}
+#define OPDI_NORM_FOLD(f32, f64, join, finish, init)                                                        \
+    {{f32, f64, NULL}, {NULL, NULL, NULL}, join, finish, {init, 0, 0, 0}, {'f', 0}, "norm_cpu"}
 static const opdi_fold opdi_the_norms[6] = {
     OPDI_NORM_FOLD(opdi_fold_count_f32, opdi_fold_count_f64, opdi_join_sum, NULL, 0),
     OPDI_NORM_FOLD(opdi_fold_abs_f32, opdi_fold_abs_f64, opdi_join_sum, NULL, 0),
@@ -18024,38 +18113,52 @@ static const opdi_fold *opdi_norm_fold(double p) {
 static double opdi_norm_order(opd_value v) { return v.tag == OPD_TAG_NONE ? 2.0 : opdi_number_f64(v); }
 static int opdi_reduce_norm(opd_call *call, double p, opd_ints dims, bool keep, opd_value want, const char *name) {
     opd_tensor *t = opd_arg_tensor(call, 0);
-    const opd_scalar_type in = (opd_scalar_type)t->dtype, given = want.tag == OPD_TAG_NONE ? OPD_DTYPE_NONE : (opd_scalar_type)want.u.i;
+    const opd_scalar_type in = (opd_scalar_type)t->dtype,
+        given = want.tag == OPD_TAG_NONE ? OPD_DTYPE_NONE : (opd_scalar_type)want.u.i;
     const opd_scalar_type dtype = given != OPD_DTYPE_NONE ? given : in;
     uint64_t mask;
     if (opd_dtype_is_integral(in, true)) {
-        return strcmp(name, "norm") == 0 ? opd_fail(OPD_ERROR_DTYPE, "norm(): input dtype should be either floating point or complex. Got %s instead.", opd_dtype_cname(in))
-            : opd_fail(OPD_ERROR_DTYPE, "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s", opd_dtype_cname(in));
+        return strcmp(name, "norm") == 0
+            ? opd_fail(OPD_ERROR_DTYPE, "norm(): input dtype should be either floating point or complex. Got %s "
+                       "instead.", opd_dtype_cname(in))
+            : opd_fail(OPD_ERROR_DTYPE, "linalg.vector_norm: Expected a floating point or complex tensor as input. "
+                       "Got %s", opd_dtype_cname(in));
     }
     if (opd_dtype_is_integral(dtype, true)) {
-        return opd_fail(OPD_ERROR_DTYPE, "%s: dtype should be floating point or complex. Got %s", name, opd_dtype_cname(dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "%s: dtype should be floating point or complex. Got %s", name,
+                        opd_dtype_cname(dtype));
     }
     if (opdi_reduce_mask(dims, t->ndim, &mask) != 0) { return -1; }
     if (t->numel == 0 && (p < 0 || p == OPDI_INF)) {
         int d, empty = 0;
         for (d = 0; d < t->ndim; d++) { if ((mask >> d & 1) && opdi_sizes(t)[d] == 0) { empty = 1; } }
         if (empty) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "linalg.vector_norm cannot compute the %g norm on an empty tensor because the operation does not have an identity", p);
+            return opd_fail(OPD_ERROR_ARGUMENT, "linalg.vector_norm cannot compute the %g norm on an empty tensor "
+                            "because the operation does not have an identity", p);
         }
     }
-    return opdi_reduce_kernel(call, opdi_norm_fold(p), t, mask, keep, opdi_reduce_compute(t, dtype), dtype, OPD_DTYPE_NONE, p);
+    return opdi_reduce_kernel(call, opdi_norm_fold(p), t, mask, keep, opdi_reduce_compute(t, dtype), dtype,
+                              OPD_DTYPE_NONE, p);
 }
 OPDI_KERNEL(linalg_vector_norm) {
-    return opdi_reduce_norm(call, opdi_norm_order(opd_arg_value(call, 1)), opd_arg_ints(call, 2), opd_arg_bool(call, 3), opd_call_args(call)[4], "linalg.vector_norm");
+    return opdi_reduce_norm(call, opdi_norm_order(opd_arg_value(call, 1)), opd_arg_ints(call, 2), opd_arg_bool(call, 3),
+                            opd_call_args(call)[4], "linalg.vector_norm");
 }
-OPDI_KERNEL(norm_Scalar) { return opdi_reduce_norm(call, opdi_norm_order(opd_arg_value(call, 1)), opd_ints_of(NULL, 0), false, opd_value_none(), "norm"); }
+OPDI_KERNEL(norm_Scalar) {
+    return opdi_reduce_norm(call, opdi_norm_order(opd_arg_value(call, 1)), opd_ints_of(NULL, 0), false,
+                            opd_value_none(), "norm");
+}
 OPDI_KERNEL(norm_ScalarOpt_dtype) {
-    return opdi_reduce_norm(call, opdi_norm_order(opd_call_args(call)[1]), opd_ints_of(NULL, 0), false, opd_call_args(call)[2], "norm");
+    return opdi_reduce_norm(call, opdi_norm_order(opd_call_args(call)[1]), opd_ints_of(NULL, 0), false,
+                            opd_call_args(call)[2], "norm");
 }
 OPDI_KERNEL(norm_ScalarOpt_dim) {
-    return opdi_reduce_norm(call, opdi_norm_order(opd_call_args(call)[1]), opd_arg_ints(call, 2), opd_arg_bool(call, 3), opd_value_none(), "norm");
+    return opdi_reduce_norm(call, opdi_norm_order(opd_call_args(call)[1]), opd_arg_ints(call, 2), opd_arg_bool(call, 3),
+                            opd_value_none(), "norm");
 }
 OPDI_KERNEL(norm_ScalarOpt_dim_dtype) {
-    return opdi_reduce_norm(call, opdi_norm_order(opd_call_args(call)[1]), opd_arg_ints(call, 2), opd_arg_bool(call, 3), opd_call_args(call)[4], "norm");
+    return opdi_reduce_norm(call, opdi_norm_order(opd_call_args(call)[1]), opd_arg_ints(call, 2), opd_arg_bool(call, 3),
+                            opd_call_args(call)[4], "norm");
 }
 static opd_tensor *opdi_pow_of(opd_tensor *t, double p) { return opd_pow_Tensor_Scalar(t, opd_value_float(p)); }
 /* at::norm_backward; g and r have their reduced dims back. */
@@ -18070,7 +18173,8 @@ static opd_tensor *opdi_norm_gradient(opd_tensor *g, opd_tensor *x, double p, op
         return opd_mul(opd_sgn(x), opd_mul(opd_div(g, opd_sum_dim(mask, dims, true)), mask));
     }
     if (p < 1) {
-        opd_tensor *s = opdi_unless(opd_mul(opd_sgn(x), opdi_pow_of(opd_abs(x), p - 1)), opd_eq_Scalar(x, opd_value_int(0)));
+        opd_tensor *s = opdi_unless(opd_mul(opd_sgn(x), opdi_pow_of(opd_abs(x), p - 1)),
+                                    opd_eq_Scalar(x, opd_value_int(0)));
         return opd_mul(opd_mul(s, g), opdi_pow_of(r, 1 - p));
     }
     g = opdi_unless(opd_div(g, opdi_pow_of(r, p - 1)), zero);
@@ -18089,29 +18193,43 @@ static int opdi_norm_backward_of(opd_backward_call *bw, int dim_arg) {
 }
 OPDI_BW1(norm_all) { return opdi_norm_backward_of(bw, -1); }
 OPDI_BW1(norm_dims) { return opdi_norm_backward_of(bw, 2); }
-OPDI_CARD_REDUCE(linalg_vector_norm,
-                 "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-                 linalg_vector_norm, opdi_norm_dims_backward, "self, result", FP32_SET_DTYPE, "linalg_vector_norm.out", "[2,3]; [2,3], 3, (1); [2,3], 1.5, (0), True")
-OPDI_CARD_REDUCE(norm_Scalar, "norm.Scalar(Tensor self, Scalar p=2) -> Tensor", norm_Scalar, opdi_norm_all_backward, "self, result", FP32, "norm.Scalar_out", "[2,3]; [2,3], 3")
-OPDI_CARD_REDUCE(norm_ScalarOpt_dtype, "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor", norm_ScalarOpt_dtype,
-                 opdi_norm_all_backward, "self, result", KEEP, "norm.ScalarOpt_dtype_out", "[2,3], 2, dtype=7")
-OPDI_CARD_REDUCE(norm_ScalarOpt_dim, "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor", norm_ScalarOpt_dim,
-                 opdi_norm_dims_backward, "self, result", FP32, "norm.out", "[2,3], 2, (1); [2,3], 3, (0), True")
-OPDI_CARD_REDUCE(norm_ScalarOpt_dim_dtype, "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor",
-                 norm_ScalarOpt_dim_dtype, opdi_norm_dims_backward, "self, result", KEEP, "norm.dtype_out", "[2,3], 2, (1), False, dtype=7")
+OPDI_CARD_REDUCE(linalg_vector_norm, "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, "
+                 "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", linalg_vector_norm,
+                 opdi_norm_dims_backward, "self, result", FP32_SET_DTYPE, "linalg_vector_norm.out",
+                 "[2,3]; [2,3], 3, (1); [2,3], 1.5, (0), True")
+OPDI_CARD_REDUCE(norm_Scalar, "norm.Scalar(Tensor self, Scalar p=2) -> Tensor", norm_Scalar, opdi_norm_all_backward,
+                 "self, result", FP32, "norm.Scalar_out", "[2,3]; [2,3], 3")
+OPDI_CARD_REDUCE(norm_ScalarOpt_dtype, "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
+                 norm_ScalarOpt_dtype, opdi_norm_all_backward, "self, result", KEEP, "norm.ScalarOpt_dtype_out",
+                 "[2,3], 2, dtype=7")
+OPDI_CARD_REDUCE(norm_ScalarOpt_dim,
+                 "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
+                 norm_ScalarOpt_dim, opdi_norm_dims_backward, "self, result", FP32, "norm.out",
+                 "[2,3], 2, (1); [2,3], 3, (0), True")
+OPDI_CARD_REDUCE(norm_ScalarOpt_dim_dtype, "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, "
+                 "*, ScalarType dtype) -> Tensor", norm_ScalarOpt_dim_dtype, opdi_norm_dims_backward, "self, result",
+                 KEEP, "norm.dtype_out", "[2,3], 2, (1), False, dtype=7")
 OPDI_KERNEL(frobenius_norm_dim) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const opd_ints dims = opd_arg_ints(call, 1);
     const bool keep = opd_arg_bool(call, 2);
-    if (dims.n > 2) { return opd_fail(OPD_ERROR_ARGUMENT, "Expected at most 2 dimensions, but got %lld dimensions instead.", (long long)dims.n); }
+    if (dims.n > 2) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Expected at most 2 dimensions, but got %lld dimensions instead.",
+                        (long long)dims.n);
+    }
     if (dims.n < 2) { return opd_return_tensor(call, opd_norm_dim(t, opd_value_int(2), dims, keep)); }
     return opd_return_tensor(call, opd_sqrt(opd_sum_dim(opd_mul(t, t), dims, keep)));
 }
-OPDI_COMPOSITE(frobenius_norm_dim, "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", NULL, "frobenius_norm.out", "[2,3], (0,1); [2,3], (1), True")
-OPDI_KERNEL(dist) { return opd_return_tensor(call, opd_norm_Scalar(opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)), opd_arg_value(call, 2))); }
-OPDI_COMPOSITE(dist, "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", NULL, "dist.out", "[2,3], [3]; [2,3], [2,3], 3")
+OPDI_COMPOSITE(frobenius_norm_dim, "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", NULL,
+               "frobenius_norm.out", "[2,3], (0,1); [2,3], (1), True")
+OPDI_KERNEL(dist) {
+    return opd_return_tensor(call, opd_norm_Scalar(opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)),
+                                                   opd_arg_value(call, 2)));
+}
+OPDI_COMPOSITE(dist, "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", NULL, "dist.out",
+               "[2,3], [3]; [2,3], [2,3], 3")
 
-//-- logsumexp ---------------------------------------------------------------------------------------------------------------
+//-- logsumexp ---------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_END
 /* f: the largest finite element so far, g: sum of exp(x - f).  Infinities and NaN come through the sum. */
@@ -18122,8 +18240,13 @@ OPDI_COLD_END
         for (k = 0; k < n; k += m) {                                                                        \
             double top = s->f, shift;                                                                       \
             m = OPDI_MIN(n - k, (int64_t)256);                                                              \
-            for (i = 0; i < m; i++) { if ((double)x[k + i] > top && (double)x[k + i] < OPDI_INF) { top = (double)x[k + i]; } } \
-            if (top > s->f) { s->g = s->f > -OPDI_INF ? s->g * exp(s->f - top) : s->g; s->f = top; }        \
+            for (i = 0; i < m; i++) {                                                                       \
+                if ((double)x[k + i] > top && (double)x[k + i] < OPDI_INF) { top = (double)x[k + i]; }      \
+            }                                                                                               \
+            if (top > s->f) {                                                                               \
+                s->g = s->f > -OPDI_INF ? s->g * exp(s->f - top) : s->g;                                    \
+                s->f = top;                                                                                 \
+            }                                                                                               \
             shift = s->f > -OPDI_INF ? s->f : 0;                                                            \
             for (i = 0; i < m; i++) { t[i] = x[k + i] - (T)shift; }                                         \
             EXPS;                                                                                           \
@@ -18143,10 +18266,12 @@ static void opdi_finish_lse(opdi_folded *s, const opdi_reduce *r) {
 }
 OPDI_COLD_BEGIN
 static const opdi_fold opdi_the_lse = {
-    {opdi_fold_lse_f32, opdi_fold_lse_f64, NULL}, {NULL, NULL, NULL}, opdi_join_lse, opdi_finish_lse, {OPDI_MINUS_INF, 0, 0, 0}, {'f', 0}, "logsumexp"};
+    {opdi_fold_lse_f32, opdi_fold_lse_f64, NULL}, {NULL, NULL, NULL}, opdi_join_lse, opdi_finish_lse,
+    {OPDI_MINUS_INF, 0, 0, 0}, {'f', 0}, "logsumexp"};
 OPDI_KERNEL(logsumexp) {
     opd_tensor *t = opd_arg_tensor(call, 0);
-    const opd_scalar_type dtype = opd_dtype_is_integral((opd_scalar_type)t->dtype, true) ? OPD_FLOAT32 : (opd_scalar_type)t->dtype;
+    const opd_scalar_type dtype = opd_dtype_is_integral((opd_scalar_type)t->dtype, true) ? OPD_FLOAT32
+        : (opd_scalar_type)t->dtype;
     uint64_t mask;
     if (opdi_reduce_mask(opd_arg_ints(call, 1), t->ndim, &mask) != 0) { return -1; }
     return opdi_reduce_kernel(call, &opdi_the_lse, t, mask, opd_arg_bool(call, 2), dtype, dtype, OPD_DTYPE_NONE, 0);
@@ -18158,10 +18283,14 @@ OPDI_BW1(logsumexp) {
     r = opdi_unreduce(opd_bw_result(bw, 0), dims, opdi_bw_bool(bw, 2), x->ndim);
     return opd_bw_return(bw, 0, opd_mul(g, opd_exp(opd_sub(x, r))));
 }
-OPDI_CARD_REDUCE(logsumexp, "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", logsumexp, opdi_logsumexp_backward, "self, result", FP32,
-                 "logsumexp.out", "[2,3], (1); [2,3,2], (0,-1), True")
-OPDI_KERNEL(special_logsumexp) { return opd_return_tensor(call, opd_logsumexp_full(opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_bool(call, 2))); }
-OPDI_COMPOSITE(special_logsumexp, "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", NULL, "special_logsumexp.out", "[2,3], (1)")
+OPDI_CARD_REDUCE(logsumexp, "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", logsumexp,
+                 opdi_logsumexp_backward, "self, result", FP32, "logsumexp.out", "[2,3], (1); [2,3,2], (0,-1), True")
+OPDI_KERNEL(special_logsumexp) {
+    return opd_return_tensor(call,
+                             opd_logsumexp_full(opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_bool(call, 2)));
+}
+OPDI_COMPOSITE(special_logsumexp, "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", NULL,
+               "special_logsumexp.out", "[2,3], (1)")
 
 /* self summed over the dims that size does not have (at::sum_to). */
 OPDI_KERNEL(sum_to_size) {
@@ -18177,33 +18306,41 @@ OPDI_KERNEL(sum_to_size) {
         else if (want != have) { fits = false; }
     }
     if (!fits) {
-        return opd_fail(OPD_ERROR_SHAPE, "size {%s} is not expandable to size {%s}.", opdi_sizes_text(size.data, (int)size.n, a, sizeof a),
+        return opd_fail(OPD_ERROR_SHAPE, "size {%s} is not expandable to size {%s}.",
+                        opdi_sizes_text(size.data, (int)size.n, a, sizeof a),
                         opdi_sizes_text(opdi_sizes(t), t->ndim, b, sizeof b));
     }
     if (n) { t = opd_sum_dim(t, opd_ints_of(dims, n), true); }
     return opd_return_tensor(call, t && lead > 0 ? opd_view(t, size) : t);
 }
-OPDI_COMPOSITE(sum_to_size, "sum_to_size(Tensor self, int[] size) -> Tensor", NULL, NULL, "[2,3], (1,3); [4,2,3], (2,1)")
+OPDI_COMPOSITE(sum_to_size, "sum_to_size(Tensor self, int[] size) -> Tensor", NULL, NULL,
+               "[2,3], (1,3); [4,2,3], (2,1)")
 
 OPDI_KERNEL(nanmean) {
     opd_tensor *t = opd_arg_tensor(call, 0), *count, *sum;
     const opd_ints dims = opd_arg_ints(call, 1);
     const bool keep = opd_arg_bool(call, 2);
     if (!opd_dtype_is_floating((opd_scalar_type)t->dtype) && !opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "nanmean(): expected input to have floating point or complex dtype but got %s", opd_dtype_cname((opd_scalar_type)t->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "nanmean(): expected input to have floating point or complex dtype but got %s",
+                        opd_dtype_cname((opd_scalar_type)t->dtype));
     }
     count = opd_sum_dim(opd_logical_not(opd_isnan(t)), dims, keep);
     sum = opd_nansum_full(t, opd_value_of_ints(dims), keep, opd_call_args(call)[3]);
     return opd_return_tensor(call, opd_div(sum, count));
 }
-OPDI_COMPOSITE(nanmean, "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", NULL, "nanmean.out", "[2,3]; [2,3], (1)")
+OPDI_COMPOSITE(nanmean,
+               "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", NULL,
+               "nanmean.out", "[2,3]; [2,3], (1)")
 
 /* The sum along the diagonal, which is a view of one dim. */
 OPDI_KERNEL(trace) {
     opd_tensor *t = opd_arg_tensor(call, 0);
-    const opd_scalar_type dtype = opd_dtype_is_integral((opd_scalar_type)t->dtype, true) ? OPD_INT64 : (opd_scalar_type)t->dtype;
+    const opd_scalar_type dtype = opd_dtype_is_integral((opd_scalar_type)t->dtype, true) ? OPD_INT64
+        : (opd_scalar_type)t->dtype;
     int64_t n, stride;
-    if (t->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "trace: expected a matrix, but got tensor with dim %d", t->ndim); }
+    if (t->ndim != 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "trace: expected a matrix, but got tensor with dim %d", t->ndim);
+    }
     n = OPDI_MIN(opdi_sizes(t)[0], opdi_sizes(t)[1]); stride = opdi_strides(t)[0] + opdi_strides(t)[1];
     t = opdi_view(t, &n, &stride, 1, 0);
     return t ? opdi_reduce_kernel(call, &opdi_the_sum, t, OPDI_ALL_DIMS, false, dtype, dtype, OPD_DTYPE_NONE, 0) : -1;
@@ -18212,13 +18349,15 @@ static opd_tensor *opdi_trace_gradient(opd_tensor *g, opd_ints sizes) {
     return sizes.n == 2 ? opd_mul(g, opd_triu(opd_tril(opd_new_ones(g, sizes)))) : NULL;
 }
 OPDI_BW1(trace) { return opd_bw_return(bw, 0, opdi_trace_gradient(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0))); }
-OPDI_CARD_REDUCE(trace, "trace(Tensor self) -> Tensor", trace, opdi_trace_backward, "", FP32, "trace.out", "[3,3]; [2,4]")
+OPDI_CARD_REDUCE(trace, "trace(Tensor self) -> Tensor", trace, opdi_trace_backward, "", FP32, "trace.out",
+                 "[3,3]; [2,4]")
 
 /* True where sizes and all values are the same. */
 OPDI_KERNEL(equal) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1), *all;
     if (a->dtype != b->dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "Expected object of data type %s but got data type %s for argument 'other' in call to equal",
+        return opd_fail(OPD_ERROR_DTYPE,
+                        "Expected object of data type %s but got data type %s for argument 'other' in call to equal",
                         opd_dtype_cname((opd_scalar_type)a->dtype), opd_dtype_cname((opd_scalar_type)b->dtype));
     }
     if (!opdi_same_sizes(a, b)) { return opd_return_bool(call, false); }
@@ -18226,7 +18365,9 @@ OPDI_KERNEL(equal) {
     return all ? opd_return_bool(call, opd_item_i64(all) != 0) : -1;
 }
 OPDI_OP(equal) {
-    op->schema = "equal(Tensor self, Tensor other) -> bool"; op->cpu = opdi_equal_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->schema = "equal(Tensor self, Tensor other) -> bool";
+    op->cpu = opdi_equal_kernel;
+    op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[2,3], [2,3]; [2], [3]";
 }
 
@@ -18239,11 +18380,13 @@ OPDI_KERNEL(nonzero) {
     int64_t sizes[2], strides[2], i, j, m, count = 0, n = t->numel, *row = NULL;
     int pass, d;
     if (call->targets && call->targets[0]->dtype != OPD_INT64) {
-        return opd_fail(OPD_ERROR_DTYPE, "nonzero: Expected out tensor to have scalar type Long but got scalar type%s", opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "nonzero: Expected out tensor to have scalar type Long but got scalar type%s",
+                        opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
     }
     if (t->backend == OPD_META || opd_dtype_is_complex(dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, t->backend == OPD_META ? "nonzero: the result's size depends on data, which a meta tensor does not have"
-                                                                 : "\"nonzero\" not implemented for complex numbers");
+        return opd_fail(OPD_ERROR_DTYPE, t->backend == OPD_META
+                        ? "nonzero: the result's size depends on data, which a meta tensor does not have"
+                        : "\"nonzero\" not implemented for complex numbers");
     }
     t = opd_contiguous(t);
     if (!t) { return -1; }
@@ -18254,15 +18397,22 @@ OPDI_KERNEL(nonzero) {
             opdi_load_table[type][dtype](block, t->data + i * (int64_t)opd_dtype_size(dtype), m);
             for (j = 0; j < m; j++) {
                 int64_t rest = i + j;
-                if (type == OPDI_I64 ? ((const int64_t *)(const void *)block)[j] == 0 : ((const double *)(const void *)block)[j] == 0) { continue; }
+                if (type == OPDI_I64 ? ((const int64_t *)(const void *)block)[j] == 0
+                    : ((const double *)(const void *)block)[j] == 0) {
+                    continue;
+                }
                 if (pass == 0) { count++; continue; }
-                for (d = t->ndim - 1; d >= 0; d--) { row[d * opdi_strides(out)[1]] = rest % opdi_sizes(t)[d]; rest /= opdi_sizes(t)[d]; }
+                for (d = t->ndim - 1; d >= 0; d--) {
+                    row[d * opdi_strides(out)[1]] = rest % opdi_sizes(t)[d];
+                    rest /= opdi_sizes(t)[d];
+                }
                 row += opdi_strides(out)[0];
             }
         }
         if (pass == 1) { break; }
         sizes[0] = count; sizes[1] = t->ndim; strides[0] = 1; strides[1] = count ? count : 1;
-        out = opd_result_strided(call, 0, sizes, strides, 2, OPD_INT64, opd_tensor_device(t));     /* columns, as PyTorch */
+        /* columns, as PyTorch */
+        out = opd_result_strided(call, 0, sizes, strides, 2, OPD_INT64, opd_tensor_device(t));
         if (!out) { return -1; }
         if (!out->data || out->numel == 0) { break; }
         row = (int64_t *)(void *)out->data;
@@ -18271,11 +18421,12 @@ OPDI_KERNEL(nonzero) {
 }
 OPDI_COLD_BEGIN
 OPDI_OP(nonzero) {
-    opdi_card_reduce(op, "nonzero(Tensor self) -> Tensor", opdi_nonzero_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_AUTOCAST_KEEP, "nonzero.out", "[2,3]; [2,3]b; []");
+    opdi_card_reduce(op, "nonzero(Tensor self) -> Tensor", opdi_nonzero_kernel, OPD_NOT_DIFFERENTIABLE, "",
+                     OPD_AUTOCAST_KEEP, "nonzero.out", "[2,3]; [2,3]b; []");
     op->vmap = OPD_BATCH_LOOP;
 }
 
-//-- the line driver ---------------------------------------------------------------------------------------------------------
+//-- the line driver ---------------------------------------------------------------------------------------------------
 //
 // Operators that turn each line of a tensor along one dim into a line of another length: softmax, scans, sorting.  A
 // line function gets contiguous input of the compute type and writes contiguous output, which is the tensors' memory
@@ -18302,16 +18453,26 @@ struct opdi_lines {
 };
 OPDI_COLD_END
 /* ops: inputs, then outputs; those in `index` (bits) are int64_t, the others of the compute type.  dim: the line's. */
-static void opdi_lines_init(opdi_lines *r, opd_tensor *const *ops, int nin, int nops, int dim, int compute, unsigned index) {
+static void opdi_lines_init(opdi_lines *r, opd_tensor *const *ops, int nin, int nops, int dim, int compute,
+                            unsigned index) {
     const opd_tensor *t = ops[0];
     int d, k;
-    r->nin = nin; r->nops = nops; r->ndim = 0; r->outer = 1; r->tmp = 0; r->k = 0; r->flag = r->flag2 = false; r->failed = 0;
+    r->nin = nin;
+    r->nops = nops;
+    r->ndim = 0;
+    r->outer = 1;
+    r->tmp = 0;
+    r->k = 0;
+    r->flag = r->flag2 = false;
+    r->failed = 0;
     r->n = t->ndim ? opdi_sizes(t)[dim] : 1;
     for (d = t->ndim - 1; d >= 0; d--) {
         if (d == dim || opdi_sizes(t)[d] == 1) { continue; }
         r->sizes[r->ndim] = opdi_sizes(t)[d];
         r->outer *= opdi_sizes(t)[d];
-        for (k = 0; k < nops; k++) { r->stride[k][r->ndim] = opdi_strides(ops[k])[d] * (int64_t)opd_dtype_size((opd_scalar_type)ops[k]->dtype); }
+        for (k = 0; k < nops; k++) {
+            r->stride[k][r->ndim] = opdi_strides(ops[k])[d] * (int64_t)opd_dtype_size((opd_scalar_type)ops[k]->dtype);
+        }
         r->ndim++;
     }
     for (k = 0; k < nops; k++) {
@@ -18385,11 +18546,14 @@ static int opdi_lines_run(opdi_lines *r, opdi_line_fn fn, int64_t cost) {
     r->fn = fn;
     if (r->outer <= 0) { return 0; }
     if (r->outer * r->n * cost <= OPDI_GRAIN) { opdi_lines_range(r, 0, r->outer); }
-    else { opdi_parallel_for(r->outer, OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(r->n * cost, (int64_t)1)), opdi_lines_range, r); }
+    else {
+        opdi_parallel_for(r->outer, OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(r->n * cost, (int64_t)1)),
+                          opdi_lines_range, r);
+    }
     return r->failed ? opd_fail(OPD_ERROR_MEMORY, "out of memory") : 0;
 }
 
-//-- softmax -------------------------------------------------------------------------------------------------- >>op:_softmax
+//-- softmax --------------------------------------------------------------------------------------------- >>op:_softmax
 
 OPDI_COLD_END
 /* Largest of n > 0 (NaN is found by the sum); then o = x - c and its exponentials' sum, in pieces. */
@@ -18430,18 +18594,28 @@ OPDI_ALWAYS double opdi_line_dot_body(const float *x, const float *y, int64_t n)
 }
 #if defined(OPDI_X86)
 OPDI_AVX2 static float opdi_line_max_avx2(const float *x, int64_t n) { return opdi_line_max_body(x, n); }
-OPDI_AVX2 static void opdi_line_affine_avx2(float *o, const float *x, float c, float k, int64_t n) { opdi_line_affine_body(o, x, c, k, n); }
-OPDI_AVX2 static double opdi_line_dot_avx2(const float *x, const float *y, int64_t n) { return opdi_line_dot_body(x, y, n); }
+OPDI_AVX2 static void opdi_line_affine_avx2(float *o, const float *x, float c, float k, int64_t n) {
+    opdi_line_affine_body(o, x, c, k, n);
+}
+OPDI_AVX2 static double opdi_line_dot_avx2(const float *x, const float *y, int64_t n) {
+    return opdi_line_dot_body(x, y, n);
+}
 #define OPDI_LINE_WIDE(wide) if (n >= 32 && opdi_cpu_level() > 0) { wide; }
 #else
 #define OPDI_LINE_WIDE(wide)
 #endif
-static float opdi_line_max(const float *x, int64_t n) { OPDI_LINE_WIDE(return opdi_line_max_avx2(x, n)) return opdi_line_max_body(x, n); }
+static float opdi_line_max(const float *x, int64_t n) {
+    OPDI_LINE_WIDE(return opdi_line_max_avx2(x, n))
+    return opdi_line_max_body(x, n);
+}
 static void opdi_line_affine(float *o, const float *x, float c, float k, int64_t n) {
     OPDI_LINE_WIDE(opdi_line_affine_avx2(o, x, c, k, n); return)
     opdi_line_affine_body(o, x, c, k, n);
 }
-static double opdi_line_dot(const float *x, const float *y, int64_t n) { OPDI_LINE_WIDE(return opdi_line_dot_avx2(x, y, n)) return opdi_line_dot_body(x, y, n); }
+static double opdi_line_dot(const float *x, const float *y, int64_t n) {
+    OPDI_LINE_WIDE(return opdi_line_dot_avx2(x, y, n))
+    return opdi_line_dot_body(x, y, n);
+}
 static double opdi_line_sum(const float *x, int64_t n) {
     opdi_folded s = {0, 0, 0, 0};
     opdi_fold_sum_f32(&s, x, n, 0, NULL);
@@ -18523,10 +18697,12 @@ static int opdi_softmax_of(opd_call *call, bool logarithm) {
     opdi_lines r;
     if (dim < 0) { return -1; }
     if (opd_arg_bool(call, 2)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s with half to float conversion is not supported on CPU", logarithm ? "log_softmax" : "softmax");
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s with half to float conversion is not supported on CPU",
+                        logarithm ? "log_softmax" : "softmax");
     }
     if (!opd_dtype_is_floating(dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"%s_lastdim_kernel_impl\" not implemented for '%s'", logarithm ? "log_softmax" : "softmax", opd_dtype_cname(dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s_lastdim_kernel_impl\" not implemented for '%s'",
+                        logarithm ? "log_softmax" : "softmax", opd_dtype_cname(dtype));
     }
     ops[0] = t; ops[1] = opd_result(call, 0, opdi_sizes(t), t->ndim, dtype);
     if (!ops[1]) { return -1; }
@@ -18543,9 +18719,12 @@ static int opdi_softmax_backward_of(opd_call *call, bool logarithm) {
     opdi_lines r;
     ops[0] = g; ops[1] = opd_arg_tensor(call, 1);
     if (dim < 0) { return -1; }
-    if (!opdi_same_sizes(ops[0], ops[1])) { return opd_fail(OPD_ERROR_SHAPE, "grad_output and output must have the same sizes"); }
+    if (!opdi_same_sizes(ops[0], ops[1])) {
+        return opd_fail(OPD_ERROR_SHAPE, "grad_output and output must have the same sizes");
+    }
     if (!opd_dtype_is_floating(dtype) || ops[1]->dtype != dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"%ssoftmax_backward\" not implemented for '%s'", logarithm ? "log_" : "", opd_dtype_cname(dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "\"%ssoftmax_backward\" not implemented for '%s'", logarithm ? "log_" : "",
+                        opd_dtype_cname(dtype));
     }
     ops[2] = opd_result(call, 0, opdi_sizes(g), g->ndim, dtype);
     if (!ops[2]) { return -1; }
@@ -18560,11 +18739,13 @@ OPDI_KERNEL(_softmax_backward_data) { return opdi_softmax_backward_of(call, fals
 OPDI_KERNEL(_log_softmax_backward_data) { return opdi_softmax_backward_of(call, true); }
 OPDI_BW1(_softmax) {
     opd_tensor *y = opd_bw_result(bw, 0);
-    return opd_bw_return(bw, 0, opd__softmax_backward_data(opd_bw_grad(bw, 0), y, opd_bw_value(bw, 1).u.i, opd_bw_dtype(bw, 0)));
+    return opd_bw_return(bw, 0, opd__softmax_backward_data(opd_bw_grad(bw, 0), y, opd_bw_value(bw, 1).u.i,
+                                                           opd_bw_dtype(bw, 0)));
 }
 OPDI_BW1(_log_softmax) {
     opd_tensor *y = opd_bw_result(bw, 0);
-    return opd_bw_return(bw, 0, opd__log_softmax_backward_data(opd_bw_grad(bw, 0), y, opd_bw_value(bw, 1).u.i, opd_bw_dtype(bw, 0)));
+    return opd_bw_return(bw, 0, opd__log_softmax_backward_data(opd_bw_grad(bw, 0), y, opd_bw_value(bw, 1).u.i,
+                                                               opd_bw_dtype(bw, 0)));
 }
 static opd_tensor *opdi_sum_keep(opd_tensor *t, int64_t dim) { return opd_sum_dim(t, opd_ints_of(&dim, 1), true); }
 OPDI_BW1(_softmax_backward_data) {
@@ -18582,22 +18763,25 @@ OPDI_BW1(_log_softmax_backward_data) {
     OPDI_GIVE(1, opd_mul(opd_mul(opd_neg(opdi_sum_keep(go, dim)), e), g));
     return 0;
 }
-OPDI_CARD_REDUCE(_softmax, "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", _softmax, opdi__softmax_backward, "result", FP32, "_softmax.out",
-                 "[2,3], 1, False; [2,3,2], 1, False")
-OPDI_CARD_REDUCE(_log_softmax, "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", _log_softmax, opdi__log_softmax_backward, "result", FP32,
-                 "_log_softmax.out", "[2,3], 1, False; [2,3,2], 1, False")
-OPDI_CARD_REDUCE(_softmax_backward_data, "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+OPDI_CARD_REDUCE(_softmax, "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", _softmax,
+                 opdi__softmax_backward, "result", FP32, "_softmax.out", "[2,3], 1, False; [2,3,2], 1, False")
+OPDI_CARD_REDUCE(_log_softmax, "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", _log_softmax,
+                 opdi__log_softmax_backward, "result", FP32, "_log_softmax.out", "[2,3], 1, False; [2,3,2], 1, False")
+OPDI_CARD_REDUCE(_softmax_backward_data,
+                 "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
                  _softmax_backward_data, opdi__softmax_backward_data_backward, "grad_output(output), output", KEEP,
-                 "_softmax_backward_data.out(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype, *, Tensor(a!) grad_input) -> Tensor(a!)",
-                 "[2,3], [2,3], 1, 6")
-OPDI_CARD_REDUCE(_log_softmax_backward_data, "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
-                 _log_softmax_backward_data, opdi__log_softmax_backward_data_backward, "grad_output(output), output", KEEP,
+                 "_softmax_backward_data.out(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype, *, "
+                 "Tensor(a!) grad_input) -> Tensor(a!)", "[2,3], [2,3], 1, 6")
+OPDI_CARD_REDUCE(_log_softmax_backward_data, "_log_softmax_backward_data(Tensor grad_output, Tensor output, "
+                 "int dim, ScalarType input_dtype) -> Tensor", _log_softmax_backward_data,
+                 opdi__log_softmax_backward_data_backward, "grad_output(output), output", KEEP,
                  "_log_softmax_backward_data.out", "[2,3], [2,3], 1, 6")
 static int opdi_softmax_composite(opd_call *call, bool logarithm) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     if (!opd_arg_is_none(call, 2)) { t = opd_to_dtype(t, opd_arg_dtype(call, 2, OPD_FLOAT32)); }
     if (!t) { return -1; }
-    return opd_return_tensor(call, logarithm ? opd__log_softmax(t, opd_arg_int(call, 1), false) : opd__softmax(t, opd_arg_int(call, 1), false));
+    return opd_return_tensor(call, logarithm ? opd__log_softmax(t, opd_arg_int(call, 1), false)
+                             : opd__softmax(t, opd_arg_int(call, 1), false));
 }
 OPDI_KERNEL(softmax_int) { return opdi_softmax_composite(call, false); }
 OPDI_KERNEL(log_softmax_int) { return opdi_softmax_composite(call, true); }
@@ -18607,12 +18791,17 @@ OPDI_KERNEL(log_softmax_int) { return opdi_softmax_composite(call, true); }
         op->schema = schema_; op->composite = opdi_##kernel_##_kernel; op->vmap = OPD_BATCH_DECOMPOSE;      \
         op->autocast = OPD_AUTOCAST_FP32_SET_DTYPE; op->out = out_; op->cases = cases_;                     \
     }
-OPDI_COMPOSITE_FP32(softmax_int, softmax_int, "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", "softmax.int_out", "[2,3], 1")
-OPDI_COMPOSITE_FP32(log_softmax_int, log_softmax_int, "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", "log_softmax.int_out", "[2,3], 1")
-OPDI_COMPOSITE_FP32(special_softmax, softmax_int, "special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", NULL, "[2,3], 1")
-OPDI_COMPOSITE_FP32(special_log_softmax, log_softmax_int, "special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", NULL, "[2,3], 1")
+OPDI_COMPOSITE_FP32(softmax_int, softmax_int, "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+                    "softmax.int_out", "[2,3], 1")
+OPDI_COMPOSITE_FP32(log_softmax_int, log_softmax_int,
+                    "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+                    "log_softmax.int_out", "[2,3], 1")
+OPDI_COMPOSITE_FP32(special_softmax, softmax_int,
+                    "special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", NULL, "[2,3], 1")
+OPDI_COMPOSITE_FP32(special_log_softmax, log_softmax_int,
+                    "special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", NULL, "[2,3], 1")
 
-//-- scans -------------------------------------------------------------------------------------------------------------------
+//-- scans -------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_END
 #define OPDI_LINE_SCAN(name, T, A, first, body)                                                             \
@@ -18651,9 +18840,15 @@ static int opdi_scan(opd_call *call, const opdi_line_fn *fns, opd_scalar_type dt
     opdi_lines_init(&r, ops, 1, 2, dim, type, 0);
     return opdi_lines_run(&r, fns[type], 2);
 }
-OPDI_KERNEL(cumsum) { return opdi_scan(call, opdi_line_cumsum, opdi_reduce_dtype(call, 2, opd_arg_tensor(call, 0)), "cumsum_out_cpu"); }
-OPDI_KERNEL(cumprod) { return opdi_scan(call, opdi_line_cumprod, opdi_reduce_dtype(call, 2, opd_arg_tensor(call, 0)), "cumprod_out_cpu"); }
-OPDI_KERNEL(logcumsumexp) { return opdi_scan(call, opdi_line_logcumsumexp, opd_dtype(opd_arg_tensor(call, 0)), "logcumsumexp_out_cpu"); }
+OPDI_KERNEL(cumsum) {
+    return opdi_scan(call, opdi_line_cumsum, opdi_reduce_dtype(call, 2, opd_arg_tensor(call, 0)), "cumsum_out_cpu");
+}
+OPDI_KERNEL(cumprod) {
+    return opdi_scan(call, opdi_line_cumprod, opdi_reduce_dtype(call, 2, opd_arg_tensor(call, 0)), "cumprod_out_cpu");
+}
+OPDI_KERNEL(logcumsumexp) {
+    return opdi_scan(call, opdi_line_logcumsumexp, opd_dtype(opd_arg_tensor(call, 0)), "logcumsumexp_out_cpu");
+}
 /* Sums from the end of dim. */
 static opd_tensor *opdi_sum_from_end(opd_tensor *g, int64_t dim) {
     if (!g || opd_numel(g) <= 1 || opd_size(g, (int)dim) == 1) { return g; }
@@ -18686,7 +18881,8 @@ OPDI_BW1(cumprod) {
     return opd_bw_return(bw, 0, opdi_cumprod_gradient(opd_bw_grad(bw, 0), x, opd_bw_value(bw, 1).u.i, y));
 }
 OPDI_KERNEL(cumprod_backward) {
-    return opd_return_tensor(call, opdi_cumprod_gradient(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_int(call, 2), opd_arg_tensor(call, 3)));
+    return opd_return_tensor(call, opdi_cumprod_gradient(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
+                                                         opd_arg_int(call, 2), opd_arg_tensor(call, 3)));
 }
 /* The gradient's parts of either sign, in logarithms. */
 OPDI_BW1(logcumsumexp) {
@@ -18698,8 +18894,9 @@ OPDI_BW1(logcumsumexp) {
     if (opd_bw_sizes(bw, 0).n == 0 || g->numel == 0) { return opd_bw_return(bw, 0, g); }
     for (i = 0; i < 2; i++) {
         opd_tensor *a = i ? opd_neg(g) : g, *positive = opd_gt_Scalar(a, opd_value_int(0));
-        opd_tensor *l = opd_masked_fill_Scalar(opd_log(opd_masked_fill_Scalar(a, opd_logical_not(positive), opd_value_int(1))),
-                                               opd_logical_not(positive), opd_value_float(lowest));
+        opd_tensor *l =
+            opd_masked_fill_Scalar(opd_log(opd_masked_fill_Scalar(a, opd_logical_not(positive), opd_value_int(1))),
+                                   opd_logical_not(positive), opd_value_float(lowest));
         l = opdi_flip_dim(opd_logcumsumexp(opdi_flip_dim(opd_sub(l, y), dim), dim), dim);
         part[i] = opd_exp(opd_add(l, x));
     }
@@ -18707,24 +18904,33 @@ OPDI_BW1(logcumsumexp) {
 }
 #define OPDI_CARD_SCAN(id, save_)                                                                            \
     OPDI_OP(id) {                                                                                           \
-        opdi_card_reduce(op, #id "(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", opdi_##id##_kernel, opdi_##id##_backward, save_, \
+        opdi_card_reduce(op, #id "(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",             \
+                         opdi_##id##_kernel, opdi_##id##_backward, save_,                                   \
                          OPD_AUTOCAST_FP32_SET_DTYPE, #id ".out", "[2,3], 1; [2,3]i5, 0; [], 0");           \
         op->inplace = #id "_";                                                                              \
     }
 OPDI_CARD_SCAN(cumsum, "")
 OPDI_CARD_SCAN(cumprod, "self, result")
-OPDI_CARD_REDUCE(logcumsumexp, "logcumsumexp(Tensor self, int dim) -> Tensor", logcumsumexp, opdi_logcumsumexp_backward, "self, result", KEEP, "logcumsumexp.out", "[2,3], 1; [], 0")
-OPDI_COMPOSITE(cumprod_backward, "cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor", NULL, NULL, "[2,3], [2,3], 1, [2,3]")
+OPDI_CARD_REDUCE(logcumsumexp, "logcumsumexp(Tensor self, int dim) -> Tensor", logcumsumexp, opdi_logcumsumexp_backward,
+                 "self, result", KEEP, "logcumsumexp.out", "[2,3], 1; [], 0")
+OPDI_COMPOSITE(cumprod_backward, "cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor", NULL,
+               NULL, "[2,3], [2,3], 1, [2,3]")
 
 OPDI_COLD_END
 /* flag: the smallest.  The last of equal ones; NaN stays once it is there. */
 #define OPDI_LINE_CUMMAX(name, T)                                                                           \
     static void name(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {             \
-        const T *x = (const T *)in[0]; T *o = (T *)out[0], best = 0; int64_t *index = (int64_t *)out[1], i, at = 0; \
+        const T *x = (const T *)in[0];                                                                      \
+        T *o = (T *)out[0], best = 0;                                                                       \
+        int64_t *index = (int64_t *)out[1], i, at = 0;                                                      \
         (void)tmp;                                                                                          \
         for (i = 0; i < r->n; i++) {                                                                        \
-            if (i == 0 || x[i] != x[i] || (best == best && (r->flag ? x[i] <= best : x[i] >= best))) { best = x[i]; at = i; } \
-            o[i] = best; index[i] = at;                                                                     \
+            if (i == 0 || x[i] != x[i] || (best == best && (r->flag ? x[i] <= best : x[i] >= best))) {      \
+                best = x[i];                                                                                \
+                at = i;                                                                                     \
+            }                                                                                               \
+            o[i] = best;                                                                                    \
+            index[i] = at;                                                                                  \
         }                                                                                                   \
     }
 OPDI_LINE_CUMMAX(opdi_line_cummax_f32, float)
@@ -18732,15 +18938,16 @@ OPDI_LINE_CUMMAX(opdi_line_cummax_f64, double)
 OPDI_LINE_CUMMAX(opdi_line_cummax_i64, int64_t)
 static const opdi_line_fn opdi_line_cummax[3] = {opdi_line_cummax_f32, opdi_line_cummax_f64, opdi_line_cummax_i64};
 /* Values and indices of lines of `len` elements (0: one, the dim reduced), by a line function. */
-static int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int64_t dim_arg, int64_t len, bool reduce, bool keep, opdi_lines *r,
-                             int64_t cost, const char *what) {
+static int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int64_t dim_arg, int64_t len, bool reduce,
+                             bool keep, opdi_lines *r, int64_t cost, const char *what) {
     opd_tensor *t = opd_arg_tensor(call, 0), *ops[3], views[2], *full;
     const int dim = opdi_reduce_dim(dim_arg, t->ndim), type = opdi_compute_type((opd_scalar_type)t->dtype);
     int64_t sizes[OPD_MAX_DIMS], dims[2][2 * OPD_MAX_DIMS];
     int ndim, d, k;
     if (dim < 0) { return -1; }
     if (!fns[type] || opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname((opd_scalar_type)t->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what,
+                        opd_dtype_cname((opd_scalar_type)t->dtype));
     }
     ndim = opdi_reduce_sizes(t, reduce ? (uint64_t)1 << dim : 0, keep, sizes);
     if (!reduce && t->ndim) { sizes[dim] = len; }
@@ -18777,21 +18984,25 @@ static int opdi_cummax_of(opd_call *call, bool smallest) {
     const int64_t dim = opd_arg_int(call, 1);
     opdi_lines r;
     r.flag = smallest; r.flag2 = r.keep_strides = false; r.tmp = 0; r.k = 0;
-    return opdi_lines_select(call, opdi_line_cummax, dim, t->ndim && opdi_reduce_dim(dim, t->ndim) >= 0 ? opdi_sizes(t)[opdi_reduce_dim(dim, t->ndim)] : 1,
+    return opdi_lines_select(call, opdi_line_cummax, dim, t->ndim && opdi_reduce_dim(dim, t->ndim) >= 0
+                             ? opdi_sizes(t)[opdi_reduce_dim(dim, t->ndim)] : 1,
                              false, true, &r, 2, smallest ? "cummin_cpu" : "cummax_cpu");
 }
 OPDI_KERNEL(cummax) { return opdi_cummax_of(call, false); }
 OPDI_KERNEL(cummin) { return opdi_cummax_of(call, true); }
 OPDI_BW1(cummax) {
     if (!opd_bw_grad(bw, 0)) { return 0; }
-    return opd_bw_return(bw, 0, opdi_scatter_dim(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_result(bw, 1), true));
+    return opd_bw_return(bw, 0, opdi_scatter_dim(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i,
+                                                 opd_bw_result(bw, 1), true));
 }
 #define OPDI_OUT_PAIR(head) head ", Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
 #define OPDI_PAIR " -> (Tensor values, Tensor indices)"
-OPDI_CARD_REDUCE(cummax, "cummax(Tensor self, int dim)" OPDI_PAIR, cummax, opdi_cummax_backward, "indices", KEEP, OPDI_OUT_PAIR("cummax.out(Tensor self, int dim, *"), "[2,3], 1; [2,3]i5, 0")
-OPDI_CARD_REDUCE(cummin, "cummin(Tensor self, int dim)" OPDI_PAIR, cummin, opdi_cummax_backward, "indices", KEEP, OPDI_OUT_PAIR("cummin.out(Tensor self, int dim, *"), "[2,3], 1; [2,3]i5, 0")
+OPDI_CARD_REDUCE(cummax, "cummax(Tensor self, int dim)" OPDI_PAIR, cummax, opdi_cummax_backward, "indices", KEEP,
+                 OPDI_OUT_PAIR("cummax.out(Tensor self, int dim, *"), "[2,3], 1; [2,3]i5, 0")
+OPDI_CARD_REDUCE(cummin, "cummin(Tensor self, int dim)" OPDI_PAIR, cummin, opdi_cummax_backward, "indices", KEEP,
+                 OPDI_OUT_PAIR("cummin.out(Tensor self, int dim, *"), "[2,3], 1; [2,3]i5, 0")
 
-//-- sorting -----------------------------------------------------------------------------------------------------------------
+//-- sorting -----------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_END
 /* Keys order like the values do: NaN above all, -0 equal to 0. */
@@ -18825,14 +19036,17 @@ static opdi_key *opdi_keys_sort(opdi_key *a, opdi_key *b, int64_t n) {
         opdi_key *t = a;
         for (i = 0; i < n; i += 2 * width) {
             const int64_t mid = OPDI_MIN(i + width, n), end = OPDI_MIN(i + 2 * width, n);
-            for (j = i, k = mid, m = i; m < end; m++) { b[m] = k >= end || (j < mid && a[j].key <= a[k].key) ? a[j++] : a[k++]; }
+            for (j = i, k = mid, m = i; m < end; m++) {
+                b[m] = k >= end || (j < mid && a[j].key <= a[k].key) ? a[j++] : a[k++];
+            }
         }
         a = b; b = t;
     }
     return a;
 }
 /* The first len[1] of the sorted line. */
-OPDI_ALWAYS void opdi_line_sort_body(const opdi_lines *r, const void *const *in, void *const *out, char *tmp, int type) {
+OPDI_ALWAYS void opdi_line_sort_body(const opdi_lines *r, const void *const *in, void *const *out,
+                                     char *tmp, int type) {
     opdi_key *a = (opdi_key *)(void *)tmp;
     int64_t *index = (int64_t *)out[1], i;
     opdi_keys_fill(a, in[0], r->n, type, r->flag);
@@ -18843,12 +19057,19 @@ OPDI_ALWAYS void opdi_line_sort_body(const opdi_lines *r, const void *const *in,
         else { ((uint64_t *)out[0])[i] = ((const uint64_t *)in[0])[a[i].index]; }
     }
 }
-static void opdi_line_sort_f32(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { opdi_line_sort_body(r, in, out, tmp, OPDI_F32); }
-static void opdi_line_sort_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { opdi_line_sort_body(r, in, out, tmp, OPDI_F64); }
-static void opdi_line_sort_i64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { opdi_line_sort_body(r, in, out, tmp, OPDI_I64); }
+static void opdi_line_sort_f32(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
+    opdi_line_sort_body(r, in, out, tmp, OPDI_F32);
+}
+static void opdi_line_sort_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
+    opdi_line_sort_body(r, in, out, tmp, OPDI_F64);
+}
+static void opdi_line_sort_i64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
+    opdi_line_sort_body(r, in, out, tmp, OPDI_I64);
+}
 static const opdi_line_fn opdi_line_sort[3] = {opdi_line_sort_f32, opdi_line_sort_f64, opdi_line_sort_i64};
 /* One element of the sorted line: the k-th (flag2 false), or the median.  flag: medians pass over NaN. */
-OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *r, const void *const *in, void *const *out, char *tmp, int type) {
+OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *r, const void *const *in, void *const *out,
+                                     char *tmp, int type) {
     opdi_key *a = (opdi_key *)(void *)tmp;
     int64_t k = r->k - 1, n = r->n, i;
     opdi_keys_fill(a, in[0], n, type, false);
@@ -18862,12 +19083,19 @@ OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *r, const void *const *in,
     if (type == OPDI_F32) { ((float *)out[0])[0] = ((const float *)in[0])[a[k].index]; }
     else { ((uint64_t *)out[0])[0] = ((const uint64_t *)in[0])[a[k].index]; }
 }
-static void opdi_line_pick_f32(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { opdi_line_pick_body(r, in, out, tmp, OPDI_F32); }
-static void opdi_line_pick_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { opdi_line_pick_body(r, in, out, tmp, OPDI_F64); }
-static void opdi_line_pick_i64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { opdi_line_pick_body(r, in, out, tmp, OPDI_I64); }
+static void opdi_line_pick_f32(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
+    opdi_line_pick_body(r, in, out, tmp, OPDI_F32);
+}
+static void opdi_line_pick_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
+    opdi_line_pick_body(r, in, out, tmp, OPDI_F64);
+}
+static void opdi_line_pick_i64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
+    opdi_line_pick_body(r, in, out, tmp, OPDI_I64);
+}
 static const opdi_line_fn opdi_line_pick[3] = {opdi_line_pick_f32, opdi_line_pick_f64, opdi_line_pick_i64};
 /* The most frequent value, the smallest of several, and where it is last. */
-OPDI_ALWAYS void opdi_line_mode_body(const opdi_lines *r, const void *const *in, void *const *out, char *tmp, int type) {
+OPDI_ALWAYS void opdi_line_mode_body(const opdi_lines *r, const void *const *in, void *const *out,
+                                     char *tmp, int type) {
     opdi_key *a = (opdi_key *)(void *)tmp;
     int64_t i, count = 0, most = 0, at = 0;
     opdi_keys_fill(a, in[0], r->n, type, false);
@@ -18882,9 +19110,15 @@ OPDI_ALWAYS void opdi_line_mode_body(const opdi_lines *r, const void *const *in,
     if (type == OPDI_F32) { ((float *)out[0])[0] = ((const float *)in[0])[at]; }
     else { ((uint64_t *)out[0])[0] = ((const uint64_t *)in[0])[at]; }
 }
-static void opdi_line_mode_f32(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { opdi_line_mode_body(r, in, out, tmp, OPDI_F32); }
-static void opdi_line_mode_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { opdi_line_mode_body(r, in, out, tmp, OPDI_F64); }
-static void opdi_line_mode_i64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { opdi_line_mode_body(r, in, out, tmp, OPDI_I64); }
+static void opdi_line_mode_f32(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
+    opdi_line_mode_body(r, in, out, tmp, OPDI_F32);
+}
+static void opdi_line_mode_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
+    opdi_line_mode_body(r, in, out, tmp, OPDI_F64);
+}
+static void opdi_line_mode_i64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
+    opdi_line_mode_body(r, in, out, tmp, OPDI_I64);
+}
 static const opdi_line_fn opdi_line_mode[3] = {opdi_line_mode_f32, opdi_line_mode_f64, opdi_line_mode_i64};
 
 /* The size of dim, 1 for a 0-dim tensor; -1 with an error. */
@@ -18893,15 +19127,22 @@ static int64_t opdi_line_size(const opd_tensor *t, int64_t dim) {
     return d < 0 ? -1 : t->ndim ? opdi_sizes(t)[d] : 1;
 }
 OPDI_COLD_BEGIN
-static int opdi_sort_of(opd_call *call, const opdi_line_fn *fns, int64_t dim, int64_t k, bool flag, bool flag2, bool reduce, bool keep, const char *what) {
+static int opdi_sort_of(opd_call *call, const opdi_line_fn *fns, int64_t dim, int64_t k, bool flag, bool flag2,
+                        bool reduce, bool keep, const char *what) {
     const int64_t n = opdi_line_size(opd_arg_tensor(call, 0), dim);
     opdi_lines r;
     if (n < 0) { return -1; }
     r.k = k; r.flag = flag; r.flag2 = flag2; r.keep_strides = k < 0; r.tmp = (size_t)n * 2 * sizeof(opdi_key);
     return opdi_lines_select(call, fns, dim, reduce ? 1 : k < 0 ? n : k, reduce, keep, &r, 20, what);
 }
-OPDI_KERNEL(sort) { return opdi_sort_of(call, opdi_line_sort, opd_arg_int(call, 1), -1, opd_arg_bool(call, 2), false, false, true, "sort_stable"); }
-OPDI_KERNEL(sort_stable) { return opdi_sort_of(call, opdi_line_sort, opd_arg_int(call, 2), -1, opd_arg_bool(call, 3), false, false, true, "sort_stable"); }
+OPDI_KERNEL(sort) {
+    return opdi_sort_of(call, opdi_line_sort, opd_arg_int(call, 1), -1, opd_arg_bool(call, 2), false, false, true,
+                        "sort_stable");
+}
+OPDI_KERNEL(sort_stable) {
+    return opdi_sort_of(call, opdi_line_sort, opd_arg_int(call, 2), -1, opd_arg_bool(call, 3), false, false, true,
+                        "sort_stable");
+}
 OPDI_KERNEL(topk) {
     const opd_tensor *t = opd_arg_tensor(call, 0);
     const int64_t k = opd_arg_int(call, 1), dim = opd_arg_int(call, 2), n = opdi_line_size(t, dim);
@@ -18910,21 +19151,34 @@ OPDI_KERNEL(topk) {
     if (t->dtype == OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE, "\"topk_cpu\" not implemented for 'Bool'"); }
     return opdi_sort_of(call, opdi_line_sort, dim, k, opd_arg_bool(call, 3), false, false, true, "topk_cpu");
 }
-static int opdi_pick_of(opd_call *call, const opdi_line_fn *fns, int64_t dim, int64_t k, bool flag, bool flag2, bool keep, const char *name) {
+static int opdi_pick_of(opd_call *call, const opdi_line_fn *fns, int64_t dim, int64_t k, bool flag, bool flag2,
+                        bool keep, const char *name) {
     const opd_tensor *t = opd_arg_tensor(call, 0);
     if (opdi_line_size(t, dim) < 0 || opdi_reduce_nonempty(t, opd_ints_of(&dim, 1), name) != 0) { return -1; }
-    if (t->dtype == OPD_BOOL && fns != opdi_line_mode) { return opd_fail(OPD_ERROR_DTYPE, "\"%s_cpu\" not implemented for 'Bool'", name); }
+    if (t->dtype == OPD_BOOL && fns != opdi_line_mode) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s_cpu\" not implemented for 'Bool'", name);
+    }
     return opdi_sort_of(call, fns, dim, k, flag, flag2, true, keep, name);
 }
 OPDI_KERNEL(kthvalue) {
-    const int64_t k = opd_arg_int(call, 1), dim = opd_arg_int(call, 2), n = opdi_line_size(opd_arg_tensor(call, 0), dim);
+    const int64_t k = opd_arg_int(call, 1), dim = opd_arg_int(call, 2),
+        n = opdi_line_size(opd_arg_tensor(call, 0), dim);
     if (n < 0 || opdi_reduce_nonempty(opd_arg_tensor(call, 0), opd_ints_of(&dim, 1), "kthvalue") != 0) { return -1; }
-    if (k < 1 || k > n) { return opd_fail(OPD_ERROR_INDEX, "kthvalue(): selected number k out of range for dimension %lld", (long long)dim); }
+    if (k < 1 || k > n) {
+        return opd_fail(OPD_ERROR_INDEX, "kthvalue(): selected number k out of range for dimension %lld",
+                        (long long)dim);
+    }
     return opdi_pick_of(call, opdi_line_pick, dim, k, false, false, opd_arg_bool(call, 3), "kthvalue");
 }
-OPDI_KERNEL(median_dim) { return opdi_pick_of(call, opdi_line_pick, opd_arg_int(call, 1), 0, false, true, opd_arg_bool(call, 2), "median"); }
-OPDI_KERNEL(nanmedian_dim) { return opdi_pick_of(call, opdi_line_pick, opd_arg_int(call, 1), 0, true, true, opd_arg_bool(call, 2), "nanmedian"); }
-OPDI_KERNEL(mode) { return opdi_pick_of(call, opdi_line_mode, opd_arg_int(call, 1), 0, false, false, opd_arg_bool(call, 2), "mode"); }
+OPDI_KERNEL(median_dim) {
+    return opdi_pick_of(call, opdi_line_pick, opd_arg_int(call, 1), 0, false, true, opd_arg_bool(call, 2), "median");
+}
+OPDI_KERNEL(nanmedian_dim) {
+    return opdi_pick_of(call, opdi_line_pick, opd_arg_int(call, 1), 0, true, true, opd_arg_bool(call, 2), "nanmedian");
+}
+OPDI_KERNEL(mode) {
+    return opdi_pick_of(call, opdi_line_mode, opd_arg_int(call, 1), 0, false, false, opd_arg_bool(call, 2), "mode");
+}
 /* The median of all elements: the line is a contiguous copy. */
 static int opdi_median_all(opd_call *call, bool skip_nan) {
     opd_tensor *t = opd_arg_tensor(call, 0), *ops[3], flat, index;
@@ -18932,7 +19186,8 @@ static int opdi_median_all(opd_call *call, bool skip_nan) {
     int64_t dims[2], one[2], where = 0;
     opdi_lines r;
     if (t->dtype == OPD_BOOL || opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"median_cpu\" not implemented for '%s'", opd_dtype_cname((opd_scalar_type)t->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "\"median_cpu\" not implemented for '%s'",
+                        opd_dtype_cname((opd_scalar_type)t->dtype));
     }
     ops[1] = opd_result(call, 0, NULL, 0, (opd_scalar_type)t->dtype);
     if (!ops[1]) { return -1; }
@@ -18940,13 +19195,19 @@ static int opdi_median_all(opd_call *call, bool skip_nan) {
     if (t->numel == 0) {                          /* NaN; of integers, their smallest */
         const double nan = (double)NAN;
         const int64_t least = t->dtype == OPD_INT64 ? INT64_MIN : t->dtype == OPD_INT32 ? INT32_MIN : 0;
-        opdi_store_table[type == OPDI_I64 ? OPDI_I64 : OPDI_F64][t->dtype](ops[1]->data, type == OPDI_I64 ? (const void *)&least : (const void *)&nan, 1);
+        opdi_store_table[type == OPDI_I64 ? OPDI_I64 : OPDI_F64][t->dtype](
+            ops[1]->data, type == OPDI_I64 ? (const void *)&least : (const void *)&nan, 1);
         return 0;
     }
     t = opd_contiguous(t);
     if (!t) { return -1; }
     flat = *t; dims[0] = t->numel; dims[1] = 1; flat.dims = dims; flat.ndim = 1;
-    index = flat; one[0] = one[1] = 1; index.dims = one; index.numel = 1; index.dtype = OPD_INT64; index.data = (char *)&where;
+    index = flat;
+    one[0] = one[1] = 1;
+    index.dims = one;
+    index.numel = 1;
+    index.dtype = OPD_INT64;
+    index.data = (char *)&where;
     ops[0] = &flat; ops[2] = &index;
     opdi_lines_init(&r, ops, 1, 3, 0, type, 4);
     r.flag = skip_nan; r.flag2 = true; r.tmp = (size_t)t->numel * 2 * sizeof(opdi_key);
@@ -18955,40 +19216,61 @@ static int opdi_median_all(opd_call *call, bool skip_nan) {
 OPDI_KERNEL(median) { return opdi_median_all(call, false); }
 OPDI_KERNEL(nanmedian) { return opdi_median_all(call, true); }
 static int opdi_bw_select(opd_backward_call *bw, int dim_arg, int keep_arg) {
-    return opd_bw_grad(bw, 0) ? opdi_bw_unselect(bw, opd_bw_value(bw, dim_arg).u.i, keep_arg < 0 || opdi_bw_bool(bw, keep_arg)) : 0;
+    return opd_bw_grad(bw, 0)
+        ? opdi_bw_unselect(bw, opd_bw_value(bw, dim_arg).u.i, keep_arg < 0 || opdi_bw_bool(bw, keep_arg)) : 0;
 }
 OPDI_BW1(sort) { return opdi_bw_select(bw, 1, -1); }
 OPDI_BW1(sort_stable) { return opdi_bw_select(bw, 2, -1); }
 OPDI_BW1(topk) { return opdi_bw_select(bw, 2, -1); }
 OPDI_BW1(kthvalue) { return opdi_bw_select(bw, 2, 3); }
 OPDI_BW1(select_dim) { return opdi_bw_select(bw, 1, 2); }
-OPDI_CARD_REDUCE(sort, "sort(Tensor self, int dim=-1, bool descending=False)" OPDI_PAIR, sort, opdi_sort_backward, "indices", KEEP,
-                 OPDI_OUT_PAIR("sort.values(Tensor self, int dim=-1, bool descending=False, *"), "[2,3]; [2,3], 0, True; [2,3]i5")
-OPDI_CARD_REDUCE(sort_stable, "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)" OPDI_PAIR, sort_stable, opdi_sort_stable_backward, "indices", KEEP,
-                 OPDI_OUT_PAIR("sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False"), "[2,3], stable=True; [2,3], stable=True, dim=0, descending=True")
-OPDI_CARD_REDUCE(topk, "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)" OPDI_PAIR, topk, opdi_topk_backward, "indices", KEEP,
-                 OPDI_OUT_PAIR("topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *"), "[2,5], 2; [5,2], 3, 0, False")
-OPDI_CARD_REDUCE(kthvalue, "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)" OPDI_PAIR, kthvalue, opdi_kthvalue_backward, "indices", KEEP,
-                 OPDI_OUT_PAIR("kthvalue.values(Tensor self, int k, int dim=-1, bool keepdim=False, *"), "[2,5], 2; [5,2], 3, 0, True")
-OPDI_CARD_REDUCE(median_dim, "median.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR, median_dim, opdi_select_dim_backward, "indices", KEEP,
-                 OPDI_OUT_PAIR("median.dim_values(Tensor self, int dim, bool keepdim=False, *"), "[2,5], 1; [5,2], 0, True")
-OPDI_CARD_REDUCE(nanmedian_dim, "nanmedian.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR, nanmedian_dim, opdi_select_dim_backward, "indices", KEEP,
-                 OPDI_OUT_PAIR("nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, *"), "[2,5], 1; [5,2], 0, True")
-OPDI_CARD_REDUCE(mode, "mode(Tensor self, int dim=-1, bool keepdim=False)" OPDI_PAIR, mode, opdi_select_dim_backward, "indices", KEEP,
-                 OPDI_OUT_PAIR("mode.values(Tensor self, int dim=-1, bool keepdim=False, *"), "[2,5], 1; [5,2], 0, True")
-OPDI_CARD_REDUCE(median, "median(Tensor self) -> Tensor", median, opdi_max_backward, "self, result", KEEP, "median.out", "[2,3]; [5]")
-OPDI_CARD_REDUCE(nanmedian, "nanmedian(Tensor self) -> Tensor", nanmedian, opdi_max_backward, "self, result", KEEP, "nanmedian.out", "[2,3]; [5]")
+OPDI_CARD_REDUCE(sort, "sort(Tensor self, int dim=-1, bool descending=False)" OPDI_PAIR, sort, opdi_sort_backward,
+                 "indices", KEEP, OPDI_OUT_PAIR("sort.values(Tensor self, int dim=-1, bool descending=False, *"),
+                 "[2,3]; [2,3], 0, True; [2,3]i5")
+OPDI_CARD_REDUCE(sort_stable, "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)" OPDI_PAIR,
+                 sort_stable, opdi_sort_stable_backward, "indices", KEEP,
+                 OPDI_OUT_PAIR("sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False"),
+                 "[2,3], stable=True; [2,3], stable=True, dim=0, descending=True")
+OPDI_CARD_REDUCE(topk, "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)" OPDI_PAIR, topk,
+                 opdi_topk_backward, "indices", KEEP,
+                 OPDI_OUT_PAIR("topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *"),
+                 "[2,5], 2; [5,2], 3, 0, False")
+OPDI_CARD_REDUCE(kthvalue, "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)" OPDI_PAIR, kthvalue,
+                 opdi_kthvalue_backward, "indices", KEEP,
+                 OPDI_OUT_PAIR("kthvalue.values(Tensor self, int k, int dim=-1, bool keepdim=False, *"),
+                 "[2,5], 2; [5,2], 3, 0, True")
+OPDI_CARD_REDUCE(median_dim, "median.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR, median_dim,
+                 opdi_select_dim_backward, "indices", KEEP,
+                 OPDI_OUT_PAIR("median.dim_values(Tensor self, int dim, bool keepdim=False, *"),
+                 "[2,5], 1; [5,2], 0, True")
+OPDI_CARD_REDUCE(nanmedian_dim, "nanmedian.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR, nanmedian_dim,
+                 opdi_select_dim_backward, "indices", KEEP,
+                 OPDI_OUT_PAIR("nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, *"),
+                 "[2,5], 1; [5,2], 0, True")
+OPDI_CARD_REDUCE(mode, "mode(Tensor self, int dim=-1, bool keepdim=False)" OPDI_PAIR, mode, opdi_select_dim_backward,
+                 "indices", KEEP, OPDI_OUT_PAIR("mode.values(Tensor self, int dim=-1, bool keepdim=False, *"),
+                 "[2,5], 1; [5,2], 0, True")
+OPDI_CARD_REDUCE(median, "median(Tensor self) -> Tensor", median, opdi_max_backward, "self, result", KEEP, "median.out",
+                 "[2,3]; [5]")
+OPDI_CARD_REDUCE(nanmedian, "nanmedian(Tensor self) -> Tensor", nanmedian, opdi_max_backward, "self, result", KEEP,
+                 "nanmedian.out", "[2,3]; [5]")
 static int opdi_sorted_part(opd_call *call, bool stable, int64_t dim, bool descending, int which) {
     opd_tensor *rets[2];
     opd_tensor *t = opd_arg_tensor(call, 0);
-    if (stable ? opd_sort_stable(rets, t, opd_value_bool(true), dim, descending) : opd_sort_full(rets, t, dim, descending)) { return -1; }
+    if (stable ? opd_sort_stable(rets, t, opd_value_bool(true), dim, descending)
+        : opd_sort_full(rets, t, dim, descending)) {
+        return -1;
+    }
     return opd_return_tensor(call, rets[which]);
 }
 OPDI_KERNEL(argsort) { return opdi_sorted_part(call, false, opd_arg_int(call, 1), opd_arg_bool(call, 2), 1); }
 OPDI_KERNEL(argsort_stable) { return opdi_sorted_part(call, true, opd_arg_int(call, 2), opd_arg_bool(call, 3), 1); }
 OPDI_KERNEL(msort) { return opdi_sorted_part(call, false, 0, false, 0); }
-OPDI_COMPOSITE(argsort, "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", NULL, NULL, "[2,3]; [2,3], 0, True")
-OPDI_COMPOSITE(argsort_stable, "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor", NULL, "argsort.stable_out", "[2,3], stable=True")
+OPDI_COMPOSITE(argsort, "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", NULL, NULL,
+               "[2,3]; [2,3], 0, True")
+OPDI_COMPOSITE(argsort_stable,
+               "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor", NULL,
+               "argsort.stable_out", "[2,3], stable=True")
 OPDI_COMPOSITE(msort, "msort(Tensor self) -> Tensor", NULL, "msort.out", "[3,2]")
 OPDI_COLD_END
 
