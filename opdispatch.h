@@ -19278,7 +19278,7 @@ OPDI_COLD_END
 //  >>op:linalg  matrix products
 //======================================================================================================================
 
-//-- what the rooms below share --------------------------------------------------------------------------------------------
+//-- what the rooms below share ----------------------------------------------------------------------------------------
 OPDI_COLD_BEGIN
 
 /* Operators of other rooms, by name: v[0..n) in schema order. */
@@ -19317,15 +19317,19 @@ static opd_tensor *opdi_dense_as(opd_tensor *t, opd_scalar_type dtype) {
     c = opdi_own(opdi_tensor_make(opdi_sizes(t), NULL, t->ndim, dtype, OPD_CPU));
     return c && opdi_copy(c, t) == 0 ? c : NULL;
 }
-/* A contiguous tensor of that dtype for what goes to `out`: out itself when it will do; opdi_done_with copies it over. */
+/* A contiguous tensor of that dtype for what goes to `out`: out itself when it will do; opdi_done_with copies it
+   over. */
 static opd_tensor *opdi_work_for(opd_tensor *out, opd_scalar_type dtype) {
     if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS)) { return out; }
     return opdi_own(opdi_tensor_make(opdi_sizes(out), NULL, out->ndim, dtype, OPD_CPU));
 }
 static int opdi_done_with(opd_tensor *out, opd_tensor *work) { return work == out ? 0 : opdi_copy(out, work); }
-/* What a kernel written for float and double (and int64, where ints is set) computes a dtype in; -1 with PyTorch's error. */
+/* What a kernel written for float and double (and int64, where ints is set) computes a dtype in; -1 with PyTorch's
+   error. */
 static int opdi_kernel_dtype(opd_scalar_type t, bool ints, const char *what) {
-    if (opd_dtype_is_floating(t) || (ints && opd_dtype_is_integral(t, false))) { return opdi_compute_dtype[opdi_compute_type(t)]; }
+    if (opd_dtype_is_floating(t) || (ints && opd_dtype_is_integral(t, false))) {
+        return opdi_compute_dtype[opdi_compute_type(t)];
+    }
     return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname(t));
 }
 /* Whether t broadcasts to sizes; -1 with the error of expand. */
@@ -19335,14 +19339,15 @@ static int opdi_expand_check(const opd_tensor *t, const int64_t *sizes, int ndim
     opdi_sizes_text(sizes, ndim, to, sizeof to);
     opdi_sizes_text(opdi_sizes(t), t->ndim, from, sizeof from);
     if (shift < 0) {
-        return opd_fail(OPD_ERROR_SHAPE, "expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%d) must be greater or equal "
-                        "to the number of dimensions in the tensor (%d)", opd_dtype_cname((opd_scalar_type)t->dtype), from, to, ndim, t->ndim);
+        return opd_fail(OPD_ERROR_SHAPE, "expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%d) must "
+                        "be greater or equal to the number of dimensions in the tensor (%d)",
+                        opd_dtype_cname((opd_scalar_type)t->dtype), from, to, ndim, t->ndim);
     }
     for (d = 0; d < t->ndim; d++) {
         if (opdi_sizes(t)[d] != sizes[d + shift] && opdi_sizes(t)[d] != 1) {
-            return opd_fail(OPD_ERROR_SHAPE, "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton "
-                            "dimension %d.  Target sizes: %s.  Tensor sizes: %s", (long long)sizes[d + shift], (long long)opdi_sizes(t)[d],
-                            d + shift, to, from);
+            return opd_fail(OPD_ERROR_SHAPE, "The expanded size of the tensor (%lld) must match the existing size "
+                            "(%lld) at non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
+                            (long long)sizes[d + shift], (long long)opdi_sizes(t)[d], d + shift, to, from);
         }
     }
     return 0;
@@ -19354,7 +19359,7 @@ static int opdi_same_dtype(const opd_tensor *a, const opd_tensor *b) {
 }
 #define OPDI_DTYPE(t) ((opd_scalar_type)(t)->dtype)
 
-//-- the product of vectors, matrices and batches of matrices ----------------------------------------------------------------
+//-- the product of vectors, matrices and batches of matrices ----------------------------------------------------------
 
 /* Element (b, i, j) is b * bs + i * rs + j * cs elements behind data. */
 typedef struct opdi_matrix { char *data; int64_t bs, rs, cs; } opdi_matrix;
@@ -19378,7 +19383,8 @@ static opdi_matrix opdi_matrix_of(const opd_tensor *t, bool row) {
     return m;
 }
 static int opdi_product_at(const opdi_products *p, int64_t i, double beta) {
-    const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)p->dtype), in = (int64_t)opd_dtype_size((opd_scalar_type)p->from);
+    const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)p->dtype),
+        in = (int64_t)opd_dtype_size((opd_scalar_type)p->from);
     char *c = p->c.data + i * p->c.bs * size;
     opdi_gemm_in a = opdi_gemm_in_of(p->a.data + i * p->a.bs * in, p->from, p->a.rs, p->a.cs);
     opdi_gemm_in b = opdi_gemm_in_of(p->b.data + i * p->b.bs * in, p->from, p->b.rs, p->b.cs);
@@ -19393,8 +19399,8 @@ static void opdi_products_range(void *ctx, int64_t begin, int64_t end) {
     int64_t i;
     for (i = begin; i < end; i++) { if (opdi_product_at(p, i, p->beta) != 0) { OPDI_STORE(&p->failed, 1); } }
 }
-/* c = a b + beta c, or with fewer dims than a and b (addbmm) the sum over the batch.  c of a compute dtype; a and b of the
-   same, or halves for float. */
+/* c = a b + beta c, or with fewer dims than a and b (addbmm) the sum over the batch.  c of a compute dtype; a and b of
+   the same, or halves for float. */
 static int opdi_product_run(opd_tensor *c, opd_tensor *a, opd_tensor *b, double beta) {
     opdi_products p;
     int64_t work, i;
@@ -19429,13 +19435,15 @@ static void opdi_axpby(opd_tensor *w, const opd_tensor *s, opd_value alpha, opd_
         const double *y = s ? (const double *)(const void *)s->data : x;
         for (i = 0; i < w->numel; i++) { x[i] = s ? a * x[i] + b * y[i] : a * x[i]; }
     } else {
-        uint64_t *x = (uint64_t *)(void *)w->data, ai = (uint64_t)opdi_number_i64(alpha), bi = (uint64_t)opdi_number_i64(beta);
+        uint64_t *x = (uint64_t *)(void *)w->data, ai = (uint64_t)opdi_number_i64(alpha),
+            bi = (uint64_t)opdi_number_i64(beta);
         const uint64_t *y = s ? (const uint64_t *)(const void *)s->data : x;
         for (i = 0; i < w->numel; i++) { x[i] = ai * x[i] + (s ? bi * y[i] : 0); }
     }
 }
 /* out = alpha a b + beta self; self may be NULL, and is not read where beta is 0.  Halves are rounded once. */
-static int opdi_product(opd_tensor *out, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta, opd_value alpha) {
+static int opdi_product(opd_tensor *out, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
+                        opd_value alpha) {
     const opd_scalar_type t = (opd_scalar_type)opdi_compute_dtype[opdi_compute_type(OPDI_DTYPE(a))];
     opd_tensor *work, *s = NULL;
     if (!out->data || out->numel == 0) { return 0; }
@@ -19457,8 +19465,8 @@ static int opdi_product(opd_tensor *out, opd_tensor *self, opd_tensor *a, opd_te
     opdi_axpby(work, s, alpha, beta);
     return opdi_copy(out, work);
 }
-static int opdi_product_result(opd_call *call, opd_tensor *self, opd_tensor *a, opd_tensor *b, const int64_t *sizes, int ndim,
-                               opd_value beta, opd_value alpha) {
+static int opdi_product_result(opd_call *call, opd_tensor *self, opd_tensor *a, opd_tensor *b, const int64_t *sizes,
+                               int ndim, opd_value beta, opd_value alpha) {
     opd_tensor *out;
     if (self && opdi_expand_check(self, sizes, ndim) != 0) { return -1; }
     out = opd_result(call, 0, sizes, ndim, OPDI_DTYPE(b));
@@ -19466,13 +19474,13 @@ static int opdi_product_result(opd_call *call, opd_tensor *self, opd_tensor *a, 
 }
 static opd_value opdi_one(void) { return opd_value_int(1); }
 
-//-- mm, addmm -------------------------------------------------------------------------------------------------------------
+//-- mm, addmm ---------------------------------------------------------------------------------------------------------
 
 static int opdi_mm_shapes(const opd_tensor *a, const opd_tensor *b) {
     const int64_t *x = opdi_sizes(a), *y = opdi_sizes(b);
     if (x[1] == y[0]) { return 0; }
-    return opd_fail(OPD_ERROR_SHAPE, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)", (long long)x[0],
-                    (long long)x[1], (long long)y[0], (long long)y[1]);
+    return opd_fail(OPD_ERROR_SHAPE, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)",
+                    (long long)x[0], (long long)x[1], (long long)y[0], (long long)y[1]);
 }
 OPDI_KERNEL(mm) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1), *out;
@@ -19492,28 +19500,40 @@ OPDI_BW1(mm) {
     return 0;
 }
 /* What the cards of products share. */
-static void opdi_card_product(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward, const char *save,
-                              const char *inplace, const char *out, const char *cases) {
+static void opdi_card_product(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward,
+                              const char *save, const char *inplace, const char *out, const char *cases) {
     op->schema = schema; op->cpu = kernel; op->fake = kernel; op->backward = backward; op->save = save;
-    op->vmap = OPD_BATCH_MATMUL; op->autocast = OPD_AUTOCAST_LOWER; op->inplace = inplace; op->out = out; op->cases = cases;
+    op->vmap = OPD_BATCH_MATMUL;
+    op->autocast = OPD_AUTOCAST_LOWER;
+    op->inplace = inplace;
+    op->out = out;
+    op->cases = cases;
 }
-static void opdi_card_above(opd_op_desc *op, const char *schema, opd_kernel composite, opd_autocast autocast, const char *out,
-                            const char *cases) {
-    op->schema = schema; op->composite = composite; op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = autocast; op->out = out;
+static void opdi_card_above(opd_op_desc *op, const char *schema, opd_kernel composite, opd_autocast autocast,
+                            const char *out, const char *cases) {
+    op->schema = schema;
+    op->composite = composite;
+    op->vmap = OPD_BATCH_DECOMPOSE;
+    op->autocast = autocast;
+    op->out = out;
     op->cases = cases;
 }
 OPDI_OP(mm) {
-    opdi_card_product(op, "mm(Tensor self, Tensor mat2) -> Tensor", opdi_mm_kernel, opdi_mm_backward, "self(mat2), mat2(self)", NULL,
-                      "mm.out", "[2,3], [3,4]");
+    opdi_card_product(op, "mm(Tensor self, Tensor mat2) -> Tensor", opdi_mm_kernel, opdi_mm_backward,
+                      "self(mat2), mat2(self)", NULL, "mm.out", "[2,3], [3,4]");
 }
 
 OPDI_KERNEL(addmm) {
     opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2);
     int64_t sizes[2];
-    if (self->dtype != b->dtype) { return opd_fail(OPD_ERROR_DTYPE, "self and mat2 must have the same dtype, but got %s and %s",
-                                                   opd_dtype_cname(OPDI_DTYPE(self)), opd_dtype_cname(OPDI_DTYPE(b))); }
-    if (a->dtype != b->dtype) { return opd_fail(OPD_ERROR_DTYPE, "mat1 and mat2 must have the same dtype, but got %s and %s",
-                                                opd_dtype_cname(OPDI_DTYPE(a)), opd_dtype_cname(OPDI_DTYPE(b))); }
+    if (self->dtype != b->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "self and mat2 must have the same dtype, but got %s and %s",
+                        opd_dtype_cname(OPDI_DTYPE(self)), opd_dtype_cname(OPDI_DTYPE(b)));
+    }
+    if (a->dtype != b->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "mat1 and mat2 must have the same dtype, but got %s and %s",
+                        opd_dtype_cname(OPDI_DTYPE(a)), opd_dtype_cname(OPDI_DTYPE(b)));
+    }
     if (a->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "mat1 must be a matrix, got %d-D tensor", a->ndim); }
     if (b->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "mat2 must be a matrix, got %d-D tensor", b->ndim); }
     if (opdi_mm_shapes(a, b) != 0 || opdi_kernel_dtype(OPDI_DTYPE(a), true, "addmm_impl_cpu_") < 0) { return -1; }
@@ -19529,19 +19549,20 @@ OPDI_BW1(addmm) {
     return 0;
 }
 OPDI_OP(addmm) {
-    opdi_card_product(op, "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", opdi_addmm_kernel,
-                      opdi_addmm_backward, "mat1(mat2), mat2(mat1)", "addmm_", "addmm.out", "[4], [2,3], [3,4]; [2,4], [2,3], [3,4], beta=0.5, alpha=2");
+    opdi_card_product(op, "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+                      opdi_addmm_kernel, opdi_addmm_backward, "mat1(mat2), mat2(mat1)", "addmm_", "addmm.out",
+                      "[4], [2,3], [3,4]; [2,4], [2,3], [3,4], beta=0.5, alpha=2");
 }
 
-//-- bmm, baddbmm, addbmm ----------------------------------------------------------------------------------------------------
+//-- bmm, baddbmm, addbmm ----------------------------------------------------------------------------------------------
 
 static int opdi_bmm_shapes(const opd_tensor *a, const opd_tensor *b) {
     const int64_t *x = opdi_sizes(a), *y = opdi_sizes(b);
     if (a->ndim != 3) { return opd_fail(OPD_ERROR_SHAPE, "batch1 must be a 3D tensor"); }
     if (b->ndim != 3) { return opd_fail(OPD_ERROR_SHAPE, "batch2 must be a 3D tensor"); }
     if (x[0] == y[0] && x[2] == y[1]) { return 0; }
-    return opd_fail(OPD_ERROR_SHAPE, "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, %lld].",
-                    (long long)x[0], (long long)x[2], (long long)y[0], (long long)y[1]);
+    return opd_fail(OPD_ERROR_SHAPE, "Expected size for first two dimensions of batch2 tensor to be: [%lld, "
+                    "%lld] but got: [%lld, %lld].", (long long)x[0], (long long)x[2], (long long)y[0], (long long)y[1]);
 }
 static int opdi_bmm_any(opd_call *call, opd_tensor *self, int first, opd_value beta, opd_value alpha) {
     opd_tensor *a = opd_arg_tensor(call, first), *b = opd_arg_tensor(call, first + 1);
@@ -19559,10 +19580,12 @@ OPDI_BW1(bmm) {
     return 0;
 }
 OPDI_OP(bmm) {
-    opdi_card_product(op, "bmm(Tensor self, Tensor mat2) -> Tensor", opdi_bmm_kernel, opdi_bmm_backward, "self(mat2), mat2(self)", NULL,
-                      "bmm.out", "[2,3,4], [2,4,2]");
+    opdi_card_product(op, "bmm(Tensor self, Tensor mat2) -> Tensor", opdi_bmm_kernel, opdi_bmm_backward,
+                      "self(mat2), mat2(self)", NULL, "bmm.out", "[2,3,4], [2,4,2]");
 }
-OPDI_KERNEL(baddbmm) { return opdi_bmm_any(call, opd_arg_tensor(call, 0), 1, opd_arg_value(call, 3), opd_arg_value(call, 4)); }
+OPDI_KERNEL(baddbmm) {
+    return opdi_bmm_any(call, opd_arg_tensor(call, 0), 1, opd_arg_value(call, 3), opd_arg_value(call, 4));
+}
 OPDI_BW1(baddbmm) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     const opd_value beta = opd_bw_value(bw, 3), alpha = opd_bw_value(bw, 4);
@@ -19572,9 +19595,10 @@ OPDI_BW1(baddbmm) {
     return 0;
 }
 OPDI_OP(baddbmm) {
-    opdi_card_product(op, "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_baddbmm_kernel, opdi_baddbmm_backward, "batch1(batch2), batch2(batch1)", "baddbmm_", "baddbmm.out",
-                      "[2,3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2");
+    opdi_card_product(op,
+                      "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+                      opdi_baddbmm_kernel, opdi_baddbmm_backward, "batch1(batch2), batch2(batch1)", "baddbmm_",
+                      "baddbmm.out", "[2,3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2");
 }
 OPDI_KERNEL(addbmm) {
     opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2);
@@ -19582,10 +19606,14 @@ OPDI_KERNEL(addbmm) {
     int64_t sizes[2];
     if (a->ndim != 3) { return opd_fail(OPD_ERROR_SHAPE, "batch1 must be a 3D tensor"); }
     if (b->ndim != 3) { return opd_fail(OPD_ERROR_SHAPE, "batch2 must be a 3D tensor"); }
-    if (x[0] != y[0]) { return opd_fail(OPD_ERROR_SHAPE, "batch1 and batch2 must have same number of batches, got %lld and %lld",
-                                        (long long)x[0], (long long)y[0]); }
-    if (x[2] != y[1]) { return opd_fail(OPD_ERROR_SHAPE, "Incompatible matrix sizes for bmm (%lldx%lld and %lldx%lld)", (long long)x[1],
-                                        (long long)x[2], (long long)y[1], (long long)y[2]); }
+    if (x[0] != y[0]) {
+        return opd_fail(OPD_ERROR_SHAPE, "batch1 and batch2 must have same number of batches, got %lld and %lld",
+                        (long long)x[0], (long long)y[0]);
+    }
+    if (x[2] != y[1]) {
+        return opd_fail(OPD_ERROR_SHAPE, "Incompatible matrix sizes for bmm (%lldx%lld and %lldx%lld)", (long long)x[1],
+                        (long long)x[2], (long long)y[1], (long long)y[2]);
+    }
     if (self->dtype != b->dtype) { return opd_fail(OPD_ERROR_DTYPE, "self and mat2 must have the same dtype"); }
     if (opdi_same_dtype(a, b) != 0 || opdi_kernel_dtype(OPDI_DTYPE(a), true, "addmm_impl_cpu_") < 0) { return -1; }
     sizes[0] = x[1]; sizes[1] = y[2];
@@ -19605,23 +19633,26 @@ OPDI_BW1(addbmm) {
     return 0;
 }
 OPDI_OP(addbmm) {
-    opdi_card_product(op, "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_addbmm_kernel, opdi_addbmm_backward, "batch1(batch2), batch2(batch1)", "addbmm_", "addbmm.out",
-                      "[3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2");
+    opdi_card_product(op,
+                      "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+                      opdi_addbmm_kernel, opdi_addbmm_backward, "batch1(batch2), batch2(batch1)", "addbmm_",
+                      "addbmm.out", "[3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2");
 }
 
-//-- mv, addmv, dot, vdot ------------------------------------------------------------------------------------------------------
+//-- mv, addmv, dot, vdot ----------------------------------------------------------------------------------------------
 
 static int opdi_mv_any(opd_call *call, opd_tensor *self, int first, opd_value beta, opd_value alpha) {
     opd_tensor *a = opd_arg_tensor(call, first), *v = opd_arg_tensor(call, first + 1);
     int64_t rows;
     if (a->ndim != 2 || v->ndim != 1 || (self && self->ndim > 1)) {
-        return opd_fail(OPD_ERROR_SHAPE, "vector + matrix @ vector expected, got %d, %d, %d", self ? self->ndim : 1, a->ndim, v->ndim);
+        return opd_fail(OPD_ERROR_SHAPE, "vector + matrix @ vector expected, got %d, %d, %d", self ? self->ndim : 1,
+                        a->ndim, v->ndim);
     }
     rows = opdi_sizes(a)[0];
     if (opdi_sizes(a)[1] != opdi_sizes(v)[0] || (self && self->numel != rows && self->numel != 1)) {
-        return opd_fail(OPD_ERROR_SHAPE, "size mismatch, got %lld, %lldx%lld,%lld", (long long)(self ? self->numel : rows),
-                        (long long)rows, (long long)opdi_sizes(a)[1], (long long)opdi_sizes(v)[0]);
+        return opd_fail(OPD_ERROR_SHAPE, "size mismatch, got %lld, %lldx%lld,%lld",
+                        (long long)(self ? self->numel : rows), (long long)rows, (long long)opdi_sizes(a)[1],
+                        (long long)opdi_sizes(v)[0]);
     }
     if (opdi_same_dtype(a, v) != 0 || opdi_kernel_dtype(OPDI_DTYPE(a), true, "addmv_impl_cpu") < 0) { return -1; }
     return opdi_product_result(call, self, a, v, &rows, 1, beta, alpha);
@@ -19634,10 +19665,12 @@ OPDI_BW1(mv) {
     return 0;
 }
 OPDI_OP(mv) {
-    opdi_card_product(op, "mv(Tensor self, Tensor vec) -> Tensor", opdi_mv_kernel, opdi_mv_backward, "self(vec), vec(self)", NULL,
-                      "mv.out", "[2,3], [3]");
+    opdi_card_product(op, "mv(Tensor self, Tensor vec) -> Tensor", opdi_mv_kernel, opdi_mv_backward,
+                      "self(vec), vec(self)", NULL, "mv.out", "[2,3], [3]");
 }
-OPDI_KERNEL(addmv) { return opdi_mv_any(call, opd_arg_tensor(call, 0), 1, opd_arg_value(call, 3), opd_arg_value(call, 4)); }
+OPDI_KERNEL(addmv) {
+    return opdi_mv_any(call, opd_arg_tensor(call, 0), 1, opd_arg_value(call, 3), opd_arg_value(call, 4));
+}
 OPDI_BW1(addmv) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     const opd_value beta = opd_bw_value(bw, 3), alpha = opd_bw_value(bw, 4);
@@ -19647,8 +19680,9 @@ OPDI_BW1(addmv) {
     return 0;
 }
 OPDI_OP(addmv) {
-    opdi_card_product(op, "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor", opdi_addmv_kernel,
-                      opdi_addmv_backward, "mat(vec), vec(mat)", "addmv_", "addmv.out", "[2], [2,3], [3]; [2], [2,3], [3], beta=0.5, alpha=2");
+    opdi_card_product(op, "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+                      opdi_addmv_kernel, opdi_addmv_backward, "mat(vec), vec(mat)", "addmv_", "addmv.out",
+                      "[2], [2,3], [3]; [2], [2,3], [3], beta=0.5, alpha=2");
 }
 static int opdi_dot_any(opd_call *call, const char *name) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
@@ -19661,8 +19695,8 @@ static int opdi_dot_any(opd_call *call, const char *name) {
     }
     if (a->numel != b->numel) {
         const long long n = (long long)a->numel, m = (long long)b->numel;
-        return opd_fail(OPD_ERROR_SHAPE, "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same number of "
-                        "elements, but got %lld and %lld elements respectively", n, m, n, m);
+        return opd_fail(OPD_ERROR_SHAPE, "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the "
+                        "same number of elements, but got %lld and %lld elements respectively", n, m, n, m);
     }
     if (opdi_kernel_dtype(OPDI_DTYPE(a), true, name) < 0) { return -1; }
     return opdi_product_result(call, NULL, a, b, NULL, 0, opdi_one(), opdi_one());
@@ -19676,21 +19710,25 @@ static int opdi_dot_backward(opd_backward_call *bw) {
 OPDI_KERNEL(dot) { return opdi_dot_any(call, "dot"); }
 OPDI_KERNEL(vdot) { return opdi_dot_any(call, "vdot"); }
 OPDI_OP(dot) {
-    opdi_card_product(op, "dot(Tensor self, Tensor tensor) -> Tensor", opdi_dot_kernel, opdi_dot_backward, "self(tensor), tensor(self)",
-                      NULL, "dot.out", "[3], [3]");
+    opdi_card_product(op, "dot(Tensor self, Tensor tensor) -> Tensor", opdi_dot_kernel, opdi_dot_backward,
+                      "self(tensor), tensor(self)", NULL, "dot.out", "[3], [3]");
     op->autocast = OPD_AUTOCAST_PROMOTE;
 }
 OPDI_OP(vdot) {
-    opdi_card_product(op, "vdot(Tensor self, Tensor other) -> Tensor", opdi_vdot_kernel, opdi_dot_backward, "self(other), other(self)",
-                      NULL, "vdot.out", "[3], [3]");
+    opdi_card_product(op, "vdot(Tensor self, Tensor other) -> Tensor", opdi_vdot_kernel, opdi_dot_backward,
+                      "self(other), other(self)", NULL, "vdot.out", "[3], [3]");
     op->autocast = OPD_AUTOCAST_KEEP;
 }
 
-//-- outer products ----------------------------------------------------------------------------------------------------------
+//-- outer products ----------------------------------------------------------------------------------------------------
 
 static int opdi_outer_check(const char *name, const opd_tensor *a, const opd_tensor *b, const char *first) {
-    if (a->ndim != 1) { return opd_fail(OPD_ERROR_SHAPE, "%s: Expected 1-D argument %s, but got %d-D", name, first, a->ndim); }
-    if (b->ndim != 1) { return opd_fail(OPD_ERROR_SHAPE, "%s: Expected 1-D argument vec2, but got %d-D", name, b->ndim); }
+    if (a->ndim != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "%s: Expected 1-D argument %s, but got %d-D", name, first, a->ndim);
+    }
+    if (b->ndim != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "%s: Expected 1-D argument vec2, but got %d-D", name, b->ndim);
+    }
     return 0;
 }
 OPDI_KERNEL(outer) {
@@ -19699,10 +19737,12 @@ OPDI_KERNEL(outer) {
     return opd_return_tensor(call, opd_mul(opdi_unsqueeze_at(a, 1), b));
 }
 OPDI_OP(outer) {
-    opdi_card_above(op, "outer(Tensor self, Tensor vec2) -> Tensor", opdi_outer_kernel, OPD_AUTOCAST_KEEP, "outer.out", "[2], [3]");
+    opdi_card_above(op, "outer(Tensor self, Tensor vec2) -> Tensor", opdi_outer_kernel, OPD_AUTOCAST_KEEP,
+                    "outer.out", "[2], [3]");
 }
 OPDI_OP(ger) {
-    opdi_card_above(op, "ger(Tensor self, Tensor vec2) -> Tensor", opdi_outer_kernel, OPD_AUTOCAST_KEEP, "ger.out", "[2], [3]");
+    opdi_card_above(op, "ger(Tensor self, Tensor vec2) -> Tensor", opdi_outer_kernel, OPD_AUTOCAST_KEEP,
+                    "ger.out", "[2], [3]");
 }
 OPDI_COLD_END
 /* beta self + alpha vec1 vec2^T, with promotion (at::native::math_addr) */
@@ -19717,9 +19757,11 @@ OPDI_KERNEL(addr) {
     for (k = 3; k < 5; k++) {
         const char *name = k == 3 ? "beta" : "alpha";
         const opd_value v = opd_arg_value(call, k);
-        const bool floats = opd_dtype_is_floating(OPDI_DTYPE(self)) || opd_dtype_is_floating(OPDI_DTYPE(a)) || opd_dtype_is_floating(OPDI_DTYPE(b));
+        const bool floats = opd_dtype_is_floating(OPDI_DTYPE(self)) || opd_dtype_is_floating(OPDI_DTYPE(a)) ||
+            opd_dtype_is_floating(OPDI_DTYPE(b));
         if (v.tag == OPD_TAG_FLOAT && !floats) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "For integral input tensors, argument %s must not be a floating point number.", name);
+            return opd_fail(OPD_ERROR_ARGUMENT,
+                            "For integral input tensors, argument %s must not be a floating point number.", name);
         }
     }
     y = opdi_scale(opd_outer(a, b), alpha);
@@ -19733,15 +19775,16 @@ OPDI_KERNEL(addr) {
 }
 OPDI_COLD_BEGIN
 OPDI_OP(addr) {
-    opdi_card_above(op, "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", opdi_addr_kernel,
-                    OPD_AUTOCAST_LOWER, "addr.out", "[2,3], [2], [3]; [3], [2], [3], beta=0.5, alpha=2");
+    opdi_card_above(op, "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+                    opdi_addr_kernel, OPD_AUTOCAST_LOWER, "addr.out",
+                    "[2,3], [2], [3]; [3], [2], [3], beta=0.5, alpha=2");
     op->inplace = "addr_";
 }
 
-//-- matmul, linear ----------------------------------------------------------------------------------------------------------
+//-- matmul, linear ----------------------------------------------------------------------------------------------------
 
-/* The operand with more dims (as t1) is folded into a matrix when that needs no copy, or when the other one wants a gradient
-   (at::native::should_fold). */
+/* The operand with more dims (as t1) is folded into a matrix when that needs no copy, or when the other one wants a
+   gradient (at::native::should_fold). */
 static bool opdi_matmul_folds(const opd_tensor *a, const opd_tensor *b) {
     const bool larger = a->ndim >= b->ndim;
     const opd_tensor *t1 = larger ? a : b, *t2 = larger ? b : a;
@@ -19795,7 +19838,9 @@ static opd_tensor *opdi_matmul_batches(opd_tensor *a, opd_tensor *b) {
     for (k = 0; k < 2; k++) {
         const int n = in[k]->ndim;
         memcpy(one, sizes, sizeof(int64_t) * (size_t)ndim);
-        three[0] = batch; one[ndim] = three[1] = opdi_sizes(in[k])[n - 2]; one[ndim + 1] = three[2] = opdi_sizes(in[k])[n - 1];
+        three[0] = batch;
+        one[ndim] = three[1] = opdi_sizes(in[k])[n - 2];
+        one[ndim + 1] = three[2] = opdi_sizes(in[k])[n - 1];
         in[k] = opdi_reshape_to(opdi_expand_to(in[k], one, ndim + 2), three, 3);
         if (!in[k]) { return NULL; }
     }
@@ -19808,7 +19853,8 @@ static opd_tensor *opdi_matmul_batches(opd_tensor *a, opd_tensor *b) {
 OPDI_KERNEL(matmul) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1), *y;
     if (a->ndim == 0 || b->ndim == 0) {
-        return opd_fail(OPD_ERROR_SHAPE, "both arguments to matmul need to be at least 1D, but they are %dD and %dD", a->ndim, b->ndim);
+        return opd_fail(OPD_ERROR_SHAPE, "both arguments to matmul need to be at least 1D, but they are %dD and %dD",
+                        a->ndim, b->ndim);
     }
     if (a->ndim <= 2 && b->ndim <= 2) {
         if (a->ndim == 1 && b->ndim == 1) { y = opd_dot(a, b); }
@@ -19821,12 +19867,15 @@ OPDI_KERNEL(matmul) {
     return opd_return_tensor(call, y);
 }
 OPDI_OP(matmul) {
-    opdi_card_above(op, "matmul(Tensor self, Tensor other) -> Tensor", opdi_matmul_kernel, OPD_AUTOCAST_LOWER, "matmul.out",
-                    "[3], [3]; [2,3], [3]; [3], [3,2]; [2,3], [3,4]; [2,2,3], [3,4]; [2,3], [2,3,4]; [2,1,2,3], [3,3,2]");
+    opdi_card_above(op, "matmul(Tensor self, Tensor other) -> Tensor", opdi_matmul_kernel, OPD_AUTOCAST_LOWER,
+                    "matmul.out", "[3], [3]; [2,3], [3]; [3], [3,2]; [2,3], [3,4]; [2,2,3], [3,4]; [2,3], [2,3,4]; "
+                    "[2,1,2,3], [3,3,2]");
 }
 OPDI_KERNEL(linear) {
     opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *wt, *y;
-    if (w->ndim > 2) { return opd_fail(OPD_ERROR_SHAPE, "t() expects a tensor with <= 2 dimensions, but self is %dD", w->ndim); }
+    if (w->ndim > 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "t() expects a tensor with <= 2 dimensions, but self is %dD", w->ndim);
+    }
     wt = w->ndim == 2 ? opdi_mt(w) : w;
     if (b && x->ndim == 2 && w->ndim == 2) { return opd_return_tensor(call, opd_addmm(b, x, wt)); }
     if (b && x->ndim == 3 && w->ndim == 2 && b->ndim == 1 && opd_is_contiguous(x)) {
@@ -19839,11 +19888,11 @@ OPDI_KERNEL(linear) {
     return opd_return_tensor(call, b ? opd_add(y, b) : y);
 }
 OPDI_OP(linear) {
-    opdi_card_above(op, "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", opdi_linear_kernel, OPD_AUTOCAST_LOWER,
-                    "linear.out", "[2,3], [4,3], [4]; [2,2,3], [4,3], [4]; [2,3], [4,3]");
+    opdi_card_above(op, "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", opdi_linear_kernel,
+                    OPD_AUTOCAST_LOWER, "linear.out", "[2,3], [4,3], [4]; [2,2,3], [4,3], [4]; [2,3], [4,3]");
 }
 
-//-- inner, tensordot, kron --------------------------------------------------------------------------------------------------
+//-- inner, tensordot, kron --------------------------------------------------------------------------------------------
 
 /* Contracts dims da of a with dims db of b: both become matrices, the rest of a's and then b's dims remain. */
 static opd_tensor *opdi_contract(opd_tensor *a, opd_tensor *b, const int64_t *da, const int64_t *db, int n) {
@@ -19851,7 +19900,10 @@ static opd_tensor *opdi_contract(opd_tensor *a, opd_tensor *b, const int64_t *da
     bool in_a[OPD_MAX_DIMS] = {false}, in_b[OPD_MAX_DIMS] = {false};
     int d, i, rest = 0, at = 0;
     for (i = 0; i < n; i++) { in_a[da[i]] = in_b[db[i]] = true; k *= opdi_sizes(a)[da[i]]; }
-    if (a->ndim + b->ndim - 2 * n > OPD_MAX_DIMS) { (void)opd_fail(OPD_ERROR_SHAPE, "tensordot: too many dimensions"); return NULL; }
+    if (a->ndim + b->ndim - 2 * n > OPD_MAX_DIMS) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "tensordot: too many dimensions");
+        return NULL;
+    }
     for (d = 0; d < a->ndim; d++) {
         if (!in_a[d]) { pa[at++] = d; sizes[rest++] = opdi_sizes(a)[d]; m *= opdi_sizes(a)[d]; }
     }
@@ -19868,7 +19920,8 @@ static opd_tensor *opdi_contract(opd_tensor *a, opd_tensor *b, const int64_t *da
 static int opdi_wrap_dim(int64_t *dim, int ndim) {
     const int n = ndim > 0 ? ndim : 1;
     if (*dim < -n || *dim >= n) {
-        return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)", -n, n - 1, (long long)*dim);
+        return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
+                        -n, n - 1, (long long)*dim);
     }
     if (*dim < 0) { *dim += n; }
     return 0;
@@ -19880,12 +19933,15 @@ OPDI_KERNEL(tensordot) {
     uint64_t seen_a = 0, seen_b = 0;
     int i, n = (int)x.n, k = 0;
     if (x.n != y.n) { return opd_fail(OPD_ERROR_ARGUMENT, "both dimension lists should have same length"); }
-    if (x.n > a->ndim || x.n > b->ndim) { return opd_fail(OPD_ERROR_ARGUMENT, "tensordot: more dimensions to contract than there are"); }
+    if (x.n > a->ndim || x.n > b->ndim) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "tensordot: more dimensions to contract than there are");
+    }
     for (i = 0; i < n; i++) {
         int64_t p = x.data[i], q = y.data[i], s, t;
         if (opdi_wrap_dim(&p, a->ndim) != 0 || opdi_wrap_dim(&q, b->ndim) != 0) { return -1; }
         if ((seen_a >> p & 1) || (seen_b >> q & 1)) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "dim %lld appears multiple times in the list of dims", (long long)(seen_a >> p & 1 ? p : q));
+            return opd_fail(OPD_ERROR_ARGUMENT, "dim %lld appears multiple times in the list of dims",
+                            (long long)(seen_a >> p & 1 ? p : q));
         }
         seen_a |= (uint64_t)1 << p; seen_b |= (uint64_t)1 << q;
         s = opdi_sizes(a)[p]; t = opdi_sizes(b)[q];
@@ -19893,16 +19949,19 @@ OPDI_KERNEL(tensordot) {
         if (s == t) { continue; }
         if (t == 1) { a = opdi_sum_over(a, &p, 1, true); }
         else if (s == 1) { b = opdi_sum_over(b, &q, 1, true); }
-        else { return opd_fail(OPD_ERROR_SHAPE, "contracted dimensions need to match, but first has size %lld in dim %lld and second has size "
-                               "%lld in dim %lld", (long long)s, (long long)p, (long long)t, (long long)q); }
+        else {
+            return opd_fail(OPD_ERROR_SHAPE, "contracted dimensions need to match, "
+                            "but first has size %lld in dim %lld and second has size %lld in dim %lld", (long long)s,
+                            (long long)p, (long long)t, (long long)q);
+        }
         if (!a || !b) { return -1; }
         k++;
     }
     return opd_return_tensor(call, opdi_contract(a, b, da, db, n));
 }
 OPDI_OP(tensordot) {
-    opdi_card_above(op, "tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor", opdi_tensordot_kernel,
-                    OPD_AUTOCAST_PROMOTE, "tensordot.out", "[2,3,4], [4,3,2], (1,2), (1,0)");
+    opdi_card_above(op, "tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
+                    opdi_tensordot_kernel, OPD_AUTOCAST_PROMOTE, "tensordot.out", "[2,3,4], [4,3,2], (1,2), (1,0)");
 }
 OPDI_KERNEL(inner) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
@@ -19910,13 +19969,16 @@ OPDI_KERNEL(inner) {
     char x[256], y[256];
     if (a->ndim == 0 || b->ndim == 0) { return opd_return_tensor(call, opd_mul(a, b)); }
     if (opdi_sizes(a)[da] != opdi_sizes(b)[db]) {
-        return opd_fail(OPD_ERROR_SHAPE, "inner() the last dimension must match on both input tensors but got shapes %s and %s",
-                        opdi_sizes_text(opdi_sizes(a), a->ndim, x, sizeof x), opdi_sizes_text(opdi_sizes(b), b->ndim, y, sizeof y));
+        return opd_fail(OPD_ERROR_SHAPE,
+                        "inner() the last dimension must match on both input tensors but got shapes %s and %s",
+                        opdi_sizes_text(opdi_sizes(a), a->ndim, x, sizeof x),
+                        opdi_sizes_text(opdi_sizes(b), b->ndim, y, sizeof y));
     }
     return opd_return_tensor(call, opdi_contract(a, b, &da, &db, 1));
 }
 OPDI_OP(inner) {
-    opdi_card_above(op, "inner(Tensor self, Tensor other) -> Tensor", opdi_inner_kernel, OPD_AUTOCAST_KEEP, "inner.out", "[2,3], [4,3]; [3], [3]");
+    opdi_card_above(op, "inner(Tensor self, Tensor other) -> Tensor", opdi_inner_kernel, OPD_AUTOCAST_KEEP, "inner.out",
+                    "[2,3], [4,3]; [3], [3]");
 }
 OPDI_COLD_END
 /* Every dim of a is followed by the one of b: one product, then pairs of dims are merged. */
@@ -19941,7 +20003,8 @@ OPDI_KERNEL(kron) {
 }
 OPDI_COLD_BEGIN
 OPDI_OP(kron) {
-    opdi_card_above(op, "kron(Tensor self, Tensor other) -> Tensor", opdi_kron_kernel, OPD_AUTOCAST_KEEP, "kron.out", "[2,3], [2,2]; [2], [2,3]");
+    opdi_card_above(op, "kron(Tensor self, Tensor other) -> Tensor", opdi_kron_kernel, OPD_AUTOCAST_KEEP, "kron.out",
+                    "[2,3], [2,2]; [2], [2,3]");
 }
 OPDI_COLD_END
 
