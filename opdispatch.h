@@ -6913,13 +6913,14 @@ OPDI_COLD_END
 //----------------------------------------------------------------------------------------------------------------------
 //  >>tensors    storage, sizes and strides, results of kernels, derived forms
 //
-//  A tensor is one block: header, sizes, strides, storage header, data.  Its references are counted; the block goes when
-//  the last tensor that looks at the storage goes.  Uses the dispatcher; of autograd it knows that a tensor may have a
-//  node to let go of.
+//  A tensor is one block: header, sizes, strides, storage header, data.  Its references are counted; the block goes
+//  when the last tensor that looks at the storage goes.  Uses the dispatcher; of autograd it knows that a tensor may
+//  have a node to let go of.
 //----------------------------------------------------------------------------------------------------------------------
 
-#define OPDI_TENSOR_KEYS (OPD_BIT_OF(OPD_F_DENSE) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD) | \
-                          OPD_BIT_OF(OPD_F_AUTOCAST))
+#define OPDI_TENSOR_KEYS                                                                                    \
+    (OPD_BIT_OF(OPD_F_DENSE) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD) |          \
+     OPD_BIT_OF(OPD_F_AUTOCAST))
 
 /* What few tensors have. */
 typedef struct opdi_meta {
@@ -7046,10 +7047,15 @@ static const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, si
 OPDI_NOINLINE static int64_t opdi_count_error(const int64_t *sizes, int ndim) {
     char text[256];
     int i;
-    if (ndim < 0 || ndim > OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions, not %d", OPD_MAX_DIMS, ndim); }
+    if (ndim < 0 || ndim > OPD_MAX_DIMS) {
+        return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions, not %d", OPD_MAX_DIMS, ndim);
+    }
     (void)opdi_sizes_text(sizes, ndim, text, sizeof text);
     for (i = 0; i < ndim; i++) {
-        if (sizes[i] < 0) { return opd_fail(OPD_ERROR_SHAPE, "Trying to create tensor with negative dimension %lld: %s", (long long)sizes[i], text); }
+        if (sizes[i] < 0) {
+            return opd_fail(OPD_ERROR_SHAPE, "Trying to create tensor with negative dimension %lld: %s",
+                            (long long)sizes[i], text);
+        }
     }
     return opd_fail(OPD_ERROR_SHAPE, "the sizes %s do not fit into memory", text);
 }
@@ -7063,7 +7069,9 @@ static int64_t opdi_count(const int64_t *sizes, int ndim, size_t element) {
     for (i = 0; i < ndim; i++) {
         uint64_t size = (uint64_t)sizes[i];
         if (size == 0) { zero = true; continue; }
-        if (OPDI_UNLIKELY((size | n) >> 31) && (size >> 62 || size > limit / n)) { return opdi_count_error(sizes, ndim); }
+        if (OPDI_UNLIKELY((size | n) >> 31) && (size >> 62 || size > limit / n)) {
+            return opdi_count_error(sizes, ndim);
+        }
         n *= size;
     }
     return zero ? 0 : (int64_t)(n >> opdi_low_bit(element));
@@ -7136,7 +7144,8 @@ static inline void opdi_tensor_init(opd_tensor *t, opd_scalar_type dtype, int ba
 }
 
 //-- A fresh tensor with one reference, owned by the caller.
-static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype, int backend) {
+static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
+                                    int backend) {
     size_t element = opd_dtype_size(dtype), head, align, bytes, block;
     int64_t numel, extent;
     opd_tensor *t;
@@ -7202,8 +7211,9 @@ static void opdi_view_of(opd_tensor *v, opd_tensor *t) {
     }
 }
 static opd_tensor *opdi_view(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset) {
-    opd_tensor *v = opdi_tensor_on(t->storage, t->data ? t->data + offset * (int64_t)opd_dtype_size((opd_scalar_type)t->dtype) : NULL, sizes,
-                                   strides, ndim, (opd_scalar_type)t->dtype, t->backend);
+    opd_tensor *v = opdi_tensor_on(t->storage, t->data
+                                   ? t->data + offset * (int64_t)opd_dtype_size((opd_scalar_type)t->dtype) : NULL,
+                                   sizes, strides, ndim, (opd_scalar_type)t->dtype, t->backend);
     if (!v) { return NULL; }
     opdi_view_of(v, t);
     return opdi_own(v);
@@ -7224,19 +7234,23 @@ opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *
     if (opdi_count(sizes, ndim, (size_t)element) < 0) { return NULL; }
     for (i = 0; i < ndim; i++) {
         if (strides[i] < 0) {
-            (void)opd_fail(OPD_ERROR_SHAPE, "as_strided: Negative strides are not supported at the moment, got strides: %lld", (long long)strides[i]);
+            (void)opd_fail(OPD_ERROR_SHAPE,
+                           "as_strided: Negative strides are not supported at the moment, got strides: %lld",
+                           (long long)strides[i]);
             return NULL;
         }
     }
     extent = opdi_extent(sizes, strides, ndim);
     if (offset < 0 || extent < 0 || (extent > 0 && extent > t->storage->bytes / element - offset)) {
         char a[256], b[256];
-        (void)opd_fail(OPD_ERROR_INDEX, "setStorage: sizes %s, strides %s, storage offset %lld, and itemsize %lld are out of bounds for "
-                       "storage of size %lld", opdi_sizes_text(sizes, ndim, a, sizeof a), opdi_sizes_text(strides, ndim, b, sizeof b),
+        (void)opd_fail(OPD_ERROR_INDEX, "setStorage: sizes %s, strides %s, storage offset %lld, "
+                       "and itemsize %lld are out of bounds for storage of size %lld",
+                       opdi_sizes_text(sizes, ndim, a, sizeof a), opdi_sizes_text(strides, ndim, b, sizeof b),
                        (long long)offset, (long long)element, (long long)t->storage->bytes);
         return NULL;
     }
-    if (extent == 0) { offset = OPDI_MIN(offset, t->storage->bytes / element); }    /* an empty view beyond the end lies at it */
+    /* an empty view beyond the end lies at it */
+    if (extent == 0) { offset = OPDI_MIN(offset, t->storage->bytes / element); }
     v = opdi_view(t, sizes, strides, ndim, offset - own);
     if (v) { v->flags &= (uint8_t)~OPDI_NO_GRAD_VIEW; }
     return v;
@@ -7277,11 +7291,17 @@ static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
     numel = opdi_count(sizes.data, (int)sizes.n, opd_dtype_size(dtype));
     if (numel < 0) { return NULL; }
     for (i = 0; strides && i < sizes.n; i++) {
-        if (strides[i] < 0) { (void)opd_fail(OPD_ERROR_SHAPE, "opd_tensor_wrap: negative strides are not supported"); return NULL; }
+        if (strides[i] < 0) {
+            (void)opd_fail(OPD_ERROR_SHAPE, "opd_tensor_wrap: negative strides are not supported");
+            return NULL;
+        }
     }
     if (!strides) { opdi_strides_fill(sizes.data, own, (int)sizes.n); }
     extent = opdi_extent(sizes.data, strides ? strides : own, (int)sizes.n);
-    if (extent < 0 || extent > INT64_MAX / 16) { (void)opd_fail(OPD_ERROR_SHAPE, "opd_tensor_wrap: sizes and strides overflow"); return NULL; }
+    if (extent < 0 || extent > INT64_MAX / 16) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "opd_tensor_wrap: sizes and strides overflow");
+        return NULL;
+    }
     if (numel && !data) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_wrap: the data is NULL"); return NULL; }
     f = (opdi_foreign *)opdi_alloc(sizeof *f);
     if (!f) { return NULL; }
@@ -7352,8 +7372,8 @@ int64_t opd_size(const opd_tensor *t, int dim) {
     if (!t) { return opd_fail(OPD_ERROR_ARGUMENT, "a size of a NULL tensor was asked for"); }
     d = dim < 0 ? dim + t->ndim : dim;
     if (d < 0 || d >= t->ndim) {
-        return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %d)", -OPDI_MAX((int)t->ndim, 1),
-                        OPDI_MAX((int)t->ndim, 1) - 1, dim);
+        return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %d)",
+                        -OPDI_MAX((int)t->ndim, 1), OPDI_MAX((int)t->ndim, 1) - 1, dim);
     }
     return t->dims[d];
 }
@@ -7363,16 +7383,19 @@ void *opd_data(const opd_tensor *t) { return t ? t->data : NULL; }
 OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *t, opd_scalar_type dtype) {
     if (!t) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
     else if (t->dtype != (int8_t)dtype) {
-        (void)opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s", opd_dtype_cname(dtype), opd_dtype_cname((opd_scalar_type)t->dtype));
+        (void)opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s", opd_dtype_cname(dtype),
+                       opd_dtype_cname((opd_scalar_type)t->dtype));
     } else {
         char device[32];
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor on %s has no data that the host can read", opd_device_print(opd_tensor_device(t), device, sizeof device));
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor on %s has no data that the host can read",
+                       opd_device_print(opd_tensor_device(t), device, sizeof device));
     }
     return NULL;
 }
 OPDI_COLD_END
 static inline void *opdi_data_of(const opd_tensor *t, opd_scalar_type dtype) {
-    return OPDI_LIKELY(t && t->dtype == (int8_t)dtype && t->backend == OPD_CPU) ? (void *)t->data : opdi_data_error(t, dtype);
+    return OPDI_LIKELY(t && t->dtype == (int8_t)dtype && t->backend == OPD_CPU) ? (void *)t->data
+        : opdi_data_error(t, dtype);
 }
 float *opd_data_f32(const opd_tensor *t) { return (float *)opdi_data_of(t, OPD_FLOAT32); }
 double *opd_data_f64(const opd_tensor *t) { return (double *)opdi_data_of(t, OPD_FLOAT64); }
@@ -7383,7 +7406,10 @@ bool *opd_data_bool(const opd_tensor *t) { return (bool *)opdi_data_of(t, OPD_BO
 
 static int opdi_item_check(const opd_tensor *t) {
     if (!t) { return opd_fail(OPD_ERROR_ARGUMENT, "the value of a NULL tensor was asked for"); }
-    if (t->numel != 1) { return opd_fail(OPD_ERROR_SHAPE, "a Tensor with %lld elements cannot be converted to Scalar", (long long)t->numel); }
+    if (t->numel != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "a Tensor with %lld elements cannot be converted to Scalar",
+                        (long long)t->numel);
+    }
     if (t->backend != OPD_CPU) { (void)opdi_data_error(t, (opd_scalar_type)t->dtype); return -1; }
     return 0;
 }
@@ -7474,7 +7500,10 @@ static bool opdi_overlaps_itself(const opd_tensor *t) {
     for (k = 0; k < t->ndim; k++) {               /* dims by growing stride: each must step over what is inside */
         int best = -1;
         for (i = 0; i < t->ndim; i++) {
-            if (sizes[i] > 1 && (strides[i] > last || (strides[i] == last && i < 0)) && (best < 0 || strides[i] < strides[best])) { best = i; }
+            if (sizes[i] > 1 && (strides[i] > last || (strides[i] == last && i < 0)) &&
+                (best < 0 || strides[i] < strides[best])) {
+                best = i;
+            }
         }
         if (best < 0) { break; }
         for (i = 0; i < t->ndim; i++) {
@@ -7488,8 +7517,9 @@ static bool opdi_overlaps_itself(const opd_tensor *t) {
 }
 OPDI_COLD_END
 
-#define OPDI_OVERLAP_TEXT "unsupported operation: more than one element of the written-to tensor refers to a single memory location. " \
-                          "Please clone() the tensor before performing the operation."
+#define OPDI_OVERLAP_TEXT                                                                                   \
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. " \
+    "Please clone() the tensor before performing the operation."
 
 static bool opdi_shares_input(const opd_call *call, const opd_tensor *out) {
     int i, k;
@@ -7507,18 +7537,21 @@ static bool opdi_has_sizes(const opd_tensor *t, const int64_t *sizes, int ndim) 
     return t->ndim == ndim && (ndim == 0 || memcmp(t->dims, sizes, (size_t)ndim * sizeof *sizes) == 0);
 }
 
-//-- The out= tensor or self, checked against what the kernel wants to write; a temporary where it cannot be written directly.
+//-- The out= tensor or self, checked against what the kernel wants to write; a temporary where it cannot be written
+//-- directly.
 static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
     opd_tensor *out = call->targets[i], *temp;
     opd_scalar_type have = (opd_scalar_type)out->dtype;
     if (have != dtype && !opd_can_cast(dtype, have)) {
-        (void)opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s", opd_dtype_cname(dtype), opd_dtype_cname(have));
+        (void)opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
+                       opd_dtype_cname(dtype), opd_dtype_cname(have));
         return NULL;
     }
     if (!opdi_has_sizes(out, sizes, ndim)) {
         if (call->inplace) {
             char a[256], b[256];
-            (void)opd_fail(OPD_ERROR_SHAPE, "output with shape %s doesn't match the broadcast shape %s", opdi_sizes_text(out->dims, out->ndim, a, sizeof a),
+            (void)opd_fail(OPD_ERROR_SHAPE, "output with shape %s doesn't match the broadcast shape %s",
+                           opdi_sizes_text(out->dims, out->ndim, a, sizeof a),
                            opdi_sizes_text(sizes, ndim, b, sizeof b));
             return NULL;
         }
@@ -7526,7 +7559,10 @@ static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *size
     }
     if (opdi_overlaps_itself(out)) { (void)opd_fail(OPD_ERROR_ARGUMENT, OPDI_OVERLAP_TEXT); return NULL; }
     call->filled |= 1u << i;
-    if (have == dtype && (call->elementwise || !opdi_shares_input(call, out))) { call->rets[i] = opd_value_tensor(out); return out; }
+    if (have == dtype && (call->elementwise || !opdi_shares_input(call, out))) {
+        call->rets[i] = opd_value_tensor(out);
+        return out;
+    }
     temp = opdi_tensor_make(sizes, NULL, ndim, dtype, out->backend);
     if (!temp) { call->filled &= ~(1u << i); return NULL; }
     call->rets[i] = opd_value_tensor(temp);
@@ -7534,12 +7570,13 @@ static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *size
     return temp;
 }
 
-opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
-                               opd_device device) {
+opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, const int64_t *strides, int ndim,
+                               opd_scalar_type dtype, opd_device device) {
     opd_tensor *t;
     if (OPDI_UNLIKELY(call->th->error != OPD_OK)) { return NULL; }
     if (OPDI_UNLIKELY(i < 0 || i >= call->op->nrets || (call->filled >> i & 1))) {
-        (void)opd_fail(OPD_ERROR_KERNEL, "opd_result: result %d of %d %s", i, call->op->nrets, i < 0 || i >= call->op->nrets ? "does not exist" : "was given already");
+        (void)opd_fail(OPD_ERROR_KERNEL, "opd_result: result %d of %d %s", i, call->op->nrets,
+                       i < 0 || i >= call->op->nrets ? "does not exist" : "was given already");
         return NULL;
     }
     if (OPDI_UNLIKELY(!call->op->ret_tensor[i])) { (void)opdi_return_error(call, i, "Tensor"); return NULL; }
@@ -7588,8 +7625,8 @@ static int opdi_derived_targets(const opd_call *call, const opdi_card *card, opd
     return n;
 }
 
-//-- In-place and out= forms, every backend: the functional kernel runs with its results pointed at the targets; what it had
-//-- to put into a temporary (another dtype, overlap) is copied over.
+//-- In-place and out= forms, every backend: the functional kernel runs with its results pointed at the targets; what it
+//-- had to put into a temporary (another dtype, overlap) is copied over.
 static int opdi_derived_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     opd_op *base = card->base->op;
@@ -7613,7 +7650,9 @@ static int opdi_derived_kernel(opd_call *call) {
     for (i = 0; i < base->nrets && rc == 0; i++) {
         opd_tensor *got = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
         if (got && got != targets[i]) {
-            if (!opdi_has_sizes(targets[i], got->dims, got->ndim)) { rc = card->inplace ? 0 : opdi_resize(targets[i], got->dims, got->ndim); }
+            if (!opdi_has_sizes(targets[i], got->dims, got->ndim)) {
+                rc = card->inplace ? 0 : opdi_resize(targets[i], got->dims, got->ndim);
+            }
             if (rc == 0) { rc = opdi_copy(targets[i], got); }
         }
     }
@@ -7630,20 +7669,25 @@ static int opdi_derived_composite(opd_call *call) {
     opd_tensor *targets[OPDI_MAX_RETURNS];
     int i, n = opdi_derived_targets(call, card, targets);
     if (!card->inplace && opd_call_requires_grad(call)) { return opdi_autograd_out_kernel(call); }
-    if (opdi_derived_args(call, card, targets[0], args) || opd_call_all(card->base->op, rets, args, card->base->op->nargs)) { return -1; }
+    if (opdi_derived_args(call, card, targets[0], args) ||
+        opd_call_all(card->base->op, rets, args, card->base->op->nargs)) {
+        return -1;
+    }
     for (i = 0; i < n && i < card->base->op->nrets; i++) {
         opd_tensor *got = rets[i].u.t;
         if (rets[i].tag != OPD_TAG_TENSOR) { continue; }
         if (!opdi_has_sizes(targets[i], got->dims, got->ndim)) {
             if (card->inplace) {
                 char a[256], b[256];
-                return opd_fail(OPD_ERROR_SHAPE, "output with shape %s doesn't match the broadcast shape %s", opdi_sizes_text(targets[i]->dims, targets[i]->ndim, a, sizeof a),
+                return opd_fail(OPD_ERROR_SHAPE, "output with shape %s doesn't match the broadcast shape %s",
+                                opdi_sizes_text(targets[i]->dims, targets[i]->ndim, a, sizeof a),
                                 opdi_sizes_text(got->dims, got->ndim, b, sizeof b));
             }
             if (opdi_resize(targets[i], got->dims, got->ndim)) { return -1; }
         }
         if (!opd_can_cast((opd_scalar_type)got->dtype, (opd_scalar_type)targets[i]->dtype)) {
-            return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s", opd_dtype_cname((opd_scalar_type)got->dtype),
+            return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
+                            opd_dtype_cname((opd_scalar_type)got->dtype),
                             opd_dtype_cname((opd_scalar_type)targets[i]->dtype));
         }
         pair[0] = opd_value_tensor(targets[i]);
@@ -7673,11 +7717,11 @@ static int opdi_version_kernel(opd_call *call) {
     uint64_t m;
     int rc;
     if (opdi_writes_no_grad_view(call)) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "A view was created in no_grad mode and is being modified inplace with grad "
-                        "mode enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You can "
-                        "clarify your code by moving both the view and the inplace either both inside the no_grad block "
-                        "(if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
-                        "tracked).");
+        return opd_fail(OPD_ERROR_AUTOGRAD, "A view was created in no_grad mode and is being modified inplace with "
+                        "grad mode enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
+                        "You can clarify your code by moving both the view and the inplace either both inside the "
+                        "no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the "
+                        "inplace to be tracked).");
     }
     rc = opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AD_INPLACE_OR_VIEW)));
     for (m = call->op->written_args; m && rc == 0; m &= m - 1) {
@@ -7986,8 +8030,8 @@ OPDI_COLD_END
 //  >>autograd   nodes, the generic kernels, the engine, grad modes
 //
 //  One kernel at the Autograd key serves every operator that has a formula: it calls the operator below, saves what the
-//  card names and links a node.  The engine walks nodes from the last to the first.  Formulas use public operators.  Knows
-//  cards and tensors; no operator by name but add, sum and copies, through the dispatcher.
+//  card names and links a node.  The engine walks nodes from the last to the first.  Formulas use public operators.
+//  Knows cards and tensors; no operator by name but add, sum and copies, through the dispatcher.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Where a gradient goes: a node's input, or (bit 0 set) a leaf.  0: nobody wants it. */
@@ -8011,7 +8055,9 @@ enum opdi_saved { OPDI_NOTHING_SAVED, OPDI_SAVED, OPDI_SAVED_FREED };
 static inline opdi_edge *opdi_edges(const opd_node *n) { return (opdi_edge *)(uintptr_t)(n + 1); }
 static inline opd_value *opdi_kept(const opd_node *n) { return (opd_value *)(void *)(opdi_edges(n) + n->nedges); }
 static inline opd_value *opdi_saved_results(const opd_node *n) { return opdi_kept(n) + n->nkept; }
-static inline int64_t *opdi_node_metas(const opd_node *n) { return (int64_t *)(void *)(opdi_saved_results(n) + n->nresults); }
+static inline int64_t *opdi_node_metas(const opd_node *n) {
+    return (int64_t *)(void *)(opdi_saved_results(n) + n->nresults);
+}
 
 #define OPDI_LEAF ((uintptr_t)1)
 static inline opd_node *opdi_edge_node(uintptr_t v) { return (opd_node *)v; }
@@ -8020,8 +8066,8 @@ static inline opd_tensor *opdi_edge_leaf(uintptr_t v) { return (opd_tensor *)(v 
 //-- saved results ------------------------------------------------------------------------------------------------
 //
 //  A node that saves its own result would make a cycle (result -> node -> result).  The result is marked
-//  OPDI_SAVED_BY_OWN; when its node is the only holder left it lets go of the node (OPDI_WEAK_NODE), and takes hold again
-//  when somebody retains it.  References to marked tensors change under one lock; unmarked ones never see it.
+//  OPDI_SAVED_BY_OWN; when its node is the only holder left it lets go of the node (OPDI_WEAK_NODE), and takes hold
+//  again when somebody retains it.  References to marked tensors change under one lock; unmarked ones never see it.
 
 static opdi_mutex opdi_own_lock = OPDI_MUTEX_INIT;
 
@@ -8062,7 +8108,8 @@ static void opdi_own_forget(opd_tensor *t) {
 
 //-- nodes --------------------------------------------------------------------------------------------------------
 
-static OPDI_TLS opd_node *opdi_dead;              /* nodes to free: a list, so that a long chain is freed without recursion */
+/* nodes to free: a list, so that a long chain is freed without recursion */
+static OPDI_TLS opd_node *opdi_dead;
 static OPDI_TLS bool opdi_reaping;
 
 //-- Drops the tensors that node n keeps in v; a result of its own it forgets.
@@ -8166,9 +8213,11 @@ OPDI_COLD_END
 #define OPDI_MAX_EDGES 60000                      /* tensors that go into one node, or come out of it */
 #define OPDI_NODE_ROOM 4                          /* dims that a write in place may add */
 //-- Room for everything; edges and values empty.  One reference.
-static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int nkept, int nresults, opd_tensor *const *outs, int nouts, int room) {
+static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int nkept, int nresults,
+                                opd_tensor *const *outs, int nouts, int room) {
     opdi_thread *th = opdi_self();
-    size_t bytes = sizeof(opd_node) + (size_t)nedges * sizeof(opdi_edge) + (size_t)(nkept + nresults) * sizeof(opd_value) + (size_t)room * sizeof(int64_t);
+    size_t bytes = sizeof(opd_node) + (size_t)nedges * sizeof(opdi_edge) +
+        (size_t)(nkept + nresults) * sizeof(opd_value) + (size_t)room * sizeof(int64_t);
     opd_node *n;
     int i;
     for (i = 0; i < nouts; i++) { bytes += sizeof(int64_t) * (size_t)(1 + (outs[i] ? outs[i]->ndim : 0)); }
@@ -8207,7 +8256,8 @@ static opd_value opdi_keep_tensor(opd_tensor *t) {
     return v;
 }
 
-//-- Copies an argument into a node: tensors are retained with their version (dropped when save is false), memory copied.
+//-- Copies an argument into a node: tensors are retained with their version (dropped when save is false), memory
+//-- copied.
 static int opdi_keep_value(opd_value *out, const opd_value *v, bool save) {
     size_t bytes;
     int32_t k;
@@ -8233,7 +8283,8 @@ static int opdi_keep_value(opd_value *out, const opd_value *v, bool save) {
         return 0;
     }
     if (v->tag == OPD_TAG_STR) { out->n = (int32_t)strlen(v->u.s) + 1; }
-    if (v->tag == OPD_TAG_LIST && opdi_value_bytes(v, 0) < 0) { *out = opd_value_none(); return 0; }     /* tensors in it: not kept */
+    /* tensors in it: not kept */
+    if (v->tag == OPD_TAG_LIST && opdi_value_bytes(v, 0) < 0) { *out = opd_value_none(); return 0; }
     bytes = opdi_kept_bytes(out);
     if (bytes) {
         out->u.object = opdi_alloc(bytes);
@@ -8329,19 +8380,23 @@ static int64_t opdi_flat_results(const opd_call *call, opd_tensor **outs, int64_
 
 //-- Ties a result to a node; takes a reference for it.
 static void opdi_attach(opd_tensor *t, opd_node *n, int nr) {
-    if (!t || t->grad_fn || !(opd_dtype_is_floating((opd_scalar_type)t->dtype) || opd_dtype_is_complex((opd_scalar_type)t->dtype))) { return; }
+    if (!t || t->grad_fn ||
+        !(opd_dtype_is_floating((opd_scalar_type)t->dtype) || opd_dtype_is_complex((opd_scalar_type)t->dtype))) {
+        return;
+    }
     opdi_ref_up(&n->refs);
     t->grad_fn = n;
     t->output_nr = (uint32_t)nr;
     t->flags |= OPDI_REQUIRES_GRAD;
 }
 
-//-- A result that somebody else holds too (an argument that comes back, one tensor returned twice) or that has a history
-//-- becomes a tensor of its own.  *t is ours when `owned`.
+//-- A result that somebody else holds too (an argument that comes back, one tensor returned twice) or that has a
+//-- history becomes a tensor of its own.  *t is ours when `owned`.
 static int opdi_unalias(opd_tensor **t, bool owned) {
     opd_tensor *old = *t, *v;
     if (!old || (owned && OPDI_ACQUIRE(&old->refs) == 1 && !(old->flags & OPDI_REQUIRES_GRAD))) { return 0; }
-    v = opdi_tensor_on(old->storage, old->data, old->dims, old->dims + old->ndim, old->ndim, (opd_scalar_type)old->dtype, old->backend);
+    v = opdi_tensor_on(old->storage, old->data, old->dims, old->dims + old->ndim, old->ndim,
+                       (opd_scalar_type)old->dtype, old->backend);
     if (!v) { return -1; }
     opdi_ref_up(&old->storage->refs);
     v->flags |= OPDI_IS_VIEW;
@@ -8366,8 +8421,8 @@ static int opdi_unalias_results(opd_call *call) {
 }
 
 //-- Makes the node of a call and ties its results, flat in outs, to it.
-static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_derivative *formula, const opd_value *args,
-                            opd_tensor *const *outs, int nouts) {
+static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_derivative *formula,
+                            const opd_value *args, opd_tensor *const *outs, int nouts) {
     const opd_op *op = call->op;
     opd_node *n;
     int i, r = 0;
@@ -8419,8 +8474,9 @@ static int opdi_check_constant(const opd_call *call, const opdi_card *card) {
     for (m = card->constant_args; m; m &= m - 1) {
         int i = opdi_low_bit(m);
         if (opdi_arg_requires_grad(&call->args[i])) {
-            return opd_fail(OPD_ERROR_AUTOGRAD, "The function '%s' is not differentiable with respect to argument '%s'. This input cannot have "
-                            "requires_grad True.", call->op->schema->name, call->op->schema->args[i].name);
+            return opd_fail(OPD_ERROR_AUTOGRAD, "The function '%s' is not differentiable with respect to argument "
+                            "'%s'. This input cannot have requires_grad True.", call->op->schema->name,
+                            call->op->schema->args[i].name);
         }
     }
     return 0;
@@ -8443,8 +8499,8 @@ static int opdi_autograd_kernel(opd_call *call) {
 
 static opdi_card *opdi_bare_card(opd_op *op);
 
-//-- The kernel at Autograd where nothing is registered: an operator that would need a formula gets a node that says so when
-//-- backward comes to it.
+//-- The kernel at Autograd where nothing is registered: an operator that would need a formula gets a node that says so
+//-- when backward comes to it.
 OPDI_COLD_BEGIN
 static int opdi_autograd_fallback(opd_call *call) {
     opdi_card *card = call->op->card;
@@ -8453,8 +8509,8 @@ static int opdi_autograd_fallback(opd_call *call) {
     if (opdi_below_autograd(call)) { return -1; }
     if (!card && !(card = opdi_bare_card(call->op))) { return -1; }
     if (call->op->written_args) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its arguments and has no derivative formula, but one of them requires grad; register a "
-                        "formula, or say OPD_NOT_DIFFERENTIABLE", call->op->name);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its arguments and has no derivative formula, but one of them "
+                        "requires grad; register a formula, or say OPD_NOT_DIFFERENTIABLE", call->op->name);
     }
     if (opdi_unalias_results(call)) { return -1; }
     return opdi_record(call, card, &card->missing, call->args);
@@ -8464,8 +8520,8 @@ OPDI_COLD_END
 //-- out= forms do not record.
 static int opdi_autograd_out_kernel(opd_call *call) {
     if (!opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
-    return opd_fail(OPD_ERROR_AUTOGRAD, "%s(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-                    "requires grad.", call->op->schema->name);
+    return opd_fail(OPD_ERROR_AUTOGRAD, "%s(): functions with out=... arguments don't support automatic "
+                    "differentiation, but one of the arguments requires grad.", call->op->schema->name);
 }
 
 //-- The history of a view ends, first argument by first argument, at the leaf that has its memory.
@@ -8477,25 +8533,26 @@ static bool opdi_views_leaf(const opd_tensor *self) {
 //-- What forbids writing into self while grad mode is on.
 static int opdi_check_inplace(const opd_call *call, opd_tensor *self) {
     if ((self->flags & OPDI_REQUIRES_GRAD) && !self->grad_fn) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place operation.");
+        return opd_fail(OPD_ERROR_AUTOGRAD,
+                        "a leaf Variable that requires grad is being used in an in-place operation.");
     }
     if ((self->flags & OPDI_IS_VIEW) && self->grad_fn && self->grad_fn->noutputs > 1) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "Output %u of %s is a view and is being modified inplace. This view is the "
-                        "output of a function that returns multiple views. Such functions do not allow the output views to "
-                        "be modified inplace. You should replace the inplace operation by an out-of-place one.",
-                        (unsigned)self->output_nr, self->grad_fn->formula->name);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Output %u of %s is a view and is being modified inplace. "
+                        "This view is the output of a function that returns multiple views. Such functions do not "
+                        "allow the output views to be modified inplace. You should replace the inplace operation by an "
+                        "out-of-place one.", (unsigned)self->output_nr, self->grad_fn->formula->name);
     }
     if ((self->flags & OPDI_IS_VIEW) && opdi_views_leaf(self)) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "a view of a leaf Variable that requires grad is being used in an in-place "
                         "operation.");
     }
     if (self->flags & OPDI_IS_VIEW) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "an in-place operation on a view cannot be recorded by autograd in this version; write the result out of "
-                        "place (%s)", call->op->name);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "an in-place operation on a view cannot be recorded by autograd in this "
+                        "version; write the result out of place (%s)", call->op->name);
     }
     if (OPDI_LOAD(&self->storage->viewed) && OPDI_LOAD(&self->storage->refs) > 1) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "an in-place operation on a tensor that has views cannot be recorded by autograd in this version; write the "
-                        "result out of place (%s)", call->op->name);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "an in-place operation on a tensor that has views cannot be recorded by "
+                        "autograd in this version; write the result out of place (%s)", call->op->name);
     }
     return 0;
 }
@@ -8521,7 +8578,11 @@ static void opdi_leave_node(opd_tensor *self) {
         opd_value *r = opdi_kept(old);            /* the saved results stand behind what is kept */
         int i;
         for (i = 0; i < old->nkept + old->nresults; i++) {
-            if (r[i].tag == OPD_TAG_TENSOR && r[i].u.t == self) { r[i] = opd_value_none(); r[i].n = 1; opdi_own_forget(self); }
+            if (r[i].tag == OPD_TAG_TENSOR && r[i].u.t == self) {
+                r[i] = opd_value_none();
+                r[i].n = 1;
+                opdi_own_forget(self);
+            }
         }
     }
     self->grad_fn = NULL;
@@ -8529,8 +8590,10 @@ static void opdi_leave_node(opd_tensor *self) {
 }
 
 //-- A node for the write: its edges are those of the arguments before it.  A reference.
-static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args) {
-    opd_node *n = opdi_node_make(&card->formula, opdi_count_edges(call->op, args), opdi_popcount(card->kept_args), opdi_popcount(card->save_results), &self, 1, OPDI_NODE_ROOM);
+static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, opd_tensor *self,
+                                   const opd_value *args) {
+    opd_node *n = opdi_node_make(&card->formula, opdi_count_edges(call->op, args), opdi_popcount(card->kept_args),
+                                 opdi_popcount(card->save_results), &self, 1, OPDI_NODE_ROOM);
     if (!n) { return NULL; }
     opdi_link_edges(n, call->op, args);
     if (opdi_save_args(n, card, args)) { opdi_node_release(n); return NULL; }
@@ -8561,8 +8624,8 @@ OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
         const opd_value *v = &call->args[i];
         if (!opdi_arg_requires_grad(v)) { continue; }
         if (v->tag == OPD_TAG_TENSOR && !v->u.t->grad_fn) { return opdi_check_inplace(call, v->u.t); }
-        return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s', which requires grad; autograd records writes into the first argument only",
-                        call->op->name, call->op->schema->args[i].name);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s', which requires grad; autograd records writes "
+                        "into the first argument only", call->op->name, call->op->schema->args[i].name);
     }
     return 0;
 }
@@ -8578,8 +8641,9 @@ static int opdi_inplace_args(const opd_call *call, const opdi_card *card, opd_te
         if (when >= 0 && !opdi_arg_requires_grad(&call->args[when])) { continue; }
         for (k = 0; args[i].tag == OPD_TAG_TENSORS && k < args[i].n; k++) {
             if (args[i].u.tensors[k] != self) { continue; }
-            return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes a tensor that its list '%s' holds too, which autograd needs as it was", call->op->name,
-                            call->op->schema->args[i].name);
+            return opd_fail(OPD_ERROR_AUTOGRAD,
+                            "%s writes a tensor that its list '%s' holds too, which autograd needs as it was",
+                            call->op->name, call->op->schema->args[i].name);
         }
         if (args[i].tag != OPD_TAG_TENSOR || args[i].u.t != self) { continue; }
         if (!original && !(original = opdi_inplace_original(self))) { return -1; }
@@ -8598,14 +8662,16 @@ static int opdi_autograd_inplace_kernel(opd_call *call) {
     if (!opd_call_requires_grad(call) || !self) { return opdi_below_autograd(call); }
     if (opdi_check_inplace(call, self) || opdi_check_written(call)) { return -1; }
     if (!card->desc.backward || card->desc.backward == opd_not_differentiable) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "%s is not differentiable, but one of its arguments requires grad", call->op->name);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%s is not differentiable, but one of its arguments requires grad",
+                        call->op->name);
     }
     if (opdi_inplace_args(call, card, self, args) || !(n = opdi_inplace_node(call, card, self, args))) { return -1; }
     call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
     if (opdi_below_autograd(call)) { opdi_node_release(n); return -1; }
     if (self->ndim > ndim + OPDI_NODE_ROOM) {
         opdi_node_release(n);
-        return opd_fail(OPD_ERROR_AUTOGRAD, "%s adds more than %d dimensions to its argument", call->op->name, OPDI_NODE_ROOM);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%s adds more than %d dimensions to its argument", call->op->name,
+                        OPDI_NODE_ROOM);
     }
     opdi_rebase(call, card, self, args, n);
     opdi_node_release(n);
@@ -8637,16 +8703,17 @@ static const opdi_derivative *opdi_hand_formula(const char *name, opd_backward_f
     return h ? &h->formula : NULL;
 }
 
-int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs, opd_tensor *const *saved, int nsaved,
-                        const opd_value *values, int nvalues, opd_tensor *const *results, int nresults) {
+int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
+                        opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
+                        opd_tensor *const *results, int nresults) {
     const opdi_derivative *formula;
     opd_node *n;
     bool wanted = false;
     int i;
     if (!opd_ok()) { return -1; }
     if (!name || !backward || ninputs < 0 || nsaved < 0 || nvalues < 0 || nsaved + nvalues > 255 || nresults < 1) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: a name, a formula and a result are needed, and at most "
-                        "255 saved tensors and values");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: a name, a formula and a result are needed, "
+                        "and at most 255 saved tensors and values");
     }
     if ((ninputs && !inputs) || (nsaved && !saved) || (nvalues && !values) || !results) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: an array is NULL");
@@ -8660,12 +8727,15 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
     if (!wanted || opdi_self()->state.no_grad) { return 0; }
     for (i = 0; i < nresults; i++) {
         if (results[i] && (results[i]->flags & OPDI_REQUIRES_GRAD)) {
-            return opd_fail(OPD_ERROR_AUTOGRAD, "opd_autograd_record: result %d has a history already; call the operator below the Autograd keys", i);
+            return opd_fail(OPD_ERROR_AUTOGRAD, "opd_autograd_record: result %d has a history already; "
+                            "call the operator below the Autograd keys", i);
         }
     }
     for (i = 0; i < nsaved * nsaved; i++) {
         int a = i / nsaved, b = i % nsaved;
-        if (a < b && saved[a] && saved[a] == saved[b]) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: saved %d and %d are one tensor", a, b); }
+        if (a < b && saved[a] && saved[a] == saved[b]) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: saved %d and %d are one tensor", a, b);
+        }
     }
     formula = opdi_hand_formula(name, backward);
     n = formula ? opdi_node_make(formula, ninputs, nsaved + nvalues, 0, results, nresults, 0) : NULL;
@@ -8697,12 +8767,12 @@ struct opd_backward_call {
 };
 
 static int opdi_missing_formula(opd_backward_call *bw) {
-    return opd_fail(OPD_ERROR_AUTOGRAD, "derivative for %s is not implemented; give it a formula (.backward), a composite kernel, or "
-                    "OPD_NOT_DIFFERENTIABLE", bw->node->formula->card->op->name);
+    return opd_fail(OPD_ERROR_AUTOGRAD, "derivative for %s is not implemented; give it a formula (.backward), "
+                    "a composite kernel, or OPD_NOT_DIFFERENTIABLE", bw->node->formula->card->op->name);
 }
 
-//-- A card for an operator that was defined without one: its nodes only say that a formula is missing.  Kept, one for each
-//-- layout of arguments that the operator has had.
+//-- A card for an operator that was defined without one: its nodes only say that a formula is missing.  Kept, one for
+//-- each layout of arguments that the operator has had.
 static opdi_card *opdi_bare_card(opd_op *op) {
     opdi_card *card = (opdi_card *)opdi_alloc(sizeof *card), *known;
     if (!card) { return NULL; }
@@ -8725,7 +8795,8 @@ static opdi_card *opdi_bare_card(opd_op *op) {
 
 static const char *opdi_tensor_kind(const opd_tensor *t, char *buf, size_t cap) {
     char sizes[200];
-    snprintf(buf, cap, "[%s %s]", opd_dtype_cname((opd_scalar_type)t->dtype), opdi_sizes_text(t->dims, t->ndim, sizes, sizeof sizes));
+    snprintf(buf, cap, "[%s %s]", opd_dtype_cname((opd_scalar_type)t->dtype),
+             opdi_sizes_text(t->dims, t->ndim, sizes, sizeof sizes));
     return buf;
 }
 
@@ -8735,14 +8806,18 @@ static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *v, uint32_
     uint32_t now;
     (void)node;
     if (v->tag != OPD_TAG_TENSOR) {
-        if (v->n == 1) { (void)opd_fail(OPD_ERROR_AUTOGRAD, "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                                        "the result of %s was written to after it was saved", node->formula->name); }
+        if (v->n == 1) {
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "one of the variables needed for gradient computation has been "
+                           "modified by an inplace operation: the result of %s was written to after it was saved",
+                           node->formula->name);
+        }
         return NULL;
     }
     now = OPDI_LOAD(&v->u.t->storage->version);
     if (now != version) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "one of the variables needed for gradient computation has been modified by an inplace operation: %s, which is output "
-                       "%u of %s, is at version %u; expected version %u instead.", opdi_tensor_kind(v->u.t, kind, sizeof kind), (unsigned)v->u.t->output_nr,
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "one of the variables needed for gradient computation has been modified "
+                       "by an inplace operation: %s, which is output %u of %s, is at version %u; expected version "
+                       "%u instead.", opdi_tensor_kind(v->u.t, kind, sizeof kind), (unsigned)v->u.t->output_nr,
                        v->u.t->grad_fn ? v->u.t->grad_fn->formula->name : "a leaf", (unsigned)now, (unsigned)version);
         return NULL;
     }
@@ -8846,7 +8921,9 @@ opd_ints opd_bw_sizes_at(const opd_backward_call *bw, int i, int k) {
     const int64_t *sizes;
     opd_scalar_type dtype;
     int e = opdi_bw_edge(bw, i, k), ndim, backend;
-    if (e < 0 || !opdi_edge_meta(&opdi_edges(bw->node)[e], &sizes, &ndim, &dtype, &backend)) { return opd_ints_of(NULL, -1); }
+    if (e < 0 || !opdi_edge_meta(&opdi_edges(bw->node)[e], &sizes, &ndim, &dtype, &backend)) {
+        return opd_ints_of(NULL, -1);
+    }
     return opd_ints_of(sizes, ndim);
 }
 opd_ints opd_bw_sizes(const opd_backward_call *bw, int i) { return opd_bw_sizes_at(bw, i, 0); }
@@ -8861,8 +8938,15 @@ opd_scalar_type opd_bw_dtype(const opd_backward_call *bw, int i) {
 int opd_bw_return_at(opd_backward_call *bw, int i, int k, opd_tensor *grad) {
     int e = opdi_bw_edge(bw, i, k);
     if (!opd_ok()) { return -1; }
-    if (e < 0) { return opd_fail(OPD_ERROR_AUTOGRAD, "%s: the formula gives a gradient for argument %d (element %d), which is no tensor argument", bw->node->formula->name, i, k); }
-    if (!grad) { return opd_fail(OPD_ERROR_AUTOGRAD, "%s: the formula gives NULL as gradient of argument %d", bw->node->formula->name, i); }
+    if (e < 0) {
+        return opd_fail(OPD_ERROR_AUTOGRAD,
+                        "%s: the formula gives a gradient for argument %d (element %d), which is no tensor argument",
+                        bw->node->formula->name, i, k);
+    }
+    if (!grad) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%s: the formula gives NULL as gradient of argument %d",
+                        bw->node->formula->name, i);
+    }
     if (!opdi_edges(bw->node)[e].vertex) { return 0; }
     opdi_retain(grad);
     if (bw->out[e]) { opdi_drop(bw->out[e]); }
@@ -8873,10 +8957,10 @@ int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad) { return opd_b
 
 //-- the engine ---------------------------------------------------------------------------------------------------
 //
-//  Finds everything reachable (a task for each node and leaf, made in a depth-first search with its own stack), counts for each
-//  task the edges that lead to it, then runs nodes whose count is down to zero, the youngest first.  A task holds the
-//  gradients that have arrived.  The first engine at work in the process marks nodes and leaves with their tasks; any other
-//  (a nested backward, another thread) finds them through a hash table, so they never meet.
+//  Finds everything reachable (a task for each node and leaf, made in a depth-first search with its own stack), counts
+//  for each task the edges that lead to it, then runs nodes whose count is down to zero, the youngest first.  A task
+//  holds the gradients that have arrived.  The first engine at work in the process marks nodes and leaves with their
+//  tasks; any other (a nested backward, another thread) finds them through a hash table, so they never meet.
 
 typedef struct opdi_task {
     uintptr_t vertex;
@@ -8990,7 +9074,9 @@ static void opdi_count_deps(opdi_engine *en) {
     }
 }
 
-static uint64_t opdi_task_order(const opdi_task *t) { return t->vertex & OPDI_LEAF ? UINT64_MAX : opdi_edge_node(t->vertex)->sequence; }
+static uint64_t opdi_task_order(const opdi_task *t) {
+    return t->vertex & OPDI_LEAF ? UINT64_MAX : opdi_edge_node(t->vertex)->sequence;
+}
 
 static int opdi_heap_push(opdi_engine *en, opdi_task *t) {
     int64_t i;
@@ -9003,7 +9089,9 @@ static int opdi_heap_push(opdi_engine *en, opdi_task *t) {
         en->heap = p;
         en->heap_cap = cap;
     }
-    for (i = en->nheap++; i > 0 && opdi_task_order(en->heap[(i - 1) / 2]) < opdi_task_order(t); i = (i - 1) / 2) { en->heap[i] = en->heap[(i - 1) / 2]; }
+    for (i = en->nheap++; i > 0 && opdi_task_order(en->heap[(i - 1) / 2]) < opdi_task_order(t); i = (i - 1) / 2) {
+        en->heap[i] = en->heap[(i - 1) / 2];
+    }
     en->heap[i] = t;
     return 0;
 }
@@ -9025,11 +9113,13 @@ static opdi_task *opdi_heap_pop(opdi_engine *en) {
 static opd_tensor *opdi_grad_sum(opdi_engine *en, opd_tensor *a, opd_tensor *b) {
     static opd_op *add, *add_inplace;
     opd_value v[3];
-    bool own = !en->create && a->refs == 1 && a->storage->refs == 1 && a->dtype == b->dtype && opdi_has_sizes(a, b->dims, b->ndim) && !opdi_overlaps_itself(a);
+    bool own = !en->create && a->refs == 1 && a->storage->refs == 1 && a->dtype == b->dtype &&
+        opdi_has_sizes(a, b->dims, b->ndim) && !opdi_overlaps_itself(a);
     v[0] = opd_value_tensor(a);
     v[1] = opd_value_tensor(b);
     v[2] = opd_value_int(1);
-    return own ? opd_call_op(OPD_OP(&add_inplace, "aten::add_.Tensor"), v, 3) : opd_call_op(OPD_OP(&add, "aten::add.Tensor"), v, 3);
+    return own ? opd_call_op(OPD_OP(&add_inplace, "aten::add_.Tensor"), v, 3)
+        : opd_call_op(OPD_OP(&add, "aten::add.Tensor"), v, 3);
 }
 
 //-- Adds a gradient that has arrived; takes the reference.
@@ -9087,16 +9177,19 @@ static opd_tensor *opdi_validate(const opd_node *n, int i, opd_tensor *g) {
     if (!opdi_edge_meta(&opdi_edges(n)[i], &sizes, &ndim, &dtype, &backend)) { return g; }
     if (!opdi_has_sizes(g, sizes, ndim)) {
         if (!opdi_expands(sizes, ndim, g->dims, g->ndim)) {
-            (void)opd_fail(OPD_ERROR_AUTOGRAD, "Function %s returned an invalid gradient at index %d - got %s but expected shape compatible with %s",
-                           n->formula->name, i, opdi_sizes_text(g->dims, g->ndim, a, sizeof a), opdi_sizes_text(sizes, ndim, b, sizeof b));
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "Function %s returned an invalid gradient at index %d - got %s "
+                           "but expected shape compatible with %s", n->formula->name, i,
+                           opdi_sizes_text(g->dims, g->ndim, a, sizeof a), opdi_sizes_text(sizes, ndim, b, sizeof b));
             return NULL;
         }
         g = opdi_sum_to(g, sizes, ndim);
         if (!g) { return NULL; }
     }
     if (g->backend != backend) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Function %s returned an invalid gradient at index %d - expected device %s but got %s", n->formula->name, i,
-                       opd_device_print(opd_device_of((opd_backend)backend, -1), a, sizeof a), opd_device_print(opd_tensor_device(g), b, sizeof b));
+        (void)opd_fail(OPD_ERROR_AUTOGRAD,
+                       "Function %s returned an invalid gradient at index %d - expected device %s but got %s",
+                       n->formula->name, i, opd_device_print(opd_device_of((opd_backend)backend, -1), a, sizeof a),
+                       opd_device_print(opd_tensor_device(g), b, sizeof b));
         return NULL;
     }
     if (g->dtype != (int8_t)dtype) {
@@ -9120,7 +9213,8 @@ static void opdi_set_grad(opdi_meta *m, opd_tensor *grad) {
 
 //-- A copy of g with the layout of t, without history.
 static opd_tensor *opdi_grad_clone(const opd_tensor *t, const opd_tensor *g) {
-    opd_tensor *c = opdi_tensor_make(t->dims, opdi_overlaps_itself(t) ? NULL : t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype, t->backend);
+    opd_tensor *c = opdi_tensor_make(t->dims, opdi_overlaps_itself(t) ? NULL : t->dims + t->ndim, t->ndim,
+                                     (opd_scalar_type)t->dtype, t->backend);
     if (c && opdi_copy(c, g)) { opdi_drop(c); return NULL; }
     return c;
 }
@@ -9202,7 +9296,10 @@ static int opdi_task_done(opdi_engine *en, opdi_task *t) {
     if (t->captured || !en->accumulate) {
         int i;
         for (i = 0; i < en->ncaptures; i++) {
-            if (en->captures[i].vertex == t->vertex && !en->captures[i].grad) { opdi_retain(g); en->captures[i].grad = g; }
+            if (en->captures[i].vertex == t->vertex && !en->captures[i].grad) {
+                opdi_retain(g);
+                en->captures[i].grad = g;
+            }
         }
     }
     if (!en->accumulate) { return 0; }
@@ -9214,15 +9311,19 @@ static int opdi_run_formula(opdi_engine *en, opd_node *n, opd_tensor **grads, op
     opd_backward_call bw;
     int rc;
     if (n->saved == OPDI_SAVED_FREED) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
-                        "Saved intermediate values of the graph are freed when you call opd_backward or opd_autograd_grad. Specify retain_graph if you need to backward "
-                        "through the graph a second time or if you need to access saved tensors after calling backward. (%s)", n->formula->name);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time (or directly access "
+                        "saved tensors after they have already been freed). Saved intermediate values of the "
+                        "graph are freed when you call opd_backward or opd_autograd_grad. "
+                        "Specify retain_graph if you need to backward through the graph a second time or if you need "
+                        "to access saved tensors after calling backward. (%s)", n->formula->name);
     }
     bw.node = n;
     bw.grads = grads;
     bw.out = out;
     rc = n->formula->fn(&bw);
-    if (rc && opd_ok()) { (void)opd_fail(OPD_ERROR_AUTOGRAD, "the formula of %s failed without saying why", n->formula->name); }
+    if (rc && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "the formula of %s failed without saying why", n->formula->name);
+    }
     if (!opd_ok()) { return opdi_fail_more(" [in %s]", n->formula->name); }
     return opdi_send(en, n, out);
 }
@@ -9259,7 +9360,9 @@ static int opdi_run_task(opdi_engine *en, opdi_task *t) {
     if (t->captured && opdi_task_capture(en, t)) { return -1; }
     if (!t->leads) { return 0; }                  /* wanted for its gradient alone */
     for (i = 0; i < t->ngrads; i++) { any = any || t->grads[i]; }
-    if (n->nedges > OPDI_INLINE_EDGES && !(out = (opd_tensor **)opdi_alloc((size_t)n->nedges * sizeof *out))) { return -1; }
+    if (n->nedges > OPDI_INLINE_EDGES && !(out = (opd_tensor **)opdi_alloc((size_t)n->nedges * sizeof *out))) {
+        return -1;
+    }
     memset(out, 0, (size_t)n->nedges * sizeof *out);
     th->node = n;
     th->scope_mark = mark;
@@ -9305,19 +9408,25 @@ static opd_tensor *opdi_root_grad(const opd_tensor *t, opd_tensor *given, int i)
     if (given) {
         char a[256], b[256];
         if (!opdi_has_sizes(given, t->dims, t->ndim)) {
-            (void)opd_fail(OPD_ERROR_AUTOGRAD, "Mismatch in shape: grad_output[%d] has a shape of %s and output[%d] has a shape of %s.", i,
-                           opdi_sizes_text(given->dims, given->ndim, a, sizeof a), i, opdi_sizes_text(t->dims, t->ndim, b, sizeof b));
+            (void)opd_fail(OPD_ERROR_AUTOGRAD,
+                           "Mismatch in shape: grad_output[%d] has a shape of %s and output[%d] has a shape of %s.", i,
+                           opdi_sizes_text(given->dims, given->ndim, a, sizeof a), i,
+                           opdi_sizes_text(t->dims, t->ndim, b, sizeof b));
             return NULL;
         }
         if (given->backend != t->backend) {
-            (void)opd_fail(OPD_ERROR_AUTOGRAD, "grad_output[%d] is of an invalid kind - expected device %s but got %s", i,
-                           opd_device_print(opd_tensor_device(t), a, sizeof a), opd_device_print(opd_tensor_device(given), b, sizeof b));
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "grad_output[%d] is of an invalid kind - expected device %s but got %s",
+                           i, opd_device_print(opd_tensor_device(t), a, sizeof a),
+                           opd_device_print(opd_tensor_device(given), b, sizeof b));
             return NULL;
         }
         opdi_retain(given);
         return given;
     }
-    if (t->numel != 1) { (void)opd_fail(OPD_ERROR_AUTOGRAD, "grad can be implicitly created only for scalar outputs"); return NULL; }
+    if (t->numel != 1) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "grad can be implicitly created only for scalar outputs");
+        return NULL;
+    }
     g = opdi_tensor_make(t->dims, NULL, t->ndim, (opd_scalar_type)t->dtype, t->backend);
     one = g ? opd_tensor_wrapped_number(opd_value_int(1)) : NULL;
     if (!one || opdi_copy(g, one)) { opd_release(g); return NULL; }
@@ -9333,7 +9442,8 @@ static int opdi_engine_start(opdi_engine *en, opd_tensor *const *outputs, int n,
         opdi_edge e;
         opd_tensor *out = outputs[i];
         if (!out || !(out->flags & OPDI_REQUIRES_GRAD)) {
-            return opd_fail(OPD_ERROR_AUTOGRAD, "element %d of tensors does not require grad and does not have a grad_fn", i);
+            return opd_fail(OPD_ERROR_AUTOGRAD,
+                            "element %d of tensors does not require grad and does not have a grad_fn", i);
         }
         e.vertex = out->grad_fn ? (uintptr_t)out->grad_fn : (uintptr_t)out | OPDI_LEAF;
         if (opdi_discover(en, e.vertex)) { return -1; }
@@ -9358,7 +9468,8 @@ static int opdi_engine_run(opdi_engine *en, opd_tensor *const *outputs, int n, c
     int rc;
     en->create = o && o->create_graph;
     en->retain = o && (o->retain_graph || o->create_graph);
-    en->first = OPDI_SUB(&opdi_engines, -1) == 1;          /* an addition that orders memory: the last engine's marks are gone */
+    /* an addition that orders memory: the last engine's marks are gone */
+    en->first = OPDI_SUB(&opdi_engines, -1) == 1;
     th->state.no_grad = !en->create;
     rc = opdi_engine_start(en, outputs, n, o ? o->grad_outputs : NULL);
     while (rc == 0 && en->nheap) { rc = opdi_run_task(en, opdi_heap_pop(en)); }
@@ -9378,7 +9489,9 @@ static int opdi_captures_make(opdi_engine *en, opd_tensor *const *inputs, int n)
     en->ncaptures = n;
     for (i = 0; i < n; i++) {
         opd_tensor *t = inputs[i];
-        if (!t || !(t->flags & OPDI_REQUIRES_GRAD)) { return opd_fail(OPD_ERROR_AUTOGRAD, "One of the differentiated Tensors does not require grad"); }
+        if (!t || !(t->flags & OPDI_REQUIRES_GRAD)) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "One of the differentiated Tensors does not require grad");
+        }
         en->captures[i].input = t;
         en->captures[i].vertex = t->grad_fn ? (uintptr_t)t->grad_fn : (uintptr_t)t | OPDI_LEAF;
         en->captures[i].nr = t->grad_fn ? t->output_nr : 0;
@@ -9406,8 +9519,13 @@ int opd_backward_with(opd_tensor *const *outputs, int n, const opd_backward_opti
     en.accumulate = true;
     if (n < 1 || !outputs) { return opd_fail(OPD_ERROR_AUTOGRAD, "backward needs at least one tensor"); }
     if (options && options->inputs) {
-        if (options->ninputs < 1) { return opd_fail(OPD_ERROR_AUTOGRAD, "'inputs' argument to backward cannot be empty."); }
-        if (opdi_captures_make(&en, options->inputs, options->ninputs)) { (void)opdi_captures_end(&en, NULL, false); return -1; }
+        if (options->ninputs < 1) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "'inputs' argument to backward cannot be empty.");
+        }
+        if (opdi_captures_make(&en, options->inputs, options->ninputs)) {
+            (void)opdi_captures_end(&en, NULL, false);
+            return -1;
+        }
     }
     rc = opdi_engine_run(&en, outputs, n, options);
     (void)opdi_captures_end(&en, NULL, false);
@@ -9420,7 +9538,8 @@ int opd_backward(opd_tensor *t) {
     return opd_backward_with(&t, 1, NULL);
 }
 
-int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs, const opd_backward_options *options, opd_tensor **grads) {
+int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
+                      const opd_backward_options *options, opd_tensor **grads) {
     opdi_engine en;
     int rc, i;
     if (!opd_ok()) { return -1; }
@@ -9433,7 +9552,8 @@ int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inpu
     if (rc == 0) { rc = opdi_engine_run(&en, outputs, n, options); }
     for (i = 0; i < ninputs && rc == 0 && !(options && options->allow_unused); i++) {
         if (!en.captures[i].grad) {
-            rc = opd_fail(OPD_ERROR_AUTOGRAD, "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused if this is the desired behavior.");
+            rc = opd_fail(OPD_ERROR_AUTOGRAD, "One of the differentiated Tensors appears to not have been used in the "
+                          "graph. Set allow_unused if this is the desired behavior.");
         }
     }
     return opdi_captures_end(&en, grads, rc == 0);
@@ -9449,8 +9569,9 @@ const char *opd_tensor_grad_fn(const opd_tensor *t) { return t && t->grad_fn ? t
 opd_tensor *opd_tensor_set_requires_grad(opd_tensor *t, bool on) {
     if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_set_requires_grad")) { return NULL; }
     if (t->grad_fn) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "you can only change requires_grad flags of leaf variables.%s", on ? "" : " If you want to use a computed variable in a subgraph that doesn't "
-                       "require differentiation use var_no_grad = var.detach().");
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "you can only change requires_grad flags of leaf variables.%s",
+                       on ? "" : " If you want to use a computed variable in a subgraph that doesn't require "
+                       "differentiation use var_no_grad = var.detach().");
         return NULL;
     }
     if (on && !opd_dtype_is_floating((opd_scalar_type)t->dtype) && !opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
@@ -9467,7 +9588,8 @@ int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad) {
     if (!grad && !t->meta) { return 0; }
     if (grad == t) { return opd_fail(OPD_ERROR_AUTOGRAD, "can't assign Variable as its own grad"); }
     if (grad && (!opdi_has_sizes(grad, t->dims, t->ndim) || grad->dtype != t->dtype || grad->backend != t->backend)) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "assigned grad has data of a different size, dtype or device than the tensor");
+        return opd_fail(OPD_ERROR_AUTOGRAD,
+                        "assigned grad has data of a different size, dtype or device than the tensor");
     }
     m = opdi_meta_of(t);
     if (!m) { return -1; }
@@ -10598,14 +10720,16 @@ static opdi_gemm_in opdi_gemm_in_of(const void *data, int dtype, int64_t rs, int
     return in;
 }
 
-OPD_UNUSED static int opdi_gemm_f32(int64_t m, int64_t n, int64_t k, const float *a, int64_t rsa, int64_t csa, const float *b,
-                         int64_t rsb, int64_t csb, float beta, float *c, int64_t rsc, int64_t csc) {
+OPD_UNUSED static int opdi_gemm_f32(int64_t m, int64_t n, int64_t k, const float *a, int64_t rsa, int64_t csa,
+                                    const float *b, int64_t rsb, int64_t csb, float beta, float *c, int64_t rsc,
+                                    int64_t csc) {
     opdi_gemm_in x = opdi_gemm_in_of(a, OPD_FLOAT32, rsa, csa), y = opdi_gemm_in_of(b, OPD_FLOAT32, rsb, csb);
     return opdi_gemm(4, m, n, k, &x, &y, (double)beta, c, rsc, csc);
 }
 
-OPD_UNUSED static int opdi_gemm_f64(int64_t m, int64_t n, int64_t k, const double *a, int64_t rsa, int64_t csa, const double *b,
-                         int64_t rsb, int64_t csb, double beta, double *c, int64_t rsc, int64_t csc) {
+OPD_UNUSED static int opdi_gemm_f64(int64_t m, int64_t n, int64_t k, const double *a, int64_t rsa, int64_t csa,
+                                    const double *b, int64_t rsb, int64_t csb, double beta, double *c, int64_t rsc,
+                                    int64_t csc) {
     opdi_gemm_in x = opdi_gemm_in_of(a, OPD_FLOAT64, rsa, csa), y = opdi_gemm_in_of(b, OPD_FLOAT64, rsb, csb);
     return opdi_gemm(8, m, n, k, &x, &y, beta, c, rsc, csc);
 }
