@@ -33,7 +33,8 @@
              return opd_return_tensor(call, out);
          }
          OPD_LIBRARY(myops, lib) {
-             opd_define(lib, &(opd_op_desc){ .schema = "myadd(Tensor self, Tensor other) -> Tensor", .cpu = myadd_cpu });
+             opd_define(lib, &(opd_op_desc){
+                 .schema = "myadd(Tensor self, Tensor other) -> Tensor", .cpu = myadd_cpu });
          }
          int main(void) {
              static opd_op *myadd;
@@ -80,27 +81,28 @@
      memory counts up to 2^62 bytes.  Tensors live on the CPU or have no memory (meta).
 
    THE LANGUAGE OF `cases`
-     Argument lists that the generic tests walk: `[2,3]` a tensor of normal values, `[2,3]+` positive, `[2,3]u` in (0, 1),
-     `[2,3]i5` int64 in 0..4, `[2,3]b` bool, `[]` zero-dim, `{[2],[2]}` a list of tensors, `(1,2)` a list of integers, 2, 1.5,
-     True, None, 'text', name=value; a semicolon separates cases.
+     Argument lists that the generic tests walk: `[2,3]` a tensor of normal values, `[2,3]+` positive, `[2,3]u` in
+     (0, 1), `[2,3]i5` int64 in 0..4, `[2,3]b` bool, `[]` zero-dim, `{[2],[2]}` a list of tensors, `(1,2)` a list of
+     integers, 2, 1.5, True, None, 'text', name=value; a semicolon separates cases.
 
    FROM PYTORCH'S NAMES TO OURS
-     TORCH_LIBRARY(ns, m)               OPD_LIBRARY(ns, lib)            torch.no_grad()        opd_grad_set(false)
-     TORCH_LIBRARY_IMPL(ns, KEY, m)     OPD_LIBRARY_IMPL(ns, KEY, lib)  x.requires_grad_()     opd_tensor_set_requires_grad(x, true)
-     m.def, m.impl, m.fallback          opd_def, opd_impl, opd_fallback y.backward()           opd_backward(y)
-     torch.library.custom_op            opd_define                      x.grad                 opd_tensor_grad(x)
-     CppFunction::makeFallthrough()     OPD_FALLTHROUGH                 torch.autograd.grad    opd_autograd_grad
-     Dispatcher::findSchemaOrThrow      opd_find, OPD_OP                autograd::Function     opd_autograd_record
-     op.call, op.redispatch             OPD_CALL, opd_redispatch        torch::add(x, y)       opd_add(x, y)
-     ExcludeDispatchKeyGuard            opd_keys_exclude                print(x)               opd_print(x)
-     c10::DispatchKeySet                opd_keyset                      x.item()               opd_item_f64(x)
+     TORCH_LIBRARY(ns, m)               OPD_LIBRARY(ns, lib)            torch.no_grad()     opd_grad_set(false)
+     TORCH_LIBRARY_IMPL(ns, KEY, m)     OPD_LIBRARY_IMPL(ns, KEY, lib)  x.requires_grad_()  opd_tensor_set_requires_grad
+     m.def, m.impl, m.fallback          opd_def, opd_impl, opd_fallback y.backward()        opd_backward(y)
+     torch.library.custom_op            opd_define                      x.grad              opd_tensor_grad(x)
+     CppFunction::makeFallthrough()     OPD_FALLTHROUGH                 torch.autograd.grad opd_autograd_grad
+     Dispatcher::findSchemaOrThrow      opd_find, OPD_OP                autograd::Function  opd_autograd_record
+     op.call, op.redispatch             OPD_CALL, opd_redispatch        torch::add(x, y)    opd_add(x, y)
+     ExcludeDispatchKeyGuard            opd_keys_exclude                print(x)            opd_print(x)
+     c10::DispatchKeySet                opd_keyset                      x.item()            opd_item_f64(x)
 
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
      Backward through an operator without a formula is an error that names it, not a warning.  A kernel that returns
      its argument under autograd returns an alias of it.  Errors list the kernels that are there before the fallbacks.
      Registration is safe while other threads call.  Schemas: see the list at >>schema.  Random numbers are
-     counter-based (Philox), not those of PyTorch's CPU generator.  The smallest int64 or int32 divided by -1 is an error.  Keys without a meaning in C are left out: Python,
-     PythonTLSSnapshot, PythonDispatcher, Named, DeferredInit, Batched, VmapMode and the testing wrappers.
+     counter-based (Philox), not those of PyTorch's CPU generator.  The smallest int64 or int32 divided by -1 is an
+     error.  Keys without a meaning in C are left out: Python, PythonTLSSnapshot, PythonDispatcher, Named, DeferredInit,
+     Batched, VmapMode and the testing wrappers.
 
    CONTENTS (search for the anchor)
      >>api:base        results, errors, log, memory
@@ -121,7 +123,7 @@
      >>dispatcher      operators, kernels, computed tables, libraries, calls, dumps
      >>tensors         storage, sizes and strides, results of kernels, derived forms
      >>autograd        nodes, the generic kernels, the engine, grad modes
-     >>kernels         instruction sets, threads, half precision, vector math, matrix product, convolution, random numbers
+     >>kernels         instruction sets, threads, half precision, vector math, matrix product, convolution, random
      >>operators       the cards: everything about one operator in one place
 
    Licence: MIT or public domain, your choice; the text is at the end of this file.
@@ -417,8 +419,8 @@ enum {
    OPD_KEY_INVALID with an error "could not parse dispatch key: X". */
 OPD_API opd_key opd_key_parse(const char *name);
 OPD_API const char *opd_key_name(opd_key key);
-/* Gives one of the user keys (OPD_F_USER_n + 0..3) a name, by which libraries register at it.  The key, or OPD_KEY_INVALID with
-   an error: no user key, or key or name taken.  For ever; any thread. */
+/* Gives one of the user keys (OPD_F_USER_n + 0..3) a name, by which libraries register at it.  The key, or
+   OPD_KEY_INVALID with an error: no user key, or key or name taken.  For ever; any thread. */
 OPD_API opd_key opd_key_define(int functionality, const char *name);
 OPD_API bool opd_key_is_alias(opd_key key);
 
@@ -511,8 +513,8 @@ typedef struct opd_op_desc {
     opd_backward_fn backward;    /* formula, or OPD_NOT_DIFFERENTIABLE */
     const char *save;            /* what the formula reads: "self, result", "other(self)" = only if self's gradient is
                                     wanted; "" or NULL = no tensors (other arguments are always kept) */
-    const char *constant;        /* arguments that the formula does not differentiate by (an error when one requires grad) and
-                                    results that never require grad: "weight, total_weight" */
+    const char *constant;        /* arguments that the formula does not differentiate by (an error when one requires
+                                    grad) and results that never require grad: "weight, total_weight" */
     opd_vmap_rule vmap;
     opd_autocast autocast;
     const char *inplace;         /* in-place form derived from this one: its name, e.g. "add_.Tensor" */
@@ -525,7 +527,8 @@ typedef struct opd_op_desc {
 typedef enum opd_library_kind { OPD_DEF = 1, OPD_FRAGMENT, OPD_IMPL } opd_library_kind;
 /* Opens a library: TORCH_LIBRARY, TORCH_LIBRARY_FRAGMENT, TORCH_LIBRARY_IMPL.  ns "_" (IMPL only) is every namespace;
    key is a key's name or NULL.  NULL with an error.  Any thread. */
-OPD_API opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char *key, const char *file, int line);
+OPD_API opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char *key,
+                                      const char *file, int line);
 /* Undoes everything that was registered through it, in any order relative to other libraries. */
 OPD_API void opd_library_close(opd_library *lib);
 /* Defines an operator by its schema.  0, or -1 with nothing changed. */
@@ -551,8 +554,8 @@ OPD_API const opd_op_desc *opd_op_card(const opd_op *op);         /* what opd_de
 /* The next operator in the order of definition; NULL begins. */
 OPD_API opd_op *opd_op_next(const opd_op *op);
 /* Checks a C signature, one letter a type, result first ("TTTi"), against the schema: T tensor, i int64_t, d double,
-   b bool, s string, D device, G generator, I opd_ints, F opd_floats, L opd_tensors, V opd_value (anything); as result also
-   v nothing, N several tensors.  Trailing arguments with defaults may be missing.  0, or -1 with an error. */
+   b bool, s string, D device, G generator, I opd_ints, F opd_floats, L opd_tensors, V opd_value (anything); as result
+   also v nothing, N several tensors.  Trailing arguments with defaults may be missing.  0, or -1 with an error. */
 OPD_API int opd_op_check(const opd_op *op, const char *signature);
 /* Text dumps in PyTorch's form (_dispatch_dump, _dispatch_dump_table); cut to cap bytes; return the full length. */
 OPD_API size_t opd_dump(const opd_op *op, char *buf, size_t cap);
@@ -587,7 +590,8 @@ OPD_INLINE opd_op *opd_op_cached(opd_op **handle, const char *name) {
 #endif
 }
 #define OPD_OP(handle, name) opd_op_cached(handle, name)
-/* The same with a signature (see opd_op_check) that is checked at that one look-up; NULL with an error when it does not fit. */
+/* The same with a signature (see opd_op_check) that is checked at that one look-up; NULL with an error when it does
+   not fit. */
 OPD_API opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature);
 OPD_INLINE opd_op *opd_op_typed(opd_op **handle, const char *name, const char *signature) {
 #if defined(__GNUC__) && !defined(__TINYC__)
@@ -669,7 +673,8 @@ OPD_API opd_tensor *opd_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
 OPD_API opd_tensor *opd_tensor_wrapped_number(opd_value number);
 /* A view on t's storage, without history (as detach's): sizes and strides in elements, offset in elements from the
    storage's start.  Checks that it stays inside the storage. */
-OPD_API opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset);
+OPD_API opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim,
+                                    int64_t offset);
 
 /* Queries.  NULL, which failed calls return, has no dims, no elements and no dtype. */
 OPD_API int opd_ndim(const opd_tensor *t);
@@ -732,13 +737,14 @@ OPD_API int opd_backward_with(opd_tensor *const *outputs, int n, const opd_backw
 /* torch.autograd.grad: gradients of outputs with respect to inputs, into grads (of the innermost scope). */
 OPD_API int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
                               const opd_backward_options *options, opd_tensor **grads);
-/* Grad mode of this thread.  opd_grad_set returns what it was: `bool was = opd_grad_set(false); ... opd_grad_set(was);` */
+/* Grad mode of this thread.  opd_grad_set returns what it was:
+   `bool was = opd_grad_set(false); ... opd_grad_set(was);` */
 OPD_API bool opd_grad_enabled(void);
 OPD_API bool opd_grad_set(bool on);
 
 /* Inside a formula.  Arguments and results are those of the forward call; only what the card's `save` names is there
    (NULL for other tensors). */
-OPD_API opd_tensor *opd_bw_grad(opd_backward_call *bw, int i);                /* gradient of result i; NULL: undefined */
+OPD_API opd_tensor *opd_bw_grad(opd_backward_call *bw, int i);                /* gradient of result i, or NULL */
 OPD_API opd_tensor *opd_bw_tensor(opd_backward_call *bw, int i);              /* saved tensor argument i */
 OPD_API opd_tensors opd_bw_tensors(opd_backward_call *bw, int i);             /* saved list argument i */
 OPD_API opd_value opd_bw_value(opd_backward_call *bw, int i);                 /* any argument that is no tensor */
@@ -888,7 +894,8 @@ inline opd_tensors opd_tensors_in(const std::initializer_list<opd_tensor *> &l) 
 #define OPD_MAP_16(a, ...) OPD_V(a), OPD_MAP_15(__VA_ARGS__)
 #define OPD_CAT(a, b) OPD_CAT_(a, b)
 #define OPD_CAT_(a, b) a##b
-#define OPD_ARGS(...) (const opd_value[]){OPD_CAT(OPD_MAP_, OPD_COUNT(__VA_ARGS__))(__VA_ARGS__)}, OPD_COUNT(__VA_ARGS__)
+#define OPD_ARGS(...)                                                                                       \
+    (const opd_value[]){OPD_CAT(OPD_MAP_, OPD_COUNT(__VA_ARGS__))(__VA_ARGS__)}, OPD_COUNT(__VA_ARGS__)
 #define OPD_CALL(op, ...) opd_call_op(op, OPD_ARGS(__VA_ARGS__))
 #define OPD_CALL_N(op, rets, ...) opd_call_all(op, rets, OPD_ARGS(__VA_ARGS__))
 #define OPD_INTS(...) \
@@ -915,7 +922,8 @@ struct opd_scope_guard {
 #elif defined(__GNUC__) && !defined(__TINYC__)
 #define OPD_SCOPE for (__attribute__((cleanup(opd_scope_close))) opd_scope opd_s = opd_scope_open(); \
                        opd_s.open; opd_scope_close(&opd_s))
-#define OPD_SCOPED __attribute__((cleanup(opd_scope_close), unused)) opd_scope OPD_SCOPED_NAME(__LINE__) = opd_scope_open()
+#define OPD_SCOPED                                                                                          \
+    __attribute__((cleanup(opd_scope_close), unused)) opd_scope OPD_SCOPED_NAME(__LINE__) = opd_scope_open()
 #else
 #define OPD_SCOPE for (opd_scope opd_s = opd_scope_open(); opd_s.open; opd_scope_close(&opd_s))
 #define OPD_SCOPED opd_scope OPD_SCOPED_NAME(__LINE__) = opd_scope_open()
@@ -1147,11 +1155,10 @@ struct opd_scope_guard {
 //----------------------------------------------------------------------------------------------------------------------
 
 /* One row an operator: X(card, "name.overload", kind, wrapper, (required types), kind of _full or 0, (all types)).
-   opd_<wrapper> takes the required arguments, opd_<wrapper>_full all of them.  A kind is a letter for the result and the
-   number of arguments: T one tensor, N several (the wrapper takes an array `rets` of them and returns 0 or -1), L a list,
-   V a number.  Types: T tensor, i int64_t,
-   d double, b bool, s string, I opd_ints, F opd_floats, L opd_tensors, D opd_device, G opd_generator, V opd_value
-   (numbers and None: OPD_V(2), OPD_NONE). */
+   opd_<wrapper> takes the required arguments, opd_<wrapper>_full all of them.  A kind is a letter for the result and
+   the number of arguments: T one tensor, N several (the wrapper takes an array `rets` of them and returns 0 or -1),
+   L a list, V a number.  Types: T tensor, i int64_t, d double, b bool, s string, I opd_ints, F opd_floats,
+   L opd_tensors, D opd_device, G opd_generator, V opd_value (numbers and None: OPD_V(2), OPD_NONE). */
 #define OPD_OPERATORS(X) OPD_OPERATORS_CREATE(X) OPD_OPERATORS_VIEW(X) OPD_OPERATORS_POINTWISE(X) \
     OPD_OPERATORS_REDUCE(X) OPD_OPERATORS_LINALG(X) OPD_OPERATORS_NN(X) OPD_OPERATORS_INDEX(X)
 
@@ -1197,7 +1204,8 @@ struct opd_scope_guard {
     X(randint, "randint", T3, randint, (i, I, i), T6, (i, I, V, V, V, V)) \
     X(randint_generator, "randint.generator", T4, randint_generator, (i, I, G, i), T7, (i, I, G, V, V, V, V)) \
     X(randint_low, "randint.low", T4, randint_low, (i, i, I, i), T7, (i, i, I, V, V, V, V)) \
-    X(randint_low_generator, "randint.low_generator", T5, randint_low_generator, (i, i, I, G, i), T8, (i, i, I, G, V, V, V, V)) \
+    X(randint_low_generator, "randint.low_generator", T5, randint_low_generator, (i, i, I, G, i), \
+      T8, (i, i, I, G, V, V, V, V)) \
     X(randperm, "randperm", T2, randperm, (i, i), T5, (i, V, V, V, V)) \
     X(randperm_generator, "randperm.generator", T3, randperm_generator, (i, G, i), T6, (i, G, V, V, V, V)) \
     X(rand_like, "rand_like", T1, rand_like, (T), T6, (T, V, V, V, V, V)) \
@@ -1557,7 +1565,8 @@ struct opd_scope_guard {
     X(max_other, "max.other", T2, max_other, (T, T), 0, ()) \
     X(min_other, "min.other", T2, min_other, (T, T), 0, ()) \
     X(aminmax, "aminmax", N1, aminmax, (T), N3, (T, V, b)) \
-    X(value_selecting_reduction_backward, "value_selecting_reduction_backward", T5, value_selecting_reduction_backward, (T, i, T, I, b), 0, ()) \
+    X(value_selecting_reduction_backward, "value_selecting_reduction_backward", T5, \
+      value_selecting_reduction_backward, (T, i, T, I, b), 0, ()) \
     X(any, "any", T1, any, (T), 0, ()) \
     X(all, "all", T1, all, (T), 0, ()) \
     X(any_dim, "any.dim", T3, any_dim, (T, i, b), 0, ()) \
@@ -1626,9 +1635,11 @@ struct opd_scope_guard {
     X(inner, "inner", T2, inner, (T, T), 0, ()) \
     X(kron, "kron", T2, kron, (T, T), 0, ()) \
     X(convolution, "convolution", T9, convolution, (T, T, T, I, I, I, b, I, i), 0, ()) \
-    X(convolution_backward, "convolution_backward", N11, convolution_backward, (T, T, T, V, I, I, I, b, I, i, V), 0, ()) \
+    X(convolution_backward, "convolution_backward", N11, convolution_backward, (T, T, T, V, I, I, I, b, I, i, V), \
+      0, ()) \
     X(_convolution, "_convolution", T12, under_convolution, (T, T, T, I, I, I, b, I, i, b, b, b), 0, ()) \
-    X(_convolution_deprecated, "_convolution.deprecated", T12, under_convolution_deprecated, (T, T, T, I, I, I, b, I, i, b, b, b), 0, ()) \
+    X(_convolution_deprecated, "_convolution.deprecated", T12, under_convolution_deprecated, \
+      (T, T, T, I, I, I, b, I, i, b, b, b), 0, ()) \
     X(conv1d, "conv1d", T2, conv1d, (T, T), T7, (T, T, T, I, I, I, i)) \
     X(conv1d_padding, "conv1d.padding", T2, conv1d_padding, (T, T), T7, (T, T, T, I, s, I, i)) \
     X(conv2d, "conv2d", T2, conv2d, (T, T), T7, (T, T, T, I, I, I, i)) \
@@ -1639,9 +1650,11 @@ struct opd_scope_guard {
     X(conv_transpose2d_input, "conv_transpose2d.input", T2, conv_transpose2d, (T, T), T8, (T, T, T, I, I, I, i, I)) \
     X(conv_transpose3d_input, "conv_transpose3d.input", T2, conv_transpose3d, (T, T), T8, (T, T, T, I, I, I, i, I)) \
     X(max_pool2d_with_indices, "max_pool2d_with_indices", N2, max_pool2d_with_indices, (T, I), N6, (T, I, I, I, I, b)) \
-    X(max_pool2d_with_indices_backward, "max_pool2d_with_indices_backward", T8, max_pool2d_with_indices_backward, (T, T, I, I, I, I, b, T), 0, ()) \
+    X(max_pool2d_with_indices_backward, "max_pool2d_with_indices_backward", T8, max_pool2d_with_indices_backward, \
+      (T, T, I, I, I, I, b, T), 0, ()) \
     X(max_pool3d_with_indices, "max_pool3d_with_indices", N2, max_pool3d_with_indices, (T, I), N6, (T, I, I, I, I, b)) \
-    X(max_pool3d_with_indices_backward, "max_pool3d_with_indices_backward", T8, max_pool3d_with_indices_backward, (T, T, I, I, I, I, b, T), 0, ()) \
+    X(max_pool3d_with_indices_backward, "max_pool3d_with_indices_backward", T8, max_pool3d_with_indices_backward, \
+      (T, T, I, I, I, I, b, T), 0, ()) \
     X(max_pool2d, "max_pool2d", T2, max_pool2d, (T, I), T6, (T, I, I, I, I, b)) \
     X(max_pool3d, "max_pool3d", T2, max_pool3d, (T, I), T6, (T, I, I, I, I, b)) \
     X(max_pool1d_with_indices, "max_pool1d_with_indices", N2, max_pool1d_with_indices, (T, I), N6, (T, I, I, I, I, b)) \
@@ -1656,9 +1669,11 @@ struct opd_scope_guard {
     X(_adaptive_avg_pool3d, "_adaptive_avg_pool3d", T2, under_adaptive_avg_pool3d, (T, I), 0, ()) \
     X(_adaptive_avg_pool3d_backward, "_adaptive_avg_pool3d_backward", T2, adaptive_avg_pool3d_backward, (T, T), 0, ()) \
     X(adaptive_max_pool2d, "adaptive_max_pool2d", N2, adaptive_max_pool2d, (T, I), 0, ()) \
-    X(adaptive_max_pool2d_backward, "adaptive_max_pool2d_backward", T3, adaptive_max_pool2d_backward, (T, T, T), 0, ()) \
+    X(adaptive_max_pool2d_backward, "adaptive_max_pool2d_backward", T3, adaptive_max_pool2d_backward, (T, T, T), \
+      0, ()) \
     X(adaptive_max_pool3d, "adaptive_max_pool3d", N2, adaptive_max_pool3d, (T, I), 0, ()) \
-    X(adaptive_max_pool3d_backward, "adaptive_max_pool3d_backward", T3, adaptive_max_pool3d_backward, (T, T, T), 0, ()) \
+    X(adaptive_max_pool3d_backward, "adaptive_max_pool3d_backward", T3, adaptive_max_pool3d_backward, (T, T, T), \
+      0, ()) \
     X(adaptive_avg_pool1d, "adaptive_avg_pool1d", T2, adaptive_avg_pool1d, (T, I), 0, ()) \
     X(adaptive_avg_pool2d, "adaptive_avg_pool2d", T2, adaptive_avg_pool2d, (T, I), 0, ()) \
     X(adaptive_avg_pool3d, "adaptive_avg_pool3d", T2, adaptive_avg_pool3d, (T, I), 0, ()) \
@@ -1670,13 +1685,16 @@ struct opd_scope_guard {
 
 #define OPD_OPERATORS_NN(X) \
     X(native_layer_norm, "native_layer_norm", N5, native_layer_norm, (T, I, T, T, d), 0, ()) \
-    X(native_layer_norm_backward, "native_layer_norm_backward", N8, native_layer_norm_backward, (T, T, I, T, T, T, T, V), 0, ()) \
+    X(native_layer_norm_backward, "native_layer_norm_backward", N8, native_layer_norm_backward, \
+      (T, T, I, T, T, T, T, V), 0, ()) \
     X(layer_norm, "layer_norm", T2, layer_norm, (T, I), T6, (T, I, T, T, d, b)) \
     X(native_group_norm, "native_group_norm", N8, native_group_norm, (T, T, T, i, i, i, i, d), 0, ()) \
-    X(native_group_norm_backward, "native_group_norm_backward", N10, native_group_norm_backward, (T, T, T, T, T, i, i, i, i, V), 0, ()) \
+    X(native_group_norm_backward, "native_group_norm_backward", N10, native_group_norm_backward, \
+      (T, T, T, T, T, i, i, i, i, V), 0, ()) \
     X(group_norm, "group_norm", T2, group_norm, (T, i), T6, (T, i, T, T, d, b)) \
     X(native_batch_norm, "native_batch_norm", N8, native_batch_norm, (T, T, T, T, T, b, d, d), 0, ()) \
-    X(native_batch_norm_backward, "native_batch_norm_backward", N10, native_batch_norm_backward, (T, T, T, T, T, T, T, b, d, V), 0, ()) \
+    X(native_batch_norm_backward, "native_batch_norm_backward", N10, native_batch_norm_backward, \
+      (T, T, T, T, T, T, T, b, d, V), 0, ()) \
     X(batch_norm, "batch_norm", T9, batch_norm, (T, T, T, T, T, b, d, d, b), 0, ()) \
     X(instance_norm, "instance_norm", T9, instance_norm, (T, T, T, T, T, b, d, d, b), 0, ()) \
     X(native_dropout, "native_dropout", N3, native_dropout, (T, d, V), 0, ()) \
@@ -1701,8 +1719,10 @@ struct opd_scope_guard {
     X(huber_loss, "huber_loss", T2, huber_loss, (T, T), T4, (T, T, i, d)) \
     X(huber_loss_backward, "huber_loss_backward", T5, huber_loss_backward, (T, T, T, i, d), 0, ()) \
     X(binary_cross_entropy, "binary_cross_entropy", T2, binary_cross_entropy, (T, T), T4, (T, T, T, i)) \
-    X(binary_cross_entropy_backward, "binary_cross_entropy_backward", T3, binary_cross_entropy_backward, (T, T, T), T5, (T, T, T, T, i)) \
-    X(binary_cross_entropy_with_logits, "binary_cross_entropy_with_logits", T2, binary_cross_entropy_with_logits, (T, T), T5, (T, T, T, T, i)) \
+    X(binary_cross_entropy_backward, "binary_cross_entropy_backward", T3, binary_cross_entropy_backward, (T, T, T), \
+      T5, (T, T, T, T, i)) \
+    X(binary_cross_entropy_with_logits, "binary_cross_entropy_with_logits", T2, binary_cross_entropy_with_logits, \
+      (T, T), T5, (T, T, T, T, i)) \
     X(log_sigmoid_forward, "log_sigmoid_forward", N1, log_sigmoid_forward, (T), 0, ()) \
     X(log_sigmoid_backward, "log_sigmoid_backward", T3, log_sigmoid_backward, (T, T, T), 0, ()) \
     X(log_sigmoid, "log_sigmoid", T1, log_sigmoid, (T), 0, ()) \
@@ -1777,7 +1797,8 @@ struct opd_scope_guard {
     X(diagonal_scatter, "diagonal_scatter", T2, diagonal_scatter, (T, T), T5, (T, T, i, i, i)) \
     X(as_strided_scatter, "as_strided_scatter", T4, as_strided_scatter, (T, T, I, I), T5, (T, T, I, I, V)) \
     X(repeat_interleave_Tensor, "repeat_interleave.Tensor", T1, repeat_interleave_Tensor, (T), 0, ()) \
-    X(repeat_interleave_self_Tensor, "repeat_interleave.self_Tensor", T2, repeat_interleave_self_Tensor, (T, T), T4, (T, T, V, V)) \
+    X(repeat_interleave_self_Tensor, "repeat_interleave.self_Tensor", T2, repeat_interleave_self_Tensor, (T, T), \
+      T4, (T, T, V, V)) \
     X(repeat_interleave_self_int, "repeat_interleave.self_int", T2, repeat_interleave, (T, i), T4, (T, i, V, V)) \
     X(searchsorted_Tensor, "searchsorted.Tensor", T2, searchsorted, (T, T), T6, (T, T, b, b, V, V)) \
     X(searchsorted_Scalar, "searchsorted.Scalar", T2, searchsorted_Scalar, (T, V), 0, ()) \
@@ -1812,24 +1833,51 @@ struct opd_scope_guard {
 #define OPD_PARAMS_4(A, B, C, D) OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d
 #define OPD_PARAMS_5(A, B, C, D, E) OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e
 #define OPD_PARAMS_6(A, B, C, D, E, F) OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f
-#define OPD_PARAMS_7(A, B, C, D, E, F, G) OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g
-#define OPD_PARAMS_8(A, B, C, D, E, F, G, H) OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h
-#define OPD_PARAMS_9(A, B, C, D, E, F, G, H, I) OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h, OPD_C_##I i
-#define OPD_PARAMS_10(A, B, C, D, E, F, G, H, I, J) OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h, OPD_C_##I i, OPD_C_##J j
-#define OPD_PARAMS_11(A, B, C, D, E, F, G, H, I, J, K) OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h, OPD_C_##I i, OPD_C_##J j, OPD_C_##K k
-#define OPD_PARAMS_12(A, B, C, D, E, F, G, H, I, J, K, L) OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h, OPD_C_##I i, OPD_C_##J j, OPD_C_##K k, OPD_C_##L l
+#define OPD_PARAMS_7(A, B, C, D, E, F, G) \
+    OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g
+#define OPD_PARAMS_8(A, B, C, D, E, F, G, H) \
+    OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h
+#define OPD_PARAMS_9(A, B, C, D, E, F, G, H, I) \
+    OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h, \
+    OPD_C_##I i
+#define OPD_PARAMS_10(A, B, C, D, E, F, G, H, I, J) \
+    OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h, \
+    OPD_C_##I i, OPD_C_##J j
+#define OPD_PARAMS_11(A, B, C, D, E, F, G, H, I, J, K) \
+    OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h, \
+    OPD_C_##I i, OPD_C_##J j, OPD_C_##K k
+#define OPD_PARAMS_12(A, B, C, D, E, F, G, H, I, J, K, L) \
+    OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h, \
+    OPD_C_##I i, OPD_C_##J j, OPD_C_##K k, OPD_C_##L l
 #define OPD_FILL_1(A) v[0] = OPD_W_##A(a);
 #define OPD_FILL_2(A, B) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b);
 #define OPD_FILL_3(A, B, C) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c);
 #define OPD_FILL_4(A, B, C, D) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d);
-#define OPD_FILL_5(A, B, C, D, E) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e);
-#define OPD_FILL_6(A, B, C, D, E, F) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); v[5] = OPD_W_##F(f);
-#define OPD_FILL_7(A, B, C, D, E, F, G) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g);
-#define OPD_FILL_8(A, B, C, D, E, F, G, H) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h);
-#define OPD_FILL_9(A, B, C, D, E, F, G, H, I) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h); v[8] = OPD_W_##I(i);
-#define OPD_FILL_10(A, B, C, D, E, F, G, H, I, J) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h); v[8] = OPD_W_##I(i); v[9] = OPD_W_##J(j);
-#define OPD_FILL_11(A, B, C, D, E, F, G, H, I, J, K) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h); v[8] = OPD_W_##I(i); v[9] = OPD_W_##J(j); v[10] = OPD_W_##K(k);
-#define OPD_FILL_12(A, B, C, D, E, F, G, H, I, J, K, L) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h); v[8] = OPD_W_##I(i); v[9] = OPD_W_##J(j); v[10] = OPD_W_##K(k); v[11] = OPD_W_##L(l);
+#define OPD_FILL_5(A, B, C, D, E) \
+    v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e);
+#define OPD_FILL_6(A, B, C, D, E, F) \
+    v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); \
+    v[5] = OPD_W_##F(f);
+#define OPD_FILL_7(A, B, C, D, E, F, G) \
+    v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); \
+    v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g);
+#define OPD_FILL_8(A, B, C, D, E, F, G, H) \
+    v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); \
+    v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h);
+#define OPD_FILL_9(A, B, C, D, E, F, G, H, I) \
+    v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); \
+    v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h); v[8] = OPD_W_##I(i);
+#define OPD_FILL_10(A, B, C, D, E, F, G, H, I, J) \
+    v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); \
+    v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h); v[8] = OPD_W_##I(i); v[9] = OPD_W_##J(j);
+#define OPD_FILL_11(A, B, C, D, E, F, G, H, I, J, K) \
+    v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); \
+    v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h); v[8] = OPD_W_##I(i); v[9] = OPD_W_##J(j); \
+    v[10] = OPD_W_##K(k);
+#define OPD_FILL_12(A, B, C, D, E, F, G, H, I, J, K, L) \
+    v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); \
+    v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h); v[8] = OPD_W_##I(i); v[9] = OPD_W_##J(j); \
+    v[10] = OPD_W_##K(k); v[11] = OPD_W_##L(l);
 #define OPD_JOIN(a, b) OPD_JOIN_(a, b)
 #define OPD_JOIN_(a, b) a##b
 #define OPD_SIG_1(A) #A
@@ -1844,9 +1892,9 @@ struct opd_scope_guard {
 #define OPD_SIG_10(A, B, C, D, E, F, G, H, I, J) #A #B #C #D #E #F #G #H #I #J
 #define OPD_SIG_11(A, B, C, D, E, F, G, H, I, J, K) #A #B #C #D #E #F #G #H #I #J #K
 #define OPD_SIG_12(A, B, C, D, E, F, G, H, I, J, K, L) #A #B #C #D #E #F #G #H #I #J #K #L
-/* OPD_TYPED(T, myadd, "myops::myadd", (T, T)) defines `opd_tensor *myadd(opd_tensor *a, opd_tensor *b)`, a typed function for an
-   operator: looked up, and its signature checked against the schema, at the first call and never again.  The first word is
-   the kind of result, the letters are those above. */
+/* OPD_TYPED(T, myadd, "myops::myadd", (T, T)) defines `opd_tensor *myadd(opd_tensor *a, opd_tensor *b)`, a typed
+   function for an operator: looked up, and its signature checked against the schema, at the first call and never again.
+   The first word is the kind of result, the letters are those above. */
 #define OPD_TYPED(kind, fn, name, types) OPD_JOIN(OPD_TYPED_##kind, OPD_COUNT types)(fn, name, types)
 #define OPD_TYPED_0(fn, name, types)
 /* Bodies by kind of result: n arguments, P their declarations, F what fills v, S their letters. */
@@ -1867,9 +1915,12 @@ struct opd_scope_guard {
 #define OPD_TYPED_T7(fn, name, types) OPD_BODY_T(fn, name, 7, OPD_PARAMS_7 types, OPD_FILL_7 types, OPD_SIG_7 types)
 #define OPD_TYPED_T8(fn, name, types) OPD_BODY_T(fn, name, 8, OPD_PARAMS_8 types, OPD_FILL_8 types, OPD_SIG_8 types)
 #define OPD_TYPED_T9(fn, name, types) OPD_BODY_T(fn, name, 9, OPD_PARAMS_9 types, OPD_FILL_9 types, OPD_SIG_9 types)
-#define OPD_TYPED_T10(fn, name, types) OPD_BODY_T(fn, name, 10, OPD_PARAMS_10 types, OPD_FILL_10 types, OPD_SIG_10 types)
-#define OPD_TYPED_T11(fn, name, types) OPD_BODY_T(fn, name, 11, OPD_PARAMS_11 types, OPD_FILL_11 types, OPD_SIG_11 types)
-#define OPD_TYPED_T12(fn, name, types) OPD_BODY_T(fn, name, 12, OPD_PARAMS_12 types, OPD_FILL_12 types, OPD_SIG_12 types)
+#define OPD_TYPED_T10(fn, name, types) \
+    OPD_BODY_T(fn, name, 10, OPD_PARAMS_10 types, OPD_FILL_10 types, OPD_SIG_10 types)
+#define OPD_TYPED_T11(fn, name, types) \
+    OPD_BODY_T(fn, name, 11, OPD_PARAMS_11 types, OPD_FILL_11 types, OPD_SIG_11 types)
+#define OPD_TYPED_T12(fn, name, types) \
+    OPD_BODY_T(fn, name, 12, OPD_PARAMS_12 types, OPD_FILL_12 types, OPD_SIG_12 types)
 #define OPD_TYPED_N1(fn, name, types) OPD_BODY_N(fn, name, 1, OPD_PARAMS_1 types, OPD_FILL_1 types, OPD_SIG_1 types)
 #define OPD_TYPED_N2(fn, name, types) OPD_BODY_N(fn, name, 2, OPD_PARAMS_2 types, OPD_FILL_2 types, OPD_SIG_2 types)
 #define OPD_TYPED_N3(fn, name, types) OPD_BODY_N(fn, name, 3, OPD_PARAMS_3 types, OPD_FILL_3 types, OPD_SIG_3 types)
@@ -1879,9 +1930,12 @@ struct opd_scope_guard {
 #define OPD_TYPED_N7(fn, name, types) OPD_BODY_N(fn, name, 7, OPD_PARAMS_7 types, OPD_FILL_7 types, OPD_SIG_7 types)
 #define OPD_TYPED_N8(fn, name, types) OPD_BODY_N(fn, name, 8, OPD_PARAMS_8 types, OPD_FILL_8 types, OPD_SIG_8 types)
 #define OPD_TYPED_N9(fn, name, types) OPD_BODY_N(fn, name, 9, OPD_PARAMS_9 types, OPD_FILL_9 types, OPD_SIG_9 types)
-#define OPD_TYPED_N10(fn, name, types) OPD_BODY_N(fn, name, 10, OPD_PARAMS_10 types, OPD_FILL_10 types, OPD_SIG_10 types)
-#define OPD_TYPED_N11(fn, name, types) OPD_BODY_N(fn, name, 11, OPD_PARAMS_11 types, OPD_FILL_11 types, OPD_SIG_11 types)
-#define OPD_TYPED_N12(fn, name, types) OPD_BODY_N(fn, name, 12, OPD_PARAMS_12 types, OPD_FILL_12 types, OPD_SIG_12 types)
+#define OPD_TYPED_N10(fn, name, types) \
+    OPD_BODY_N(fn, name, 10, OPD_PARAMS_10 types, OPD_FILL_10 types, OPD_SIG_10 types)
+#define OPD_TYPED_N11(fn, name, types) \
+    OPD_BODY_N(fn, name, 11, OPD_PARAMS_11 types, OPD_FILL_11 types, OPD_SIG_11 types)
+#define OPD_TYPED_N12(fn, name, types) \
+    OPD_BODY_N(fn, name, 12, OPD_PARAMS_12 types, OPD_FILL_12 types, OPD_SIG_12 types)
 #define OPD_TYPED_V1(fn, name, types) OPD_BODY_V(fn, name, 1, OPD_PARAMS_1 types, OPD_FILL_1 types, OPD_SIG_1 types)
 #define OPD_TYPED_V2(fn, name, types) OPD_BODY_V(fn, name, 2, OPD_PARAMS_2 types, OPD_FILL_2 types, OPD_SIG_2 types)
 #define OPD_TYPED_V3(fn, name, types) OPD_BODY_V(fn, name, 3, OPD_PARAMS_3 types, OPD_FILL_3 types, OPD_SIG_3 types)
@@ -1891,9 +1945,12 @@ struct opd_scope_guard {
 #define OPD_TYPED_V7(fn, name, types) OPD_BODY_V(fn, name, 7, OPD_PARAMS_7 types, OPD_FILL_7 types, OPD_SIG_7 types)
 #define OPD_TYPED_V8(fn, name, types) OPD_BODY_V(fn, name, 8, OPD_PARAMS_8 types, OPD_FILL_8 types, OPD_SIG_8 types)
 #define OPD_TYPED_V9(fn, name, types) OPD_BODY_V(fn, name, 9, OPD_PARAMS_9 types, OPD_FILL_9 types, OPD_SIG_9 types)
-#define OPD_TYPED_V10(fn, name, types) OPD_BODY_V(fn, name, 10, OPD_PARAMS_10 types, OPD_FILL_10 types, OPD_SIG_10 types)
-#define OPD_TYPED_V11(fn, name, types) OPD_BODY_V(fn, name, 11, OPD_PARAMS_11 types, OPD_FILL_11 types, OPD_SIG_11 types)
-#define OPD_TYPED_V12(fn, name, types) OPD_BODY_V(fn, name, 12, OPD_PARAMS_12 types, OPD_FILL_12 types, OPD_SIG_12 types)
+#define OPD_TYPED_V10(fn, name, types) \
+    OPD_BODY_V(fn, name, 10, OPD_PARAMS_10 types, OPD_FILL_10 types, OPD_SIG_10 types)
+#define OPD_TYPED_V11(fn, name, types) \
+    OPD_BODY_V(fn, name, 11, OPD_PARAMS_11 types, OPD_FILL_11 types, OPD_SIG_11 types)
+#define OPD_TYPED_V12(fn, name, types) \
+    OPD_BODY_V(fn, name, 12, OPD_PARAMS_12 types, OPD_FILL_12 types, OPD_SIG_12 types)
 #define OPD_TYPED_L1(fn, name, types) OPD_BODY_L(fn, name, 1, OPD_PARAMS_1 types, OPD_FILL_1 types, OPD_SIG_1 types)
 #define OPD_TYPED_L2(fn, name, types) OPD_BODY_L(fn, name, 2, OPD_PARAMS_2 types, OPD_FILL_2 types, OPD_SIG_2 types)
 #define OPD_TYPED_L3(fn, name, types) OPD_BODY_L(fn, name, 3, OPD_PARAMS_3 types, OPD_FILL_3 types, OPD_SIG_3 types)
@@ -1903,9 +1960,12 @@ struct opd_scope_guard {
 #define OPD_TYPED_L7(fn, name, types) OPD_BODY_L(fn, name, 7, OPD_PARAMS_7 types, OPD_FILL_7 types, OPD_SIG_7 types)
 #define OPD_TYPED_L8(fn, name, types) OPD_BODY_L(fn, name, 8, OPD_PARAMS_8 types, OPD_FILL_8 types, OPD_SIG_8 types)
 #define OPD_TYPED_L9(fn, name, types) OPD_BODY_L(fn, name, 9, OPD_PARAMS_9 types, OPD_FILL_9 types, OPD_SIG_9 types)
-#define OPD_TYPED_L10(fn, name, types) OPD_BODY_L(fn, name, 10, OPD_PARAMS_10 types, OPD_FILL_10 types, OPD_SIG_10 types)
-#define OPD_TYPED_L11(fn, name, types) OPD_BODY_L(fn, name, 11, OPD_PARAMS_11 types, OPD_FILL_11 types, OPD_SIG_11 types)
-#define OPD_TYPED_L12(fn, name, types) OPD_BODY_L(fn, name, 12, OPD_PARAMS_12 types, OPD_FILL_12 types, OPD_SIG_12 types)
+#define OPD_TYPED_L10(fn, name, types) \
+    OPD_BODY_L(fn, name, 10, OPD_PARAMS_10 types, OPD_FILL_10 types, OPD_SIG_10 types)
+#define OPD_TYPED_L11(fn, name, types) \
+    OPD_BODY_L(fn, name, 11, OPD_PARAMS_11 types, OPD_FILL_11 types, OPD_SIG_11 types)
+#define OPD_TYPED_L12(fn, name, types) \
+    OPD_BODY_L(fn, name, 12, OPD_PARAMS_12 types, OPD_FILL_12 types, OPD_SIG_12 types)
 #define OPD_WRAPPERS(card, qual, kind, fn, types, full_kind, full_types) \
     OPD_TYPED_##kind(opd_##fn, "aten::" qual, types) OPD_TYPED_##full_kind(opd_##fn##_full, "aten::" qual, full_types)
 #ifdef __cplusplus
@@ -2004,7 +2064,8 @@ OPD_API opd_op *opd_op_builtin(opd_op_id id);
 #define OPDI_SUB(p, v) (*(p) -= (v))
 #endif
 
-/* True while the process has one thread: glibc says so, and only the thread that asks can change it by making another. */
+/* True while the process has one thread: glibc says so, and only the thread that asks can change it by making
+   another. */
 #if defined(OPD_NO_THREADS)
 #define OPDI_ALONE 1
 #elif defined(__linux__) && defined(__has_include)
@@ -2901,8 +2962,15 @@ struct opd_tensor {
     uint16_t backend_bit;
 };
 /* What a call wants to know of a tensor besides its functionalities; the traits of several are united with |. */
-typedef union opdi_traits { struct opdi_traits_fields { uint8_t flags, backend; uint16_t backends; } f; uint32_t all; } opdi_traits;
-static inline uint32_t opdi_traits_of(const opd_tensor *t) { uint32_t all; memcpy(&all, &t->flags, sizeof all); return all; }
+typedef union opdi_traits {
+    struct opdi_traits_fields { uint8_t flags, backend; uint16_t backends; } f;
+    uint32_t all;
+} opdi_traits;
+static inline uint32_t opdi_traits_of(const opd_tensor *t) {
+    uint32_t all;
+    memcpy(&all, &t->flags, sizeof all);
+    return all;
+}
 static inline int64_t *opdi_sizes(const opd_tensor *t) { return t->dims; }
 static inline int64_t *opdi_strides(const opd_tensor *t) { return t->dims + t->ndim; }
 
@@ -4660,9 +4728,10 @@ OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
                             OPD_BIT_OF(OPD_F_AUTOGRAD_NESTED_TENSOR))
 
 static bool opdi_is_user_key(int f) {
-    return (f >= OPD_F_USER_0 && f < OPD_F_USER_0 + 4) || (f >= OPD_F_USER_1 && f < OPD_F_USER_1 + 4) || (f >= OPD_F_USER_2 && f < OPD_F_USER_2 + 4) ||
-           (f >= OPD_F_USER_3 && f < OPD_F_USER_3 + 4) || (f >= OPD_F_USER_4 && f < OPD_F_USER_4 + 4) || (f >= OPD_F_USER_5 && f < OPD_F_USER_5 + 4) ||
-           (f >= OPD_F_USER_6 && f < OPD_F_USER_6 + 4) || (f >= OPD_F_USER_7 && f < OPD_F_USER_7 + 4);
+    return (f >= OPD_F_USER_0 && f < OPD_F_USER_0 + 4) || (f >= OPD_F_USER_1 && f < OPD_F_USER_1 + 4) ||
+        (f >= OPD_F_USER_2 && f < OPD_F_USER_2 + 4) || (f >= OPD_F_USER_3 && f < OPD_F_USER_3 + 4) ||
+        (f >= OPD_F_USER_4 && f < OPD_F_USER_4 + 4) || (f >= OPD_F_USER_5 && f < OPD_F_USER_5 + 4) ||
+        (f >= OPD_F_USER_6 && f < OPD_F_USER_6 + 4) || (f >= OPD_F_USER_7 && f < OPD_F_USER_7 + 4);
 }
 
 opd_key opd_key_define(int functionality, const char *name) {
@@ -4727,7 +4796,8 @@ void opd_keys_restore(opd_key_guard guard) {
 //----------------------------------------------------------------------------------------------------------------------
 
 #define OPDI_MAX_RETURNS 16
-#define OPDI_MAX_DEPTH 400                        /* nested calls: a kernel that calls itself ends here, not at the stack's end */
+/* Nested calls: a kernel that calls itself ends here, not at the stack's end. */
+#define OPDI_MAX_DEPTH 400
 
 /* A registered kernel. */
 typedef struct opdi_kernel {
@@ -4742,8 +4812,9 @@ typedef struct opdi_kernel {
 typedef struct opdi_slot { opd_kernel fn; void *user; } opdi_slot;
 
 typedef struct opdi_table {
-    uint64_t masks[2][16];                        /* functionalities that do not fall through, per backend; [0]: when nothing
-                                                     requires grad, where autograd kernels that then do nothing are left out */
+    /* functionalities that do not fall through, per backend; [0]: when nothing requires grad, where autograd kernels
+       that then do nothing are left out */
+    uint64_t masks[2][16];
     struct opdi_table *retired;                   /* older ones: a call may still be inside */
     opdi_slot slots[OPD_KEY_SLOTS];
 } opdi_table;
@@ -4761,13 +4832,13 @@ typedef struct opdi_card {
     opd_op_desc desc;
     opd_op *op;
     char node_name[64];                           /* "MulBackward0" */
-    opdi_derivative formula, missing;                /* what its nodes run: the card's, or one that says there is none */
+    opdi_derivative formula, missing;             /* what its nodes run: the card's; one that says there is none */
     uint64_t save_args;                           /* tensor arguments the formula reads */
     uint32_t save_results;
     uint64_t constant_args;
     uint32_t constant_results;
-    int32_t nargs;                                /* of the schema that it was made for: the operator may be defined anew */
-    uint64_t tensor_args, list_args, kept_args;   /* while nodes live; kept: what a node holds, tensors or their places */
+    int32_t nargs;                                /* of its schema: the operator may be defined anew while nodes live */
+    uint64_t tensor_args, list_args, kept_args;   /* kept: what a node holds, tensors or their places */
     int8_t save_if[OPD_MAX_ARGS];                 /* saved only if this argument's gradient is wanted; -1: always */
     int8_t save_result_if[OPDI_MAX_RETURNS];
     struct opdi_card *base;                       /* derived forms: the functional card */
@@ -4791,7 +4862,7 @@ struct opd_op {
     int32_t kernels_count;
     opdi_kernel *kernels;
     opdi_card *card, *cards;                      /* cards: of undone definitions too */
-    opdi_card *bare;                              /* made for an operator without a card, to say that a formula is missing: a list */
+    opdi_card *bare;                              /* a list: made for an operator without a card, to say so */
     opd_library *lib;                             /* the one that defined it */
     opd_op *next_in_bucket, *next_defined, *prev_defined;
     opdi_table *retired;
@@ -4865,7 +4936,8 @@ static struct {
     opd_library *aten;                            /* the library of the built-in operators */
     opdi_pending *pending[OPDI_PENDING];
     int deriving;                                 /* one of these is being registered */
-} opdi_registry = {OPDI_MUTEX_INIT, {NULL}, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, {NULL}, NULL, {NULL}, 0};
+} opdi_registry = {
+    OPDI_MUTEX_INIT, {NULL}, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, {NULL}, NULL, {NULL}, 0};
 
 static int opdi_autograd_kernel(opd_call *call);
 static int opdi_autograd_fallback(opd_call *call);
@@ -4898,7 +4970,9 @@ int opd_not_differentiable(opd_backward_call *bw) {
 }
 
 /* Families named in cards: the batching layer reads the name and never calls it. */
-static int opdi_batch_named(void) { return opd_fail(OPD_ERROR_KERNEL, "a batching family is a name for cards, not a kernel"); }
+static int opdi_batch_named(void) {
+    return opd_fail(OPD_ERROR_KERNEL, "a batching family is a name for cards, not a kernel");
+}
 int opd_batch_pointwise(opd_call *call) { (void)call; return opdi_batch_named(); }
 int opd_batch_shift_dim(opd_call *call) { (void)call; return opdi_batch_named(); }
 int opd_batch_matmul(opd_call *call) { (void)call; return opdi_batch_named(); }
@@ -4963,7 +5037,10 @@ OPDI_NOINLINE static void opdi_start(void) {
         opdi_unlock(&opdi_registry.lock);
         if (!b) { break; }
         opdi_block_run(b);
-        if (th->error != OPD_OK && failed == OPD_OK) { failed = th->error; memcpy(message, th->message, sizeof message); }
+        if (th->error != OPD_OK && failed == OPD_OK) {
+            failed = th->error;
+            memcpy(message, th->message, sizeof message);
+        }
         th->error = OPD_OK;                       /* one block's mistake does not stop the next */
     }
     if (failed != OPD_OK) { th->error = failed; memcpy(th->message, message, sizeof message); }
@@ -5080,8 +5157,8 @@ opd_op *opd_find(const char *name) {
     if (!opd_ok()) { return NULL; }
     if (!op) { (void)opdi_not_found(name); return NULL; }
     if (!op->schema) {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "Could not find schema for %s, but we found an implementation; did you forget "
-                       "to opd_def() the operator?", name);
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "Could not find schema for %s, but we found an implementation; "
+                       "did you forget to opd_def() the operator?", name);
         return NULL;
     }
     return op;
@@ -5125,8 +5202,8 @@ static int opdi_signature_type(const opdi_type *t, char c) {
 static int opdi_signature_error(const opd_op *op, const char *what, int i, char c) {
     char decl[700];
     (void)opd_schema_print(op->schema, decl, sizeof decl);
-    return opd_fail(OPD_ERROR_REGISTER, "Tried to access or call an operator with a wrong signature. operator: %s. Type mismatch in %s %d: "
-                    "accessed as '%c'.", decl, what, i, c);
+    return opd_fail(OPD_ERROR_REGISTER, "Tried to access or call an operator with a wrong signature. operator: %s. "
+                    "Type mismatch in %s %d: accessed as '%c'.", decl, what, i, c);
 }
 
 int opd_op_check(const opd_op *op, const char *signature) {
@@ -5135,13 +5212,16 @@ int opd_op_check(const opd_op *op, const char *signature) {
     if (!opd_ok()) { return -1; }
     if (!op || !op->schema) { return opd_fail(OPD_ERROR_NOT_FOUND, "no schema to check a signature against"); }
     if (nargs < 0 || nargs > op->nargs || (nargs < op->nargs && !op->schema->args[nargs].has_default)) {
-        return opd_fail(OPD_ERROR_REGISTER, "Tried to access or call an operator with a wrong signature. operator: %s. The number of "
-                        "arguments is different. %d vs %d.", op->name, nargs, op->nargs);
+        return opd_fail(OPD_ERROR_REGISTER, "Tried to access or call an operator with a wrong signature. operator: %s. "
+                        "The number of arguments is different. %d vs %d.", op->name, nargs, op->nargs);
     }
     for (i = 0; i < nargs; i++) {
-        if (!opdi_signature_type(op->schema->args[i].type, signature[i + 1])) { return opdi_signature_error(op, "argument", i + 1, signature[i + 1]); }
+        if (!opdi_signature_type(op->schema->args[i].type, signature[i + 1])) {
+            return opdi_signature_error(op, "argument", i + 1, signature[i + 1]);
+        }
     }
-    if (r == 'v' ? op->nrets != 0 : r == 'N' ? op->nrets < 1 : op->nrets != 1 || !opdi_signature_type(op->schema->returns[0].type, r)) {
+    if (r == 'v' ? op->nrets != 0 : r == 'N' ? op->nrets < 1
+        : op->nrets != 1 || !opdi_signature_type(op->schema->returns[0].type, r)) {
         return opdi_signature_error(op, "return", 1, r);
     }
     return 0;
@@ -5218,10 +5298,11 @@ static opdi_kernel *opdi_compute_slot(const opd_op *op, opd_key key, opdi_chosen
 static size_t opdi_table_text(const opd_op *op, char *buf, size_t cap, bool fallbacks);
 
 OPDI_NOINLINE static int opdi_ambiguous_kernel(opd_call *call) {
-    return opd_fail(OPD_ERROR_NO_KERNEL, "%s has kernels registered to both CompositeImplicitAutograd and a backend mapped to "
-                    "AutogradOther. This makes the backend kernel unreachable; the dispatcher will always prefer the "
-                    "CompositeImplicitAutograd lowering. If you want to override it, open an issue to request a dedicated "
-                    "Autograd dispatch key for the backend, or register an Autograd kernel.", call->op->name);
+    return opd_fail(OPD_ERROR_NO_KERNEL, "%s has kernels registered to both CompositeImplicitAutograd and a backend "
+                    "mapped to AutogradOther. This makes the backend kernel unreachable; the dispatcher will always "
+                    "prefer the CompositeImplicitAutograd lowering. If you want to override it, open an issue "
+                    "to request a dedicated Autograd dispatch key for the backend, or register an Autograd kernel.",
+                    call->op->name);
 }
 
 //-- The slot of keys for which nothing is registered: names what is, real kernels first.
@@ -5231,12 +5312,13 @@ OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
     (void)opdi_table_text(call->op, have, sizeof have, false);
     opdi_unlock(&opdi_registry.lock);
     if (call->slot == OPD_KEY_UNDEFINED) {
-        return opd_fail(OPD_ERROR_NO_KERNEL, "There were no tensor arguments to this function (e.g., you passed an empty list "
-                        "of Tensors), but no fallback function is registered for schema %s.\nAvailable functions are [%s]",
-                        call->op->name, have);
+        return opd_fail(OPD_ERROR_NO_KERNEL, "There were no tensor arguments to this function (e.g., "
+                        "you passed an empty list of Tensors), but no fallback function is registered for schema "
+                        "%s.\nAvailable functions are [%s]", call->op->name, have);
     }
-    return opd_fail(OPD_ERROR_NO_KERNEL, "Could not run '%s' with arguments from the '%s' backend. '%s' is only available for "
-                    "these backends: [%s]", call->op->name, opd_key_name(call->slot), call->op->name, have);
+    return opd_fail(OPD_ERROR_NO_KERNEL, "Could not run '%s' with arguments from the '%s' backend. "
+                    "'%s' is only available for these backends: [%s]", call->op->name, opd_key_name(call->slot),
+                    call->op->name, have);
 }
 
 static bool opdi_is_autograd_slot(int slot) {
@@ -5273,12 +5355,13 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
     for (b = 0; b < 16; b++) { table->masks[0][b] = table->masks[1][b] & ~skip; }
 }
 
-//-- A retired table that says the same, taken out of the retired ones: registering and undoing the same things again and
-//-- again does not grow.
+//-- A retired table that says the same, taken out of the retired ones: registering and undoing the same things again
+//-- and again does not grow.
 static opdi_table *opdi_table_known(opd_op *op, const opdi_table *fresh) {
     opdi_table **p, *t;
     for (p = &op->retired; (t = *p) != NULL; p = &t->retired) {
-        if (memcmp(t->masks, fresh->masks, sizeof t->masks) == 0 && memcmp(t->slots, fresh->slots, sizeof t->slots) == 0) {
+        if (memcmp(t->masks, fresh->masks, sizeof t->masks) == 0 &&
+            memcmp(t->slots, fresh->slots, sizeof t->slots) == 0) {
             *p = t->retired;
             return t;
         }
@@ -5345,8 +5428,9 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
         return NULL;
     }
     if (kind != OPD_IMPL && (strcmp(ns, "_") == 0 || key)) {
-        (void)opd_fail(OPD_ERROR_REGISTER, key ? "%s \"%s\" takes no dispatch key" : "%s: cannot define operators in the wildcard "
-                       "namespace \"%s\"", opdi_kind_names[kind], ns);
+        (void)opd_fail(OPD_ERROR_REGISTER, key
+                       ? "%s \"%s\" takes no dispatch key"
+                       : "%s: cannot define operators in the wildcard namespace \"%s\"", opdi_kind_names[kind], ns);
         return NULL;
     }
     if (key && (k = opd_key_parse(key)) == OPD_KEY_INVALID) { return NULL; }
@@ -5369,12 +5453,12 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
     }
     opdi_unlock(&opdi_registry.lock);
     if (other) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "Only a single OPD_LIBRARY can be used to register the namespace %s; please put all of "
-                       "your definitions in a single OPD_LIBRARY block. If you were trying to specify implementations, "
-                       "consider using OPD_LIBRARY_IMPL (which can be duplicated). If you really intended to define "
-                       "operators for a single namespace in a distributed way, you can use OPD_LIBRARY_FRAGMENT. Previous "
-                       "registration of OPD_LIBRARY was at %s:%d; latest registration was at %s:%d", ns, other->file,
-                       other->line, lib->file, line);
+        (void)opd_fail(OPD_ERROR_REGISTER, "Only a single OPD_LIBRARY can be used to register the namespace %s; "
+                       "please put all of your definitions in a single OPD_LIBRARY block. If you were trying "
+                       "to specify implementations, consider using OPD_LIBRARY_IMPL (which can be duplicated). "
+                       "If you really intended to define operators for a single namespace in a distributed way, "
+                       "you can use OPD_LIBRARY_FRAGMENT. Previous registration of OPD_LIBRARY was at %s:%d; "
+                       "latest registration was at %s:%d", ns, other->file, other->line, lib->file, line);
         opdi_free(lib, sizeof *lib);
         return NULL;
     }
@@ -5450,15 +5534,18 @@ static const opdi_type *opdi_strip_optional(const opdi_type *t) {
 
 //-- Which tags bind to a type as they are.
 static uint16_t opdi_accepts(const opdi_type *type) {
-    const opdi_type *t = opdi_strip_optional(type), *e = t->kind == OPDI_TYPE_LIST ? opdi_strip_optional(t->elems[0]) : NULL;
-    unsigned none = type->kind == OPDI_TYPE_OPTIONAL ? 1u << OPD_TAG_NONE : 0, number = 1u << OPD_TAG_INT | 1u << OPD_TAG_FLOAT;
+    const opdi_type *t = opdi_strip_optional(type),
+        *e = t->kind == OPDI_TYPE_LIST ? opdi_strip_optional(t->elems[0]) : NULL;
+    unsigned none = type->kind == OPDI_TYPE_OPTIONAL ? 1u << OPD_TAG_NONE : 0,
+        number = 1u << OPD_TAG_INT | 1u << OPD_TAG_FLOAT;
     switch (e ? e->kind : t->kind) {
     case OPDI_TYPE_TENSOR: return (uint16_t)(none | 1u << (e ? OPD_TAG_TENSORS : OPD_TAG_TENSOR));
     case OPDI_TYPE_INT: return (uint16_t)(none | 1u << (e ? OPD_TAG_INTS : OPD_TAG_INT));
     case OPDI_TYPE_FLOAT: return (uint16_t)(none | 1u << (e ? OPD_TAG_FLOATS : OPD_TAG_FLOAT));
     case OPDI_TYPE_BOOL: return (uint16_t)(none | 1u << (e ? OPD_TAG_BOOLS : OPD_TAG_BOOL));
     case OPDI_TYPE_NUMBER: return (uint16_t)(none | (e ? 0 : number | 1u << OPD_TAG_BOOL | 1u << OPD_TAG_COMPLEX));
-    case OPDI_TYPE_STR: return (uint16_t)(none | (e ? 0 : 1u << OPD_TAG_STR));        /* elements of such lists are looked at */
+    /* elements of lists of strings are looked at */
+    case OPDI_TYPE_STR: return (uint16_t)(none | (e ? 0 : 1u << OPD_TAG_STR));
     case OPDI_TYPE_DEVICE: return (uint16_t)(none | (e ? 0 : 1u << OPD_TAG_DEVICE));
     case OPDI_TYPE_GENERATOR: return (uint16_t)(1u << OPD_TAG_NONE | 1u << OPD_TAG_OBJECT);
     default: return (uint16_t)none;
@@ -5499,13 +5586,14 @@ static int opdi_qualify(const opd_library *lib, const char *name, const char *wh
     const char *colons = strstr(name, "::");
     size_t n = colons ? (size_t)(colons - name) : 0;
     if (!colons && strcmp(lib->ns, "_") == 0) {
-        return opd_fail(OPD_ERROR_REGISTER, "%s '%s' must be qualified with a namespace in an OPD_LIBRARY_IMPL block of "
-                        "namespace _", what, name);
+        return opd_fail(OPD_ERROR_REGISTER,
+                        "%s '%s' must be qualified with a namespace in an OPD_LIBRARY_IMPL block of namespace _", what,
+                        name);
     }
     if (colons && strcmp(lib->ns, "_") != 0 && (strlen(lib->ns) != n || strncmp(name, lib->ns, n) != 0)) {
-        return opd_fail(OPD_ERROR_REGISTER, "Explicitly provided namespace (%.*s) in %s does not match namespace of enclosing "
-                        "%s block (%s). Move this definition to the (unique) OPD_LIBRARY block corresponding to this "
-                        "namespace (and consider deleting the namespace from your %s.)", (int)n, name, what,
+        return opd_fail(OPD_ERROR_REGISTER, "Explicitly provided namespace (%.*s) in %s does not match namespace of "
+                        "enclosing %s block (%s). Move this definition to the (unique) OPD_LIBRARY block corresponding "
+                        "to this namespace (and consider deleting the namespace from your %s.)", (int)n, name, what,
                         opdi_kind_names[lib->kind], lib->ns, what);
     }
     if (snprintf(out, cap, "%s%s%s", colons ? "" : lib->ns, colons ? "" : "::", name) >= (int)cap) {
@@ -5537,7 +5625,8 @@ static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema) {
     snprintf(local, sizeof local, "%s%s%s%s%s", schema->ns, *schema->ns ? "::" : "", schema->name,
              *schema->overload ? "." : "", schema->overload);
     if (schema->nreturns > OPDI_MAX_RETURNS || schema->vararg || schema->varret) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "%s: an operator has at most %d results and no \"...\"", local, OPDI_MAX_RETURNS);
+        (void)opd_fail(OPD_ERROR_REGISTER, "%s: an operator has at most %d results and no \"...\"", local,
+                       OPDI_MAX_RETURNS);
     } else if (opdi_qualify(lib, local, "schema string", name, sizeof name) == 0) {
         r = opdi_registration_new(0, 0);
     }
@@ -5564,10 +5653,10 @@ static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema) {
         if (before_file) {
             char text[512];
             (void)opd_schema_print(schema, text, sizeof text);
-            (void)opd_fail(OPD_ERROR_REGISTER, "Tried to register an operator (%s) with the same name and overload name multiple "
-                           "times. Each overload's schema should only be registered with a single call to opd_def(). "
-                           "Duplicate registration: registered at %s:%d. Original registration: registered at %s:%d", text,
-                           lib->file, lib->line, before_file, before_line);
+            (void)opd_fail(OPD_ERROR_REGISTER, "Tried to register an operator (%s) with the same name and overload "
+                           "name multiple times. Each overload's schema should only be registered with a single call "
+                           "to opd_def(). Duplicate registration: registered at %s:%d. Original registration: "
+                           "registered at %s:%d", text, lib->file, lib->line, before_file, before_line);
         }
         opdi_free(r, sizeof *r);
         opd_schema_free(schema);
@@ -5590,10 +5679,15 @@ static bool opdi_library_usable(const opd_library *lib, const char *what) {
 static opd_op *opdi_def_text(opd_library *lib, const char *text) {
     opd_schema *schema;
     opd_op *op = NULL;
-    if (!text) { (void)opd_fail(OPD_ERROR_REGISTER, "opd_def: the schema is NULL"); (void)opdi_library_error(lib); return NULL; }
+    if (!text) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_def: the schema is NULL");
+        (void)opdi_library_error(lib);
+        return NULL;
+    }
     if (lib->kind == OPD_IMPL) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "opd_def(\"%s\"): Cannot define an operator inside of a %s block. All def()s should be "
-                       "placed in the (unique) OPD_LIBRARY block for their namespace.", text, opdi_kind_names[lib->kind]);
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_def(\"%s\"): Cannot define an operator inside of a %s block. "
+                       "All def()s should be placed in the (unique) OPD_LIBRARY block for their namespace.", text,
+                       opdi_kind_names[lib->kind]);
     } else {
         schema = opdi_schema_parse(text, strlen(text), lib->ns, false);
         if (schema) { op = opdi_def_schema(lib, schema); }
@@ -5602,7 +5696,9 @@ static opd_op *opdi_def_text(opd_library *lib, const char *text) {
     return op;
 }
 
-int opd_def(opd_library *lib, const char *schema) { return opdi_library_usable(lib, "opd_def") && opdi_def_text(lib, schema) ? 0 : -1; }
+int opd_def(opd_library *lib, const char *schema) {
+    return opdi_library_usable(lib, "opd_def") && opdi_def_text(lib, schema) ? 0 : -1;
+}
 
 //-- Adds a kernel to an operator that may not be defined yet.
 static int opdi_impl_at(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
@@ -5641,15 +5737,16 @@ static int opdi_impl_checked(opd_library *lib, const char *name, const char *key
     opd_key key = lib->key;
     if (!name || !fn) { return opd_fail(OPD_ERROR_REGISTER, "opd_impl: the %s is NULL", name ? "kernel" : "name"); }
     if (strchr(name, '(')) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_impl(\"%s\"): an operator's name was expected, but a function schema was given", name);
+        return opd_fail(OPD_ERROR_REGISTER,
+                        "opd_impl(\"%s\"): an operator's name was expected, but a function schema was given", name);
     }
     if (key_name) {
         opd_key given = opd_key_parse(key_name);
         if (given == OPD_KEY_INVALID) { return -1; }
         if (key != OPD_KEY_INVALID && key != given) {
-            return opd_fail(OPD_ERROR_REGISTER, "opd_impl(\"%s\"): Explicitly provided dispatch key (%s) is inconsistent with the "
-                            "dispatch key of the enclosing %s block (%s).", name, opd_key_name(given),
-                            opdi_kind_names[lib->kind], opd_key_name(key));
+            return opd_fail(OPD_ERROR_REGISTER, "opd_impl(\"%s\"): Explicitly provided dispatch "
+                            "key (%s) is inconsistent with the dispatch key of the enclosing %s block (%s).", name,
+                            opd_key_name(given), opdi_kind_names[lib->kind], opd_key_name(key));
         }
         key = given;
     }
@@ -5694,9 +5791,9 @@ static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
     if (!other) { return 0; }
     opdi_free(r, sizeof *r);
     opdi_free(k, sizeof *k);
-    return opd_fail(OPD_ERROR_REGISTER, "Tried to register multiple backend fallbacks for the same dispatch key %s; previous "
-                    "registration registered at %s:%d, new registration registered at %s:%d", opd_key_name(key),
-                    file, line, lib->file, lib->line);
+    return opd_fail(OPD_ERROR_REGISTER, "Tried to register multiple backend fallbacks for the same dispatch key %s; "
+                    "previous registration registered at %s:%d, new registration registered at %s:%d",
+                    opd_key_name(key), file, line, lib->file, lib->line);
 }
 
 static int opdi_fallback_checked(opd_library *lib, opd_kernel kernel) {
@@ -5704,17 +5801,18 @@ static int opdi_fallback_checked(opd_library *lib, opd_kernel kernel) {
     const opdi_registration *before = lib->registrations;
     int i;
     if (lib->kind != OPD_IMPL) {
-        return opd_fail(OPD_ERROR_REGISTER, "fallback(...): Cannot define an operator inside of a %s block. Did you mean to call "
-                        "this function inside an OPD_LIBRARY_IMPL block?", opdi_kind_names[lib->kind]);
+        return opd_fail(OPD_ERROR_REGISTER, "fallback(...): Cannot define an operator inside of a %s block. Did you "
+                        "mean to call this function inside an OPD_LIBRARY_IMPL block?", opdi_kind_names[lib->kind]);
     }
     if (strcmp(lib->ns, "_") != 0) {
-        return opd_fail(OPD_ERROR_REGISTER, "Fallback functions which apply to only a single namespace (you specified %s) are not "
-                        "supported. If you intended to apply this fallback function globally, please define a separate "
-                        "block: OPD_LIBRARY_IMPL(_, %s, lib) { opd_fallback(lib, ...); }", lib->ns,
-                        lib->key == OPD_KEY_INVALID ? "KEY" : opd_key_name(lib->key));
+        return opd_fail(OPD_ERROR_REGISTER, "Fallback functions which apply to only a single namespace (you "
+                        "specified %s) are not supported. If you intended to apply this fallback function globally, "
+                        "please define a separate block: OPD_LIBRARY_IMPL(_, %s, lib) { opd_fallback(lib, ...); }",
+                        lib->ns, lib->key == OPD_KEY_INVALID ? "KEY" : opd_key_name(lib->key));
     }
     if (lib->key == OPD_KEY_INVALID || !kernel) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_fallback: the block needs a dispatch key and the kernel must not be NULL");
+        return opd_fail(OPD_ERROR_REGISTER,
+                        "opd_fallback: the block needs a dispatch key and the kernel must not be NULL");
     }
     if (lib->key < OPD_KEY_SLOTS) { return opdi_fallback_at(lib, lib->key, kernel); }
     memset(slots, 0, sizeof slots);
@@ -5759,14 +5857,20 @@ static int opdi_card_save(opdi_card *card, const opd_schema *s) {
         int arg = opdi_arg_index(s, p, n), result = arg < 0 ? opdi_result_index(s, p, n) : -1;
         if (arg >= 0) { card->save_args |= (uint64_t)1 << arg; }
         else if (result >= 0) { card->save_results |= 1u << result; }
-        else { return opd_fail(OPD_ERROR_REGISTER, "%s: save names '%.*s', which the schema does not have", s->name, (int)n, p); }
+        else {
+            return opd_fail(OPD_ERROR_REGISTER, "%s: save names '%.*s', which the schema does not have",
+                            s->name, (int)n, p);
+        }
         p += n;
         if (*p == '(') {
             int wanted;
             n = strcspn(++p, ")");
             wanted = opdi_arg_index(s, p, n);
-            if (wanted < 0) { return opd_fail(OPD_ERROR_REGISTER, "%s: save: '(%.*s)' names no argument", s->name, (int)n, p); }
-            if (arg >= 0) { card->save_if[arg] = (int8_t)wanted; } else { card->save_result_if[result] = (int8_t)wanted; }
+            if (wanted < 0) {
+                return opd_fail(OPD_ERROR_REGISTER, "%s: save: '(%.*s)' names no argument", s->name, (int)n, p);
+            }
+            if (arg >= 0) { card->save_if[arg] = (int8_t)wanted; }
+            else { card->save_result_if[result] = (int8_t)wanted; }
             p += n + (p[n] == ')');
         }
         p += strspn(p, ", ");
@@ -5782,7 +5886,10 @@ static int opdi_card_constant(opdi_card *card, const opd_schema *s) {
         int arg = opdi_arg_index(s, p, n), result = arg < 0 ? opdi_result_index(s, p, n) : -1;
         if (arg >= 0) { card->constant_args |= (uint64_t)1 << arg; }
         else if (result >= 0) { card->constant_results |= 1u << result; }
-        else { return opd_fail(OPD_ERROR_REGISTER, "%s: constant names '%.*s', which the schema does not have", s->name, (int)n, p); }
+        else {
+            return opd_fail(OPD_ERROR_REGISTER, "%s: constant names '%.*s', which the schema does not have",
+                            s->name, (int)n, p);
+        }
         p += n;
         p += strspn(p, ", ");
     }
@@ -5826,7 +5933,8 @@ static void opdi_card_layout(opdi_card *card) {
 
 //-- Nodes of both look the same.
 static bool opdi_card_same_layout(const opdi_card *a, const opdi_card *b) {
-    return a->nargs == b->nargs && a->tensor_args == b->tensor_args && a->list_args == b->list_args && a->kept_args == b->kept_args;
+    return a->nargs == b->nargs && a->tensor_args == b->tensor_args && a->list_args == b->list_args &&
+        a->kept_args == b->kept_args;
 }
 
 //-- A card of an undone definition that says the same: used again, so that defining and undoing does not grow.
@@ -5836,9 +5944,12 @@ static opdi_card *opdi_card_known(const opdi_card *card) {
         if (c->base == card->base && c->inplace == card->inplace && c->save_args == card->save_args &&
             c->save_results == card->save_results && c->constant_args == card->constant_args &&
             c->constant_results == card->constant_results && opdi_card_same_layout(c, card) &&
-            memcmp(&c->desc, &card->desc, sizeof c->desc) == 0 && memcmp(c->save_if, card->save_if, sizeof c->save_if) == 0 &&
+            memcmp(&c->desc, &card->desc, sizeof c->desc) == 0 &&
+            memcmp(c->save_if, card->save_if, sizeof c->save_if) == 0 &&
             memcmp(c->save_result_if, card->save_result_if, sizeof c->save_result_if) == 0 &&
-            memcmp(c->map, card->map, sizeof c->map) == 0) { break; }
+            memcmp(c->map, card->map, sizeof c->map) == 0) {
+            break;
+        }
     }
     return c;
 }
@@ -5853,7 +5964,10 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
     card->base = base;
     card->inplace = inplace;
     opdi_card_init(card, op);
-    if (opdi_card_save(card, op->schema) || opdi_card_constant(card, op->schema)) { opdi_free(card, sizeof *card); return NULL; }
+    if (opdi_card_save(card, op->schema) || opdi_card_constant(card, op->schema)) {
+        opdi_free(card, sizeof *card);
+        return NULL;
+    }
     opdi_card_layout(card);
     for (i = 0; base && i < base->op->nargs; i++) {
         const char *a = base->op->schema->args[i].name;
@@ -5886,12 +6000,18 @@ static opd_schema *opdi_derived_schema(const opd_schema *f, const char *ns, cons
     for (i = 0; i < f->nargs && n < sizeof text; i++) {
         const opdi_arg *a = &f->args[i];
         (void)opdi_arg_print(a, item, sizeof item);
-        if (a->keyword_only && !star) { star = true; n += (size_t)snprintf(text + n, sizeof text - n, "%s*", i ? ", " : ""); }
+        if (a->keyword_only && !star) {
+            star = true;
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s*", i ? ", " : "");
+        }
         if (inplace && i == 0) { n += (size_t)snprintf(text + n, sizeof text - n, "Tensor(a!) %s", a->name); }
-        else if (n < sizeof text) { n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i || star ? ", " : "", item); }
+        else if (n < sizeof text) {
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i || star ? ", " : "", item);
+        }
     }
     if (!inplace && n < sizeof text) {
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%sTensor(a!) out", star ? "" : f->nargs ? ", *" : "*", ", ");
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%sTensor(a!) out",
+                              star ? "" : f->nargs ? ", *" : "*", ", ");
     }
     if (n < sizeof text) { n += (size_t)snprintf(text + n, sizeof text - n, ") -> Tensor(a!)"); }
     if (n >= sizeof text) { (void)opd_fail(OPD_ERROR_REGISTER, "the schema of %s is too long", name); return NULL; }
@@ -5908,14 +6028,18 @@ static int opdi_derive_check(const opd_schema *f, const opd_schema *own, const c
         if (own->args[i].type->kind != OPDI_TYPE_TENSOR) { why = "what it writes must be Tensors"; }
     }
     if (written != f->nreturns || (inplace && written != 1)) { why = "it must write a tensor for each result"; }
-    if (inplace && (f->nargs < 1 || f->args[0].type->kind != OPDI_TYPE_TENSOR)) { why = "the first argument must be a Tensor"; }
+    if (inplace && (f->nargs < 1 || f->args[0].type->kind != OPDI_TYPE_TENSOR)) {
+        why = "the first argument must be a Tensor";
+    }
     for (i = 0; i < f->nreturns; i++) {
         if (f->returns[i].type->kind != OPDI_TYPE_TENSOR) { why = "results must be Tensors"; }
     }
     for (i = 0; i < f->nargs && !why; i++) {
         const opdi_arg *a = &f->args[i];
         for (k = 0; k < own->nargs && strcmp(own->args[k].name, a->name) != 0; k++) { }
-        if (k == own->nargs && !a->has_default && strcmp(a->name, "dtype") != 0 && strcmp(a->name, "device") != 0) { why = "an argument is missing"; }
+        if (k == own->nargs && !a->has_default && strcmp(a->name, "dtype") != 0 && strcmp(a->name, "device") != 0) {
+            why = "an argument is missing";
+        }
     }
     return why ? opd_fail(OPD_ERROR_REGISTER, "%.200s cannot be derived: %s", name, why) : 0;
 }
@@ -5945,7 +6069,8 @@ static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool
     return opdi_impl_at(lib, op->name, OPD_KEY_AD_INPLACE_OR_VIEW, opdi_version_kernel, NULL, NULL);
 }
 
-//-- Half of all built-in operators are derived forms, and a program uses few of them: those wait until they are looked up.
+//-- Half of all built-in operators are derived forms, and a program uses few of them: those wait until they are looked
+//-- up.
 static int opdi_derive_or_wait(opd_library *lib, opdi_card *base, const char *name, bool inplace) {
     opdi_pending *p, **list;
     if (lib != opdi_registry.aten) { return opdi_derive(lib, base, name, inplace); }
@@ -6023,7 +6148,9 @@ static int opdi_define_kernels(opd_library *lib, opdi_card *card) {
     if (d->fake && opdi_impl_at(lib, name, OPD_KEY_META, d->fake, d->user, NULL)) { return -1; }
     if (d->any && opdi_impl_at(lib, name, OPD_KEY_COMPOSITE_EXPLICIT, d->any, d->user, NULL)) { return -1; }
     if (d->composite && opdi_impl_at(lib, name, OPD_KEY_COMPOSITE_IMPLICIT, d->composite, d->user, NULL)) { return -1; }
-    if (autograd && opdi_impl_at(lib, name, OPD_KEY_AUTOGRAD, autograd, d->autograd ? d->user : (void *)card, NULL)) { return -1; }
+    if (autograd && opdi_impl_at(lib, name, OPD_KEY_AUTOGRAD, autograd, d->autograd ? d->user : (void *)card, NULL)) {
+        return -1;
+    }
     if (card->op->written_args &&
         opdi_impl_at(lib, name, OPD_KEY_AD_INPLACE_OR_VIEW, opdi_version_kernel, NULL, NULL)) { return -1; }
     if (d->inplace && opdi_derive_or_wait(lib, card, d->inplace, true)) { return -1; }
@@ -6058,7 +6185,8 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     op = opdi_def_text(lib, desc->schema);
     if (!op) { return -1; }
     card = opdi_card_new(op, desc, NULL, false);
-    if (!card || opdi_define_kernels(lib, card) || opdi_hold_user(lib, desc)) {        /* the user pointer last: a failure takes nothing */
+    /* the user pointer last: a failure takes nothing */
+    if (!card || opdi_define_kernels(lib, card) || opdi_hold_user(lib, desc)) {
         opdi_library_undo(lib, before);
         return opdi_library_error(lib);
     }
@@ -6081,8 +6209,9 @@ static inline void opdi_retain(opd_tensor *t);
 OPDI_COLD_BEGIN
 
 static const char *opdi_value_kind(const opd_value *v) {
-    static const char *const names[] = {"NoneType", "Tensor", "int", "float", "bool", "complex", "str", "Device", "Object",
-        "List[int]", "List[float]", "List[bool]", "List[Tensor]", "List", "default"};
+    static const char *const names[] = {"NoneType", "Tensor", "int", "float", "bool", "complex", "str", "Device",
+                                        "Object", "List[int]", "List[float]", "List[bool]", "List[Tensor]",
+                                        "List", "default"};
     return (unsigned)v->tag >= OPD_TAG_COUNT ? "?" : names[v->tag == OPD_TAG_TENSOR && !v->u.t ? OPD_TAG_NONE : v->tag];
 }
 
@@ -6090,12 +6219,14 @@ static int opdi_bind_error(const opd_op *op, int i, const opd_value *v) {
     char type[256], decl[700];
     (void)opdi_type_print(op->schema->args[i].type, type, sizeof type);
     (void)opd_schema_print(op->schema, decl, sizeof decl);
-    return opd_fail(OPD_ERROR_ARGUMENT, "%s() Expected a value of type '%s' for argument '%s' but instead found type '%s'.\n"
-                    "Position: %d\nDeclaration: %s", op->name, type, op->schema->args[i].name, opdi_value_kind(v), i, decl);
+    return opd_fail(OPD_ERROR_ARGUMENT,
+                    "%s() Expected a value of type '%s' for argument '%s' but instead found type '%s'.\nPosition: "
+                    "%d\nDeclaration: %s", op->name, type, op->schema->args[i].name, opdi_value_kind(v), i, decl);
 }
 
 static bool opdi_is_number(const opd_value *v) {
-    return v->tag == OPD_TAG_INT || v->tag == OPD_TAG_FLOAT || v->tag == OPD_TAG_BOOL || (v->tag == OPD_TAG_COMPLEX && v->u.c);
+    return v->tag == OPD_TAG_INT || v->tag == OPD_TAG_FLOAT || v->tag == OPD_TAG_BOOL ||
+        (v->tag == OPD_TAG_COMPLEX && v->u.c);
 }
 
 //-- A number, or a one-kind list, where the schema says a list of numbers.  int[3] x=1 repeats a single one.
@@ -6111,7 +6242,8 @@ static int opdi_bind_list(const opdi_type *t, const opd_value *v, opd_value *out
         return 0;
     }
     n = v->tag == OPD_TAG_INTS ? v->n : t->size;
-    if (want == OPDI_TYPE_FLOAT && n >= 0 && (v->tag == OPD_TAG_INTS || (t->size > 0 && (v->tag == OPD_TAG_INT || v->tag == OPD_TAG_FLOAT)))) {
+    if (want == OPDI_TYPE_FLOAT && n >= 0 &&
+        (v->tag == OPD_TAG_INTS || (t->size > 0 && (v->tag == OPD_TAG_INT || v->tag == OPD_TAG_FLOAT)))) {
         floats = (double *)opdi_scope_alloc((size_t)n * sizeof *floats);
         if (!floats) { return -1; }
         for (i = 0; i < n; i++) {
@@ -6189,8 +6321,8 @@ static int opdi_bind_value(const opdi_type *type, const opd_value *v, opd_value 
     case OPDI_TYPE_LIST: {
         int32_t elem = t->elems[0]->kind, want;
         if (elem == OPDI_TYPE_OPTIONAL) { elem = t->elems[0]->elems[0]->kind; }
-        want = elem == OPDI_TYPE_INT ? OPD_TAG_INTS : elem == OPDI_TYPE_FLOAT ? OPD_TAG_FLOATS : elem == OPDI_TYPE_BOOL ?
-               OPD_TAG_BOOLS : elem == OPDI_TYPE_TENSOR ? OPD_TAG_TENSORS : OPD_TAG_LIST;
+        want = elem == OPDI_TYPE_INT ? OPD_TAG_INTS : elem == OPDI_TYPE_FLOAT ? OPD_TAG_FLOATS
+            : elem == OPDI_TYPE_BOOL ? OPD_TAG_BOOLS : elem == OPDI_TYPE_TENSOR ? OPD_TAG_TENSORS : OPD_TAG_LIST;
         if (v->tag == want && want == OPD_TAG_LIST) { return opdi_bind_elements(t->elems[0], v); }
         if (v->tag == want) { return 0; }
         if (opdi_is_list(v) && v->n == 0) { return opdi_bind_empty(t, out) ? 0 : 1; }
@@ -6204,8 +6336,9 @@ static int opdi_bind_value(const opdi_type *type, const opd_value *v, opd_value 
 OPDI_NOINLINE static int opdi_bind(opd_op *op, const opd_value *args, int nargs, opd_value *out) {
     int i;
     if (nargs > op->nargs) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "Expected at most %d argument(s) for operator '%s', but received %d argument(s).",
-                        op->nargs, op->name, nargs);
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "Expected at most %d argument(s) for operator '%s', but received %d argument(s).", op->nargs,
+                        op->name, nargs);
     }
     for (i = 0; i < op->nargs; i++) {
         const opdi_arg *a = &op->schema->args[i];
@@ -6214,10 +6347,15 @@ OPDI_NOINLINE static int opdi_bind(opd_op *op, const opd_value *args, int nargs,
         if (!v && !a->has_default) {
             char decl[700];
             (void)opd_schema_print(op->schema, decl, sizeof decl);
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s() is missing value for argument '%s'. Declaration: %s", op->name, a->name, decl);
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s() is missing value for argument '%s'. Declaration: %s", op->name,
+                            a->name, decl);
         }
         if (!v) { v = &a->value; }
-        if ((unsigned)v->tag < OPD_TAG_COUNT && (op->accepts[i] >> v->tag & 1) && (v->tag != OPD_TAG_TENSOR || v->u.t)) { out[i] = *v; continue; }
+        if ((unsigned)v->tag < OPD_TAG_COUNT && (op->accepts[i] >> v->tag & 1) &&
+            (v->tag != OPD_TAG_TENSOR || v->u.t)) {
+            out[i] = *v;
+            continue;
+        }
         rc = opdi_bind_value(a->type, v, &out[i]);
         if (rc > 0 && v == &a->value) {           /* a default of another kind than its type: kept as written */
             out[i] = *v;
@@ -6232,14 +6370,16 @@ OPDI_NOINLINE static int opdi_bind(opd_op *op, const opd_value *args, int nargs,
 OPDI_NOINLINE static int opdi_null_element(const opd_op *op, int i, const opd_value *v) {
     const opdi_type *t = opdi_strip_optional(op->schema->args[i].type);
     if (v->u.tensors && t->elems[0]->kind == OPDI_TYPE_OPTIONAL) { return 0; }
-    return opd_fail(OPD_ERROR_ARGUMENT, "%s() Expected a value of type 'List[Tensor]' for argument '%s' but an element is None",
-                    op->name, op->schema->args[i].name);
+    return opd_fail(OPD_ERROR_ARGUMENT,
+                    "%s() Expected a value of type 'List[Tensor]' for argument '%s' but an element is None", op->name,
+                    op->schema->args[i].name);
 }
 
 OPDI_COLD_END
 
 //-- What the tensor arguments say together.
-typedef struct opdi_union { uint64_t functionality; uint32_t backends, flags, backend; } opdi_union;     /* backend: where there is one */
+/* backend: where there is one */
+typedef struct opdi_union { uint64_t functionality; uint32_t backends, flags, backend; } opdi_union;
 
 static inline void opdi_unite(opdi_union *u, const opd_tensor *t) {
     u->functionality |= t->functionality;
@@ -6262,8 +6402,8 @@ OPDI_NOINLINE static int opdi_unite_lists(opdi_union *u, const opd_op *op, const
     return 0;
 }
 
-//-- Unites the arguments and compares their tags with the schema's on the way: 0 all as expected, 1 some other kind is there
-//-- (None, or one that binding has to convert), -1 failed.
+//-- Unites the arguments and compares their tags with the schema's on the way: 0 all as expected, 1 some other kind is
+//-- there (None, or one that binding has to convert), -1 failed.
 OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *u, const opd_op *op, const opd_value *args) {
     uint64_t functionality = 0;
     opdi_traits traits;
@@ -6315,10 +6455,13 @@ static void opdi_rets_drop(opd_call *c) {
 
 OPDI_NOINLINE static int opdi_call_failed(opd_call *c, int rc) {
     if (opd_ok()) {
-        if (rc) { (void)opd_fail(OPD_ERROR_KERNEL, "%s: its kernel for %s failed without saying why", c->op->name, opd_key_name(c->slot)); }
+        if (rc) {
+            (void)opd_fail(OPD_ERROR_KERNEL, "%s: its kernel for %s failed without saying why", c->op->name,
+                           opd_key_name(c->slot));
+        }
         else {
-            (void)opd_fail(OPD_ERROR_KERNEL, "%s: its kernel for %s returned %d of %d result(s)", c->op->name, opd_key_name(c->slot),
-                           c->cursor, c->op->nrets);
+            (void)opd_fail(OPD_ERROR_KERNEL, "%s: its kernel for %s returned %d of %d result(s)", c->op->name,
+                           opd_key_name(c->slot), c->cursor, c->op->nrets);
         }
     }
     opdi_rets_drop(c);
@@ -6330,8 +6473,8 @@ OPDI_NOINLINE static int opdi_too_deep(const opd_call *c) {
     const opd_call *o;
     for (o = c->outer; o; o = o->outer) {
         if (o->op == c->op && o->slot == c->slot) {
-            return opd_fail(OPD_ERROR_KERNEL, "the kernel of %s for %s calls itself without end (%d nested calls)", c->op->name,
-                            opd_key_name(c->slot), OPDI_MAX_DEPTH);
+            return opd_fail(OPD_ERROR_KERNEL, "the kernel of %s for %s calls itself without end (%d nested calls)",
+                            c->op->name, opd_key_name(c->slot), OPDI_MAX_DEPTH);
         }
     }
     return opd_fail(OPD_ERROR_KERNEL, "%s: calls are nested deeper than %d", c->op->name, OPDI_MAX_DEPTH);
@@ -6371,14 +6514,20 @@ OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, cons
     th->current = outer;
     if (OPDI_UNLIKELY(th->scope_depth != scope_depth)) { opdi_scopes_forgotten(th, scope_depth, mark); }
     if (OPDI_UNLIKELY(th->top != mark)) { opdi_scope_unwind(th, mark); }
-    if (OPDI_UNLIKELY((rc | (int)th->error | (int)(c->filled ^ ((1u << nrets) - 1))) != 0)) { return opdi_call_failed(c, rc); }
+    if (OPDI_UNLIKELY((rc | (int)th->error | (int)(c->filled ^ ((1u << nrets) - 1))) != 0)) {
+        return opdi_call_failed(c, rc);
+    }
     return 0;
 }
 
-OPDI_NOINLINE static int opdi_invoke(opdi_thread *th, opd_call *c, const opdi_slot *slot) { return opdi_invoke_here(th, c, slot); }
+OPDI_NOINLINE static int opdi_invoke(opdi_thread *th, opd_call *c, const opdi_slot *slot) {
+    return opdi_invoke_here(th, c, slot);
+}
 
-//-- The slot for the united keys under this thread's state; sets c->keys and c->slot.  The usual cases go without bit scans.
-static inline const opdi_slot *opdi_find_slot(const opdi_thread *th, opd_call *c, const opdi_table *table, const opdi_union *u) {
+//-- The slot for the united keys under this thread's state; sets c->keys and c->slot.  The usual cases go without bit
+//-- scans.
+static inline const opdi_slot *opdi_find_slot(const opdi_thread *th, opd_call *c, const opdi_table *table,
+                                              const opdi_union *u) {
     const int grad = (u->flags & OPDI_REQUIRES_GRAD) && !th->state.no_grad;
     const int backend = u->backends & (u->backends - 1) ? opdi_top_bit(u->backends) : (int)u->backend;
     const uint64_t f = (u->functionality | th->state.include) & th->state.allow & table->masks[grad][backend];
@@ -6400,8 +6549,8 @@ static inline int opdi_rets_own(opdi_thread *th, opd_call *c) {
     return rc;
 }
 
-OPDI_FORCE_INLINE static int opdi_call_united(opdi_thread *th, opd_op *op, const opdi_table *table, const opdi_union *u, opd_value *rets,
-                                              const opd_value *args) {
+OPDI_FORCE_INLINE static int opdi_call_united(opdi_thread *th, opd_op *op, const opdi_table *table, const opdi_union *u,
+                                              opd_value *rets, const opd_value *args) {
     opd_call c;
     const opdi_slot *slot;
     if (OPDI_UNLIKELY(opdi_scope_reserve(th, OPDI_MAX_RETURNS))) { return -1; }
@@ -6419,8 +6568,8 @@ OPDI_FORCE_INLINE static int opdi_call_united(opdi_thread *th, opd_op *op, const
 }
 
 //-- The same after binding; wrapped numbers and converted lists live until the call is over.
-OPDI_NOINLINE static int opdi_call_slow(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets, const opd_value *args,
-                                        int nargs) {
+OPDI_NOINLINE static int opdi_call_slow(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
+                                        const opd_value *args, int nargs) {
     opd_value bound[OPD_MAX_ARGS];
     int64_t mark = th->top;
     opdi_union u;
@@ -6433,15 +6582,17 @@ OPDI_NOINLINE static int opdi_call_slow(opdi_thread *th, opd_op *op, const opdi_
 }
 
 //-- The same when trailing arguments are left out: their defaults stand in.
-OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets, const opd_value *args,
-                                          int nargs) {
+OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
+                                          const opd_value *args, int nargs) {
     opd_value full[OPD_MAX_ARGS];
     opdi_union u;
     int i;
     if (nargs > op->nargs || nargs < op->required) { return opdi_call_slow(th, op, table, rets, args, nargs); }
     for (i = 0; i < nargs; i++) { full[i] = args[i]; }
     for (; i < op->nargs; i++) { full[i] = op->schema->args[i].value; }
-    if (opdi_unite_args(&u, op, full) != 0) { return th->error == OPD_OK ? opdi_call_slow(th, op, table, rets, args, nargs) : -1; }
+    if (opdi_unite_args(&u, op, full) != 0) {
+        return th->error == OPD_OK ? opdi_call_slow(th, op, table, rets, args, nargs) : -1;
+    }
     return opdi_call_united(th, op, table, &u, rets, full);
 }
 
@@ -6490,15 +6641,19 @@ int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int na
     opd_value full[OPD_MAX_ARGS];
     int i, k;
     if (!opd_ok()) { return -1; }
-    if (!op || !op->schema) { return opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL or not defined"); }
+    if (!op || !op->schema) {
+        return opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL or not defined");
+    }
     if (nargs + nkw > op->nargs) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "Expected at most %d argument(s) for operator '%s', but received %d argument(s).",
-                        op->nargs, op->name, nargs + nkw);
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "Expected at most %d argument(s) for operator '%s', but received %d argument(s).", op->nargs,
+                        op->name, nargs + nkw);
     }
     for (i = 0; i < op->nargs; i++) { full[i] = i < nargs ? args[i] : opd_value_default(); }
     for (i = 0; i < nargs; i++) {
         if (op->schema->args[i].keyword_only) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s() takes argument '%s' as a keyword only", op->name, op->schema->args[i].name);
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s() takes argument '%s' as a keyword only", op->name,
+                            op->schema->args[i].name);
         }
     }
     for (k = 0; k < nkw; k++) {
@@ -6508,7 +6663,8 @@ int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int na
             return opd_fail(OPD_ERROR_ARGUMENT, "Unknown keyword argument '%s' for operator '%s'", name, op->name);
         }
         if (full[i].tag != OPD_TAG_DEFAULT) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s(): argument '%s' specified both as positional and keyword argument", op->name, kw[k].name);
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s(): argument '%s' specified both as positional and keyword argument",
+                            op->name, kw[k].name);
         }
         full[i] = kw[k].value;
     }
@@ -6524,7 +6680,9 @@ int opd_redispatch(opd_call *call, opd_keyset keys) {
     int rc, base, backend;
     if (OPDI_UNLIKELY(th->error != OPD_OK)) { return -1; }
     if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(call->op))) { return -1; }
-    if (OPDI_UNLIKELY(call->filled != 0)) { return opd_fail(OPD_ERROR_KERNEL, "opd_redispatch after a result was given"); }
+    if (OPDI_UNLIKELY(call->filled != 0)) {
+        return opd_fail(OPD_ERROR_KERNEL, "opd_redispatch after a result was given");
+    }
     c.op = call->op;
     c.args = call->args;
     c.rets = call->rets;
@@ -6558,7 +6716,8 @@ static inline const opd_value *opdi_arg_of(const opd_call *call, int i, int32_t 
     }
     if (OPDI_LIKELY(call->args[i].tag == tag)) { return &call->args[i]; }
     if (call->args[i].tag != OPD_TAG_NONE) {
-        (void)opd_fail(OPD_ERROR_KERNEL, "the kernel asks for argument %d as another kind than %s", i, opdi_value_kind(&call->args[i]));
+        (void)opd_fail(OPD_ERROR_KERNEL, "the kernel asks for argument %d as another kind than %s", i,
+                       opdi_value_kind(&call->args[i]));
     }
     return NULL;
 }
@@ -6611,7 +6770,8 @@ opd_scalar_type opd_arg_dtype(const opd_call *call, int i, opd_scalar_type if_no
     const opd_value *v = opdi_arg_of(call, i, OPD_TAG_INT);
     if (!v) { return if_none; }
     if (v->u.i < 0 || v->u.i > 127 || !opd_dtype_size((opd_scalar_type)v->u.i)) {
-        (void)opd_fail(OPD_ERROR_DTYPE, "argument '%s': %lld is no dtype", call->op->schema->args[i].name, (long long)v->u.i);
+        (void)opd_fail(OPD_ERROR_DTYPE, "argument '%s': %lld is no dtype", call->op->schema->args[i].name,
+                       (long long)v->u.i);
         return if_none;
     }
     return (opd_scalar_type)v->u.i;
@@ -6679,7 +6839,11 @@ static int opdi_ret_block_own(opdi_thread *th, opd_value *v) {
     opdi_block *b = (opdi_block *)(uintptr_t)v->u.object - 1;
     int32_t i;
     if (v->tag == OPD_TAG_TENSORS) {
-        if (opdi_scope_reserve(th, (int64_t)v->n + OPDI_MAX_RETURNS)) { opdi_ret_block_free(v); *v = opd_value_none(); return -1; }
+        if (opdi_scope_reserve(th, (int64_t)v->n + OPDI_MAX_RETURNS)) {
+            opdi_ret_block_free(v);
+            *v = opd_value_none();
+            return -1;
+        }
         for (i = 0; i < v->n; i++) {
             if (v->u.tensors[i]) { opdi_push(th, v->u.tensors[i]); }
         }
@@ -6691,7 +6855,8 @@ static int opdi_ret_block_own(opdi_thread *th, opd_value *v) {
 //-- Index of the next result, or -1 with an error when all are there.
 static int opdi_next_result(opd_call *call) {
     if (call->cursor >= call->op->nrets) {
-        return opd_fail(OPD_ERROR_KERNEL, "the kernel returns more than the %d result(s) of the schema", call->op->nrets);
+        return opd_fail(OPD_ERROR_KERNEL, "the kernel returns more than the %d result(s) of the schema",
+                        call->op->nrets);
     }
     return call->cursor++;
 }
@@ -6699,7 +6864,8 @@ static int opdi_next_result(opd_call *call) {
 static int opdi_return_error(const opd_call *call, int i, const char *kind) {
     char type[256];
     (void)opdi_type_print(call->op->schema->returns[i].type, type, sizeof type);
-    return opd_fail(OPD_ERROR_KERNEL, "the kernel returns a %s as result %d, which the schema says is a %s", kind, i, type);
+    return opd_fail(OPD_ERROR_KERNEL, "the kernel returns a %s as result %d, which the schema says is a %s",
+                    kind, i, type);
 }
 
 //-- What opd_return_tensor does not do on the way: mistakes, and a result that opd_result has made.
@@ -6723,9 +6889,12 @@ int opd_return_tensor(opd_call *call, opd_tensor *t) {
     const int i = call->cursor;
     const uint32_t bit = 1u << (i & 31);
     int alias;
-    if (OPDI_UNLIKELY(i >= op->nrets || !t || !op->ret_tensor[i] || (call->filled & bit))) { return opdi_return_other(call, t); }
+    if (OPDI_UNLIKELY(i >= op->nrets || !t || !op->ret_tensor[i] || (call->filled & bit))) {
+        return opdi_return_other(call, t);
+    }
     alias = op->ret_alias[i];
-    if (alias < 0 || call->args[alias].u.t != t) { opdi_retain(t); call->owned |= bit; }     /* else it stays its owner's */
+    /* else it stays its owner's */
+    if (alias < 0 || call->args[alias].u.t != t) { opdi_retain(t); call->owned |= bit; }
     call->cursor = i + 1;
     call->rets[i].tag = OPD_TAG_TENSOR;
     call->rets[i].n = 0;
@@ -6749,7 +6918,9 @@ int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t n) {
     int i;
     if (call->th->error != OPD_OK || (i = opdi_next_result(call)) < 0) { return -1; }
     t = opdi_strip_optional(call->op->schema->returns[i].type);
-    if (t->kind != OPDI_TYPE_LIST || opdi_strip_optional(t->elems[0])->kind != OPDI_TYPE_TENSOR) { return opdi_return_error(call, i, "Tensor[]"); }
+    if (t->kind != OPDI_TYPE_LIST || opdi_strip_optional(t->elems[0])->kind != OPDI_TYPE_TENSOR) {
+        return opdi_return_error(call, i, "Tensor[]");
+    }
     if (n < 0 || n > INT32_MAX || (n && !list)) {
         return opd_fail(OPD_ERROR_KERNEL, "the kernel returns a list of %lld tensors%s", (long long)n,
                         list ? "" : " at NULL");
@@ -6770,7 +6941,10 @@ int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t n) {
 static int opdi_ret_copy(opd_value *v) {
     int64_t bytes = opdi_value_bytes(v, 0);
     void *p;
-    if (bytes < 0) { return opd_fail(OPD_ERROR_KERNEL, "the kernel returns a list of %d elements that cannot be copied (tensors in nested lists are not supported)", v->n); }
+    if (bytes < 0) {
+        return opd_fail(OPD_ERROR_KERNEL, "the kernel returns a list of %d elements that cannot be copied (tensors in "
+                        "nested lists are not supported)", v->n);
+    }
     p = opdi_ret_block((size_t)bytes);
     if (!p) { return -1; }
     (void)opdi_value_copy(v, (char *)p);
@@ -6828,7 +7002,8 @@ static size_t opdi_table_text(const opd_op *op, char *buf, size_t cap, bool fall
     const opdi_kernel *k;
     int slot, folded = 0;
     for (k = op->kernels; k; k = k->next) {
-        opdi_text_add(&t, "%s%s [registered at %s:%d]", t.n ? ", " : "", opd_key_name(k->key), k->lib->file, k->lib->line);
+        opdi_text_add(&t, "%s%s [registered at %s:%d]", t.n ? ", " : "", opd_key_name(k->key), k->lib->file,
+                      k->lib->line);
     }
     for (slot = 0; slot < OPD_KEY_SLOTS; slot++) { folded += opdi_registry.fallbacks[slot] != NULL; }
     if (fallbacks || folded) { opdi_text_add(&t, "%s%d fallbacks for every operator", t.n ? ", " : "", folded); }
@@ -6845,7 +7020,8 @@ size_t opd_dump(const opd_op *op, char *buf, size_t cap) {
     if (op->schema) {
         (void)opd_schema_print(op->schema, schema, sizeof schema);
         opdi_text_add(&t, "schema: %s%s%s\ndebug: registered at %s:%d\nalias analysis kind: FROM_SCHEMA\n",
-                      *op->schema->ns ? "" : op->lib->ns, *op->schema->ns ? "" : "::", schema, op->lib->file, op->lib->line);
+                      *op->schema->ns ? "" : op->lib->ns, *op->schema->ns ? "" : "::", schema, op->lib->file,
+                      op->lib->line);
     } else {
         opdi_text_add(&t, "schema: (none)\n");
     }
@@ -6854,8 +7030,9 @@ size_t opd_dump(const opd_op *op, char *buf, size_t cap) {
         bool first = true;
         for (k = op->kernels; k; k = k->next) {
             if (k->key != key) { continue; }
-            opdi_text_add(&t, "%s%s%s: registered at %s:%d :: (none) [ %sboxed ]\n", opd_key_name(key), opd_key_is_alias(key) ? "[alias]" : "",
-                          first ? "" : " (inactive)", k->lib->file, k->lib->line, k->fn == opd_fallthrough ? "fallthrough " : "");
+            opdi_text_add(&t, "%s%s%s: registered at %s:%d :: (none) [ %sboxed ]\n", opd_key_name(key),
+                          opd_key_is_alias(key) ? "[alias]" : "", first ? "" : " (inactive)", k->lib->file,
+                          k->lib->line, k->fn == opd_fallthrough ? "fallthrough " : "");
             first = false;
         }
     }
@@ -6871,10 +7048,13 @@ size_t opd_dump_table(const opd_op *op, char *buf, size_t cap) {
     for (slot = 0; slot < OPD_KEY_SLOTS; slot++) {
         opdi_chosen how;
         const opdi_kernel *k = opdi_compute_slot(op, slot, &how);
-        if (how == OPDI_CHOSEN_AMBIGUOUS) { opdi_text_add(&t, "%s: [%s]\n", opd_key_name(slot), opdi_chosen_names[how]); }
+        if (how == OPDI_CHOSEN_AMBIGUOUS) {
+            opdi_text_add(&t, "%s: [%s]\n", opd_key_name(slot), opdi_chosen_names[how]);
+        }
         if (!k) { continue; }
-        opdi_text_add(&t, "%s: %sregistered at %s:%d [%s]\n", opd_key_name(slot), k->fn == opd_fallthrough ? "fallthrough " : "",
-                      k->lib->file, k->lib->line, opdi_chosen_names[how]);
+        opdi_text_add(&t, "%s: %sregistered at %s:%d [%s]\n", opd_key_name(slot),
+                      k->fn == opd_fallthrough ? "fallthrough " : "", k->lib->file, k->lib->line,
+                      opdi_chosen_names[how]);
     }
     opdi_unlock(&opdi_registry.lock);
     return t.n;
@@ -23222,8 +23402,9 @@ OPDI_KERNEL(nll_loss2d_backward) { return opdi_nll_backward(call, true); }
                      opdi_##id##_forward_kernel, opdi_##id##_forward_backward, "self, target, weight, total_weight", \
                              OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, OPDI_CASES_##id);                           \
         op->constant = "weight, total_weight";                                                              \
-        op->out = #id "_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, *, " \
-                  "Tensor(a!) output, Tensor(b!) total_weight) -> (Tensor(a!), Tensor(b!))";                \
+        op->out = #id "_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, "         \
+                  "int ignore_index, *, Tensor(a!) output, Tensor(b!) total_weight) "                       \
+                  "-> (Tensor(a!), Tensor(b!))";                                                            \
     }                                                                                                       \
     OPDI_OP(id##_backward) {                                                                                \
         opdi_describe(op, #id "_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int " \
@@ -26372,8 +26553,9 @@ static const char *const opdi_card_names[] = {OPD_OPERATORS(OPDI_NAME_ROW) NULL}
 
 //-- What every operator falls back to, key by key (aten/src/ATen/core/VariableFallbackKernel.cpp and its neighbours).
 static int opdi_register_fallbacks(opd_library *lib) {
-    static const char *const through[] = {"BackendSelect", "ADInplaceOrView", "AutocastCPU", "AutocastCUDA", "AutocastMeta",
-        "AutocastXPU", "AutocastPrivateUse1", "Tracer", "FuncTorchVmapMode"};
+    static const char *const through[] = {"BackendSelect", "ADInplaceOrView", "AutocastCPU", "AutocastCUDA",
+                                          "AutocastMeta", "AutocastXPU", "AutocastPrivateUse1", "Tracer",
+                                          "FuncTorchVmapMode"};
     opd_key key;
     size_t i;
     for (i = 0; i < sizeof through / sizeof *through; i++) {
@@ -26394,7 +26576,9 @@ static int opdi_register_cards(opd_library *lib) {
         opdi_cards[i](&desc);
         if (opd_define(lib, &desc)) { return -1; }
         opdi_registry.builtin[i] = opdi_lookup(opdi_card_names[i], strlen(opdi_card_names[i]));
-        if (!opdi_registry.builtin[i]) { return opd_fail(OPD_ERROR_REGISTER, "the card of %s defines another name", opdi_card_names[i]); }
+        if (!opdi_registry.builtin[i]) {
+            return opd_fail(OPD_ERROR_REGISTER, "the card of %s defines another name", opdi_card_names[i]);
+        }
     }
     return 0;
 }

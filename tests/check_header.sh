@@ -5,8 +5,8 @@
 #   sh tests/check_header.sh --list     the names
 set -u
 
-names='contents includes macro_names macros_visible symbols symbols_cxx function_length included_twice two_files
-cxx_with_c_implementation cxx_implementation static_in_two_files build_lines tcc no_threads no_simd no_cache
+names='contents includes macro_names macros_visible symbols symbols_cxx function_length line_length included_twice
+two_files cxx_with_c_implementation cxx_implementation static_in_two_files build_lines tcc no_threads no_simd no_cache
 no_everything std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
@@ -139,6 +139,10 @@ check_function_length() {
     if ! ctags --version 2>/dev/null | grep -q Universal; then echo 'SKIP: no universal-ctags'; return; fi
     ctags --languages=C --langmap=C:+.h --kinds-C=f -x --_xformat='%N %n %{end}' "$header" 2>/dev/null |
         awk '$3 - $2 >= 120 { print $1 " has " $3 - $2 + 1 " lines" }' | head -n 8
+}
+# No line beyond column 120, but for one that holds a URL.
+check_line_length() {
+    awk 'length($0) > 120 && !/https?:\/\// { print "line " NR " has " length($0) " columns" }' "$header" | head -n 8
 }
 check_included_twice() {
     for order in 'd i' 'i d' 'i i' 'd d i d'; do
