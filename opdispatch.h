@@ -2103,14 +2103,21 @@ typedef pthread_mutex_t opdi_mutex;
 #endif
 
 /* Code between these is not on any hot path: gcc spends a third of the time on it.  OPDI_COLD is the same for one
-   function.  What hot loops call and the compiler should inline stays outside. */
+   function.  What hot loops call and the compiler should inline stays outside.
+   Between OPDI_LOOPS_BEGIN and its end stand loops over elements, in which a dozen passes of gcc find nothing. */
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__) && defined(__OPTIMIZE__)
 #define OPDI_COLD_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize (\"Og\")")
 #define OPDI_COLD_END _Pragma("GCC pop_options")
 #define OPDI_COLD __attribute__((optimize("Og")))
+#define OPDI_LOOPS_BEGIN _Pragma("GCC push_options") \
+    _Pragma("GCC optimize (\"no-thread-jumps\", \"no-tree-vrp\", \"no-tree-pre\", \"no-gcse\", \"no-code-hoisting\")") \
+    _Pragma("GCC optimize (\"no-schedule-insns2\", \"no-ipa-cp\", \"no-ipa-icf\", \"no-ipa-modref\", \"no-ipa-sra\")")
+#define OPDI_LOOPS_END _Pragma("GCC pop_options")
 #else
 #define OPDI_COLD_BEGIN
 #define OPDI_COLD_END
+#define OPDI_LOOPS_BEGIN
+#define OPDI_LOOPS_END
 #define OPDI_COLD
 #endif
 
@@ -9787,7 +9794,9 @@ OPDI_COLD_END
 //  so a plain `cc -O2` reaches full speed.  No result depends on the number of threads.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__TINYC__) && !defined(OPD_NO_SIMD)
+OPDI_LOOPS_BEGIN
+/* Without optimisation intrinsics are slower than plain C, and take longer to compile. */
+#if defined(__x86_64__) && defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__TINYC__) && !defined(OPD_NO_SIMD)
 #define OPDI_X86
 #define OPDI_AVX2 __attribute__((target("avx2,fma")))
 #if defined(__clang__)
@@ -11752,6 +11761,8 @@ static void opdi_gather(void *dst, const void *src, int64_t stride, int64_t n, i
 #endif
     else { opdi_gather_n(dst, src, stride, n, size); }
 }
+
+OPDI_LOOPS_END
 
 //-- type promotion ----------------------------------------------------------------------------------------------------
 
@@ -14465,7 +14476,7 @@ OPDI_CARD_SPLIT(unsafe_chunk, "unsafe_chunk(Tensor self, int chunks, int dim=0) 
 /* As equal parts as possible, longer ones first. */
 static int opdi_tensor_split_sections(opd_call *call, opd_tensor *self, int64_t n, int64_t dim) {
     int d = opdi_view_dim(dim, self->ndim);
-    int64_t i, at = 0, *sizes;
+    int64_t i, *sizes;
     if (d < 0) { return -1; }
     if (n <= 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "number of sections must be larger than 0, got %lld", (long long)n);
@@ -14474,7 +14485,6 @@ static int opdi_tensor_split_sections(opd_call *call, opd_tensor *self, int64_t 
     sizes = (int64_t *)opdi_scope_alloc((size_t)n * sizeof *sizes);
     for (i = 0; sizes && i < n; i++) {
         sizes[i] = opdi_sizes(self)[d] / n + (i < opdi_sizes(self)[d] % n);
-        at += sizes[i];
     }
     return sizes ? opdi_return_list(call, opd_split_with_sizes_full(self, opd_ints_of(sizes, n), d)) : -1;
 }
@@ -15348,6 +15358,8 @@ OPDI_COLD_END
 
 //-- integer helpers: defined for every input, division by zero noted --------------------------------------------------
 
+OPDI_LOOPS_BEGIN
+
 static inline int64_t opdi_wrap_add(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }
 static inline int64_t opdi_wrap_sub(int64_t x, int64_t y) { return (int64_t)((uint64_t)x - (uint64_t)y); }
 static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((uint64_t)x * (uint64_t)y); }
@@ -15632,6 +15644,8 @@ typedef struct opdi_formula {
     static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", rule_};
 #define OPDI_FORMULA_I(id, name, rule_) \
     static const opdi_formula opdi_formula_##id = {{NULL, NULL, opdi_i64_##name}, #id "_cpu", rule_};
+
+OPDI_LOOPS_END
 
 /* A number standing as a 0-dim operand that yields in promotion (c10::scalar_to_tensor, wrapped). */
 typedef struct opdi_number { opd_tensor t; union { int64_t i; double d; bool b; double c[2]; } u; } opdi_number;
@@ -17232,6 +17246,8 @@ OPDI_COLD_END
 //======================================================================================================================
 //  >>op:reduce  reductions, softmax, scans, sorting
 //======================================================================================================================
+
+OPDI_LOOPS_BEGIN
 
 //-- dims of a reduction -----------------------------------------------------------------------------------------------
 OPDI_COLD_BEGIN
@@ -26582,6 +26598,8 @@ static int opdi_register_cards(opd_library *lib) {
     }
     return 0;
 }
+
+OPDI_LOOPS_END
 
 //-- The built-in operators, before any library block runs.  When it fails there are none, and the next use tries again.
 static int opdi_register_builtins(void) {
