@@ -12174,8 +12174,10 @@ static bool opdi_flat_init(opdi_flat *f, opd_tensor *const *ops, int nops, opd_s
         f->p[k] = t->data;
         f->size[k] = (int32_t)opd_dtype_size((opd_scalar_type)dtype);
         if (f->convert[k]) { f->whole = false; }
-        if (!(t->flags & OPDI_CONTIGUOUS) || (k > 0 && t->storage == out->storage && (t->data != out->data
-            || t->numel != out->numel))) { return false; }
+        if (!(t->flags & OPDI_CONTIGUOUS) ||
+            (k > 0 && t->storage == out->storage && (t->data != out->data || t->numel != out->numel))) {
+            return false;
+        }
         round = k > 0 && dtype != (int8_t)common && (int8_t)common != opdi_compute_dtype[compute];
         if (!round && t->numel == out->numel && (k == 0 || t->numel != 1 || !f->convert[k])) { continue; }
         if (k == 0 || t->numel != 1 || !opdi_load_table[compute][dtype]) { return false; }
@@ -13836,8 +13838,9 @@ static int opdi_slice_kernel(opd_call *call) {
 static int opdi_slice_bw(opd_backward_call *bw) {
     opd_value start = opd_bw_value(bw, 2), end = opd_bw_value(bw, 3);
     return opd_bw_return(bw, 0, opd_slice_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i,
-                                                   start.tag == OPD_TAG_INT ? start.u.i : 0, end.tag ==
-                                                   OPD_TAG_INT ? end.u.i : INT64_MAX, opd_bw_value(bw, 4).u.i));
+                                                   start.tag == OPD_TAG_INT ? start.u.i : 0,
+                                                   end.tag == OPD_TAG_INT ? end.u.i : INT64_MAX,
+                                                   opd_bw_value(bw, 4).u.i));
 }
 OPDI_CARD_VIEW(slice_Tensor, "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, "
                "SymInt step=1) -> Tensor(a)", opdi_slice_kernel, opdi_slice_bw,
@@ -15065,7 +15068,9 @@ static int opdi_resize_to(opd_call *call, opd_ints sizes, int64_t format) {
     }
     if (opdi_resize(self, sizes.data, (int)sizes.n)) { return -1; }
     if (format > OPDI_FORMAT_PRESERVE && (opdi_strides_format(sizes.data, (int)sizes.n, format, strides) ||
-        opdi_redescribe(self, sizes.data, strides, (int)sizes.n, 0))) { return -1; }
+                                          opdi_redescribe(self, sizes.data, strides, (int)sizes.n, 0))) {
+        return -1;
+    }
     return opd_return_tensor(call, self);
 }
 static int64_t opdi_resize_format(const opd_call *call) { return opd_arg_is_none(call, 2) ? -1 : opd_arg_int(call, 2); }
@@ -15666,8 +15671,9 @@ static opd_tensor *opdi_operand_of(const opd_call *call, int i, opdi_number *n) 
     opd_value v = opd_arg_value(call, i);
     return v.tag == OPD_TAG_TENSOR ? v.u.t : opdi_number_make(n, v);
 }
-static double opdi_number_f64(opd_value v) { return v.tag == OPD_TAG_FLOAT ? v.u.d : v.tag == OPD_TAG_COMPLEX
-    ? v.u.c[0] : (double)v.u.i; }
+static double opdi_number_f64(opd_value v) {
+    return v.tag == OPD_TAG_FLOAT ? v.u.d : v.tag == OPD_TAG_COMPLEX ? v.u.c[0] : (double)v.u.i;
+}
 static int64_t opdi_number_i64(opd_value v) {
     return v.tag == OPD_TAG_FLOAT ? opdi_to_i64(v.u.d) : v.tag == OPD_TAG_COMPLEX ? opdi_to_i64(v.u.c[0]) : v.u.i;
 }
@@ -15747,8 +15753,7 @@ OPDI_NOINLINE static int opdi_not_implemented(const opdi_formula *f, opd_scalar_
 }
 /* Runs formula f with the inputs ops[1..nin] promoted to `common`, giving a result of dtype `result`. */
 static int opdi_pointwise_typed(opd_call *call, const opdi_formula *f, opd_tensor **ops, int nin,
-                                opd_scalar_type common,
-                                opd_scalar_type result, const opdi_params *s) {
+                                opd_scalar_type common, opd_scalar_type result, const opdi_params *s) {
     int compute;
     if (common != OPD_FLOAT32 && (opd_dtype_is_complex(common) || (common == OPD_BOOL && (f->rule & OPDI_NOT_BOOL)))) {
         return opdi_not_implemented(f, common);
@@ -15991,9 +15996,8 @@ static int opdi_zero_backward(opd_backward_call *bw) {
 
 static const opdi_formula opdi_formula_clamp = {{opdi_f32_clamp, opdi_f64_clamp, opdi_i64_clamp}, "clamp_cpu",
     OPDI_NOT_BOOL};
-static const opdi_formula opdi_formula_clamp_tensor = {{opdi_f32_clamp_tensor, opdi_f64_clamp_tensor,
-    opdi_i64_clamp_tensor},
-                                                       "clamp_cpu", OPDI_NOT_BOOL};
+static const opdi_formula opdi_formula_clamp_tensor =
+    {{opdi_f32_clamp_tensor, opdi_f64_clamp_tensor, opdi_i64_clamp_tensor}, "clamp_cpu", OPDI_NOT_BOOL};
 /* Bounds in s; the result's dtype is promoted by the bounds (at::meta clamp). */
 static int opdi_clamp_bounds(opd_call *call, opd_value low, opd_value high) {
     opd_tensor *ops[4];
@@ -16081,9 +16085,8 @@ static const opdi_formula opdi_formula_gelu_tanh = {{opdi_f32_vgelu_tanh, opdi_f
     0};
 static const opdi_formula opdi_formula_gelu_backward = {{opdi_f32_vgelu_backward, opdi_f64_gelu_backward, NULL},
     "GeluBackwardKernelImpl", 0};
-static const opdi_formula opdi_formula_gelu_tanh_backward = {{opdi_f32_vgelu_tanh_backward,
-    opdi_f64_gelu_tanh_backward, NULL},
-                                                            "GeluBackwardKernelImpl", 0};
+static const opdi_formula opdi_formula_gelu_tanh_backward =
+    {{opdi_f32_vgelu_tanh_backward, opdi_f64_gelu_tanh_backward, NULL}, "GeluBackwardKernelImpl", 0};
 /* 0 for "none", 1 for "tanh", -1 with an error. */
 static int opdi_gelu_approximate(const char *text) {
     if (text && strcmp(text, "none") == 0) { return 0; }
@@ -16128,8 +16131,7 @@ OPDI_KERNEL(elu) {
 }
 OPDI_BW1(elu) {
     return opd_bw_return(bw, 0, opd_elu_backward(opd_bw_grad(bw, 0), opd_bw_value(bw, 1), opd_bw_value(bw, 2),
-                                                 opd_bw_value(bw, 3),
-                                                 false, opd_bw_tensor(bw, 0)));
+                                                 opd_bw_value(bw, 3), false, opd_bw_tensor(bw, 0)));
 }
 OPDI_CARD(elu, "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", elu,
           opdi_elu_backward, "self", KEEP,
@@ -16254,11 +16256,11 @@ OPDI_CARD(hardshrink_backward, "hardshrink_backward(Tensor grad_out, Tensor self
           "[2,3], [2,3], 0.5")
 
 /* nan_to_num: None means 0 for NaN and the dtype's largest and smallest numbers for the infinities. */
-static const opdi_formula opdi_formula_nan_to_num = {{opdi_f32_nan_to_num, opdi_f64_nan_to_num, opdi_i64_floor},
-    "nan_to_num", 0};
+static const opdi_formula opdi_formula_nan_to_num =
+    {{opdi_f32_nan_to_num, opdi_f64_nan_to_num, opdi_i64_floor}, "nan_to_num", 0};
 static double opdi_dtype_max(int8_t t) {
-    return t == OPD_FLOAT16 ? 65504.0 : t == OPD_BFLOAT16 ? 3.38953138925153547590e38 : t == OPD_FLOAT32
-        ? (double)FLT_MAX : DBL_MAX;
+    return t == OPD_FLOAT16 ? 65504.0 : t == OPD_BFLOAT16 ? 3.38953138925153547590e38
+        : t == OPD_FLOAT32 ? (double)FLT_MAX : DBL_MAX;
 }
 OPDI_KERNEL(nan_to_num) {
     const double top = opdi_dtype_max(opd_arg_tensor(call, 0)->dtype);
@@ -16478,8 +16480,9 @@ OPDI_BW1(div) {
 }
 OPDI_BW1(div_mode) { return opd_bw_value(bw, 2).tag == OPD_TAG_NONE ? opdi_div_backward(bw) : opdi_zero_backward(bw); }
 OPDI_BW1(div_Scalar) { return opd_bw_return(bw, 0, opd_div_Scalar(opd_bw_grad(bw, 0), opd_bw_value(bw, 1))); }
-OPDI_BW1(div_Scalar_mode) { return opd_bw_value(bw, 2).tag == OPD_TAG_NONE ? opdi_div_Scalar_backward(bw)
-    : opdi_zero_backward(bw); }
+OPDI_BW1(div_Scalar_mode) {
+    return opd_bw_value(bw, 2).tag == OPD_TAG_NONE ? opdi_div_Scalar_backward(bw) : opdi_zero_backward(bw);
+}
 OPDI_BW1(first) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 OPDI_BW1(fmod) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
@@ -17048,9 +17051,8 @@ OPDI_BW1(sigmoid_backward) {
 }
 OPDI_CARD_BACKWARD(sigmoid_backward, "Tensor grad_output, Tensor output", "grad_output(output), output",
                    OPDI_CASES_PAIR)
-static const opdi_formula opdi_formula_threshold_backward = {{opdi_f32_threshold, opdi_f64_threshold,
-    opdi_i64_threshold},
-                                                            "threshold_cpu", OPDI_NOT_BOOL};
+static const opdi_formula opdi_formula_threshold_backward =
+    {{opdi_f32_threshold, opdi_f64_threshold, opdi_i64_threshold}, "threshold_cpu", OPDI_NOT_BOOL};
 OPDI_KERNEL(threshold_backward) { return opdi_binary_swapped(call, &opdi_formula_threshold_backward); }
 OPDI_BW1(threshold_backward) {
     opd_tensor *g = opd_bw_grad(bw, 0);
@@ -17072,11 +17074,9 @@ OPDI_CARD_BACKWARD(hardtanh_backward, "Tensor grad_output, Tensor self, Scalar m
 OPDI_FORMULA_F(leaky_relu_backward, leaky_relu_backward, 0)
 OPDI_KERNEL(leaky_relu_backward) {
     if (opd_arg_bool(call, 3) && opdi_number_f64(opd_arg_value(call, 2)) < 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT,
-                        "In-place leakyReLu backward calculation is triggered with a negative slope which is not "
-                        "supported. This is caused by calling in-place forward function with a negative slope, "
-                        "please call "
-                        "out-of-place version instead.");
+        return opd_fail(OPD_ERROR_ARGUMENT, "In-place leakyReLu backward calculation is triggered with a negative "
+                        "slope which is not supported. This is caused by calling in-place forward function with a "
+                        "negative slope, please call out-of-place version instead.");
     }
     return opdi_binary_swapped(call, &opdi_formula_leaky_relu_backward);
 }
@@ -17192,11 +17192,9 @@ OPDI_KERNEL(elu_backward) {
     opdi_params s = opdi_elu_params(opd_arg_value(call, 1), opd_arg_value(call, 2), opd_arg_value(call, 3));
     bool result = opd_arg_bool(call, 4);
     if (result && opdi_number_f64(opd_arg_value(call, 1)) < 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT,
-                        "In-place elu backward calculation is triggered with a negative slope which is not supported. "
-                        "This is caused by calling in-place forward function with a negative slope, "
-                        "please call out-of-place "
-                        "version instead.");
+        return opd_fail(OPD_ERROR_ARGUMENT, "In-place elu backward calculation is triggered with a negative slope "
+                        "which is not supported. This is caused by calling in-place forward function with a negative "
+                        "slope, please call out-of-place version instead.");
     }
     ops[1] = opd_arg_tensor(call, 0); ops[2] = opd_arg_tensor(call, 5);
     return opdi_pointwise(call, result ? &opdi_formula_elu_backward_result : &opdi_formula_elu_backward, ops, 2, &s);
@@ -20386,8 +20384,7 @@ static void opdi_vol_unfold(const opdi_vol *v, int64_t channels, char *x, char *
 OPDI_COLD_BEGIN
 /* c [m, n] = a b + beta c with row strides and, for a and b, whether they are given transposed */
 static int opdi_vol_gemm(const opdi_vol *v, int64_t m, int64_t n, int64_t k, const char *a, int64_t lda, bool ta,
-                         const char *b, int64_t ldb,
-                         bool tb, double beta, char *c, int64_t ldc) {
+                         const char *b, int64_t ldb, bool tb, double beta, char *c, int64_t ldc) {
     opdi_products p;
     p.a.data = (char *)(uintptr_t)a; p.a.bs = 0; p.a.rs = ta ? 1 : lda; p.a.cs = ta ? lda : 1;
     p.b.data = (char *)(uintptr_t)b; p.b.bs = 0; p.b.rs = tb ? 1 : ldb; p.b.cs = tb ? ldb : 1;
@@ -20437,8 +20434,9 @@ static bool opdi_shift_fits(const opdi_conv *v, opdi_shift *s, int64_t per_image
     s->wide = v->w + v->pw; s->high = v->h + v->ph;
     all = s->wide * s->high;
     if (v->sh != 1 || v->sw != 1 || v->oh > s->high || v->ow > s->wide || v->ow > 64 || all > 128 || used * 2 < all ||
-        v->cg * v->kh * v->kw < 8 ||
-        v->og < 4) { return false; }
+        v->cg * v->kh * v->kw < 8 || v->og < 4) {
+        return false;
+    }
     s->chunk = OPDI_MAX((int64_t)1, OPDI_MIN(v->n, 65536 / OPDI_MAX((int64_t)1, all * per_image)));
     s->cols = s->chunk * all;
     s->plane = s->cols + (v->kh - 1) * v->dh * s->wide + (v->kw - 1) * v->dw + OPDI_CONV_SLACK;
@@ -20492,8 +20490,10 @@ static void opdi_shift_store(const opdi_shift *s, int64_t group, int64_t first, 
                 void *to = s->y + (((first + b) * v->oc + group * v->og + o) * v->oh + i) * v->ow * size;
                 if (size == 4) {
                     const float *p = (const float *)from, f = (float)add; float *q = (float *)to;
-                    for (j = 0; j + 4 <= v->ow; j += 4) { OPDI_IVDEP for (l = 0; l < 4; l++) {
-                        q[j + l] = p[j + l] + f; } }
+                    for (j = 0; j + 4 <= v->ow; j += 4) {
+                        OPDI_IVDEP
+                        for (l = 0; l < 4; l++) { q[j + l] = p[j + l] + f; }
+                    }
                     for (; j < v->ow; j++) { q[j] = p[j] + f; }
                 } else {
                     const double *p = (const double *)from; double *q = (double *)to;
@@ -20787,8 +20787,7 @@ static int opdi_conv_list(const char *name, opd_ints l, int nd, int64_t *out, in
     for (i = 0; i < 3; i++) { out[i] = fill; }
     if (l.n != 1 && l.n != nd) {
         return opd_fail(OPD_ERROR_ARGUMENT, "expected %s to be a single integer value or a list of %d values to match "
-                        "the convolution "
-                        "dimensions, but got %s=%s", name, nd, name,
+                        "the convolution dimensions, but got %s=%s", name, nd, name,
                         opdi_sizes_text(l.data, (int)OPDI_MIN(l.n, (int64_t)16), text, sizeof text));
     }
     for (i = 0; i < nd; i++) { out[3 - nd + i] = l.data[l.n == 1 ? 0 : i]; }
@@ -20826,10 +20825,9 @@ static int opdi_conv_out_sizes(opdi_conv_call *q, const int64_t *in) {
         none |= out[i] < 1;
     }
     if (!q->transposed && small) {
-        return opd_fail(OPD_ERROR_SHAPE, "Calculated padded input size per channel: (%s). Kernel size: (%s). Kernel "
-                        "size can't be greater than "
-                        "actual input size", opdi_by_text(padded + 3 - q->nd, q->nd, a),
-                        opdi_by_text(reach + 3 - q->nd, q->nd, b));
+        return opd_fail(OPD_ERROR_SHAPE, "Calculated padded input size per channel: (%s). Kernel size: "
+                        "(%s). Kernel size can't be greater than actual input size",
+                        opdi_by_text(padded + 3 - q->nd, q->nd, a), opdi_by_text(reach + 3 - q->nd, q->nd, b));
     }
     if (none) {
         return opd_fail(OPD_ERROR_SHAPE, "Given input size per channel: (%s). Calculated output size per channel: "
@@ -20866,9 +20864,8 @@ static int opdi_conv_shapes(opdi_conv_call *q, const opd_tensor *x, const opd_te
     opdi_sizes_text(ws, w->ndim, a, sizeof a);
     opdi_sizes_text(xs, x->ndim, b, sizeof b);
     if (x->ndim != w->ndim) {
-        return opd_fail(OPD_ERROR_SHAPE, "Expected %d-dimensional input for %d-dimensional weight %s, but got "
-                        "%d-dimensional input of size %s instead",
-                        w->ndim, w->ndim, a, x->ndim, b);
+        return opd_fail(OPD_ERROR_SHAPE, "Expected %d-dimensional input for %d-dimensional weight %s, "
+                        "but got %d-dimensional input of size %s instead", w->ndim, w->ndim, a, x->ndim, b);
     }
     if (ws[0] < groups || ws[0] % groups) {
         return opd_fail(OPD_ERROR_SHAPE, "Given groups=%lld, expected weight to be %s %lld at dimension 0, but got "
@@ -20878,8 +20875,7 @@ static int opdi_conv_shapes(opdi_conv_call *q, const opd_tensor *x, const opd_te
     if (xs[1] != want) {
         if (q->transposed) {
             return opd_fail(OPD_ERROR_SHAPE, "Given transposed=1, weight of size %s, expected input%s to have %lld "
-                            "channels, but got %lld channels "
-                            "instead", a, b, (long long)want, (long long)xs[1]);
+                            "channels, but got %lld channels instead", a, b, (long long)want, (long long)xs[1]);
         }
         return opd_fail(OPD_ERROR_SHAPE, "Given groups=%lld, weight of size %s, expected input%s to have %lld "
                         "channels, but got %lld channels instead",
@@ -20887,10 +20883,9 @@ static int opdi_conv_shapes(opdi_conv_call *q, const opd_tensor *x, const opd_te
     }
     if (bias && (bias->ndim != 1 || opdi_sizes(bias)[0] != oc)) {
         char c[256];
-        return opd_fail(OPD_ERROR_SHAPE, "Given %sweight of size %s, expected bias to be 1-dimensional with %lld "
-                        "elements, but got bias of size %s "
-                        "instead", q->transposed ? "transposed=1, " : "", a, (long long)oc,
-                        opdi_sizes_text(opdi_sizes(bias), bias->ndim, c, sizeof c));
+        return opd_fail(OPD_ERROR_SHAPE, "Given %sweight of size %s, expected bias to be 1-dimensional with "
+                        "%lld elements, but got bias of size %s instead", q->transposed ? "transposed=1, " : "", a,
+                        (long long)oc, opdi_sizes_text(opdi_sizes(bias), bias->ndim, c, sizeof c));
     }
     for (i = 2; i < w->ndim; i++) {
         if (ws[i] < 1) {
@@ -20905,9 +20900,8 @@ static int opdi_conv_shapes(opdi_conv_call *q, const opd_tensor *x, const opd_te
         for (i = 3 - q->nd; i < 3; i++) {
             if (q->opad[i] >= q->v.s[i] && q->opad[i] >= q->v.d[i]) {
                 return opd_fail(OPD_ERROR_ARGUMENT, "output padding must be smaller than either stride or dilation, "
-                                "but got output_padding: %lld stride: "
-                                "%lld dilation: %lld", (long long)q->opad[i], (long long)q->v.s[i],
-                                (long long)q->v.d[i]);
+                                "but got output_padding: %lld stride: %lld dilation: %lld", (long long)q->opad[i],
+                                (long long)q->v.s[i], (long long)q->v.d[i]);
             }
         }
     }
@@ -20931,8 +20925,9 @@ static int opdi_conv_read(const opd_call *call, int first, const opd_tensor *x, 
         opdi_conv_list("padding", opd_arg_ints(call, first + 1), q->nd, v->p, 0) != 0 ||
         opdi_conv_list("dilation", opd_arg_ints(call, first + 2), q->nd, v->d, 1) != 0 ||
         opdi_conv_list("output_padding", opd_arg_ints(call, first + 4), q->nd, q->opad, 0) != 0 ||
-        opdi_conv_numbers(q) != 0 ||
-        opdi_conv_shapes(q, x, w, bias) != 0) { return -1; }
+        opdi_conv_numbers(q) != 0 || opdi_conv_shapes(q, x, w, bias) != 0) {
+        return -1;
+    }
     if (!q->transposed) { memset(q->opad, 0, sizeof q->opad); }
     for (i = 0; i < 3; i++) { v->k[i] = i < 3 - q->nd ? 1 : opdi_sizes(w)[2 + i - (3 - q->nd)]; }
     for (i = 3 - q->nd; i < 3; i++) { in[i] = opdi_sizes(x)[2 + i - (3 - q->nd)]; }
@@ -20983,25 +20978,24 @@ OPDI_BW1(convolution) {
     opd_ints bias = opd_bw_sizes(bw, 2);
     int i;
     for (i = 0; i < 3; i++) { mask[i] = opd_bw_needs(bw, i); }
-    if (opd_convolution_backward(rets, g, opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), mask[2]
-                                 ? opd_value_of_ints(bias) : OPD_NONE,
-                                 opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5),
-                                 opd_bw_value(bw, 6).u.i != 0, opdi_bw_ints(bw, 7),
-                                 opd_bw_value(bw, 8).u.i, opd_value_bools(mask, 3)) != 0) { return -1; }
+    if (opd_convolution_backward(rets, g, opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1),
+                                 mask[2] ? opd_value_of_ints(bias) : OPD_NONE, opdi_bw_ints(bw, 3),
+                                 opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5), opd_bw_value(bw, 6).u.i != 0,
+                                 opdi_bw_ints(bw, 7), opd_bw_value(bw, 8).u.i, opd_value_bools(mask, 3)) != 0) {
+        return -1;
+    }
     for (i = 0; i < 3; i++) { OPDI_GIVE(i, rets[i]); }
     return 0;
 }
 OPDI_OP(convolution) {
     op->schema = "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
-                 "bool transposed, "
-                 "int[] output_padding, int groups) -> Tensor";
+                 "bool transposed, int[] output_padding, int groups) -> Tensor";
     op->cpu = opdi_convolution_kernel; op->fake = opdi_convolution_kernel; op->backward = opdi_convolution_backward;
     op->save = "input, weight";
     op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_LOWER; op->out = "convolution.out";
     op->cases = "[2,2,5,4], [3,2,3,2], [3], (1,1), (1,0), (1,1), False, (0,0), 1; [1,4,5], [2,2,2], None, (2,), (1,), "
-                "(2,), False, (0,), 2; "
-                "[2,2,3,3], [2,3,2,2], [3], (2,2), (1,1), (1,1), True, (1,0), 1; [1,2,3,3,3], [2,2,2,2,2], [2], (1,), "
-                "(0,), (1,), False, (0,), 1";
+                "(2,), False, (0,), 2; [2,2,3,3], [2,3,2,2], [3], (2,2), (1,1), (1,1), True, (1,0), 1; [1,2,3,3,3], "
+                "[2,2,2,2,2], [2], (1,), (0,), (1,), False, (0,), 1";
 }
 
 static int opdi_conv_same_sizes(const opd_tensor *g, const int64_t *sizes, int ndim) {
@@ -21071,17 +21065,17 @@ OPDI_KERNEL(convolution_backward) {
     d input = gI(ggW, grad_output) */
 static opd_tensor *opdi_conv_again(opd_backward_call *bw, opd_tensor *x, opd_tensor *w) {
     return opd_convolution(x, w, NULL, opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5), opdi_bw_ints(bw, 6),
-                           opd_bw_value(bw, 7).u.i != 0,
-                           opdi_bw_ints(bw, 8), opd_bw_value(bw, 9).u.i);
+                           opd_bw_value(bw, 7).u.i != 0, opdi_bw_ints(bw, 8), opd_bw_value(bw, 9).u.i);
 }
 static opd_tensor *opdi_conv_back_again(opd_backward_call *bw, opd_tensor *x, opd_tensor *w, int i) {
     bool mask[3] = {false, false, false};
     opd_tensor *rets[3];
     mask[i] = true;
     if (opd_convolution_backward(rets, opd_bw_tensor(bw, 0), x, w, OPD_NONE, opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5),
-                                 opdi_bw_ints(bw, 6),
-                                 opd_bw_value(bw, 7).u.i != 0, opdi_bw_ints(bw, 8), opd_bw_value(bw, 9).u.i,
-                                 opd_value_bools(mask, 3)) != 0) { return NULL; }
+                                 opdi_bw_ints(bw, 6), opd_bw_value(bw, 7).u.i != 0, opdi_bw_ints(bw, 8),
+                                 opd_bw_value(bw, 9).u.i, opd_value_bools(mask, 3)) != 0) {
+        return NULL;
+    }
     return rets[i];
 }
 OPDI_BW1(convolution_backward) {
@@ -21103,18 +21097,16 @@ OPDI_BW1(convolution_backward) {
     return opd_ok() ? 0 : -1;
 }
 OPDI_OP(convolution_backward) {
-    op->schema = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, int[] "
-                 "stride, int[] padding, "
-                 "int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, "
-                 "Tensor, Tensor)";
+    op->schema = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, "
+                 "int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, "
+                 "bool[3] output_mask) -> (Tensor, Tensor, Tensor)";
     op->cpu = opdi_convolution_backward_kernel; op->fake = opdi_convolution_backward_kernel;
     op->backward = opdi_convolution_backward_backward;
     op->save = "grad_output, input, weight"; op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
-    op->out = "convolution_backward.out(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, int[] "
-              "stride, int[] padding, int[] dilation, "
-              "bool transposed, int[] output_padding, int groups, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) "
-              "out1, Tensor(c!) out2) -> "
-              "(Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->out = "convolution_backward.out(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, "
+              "int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, "
+              "int groups, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), "
+              "Tensor(b!), Tensor(c!))";
     op->cases = "[2,3,5,3], [2,2,5,4], [3,2,3,2], (3,), (1,1), (1,0), (1,1), False, (0,0), 1, (True,True,True)";
 }
 
@@ -21293,8 +21285,8 @@ static inline int64_t opdi_pool_divisor(const opdi_windows *v, int64_t a, int64_
     return v->divisor ? v->divisor : v->span[0][a] * v->span[1][b] * v->span[2][c];
 }
 #define OPDI_POOL_WINDOW(v, a, b, c, i, j, k)                                                               \
-    for (i = v->lo[0][a]; i < v->hi[0][a]; i++) for (j = v->lo[1][b]; j < v->hi[1][b]; j++) for (k =        \
-            v->lo[2][c]; k < v->hi[2][c]; k++)
+    for (i = v->lo[0][a]; i < v->hi[0][a]; i++) for (j = v->lo[1][b]; j < v->hi[1][b]; j++)                 \
+        for (k = v->lo[2][c]; k < v->hi[2][c]; k++)
 #define OPDI_AVG_POOL(T, S)                                                                                 \
     static void opdi_avg_pool_##S(const opdi_windows *v, const T *x, T *y) {                                   \
         int64_t a, b, c, i, j, k;                                                                           \
@@ -21430,8 +21422,7 @@ static int opdi_pool_input(opdi_windows *v, const opd_tensor *x, int nd, const c
         good = s[i] > 0;
         if (!good && adaptive) {
             return opd_fail(OPD_ERROR_SHAPE, "%s(): Expected input to have non-zero size for non-batch dimensions, "
-                            "but input has sizes %s with dimension %d "
-                            "being empty", name, text, i);
+                            "but input has sizes %s with dimension %d being empty", name, text, i);
         }
     }
     if (!good) {
@@ -21565,8 +21556,7 @@ static int opdi_pool_backward(opd_call *call, opdi_windows *v, opd_tensor *g, op
     return opdi_done_with(out, y);
 }
 static void opdi_card_pool(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward,
-                           const char *save, opd_autocast autocast,
-                           const char *out, const char *cases) {
+                           const char *save, opd_autocast autocast, const char *out, const char *cases) {
     op->schema = schema; op->cpu = kernel; op->fake = kernel; op->backward = backward; op->save = save;
     op->vmap = OPD_BATCH_LOOP; op->autocast = autocast; op->out = out; op->cases = cases;
 }
@@ -21676,8 +21666,7 @@ static int opdi_pool1d_check(const opd_call *call, const char *name, int lists) 
     int i;
     if (x->ndim != 2 && x->ndim != 3) {
         return opd_fail(OPD_ERROR_SHAPE, "Expected 2 to 3 dimensions, but got %d-dimensional tensor for argument #1 "
-                        "'self' (while checking arguments for %s)",
-                        x->ndim, name);
+                        "'self' (while checking arguments for %s)", x->ndim, name);
     }
     for (i = 1; i <= lists; i++) {
         const opd_ints l = opd_arg_ints(call, i);
@@ -21704,8 +21693,9 @@ OPDI_KERNEL(max_pool1d_with_indices) {
 OPDI_KERNEL(max_pool1d) {
     opd_tensor *rets[2];
     if (opd_max_pool1d_with_indices_full(rets, opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_ints(call, 2),
-                                         opd_arg_ints(call, 3),
-                                         opd_arg_ints(call, 4), opd_arg_bool(call, 5)) != 0) { return -1; }
+                                         opd_arg_ints(call, 3), opd_arg_ints(call, 4), opd_arg_bool(call, 5)) != 0) {
+        return -1;
+    }
     return opd_return_tensor(call, rets[0]);
 }
 OPDI_OP(max_pool1d_with_indices) {
@@ -21901,8 +21891,7 @@ OPDI_KERNEL(adaptive_avg_pool2d) {
 }
 OPDI_OP(adaptive_avg_pool2d) {
     opdi_card_above(op, "adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
-                    opdi_adaptive_avg_pool2d_kernel, OPD_AUTOCAST_KEEP,
-                    "adaptive_avg_pool2d.out", "[1,2,5,4], (2,3)");
+                    opdi_adaptive_avg_pool2d_kernel, OPD_AUTOCAST_KEEP, "adaptive_avg_pool2d.out", "[1,2,5,4], (2,3)");
 }
 OPDI_KERNEL(adaptive_avg_pool3d) {
     return opd_return_tensor(call, opd_under_adaptive_avg_pool3d(opd_arg_tensor(call, 0), opd_arg_ints(call, 1)));
@@ -21992,19 +21981,16 @@ OPDI_KERNEL(im2col) {
     if ((n != 3 && n != 4) || s[n - 1] == 0 || s[n - 2] == 0 || s[n - 3] == 0) {
         char text[256];
         return opd_fail(OPD_ERROR_SHAPE, "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other "
-                        "non-zero dimensions for input, but got: %s",
-                        opdi_sizes_text(s, n, text, sizeof text));
+                        "non-zero dimensions for input, but got: %s", opdi_sizes_text(s, n, text, sizeof text));
     }
     v.in[1] = s[n - 2]; v.in[2] = s[n - 1]; v.dtype = (int)t;
     if (opdi_im2col_read(call, 1, &v) != 0) { return -1; }
     if (v.out[1] < 1 || v.out[2] < 1) {
         return opd_fail(OPD_ERROR_SHAPE, "Given input with spatial size (%lld, %lld), kernel_size=(%lld, %lld), "
-                        "dilation=(%lld, %lld), padding=(%lld, %lld), calculated "
-                        "shape of the array of sliding blocks as (%lld, %lld), but its components must be at least "
-                        "one.", (long long)v.in[1], (long long)v.in[2],
-                        (long long)v.k[1], (long long)v.k[2], (long long)v.d[1], (long long)v.d[2], (long long)v.p[1],
-                        (long long)v.p[2], (long long)v.out[1],
-                        (long long)v.out[2]);
+                        "dilation=(%lld, %lld), padding=(%lld, %lld), calculated shape of the array of sliding "
+                        "blocks as (%lld, %lld), but its components must be at least one.", (long long)v.in[1],
+                        (long long)v.in[2], (long long)v.k[1], (long long)v.k[2], (long long)v.d[1], (long long)v.d[2],
+                        (long long)v.p[1], (long long)v.p[2], (long long)v.out[1], (long long)v.out[2]);
     }
     sizes[0] = s[0]; sizes[1] = s[n - 3] * v.k[1] * v.k[2]; sizes[2] = v.out[1] * v.out[2];
     if ((double)s[n - 3] * (double)v.k[1] * (double)v.k[2] > 1e15) {
@@ -22036,8 +22022,7 @@ OPDI_KERNEL(col2im) {
     if ((n != 2 && n != 3) || s[n - 1] == 0 || s[n - 2] == 0) {
         char text[256];
         return opd_fail(OPD_ERROR_SHAPE, "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size "
-                        "and non-zero dimensions for input, but got: %s",
-                        opdi_sizes_text(s, n, text, sizeof text));
+                        "and non-zero dimensions for input, but got: %s", opdi_sizes_text(s, n, text, sizeof text));
     }
     v.in[1] = to.data[0]; v.in[2] = to.data[1]; v.dtype = (int)t;
     if (opdi_im2col_read(call, 2, &v) != 0) { return -1; }
@@ -22048,13 +22033,12 @@ OPDI_KERNEL(col2im) {
     }
     if (v.out[1] < 1 || v.out[2] < 1 || v.out[1] * v.out[2] != s[n - 1]) {
         return opd_fail(OPD_ERROR_SHAPE, "Given output_size=(%lld, %lld), kernel_size=(%lld, %lld), dilation=(%lld, "
-                        "%lld), padding=(%lld, %lld), stride=(%lld, %lld), "
-                        "expected size of input's dimension 2 to match the calculated number of sliding blocks %lld * "
-                        "%lld = %lld, but got input.size(2)=%lld.",
-                        (long long)v.in[1], (long long)v.in[2], (long long)v.k[1], (long long)v.k[2],
-                        (long long)v.d[1], (long long)v.d[2], (long long)v.p[1],
-                        (long long)v.p[2], (long long)v.s[1], (long long)v.s[2], (long long)v.out[1],
-                        (long long)v.out[2], (long long)(v.out[1] * v.out[2]), (long long)s[n - 1]);
+                        "%lld), padding=(%lld, %lld), stride=(%lld, %lld), expected size of input's dimension 2 to "
+                        "match the calculated number of sliding blocks %lld * %lld = %lld, but got input.size(2)=%lld.",
+                        (long long)v.in[1], (long long)v.in[2], (long long)v.k[1], (long long)v.k[2], (long long)v.d[1],
+                        (long long)v.d[2], (long long)v.p[1], (long long)v.p[2], (long long)v.s[1], (long long)v.s[2],
+                        (long long)v.out[1], (long long)v.out[2], (long long)(v.out[1] * v.out[2]),
+                        (long long)s[n - 1]);
     }
     sizes[0] = s[0]; sizes[1] = s[n - 2] / (v.k[1] * v.k[2]); sizes[2] = v.in[1]; sizes[3] = v.in[2];
     out = opd_result(call, 0, n == 3 ? sizes : sizes + 1, n + 1, OPDI_DTYPE(x));
@@ -22244,15 +22228,13 @@ static opd_tensor *opdi_o_mean_dims(opd_tensor *t, const int64_t *dims, int64_t 
 }
 
 static void opdi_describe(opd_op_desc *op, const char *schema, opd_kernel cpu, opd_backward_fn backward,
-                          const char *save,
-                         opd_vmap_rule vmap, opd_autocast autocast, const char *cases) {
+                          const char *save, opd_vmap_rule vmap, opd_autocast autocast, const char *cases) {
     op->schema = schema; op->cpu = cpu; op->fake = cpu; op->backward = backward; op->save = save;
     op->vmap = vmap; op->autocast = autocast; op->cases = cases;
 }
 /* One kernel for every backend, made of public operators. */
 static void opdi_describe_any(opd_op_desc *op, const char *schema, opd_kernel any, opd_backward_fn backward,
-                              const char *save,
-                          opd_autocast autocast, const char *cases) {
+                              const char *save, opd_autocast autocast, const char *cases) {
     op->schema = schema; op->any = any; op->backward = backward; op->save = save;
     op->vmap = OPD_BATCH_LOOP; op->autocast = autocast; op->cases = cases;
 }
@@ -22609,15 +22591,16 @@ OPDI_BW1(native_layer_norm) {
     if (opd_native_layer_norm_backward(r, opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0),
                                        opd_ints_of(opd_bw_value(bw, 1).u.ints, opd_bw_value(bw, 1).n),
                                        opd_bw_result(bw, 1), opd_bw_result(bw, 2), opd_bw_tensor(bw, 2),
-                                       opd_bw_tensor(bw, 3), opd_value_bools(mask, 3))) { return -1; }
+                                       opd_bw_tensor(bw, 3), opd_value_bools(mask, 3))) {
+        return -1;
+    }
     return opdi_give_three(bw, 0, 2, 3, r);
 }
 OPDI_OP(native_layer_norm) {
-    opdi_describe(op, "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float "
-                  "eps) -> (Tensor, Tensor, Tensor)",
-                 opdi_native_layer_norm_kernel, opdi_native_layer_norm_backward,
-                 "input, weight, bias, result1, result2", OPD_BATCH_LOOP, OPD_AUTOCAST_FP32,
-                 "[2,3], (3), [3], [3], 0.00001; [2,3], (3), None, None, 0.00001");
+    opdi_describe(op, "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, "
+                  "float eps) -> (Tensor, Tensor, Tensor)", opdi_native_layer_norm_kernel,
+                  opdi_native_layer_norm_backward, "input, weight, bias, result1, result2", OPD_BATCH_LOOP,
+                  OPD_AUTOCAST_FP32, "[2,3], (3), [3], [3], 0.00001; [2,3], (3), None, None, 0.00001");
     op->out = "native_layer_norm.out(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float "
               "eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
 }
@@ -22784,7 +22767,9 @@ OPDI_BW1(native_group_norm) {
     opdi_needs_mask(bw, 0, 1, 2, mask);
     if (g && opd_native_group_norm_backward(r, g, x, opd_bw_result(bw, 1), opd_bw_result(bw, 2), opd_bw_tensor(bw, 1),
                                             opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i, opd_bw_value(bw, 5).u.i,
-                                            opd_bw_value(bw, 6).u.i, opd_value_bools(mask, 3))) { return -1; }
+                                            opd_bw_value(bw, 6).u.i, opd_value_bools(mask, 3))) {
+        return -1;
+    }
     stats = mask[0] ? opdi_group_norm_stats_backward(bw, x) : NULL;
     if (stats) { r[0] = opdi_plus(stats, r[0]); }
     if (!opd_ok()) { return -1; }
@@ -22983,11 +22968,12 @@ OPDI_BW1(native_batch_norm) {
     bool mask[3];
     opdi_needs_mask(bw, 0, 1, 2, mask);
     if (!g) { return 0; }
-    if (opd_native_batch_norm_backward(r, g, opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), train ? NULL
-                                       : opd_bw_tensor(bw, 3),
-                                       train ? NULL : opd_bw_tensor(bw, 4), opd_bw_result(bw, 1),
-                                       opd_bw_result(bw, 2), train, opd_bw_value(bw, 7).u.d,
-                                       opd_value_bools(mask, 3))) { return -1; }
+    if (opd_native_batch_norm_backward(r, g, opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1),
+                                       train ? NULL : opd_bw_tensor(bw, 3), train ? NULL : opd_bw_tensor(bw, 4),
+                                       opd_bw_result(bw, 1), opd_bw_result(bw, 2), train,
+                                       opd_bw_value(bw, 7).u.d, opd_value_bools(mask, 3))) {
+        return -1;
+    }
     return opdi_give_three(bw, 0, 1, 2, r);
 }
 OPDI_OP(native_batch_norm) {
@@ -23125,7 +23111,9 @@ OPDI_KERNEL(instance_norm) {
     for (i = 0; i < 2; i++) { all[i] = opdi_repeated(run[i], nc[0]); }
     if (opd_native_batch_norm(r, opdi_o_reshape(x, sizes, x->ndim), opdi_repeated(opd_arg_tensor(call, 1), nc[0]),
                               opdi_repeated(opd_arg_tensor(call, 2), nc[0]), all[0], all[1], use_input,
-                              opd_arg_float(call, 6), opd_arg_float(call, 7))) { return -1; }
+                              opd_arg_float(call, 6), opd_arg_float(call, 7))) {
+        return -1;
+    }
     for (i = 0; i < 2 && use_input; i++) {
         if (run[i] && !opdi_aten(&copy, "aten::copy_", opd_value_tensor(run[i]),
                                  opd_value_tensor(opdi_o_mean_dims(opdi_o_reshape(all[i], nc, 2), &zero, 1, false)),
@@ -23136,11 +23124,10 @@ OPDI_KERNEL(instance_norm) {
     return opd_return_tensor(call, opdi_o_reshape(r[0], opdi_sizes(x), x->ndim));
 }
 OPDI_OP(instance_norm) {
-    opdi_describe_composite(op, "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
-                            "Tensor? running_var, bool use_input_stats, float momentum, float eps, bool "
-                            "cudnn_enabled) -> Tensor",
-                        opdi_instance_norm_kernel, OPD_AUTOCAST_KEEP,
-                        "[2,3,4], [3], [3], None, None, True, 0.1, 0.00001, False");
+    opdi_describe_composite(op, "instance_norm(Tensor input, Tensor? weight, Tensor? bias, "
+                            "Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, "
+                            "float eps, bool cudnn_enabled) -> Tensor", opdi_instance_norm_kernel, OPD_AUTOCAST_KEEP,
+                            "[2,3,4], [3], [3], None, None, True, 0.1, 0.00001, False");
 }
 
 //-- dropout -----------------------------------------------------------------------------------------------------------
@@ -23751,10 +23738,9 @@ OPDI_BW1(binary_cross_entropy_backward) {
     return 0;
 }
 OPDI_OP(binary_cross_entropy) {
-    opdi_describe_any(op, "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> "
-                      "Tensor", opdi_binary_cross_entropy_kernel,
-                  opdi_binary_cross_entropy_backward, "self, target, weight", OPD_AUTOCAST_BANNED,
-                  "[2,3]u, [2,3]u; [2,3]u, [2,3]u, [2,3]+, 0");
+    opdi_describe_any(op, "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int "
+                      "reduction=1) -> Tensor", opdi_binary_cross_entropy_kernel, opdi_binary_cross_entropy_backward,
+                      "self, target, weight", OPD_AUTOCAST_BANNED, "[2,3]u, [2,3]u; [2,3]u, [2,3]u, [2,3]+, 0");
     op->constant = "weight";
     op->out = "binary_cross_entropy.out";
 }
@@ -24344,8 +24330,7 @@ static int opdi_indexed_check(const opd_tensor *self, int dim, const opd_tensor 
                         "from dimension %d", a, b, dim);
     }
     return opd_fail(OPD_ERROR_SHAPE, "Expected index %s to be smaller than self %s apart from dimension %d and to be "
-                    "smaller size than src %s",
-                    a, b, dim, opdi_sizes_text(opdi_sizes(src), src->ndim, c, sizeof c));
+                    "smaller size than src %s", a, b, dim, opdi_sizes_text(opdi_sizes(src), src->ndim, c, sizeof c));
 }
 
 OPDI_KERNEL(gather) {
@@ -24362,9 +24347,8 @@ OPDI_BW1(gather) {
 }
 OPDI_OP(gather) {
     opdi_describe(op, "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-                  opdi_gather_kernel,
-                 opdi_gather_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
-                 "[3,4], 1, [3,2]i4; [3,4], 0, [2,4]i3");
+                  opdi_gather_kernel, opdi_gather_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
+                  "[3,4], 1, [3,2]i4; [3,4], 0, [2,4]i3");
     op->out = "gather.out";
 }
 
@@ -24441,14 +24425,12 @@ OPDI_OP(scatter_value) {
 }
 OPDI_OP(scatter_reduce) {
     opdi_describe(op, "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
-                  opdi_scatter_reduce_kernel,
-                 opdi_refused_backward, "", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "");
+                  opdi_scatter_reduce_kernel, opdi_refused_backward, "", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "");
     op->inplace = "scatter_.reduce"; op->out = "scatter.reduce_out";
 }
 OPDI_OP(scatter_value_reduce) {
-    opdi_describe(op, "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> "
-                  "Tensor", opdi_scatter_reduce_kernel,
-                 opdi_refused_backward, "", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "");
+    opdi_describe(op, "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
+                  opdi_scatter_reduce_kernel, opdi_refused_backward, "", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "");
     op->inplace = "scatter_.value_reduce"; op->out = "scatter.value_reduce_out";
 }
 OPDI_OP(scatter_add) {
@@ -24616,11 +24598,10 @@ OPDI_BW1(scatter_reduce_two) {
                                 opd_bw_tensor(bw, 3), opd_bw_result(bw, 0), 3);
 }
 OPDI_OP(scatter_reduce_two) {
-    opdi_describe(op, "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
-                  "include_self=True) -> Tensor",
-                 opdi_scatter_reduce_two_kernel, opdi_scatter_reduce_two_backward, "self, index, src, result",
-                 OPD_BATCH_SHIFT_DIM,
-                 OPD_AUTOCAST_KEEP, "[3,4], 1, [3,2]i4, [3,2], 'sum'; [3,4], 1, [3,2]i4, [3,2], 'mean'");
+    opdi_describe(op, "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
+                  "bool include_self=True) -> Tensor", opdi_scatter_reduce_two_kernel, opdi_scatter_reduce_two_backward,
+                  "self, index, src, result", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
+                  "[3,4], 1, [3,2]i4, [3,2], 'sum'; [3,4], 1, [3,2]i4, [3,2], 'mean'");
     op->inplace = "scatter_reduce_.two"; op->out = "scatter_reduce.two_out";
 }
 OPDI_COLD_END
@@ -24777,8 +24758,7 @@ static int opdi_rows_check(const opd_tensor *self, int dim, const opd_tensor *in
 }
 /* The desk, the source in its dtype and checked indices for a write of rows; 0, or -1. */
 static int opdi_rows_open(opd_tensor *out, opd_scalar_type t, int dim, opd_tensor **index, opd_tensor **src,
-                          opd_tensor **desk, bool wrap,
-                          const char *text) {
+                          opd_tensor **desk, bool wrap, const char *text) {
     const int64_t size = out->ndim ? opdi_sizes(out)[dim] : 1;
     int64_t bad;
     opd_tensor *x = opdi_index_load(*index, size, wrap, &bad);
@@ -24801,7 +24781,9 @@ OPDI_KERNEL(index_add) {
     opdi_rows w;
     int64_t outer;
     if (dim < 0 || opdi_index_dtype(index, "index_add_(): Expected dtype int32/int64 for index") ||
-        opdi_rows_check(self, dim, index, src, "index_add_()") || opdi_alpha_check(t, alpha)) { return -1; }
+        opdi_rows_check(self, dim, index, src, "index_add_()") || opdi_alpha_check(t, alpha)) {
+        return -1;
+    }
     if (opd_dtype_is_complex(t)) {
         return opd_fail(OPD_ERROR_DTYPE, "\"index_add\" not implemented for '%s'", opd_dtype_cname(t));
     }
@@ -24834,9 +24816,8 @@ OPDI_BW1(index_add) {
 }
 OPDI_OP(index_add) {
     opdi_describe(op, "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-                  opdi_index_add_kernel,
-                 opdi_index_add_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
-                 "[3,4], 1, [2]i4, [3,2]; [3,4], 0, [5]i3, [5,4], alpha=2");
+                  opdi_index_add_kernel, opdi_index_add_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
+                  "[3,4], 1, [2]i4, [3,2]; [3,4], 0, [5]i3, [5,4], alpha=2");
     op->inplace = "index_add_"; op->out = "index_add.out";
 }
 OPDI_KERNEL(index_copy) {
@@ -24970,11 +24951,10 @@ OPDI_BW1(index_reduce) {
                                 opd_bw_tensor(bw, 3), opd_bw_result(bw, 0), 3);
 }
 OPDI_OP(index_reduce) {
-    opdi_describe(op, "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
-                  "include_self=True) -> Tensor",
-                 opdi_index_reduce_kernel, opdi_index_reduce_backward, "self, index, source, result",
-                 OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
-                 "[3,4], 1, [2]i4, [3,2], 'mean'");
+    opdi_describe(op, "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, "
+                  "bool include_self=True) -> Tensor", opdi_index_reduce_kernel, opdi_index_reduce_backward,
+                  "self, index, source, result", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
+                  "[3,4], 1, [2]i4, [3,2], 'mean'");
     op->inplace = "index_reduce_"; op->out = "index_reduce.out";
 }
 OPDI_COLD_END
@@ -25036,10 +25016,9 @@ static int opdi_pick_expand(opdi_pick_plan *p, const opd_tensor *self, opd_tenso
         for (d = 0; d < t->ndim; d++) {
             if (opdi_sizes(t)[d] != opdi_sizes(self)[n + d]) {
                 char a[256], b[256];
-                return opd_fail(OPD_ERROR_INDEX, "The shape of the mask %s at index %d does not match the shape of "
-                                "the indexed tensor %s at index %d",
-                                opdi_sizes_text(opdi_sizes(t), t->ndim, a, sizeof a), d,
-                                opdi_sizes_text(opdi_sizes(self), self->ndim, b, sizeof b), n + d);
+                return opd_fail(OPD_ERROR_INDEX, "The shape of the mask %s at index %d does not match the shape of the "
+                                "indexed tensor %s at index %d", opdi_sizes_text(opdi_sizes(t), t->ndim, a, sizeof a),
+                                d, opdi_sizes_text(opdi_sizes(self), self->ndim, b, sizeof b), n + d);
             }
         }
         if (!t->data) {
@@ -25273,9 +25252,8 @@ OPDI_BW1(index_put) {
 }
 OPDI_OP(index_put) {
     opdi_describe(op, "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-                  opdi_index_put_kernel,
-                 opdi_index_put_backward, "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE,
-                 "[3,4], {[1]i3}, [4]; [3,4], {[2]i3}, [2,4], True");
+                  opdi_index_put_kernel, opdi_index_put_backward, "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE,
+                  "[3,4], {[1]i3}, [4]; [3,4], {[2]i3}, [2,4], True");
     op->inplace = "index_put_"; op->out = "index_put.out";
 }
 OPDI_KERNEL(index_put_impl_) {
@@ -25329,8 +25307,7 @@ OPDI_BW1(take) {
 }
 OPDI_OP(take) {
     opdi_describe(op, "take(Tensor self, Tensor index) -> Tensor", opdi_take_kernel, opdi_take_backward, "index",
-                  OPD_BATCH_LOOP,
-                 OPD_AUTOCAST_KEEP, "[3,4], [2,3]i12");
+                  OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [2,3]i12");
     op->out = "take.out";
 }
 OPDI_KERNEL(put) {
@@ -25422,8 +25399,7 @@ OPDI_KERNEL(take_along_dim) {
 }
 OPDI_OP(take_along_dim) {
     opdi_describe_composite(op, "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
-                            opdi_take_along_dim_kernel, OPD_AUTOCAST_KEEP,
-                        "[3,4], [3,2]i4, 1; [3,4], [5]i12");
+                            opdi_take_along_dim_kernel, OPD_AUTOCAST_KEEP, "[3,4], [3,2]i4, 1; [3,4], [5]i12");
     op->out = "take_along_dim.out";
 }
 
@@ -25510,8 +25486,7 @@ OPDI_BW1(masked_select) {
 }
 OPDI_OP(masked_select) {
     opdi_describe(op, "masked_select(Tensor self, Tensor mask) -> Tensor", opdi_masked_select_kernel,
-                  opdi_masked_select_backward, "mask",
-                 OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [3,4]b; [3,4], [4]b");
+                  opdi_masked_select_backward, "mask", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [3,4]b; [3,4], [4]b");
     op->out = "masked_select.out";
 }
 OPDI_KERNEL(masked_scatter) {
@@ -25563,8 +25538,7 @@ OPDI_BW1(masked_scatter) {
 }
 OPDI_OP(masked_scatter) {
     opdi_describe(op, "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", opdi_masked_scatter_kernel,
-                  opdi_masked_scatter_backward,
-                 "mask", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [3,4]b, [12]");
+                  opdi_masked_scatter_backward, "mask", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [3,4]b, [12]");
     op->inplace = "masked_scatter_"; op->out = "masked_scatter.out";
 }
 
@@ -25699,8 +25673,7 @@ static int opdi_list_of_none(opd_call *call) {
 }
 OPDI_OP(cat) {
     opdi_describe(op, "cat(Tensor[] tensors, int dim=0) -> Tensor", opdi_cat_kernel, opdi_cat_backward, "tensors",
-                  OPD_BATCH_LOOP,
-                 OPD_AUTOCAST_PROMOTE, "{[2,3], [1,3]}; {[2,3], [2,2]}, 1");
+                  OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE, "{[2,3], [1,3]}; {[2,3], [2,2]}, 1");
     op->any = opdi_list_of_none;
     op->out = "cat.out";
 }
@@ -25754,8 +25727,7 @@ OPDI_BW1(stack) {
 }
 OPDI_OP(stack) {
     opdi_describe(op, "stack(Tensor[] tensors, int dim=0) -> Tensor", opdi_stack_kernel, opdi_stack_backward, "",
-                  OPD_BATCH_LOOP,
-                 OPD_AUTOCAST_PROMOTE, "{[2,3], [2,3]}; {[2,3], [2,3]}, 1; {[], []}");
+                  OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE, "{[2,3], [2,3]}; {[2,3], [2,3]}, 1; {[], []}");
     op->any = opdi_list_of_none;
     op->out = "stack.out";
 }
@@ -26019,10 +25991,9 @@ OPDI_KERNEL(pad_nd_backward) {
     memset(desk->data, 0, (size_t)desk->numel * opd_dtype_size((opd_scalar_type)desk->dtype));
     return opdi_pad_run(desk, g, pad, reflect, true) == 0 ? opdi_settle(out, desk) : -1;
 }
-static const char *const opdi_pad_names[2][3] = {{"aten::replication_pad1d", "aten::replication_pad2d",
-    "aten::replication_pad3d"},
-                                                 {"aten::reflection_pad1d", "aten::reflection_pad2d",
-                                                     "aten::reflection_pad3d"}};
+static const char *const opdi_pad_names[2][3] =
+    {{"aten::replication_pad1d", "aten::replication_pad2d", "aten::replication_pad3d"},
+     {"aten::reflection_pad1d", "aten::reflection_pad2d", "aten::reflection_pad3d"}};
 static opd_tensor *opdi_o_pad(opd_tensor *t, opd_value pad, bool reflect) {
     opd_op *h = NULL;
     return opdi_aten(&h, opdi_pad_names[reflect][OPDI_MIN(pad.n / 2, 3) - 1], opd_value_tensor(t), pad, OPD_DEFAULT,
@@ -26149,9 +26120,8 @@ OPDI_BW1(embedding) {
 }
 OPDI_OP(embedding) {
     opdi_describe(op, "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, "
-                  "bool sparse=False) -> Tensor",
-                 opdi_embedding_kernel, opdi_embedding_backward, "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP,
-                 "[5,3], [2,2]i5; [5,3], [4]i5, 1");
+                  "bool sparse=False) -> Tensor", opdi_embedding_kernel, opdi_embedding_backward, "indices",
+                  OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[5,3], [2,2]i5; [5,3], [4]i5, 1");
     op->out = "embedding.out";
 }
 OPDI_COLD_END
@@ -26222,11 +26192,10 @@ OPDI_BW1(embedding_dense_backward) {
     return opd_bw_return(bw, 0, g);
 }
 OPDI_OP(embedding_dense_backward) {
-    opdi_describe(op, "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, int "
-                  "padding_idx, bool scale_grad_by_freq) -> Tensor",
-                 opdi_embedding_dense_backward_kernel, opdi_embedding_dense_backward_backward, "indices",
-                 OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP,
-                 "[2,2,3], [2,2]i5, 5, 1, False");
+    opdi_describe(op, "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, "
+                  "int padding_idx, bool scale_grad_by_freq) -> Tensor", opdi_embedding_dense_backward_kernel,
+                  opdi_embedding_dense_backward_backward, "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP,
+                  "[2,2,3], [2,2]i5, 5, 1, False");
     op->out = "embedding_dense_backward.out";
 }
 OPDI_KERNEL(embedding_backward) {
@@ -26274,9 +26243,8 @@ OPDI_KERNEL(one_hot) {
 }
 OPDI_COLD_BEGIN
 OPDI_OP(one_hot) {
-    opdi_describe(op, "one_hot(Tensor self, int num_classes=-1) -> Tensor", opdi_one_hot_kernel,
-                  OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP,
-                 OPD_AUTOCAST_KEEP, "[2,3]i5, 5");
+    opdi_describe(op, "one_hot(Tensor self, int num_classes=-1) -> Tensor", opdi_one_hot_kernel, OPD_NOT_DIFFERENTIABLE,
+                  "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[2,3]i5, 5");
 }
 
 //-- writing through a view: slice_scatter and its kin -----------------------------------------------------------------
