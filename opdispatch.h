@@ -4918,17 +4918,7 @@ static const char *opdi_call_name(const opd_call *call) {
 }
 static int opdi_call_scope_depth(const opd_call *call) { return call->scope_depth; }
 
-/* A derived form of a built-in operator that nobody has asked for yet: registered when it is looked up. */
-typedef struct opdi_pending {
-    const char *name;                             /* without the namespace; a schema may follow */
-    int32_t length;
-    bool inplace;
-    opdi_card *base;
-    struct opdi_pending *next;
-} opdi_pending;
-
 #define OPDI_BUCKETS 2048
-#define OPDI_PENDING 256
 static struct {
     opdi_mutex lock;                              /* all of this but reading tables */
     opd_op *buckets[OPDI_BUCKETS];
@@ -4939,12 +4929,11 @@ static struct {
     opdi_mutex start;                             /* held while blocks run */
     opdi_thread *starter;
     int started;
-    opd_op *builtin[OPD_OP_COUNT + 1];
     opd_library *aten;                            /* the library of the built-in operators */
-    opdi_pending *pending[OPDI_PENDING];
-    int deriving;                                 /* one of these is being registered */
+    opd_op *builtin[OPD_OP_COUNT];                /* those that somebody has asked for */
+    int making;                                   /* some of these are being registered */
 } opdi_registry = {
-    OPDI_MUTEX_INIT, {NULL}, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, {NULL}, NULL, {NULL}, 0};
+    OPDI_MUTEX_INIT, {NULL}, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, NULL, {NULL}, 0};
 
 static int opdi_autograd_kernel(opd_call *call);
 static int opdi_autograd_fallback(opd_call *call);
@@ -4952,6 +4941,10 @@ static int opdi_autograd_inplace_kernel(opd_call *call);
 static int opdi_autograd_out_kernel(opd_call *call);
 static int opdi_version_kernel(opd_call *call);
 static int opdi_register_builtins(void);
+static void opdi_builtins_make(const char *name);
+#define OPDI_NAME_ROW(card, qual, kind, fn, types, full_kind, full_types) "aten::" qual,
+static const char *const opdi_builtin_names[] = {OPD_OPERATORS(OPDI_NAME_ROW) NULL};
+#undef OPDI_NAME_ROW
 
 //-- Text of a type or an argument, cut to cap bytes with the zero.
 static const char *opdi_type_print(const opdi_type *type, char *buf, size_t cap) {
@@ -5030,7 +5023,7 @@ OPDI_NOINLINE static void opdi_start(void) {
     if (th->error != OPD_OK || OPDI_LOAD(&opdi_registry.starter) == th) { return; }  /* or a block looks something up */
     opdi_lock(&opdi_registry.start);
     OPDI_STORE(&opdi_registry.starter, th);
-    ready = opdi_registry.builtin[OPD_OP_COUNT] || opdi_register_builtins() == 0;
+    ready = opdi_registry.aten || opdi_register_builtins() == 0;
     while (ready) {
         opd_block *b;
         opdi_lock(&opdi_registry.lock);
@@ -5051,7 +5044,7 @@ OPDI_NOINLINE static void opdi_start(void) {
         th->error = OPD_OK;                       /* one block's mistake does not stop the next */
     }
     if (failed != OPD_OK) { th->error = failed; memcpy(th->message, message, sizeof message); }
-    OPDI_PUBLISH(&opdi_registry.deriving, 0);
+    OPDI_PUBLISH(&opdi_registry.making, 0);
     OPDI_STORE(&opdi_registry.starter, NULL);
     opdi_unlock(&opdi_registry.start);
 }
@@ -5116,6 +5109,7 @@ static int opdi_not_found(const char *name) {
     size_t length = strlen(name);
     opd_op *op;
     near_text[0] = 0;
+    opdi_builtins_make(NULL);
     opdi_lock(&opdi_registry.lock);
     for (d = 0; d <= 3 && found < 4; d++) {
         for (op = opdi_registry.first_defined; op && found < 4; op = op->next_defined) {
@@ -5130,8 +5124,6 @@ static int opdi_not_found(const char *name) {
     opdi_unlock(&opdi_registry.lock);
     return opd_fail(OPD_ERROR_NOT_FOUND, "no operator named '%s'%s%s", name, found ? "; did you mean " : "", near_text);
 }
-
-static void opdi_pending_make(const char *name);
 
 static opd_op *opdi_lookup_defined(const char *name, size_t n) {
     opd_op *op;
@@ -5148,11 +5140,11 @@ opd_op *opd_find_quiet(const char *name) {
     if (!name) { return NULL; }
     opdi_started();
     op = opdi_lookup_defined(name, n);
-    if (op && OPDI_ACQUIRE(&opdi_registry.deriving) && OPDI_LOAD(&opdi_registry.starter) != opdi_self()) {
+    if (op && OPDI_ACQUIRE(&opdi_registry.making) && OPDI_LOAD(&opdi_registry.starter) != opdi_self()) {
         opdi_lock(&opdi_registry.start);          /* another thread may have registered only half of it */
         opdi_unlock(&opdi_registry.start);
     }
-    if (!op || !op->schema) { opdi_pending_make(name); op = opdi_lookup_defined(name, n); }
+    if (!op || !op->schema) { opdi_builtins_make(name); op = opdi_lookup_defined(name, n); }
     return op;
 }
 
@@ -5176,15 +5168,19 @@ const opd_schema *opd_op_schema(const opd_op *op) { return op ? op->schema : NUL
 const opd_op_desc *opd_op_card(const opd_op *op) { return op && op->card ? &op->card->desc : NULL; }
 opd_op *opd_op_next(const opd_op *op) {
     opdi_started();
-    if (!op) { opdi_pending_make(NULL); }
+    if (!op) { opdi_builtins_make(NULL); }
     opdi_lock(&opdi_registry.lock);
     op = op ? op->next_defined : opdi_registry.first_defined;
     opdi_unlock(&opdi_registry.lock);
     return (opd_op *)(uintptr_t)op;
 }
 opd_op *opd_op_builtin(opd_op_id id) {
+    opd_op *op;
     opdi_started();
-    return (unsigned)id < (unsigned)OPD_OP_COUNT ? opdi_registry.builtin[id] : NULL;
+    if ((unsigned)id >= (unsigned)OPD_OP_COUNT) { return NULL; }
+    op = OPDI_ACQUIRE(&opdi_registry.builtin[id]);
+    if (!op) { opdi_builtins_make(opdi_builtin_names[id]); op = OPDI_ACQUIRE(&opdi_registry.builtin[id]); }
+    return op;
 }
 
 static int opdi_signature_type(const opdi_type *t, char c) {
@@ -5638,7 +5634,7 @@ static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema) {
         r = opdi_registration_new(0, 0);
     }
     if (!r) { opd_schema_free(schema); return NULL; }
-    if (lib != opdi_registry.aten) { opdi_pending_make(name); }
+    if (lib != opdi_registry.aten) { opdi_builtins_make(name); }
     opdi_lock(&opdi_registry.lock);
     op = opdi_entry(name);
     if (op && op->schema) {
@@ -6076,75 +6072,6 @@ static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool
     return opdi_impl_at(lib, op->name, OPD_KEY_AD_INPLACE_OR_VIEW, opdi_version_kernel, NULL, NULL);
 }
 
-//-- Half of all built-in operators are derived forms, and a program uses few of them: those wait until they are looked
-//-- up.
-static int opdi_derive_or_wait(opd_library *lib, opdi_card *base, const char *name, bool inplace) {
-    opdi_pending *p, **list;
-    if (lib != opdi_registry.aten) { return opdi_derive(lib, base, name, inplace); }
-    p = (opdi_pending *)opdi_alloc(sizeof *p);
-    if (!p) { return -1; }
-    p->name = name;
-    p->length = (int32_t)strcspn(name, "(");
-    p->inplace = inplace;
-    p->base = base;
-    list = &opdi_registry.pending[opdi_hash(name, (size_t)p->length) % OPDI_PENDING];
-    opdi_lock(&opdi_registry.lock);
-    p->next = *list;
-    *list = p;
-    opdi_unlock(&opdi_registry.lock);
-    return 0;
-}
-
-//-- Takes a waiting form out of its list: the one of that name, or without a name any.
-static opdi_pending *opdi_pending_take(const char *name, size_t n, int bucket) {
-    opdi_pending **p, *found = NULL;
-    opdi_lock(&opdi_registry.lock);
-    for (p = &opdi_registry.pending[bucket]; *p && !found; p = found ? p : &(*p)->next) {
-        if (!name || ((size_t)(*p)->length == n && memcmp((*p)->name, name, n) == 0)) { found = *p; *p = found->next; }
-    }
-    opdi_unlock(&opdi_registry.lock);
-    return found;
-}
-
-//-- Registers one; when that fails it goes on waiting.
-static int opdi_pending_register(opdi_pending *p, int bucket) {
-    const opdi_registration *before = opdi_registry.aten->registrations;
-    if (opdi_derive(opdi_registry.aten, p->base, p->name, p->inplace) == 0) { opdi_free(p, sizeof *p); return 0; }
-    opdi_library_undo(opdi_registry.aten, before);
-    opdi_lock(&opdi_registry.lock);
-    p->next = opdi_registry.pending[bucket];
-    opdi_registry.pending[bucket] = p;
-    opdi_unlock(&opdi_registry.lock);
-    return -1;
-}
-
-//-- The waiting form of a qualified name, if there is one; NULL: all of them.
-static void opdi_pending_make(const char *name) {
-    opdi_thread *th = opdi_self();
-    opd_call *current = th->current;
-    bool outer = OPDI_LOAD(&opdi_registry.starter) == th;
-    opdi_pending *p;
-    int b;
-    if (!opdi_registry.aten || th->error != OPD_OK || (name && strncmp(name, "aten::", 6) != 0)) { return; }
-    if (!outer) { opdi_lock(&opdi_registry.start); OPDI_STORE(&opdi_registry.starter, th); }
-    OPDI_PUBLISH(&opdi_registry.deriving, 1);
-    th->current = NULL;                           /* errors of registration are not the running kernel's */
-    if (name) {
-        b = (int)(opdi_hash(name + 6, strlen(name + 6)) % OPDI_PENDING);
-        p = opdi_pending_take(name + 6, strlen(name + 6), b);
-        if (p) { (void)opdi_pending_register(p, b); }
-    }
-    for (b = 0; b < OPDI_PENDING && !name; b++) {
-        while ((p = opdi_pending_take(NULL, 0, b)) != NULL && opdi_pending_register(p, b) == 0) { }
-    }
-    th->current = current;
-    if (!outer) {
-        OPDI_PUBLISH(&opdi_registry.deriving, 0);
-        OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL);
-        opdi_unlock(&opdi_registry.start);
-    }
-}
-
 static int opdi_define_kernels(opd_library *lib, opdi_card *card) {
     const opd_op_desc *d = &card->desc;
     const char *name = card->op->name;
@@ -6160,8 +6087,8 @@ static int opdi_define_kernels(opd_library *lib, opdi_card *card) {
     }
     if (card->op->written_args &&
         opdi_impl_at(lib, name, OPD_KEY_AD_INPLACE_OR_VIEW, opdi_version_kernel, NULL, NULL)) { return -1; }
-    if (d->inplace && opdi_derive_or_wait(lib, card, d->inplace, true)) { return -1; }
-    return d->out ? opdi_derive_or_wait(lib, card, d->out, false) : 0;
+    if (d->inplace && opdi_derive(lib, card, d->inplace, true)) { return -1; }
+    return d->out ? opdi_derive(lib, card, d->out, false) : 0;
 }
 
 //-- The user pointer of a card is destroyed when its definition is undone.
@@ -15240,7 +15167,7 @@ static int opdi_conj_copy_kernel(opd_call *call) {
 }
 static int opdi_conj_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_conj(opd_bw_grad(bw, 0))); }
 OPDI_CARD_ANY(_conj_physical, "_conj_physical(Tensor self) -> Tensor", opdi_conj_copy_kernel, opdi_conj_backward, "",
-              OPD_BATCH_POINTWISE, "conj_physical_", "_conj_physical.out", "[2,3]")
+              OPD_BATCH_POINTWISE, NULL, "_conj_physical.out", "[2,3]")
 /* conj, conj_physical, _conj */
 static int opdi_conj_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -15253,7 +15180,7 @@ static int opdi_conj_view_kernel(opd_call *call) {
 }
 OPDI_CARD_VIEWS(conj, "conj(Tensor(a) self) -> Tensor(a)", opdi_conj_kernel, "[2,3]")
 OPDI_CARD_VIEWS(_conj, "_conj(Tensor(a) self) -> Tensor(a)", opdi_conj_view_kernel, "[2,3]")
-OPDI_CARD_VIEWS(conj_physical, "conj_physical(Tensor self) -> Tensor", opdi_conj_kernel, "[2,3]")
+OPDI_CARD_OF(conj_physical, "conj_physical(Tensor self) -> Tensor", opdi_conj_kernel, "conj_physical_", NULL, "[2,3]")
 /* real, imag */
 static int opdi_real_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -26531,9 +26458,6 @@ OPDI_COLD_END
 #define OPDI_CARD_ROW(card, qual, kind, fn, types, full_kind, full_types) opdi_card_##card,
 static void (*const opdi_cards[])(opd_op_desc *op) = {OPD_OPERATORS(OPDI_CARD_ROW) NULL};
 #undef OPDI_CARD_ROW
-#define OPDI_NAME_ROW(card, qual, kind, fn, types, full_kind, full_types) "aten::" qual,
-static const char *const opdi_card_names[] = {OPD_OPERATORS(OPDI_NAME_ROW) NULL};
-#undef OPDI_NAME_ROW
 
 //-- What every operator falls back to, key by key (aten/src/ATen/core/VariableFallbackKernel.cpp and its neighbours).
 static int opdi_register_fallbacks(opd_library *lib) {
@@ -26552,43 +26476,79 @@ static int opdi_register_fallbacks(opd_library *lib) {
     return 0;
 }
 
-static int opdi_register_cards(opd_library *lib) {
-    int i;
-    for (i = 0; i < OPD_OP_COUNT; i++) {
-        opd_op_desc desc;
-        memset(&desc, 0, sizeof desc);
-        opdi_cards[i](&desc);
-        if (opd_define(lib, &desc)) { return -1; }
-        opdi_registry.builtin[i] = opdi_lookup(opdi_card_names[i], strlen(opdi_card_names[i]));
-        if (!opdi_registry.builtin[i]) {
-            return opd_fail(OPD_ERROR_REGISTER, "the card of %s defines another name", opdi_card_names[i]);
-        }
+OPDI_LOOPS_END
+
+//-- The built-in operators, before any library block runs: the library they belong to.  When it fails there is none, and
+//-- the next use tries again.
+static int opdi_register_builtins(void) {
+    opd_library *aten = opd_library_open(OPD_DEF, "aten", NULL, "opdispatch.h", __LINE__);
+    opd_library *all = aten ? opd_library_open(OPD_IMPL, "_", NULL, "opdispatch.h", __LINE__) : NULL;
+    if (!all || opdi_register_fallbacks(all)) {
+        opd_library_close(all);
+        opd_library_close(aten);
+        return -1;
     }
+    opdi_registry.aten = aten;
     return 0;
 }
 
-OPDI_LOOPS_END
+//-- A program uses few of the built-in operators, so each waits until somebody looks up one of its family: the
+//-- overloads and the derived forms of one name (add.Tensor, add.Scalar, add_.Tensor, add.out).
 
-//-- The built-in operators, before any library block runs.  When it fails there are none, and the next use tries again.
-static int opdi_register_builtins(void) {
-    opd_library *aten = opd_library_open(OPD_DEF, "aten", NULL, "opdispatch.h", __LINE__);
-    opd_library *all;
-    opdi_registry.aten = aten;
-    all = aten ? opd_library_open(OPD_IMPL, "_", NULL, "opdispatch.h", __LINE__) : NULL;
-    if (!all || opdi_register_fallbacks(all) || opdi_register_cards(aten)) {
-        opdi_pending *p;
-        int b;
-        for (b = 0; b < OPDI_PENDING; b++) {
-            while ((p = opdi_pending_take(NULL, 0, b)) != NULL) { opdi_free(p, sizeof *p); }
-        }
-        opd_library_close(all);
-        opd_library_close(aten);
-        opdi_registry.aten = NULL;
-        memset(opdi_registry.builtin, 0, sizeof opdi_registry.builtin);
-        return -1;
+//-- The length of "aten::add" in "aten::add_.Tensor".
+static size_t opdi_family(const char *name) {
+    size_t n = strcspn(name, ".(");
+    while (n > 0 && name[n - 1] == '_') { n--; }
+    return n;
+}
+static bool opdi_same_family(const char *a, const char *b) {
+    const size_t n = opdi_family(a);
+    return opdi_family(b) == n && memcmp(a, b, n) == 0;
+}
+
+//-- One card and its derived forms; when that fails they go on waiting.
+static int opdi_register_card(int i) {
+    opd_library *aten = opdi_registry.aten;
+    const opdi_registration *before = aten->registrations;
+    const char *const name = opdi_builtin_names[i];
+    opd_op_desc desc;
+    opd_op *op;
+    memset(&desc, 0, sizeof desc);
+    opdi_cards[i](&desc);
+    if (opd_define(aten, &desc)) { return -1; }
+    op = opdi_lookup_defined(name, strlen(name));
+    if (op && (!desc.inplace || opdi_same_family(name + 6, desc.inplace)) &&
+        (!desc.out || opdi_same_family(name + 6, desc.out))) {
+        OPDI_PUBLISH(&opdi_registry.builtin[i], op);
+        return 0;
     }
-    opdi_registry.builtin[OPD_OP_COUNT] = opdi_registry.builtin[0];
-    return 0;
+    opdi_library_undo(aten, before);
+    return opd_fail(OPD_ERROR_REGISTER, "the card of %s and its derived forms are not of one name", name);
+}
+
+//-- Registers what waits of the family of a qualified name; NULL: everything.
+static void opdi_builtins_make(const char *name) {
+    opdi_thread *th = opdi_self();
+    opd_call *current = th->current;
+    const bool outer = OPDI_LOAD(&opdi_registry.starter) == th;
+    int first = 0, i;
+    if (!opdi_registry.aten || th->error != OPD_OK || (name && strncmp(name, "aten::", 6) != 0)) { return; }
+    while (first < OPD_OP_COUNT && (OPDI_LOAD(&opdi_registry.builtin[first]) ||
+                                    (name && !opdi_same_family(name, opdi_builtin_names[first])))) { first++; }
+    if (first == OPD_OP_COUNT) { return; }
+    if (!outer) { opdi_lock(&opdi_registry.start); OPDI_STORE(&opdi_registry.starter, th); }
+    OPDI_PUBLISH(&opdi_registry.making, 1);
+    th->current = NULL;                           /* errors of registration are not the running kernel's */
+    for (i = first; i < OPD_OP_COUNT; i++) {
+        if (OPDI_LOAD(&opdi_registry.builtin[i]) || (name && !opdi_same_family(name, opdi_builtin_names[i]))) { continue; }
+        if (opdi_register_card(i)) { break; }
+    }
+    th->current = current;
+    if (!outer) {
+        OPDI_PUBLISH(&opdi_registry.making, 0);
+        OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL);
+        opdi_unlock(&opdi_registry.start);
+    }
 }
 
 #endif /* OPDISPATCH_IMPLEMENTATION */
