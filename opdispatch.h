@@ -26478,8 +26478,8 @@ static int opdi_register_fallbacks(opd_library *lib) {
 
 OPDI_LOOPS_END
 
-//-- The built-in operators, before any library block runs: the library they belong to.  When it fails there is none, and
-//-- the next use tries again.
+//-- The library of the built-in operators, before any library block runs.  When it fails there is none, and the next use
+//-- tries again.
 static int opdi_register_builtins(void) {
     opd_library *aten = opd_library_open(OPD_DEF, "aten", NULL, "opdispatch.h", __LINE__);
     opd_library *all = aten ? opd_library_open(OPD_IMPL, "_", NULL, "opdispatch.h", __LINE__) : NULL;
@@ -26540,8 +26540,8 @@ static void opdi_builtins_make(const char *name) {
     OPDI_PUBLISH(&opdi_registry.making, 1);
     th->current = NULL;                           /* errors of registration are not the running kernel's */
     for (i = first; i < OPD_OP_COUNT; i++) {
-        if (OPDI_LOAD(&opdi_registry.builtin[i]) || (name && !opdi_same_family(name, opdi_builtin_names[i]))) { continue; }
-        if (opdi_register_card(i)) { break; }
+        if (OPDI_LOAD(&opdi_registry.builtin[i])) { continue; }
+        if ((!name || opdi_same_family(name, opdi_builtin_names[i])) && opdi_register_card(i)) { break; }
     }
     th->current = current;
     if (!outer) {
