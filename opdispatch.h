@@ -26478,8 +26478,7 @@ static int opdi_register_fallbacks(opd_library *lib) {
 
 OPDI_LOOPS_END
 
-//-- The library of the built-in operators, before any library block runs.  When it fails there is none, and the next use
-//-- tries again.
+//-- The library of the built-in operators, before any library block runs.  When this fails the next use tries again.
 static int opdi_register_builtins(void) {
     opd_library *aten = opd_library_open(OPD_DEF, "aten", NULL, "opdispatch.h", __LINE__);
     opd_library *all = aten ? opd_library_open(OPD_IMPL, "_", NULL, "opdispatch.h", __LINE__) : NULL;
