@@ -6290,6 +6290,7 @@ OPDI_NOINLINE static int opdi_bind(opd_op *op, const opd_value *args, int nargs,
             out[i] = *v;
             continue;
         }
+        if ((op->written_args >> i & 1) && opdi_is_number(v)) { return opdi_bind_error(op, i, v); }   /* it may come back */
         rc = opdi_bind_value(a->type, v, &out[i]);
         if (rc > 0 && v == &a->value) {           /* a default of another kind than its type: kept as written */
             out[i] = *v;
@@ -7695,6 +7696,7 @@ opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, cons
     }
     if (OPDI_UNLIKELY(!call->op->ret_tensor[i])) { (void)opdi_return_error(call, i, "Tensor"); return NULL; }
     if (call->targets) { return opdi_result_target(call, i, sizes, ndim, dtype); }
+    if (OPDI_UNLIKELY(call->keys.backends >> OPD_META & 1)) { device.type = OPD_META; }      /* of a fake come fakes */
     t = opdi_tensor_make(sizes, strides, ndim, dtype, device.type);
     if (!t) { return NULL; }
     call->rets[i] = opd_value_tensor(t);
@@ -7826,6 +7828,23 @@ static bool opdi_writes_no_grad_view(const opd_call *call) {
     return false;
 }
 
+//-- With a fake among the arguments there is nothing to write into a tensor that has memory.
+static int opdi_check_fakes(const opd_call *call) {
+    uint64_t m;
+    for (m = call->op->written_args; m; m &= m - 1) {
+        const opd_value *v = &call->args[opdi_low_bit(m)];
+        int32_t k, n = v->tag == OPD_TAG_TENSOR ? 1 : v->tag == OPD_TAG_TENSORS ? v->n : 0;
+        for (k = 0; k < n; k++) {
+            const opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : v->u.tensors[k];
+            if (!t || t->backend == OPD_META) { continue; }
+            return opd_fail(OPD_ERROR_ARGUMENT, "Expected all tensors to be on the same device, but found at least two devices, "
+                            "meta and %s! (argument '%s')", opdi_device_names[t->backend],
+                            call->op->schema->args[opdi_low_bit(m)].name);
+        }
+    }
+    return 0;
+}
+
 //-- At ADInplaceOrView: counts a write of every written argument once the operator below is done.
 static int opdi_version_kernel(opd_call *call) {
     uint64_t m;
@@ -7837,6 +7856,7 @@ static int opdi_version_kernel(opd_call *call) {
                         "no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the "
                         "inplace to be tracked).");
     }
+    if ((call->keys.backends >> OPD_META & 1) && opdi_check_fakes(call)) { return -1; }
     rc = opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AD_INPLACE_OR_VIEW)));
     for (m = call->op->written_args; m && rc == 0; m &= m - 1) {
         const opd_value *v = &call->args[opdi_low_bit(m)];
@@ -11754,14 +11774,17 @@ static inline int64_t opdi_broadcast_stride(const opd_tensor *t, const int64_t *
     int k = d - (ndim - t->ndim);
     return k < 0 || (opdi_sizes(t)[k] == 1 && sizes[d] != 1) ? 0 : opdi_strides(t)[k];
 }
+/* The same in bytes.  What a dim of size 1 says is never walked, and may be anything. */
+static inline int64_t opdi_broadcast_bytes(const opd_tensor *t, const int64_t *sizes, int ndim, int d) {
+    return (int64_t)((uint64_t)opdi_broadcast_stride(t, sizes, ndim, d) * opd_dtype_size((opd_scalar_type)t->dtype));
+}
 /* Compares dims a and b by the operands' strides, first operand first (TensorIteratorBase::reorder_dimensions):
    1: they should swap so that a comes after b, -1: in order, 0: no operand says. */
 static int opdi_dims_compare(opd_tensor *const *ops, int nops, const int64_t *sizes, int ndim, int a, int b) {
     int i;
     for (i = 0; i < nops; i++) {
-        const int64_t es = (int64_t)opd_dtype_size((opd_scalar_type)ops[i]->dtype);
-        int64_t sa = opdi_broadcast_stride(ops[i], sizes, ndim, a) * es, sb = opdi_broadcast_stride(ops[i], sizes,
-            ndim, b) * es;
+        const int64_t sa = opdi_broadcast_bytes(ops[i], sizes, ndim, a);
+        const int64_t sb = opdi_broadcast_bytes(ops[i], sizes, ndim, b);
         if (sa == 0 || sb == 0) { continue; }
         if (sa != sb) { return sa < sb ? -1 : 1; }
         if (sizes[a] > sizes[b]) { return 1; }
@@ -11907,7 +11930,6 @@ static int opdi_iter_init(opdi_iter *it, opd_tensor *const *ops, int nops, int n
     for (k = 0; k < nops; k++) {
         opdi_operand *o = &it->op[k];
         const int8_t full = ops[k]->dtype, t = common == OPD_DTYPE_NONE ? opdi_real_dtype(full) : full;
-        const int64_t es = (int64_t)opd_dtype_size((opd_scalar_type)full);
         o->data = ops[k]->data;
         o->size = (int32_t)opd_dtype_size((opd_scalar_type)t);
         o->convert = t != opdi_compute_dtype[compute];
@@ -11915,8 +11937,7 @@ static int opdi_iter_init(opdi_iter *it, opd_tensor *const *ops, int nops, int n
         o->load = opdi_load_table[compute][t];
         o->store = opdi_store_table[compute][t];
         o->stride[0] = 0;
-        for (d = 0; d < ndim; d++) { o->stride[d] = opdi_broadcast_stride(ops[k], opdi_sizes(out), ndim, perm[d]) * es;
-            }
+        for (d = 0; d < ndim; d++) { o->stride[d] = opdi_broadcast_bytes(ops[k], opdi_sizes(out), ndim, perm[d]); }
         if (!o->load) { return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s'",
                                         opd_dtype_cname((opd_scalar_type)t)); }
     }
@@ -12324,7 +12345,8 @@ static int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
                             "non-singleton dimension %d", (long long)a, (long long)b, dst->ndim - src->ndim + d);
         }
     }
-    if (dst->numel == 0) { return 0; }
+    if (dst->numel == 0 || dst->backend == OPD_META) { return 0; }
+    if (src->backend == OPD_META) { return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!"); }
     if (dst->dtype == src->dtype && (dst->flags & src->flags & OPDI_CONTIGUOUS) && dst->numel == src->numel) {
         opdi_bytes b;
         const int64_t n = dst->numel * (int64_t)opd_dtype_size((opd_scalar_type)dst->dtype);
@@ -13250,6 +13272,10 @@ static int opdi_random_from_kernel(opd_call *call) {
     int64_t low = call->op->nargs == 4 ? opd_arg_int(call, 1) : 0, high;
     opd_value to = call->op->nargs == 4 ? opd_arg_value(call, 2) : call->op->nargs == 3 ? opd_arg_value(call, 1)
         : opd_value_none();
+    if (opd_dtype_is_complex((opd_scalar_type)self->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"random_\" not implemented for '%s'",
+                        opd_dtype_cname((opd_scalar_type)self->dtype));
+    }
     if (to.tag == OPD_TAG_INT) { high = to.u.i; }
     else if (opd_dtype_is_floating((opd_scalar_type)self->dtype)) {
         high = ((int64_t)1 << (self->dtype == OPD_FLOAT64 ? 53 : self->dtype == OPD_FLOAT32 ? 24
@@ -14738,7 +14764,7 @@ static int opdi_repeat_kernel(opd_call *call) {
     for (i = 0; i < repeats.n; i++) {
         const int d = i - (int)(repeats.n - self->ndim);
         int64_t size = d >= 0 ? opdi_sizes(self)[d] : 1, r = repeats.data[i];
-        sizes[i] = size && r > INT64_MAX / size ? INT64_MAX : size ? r * size : r < 0 ? -1 : 0;
+        sizes[i] = r < 0 ? -1 : size && r > INT64_MAX / size ? INT64_MAX : r * size;
     }
     out = opd_result(call, 0, sizes, (int)repeats.n, (opd_scalar_type)self->dtype);
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
@@ -14880,13 +14906,15 @@ static int opdi_rot90_kernel(opd_call *call) {
     int64_t k = opd_arg_int(call, 1) % 4;
     opd_ints dims = opd_arg_ints(call, 2);
     const int n = self->ndim;
+    uint64_t apart;
     if (dims.n != 2) {
         return opd_fail(OPD_ERROR_ARGUMENT, "expected total rotation dims == 2, but got dims = %lld",
                         (long long)dims.n);
     }
     if (n < 2) { return opd_fail(OPD_ERROR_SHAPE, "expected total dims >= 2, but got total dims = %d", n); }
-    if (dims.data[0] == dims.data[1] ||
-        (dims.data[0] > dims.data[1] ? dims.data[0] - dims.data[1] : dims.data[1] - dims.data[0]) == n) {
+    apart = dims.data[0] > dims.data[1] ? (uint64_t)dims.data[0] - (uint64_t)dims.data[1]
+                                        : (uint64_t)dims.data[1] - (uint64_t)dims.data[0];
+    if (apart == 0 || apart == (uint64_t)n) {
         return opd_fail(OPD_ERROR_ARGUMENT,
                         "expected rotation dims to be different, but got dim0 = %lld and dim1 = %lld",
                         (long long)dims.data[0], (long long)dims.data[1]);
@@ -17285,7 +17313,7 @@ static void opdi_reduce_init(opdi_reduce *r, opd_tensor *t, uint64_t mask, bool 
         const int first = it->ndim, m = opdi_reduce_order(t, mask, group == 0, ordered, perm);
         for (i = 0; i < m; i++) {
             d = perm[i];
-            strides[0] = opdi_strides(t)[d] * (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
+            strides[0] = opdi_broadcast_bytes(t, opdi_sizes(t), t->ndim, d);
             for (k = 1; k <= nouts; k++) {
                 strides[k] = group == 0 ? 0
                     : opdi_strides(ops[k])[at[d]] * (int64_t)opd_dtype_size((opd_scalar_type)ops[k]->dtype);
@@ -20780,6 +20808,10 @@ static int opdi_conv_numbers(const opdi_conv_call *q) {
                             (long long)v->d[i]);
         }
     }
+    if (v->groups > INT32_MAX) {
+        return opd_fail(OPD_ERROR_SHAPE, "Given groups=%lld, expected weight to be at least %lld at dimension 0",
+                        (long long)v->groups, (long long)v->groups);
+    }
     return v->groups <= 0 ? opd_fail(OPD_ERROR_ARGUMENT, "non-positive groups is not supported") : 0;
 }
 /* Channels, bias (its number of elements, or -1) and what the kernel can do. */
@@ -21309,8 +21341,8 @@ static int opdi_pool_list(const char *op, const char *name, opd_ints l, int nd, 
 static int64_t opdi_floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 /* The number of windows in one dim (at::native::pooling_output_shape). */
 static int opdi_pool_count(opdi_windows *v, int i, bool ceil_mode) {
-    const int64_t big = (int64_t)1 << 31, reach = v->d[i] * (v->k[i] - 1) + 1;
-    int64_t n;
+    const int64_t big = (int64_t)1 << 31;
+    int64_t n, reach;
     if (v->k[i] < 1) {
         return opd_fail(OPD_ERROR_ARGUMENT, "kernel size should be greater than zero, but got %lld",
                         (long long)v->k[i]);
@@ -21325,7 +21357,8 @@ static int opdi_pool_count(opdi_windows *v, int i, bool ceil_mode) {
     if (v->p[i] < 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "pad must be non-negative, but got pad: %lld", (long long)v->p[i]);
     }
-    if (v->k[i] >= big || v->s[i] >= big || v->d[i] >= big || v->p[i] > reach / 2) {
+    reach = v->k[i] < big && v->d[i] < big ? v->d[i] * (v->k[i] - 1) + 1 : 0;
+    if (reach == 0 || v->s[i] >= big || v->p[i] > reach / 2) {
         return opd_fail(OPD_ERROR_ARGUMENT, "pad should be at most half of effective kernel size, but got pad=%lld, "
                         "kernel_size=%lld and dilation=%lld",
                         (long long)v->p[i], (long long)v->k[i], (long long)v->d[i]);
@@ -25389,7 +25422,8 @@ OPDI_KERNEL(masked_select) {
     if (opdi_masked_open(&self, &mask, sizes, &ndim)) { return -1; }
     n = opdi_mask_count(mask);
     out = opd_result(call, 0, &n, 1, (opd_scalar_type)self->dtype);
-    desk = out ? opdi_desk(out, (opd_scalar_type)out->dtype) : NULL;
+    if (!out || !out->data) { return out ? 0 : -1; }
+    desk = opdi_desk(out, (opd_scalar_type)out->dtype);
     if (!desk) { return -1; }
     opdi_masked_move(desk->data, self->data, mask->data, self->numel,
                      (int)opd_dtype_size((opd_scalar_type)self->dtype), true);
@@ -25846,11 +25880,12 @@ static int opdi_pad_run(opd_tensor *in, opd_tensor *out, opd_ints pad, bool refl
     return 0;
 }
 /* Checks, and the sizes of the padded tensor. */
-static int opdi_pad_sizes(const opd_tensor *in, opd_ints pad, bool reflect, int64_t *sizes) {
-    const int nd = (int)pad.n / 2;
+static int opdi_pad_sizes(const opd_call *call, const opd_tensor *in, opd_ints pad, bool reflect, int64_t *sizes) {
+    const int nd = *(strstr(call->op->schema->name, "pad") + 3) - '0';       /* of reflection_pad2d */
     char text[256];
     int d;
     (void)opdi_sizes_text(opdi_sizes(in), in->ndim, text, sizeof text);
+    if (pad.n != 2 * nd) { return opd_fail(OPD_ERROR_ARGUMENT, "padding size is expected to be %d", 2 * nd); }
     if (in->ndim != nd + 1 && in->ndim != nd + 2) {
         return opd_fail(OPD_ERROR_SHAPE, "Expected %dD or %dD (batch mode) tensor with possibly 0 batch size and "
                         "other non-zero dimensions for input, but got: %s", nd + 1, nd + 2, text);
@@ -25885,7 +25920,7 @@ OPDI_KERNEL(pad_nd) {
     const opd_ints pad = opd_arg_ints(call, 1);
     const bool reflect = opdi_pad_reflects(call);
     int64_t sizes[OPD_MAX_DIMS];
-    if (opdi_pad_sizes(in, pad, reflect, sizes)) { return -1; }
+    if (opdi_pad_sizes(call, in, pad, reflect, sizes)) { return -1; }
     if (opd_dtype_is_integral((opd_scalar_type)in->dtype, true)) {
         return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", call->op->schema->name,
                         opd_dtype_cname((opd_scalar_type)in->dtype));
@@ -25901,7 +25936,7 @@ OPDI_KERNEL(pad_nd_backward) {
     const opd_ints pad = opd_arg_ints(call, 2);
     const bool reflect = opdi_pad_reflects(call);
     int64_t sizes[OPD_MAX_DIMS];
-    if (opdi_pad_sizes(in, pad, reflect, sizes)) { return -1; }
+    if (opdi_pad_sizes(call, in, pad, reflect, sizes)) { return -1; }
     if (!opdi_has_sizes(g, sizes, in->ndim)) {
         return opd_fail(OPD_ERROR_SHAPE, "grad_output width unexpected. Expected: %lld, Got: %lld",
                         (long long)sizes[in->ndim - 1], (long long)(g->ndim ? opdi_sizes(g)[g->ndim - 1] : 0));
