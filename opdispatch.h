@@ -14952,7 +14952,7 @@ static int opdi_redescribe(opd_tensor *t, const int64_t *sizes, const int64_t *s
         t->dims = m->dims;
     } else { t->dims = (int64_t *)(void *)(t + 1); }
     opdi_set_dims(t, sizes, strides, ndim, numel);
-    if (t->data) { t->data += offset * (int64_t)opd_dtype_size((opd_scalar_type)t->dtype); }
+    if (t->data && numel) { t->data += offset * (int64_t)opd_dtype_size((opd_scalar_type)t->dtype); }
     return 0;
 }
 static int opdi_redescribed(opd_call *call, opd_tensor *t, const opdi_geometry *g) {
@@ -15021,11 +15021,9 @@ static int opdi_resize_to(opd_call *call, opd_ints sizes, int64_t format) {
     if (opdi_has_sizes(self, sizes.data, (int)sizes.n) && format <= OPDI_FORMAT_CONTIGUOUS) {
         return opd_return_tensor(call, self);
     }
+    if (format > OPDI_FORMAT_PRESERVE && opdi_strides_format(sizes.data, (int)sizes.n, format, strides)) { return -1; }
     if (opdi_resize(self, sizes.data, (int)sizes.n)) { return -1; }
-    if (format > OPDI_FORMAT_PRESERVE && (opdi_strides_format(sizes.data, (int)sizes.n, format, strides) ||
-                                          opdi_redescribe(self, sizes.data, strides, (int)sizes.n, 0))) {
-        return -1;
-    }
+    if (format > OPDI_FORMAT_PRESERVE && opdi_redescribe(self, sizes.data, strides, (int)sizes.n, 0)) { return -1; }
     return opd_return_tensor(call, self);
 }
 static int64_t opdi_resize_format(const opd_call *call) { return opd_arg_is_none(call, 2) ? -1 : opd_arg_int(call, 2); }

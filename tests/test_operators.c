@@ -1,5 +1,10 @@
 /* Every operator's card, by its sample cases: shapes without data, layouts, out= and in-place forms, dtypes, first and
-   second derivatives.  One case an operator. */
+   second derivatives, allocations that fail, extreme arguments.  One case an operator. */
+#include <stdlib.h>
+/* What an extreme argument asks for is not there. */
+static void *small_malloc(size_t n) { return n > (size_t)64 << 20 ? NULL : malloc(n); }
+#define OPD_MALLOC(n) small_malloc(n)
+#define OPD_FREE(p) free(p)
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include "cases.h"
@@ -431,7 +436,7 @@ static int with_derivatives(const subject *s) {
 }
 static void test_memory(const subject *s) {
     int64_t n, seen, live;
-    int rc;
+    int rc = 0;
     OPD_SCOPE { (void)with_derivatives(s); }
     opd_error_clear();
     for (n = 1; n < 3000; n += n < 200 ? 1 : 7) {
@@ -454,6 +459,80 @@ static void test_memory(const subject *s) {
     CHECK(true);
 }
 
+//-- extreme arguments -------------------------------------------------------------------------------------------------
+
+#define EXTREMES 12
+/* Variant k of argument i; false when it has none. */
+static bool make_extreme(op_case *c, int i, int k) {
+    static const int64_t ints[] = {INT64_MIN, -1, 0, 7, (int64_t)1 << 40, INT64_MAX};
+    static const double floats[] = {(double)INFINITY, (double)NAN, -1e300};
+    static const opd_scalar_type dtypes[] = {OPD_BOOL, OPD_INT8, OPD_INT64, OPD_FLOAT16, OPD_COMPLEX64};
+    static const int64_t zeros[OPD_MAX_DIMS] = {0};
+    opd_value *v = &c->args[i];
+    opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
+    int64_t *list = c->lists[i].ints;
+    int n;
+    if (k == 0) { *v = OPD_NONE; return true; }
+    k--;
+    if (v->tag == OPD_TAG_INTS && k < 9) {
+        for (n = 0; n < CASE_LIST && k < 6; n++) { list[n] = ints[k]; }
+        *v = opd_value_ints(list, k < 6 ? v->n : k == 6 ? 0 : k == 7 ? 1 : v->n + 1);
+        return true;
+    }
+    if (!t && v->tag != OPD_TAG_INTS && v->tag != OPD_TAG_TENSORS && k < 9) {
+        *v = k < 6 ? opd_value_int(ints[k]) : opd_value_float(floats[k - 6]);
+        return true;
+    }
+    if (!t || k >= 11) { return false; }
+    if (k < 5) {
+        t = opd_tensor_new(opd_ints_of(opd_sizes(t), opd_ndim(t)), dtypes[k]);
+        if (opd_data(t)) { memset(opd_data(t), 1, (size_t)opd_tensor_storage_bytes(t)); }
+    }
+    else if (k == 5) { t = case_tensor(opd_sizes(t), opd_ndim(t), opd_dtype(t), CASE_CONTIGUOUS, true); }
+    else if (k == 6) { t = opd_tensor_view(t, opd_sizes(t), zeros, opd_ndim(t), 0); }
+    else if (k == 7) { t = opd_zeros(opd_ints_of(NULL, 0), opd_dtype(t)); }
+    else if (k == 8) { t = opd_zeros(OPD_INTS(0), opd_dtype(t)); }
+    else if (k == 9) { t = opd_full_like(t, OPD_V(INT64_MAX)); }
+    else { t = opd_full_like(t, OPD_V(INT64_MIN)); }
+    *v = opd_value_tensor(t);
+    opd_error_clear();                            /* a number that its dtype cannot hold */
+    return t != NULL;
+}
+/* The tensors' memory and sizes in one number. */
+static uint64_t print_of(const op_case *c) {
+    uint64_t h = 1469598103934665603u;
+    int64_t k;
+    int i;
+    for (i = 0; i < c->nargs; i++) {
+        const opd_tensor *t = c->args[i].tag == OPD_TAG_TENSOR ? c->args[i].u.t : NULL;
+        const unsigned char *p = t && opd_data(t) ? (const unsigned char *)t->storage->data : NULL;
+        for (k = 0; p && k < opd_tensor_storage_bytes(t); k++) { h = (h ^ p[k]) * 1099511628211u; }
+        for (k = 0; t && k < opd_ndim(t); k++) { h = (h ^ (uint64_t)opd_sizes(t)[k]) * 1099511628211u; }
+    }
+    return h;
+}
+/* Any argument may be anything: the call does what it can, or fails with an error and nothing changed. */
+static void test_extremes(const subject *s) {
+    int i, k;
+    for (i = 0; i < s->c->nargs; i++) {
+        for (k = 0; k <= EXTREMES; k++) OPD_SCOPE {
+            opd_value rets[MOST_RESULTS];
+            uint64_t before;
+            int rc;
+            if (!again(s, OPD_FLOAT32, CASE_CONTIGUOUS, false, false)) { return; }
+            if (!make_extreme(s->c, i, k)) { break; }
+            before = print_of(s->c);
+            rc = opd_call_all((opd_op *)(uintptr_t)s->op, rets, s->c->args, s->c->nargs);
+            CHECK((rc != 0) == !opd_ok());
+            if (rc && print_of(s->c) != before) {
+                printf("%s: argument %d, variant %d: %s\n", what, i, k, opd_error_message());
+                CHECK(!"a call that failed has changed something");
+            }
+            opd_error_clear();
+        }
+    }
+}
+
 //-- one operator ------------------------------------------------------------------------------------------------------
 
 static void test_case(const subject *s) {
@@ -470,6 +549,7 @@ static void test_case(const subject *s) {
     if (s->card->inplace) { OPD_SCOPE { test_inplace(s, real, n); } }
     if (has_formula(s->card)) { OPD_SCOPE { test_derivatives(s); } }
     OPD_SCOPE { test_memory(s); }
+    OPD_SCOPE { test_extremes(s); }
 }
 static void test_operator(void *arg) {
     static op_case c;
