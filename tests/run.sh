@@ -97,8 +97,8 @@ if [ -z "${CXX:-}" ]; then
 fi
 RUN_FLAGS=${CFLAGS:--O1}
 case $mode in
-    sanitize) RUN_FLAGS="-g $RUN_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" ;;
-    thread) RUN_FLAGS="-g $RUN_FLAGS -fsanitize=thread" ;;
+    sanitize) RUN_FLAGS="-DOPD_NO_CACHE -g $RUN_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" ;;
+    thread) RUN_FLAGS="-DOPD_NO_CACHE -g $RUN_FLAGS -fsanitize=thread" ;;
 esac
 ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1}
 TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=0:exitcode=66}
