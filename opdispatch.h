@@ -6290,7 +6290,7 @@ OPDI_NOINLINE static int opdi_bind(opd_op *op, const opd_value *args, int nargs,
             out[i] = *v;
             continue;
         }
-        if ((op->written_args >> i & 1) && opdi_is_number(v)) { return opdi_bind_error(op, i, v); }    /* may come back */
+        if ((op->written_args >> i & 1) && opdi_is_number(v)) { return opdi_bind_error(op, i, v); }
         rc = opdi_bind_value(a->type, v, &out[i]);
         if (rc > 0 && v == &a->value) {           /* a default of another kind than its type: kept as written */
             out[i] = *v;

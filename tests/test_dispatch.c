@@ -938,6 +938,10 @@ TEST(null_tensors_in_values) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Unknown keyword argument '' for operator 'aten::add.Tensor'");
     CHECK_INT(opd_call_all(clamp, rets, args, 2), -1);                       /* Tensor? min: None is said by its tag */
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'min'");
+    args[0] = opd_value_int(3);                   /* a number has no memory that could be written, or come back */
+    args[1] = opd_value_tensor(cpu1());
+    CHECK(opd_call_op(opd_find("aten::add_.Tensor"), args, 2) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'self' but instead found type 'int'");
 }
 TEST(results_of_every_kind) {
     opd_library *d = lib_new(OPD_DEF, "res", NULL, "d", 1);
