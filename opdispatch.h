@@ -20611,7 +20611,7 @@ static int opdi_vol_columns(const opdi_vol *v, int what, char *x, char *w, char 
     const int64_t k = cg * opdi_vol_area(v->k), area = opdi_vol_area(v->out), image = opdi_vol_area(v->in);
     const double elements = (double)k * (double)area;
     int64_t i, g;
-    char *col;
+    char *col = NULL;
     int rc = 0;
     if (elements > 1e15 || !(col = (char *)opdi_alloc((size_t)(k * area * size) + 16))) {
         return opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory");
