@@ -114,8 +114,10 @@
      >>api:tensors     making tensors, reading them, printing them
      >>api:autograd    the tape
      >>api:plug        library blocks
+     >>api:load        plug-ins, and compiling at run time
      >>api:formulas    the pointwise formulas
      >>api:operators   the built-in operators and their wrappers
+     >>api:host        the table through which plug-ins call
      >>platform        allocation, atomics, threads, errors, log, scopes' stack
      >>values          dtypes, devices, what a tensor is
      >>schema          lexer, parser, printer, alias sets, argument binding
@@ -123,6 +125,7 @@
      >>dispatcher      operators, kernels, computed tables, libraries, calls, dumps
      >>tensors         storage, sizes and strides, results of kernels, derived forms
      >>autograd        nodes, the generic kernels, the engine, grad modes
+     >>plugins         loading libraries of operators, compiling at run time
      >>kernels         instruction sets, threads, half precision, vector math, matrix product, convolution, random
      >>operators       the cards: everything about one operator in one place
 
@@ -147,10 +150,23 @@
 #define OPD_PRINTF_LIKE(f, a)
 #define OPD_UNUSED
 #endif
-#if defined(OPD_STATIC)
+#if defined(_WIN32) || !defined(__GNUC__)
+#define OPD_EXPORT
+#else
+#define OPD_EXPORT __attribute__((visibility("default")))       /* also with -fvisibility=hidden */
+#endif
+#if defined(OPDISPATCH_PLUGIN) && defined(OPDISPATCH_IMPLEMENTATION)
+#error "a plug-in uses the implementation of the program that loads it: take OPDISPATCH_IMPLEMENTATION away"
+#endif
+#if defined(OPD_STATIC) || defined(OPDISPATCH_PLUGIN)
 #define OPD_API static OPD_UNUSED
 #else
-#define OPD_API extern
+#define OPD_API extern OPD_EXPORT
+#endif
+#if defined(OPDISPATCH_PLUGIN)
+#define OPD_API_OPEN extern      /* with "...": a macro there, see the table of a plug-in */
+#else
+#define OPD_API_OPEN OPD_API
 #endif
 #define OPD_INLINE static inline OPD_UNUSED
 
@@ -201,7 +217,7 @@ OPD_API const char *opd_error_message(void);
 OPD_API void opd_error_clear(void);
 /* Records an error (the first one sticks) and returns -1, so that a kernel can `return opd_fail(...)`.  The name
    of the operator whose kernel is running is put in front of the text. */
-OPD_API int opd_fail(opd_code code, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
+OPD_API_OPEN int opd_fail(opd_code code, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
 /* Lets code try something: `int m = opd_error_mark(); ...; opd_error_rewind(m);` forgets an error recorded since
    the mark and returns its code (OPD_OK when there was none).  An error already pending at the mark stays. */
 OPD_API int opd_error_mark(void);
@@ -210,10 +226,11 @@ OPD_API opd_code opd_error_rewind(int mark);
    The last line of main: `return opd_finish();`. */
 OPD_API int opd_finish(void);
 
-/* Log function: warnings, and errors nobody looked at.  Default: one line to stderr.  NULL restores it. */
+/* Log function: errors nobody looked at (is_error 1), warnings (0), what $OPD_VERBOSE shows (-1).  Default: one line to
+   stderr.  NULL restores it. */
 typedef void (*opd_log_fn)(void *user, int is_error, const char *text);
 OPD_API void opd_log_set(opd_log_fn fn, void *user);
-OPD_API void opd_warn(const char *format, ...) OPD_PRINTF_LIKE(1, 2);
+OPD_API_OPEN void opd_warn(const char *format, ...) OPD_PRINTF_LIKE(1, 2);
 
 /* Bytes, of all threads.  live: handed out; cached: freed and kept for reuse; peak: largest live since reset. */
 typedef struct opd_memory { int64_t live, cached, peak, allocations; } opd_memory;
@@ -775,7 +792,8 @@ OPD_API bool opd_call_requires_grad(const opd_call *call);
 //  >>api:plug       library blocks
 //----------------------------------------------------------------------------------------------------------------------
 
-/* What OPD_LIBRARY leaves behind: linked into a list at load, run at the first use of the dispatcher. */
+/* What OPD_LIBRARY leaves behind: linked into a list at load, run at the first use of the dispatcher (a plug-in's:
+   before opd_load_library returns). */
 typedef struct opd_block {
     void (*run)(opd_library *lib);
     opd_library_kind kind;
@@ -788,14 +806,45 @@ typedef struct opd_block {
 /* Links a block (any thread, allocates nothing, harmless when repeated). */
 OPD_API void opd_block_link(opd_block *block);
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:load       plug-ins, and compiling at run time
+//----------------------------------------------------------------------------------------------------------------------
+
+/* A loaded library of operators. */
+typedef struct opd_plugin opd_plugin;
+/* Loads a library of operators (torch.ops.load_library) and runs its OPD_LIBRARY blocks:
+       cc -shared -fPIC -DOPDISPATCH_PLUGIN ops.c -o ops.so
+   With the define it calls the program through a table, whatever the program exports; without it the program must
+   export its symbols (-rdynamic).  path is a file, never searched for.  Loading it again does nothing and gives the
+   same handle.  NULL with an error, and nothing registered, when it is not for this machine, of a newer minor or
+   another major version, has an implementation of its own, lacks a symbol, or a block fails.  Symbols stay local to the
+   library (PyTorch: global).  Any thread; not from a constructor. */
+OPD_API opd_plugin *opd_load_library(const char *path);
+/* Undoes everything the library registered, at once.  Its code stays mapped until no kernel, tape node, deleter or
+   tensor over its data needs it, no operator is running on the calling thread, and every other thread that used the
+   dispatcher before has ended.  0, or -1 with an error when it is not loaded.  Works while an error is pending. */
+OPD_API int opd_unload_library(opd_plugin *plugin);
+/* The loaded ones: NULL begins.  The path is as it was given, and lives as long as the plug-in is loaded. */
+OPD_API opd_plugin *opd_plugin_next(const opd_plugin *plugin);
+OPD_API const char *opd_plugin_path(const opd_plugin *plugin);
+/* Compiles C files (.cpp, .cc, .cxx: C++) with $CC ($CXX) or cc (c++) into a plug-in and loads it (torch.utils.
+   cpp_extension.load).  files ends with NULL; flags, or NULL, are words apart by blanks, for compiler and linker.  No
+   shell.  The result is kept in $XDG_CACHE_HOME/opdispatch (or ~/.cache/opdispatch), which only the user may write,
+   and used again while flags, compiler, version, the files and what they include stay the same.  name, of letters,
+   digits and _.+-, names files in it.  opdispatch.h is looked for where this program was compiled from, and in
+   $OPD_INCLUDE first.  A failure gives the compiler's own message; with $OPD_VERBOSE commands go to the log. */
+OPD_API opd_plugin *opd_load(const char *name, const char *const *files, const char *flags);
+/* The same for source text.  C++ when the name ends in .cpp. */
+OPD_API opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags);
+
 #ifdef __cplusplus
 }
 #endif
 
 /* OPD_LIBRARY(ns, lib) { opd_def(lib, ...); ... } runs its body once, before the first use of the dispatcher, as
-   TORCH_LIBRARY does.  Where constructors do not run (tcc), or where a static archive would drop the file, call
-   OPD_USE_LIBRARY(ns) inside that file from a function that the program calls; OPD_LIBRARY_IMPL(ns, KEY, ...) is
-   OPD_USE_LIBRARY(ns_KEY). */
+   TORCH_LIBRARY does.  Where constructors do not run (tcc), or where a static archive or --as-needed would drop the
+   file, call OPD_USE_LIBRARY(ns) inside that file from a function that the program calls (OPD_EXPORT in a library
+   with hidden symbols); OPD_LIBRARY_IMPL(ns, KEY, ...) is OPD_USE_LIBRARY(ns_KEY). */
 #if defined(__cplusplus)
 #define OPD_AT_LOAD(fn) \
     namespace { struct fn##_at_load { fn##_at_load() { fn(); } } fn##_object; }
@@ -1982,6 +2031,312 @@ OPD_API opd_op *opd_op_builtin(opd_op_id id);
 }
 #endif
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:host       the table through which plug-ins call
+//
+//  A plug-in holds no implementation and needs no symbol of the program: opd_load_library finds its one exported
+//  symbol, opd_plugin_entry, checks the version there and hands over a table of functions, through which small static
+//  functions of the API's names call.  The table and opd_op_desc grow at their ends only, other structs never change,
+//  so that a plug-in of an older minor version loads.
+//----------------------------------------------------------------------------------------------------------------------
+
+typedef void (*opd_deleter)(void *data, void *user);
+typedef void (*opd_destroy)(void *user);
+/* Every function above but those written out below, new ones at the end: X(result, name, number of parameters,
+   (their types)), V without a result. */
+#define OPD_HOST_FUNCTIONS(X, V) \
+    X(bool, opd_ok, 0, ()) \
+    X(opd_code, opd_error_code, 0, ()) \
+    X(const char *, opd_error_message, 0, ()) \
+    V(opd_error_clear, 0, ()) \
+    X(int, opd_error_mark, 0, ()) \
+    X(opd_code, opd_error_rewind, 1, (int)) \
+    X(int, opd_finish, 0, ()) \
+    V(opd_log_set, 2, (opd_log_fn, void *)) \
+    X(opd_memory, opd_memory_stats, 0, ()) \
+    V(opd_memory_reset_peak, 0, ()) \
+    V(opd_memory_trim, 0, ()) \
+    X(int64_t, opd_memory_fail_at, 2, (int64_t, bool)) \
+    V(opd_threads_set, 1, (int)) \
+    X(int, opd_threads, 0, ()) \
+    X(const char *, opd_dtype_name, 1, (opd_scalar_type)) \
+    X(const char *, opd_dtype_cname, 1, (opd_scalar_type)) \
+    X(size_t, opd_dtype_size, 1, (opd_scalar_type)) \
+    X(bool, opd_dtype_is_floating, 1, (opd_scalar_type)) \
+    X(bool, opd_dtype_is_complex, 1, (opd_scalar_type)) \
+    X(bool, opd_dtype_is_integral, 2, (opd_scalar_type, bool)) \
+    X(opd_scalar_type, opd_promote_types, 2, (opd_scalar_type, opd_scalar_type)) \
+    X(bool, opd_can_cast, 2, (opd_scalar_type, opd_scalar_type)) \
+    X(int, opd_device_parse, 2, (const char *, opd_device *)) \
+    X(const char *, opd_device_print, 3, (opd_device, char *, size_t)) \
+    X(opd_schema *, opd_schema_parse, 1, (const char *)) \
+    V(opd_schema_free, 1, (opd_schema *)) \
+    X(size_t, opd_schema_print, 3, (const opd_schema *, char *, size_t)) \
+    X(int, opd_schema_nargs, 1, (const opd_schema *)) \
+    X(int, opd_schema_nreturns, 1, (const opd_schema *)) \
+    X(const char *, opd_schema_arg_name, 2, (const opd_schema *, int)) \
+    X(bool, opd_schema_is_mutable, 1, (const opd_schema *)) \
+    X(opd_key, opd_key_parse, 1, (const char *)) \
+    X(const char *, opd_key_name, 1, (opd_key)) \
+    X(opd_key, opd_key_define, 2, (int, const char *)) \
+    X(bool, opd_key_is_alias, 1, (opd_key)) \
+    X(opd_keyset, opd_keyset_add, 2, (opd_keyset, opd_key)) \
+    X(opd_keyset, opd_keyset_remove, 2, (opd_keyset, opd_key)) \
+    X(bool, opd_keyset_has, 2, (opd_keyset, opd_key)) \
+    X(opd_key, opd_keyset_highest, 1, (opd_keyset)) \
+    X(const char *, opd_keyset_print, 3, (opd_keyset, char *, size_t)) \
+    X(opd_key_guard, opd_keys_include, 1, (opd_keyset)) \
+    X(opd_key_guard, opd_keys_exclude, 1, (opd_keyset)) \
+    V(opd_keys_restore, 1, (opd_key_guard)) \
+    X(opd_keyset, opd_keys_included, 0, ()) \
+    X(opd_keyset, opd_keys_excluded, 0, ()) \
+    X(int, opd_fallthrough, 1, (opd_call *)) \
+    X(int, opd_not_differentiable, 1, (opd_backward_call *)) \
+    X(int, opd_batch_pointwise, 1, (opd_call *)) \
+    X(int, opd_batch_shift_dim, 1, (opd_call *)) \
+    X(int, opd_batch_matmul, 1, (opd_call *)) \
+    X(int, opd_batch_view, 1, (opd_call *)) \
+    X(int, opd_batch_decompose, 1, (opd_call *)) \
+    X(int, opd_batch_factory, 1, (opd_call *)) \
+    X(int, opd_batch_loop, 1, (opd_call *)) \
+    X(opd_library *, opd_library_open, 5, (opd_library_kind, const char *, const char *, const char *, int)) \
+    V(opd_library_close, 1, (opd_library *)) \
+    X(int, opd_def, 2, (opd_library *, const char *)) \
+    X(opd_op *, opd_find, 1, (const char *)) \
+    X(opd_op *, opd_find_quiet, 1, (const char *)) \
+    X(const char *, opd_op_name, 1, (const opd_op *)) \
+    X(const opd_schema *, opd_op_schema, 1, (const opd_op *)) \
+    X(const opd_op_desc *, opd_op_card, 1, (const opd_op *)) \
+    X(opd_op *, opd_op_next, 1, (const opd_op *)) \
+    X(int, opd_op_check, 2, (const opd_op *, const char *)) \
+    X(size_t, opd_dump, 3, (const opd_op *, char *, size_t)) \
+    X(size_t, opd_dump_table, 3, (const opd_op *, char *, size_t)) \
+    X(int, opd_check_invariants, 0, ()) \
+    X(opd_tensor *, opd_call_op, 3, (opd_op *, const opd_value *, int)) \
+    X(int, opd_call_all, 4, (opd_op *, opd_value *, const opd_value *, int)) \
+    X(int, opd_call_tensors, 4, (opd_op *, opd_tensor **, const opd_value *, int)) \
+    X(opd_value, opd_call_value, 3, (opd_op *, const opd_value *, int)) \
+    X(opd_tensors, opd_call_list, 3, (opd_op *, const opd_value *, int)) \
+    X(int, opd_call_keywords, 6, (opd_op *, opd_value *, const opd_value *, int, const opd_keyword *, int)) \
+    X(int, opd_redispatch, 2, (opd_call *, opd_keyset)) \
+    X(opd_op *, opd_op_look_up, 3, (opd_op **, const char *, const char *)) \
+    X(opd_op *, opd_call_operator, 1, (const opd_call *)) \
+    X(opd_keyset, opd_call_keys, 1, (const opd_call *)) \
+    X(void *, opd_call_user, 1, (const opd_call *)) \
+    X(int, opd_call_nargs, 1, (const opd_call *)) \
+    X(const opd_value *, opd_call_args, 1, (const opd_call *)) \
+    X(opd_value *, opd_call_rets, 1, (opd_call *)) \
+    X(opd_tensor *, opd_arg_tensor, 2, (const opd_call *, int)) \
+    X(int64_t, opd_arg_int, 2, (const opd_call *, int)) \
+    X(double, opd_arg_float, 2, (const opd_call *, int)) \
+    X(bool, opd_arg_bool, 2, (const opd_call *, int)) \
+    X(opd_value, opd_arg_value, 2, (const opd_call *, int)) \
+    X(bool, opd_arg_is_none, 2, (const opd_call *, int)) \
+    X(const char *, opd_arg_str, 2, (const opd_call *, int)) \
+    X(opd_ints, opd_arg_ints, 2, (const opd_call *, int)) \
+    X(opd_floats, opd_arg_floats, 2, (const opd_call *, int)) \
+    X(opd_tensors, opd_arg_tensors, 2, (const opd_call *, int)) \
+    X(opd_scalar_type, opd_arg_dtype, 3, (const opd_call *, int, opd_scalar_type)) \
+    X(opd_device, opd_arg_device, 3, (const opd_call *, int, opd_device)) \
+    X(opd_tensor *, opd_result, 5, (opd_call *, int, const int64_t *, int, opd_scalar_type)) \
+    X(opd_tensor *, opd_result_strided, 7, \
+      (opd_call *, int, const int64_t *, const int64_t *, int, opd_scalar_type, opd_device)) \
+    X(int, opd_return_tensor, 2, (opd_call *, opd_tensor *)) \
+    X(int, opd_return_tensors, 3, (opd_call *, opd_tensor *const *, int64_t)) \
+    X(int, opd_return_value, 2, (opd_call *, opd_value)) \
+    X(opd_scope, opd_scope_open, 0, ()) \
+    V(opd_scope_close, 1, (opd_scope *)) \
+    X(opd_tensor *, opd_scope_return, 1, (opd_tensor *)) \
+    X(opd_scope_info, opd_scope_stats, 0, ()) \
+    X(opd_tensor *, opd_keep, 1, (opd_tensor *)) \
+    V(opd_release, 1, (opd_tensor *)) \
+    X(opd_tensor *, opd_assign, 2, (opd_tensor **, opd_tensor *)) \
+    X(opd_tensor *, opd_tensor_new, 2, (opd_ints, opd_scalar_type)) \
+    X(opd_tensor *, opd_tensor_new_on, 3, (opd_ints, opd_scalar_type, opd_device)) \
+    X(opd_tensor *, opd_tensor_from, 3, (const void *, opd_ints, opd_scalar_type)) \
+    X(opd_tensor *, opd_tensor_wrap, 6, (void *, opd_ints, const int64_t *, opd_scalar_type, opd_deleter, void *)) \
+    X(opd_tensor *, opd_tensor_wrapped_number, 1, (opd_value)) \
+    X(opd_tensor *, opd_tensor_view, 5, (opd_tensor *, const int64_t *, const int64_t *, int, int64_t)) \
+    X(int, opd_ndim, 1, (const opd_tensor *)) \
+    X(const int64_t *, opd_sizes, 1, (const opd_tensor *)) \
+    X(const int64_t *, opd_strides, 1, (const opd_tensor *)) \
+    X(int64_t, opd_size, 2, (const opd_tensor *, int)) \
+    X(int64_t, opd_numel, 1, (const opd_tensor *)) \
+    X(int64_t, opd_offset, 1, (const opd_tensor *)) \
+    X(opd_scalar_type, opd_dtype, 1, (const opd_tensor *)) \
+    X(opd_device, opd_tensor_device, 1, (const opd_tensor *)) \
+    X(opd_keyset, opd_tensor_keys, 1, (const opd_tensor *)) \
+    X(bool, opd_is_contiguous, 1, (const opd_tensor *)) \
+    X(bool, opd_tensor_is_wrapped_number, 1, (const opd_tensor *)) \
+    X(bool, opd_tensor_same_storage, 2, (const opd_tensor *, const opd_tensor *)) \
+    X(int64_t, opd_tensor_storage_bytes, 1, (const opd_tensor *)) \
+    X(uint32_t, opd_tensor_version, 1, (const opd_tensor *)) \
+    X(void *, opd_data, 1, (const opd_tensor *)) \
+    X(float *, opd_data_f32, 1, (const opd_tensor *)) \
+    X(double *, opd_data_f64, 1, (const opd_tensor *)) \
+    X(int64_t *, opd_data_i64, 1, (const opd_tensor *)) \
+    X(int32_t *, opd_data_i32, 1, (const opd_tensor *)) \
+    X(uint8_t *, opd_data_u8, 1, (const opd_tensor *)) \
+    X(bool *, opd_data_bool, 1, (const opd_tensor *)) \
+    X(double, opd_item_f64, 1, (const opd_tensor *)) \
+    X(int64_t, opd_item_i64, 1, (const opd_tensor *)) \
+    X(size_t, opd_tensor_print, 3, (const opd_tensor *, char *, size_t)) \
+    V(opd_print, 1, (const opd_tensor *)) \
+    V(opd_manual_seed, 1, (uint64_t)) \
+    X(opd_generator *, opd_generator_new, 1, (uint64_t)) \
+    V(opd_generator_free, 1, (opd_generator *)) \
+    V(opd_generator_seed, 2, (opd_generator *, uint64_t)) \
+    X(opd_tensor *, opd_tensor_set_requires_grad, 2, (opd_tensor *, bool)) \
+    X(bool, opd_tensor_requires_grad, 1, (const opd_tensor *)) \
+    X(bool, opd_tensor_is_leaf, 1, (const opd_tensor *)) \
+    X(opd_tensor *, opd_tensor_grad, 1, (const opd_tensor *)) \
+    X(int, opd_tensor_set_grad, 2, (opd_tensor *, opd_tensor *)) \
+    X(const char *, opd_tensor_grad_fn, 1, (const opd_tensor *)) \
+    X(int, opd_backward, 1, (opd_tensor *)) \
+    X(int, opd_backward_with, 3, (opd_tensor *const *, int, const opd_backward_options *)) \
+    X(int, opd_autograd_grad, 6, \
+      (opd_tensor *const *, int, opd_tensor *const *, int, const opd_backward_options *, opd_tensor **)) \
+    X(bool, opd_grad_enabled, 0, ()) \
+    X(bool, opd_grad_set, 1, (bool)) \
+    X(opd_tensor *, opd_bw_grad, 2, (opd_backward_call *, int)) \
+    X(opd_tensor *, opd_bw_tensor, 2, (opd_backward_call *, int)) \
+    X(opd_tensors, opd_bw_tensors, 2, (opd_backward_call *, int)) \
+    X(opd_value, opd_bw_value, 2, (opd_backward_call *, int)) \
+    X(opd_tensor *, opd_bw_result, 2, (opd_backward_call *, int)) \
+    X(bool, opd_bw_needs, 2, (const opd_backward_call *, int)) \
+    X(bool, opd_bw_needs_at, 3, (const opd_backward_call *, int, int)) \
+    X(opd_ints, opd_bw_sizes, 2, (const opd_backward_call *, int)) \
+    X(opd_ints, opd_bw_sizes_at, 3, (const opd_backward_call *, int, int)) \
+    X(opd_scalar_type, opd_bw_dtype, 2, (const opd_backward_call *, int)) \
+    X(int, opd_bw_return, 3, (opd_backward_call *, int, opd_tensor *)) \
+    X(int, opd_bw_return_at, 4, (opd_backward_call *, int, int, opd_tensor *)) \
+    X(int, opd_autograd_record, 10, \
+      (const char *, opd_backward_fn, opd_tensor *const *, int, opd_tensor *const *, int, const opd_value *, int, \
+       opd_tensor *const *, int)) \
+    X(bool, opd_call_requires_grad, 1, (const opd_call *)) \
+    X(opd_plugin *, opd_load_library, 1, (const char *)) \
+    X(int, opd_unload_library, 1, (opd_plugin *)) \
+    X(opd_plugin *, opd_load, 3, (const char *, const char *const *, const char *)) \
+    X(opd_plugin *, opd_load_inline, 3, (const char *, const char *, const char *)) \
+    X(opd_plugin *, opd_plugin_next, 1, (const opd_plugin *)) \
+    X(const char *, opd_plugin_path, 1, (const opd_plugin *))
+
+#define OPD_X0() (void)
+#define OPD_X1(a) (a x0)
+#define OPD_X2(a, b) (a x0, b x1)
+#define OPD_X3(a, b, c) (a x0, b x1, c x2)
+#define OPD_X4(a, b, c, d) (a x0, b x1, c x2, d x3)
+#define OPD_X5(a, b, c, d, e) (a x0, b x1, c x2, d x3, e x4)
+#define OPD_X6(a, b, c, d, e, f) (a x0, b x1, c x2, d x3, e x4, f x5)
+#define OPD_X7(a, b, c, d, e, f, g) (a x0, b x1, c x2, d x3, e x4, f x5, g x6)
+#define OPD_X8(a, b, c, d, e, f, g, h) (a x0, b x1, c x2, d x3, e x4, f x5, g x6, h x7)
+#define OPD_X9(a, b, c, d, e, f, g, h, i) (a x0, b x1, c x2, d x3, e x4, f x5, g x6, h x7, i x8)
+#define OPD_X10(a, b, c, d, e, f, g, h, i, j) (a x0, b x1, c x2, d x3, e x4, f x5, g x6, h x7, i x8, j x9)
+#define OPD_Y0 ()
+#define OPD_Y1 (x0)
+#define OPD_Y2 (x0, x1)
+#define OPD_Y3 (x0, x1, x2)
+#define OPD_Y4 (x0, x1, x2, x3)
+#define OPD_Y5 (x0, x1, x2, x3, x4)
+#define OPD_Y6 (x0, x1, x2, x3, x4, x5)
+#define OPD_Y7 (x0, x1, x2, x3, x4, x5, x6)
+#define OPD_Y8 (x0, x1, x2, x3, x4, x5, x6, x7)
+#define OPD_Y9 (x0, x1, x2, x3, x4, x5, x6, x7, x8)
+#define OPD_Y10 (x0, x1, x2, x3, x4, x5, x6, x7, x8, x9)
+#define OPD_HOST_FIELD(R, name, n, types) R (*name) OPD_X##n types;
+#define OPD_HOST_FIELD_V(name, n, types) void (*name) OPD_X##n types;
+#define OPD_HOST_STRUCT struct opd_host { \
+    int32_t major, minor; \
+    int (*opd_fail)(opd_code, const char *, ...); \
+    void (*opd_warn)(const char *, ...); \
+    int (*define)(opd_library *, const opd_op_desc *, size_t); \
+    int (*impl)(opd_library *, const char *, const char *, opd_kernel, void *, opd_destroy); \
+    int (*fallback)(opd_library *, opd_kernel); \
+    OPD_HOST_FUNCTIONS(OPD_HOST_FIELD, OPD_HOST_FIELD_V) }
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct opd_host;
+/* What a plug-in exports as opd_plugin_entry. */
+typedef struct opd_plugin_info {
+    char magic[12];                               /* "opdispatch" */
+    int32_t major, minor;                         /* of the header it was built with */
+    const struct opd_host **host;                 /* where the table goes */
+    opd_block **blocks;                           /* what its constructors have linked */
+} opd_plugin_info;
+#define OPD_PLUGIN_MAGIC "opdispatch"
+
+#if defined(OPDISPATCH_PLUGIN)
+/* One of each in a plug-in of many files. */
+#define OPD_PLUGIN_HIDDEN __attribute__((weak, visibility("hidden")))
+extern const struct opd_host *opd_plugin_host OPD_PLUGIN_HIDDEN;
+extern opd_block *opd_plugin_blocks OPD_PLUGIN_HIDDEN;
+extern const opd_plugin_info opd_plugin_entry __attribute__((weak, visibility("default")));
+OPD_HOST_STRUCT;
+const struct opd_host *opd_plugin_host = NULL;
+opd_block *opd_plugin_blocks = NULL;
+const opd_plugin_info opd_plugin_entry = {
+    OPD_PLUGIN_MAGIC, OPD_VERSION_MAJOR, OPD_VERSION_MINOR, &opd_plugin_host, &opd_plugin_blocks};
+
+#define OPD_FORWARD(R, name, n, types) static R name OPD_X##n types { return opd_plugin_host->name OPD_Y##n; }
+#define OPD_FORWARD_V(name, n, types) static void name OPD_X##n types { opd_plugin_host->name OPD_Y##n; }
+OPD_HOST_FUNCTIONS(OPD_FORWARD, OPD_FORWARD_V)
+#define opd_fail (opd_plugin_host->opd_fail)
+#define opd_warn (opd_plugin_host->opd_warn)
+
+static void opd_block_link(opd_block *block) {
+    opd_block **p = &opd_plugin_blocks;
+    while (*p && *p != block) { p = &(*p)->next; }
+    if (!*p) { *p = block; }
+}
+
+/* The functions that registrations know by their address are the program's, not those of this file. */
+static opd_kernel opd_plugin_kernel(opd_kernel k) {
+    const struct opd_host *h = opd_plugin_host;
+    return k == opd_fallthrough ? h->opd_fallthrough : k == opd_batch_pointwise ? h->opd_batch_pointwise :
+           k == opd_batch_shift_dim ? h->opd_batch_shift_dim : k == opd_batch_matmul ? h->opd_batch_matmul :
+           k == opd_batch_view ? h->opd_batch_view : k == opd_batch_decompose ? h->opd_batch_decompose :
+           k == opd_batch_factory ? h->opd_batch_factory : k == opd_batch_loop ? h->opd_batch_loop : k;
+}
+static int opd_impl_key(opd_library *lib, const char *name, const char *key, opd_kernel kernel, void *user,
+                        void (*destroy)(void *user)) {
+    return opd_plugin_host->impl(lib, name, key, opd_plugin_kernel(kernel), user, destroy);
+}
+static int opd_impl(opd_library *lib, const char *name, opd_kernel kernel) {
+    return opd_impl_key(lib, name, NULL, kernel, NULL, NULL);
+}
+static int opd_fallback(opd_library *lib, opd_kernel kernel) {
+    return opd_plugin_host->fallback(lib, opd_plugin_kernel(kernel));
+}
+static int opd_define(opd_library *lib, const opd_op_desc *desc) {
+    opd_op_desc d;
+    if (!desc) { return opd_plugin_host->define(lib, NULL, 0); }
+    d = *desc;
+    d.cpu = opd_plugin_kernel(d.cpu);
+    d.cuda = opd_plugin_kernel(d.cuda);
+    d.fake = opd_plugin_kernel(d.fake);
+    d.composite = opd_plugin_kernel(d.composite);
+    d.any = opd_plugin_kernel(d.any);
+    d.autograd = opd_plugin_kernel(d.autograd);
+    d.vmap = opd_plugin_kernel(d.vmap);
+    if (d.backward == opd_not_differentiable) { d.backward = opd_plugin_host->opd_not_differentiable; }
+    return opd_plugin_host->define(lib, &d, sizeof d);
+}
+/* By name: the numbers are those of one version. */
+static opd_op *opd_op_builtin(opd_op_id id) {
+#define OPD_NAME(card, qual, kind, fn, types, full_kind, full_types) "aten::" qual,
+    static const char *const names[] = {OPD_OPERATORS(OPD_NAME) ""};
+#undef OPD_NAME
+    return (unsigned)id < (unsigned)OPD_OP_COUNT ? opd_find_quiet(names[id]) : NULL;
+}
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
 #endif /* OPDISPATCH_H */
 //======================================================================================================================
 //  Stop here if you are only interested in the API: what follows is the implementation.
@@ -2017,6 +2372,24 @@ OPD_API opd_op *opd_op_builtin(opd_op_id id);
 #endif
 #if defined(__linux__) && !defined(__TINYC__)
 #include <sys/mman.h>
+#endif
+#if !defined(__unix__) && !defined(OPD_NO_PLUGINS)
+#define OPD_NO_PLUGINS
+#endif
+#if !defined(OPD_NO_PLUGINS)
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <spawn.h>
+#include <unistd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#if !defined(__cplusplus)                         /* strict C does not declare them; C++ does */
+extern int lstat(const char *path, struct stat *out);
+extern int gethostname(char *name, size_t cap);
+extern char **environ;
+#endif
 #endif
 
 #if defined(OPD_MALLOC) != defined(OPD_FREE)
@@ -2162,6 +2535,8 @@ typedef struct opdi_thread {
     int64_t live_delta;          /* bytes handed out and not yet added to the global count */
     int64_t allocations;
     struct opdi_thread *next;    /* in the list of all threads */
+    uint64_t born;               /* its number, from 1 */
+    int worker;                  /* runs parts of kernels only, no operators */
     char message[2048];
 } opdi_thread;
 
@@ -2177,7 +2552,7 @@ static inline opdi_thread *opdi_self(void) {
 
 static void opdi_log_default(void *user, int is_error, const char *text) {
     (void)user;
-    fprintf(stderr, "opdispatch: %s%s\n", is_error ? "error: " : "warning: ", text);
+    fprintf(stderr, "opdispatch: %s%s\n", is_error > 0 ? "error: " : is_error ? "" : "warning: ", text);
 }
 
 static struct { opd_log_fn fn; void *user; } opdi_log = {opdi_log_default, NULL};
@@ -2218,6 +2593,7 @@ OPDI_COLD_BEGIN
 
 static opdi_mutex opdi_threads_lock = OPDI_MUTEX_INIT;
 static opdi_thread *opdi_all_threads;
+static uint64_t opdi_threads_born;
 static int64_t opdi_live_total, opdi_live_peak, opdi_gone_allocations;
 
 static void opdi_scope_unwind(opdi_thread *th, int64_t mark);
@@ -2232,6 +2608,7 @@ static void opdi_report_pending(opdi_thread *th) {
 }
 
 static void opdi_raw_free(void *p, size_t n);
+static void opdi_plugins_sweep(void);
 
 //-- A thread ends: what it forgot is reported and given back.
 OPD_UNUSED static void opdi_thread_end(void *arg) {
@@ -2251,6 +2628,8 @@ OPD_UNUSED static void opdi_thread_end(void *arg) {
     }
     opdi_gone_allocations += th->allocations;
     opdi_unlock(&opdi_threads_lock);
+    opdi_plugins_sweep();
+    opdi_live_flush(th);
     opdi_thread_self = NULL;
     if (th != &opdi_main_thread) { OPD_FREE(th); }
     else { memset(th, 0, sizeof *th); OPDI_PUBLISH(&opdi_main_taken, 0); }
@@ -2288,6 +2667,7 @@ OPDI_NOINLINE static opdi_thread *opdi_thread_make(void) {
     memset(th, 0, sizeof *th);
     th->state.include = OPDI_DEFAULT_INCLUDE;
     th->state.allow = OPDI_DEFAULT_ALLOW;
+    th->born = ++opdi_threads_born;
     th->next = opdi_all_threads;
     opdi_all_threads = th;
     opdi_unlock(&opdi_threads_lock);
@@ -2940,6 +3320,7 @@ typedef struct opdi_foreign {
     opdi_storage storage;
     void (*deleter)(void *data, void *user);
     void *user;
+    opd_plugin *plugin;          /* where deleter or data is; pinned */
 } opdi_foreign;
 
 /* Flags of a tensor. */
@@ -4813,6 +5194,7 @@ typedef struct opdi_kernel {
     void (*destroy)(void *user);
     opd_key key;
     opd_library *lib;
+    opd_plugin *plugin;                           /* where fn is; pinned */
     struct opdi_kernel *next;                     /* in its operator's list, newest first */
 } opdi_kernel;
 
@@ -4831,6 +5213,7 @@ typedef struct opdi_derivative {
     const char *name;
     opd_backward_fn fn;
     const struct opdi_card *card;                 /* NULL: recorded by hand */
+    opd_plugin *plugin;                           /* where fn is: pinned by each node */
 } opdi_derivative;
 
 /* A card as registered: the desc, and what the autograd kernel needs, worked out once.  Never freed: nodes of a tape
@@ -4935,6 +5318,11 @@ static struct {
 } opdi_registry = {
     OPDI_MUTEX_INIT, {NULL}, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, NULL, {NULL}, 0};
 
+static opd_plugin *opdi_plugins;                   /* loaded or still mapped; see >>plugins */
+static opd_plugin *opdi_plugin_at(uintptr_t address);
+static opd_plugin *opdi_plugin_hold(uintptr_t address);
+static void opdi_plugin_pin(opd_plugin *p);
+static void opdi_plugin_let_go(opd_plugin *p);
 static int opdi_autograd_kernel(opd_call *call);
 static int opdi_autograd_fallback(opd_call *call);
 static int opdi_autograd_inplace_kernel(opd_call *call);
@@ -5508,6 +5896,7 @@ static void opdi_library_undo(opd_library *lib, const opdi_registration *keep) {
         opdi_kernel *k = dead;
         dead = k->next;
         if (k->destroy) { k->destroy(k->user); }
+        if (k->plugin) { opdi_plugin_let_go(k->plugin); }
         opdi_free(k, sizeof *k);
     }
 }
@@ -5716,6 +6105,7 @@ static int opdi_impl_at(opd_library *lib, const char *name, opd_key key, opd_ker
         k->destroy = destroy;
         k->key = key;
         k->lib = lib;
+        k->plugin = opdi_plugin_hold((uintptr_t)fn);
         opdi_lock(&opdi_registry.lock);
         op = opdi_entry(name);
         if (op) {
@@ -5729,6 +6119,7 @@ static int opdi_impl_at(opd_library *lib, const char *name, opd_key key, opd_ker
         opdi_unlock(&opdi_registry.lock);
     }
     if (op) { return 0; }
+    if (r && k->plugin) { opdi_plugin_let_go(k->plugin); }
     opdi_free(r, sizeof *r);
     opdi_free(k, sizeof *k);
     return -1;
@@ -5779,6 +6170,7 @@ static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
     k->fn = fn;
     k->key = key;
     k->lib = lib;
+    k->plugin = opdi_plugin_hold((uintptr_t)fn);
     opdi_lock(&opdi_registry.lock);
     other = opdi_registry.fallbacks[key];
     if (!other) {
@@ -5792,6 +6184,7 @@ static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
     }
     opdi_unlock(&opdi_registry.lock);
     if (!other) { return 0; }
+    if (k->plugin) { opdi_plugin_let_go(k->plugin); }
     opdi_free(r, sizeof *r);
     opdi_free(k, sizeof *k);
     return opd_fail(OPD_ERROR_REGISTER, "Tried to register multiple backend fallbacks for the same dispatch key %s; "
@@ -5977,6 +6370,8 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
         card->map[i] = (int8_t)opdi_arg_index(op->schema, a, strlen(a));
     }
     opdi_lock(&opdi_registry.lock);
+    card->formula.plugin = opdi_plugin_at(desc->backward ? (uintptr_t)desc->backward : (uintptr_t)op->lib->file);
+    card->missing.plugin = card->formula.plugin;
     known = opdi_card_known(card);
     if (known) {
         opdi_free(card, sizeof *card);
@@ -7054,8 +7449,10 @@ static void opdi_storage_drop(opdi_storage *s) {
     if (OPDI_ACQUIRE(&s->refs) != 1 && opdi_ref_down(&s->refs) != 0) { return; }
     if (s->block_bytes < 0) {
         opdi_foreign *f = (opdi_foreign *)(void *)s;
+        opd_plugin *plugin = f->plugin;
         if (f->deleter) { f->deleter(s->data, f->user); }
         opdi_free(f, sizeof *f);
+        if (plugin) { opdi_plugin_let_go(plugin); }
     } else {
         opdi_free(s->block, (size_t)s->block_bytes);
     }
@@ -7428,6 +7825,8 @@ static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
     if (!t) { opdi_free(f, sizeof *f); return NULL; }
     f->deleter = deleter;
     f->user = user;
+    f->plugin = opdi_plugin_hold((uintptr_t)deleter);
+    if (!f->plugin) { f->plugin = opdi_plugin_hold((uintptr_t)data); }
     return t;
 }
 
@@ -8269,6 +8668,7 @@ static void opdi_node_free_saved(opd_node *n) {
 static void opdi_node_destroy(opd_node *n) {
     opdi_edge *e = opdi_edges(n);
     opd_value *v = opdi_kept(n);
+    opd_plugin *plugin = n->formula->plugin;
     int i;
     opdi_node_free_saved(n);
     for (i = 0; i < n->nkept; i++) {
@@ -8280,6 +8680,7 @@ static void opdi_node_destroy(opd_node *n) {
         else if (e[i].vertex) { opdi_node_release(opdi_edge_node(e[i].vertex)); }
     }
     opdi_free(n, n->bytes);
+    if (OPDI_UNLIKELY(plugin != NULL)) { opdi_plugin_let_go(plugin); }
 }
 
 static void opdi_node_release(opd_node *node) {
@@ -8351,6 +8752,7 @@ static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int 
     n->sequence = th->sequence++;
     n->bytes = (uint32_t)bytes;
     n->noutputs = (uint16_t)nouts;
+    if (OPDI_UNLIKELY(formula->plugin != NULL)) { opdi_plugin_pin(formula->plugin); }
     opdi_node_describe(n, outs);
     return n;
 }
@@ -8809,6 +9211,7 @@ static const opdi_derivative *opdi_hand_formula(const char *name, opd_backward_f
             snprintf(h->name, sizeof h->name, "%s", name);
             h->formula.name = h->name;
             h->formula.fn = fn;
+            h->formula.plugin = opdi_plugin_at((uintptr_t)fn);
             h->next = opdi_hands;
             opdi_hands = h;
         }
@@ -9714,6 +10117,818 @@ int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad) {
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
+//  >>plugins    loading libraries of operators, compiling at run time
+//
+//  A loaded library is a record with the addresses it is mapped at.  By address a kernel, a formula or a deleter finds
+//  the library it is in and pins it: kernels while they are registered, nodes and foreign storages while they live.
+//  Unloading closes the libraries whose blocks stand in it.  It is unmapped when it has no pin, the thread is in no
+//  operator and no older thread is left, since calls put no mark on the tables they read.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+struct opd_plugin {
+    void *handle;                                 /* dlopen's */
+    uintptr_t begin, end;                         /* where it is mapped */
+    const opd_plugin_info *info;                  /* NULL: it calls the program's own symbols */
+    opd_block *blocks;                            /* then: what its constructors linked */
+    int64_t pins;
+    uint64_t left;                                /* threads born up to here may be inside its code */
+    bool loaded;
+    size_t bytes;
+    opd_plugin *next;
+    char *path;
+};
+
+OPD_HOST_STRUCT;
+
+/* A text that grows; `failed` when there was no memory for it, with an error. */
+typedef struct opdi_string { char *data; size_t n, cap; bool failed; } opdi_string;
+
+OPD_UNUSED static void opdi_string_add_n(opdi_string *t, const char *s, size_t n) {
+    if (!t->failed && t->n + n + 1 > t->cap) {
+        const size_t cap = OPDI_MAX(2 * t->cap, t->n + n + 256);
+        char *data = (char *)opdi_alloc(cap);
+        if (!data) { t->failed = true; return; }
+        if (t->data) { memcpy(data, t->data, t->n); opdi_free(t->data, t->cap); }
+        t->data = data;
+        t->cap = cap;
+    }
+    if (t->failed) { return; }
+    memcpy(t->data + t->n, s, n);
+    t->n += n;
+    t->data[t->n] = 0;
+}
+OPD_UNUSED static void opdi_string_add(opdi_string *t, const char *s) { opdi_string_add_n(t, s, strlen(s)); }
+OPD_UNUSED static void opdi_string_free(opdi_string *t) { if (t->data) { opdi_free(t->data, t->cap); } }
+
+//-- pins ---------------------------------------------------------------------------------------------------------
+
+//-- Under the registry's lock.
+static opd_plugin *opdi_plugin_at(uintptr_t address) {
+    opd_plugin *p = opdi_plugins;
+    while (p && (address < p->begin || address >= p->end)) { p = p->next; }
+    return p;
+}
+
+static void opdi_plugin_pin(opd_plugin *p) { (void)OPDI_ADD(&p->pins, 1); }
+
+static opd_plugin *opdi_plugin_hold(uintptr_t address) {
+    opd_plugin *p;
+    if (!OPDI_LOAD(&opdi_plugins)) { return NULL; }
+    opdi_lock(&opdi_registry.lock);
+    p = opdi_plugin_at(address);
+    if (p) { opdi_plugin_pin(p); }
+    opdi_unlock(&opdi_registry.lock);
+    return p;
+}
+
+static bool opdi_plugin_has(const opd_plugin *p, uintptr_t address) { return address >= p->begin && address < p->end; }
+
+//-- A retired table that runs something of p, or has one of its cards.
+static bool opdi_plugin_in_table(const opd_plugin *p, const opd_op *op, const opdi_table *t) {
+    const opdi_card *c;
+    int i;
+    for (i = 0; i < OPD_KEY_SLOTS; i++) {
+        if (opdi_plugin_has(p, (uintptr_t)t->slots[i].fn)) { return true; }
+        for (c = op->cards; c; c = c->next) {
+            if (c->formula.plugin == p && t->slots[i].user == (const void *)c) { return true; }
+        }
+    }
+    return false;
+}
+
+//-- Frees what was kept in case somebody was still inside: tables, cards, formulas recorded by hand.  Under the lock.
+static void opdi_plugin_forget(const opd_plugin *p) {
+    opdi_hand **h = &opdi_hands;
+    int i;
+    for (i = 0; i < OPDI_BUCKETS; i++) {
+        opd_op *op;
+        for (op = opdi_registry.buckets[i]; op; op = op->next_in_bucket) {
+            opdi_table **t = &op->retired;
+            opdi_card **c = &op->cards;
+            while (*t) {
+                opdi_table *old = *t;
+                if (!opdi_plugin_in_table(p, op, old)) { t = &old->retired; continue; }
+                *t = old->retired;
+                opdi_free(old, sizeof *old);
+            }
+            while (*c) {
+                opdi_card *old = *c;
+                if (old->formula.plugin != p) { c = &old->next; continue; }
+                *c = old->next;
+                opdi_free(old, sizeof *old);
+            }
+        }
+    }
+    while (*h) {
+        opdi_hand *old = *h;
+        if (old->formula.plugin != p) { h = &old->next; continue; }
+        *h = old->next;
+        opdi_free(old, sizeof *old);
+    }
+}
+
+//-- The number of the oldest thread that may be in a kernel, but for this one.
+static uint64_t opdi_oldest_other(const opdi_thread *self) {
+    const opdi_thread *th;
+    uint64_t oldest = UINT64_MAX;
+    opdi_lock(&opdi_threads_lock);
+    for (th = opdi_all_threads; th; th = th->next) {
+        if (th != self && !OPDI_LOAD(&th->worker)) { oldest = OPDI_MIN(oldest, th->born); }
+    }
+    opdi_unlock(&opdi_threads_lock);
+    return oldest;
+}
+
+//-- Unmaps what nobody needs any more.
+static void opdi_plugins_sweep(void) {
+    opdi_thread *th = opdi_self();
+    opd_plugin *p = OPDI_LOAD(&opdi_plugins);
+    while (p && !th->current && !th->node) {
+        const uint64_t oldest = opdi_oldest_other(th);
+        opd_plugin **at = &opdi_plugins;
+        opdi_lock(&opdi_registry.lock);
+        while ((p = *at) != NULL && (p->loaded || OPDI_ACQUIRE(&p->pins) != 0 || p->left >= oldest)) { at = &p->next; }
+        if (p) {
+            opdi_plugin_forget(p);
+            OPDI_STORE(at, p->next);
+        }
+        opdi_unlock(&opdi_registry.lock);
+        if (!p) { break; }
+#if !defined(OPD_NO_PLUGINS)
+        (void)dlclose(p->handle);
+#endif
+        opdi_free(p, p->bytes);
+    }
+}
+
+static void opdi_plugin_let_go(opd_plugin *p) {
+    if (OPDI_SUB(&p->pins, 1) == 0 && !OPDI_LOAD(&p->loaded)) { opdi_plugins_sweep(); }
+}
+
+opd_plugin *opd_plugin_next(const opd_plugin *plugin) {
+    opd_plugin *p;
+    opdi_lock(&opdi_registry.lock);
+    p = plugin ? plugin->next : opdi_plugins;
+    while (p && !p->loaded) { p = p->next; }
+    opdi_unlock(&opdi_registry.lock);
+    return p;
+}
+const char *opd_plugin_path(const opd_plugin *plugin) { return plugin ? plugin->path : ""; }
+
+//-- loading ------------------------------------------------------------------------------------------------------
+
+//-- Registration and loading go one thread at a time; false when this thread is at it already.
+static bool opdi_start_enter(opdi_thread *th) {
+    if (OPDI_LOAD(&opdi_registry.starter) == th) { return false; }
+    opdi_lock(&opdi_registry.start);
+    OPDI_STORE(&opdi_registry.starter, th);
+    OPDI_PUBLISH(&opdi_registry.making, 1);
+    return true;
+}
+static void opdi_start_leave(bool entered) {
+    if (!entered) { return; }
+    OPDI_PUBLISH(&opdi_registry.making, 0);
+    OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL);
+    opdi_unlock(&opdi_registry.start);
+}
+
+//-- Takes blocks of p that nobody has run off the registry's list.
+static void opdi_plugin_take_blocks(opd_plugin *p) {
+    opd_block **from = &opdi_registry.blocks, **to = &p->blocks, *b;
+    while (*to) { to = &(*to)->next; }
+    opdi_lock(&opdi_registry.lock);
+    while ((b = *from) != NULL) {
+        if (!opdi_plugin_has(p, (uintptr_t)b)) { from = &b->next; continue; }
+        *from = b->next;
+        b->next = NULL;
+        *to = b;
+        to = &b->next;
+    }
+    opdi_registry.blocks_end = from;
+    opdi_unlock(&opdi_registry.lock);
+}
+
+//-- A library opened by code of p.
+static opd_library *opdi_plugin_library(const opd_plugin *p) {
+    opd_library *lib;
+    opdi_lock(&opdi_registry.lock);
+    for (lib = opdi_registry.libraries; lib && !opdi_plugin_has(p, (uintptr_t)lib->file); lib = lib->next) { }
+    opdi_unlock(&opdi_registry.lock);
+    return lib;
+}
+
+static void opdi_plugin_undo(opd_plugin *p) {
+    opd_library *lib;
+    opdi_plugin_take_blocks(p);
+    while ((lib = opdi_plugin_library(p)) != NULL) { opd_library_close(lib); }
+    if (opdi_plugin_has(p, (uintptr_t)opdi_log.fn)) { opd_log_set(NULL, NULL); }
+    opdi_lock(&opdi_threads_lock);
+    p->left = opdi_threads_born;
+    opdi_unlock(&opdi_threads_lock);
+    OPDI_STORE(&p->loaded, false);
+}
+
+int opd_unload_library(opd_plugin *plugin) {
+    opdi_thread *th = opdi_self();
+    const bool entered = opdi_start_enter(th);
+    const char *wrong = NULL;
+    const opd_library *lib;
+    opd_plugin *p;
+    opdi_lock(&opdi_registry.lock);
+    for (p = opdi_plugins; p && p != plugin; p = p->next) { }
+    if (!p || !p->loaded) { wrong = "opd_unload_library: this library is not loaded"; }
+    for (lib = opdi_registry.libraries; lib && !wrong; lib = lib->next) {
+        if (lib->in_block && opdi_plugin_has(p, (uintptr_t)lib->file)) {
+            wrong = "opd_unload_library inside a block of the library";
+        }
+    }
+    opdi_unlock(&opdi_registry.lock);
+    if (!wrong) { opdi_plugin_undo(p); }
+    opdi_start_leave(entered);
+    opdi_plugins_sweep();
+    return wrong ? opd_fail(OPD_ERROR_REGISTER, "%s", wrong) : 0;
+}
+
+#if defined(OPD_NO_PLUGINS)
+
+static opd_plugin *opdi_no_plugins(void) {
+    (void)opd_fail(OPD_ERROR_REGISTER, "this program was built with OPD_NO_PLUGINS");
+    return NULL;
+}
+opd_plugin *opd_load_library(const char *path) { (void)path; return opdi_no_plugins(); }
+opd_plugin *opd_load(const char *name, const char *const *files, const char *flags) {
+    (void)name; (void)files; (void)flags;
+    return opdi_no_plugins();
+}
+opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags) {
+    (void)name; (void)source; (void)flags;
+    return opdi_no_plugins();
+}
+
+#else
+
+//-- What an older plug-in gives ends earlier; the fields it does not know are zero.
+static int opdi_host_define(opd_library *lib, const opd_op_desc *desc, size_t size) {
+    opd_op_desc d;
+    if (!desc) { return opd_define(lib, NULL); }
+    memset(&d, 0, sizeof d);
+    memcpy(&d, desc, OPDI_MIN(size, sizeof d));
+    return opd_define(lib, &d);
+}
+
+#define OPDI_HOST_ENTRY(R, name, n, types) name,
+#define OPDI_HOST_ENTRY_V(name, n, types) name,
+static const struct opd_host opdi_host_table = {
+    OPD_VERSION_MAJOR, OPD_VERSION_MINOR, opd_fail, opd_warn, opdi_host_define, opd_impl_key,
+    opd_fallback, OPD_HOST_FUNCTIONS(OPDI_HOST_ENTRY, OPDI_HOST_ENTRY_V)};
+
+static const char *opdi_machine_name(const unsigned char *elf) {
+    const unsigned machine = elf[5] == 2 ? (unsigned)elf[18] << 8 | elf[19] : (unsigned)elf[19] << 8 | elf[18];
+    switch (machine) {
+    case 3: return "i386";
+    case 21: return "ppc64";
+    case 22: return "s390";
+    case 40: return "arm";
+    case 62: return elf[4] == 1 ? "x32" : "x86-64";
+    case 183: return "aarch64";
+    case 243: return elf[4] == 1 ? "riscv32" : "riscv64";
+    default: return "another machine";
+    }
+}
+
+//-- The first bytes of an ELF file: 0, or -1.
+static int opdi_elf_read(const char *path, unsigned char *elf) {
+    FILE *f = fopen(path, "rb");
+    size_t n = f ? fread(elf, 1, 20, f) : 0;
+    if (f) { (void)fclose(f); }
+    return f ? n == 20 && memcmp(elf, "\177ELF", 4) == 0 ? 0 : 1 : -1;
+}
+
+//-- Says what the loader would not say clearly: there is no such file, no library, one for another machine.
+static int opdi_plugin_file_check(const char *path) {
+    unsigned char elf[20], own[20];
+    const int rc = opdi_elf_read(path, elf);
+    if (rc < 0) {
+        return opd_fail(OPD_ERROR_NOT_FOUND, "opd_load_library: cannot open '%s': %s", path, strerror(errno));
+    }
+    if (rc > 0 || elf[elf[5] == 2 ? 17 : 16] != 3) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' is not a shared library (one is made with "
+                        "cc -shared -fPIC -DOPDISPATCH_PLUGIN)", path);
+    }
+    if (opdi_elf_read("/proc/self/exe", own) == 0 && (memcmp(elf + 4, own + 4, 2) != 0 ||
+                                                      memcmp(elf + 18, own + 18, 2) != 0)) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' is for %s, this program for %s", path,
+                        opdi_machine_name(elf), opdi_machine_name(own));
+    }
+    return 0;
+}
+
+static void *opdi_dlopen(const char *path) {
+    void *handle = NULL;
+    opdi_string file = {NULL, 0, 0, false};
+    if (opdi_plugin_file_check(path)) { return NULL; }
+    opdi_string_add(&file, strchr(path, '/') ? "" : "./");    /* a bare name would be searched for */
+    opdi_string_add(&file, path);
+    if (!file.failed && !(handle = dlopen(file.data, RTLD_NOW | RTLD_LOCAL))) {
+        const char *why = dlerror();
+        const bool ours = why && strstr(why, "undefined symbol: opd_");
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_load_library: %s%s", why ? why : path, ours
+                       ? " (build the library with -DOPDISPATCH_PLUGIN, or link the program with -rdynamic)" : "");
+    }
+    opdi_string_free(&file);
+    return handle;
+}
+
+//-- Where a library is mapped.  dlinfo is asked for by name: strict C does not declare it.
+static int opdi_plugin_range(opd_plugin *p) {
+    void *self = dlopen(NULL, RTLD_NOW), *f = self ? dlsym(self, "dlinfo") : NULL;
+    int (*ask)(void *, int, void *);
+    struct link_map *map = NULL;
+    const char *base;
+    const ElfW(Ehdr) *elf;
+    int i;
+    memcpy(&ask, &f, sizeof f);
+    if (f && ask(p->handle, 2, &map)) { map = NULL; }         /* RTLD_DI_LINKMAP */
+    if (self) { (void)dlclose(self); }
+    base = map ? (const char *)(uintptr_t)map->l_addr : NULL;
+    if (!base || memcmp(base, "\177ELF", 4) != 0) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: cannot see where '%s' is mapped", p->path);
+    }
+    elf = (const ElfW(Ehdr) *)(const void *)base;
+    for (i = 0; i < elf->e_phnum; i++) {
+        const ElfW(Phdr) *h = (const ElfW(Phdr) *)(const void *)(base + elf->e_phoff + (size_t)i * elf->e_phentsize);
+        const uintptr_t end = (uintptr_t)base + h->p_vaddr + h->p_memsz;
+        if (h->p_type == PT_LOAD) { p->end = OPDI_MAX(p->end, end); }
+    }
+    p->begin = (uintptr_t)base;
+    return 0;
+}
+
+//-- Version and kind of a library that has just been mapped.
+static int opdi_plugin_check(opd_plugin *p) {
+    const uintptr_t own = (uintptr_t)dlsym(p->handle, "opd_load_library");
+    const opd_plugin_info *info = (const opd_plugin_info *)dlsym(p->handle, "opd_plugin_entry");
+    if (opdi_plugin_has(p, own) && own != (uintptr_t)opd_load_library) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' has an implementation of its own in it: build it "
+                        "without OPDISPATCH_IMPLEMENTATION, with -DOPDISPATCH_PLUGIN", p->path);
+    }
+    if (!opdi_plugin_has(p, (uintptr_t)info)) { return 0; }
+    if (memcmp(info->magic, OPD_PLUGIN_MAGIC, sizeof OPD_PLUGIN_MAGIC) != 0) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: the opd_plugin_entry of '%s' is not opdispatch's",
+                        p->path);
+    }
+    if (info->major != OPD_VERSION_MAJOR || info->minor > OPD_VERSION_MINOR) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' was built with opdispatch %d.%d, which a program "
+                        "with opdispatch %d.%d cannot load: the major versions must agree, and the library's minor "
+                        "version must not be newer", p->path, (int)info->major, (int)info->minor, OPD_VERSION_MAJOR,
+                        OPD_VERSION_MINOR);
+    }
+    p->info = info;
+    *info->host = &opdi_host_table;
+    return 0;
+}
+
+//-- A record, not in the list yet.
+static opd_plugin *opdi_plugin_new(const char *path) {
+    const size_t n = strlen(path) + 1;
+    opd_plugin *p = (opd_plugin *)opdi_alloc(sizeof *p + n);
+    if (!p) { return NULL; }
+    memset(p, 0, sizeof *p);
+    p->bytes = sizeof *p + n;
+    p->path = (char *)(p + 1);
+    memcpy(p->path, path, n);
+    return p;
+}
+
+//-- The record of a library that has just been mapped: `fresh`, now in the list, or the one that is there already.
+static opd_plugin *opdi_plugin_enter(opd_plugin *fresh, bool *known) {
+    opd_plugin *p;
+    if (opdi_plugin_range(fresh)) { return NULL; }
+    opdi_lock(&opdi_registry.lock);
+    for (p = opdi_plugins; p && p->handle != fresh->handle; p = p->next) { }
+    *known = p && p->loaded;
+    if (!p) {
+        fresh->next = opdi_plugins;
+        OPDI_PUBLISH(&opdi_plugins, fresh);
+        p = fresh;
+    }
+    OPDI_STORE(&p->loaded, true);
+    opdi_unlock(&opdi_registry.lock);
+    return p;
+}
+
+//-- Runs the blocks; the first that fails ends it.
+static int opdi_plugin_run(opd_plugin *p) {
+    opd_block *b;
+    opdi_plugin_take_blocks(p);
+    b = p->info ? *p->info->blocks : p->blocks;
+    if (!b && !opdi_plugin_library(p)) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' registers nothing: it has no OPD_LIBRARY block, "
+                        "was built by a compiler without constructors, or has an implementation of its own in it",
+                        p->path);
+    }
+    for (; b && opd_ok(); b = b->next) { opdi_block_run(b); }
+    return opd_ok() ? 0 : -1;
+}
+
+opd_plugin *opd_load_library(const char *path) {
+    opdi_thread *th = opdi_self();
+    opd_plugin *fresh, *p = NULL;
+    bool entered, known = false;
+    if (!opd_ok()) { return NULL; }
+    if (!path) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_load_library: the path is NULL"); return NULL; }
+    opdi_started();
+    fresh = opd_ok() ? opdi_plugin_new(path) : NULL;
+    if (!fresh) { return NULL; }
+    fresh->handle = opdi_dlopen(path);
+    entered = opdi_start_enter(th);
+    if (fresh->handle && (p = opdi_plugin_enter(fresh, &known)) != NULL && !known) {
+        if (!opd_ok() || opdi_plugin_check(p) || opdi_plugin_run(p)) { opdi_plugin_undo(p); }
+    }
+    opdi_start_leave(entered);
+    if (p && p != fresh) { (void)dlclose(fresh->handle); }    /* the record has a reference of its own */
+    if (p != fresh) { opdi_free(fresh, fresh->bytes); }
+    if (!opd_ok()) { opdi_plugins_sweep(); return NULL; }
+    return p;
+}
+
+//-- compiling at run time ----------------------------------------------------------------------------------------
+//
+//  A result is <name>-<key>-<contents>.so: the key is of flags, compiler, version and paths, `contents` of every file
+//  that the compiler read, whose list stands in <name>-<key>.deps.  All is made in a folder of its own and renamed.
+
+#define OPDI_PATH 1024
+
+static uint64_t opdi_mix(uint64_t h, const void *data, size_t n) {
+    const char *p = (const char *)data;
+    uint64_t w;
+    h = (h ^ n) * 0x9e3779b97f4a7c15u;
+    for (; n; p += OPDI_MIN(n, 8), n -= OPDI_MIN(n, 8)) {
+        w = 0;
+        memcpy(&w, p, OPDI_MIN(n, 8));
+        h = (h ^ w) * 0xff51afd7ed558ccdu;
+        h ^= h >> 32;
+    }
+    return h;
+}
+static uint64_t opdi_mix_text(uint64_t h, const char *text) { return opdi_mix(h, text, strlen(text)); }
+
+//-- The contents of a file; false when it cannot be read.
+static bool opdi_mix_file(uint64_t *h, const char *path) {
+    char part[16384];
+    size_t n;
+    FILE *f = fopen(path, "rb");
+    if (!f) { return false; }
+    while ((n = fread(part, 1, sizeof part, f)) > 0) { *h = opdi_mix(*h, part, n); }
+    n = (size_t)ferror(f);
+    (void)fclose(f);
+    return n == 0;
+}
+
+//-- A whole file as text; false without an error when there is none.
+static bool opdi_string_read(opdi_string *t, const char *path) {
+    char part[4096];
+    size_t n;
+    FILE *f = fopen(path, "rb");
+    if (!f) { return false; }
+    opdi_string_add_n(t, "", 0);
+    while ((n = fread(part, 1, sizeof part, f)) > 0) { opdi_string_add_n(t, part, n); }
+    (void)fclose(f);
+    return !t->failed;
+}
+
+OPD_PRINTF_LIKE(2, 3) static int opdi_path(char *out, const char *format, ...) {
+    va_list ap;
+    int n;
+    va_start(ap, format);
+    n = vsnprintf(out, OPDI_PATH, format, ap);
+    va_end(ap);
+    return n >= 0 && n < OPDI_PATH ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "the path %.60s... is too long", out);
+}
+
+//-- Writes a file whole or not at all.
+static int opdi_file_write(const char *tmp, const char *path, const char *data, size_t n) {
+    FILE *f = fopen(tmp, "wb");
+    bool ok = f && fwrite(data, 1, n, f) == n;
+    if (f && fclose(f)) { ok = false; }
+    if (ok && rename(tmp, path) == 0) { return 0; }
+    return opd_fail(OPD_ERROR_REGISTER, "cannot write %s: %s", path, strerror(errno));
+}
+
+//-- The folder of results: only this user may write in it, or put another in its place.
+static int opdi_cache_dir(char *dir) {
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const bool own = xdg && *xdg == '/';
+    struct stat s, up;
+    char parent[OPDI_PATH];
+    if (geteuid() != getuid()) {
+        return opd_fail(OPD_ERROR_REGISTER, "nothing is compiled by a program that runs with another user's rights");
+    }
+    if (!own && !(home && *home == '/')) {
+        return opd_fail(OPD_ERROR_REGISTER, "no place for compiled code: neither $XDG_CACHE_HOME nor $HOME is a path");
+    }
+    if (opdi_path(parent, "%s%s", own ? xdg : home, own ? "" : "/.cache") ||
+        opdi_path(dir, "%s/opdispatch", parent)) { return -1; }
+    (void)mkdir(parent, 0700);
+    (void)mkdir(dir, 0700);
+    if (stat(parent, &up) || lstat(dir, &s) || !S_ISDIR(s.st_mode)) {
+        return opd_fail(OPD_ERROR_REGISTER, "cannot make the folder %s: %s", dir, strerror(errno ? errno : ENOTDIR));
+    }
+    if (s.st_uid != geteuid() || (s.st_mode & 022) || ((up.st_mode & 022) && !(up.st_mode & 01000))) {
+        return opd_fail(OPD_ERROR_REGISTER, "the folder %s for compiled code belongs to another user, or others may "
+                        "write %s", dir, s.st_mode & 022 ? "in it" : "in the one it stands in");
+    }
+    return 0;
+}
+
+/* What is compiled. */
+typedef struct opdi_build {
+    const char *what, *name, *flags, *compiler;
+    const char *const *files;
+    bool cxx;
+    char dir[OPDI_PATH], tmp[OPDI_PATH], stem[OPDI_PATH];     /* stem: <dir>/<name>-<key> */
+    char include[OPDI_PATH];                                  /* where opdispatch.h is */
+} opdi_build;
+
+static bool opdi_is_cxx(const char *file) {
+    const char *dot = strrchr(file, '.');
+    return dot && (!strcmp(dot, ".cpp") || !strcmp(dot, ".cc") || !strcmp(dot, ".cxx") || !strcmp(dot, ".C"));
+}
+
+//-- Which program the first word of a command is: path, size and time, so that another version has another key.
+static uint64_t opdi_mix_compiler(uint64_t h, const char *command) {
+    const size_t n = strcspn(command, " \t");
+    const char *path = memchr(command, '/', n) ? "" : getenv("PATH");
+    char file[OPDI_PATH];
+    h = opdi_mix_text(h, command);
+    for (path = path ? path : "/usr/bin:/bin"; path; path = *path == ':' ? path + 1 : NULL) {
+        const size_t m = strcspn(path, ":");
+        struct stat s;
+        const int len = snprintf(file, sizeof file, "%.*s%s%.*s", (int)m, path, m ? "/" : "", (int)n, command);
+        if (len < (int)sizeof file && stat(file, &s) == 0 && S_ISREG(s.st_mode)) {
+            const int64_t id[2] = {(int64_t)s.st_size, (int64_t)s.st_mtime};
+            return opdi_mix(opdi_mix_text(h, file), id, sizeof id);
+        }
+        path += m;
+    }
+    return h;
+}
+
+//-- Fills stem and include.
+static int opdi_build_key(opdi_build *b) {
+    const char *given = getenv("OPD_INCLUDE"), *here = __FILE__, *slash = strrchr(here, '/');
+    uint64_t h = opdi_mix_text(1, OPD_VERSION);
+    int i;
+    if (given && !*given) { given = NULL; }
+    if (opdi_path(b->include, "%.*s", given ? (int)strlen(given) : slash ? (int)(slash - here) : 1,
+                  given ? given : slash ? here : ".")) { return -1; }
+    h = opdi_mix_compiler(h, b->compiler);
+    h = opdi_mix_text(opdi_mix_text(h, b->flags), b->include);
+    if (strstr(b->flags, "native")) {             /* the folder may be seen from another machine */
+        char host[256] = "";
+        (void)gethostname(host, sizeof host - 1);
+        h = opdi_mix_text(h, host);
+    }
+    for (i = 0; b->files[i]; i++) { h = opdi_mix_text(h, b->files[i]); }
+    return opdi_path(b->stem, "%s/%s-%016llx", b->dir, b->name, (unsigned long long)h);
+}
+
+//-- The name of the result, from the list of what the compiler read; false when a file of it is not there.
+static bool opdi_build_result(const opdi_build *b, const opdi_string *deps, char *out) {
+    uint64_t h = 2;
+    size_t at;
+    for (at = 0; at < deps->n; at += strlen(deps->data + at) + 1) {
+        h = opdi_mix_text(h, deps->data + at);
+        if (!opdi_mix_file(&h, deps->data + at)) { return false; }
+    }
+    return snprintf(out, OPDI_PATH, "%s-%016llx.so", b->stem, (unsigned long long)h) < OPDI_PATH;
+}
+
+//-- Adds the paths of a rule "object: a b \\", as compilers write it, each with its zero.
+static void opdi_deps_add(opdi_string *deps, const char *rule) {
+    const char *p = strstr(rule, ": ");
+    bool in = false;
+    for (p = p ? p + 1 : ""; *p; p++) {
+        const bool escaped = *p == '\\' && p[1], newline = escaped && (p[1] == '\n' || p[1] == '\r');
+        if (newline || (!escaped && strchr(" \t\r\n", *p))) {
+            if (in) { opdi_string_add_n(deps, "", 1); }
+            if (*p == '\n') { in = false; break; }  /* the rule's end */
+            p += newline;
+            in = false;
+            continue;
+        }
+        if ((escaped && strchr(" #:\\", p[1])) || (*p == '$' && p[1] == '$')) { p++; }
+        opdi_string_add_n(deps, p, 1);
+        in = true;
+    }
+    if (in) { opdi_string_add_n(deps, "", 1); }
+}
+
+//-- Words of a command, each with its zero.
+static void opdi_words_add(opdi_string *words, const char *word) { opdi_string_add_n(words, word, strlen(word) + 1); }
+static void opdi_words_split(opdi_string *words, const char *text) {
+    for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
+        const size_t n = strcspn(text, " \t\n");
+        opdi_string_add_n(words, text, n);
+        opdi_string_add_n(words, "", 1);
+        text += n;
+    }
+}
+
+static int opdi_wait(pid_t pid) {
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0) {
+        if (errno != EINTR) { return 0; }         /* SIGCHLD is ignored: the result will tell */
+    }
+    return status;
+}
+
+static void opdi_say_command(char *const *argv) {
+    opdi_string line = {NULL, 0, 0, false};
+    for (; *argv; argv++) {
+        opdi_string_add(&line, *argv);
+        opdi_string_add(&line, argv[1] ? " " : "");
+    }
+    if (!line.failed) { opdi_log.fn(opdi_log.user, -1, line.data); }
+    opdi_string_free(&line);
+}
+
+static bool opdi_verbose(void) {
+    const char *v = getenv("OPD_VERBOSE");
+    return v && *v && strcmp(v, "0") != 0;
+}
+
+//-- Runs a command without a shell, its output into a file.  0; -1 with the command's own message.
+static int opdi_build_run(const opdi_build *b, const opdi_string *words) {
+    posix_spawn_file_actions_t files;
+    char log[OPDI_PATH], **argv;
+    size_t at, n = 0, i = 0;
+    opdi_string said = {NULL, 0, 0, false};
+    int rc, status = 0;
+    pid_t pid;
+    if (words->failed || opdi_path(log, "%s/log", b->tmp)) { return -1; }
+    for (at = 0; at < words->n; at += strlen(words->data + at) + 1) { n++; }
+    argv = (char **)opdi_alloc((n + 1) * sizeof *argv);
+    if (!argv) { return -1; }
+    for (at = 0; at < words->n; at += strlen(words->data + at) + 1) { argv[i++] = words->data + at; }
+    argv[n] = NULL;
+    if (opdi_verbose()) { opdi_say_command(argv); }
+    rc = posix_spawn_file_actions_init(&files);
+    if (rc == 0) {
+        rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+        if (!rc) { rc = posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600); }
+        if (!rc) { rc = posix_spawn_file_actions_adddup2(&files, 1, 2); }
+        if (!rc) { rc = posix_spawnp(&pid, argv[0], &files, NULL, argv, environ); }
+        (void)posix_spawn_file_actions_destroy(&files);
+    }
+    if (rc == 0) { status = opdi_wait(pid); }
+    if (rc) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "%s: cannot run the compiler '%s': %s", b->what, argv[0], strerror(rc));
+    } else if (opdi_string_read(&said, log) && status) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed for %s:\n%.1700s", b->what, argv[0], b->name, said.data);
+    } else if (said.n && !said.failed && opdi_verbose()) {
+        opdi_log.fn(opdi_log.user, -1, said.data);
+    }
+    opdi_free(argv, (n + 1) * sizeof *argv);
+    opdi_string_free(&said);
+    (void)remove(log);
+    if (status && opd_ok()) { (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed", b->what, b->compiler); }
+    return rc || status || !opd_ok() ? -1 : 0;
+}
+
+//-- Compiles the i-th file, and adds what it reads.
+static int opdi_build_object(const opdi_build *b, int i, opdi_string *deps) {
+    opdi_string words = {NULL, 0, 0, false}, rule = {NULL, 0, 0, false};
+    char object[OPDI_PATH], dep[OPDI_PATH];
+    const size_t before = deps->n;
+    int rc;
+    if (opdi_path(object, "%s/%d.o", b->tmp, i) || opdi_path(dep, "%s/%d.d", b->tmp, i)) { return -1; }
+    opdi_words_split(&words, b->compiler);
+    opdi_words_add(&words, "-O2");
+    opdi_words_split(&words, b->flags);
+    opdi_words_split(&words, "-DOPDISPATCH_PLUGIN -fPIC -I");
+    words.n -= words.n > 0;                       /* the folder is part of that word */
+    opdi_words_add(&words, b->include);
+    opdi_words_split(&words, "-MD -MF");
+    opdi_words_add(&words, dep);
+    opdi_words_add(&words, "-c");
+    opdi_words_add(&words, b->files[i]);
+    opdi_words_add(&words, "-o");
+    opdi_words_add(&words, object);
+    rc = opdi_build_run(b, &words);
+    if (rc == 0 && opdi_string_read(&rule, dep)) { opdi_deps_add(deps, rule.data); }
+    if (rc == 0 && deps->n == before) { opdi_words_add(deps, b->files[i]); }
+    opdi_string_free(&rule);
+    opdi_string_free(&words);
+    (void)remove(dep);
+    return rc || !opd_ok() ? -1 : 0;
+}
+
+//-- Links the objects and puts list and result in their places.
+static int opdi_build_link(const opdi_build *b, int n, const opdi_string *deps, char *out) {
+    opdi_string words = {NULL, 0, 0, false};
+    char path[OPDI_PATH], list[OPDI_PATH];
+    int i, rc = 0;
+    opdi_words_split(&words, b->compiler);
+    opdi_words_add(&words, "-shared");
+    for (i = 0; i < n && rc == 0; i++) {
+        rc = opdi_path(path, "%s/%d.o", b->tmp, i);
+        opdi_words_add(&words, path);
+    }
+    opdi_words_split(&words, b->flags);
+    opdi_words_split(&words, "-lm -o");
+    if (rc || opdi_path(path, "%s/so", b->tmp)) { opdi_string_free(&words); return -1; }
+    opdi_words_add(&words, path);
+    rc = opdi_build_run(b, &words);
+    opdi_string_free(&words);
+    if (rc == 0 && !opdi_build_result(b, deps, out)) {
+        rc = opd_fail(OPD_ERROR_REGISTER, "%s: a file that the compiler read is gone", b->what);
+    }
+    if (rc == 0 && rename(path, out)) {
+        rc = opd_fail(OPD_ERROR_REGISTER, "%s: cannot write %s: %s", b->what, out, strerror(errno));
+    }
+    if (rc) { (void)remove(path); return -1; }
+    return opdi_path(path, "%s/deps", b->tmp) || opdi_path(list, "%s.deps", b->stem) ? -1 :
+           opdi_file_write(path, list, deps->data, deps->n);
+}
+
+static int opdi_build_all(opdi_build *b, char *out) {
+    opdi_string deps = {NULL, 0, 0, false};
+    char path[OPDI_PATH];
+    int i, n, rc = 0;
+    if (mkdir(b->tmp, 0700)) {
+        return opd_fail(OPD_ERROR_REGISTER, "%s: cannot make %s: %s", b->what, b->tmp, strerror(errno));
+    }
+    for (n = 0; b->files[n] && rc == 0; n++) { rc = opdi_build_object(b, n, &deps); }
+    if (rc == 0) { rc = opdi_build_link(b, n, &deps, out); }
+    for (i = 0; i < n; i++) { if (opdi_path(path, "%s/%d.o", b->tmp, i) == 0) { (void)remove(path); } }
+    opdi_string_free(&deps);
+    (void)remove(b->tmp);
+    return rc;
+}
+
+static int opdi_build_open(opdi_build *b, const char *what, const char *name, const char *flags, bool cxx) {
+    static int count;
+    const char *compiler = getenv(cxx ? "CXX" : "CC");
+    size_t n = name ? strlen(name) : 0;
+    if (!opd_ok()) { return -1; }
+    if (n < 1 || n > 64 || *name == '.' || strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                                  "_.+-") != n) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a name has 1 to 64 letters, digits and _.+-", what);
+    }
+    memset(b, 0, sizeof *b);
+    b->what = what;
+    b->name = name;
+    b->flags = flags ? flags : "";
+    b->cxx = cxx;
+    b->compiler = compiler && compiler[strspn(compiler, " \t\n")] ? compiler + strspn(compiler, " \t\n")
+                                                                  : cxx ? "c++" : "cc";
+    if (opdi_cache_dir(b->dir)) { return -1; }
+    return opdi_path(b->tmp, "%s/tmp.%ld.%d", b->dir, (long)getpid(), (int)OPDI_ADD(&count, 1));
+}
+
+static opd_plugin *opdi_build_load(opdi_build *b) {
+    opdi_string deps = {NULL, 0, 0, false};
+    char list[OPDI_PATH], out[OPDI_PATH];
+    bool known;
+    if (opdi_build_key(b) || opdi_path(list, "%s.deps", b->stem)) { return NULL; }
+    known = opdi_string_read(&deps, list) && opdi_build_result(b, &deps, out) && access(out, R_OK) == 0;
+    opdi_string_free(&deps);
+    if (!opd_ok() || (!known && opdi_build_all(b, out))) { return NULL; }
+    return opd_load_library(out);
+}
+
+opd_plugin *opd_load(const char *name, const char *const *files, const char *flags) {
+    opdi_build b;
+    bool cxx = false;
+    int i;
+    for (i = 0; files && files[i]; i++) { cxx = cxx || opdi_is_cxx(files[i]); }
+    if (opdi_build_open(&b, "opd_load", name, flags, cxx)) { return NULL; }
+    if (i == 0) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_load: no files to compile"); return NULL; }
+    b.files = files;
+    return opdi_build_load(&b);
+}
+
+opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags) {
+    const bool cxx = name && opdi_is_cxx(name);
+    char path[OPDI_PATH];
+    const char *files[2] = {path, NULL};
+    opdi_build b;
+    if (opdi_build_open(&b, "opd_load_inline", name, flags, cxx)) { return NULL; }
+    if (!source) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_load_inline: the source is NULL"); return NULL; }
+    b.files = files;
+    if (opdi_path(path, "%s/%s-%016llx.%s", b.dir, name, (unsigned long long)opdi_mix_text(3, source),
+                  cxx ? "cpp" : "c") || opdi_file_write(b.tmp, path, source, strlen(source))) { return NULL; }
+    return opdi_build_load(&b);
+}
+
+#endif /* OPD_NO_PLUGINS */
+
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
 //  >>kernels    instruction sets, threads, half precision, vector math, matrix product, convolution, random numbers
 //
 //  Loops on raw pointers that the operators are made of.  This part uses the platform section (allocation, errors)
@@ -9868,7 +11083,10 @@ static void *opdi_pool_worker(void *unused) {
             int64_t n = p->n, step = p->step;
             pthread_mutex_unlock(&p->lock);
             opdi_pool_work(fn, ctx, n, step);
-            if (opdi_thread_self) opdi_thread_self->error = OPD_OK;   /* the job tells its caller what failed */
+            if (opdi_thread_self) {
+                opdi_thread_self->error = OPD_OK;                     /* the job tells its caller what failed */
+                OPDI_STORE(&opdi_thread_self->worker, 1);
+            }
             pthread_mutex_lock(&p->lock);
             OPDI_PUBLISH(&p->active, p->active - 1);
             if (p->active == 0) pthread_cond_signal(&p->done);
@@ -26478,8 +27696,8 @@ static int opdi_register_fallbacks(opd_library *lib) {
 
 OPDI_LOOPS_END
 
-//-- The library of the built-in operators, before any library block runs.  When it fails there is none, and the next use
-//-- tries again.
+//-- The library of the built-in operators, before any library block runs.  When it fails there is none, and the next
+//-- use tries again.
 static int opdi_register_builtins(void) {
     opd_library *aten = opd_library_open(OPD_DEF, "aten", NULL, "opdispatch.h", __LINE__);
     opd_library *all = aten ? opd_library_open(OPD_IMPL, "_", NULL, "opdispatch.h", __LINE__) : NULL;
