@@ -113,6 +113,7 @@
      >>api:scopes      who owns what
      >>api:tensors     making tensors, reading them, printing them
      >>api:autograd    the tape
+     >>api:observers   who is told of calls; the profiler
      >>api:plug        library blocks
      >>api:load        plug-ins, and compiling at run time
      >>api:formulas    the pointwise formulas
@@ -122,10 +123,12 @@
      >>values          dtypes, devices, what a tensor is
      >>schema          lexer, parser, printer, alias sets, argument binding
      >>keys            dispatch keys, alias keys, key sets
+     >>observers       who is told of calls: registration, sampling, callbacks
      >>dispatcher      operators, kernels, computed tables, libraries, calls, dumps
      >>tensors         storage, sizes and strides, results of kernels, derived forms
      >>autograd        nodes, the generic kernels, the engine, grad modes
      >>plugins         loading libraries of operators, compiling at run time
+     >>profiler        records of events, the table, the trace file
      >>kernels         instruction sets, threads, half precision, vector math, matrix product, convolution, random
      >>operators       the cards: everything about one operator in one place
 
@@ -787,6 +790,87 @@ OPD_API int opd_autograd_record(const char *name, opd_backward_fn backward, opd_
                                 opd_tensor *const *results, int nresults);
 /* True when grad mode is on and one of the call's tensors requires grad. */
 OPD_API bool opd_call_requires_grad(const opd_call *call);
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:observers  who is told of calls; the profiler
+//----------------------------------------------------------------------------------------------------------------------
+
+/* What can be observed: calls of operators (not redispatches), backward nodes, spans that a program names. */
+enum { OPD_OBSERVE_CALL = 1, OPD_OBSERVE_BACKWARD = 2, OPD_OBSERVE_SPAN = 4 };
+
+/* What a callback is told.  It and all it points to belong to the call: copy what is to stay. */
+typedef struct opd_event {
+    int kind;                    /* OPD_OBSERVE_* */
+    const char *name;            /* "aten::add", without overload; "AddBackward0"; a span's */
+    opd_op *op;                  /* what is called; NULL for nodes and spans */
+    const opd_value *args;       /* in schema order, defaults filled in; of a node: one list, its gradients */
+    int nargs;
+    const opd_value *rets;       /* at the end, NULL when it failed; of a node: one list, what it gives */
+    int nrets;
+    opd_code error;              /* at the end: OPD_OK, or what is pending */
+    const char *message;         /* its text, "" without one */
+    int64_t sequence;            /* autograd's number: of the node that this call may record, of this node; or -1 */
+    uint64_t id;                 /* of this event in the process */
+    uint32_t thread;             /* 1, 2, ... */
+    uint32_t forward_thread;     /* of a node: the thread that recorded it; 0 otherwise */
+} opd_event;
+
+/* Follows at::RecordFunctionCallback.  What begin returns is handed to the end that belongs to it; either may be NULL.
+   Callbacks run on the thread of the call with grad mode off; what they do is not observed, and key state, scopes and
+   a pending error are as before when they return.  An error of theirs is a warning in the log, and the call goes on. */
+typedef struct opd_observer {
+    void *(*begin)(const opd_event *event, void *user);
+    void (*end)(const opd_event *event, void *context, void *user);
+    void *user;
+    void (*destroy)(void *user); /* once it is removed and the last event that it saw begin has ended; may be NULL */
+    double sampling;             /* probability that an event is observed; 0 or 1: each one */
+    unsigned kinds;              /* OPD_OBSERVE_*, or 0: all */
+} opd_observer;
+
+/* Adds an observer of every thread, or of the calling one until it ends: at most 16 of each.  The struct is copied.
+   Takes effect with the next event; those of all threads are told first, each in the order of adding.  A handle, or 0
+   with an error.  Any thread, also in callbacks and under calls of others. */
+OPD_API int64_t opd_observer_add(const opd_observer *observer);
+OPD_API int64_t opd_observer_add_local(const opd_observer *observer);
+/* Takes it away, or lets it rest; an event that it saw begin is still ended.  False: no such handle here. */
+OPD_API bool opd_observer_remove(int64_t handle);
+OPD_API bool opd_observer_enable(int64_t handle, bool on);
+/* Whether anything on this thread is observed.  Returns what it was. */
+OPD_API bool opd_observe_set(bool on);
+/* A stretch of the program as an event.  The name must stay until the span is closed, on the same thread.  NULL when
+   nobody observes, or with an error when memory is out; NULL may be closed. */
+typedef struct opd_span opd_span;
+OPD_API opd_span *opd_span_open(const char *name);
+OPD_API void opd_span_close(opd_span *span);
+
+/* Orders of a profile's rows, largest first. */
+typedef enum opd_profile_order {
+    OPD_PROFILE_BY_SELF = 0, OPD_PROFILE_BY_TOTAL, OPD_PROFILE_BY_CALLS, OPD_PROFILE_BY_BYTES
+} opd_profile_order;
+typedef struct opd_profiler_options {
+    bool shapes;                 /* sizes of tensor arguments: rows are by name and shapes */
+    bool this_thread;            /* not the others */
+    opd_profile_order order;
+} opd_profiler_options;
+/* All events with one name.  Times in nanoseconds; self is without the events inside.  bytes: handed out by the
+   allocator to the thread meanwhile. */
+typedef struct opd_profile_row {
+    const char *name, *shapes;   /* "[[2, 3], [], []]", [] for what is no tensor; NULL when not asked for */
+    int64_t calls, total_ns, self_ns, bytes, self_bytes;
+} opd_profile_row;
+typedef struct opd_profile opd_profile;
+/* torch.profiler: one at a time in a process.  Options NULL: all zero.  0, or -1 with an error. */
+OPD_API int opd_profiler_start(const opd_profiler_options *options);
+/* Ends it; events that still run end here.  The caller frees the profile.  NULL with an error: none was started, or no
+   memory. */
+OPD_API opd_profile *opd_profiler_stop(void);
+OPD_API void opd_profile_free(opd_profile *profile);
+OPD_API const opd_profile_row *opd_profile_rows(const opd_profile *profile, int64_t *n);
+/* The rows as text; cut to cap bytes; returns the full length.  opd_profile_print: to stdout. */
+OPD_API size_t opd_profile_table(const opd_profile *profile, char *buf, size_t cap);
+OPD_API void opd_profile_print(const opd_profile *profile);
+/* Chrome's trace format, which ui.perfetto.dev opens, with arrows from calls to their backward nodes.  0, or -1. */
+OPD_API int opd_profile_write_trace(const opd_profile *profile, const char *path);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:plug       library blocks
@@ -2219,7 +2303,21 @@ typedef void (*opd_destroy)(void *user);
     X(opd_plugin *, opd_load, 3, (const char *, const char *const *, const char *)) \
     X(opd_plugin *, opd_load_inline, 3, (const char *, const char *, const char *)) \
     X(opd_plugin *, opd_plugin_next, 1, (const opd_plugin *)) \
-    X(const char *, opd_plugin_path, 1, (const opd_plugin *))
+    X(const char *, opd_plugin_path, 1, (const opd_plugin *)) \
+    X(int64_t, opd_observer_add, 1, (const opd_observer *)) \
+    X(int64_t, opd_observer_add_local, 1, (const opd_observer *)) \
+    X(bool, opd_observer_remove, 1, (int64_t)) \
+    X(bool, opd_observer_enable, 2, (int64_t, bool)) \
+    X(bool, opd_observe_set, 1, (bool)) \
+    X(opd_span *, opd_span_open, 1, (const char *)) \
+    V(opd_span_close, 1, (opd_span *)) \
+    X(int, opd_profiler_start, 1, (const opd_profiler_options *)) \
+    X(opd_profile *, opd_profiler_stop, 0, ()) \
+    V(opd_profile_free, 1, (opd_profile *)) \
+    X(const opd_profile_row *, opd_profile_rows, 2, (const opd_profile *, int64_t *)) \
+    X(size_t, opd_profile_table, 3, (const opd_profile *, char *, size_t)) \
+    V(opd_profile_print, 1, (const opd_profile *)) \
+    X(int, opd_profile_write_trace, 2, (const opd_profile *, const char *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -2359,6 +2457,7 @@ static opd_op *opd_op_builtin(opd_op_id id) {
 #include <math.h>
 #include <float.h>
 #include <limits.h>
+#include <time.h>
 
 #if defined(__TINYC__) && !defined(OPD_NO_THREADS)
 #define OPD_NO_THREADS
@@ -2519,9 +2618,14 @@ typedef struct opdi_free_block { struct opdi_free_block *next; } opdi_free_block
 #define OPDI_DEFAULT_INCLUDE (OPD_BIT_OF(OPD_F_BACKEND_SELECT) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW))
 #define OPDI_DEFAULT_ALLOW (~OPD_BIT_OF(OPD_F_AUTOCAST))
 
+#define OPDI_MAX_OBSERVERS 32                     /* of one thread's events: half are of all threads */
+typedef struct opdi_observer opdi_observer;
+typedef struct opdi_watch { opdi_observer *observer; int64_t left; } opdi_watch;      /* sampled: events to the next */
+
 typedef struct opdi_thread {
     opdi_state state;
     opd_code error;              /* OPD_OK: none pending */
+    int32_t observed;            /* observers: whether there are any; see opdi_observing */
     int32_t scope_depth;
     int32_t warned_root;
     opd_call *current;           /* innermost running call */
@@ -2533,10 +2637,20 @@ typedef struct opdi_thread {
     opdi_free_block *free_lists[OPDI_CLASSES];
     int64_t cached;              /* bytes in free_lists */
     int64_t live_delta;          /* bytes handed out and not yet added to the global count */
+    int64_t allocated;           /* bytes handed out to this thread so far */
     int64_t allocations;
     struct opdi_thread *next;    /* in the list of all threads */
     uint64_t born;               /* its number, from 1 */
     int worker;                  /* runs parts of kernels only, no operators */
+    bool observe_off, observing, observe_end;     /* switched off here; in a callback; the thread ends */
+    int32_t nobservers;
+    opdi_mutex observe_lock;     /* of the list of observers */
+    opdi_watch observers[OPDI_MAX_OBSERVERS];
+    opdi_observer *own_observers;                 /* this thread's alone, registered */
+    int64_t skip, skip_from;     /* calls that pass before the list is looked at again; what it was then */
+    uint64_t random, events;
+    void *recorder;              /* profiler: this thread's, if it belongs to profile recorder_of */
+    uint64_t recorder_of;
     char message[2048];
 } opdi_thread;
 
@@ -2545,6 +2659,7 @@ static int opdi_main_taken;
 static OPDI_TLS opdi_thread *opdi_thread_self;
 
 OPDI_NOINLINE static opdi_thread *opdi_thread_make(void);
+static inline uint32_t opdi_thread_number(const opdi_thread *th) { return (uint32_t)th->born & 0xfffff; }
 static inline opdi_thread *opdi_self(void) {
     opdi_thread *th = opdi_thread_self;
     return OPDI_LIKELY(th != NULL) ? th : opdi_thread_make();
@@ -2599,6 +2714,8 @@ static int64_t opdi_live_total, opdi_live_peak, opdi_gone_allocations;
 static void opdi_scope_unwind(opdi_thread *th, int64_t mark);
 static void opdi_cache_drain(opdi_thread *th);
 static void opdi_live_flush(opdi_thread *th);
+static void opdi_observers_enter(opdi_thread *th);
+static void opdi_observers_leave(opdi_thread *th);
 
 static void opdi_report_pending(opdi_thread *th) {
     if (th->error != OPD_OK) {
@@ -2616,6 +2733,7 @@ OPD_UNUSED static void opdi_thread_end(void *arg) {
     opdi_thread **p;
     opdi_thread_self = th;
     opdi_report_pending(th);
+    opdi_observers_leave(th);
     opdi_scope_unwind(th, 0);
     if (th->handles) { OPD_FREE(th->handles); }
     th->handles = NULL;
@@ -2647,8 +2765,9 @@ static void opdi_at_exit(void) {
 }
 
 OPDI_NOINLINE static opdi_thread *opdi_thread_make(void) {
-    opdi_thread *th;
+    static const opdi_mutex fresh = OPDI_MUTEX_INIT;
     static int at_exit_done;
+    opdi_thread *th;
     opdi_lock(&opdi_threads_lock);
     if (!opdi_main_taken) {
         opdi_main_taken = 1;
@@ -2668,8 +2787,11 @@ OPDI_NOINLINE static opdi_thread *opdi_thread_make(void) {
     th->state.include = OPDI_DEFAULT_INCLUDE;
     th->state.allow = OPDI_DEFAULT_ALLOW;
     th->born = ++opdi_threads_born;
+    th->random = 0x9e3779b97f4a7c15u * th->born;
+    th->observe_lock = fresh;
     th->next = opdi_all_threads;
     opdi_all_threads = th;
+    opdi_observers_enter(th);
     opdi_unlock(&opdi_threads_lock);
 #if !defined(OPD_NO_THREADS)
     (void)pthread_once(&opdi_thread_once, opdi_thread_key_make);
@@ -2878,6 +3000,7 @@ static inline void *opdi_alloc(size_t n) {
     if (!p) { p = opdi_raw_alloc(n); }
     if (OPDI_UNLIKELY(!p)) { return opdi_out_of_memory(n); }
     th->live_delta += (int64_t)n;
+    th->allocated += (int64_t)n;
     if (OPDI_UNLIKELY(th->live_delta > 65536)) { opdi_live_flush(th); }
     return p;
 }
@@ -5176,6 +5299,347 @@ void opd_keys_restore(opd_key_guard guard) {
 }
 
 //----------------------------------------------------------------------------------------------------------------------
+//  >>observers  who is told of calls: registration, sampling, callbacks
+//
+//  at::RecordFunction.  Each thread has a list of the observers that concern it, under a lock of its own that nobody
+//  else takes but who adds and removes one; the call path reads one word, th->observed, with the pending error.
+//  An event in progress holds its observers, so removing one never takes a callback's data away under it.
+//----------------------------------------------------------------------------------------------------------------------
+
+struct opdi_observer {
+    opd_observer desc;
+    int64_t handle;
+    int32_t refs;                                 /* being registered; lists it is in; events in progress */
+    bool enabled, local;
+    opd_plugin *plugin;                           /* that its callbacks stand in, or NULL */
+    struct opdi_observer *next;
+};
+static opd_plugin *opdi_plugin_hold(uintptr_t address);
+static void opdi_plugin_let_go(opd_plugin *p);
+
+/* th->observed, when not 0 */
+enum { OPDI_OBSERVE_LOOK = 1, OPDI_OBSERVE_SKIP = 2 };     /* SKIP: not before th->skip calls */
+
+/* An event in progress. */
+typedef struct opdi_observing {
+    opd_event event;
+    int n;
+    struct { opdi_observer *observer; void *context; } with[OPDI_MAX_OBSERVERS];
+} opdi_observing;
+struct opd_span { opdi_observing b; opdi_thread *th; };
+
+static struct { opdi_observer *first; int64_t handles; } opdi_observers;      /* under opdi_threads_lock */
+
+//-- True when events of this thread are to be looked at.
+static inline bool opdi_observe_on(const opdi_thread *th) {
+    return OPDI_LOAD(&th->observed) != 0 && !th->observe_off && !th->observing;
+}
+
+OPDI_COLD_BEGIN
+
+static void opdi_observer_drop(opdi_observer *o, int32_t n) {
+    opd_plugin *plugin = o->plugin;
+    if (OPDI_SUB(&o->refs, n) > 0) { return; }
+    if (o->desc.destroy) { o->desc.destroy(o->desc.user); }
+    opdi_free(o, sizeof *o);
+    if (plugin) { opdi_plugin_let_go(plugin); }
+}
+
+//-- Into a thread's list: those of all threads first.  Under opdi_threads_lock.
+static void opdi_observer_put(opdi_thread *th, opdi_observer *o) {
+    int i;
+    opdi_lock(&th->observe_lock);
+    if (!th->observe_end) {
+        i = th->nobservers++;
+        for (; i > 0 && !o->local && th->observers[i - 1].observer->local; i--) {
+            th->observers[i] = th->observers[i - 1];
+        }
+        th->observers[i].observer = o;
+        th->observers[i].left = 0;
+        (void)OPDI_ADD(&o->refs, 1);
+        OPDI_STORE(&th->observed, OPDI_OBSERVE_LOOK);
+    }
+    opdi_unlock(&th->observe_lock);
+}
+
+//-- Out of it; how many references that sets free.
+static int32_t opdi_observer_take(opdi_thread *th, const opdi_observer *o) {
+    int i = 0, k;
+    opdi_lock(&th->observe_lock);
+    while (i < th->nobservers && th->observers[i].observer != o) { i++; }
+    k = i < th->nobservers;
+    if (k) {
+        th->nobservers--;
+        for (; i < th->nobservers; i++) { th->observers[i] = th->observers[i + 1]; }
+        OPDI_STORE(&th->observed, th->nobservers ? OPDI_OBSERVE_LOOK : 0);
+    }
+    opdi_unlock(&th->observe_lock);
+    return k;
+}
+
+//-- Into the lists of all threads it is for, or out of them.
+static int32_t opdi_observer_spread(opdi_thread *self, opdi_observer *o, bool on) {
+    opdi_thread *th = o->local ? self : opdi_all_threads;
+    int32_t freed = 0;
+    for (; th; th = o->local ? NULL : th->next) {
+        if (on) { opdi_observer_put(th, o); } else { freed += opdi_observer_take(th, o); }
+    }
+    o->enabled = on;
+    return freed;
+}
+
+//-- A thread begins: observers of all threads are its too.  It ends: it lets go of them, and of its own.
+static void opdi_observers_enter(opdi_thread *th) {
+    opdi_observer *o;
+    for (o = opdi_observers.first; o; o = o->next) {
+        if (o->enabled) { opdi_observer_put(th, o); }
+    }
+}
+static void opdi_observers_leave(opdi_thread *th) {
+    opdi_observer *o;
+    int i, n;
+    opdi_lock(&opdi_threads_lock);
+    opdi_lock(&th->observe_lock);
+    th->observe_end = true;
+    n = th->nobservers;
+    OPDI_STORE(&th->observed, 0);
+    opdi_unlock(&th->observe_lock);
+    opdi_unlock(&opdi_threads_lock);
+    for (i = 0; i < n; i++) { opdi_observer_drop(th->observers[i].observer, 1); }
+    while ((o = th->own_observers) != NULL) {
+        th->own_observers = o->next;
+        opdi_observer_drop(o, 1);
+    }
+}
+
+#define OPDI_OBSERVE_ALL (OPD_OBSERVE_CALL | OPD_OBSERVE_BACKWARD | OPD_OBSERVE_SPAN)
+static int64_t opdi_observer_add(const opd_observer *desc, bool local) {
+    opdi_thread *th = opdi_self();
+    opdi_observer *o, **at;
+    int64_t handle;
+    int n = 0;
+    if (!desc || (!desc->begin && !desc->end) || (desc->kinds & ~(unsigned)OPDI_OBSERVE_ALL)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "an observer needs a callback, and kinds that there are"), 0;
+    }
+    if (!(desc->sampling >= 0 && desc->sampling <= 1)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "an observer's sampling is a probability, not %g", desc->sampling), 0;
+    }
+    o = (opdi_observer *)opdi_alloc(sizeof *o);
+    if (!o) { return 0; }
+    o->desc = *desc;
+    if (o->desc.kinds == 0) { o->desc.kinds = OPDI_OBSERVE_ALL; }
+    o->refs = 1;
+    o->local = local;
+    o->plugin = opdi_plugin_hold(desc->begin ? (uintptr_t)desc->begin : (uintptr_t)desc->end);
+    o->next = NULL;
+    opdi_lock(&opdi_threads_lock);
+    for (at = local ? &th->own_observers : &opdi_observers.first; *at; at = &(*at)->next) { n++; }
+    handle = n < OPDI_MAX_OBSERVERS / 2 ? ++opdi_observers.handles : 0;
+    if (handle) {
+        o->handle = handle;
+        *at = o;
+        (void)opdi_observer_spread(th, o, true);
+    }
+    opdi_unlock(&opdi_threads_lock);
+    if (!handle) {
+        o->desc.destroy = NULL;                   /* user stays the caller's */
+        opdi_observer_drop(o, 1);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "more than %d observers of %s", OPDI_MAX_OBSERVERS / 2,
+                       local ? "one thread" : "all threads");
+    }
+    return handle;
+}
+int64_t opd_observer_add(const opd_observer *observer) { return opdi_observer_add(observer, false); }
+int64_t opd_observer_add_local(const opd_observer *observer) { return opdi_observer_add(observer, true); }
+
+//-- The place of a handle in its list; what it points to is NULL when there is none.  Under opdi_threads_lock.
+static opdi_observer **opdi_observer_find(opdi_thread *th, int64_t handle) {
+    opdi_observer **at = &opdi_observers.first;
+    while (*at && (*at)->handle != handle) { at = &(*at)->next; }
+    if (*at) { return at; }
+    for (at = &th->own_observers; *at && (*at)->handle != handle; ) { at = &(*at)->next; }
+    return at;
+}
+
+bool opd_observer_remove(int64_t handle) {
+    opdi_thread *th = opdi_self();
+    opdi_observer **at, *o;
+    int32_t freed = 1;
+    opdi_lock(&opdi_threads_lock);
+    at = opdi_observer_find(th, handle);
+    o = *at;
+    if (o) {
+        *at = o->next;
+        freed += opdi_observer_spread(th, o, false);
+    }
+    opdi_unlock(&opdi_threads_lock);
+    if (o) { opdi_observer_drop(o, freed); }
+    return o != NULL;
+}
+
+//-- A plug-in is unloaded: what it left here goes.
+static void opdi_observers_unload(const opd_plugin *plugin) {
+    const opdi_observer *o;
+    int64_t handle;
+    do {
+        opdi_lock(&opdi_threads_lock);
+        for (o = opdi_observers.first; o && o->plugin != plugin; o = o->next) { }
+        handle = o ? o->handle : 0;
+        opdi_unlock(&opdi_threads_lock);
+    } while (handle && opd_observer_remove(handle));
+}
+
+bool opd_observer_enable(int64_t handle, bool on) {
+    opdi_thread *th = opdi_self();
+    opdi_observer *o;
+    opdi_lock(&opdi_threads_lock);
+    o = *opdi_observer_find(th, handle);
+    if (o && o->enabled != on) {                  /* its registration holds it: the last reference is not among them */
+        int32_t freed = opdi_observer_spread(th, o, on);
+        if (freed) { (void)OPDI_SUB(&o->refs, freed); }
+    }
+    opdi_unlock(&opdi_threads_lock);
+    return o != NULL;
+}
+
+bool opd_observe_set(bool on) {
+    opdi_thread *th = opdi_self();
+    bool was = !th->observe_off;
+    th->observe_off = !on;
+    return was;
+}
+
+//-- events -------------------------------------------------------------------------------------------------------
+
+//-- How many events from now the next sampled one comes: geometric, at least 1.
+static int64_t opdi_observe_draw(opdi_thread *th, double p) {
+    double n;
+    th->random ^= th->random << 13;               /* xorshift64 */
+    th->random ^= th->random >> 7;
+    th->random ^= th->random << 17;
+    n = log(((double)(th->random >> 11) + 1) / 9007199254740992.0) / log1p(-p);
+    return n < 1e15 ? 1 + (int64_t)n : (int64_t)1000000000000000;
+}
+
+//-- Chooses the observers of this event and takes hold of them; works out how many calls may pass before the next.
+static void opdi_observe_pick(opdi_thread *th, opdi_observing *b) {
+    const unsigned kind = (unsigned)b->event.kind;
+    const int64_t passed = th->skip_from - th->skip;
+    int64_t skip = INT64_MAX;
+    int i;
+    b->n = 0;
+    opdi_lock(&th->observe_lock);
+    for (i = 0; i < th->nobservers; i++) {
+        opdi_watch *w = &th->observers[i];
+        const opd_observer *d = &w->observer->desc;
+        const bool sampled = d->sampling > 0 && d->sampling < 1;
+        bool now = (d->kinds & kind) != 0;
+        if (sampled && w->left == 0) { w->left = opdi_observe_draw(th, d->sampling); }
+        else if (sampled && (d->kinds & OPD_OBSERVE_CALL)) { w->left -= passed; }
+        if (sampled && now && --w->left > 0) { now = false; }
+        if (sampled && w->left == 0) { w->left = opdi_observe_draw(th, d->sampling); }
+        if (d->kinds & OPD_OBSERVE_CALL) { skip = OPDI_MIN(skip, sampled ? w->left - 1 : 0); }
+        if (now) {
+            (void)OPDI_ADD(&w->observer->refs, 1);
+            b->with[b->n].context = NULL;
+            b->with[b->n++].observer = w->observer;
+        }
+    }
+    th->skip = th->skip_from = skip;
+    OPDI_STORE(&th->observed, th->nobservers ? OPDI_OBSERVE_SKIP : 0);
+    opdi_unlock(&th->observe_lock);
+}
+
+//-- Runs one callback in a scope of its own and puts back the thread's state.
+static void opdi_observe_tell(opdi_thread *th, opdi_observing *b, int i, bool end) {
+    const opd_observer *d = &b->with[i].observer->desc;
+    const opdi_state state = th->state;
+    const int64_t mark = th->top, scope_mark = th->scope_mark, allocated = th->allocated;
+    const int32_t scope_depth = th->scope_depth;
+    th->observing = true;
+    th->state.no_grad = 1;
+    th->scope_mark = mark;
+    th->scope_depth = scope_depth + 1;
+    if (end && d->end) { d->end(&b->event, b->with[i].context, d->user); }
+    if (!end && d->begin) { b->with[i].context = d->begin(&b->event, d->user); }
+    if (th->error != OPD_OK) {
+        th->error = OPD_OK;
+        if (!end) { b->with[i].context = NULL; }
+        opd_warn("an observer failed at the %s of %s: %s", end ? "end" : "begin", b->event.name, th->message);
+    }
+    th->state = state;
+    th->scope_mark = scope_mark;
+    th->scope_depth = scope_depth;
+    if (th->top > mark) { opdi_scope_unwind(th, mark); }
+    th->allocated = allocated;
+    th->observing = false;
+}
+
+//-- An event begins.  What is not given here is for the caller to set before: args, nargs, op, forward_thread.
+static void opdi_observe_begin(opdi_thread *th, opdi_observing *b, int kind, const char *name, int64_t sequence) {
+    int i;
+    b->event.kind = kind;
+    b->event.name = name;
+    b->event.sequence = sequence;
+    b->event.rets = NULL;
+    b->event.nrets = 0;
+    b->event.error = OPD_OK;
+    b->event.message = "";
+    b->event.thread = opdi_thread_number(th);
+    b->event.id = (uint64_t)opdi_thread_number(th) << 40 | ++th->events;
+    opdi_observe_pick(th, b);
+    for (i = 0; i < b->n; i++) { opdi_observe_tell(th, b, i, false); }
+}
+
+//-- It ends.  A pending error is put aside for the callbacks.
+static void opdi_observe_end(opdi_thread *th, opdi_observing *b, const opd_value *rets, int nrets) {
+    const opd_code error = th->error;
+    char message[sizeof th->message];
+    int i;
+    message[0] = 0;
+    if (b->n == 0) { return; }
+    if (error != OPD_OK) { memcpy(message, th->message, sizeof message); }
+    else { b->event.rets = rets; b->event.nrets = nrets; }
+    th->error = OPD_OK;
+    b->event.error = error;
+    b->event.message = message;
+    for (i = 0; i < b->n; i++) { opdi_observe_tell(th, b, i, true); }
+    b->event.message = "";
+    for (i = 0; i < b->n; i++) { opdi_observer_drop(b->with[i].observer, 1); }
+    if (error != OPD_OK) { memcpy(th->message, message, sizeof message); }
+    th->error = error;
+}
+
+opd_span *opd_span_open(const char *name) {
+    opdi_thread *th = opdi_self();
+    int64_t allocated;
+    opd_span *r;
+    if (th->error != OPD_OK || !opdi_observe_on(th)) { return NULL; }
+    allocated = th->allocated;
+    r = (opd_span *)opdi_alloc(sizeof *r);
+    th->allocated = allocated;                    /* not the program's */
+    if (!r) { return NULL; }
+    memset(&r->b.event, 0, sizeof r->b.event);
+    r->th = th;
+    opdi_observe_begin(th, &r->b, OPD_OBSERVE_SPAN, name ? name : "", -1);
+    if (r->b.n) { return r; }
+    opdi_free(r, sizeof *r);
+    return NULL;
+}
+
+void opd_span_close(opd_span *span) {
+    if (!span) { return; }
+    if (span->th != opdi_self()) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_span_close: the span was opened on another thread");
+        return;
+    }
+    opdi_observe_end(span->th, &span->b, NULL, 0);
+    opdi_free(span, sizeof *span);
+}
+
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
 //  >>dispatcher operators, kernels, computed tables, libraries, calls, dumps
 //
 //  Which kernel a call runs, and the call itself.  Registration is under one lock; tables are computed at an operator's
@@ -5248,7 +5712,9 @@ struct opd_op {
     int8_t ret_alias[OPDI_MAX_RETURNS];           /* the written argument that result i is, or -1 */
     bool ret_tensor[OPDI_MAX_RETURNS];            /* result i is a Tensor(?) */
     char *name;                                   /* "ns::name.overload" */
-    int32_t base_length;                          /* of "ns::name" */
+    char *base_name;                              /* "ns::name" */
+    int32_t base_length;
+    bool unobserved;                              /* questions that observers are not told of */
     int32_t kernels_count;
     opdi_kernel *kernels;
     opdi_card *card, *cards;                      /* cards: of undone definitions too */
@@ -5455,19 +5921,32 @@ static opd_op *opdi_lookup(const char *name, size_t n) {
     return op;
 }
 
+//-- As in PyTorch (aten/src/ATen/core/dispatch/ObservedOperators.cpp).
+static bool opdi_is_unobserved(const char *base) {
+    static const char *const names[] = {"aten::size", "aten::is_leaf", "aten::output_nr", "aten::_version",
+                                        "aten::is_complex"};
+    size_t i = 0;
+    while (i < sizeof names / sizeof *names && strcmp(names[i], base) != 0) { i++; }
+    return i < sizeof names / sizeof *names;
+}
+
 //-- The entry of a name, made if it is new.  Entries stay for ever, so handles are always valid.
 static opd_op *opdi_entry(const char *name) {
     size_t n = strlen(name), bucket = opdi_hash(name, n) % OPDI_BUCKETS;
     const char *dot;
     opd_op *op = opdi_lookup(name, n);
     if (op) { return op; }
-    op = (opd_op *)opdi_alloc(sizeof *op + n + 1);
+    op = (opd_op *)opdi_alloc(sizeof *op + 2 * (n + 1));
     if (!op) { return NULL; }
     memset(op, 0, sizeof *op);
     op->name = (char *)(op + 1);
     memcpy(op->name, name, n + 1);
     dot = strrchr(name, '.');
     op->base_length = (int32_t)(dot ? dot - name : (ptrdiff_t)n);
+    op->base_name = op->name + n + 1;
+    memcpy(op->base_name, name, (size_t)op->base_length);
+    op->base_name[op->base_length] = 0;
+    op->unobserved = opdi_is_unobserved(op->base_name);
     op->next_in_bucket = opdi_registry.buckets[bucket];
     opdi_registry.buckets[bucket] = op;
     return op;
@@ -6925,11 +7404,53 @@ OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, const opd
     return opdi_call_united(th, op, table, &u, rets, full);
 }
 
+//-- The same as an event: bound first, so that observers see every argument.
+OPDI_NOINLINE static int opdi_call_observed(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
+                                            const opd_value *args, int nargs) {
+    opd_value bound[OPD_MAX_ARGS];
+    opdi_observing b;
+    int64_t mark = th->top, top;
+    opdi_union u;
+    opd_call c;
+    bool recording;
+    int rc = opdi_bind(op, args, nargs, bound);
+    top = th->top;
+    if (rc == 0 && opdi_unite_args(&u, op, bound) < 0) { rc = -1; }
+    if (rc == 0) {
+        (void)opdi_find_slot(th, &c, table, &u);
+        recording = (c.keys.functionality & OPDI_AUTOGRAD_BITS) && !th->state.no_grad;
+        b.event.op = op;
+        b.event.args = bound;
+        b.event.nargs = op->nargs;
+        b.event.forward_thread = 0;
+        opdi_observe_begin(th, &b, OPD_OBSERVE_CALL, op->base_name, recording ? (int64_t)th->sequence : -1);
+        rc = opdi_call_united(th, op, table, &u, rets, bound);
+        opdi_observe_end(th, &b, rets, op->nrets);
+    }
+    if (top != mark) { opdi_scope_remove(th, mark, top); }
+    return rc;
+}
+
+//-- An error is pending, or somebody observes: 1 when the call goes on as always.
+OPDI_NOINLINE static int opdi_call_watched(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
+                                           int nargs) {
+    const opdi_table *table;
+    if (th->error != OPD_OK) { return -1; }
+    if (!opdi_observe_on(th) || !op || op->unobserved) { return 1; }
+    if (OPDI_LOAD(&th->observed) == OPDI_OBSERVE_SKIP && th->skip > 0) { th->skip--; return 1; }
+    table = OPDI_ACQUIRE(&op->table);
+    if (!table && !(table = opdi_table_make(op))) { return -1; }
+    return opdi_call_observed(th, op, table, rets, args, nargs);
+}
+
 int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
     opdi_thread *th = opdi_self();
     const opdi_table *table;
     opdi_union u;
-    if (OPDI_UNLIKELY(th->error != OPD_OK)) { return -1; }
+    if (OPDI_UNLIKELY(((int)th->error | OPDI_LOAD(&th->observed)) != 0)) {
+        const int rc = opdi_call_watched(th, op, rets, args, nargs);
+        if (rc <= 0) { return rc; }
+    }
     if (OPDI_UNLIKELY(!op)) { return opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL"); }
     table = OPDI_ACQUIRE(&op->table);
     if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(op))) { return -1; }
@@ -8557,13 +9078,17 @@ struct opd_node {
     uint16_t nedges;
     uint8_t nkept, nresults;                      /* opd_values that follow the edges */
     const opdi_derivative *formula;
-    uint64_t sequence;
+    uint64_t sequence;                            /* in its low 44 bits; above, the thread that recorded it */
     struct opdi_task *task;                       /* the backward at work here; in the list of the dead: the next */
     uint32_t bytes;
     uint16_t noutputs;
     uint8_t saved;                                /* opdi_saved */
     bool even;                                    /* all forward results have as many dims as the first */
 };
+#define OPDI_SEQUENCE_BITS 44
+static inline uint64_t opdi_node_sequence(const opd_node *n) {
+    return n->sequence & (((uint64_t)1 << OPDI_SEQUENCE_BITS) - 1);
+}
 enum opdi_saved { OPDI_NOTHING_SAVED, OPDI_SAVED, OPDI_SAVED_FREED };
 static inline opdi_edge *opdi_edges(const opd_node *n) { return (opdi_edge *)(uintptr_t)(n + 1); }
 static inline opd_value *opdi_kept(const opd_node *n) { return (opd_value *)(void *)(opdi_edges(n) + n->nedges); }
@@ -8749,7 +9274,7 @@ static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int 
     n->nkept = (uint8_t)nkept;
     n->nresults = (uint8_t)nresults;
     n->formula = formula;
-    n->sequence = th->sequence++;
+    n->sequence = th->sequence++ | (uint64_t)opdi_thread_number(th) << OPDI_SEQUENCE_BITS;
     n->bytes = (uint32_t)bytes;
     n->noutputs = (uint16_t)nouts;
     if (OPDI_UNLIKELY(formula->plugin != NULL)) { opdi_plugin_pin(formula->plugin); }
@@ -9592,7 +10117,7 @@ static void opdi_count_deps(opdi_engine *en) {
 }
 
 static uint64_t opdi_task_order(const opdi_task *t) {
-    return t->vertex & OPDI_LEAF ? UINT64_MAX : opdi_edge_node(t->vertex)->sequence;
+    return t->vertex & OPDI_LEAF ? UINT64_MAX : opdi_node_sequence(opdi_edge_node(t->vertex));
 }
 
 static int opdi_heap_push(opdi_engine *en, opdi_task *t) {
@@ -9783,6 +10308,27 @@ static int opdi_accumulate(opdi_engine *en, opd_tensor *t, opd_tensor *g) {
     return rc;
 }
 
+OPDI_COLD_BEGIN
+//-- The same as an event, by the name that PyTorch's node has.
+OPDI_NOINLINE static int opdi_accumulate_observed(opdi_engine *en, opd_tensor *t, opd_tensor *g) {
+    const opd_value grads = opd_value_tensors(&g, 1);
+    opdi_thread *th = opdi_self();
+    opdi_observing b;
+    int rc;
+    if (!opdi_observe_on(th)) { return opdi_accumulate(en, t, g); }
+    b.event.op = NULL;
+    b.event.args = &grads;
+    b.event.nargs = 1;
+    b.event.forward_thread = 0;
+    opdi_observe_begin(th, &b, OPD_OBSERVE_BACKWARD, "torch::autograd::AccumulateGrad", -1);
+    b.event.args = NULL;                          /* the gradient is given away */
+    b.event.nargs = 0;
+    rc = opdi_accumulate(en, t, g);
+    opdi_observe_end(th, &b, NULL, 0);
+    return rc;
+}
+OPDI_COLD_END
+
 static int opdi_task_done(opdi_engine *en, opdi_task *t);
 
 //-- Sends what a formula gave along the edges.
@@ -9821,12 +10367,42 @@ static int opdi_task_done(opdi_engine *en, opdi_task *t) {
     }
     if (!en->accumulate) { return 0; }
     t->grads[0] = NULL;
+    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_self()->observed) != 0)) {
+        return opdi_accumulate_observed(en, opdi_edge_leaf(t->vertex), g);
+    }
     return opdi_accumulate(en, opdi_edge_leaf(t->vertex), g);
 }
 
+static int opdi_call_formula(opd_backward_call *bw) {
+    int rc = bw->node->formula->fn(bw);
+    if (rc && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "the formula of %s failed without saying why", bw->node->formula->name);
+    }
+    return opd_ok() ? 0 : opdi_fail_more(" [in %s]", bw->node->formula->name);
+}
+
+OPDI_COLD_BEGIN
+//-- A node as an event.
+OPDI_NOINLINE static int opdi_formula_observed(opd_backward_call *bw) {
+    const opd_value grads = opd_value_tensors(bw->grads, bw->node->noutputs);
+    const opd_value out = opd_value_tensors(bw->out, bw->node->nedges);
+    opdi_thread *th = opdi_self();
+    opdi_observing b;
+    int rc;
+    if (!opdi_observe_on(th)) { return opdi_call_formula(bw); }
+    b.event.op = NULL;
+    b.event.args = &grads;
+    b.event.nargs = 1;
+    b.event.forward_thread = (uint32_t)(bw->node->sequence >> OPDI_SEQUENCE_BITS);
+    opdi_observe_begin(th, &b, OPD_OBSERVE_BACKWARD, bw->node->formula->name, (int64_t)opdi_node_sequence(bw->node));
+    rc = opdi_call_formula(bw);
+    opdi_observe_end(th, &b, &out, 1);
+    return rc;
+}
+OPDI_COLD_END
+
 static int opdi_run_formula(opdi_engine *en, opd_node *n, opd_tensor **grads, opd_tensor **out) {
     opd_backward_call bw;
-    int rc;
     if (n->saved == OPDI_SAVED_FREED) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time (or directly access "
                         "saved tensors after they have already been freed). Saved intermediate values of the "
@@ -9837,11 +10413,7 @@ static int opdi_run_formula(opdi_engine *en, opd_node *n, opd_tensor **grads, op
     bw.node = n;
     bw.grads = grads;
     bw.out = out;
-    rc = n->formula->fn(&bw);
-    if (rc && opd_ok()) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "the formula of %s failed without saying why", n->formula->name);
-    }
-    if (!opd_ok()) { return opdi_fail_more(" [in %s]", n->formula->name); }
+    if (OPDI_LOAD(&opdi_self()->observed) ? opdi_formula_observed(&bw) : opdi_call_formula(&bw)) { return -1; }
     return opdi_send(en, n, out);
 }
 
@@ -10345,7 +10917,7 @@ int opd_unload_library(opd_plugin *plugin) {
         }
     }
     opdi_unlock(&opdi_registry.lock);
-    if (!wrong) { opdi_plugin_undo(p); }
+    if (!wrong) { opdi_observers_unload(p); opdi_plugin_undo(p); }
     opdi_start_leave(entered);
     opdi_plugins_sweep();
     return wrong ? opd_fail(OPD_ERROR_REGISTER, "%s", wrong) : 0;
@@ -10926,6 +11498,516 @@ opd_plugin *opd_load_inline(const char *name, const char *source, const char *fl
 
 #endif /* OPD_NO_PLUGINS */
 
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>profiler   records of events, the table, the trace file
+//
+//  An observer (see >>observers) that writes a record for each event, in lists by thread; rows and arrows are worked
+//  out at the end.  Uses the public interface of observers and tensors, and the thread's count of bytes.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+typedef struct opdi_trace {
+    struct opdi_trace *next, *parent;            /* in the order of their begins; the event around it */
+    struct opdi_recorder *of;
+    const char *name, *shapes;
+    int64_t begin, end, inner;                    /* nanoseconds; inner: of the events inside; end -1: still runs */
+    int64_t bytes, inner_bytes, sequence;
+    uint32_t forward_thread;
+    int32_t kind;
+} opdi_trace;
+
+/* What one thread writes.  Its lock is its own but at the end, when `closed` is set. */
+typedef struct opdi_recorder {
+    opdi_mutex lock;
+    opd_profile *profile;
+    opdi_arena arena;
+    opdi_trace *first, *last, *open;
+    int64_t lost;                                 /* events for which there was no memory */
+    uint32_t thread;
+    bool closed;
+    struct opdi_recorder *next;
+} opdi_recorder;
+
+struct opd_profile {
+    int32_t refs;                                 /* the caller's, the observer's */
+    uint64_t number;                              /* in the process: th->recorder_of */
+    opd_profiler_options options;
+    int64_t handle, start, stop, lost, events;
+    opdi_mutex lock;                              /* of the list of recorders */
+    opdi_recorder *recorders;
+    opd_profile_row *rows;
+    int64_t nrows;
+};
+
+static struct { opdi_mutex lock; opd_profile *running; uint64_t number; } opdi_profiler = {OPDI_MUTEX_INIT, NULL, 0};
+
+static int64_t opdi_clock(void) {
+    struct timespec t;
+#if defined(CLOCK_MONOTONIC)
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+#else
+    (void)timespec_get(&t, TIME_UTC);
+#endif
+    return (int64_t)t.tv_sec * 1000000000 + (int64_t)t.tv_nsec;
+}
+
+//-- "[[2, 3], [], [[1], [2]]]": sizes of tensors, [] for anything else.  What does not fit is left out.
+static void opdi_shapes_text(const opd_value *v, int n, char *buf, size_t cap) {
+    opdi_text t = opdi_text_of(buf, cap - 8);     /* room for what closes it */
+    char one[OPD_MAX_DIMS * 21 + 3];
+    int i;
+    int32_t k;
+    opdi_text_add(&t, "[");
+    for (i = 0; i < n; i++) {
+        const bool list = v[i].tag == OPD_TAG_TENSORS;
+        size_t was = t.n;
+        if (list || v[i].tag != OPD_TAG_TENSOR) { opdi_text_add(&t, "%s[", i ? ", " : ""); }
+        for (k = 0; k < (list ? v[i].n : v[i].tag == OPD_TAG_TENSOR); k++) {
+            const opd_tensor *x = list ? v[i].u.tensors[k] : v[i].u.t;
+            (void)opdi_sizes_text(opd_sizes(x), opd_ndim(x), one, sizeof one);
+            opdi_text_add(&t, "%s%s", list ? (k ? ", " : "") : (i ? ", " : ""), one);
+            if (t.n >= t.cap) { break; }
+        }
+        if (list || v[i].tag != OPD_TAG_TENSOR) { opdi_text_add(&t, "]"); }
+        if (t.n >= t.cap) { t.n = was; break; }
+    }
+    t.cap = cap;
+    opdi_text_add(&t, "]");
+}
+
+//-- The recorder of this thread; NULL without memory.
+static opdi_recorder *opdi_recorder_of(opd_profile *p) {
+    static const opdi_mutex fresh = OPDI_MUTEX_INIT;
+    opdi_thread *th = opdi_self();
+    opdi_recorder *r = (opdi_recorder *)th->recorder;
+    if (th->recorder_of == p->number) { return r; }
+    r = (opdi_recorder *)opdi_alloc(sizeof *r);
+    if (!r) { return NULL; }
+    memset(r, 0, sizeof *r);
+    r->lock = fresh;
+    r->profile = p;
+    r->thread = opdi_thread_number(th);
+    opdi_lock(&p->lock);
+    r->next = p->recorders;
+    p->recorders = r;
+    opdi_unlock(&p->lock);
+    th->recorder = r;
+    th->recorder_of = p->number;
+    return r;
+}
+
+static opdi_trace *opdi_trace_make(opdi_recorder *r, const opd_event *e) {
+    char shapes[1024];
+    opdi_trace *c = (opdi_trace *)opdi_arena_alloc(&r->arena, sizeof *c);
+    if (!c) { return NULL; }
+    memset(c, 0, sizeof *c);
+    c->name = e->name;                            /* operators have theirs for ever */
+    if (e->kind != OPD_OBSERVE_CALL && !(c->name = opdi_arena_copy(&r->arena, e->name, strlen(e->name)))) {
+        return NULL;
+    }
+    if (r->profile->options.shapes && e->kind == OPD_OBSERVE_CALL) {
+        opdi_shapes_text(e->args, e->nargs, shapes, sizeof shapes);
+        if (!(c->shapes = opdi_arena_copy(&r->arena, shapes, strlen(shapes)))) { return NULL; }
+    }
+    return c;
+}
+
+static void *opdi_profile_begin(const opd_event *e, void *user) {
+    opd_profile *p = (opd_profile *)user;
+    opdi_thread *th = opdi_self();
+    const int64_t allocated = th->allocated;
+    const int mark = opd_error_mark();
+    opdi_recorder *r = opdi_recorder_of(p);
+    opdi_trace *c = NULL;
+    if (r) {
+        opdi_lock(&r->lock);
+        c = r->closed ? NULL : opdi_trace_make(r, e);
+        if (c) {
+            c->of = r;
+            c->kind = e->kind;
+            c->sequence = e->sequence;
+            c->forward_thread = e->forward_thread;
+            c->parent = r->open;
+            c->bytes = allocated;
+            c->end = -1;
+            if (r->last) { r->last->next = c; } else { r->first = c; }
+            r->open = r->last = c;
+            c->begin = opdi_clock() - p->start;
+        }
+        else if (!r->closed) { r->lost++; }
+        opdi_unlock(&r->lock);
+    }
+    else { (void)OPDI_ADD(&p->lost, 1); }
+    (void)opd_error_rewind(mark);
+    return c;
+}
+
+//-- A record ends; spans may end in any order.
+static void opdi_trace_end(opdi_trace *c, int64_t now, int64_t allocated) {
+    opdi_recorder *r = c->of;
+    c->end = now;
+    c->bytes = allocated - c->bytes;
+    if (c->parent) {
+        c->parent->inner += c->end - c->begin;
+        c->parent->inner_bytes += c->bytes;
+    }
+    while (r->open && r->open->end >= 0) { r->open = r->open->parent; }
+}
+
+static void opdi_profile_end(const opd_event *e, void *context, void *user) {
+    const int64_t now = opdi_clock();
+    opdi_trace *c = (opdi_trace *)context;
+    (void)e;
+    if (!c) { return; }
+    opdi_lock(&c->of->lock);
+    if (!c->of->closed) { opdi_trace_end(c, now - ((opd_profile *)user)->start, opdi_self()->allocated); }
+    opdi_unlock(&c->of->lock);
+}
+
+static void opdi_profile_drop(void *user) {
+    opd_profile *p = (opd_profile *)user;
+    if (OPDI_SUB(&p->refs, 1) > 0) { return; }
+    while (p->recorders) {
+        opdi_recorder *r = p->recorders;
+        p->recorders = r->next;
+        opdi_arena_free(&r->arena);
+        opdi_free(r, sizeof *r);
+    }
+    opdi_free(p->rows, (size_t)p->nrows * sizeof *p->rows);
+    opdi_free(p, sizeof *p);
+}
+void opd_profile_free(opd_profile *profile) { if (profile) { opdi_profile_drop(profile); } }
+
+int opd_profiler_start(const opd_profiler_options *options) {
+    static const opdi_mutex fresh = OPDI_MUTEX_INIT;
+    opd_observer o;
+    opd_profile *p;
+    memset(&o, 0, sizeof o);
+    if (!opd_ok() || !(p = (opd_profile *)opdi_alloc(sizeof *p))) { return -1; }
+    memset(p, 0, sizeof *p);
+    p->refs = 2;
+    p->lock = fresh;
+    if (options) { p->options = *options; }
+    o.begin = opdi_profile_begin;
+    o.end = opdi_profile_end;
+    o.destroy = opdi_profile_drop;
+    o.user = p;
+    opdi_lock(&opdi_profiler.lock);
+    if (opdi_profiler.running) { (void)opd_fail(OPD_ERROR_ARGUMENT, "a profiler is running already"); }
+    else {
+        p->number = ++opdi_profiler.number;
+        p->start = opdi_clock();
+        p->handle = p->options.this_thread ? opd_observer_add_local(&o) : opd_observer_add(&o);
+        if (p->handle) { opdi_profiler.running = p; }
+    }
+    opdi_unlock(&opdi_profiler.lock);
+    if (!opd_ok()) { opdi_free(p, sizeof *p); return -1; }
+    return 0;
+}
+
+//-- No more is written; what still runs ends now.
+static void opdi_profile_close(opd_profile *p) {
+    opdi_recorder *r;
+    opdi_trace *c;
+    p->stop = opdi_clock() - p->start;
+    opdi_lock(&p->lock);
+    for (r = p->recorders; r; r = r->next) {
+        opdi_lock(&r->lock);
+        while (r->open) { opdi_trace_end(r->open, p->stop, r->open->bytes); }
+        r->closed = true;
+        for (c = r->first; c; c = c->next) { p->events++; }
+        p->lost += r->lost;
+        opdi_unlock(&r->lock);
+    }
+    opdi_unlock(&p->lock);
+}
+
+//-- rows ---------------------------------------------------------------------------------------------------------
+
+static int opdi_compare_names(const void *a, const void *b) {
+    const opdi_trace *x = *(opdi_trace *const *)a, *y = *(opdi_trace *const *)b;
+    int c = strcmp(x->name, y->name);
+    return c ? c : strcmp(x->shapes ? x->shapes : "", y->shapes ? y->shapes : "");
+}
+typedef struct opdi_ranked { int64_t key; opd_profile_row row; } opdi_ranked;
+static int opdi_compare_ranked(const void *a, const void *b) {
+    const opdi_ranked *x = (const opdi_ranked *)a, *y = (const opdi_ranked *)b;
+    return x->key != y->key ? (x->key < y->key ? 1 : -1) : strcmp(x->row.name, y->row.name);
+}
+
+static void opdi_row_add(opd_profile_row *row, const opdi_trace *c) {
+    const opdi_trace *up = c->parent;
+    row->calls++;
+    row->self_ns += c->end - c->begin - c->inner;
+    row->self_bytes += c->bytes - c->inner_bytes;
+    while (up && strcmp(up->name, c->name) != 0) { up = up->parent; }
+    if (up) { return; }                           /* inside one of the same name: counted there */
+    row->total_ns += c->end - c->begin;
+    row->bytes += c->bytes;
+}
+
+//-- Records by name, then one row for each name.
+static int opdi_profile_rows_make(opd_profile *p) {
+    const opdi_recorder *r;
+    opdi_trace *c, **all;
+    opdi_ranked *ranked;
+    int64_t i, n = 0;
+    if (p->events == 0) { return 0; }
+    all = (opdi_trace **)opdi_alloc((size_t)p->events * sizeof *all);
+    if (!all) { return -1; }
+    for (r = p->recorders; r; r = r->next) {
+        for (c = r->first; c; c = c->next) { all[n++] = c; }
+    }
+    qsort(all, (size_t)n, sizeof(opdi_trace *), opdi_compare_names);
+    for (i = 0; i < p->events; i++) { p->nrows += i == 0 || opdi_compare_names(&all[i - 1], &all[i]) != 0; }
+    ranked = (opdi_ranked *)opdi_alloc((size_t)p->nrows * sizeof *ranked);
+    p->rows = (opd_profile_row *)opdi_alloc((size_t)p->nrows * sizeof *p->rows);
+    if (ranked && p->rows) {
+        memset(ranked, 0, (size_t)p->nrows * sizeof *ranked);
+        for (i = n = 0; i < p->events; i++) {
+            n += i > 0 && opdi_compare_names(&all[i - 1], &all[i]) != 0;
+            ranked[n].row.name = all[i]->name;
+            ranked[n].row.shapes = all[i]->shapes;
+            opdi_row_add(&ranked[n].row, all[i]);
+        }
+        for (i = 0; i < p->nrows; i++) {
+            const opd_profile_row *w = &ranked[i].row;
+            ranked[i].key = p->options.order == OPD_PROFILE_BY_TOTAL ? w->total_ns
+                : p->options.order == OPD_PROFILE_BY_CALLS ? w->calls
+                : p->options.order == OPD_PROFILE_BY_BYTES ? w->bytes : w->self_ns;
+        }
+        qsort(ranked, (size_t)p->nrows, sizeof *ranked, opdi_compare_ranked);
+        for (i = 0; i < p->nrows; i++) { p->rows[i] = ranked[i].row; }
+    }
+    opdi_free(all, (size_t)p->events * sizeof *all);
+    opdi_free(ranked, (size_t)p->nrows * sizeof *ranked);
+    return ranked && p->rows ? 0 : -1;
+}
+
+opd_profile *opd_profiler_stop(void) {
+    opd_profile *p;
+    opdi_lock(&opdi_profiler.lock);
+    p = opdi_profiler.running;
+    opdi_profiler.running = NULL;
+    opdi_unlock(&opdi_profiler.lock);
+    if (!p) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_profiler_stop: no profiler is running"); return NULL; }
+    (void)opd_observer_remove(p->handle);
+    opdi_profile_close(p);
+    if (opdi_profile_rows_make(p)) { opdi_profile_drop(p); return NULL; }
+    return p;
+}
+
+const opd_profile_row *opd_profile_rows(const opd_profile *profile, int64_t *n) {
+    *n = profile ? profile->nrows : 0;
+    return profile ? profile->rows : NULL;
+}
+
+//-- the table ----------------------------------------------------------------------------------------------------
+
+static const char *opdi_time_text(int64_t ns, char *buf, size_t cap) {
+    const int64_t unit = ns >= 1000000000 ? 1000000000 : ns >= 1000000 ? 1000000 : 1000;
+    (void)snprintf(buf, cap, "%.3f%s", (double)ns / (double)unit, unit == 1000 ? "us" : unit == 1000000 ? "ms" : "s");
+    return buf;
+}
+static const char *opdi_bytes_text(int64_t bytes, char *buf, size_t cap) {
+    static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
+    double x = (double)bytes;
+    int u = 0;
+    for (; x >= 1024 && u < 4; u++) { x /= 1024; }
+    (void)snprintf(buf, cap, u ? "%.2f %s" : "%.0f %s", x, units[u]);
+    return buf;
+}
+
+typedef struct opdi_table_width { int name, shapes; } opdi_table_width;
+
+static void opdi_table_rule(opdi_text *t, opdi_table_width w) {
+    int i, k, n = w.name + 2 + 8 * 12 + (w.shapes ? 2 + w.shapes : 0);
+    for (i = 0; i < n; i += k) {
+        k = OPDI_MIN(n - i, 32);
+        opdi_text_add(t, "%.*s", k, "--------------------------------");
+    }
+    opdi_text_add(t, "\n");
+}
+static void opdi_table_row(opdi_text *t, opdi_table_width w, const opd_profile_row *row, double self, double total) {
+    char a[32], b[32], c[32], d[32], e[32], f[32], g[32];
+    (void)snprintf(f, sizeof f, "%.2f%%", self > 0 ? 100 * (double)row->self_ns / self : 0.0);
+    (void)snprintf(g, sizeof g, "%.2f%%", total > 0 ? 100 * (double)row->total_ns / total : 0.0);
+    opdi_text_add(t, "%-*s%12s%12s%12s%12s%12s%12lld%12s%12s", w.name + 2, row->name, f,
+                  opdi_time_text(row->self_ns, a, sizeof a), g, opdi_time_text(row->total_ns, b, sizeof b),
+                  opdi_time_text(row->calls ? row->total_ns / row->calls : 0, c, sizeof c), (long long)row->calls,
+                  opdi_bytes_text(row->bytes, d, sizeof d), opdi_bytes_text(row->self_bytes, e, sizeof e));
+    opdi_text_add(t, w.shapes ? "  %s\n" : "\n", row->shapes ? row->shapes : "");
+}
+
+size_t opd_profile_table(const opd_profile *p, char *buf, size_t cap) {
+    opdi_text t = opdi_text_of(buf, cap);
+    opdi_table_width w = {4, 0};
+    opd_profile_row sum;
+    char time[32];
+    int64_t i;
+    if (!p) { return 0; }
+    memset(&sum, 0, sizeof sum);
+    for (i = 0; i < p->nrows; i++) {
+        const opd_profile_row *row = &p->rows[i];
+        w.name = OPDI_MAX(w.name, (int)strlen(row->name));
+        if (p->options.shapes) { w.shapes = OPDI_MAX(w.shapes, row->shapes ? (int)strlen(row->shapes) : 6); }
+        sum.calls += row->calls;
+        sum.self_ns += row->self_ns;
+        sum.self_bytes += row->self_bytes;
+    }
+    sum.name = "Sum";
+    sum.total_ns = sum.self_ns;                   /* every moment once */
+    sum.bytes = sum.self_bytes;
+    opdi_table_rule(&t, w);
+    opdi_text_add(&t, "%-*s%12s%12s%12s%12s%12s%12s%12s%12s%s\n", w.name + 2, "Name", "Self %", "Self", "Total %",
+                  "Total", "Average", "Calls", "Bytes", "Self bytes", w.shapes ? "  Shapes" : "");
+    opdi_table_rule(&t, w);
+    for (i = 0; i < p->nrows; i++) {
+        opdi_table_row(&t, w, &p->rows[i], (double)sum.self_ns, (double)sum.self_ns);
+    }
+    opdi_table_rule(&t, w);
+    opdi_table_row(&t, w, &sum, (double)sum.self_ns, (double)sum.self_ns);
+    opdi_text_add(&t, "Profiled for %s", opdi_time_text(p->stop, time, sizeof time));
+    if (p->lost) { opdi_text_add(&t, "; %lld events are missing: out of memory", (long long)p->lost); }
+    opdi_text_add(&t, "\n");
+    return t.n;
+}
+
+void opd_profile_print(const opd_profile *profile) {
+    size_t n = opd_profile_table(profile, NULL, 0) + 1;
+    char *text = (char *)opdi_alloc(n);
+    if (!text) { return; }
+    (void)opd_profile_table(profile, text, n);
+    (void)fputs(profile ? text : "", stdout);
+    opdi_free(text, n);
+}
+
+//-- the trace file -----------------------------------------------------------------------------------------------
+
+//-- Bytes of the UTF-8 sequence that s begins with; 0 when it is none.
+static int opdi_utf8_length(const unsigned char *s) {
+    const int n = *s < 0x80 ? 1 : *s < 0xc2 || *s > 0xf4 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : 4;
+    int i;
+    for (i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80) { return 0; }
+    }
+    if ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] >= 0xa0) || (*s == 0xf0 && s[1] < 0x90) ||
+        (*s == 0xf4 && s[1] >= 0x90)) {
+        return 0;
+    }
+    return n;
+}
+//-- A JSON string.
+static void opdi_json_text(FILE *f, const char *text) {
+    const unsigned char *s = (const unsigned char *)text;
+    (void)putc('"', f);
+    while (*s) {
+        int n = opdi_utf8_length(s);
+        if (n == 0) { (void)fputs("\\ufffd", f); s++; continue; }
+        if (*s < 0x20 || *s == 0x7f) { (void)fprintf(f, "\\u%04x", (unsigned)*s); }
+        else {
+            if (*s == '"' || *s == '\\') { (void)putc('\\', f); }
+            (void)fwrite(s, 1, (size_t)n, f);
+        }
+        s += n;
+    }
+    (void)putc('"', f);
+}
+//-- Microseconds, whatever the locale's decimal point is.
+static void opdi_json_time(FILE *f, const char *name, int64_t ns) {
+    (void)fprintf(f, ",\"%s\":%lld.%03d", name, (long long)(ns / 1000), (int)(ns % 1000));
+}
+
+static void opdi_json_record(FILE *f, const opdi_trace *c) {
+    static const char *const categories[] = {"", "cpu_op", "autograd", "", "user_annotation"};
+    (void)fputs(",\n{\"ph\":\"X\",\"name\":", f);
+    opdi_json_text(f, c->name);
+    (void)fprintf(f, ",\"cat\":\"%s\",\"pid\":1,\"tid\":%u", categories[c->kind], (unsigned)c->of->thread);
+    opdi_json_time(f, "ts", c->begin);
+    opdi_json_time(f, "dur", c->end - c->begin);
+    (void)fprintf(f, ",\"args\":{\"Bytes\":%lld", (long long)c->bytes);
+    if (c->sequence >= 0) { (void)fprintf(f, ",\"Sequence number\":%lld", (long long)c->sequence); }
+    if (c->forward_thread) { (void)fprintf(f, ",\"Fwd thread id\":%u", (unsigned)c->forward_thread); }
+    if (c->shapes) { (void)fprintf(f, ",\"Input Dims\":%s", c->shapes); }
+    (void)fputs("}}", f);
+}
+
+/* A call that recorded a node, or a node: what they have in common, and when it began. */
+typedef struct opdi_flow { const opdi_trace *record; uint32_t thread; } opdi_flow;
+static int opdi_compare_flows(const void *a, const void *b) {
+    const opdi_flow *x = (const opdi_flow *)a, *y = (const opdi_flow *)b;
+    const opdi_trace *p = x->record, *q = y->record;
+    if (x->thread != y->thread) { return x->thread < y->thread ? -1 : 1; }
+    if (p->sequence != q->sequence) { return p->sequence < q->sequence ? -1 : 1; }
+    if (p->kind != q->kind) { return p->kind < q->kind ? -1 : 1; }
+    return p->begin != q->begin ? (p->begin < q->begin ? -1 : 1) : 0;
+}
+
+static void opdi_json_arrow(FILE *f, const opdi_trace *c, char phase, int64_t id) {
+    (void)fprintf(f, ",\n{\"ph\":\"%c\",\"name\":\"fwdbwd\",\"cat\":\"fwdbwd\",\"id\":%lld,\"pid\":1,\"tid\":%u%s",
+                  phase, (long long)id, (unsigned)c->of->thread, phase == 'f' ? ",\"bp\":\"e\"" : "");
+    opdi_json_time(f, "ts", c->begin);
+    (void)fputs("}", f);
+}
+
+//-- Of the calls that were told one sequence number the last to begin made the node; an arrow goes from it to each
+//-- time that the node ran.  flows: room for all events.
+static void opdi_json_arrows(FILE *f, const opd_profile *p, opdi_flow *flows) {
+    const opdi_recorder *r;
+    const opdi_trace *c;
+    int64_t i, n = 0, id = 0;
+    for (r = p->recorders; r; r = r->next) {
+        for (c = r->first; c; c = c->next) {
+            if (c->sequence < 0) { continue; }
+            flows[n].record = c;
+            flows[n++].thread = c->kind == OPD_OBSERVE_CALL ? r->thread : c->forward_thread;
+        }
+    }
+    qsort(flows, (size_t)n, sizeof *flows, opdi_compare_flows);
+    for (i = 1; i < n; i++) {
+        const opdi_flow *a = &flows[i - 1], *b = &flows[i];
+        int64_t k = i;
+        if (a->record->kind != OPD_OBSERVE_CALL || b->record->kind != OPD_OBSERVE_BACKWARD || a->thread != b->thread ||
+            a->record->sequence != b->record->sequence) {
+            continue;
+        }
+        for (; k < n && flows[k].thread == a->thread && flows[k].record->sequence == a->record->sequence; k++) {
+            opdi_json_arrow(f, a->record, 's', ++id);
+            opdi_json_arrow(f, flows[k].record, 'f', id);
+        }
+    }
+}
+
+int opd_profile_write_trace(const opd_profile *p, const char *path) {
+    const opdi_recorder *r;
+    const opdi_trace *c;
+    opdi_flow *flows;
+    FILE *f;
+    int bad;
+    if (!opd_ok()) { return -1; }
+    if (!p || !path) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_profile_write_trace: no profile, or no path"); }
+    flows = (opdi_flow *)opdi_alloc((size_t)p->events * sizeof *flows);
+    if (!flows) { return -1; }
+    f = fopen(path, "w");
+    if (f) {
+        (void)fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n{\"ph\":\"M\",\"name\":\"process_name\","
+                    "\"pid\":1,\"tid\":0,\"args\":{\"name\":\"opdispatch\"}}", f);
+        for (r = p->recorders; r; r = r->next) {
+            (void)fprintf(f, ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":%u,\"args\":{\"name\":"
+                          "\"thread %u\"}}", (unsigned)r->thread, (unsigned)r->thread);
+            for (c = r->first; c; c = c->next) { opdi_json_record(f, c); }
+        }
+        opdi_json_arrows(f, p, flows);
+        (void)fputs("\n]}\n", f);
+    }
+    opdi_free(flows, (size_t)p->events * sizeof *flows);
+    bad = !f || ferror(f);
+    if (f && fclose(f)) { bad = 1; }
+    return bad ? opd_fail(OPD_ERROR_ARGUMENT, "the trace file '%s' cannot be written", path) : 0;
+}
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
