@@ -112,6 +112,7 @@
      >>api:dispatcher  operators, libraries, calls
      >>api:scopes      who owns what
      >>api:tensors     making tensors, reading them, printing them
+     >>api:backends    devices from outside
      >>api:autograd    the tape
      >>api:observers   who is told of calls; the profiler
      >>api:plug        library blocks
@@ -126,6 +127,7 @@
      >>observers       who is told of calls: registration, sampling, callbacks
      >>dispatcher      operators, kernels, computed tables, libraries, calls, dumps
      >>tensors         storage, sizes and strides, results of kernels, derived forms
+     >>backends        devices from outside
      >>autograd        nodes, the generic kernels, the engine, grad modes
      >>plugins         loading libraries of operators, compiling at run time
      >>profiler        records of events, the table, the trace file
@@ -734,6 +736,72 @@ OPD_API void opd_generator_free(opd_generator *g);
 OPD_API void opd_generator_seed(opd_generator *g, uint64_t seed);
 
 //----------------------------------------------------------------------------------------------------------------------
+//  >>api:backends   devices from outside
+//----------------------------------------------------------------------------------------------------------------------
+
+/* What a program tells about a kind of device.  Every function gets `user` and the index of a device; those that return
+   int return 0, or not 0 after opd_fail or without a word.  They are called from any thread.  What is NULL below
+   "optional" is not there: one device, one stream.  Kernels are registered at the backend's key, as for any other. */
+typedef struct opd_backend_desc {
+    const char *name;            /* "npu": letters and _; NULL keeps the name that is there */
+    void *(*alloc)(void *user, int index, size_t bytes);                      /* NULL: there is no more memory */
+    void (*free)(void *user, int index, void *data, size_t bytes);
+    /* Copies bytes that lie in a row; an index of -1 is the host.  Queued on the current stream; where one side is the
+       host it has happened when it returns. */
+    int (*copy)(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes);
+    /* optional */
+    int (*device_count)(void *user);
+    int (*device_get)(void *user);                                            /* the calling thread's device, */
+    int (*device_set)(void *user, int index);                                 /* which this changes */
+    int (*synchronize)(void *user, int index);                                /* waits for all work of a device */
+    int (*stream_new)(void *user, int index, int64_t *stream);                /* stream 0 is always there */
+    void (*stream_free)(void *user, int index, int64_t stream);
+    int64_t (*stream_get)(void *user, int index);                             /* the calling thread's on that device */
+    int (*stream_set)(void *user, int index, int64_t stream);
+    /* Work queued on `stream` from now on begins when what is queued on `other` now is done. */
+    int (*stream_wait)(void *user, int index, int64_t stream, int other_index, int64_t other);
+    int (*stream_synchronize)(void *user, int index, int64_t stream);
+    void *user;
+    void (*destroy)(void *user);                                              /* after opd_backend_unregister */
+} opd_backend_desc;
+/* Makes a backend (PrivateUse1 to 3, or one of PyTorch's but CPU and Meta) a device whose tensors empty, zeros, full,
+   copy_, to, clone, item, printing, views, random numbers and autograd work with; other operators need kernels at its
+   key, or opd_cpu_fallback.  A name is for ever, and only for PrivateUse1 to 3: device strings, and key names
+   ("AutogradNpu", and "npu" itself; PyTorch's are still understood).  desc is copied.  0, or -1 with an error: taken, a
+   function missing.  Any thread.  Follows torch.utils.rename_privateuse1_backend, c10::DeviceGuardImplInterface. */
+OPD_API int opd_backend_register(opd_backend backend, const opd_backend_desc *desc);
+/* Undoes it; refused with an error while memory of the device is in use.  No other thread may be using the device. */
+OPD_API int opd_backend_unregister(opd_backend backend);
+/* A kernel for opd_fallback or opd_impl: copies tensors to the CPU, runs the operator there, and copies back what it
+   wrote and returned.  Views cannot be had so.  at::native::cpu_fallback. */
+OPD_API int opd_cpu_fallback(opd_call *call);
+/* The first element's address in memory of that backend, for its kernels; NULL with an error that names the argument
+   for a tensor that is elsewhere.  (A 0-dim CPU tensor may stand beside tensors of a device: opd_item_f64.) */
+OPD_API void *opd_device_data(const opd_tensor *t, opd_backend backend);
+/* opd_tensor_wrap for memory of a device. */
+OPD_API opd_tensor *opd_tensor_wrap_on(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
+                                       opd_device device, void (*deleter)(void *data, void *user), void *user);
+/* How many devices; 0 for a backend that nobody has registered. */
+OPD_API int opd_device_count(opd_backend backend);
+/* This thread's current device, where tensors of a device without an index go.  opd_device_set returns what it was:
+   `opd_device was = opd_device_set(d); ... opd_device_set(was);`  The dispatcher makes the device of a call's tensors
+   the current one round every kernel. */
+OPD_API opd_device opd_device_current(opd_backend backend);
+OPD_API opd_device opd_device_set(opd_device device);
+/* Waits for the work of a device (index -1: the current one).  0, or -1 with an error. */
+OPD_API int opd_device_synchronize(opd_device device);
+/* Bytes of a device; cached is 0 (its allocator may know more). */
+OPD_API opd_memory opd_device_memory(opd_device device);
+/* A queue of work.  opd_stream_set makes it the current one of this thread and its device, and returns what was. */
+typedef struct opd_stream { opd_device device; int64_t id; } opd_stream;
+OPD_API opd_stream opd_stream_new(opd_device device);                         /* id 0 with an error: none there */
+OPD_API void opd_stream_free(opd_stream stream);
+OPD_API opd_stream opd_stream_current(opd_device device);
+OPD_API opd_stream opd_stream_set(opd_stream stream);
+OPD_API int opd_stream_wait(opd_stream stream, opd_stream other);             /* later work waits for other's */
+OPD_API int opd_stream_synchronize(opd_stream stream);
+
+//----------------------------------------------------------------------------------------------------------------------
 //  >>api:autograd   the tape
 //----------------------------------------------------------------------------------------------------------------------
 
@@ -772,10 +840,11 @@ OPD_API opd_tensor *opd_bw_result(opd_backward_call *bw, int i);              /*
 /* Whether argument i's gradient is wanted; for a list argument, of its element k (bw_needs: of any). */
 OPD_API bool opd_bw_needs(const opd_backward_call *bw, int i);
 OPD_API bool opd_bw_needs_at(const opd_backward_call *bw, int i, int k);
-/* Sizes and dtype of argument i (element k of a list), where its gradient is wanted; n = -1 elsewhere. */
+/* Sizes, dtype and device of argument i (element k of a list), where its gradient is wanted; n = -1 elsewhere. */
 OPD_API opd_ints opd_bw_sizes(const opd_backward_call *bw, int i);
 OPD_API opd_ints opd_bw_sizes_at(const opd_backward_call *bw, int i, int k);
 OPD_API opd_scalar_type opd_bw_dtype(const opd_backward_call *bw, int i);
+OPD_API opd_device opd_bw_device(const opd_backward_call *bw, int i);
 /* Gives argument i's gradient (kept at once).  A NULL after something failed passes the error on; returns 0 or -1.
    A gradient that is broadcast or of another floating dtype is summed down and cast by the engine. */
 OPD_API int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad);
@@ -3358,11 +3427,24 @@ OPD_API bool opd_can_cast(opd_scalar_type from, opd_scalar_type to) {
 
 #define OPDI_MAX_DEVICE_INDEX 127                 /* c10::DeviceIndex is 8 bits */
 
+/* Names given to PrivateUse1 to 3, and of their keys by functionality (row of opdi_row_names); NULL: none given.
+   Filled under opdi_backend_lock, for ever; read without a lock. */
+typedef struct opdi_given { const char *name, *keys[7]; char text[8][48]; } opdi_given;
+static opdi_given opdi_given_names[3];
+static const opdi_given *opdi_given_to(int backend) {
+    const opdi_given *g = &opdi_given_names[OPDI_MIN(OPDI_MAX(backend - OPD_PRIVATEUSE1, 0), 2)];
+    return backend >= OPD_PRIVATEUSE1 && backend <= OPD_PRIVATEUSE3 && OPDI_ACQUIRE(&g->name) ? g : NULL;
+}
+
 /* Indexed by backend.  The last two private backends have no device in PyTorch. */
 static const char *const opdi_device_names[OPD_BACKEND_COUNT] = {
     "cpu", "cuda", "hip", "xla", "mps", "ipu", "xpu", "hpu", "ve", "lazy", "mtia", "privateuseone", "privateusetwo",
     "privateusethree", "meta"
 };
+static const char *opdi_device_name(int backend) {
+    const opdi_given *g = opdi_given_to(backend);
+    return g ? g->name : backend >= 0 && backend < OPD_BACKEND_COUNT ? opdi_device_names[backend] : "?";
+}
 
 /* Reads "", or ":" and an index without leading zeros.  False with an error. */
 static bool opdi_device_index(const char *rest, const char *text, int32_t *index) {
@@ -3389,7 +3471,7 @@ static int opdi_device_unknown(const char *text) {
     size_t at = 0;
     int i;
     for (i = 0; i < OPD_BACKEND_COUNT; i++) {
-        const char *p = opdi_device_names[i];
+        const char *p = opdi_device_name(i);
         while (*p && at + 3 < sizeof(names)) { names[at++] = *p++; }
         if (i + 1 < OPD_BACKEND_COUNT && at + 3 < sizeof(names)) { names[at++] = ','; names[at++] = ' '; }
     }
@@ -3405,9 +3487,11 @@ OPD_API int opd_device_parse(const char *text, opd_device *out) {
     while ((text[n] >= 'a' && text[n] <= 'z') || (text[n] >= 'A' && text[n] <= 'Z') || text[n] == '_') { n++; }
     if (n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "Invalid device string: '%s'", text); }
     if (!opdi_device_index(text + n, text, &index)) { return -1; }
-    for (i = 0; i < OPD_BACKEND_COUNT; i++) {
-        if (strlen(opdi_device_names[i]) != n || memcmp(opdi_device_names[i], text, n) != 0) { continue; }
-        out->type = i;
+    for (i = 0; i < 2 * OPD_BACKEND_COUNT; i++) {  /* names given, then PyTorch's, which stay */
+        const int type = i % OPD_BACKEND_COUNT;
+        const char *name = i == type ? opdi_device_name(type) : opdi_device_names[type];
+        if (strlen(name) != n || memcmp(name, text, n) != 0) { continue; }
+        out->type = type;
         out->index = index;
         return 0;
     }
@@ -3415,7 +3499,7 @@ OPD_API int opd_device_parse(const char *text, opd_device *out) {
 }
 
 OPD_API const char *opd_device_print(opd_device device, char *buf, size_t cap) {
-    const char *name = device.type >= 0 && device.type < OPD_BACKEND_COUNT ? opdi_device_names[device.type] : "?";
+    const char *name = opdi_device_name(device.type);
     if (cap == 0) { return buf; }
     if (device.index >= 0) {
         (void)snprintf(buf, cap, "%s:%d", name, (int)device.index);
@@ -3436,7 +3520,9 @@ typedef struct opdi_storage {
     void *block;                 /* what to free, */
     int64_t block_bytes;         /* and its size; negative: an opdi_foreign */
     uint32_t viewed;             /* a view operator has looked at it */
-    uint32_t spare;
+    uint8_t device;              /* the backend whose memory `data` is; 0: the host's, or none */
+    int8_t index;                /* which of its devices */
+    uint16_t spare;
 } opdi_storage;
 
 typedef struct opdi_foreign {
@@ -3483,6 +3569,19 @@ static inline uint32_t opdi_traits_of(const opd_tensor *t) {
     return all;
 }
 static inline int64_t *opdi_sizes(const opd_tensor *t) { return t->dims; }
+/* Where a tensor is, or is to be, in one number: the backend, and above its 8 bits the index plus one (0: the current
+   device).  The host is 0. */
+static inline int opdi_place(opd_device d) {
+    if (d.type == OPD_CPU || d.type == OPD_META) { return d.type; }
+    return (d.type < 0 || d.type > 255 ? 255 : d.type) |
+        (OPDI_MIN(OPDI_MAX(d.index, -1), OPDI_MAX_DEVICE_INDEX) + 1) * 256;
+}
+static inline int opdi_place_of(const opd_tensor *t) {
+    return t->backend == OPD_CPU || t->backend == OPD_META ? t->backend : t->backend | (t->storage->index + 1) * 256;
+}
+static inline opd_device opdi_place_device(int place) {
+    return opd_device_of((opd_backend)(place & 255), place / 256 - 1);
+}
 static inline int64_t *opdi_strides(const opd_tensor *t) { return t->dims + t->ndim; }
 
 //  Elements
@@ -5123,10 +5222,12 @@ static const char *opdi_functionality_name(int functionality) {
 }
 
 OPD_API const char *opd_key_name(opd_key key) {
+    const opdi_given *given;
     int f = opdi_key_functionality(key);
     if (opd_key_is_alias(key)) { return opdi_alias_names[key - OPD_KEY_SLOTS]; }
     if (f < 0) { return "?"; }
     if (key < OPD_KEY_BACKEND_BASE) { return opdi_functionality_name(f); }
+    if ((given = opdi_given_to(key & 15)) != NULL) { return given->keys[(key - OPD_KEY_BACKEND_BASE) >> 4]; }
     return opdi_row_names[(key - OPD_KEY_BACKEND_BASE) >> 4][key & 15];
 }
 
@@ -5139,6 +5240,8 @@ static opd_key opdi_key_find(const char *name) {
         if (f < 0 && !opd_key_is_alias(key)) { continue; }
         if (f == key && opdi_functionality_is_user(f) && !opdi_user_name(f)) { continue; }
         if (strcmp(opd_key_name(key), name) == 0) { return key; }
+        if (key >= OPD_KEY_BACKEND_BASE && f >= 0 &&       /* PyTorch's name of a backend that was given one */
+            strcmp(opdi_row_names[(key - OPD_KEY_BACKEND_BASE) >> 4][key & 15], name) == 0) { return key; }
     }
     for (i = 0; i < sizeof(opdi_old_keys) / sizeof(opdi_old_keys[0]); i++) {
         if (strcmp(opdi_old_keys[i].name, name) == 0) { return opdi_old_keys[i].key; }
@@ -5669,6 +5772,7 @@ typedef struct opdi_table {
        that then do nothing are left out */
     uint64_t masks[2][16];
     struct opdi_table *retired;                   /* older ones: a call may still be inside */
+    opd_kernel behind[16];                        /* run by opdi_device_kernel; [15]: by opdi_by_device_kernel */
     opdi_slot slots[OPD_KEY_SLOTS];
 } opdi_table;
 
@@ -6202,6 +6306,8 @@ static bool opdi_slot_skips(const opdi_slot *s, opdi_chosen how) {
            how == OPDI_CHOSEN_MISSING;
 }
 
+static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how);
+
 static void opdi_fill_table(const opd_op *op, opdi_table *table) {
     uint64_t skip = OPDI_AUTOGRAD_BITS;
     int slot, b;
@@ -6213,6 +6319,7 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
         opdi_slot *s = &table->slots[slot];
         s->fn = k ? k->fn : how == OPDI_CHOSEN_AMBIGUOUS ? opdi_ambiguous_kernel : opdi_missing_kernel;
         s->user = k ? k->user : NULL;
+        opdi_guard_slot(op, table, slot, how);
         if (opdi_is_autograd_slot(slot) && !opdi_slot_skips(s, how)) { skip = 0; }
         if (s->fn != opd_fallthrough || slot == 0) { continue; }
         if (slot < OPD_KEY_BACKEND_BASE) {
@@ -6231,6 +6338,7 @@ static opdi_table *opdi_table_known(opd_op *op, const opdi_table *fresh) {
     opdi_table **p, *t;
     for (p = &op->retired; (t = *p) != NULL; p = &t->retired) {
         if (memcmp(t->masks, fresh->masks, sizeof t->masks) == 0 &&
+            memcmp(t->behind, fresh->behind, sizeof t->behind) == 0 &&
             memcmp(t->slots, fresh->slots, sizeof t->slots) == 0) {
             *p = t->retired;
             return t;
@@ -7965,6 +8073,15 @@ static void opdi_node_release(opd_node *node);
 static void opdi_own_retain(opd_tensor *t);
 static bool opdi_own_drop(opd_tensor *t);
 static int opdi_copy(opd_tensor *dst, const opd_tensor *src);
+static void opdi_device_free(opdi_storage *s);
+static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
+                                      opd_device device);
+static opdi_storage *opdi_device_storage(int64_t bytes, int place);
+static int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from, size_t bytes);
+static int opdi_device_copy(opd_tensor *dst, const opd_tensor *src);
+static opd_tensor *opdi_host_copy(const opd_tensor *t);
+static bool opdi_device_fill(opd_tensor *t, opd_value v, int *rc);
+static bool opdi_on_device(const opd_tensor *t) { return t->backend != OPD_CPU && t->backend != OPD_META; }
 
 static void opdi_storage_drop(opdi_storage *s) {
     if (OPDI_ACQUIRE(&s->refs) != 1 && opdi_ref_down(&s->refs) != 0) { return; }
@@ -7975,6 +8092,7 @@ static void opdi_storage_drop(opdi_storage *s) {
         opdi_free(f, sizeof *f);
         if (plugin) { opdi_plugin_let_go(plugin); }
     } else {
+        if (OPDI_UNLIKELY(s->device)) { opdi_device_free(s); }
         opdi_free(s->block, (size_t)s->block_bytes);
     }
 }
@@ -8175,7 +8293,7 @@ static inline void opdi_tensor_init(opd_tensor *t, opd_scalar_type dtype, int ba
     t->dims = (int64_t *)(void *)(t + 1);
 }
 
-//-- A fresh tensor with one reference, owned by the caller.
+//-- A fresh tensor with one reference, owned by the caller; backend is an opdi_place.
 static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
                                     int backend) {
     size_t element = opd_dtype_size(dtype), head, align, bytes, block;
@@ -8184,10 +8302,7 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
     opdi_storage *s;
     if (element == 0) { (void)opd_fail(OPD_ERROR_DTYPE, "%d is no dtype", (int)dtype); return NULL; }
     if (OPDI_UNLIKELY(backend != OPD_CPU && backend != OPD_META)) {
-        char name[32];
-        (void)opd_fail(OPD_ERROR_NO_KERNEL, "no allocator for device %s: nothing in this program provides one",
-                       opd_device_print(opd_device_of((opd_backend)backend, -1), name, sizeof name));
-        return NULL;
+        return opdi_device_tensor(sizes, strides, ndim, dtype, opdi_place_device(backend));
     }
     numel = extent = opdi_count(sizes, ndim, element);
     if (numel < 0) { return NULL; }
@@ -8210,7 +8325,8 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
     s->bytes = (int64_t)bytes;
     s->block = t;
     s->block_bytes = (int64_t)block;
-    s->viewed = s->spare = 0;
+    s->viewed = s->device = 0;
+    s->index = 0;
     s->data = backend == OPD_META ? NULL : (char *)t + ((head + align - 1) & ~(align - 1));
     t->storage = s;
     t->data = s->data;
@@ -8297,7 +8413,7 @@ static bool opdi_sizes_given(opd_ints sizes) {
 }
 opd_tensor *opd_tensor_new_on(opd_ints sizes, opd_scalar_type dtype, opd_device device) {
     if (!opd_ok() || !opdi_sizes_given(sizes)) { return NULL; }
-    return opdi_own(opdi_tensor_make(sizes.data, NULL, (int)sizes.n, dtype, device.type));
+    return opdi_own(opdi_tensor_make(sizes.data, NULL, (int)sizes.n, dtype, opdi_place(device)));
 }
 opd_tensor *opd_tensor_new(opd_ints sizes, opd_scalar_type dtype) {
     return opd_tensor_new_on(sizes, dtype, opd_device_of(OPD_CPU, -1));
@@ -8384,8 +8500,7 @@ const int64_t *opd_strides(const opd_tensor *t) { return t ? t->dims + t->ndim :
 int64_t opd_numel(const opd_tensor *t) { return t ? t->numel : 0; }
 opd_scalar_type opd_dtype(const opd_tensor *t) { return t ? (opd_scalar_type)t->dtype : OPD_DTYPE_NONE; }
 opd_device opd_tensor_device(const opd_tensor *t) {
-    const opd_backend type = t ? (opd_backend)t->backend : OPD_CPU;
-    return opd_device_of(type, type == OPD_CPU || type == OPD_META ? -1 : 0);
+    return opdi_place_device(t ? opdi_place_of(t) : OPD_CPU);
 }
 opd_keyset opd_tensor_keys(const opd_tensor *t) {
     return t ? opd_keyset_make(t->functionality, (uint64_t)1 << t->backend) : OPD_KEYS_EMPTY;
@@ -8412,8 +8527,6 @@ int64_t opd_size(const opd_tensor *t, int dim) {
     return t->dims[d];
 }
 
-void *opd_data(const opd_tensor *t) { return t ? t->data : NULL; }
-
 OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *t, opd_scalar_type dtype) {
     if (!t) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
     else if (t->dtype != (int8_t)dtype) {
@@ -8425,6 +8538,9 @@ OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *t, opd_scalar_type 
                        opd_device_print(opd_tensor_device(t), device, sizeof device));
     }
     return NULL;
+}
+void *opd_data(const opd_tensor *t) {
+    return !t || !opdi_on_device(t) ? t ? t->data : NULL : opdi_data_error(t, (opd_scalar_type)t->dtype);
 }
 OPDI_COLD_END
 static inline void *opdi_data_of(const opd_tensor *t, opd_scalar_type dtype) {
@@ -8444,11 +8560,28 @@ static int opdi_item_check(const opd_tensor *t) {
         return opd_fail(OPD_ERROR_SHAPE, "a Tensor with %lld elements cannot be converted to Scalar",
                         (long long)t->numel);
     }
-    if (t->backend != OPD_CPU) { (void)opdi_data_error(t, (opd_scalar_type)t->dtype); return -1; }
+    if (t->backend == OPD_META) { (void)opdi_data_error(t, (opd_scalar_type)t->dtype); return -1; }
     return 0;
 }
-double opd_item_f64(const opd_tensor *t) { return !opd_ok() || opdi_item_check(t) ? 0 : opdi_element_f64(t, 0); }
-int64_t opd_item_i64(const opd_tensor *t) { return !opd_ok() || opdi_item_check(t) ? 0 : opdi_element_i64(t, 0); }
+//-- t, which has one element, where it can be read: of a device a copy at `room`, described by *one.  NULL: failed.
+static const opd_tensor *opdi_item_of(const opd_tensor *t, opd_tensor *one, double *room /*[2]*/) {
+    if (opdi_item_check(t)) { return NULL; }
+    if (OPDI_LIKELY(t->backend == OPD_CPU)) { return t; }
+    *one = *t;
+    one->data = (char *)room;
+    if (opdi_device_move(NULL, one->data, t->storage, t->data, opd_dtype_size((opd_scalar_type)t->dtype))) { return NULL; }
+    return one;
+}
+double opd_item_f64(const opd_tensor *t) {
+    opd_tensor one;
+    double room[2];
+    return opd_ok() && (t = opdi_item_of(t, &one, room)) != NULL ? opdi_element_f64(t, 0) : 0;
+}
+int64_t opd_item_i64(const opd_tensor *t) {
+    opd_tensor one;
+    double room[2];
+    return opd_ok() && (t = opdi_item_of(t, &one, room)) != NULL ? opdi_element_i64(t, 0) : 0;
+}
 
 static opdi_meta *opdi_meta_of(opd_tensor *t) {
     static opdi_mutex lock = OPDI_MUTEX_INIT;     /* several threads may run backward over one leaf */
@@ -8470,10 +8603,12 @@ OPDI_COLD_BEGIN
 //-- resizing -----------------------------------------------------------------------------------------------------
 
 //-- A storage of its own for bytes, with one reference.
-static opdi_storage *opdi_storage_make(int64_t bytes, int backend) {
+static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
     size_t head = (sizeof(opdi_storage) + 63) & ~(size_t)63;
     size_t block = head + (backend == OPD_META ? 0 : (size_t)bytes);
-    opdi_storage *s = (opdi_storage *)opdi_alloc(block);
+    opdi_storage *s;
+    if (backend != OPD_CPU && backend != OPD_META) { return opdi_device_storage(bytes, backend); }
+    s = (opdi_storage *)opdi_alloc(block);
     if (!s) { return NULL; }
     memset(s, 0, sizeof *s);
     s->refs = 1;
@@ -8502,10 +8637,14 @@ static int opdi_resize(opd_tensor *t, const int64_t *sizes, int ndim) {
             opdi_free(dims, 2 * (size_t)ndim * sizeof *dims);
             return opd_fail(OPD_ERROR_SHAPE, "Trying to resize storage that is not resizable");
         }
-        grown = opdi_storage_make(need, t->backend);
-        if (!grown) { opdi_free(dims, 2 * (size_t)ndim * sizeof *dims); return -1; }
+        grown = opdi_storage_make(need, opdi_place_of(t));
+        if (!grown || (grown->data && s->bytes &&
+                       opdi_device_move(grown, grown->data, s, s->data, (size_t)s->bytes))) {
+            if (grown) { opdi_storage_drop(grown); }
+            opdi_free(dims, 2 * (size_t)ndim * sizeof *dims);
+            return -1;
+        }
         grown->version = s->version;
-        if (grown->data && s->bytes) { memcpy(grown->data, s->data, (size_t)s->bytes); }
         if (s->block == t) { m->home = s; } else { opdi_storage_drop(s); }
         t->storage = grown;
         t->data = grown->data ? grown->data + offset * (int64_t)element : NULL;
@@ -8597,7 +8736,7 @@ static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *size
         call->rets[i] = opd_value_tensor(out);
         return out;
     }
-    temp = opdi_tensor_make(sizes, NULL, ndim, dtype, out->backend);
+    temp = opdi_tensor_make(sizes, NULL, ndim, dtype, opdi_place_of(out));
     if (!temp) { call->filled &= ~(1u << i); return NULL; }
     call->rets[i] = opd_value_tensor(temp);
     call->owned |= 1u << i;
@@ -8615,7 +8754,7 @@ opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, cons
     }
     if (OPDI_UNLIKELY(!call->op->ret_tensor[i])) { (void)opdi_return_error(call, i, "Tensor"); return NULL; }
     if (call->targets) { return opdi_result_target(call, i, sizes, ndim, dtype); }
-    t = opdi_tensor_make(sizes, strides, ndim, dtype, device.type);
+    t = opdi_tensor_make(sizes, strides, ndim, dtype, opdi_place(device));
     if (!t) { return NULL; }
     call->rets[i] = opd_value_tensor(t);
     call->filled |= 1u << i;
@@ -9018,7 +9157,7 @@ static void opdi_print_contents(opdi_printer *p, int indent) {
     opdi_print_elements(p, 0, 0, indent);
 }
 
-/* A tensor whose memory cannot be read here (meta, another device) is written as PyTorch writes meta tensors. */
+/* Of another device: a copy on the host is read.  What cannot be read is written as PyTorch writes meta tensors. */
 OPD_API size_t opd_tensor_print(const opd_tensor *t, char *buf, size_t cap) {
     const int indent = 7;                                                  /* strlen("tensor(") */
     opdi_printer p;
@@ -9030,16 +9169,20 @@ OPD_API size_t opd_tensor_print(const opd_tensor *t, char *buf, size_t cap) {
     if (!t) {
         opdi_puts(&p, "None");
     } else {
-        bool readable = opd_tensor_device(t).type == OPD_CPU;
-        shown = readable && t->numel > 0 && t->data != NULL;
+        bool readable = t->backend != OPD_META;
+        opd_tensor *host = readable && t->backend != OPD_CPU && t->numel > 0 ? opdi_host_copy(t) : NULL;
+        shown = readable && t->numel > 0 && t->data != NULL && (host || t->backend == OPD_CPU);
         opdi_puts(&p, "tensor(");
         if (shown) {
+            p.t = host ? host : t;
             opdi_print_contents(&p, indent);
+            p.t = t;
         } else {
             opdi_puts(&p, readable && t->numel == 0 ? "[]" : "...");
         }
         opdi_print_suffixes(&p, p.len - p.line + 2, indent, shown);
         opdi_puts(&p, ")");
+        opd_release(host);
     }
     if (cap > 0) { buf[OPDI_MIN(p.len, p.cap)] = 0; }
     return p.len;
@@ -9056,6 +9199,654 @@ OPD_API void opd_print(const opd_tensor *t) {
     (void)fwrite(text, 1, n, stdout);
     (void)fputc('\n', stdout);
     if (text != small) { opdi_free(text, n + 1); }
+}
+
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>backends   devices from outside
+//
+//  What a program registers for a kind of device, and all that is done through it: memory, copies, the current device
+//  round a kernel, operators run on the CPU instead.  Uses tensors and the dispatcher; no kernel of ours touches memory
+//  of a device.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+typedef struct opdi_backend {
+    opd_backend_desc desc;
+    int32_t registered;                           /* published last */
+    int64_t blocks;                               /* of memory in use, on all its devices */
+    opd_memory memory[OPDI_MAX_DEVICE_INDEX + 1];
+} opdi_backend;
+static opdi_backend opdi_backends[OPD_BACKEND_COUNT];
+static opdi_mutex opdi_backend_lock = OPDI_MUTEX_INIT;     /* all of the above but what is published */
+
+static opdi_backend *opdi_backend_of(int type) {
+    return type > OPD_CPU && type < OPD_META && OPDI_ACQUIRE(&opdi_backends[type].registered) ? &opdi_backends[type]
+        : NULL;
+}
+static int opdi_backend_missing(int type) {
+    return opd_fail(OPD_ERROR_NO_KERNEL, "no allocator for device %s: nothing in this program provides one",
+                    opdi_device_name(type));
+}
+//-- A function of the backend has returned rc.
+static int opdi_backend_rc(int rc, int type, const char *what) {
+    if (rc && opd_ok()) { (void)opd_fail(OPD_ERROR_KERNEL, "%s: %s failed", opdi_device_name(type), what); }
+    return rc ? -1 : 0;
+}
+static int opdi_backend_count(const opdi_backend *b) {
+    const int n = b->desc.device_count ? b->desc.device_count(b->desc.user) : 1;
+    return OPDI_MIN(OPDI_MAX(n, 0), OPDI_MAX_DEVICE_INDEX + 1);
+}
+static int opdi_backend_current(const opdi_backend *b) {
+    return b->desc.device_get ? b->desc.device_get(b->desc.user) : 0;
+}
+//-- The backend and index of a device; NULL with an error when there is no such device.
+static opdi_backend *opdi_device_find(opd_device device, int *index) {
+    opdi_backend *b = opdi_backend_of(device.type);
+    int n;
+    if (!b) { (void)opdi_backend_missing(device.type); return NULL; }
+    *index = device.index >= 0 ? device.index : opdi_backend_current(b);
+    n = opdi_backend_count(b);
+    if (*index < n && *index >= 0) { return b; }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "invalid device ordinal: there is no %s:%d, only %d device(s)",
+                   opdi_device_name(device.type), *index, n);
+    return NULL;
+}
+
+//-- registering --------------------------------------------------------------------------------------------------
+
+//-- Why this name cannot be given to a backend; NULL: it can.
+static const char *opdi_name_refused(opd_backend backend, const char *name) {
+    const opdi_given *g = opdi_given_to((int)backend);
+    size_t n = 0;
+    int i;
+    while ((name[n] >= 'a' && name[n] <= 'z') || (name[n] >= 'A' && name[n] <= 'Z') || name[n] == '_') { n++; }
+    if (name[n] || n == 0 || n > 31) { return "a name is 1 to 31 letters and underscores"; }
+    if (backend < OPD_PRIVATEUSE1 || backend > OPD_PRIVATEUSE3) {
+        return strcmp(name, opdi_device_names[backend]) ? "only PrivateUse1 to 3 can be given a name" : NULL;
+    }
+    if (g) { return strcmp(g->name, name) ? "it has been given another name already" : NULL; }
+    for (i = 0; i < OPD_BACKEND_COUNT; i++) {
+        if (i != (int)backend && (!strcmp(name, opdi_device_names[i]) || !strcmp(name, opdi_device_name(i)))) {
+            return "another device has that name";
+        }
+    }
+    return opdi_key_find(name) != OPD_KEY_INVALID ? "a dispatch key has that name" : NULL;
+}
+
+static void opdi_name_give(opd_backend backend, const char *name) {
+    opdi_given *g = &opdi_given_names[(int)backend - OPD_PRIVATEUSE1];
+    int row;
+    if (opdi_given_to((int)backend)) { return; }
+    strcpy(g->text[7], name);
+    for (row = 0; row < OPDI_ROWS; row++) {       /* "npu", "AutogradNpu" */
+        const size_t n = strlen(opdi_row_names[row][backend]) - strlen("PrivateUse1");
+        memcpy(g->text[row], opdi_row_names[row][backend], n);
+        strcpy(g->text[row] + n, name);
+        if (n && name[0] >= 'a' && name[0] <= 'z') { g->text[row][n] = (char)(name[0] - 'a' + 'A'); }
+        g->keys[row] = g->text[row];
+    }
+    OPDI_PUBLISH(&g->name, (const char *)g->text[7]);
+}
+
+static void opdi_backend_publish(opd_backend backend, int on) {
+    opdi_lock(&opdi_registry.lock);
+    OPDI_PUBLISH(&opdi_backends[backend].registered, on);
+    opdi_tables_retire_all();
+    opdi_unlock(&opdi_registry.lock);
+}
+
+int opd_backend_register(opd_backend backend, const opd_backend_desc *desc) {
+    const char *wrong = NULL;
+    opdi_backend *b;
+    if (!opd_ok()) { return -1; }
+    if ((int)backend <= OPD_CPU || (int)backend >= OPD_META) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_backend_register: backend %d cannot come from outside", (int)backend);
+    }
+    b = &opdi_backends[backend];
+    opdi_lock(&opdi_backend_lock);
+    if (!desc || !desc->alloc || !desc->free || !desc->copy) { wrong = "alloc, free or copy is missing"; }
+    else if (!desc->device_count + !desc->device_get + !desc->device_set != 0 &&
+             (desc->device_count || desc->device_get || desc->device_set)) {
+        wrong = "device_count, device_get and device_set belong together";
+    }
+    else if (!desc->stream_get != !desc->stream_set) { wrong = "stream_get and stream_set belong together"; }
+    else if (b->registered) { wrong = "it is registered already"; }
+    else if (desc->name) { wrong = opdi_name_refused(backend, desc->name); }
+    if (!wrong) {
+        if (desc->name && backend >= OPD_PRIVATEUSE1) { opdi_name_give(backend, desc->name); }
+        memset(b, 0, sizeof *b);
+        b->desc = *desc;
+        opdi_backend_publish(backend, 1);
+    }
+    opdi_unlock(&opdi_backend_lock);
+    return wrong ? opd_fail(OPD_ERROR_REGISTER, "opd_backend_register: cannot register %s as '%s': %s",
+                            opdi_device_name((int)backend), desc && desc->name ? desc->name : "", wrong) : 0;
+}
+
+int opd_backend_unregister(opd_backend backend) {
+    opdi_backend *b = opdi_backend_of((int)backend);
+    int64_t blocks;
+    if (!b) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_backend_unregister: %s is not registered",
+                        opdi_device_name((int)backend));
+    }
+    opdi_lock(&opdi_backend_lock);
+    blocks = b->blocks;
+    if (blocks == 0) { opdi_backend_publish(backend, 0); }
+    opdi_unlock(&opdi_backend_lock);
+    if (blocks) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_backend_unregister: %lld block(s) of memory of %s are still in use",
+                        (long long)blocks, opdi_device_name((int)backend));
+    }
+    if (b->desc.destroy) { b->desc.destroy(b->desc.user); }
+    return 0;
+}
+
+//-- devices and streams ------------------------------------------------------------------------------------------
+
+int opd_device_count(opd_backend backend) {
+    const opdi_backend *b = opdi_backend_of((int)backend);
+    return b ? opdi_backend_count(b) : backend == OPD_CPU;
+}
+opd_device opd_device_current(opd_backend backend) {
+    const opdi_backend *b = opdi_backend_of((int)backend);
+    return opd_device_of(backend, b ? opdi_backend_current(b) : -1);
+}
+opd_device opd_device_set(opd_device device) {
+    const opd_device was = opd_device_current((opd_backend)device.type);
+    opdi_backend *b = was.index >= 0 && device.index >= 0 ? opdi_device_find(device, &device.index) : NULL;
+    if (b && b->desc.device_set && device.index != was.index) {
+        (void)opdi_backend_rc(b->desc.device_set(b->desc.user, device.index), device.type, "device_set");
+    }
+    return was;
+}
+int opd_device_synchronize(opd_device device) {
+    opdi_backend *b;
+    if (device.type == OPD_CPU) { return 0; }
+    if ((b = opdi_device_find(device, &device.index)) == NULL) { return -1; }
+    return b->desc.synchronize
+        ? opdi_backend_rc(b->desc.synchronize(b->desc.user, device.index), device.type, "synchronize") : 0;
+}
+opd_memory opd_device_memory(opd_device device) {
+    opdi_backend *b = opdi_device_find(device, &device.index);
+    opd_memory m;
+    memset(&m, 0, sizeof m);
+    if (!b) { return m; }
+    opdi_lock(&opdi_backend_lock);
+    m = b->memory[device.index];
+    opdi_unlock(&opdi_backend_lock);
+    return m;
+}
+
+static opd_stream opdi_stream_of(opd_device device, int64_t id) {
+    opd_stream s;
+    s.device = device;
+    s.id = id;
+    return s;
+}
+opd_stream opd_stream_current(opd_device device) {
+    opdi_backend *b = device.type == OPD_CPU ? NULL : opdi_device_find(device, &device.index);
+    return opdi_stream_of(device, b && b->desc.stream_get ? b->desc.stream_get(b->desc.user, device.index) : 0);
+}
+opd_stream opd_stream_new(opd_device device) {
+    opdi_backend *b = opdi_device_find(device, &device.index);
+    int64_t id = 0;
+    if (b && !b->desc.stream_new) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s has no streams", opdi_device_name(device.type));
+    } else if (b && opdi_backend_rc(b->desc.stream_new(b->desc.user, device.index, &id), device.type, "stream_new")) {
+        id = 0;
+    }
+    return opdi_stream_of(device, id);
+}
+void opd_stream_free(opd_stream s) {
+    const opdi_backend *b = s.id ? opdi_backend_of(s.device.type) : NULL;
+    if (b && b->desc.stream_free) { b->desc.stream_free(b->desc.user, s.device.index, s.id); }
+}
+opd_stream opd_stream_set(opd_stream s) {
+    const opd_stream was = opd_stream_current(s.device);
+    const opdi_backend *b = opdi_backend_of(was.device.type);
+    if (b && b->desc.stream_set && was.id != s.id) {
+        (void)opdi_backend_rc(b->desc.stream_set(b->desc.user, was.device.index, s.id), was.device.type, "stream_set");
+    }
+    return was;
+}
+int opd_stream_wait(opd_stream s, opd_stream other) {
+    opdi_backend *b = s.device.type == OPD_CPU ? NULL : opdi_device_find(s.device, &s.device.index);
+    if (!b || other.device.type != s.device.type || !b->desc.stream_wait) {    /* no queue: others wait on the host */
+        return !b && s.device.type != OPD_CPU ? -1 : opd_stream_synchronize(other);
+    }
+    return opdi_backend_rc(b->desc.stream_wait(b->desc.user, s.device.index, s.id, other.device.index, other.id),
+                           s.device.type, "stream_wait");
+}
+int opd_stream_synchronize(opd_stream s) {
+    opdi_backend *b = s.device.type == OPD_CPU ? NULL : opdi_device_find(s.device, &s.device.index);
+    if (!b) { return s.device.type == OPD_CPU ? 0 : -1; }
+    if (!b->desc.stream_synchronize) { return opd_device_synchronize(s.device); }
+    return opdi_backend_rc(b->desc.stream_synchronize(b->desc.user, s.device.index, s.id), s.device.type,
+                           "stream_synchronize");
+}
+
+//-- memory -------------------------------------------------------------------------------------------------------
+
+//-- One block more, or less, in the books.
+static void opdi_device_count_bytes(opdi_backend *b, int index, int64_t bytes) {
+    opd_memory *m = &b->memory[index];
+    opdi_lock(&opdi_backend_lock);
+    b->blocks += bytes < 0 ? -1 : 1;
+    m->live += bytes;
+    m->allocations += bytes > 0;
+    m->peak = OPDI_MAX(m->peak, m->live);
+    opdi_unlock(&opdi_backend_lock);
+}
+//-- Memory of a device for s, which describes it then.
+static int opdi_device_alloc(opdi_storage *s, opdi_backend *b, int type, int index, size_t bytes) {
+    s->device = (uint8_t)type;
+    s->index = (int8_t)index;
+    s->bytes = (int64_t)bytes;
+    if (bytes == 0) { return 0; }
+    if (!(OPDI_LOAD(&opdi_fail_on) && opdi_fail_now())) { s->data = (char *)b->desc.alloc(b->desc.user, index, bytes); }
+    if (!s->data) {
+        return opd_fail(OPD_ERROR_MEMORY, "%s:%d out of memory. Tried to allocate %llu bytes", opdi_device_name(type),
+                        index, (unsigned long long)bytes);
+    }
+    opdi_device_count_bytes(b, index, (int64_t)bytes);
+    return 0;
+}
+static void opdi_device_free(opdi_storage *s) {
+    opdi_backend *b = opdi_backend_of(s->device);
+    if (!b || !s->data) { return; }
+    b->desc.free(b->desc.user, s->index, s->data, (size_t)s->bytes);
+    opdi_device_count_bytes(b, s->index, -s->bytes);
+}
+
+static opdi_storage *opdi_device_storage(int64_t bytes, int place) {
+    int index;
+    opdi_backend *b = opdi_device_find(opdi_place_device(place), &index);
+    opdi_storage *s = b ? (opdi_storage *)opdi_alloc(sizeof *s) : NULL;
+    if (!s) { return NULL; }
+    memset(s, 0, sizeof *s);
+    s->refs = 1;
+    s->block = s;
+    s->block_bytes = (int64_t)sizeof *s;
+    if (opdi_device_alloc(s, b, place & 255, index, (size_t)bytes)) { opdi_free(s, sizeof *s); return NULL; }
+    return s;
+}
+
+//-- opdi_tensor_make for a device: the block has the header, sizes and storage header only.
+static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
+                                      opd_device device) {
+    const size_t element = opd_dtype_size(dtype);
+    int index;
+    opdi_backend *b = opdi_device_find(device, &index);
+    int64_t numel = b ? opdi_count(sizes, ndim, element) : -1, extent = numel;
+    opd_tensor *t;
+    opdi_storage *s;
+    size_t block;
+    if (numel < 0) { return NULL; }
+    if (strides && numel) { extent = opdi_extent(sizes, strides, ndim); }
+    if (extent < 0 || (uint64_t)extent > (uint64_t)INT64_MAX / 2 / element) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
+        return NULL;
+    }
+    block = sizeof *t + 2 * (size_t)ndim * sizeof(int64_t) + sizeof *s;
+    t = (opd_tensor *)opdi_alloc(block);
+    if (!t) { return NULL; }
+    opdi_tensor_init(t, dtype, device.type, ndim);
+    opdi_set_dims(t, sizes, strides, ndim, numel);
+    s = (opdi_storage *)(void *)(t->dims + 2 * ndim);
+    memset(s, 0, sizeof *s);
+    s->refs = 1;
+    s->block = t;
+    s->block_bytes = (int64_t)block;
+    if (opdi_device_alloc(s, b, device.type, index, (size_t)extent * element)) { opdi_free(t, block); return NULL; }
+    t->storage = s;
+    t->data = s->data;
+    return t;
+}
+
+opd_tensor *opd_tensor_wrap_on(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
+                               opd_device device, void (*deleter)(void *data, void *user), void *user) {
+    const bool host = device.type == OPD_CPU;
+    opdi_backend *b = opd_ok() && !host ? opdi_device_find(device, &device.index) : NULL;
+    opd_tensor *t = b || (host && opd_ok()) ? opdi_tensor_wrap(data, sizes, strides, dtype, deleter, user) : NULL;
+    if (!t && deleter) { deleter(data, user); }
+    if (t && b) {
+        t->backend = (uint8_t)device.type;
+        t->backend_bit = (uint16_t)(1u << device.type);
+        t->storage->device = t->backend;
+        t->storage->index = (int8_t)device.index;
+    }
+    return t ? opdi_own(t) : NULL;
+}
+
+//-- The argument of the running kernel that t is, for an error; NULL: none.
+static const char *opdi_argument_named(const opd_call *call, const opd_tensor *t) {
+    int i, k;
+    for (i = 0; call && i < call->op->nargs; i++) {
+        const opd_value *v = &call->args[i];
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+            if (v->u.tensors[k] == t) { return call->op->schema->args[i].name; }
+        }
+        if (v->tag == OPD_TAG_TENSOR && v->u.t == t) { return call->op->schema->args[i].name; }
+    }
+    return NULL;
+}
+//-- TensorIterator's and c10::impl::check_and_update_common_device's.
+static int opdi_device_differs(const opd_call *call, opd_device a, const opd_tensor *t) {
+    char one[48], two[48];
+    const char *argument = opdi_argument_named(call, t);
+    (void)opd_device_print(a, one, sizeof one);
+    (void)opd_device_print(opd_tensor_device(t), two, sizeof two);
+    return argument ? opd_fail(OPD_ERROR_ARGUMENT, "Expected all tensors to be on the same device, but found at least "
+                               "two devices, %s and %s! (when checking argument for argument %s in method %s)", one,
+                               two, argument, opdi_call_name(call))
+        : opd_fail(OPD_ERROR_ARGUMENT, "Expected a tensor on %s, but it is on %s", one, two);
+}
+void *opd_device_data(const opd_tensor *t, opd_backend backend) {
+    const opd_call *call = opdi_self()->current;
+    if (t && t->backend == (int)backend) { return t->data; }
+    if (!t) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
+    else { (void)opdi_device_differs(call, opd_device_current(backend), t); }
+    return NULL;
+}
+
+//-- copies -------------------------------------------------------------------------------------------------------
+
+//-- Bytes in a row from one memory to another; a storage of NULL is the host's.
+static int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from,
+                            size_t bytes) {
+    const int d = dst ? dst->device : 0, s = src ? src->device : 0;
+    opdi_backend *b = opdi_backend_of(d ? d : s);
+    if (bytes == 0 || (to == from && d == s)) { return 0; }
+    if (d == 0 && s == 0) { memcpy(to, from, bytes); return 0; }
+    if (!b) { return opdi_backend_missing(d ? d : s); }
+    if (d && s && d != s) {                       /* by way of the host */
+        char *room = (char *)opdi_alloc(bytes);
+        int rc = room ? opdi_device_move(NULL, room, src, from, bytes) : -1;
+        if (rc == 0) { rc = opdi_device_move(dst, to, NULL, room, bytes); }
+        opdi_free(room, bytes);
+        return rc;
+    }
+    return opdi_backend_rc(b->desc.copy(b->desc.user, to, d ? dst->index : -1, from, s ? src->index : -1, bytes),
+                           d ? d : s, "copy");
+}
+//-- Bytes from t's first element to its last.
+static size_t opdi_span(const opd_tensor *t) {
+    return (size_t)opdi_extent(t->dims, t->dims + t->ndim, t->ndim) * opd_dtype_size((opd_scalar_type)t->dtype);
+}
+//-- A copy of t in the host's memory with t's strides and one reference; NULL with an error.
+static opd_tensor *opdi_host_copy(const opd_tensor *t) {
+    opd_tensor *h = opdi_tensor_make(t->dims, t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype, OPD_CPU);
+    if (h && opdi_device_move(NULL, h->data, t->storage, t->data, opdi_span(t))) { opdi_drop(h); return NULL; }
+    return h;
+}
+
+//-- Whether the backend has a kernel of its own for one of our operators.
+static bool opdi_device_has(opd_op *op, int backend, opd_kernel ours) {
+    const opdi_table *table = op ? OPDI_ACQUIRE(&op->table) : NULL;
+    if (op && !table) { table = opdi_table_make(op); }
+    return table && table->behind[backend] && table->behind[backend] != ours;
+}
+//-- Calls op below autograd and the counting of versions.
+static int opdi_device_call(opd_op *op, const opd_value *args, int nargs) {
+    opd_key_guard guard = opd_keys_exclude(opd_keyset_make(OPDI_AUTOGRAD_BITS | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW),
+                                                           0));
+    opd_tensor *t = opd_call_op(op, args, nargs);
+    opd_keys_restore(guard);
+    return t ? 0 : -1;
+}
+
+static int opdi_copy__kernel(opd_call *call);
+static int opdi_fill_Scalar_kernel(opd_call *call);
+static int opdi_check_partial_overlap(const opd_tensor *a, const opd_tensor *b);
+
+//-- The device's fill_, where it has one; false: it has none.
+static bool opdi_device_fill(opd_tensor *t, opd_value v, int *rc) {
+    static opd_op *op;
+    opd_value args[2];
+    if (!opdi_device_has(OPD_OP(&op, "aten::fill_.Scalar"), t->backend, opdi_fill_Scalar_kernel)) { return false; }
+    args[0] = opd_value_tensor(t);
+    args[1] = v;
+    *rc = opdi_device_call(op, args, 2);
+    return true;
+}
+
+//-- What the host does for opdi_device_copy: converts, strides, broadcasts.
+static int opdi_copy_by_host(opd_tensor *dst, const opd_tensor *src) {
+    opd_tensor *from = opdi_on_device(src) ? opdi_host_copy(src) : (opd_tensor *)(uintptr_t)src, *to = dst;
+    int rc = from ? 0 : -1;
+    if (rc == 0 && opdi_on_device(dst)) {
+        if (!(dst->flags & OPDI_CONTIGUOUS)) { to = opdi_host_copy(dst); }    /* what lies between is written back */
+        else { to = opdi_tensor_make(dst->dims, NULL, dst->ndim, (opd_scalar_type)dst->dtype, OPD_CPU); }
+    }
+    if (!to || (rc == 0 && opdi_copy(to, from))) { rc = -1; }
+    if (rc == 0 && to != dst) { rc = opdi_device_move(dst->storage, dst->data, NULL, to->data, opdi_span(dst)); }
+    if (from && from != src) { opdi_drop(from); }
+    if (to && to != dst) { opdi_drop(to); }
+    return rc;
+}
+//-- opdi_copy where one side is on a device: at once where the elements lie alike, else with the device's own copy_
+//-- within a device, else by way of the host.
+static int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
+    static opd_op *op;
+    const bool within = opdi_place_of(dst) == opdi_place_of(src);
+    opd_value args[3];
+    if (dst->backend == OPD_META) { return 0; }
+    if (src->backend == OPD_META) { return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!"); }
+    if (within && opdi_check_partial_overlap(dst, src)) { return -1; }
+    if (dst->dtype == src->dtype && opdi_has_sizes(src, dst->dims, dst->ndim) &&
+        opdi_extent(dst->dims, dst->dims + dst->ndim, dst->ndim) == dst->numel && !opdi_overlaps_itself(dst) &&
+        ((dst->flags & src->flags & OPDI_CONTIGUOUS) || dst->ndim == 0 ||
+         memcmp(dst->dims + dst->ndim, src->dims + src->ndim, (size_t)dst->ndim * sizeof *dst->dims) == 0)) {
+        return opdi_device_move(dst->storage, dst->data, src->storage, src->data, opdi_span(dst));
+    }
+    if (within && opdi_device_has(OPD_OP(&op, "aten::copy_"), dst->backend, opdi_copy__kernel)) {
+        args[0] = opd_value_tensor(dst);
+        args[1] = opd_value_tensor((opd_tensor *)(uintptr_t)src);
+        args[2] = opd_value_bool(false);
+        return opdi_device_call(op, args, 3);
+    }
+    return opdi_copy_by_host(dst, src);
+}
+
+//-- round a kernel -----------------------------------------------------------------------------------------------
+
+//-- Operators of ours that take tensors of several devices.
+static bool opdi_mixes_devices(const opd_op *op) {
+    static const char *const names[] = {"copy", "copy_", "resize_as", "resize_as_", "is_same_size", "index",
+                                        "index_put", "index_put_", "_index_put_impl_"};
+    size_t i;
+    if (strncmp(op->name, "aten::", 6) != 0) { return true; }
+    for (i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if ((size_t)op->base_length == 6 + strlen(names[i]) && strncmp(op->name + 6, names[i], strlen(names[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+//-- One tensor more of a call: -1 with an error when it is elsewhere than those before it.  place: -1 at first.
+static int opdi_place_check(const opd_call *call, const opd_tensor *t, bool mixes, int backend, int *place) {
+    const int here = opdi_place_of(t);
+    if (t->backend == OPD_CPU && (mixes || t->ndim == 0)) { return 0; }
+    if (mixes) {
+        if (t->backend == backend && *place < 0) { *place = here; }
+        return 0;
+    }
+    if (*place < 0) { *place = here; }
+    return *place == here ? 0 : opdi_device_differs(call, opdi_place_device(*place), t);
+}
+//-- The place of a call's tensors, or of its Device argument; 0: nothing says one.  -1 with an error.
+static int opdi_call_place(const opd_call *call, bool mixes, int backend) {
+    int place = -1, i, k;
+    for (i = 0; i < call->op->nargs; i++) {
+        const opd_value *v = &call->args[i];
+        if (v->tag == OPD_TAG_TENSOR && opdi_place_check(call, v->u.t, mixes, backend, &place)) { return -1; }
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+            if (v->u.tensors[k] && opdi_place_check(call, v->u.tensors[k], mixes, backend, &place)) { return -1; }
+        }
+    }
+    for (i = 0; place < 0 && i < call->op->nargs; i++) {
+        const opd_value *v = &call->args[i];
+        if (v->tag == OPD_TAG_DEVICE && v->u.device.type == backend) { place = opdi_place(v->u.device); }
+    }
+    return OPDI_MAX(place, 0);
+}
+//-- What the table now says stands behind a slot of ours; sets the user pointer that belongs to it.
+static opd_kernel opdi_behind(opd_call *call, int i) {
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    if (!table && !(table = opdi_table_make(call->op))) { return NULL; }
+    call->user = table->slots[call->slot].user;
+    return table->behind[i] ? table->behind[i] : table->slots[call->slot].fn;
+}
+static int opdi_device_round(opd_call *call, bool mixes) {
+    const int type = (int)(call->slot - OPD_KEY_CPU), place = opdi_call_place(call, mixes, type);
+    opdi_backend *b = opdi_backend_of(type);
+    const opd_kernel fn = opdi_behind(call, type);
+    opd_device device = opdi_place_device(place);
+    int was, rc;
+    if (!b || !fn || place < 0) { return !b ? opdi_backend_missing(type) : -1; }
+    if (!b->desc.device_get) { return fn(call); }
+    was = b->desc.device_get(b->desc.user);
+    if (place && device.index >= 0 && device.index != was) {
+        if (!opdi_device_find(device, &device.index) ||
+            opdi_backend_rc(b->desc.device_set(b->desc.user, device.index), type, "device_set")) { return -1; }
+    }
+    rc = fn(call);
+    if (b->desc.device_get(b->desc.user) != was && b->desc.device_set(b->desc.user, was)) {
+        rc = opdi_backend_rc(-1, type, "device_set");
+    }
+    return rc;
+}
+static int opdi_device_kernel(opd_call *call) { return opdi_device_round(call, false); }
+static int opdi_device_mixed_kernel(opd_call *call) { return opdi_device_round(call, true); }
+
+//-- An operator without tensors, called with a device: as if a tensor of that device were among its arguments
+//-- (BackendSelect).
+static int opdi_by_device_kernel(opd_call *call) {
+    opd_kernel fn;
+    int i;
+    for (i = 0; i < call->op->nargs; i++) {
+        const opd_value *v = &call->args[i];
+        if (v->tag == OPD_TAG_DEVICE && opdi_backend_of(v->u.device.type)) {
+            return opd_redispatch(call, opd_keyset_make(OPD_BIT_OF(OPD_F_DENSE), (uint64_t)1 << v->u.device.type));
+        }
+    }
+    fn = opdi_behind(call, 15);
+    return fn ? fn(call) : -1;
+}
+
+//-- Puts these round the kernels of a table, where a backend is registered.
+static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how) {
+    opdi_slot *s = &table->slots[slot];
+    const int type = slot - OPD_KEY_CPU;
+    int i;
+    if (slot == OPD_KEY_UNDEFINED && !op->tensor_args && !op->list_args) {
+        for (i = 0; i < OPD_BACKEND_COUNT && !opdi_backend_of(i); i++) { }
+        if (i == OPD_BACKEND_COUNT) { return; }
+        for (i = 0; i < op->nargs; i++) {
+            if (opdi_strip_optional(op->schema->args[i].type)->kind != OPDI_TYPE_DEVICE) { continue; }
+            table->behind[15] = s->fn;
+            s->fn = opdi_by_device_kernel;
+            return;
+        }
+    }
+    if (!opdi_backend_of(type) || how == OPDI_CHOSEN_MATH || how == OPDI_CHOSEN_AMBIGUOUS ||
+        how == OPDI_CHOSEN_MISSING || s->fn == opd_fallthrough) { return; }
+    table->behind[type] = s->fn;
+    s->fn = opdi_mixes_devices(op) ? opdi_device_mixed_kernel : opdi_device_kernel;
+}
+
+//-- the CPU instead ----------------------------------------------------------------------------------------------
+
+//-- t, or its copy on the host, which belongs to the scope.
+static opd_tensor *opdi_on_host(opd_tensor *t) { return t && opdi_on_device(t) ? opdi_own(opdi_host_copy(t)) : t; }
+
+//-- The same for a value: a list is a new one; a device is the CPU.
+static int opdi_value_on_host(const opd_value *v, opd_value *out) {
+    opd_tensor **list;
+    int k;
+    *out = *v;
+    if (v->tag == OPD_TAG_DEVICE) { *out = opd_value_device(opd_device_of(OPD_CPU, -1)); }
+    if (v->tag == OPD_TAG_TENSOR) { out->u.t = opdi_on_host(v->u.t); return out->u.t ? 0 : -1; }
+    if (v->tag != OPD_TAG_TENSORS || v->n == 0) { return 0; }
+    list = (opd_tensor **)opdi_scope_alloc((size_t)v->n * sizeof *list);
+    for (k = 0; list && k < v->n; k++) {
+        list[k] = opdi_on_host(v->u.tensors[k]);
+        if (!list[k] && v->u.tensors[k]) { return -1; }
+    }
+    out->u.tensors = list;
+    return list ? 0 : -1;
+}
+//-- What the operator has written on the host goes back.
+static int opdi_written_back(opd_tensor *t, const opd_tensor *host) {
+    if (t == host || !t) { return 0; }
+    if (!opdi_has_sizes(t, host->dims, host->ndim) && opdi_resize(t, host->dims, host->ndim)) { return -1; }
+    return opdi_copy(t, host);
+}
+//-- A result of the host's on the device.
+static opd_tensor *opdi_on_place(opd_tensor *t, int place) {
+    opd_tensor *d;
+    if (!t || place == OPD_CPU) { return t; }
+    d = opdi_own(opdi_tensor_make(t->dims, opdi_overlaps_itself(t) ? NULL : t->dims + t->ndim, t->ndim,
+                                  (opd_scalar_type)t->dtype, place));
+    return d && opdi_copy(d, t) == 0 ? d : NULL;
+}
+static int opdi_return_from_host(opd_call *call, int i, const opd_value *v, int place) {
+    const int alias = call->op->ret_alias[i];
+    opd_tensor **list, *t;
+    int k;
+    if (alias >= 0 && call->args[alias].tag == OPD_TAG_TENSOR) {
+        return opd_return_tensor(call, call->args[alias].u.t);
+    }
+    if (v->tag == OPD_TAG_TENSOR) {
+        t = opdi_on_place(v->u.t, place);
+        return t ? opd_return_tensor(call, t) : -1;
+    }
+    if (v->tag != OPD_TAG_TENSORS || v->n == 0) { return opd_return_value(call, *v); }
+    list = (opd_tensor **)opdi_scope_alloc((size_t)v->n * sizeof *list);
+    for (k = 0; list && k < v->n; k++) {
+        list[k] = opdi_on_place(v->u.tensors[k], place);
+        if (!list[k] && v->u.tensors[k]) { return -1; }
+    }
+    return list ? opd_return_tensors(call, list, v->n) : -1;
+}
+//-- Results that are views of an argument have it annotated, without a write.
+static bool opdi_returns_view(const opd_op *op) {
+    int i;
+    for (i = 0; i < op->nrets; i++) {
+        const opdi_type *t = op->schema->returns[i].type;
+        const opdi_alias *a = t->alias ? t->alias : t->kind == OPDI_TYPE_LIST ? t->elems[0]->alias : NULL;
+        if (a && !a->write) { return true; }
+    }
+    return false;
+}
+
+int opd_cpu_fallback(opd_call *call) {
+    opd_op *const op = call->op;
+    const int type = call->slot >= OPD_KEY_CPU && call->slot < OPD_KEY_CPU + OPD_BACKEND_COUNT
+        ? (int)(call->slot - OPD_KEY_CPU) : OPD_CPU;
+    const int place = opdi_call_place(call, true, type);
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    int i, k;
+    if (opdi_returns_view(op)) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, "%s returns a view of its argument, which cannot be made on the CPU for "
+                        "%s: it needs a kernel", op->name, opdi_device_name(type));
+    }
+    for (i = 0; i < op->nargs; i++) { if (opdi_value_on_host(&call->args[i], &args[i])) { return -1; } }
+    if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
+    for (i = 0; i < op->nargs; i++) {
+        const opd_value *v = &call->args[i];
+        if (!(op->written_args >> i & 1)) { continue; }
+        if (v->tag == OPD_TAG_TENSOR && opdi_written_back(v->u.t, args[i].u.t)) { return -1; }
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+            if (opdi_written_back(v->u.tensors[k], args[i].u.tensors[k])) { return -1; }
+        }
+    }
+    for (i = 0; i < op->nrets; i++) { if (opdi_return_from_host(call, i, &rets[i], place)) { return -1; } }
+    return opd_ok() ? 0 : -1;
 }
 
 OPDI_COLD_END
@@ -9244,7 +10035,7 @@ static void opdi_node_describe(opd_node *n, opd_tensor *const *outs) {
     for (i = 0; i < n->noutputs; i++) {
         const opd_tensor *t = outs[i];
         n->even = n->even && t && t->ndim == outs[0]->ndim;
-        *meta++ = t ? (int64_t)(uint8_t)t->dtype | (int64_t)t->backend << 8 | (int64_t)t->ndim << 16 : -1;
+        *meta++ = t ? (int64_t)(uint8_t)t->dtype | (int64_t)opdi_place_of(t) << 8 | (int64_t)t->ndim << 24 : -1;
         for (k = 0; t && k < t->ndim; k++) { *meta++ = t->dims[k]; }
     }
 }
@@ -9285,8 +10076,8 @@ static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int 
 //-- Dtype, backend and sizes of a node's forward result nr; NULL when it was undefined.
 static const int64_t *opdi_node_meta(const opd_node *n, uint32_t nr) {
     const int64_t *m = opdi_node_metas(n);
-    if (n->even) { m += nr * (1 + (*m >> 16)); nr = 0; }
-    for (; nr > 0; nr--) { m += 1 + (*m < 0 ? 0 : *m >> 16); }
+    if (n->even) { m += nr * (1 + (*m >> 24)); nr = 0; }
+    for (; nr > 0; nr--) { m += 1 + (*m < 0 ? 0 : *m >> 24); }
     return *m < 0 ? NULL : m;
 }
 
@@ -9600,7 +10391,7 @@ static int opdi_check_inplace(const opd_call *call, opd_tensor *self) {
 
 //-- The value that self had, for a formula that reads it: a copy with self's history.
 static opd_tensor *opdi_inplace_original(opd_tensor *self) {
-    opd_tensor *t = opdi_tensor_make(self->dims, NULL, self->ndim, (opd_scalar_type)self->dtype, self->backend);
+    opd_tensor *t = opdi_tensor_make(self->dims, NULL, self->ndim, (opd_scalar_type)self->dtype, opdi_place_of(self));
     if (!t || opdi_copy(t, self)) { opd_release(t); return NULL; }
     if (self->grad_fn) {
         opdi_ref_up(&self->grad_fn->refs);
@@ -9938,22 +10729,22 @@ bool opd_bw_needs(const opd_backward_call *bw, int i) {
 }
 
 //-- What the other end of an edge looks like: sizes, number of dims, dtype; false when nobody wants the gradient.
-static bool opdi_edge_meta(const opdi_edge *e, const int64_t **sizes, int *ndim, opd_scalar_type *dtype, int *backend) {
+static bool opdi_edge_meta(const opdi_edge *e, const int64_t **sizes, int *ndim, opd_scalar_type *dtype, int *place) {
     if (e->vertex & OPDI_LEAF) {
         const opd_tensor *t = opdi_edge_leaf(e->vertex);
         *sizes = t->dims;
         *ndim = t->ndim;
         *dtype = (opd_scalar_type)t->dtype;
-        *backend = t->backend;
+        *place = opdi_place_of(t);
         return true;
     }
     if (e->vertex) {
         const int64_t *m = opdi_node_meta(opdi_edge_node(e->vertex), e->nr);
         if (!m) { return false; }
         *sizes = m + 1;
-        *ndim = (int)(*m >> 16);
+        *ndim = (int)(*m >> 24);
         *dtype = (opd_scalar_type)(*m & 0xff);
-        *backend = (int)(*m >> 8 & 0xff);
+        *place = (int)(*m >> 8 & 0xffff);
         return true;
     }
     return false;
@@ -9962,8 +10753,8 @@ static bool opdi_edge_meta(const opdi_edge *e, const int64_t **sizes, int *ndim,
 opd_ints opd_bw_sizes_at(const opd_backward_call *bw, int i, int k) {
     const int64_t *sizes;
     opd_scalar_type dtype;
-    int e = opdi_bw_edge(bw, i, k), ndim, backend;
-    if (e < 0 || !opdi_edge_meta(&opdi_edges(bw->node)[e], &sizes, &ndim, &dtype, &backend)) {
+    int e = opdi_bw_edge(bw, i, k), ndim, place;
+    if (e < 0 || !opdi_edge_meta(&opdi_edges(bw->node)[e], &sizes, &ndim, &dtype, &place)) {
         return opd_ints_of(NULL, -1);
     }
     return opd_ints_of(sizes, ndim);
@@ -9973,8 +10764,16 @@ opd_ints opd_bw_sizes(const opd_backward_call *bw, int i) { return opd_bw_sizes_
 opd_scalar_type opd_bw_dtype(const opd_backward_call *bw, int i) {
     const int64_t *sizes;
     opd_scalar_type dtype;
-    int e = opdi_bw_edge(bw, i, 0), ndim, backend;
-    return e >= 0 && opdi_edge_meta(&opdi_edges(bw->node)[e], &sizes, &ndim, &dtype, &backend) ? dtype : OPD_DTYPE_NONE;
+    int e = opdi_bw_edge(bw, i, 0), ndim, place;
+    return e >= 0 && opdi_edge_meta(&opdi_edges(bw->node)[e], &sizes, &ndim, &dtype, &place) ? dtype : OPD_DTYPE_NONE;
+}
+
+opd_device opd_bw_device(const opd_backward_call *bw, int i) {
+    const int64_t *sizes;
+    opd_scalar_type dtype;
+    int e = opdi_bw_edge(bw, i, 0), ndim, place;
+    return opdi_place_device(e >= 0 && opdi_edge_meta(&opdi_edges(bw->node)[e], &sizes, &ndim, &dtype, &place) ? place
+                             : OPD_CPU);
 }
 
 int opd_bw_return_at(opd_backward_call *bw, int i, int k, opd_tensor *grad) {
@@ -10214,9 +11013,9 @@ static opd_tensor *opdi_validate(const opd_node *n, int i, opd_tensor *g) {
     static opd_op *to;
     const int64_t *sizes;
     opd_scalar_type dtype;
-    int ndim, backend;
+    int ndim, place;
     char a[256], b[256];
-    if (!opdi_edge_meta(&opdi_edges(n)[i], &sizes, &ndim, &dtype, &backend)) { return g; }
+    if (!opdi_edge_meta(&opdi_edges(n)[i], &sizes, &ndim, &dtype, &place)) { return g; }
     if (!opdi_has_sizes(g, sizes, ndim)) {
         if (!opdi_expands(sizes, ndim, g->dims, g->ndim)) {
             (void)opd_fail(OPD_ERROR_AUTOGRAD, "Function %s returned an invalid gradient at index %d - got %s "
@@ -10227,10 +11026,15 @@ static opd_tensor *opdi_validate(const opd_node *n, int i, opd_tensor *g) {
         g = opdi_sum_to(g, sizes, ndim);
         if (!g) { return NULL; }
     }
-    if (g->backend != backend) {
+    if (opdi_place_of(g) != place && g->ndim == 0) {       /* a number beside tensors of another device */
+        g = opd_to_copy_full(g, OPD_NONE, OPD_NONE, opd_value_device(opdi_place_device(place)), OPD_NONE, false,
+                             OPD_NONE);
+        if (!g) { return NULL; }
+    }
+    if (opdi_place_of(g) != place) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD,
                        "Function %s returned an invalid gradient at index %d - expected device %s but got %s",
-                       n->formula->name, i, opd_device_print(opd_device_of((opd_backend)backend, -1), a, sizeof a),
+                       n->formula->name, i, opd_device_print(opdi_place_device(place), a, sizeof a),
                        opd_device_print(opd_tensor_device(g), b, sizeof b));
         return NULL;
     }
@@ -10256,7 +11060,7 @@ static void opdi_set_grad(opdi_meta *m, opd_tensor *grad) {
 //-- A copy of g with the layout of t, without history.
 static opd_tensor *opdi_grad_clone(const opd_tensor *t, const opd_tensor *g) {
     opd_tensor *c = opdi_tensor_make(t->dims, opdi_overlaps_itself(t) ? NULL : t->dims + t->ndim, t->ndim,
-                                     (opd_scalar_type)t->dtype, t->backend);
+                                     (opd_scalar_type)t->dtype, opdi_place_of(t));
     if (c && opdi_copy(c, g)) { opdi_drop(c); return NULL; }
     return c;
 }
@@ -10503,7 +11307,7 @@ static opd_tensor *opdi_root_grad(const opd_tensor *t, opd_tensor *given, int i)
                            opdi_sizes_text(t->dims, t->ndim, b, sizeof b));
             return NULL;
         }
-        if (given->backend != t->backend) {
+        if (opdi_place_of(given) != opdi_place_of(t)) {
             (void)opd_fail(OPD_ERROR_AUTOGRAD, "grad_output[%d] is of an invalid kind - expected device %s but got %s",
                            i, opd_device_print(opd_tensor_device(t), a, sizeof a),
                            opd_device_print(opd_tensor_device(given), b, sizeof b));
@@ -10516,7 +11320,7 @@ static opd_tensor *opdi_root_grad(const opd_tensor *t, opd_tensor *given, int i)
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "grad can be implicitly created only for scalar outputs");
         return NULL;
     }
-    g = opdi_tensor_make(t->dims, NULL, t->ndim, (opd_scalar_type)t->dtype, t->backend);
+    g = opdi_tensor_make(t->dims, NULL, t->ndim, (opd_scalar_type)t->dtype, opdi_place_of(t));
     one = g ? opd_tensor_wrapped_number(opd_value_int(1)) : NULL;
     if (!one || opdi_copy(g, one)) { opd_release(g); return NULL; }
     return g;
@@ -10676,7 +11480,8 @@ int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad) {
     if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_set_grad")) { return -1; }
     if (!grad && !t->meta) { return 0; }
     if (grad == t) { return opd_fail(OPD_ERROR_AUTOGRAD, "can't assign Variable as its own grad"); }
-    if (grad && (!opdi_has_sizes(grad, t->dims, t->ndim) || grad->dtype != t->dtype || grad->backend != t->backend)) {
+    if (grad && (!opdi_has_sizes(grad, t->dims, t->ndim) || grad->dtype != t->dtype ||
+                 opdi_place_of(grad) != opdi_place_of(t))) {
         return opd_fail(OPD_ERROR_AUTOGRAD,
                         "assigned grad has data of a different size, dtype or device than the tensor");
     }
@@ -14625,6 +15430,7 @@ static int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
         }
     }
     if (dst->numel == 0) { return 0; }
+    if (OPDI_UNLIKELY((dst->backend | src->backend) != OPD_CPU)) { return opdi_device_copy(dst, src); }
     if (dst->dtype == src->dtype && (dst->flags & src->flags & OPDI_CONTIGUOUS) && dst->numel == src->numel) {
         opdi_bytes b;
         const int64_t n = dst->numel * (int64_t)opd_dtype_size((opd_scalar_type)dst->dtype);
@@ -14735,15 +15541,17 @@ static int opdi_fill_with(opd_tensor *t, opd_value v) {
     double element[2];
     opdi_fill f;
     opd_tensor one;
+    int rc = 0;
     if (opdi_element_of(v, (opd_scalar_type)t->dtype, element)) { return -1; }
     if (!t->data || t->numel == 0) { return 0; }
+    memset(&one, 0, sizeof one);
+    one.refs = 1; one.numel = 1; one.dtype = t->dtype; one.flags = OPDI_CONTIGUOUS; one.data = (char *)element;
+    if (opdi_on_device(t)) { return opdi_device_fill(t, v, &rc) ? rc : opdi_copy(t, &one); }
     f.data = t->data; f.element = (const char *)element; f.size = (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
     if (opdi_is_dense(t) && !opdi_overlaps_itself(t)) {
         opdi_parallel_for(t->numel, OPDI_GRAIN, opdi_fill_part, &f);
         return 0;
     }
-    memset(&one, 0, sizeof one);
-    one.refs = 1; one.numel = 1; one.dtype = t->dtype; one.flags = OPDI_CONTIGUOUS; one.data = (char *)element;
     return opdi_copy(t, &one);
 }
 
@@ -15021,7 +15829,7 @@ static int opdi_sequence_write(opd_tensor *out, opdi_sequence *q) {
     const opd_scalar_type work = q->whole ? OPD_INT64 : OPD_FLOAT64;
     opd_tensor *t = out;
     if (!out || !out->data) { return out ? 0 : -1; }
-    if (out->dtype != (int8_t)work || !(out->flags & OPDI_CONTIGUOUS)) {
+    if (out->dtype != (int8_t)work || !(out->flags & OPDI_CONTIGUOUS) || opdi_on_device(out)) {
         t = opd_tensor_new(opd_ints_of(&out->numel, 1), work);
     }
     if (!t) { return -1; }
@@ -15327,7 +16135,7 @@ static void opdi_draw_floats(const opd_call *call, opd_tensor *out, bool normal)
 }
 /* Where random numbers for out are made: out itself, or a contiguous tensor of this dtype.  NULL: failed. */
 static opd_tensor *opdi_draft(opd_tensor *out, opd_scalar_type dtype) {
-    if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS)) { return out; }
+    if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS) && !opdi_on_device(out)) { return out; }
     return opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), dtype);
 }
 static int opdi_draft_done(opd_tensor *out, const opd_tensor *draft) {
@@ -16268,10 +17076,20 @@ static int opdi_copy_kernel(opd_call *call) {
     opd_tensor *out = opdi_written(call);
     return out ? opdi_copy_into(out, opd_arg_tensor(call, 1)) : -1;
 }
+/* The gradient goes back to the device that its input came from. */
+static int opdi_copied_back(opd_backward_call *bw, int i) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    const opd_device to = opd_bw_device(bw, i);
+    if (g && opdi_place(to) != opdi_place_of(g)) {
+        g = opd_to_copy_full(g, OPD_NONE, OPD_NONE, opd_value_device(to), OPD_NONE, false, OPD_NONE);
+    }
+    return opd_bw_return(bw, i, g);
+}
+static int opdi_to_copy_backward(opd_backward_call *bw) { return opdi_copied_back(bw, 0); }
 static int opdi_copy_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_zeros_like(g))) { return -1; }
-    return opd_bw_needs(bw, 1) ? opd_bw_return(bw, 1, g) : 0;
+    return opd_bw_needs(bw, 1) ? opdi_copied_back(bw, 1) : 0;
 }
 OPDI_CARD_ANY(copy_, "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", opdi_copy__kernel,
               opdi_copy_backward, "", OPD_BATCH_POINTWISE, NULL, NULL, "[2,3], [2,3]; [2,3], [3]")
@@ -16300,7 +17118,7 @@ static int opdi_to_copy_kernel(opd_call *call) {
 /* The engine casts a gradient back to the input's dtype. */
 OPDI_CARD_ANY(_to_copy, "_to_copy(Tensor self, *, "
               OPDI_OPTIONS_TEXT ", bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
-              opdi_to_copy_kernel, opdi_pass_backward, "", OPD_BATCH_POINTWISE, NULL, "_to_copy.out(Tensor self, *, "
+              opdi_to_copy_kernel, opdi_to_copy_backward, "", OPD_BATCH_POINTWISE, NULL, "_to_copy.out(Tensor self, *, "
               "bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
               "[2,3], dtype=7; [2,3]; [2,3]i5, dtype=6")
 static bool opdi_has_format(const opd_tensor *t, int64_t format) {
@@ -16325,11 +17143,16 @@ static int opdi_contiguous_kernel(opd_call *call) {
 }
 OPDI_CARD_OF(contiguous, "contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
              opdi_contiguous_kernel, NULL, NULL, "[2,3]")
+/* Without an index: on the current device of that type. */
+static bool opdi_is_at(const opd_tensor *t, opd_device d) {
+    if (d.type != t->backend || !opdi_on_device(t)) { return d.type == t->backend; }
+    return t->storage->index == (d.index >= 0 ? d.index : opd_device_current((opd_backend)d.type).index);
+}
 /* at::native::to_impl: self itself where nothing changes. */
 static int opdi_to(opd_call *call, opd_value dtype, opd_value device, bool copy, opd_value format) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     bool same = (dtype.tag != OPD_TAG_INT || dtype.u.i == self->dtype) &&
-        (device.tag != OPD_TAG_DEVICE || device.u.device.type == self->backend);
+        (device.tag != OPD_TAG_DEVICE || opdi_is_at(self, device.u.device));
     if (same && !copy &&
         (format.tag != OPD_TAG_INT || format.u.i == OPDI_FORMAT_PRESERVE || opdi_has_format(self, format.u.i))) {
         return opd_return_tensor(call, self);
@@ -16345,9 +17168,10 @@ OPDI_CARD_OF(to_dtype, "to.dtype(Tensor(a) self, ScalarType dtype, bool non_bloc
 //-- the value of a tensor ---------------------------------------------------------------------------------------------
 
 static int opdi_item_kernel(opd_call *call) {
-    const opd_tensor *t = opd_arg_tensor(call, 0);
-    double pair[2];
-    if (opdi_item_check(t)) { return -1; }
+    opd_tensor one;
+    double pair[2], room[2];
+    const opd_tensor *t = opdi_item_of(opd_arg_tensor(call, 0), &one, room);
+    if (!t) { return -1; }
     if (opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
         pair[0] = opdi_element_f64(t, 0);
         pair[1] = opdi_element_f64(t, (int64_t)opd_dtype_size((opd_scalar_type)t->dtype) / 2);
