@@ -2546,9 +2546,9 @@ static opd_op *opd_op_builtin(opd_op_id id) {
 #endif
 #if !defined(OPD_NO_PLUGINS)
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <spawn.h>
 #include <unistd.h>
 #include <sys/stat.h>
@@ -11818,24 +11818,32 @@ static void *opdi_dlopen(const char *path) {
     return handle;
 }
 
-//-- Where a library is mapped.  dlinfo is asked for by name: strict C does not declare it.
+#if UINTPTR_MAX > 0xffffffffu
+typedef Elf64_Ehdr opdi_elf;
+typedef Elf64_Phdr opdi_elf_segment;
+#else
+typedef Elf32_Ehdr opdi_elf;
+typedef Elf32_Phdr opdi_elf_segment;
+#endif
+
+//-- Where a library is mapped.  dlinfo is asked for by name, since strict C does not declare it; the link map that it
+//-- gives begins with the address.
 static int opdi_plugin_range(opd_plugin *p) {
-    void *self = dlopen(NULL, RTLD_NOW), *f = self ? dlsym(self, "dlinfo") : NULL;
+    void *self = dlopen(NULL, RTLD_NOW), *f = self ? dlsym(self, "dlinfo") : NULL, *map = NULL;
     int (*ask)(void *, int, void *);
-    struct link_map *map = NULL;
-    const char *base;
-    const ElfW(Ehdr) *elf;
+    const char *base = NULL;
+    const opdi_elf *elf;
     int i;
     memcpy(&ask, &f, sizeof f);
-    if (f && ask(p->handle, 2, &map)) { map = NULL; }         /* RTLD_DI_LINKMAP */
+    if (f && ask(p->handle, 2, &map) == 0) { memcpy(&base, map, sizeof base); }      /* RTLD_DI_LINKMAP */
     if (self) { (void)dlclose(self); }
-    base = map ? (const char *)(uintptr_t)map->l_addr : NULL;
     if (!base || memcmp(base, "\177ELF", 4) != 0) {
         return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: cannot see where '%s' is mapped", p->path);
     }
-    elf = (const ElfW(Ehdr) *)(const void *)base;
+    elf = (const opdi_elf *)(const void *)base;
     for (i = 0; i < elf->e_phnum; i++) {
-        const ElfW(Phdr) *h = (const ElfW(Phdr) *)(const void *)(base + elf->e_phoff + (size_t)i * elf->e_phentsize);
+        const opdi_elf_segment *h = (const opdi_elf_segment *)(const void *)
+            (base + elf->e_phoff + (size_t)i * elf->e_phentsize);
         const uintptr_t end = (uintptr_t)base + h->p_vaddr + h->p_memsz;
         if (h->p_type == PT_LOAD) { p->end = OPDI_MAX(p->end, end); }
     }
