@@ -2386,7 +2386,25 @@ typedef void (*opd_destroy)(void *user);
     X(const opd_profile_row *, opd_profile_rows, 2, (const opd_profile *, int64_t *)) \
     X(size_t, opd_profile_table, 3, (const opd_profile *, char *, size_t)) \
     V(opd_profile_print, 1, (const opd_profile *)) \
-    X(int, opd_profile_write_trace, 2, (const opd_profile *, const char *))
+    X(int, opd_profile_write_trace, 2, (const opd_profile *, const char *)) \
+    X(int, opd_backend_register, 2, (opd_backend, const opd_backend_desc *)) \
+    X(int, opd_backend_unregister, 1, (opd_backend)) \
+    X(int, opd_cpu_fallback, 1, (opd_call *)) \
+    X(void *, opd_device_data, 2, (const opd_tensor *, opd_backend)) \
+    X(opd_tensor *, opd_tensor_wrap_on, 7, \
+      (void *, opd_ints, const int64_t *, opd_scalar_type, opd_device, opd_deleter, void *)) \
+    X(int, opd_device_count, 1, (opd_backend)) \
+    X(opd_device, opd_device_current, 1, (opd_backend)) \
+    X(opd_device, opd_device_set, 1, (opd_device)) \
+    X(int, opd_device_synchronize, 1, (opd_device)) \
+    X(opd_memory, opd_device_memory, 1, (opd_device)) \
+    X(opd_stream, opd_stream_new, 1, (opd_device)) \
+    V(opd_stream_free, 1, (opd_stream)) \
+    X(opd_stream, opd_stream_current, 1, (opd_device)) \
+    X(opd_stream, opd_stream_set, 1, (opd_stream)) \
+    X(int, opd_stream_wait, 2, (opd_stream, opd_stream)) \
+    X(int, opd_stream_synchronize, 1, (opd_stream)) \
+    X(opd_device, opd_bw_device, 2, (const opd_backward_call *, int))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -5891,6 +5909,7 @@ static struct {
 static opd_plugin *opdi_plugins;                   /* loaded or still mapped; see >>plugins */
 static opd_plugin *opdi_plugin_at(uintptr_t address);
 static opd_plugin *opdi_plugin_hold(uintptr_t address);
+static bool opdi_plugin_loaded(const opd_plugin *p);
 static void opdi_plugin_pin(opd_plugin *p);
 static void opdi_plugin_let_go(opd_plugin *p);
 static int opdi_autograd_kernel(opd_call *call);
@@ -9217,6 +9236,7 @@ typedef struct opdi_backend {
     opd_backend_desc desc;
     int32_t registered;                           /* published last */
     int64_t blocks;                               /* of memory in use, on all its devices */
+    opd_plugin *plugin;                           /* where its functions are; pinned */
     opd_memory memory[OPDI_MAX_DEVICE_INDEX + 1];
 } opdi_backend;
 static opdi_backend opdi_backends[OPD_BACKEND_COUNT];
@@ -9319,6 +9339,7 @@ int opd_backend_register(opd_backend backend, const opd_backend_desc *desc) {
         if (desc->name && backend >= OPD_PRIVATEUSE1) { opdi_name_give(backend, desc->name); }
         memset(b, 0, sizeof *b);
         b->desc = *desc;
+        b->plugin = opdi_plugin_hold((uintptr_t)desc->alloc);
         opdi_backend_publish(backend, 1);
     }
     opdi_unlock(&opdi_backend_lock);
@@ -9328,6 +9349,7 @@ int opd_backend_register(opd_backend backend, const opd_backend_desc *desc) {
 
 int opd_backend_unregister(opd_backend backend) {
     opdi_backend *b = opdi_backend_of((int)backend);
+    opd_plugin *plugin;
     int64_t blocks;
     if (!b) {
         return opd_fail(OPD_ERROR_REGISTER, "opd_backend_unregister: %s is not registered",
@@ -9335,6 +9357,7 @@ int opd_backend_unregister(opd_backend backend) {
     }
     opdi_lock(&opdi_backend_lock);
     blocks = b->blocks;
+    plugin = b->plugin;
     if (blocks == 0) { opdi_backend_publish(backend, 0); }
     opdi_unlock(&opdi_backend_lock);
     if (blocks) {
@@ -9342,7 +9365,21 @@ int opd_backend_unregister(opd_backend backend) {
                         (long long)blocks, opdi_device_name((int)backend));
     }
     if (b->desc.destroy) { b->desc.destroy(b->desc.user); }
+    if (plugin) { opdi_plugin_let_go(plugin); }
     return 0;
+}
+
+//-- A plug-in has been unloaded: its backends go, those with memory in use when the last of it is freed.
+static void opdi_backends_unload(const opd_plugin *plugin) {
+    int i;
+    for (i = OPD_CPU + 1; i < OPD_META; i++) {
+        const opdi_backend *b = opdi_backend_of(i);
+        if (b && b->plugin == plugin && b->blocks == 0) {
+            const int mark = opd_error_mark();
+            (void)opd_backend_unregister((opd_backend)i);
+            (void)opd_error_rewind(mark);
+        }
+    }
 }
 
 //-- devices and streams ------------------------------------------------------------------------------------------
@@ -9460,6 +9497,7 @@ static void opdi_device_free(opdi_storage *s) {
     if (!b || !s->data) { return; }
     b->desc.free(b->desc.user, s->index, s->data, (size_t)s->bytes);
     opdi_device_count_bytes(b, s->index, -s->bytes);
+    if (b->plugin && !opdi_plugin_loaded(b->plugin)) { opdi_backends_unload(b->plugin); }
 }
 
 static opdi_storage *opdi_device_storage(int64_t bytes, int place) {
@@ -11548,6 +11586,7 @@ static opd_plugin *opdi_plugin_at(uintptr_t address) {
     return p;
 }
 
+static bool opdi_plugin_loaded(const opd_plugin *p) { return OPDI_LOAD(&p->loaded); }
 static void opdi_plugin_pin(opd_plugin *p) { (void)OPDI_ADD(&p->pins, 1); }
 
 static opd_plugin *opdi_plugin_hold(uintptr_t address) {
@@ -11699,12 +11738,14 @@ static opd_library *opdi_plugin_library(const opd_plugin *p) {
 static void opdi_plugin_undo(opd_plugin *p) {
     opd_library *lib;
     opdi_plugin_take_blocks(p);
+    opdi_observers_unload(p);
     while ((lib = opdi_plugin_library(p)) != NULL) { opd_library_close(lib); }
     if (opdi_plugin_has(p, (uintptr_t)opdi_log.fn)) { opd_log_set(NULL, NULL); }
     opdi_lock(&opdi_threads_lock);
     p->left = opdi_threads_born;
     opdi_unlock(&opdi_threads_lock);
     OPDI_STORE(&p->loaded, false);
+    opdi_backends_unload(p);
 }
 
 int opd_unload_library(opd_plugin *plugin) {
@@ -11722,7 +11763,7 @@ int opd_unload_library(opd_plugin *plugin) {
         }
     }
     opdi_unlock(&opdi_registry.lock);
-    if (!wrong) { opdi_observers_unload(p); opdi_plugin_undo(p); }
+    if (!wrong) { opdi_plugin_undo(p); }
     opdi_start_leave(entered);
     opdi_plugins_sweep();
     return wrong ? opd_fail(OPD_ERROR_REGISTER, "%s", wrong) : 0;

@@ -198,7 +198,7 @@ check_plugin_older_minor() {
     minor=$(sed -n 's/^#define OPD_VERSION_MINOR //p' "$root/opdispatch.h")
     header_as newer "s/^#define OPD_VERSION_MINOR .*/#define OPD_VERSION_MINOR $((minor + 1))/
 s/^} opd_op_desc;/    void *grown[4]; } opd_op_desc;/
-s/^    X(const char \*, opd_plugin_path, 1, (const opd_plugin \*))/&  X(int, opd_newer, 0, ())/
+/^#define OPD_HOST_FUNCTIONS/,/[^\\]\$/s/[^\\]\$/&  X(int, opd_newer, 0, ())/
 s/^static int opdi_host_define(/int opd_newer(void) { return 1; }\n&/
 s/^OPD_API const char \*opd_plugin_path/OPD_API int opd_newer(void);\n&/"
     quiet $CC -O0 -I"$tmp/newer" "$here/main.c" "$tmp/implementation.c" -o "$tmp/host_newer" $lib
