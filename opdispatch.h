@@ -542,9 +542,25 @@ typedef struct opd_op_desc {
     const char *inplace;         /* in-place form derived from this one: its name, e.g. "add_.Tensor" */
     const char *out;             /* out= form: its name ("add.out"), or a whole schema where the names are irregular */
     const char *cases;           /* argument lists that the generic tests walk, in a small language: see the manual */
+    uint32_t tags;               /* OPD_OPTAG_* */
+    int32_t same_again;          /* 1: an identical second definition is allowed */
     void *user;                  /* handed to kernels as opd_call_user */
     void (*destroy)(void *user); /* called when the last kernel that holds `user` is gone */
 } opd_op_desc;
+
+/* What an operator is, for those who ask: PyTorch's tags (aten/src/ATen/native/tags.yaml). */
+enum {
+    OPD_OPTAG_CORE = 1, OPD_OPTAG_POINTWISE = 2, OPD_OPTAG_PT2_COMPLIANT = 4, OPD_OPTAG_VIEW_COPY = 8,
+    OPD_OPTAG_INPLACE_VIEW = 16, OPD_OPTAG_NONDETERMINISTIC_SEEDED = 32, OPD_OPTAG_NONDETERMINISTIC_BITWISE = 64,
+    OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE = 128, OPD_OPTAG_DATA_DEPENDENT_OUTPUT = 256, OPD_OPTAG_GENERATED = 512,
+    OPD_OPTAG_NEEDS_EXACT_STRIDES = 1024, OPD_OPTAG_NEEDS_FIXED_STRIDE_ORDER = 2048, OPD_OPTAG_FLEXIBLE_LAYOUT = 4096,
+    OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING = 8192,
+    OPD_OPTAG_USER = 1 << 24     /* and higher: a program's own */
+};
+/* What may be assumed of aliasing: what the schema says; or (the default of a definition without one) anything. */
+typedef enum opd_alias_kind {
+    OPD_ALIAS_FROM_SCHEMA = 0, OPD_ALIAS_CONSERVATIVE, OPD_ALIAS_PURE_FUNCTION, OPD_ALIAS_INTERNAL_SPECIAL_CASE
+} opd_alias_kind;
 
 typedef enum opd_library_kind { OPD_DEF = 1, OPD_FRAGMENT, OPD_IMPL } opd_library_kind;
 /* Opens a library: TORCH_LIBRARY, TORCH_LIBRARY_FRAGMENT, TORCH_LIBRARY_IMPL.  ns "_" (IMPL only) is every namespace;
@@ -555,6 +571,13 @@ OPD_API opd_library *opd_library_open(opd_library_kind kind, const char *ns, con
 OPD_API void opd_library_close(opd_library *lib);
 /* Defines an operator by its schema.  0, or -1 with nothing changed. */
 OPD_API int opd_def(opd_library *lib, const char *schema);
+/* The same with more to say; NULL: nothing.  same_again allows a second definition that says the same (schema and alias
+   kind): the operator then stays until the last of them is undone, and keeps the tags and place of the oldest. */
+typedef struct opd_def_options { uint32_t tags; opd_alias_kind alias; int32_t same_again; } opd_def_options;
+OPD_API int opd_def_with(opd_library *lib, const char *schema, const opd_def_options *options);
+/* Says where what follows is registered: "registered at FILE:LINE" in dumps and messages, in place of the library's;
+   with line 0 the text itself.  The string must outlive the library. */
+OPD_API void opd_library_at(opd_library *lib, const char *file, int line);
 /* Registers a kernel at the library's key, or without one at CompositeImplicitAutograd (catch-all). */
 OPD_API int opd_impl(opd_library *lib, const char *name, opd_kernel kernel);
 /* The same at a named key, with a user pointer (may be NULL) and its destructor (may be NULL). */
@@ -573,12 +596,19 @@ OPD_API opd_op *opd_find_quiet(const char *name);
 OPD_API const char *opd_op_name(const opd_op *op);                /* "ns::name.overload" */
 OPD_API const opd_schema *opd_op_schema(const opd_op *op);        /* NULL when only implementations are there */
 OPD_API const opd_op_desc *opd_op_card(const opd_op *op);         /* what opd_define was given, or NULL */
+OPD_API uint32_t opd_op_tags(const opd_op *op);                   /* OPD_OPTAG_* */
 /* The next operator in the order of definition; NULL begins. */
 OPD_API opd_op *opd_op_next(const opd_op *op);
 /* Checks a C signature, one letter a type, result first ("TTTi"), against the schema: T tensor, i int64_t, d double,
    b bool, s string, D device, G generator, I opd_ints, F opd_floats, L opd_tensors, V opd_value (anything); as result
    also v nothing, N several tensors.  Trailing arguments with defaults may be missing.  0, or -1 with an error. */
 OPD_API int opd_op_check(const opd_op *op, const char *signature);
+/* Tells of operators: `defined` at once of each that is there, then of each new one; `undefined` before one leaves.
+   Called under the registry's lock: ask for name and schema, do not register or look up.  NULL with an error. */
+typedef struct opd_listener opd_listener;
+OPD_API opd_listener *opd_listener_add(void (*defined)(void *user, opd_op *op), void (*undefined)(void *user, opd_op *op),
+                                       void *user);
+OPD_API void opd_listener_remove(opd_listener *listener);
 /* Text dumps in PyTorch's form (_dispatch_dump, _dispatch_dump_table); cut to cap bytes; return the full length. */
 OPD_API size_t opd_dump(const opd_op *op, char *buf, size_t cap);
 OPD_API size_t opd_dump_table(const opd_op *op, char *buf, size_t cap);
@@ -2554,7 +2584,11 @@ static opd_op *opd_op_builtin(opd_op_id id) {
 #endif
 #if !defined(OPD_NO_THREADS)
 #include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
 #endif
 #if defined(__linux__) && !defined(__TINYC__)
 #include <sys/mman.h>
@@ -2609,6 +2643,7 @@ extern char **environ;
 #define OPDI_PUBLISH(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define OPDI_ADD(p, v) __atomic_add_fetch(p, v, __ATOMIC_RELAXED)
 #define OPDI_SUB(p, v) __atomic_sub_fetch(p, v, __ATOMIC_ACQ_REL)
+#define OPDI_IN_ORDER() __atomic_signal_fence(__ATOMIC_SEQ_CST)      /* of the compiler: no instruction */
 #else
 #define OPDI_LIKELY(x) (x)
 #define OPDI_UNLIKELY(x) (x)
@@ -2621,6 +2656,7 @@ extern char **environ;
 #define OPDI_PUBLISH(p, v) (*(p) = (v))
 #define OPDI_ADD(p, v) (*(p) += (v))
 #define OPDI_SUB(p, v) (*(p) -= (v))
+#define OPDI_IN_ORDER() ((void)0)
 #endif
 
 /* True while the process has one thread: glibc says so, and only the thread that asks can change it by making
@@ -2716,6 +2752,7 @@ typedef struct opdi_thread {
     int32_t scope_depth;
     int32_t warned_root;
     opd_call *current;           /* innermost running call */
+    uint64_t inside;             /* epoch in which the outermost running call began; 0: none runs */
     uintptr_t *handles;          /* the scope stack: tensors; with bit 0 set, opdi_block */
     int64_t top, cap;            /* handles in use and allocated */
     int64_t scope_mark;          /* where the innermost scope begins */
@@ -2751,6 +2788,19 @@ static inline opdi_thread *opdi_self(void) {
     opdi_thread *th = opdi_thread_self;
     return OPDI_LIKELY(th != NULL) ? th : opdi_thread_make();
 }
+
+static uint64_t opdi_epoch = 1;                   /* moves on when something is taken out of use */
+
+/* Round everything that reads an operator's table or schema without the registry's lock. */
+static inline uint64_t opdi_enter(opdi_thread *th) {
+    const uint64_t was = th->inside;
+    if (OPDI_LIKELY(was == 0)) {
+        OPDI_PUBLISH(&th->inside, OPDI_ACQUIRE(&opdi_epoch));
+        OPDI_IN_ORDER();
+    }
+    return was;
+}
+static inline void opdi_leave(opdi_thread *th, uint64_t was) { OPDI_PUBLISH(&th->inside, was); }
 
 static void opdi_log_default(void *user, int is_error, const char *text) {
     (void)user;
@@ -2886,6 +2936,50 @@ OPDI_NOINLINE static opdi_thread *opdi_thread_make(void) {
 #endif
     opdi_thread_self = th;
     return th;
+}
+
+//-- what nobody can be inside any more ---------------------------------------------------------------------------
+//
+//  A call writes the epoch into its thread's `inside` when it begins and 0 when it ends: plain stores, no lock and no
+//  fence.  What registration takes out of use (tables, kernels with their user pointers) is stamped with the epoch,
+//  which then moves on, and given back when no call is running that began at the stamp or before.  The order between a
+//  call's store and what it reads next is paid for here, by a barrier that the kernel sends to the other threads.
+
+typedef struct opdi_gone {
+    struct opdi_gone *next;                       /* oldest first */
+    uint64_t stamp;
+    void (*give_back)(struct opdi_gone *gone);
+} opdi_gone;
+
+#if !defined(OPD_NO_THREADS) && defined(__linux__) && defined(SYS_membarrier)
+#if !defined(__cplusplus)
+extern long syscall(long number, ...);            /* -std=c11 does not declare it */
+#endif
+/* Every other thread of the process passes a full barrier.  False when that cannot be had. */
+static bool opdi_barrier(void) {
+    static int ready;
+    if (OPDI_ALONE) { return true; }
+    if (!OPDI_LOAD(&ready)) {                     /* MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED */
+        OPDI_STORE(&ready, syscall(SYS_membarrier, 16, 0) == 0 ? 1 : -1);
+    }
+    return OPDI_LOAD(&ready) > 0 && syscall(SYS_membarrier, 8, 0) == 0;
+}
+#else
+static bool opdi_barrier(void) { return OPDI_ALONE != 0; }
+#endif
+
+/* The epoch in which the oldest of the running calls began; UINT64_MAX when none runs, 0 when nobody can know. */
+static uint64_t opdi_oldest_call(void) {
+    uint64_t oldest = UINT64_MAX;
+    const opdi_thread *th;
+    if (!opdi_barrier()) { return 0; }
+    opdi_lock(&opdi_threads_lock);
+    for (th = opdi_all_threads; th; th = th->next) {
+        const uint64_t inside = OPDI_ACQUIRE(&th->inside);
+        if (inside && inside < oldest) { oldest = inside; }
+    }
+    opdi_unlock(&opdi_threads_lock);
+    return oldest;
 }
 
 //-- errors -------------------------------------------------------------------------------------------------------
@@ -5772,24 +5866,29 @@ OPDI_COLD_END
 /* Nested calls: a kernel that calls itself ends here, not at the stack's end. */
 #define OPDI_MAX_DEPTH 400
 
+/* Where something was registered; with line 0 a text of the caller's. */
+typedef struct opdi_place { const char *file; int32_t line; } opdi_place;
+
 /* A registered kernel. */
 typedef struct opdi_kernel {
+    opdi_gone gone;                               /* once it is out of use */
     opd_kernel fn;
     void *user;
     void (*destroy)(void *user);
     opd_key key;
-    opd_library *lib;
     opd_plugin *plugin;                           /* where fn is; pinned */
+    bool typed;                                   /* made of a C function: see opd_function */
+    opdi_place place;
     struct opdi_kernel *next;                     /* in its operator's list, newest first */
 } opdi_kernel;
 
 typedef struct opdi_slot { opd_kernel fn; void *user; } opdi_slot;
 
 typedef struct opdi_table {
+    opdi_gone gone;                               /* once it is out of use */
     /* functionalities that do not fall through, per backend; [0]: when nothing requires grad, where autograd kernels
        that then do nothing are left out */
     uint64_t masks[2][16];
-    struct opdi_table *retired;                   /* older ones: a call may still be inside */
     opd_kernel behind[16];                        /* run by opdi_device_kernel; [15]: by opdi_by_device_kernel */
     opdi_slot slots[OPD_KEY_SLOTS];
 } opdi_table;
@@ -5825,7 +5924,8 @@ typedef struct opdi_card {
 
 struct opd_op {
     opdi_table *table;                            /* NULL: not computed, or undefined */
-    opd_schema *schema;                           /* NULL: not defined */
+    opd_schema *schema;                           /* stays when undefined, for calls that are inside; NULL: never was */
+    uint64_t undefined;                           /* epoch of that */
     uint64_t tensor_args, list_args;              /* which arguments are Tensor(?), Tensor(?)[] */
     uint64_t written_args;                        /* annotated as written */
     int32_t nargs, nrets;
@@ -5835,15 +5935,15 @@ struct opd_op {
     bool ret_tensor[OPDI_MAX_RETURNS];            /* result i is a Tensor(?) */
     char *name;                                   /* "ns::name.overload" */
     char *base_name;                              /* "ns::name" */
-    int32_t base_length;
     bool unobserved;                              /* questions that observers are not told of */
-    int32_t kernels_count;
+    size_t length;                                /* of the name */
     opdi_kernel *kernels;
     opdi_card *card, *cards;                      /* cards: of undone definitions too */
     opdi_card *bare;                              /* a list: made for an operator without a card, to say so */
-    opd_library *lib;                             /* the one that defined it */
+    struct opdi_registration *definition;         /* the oldest one; NULL: not defined */
+    char signature[OPD_MAX_ARGS + 2];             /* of the C functions among its kernels, "" before the first */
+    opdi_place signature_place;
     opd_op *next_in_bucket, *next_defined, *prev_defined;
-    opdi_table *retired;
 };
 
 /* One thing a library did, newest first. */
@@ -5852,6 +5952,11 @@ typedef struct opdi_registration {
     opd_key key;
     opd_op *op;
     opdi_kernel *kernel;
+    opd_library *lib;
+    opdi_place place;
+    opd_alias_kind alias;                         /* definitions: */
+    uint32_t tags;
+    struct opdi_registration *newer;              /* an identical one */
     struct opdi_registration *next;
 } opdi_registration;
 
@@ -5862,6 +5967,7 @@ struct opd_library {
     bool in_block;
     char ns[64];
     const char *file;
+    opdi_place place;                             /* of what is registered now */
     opdi_registration *registrations;
     opd_library *next;
 };
@@ -5903,8 +6009,13 @@ static struct {
     opd_library *aten;                            /* the library of the built-in operators */
     opd_op *builtin[OPD_OP_COUNT];                /* those that somebody has asked for */
     int making;                                   /* some of these are being registered */
+    opdi_gone *gone, **gone_end;                  /* out of use, a call may still be inside */
+    int64_t gone_count;
+    opd_listener *listeners;
+    bool warned_override;
 } opdi_registry = {
-    OPDI_MUTEX_INIT, {NULL}, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, NULL, {NULL}, 0};
+    OPDI_MUTEX_INIT, {NULL}, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, NULL, {NULL}, 0, NULL,
+    NULL, 0, NULL, false};
 
 static opd_plugin *opdi_plugins;                   /* loaded or still mapped; see >>plugins */
 static opd_plugin *opdi_plugin_at(uintptr_t address);
@@ -5959,6 +6070,46 @@ int opd_batch_factory(opd_call *call) { (void)call; return opdi_batch_named(); }
 int opd_batch_loop(opd_call *call) { (void)call; return opdi_batch_named(); }
 
 OPDI_COLD_BEGIN
+
+//-- out of use ---------------------------------------------------------------------------------------------------
+
+/* Stamps what has just been taken out of use.  Under the registry's lock. */
+static void opdi_gone_add(opdi_gone *gone, void (*give_back)(opdi_gone *gone)) {
+    if (!opdi_registry.gone) { opdi_registry.gone_end = &opdi_registry.gone; }
+    gone->next = NULL;
+    gone->give_back = give_back;
+    gone->stamp = opdi_epoch;
+    OPDI_PUBLISH(&opdi_epoch, opdi_epoch + 1);
+    *opdi_registry.gone_end = gone;
+    opdi_registry.gone_end = &gone->next;
+    opdi_registry.gone_count++;
+}
+
+/* Gives back what no call can be inside any more.  Not under the lock: destructors may register. */
+static void opdi_gone_give_back(void) {
+    opdi_gone *first, **end;
+    uint64_t oldest;
+    opdi_lock(&opdi_registry.lock);
+    first = opdi_registry.gone;
+    oldest = first ? opdi_oldest_call() : 0;
+    for (end = &first; *end && (*end)->stamp < oldest; end = &(*end)->next) { opdi_registry.gone_count--; }
+    opdi_registry.gone = *end;
+    *end = NULL;
+    opdi_unlock(&opdi_registry.lock);
+    while (first) {
+        opdi_gone *gone = first;
+        first = gone->next;
+        gone->give_back(gone);
+    }
+}
+
+static void opdi_table_give_back(opdi_gone *gone) { opdi_free(gone, sizeof(opdi_table)); }
+static void opdi_kernel_give_back(opdi_gone *gone) {
+    opdi_kernel *k = (opdi_kernel *)(void *)gone;
+    if (k->destroy) { k->destroy(k->user); }
+    if (k->plugin) { opdi_plugin_let_go(k->plugin); }
+    opdi_free(k, sizeof *k);
+}
 
 //-- library blocks -----------------------------------------------------------------------------------------------
 
@@ -6029,20 +6180,31 @@ static inline void opdi_started(void) {
     if (OPDI_UNLIKELY(!OPDI_ACQUIRE(&opdi_registry.started))) { opdi_start(); }
 }
 
+OPDI_COLD_END
+
 //-- names --------------------------------------------------------------------------------------------------------
 
-static uint32_t opdi_hash(const char *s, size_t n) {
-    uint32_t h = 2166136261u;
-    size_t i;
-    for (i = 0; i < n; i++) { h = (h ^ (uint8_t)s[i]) * 16777619u; }
-    return h;
+/* Eight bytes at a time: a look-up is on the path of calls by name. */
+static inline uint64_t opdi_hash(const char *s, size_t n) {
+    uint64_t h = n, w = 0;
+    for (; n >= 8; n -= 8, s += 8) {
+        memcpy(&w, s, 8);
+        h = (h ^ w) * 0x9E3779B97F4A7C15u;
+        h ^= h >> 32;
+    }
+    for (w = 0; n > 0; n--) { w = w << 8 | (uint8_t)s[n - 1]; }
+    h = (h ^ w) * 0x9E3779B97F4A7C15u;
+    return h ^ h >> 32;
 }
 
-static opd_op *opdi_lookup(const char *name, size_t n) {
-    opd_op *op = opdi_registry.buckets[opdi_hash(name, n) % OPDI_BUCKETS];
-    while (op && !(strncmp(op->name, name, n) == 0 && op->name[n] == 0)) { op = op->next_in_bucket; }
+/* Entries stay for ever and are linked whole, so no lock is needed. */
+static inline opd_op *opdi_lookup(const char *name, size_t n) {
+    opd_op *op = OPDI_ACQUIRE(&opdi_registry.buckets[opdi_hash(name, n) % OPDI_BUCKETS]);
+    while (op && !(op->length == n && memcmp(op->name, name, n) == 0)) { op = op->next_in_bucket; }
     return op;
 }
+
+OPDI_COLD_BEGIN
 
 //-- As in PyTorch (aten/src/ATen/core/dispatch/ObservedOperators.cpp).
 static bool opdi_is_unobserved(const char *base) {
@@ -6055,23 +6217,23 @@ static bool opdi_is_unobserved(const char *base) {
 
 //-- The entry of a name, made if it is new.  Entries stay for ever, so handles are always valid.
 static opd_op *opdi_entry(const char *name) {
-    size_t n = strlen(name), bucket = opdi_hash(name, n) % OPDI_BUCKETS;
-    const char *dot;
+    const size_t n = strlen(name), bucket = (size_t)(opdi_hash(name, n) % OPDI_BUCKETS);
     opd_op *op = opdi_lookup(name, n);
+    char *base_end;
     if (op) { return op; }
     op = (opd_op *)opdi_alloc(sizeof *op + 2 * (n + 1));
     if (!op) { return NULL; }
     memset(op, 0, sizeof *op);
     op->name = (char *)(op + 1);
     memcpy(op->name, name, n + 1);
-    dot = strrchr(name, '.');
-    op->base_length = (int32_t)(dot ? dot - name : (ptrdiff_t)n);
+    op->length = n;
     op->base_name = op->name + n + 1;
-    memcpy(op->base_name, name, (size_t)op->base_length);
-    op->base_name[op->base_length] = 0;
+    memcpy(op->base_name, name, n + 1);
+    base_end = strrchr(op->base_name, '.');
+    if (base_end) { *base_end = 0; }
     op->unobserved = opdi_is_unobserved(op->base_name);
     op->next_in_bucket = opdi_registry.buckets[bucket];
-    opdi_registry.buckets[bucket] = op;
+    OPDI_PUBLISH(&opdi_registry.buckets[bucket], op);
     return op;
 }
 
@@ -6115,27 +6277,44 @@ static int opdi_not_found(const char *name) {
     return opd_fail(OPD_ERROR_NOT_FOUND, "no operator named '%s'%s%s", name, found ? "; did you mean " : "", near_text);
 }
 
-static opd_op *opdi_lookup_defined(const char *name, size_t n) {
-    opd_op *op;
-    opdi_lock(&opdi_registry.lock);
-    op = opdi_lookup(name, n);
-    if (op && !op->schema && !op->kernels) { op = NULL; }
-    opdi_unlock(&opdi_registry.lock);
+OPDI_COLD_END
+
+static inline bool opdi_is_defined(const opd_op *op) { return OPDI_ACQUIRE(&op->definition) != NULL; }
+
+/* An operator that has something: a definition, or kernels. */
+static inline opd_op *opdi_lookup_used(const char *name, size_t n) {
+    opd_op *op = opdi_lookup(name, n);
+    return op && (opdi_is_defined(op) || OPDI_ACQUIRE(&op->kernels)) ? op : NULL;
+}
+
+/* The same where it is not there yet, or another thread may have registered only half of it. */
+OPDI_NOINLINE OPDI_COLD static opd_op *opdi_find_waiting(const char *name, size_t n) {
+    opd_op *op = opdi_lookup_used(name, n);
+    if (op && OPDI_ACQUIRE(&opdi_registry.making) && OPDI_LOAD(&opdi_registry.starter) != opdi_self()) {
+        opdi_lock(&opdi_registry.start);
+        opdi_unlock(&opdi_registry.start);
+    }
+    if (!op || !opdi_is_defined(op)) { opdi_builtins_make(name); op = opdi_lookup_used(name, n); }
     return op;
 }
 
 opd_op *opd_find_quiet(const char *name) {
     opd_op *op;
-    size_t n = name ? strlen(name) : 0;
+    size_t n;
     if (!name) { return NULL; }
+    n = strlen(name);
     opdi_started();
-    op = opdi_lookup_defined(name, n);
-    if (op && OPDI_ACQUIRE(&opdi_registry.making) && OPDI_LOAD(&opdi_registry.starter) != opdi_self()) {
-        opdi_lock(&opdi_registry.start);          /* another thread may have registered only half of it */
-        opdi_unlock(&opdi_registry.start);
-    }
-    if (!op || !op->schema) { opdi_builtins_make(name); op = opdi_lookup_defined(name, n); }
-    return op;
+    op = opdi_lookup(name, n);
+    if (OPDI_LIKELY(op && opdi_is_defined(op) && !OPDI_ACQUIRE(&opdi_registry.making))) { return op; }
+    return opdi_find_waiting(name, n);
+}
+
+OPDI_NOINLINE OPDI_COLD static opd_op *opdi_find_failed(const opd_op *op, const char *name) {
+    if (!opd_ok()) { return NULL; }
+    if (!op) { (void)opdi_not_found(name); return NULL; }
+    (void)opd_fail(OPD_ERROR_NOT_FOUND, "Could not find schema for %s, but we found an implementation; "
+                   "did you forget to opd_def() the operator?", name);
+    return NULL;
 }
 
 opd_op *opd_find(const char *name) {
@@ -6143,19 +6322,17 @@ opd_op *opd_find(const char *name) {
     if (!opd_ok()) { return NULL; }
     if (!name) { name = "NULL"; }
     op = opd_find_quiet(name);
-    if (!opd_ok()) { return NULL; }
-    if (!op) { (void)opdi_not_found(name); return NULL; }
-    if (!op->schema) {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "Could not find schema for %s, but we found an implementation; "
-                       "did you forget to opd_def() the operator?", name);
-        return NULL;
-    }
-    return op;
+    return OPDI_LIKELY(op && opdi_is_defined(op) && opd_ok()) ? op : opdi_find_failed(op, name);
 }
 
+OPDI_COLD_BEGIN
+
 const char *opd_op_name(const opd_op *op) { return op ? op->name : ""; }
-const opd_schema *opd_op_schema(const opd_op *op) { return op ? op->schema : NULL; }
-const opd_op_desc *opd_op_card(const opd_op *op) { return op && op->card ? &op->card->desc : NULL; }
+const opd_schema *opd_op_schema(const opd_op *op) { return op && opdi_is_defined(op) ? op->schema : NULL; }
+const opd_op_desc *opd_op_card(const opd_op *op) {
+    const opdi_card *card = op ? OPDI_ACQUIRE(&op->card) : NULL;
+    return card ? &card->desc : NULL;
+}
 opd_op *opd_op_next(const opd_op *op) {
     opdi_started();
     if (!op) { opdi_builtins_make(NULL); }
@@ -6192,6 +6369,15 @@ static int opdi_signature_type(const opdi_type *t, char c) {
     }
 }
 
+/* A letter's type in the words of schemas; of those that no operator takes, the type in C. */
+static const char *opdi_signature_word(char c) {
+    static const char words[] = "TTensor\0iint\0dfloat\0bbool\0sstr\0DDevice\0GGenerator?\0Iint[]\0Ffloat[]\0LTensor[]\0"
+        "Vopd_value\0fC float\0nC int\0lC long\0uunsigned integer\0";
+    const char *p = words;
+    while (*p && *p != c) { p += strlen(p) + 1; }
+    return *p ? p + 1 : "unknown type";
+}
+
 static int opdi_signature_error(const opd_op *op, const char *what, int i, char c) {
     char decl[700];
     (void)opd_schema_print(op->schema, decl, sizeof decl);
@@ -6199,11 +6385,10 @@ static int opdi_signature_error(const opd_op *op, const char *what, int i, char 
                     "Type mismatch in %s %d: accessed as '%c'.", decl, what, i, c);
 }
 
-int opd_op_check(const opd_op *op, const char *signature) {
+static int opdi_op_check(const opd_op *op, const char *signature) {
     int i, nargs = signature ? (int)strlen(signature) - 1 : -1;
     char r = signature ? signature[0] : 0;
-    if (!opd_ok()) { return -1; }
-    if (!op || !op->schema) { return opd_fail(OPD_ERROR_NOT_FOUND, "no schema to check a signature against"); }
+    if (!opdi_is_defined(op)) { return opd_fail(OPD_ERROR_NOT_FOUND, "no schema to check a signature against"); }
     if (nargs < 0 || nargs > op->nargs || (nargs < op->nargs && !op->schema->args[nargs].has_default)) {
         return opd_fail(OPD_ERROR_REGISTER, "Tried to access or call an operator with a wrong signature. operator: %s. "
                         "The number of arguments is different. %d vs %d.", op->name, nargs, op->nargs);
@@ -6218,6 +6403,16 @@ int opd_op_check(const opd_op *op, const char *signature) {
         return opdi_signature_error(op, "return", 1, r);
     }
     return 0;
+}
+
+int opd_op_check(const opd_op *op, const char *signature) {
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);
+    int rc = -1;
+    if (op) { rc = opd_ok() ? opdi_op_check(op, signature) : -1; }
+    else { (void)opd_fail(OPD_ERROR_NOT_FOUND, "no schema to check a signature against"); }
+    opdi_leave(th, was);
+    return rc;
 }
 
 opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature) {
@@ -6288,7 +6483,7 @@ static opdi_kernel *opdi_compute_slot(const opd_op *op, opd_key key, opdi_chosen
     return NULL;
 }
 
-static size_t opdi_table_text(const opd_op *op, char *buf, size_t cap, bool fallbacks);
+static size_t opdi_table_text(const opd_op *op, char *buf, size_t cap);
 
 OPDI_NOINLINE static int opdi_ambiguous_kernel(opd_call *call) {
     return opd_fail(OPD_ERROR_NO_KERNEL, "%s has kernels registered to both CompositeImplicitAutograd and a backend "
@@ -6302,7 +6497,7 @@ OPDI_NOINLINE static int opdi_ambiguous_kernel(opd_call *call) {
 OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
     char have[1200];
     opdi_lock(&opdi_registry.lock);
-    (void)opdi_table_text(call->op, have, sizeof have, false);
+    (void)opdi_table_text(call->op, have, sizeof have);
     opdi_unlock(&opdi_registry.lock);
     if (call->slot == OPD_KEY_UNDEFINED) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "There were no tensor arguments to this function (e.g., "
@@ -6351,34 +6546,16 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
     for (b = 0; b < 16; b++) { table->masks[0][b] = table->masks[1][b] & ~skip; }
 }
 
-//-- A retired table that says the same, taken out of the retired ones: registering and undoing the same things again
-//-- and again does not grow.
-static opdi_table *opdi_table_known(opd_op *op, const opdi_table *fresh) {
-    opdi_table **p, *t;
-    for (p = &op->retired; (t = *p) != NULL; p = &t->retired) {
-        if (memcmp(t->masks, fresh->masks, sizeof t->masks) == 0 &&
-            memcmp(t->behind, fresh->behind, sizeof t->behind) == 0 &&
-            memcmp(t->slots, fresh->slots, sizeof t->slots) == 0) {
-            *p = t->retired;
-            return t;
-        }
-    }
-    return NULL;
-}
-
 //-- The table of an operator, computed at its first call; NULL with an error when it is not defined.
 OPDI_NOINLINE static const opdi_table *opdi_table_make(opd_op *op) {
     opdi_table *table = NULL;
     bool defined;
     opdi_lock(&opdi_registry.lock);
-    defined = op->schema != NULL;
+    defined = op->definition != NULL;
     if (defined && !(table = OPDI_ACQUIRE(&op->table))) {
         table = (opdi_table *)opdi_alloc(sizeof *table);
         if (table) {
-            opdi_table *known;
             opdi_fill_table(op, table);
-            known = opdi_table_known(op, table);
-            if (known) { opdi_free(table, sizeof *table); table = known; }
             OPDI_PUBLISH(&op->table, table);
         }
     }
@@ -6387,14 +6564,12 @@ OPDI_NOINLINE static const opdi_table *opdi_table_make(opd_op *op) {
     return table;
 }
 
-//-- After a registration: the table is retired, the next call computes a new one.  Retired ones stay until the program
-//-- ends, since a call may be inside, and are published again when they are right again.
+//-- After a registration: the table is out of use, the next call computes a new one.
 static void opdi_table_retire(opd_op *op) {
     opdi_table *old = op->table;
     if (!old) { return; }
     OPDI_PUBLISH(&op->table, (opdi_table *)NULL);
-    old->retired = op->retired;
-    op->retired = old;
+    opdi_gone_add(&old->gone, opdi_table_give_back);
 }
 static void opdi_tables_retire_all(void) {
     int i;
@@ -6415,6 +6590,7 @@ static int opdi_library_error(const opd_library *lib) {
 opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char *key, const char *file, int line) {
     opd_library *lib, *other;
     opd_key k = OPD_KEY_INVALID;
+    opdi_started();                               /* the built-in operators before any override of theirs */
     if (!opd_ok()) { return NULL; }
     if (kind != OPD_DEF && kind != OPD_FRAGMENT && kind != OPD_IMPL) {
         (void)opd_fail(OPD_ERROR_REGISTER, "unknown kind of library");
@@ -6438,6 +6614,8 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
     lib->key = k;
     lib->file = file ? file : "?";
     lib->line = line;
+    lib->place.file = lib->file;
+    lib->place.line = line;
     strcpy(lib->ns, ns);
     opdi_lock(&opdi_registry.lock);
     for (other = opdi_registry.libraries; other && kind == OPD_DEF; other = other->next) {
@@ -6462,49 +6640,111 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
     return lib;
 }
 
+void opd_library_at(opd_library *lib, const char *file, int line) {
+    lib->place.file = file ? file : "?";
+    lib->place.line = line;
+}
+
+/* "registered at FILE:LINE"; returns buf. */
+static const char *opdi_place_text(opdi_place place, char *buf, size_t cap) {
+    if (place.line) { (void)snprintf(buf, cap, "registered at %s:%d", place.file, (int)place.line); }
+    else { (void)snprintf(buf, cap, "%s", place.file); }
+    return buf;
+}
+
+//-- listeners ----------------------------------------------------------------------------------------------------
+
+struct opd_listener {
+    void (*defined)(void *user, opd_op *op);
+    void (*undefined)(void *user, opd_op *op);
+    void *user;
+    opd_listener *next;
+};
+
+opd_listener *opd_listener_add(void (*defined)(void *user, opd_op *op), void (*undefined)(void *user, opd_op *op),
+                               void *user) {
+    opd_listener *l, **end = &opdi_registry.listeners;
+    opd_op *op;
+    opdi_started();
+    opdi_builtins_make(NULL);
+    if (!opd_ok() || !(l = (opd_listener *)opdi_alloc(sizeof *l))) { return NULL; }
+    l->defined = defined;
+    l->undefined = undefined;
+    l->user = user;
+    l->next = NULL;
+    opdi_lock(&opdi_registry.lock);
+    for (op = opdi_registry.first_defined; op && defined; op = op->next_defined) { defined(user, op); }
+    while (*end) { end = &(*end)->next; }
+    *end = l;
+    opdi_unlock(&opdi_registry.lock);
+    return l;
+}
+
+void opd_listener_remove(opd_listener *listener) {
+    opd_listener **p = &opdi_registry.listeners, *found;
+    opdi_lock(&opdi_registry.lock);
+    while (*p && *p != listener) { p = &(*p)->next; }
+    found = *p;
+    if (found) { *p = found->next; }
+    opdi_unlock(&opdi_registry.lock);
+    opdi_free(found, sizeof *found);
+}
+
+static void opdi_tell(opd_op *op, bool defined) {
+    const opd_listener *l;
+    for (l = opdi_registry.listeners; l; l = l->next) {
+        void (*fn)(void *user, opd_op *op) = defined ? l->defined : l->undefined;
+        if (fn) { fn(l->user, op); }
+    }
+}
+
 //-- Runs of registration, under the lock.
 
-static void opdi_undefine(opd_op *op) {
+/* The memory of a C signature ends with the last that is registered. */
+static void opdi_forget_signature(opd_op *op) {
+    if (!op->definition && !op->kernels) { op->signature[0] = 0; }
+}
+
+static void opdi_undefine(opd_op *op, opdi_registration *r) {
+    opdi_registration **p = &op->definition;
+    if (*p == r && !r->newer) { opdi_tell(op, false); }
+    while (*p != r) { p = &(*p)->newer; }
+    OPDI_PUBLISH(p, r->newer);
+    if (op->definition) { return; }
     opdi_table_retire(op);
     if (op->prev_defined) { op->prev_defined->next_defined = op->next_defined; }
     else { opdi_registry.first_defined = op->next_defined; }
     if (op->next_defined) { op->next_defined->prev_defined = op->prev_defined; }
     else { opdi_registry.last_defined = op->prev_defined; }
     op->next_defined = op->prev_defined = NULL;
-    opd_schema_free(op->schema);
-    op->schema = NULL;
-    op->card = NULL;
-    op->lib = NULL;
+    op->undefined = opdi_epoch;
+    OPDI_PUBLISH(&op->card, (opdi_card *)NULL);
+    OPDI_PUBLISH(&opdi_epoch, opdi_epoch + 1);
+    opdi_forget_signature(op);
 }
 
 static void opdi_kernel_remove(opd_op *op, opdi_kernel *kernel) {
     opdi_kernel **p = &op->kernels;
     while (*p && *p != kernel) { p = &(*p)->next; }
-    if (*p) { *p = kernel->next; }
+    if (*p) { OPDI_PUBLISH(p, kernel->next); }
+    opdi_forget_signature(op);
     opdi_table_retire(op);
 }
 
-//-- Undoes what a library did until only `keep` is left; destructors run after the lock is given back.
+//-- Undoes what a library did until only `keep` is left.
 static void opdi_library_undo(opd_library *lib, const opdi_registration *keep) {
-    opdi_kernel *dead = NULL;
     opdi_lock(&opdi_registry.lock);
     while (lib->registrations && lib->registrations != keep) {
         opdi_registration *r = lib->registrations;
         lib->registrations = r->next;
-        if (r->kind == 0) { opdi_undefine(r->op); }
+        if (r->kind == 0) { opdi_undefine(r->op, r); }
         else if (r->kind == 1) { opdi_kernel_remove(r->op, r->kernel); }
         else if (r->kind == 2) { opdi_registry.fallbacks[r->key] = NULL; opdi_tables_retire_all(); }
-        if (r->kernel) { r->kernel->next = dead; dead = r->kernel; }
+        if (r->kernel) { opdi_gone_add(&r->kernel->gone, opdi_kernel_give_back); }
         opdi_free(r, sizeof *r);
     }
     opdi_unlock(&opdi_registry.lock);
-    while (dead) {
-        opdi_kernel *k = dead;
-        dead = k->next;
-        if (k->destroy) { k->destroy(k->user); }
-        if (k->plugin) { opdi_plugin_let_go(k->plugin); }
-        opdi_free(k, sizeof *k);
-    }
+    opdi_gone_give_back();
 }
 
 void opd_library_close(opd_library *lib) {
@@ -6600,12 +6840,14 @@ static int opdi_qualify(const opd_library *lib, const char *name, const char *wh
     return 0;
 }
 
-static opdi_registration *opdi_registration_new(int kind, opd_key key) {
+static opdi_registration *opdi_registration_new(opd_library *lib, int kind, opd_key key) {
     opdi_registration *r = (opdi_registration *)opdi_alloc(sizeof *r);
     if (!r) { return NULL; }
     memset(r, 0, sizeof *r);
     r->kind = kind;
     r->key = key;
+    r->lib = lib;
+    r->place = lib->place;
     return r;
 }
 static void opdi_registration_add(opd_library *lib, opdi_registration *r) {
@@ -6613,54 +6855,169 @@ static void opdi_registration_add(opd_library *lib, opdi_registration *r) {
     lib->registrations = r;
 }
 
-//-- Enters a parsed schema under its name.  Takes the schema, also when it fails.
-static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema) {
+static bool opdi_schema_says_same(const opd_schema *a, const opd_schema *b) {
+    char text[2][1600];
+    size_t n = opd_schema_print(a, text[0], sizeof text[0]), m = opd_schema_print(b, text[1], sizeof text[1]);
+    return n == m && n < sizeof text[0] && strcmp(text[0], text[1]) == 0;
+}
+
+/* Gives an operator that is not defined a schema.  One that it had before must not be inside a call when it changes:
+   1 then, with the lock given back for a while; -1 with an error when waiting is no use.  0: the schema is taken. */
+static int opdi_schema_set(opd_op *op, opd_schema *schema) {
+    const bool same = op->schema && opdi_schema_says_same(op->schema, schema);
+    const uint64_t inside = opdi_self()->inside, oldest = op->schema && !same ? opdi_oldest_call() : UINT64_MAX;
+    if (op->undefined >= oldest && (oldest == 0 || (inside && inside <= op->undefined))) {
+        return opd_fail(OPD_ERROR_REGISTER, "%s was defined with another schema and is defined anew while a call that "
+                        "may know the old one is running", op->name);
+    }
+    if (op->undefined >= oldest) {
+        opdi_unlock(&opdi_registry.lock);
+#if !defined(OPD_NO_THREADS)
+        (void)sched_yield();
+#endif
+        opdi_lock(&opdi_registry.lock);
+        return 1;
+    }
+    opd_schema_free(same ? schema : op->schema);
+    if (!same) { op->schema = schema; opdi_op_describe(op); }
+    return 0;
+}
+
+/* "(Tensor _0, int _1) -> Tensor _0": what a C signature says, in the words of schemas; returns buf. */
+static const char *opdi_inferred_print(const char *signature, char *buf, size_t cap) {
+    size_t n;
+    int i;
+    (void)snprintf(buf, cap, "(");
+    for (i = 1; signature[0] && signature[i]; i++) {
+        n = strlen(buf);
+        (void)snprintf(buf + n, cap - n, "%s%s _%d", i > 1 ? ", " : "", opdi_signature_word(signature[i]), i - 1);
+    }
+    n = strlen(buf);
+    if (signature[0] == 'v' || !signature[0]) { (void)snprintf(buf + n, cap - n, ") -> ()"); }
+    else { (void)snprintf(buf + n, cap - n, ") -> %s _0", opdi_signature_word(signature[0])); }
+    return buf;
+}
+
+static int opdi_typed_error(const opd_op *op, const char *signature, opdi_place place, const opd_schema *schema,
+                            opdi_place declared, const char *format, ...) OPD_PRINTF_LIKE(6, 7);
+static int opdi_typed_error(const opd_op *op, const char *signature, opdi_place place, const opd_schema *schema,
+                            opdi_place declared, const char *format, ...) {
+    char text[2][512], places[2][200], why[200];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(why, sizeof why, format, ap);
+    va_end(ap);
+    (void)opd_schema_print(schema, text[0], sizeof text[0]);
+    return opd_fail(OPD_ERROR_REGISTER, "Inferred operator schema for a C kernel function doesn't match the expected "
+                    "function schema.\n  operator: %s\n  expected schema: %s\n    %s\n  inferred schema: %s\n    %s\n"
+                    "  reason: %s", op->name, text[0], opdi_place_text(declared, places[0], sizeof places[0]),
+                    opdi_inferred_print(signature, text[1], sizeof text[1]),
+                    opdi_place_text(place, places[1], sizeof places[1]), why);
+}
+
+/* The C signature of a kernel against those before it, and against the schema where there is one. */
+static int opdi_check_typed(const opd_op *op, const char *signature, opdi_place place, const opd_schema *schema,
+                            opdi_place declared) {
+    const int nargs = (int)strlen(signature) - 1, nrets = signature[0] != 'v';
+    char text[2][512], places[2][200];
+    int i;
+    if (op->signature[0] && strcmp(op->signature, signature) != 0) {
+        return opd_fail(OPD_ERROR_REGISTER, "Mismatch in kernel C signatures\n  operator: %s\n  kernel 1: %s\n    %s\n"
+                        "  kernel 2: %s\n    %s", op->name,
+                        opdi_inferred_print(op->signature, text[0], sizeof text[0]),
+                        opdi_place_text(op->signature_place, places[0], sizeof places[0]),
+                        opdi_inferred_print(signature, text[1], sizeof text[1]),
+                        opdi_place_text(place, places[1], sizeof places[1]));
+    }
+    if (!schema) { return 0; }
+    if (nargs != schema->nargs) {
+        return opdi_typed_error(op, signature, place, schema, declared, "The number of arguments is different. %d vs %d.",
+                                schema->nargs, nargs);
+    }
+    if (nrets != schema->nreturns) {
+        return opdi_typed_error(op, signature, place, schema, declared, "The number of returns is different. %d vs %d.",
+                                schema->nreturns, nrets);
+    }
+    for (i = 0; i < nargs + nrets; i++) {
+        const bool ret = i == nargs;
+        const opdi_type *type = ret ? schema->returns[0].type : schema->args[i].type;
+        const char letter = signature[ret ? 0 : i + 1];
+        if (opdi_signature_type(type, letter)) { continue; }
+        return opdi_typed_error(op, signature, place, schema, declared, "Type mismatch in %s %d: %s vs %s.",
+                                ret ? "return" : "argument", ret ? 1 : i + 1,
+                                opdi_type_print(type, text[0], sizeof text[0]), opdi_signature_word(letter));
+    }
+    return 0;
+}
+
+/* Links a definition whose schema is set. */
+static void opdi_definition_add(opd_op *op, opdi_registration *r) {
+    r->op = op;
+    op->prev_defined = opdi_registry.last_defined;
+    if (op->prev_defined) { op->prev_defined->next_defined = op; }
+    else { opdi_registry.first_defined = op; }
+    opdi_registry.last_defined = op;
+    opdi_registration_add(r->lib, r);
+    OPDI_PUBLISH(&op->definition, r);
+    opdi_tell(op, true);
+}
+
+/* A second definition: an error, or one more of the same.  0 when the schema is not needed any more. */
+static int opdi_definition_again(opd_op *op, opdi_registration *r, const opd_schema *schema, bool allowed) {
+    char text[512], places[2][300];
+    opdi_registration *last = op->definition;
+    if (allowed && last->alias == r->alias && opdi_schema_says_same(op->schema, schema)) {
+        while (last->newer) { last = last->newer; }
+        last->newer = r;
+        r->op = op;
+        opdi_registration_add(r->lib, r);
+        return 0;
+    }
+    (void)opd_schema_print(schema, text, sizeof text);
+    return opd_fail(OPD_ERROR_REGISTER, "Tried to register an operator (%s) with the same name and overload name "
+                    "multiple times. Each overload's schema should only be registered with a single call to opd_def(). "
+                    "Duplicate registration: %s. Original registration: %s", text,
+                    opdi_place_text(r->place, places[0], sizeof places[0]),
+                    opdi_place_text(last->place, places[1], sizeof places[1]));
+}
+
+/* Enters a parsed schema under its name.  Takes the schema, also when it fails. */
+static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, const opd_def_options *options) {
     char name[256], local[200];
     opdi_registration *r = NULL;
     opd_op *op = NULL;
-    const char *before_file = NULL;
-    int before_line = 0;
+    int rc = 1;
     snprintf(local, sizeof local, "%s%s%s%s%s", schema->ns, *schema->ns ? "::" : "", schema->name,
              *schema->overload ? "." : "", schema->overload);
     if (schema->nreturns > OPDI_MAX_RETURNS || schema->vararg || schema->varret) {
         (void)opd_fail(OPD_ERROR_REGISTER, "%s: an operator has at most %d results and no \"...\"", local,
                        OPDI_MAX_RETURNS);
     } else if (opdi_qualify(lib, local, "schema string", name, sizeof name) == 0) {
-        r = opdi_registration_new(0, 0);
+        r = opdi_registration_new(lib, 0, 0);
     }
     if (!r) { opd_schema_free(schema); return NULL; }
+    r->tags = options ? options->tags : 0;
+    r->alias = options ? options->alias : OPD_ALIAS_FROM_SCHEMA;
     if (lib != opdi_registry.aten) { opdi_builtins_make(name); }
     opdi_lock(&opdi_registry.lock);
     op = opdi_entry(name);
-    if (op && op->schema) {
-        before_file = op->lib->file;
-        before_line = op->lib->line;
-    } else if (op) {
-        op->schema = schema;
-        op->lib = lib;
-        r->op = op;
-        opdi_op_describe(op);
-        op->prev_defined = opdi_registry.last_defined;
-        if (op->prev_defined) { op->prev_defined->next_defined = op; }
-        else { opdi_registry.first_defined = op; }
-        opdi_registry.last_defined = op;
-        opdi_registration_add(lib, r);
+    if (op && op->signature[0] && !op->definition) {
+        rc = opdi_check_typed(op, op->signature, op->signature_place, schema, r->place) ? -1 : 1;
+    }
+    while (op && !op->definition && rc > 0) { rc = opdi_schema_set(op, schema); }
+    if (op && op->definition) {
+        rc = opdi_definition_again(op, r, schema, options && options->same_again);
+        opd_schema_free(schema);
+    } else if (op && rc == 0) {
+        opdi_definition_add(op, r);
+    } else {
+        opd_schema_free(schema);
+        rc = -1;
     }
     opdi_unlock(&opdi_registry.lock);
-    if (!op || before_file) {
-        if (before_file) {
-            char text[512];
-            (void)opd_schema_print(schema, text, sizeof text);
-            (void)opd_fail(OPD_ERROR_REGISTER, "Tried to register an operator (%s) with the same name and overload "
-                           "name multiple times. Each overload's schema should only be registered with a single call "
-                           "to opd_def(). Duplicate registration: registered at %s:%d. Original registration: "
-                           "registered at %s:%d", text, lib->file, lib->line, before_file, before_line);
-        }
-        opdi_free(r, sizeof *r);
-        opd_schema_free(schema);
-        return NULL;
-    }
-    return op;
+    if (rc == 0) { return op; }
+    opdi_free(r, sizeof *r);
+    return NULL;
 }
 
 //-- An open library; otherwise an error.  (A closed one whose memory has become another library's cannot be told.)
@@ -6674,7 +7031,7 @@ static bool opdi_library_usable(const opd_library *lib, const char *what) {
     return l != NULL;
 }
 
-static opd_op *opdi_def_text(opd_library *lib, const char *text) {
+static opd_op *opdi_def_text(opd_library *lib, const char *text, const opd_def_options *options) {
     opd_schema *schema;
     opd_op *op = NULL;
     if (!text) {
@@ -6688,51 +7045,81 @@ static opd_op *opdi_def_text(opd_library *lib, const char *text) {
                        opdi_kind_names[lib->kind]);
     } else {
         schema = opdi_schema_parse(text, strlen(text), lib->ns, false);
-        if (schema) { op = opdi_def_schema(lib, schema); }
+        if (schema) { op = opdi_def_schema(lib, schema, options); }
     }
     if (!op) { (void)opdi_library_error(lib); }
     return op;
 }
 
-int opd_def(opd_library *lib, const char *schema) {
-    return opdi_library_usable(lib, "opd_def") && opdi_def_text(lib, schema) ? 0 : -1;
+int opd_def_with(opd_library *lib, const char *schema, const opd_def_options *options) {
+    return opdi_library_usable(lib, "opd_def") && opdi_def_text(lib, schema, options) ? 0 : -1;
 }
 
-//-- Adds a kernel to an operator that may not be defined yet.
-static int opdi_impl_at(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
-                        void (*destroy)(void *user)) {
-    opdi_kernel *k = (opdi_kernel *)opdi_alloc(sizeof *k);
-    opdi_registration *r = k ? opdi_registration_new(1, key) : NULL;
+int opd_def(opd_library *lib, const char *schema) { return opd_def_with(lib, schema, NULL); }
+
+/* Said once a process: another kernel is active now.  Not at Meta, where PyTorch expects it.  Not under the lock. */
+static void opdi_warn_override(const opd_op *op, const opdi_kernel *k, opdi_place before, bool overrides) {
+    char schema[512], places[2][300];
+    if (!overrides || k->key == OPD_KEY_META || opdi_registry.warned_override) { return; }
+    opdi_registry.warned_override = true;
+    (void)snprintf(schema, sizeof schema, "%s", op->name);
+    opd_warn("Warning only once for all operators, other operators may also be overridden.\n"
+             "  Overriding a previously registered kernel for the same operator and the same dispatch key\n"
+             "  operator: %s\n  dispatch key: %s\n  previous kernel: %s\n       new kernel: %s", schema,
+             opd_key_name(k->key), opdi_place_text(before, places[0], sizeof places[0]),
+             opdi_place_text(k->place, places[1], sizeof places[1]));
+}
+
+/* Adds a kernel to an operator that may not be defined yet; signature: of its C function, or NULL. */
+static int opdi_impl_typed(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
+                           void (*destroy)(void *user), const char *signature) {
+    opdi_kernel *k = (opdi_kernel *)opdi_alloc(sizeof *k), *other = NULL;
+    opdi_registration *r = k ? opdi_registration_new(lib, 1, key) : NULL;
     opd_op *op = NULL;
-    if (r) {
-        memset(k, 0, sizeof *k);
-        k->fn = fn;
-        k->user = user;
-        k->destroy = destroy;
-        k->key = key;
-        k->lib = lib;
-        k->plugin = opdi_plugin_hold((uintptr_t)fn);
-        opdi_lock(&opdi_registry.lock);
-        op = opdi_entry(name);
-        if (op) {
-            k->next = op->kernels;
-            op->kernels = k;
-            r->op = op;
-            r->kernel = k;
-            opdi_registration_add(lib, r);
-            opdi_table_retire(op);
+    opdi_place before = lib->place;
+    bool added = false;
+    if (!r) { opdi_free(k, sizeof *k); return -1; }
+    memset(k, 0, sizeof *k);
+    k->fn = fn;
+    k->user = user;
+    k->destroy = destroy;
+    k->key = key;
+    k->place = lib->place;
+    k->typed = signature != NULL;
+    k->plugin = opdi_plugin_hold((uintptr_t)fn);
+    opdi_lock(&opdi_registry.lock);
+    op = opdi_entry(name);
+    if (op && (!signature || opdi_check_typed(op, signature, k->place, op->definition ? op->schema : NULL,
+                                              op->definition ? op->definition->place : k->place) == 0)) {
+        if (signature && !op->signature[0]) {
+            strcpy(op->signature, signature);
+            op->signature_place = k->place;
         }
-        opdi_unlock(&opdi_registry.lock);
+        other = opdi_direct(op, key);
+        if (other) { before = other->place; }
+        k->next = op->kernels;
+        OPDI_PUBLISH(&op->kernels, k);
+        r->op = op;
+        r->kernel = k;
+        opdi_registration_add(lib, r);
+        opdi_table_retire(op);
+        added = true;
     }
-    if (op) { return 0; }
-    if (r && k->plugin) { opdi_plugin_let_go(k->plugin); }
+    opdi_unlock(&opdi_registry.lock);
+    if (added) { opdi_warn_override(op, k, before, other != NULL); return 0; }
+    if (k->plugin) { opdi_plugin_let_go(k->plugin); }
     opdi_free(r, sizeof *r);
     opdi_free(k, sizeof *k);
     return -1;
 }
 
+static int opdi_impl_at(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
+                        void (*destroy)(void *user)) {
+    return opdi_impl_typed(lib, name, key, fn, user, destroy, NULL);
+}
+
 static int opdi_impl_checked(opd_library *lib, const char *name, const char *key_name, opd_kernel fn, void *user,
-                             void (*destroy)(void *user)) {
+                             void (*destroy)(void *user), const char *signature) {
     char qualified[256];
     opd_key key = lib->key;
     if (!name || !fn) { return opd_fail(OPD_ERROR_REGISTER, "opd_impl: the %s is NULL", name ? "kernel" : "name"); }
@@ -6752,13 +7139,14 @@ static int opdi_impl_checked(opd_library *lib, const char *name, const char *key
     }
     if (key == OPD_KEY_INVALID) { key = OPD_KEY_COMPOSITE_IMPLICIT; }
     if (opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) { return -1; }
-    return opdi_impl_at(lib, qualified, key, fn, user, destroy);
+    opdi_builtins_make(qualified);                /* a built-in operator's own kernels are older */
+    return opd_ok() ? opdi_impl_typed(lib, qualified, key, fn, user, destroy, signature) : -1;
 }
 
 int opd_impl_key(opd_library *lib, const char *name, const char *key, opd_kernel kernel, void *user,
                  void (*destroy)(void *user)) {
     if (!opdi_library_usable(lib, "opd_impl")) { return -1; }
-    return opdi_impl_checked(lib, name, key, kernel, user, destroy) ? opdi_library_error(lib) : 0;
+    return opdi_impl_checked(lib, name, key, kernel, user, destroy, NULL) ? opdi_library_error(lib) : 0;
 }
 
 int opd_impl(opd_library *lib, const char *name, opd_kernel kernel) {
@@ -6768,14 +7156,13 @@ int opd_impl(opd_library *lib, const char *name, opd_kernel kernel) {
 //-- One fallback for one runtime key.
 static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
     opdi_kernel *k = (opdi_kernel *)opdi_alloc(sizeof *k), *other = NULL;
-    opdi_registration *r = k ? opdi_registration_new(2, key) : NULL;
-    const char *file = NULL;
-    int line = 0;
+    opdi_registration *r = k ? opdi_registration_new(lib, 2, key) : NULL;
+    char places[2][300];
     if (!r) { opdi_free(k, sizeof *k); return -1; }
     memset(k, 0, sizeof *k);
     k->fn = fn;
     k->key = key;
-    k->lib = lib;
+    k->place = lib->place;
     k->plugin = opdi_plugin_hold((uintptr_t)fn);
     opdi_lock(&opdi_registry.lock);
     other = opdi_registry.fallbacks[key];
@@ -6785,8 +7172,7 @@ static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
         opdi_registration_add(lib, r);
         opdi_tables_retire_all();
     } else {
-        file = other->lib->file;
-        line = other->lib->line;
+        (void)opdi_place_text(other->place, places[0], sizeof places[0]);
     }
     opdi_unlock(&opdi_registry.lock);
     if (!other) { return 0; }
@@ -6794,8 +7180,8 @@ static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
     opdi_free(r, sizeof *r);
     opdi_free(k, sizeof *k);
     return opd_fail(OPD_ERROR_REGISTER, "Tried to register multiple backend fallbacks for the same dispatch key %s; "
-                    "previous registration registered at %s:%d, new registration registered at %s:%d",
-                    opd_key_name(key), file, line, lib->file, lib->line);
+                    "previous registration %s, new registration %s", opd_key_name(key), places[0],
+                    opdi_place_text(lib->place, places[1], sizeof places[1]));
 }
 
 static int opdi_fallback_checked(opd_library *lib, opd_kernel kernel) {
@@ -6976,7 +7362,7 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
         card->map[i] = (int8_t)opdi_arg_index(op->schema, a, strlen(a));
     }
     opdi_lock(&opdi_registry.lock);
-    card->formula.plugin = opdi_plugin_at(desc->backward ? (uintptr_t)desc->backward : (uintptr_t)op->lib->file);
+    card->formula.plugin = opdi_plugin_at(desc->backward ? (uintptr_t)desc->backward : (uintptr_t)op->definition->lib->file);
     card->missing.plugin = card->formula.plugin;
     known = opdi_card_known(card);
     if (known) {
@@ -6986,7 +7372,7 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
         card->next = op->cards;
         op->cards = card;
     }
-    op->card = card;
+    OPDI_PUBLISH(&op->card, card);
     opdi_unlock(&opdi_registry.lock);
     return card;
 }
@@ -7054,7 +7440,8 @@ static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool
     opd_op_desc desc = base->desc;
     opd_schema *schema = opdi_derived_schema(base->op->schema, lib->ns, name, inplace);
     bool wrong = schema && opdi_derive_check(base->op->schema, schema, name, inplace);
-    opd_op *op = schema && !wrong ? opdi_def_schema(lib, schema) : NULL;
+    opd_def_options options = {desc.tags & ~(uint32_t)OPD_OPTAG_CORE, OPD_ALIAS_FROM_SCHEMA, desc.same_again};
+    opd_op *op = schema && !wrong ? opdi_def_schema(lib, schema, &options) : NULL;
     opdi_card *card;
     bool composite = desc.composite != NULL && !desc.cpu && !desc.any;
     if (wrong) { opd_schema_free(schema); }
@@ -7098,7 +7485,7 @@ static int opdi_hold_user(opd_library *lib, const opd_op_desc *desc) {
     opdi_registration *r;
     if (!desc->destroy) { return 0; }
     k = (opdi_kernel *)opdi_alloc(sizeof *k);
-    r = k ? opdi_registration_new(3, 0) : NULL;
+    r = k ? opdi_registration_new(lib, 3, 0) : NULL;
     if (!r) { opdi_free(k, sizeof *k); return -1; }
     memset(k, 0, sizeof *k);
     k->user = desc->user;
@@ -7112,12 +7499,16 @@ static int opdi_hold_user(opd_library *lib, const opd_op_desc *desc) {
 
 int opd_define(opd_library *lib, const opd_op_desc *desc) {
     const opdi_registration *before;
+    opd_def_options options;
     opd_op *op;
     opdi_card *card;
     if (!opdi_library_usable(lib, "opd_define")) { return -1; }
     if (!desc) { return opd_fail(OPD_ERROR_REGISTER, "opd_define: the desc is NULL"); }
     before = lib->registrations;
-    op = opdi_def_text(lib, desc->schema);
+    options.tags = desc->tags | (desc->vmap == OPD_BATCH_POINTWISE ? (uint32_t)OPD_OPTAG_POINTWISE : 0u);
+    options.alias = OPD_ALIAS_FROM_SCHEMA;
+    options.same_again = desc->same_again;
+    op = opdi_def_text(lib, desc->schema, &options);
     if (!op) { return -1; }
     card = opdi_card_new(op, desc, NULL, false);
     /* the user pointer last: a failure takes nothing */
@@ -7570,16 +7961,10 @@ OPDI_NOINLINE static int opdi_call_watched(opdi_thread *th, opd_op *op, opd_valu
     return opdi_call_observed(th, op, table, rets, args, nargs);
 }
 
-int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
-    opdi_thread *th = opdi_self();
-    const opdi_table *table;
+OPDI_FORCE_INLINE static int opdi_call_inside(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
+                                              int nargs) {
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
     opdi_union u;
-    if (OPDI_UNLIKELY(((int)th->error | OPDI_LOAD(&th->observed)) != 0)) {
-        const int rc = opdi_call_watched(th, op, rets, args, nargs);
-        if (rc <= 0) { return rc; }
-    }
-    if (OPDI_UNLIKELY(!op)) { return opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL"); }
-    table = OPDI_ACQUIRE(&op->table);
     if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(op))) { return -1; }
     if (OPDI_UNLIKELY(nargs != op->nargs)) { return opdi_call_filled(th, op, table, rets, args, nargs); }
     if (OPDI_UNLIKELY(opdi_unite_args(&u, op, args) != 0)) {
@@ -7588,17 +7973,33 @@ int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) 
     return opdi_call_united(th, op, table, &u, rets, args);
 }
 
+int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);
+    int rc = 1;
+    if (OPDI_UNLIKELY(((int)th->error | OPDI_LOAD(&th->observed)) != 0)) {
+        rc = opdi_call_watched(th, op, rets, args, nargs);
+    }
+    if (OPDI_UNLIKELY(!op)) { rc = opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL"); }
+    if (OPDI_LIKELY(rc > 0)) { rc = opdi_call_inside(th, op, rets, args, nargs); }
+    opdi_leave(th, was);
+    return rc;
+}
+
 opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs) {
     opd_value rets[OPDI_MAX_RETURNS];
     rets[0].tag = OPD_TAG_NONE;
     if (opd_call_all(op, rets, args, nargs)) { return NULL; }
-    return op->nrets && rets[0].tag == OPD_TAG_TENSOR ? rets[0].u.t : NULL;
+    return rets[0].tag == OPD_TAG_TENSOR ? rets[0].u.t : NULL;
 }
 
 int opd_call_tensors(opd_op *op, opd_tensor **out, const opd_value *args, int nargs) {
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);
     opd_value rets[OPDI_MAX_RETURNS];
     int i, rc = opd_call_all(op, rets, args, nargs);
     for (i = 0; op && i < op->nrets; i++) { out[i] = rc == 0 && rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL; }
+    opdi_leave(th, was);
     return rc;
 }
 
@@ -7606,7 +8007,8 @@ OPDI_COLD_BEGIN
 
 opd_value opd_call_value(opd_op *op, const opd_value *args, int nargs) {
     opd_value rets[OPDI_MAX_RETURNS];
-    return opd_call_all(op, rets, args, nargs) || op->nrets == 0 ? opd_value_none() : rets[0];
+    rets[0] = opd_value_none();
+    return opd_call_all(op, rets, args, nargs) ? opd_value_none() : rets[0];
 }
 
 opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs) {
@@ -7614,11 +8016,12 @@ opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs) {
     return v.tag == OPD_TAG_TENSORS ? opd_tensors_of(v.u.tensors, v.n) : opd_tensors_of(NULL, 0);
 }
 
-int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw, int nkw) {
+static int opdi_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
+                              int nkw) {
     opd_value full[OPD_MAX_ARGS];
     int i, k;
     if (!opd_ok()) { return -1; }
-    if (!op || !op->schema) {
+    if (!op || !opdi_is_defined(op)) {
         return opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL or not defined");
     }
     if (nargs + nkw > op->nargs) {
@@ -7646,6 +8049,14 @@ int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int na
         full[i] = kw[k].value;
     }
     return opd_call_all(op, rets, full, op->nargs);
+}
+
+int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw, int nkw) {
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);
+    const int rc = opdi_call_keywords(op, rets, args, nargs, kw, nkw);
+    opdi_leave(th, was);
+    return rc;
 }
 
 OPDI_COLD_END
@@ -7973,43 +8384,49 @@ static opdi_text opdi_text_of(char *buf, size_t cap) {
     return t;
 }
 
-//-- "CPU, Meta, ...": keys with a kernel of the operator's own, then the others folded into a count.
-static size_t opdi_table_text(const opd_op *op, char *buf, size_t cap, bool fallbacks) {
+/* "CPU [registered at ...], ...": the operator's own kernels, then one word on the fallbacks. */
+static size_t opdi_table_text(const opd_op *op, char *buf, size_t cap) {
     opdi_text t = opdi_text_of(buf, cap);
+    char place[300];
     const opdi_kernel *k;
     int slot, folded = 0;
     for (k = op->kernels; k; k = k->next) {
-        opdi_text_add(&t, "%s%s [registered at %s:%d]", t.n ? ", " : "", opd_key_name(k->key), k->lib->file,
-                      k->lib->line);
+        opdi_text_add(&t, "%s%s [%s]", t.n ? ", " : "", opd_key_name(k->key),
+                      opdi_place_text(k->place, place, sizeof place));
     }
     for (slot = 0; slot < OPD_KEY_SLOTS; slot++) { folded += opdi_registry.fallbacks[slot] != NULL; }
-    if (fallbacks || folded) { opdi_text_add(&t, "%s%d fallbacks for every operator", t.n ? ", " : "", folded); }
+    if (folded) { opdi_text_add(&t, "%s%d fallbacks for every operator", t.n ? ", " : "", folded); }
     return t.n;
 }
 
+static const char *const opdi_alias_kinds[] = {"FROM_SCHEMA", "CONSERVATIVE", "PURE_FUNCTION", "INTERNAL_SPECIAL_CASE"};
+
 size_t opd_dump(const opd_op *op, char *buf, size_t cap) {
     opdi_text t = opdi_text_of(buf, cap);
-    char schema[1024];
+    char schema[1024], place[300];
     opd_key key;
     if (!op) { return 0; }
     opdi_lock(&opdi_registry.lock);
     opdi_text_add(&t, "name: %s\n", op->name);
-    if (op->schema) {
+    if (op->definition) {
+        const opdi_registration *d = op->definition;
         (void)opd_schema_print(op->schema, schema, sizeof schema);
-        opdi_text_add(&t, "schema: %s%s%s\ndebug: registered at %s:%d\nalias analysis kind: FROM_SCHEMA\n",
-                      *op->schema->ns ? "" : op->lib->ns, *op->schema->ns ? "" : "::", schema, op->lib->file,
-                      op->lib->line);
+        opdi_text_add(&t, "schema: %s%s%s\ndebug: %s\nalias analysis kind: %s\n", *op->schema->ns ? "" : d->lib->ns,
+                      *op->schema->ns ? "" : "::", schema, opdi_place_text(d->place, place, sizeof place),
+                      opdi_alias_kinds[d->alias]);
     } else {
         opdi_text_add(&t, "schema: (none)\n");
     }
+    (void)opdi_inferred_print(op->signature, schema, sizeof schema);
     for (key = 0; key < OPD_KEY_COUNT; key++) {
         const opdi_kernel *k;
         bool first = true;
         for (k = op->kernels; k; k = k->next) {
             if (k->key != key) { continue; }
-            opdi_text_add(&t, "%s%s%s: registered at %s:%d :: (none) [ %sboxed ]\n", opd_key_name(key),
-                          opd_key_is_alias(key) ? "[alias]" : "", first ? "" : " (inactive)", k->lib->file,
-                          k->lib->line, k->fn == opd_fallthrough ? "fallthrough " : "");
+            opdi_text_add(&t, "%s%s%s: %s :: %s [ %sboxed %s]\n", opd_key_name(key), opd_key_is_alias(key) ? "[alias]"
+                          : "", first ? "" : " (inactive)", opdi_place_text(k->place, place, sizeof place),
+                          k->typed ? schema : "(none)", k->fn == opd_fallthrough ? "fallthrough " : "",
+                          k->typed ? "unboxed " : "");
             first = false;
         }
     }
@@ -8019,6 +8436,7 @@ size_t opd_dump(const opd_op *op, char *buf, size_t cap) {
 
 size_t opd_dump_table(const opd_op *op, char *buf, size_t cap) {
     opdi_text t = opdi_text_of(buf, cap);
+    char place[300];
     int slot;
     if (!op) { return 0; }
     opdi_lock(&opdi_registry.lock);
@@ -8029,12 +8447,20 @@ size_t opd_dump_table(const opd_op *op, char *buf, size_t cap) {
             opdi_text_add(&t, "%s: [%s]\n", opd_key_name(slot), opdi_chosen_names[how]);
         }
         if (!k) { continue; }
-        opdi_text_add(&t, "%s: %sregistered at %s:%d [%s]\n", opd_key_name(slot),
-                      k->fn == opd_fallthrough ? "fallthrough " : "", k->lib->file, k->lib->line,
-                      opdi_chosen_names[how]);
+        opdi_text_add(&t, "%s: %s%s [%s]\n", opd_key_name(slot), k->fn == opd_fallthrough ? "fallthrough " : "",
+                      opdi_place_text(k->place, place, sizeof place), opdi_chosen_names[how]);
     }
     opdi_unlock(&opdi_registry.lock);
     return t.n;
+}
+
+uint32_t opd_op_tags(const opd_op *op) {
+    uint32_t tags;
+    if (!op) { return 0; }
+    opdi_lock(&opdi_registry.lock);
+    tags = op->definition ? op->definition->tags : 0;
+    opdi_unlock(&opdi_registry.lock);
+    return tags;
 }
 
 //-- One operator: its published table against the registrations.
@@ -8042,7 +8468,8 @@ static const char *opdi_check_op(const opd_op *op) {
     opdi_table fresh;
     const opdi_table *table = op->table;
     if (!*op->name) { return "has no name"; }
-    if (table && !op->schema) { return "has a table but no schema"; }
+    if (table && !op->definition) { return "has a table but no definition"; }
+    if (op->definition && !op->schema) { return "has a definition but no schema"; }
     if (!table) { return NULL; }
     opdi_fill_table(op, &fresh);
     if (memcmp(fresh.masks, table->masks, sizeof fresh.masks) != 0) { return "has stale fallthrough masks"; }
@@ -10373,7 +10800,7 @@ static opdi_card *opdi_bare_card(opd_op *op);
 //-- when backward comes to it.
 OPDI_COLD_BEGIN
 static int opdi_autograd_fallback(opd_call *call) {
-    opdi_card *card = call->op->card;
+    opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     if (!opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
     call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
     if (opdi_below_autograd(call)) { return -1; }
@@ -10649,7 +11076,7 @@ static opdi_card *opdi_bare_card(opd_op *op) {
     if (!card) { return NULL; }
     memset(card, 0, sizeof *card);
     opdi_lock(&opdi_registry.lock);
-    if (!op->schema) {
+    if (!op->definition) {
         opdi_unlock(&opdi_registry.lock);
         opdi_free(card, sizeof *card);
         (void)opd_fail(OPD_ERROR_NOT_FOUND, "the operator %s is not defined (any more)", op->name);
@@ -29689,7 +30116,7 @@ static int opdi_register_card(int i) {
     memset(&desc, 0, sizeof desc);
     opdi_cards[i](&desc);
     if (opd_define(aten, &desc)) { return -1; }
-    op = opdi_lookup_defined(name, strlen(name));
+    op = opdi_lookup_used(name, strlen(name));
     if (op && (!desc.inplace || opdi_same_family(name + 6, desc.inplace)) &&
         (!desc.out || opdi_same_family(name + 6, desc.out))) {
         OPDI_PUBLISH(&opdi_registry.builtin[i], op);
