@@ -117,6 +117,7 @@
      >>api:observers   who is told of calls; the profiler
      >>api:plug        library blocks
      >>api:load        plug-ins, and compiling at run time
+     >>api:functions   operators made of C functions
      >>api:formulas    the pointwise formulas
      >>api:operators   the built-in operators and their wrappers
      >>api:host        the table through which plug-ins call
@@ -438,7 +439,7 @@ enum {
     OPD_KEY_COUNT, OPD_KEY_INVALID = -1
 };
 /* "CPU", "AutogradCUDA", "CompositeImplicitAutograd", ...: PyTorch's names and its legacy spellings.
-   OPD_KEY_INVALID with an error "could not parse dispatch key: X". */
+   OPD_KEY_INVALID with an error "could not parse dispatch key: X" and the nearest names. */
 OPD_API opd_key opd_key_parse(const char *name);
 OPD_API const char *opd_key_name(opd_key key);
 /* Gives one of the user keys (OPD_F_USER_n + 0..3) a name, by which libraries register at it.  The key, or
@@ -471,6 +472,34 @@ OPD_INLINE opd_keyset opd_keyset_and(opd_keyset a, opd_keyset b) {
 OPD_INLINE opd_keyset opd_keyset_or(opd_keyset a, opd_keyset b) {
     return opd_keyset_make(a.functionality | b.functionality, a.backends | b.backends);
 }
+/* a without b: functionalities only, as in PyTorch; backend bits go with opd_keyset_remove_backend. */
+OPD_INLINE opd_keyset opd_keyset_minus(opd_keyset a, opd_keyset b) {
+    return opd_keyset_make(a.functionality & ~b.functionality, a.backends);
+}
+OPD_INLINE opd_keyset opd_keyset_xor(opd_keyset a, opd_keyset b) {
+    return opd_keyset_make(a.functionality ^ b.functionality, a.backends ^ b.backends);
+}
+OPD_INLINE opd_keyset opd_keyset_remove_backend(opd_keyset set, int backend) {
+    return opd_keyset_make(set.functionality, set.backends & ~((uint64_t)1 << backend));
+}
+OPD_INLINE bool opd_keyset_equal(opd_keyset a, opd_keyset b) {
+    return a.functionality == b.functionality && a.backends == b.backends;
+}
+OPD_INLINE bool opd_keyset_is_empty(opd_keyset set) { return set.functionality == 0 && set.backends == 0; }
+OPD_INLINE bool opd_keyset_has_all(opd_keyset set, opd_keyset part) {
+    return opd_keyset_equal(opd_keyset_and(set, part), part);
+}
+/* They share a functionality. */
+OPD_INLINE bool opd_keyset_has_any(opd_keyset a, opd_keyset b) { return (a.functionality & b.functionality) != 0; }
+/* Every functionality and every backend; the autograd keys; the keys that a kernel at ADInplaceOrView excludes. */
+#define OPD_KEYS_FULL opd_keyset_make(OPD_BIT_OF(OPD_F_COUNT) - 1, ((uint64_t)1 << OPD_BACKEND_COUNT) - 1)
+#define OPD_KEYS_AUTOGRAD opd_keyset_make(OPD_BIT_OF(OPD_F_AUTOGRAD_OTHER) | OPD_BIT_OF(OPD_F_AUTOGRAD) | \
+                                          OPD_BIT_OF(OPD_F_AUTOGRAD_NESTED_TENSOR), 0)
+#define OPD_KEYS_AUTOGRAD_AND_VIEW opd_keyset_make(OPD_KEYS_AUTOGRAD.functionality | \
+                                                   OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW), 0)
+/* The runtime keys of a set, low to high: `for (k = opd_keyset_next(s, 0); k; k = opd_keyset_next(s, k))`; after the
+   last one Undefined. */
+OPD_API opd_key opd_keyset_next(opd_keyset set, opd_key after);
 /* Text "DispatchKeySet(CPU, AutogradCPU)", low to high; cut to cap bytes; returns buf. */
 OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap);
 
@@ -482,6 +511,12 @@ OPD_API opd_key_guard opd_keys_exclude(opd_keyset set);
 OPD_API void opd_keys_restore(opd_key_guard guard);
 OPD_API opd_keyset opd_keys_included(void);
 OPD_API opd_keyset opd_keys_excluded(void);
+/* What the dispatcher reads from the thread, to be carried to another one (at::ThreadLocalState): a new thread begins
+   with the defaults.  Set returns what was there; setting that again restores it.  Fields may be changed in between
+   (ForceDispatchKeyGuard); inside a kernel the change ends with the kernel. */
+typedef struct opd_dispatch_state { uint64_t included, excluded; bool grad_enabled; } opd_dispatch_state;
+OPD_API opd_dispatch_state opd_dispatch_state_get(void);
+OPD_API opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:dispatcher operators, libraries, calls
@@ -542,10 +577,10 @@ typedef struct opd_op_desc {
     const char *inplace;         /* in-place form derived from this one: its name, e.g. "add_.Tensor" */
     const char *out;             /* out= form: its name ("add.out"), or a whole schema where the names are irregular */
     const char *cases;           /* argument lists that the generic tests walk, in a small language: see the manual */
+    void *user;                  /* handed to kernels as opd_call_user */
+    void (*destroy)(void *user); /* called when the last kernel that holds `user` is gone and no call is inside */
     uint32_t tags;               /* OPD_OPTAG_* */
     int32_t same_again;          /* 1: an identical second definition is allowed */
-    void *user;                  /* handed to kernels as opd_call_user */
-    void (*destroy)(void *user); /* called when the last kernel that holds `user` is gone */
 } opd_op_desc;
 
 /* What an operator is, for those who ask: PyTorch's tags (aten/src/ATen/native/tags.yaml). */
@@ -603,11 +638,29 @@ OPD_API opd_op *opd_op_next(const opd_op *op);
    b bool, s string, D device, G generator, I opd_ints, F opd_floats, L opd_tensors, V opd_value (anything); as result
    also v nothing, N several tensors.  Trailing arguments with defaults may be missing.  0, or -1 with an error. */
 OPD_API int opd_op_check(const opd_op *op, const char *signature);
+/* Operators that fit a filter (NULL: every one that is defined), in the order of definition, then those without a
+   definition; writes at most cap of them and returns how many there are.  ns, and part of the name: NULL is any.  key:
+   those with a kernel of their own there.  tags: those that have all of them. */
+typedef struct opd_op_filter {
+    const char *ns, *part, *key;
+    uint32_t tags;
+    bool dangling;               /* in place of the defined ones: those that have kernels and no definition */
+} opd_op_filter;
+OPD_API size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap);
+/* What the registry holds.  retired: tables and kernels out of use that a running call may still be inside. */
+typedef struct opd_registry_info {
+    int64_t operators, dangling, kernels, fallbacks, libraries, retired;
+} opd_registry_info;
+OPD_API opd_registry_info opd_registry_stats(void);
+/* In words, what a call with these arguments would do on this thread: which keys it has and where each comes from,
+   which are left out and why, which kernel each layer would run and where it was registered.  Cut to cap bytes;
+   returns the full length, 0 with an error when the arguments do not bind. */
+OPD_API size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *buf, size_t cap);
 /* Tells of operators: `defined` at once of each that is there, then of each new one; `undefined` before one leaves.
    Called under the registry's lock: ask for name and schema, do not register or look up.  NULL with an error. */
 typedef struct opd_listener opd_listener;
-OPD_API opd_listener *opd_listener_add(void (*defined)(void *user, opd_op *op), void (*undefined)(void *user, opd_op *op),
-                                       void *user);
+typedef void (*opd_listener_fn)(void *user, opd_op *op);
+OPD_API opd_listener *opd_listener_add(opd_listener_fn defined, opd_listener_fn undefined, void *user);
 OPD_API void opd_listener_remove(opd_listener *listener);
 /* Text dumps in PyTorch's form (_dispatch_dump, _dispatch_dump_table); cut to cap bytes; return the full length. */
 OPD_API size_t opd_dump(const opd_op *op, char *buf, size_t cap);
@@ -628,6 +681,8 @@ OPD_API opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs);
 typedef struct opd_keyword { const char *name; opd_value value; } opd_keyword;
 OPD_API int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
                               int nkw);
+/* Calls at one runtime key, whatever keys the arguments have (callBoxedForDispatchKey).  0, or -1. */
+OPD_API int opd_call_at(opd_op *op, const char *key, opd_value *rets, const opd_value *args, int nargs);
 /* Runs the operator again from inside one of its kernels, with the same arguments and results, at the keys given. */
 OPD_API int opd_redispatch(opd_call *call, opd_keyset keys);
 /* OPD_OP(&handle, "ns::name") looks up once and keeps the handle. */
@@ -1137,6 +1192,162 @@ inline opd_tensors opd_tensors_in(const std::initializer_list<opd_tensor *> &l) 
 #define OPD_TENSORS(...) \
     opd_tensors_of((opd_tensor *const[]){__VA_ARGS__}, \
                    (int64_t)(sizeof((opd_tensor *const[]){__VA_ARGS__}) / sizeof(opd_tensor *)))
+#endif
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:functions  operators made of C functions
+//----------------------------------------------------------------------------------------------------------------------
+
+/* A kernel made of a plain C function, with the function's type in the letters of opd_op_check.  At file scope:
+
+       static double scaled(double x, int64_t n) { return x * (double)n; }
+       OPD_FUNCTION(scaled_op, scaled, double, double, int64_t)          result first; void where there is none
+
+       opd_def_function(lib, "scaled", &scaled_op);                      scaled(float _0, int _1) -> float _0
+       opd_def_function(lib, "scaled(float x, int n=2) -> float", &scaled_op);
+       opd_impl_function(lib, "scaled", "CPU", &scaled_op);
+
+   Types: double, int64_t, bool, const char *, opd_tensor *, opd_device, opd_ints, opd_floats, opd_tensors (as a result
+   only the first five and opd_tensors); up to 8 arguments.  float, int, long and the others of C are refused where they
+   are registered, with the type to use. */
+typedef struct opd_function { opd_kernel kernel; const char *signature; } opd_function;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Defines an operator by a C function, installed at CompositeImplicitAutograd.  By a name alone the schema is the
+   function's own; otherwise the two are compared.  0, or -1 with nothing changed. */
+OPD_API int opd_def_function(opd_library *lib, const char *name_or_schema, const opd_function *function);
+/* Registers one at a key (NULL: the library's).  All C functions of an operator must have one type, that of its
+   schema. */
+OPD_API int opd_impl_function(opd_library *lib, const char *name, const char *key, const opd_function *function);
+#ifdef __cplusplus
+}
+#endif
+
+OPD_INLINE int opd_return_str(opd_call *call, const char *s) { return opd_return_value(call, opd_value_str(s)); }
+OPD_INLINE opd_device opd_device_argument(const opd_call *call, int i) {
+    return opd_arg_device(call, i, opd_device_of(OPD_CPU, -1));
+}
+OPD_INLINE int opd_return_list(opd_call *call, opd_tensors l) { return opd_return_tensors(call, l.data, l.n); }
+#ifdef __cplusplus
+template <class T> struct opd_cxx_type {          /* what no operator takes */
+    static char letter() { return '?'; }
+    static T get(const opd_call *, int) { return T(); }
+    static int give(opd_call *, T) { return -1; }
+};
+#define OPD_CXX_REFUSED(T, c) template <> inline char opd_cxx_type<T>::letter() { return c; }
+OPD_CXX_REFUSED(float, 'f') OPD_CXX_REFUSED(int, 'n') OPD_CXX_REFUSED(unsigned, 'u') OPD_CXX_REFUSED(unsigned long, 'u')
+#define OPD_CXX_TYPE(T, c, get_, give_) \
+    template <> struct opd_cxx_type<T> { \
+        static char letter() { return c; } \
+        static T get(const opd_call *call, int i) { return get_(call, i); } \
+        static int give(opd_call *call, T v) { return give_(call, v); } \
+    };
+#define OPD_CXX_ARGUMENT(T, c, get_) \
+    template <> struct opd_cxx_type<T> { \
+        static char letter() { return c; } \
+        static T get(const opd_call *call, int i) { return get_(call, i); } \
+        static int give(opd_call *, T) { return -1; } \
+    };
+OPD_CXX_TYPE(double, 'd', opd_arg_float, opd_return_float)
+OPD_CXX_TYPE(int64_t, 'i', opd_arg_int, opd_return_int)
+OPD_CXX_TYPE(bool, 'b', opd_arg_bool, opd_return_bool)
+OPD_CXX_TYPE(const char *, 's', opd_arg_str, opd_return_str)
+OPD_CXX_TYPE(opd_tensor *, 'T', opd_arg_tensor, opd_return_tensor)
+OPD_CXX_TYPE(opd_tensors, 'L', opd_arg_tensors, opd_return_list)
+OPD_CXX_ARGUMENT(opd_ints, 'I', opd_arg_ints)
+OPD_CXX_ARGUMENT(opd_floats, 'F', opd_arg_floats)
+OPD_CXX_ARGUMENT(opd_device, 'D', opd_device_argument)
+/* The other of long and long long is the wrong one: letter 'l'. */
+template <class T> struct opd_cxx_long { typedef long other; };
+template <> struct opd_cxx_long<long> { typedef long long other; };
+template <> inline char opd_cxx_type<opd_cxx_long<int64_t>::other>::letter() { return 'l'; }
+
+template <int... I> struct opd_cxx_indices {};
+template <int N, int... I> struct opd_cxx_count : opd_cxx_count<N - 1, N - 1, I...> {};
+template <int... I> struct opd_cxx_count<0, I...> { typedef opd_cxx_indices<I...> type; };
+template <class R> struct opd_cxx_run {
+    template <class F, class... A> static int run(opd_call *call, F f, A... a) {
+        return opd_cxx_type<R>::give(call, f(a...));
+    }
+    static char letter() { return opd_cxx_type<R>::letter(); }
+};
+template <> struct opd_cxx_run<void> {
+    template <class F, class... A> static int run(opd_call *, F f, A... a) { f(a...); return 0; }
+    static char letter() { return 'v'; }
+};
+template <class R, class... A> struct opd_cxx_function {
+    template <int... I> static int run(opd_call *call, R (*f)(A...), opd_cxx_indices<I...>) {
+        (void)call;
+        return opd_cxx_run<R>::run(call, f, opd_cxx_type<A>::get(call, I)...);
+    }
+    static int call(opd_call *call, R (*f)(A...)) {
+        return run(call, f, typename opd_cxx_count<static_cast<int>(sizeof...(A))>::type());
+    }
+    static const char *signature() {
+        static const char letters[] = {opd_cxx_run<R>::letter(), opd_cxx_type<A>::letter()..., 0};
+        return letters;
+    }
+};
+#define OPD_FUNCTION(name, fn, ...) \
+    static int name##_call(opd_call *call) { return opd_cxx_function<__VA_ARGS__>::call(call, fn); } \
+    static const opd_function name = {name##_call, opd_cxx_function<__VA_ARGS__>::signature()};
+#else
+OPD_INLINE int opd_c_refused(const opd_call *call, int i) { (void)call; (void)i; return 0; }
+OPD_INLINE int opd_c_refused_result(opd_call *call, ...) { (void)call; return -1; }
+#define OPD_C_LETTER(T) _Generic((T *)0, double *: 'd', int64_t *: 'i', bool *: 'b', const char **: 's', \
+    opd_tensor **: 'T', opd_tensors *: 'L', opd_ints *: 'I', opd_floats *: 'F', opd_device *: 'D', void *: 'v', \
+    default: _Generic((T *)0, float *: 'f', int *: 'n', long *: 'l', long long *: 'l', unsigned *: 'u', \
+                      unsigned long *: 'u', unsigned long long *: 'u', default: '?'))
+#define OPD_C_GET(T, i) _Generic((T *)0, double *: opd_arg_float, int64_t *: opd_arg_int, bool *: opd_arg_bool, \
+    const char **: opd_arg_str, opd_tensor **: opd_arg_tensor, opd_tensors *: opd_arg_tensors, \
+    opd_ints *: opd_arg_ints, opd_floats *: opd_arg_floats, opd_device *: opd_device_argument, \
+    default: opd_c_refused)(call, i)
+#define OPD_C_GIVE(T) _Generic((T *)0, double *: opd_return_float, int64_t *: opd_return_int, bool *: opd_return_bool, \
+    const char **: opd_return_str, opd_tensor **: opd_return_tensor, opd_tensors *: opd_return_list, \
+    default: opd_c_refused_result)
+/* A void function has no value to give: OPD_C_IS_void makes the second argument of OPD_C_SECOND another one. */
+#define OPD_C_IS_void ~, OPD_C_RUN_VOID,
+#define OPD_C_SECOND(...) OPD_C_SECOND_(__VA_ARGS__)
+#define OPD_C_SECOND_(a, b, ...) b
+#define OPD_C_RUN_VOID(R, ...) __VA_ARGS__; return 0;
+#define OPD_C_RUN_VALUE(R, ...) return OPD_C_GIVE(R)(call, __VA_ARGS__);
+#define OPD_C_RUN(R, ...) OPD_C_SECOND(OPD_C_IS_##R, OPD_C_RUN_VALUE, ~)(R, __VA_ARGS__)
+#define OPD_C_CALL_1(fn, R) R (*const opd_f)(void) = fn; OPD_C_RUN(R, opd_f())
+#define OPD_C_CALL_2(fn, R, a) R (*const opd_f)(a) = fn; OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0)))
+#define OPD_C_CALL_3(fn, R, a, b) R (*const opd_f)(a, b) = fn; OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1)))
+#define OPD_C_CALL_4(fn, R, a, b, c) R (*const opd_f)(a, b, c) = fn; \
+    OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1), OPD_C_GET(c, 2)))
+#define OPD_C_CALL_5(fn, R, a, b, c, d) R (*const opd_f)(a, b, c, d) = fn; \
+    OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1), OPD_C_GET(c, 2), OPD_C_GET(d, 3)))
+#define OPD_C_CALL_6(fn, R, a, b, c, d, e) R (*const opd_f)(a, b, c, d, e) = fn; \
+    OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1), OPD_C_GET(c, 2), OPD_C_GET(d, 3), OPD_C_GET(e, 4)))
+#define OPD_C_CALL_7(fn, R, a, b, c, d, e, f) R (*const opd_f)(a, b, c, d, e, f) = fn; \
+    OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1), OPD_C_GET(c, 2), OPD_C_GET(d, 3), OPD_C_GET(e, 4), \
+                   OPD_C_GET(f, 5)))
+#define OPD_C_CALL_8(fn, R, a, b, c, d, e, f, g) R (*const opd_f)(a, b, c, d, e, f, g) = fn; \
+    OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1), OPD_C_GET(c, 2), OPD_C_GET(d, 3), OPD_C_GET(e, 4), \
+                   OPD_C_GET(f, 5), OPD_C_GET(g, 6)))
+#define OPD_C_CALL_9(fn, R, a, b, c, d, e, f, g, h) R (*const opd_f)(a, b, c, d, e, f, g, h) = fn; \
+    OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1), OPD_C_GET(c, 2), OPD_C_GET(d, 3), OPD_C_GET(e, 4), \
+                   OPD_C_GET(f, 5), OPD_C_GET(g, 6), OPD_C_GET(h, 7)))
+#define OPD_C_LETTERS_1(a) OPD_C_LETTER(a)
+#define OPD_C_LETTERS_2(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_1(__VA_ARGS__)
+#define OPD_C_LETTERS_3(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_2(__VA_ARGS__)
+#define OPD_C_LETTERS_4(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_3(__VA_ARGS__)
+#define OPD_C_LETTERS_5(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_4(__VA_ARGS__)
+#define OPD_C_LETTERS_6(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_5(__VA_ARGS__)
+#define OPD_C_LETTERS_7(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_6(__VA_ARGS__)
+#define OPD_C_LETTERS_8(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_7(__VA_ARGS__)
+#define OPD_C_LETTERS_9(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_8(__VA_ARGS__)
+#define OPD_FUNCTION(name, fn, ...) \
+    static int name##_call(opd_call *call) { \
+        (void)call; \
+        OPD_CAT(OPD_C_CALL_, OPD_COUNT(__VA_ARGS__))(fn, __VA_ARGS__) \
+    } \
+    static const char name##_letters[] = {OPD_CAT(OPD_C_LETTERS_, OPD_COUNT(__VA_ARGS__))(__VA_ARGS__), 0}; \
+    static const opd_function name = {name##_call, name##_letters};
 #endif
 
 /* OPD_SCOPE { ... } is a block of its own; OPD_SCOPED; makes the rest of the enclosing block a scope.  break, continue
@@ -2434,7 +2645,21 @@ typedef void (*opd_destroy)(void *user);
     X(opd_stream, opd_stream_set, 1, (opd_stream)) \
     X(int, opd_stream_wait, 2, (opd_stream, opd_stream)) \
     X(int, opd_stream_synchronize, 1, (opd_stream)) \
-    X(opd_device, opd_bw_device, 2, (const opd_backward_call *, int))
+    X(opd_device, opd_bw_device, 2, (const opd_backward_call *, int)) \
+    X(opd_key, opd_keyset_next, 2, (opd_keyset, opd_key)) \
+    X(opd_dispatch_state, opd_dispatch_state_get, 0, ()) \
+    X(opd_dispatch_state, opd_dispatch_state_set, 1, (opd_dispatch_state)) \
+    X(int, opd_def_with, 3, (opd_library *, const char *, const opd_def_options *)) \
+    V(opd_library_at, 3, (opd_library *, const char *, int)) \
+    X(int, opd_def_function, 3, (opd_library *, const char *, const opd_function *)) \
+    X(int, opd_impl_function, 4, (opd_library *, const char *, const char *, const opd_function *)) \
+    X(uint32_t, opd_op_tags, 1, (const opd_op *)) \
+    X(size_t, opd_op_list, 3, (const opd_op_filter *, opd_op **, size_t)) \
+    X(opd_registry_info, opd_registry_stats, 0, ()) \
+    X(size_t, opd_explain, 5, (opd_op *, const opd_value *, int, char *, size_t)) \
+    X(opd_listener *, opd_listener_add, 3, (opd_listener_fn, opd_listener_fn, void *)) \
+    V(opd_listener_remove, 1, (opd_listener *)) \
+    X(int, opd_call_at, 5, (opd_op *, const char *, opd_value *, const opd_value *, int))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -5362,13 +5587,27 @@ static opd_key opdi_key_find(const char *name) {
 }
 OPDI_COLD_END
 
+OPDI_COLD_BEGIN
+static int opdi_distance(const char *a, const char *b, int most);
+
 OPD_API opd_key opd_key_parse(const char *name) {
     opd_key key = name ? opdi_key_find(name) : (opd_key)OPD_KEY_INVALID;
-    if (key == OPD_KEY_INVALID) {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "could not parse dispatch key: %s", name ? name : "NULL");
+    char near_text[200];
+    size_t n = 0;
+    int d;
+    if (key != OPD_KEY_INVALID) { return key; }
+    near_text[0] = 0;
+    for (d = 0; d <= 3 && n == 0 && name; d++) {  /* the nearest names: those that differ in case only come first */
+        for (key = 0; key < OPD_KEY_COUNT && n < 120; key++) {
+            const char *known = opd_key_name(key);
+            if (opdi_distance(name, known, 3) != d || opdi_key_find(known) != key) { continue; }
+            n += (size_t)snprintf(near_text + n, sizeof near_text - n, "%s%s", n ? ", " : "; did you mean ", known);
+        }
     }
-    return key;
+    (void)opd_fail(OPD_ERROR_NOT_FOUND, "could not parse dispatch key: %s%s", name ? name : "NULL", near_text);
+    return OPD_KEY_INVALID;
 }
+OPDI_COLD_END
 
 //  Key sets
 
@@ -5424,6 +5663,20 @@ OPD_API opd_key opd_keyset_highest(opd_keyset set) {
     return (opd_key)slot;
 }
 
+OPD_API opd_key opd_keyset_next(opd_keyset set, opd_key after) {
+    int f = after > 0 ? opdi_key_functionality(after) : 1, b = after > 0 ? opdi_key_backend(after) + 1 : 0;
+    set.functionality &= OPDI_FUNCTIONALITY_MASK;
+    if (f < 0) { return OPD_KEY_UNDEFINED; }
+    if (after > 0 && !opdi_functionality_per_backend(f)) { f++; b = 0; }
+    for (; f < OPD_F_COUNT; f++, b = 0) {
+        if (!(set.functionality & OPD_BIT_OF(f))) { continue; }
+        if (!opdi_functionality_per_backend(f)) { return (opd_key)f; }
+        while (b < OPD_BACKEND_COUNT && !(set.backends >> b & 1)) { b++; }
+        if (b < OPD_BACKEND_COUNT) { return (opd_key)opdi_key_base[f] + b; }
+    }
+    return OPD_KEY_UNDEFINED;
+}
+
 /* Appends at *at what fits into cap bytes with the zero. */
 static void opdi_keyset_append(char *buf, size_t cap, size_t *at, const char *text) {
     while (*text && *at + 1 < cap) { buf[(*at)++] = *text++; }
@@ -5433,17 +5686,11 @@ OPDI_COLD_BEGIN
 OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
     const char *comma = "";
     size_t at = 0;
-    int f, b;
+    opd_key key;
     opdi_keyset_append(buf, cap, &at, "DispatchKeySet(");
-    for (f = 1; f < OPD_F_COUNT; f++) {
-        int count = opdi_functionality_per_backend(f) ? OPD_BACKEND_COUNT : 1;
-        if (!(set.functionality & OPD_BIT_OF(f))) { continue; }
-        for (b = 0; b < count; b++) {
-            if (count > 1 && !(set.backends >> b & 1)) { continue; }
-            opdi_keyset_append(buf, cap, &at, comma);
-            opdi_keyset_append(buf, cap, &at, opd_key_name((opd_key)opdi_key_base[f] + b));
-            comma = ", ";
-        }
+    for (key = opd_keyset_next(set, 0); key; key = opd_keyset_next(set, key), comma = ", ") {
+        opdi_keyset_append(buf, cap, &at, comma);
+        opdi_keyset_append(buf, cap, &at, opd_key_name(key));
     }
     opdi_keyset_append(buf, cap, &at, ")");
     if (cap > 0) { buf[at] = 0; }
@@ -5511,6 +5758,25 @@ void opd_keys_restore(opd_key_guard guard) {
     opdi_thread *th = opdi_self();
     th->state.include &= ~guard.include;
     th->state.allow |= guard.exclude;
+}
+
+opd_dispatch_state opd_dispatch_state_get(void) {
+    const opdi_thread *th = opdi_self();
+    opd_dispatch_state state;
+    memset(&state, 0, sizeof state);
+    state.included = th->state.include;
+    state.excluded = ~th->state.allow;
+    state.grad_enabled = !th->state.no_grad;
+    return state;
+}
+
+opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state) {
+    opdi_thread *th = opdi_self();
+    const opd_dispatch_state was = opd_dispatch_state_get();
+    th->state.include = state.included;
+    th->state.allow = ~state.excluded;
+    th->state.no_grad = !state.grad_enabled;
+    return was;
 }
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -5867,7 +6133,7 @@ OPDI_COLD_END
 #define OPDI_MAX_DEPTH 400
 
 /* Where something was registered; with line 0 a text of the caller's. */
-typedef struct opdi_place { const char *file; int32_t line; } opdi_place;
+typedef struct opdi_origin { const char *file; int32_t line; } opdi_origin;
 
 /* A registered kernel. */
 typedef struct opdi_kernel {
@@ -5878,7 +6144,7 @@ typedef struct opdi_kernel {
     opd_key key;
     opd_plugin *plugin;                           /* where fn is; pinned */
     bool typed;                                   /* made of a C function: see opd_function */
-    opdi_place place;
+    opdi_origin place;
     struct opdi_kernel *next;                     /* in its operator's list, newest first */
 } opdi_kernel;
 
@@ -5942,7 +6208,7 @@ struct opd_op {
     opdi_card *bare;                              /* a list: made for an operator without a card, to say so */
     struct opdi_registration *definition;         /* the oldest one; NULL: not defined */
     char signature[OPD_MAX_ARGS + 2];             /* of the C functions among its kernels, "" before the first */
-    opdi_place signature_place;
+    opdi_origin signature_place;
     opd_op *next_in_bucket, *next_defined, *prev_defined;
 };
 
@@ -5953,7 +6219,7 @@ typedef struct opdi_registration {
     opd_op *op;
     opdi_kernel *kernel;
     opd_library *lib;
-    opdi_place place;
+    opdi_origin place;
     opd_alias_kind alias;                         /* definitions: */
     uint32_t tags;
     struct opdi_registration *newer;              /* an identical one */
@@ -5967,7 +6233,7 @@ struct opd_library {
     bool in_block;
     char ns[64];
     const char *file;
-    opdi_place place;                             /* of what is registered now */
+    opdi_origin place;                             /* of what is registered now */
     opdi_registration *registrations;
     opd_library *next;
 };
@@ -6237,7 +6503,9 @@ static opd_op *opdi_entry(const char *name) {
     return op;
 }
 
-//-- Edit distance, at most `most`: for "did you mean".
+static int opdi_lower(char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; }
+
+/* Edit distance, at most `most`, with upper and lower case alike: for "did you mean". */
 static int opdi_distance(const char *a, const char *b, int most) {
     int row[2][65], i, j, na = (int)strlen(a), nb = (int)strlen(b);
     if (na > 64 || nb > 64 || abs(na - nb) > most) { return most + 1; }
@@ -6246,7 +6514,7 @@ static int opdi_distance(const char *a, const char *b, int most) {
         int *cur = row[i & 1], *old = row[(i + 1) & 1];
         cur[0] = i;
         for (j = 1; j <= nb; j++) {
-            int d = old[j - 1] + (a[i - 1] != b[j - 1]);
+            int d = old[j - 1] + (opdi_lower(a[i - 1]) != opdi_lower(b[j - 1]));
             d = OPDI_MIN(d, old[j] + 1);
             cur[j] = OPDI_MIN(d, cur[j - 1] + 1);
         }
@@ -6369,10 +6637,10 @@ static int opdi_signature_type(const opdi_type *t, char c) {
     }
 }
 
-/* A letter's type in the words of schemas; of those that no operator takes, the type in C. */
+/* A letter's type in the words of schemas. */
 static const char *opdi_signature_word(char c) {
-    static const char words[] = "TTensor\0iint\0dfloat\0bbool\0sstr\0DDevice\0GGenerator?\0Iint[]\0Ffloat[]\0LTensor[]\0"
-        "Vopd_value\0fC float\0nC int\0lC long\0uunsigned integer\0";
+    static const char words[] = "TTensor\0iint\0dfloat\0bbool\0sstr\0DDevice\0GGenerator?\0Iint[]\0Ffloat[]\0"
+        "LTensor[]\0Vopd_value\0";
     const char *p = words;
     while (*p && *p != c) { p += strlen(p) + 1; }
     return *p ? p + 1 : "unknown type";
@@ -6646,7 +6914,7 @@ void opd_library_at(opd_library *lib, const char *file, int line) {
 }
 
 /* "registered at FILE:LINE"; returns buf. */
-static const char *opdi_place_text(opdi_place place, char *buf, size_t cap) {
+static const char *opdi_place_text(opdi_origin place, char *buf, size_t cap) {
     if (place.line) { (void)snprintf(buf, cap, "registered at %s:%d", place.file, (int)place.line); }
     else { (void)snprintf(buf, cap, "%s", place.file); }
     return buf;
@@ -6655,14 +6923,12 @@ static const char *opdi_place_text(opdi_place place, char *buf, size_t cap) {
 //-- listeners ----------------------------------------------------------------------------------------------------
 
 struct opd_listener {
-    void (*defined)(void *user, opd_op *op);
-    void (*undefined)(void *user, opd_op *op);
+    opd_listener_fn defined, undefined;
     void *user;
     opd_listener *next;
 };
 
-opd_listener *opd_listener_add(void (*defined)(void *user, opd_op *op), void (*undefined)(void *user, opd_op *op),
-                               void *user) {
+opd_listener *opd_listener_add(opd_listener_fn defined, opd_listener_fn undefined, void *user) {
     opd_listener *l, **end = &opdi_registry.listeners;
     opd_op *op;
     opdi_started();
@@ -6693,7 +6959,7 @@ void opd_listener_remove(opd_listener *listener) {
 static void opdi_tell(opd_op *op, bool defined) {
     const opd_listener *l;
     for (l = opdi_registry.listeners; l; l = l->next) {
-        void (*fn)(void *user, opd_op *op) = defined ? l->defined : l->undefined;
+        const opd_listener_fn fn = defined ? l->defined : l->undefined;
         if (fn) { fn(l->user, op); }
     }
 }
@@ -6898,10 +7164,10 @@ static const char *opdi_inferred_print(const char *signature, char *buf, size_t 
     return buf;
 }
 
-static int opdi_typed_error(const opd_op *op, const char *signature, opdi_place place, const opd_schema *schema,
-                            opdi_place declared, const char *format, ...) OPD_PRINTF_LIKE(6, 7);
-static int opdi_typed_error(const opd_op *op, const char *signature, opdi_place place, const opd_schema *schema,
-                            opdi_place declared, const char *format, ...) {
+static int opdi_typed_error(const opd_op *op, const char *signature, opdi_origin place, const opd_schema *schema,
+                            opdi_origin declared, const char *format, ...) OPD_PRINTF_LIKE(6, 7);
+static int opdi_typed_error(const opd_op *op, const char *signature, opdi_origin place, const opd_schema *schema,
+                            opdi_origin declared, const char *format, ...) {
     char text[2][512], places[2][200], why[200];
     va_list ap;
     va_start(ap, format);
@@ -6916,8 +7182,8 @@ static int opdi_typed_error(const opd_op *op, const char *signature, opdi_place 
 }
 
 /* The C signature of a kernel against those before it, and against the schema where there is one. */
-static int opdi_check_typed(const opd_op *op, const char *signature, opdi_place place, const opd_schema *schema,
-                            opdi_place declared) {
+static int opdi_check_typed(const opd_op *op, const char *signature, opdi_origin place, const opd_schema *schema,
+                            opdi_origin declared) {
     const int nargs = (int)strlen(signature) - 1, nrets = signature[0] != 'v';
     char text[2][512], places[2][200];
     int i;
@@ -6931,8 +7197,8 @@ static int opdi_check_typed(const opd_op *op, const char *signature, opdi_place 
     }
     if (!schema) { return 0; }
     if (nargs != schema->nargs) {
-        return opdi_typed_error(op, signature, place, schema, declared, "The number of arguments is different. %d vs %d.",
-                                schema->nargs, nargs);
+        return opdi_typed_error(op, signature, place, schema, declared,
+                                "The number of arguments is different. %d vs %d.", schema->nargs, nargs);
     }
     if (nrets != schema->nreturns) {
         return opdi_typed_error(op, signature, place, schema, declared, "The number of returns is different. %d vs %d.",
@@ -7058,7 +7324,7 @@ int opd_def_with(opd_library *lib, const char *schema, const opd_def_options *op
 int opd_def(opd_library *lib, const char *schema) { return opd_def_with(lib, schema, NULL); }
 
 /* Said once a process: another kernel is active now.  Not at Meta, where PyTorch expects it.  Not under the lock. */
-static void opdi_warn_override(const opd_op *op, const opdi_kernel *k, opdi_place before, bool overrides) {
+static void opdi_warn_override(const opd_op *op, const opdi_kernel *k, opdi_origin before, bool overrides) {
     char schema[512], places[2][300];
     if (!overrides || k->key == OPD_KEY_META || opdi_registry.warned_override) { return; }
     opdi_registry.warned_override = true;
@@ -7076,7 +7342,7 @@ static int opdi_impl_typed(opd_library *lib, const char *name, opd_key key, opd_
     opdi_kernel *k = (opdi_kernel *)opdi_alloc(sizeof *k), *other = NULL;
     opdi_registration *r = k ? opdi_registration_new(lib, 1, key) : NULL;
     opd_op *op = NULL;
-    opdi_place before = lib->place;
+    opdi_origin before = lib->place;
     bool added = false;
     if (!r) { opdi_free(k, sizeof *k); return -1; }
     memset(k, 0, sizeof *k);
@@ -7151,6 +7417,56 @@ int opd_impl_key(opd_library *lib, const char *name, const char *key, opd_kernel
 
 int opd_impl(opd_library *lib, const char *name, opd_kernel kernel) {
     return opd_impl_key(lib, name, NULL, kernel, NULL, NULL);
+}
+
+//-- C functions --------------------------------------------------------------------------------------------------
+
+/* Types that no operator takes are named, with the one to use (c10/core/op_registration/infer_schema.h). */
+static int opdi_function_check(const opd_function *f, const char *what) {
+    const char *p, *found;
+    if (!f || !f->kernel || !f->signature || strlen(f->signature) > 9) {
+        return opd_fail(OPD_ERROR_REGISTER, "%s: the function is NULL or has no signature", what);
+    }
+    for (p = f->signature; *p; p++) {
+        found = strchr(p == f->signature ? "TidbsLv" : "TidbsDIFL", *p);
+        if (found) { continue; }
+        return opd_fail(OPD_ERROR_REGISTER, "%s: INVALID TYPE in %s %d: %s", what,
+                        p == f->signature ? "return" : "argument", p == f->signature ? 1 : (int)(p - f->signature),
+                        *p == 'f' ? "float is not supported as an argument type, use double instead"
+                        : strchr("nlu", *p) ? "Only int64_t and bool are supported as an integral argument type, "
+                                              "use int64_t instead" : "not a type that an operator can have");
+    }
+    return 0;
+}
+
+static int opdi_def_function(opd_library *lib, const char *name, const opd_function *f) {
+    const opdi_registration *before = lib->registrations;
+    const opd_def_options options = {0, strchr(name, '(') ? OPD_ALIAS_FROM_SCHEMA : OPD_ALIAS_CONSERVATIVE, 0};
+    char inferred[300], text[700];
+    const opd_op *op;
+    if (opdi_function_check(f, name)) { return opdi_library_error(lib); }
+    (void)snprintf(text, sizeof text, "%s%s", name,
+                   strchr(name, '(') ? "" : opdi_inferred_print(f->signature, inferred, sizeof inferred));
+    op = opdi_def_text(lib, text, &options);
+    if (!op) { return -1; }
+    if (opdi_impl_typed(lib, op->name, OPD_KEY_COMPOSITE_IMPLICIT, f->kernel, NULL, NULL, f->signature)) {
+        opdi_library_undo(lib, before);
+        return opdi_library_error(lib);
+    }
+    return 0;
+}
+
+int opd_def_function(opd_library *lib, const char *name_or_schema, const opd_function *function) {
+    if (!opdi_library_usable(lib, "opd_def_function")) { return -1; }
+    if (!name_or_schema) { return opd_fail(OPD_ERROR_REGISTER, "opd_def_function: the name is NULL"); }
+    return opdi_def_function(lib, name_or_schema, function);
+}
+
+int opd_impl_function(opd_library *lib, const char *name, const char *key, const opd_function *f) {
+    if (!opdi_library_usable(lib, "opd_impl_function")) { return -1; }
+    if (opdi_function_check(f, name ? name : "NULL") ||
+        opdi_impl_checked(lib, name, key, f->kernel, NULL, NULL, f->signature)) { return opdi_library_error(lib); }
+    return 0;
 }
 
 //-- One fallback for one runtime key.
@@ -7362,7 +7678,8 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
         card->map[i] = (int8_t)opdi_arg_index(op->schema, a, strlen(a));
     }
     opdi_lock(&opdi_registry.lock);
-    card->formula.plugin = opdi_plugin_at(desc->backward ? (uintptr_t)desc->backward : (uintptr_t)op->definition->lib->file);
+    card->formula.plugin = opdi_plugin_at(desc->backward ? (uintptr_t)desc->backward
+                                          : (uintptr_t)op->definition->lib->file);
     card->missing.plugin = card->formula.plugin;
     known = opdi_card_known(card);
     if (known) {
@@ -8005,6 +8322,42 @@ int opd_call_tensors(opd_op *op, opd_tensor **out, const opd_value *args, int na
 
 OPDI_COLD_BEGIN
 
+static int opdi_call_at(opdi_thread *th, opd_op *op, opd_key key, opd_value *rets, const opd_value *args, int nargs) {
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    opd_value bound[OPD_MAX_ARGS];
+    const int64_t mark = th->top;
+    int64_t top;
+    opd_call c;
+    int rc = -1;
+    if ((table || (table = opdi_table_make(op)) != NULL) && opdi_bind(op, args, nargs, bound) == 0 &&
+        opdi_scope_reserve(th, OPDI_MAX_RETURNS) == 0) {
+        top = th->top;
+        memset(&c, 0, sizeof c);
+        c.op = op;
+        c.args = bound;
+        c.rets = rets;
+        c.keys = opdi_keyset_of(key);
+        c.slot = key;
+        rc = opdi_invoke(th, &c, &table->slots[key]);
+        if (rc == 0 && opdi_scope_reserve(th, OPDI_MAX_RETURNS)) { opdi_rets_drop(&c); rc = -1; }
+        if (rc == 0) { rc = opdi_rets_own(th, &c); }
+        if (top != mark) { opdi_scope_remove(th, mark, top); }
+    }
+    return rc;
+}
+
+int opd_call_at(opd_op *op, const char *key, opd_value *rets, const opd_value *args, int nargs) {
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);
+    const opd_key k = opd_ok() ? opd_key_parse(key) : (opd_key)OPD_KEY_INVALID;
+    int rc = -1;
+    if (op && opdi_key_is_runtime(k)) { rc = opdi_call_at(th, op, k, rets, args, nargs); }
+    else if (op) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_call_at: %s is no runtime key", key); }
+    else { (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_call_at: the operator is NULL"); }
+    opdi_leave(th, was);
+    return rc;
+}
+
 opd_value opd_call_value(opd_op *op, const opd_value *args, int nargs) {
     opd_value rets[OPDI_MAX_RETURNS];
     rets[0] = opd_value_none();
@@ -8461,6 +8814,168 @@ uint32_t opd_op_tags(const opd_op *op) {
     tags = op->definition ? op->definition->tags : 0;
     opdi_unlock(&opdi_registry.lock);
     return tags;
+}
+
+static bool opdi_filter_takes(const opd_op_filter *f, const opd_op *op, opd_key key) {
+    const size_t n = f->ns ? strlen(f->ns) : 0;
+    if (f->dangling ? op->definition || !op->kernels : !op->definition) { return false; }
+    if (f->ns && !(strncmp(op->name, f->ns, n) == 0 && strncmp(op->name + n, "::", 2) == 0)) { return false; }
+    if (f->part && !strstr(op->name, f->part)) { return false; }
+    if (f->key && !opdi_direct(op, key)) { return false; }
+    return (f->tags & ~(op->definition ? op->definition->tags : 0)) == 0;
+}
+
+size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap) {
+    const opd_key key = filter && filter->key ? opd_key_parse(filter->key) : OPD_KEY_UNDEFINED;
+    opd_op_filter all;
+    opd_op *op;
+    size_t n = 0;
+    int i;
+    memset(&all, 0, sizeof all);
+    if (key == OPD_KEY_INVALID) { return 0; }
+    if (!filter) { filter = &all; }
+    opdi_started();
+    opdi_builtins_make(NULL);
+    opdi_lock(&opdi_registry.lock);
+    for (op = opdi_registry.first_defined; op; op = op->next_defined) {
+        if (!opdi_filter_takes(filter, op, key)) { continue; }
+        if (n++ < cap) { ops[n - 1] = op; }
+    }
+    for (i = 0; i < OPDI_BUCKETS && filter->dangling; i++) {
+        for (op = opdi_registry.buckets[i]; op; op = op->next_in_bucket) {
+            if (opdi_filter_takes(filter, op, key) && n++ < cap) { ops[n - 1] = op; }
+        }
+    }
+    opdi_unlock(&opdi_registry.lock);
+    return n;
+}
+
+opd_registry_info opd_registry_stats(void) {
+    opd_registry_info info;
+    const opd_library *lib;
+    const opdi_kernel *k;
+    const opd_op *op;
+    int i;
+    memset(&info, 0, sizeof info);
+    opdi_started();
+    opdi_lock(&opdi_registry.lock);
+    for (i = 0; i < OPDI_BUCKETS; i++) {
+        for (op = opdi_registry.buckets[i]; op; op = op->next_in_bucket) {
+            info.operators += op->definition != NULL;
+            info.dangling += !op->definition && op->kernels;
+            for (k = op->kernels; k; k = k->next) { info.kernels++; }
+        }
+    }
+    for (i = 0; i < OPD_KEY_SLOTS; i++) { info.fallbacks += opdi_registry.fallbacks[i] != NULL; }
+    for (lib = opdi_registry.libraries; lib; lib = lib->next) { info.libraries++; }
+    info.retired = opdi_registry.gone_count;
+    opdi_unlock(&opdi_registry.lock);
+    return info;
+}
+
+//-- explaining a call ----------------------------------------------------------------------------------------------
+
+/* "argument 'self', element 1 of 'list'": which tensors carry any of these bits. */
+static void opdi_explain_carriers(opdi_text *t, const opd_op *op, const opd_value *args, uint64_t functionality,
+                                  int backend) {
+    const char *comma = "";
+    int i;
+    int32_t k;
+    for (i = 0; i < op->nargs; i++) {
+        const bool list = args[i].tag == OPD_TAG_TENSORS;
+        const int32_t n = list ? args[i].n : args[i].tag == OPD_TAG_TENSOR;
+        for (k = 0; k < n; k++) {
+            const opd_tensor *x = list ? args[i].u.tensors[k] : args[i].u.t;
+            if (!x || (functionality ? !(x->functionality & functionality) : (int)x->backend != backend)) { continue; }
+            opdi_text_add(t, "%sargument '%s'", comma, op->schema->args[i].name);
+            if (list) { opdi_text_add(t, "[%d]", k); }
+            comma = ", ";
+        }
+    }
+}
+
+/* The kernel at a key, and where it is from. */
+static void opdi_explain_kernel(opdi_text *t, const opd_op *op, opd_key key) {
+    char place[300];
+    opdi_chosen how;
+    const opdi_kernel *k = opdi_compute_slot(op, key, &how);
+    if (k) { opdi_text_add(t, "%s, %s", opdi_chosen_names[how], opdi_place_text(k->place, place, sizeof place)); }
+    else { opdi_text_add(t, "%s", how == OPDI_CHOSEN_AMBIGUOUS ? "an error: ambiguous" : "an error: no kernel"); }
+}
+
+/* Why a key that the arguments or the thread bring takes no part; NULL when it does. */
+static const char *opdi_explain_mask(const opdi_thread *th, const opdi_table *table, int f, int backend, bool grad) {
+    if (!(th->state.allow & OPD_BIT_OF(f))) {
+        return OPDI_DEFAULT_ALLOW & OPD_BIT_OF(f) ? "excluded on this thread" : "excluded on this thread, by default";
+    }
+    if (!(table->masks[1][backend] & OPD_BIT_OF(f))) { return "falls through"; }
+    return grad || table->masks[0][backend] & OPD_BIT_OF(f) ? NULL
+        : "left out: no argument requires grad, or grad mode is off";
+}
+
+static void opdi_explain_keys(opdi_text *t, const opdi_thread *th, const opd_op *op, const opdi_table *table,
+                              const opd_value *args, const opdi_union *u) {
+    const uint64_t all = u->functionality | th->state.include;
+    const bool grad = (u->flags & OPDI_REQUIRES_GRAD) && !th->state.no_grad;
+    const int backend = u->backends ? opdi_top_bit(u->backends) : 0;
+    const char *arrow = "=> ";
+    int f, b;
+    for (b = 0; b < OPD_BACKEND_COUNT && u->backends & (u->backends - 1); b++) {
+        if (!(u->backends >> b & 1)) { continue; }
+        opdi_text_add(t, "backend %s%s: ", opd_key_name(OPD_KEY_PER_BACKEND(0, b)),
+                      b == backend ? ", the highest" : "");
+        opdi_explain_carriers(t, op, args, 0, b);
+        opdi_text_add(t, "\n");
+    }
+    opdi_text_add(t, "keys, highest first (=> is what the call runs, -> what a redispatch below it comes to):\n");
+    for (f = OPD_F_COUNT - 1; f > 0; f--) {
+        const opd_key key = (opd_key)(opdi_key_base[f] + (opdi_functionality_per_backend(f) ? backend : 0));
+        const char *why = opdi_explain_mask(th, table, f, backend, grad);
+        if (!(all & OPD_BIT_OF(f))) { continue; }
+        opdi_text_add(t, "  %s%s: from ", why ? "   " : arrow, opd_key_name(key));
+        opdi_explain_carriers(t, op, args, u->functionality & OPD_BIT_OF(f), -1);
+        if (th->state.include & OPD_BIT_OF(f)) {
+            opdi_text_add(t, "%sthis thread's included keys%s", u->functionality & OPD_BIT_OF(f) ? " and " : "",
+                          OPDI_DEFAULT_INCLUDE & OPD_BIT_OF(f) ? " (by default)" : "");
+        }
+        opdi_text_add(t, why ? "; %s; " : "; ", why);
+        opdi_explain_kernel(t, op, key);
+        opdi_text_add(t, "\n");
+        if (!why) { arrow = "-> "; }
+    }
+    opdi_text_add(t, "  %sUndefined: when no other key is left; ", arrow);
+    opdi_explain_kernel(t, op, OPD_KEY_UNDEFINED);
+    opdi_text_add(t, "\n");
+}
+
+static size_t opdi_explain(opdi_thread *th, opd_op *op, const opd_value *args, int nargs, char *buf, size_t cap) {
+    opdi_text t = opdi_text_of(buf, cap);
+    opd_value bound[OPD_MAX_ARGS];
+    char schema[1024], place[300];
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    opdi_union u;
+    if ((!table && !(table = opdi_table_make(op))) || opdi_bind(op, args, nargs, bound) ||
+        opdi_unite_args(&u, op, bound) < 0) { return 0; }
+    opdi_lock(&opdi_registry.lock);
+    (void)opd_schema_print(op->schema, schema, sizeof schema);
+    opdi_text_add(&t, "%s\n%s\n", schema, op->definition ?
+                  opdi_place_text(op->definition->place, place, sizeof place) : "not defined any more");
+    opdi_explain_keys(&t, th, op, table, bound, &u);
+    opdi_unlock(&opdi_registry.lock);
+    return t.n;
+}
+
+size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *buf, size_t cap) {
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);
+    opd_scope scope = opd_scope_open();           /* what binding makes */
+    size_t n = 0;
+    if (cap) { buf[0] = 0; }
+    if (!op) { (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_explain: the operator is NULL"); }
+    else if (opd_ok()) { n = opdi_explain(th, op, args, nargs, buf, cap); }
+    opd_scope_close(&scope);
+    opdi_leave(th, was);
+    return n;
 }
 
 //-- One operator: its published table against the registrations.
@@ -9015,7 +9530,9 @@ static const opd_tensor *opdi_item_of(const opd_tensor *t, opd_tensor *one, doub
     if (OPDI_LIKELY(t->backend == OPD_CPU)) { return t; }
     *one = *t;
     one->data = (char *)room;
-    if (opdi_device_move(NULL, one->data, t->storage, t->data, opd_dtype_size((opd_scalar_type)t->dtype))) { return NULL; }
+    if (opdi_device_move(NULL, one->data, t->storage, t->data, opd_dtype_size((opd_scalar_type)t->dtype))) {
+        return NULL;
+    }
     return one;
 }
 double opd_item_f64(const opd_tensor *t) {
@@ -10126,9 +10643,7 @@ static bool opdi_mixes_devices(const opd_op *op) {
     size_t i;
     if (strncmp(op->name, "aten::", 6) != 0) { return true; }
     for (i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if ((size_t)op->base_length == 6 + strlen(names[i]) && strncmp(op->name + 6, names[i], strlen(names[i])) == 0) {
-            return true;
-        }
+        if (strcmp(op->base_name + 6, names[i]) == 0) { return true; }
     }
     return false;
 }
@@ -12028,34 +12543,14 @@ static opd_plugin *opdi_plugin_hold(uintptr_t address) {
 
 static bool opdi_plugin_has(const opd_plugin *p, uintptr_t address) { return address >= p->begin && address < p->end; }
 
-//-- A retired table that runs something of p, or has one of its cards.
-static bool opdi_plugin_in_table(const opd_plugin *p, const opd_op *op, const opdi_table *t) {
-    const opdi_card *c;
-    int i;
-    for (i = 0; i < OPD_KEY_SLOTS; i++) {
-        if (opdi_plugin_has(p, (uintptr_t)t->slots[i].fn)) { return true; }
-        for (c = op->cards; c; c = c->next) {
-            if (c->formula.plugin == p && t->slots[i].user == (const void *)c) { return true; }
-        }
-    }
-    return false;
-}
-
-//-- Frees what was kept in case somebody was still inside: tables, cards, formulas recorded by hand.  Under the lock.
+//-- Frees what was kept in case somebody was still inside: cards, formulas recorded by hand.  Under the lock.
 static void opdi_plugin_forget(const opd_plugin *p) {
     opdi_hand **h = &opdi_hands;
     int i;
     for (i = 0; i < OPDI_BUCKETS; i++) {
         opd_op *op;
         for (op = opdi_registry.buckets[i]; op; op = op->next_in_bucket) {
-            opdi_table **t = &op->retired;
             opdi_card **c = &op->cards;
-            while (*t) {
-                opdi_table *old = *t;
-                if (!opdi_plugin_in_table(p, op, old)) { t = &old->retired; continue; }
-                *t = old->retired;
-                opdi_free(old, sizeof *old);
-            }
             while (*c) {
                 opdi_card *old = *c;
                 if (old->formula.plugin != p) { c = &old->next; continue; }
@@ -30078,8 +30573,8 @@ static int opdi_register_fallbacks(opd_library *lib) {
 
 OPDI_LOOPS_END
 
-//-- The library of the built-in operators, before any library block runs.  When it fails there is none, and the next
-//-- use tries again.
+/* The library of the built-in operators, before any library block runs.  When it fails there is none, and the next
+   use tries again. */
 static int opdi_register_builtins(void) {
     opd_library *aten = opd_library_open(OPD_DEF, "aten", NULL, "opdispatch.h", __LINE__);
     opd_library *all = aten ? opd_library_open(OPD_IMPL, "_", NULL, "opdispatch.h", __LINE__) : NULL;
