@@ -5597,7 +5597,7 @@ OPD_API opd_key opd_key_parse(const char *name) {
     int d;
     if (key != OPD_KEY_INVALID) { return key; }
     near_text[0] = 0;
-    for (d = 0; name && n == 0 && d <= OPDI_MIN(3, (int)strlen(name) / 2); d++) {      /* first what differs in case only */
+    for (d = 0; name && n == 0 && d <= OPDI_MIN(3, (int)strlen(name) / 2); d++) {
         for (key = 0; key < OPD_KEY_COUNT && n < 120; key++) {
             const char *known = opd_key_name(key);
             if (opdi_distance(name, known, 3) != d || opdi_key_find(known) != key) { continue; }

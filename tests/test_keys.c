@@ -177,7 +177,8 @@ static opd_keyset set_of(const char *a, const char *b, const char *c) {
 TEST(sets_algebra) {
     opd_keyset a = set_of("CPU", "AutogradCPU", "Tracer"), b = set_of("CUDA", "Tracer", NULL), e = OPD_KEYS_EMPTY;
     CHECK(opd_keyset_is_empty(e) && !opd_keyset_is_empty(a));
-    CHECK(opd_keyset_has_all(a, set_of("CPU", "Tracer", NULL)) && !opd_keyset_has_all(a, b) && opd_keyset_has_all(a, e));
+    CHECK(opd_keyset_has_all(a, set_of("CPU", "Tracer", NULL)) && opd_keyset_has_all(a, e));
+    CHECK(!opd_keyset_has_all(a, b));
     CHECK(opd_keyset_has_any(a, b) && !opd_keyset_has_any(a, set_of("FuncTorchBatched", NULL, NULL)));
     CHECK(opd_keyset_equal(opd_keyset_xor(a, a), e) && opd_keyset_equal(opd_keyset_or(a, e), a));
     CHECK(opd_keyset_equal(opd_keyset_xor(opd_keyset_xor(a, b), b), a));
@@ -201,14 +202,14 @@ TEST(sets_full_and_below) {
     CHECK(!opd_keyset_has_any(below, OPD_KEYS_AUTOGRAD) && opd_keyset_has(below, OPD_KEY_AD_INPLACE_OR_VIEW));
     CHECK(opd_keyset_has(OPD_KEYS_AUTOGRAD_AND_VIEW, OPD_KEY_AD_INPLACE_OR_VIEW));
 }
-/* Iteration: runtime keys low to high, a per-backend functionality once for each backend; every set once and in full. */
+/* Runtime keys low to high, a per-backend functionality once for each backend. */
 TEST(sets_iterate) {
     opd_keyset s = set_of("AutogradCPU", "SparseCUDA", "ADInplaceOrView"), all = OPD_KEYS_FULL;
     static const char *const want[] = {"SparseCPU", "SparseCUDA", "ADInplaceOrView", "AutogradCPU", "AutogradCUDA"};
     opd_keyset seen = OPD_KEYS_EMPTY;
     opd_key k, last = 0;
     int n = 0;
-    for (k = opd_keyset_next(s, 0); k; k = opd_keyset_next(s, k)) { CHECK(n < 5); CHECK_STR(opd_key_name(k), want[n % 5]); n++; }
+    for (k = opd_keyset_next(s, 0); k; k = opd_keyset_next(s, k)) { CHECK_STR(opd_key_name(k), want[n++ % 5]); }
     CHECK_INT(n, 5);
     for (n = 0, k = opd_keyset_next(all, 0); k; last = k, k = opd_keyset_next(all, k)) {
         CHECK(opdi_key_is_runtime(k) && opdi_key_functionality(last) <= opdi_key_functionality(k));
