@@ -95,6 +95,7 @@
      op.call, op.redispatch             OPD_CALL, opd_redispatch        torch::add(x, y)    opd_add(x, y)
      ExcludeDispatchKeyGuard            opd_keys_exclude                print(x)            opd_print(x)
      c10::DispatchKeySet                opd_keyset                      x.item()            opd_item_f64(x)
+     at::addGlobalCallback              opd_observer_add                torch.profiler      opd_profiler_start
 
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
      Backward through an operator without a formula is an error that names it, not a warning.  A kernel that returns

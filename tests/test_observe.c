@@ -116,8 +116,15 @@ TEST(calls_nest_and_overloads_are_left_out) {
 TEST(a_redispatch_is_no_event) {
     opd_tensor *x = vec(2, true);
     int64_t h = say(round_);
+    bool was;
     CHECK(call1("watch::same", x) != NULL);
+    CHECK(log_[0].sequence >= 0);
     CHECK_STR(story(), "(watch::same )");
+    was = opd_grad_set(false);
+    CHECK(call1("watch::same", x) != NULL);
+    CHECK_INT(log_[0].sequence, -1);
+    CHECK_STR(story(), "(watch::same )");
+    opd_grad_set(was);
     CHECK(opd_observer_remove(h));
 }
 
@@ -854,6 +861,26 @@ TEST(rows_add_up) {
     opd_profile_free(p);
 }
 
+static void *greedy_begin(const opd_event *e, void *user) { (void)e; vec(5000, false); return user; }
+static void greedy_end(const opd_event *e, void *context, void *user) { (void)context; (void)greedy_begin(e, user); }
+TEST(what_callbacks_allocate_does_not_count) {
+    opd_observer o = sayer(round_);
+    opd_profile *plain = profiled(NULL), *greedy;
+    int64_t h;
+    opd_profile_free(plain);                      /* what grows once has grown */
+    plain = profiled(NULL);
+    o.begin = greedy_begin;
+    o.end = greedy_end;
+    h = opd_observer_add_local(&o);
+    greedy = profiled(NULL);
+    opd_observer_remove(h);
+    CHECK_OR_RETURN(plain && greedy && row_of(plain, "watch::two") && row_of(greedy, "watch::two"));
+    CHECK_INT(row_of(greedy, "watch::two")->bytes, row_of(plain, "watch::two")->bytes);
+    CHECK_INT(row_of(greedy, "step")->bytes, row_of(plain, "step")->bytes);
+    opd_profile_free(plain);
+    opd_profile_free(greedy);
+}
+
 TEST(rows_by_total_calls_and_bytes) {
     static const opd_profile_order orders[] = {OPD_PROFILE_BY_TOTAL, OPD_PROFILE_BY_CALLS, OPD_PROFILE_BY_BYTES};
     int k;
@@ -946,26 +973,6 @@ TEST(one_profiler_at_a_time) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "no profile");
 }
 
-TEST(what_runs_at_the_stop_ends_there) {
-    opd_profile *p;
-    opd_span *a, *b, *c;
-    const opd_profile_row *outer, *inner;
-    CHECK_INT(opd_profiler_start(NULL), 0);
-    a = opd_span_open("outer");
-    b = opd_span_open("inner");
-    c = opd_span_open("innermost");
-    opd_span_close(b);                            /* not in order */
-    p = opd_profiler_stop();
-    outer = row_of(p, "outer");
-    inner = row_of(p, "inner");
-    CHECK_OR_RETURN(outer && inner && row_of(p, "innermost"));
-    CHECK(outer->total_ns >= inner->total_ns && outer->calls == 1);
-    opd_profile_free(p);
-    opd_span_close(c);
-    opd_span_close(a);
-    CHECK_OK();
-}
-
 //-- the trace ------------------------------------------------------------------------------------------------------
 
 static char trace_text[1 << 20];
@@ -993,6 +1000,35 @@ static int times(const char *part) {
     const char *at = trace_text;
     for (; (at = strstr(at, part)) != NULL; at++) { n++; }
     return n;
+}
+
+TEST(what_runs_at_the_stop_ends_there) {
+    opd_profile *p;
+    opd_span *a, *b, *c;
+    const opd_profile_row *outer, *inner, *innermost;
+    opd_tensor *x = vec(2, false);
+    static char first[4096];
+    CHECK_INT(opd_profiler_start(NULL), 0);
+    a = opd_span_open("outer");
+    b = opd_span_open("inner");
+    c = opd_span_open("innermost");
+    opd_span_close(b);                            /* not in order: what comes now is still in the innermost */
+    opd_add(x, x);
+    p = opd_profiler_stop();
+    outer = row_of(p, "outer");
+    inner = row_of(p, "inner");
+    innermost = row_of(p, "innermost");
+    CHECK_OR_RETURN(outer && inner && innermost);
+    CHECK(outer->total_ns >= inner->total_ns && outer->calls == 1);
+    CHECK(innermost->self_ns < innermost->total_ns);
+    (void)trace(p);
+    memcpy(first, trace_text, sizeof first);
+    opd_span_close(c);
+    opd_span_close(a);
+    (void)trace(p);
+    CHECK(memcmp(first, trace_text, sizeof first) == 0 && strlen(trace_text) > 100 && first[sizeof first - 1] == 0);
+    opd_profile_free(p);
+    CHECK_OK();
 }
 
 TEST(the_trace_is_json_whatever_names_there_are) {
@@ -1036,8 +1072,8 @@ TEST(arrows_go_from_calls_to_their_nodes) {
     CHECK_INT(times("\"name\":\"SumBackward0\""), 2);
     CHECK(times("\"Input Dims\":[[3], [3], []]") >= 1);         /* add */
     CHECK_INT(times("\"cat\":\"autograd\""), 8);  /* three nodes and the leaf, twice */
-    {                                             /* an arrow begins where its call does: at mul, not at two */
-        const char *call = strstr(trace_text, "\"name\":\"aten::mul\""), *ts;
+    {                                             /* an arrow begins where its call does: at add, not at two */
+        const char *call = strstr(trace_text, "\"name\":\"aten::add\""), *ts;
         char at[64];
         CHECK_OR_RETURN(call != NULL);
         ts = strstr(call, "\"ts\":");
@@ -1125,19 +1161,29 @@ TEST(events_without_memory_are_counted) {
     opd_op *op = opd_find("watch::same");
     opd_value v[3], r[1];
     opd_profile *p;
-    int i;
+    const opd_profile_row *same;
+    int i, before;
     v[0] = opd_value_tensor(x);
     v[1] = opd_value_int(1);
     v[2] = opd_value_str("x");
-    CHECK_INT(opd_profiler_start(NULL), 0);
-    (void)opd_memory_fail_at(1, true);            /* the call allocates nothing, the record must */
-    for (i = 0; i < 3; i++) { CHECK_INT(opd_call_all(op, r, v, 3), 0); }
-    (void)opd_memory_fail_at(0, false);
-    CHECK_OK();
-    p = opd_profiler_stop();
-    (void)opd_profile_table(p, text, sizeof text);
-    CHECK(strstr(text, "3 events are missing: out of memory") != NULL);
-    opd_profile_free(p);
+    for (before = 0; before < 2; before++) {      /* no memory for the thread's first record; for one of the next */
+        const char *missing;
+        CHECK_INT(opd_profiler_start(NULL), 0);
+        for (i = 0; i < before; i++) { CHECK_INT(opd_call_all(op, r, v, 3), 0); }
+        (void)opd_memory_fail_at(1, true);        /* the call allocates nothing, the record must */
+        for (i = 0; i < 50; i++) { CHECK_INT(opd_call_all(op, r, v, 3), 0); }
+        (void)opd_memory_fail_at(0, false);
+        CHECK_OK();
+        p = opd_profiler_stop();
+        (void)opd_profile_table(p, text, sizeof text);
+        missing = strstr(text, " events are missing: out of memory");
+        CHECK_OR_RETURN(missing != NULL);
+        while (missing[-1] >= '0' && missing[-1] <= '9') { missing--; }
+        same = row_of(p, "watch::same");
+        CHECK((same != NULL) == (before == 1));
+        CHECK_INT(atoi(missing) + (same ? same->calls : 0), 50 + before);
+        opd_profile_free(p);
+    }
 }
 
 CHECK_MAIN()
