@@ -95,6 +95,7 @@
      op.call, op.redispatch             OPD_CALL, opd_redispatch        torch::add(x, y)    opd_add(x, y)
      ExcludeDispatchKeyGuard            opd_keys_exclude                print(x)            opd_print(x)
      c10::DispatchKeySet                opd_keyset                      x.item()            opd_item_f64(x)
+     at::addGlobalCallback              opd_observer_add                torch.profiler      opd_profiler_start
 
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
      Backward through an operator without a formula is an error that names it, not a warning.  A kernel that returns
@@ -112,17 +113,26 @@
      >>api:dispatcher  operators, libraries, calls
      >>api:scopes      who owns what
      >>api:tensors     making tensors, reading them, printing them
+     >>api:backends    devices from outside
      >>api:autograd    the tape
+     >>api:observers   who is told of calls; the profiler
      >>api:plug        library blocks
+     >>api:load        plug-ins, and compiling at run time
+     >>api:functions   operators made of C functions
      >>api:formulas    the pointwise formulas
      >>api:operators   the built-in operators and their wrappers
+     >>api:host        the table through which plug-ins call
      >>platform        allocation, atomics, threads, errors, log, scopes' stack
      >>values          dtypes, devices, what a tensor is
      >>schema          lexer, parser, printer, alias sets, argument binding
      >>keys            dispatch keys, alias keys, key sets
+     >>observers       who is told of calls: registration, sampling, callbacks
      >>dispatcher      operators, kernels, computed tables, libraries, calls, dumps
      >>tensors         storage, sizes and strides, results of kernels, derived forms
+     >>backends        devices from outside
      >>autograd        nodes, the generic kernels, the engine, grad modes
+     >>plugins         loading libraries of operators, compiling at run time
+     >>profiler        records of events, the table, the trace file
      >>kernels         instruction sets, threads, half precision, vector math, matrix product, convolution, random
      >>operators       the cards: everything about one operator in one place
 
@@ -147,10 +157,23 @@
 #define OPD_PRINTF_LIKE(f, a)
 #define OPD_UNUSED
 #endif
-#if defined(OPD_STATIC)
+#if defined(_WIN32) || !defined(__GNUC__)
+#define OPD_EXPORT
+#else
+#define OPD_EXPORT __attribute__((visibility("default")))       /* also with -fvisibility=hidden */
+#endif
+#if defined(OPDISPATCH_PLUGIN) && defined(OPDISPATCH_IMPLEMENTATION)
+#error "a plug-in uses the implementation of the program that loads it: take OPDISPATCH_IMPLEMENTATION away"
+#endif
+#if defined(OPD_STATIC) || defined(OPDISPATCH_PLUGIN)
 #define OPD_API static OPD_UNUSED
 #else
-#define OPD_API extern
+#define OPD_API extern OPD_EXPORT
+#endif
+#if defined(OPDISPATCH_PLUGIN)
+#define OPD_API_OPEN extern      /* with "...": a macro there, see the table of a plug-in */
+#else
+#define OPD_API_OPEN OPD_API
 #endif
 #define OPD_INLINE static inline OPD_UNUSED
 
@@ -201,7 +224,7 @@ OPD_API const char *opd_error_message(void);
 OPD_API void opd_error_clear(void);
 /* Records an error (the first one sticks) and returns -1, so that a kernel can `return opd_fail(...)`.  The name
    of the operator whose kernel is running is put in front of the text. */
-OPD_API int opd_fail(opd_code code, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
+OPD_API_OPEN int opd_fail(opd_code code, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
 /* Lets code try something: `int m = opd_error_mark(); ...; opd_error_rewind(m);` forgets an error recorded since
    the mark and returns its code (OPD_OK when there was none).  An error already pending at the mark stays. */
 OPD_API int opd_error_mark(void);
@@ -210,10 +233,11 @@ OPD_API opd_code opd_error_rewind(int mark);
    The last line of main: `return opd_finish();`. */
 OPD_API int opd_finish(void);
 
-/* Log function: warnings, and errors nobody looked at.  Default: one line to stderr.  NULL restores it. */
+/* Log function: errors nobody looked at (is_error 1), warnings (0), what $OPD_VERBOSE shows (-1).  Default: one line to
+   stderr.  NULL restores it. */
 typedef void (*opd_log_fn)(void *user, int is_error, const char *text);
 OPD_API void opd_log_set(opd_log_fn fn, void *user);
-OPD_API void opd_warn(const char *format, ...) OPD_PRINTF_LIKE(1, 2);
+OPD_API_OPEN void opd_warn(const char *format, ...) OPD_PRINTF_LIKE(1, 2);
 
 /* Bytes, of all threads.  live: handed out; cached: freed and kept for reuse; peak: largest live since reset. */
 typedef struct opd_memory { int64_t live, cached, peak, allocations; } opd_memory;
@@ -416,7 +440,7 @@ enum {
     OPD_KEY_COUNT, OPD_KEY_INVALID = -1
 };
 /* "CPU", "AutogradCUDA", "CompositeImplicitAutograd", ...: PyTorch's names and its legacy spellings.
-   OPD_KEY_INVALID with an error "could not parse dispatch key: X". */
+   OPD_KEY_INVALID with an error "could not parse dispatch key: X" and the nearest names. */
 OPD_API opd_key opd_key_parse(const char *name);
 OPD_API const char *opd_key_name(opd_key key);
 /* Gives one of the user keys (OPD_F_USER_n + 0..3) a name, by which libraries register at it.  The key, or
@@ -449,6 +473,34 @@ OPD_INLINE opd_keyset opd_keyset_and(opd_keyset a, opd_keyset b) {
 OPD_INLINE opd_keyset opd_keyset_or(opd_keyset a, opd_keyset b) {
     return opd_keyset_make(a.functionality | b.functionality, a.backends | b.backends);
 }
+/* a without b: functionalities only, as in PyTorch; backend bits go with opd_keyset_remove_backend. */
+OPD_INLINE opd_keyset opd_keyset_minus(opd_keyset a, opd_keyset b) {
+    return opd_keyset_make(a.functionality & ~b.functionality, a.backends);
+}
+OPD_INLINE opd_keyset opd_keyset_xor(opd_keyset a, opd_keyset b) {
+    return opd_keyset_make(a.functionality ^ b.functionality, a.backends ^ b.backends);
+}
+OPD_INLINE opd_keyset opd_keyset_remove_backend(opd_keyset set, int backend) {
+    return opd_keyset_make(set.functionality, set.backends & ~((uint64_t)1 << backend));
+}
+OPD_INLINE bool opd_keyset_equal(opd_keyset a, opd_keyset b) {
+    return a.functionality == b.functionality && a.backends == b.backends;
+}
+OPD_INLINE bool opd_keyset_is_empty(opd_keyset set) { return set.functionality == 0 && set.backends == 0; }
+OPD_INLINE bool opd_keyset_has_all(opd_keyset set, opd_keyset part) {
+    return opd_keyset_equal(opd_keyset_and(set, part), part);
+}
+/* They share a functionality. */
+OPD_INLINE bool opd_keyset_has_any(opd_keyset a, opd_keyset b) { return (a.functionality & b.functionality) != 0; }
+/* Every functionality and every backend; the autograd keys; the keys that a kernel at ADInplaceOrView excludes. */
+#define OPD_KEYS_FULL opd_keyset_make(OPD_BIT_OF(OPD_F_COUNT) - 1, ((uint64_t)1 << OPD_BACKEND_COUNT) - 1)
+#define OPD_KEYS_AUTOGRAD opd_keyset_make(OPD_BIT_OF(OPD_F_AUTOGRAD_OTHER) | OPD_BIT_OF(OPD_F_AUTOGRAD) | \
+                                          OPD_BIT_OF(OPD_F_AUTOGRAD_NESTED_TENSOR), 0)
+#define OPD_KEYS_AUTOGRAD_AND_VIEW opd_keyset_make(OPD_KEYS_AUTOGRAD.functionality | \
+                                                   OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW), 0)
+/* The runtime keys of a set, low to high: `for (k = opd_keyset_next(s, 0); k; k = opd_keyset_next(s, k))`; after the
+   last one Undefined. */
+OPD_API opd_key opd_keyset_next(opd_keyset set, opd_key after);
 /* Text "DispatchKeySet(CPU, AutogradCPU)", low to high; cut to cap bytes; returns buf. */
 OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap);
 
@@ -460,6 +512,12 @@ OPD_API opd_key_guard opd_keys_exclude(opd_keyset set);
 OPD_API void opd_keys_restore(opd_key_guard guard);
 OPD_API opd_keyset opd_keys_included(void);
 OPD_API opd_keyset opd_keys_excluded(void);
+/* What the dispatcher reads from the thread, to be carried to another one (at::ThreadLocalState): a new thread begins
+   with the defaults.  Set returns what was there; setting that again restores it.  Fields may be changed in between
+   (ForceDispatchKeyGuard); inside a kernel the change ends with the kernel. */
+typedef struct opd_dispatch_state { uint64_t included, excluded; bool grad_enabled; } opd_dispatch_state;
+OPD_API opd_dispatch_state opd_dispatch_state_get(void);
+OPD_API opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:dispatcher operators, libraries, calls
@@ -521,8 +579,24 @@ typedef struct opd_op_desc {
     const char *out;             /* out= form: its name ("add.out"), or a whole schema where the names are irregular */
     const char *cases;           /* argument lists that the generic tests walk, in a small language: see the manual */
     void *user;                  /* handed to kernels as opd_call_user */
-    void (*destroy)(void *user); /* called when the last kernel that holds `user` is gone */
+    void (*destroy)(void *user); /* called when the last kernel that holds `user` is gone and no call is inside */
+    uint32_t tags;               /* OPD_OPTAG_* */
+    int32_t same_again;          /* 1: an identical second definition is allowed */
 } opd_op_desc;
+
+/* What an operator is, for those who ask: PyTorch's tags (aten/src/ATen/native/tags.yaml). */
+enum {
+    OPD_OPTAG_CORE = 1, OPD_OPTAG_POINTWISE = 2, OPD_OPTAG_PT2_COMPLIANT = 4, OPD_OPTAG_VIEW_COPY = 8,
+    OPD_OPTAG_INPLACE_VIEW = 16, OPD_OPTAG_NONDETERMINISTIC_SEEDED = 32, OPD_OPTAG_NONDETERMINISTIC_BITWISE = 64,
+    OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE = 128, OPD_OPTAG_DATA_DEPENDENT_OUTPUT = 256, OPD_OPTAG_GENERATED = 512,
+    OPD_OPTAG_NEEDS_EXACT_STRIDES = 1024, OPD_OPTAG_NEEDS_FIXED_STRIDE_ORDER = 2048, OPD_OPTAG_FLEXIBLE_LAYOUT = 4096,
+    OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING = 8192,
+    OPD_OPTAG_USER = 1 << 24     /* and higher: a program's own */
+};
+/* What may be assumed of aliasing: what the schema says; or (the default of a definition without one) anything. */
+typedef enum opd_alias_kind {
+    OPD_ALIAS_FROM_SCHEMA = 0, OPD_ALIAS_CONSERVATIVE, OPD_ALIAS_PURE_FUNCTION, OPD_ALIAS_INTERNAL_SPECIAL_CASE
+} opd_alias_kind;
 
 typedef enum opd_library_kind { OPD_DEF = 1, OPD_FRAGMENT, OPD_IMPL } opd_library_kind;
 /* Opens a library: TORCH_LIBRARY, TORCH_LIBRARY_FRAGMENT, TORCH_LIBRARY_IMPL.  ns "_" (IMPL only) is every namespace;
@@ -533,6 +607,13 @@ OPD_API opd_library *opd_library_open(opd_library_kind kind, const char *ns, con
 OPD_API void opd_library_close(opd_library *lib);
 /* Defines an operator by its schema.  0, or -1 with nothing changed. */
 OPD_API int opd_def(opd_library *lib, const char *schema);
+/* The same with more to say; NULL: nothing.  same_again allows a second definition that says the same (schema and alias
+   kind): the operator then stays until the last of them is undone, and keeps the tags and place of the oldest. */
+typedef struct opd_def_options { uint32_t tags; opd_alias_kind alias; int32_t same_again; } opd_def_options;
+OPD_API int opd_def_with(opd_library *lib, const char *schema, const opd_def_options *options);
+/* Says where what follows is registered: "registered at FILE:LINE" in dumps and messages, in place of the library's;
+   with line 0 the text itself.  The string must outlive the library. */
+OPD_API void opd_library_at(opd_library *lib, const char *file, int line);
 /* Registers a kernel at the library's key, or without one at CompositeImplicitAutograd (catch-all). */
 OPD_API int opd_impl(opd_library *lib, const char *name, opd_kernel kernel);
 /* The same at a named key, with a user pointer (may be NULL) and its destructor (may be NULL). */
@@ -551,12 +632,37 @@ OPD_API opd_op *opd_find_quiet(const char *name);
 OPD_API const char *opd_op_name(const opd_op *op);                /* "ns::name.overload" */
 OPD_API const opd_schema *opd_op_schema(const opd_op *op);        /* NULL when only implementations are there */
 OPD_API const opd_op_desc *opd_op_card(const opd_op *op);         /* what opd_define was given, or NULL */
+OPD_API uint32_t opd_op_tags(const opd_op *op);                   /* OPD_OPTAG_* */
 /* The next operator in the order of definition; NULL begins. */
 OPD_API opd_op *opd_op_next(const opd_op *op);
 /* Checks a C signature, one letter a type, result first ("TTTi"), against the schema: T tensor, i int64_t, d double,
    b bool, s string, D device, G generator, I opd_ints, F opd_floats, L opd_tensors, V opd_value (anything); as result
    also v nothing, N several tensors.  Trailing arguments with defaults may be missing.  0, or -1 with an error. */
 OPD_API int opd_op_check(const opd_op *op, const char *signature);
+/* Operators that fit a filter (NULL: every one that is defined), in the order of definition, then those without a
+   definition; writes at most cap of them and returns how many there are.  ns, and part of the name: NULL is any.  key:
+   those with a kernel of their own there.  tags: those that have all of them. */
+typedef struct opd_op_filter {
+    const char *ns, *part, *key;
+    uint32_t tags;
+    bool dangling;               /* in place of the defined ones: those that have kernels and no definition */
+} opd_op_filter;
+OPD_API size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap);
+/* What the registry holds.  retired: tables and kernels out of use that a running call may still be inside. */
+typedef struct opd_registry_info {
+    int64_t operators, dangling, kernels, fallbacks, libraries, retired;
+} opd_registry_info;
+OPD_API opd_registry_info opd_registry_stats(void);
+/* In words, what a call with these arguments would do on this thread: which keys it has and where each comes from,
+   which are left out and why, which kernel each layer would run and where it was registered.  Cut to cap bytes;
+   returns the full length, 0 with an error when the arguments do not bind. */
+OPD_API size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *buf, size_t cap);
+/* Tells of operators: `defined` at once of each that is there, then of each new one; `undefined` before one leaves.
+   Called under the registry's lock: ask for name and schema, do not register or look up.  NULL with an error. */
+typedef struct opd_listener opd_listener;
+typedef void (*opd_listener_fn)(void *user, opd_op *op);
+OPD_API opd_listener *opd_listener_add(opd_listener_fn defined, opd_listener_fn undefined, void *user);
+OPD_API void opd_listener_remove(opd_listener *listener);
 /* Text dumps in PyTorch's form (_dispatch_dump, _dispatch_dump_table); cut to cap bytes; return the full length. */
 OPD_API size_t opd_dump(const opd_op *op, char *buf, size_t cap);
 OPD_API size_t opd_dump_table(const opd_op *op, char *buf, size_t cap);
@@ -576,6 +682,8 @@ OPD_API opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs);
 typedef struct opd_keyword { const char *name; opd_value value; } opd_keyword;
 OPD_API int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
                               int nkw);
+/* Calls at one runtime key, whatever keys the arguments have (callBoxedForDispatchKey).  0, or -1. */
+OPD_API int opd_call_at(opd_op *op, const char *key, opd_value *rets, const opd_value *args, int nargs);
 /* Runs the operator again from inside one of its kernels, with the same arguments and results, at the keys given. */
 OPD_API int opd_redispatch(opd_call *call, opd_keyset keys);
 /* OPD_OP(&handle, "ns::name") looks up once and keeps the handle. */
@@ -714,6 +822,72 @@ OPD_API void opd_generator_free(opd_generator *g);
 OPD_API void opd_generator_seed(opd_generator *g, uint64_t seed);
 
 //----------------------------------------------------------------------------------------------------------------------
+//  >>api:backends   devices from outside
+//----------------------------------------------------------------------------------------------------------------------
+
+/* What a program tells about a kind of device.  Every function gets `user` and the index of a device; those that return
+   int return 0, or not 0 after opd_fail or without a word.  They are called from any thread.  What is NULL below
+   "optional" is not there: one device, one stream.  Kernels are registered at the backend's key, as for any other. */
+typedef struct opd_backend_desc {
+    const char *name;            /* "npu": letters and _; NULL keeps the name that is there */
+    void *(*alloc)(void *user, int index, size_t bytes);                      /* NULL: there is no more memory */
+    void (*free)(void *user, int index, void *data, size_t bytes);
+    /* Copies bytes that lie in a row; an index of -1 is the host.  Queued on the current stream; where one side is the
+       host it has happened when it returns. */
+    int (*copy)(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes);
+    /* optional */
+    int (*device_count)(void *user);
+    int (*device_get)(void *user);                                            /* the calling thread's device, */
+    int (*device_set)(void *user, int index);                                 /* which this changes */
+    int (*synchronize)(void *user, int index);                                /* waits for all work of a device */
+    int (*stream_new)(void *user, int index, int64_t *stream);                /* stream 0 is always there */
+    void (*stream_free)(void *user, int index, int64_t stream);
+    int64_t (*stream_get)(void *user, int index);                             /* the calling thread's on that device */
+    int (*stream_set)(void *user, int index, int64_t stream);
+    /* Work queued on `stream` from now on begins when what is queued on `other` now is done. */
+    int (*stream_wait)(void *user, int index, int64_t stream, int other_index, int64_t other);
+    int (*stream_synchronize)(void *user, int index, int64_t stream);
+    void *user;
+    void (*destroy)(void *user);                                              /* after opd_backend_unregister */
+} opd_backend_desc;
+/* Makes a backend (PrivateUse1 to 3, or one of PyTorch's but CPU and Meta) a device whose tensors empty, zeros, full,
+   copy_, to, clone, item, printing, views, random numbers and autograd work with; other operators need kernels at its
+   key, or opd_cpu_fallback.  A name is for ever, and only for PrivateUse1 to 3: device strings, and key names
+   ("AutogradNpu", and "npu" itself; PyTorch's are still understood).  desc is copied.  0, or -1 with an error: taken, a
+   function missing.  Any thread.  Follows torch.utils.rename_privateuse1_backend, c10::DeviceGuardImplInterface. */
+OPD_API int opd_backend_register(opd_backend backend, const opd_backend_desc *desc);
+/* Undoes it; refused with an error while memory of the device is in use.  No other thread may be using the device. */
+OPD_API int opd_backend_unregister(opd_backend backend);
+/* A kernel for opd_fallback or opd_impl: copies tensors to the CPU, runs the operator there, and copies back what it
+   wrote and returned.  Views cannot be had so.  at::native::cpu_fallback. */
+OPD_API int opd_cpu_fallback(opd_call *call);
+/* The first element's address in memory of that backend, for its kernels; NULL with an error that names the argument
+   for a tensor that is elsewhere.  (A 0-dim CPU tensor may stand beside tensors of a device: opd_item_f64.) */
+OPD_API void *opd_device_data(const opd_tensor *t, opd_backend backend);
+/* opd_tensor_wrap for memory of a device. */
+OPD_API opd_tensor *opd_tensor_wrap_on(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
+                                       opd_device device, void (*deleter)(void *data, void *user), void *user);
+/* How many devices; 0 for a backend that nobody has registered. */
+OPD_API int opd_device_count(opd_backend backend);
+/* This thread's current device, where tensors of a device without an index go.  opd_device_set returns what it was:
+   `opd_device was = opd_device_set(d); ... opd_device_set(was);`  The dispatcher makes the device of a call's tensors
+   the current one round every kernel. */
+OPD_API opd_device opd_device_current(opd_backend backend);
+OPD_API opd_device opd_device_set(opd_device device);
+/* Waits for the work of a device (index -1: the current one).  0, or -1 with an error. */
+OPD_API int opd_device_synchronize(opd_device device);
+/* Bytes of a device; cached is 0 (its allocator may know more). */
+OPD_API opd_memory opd_device_memory(opd_device device);
+/* A queue of work.  opd_stream_set makes it the current one of this thread and its device, and returns what was. */
+typedef struct opd_stream { opd_device device; int64_t id; } opd_stream;
+OPD_API opd_stream opd_stream_new(opd_device device);                         /* id 0 with an error: none there */
+OPD_API void opd_stream_free(opd_stream stream);
+OPD_API opd_stream opd_stream_current(opd_device device);
+OPD_API opd_stream opd_stream_set(opd_stream stream);
+OPD_API int opd_stream_wait(opd_stream stream, opd_stream other);             /* later work waits for other's */
+OPD_API int opd_stream_synchronize(opd_stream stream);
+
+//----------------------------------------------------------------------------------------------------------------------
 //  >>api:autograd   the tape
 //----------------------------------------------------------------------------------------------------------------------
 
@@ -752,10 +926,11 @@ OPD_API opd_tensor *opd_bw_result(opd_backward_call *bw, int i);              /*
 /* Whether argument i's gradient is wanted; for a list argument, of its element k (bw_needs: of any). */
 OPD_API bool opd_bw_needs(const opd_backward_call *bw, int i);
 OPD_API bool opd_bw_needs_at(const opd_backward_call *bw, int i, int k);
-/* Sizes and dtype of argument i (element k of a list), where its gradient is wanted; n = -1 elsewhere. */
+/* Sizes, dtype and device of argument i (element k of a list), where its gradient is wanted; n = -1 elsewhere. */
 OPD_API opd_ints opd_bw_sizes(const opd_backward_call *bw, int i);
 OPD_API opd_ints opd_bw_sizes_at(const opd_backward_call *bw, int i, int k);
 OPD_API opd_scalar_type opd_bw_dtype(const opd_backward_call *bw, int i);
+OPD_API opd_device opd_bw_device(const opd_backward_call *bw, int i);
 /* Gives argument i's gradient (kept at once).  A NULL after something failed passes the error on; returns 0 or -1.
    A gradient that is broadcast or of another floating dtype is summed down and cast by the engine. */
 OPD_API int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad);
@@ -772,10 +947,92 @@ OPD_API int opd_autograd_record(const char *name, opd_backward_fn backward, opd_
 OPD_API bool opd_call_requires_grad(const opd_call *call);
 
 //----------------------------------------------------------------------------------------------------------------------
+//  >>api:observers  who is told of calls; the profiler
+//----------------------------------------------------------------------------------------------------------------------
+
+/* What can be observed: calls of operators (not redispatches), backward nodes, spans that a program names. */
+enum { OPD_OBSERVE_CALL = 1, OPD_OBSERVE_BACKWARD = 2, OPD_OBSERVE_SPAN = 4 };
+
+/* What a callback is told.  It and all it points to belong to the call: copy what is to stay. */
+typedef struct opd_event {
+    int kind;                    /* OPD_OBSERVE_* */
+    const char *name;            /* "aten::add", without overload; "AddBackward0"; a span's */
+    opd_op *op;                  /* what is called; NULL for nodes and spans */
+    const opd_value *args;       /* in schema order, defaults filled in; of a node: one list, its gradients */
+    int nargs;
+    const opd_value *rets;       /* at the end, NULL when it failed; of a node: one list, what it gives */
+    int nrets;
+    opd_code error;              /* at the end: OPD_OK, or what is pending */
+    const char *message;         /* its text, "" without one */
+    int64_t sequence;            /* autograd's number: of the node that this call may record, of this node; or -1 */
+    uint64_t id;                 /* of this event in the process */
+    uint32_t thread;             /* 1, 2, ... */
+    uint32_t forward_thread;     /* of a node: the thread that recorded it; 0 otherwise */
+} opd_event;
+
+/* Follows at::RecordFunctionCallback.  What begin returns is handed to the end that belongs to it; either may be NULL.
+   Callbacks run on the thread of the call with grad mode off; what they do is not observed, and key state, scopes and
+   a pending error are as before when they return.  An error of theirs is a warning in the log, and the call goes on. */
+typedef struct opd_observer {
+    void *(*begin)(const opd_event *event, void *user);
+    void (*end)(const opd_event *event, void *context, void *user);
+    void *user;
+    void (*destroy)(void *user); /* once it is removed and the last event that it saw begin has ended; may be NULL */
+    double sampling;             /* probability that an event is observed; 0 or 1: each one */
+    unsigned kinds;              /* OPD_OBSERVE_*, or 0: all */
+} opd_observer;
+
+/* Adds an observer of every thread, or of the calling one until it ends: at most 16 of each.  The struct is copied.
+   Takes effect with the next event; those of all threads are told first, each in the order of adding.  A handle, or 0
+   with an error.  Any thread, also in callbacks and under calls of others. */
+OPD_API int64_t opd_observer_add(const opd_observer *observer);
+OPD_API int64_t opd_observer_add_local(const opd_observer *observer);
+/* Takes it away, or lets it rest; an event that it saw begin is still ended.  False: no such handle here. */
+OPD_API bool opd_observer_remove(int64_t handle);
+OPD_API bool opd_observer_enable(int64_t handle, bool on);
+/* Whether anything on this thread is observed.  Returns what it was. */
+OPD_API bool opd_observe_set(bool on);
+/* A stretch of the program as an event.  The name must stay until the span is closed, on the same thread.  NULL when
+   nobody observes, or with an error when memory is out; NULL may be closed. */
+typedef struct opd_span opd_span;
+OPD_API opd_span *opd_span_open(const char *name);
+OPD_API void opd_span_close(opd_span *span);
+
+/* Orders of a profile's rows, largest first. */
+typedef enum opd_profile_order {
+    OPD_PROFILE_BY_SELF = 0, OPD_PROFILE_BY_TOTAL, OPD_PROFILE_BY_CALLS, OPD_PROFILE_BY_BYTES
+} opd_profile_order;
+typedef struct opd_profiler_options {
+    bool shapes;                 /* sizes of tensor arguments: rows are by name and shapes */
+    bool this_thread;            /* not the others */
+    opd_profile_order order;
+} opd_profiler_options;
+/* All events with one name.  Times in nanoseconds; self is without the events inside.  bytes: handed out by the
+   allocator to the thread meanwhile. */
+typedef struct opd_profile_row {
+    const char *name, *shapes;   /* "[[2, 3], [], []]", [] for what is no tensor; NULL when not asked for */
+    int64_t calls, total_ns, self_ns, bytes, self_bytes;
+} opd_profile_row;
+typedef struct opd_profile opd_profile;
+/* torch.profiler: one at a time in a process.  Options NULL: all zero.  0, or -1 with an error. */
+OPD_API int opd_profiler_start(const opd_profiler_options *options);
+/* Ends it; events that still run end here.  The caller frees the profile.  NULL with an error: none was started, or no
+   memory. */
+OPD_API opd_profile *opd_profiler_stop(void);
+OPD_API void opd_profile_free(opd_profile *profile);
+OPD_API const opd_profile_row *opd_profile_rows(const opd_profile *profile, int64_t *n);
+/* The rows as text; cut to cap bytes; returns the full length.  opd_profile_print: to stdout. */
+OPD_API size_t opd_profile_table(const opd_profile *profile, char *buf, size_t cap);
+OPD_API void opd_profile_print(const opd_profile *profile);
+/* Chrome's trace format, which ui.perfetto.dev opens, with arrows from calls to their backward nodes.  0, or -1. */
+OPD_API int opd_profile_write_trace(const opd_profile *profile, const char *path);
+
+//----------------------------------------------------------------------------------------------------------------------
 //  >>api:plug       library blocks
 //----------------------------------------------------------------------------------------------------------------------
 
-/* What OPD_LIBRARY leaves behind: linked into a list at load, run at the first use of the dispatcher. */
+/* What OPD_LIBRARY leaves behind: linked into a list at load, run at the first use of the dispatcher (a plug-in's:
+   before opd_load_library returns). */
 typedef struct opd_block {
     void (*run)(opd_library *lib);
     opd_library_kind kind;
@@ -788,14 +1045,45 @@ typedef struct opd_block {
 /* Links a block (any thread, allocates nothing, harmless when repeated). */
 OPD_API void opd_block_link(opd_block *block);
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:load       plug-ins, and compiling at run time
+//----------------------------------------------------------------------------------------------------------------------
+
+/* A loaded library of operators. */
+typedef struct opd_plugin opd_plugin;
+/* Loads a library of operators (torch.ops.load_library) and runs its OPD_LIBRARY blocks:
+       cc -shared -fPIC -DOPDISPATCH_PLUGIN ops.c -o ops.so
+   With the define it calls the program through a table, whatever the program exports; without it the program must
+   export its symbols (-rdynamic).  path is a file, never searched for.  Loading it again does nothing and gives the
+   same handle.  NULL with an error, and nothing registered, when it is not for this machine, of a newer minor or
+   another major version, has an implementation of its own, lacks a symbol, or a block fails.  Symbols stay local to the
+   library (PyTorch: global).  Any thread; not from a constructor. */
+OPD_API opd_plugin *opd_load_library(const char *path);
+/* Undoes everything the library registered, at once.  Its code stays mapped until no kernel, tape node, deleter or
+   tensor over its data needs it, no operator is running on the calling thread, and every other thread that used the
+   dispatcher before has ended.  0, or -1 with an error when it is not loaded.  Works while an error is pending. */
+OPD_API int opd_unload_library(opd_plugin *plugin);
+/* The loaded ones: NULL begins.  The path is as it was given, and lives as long as the plug-in is loaded. */
+OPD_API opd_plugin *opd_plugin_next(const opd_plugin *plugin);
+OPD_API const char *opd_plugin_path(const opd_plugin *plugin);
+/* Compiles C files (.cpp, .cc, .cxx: C++) with $CC ($CXX) or cc (c++) into a plug-in and loads it (torch.utils.
+   cpp_extension.load).  files ends with NULL; flags, or NULL, are words apart by blanks, for compiler and linker.  No
+   shell.  The result is kept in $XDG_CACHE_HOME/opdispatch (or ~/.cache/opdispatch), which only the user may write,
+   and used again while flags, compiler, version, the files and what they include stay the same.  name, of letters,
+   digits and _.+-, names files in it.  opdispatch.h is looked for where this program was compiled from, and in
+   $OPD_INCLUDE first.  A failure gives the compiler's own message; with $OPD_VERBOSE commands go to the log. */
+OPD_API opd_plugin *opd_load(const char *name, const char *const *files, const char *flags);
+/* The same for source text.  C++ when the name ends in .cpp. */
+OPD_API opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags);
+
 #ifdef __cplusplus
 }
 #endif
 
 /* OPD_LIBRARY(ns, lib) { opd_def(lib, ...); ... } runs its body once, before the first use of the dispatcher, as
-   TORCH_LIBRARY does.  Where constructors do not run (tcc), or where a static archive would drop the file, call
-   OPD_USE_LIBRARY(ns) inside that file from a function that the program calls; OPD_LIBRARY_IMPL(ns, KEY, ...) is
-   OPD_USE_LIBRARY(ns_KEY). */
+   TORCH_LIBRARY does.  Where constructors do not run (tcc), or where a static archive or --as-needed would drop the
+   file, call OPD_USE_LIBRARY(ns) inside that file from a function that the program calls (OPD_EXPORT in a library
+   with hidden symbols); OPD_LIBRARY_IMPL(ns, KEY, ...) is OPD_USE_LIBRARY(ns_KEY). */
 #if defined(__cplusplus)
 #define OPD_AT_LOAD(fn) \
     namespace { struct fn##_at_load { fn##_at_load() { fn(); } } fn##_object; }
@@ -905,6 +1193,162 @@ inline opd_tensors opd_tensors_in(const std::initializer_list<opd_tensor *> &l) 
 #define OPD_TENSORS(...) \
     opd_tensors_of((opd_tensor *const[]){__VA_ARGS__}, \
                    (int64_t)(sizeof((opd_tensor *const[]){__VA_ARGS__}) / sizeof(opd_tensor *)))
+#endif
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:functions  operators made of C functions
+//----------------------------------------------------------------------------------------------------------------------
+
+/* A kernel made of a plain C function, with the function's type in the letters of opd_op_check.  At file scope:
+
+       static double scaled(double x, int64_t n) { return x * (double)n; }
+       OPD_FUNCTION(scaled_op, scaled, double, double, int64_t)          result first; void where there is none
+
+       opd_def_function(lib, "scaled", &scaled_op);                      scaled(float _0, int _1) -> float _0
+       opd_def_function(lib, "scaled(float x, int n=2) -> float", &scaled_op);
+       opd_impl_function(lib, "scaled", "CPU", &scaled_op);
+
+   Types: double, int64_t, bool, const char *, opd_tensor *, opd_device, opd_ints, opd_floats, opd_tensors (as a result
+   only the first five and opd_tensors); up to 8 arguments.  float, int, long and the others of C are refused where they
+   are registered, with the type to use. */
+typedef struct opd_function { opd_kernel kernel; const char *signature; } opd_function;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Defines an operator by a C function, installed at CompositeImplicitAutograd.  By a name alone the schema is the
+   function's own; otherwise the two are compared.  0, or -1 with nothing changed. */
+OPD_API int opd_def_function(opd_library *lib, const char *name_or_schema, const opd_function *function);
+/* Registers one at a key (NULL: the library's).  All C functions of an operator must have one type, that of its
+   schema. */
+OPD_API int opd_impl_function(opd_library *lib, const char *name, const char *key, const opd_function *function);
+#ifdef __cplusplus
+}
+#endif
+
+OPD_INLINE int opd_return_str(opd_call *call, const char *s) { return opd_return_value(call, opd_value_str(s)); }
+OPD_INLINE opd_device opd_device_argument(const opd_call *call, int i) {
+    return opd_arg_device(call, i, opd_device_of(OPD_CPU, -1));
+}
+OPD_INLINE int opd_return_list(opd_call *call, opd_tensors l) { return opd_return_tensors(call, l.data, l.n); }
+#ifdef __cplusplus
+template <class T> struct opd_cxx_type {          /* what no operator takes */
+    static char letter() { return '?'; }
+    static T get(const opd_call *, int) { return T(); }
+    static int give(opd_call *, T) { return -1; }
+};
+#define OPD_CXX_REFUSED(T, c) template <> inline char opd_cxx_type<T>::letter() { return c; }
+OPD_CXX_REFUSED(float, 'f') OPD_CXX_REFUSED(int, 'n') OPD_CXX_REFUSED(unsigned, 'u') OPD_CXX_REFUSED(unsigned long, 'u')
+#define OPD_CXX_TYPE(T, c, get_, give_) \
+    template <> struct opd_cxx_type<T> { \
+        static char letter() { return c; } \
+        static T get(const opd_call *call, int i) { return get_(call, i); } \
+        static int give(opd_call *call, T v) { return give_(call, v); } \
+    };
+#define OPD_CXX_ARGUMENT(T, c, get_) \
+    template <> struct opd_cxx_type<T> { \
+        static char letter() { return c; } \
+        static T get(const opd_call *call, int i) { return get_(call, i); } \
+        static int give(opd_call *, T) { return -1; } \
+    };
+OPD_CXX_TYPE(double, 'd', opd_arg_float, opd_return_float)
+OPD_CXX_TYPE(int64_t, 'i', opd_arg_int, opd_return_int)
+OPD_CXX_TYPE(bool, 'b', opd_arg_bool, opd_return_bool)
+OPD_CXX_TYPE(const char *, 's', opd_arg_str, opd_return_str)
+OPD_CXX_TYPE(opd_tensor *, 'T', opd_arg_tensor, opd_return_tensor)
+OPD_CXX_TYPE(opd_tensors, 'L', opd_arg_tensors, opd_return_list)
+OPD_CXX_ARGUMENT(opd_ints, 'I', opd_arg_ints)
+OPD_CXX_ARGUMENT(opd_floats, 'F', opd_arg_floats)
+OPD_CXX_ARGUMENT(opd_device, 'D', opd_device_argument)
+/* The other of long and long long is the wrong one: letter 'l'. */
+template <class T> struct opd_cxx_long { typedef long other; };
+template <> struct opd_cxx_long<long> { typedef long long other; };
+template <> inline char opd_cxx_type<opd_cxx_long<int64_t>::other>::letter() { return 'l'; }
+
+template <int... I> struct opd_cxx_indices {};
+template <int N, int... I> struct opd_cxx_count : opd_cxx_count<N - 1, N - 1, I...> {};
+template <int... I> struct opd_cxx_count<0, I...> { typedef opd_cxx_indices<I...> type; };
+template <class R> struct opd_cxx_run {
+    template <class F, class... A> static int run(opd_call *call, F f, A... a) {
+        return opd_cxx_type<R>::give(call, f(a...));
+    }
+    static char letter() { return opd_cxx_type<R>::letter(); }
+};
+template <> struct opd_cxx_run<void> {
+    template <class F, class... A> static int run(opd_call *, F f, A... a) { f(a...); return 0; }
+    static char letter() { return 'v'; }
+};
+template <class R, class... A> struct opd_cxx_function {
+    template <int... I> static int run(opd_call *call, R (*f)(A...), opd_cxx_indices<I...>) {
+        (void)call;
+        return opd_cxx_run<R>::run(call, f, opd_cxx_type<A>::get(call, I)...);
+    }
+    static int call(opd_call *call, R (*f)(A...)) {
+        return run(call, f, typename opd_cxx_count<static_cast<int>(sizeof...(A))>::type());
+    }
+    static const char *signature() {
+        static const char letters[] = {opd_cxx_run<R>::letter(), opd_cxx_type<A>::letter()..., 0};
+        return letters;
+    }
+};
+#define OPD_FUNCTION(name, fn, ...) \
+    static int name##_call(opd_call *call) { return opd_cxx_function<__VA_ARGS__>::call(call, fn); } \
+    static const opd_function name = {name##_call, opd_cxx_function<__VA_ARGS__>::signature()};
+#else
+OPD_INLINE int opd_c_refused(const opd_call *call, int i) { (void)call; (void)i; return 0; }
+OPD_INLINE int opd_c_refused_result(opd_call *call, ...) { (void)call; return -1; }
+#define OPD_C_LETTER(T) _Generic((T *)0, double *: 'd', int64_t *: 'i', bool *: 'b', const char **: 's', \
+    opd_tensor **: 'T', opd_tensors *: 'L', opd_ints *: 'I', opd_floats *: 'F', opd_device *: 'D', void *: 'v', \
+    default: _Generic((T *)0, float *: 'f', int *: 'n', long *: 'l', long long *: 'l', unsigned *: 'u', \
+                      unsigned long *: 'u', unsigned long long *: 'u', default: '?'))
+#define OPD_C_GET(T, i) _Generic((T *)0, double *: opd_arg_float, int64_t *: opd_arg_int, bool *: opd_arg_bool, \
+    const char **: opd_arg_str, opd_tensor **: opd_arg_tensor, opd_tensors *: opd_arg_tensors, \
+    opd_ints *: opd_arg_ints, opd_floats *: opd_arg_floats, opd_device *: opd_device_argument, \
+    default: opd_c_refused)(call, i)
+#define OPD_C_GIVE(T) _Generic((T *)0, double *: opd_return_float, int64_t *: opd_return_int, bool *: opd_return_bool, \
+    const char **: opd_return_str, opd_tensor **: opd_return_tensor, opd_tensors *: opd_return_list, \
+    default: opd_c_refused_result)
+/* A void function has no value to give: OPD_C_IS_void makes the second argument of OPD_C_SECOND another one. */
+#define OPD_C_IS_void ~, OPD_C_RUN_VOID,
+#define OPD_C_SECOND(...) OPD_C_SECOND_(__VA_ARGS__)
+#define OPD_C_SECOND_(a, b, ...) b
+#define OPD_C_RUN_VOID(R, ...) __VA_ARGS__; return 0;
+#define OPD_C_RUN_VALUE(R, ...) return OPD_C_GIVE(R)(call, __VA_ARGS__);
+#define OPD_C_RUN(R, ...) OPD_C_SECOND(OPD_C_IS_##R, OPD_C_RUN_VALUE, ~)(R, __VA_ARGS__)
+#define OPD_C_CALL_1(fn, R) R (*const opd_f)(void) = fn; OPD_C_RUN(R, opd_f())
+#define OPD_C_CALL_2(fn, R, a) R (*const opd_f)(a) = fn; OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0)))
+#define OPD_C_CALL_3(fn, R, a, b) R (*const opd_f)(a, b) = fn; OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1)))
+#define OPD_C_CALL_4(fn, R, a, b, c) R (*const opd_f)(a, b, c) = fn; \
+    OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1), OPD_C_GET(c, 2)))
+#define OPD_C_CALL_5(fn, R, a, b, c, d) R (*const opd_f)(a, b, c, d) = fn; \
+    OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1), OPD_C_GET(c, 2), OPD_C_GET(d, 3)))
+#define OPD_C_CALL_6(fn, R, a, b, c, d, e) R (*const opd_f)(a, b, c, d, e) = fn; \
+    OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1), OPD_C_GET(c, 2), OPD_C_GET(d, 3), OPD_C_GET(e, 4)))
+#define OPD_C_CALL_7(fn, R, a, b, c, d, e, f) R (*const opd_f)(a, b, c, d, e, f) = fn; \
+    OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1), OPD_C_GET(c, 2), OPD_C_GET(d, 3), OPD_C_GET(e, 4), \
+                   OPD_C_GET(f, 5)))
+#define OPD_C_CALL_8(fn, R, a, b, c, d, e, f, g) R (*const opd_f)(a, b, c, d, e, f, g) = fn; \
+    OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1), OPD_C_GET(c, 2), OPD_C_GET(d, 3), OPD_C_GET(e, 4), \
+                   OPD_C_GET(f, 5), OPD_C_GET(g, 6)))
+#define OPD_C_CALL_9(fn, R, a, b, c, d, e, f, g, h) R (*const opd_f)(a, b, c, d, e, f, g, h) = fn; \
+    OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1), OPD_C_GET(c, 2), OPD_C_GET(d, 3), OPD_C_GET(e, 4), \
+                   OPD_C_GET(f, 5), OPD_C_GET(g, 6), OPD_C_GET(h, 7)))
+#define OPD_C_LETTERS_1(a) OPD_C_LETTER(a)
+#define OPD_C_LETTERS_2(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_1(__VA_ARGS__)
+#define OPD_C_LETTERS_3(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_2(__VA_ARGS__)
+#define OPD_C_LETTERS_4(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_3(__VA_ARGS__)
+#define OPD_C_LETTERS_5(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_4(__VA_ARGS__)
+#define OPD_C_LETTERS_6(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_5(__VA_ARGS__)
+#define OPD_C_LETTERS_7(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_6(__VA_ARGS__)
+#define OPD_C_LETTERS_8(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_7(__VA_ARGS__)
+#define OPD_C_LETTERS_9(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_8(__VA_ARGS__)
+#define OPD_FUNCTION(name, fn, ...) \
+    static int name##_call(opd_call *call) { \
+        (void)call; \
+        OPD_CAT(OPD_C_CALL_, OPD_COUNT(__VA_ARGS__))(fn, __VA_ARGS__) \
+    } \
+    static const char name##_letters[] = {OPD_CAT(OPD_C_LETTERS_, OPD_COUNT(__VA_ARGS__))(__VA_ARGS__), 0}; \
+    static const opd_function name = {name##_call, name##_letters};
 #endif
 
 /* OPD_SCOPE { ... } is a block of its own; OPD_SCOPED; makes the rest of the enclosing block a scope.  break, continue
@@ -1982,6 +2426,358 @@ OPD_API opd_op *opd_op_builtin(opd_op_id id);
 }
 #endif
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:host       the table through which plug-ins call
+//
+//  A plug-in holds no implementation and needs no symbol of the program: opd_load_library finds its one exported
+//  symbol, opd_plugin_entry, checks the version there and hands over a table of functions, through which small static
+//  functions of the API's names call.  The table and opd_op_desc grow at their ends only, other structs never change,
+//  so that a plug-in of an older minor version loads.
+//----------------------------------------------------------------------------------------------------------------------
+
+typedef void (*opd_deleter)(void *data, void *user);
+typedef void (*opd_destroy)(void *user);
+/* Every function above but those written out below, new ones at the end: X(result, name, number of parameters,
+   (their types)), V without a result. */
+#define OPD_HOST_FUNCTIONS(X, V) \
+    X(bool, opd_ok, 0, ()) \
+    X(opd_code, opd_error_code, 0, ()) \
+    X(const char *, opd_error_message, 0, ()) \
+    V(opd_error_clear, 0, ()) \
+    X(int, opd_error_mark, 0, ()) \
+    X(opd_code, opd_error_rewind, 1, (int)) \
+    X(int, opd_finish, 0, ()) \
+    V(opd_log_set, 2, (opd_log_fn, void *)) \
+    X(opd_memory, opd_memory_stats, 0, ()) \
+    V(opd_memory_reset_peak, 0, ()) \
+    V(opd_memory_trim, 0, ()) \
+    X(int64_t, opd_memory_fail_at, 2, (int64_t, bool)) \
+    V(opd_threads_set, 1, (int)) \
+    X(int, opd_threads, 0, ()) \
+    X(const char *, opd_dtype_name, 1, (opd_scalar_type)) \
+    X(const char *, opd_dtype_cname, 1, (opd_scalar_type)) \
+    X(size_t, opd_dtype_size, 1, (opd_scalar_type)) \
+    X(bool, opd_dtype_is_floating, 1, (opd_scalar_type)) \
+    X(bool, opd_dtype_is_complex, 1, (opd_scalar_type)) \
+    X(bool, opd_dtype_is_integral, 2, (opd_scalar_type, bool)) \
+    X(opd_scalar_type, opd_promote_types, 2, (opd_scalar_type, opd_scalar_type)) \
+    X(bool, opd_can_cast, 2, (opd_scalar_type, opd_scalar_type)) \
+    X(int, opd_device_parse, 2, (const char *, opd_device *)) \
+    X(const char *, opd_device_print, 3, (opd_device, char *, size_t)) \
+    X(opd_schema *, opd_schema_parse, 1, (const char *)) \
+    V(opd_schema_free, 1, (opd_schema *)) \
+    X(size_t, opd_schema_print, 3, (const opd_schema *, char *, size_t)) \
+    X(int, opd_schema_nargs, 1, (const opd_schema *)) \
+    X(int, opd_schema_nreturns, 1, (const opd_schema *)) \
+    X(const char *, opd_schema_arg_name, 2, (const opd_schema *, int)) \
+    X(bool, opd_schema_is_mutable, 1, (const opd_schema *)) \
+    X(opd_key, opd_key_parse, 1, (const char *)) \
+    X(const char *, opd_key_name, 1, (opd_key)) \
+    X(opd_key, opd_key_define, 2, (int, const char *)) \
+    X(bool, opd_key_is_alias, 1, (opd_key)) \
+    X(opd_keyset, opd_keyset_add, 2, (opd_keyset, opd_key)) \
+    X(opd_keyset, opd_keyset_remove, 2, (opd_keyset, opd_key)) \
+    X(bool, opd_keyset_has, 2, (opd_keyset, opd_key)) \
+    X(opd_key, opd_keyset_highest, 1, (opd_keyset)) \
+    X(const char *, opd_keyset_print, 3, (opd_keyset, char *, size_t)) \
+    X(opd_key_guard, opd_keys_include, 1, (opd_keyset)) \
+    X(opd_key_guard, opd_keys_exclude, 1, (opd_keyset)) \
+    V(opd_keys_restore, 1, (opd_key_guard)) \
+    X(opd_keyset, opd_keys_included, 0, ()) \
+    X(opd_keyset, opd_keys_excluded, 0, ()) \
+    X(int, opd_fallthrough, 1, (opd_call *)) \
+    X(int, opd_not_differentiable, 1, (opd_backward_call *)) \
+    X(int, opd_batch_pointwise, 1, (opd_call *)) \
+    X(int, opd_batch_shift_dim, 1, (opd_call *)) \
+    X(int, opd_batch_matmul, 1, (opd_call *)) \
+    X(int, opd_batch_view, 1, (opd_call *)) \
+    X(int, opd_batch_decompose, 1, (opd_call *)) \
+    X(int, opd_batch_factory, 1, (opd_call *)) \
+    X(int, opd_batch_loop, 1, (opd_call *)) \
+    X(opd_library *, opd_library_open, 5, (opd_library_kind, const char *, const char *, const char *, int)) \
+    V(opd_library_close, 1, (opd_library *)) \
+    X(int, opd_def, 2, (opd_library *, const char *)) \
+    X(opd_op *, opd_find, 1, (const char *)) \
+    X(opd_op *, opd_find_quiet, 1, (const char *)) \
+    X(const char *, opd_op_name, 1, (const opd_op *)) \
+    X(const opd_schema *, opd_op_schema, 1, (const opd_op *)) \
+    X(const opd_op_desc *, opd_op_card, 1, (const opd_op *)) \
+    X(opd_op *, opd_op_next, 1, (const opd_op *)) \
+    X(int, opd_op_check, 2, (const opd_op *, const char *)) \
+    X(size_t, opd_dump, 3, (const opd_op *, char *, size_t)) \
+    X(size_t, opd_dump_table, 3, (const opd_op *, char *, size_t)) \
+    X(int, opd_check_invariants, 0, ()) \
+    X(opd_tensor *, opd_call_op, 3, (opd_op *, const opd_value *, int)) \
+    X(int, opd_call_all, 4, (opd_op *, opd_value *, const opd_value *, int)) \
+    X(int, opd_call_tensors, 4, (opd_op *, opd_tensor **, const opd_value *, int)) \
+    X(opd_value, opd_call_value, 3, (opd_op *, const opd_value *, int)) \
+    X(opd_tensors, opd_call_list, 3, (opd_op *, const opd_value *, int)) \
+    X(int, opd_call_keywords, 6, (opd_op *, opd_value *, const opd_value *, int, const opd_keyword *, int)) \
+    X(int, opd_redispatch, 2, (opd_call *, opd_keyset)) \
+    X(opd_op *, opd_op_look_up, 3, (opd_op **, const char *, const char *)) \
+    X(opd_op *, opd_call_operator, 1, (const opd_call *)) \
+    X(opd_keyset, opd_call_keys, 1, (const opd_call *)) \
+    X(void *, opd_call_user, 1, (const opd_call *)) \
+    X(int, opd_call_nargs, 1, (const opd_call *)) \
+    X(const opd_value *, opd_call_args, 1, (const opd_call *)) \
+    X(opd_value *, opd_call_rets, 1, (opd_call *)) \
+    X(opd_tensor *, opd_arg_tensor, 2, (const opd_call *, int)) \
+    X(int64_t, opd_arg_int, 2, (const opd_call *, int)) \
+    X(double, opd_arg_float, 2, (const opd_call *, int)) \
+    X(bool, opd_arg_bool, 2, (const opd_call *, int)) \
+    X(opd_value, opd_arg_value, 2, (const opd_call *, int)) \
+    X(bool, opd_arg_is_none, 2, (const opd_call *, int)) \
+    X(const char *, opd_arg_str, 2, (const opd_call *, int)) \
+    X(opd_ints, opd_arg_ints, 2, (const opd_call *, int)) \
+    X(opd_floats, opd_arg_floats, 2, (const opd_call *, int)) \
+    X(opd_tensors, opd_arg_tensors, 2, (const opd_call *, int)) \
+    X(opd_scalar_type, opd_arg_dtype, 3, (const opd_call *, int, opd_scalar_type)) \
+    X(opd_device, opd_arg_device, 3, (const opd_call *, int, opd_device)) \
+    X(opd_tensor *, opd_result, 5, (opd_call *, int, const int64_t *, int, opd_scalar_type)) \
+    X(opd_tensor *, opd_result_strided, 7, \
+      (opd_call *, int, const int64_t *, const int64_t *, int, opd_scalar_type, opd_device)) \
+    X(int, opd_return_tensor, 2, (opd_call *, opd_tensor *)) \
+    X(int, opd_return_tensors, 3, (opd_call *, opd_tensor *const *, int64_t)) \
+    X(int, opd_return_value, 2, (opd_call *, opd_value)) \
+    X(opd_scope, opd_scope_open, 0, ()) \
+    V(opd_scope_close, 1, (opd_scope *)) \
+    X(opd_tensor *, opd_scope_return, 1, (opd_tensor *)) \
+    X(opd_scope_info, opd_scope_stats, 0, ()) \
+    X(opd_tensor *, opd_keep, 1, (opd_tensor *)) \
+    V(opd_release, 1, (opd_tensor *)) \
+    X(opd_tensor *, opd_assign, 2, (opd_tensor **, opd_tensor *)) \
+    X(opd_tensor *, opd_tensor_new, 2, (opd_ints, opd_scalar_type)) \
+    X(opd_tensor *, opd_tensor_new_on, 3, (opd_ints, opd_scalar_type, opd_device)) \
+    X(opd_tensor *, opd_tensor_from, 3, (const void *, opd_ints, opd_scalar_type)) \
+    X(opd_tensor *, opd_tensor_wrap, 6, (void *, opd_ints, const int64_t *, opd_scalar_type, opd_deleter, void *)) \
+    X(opd_tensor *, opd_tensor_wrapped_number, 1, (opd_value)) \
+    X(opd_tensor *, opd_tensor_view, 5, (opd_tensor *, const int64_t *, const int64_t *, int, int64_t)) \
+    X(int, opd_ndim, 1, (const opd_tensor *)) \
+    X(const int64_t *, opd_sizes, 1, (const opd_tensor *)) \
+    X(const int64_t *, opd_strides, 1, (const opd_tensor *)) \
+    X(int64_t, opd_size, 2, (const opd_tensor *, int)) \
+    X(int64_t, opd_numel, 1, (const opd_tensor *)) \
+    X(int64_t, opd_offset, 1, (const opd_tensor *)) \
+    X(opd_scalar_type, opd_dtype, 1, (const opd_tensor *)) \
+    X(opd_device, opd_tensor_device, 1, (const opd_tensor *)) \
+    X(opd_keyset, opd_tensor_keys, 1, (const opd_tensor *)) \
+    X(bool, opd_is_contiguous, 1, (const opd_tensor *)) \
+    X(bool, opd_tensor_is_wrapped_number, 1, (const opd_tensor *)) \
+    X(bool, opd_tensor_same_storage, 2, (const opd_tensor *, const opd_tensor *)) \
+    X(int64_t, opd_tensor_storage_bytes, 1, (const opd_tensor *)) \
+    X(uint32_t, opd_tensor_version, 1, (const opd_tensor *)) \
+    X(void *, opd_data, 1, (const opd_tensor *)) \
+    X(float *, opd_data_f32, 1, (const opd_tensor *)) \
+    X(double *, opd_data_f64, 1, (const opd_tensor *)) \
+    X(int64_t *, opd_data_i64, 1, (const opd_tensor *)) \
+    X(int32_t *, opd_data_i32, 1, (const opd_tensor *)) \
+    X(uint8_t *, opd_data_u8, 1, (const opd_tensor *)) \
+    X(bool *, opd_data_bool, 1, (const opd_tensor *)) \
+    X(double, opd_item_f64, 1, (const opd_tensor *)) \
+    X(int64_t, opd_item_i64, 1, (const opd_tensor *)) \
+    X(size_t, opd_tensor_print, 3, (const opd_tensor *, char *, size_t)) \
+    V(opd_print, 1, (const opd_tensor *)) \
+    V(opd_manual_seed, 1, (uint64_t)) \
+    X(opd_generator *, opd_generator_new, 1, (uint64_t)) \
+    V(opd_generator_free, 1, (opd_generator *)) \
+    V(opd_generator_seed, 2, (opd_generator *, uint64_t)) \
+    X(opd_tensor *, opd_tensor_set_requires_grad, 2, (opd_tensor *, bool)) \
+    X(bool, opd_tensor_requires_grad, 1, (const opd_tensor *)) \
+    X(bool, opd_tensor_is_leaf, 1, (const opd_tensor *)) \
+    X(opd_tensor *, opd_tensor_grad, 1, (const opd_tensor *)) \
+    X(int, opd_tensor_set_grad, 2, (opd_tensor *, opd_tensor *)) \
+    X(const char *, opd_tensor_grad_fn, 1, (const opd_tensor *)) \
+    X(int, opd_backward, 1, (opd_tensor *)) \
+    X(int, opd_backward_with, 3, (opd_tensor *const *, int, const opd_backward_options *)) \
+    X(int, opd_autograd_grad, 6, \
+      (opd_tensor *const *, int, opd_tensor *const *, int, const opd_backward_options *, opd_tensor **)) \
+    X(bool, opd_grad_enabled, 0, ()) \
+    X(bool, opd_grad_set, 1, (bool)) \
+    X(opd_tensor *, opd_bw_grad, 2, (opd_backward_call *, int)) \
+    X(opd_tensor *, opd_bw_tensor, 2, (opd_backward_call *, int)) \
+    X(opd_tensors, opd_bw_tensors, 2, (opd_backward_call *, int)) \
+    X(opd_value, opd_bw_value, 2, (opd_backward_call *, int)) \
+    X(opd_tensor *, opd_bw_result, 2, (opd_backward_call *, int)) \
+    X(bool, opd_bw_needs, 2, (const opd_backward_call *, int)) \
+    X(bool, opd_bw_needs_at, 3, (const opd_backward_call *, int, int)) \
+    X(opd_ints, opd_bw_sizes, 2, (const opd_backward_call *, int)) \
+    X(opd_ints, opd_bw_sizes_at, 3, (const opd_backward_call *, int, int)) \
+    X(opd_scalar_type, opd_bw_dtype, 2, (const opd_backward_call *, int)) \
+    X(int, opd_bw_return, 3, (opd_backward_call *, int, opd_tensor *)) \
+    X(int, opd_bw_return_at, 4, (opd_backward_call *, int, int, opd_tensor *)) \
+    X(int, opd_autograd_record, 10, \
+      (const char *, opd_backward_fn, opd_tensor *const *, int, opd_tensor *const *, int, const opd_value *, int, \
+       opd_tensor *const *, int)) \
+    X(bool, opd_call_requires_grad, 1, (const opd_call *)) \
+    X(opd_plugin *, opd_load_library, 1, (const char *)) \
+    X(int, opd_unload_library, 1, (opd_plugin *)) \
+    X(opd_plugin *, opd_load, 3, (const char *, const char *const *, const char *)) \
+    X(opd_plugin *, opd_load_inline, 3, (const char *, const char *, const char *)) \
+    X(opd_plugin *, opd_plugin_next, 1, (const opd_plugin *)) \
+    X(const char *, opd_plugin_path, 1, (const opd_plugin *)) \
+    X(int64_t, opd_observer_add, 1, (const opd_observer *)) \
+    X(int64_t, opd_observer_add_local, 1, (const opd_observer *)) \
+    X(bool, opd_observer_remove, 1, (int64_t)) \
+    X(bool, opd_observer_enable, 2, (int64_t, bool)) \
+    X(bool, opd_observe_set, 1, (bool)) \
+    X(opd_span *, opd_span_open, 1, (const char *)) \
+    V(opd_span_close, 1, (opd_span *)) \
+    X(int, opd_profiler_start, 1, (const opd_profiler_options *)) \
+    X(opd_profile *, opd_profiler_stop, 0, ()) \
+    V(opd_profile_free, 1, (opd_profile *)) \
+    X(const opd_profile_row *, opd_profile_rows, 2, (const opd_profile *, int64_t *)) \
+    X(size_t, opd_profile_table, 3, (const opd_profile *, char *, size_t)) \
+    V(opd_profile_print, 1, (const opd_profile *)) \
+    X(int, opd_profile_write_trace, 2, (const opd_profile *, const char *)) \
+    X(int, opd_backend_register, 2, (opd_backend, const opd_backend_desc *)) \
+    X(int, opd_backend_unregister, 1, (opd_backend)) \
+    X(int, opd_cpu_fallback, 1, (opd_call *)) \
+    X(void *, opd_device_data, 2, (const opd_tensor *, opd_backend)) \
+    X(opd_tensor *, opd_tensor_wrap_on, 7, \
+      (void *, opd_ints, const int64_t *, opd_scalar_type, opd_device, opd_deleter, void *)) \
+    X(int, opd_device_count, 1, (opd_backend)) \
+    X(opd_device, opd_device_current, 1, (opd_backend)) \
+    X(opd_device, opd_device_set, 1, (opd_device)) \
+    X(int, opd_device_synchronize, 1, (opd_device)) \
+    X(opd_memory, opd_device_memory, 1, (opd_device)) \
+    X(opd_stream, opd_stream_new, 1, (opd_device)) \
+    V(opd_stream_free, 1, (opd_stream)) \
+    X(opd_stream, opd_stream_current, 1, (opd_device)) \
+    X(opd_stream, opd_stream_set, 1, (opd_stream)) \
+    X(int, opd_stream_wait, 2, (opd_stream, opd_stream)) \
+    X(int, opd_stream_synchronize, 1, (opd_stream)) \
+    X(opd_device, opd_bw_device, 2, (const opd_backward_call *, int)) \
+    X(opd_key, opd_keyset_next, 2, (opd_keyset, opd_key)) \
+    X(opd_dispatch_state, opd_dispatch_state_get, 0, ()) \
+    X(opd_dispatch_state, opd_dispatch_state_set, 1, (opd_dispatch_state)) \
+    X(int, opd_def_with, 3, (opd_library *, const char *, const opd_def_options *)) \
+    V(opd_library_at, 3, (opd_library *, const char *, int)) \
+    X(int, opd_def_function, 3, (opd_library *, const char *, const opd_function *)) \
+    X(int, opd_impl_function, 4, (opd_library *, const char *, const char *, const opd_function *)) \
+    X(uint32_t, opd_op_tags, 1, (const opd_op *)) \
+    X(size_t, opd_op_list, 3, (const opd_op_filter *, opd_op **, size_t)) \
+    X(opd_registry_info, opd_registry_stats, 0, ()) \
+    X(size_t, opd_explain, 5, (opd_op *, const opd_value *, int, char *, size_t)) \
+    X(opd_listener *, opd_listener_add, 3, (opd_listener_fn, opd_listener_fn, void *)) \
+    V(opd_listener_remove, 1, (opd_listener *)) \
+    X(int, opd_call_at, 5, (opd_op *, const char *, opd_value *, const opd_value *, int))
+
+#define OPD_X0() (void)
+#define OPD_X1(a) (a x0)
+#define OPD_X2(a, b) (a x0, b x1)
+#define OPD_X3(a, b, c) (a x0, b x1, c x2)
+#define OPD_X4(a, b, c, d) (a x0, b x1, c x2, d x3)
+#define OPD_X5(a, b, c, d, e) (a x0, b x1, c x2, d x3, e x4)
+#define OPD_X6(a, b, c, d, e, f) (a x0, b x1, c x2, d x3, e x4, f x5)
+#define OPD_X7(a, b, c, d, e, f, g) (a x0, b x1, c x2, d x3, e x4, f x5, g x6)
+#define OPD_X8(a, b, c, d, e, f, g, h) (a x0, b x1, c x2, d x3, e x4, f x5, g x6, h x7)
+#define OPD_X9(a, b, c, d, e, f, g, h, i) (a x0, b x1, c x2, d x3, e x4, f x5, g x6, h x7, i x8)
+#define OPD_X10(a, b, c, d, e, f, g, h, i, j) (a x0, b x1, c x2, d x3, e x4, f x5, g x6, h x7, i x8, j x9)
+#define OPD_Y0 ()
+#define OPD_Y1 (x0)
+#define OPD_Y2 (x0, x1)
+#define OPD_Y3 (x0, x1, x2)
+#define OPD_Y4 (x0, x1, x2, x3)
+#define OPD_Y5 (x0, x1, x2, x3, x4)
+#define OPD_Y6 (x0, x1, x2, x3, x4, x5)
+#define OPD_Y7 (x0, x1, x2, x3, x4, x5, x6)
+#define OPD_Y8 (x0, x1, x2, x3, x4, x5, x6, x7)
+#define OPD_Y9 (x0, x1, x2, x3, x4, x5, x6, x7, x8)
+#define OPD_Y10 (x0, x1, x2, x3, x4, x5, x6, x7, x8, x9)
+#define OPD_HOST_FIELD(R, name, n, types) R (*name) OPD_X##n types;
+#define OPD_HOST_FIELD_V(name, n, types) void (*name) OPD_X##n types;
+#define OPD_HOST_STRUCT struct opd_host { \
+    int32_t major, minor; \
+    int (*opd_fail)(opd_code, const char *, ...); \
+    void (*opd_warn)(const char *, ...); \
+    int (*define)(opd_library *, const opd_op_desc *, size_t); \
+    int (*impl)(opd_library *, const char *, const char *, opd_kernel, void *, opd_destroy); \
+    int (*fallback)(opd_library *, opd_kernel); \
+    OPD_HOST_FUNCTIONS(OPD_HOST_FIELD, OPD_HOST_FIELD_V) }
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct opd_host;
+/* What a plug-in exports as opd_plugin_entry. */
+typedef struct opd_plugin_info {
+    char magic[12];                               /* "opdispatch" */
+    int32_t major, minor;                         /* of the header it was built with */
+    const struct opd_host **host;                 /* where the table goes */
+    opd_block **blocks;                           /* what its constructors have linked */
+} opd_plugin_info;
+#define OPD_PLUGIN_MAGIC "opdispatch"
+
+#if defined(OPDISPATCH_PLUGIN)
+/* One of each in a plug-in of many files. */
+#define OPD_PLUGIN_HIDDEN __attribute__((weak, visibility("hidden")))
+extern const struct opd_host *opd_plugin_host OPD_PLUGIN_HIDDEN;
+extern opd_block *opd_plugin_blocks OPD_PLUGIN_HIDDEN;
+extern const opd_plugin_info opd_plugin_entry __attribute__((weak, visibility("default")));
+OPD_HOST_STRUCT;
+const struct opd_host *opd_plugin_host = NULL;
+opd_block *opd_plugin_blocks = NULL;
+const opd_plugin_info opd_plugin_entry = {
+    OPD_PLUGIN_MAGIC, OPD_VERSION_MAJOR, OPD_VERSION_MINOR, &opd_plugin_host, &opd_plugin_blocks};
+
+#define OPD_FORWARD(R, name, n, types) static R name OPD_X##n types { return opd_plugin_host->name OPD_Y##n; }
+#define OPD_FORWARD_V(name, n, types) static void name OPD_X##n types { opd_plugin_host->name OPD_Y##n; }
+OPD_HOST_FUNCTIONS(OPD_FORWARD, OPD_FORWARD_V)
+#define opd_fail (opd_plugin_host->opd_fail)
+#define opd_warn (opd_plugin_host->opd_warn)
+
+static void opd_block_link(opd_block *block) {
+    opd_block **p = &opd_plugin_blocks;
+    while (*p && *p != block) { p = &(*p)->next; }
+    if (!*p) { *p = block; }
+}
+
+/* The functions that registrations know by their address are the program's, not those of this file. */
+static opd_kernel opd_plugin_kernel(opd_kernel k) {
+    const struct opd_host *h = opd_plugin_host;
+    return k == opd_fallthrough ? h->opd_fallthrough : k == opd_batch_pointwise ? h->opd_batch_pointwise :
+           k == opd_batch_shift_dim ? h->opd_batch_shift_dim : k == opd_batch_matmul ? h->opd_batch_matmul :
+           k == opd_batch_view ? h->opd_batch_view : k == opd_batch_decompose ? h->opd_batch_decompose :
+           k == opd_batch_factory ? h->opd_batch_factory : k == opd_batch_loop ? h->opd_batch_loop : k;
+}
+static int opd_impl_key(opd_library *lib, const char *name, const char *key, opd_kernel kernel, void *user,
+                        void (*destroy)(void *user)) {
+    return opd_plugin_host->impl(lib, name, key, opd_plugin_kernel(kernel), user, destroy);
+}
+static int opd_impl(opd_library *lib, const char *name, opd_kernel kernel) {
+    return opd_impl_key(lib, name, NULL, kernel, NULL, NULL);
+}
+static int opd_fallback(opd_library *lib, opd_kernel kernel) {
+    return opd_plugin_host->fallback(lib, opd_plugin_kernel(kernel));
+}
+static int opd_define(opd_library *lib, const opd_op_desc *desc) {
+    opd_op_desc d;
+    if (!desc) { return opd_plugin_host->define(lib, NULL, 0); }
+    d = *desc;
+    d.cpu = opd_plugin_kernel(d.cpu);
+    d.cuda = opd_plugin_kernel(d.cuda);
+    d.fake = opd_plugin_kernel(d.fake);
+    d.composite = opd_plugin_kernel(d.composite);
+    d.any = opd_plugin_kernel(d.any);
+    d.autograd = opd_plugin_kernel(d.autograd);
+    d.vmap = opd_plugin_kernel(d.vmap);
+    if (d.backward == opd_not_differentiable) { d.backward = opd_plugin_host->opd_not_differentiable; }
+    return opd_plugin_host->define(lib, &d, sizeof d);
+}
+/* By name: the numbers are those of one version. */
+static opd_op *opd_op_builtin(opd_op_id id) {
+#define OPD_NAME(card, qual, kind, fn, types, full_kind, full_types) "aten::" qual,
+    static const char *const names[] = {OPD_OPERATORS(OPD_NAME) ""};
+#undef OPD_NAME
+    return (unsigned)id < (unsigned)OPD_OP_COUNT ? opd_find_quiet(names[id]) : NULL;
+}
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
 #endif /* OPDISPATCH_H */
 //======================================================================================================================
 //  Stop here if you are only interested in the API: what follows is the implementation.
@@ -2004,6 +2800,7 @@ OPD_API opd_op *opd_op_builtin(opd_op_id id);
 #include <math.h>
 #include <float.h>
 #include <limits.h>
+#include <time.h>
 
 #if defined(__TINYC__) && !defined(OPD_NO_THREADS)
 #define OPD_NO_THREADS
@@ -2013,10 +2810,32 @@ OPD_API opd_op *opd_op_builtin(opd_op_id id);
 #endif
 #if !defined(OPD_NO_THREADS)
 #include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
 #endif
 #if defined(__linux__) && !defined(__TINYC__)
 #include <sys/mman.h>
+#endif
+#if !defined(__unix__) && !defined(OPD_NO_PLUGINS)
+#define OPD_NO_PLUGINS
+#endif
+#if !defined(OPD_NO_PLUGINS)
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <unistd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#if !defined(__cplusplus)                         /* strict C does not declare them; C++ does */
+extern int lstat(const char *path, struct stat *out);
+extern int gethostname(char *name, size_t cap);
+extern char **environ;
+#endif
 #endif
 
 #if defined(OPD_MALLOC) != defined(OPD_FREE)
@@ -2050,6 +2869,7 @@ OPD_API opd_op *opd_op_builtin(opd_op_id id);
 #define OPDI_PUBLISH(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define OPDI_ADD(p, v) __atomic_add_fetch(p, v, __ATOMIC_RELAXED)
 #define OPDI_SUB(p, v) __atomic_sub_fetch(p, v, __ATOMIC_ACQ_REL)
+#define OPDI_IN_ORDER() __atomic_signal_fence(__ATOMIC_SEQ_CST)      /* of the compiler: no instruction */
 #else
 #define OPDI_LIKELY(x) (x)
 #define OPDI_UNLIKELY(x) (x)
@@ -2062,6 +2882,7 @@ OPD_API opd_op *opd_op_builtin(opd_op_id id);
 #define OPDI_PUBLISH(p, v) (*(p) = (v))
 #define OPDI_ADD(p, v) (*(p) += (v))
 #define OPDI_SUB(p, v) (*(p) -= (v))
+#define OPDI_IN_ORDER() ((void)0)
 #endif
 
 /* True while the process has one thread: glibc says so, and only the thread that asks can change it by making
@@ -2146,12 +2967,18 @@ typedef struct opdi_free_block { struct opdi_free_block *next; } opdi_free_block
 #define OPDI_DEFAULT_INCLUDE (OPD_BIT_OF(OPD_F_BACKEND_SELECT) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW))
 #define OPDI_DEFAULT_ALLOW (~OPD_BIT_OF(OPD_F_AUTOCAST))
 
+#define OPDI_MAX_OBSERVERS 32                     /* of one thread's events: half are of all threads */
+typedef struct opdi_observer opdi_observer;
+typedef struct opdi_watch { opdi_observer *observer; int64_t left; } opdi_watch;      /* sampled: events to the next */
+
 typedef struct opdi_thread {
     opdi_state state;
     opd_code error;              /* OPD_OK: none pending */
+    int32_t observed;            /* observers: whether there are any; see opdi_observing */
     int32_t scope_depth;
     int32_t warned_root;
     opd_call *current;           /* innermost running call */
+    uint64_t inside;             /* epoch in which the outermost running call began; 0: none runs */
     uintptr_t *handles;          /* the scope stack: tensors; with bit 0 set, opdi_block */
     int64_t top, cap;            /* handles in use and allocated */
     int64_t scope_mark;          /* where the innermost scope begins */
@@ -2160,8 +2987,20 @@ typedef struct opdi_thread {
     opdi_free_block *free_lists[OPDI_CLASSES];
     int64_t cached;              /* bytes in free_lists */
     int64_t live_delta;          /* bytes handed out and not yet added to the global count */
+    int64_t allocated;           /* bytes handed out to this thread so far */
     int64_t allocations;
     struct opdi_thread *next;    /* in the list of all threads */
+    uint64_t born;               /* its number, from 1 */
+    int worker;                  /* runs parts of kernels only, no operators */
+    bool observe_off, observing, observe_end;     /* switched off here; in a callback; the thread ends */
+    int32_t nobservers;
+    opdi_mutex observe_lock;     /* of the list of observers */
+    opdi_watch observers[OPDI_MAX_OBSERVERS];
+    opdi_observer *own_observers;                 /* this thread's alone, registered */
+    int64_t skip, skip_from;     /* calls that pass before the list is looked at again; what it was then */
+    uint64_t random, events;
+    void *recorder;              /* profiler: this thread's, if it belongs to profile recorder_of */
+    uint64_t recorder_of;
     char message[2048];
 } opdi_thread;
 
@@ -2170,14 +3009,28 @@ static int opdi_main_taken;
 static OPDI_TLS opdi_thread *opdi_thread_self;
 
 OPDI_NOINLINE static opdi_thread *opdi_thread_make(void);
+static inline uint32_t opdi_thread_number(const opdi_thread *th) { return (uint32_t)th->born & 0xfffff; }
 static inline opdi_thread *opdi_self(void) {
     opdi_thread *th = opdi_thread_self;
     return OPDI_LIKELY(th != NULL) ? th : opdi_thread_make();
 }
 
+static uint64_t opdi_epoch = 1;                   /* moves on when something is taken out of use */
+
+/* Round everything that reads an operator's table or schema without the registry's lock. */
+static inline uint64_t opdi_enter(opdi_thread *th) {
+    const uint64_t was = th->inside;
+    if (OPDI_LIKELY(was == 0)) {
+        OPDI_PUBLISH(&th->inside, OPDI_ACQUIRE(&opdi_epoch));
+        OPDI_IN_ORDER();
+    }
+    return was;
+}
+static inline void opdi_leave(opdi_thread *th, uint64_t was) { OPDI_PUBLISH(&th->inside, was); }
+
 static void opdi_log_default(void *user, int is_error, const char *text) {
     (void)user;
-    fprintf(stderr, "opdispatch: %s%s\n", is_error ? "error: " : "warning: ", text);
+    fprintf(stderr, "opdispatch: %s%s\n", is_error > 0 ? "error: " : is_error ? "" : "warning: ", text);
 }
 
 static struct { opd_log_fn fn; void *user; } opdi_log = {opdi_log_default, NULL};
@@ -2218,11 +3071,14 @@ OPDI_COLD_BEGIN
 
 static opdi_mutex opdi_threads_lock = OPDI_MUTEX_INIT;
 static opdi_thread *opdi_all_threads;
+static uint64_t opdi_threads_born;
 static int64_t opdi_live_total, opdi_live_peak, opdi_gone_allocations;
 
 static void opdi_scope_unwind(opdi_thread *th, int64_t mark);
 static void opdi_cache_drain(opdi_thread *th);
 static void opdi_live_flush(opdi_thread *th);
+static void opdi_observers_enter(opdi_thread *th);
+static void opdi_observers_leave(opdi_thread *th);
 
 static void opdi_report_pending(opdi_thread *th) {
     if (th->error != OPD_OK) {
@@ -2232,6 +3088,7 @@ static void opdi_report_pending(opdi_thread *th) {
 }
 
 static void opdi_raw_free(void *p, size_t n);
+static void opdi_plugins_sweep(void);
 
 //-- A thread ends: what it forgot is reported and given back.
 OPD_UNUSED static void opdi_thread_end(void *arg) {
@@ -2239,6 +3096,7 @@ OPD_UNUSED static void opdi_thread_end(void *arg) {
     opdi_thread **p;
     opdi_thread_self = th;
     opdi_report_pending(th);
+    opdi_observers_leave(th);
     opdi_scope_unwind(th, 0);
     if (th->handles) { OPD_FREE(th->handles); }
     th->handles = NULL;
@@ -2251,6 +3109,8 @@ OPD_UNUSED static void opdi_thread_end(void *arg) {
     }
     opdi_gone_allocations += th->allocations;
     opdi_unlock(&opdi_threads_lock);
+    opdi_plugins_sweep();
+    opdi_live_flush(th);
     opdi_thread_self = NULL;
     if (th != &opdi_main_thread) { OPD_FREE(th); }
     else { memset(th, 0, sizeof *th); OPDI_PUBLISH(&opdi_main_taken, 0); }
@@ -2268,8 +3128,9 @@ static void opdi_at_exit(void) {
 }
 
 OPDI_NOINLINE static opdi_thread *opdi_thread_make(void) {
-    opdi_thread *th;
+    static const opdi_mutex fresh = OPDI_MUTEX_INIT;
     static int at_exit_done;
+    opdi_thread *th;
     opdi_lock(&opdi_threads_lock);
     if (!opdi_main_taken) {
         opdi_main_taken = 1;
@@ -2288,8 +3149,12 @@ OPDI_NOINLINE static opdi_thread *opdi_thread_make(void) {
     memset(th, 0, sizeof *th);
     th->state.include = OPDI_DEFAULT_INCLUDE;
     th->state.allow = OPDI_DEFAULT_ALLOW;
+    th->born = ++opdi_threads_born;
+    th->random = 0x9e3779b97f4a7c15u * th->born;
+    th->observe_lock = fresh;
     th->next = opdi_all_threads;
     opdi_all_threads = th;
+    opdi_observers_enter(th);
     opdi_unlock(&opdi_threads_lock);
 #if !defined(OPD_NO_THREADS)
     (void)pthread_once(&opdi_thread_once, opdi_thread_key_make);
@@ -2297,6 +3162,50 @@ OPDI_NOINLINE static opdi_thread *opdi_thread_make(void) {
 #endif
     opdi_thread_self = th;
     return th;
+}
+
+//-- what nobody can be inside any more ---------------------------------------------------------------------------
+//
+//  A call writes the epoch into its thread's `inside` when it begins and 0 when it ends: plain stores, no lock and no
+//  fence.  What registration takes out of use (tables, kernels with their user pointers) is stamped with the epoch,
+//  which then moves on, and given back when no call is running that began at the stamp or before.  The order between a
+//  call's store and what it reads next is paid for here, by a barrier that the kernel sends to the other threads.
+
+typedef struct opdi_gone {
+    struct opdi_gone *next;                       /* oldest first */
+    uint64_t stamp;
+    void (*give_back)(struct opdi_gone *gone);
+} opdi_gone;
+
+#if !defined(OPD_NO_THREADS) && defined(__linux__) && defined(SYS_membarrier)
+#if !defined(__cplusplus)
+extern long syscall(long number, ...);            /* -std=c11 does not declare it */
+#endif
+/* Every other thread of the process passes a full barrier.  False when that cannot be had. */
+static bool opdi_barrier(void) {
+    static int ready;
+    if (OPDI_ALONE) { return true; }
+    if (!OPDI_LOAD(&ready)) {                     /* MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED */
+        OPDI_STORE(&ready, syscall(SYS_membarrier, 16, 0) == 0 ? 1 : -1);
+    }
+    return OPDI_LOAD(&ready) > 0 && syscall(SYS_membarrier, 8, 0) == 0;
+}
+#else
+static bool opdi_barrier(void) { return OPDI_ALONE != 0; }
+#endif
+
+/* The epoch in which the oldest of the running calls began; UINT64_MAX when none runs, 0 when nobody can know. */
+static uint64_t opdi_oldest_call(void) {
+    uint64_t oldest = UINT64_MAX;
+    const opdi_thread *th;
+    if (!opdi_barrier()) { return 0; }
+    opdi_lock(&opdi_threads_lock);
+    for (th = opdi_all_threads; th; th = th->next) {
+        const uint64_t inside = OPDI_ACQUIRE(&th->inside);
+        if (inside && inside < oldest) { oldest = inside; }
+    }
+    opdi_unlock(&opdi_threads_lock);
+    return oldest;
 }
 
 //-- errors -------------------------------------------------------------------------------------------------------
@@ -2498,6 +3407,7 @@ static inline void *opdi_alloc(size_t n) {
     if (!p) { p = opdi_raw_alloc(n); }
     if (OPDI_UNLIKELY(!p)) { return opdi_out_of_memory(n); }
     th->live_delta += (int64_t)n;
+    th->allocated += (int64_t)n;
     if (OPDI_UNLIKELY(th->live_delta > 65536)) { opdi_live_flush(th); }
     return p;
 }
@@ -2855,11 +3765,24 @@ OPD_API bool opd_can_cast(opd_scalar_type from, opd_scalar_type to) {
 
 #define OPDI_MAX_DEVICE_INDEX 127                 /* c10::DeviceIndex is 8 bits */
 
+/* Names given to PrivateUse1 to 3, and of their keys by functionality (row of opdi_row_names); NULL: none given.
+   Filled under opdi_backend_lock, for ever; read without a lock. */
+typedef struct opdi_given { const char *name, *keys[7]; char text[8][48]; } opdi_given;
+static opdi_given opdi_given_names[3];
+static const opdi_given *opdi_given_to(int backend) {
+    const opdi_given *g = &opdi_given_names[OPDI_MIN(OPDI_MAX(backend - OPD_PRIVATEUSE1, 0), 2)];
+    return backend >= OPD_PRIVATEUSE1 && backend <= OPD_PRIVATEUSE3 && OPDI_ACQUIRE(&g->name) ? g : NULL;
+}
+
 /* Indexed by backend.  The last two private backends have no device in PyTorch. */
 static const char *const opdi_device_names[OPD_BACKEND_COUNT] = {
     "cpu", "cuda", "hip", "xla", "mps", "ipu", "xpu", "hpu", "ve", "lazy", "mtia", "privateuseone", "privateusetwo",
     "privateusethree", "meta"
 };
+static const char *opdi_device_name(int backend) {
+    const opdi_given *g = opdi_given_to(backend);
+    return g ? g->name : backend >= 0 && backend < OPD_BACKEND_COUNT ? opdi_device_names[backend] : "?";
+}
 
 /* Reads "", or ":" and an index without leading zeros.  False with an error. */
 static bool opdi_device_index(const char *rest, const char *text, int32_t *index) {
@@ -2886,7 +3809,7 @@ static int opdi_device_unknown(const char *text) {
     size_t at = 0;
     int i;
     for (i = 0; i < OPD_BACKEND_COUNT; i++) {
-        const char *p = opdi_device_names[i];
+        const char *p = opdi_device_name(i);
         while (*p && at + 3 < sizeof(names)) { names[at++] = *p++; }
         if (i + 1 < OPD_BACKEND_COUNT && at + 3 < sizeof(names)) { names[at++] = ','; names[at++] = ' '; }
     }
@@ -2902,9 +3825,11 @@ OPD_API int opd_device_parse(const char *text, opd_device *out) {
     while ((text[n] >= 'a' && text[n] <= 'z') || (text[n] >= 'A' && text[n] <= 'Z') || text[n] == '_') { n++; }
     if (n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "Invalid device string: '%s'", text); }
     if (!opdi_device_index(text + n, text, &index)) { return -1; }
-    for (i = 0; i < OPD_BACKEND_COUNT; i++) {
-        if (strlen(opdi_device_names[i]) != n || memcmp(opdi_device_names[i], text, n) != 0) { continue; }
-        out->type = i;
+    for (i = 0; i < 2 * OPD_BACKEND_COUNT; i++) {  /* names given, then PyTorch's, which stay */
+        const int type = i % OPD_BACKEND_COUNT;
+        const char *name = i == type ? opdi_device_name(type) : opdi_device_names[type];
+        if (strlen(name) != n || memcmp(name, text, n) != 0) { continue; }
+        out->type = type;
         out->index = index;
         return 0;
     }
@@ -2912,7 +3837,7 @@ OPD_API int opd_device_parse(const char *text, opd_device *out) {
 }
 
 OPD_API const char *opd_device_print(opd_device device, char *buf, size_t cap) {
-    const char *name = device.type >= 0 && device.type < OPD_BACKEND_COUNT ? opdi_device_names[device.type] : "?";
+    const char *name = opdi_device_name(device.type);
     if (cap == 0) { return buf; }
     if (device.index >= 0) {
         (void)snprintf(buf, cap, "%s:%d", name, (int)device.index);
@@ -2933,13 +3858,16 @@ typedef struct opdi_storage {
     void *block;                 /* what to free, */
     int64_t block_bytes;         /* and its size; negative: an opdi_foreign */
     uint32_t viewed;             /* a view operator has looked at it */
-    uint32_t spare;
+    uint8_t device;              /* the backend whose memory `data` is; 0: the host's, or none */
+    int8_t index;                /* which of its devices */
+    uint16_t spare;
 } opdi_storage;
 
 typedef struct opdi_foreign {
     opdi_storage storage;
     void (*deleter)(void *data, void *user);
     void *user;
+    opd_plugin *plugin;          /* where deleter or data is; pinned */
 } opdi_foreign;
 
 /* Flags of a tensor. */
@@ -2979,6 +3907,19 @@ static inline uint32_t opdi_traits_of(const opd_tensor *t) {
     return all;
 }
 static inline int64_t *opdi_sizes(const opd_tensor *t) { return t->dims; }
+/* Where a tensor is, or is to be, in one number: the backend, and above its 8 bits the index plus one (0: the current
+   device).  The host is 0. */
+static inline int opdi_place(opd_device d) {
+    if (d.type == OPD_CPU || d.type == OPD_META) { return d.type; }
+    return (d.type < 0 || d.type > 255 ? 255 : d.type) |
+        (OPDI_MIN(OPDI_MAX(d.index, -1), OPDI_MAX_DEVICE_INDEX) + 1) * 256;
+}
+static inline int opdi_place_of(const opd_tensor *t) {
+    return t->backend == OPD_CPU || t->backend == OPD_META ? t->backend : t->backend | (t->storage->index + 1) * 256;
+}
+static inline opd_device opdi_place_device(int place) {
+    return opd_device_of((opd_backend)(place & 255), place / 256 - 1);
+}
 static inline int64_t *opdi_strides(const opd_tensor *t) { return t->dims + t->ndim; }
 
 //  Elements
@@ -4619,10 +5560,12 @@ static const char *opdi_functionality_name(int functionality) {
 }
 
 OPD_API const char *opd_key_name(opd_key key) {
+    const opdi_given *given;
     int f = opdi_key_functionality(key);
     if (opd_key_is_alias(key)) { return opdi_alias_names[key - OPD_KEY_SLOTS]; }
     if (f < 0) { return "?"; }
     if (key < OPD_KEY_BACKEND_BASE) { return opdi_functionality_name(f); }
+    if ((given = opdi_given_to(key & 15)) != NULL) { return given->keys[(key - OPD_KEY_BACKEND_BASE) >> 4]; }
     return opdi_row_names[(key - OPD_KEY_BACKEND_BASE) >> 4][key & 15];
 }
 
@@ -4635,6 +5578,8 @@ static opd_key opdi_key_find(const char *name) {
         if (f < 0 && !opd_key_is_alias(key)) { continue; }
         if (f == key && opdi_functionality_is_user(f) && !opdi_user_name(f)) { continue; }
         if (strcmp(opd_key_name(key), name) == 0) { return key; }
+        if (key >= OPD_KEY_BACKEND_BASE && f >= 0 &&       /* PyTorch's name of a backend that was given one */
+            strcmp(opdi_row_names[(key - OPD_KEY_BACKEND_BASE) >> 4][key & 15], name) == 0) { return key; }
     }
     for (i = 0; i < sizeof(opdi_old_keys) / sizeof(opdi_old_keys[0]); i++) {
         if (strcmp(opdi_old_keys[i].name, name) == 0) { return opdi_old_keys[i].key; }
@@ -4643,13 +5588,27 @@ static opd_key opdi_key_find(const char *name) {
 }
 OPDI_COLD_END
 
+OPDI_COLD_BEGIN
+static int opdi_distance(const char *a, const char *b, int most);
+
 OPD_API opd_key opd_key_parse(const char *name) {
     opd_key key = name ? opdi_key_find(name) : (opd_key)OPD_KEY_INVALID;
-    if (key == OPD_KEY_INVALID) {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "could not parse dispatch key: %s", name ? name : "NULL");
+    char near_text[200];
+    size_t n = 0;
+    int d;
+    if (key != OPD_KEY_INVALID) { return key; }
+    near_text[0] = 0;
+    for (d = 0; name && n == 0 && d <= OPDI_MIN(3, (int)strlen(name) / 2); d++) {
+        for (key = 0; key < OPD_KEY_COUNT && n < 120; key++) {
+            const char *known = opd_key_name(key);
+            if (opdi_distance(name, known, 3) != d || opdi_key_find(known) != key) { continue; }
+            n += (size_t)snprintf(near_text + n, sizeof near_text - n, "%s%s", n ? ", " : "; did you mean ", known);
+        }
     }
-    return key;
+    (void)opd_fail(OPD_ERROR_NOT_FOUND, "could not parse dispatch key: %s%s", name ? name : "NULL", near_text);
+    return OPD_KEY_INVALID;
 }
+OPDI_COLD_END
 
 //  Key sets
 
@@ -4705,6 +5664,20 @@ OPD_API opd_key opd_keyset_highest(opd_keyset set) {
     return (opd_key)slot;
 }
 
+OPD_API opd_key opd_keyset_next(opd_keyset set, opd_key after) {
+    int f = after > 0 ? opdi_key_functionality(after) : 1, b = after > 0 ? opdi_key_backend(after) + 1 : 0;
+    set.functionality &= OPDI_FUNCTIONALITY_MASK;
+    if (f < 0) { return OPD_KEY_UNDEFINED; }
+    if (after > 0 && !opdi_functionality_per_backend(f)) { f++; b = 0; }
+    for (; f < OPD_F_COUNT; f++, b = 0) {
+        if (!(set.functionality & OPD_BIT_OF(f))) { continue; }
+        if (!opdi_functionality_per_backend(f)) { return (opd_key)f; }
+        while (b < OPD_BACKEND_COUNT && !(set.backends >> b & 1)) { b++; }
+        if (b < OPD_BACKEND_COUNT) { return (opd_key)opdi_key_base[f] + b; }
+    }
+    return OPD_KEY_UNDEFINED;
+}
+
 /* Appends at *at what fits into cap bytes with the zero. */
 static void opdi_keyset_append(char *buf, size_t cap, size_t *at, const char *text) {
     while (*text && *at + 1 < cap) { buf[(*at)++] = *text++; }
@@ -4714,17 +5687,11 @@ OPDI_COLD_BEGIN
 OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
     const char *comma = "";
     size_t at = 0;
-    int f, b;
+    opd_key key;
     opdi_keyset_append(buf, cap, &at, "DispatchKeySet(");
-    for (f = 1; f < OPD_F_COUNT; f++) {
-        int count = opdi_functionality_per_backend(f) ? OPD_BACKEND_COUNT : 1;
-        if (!(set.functionality & OPD_BIT_OF(f))) { continue; }
-        for (b = 0; b < count; b++) {
-            if (count > 1 && !(set.backends >> b & 1)) { continue; }
-            opdi_keyset_append(buf, cap, &at, comma);
-            opdi_keyset_append(buf, cap, &at, opd_key_name((opd_key)opdi_key_base[f] + b));
-            comma = ", ";
-        }
+    for (key = opd_keyset_next(set, 0); key; key = opd_keyset_next(set, key), comma = ", ") {
+        opdi_keyset_append(buf, cap, &at, comma);
+        opdi_keyset_append(buf, cap, &at, opd_key_name(key));
     }
     opdi_keyset_append(buf, cap, &at, ")");
     if (cap > 0) { buf[at] = 0; }
@@ -4794,6 +5761,366 @@ void opd_keys_restore(opd_key_guard guard) {
     th->state.allow |= guard.exclude;
 }
 
+opd_dispatch_state opd_dispatch_state_get(void) {
+    const opdi_thread *th = opdi_self();
+    opd_dispatch_state state;
+    memset(&state, 0, sizeof state);
+    state.included = th->state.include;
+    state.excluded = ~th->state.allow;
+    state.grad_enabled = !th->state.no_grad;
+    return state;
+}
+
+opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state) {
+    opdi_thread *th = opdi_self();
+    const opd_dispatch_state was = opd_dispatch_state_get();
+    th->state.include = state.included;
+    th->state.allow = ~state.excluded;
+    th->state.no_grad = !state.grad_enabled;
+    return was;
+}
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>observers  who is told of calls: registration, sampling, callbacks
+//
+//  at::RecordFunction.  Each thread has a list of the observers that concern it, under a lock of its own that nobody
+//  else takes but who adds and removes one; the call path reads one word, th->observed, with the pending error.
+//  An event in progress holds its observers, so removing one never takes a callback's data away under it.
+//----------------------------------------------------------------------------------------------------------------------
+
+struct opdi_observer {
+    opd_observer desc;
+    int64_t handle;
+    int32_t refs;                                 /* being registered; lists it is in; events in progress */
+    bool enabled, local;
+    opd_plugin *plugin;                           /* that its callbacks stand in, or NULL */
+    struct opdi_observer *next;
+};
+static opd_plugin *opdi_plugin_hold(uintptr_t address);
+static void opdi_plugin_let_go(opd_plugin *p);
+
+/* th->observed, when not 0 */
+enum { OPDI_OBSERVE_LOOK = 1, OPDI_OBSERVE_SKIP = 2 };     /* SKIP: not before th->skip calls */
+
+/* An event in progress. */
+typedef struct opdi_observing {
+    opd_event event;
+    int n;
+    struct { opdi_observer *observer; void *context; } with[OPDI_MAX_OBSERVERS];
+} opdi_observing;
+struct opd_span { opdi_observing b; opdi_thread *th; };
+
+static struct { opdi_observer *first; int64_t handles; } opdi_observers;      /* under opdi_threads_lock */
+
+//-- True when events of this thread are to be looked at.
+static inline bool opdi_observe_on(const opdi_thread *th) {
+    return OPDI_LOAD(&th->observed) != 0 && !th->observe_off && !th->observing;
+}
+
+OPDI_COLD_BEGIN
+
+static void opdi_observer_drop(opdi_observer *o, int32_t n) {
+    opd_plugin *plugin = o->plugin;
+    if (OPDI_SUB(&o->refs, n) > 0) { return; }
+    if (o->desc.destroy) { o->desc.destroy(o->desc.user); }
+    opdi_free(o, sizeof *o);
+    if (plugin) { opdi_plugin_let_go(plugin); }
+}
+
+//-- Into a thread's list: those of all threads first.  Under opdi_threads_lock.
+static void opdi_observer_put(opdi_thread *th, opdi_observer *o) {
+    int i;
+    opdi_lock(&th->observe_lock);
+    if (!th->observe_end) {
+        i = th->nobservers++;
+        for (; i > 0 && !o->local && th->observers[i - 1].observer->local; i--) {
+            th->observers[i] = th->observers[i - 1];
+        }
+        th->observers[i].observer = o;
+        th->observers[i].left = 0;
+        (void)OPDI_ADD(&o->refs, 1);
+        OPDI_STORE(&th->observed, OPDI_OBSERVE_LOOK);
+    }
+    opdi_unlock(&th->observe_lock);
+}
+
+//-- Out of it; how many references that sets free.
+static int32_t opdi_observer_take(opdi_thread *th, const opdi_observer *o) {
+    int i = 0, k;
+    opdi_lock(&th->observe_lock);
+    while (i < th->nobservers && th->observers[i].observer != o) { i++; }
+    k = i < th->nobservers;
+    if (k) {
+        th->nobservers--;
+        for (; i < th->nobservers; i++) { th->observers[i] = th->observers[i + 1]; }
+        OPDI_STORE(&th->observed, th->nobservers ? OPDI_OBSERVE_LOOK : 0);
+    }
+    opdi_unlock(&th->observe_lock);
+    return k;
+}
+
+//-- Into the lists of all threads it is for, or out of them.
+static int32_t opdi_observer_spread(opdi_thread *self, opdi_observer *o, bool on) {
+    opdi_thread *th = o->local ? self : opdi_all_threads;
+    int32_t freed = 0;
+    for (; th; th = o->local ? NULL : th->next) {
+        if (on) { opdi_observer_put(th, o); } else { freed += opdi_observer_take(th, o); }
+    }
+    o->enabled = on;
+    return freed;
+}
+
+//-- A thread begins: observers of all threads are its too.  It ends: it lets go of them, and of its own.
+static void opdi_observers_enter(opdi_thread *th) {
+    opdi_observer *o;
+    for (o = opdi_observers.first; o; o = o->next) {
+        if (o->enabled) { opdi_observer_put(th, o); }
+    }
+}
+static void opdi_observers_leave(opdi_thread *th) {
+    opdi_observer *o;
+    int i, n;
+    opdi_lock(&opdi_threads_lock);
+    opdi_lock(&th->observe_lock);
+    th->observe_end = true;
+    n = th->nobservers;
+    OPDI_STORE(&th->observed, 0);
+    opdi_unlock(&th->observe_lock);
+    opdi_unlock(&opdi_threads_lock);
+    for (i = 0; i < n; i++) { opdi_observer_drop(th->observers[i].observer, 1); }
+    while ((o = th->own_observers) != NULL) {
+        th->own_observers = o->next;
+        opdi_observer_drop(o, 1);
+    }
+}
+
+#define OPDI_OBSERVE_ALL (OPD_OBSERVE_CALL | OPD_OBSERVE_BACKWARD | OPD_OBSERVE_SPAN)
+static int64_t opdi_observer_add(const opd_observer *desc, bool local) {
+    opdi_thread *th = opdi_self();
+    opdi_observer *o, **at;
+    int64_t handle;
+    int n = 0;
+    if (!desc || (!desc->begin && !desc->end) || (desc->kinds & ~(unsigned)OPDI_OBSERVE_ALL)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "an observer needs a callback, and kinds that there are"), 0;
+    }
+    if (!(desc->sampling >= 0 && desc->sampling <= 1)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "an observer's sampling is a probability, not %g", desc->sampling), 0;
+    }
+    o = (opdi_observer *)opdi_alloc(sizeof *o);
+    if (!o) { return 0; }
+    o->desc = *desc;
+    if (o->desc.kinds == 0) { o->desc.kinds = OPDI_OBSERVE_ALL; }
+    o->refs = 1;
+    o->local = local;
+    o->plugin = opdi_plugin_hold(desc->begin ? (uintptr_t)desc->begin : (uintptr_t)desc->end);
+    o->next = NULL;
+    opdi_lock(&opdi_threads_lock);
+    for (at = local ? &th->own_observers : &opdi_observers.first; *at; at = &(*at)->next) { n++; }
+    handle = n < OPDI_MAX_OBSERVERS / 2 ? ++opdi_observers.handles : 0;
+    if (handle) {
+        o->handle = handle;
+        *at = o;
+        (void)opdi_observer_spread(th, o, true);
+    }
+    opdi_unlock(&opdi_threads_lock);
+    if (!handle) {
+        o->desc.destroy = NULL;                   /* user stays the caller's */
+        opdi_observer_drop(o, 1);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "more than %d observers of %s", OPDI_MAX_OBSERVERS / 2,
+                       local ? "one thread" : "all threads");
+    }
+    return handle;
+}
+int64_t opd_observer_add(const opd_observer *observer) { return opdi_observer_add(observer, false); }
+int64_t opd_observer_add_local(const opd_observer *observer) { return opdi_observer_add(observer, true); }
+
+//-- The place of a handle in its list; what it points to is NULL when there is none.  Under opdi_threads_lock.
+static opdi_observer **opdi_observer_find(opdi_thread *th, int64_t handle) {
+    opdi_observer **at = &opdi_observers.first;
+    while (*at && (*at)->handle != handle) { at = &(*at)->next; }
+    if (*at) { return at; }
+    for (at = &th->own_observers; *at && (*at)->handle != handle; ) { at = &(*at)->next; }
+    return at;
+}
+
+bool opd_observer_remove(int64_t handle) {
+    opdi_thread *th = opdi_self();
+    opdi_observer **at, *o;
+    int32_t freed = 1;
+    opdi_lock(&opdi_threads_lock);
+    at = opdi_observer_find(th, handle);
+    o = *at;
+    if (o) {
+        *at = o->next;
+        freed += opdi_observer_spread(th, o, false);
+    }
+    opdi_unlock(&opdi_threads_lock);
+    if (o) { opdi_observer_drop(o, freed); }
+    return o != NULL;
+}
+
+//-- A plug-in is unloaded: what it left here goes.
+static void opdi_observers_unload(const opd_plugin *plugin) {
+    const opdi_observer *o;
+    int64_t handle;
+    do {
+        opdi_lock(&opdi_threads_lock);
+        for (o = opdi_observers.first; o && o->plugin != plugin; o = o->next) { }
+        handle = o ? o->handle : 0;
+        opdi_unlock(&opdi_threads_lock);
+    } while (handle && opd_observer_remove(handle));
+}
+
+bool opd_observer_enable(int64_t handle, bool on) {
+    opdi_thread *th = opdi_self();
+    opdi_observer *o;
+    opdi_lock(&opdi_threads_lock);
+    o = *opdi_observer_find(th, handle);
+    if (o && o->enabled != on) {                  /* its registration holds it: the last reference is not among them */
+        int32_t freed = opdi_observer_spread(th, o, on);
+        if (freed) { (void)OPDI_SUB(&o->refs, freed); }
+    }
+    opdi_unlock(&opdi_threads_lock);
+    return o != NULL;
+}
+
+bool opd_observe_set(bool on) {
+    opdi_thread *th = opdi_self();
+    bool was = !th->observe_off;
+    th->observe_off = !on;
+    return was;
+}
+
+//-- events -------------------------------------------------------------------------------------------------------
+
+//-- How many events from now the next sampled one comes: geometric, at least 1.
+static int64_t opdi_observe_draw(opdi_thread *th, double p) {
+    double n;
+    th->random ^= th->random << 13;               /* xorshift64 */
+    th->random ^= th->random >> 7;
+    th->random ^= th->random << 17;
+    n = log(((double)(th->random >> 11) + 1) / 9007199254740992.0) / log1p(-p);
+    return n < 1e15 ? 1 + (int64_t)n : (int64_t)1000000000000000;
+}
+
+//-- Chooses the observers of this event and takes hold of them; works out how many calls may pass before the next.
+static void opdi_observe_pick(opdi_thread *th, opdi_observing *b) {
+    const unsigned kind = (unsigned)b->event.kind;
+    const int64_t passed = th->skip_from - th->skip;
+    int64_t skip = INT64_MAX;
+    int i;
+    b->n = 0;
+    opdi_lock(&th->observe_lock);
+    for (i = 0; i < th->nobservers; i++) {
+        opdi_watch *w = &th->observers[i];
+        const opd_observer *d = &w->observer->desc;
+        const bool sampled = d->sampling > 0 && d->sampling < 1;
+        bool now = (d->kinds & kind) != 0;
+        if (sampled && w->left == 0) { w->left = opdi_observe_draw(th, d->sampling); }
+        else if (sampled && (d->kinds & OPD_OBSERVE_CALL)) { w->left -= passed; }
+        if (sampled && now && --w->left > 0) { now = false; }
+        if (sampled && w->left == 0) { w->left = opdi_observe_draw(th, d->sampling); }
+        if (d->kinds & OPD_OBSERVE_CALL) { skip = OPDI_MIN(skip, sampled ? w->left - 1 : 0); }
+        if (now) {
+            (void)OPDI_ADD(&w->observer->refs, 1);
+            b->with[b->n].context = NULL;
+            b->with[b->n++].observer = w->observer;
+        }
+    }
+    th->skip = th->skip_from = skip;
+    OPDI_STORE(&th->observed, th->nobservers ? OPDI_OBSERVE_SKIP : 0);
+    opdi_unlock(&th->observe_lock);
+}
+
+//-- Runs one callback in a scope of its own and puts back the thread's state.
+static void opdi_observe_tell(opdi_thread *th, opdi_observing *b, int i, bool end) {
+    const opd_observer *d = &b->with[i].observer->desc;
+    const opdi_state state = th->state;
+    const int64_t mark = th->top, scope_mark = th->scope_mark, allocated = th->allocated;
+    const int32_t scope_depth = th->scope_depth;
+    th->observing = true;
+    th->state.no_grad = 1;
+    th->scope_mark = mark;
+    th->scope_depth = scope_depth + 1;
+    if (end && d->end) { d->end(&b->event, b->with[i].context, d->user); }
+    if (!end && d->begin) { b->with[i].context = d->begin(&b->event, d->user); }
+    if (th->error != OPD_OK) {
+        th->error = OPD_OK;
+        if (!end) { b->with[i].context = NULL; }
+        opd_warn("an observer failed at the %s of %s: %s", end ? "end" : "begin", b->event.name, th->message);
+    }
+    th->state = state;
+    th->scope_mark = scope_mark;
+    th->scope_depth = scope_depth;
+    if (th->top > mark) { opdi_scope_unwind(th, mark); }
+    th->allocated = allocated;
+    th->observing = false;
+}
+
+//-- An event begins.  What is not given here is for the caller to set before: args, nargs, op, forward_thread.
+static void opdi_observe_begin(opdi_thread *th, opdi_observing *b, int kind, const char *name, int64_t sequence) {
+    int i;
+    b->event.kind = kind;
+    b->event.name = name;
+    b->event.sequence = sequence;
+    b->event.rets = NULL;
+    b->event.nrets = 0;
+    b->event.error = OPD_OK;
+    b->event.message = "";
+    b->event.thread = opdi_thread_number(th);
+    b->event.id = (uint64_t)opdi_thread_number(th) << 40 | ++th->events;
+    opdi_observe_pick(th, b);
+    for (i = 0; i < b->n; i++) { opdi_observe_tell(th, b, i, false); }
+}
+
+//-- It ends.  A pending error is put aside for the callbacks.
+static void opdi_observe_end(opdi_thread *th, opdi_observing *b, const opd_value *rets, int nrets) {
+    const opd_code error = th->error;
+    char message[sizeof th->message];
+    int i;
+    message[0] = 0;
+    if (b->n == 0) { return; }
+    if (error != OPD_OK) { memcpy(message, th->message, sizeof message); }
+    else { b->event.rets = rets; b->event.nrets = nrets; }
+    th->error = OPD_OK;
+    b->event.error = error;
+    b->event.message = message;
+    for (i = 0; i < b->n; i++) { opdi_observe_tell(th, b, i, true); }
+    b->event.message = "";
+    for (i = 0; i < b->n; i++) { opdi_observer_drop(b->with[i].observer, 1); }
+    if (error != OPD_OK) { memcpy(th->message, message, sizeof message); }
+    th->error = error;
+}
+
+opd_span *opd_span_open(const char *name) {
+    opdi_thread *th = opdi_self();
+    int64_t allocated;
+    opd_span *r;
+    if (th->error != OPD_OK || !opdi_observe_on(th)) { return NULL; }
+    allocated = th->allocated;
+    r = (opd_span *)opdi_alloc(sizeof *r);
+    th->allocated = allocated;                    /* not the program's */
+    if (!r) { return NULL; }
+    memset(&r->b.event, 0, sizeof r->b.event);
+    r->th = th;
+    opdi_observe_begin(th, &r->b, OPD_OBSERVE_SPAN, name ? name : "", -1);
+    if (r->b.n) { return r; }
+    opdi_free(r, sizeof *r);
+    return NULL;
+}
+
+void opd_span_close(opd_span *span) {
+    if (!span) { return; }
+    if (span->th != opdi_self()) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_span_close: the span was opened on another thread");
+        return;
+    }
+    opdi_observe_end(span->th, &span->b, NULL, 0);
+    opdi_free(span, sizeof *span);
+}
+
+OPDI_COLD_END
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>dispatcher operators, kernels, computed tables, libraries, calls, dumps
 //
@@ -4806,23 +6133,30 @@ void opd_keys_restore(opd_key_guard guard) {
 /* Nested calls: a kernel that calls itself ends here, not at the stack's end. */
 #define OPDI_MAX_DEPTH 400
 
+/* Where something was registered; with line 0 a text of the caller's. */
+typedef struct opdi_origin { const char *file; int32_t line; } opdi_origin;
+
 /* A registered kernel. */
 typedef struct opdi_kernel {
+    opdi_gone gone;                               /* once it is out of use */
     opd_kernel fn;
     void *user;
     void (*destroy)(void *user);
     opd_key key;
-    opd_library *lib;
+    opd_plugin *plugin;                           /* where fn is; pinned */
+    bool typed;                                   /* made of a C function: see opd_function */
+    opdi_origin place;
     struct opdi_kernel *next;                     /* in its operator's list, newest first */
 } opdi_kernel;
 
 typedef struct opdi_slot { opd_kernel fn; void *user; } opdi_slot;
 
 typedef struct opdi_table {
+    opdi_gone gone;                               /* once it is out of use */
     /* functionalities that do not fall through, per backend; [0]: when nothing requires grad, where autograd kernels
        that then do nothing are left out */
     uint64_t masks[2][16];
-    struct opdi_table *retired;                   /* older ones: a call may still be inside */
+    opd_kernel behind[16];                        /* run by opdi_device_kernel; [15]: by opdi_by_device_kernel */
     opdi_slot slots[OPD_KEY_SLOTS];
 } opdi_table;
 
@@ -4831,6 +6165,7 @@ typedef struct opdi_derivative {
     const char *name;
     opd_backward_fn fn;
     const struct opdi_card *card;                 /* NULL: recorded by hand */
+    opd_plugin *plugin;                           /* where fn is: pinned by each node */
 } opdi_derivative;
 
 /* A card as registered: the desc, and what the autograd kernel needs, worked out once.  Never freed: nodes of a tape
@@ -4856,7 +6191,8 @@ typedef struct opdi_card {
 
 struct opd_op {
     opdi_table *table;                            /* NULL: not computed, or undefined */
-    opd_schema *schema;                           /* NULL: not defined */
+    opd_schema *schema;                           /* stays when undefined, for calls that are inside; NULL: never was */
+    uint64_t undefined;                           /* epoch of that */
     uint64_t tensor_args, list_args;              /* which arguments are Tensor(?), Tensor(?)[] */
     uint64_t written_args;                        /* annotated as written */
     int32_t nargs, nrets;
@@ -4865,14 +6201,16 @@ struct opd_op {
     int8_t ret_alias[OPDI_MAX_RETURNS];           /* the written argument that result i is, or -1 */
     bool ret_tensor[OPDI_MAX_RETURNS];            /* result i is a Tensor(?) */
     char *name;                                   /* "ns::name.overload" */
-    int32_t base_length;                          /* of "ns::name" */
-    int32_t kernels_count;
+    char *base_name;                              /* "ns::name" */
+    bool unobserved;                              /* questions that observers are not told of */
+    size_t length;                                /* of the name */
     opdi_kernel *kernels;
     opdi_card *card, *cards;                      /* cards: of undone definitions too */
     opdi_card *bare;                              /* a list: made for an operator without a card, to say so */
-    opd_library *lib;                             /* the one that defined it */
+    struct opdi_registration *definition;         /* the oldest one; NULL: not defined */
+    char signature[OPD_MAX_ARGS + 2];             /* of the C functions among its kernels, "" before the first */
+    opdi_origin signature_place;
     opd_op *next_in_bucket, *next_defined, *prev_defined;
-    opdi_table *retired;
 };
 
 /* One thing a library did, newest first. */
@@ -4881,6 +6219,11 @@ typedef struct opdi_registration {
     opd_key key;
     opd_op *op;
     opdi_kernel *kernel;
+    opd_library *lib;
+    opdi_origin place;
+    opd_alias_kind alias;                         /* definitions: */
+    uint32_t tags;
+    struct opdi_registration *newer;              /* an identical one */
     struct opdi_registration *next;
 } opdi_registration;
 
@@ -4891,6 +6234,7 @@ struct opd_library {
     bool in_block;
     char ns[64];
     const char *file;
+    opdi_origin place;                             /* of what is registered now */
     opdi_registration *registrations;
     opd_library *next;
 };
@@ -4932,9 +6276,20 @@ static struct {
     opd_library *aten;                            /* the library of the built-in operators */
     opd_op *builtin[OPD_OP_COUNT];                /* those that somebody has asked for */
     int making;                                   /* some of these are being registered */
+    opdi_gone *gone, **gone_end;                  /* out of use, a call may still be inside */
+    int64_t gone_count;
+    opd_listener *listeners;
+    bool warned_override;
 } opdi_registry = {
-    OPDI_MUTEX_INIT, {NULL}, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, NULL, {NULL}, 0};
+    OPDI_MUTEX_INIT, {NULL}, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, NULL, {NULL}, 0, NULL,
+    NULL, 0, NULL, false};
 
+static opd_plugin *opdi_plugins;                   /* loaded or still mapped; see >>plugins */
+static opd_plugin *opdi_plugin_at(uintptr_t address);
+static opd_plugin *opdi_plugin_hold(uintptr_t address);
+static bool opdi_plugin_loaded(const opd_plugin *p);
+static void opdi_plugin_pin(opd_plugin *p);
+static void opdi_plugin_let_go(opd_plugin *p);
 static int opdi_autograd_kernel(opd_call *call);
 static int opdi_autograd_fallback(opd_call *call);
 static int opdi_autograd_inplace_kernel(opd_call *call);
@@ -4982,6 +6337,46 @@ int opd_batch_factory(opd_call *call) { (void)call; return opdi_batch_named(); }
 int opd_batch_loop(opd_call *call) { (void)call; return opdi_batch_named(); }
 
 OPDI_COLD_BEGIN
+
+//-- out of use ---------------------------------------------------------------------------------------------------
+
+/* Stamps what has just been taken out of use.  Under the registry's lock. */
+static void opdi_gone_add(opdi_gone *gone, void (*give_back)(opdi_gone *gone)) {
+    if (!opdi_registry.gone) { opdi_registry.gone_end = &opdi_registry.gone; }
+    gone->next = NULL;
+    gone->give_back = give_back;
+    gone->stamp = opdi_epoch;
+    OPDI_PUBLISH(&opdi_epoch, opdi_epoch + 1);
+    *opdi_registry.gone_end = gone;
+    opdi_registry.gone_end = &gone->next;
+    opdi_registry.gone_count++;
+}
+
+/* Gives back what no call can be inside any more.  Not under the lock: destructors may register. */
+static void opdi_gone_give_back(void) {
+    opdi_gone *first, **end;
+    uint64_t oldest;
+    opdi_lock(&opdi_registry.lock);
+    first = opdi_registry.gone;
+    oldest = first ? opdi_oldest_call() : 0;
+    for (end = &first; *end && (*end)->stamp < oldest; end = &(*end)->next) { opdi_registry.gone_count--; }
+    opdi_registry.gone = *end;
+    *end = NULL;
+    opdi_unlock(&opdi_registry.lock);
+    while (first) {
+        opdi_gone *gone = first;
+        first = gone->next;
+        gone->give_back(gone);
+    }
+}
+
+static void opdi_table_give_back(opdi_gone *gone) { opdi_free(gone, sizeof(opdi_table)); }
+static void opdi_kernel_give_back(opdi_gone *gone) {
+    opdi_kernel *k = (opdi_kernel *)(void *)gone;
+    if (k->destroy) { k->destroy(k->user); }
+    if (k->plugin) { opdi_plugin_let_go(k->plugin); }
+    opdi_free(k, sizeof *k);
+}
 
 //-- library blocks -----------------------------------------------------------------------------------------------
 
@@ -5052,40 +6447,66 @@ static inline void opdi_started(void) {
     if (OPDI_UNLIKELY(!OPDI_ACQUIRE(&opdi_registry.started))) { opdi_start(); }
 }
 
+OPDI_COLD_END
+
 //-- names --------------------------------------------------------------------------------------------------------
 
-static uint32_t opdi_hash(const char *s, size_t n) {
-    uint32_t h = 2166136261u;
-    size_t i;
-    for (i = 0; i < n; i++) { h = (h ^ (uint8_t)s[i]) * 16777619u; }
-    return h;
+/* Eight bytes at a time: a look-up is on the path of calls by name. */
+static inline uint64_t opdi_hash(const char *s, size_t n) {
+    uint64_t h = n, w = 0;
+    for (; n >= 8; n -= 8, s += 8) {
+        memcpy(&w, s, 8);
+        h = (h ^ w) * 0x9E3779B97F4A7C15u;
+        h ^= h >> 32;
+    }
+    for (w = 0; n > 0; n--) { w = w << 8 | (uint8_t)s[n - 1]; }
+    h = (h ^ w) * 0x9E3779B97F4A7C15u;
+    return h ^ h >> 32;
 }
 
-static opd_op *opdi_lookup(const char *name, size_t n) {
-    opd_op *op = opdi_registry.buckets[opdi_hash(name, n) % OPDI_BUCKETS];
-    while (op && !(strncmp(op->name, name, n) == 0 && op->name[n] == 0)) { op = op->next_in_bucket; }
+/* Entries stay for ever and are linked whole, so no lock is needed. */
+static inline opd_op *opdi_lookup(const char *name, size_t n) {
+    opd_op *op = OPDI_ACQUIRE(&opdi_registry.buckets[opdi_hash(name, n) % OPDI_BUCKETS]);
+    while (op && !(op->length == n && memcmp(op->name, name, n) == 0)) { op = op->next_in_bucket; }
     return op;
+}
+
+OPDI_COLD_BEGIN
+
+//-- As in PyTorch (aten/src/ATen/core/dispatch/ObservedOperators.cpp).
+static bool opdi_is_unobserved(const char *base) {
+    static const char *const names[] = {"aten::size", "aten::is_leaf", "aten::output_nr", "aten::_version",
+                                        "aten::is_complex"};
+    size_t i = 0;
+    while (i < sizeof names / sizeof *names && strcmp(names[i], base) != 0) { i++; }
+    return i < sizeof names / sizeof *names;
 }
 
 //-- The entry of a name, made if it is new.  Entries stay for ever, so handles are always valid.
 static opd_op *opdi_entry(const char *name) {
-    size_t n = strlen(name), bucket = opdi_hash(name, n) % OPDI_BUCKETS;
-    const char *dot;
+    const size_t n = strlen(name), bucket = (size_t)(opdi_hash(name, n) % OPDI_BUCKETS);
     opd_op *op = opdi_lookup(name, n);
+    char *base_end;
     if (op) { return op; }
-    op = (opd_op *)opdi_alloc(sizeof *op + n + 1);
+    op = (opd_op *)opdi_alloc(sizeof *op + 2 * (n + 1));
     if (!op) { return NULL; }
     memset(op, 0, sizeof *op);
     op->name = (char *)(op + 1);
     memcpy(op->name, name, n + 1);
-    dot = strrchr(name, '.');
-    op->base_length = (int32_t)(dot ? dot - name : (ptrdiff_t)n);
+    op->length = n;
+    op->base_name = op->name + n + 1;
+    memcpy(op->base_name, name, n + 1);
+    base_end = strrchr(op->base_name, '.');
+    if (base_end) { *base_end = 0; }
+    op->unobserved = opdi_is_unobserved(op->base_name);
     op->next_in_bucket = opdi_registry.buckets[bucket];
-    opdi_registry.buckets[bucket] = op;
+    OPDI_PUBLISH(&opdi_registry.buckets[bucket], op);
     return op;
 }
 
-//-- Edit distance, at most `most`: for "did you mean".
+static int opdi_lower(char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; }
+
+/* Edit distance, at most `most`, with upper and lower case alike: for "did you mean". */
 static int opdi_distance(const char *a, const char *b, int most) {
     int row[2][65], i, j, na = (int)strlen(a), nb = (int)strlen(b);
     if (na > 64 || nb > 64 || abs(na - nb) > most) { return most + 1; }
@@ -5094,7 +6515,7 @@ static int opdi_distance(const char *a, const char *b, int most) {
         int *cur = row[i & 1], *old = row[(i + 1) & 1];
         cur[0] = i;
         for (j = 1; j <= nb; j++) {
-            int d = old[j - 1] + (a[i - 1] != b[j - 1]);
+            int d = old[j - 1] + (opdi_lower(a[i - 1]) != opdi_lower(b[j - 1]));
             d = OPDI_MIN(d, old[j] + 1);
             cur[j] = OPDI_MIN(d, cur[j - 1] + 1);
         }
@@ -5125,27 +6546,44 @@ static int opdi_not_found(const char *name) {
     return opd_fail(OPD_ERROR_NOT_FOUND, "no operator named '%s'%s%s", name, found ? "; did you mean " : "", near_text);
 }
 
-static opd_op *opdi_lookup_defined(const char *name, size_t n) {
-    opd_op *op;
-    opdi_lock(&opdi_registry.lock);
-    op = opdi_lookup(name, n);
-    if (op && !op->schema && !op->kernels) { op = NULL; }
-    opdi_unlock(&opdi_registry.lock);
+OPDI_COLD_END
+
+static inline bool opdi_is_defined(const opd_op *op) { return OPDI_ACQUIRE(&op->definition) != NULL; }
+
+/* An operator that has something: a definition, or kernels. */
+static inline opd_op *opdi_lookup_used(const char *name, size_t n) {
+    opd_op *op = opdi_lookup(name, n);
+    return op && (opdi_is_defined(op) || OPDI_ACQUIRE(&op->kernels)) ? op : NULL;
+}
+
+/* The same where it is not there yet, or another thread may have registered only half of it. */
+OPDI_NOINLINE OPDI_COLD static opd_op *opdi_find_waiting(const char *name, size_t n) {
+    opd_op *op = opdi_lookup_used(name, n);
+    if (op && OPDI_ACQUIRE(&opdi_registry.making) && OPDI_LOAD(&opdi_registry.starter) != opdi_self()) {
+        opdi_lock(&opdi_registry.start);
+        opdi_unlock(&opdi_registry.start);
+    }
+    if (!op || !opdi_is_defined(op)) { opdi_builtins_make(name); op = opdi_lookup_used(name, n); }
     return op;
 }
 
 opd_op *opd_find_quiet(const char *name) {
     opd_op *op;
-    size_t n = name ? strlen(name) : 0;
+    size_t n;
     if (!name) { return NULL; }
+    n = strlen(name);
     opdi_started();
-    op = opdi_lookup_defined(name, n);
-    if (op && OPDI_ACQUIRE(&opdi_registry.making) && OPDI_LOAD(&opdi_registry.starter) != opdi_self()) {
-        opdi_lock(&opdi_registry.start);          /* another thread may have registered only half of it */
-        opdi_unlock(&opdi_registry.start);
-    }
-    if (!op || !op->schema) { opdi_builtins_make(name); op = opdi_lookup_defined(name, n); }
-    return op;
+    op = opdi_lookup(name, n);
+    if (OPDI_LIKELY(op && opdi_is_defined(op) && !OPDI_ACQUIRE(&opdi_registry.making))) { return op; }
+    return opdi_find_waiting(name, n);
+}
+
+OPDI_NOINLINE OPDI_COLD static opd_op *opdi_find_failed(const opd_op *op, const char *name) {
+    if (!opd_ok()) { return NULL; }
+    if (!op) { (void)opdi_not_found(name); return NULL; }
+    (void)opd_fail(OPD_ERROR_NOT_FOUND, "Could not find schema for %s, but we found an implementation; "
+                   "did you forget to opd_def() the operator?", name);
+    return NULL;
 }
 
 opd_op *opd_find(const char *name) {
@@ -5153,19 +6591,17 @@ opd_op *opd_find(const char *name) {
     if (!opd_ok()) { return NULL; }
     if (!name) { name = "NULL"; }
     op = opd_find_quiet(name);
-    if (!opd_ok()) { return NULL; }
-    if (!op) { (void)opdi_not_found(name); return NULL; }
-    if (!op->schema) {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "Could not find schema for %s, but we found an implementation; "
-                       "did you forget to opd_def() the operator?", name);
-        return NULL;
-    }
-    return op;
+    return OPDI_LIKELY(op && opdi_is_defined(op) && opd_ok()) ? op : opdi_find_failed(op, name);
 }
 
+OPDI_COLD_BEGIN
+
 const char *opd_op_name(const opd_op *op) { return op ? op->name : ""; }
-const opd_schema *opd_op_schema(const opd_op *op) { return op ? op->schema : NULL; }
-const opd_op_desc *opd_op_card(const opd_op *op) { return op && op->card ? &op->card->desc : NULL; }
+const opd_schema *opd_op_schema(const opd_op *op) { return op && opdi_is_defined(op) ? op->schema : NULL; }
+const opd_op_desc *opd_op_card(const opd_op *op) {
+    const opdi_card *card = op ? OPDI_ACQUIRE(&op->card) : NULL;
+    return card ? &card->desc : NULL;
+}
 opd_op *opd_op_next(const opd_op *op) {
     opdi_started();
     if (!op) { opdi_builtins_make(NULL); }
@@ -5202,6 +6638,15 @@ static int opdi_signature_type(const opdi_type *t, char c) {
     }
 }
 
+/* A letter's type in the words of schemas. */
+static const char *opdi_signature_word(char c) {
+    static const char words[] = "TTensor\0iint\0dfloat\0bbool\0sstr\0DDevice\0GGenerator?\0Iint[]\0Ffloat[]\0"
+        "LTensor[]\0Vopd_value\0";
+    const char *p = words;
+    while (*p && *p != c) { p += strlen(p) + 1; }
+    return *p ? p + 1 : "unknown type";
+}
+
 static int opdi_signature_error(const opd_op *op, const char *what, int i, char c) {
     char decl[700];
     (void)opd_schema_print(op->schema, decl, sizeof decl);
@@ -5209,11 +6654,10 @@ static int opdi_signature_error(const opd_op *op, const char *what, int i, char 
                     "Type mismatch in %s %d: accessed as '%c'.", decl, what, i, c);
 }
 
-int opd_op_check(const opd_op *op, const char *signature) {
+static int opdi_op_check(const opd_op *op, const char *signature) {
     int i, nargs = signature ? (int)strlen(signature) - 1 : -1;
     char r = signature ? signature[0] : 0;
-    if (!opd_ok()) { return -1; }
-    if (!op || !op->schema) { return opd_fail(OPD_ERROR_NOT_FOUND, "no schema to check a signature against"); }
+    if (!opdi_is_defined(op)) { return opd_fail(OPD_ERROR_NOT_FOUND, "no schema to check a signature against"); }
     if (nargs < 0 || nargs > op->nargs || (nargs < op->nargs && !op->schema->args[nargs].has_default)) {
         return opd_fail(OPD_ERROR_REGISTER, "Tried to access or call an operator with a wrong signature. operator: %s. "
                         "The number of arguments is different. %d vs %d.", op->name, nargs, op->nargs);
@@ -5228,6 +6672,16 @@ int opd_op_check(const opd_op *op, const char *signature) {
         return opdi_signature_error(op, "return", 1, r);
     }
     return 0;
+}
+
+int opd_op_check(const opd_op *op, const char *signature) {
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);
+    int rc = -1;
+    if (op) { rc = opd_ok() ? opdi_op_check(op, signature) : -1; }
+    else { (void)opd_fail(OPD_ERROR_NOT_FOUND, "no schema to check a signature against"); }
+    opdi_leave(th, was);
+    return rc;
 }
 
 opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature) {
@@ -5298,7 +6752,7 @@ static opdi_kernel *opdi_compute_slot(const opd_op *op, opd_key key, opdi_chosen
     return NULL;
 }
 
-static size_t opdi_table_text(const opd_op *op, char *buf, size_t cap, bool fallbacks);
+static size_t opdi_table_text(const opd_op *op, char *buf, size_t cap);
 
 OPDI_NOINLINE static int opdi_ambiguous_kernel(opd_call *call) {
     return opd_fail(OPD_ERROR_NO_KERNEL, "%s has kernels registered to both CompositeImplicitAutograd and a backend "
@@ -5312,7 +6766,7 @@ OPDI_NOINLINE static int opdi_ambiguous_kernel(opd_call *call) {
 OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
     char have[1200];
     opdi_lock(&opdi_registry.lock);
-    (void)opdi_table_text(call->op, have, sizeof have, false);
+    (void)opdi_table_text(call->op, have, sizeof have);
     opdi_unlock(&opdi_registry.lock);
     if (call->slot == OPD_KEY_UNDEFINED) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "There were no tensor arguments to this function (e.g., "
@@ -5335,6 +6789,8 @@ static bool opdi_slot_skips(const opdi_slot *s, opdi_chosen how) {
            how == OPDI_CHOSEN_MISSING;
 }
 
+static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how);
+
 static void opdi_fill_table(const opd_op *op, opdi_table *table) {
     uint64_t skip = OPDI_AUTOGRAD_BITS;
     int slot, b;
@@ -5346,6 +6802,7 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
         opdi_slot *s = &table->slots[slot];
         s->fn = k ? k->fn : how == OPDI_CHOSEN_AMBIGUOUS ? opdi_ambiguous_kernel : opdi_missing_kernel;
         s->user = k ? k->user : NULL;
+        opdi_guard_slot(op, table, slot, how);
         if (opdi_is_autograd_slot(slot) && !opdi_slot_skips(s, how)) { skip = 0; }
         if (s->fn != opd_fallthrough || slot == 0) { continue; }
         if (slot < OPD_KEY_BACKEND_BASE) {
@@ -5358,33 +6815,16 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
     for (b = 0; b < 16; b++) { table->masks[0][b] = table->masks[1][b] & ~skip; }
 }
 
-//-- A retired table that says the same, taken out of the retired ones: registering and undoing the same things again
-//-- and again does not grow.
-static opdi_table *opdi_table_known(opd_op *op, const opdi_table *fresh) {
-    opdi_table **p, *t;
-    for (p = &op->retired; (t = *p) != NULL; p = &t->retired) {
-        if (memcmp(t->masks, fresh->masks, sizeof t->masks) == 0 &&
-            memcmp(t->slots, fresh->slots, sizeof t->slots) == 0) {
-            *p = t->retired;
-            return t;
-        }
-    }
-    return NULL;
-}
-
 //-- The table of an operator, computed at its first call; NULL with an error when it is not defined.
 OPDI_NOINLINE static const opdi_table *opdi_table_make(opd_op *op) {
     opdi_table *table = NULL;
     bool defined;
     opdi_lock(&opdi_registry.lock);
-    defined = op->schema != NULL;
+    defined = op->definition != NULL;
     if (defined && !(table = OPDI_ACQUIRE(&op->table))) {
         table = (opdi_table *)opdi_alloc(sizeof *table);
         if (table) {
-            opdi_table *known;
             opdi_fill_table(op, table);
-            known = opdi_table_known(op, table);
-            if (known) { opdi_free(table, sizeof *table); table = known; }
             OPDI_PUBLISH(&op->table, table);
         }
     }
@@ -5393,14 +6833,12 @@ OPDI_NOINLINE static const opdi_table *opdi_table_make(opd_op *op) {
     return table;
 }
 
-//-- After a registration: the table is retired, the next call computes a new one.  Retired ones stay until the program
-//-- ends, since a call may be inside, and are published again when they are right again.
+//-- After a registration: the table is out of use, the next call computes a new one.
 static void opdi_table_retire(opd_op *op) {
     opdi_table *old = op->table;
     if (!old) { return; }
     OPDI_PUBLISH(&op->table, (opdi_table *)NULL);
-    old->retired = op->retired;
-    op->retired = old;
+    opdi_gone_add(&old->gone, opdi_table_give_back);
 }
 static void opdi_tables_retire_all(void) {
     int i;
@@ -5421,6 +6859,7 @@ static int opdi_library_error(const opd_library *lib) {
 opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char *key, const char *file, int line) {
     opd_library *lib, *other;
     opd_key k = OPD_KEY_INVALID;
+    opdi_started();                               /* the built-in operators before any override of theirs */
     if (!opd_ok()) { return NULL; }
     if (kind != OPD_DEF && kind != OPD_FRAGMENT && kind != OPD_IMPL) {
         (void)opd_fail(OPD_ERROR_REGISTER, "unknown kind of library");
@@ -5444,6 +6883,8 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
     lib->key = k;
     lib->file = file ? file : "?";
     lib->line = line;
+    lib->place.file = lib->file;
+    lib->place.line = line;
     strcpy(lib->ns, ns);
     opdi_lock(&opdi_registry.lock);
     for (other = opdi_registry.libraries; other && kind == OPD_DEF; other = other->next) {
@@ -5468,48 +6909,109 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
     return lib;
 }
 
+void opd_library_at(opd_library *lib, const char *file, int line) {
+    lib->place.file = file ? file : "?";
+    lib->place.line = line;
+}
+
+/* "registered at FILE:LINE"; returns buf. */
+static const char *opdi_place_text(opdi_origin place, char *buf, size_t cap) {
+    if (place.line) { (void)snprintf(buf, cap, "registered at %s:%d", place.file, (int)place.line); }
+    else { (void)snprintf(buf, cap, "%s", place.file); }
+    return buf;
+}
+
+//-- listeners ----------------------------------------------------------------------------------------------------
+
+struct opd_listener {
+    opd_listener_fn defined, undefined;
+    void *user;
+    opd_listener *next;
+};
+
+opd_listener *opd_listener_add(opd_listener_fn defined, opd_listener_fn undefined, void *user) {
+    opd_listener *l, **end = &opdi_registry.listeners;
+    opd_op *op;
+    opdi_started();
+    opdi_builtins_make(NULL);
+    if (!opd_ok() || !(l = (opd_listener *)opdi_alloc(sizeof *l))) { return NULL; }
+    l->defined = defined;
+    l->undefined = undefined;
+    l->user = user;
+    l->next = NULL;
+    opdi_lock(&opdi_registry.lock);
+    for (op = opdi_registry.first_defined; op && defined; op = op->next_defined) { defined(user, op); }
+    while (*end) { end = &(*end)->next; }
+    *end = l;
+    opdi_unlock(&opdi_registry.lock);
+    return l;
+}
+
+void opd_listener_remove(opd_listener *listener) {
+    opd_listener **p = &opdi_registry.listeners, *found;
+    opdi_lock(&opdi_registry.lock);
+    while (*p && *p != listener) { p = &(*p)->next; }
+    found = *p;
+    if (found) { *p = found->next; }
+    opdi_unlock(&opdi_registry.lock);
+    opdi_free(found, sizeof *found);
+}
+
+static void opdi_tell(opd_op *op, bool defined) {
+    const opd_listener *l;
+    for (l = opdi_registry.listeners; l; l = l->next) {
+        const opd_listener_fn fn = defined ? l->defined : l->undefined;
+        if (fn) { fn(l->user, op); }
+    }
+}
+
 //-- Runs of registration, under the lock.
 
-static void opdi_undefine(opd_op *op) {
+/* The memory of a C signature ends with the last that is registered. */
+static void opdi_forget_signature(opd_op *op) {
+    if (!op->definition && !op->kernels) { op->signature[0] = 0; }
+}
+
+static void opdi_undefine(opd_op *op, opdi_registration *r) {
+    opdi_registration **p = &op->definition;
+    if (*p == r && !r->newer) { opdi_tell(op, false); }
+    while (*p != r) { p = &(*p)->newer; }
+    OPDI_PUBLISH(p, r->newer);
+    if (op->definition) { return; }
     opdi_table_retire(op);
     if (op->prev_defined) { op->prev_defined->next_defined = op->next_defined; }
     else { opdi_registry.first_defined = op->next_defined; }
     if (op->next_defined) { op->next_defined->prev_defined = op->prev_defined; }
     else { opdi_registry.last_defined = op->prev_defined; }
     op->next_defined = op->prev_defined = NULL;
-    opd_schema_free(op->schema);
-    op->schema = NULL;
-    op->card = NULL;
-    op->lib = NULL;
+    op->undefined = opdi_epoch;
+    OPDI_PUBLISH(&op->card, (opdi_card *)NULL);
+    OPDI_PUBLISH(&opdi_epoch, opdi_epoch + 1);
+    opdi_forget_signature(op);
 }
 
 static void opdi_kernel_remove(opd_op *op, opdi_kernel *kernel) {
     opdi_kernel **p = &op->kernels;
     while (*p && *p != kernel) { p = &(*p)->next; }
-    if (*p) { *p = kernel->next; }
+    if (*p) { OPDI_PUBLISH(p, kernel->next); }
+    opdi_forget_signature(op);
     opdi_table_retire(op);
 }
 
-//-- Undoes what a library did until only `keep` is left; destructors run after the lock is given back.
+//-- Undoes what a library did until only `keep` is left.
 static void opdi_library_undo(opd_library *lib, const opdi_registration *keep) {
-    opdi_kernel *dead = NULL;
     opdi_lock(&opdi_registry.lock);
     while (lib->registrations && lib->registrations != keep) {
         opdi_registration *r = lib->registrations;
         lib->registrations = r->next;
-        if (r->kind == 0) { opdi_undefine(r->op); }
+        if (r->kind == 0) { opdi_undefine(r->op, r); }
         else if (r->kind == 1) { opdi_kernel_remove(r->op, r->kernel); }
         else if (r->kind == 2) { opdi_registry.fallbacks[r->key] = NULL; opdi_tables_retire_all(); }
-        if (r->kernel) { r->kernel->next = dead; dead = r->kernel; }
+        if (r->kernel) { opdi_gone_add(&r->kernel->gone, opdi_kernel_give_back); }
         opdi_free(r, sizeof *r);
     }
     opdi_unlock(&opdi_registry.lock);
-    while (dead) {
-        opdi_kernel *k = dead;
-        dead = k->next;
-        if (k->destroy) { k->destroy(k->user); }
-        opdi_free(k, sizeof *k);
-    }
+    opdi_gone_give_back();
 }
 
 void opd_library_close(opd_library *lib) {
@@ -5605,12 +7107,14 @@ static int opdi_qualify(const opd_library *lib, const char *name, const char *wh
     return 0;
 }
 
-static opdi_registration *opdi_registration_new(int kind, opd_key key) {
+static opdi_registration *opdi_registration_new(opd_library *lib, int kind, opd_key key) {
     opdi_registration *r = (opdi_registration *)opdi_alloc(sizeof *r);
     if (!r) { return NULL; }
     memset(r, 0, sizeof *r);
     r->kind = kind;
     r->key = key;
+    r->lib = lib;
+    r->place = lib->place;
     return r;
 }
 static void opdi_registration_add(opd_library *lib, opdi_registration *r) {
@@ -5618,54 +7122,169 @@ static void opdi_registration_add(opd_library *lib, opdi_registration *r) {
     lib->registrations = r;
 }
 
-//-- Enters a parsed schema under its name.  Takes the schema, also when it fails.
-static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema) {
+static bool opdi_schema_says_same(const opd_schema *a, const opd_schema *b) {
+    char text[2][1600];
+    size_t n = opd_schema_print(a, text[0], sizeof text[0]), m = opd_schema_print(b, text[1], sizeof text[1]);
+    return n == m && n < sizeof text[0] && strcmp(text[0], text[1]) == 0;
+}
+
+/* Gives an operator that is not defined a schema.  One that it had before must not be inside a call when it changes:
+   1 then, with the lock given back for a while; -1 with an error when waiting is no use.  0: the schema is taken. */
+static int opdi_schema_set(opd_op *op, opd_schema *schema) {
+    const bool same = op->schema && opdi_schema_says_same(op->schema, schema);
+    const uint64_t inside = opdi_self()->inside, oldest = op->schema && !same ? opdi_oldest_call() : UINT64_MAX;
+    if (op->undefined >= oldest && (oldest == 0 || (inside && inside <= op->undefined))) {
+        return opd_fail(OPD_ERROR_REGISTER, "%s was defined with another schema and is defined anew while a call that "
+                        "may know the old one is running", op->name);
+    }
+    if (op->undefined >= oldest) {
+        opdi_unlock(&opdi_registry.lock);
+#if !defined(OPD_NO_THREADS)
+        (void)sched_yield();
+#endif
+        opdi_lock(&opdi_registry.lock);
+        return 1;
+    }
+    opd_schema_free(same ? schema : op->schema);
+    if (!same) { op->schema = schema; opdi_op_describe(op); }
+    return 0;
+}
+
+/* "(Tensor _0, int _1) -> Tensor _0": what a C signature says, in the words of schemas; returns buf. */
+static const char *opdi_inferred_print(const char *signature, char *buf, size_t cap) {
+    size_t n;
+    int i;
+    (void)snprintf(buf, cap, "(");
+    for (i = 1; signature[0] && signature[i]; i++) {
+        n = strlen(buf);
+        (void)snprintf(buf + n, cap - n, "%s%s _%d", i > 1 ? ", " : "", opdi_signature_word(signature[i]), i - 1);
+    }
+    n = strlen(buf);
+    if (signature[0] == 'v' || !signature[0]) { (void)snprintf(buf + n, cap - n, ") -> ()"); }
+    else { (void)snprintf(buf + n, cap - n, ") -> %s _0", opdi_signature_word(signature[0])); }
+    return buf;
+}
+
+static int opdi_typed_error(const opd_op *op, const char *signature, opdi_origin place, const opd_schema *schema,
+                            opdi_origin declared, const char *format, ...) OPD_PRINTF_LIKE(6, 7);
+static int opdi_typed_error(const opd_op *op, const char *signature, opdi_origin place, const opd_schema *schema,
+                            opdi_origin declared, const char *format, ...) {
+    char text[2][512], places[2][200], why[200];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(why, sizeof why, format, ap);
+    va_end(ap);
+    (void)opd_schema_print(schema, text[0], sizeof text[0]);
+    return opd_fail(OPD_ERROR_REGISTER, "Inferred operator schema for a C kernel function doesn't match the expected "
+                    "function schema.\n  operator: %s\n  expected schema: %s\n    %s\n  inferred schema: %s\n    %s\n"
+                    "  reason: %s", op->name, text[0], opdi_place_text(declared, places[0], sizeof places[0]),
+                    opdi_inferred_print(signature, text[1], sizeof text[1]),
+                    opdi_place_text(place, places[1], sizeof places[1]), why);
+}
+
+/* The C signature of a kernel against those before it, and against the schema where there is one. */
+static int opdi_check_typed(const opd_op *op, const char *signature, opdi_origin place, const opd_schema *schema,
+                            opdi_origin declared) {
+    const int nargs = (int)strlen(signature) - 1, nrets = signature[0] != 'v';
+    char text[2][512], places[2][200];
+    int i;
+    if (op->signature[0] && strcmp(op->signature, signature) != 0) {
+        return opd_fail(OPD_ERROR_REGISTER, "Mismatch in kernel C signatures\n  operator: %s\n  kernel 1: %s\n    %s\n"
+                        "  kernel 2: %s\n    %s", op->name,
+                        opdi_inferred_print(op->signature, text[0], sizeof text[0]),
+                        opdi_place_text(op->signature_place, places[0], sizeof places[0]),
+                        opdi_inferred_print(signature, text[1], sizeof text[1]),
+                        opdi_place_text(place, places[1], sizeof places[1]));
+    }
+    if (!schema) { return 0; }
+    if (nargs != schema->nargs) {
+        return opdi_typed_error(op, signature, place, schema, declared,
+                                "The number of arguments is different. %d vs %d.", schema->nargs, nargs);
+    }
+    if (nrets != schema->nreturns) {
+        return opdi_typed_error(op, signature, place, schema, declared, "The number of returns is different. %d vs %d.",
+                                schema->nreturns, nrets);
+    }
+    for (i = 0; i < nargs + nrets; i++) {
+        const bool ret = i == nargs;
+        const opdi_type *type = ret ? schema->returns[0].type : schema->args[i].type;
+        const char letter = signature[ret ? 0 : i + 1];
+        if (opdi_signature_type(type, letter)) { continue; }
+        return opdi_typed_error(op, signature, place, schema, declared, "Type mismatch in %s %d: %s vs %s.",
+                                ret ? "return" : "argument", ret ? 1 : i + 1,
+                                opdi_type_print(type, text[0], sizeof text[0]), opdi_signature_word(letter));
+    }
+    return 0;
+}
+
+/* Links a definition whose schema is set. */
+static void opdi_definition_add(opd_op *op, opdi_registration *r) {
+    r->op = op;
+    op->prev_defined = opdi_registry.last_defined;
+    if (op->prev_defined) { op->prev_defined->next_defined = op; }
+    else { opdi_registry.first_defined = op; }
+    opdi_registry.last_defined = op;
+    opdi_registration_add(r->lib, r);
+    OPDI_PUBLISH(&op->definition, r);
+    opdi_tell(op, true);
+}
+
+/* A second definition: an error, or one more of the same.  0 when the schema is not needed any more. */
+static int opdi_definition_again(opd_op *op, opdi_registration *r, const opd_schema *schema, bool allowed) {
+    char text[512], places[2][300];
+    opdi_registration *last = op->definition;
+    if (allowed && last->alias == r->alias && opdi_schema_says_same(op->schema, schema)) {
+        while (last->newer) { last = last->newer; }
+        last->newer = r;
+        r->op = op;
+        opdi_registration_add(r->lib, r);
+        return 0;
+    }
+    (void)opd_schema_print(schema, text, sizeof text);
+    return opd_fail(OPD_ERROR_REGISTER, "Tried to register an operator (%s) with the same name and overload name "
+                    "multiple times. Each overload's schema should only be registered with a single call to opd_def(). "
+                    "Duplicate registration: %s. Original registration: %s", text,
+                    opdi_place_text(r->place, places[0], sizeof places[0]),
+                    opdi_place_text(last->place, places[1], sizeof places[1]));
+}
+
+/* Enters a parsed schema under its name.  Takes the schema, also when it fails. */
+static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, const opd_def_options *options) {
     char name[256], local[200];
     opdi_registration *r = NULL;
     opd_op *op = NULL;
-    const char *before_file = NULL;
-    int before_line = 0;
+    int rc = 1;
     snprintf(local, sizeof local, "%s%s%s%s%s", schema->ns, *schema->ns ? "::" : "", schema->name,
              *schema->overload ? "." : "", schema->overload);
     if (schema->nreturns > OPDI_MAX_RETURNS || schema->vararg || schema->varret) {
         (void)opd_fail(OPD_ERROR_REGISTER, "%s: an operator has at most %d results and no \"...\"", local,
                        OPDI_MAX_RETURNS);
     } else if (opdi_qualify(lib, local, "schema string", name, sizeof name) == 0) {
-        r = opdi_registration_new(0, 0);
+        r = opdi_registration_new(lib, 0, 0);
     }
     if (!r) { opd_schema_free(schema); return NULL; }
+    r->tags = options ? options->tags : 0;
+    r->alias = options ? options->alias : OPD_ALIAS_FROM_SCHEMA;
     if (lib != opdi_registry.aten) { opdi_builtins_make(name); }
     opdi_lock(&opdi_registry.lock);
     op = opdi_entry(name);
-    if (op && op->schema) {
-        before_file = op->lib->file;
-        before_line = op->lib->line;
-    } else if (op) {
-        op->schema = schema;
-        op->lib = lib;
-        r->op = op;
-        opdi_op_describe(op);
-        op->prev_defined = opdi_registry.last_defined;
-        if (op->prev_defined) { op->prev_defined->next_defined = op; }
-        else { opdi_registry.first_defined = op; }
-        opdi_registry.last_defined = op;
-        opdi_registration_add(lib, r);
+    if (op && op->signature[0] && !op->definition) {
+        rc = opdi_check_typed(op, op->signature, op->signature_place, schema, r->place) ? -1 : 1;
+    }
+    while (op && !op->definition && rc > 0) { rc = opdi_schema_set(op, schema); }
+    if (op && op->definition) {
+        rc = opdi_definition_again(op, r, schema, options && options->same_again);
+        opd_schema_free(schema);
+    } else if (op && rc == 0) {
+        opdi_definition_add(op, r);
+    } else {
+        opd_schema_free(schema);
+        rc = -1;
     }
     opdi_unlock(&opdi_registry.lock);
-    if (!op || before_file) {
-        if (before_file) {
-            char text[512];
-            (void)opd_schema_print(schema, text, sizeof text);
-            (void)opd_fail(OPD_ERROR_REGISTER, "Tried to register an operator (%s) with the same name and overload "
-                           "name multiple times. Each overload's schema should only be registered with a single call "
-                           "to opd_def(). Duplicate registration: registered at %s:%d. Original registration: "
-                           "registered at %s:%d", text, lib->file, lib->line, before_file, before_line);
-        }
-        opdi_free(r, sizeof *r);
-        opd_schema_free(schema);
-        return NULL;
-    }
-    return op;
+    if (rc == 0) { return op; }
+    opdi_free(r, sizeof *r);
+    return NULL;
 }
 
 //-- An open library; otherwise an error.  (A closed one whose memory has become another library's cannot be told.)
@@ -5679,7 +7298,7 @@ static bool opdi_library_usable(const opd_library *lib, const char *what) {
     return l != NULL;
 }
 
-static opd_op *opdi_def_text(opd_library *lib, const char *text) {
+static opd_op *opdi_def_text(opd_library *lib, const char *text, const opd_def_options *options) {
     opd_schema *schema;
     opd_op *op = NULL;
     if (!text) {
@@ -5693,49 +7312,81 @@ static opd_op *opdi_def_text(opd_library *lib, const char *text) {
                        opdi_kind_names[lib->kind]);
     } else {
         schema = opdi_schema_parse(text, strlen(text), lib->ns, false);
-        if (schema) { op = opdi_def_schema(lib, schema); }
+        if (schema) { op = opdi_def_schema(lib, schema, options); }
     }
     if (!op) { (void)opdi_library_error(lib); }
     return op;
 }
 
-int opd_def(opd_library *lib, const char *schema) {
-    return opdi_library_usable(lib, "opd_def") && opdi_def_text(lib, schema) ? 0 : -1;
+int opd_def_with(opd_library *lib, const char *schema, const opd_def_options *options) {
+    return opdi_library_usable(lib, "opd_def") && opdi_def_text(lib, schema, options) ? 0 : -1;
 }
 
-//-- Adds a kernel to an operator that may not be defined yet.
-static int opdi_impl_at(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
-                        void (*destroy)(void *user)) {
-    opdi_kernel *k = (opdi_kernel *)opdi_alloc(sizeof *k);
-    opdi_registration *r = k ? opdi_registration_new(1, key) : NULL;
+int opd_def(opd_library *lib, const char *schema) { return opd_def_with(lib, schema, NULL); }
+
+/* Said once a process: another kernel is active now.  Not at Meta, where PyTorch expects it.  Not under the lock. */
+static void opdi_warn_override(const opd_op *op, const opdi_kernel *k, opdi_origin before, bool overrides) {
+    char schema[512], places[2][300];
+    if (!overrides || k->key == OPD_KEY_META || opdi_registry.warned_override) { return; }
+    opdi_registry.warned_override = true;
+    (void)snprintf(schema, sizeof schema, "%s", op->name);
+    opd_warn("Warning only once for all operators, other operators may also be overridden.\n"
+             "  Overriding a previously registered kernel for the same operator and the same dispatch key\n"
+             "  operator: %s\n  dispatch key: %s\n  previous kernel: %s\n       new kernel: %s", schema,
+             opd_key_name(k->key), opdi_place_text(before, places[0], sizeof places[0]),
+             opdi_place_text(k->place, places[1], sizeof places[1]));
+}
+
+/* Adds a kernel to an operator that may not be defined yet; signature: of its C function, or NULL. */
+static int opdi_impl_typed(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
+                           void (*destroy)(void *user), const char *signature) {
+    opdi_kernel *k = (opdi_kernel *)opdi_alloc(sizeof *k), *other = NULL;
+    opdi_registration *r = k ? opdi_registration_new(lib, 1, key) : NULL;
     opd_op *op = NULL;
-    if (r) {
-        memset(k, 0, sizeof *k);
-        k->fn = fn;
-        k->user = user;
-        k->destroy = destroy;
-        k->key = key;
-        k->lib = lib;
-        opdi_lock(&opdi_registry.lock);
-        op = opdi_entry(name);
-        if (op) {
-            k->next = op->kernels;
-            op->kernels = k;
-            r->op = op;
-            r->kernel = k;
-            opdi_registration_add(lib, r);
-            opdi_table_retire(op);
+    opdi_origin before = lib->place;
+    bool added = false;
+    if (!r) { opdi_free(k, sizeof *k); return -1; }
+    memset(k, 0, sizeof *k);
+    k->fn = fn;
+    k->user = user;
+    k->destroy = destroy;
+    k->key = key;
+    k->place = lib->place;
+    k->typed = signature != NULL;
+    k->plugin = opdi_plugin_hold((uintptr_t)fn);
+    opdi_lock(&opdi_registry.lock);
+    op = opdi_entry(name);
+    if (op && (!signature || opdi_check_typed(op, signature, k->place, op->definition ? op->schema : NULL,
+                                              op->definition ? op->definition->place : k->place) == 0)) {
+        if (signature && !op->signature[0]) {
+            strcpy(op->signature, signature);
+            op->signature_place = k->place;
         }
-        opdi_unlock(&opdi_registry.lock);
+        other = opdi_direct(op, key);
+        if (other) { before = other->place; }
+        k->next = op->kernels;
+        OPDI_PUBLISH(&op->kernels, k);
+        r->op = op;
+        r->kernel = k;
+        opdi_registration_add(lib, r);
+        opdi_table_retire(op);
+        added = true;
     }
-    if (op) { return 0; }
+    opdi_unlock(&opdi_registry.lock);
+    if (added) { opdi_warn_override(op, k, before, other != NULL); return 0; }
+    if (k->plugin) { opdi_plugin_let_go(k->plugin); }
     opdi_free(r, sizeof *r);
     opdi_free(k, sizeof *k);
     return -1;
 }
 
+static int opdi_impl_at(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
+                        void (*destroy)(void *user)) {
+    return opdi_impl_typed(lib, name, key, fn, user, destroy, NULL);
+}
+
 static int opdi_impl_checked(opd_library *lib, const char *name, const char *key_name, opd_kernel fn, void *user,
-                             void (*destroy)(void *user)) {
+                             void (*destroy)(void *user), const char *signature) {
     char qualified[256];
     opd_key key = lib->key;
     if (!name || !fn) { return opd_fail(OPD_ERROR_REGISTER, "opd_impl: the %s is NULL", name ? "kernel" : "name"); }
@@ -5755,30 +7406,81 @@ static int opdi_impl_checked(opd_library *lib, const char *name, const char *key
     }
     if (key == OPD_KEY_INVALID) { key = OPD_KEY_COMPOSITE_IMPLICIT; }
     if (opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) { return -1; }
-    return opdi_impl_at(lib, qualified, key, fn, user, destroy);
+    opdi_builtins_make(qualified);                /* a built-in operator's own kernels are older */
+    return opd_ok() ? opdi_impl_typed(lib, qualified, key, fn, user, destroy, signature) : -1;
 }
 
 int opd_impl_key(opd_library *lib, const char *name, const char *key, opd_kernel kernel, void *user,
                  void (*destroy)(void *user)) {
     if (!opdi_library_usable(lib, "opd_impl")) { return -1; }
-    return opdi_impl_checked(lib, name, key, kernel, user, destroy) ? opdi_library_error(lib) : 0;
+    return opdi_impl_checked(lib, name, key, kernel, user, destroy, NULL) ? opdi_library_error(lib) : 0;
 }
 
 int opd_impl(opd_library *lib, const char *name, opd_kernel kernel) {
     return opd_impl_key(lib, name, NULL, kernel, NULL, NULL);
 }
 
+//-- C functions --------------------------------------------------------------------------------------------------
+
+/* Types that no operator takes are named, with the one to use (c10/core/op_registration/infer_schema.h). */
+static int opdi_function_check(const opd_function *f, const char *what) {
+    const char *p, *found;
+    if (!f || !f->kernel || !f->signature || strlen(f->signature) > 9) {
+        return opd_fail(OPD_ERROR_REGISTER, "%s: the function is NULL or has no signature", what);
+    }
+    for (p = f->signature; *p; p++) {
+        found = strchr(p == f->signature ? "TidbsLv" : "TidbsDIFL", *p);
+        if (found) { continue; }
+        return opd_fail(OPD_ERROR_REGISTER, "%s: INVALID TYPE in %s %d: %s", what,
+                        p == f->signature ? "return" : "argument", p == f->signature ? 1 : (int)(p - f->signature),
+                        *p == 'f' ? "float is not supported as an argument type, use double instead"
+                        : strchr("nlu", *p) ? "Only int64_t and bool are supported as an integral argument type, "
+                                              "use int64_t instead" : "not a type that an operator can have");
+    }
+    return 0;
+}
+
+static int opdi_def_function(opd_library *lib, const char *name, const opd_function *f) {
+    const opdi_registration *before = lib->registrations;
+    const opd_def_options options = {0, strchr(name, '(') ? OPD_ALIAS_FROM_SCHEMA : OPD_ALIAS_CONSERVATIVE, 0};
+    char inferred[300], text[700];
+    const opd_op *op;
+    if (opdi_function_check(f, name)) { return opdi_library_error(lib); }
+    (void)snprintf(text, sizeof text, "%s%s", name,
+                   strchr(name, '(') ? "" : opdi_inferred_print(f->signature, inferred, sizeof inferred));
+    op = opdi_def_text(lib, text, &options);
+    if (!op) { return -1; }
+    if (opdi_impl_typed(lib, op->name, OPD_KEY_COMPOSITE_IMPLICIT, f->kernel, NULL, NULL, f->signature)) {
+        opdi_library_undo(lib, before);
+        return opdi_library_error(lib);
+    }
+    return 0;
+}
+
+int opd_def_function(opd_library *lib, const char *name_or_schema, const opd_function *function) {
+    if (!opdi_library_usable(lib, "opd_def_function")) { return -1; }
+    if (!name_or_schema) { return opd_fail(OPD_ERROR_REGISTER, "opd_def_function: the name is NULL"); }
+    return opdi_def_function(lib, name_or_schema, function);
+}
+
+int opd_impl_function(opd_library *lib, const char *name, const char *key, const opd_function *f) {
+    if (!opdi_library_usable(lib, "opd_impl_function")) { return -1; }
+    if (opdi_function_check(f, name ? name : "NULL") ||
+        opdi_impl_checked(lib, name, key, f->kernel, NULL, NULL, f->signature)) { return opdi_library_error(lib); }
+    return 0;
+}
+
 //-- One fallback for one runtime key.
 static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
     opdi_kernel *k = (opdi_kernel *)opdi_alloc(sizeof *k), *other = NULL;
-    opdi_registration *r = k ? opdi_registration_new(2, key) : NULL;
-    const char *file = NULL;
-    int line = 0;
+    opdi_registration *r = k ? opdi_registration_new(lib, 2, key) : NULL;
+    char places[2][300];
     if (!r) { opdi_free(k, sizeof *k); return -1; }
     memset(k, 0, sizeof *k);
     k->fn = fn;
     k->key = key;
-    k->lib = lib;
+    k->place = lib->place;
+    k->plugin = opdi_plugin_hold((uintptr_t)fn);
     opdi_lock(&opdi_registry.lock);
     other = opdi_registry.fallbacks[key];
     if (!other) {
@@ -5787,16 +7489,16 @@ static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
         opdi_registration_add(lib, r);
         opdi_tables_retire_all();
     } else {
-        file = other->lib->file;
-        line = other->lib->line;
+        (void)opdi_place_text(other->place, places[0], sizeof places[0]);
     }
     opdi_unlock(&opdi_registry.lock);
     if (!other) { return 0; }
+    if (k->plugin) { opdi_plugin_let_go(k->plugin); }
     opdi_free(r, sizeof *r);
     opdi_free(k, sizeof *k);
     return opd_fail(OPD_ERROR_REGISTER, "Tried to register multiple backend fallbacks for the same dispatch key %s; "
-                    "previous registration registered at %s:%d, new registration registered at %s:%d",
-                    opd_key_name(key), file, line, lib->file, lib->line);
+                    "previous registration %s, new registration %s", opd_key_name(key), places[0],
+                    opdi_place_text(lib->place, places[1], sizeof places[1]));
 }
 
 static int opdi_fallback_checked(opd_library *lib, opd_kernel kernel) {
@@ -5977,6 +7679,9 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
         card->map[i] = (int8_t)opdi_arg_index(op->schema, a, strlen(a));
     }
     opdi_lock(&opdi_registry.lock);
+    card->formula.plugin = opdi_plugin_at(desc->backward ? (uintptr_t)desc->backward
+                                          : (uintptr_t)op->definition->lib->file);
+    card->missing.plugin = card->formula.plugin;
     known = opdi_card_known(card);
     if (known) {
         opdi_free(card, sizeof *card);
@@ -5985,7 +7690,7 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
         card->next = op->cards;
         op->cards = card;
     }
-    op->card = card;
+    OPDI_PUBLISH(&op->card, card);
     opdi_unlock(&opdi_registry.lock);
     return card;
 }
@@ -6053,7 +7758,8 @@ static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool
     opd_op_desc desc = base->desc;
     opd_schema *schema = opdi_derived_schema(base->op->schema, lib->ns, name, inplace);
     bool wrong = schema && opdi_derive_check(base->op->schema, schema, name, inplace);
-    opd_op *op = schema && !wrong ? opdi_def_schema(lib, schema) : NULL;
+    opd_def_options options = {desc.tags & ~(uint32_t)OPD_OPTAG_CORE, OPD_ALIAS_FROM_SCHEMA, desc.same_again};
+    opd_op *op = schema && !wrong ? opdi_def_schema(lib, schema, &options) : NULL;
     opdi_card *card;
     bool composite = desc.composite != NULL && !desc.cpu && !desc.any;
     if (wrong) { opd_schema_free(schema); }
@@ -6097,7 +7803,7 @@ static int opdi_hold_user(opd_library *lib, const opd_op_desc *desc) {
     opdi_registration *r;
     if (!desc->destroy) { return 0; }
     k = (opdi_kernel *)opdi_alloc(sizeof *k);
-    r = k ? opdi_registration_new(3, 0) : NULL;
+    r = k ? opdi_registration_new(lib, 3, 0) : NULL;
     if (!r) { opdi_free(k, sizeof *k); return -1; }
     memset(k, 0, sizeof *k);
     k->user = desc->user;
@@ -6111,12 +7817,16 @@ static int opdi_hold_user(opd_library *lib, const opd_op_desc *desc) {
 
 int opd_define(opd_library *lib, const opd_op_desc *desc) {
     const opdi_registration *before;
+    opd_def_options options;
     opd_op *op;
     opdi_card *card;
     if (!opdi_library_usable(lib, "opd_define")) { return -1; }
     if (!desc) { return opd_fail(OPD_ERROR_REGISTER, "opd_define: the desc is NULL"); }
     before = lib->registrations;
-    op = opdi_def_text(lib, desc->schema);
+    options.tags = desc->tags | (desc->vmap == OPD_BATCH_POINTWISE ? (uint32_t)OPD_OPTAG_POINTWISE : 0u);
+    options.alias = OPD_ALIAS_FROM_SCHEMA;
+    options.same_again = desc->same_again;
+    op = opdi_def_text(lib, desc->schema, &options);
     if (!op) { return -1; }
     card = opdi_card_new(op, desc, NULL, false);
     /* the user pointer last: a failure takes nothing */
@@ -6531,13 +8241,49 @@ OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, const opd
     return opdi_call_united(th, op, table, &u, rets, full);
 }
 
-int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
-    opdi_thread *th = opdi_self();
-    const opdi_table *table;
+//-- The same as an event: bound first, so that observers see every argument.
+OPDI_NOINLINE static int opdi_call_observed(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
+                                            const opd_value *args, int nargs) {
+    opd_value bound[OPD_MAX_ARGS];
+    opdi_observing b;
+    int64_t mark = th->top, top;
     opdi_union u;
-    if (OPDI_UNLIKELY(th->error != OPD_OK)) { return -1; }
-    if (OPDI_UNLIKELY(!op)) { return opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL"); }
+    opd_call c;
+    bool recording;
+    int rc = opdi_bind(op, args, nargs, bound);
+    top = th->top;
+    if (rc == 0 && opdi_unite_args(&u, op, bound) < 0) { rc = -1; }
+    if (rc == 0) {
+        (void)opdi_find_slot(th, &c, table, &u);
+        recording = (c.keys.functionality & OPDI_AUTOGRAD_BITS) && !th->state.no_grad;
+        b.event.op = op;
+        b.event.args = bound;
+        b.event.nargs = op->nargs;
+        b.event.forward_thread = 0;
+        opdi_observe_begin(th, &b, OPD_OBSERVE_CALL, op->base_name, recording ? (int64_t)th->sequence : -1);
+        rc = opdi_call_united(th, op, table, &u, rets, bound);
+        opdi_observe_end(th, &b, rets, op->nrets);
+    }
+    if (top != mark) { opdi_scope_remove(th, mark, top); }
+    return rc;
+}
+
+//-- An error is pending, or somebody observes: 1 when the call goes on as always.
+OPDI_NOINLINE static int opdi_call_watched(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
+                                           int nargs) {
+    const opdi_table *table;
+    if (th->error != OPD_OK) { return -1; }
+    if (!opdi_observe_on(th) || !op || op->unobserved) { return 1; }
+    if (OPDI_LOAD(&th->observed) == OPDI_OBSERVE_SKIP && th->skip > 0) { th->skip--; return 1; }
     table = OPDI_ACQUIRE(&op->table);
+    if (!table && !(table = opdi_table_make(op))) { return -1; }
+    return opdi_call_observed(th, op, table, rets, args, nargs);
+}
+
+OPDI_FORCE_INLINE static int opdi_call_inside(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
+                                              int nargs) {
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    opdi_union u;
     if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(op))) { return -1; }
     if (OPDI_UNLIKELY(nargs != op->nargs)) { return opdi_call_filled(th, op, table, rets, args, nargs); }
     if (OPDI_UNLIKELY(opdi_unite_args(&u, op, args) != 0)) {
@@ -6546,25 +8292,78 @@ int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) 
     return opdi_call_united(th, op, table, &u, rets, args);
 }
 
+int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);
+    int rc = 1;
+    if (OPDI_UNLIKELY(((int)th->error | OPDI_LOAD(&th->observed)) != 0)) {
+        rc = opdi_call_watched(th, op, rets, args, nargs);
+    }
+    if (OPDI_UNLIKELY(!op)) { rc = opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL"); }
+    if (OPDI_LIKELY(rc > 0)) { rc = opdi_call_inside(th, op, rets, args, nargs); }
+    opdi_leave(th, was);
+    return rc;
+}
+
 opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs) {
     opd_value rets[OPDI_MAX_RETURNS];
     rets[0].tag = OPD_TAG_NONE;
     if (opd_call_all(op, rets, args, nargs)) { return NULL; }
-    return op->nrets && rets[0].tag == OPD_TAG_TENSOR ? rets[0].u.t : NULL;
+    return rets[0].tag == OPD_TAG_TENSOR ? rets[0].u.t : NULL;
 }
 
 int opd_call_tensors(opd_op *op, opd_tensor **out, const opd_value *args, int nargs) {
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);
     opd_value rets[OPDI_MAX_RETURNS];
     int i, rc = opd_call_all(op, rets, args, nargs);
     for (i = 0; op && i < op->nrets; i++) { out[i] = rc == 0 && rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL; }
+    opdi_leave(th, was);
     return rc;
 }
 
 OPDI_COLD_BEGIN
 
+static int opdi_call_at(opdi_thread *th, opd_op *op, opd_key key, opd_value *rets, const opd_value *args, int nargs) {
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    opd_value bound[OPD_MAX_ARGS];
+    const int64_t mark = th->top;
+    int64_t top;
+    opd_call c;
+    int rc = -1;
+    if ((table || (table = opdi_table_make(op)) != NULL) && opdi_bind(op, args, nargs, bound) == 0 &&
+        opdi_scope_reserve(th, OPDI_MAX_RETURNS) == 0) {
+        top = th->top;
+        memset(&c, 0, sizeof c);
+        c.op = op;
+        c.args = bound;
+        c.rets = rets;
+        c.keys = opdi_keyset_of(key);
+        c.slot = key;
+        rc = opdi_invoke(th, &c, &table->slots[key]);
+        if (rc == 0 && opdi_scope_reserve(th, OPDI_MAX_RETURNS)) { opdi_rets_drop(&c); rc = -1; }
+        if (rc == 0) { rc = opdi_rets_own(th, &c); }
+        if (top != mark) { opdi_scope_remove(th, mark, top); }
+    }
+    return rc;
+}
+
+int opd_call_at(opd_op *op, const char *key, opd_value *rets, const opd_value *args, int nargs) {
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);
+    const opd_key k = opd_ok() ? opd_key_parse(key) : (opd_key)OPD_KEY_INVALID;
+    int rc = -1;
+    if (op && opdi_key_is_runtime(k)) { rc = opdi_call_at(th, op, k, rets, args, nargs); }
+    else if (op) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_call_at: %s is no runtime key", key); }
+    else { (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_call_at: the operator is NULL"); }
+    opdi_leave(th, was);
+    return rc;
+}
+
 opd_value opd_call_value(opd_op *op, const opd_value *args, int nargs) {
     opd_value rets[OPDI_MAX_RETURNS];
-    return opd_call_all(op, rets, args, nargs) || op->nrets == 0 ? opd_value_none() : rets[0];
+    rets[0] = opd_value_none();
+    return opd_call_all(op, rets, args, nargs) ? opd_value_none() : rets[0];
 }
 
 opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs) {
@@ -6572,11 +8371,12 @@ opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs) {
     return v.tag == OPD_TAG_TENSORS ? opd_tensors_of(v.u.tensors, v.n) : opd_tensors_of(NULL, 0);
 }
 
-int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw, int nkw) {
+static int opdi_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
+                              int nkw) {
     opd_value full[OPD_MAX_ARGS];
     int i, k;
     if (!opd_ok()) { return -1; }
-    if (!op || !op->schema) {
+    if (!op || !opdi_is_defined(op)) {
         return opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL or not defined");
     }
     if (nargs + nkw > op->nargs) {
@@ -6604,6 +8404,14 @@ int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int na
         full[i] = kw[k].value;
     }
     return opd_call_all(op, rets, full, op->nargs);
+}
+
+int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw, int nkw) {
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);
+    const int rc = opdi_call_keywords(op, rets, args, nargs, kw, nkw);
+    opdi_leave(th, was);
+    return rc;
 }
 
 OPDI_COLD_END
@@ -6931,43 +8739,49 @@ static opdi_text opdi_text_of(char *buf, size_t cap) {
     return t;
 }
 
-//-- "CPU, Meta, ...": keys with a kernel of the operator's own, then the others folded into a count.
-static size_t opdi_table_text(const opd_op *op, char *buf, size_t cap, bool fallbacks) {
+/* "CPU [registered at ...], ...": the operator's own kernels, then one word on the fallbacks. */
+static size_t opdi_table_text(const opd_op *op, char *buf, size_t cap) {
     opdi_text t = opdi_text_of(buf, cap);
+    char place[300];
     const opdi_kernel *k;
     int slot, folded = 0;
     for (k = op->kernels; k; k = k->next) {
-        opdi_text_add(&t, "%s%s [registered at %s:%d]", t.n ? ", " : "", opd_key_name(k->key), k->lib->file,
-                      k->lib->line);
+        opdi_text_add(&t, "%s%s [%s]", t.n ? ", " : "", opd_key_name(k->key),
+                      opdi_place_text(k->place, place, sizeof place));
     }
     for (slot = 0; slot < OPD_KEY_SLOTS; slot++) { folded += opdi_registry.fallbacks[slot] != NULL; }
-    if (fallbacks || folded) { opdi_text_add(&t, "%s%d fallbacks for every operator", t.n ? ", " : "", folded); }
+    if (folded) { opdi_text_add(&t, "%s%d fallbacks for every operator", t.n ? ", " : "", folded); }
     return t.n;
 }
 
+static const char *const opdi_alias_kinds[] = {"FROM_SCHEMA", "CONSERVATIVE", "PURE_FUNCTION", "INTERNAL_SPECIAL_CASE"};
+
 size_t opd_dump(const opd_op *op, char *buf, size_t cap) {
     opdi_text t = opdi_text_of(buf, cap);
-    char schema[1024];
+    char schema[1024], place[300];
     opd_key key;
     if (!op) { return 0; }
     opdi_lock(&opdi_registry.lock);
     opdi_text_add(&t, "name: %s\n", op->name);
-    if (op->schema) {
+    if (op->definition) {
+        const opdi_registration *d = op->definition;
         (void)opd_schema_print(op->schema, schema, sizeof schema);
-        opdi_text_add(&t, "schema: %s%s%s\ndebug: registered at %s:%d\nalias analysis kind: FROM_SCHEMA\n",
-                      *op->schema->ns ? "" : op->lib->ns, *op->schema->ns ? "" : "::", schema, op->lib->file,
-                      op->lib->line);
+        opdi_text_add(&t, "schema: %s%s%s\ndebug: %s\nalias analysis kind: %s\n", *op->schema->ns ? "" : d->lib->ns,
+                      *op->schema->ns ? "" : "::", schema, opdi_place_text(d->place, place, sizeof place),
+                      opdi_alias_kinds[d->alias]);
     } else {
         opdi_text_add(&t, "schema: (none)\n");
     }
+    (void)opdi_inferred_print(op->signature, schema, sizeof schema);
     for (key = 0; key < OPD_KEY_COUNT; key++) {
         const opdi_kernel *k;
         bool first = true;
         for (k = op->kernels; k; k = k->next) {
             if (k->key != key) { continue; }
-            opdi_text_add(&t, "%s%s%s: registered at %s:%d :: (none) [ %sboxed ]\n", opd_key_name(key),
-                          opd_key_is_alias(key) ? "[alias]" : "", first ? "" : " (inactive)", k->lib->file,
-                          k->lib->line, k->fn == opd_fallthrough ? "fallthrough " : "");
+            opdi_text_add(&t, "%s%s%s: %s :: %s [ %sboxed %s]\n", opd_key_name(key), opd_key_is_alias(key) ? "[alias]"
+                          : "", first ? "" : " (inactive)", opdi_place_text(k->place, place, sizeof place),
+                          k->typed ? schema : "(none)", k->fn == opd_fallthrough ? "fallthrough " : "",
+                          k->typed ? "unboxed " : "");
             first = false;
         }
     }
@@ -6977,6 +8791,7 @@ size_t opd_dump(const opd_op *op, char *buf, size_t cap) {
 
 size_t opd_dump_table(const opd_op *op, char *buf, size_t cap) {
     opdi_text t = opdi_text_of(buf, cap);
+    char place[300];
     int slot;
     if (!op) { return 0; }
     opdi_lock(&opdi_registry.lock);
@@ -6987,12 +8802,182 @@ size_t opd_dump_table(const opd_op *op, char *buf, size_t cap) {
             opdi_text_add(&t, "%s: [%s]\n", opd_key_name(slot), opdi_chosen_names[how]);
         }
         if (!k) { continue; }
-        opdi_text_add(&t, "%s: %sregistered at %s:%d [%s]\n", opd_key_name(slot),
-                      k->fn == opd_fallthrough ? "fallthrough " : "", k->lib->file, k->lib->line,
-                      opdi_chosen_names[how]);
+        opdi_text_add(&t, "%s: %s%s [%s]\n", opd_key_name(slot), k->fn == opd_fallthrough ? "fallthrough " : "",
+                      opdi_place_text(k->place, place, sizeof place), opdi_chosen_names[how]);
     }
     opdi_unlock(&opdi_registry.lock);
     return t.n;
+}
+
+uint32_t opd_op_tags(const opd_op *op) {
+    uint32_t tags;
+    if (!op) { return 0; }
+    opdi_lock(&opdi_registry.lock);
+    tags = op->definition ? op->definition->tags : 0;
+    opdi_unlock(&opdi_registry.lock);
+    return tags;
+}
+
+static bool opdi_filter_takes(const opd_op_filter *f, const opd_op *op, opd_key key) {
+    const size_t n = f->ns ? strlen(f->ns) : 0;
+    if (f->dangling ? op->definition || !op->kernels : !op->definition) { return false; }
+    if (f->ns && !(strncmp(op->name, f->ns, n) == 0 && strncmp(op->name + n, "::", 2) == 0)) { return false; }
+    if (f->part && !strstr(op->name, f->part)) { return false; }
+    if (f->key && !opdi_direct(op, key)) { return false; }
+    return (f->tags & ~(op->definition ? op->definition->tags : 0)) == 0;
+}
+
+size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap) {
+    const opd_key key = filter && filter->key ? opd_key_parse(filter->key) : OPD_KEY_UNDEFINED;
+    opd_op_filter all;
+    opd_op *op;
+    size_t n = 0;
+    int i;
+    memset(&all, 0, sizeof all);
+    if (key == OPD_KEY_INVALID) { return 0; }
+    if (!filter) { filter = &all; }
+    opdi_started();
+    opdi_builtins_make(NULL);
+    opdi_lock(&opdi_registry.lock);
+    for (op = opdi_registry.first_defined; op; op = op->next_defined) {
+        if (!opdi_filter_takes(filter, op, key)) { continue; }
+        if (n++ < cap) { ops[n - 1] = op; }
+    }
+    for (i = 0; i < OPDI_BUCKETS && filter->dangling; i++) {
+        for (op = opdi_registry.buckets[i]; op; op = op->next_in_bucket) {
+            if (opdi_filter_takes(filter, op, key) && n++ < cap) { ops[n - 1] = op; }
+        }
+    }
+    opdi_unlock(&opdi_registry.lock);
+    return n;
+}
+
+opd_registry_info opd_registry_stats(void) {
+    opd_registry_info info;
+    const opd_library *lib;
+    const opdi_kernel *k;
+    const opd_op *op;
+    int i;
+    memset(&info, 0, sizeof info);
+    opdi_started();
+    opdi_lock(&opdi_registry.lock);
+    for (i = 0; i < OPDI_BUCKETS; i++) {
+        for (op = opdi_registry.buckets[i]; op; op = op->next_in_bucket) {
+            info.operators += op->definition != NULL;
+            info.dangling += !op->definition && op->kernels;
+            for (k = op->kernels; k; k = k->next) { info.kernels++; }
+        }
+    }
+    for (i = 0; i < OPD_KEY_SLOTS; i++) { info.fallbacks += opdi_registry.fallbacks[i] != NULL; }
+    for (lib = opdi_registry.libraries; lib; lib = lib->next) { info.libraries++; }
+    info.retired = opdi_registry.gone_count;
+    opdi_unlock(&opdi_registry.lock);
+    return info;
+}
+
+//-- explaining a call ----------------------------------------------------------------------------------------------
+
+/* "argument 'self', element 1 of 'list'": which tensors carry any of these bits. */
+static void opdi_explain_carriers(opdi_text *t, const opd_op *op, const opd_value *args, uint64_t functionality,
+                                  int backend) {
+    const char *comma = "";
+    int i;
+    int32_t k;
+    for (i = 0; i < op->nargs; i++) {
+        const bool list = args[i].tag == OPD_TAG_TENSORS;
+        const int32_t n = list ? args[i].n : args[i].tag == OPD_TAG_TENSOR;
+        for (k = 0; k < n; k++) {
+            const opd_tensor *x = list ? args[i].u.tensors[k] : args[i].u.t;
+            if (!x || (functionality ? !(x->functionality & functionality) : (int)x->backend != backend)) { continue; }
+            opdi_text_add(t, "%sargument '%s'", comma, op->schema->args[i].name);
+            if (list) { opdi_text_add(t, "[%d]", k); }
+            comma = ", ";
+        }
+    }
+}
+
+/* The kernel at a key, and where it is from. */
+static void opdi_explain_kernel(opdi_text *t, const opd_op *op, opd_key key) {
+    char place[300];
+    opdi_chosen how;
+    const opdi_kernel *k = opdi_compute_slot(op, key, &how);
+    if (k) { opdi_text_add(t, "%s, %s", opdi_chosen_names[how], opdi_place_text(k->place, place, sizeof place)); }
+    else { opdi_text_add(t, "%s", how == OPDI_CHOSEN_AMBIGUOUS ? "an error: ambiguous" : "an error: no kernel"); }
+}
+
+/* Why a key that the arguments or the thread bring takes no part; NULL when it does. */
+static const char *opdi_explain_mask(const opdi_thread *th, const opdi_table *table, int f, int backend, bool grad) {
+    if (!(th->state.allow & OPD_BIT_OF(f))) {
+        return OPDI_DEFAULT_ALLOW & OPD_BIT_OF(f) ? "excluded on this thread" : "excluded on this thread, by default";
+    }
+    if (!(table->masks[1][backend] & OPD_BIT_OF(f))) { return "falls through"; }
+    return grad || table->masks[0][backend] & OPD_BIT_OF(f) ? NULL
+        : "left out: no argument requires grad, or grad mode is off";
+}
+
+static void opdi_explain_keys(opdi_text *t, const opdi_thread *th, const opd_op *op, const opdi_table *table,
+                              const opd_value *args, const opdi_union *u) {
+    const uint64_t all = u->functionality | th->state.include;
+    const bool grad = (u->flags & OPDI_REQUIRES_GRAD) && !th->state.no_grad;
+    const int backend = u->backends ? opdi_top_bit(u->backends) : 0;
+    const char *arrow = "=> ";
+    int f, b;
+    for (b = 0; b < OPD_BACKEND_COUNT && u->backends & (u->backends - 1); b++) {
+        if (!(u->backends >> b & 1)) { continue; }
+        opdi_text_add(t, "backend %s%s: ", opd_key_name(OPD_KEY_PER_BACKEND(0, b)),
+                      b == backend ? ", the highest" : "");
+        opdi_explain_carriers(t, op, args, 0, b);
+        opdi_text_add(t, "\n");
+    }
+    opdi_text_add(t, "keys, highest first (=> is what the call runs, -> what a redispatch below it comes to):\n");
+    for (f = OPD_F_COUNT - 1; f > 0; f--) {
+        const opd_key key = (opd_key)(opdi_key_base[f] + (opdi_functionality_per_backend(f) ? backend : 0));
+        const char *why = opdi_explain_mask(th, table, f, backend, grad);
+        if (!(all & OPD_BIT_OF(f))) { continue; }
+        opdi_text_add(t, "  %s%s: from ", why ? "   " : arrow, opd_key_name(key));
+        opdi_explain_carriers(t, op, args, u->functionality & OPD_BIT_OF(f), -1);
+        if (th->state.include & OPD_BIT_OF(f)) {
+            opdi_text_add(t, "%sthis thread's included keys%s", u->functionality & OPD_BIT_OF(f) ? " and " : "",
+                          OPDI_DEFAULT_INCLUDE & OPD_BIT_OF(f) ? " (by default)" : "");
+        }
+        opdi_text_add(t, why ? "; %s; " : "; ", why);
+        opdi_explain_kernel(t, op, key);
+        opdi_text_add(t, "\n");
+        if (!why) { arrow = "-> "; }
+    }
+    opdi_text_add(t, "  %sUndefined: when no other key is left; ", arrow);
+    opdi_explain_kernel(t, op, OPD_KEY_UNDEFINED);
+    opdi_text_add(t, "\n");
+}
+
+static size_t opdi_explain(opdi_thread *th, opd_op *op, const opd_value *args, int nargs, char *buf, size_t cap) {
+    opdi_text t = opdi_text_of(buf, cap);
+    opd_value bound[OPD_MAX_ARGS];
+    char schema[1024], place[300];
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    opdi_union u;
+    if ((!table && !(table = opdi_table_make(op))) || opdi_bind(op, args, nargs, bound) ||
+        opdi_unite_args(&u, op, bound) < 0) { return 0; }
+    opdi_lock(&opdi_registry.lock);
+    (void)opd_schema_print(op->schema, schema, sizeof schema);
+    opdi_text_add(&t, "%s\n%s\n", schema, op->definition ?
+                  opdi_place_text(op->definition->place, place, sizeof place) : "not defined any more");
+    opdi_explain_keys(&t, th, op, table, bound, &u);
+    opdi_unlock(&opdi_registry.lock);
+    return t.n;
+}
+
+size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *buf, size_t cap) {
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);
+    opd_scope scope = opd_scope_open();           /* what binding makes */
+    size_t n = 0;
+    if (cap) { buf[0] = 0; }
+    if (!op) { (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_explain: the operator is NULL"); }
+    else if (opd_ok()) { n = opdi_explain(th, op, args, nargs, buf, cap); }
+    opd_scope_close(&scope);
+    opdi_leave(th, was);
+    return n;
 }
 
 //-- One operator: its published table against the registrations.
@@ -7000,7 +8985,8 @@ static const char *opdi_check_op(const opd_op *op) {
     opdi_table fresh;
     const opdi_table *table = op->table;
     if (!*op->name) { return "has no name"; }
-    if (table && !op->schema) { return "has a table but no schema"; }
+    if (table && !op->definition) { return "has a table but no definition"; }
+    if (op->definition && !op->schema) { return "has a definition but no schema"; }
     if (!table) { return NULL; }
     opdi_fill_table(op, &fresh);
     if (memcmp(fresh.masks, table->masks, sizeof fresh.masks) != 0) { return "has stale fallthrough masks"; }
@@ -7050,14 +9036,26 @@ static void opdi_node_release(opd_node *node);
 static void opdi_own_retain(opd_tensor *t);
 static bool opdi_own_drop(opd_tensor *t);
 static int opdi_copy(opd_tensor *dst, const opd_tensor *src);
+static void opdi_device_free(opdi_storage *s);
+static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
+                                      opd_device device);
+static opdi_storage *opdi_device_storage(int64_t bytes, int place);
+static int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from, size_t bytes);
+static int opdi_device_copy(opd_tensor *dst, const opd_tensor *src);
+static opd_tensor *opdi_host_copy(const opd_tensor *t);
+static bool opdi_device_fill(opd_tensor *t, opd_value v, int *rc);
+static bool opdi_on_device(const opd_tensor *t) { return t->backend != OPD_CPU && t->backend != OPD_META; }
 
 static void opdi_storage_drop(opdi_storage *s) {
     if (OPDI_ACQUIRE(&s->refs) != 1 && opdi_ref_down(&s->refs) != 0) { return; }
     if (s->block_bytes < 0) {
         opdi_foreign *f = (opdi_foreign *)(void *)s;
+        opd_plugin *plugin = f->plugin;
         if (f->deleter) { f->deleter(s->data, f->user); }
         opdi_free(f, sizeof *f);
+        if (plugin) { opdi_plugin_let_go(plugin); }
     } else {
+        if (OPDI_UNLIKELY(s->device)) { opdi_device_free(s); }
         opdi_free(s->block, (size_t)s->block_bytes);
     }
 }
@@ -7258,7 +9256,7 @@ static inline void opdi_tensor_init(opd_tensor *t, opd_scalar_type dtype, int ba
     t->dims = (int64_t *)(void *)(t + 1);
 }
 
-//-- A fresh tensor with one reference, owned by the caller.
+//-- A fresh tensor with one reference, owned by the caller; backend is an opdi_place.
 static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
                                     int backend) {
     size_t element = opd_dtype_size(dtype), head, align, bytes, block;
@@ -7267,10 +9265,7 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
     opdi_storage *s;
     if (element == 0) { (void)opd_fail(OPD_ERROR_DTYPE, "%d is no dtype", (int)dtype); return NULL; }
     if (OPDI_UNLIKELY(backend != OPD_CPU && backend != OPD_META)) {
-        char name[32];
-        (void)opd_fail(OPD_ERROR_NO_KERNEL, "no allocator for device %s: nothing in this program provides one",
-                       opd_device_print(opd_device_of((opd_backend)backend, -1), name, sizeof name));
-        return NULL;
+        return opdi_device_tensor(sizes, strides, ndim, dtype, opdi_place_device(backend));
     }
     numel = extent = opdi_count(sizes, ndim, element);
     if (numel < 0) { return NULL; }
@@ -7293,7 +9288,8 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
     s->bytes = (int64_t)bytes;
     s->block = t;
     s->block_bytes = (int64_t)block;
-    s->viewed = s->spare = 0;
+    s->viewed = s->device = 0;
+    s->index = 0;
     s->data = backend == OPD_META ? NULL : (char *)t + ((head + align - 1) & ~(align - 1));
     t->storage = s;
     t->data = s->data;
@@ -7380,7 +9376,7 @@ static bool opdi_sizes_given(opd_ints sizes) {
 }
 opd_tensor *opd_tensor_new_on(opd_ints sizes, opd_scalar_type dtype, opd_device device) {
     if (!opd_ok() || !opdi_sizes_given(sizes)) { return NULL; }
-    return opdi_own(opdi_tensor_make(sizes.data, NULL, (int)sizes.n, dtype, device.type));
+    return opdi_own(opdi_tensor_make(sizes.data, NULL, (int)sizes.n, dtype, opdi_place(device)));
 }
 opd_tensor *opd_tensor_new(opd_ints sizes, opd_scalar_type dtype) {
     return opd_tensor_new_on(sizes, dtype, opd_device_of(OPD_CPU, -1));
@@ -7429,6 +9425,8 @@ static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
     if (!t) { opdi_free(f, sizeof *f); return NULL; }
     f->deleter = deleter;
     f->user = user;
+    f->plugin = opdi_plugin_hold((uintptr_t)deleter);
+    if (!f->plugin) { f->plugin = opdi_plugin_hold((uintptr_t)data); }
     return t;
 }
 
@@ -7465,8 +9463,7 @@ const int64_t *opd_strides(const opd_tensor *t) { return t ? t->dims + t->ndim :
 int64_t opd_numel(const opd_tensor *t) { return t ? t->numel : 0; }
 opd_scalar_type opd_dtype(const opd_tensor *t) { return t ? (opd_scalar_type)t->dtype : OPD_DTYPE_NONE; }
 opd_device opd_tensor_device(const opd_tensor *t) {
-    const opd_backend type = t ? (opd_backend)t->backend : OPD_CPU;
-    return opd_device_of(type, type == OPD_CPU || type == OPD_META ? -1 : 0);
+    return opdi_place_device(t ? opdi_place_of(t) : OPD_CPU);
 }
 opd_keyset opd_tensor_keys(const opd_tensor *t) {
     return t ? opd_keyset_make(t->functionality, (uint64_t)1 << t->backend) : OPD_KEYS_EMPTY;
@@ -7493,8 +9490,6 @@ int64_t opd_size(const opd_tensor *t, int dim) {
     return t->dims[d];
 }
 
-void *opd_data(const opd_tensor *t) { return t ? t->data : NULL; }
-
 OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *t, opd_scalar_type dtype) {
     if (!t) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
     else if (t->dtype != (int8_t)dtype) {
@@ -7506,6 +9501,9 @@ OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *t, opd_scalar_type 
                        opd_device_print(opd_tensor_device(t), device, sizeof device));
     }
     return NULL;
+}
+void *opd_data(const opd_tensor *t) {
+    return !t || !opdi_on_device(t) ? t ? t->data : NULL : opdi_data_error(t, (opd_scalar_type)t->dtype);
 }
 OPDI_COLD_END
 static inline void *opdi_data_of(const opd_tensor *t, opd_scalar_type dtype) {
@@ -7525,11 +9523,30 @@ static int opdi_item_check(const opd_tensor *t) {
         return opd_fail(OPD_ERROR_SHAPE, "a Tensor with %lld elements cannot be converted to Scalar",
                         (long long)t->numel);
     }
-    if (t->backend != OPD_CPU) { (void)opdi_data_error(t, (opd_scalar_type)t->dtype); return -1; }
+    if (t->backend == OPD_META) { (void)opdi_data_error(t, (opd_scalar_type)t->dtype); return -1; }
     return 0;
 }
-double opd_item_f64(const opd_tensor *t) { return !opd_ok() || opdi_item_check(t) ? 0 : opdi_element_f64(t, 0); }
-int64_t opd_item_i64(const opd_tensor *t) { return !opd_ok() || opdi_item_check(t) ? 0 : opdi_element_i64(t, 0); }
+//-- t, which has one element, where it can be read: of a device a copy at `room`, described by *one.  NULL: failed.
+static const opd_tensor *opdi_item_of(const opd_tensor *t, opd_tensor *one, double *room /*[2]*/) {
+    if (opdi_item_check(t)) { return NULL; }
+    if (OPDI_LIKELY(t->backend == OPD_CPU)) { return t; }
+    *one = *t;
+    one->data = (char *)room;
+    if (opdi_device_move(NULL, one->data, t->storage, t->data, opd_dtype_size((opd_scalar_type)t->dtype))) {
+        return NULL;
+    }
+    return one;
+}
+double opd_item_f64(const opd_tensor *t) {
+    opd_tensor one;
+    double room[2];
+    return opd_ok() && (t = opdi_item_of(t, &one, room)) != NULL ? opdi_element_f64(t, 0) : 0;
+}
+int64_t opd_item_i64(const opd_tensor *t) {
+    opd_tensor one;
+    double room[2];
+    return opd_ok() && (t = opdi_item_of(t, &one, room)) != NULL ? opdi_element_i64(t, 0) : 0;
+}
 
 static opdi_meta *opdi_meta_of(opd_tensor *t) {
     static opdi_mutex lock = OPDI_MUTEX_INIT;     /* several threads may run backward over one leaf */
@@ -7551,10 +9568,12 @@ OPDI_COLD_BEGIN
 //-- resizing -----------------------------------------------------------------------------------------------------
 
 //-- A storage of its own for bytes, with one reference.
-static opdi_storage *opdi_storage_make(int64_t bytes, int backend) {
+static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
     size_t head = (sizeof(opdi_storage) + 63) & ~(size_t)63;
     size_t block = head + (backend == OPD_META ? 0 : (size_t)bytes);
-    opdi_storage *s = (opdi_storage *)opdi_alloc(block);
+    opdi_storage *s;
+    if (backend != OPD_CPU && backend != OPD_META) { return opdi_device_storage(bytes, backend); }
+    s = (opdi_storage *)opdi_alloc(block);
     if (!s) { return NULL; }
     memset(s, 0, sizeof *s);
     s->refs = 1;
@@ -7583,10 +9602,14 @@ static int opdi_resize(opd_tensor *t, const int64_t *sizes, int ndim) {
             opdi_free(dims, 2 * (size_t)ndim * sizeof *dims);
             return opd_fail(OPD_ERROR_SHAPE, "Trying to resize storage that is not resizable");
         }
-        grown = opdi_storage_make(need, t->backend);
-        if (!grown) { opdi_free(dims, 2 * (size_t)ndim * sizeof *dims); return -1; }
+        grown = opdi_storage_make(need, opdi_place_of(t));
+        if (!grown || (grown->data && s->bytes &&
+                       opdi_device_move(grown, grown->data, s, s->data, (size_t)s->bytes))) {
+            if (grown) { opdi_storage_drop(grown); }
+            opdi_free(dims, 2 * (size_t)ndim * sizeof *dims);
+            return -1;
+        }
         grown->version = s->version;
-        if (grown->data && s->bytes) { memcpy(grown->data, s->data, (size_t)s->bytes); }
         if (s->block == t) { m->home = s; } else { opdi_storage_drop(s); }
         t->storage = grown;
         t->data = grown->data ? grown->data + offset * (int64_t)element : NULL;
@@ -7678,7 +9701,7 @@ static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *size
         call->rets[i] = opd_value_tensor(out);
         return out;
     }
-    temp = opdi_tensor_make(sizes, NULL, ndim, dtype, out->backend);
+    temp = opdi_tensor_make(sizes, NULL, ndim, dtype, opdi_place_of(out));
     if (!temp) { call->filled &= ~(1u << i); return NULL; }
     call->rets[i] = opd_value_tensor(temp);
     call->owned |= 1u << i;
@@ -7697,7 +9720,7 @@ opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, cons
     if (OPDI_UNLIKELY(!call->op->ret_tensor[i])) { (void)opdi_return_error(call, i, "Tensor"); return NULL; }
     if (call->targets) { return opdi_result_target(call, i, sizes, ndim, dtype); }
     if (OPDI_UNLIKELY(call->keys.backends >> OPD_META & 1)) { device.type = OPD_META; }      /* of a fake come fakes */
-    t = opdi_tensor_make(sizes, strides, ndim, dtype, device.type);
+    t = opdi_tensor_make(sizes, strides, ndim, dtype, opdi_place(device));
     if (!t) { return NULL; }
     call->rets[i] = opd_value_tensor(t);
     call->filled |= 1u << i;
@@ -8119,7 +10142,7 @@ static void opdi_print_contents(opdi_printer *p, int indent) {
     opdi_print_elements(p, 0, 0, indent);
 }
 
-/* A tensor whose memory cannot be read here (meta, another device) is written as PyTorch writes meta tensors. */
+/* Of another device: a copy on the host is read.  What cannot be read is written as PyTorch writes meta tensors. */
 OPD_API size_t opd_tensor_print(const opd_tensor *t, char *buf, size_t cap) {
     const int indent = 7;                                                  /* strlen("tensor(") */
     opdi_printer p;
@@ -8131,16 +10154,20 @@ OPD_API size_t opd_tensor_print(const opd_tensor *t, char *buf, size_t cap) {
     if (!t) {
         opdi_puts(&p, "None");
     } else {
-        bool readable = opd_tensor_device(t).type == OPD_CPU;
-        shown = readable && t->numel > 0 && t->data != NULL;
+        bool readable = t->backend != OPD_META;
+        opd_tensor *host = readable && t->backend != OPD_CPU && t->numel > 0 ? opdi_host_copy(t) : NULL;
+        shown = readable && t->numel > 0 && t->data != NULL && (host || t->backend == OPD_CPU);
         opdi_puts(&p, "tensor(");
         if (shown) {
+            p.t = host ? host : t;
             opdi_print_contents(&p, indent);
+            p.t = t;
         } else {
             opdi_puts(&p, readable && t->numel == 0 ? "[]" : "...");
         }
         opdi_print_suffixes(&p, p.len - p.line + 2, indent, shown);
         opdi_puts(&p, ")");
+        opd_release(host);
     }
     if (cap > 0) { buf[OPDI_MIN(p.len, p.cap)] = 0; }
     return p.len;
@@ -8157,6 +10184,671 @@ OPD_API void opd_print(const opd_tensor *t) {
     (void)fwrite(text, 1, n, stdout);
     (void)fputc('\n', stdout);
     if (text != small) { opdi_free(text, n + 1); }
+}
+
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>backends   devices from outside
+//
+//  What a program registers for a kind of device, and all that is done through it: memory, copies, the current device
+//  round a kernel, operators run on the CPU instead.  Uses tensors and the dispatcher; no kernel of ours touches memory
+//  of a device.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+typedef struct opdi_backend {
+    opd_backend_desc desc;
+    int32_t registered;                           /* published last */
+    int64_t blocks;                               /* of memory in use, on all its devices */
+    opd_plugin *plugin;                           /* where its functions are; pinned */
+    opd_memory memory[OPDI_MAX_DEVICE_INDEX + 1];
+} opdi_backend;
+static opdi_backend opdi_backends[OPD_BACKEND_COUNT];
+static opdi_mutex opdi_backend_lock = OPDI_MUTEX_INIT;     /* all of the above but what is published */
+
+static opdi_backend *opdi_backend_of(int type) {
+    return type > OPD_CPU && type < OPD_META && OPDI_ACQUIRE(&opdi_backends[type].registered) ? &opdi_backends[type]
+        : NULL;
+}
+static int opdi_backend_missing(int type) {
+    return opd_fail(OPD_ERROR_NO_KERNEL, "no allocator for device %s: nothing in this program provides one",
+                    opdi_device_name(type));
+}
+//-- A function of the backend has returned rc.
+static int opdi_backend_rc(int rc, int type, const char *what) {
+    if (rc && opd_ok()) { (void)opd_fail(OPD_ERROR_KERNEL, "%s: %s failed", opdi_device_name(type), what); }
+    return rc ? -1 : 0;
+}
+static int opdi_backend_count(const opdi_backend *b) {
+    const int n = b->desc.device_count ? b->desc.device_count(b->desc.user) : 1;
+    return OPDI_MIN(OPDI_MAX(n, 0), OPDI_MAX_DEVICE_INDEX + 1);
+}
+static int opdi_backend_current(const opdi_backend *b) {
+    return b->desc.device_get ? b->desc.device_get(b->desc.user) : 0;
+}
+//-- The backend and index of a device; NULL with an error when there is no such device.
+static opdi_backend *opdi_device_find(opd_device device, int *index) {
+    opdi_backend *b = opdi_backend_of(device.type);
+    int n;
+    if (!b) { (void)opdi_backend_missing(device.type); return NULL; }
+    *index = device.index >= 0 ? device.index : opdi_backend_current(b);
+    n = opdi_backend_count(b);
+    if (*index < n && *index >= 0) { return b; }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "invalid device ordinal: there is no %s:%d, only %d device(s)",
+                   opdi_device_name(device.type), *index, n);
+    return NULL;
+}
+
+//-- registering --------------------------------------------------------------------------------------------------
+
+//-- Why this name cannot be given to a backend; NULL: it can.
+static const char *opdi_name_refused(opd_backend backend, const char *name) {
+    const opdi_given *g = opdi_given_to((int)backend);
+    size_t n = 0;
+    int i;
+    while ((name[n] >= 'a' && name[n] <= 'z') || (name[n] >= 'A' && name[n] <= 'Z') || name[n] == '_') { n++; }
+    if (name[n] || n == 0 || n > 31) { return "a name is 1 to 31 letters and underscores"; }
+    if (backend < OPD_PRIVATEUSE1 || backend > OPD_PRIVATEUSE3) {
+        return strcmp(name, opdi_device_names[backend]) ? "only PrivateUse1 to 3 can be given a name" : NULL;
+    }
+    if (g) { return strcmp(g->name, name) ? "it has been given another name already" : NULL; }
+    for (i = 0; i < OPD_BACKEND_COUNT; i++) {
+        if (i != (int)backend && (!strcmp(name, opdi_device_names[i]) || !strcmp(name, opdi_device_name(i)))) {
+            return "another device has that name";
+        }
+    }
+    return opdi_key_find(name) != OPD_KEY_INVALID ? "a dispatch key has that name" : NULL;
+}
+
+static void opdi_name_give(opd_backend backend, const char *name) {
+    opdi_given *g = &opdi_given_names[(int)backend - OPD_PRIVATEUSE1];
+    int row;
+    if (opdi_given_to((int)backend)) { return; }
+    strcpy(g->text[7], name);
+    for (row = 0; row < OPDI_ROWS; row++) {       /* "npu", "AutogradNpu" */
+        const size_t n = strlen(opdi_row_names[row][backend]) - strlen("PrivateUse1");
+        memcpy(g->text[row], opdi_row_names[row][backend], n);
+        strcpy(g->text[row] + n, name);
+        if (n && name[0] >= 'a' && name[0] <= 'z') { g->text[row][n] = (char)(name[0] - 'a' + 'A'); }
+        g->keys[row] = g->text[row];
+    }
+    OPDI_PUBLISH(&g->name, (const char *)g->text[7]);
+}
+
+static void opdi_backend_publish(opd_backend backend, int on) {
+    opdi_lock(&opdi_registry.lock);
+    OPDI_PUBLISH(&opdi_backends[backend].registered, on);
+    opdi_tables_retire_all();
+    opdi_unlock(&opdi_registry.lock);
+}
+
+int opd_backend_register(opd_backend backend, const opd_backend_desc *desc) {
+    const char *wrong = NULL;
+    opdi_backend *b;
+    if (!opd_ok()) { return -1; }
+    if ((int)backend <= OPD_CPU || (int)backend >= OPD_META) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_backend_register: backend %d cannot come from outside", (int)backend);
+    }
+    b = &opdi_backends[backend];
+    opdi_lock(&opdi_backend_lock);
+    if (!desc || !desc->alloc || !desc->free || !desc->copy) { wrong = "alloc, free or copy is missing"; }
+    else if (!desc->device_count + !desc->device_get + !desc->device_set != 0 &&
+             (desc->device_count || desc->device_get || desc->device_set)) {
+        wrong = "device_count, device_get and device_set belong together";
+    }
+    else if (!desc->stream_get != !desc->stream_set) { wrong = "stream_get and stream_set belong together"; }
+    else if (b->registered) { wrong = "it is registered already"; }
+    else if (desc->name) { wrong = opdi_name_refused(backend, desc->name); }
+    if (!wrong) {
+        if (desc->name && backend >= OPD_PRIVATEUSE1) { opdi_name_give(backend, desc->name); }
+        memset(b, 0, sizeof *b);
+        b->desc = *desc;
+        b->plugin = opdi_plugin_hold((uintptr_t)desc->alloc);
+        opdi_backend_publish(backend, 1);
+    }
+    opdi_unlock(&opdi_backend_lock);
+    return wrong ? opd_fail(OPD_ERROR_REGISTER, "opd_backend_register: cannot register %s as '%s': %s",
+                            opdi_device_name((int)backend), desc && desc->name ? desc->name : "", wrong) : 0;
+}
+
+int opd_backend_unregister(opd_backend backend) {
+    opdi_backend *b = opdi_backend_of((int)backend);
+    opd_plugin *plugin;
+    int64_t blocks;
+    if (!b) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_backend_unregister: %s is not registered",
+                        opdi_device_name((int)backend));
+    }
+    opdi_lock(&opdi_backend_lock);
+    blocks = b->blocks;
+    plugin = b->plugin;
+    if (blocks == 0) { opdi_backend_publish(backend, 0); }
+    opdi_unlock(&opdi_backend_lock);
+    if (blocks) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_backend_unregister: %lld block(s) of memory of %s are still in use",
+                        (long long)blocks, opdi_device_name((int)backend));
+    }
+    if (b->desc.destroy) { b->desc.destroy(b->desc.user); }
+    if (plugin) { opdi_plugin_let_go(plugin); }
+    return 0;
+}
+
+//-- A plug-in has been unloaded: its backends go, those with memory in use when the last of it is freed.
+static void opdi_backends_unload(const opd_plugin *plugin) {
+    int i;
+    for (i = OPD_CPU + 1; i < OPD_META; i++) {
+        const opdi_backend *b = opdi_backend_of(i);
+        if (b && b->plugin == plugin && b->blocks == 0) {
+            const int mark = opd_error_mark();
+            (void)opd_backend_unregister((opd_backend)i);
+            (void)opd_error_rewind(mark);
+        }
+    }
+}
+
+//-- devices and streams ------------------------------------------------------------------------------------------
+
+int opd_device_count(opd_backend backend) {
+    const opdi_backend *b = opdi_backend_of((int)backend);
+    return b ? opdi_backend_count(b) : backend == OPD_CPU;
+}
+opd_device opd_device_current(opd_backend backend) {
+    const opdi_backend *b = opdi_backend_of((int)backend);
+    return opd_device_of(backend, b ? opdi_backend_current(b) : -1);
+}
+opd_device opd_device_set(opd_device device) {
+    const opd_device was = opd_device_current((opd_backend)device.type);
+    opdi_backend *b = was.index >= 0 && device.index >= 0 ? opdi_device_find(device, &device.index) : NULL;
+    if (b && b->desc.device_set && device.index != was.index) {
+        (void)opdi_backend_rc(b->desc.device_set(b->desc.user, device.index), device.type, "device_set");
+    }
+    return was;
+}
+int opd_device_synchronize(opd_device device) {
+    opdi_backend *b;
+    if (device.type == OPD_CPU) { return 0; }
+    if ((b = opdi_device_find(device, &device.index)) == NULL) { return -1; }
+    return b->desc.synchronize
+        ? opdi_backend_rc(b->desc.synchronize(b->desc.user, device.index), device.type, "synchronize") : 0;
+}
+opd_memory opd_device_memory(opd_device device) {
+    opdi_backend *b = opdi_device_find(device, &device.index);
+    opd_memory m;
+    memset(&m, 0, sizeof m);
+    if (!b) { return m; }
+    opdi_lock(&opdi_backend_lock);
+    m = b->memory[device.index];
+    opdi_unlock(&opdi_backend_lock);
+    return m;
+}
+
+static opd_stream opdi_stream_of(opd_device device, int64_t id) {
+    opd_stream s;
+    s.device = device;
+    s.id = id;
+    return s;
+}
+opd_stream opd_stream_current(opd_device device) {
+    opdi_backend *b = device.type == OPD_CPU ? NULL : opdi_device_find(device, &device.index);
+    return opdi_stream_of(device, b && b->desc.stream_get ? b->desc.stream_get(b->desc.user, device.index) : 0);
+}
+opd_stream opd_stream_new(opd_device device) {
+    opdi_backend *b = opdi_device_find(device, &device.index);
+    int64_t id = 0;
+    if (b && !b->desc.stream_new) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s has no streams", opdi_device_name(device.type));
+    } else if (b && opdi_backend_rc(b->desc.stream_new(b->desc.user, device.index, &id), device.type, "stream_new")) {
+        id = 0;
+    }
+    return opdi_stream_of(device, id);
+}
+void opd_stream_free(opd_stream s) {
+    const opdi_backend *b = s.id ? opdi_backend_of(s.device.type) : NULL;
+    if (b && b->desc.stream_free) { b->desc.stream_free(b->desc.user, s.device.index, s.id); }
+}
+opd_stream opd_stream_set(opd_stream s) {
+    const opd_stream was = opd_stream_current(s.device);
+    const opdi_backend *b = opdi_backend_of(was.device.type);
+    if (b && b->desc.stream_set && was.id != s.id) {
+        (void)opdi_backend_rc(b->desc.stream_set(b->desc.user, was.device.index, s.id), was.device.type, "stream_set");
+    }
+    return was;
+}
+int opd_stream_wait(opd_stream s, opd_stream other) {
+    opdi_backend *b = s.device.type == OPD_CPU ? NULL : opdi_device_find(s.device, &s.device.index);
+    if (!b || other.device.type != s.device.type || !b->desc.stream_wait) {    /* no queue: others wait on the host */
+        return !b && s.device.type != OPD_CPU ? -1 : opd_stream_synchronize(other);
+    }
+    return opdi_backend_rc(b->desc.stream_wait(b->desc.user, s.device.index, s.id, other.device.index, other.id),
+                           s.device.type, "stream_wait");
+}
+int opd_stream_synchronize(opd_stream s) {
+    opdi_backend *b = s.device.type == OPD_CPU ? NULL : opdi_device_find(s.device, &s.device.index);
+    if (!b) { return s.device.type == OPD_CPU ? 0 : -1; }
+    if (!b->desc.stream_synchronize) { return opd_device_synchronize(s.device); }
+    return opdi_backend_rc(b->desc.stream_synchronize(b->desc.user, s.device.index, s.id), s.device.type,
+                           "stream_synchronize");
+}
+
+//-- memory -------------------------------------------------------------------------------------------------------
+
+//-- One block more, or less, in the books.
+static void opdi_device_count_bytes(opdi_backend *b, int index, int64_t bytes) {
+    opd_memory *m = &b->memory[index];
+    opdi_lock(&opdi_backend_lock);
+    b->blocks += bytes < 0 ? -1 : 1;
+    m->live += bytes;
+    m->allocations += bytes > 0;
+    m->peak = OPDI_MAX(m->peak, m->live);
+    opdi_unlock(&opdi_backend_lock);
+}
+//-- Memory of a device for s, which describes it then.
+static int opdi_device_alloc(opdi_storage *s, opdi_backend *b, int type, int index, size_t bytes) {
+    s->device = (uint8_t)type;
+    s->index = (int8_t)index;
+    s->bytes = (int64_t)bytes;
+    if (bytes == 0) { return 0; }
+    if (!(OPDI_LOAD(&opdi_fail_on) && opdi_fail_now())) { s->data = (char *)b->desc.alloc(b->desc.user, index, bytes); }
+    if (!s->data) {
+        return opd_fail(OPD_ERROR_MEMORY, "%s:%d out of memory. Tried to allocate %llu bytes", opdi_device_name(type),
+                        index, (unsigned long long)bytes);
+    }
+    opdi_device_count_bytes(b, index, (int64_t)bytes);
+    return 0;
+}
+static void opdi_device_free(opdi_storage *s) {
+    opdi_backend *b = opdi_backend_of(s->device);
+    if (!b || !s->data) { return; }
+    b->desc.free(b->desc.user, s->index, s->data, (size_t)s->bytes);
+    opdi_device_count_bytes(b, s->index, -s->bytes);
+    if (b->plugin && !opdi_plugin_loaded(b->plugin)) { opdi_backends_unload(b->plugin); }
+}
+
+static opdi_storage *opdi_device_storage(int64_t bytes, int place) {
+    int index;
+    opdi_backend *b = opdi_device_find(opdi_place_device(place), &index);
+    opdi_storage *s = b ? (opdi_storage *)opdi_alloc(sizeof *s) : NULL;
+    if (!s) { return NULL; }
+    memset(s, 0, sizeof *s);
+    s->refs = 1;
+    s->block = s;
+    s->block_bytes = (int64_t)sizeof *s;
+    if (opdi_device_alloc(s, b, place & 255, index, (size_t)bytes)) { opdi_free(s, sizeof *s); return NULL; }
+    return s;
+}
+
+//-- opdi_tensor_make for a device: the block has the header, sizes and storage header only.
+static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
+                                      opd_device device) {
+    const size_t element = opd_dtype_size(dtype);
+    int index;
+    opdi_backend *b = opdi_device_find(device, &index);
+    int64_t numel = b ? opdi_count(sizes, ndim, element) : -1, extent = numel;
+    opd_tensor *t;
+    opdi_storage *s;
+    size_t block;
+    if (numel < 0) { return NULL; }
+    if (strides && numel) { extent = opdi_extent(sizes, strides, ndim); }
+    if (extent < 0 || (uint64_t)extent > (uint64_t)INT64_MAX / 2 / element) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
+        return NULL;
+    }
+    block = sizeof *t + 2 * (size_t)ndim * sizeof(int64_t) + sizeof *s;
+    t = (opd_tensor *)opdi_alloc(block);
+    if (!t) { return NULL; }
+    opdi_tensor_init(t, dtype, device.type, ndim);
+    opdi_set_dims(t, sizes, strides, ndim, numel);
+    s = (opdi_storage *)(void *)(t->dims + 2 * ndim);
+    memset(s, 0, sizeof *s);
+    s->refs = 1;
+    s->block = t;
+    s->block_bytes = (int64_t)block;
+    if (opdi_device_alloc(s, b, device.type, index, (size_t)extent * element)) { opdi_free(t, block); return NULL; }
+    t->storage = s;
+    t->data = s->data;
+    return t;
+}
+
+opd_tensor *opd_tensor_wrap_on(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
+                               opd_device device, void (*deleter)(void *data, void *user), void *user) {
+    const bool host = device.type == OPD_CPU;
+    opdi_backend *b = opd_ok() && !host ? opdi_device_find(device, &device.index) : NULL;
+    opd_tensor *t = b || (host && opd_ok()) ? opdi_tensor_wrap(data, sizes, strides, dtype, deleter, user) : NULL;
+    if (!t && deleter) { deleter(data, user); }
+    if (t && b) {
+        t->backend = (uint8_t)device.type;
+        t->backend_bit = (uint16_t)(1u << device.type);
+        t->storage->device = t->backend;
+        t->storage->index = (int8_t)device.index;
+    }
+    return t ? opdi_own(t) : NULL;
+}
+
+//-- The argument of the running kernel that t is, for an error; NULL: none.
+static const char *opdi_argument_named(const opd_call *call, const opd_tensor *t) {
+    int i, k;
+    for (i = 0; call && i < call->op->nargs; i++) {
+        const opd_value *v = &call->args[i];
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+            if (v->u.tensors[k] == t) { return call->op->schema->args[i].name; }
+        }
+        if (v->tag == OPD_TAG_TENSOR && v->u.t == t) { return call->op->schema->args[i].name; }
+    }
+    return NULL;
+}
+//-- TensorIterator's and c10::impl::check_and_update_common_device's.
+static int opdi_device_differs(const opd_call *call, opd_device a, const opd_tensor *t) {
+    char one[48], two[48];
+    const char *argument = opdi_argument_named(call, t);
+    (void)opd_device_print(a, one, sizeof one);
+    (void)opd_device_print(opd_tensor_device(t), two, sizeof two);
+    return argument ? opd_fail(OPD_ERROR_ARGUMENT, "Expected all tensors to be on the same device, but found at least "
+                               "two devices, %s and %s! (when checking argument for argument %s in method %s)", one,
+                               two, argument, opdi_call_name(call))
+        : opd_fail(OPD_ERROR_ARGUMENT, "Expected a tensor on %s, but it is on %s", one, two);
+}
+void *opd_device_data(const opd_tensor *t, opd_backend backend) {
+    const opd_call *call = opdi_self()->current;
+    if (t && t->backend == (int)backend) { return t->data; }
+    if (!t) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
+    else { (void)opdi_device_differs(call, opd_device_current(backend), t); }
+    return NULL;
+}
+
+//-- copies -------------------------------------------------------------------------------------------------------
+
+//-- Bytes in a row from one memory to another; a storage of NULL is the host's.
+static int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from,
+                            size_t bytes) {
+    const int d = dst ? dst->device : 0, s = src ? src->device : 0;
+    opdi_backend *b = opdi_backend_of(d ? d : s);
+    if (bytes == 0 || (to == from && d == s)) { return 0; }
+    if (d == 0 && s == 0) { memcpy(to, from, bytes); return 0; }
+    if (!b) { return opdi_backend_missing(d ? d : s); }
+    if (d && s && d != s) {                       /* by way of the host */
+        char *room = (char *)opdi_alloc(bytes);
+        int rc = room ? opdi_device_move(NULL, room, src, from, bytes) : -1;
+        if (rc == 0) { rc = opdi_device_move(dst, to, NULL, room, bytes); }
+        opdi_free(room, bytes);
+        return rc;
+    }
+    return opdi_backend_rc(b->desc.copy(b->desc.user, to, d ? dst->index : -1, from, s ? src->index : -1, bytes),
+                           d ? d : s, "copy");
+}
+//-- Bytes from t's first element to its last.
+static size_t opdi_span(const opd_tensor *t) {
+    return (size_t)opdi_extent(t->dims, t->dims + t->ndim, t->ndim) * opd_dtype_size((opd_scalar_type)t->dtype);
+}
+//-- A copy of t in the host's memory with t's strides and one reference; NULL with an error.
+static opd_tensor *opdi_host_copy(const opd_tensor *t) {
+    opd_tensor *h = opdi_tensor_make(t->dims, t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype, OPD_CPU);
+    if (h && opdi_device_move(NULL, h->data, t->storage, t->data, opdi_span(t))) { opdi_drop(h); return NULL; }
+    return h;
+}
+
+//-- Whether the backend has a kernel of its own for one of our operators.
+static bool opdi_device_has(opd_op *op, int backend, opd_kernel ours) {
+    const opdi_table *table = op ? OPDI_ACQUIRE(&op->table) : NULL;
+    if (op && !table) { table = opdi_table_make(op); }
+    return table && table->behind[backend] && table->behind[backend] != ours;
+}
+//-- Calls op below autograd and the counting of versions.
+static int opdi_device_call(opd_op *op, const opd_value *args, int nargs) {
+    opd_key_guard guard = opd_keys_exclude(opd_keyset_make(OPDI_AUTOGRAD_BITS | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW),
+                                                           0));
+    opd_tensor *t = opd_call_op(op, args, nargs);
+    opd_keys_restore(guard);
+    return t ? 0 : -1;
+}
+
+static int opdi_copy__kernel(opd_call *call);
+static int opdi_fill_Scalar_kernel(opd_call *call);
+static int opdi_check_partial_overlap(const opd_tensor *a, const opd_tensor *b);
+
+//-- The device's fill_, where it has one; false: it has none.
+static bool opdi_device_fill(opd_tensor *t, opd_value v, int *rc) {
+    static opd_op *op;
+    opd_value args[2];
+    if (!opdi_device_has(OPD_OP(&op, "aten::fill_.Scalar"), t->backend, opdi_fill_Scalar_kernel)) { return false; }
+    args[0] = opd_value_tensor(t);
+    args[1] = v;
+    *rc = opdi_device_call(op, args, 2);
+    return true;
+}
+
+//-- What the host does for opdi_device_copy: converts, strides, broadcasts.
+static int opdi_copy_by_host(opd_tensor *dst, const opd_tensor *src) {
+    opd_tensor *from = opdi_on_device(src) ? opdi_host_copy(src) : (opd_tensor *)(uintptr_t)src, *to = dst;
+    int rc = from ? 0 : -1;
+    if (rc == 0 && opdi_on_device(dst)) {
+        if (!(dst->flags & OPDI_CONTIGUOUS)) { to = opdi_host_copy(dst); }    /* what lies between is written back */
+        else { to = opdi_tensor_make(dst->dims, NULL, dst->ndim, (opd_scalar_type)dst->dtype, OPD_CPU); }
+    }
+    if (!to || (rc == 0 && opdi_copy(to, from))) { rc = -1; }
+    if (rc == 0 && to != dst) { rc = opdi_device_move(dst->storage, dst->data, NULL, to->data, opdi_span(dst)); }
+    if (from && from != src) { opdi_drop(from); }
+    if (to && to != dst) { opdi_drop(to); }
+    return rc;
+}
+//-- opdi_copy where one side is on a device: at once where the elements lie alike, else with the device's own copy_
+//-- within a device, else by way of the host.
+static int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
+    static opd_op *op;
+    const bool within = opdi_place_of(dst) == opdi_place_of(src);
+    opd_value args[3];
+    if (dst->backend == OPD_META) { return 0; }
+    if (src->backend == OPD_META) { return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!"); }
+    if (within && opdi_check_partial_overlap(dst, src)) { return -1; }
+    if (dst->dtype == src->dtype && opdi_has_sizes(src, dst->dims, dst->ndim) &&
+        opdi_extent(dst->dims, dst->dims + dst->ndim, dst->ndim) == dst->numel && !opdi_overlaps_itself(dst) &&
+        ((dst->flags & src->flags & OPDI_CONTIGUOUS) || dst->ndim == 0 ||
+         memcmp(dst->dims + dst->ndim, src->dims + src->ndim, (size_t)dst->ndim * sizeof *dst->dims) == 0)) {
+        return opdi_device_move(dst->storage, dst->data, src->storage, src->data, opdi_span(dst));
+    }
+    if (within && opdi_device_has(OPD_OP(&op, "aten::copy_"), dst->backend, opdi_copy__kernel)) {
+        args[0] = opd_value_tensor(dst);
+        args[1] = opd_value_tensor((opd_tensor *)(uintptr_t)src);
+        args[2] = opd_value_bool(false);
+        return opdi_device_call(op, args, 3);
+    }
+    return opdi_copy_by_host(dst, src);
+}
+
+//-- round a kernel -----------------------------------------------------------------------------------------------
+
+//-- Operators of ours that take tensors of several devices.
+static bool opdi_mixes_devices(const opd_op *op) {
+    static const char *const names[] = {"copy", "copy_", "resize_as", "resize_as_", "is_same_size", "index",
+                                        "index_put", "index_put_", "_index_put_impl_"};
+    size_t i;
+    if (strncmp(op->name, "aten::", 6) != 0) { return true; }
+    for (i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(op->base_name + 6, names[i]) == 0) { return true; }
+    }
+    return false;
+}
+//-- One tensor more of a call: -1 with an error when it is elsewhere than those before it.  place: -1 at first.
+static int opdi_place_check(const opd_call *call, const opd_tensor *t, bool mixes, int backend, int *place) {
+    const int here = opdi_place_of(t);
+    if (t->backend == OPD_CPU && (mixes || t->ndim == 0)) { return 0; }
+    if (mixes) {
+        if (t->backend == backend && *place < 0) { *place = here; }
+        return 0;
+    }
+    if (*place < 0) { *place = here; }
+    return *place == here ? 0 : opdi_device_differs(call, opdi_place_device(*place), t);
+}
+//-- The place of a call's tensors, or of its Device argument; 0: nothing says one.  -1 with an error.
+static int opdi_call_place(const opd_call *call, bool mixes, int backend) {
+    int place = -1, i, k;
+    for (i = 0; i < call->op->nargs; i++) {
+        const opd_value *v = &call->args[i];
+        if (v->tag == OPD_TAG_TENSOR && opdi_place_check(call, v->u.t, mixes, backend, &place)) { return -1; }
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+            if (v->u.tensors[k] && opdi_place_check(call, v->u.tensors[k], mixes, backend, &place)) { return -1; }
+        }
+    }
+    for (i = 0; place < 0 && i < call->op->nargs; i++) {
+        const opd_value *v = &call->args[i];
+        if (v->tag == OPD_TAG_DEVICE && v->u.device.type == backend) { place = opdi_place(v->u.device); }
+    }
+    return OPDI_MAX(place, 0);
+}
+//-- What the table now says stands behind a slot of ours; sets the user pointer that belongs to it.
+static opd_kernel opdi_behind(opd_call *call, int i) {
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    if (!table && !(table = opdi_table_make(call->op))) { return NULL; }
+    call->user = table->slots[call->slot].user;
+    return table->behind[i] ? table->behind[i] : table->slots[call->slot].fn;
+}
+static int opdi_device_round(opd_call *call, bool mixes) {
+    const int type = (int)(call->slot - OPD_KEY_CPU), place = opdi_call_place(call, mixes, type);
+    opdi_backend *b = opdi_backend_of(type);
+    const opd_kernel fn = opdi_behind(call, type);
+    opd_device device = opdi_place_device(place);
+    int was, rc;
+    if (!b || !fn || place < 0) { return !b ? opdi_backend_missing(type) : -1; }
+    if (!b->desc.device_get) { return fn(call); }
+    was = b->desc.device_get(b->desc.user);
+    if (place && device.index >= 0 && device.index != was) {
+        if (!opdi_device_find(device, &device.index) ||
+            opdi_backend_rc(b->desc.device_set(b->desc.user, device.index), type, "device_set")) { return -1; }
+    }
+    rc = fn(call);
+    if (b->desc.device_get(b->desc.user) != was && b->desc.device_set(b->desc.user, was)) {
+        rc = opdi_backend_rc(-1, type, "device_set");
+    }
+    return rc;
+}
+static int opdi_device_kernel(opd_call *call) { return opdi_device_round(call, false); }
+static int opdi_device_mixed_kernel(opd_call *call) { return opdi_device_round(call, true); }
+
+//-- An operator without tensors, called with a device: as if a tensor of that device were among its arguments
+//-- (BackendSelect).
+static int opdi_by_device_kernel(opd_call *call) {
+    opd_kernel fn;
+    int i;
+    for (i = 0; i < call->op->nargs; i++) {
+        const opd_value *v = &call->args[i];
+        if (v->tag == OPD_TAG_DEVICE && opdi_backend_of(v->u.device.type)) {
+            return opd_redispatch(call, opd_keyset_make(OPD_BIT_OF(OPD_F_DENSE), (uint64_t)1 << v->u.device.type));
+        }
+    }
+    fn = opdi_behind(call, 15);
+    return fn ? fn(call) : -1;
+}
+
+//-- Puts these round the kernels of a table, where a backend is registered.
+static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how) {
+    opdi_slot *s = &table->slots[slot];
+    const int type = slot - OPD_KEY_CPU;
+    int i;
+    if (slot == OPD_KEY_UNDEFINED && !op->tensor_args && !op->list_args) {
+        for (i = 0; i < OPD_BACKEND_COUNT && !opdi_backend_of(i); i++) { }
+        if (i == OPD_BACKEND_COUNT) { return; }
+        for (i = 0; i < op->nargs; i++) {
+            if (opdi_strip_optional(op->schema->args[i].type)->kind != OPDI_TYPE_DEVICE) { continue; }
+            table->behind[15] = s->fn;
+            s->fn = opdi_by_device_kernel;
+            return;
+        }
+    }
+    if (!opdi_backend_of(type) || how == OPDI_CHOSEN_MATH || how == OPDI_CHOSEN_AMBIGUOUS ||
+        how == OPDI_CHOSEN_MISSING || s->fn == opd_fallthrough) { return; }
+    table->behind[type] = s->fn;
+    s->fn = opdi_mixes_devices(op) ? opdi_device_mixed_kernel : opdi_device_kernel;
+}
+
+//-- the CPU instead ----------------------------------------------------------------------------------------------
+
+//-- t, or its copy on the host, which belongs to the scope.
+static opd_tensor *opdi_on_host(opd_tensor *t) { return t && opdi_on_device(t) ? opdi_own(opdi_host_copy(t)) : t; }
+
+//-- The same for a value: a list is a new one; a device is the CPU.
+static int opdi_value_on_host(const opd_value *v, opd_value *out) {
+    opd_tensor **list;
+    int k;
+    *out = *v;
+    if (v->tag == OPD_TAG_DEVICE) { *out = opd_value_device(opd_device_of(OPD_CPU, -1)); }
+    if (v->tag == OPD_TAG_TENSOR) { out->u.t = opdi_on_host(v->u.t); return out->u.t ? 0 : -1; }
+    if (v->tag != OPD_TAG_TENSORS || v->n == 0) { return 0; }
+    list = (opd_tensor **)opdi_scope_alloc((size_t)v->n * sizeof *list);
+    for (k = 0; list && k < v->n; k++) {
+        list[k] = opdi_on_host(v->u.tensors[k]);
+        if (!list[k] && v->u.tensors[k]) { return -1; }
+    }
+    out->u.tensors = list;
+    return list ? 0 : -1;
+}
+//-- What the operator has written on the host goes back.
+static int opdi_written_back(opd_tensor *t, const opd_tensor *host) {
+    if (t == host || !t) { return 0; }
+    if (!opdi_has_sizes(t, host->dims, host->ndim) && opdi_resize(t, host->dims, host->ndim)) { return -1; }
+    return opdi_copy(t, host);
+}
+//-- A result of the host's on the device.
+static opd_tensor *opdi_on_place(opd_tensor *t, int place) {
+    opd_tensor *d;
+    if (!t || place == OPD_CPU) { return t; }
+    d = opdi_own(opdi_tensor_make(t->dims, opdi_overlaps_itself(t) ? NULL : t->dims + t->ndim, t->ndim,
+                                  (opd_scalar_type)t->dtype, place));
+    return d && opdi_copy(d, t) == 0 ? d : NULL;
+}
+static int opdi_return_from_host(opd_call *call, int i, const opd_value *v, int place) {
+    const int alias = call->op->ret_alias[i];
+    opd_tensor **list, *t;
+    int k;
+    if (alias >= 0 && call->args[alias].tag == OPD_TAG_TENSOR) {
+        return opd_return_tensor(call, call->args[alias].u.t);
+    }
+    if (v->tag == OPD_TAG_TENSOR) {
+        t = opdi_on_place(v->u.t, place);
+        return t ? opd_return_tensor(call, t) : -1;
+    }
+    if (v->tag != OPD_TAG_TENSORS || v->n == 0) { return opd_return_value(call, *v); }
+    list = (opd_tensor **)opdi_scope_alloc((size_t)v->n * sizeof *list);
+    for (k = 0; list && k < v->n; k++) {
+        list[k] = opdi_on_place(v->u.tensors[k], place);
+        if (!list[k] && v->u.tensors[k]) { return -1; }
+    }
+    return list ? opd_return_tensors(call, list, v->n) : -1;
+}
+//-- Results that are views of an argument have it annotated, without a write.
+static bool opdi_returns_view(const opd_op *op) {
+    int i;
+    for (i = 0; i < op->nrets; i++) {
+        const opdi_type *t = op->schema->returns[i].type;
+        const opdi_alias *a = t->alias ? t->alias : t->kind == OPDI_TYPE_LIST ? t->elems[0]->alias : NULL;
+        if (a && !a->write) { return true; }
+    }
+    return false;
+}
+
+int opd_cpu_fallback(opd_call *call) {
+    opd_op *const op = call->op;
+    const int type = call->slot >= OPD_KEY_CPU && call->slot < OPD_KEY_CPU + OPD_BACKEND_COUNT
+        ? (int)(call->slot - OPD_KEY_CPU) : OPD_CPU;
+    const int place = opdi_call_place(call, true, type);
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    int i, k;
+    if (opdi_returns_view(op)) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, "%s returns a view of its argument, which cannot be made on the CPU for "
+                        "%s: it needs a kernel", op->name, opdi_device_name(type));
+    }
+    for (i = 0; i < op->nargs; i++) { if (opdi_value_on_host(&call->args[i], &args[i])) { return -1; } }
+    if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
+    for (i = 0; i < op->nargs; i++) {
+        const opd_value *v = &call->args[i];
+        if (!(op->written_args >> i & 1)) { continue; }
+        if (v->tag == OPD_TAG_TENSOR && opdi_written_back(v->u.t, args[i].u.t)) { return -1; }
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+            if (opdi_written_back(v->u.tensors[k], args[i].u.tensors[k])) { return -1; }
+        }
+    }
+    for (i = 0; i < op->nrets; i++) { if (opdi_return_from_host(call, i, &rets[i], place)) { return -1; } }
+    return opd_ok() ? 0 : -1;
 }
 
 OPDI_COLD_END
@@ -8179,13 +10871,17 @@ struct opd_node {
     uint16_t nedges;
     uint8_t nkept, nresults;                      /* opd_values that follow the edges */
     const opdi_derivative *formula;
-    uint64_t sequence;
+    uint64_t sequence;                            /* in its low 44 bits; above, the thread that recorded it */
     struct opdi_task *task;                       /* the backward at work here; in the list of the dead: the next */
     uint32_t bytes;
     uint16_t noutputs;
     uint8_t saved;                                /* opdi_saved */
     bool even;                                    /* all forward results have as many dims as the first */
 };
+#define OPDI_SEQUENCE_BITS 44
+static inline uint64_t opdi_node_sequence(const opd_node *n) {
+    return n->sequence & (((uint64_t)1 << OPDI_SEQUENCE_BITS) - 1);
+}
 enum opdi_saved { OPDI_NOTHING_SAVED, OPDI_SAVED, OPDI_SAVED_FREED };
 static inline opdi_edge *opdi_edges(const opd_node *n) { return (opdi_edge *)(uintptr_t)(n + 1); }
 static inline opd_value *opdi_kept(const opd_node *n) { return (opd_value *)(void *)(opdi_edges(n) + n->nedges); }
@@ -8290,6 +10986,7 @@ static void opdi_node_free_saved(opd_node *n) {
 static void opdi_node_destroy(opd_node *n) {
     opdi_edge *e = opdi_edges(n);
     opd_value *v = opdi_kept(n);
+    opd_plugin *plugin = n->formula->plugin;
     int i;
     opdi_node_free_saved(n);
     for (i = 0; i < n->nkept; i++) {
@@ -8301,6 +10998,7 @@ static void opdi_node_destroy(opd_node *n) {
         else if (e[i].vertex) { opdi_node_release(opdi_edge_node(e[i].vertex)); }
     }
     opdi_free(n, n->bytes);
+    if (OPDI_UNLIKELY(plugin != NULL)) { opdi_plugin_let_go(plugin); }
 }
 
 static void opdi_node_release(opd_node *node) {
@@ -8339,7 +11037,7 @@ static void opdi_node_describe(opd_node *n, opd_tensor *const *outs) {
     for (i = 0; i < n->noutputs; i++) {
         const opd_tensor *t = outs[i];
         n->even = n->even && t && t->ndim == outs[0]->ndim;
-        *meta++ = t ? (int64_t)(uint8_t)t->dtype | (int64_t)t->backend << 8 | (int64_t)t->ndim << 16 : -1;
+        *meta++ = t ? (int64_t)(uint8_t)t->dtype | (int64_t)opdi_place_of(t) << 8 | (int64_t)t->ndim << 24 : -1;
         for (k = 0; t && k < t->ndim; k++) { *meta++ = t->dims[k]; }
     }
 }
@@ -8369,9 +11067,10 @@ static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int 
     n->nkept = (uint8_t)nkept;
     n->nresults = (uint8_t)nresults;
     n->formula = formula;
-    n->sequence = th->sequence++;
+    n->sequence = th->sequence++ | (uint64_t)opdi_thread_number(th) << OPDI_SEQUENCE_BITS;
     n->bytes = (uint32_t)bytes;
     n->noutputs = (uint16_t)nouts;
+    if (OPDI_UNLIKELY(formula->plugin != NULL)) { opdi_plugin_pin(formula->plugin); }
     opdi_node_describe(n, outs);
     return n;
 }
@@ -8379,8 +11078,8 @@ static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int 
 //-- Dtype, backend and sizes of a node's forward result nr; NULL when it was undefined.
 static const int64_t *opdi_node_meta(const opd_node *n, uint32_t nr) {
     const int64_t *m = opdi_node_metas(n);
-    if (n->even) { m += nr * (1 + (*m >> 16)); nr = 0; }
-    for (; nr > 0; nr--) { m += 1 + (*m < 0 ? 0 : *m >> 16); }
+    if (n->even) { m += nr * (1 + (*m >> 24)); nr = 0; }
+    for (; nr > 0; nr--) { m += 1 + (*m < 0 ? 0 : *m >> 24); }
     return *m < 0 ? NULL : m;
 }
 
@@ -8638,7 +11337,7 @@ static opdi_card *opdi_bare_card(opd_op *op);
 //-- when backward comes to it.
 OPDI_COLD_BEGIN
 static int opdi_autograd_fallback(opd_call *call) {
-    opdi_card *card = call->op->card;
+    opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     if (!opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
     call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
     if (opdi_below_autograd(call)) { return -1; }
@@ -8694,7 +11393,7 @@ static int opdi_check_inplace(const opd_call *call, opd_tensor *self) {
 
 //-- The value that self had, for a formula that reads it: a copy with self's history.
 static opd_tensor *opdi_inplace_original(opd_tensor *self) {
-    opd_tensor *t = opdi_tensor_make(self->dims, NULL, self->ndim, (opd_scalar_type)self->dtype, self->backend);
+    opd_tensor *t = opdi_tensor_make(self->dims, NULL, self->ndim, (opd_scalar_type)self->dtype, opdi_place_of(self));
     if (!t || opdi_copy(t, self)) { opd_release(t); return NULL; }
     if (self->grad_fn) {
         opdi_ref_up(&self->grad_fn->refs);
@@ -8830,6 +11529,7 @@ static const opdi_derivative *opdi_hand_formula(const char *name, opd_backward_f
             snprintf(h->name, sizeof h->name, "%s", name);
             h->formula.name = h->name;
             h->formula.fn = fn;
+            h->formula.plugin = opdi_plugin_at((uintptr_t)fn);
             h->next = opdi_hands;
             opdi_hands = h;
         }
@@ -8913,7 +11613,7 @@ static opdi_card *opdi_bare_card(opd_op *op) {
     if (!card) { return NULL; }
     memset(card, 0, sizeof *card);
     opdi_lock(&opdi_registry.lock);
-    if (!op->schema) {
+    if (!op->definition) {
         opdi_unlock(&opdi_registry.lock);
         opdi_free(card, sizeof *card);
         (void)opd_fail(OPD_ERROR_NOT_FOUND, "the operator %s is not defined (any more)", op->name);
@@ -9031,22 +11731,22 @@ bool opd_bw_needs(const opd_backward_call *bw, int i) {
 }
 
 //-- What the other end of an edge looks like: sizes, number of dims, dtype; false when nobody wants the gradient.
-static bool opdi_edge_meta(const opdi_edge *e, const int64_t **sizes, int *ndim, opd_scalar_type *dtype, int *backend) {
+static bool opdi_edge_meta(const opdi_edge *e, const int64_t **sizes, int *ndim, opd_scalar_type *dtype, int *place) {
     if (e->vertex & OPDI_LEAF) {
         const opd_tensor *t = opdi_edge_leaf(e->vertex);
         *sizes = t->dims;
         *ndim = t->ndim;
         *dtype = (opd_scalar_type)t->dtype;
-        *backend = t->backend;
+        *place = opdi_place_of(t);
         return true;
     }
     if (e->vertex) {
         const int64_t *m = opdi_node_meta(opdi_edge_node(e->vertex), e->nr);
         if (!m) { return false; }
         *sizes = m + 1;
-        *ndim = (int)(*m >> 16);
+        *ndim = (int)(*m >> 24);
         *dtype = (opd_scalar_type)(*m & 0xff);
-        *backend = (int)(*m >> 8 & 0xff);
+        *place = (int)(*m >> 8 & 0xffff);
         return true;
     }
     return false;
@@ -9055,8 +11755,8 @@ static bool opdi_edge_meta(const opdi_edge *e, const int64_t **sizes, int *ndim,
 opd_ints opd_bw_sizes_at(const opd_backward_call *bw, int i, int k) {
     const int64_t *sizes;
     opd_scalar_type dtype;
-    int e = opdi_bw_edge(bw, i, k), ndim, backend;
-    if (e < 0 || !opdi_edge_meta(&opdi_edges(bw->node)[e], &sizes, &ndim, &dtype, &backend)) {
+    int e = opdi_bw_edge(bw, i, k), ndim, place;
+    if (e < 0 || !opdi_edge_meta(&opdi_edges(bw->node)[e], &sizes, &ndim, &dtype, &place)) {
         return opd_ints_of(NULL, -1);
     }
     return opd_ints_of(sizes, ndim);
@@ -9066,8 +11766,16 @@ opd_ints opd_bw_sizes(const opd_backward_call *bw, int i) { return opd_bw_sizes_
 opd_scalar_type opd_bw_dtype(const opd_backward_call *bw, int i) {
     const int64_t *sizes;
     opd_scalar_type dtype;
-    int e = opdi_bw_edge(bw, i, 0), ndim, backend;
-    return e >= 0 && opdi_edge_meta(&opdi_edges(bw->node)[e], &sizes, &ndim, &dtype, &backend) ? dtype : OPD_DTYPE_NONE;
+    int e = opdi_bw_edge(bw, i, 0), ndim, place;
+    return e >= 0 && opdi_edge_meta(&opdi_edges(bw->node)[e], &sizes, &ndim, &dtype, &place) ? dtype : OPD_DTYPE_NONE;
+}
+
+opd_device opd_bw_device(const opd_backward_call *bw, int i) {
+    const int64_t *sizes;
+    opd_scalar_type dtype;
+    int e = opdi_bw_edge(bw, i, 0), ndim, place;
+    return opdi_place_device(e >= 0 && opdi_edge_meta(&opdi_edges(bw->node)[e], &sizes, &ndim, &dtype, &place) ? place
+                             : OPD_CPU);
 }
 
 int opd_bw_return_at(opd_backward_call *bw, int i, int k, opd_tensor *grad) {
@@ -9210,7 +11918,7 @@ static void opdi_count_deps(opdi_engine *en) {
 }
 
 static uint64_t opdi_task_order(const opdi_task *t) {
-    return t->vertex & OPDI_LEAF ? UINT64_MAX : opdi_edge_node(t->vertex)->sequence;
+    return t->vertex & OPDI_LEAF ? UINT64_MAX : opdi_node_sequence(opdi_edge_node(t->vertex));
 }
 
 static int opdi_heap_push(opdi_engine *en, opdi_task *t) {
@@ -9307,9 +12015,9 @@ static opd_tensor *opdi_validate(const opd_node *n, int i, opd_tensor *g) {
     static opd_op *to;
     const int64_t *sizes;
     opd_scalar_type dtype;
-    int ndim, backend;
+    int ndim, place;
     char a[256], b[256];
-    if (!opdi_edge_meta(&opdi_edges(n)[i], &sizes, &ndim, &dtype, &backend)) { return g; }
+    if (!opdi_edge_meta(&opdi_edges(n)[i], &sizes, &ndim, &dtype, &place)) { return g; }
     if (!opdi_has_sizes(g, sizes, ndim)) {
         if (!opdi_expands(sizes, ndim, g->dims, g->ndim)) {
             (void)opd_fail(OPD_ERROR_AUTOGRAD, "Function %s returned an invalid gradient at index %d - got %s "
@@ -9320,10 +12028,15 @@ static opd_tensor *opdi_validate(const opd_node *n, int i, opd_tensor *g) {
         g = opdi_sum_to(g, sizes, ndim);
         if (!g) { return NULL; }
     }
-    if (g->backend != backend) {
+    if (opdi_place_of(g) != place && g->ndim == 0) {       /* a number beside tensors of another device */
+        g = opd_to_copy_full(g, OPD_NONE, OPD_NONE, opd_value_device(opdi_place_device(place)), OPD_NONE, false,
+                             OPD_NONE);
+        if (!g) { return NULL; }
+    }
+    if (opdi_place_of(g) != place) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD,
                        "Function %s returned an invalid gradient at index %d - expected device %s but got %s",
-                       n->formula->name, i, opd_device_print(opd_device_of((opd_backend)backend, -1), a, sizeof a),
+                       n->formula->name, i, opd_device_print(opdi_place_device(place), a, sizeof a),
                        opd_device_print(opd_tensor_device(g), b, sizeof b));
         return NULL;
     }
@@ -9349,7 +12062,7 @@ static void opdi_set_grad(opdi_meta *m, opd_tensor *grad) {
 //-- A copy of g with the layout of t, without history.
 static opd_tensor *opdi_grad_clone(const opd_tensor *t, const opd_tensor *g) {
     opd_tensor *c = opdi_tensor_make(t->dims, opdi_overlaps_itself(t) ? NULL : t->dims + t->ndim, t->ndim,
-                                     (opd_scalar_type)t->dtype, t->backend);
+                                     (opd_scalar_type)t->dtype, opdi_place_of(t));
     if (c && opdi_copy(c, g)) { opdi_drop(c); return NULL; }
     return c;
 }
@@ -9401,6 +12114,27 @@ static int opdi_accumulate(opdi_engine *en, opd_tensor *t, opd_tensor *g) {
     return rc;
 }
 
+OPDI_COLD_BEGIN
+//-- The same as an event, by the name that PyTorch's node has.
+OPDI_NOINLINE static int opdi_accumulate_observed(opdi_engine *en, opd_tensor *t, opd_tensor *g) {
+    const opd_value grads = opd_value_tensors(&g, 1);
+    opdi_thread *th = opdi_self();
+    opdi_observing b;
+    int rc;
+    if (!opdi_observe_on(th)) { return opdi_accumulate(en, t, g); }
+    b.event.op = NULL;
+    b.event.args = &grads;
+    b.event.nargs = 1;
+    b.event.forward_thread = 0;
+    opdi_observe_begin(th, &b, OPD_OBSERVE_BACKWARD, "torch::autograd::AccumulateGrad", -1);
+    b.event.args = NULL;                          /* the gradient is given away */
+    b.event.nargs = 0;
+    rc = opdi_accumulate(en, t, g);
+    opdi_observe_end(th, &b, NULL, 0);
+    return rc;
+}
+OPDI_COLD_END
+
 static int opdi_task_done(opdi_engine *en, opdi_task *t);
 
 //-- Sends what a formula gave along the edges.
@@ -9439,12 +12173,42 @@ static int opdi_task_done(opdi_engine *en, opdi_task *t) {
     }
     if (!en->accumulate) { return 0; }
     t->grads[0] = NULL;
+    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_self()->observed) != 0)) {
+        return opdi_accumulate_observed(en, opdi_edge_leaf(t->vertex), g);
+    }
     return opdi_accumulate(en, opdi_edge_leaf(t->vertex), g);
 }
 
+static int opdi_call_formula(opd_backward_call *bw) {
+    int rc = bw->node->formula->fn(bw);
+    if (rc && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "the formula of %s failed without saying why", bw->node->formula->name);
+    }
+    return opd_ok() ? 0 : opdi_fail_more(" [in %s]", bw->node->formula->name);
+}
+
+OPDI_COLD_BEGIN
+//-- A node as an event.
+OPDI_NOINLINE static int opdi_formula_observed(opd_backward_call *bw) {
+    const opd_value grads = opd_value_tensors(bw->grads, bw->node->noutputs);
+    const opd_value out = opd_value_tensors(bw->out, bw->node->nedges);
+    opdi_thread *th = opdi_self();
+    opdi_observing b;
+    int rc;
+    if (!opdi_observe_on(th)) { return opdi_call_formula(bw); }
+    b.event.op = NULL;
+    b.event.args = &grads;
+    b.event.nargs = 1;
+    b.event.forward_thread = (uint32_t)(bw->node->sequence >> OPDI_SEQUENCE_BITS);
+    opdi_observe_begin(th, &b, OPD_OBSERVE_BACKWARD, bw->node->formula->name, (int64_t)opdi_node_sequence(bw->node));
+    rc = opdi_call_formula(bw);
+    opdi_observe_end(th, &b, &out, 1);
+    return rc;
+}
+OPDI_COLD_END
+
 static int opdi_run_formula(opdi_engine *en, opd_node *n, opd_tensor **grads, opd_tensor **out) {
     opd_backward_call bw;
-    int rc;
     if (n->saved == OPDI_SAVED_FREED) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time (or directly access "
                         "saved tensors after they have already been freed). Saved intermediate values of the "
@@ -9455,11 +12219,7 @@ static int opdi_run_formula(opdi_engine *en, opd_node *n, opd_tensor **grads, op
     bw.node = n;
     bw.grads = grads;
     bw.out = out;
-    rc = n->formula->fn(&bw);
-    if (rc && opd_ok()) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "the formula of %s failed without saying why", n->formula->name);
-    }
-    if (!opd_ok()) { return opdi_fail_more(" [in %s]", n->formula->name); }
+    if (OPDI_LOAD(&opdi_self()->observed) ? opdi_formula_observed(&bw) : opdi_call_formula(&bw)) { return -1; }
     return opdi_send(en, n, out);
 }
 
@@ -9549,7 +12309,7 @@ static opd_tensor *opdi_root_grad(const opd_tensor *t, opd_tensor *given, int i)
                            opdi_sizes_text(t->dims, t->ndim, b, sizeof b));
             return NULL;
         }
-        if (given->backend != t->backend) {
+        if (opdi_place_of(given) != opdi_place_of(t)) {
             (void)opd_fail(OPD_ERROR_AUTOGRAD, "grad_output[%d] is of an invalid kind - expected device %s but got %s",
                            i, opd_device_print(opd_tensor_device(t), a, sizeof a),
                            opd_device_print(opd_tensor_device(given), b, sizeof b));
@@ -9562,7 +12322,7 @@ static opd_tensor *opdi_root_grad(const opd_tensor *t, opd_tensor *given, int i)
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "grad can be implicitly created only for scalar outputs");
         return NULL;
     }
-    g = opdi_tensor_make(t->dims, NULL, t->ndim, (opd_scalar_type)t->dtype, t->backend);
+    g = opdi_tensor_make(t->dims, NULL, t->ndim, (opd_scalar_type)t->dtype, opdi_place_of(t));
     one = g ? opd_tensor_wrapped_number(opd_value_int(1)) : NULL;
     if (!one || opdi_copy(g, one)) { opd_release(g); return NULL; }
     return g;
@@ -9722,7 +12482,8 @@ int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad) {
     if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_set_grad")) { return -1; }
     if (!grad && !t->meta) { return 0; }
     if (grad == t) { return opd_fail(OPD_ERROR_AUTOGRAD, "can't assign Variable as its own grad"); }
-    if (grad && (!opdi_has_sizes(grad, t->dims, t->ndim) || grad->dtype != t->dtype || grad->backend != t->backend)) {
+    if (grad && (!opdi_has_sizes(grad, t->dims, t->ndim) || grad->dtype != t->dtype ||
+                 opdi_place_of(grad) != opdi_place_of(t))) {
         return opd_fail(OPD_ERROR_AUTOGRAD,
                         "assigned grad has data of a different size, dtype or device than the tensor");
     }
@@ -9731,6 +12492,1319 @@ int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad) {
     if (grad) { opdi_retain(grad); }
     opdi_set_grad(m, grad);
     return 0;
+}
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>plugins    loading libraries of operators, compiling at run time
+//
+//  A loaded library is a record with the addresses it is mapped at.  By address a kernel, a formula or a deleter finds
+//  the library it is in and pins it: kernels while they are registered, nodes and foreign storages while they live.
+//  Unloading closes the libraries whose blocks stand in it.  It is unmapped when it has no pin, the thread is in no
+//  operator and no older thread is left, since calls put no mark on the tables they read.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+struct opd_plugin {
+    void *handle;                                 /* dlopen's */
+    uintptr_t begin, end;                         /* where it is mapped */
+    const opd_plugin_info *info;                  /* NULL: it calls the program's own symbols */
+    opd_block *blocks;                            /* then: what its constructors linked */
+    int64_t pins;
+    uint64_t left;                                /* threads born up to here may be inside its code */
+    bool loaded;
+    size_t bytes;
+    opd_plugin *next;
+    char *path;
+};
+
+OPD_HOST_STRUCT;
+
+/* A text that grows; `failed` when there was no memory for it, with an error. */
+typedef struct opdi_string { char *data; size_t n, cap; bool failed; } opdi_string;
+
+OPD_UNUSED static void opdi_string_add_n(opdi_string *t, const char *s, size_t n) {
+    if (!t->failed && t->n + n + 1 > t->cap) {
+        const size_t cap = OPDI_MAX(2 * t->cap, t->n + n + 256);
+        char *data = (char *)opdi_alloc(cap);
+        if (!data) { t->failed = true; return; }
+        if (t->data) { memcpy(data, t->data, t->n); opdi_free(t->data, t->cap); }
+        t->data = data;
+        t->cap = cap;
+    }
+    if (t->failed) { return; }
+    memcpy(t->data + t->n, s, n);
+    t->n += n;
+    t->data[t->n] = 0;
+}
+OPD_UNUSED static void opdi_string_add(opdi_string *t, const char *s) { opdi_string_add_n(t, s, strlen(s)); }
+OPD_UNUSED static void opdi_string_free(opdi_string *t) { if (t->data) { opdi_free(t->data, t->cap); } }
+
+//-- pins ---------------------------------------------------------------------------------------------------------
+
+//-- Under the registry's lock.
+static opd_plugin *opdi_plugin_at(uintptr_t address) {
+    opd_plugin *p = opdi_plugins;
+    while (p && (address < p->begin || address >= p->end)) { p = p->next; }
+    return p;
+}
+
+static bool opdi_plugin_loaded(const opd_plugin *p) { return OPDI_LOAD(&p->loaded); }
+static void opdi_plugin_pin(opd_plugin *p) { (void)OPDI_ADD(&p->pins, 1); }
+
+static opd_plugin *opdi_plugin_hold(uintptr_t address) {
+    opd_plugin *p;
+    if (!OPDI_LOAD(&opdi_plugins)) { return NULL; }
+    opdi_lock(&opdi_registry.lock);
+    p = opdi_plugin_at(address);
+    if (p) { opdi_plugin_pin(p); }
+    opdi_unlock(&opdi_registry.lock);
+    return p;
+}
+
+static bool opdi_plugin_has(const opd_plugin *p, uintptr_t address) { return address >= p->begin && address < p->end; }
+
+//-- Frees what was kept in case somebody was still inside: cards, formulas recorded by hand.  Under the lock.
+static void opdi_plugin_forget(const opd_plugin *p) {
+    opdi_hand **h = &opdi_hands;
+    int i;
+    for (i = 0; i < OPDI_BUCKETS; i++) {
+        opd_op *op;
+        for (op = opdi_registry.buckets[i]; op; op = op->next_in_bucket) {
+            opdi_card **c = &op->cards;
+            while (*c) {
+                opdi_card *old = *c;
+                if (old->formula.plugin != p) { c = &old->next; continue; }
+                *c = old->next;
+                opdi_free(old, sizeof *old);
+            }
+        }
+    }
+    while (*h) {
+        opdi_hand *old = *h;
+        if (old->formula.plugin != p) { h = &old->next; continue; }
+        *h = old->next;
+        opdi_free(old, sizeof *old);
+    }
+}
+
+//-- The number of the oldest thread that may be in a kernel, but for this one.
+static uint64_t opdi_oldest_other(const opdi_thread *self) {
+    const opdi_thread *th;
+    uint64_t oldest = UINT64_MAX;
+    opdi_lock(&opdi_threads_lock);
+    for (th = opdi_all_threads; th; th = th->next) {
+        if (th != self && !OPDI_LOAD(&th->worker)) { oldest = OPDI_MIN(oldest, th->born); }
+    }
+    opdi_unlock(&opdi_threads_lock);
+    return oldest;
+}
+
+//-- Unmaps what nobody needs any more.
+static void opdi_plugins_sweep(void) {
+    opdi_thread *th = opdi_self();
+    opd_plugin *p = OPDI_LOAD(&opdi_plugins);
+    while (p && !th->current && !th->node) {
+        const uint64_t oldest = opdi_oldest_other(th);
+        opd_plugin **at = &opdi_plugins;
+        opdi_lock(&opdi_registry.lock);
+        while ((p = *at) != NULL && (p->loaded || OPDI_ACQUIRE(&p->pins) != 0 || p->left >= oldest)) { at = &p->next; }
+        if (p) {
+            opdi_plugin_forget(p);
+            OPDI_STORE(at, p->next);
+        }
+        opdi_unlock(&opdi_registry.lock);
+        if (!p) { break; }
+#if !defined(OPD_NO_PLUGINS)
+        (void)dlclose(p->handle);
+#endif
+        opdi_free(p, p->bytes);
+    }
+}
+
+static void opdi_plugin_let_go(opd_plugin *p) {
+    if (OPDI_SUB(&p->pins, 1) == 0 && !OPDI_LOAD(&p->loaded)) { opdi_plugins_sweep(); }
+}
+
+opd_plugin *opd_plugin_next(const opd_plugin *plugin) {
+    opd_plugin *p;
+    opdi_lock(&opdi_registry.lock);
+    p = plugin ? plugin->next : opdi_plugins;
+    while (p && !p->loaded) { p = p->next; }
+    opdi_unlock(&opdi_registry.lock);
+    return p;
+}
+const char *opd_plugin_path(const opd_plugin *plugin) { return plugin ? plugin->path : ""; }
+
+//-- loading ------------------------------------------------------------------------------------------------------
+
+//-- Registration and loading go one thread at a time; false when this thread is at it already.
+static bool opdi_start_enter(opdi_thread *th) {
+    if (OPDI_LOAD(&opdi_registry.starter) == th) { return false; }
+    opdi_lock(&opdi_registry.start);
+    OPDI_STORE(&opdi_registry.starter, th);
+    OPDI_PUBLISH(&opdi_registry.making, 1);
+    return true;
+}
+static void opdi_start_leave(bool entered) {
+    if (!entered) { return; }
+    OPDI_PUBLISH(&opdi_registry.making, 0);
+    OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL);
+    opdi_unlock(&opdi_registry.start);
+}
+
+//-- Takes blocks of p that nobody has run off the registry's list.
+static void opdi_plugin_take_blocks(opd_plugin *p) {
+    opd_block **from = &opdi_registry.blocks, **to = &p->blocks, *b;
+    while (*to) { to = &(*to)->next; }
+    opdi_lock(&opdi_registry.lock);
+    while ((b = *from) != NULL) {
+        if (!opdi_plugin_has(p, (uintptr_t)b)) { from = &b->next; continue; }
+        *from = b->next;
+        b->next = NULL;
+        *to = b;
+        to = &b->next;
+    }
+    opdi_registry.blocks_end = from;
+    opdi_unlock(&opdi_registry.lock);
+}
+
+//-- A library opened by code of p.
+static opd_library *opdi_plugin_library(const opd_plugin *p) {
+    opd_library *lib;
+    opdi_lock(&opdi_registry.lock);
+    for (lib = opdi_registry.libraries; lib && !opdi_plugin_has(p, (uintptr_t)lib->file); lib = lib->next) { }
+    opdi_unlock(&opdi_registry.lock);
+    return lib;
+}
+
+static void opdi_plugin_undo(opd_plugin *p) {
+    opd_library *lib;
+    opdi_plugin_take_blocks(p);
+    opdi_observers_unload(p);
+    while ((lib = opdi_plugin_library(p)) != NULL) { opd_library_close(lib); }
+    if (opdi_plugin_has(p, (uintptr_t)opdi_log.fn)) { opd_log_set(NULL, NULL); }
+    opdi_lock(&opdi_threads_lock);
+    p->left = opdi_threads_born;
+    opdi_unlock(&opdi_threads_lock);
+    OPDI_STORE(&p->loaded, false);
+    opdi_backends_unload(p);
+}
+
+int opd_unload_library(opd_plugin *plugin) {
+    opdi_thread *th = opdi_self();
+    const bool entered = opdi_start_enter(th);
+    const char *wrong = NULL;
+    const opd_library *lib;
+    opd_plugin *p;
+    opdi_lock(&opdi_registry.lock);
+    for (p = opdi_plugins; p && p != plugin; p = p->next) { }
+    if (!p || !p->loaded) { wrong = "opd_unload_library: this library is not loaded"; }
+    for (lib = opdi_registry.libraries; lib && !wrong; lib = lib->next) {
+        if (lib->in_block && opdi_plugin_has(p, (uintptr_t)lib->file)) {
+            wrong = "opd_unload_library inside a block of the library";
+        }
+    }
+    opdi_unlock(&opdi_registry.lock);
+    if (!wrong) { opdi_plugin_undo(p); }
+    opdi_start_leave(entered);
+    opdi_plugins_sweep();
+    return wrong ? opd_fail(OPD_ERROR_REGISTER, "%s", wrong) : 0;
+}
+
+#if defined(OPD_NO_PLUGINS)
+
+static opd_plugin *opdi_no_plugins(void) {
+    (void)opd_fail(OPD_ERROR_REGISTER, "this program was built with OPD_NO_PLUGINS");
+    return NULL;
+}
+opd_plugin *opd_load_library(const char *path) { (void)path; return opdi_no_plugins(); }
+opd_plugin *opd_load(const char *name, const char *const *files, const char *flags) {
+    (void)name; (void)files; (void)flags;
+    return opdi_no_plugins();
+}
+opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags) {
+    (void)name; (void)source; (void)flags;
+    return opdi_no_plugins();
+}
+
+#else
+
+//-- What an older plug-in gives ends earlier; the fields it does not know are zero.
+static int opdi_host_define(opd_library *lib, const opd_op_desc *desc, size_t size) {
+    opd_op_desc d;
+    if (!desc) { return opd_define(lib, NULL); }
+    memset(&d, 0, sizeof d);
+    memcpy(&d, desc, OPDI_MIN(size, sizeof d));
+    return opd_define(lib, &d);
+}
+
+#define OPDI_HOST_ENTRY(R, name, n, types) name,
+#define OPDI_HOST_ENTRY_V(name, n, types) name,
+static const struct opd_host opdi_host_table = {
+    OPD_VERSION_MAJOR, OPD_VERSION_MINOR, opd_fail, opd_warn, opdi_host_define, opd_impl_key,
+    opd_fallback, OPD_HOST_FUNCTIONS(OPDI_HOST_ENTRY, OPDI_HOST_ENTRY_V)};
+
+static const char *opdi_machine_name(const unsigned char *elf) {
+    const unsigned machine = elf[5] == 2 ? (unsigned)elf[18] << 8 | elf[19] : (unsigned)elf[19] << 8 | elf[18];
+    switch (machine) {
+    case 3: return "i386";
+    case 21: return "ppc64";
+    case 22: return "s390";
+    case 40: return "arm";
+    case 62: return elf[4] == 1 ? "x32" : "x86-64";
+    case 183: return "aarch64";
+    case 243: return elf[4] == 1 ? "riscv32" : "riscv64";
+    default: return "another machine";
+    }
+}
+
+//-- The first bytes of an ELF file: 0, or -1.
+static int opdi_elf_read(const char *path, unsigned char *elf) {
+    FILE *f = fopen(path, "rb");
+    size_t n = f ? fread(elf, 1, 20, f) : 0;
+    if (f) { (void)fclose(f); }
+    return f ? n == 20 && memcmp(elf, "\177ELF", 4) == 0 ? 0 : 1 : -1;
+}
+
+//-- Says what the loader would not say clearly: there is no such file, no library, one for another machine.
+static int opdi_plugin_file_check(const char *path) {
+    unsigned char elf[20], own[20];
+    const int rc = opdi_elf_read(path, elf);
+    if (rc < 0) {
+        return opd_fail(OPD_ERROR_NOT_FOUND, "opd_load_library: cannot open '%s': %s", path, strerror(errno));
+    }
+    if (rc > 0 || elf[elf[5] == 2 ? 17 : 16] != 3) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' is not a shared library (one is made with "
+                        "cc -shared -fPIC -DOPDISPATCH_PLUGIN)", path);
+    }
+    if (opdi_elf_read("/proc/self/exe", own) == 0 && (memcmp(elf + 4, own + 4, 2) != 0 ||
+                                                      memcmp(elf + 18, own + 18, 2) != 0)) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' is for %s, this program for %s", path,
+                        opdi_machine_name(elf), opdi_machine_name(own));
+    }
+    return 0;
+}
+
+static void *opdi_dlopen(const char *path) {
+    void *handle = NULL;
+    opdi_string file = {NULL, 0, 0, false};
+    if (opdi_plugin_file_check(path)) { return NULL; }
+    opdi_string_add(&file, strchr(path, '/') ? "" : "./");    /* a bare name would be searched for */
+    opdi_string_add(&file, path);
+    if (!file.failed && !(handle = dlopen(file.data, RTLD_NOW | RTLD_LOCAL))) {
+        const char *why = dlerror();
+        const bool ours = why && strstr(why, "undefined symbol: opd_");
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_load_library: %s%s", why ? why : path, ours
+                       ? " (build the library with -DOPDISPATCH_PLUGIN, or link the program with -rdynamic)" : "");
+    }
+    opdi_string_free(&file);
+    return handle;
+}
+
+#if UINTPTR_MAX > 0xffffffffu
+typedef Elf64_Ehdr opdi_elf;
+typedef Elf64_Phdr opdi_elf_segment;
+#else
+typedef Elf32_Ehdr opdi_elf;
+typedef Elf32_Phdr opdi_elf_segment;
+#endif
+
+//-- Where a library is mapped.  dlinfo is asked for by name, since strict C does not declare it; the link map that it
+//-- gives begins with the address.
+static int opdi_plugin_range(opd_plugin *p) {
+    void *self = dlopen(NULL, RTLD_NOW), *f = self ? dlsym(self, "dlinfo") : NULL, *map = NULL;
+    int (*ask)(void *, int, void *);
+    const char *base = NULL;
+    const opdi_elf *elf;
+    int i;
+    memcpy(&ask, &f, sizeof f);
+    if (f && ask(p->handle, 2, &map) == 0) { memcpy(&base, map, sizeof base); }      /* RTLD_DI_LINKMAP */
+    if (self) { (void)dlclose(self); }
+    if (!base || memcmp(base, "\177ELF", 4) != 0) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: cannot see where '%s' is mapped", p->path);
+    }
+    elf = (const opdi_elf *)(const void *)base;
+    for (i = 0; i < elf->e_phnum; i++) {
+        const opdi_elf_segment *h = (const opdi_elf_segment *)(const void *)
+            (base + elf->e_phoff + (size_t)i * elf->e_phentsize);
+        const uintptr_t end = (uintptr_t)base + h->p_vaddr + h->p_memsz;
+        if (h->p_type == PT_LOAD) { p->end = OPDI_MAX(p->end, end); }
+    }
+    p->begin = (uintptr_t)base;
+    return 0;
+}
+
+//-- Version and kind of a library that has just been mapped.
+static int opdi_plugin_check(opd_plugin *p) {
+    const uintptr_t own = (uintptr_t)dlsym(p->handle, "opd_load_library");
+    const opd_plugin_info *info = (const opd_plugin_info *)dlsym(p->handle, "opd_plugin_entry");
+    if (opdi_plugin_has(p, own) && own != (uintptr_t)opd_load_library) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' has an implementation of its own in it: build it "
+                        "without OPDISPATCH_IMPLEMENTATION, with -DOPDISPATCH_PLUGIN", p->path);
+    }
+    if (!opdi_plugin_has(p, (uintptr_t)info)) { return 0; }
+    if (memcmp(info->magic, OPD_PLUGIN_MAGIC, sizeof OPD_PLUGIN_MAGIC) != 0) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: the opd_plugin_entry of '%s' is not opdispatch's",
+                        p->path);
+    }
+    if (info->major != OPD_VERSION_MAJOR || info->minor > OPD_VERSION_MINOR) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' was built with opdispatch %d.%d, which a program "
+                        "with opdispatch %d.%d cannot load: the major versions must agree, and the library's minor "
+                        "version must not be newer", p->path, (int)info->major, (int)info->minor, OPD_VERSION_MAJOR,
+                        OPD_VERSION_MINOR);
+    }
+    p->info = info;
+    *info->host = &opdi_host_table;
+    return 0;
+}
+
+//-- A record, not in the list yet.
+static opd_plugin *opdi_plugin_new(const char *path) {
+    const size_t n = strlen(path) + 1;
+    opd_plugin *p = (opd_plugin *)opdi_alloc(sizeof *p + n);
+    if (!p) { return NULL; }
+    memset(p, 0, sizeof *p);
+    p->bytes = sizeof *p + n;
+    p->path = (char *)(p + 1);
+    memcpy(p->path, path, n);
+    return p;
+}
+
+//-- The record of a library that has just been mapped: `fresh`, now in the list, or the one that is there already.
+static opd_plugin *opdi_plugin_enter(opd_plugin *fresh, bool *known) {
+    opd_plugin *p;
+    if (opdi_plugin_range(fresh)) { return NULL; }
+    opdi_lock(&opdi_registry.lock);
+    for (p = opdi_plugins; p && p->handle != fresh->handle; p = p->next) { }
+    *known = p && p->loaded;
+    if (!p) {
+        fresh->next = opdi_plugins;
+        OPDI_PUBLISH(&opdi_plugins, fresh);
+        p = fresh;
+    }
+    OPDI_STORE(&p->loaded, true);
+    opdi_unlock(&opdi_registry.lock);
+    return p;
+}
+
+//-- Runs the blocks; the first that fails ends it.
+static int opdi_plugin_run(opd_plugin *p) {
+    opd_block *b;
+    opdi_plugin_take_blocks(p);
+    b = p->info ? *p->info->blocks : p->blocks;
+    if (!b && !opdi_plugin_library(p)) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' registers nothing: it has no OPD_LIBRARY block, "
+                        "was built by a compiler without constructors, or has an implementation of its own in it",
+                        p->path);
+    }
+    for (; b && opd_ok(); b = b->next) { opdi_block_run(b); }
+    return opd_ok() ? 0 : -1;
+}
+
+opd_plugin *opd_load_library(const char *path) {
+    opdi_thread *th = opdi_self();
+    opd_plugin *fresh, *p = NULL;
+    bool entered, known = false;
+    if (!opd_ok()) { return NULL; }
+    if (!path) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_load_library: the path is NULL"); return NULL; }
+    opdi_started();
+    fresh = opd_ok() ? opdi_plugin_new(path) : NULL;
+    if (!fresh) { return NULL; }
+    fresh->handle = opdi_dlopen(path);
+    entered = opdi_start_enter(th);
+    if (fresh->handle && (p = opdi_plugin_enter(fresh, &known)) != NULL && !known) {
+        if (!opd_ok() || opdi_plugin_check(p) || opdi_plugin_run(p)) { opdi_plugin_undo(p); }
+    }
+    opdi_start_leave(entered);
+    if (p && p != fresh) { (void)dlclose(fresh->handle); }    /* the record has a reference of its own */
+    if (p != fresh) { opdi_free(fresh, fresh->bytes); }
+    if (!opd_ok()) { opdi_plugins_sweep(); return NULL; }
+    return p;
+}
+
+//-- compiling at run time ----------------------------------------------------------------------------------------
+//
+//  A result is <name>-<key>-<contents>.so: the key is of flags, compiler, version and paths, `contents` of every file
+//  that the compiler read, whose list stands in <name>-<key>.deps.  All is made in a folder of its own and renamed.
+
+#define OPDI_PATH 1024
+
+static uint64_t opdi_mix(uint64_t h, const void *data, size_t n) {
+    const char *p = (const char *)data;
+    uint64_t w;
+    h = (h ^ n) * 0x9e3779b97f4a7c15u;
+    for (; n; p += OPDI_MIN(n, 8), n -= OPDI_MIN(n, 8)) {
+        w = 0;
+        memcpy(&w, p, OPDI_MIN(n, 8));
+        h = (h ^ w) * 0xff51afd7ed558ccdu;
+        h ^= h >> 32;
+    }
+    return h;
+}
+static uint64_t opdi_mix_text(uint64_t h, const char *text) { return opdi_mix(h, text, strlen(text)); }
+
+//-- The contents of a file; false when it cannot be read.
+static bool opdi_mix_file(uint64_t *h, const char *path) {
+    char part[16384];
+    size_t n;
+    FILE *f = fopen(path, "rb");
+    if (!f) { return false; }
+    while ((n = fread(part, 1, sizeof part, f)) > 0) { *h = opdi_mix(*h, part, n); }
+    n = (size_t)ferror(f);
+    (void)fclose(f);
+    return n == 0;
+}
+
+//-- A whole file as text; false without an error when there is none.
+static bool opdi_string_read(opdi_string *t, const char *path) {
+    char part[4096];
+    size_t n;
+    FILE *f = fopen(path, "rb");
+    if (!f) { return false; }
+    opdi_string_add_n(t, "", 0);
+    while ((n = fread(part, 1, sizeof part, f)) > 0) { opdi_string_add_n(t, part, n); }
+    (void)fclose(f);
+    return !t->failed;
+}
+
+OPD_PRINTF_LIKE(2, 3) static int opdi_path(char *out, const char *format, ...) {
+    va_list ap;
+    int n;
+    va_start(ap, format);
+    n = vsnprintf(out, OPDI_PATH, format, ap);
+    va_end(ap);
+    return n >= 0 && n < OPDI_PATH ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "the path %.60s... is too long", out);
+}
+
+//-- Writes a file whole or not at all.
+static int opdi_file_write(const char *tmp, const char *path, const char *data, size_t n) {
+    FILE *f = fopen(tmp, "wb");
+    bool ok = f && fwrite(data, 1, n, f) == n;
+    if (f && fclose(f)) { ok = false; }
+    if (ok && rename(tmp, path) == 0) { return 0; }
+    return opd_fail(OPD_ERROR_REGISTER, "cannot write %s: %s", path, strerror(errno));
+}
+
+//-- The folder of results: only this user may write in it, or put another in its place.
+static int opdi_cache_dir(char *dir) {
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const bool own = xdg && *xdg == '/';
+    struct stat s, up;
+    char parent[OPDI_PATH];
+    if (geteuid() != getuid()) {
+        return opd_fail(OPD_ERROR_REGISTER, "nothing is compiled by a program that runs with another user's rights");
+    }
+    if (!own && !(home && *home == '/')) {
+        return opd_fail(OPD_ERROR_REGISTER, "no place for compiled code: neither $XDG_CACHE_HOME nor $HOME is a path");
+    }
+    if (opdi_path(parent, "%s%s", own ? xdg : home, own ? "" : "/.cache") ||
+        opdi_path(dir, "%s/opdispatch", parent)) { return -1; }
+    (void)mkdir(parent, 0700);
+    (void)mkdir(dir, 0700);
+    if (stat(parent, &up) || lstat(dir, &s) || !S_ISDIR(s.st_mode)) {
+        return opd_fail(OPD_ERROR_REGISTER, "cannot make the folder %s: %s", dir, strerror(errno ? errno : ENOTDIR));
+    }
+    if (s.st_uid != geteuid() || (s.st_mode & 022) || ((up.st_mode & 022) && !(up.st_mode & 01000))) {
+        return opd_fail(OPD_ERROR_REGISTER, "the folder %s for compiled code belongs to another user, or others may "
+                        "write %s", dir, s.st_mode & 022 ? "in it" : "in the one it stands in");
+    }
+    return 0;
+}
+
+/* What is compiled. */
+typedef struct opdi_build {
+    const char *what, *name, *flags, *compiler;
+    const char *const *files;
+    bool cxx;
+    char dir[OPDI_PATH], tmp[OPDI_PATH], stem[OPDI_PATH];     /* stem: <dir>/<name>-<key> */
+    char include[OPDI_PATH];                                  /* where opdispatch.h is */
+} opdi_build;
+
+static bool opdi_is_cxx(const char *file) {
+    const char *dot = strrchr(file, '.');
+    return dot && (!strcmp(dot, ".cpp") || !strcmp(dot, ".cc") || !strcmp(dot, ".cxx") || !strcmp(dot, ".C"));
+}
+
+//-- Which program the first word of a command is: path, size and time, so that another version has another key.
+static uint64_t opdi_mix_compiler(uint64_t h, const char *command) {
+    const size_t n = strcspn(command, " \t");
+    const char *path = memchr(command, '/', n) ? "" : getenv("PATH");
+    char file[OPDI_PATH];
+    h = opdi_mix_text(h, command);
+    for (path = path ? path : "/usr/bin:/bin"; path; path = *path == ':' ? path + 1 : NULL) {
+        const size_t m = strcspn(path, ":");
+        struct stat s;
+        const int len = snprintf(file, sizeof file, "%.*s%s%.*s", (int)m, path, m ? "/" : "", (int)n, command);
+        if (len < (int)sizeof file && stat(file, &s) == 0 && S_ISREG(s.st_mode)) {
+            const int64_t id[2] = {(int64_t)s.st_size, (int64_t)s.st_mtime};
+            return opdi_mix(opdi_mix_text(h, file), id, sizeof id);
+        }
+        path += m;
+    }
+    return h;
+}
+
+//-- Fills stem and include.
+static int opdi_build_key(opdi_build *b) {
+    const char *given = getenv("OPD_INCLUDE"), *here = __FILE__, *slash = strrchr(here, '/');
+    uint64_t h = opdi_mix_text(1, OPD_VERSION);
+    int i;
+    if (given && !*given) { given = NULL; }
+    if (opdi_path(b->include, "%.*s", given ? (int)strlen(given) : slash ? (int)(slash - here) : 1,
+                  given ? given : slash ? here : ".")) { return -1; }
+    h = opdi_mix_compiler(h, b->compiler);
+    h = opdi_mix_text(opdi_mix_text(h, b->flags), b->include);
+    if (strstr(b->flags, "native")) {             /* the folder may be seen from another machine */
+        char host[256] = "";
+        (void)gethostname(host, sizeof host - 1);
+        h = opdi_mix_text(h, host);
+    }
+    for (i = 0; b->files[i]; i++) { h = opdi_mix_text(h, b->files[i]); }
+    return opdi_path(b->stem, "%s/%s-%016llx", b->dir, b->name, (unsigned long long)h);
+}
+
+//-- The name of the result, from the list of what the compiler read; false when a file of it is not there.
+static bool opdi_build_result(const opdi_build *b, const opdi_string *deps, char *out) {
+    uint64_t h = 2;
+    size_t at;
+    for (at = 0; at < deps->n; at += strlen(deps->data + at) + 1) {
+        h = opdi_mix_text(h, deps->data + at);
+        if (!opdi_mix_file(&h, deps->data + at)) { return false; }
+    }
+    return snprintf(out, OPDI_PATH, "%s-%016llx.so", b->stem, (unsigned long long)h) < OPDI_PATH;
+}
+
+//-- Adds the paths of a rule "object: a b \\", as compilers write it, each with its zero.
+static void opdi_deps_add(opdi_string *deps, const char *rule) {
+    const char *p = strstr(rule, ": ");
+    bool in = false;
+    for (p = p ? p + 1 : ""; *p; p++) {
+        const bool escaped = *p == '\\' && p[1], newline = escaped && (p[1] == '\n' || p[1] == '\r');
+        if (newline || (!escaped && strchr(" \t\r\n", *p))) {
+            if (in) { opdi_string_add_n(deps, "", 1); }
+            if (*p == '\n') { in = false; break; }  /* the rule's end */
+            p += newline;
+            in = false;
+            continue;
+        }
+        if ((escaped && strchr(" #:\\", p[1])) || (*p == '$' && p[1] == '$')) { p++; }
+        opdi_string_add_n(deps, p, 1);
+        in = true;
+    }
+    if (in) { opdi_string_add_n(deps, "", 1); }
+}
+
+//-- Words of a command, each with its zero.
+static void opdi_words_add(opdi_string *words, const char *word) { opdi_string_add_n(words, word, strlen(word) + 1); }
+static void opdi_words_split(opdi_string *words, const char *text) {
+    for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
+        const size_t n = strcspn(text, " \t\n");
+        opdi_string_add_n(words, text, n);
+        opdi_string_add_n(words, "", 1);
+        text += n;
+    }
+}
+
+static int opdi_wait(pid_t pid) {
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0) {
+        if (errno != EINTR) { return 0; }         /* SIGCHLD is ignored: the result will tell */
+    }
+    return status;
+}
+
+static void opdi_say_command(char *const *argv) {
+    opdi_string line = {NULL, 0, 0, false};
+    for (; *argv; argv++) {
+        opdi_string_add(&line, *argv);
+        opdi_string_add(&line, argv[1] ? " " : "");
+    }
+    if (!line.failed) { opdi_log.fn(opdi_log.user, -1, line.data); }
+    opdi_string_free(&line);
+}
+
+static bool opdi_verbose(void) {
+    const char *v = getenv("OPD_VERBOSE");
+    return v && *v && strcmp(v, "0") != 0;
+}
+
+//-- Runs a command without a shell, its output into a file.  0; -1 with the command's own message.
+static int opdi_build_run(const opdi_build *b, const opdi_string *words) {
+    posix_spawn_file_actions_t files;
+    char log[OPDI_PATH], **argv;
+    size_t at, n = 0, i = 0;
+    opdi_string said = {NULL, 0, 0, false};
+    int rc, status = 0;
+    pid_t pid;
+    if (words->failed || opdi_path(log, "%s/log", b->tmp)) { return -1; }
+    for (at = 0; at < words->n; at += strlen(words->data + at) + 1) { n++; }
+    argv = (char **)opdi_alloc((n + 1) * sizeof *argv);
+    if (!argv) { return -1; }
+    for (at = 0; at < words->n; at += strlen(words->data + at) + 1) { argv[i++] = words->data + at; }
+    argv[n] = NULL;
+    if (opdi_verbose()) { opdi_say_command(argv); }
+    rc = posix_spawn_file_actions_init(&files);
+    if (rc == 0) {
+        rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+        if (!rc) { rc = posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600); }
+        if (!rc) { rc = posix_spawn_file_actions_adddup2(&files, 1, 2); }
+        if (!rc) { rc = posix_spawnp(&pid, argv[0], &files, NULL, argv, environ); }
+        (void)posix_spawn_file_actions_destroy(&files);
+    }
+    if (rc == 0) { status = opdi_wait(pid); }
+    if (rc) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "%s: cannot run the compiler '%s': %s", b->what, argv[0], strerror(rc));
+    } else if (opdi_string_read(&said, log) && status) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed for %s:\n%.1700s", b->what, argv[0], b->name, said.data);
+    } else if (said.n && !said.failed && opdi_verbose()) {
+        opdi_log.fn(opdi_log.user, -1, said.data);
+    }
+    opdi_free(argv, (n + 1) * sizeof *argv);
+    opdi_string_free(&said);
+    (void)remove(log);
+    if (status && opd_ok()) { (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed", b->what, b->compiler); }
+    return rc || status || !opd_ok() ? -1 : 0;
+}
+
+//-- Compiles the i-th file, and adds what it reads.
+static int opdi_build_object(const opdi_build *b, int i, opdi_string *deps) {
+    opdi_string words = {NULL, 0, 0, false}, rule = {NULL, 0, 0, false};
+    char object[OPDI_PATH], dep[OPDI_PATH];
+    const size_t before = deps->n;
+    int rc;
+    if (opdi_path(object, "%s/%d.o", b->tmp, i) || opdi_path(dep, "%s/%d.d", b->tmp, i)) { return -1; }
+    opdi_words_split(&words, b->compiler);
+    opdi_words_add(&words, "-O2");
+    opdi_words_split(&words, b->flags);
+    opdi_words_split(&words, "-DOPDISPATCH_PLUGIN -fPIC -I");
+    words.n -= words.n > 0;                       /* the folder is part of that word */
+    opdi_words_add(&words, b->include);
+    opdi_words_split(&words, "-MD -MF");
+    opdi_words_add(&words, dep);
+    opdi_words_add(&words, "-c");
+    opdi_words_add(&words, b->files[i]);
+    opdi_words_add(&words, "-o");
+    opdi_words_add(&words, object);
+    rc = opdi_build_run(b, &words);
+    if (rc == 0 && opdi_string_read(&rule, dep)) { opdi_deps_add(deps, rule.data); }
+    if (rc == 0 && deps->n == before) { opdi_words_add(deps, b->files[i]); }
+    opdi_string_free(&rule);
+    opdi_string_free(&words);
+    (void)remove(dep);
+    return rc || !opd_ok() ? -1 : 0;
+}
+
+//-- Links the objects and puts list and result in their places.
+static int opdi_build_link(const opdi_build *b, int n, const opdi_string *deps, char *out) {
+    opdi_string words = {NULL, 0, 0, false};
+    char path[OPDI_PATH], list[OPDI_PATH];
+    int i, rc = 0;
+    opdi_words_split(&words, b->compiler);
+    opdi_words_add(&words, "-shared");
+    for (i = 0; i < n && rc == 0; i++) {
+        rc = opdi_path(path, "%s/%d.o", b->tmp, i);
+        opdi_words_add(&words, path);
+    }
+    opdi_words_split(&words, b->flags);
+    opdi_words_split(&words, "-lm -o");
+    if (rc || opdi_path(path, "%s/so", b->tmp)) { opdi_string_free(&words); return -1; }
+    opdi_words_add(&words, path);
+    rc = opdi_build_run(b, &words);
+    opdi_string_free(&words);
+    if (rc == 0 && !opdi_build_result(b, deps, out)) {
+        rc = opd_fail(OPD_ERROR_REGISTER, "%s: a file that the compiler read is gone", b->what);
+    }
+    if (rc == 0 && rename(path, out)) {
+        rc = opd_fail(OPD_ERROR_REGISTER, "%s: cannot write %s: %s", b->what, out, strerror(errno));
+    }
+    if (rc) { (void)remove(path); return -1; }
+    return opdi_path(path, "%s/deps", b->tmp) || opdi_path(list, "%s.deps", b->stem) ? -1 :
+           opdi_file_write(path, list, deps->data, deps->n);
+}
+
+static int opdi_build_all(opdi_build *b, char *out) {
+    opdi_string deps = {NULL, 0, 0, false};
+    char path[OPDI_PATH];
+    int i, n, rc = 0;
+    if (mkdir(b->tmp, 0700)) {
+        return opd_fail(OPD_ERROR_REGISTER, "%s: cannot make %s: %s", b->what, b->tmp, strerror(errno));
+    }
+    for (n = 0; b->files[n] && rc == 0; n++) { rc = opdi_build_object(b, n, &deps); }
+    if (rc == 0) { rc = opdi_build_link(b, n, &deps, out); }
+    for (i = 0; i < n; i++) { if (opdi_path(path, "%s/%d.o", b->tmp, i) == 0) { (void)remove(path); } }
+    opdi_string_free(&deps);
+    (void)remove(b->tmp);
+    return rc;
+}
+
+static int opdi_build_open(opdi_build *b, const char *what, const char *name, const char *flags, bool cxx) {
+    static int count;
+    const char *compiler = getenv(cxx ? "CXX" : "CC");
+    size_t n = name ? strlen(name) : 0;
+    if (!opd_ok()) { return -1; }
+    if (n < 1 || n > 64 || *name == '.' || strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                                  "_.+-") != n) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a name has 1 to 64 letters, digits and _.+-", what);
+    }
+    memset(b, 0, sizeof *b);
+    b->what = what;
+    b->name = name;
+    b->flags = flags ? flags : "";
+    b->cxx = cxx;
+    b->compiler = compiler && compiler[strspn(compiler, " \t\n")] ? compiler + strspn(compiler, " \t\n")
+                                                                  : cxx ? "c++" : "cc";
+    if (opdi_cache_dir(b->dir)) { return -1; }
+    return opdi_path(b->tmp, "%s/tmp.%ld.%d", b->dir, (long)getpid(), (int)OPDI_ADD(&count, 1));
+}
+
+static opd_plugin *opdi_build_load(opdi_build *b) {
+    opdi_string deps = {NULL, 0, 0, false};
+    char list[OPDI_PATH], out[OPDI_PATH];
+    bool known;
+    if (opdi_build_key(b) || opdi_path(list, "%s.deps", b->stem)) { return NULL; }
+    known = opdi_string_read(&deps, list) && opdi_build_result(b, &deps, out) && access(out, R_OK) == 0;
+    opdi_string_free(&deps);
+    if (!opd_ok() || (!known && opdi_build_all(b, out))) { return NULL; }
+    return opd_load_library(out);
+}
+
+opd_plugin *opd_load(const char *name, const char *const *files, const char *flags) {
+    opdi_build b;
+    bool cxx = false;
+    int i;
+    for (i = 0; files && files[i]; i++) { cxx = cxx || opdi_is_cxx(files[i]); }
+    if (opdi_build_open(&b, "opd_load", name, flags, cxx)) { return NULL; }
+    if (i == 0) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_load: no files to compile"); return NULL; }
+    b.files = files;
+    return opdi_build_load(&b);
+}
+
+opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags) {
+    const bool cxx = name && opdi_is_cxx(name);
+    char path[OPDI_PATH];
+    const char *files[2] = {path, NULL};
+    opdi_build b;
+    if (opdi_build_open(&b, "opd_load_inline", name, flags, cxx)) { return NULL; }
+    if (!source) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_load_inline: the source is NULL"); return NULL; }
+    b.files = files;
+    if (opdi_path(path, "%s/%s-%016llx.%s", b.dir, name, (unsigned long long)opdi_mix_text(3, source),
+                  cxx ? "cpp" : "c") || opdi_file_write(b.tmp, path, source, strlen(source))) { return NULL; }
+    return opdi_build_load(&b);
+}
+
+#endif /* OPD_NO_PLUGINS */
+
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>profiler   records of events, the table, the trace file
+//
+//  An observer (see >>observers) that writes a record for each event, in lists by thread; rows and arrows are worked
+//  out at the end.  Uses the public interface of observers and tensors, and the thread's count of bytes.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+typedef struct opdi_trace {
+    struct opdi_trace *next, *parent;            /* in the order of their begins; the event around it */
+    struct opdi_recorder *of;
+    const char *name, *shapes;
+    int64_t begin, end, inner;                    /* nanoseconds; inner: of the events inside; end -1: still runs */
+    int64_t bytes, inner_bytes, sequence;
+    uint32_t forward_thread;
+    int32_t kind;
+} opdi_trace;
+
+/* What one thread writes.  Its lock is its own but at the end, when `closed` is set. */
+typedef struct opdi_recorder {
+    opdi_mutex lock;
+    opd_profile *profile;
+    opdi_arena arena;
+    opdi_trace *first, *last, *open;
+    int64_t lost;                                 /* events for which there was no memory */
+    uint32_t thread;
+    bool closed;
+    struct opdi_recorder *next;
+} opdi_recorder;
+
+struct opd_profile {
+    int32_t refs;                                 /* the caller's, the observer's */
+    uint64_t number;                              /* in the process: th->recorder_of */
+    opd_profiler_options options;
+    int64_t handle, start, stop, lost, events;
+    opdi_mutex lock;                              /* of the list of recorders */
+    opdi_recorder *recorders;
+    opd_profile_row *rows;
+    int64_t nrows;
+};
+
+static struct { opdi_mutex lock; opd_profile *running; uint64_t number; } opdi_profiler = {OPDI_MUTEX_INIT, NULL, 0};
+
+static int64_t opdi_clock(void) {
+    struct timespec t;
+#if defined(CLOCK_MONOTONIC)
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+#else
+    (void)timespec_get(&t, TIME_UTC);
+#endif
+    return (int64_t)t.tv_sec * 1000000000 + (int64_t)t.tv_nsec;
+}
+
+//-- "[[2, 3], [], [[1], [2]]]": sizes of tensors, [] for anything else.  What does not fit is left out.
+static void opdi_shapes_text(const opd_value *v, int n, char *buf, size_t cap) {
+    opdi_text t = opdi_text_of(buf, cap - 8);     /* room for what closes it */
+    char one[OPD_MAX_DIMS * 21 + 3];
+    int i;
+    int32_t k;
+    opdi_text_add(&t, "[");
+    for (i = 0; i < n; i++) {
+        const bool list = v[i].tag == OPD_TAG_TENSORS;
+        size_t was = t.n;
+        if (list || v[i].tag != OPD_TAG_TENSOR) { opdi_text_add(&t, "%s[", i ? ", " : ""); }
+        for (k = 0; k < (list ? v[i].n : v[i].tag == OPD_TAG_TENSOR); k++) {
+            const opd_tensor *x = list ? v[i].u.tensors[k] : v[i].u.t;
+            (void)opdi_sizes_text(opd_sizes(x), opd_ndim(x), one, sizeof one);
+            opdi_text_add(&t, "%s%s", list ? (k ? ", " : "") : (i ? ", " : ""), one);
+            if (t.n >= t.cap) { break; }
+        }
+        if (list || v[i].tag != OPD_TAG_TENSOR) { opdi_text_add(&t, "]"); }
+        if (t.n >= t.cap) { t.n = was; break; }
+    }
+    t.cap = cap;
+    opdi_text_add(&t, "]");
+}
+
+//-- The recorder of this thread; NULL without memory.
+static opdi_recorder *opdi_recorder_of(opd_profile *p) {
+    static const opdi_mutex fresh = OPDI_MUTEX_INIT;
+    opdi_thread *th = opdi_self();
+    opdi_recorder *r = (opdi_recorder *)th->recorder;
+    if (th->recorder_of == p->number) { return r; }
+    r = (opdi_recorder *)opdi_alloc(sizeof *r);
+    if (!r) { return NULL; }
+    memset(r, 0, sizeof *r);
+    r->lock = fresh;
+    r->profile = p;
+    r->thread = opdi_thread_number(th);
+    opdi_lock(&p->lock);
+    r->next = p->recorders;
+    p->recorders = r;
+    opdi_unlock(&p->lock);
+    th->recorder = r;
+    th->recorder_of = p->number;
+    return r;
+}
+
+static opdi_trace *opdi_trace_make(opdi_recorder *r, const opd_event *e) {
+    char shapes[1024];
+    opdi_trace *c = (opdi_trace *)opdi_arena_alloc(&r->arena, sizeof *c);
+    if (!c) { return NULL; }
+    memset(c, 0, sizeof *c);
+    c->name = e->name;                            /* operators have theirs for ever */
+    if (e->kind != OPD_OBSERVE_CALL && !(c->name = opdi_arena_copy(&r->arena, e->name, strlen(e->name)))) {
+        return NULL;
+    }
+    if (r->profile->options.shapes && e->kind == OPD_OBSERVE_CALL) {
+        opdi_shapes_text(e->args, e->nargs, shapes, sizeof shapes);
+        if (!(c->shapes = opdi_arena_copy(&r->arena, shapes, strlen(shapes)))) { return NULL; }
+    }
+    return c;
+}
+
+static void *opdi_profile_begin(const opd_event *e, void *user) {
+    opd_profile *p = (opd_profile *)user;
+    opdi_thread *th = opdi_self();
+    const int64_t allocated = th->allocated;
+    const int mark = opd_error_mark();
+    opdi_recorder *r = opdi_recorder_of(p);
+    opdi_trace *c = NULL;
+    if (r) {
+        opdi_lock(&r->lock);
+        c = r->closed ? NULL : opdi_trace_make(r, e);
+        if (c) {
+            c->of = r;
+            c->kind = e->kind;
+            c->sequence = e->sequence;
+            c->forward_thread = e->forward_thread;
+            c->parent = r->open;
+            c->bytes = allocated;
+            c->end = -1;
+            if (r->last) { r->last->next = c; } else { r->first = c; }
+            r->open = r->last = c;
+            c->begin = opdi_clock() - p->start;
+        }
+        else if (!r->closed) { r->lost++; }
+        opdi_unlock(&r->lock);
+    }
+    else { (void)OPDI_ADD(&p->lost, 1); }
+    (void)opd_error_rewind(mark);
+    return c;
+}
+
+//-- A record ends; spans may end in any order.
+static void opdi_trace_end(opdi_trace *c, int64_t now, int64_t allocated) {
+    opdi_recorder *r = c->of;
+    c->end = now;
+    c->bytes = allocated - c->bytes;
+    if (c->parent) {
+        c->parent->inner += c->end - c->begin;
+        c->parent->inner_bytes += c->bytes;
+    }
+    while (r->open && r->open->end >= 0) { r->open = r->open->parent; }
+}
+
+static void opdi_profile_end(const opd_event *e, void *context, void *user) {
+    const int64_t now = opdi_clock();
+    opdi_trace *c = (opdi_trace *)context;
+    (void)e;
+    if (!c) { return; }
+    opdi_lock(&c->of->lock);
+    if (!c->of->closed) { opdi_trace_end(c, now - ((opd_profile *)user)->start, opdi_self()->allocated); }
+    opdi_unlock(&c->of->lock);
+}
+
+static void opdi_profile_drop(void *user) {
+    opd_profile *p = (opd_profile *)user;
+    if (OPDI_SUB(&p->refs, 1) > 0) { return; }
+    while (p->recorders) {
+        opdi_recorder *r = p->recorders;
+        p->recorders = r->next;
+        opdi_arena_free(&r->arena);
+        opdi_free(r, sizeof *r);
+    }
+    opdi_free(p->rows, (size_t)p->nrows * sizeof *p->rows);
+    opdi_free(p, sizeof *p);
+}
+void opd_profile_free(opd_profile *profile) { if (profile) { opdi_profile_drop(profile); } }
+
+int opd_profiler_start(const opd_profiler_options *options) {
+    static const opdi_mutex fresh = OPDI_MUTEX_INIT;
+    opd_observer o;
+    opd_profile *p;
+    memset(&o, 0, sizeof o);
+    if (!opd_ok() || !(p = (opd_profile *)opdi_alloc(sizeof *p))) { return -1; }
+    memset(p, 0, sizeof *p);
+    p->refs = 2;
+    p->lock = fresh;
+    if (options) { p->options = *options; }
+    o.begin = opdi_profile_begin;
+    o.end = opdi_profile_end;
+    o.destroy = opdi_profile_drop;
+    o.user = p;
+    opdi_lock(&opdi_profiler.lock);
+    if (opdi_profiler.running) { (void)opd_fail(OPD_ERROR_ARGUMENT, "a profiler is running already"); }
+    else {
+        p->number = ++opdi_profiler.number;
+        p->start = opdi_clock();
+        p->handle = p->options.this_thread ? opd_observer_add_local(&o) : opd_observer_add(&o);
+        if (p->handle) { opdi_profiler.running = p; }
+    }
+    opdi_unlock(&opdi_profiler.lock);
+    if (!opd_ok()) { opdi_free(p, sizeof *p); return -1; }
+    return 0;
+}
+
+//-- No more is written; what still runs ends now.
+static void opdi_profile_close(opd_profile *p) {
+    opdi_recorder *r;
+    opdi_trace *c;
+    p->stop = opdi_clock() - p->start;
+    opdi_lock(&p->lock);
+    for (r = p->recorders; r; r = r->next) {
+        opdi_lock(&r->lock);
+        while (r->open) { opdi_trace_end(r->open, p->stop, r->open->bytes); }
+        r->closed = true;
+        for (c = r->first; c; c = c->next) { p->events++; }
+        p->lost += r->lost;
+        opdi_unlock(&r->lock);
+    }
+    opdi_unlock(&p->lock);
+}
+
+//-- rows ---------------------------------------------------------------------------------------------------------
+
+static int opdi_compare_names(const void *a, const void *b) {
+    const opdi_trace *x = *(opdi_trace *const *)a, *y = *(opdi_trace *const *)b;
+    int c = strcmp(x->name, y->name);
+    return c ? c : strcmp(x->shapes ? x->shapes : "", y->shapes ? y->shapes : "");
+}
+typedef struct opdi_ranked { int64_t key; opd_profile_row row; } opdi_ranked;
+static int opdi_compare_ranked(const void *a, const void *b) {
+    const opdi_ranked *x = (const opdi_ranked *)a, *y = (const opdi_ranked *)b;
+    return x->key != y->key ? (x->key < y->key ? 1 : -1) : strcmp(x->row.name, y->row.name);
+}
+
+static void opdi_row_add(opd_profile_row *row, const opdi_trace *c) {
+    const opdi_trace *up = c->parent;
+    row->calls++;
+    row->self_ns += c->end - c->begin - c->inner;
+    row->self_bytes += c->bytes - c->inner_bytes;
+    while (up && strcmp(up->name, c->name) != 0) { up = up->parent; }
+    if (up) { return; }                           /* inside one of the same name: counted there */
+    row->total_ns += c->end - c->begin;
+    row->bytes += c->bytes;
+}
+
+//-- Records by name, then one row for each name.
+static int opdi_profile_rows_make(opd_profile *p) {
+    const opdi_recorder *r;
+    opdi_trace *c, **all;
+    opdi_ranked *ranked;
+    int64_t i, n = 0;
+    if (p->events == 0) { return 0; }
+    all = (opdi_trace **)opdi_alloc((size_t)p->events * sizeof *all);
+    if (!all) { return -1; }
+    for (r = p->recorders; r; r = r->next) {
+        for (c = r->first; c; c = c->next) { all[n++] = c; }
+    }
+    qsort(all, (size_t)n, sizeof(opdi_trace *), opdi_compare_names);
+    for (i = 0; i < p->events; i++) { p->nrows += i == 0 || opdi_compare_names(&all[i - 1], &all[i]) != 0; }
+    ranked = (opdi_ranked *)opdi_alloc((size_t)p->nrows * sizeof *ranked);
+    p->rows = (opd_profile_row *)opdi_alloc((size_t)p->nrows * sizeof *p->rows);
+    if (ranked && p->rows) {
+        memset(ranked, 0, (size_t)p->nrows * sizeof *ranked);
+        for (i = n = 0; i < p->events; i++) {
+            n += i > 0 && opdi_compare_names(&all[i - 1], &all[i]) != 0;
+            ranked[n].row.name = all[i]->name;
+            ranked[n].row.shapes = all[i]->shapes;
+            opdi_row_add(&ranked[n].row, all[i]);
+        }
+        for (i = 0; i < p->nrows; i++) {
+            const opd_profile_row *w = &ranked[i].row;
+            ranked[i].key = p->options.order == OPD_PROFILE_BY_TOTAL ? w->total_ns
+                : p->options.order == OPD_PROFILE_BY_CALLS ? w->calls
+                : p->options.order == OPD_PROFILE_BY_BYTES ? w->bytes : w->self_ns;
+        }
+        qsort(ranked, (size_t)p->nrows, sizeof *ranked, opdi_compare_ranked);
+        for (i = 0; i < p->nrows; i++) { p->rows[i] = ranked[i].row; }
+    }
+    opdi_free(all, (size_t)p->events * sizeof *all);
+    opdi_free(ranked, (size_t)p->nrows * sizeof *ranked);
+    return ranked && p->rows ? 0 : -1;
+}
+
+opd_profile *opd_profiler_stop(void) {
+    opd_profile *p;
+    opdi_lock(&opdi_profiler.lock);
+    p = opdi_profiler.running;
+    opdi_profiler.running = NULL;
+    opdi_unlock(&opdi_profiler.lock);
+    if (!p) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_profiler_stop: no profiler is running"); return NULL; }
+    (void)opd_observer_remove(p->handle);
+    opdi_profile_close(p);
+    if (opdi_profile_rows_make(p)) { opdi_profile_drop(p); return NULL; }
+    return p;
+}
+
+const opd_profile_row *opd_profile_rows(const opd_profile *profile, int64_t *n) {
+    *n = profile ? profile->nrows : 0;
+    return profile ? profile->rows : NULL;
+}
+
+//-- the table ----------------------------------------------------------------------------------------------------
+
+static const char *opdi_time_text(int64_t ns, char *buf, size_t cap) {
+    const int64_t unit = ns >= 1000000000 ? 1000000000 : ns >= 1000000 ? 1000000 : 1000;
+    (void)snprintf(buf, cap, "%.3f%s", (double)ns / (double)unit, unit == 1000 ? "us" : unit == 1000000 ? "ms" : "s");
+    return buf;
+}
+static const char *opdi_bytes_text(int64_t bytes, char *buf, size_t cap) {
+    static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
+    double x = (double)bytes;
+    int u = 0;
+    for (; x >= 1024 && u < 4; u++) { x /= 1024; }
+    (void)snprintf(buf, cap, u ? "%.2f %s" : "%.0f %s", x, units[u]);
+    return buf;
+}
+
+typedef struct opdi_table_width { int name, shapes; } opdi_table_width;
+
+static void opdi_table_rule(opdi_text *t, opdi_table_width w) {
+    int i, k, n = w.name + 2 + 8 * 12 + (w.shapes ? 2 + w.shapes : 0);
+    for (i = 0; i < n; i += k) {
+        k = OPDI_MIN(n - i, 32);
+        opdi_text_add(t, "%.*s", k, "--------------------------------");
+    }
+    opdi_text_add(t, "\n");
+}
+static void opdi_table_row(opdi_text *t, opdi_table_width w, const opd_profile_row *row, double self, double total) {
+    char a[32], b[32], c[32], d[32], e[32], f[32], g[32];
+    (void)snprintf(f, sizeof f, "%.2f%%", self > 0 ? 100 * (double)row->self_ns / self : 0.0);
+    (void)snprintf(g, sizeof g, "%.2f%%", total > 0 ? 100 * (double)row->total_ns / total : 0.0);
+    opdi_text_add(t, "%-*s%12s%12s%12s%12s%12s%12lld%12s%12s", w.name + 2, row->name, f,
+                  opdi_time_text(row->self_ns, a, sizeof a), g, opdi_time_text(row->total_ns, b, sizeof b),
+                  opdi_time_text(row->calls ? row->total_ns / row->calls : 0, c, sizeof c), (long long)row->calls,
+                  opdi_bytes_text(row->bytes, d, sizeof d), opdi_bytes_text(row->self_bytes, e, sizeof e));
+    opdi_text_add(t, w.shapes ? "  %s\n" : "\n", row->shapes ? row->shapes : "");
+}
+
+size_t opd_profile_table(const opd_profile *p, char *buf, size_t cap) {
+    opdi_text t = opdi_text_of(buf, cap);
+    opdi_table_width w = {4, 0};
+    opd_profile_row sum;
+    char time[32];
+    int64_t i;
+    if (!p) { return 0; }
+    memset(&sum, 0, sizeof sum);
+    for (i = 0; i < p->nrows; i++) {
+        const opd_profile_row *row = &p->rows[i];
+        w.name = OPDI_MAX(w.name, (int)strlen(row->name));
+        if (p->options.shapes) { w.shapes = OPDI_MAX(w.shapes, row->shapes ? (int)strlen(row->shapes) : 6); }
+        sum.calls += row->calls;
+        sum.self_ns += row->self_ns;
+        sum.self_bytes += row->self_bytes;
+    }
+    sum.name = "Sum";
+    sum.total_ns = sum.self_ns;                   /* every moment once */
+    sum.bytes = sum.self_bytes;
+    opdi_table_rule(&t, w);
+    opdi_text_add(&t, "%-*s%12s%12s%12s%12s%12s%12s%12s%12s%s\n", w.name + 2, "Name", "Self %", "Self", "Total %",
+                  "Total", "Average", "Calls", "Bytes", "Self bytes", w.shapes ? "  Shapes" : "");
+    opdi_table_rule(&t, w);
+    for (i = 0; i < p->nrows; i++) {
+        opdi_table_row(&t, w, &p->rows[i], (double)sum.self_ns, (double)sum.self_ns);
+    }
+    opdi_table_rule(&t, w);
+    opdi_table_row(&t, w, &sum, (double)sum.self_ns, (double)sum.self_ns);
+    opdi_text_add(&t, "Profiled for %s", opdi_time_text(p->stop, time, sizeof time));
+    if (p->lost) { opdi_text_add(&t, "; %lld events are missing: out of memory", (long long)p->lost); }
+    opdi_text_add(&t, "\n");
+    return t.n;
+}
+
+void opd_profile_print(const opd_profile *profile) {
+    size_t n = opd_profile_table(profile, NULL, 0) + 1;
+    char *text = (char *)opdi_alloc(n);
+    if (!text) { return; }
+    (void)opd_profile_table(profile, text, n);
+    (void)fputs(profile ? text : "", stdout);
+    opdi_free(text, n);
+}
+
+//-- the trace file -----------------------------------------------------------------------------------------------
+
+//-- Bytes of the UTF-8 sequence that s begins with; 0 when it is none.
+static int opdi_utf8_length(const unsigned char *s) {
+    const int n = *s < 0x80 ? 1 : *s < 0xc2 || *s > 0xf4 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : 4;
+    int i;
+    for (i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80) { return 0; }
+    }
+    if ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] >= 0xa0) || (*s == 0xf0 && s[1] < 0x90) ||
+        (*s == 0xf4 && s[1] >= 0x90)) {
+        return 0;
+    }
+    return n;
+}
+//-- A JSON string.
+static void opdi_json_text(FILE *f, const char *text) {
+    const unsigned char *s = (const unsigned char *)text;
+    (void)putc('"', f);
+    while (*s) {
+        int n = opdi_utf8_length(s);
+        if (n == 0) { (void)fputs("\\ufffd", f); s++; continue; }
+        if (*s < 0x20 || *s == 0x7f) { (void)fprintf(f, "\\u%04x", (unsigned)*s); }
+        else {
+            if (*s == '"' || *s == '\\') { (void)putc('\\', f); }
+            (void)fwrite(s, 1, (size_t)n, f);
+        }
+        s += n;
+    }
+    (void)putc('"', f);
+}
+//-- Microseconds, whatever the locale's decimal point is.
+static void opdi_json_time(FILE *f, const char *name, int64_t ns) {
+    (void)fprintf(f, ",\"%s\":%lld.%03d", name, (long long)(ns / 1000), (int)(ns % 1000));
+}
+
+static void opdi_json_record(FILE *f, const opdi_trace *c) {
+    static const char *const categories[] = {"", "cpu_op", "autograd", "", "user_annotation"};
+    (void)fputs(",\n{\"ph\":\"X\",\"name\":", f);
+    opdi_json_text(f, c->name);
+    (void)fprintf(f, ",\"cat\":\"%s\",\"pid\":1,\"tid\":%u", categories[c->kind], (unsigned)c->of->thread);
+    opdi_json_time(f, "ts", c->begin);
+    opdi_json_time(f, "dur", c->end - c->begin);
+    (void)fprintf(f, ",\"args\":{\"Bytes\":%lld", (long long)c->bytes);
+    if (c->sequence >= 0) { (void)fprintf(f, ",\"Sequence number\":%lld", (long long)c->sequence); }
+    if (c->forward_thread) { (void)fprintf(f, ",\"Fwd thread id\":%u", (unsigned)c->forward_thread); }
+    if (c->shapes) { (void)fprintf(f, ",\"Input Dims\":%s", c->shapes); }
+    (void)fputs("}}", f);
+}
+
+/* A call that recorded a node, or a node: what they have in common, and when it began. */
+typedef struct opdi_flow { const opdi_trace *record; uint32_t thread; } opdi_flow;
+static int opdi_compare_flows(const void *a, const void *b) {
+    const opdi_flow *x = (const opdi_flow *)a, *y = (const opdi_flow *)b;
+    const opdi_trace *p = x->record, *q = y->record;
+    if (x->thread != y->thread) { return x->thread < y->thread ? -1 : 1; }
+    if (p->sequence != q->sequence) { return p->sequence < q->sequence ? -1 : 1; }
+    if (p->kind != q->kind) { return p->kind < q->kind ? -1 : 1; }
+    return p->begin != q->begin ? (p->begin < q->begin ? -1 : 1) : 0;
+}
+
+static void opdi_json_arrow(FILE *f, const opdi_trace *c, char phase, int64_t id) {
+    (void)fprintf(f, ",\n{\"ph\":\"%c\",\"name\":\"fwdbwd\",\"cat\":\"fwdbwd\",\"id\":%lld,\"pid\":1,\"tid\":%u%s",
+                  phase, (long long)id, (unsigned)c->of->thread, phase == 'f' ? ",\"bp\":\"e\"" : "");
+    opdi_json_time(f, "ts", c->begin);
+    (void)fputs("}", f);
+}
+
+//-- Of the calls that were told one sequence number the last to begin made the node; an arrow goes from it to each
+//-- time that the node ran.  flows: room for all events.
+static void opdi_json_arrows(FILE *f, const opd_profile *p, opdi_flow *flows) {
+    const opdi_recorder *r;
+    const opdi_trace *c;
+    int64_t i, n = 0, id = 0;
+    for (r = p->recorders; r; r = r->next) {
+        for (c = r->first; c; c = c->next) {
+            if (c->sequence < 0) { continue; }
+            flows[n].record = c;
+            flows[n++].thread = c->kind == OPD_OBSERVE_CALL ? r->thread : c->forward_thread;
+        }
+    }
+    qsort(flows, (size_t)n, sizeof *flows, opdi_compare_flows);
+    for (i = 1; i < n; i++) {
+        const opdi_flow *a = &flows[i - 1], *b = &flows[i];
+        int64_t k = i;
+        if (a->record->kind != OPD_OBSERVE_CALL || b->record->kind != OPD_OBSERVE_BACKWARD || a->thread != b->thread ||
+            a->record->sequence != b->record->sequence) {
+            continue;
+        }
+        for (; k < n && flows[k].thread == a->thread && flows[k].record->sequence == a->record->sequence; k++) {
+            opdi_json_arrow(f, a->record, 's', ++id);
+            opdi_json_arrow(f, flows[k].record, 'f', id);
+        }
+    }
+}
+
+int opd_profile_write_trace(const opd_profile *p, const char *path) {
+    const opdi_recorder *r;
+    const opdi_trace *c;
+    opdi_flow *flows;
+    FILE *f;
+    int bad;
+    if (!opd_ok()) { return -1; }
+    if (!p || !path) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_profile_write_trace: no profile, or no path"); }
+    flows = (opdi_flow *)opdi_alloc((size_t)p->events * sizeof *flows);
+    if (!flows) { return -1; }
+    f = fopen(path, "w");
+    if (f) {
+        (void)fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n{\"ph\":\"M\",\"name\":\"process_name\","
+                    "\"pid\":1,\"tid\":0,\"args\":{\"name\":\"opdispatch\"}}", f);
+        for (r = p->recorders; r; r = r->next) {
+            (void)fprintf(f, ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":%u,\"args\":{\"name\":"
+                          "\"thread %u\"}}", (unsigned)r->thread, (unsigned)r->thread);
+            for (c = r->first; c; c = c->next) { opdi_json_record(f, c); }
+        }
+        opdi_json_arrows(f, p, flows);
+        (void)fputs("\n]}\n", f);
+    }
+    opdi_free(flows, (size_t)p->events * sizeof *flows);
+    bad = !f || ferror(f);
+    if (f && fclose(f)) { bad = 1; }
+    return bad ? opd_fail(OPD_ERROR_ARGUMENT, "the trace file '%s' cannot be written", path) : 0;
 }
 OPDI_COLD_END
 
@@ -9889,7 +13963,10 @@ static void *opdi_pool_worker(void *unused) {
             int64_t n = p->n, step = p->step;
             pthread_mutex_unlock(&p->lock);
             opdi_pool_work(fn, ctx, n, step);
-            if (opdi_thread_self) opdi_thread_self->error = OPD_OK;   /* the job tells its caller what failed */
+            if (opdi_thread_self) {
+                opdi_thread_self->error = OPD_OK;                     /* the job tells its caller what failed */
+                OPDI_STORE(&opdi_thread_self->worker, 1);
+            }
             pthread_mutex_lock(&p->lock);
             OPDI_PUBLISH(&p->active, p->active - 1);
             if (p->active == 0) pthread_cond_signal(&p->done);
@@ -12347,7 +16424,7 @@ static int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
         }
     }
     if (dst->numel == 0 || dst->backend == OPD_META) { return 0; }
-    if (src->backend == OPD_META) { return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!"); }
+    if (OPDI_UNLIKELY((dst->backend | src->backend) != OPD_CPU)) { return opdi_device_copy(dst, src); }
     if (dst->dtype == src->dtype && (dst->flags & src->flags & OPDI_CONTIGUOUS) && dst->numel == src->numel) {
         opdi_bytes b;
         const int64_t n = dst->numel * (int64_t)opd_dtype_size((opd_scalar_type)dst->dtype);
@@ -12458,15 +16535,17 @@ static int opdi_fill_with(opd_tensor *t, opd_value v) {
     double element[2];
     opdi_fill f;
     opd_tensor one;
+    int rc = 0;
     if (opdi_element_of(v, (opd_scalar_type)t->dtype, element)) { return -1; }
     if (!t->data || t->numel == 0) { return 0; }
+    memset(&one, 0, sizeof one);
+    one.refs = 1; one.numel = 1; one.dtype = t->dtype; one.flags = OPDI_CONTIGUOUS; one.data = (char *)element;
+    if (opdi_on_device(t)) { return opdi_device_fill(t, v, &rc) ? rc : opdi_copy(t, &one); }
     f.data = t->data; f.element = (const char *)element; f.size = (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
     if (opdi_is_dense(t) && !opdi_overlaps_itself(t)) {
         opdi_parallel_for(t->numel, OPDI_GRAIN, opdi_fill_part, &f);
         return 0;
     }
-    memset(&one, 0, sizeof one);
-    one.refs = 1; one.numel = 1; one.dtype = t->dtype; one.flags = OPDI_CONTIGUOUS; one.data = (char *)element;
     return opdi_copy(t, &one);
 }
 
@@ -12744,7 +16823,7 @@ static int opdi_sequence_write(opd_tensor *out, opdi_sequence *q) {
     const opd_scalar_type work = q->whole ? OPD_INT64 : OPD_FLOAT64;
     opd_tensor *t = out;
     if (!out || !out->data) { return out ? 0 : -1; }
-    if (out->dtype != (int8_t)work || !(out->flags & OPDI_CONTIGUOUS)) {
+    if (out->dtype != (int8_t)work || !(out->flags & OPDI_CONTIGUOUS) || opdi_on_device(out)) {
         t = opd_tensor_new(opd_ints_of(&out->numel, 1), work);
     }
     if (!t) { return -1; }
@@ -13050,7 +17129,7 @@ static void opdi_draw_floats(const opd_call *call, opd_tensor *out, bool normal)
 }
 /* Where random numbers for out are made: out itself, or a contiguous tensor of this dtype.  NULL: failed. */
 static opd_tensor *opdi_draft(opd_tensor *out, opd_scalar_type dtype) {
-    if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS)) { return out; }
+    if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS) && !opdi_on_device(out)) { return out; }
     return opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), dtype);
 }
 static int opdi_draft_done(opd_tensor *out, const opd_tensor *draft) {
@@ -13995,10 +18074,20 @@ static int opdi_copy_kernel(opd_call *call) {
     opd_tensor *out = opdi_written(call);
     return out ? opdi_copy_into(out, opd_arg_tensor(call, 1)) : -1;
 }
+/* The gradient goes back to the device that its input came from. */
+static int opdi_copied_back(opd_backward_call *bw, int i) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    const opd_device to = opd_bw_device(bw, i);
+    if (g && opdi_place(to) != opdi_place_of(g)) {
+        g = opd_to_copy_full(g, OPD_NONE, OPD_NONE, opd_value_device(to), OPD_NONE, false, OPD_NONE);
+    }
+    return opd_bw_return(bw, i, g);
+}
+static int opdi_to_copy_backward(opd_backward_call *bw) { return opdi_copied_back(bw, 0); }
 static int opdi_copy_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_zeros_like(g))) { return -1; }
-    return opd_bw_needs(bw, 1) ? opd_bw_return(bw, 1, g) : 0;
+    return opd_bw_needs(bw, 1) ? opdi_copied_back(bw, 1) : 0;
 }
 OPDI_CARD_ANY(copy_, "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", opdi_copy__kernel,
               opdi_copy_backward, "", OPD_BATCH_POINTWISE, NULL, NULL, "[2,3], [2,3]; [2,3], [3]")
@@ -14027,7 +18116,7 @@ static int opdi_to_copy_kernel(opd_call *call) {
 /* The engine casts a gradient back to the input's dtype. */
 OPDI_CARD_ANY(_to_copy, "_to_copy(Tensor self, *, "
               OPDI_OPTIONS_TEXT ", bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
-              opdi_to_copy_kernel, opdi_pass_backward, "", OPD_BATCH_POINTWISE, NULL, "_to_copy.out(Tensor self, *, "
+              opdi_to_copy_kernel, opdi_to_copy_backward, "", OPD_BATCH_POINTWISE, NULL, "_to_copy.out(Tensor self, *, "
               "bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
               "[2,3], dtype=7; [2,3]; [2,3]i5, dtype=6")
 static bool opdi_has_format(const opd_tensor *t, int64_t format) {
@@ -14052,11 +18141,16 @@ static int opdi_contiguous_kernel(opd_call *call) {
 }
 OPDI_CARD_OF(contiguous, "contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
              opdi_contiguous_kernel, NULL, NULL, "[2,3]")
+/* Without an index: on the current device of that type. */
+static bool opdi_is_at(const opd_tensor *t, opd_device d) {
+    if (d.type != t->backend || !opdi_on_device(t)) { return d.type == t->backend; }
+    return t->storage->index == (d.index >= 0 ? d.index : opd_device_current((opd_backend)d.type).index);
+}
 /* at::native::to_impl: self itself where nothing changes. */
 static int opdi_to(opd_call *call, opd_value dtype, opd_value device, bool copy, opd_value format) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     bool same = (dtype.tag != OPD_TAG_INT || dtype.u.i == self->dtype) &&
-        (device.tag != OPD_TAG_DEVICE || device.u.device.type == self->backend);
+        (device.tag != OPD_TAG_DEVICE || opdi_is_at(self, device.u.device));
     if (same && !copy &&
         (format.tag != OPD_TAG_INT || format.u.i == OPDI_FORMAT_PRESERVE || opdi_has_format(self, format.u.i))) {
         return opd_return_tensor(call, self);
@@ -14072,9 +18166,10 @@ OPDI_CARD_OF(to_dtype, "to.dtype(Tensor(a) self, ScalarType dtype, bool non_bloc
 //-- the value of a tensor ---------------------------------------------------------------------------------------------
 
 static int opdi_item_kernel(opd_call *call) {
-    const opd_tensor *t = opd_arg_tensor(call, 0);
-    double pair[2];
-    if (opdi_item_check(t)) { return -1; }
+    opd_tensor one;
+    double pair[2], room[2];
+    const opd_tensor *t = opdi_item_of(opd_arg_tensor(call, 0), &one, room);
+    if (!t) { return -1; }
     if (opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
         pair[0] = opdi_element_f64(t, 0);
         pair[1] = opdi_element_f64(t, (int64_t)opd_dtype_size((opd_scalar_type)t->dtype) / 2);
@@ -26512,7 +30607,7 @@ static int opdi_register_fallbacks(opd_library *lib) {
 
 OPDI_LOOPS_END
 
-//-- The library of the built-in operators, before any library block runs.  When this fails the next use tries again.
+/* The library of the built-in operators, before any library block runs.  When this fails the next use tries again. */
 static int opdi_register_builtins(void) {
     opd_library *aten = opd_library_open(OPD_DEF, "aten", NULL, "opdispatch.h", __LINE__);
     opd_library *all = aten ? opd_library_open(OPD_IMPL, "_", NULL, "opdispatch.h", __LINE__) : NULL;
@@ -26549,7 +30644,7 @@ static int opdi_register_card(int i) {
     memset(&desc, 0, sizeof desc);
     opdi_cards[i](&desc);
     if (opd_define(aten, &desc)) { return -1; }
-    op = opdi_lookup_defined(name, strlen(name));
+    op = opdi_lookup_used(name, strlen(name));
     if (op && (!desc.inplace || opdi_same_family(name + 6, desc.inplace)) &&
         (!desc.out || opdi_same_family(name + 6, desc.out))) {
         OPDI_PUBLISH(&opdi_registry.builtin[i], op);

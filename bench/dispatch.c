@@ -202,6 +202,13 @@ OPD_LIBRARY_IMPL(bench, Autograd, lib) {
     opd_impl(lib, "noop2_ad", below_kernel);
 }
 
+static int64_t observed;
+static void *observed_begin(const opd_event *event, void *user) { (void)event; (void)user; observed++; return NULL; }
+static void observed_end(const opd_event *event, void *context, void *user) {
+    (void)event; (void)context; (void)user;
+    observed++;
+}
+
 /* A thousand operators with a kernel each, registered and undone. */
 static void register_many(int n) {
     opd_library *lib = opd_library_open(OPD_FRAGMENT, "many", NULL, __FILE__, __LINE__);
@@ -221,12 +228,24 @@ static void bench_calls(void) {
     const char *schema = "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor";
     static const char one_tensor[] = "(libtorch's takes one tensor)";
     opd_value rets[1];
+    int64_t observer;
     OPD_SCOPED;
     opd_tensor *x = opd_ones(OPD_INTS(1), OPD_FLOAT32), *y = opd_ones(OPD_INTS(1), OPD_FLOAT32);
     heading("calls: two tensors and an int");
     BENCH(ROW("indirect", "indirect call of a C function"), 200000, plain_pointer(x, y, 3));
     BENCH(ROW("noop", "noop: nothing back", .peer = "noop", .most = 6, .most_calls = 4, .note = one_tensor), 200000,
           OPD_CALL_N(noop, rets, x, y, 3));
+    observer = opd_observer_add_local(&(opd_observer){.begin = observed_begin, .end = observed_end});
+    opd_observer_enable(observer, false);
+    BENCH(ROW("noop_observer_off", "noop with an observer that is switched off", .most = 6, .most_calls = 4), 200000,
+          OPD_CALL_N(noop, rets, x, y, 3));
+    opd_observer_enable(observer, true);
+    BENCH(ROW("noop_observed", "noop with an observer that counts"), 50000, OPD_CALL_N(noop, rets, x, y, 3));
+    opd_observer_remove(observer);
+    observer = opd_observer_add_local(
+        &(opd_observer){.begin = observed_begin, .end = observed_end, .sampling = 0.001});
+    BENCH(ROW("noop_sampled", "noop with an observer of one call in 1,000"), 200000, OPD_CALL_N(noop, rets, x, y, 3));
+    opd_observer_remove(observer);
     BENCH(ROW("noop_", "noop_: the in-place argument back", .most = 6, .most_calls = 4), 200000,
           OPD_CALL_N(noop_, rets, x, y, 3));
     BENCH(ROW("noop2", "noop2: an argument returned and retained", .peer = "noop2", .most = 13, .most_calls = 9,

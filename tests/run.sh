@@ -6,8 +6,9 @@ help() {
     cat <<'TEXT'
 usage: sh tests/run.sh [options] [name]
 
-Builds every tests/test_*.c and test_*.cpp, runs it, and checks the header itself (tests/check_header.sh).  With a name:
-the test file test_NAME.c, or the header check of that name, or else the cases whose name has it in them.
+Builds every tests/test_*.c and test_*.cpp, runs it, checks the header itself (tests/check_header.sh) and every way to
+link or load operators (tests/linkage.sh).  With a name: the test file test_NAME.c, or the checks of those two that have
+it in their names (linkage: all of the second), or else the cases whose name has it in them.
 Ends with one line: N passed, N failed (a test is a named case), and ', N skipped' where some were.
 
   --sanitize          with the address and undefined-behaviour sanitizers
@@ -110,10 +111,11 @@ trap 'exit 130' INT TERM
 
 #-- what to run --------------------------------------------------------------------------------------------------------
 
-header=no; header_name=
+header=no; header_name=; linkage=no; linkage_name=
 files=$(ls "$here"/test_*.c "$here"/test_*.cpp 2>/dev/null)
 case $mode in
-    plain|header|std11) header=yes ;;
+    plain) header=yes; [ -n "$name" ] || linkage=yes ;;
+    header|std11) header=yes ;;
 esac
 case $mode in
     header|std11) files= ;;
@@ -126,6 +128,9 @@ if [ -n "$name" ]; then
     chosen=$(for f in $files; do b=$(basename "$f"); case ${b%.*} in test_$name|$name) echo "$f" ;; esac; done)
     if [ -n "$chosen" ]; then files=$chosen; header=no
     elif [ $header = yes ] && sh "$here/check_header.sh" --list | grep -q "$name"; then files=; header_name=$name
+    elif [ $mode = plain ] && { echo linkage; sh "$here/linkage.sh" --list; } | grep -q "$name"; then
+        files=; header=no; linkage=yes
+        [ "$name" = linkage ] || linkage_name=$name
     else RUN_CASES=$name; header=no; fi
 fi
 export CC CXX RUN_TMP RUN_FLAGS RUN_MODE RUN_LIMIT RUN_CASES ASAN_OPTIONS TSAN_OPTIONS
@@ -143,15 +148,20 @@ if [ -n "$unlinked" ]; then
 fi
 [ -z "$files" ] || printf '%s\n' "$files" | xargs -P "${JOBS:-2}" -n 1 sh "$here/run.sh" --one
 
-if [ $header = yes ] && [ $failed_early = 0 ]; then
-    start=$(date +%s)
-    sh "$here/check_header.sh" $header_name >"$RUN_TMP/header.log" 2>&1
-    grep -a -v '^ok ' "$RUN_TMP/header.log"
-    set -- $(grep -a -c '^ok ' "$RUN_TMP/header.log") $(grep -a -c '^FAIL ' "$RUN_TMP/header.log") \
-           $(grep -a -c '^skip ' "$RUN_TMP/header.log")
+# checks SCRIPT NAME: a script that prints "ok NAME", "FAIL NAME: why" or "skip NAME: why"
+checks() {
+    base=$(basename "$1"); start=$(date +%s)
+    sh "$1" $2 >"$RUN_TMP/$base.log" 2>&1
+    grep -a -v '^ok ' "$RUN_TMP/$base.log"
+    set -- $(grep -a -c '^ok ' "$RUN_TMP/$base.log") $(grep -a -c '^FAIL ' "$RUN_TMP/$base.log") \
+           $(grep -a -c '^skip ' "$RUN_TMP/$base.log")
     [ "$(($1 + $2 + $3))" -gt 0 ] || set -- 0 1 0
-    echo "$1 $2 $3" >"$RUN_TMP/header.result"
-    echo "check_header.sh: $1 passed, $2 failed, $3 skipped, $(($(date +%s) - start)) s"
+    echo "$1 $2 $3" >"$RUN_TMP/$base.result"
+    echo "$base: $1 passed, $2 failed, $3 skipped, $(($(date +%s) - start)) s"
+}
+if [ $failed_early = 0 ]; then
+    [ $header = no ] || checks "$here/check_header.sh" "$header_name"
+    [ $linkage = no ] || checks "$here/linkage.sh" "$linkage_name"
 fi
 
 passed=0; failed=$failed_early; skipped=0

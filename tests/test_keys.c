@@ -56,12 +56,17 @@ TEST(legacy_spellings) {
 }
 
 TEST(unknown_names) {
-    static const char *const bad[] = {"", "cpu", "CPU ", "Autograd CPU", "UserKey12", "AutogradDense", "Python"};
+    static const char *const bad[][2] = {
+        {"", ""}, {"cpu", "; did you mean CPU"}, {"CPU ", "; did you mean CPU"}, {"UserKey12", ""},
+        {"Autograd CPU", "; did you mean AutogradCPU"}, {"AutogradCuda", "; did you mean AutogradCUDA"},
+        {"ADInplaceOrViews", "; did you mean ADInplaceOrView"}, {"CompositeImplicit", ""},
+        {"QuantizedCPUU", "; did you mean QuantizedCPU"}, {"no such key at all", ""}
+    };
     size_t i;
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        char want[64];
-        CHECK_INT(opd_key_parse(bad[i]), OPD_KEY_INVALID);
-        snprintf(want, sizeof(want), "could not parse dispatch key: %s", bad[i]);
+        char want[128];
+        CHECK_INT(opd_key_parse(bad[i][0]), OPD_KEY_INVALID);
+        snprintf(want, sizeof(want), "could not parse dispatch key: %s%s", bad[i][0], bad[i][1]);
         CHECK_STR(opd_error_message(), want);
         CHECK_INT(opd_error_code(), OPD_ERROR_NOT_FOUND);
         opd_error_clear();
@@ -161,6 +166,73 @@ TEST(sets_edges) {
     opd_error_clear();
     CHECK(opd_keyset_add(OPD_KEYS_EMPTY, 100000).functionality == 0 && !opd_ok());
     opd_error_clear();
+}
+
+/* c10/test/core/DispatchKeySet_test.cpp, as far as our keys go. */
+static opd_keyset set_of(const char *a, const char *b, const char *c) {
+    opd_keyset s = opd_keyset_add(OPD_KEYS_EMPTY, opd_key_parse(a));
+    if (b) { s = opd_keyset_add(s, opd_key_parse(b)); }
+    return c ? opd_keyset_add(s, opd_key_parse(c)) : s;
+}
+TEST(sets_algebra) {
+    opd_keyset a = set_of("CPU", "AutogradCPU", "Tracer"), b = set_of("CUDA", "Tracer", NULL), e = OPD_KEYS_EMPTY;
+    CHECK(opd_keyset_is_empty(e) && !opd_keyset_is_empty(a));
+    CHECK(opd_keyset_has_all(a, set_of("CPU", "Tracer", NULL)) && opd_keyset_has_all(a, e));
+    CHECK(!opd_keyset_has_all(a, b));
+    CHECK(opd_keyset_has_any(a, b) && !opd_keyset_has_any(a, set_of("FuncTorchBatched", NULL, NULL)));
+    CHECK(opd_keyset_equal(opd_keyset_xor(a, a), e) && opd_keyset_equal(opd_keyset_or(a, e), a));
+    CHECK(opd_keyset_equal(opd_keyset_xor(opd_keyset_xor(a, b), b), a));
+    /* only functionalities go: the CPU bit stays, so what is left is not a set without a backend */
+    CHECK(opd_keyset_equal(opd_keyset_minus(a, a), opd_keyset_make(0, (uint64_t)1 << OPD_CPU)));
+    CHECK(opd_keyset_equal(opd_keyset_minus(a, set_of("AutogradCUDA", NULL, NULL)), set_of("CPU", "Tracer", NULL)));
+    CHECK(opd_keyset_equal(opd_keyset_remove_backend(a, OPD_CPU), opd_keyset_make(a.functionality, 0)));
+    CHECK_INT(opd_keyset_highest(opd_keyset_remove_backend(set_of("AutogradCPU", "AutogradCUDA", NULL), OPD_CUDA)),
+              OPD_KEY_AUTOGRAD_CPU);
+    CHECK(opd_ok());
+}
+TEST(sets_full_and_below) {
+    opd_keyset full = OPD_KEYS_FULL, below = opd_keyset_and(full, opd_keyset_below(OPD_F_AUTOGRAD_OTHER));
+    int f;
+    for (f = 1; f < OPD_F_COUNT; f++) {
+        CHECK(opd_keyset_has(full, (opd_key)f));
+        CHECK(opd_keyset_has(below, (opd_key)f) == (f < OPD_F_AUTOGRAD_OTHER));
+    }
+    CHECK_INT(opd_keyset_highest(full), OPD_KEY_OF(OPD_F_PRE_DISPATCH));
+    CHECK(opd_keyset_has_all(full, below) && !opd_keyset_has_all(below, full));
+    CHECK(!opd_keyset_has_any(below, OPD_KEYS_AUTOGRAD) && opd_keyset_has(below, OPD_KEY_AD_INPLACE_OR_VIEW));
+    CHECK(opd_keyset_has(OPD_KEYS_AUTOGRAD_AND_VIEW, OPD_KEY_AD_INPLACE_OR_VIEW));
+}
+/* Runtime keys low to high, a per-backend functionality once for each backend. */
+TEST(sets_iterate) {
+    opd_keyset s = set_of("AutogradCPU", "SparseCUDA", "ADInplaceOrView"), all = OPD_KEYS_FULL;
+    static const char *const want[] = {"SparseCPU", "SparseCUDA", "ADInplaceOrView", "AutogradCPU", "AutogradCUDA"};
+    opd_keyset seen = OPD_KEYS_EMPTY;
+    opd_key k, last = 0;
+    int n = 0;
+    for (k = opd_keyset_next(s, 0); k; k = opd_keyset_next(s, k)) { CHECK_STR(opd_key_name(k), want[n++ % 5]); }
+    CHECK_INT(n, 5);
+    for (n = 0, k = opd_keyset_next(all, 0); k; last = k, k = opd_keyset_next(all, k)) {
+        CHECK(opdi_key_is_runtime(k) && opdi_key_functionality(last) <= opdi_key_functionality(k));
+        seen = opd_keyset_add(seen, k);
+        n++;
+    }
+    CHECK_INT(n, 62 - 7 + 7 * OPD_BACKEND_COUNT);
+    CHECK(opd_keyset_equal(seen, all));
+    CHECK_INT(opd_keyset_next(OPD_KEYS_EMPTY, 0), OPD_KEY_UNDEFINED);
+    CHECK_INT(opd_keyset_next(opd_keyset_make(OPD_BIT_OF(OPD_F_DENSE), 0), 0), OPD_KEY_UNDEFINED);
+}
+
+/* Four keys that nobody has taken lie between any two neighbouring layers. */
+TEST(user_keys_in_every_gap) {
+    static const int layers[] = {OPD_F_NESTED_TENSOR, OPD_F_BACKEND_SELECT, OPD_F_FAKE, OPD_F_AD_INPLACE_OR_VIEW,
+                                 OPD_F_AUTOGRAD_OTHER, OPD_F_TRACER, OPD_F_AUTOCAST, OPD_F_BATCHED, OPD_F_PRE_DISPATCH};
+    size_t i;
+    int f;
+    for (i = 0; i + 1 < sizeof layers / sizeof layers[0]; i++) {
+        int users = 0;
+        for (f = layers[i] + 1; f < layers[i + 1]; f++) { users += opdi_functionality_is_user(f); }
+        CHECK_INT(users, 4);
+    }
 }
 
 TEST(sets_print) {

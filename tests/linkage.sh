@@ -1,0 +1,331 @@
+#!/bin/sh
+# One operator source (tests/linkage/ops.c) in every linkage, and what is refused at load.
+# Called by run.sh, with CC, CXX and RUN_TMP in the environment; prints "ok NAME", "FAIL NAME: why", "skip NAME: why".
+#   sh tests/linkage.sh [name]     those whose name has this in it
+#   sh tests/linkage.sh --list     the names
+set -u
+
+names='link_program link_cxx link_archive link_archive_dropped link_shared link_shared_exported link_as_needed
+link_hidden link_hidden_program link_halves link_library_of_its_own link_tcc link_tcc_program_plugin plugin
+plugin_host_exports plugin_cxx plugin_many_files plugin_halves plugin_host_stripped plugin_by_program_symbols
+plugin_strict plugin_needs_define plugin_own_implementation plugin_own_hidden plugin_own_static plugin_newer_minor
+plugin_other_major plugin_other_entry plugin_older_minor plugin_missing_symbol plugin_wrong_machine plugin_wrong_class
+plugin_no_library plugin_no_blocks plugin_failing_block plugin_exports host_table no_plugins cmake'
+
+if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
+only=${1:-}
+root=$(cd "$(dirname "$0")/.." && pwd)
+here=$root/tests/linkage
+CC=${CC:-cc}; CXX=${CXX:-c++}
+own=
+if [ -z "${RUN_TMP:-}" ]; then RUN_TMP=$(mktemp -d "${TMPDIR:-/tmp}/opd_linkage.XXXXXX"); own=yes; fi
+tmp=$RUN_TMP/linkage; mkdir -p "$tmp"
+[ -z "$own" ] || trap 'rm -rf "$RUN_TMP"' EXIT
+inc="-I$root"
+lib='-lm -lpthread'
+
+#-- helpers ------------------------------------------------------------------------------------------------------------
+
+result() {
+    case $2 in
+        '') echo "ok $1" ;;
+        SKIP:*) echo "skip $1:${2#SKIP:}" ;;
+        *) printf 'FAIL %s: %s\n' "$1" "$2" ;;
+    esac
+}
+# quiet COMMAND...: its output, when it fails or says something.
+quiet() {
+    quiet_out=$("$@" 2>&1) || quiet_out="status $? from: $*
+$quiet_out"
+    [ -z "$quiet_out" ] || printf '%s\n' "$quiet_out" | head -n 12
+}
+# refused TEXT LIBRARY: the host says TEXT and nothing stays.
+refused() {
+    host
+    out=$("$tmp/host" "$2" 2>&1); rc=$?
+    [ $rc -eq 2 ] || printf 'status %d, not 2: %s\n' $rc "$out"
+    case $out in *"$1"*) ;; *) printf 'no "%s" in: %s\n' "$1" "$out" ;; esac
+}
+printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/implementation.c"
+# The implementation, once: position-independent, so it goes into programs and libraries.
+implementation() {
+    [ -f "$tmp/implementation.o" ] || $CC -O0 -fPIC $inc -c "$tmp/implementation.c" -o "$tmp/implementation.o" 2>&1
+}
+# A program that holds no operators: it exports nothing, or all with -rdynamic.
+host() {
+    implementation
+    [ -x "$tmp/host" ] || $CC $inc "$here/main.c" "$tmp/implementation.o" -o "$tmp/host" $lib 2>&1
+    [ -x "$tmp/host_exports" ] ||
+        $CC -rdynamic $inc "$here/main.c" "$tmp/implementation.o" -o "$tmp/host_exports" $lib 2>&1
+}
+plugin_line='-shared -fPIC -DOPDISPATCH_PLUGIN'
+plugin() {              # the plug-in of one cc line
+    [ -f "$tmp/ops.so" ] || quiet $CC -O1 $plugin_line $inc "$here/ops.c" -o "$tmp/ops.so"
+}
+plain_library() {       # a shared library that calls the program's symbols
+    [ -f "$tmp/libops.so" ] || quiet $CC -O1 -shared -fPIC $inc "$here/ops.c" -o "$tmp/libops.so"
+}
+# header_as FOLDER SED: a copy of the header with something changed
+header_as() { mkdir -p "$tmp/$1"; sed "$2" "$root/opdispatch.h" >"$tmp/$1/opdispatch.h"; }
+
+#-- linked -------------------------------------------------------------------------------------------------------------
+
+check_link_program() {
+    implementation
+    quiet $CC $inc "$here/main.c" "$here/ops.c" "$tmp/implementation.o" -o "$tmp/program" $lib
+    quiet "$tmp/program"
+}
+check_link_cxx() {
+    implementation
+    quiet $CXX -x c++ -std=c++11 $inc -c "$here/ops.c" -o "$tmp/ops_cxx.o"
+    quiet $CC $inc "$here/main.c" "$tmp/ops_cxx.o" "$tmp/implementation.o" -o "$tmp/program" $lib -lstdc++
+    quiet "$tmp/program"
+}
+archive() {
+    implementation
+    quiet $CC $inc -c "$here/ops.c" -o "$tmp/ops.o"
+    rm -f "$tmp/libarchive.a"; quiet ar rc "$tmp/libarchive.a" "$tmp/ops.o"
+}
+check_link_archive() {
+    archive
+    quiet $CC -DLINKAGE_USE $inc "$here/main.c" "$tmp/implementation.o" "$tmp/libarchive.a" -o "$tmp/program" $lib
+    quiet "$tmp/program"
+}
+# Without the call nothing of the archive is linked: that is what the call is for.
+check_link_archive_dropped() {
+    archive
+    quiet $CC $inc "$here/main.c" "$tmp/implementation.o" "$tmp/libarchive.a" -o "$tmp/program" $lib
+    out=$("$tmp/program" 2>&1) && echo "the operator is there without the call"
+}
+linked() {              # linked NAME FLAGS...: a program linked with lib<NAME>.so, run
+    name=$1; shift
+    implementation
+    quiet $CC $inc "$here/main.c" "$tmp/implementation.o" "$@" -L"$tmp" -l"$name" -o "$tmp/program" \
+          -Wl,-rpath,"$tmp" $lib
+    quiet "$tmp/program"
+}
+check_link_shared() { plain_library; linked ops -Wl,--no-as-needed; }
+check_link_shared_exported() { plain_library; linked ops -Wl,--no-as-needed -rdynamic; }
+check_link_as_needed() { plain_library; linked ops -DLINKAGE_USE -Wl,--as-needed; }
+check_link_hidden() {
+    quiet $CC -shared -fPIC -fvisibility=hidden $inc "$here/ops.c" -o "$tmp/libhidden.so"
+    linked hidden -DLINKAGE_USE -Wl,--as-needed
+}
+# A program with hidden symbols still shows the API to the libraries it is linked with.
+check_link_hidden_program() {
+    plain_library
+    quiet $CC -O0 -fvisibility=hidden $inc -c "$tmp/implementation.c" -o "$tmp/hidden.o"
+    quiet $CC -fvisibility=hidden $inc "$here/main.c" "$tmp/hidden.o" -DLINKAGE_USE -L"$tmp" -lops -o "$tmp/program" \
+          -Wl,-rpath,"$tmp" $lib
+    quiet "$tmp/program"
+}
+halves() { quiet $CC -shared -fPIC $inc "$here/ops_cuda.c" -o "$tmp/libops_cuda.so"; }
+check_link_halves() {
+    plain_library; halves
+    linked ops -Wl,--no-as-needed -L"$tmp" -lops_cuda -DLINKAGE_CUDA
+    linked ops_cuda -Wl,--as-needed -L"$tmp" -lops -DLINKAGE_CUDA -DLINKAGE_USE
+}
+# The implementation as a library, which program and operators are linked with.
+check_link_library_of_its_own() {
+    implementation; mkdir -p "$tmp/own"
+    quiet $CC -shared "$tmp/implementation.o" -o "$tmp/own/libopdispatch.so" $lib
+    quiet $CC -shared -fPIC $inc "$here/ops.c" -o "$tmp/own/libops.so" -L"$tmp/own" -lopdispatch
+    quiet $CC -DLINKAGE_USE $inc "$here/main.c" -L"$tmp/own" -lops -lopdispatch -o "$tmp/program" \
+          -Wl,-rpath,"$tmp/own" $lib
+    quiet "$tmp/program"
+    quiet $CC $inc "$here/main.c" -L"$tmp/own" -lopdispatch -o "$tmp/program" -Wl,-rpath,"$tmp/own" $lib
+    quiet "$tmp/program" "$tmp/own/libops.so"
+    plugin; quiet "$tmp/program" "$tmp/ops.so"
+}
+have_tcc() { command -v tcc >/dev/null 2>&1 || { echo 'SKIP: no tcc'; return 1; }; }
+check_link_tcc() {
+    have_tcc || return
+    quiet tcc -DLINKAGE_USE $inc "$here/main.c" "$here/ops.c" "$tmp/implementation.c" -o "$tmp/program" -lm
+    quiet "$tmp/program"
+}
+check_link_tcc_program_plugin() {
+    have_tcc || return
+    plugin
+    quiet tcc $inc "$here/main.c" "$tmp/implementation.c" -o "$tmp/program" -lm
+    quiet "$tmp/program" "$tmp/ops.so"
+}
+
+#-- plug-ins that load -------------------------------------------------------------------------------------------------
+
+check_plugin() { host; plugin; quiet "$tmp/host" "$tmp/ops.so"; (cd "$tmp" && quiet ./host ops.so); }
+check_plugin_host_exports() { host; plugin; quiet "$tmp/host_exports" "$tmp/ops.so"; }
+check_plugin_host_stripped() {
+    host; plugin
+    cp "$tmp/host" "$tmp/stripped"; quiet strip "$tmp/stripped"
+    quiet "$tmp/stripped" "$tmp/ops.so"
+}
+check_plugin_cxx() {
+    host
+    quiet $CXX -x c++ -std=c++11 -Wall -Wextra -Wshadow $plugin_line $inc "$here/ops.c" -o "$tmp/ops_cxx.so"
+    quiet "$tmp/host" "$tmp/ops_cxx.so"
+}
+check_plugin_many_files() {
+    host
+    quiet $CC $plugin_line -fvisibility=hidden $inc "$here/ops.c" "$here/ops_cuda.c" -o "$tmp/many.so"
+    implementation
+    quiet $CC -DLINKAGE_CUDA $inc "$here/main.c" "$tmp/implementation.o" -o "$tmp/host_cuda" $lib
+    quiet "$tmp/host_cuda" "$tmp/many.so"
+}
+# Each half a plug-in, in both orders.
+check_plugin_halves() {
+    plugin; implementation
+    quiet $CC $plugin_line $inc "$here/ops_cuda.c" -o "$tmp/ops_cuda.so"
+    quiet $CC -DLINKAGE_CUDA $inc "$here/main.c" "$tmp/implementation.o" -o "$tmp/host_cuda" $lib
+    quiet "$tmp/host_cuda" "$tmp/ops.so" "$tmp/ops_cuda.so"
+    quiet "$tmp/host_cuda" "$tmp/ops_cuda.so" "$tmp/ops.so"
+}
+# Without the define the library calls the symbols that the program exports.
+check_plugin_by_program_symbols() { host; plain_library; quiet "$tmp/host_exports" "$tmp/libops.so"; }
+check_plugin_strict() {
+    quiet $CC -std=c11 -O1 -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef \
+          -Wmissing-prototypes -Wstrict-prototypes -Wcast-qual $plugin_line $inc "$here/ops.c" -o "$tmp/strict.so"
+}
+# One name goes out of a plug-in, and nothing of ours is looked for outside.
+check_plugin_exports() {
+    quiet $CC $plugin_line $inc "$here/ops_cuda.c" -o "$tmp/exports.so"
+    nm -D --defined-only "$tmp/exports.so" | awk '{ print $NF }' | grep -v -e '^linkage_' -e '^_' |
+        grep -v -x opd_plugin_entry | sed 's/^/exported: /'
+    nm -D --undefined-only "$tmp/exports.so" | grep 'opd' | sed 's/^/looked for outside: /'
+}
+# A program with a newer header, whose struct and table have grown at their ends, loads the plug-in of today.
+check_plugin_older_minor() {
+    plugin
+    minor=$(sed -n 's/^#define OPD_VERSION_MINOR //p' "$root/opdispatch.h")
+    header_as newer "s/^#define OPD_VERSION_MINOR .*/#define OPD_VERSION_MINOR $((minor + 1))/
+s/^} opd_op_desc;/    void *grown[4]; } opd_op_desc;/
+/^#define OPD_HOST_FUNCTIONS/,/[^\\]\$/s/[^\\]\$/&  X(int, opd_newer, 0, ())/
+s/^static int opdi_host_define(/int opd_newer(void) { return 1; }\n&/
+s/^OPD_API const char \*opd_plugin_path/OPD_API int opd_newer(void);\n&/"
+    quiet $CC -O0 -I"$tmp/newer" "$here/main.c" "$tmp/implementation.c" -o "$tmp/host_newer" $lib
+    nm "$tmp/host_newer" | grep -q opd_newer || echo 'the newer header has not grown'
+    quiet "$tmp/host_newer" "$tmp/ops.so"
+}
+
+#-- and those that do not ----------------------------------------------------------------------------------------------
+
+check_plugin_needs_define() { plain_library; refused 'build the library with -DOPDISPATCH_PLUGIN' "$tmp/libops.so"; }
+own_implementation() {
+    implementation
+    quiet $CC -shared -fPIC $inc "$here/ops.c" "$tmp/implementation.o" -o "$tmp/own.so" $lib
+}
+check_plugin_own_implementation() {
+    own_implementation
+    refused 'has an implementation of its own in it' "$tmp/own.so"
+    "$tmp/host_exports" "$tmp/own.so" | grep -q 'has an implementation of its own' ||
+        echo 'an exporting program does not say so'
+    cat "$here/ops.c" >"$tmp/both.c"
+    $CC $plugin_line -DOPDISPATCH_IMPLEMENTATION $inc "$tmp/both.c" -o "$tmp/both.so" 2>&1 |
+        grep -q 'take OPDISPATCH_IMPLEMENTATION away' || echo 'both macros at once compile'
+}
+check_plugin_own_hidden() {
+    own_implementation
+    echo '{ local: *; };' >"$tmp/none.map"
+    quiet $CC -shared -fPIC $inc "$here/ops.c" "$tmp/implementation.o" -Wl,--version-script="$tmp/none.map" \
+          -o "$tmp/own_hidden.so" $lib
+    refused 'registers nothing' "$tmp/own_hidden.so"
+}
+check_plugin_own_static() {
+    printf '#define OPD_STATIC\n#define OPDISPATCH_IMPLEMENTATION\n#include "%s"\n' "$here/ops.c" >"$tmp/own_static.c"
+    quiet $CC -O0 -shared -fPIC $inc "$tmp/own_static.c" -o "$tmp/own_static.so" $lib
+    refused 'registers nothing' "$tmp/own_static.so"
+}
+version_is() {          # version_is NAME SED TEXT
+    header_as "$1" "$2"
+    quiet $CC $plugin_line -I"$tmp/$1" "$here/ops.c" -o "$tmp/$1.so"
+    refused "$3" "$tmp/$1.so"
+}
+check_plugin_newer_minor() {
+    version_is minor 's/^#define OPD_VERSION_MINOR .*/#define OPD_VERSION_MINOR 987/' '.987, which a program'
+}
+check_plugin_other_major() {
+    version_is major 's/^#define OPD_VERSION_MAJOR .*/#define OPD_VERSION_MAJOR 321/' 'built with opdispatch 321.'
+}
+check_plugin_other_entry() {
+    echo 'const char opd_plugin_entry[64] = "something else";' >"$tmp/other.c"
+    quiet $CC -shared -fPIC "$tmp/other.c" -o "$tmp/other.so"
+    refused "is not opdispatch's" "$tmp/other.so"
+}
+check_plugin_missing_symbol() {
+    { cat "$here/ops.c"; echo 'int nowhere(void); int (*somewhere)(void) = nowhere;'; } >"$tmp/missing.c"
+    quiet $CC $plugin_line $inc "$tmp/missing.c" -o "$tmp/missing.so"
+    refused 'undefined symbol: nowhere' "$tmp/missing.so"
+}
+check_plugin_wrong_machine() {
+    plugin
+    cp "$tmp/ops.so" "$tmp/machine.so"
+    machine='\267'; name=aarch64
+    case $(uname -m) in aarch64) machine='\076'; name=x86-64 ;; esac
+    printf "$machine\\000" | dd of="$tmp/machine.so" bs=1 seek=18 conv=notrunc 2>/dev/null
+    refused "is for $name, this program for" "$tmp/machine.so"
+}
+check_plugin_wrong_class() {
+    plugin
+    cp "$tmp/ops.so" "$tmp/class.so"
+    printf '\001' | dd of="$tmp/class.so" bs=1 seek=4 conv=notrunc 2>/dev/null
+    refused ', this program for' "$tmp/class.so"
+}
+check_plugin_no_library() {
+    refused 'is not a shared library' "$here/ops.c"
+    refused 'No such file' "$tmp/nowhere.so"
+    implementation
+    refused 'is not a shared library' "$tmp/implementation.o"
+}
+check_plugin_no_blocks() {
+    echo '#include "opdispatch.h"' >"$tmp/empty.c"
+    quiet $CC $plugin_line $inc "$tmp/empty.c" -o "$tmp/empty.so"
+    refused 'registers nothing' "$tmp/empty.so"
+}
+# A block that fails at its end: what went before is undone.
+check_plugin_failing_block() {
+    { cat "$here/ops.c"
+      echo 'OPD_LIBRARY_FRAGMENT(linkage, lib) { opd_def(lib, "fine() -> int"); opd_def(lib, "odd("); }'
+    } >"$tmp/odd.c"
+    quiet $CC $plugin_line $inc "$tmp/odd.c" -o "$tmp/odd.so"
+    refused 'while processing OPD_LIBRARY_FRAGMENT block' "$tmp/odd.so"
+}
+
+#-- the header ---------------------------------------------------------------------------------------------------------
+
+# Every prototype is in the table or among those written out.
+check_host_table() {
+    awk '/^OPD_API/ { want = 1 }
+         want && match($0, /opd_[A-Za-z0-9_]*\(/) { print substr($0, RSTART, RLENGTH - 1); want = 0 }
+         /Stop here if you are only interested/ { exit }' "$root/opdispatch.h" | sort >"$tmp/want"
+    { awk '/^#define OPD_HOST_FUNCTIONS/ { on = 1; next } on { print } on && !/\\$/ { exit }' "$root/opdispatch.h" |
+          sed -n 's/^    X([^,]*, \(opd_[A-Za-z0-9_]*\),.*/\1/p; s/^    V(\(opd_[A-Za-z0-9_]*\),.*/\1/p'
+      sed -n '/^#if defined(OPDISPATCH_PLUGIN)$/,/Stop here/s/^static .*[ *]\(opd_[a-z_]*\)(.*/\1/p' \
+          "$root/opdispatch.h" | grep -v -x opd_plugin_kernel
+      echo opd_fail; echo opd_warn; } | sort >"$tmp/got"
+    [ "$(wc -l <"$tmp/want")" -gt 100 ] || echo 'no prototypes found'
+    diff "$tmp/want" "$tmp/got" | sed -n 's/^< /not in OPD_HOST_FUNCTIONS: /p; s/^> /twice, or without a prototype: /p'
+}
+check_no_plugins() {
+    quiet $CC -O0 -Wall -Wextra -DOPD_NO_PLUGINS $inc -c "$tmp/implementation.c" -o "$tmp/no_plugins.o"
+    nm "$tmp/no_plugins.o" | grep -E ' U (dl|posix_spawn)' | sed 's/^/still called: /'
+    quiet $CC $inc "$here/main.c" "$here/ops.c" "$tmp/no_plugins.o" -o "$tmp/program" $lib
+    quiet "$tmp/program"
+    plugin
+    quiet $CC $inc "$here/main.c" "$tmp/no_plugins.o" -o "$tmp/program" $lib
+    "$tmp/program" "$tmp/ops.so" | grep -q OPD_NO_PLUGINS || echo 'loading does not say what is missing'
+}
+# The recipe of the README.
+check_cmake() {
+    command -v cmake >/dev/null 2>&1 || { echo 'SKIP: no cmake'; return; }
+    rm -rf "$tmp/cmake"; mkdir -p "$tmp/cmake"
+    sed -n '/^```cmake/,/^```/p' "$root/README.md" | grep -v '^```' >"$tmp/cmake/CMakeLists.txt"
+    [ -s "$tmp/cmake/CMakeLists.txt" ] || echo 'no recipe in the README'
+    cp "$root/opdispatch.h" "$here/ops.c" "$tmp/cmake"
+    { echo '#define OPDISPATCH_IMPLEMENTATION'; cat "$here/main.c"; } >"$tmp/cmake/program.c"
+    out=$(cd "$tmp/cmake" && cmake -S . -B build -DCMAKE_C_COMPILER="$CC" -DCMAKE_BUILD_TYPE=Debug 2>&1 &&
+          cmake --build build 2>&1) || printf '%s\n' "$out" | tail -n 12
+    quiet "$tmp/cmake/build/program" "$tmp/cmake/build/ops.so"
+}
+
+for check in $names; do
+    case $check in *"$only"*) result "$check" "$(check_$check 2>&1)" ;; esac
+done
