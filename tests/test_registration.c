@@ -1,0 +1,903 @@
+/* Registration in every order: the computed tables against PyTorch's and against an evaluator of our own, every
+   permutation of registering and undoing, failing steps, and what hangs on definitions: tags, listeners, C functions. */
+#include "../opdispatch.h"
+#include "check.h"
+
+//-- helpers -----------------------------------------------------------------------------------------------------------
+
+static int k_first(opd_call *call) { return opd_return_value(call, opd_arg_value(call, 0)); }
+static int k_second(opd_call *call) { return opd_return_value(call, opd_arg_value(call, 0)); }
+
+static opd_library *lib_new(opd_library_kind kind, const char *ns, const char *key, const char *file, int line) {
+    opd_library *lib = opd_library_open(kind, ns, key, file, line);
+    CHECK(lib != NULL);
+    return lib;
+}
+
+static int warnings;
+static char warned[2048];
+static void count_warning(void *user, int is_error, const char *text) {
+    (void)user;
+    if (is_error) { return; }
+    warnings++;
+    (void)snprintf(warned, sizeof warned, "%s", text);
+}
+
+/* First of all, since it is said once a process. */
+TEST(override_is_said_once) {
+    opd_library *d = lib_new(OPD_DEF, "over", NULL, "d.c", 1), *a, *b, *c, *m[2];
+    static int before = -1;
+    warnings = 0;
+    opd_log_set(count_warning, NULL);
+    CHECK_INT(opd_def(d, "op(Tensor x) -> Tensor"), 0);
+    m[0] = lib_new(OPD_IMPL, "over", "Meta", "m.c", 1);
+    m[1] = lib_new(OPD_IMPL, "over", "Meta", "m.c", 2);
+    CHECK_INT(opd_impl(m[0], "op", k_first), 0);
+    CHECK_INT(opd_impl(m[1], "op", k_second), 0);
+    CHECK_INT(warnings, 0);                       /* at Meta it is expected */
+    a = lib_new(OPD_IMPL, "over", "CPU", "a.c", 3);
+    b = lib_new(OPD_IMPL, "over", "CPU", "b.c", 4);
+    c = lib_new(OPD_IMPL, "over", "CPU", "c.c", 5);
+    CHECK_INT(opd_impl(a, "op", k_first), 0);
+    CHECK_INT(warnings, 0);
+    CHECK_INT(opd_impl(b, "op", k_second), 0);
+    if (before < 0) {
+        CHECK_INT(warnings, 1);
+        CHECK(strstr(warned, "Overriding a previously registered kernel for the same operator and the same dispatch key"));
+        CHECK(strstr(warned, "operator: over::op") && strstr(warned, "dispatch key: CPU"));
+        CHECK(strstr(warned, "previous kernel: registered at a.c:3") && strstr(warned, "new kernel: registered at b.c:4"));
+    }
+    before = warnings;
+    CHECK_INT(opd_impl(c, "op", k_first), 0);
+    CHECK_INT(warnings, before);
+    opd_log_set(NULL, NULL);
+    opd_library_close(b);
+    opd_library_close(m[1]);
+    opd_library_close(m[0]);
+    opd_library_close(c);
+    opd_library_close(a);
+    opd_library_close(d);
+}
+
+//-- "c kernel": who has this key in a dump of a table, and why ----------------------------------------------------------
+
+static const char *slot_of(const char *dump, const char *key, char *out, size_t cap) {
+    const char *p = dump, *at, *tag, *end;
+    const size_t n = strlen(key);
+    while (p && *p && !(strncmp(p, key, n) == 0 && p[n] == ':' && p[n + 1] == ' ')) {
+        p = strchr(p, '\n');
+        if (p) { p++; }
+    }
+    if (!p || !*p) { (void)snprintf(out, cap, "missing"); return out; }
+    end = strchr(p, '\n');
+    at = strstr(p, "registered at ");
+    tag = strchr(p, '[');
+    if (!tag || (end && tag > end)) { (void)snprintf(out, cap, "?"); return out; }
+    if (strncmp(tag, "[backend fallback]", 18) == 0) { (void)snprintf(out, cap, "fallback"); }
+    else if (!at || at > tag) { (void)snprintf(out, cap, "%.*s", (int)strcspn(tag + 1, "]"), tag + 1); }
+    else { (void)snprintf(out, cap, "%c %.*s", at[14], (int)strcspn(tag + 1, "]"), tag + 1); }
+    return out;
+}
+
+//-- PyTorch's own tables ----------------------------------------------------------------------------------------------
+
+static void golden_line(char *line, char *const *slots, int nslots) {
+    static char dump[40000];
+    char got[128], *want = strchr(line, '|'), *p, *regs[8][2];
+    opd_library *libs[8], *d;
+    int n = 0, i, turn;
+    *want++ = 0;
+    for (p = strtok(line, " "); p && n < 8; p = strtok(NULL, " ")) { regs[n][0] = p; p[1] = 0; regs[n++][1] = p + 2; }
+    for (i = 0, p = strtok(want, ","); p; p = strtok(NULL, ",")) { i++; }       /* leaves a zero after each */
+    CHECK_INT(i, nslots);
+    for (turn = 0; turn < 2; turn++) {
+        d = lib_new(OPD_FRAGMENT, "golden", NULL, "D", 1);
+        CHECK_INT(opd_def(d, "op(Tensor x) -> Tensor"), 0);
+        for (i = 0; i < n; i++) {
+            const int k = turn ? n - 1 - i : i;
+            libs[k] = lib_new(OPD_IMPL, "golden", *regs[k][1] ? regs[k][1] : NULL, regs[k][0], 1);
+            CHECK_INT(opd_impl(libs[k], "op", k_first), 0);
+        }
+        (void)opd_dump_table(opd_find("golden::op"), dump, sizeof dump);
+        for (i = 0, p = want; i < nslots; i++, p += strlen(p) + 1) {
+            (void)slot_of(dump, slots[i], got, sizeof got);
+            /* our "no formula" fallback is at every autograd key, PyTorch's not at this one */
+            if (strcmp(slots[i], "AutogradNestedTensor") == 0 && strcmp(got, "fallback") == 0) { (void)snprintf(got, sizeof got, "missing"); }
+            if (strcmp(got, p) != 0) { printf("%s with %s=%s...:\n", slots[i], regs[0][0], regs[0][1]); }
+            CHECK_STR(got, p);
+        }
+        for (i = 0; i < n; i++) { opd_library_close(libs[i]); }
+        opd_library_close(d);
+    }
+}
+
+TEST(tables_of_pytorch) {
+    static char line[4096], head[4096];
+    char *slots[64], *p;
+    int nslots = 0, lines = 0;
+    FILE *f = check_golden("dispatch.txt");
+    CHECK_OR_RETURN(f != NULL);
+    CHECK_OR_RETURN(fgets(head, sizeof head, f) != NULL);
+    memset(slots, 0, sizeof slots);
+    head[strcspn(head, "\n")] = 0;
+    p = strchr(head, ':') + 1;
+    for (p = strtok(p, " "); p; p = strtok(NULL, " ")) { slots[nslots++] = p; }
+    while (fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = 0;
+        golden_line(line, slots, nslots);
+        lines++;
+    }
+    (void)fclose(f);
+    CHECK_INT(lines, 400);
+    CHECK_OK();
+}
+
+//-- an evaluator of our own -------------------------------------------------------------------------------------------
+//
+//  Written from the rules as they are told (map 2.6 and 2.7), with nothing of the library: a slot knows the keys whose
+//  kernels make the autograd slot above them "have a backend kernel".
+
+enum { IMPLICIT = 1, EXPLICIT = 2, NONFUNCTIONAL = 4, NESTED = 8, AUTOGRAD = 16, DECOMPOSED = 32 };
+typedef struct key_rule { const char *name; int covered; const char *above; bool fallback; } key_rule;
+#define BACKEND (IMPLICIT | EXPLICIT | NONFUNCTIONAL)
+static const key_rule rules[] = {
+    {"Undefined", BACKEND, "", false}, {"CPU", BACKEND, "AutogradCPU", false}, {"CUDA", BACKEND, "AutogradCUDA", false},
+    {"XLA", IMPLICIT | EXPLICIT, "AutogradXLA", false}, {"Lazy", IMPLICIT | EXPLICIT, "AutogradLazy", false},
+    {"Meta", BACKEND, "AutogradMeta", false}, {"PrivateUse1", BACKEND, "AutogradPrivateUse1", false},
+    {"SparseCPU", IMPLICIT | EXPLICIT, "AutogradOther", false}, {"QuantizedCPU", BACKEND, "AutogradOther", false},
+    {"SparseCsrCUDA", BACKEND, "AutogradOther", false}, {"NestedTensorCPU", IMPLICIT | NESTED, "AutogradNestedTensor", false},
+    {"FPGA", BACKEND, "AutogradOther", false}, {"MkldnnCPU", BACKEND, "AutogradOther", false},
+    {"AutogradOther", AUTOGRAD | IMPLICIT, "", true}, {"AutogradCPU", AUTOGRAD | IMPLICIT, "", true},
+    {"AutogradCUDA", AUTOGRAD | IMPLICIT, "", true}, {"AutogradXLA", AUTOGRAD | IMPLICIT, "", true},
+    {"AutogradMeta", AUTOGRAD | IMPLICIT, "", true}, {"AutogradNestedTensor", AUTOGRAD | IMPLICIT | NESTED, "", true},
+    {"Functionalize", IMPLICIT, "", false}, {"FuncTorchBatched", DECOMPOSED, "", false}, {"Tracer", 0, "", true},
+    {"BackendSelect", 0, "", true}, {"ADInplaceOrView", 0, "", true}, {"Conjugate", 0, "", false},
+};
+#define RULES ((int)(sizeof rules / sizeof rules[0]))
+static const char *const alias_names[] = {"Autograd", "CompositeImplicitAutograd", "CompositeExplicitAutograd",
+    "CompositeExplicitAutogradNonFunctional", "CompositeImplicitAutogradNestedTensor", "FuncTorchBatchedDecomposition"};
+#define ALIASES ((int)(sizeof alias_names / sizeof alias_names[0]))
+
+/* A step: a kernel at a key, or with fallback a fallback there; place is its letter. */
+typedef struct step { char letter[2]; const char *key; bool fallback; } step;
+typedef struct steps { int n; step s[6]; } steps;
+
+/* The letter of the kernel at a key among the steps alive, or 0. */
+static char at_key(const steps *all, int alive, const char *key, bool fallback) {
+    int i;
+    for (i = 0; i < all->n; i++) {
+        if ((alive >> i & 1) && all->s[i].fallback == fallback && strcmp(all->s[i].key, key) == 0) { return all->s[i].letter[0]; }
+    }
+    return 0;
+}
+static const char *expected(const steps *all, int alive, const key_rule *r, char *out, size_t cap) {
+    const bool undefined = strcmp(r->name, "Undefined") == 0;
+    const char implicit = at_key(all, alive, "CompositeImplicitAutograd", false);
+    bool has_backend = at_key(all, alive, "CompositeExplicitAutograd", false) != 0, other = false;
+    char c;
+    int i;
+    for (i = 0; i < RULES; i++) {
+        if (!at_key(all, alive, rules[i].name, false)) { continue; }
+        if (*rules[i].above && strcmp(rules[i].above, r->name) == 0) { has_backend = true; }
+        if (strcmp(rules[i].above, "AutogradOther") == 0) { other = true; }
+    }
+#define CHOOSE(letter, tag) do { (void)snprintf(out, cap, "%c %s", letter, tag); return out; } while (0)
+    if ((c = at_key(all, alive, r->name, false)) != 0) { CHOOSE(c, "kernel"); }
+    c = at_key(all, alive, "CompositeExplicitAutogradNonFunctional", false);
+    if (c && (r->covered & NONFUNCTIONAL)) { CHOOSE(c, "default backend kernel"); }
+    c = at_key(all, alive, "CompositeExplicitAutograd", false);
+    if (c && (r->covered & EXPLICIT)) { CHOOSE(c, "default backend kernel"); }
+    c = at_key(all, alive, "CompositeImplicitAutogradNestedTensor", false);
+    if (c && !undefined && (r->covered & NESTED)) { CHOOSE(c, "nested kernel"); }
+    if (implicit && (r->covered & IMPLICIT)) {
+        if (strcmp(r->name, "AutogradOther") == 0 && other) { (void)snprintf(out, cap, "ambiguous autogradother"); return out; }
+        if (!has_backend) { CHOOSE(implicit, "math kernel"); }
+    }
+    c = at_key(all, alive, "Autograd", false);
+    if (c && (r->covered & AUTOGRAD)) { CHOOSE(c, "autograd kernel"); }
+    c = at_key(all, alive, "FuncTorchBatchedDecomposition", false);
+    if (c && (r->covered & DECOMPOSED)) { CHOOSE(c, "batched kernel"); }
+    (void)snprintf(out, cap, "%s", r->fallback || at_key(all, alive, r->name, true) ? "fallback" : "missing");
+    return out;
+}
+
+//-- every order -------------------------------------------------------------------------------------------------------
+
+/* Step 0 is the definition. */
+static opd_library *step_take(const steps *all, int i) {
+    opd_library *lib;
+    if (i == 0) {
+        lib = lib_new(OPD_FRAGMENT, "perm", NULL, all->s[0].letter, 1);
+        CHECK_INT(opd_def(lib, "op(Tensor x) -> Tensor"), 0);
+    } else if (all->s[i].fallback) {
+        lib = lib_new(OPD_IMPL, "_", all->s[i].key, all->s[i].letter, 1);
+        CHECK_INT(opd_fallback(lib, k_second), 0);
+    } else {
+        lib = lib_new(OPD_IMPL, "perm", all->s[i].key, all->s[i].letter, 1);
+        CHECK_INT(opd_impl(lib, "op", k_first), 0);
+    }
+    return lib;
+}
+
+static size_t state_of(opd_op *op, char *text, size_t cap) {
+    size_t n = opd_dump(op, text, cap);
+    if (opd_op_schema(op) && n < cap) { n += opd_dump_table(op, text + n, cap - n); }
+    return n;
+}
+
+/* Registrations that are refused; each must leave everything as it was. */
+static void failing_steps(opd_op *op, bool defined, int which) {
+    static char before[40000], after[40000];
+    opd_library *lib = opd_library_open(which % 3 ? OPD_FRAGMENT : OPD_IMPL, "perm", NULL, "F", 9), *all;
+    const opd_registry_info info = opd_registry_stats();
+    int rc;
+    (void)state_of(op, before, sizeof before);
+    switch (which) {
+    case 0: rc = opd_impl_key(lib, "op", "NoSuchKey", k_first, NULL, NULL); break;
+    case 1: rc = defined ? opd_def(lib, "op(int x) -> int") : opd_def(lib, "op(int x -> int"); break;
+    case 2: rc = opd_impl(lib, "op(Tensor x) -> Tensor", k_first); break;
+    case 3: rc = opd_def(lib, "op(Tensor x) -> Tensor"); break;              /* not in an IMPL library */
+    case 4: rc = opd_impl(lib, "other::op", k_first); break;
+    default:
+        all = opd_library_open(OPD_IMPL, "_", "Autograd", "F", 9);           /* every one of its keys has a fallback */
+        rc = opd_fallback(all, k_first);
+        opd_error_clear();
+        opd_library_close(all);
+    }
+    CHECK_INT(rc, -1);
+    opd_error_clear();
+    (void)state_of(op, after, sizeof after);
+    CHECK(strcmp(before, after) == 0);
+    CHECK_INT(opd_registry_stats().kernels, info.kernels);
+    CHECK_INT(opd_registry_stats().fallbacks, info.fallbacks);
+    opd_library_close(lib);
+}
+
+#define SUBSETS 64
+static char *subset_text[SUBSETS];
+static void subset_check(const steps *all, opd_op *op, int alive, int which) {
+    static char text[40000];
+    char want[128], got[128];
+    int i;
+    (void)state_of(op, text, sizeof text);
+    if (!subset_text[alive]) {
+        subset_text[alive] = (char *)malloc(strlen(text) + 1);
+        CHECK_OR_RETURN(subset_text[alive] != NULL);
+        strcpy(subset_text[alive], text);
+        for (i = 0; (alive & 1) && i < RULES; i++) {
+            (void)slot_of(text + opd_dump(op, NULL, 0), rules[i].name, got, sizeof got);
+            if (strcmp(got, expected(all, alive, &rules[i], want, sizeof want)) != 0) { printf("%s:\n", rules[i].name); }
+            CHECK_STR(got, want);
+        }
+    } else { CHECK(strcmp(subset_text[alive], text) == 0); }
+    if (alive & 1) {                              /* a call publishes the table, which the next check looks at */
+        const opd_value none = opd_value_none();
+        (void)opd_call_all(op, NULL, &none, 0);   /* lacks its argument */
+        opd_error_clear();
+    }
+    CHECK_INT(opd_check_invariants(), 0);
+    failing_steps(op, (alive & 1) != 0, which % 6);
+}
+
+static void permutation(int n, int k, int *out) {
+    int left[8], i, j;
+    for (i = 0; i < n; i++) { left[i] = i; }
+    for (i = n; i > 0; i--) {
+        const int at = k % i;
+        k /= i;
+        out[n - i] = left[at];
+        for (j = at; j + 1 < i; j++) { left[j] = left[j + 1]; }
+    }
+}
+
+/* n! orders of registering by n! of undoing; with stride, every so-manieth of the latter. */
+static void every_order(const steps *all, int stride) {
+    int orders = 1, up, down, i, a[8], b[8], which = 0;
+    opd_library *libs[8], *first = step_take(all, 0);
+    opd_op *op = opd_find("perm::op");
+    opd_library_close(first);
+    for (i = 0; i < SUBSETS; i++) { free(subset_text[i]); subset_text[i] = NULL; }
+    for (i = 2; i <= all->n; i++) { orders *= i; }
+    for (up = 0; up < orders; up++) {
+        for (down = up % stride; down < orders; down += stride) {
+            int alive = 0;
+            permutation(all->n, up, a);
+            permutation(all->n, down, b);
+            for (i = 0; i < all->n; i++) {
+                libs[a[i]] = step_take(all, a[i]);
+                alive |= 1 << a[i];
+                subset_check(all, op, alive, which++);
+            }
+            for (i = 0; i < all->n; i++) {
+                opd_library_close(libs[b[i]]);
+                alive &= ~(1 << b[i]);
+                subset_check(all, op, alive, which++);
+            }
+        }
+    }
+    for (i = 0; i < SUBSETS; i++) { free(subset_text[i]); subset_text[i] = NULL; }
+}
+
+/* A set of n steps at random keys, no key twice; fallbacks where nobody has one. */
+static uint64_t random_state;
+static int random_below(int n) {
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (int)((random_state >> 33) % (uint64_t)n);
+}
+static void random_steps(steps *all, int n) {
+    int i, j;
+    memset(all, 0, sizeof *all);
+    all->n = n;
+    all->s[0].letter[0] = 'D';
+    all->s[0].key = "";
+    for (i = 1; i < n; ) {
+        step *s = &all->s[i];
+        const int r = random_below(RULES + 2 * ALIASES + 4), rule = r < RULES ? r : random_below(RULES);
+        const bool alias = r >= RULES && r < RULES + 2 * ALIASES;
+        s->letter[0] = (char)('a' + i);
+        s->fallback = r >= RULES + 2 * ALIASES;
+        s->key = alias ? alias_names[(r - RULES) / 2] : rules[rule].name;
+        if (!alias && (rule == 0 || (s->fallback && rules[rule].fallback))) { continue; }
+        for (j = 1; j < i && !(all->s[j].fallback == s->fallback && strcmp(all->s[j].key, s->key) == 0); j++) { }
+        if (j == i) { i++; }
+    }
+}
+
+TEST(random_sets_in_every_order) {
+    int set;
+    random_state = 1;
+    for (set = 0; set < 12; set++) {
+        steps all;
+        random_steps(&all, 4);
+        every_order(&all, 5);
+    }
+    CHECK_OK();
+}
+TEST(random_larger_sets) {
+    int set;
+    random_state = 2;
+    for (set = 0; set < 4; set++) {
+        steps all;
+        random_steps(&all, 5);
+        every_order(&all, 97);
+    }
+    CHECK_OK();
+}
+/* Many sets in one order, against the evaluator. */
+TEST(random_sets_against_the_evaluator) {
+    static char text[40000];
+    int set, i;
+    random_state = 3;
+    for (set = 0; set < 1500; set++) {
+        opd_library *libs[6];
+        char want[128], got[128];
+        steps all;
+        random_steps(&all, 2 + set % 5);
+        for (i = 0; i < all.n; i++) { libs[i] = step_take(&all, i); }
+        (void)opd_dump_table(opd_find("perm::op"), text, sizeof text);
+        for (i = 0; i < RULES; i++) {
+            (void)expected(&all, (1 << all.n) - 1, &rules[i], want, sizeof want);
+            if (strcmp(slot_of(text, rules[i].name, got, sizeof got), want) != 0) { printf("set %d %s:\n", set, rules[i].name); }
+            CHECK_STR(got, want);
+        }
+        for (i = 0; i < all.n; i++) { opd_library_close(libs[(i + set) % all.n]); }
+    }
+    CHECK_OK();
+}
+
+//-- what hangs on a definition ----------------------------------------------------------------------------------------
+
+TEST(places_and_alias_kinds_in_dumps) {
+    static const char *const kinds[] = {"FROM_SCHEMA", "CONSERVATIVE", "PURE_FUNCTION", "INTERNAL_SPECIAL_CASE"};
+    opd_library *d = lib_new(OPD_DEF, "place", NULL, "lib.c", 7);
+    opd_def_options options;
+    char name[32], dump[2048], want[64];
+    int i;
+    memset(&options, 0, sizeof options);
+    for (i = 0; i < 4; i++) {
+        options.alias = (opd_alias_kind)i;
+        (void)snprintf(name, sizeof name, "op%d(Tensor x) -> Tensor", i);
+        if (i == 1) { opd_library_at(d, "made.def", 31); }
+        if (i == 2) { opd_library_at(d, "made by hand", 0); }
+        CHECK_INT(opd_def_with(d, name, &options), 0);
+        *strchr(name, '(') = 0;
+        CHECK_INT(opd_impl_key(d, name, "CPU", k_first, NULL, NULL), 0);
+        (void)snprintf(want, sizeof want, "place::%s", name);
+        (void)opd_dump(opd_find(want), dump, sizeof dump);
+        (void)snprintf(want, sizeof want, "alias analysis kind: %s\n", kinds[i]);
+        CHECK(strstr(dump, want) != NULL);
+        CHECK(strstr(dump, i == 0 ? "debug: registered at lib.c:7\n" : i == 1 ? "debug: registered at made.def:31\n"
+                     : "debug: made by hand\n") != NULL);
+        CHECK(strstr(dump, i == 0 ? "CPU: registered at lib.c:7 :: (none) [ boxed ]\n" : i == 1
+                     ? "CPU: registered at made.def:31 :: (none) [ boxed ]\n" : "CPU: made by hand :: (none) [ boxed ]\n") != NULL);
+    }
+    CHECK_INT(opd_def(d, "op0(Tensor x) -> Tensor"), -1);
+    CHECK(strstr(opd_error_message(), "Duplicate registration: made by hand. Original registration: registered at lib.c:7") != NULL);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "(Error occurred while processing OPD_LIBRARY block at lib.c:7)");
+    opd_library_close(d);
+}
+
+TEST(identical_second_definitions) {
+    opd_library *a = lib_new(OPD_FRAGMENT, "again", NULL, "a.c", 1), *b = lib_new(OPD_FRAGMENT, "again", NULL, "b.c", 2);
+    opd_library *c = lib_new(OPD_FRAGMENT, "again", NULL, "c.c", 3);
+    opd_def_options same;
+    char dump[2048];
+    opd_op *op;
+    memset(&same, 0, sizeof same);
+    same.same_again = 1;
+    same.tags = OPD_OPTAG_CORE;
+    CHECK_INT(opd_def_with(a, "op(Tensor x) -> Tensor", &same), 0);
+    op = opd_find("again::op");
+    CHECK_INT(opd_op_tags(op), OPD_OPTAG_CORE);
+    same.tags = 0;
+    CHECK_INT(opd_def_with(b, "op(Tensor x) -> Tensor", &same), 0);
+    CHECK_INT(opd_def(c, "op(Tensor x) -> Tensor"), -1);                     /* not without the option */
+    CHECK_ERROR(OPD_ERROR_REGISTER, "Duplicate registration: registered at c.c:3. Original registration: registered at a.c:1");
+    CHECK_INT(opd_def_with(c, "op(Tensor y) -> Tensor", &same), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "multiple times");
+    same.alias = OPD_ALIAS_CONSERVATIVE;
+    CHECK_INT(opd_def_with(c, "op(Tensor x) -> Tensor", &same), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "multiple times");
+    opd_library_close(c);
+    opd_library_close(a);                         /* the operator stays, and is now b's */
+    CHECK(opd_find("again::op") == op);
+    (void)opd_dump(op, dump, sizeof dump);
+    CHECK(strstr(dump, "debug: registered at b.c:2\n") != NULL);
+    CHECK_INT(opd_op_tags(op), 0);
+    opd_library_close(b);
+    CHECK(opd_find_quiet("again::op") == NULL);
+    CHECK_INT(opd_check_invariants(), 0);
+}
+
+TEST(cards_may_be_defined_again) {
+    opd_library *a = lib_new(OPD_FRAGMENT, "again", NULL, "a.c", 1), *b = lib_new(OPD_FRAGMENT, "again", NULL, "b.c", 2);
+    opd_op_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.schema = "card(Tensor self) -> Tensor";
+    desc.cpu = k_first;
+    desc.out = "card.out";
+    desc.inplace = "card_";
+    desc.tags = OPD_OPTAG_POINTWISE | OPD_OPTAG_CORE;
+    CHECK_INT(opd_define(a, &desc), 0);
+    CHECK_INT(opd_define(b, &desc), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "multiple times");
+    desc.same_again = 1;
+    CHECK_INT(opd_define(b, &desc), 0);
+    CHECK_INT(opd_op_tags(opd_find("again::card")), OPD_OPTAG_POINTWISE | OPD_OPTAG_CORE);
+    CHECK_INT(opd_op_tags(opd_find("again::card_")), OPD_OPTAG_POINTWISE);
+    opd_library_close(a);
+    CHECK(opd_find_quiet("again::card.out") && opd_find_quiet("again::card_"));
+    opd_library_close(b);
+    CHECK(!opd_find_quiet("again::card.out") && !opd_find_quiet("again::card_") && !opd_find_quiet("again::card"));
+}
+
+static char told[4096];
+static int told_of;
+static void tell_defined(void *user, opd_op *op) {
+    CHECK(user == told && opd_op_schema(op) != NULL);
+    told_of++;
+    if (strncmp(opd_op_name(op), "tell::", 6) != 0) { return; }
+    (void)snprintf(told + strlen(told), sizeof told - strlen(told), "+%s ", opd_op_name(op) + 6);
+}
+static void tell_undefined(void *user, opd_op *op) {
+    CHECK(user == told && opd_op_schema(op) != NULL);          /* told before the schema goes */
+    if (strncmp(opd_op_name(op), "tell::", 6) != 0) { return; }
+    (void)snprintf(told + strlen(told), sizeof told - strlen(told), "-%s ", opd_op_name(op) + 6);
+}
+TEST(listeners) {
+    opd_library *d = lib_new(OPD_DEF, "tell", NULL, "d.c", 1), *i = lib_new(OPD_IMPL, "tell", "CPU", "i.c", 1), *f;
+    opd_def_options same;
+    opd_listener *l, *m;
+    memset(&same, 0, sizeof same);
+    same.same_again = 1;
+    told[0] = 0;
+    told_of = 0;
+    CHECK_INT(opd_def(d, "early(Tensor x) -> Tensor"), 0);
+    CHECK_INT(opd_impl(i, "dangling", k_first), 0);
+    l = opd_listener_add(tell_defined, tell_undefined, told);
+    CHECK_STR(told, "+early ");                   /* late: of each that is there, built-in ones too; never of a kernel */
+    CHECK_INT(told_of, opd_op_list(NULL, NULL, 0));
+    CHECK_INT(opd_def(d, "now(Tensor x) -> Tensor"), 0);
+    CHECK_INT(opd_impl(i, "now", k_first), 0);
+    CHECK_INT(opd_def(d, "now(Tensor x) -> Tensor"), -1);
+    opd_error_clear();
+    CHECK_STR(told, "+early +now ");
+    f = lib_new(OPD_FRAGMENT, "tell", NULL, "f.c", 1);
+    CHECK_INT(opd_def_with(f, "now(Tensor x) -> Tensor", &same), 0);
+    opd_library_close(f);                         /* one of two definitions */
+    CHECK_STR(told, "+early +now ");
+    m = opd_listener_add(NULL, tell_undefined, told);
+    opd_library_close(i);
+    opd_library_close(d);
+    CHECK_STR(told, "+early +now -now -now -early -early ");
+    opd_listener_remove(l);
+    opd_listener_remove(m);
+    opd_listener_remove(l);                       /* twice: nothing */
+    told[0] = 0;
+    d = lib_new(OPD_DEF, "tell", NULL, "d.c", 1);
+    CHECK_INT(opd_def(d, "late(Tensor x) -> Tensor"), 0);
+    opd_library_close(d);
+    CHECK_STR(told, "");
+}
+
+//-- a kernel of a built-in operator is replaced -------------------------------------------------------------------------
+
+static int k_seven(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *out = opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x));
+    float *o = opd_data_f32(out);
+    if (!o) { return -1; }
+    *o = 7;
+    return opd_return_tensor(call, out);
+}
+/* One that nobody has asked for yet, so its own kernels are not registered when ours comes. */
+static void override_one(const char *name) {
+    const float one = 1;
+    opd_tensor *x = opd_tensor_from(&one, opd_ints_of(NULL, 0), OPD_FLOAT32);
+    const opd_value v = opd_value_tensor(x);
+    opd_library *lib = lib_new(OPD_IMPL, "aten", "CPU", "mine.c", 1);
+    static char before[40000], after[40000];
+    opd_op *op;
+    double was;
+    CHECK_INT(opd_impl(lib, name, k_seven), 0);
+    (void)snprintf(after, sizeof after, "aten::%s", name);
+    op = opd_find(after);
+    CHECK_NEAR(opd_item_f64(opd_call_op(op, &v, 1)), 7, 0);
+    CHECK_INT(opd_check_invariants(), 0);
+    opd_library_close(lib);
+    was = opd_item_f64(opd_call_op(op, &v, 1));
+    CHECK(was > 7 || was < 7);
+    (void)state_of(op, before, sizeof before);
+    lib = lib_new(OPD_IMPL, "_", "CPU", "mine.c", 2);
+    (void)snprintf(after, sizeof after, "aten::%s", name);
+    CHECK_INT(opd_impl(lib, after, k_seven), 0);
+    CHECK_NEAR(opd_item_f64(opd_call_op(op, &v, 1)), 7, 0);
+    (void)state_of(op, after, sizeof after);
+    CHECK(strstr(after, "CPU: registered at mine.c:2") != NULL && strstr(after, "CPU (inactive): ") != NULL);
+    opd_library_close(lib);
+    CHECK_NEAR(opd_item_f64(opd_call_op(op, &v, 1)), was, 0);
+    (void)state_of(op, after, sizeof after);
+    CHECK_STR(after, before);
+    CHECK_OK();
+}
+TEST(replaced_kernel_of_a_built_in_operator) {
+    override_one("cosh");
+    override_one("exp");
+}
+
+//-- C functions -------------------------------------------------------------------------------------------------------
+
+static double f_scaled(double x, int64_t n) { return x * (double)n; }
+static void f_nothing(opd_tensor *t) { if (!t) { (void)opd_fail(OPD_ERROR_USER, "none"); } }
+static opd_tensor *f_same(opd_tensor *t) { return t; }
+static const char *f_text(const char *s, bool up) { return up ? "UP" : s; }
+static int64_t f_eight(bool a, const char *b, opd_ints c, opd_floats d, opd_tensors e, opd_device f, int64_t g, double h) {
+    return (a ? 1 : 0) + (int64_t)strlen(b) + c.n + (int64_t)d.data[0] + e.n + (f.type == OPD_META ? 100 : 0) + g + (int64_t)h;
+}
+static opd_tensors f_list(opd_tensors l) { return l; }
+static int64_t f_none(void) { return 3; }
+static float f_float(double x) { return (float)x; }
+static double f_takes_float(double y, float x) { return y + (double)x; }
+static double f_takes_int(int x) { return x; }
+static double f_takes_long(long long x) { return (double)x; }
+static double f_takes_unsigned(unsigned x) { return (double)x; }
+OPD_FUNCTION(scaled_op, f_scaled, double, double, int64_t)
+OPD_FUNCTION(nothing_op, f_nothing, void, opd_tensor *)
+OPD_FUNCTION(same_op, f_same, opd_tensor *, opd_tensor *)
+OPD_FUNCTION(text_op, f_text, const char *, const char *, bool)
+OPD_FUNCTION(eight_op, f_eight, int64_t, bool, const char *, opd_ints, opd_floats, opd_tensors, opd_device, int64_t, double)
+OPD_FUNCTION(list_op, f_list, opd_tensors, opd_tensors)
+OPD_FUNCTION(none_op, f_none, int64_t)
+OPD_FUNCTION(float_op, f_float, float, double)
+OPD_FUNCTION(takes_float_op, f_takes_float, double, double, float)
+OPD_FUNCTION(takes_int_op, f_takes_int, double, int)
+OPD_FUNCTION(takes_long_op, f_takes_long, double, long long)
+OPD_FUNCTION(takes_unsigned_op, f_takes_unsigned, double, unsigned)
+
+static void schema_is(const char *name, const char *want) {
+    char text[512];
+    (void)opd_schema_print(opd_op_schema(opd_find(name)), text, sizeof text);
+    CHECK_STR(text, want);
+}
+TEST(schemas_of_c_functions) {
+    opd_library *d = lib_new(OPD_DEF, "fn", NULL, "d.c", 1);
+    static const int64_t sizes[] = {1, 2};
+    static const double floats[] = {4};
+    const float one = 1;
+    opd_tensor *x = opd_tensor_from(&one, opd_ints_of(NULL, 0), OPD_FLOAT32);
+    opd_value v[8];
+    char dump[2048];
+    CHECK_INT(opd_def_function(d, "scaled", &scaled_op), 0);
+    CHECK_INT(opd_def_function(d, "nothing", &nothing_op), 0);
+    CHECK_INT(opd_def_function(d, "same.overload", &same_op), 0);
+    CHECK_INT(opd_def_function(d, "text", &text_op), 0);
+    CHECK_INT(opd_def_function(d, "eight", &eight_op), 0);
+    CHECK_INT(opd_def_function(d, "list", &list_op), 0);
+    CHECK_INT(opd_def_function(d, "none", &none_op), 0);
+    CHECK_INT(opd_def_function(d, "named(float x, int n=2) -> float", &scaled_op), 0);
+    CHECK_OK();
+    schema_is("fn::scaled", "fn::scaled(float _0, int _1) -> float _0");
+    schema_is("fn::nothing", "fn::nothing(Tensor _0) -> ()");
+    schema_is("fn::same.overload", "fn::same.overload(Tensor _0) -> Tensor _0");
+    schema_is("fn::text", "fn::text(str _0, bool _1) -> str _0");
+    schema_is("fn::eight", "fn::eight(bool _0, str _1, int[] _2, float[] _3, Tensor[] _4, Device _5, int _6, float _7) -> int _0");
+    schema_is("fn::list", "fn::list(Tensor[] _0) -> Tensor[] _0");
+    schema_is("fn::none", "fn::none() -> int _0");
+    schema_is("fn::named", "fn::named(float x, int n=2) -> float");
+    (void)opd_dump(opd_find("fn::scaled"), dump, sizeof dump);
+    CHECK_STR(dump, "name: fn::scaled\nschema: fn::scaled(float _0, int _1) -> float _0\ndebug: registered at d.c:1\n"
+              "alias analysis kind: CONSERVATIVE\nCompositeImplicitAutograd[alias]: registered at d.c:1 :: "
+              "(float _0, int _1) -> float _0 [ boxed unboxed ]\n");
+    v[0] = opd_value_float(2.5);
+    v[1] = opd_value_int(4);
+    CHECK_NEAR(opd_call_value(opd_find("fn::scaled"), v, 2).u.d, 10, 0);
+    CHECK_NEAR(opd_call_value(opd_find("fn::named"), v, 1).u.d, 5, 0);
+    v[0] = opd_value_tensor(x);
+    CHECK(opd_call_op(opd_find("fn::same.overload"), v, 1) == x);
+    CHECK_INT(opd_call_all(opd_find("fn::nothing"), NULL, v, 1), 0);
+    CHECK_INT(opd_call_value(opd_find("fn::none"), v, 0).u.i, 3);
+    v[0] = opd_value_str("low");
+    v[1] = opd_value_bool(false);
+    CHECK_STR(opd_call_value(opd_find("fn::text"), v, 2).u.s, "low");
+    v[0] = opd_value_tensors(&x, 1);
+    CHECK(opd_call_list(opd_find("fn::list"), v, 1).n == 1);
+    v[0] = opd_value_bool(true);
+    v[1] = opd_value_str("four");
+    v[2] = opd_value_ints(sizes, 2);
+    v[3] = opd_value_floats(floats, 1);
+    v[4] = opd_value_tensors(&x, 1);
+    v[5] = opd_value_device(opd_device_of(OPD_META, -1));
+    v[6] = opd_value_int(1000);
+    v[7] = opd_value_float(20000);
+    CHECK_INT(opd_call_value(opd_find("fn::eight"), v, 8).u.i, 1 + 4 + 2 + 4 + 1 + 100 + 1000 + 20000);
+    CHECK_OK();
+    opd_library_close(d);
+}
+TEST(types_of_c_that_are_refused) {
+    opd_library *d = lib_new(OPD_DEF, "fn", NULL, "d.c", 1);
+    CHECK_INT(opd_def_function(d, "a", &float_op), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "a: INVALID TYPE in return 1: float is not supported as an argument type, use double instead");
+    CHECK_INT(opd_def_function(d, "a", &takes_float_op), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "INVALID TYPE in argument 2: float is not supported as an argument type, use double instead");
+    CHECK_INT(opd_def_function(d, "a", &takes_int_op), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "INVALID TYPE in argument 1: Only int64_t and bool are supported as an integral argument type");
+    CHECK_INT(opd_def_function(d, "a", &takes_unsigned_op), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "Only int64_t and bool are supported");
+    if (takes_long_op.signature[1] != 'i') {      /* where int64_t is long, long long is another type */
+        CHECK_INT(opd_def_function(d, "a", &takes_long_op), -1);
+        CHECK_ERROR(OPD_ERROR_REGISTER, "use int64_t instead");
+    }
+    CHECK_INT(opd_def_function(d, NULL, &none_op), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "NULL");
+    CHECK_INT(opd_def_function(d, "a", NULL), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "NULL");
+    CHECK(opd_find_quiet("fn::a") == NULL);
+    opd_library_close(d);
+}
+TEST(c_functions_against_schemas) {
+    opd_library *d = lib_new(OPD_DEF, "fn", NULL, "d.c", 1), *i = lib_new(OPD_IMPL, "fn", NULL, "i.c", 2), *j;
+    opd_op *op;
+    CHECK_INT(opd_def_function(d, "op(float x) -> float", &scaled_op), -1);
+    CHECK(strstr(opd_error_message(), "expected schema: fn::op(float x) -> float\n    registered at d.c:1\n") != NULL);
+    CHECK(strstr(opd_error_message(), "inferred schema: (float _0, int _1) -> float _0\n    registered at d.c:1\n") != NULL);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "The number of arguments is different. 1 vs 2.");
+    CHECK(opd_find_quiet("fn::op") == NULL);
+    CHECK_INT(opd_def_function(d, "op(float x, int n) -> ()", &scaled_op), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "The number of returns is different. 0 vs 1.");
+    CHECK_INT(opd_def_function(d, "op(float x, float n) -> float", &scaled_op), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "Type mismatch in argument 2: float vs int.");
+    CHECK_INT(opd_def_function(d, "op(float x, int n) -> int", &scaled_op), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "Type mismatch in return 1: int vs float.");
+    /* a kernel of another type than the first; boxed ones mix with anything */
+    CHECK_INT(opd_impl_function(i, "op", "CPU", &scaled_op), 0);
+    CHECK_INT(opd_impl_key(i, "op", "Meta", k_first, NULL, NULL), 0);
+    CHECK_INT(opd_impl_function(i, "op", "CUDA", &none_op), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "Mismatch in kernel C signatures\n  operator: fn::op\n  kernel 1: (float _0, int _1) -> float _0");
+    /* the definition comes later and does not fit: the kernels stay, nothing is defined */
+    CHECK_INT(opd_def(d, "op(float x) -> float"), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "The number of arguments is different");
+    op = opd_find_quiet("fn::op");
+    CHECK(op != NULL && opd_op_schema(op) == NULL);
+    CHECK_INT(opd_def(d, "op(float x, int n) -> float"), 0);
+    j = lib_new(OPD_IMPL, "fn", NULL, "j.c", 3);
+    CHECK_INT(opd_impl_function(j, "op", NULL, &none_op), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "Mismatch in kernel C signatures");
+    opd_library_close(i);                         /* the type stays known while the operator lives */
+    CHECK_INT(opd_impl_function(j, "op", NULL, &none_op), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "Mismatch in kernel C signatures");
+    opd_library_close(d);
+    CHECK_INT(opd_impl_function(j, "op", NULL, &none_op), 0);
+    opd_library_close(j);
+    CHECK_INT(opd_check_invariants(), 0);
+}
+
+//-- lists and counts --------------------------------------------------------------------------------------------------
+
+TEST(lists_with_filters) {
+    const opd_registry_info before = opd_registry_stats();
+    opd_library *d = lib_new(OPD_DEF, "list", NULL, "d.c", 1), *i = lib_new(OPD_IMPL, "list", "XLA", "i.c", 2);
+    opd_op_filter filter;
+    opd_def_options options;
+    opd_op *ops[4];
+    memset(&filter, 0, sizeof filter);
+    memset(&options, 0, sizeof options);
+    options.tags = OPD_OPTAG_POINTWISE | OPD_OPTAG_USER;
+    CHECK_INT(opd_def_with(d, "tagged(Tensor x) -> Tensor", &options), 0);
+    CHECK_INT(opd_def(d, "plain(Tensor x) -> Tensor"), 0);
+    CHECK_INT(opd_def(d, "plain.other(Tensor x) -> Tensor"), 0);
+    CHECK_INT(opd_impl(i, "plain", k_first), 0);
+    CHECK_INT(opd_impl(i, "nowhere", k_first), 0);
+    filter.ns = "list";
+    CHECK_INT(opd_op_list(&filter, ops, 4), 3);
+    CHECK_STR(opd_op_name(ops[0]), "list::tagged");
+    CHECK_STR(opd_op_name(ops[2]), "list::plain.other");
+    CHECK_INT(opd_op_list(&filter, ops, 1), 3);   /* cut */
+    filter.part = "plain";
+    CHECK_INT(opd_op_list(&filter, ops, 4), 2);
+    filter.key = "XLA";
+    CHECK_INT(opd_op_list(&filter, ops, 4), 1);
+    CHECK_STR(opd_op_name(ops[0]), "list::plain");
+    filter.key = "NoKey";
+    CHECK_INT(opd_op_list(&filter, ops, 4), 0);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "could not parse dispatch key: NoKey");
+    filter.key = filter.part = NULL;
+    filter.tags = OPD_OPTAG_USER;
+    CHECK_INT(opd_op_list(&filter, ops, 4), 1);
+    CHECK_STR(opd_op_name(ops[0]), "list::tagged");
+    filter.tags = 0;
+    filter.dangling = true;
+    CHECK_INT(opd_op_list(&filter, ops, 4), 1);
+    CHECK_STR(opd_op_name(ops[0]), "list::nowhere");
+    filter.dangling = false;
+    filter.ns = "aten";
+    filter.part = "exp";
+    CHECK(opd_op_list(&filter, ops, 4) > 3);
+    CHECK_INT(opd_registry_stats().dangling, before.dangling + 1);
+    CHECK_INT(opd_registry_stats().libraries, before.libraries + 2);
+    opd_library_close(i);
+    opd_library_close(d);
+    CHECK_INT(opd_registry_stats().libraries, before.libraries);
+    CHECK_INT(opd_registry_stats().dangling, before.dangling);
+}
+
+//-- explaining, calling at a key, errors ------------------------------------------------------------------------------
+
+TEST(calls_are_explained) {
+    opd_library *d = lib_new(OPD_DEF, "why", NULL, "why.c", 1), *c = lib_new(OPD_IMPL, "why", "CPU", "cpu.c", 2);
+    opd_library *t = lib_new(OPD_IMPL, "why", "Tracer", "tracer.c", 3), *m = lib_new(OPD_IMPL, "why", "Meta", "meta.c", 4);
+    const float one = 1;
+    opd_tensor *x = opd_tensor_from(&one, opd_ints_of(NULL, 0), OPD_FLOAT32);
+    opd_tensor *y = opd_tensor_new_on(opd_ints_of(NULL, 0), OPD_FLOAT32, opd_device_of(OPD_META, -1));
+    opd_key_guard in, ex;
+    opd_value v[2];
+    char text[4096];
+    size_t n;
+    opd_op *op;
+    CHECK_INT(opd_def(d, "op(Tensor self, Tensor[] more) -> Tensor"), 0);
+    CHECK_INT(opd_impl(c, "op", k_first), 0);
+    CHECK_INT(opd_impl(t, "op", k_first), 0);
+    CHECK_INT(opd_impl(m, "op", k_first), 0);
+    op = opd_find("why::op");
+    v[0] = opd_value_tensor(x);
+    v[1] = opd_value_tensors(&y, 1);
+    n = opd_explain(op, v, 2, text, sizeof text);
+    CHECK_INT(n, strlen(text));
+    CHECK(strstr(text, "why::op(Tensor self, Tensor[] more) -> Tensor\nregistered at why.c:1\nbackend CPU") == text);
+    CHECK(strstr(text, "backend CPU: argument 'self'\nbackend Meta, the highest: argument 'more'[0]\n") != NULL);
+    CHECK(strstr(text, "  => Meta: from argument 'self', argument 'more'[0]; kernel, registered at meta.c:4\n") != NULL);
+    CHECK(strstr(text, "     AutocastMeta: from argument 'self', argument 'more'[0]; excluded on this thread, by default; ") != NULL);
+    CHECK(strstr(text, "     BackendSelect: from this thread's included keys (by default); falls through; backend fallback, ") != NULL);
+    CHECK(strstr(text, "     AutogradMeta: from argument 'self', argument 'more'[0]; left out: no argument requires grad") != NULL);
+    CHECK(strstr(text, "-> Undefined: when no other key is left; an error: no kernel\n") != NULL);
+    CHECK(strstr(text, "Tracer") == NULL);
+    v[1] = opd_value_tensors(&x, 1);
+    (void)opd_tensor_set_requires_grad(x, true);
+    in = opd_keys_include(opd_keyset_add(OPD_KEYS_EMPTY, OPD_F_TRACER));
+    (void)opd_explain(op, v, 2, text, sizeof text);
+    CHECK(strstr(text, "  => Tracer: from this thread's included keys; kernel, registered at tracer.c:3\n") != NULL);
+    CHECK(strstr(text, "  -> AutogradCPU: from argument 'self', argument 'more'[0]; backend fallback, ") != NULL);
+    CHECK(strstr(text, "  -> CPU: from argument 'self', argument 'more'[0]; kernel, registered at cpu.c:2\n") != NULL);
+    CHECK(strstr(text, "backend ") == NULL || strstr(text, "backend CPU") == NULL);
+    ex = opd_keys_exclude(opd_keyset_add(OPD_KEYS_EMPTY, OPD_F_TRACER));
+    (void)opd_explain(op, v, 2, text, sizeof text);
+    CHECK(strstr(text, "     Tracer: from this thread's included keys; excluded on this thread; kernel, ") != NULL);
+    CHECK(strstr(text, "  => AutogradCPU: ") != NULL);
+    opd_keys_restore(ex);
+    opd_keys_restore(in);
+    CHECK_INT(opd_explain(op, v, 2, text, 16), opd_explain(op, v, 2, NULL, 0));
+    CHECK_INT(strlen(text), 15);
+    CHECK_OK();
+    CHECK_INT(opd_explain(op, v, 1, text, sizeof text), 0);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is missing value for argument 'more'");
+    CHECK_INT(opd_explain(NULL, v, 1, text, sizeof text), 0);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "NULL");
+    opd_library_close(m);
+    opd_library_close(t);
+    opd_library_close(c);
+    opd_library_close(d);
+}
+
+static int k_number(opd_call *call) { return opd_return_int(call, *(const int64_t *)opd_call_user(call)); }
+TEST(calls_at_a_key) {
+    static int64_t cpu = 1, cuda = 2;
+    opd_library *d = lib_new(OPD_DEF, "atkey", NULL, "d.c", 1);
+    const float one = 1;
+    const opd_value v = opd_value_tensor(opd_tensor_from(&one, opd_ints_of(NULL, 0), OPD_FLOAT32));
+    opd_value r[1];
+    opd_op *op;
+    CHECK_INT(opd_def(d, "op(Tensor x) -> int"), 0);
+    CHECK_INT(opd_impl_key(d, "op", "CPU", k_number, &cpu, NULL), 0);
+    CHECK_INT(opd_impl_key(d, "op", "CUDA", k_number, &cuda, NULL), 0);
+    op = opd_find("atkey::op");
+    CHECK_INT(opd_call_at(op, "CUDA", r, &v, 1), 0);
+    CHECK_INT(r[0].u.i, 2);
+    CHECK_INT(opd_call_at(op, "CPU", r, &v, 1), 0);
+    CHECK_INT(r[0].u.i, 1);
+    CHECK_INT(opd_call_at(op, "XLA", r, &v, 1), -1);
+    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "Could not run 'atkey::op' with arguments from the 'XLA' backend");
+    CHECK_INT(opd_call_at(op, "Autograd", r, &v, 1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Autograd is no runtime key");
+    CHECK_INT(opd_call_at(op, "Nokey", r, &v, 1), -1);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "could not parse dispatch key");
+    CHECK_INT(opd_call_at(op, "CPU", r, &v, 0), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "missing value for argument 'x'");
+    opd_library_close(d);
+}
+
+TEST(missing_kernels_name_the_real_ones_first) {
+    opd_library *d = lib_new(OPD_DEF, "miss", NULL, "d.c", 1), *c = lib_new(OPD_IMPL, "miss", "CUDA", "cuda.c", 2);
+    const float one = 1;
+    const opd_value v = opd_value_tensor(opd_tensor_from(&one, opd_ints_of(NULL, 0), OPD_FLOAT32));
+    const char *kernel, *folded;
+    opd_value r[1];
+    CHECK_INT(opd_def(d, "op(Tensor x) -> Tensor"), 0);
+    CHECK_INT(opd_impl(c, "op", k_first), 0);
+    CHECK_INT(opd_call_all(opd_find("miss::op"), r, &v, 1), -1);
+    kernel = strstr(opd_error_message(), "CUDA [registered at cuda.c:2]");
+    folded = strstr(opd_error_message(), "fallbacks for every operator");
+    CHECK(kernel != NULL && folded != NULL && kernel < folded);
+    CHECK(strstr(opd_error_message(), "BackendSelect") == NULL);             /* folded, not listed */
+    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "Could not run 'miss::op' with arguments from the 'CPU' backend.");
+    CHECK(opd_find("miss::ops") == NULL);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "did you mean miss::op");
+    opd_library_close(c);
+    opd_library_close(d);
+}
+
+//-- memory ------------------------------------------------------------------------------------------------------------
+
+static bool register_some(opd_library **libs) {
+    opd_op_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.schema = "card(Tensor self) -> Tensor";
+    desc.cpu = k_first;
+    desc.inplace = "card_";
+    desc.out = "card.out";
+    libs[0] = opd_library_open(OPD_FRAGMENT, "mem", NULL, "m.c", 1);
+    libs[1] = opd_library_open(OPD_IMPL, "_", opd_key_name(OPD_F_GRAD_WRAPPER), "m.c", 2);
+    return libs[0] && libs[1] && opd_def(libs[0], "op(Tensor x) -> Tensor") == 0 &&
+        opd_impl_key(libs[0], "op", "CPU", k_first, NULL, NULL) == 0 && opd_fallback(libs[1], k_second) == 0 &&
+        opd_def_function(libs[0], "fn", &scaled_op) == 0 && opd_define(libs[0], &desc) == 0;
+}
+TEST(allocations_fail_one_by_one) {
+    const opd_registry_info before = opd_registry_stats();
+    opd_library *libs[2];
+    int64_t n;
+    bool done = false;
+    for (n = 1; !done && n < 1000; n++) {
+        (void)opd_memory_fail_at(n, false);
+        done = register_some(libs);
+        (void)opd_memory_fail_at(0, false);
+        CHECK(done || opd_error_code() == OPD_ERROR_MEMORY);
+        opd_error_clear();
+        CHECK_INT(opd_check_invariants(), 0);
+        if (libs[0] && !opd_find_quiet("mem::card")) { CHECK(!opd_find_quiet("mem::card_") && !opd_find_quiet("mem::card.out")); }
+        opd_library_close(libs[1]);
+        opd_library_close(libs[0]);
+        CHECK_INT(opd_registry_stats().kernels, before.kernels);
+        CHECK_INT(opd_registry_stats().fallbacks, before.fallbacks);
+        CHECK_INT(opd_registry_stats().operators, before.operators);
+    }
+    CHECK(done && n > 20);
+}
+
+CHECK_MAIN()
