@@ -6778,6 +6778,18 @@ OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
                     call->op->name, have);
 }
 
+//-- The fallback of a slot, for a kernel of every backend that has nothing to do with this call.
+static int opdi_hidden_fallback(opd_call *call) {
+    const opdi_kernel *k;
+    opd_kernel fn;
+    opdi_lock(&opdi_registry.lock);
+    k = opdi_registry.fallbacks[call->slot];
+    fn = k && k->fn != opd_fallthrough ? k->fn : opdi_missing_kernel;
+    if (k) { call->user = k->user; }
+    opdi_unlock(&opdi_registry.lock);
+    return fn(call);
+}
+
 static bool opdi_is_autograd_slot(int slot) {
     return slot == OPD_F_AUTOGRAD_OTHER || slot == OPD_F_AUTOGRAD_NESTED_TENSOR ||
            (slot >= OPD_KEY_PER_BACKEND(5, 0) && slot < OPD_KEY_PER_BACKEND(6, 0));
@@ -10108,7 +10120,7 @@ static void opdi_print_suffixes(opdi_printer *p, size_t line_length, int indent,
         (void)snprintf(text, sizeof(text), "device='%s'", opd_device_print(device, name, sizeof(name)));
         opdi_print_suffix(p, &line_length, indent, text);
     }
-    if (!shown && (device.type != OPD_CPU || t->numel > 0 || t->ndim != 1)) {
+    if (!shown && (device.type == OPD_META || t->numel > 0 || t->ndim != 1)) {
         opdi_print_sizes(t, text, sizeof(text));
         opdi_print_suffix(p, &line_length, indent, text);
     }
@@ -16468,6 +16480,13 @@ OPDI_COLD_BEGIN
         op->vmap = vmap_; op->autocast = OPD_AUTOCAST_KEEP;                                                 \
         op->inplace = inplace_; op->out = out_; op->cases = cases_;                                         \
     }
+/* One kernel that reads and writes memory, for the CPU and meta. */
+#define OPDI_CARD_HOST(id, schema_, kernel_, backward_, save_, vmap_, inplace_, out_, cases_)               \
+    OPDI_OP(id) {                                                                                           \
+        op->schema = schema_; op->cpu = kernel_; op->fake = kernel_; op->backward = backward_;              \
+        op->save = save_; op->vmap = vmap_; op->autocast = OPD_AUTOCAST_KEEP;                               \
+        op->inplace = inplace_; op->out = out_; op->cases = cases_;                                         \
+    }
 /* One made of other operators. */
 #define OPDI_CARD_OF(id, schema_, kernel_, inplace_, out_, cases_)                                          \
     OPDI_OP(id) {                                                                                           \
@@ -17004,9 +17023,9 @@ static int opdi_tril_backward(opd_backward_call *bw) {
 static int opdi_triu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_triu_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
 }
-OPDI_CARD_ANY(tril, "tril(Tensor self, int diagonal=0) -> Tensor", opdi_tril_kernel, opdi_tril_backward, "",
+OPDI_CARD_HOST(tril, "tril(Tensor self, int diagonal=0) -> Tensor", opdi_tril_kernel, opdi_tril_backward, "",
               OPD_BATCH_SHIFT_DIM, "tril_", "tril.out", "[3,4]; [2,3,3], 1; [3,3], -1")
-OPDI_CARD_ANY(triu, "triu(Tensor self, int diagonal=0) -> Tensor", opdi_triu_kernel, opdi_triu_backward, "",
+OPDI_CARD_HOST(triu, "triu(Tensor self, int diagonal=0) -> Tensor", opdi_triu_kernel, opdi_triu_backward, "",
               OPD_BATCH_SHIFT_DIM, "triu_", "triu.out", "[3,4]; [2,3,3], 1; [3,3], -1")
 /* Columns [from, to) of row r that belong to the triangle. */
 static void opdi_triangle_row(int64_t r, int64_t cols, int64_t offset, bool lower, int64_t *from, int64_t *to) {
@@ -17448,6 +17467,7 @@ static int opdi_normal_tensor_kernel(opd_call *call) {
     }
     out = opd_result(call, 0, sizes, ndim, (opd_scalar_type)(t[0] ? t[0] : t[1])->dtype);
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    if (t[0] && !(t[0] = opdi_on_host(t[0]))) { return -1; }
     if (t[1] && !(t[1] = opdi_to_f64(t[1], sizes, ndim))) { return -1; }
     for (i = 0; t[1] && i < out->numel; i++) {
         if (!(((double *)(void *)t[1]->data)[i] >= 0)) {
@@ -18154,6 +18174,9 @@ static int opdi_to(opd_call *call, opd_value dtype, opd_value device, bool copy,
     if (same && !copy &&
         (format.tag != OPD_TAG_INT || format.u.i == OPDI_FORMAT_PRESERVE || opdi_has_format(self, format.u.i))) {
         return opd_return_tensor(call, self);
+    }
+    if (device.tag == OPD_TAG_DEVICE && device.u.device.index < 0) {       /* before a kernel of self's device */
+        device = opd_value_device(opd_device_current((opd_backend)device.u.device.type));
     }
     return opd_return_tensor(call, opd_to_copy_full(self, dtype, OPD_NONE, device, OPD_NONE, false, format));
 }
@@ -18927,7 +18950,7 @@ static int opdi_flip_backward(opd_backward_call *bw) {
     opd_value dims = opd_bw_value(bw, 1);
     return opd_bw_return(bw, 0, opd_flip(opd_bw_grad(bw, 0), opd_ints_of(dims.u.ints, dims.n)));
 }
-OPDI_CARD_ANY(flip, "flip(Tensor self, int[] dims) -> Tensor", opdi_flip_kernel, opdi_flip_backward, "",
+OPDI_CARD_HOST(flip, "flip(Tensor self, int[] dims) -> Tensor", opdi_flip_kernel, opdi_flip_backward, "",
               OPD_BATCH_SHIFT_DIM, NULL, "flip.out", "[2,3], (0); [2,3], (0,1); [2,3], ()")
 static int opdi_flip_one_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -19288,7 +19311,7 @@ static int opdi_conj_copy_kernel(opd_call *call) {
     return opdi_draft_done(out, t);
 }
 static int opdi_conj_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_conj(opd_bw_grad(bw, 0))); }
-OPDI_CARD_ANY(_conj_physical, "_conj_physical(Tensor self) -> Tensor", opdi_conj_copy_kernel, opdi_conj_backward, "",
+OPDI_CARD_HOST(_conj_physical, "_conj_physical(Tensor self) -> Tensor", opdi_conj_copy_kernel, opdi_conj_backward, "",
               OPD_BATCH_POINTWISE, NULL, "_conj_physical.out", "[2,3]")
 /* conj, conj_physical, _conj */
 static int opdi_conj_kernel(opd_call *call) {
@@ -29724,7 +29747,7 @@ OPDI_BW1(cat) {
 }
 /* Where no key has a kernel: a list without tensors has none, and the kernel says what is wrong. */
 static int opdi_list_of_none(opd_call *call) {
-    return opd_arg_tensors(call, 0).n ? opdi_missing_kernel(call) : opd_op_card(call->op)->cpu(call);
+    return opd_arg_tensors(call, 0).n ? opdi_hidden_fallback(call) : opd_op_card(call->op)->cpu(call);
 }
 OPDI_OP(cat) {
     opdi_describe(op, "cat(Tensor[] tensors, int dim=0) -> Tensor", opdi_cat_kernel, opdi_cat_backward, "tensors",
@@ -30425,7 +30448,10 @@ static int opdi_repeat_interleave(opd_call *call, opd_tensor *repeats) {
 OPDI_KERNEL(repeat_interleave_self_Tensor) { return opdi_repeat_interleave(call, opd_arg_tensor(call, 1)); }
 OPDI_KERNEL(repeat_interleave_self_int) {
     const int64_t n = opd_arg_int(call, 1);
-    return opdi_repeat_interleave(call, opd_tensor_from(&n, opd_ints_of(NULL, 0), OPD_INT64));
+    const opd_tensor *self = opd_arg_tensor(call, 0);
+    opd_tensor *repeats = opd_tensor_from(&n, opd_ints_of(NULL, 0), OPD_INT64);
+    if (opdi_on_device(self)) { repeats = opd_to_device(repeats, opd_tensor_device(self), OPD_INT64); }
+    return opdi_repeat_interleave(call, repeats);
 }
 OPDI_OP(repeat_interleave_self_Tensor) {
     opdi_describe_composite(op, "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? "

@@ -132,7 +132,7 @@ static int64_t npu_sizes(opd_tensor *a, opd_tensor *b, int64_t *sizes) {
     int i;
     for (i = 1; i <= n; i++) {
         const int64_t x = i <= na ? opd_sizes(a)[na - i] : 1, y = i <= nb ? opd_sizes(b)[nb - i] : 1;
-        if (x != y && x != 1 && y != 1) { return opd_fail(OPD_ERROR_SHAPE, "%lld and %lld", (long long)x, (long long)y); }
+        if (x != y && x != 1 && y != 1) { return opd_fail(OPD_ERROR_SHAPE, "the sizes do not broadcast"); }
         sizes[n - i] = x == 1 ? y : x;
     }
     return n;
