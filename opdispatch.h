@@ -68,7 +68,8 @@
      A mode or wrapper layer uses one of the user keys (OPD_F_USER_n + 0..3, four between any two layers; their names
      are UserKey<number>, and what opd_key_define calls them): register kernels or a fallback
      (OPD_LIBRARY_IMPL(_, KEY, lib) { opd_fallback(lib, fn); }) and include the key in the thread's state
-     (opd_keys_include).  Kernels of a backend are registered at its key (CUDA, PrivateUse1, ...).
+     (opd_keys_include).  A backend: opd_backend_register gives PrivateUse1 to 3 a name, memory, copies and devices;
+     kernels are registered at its key, and opd_cpu_fallback stands in for those it lacks: examples/backend.c.
 
    CONFIGURATION (define before including the implementation)
      OPD_NO_THREADS   no pthreads: kernels run on one thread       OPD_MALLOC(n), OPD_FREE(p)   another allocator
@@ -78,7 +79,8 @@
 
    LIMITS
      64 dimensions, 64 arguments, 16 results, 400 nested calls; 60,000 tensors in one recorded call's lists.  A tensor's
-     memory counts up to 2^62 bytes.  Tensors live on the CPU or have no memory (meta).
+     memory counts up to 2^62 bytes.  128 devices of a kind.  Tensors live on the CPU, on devices that a program
+     registers, or have no memory (meta); backward works on the caller's thread and its current streams.
 
    THE LANGUAGE OF `cases`
      Argument lists that the generic tests walk: `[2,3]` a tensor of normal values, `[2,3]+` positive, `[2,3]u` in
@@ -10294,6 +10296,7 @@ static void opdi_backend_publish(opd_backend backend, int on) {
     OPDI_PUBLISH(&opdi_backends[backend].registered, on);
     opdi_tables_retire_all();
     opdi_unlock(&opdi_registry.lock);
+    opdi_gone_give_back();
 }
 
 int opd_backend_register(opd_backend backend, const opd_backend_desc *desc) {
@@ -10602,9 +10605,14 @@ static opd_tensor *opdi_host_copy(const opd_tensor *t) {
 
 //-- Whether the backend has a kernel of its own for one of our operators.
 static bool opdi_device_has(opd_op *op, int backend, opd_kernel ours) {
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);
     const opdi_table *table = op ? OPDI_ACQUIRE(&op->table) : NULL;
+    bool own;
     if (op && !table) { table = opdi_table_make(op); }
-    return table && table->behind[backend] && table->behind[backend] != ours;
+    own = table && table->behind[backend] && table->behind[backend] != ours;
+    opdi_leave(th, was);
+    return own;
 }
 //-- Calls op below autograd and the counting of versions.
 static int opdi_device_call(opd_op *op, const opd_value *args, int nargs) {
