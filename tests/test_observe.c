@@ -797,6 +797,37 @@ static void profile_once(int round) {
 }
 TEST(a_profile_is_taken_while_threads_call) { with_workers(profile_once, 20); }
 
+/* An observer goes with the plug-in that its callbacks are in. */
+TEST(observers_of_a_plugin_go_with_it) {
+    static const char source[] =
+        "#include \"opdispatch.h\"\n"
+        "static void *begin(const opd_event *e, void *user) { opd_warn(\"saw %s\", e->name); return user; }\n"
+        "OPD_LIBRARY(watcher, lib) {\n"
+        "    opd_observer o = {.begin = begin};\n"
+        "    opd_def(lib, \"nothing(Tensor self) -> Tensor\");\n"
+        "    opd_observer_add(&o);\n"
+        "}\n";
+    char folder[] = "/tmp/opd_observe_XXXXXX", command[64];
+    opd_tensor *x = vec(2, false);
+    opd_plugin *p;
+    if (system("cc --version >/dev/null 2>&1") != 0) { SKIP("no cc"); }
+    CHECK_OR_RETURN(mkdtemp(folder) != NULL);
+    (void)setenv("XDG_CACHE_HOME", folder, 1);
+    p = opd_load_inline("watcher", source, NULL);
+    CHECK_OK();
+    opd_log_set(hear, NULL);
+    warnings = 0;
+    opd_add(x, x);
+    CHECK_INT(warnings, 1);
+    CHECK_STR(warned, "saw aten::add");
+    if (p) { CHECK_INT(opd_unload_library(p), 0); }
+    opd_add(x, x);
+    CHECK_INT(warnings, 1);
+    opd_log_set(NULL, NULL);
+    (void)snprintf(command, sizeof command, "rm -rf %s", folder);
+    CHECK_INT(system(command), 0);
+}
+
 //-- the profiler ---------------------------------------------------------------------------------------------------
 
 static opd_profiler_options with_order(opd_profile_order order, bool shapes) {
