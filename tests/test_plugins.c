@@ -1,0 +1,635 @@
+/* Plug-ins that are compiled, loaded, used, unloaded: what keeps code mapped, what is undone, memory that runs out, and
+   the cache of compiled code.  THREADED.  How libraries are linked and what a load refuses: linkage.sh. */
+#include "../opdispatch.h"
+#include "check.h"
+
+#if defined(__unix__) && !defined(OPD_NO_PLUGINS)
+#include <sys/stat.h>
+#include <unistd.h>
+#if !defined(OPD_NO_THREADS)
+#include <pthread.h>
+#endif
+
+//-- sources, and where they are compiled ------------------------------------------------------------------------------
+
+static char cache[600];
+
+static void clean_up(void) {
+    char command[700];
+    snprintf(command, sizeof command, "rm -rf '%s'", cache);
+    if (*cache && system(command)) { printf("cannot remove %s\n", cache); }
+}
+/* A cache of this run's own, and the header of this source tree. */
+static void set_up(void) {
+    const char *tmp = getenv("TMPDIR");
+    if (*cache) { return; }
+    snprintf(cache, sizeof cache, "%s/opd_plugins.%ld", tmp && *tmp == '/' ? tmp : "/tmp", (long)getpid());
+    (void)mkdir(cache, 0700);
+    (void)setenv("XDG_CACHE_HOME", cache, 1);
+    (void)atexit(clean_up);
+}
+
+#define TWICE_CODE \
+    "#include \"opdispatch.h\"\n" \
+    "static int twice(opd_call *call) {\n" \
+    "    opd_tensor *x = opd_arg_tensor(call, 0);\n" \
+    "    return opd_return_tensor(call, opd_add(x, x));\n" \
+    "}\n" \
+    "static int twice_backward(opd_backward_call *bw) {\n" \
+    "    return opd_bw_return(bw, 0, opd_mul_Scalar(opd_bw_grad(bw, 0), opd_value_float(2)));\n" \
+    "}\n"
+static const char twice_source[] = TWICE_CODE
+    "static int told;\n"
+    "static void end(void *data, void *user) { (void)data; ++*(int *)user; told++; }\n"
+    "static int wrapped(opd_call *call) {\n"          /* a tensor with a deleter of this library */
+    "    static float own[2] = {3, 4};\n"
+    "    int64_t two = 2;\n"
+    "    return opd_return_tensor(call, opd_tensor_wrap(own, opd_ints_of(&two, 1), NULL, OPD_FLOAT32,\n"
+    "        opd_arg_int(call, 0) ? end : NULL, (void *)(uintptr_t)opd_arg_int(call, 0)));\n"
+    "}\n"
+    "static int by_hand(opd_call *call) {\n"
+    "    opd_tensor *x = opd_arg_tensor(call, 0), *y;\n"
+    "    opd_key_guard g = opd_keys_exclude(opd_keyset_make(OPD_BIT_OF(OPD_F_AUTOGRAD), 0));\n"
+    "    y = opd_add(x, x);\n"
+    "    opd_keys_restore(g);\n"
+    "    if (!y || opd_autograd_record(\"HandBackward\", twice_backward, &x, 1, NULL, 0, NULL, 0, &y, 1)) { return -1; }\n"
+    "    return opd_return_tensor(call, y);\n"
+    "}\n"
+    "static void gone(void *user) { ++*(int *)user; }\n"
+    "static int user_kernel(opd_call *call) { return opd_return_int(call, *(int *)opd_call_user(call)); }\n"
+    "static int counts[1];\n"
+    "static int destroyed(opd_call *call) { return opd_return_int(call, (int64_t)(uintptr_t)counts); }\n"
+    "OPD_LIBRARY(plug, lib) {\n"
+    "    opd_op_desc d = {0};\n"
+    "    d.schema = \"twice(Tensor x) -> Tensor\"; d.cpu = twice; d.backward = twice_backward;\n"
+    "    d.inplace = \"twice_\"; d.out = \"twice.out\";\n"
+    "    opd_define(lib, &d);\n"
+    "    opd_def(lib, \"wrapped(int counter) -> Tensor\"); opd_impl(lib, \"wrapped\", wrapped);\n"
+    "    opd_def(lib, \"hand(Tensor x) -> Tensor\"); opd_impl_key(lib, \"hand\", \"Autograd\", by_hand, NULL, NULL);\n"
+    "    opd_impl_key(lib, \"hand\", \"CPU\", twice, NULL, NULL);\n"
+    "    opd_def(lib, \"user() -> int\"); opd_impl_key(lib, \"user\", NULL, user_kernel, counts, gone);\n"
+    "    opd_def(lib, \"destroyed() -> int\"); opd_impl(lib, \"destroyed\", destroyed);\n"
+    "}\n"
+    "OPD_LIBRARY_IMPL(aten, CPU, lib) { opd_impl(lib, \"neg\", twice); }\n";    /* and a kernel of a built-in operator */
+
+static opd_plugin *load_twice(void) {
+    set_up();
+    return opd_load_inline("twice", twice_source, NULL);
+}
+
+/* How many files of the cache are mapped into this program. */
+static int mapped(void) {
+    char line[1200];
+    int n = 0;
+    FILE *f = fopen("/proc/self/maps", "r");
+    while (f && fgets(line, sizeof line, f)) { n += strstr(line, cache) != NULL && strstr(line, "r-xp") != NULL; }
+    if (f) { (void)fclose(f); }
+    return n;
+}
+/* What this thread's code is in now keeps it mapped; of other threads nothing is known. */
+static void check_unmapped(void) { CHECK_INT(mapped(), 0); }
+
+static opd_tensor *leaf(void) {
+    static const float data[] = {1, 2, 3};
+    int64_t n = 3;
+    opd_tensor *x = opd_tensor_from(data, opd_ints_of(&n, 1), OPD_FLOAT32);
+    return opd_tensor_set_requires_grad(x, true);
+}
+static opd_tensor *call1(const char *name, opd_value v) { return opd_call_op(opd_find(name), &v, 1); }
+
+//-- loading and unloading ---------------------------------------------------------------------------------------------
+
+TEST(load_call_unload) {
+    opd_plugin *p = load_twice();
+    opd_scope scope = opd_scope_open();
+    opd_tensor *x = leaf(), *y;
+    CHECK_OK();
+    CHECK(p && opd_plugin_next(NULL) == p && !opd_plugin_next(p));
+    CHECK(strncmp(opd_plugin_path(p), cache, strlen(cache)) == 0);
+    y = call1("plug::twice", opd_value_tensor(x));
+    CHECK(y && opd_data_f32(y)[2] == 6);
+    opd_scope_close(&scope);
+    CHECK_INT(opd_unload_library(p), 0);
+    CHECK(!opd_find_quiet("plug::twice") && !opd_find_quiet("plug::twice_") && !opd_plugin_next(NULL));
+    CHECK_INT(opd_check_invariants(), 0);
+    check_unmapped();
+}
+TEST(second_load_is_the_first) {
+    opd_plugin *p = load_twice(), *q = load_twice();
+    char path[1100];
+    CHECK(p && p == q);
+    snprintf(path, sizeof path, "%s", opd_plugin_path(p));
+    CHECK(opd_load_library(path) == p);
+    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_unload_library(p), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "is not loaded");
+    CHECK_INT(opd_unload_library(NULL), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "is not loaded");
+    check_unmapped();
+}
+TEST(built_in_operator_gets_its_kernel_back) {
+    opd_plugin *p;
+    opd_scope scope = opd_scope_open();
+    opd_tensor *x = leaf();
+    CHECK(opd_data_f32(opd_neg(x))[0] == -1);
+    p = load_twice();
+    CHECK(opd_data_f32(opd_neg(x))[0] == 2);
+    CHECK_INT(opd_unload_library(p), 0);
+    CHECK(opd_data_f32(opd_neg(x))[0] == -1);
+    opd_scope_close(&scope);
+    check_unmapped();
+}
+TEST(unload_under_a_pending_error) {
+    opd_plugin *p = load_twice();
+    (void)opd_fail(OPD_ERROR_USER, "mine");
+    CHECK_INT(opd_unload_library(p), 0);
+    CHECK(opd_load_library(cache) == NULL);
+    CHECK_ERROR(OPD_ERROR_USER, "mine");
+    check_unmapped();
+}
+TEST(user_pointers_are_destroyed) {
+    opd_plugin *p = load_twice();
+    int *counts;
+    opd_plugin *other;
+    CHECK_OR_RETURN(p != NULL);
+    counts = (int *)(uintptr_t)opd_call_value(opd_find("plug::destroyed"), NULL, 0).u.i;
+    other = p;
+    /* one more thing of the library, so that its memory is there to look at */
+    {
+        opd_scope scope = opd_scope_open();
+        opd_tensor *w = call1("plug::wrapped", opd_value_int(0));
+        CHECK(w && opd_data_f32(w)[1] == 4);
+        CHECK_INT(*counts, 0);
+        CHECK_INT(opd_unload_library(other), 0);
+        CHECK_INT(*counts, 1);
+        *counts = 0;
+        opd_scope_close(&scope);
+    }
+    check_unmapped();
+}
+TEST(handles_stay_valid) {
+    opd_plugin *p = load_twice();
+    opd_op *op = opd_find("plug::twice");
+    opd_scope scope = opd_scope_open();
+    opd_value v = opd_value_tensor(leaf());
+    CHECK_INT(opd_unload_library(p), 0);
+    CHECK(!opd_call_op(op, &v, 1));
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "is not defined (any more)");
+    p = load_twice();
+    CHECK(opd_find("plug::twice") == op && opd_call_op(op, &v, 1) != NULL);
+    opd_scope_close(&scope);
+    CHECK_INT(opd_unload_library(p), 0);
+    check_unmapped();
+}
+
+//-- what keeps code mapped --------------------------------------------------------------------------------------------
+
+static void tape_keeps(const char *name) {
+    opd_plugin *p = load_twice();
+    opd_scope scope = opd_scope_open();
+    opd_tensor *x = leaf(), *y = opd_keep(call1(name, opd_value_tensor(x)));
+    CHECK_INT(opd_unload_library(p), 0);
+    CHECK(!opd_find_quiet(name));
+    CHECK_INT(mapped(), 1);
+    CHECK_INT(opd_backward(opd_sum(y)), 0);
+    CHECK(opd_tensor_grad(x) && opd_data_f32(opd_tensor_grad(x))[1] == 2);
+    opd_scope_close(&scope);
+    CHECK_INT(mapped(), 1);
+    opd_release(y);
+    check_unmapped();
+}
+TEST(tape_node_keeps_code) { tape_keeps("plug::twice"); }
+TEST(tape_node_by_hand_keeps_code) { tape_keeps("plug::hand"); }
+
+TEST(deleter_keeps_code) {
+    static int ended;
+    opd_plugin *p = load_twice();
+    opd_scope scope = opd_scope_open();
+    opd_tensor *w = opd_keep(call1("plug::wrapped", opd_value_int((int64_t)(uintptr_t)&ended)));
+    ended = 0;
+    opd_scope_close(&scope);
+    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(ended, 0);
+    CHECK_INT(mapped(), 1);
+    opd_release(w);
+    CHECK_INT(ended, 1);
+    check_unmapped();
+}
+TEST(data_keeps_code) {
+    opd_plugin *p = load_twice();
+    opd_scope scope = opd_scope_open();
+    opd_tensor *w = call1("plug::wrapped", opd_value_int(0)), *view = opd_keep(opd_select(w, 0, 1));
+    opd_scope_close(&scope);
+    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(mapped(), 1);
+    CHECK(opd_item_f64(view) == 4);
+    opd_release(view);
+    check_unmapped();
+}
+TEST(load_while_still_mapped) {
+    opd_plugin *p = load_twice();
+    opd_scope scope = opd_scope_open();
+    opd_tensor *x = leaf(), *y = call1("plug::twice", opd_value_tensor(x));
+    CHECK_INT(opd_unload_library(p), 0);
+    CHECK(load_twice() == p);
+    CHECK(call1("plug::twice", opd_value_tensor(y)) != NULL);
+    CHECK_INT(opd_backward(opd_sum(y)), 0);
+    CHECK_INT(opd_unload_library(p), 0);
+    opd_scope_close(&scope);
+    check_unmapped();
+}
+
+/* A kernel of the program's unloads the library that called it. */
+static opd_plugin *unloading;
+static int unload_kernel(opd_call *call) {
+    CHECK_INT(opd_unload_library(unloading), 0);
+    CHECK_INT(mapped(), 1);
+    return opd_return_tensor(call, opd_arg_tensor(call, 0));
+}
+TEST(running_kernel_keeps_code) {
+    static const char source[] =
+        "#include \"opdispatch.h\"\n"
+        "static int around(opd_call *call) {\n"
+        "    opd_value v = opd_value_tensor(opd_arg_tensor(call, 0));\n"
+        "    opd_tensor *y = opd_call_op(opd_find(\"plughost::unload\"), &v, 1);\n"
+        "    return opd_return_tensor(call, opd_add(y, y));\n"
+        "}\n"
+        "OPD_LIBRARY(around, lib) { opd_def(lib, \"around(Tensor x) -> Tensor\"); opd_impl(lib, \"around\", around); }\n";
+    opd_library *lib = opd_library_open(OPD_DEF, "plughost", NULL, __FILE__, __LINE__);
+    opd_scope scope = opd_scope_open();
+    opd_tensor *y;
+    set_up();
+    CHECK_INT(opd_def(lib, "unload(Tensor x) -> Tensor") | opd_impl(lib, "unload", unload_kernel), 0);
+    unloading = opd_load_inline("around", source, "");
+    CHECK_OK();
+    y = call1("around::around", opd_value_tensor(leaf()));
+    CHECK(y && opd_data_f32(y)[0] == 2);
+    opd_scope_close(&scope);
+    opd_library_close(lib);
+    CHECK_INT(opd_unload_library(load_twice()), 0);           /* the next look finds it free */
+    check_unmapped();
+}
+TEST(unload_inside_its_block) {
+    static const char source[] =
+        "#include \"opdispatch.h\"\n"
+        "OPD_LIBRARY(inside, lib) { opd_def(lib, \"a() -> int\"); opd_unload_library(opd_plugin_next(NULL)); }\n";
+    set_up();
+    CHECK(opd_load_inline("inside", source, NULL) == NULL);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "inside a block of the library");
+    CHECK(!opd_find_quiet("inside::a"));
+    check_unmapped();
+}
+static int observed;
+TEST(log_function_and_observers_go) {
+    static const char source[] =
+        "#include \"opdispatch.h\"\n"
+        "static void say(void *user, int is_error, const char *text) { (void)user; (void)is_error; (void)text; }\n"
+        "static void end(const opd_event *e, void *context, void *user) { (void)e; (void)context; ++*(int *)user; }\n"
+        "static int add(opd_call *call) {\n"
+        "    opd_observer o = {0};\n"
+        "    o.end = end; o.user = (void *)(uintptr_t)opd_arg_int(call, 0);\n"
+        "    return opd_return_int(call, opd_observer_add(&o));\n"
+        "}\n"
+        "OPD_LIBRARY(says, lib) { opd_log_set(say, NULL); opd_def(lib, \"add(int counter) -> int\");\n"
+        "                         opd_impl(lib, \"add\", add); }\n";
+    opd_value v = opd_value_int((int64_t)(uintptr_t)&observed);
+    opd_plugin *p;
+    set_up();
+    observed = 0;
+    p = opd_load_inline("says", source, NULL);
+    CHECK(opd_call_value(opd_find("says::add"), &v, 1).u.i != 0);
+    opd_warn("goes to the plug-in and is not seen");
+    { opd_scope s = opd_scope_open(); (void)opd_neg(leaf()); opd_scope_close(&s); }
+    CHECK(observed > 0);
+    CHECK_INT(opd_unload_library(p), 0);
+    observed = 0;
+    { opd_scope s = opd_scope_open(); (void)opd_neg(leaf()); opd_scope_close(&s); }
+    CHECK_INT(observed, 0);
+    check_unmapped();
+}
+TEST(device_of_a_plugin) {
+    static const char source[] =
+        "#include \"opdispatch.h\"\n#include <stdlib.h>\n#include <string.h>\n"
+        "static void *get(void *u, int i, size_t n) { (void)u; (void)i; return malloc(n); }\n"
+        "static void put(void *u, int i, void *p, size_t n) { (void)u; (void)i; (void)n; free(p); }\n"
+        "static int copy(void *u, void *to, int ti, const void *from, int fi, size_t n) {\n"
+        "    (void)u; (void)ti; (void)fi; memcpy(to, from, n); return 0;\n"
+        "}\n"
+        "OPD_LIBRARY_FRAGMENT(plugdevice, lib) {\n"
+        "    opd_backend_desc d = {0};\n"
+        "    (void)lib; d.alloc = get; d.free = put; d.copy = copy;\n"
+        "    opd_backend_register(OPD_PRIVATEUSE3, &d);\n"
+        "}\n";
+    opd_plugin *p;
+    opd_tensor *t;
+    opd_scope scope = opd_scope_open();
+    int64_t n = 5;
+    set_up();
+    p = opd_load_inline("plugdevice", source, NULL);
+    CHECK_OK();
+    t = opd_keep(opd_tensor_new_on(opd_ints_of(&n, 1), OPD_FLOAT32, opd_device_of(OPD_PRIVATEUSE3, 0)));
+    CHECK(t != NULL);
+    opd_scope_close(&scope);
+    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(mapped(), 1);
+    opd_release(t);
+    CHECK_INT(opd_device_count(OPD_PRIVATEUSE3), 0);
+    check_unmapped();
+}
+#if !defined(OPD_NO_THREADS)
+/* While another thread may be inside, code stays; when it has ended, it goes. */
+static int stop, turns;
+static void *caller(void *unused) {
+    (void)unused;
+    while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
+        opd_scope scope = opd_scope_open();
+        opd_tensor *y = opd_neg(leaf());
+        if (!y || (opd_data_f32(y)[0] != -1 && opd_data_f32(y)[0] != 2)) { CHECK(!"neg"); }
+        opd_scope_close(&scope);
+        __atomic_add_fetch(&turns, 1, __ATOMIC_RELEASE);
+    }
+    return NULL;
+}
+TEST(threads_keep_code) {
+    pthread_t thread[2];
+    int i, before;
+    opd_plugin *p = load_twice();
+    stop = 0;
+    for (i = 0; i < 2; i++) { CHECK_INT(pthread_create(&thread[i], NULL, caller, NULL), 0); }
+    for (i = 0; i < 20; i++) {
+        before = __atomic_load_n(&turns, __ATOMIC_ACQUIRE);
+        while (__atomic_load_n(&turns, __ATOMIC_ACQUIRE) < before + 8) { (void)usleep(100); }
+        CHECK_INT(opd_unload_library(p), 0);
+        CHECK_INT(mapped(), 1);
+        CHECK(load_twice() == p);
+    }
+    CHECK_INT(opd_unload_library(p), 0);
+    __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+    for (i = 0; i < 2; i++) { (void)pthread_join(thread[i], NULL); }
+    CHECK_INT(opd_unload_library(load_twice()), 0);
+    check_unmapped();
+}
+#endif
+
+//-- running out of memory ---------------------------------------------------------------------------------------------
+
+/* Every allocation of a load that finds its code compiled, and of one from a path. */
+static void no_memory(bool by_path) {
+    char path[1100];
+    int n, forever;
+    int64_t seen = 0, live;
+    opd_plugin *p = load_twice();
+    CHECK_OR_RETURN(p != NULL);
+    snprintf(path, sizeof path, "%s", opd_plugin_path(p));
+    CHECK_INT(opd_unload_library(p), 0);
+    for (forever = 0; forever < 2; forever++) {
+        for (n = 1; n < 500; n++) {
+            live = opd_memory_stats().live;
+            (void)opd_memory_fail_at(n, forever != 0);
+            p = by_path ? opd_load_library(path) : load_twice();
+            seen = opd_memory_fail_at(0, false);
+            if (p) { break; }
+            CHECK_ERROR(OPD_ERROR_MEMORY, "memory");
+            CHECK(opd_memory_stats().live <= live);
+            CHECK(!opd_find_quiet("plug::twice") && !opd_plugin_next(NULL));
+            check_unmapped();
+            CHECK_INT(opd_check_invariants(), 0);
+        }
+        CHECK_OK();
+        CHECK(n > 20 && n < 500 && seen < n);
+        CHECK_INT(opd_unload_library(p), 0);
+    }
+}
+TEST(no_memory_loading) { no_memory(true); }
+TEST(no_memory_loading_compiled_code) { no_memory(false); }
+
+static int files_in_cache(void) {
+    char command[700], text[64] = "";
+    FILE *f;
+    snprintf(command, sizeof command, "ls '%s/opdispatch' | wc -l", cache);
+    f = popen(command, "r");
+    if (f && !fgets(text, sizeof text, f)) { text[0] = 0; }
+    if (f) { (void)pclose(f); }
+    return atoi(text);
+}
+/* Every allocation of a load that compiles: the folder of the build is gone, and the next try does it. */
+TEST(no_memory_compiling) {
+    char source[600];
+    static int versions;
+    int n, before, version = ++versions;
+    opd_plugin *p = NULL;
+    set_up();
+    CHECK_INT(opd_unload_library(load_twice()), 0);
+    snprintf(source, sizeof source, TWICE_CODE "OPD_LIBRARY(lack, lib) { opd_op_desc d = {0};\n"
+             "d.schema = \"twice(Tensor x) -> Tensor\"; d.cpu = twice; d.backward = twice_backward; opd_define(lib, &d); }\n"
+             "/* %d */\n", version);
+    before = files_in_cache();
+    for (n = 1; n < 100; n++) {
+        (void)opd_memory_fail_at(n, true);
+        p = opd_load_inline("lack", source, NULL);
+        (void)opd_memory_fail_at(0, false);
+        if (p) { break; }
+        CHECK_ERROR(OPD_ERROR_MEMORY, "memory");
+        CHECK(!opd_find_quiet("lack::twice"));
+        check_unmapped();
+    }
+    CHECK_OK();
+    CHECK(n > 5 && n < 100);
+    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(files_in_cache(), before + 3);      /* source, list, result */
+}
+
+//-- compiling ---------------------------------------------------------------------------------------------------------
+
+#define ANSWER(ns, value) \
+    "#include \"opdispatch.h\"\nstatic int k(opd_call *call) { return opd_return_int(call, " value "); }\n" \
+    "OPD_LIBRARY(" ns ", lib) { opd_def(lib, \"answer() -> int\"); opd_impl(lib, \"answer\", k); }\n"
+static int64_t answer(const char *name) { return opd_call_value(opd_find(name), NULL, 0).u.i; }
+
+static void write_file(const char *name, const char *text) {
+    char path[700];
+    FILE *f;
+    snprintf(path, sizeof path, "%s/%s", cache, name);
+    f = fopen(path, "w");
+    CHECK_OR_RETURN(f != NULL);
+    (void)fputs(text, f);
+    (void)fclose(f);
+}
+static char said[8000];
+static void hear(void *user, int is_error, const char *text) {
+    (void)user;
+    CHECK(is_error < 0);
+    snprintf(said + strlen(said), sizeof said - strlen(said), "%s\n", text);
+}
+
+TEST(compiled_once) {
+    opd_plugin *p;
+    set_up();
+    CHECK_INT(opd_unload_library(opd_load_inline("once", ANSWER("once", "41"), NULL)), 0);
+    said[0] = 0;
+    opd_log_set(hear, NULL);
+    (void)setenv("OPD_VERBOSE", "1", 1);
+    p = opd_load_inline("once", ANSWER("once", "41"), NULL);
+    CHECK_INT(answer("once::answer"), 41);
+    CHECK_STR(said, "");                          /* nothing was run */
+    CHECK_INT(opd_unload_library(p), 0);
+    p = opd_load_inline("once", ANSWER("once", "41"), "-DOTHER -O1");      /* other flags: another result */
+    CHECK_INT(answer("once::answer"), 41);
+    CHECK_INT(opd_unload_library(p), 0);
+    p = opd_load_inline("once", ANSWER("once", "42"), NULL);
+    CHECK_INT(answer("once::answer"), 42);
+    CHECK_INT(opd_unload_library(p), 0);
+    opd_log_set(NULL, NULL);
+    (void)unsetenv("OPD_VERBOSE");
+    check_unmapped();
+}
+TEST(verbose_shows_commands) {
+    static int version;
+    char source[400];
+    set_up();
+    said[0] = 0;
+    snprintf(source, sizeof source, ANSWER("verbose", "%d"), ++version);
+    opd_log_set(hear, NULL);
+    (void)setenv("OPD_VERBOSE", "1", 1);
+    CHECK_INT(opd_unload_library(opd_load_inline("verbose", source, "-DFOR_ME=1")), 0);
+    CHECK(strstr(said, " -DFOR_ME=1 -DOPDISPATCH_PLUGIN -fPIC ") && strstr(said, " -shared ") && strstr(said, " -c "));
+    opd_log_set(NULL, NULL);
+    (void)unsetenv("OPD_VERBOSE");
+}
+TEST(included_files_count) {
+    char path[700], include[700];
+    const char *files[2];
+    opd_plugin *p;
+    set_up();
+    write_file("answer.h", "#define ANSWER 1\n");
+    write_file("uses header.c", "#include \"answer.h\"\n" ANSWER("includes", "ANSWER"));
+    snprintf(path, sizeof path, "%s/uses header.c", cache);
+    snprintf(include, sizeof include, "-I%s", cache);
+    files[0] = path;
+    files[1] = NULL;
+    p = opd_load("includes", files, include);
+    CHECK_INT(answer("includes::answer"), 1);
+    CHECK_INT(opd_unload_library(p), 0);
+    write_file("answer.h", "#define ANSWER 2\n");
+    p = opd_load("includes", files, include);
+    CHECK_INT(answer("includes::answer"), 2);
+    CHECK_INT(opd_unload_library(p), 0);
+    check_unmapped();
+}
+TEST(many_files_c_and_cxx) {
+    char a[700], b[700];
+    const char *files[3] = {a, b, NULL};
+    opd_plugin *p;
+    set_up();
+    snprintf(a, sizeof a, "%s/a.c", cache);
+    snprintf(b, sizeof b, "%s/b.cpp", cache);
+    write_file("a.c", ANSWER("both", "7"));
+    write_file("b.cpp", "#include \"opdispatch.h\"\n#include <string>\n"
+               "static int k(opd_call *call) { std::string s(\"five!\"); return opd_return_int(call, (int64_t)s.size()); }\n"
+               "OPD_LIBRARY_FRAGMENT(both, lib) { opd_def(lib, \"cxx() -> int\"); opd_impl(lib, \"cxx\", k); }\n");
+    p = opd_load("both", files, NULL);
+    CHECK_INT(answer("both::answer"), 7);
+    CHECK_INT(answer("both::cxx"), 5);
+    CHECK_INT(opd_unload_library(p), 0);
+    p = opd_load_inline("both.cpp", "#include \"opdispatch.h\"\nstatic int k(opd_call *call) {\n"
+                        "    auto n = 9; return opd_return_int(call, n);\n}\n"
+                        "OPD_LIBRARY(both, lib) { opd_def(lib, \"answer() -> int\"); opd_impl(lib, \"answer\", k); }\n", NULL);
+    CHECK_INT(answer("both::answer"), 9);
+    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_OK();
+}
+TEST(compiler_speaks) {
+    const char *cc = getenv("CC");
+    char was[300] = "";
+    const char *none[1] = {NULL};
+    if (cc) { snprintf(was, sizeof was, "%s", cc); }
+    set_up();
+    CHECK(!opd_load_inline("wrong", "#include \"opdispatch.h\"\nint x = no_such_thing;\n", NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "no_such_thing");
+    CHECK(!opd_load_inline("wrong", ANSWER("wrong", "1") "int y(void); int z(void) { return y(); }\n", "-Wl,--no-undefined"));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "undefined reference");
+    CHECK(!opd_load_inline("wrong/../name", ANSWER("wrong", "1"), NULL));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "letters, digits");
+    CHECK(!opd_load_inline(NULL, ANSWER("wrong", "1"), NULL));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "letters, digits");
+    CHECK(!opd_load_inline("wrong", NULL, NULL));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "NULL");
+    CHECK(!opd_load("wrong", none, NULL));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "no files");
+    (void)setenv("CC", "no-such-compiler-here --flag", 1);
+    CHECK(!opd_load_inline("wrong", ANSWER("wrong", "1"), NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "cannot run the compiler 'no-such-compiler-here'");
+    (void)setenv("CC", "false", 1);
+    CHECK(!opd_load_inline("wrong", ANSWER("wrong", "1"), NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "'false' failed");
+    if (*was) { (void)setenv("CC", was, 1); } else { (void)unsetenv("CC"); }
+    CHECK(!opd_find_quiet("wrong::answer"));
+}
+/* No shell stands between: words reach the compiler as they are. */
+TEST(no_shell) {
+    char path[700];
+    set_up();
+    snprintf(path, sizeof path, "%s/made_by_a_shell", cache);
+    {
+        char flags[900];
+        snprintf(flags, sizeof flags, "-DX=$(touch${IFS}%s) -DY=`touch${IFS}%s` ;touch %s", path, path, path);
+        CHECK(!opd_load_inline("shell", ANSWER("shell", "1"), flags));
+        CHECK(!opd_ok());
+        opd_error_clear();
+    }
+    CHECK(access(path, F_OK) != 0);
+}
+TEST(folder_that_others_can_write) {
+    char dir[700], link[700];
+    set_up();
+    snprintf(dir, sizeof dir, "%s/opdispatch", cache);
+    CHECK_INT(opd_unload_library(opd_load_inline("folder", ANSWER("folder", "1"), NULL)), 0);
+    {
+        struct stat s;
+        CHECK(stat(dir, &s) == 0 && (s.st_mode & 0777) == 0700);
+    }
+    CHECK_INT(chmod(dir, 0720), 0);
+    CHECK(!opd_load_inline("folder", ANSWER("folder", "1"), NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "others may write");
+    CHECK_INT(chmod(dir, 0702), 0);
+    CHECK(!opd_load_inline("folder", ANSWER("folder", "1"), NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "others may write");
+    CHECK_INT(chmod(dir, 0700), 0);
+    CHECK_INT(chmod(cache, 0777), 0);             /* then somebody could put another folder in its place */
+    CHECK(!opd_load_inline("folder", ANSWER("folder", "1"), NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "others may write");
+    CHECK_INT(chmod(cache, 0700), 0);
+    snprintf(link, sizeof link, "%s/linked", cache);
+    (void)mkdir(link, 0700);
+    snprintf(link, sizeof link, "%s/linked/opdispatch", cache);
+    (void)unlink(link);
+    CHECK_INT(symlink(dir, link), 0);
+    snprintf(link, sizeof link, "%s/linked", cache);
+    (void)setenv("XDG_CACHE_HOME", link, 1);
+    CHECK(!opd_load_inline("folder", ANSWER("folder", "1"), NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "opdispatch");
+    (void)setenv("XDG_CACHE_HOME", cache, 1);
+}
+TEST(folder_of_another_user) {
+    char link[700];
+    set_up();
+    if (geteuid() != 0) { SKIP("only root can give a folder away"); }
+    snprintf(link, sizeof link, "%s/other", cache);
+    (void)mkdir(link, 0700);
+    snprintf(link, sizeof link, "%s/other/opdispatch", cache);
+    (void)mkdir(link, 0700);
+    CHECK_INT(chown(link, 65534, 65534), 0);
+    snprintf(link, sizeof link, "%s/other", cache);
+    (void)setenv("XDG_CACHE_HOME", link, 1);
+    CHECK(!opd_load_inline("folder", ANSWER("folder", "1"), NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "belongs to another user");
+    (void)setenv("XDG_CACHE_HOME", cache, 1);
+}
+#else
+TEST(no_plugins) {
+    CHECK(!opd_load_library("x.so"));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "OPD_NO_PLUGINS");
+}
+#endif
+
+CHECK_MAIN()
