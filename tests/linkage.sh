@@ -10,7 +10,7 @@ link_hidden link_hidden_program link_halves link_library_of_its_own link_tcc lin
 plugin_host_exports plugin_cxx plugin_many_files plugin_halves plugin_host_stripped plugin_by_program_symbols
 plugin_strict plugin_needs_define plugin_own_implementation plugin_own_hidden plugin_own_static plugin_newer_minor
 plugin_other_major plugin_other_entry plugin_older_minor plugin_missing_symbol plugin_wrong_machine plugin_wrong_class
-plugin_no_library plugin_no_blocks plugin_failing_block plugin_exports host_table no_plugins cmake'
+plugin_example plugin_no_library plugin_no_blocks plugin_failing_block plugin_exports host_table no_plugins cmake'
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -191,6 +191,15 @@ check_plugin_exports() {
     nm -D --defined-only "$tmp/exports.so" | awk '{ print $NF }' | grep -v -e '^linkage_' -e '^_' |
         grep -v -x opd_plugin_entry | sed 's/^/exported: /'
     nm -D --undefined-only "$tmp/exports.so" | grep 'opd' | sed 's/^/looked for outside: /'
+}
+# examples/plugin.c and its host, by the lines of their first comments.
+check_plugin_example() {
+    for name in plugin plugin_host; do
+        line=$(sed -n 's/^ *\(cc .*\)/\1/p' "$root/examples/$name.c" | head -n 1)
+        (cd "$root" && quiet $CC ${line#cc } -o "$tmp/example_$name")
+    done
+    out=$("$tmp/example_plugin_host" "$tmp/example_plugin" 2>&1) || printf '%s\n' "$out"
+    case $out in *32.*gone*'[1., 2., 3.]'*) ;; *) printf 'it prints: %s\n' "$out" ;; esac
 }
 # A program with a newer header, whose struct and table have grown at their ends, loads the plug-in of today.
 check_plugin_older_minor() {

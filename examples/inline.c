@@ -1,0 +1,38 @@
+/* An operator that is compiled while the program runs, from text that the program makes.
+   cc -O2 examples/inline.c -o inline -lm && ./inline
+
+   Run in the folder of this line, or with $OPD_INCLUDE naming that of opdispatch.h.  The first run takes the compiler's
+   time, later ones find the result in ~/.cache/opdispatch.  OPD_VERBOSE=1 shows the commands. */
+#define OPDISPATCH_IMPLEMENTATION
+#include "../opdispatch.h"
+#include <stdio.h>
+
+/* One pass over memory for a formula of x: written with operators it would be one pass for each of them. */
+static const char source[] =
+    "#include \"opdispatch.h\"\n"
+    "#include <math.h>\n"
+    "static int formula(opd_call *call) {\n"
+    "    opd_tensor *x = opd_contiguous(opd_arg_tensor(call, 0));\n"
+    "    opd_tensor *out = opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x));\n"
+    "    const float *from = opd_data_f32(x);\n"
+    "    float *to = opd_data_f32(out);\n"
+    "    if (!opd_ok()) { return -1; }\n"
+    "    for (int64_t i = 0; i < opd_numel(x); i++) { float x = from[i]; to[i] = %s; }\n"
+    "    return opd_return_tensor(call, out);\n"
+    "}\n"
+    "OPD_LIBRARY(inline, lib) {\n"
+    "    opd_def(lib, \"formula(Tensor x) -> Tensor\");\n"
+    "    opd_impl_key(lib, \"formula\", \"CPU\", formula, NULL, NULL);\n"
+    "}\n";
+
+int main(int argc, char **argv) {
+    char text[2000];
+    snprintf(text, sizeof text, source, argc > 1 ? argv[1] : "x * expf(-x * x)");
+    opd_load_inline("formula", text, "-O3");                /* a mistake is the compiler's own message */
+    OPD_SCOPE {
+        static opd_op *formula;
+        opd_tensor *x = opd_tensor_from((float[]){-1, 0, 0.5f, 1}, OPD_INTS(4), OPD_FLOAT32);
+        opd_print(OPD_CALL(OPD_OP(&formula, "inline::formula"), x));
+    }
+    return opd_finish();
+}

@@ -1,0 +1,32 @@
+/* A plug-in: operators in a library of their own, loaded by a program that is already running.
+   cc -O2 -shared -fPIC -DOPDISPATCH_PLUGIN examples/plugin.c -o plugin.so
+
+   examples/plugin_host.c loads it.  Nothing here is special to a plug-in: without -DOPDISPATCH_PLUGIN the same file can
+   be compiled into a program. */
+#include "../opdispatch.h"
+
+/* The sum of x[i] * w[i]: one loop in place of a product and a sum. */
+static int dot(opd_call *call) {
+    opd_tensor *x = opd_contiguous(opd_arg_tensor(call, 0)), *w = opd_contiguous(opd_arg_tensor(call, 1));
+    opd_tensor *out = opd_result(call, 0, NULL, 0, OPD_FLOAT32);
+    const float *a = opd_data_f32(x), *b = opd_data_f32(w);       /* an error for another dtype */
+    if (opd_numel(x) != opd_numel(w)) { return opd_fail(OPD_ERROR_SHAPE, "x and w must have as many elements"); }
+    if (!opd_ok()) { return -1; }
+    double sum = 0;
+    for (int64_t i = 0; i < opd_numel(x); i++) { sum += (double)a[i] * (double)b[i]; }
+    *opd_data_f32(out) = (float)sum;
+    return opd_return_tensor(call, out);
+}
+
+/* Each argument's gradient is the other one times the gradient of the result. */
+static int dot_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0);
+    if (opd_bw_needs(bw, 0)) { opd_bw_return(bw, 0, opd_mul(opd_bw_tensor(bw, 1), grad)); }
+    if (opd_bw_needs(bw, 1)) { opd_bw_return(bw, 1, opd_mul(opd_bw_tensor(bw, 0), grad)); }
+    return opd_ok() ? 0 : -1;
+}
+
+OPD_LIBRARY(plugin, lib) {
+    opd_define(lib, &(opd_op_desc){
+        .schema = "dot(Tensor x, Tensor w) -> Tensor", .cpu = dot, .backward = dot_backward, .save = "x, w" });
+}

@@ -1,0 +1,26 @@
+/* Loads the plug-in of examples/plugin.c, calls its operator, differentiates through it and unloads it.
+   cc -O2 examples/plugin_host.c -o plugin_host -lm
+
+   With the plug-in in the same folder:  ./plugin_host plugin.so
+   The program exports no symbols: the plug-in calls it through a table that it is given when it is loaded. */
+#define OPDISPATCH_IMPLEMENTATION
+#include "../opdispatch.h"
+#include <stdio.h>
+
+int main(int argc, char **argv) {
+    if (argc < 2) { printf("usage: plugin_host plugin.so\n"); return 0; }
+    opd_plugin *plugin = opd_load_library(argv[1]);
+    OPD_SCOPE {
+        static opd_op *dot;
+        opd_tensor *x = opd_tensor_from((float[]){1, 2, 3}, OPD_INTS(3), OPD_FLOAT32);
+        opd_tensor *w = opd_tensor_from((float[]){4, 5, 6}, OPD_INTS(3), OPD_FLOAT32);
+        opd_tensor_set_requires_grad(w, true);
+        opd_tensor *y = OPD_CALL(OPD_OP(&dot, "plugin::dot"), x, w);
+        opd_print(y);                                       /* tensor(32., grad_fn=<DotBackward0>) */
+        opd_unload_library(plugin);                         /* the tape still needs its derivative, which stays */
+        printf("plugin::dot is %s\n", opd_find_quiet("plugin::dot") ? "here" : "gone");
+        opd_backward(y);
+        opd_print(opd_tensor_grad(w));                      /* tensor([1., 2., 3.]) */
+    }
+    return opd_finish();
+}
