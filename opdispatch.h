@@ -1061,9 +1061,9 @@ typedef struct opd_plugin opd_plugin;
    another major version, has an implementation of its own, lacks a symbol, or a block fails.  Symbols stay local to the
    library (PyTorch: global).  Any thread; not from a constructor. */
 OPD_API opd_plugin *opd_load_library(const char *path);
-/* Undoes everything the library registered, at once.  Its code stays mapped until no kernel, tape node, deleter or
-   tensor over its data needs it, no operator is running on the calling thread, and every other thread that used the
-   dispatcher before has ended.  0, or -1 with an error when it is not loaded.  Works while an error is pending. */
+/* Undoes everything the library registered, at once.  Its code stays mapped while a tape node, a deleter, a tensor over
+   its data, an observer or a device of its own needs it, or a call is running that began before; the last of these, or
+   the next load or unload, unmaps it.  0; -1 with an error when it is not loaded.  Works while an error is pending. */
 OPD_API int opd_unload_library(opd_plugin *plugin);
 /* The loaded ones: NULL begins.  The path is as it was given, and lives as long as the plug-in is loaded. */
 OPD_API opd_plugin *opd_plugin_next(const opd_plugin *plugin);
@@ -2993,7 +2993,6 @@ typedef struct opdi_thread {
     int64_t allocations;
     struct opdi_thread *next;    /* in the list of all threads */
     uint64_t born;               /* its number, from 1 */
-    int worker;                  /* runs parts of kernels only, no operators */
     bool observe_off, observing, observe_end;     /* switched off here; in a callback; the thread ends */
     int32_t nobservers;
     opdi_mutex observe_lock;     /* of the list of observers */
@@ -3090,7 +3089,6 @@ static void opdi_report_pending(opdi_thread *th) {
 }
 
 static void opdi_raw_free(void *p, size_t n);
-static void opdi_plugins_sweep(void);
 
 //-- A thread ends: what it forgot is reported and given back.
 OPD_UNUSED static void opdi_thread_end(void *arg) {
@@ -3111,8 +3109,6 @@ OPD_UNUSED static void opdi_thread_end(void *arg) {
     }
     opdi_gone_allocations += th->allocations;
     opdi_unlock(&opdi_threads_lock);
-    opdi_plugins_sweep();
-    opdi_live_flush(th);
     opdi_thread_self = NULL;
     if (th != &opdi_main_thread) { OPD_FREE(th); }
     else { memset(th, 0, sizeof *th); OPDI_PUBLISH(&opdi_main_taken, 0); }
@@ -12520,8 +12516,8 @@ OPDI_COLD_END
 //
 //  A loaded library is a record with the addresses it is mapped at.  By address a kernel, a formula or a deleter finds
 //  the library it is in and pins it: kernels while they are registered, nodes and foreign storages while they live.
-//  Unloading closes the libraries whose blocks stand in it.  It is unmapped when it has no pin, the thread is in no
-//  operator and no older thread is left, since calls put no mark on the tables they read.
+//  Unloading closes the libraries whose blocks stand in it.  It is unmapped when it has no pin and no call is running
+//  that began before it was unloaded.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
@@ -12532,7 +12528,7 @@ struct opd_plugin {
     const opd_plugin_info *info;                  /* NULL: it calls the program's own symbols */
     opd_block *blocks;                            /* then: what its constructors linked */
     int64_t pins;
-    uint64_t left;                                /* threads born up to here may be inside its code */
+    uint64_t left;                                /* epoch in which it was unloaded */
     bool loaded;
     size_t bytes;
     opd_plugin *next;
@@ -12609,26 +12605,15 @@ static void opdi_plugin_forget(const opd_plugin *p) {
     }
 }
 
-//-- The number of the oldest thread that may be in a kernel, but for this one.
-static uint64_t opdi_oldest_other(const opdi_thread *self) {
-    const opdi_thread *th;
-    uint64_t oldest = UINT64_MAX;
-    opdi_lock(&opdi_threads_lock);
-    for (th = opdi_all_threads; th; th = th->next) {
-        if (th != self && !OPDI_LOAD(&th->worker)) { oldest = OPDI_MIN(oldest, th->born); }
-    }
-    opdi_unlock(&opdi_threads_lock);
-    return oldest;
-}
-
 //-- Unmaps what nobody needs any more.
 static void opdi_plugins_sweep(void) {
-    opdi_thread *th = opdi_self();
     opd_plugin *p = OPDI_LOAD(&opdi_plugins);
-    while (p && !th->current && !th->node) {
-        const uint64_t oldest = opdi_oldest_other(th);
+    if (p) { opdi_gone_give_back(); }             /* kernels that were waiting for a call to end */
+    while (p) {
         opd_plugin **at = &opdi_plugins;
+        uint64_t oldest;
         opdi_lock(&opdi_registry.lock);
+        oldest = opdi_oldest_call();
         while ((p = *at) != NULL && (p->loaded || OPDI_ACQUIRE(&p->pins) != 0 || p->left >= oldest)) { at = &p->next; }
         if (p) {
             opdi_plugin_forget(p);
@@ -12699,16 +12684,30 @@ static opd_library *opdi_plugin_library(const opd_plugin *p) {
     return lib;
 }
 
+//-- A listener that is code of p.
+static opd_listener *opdi_plugin_listener(const opd_plugin *p) {
+    opd_listener *l;
+    opdi_lock(&opdi_registry.lock);
+    for (l = opdi_registry.listeners; l; l = l->next) {
+        if (opdi_plugin_has(p, (uintptr_t)l->defined) || opdi_plugin_has(p, (uintptr_t)l->undefined)) { break; }
+    }
+    opdi_unlock(&opdi_registry.lock);
+    return l;
+}
+
 static void opdi_plugin_undo(opd_plugin *p) {
+    opd_listener *listener;
     opd_library *lib;
     opdi_plugin_take_blocks(p);
     opdi_observers_unload(p);
     while ((lib = opdi_plugin_library(p)) != NULL) { opd_library_close(lib); }
+    while ((listener = opdi_plugin_listener(p)) != NULL) { opd_listener_remove(listener); }
     if (opdi_plugin_has(p, (uintptr_t)opdi_log.fn)) { opd_log_set(NULL, NULL); }
-    opdi_lock(&opdi_threads_lock);
-    p->left = opdi_threads_born;
-    opdi_unlock(&opdi_threads_lock);
+    opdi_lock(&opdi_registry.lock);
+    p->left = opdi_epoch;
+    OPDI_PUBLISH(&opdi_epoch, opdi_epoch + 1);
     OPDI_STORE(&p->loaded, false);
+    opdi_unlock(&opdi_registry.lock);
     opdi_backends_unload(p);
 }
 
@@ -13983,10 +13982,7 @@ static void *opdi_pool_worker(void *unused) {
             int64_t n = p->n, step = p->step;
             pthread_mutex_unlock(&p->lock);
             opdi_pool_work(fn, ctx, n, step);
-            if (opdi_thread_self) {
-                opdi_thread_self->error = OPD_OK;                     /* the job tells its caller what failed */
-                OPDI_STORE(&opdi_thread_self->worker, 1);
-            }
+            if (opdi_thread_self) opdi_thread_self->error = OPD_OK;   /* the job tells its caller what failed */
             pthread_mutex_lock(&p->lock);
             OPDI_PUBLISH(&p->active, p->active - 1);
             if (p->active == 0) pthread_cond_signal(&p->done);
