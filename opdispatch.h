@@ -8,7 +8,7 @@
 
    WHAT IT IS NOT
      No Python, no bindings, no model formats, no optimizers, no distributed anything.  Not yet there: in-place
-     operations on views under autograd (refused, never wrong), vmap, autocast, tracing, forward mode, plug-ins, CUDA;
+     operations on views under autograd (refused, never wrong), vmap, autocast, tracing, forward mode, CUDA;
      cards already name what those layers will read (.vmap, .autocast).  Complex tensors can be stored, copied and
      printed, not computed with.
 
@@ -17,11 +17,12 @@
          #define OPDISPATCH_IMPLEMENTATION
          #include "opdispatch.h"
      and include it without the define elsewhere.
-         cc -O2 program.c -o program -lm                  (add -lpthread where libc is older than glibc 2.34)
+         cc -O2 program.c -o program -lm             (add -lpthread -ldl where libc is older than glibc 2.34)
          c++ -O2 -std=c++11 program.cpp -o program -lm
      C11 or C++11; gcc, clang; tcc without threads and SIMD.  No -march is needed: instruction sets are chosen at run
      time.  Do not use -ffast-math: infinities and NaN would be lost.  A copy inside a library: define OPD_STATIC, and
-     everything is static.
+     everything is static.  A file of operators is linked with the program, or loaded as a plug-in (see >>api:load):
+     `cc -shared -fPIC -DOPDISPATCH_PLUGIN ops.c -o ops.so`.
 
    QUICK START IN C
          static int myadd_cpu(opd_call *call) {
@@ -75,7 +76,9 @@
      OPD_NO_THREADS   no pthreads: kernels run on one thread       OPD_MALLOC(n), OPD_FREE(p)   another allocator
      OPD_NO_SIMD      plain C kernels only                         OPD_STATIC                   everything static
      OPD_NO_CACHE     every free goes to the allocator (set by itself under sanitizers)
-     Environment: OPD_NUM_THREADS, OPD_CPU_LEVEL (0 plain C, 1 AVX2, 2 AVX-512).
+     OPD_NO_PLUGINS   nothing is loaded or compiled at run time (set by itself where there is no dlopen)
+     Environment: OPD_NUM_THREADS, OPD_CPU_LEVEL (0 plain C, 1 AVX2, 2 AVX-512); for what is compiled at run time CC,
+     CXX, XDG_CACHE_HOME, OPD_INCLUDE, OPD_VERBOSE.
 
    LIMITS
      64 dimensions, 64 arguments, 16 results, 400 nested calls; 60,000 tensors in one recorded call's lists.  A tensor's
@@ -97,6 +100,7 @@
      op.call, op.redispatch             OPD_CALL, opd_redispatch        torch::add(x, y)    opd_add(x, y)
      ExcludeDispatchKeyGuard            opd_keys_exclude                print(x)            opd_print(x)
      c10::DispatchKeySet                opd_keyset                      x.item()            opd_item_f64(x)
+     torch.ops.load_library             opd_load_library                cpp_extension.load  opd_load, opd_load_inline
      at::addGlobalCallback              opd_observer_add                torch.profiler      opd_profiler_start
 
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE

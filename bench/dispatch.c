@@ -263,6 +263,67 @@ static void bench_calls(void) {
     if (!filter[0] && !autograd_calls) { opd_fail(OPD_ERROR_USER, "the kernel at Autograd did not run"); }
 }
 
+/* The same operators in a plug-in, and calls that code of a plug-in makes: at most 2 ns more than in the program. */
+static const char plugin_source[] =
+    "#include \"opdispatch.h\"\n"
+    "static int nothing(opd_call *call) { (void)call; return 0; }\n"
+    "static int self(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }\n"
+    "static int many(opd_call *call) {\n"
+    "    static opd_op *noop;\n"
+    "    opd_value rets[1];\n"
+    "    int64_t i, n = opd_arg_int(call, 2);\n"
+    "    for (i = 0; i < n; i++) {\n"
+    "        opd_value v[3] = {opd_call_args(call)[0], opd_call_args(call)[1], opd_value_int(3)};\n"
+    "        if (opd_call_all(OPD_OP(&noop, \"bench::noop\"), rets, v, 3)) { return -1; }\n"
+    "    }\n"
+    "    return 0;\n"
+    "}\n"
+    "OPD_LIBRARY(bench_plugin, lib) {\n"
+    "    opd_def(lib, \"noop(Tensor self, Tensor other, int n) -> ()\"); opd_impl(lib, \"noop\", nothing);\n"
+    "    opd_def(lib, \"noop2(Tensor self, Tensor other, int n) -> Tensor\"); opd_impl(lib, \"noop2\", self);\n"
+    "    opd_def(lib, \"many(Tensor self, Tensor other, int n) -> ()\"); opd_impl(lib, \"many\", many);\n"
+    "}\n";
+static int many_kernel(opd_call *call) {
+    static opd_op *noop;
+    opd_value rets[1];
+    int64_t n = opd_arg_int(call, 2);
+    for (int64_t i = 0; i < n; i++) {
+        opd_value v[3] = {opd_call_args(call)[0], opd_call_args(call)[1], opd_value_int(3)};
+        if (opd_call_all(OPD_OP(&noop, "bench::noop"), rets, v, 3)) { return -1; }
+    }
+    return 0;
+}
+OPD_LIBRARY_FRAGMENT(bench, lib) {
+    opd_def(lib, "many(Tensor self, Tensor other, int n) -> ()");
+    opd_impl(lib, "many", many_kernel);
+}
+static void bench_plugin(void) {
+    static const char *const ours[] = {"bench::noop", "bench::noop2", "bench::many"};
+    static const char *const theirs[] = {"bench_plugin::noop", "bench_plugin::noop2", "bench_plugin::many"};
+    static const char *const what[] = {"noop", "noop2", "noop called by a kernel of"};
+    opd_value rets[1];
+    opd_plugin *plugin;
+    OPD_SCOPED;
+    opd_tensor *x = opd_ones(OPD_INTS(1), OPD_FLOAT32), *y = opd_ones(OPD_INTS(1), OPD_FLOAT32);
+    if (!wanted_key("plugin")) { return; }
+    heading("calls and plug-ins");
+    plugin = opd_load_inline("bench_plugin", plugin_source, "-O2");
+    for (int k = 0; plugin && k < 3; k++) {
+        const int n = k == 2 ? 1000 : 1;
+        const int64_t times = k == 0 ? 200000 : k == 1 ? 100000 : 200;
+        samples own = {0}, other = {0};
+        char name[2][80];
+        opd_op *op = opd_find(ours[k]), *plug = opd_find(theirs[k]);
+        MEASURE(own, times, n, OPD_SCOPE { OPD_CALL_N(op, rets, x, y, n); });
+        MEASURE(other, times, n, OPD_SCOPE { OPD_CALL_N(plug, rets, x, y, n); });
+        snprintf(name[0], sizeof name[0], "%s %s", what[k], k == 2 ? "the program" : "of the program");
+        snprintf(name[1], sizeof name[1], "%s a plug-in", k == 2 ? what[k] : k ? "noop2 of" : "noop of");
+        report(ROW("plugin", name[0]), &own);
+        report(ROW("plugin", name[1], .most = median(&own) + 2, .note = "(2 ns more)"), &other);
+    }
+    opd_unload_library(plugin);
+}
+
 //-- small tensors ----------------------------------------------------------------------------------------------------
 
 static void bench_small(void) {
@@ -636,6 +697,7 @@ int main(int argc, char **argv) {
     run_peer();
     bench_start();
     bench_calls();
+    bench_plugin();
     bench_small();
     heading("chain y = y * w of one element, an operator");
     bench_chain(1000, false);
