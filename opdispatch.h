@@ -18136,6 +18136,9 @@ static int opdi_to_copy_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out;
     opdi_options o;
     if (opdi_like_options(call, 1, false, &o)) { return -1; }
+    if (self->backend == OPD_META && o.device.type != OPD_META) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!");
+    }
     o.format = opdi_arg_format(call, 6);
     if (o.format == OPDI_FORMAT_PRESERVE && !opdi_is_dense(self)) { o.format = OPDI_FORMAT_CONTIGUOUS; }
     out = opdi_result_like(call, self, o.dtype, o.device, o.format);
