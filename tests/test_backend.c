@@ -11,7 +11,8 @@
 
 //-- the device --------------------------------------------------------------------------------------------------------
 
-/* Every block has pages of its own, which end with the block as far as alignment to 16 allows: what lies behind faults. */
+/* Every block has pages of its own, which end with the block as far as alignment to 16 allows: what is behind it
+   faults. */
 typedef struct dev_block { char *pages, *data; size_t bytes, mapped; int unit; } dev_block;
 static struct {
     dev_block blocks[BLOCKS];
@@ -37,7 +38,8 @@ static void *dev_alloc(void *user, int unit, size_t bytes) {
     b->bytes = bytes;
     b->mapped = (bytes + 4095) & ~(size_t)4095;
     b->unit = unit;
-    b->pages = (char *)mmap(NULL, b->mapped, dev.open ? PROT_READ | PROT_WRITE : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    b->pages = (char *)mmap(NULL, b->mapped, dev.open ? PROT_READ | PROT_WRITE : PROT_NONE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (b->pages == (char *)MAP_FAILED) { return NULL; }
     b->data = b->pages + ((b->mapped - bytes) & ~(size_t)15);
     dev.nblocks++;
@@ -81,14 +83,24 @@ static int dev_sync(void *user, int unit) { (void)user; (void)unit; dev.syncs++;
 static int dev_stream_new(void *user, int unit, int64_t *id) { (void)user; *id = 100 * unit + ++dev.streams; return 0; }
 static void dev_stream_free(void *user, int unit, int64_t id) { (void)user; CHECK(id / 100 == unit); dev.streams--; }
 static int64_t dev_stream_get(void *user, int unit) { (void)user; return dev.stream[unit]; }
-static int dev_stream_set(void *user, int unit, int64_t id) { (void)user; dev.stream_sets++; dev.stream[unit] = id; return 0; }
+static int dev_stream_set(void *user, int unit, int64_t id) {
+    (void)user;
+    dev.stream_sets++;
+    dev.stream[unit] = id;
+    return 0;
+}
 static int dev_stream_wait(void *user, int unit, int64_t id, int other, int64_t other_id) {
     (void)user;
     CHECK(id / 100 == unit && other_id / 100 == other);
     dev.waits++;
     return 0;
 }
-static int dev_stream_sync(void *user, int unit, int64_t id) { (void)user; CHECK(id / 100 == unit); dev.stream_syncs++; return 0; }
+static int dev_stream_sync(void *user, int unit, int64_t id) {
+    (void)user;
+    CHECK(id / 100 == unit);
+    dev.stream_syncs++;
+    return 0;
+}
 static void dev_destroy(void *user) { CHECK(user == &dev); dev.destroyed++; }
 
 static opd_backend_desc dev_desc(const char *name) {
@@ -293,7 +305,8 @@ TEST(memory_comes_and_goes_once) {
     dev_on(false);
     allocs = dev.allocs; frees = dev.frees;
     OPD_SCOPE {
-        opd_tensor *t = opd_tensor_new_on(OPD_INTS(4, 4), OPD_FLOAT32, unit(0)), *v = opd_t(t), *w = opd_select(v, 0, 1);
+        opd_tensor *t = opd_tensor_new_on(OPD_INTS(4, 4), OPD_FLOAT32, unit(0)), *v = opd_t(t);
+        opd_tensor *w = opd_select(v, 0, 1);
         CHECK(w && opd_tensor_same_storage(t, w) && opd_tensor_device(w).index == 0);
         CHECK(opd_tensor_new_on(OPD_INTS(0), OPD_FLOAT32, unit(0)) != NULL);  /* needs none */
     }
@@ -305,7 +318,8 @@ TEST(out_of_memory_sticks) {
     t = up(vec(8));
     dev.fail_at = 1;
     CHECK(opd_clone(t) == NULL);
-    CHECK(opd_error_code() == OPD_ERROR_MEMORY && strstr(opd_error_message(), "npu:0 out of memory. Tried to allocate 32 bytes"));
+    CHECK_INT(opd_error_code(), OPD_ERROR_MEMORY);
+    CHECK(strstr(opd_error_message(), "npu:0 out of memory. Tried to allocate 32 bytes") != NULL);
     CHECK(opd_add(t, t) == NULL && opd_tensor_new_on(OPD_INTS(1), OPD_FLOAT32, unit(0)) == NULL);
     CHECK(strstr(opd_error_message(), "Tried to allocate 32 bytes") != NULL);
     opd_error_clear();
@@ -313,7 +327,8 @@ TEST(out_of_memory_sticks) {
     CHECK_OK();
 }
 static opd_tensor *some_work(void) {
-    opd_tensor *x = opd_tensor_set_requires_grad(opd_randn_full(OPD_INTS(3, 4), OPD_NONE, OPD_NONE, at(1), OPD_NONE), true);
+    opd_tensor *x = opd_tensor_set_requires_grad(opd_randn_full(OPD_INTS(3, 4), OPD_NONE, OPD_NONE, at(1), OPD_NONE),
+                                                 true);
     opd_tensor *y = opd_sum(opd_tanh(opd_add(opd_mm(x, opd_t(x)), opd_tensor_wrapped_number(opd_value_int(1)))));
     (void)opd_backward(y);
     return opd_tensor_grad(x);
@@ -373,7 +388,8 @@ TEST(foreign_memory_of_the_device) {
     int before = deleted;
     dev_on(false);
     OPD_SCOPE {
-        opd_tensor *t = opd_tensor_wrap_on(dev_alloc(&dev, 1, 16), OPD_INTS(2, 2), NULL, OPD_FLOAT32, unit(1), delete_block, &dev);
+        opd_tensor *t = opd_tensor_wrap_on(dev_alloc(&dev, 1, 16), OPD_INTS(2, 2), NULL, OPD_FLOAT32, unit(1),
+                                           delete_block, &dev);
         opd_tensor *v = opd_select(t, 0, 1);
         CHECK(opd_tensor_device(t).type == NPU && opd_tensor_device(v).index == 1 && opd_device_data(t, NPU));
         CHECK(opd_copy_(t, opd_reshape(vec(4), OPD_INTS(2, 2))) == t);
@@ -384,10 +400,12 @@ TEST(foreign_memory_of_the_device) {
     }
     CHECK_INT(deleted, before + 1);
     OPD_SCOPE {                                           /* also when it fails */
-        CHECK(opd_tensor_wrap_on(dev_alloc(&dev, 1, 16), OPD_INTS(2, -2), NULL, OPD_FLOAT32, unit(1), delete_block, &dev) == NULL);
+        CHECK(opd_tensor_wrap_on(dev_alloc(&dev, 1, 16), OPD_INTS(2, -2), NULL, OPD_FLOAT32, unit(1), delete_block,
+              &dev) == NULL);
         opd_error_clear();
         CHECK_INT(deleted, before + 2);
-        CHECK(opd_tensor_wrap_on(dev_alloc(&dev, 1, 16), OPD_INTS(4), NULL, OPD_FLOAT32, unit(9), delete_block, &dev) == NULL);
+        CHECK(opd_tensor_wrap_on(dev_alloc(&dev, 1, 16), OPD_INTS(4), NULL, OPD_FLOAT32, unit(9), delete_block,
+              &dev) == NULL);
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "there is no npu:9");
         CHECK_INT(deleted, before + 3);
     }
@@ -420,10 +438,13 @@ TEST(making_reading_printing) {
     CHECK_STR(printed(opd_zero_(t)), "tensor([[0., 0.],\n        [0., 0.]], device='npu:0')");
     CHECK_STR(printed(opd_fill_(opd_select(opd_t(t), 0, 1), opd_value_int(7))), "tensor([7., 7.], device='npu:0')");
     CHECK_STR(printed(t), "tensor([[0., 7.],\n        [0., 7.]], device='npu:0')");
-    CHECK_STR(printed(opd_arange_full(opd_value_int(4), OPD_NONE, OPD_NONE, at(2), OPD_NONE)), "tensor([0, 1, 2, 3], device='npu:2')");
-    CHECK_STR(printed(opd_eye_full(2, OPD_NONE, OPD_NONE, at(1), OPD_NONE)), "tensor([[1., 0.],\n        [0., 1.]], device='npu:1')");
+    CHECK_STR(printed(opd_arange_full(opd_value_int(4), OPD_NONE, OPD_NONE, at(2), OPD_NONE)),
+              "tensor([0, 1, 2, 3], device='npu:2')");
+    CHECK_STR(printed(opd_eye_full(2, OPD_NONE, OPD_NONE, at(1), OPD_NONE)),
+              "tensor([[1., 0.],\n        [0., 1.]], device='npu:1')");
     CHECK(opd_empty_full(OPD_INTS(0), OPD_NONE, OPD_NONE, at(0), OPD_NONE, OPD_NONE) != NULL);
-    CHECK_STR(printed(opd_empty_full(OPD_INTS(0), OPD_NONE, OPD_NONE, at(0), OPD_NONE, OPD_NONE)), "tensor([], device='npu:0')");
+    CHECK_STR(printed(opd_empty_full(OPD_INTS(0), OPD_NONE, OPD_NONE, at(0), OPD_NONE, OPD_NONE)),
+              "tensor([], device='npu:0')");
     CHECK_STR(printed(opd_tensor_set_requires_grad(opd_clone(t), true)),
               "tensor([[0., 7.],\n        [0., 7.]], device='npu:0', requires_grad=True)");
     t = opd_arange_full(opd_value_int(3), OPD_NONE, OPD_NONE, at(2), OPD_NONE);
@@ -476,7 +497,8 @@ TEST(copies) {
     /* into a part of a tensor: the rest stays */
     d = opd_zeros_full(OPD_INTS(3, 4), OPD_NONE, OPD_NONE, at(0), OPD_NONE);
     CHECK(opd_copy_(opd_slice(d, 1, opd_value_int(0), opd_value_int(3), 2), opd_t(m)) != NULL);
-    CHECK_STR(printed(d), "tensor([[-2.,  0.,  1.,  0.],\n        [-1.,  0.,  2.,  0.],\n        [ 0.,  0.,  3.,  0.]], device='npu:0')");
+    CHECK_STR(printed(d), "tensor([[-2.,  0.,  1.,  0.],\n        [-1.,  0.,  2.,  0.],\n        [ 0.,  0.,  3.,  0.]], "
+              "device='npu:0')");
     CHECK(opd_copy_(d, opd_slice(vec(4), 0, opd_value_int(0), opd_value_int(1), 1)) == d);
     CHECK(opd_item_f64(opd_select(opd_select(d, 0, 2), 0, 3)) == -2);
     CHECK(opd_copy_(opd_slice(opd_select(d, 0, 0), 0, opd_value_int(0), opd_value_int(3), 1),
@@ -494,7 +516,8 @@ TEST(resizing_keeps_what_is_there) {
     t = to(vec(3), unit(1));
     CHECK(opd_resize_(t, OPD_INTS(2)) == t && opd_resize_(t, OPD_INTS(4, 64)) == t);
     CHECK(opd_tensor_device(t).index == 1 && opd_tensor_storage_bytes(t) == 1024);
-    CHECK(opd_item_f64(opd_select(opd_select(t, 0, 0), 0, 2)) == 0 && opd_item_f64(opd_select(opd_select(t, 0, 0), 0, 1)) == -1);
+    CHECK(opd_item_f64(opd_select(opd_select(t, 0, 0), 0, 2)) == 0);
+    CHECK(opd_item_f64(opd_select(opd_select(t, 0, 0), 0, 1)) == -1);
     CHECK_OK();
 }
 /* Two kinds of device at once. */
@@ -563,7 +586,8 @@ TEST(kernels_run_on_the_device_of_their_tensors) {
     opd_error_clear();
     /* in-place and out= forms follow from the functional kernel */
     CHECK_STR(printed(OPD_CALL(opd_find("aten::mul_.Tensor"), a, a)), "tensor([4., 1., 0.], device='npu:0')");
-    CHECK_STR(printed(OPD_CALL(opd_find("aten::mul.out"), a, a, opd_empty_like(a))), "tensor([16.,  1.,  0.], device='npu:0')");
+    CHECK_STR(printed(OPD_CALL(opd_find("aten::mul.out"), a, a, opd_empty_like(a))),
+              "tensor([16.,  1.,  0.], device='npu:0')");
     CHECK_STR(printed(opd_mul(a, opd_tensor_wrapped_number(opd_value_int(2)))), "tensor([8., 2., 0.], device='npu:0')");
     opd_library_close(lib);
     CHECK(opd_mul(a, a) == NULL);
@@ -579,13 +603,15 @@ TEST(tensors_of_two_devices) {
     CHECK(opd_mul(a, b) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::mul.Tensor");
     CHECK(opd_mul(a, b) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected all tensors to be on the same device, but found at least two devices, npu:0 and "
+    CHECK_ERROR(OPD_ERROR_ARGUMENT,
+                "Expected all tensors to be on the same device, but found at least two devices, npu:0 and "
                 "cpu! (when checking argument for argument other in method aten::mul.Tensor)");
     CHECK(opd_mul(b, a) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "two devices, cpu and npu:0! (when checking argument for argument other");
     CHECK(opd_mul(a, c) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "two devices, npu:0 and npu:1!");
-    CHECK(opd_mm(opd_reshape(a, OPD_INTS(1, 3)), opd_reshape(b, OPD_INTS(3, 1))) == NULL);        /* also by the fallback */
+    /* also by the fallback */
+    CHECK(opd_mm(opd_reshape(a, OPD_INTS(1, 3)), opd_reshape(b, OPD_INTS(3, 1))) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "npu:0 and cpu! (when checking argument for argument mat2 in method aten::mm)");
     CHECK(opd_cat(OPD_TENSORS(a, b)) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument tensors in method aten::cat");
@@ -604,8 +630,8 @@ static int mine_npu(opd_call *call) {
 static int make_cpu(opd_call *call) { return opd_return_tensor(call, opd_zeros(opd_arg_ints(call, 0), OPD_FLOAT32)); }
 static int make_npu(opd_call *call) {
     CHECK_INT(dev.current, 2);
-    return opd_return_tensor(call, opd_full_full(opd_arg_ints(call, 0), opd_value_int(3), opd_value_int(OPD_FLOAT32), OPD_NONE,
-                                                 at(-1), OPD_NONE));
+    return opd_return_tensor(call, opd_full_full(opd_arg_ints(call, 0), opd_value_float(3), OPD_NONE, OPD_NONE, at(-1),
+                                                 OPD_NONE));
 }
 TEST(operators_of_ones_own) {
     opd_library *def, *impl;
@@ -613,9 +639,11 @@ TEST(operators_of_ones_own) {
     dev_on(false);
     def = opd_library_open(OPD_DEF, "mine", NULL, __FILE__, __LINE__);
     impl = opd_library_open(OPD_IMPL, "mine", "PrivateUse1", __FILE__, __LINE__);
-    CHECK(opd_def(def, "where(Tensor a, Tensor? b=None) -> int") == 0 && opd_def(def, "make(int[] size, *, Device? device=None) -> Tensor") == 0);
+    CHECK_INT(opd_def(def, "where(Tensor a, Tensor? b=None) -> int"), 0);
+    CHECK_INT(opd_def(def, "make(int[] size, *, Device? device=None) -> Tensor"), 0);
     CHECK(opd_impl_key(def, "where", "CPU", mine_cpu, NULL, NULL) == 0 && opd_impl(impl, "where", mine_npu) == 0);
-    CHECK(opd_impl_key(def, "make", "CompositeExplicitAutograd", make_cpu, NULL, NULL) == 0 && opd_impl(impl, "make", make_npu) == 0);
+    CHECK_INT(opd_impl_key(def, "make", "CompositeExplicitAutograd", make_cpu, NULL, NULL), 0);
+    CHECK_INT(opd_impl(impl, "make", make_npu), 0);
     a = up(vec(2));
     {
         opd_value v[2], r;
@@ -625,7 +653,8 @@ TEST(operators_of_ones_own) {
         CHECK(opd_call_all(opd_find("mine::where"), &r, v, 2) == 0 && r.u.i == 2);
         v[1] = opd_value_tensor(vec(2));                  /* nobody checks a program's own: its accessor does */
         CHECK(opd_call_all(opd_find("mine::where"), &r, v, 2) == -1);
-        CHECK_ERROR(OPD_ERROR_ARGUMENT, "two devices, npu:0 and cpu! (when checking argument for argument b in method mine::where)");
+        CHECK_ERROR(OPD_ERROR_ARGUMENT,
+                    "two devices, npu:0 and cpu! (when checking argument for argument b in method mine::where)");
         v[0] = opd_value_ints(opd_sizes(a), 1); v[1] = at(2);
         CHECK_STR(printed(opd_call_op(opd_find("mine::make"), v, 2)), "tensor([3., 3.], device='npu:2')");
         CHECK_STR(printed(opd_call_op(opd_find("mine::make"), v, 1)), "tensor([0., 0.])");
@@ -660,7 +689,8 @@ TEST(fill_and_copy_of_its_own) {
     CHECK_INT(fills, 2);
     m = up(opd_reshape(vec(6), OPD_INTS(2, 3)));
     CHECK(opd_clone(m) && copies == 0);                   /* bytes in a row */
-    CHECK_STR(printed(opd_contiguous(opd_t(m))), "tensor([[-2.,  1.],\n        [-1.,  2.],\n        [ 0.,  3.]], device='npu:0')");
+    CHECK_STR(printed(opd_contiguous(opd_t(m))),
+              "tensor([[-2.,  1.],\n        [-1.,  2.],\n        [ 0.,  3.]], device='npu:0')");
     CHECK_INT(copies, 1);
     CHECK(opd_to_dtype(m, OPD_FLOAT64) && copies == 2);
     opd_library_close(lib);
@@ -672,7 +702,8 @@ TEST(fill_and_copy_of_its_own) {
 TEST(the_current_device) {
     opd_device was;
     dev_on(false);
-    CHECK(opd_device_count(NPU) == UNITS && opd_device_current(NPU).index == 0 && opd_device_current(OPD_CPU).index == -1);
+    CHECK(opd_device_count(NPU) == UNITS && opd_device_current(NPU).index == 0 &&
+          opd_device_current(OPD_CPU).index == -1);
     was = opd_device_set(unit(2));
     CHECK(was.index == 0 && opd_device_current(NPU).index == 2);
     CHECK(opd_tensor_device(up(vec(1))).index == 2);
@@ -696,7 +727,8 @@ TEST(streams) {
     b = opd_stream_new(unit(2));
     CHECK(a.id == 101 && b.id == 202 && a.device.index == 1);
     was = opd_stream_set(a);
-    CHECK(was.id == 0 && was.device.index == 1 && opd_stream_current(unit(1)).id == 101 && opd_stream_current(unit(2)).id == 0);
+    CHECK(was.id == 0 && was.device.index == 1 && opd_stream_current(unit(1)).id == 101 &&
+          opd_stream_current(unit(2)).id == 0);
     CHECK(opd_stream_wait(a, b) == 0 && opd_stream_synchronize(b) == 0);
     CHECK(dev.waits == 1 && dev.stream_syncs == 1);
     CHECK(opd_stream_set(was).id == 101 && opd_stream_current(unit(1)).id == 0);
@@ -704,7 +736,8 @@ TEST(streams) {
     opd_stream_free(a);
     opd_stream_free(b);
     CHECK_INT(dev.streams, 0);
-    CHECK(opd_stream_current(opd_device_of(OPD_CPU, -1)).id == 0 && opd_stream_synchronize(opd_stream_current(opd_device_of(OPD_CPU, -1))) == 0);
+    CHECK(opd_stream_current(opd_device_of(OPD_CPU, -1)).id == 0 &&
+          opd_stream_synchronize(opd_stream_current(opd_device_of(OPD_CPU, -1))) == 0);
     CHECK(opd_stream_new(opd_device_of(OPD_XLA, 0)).id == 0);
     CHECK_ERROR(OPD_ERROR_NO_KERNEL, "no allocator for device xla");
 }
@@ -726,7 +759,8 @@ TEST(the_fallback_counts) {
     CHECK_TENSOR(here(a), want, 0);
     v[0] = opd_value_tensor(a); v[1] = opd_value_int(0);
     CHECK_INT(opd_call_tensors(opd_find("aten::sort"), i, v, 2), 0);
-    CHECK(i[0] && i[1] && opd_tensor_device(i[0]).index == 1 && opd_tensor_device(i[1]).index == 1 && opd_dtype(i[1]) == OPD_INT64);
+    CHECK(i[0] && i[1] && opd_tensor_device(i[0]).index == 1 && opd_tensor_device(i[1]).index == 1 &&
+          opd_dtype(i[1]) == OPD_INT64);
     s = opd_zeros_full(OPD_INTS(0), OPD_NONE, OPD_NONE, at(1), OPD_NONE);         /* an out= that grows */
     CHECK(OPD_CALL(opd_find("aten::mul.out"), a, a, s) == s && opd_numel(s) == 3);
     CHECK_STR(printed(s), "tensor([16.,  1.,  0.], device='npu:1')");
@@ -835,8 +869,8 @@ static int results_of(const op_case *c, const opd_value *rets, opd_tensor **out)
     }
     return n;
 }
-/* Runs the case that text begins with: on the device, and with gradients of its floating tensors, or not.  The number of
-   results, the gradients behind them; -1: it failed, -2: there is none.  *next: the case after it. */
+/* Runs the case that text begins with: on the device or the CPU; its results, or (grad) the gradient of its first
+   floating tensor.  How many, -1: it failed, -2: there is none.  *next: the case after it. */
 static int run(const opd_op *op, const char *text, bool device, bool grad, opd_tensor **out, const char **next) {
     static op_case c;
     opd_value rets[16];
@@ -881,14 +915,20 @@ TEST(every_operator_on_the_device) {
                 m = run(op, text, true, mode, got, &next);
                 (void)snprintf(why, sizeof why, "%s", opd_error_message());
                 opd_error_clear();
-                if (n != m) { printf("%s, %s: %d and %d, %s\n", opd_op_name(op), mode ? "gradient" : "results", n, m, why); wrong++; }
+                if (n != m) {
+                    printf("%s, %s: %d and %d, %s\n", opd_op_name(op), mode ? "gradient" : "results", n, m, why);
+                    wrong++;
+                }
                 for (k = 0; k < n && n == m; k++) {
                     bool fine = !want[k] == !got[k];
                     if (fine && got[k]) {
                         fine = opd_tensor_device(got[k]).type == NPU && opd_tensor_device(got[k]).index == 1 &&
                             (unsaid(op) || same(want[k], here(got[k])));
                     }
-                    if (!fine) { printf("%s, %s: %s\n", opd_op_name(op), mode ? "gradient" : "result", printed(got[k])); wrong++; }
+                    if (!fine) {
+                        printf("%s, %s: %s\n", opd_op_name(op), mode ? "gradient" : "result", printed(got[k]));
+                        wrong++;
+                    }
                 }
                 ran += mode == 0 && n > 0;
                 grads += mode == 1 && n > 0;
