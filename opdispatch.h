@@ -1189,7 +1189,8 @@ inline opd_tensors opd_tensors_in(const std::initializer_list<opd_tensor *> &l) 
 #define OPD_CAT(a, b) OPD_CAT_(a, b)
 #define OPD_CAT_(a, b) a##b
 #define OPD_ARGS(...)                                                                                       \
-    (const opd_value[]){OPD_CAT(OPD_MAP_, OPD_COUNT(__VA_ARGS__))(__VA_ARGS__)}, OPD_COUNT(__VA_ARGS__)
+    (const opd_value[OPD_COUNT(__VA_ARGS__)]){OPD_CAT(OPD_MAP_, OPD_COUNT(__VA_ARGS__))(__VA_ARGS__)},      \
+        OPD_COUNT(__VA_ARGS__)
 #define OPD_CALL(op, ...) opd_call_op(op, OPD_ARGS(__VA_ARGS__))
 #define OPD_CALL_N(op, rets, ...) opd_call_all(op, rets, OPD_ARGS(__VA_ARGS__))
 #define OPD_INTS(...) \

@@ -2,7 +2,20 @@
    cc -O2 -shared -fPIC shim.c -o shim.so -lm -lpthread
 
    Every call runs in a scope of its own.  Arguments on one storage become views of one tensor over that memory, so that
-   aliasing is what it was; results are kept until odx_free. */
+   aliasing is what it was; results are kept until odx_free.
+
+   Of PyTorch 1.13's recorded answers for the operators that are here 98.9% agree.  The others, and why:
+     unsqueeze_ squeeze_ transpose_ t_ as_strided_ resize_   the interface cannot show an argument's new sizes
+     native_batch_norm.out         1.13 has no CPU kernel for it and refuses
+     native_layer_norm             rows of one element: 1.13's variance is not 0 there
+     native_group_norm, max_pool3d and adaptive_max_pool3d backward, _softmax_backward_data
+                                   strided input: 1.13 reads it as contiguous
+     topk sort argsort msort kthvalue mode   which of equal elements comes first
+     binary_cross_entropy.out      1.13 reduces into the tensor that it reads
+     gather.out nll_loss2d_backward native_group_norm   refused by 1.13, defined here (dtype or strides of out, empty)
+     index.Tensor                  strides of the result for some strided sources
+     as_strided_scatter, prelu_backward   gradients of sources with strides of size-1 dims; a zero for an undefined one
+     add_ fmod floor_divide logit sinc gelu in bfloat16   the last bit: one rounding here, several in 1.13 */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../../opdispatch.h"
 #include "odx_abi.h"
