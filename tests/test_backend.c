@@ -497,8 +497,8 @@ TEST(copies) {
     /* into a part of a tensor: the rest stays */
     d = opd_zeros_full(OPD_INTS(3, 4), OPD_NONE, OPD_NONE, at(0), OPD_NONE);
     CHECK(opd_copy_(opd_slice(d, 1, opd_value_int(0), opd_value_int(3), 2), opd_t(m)) != NULL);
-    CHECK_STR(printed(d), "tensor([[-2.,  0.,  1.,  0.],\n        [-1.,  0.,  2.,  0.],\n        [ 0.,  0.,  3.,  0.]], "
-              "device='npu:0')");
+    CHECK_STR(printed(d), "tensor([[-2.,  0.,  1.,  0.],\n        [-1.,  0.,  2.,  0.],\n        [ 0.,  0.,  3.,  0.]],"
+              " device='npu:0')");
     CHECK(opd_copy_(d, opd_slice(vec(4), 0, opd_value_int(0), opd_value_int(1), 1)) == d);
     CHECK(opd_item_f64(opd_select(opd_select(d, 0, 2), 0, 3)) == -2);
     CHECK(opd_copy_(opd_slice(opd_select(d, 0, 0), 0, opd_value_int(0), opd_value_int(3), 1),
