@@ -3075,30 +3075,39 @@ struct opd_schema {
 
 OPDI_COLD_BEGIN
 
-/* Deliberate differences from PyTorch 2.6 (each is a place where it misreads, crashes or prints what it cannot read):
-   - a positional argument without default after one with default is an error (1.13 crashes);
-   - 0x10 is 16 and 1E3 is 1000. (read as 0 and 1 there); the same for N of T[N]; a number that is out of range is
-     "number out of range" here (there: a bare C++ exception);
-   - a complex default without j is real ("complex x=12" is 12+0j, not 1j); "1.+2.j", which is how complex defaults
-     are printed, can be read;
+/* Deliberate differences from PyTorch (2.6; 1.13 was run beside it):
+   It crashes or stops on an assertion of its own, this is an error:
+   - a positional argument without default after one with default (1.13 crashes);
+   - NoneType?, and a Union whose types are one; an element of a list default that is of another type;
+   - a default for a type that can have none ("file a bug report" there); a number out of range (a bare C++ exception).
+   It misreads, this reads right:
+   - 0x10 is 16 and 1E3 is 1000. (0 and 1 there); the same for N of T[N], where it takes 99999999999 for another number;
+   - a complex default without j is real ("complex x=12" is 12+0j, not 1j); `strided` and the like are of its type, and
+     of a float's.
+   It prints what cannot be read back to the same schema, this prints what can:
    - several alias sets keep their source order (there: the order of a hash table); equal sets count once;
-   - "Tensor! x" prints as it was written, and so does "Tensor(a!)?[] x" (there: text that cannot be read again);
-   - SymInt, ScalarType, ... keep their word inside tuples, dictionaries and the like;
-   - a Device default prints with quotes; so does any string default (there only of str and str?); a string default of
-     Device? is a device;
-   - __torch__.torch.classes.NS.Cls is accepted without registration: there are no classes to register here;
-   - an argument is "written" also when only its elements are: "Tensor(a!)[](b) x";
-   - a default for a type that can have none says so, and does not ask for a bug report;
-   - "invalid numeric default value" underlines the word and not what follows it; a bad character is shown whole;
-   - \r counts as a blank; UTF-8 in a string default comes back as octal escapes of its bytes (1.13: wrong escapes);
-   - limits: OPD_MAX_ARGS arguments and returns, 256 nested types in an argument, 32 alias sets in an
-     annotation, N of a repeated default up to 65536, 16 MiB of text.
-   As there: equal elements of an int[] default print as one number, which only int[N] reads again; -0. prints as 0.;
-   two arguments may have one name (keywords then reach the first), and a default's type is not compared with
-   the argument's ("int x=1.5"), except in lists. */
+   - a bare "!" prints as it was written (there "($0! -> )"), annotations under ? and inside T[][] where they were
+     written ("Tensor?(a!)[]", "Tensor[]()[]");
+   - "1.+2.j", which is how complex defaults are printed, can be read;
+   - a Device default prints with quotes, and so does any string default (there only of str and str?);
+   - equal numbers of an int[] default, or of int[N] when there are not N, print as a list (there as one number);
+   - a Union with Scalar among others has its commas ("Union(, str, Scalar)"); UTF-8 in a string default comes back as
+     octal escapes of its bytes (1.13: wrong escapes).
+   It has no use here:
+   - __torch__.torch.classes.NS.Cls is accepted without registration: there are no classes to register;
+   - DeviceIndex and Await are accepted, as by 2.6 and not by 1.13; a string default of Device? is a device.
+   Else:
+   - "invalid numeric default value" underlines the word and not what follows it; a bad character is shown whole, and
+     never the blank before it; of two mistakes another one may be told;
+   - limits: OPD_MAX_ARGS arguments and returns, 256 nested types in an argument, 32 alias sets in an annotation, 32
+     types in a Union, N of a repeated default up to 65536, 16 MiB of text.
+   As there: -0. prints as 0.; two arguments may have one name (keywords then reach the first); annotations and words
+   like SymInt inside of tuples, Dict, Union and Future are lost; a default's type is not compared with the argument's
+   ("int x=1.5"), except in lists; type variables are all alike. */
 
 #define OPDI_MAX_TYPE_NODES 512
 #define OPDI_MAX_ALIAS_SETS 32
+#define OPDI_MAX_UNION 32
 #define OPDI_MAX_REPEATED 65536
 #define OPDI_MAX_SCHEMA_TEXT (1 << 24)
 
@@ -3107,8 +3116,8 @@ OPDI_COLD_BEGIN
 /* Kinds of token.  A one-character operator has its character as kind. */
 typedef enum opdi_token_kind {
     OPDI_TOKEN_EOF = 256, OPDI_TOKEN_IDENT, OPDI_TOKEN_NUMBER, OPDI_TOKEN_STRING, OPDI_TOKEN_ARROW, OPDI_TOKEN_DOTS,
-    OPDI_TOKEN_NEWLINE, OPDI_TOKEN_INDENT, OPDI_TOKEN_DEDENT, OPDI_TOKEN_TRUE, OPDI_TOKEN_FALSE, OPDI_TOKEN_NONE,
-    OPDI_TOKEN_NONETYPE, OPDI_TOKEN_KEYWORD, OPDI_TOKEN_OPERATOR,
+    OPDI_TOKEN_NEWLINE, OPDI_TOKEN_INDENT, OPDI_TOKEN_TRUE, OPDI_TOKEN_FALSE, OPDI_TOKEN_NONE, OPDI_TOKEN_NONETYPE,
+    OPDI_TOKEN_KEYWORD, OPDI_TOKEN_OPERATOR,
     OPDI_TOKEN_BAD               /* no token; the error has been recorded */
 } opdi_token_kind;
 
@@ -3155,9 +3164,9 @@ OPDI_NOINLINE static int opdi_syntax_error(const opdi_lexer *lx, const opdi_toke
 /* PyTorch's name of a token, for messages. */
 static const char *opdi_token_name(const opdi_token *tok, char *buf, size_t cap) {
     static const char *const names[] = {"eof", "ident", "number", "string_literal", "arrow", "dots", "newline",
-                                        "indent", "dedent", "True", "False", "None", "NoneType"};
+                                        "indent", "True", "False", "None", "NoneType"};
     static const char *const operators[] = {"!=", "ne", "==", "eq", "<=", "le", ">=", "ge", "//", "floordiv",
-                                            "**", "pow", "<<", "lshift", ">>", "rshift", "<=>", "equivalent"};
+                                            "**", "pow operator", "<=>", "equivalent", "# type:", "type comment"};
     size_t i;
     if (tok->kind >= OPDI_TOKEN_EOF && tok->kind <= OPDI_TOKEN_NONETYPE) return names[tok->kind - OPDI_TOKEN_EOF];
     for (i = 0; i < sizeof operators / sizeof *operators; i += 2) {
@@ -3185,27 +3194,33 @@ OPDI_NOINLINE static void opdi_lex_bad(opdi_lexer *lx) {
     opdi_syntax_error(lx, &lx->cur, what);
 }
 
-/* Steps over blanks, comments and, inside brackets, newlines.  Outside of them a newline with text behind it is a
-   token: true with lx->cur set. */
+/* Steps over blanks, comments and, inside brackets, newlines.  Outside of them newlines are one token: true with
+   lx->cur set.  "# type:" is none of the comments. */
 static bool opdi_lex_blank(opdi_lexer *lx) {
     const char *newline = NULL, *line = lx->at;
     for (;;) {
-        char c = opdi_lex_peek(lx, 0);
-        if (lx->at == lx->end) { newline = NULL; break; }
-        if (c == ' ' || c == '\t' || c == '\r') lx->at++;
-        else if (c == '#') {
+        const char c = opdi_lex_peek(lx, 0);
+        if (c == ' ' || (c >= '\t' && c <= '\r' && c != '\n')) lx->at++;
+        else if (c == '#' && (lx->end - lx->at < 7 || memcmp(lx->at, "# type:", 7) != 0)) {
             while (lx->at < lx->end && *lx->at != '\n') lx->at++;
-        } else if (c == '\\' && opdi_lex_peek(lx, 1) == '\n') lx->at += 2;
+            line = lx->at;
+        } else if (c == '\\' && opdi_lex_peek(lx, 1) == '\n') line = lx->at += 2;
         else if (c == '\n') {
             if (lx->nesting == 0 && newline == NULL) newline = lx->at;
             line = ++lx->at;
         } else break;
     }
     if (newline == NULL) return false;
-    lx->cur.kind = lx->at - line > lx->indent ? OPDI_TOKEN_INDENT :
-                   lx->at - line < lx->indent ? OPDI_TOKEN_DEDENT : OPDI_TOKEN_NEWLINE;
+    lx->cur.kind = OPDI_TOKEN_NEWLINE;
     lx->cur.s = newline;
     lx->cur.n = 1;
+    if (lx->at < lx->end && lx->at - line > lx->indent) lx->cur.kind = OPDI_TOKEN_INDENT;
+    if (lx->at < lx->end && lx->at - line < lx->indent) {
+        char what[48];
+        snprintf(what, sizeof what, "invalid indent level %d", (int)(lx->at - line));
+        lx->cur.kind = OPDI_TOKEN_BAD;
+        opdi_syntax_error(lx, &lx->cur, what);
+    }
     return true;
 }
 
@@ -3249,13 +3264,27 @@ static int opdi_word_kind(const char *w, int n) {
     return opdi_word_in(w, n, keywords) ? OPDI_TOKEN_KEYWORD : OPDI_TOKEN_IDENT;
 }
 
-/* Bytes of the number at s: digits, fraction, exponent; or 0x and digits; with a j behind for an imaginary one.
-   0: no number. */
+/* Behind the exponent at c, where there is one. */
+static const char *opdi_lex_exponent(const char *c, const char *end, char letter) {
+    const char *e = c + 1;
+    if (end - c < 2 || (*c | 32) != letter) return c;
+    if (end - e > 1 && (*e == '+' || *e == '-')) e++;
+    if (!opdi_is_digit(*e)) return c;
+    while (e < end && opdi_is_digit(*e)) e++;
+    return e;
+}
+
+/* Bytes of the number at s: digits, fraction, exponent; or the same with 0x; with a j behind for an imaginary
+   one.  0: no number. */
 static int opdi_lex_number(const char *s, const char *end) {
-    const char *c = s, *e;
+    const char *c = s;
     if (end - s > 2 && s[0] == '0' && (s[1] | 32) == 'x') {
-        for (c = s + 2; c < end && (opdi_is_digit(*c) || ((*c | 32) >= 'a' && (*c | 32) <= 'f')); c++) {}
-        if (c > s + 2) return (int)(c - s);
+        int points = 0, digits = 0;
+        for (c = s + 2; c < end; c++) {
+            if (opdi_is_digit(*c) || ((*c | 32) >= 'a' && (*c | 32) <= 'f')) digits++;
+            else if (*c != '.' || points++ > 0) break;
+        }
+        if (digits > 0) return (int)(opdi_lex_exponent(c, end, 'p') - s);
         c = s;
     }
     while (c < end && opdi_is_digit(*c)) c++;
@@ -3265,14 +3294,7 @@ static int opdi_lex_number(const char *s, const char *end) {
         if (c == s + 1) return 0;
     }
     if (c == s) return 0;
-    if (end - c > 1 && (*c | 32) == 'e') {
-        e = c + 1;
-        if (end - e > 1 && (*e == '+' || *e == '-')) e++;
-        if (opdi_is_digit(*e)) {
-            while (e < end && opdi_is_digit(*e)) e++;
-            c = e;
-        }
-    }
+    c = opdi_lex_exponent(c, end, 'e');
     if (c < end && *c == 'j') c++;
     return (int)(c - s);
 }
@@ -3299,6 +3321,7 @@ static int opdi_lex_operator(const opdi_lexer *lx, int *kind) {
     if (a == '<' && b == '=' && c == '>') return 3;
     if ((a == '<' || a == '>' || a == '*') && b == a) return c == '=' ? 3 : 2;
     if (a == '/' && b == '/') return 2;
+    if (a == '#') return 7;                       /* "# type:" */
     if (b == '=' && a != 0 && strchr("!=<>+-*/%&|^", a) != NULL) return 2;
     *kind = (unsigned char)a;
     return a != 0 && strchr("+-*/%@()[]{}:,=<>.?!&|^~", a) != NULL ? 1 : 0;
@@ -3319,6 +3342,8 @@ static void opdi_lex(opdi_lexer *lx) {
         while (w < lx->end && (opdi_is_letter(*w) || opdi_is_digit(*w))) w++;
         tok->n = (int)(w - lx->at);
         tok->kind = opdi_word_kind(lx->at, tok->n);
+        if (tok->kind == OPDI_TOKEN_KEYWORD && lx->end - w > 3 &&                  /* two words, one token */
+            (memcmp(lx->at, "is not", 6) == 0 || memcmp(lx->at, "not in", 6) == 0)) tok->n = 6;
     } else if (c == ',' || c == '(' || c == ')') {                  /* the frequent ones */
         tok->n = 1;
         tok->kind = c;
@@ -3336,15 +3361,13 @@ static void opdi_lex(opdi_lexer *lx) {
 }
 
 static void opdi_lexer_init(opdi_lexer *lx, const char *text, size_t length) {
-    const char *c = text, *line = text;
-    while (c < text + length && (*c == ' ' || *c == '\t' || *c == '\r' || *c == '\n')) {
-        if (*c++ == '\n') line = c;
-    }
-    lx->text = text;
-    lx->at = c;
+    lx->text = lx->at = text;
     lx->end = text + length;
+    lx->nesting = 1;                              /* newlines before the first token are blanks */
+    lx->indent = 0;
+    (void)opdi_lex_blank(lx);
+    while (lx->at - lx->indent > text && lx->at[-1 - lx->indent] != '\n') lx->indent++;
     lx->nesting = 0;
-    lx->indent = (int)(c - line);
     opdi_lex(lx);
 }
 
@@ -3439,6 +3462,7 @@ typedef struct opdi_parser {
     opdi_arena *arena;
     bool typevars;               /* an unknown lower-case word is a type variable */
     bool written;                /* an annotation of the current argument has "!" */
+    int inside;                  /* brackets of composite types: annotations and words like SymInt are lost in them */
     int nodes;                   /* composite types in the current argument (bracketed ones twice): bounds nesting */
     int fresh;                   /* bare "!" so far */
 } opdi_parser;
@@ -3475,6 +3499,8 @@ static const opdi_base_type opdi_base_types[] = {
     OPDI_BASE("str", OPDI_TYPE_STR, "str"),
 };
 
+enum { OPDI_BASE_SCALAR = 15, OPDI_BASE_INT = 24 };      /* rows of the table */
+
 static const opdi_type *opdi_base_find(const opdi_token *tok) {
     const char c = tok->s[0];
     size_t i = c >= 'a' ? 21 : c >= 'T' ? 20 : c == 'S' ? 15 : 0;   /* where to begin: "bool", "Tensor", "Scalar" */
@@ -3486,7 +3512,86 @@ static const opdi_type *opdi_base_find(const opdi_token *tok) {
     return NULL;
 }
 
-/* A composite type with n elements, of which the first is set to `first`. */
+static const opdi_type opdi_none_type = {OPDI_TYPE_NONE, -1, 0, 0, "NoneType", NULL, NULL};
+
+static bool opdi_type_is_any(const opdi_type *t) { return t->kind == OPDI_TYPE_OTHER && strcmp(t->word, "Any") == 0; }
+
+/* Whether two types are one.  A type variable is like every other; unions are sorted. */
+static bool opdi_type_same(const opdi_type *a, const opdi_type *b) {
+    int i;
+    if (a->kind != b->kind || a->nelems != b->nelems) return false;
+    if (a->kind == OPDI_TYPE_OTHER || a->kind == OPDI_TYPE_CLASS) return strcmp(a->word, b->word) == 0;
+    for (i = 0; i < a->nelems; i++) {
+        if (!opdi_type_same(a->elems[i], b->elems[i])) return false;
+    }
+    return true;
+}
+
+static bool opdi_union_has_numbers(const opdi_type *const *members, int n) {
+    int i, found = 0;
+    for (i = 0; i < n; i++) {
+        const int32_t kind = members[i]->kind;
+        found += kind == OPDI_TYPE_INT || kind == OPDI_TYPE_FLOAT || kind == OPDI_TYPE_COMPLEX;
+    }
+    return found == 3;
+}
+
+/* Whether every value of type a is one of type b (isSubtypeOf): lists and dictionaries only of the same elements. */
+static bool opdi_type_fits(const opdi_type *a, const opdi_type *b) {
+    int i;
+    if (opdi_type_is_any(b)) return true;
+    if (a->kind == OPDI_TYPE_UNION || a->kind == OPDI_TYPE_OPTIONAL) {
+        for (i = 0; i < a->nelems; i++) if (!opdi_type_fits(a->elems[i], b)) return false;
+        return a->kind == OPDI_TYPE_UNION || opdi_type_fits(&opdi_none_type, b);
+    }
+    if (b->kind == OPDI_TYPE_OPTIONAL) return a->kind == OPDI_TYPE_NONE || opdi_type_fits(a, b->elems[0]);
+    if (b->kind == OPDI_TYPE_UNION) {
+        for (i = 0; i < b->nelems; i++) if (opdi_type_fits(a, b->elems[i])) return true;
+        return a->kind == OPDI_TYPE_NUMBER && opdi_union_has_numbers(b->elems, b->nelems);
+    }
+    switch (a->kind) {
+    case OPDI_TYPE_INT: case OPDI_TYPE_FLOAT: case OPDI_TYPE_COMPLEX:
+        return b->kind == OPDI_TYPE_NUMBER || b->kind == a->kind;
+    case OPDI_TYPE_TUPLE: case OPDI_TYPE_FUTURE: case OPDI_TYPE_RREF: case OPDI_TYPE_AWAIT:
+        if (a->kind != b->kind || a->nelems != b->nelems) return false;
+        for (i = 0; i < a->nelems; i++) if (!opdi_type_fits(a->elems[i], b->elems[i])) return false;
+        return true;
+    case OPDI_TYPE_CLASS:
+        if (b->kind == OPDI_TYPE_OTHER && strcmp(b->word, "AnyClassType") == 0) return true;
+        break;
+    default: break;
+    }
+    return opdi_type_same(a, b);
+}
+
+static const char *const opdi_type_heads[] = {"(", "Dict(", "Union(", "Future(", "RRef(", "Await("};   /* from TUPLE on */
+
+/* What the text of a type begins with; `list` that of a list, NULL: its element's. */
+static const char *opdi_type_head(const opdi_type *t, const char *list) {
+    while (t->kind == OPDI_TYPE_OPTIONAL || (t->kind == OPDI_TYPE_LIST && list == NULL)) t = t->elems[0];
+    return t->kind == OPDI_TYPE_LIST ? list : t->kind >= OPDI_TYPE_TUPLE ? opdi_type_heads[t->kind - OPDI_TYPE_TUPLE] :
+           t->word;
+}
+
+/* Order of the members of a union: by kind, as in PyTorch's list of them, then by text. */
+static int opdi_type_order(const opdi_type *a, const opdi_type *b, bool by_kind) {
+    static const char *const kinds[] = {"Any", "AnyEnumType", "Tensor", "Storage", "(", "[", "Dict(", "float", "complex",
+        "Future(", "Await(", "RRef(", "int", "NoneType", "str", "Generator", "Quantizer", "bool", "", "Device", "Stream",
+        "__", "Capsule", "QScheme", "AnyClassType"};
+    const char *heads[2];
+    int rank[2], i, k, order;
+    for (k = 0; k < 2; k++) {
+        const opdi_type *t = k == 0 ? a : b;
+        heads[k] = t->kind == OPDI_TYPE_VAR ? "" : t->kind == OPDI_TYPE_CLASS ? "__" : opdi_type_head(t, "[");
+        for (rank[k] = 0; rank[k] < 24 && strcmp(kinds[rank[k]], heads[k]) != 0; rank[k]++) {}
+    }
+    if (by_kind && rank[0] != rank[1]) return rank[0] - rank[1];
+    order = strcmp(opdi_type_head(a, NULL), opdi_type_head(b, NULL));
+    for (i = 0; order == 0 && i < a->nelems && i < b->nelems; i++) order = opdi_type_order(a->elems[i], b->elems[i], false);
+    return order;
+}
+
+/* A composite type with n elements. */
 static opdi_type *opdi_type_new(opdi_parser *p, opdi_type_kind kind, const opdi_type *const *elems, int n) {
     opdi_type *t;
     const opdi_type **slots;
@@ -3538,7 +3643,8 @@ static int opdi_parse_alias_bare(opdi_parser *p, opdi_alias *a) {
     const char **list = (const char **)opdi_arena_alloc(p->arena, sizeof *list);
     snprintf(name, sizeof name, "$%d", p->fresh++);
     if (list == NULL || (*list = opdi_arena_copy(p->arena, name, strlen(name))) == NULL) return -1;
-    a->write = p->written = true;
+    a->write = true;
+    if (p->inside == 0) p->written = true;
     a->nbefore = 1;
     a->before = list;
     return 0;
@@ -3554,13 +3660,15 @@ static int opdi_parse_alias(opdi_parser *p, const opdi_type **type) {
     t = (opdi_type *)opdi_arena_alloc(p->arena, sizeof *t);
     if (a == NULL || t == NULL) return -1;
     *t = **type;
-    t->alias = a;
-    *type = t;
+    if (p->inside == 0) { t->alias = a; *type = t; }
     memset(a, 0, sizeof *a);
     if (opdi_lex_next_if(lx, '!')) return opdi_parse_alias_bare(p, a);
     opdi_lex(lx);
     if ((a->nbefore = opdi_parse_alias_set(p, &a->before)) < 0) return -1;
-    if (opdi_lex_next_if(lx, '!')) a->write = p->written = true;
+    if (opdi_lex_next_if(lx, '!')) {
+        a->write = true;
+        if (p->inside == 0) p->written = true;
+    }
     a->after = a->before;
     a->nafter = a->nbefore;
     if (opdi_lex_next_if(lx, OPDI_TOKEN_ARROW) && (a->nafter = opdi_parse_alias_set(p, &a->after)) < 0) return -1;
@@ -3579,8 +3687,13 @@ static const opdi_type *opdi_parse_composite(opdi_parser *p, opdi_type_kind kind
         return NULL;
     }
     if (opdi_lex_expect(&p->lx, '(', NULL) < 0) return NULL;
-    while (n > 0 ? count < n : (count > 0 || p->lx.cur.kind != ')')) {
+    p->inside++;
+    while (n > 0 ? count < n : (count > 0 || kind != OPDI_TYPE_TUPLE || p->lx.cur.kind != ')')) {
         if (count > 0 && n > 0 && opdi_lex_expect(&p->lx, ',', NULL) < 0) return NULL;
+        if (count > 0 && kind == OPDI_TYPE_UNION && p->lx.cur.kind != ')' && p->lx.cur.kind != ',') {
+            opdi_lex_unexpected(&p->lx, ',');
+            return NULL;
+        }
         if (count > 0 && n == 0 && !opdi_lex_next_if(&p->lx, ',')) break;
         if (count == cap) {
             const size_t bytes = (size_t)(cap = cap == 0 ? 4 : 2 * cap) * sizeof *elems;
@@ -3591,23 +3704,75 @@ static const opdi_type *opdi_parse_composite(opdi_parser *p, opdi_type_kind kind
         }
         if ((elems[count++] = opdi_parse_type(p)) == NULL) return NULL;
     }
+    p->inside--;
     if (opdi_lex_expect(&p->lx, ')', NULL) < 0) return NULL;
     return opdi_type_new(p, kind, elems, count);
 }
 
-static const opdi_type *opdi_make_optional(opdi_parser *p, const opdi_type *t) {
-    return t->kind == OPDI_TYPE_OPTIONAL ? t : opdi_type_new(p, OPDI_TYPE_OPTIONAL, &t, 1);
+/* T?, with `at` for a complaint: None? is none. */
+static const opdi_type *opdi_make_optional(opdi_parser *p, const opdi_type *t, const opdi_token *at) {
+    const opdi_type *members[OPDI_MAX_UNION];
+    int i, n = 0;
+    if (t->kind == OPDI_TYPE_OPTIONAL) return t;
+    if (t->kind == OPDI_TYPE_NONE) {
+        opdi_syntax_error(&p->lx, at, "an optional NoneType is only NoneType");
+        return NULL;
+    }
+    for (i = 0; t->kind == OPDI_TYPE_UNION && i < t->nelems; i++) {
+        if (t->elems[i]->kind != OPDI_TYPE_NONE) members[n++] = t->elems[i];
+    }
+    if (n > 0 && n < t->nelems) {
+        opdi_type *u = opdi_type_new(p, OPDI_TYPE_UNION, members, n);
+        if (u == NULL) return NULL;
+        u->alias = t->alias;
+        t = u;
+    }
+    return opdi_type_new(p, OPDI_TYPE_OPTIONAL, &t, 1);
 }
 
-/* Union(T, U, ...); with two members of which one is None it is an optional. */
+/* Puts t, or what it is a union of, among the members that are left, in order; those it covers go. */
+static int opdi_union_add(opdi_parser *p, const opdi_type **members, int n, const opdi_type *t, const opdi_token *at) {
+    static const char *const numbers[] = {"int", "float", "complex"};
+    int i, k = 0;
+    if (t->kind == OPDI_TYPE_UNION || t->kind == OPDI_TYPE_OPTIONAL) {
+        for (i = 0; i < t->nelems && n >= 0; i++) n = opdi_union_add(p, members, n, t->elems[i], at);
+        return n < 0 || t->kind == OPDI_TYPE_UNION ? n : opdi_union_add(p, members, n, &opdi_none_type, at);
+    }
+    for (i = 0; i < 3 && t->kind == OPDI_TYPE_NUMBER; i++) {
+        opdi_token word;
+        word.s = numbers[i];
+        word.n = (int)strlen(numbers[i]);
+        if ((n = opdi_union_add(p, members, n, opdi_base_find(&word), at)) < 0) return n;
+    }
+    if (t->kind == OPDI_TYPE_NUMBER) return n;
+    for (i = 0; i < n; i++) {
+        if (opdi_type_fits(t, members[i]) && (t->kind != OPDI_TYPE_NONE || !opdi_type_is_any(members[i]))) return n;
+        if (!opdi_type_fits(members[i], t) || members[i]->kind == OPDI_TYPE_NONE) members[k++] = members[i];
+    }
+    if (k == OPDI_MAX_UNION) return opdi_syntax_error(&p->lx, at, "too many types in a Union");
+    for (i = k; i > 0 && opdi_type_order(members[i - 1], t, true) > 0; i--) members[i] = members[i - 1];
+    members[i] = t;
+    return k + 1;
+}
+
+/* Union(T, U, ...): a set of types.  Of one and None it is an optional. */
 static const opdi_type *opdi_parse_union(opdi_parser *p) {
+    const opdi_type *members[OPDI_MAX_UNION + 1], *t;
     const opdi_token at = p->lx.cur;
-    const opdi_type *t = opdi_parse_composite(p, OPDI_TYPE_UNION, 0);
-    if (t == NULL) return NULL;
-    if (t->nelems < 2) { opdi_syntax_error(&p->lx, &at, "a Union needs two types or more"); return NULL; }
-    if (t->nelems == 2 && t->elems[1]->kind == OPDI_TYPE_NONE) return opdi_make_optional(p, t->elems[0]);
-    if (t->nelems == 2 && t->elems[0]->kind == OPDI_TYPE_NONE) return opdi_make_optional(p, t->elems[1]);
-    return t;
+    int n;
+    if (p->inside > OPDI_MAX_UNION) { opdi_syntax_error(&p->lx, &at, "type has too many parts"); return NULL; }
+    t = opdi_parse_composite(p, OPDI_TYPE_UNION, 0);
+    if (t == NULL || (n = opdi_union_add(p, members, 0, t, &at)) < 0) return NULL;
+    if (n < 2) {
+        opdi_syntax_error(&p->lx, &at, "the types of a Union are one type; use it instead");
+        return NULL;
+    }
+    if (n == 2 && members[1]->kind == OPDI_TYPE_NONE) return opdi_make_optional(p, members[0], &at);
+    if (n == 2 && members[0]->kind == OPDI_TYPE_NONE) return opdi_make_optional(p, members[1], &at);
+    if (n == 4 && opdi_union_has_numbers(members, n) && members[3]->kind == OPDI_TYPE_NONE) {
+        return opdi_make_optional(p, &opdi_base_types[OPDI_BASE_SCALAR].type, &at);
+    }
+    return opdi_type_new(p, OPDI_TYPE_UNION, members, n);
 }
 
 /* A leaf whose word is the n bytes at s. */
@@ -3657,29 +3822,52 @@ OPDI_NOINLINE static const opdi_type *opdi_parse_unknown_type(opdi_parser *p, co
     return NULL;
 }
 
+static const char *opdi_type_print(const opdi_type *type, char *buf, size_t cap);
+
+static const opdi_type *opdi_parse_dict(opdi_parser *p, const opdi_token *at) {
+    const opdi_type *t = opdi_parse_composite(p, OPDI_TYPE_DICT, 2);
+    const int32_t key = t == NULL ? OPDI_TYPE_INT : t->elems[0]->kind;
+    if (key > OPDI_TYPE_STR && key != OPDI_TYPE_DEVICE && !opdi_type_is_any(t->elems[0])) {
+        char text[80], what[200];
+        snprintf(what, sizeof what, "Cannot create dict for key type '%s', only int, float, complex, Tensor, device and "
+                 "string keys are supported", opdi_type_print(t->elems[0], text, sizeof text));
+        opdi_syntax_error(&p->lx, at, what);
+        return NULL;
+    }
+    return t;
+}
+
+/* An annotation may follow the words and Dict and Union, none of the others. */
 static const opdi_type *opdi_parse_base_type(opdi_parser *p) {
     opdi_token tok = p->lx.cur;
-    const opdi_type *t;
+    const opdi_type *t, *elem;
     if (tok.kind == '(') return opdi_parse_composite(p, OPDI_TYPE_TUPLE, 0);
     if (tok.kind != OPDI_TOKEN_NONE && tok.kind != OPDI_TOKEN_NONETYPE && tok.kind != OPDI_TOKEN_IDENT) {
         opdi_lex_unexpected(&p->lx, OPDI_TOKEN_IDENT);
         return NULL;
     }
     opdi_lex(&p->lx);
-    if ((t = opdi_base_find(&tok)) != NULL) return t;
+    if ((t = opdi_base_find(&tok)) != NULL) {
+        if (p->inside > 0 && t->kind == OPDI_TYPE_INT) t = &opdi_base_types[OPDI_BASE_INT].type;
+        return opdi_parse_alias(p, &t) < 0 ? NULL : t;
+    }
     if (opdi_token_is(&tok, "Future")) return opdi_parse_composite(p, OPDI_TYPE_FUTURE, 1);
     if (opdi_token_is(&tok, "Await")) return opdi_parse_composite(p, OPDI_TYPE_AWAIT, 1);
     if (opdi_token_is(&tok, "RRef")) return opdi_parse_composite(p, OPDI_TYPE_RREF, 1);
-    if (opdi_token_is(&tok, "Dict")) return opdi_parse_composite(p, OPDI_TYPE_DICT, 2);
-    if (opdi_token_is(&tok, "Union")) return opdi_parse_union(p);
     if (opdi_token_is(&tok, "__torch__")) return opdi_parse_class(p);
-    return opdi_parse_unknown_type(p, &tok);
+    t = opdi_token_is(&tok, "Dict") ? opdi_parse_dict(p, &tok) : opdi_token_is(&tok, "Union") ? opdi_parse_union(p) :
+        opdi_parse_unknown_type(p, &tok);
+    if (t == NULL) return NULL;
+    elem = t->kind == OPDI_TYPE_OPTIONAL ? t->elems[0] : t;          /* Union(T, None)(a) is T(a)? */
+    if (opdi_parse_alias(p, &elem) < 0) return NULL;
+    return t->kind == OPDI_TYPE_OPTIONAL && elem != t->elems[0] ? opdi_make_optional(p, elem, &tok) :
+           t->kind == OPDI_TYPE_OPTIONAL ? t : elem;
 }
 
 /* type := base [alias] ( '[' ']' [alias] | '?' )*.  Stops at the "[" of a sized list. */
 static const opdi_type *opdi_parse_type(opdi_parser *p) {
     const opdi_type *t = opdi_parse_base_type(p);
-    if (t == NULL || opdi_parse_alias(p, &t) < 0) return NULL;
+    if (t == NULL) return NULL;
     for (;;) {
         if (p->lx.cur.kind == '[') {
             const opdi_lexer before = p->lx;
@@ -3687,8 +3875,10 @@ static const opdi_type *opdi_parse_type(opdi_parser *p) {
             if (p->lx.cur.kind != ']') { p->lx = before; return t; }
             opdi_lex(&p->lx);
             if ((t = opdi_type_new(p, OPDI_TYPE_LIST, &t, 1)) == NULL || opdi_parse_alias(p, &t) < 0) return NULL;
-        } else if (opdi_lex_next_if(&p->lx, '?')) {
-            if ((t = opdi_make_optional(p, t)) == NULL) return NULL;
+        } else if (p->lx.cur.kind == '?') {
+            const opdi_token at = p->lx.cur;
+            opdi_lex(&p->lx);
+            if ((t = opdi_make_optional(p, t, &at)) == NULL) return NULL;
         } else return t;
     }
 }
@@ -3750,13 +3940,13 @@ static int opdi_read_number(const opdi_lexer *lx, const opdi_token *tok, bool ne
     out->overflow = false;
     for (i = hex ? 2 : 0; i < n; i++) {
         const uint64_t digit = (uint64_t)(opdi_is_digit(s[i]) ? s[i] - '0' : (s[i] | 32) - 'a' + 10);
-        if (!hex && !opdi_is_digit(s[i])) { out->integral = false; break; }
+        if (hex ? s[i] == '.' || (s[i] | 32) == 'p' : !opdi_is_digit(s[i])) { out->integral = false; break; }
         if (u > (limit - digit) / base) out->overflow = true;
         else u = base * u + digit;
     }
     out->i = negative ? -(int64_t)(u / 2) - (int64_t)(u - u / 2) : (int64_t)u;
-    out->d = hex ? (double)u : opdi_decimal(s, n);
-    if (!(out->d <= DBL_MAX) || (hex && out->overflow)) return opdi_syntax_error(lx, tok, "number out of range");
+    out->d = hex ? opdi_strtod(s, n) : opdi_decimal(s, n);
+    if (!(out->d <= DBL_MAX) || (hex && out->integral && out->overflow)) return opdi_syntax_error(lx, tok, "number out of range");
     if (negative) out->d = -out->d;
     return 0;
 }
@@ -3776,6 +3966,15 @@ static int opdi_parse_imaginary(opdi_parser *p, double *im) {
     return 1;
 }
 
+static int opdi_make_complex(opdi_parser *p, double re, double im, opd_value *out) {
+    double *c = (double *)opdi_arena_alloc(p->arena, 2 * sizeof *c);
+    if (c == NULL) return -1;
+    c[0] = re;
+    c[1] = im;
+    *out = opd_value_complex(c);
+    return 0;
+}
+
 /* ['-'] NUMBER for an argument of this kind: complex where that is complex or the text has j, double where it is float
    or the text has a point or an exponent, else an integer. */
 static int opdi_parse_number(opdi_parser *p, int32_t kind, opd_value *out) {
@@ -3788,11 +3987,8 @@ static int opdi_parse_number(opdi_parser *p, int32_t kind, opd_value *out) {
     if (opdi_read_number(&p->lx, &tok, negative, &number) != 0) return -1;
     if ((more = number.imaginary ? 0 : opdi_parse_imaginary(p, &im)) < 0) return -1;
     if (kind == OPDI_TYPE_COMPLEX || number.imaginary || more) {
-        double *c = (double *)opdi_arena_alloc(p->arena, 2 * sizeof *c);
-        if (c == NULL) return -1;
-        c[0] = number.imaginary ? 0.0 : number.d;
-        c[1] = number.imaginary ? number.d : im;
-        *out = opd_value_complex(c);
+        if (number.imaginary) return opdi_make_complex(p, 0.0, number.d, out);
+        return opdi_make_complex(p, number.d, im, out);
     } else if (kind == OPDI_TYPE_FLOAT || !number.integral) {
         *out = opd_value_float(number.d);
     } else {
@@ -3813,7 +4009,7 @@ static const char *opdi_unescape(const char *s, const char *end, char *c, int *n
     if (s < end && *s == 'x') return "unsupported hex specifier";
     if (s < end && (*s == 'u' || *s == 'U')) return "unsupported unicode specifier";
     for (*n = 0; *n < 3 && s + *n < end && s[*n] >= '0' && s[*n] <= '7'; ++*n) v = 8 * v + (s[*n] - '0');
-    if (*n == 0 || v > 255) return "ill formed octal specifier";
+    if (*n < 3 || v > 255) return "ill formed octal specifier";
     *c = (char)(unsigned char)v;
     return NULL;
 }
@@ -3855,8 +4051,8 @@ static int opdi_parse_word_constant(opdi_parser *p, const opdi_type *type, opd_v
     size_t i;
     for (i = 0; i < n; i++) {
         if (opdi_token_is(&tok, opdi_word_numbers[i].word)) {
-            *out = opd_value_int(opdi_word_numbers[i].number);
             opdi_lex(&p->lx);
+            *out = opd_value_int(opdi_word_numbers[i].number);
             return 0;
         }
     }
@@ -3901,22 +4097,22 @@ typedef struct opdi_constants {
     size_t size;                                  /* bytes of an element */
     int n, cap;
     char *data;
+    opdi_token wrong;                             /* the first that is not of this kind */
 } opdi_constants;
 
-static const char opdi_no_list[] = "lists are only supported for float, int and complex types";
 static bool opdi_constants_allowed(int32_t kind) {
     return kind == OPDI_TYPE_INT || kind == OPDI_TYPE_FLOAT || kind == OPDI_TYPE_BOOL || kind == OPDI_TYPE_COMPLEX;
 }
 
-/* Adds a value `times` times; it must be of the element's kind. */
+/* Adds a value `times` times; the caller complains when it is not of the element's kind. */
 static int opdi_constants_add(opdi_parser *p, opdi_constants *l, opd_value v, int times, const opdi_token *at) {
     const int tag = l->kind == OPDI_TYPE_INT ? OPD_TAG_INT : l->kind == OPDI_TYPE_FLOAT ? OPD_TAG_FLOAT :
                     l->kind == OPDI_TYPE_BOOL ? OPD_TAG_BOOL : OPD_TAG_COMPLEX;
     const bool truth = v.u.i != 0;
     const void *from = tag == OPD_TAG_BOOL ? (const void *)&truth : tag == OPD_TAG_COMPLEX ? (const void *)&v
                                                                                          : (const void *)&v.u;
-    if (!opdi_constants_allowed(l->kind)) return opdi_syntax_error(&p->lx, at, opdi_no_list);
-    if (v.tag != tag) return opdi_syntax_error(&p->lx, at, "default value in a list is not of the list's type");
+    if (!opdi_constants_allowed(l->kind)) return 0;
+    if (v.tag != tag) { if (l->wrong.n == 0) l->wrong = *at; return 0; }
     if (l->cap - l->n < times) {
         char *more;
         l->cap = OPDI_MAX(OPDI_MAX(2 * l->cap, 4), l->n + times);
@@ -3945,6 +4141,7 @@ static int opdi_parse_list_default(opdi_parser *p, const opdi_type *type, opd_va
     const opdi_token first = p->lx.cur;
     opdi_constants list;
     opd_value v;
+    int i;
     memset(&list, 0, sizeof list);
     list.kind = elem->kind;
     list.size = elem->kind == OPDI_TYPE_BOOL ? sizeof(bool) : elem->kind == OPDI_TYPE_COMPLEX ? sizeof v : 8;
@@ -3957,15 +4154,20 @@ static int opdi_parse_list_default(opdi_parser *p, const opdi_type *type, opd_va
         if (opdi_constants_add(p, &list, v, type->size, &first) < 0) return -1;
     } else {
         if (opdi_lex_expect(&p->lx, '[', NULL) < 0) return -1;
-        while (list.n > 0 || p->lx.cur.kind != ']') {
+        for (i = 0; i > 0 || p->lx.cur.kind != ']'; i++) {
             opdi_token at;
-            if (list.n > 0 && !opdi_lex_next_if(&p->lx, ',')) break;
+            if (i > 0 && !opdi_lex_next_if(&p->lx, ',')) break;
             at = p->lx.cur;
             if (opdi_parse_constant(p, elem, &v) < 0 || opdi_constants_add(p, &list, v, 1, &at) < 0) return -1;
         }
         if (opdi_lex_expect(&p->lx, ']', NULL) < 0) return -1;
     }
-    if (!opdi_constants_allowed(list.kind)) return opdi_syntax_error(&p->lx, &first, opdi_no_list);
+    if (!opdi_constants_allowed(list.kind)) {
+        return opdi_syntax_error(&p->lx, &first, "lists are only supported for float, int and complex types");
+    }
+    if (list.wrong.n > 0) {
+        return opdi_syntax_error(&p->lx, &list.wrong, "default value in a list is not of the list's type");
+    }
     *out = opdi_constants_value(&list);
     return 0;
 }
@@ -3973,8 +4175,13 @@ static int opdi_parse_list_default(opdi_parser *p, const opdi_type *type, opd_va
 static int opdi_parse_default(opdi_parser *p, const opdi_type *type, opd_value *out) {
     switch (type->kind) {
     case OPDI_TYPE_STR: case OPDI_TYPE_OPTIONAL: case OPDI_TYPE_NUMBER: case OPDI_TYPE_INT: case OPDI_TYPE_BOOL:
-    case OPDI_TYPE_FLOAT: case OPDI_TYPE_COMPLEX:
         return opdi_parse_constant(p, type, out);
+    case OPDI_TYPE_FLOAT: case OPDI_TYPE_COMPLEX:
+        if (opdi_parse_constant(p, type, out) < 0) return -1;
+        if (out->tag != OPD_TAG_INT) return 0;    /* else it was a word */
+        if (type->kind == OPDI_TYPE_COMPLEX) return opdi_make_complex(p, (double)out->u.i, 0.0, out);
+        *out = opd_value_float((double)out->u.i);
+        return 0;
     case OPDI_TYPE_DEVICE: return opdi_parse_device(p, out);
     case OPDI_TYPE_LIST: return opdi_parse_list_default(p, type, out);
     default: break;
@@ -3998,7 +4205,7 @@ static const opdi_type *opdi_parse_sized(opdi_parser *p, const opdi_type *elem) 
     opdi_lex(&p->lx);
     if (opdi_lex_expect(&p->lx, OPDI_TOKEN_NUMBER, &tok) < 0) return NULL;
     if (opdi_read_number(&p->lx, &tok, false, &number) < 0) return NULL;
-    if (number.imaginary || number.d > INT32_MAX) {
+    if (number.d > INT32_MAX || tok.s[0] == '.') {
         opdi_syntax_error(&p->lx, &tok, "number out of range");
         return NULL;
     }
@@ -4007,7 +4214,7 @@ static const opdi_type *opdi_parse_sized(opdi_parser *p, const opdi_type *elem) 
     list->size = (int32_t)number.d;
     t = list;
     if (opdi_parse_alias(p, &t) < 0) return NULL;
-    return opdi_lex_next_if(&p->lx, '?') ? opdi_make_optional(p, t) : t;
+    return opdi_lex_next_if(&p->lx, '?') ? opdi_make_optional(p, t, &tok) : t;
 }
 
 /* The tag that binds to this type without a conversion; 0: none does. */
@@ -4038,7 +4245,7 @@ static int opdi_parse_argument(opdi_parser *p, opdi_arg *arg, bool is_return, bo
     const opdi_type *t;
     opdi_token tok;
     p->written = false;
-    p->nodes = 0;
+    p->nodes = p->inside = 0;
     if ((t = opdi_parse_type(p)) == NULL) return -1;
     if (p->lx.cur.kind == '[' && (t = opdi_parse_sized(p, t)) == NULL) return -1;
     memset(arg, 0, sizeof *arg);
@@ -4082,21 +4289,20 @@ static int opdi_parse_items(opdi_parser *p, opdi_arg *args, bool returns, bool *
 }
 
 /* Rules about defaults that need the whole list. */
-static int opdi_check_defaults(const opdi_parser *p, const opdi_arg *args, int nargs, bool vararg) {
+static int opdi_check_defaults(const opdi_parser *p, const opd_schema *s) {
+    const int length = (int)OPDI_MIN(p->lx.end - p->lx.text, 400);
     bool seen = false;
     int i;
-    for (i = 0; i < nargs; i++) {
-        if (args[i].has_default) seen = true;
-        else if (seen && !args[i].keyword_only && args[i].type->kind != OPDI_TYPE_LIST) {
+    for (i = 0; i < s->nargs; i++) {
+        const opdi_arg *a = &s->args[i];
+        if (a->has_default) seen = true;
+        else if (seen && !a->keyword_only && a->type->kind != OPDI_TYPE_LIST) {
             return opd_fail(OPD_ERROR_SCHEMA, "Non-default positional argument follows default argument. Parameter "
-                            "%.80s in %.*s", args[i].name,
-                            (int)OPDI_MIN(p->lx.end - p->lx.text, 400), p->lx.text);
+                            "%.80s in %.*s", a->name, length, p->lx.text);
         }
     }
-    if (vararg && seen) {
-        return opdi_syntax_error(&p->lx, &p->lx.cur, "schemas with vararg (...) can't have default value args");
-    }
-    return 0;
+    if (!s->vararg || !seen) return 0;
+    return opd_fail(OPD_ERROR_SCHEMA, "schemas with vararg (...) can't have default value args: %.*s", length, p->lx.text);
 }
 
 static int opdi_schema_take(opdi_parser *p, const opdi_arg *from, int n, opdi_arg **to, int32_t *count) {
@@ -4113,8 +4319,7 @@ static int opdi_schema_take(opdi_parser *p, const opdi_arg *from, int n, opdi_ar
 static int opdi_parse_signature(opdi_parser *p, opd_schema *s) {
     opdi_arg args[OPD_MAX_ARGS];
     int n = opdi_parse_items(p, args, false, &s->vararg);
-    if (n < 0 || opdi_check_defaults(p, args, n, s->vararg) < 0) return -1;
-    if (opdi_schema_take(p, args, n, &s->args, &s->nargs) < 0) return -1;
+    if (n < 0 || opdi_schema_take(p, args, n, &s->args, &s->nargs) < 0) return -1;
     if (opdi_lex_expect(&p->lx, OPDI_TOKEN_ARROW, NULL) < 0) return -1;
     n = 0;
     if (opdi_lex_next_if(&p->lx, OPDI_TOKEN_DOTS)) s->varret = true;
@@ -4122,7 +4327,7 @@ static int opdi_parse_signature(opdi_parser *p, opd_schema *s) {
     else n = opdi_parse_argument(p, args, true, false) < 0 ? -1 : 1;
     if (n < 0 || opdi_schema_take(p, args, n, &s->returns, &s->nreturns) < 0) return -1;
     (void)opdi_lex_next_if(&p->lx, OPDI_TOKEN_NEWLINE);
-    return opdi_lex_expect(&p->lx, OPDI_TOKEN_EOF, NULL);
+    return opdi_lex_expect(&p->lx, OPDI_TOKEN_EOF, NULL) < 0 ? -1 : opdi_check_defaults(p, s);
 }
 
 static int opdi_schema_set_name(opdi_parser *p, opd_schema *s, const opdi_name *name, const char *ns) {
@@ -4155,16 +4360,18 @@ static opd_schema *opdi_schema_parse(const char *text, size_t length, const char
     opdi_arena arena;
     opdi_name name;
     opd_schema *s;
+    bool newline;
     memset(&arena, 0, sizeof arena);
     if (opdi_schema_check_text(text, length) < 0) return NULL;
     opdi_lexer_init(&p.lx, text, length);
     if (opdi_lex_name(&p.lx, &name) < 0) return NULL;
+    newline = p.lx.cur.kind != '(' && opdi_lex_next_if(&p.lx, OPDI_TOKEN_NEWLINE);
     if (p.lx.cur.kind == OPDI_TOKEN_EOF) {
         opd_fail(OPD_ERROR_SCHEMA, "Tried to parse a function schema but only the operator name was given: %.*s",
                  length < 200 ? (int)length : 200, text);
         return NULL;
     }
-    if (p.lx.cur.kind != '(') { opdi_lex_unexpected(&p.lx, OPDI_TOKEN_EOF); return NULL; }
+    if (newline || p.lx.cur.kind != '(') { opdi_lex_unexpected(&p.lx, OPDI_TOKEN_EOF); return NULL; }
     p.arena = &arena;
     p.typevars = typevars;
     p.fresh = 0;
@@ -4301,10 +4508,10 @@ static opd_value opdi_list_element(const opd_value *v, int i) {
     }
 }
 
-/* A default.  A list of several equal numbers, declared int[N] or int[], prints as one number, as in PyTorch. */
+/* A default.  N equal numbers of an int[N] print as one, as in PyTorch. */
 static void opdi_write_default(opdi_writer *w, const opdi_arg *arg) {
     const opd_value *v = &arg->value;
-    bool once = arg->type->kind == OPDI_TYPE_LIST && v->tag == OPD_TAG_INTS && v->n > 1 &&
+    bool once = arg->type->kind == OPDI_TYPE_LIST && v->tag == OPD_TAG_INTS && v->n > 1 && v->n == arg->type->size &&
                 strcmp(arg->type->elems[0]->word, "int") == 0;
     int i;
     if (v->tag < OPD_TAG_INTS || v->tag > OPD_TAG_LIST) { opdi_write_scalar(w, v); return; }
@@ -4349,8 +4556,8 @@ static void opdi_write_alias(opdi_writer *w, const opdi_alias *a) {
 }
 
 static void opdi_write_type(opdi_writer *w, const opdi_type *t) {
-    static const char *const heads[] = {"(", "Dict(", "Union(", "Future(", "RRef(", "Await("};    /* from TUPLE on */
-    int i;
+    bool numbers = false;
+    int i, n = 0;
     if (t->kind <= OPDI_TYPE_CLASS) {
         opdi_write_text(w, t->word);
     } else if (t->kind == OPDI_TYPE_LIST) {
@@ -4362,14 +4569,25 @@ static void opdi_write_type(opdi_writer *w, const opdi_type *t) {
         opdi_write_type(w, t->elems[0]);
         opdi_write_char(w, '?');
     } else {
-        opdi_write_text(w, heads[t->kind - OPDI_TYPE_TUPLE]);
+        opdi_write_text(w, opdi_type_heads[t->kind - OPDI_TYPE_TUPLE]);
+        if (t->kind == OPDI_TYPE_UNION) numbers = opdi_union_has_numbers(t->elems, t->nelems);
         for (i = 0; i < t->nelems; i++) {
-            if (i > 0) opdi_write_text(w, ", ");
+            if (numbers && opdi_type_fits(t->elems[i], &opdi_base_types[OPDI_BASE_SCALAR].type)) continue;
+            if (n++ > 0) opdi_write_text(w, ", ");
             opdi_write_type(w, t->elems[i]);
         }
-        opdi_write_char(w, ')');
+        if (numbers) opdi_write_text(w, n > 0 ? ", Scalar)" : "Scalar)");
+        else opdi_write_char(w, ')');
     }
     opdi_write_alias(w, t->alias);
+}
+
+/* Text of a type, cut to cap bytes with the zero; buf. */
+static const char *opdi_type_print(const opdi_type *type, char *buf, size_t cap) {
+    opdi_writer w = {buf, cap - 1, 0};
+    opdi_write_type(&w, type);
+    buf[OPDI_MIN(w.n, cap - 1)] = 0;
+    return buf;
 }
 
 static void opdi_write_argument(opdi_writer *w, const opdi_arg *arg) {
@@ -4946,13 +5164,7 @@ static void opdi_builtins_make(const char *name);
 static const char *const opdi_builtin_names[] = {OPD_OPERATORS(OPDI_NAME_ROW) NULL};
 #undef OPDI_NAME_ROW
 
-//-- Text of a type or an argument, cut to cap bytes with the zero.
-static const char *opdi_type_print(const opdi_type *type, char *buf, size_t cap) {
-    opdi_writer w = {buf, cap - 1, 0};
-    opdi_write_type(&w, type);
-    buf[OPDI_MIN(w.n, cap - 1)] = 0;
-    return buf;
-}
+//-- Text of an argument, cut to cap bytes with the zero.
 static const char *opdi_arg_print(const opdi_arg *arg, char *buf, size_t cap) {
     opdi_writer w = {buf, cap - 1, 0};
     opdi_write_argument(&w, arg);
