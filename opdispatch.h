@@ -362,8 +362,29 @@ OPD_API size_t opd_schema_print(const opd_schema *schema, char *buf, size_t cap)
 OPD_API int opd_schema_nargs(const opd_schema *schema);
 OPD_API int opd_schema_nreturns(const opd_schema *schema);
 OPD_API const char *opd_schema_arg_name(const opd_schema *schema, int i);
+/* Equal: names, arguments (name, type, N, default, keyword-only, annotation), returns.  SymInt and int are one type.  Equal
+   schemas have equal hashes. */
+OPD_API bool opd_schema_equal(const opd_schema *a, const opd_schema *b);
+OPD_API uint64_t opd_schema_hash(const opd_schema *schema);
+/* Whether whoever calls `old` may call this one instead; whether who calls this one, without what is new in it, may call
+   `old`.  When not, `why` says what is in the way (cut to cap bytes with the zero; NULL: not asked for). */
+OPD_API bool opd_schema_is_backward_compatible_with(const opd_schema *schema, const opd_schema *old, char *why, size_t cap);
+OPD_API bool opd_schema_is_forward_compatible_with(const opd_schema *schema, const opd_schema *old, char *why, size_t cap);
+/* Whether a may stand where b is asked for: arguments of the same names take at least what b's take, results are at most
+   what b's are.  as_method skips the first argument. */
+OPD_API bool opd_schema_is_subtype_of(const opd_schema *a, const opd_schema *b, bool as_method);
+
 /* True when an argument is annotated as written, e.g. Tensor(a!). */
 OPD_API bool opd_schema_is_mutable(const opd_schema *schema);
+/* Alias questions.  A place is an argument (0, 1, ...) or a result, OPD_RESULT(0), ...  `values`: one for each argument,
+   OPD_DEFAULT where unknown, or NULL; tensors with the same storage then are aliases, and a flag like `training` tells
+   whether running statistics are written.  A place that is not there is an error and the answer false. */
+#define OPD_RESULT(j) (-1 - (j))
+OPD_API bool opd_schema_is_mutable_at(const opd_schema *schema, int place, const opd_value *values);
+OPD_API bool opd_schema_is_aliasing(const opd_schema *schema, int place);          /* it has an annotation */
+OPD_API bool opd_schema_may_alias(const opd_schema *schema, int a, int b, const opd_value *values);
+/* Whether something in a may be b, or something in b; both ways: or something in b be a. */
+OPD_API bool opd_schema_may_contain_alias(const opd_schema *schema, int a, int b, bool both_ways, const opd_value *values);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:keys       dispatch keys, key sets, guards
@@ -3097,6 +3118,8 @@ OPDI_COLD_BEGIN
    - __torch__.torch.classes.NS.Cls is accepted without registration: there are no classes to register;
    - DeviceIndex and Await are accepted, as by 2.6 and not by 1.13; a string default of Device? is a device.
    Else:
+   - an argument is written also when only its elements are ("Tensor(a!)[](b) x"); two lists of one alias set may alias
+     (there no two lists do), as may a tuple and itself;
    - "invalid numeric default value" underlines the word and not what follows it; a bad character is shown whole, and
      never the blank before it; of two mistakes another one may be told;
    - limits: OPD_MAX_ARGS arguments and returns, 256 nested types in an argument, 32 alias sets in an annotation, 32
@@ -4416,10 +4439,11 @@ OPD_API bool opd_schema_is_mutable(const opd_schema *schema) {
 
 //-- printer -----------------------------------------------------------------------------------------------------------
 
-/* Text that is cut to cap bytes, and the length that it would have. */
+/* Text that is cut to cap bytes, and the length that it would have.  Plain: types as they behave, nothing else. */
 typedef struct opdi_writer {
     char *buf;
     size_t cap, n;
+    bool plain;
 } opdi_writer;
 
 static void opdi_write(opdi_writer *w, const char *s, size_t n) {
@@ -4559,11 +4583,11 @@ static void opdi_write_type(opdi_writer *w, const opdi_type *t) {
     bool numbers = false;
     int i, n = 0;
     if (t->kind <= OPDI_TYPE_CLASS) {
-        opdi_write_text(w, t->word);
+        opdi_write_text(w, w->plain && t->kind == OPDI_TYPE_INT ? "int" : t->word);
     } else if (t->kind == OPDI_TYPE_LIST) {
         opdi_write_type(w, t->elems[0]);
         opdi_write_char(w, '[');
-        if (t->size >= 0) opdi_write_int(w, t->size);
+        if (t->size >= 0 && !w->plain) opdi_write_int(w, t->size);
         opdi_write_char(w, ']');
     } else if (t->kind == OPDI_TYPE_OPTIONAL) {
         opdi_write_type(w, t->elems[0]);
@@ -4579,12 +4603,19 @@ static void opdi_write_type(opdi_writer *w, const opdi_type *t) {
         if (numbers) opdi_write_text(w, n > 0 ? ", Scalar)" : "Scalar)");
         else opdi_write_char(w, ')');
     }
-    opdi_write_alias(w, t->alias);
+    if (!w->plain) opdi_write_alias(w, t->alias);
 }
 
 /* Text of a type, cut to cap bytes with the zero; buf. */
 static const char *opdi_type_print(const opdi_type *type, char *buf, size_t cap) {
-    opdi_writer w = {buf, cap - 1, 0};
+    opdi_writer w = {buf, cap - 1, 0, false};
+    opdi_write_type(&w, type);
+    buf[OPDI_MIN(w.n, cap - 1)] = 0;
+    return buf;
+}
+
+static const char *opdi_type_print_plain(const opdi_type *type, char *buf, size_t cap) {
+    opdi_writer w = {buf, cap - 1, 0, true};
     opdi_write_type(&w, type);
     buf[OPDI_MIN(w.n, cap - 1)] = 0;
     return buf;
@@ -4651,9 +4682,469 @@ OPD_API size_t opd_schema_print(const opd_schema *schema, char *buf, size_t cap)
     w.buf = buf;
     w.cap = buf == NULL || cap == 0 ? 0 : cap - 1;
     w.n = 0;
+    w.plain = false;
     if (schema != NULL) opdi_write_schema(&w, schema);
     if (buf != NULL && cap > 0) buf[OPDI_MIN(w.n, w.cap)] = 0;
     return w.n;
+}
+
+//-- relations ---------------------------------------------------------------------------------------------------------
+
+/* The annotation of an argument: that of the type, or of a list without one what its elements' says (write, no sets). */
+typedef struct opdi_marks { bool there, write; const opdi_alias *sets; const opdi_type *elem; } opdi_marks;
+
+static opdi_marks opdi_marks_of(const opdi_type *t) {
+    opdi_marks m = {false, false, NULL, NULL};
+    if (t->kind == OPDI_TYPE_OPTIONAL) t = t->elems[0];
+    if (t->kind == OPDI_TYPE_LIST && opdi_marks_of(t->elems[0]).there) m.elem = t->elems[0];
+    m.sets = t->alias;
+    m.there = m.sets != NULL || m.elem != NULL;
+    m.write = m.sets != NULL ? m.sets->write : m.elem != NULL && opdi_marks_of(m.elem).write;
+    return m;
+}
+
+static bool opdi_has_set(const char *const *sets, int n, const char *name) {
+    int i;
+    for (i = 0; i < n && strcmp(sets[i], name) != 0; i++) {}
+    return i < n;
+}
+
+/* Equal as sets; no name stands twice in one. */
+static bool opdi_sets_same(const char *const *a, int na, const char *const *b, int nb) {
+    int i;
+    for (i = 0; i < na; i++) if (!opdi_has_set(b, nb, a[i])) return false;
+    return na == nb;
+}
+
+static bool opdi_marks_same(const opdi_type *a, const opdi_type *b) {
+    const opdi_marks x = opdi_marks_of(a), y = opdi_marks_of(b);
+    if (x.there != y.there || x.write != y.write || (x.sets != NULL) != (y.sets != NULL)) return false;
+    if (x.sets != NULL && (!opdi_sets_same(x.sets->before, x.sets->nbefore, y.sets->before, y.sets->nbefore) ||
+                           !opdi_sets_same(x.sets->after, x.sets->nafter, y.sets->after, y.sets->nafter))) return false;
+    if ((x.elem != NULL) != (y.elem != NULL)) return false;
+    return x.elem == NULL || opdi_marks_same(x.elem, y.elem);
+}
+
+static int32_t opdi_type_size(const opdi_type *t) { return (t->kind == OPDI_TYPE_OPTIONAL ? t->elems[0] : t)->size; }
+
+static bool opdi_constant_same(const opd_value *a, const opd_value *b) {
+    int i;
+    if (a->tag != b->tag) return false;
+    switch (a->tag) {
+    case OPD_TAG_INT: case OPD_TAG_BOOL: return a->u.i == b->u.i;
+    case OPD_TAG_FLOAT: return a->u.d == b->u.d;
+    case OPD_TAG_COMPLEX: return a->u.c[0] == b->u.c[0] && a->u.c[1] == b->u.c[1];
+    case OPD_TAG_STR: return a->n == b->n && memcmp(a->u.s, b->u.s, (size_t)a->n) == 0;
+    case OPD_TAG_DEVICE: return a->u.device.type == b->u.device.type && a->u.device.index == b->u.device.index;
+    case OPD_TAG_INTS: case OPD_TAG_FLOATS: case OPD_TAG_BOOLS: case OPD_TAG_LIST:
+        for (i = 0; i < a->n && i < b->n; i++) {
+            const opd_value x = opdi_list_element(a, i), y = opdi_list_element(b, i);
+            if (!opdi_constant_same(&x, &y)) return false;
+        }
+        return a->n == b->n;
+    default: return true;
+    }
+}
+
+static bool opdi_default_same(const opdi_arg *a, const opdi_arg *b) {
+    return a->has_default == b->has_default && (!a->has_default || opdi_constant_same(&a->value, &b->value));
+}
+
+static bool opdi_args_same(const opdi_arg *a, const opdi_arg *b, int n) {
+    int i;
+    for (i = 0; i < n; i++) {
+        if (strcmp(a[i].name, b[i].name) != 0 || !opdi_type_same(a[i].type, b[i].type) ||
+            opdi_type_size(a[i].type) != opdi_type_size(b[i].type) || a[i].keyword_only != b[i].keyword_only ||
+            !opdi_default_same(&a[i], &b[i]) || !opdi_marks_same(a[i].type, b[i].type)) return false;
+    }
+    return true;
+}
+
+static bool opdi_schema_same_name(const opd_schema *a, const opd_schema *b) {
+    return strcmp(a->ns, b->ns) == 0 && strcmp(a->name, b->name) == 0 && strcmp(a->overload, b->overload) == 0;
+}
+
+OPD_API bool opd_schema_equal(const opd_schema *a, const opd_schema *b) {
+    if (a == NULL || b == NULL) return a == b;
+    return opdi_schema_same_name(a, b) && a->vararg == b->vararg && a->varret == b->varret && a->nargs == b->nargs &&
+           a->nreturns == b->nreturns && opdi_args_same(a->args, b->args, a->nargs) &&
+           opdi_args_same(a->returns, b->returns, a->nreturns);
+}
+
+/* FNV-1a over what equal schemas have equal. */
+static uint64_t opdi_mix(uint64_t h, uint64_t x) {
+    int i;
+    for (i = 0; i < 64; i += 8) h = (h ^ (x >> i & 255)) * UINT64_C(0x100000001b3);
+    return h;
+}
+static uint64_t opdi_mix_text(uint64_t h, const char *s) {
+    for (; *s != 0; s++) h = (h ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
+    return opdi_mix(h, 0);
+}
+static uint64_t opdi_mix_double(uint64_t h, double d) {
+    uint64_t bits = 0;
+    if (d != 0.0) memcpy(&bits, &d, 8);           /* 0. and -0. are equal */
+    return opdi_mix(h, bits);
+}
+
+static uint64_t opdi_mix_constant(uint64_t h, const opd_value *v) {
+    int i;
+    h = opdi_mix(h, (uint64_t)v->tag);
+    switch (v->tag) {
+    case OPD_TAG_INT: case OPD_TAG_BOOL: return opdi_mix(h, (uint64_t)v->u.i);
+    case OPD_TAG_FLOAT: return opdi_mix_double(h, v->u.d);
+    case OPD_TAG_COMPLEX: return opdi_mix_double(opdi_mix_double(h, v->u.c[0]), v->u.c[1]);
+    case OPD_TAG_STR: for (i = 0; i < v->n; i++) h = opdi_mix(h, (unsigned char)v->u.s[i]); return h;
+    case OPD_TAG_DEVICE: return opdi_mix(h, (uint64_t)((int64_t)v->u.device.type * 65536 + v->u.device.index));
+    case OPD_TAG_INTS: case OPD_TAG_FLOATS: case OPD_TAG_BOOLS: case OPD_TAG_LIST:
+        for (i = 0; i < v->n; i++) { const opd_value e = opdi_list_element(v, i); h = opdi_mix_constant(h, &e); }
+        return h;
+    default: return h;
+    }
+}
+
+static uint64_t opdi_mix_type(uint64_t h, const opdi_type *t) {
+    int i;
+    h = opdi_mix(h, (uint64_t)t->kind * 65536 + (uint64_t)t->nelems);
+    if (t->kind == OPDI_TYPE_OTHER || t->kind == OPDI_TYPE_CLASS) h = opdi_mix_text(h, t->word);
+    for (i = 0; i < t->nelems; i++) h = opdi_mix_type(h, t->elems[i]);
+    return h;
+}
+
+static uint64_t opdi_mix_args(uint64_t h, const opdi_arg *args, int n) {
+    int i, k;
+    for (i = 0; i < n; i++) {
+        const opdi_arg *a = &args[i];
+        const opdi_marks m = opdi_marks_of(a->type);
+        uint64_t sets = 0;                        /* whatever their order */
+        for (k = 0; m.sets != NULL && k < m.sets->nbefore; k++) sets += opdi_mix_text(1, m.sets->before[k]);
+        for (k = 0; m.sets != NULL && k < m.sets->nafter; k++) sets += opdi_mix_text(2, m.sets->after[k]);
+        h = opdi_mix(opdi_mix_type(opdi_mix_text(h, a->name), a->type), (uint64_t)(int64_t)opdi_type_size(a->type));
+        h = opdi_mix(h, sets ^ (uint64_t)a->keyword_only ^ (uint64_t)m.write << 1 ^ (uint64_t)a->has_default << 2);
+        if (a->has_default) h = opdi_mix_constant(h, &a->value);
+    }
+    return h;
+}
+
+OPD_API uint64_t opd_schema_hash(const opd_schema *s) {
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    if (s == NULL) return 0;
+    h = opdi_mix_text(opdi_mix_text(opdi_mix_text(h, s->ns), s->name), s->overload);
+    h = opdi_mix(h, (uint64_t)s->nargs * 4 + (uint64_t)s->vararg * 2 + (uint64_t)s->varret);
+    return opdi_mix_args(opdi_mix_args(h, s->args, s->nargs), s->returns, s->nreturns);
+}
+
+/* Where a reason is written. */
+typedef struct opdi_why { char *buf; size_t cap; } opdi_why;
+static bool opdi_because(const opdi_why *why, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
+static bool opdi_because(const opdi_why *why, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    if (why->buf != NULL && why->cap > 0) vsnprintf(why->buf, why->cap, format, ap);
+    va_end(ap);
+    return false;
+}
+
+/* What cannot change in either direction. */
+static bool opdi_same_frame(const opd_schema *s, const opd_schema *old, const opdi_why *why) {
+    if (s == NULL || old == NULL) return opdi_because(why, "a schema is NULL");
+    if (!opdi_schema_same_name(s, old)) return opdi_because(why, "the names differ");
+    if (s->vararg != old->vararg || s->varret != old->varret) return opdi_because(why, "only one of them has ...");
+    if (s->nreturns != old->nreturns) {
+        return opdi_because(why, "The number of returns is different. %d vs %d.", (int)s->nreturns, (int)old->nreturns);
+    }
+    return true;
+}
+
+/* Why an argument (or return) cannot stand for another: `narrow` lets its type be less than the other's, else more;
+   NULL: it can. */
+static const char *opdi_arg_differs(const opdi_arg *a, const opdi_arg *b, bool narrow) {
+    if (strcmp(a->name, b->name) != 0) return "has another name";
+    if (opdi_type_size(a->type) != opdi_type_size(b->type)) return "has another length";
+    if (!opdi_marks_same(a->type, b->type)) return "has another alias annotation";
+    if (a->keyword_only && !b->keyword_only) return "can no longer be given by position";
+    if (narrow ? !opdi_type_fits(a->type, b->type) : !opdi_type_fits(b->type, a->type)) return "has a type that does not fit";
+    return b->has_default && !opdi_default_same(a, b) ? "has lost or changed its default value" : NULL;
+}
+
+/* The first out argument: keyword-only and written. */
+static int opdi_first_out(const opd_schema *s) {
+    int i;
+    for (i = 0; i < s->nargs; i++) {
+        if (s->args[i].keyword_only && opdi_marks_of(s->args[i].type).write) break;
+    }
+    return i;
+}
+
+static bool opdi_needs_default(const opdi_arg *a, const opdi_why *why, const char *form) {
+    char type[128];
+    if (a->has_default) return true;
+    return opdi_because(why, "Function schema %s since the new argument '%s' of type %s did not provide a default value.", form,
+                        a->name, opdi_type_print_plain(a->type, type, sizeof type));
+}
+
+OPD_API bool opd_schema_is_backward_compatible_with(const opd_schema *s, const opd_schema *old, char *why, size_t cap) {
+    const opdi_why w = {why, cap};
+    const char *differs;
+    int i, out, old_out;
+    (void)opdi_because(&w, "%s", "");
+    if (!opdi_same_frame(s, old, &w)) return false;
+    if (s->nargs < old->nargs) return opdi_because(&w, "there are fewer arguments");
+    for (i = 0; i < s->nreturns; i++) {
+        if ((differs = opdi_arg_differs(&old->returns[i], &s->returns[i], false)) != NULL) {
+            return opdi_because(&w, "return %d %s", i, differs);
+        }
+    }
+    out = opdi_first_out(s);
+    old_out = opdi_first_out(old);
+    for (i = 0; i < old_out; i++) {
+        if ((differs = opdi_arg_differs(&s->args[i], &old->args[i], false)) != NULL) {
+            return opdi_because(&w, "argument '%s' %s", old->args[i].name, differs);
+        }
+    }
+    for (i = old_out; i < out; i++) {             /* what was put before the out arguments */
+        if (!opdi_needs_default(&s->args[i], &w, "not backward compatible")) return false;
+    }
+    for (i = old_out; i < old->nargs; i++) {
+        const int at = i - old_out + out;
+        differs = at < s->nargs ? opdi_arg_differs(&s->args[at], &old->args[i], false) : "is no longer there";
+        if (differs != NULL) return opdi_because(&w, "argument '%s' %s", old->args[i].name, differs);
+    }
+    return true;
+}
+
+OPD_API bool opd_schema_is_forward_compatible_with(const opd_schema *s, const opd_schema *old, char *why, size_t cap) {
+    const opdi_why w = {why, cap};
+    const char *differs;
+    char type[128];
+    int i, out, old_out;
+    (void)opdi_because(&w, "%s", "");
+    if (!opdi_same_frame(s, old, &w)) return false;
+    out = opdi_first_out(s);
+    old_out = opdi_first_out(old);
+    if (s->nargs - out != old->nargs - old_out) {
+        return opdi_because(&w, "Function schema should have the same number of out arguments");
+    }
+    for (i = 0; i < OPDI_MIN(out, old_out); i++) {
+        if (opdi_arg_differs(&s->args[i], &old->args[i], true) != NULL || s->args[i].has_default != old->args[i].has_default) {
+            return opdi_because(&w, "'%s' is not forward compatible with the older version of the schema", s->args[i].name);
+        }
+    }
+    for (i = old_out; i < out; i++) {
+        const opdi_arg *a = &s->args[i];
+        if (!opdi_needs_default(a, &w, "is not forward compatible")) return false;
+        if (a->value.tag >= OPD_TAG_INTS && a->value.tag <= OPD_TAG_LIST) {
+            return opdi_because(&w, "Function schema is not forward compatible since the new argument '%s' of type %s has a "
+                                "container type as its default value.", a->name,
+                                opdi_type_print_plain(a->type, type, sizeof type));
+        }
+    }
+    for (i = old_out; i < old->nargs; i++) {
+        const opdi_arg *a = &s->args[i - old_out + out];
+        differs = opdi_arg_differs(a, &old->args[i], true);
+        if (differs != NULL || a->has_default != old->args[i].has_default) {
+            return opdi_because(&w, "Out argument '%s' is not FC with the older version of the schema", a->name);
+        }
+    }
+    return true;
+}
+
+static bool opdi_args_fit(const opdi_arg *a, const opdi_arg *b, int n) {
+    int i;
+    for (i = 0; i < n; i++) if (strcmp(a[i].name, b[i].name) != 0 || !opdi_type_fits(a[i].type, b[i].type)) return false;
+    return true;
+}
+
+OPD_API bool opd_schema_is_subtype_of(const opd_schema *a, const opd_schema *b, bool as_method) {
+    const int skip = as_method ? 1 : 0;
+    if (a == NULL || b == NULL || a->nargs != b->nargs || a->nreturns != b->nreturns || a->nargs < skip) return false;
+    return opdi_args_fit(b->args + skip, a->args + skip, a->nargs - skip) && opdi_args_fit(a->returns, b->returns, a->nreturns);
+}
+
+//-- who may share memory with whom ------------------------------------------------------------------------------------
+
+static const opdi_arg *opdi_place_arg(const opd_schema *s, int place) {
+    return place >= 0 ? &s->args[place] : &s->returns[-1 - place];
+}
+
+/* The same; NULL with an error when there is none. */
+static const opdi_arg *opdi_place(const opd_schema *s, int place) {
+    if (s != NULL && (place >= 0 ? place < s->nargs : -1 - place < s->nreturns)) return opdi_place_arg(s, place);
+    opd_fail(OPD_ERROR_INDEX, "schema has no %s %d", place < 0 ? "result" : "argument", place < 0 ? -1 - place : place);
+    return NULL;
+}
+
+/* Types with memory of their own. */
+static bool opdi_type_has_memory(const opdi_type *t) {
+    int i;
+    if (t->kind == OPDI_TYPE_TENSOR || t->kind == OPDI_TYPE_LIST || t->kind == OPDI_TYPE_DICT || t->kind == OPDI_TYPE_CLASS) {
+        return true;
+    }
+    if (t->kind != OPDI_TYPE_OPTIONAL && t->kind != OPDI_TYPE_UNION && t->kind != OPDI_TYPE_TUPLE) return opdi_type_is_any(t);
+    for (i = 0; i < t->nelems && !opdi_type_has_memory(t->elems[i]); i++) {}
+    return i < t->nelems;
+}
+
+/* Whether a value of type a and one of type b may be the same memory. */
+static bool opdi_types_meet(const opdi_type *a, const opdi_type *b) {
+    int i;
+    if (a->kind == OPDI_TYPE_OPTIONAL || a->kind == OPDI_TYPE_UNION) {
+        for (i = 0; i < a->nelems && !opdi_types_meet(a->elems[i], b); i++) {}
+        return i < a->nelems;
+    }
+    if (b->kind == OPDI_TYPE_OPTIONAL || b->kind == OPDI_TYPE_UNION) return opdi_types_meet(b, a);
+    return opdi_type_has_memory(a) && opdi_type_same(a, b);
+}
+
+#define OPDI_MAX_INSIDE 256
+/* The types inside the types with memory that t is, at any depth; their number, one more than fits when there are more. */
+static int opdi_types_inside(const opdi_type *t, bool top, const opdi_type **out, int n) {
+    const bool choice = top && (t->kind == OPDI_TYPE_OPTIONAL || t->kind == OPDI_TYPE_UNION);
+    int i;
+    if (top && !opdi_type_has_memory(t)) return n;
+    for (i = 0; i < t->nelems && n <= OPDI_MAX_INSIDE; i++) {
+        const opdi_type *e = t->elems[i];
+        if (top && t->kind == OPDI_TYPE_TUPLE && !opdi_type_has_memory(e)) continue;
+        if (!choice) {
+            if (n == OPDI_MAX_INSIDE) return n + 1;
+            out[n++] = e;
+        }
+        n = opdi_types_inside(e, choice, out, n);
+    }
+    return n;
+}
+
+/* Whether something in a value of type a may be a value of type b, or, deep, something in one. */
+static bool opdi_types_contain(const opdi_type *a, const opdi_type *b, bool deep) {
+    const opdi_type *x[OPDI_MAX_INSIDE], *y[OPDI_MAX_INSIDE];
+    const int n = opdi_types_inside(a, true, x, 0), m = deep ? opdi_types_inside(b, true, y, 0) : 0;
+    int i, k;
+    if (n > OPDI_MAX_INSIDE || m > OPDI_MAX_INSIDE) return true;
+    for (i = 0; i < n; i++) {
+        if (!deep && opdi_types_meet(x[i], b)) return true;
+        for (k = 0; k < m; k++) if (opdi_type_same(x[i], y[k])) return true;
+    }
+    return false;
+}
+
+/* Whether two places have an alias set in common, after the call. */
+static bool opdi_places_share(const opd_schema *s, int a, int b) {
+    const opdi_arg *x = opdi_place_arg(s, a), *y = opdi_place_arg(s, b);
+    const opdi_alias *p = opdi_marks_of(x->type).sets, *q = opdi_marks_of(y->type).sets;
+    int i;
+    if (p == NULL || q == NULL || !opdi_types_meet(x->type, y->type)) return false;
+    for (i = 0; i < p->nafter && !opdi_has_set(q->after, q->nafter, p->after[i]); i++) {}
+    return i < p->nafter;
+}
+
+/* Whether two values are the same memory, or v's lies in list w. */
+static bool opdi_values_alias(const opd_value *v, const opd_value *w) {
+    if (v == NULL || w == NULL || v->tag != w->tag) return false;
+    if (v->tag == OPD_TAG_TENSOR) return opd_tensor_same_storage(v->u.t, w->u.t);
+    return v->tag >= OPD_TAG_INTS && v->tag <= OPD_TAG_LIST && v->n > 0 && v->u.list == w->u.list;
+}
+static bool opdi_value_inside(const opd_value *v, const opd_value *w) {
+    int i;
+    if (v == NULL || w == NULL) return false;
+    for (i = 0; w->tag == OPD_TAG_TENSORS && v->tag == OPD_TAG_TENSOR && i < w->n; i++) {
+        if (opd_tensor_same_storage(v->u.t, w->u.tensors[i])) return true;
+    }
+    for (i = 0; w->tag == OPD_TAG_LIST && i < w->n; i++) {
+        if (opdi_values_alias(v, &w->u.list[i]) || opdi_value_inside(v, &w->u.list[i])) return true;
+    }
+    return false;
+}
+static const opd_value *opdi_known(const opd_value *values, int i) {
+    return values != NULL && values[i].tag != OPD_TAG_DEFAULT ? &values[i] : NULL;
+}
+
+/* Whether two arguments are one, or hold the same memory. */
+static bool opdi_inputs_alias(int i, int k, const opd_value *values) {
+    return i == k || opdi_values_alias(opdi_known(values, i), opdi_known(values, k));
+}
+
+/* Whether a place may be part of anything: its set is *, or stands at several arguments or several results; an argument
+   that lies in another; a result of one of these. */
+static bool opdi_is_wild(const opd_schema *s, int place, const opd_value *values) {
+    const opdi_alias *p = opdi_marks_of(opdi_place_arg(s, place)->type).sets;
+    const int n = place < 0 ? s->nreturns : s->nargs;
+    int i, k;
+    for (k = 0; p != NULL && k < p->nafter; k++) {
+        if (strcmp(p->after[k], "*") == 0) return true;
+        for (i = 0; i < n; i++) {
+            const opdi_alias *q = opdi_marks_of(opdi_place_arg(s, place < 0 ? -1 - i : i)->type).sets;
+            if (i != (place < 0 ? -1 - place : place) && q != NULL && opdi_has_set(q->after, q->nafter, p->after[k])) return true;
+        }
+    }
+    for (i = 0; i < s->nargs; i++) {
+        if (place < 0 && opdi_places_share(s, i, place) && opdi_is_wild(s, i, values)) return true;
+        if (place >= 0 && i != place && opdi_value_inside(opdi_known(values, place), opdi_known(values, i))) return true;
+    }
+    return false;
+}
+
+static bool opdi_may_alias(const opd_schema *s, int a, int b, const opd_value *values) {
+    int i, k;
+    if (!opdi_types_meet(opdi_place_arg(s, a)->type, opdi_place_arg(s, b)->type)) return false;
+    if (opdi_places_share(s, a, b) || (opdi_is_wild(s, a, values) && opdi_is_wild(s, b, values))) return true;
+    if (a >= 0 && b >= 0) return opdi_inputs_alias(a, b, values);
+    if (a >= 0) { const int c = a; a = b; b = c; }                   /* now a is a result */
+    for (i = 0; i < s->nargs; i++) {
+        if (!opdi_places_share(s, i, a)) continue;
+        for (k = 0; k < s->nargs; k++) {
+            if (opdi_inputs_alias(i, k, values) && (b >= 0 ? k == b : opdi_places_share(s, k, b))) return true;
+        }
+    }
+    return false;
+}
+
+/* The arguments that torch's normalisations and rrelu write only when they are told to train. */
+static bool opdi_written_in_training(const opd_schema *s, const char *name) {
+    const size_t n = strlen(s->name);
+    return strcmp(s->ns, "aten") == 0 && (n < 9 || strcmp(s->name + n - 9, "_backward") != 0) &&
+           (strcmp(name, "running_mean") == 0 || strcmp(name, "running_var") == 0 || strcmp(name, "noise") == 0);
+}
+
+static bool opdi_is_written(const opd_schema *s, int i, const opd_value *values) {
+    static const char *const flags[] = {"training", "train", "use_input_stats"};
+    int k, f;
+    if (s->args[i].written || !opdi_written_in_training(s, s->args[i].name)) return s->args[i].written;
+    for (k = 0; k < s->nargs; k++) {
+        for (f = 0; f < 3; f++) {
+            if (strcmp(s->args[k].name, flags[f]) == 0) return opdi_known(values, k) == NULL || values[k].u.i != 0;
+        }
+    }
+    return false;
+}
+
+OPD_API bool opd_schema_is_mutable_at(const opd_schema *s, int place, const opd_value *values) {
+    int i, k;
+    if (opdi_place(s, place) == NULL) return false;
+    for (i = 0; i < s->nargs; i++) {
+        bool same = place >= 0 && opdi_inputs_alias(i, place, values);
+        for (k = 0; place < 0 && k < s->nargs && !same; k++) {
+            same = opdi_places_share(s, k, place) && opdi_inputs_alias(i, k, values);
+        }
+        if (same && opdi_is_written(s, i, values)) return true;
+    }
+    return false;
+}
+
+OPD_API bool opd_schema_is_aliasing(const opd_schema *s, int place) {
+    const opdi_arg *a = opdi_place(s, place);
+    return a != NULL && opdi_marks_of(a->type).there;
+}
+
+OPD_API bool opd_schema_may_alias(const opd_schema *s, int a, int b, const opd_value *values) {
+    return opdi_place(s, a) != NULL && opdi_place(s, b) != NULL && opdi_may_alias(s, a, b, values);
+}
+
+OPD_API bool opd_schema_may_contain_alias(const opd_schema *s, int a, int b, bool both_ways, const opd_value *values) {
+    const opdi_arg *x = opdi_place(s, a), *y = opdi_place(s, b);
+    if (x == NULL || y == NULL) return false;
+    return opdi_may_alias(s, a, b, values) || opdi_types_contain(x->type, y->type, true) ||
+           (opdi_types_contain(x->type, y->type, false) && opdi_is_wild(s, b, values)) ||
+           (both_ways && opdi_types_contain(y->type, x->type, false) && opdi_is_wild(s, a, values));
 }
 
 OPDI_COLD_END
@@ -5166,7 +5657,7 @@ static const char *const opdi_builtin_names[] = {OPD_OPERATORS(OPDI_NAME_ROW) NU
 
 //-- Text of an argument, cut to cap bytes with the zero.
 static const char *opdi_arg_print(const opdi_arg *arg, char *buf, size_t cap) {
-    opdi_writer w = {buf, cap - 1, 0};
+    opdi_writer w = {buf, cap - 1, 0, false};
     opdi_write_argument(&w, arg);
     buf[OPDI_MIN(w.n, cap - 1)] = 0;
     return buf;
