@@ -169,6 +169,7 @@ typedef struct opd_tensor opd_tensor;
 typedef struct opd_op opd_op;
 typedef struct opd_schema opd_schema;
 typedef struct opd_library opd_library;
+typedef struct opd_overloads opd_overloads;
 typedef struct opd_call opd_call;
 typedef struct opd_node opd_node;
 typedef struct opd_backward_call opd_backward_call;
@@ -362,29 +363,32 @@ OPD_API size_t opd_schema_print(const opd_schema *schema, char *buf, size_t cap)
 OPD_API int opd_schema_nargs(const opd_schema *schema);
 OPD_API int opd_schema_nreturns(const opd_schema *schema);
 OPD_API const char *opd_schema_arg_name(const opd_schema *schema, int i);
-/* Equal: names, arguments (name, type, N, default, keyword-only, annotation), returns.  SymInt and int are one type.  Equal
-   schemas have equal hashes. */
+/* Equal: names, arguments (name, type, N, default, keyword-only, annotation), returns.  SymInt and int are one type.
+   Equal schemas have equal hashes. */
 OPD_API bool opd_schema_equal(const opd_schema *a, const opd_schema *b);
 OPD_API uint64_t opd_schema_hash(const opd_schema *schema);
-/* Whether whoever calls `old` may call this one instead; whether who calls this one, without what is new in it, may call
-   `old`.  When not, `why` says what is in the way (cut to cap bytes with the zero; NULL: not asked for). */
-OPD_API bool opd_schema_is_backward_compatible_with(const opd_schema *schema, const opd_schema *old, char *why, size_t cap);
-OPD_API bool opd_schema_is_forward_compatible_with(const opd_schema *schema, const opd_schema *old, char *why, size_t cap);
-/* Whether a may stand where b is asked for: arguments of the same names take at least what b's take, results are at most
-   what b's are.  as_method skips the first argument. */
+/* Whether whoever calls `old` may call this one instead; whether whoever calls this one, without what is new in it,
+   may call `old`.  When not, `why` says what is in the way (cut to cap bytes with the zero; NULL: not asked for). */
+OPD_API bool opd_schema_is_backward_compatible_with(const opd_schema *schema, const opd_schema *old, char *why,
+                                                    size_t cap);
+OPD_API bool opd_schema_is_forward_compatible_with(const opd_schema *schema, const opd_schema *old, char *why,
+                                                   size_t cap);
+/* Whether a may stand where b is asked for: arguments of the same names take at least what b's take, results are at
+   most what b's are.  as_method skips the first argument. */
 OPD_API bool opd_schema_is_subtype_of(const opd_schema *a, const opd_schema *b, bool as_method);
 
 /* True when an argument is annotated as written, e.g. Tensor(a!). */
 OPD_API bool opd_schema_is_mutable(const opd_schema *schema);
-/* Alias questions.  A place is an argument (0, 1, ...) or a result, OPD_RESULT(0), ...  `values`: one for each argument,
-   OPD_DEFAULT where unknown, or NULL; tensors with the same storage then are aliases, and a flag like `training` tells
-   whether running statistics are written.  A place that is not there is an error and the answer false. */
+/* Alias questions.  A place is an argument (0, 1, ...) or a result, OPD_RESULT(0), ...  `values`: one for each
+   argument, OPD_DEFAULT where unknown, or NULL; tensors with the same storage then are aliases, and a flag like
+   `training` tells whether running statistics are written.  A place that is not there is an error, the answer false. */
 #define OPD_RESULT(j) (-1 - (j))
 OPD_API bool opd_schema_is_mutable_at(const opd_schema *schema, int place, const opd_value *values);
 OPD_API bool opd_schema_is_aliasing(const opd_schema *schema, int place);          /* it has an annotation */
 OPD_API bool opd_schema_may_alias(const opd_schema *schema, int a, int b, const opd_value *values);
 /* Whether something in a may be b, or something in b; both ways: or something in b be a. */
-OPD_API bool opd_schema_may_contain_alias(const opd_schema *schema, int a, int b, bool both_ways, const opd_value *values);
+OPD_API bool opd_schema_may_contain_alias(const opd_schema *schema, int a, int b, bool both_ways,
+                                          const opd_value *values);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:keys       dispatch keys, key sets, guards
@@ -597,6 +601,17 @@ OPD_API opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs);
 typedef struct opd_keyword { const char *name; opd_value value; } opd_keyword;
 OPD_API int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
                               int nkw);
+/* Calls by base name.  All overloads of "ns::name" that are defined, now and later; NULL with an error when there is
+   none.  The handle stays valid for ever.  They are tried in the order of their definition, forms derived from others
+   (out=, in-place) behind, and the first that takes the arguments is called; a number stands for a tensor only where no
+   overload takes the number (in add, sub, mul, div, ... also there, as in PyTorch).  When none does, the error lists
+   the reason of each.  Keyword-only arguments are given by keyword; opd_overloads_resolve only says which it would be. */
+OPD_API opd_overloads *opd_overloads_find(const char *name);
+OPD_API opd_op *opd_overloads_at(opd_overloads *overloads, int i);                      /* NULL behind the last */
+OPD_API opd_op *opd_overloads_resolve(opd_overloads *overloads, const opd_value *args, int nargs, const opd_keyword *kw,
+                                      int nkw);
+OPD_API int opd_overloads_call(opd_overloads *overloads, opd_value *rets, const opd_value *args, int nargs,
+                               const opd_keyword *kw, int nkw);
 /* Runs the operator again from inside one of its kernels, with the same arguments and results, at the keys given. */
 OPD_API int opd_redispatch(opd_call *call, opd_keyset keys);
 /* OPD_OP(&handle, "ns::name") looks up once and keeps the handle. */
@@ -1563,10 +1578,6 @@ struct opd_scope_guard {
     X(mean_dim, "mean.dim", T3, mean_dim, (T, I, b), T4, (T, I, b, V)) \
     X(prod, "prod", T1, prod, (T), T2, (T, V)) \
     X(prod_dim_int, "prod.dim_int", T3, prod_dim, (T, i, b), T4, (T, i, b, V)) \
-    X(var_correction, "var.correction", T4, var_correction, (T, I, V, b), 0, ()) \
-    X(std_correction, "std.correction", T4, std_correction, (T, I, V, b), 0, ()) \
-    X(var_mean_correction, "var_mean.correction", N4, var_mean_correction, (T, I, V, b), 0, ()) \
-    X(std_mean_correction, "std_mean.correction", N4, std_mean_correction, (T, I, V, b), 0, ()) \
     X(var, "var", T1, var, (T), T2, (T, b)) \
     X(std, "std", T1, std, (T), T2, (T, b)) \
     X(var_mean, "var_mean", N1, var_mean, (T), N2, (T, b)) \
@@ -1575,6 +1586,10 @@ struct opd_scope_guard {
     X(std_dim, "std.dim", T2, std_dim, (T, I), T4, (T, I, b, b)) \
     X(var_mean_dim, "var_mean.dim", N2, var_mean_dim, (T, I), N4, (T, I, b, b)) \
     X(std_mean_dim, "std_mean.dim", N2, std_mean_dim, (T, I), N4, (T, I, b, b)) \
+    X(var_correction, "var.correction", T4, var_correction, (T, I, V, b), 0, ()) \
+    X(std_correction, "std.correction", T4, std_correction, (T, I, V, b), 0, ()) \
+    X(var_mean_correction, "var_mean.correction", N4, var_mean_correction, (T, I, V, b), 0, ()) \
+    X(std_mean_correction, "std_mean.correction", N4, std_mean_correction, (T, I, V, b), 0, ()) \
     X(amax, "amax", T3, amax, (T, I, b), 0, ()) \
     X(amin, "amin", T3, amin, (T, I, b), 0, ()) \
     X(max, "max", T1, max, (T), 0, ()) \
@@ -3587,7 +3602,8 @@ static bool opdi_type_fits(const opdi_type *a, const opdi_type *b) {
     return opdi_type_same(a, b);
 }
 
-static const char *const opdi_type_heads[] = {"(", "Dict(", "Union(", "Future(", "RRef(", "Await("};   /* from TUPLE on */
+/* From TUPLE on. */
+static const char *const opdi_type_heads[] = {"(", "Dict(", "Union(", "Future(", "RRef(", "Await("};
 
 /* What the text of a type begins with; `list` that of a list, NULL: its element's. */
 static const char *opdi_type_head(const opdi_type *t, const char *list) {
@@ -3598,9 +3614,10 @@ static const char *opdi_type_head(const opdi_type *t, const char *list) {
 
 /* Order of the members of a union: by kind, as in PyTorch's list of them, then by text. */
 static int opdi_type_order(const opdi_type *a, const opdi_type *b, bool by_kind) {
-    static const char *const kinds[] = {"Any", "AnyEnumType", "Tensor", "Storage", "(", "[", "Dict(", "float", "complex",
-        "Future(", "Await(", "RRef(", "int", "NoneType", "str", "Generator", "Quantizer", "bool", "", "Device", "Stream",
-        "__", "Capsule", "QScheme", "AnyClassType"};
+    static const char *const kinds[] = {
+        "Any", "AnyEnumType", "Tensor", "Storage", "(", "[", "Dict(", "float", "complex", "Future(", "Await(", "RRef(",
+        "int", "NoneType", "str", "Generator", "Quantizer", "bool", "", "Device", "Stream", "__", "Capsule", "QScheme",
+        "AnyClassType"};
     const char *heads[2];
     int rank[2], i, k, order;
     for (k = 0; k < 2; k++) {
@@ -3610,7 +3627,9 @@ static int opdi_type_order(const opdi_type *a, const opdi_type *b, bool by_kind)
     }
     if (by_kind && rank[0] != rank[1]) return rank[0] - rank[1];
     order = strcmp(opdi_type_head(a, NULL), opdi_type_head(b, NULL));
-    for (i = 0; order == 0 && i < a->nelems && i < b->nelems; i++) order = opdi_type_order(a->elems[i], b->elems[i], false);
+    for (i = 0; order == 0 && i < a->nelems && i < b->nelems; i++) {
+        order = opdi_type_order(a->elems[i], b->elems[i], false);
+    }
     return order;
 }
 
@@ -3852,7 +3871,8 @@ static const opdi_type *opdi_parse_dict(opdi_parser *p, const opdi_token *at) {
     const int32_t key = t == NULL ? OPDI_TYPE_INT : t->elems[0]->kind;
     if (key > OPDI_TYPE_STR && key != OPDI_TYPE_DEVICE && !opdi_type_is_any(t->elems[0])) {
         char text[80], what[200];
-        snprintf(what, sizeof what, "Cannot create dict for key type '%s', only int, float, complex, Tensor, device and "
+        snprintf(what, sizeof what,
+                 "Cannot create dict for key type '%s', only int, float, complex, Tensor, device and "
                  "string keys are supported", opdi_type_print(t->elems[0], text, sizeof text));
         opdi_syntax_error(&p->lx, at, what);
         return NULL;
@@ -3969,7 +3989,9 @@ static int opdi_read_number(const opdi_lexer *lx, const opdi_token *tok, bool ne
     }
     out->i = negative ? -(int64_t)(u / 2) - (int64_t)(u - u / 2) : (int64_t)u;
     out->d = hex ? opdi_strtod(s, n) : opdi_decimal(s, n);
-    if (!(out->d <= DBL_MAX) || (hex && out->integral && out->overflow)) return opdi_syntax_error(lx, tok, "number out of range");
+    if (!(out->d <= DBL_MAX) || (hex && out->integral && out->overflow)) {
+        return opdi_syntax_error(lx, tok, "number out of range");
+    }
     if (negative) out->d = -out->d;
     return 0;
 }
@@ -4325,7 +4347,8 @@ static int opdi_check_defaults(const opdi_parser *p, const opd_schema *s) {
         }
     }
     if (!s->vararg || !seen) return 0;
-    return opd_fail(OPD_ERROR_SCHEMA, "schemas with vararg (...) can't have default value args: %.*s", length, p->lx.text);
+    return opd_fail(OPD_ERROR_SCHEMA, "schemas with vararg (...) can't have default value args: %.*s", length,
+                    p->lx.text);
 }
 
 static int opdi_schema_take(opdi_parser *p, const opdi_arg *from, int n, opdi_arg **to, int32_t *count) {
@@ -4690,7 +4713,7 @@ OPD_API size_t opd_schema_print(const opd_schema *schema, char *buf, size_t cap)
 
 //-- relations ---------------------------------------------------------------------------------------------------------
 
-/* The annotation of an argument: that of the type, or of a list without one what its elements' says (write, no sets). */
+/* The annotation of an argument: the type's; of a list without one, whether its elements' is written, and no sets. */
 typedef struct opdi_marks { bool there, write; const opdi_alias *sets; const opdi_type *elem; } opdi_marks;
 
 static opdi_marks opdi_marks_of(const opdi_type *t) {
@@ -4863,7 +4886,7 @@ static const char *opdi_arg_differs(const opdi_arg *a, const opdi_arg *b, bool n
     if (opdi_type_size(a->type) != opdi_type_size(b->type)) return "has another length";
     if (!opdi_marks_same(a->type, b->type)) return "has another alias annotation";
     if (a->keyword_only && !b->keyword_only) return "can no longer be given by position";
-    if (narrow ? !opdi_type_fits(a->type, b->type) : !opdi_type_fits(b->type, a->type)) return "has a type that does not fit";
+    if (!opdi_type_fits((narrow ? a : b)->type, (narrow ? b : a)->type)) return "has a type that does not fit";
     return b->has_default && !opdi_default_same(a, b) ? "has lost or changed its default value" : NULL;
 }
 
@@ -4879,8 +4902,8 @@ static int opdi_first_out(const opd_schema *s) {
 static bool opdi_needs_default(const opdi_arg *a, const opdi_why *why, const char *form) {
     char type[128];
     if (a->has_default) return true;
-    return opdi_because(why, "Function schema %s since the new argument '%s' of type %s did not provide a default value.", form,
-                        a->name, opdi_type_print_plain(a->type, type, sizeof type));
+    return opdi_because(why, "Function schema %s since the new argument '%s' of type %s did not provide a default "
+                        "value.", form, a->name, opdi_type_print_plain(a->type, type, sizeof type));
 }
 
 OPD_API bool opd_schema_is_backward_compatible_with(const opd_schema *s, const opd_schema *old, char *why, size_t cap) {
@@ -4926,16 +4949,18 @@ OPD_API bool opd_schema_is_forward_compatible_with(const opd_schema *s, const op
         return opdi_because(&w, "Function schema should have the same number of out arguments");
     }
     for (i = 0; i < OPDI_MIN(out, old_out); i++) {
-        if (opdi_arg_differs(&s->args[i], &old->args[i], true) != NULL || s->args[i].has_default != old->args[i].has_default) {
-            return opdi_because(&w, "'%s' is not forward compatible with the older version of the schema", s->args[i].name);
+        if (opdi_arg_differs(&s->args[i], &old->args[i], true) != NULL ||
+            s->args[i].has_default != old->args[i].has_default) {
+            return opdi_because(&w, "'%s' is not forward compatible with the older version of the schema",
+                                s->args[i].name);
         }
     }
     for (i = old_out; i < out; i++) {
         const opdi_arg *a = &s->args[i];
         if (!opdi_needs_default(a, &w, "is not forward compatible")) return false;
         if (a->value.tag >= OPD_TAG_INTS && a->value.tag <= OPD_TAG_LIST) {
-            return opdi_because(&w, "Function schema is not forward compatible since the new argument '%s' of type %s has a "
-                                "container type as its default value.", a->name,
+            return opdi_because(&w, "Function schema is not forward compatible since the new argument '%s' of type %s "
+                                "has a container type as its default value.", a->name,
                                 opdi_type_print_plain(a->type, type, sizeof type));
         }
     }
@@ -4951,14 +4976,17 @@ OPD_API bool opd_schema_is_forward_compatible_with(const opd_schema *s, const op
 
 static bool opdi_args_fit(const opdi_arg *a, const opdi_arg *b, int n) {
     int i;
-    for (i = 0; i < n; i++) if (strcmp(a[i].name, b[i].name) != 0 || !opdi_type_fits(a[i].type, b[i].type)) return false;
+    for (i = 0; i < n; i++) {
+        if (strcmp(a[i].name, b[i].name) != 0 || !opdi_type_fits(a[i].type, b[i].type)) return false;
+    }
     return true;
 }
 
 OPD_API bool opd_schema_is_subtype_of(const opd_schema *a, const opd_schema *b, bool as_method) {
     const int skip = as_method ? 1 : 0;
     if (a == NULL || b == NULL || a->nargs != b->nargs || a->nreturns != b->nreturns || a->nargs < skip) return false;
-    return opdi_args_fit(b->args + skip, a->args + skip, a->nargs - skip) && opdi_args_fit(a->returns, b->returns, a->nreturns);
+    return opdi_args_fit(b->args + skip, a->args + skip, a->nargs - skip) &&
+           opdi_args_fit(a->returns, b->returns, a->nreturns);
 }
 
 //-- who may share memory with whom ------------------------------------------------------------------------------------
@@ -4977,10 +5005,13 @@ static const opdi_arg *opdi_place(const opd_schema *s, int place) {
 /* Types with memory of their own. */
 static bool opdi_type_has_memory(const opdi_type *t) {
     int i;
-    if (t->kind == OPDI_TYPE_TENSOR || t->kind == OPDI_TYPE_LIST || t->kind == OPDI_TYPE_DICT || t->kind == OPDI_TYPE_CLASS) {
+    if (t->kind == OPDI_TYPE_TENSOR || t->kind == OPDI_TYPE_LIST || t->kind == OPDI_TYPE_DICT ||
+        t->kind == OPDI_TYPE_CLASS) {
         return true;
     }
-    if (t->kind != OPDI_TYPE_OPTIONAL && t->kind != OPDI_TYPE_UNION && t->kind != OPDI_TYPE_TUPLE) return opdi_type_is_any(t);
+    if (t->kind != OPDI_TYPE_OPTIONAL && t->kind != OPDI_TYPE_UNION && t->kind != OPDI_TYPE_TUPLE) {
+        return opdi_type_is_any(t);
+    }
     for (i = 0; i < t->nelems && !opdi_type_has_memory(t->elems[i]); i++) {}
     return i < t->nelems;
 }
@@ -4997,7 +5028,8 @@ static bool opdi_types_meet(const opdi_type *a, const opdi_type *b) {
 }
 
 #define OPDI_MAX_INSIDE 256
-/* The types inside the types with memory that t is, at any depth; their number, one more than fits when there are more. */
+/* The types inside the types with memory that t is, at any depth; their number, one more than fits when there are
+   more. */
 static int opdi_types_inside(const opdi_type *t, bool top, const opdi_type **out, int n) {
     const bool choice = top && (t->kind == OPDI_TYPE_OPTIONAL || t->kind == OPDI_TYPE_UNION);
     int i;
@@ -5072,13 +5104,15 @@ static bool opdi_is_wild(const opd_schema *s, int place, const opd_value *values
     for (k = 0; p != NULL && k < p->nafter; k++) {
         if (strcmp(p->after[k], "*") == 0) return true;
         for (i = 0; i < n; i++) {
-            const opdi_alias *q = opdi_marks_of(opdi_place_arg(s, place < 0 ? -1 - i : i)->type).sets;
-            if (i != (place < 0 ? -1 - place : place) && q != NULL && opdi_has_set(q->after, q->nafter, p->after[k])) return true;
+            const int other = place < 0 ? -1 - i : i;
+            const opdi_alias *q = opdi_marks_of(opdi_place_arg(s, other)->type).sets;
+            if (other != place && q != NULL && opdi_has_set(q->after, q->nafter, p->after[k])) return true;
         }
     }
     for (i = 0; i < s->nargs; i++) {
         if (place < 0 && opdi_places_share(s, i, place) && opdi_is_wild(s, i, values)) return true;
-        if (place >= 0 && i != place && opdi_value_inside(opdi_known(values, place), opdi_known(values, i))) return true;
+        if (place < 0 || i == place) continue;
+        if (opdi_value_inside(opdi_known(values, place), opdi_known(values, i))) return true;
     }
     return false;
 }
@@ -5641,8 +5675,10 @@ static struct {
     opd_library *aten;                            /* the library of the built-in operators */
     opd_op *builtin[OPD_OP_COUNT];                /* those that somebody has asked for */
     int making;                                   /* some of these are being registered */
+    int32_t changes;                              /* operators defined and undone so far */
+    opd_overloads *overloads;                     /* made by opd_overloads_find */
 } opdi_registry = {
-    OPDI_MUTEX_INIT, {NULL}, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, NULL, {NULL}, 0};
+    OPDI_MUTEX_INIT, {NULL}, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, NULL, {NULL}, 0, 0, NULL};
 
 static int opdi_autograd_kernel(opd_call *call);
 static int opdi_autograd_fallback(opd_call *call);
@@ -6180,6 +6216,7 @@ static void opdi_undefine(opd_op *op) {
     if (op->next_defined) { op->next_defined->prev_defined = op->prev_defined; }
     else { opdi_registry.last_defined = op->prev_defined; }
     op->next_defined = op->prev_defined = NULL;
+    OPDI_PUBLISH(&opdi_registry.changes, opdi_registry.changes + 1);
     opd_schema_free(op->schema);
     op->schema = NULL;
     op->card = NULL;
@@ -6352,6 +6389,7 @@ static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema) {
         if (op->prev_defined) { op->prev_defined->next_defined = op; }
         else { opdi_registry.first_defined = op; }
         opdi_registry.last_defined = op;
+        OPDI_PUBLISH(&opdi_registry.changes, opdi_registry.changes + 1);
         opdi_registration_add(lib, r);
     }
     opdi_unlock(&opdi_registry.lock);
@@ -6852,15 +6890,6 @@ static const char *opdi_value_kind(const opd_value *v) {
     return (unsigned)v->tag >= OPD_TAG_COUNT ? "?" : names[v->tag == OPD_TAG_TENSOR && !v->u.t ? OPD_TAG_NONE : v->tag];
 }
 
-static int opdi_bind_error(const opd_op *op, int i, const opd_value *v) {
-    char type[256], decl[700];
-    (void)opdi_type_print(op->schema->args[i].type, type, sizeof type);
-    (void)opd_schema_print(op->schema, decl, sizeof decl);
-    return opd_fail(OPD_ERROR_ARGUMENT,
-                    "%s() Expected a value of type '%s' for argument '%s' but instead found type '%s'.\nPosition: "
-                    "%d\nDeclaration: %s", op->name, type, op->schema->args[i].name, opdi_value_kind(v), i, decl);
-}
-
 static bool opdi_is_number(const opd_value *v) {
     return v->tag == OPD_TAG_INT || v->tag == OPD_TAG_FLOAT || v->tag == OPD_TAG_BOOL ||
         (v->tag == OPD_TAG_COMPLEX && v->u.c);
@@ -6969,39 +6998,123 @@ static int opdi_bind_value(const opdi_type *type, const opd_value *v, opd_value 
     }
 }
 
-//-- Binds arguments that the fast path did not take as they are: defaults, coercions, wrapped numbers.
-OPDI_NOINLINE static int opdi_bind(opd_op *op, const opd_value *args, int nargs, opd_value *out) {
-    int i;
-    if (nargs > op->nargs) {
-        return opd_fail(OPD_ERROR_ARGUMENT,
-                        "Expected at most %d argument(s) for operator '%s', but received %d argument(s).", op->nargs,
-                        op->name, nargs);
+/* What a caller gives.  `keywords`: in the form that has them, where keyword-only arguments are that. */
+typedef struct opdi_given {
+    const opd_value *args;
+    const opd_keyword *kw;
+    int nargs, nkw;
+    bool keywords;
+    bool numbers;                                 /* a number may stand for a tensor */
+} opdi_given;
+
+/* Why it cannot be bound. */
+typedef enum opdi_unbound {
+    OPDI_BOUND = 0, OPDI_TOO_MANY, OPDI_BY_POSITION, OPDI_MISSING, OPDI_WRONG_TYPE, OPDI_UNKNOWN_KEYWORD, OPDI_TWICE
+} opdi_unbound;
+
+static const opd_value *opdi_given_at(const opdi_given *g, const opdi_arg *a, int i, int *used) {
+    int k;
+    if (i < g->nargs && g->args[i].tag != OPD_TAG_DEFAULT) { return &g->args[i]; }
+    for (k = 0; k < g->nkw; k++) {
+        if (g->kw[k].name && strcmp(g->kw[k].name, a->name) == 0) { ++*used; return &g->kw[k].value; }
     }
+    return NULL;
+}
+
+/* Binds what is given in the order of the schema: defaults, coercions, wrapped numbers.  OPDI_BOUND, -1 failed with an
+   error, or why it cannot, without one; *at is the argument. */
+static int opdi_bind(const opd_op *op, const opdi_given *g, opd_value *out, int *at) {
+    int i, rc, used = 0;
+    *at = 0;
+    if (g->nargs + g->nkw > op->nargs) { return OPDI_TOO_MANY; }
     for (i = 0; i < op->nargs; i++) {
         const opdi_arg *a = &op->schema->args[i];
-        const opd_value *v = i < nargs && args[i].tag != OPD_TAG_DEFAULT ? &args[i] : NULL;
-        int rc;
-        if (!v && !a->has_default) {
-            char decl[700];
-            (void)opd_schema_print(op->schema, decl, sizeof decl);
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s() is missing value for argument '%s'. Declaration: %s", op->name,
-                            a->name, decl);
-        }
+        const opd_value *v = opdi_given_at(g, a, i, &used);
+        *at = i;
+        if (g->keywords && i < g->nargs && a->keyword_only) { return OPDI_BY_POSITION; }
+        if (!v && !a->has_default) { return OPDI_MISSING; }
         if (!v) { v = &a->value; }
         if ((unsigned)v->tag < OPD_TAG_COUNT && (op->accepts[i] >> v->tag & 1) &&
             (v->tag != OPD_TAG_TENSOR || v->u.t)) {
             out[i] = *v;
             continue;
         }
-        if ((op->written_args >> i & 1) && opdi_is_number(v)) { return opdi_bind_error(op, i, v); }
-        rc = opdi_bind_value(a->type, v, &out[i]);
-        if (rc > 0 && v == &a->value) {           /* a default of another kind than its type: kept as written */
-            out[i] = *v;
-            rc = 0;
+        if (opdi_is_number(v) && ((op->written_args >> i & 1) ||
+                                  (!g->numbers && opdi_strip_optional(a->type)->kind == OPDI_TYPE_TENSOR))) {
+            return OPDI_WRONG_TYPE;
         }
-        if (rc) { return rc > 0 ? opdi_bind_error(op, i, v) : -1; }
+        rc = opdi_bind_value(a->type, v, &out[i]);
+        /* a default of another kind than its type: kept as written */
+        if (rc > 0 && v == &a->value) { out[i] = *v; rc = 0; }
+        if (rc) { return rc > 0 ? OPDI_WRONG_TYPE : -1; }
     }
-    return 0;
+    for (i = 0; i < g->nkw && used < g->nkw; i++) {
+        int k = g->kw[i].name ? opdi_arg_index(op->schema, g->kw[i].name, strlen(g->kw[i].name)) : -1;
+        *at = i;
+        if (k < 0) { return OPDI_UNKNOWN_KEYWORD; }
+        if (k < g->nargs && g->args[k].tag != OPD_TAG_DEFAULT) { return OPDI_TWICE; }
+    }
+    return used < g->nkw ? OPDI_TWICE : OPDI_BOUND;
+}
+
+static const char *opdi_value_print(const opd_value *v, char *buf, size_t cap) {
+    opdi_writer w = {buf, cap - 1, 0, false};
+    int i;
+    if (v->tag == OPD_TAG_TENSOR && v->u.t) { opdi_write_text(&w, "a tensor"); }
+    else if (v->tag == OPD_TAG_STR) {
+        opdi_write_quoted(&w, v->u.s ? v->u.s : "", v->u.s ? (int)OPDI_MIN(strlen(v->u.s), 64) : 0);
+    }
+    else if (v->tag >= OPD_TAG_INTS && v->tag <= OPD_TAG_LIST && v->tag != OPD_TAG_TENSORS) {
+        for (i = 0; i < v->n && i < 16; i++) {
+            const opd_value e = opdi_list_element(v, i);
+            opdi_write_text(&w, i ? ", " : "[");
+            if (e.tag >= OPD_TAG_OBJECT || e.tag == OPD_TAG_TENSOR) { opdi_write_text(&w, opdi_value_kind(&e)); }
+            else { opdi_write_scalar(&w, &e); }
+        }
+        opdi_write_text(&w, i < v->n ? ", ...]" : i ? "]" : "[]");
+    }
+    else if (v->tag < OPD_TAG_OBJECT) { opdi_write_scalar(&w, v); }
+    else { opdi_write_text(&w, opdi_value_kind(v)); }
+    buf[OPDI_MIN(w.n, w.cap)] = 0;
+    return buf;
+}
+
+//-- Records the error that opdi_bind found; -1.
+static int opdi_bind_error(const opd_op *op, const opdi_given *g, int why, int at) {
+    char type[256], value[128], decl[700];
+    const opdi_arg *a = &op->schema->args[at];
+    int used = 0;
+    (void)opd_schema_print(op->schema, decl, sizeof decl);
+    switch (why) {
+    case OPDI_TOO_MANY:
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "Expected at most %d argument(s) for operator '%s', but received %d argument(s). "
+                        "Declaration: %s", op->nargs, op->name, g->nargs + g->nkw, decl);
+    case OPDI_BY_POSITION:
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "%s() takes %d positional argument(s) but %d was/were given.  Declaration: %s",
+                        op->name, at, g->nargs, decl);
+    case OPDI_MISSING:
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s() is missing value for argument '%s'. Declaration: %s", op->name,
+                        a->name, decl);
+    case OPDI_WRONG_TYPE: {
+        const opd_value *v = opdi_given_at(g, a, at, &used);
+        if (!v) { v = &a->value; }
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "%s() Expected a value of type '%s' for argument '%s' but instead found type '%s'.\n"
+                        "Position: %d\nValue: %s\nDeclaration: %s", op->name,
+                        opdi_type_print(a->type, type, sizeof type), a->name, opdi_value_kind(v), at,
+                        opdi_value_print(v, value, sizeof value), decl);
+    }
+    case OPDI_UNKNOWN_KEYWORD:
+        return opd_fail(OPD_ERROR_ARGUMENT, "Unknown keyword argument '%s' for operator '%s'. Declaration: %s",
+                        g->kw[at].name ? g->kw[at].name : "", op->name, decl);
+    case OPDI_TWICE:
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "Argument '%s' specified both as positional and keyword argument. Declaration: %s",
+                        g->kw[at].name ? g->kw[at].name : "", decl);
+    default: return -1;
+    }
 }
 
 //-- A NULL in a list of tensors is allowed where the schema says Tensor?[].
@@ -7205,18 +7318,31 @@ OPDI_FORCE_INLINE static int opdi_call_united(opdi_thread *th, opd_op *op, const
     return 0;
 }
 
-//-- The same after binding; wrapped numbers and converted lists live until the call is over.
-OPDI_NOINLINE static int opdi_call_slow(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
-                                        const opd_value *args, int nargs) {
-    opd_value bound[OPD_MAX_ARGS];
-    int64_t mark = th->top;
-    opdi_union u;
-    int rc = opdi_bind(op, args, nargs, bound);
+//-- The same with arguments that were bound; wrapped numbers and lists made since `mark` live until the call is over.
+static int opdi_call_bound(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
+                           const opd_value *bound, int64_t mark) {
     int64_t top = th->top;
-    if (rc == 0 && opdi_unite_args(&u, op, bound) < 0) { rc = -1; }
-    if (rc == 0) { rc = opdi_call_united(th, op, table, &u, rets, bound); }
+    opdi_union u;
+    int rc = opdi_unite_args(&u, op, bound) < 0 ? -1 : opdi_call_united(th, op, table, &u, rets, bound);
     if (top != mark) { opdi_scope_remove(th, mark, top); }
     return rc;
+}
+
+//-- The same with what the caller gave.
+OPDI_NOINLINE static int opdi_call_given(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
+                                         const opdi_given *g) {
+    opd_value bound[OPD_MAX_ARGS];
+    int64_t mark = th->top;
+    int at, rc = opdi_bind(op, g, bound, &at);
+    if (rc == OPDI_BOUND) { return opdi_call_bound(th, op, table, rets, bound, mark); }
+    if (th->top != mark) { opdi_scope_remove(th, mark, th->top); }
+    return rc < 0 ? -1 : opdi_bind_error(op, g, rc, at);
+}
+OPDI_NOINLINE static int opdi_call_slow(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
+                                        const opd_value *args,
+                                        int nargs) {
+    const opdi_given g = {args, NULL, nargs, 0, false, true};
+    return opdi_call_given(th, op, table, rets, &g);
 }
 
 //-- The same when trailing arguments are left out: their defaults stand in.
@@ -7276,37 +7402,185 @@ opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs) {
 }
 
 int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw, int nkw) {
-    opd_value full[OPD_MAX_ARGS];
-    int i, k;
+    const opdi_given g = {args, kw, nargs, nkw, true, true};
+    const opdi_table *table;
     if (!opd_ok()) { return -1; }
     if (!op || !op->schema) {
         return opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL or not defined");
     }
-    if (nargs + nkw > op->nargs) {
-        return opd_fail(OPD_ERROR_ARGUMENT,
-                        "Expected at most %d argument(s) for operator '%s', but received %d argument(s).", op->nargs,
-                        op->name, nargs + nkw);
+    table = OPDI_ACQUIRE(&op->table);
+    if (!table && !(table = opdi_table_make(op))) { return -1; }
+    return opdi_call_given(opdi_self(), op, table, rets, &g);
+}
+
+//-- calls by base name -------------------------------------------------------------------------------------------
+//
+//  The overloads of a name are listed once, and again when operators have been defined or undone since.  Lists are
+//  published whole and kept, as a call may be inside.
+
+typedef struct opdi_overload_list {
+    int64_t n;
+    struct opdi_overload_list *older;             /* all that this set had, newest first */
+    opd_op **ops;                                 /* behind the struct */
+} opdi_overload_list;
+
+struct opd_overloads {
+    opdi_overload_list *list, *lists;             /* NULL: not made yet; all that were made */
+    opd_overloads *next;
+    int32_t changes;                              /* opdi_registry.changes that `list` knows */
+    bool wrap;                                    /* numbers stand for tensors from the first: add, mul, ... */
+    char name[1];                                 /* "ns::name", behind the struct */
+};
+
+static bool opdi_is_overload(const char *name, size_t n, const char *base) {
+    return strncmp(name, base, n) == 0 && (name[n] == '.' || name[n] == 0);
+}
+
+//-- Where an overload stands: a derived form behind the others, in the order of what it was derived from.
+static int opdi_overload_rank(const opd_op *op) {
+    const opd_op *own = op->card && op->card->base ? op->card->base->op : op, *o;
+    int rank = own != op ? 1 << 24 : 0;
+    for (o = opdi_registry.first_defined; o && o != own; o = o->next_defined) { rank++; }
+    return rank;
+}
+
+//-- Lists what is defined now; a list like it from before is used again.  NULL: no memory.
+static opdi_overload_list *opdi_overloads_list_now(opd_overloads *set) {
+    const size_t length = strlen(set->name);
+    opdi_overload_list *l, *o;
+    opd_op *op;
+    int64_t n = 0, i;
+    for (op = opdi_registry.first_defined; op; op = op->next_defined) {
+        n += opdi_is_overload(op->name, length, set->name);
     }
-    for (i = 0; i < op->nargs; i++) { full[i] = i < nargs ? args[i] : opd_value_default(); }
-    for (i = 0; i < nargs; i++) {
-        if (op->schema->args[i].keyword_only) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s() takes argument '%s' as a keyword only", op->name,
-                            op->schema->args[i].name);
+    l = (opdi_overload_list *)opdi_alloc(sizeof *l + (size_t)n * sizeof *l->ops);
+    if (!l) { return NULL; }
+    l->ops = (opd_op **)(l + 1);
+    l->n = 0;
+    for (op = opdi_registry.first_defined; op; op = op->next_defined) {
+        if (!opdi_is_overload(op->name, length, set->name)) { continue; }
+        for (i = l->n++; i > 0 && opdi_overload_rank(l->ops[i - 1]) > opdi_overload_rank(op); i--) {
+            l->ops[i] = l->ops[i - 1];
+        }
+        l->ops[i] = op;
+    }
+    for (o = set->lists; o; o = o->older) {
+        if (o->n == n && (n == 0 || memcmp(o->ops, l->ops, (size_t)n * sizeof *l->ops) == 0)) {
+            opdi_free(l, sizeof *l + (size_t)n * sizeof *l->ops);
+            return o;
         }
     }
-    for (k = 0; k < nkw; k++) {
-        const char *name = kw[k].name ? kw[k].name : "";
-        i = opdi_arg_index(op->schema, name, strlen(name));
-        if (i < 0) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "Unknown keyword argument '%s' for operator '%s'", name, op->name);
-        }
-        if (full[i].tag != OPD_TAG_DEFAULT) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s(): argument '%s' specified both as positional and keyword argument",
-                            op->name, kw[k].name);
-        }
-        full[i] = kw[k].value;
+    l->older = set->lists;
+    set->lists = l;
+    return l;
+}
+
+static const opdi_overload_list *opdi_overloads_list(opd_overloads *set) {
+    opdi_overload_list *l;
+    if (OPDI_ACQUIRE(&set->changes) == OPDI_ACQUIRE(&opdi_registry.changes)) { return OPDI_ACQUIRE(&set->list); }
+    opdi_builtins_make(set->name);
+    if (!opd_ok()) { return NULL; }
+    if (OPDI_ACQUIRE(&opdi_registry.making) && OPDI_LOAD(&opdi_registry.starter) != opdi_self()) {
+        opdi_lock(&opdi_registry.start);          /* another thread may have registered only some of them */
+        opdi_unlock(&opdi_registry.start);
     }
-    return opd_call_all(op, rets, full, op->nargs);
+    opdi_lock(&opdi_registry.lock);
+    l = opdi_overloads_list_now(set);
+    if (l) {
+        OPDI_PUBLISH(&set->list, l);
+        OPDI_PUBLISH(&set->changes, opdi_registry.changes);
+    }
+    opdi_unlock(&opdi_registry.lock);
+    return l;
+}
+
+opd_overloads *opd_overloads_find(const char *name) {
+    static const char numbers[] = "add add_ sub sub_ mul mul_ div div_ divide divide_ multiply multiply_ subtract "
+                                  "subtract_ true_divide true_divide_ floor_divide floor_divide_ copy_ to "
+                                  "_to_copy _conj ";
+    const opdi_overload_list *l;
+    opd_overloads *set;
+    size_t n = name ? strlen(name) : 0;
+    if (!opd_ok()) { return NULL; }
+    opdi_started();
+    opdi_lock(&opdi_registry.lock);
+    for (set = opdi_registry.overloads; set && n && strcmp(set->name, name) != 0; set = set->next) { }
+    if (!set && n && (set = (opd_overloads *)opdi_alloc(sizeof *set + n)) != NULL) {
+        memcpy(set->name, name, n + 1);
+        set->list = set->lists = NULL;
+        set->changes = -1;
+        set->wrap = strncmp(name, "aten::", 6) == 0 && opdi_word_in(name + 6, (int)(n - 6), numbers);
+        set->next = opdi_registry.overloads;
+        opdi_registry.overloads = set;
+    }
+    opdi_unlock(&opdi_registry.lock);
+    l = set && n ? opdi_overloads_list(set) : NULL;
+    if (opd_ok() && (!l || l->n == 0)) { (void)opdi_not_found(n ? name : "NULL"); }
+    return opd_ok() ? set : NULL;
+}
+
+opd_op *opd_overloads_at(opd_overloads *set, int i) {
+    const opdi_overload_list *l = set ? opdi_overloads_list(set) : NULL;
+    return l && i >= 0 && i < l->n ? l->ops[i] : NULL;
+}
+
+//-- Says of each overload why not; NULL.
+static opd_op *opdi_overloads_error(const opd_overloads *set, const opdi_overload_list *l, const opdi_given *g) {
+    char text[2000];
+    int i, at, n = snprintf(text, sizeof text, "%s() has no overload that takes these arguments:", set->name);
+    const int room = l->n > 0 ? OPDI_MAX(((int)sizeof text - n) / (int)l->n, 100) : 0;
+    opd_value bound[OPD_MAX_ARGS];
+    for (i = 0; i < l->n && n + 20 < (int)sizeof text; i++) {
+        int mark = opd_error_mark(), rc = l->ops[i]->schema ? opdi_bind(l->ops[i], g, bound, &at) : -1;
+        if (rc > 0) { (void)opdi_bind_error(l->ops[i], g, rc, at); }
+        n += snprintf(text + n, OPDI_MIN(sizeof text - (size_t)n, (size_t)room), "\n\n%s", opd_error_message());
+        n = OPDI_MIN((int)strlen(text), (int)sizeof text - 1);
+        (void)opd_error_rewind(mark);
+    }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s", text);
+    return NULL;
+}
+
+//-- The first overload that takes what is given, bound.  A number stands for a tensor only where no overload takes it.
+static opd_op *opdi_overloads_bind(opd_overloads *set, opdi_given *g, opd_value *bound) {
+    const opdi_overload_list *l = set ? opdi_overloads_list(set) : NULL;
+    int i, at, pass;
+    if (!set && opd_ok()) { (void)opd_fail(OPD_ERROR_NOT_FOUND, "a call through overloads that are NULL"); }
+    if (!l || !opd_ok()) { return NULL; }
+    for (pass = set->wrap ? 1 : 0; pass < 2; pass++) {
+        g->numbers = pass == 1;
+        for (i = 0; i < l->n; i++) {
+            int mark = opd_error_mark(), rc = l->ops[i]->schema ? opdi_bind(l->ops[i], g, bound, &at) : -1;
+            if (rc == OPDI_BOUND) { return l->ops[i]; }
+            if (opd_error_code() == OPD_ERROR_MEMORY) { return NULL; }
+            (void)opd_error_rewind(mark);         /* a device that does not exist, say: its own reason */
+        }
+    }
+    return opdi_overloads_error(set, l, g);
+}
+
+opd_op *opd_overloads_resolve(opd_overloads *set, const opd_value *args, int nargs, const opd_keyword *kw, int nkw) {
+    opdi_given g = {args, kw, nargs, nkw, true, true};
+    opd_value bound[OPD_MAX_ARGS];
+    opdi_thread *th = opdi_self();
+    int64_t mark = th->top;
+    opd_op *op = opdi_overloads_bind(set, &g, bound);
+    if (th->top != mark) { opdi_scope_remove(th, mark, th->top); }
+    return op;
+}
+
+int opd_overloads_call(opd_overloads *set, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
+                       int nkw) {
+    opdi_given g = {args, kw, nargs, nkw, true, true};
+    opd_value bound[OPD_MAX_ARGS];
+    opdi_thread *th = opdi_self();
+    int64_t mark = th->top;
+    opd_op *op = opdi_overloads_bind(set, &g, bound);
+    const opdi_table *table = op ? OPDI_ACQUIRE(&op->table) : NULL;
+    if (op && !table) { table = opdi_table_make(op); }
+    if (table) { return opdi_call_bound(th, op, table, rets, bound, mark); }
+    if (th->top != mark) { opdi_scope_remove(th, mark, th->top); }
+    return -1;
 }
 
 OPDI_COLD_END

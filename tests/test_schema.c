@@ -254,7 +254,8 @@ TEST(schema_relations) {
         if (starts_with(cells[5], "Out argument")) CHECK(starts_with(why, "Out argument"));
         else if (cells[5][0] != 0) CHECK_STR(why, cells[5]);
         if (same != (cells[2][0] == '1') || back != (cells[3][0] == '1') || forth != (cells[4][0] == '1')) {
-            printf("%s\n%s\n%s %s %s, not %d %d %d\n", cells[0], cells[1], cells[2], cells[3], cells[4], same, back, forth);
+            printf("%s\n%s\n%s %s %s, not %d %d %d\n", cells[0], cells[1], cells[2], cells[3], cells[4], same, back,
+                   forth);
             CHECK(!"as PyTorch says");
         }
         CHECK(!same || opd_schema_hash(a) == opd_schema_hash(b));
@@ -351,7 +352,8 @@ static bool listed(const char *list, int a, int b) {
 
 static bool holds_others(const opdi_type *t) {
     if (t->kind == OPDI_TYPE_OPTIONAL) t = t->elems[0];
-    return t->kind == OPDI_TYPE_LIST || t->kind == OPDI_TYPE_TUPLE || t->kind == OPDI_TYPE_DICT || t->kind == OPDI_TYPE_CLASS;
+    return t->kind == OPDI_TYPE_LIST || t->kind == OPDI_TYPE_TUPLE || t->kind == OPDI_TYPE_DICT ||
+        t->kind == OPDI_TYPE_CLASS;
 }
 
 static bool is_one_of(const opd_schema *s, const char *const *names) {
