@@ -605,7 +605,8 @@ OPD_API int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args
    none.  The handle stays valid for ever.  They are tried in the order of their definition, forms derived from others
    (out=, in-place) behind, and the first that takes the arguments is called; a number stands for a tensor only where no
    overload takes the number (in add, sub, mul, div, ... also there, as in PyTorch).  When none does, the error lists
-   the reason of each.  Keyword-only arguments are given by keyword; opd_overloads_resolve only says which it would be. */
+   the reason of each.  Keyword-only arguments are given by keyword; opd_overloads_resolve only says which it would
+   be. */
 OPD_API opd_overloads *opd_overloads_find(const char *name);
 OPD_API opd_op *opd_overloads_at(opd_overloads *overloads, int i);                      /* NULL behind the last */
 OPD_API opd_op *opd_overloads_resolve(opd_overloads *overloads, const opd_value *args, int nargs, const opd_keyword *kw,

@@ -84,8 +84,8 @@ static bool as_wanted(const golden_row *row, bool ok, const char *got) {
     return ok == row->accepted && (ok ? strcmp(got, row->want) == 0 : starts_with(got, row->want));
 }
 
-// A golden file of so many lines, of which so many are listed as different.  Accepted where PyTorch accepts, printed and
-// refused with its words, and what is printed is a fixed point.
+// A golden file of so many lines, of which so many are listed as different.  Accepted where PyTorch accepts, printed
+// and refused with its words, and what is printed is a fixed point.
 static void check_corpus(const char *path, int count, int different) {
     static golden_row row;
     FILE *f = check_golden(path);
@@ -300,10 +300,12 @@ TEST(schema_hash) {
 // PyTorch's rule (not bound in its Python): arguments contravariant, results covariant, names the same.
 TEST(schema_subtypes) {
     static const struct { const char *a, *b; bool method, want; } cases[] = {
-        {"f(Scalar x) -> int", "g(int x) -> Scalar", false, true}, {"g(int x) -> Scalar", "f(Scalar x) -> int", false, false},
+        {"f(Scalar x) -> int", "g(int x) -> Scalar", false, true},
+        {"g(int x) -> Scalar", "f(Scalar x) -> int", false, false},
         {"f(int x) -> int", "f(int y) -> int", false, false}, {"f(int x) -> int", "f(int y) -> int", true, true},
         {"f(int x) -> int", "f(int x, int y) -> int", false, false}, {"f() -> int", "f() -> int", true, false},
-        {"f(int? x) -> (int, str)", "f(int x) -> (Any, str?)", false, true}, {"f() -> int[]", "f() -> Scalar[]", false, false},
+        {"f(int? x) -> (int, str)", "f(int x) -> (Any, str?)", false, true},
+        {"f() -> int[]", "f() -> Scalar[]", false, false},
     };
     size_t i;
     for (i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -367,7 +369,8 @@ static bool is_one_of(const opd_schema *s, const char *const *names) {
 // itself) to be one, and knows some forms of the normalisations not to write their statistics; there, and only there,
 // ours may be yes.
 TEST(schema_alias) {
-    static const char *const forgotten[] = {"cudnn_batch_norm.out", "miopen_batch_norm.out", "rrelu_with_noise_.", NULL};
+    static const char *const forgotten[] = {"cudnn_batch_norm.out", "miopen_batch_norm.out",
+                                            "rrelu_with_noise_.", NULL};
     static char line[1 << 13], again_values[256];
     char *cells[5];
     FILE *f = check_golden("schemas/alias.tsv");
