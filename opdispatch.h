@@ -2772,6 +2772,11 @@ typedef struct opdi_arena {
     char *at, *end;                               /* free part of the newest */
 } opdi_arena;
 
+/* True makes every piece a block of its own, so that a test can let each of them fail. */
+#if !defined(OPDI_ARENA_TIGHT)
+#define OPDI_ARENA_TIGHT 0
+#endif
+
 /* Takes a new block with room for n bytes.  0, or -1 with the error recorded. */
 static int opdi_arena_grow(opdi_arena *a, size_t n) {
     const size_t head = sizeof(opdi_arena_block);
@@ -2792,7 +2797,7 @@ static int opdi_arena_grow(opdi_arena *a, size_t n) {
 static void *opdi_arena_alloc(opdi_arena *a, size_t n) {
     size_t pad = (size_t)(0u - (uintptr_t)a->at) & 7u;
     void *p;
-    if (OPDI_UNLIKELY(a->at == NULL || (size_t)(a->end - a->at) < pad || (size_t)(a->end - a->at) - pad < n)) {
+    if (OPDI_UNLIKELY(OPDI_ARENA_TIGHT || a->at == NULL || (size_t)(a->end - a->at) < pad || (size_t)(a->end - a->at) - pad < n)) {
         if (opdi_arena_grow(a, n) < 0) return NULL;
         pad = (size_t)(0u - (uintptr_t)a->at) & 7u;
     }
@@ -2804,7 +2809,7 @@ static void *opdi_arena_alloc(opdi_arena *a, size_t n) {
 /* A zero-terminated copy of n bytes; takes no padding in front. */
 static char *opdi_arena_copy(opdi_arena *a, const char *s, size_t n) {
     char *p;
-    if (OPDI_UNLIKELY(a->at == NULL || (size_t)(a->end - a->at) <= n)) {
+    if (OPDI_UNLIKELY(OPDI_ARENA_TIGHT || a->at == NULL || (size_t)(a->end - a->at) <= n)) {
         if (n == SIZE_MAX || opdi_arena_grow(a, n + 1) < 0) return NULL;
     }
     p = a->at;
@@ -4975,9 +4980,9 @@ OPD_API bool opd_schema_is_forward_compatible_with(const opd_schema *s, const op
     return true;
 }
 
-static bool opdi_args_fit(const opdi_arg *a, const opdi_arg *b, int n) {
+static bool opdi_args_fit(const opdi_arg *a, const opdi_arg *b, int first, int n) {
     int i;
-    for (i = 0; i < n; i++) {
+    for (i = first; i < n; i++) {
         if (strcmp(a[i].name, b[i].name) != 0 || !opdi_type_fits(a[i].type, b[i].type)) return false;
     }
     return true;
@@ -4986,8 +4991,7 @@ static bool opdi_args_fit(const opdi_arg *a, const opdi_arg *b, int n) {
 OPD_API bool opd_schema_is_subtype_of(const opd_schema *a, const opd_schema *b, bool as_method) {
     const int skip = as_method ? 1 : 0;
     if (a == NULL || b == NULL || a->nargs != b->nargs || a->nreturns != b->nreturns || a->nargs < skip) return false;
-    return opdi_args_fit(b->args + skip, a->args + skip, a->nargs - skip) &&
-           opdi_args_fit(a->returns, b->returns, a->nreturns);
+    return opdi_args_fit(b->args, a->args, skip, a->nargs) && opdi_args_fit(a->returns, b->returns, 0, a->nreturns);
 }
 
 //-- who may share memory with whom ------------------------------------------------------------------------------------
