@@ -2797,7 +2797,8 @@ static int opdi_arena_grow(opdi_arena *a, size_t n) {
 static void *opdi_arena_alloc(opdi_arena *a, size_t n) {
     size_t pad = (size_t)(0u - (uintptr_t)a->at) & 7u;
     void *p;
-    if (OPDI_UNLIKELY(OPDI_ARENA_TIGHT || a->at == NULL || (size_t)(a->end - a->at) < pad || (size_t)(a->end - a->at) - pad < n)) {
+    if (OPDI_UNLIKELY(OPDI_ARENA_TIGHT || a->at == NULL || (size_t)(a->end - a->at) < pad ||
+                      (size_t)(a->end - a->at) - pad < n)) {
         if (opdi_arena_grow(a, n) < 0) return NULL;
         pad = (size_t)(0u - (uintptr_t)a->at) & 7u;
     }
@@ -3689,7 +3690,7 @@ static int opdi_parse_alias_set(opdi_parser *p, const char *const **out) {
 static int opdi_parse_alias_bare(opdi_parser *p, opdi_alias *a) {
     char name[16];
     const char **list = (const char **)opdi_arena_alloc(p->arena, sizeof *list);
-    snprintf(name, sizeof name, "$%d", p->fresh++);
+    snprintf(name, sizeof name, "$%d", p->inside == 0 ? p->fresh++ : 0);
     if (list == NULL || (*list = opdi_arena_copy(p->arena, name, strlen(name))) == NULL) return -1;
     a->write = true;
     if (p->inside == 0) p->written = true;

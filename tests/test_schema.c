@@ -277,6 +277,17 @@ static int by_value(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
+static bool read_again_is_equal(const char *text) {
+    opd_schema *s = opd_schema_parse(text), *t;
+    bool same;
+    (void)opd_schema_print(s, printed, sizeof printed);
+    t = opd_schema_parse(printed);
+    same = opd_schema_equal(s, t) && opd_schema_hash(s) == opd_schema_hash(t);
+    opd_schema_free(s);
+    opd_schema_free(t);
+    return same;
+}
+
 // Unequal declarations have other hashes; one that was printed and read again is equal.
 TEST(schema_hash) {
     static uint64_t hashes[4165];
@@ -285,19 +296,17 @@ TEST(schema_hash) {
     int n = 0, i, twice = 0;
     CHECK_OR_RETURN(f != NULL);
     while (golden_next(f, &row) && n < 4165) {
-        opd_schema *s = opd_schema_parse(row.text), *t;
-        (void)opd_schema_print(s, printed, sizeof printed);
-        t = opd_schema_parse(printed);
-        CHECK(opd_schema_equal(s, t) && opd_schema_hash(s) == opd_schema_hash(t));
+        opd_schema *s = opd_schema_parse(row.text);
+        CHECK(read_again_is_equal(row.text));
         hashes[n++] = opd_schema_hash(s);
         opd_schema_free(s);
-        opd_schema_free(t);
     }
     fclose(f);
     qsort(hashes, (size_t)n, sizeof *hashes, by_value);
     for (i = 1; i < n; i++) twice += hashes[i] == hashes[i - 1];
     CHECK_INT(twice, 0);
     CHECK(opd_schema_equal(NULL, NULL) && opd_schema_hash(NULL) == 0);
+    CHECK(read_again_is_equal("f((t!) x, int! y) -> (u!)") && read_again_is_equal("f(float x=-0.) -> ()"));
 }
 
 // PyTorch's rule (not bound in its Python): arguments contravariant, results covariant, names the same.
@@ -471,7 +480,7 @@ TEST(schema_out_of_memory) {
             CHECK_INT(opd_error_code(), s != NULL ? OPD_OK : OPD_ERROR_MEMORY);
             opd_error_clear();
         }
-        CHECK(s != NULL && n > 20);
+        CHECK(s != NULL && n > 10);
         opd_schema_free(s);
         CHECK_INT(opd_memory_stats().live, live);
     }

@@ -1,5 +1,5 @@
 // Fuzz target of the schema parser (tests/fuzz/run.sh).  Input: a declaration, or two with a zero byte between.
-// What is accepted prints to text that reads back to the same, every question has an answer, and nothing is left behind.
+// What is accepted prints to text that reads back to the same, every question is answered, and nothing is left behind.
 #define OPDISPATCH_IMPLEMENTATION
 #include "../../opdispatch.h"
 
@@ -18,7 +18,8 @@ static void ask(const opd_schema *s) {
             const bool may = opd_schema_may_alias(s, i, k, NULL);
             MUST(may == opd_schema_may_alias(s, k, i, NULL));
             MUST(!may || opd_schema_may_contain_alias(s, i, k, false, NULL));
-            MUST(opd_schema_may_contain_alias(s, i, k, true, NULL) == opd_schema_may_contain_alias(s, k, i, true, NULL));
+            MUST(opd_schema_may_contain_alias(s, i, k, true, NULL) ==
+                 opd_schema_may_contain_alias(s, k, i, true, NULL));
         }
     }
     MUST(wrong == 0 && opd_ok());
