@@ -95,6 +95,7 @@
      op.call, op.redispatch             OPD_CALL, opd_redispatch        torch::add(x, y)    opd_add(x, y)
      ExcludeDispatchKeyGuard            opd_keys_exclude                print(x)            opd_print(x)
      c10::DispatchKeySet                opd_keyset                      x.item()            opd_item_f64(x)
+     torch._C.parse_schema              opd_schema_parse                torch.ops.aten.add  opd_overloads_find, _call
 
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
      Backward through an operator without a formula is an error that names it, not a warning.  A kernel that returns
@@ -3891,6 +3892,7 @@ static const opdi_type *opdi_parse_dict(opdi_parser *p, const opdi_token *at) {
 static const opdi_type *opdi_parse_base_type(opdi_parser *p) {
     opdi_token tok = p->lx.cur;
     const opdi_type *t, *elem;
+    int32_t kind;
     if (tok.kind == '(') return opdi_parse_composite(p, OPDI_TYPE_TUPLE, 0);
     if (tok.kind != OPDI_TOKEN_NONE && tok.kind != OPDI_TOKEN_NONETYPE && tok.kind != OPDI_TOKEN_IDENT) {
         opdi_lex_unexpected(&p->lx, OPDI_TOKEN_IDENT);
@@ -3908,10 +3910,13 @@ static const opdi_type *opdi_parse_base_type(opdi_parser *p) {
     t = opdi_token_is(&tok, "Dict") ? opdi_parse_dict(p, &tok) : opdi_token_is(&tok, "Union") ? opdi_parse_union(p) :
         opdi_parse_unknown_type(p, &tok);
     if (t == NULL) return NULL;
-    elem = t->kind == OPDI_TYPE_OPTIONAL ? t->elems[0] : t;          /* Union(T, None)(a) is T(a)? */
+    kind = t->kind == OPDI_TYPE_OPTIONAL ? t->elems[0]->kind : OPDI_TYPE_TUPLE;
+    if (kind == OPDI_TYPE_TUPLE || kind == OPDI_TYPE_CLASS || kind >= OPDI_TYPE_FUTURE) {
+        return opdi_parse_alias(p, &t) < 0 ? NULL : t;
+    }
+    elem = t->elems[0];                           /* Union(T, None)(a) is T(a)?, where T can be followed by (a) */
     if (opdi_parse_alias(p, &elem) < 0) return NULL;
-    return t->kind == OPDI_TYPE_OPTIONAL && elem != t->elems[0] ? opdi_make_optional(p, elem, &tok) :
-           t->kind == OPDI_TYPE_OPTIONAL ? t : elem;
+    return elem != t->elems[0] ? opdi_make_optional(p, elem, &tok) : t;
 }
 
 /* type := base [alias] ( '[' ']' [alias] | '?' )*.  Stops at the "[" of a sized list. */
@@ -4620,8 +4625,10 @@ static void opdi_write_type(opdi_writer *w, const opdi_type *t) {
         if (t->size >= 0 && !w->plain) opdi_write_int(w, t->size);
         opdi_write_char(w, ']');
     } else if (t->kind == OPDI_TYPE_OPTIONAL) {
+        const bool spelled = t->alias != NULL && !w->plain;          /* see opdi_parse_base_type */
+        if (spelled) opdi_write_text(w, "Union(");
         opdi_write_type(w, t->elems[0]);
-        opdi_write_char(w, '?');
+        opdi_write_text(w, spelled ? ", NoneType)" : "?");
     } else {
         opdi_write_text(w, opdi_type_heads[t->kind - OPDI_TYPE_TUPLE]);
         if (t->kind == OPDI_TYPE_UNION) numbers = opdi_union_has_numbers(t->elems, t->nelems);
@@ -4725,7 +4732,7 @@ typedef struct opdi_marks { bool there, write; const opdi_alias *sets; const opd
 
 static opdi_marks opdi_marks_of(const opdi_type *t) {
     opdi_marks m = {false, false, NULL, NULL};
-    if (t->kind == OPDI_TYPE_OPTIONAL) t = t->elems[0];
+    if (t->kind == OPDI_TYPE_OPTIONAL && t->alias == NULL) t = t->elems[0];
     if (t->kind == OPDI_TYPE_LIST && opdi_marks_of(t->elems[0]).there) m.elem = t->elems[0];
     m.sets = t->alias;
     m.there = m.sets != NULL || m.elem != NULL;

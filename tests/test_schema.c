@@ -127,6 +127,7 @@ TEST(schema_round_trip) {
         "f(float x=9.2233720368547758e+18, float y=1e+22, float z=1000000000000000.) -> ()",
         "f(int x=-9223372036854775808, int y=9223372036854775807) -> ()", "f(str x=\"\\303\\251\\a\\'\\000\") -> ()",
         "ns::f.o(Tensor(a!)[](b) x, *, int from) -> (int[2] y, int? z, ...)",
+        "f(Union((int, str), NoneType)(a!)[] x, Dict(str, int)(a)? y, Union(str, Scalar)(b) z) -> ()",
     };
     size_t i;
     bool ok;
