@@ -3135,8 +3135,8 @@ OPDI_COLD_BEGIN
    - "1.+2.j", which is how complex defaults are printed, can be read;
    - a Device default prints with quotes, and so does any string default (there only of str and str?);
    - equal numbers of an int[] default, or of int[N] when there are not N, print as a list (there as one number);
-   - a Union with Scalar among others has its commas ("Union(, str, Scalar)"); UTF-8 in a string default comes back as
-     octal escapes of its bytes (1.13: wrong escapes).
+   - a Union with Scalar and others has its commas (there "Union(, str, Scalar)"); Scalar?? is Scalar?, as int?? is int?
+     (there "Union(Scalar)?"); UTF-8 in a string default comes back as octal escapes of its bytes (1.13: wrong ones).
    It has no use here:
    - __torch__.torch.classes.NS.Cls is accepted without registration: there are no classes to register;
    - DeviceIndex and Await are accepted, as by 2.6 and not by 1.13; a string default of Device? is a device.
@@ -3330,7 +3330,10 @@ static int opdi_lex_number(const char *s, const char *end) {
             if (opdi_is_digit(*c) || ((*c | 32) >= 'a' && (*c | 32) <= 'f')) digits++;
             else if (*c != '.' || points++ > 0) break;
         }
-        if (digits > 0) return (int)(opdi_lex_exponent(c, end, 'p') - s);
+        if (digits > 0) {
+            c = opdi_lex_exponent(c, end, 'p');
+            return (int)(c - s) + (c < end && *c == 'j');
+        }
         c = s;
     }
     while (c < end && opdi_is_digit(*c)) c++;

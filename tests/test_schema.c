@@ -115,7 +115,7 @@ static void check_corpus(const char *path, int count, int different) {
 TEST(schema_registered) { check_corpus("schemas/registered.tsv", 4165, 0); }
 TEST(schema_functions_1_13) { check_corpus("schemas/functions_1_13.tsv", 2493, 0); }
 TEST(schema_functions_2_7) { check_corpus("schemas/functions_2_7.tsv", 475, 4); }
-TEST(schema_odd) { check_corpus("schemas/odd.tsv", 620, 50); }
+TEST(schema_odd) { check_corpus("schemas/odd.tsv", 624, 53); }
 
 // Printed as given, and read again to the same.
 TEST(schema_round_trip) {
