@@ -102,6 +102,7 @@
      c10::DispatchKeySet                opd_keyset                      x.item()            opd_item_f64(x)
      torch.ops.load_library             opd_load_library                cpp_extension.load  opd_load, opd_load_inline
      at::addGlobalCallback              opd_observer_add                torch.profiler      opd_profiler_start
+     torch._C.parse_schema              opd_schema_parse                torch.ops.aten.add  opd_overloads_find, _call
 
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
      Backward through an operator without a formula is an error that names it, not a warning.  A kernel that returns
@@ -198,6 +199,7 @@ typedef struct opd_tensor opd_tensor;
 typedef struct opd_op opd_op;
 typedef struct opd_schema opd_schema;
 typedef struct opd_library opd_library;
+typedef struct opd_overloads opd_overloads;
 typedef struct opd_call opd_call;
 typedef struct opd_node opd_node;
 typedef struct opd_backward_call opd_backward_call;
@@ -392,8 +394,32 @@ OPD_API size_t opd_schema_print(const opd_schema *schema, char *buf, size_t cap)
 OPD_API int opd_schema_nargs(const opd_schema *schema);
 OPD_API int opd_schema_nreturns(const opd_schema *schema);
 OPD_API const char *opd_schema_arg_name(const opd_schema *schema, int i);
+/* Equal: names, arguments (name, type, N, default, keyword-only, annotation), returns.  SymInt and int are one type.
+   Equal schemas have equal hashes. */
+OPD_API bool opd_schema_equal(const opd_schema *a, const opd_schema *b);
+OPD_API uint64_t opd_schema_hash(const opd_schema *schema);
+/* Whether whoever calls `old` may call this one instead; whether whoever calls this one, without what is new in it,
+   may call `old`.  When not, `why` says what is in the way (cut to cap bytes with the zero; NULL: not asked for). */
+OPD_API bool opd_schema_is_backward_compatible_with(const opd_schema *schema, const opd_schema *old, char *why,
+                                                    size_t cap);
+OPD_API bool opd_schema_is_forward_compatible_with(const opd_schema *schema, const opd_schema *old, char *why,
+                                                   size_t cap);
+/* Whether a may stand where b is asked for: arguments of the same names take at least what b's take, results are at
+   most what b's are.  as_method skips the first argument. */
+OPD_API bool opd_schema_is_subtype_of(const opd_schema *a, const opd_schema *b, bool as_method);
+
 /* True when an argument is annotated as written, e.g. Tensor(a!). */
 OPD_API bool opd_schema_is_mutable(const opd_schema *schema);
+/* Alias questions.  A place is an argument (0, 1, ...) or a result, OPD_RESULT(0), ...  `values`: one for each
+   argument, OPD_DEFAULT where unknown, or NULL; tensors with the same storage then are aliases, and a flag like
+   `training` tells whether running statistics are written.  A place that is not there is an error, the answer false. */
+#define OPD_RESULT(j) (-1 - (j))
+OPD_API bool opd_schema_is_mutable_at(const opd_schema *schema, int place, const opd_value *values);
+OPD_API bool opd_schema_is_aliasing(const opd_schema *schema, int place);          /* it has an annotation */
+OPD_API bool opd_schema_may_alias(const opd_schema *schema, int a, int b, const opd_value *values);
+/* Whether something in a may be b, or something in b; both ways: or something in b be a. */
+OPD_API bool opd_schema_may_contain_alias(const opd_schema *schema, int a, int b, bool both_ways,
+                                          const opd_value *values);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:keys       dispatch keys, key sets, guards
@@ -690,6 +716,18 @@ OPD_API int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args
                               int nkw);
 /* Calls at one runtime key, whatever keys the arguments have (callBoxedForDispatchKey).  0, or -1. */
 OPD_API int opd_call_at(opd_op *op, const char *key, opd_value *rets, const opd_value *args, int nargs);
+/* Calls by base name.  All overloads of "ns::name" that are defined, now and later; NULL with an error when there is
+   none.  The handle stays valid for ever.  They are tried in the order of their definition, forms derived from others
+   (out=, in-place) behind, and the first that takes the arguments is called; a number stands for a tensor only where no
+   overload takes the number (in add, sub, mul, div, ... also there, as in PyTorch).  When none does, the error lists
+   the reason of each.  Keyword-only arguments are given by keyword; opd_overloads_resolve only says which it would
+   be. */
+OPD_API opd_overloads *opd_overloads_find(const char *name);
+OPD_API opd_op *opd_overloads_at(opd_overloads *overloads, int i);                      /* NULL behind the last */
+OPD_API opd_op *opd_overloads_resolve(opd_overloads *overloads, const opd_value *args, int nargs, const opd_keyword *kw,
+                                      int nkw);
+OPD_API int opd_overloads_call(opd_overloads *overloads, opd_value *rets, const opd_value *args, int nargs,
+                               const opd_keyword *kw, int nkw);
 /* Runs the operator again from inside one of its kernels, with the same arguments and results, at the keys given. */
 OPD_API int opd_redispatch(opd_call *call, opd_keyset keys);
 /* OPD_OP(&handle, "ns::name") looks up once and keeps the handle. */
@@ -1993,10 +2031,6 @@ struct opd_scope_guard {
     X(mean_dim, "mean.dim", T3, mean_dim, (T, I, b), T4, (T, I, b, V)) \
     X(prod, "prod", T1, prod, (T), T2, (T, V)) \
     X(prod_dim_int, "prod.dim_int", T3, prod_dim, (T, i, b), T4, (T, i, b, V)) \
-    X(var_correction, "var.correction", T4, var_correction, (T, I, V, b), 0, ()) \
-    X(std_correction, "std.correction", T4, std_correction, (T, I, V, b), 0, ()) \
-    X(var_mean_correction, "var_mean.correction", N4, var_mean_correction, (T, I, V, b), 0, ()) \
-    X(std_mean_correction, "std_mean.correction", N4, std_mean_correction, (T, I, V, b), 0, ()) \
     X(var, "var", T1, var, (T), T2, (T, b)) \
     X(std, "std", T1, std, (T), T2, (T, b)) \
     X(var_mean, "var_mean", N1, var_mean, (T), N2, (T, b)) \
@@ -2005,6 +2039,10 @@ struct opd_scope_guard {
     X(std_dim, "std.dim", T2, std_dim, (T, I), T4, (T, I, b, b)) \
     X(var_mean_dim, "var_mean.dim", N2, var_mean_dim, (T, I), N4, (T, I, b, b)) \
     X(std_mean_dim, "std_mean.dim", N2, std_mean_dim, (T, I), N4, (T, I, b, b)) \
+    X(var_correction, "var.correction", T4, var_correction, (T, I, V, b), 0, ()) \
+    X(std_correction, "std.correction", T4, std_correction, (T, I, V, b), 0, ()) \
+    X(var_mean_correction, "var_mean.correction", N4, var_mean_correction, (T, I, V, b), 0, ()) \
+    X(std_mean_correction, "std_mean.correction", N4, std_mean_correction, (T, I, V, b), 0, ()) \
     X(amax, "amax", T3, amax, (T, I, b), 0, ()) \
     X(amin, "amin", T3, amin, (T, I, b), 0, ()) \
     X(max, "max", T1, max, (T), 0, ()) \
@@ -2667,7 +2705,20 @@ typedef void (*opd_destroy)(void *user);
     X(size_t, opd_explain, 5, (opd_op *, const opd_value *, int, char *, size_t)) \
     X(opd_listener *, opd_listener_add, 3, (opd_listener_fn, opd_listener_fn, void *)) \
     V(opd_listener_remove, 1, (opd_listener *)) \
-    X(int, opd_call_at, 5, (opd_op *, const char *, opd_value *, const opd_value *, int))
+    X(int, opd_call_at, 5, (opd_op *, const char *, opd_value *, const opd_value *, int)) \
+    X(bool, opd_schema_equal, 2, (const opd_schema *, const opd_schema *)) \
+    X(uint64_t, opd_schema_hash, 1, (const opd_schema *)) \
+    X(bool, opd_schema_is_backward_compatible_with, 4, (const opd_schema *, const opd_schema *, char *, size_t)) \
+    X(bool, opd_schema_is_forward_compatible_with, 4, (const opd_schema *, const opd_schema *, char *, size_t)) \
+    X(bool, opd_schema_is_subtype_of, 3, (const opd_schema *, const opd_schema *, bool)) \
+    X(bool, opd_schema_is_mutable_at, 3, (const opd_schema *, int, const opd_value *)) \
+    X(bool, opd_schema_is_aliasing, 2, (const opd_schema *, int)) \
+    X(bool, opd_schema_may_alias, 4, (const opd_schema *, int, int, const opd_value *)) \
+    X(bool, opd_schema_may_contain_alias, 5, (const opd_schema *, int, int, bool, const opd_value *)) \
+    X(opd_overloads *, opd_overloads_find, 1, (const char *)) \
+    X(opd_op *, opd_overloads_at, 2, (opd_overloads *, int)) \
+    X(opd_op *, opd_overloads_resolve, 5, (opd_overloads *, const opd_value *, int, const opd_keyword *, int)) \
+    X(int, opd_overloads_call, 6, (opd_overloads *, opd_value *, const opd_value *, int, const opd_keyword *, int))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -3648,6 +3699,11 @@ typedef struct opdi_arena {
     char *at, *end;                               /* free part of the newest */
 } opdi_arena;
 
+/* True makes every piece a block of its own, so that a test can let each of them fail. */
+#if !defined(OPDI_ARENA_TIGHT)
+#define OPDI_ARENA_TIGHT 0
+#endif
+
 /* Takes a new block with room for n bytes.  0, or -1 with the error recorded. */
 static int opdi_arena_grow(opdi_arena *a, size_t n) {
     const size_t head = sizeof(opdi_arena_block);
@@ -3668,7 +3724,8 @@ static int opdi_arena_grow(opdi_arena *a, size_t n) {
 static void *opdi_arena_alloc(opdi_arena *a, size_t n) {
     size_t pad = (size_t)(0u - (uintptr_t)a->at) & 7u;
     void *p;
-    if (OPDI_UNLIKELY(a->at == NULL || (size_t)(a->end - a->at) < pad || (size_t)(a->end - a->at) - pad < n)) {
+    if (OPDI_UNLIKELY(OPDI_ARENA_TIGHT || a->at == NULL || (size_t)(a->end - a->at) < pad ||
+                      (size_t)(a->end - a->at) - pad < n)) {
         if (opdi_arena_grow(a, n) < 0) return NULL;
         pad = (size_t)(0u - (uintptr_t)a->at) & 7u;
     }
@@ -3680,7 +3737,7 @@ static void *opdi_arena_alloc(opdi_arena *a, size_t n) {
 /* A zero-terminated copy of n bytes; takes no padding in front. */
 static char *opdi_arena_copy(opdi_arena *a, const char *s, size_t n) {
     char *p;
-    if (OPDI_UNLIKELY(a->at == NULL || (size_t)(a->end - a->at) <= n)) {
+    if (OPDI_UNLIKELY(OPDI_ARENA_TIGHT || a->at == NULL || (size_t)(a->end - a->at) <= n)) {
         if (n == SIZE_MAX || opdi_arena_grow(a, n + 1) < 0) return NULL;
     }
     p = a->at;
@@ -3770,10 +3827,10 @@ OPD_API bool opd_can_cast(opd_scalar_type from, opd_scalar_type to) {
 
 /* Names given to PrivateUse1 to 3, and of their keys by functionality (row of opdi_row_names); NULL: none given.
    Filled under opdi_backend_lock, for ever; read without a lock. */
-typedef struct opdi_given { const char *name, *keys[7]; char text[8][48]; } opdi_given;
-static opdi_given opdi_given_names[3];
-static const opdi_given *opdi_given_to(int backend) {
-    const opdi_given *g = &opdi_given_names[OPDI_MIN(OPDI_MAX(backend - OPD_PRIVATEUSE1, 0), 2)];
+typedef struct opdi_given_name { const char *name, *keys[7]; char text[8][48]; } opdi_given_name;
+static opdi_given_name opdi_given_names[3];
+static const opdi_given_name *opdi_given_name_of(int backend) {
+    const opdi_given_name *g = &opdi_given_names[OPDI_MIN(OPDI_MAX(backend - OPD_PRIVATEUSE1, 0), 2)];
     return backend >= OPD_PRIVATEUSE1 && backend <= OPD_PRIVATEUSE3 && OPDI_ACQUIRE(&g->name) ? g : NULL;
 }
 
@@ -3783,7 +3840,7 @@ static const char *const opdi_device_names[OPD_BACKEND_COUNT] = {
     "privateusethree", "meta"
 };
 static const char *opdi_device_name(int backend) {
-    const opdi_given *g = opdi_given_to(backend);
+    const opdi_given_name *g = opdi_given_name_of(backend);
     return g ? g->name : backend >= 0 && backend < OPD_BACKEND_COUNT ? opdi_device_names[backend] : "?";
 }
 
@@ -4019,30 +4076,41 @@ struct opd_schema {
 
 OPDI_COLD_BEGIN
 
-/* Deliberate differences from PyTorch 2.6 (each is a place where it misreads, crashes or prints what it cannot read):
-   - a positional argument without default after one with default is an error (1.13 crashes);
-   - 0x10 is 16 and 1E3 is 1000. (read as 0 and 1 there); the same for N of T[N]; a number that is out of range is
-     "number out of range" here (there: a bare C++ exception);
-   - a complex default without j is real ("complex x=12" is 12+0j, not 1j); "1.+2.j", which is how complex defaults
-     are printed, can be read;
+/* Deliberate differences from PyTorch (2.6; 1.13 was run beside it):
+   It crashes or stops on an assertion of its own, this is an error:
+   - a positional argument without default after one with default (1.13 crashes);
+   - NoneType?, and a Union whose types are one; an element of a list default that is of another type;
+   - a default for a type that can have none ("file a bug report" there); a number out of range (a bare C++ exception).
+   It misreads, this reads right:
+   - 0x10 is 16 and 1E3 is 1000. (0 and 1 there); the same for N of T[N], where it takes 99999999999 for another number;
+   - a complex default without j is real ("complex x=12" is 12+0j, not 1j); `strided` and the like are of its type, and
+     of a float's.
+   It prints what cannot be read back to the same schema, this prints what can:
    - several alias sets keep their source order (there: the order of a hash table); equal sets count once;
-   - "Tensor! x" prints as it was written, and so does "Tensor(a!)?[] x" (there: text that cannot be read again);
-   - SymInt, ScalarType, ... keep their word inside tuples, dictionaries and the like;
-   - a Device default prints with quotes; so does any string default (there only of str and str?); a string default of
-     Device? is a device;
-   - __torch__.torch.classes.NS.Cls is accepted without registration: there are no classes to register here;
-   - an argument is "written" also when only its elements are: "Tensor(a!)[](b) x";
-   - a default for a type that can have none says so, and does not ask for a bug report;
-   - "invalid numeric default value" underlines the word and not what follows it; a bad character is shown whole;
-   - \r counts as a blank; UTF-8 in a string default comes back as octal escapes of its bytes (1.13: wrong escapes);
-   - limits: OPD_MAX_ARGS arguments and returns, 256 nested types in an argument, 32 alias sets in an
-     annotation, N of a repeated default up to 65536, 16 MiB of text.
-   As there: equal elements of an int[] default print as one number, which only int[N] reads again; -0. prints as 0.;
-   two arguments may have one name (keywords then reach the first), and a default's type is not compared with
-   the argument's ("int x=1.5"), except in lists. */
+   - a bare "!" prints as it was written (there "($0! -> )"), annotations under ? and inside T[][] where they were
+     written ("Tensor?(a!)[]", "Tensor[]()[]");
+   - "1.+2.j", which is how complex defaults are printed, can be read;
+   - a Device default prints with quotes, and so does any string default (there only of str and str?);
+   - equal numbers of an int[] default, or of int[N] when there are not N, print as a list (there as one number);
+   - a Union with Scalar and others has its commas (there "Union(, str, Scalar)"); Scalar?? is Scalar?, as int?? is int?
+     (there "Union(Scalar)?"); UTF-8 in a string default comes back as octal escapes of its bytes (1.13: wrong ones).
+   It has no use here:
+   - __torch__.torch.classes.NS.Cls is accepted without registration: there are no classes to register;
+   - DeviceIndex and Await are accepted, as by 2.6 and not by 1.13; a string default of Device? is a device.
+   Else:
+   - an argument is written also when only its elements are ("Tensor(a!)[](b) x"); two lists of one alias set may alias
+     (there no two lists do), as may a tuple and itself;
+   - "invalid numeric default value" underlines the word and not what follows it; a bad character is shown whole, and
+     never the blank before it; of two mistakes another one may be told;
+   - limits: OPD_MAX_ARGS arguments and returns, 256 nested types in an argument, 32 alias sets in an annotation, 32
+     types in a Union, N of a repeated default up to 65536, 16 MiB of text.
+   As there: -0. prints as 0.; two arguments may have one name (keywords then reach the first); annotations and words
+   like SymInt inside of tuples, Dict, Union and Future are lost; a default's type is not compared with the argument's
+   ("int x=1.5"), except in lists; type variables are all alike. */
 
 #define OPDI_MAX_TYPE_NODES 512
 #define OPDI_MAX_ALIAS_SETS 32
+#define OPDI_MAX_UNION 32
 #define OPDI_MAX_REPEATED 65536
 #define OPDI_MAX_SCHEMA_TEXT (1 << 24)
 
@@ -4051,8 +4119,8 @@ OPDI_COLD_BEGIN
 /* Kinds of token.  A one-character operator has its character as kind. */
 typedef enum opdi_token_kind {
     OPDI_TOKEN_EOF = 256, OPDI_TOKEN_IDENT, OPDI_TOKEN_NUMBER, OPDI_TOKEN_STRING, OPDI_TOKEN_ARROW, OPDI_TOKEN_DOTS,
-    OPDI_TOKEN_NEWLINE, OPDI_TOKEN_INDENT, OPDI_TOKEN_DEDENT, OPDI_TOKEN_TRUE, OPDI_TOKEN_FALSE, OPDI_TOKEN_NONE,
-    OPDI_TOKEN_NONETYPE, OPDI_TOKEN_KEYWORD, OPDI_TOKEN_OPERATOR,
+    OPDI_TOKEN_NEWLINE, OPDI_TOKEN_INDENT, OPDI_TOKEN_TRUE, OPDI_TOKEN_FALSE, OPDI_TOKEN_NONE, OPDI_TOKEN_NONETYPE,
+    OPDI_TOKEN_KEYWORD, OPDI_TOKEN_OPERATOR,
     OPDI_TOKEN_BAD               /* no token; the error has been recorded */
 } opdi_token_kind;
 
@@ -4099,9 +4167,9 @@ OPDI_NOINLINE static int opdi_syntax_error(const opdi_lexer *lx, const opdi_toke
 /* PyTorch's name of a token, for messages. */
 static const char *opdi_token_name(const opdi_token *tok, char *buf, size_t cap) {
     static const char *const names[] = {"eof", "ident", "number", "string_literal", "arrow", "dots", "newline",
-                                        "indent", "dedent", "True", "False", "None", "NoneType"};
+                                        "indent", "True", "False", "None", "NoneType"};
     static const char *const operators[] = {"!=", "ne", "==", "eq", "<=", "le", ">=", "ge", "//", "floordiv",
-                                            "**", "pow", "<<", "lshift", ">>", "rshift", "<=>", "equivalent"};
+                                            "**", "pow operator", "<=>", "equivalent", "# type:", "type comment"};
     size_t i;
     if (tok->kind >= OPDI_TOKEN_EOF && tok->kind <= OPDI_TOKEN_NONETYPE) return names[tok->kind - OPDI_TOKEN_EOF];
     for (i = 0; i < sizeof operators / sizeof *operators; i += 2) {
@@ -4129,27 +4197,33 @@ OPDI_NOINLINE static void opdi_lex_bad(opdi_lexer *lx) {
     opdi_syntax_error(lx, &lx->cur, what);
 }
 
-/* Steps over blanks, comments and, inside brackets, newlines.  Outside of them a newline with text behind it is a
-   token: true with lx->cur set. */
+/* Steps over blanks, comments and, inside brackets, newlines.  Outside of them newlines are one token: true with
+   lx->cur set.  "# type:" is none of the comments. */
 static bool opdi_lex_blank(opdi_lexer *lx) {
     const char *newline = NULL, *line = lx->at;
     for (;;) {
-        char c = opdi_lex_peek(lx, 0);
-        if (lx->at == lx->end) { newline = NULL; break; }
-        if (c == ' ' || c == '\t' || c == '\r') lx->at++;
-        else if (c == '#') {
+        const char c = opdi_lex_peek(lx, 0);
+        if (c == ' ' || (c >= '\t' && c <= '\r' && c != '\n')) lx->at++;
+        else if (c == '#' && (lx->end - lx->at < 7 || memcmp(lx->at, "# type:", 7) != 0)) {
             while (lx->at < lx->end && *lx->at != '\n') lx->at++;
-        } else if (c == '\\' && opdi_lex_peek(lx, 1) == '\n') lx->at += 2;
+            line = lx->at;
+        } else if (c == '\\' && opdi_lex_peek(lx, 1) == '\n') line = lx->at += 2;
         else if (c == '\n') {
             if (lx->nesting == 0 && newline == NULL) newline = lx->at;
             line = ++lx->at;
         } else break;
     }
     if (newline == NULL) return false;
-    lx->cur.kind = lx->at - line > lx->indent ? OPDI_TOKEN_INDENT :
-                   lx->at - line < lx->indent ? OPDI_TOKEN_DEDENT : OPDI_TOKEN_NEWLINE;
+    lx->cur.kind = OPDI_TOKEN_NEWLINE;
     lx->cur.s = newline;
     lx->cur.n = 1;
+    if (lx->at < lx->end && lx->at - line > lx->indent) lx->cur.kind = OPDI_TOKEN_INDENT;
+    if (lx->at < lx->end && lx->at - line < lx->indent) {
+        char what[48];
+        snprintf(what, sizeof what, "invalid indent level %d", (int)(lx->at - line));
+        lx->cur.kind = OPDI_TOKEN_BAD;
+        opdi_syntax_error(lx, &lx->cur, what);
+    }
     return true;
 }
 
@@ -4193,13 +4267,30 @@ static int opdi_word_kind(const char *w, int n) {
     return opdi_word_in(w, n, keywords) ? OPDI_TOKEN_KEYWORD : OPDI_TOKEN_IDENT;
 }
 
-/* Bytes of the number at s: digits, fraction, exponent; or 0x and digits; with a j behind for an imaginary one.
-   0: no number. */
+/* Behind the exponent at c, where there is one. */
+static const char *opdi_lex_exponent(const char *c, const char *end, char letter) {
+    const char *e = c + 1;
+    if (end - c < 2 || (*c | 32) != letter) return c;
+    if (end - e > 1 && (*e == '+' || *e == '-')) e++;
+    if (!opdi_is_digit(*e)) return c;
+    while (e < end && opdi_is_digit(*e)) e++;
+    return e;
+}
+
+/* Bytes of the number at s: digits, fraction, exponent; or the same with 0x; with a j behind for an imaginary
+   one.  0: no number. */
 static int opdi_lex_number(const char *s, const char *end) {
-    const char *c = s, *e;
+    const char *c = s;
     if (end - s > 2 && s[0] == '0' && (s[1] | 32) == 'x') {
-        for (c = s + 2; c < end && (opdi_is_digit(*c) || ((*c | 32) >= 'a' && (*c | 32) <= 'f')); c++) {}
-        if (c > s + 2) return (int)(c - s);
+        int points = 0, digits = 0;
+        for (c = s + 2; c < end; c++) {
+            if (opdi_is_digit(*c) || ((*c | 32) >= 'a' && (*c | 32) <= 'f')) digits++;
+            else if (*c != '.' || points++ > 0) break;
+        }
+        if (digits > 0) {
+            c = opdi_lex_exponent(c, end, 'p');
+            return (int)(c - s) + (c < end && *c == 'j');
+        }
         c = s;
     }
     while (c < end && opdi_is_digit(*c)) c++;
@@ -4209,14 +4300,7 @@ static int opdi_lex_number(const char *s, const char *end) {
         if (c == s + 1) return 0;
     }
     if (c == s) return 0;
-    if (end - c > 1 && (*c | 32) == 'e') {
-        e = c + 1;
-        if (end - e > 1 && (*e == '+' || *e == '-')) e++;
-        if (opdi_is_digit(*e)) {
-            while (e < end && opdi_is_digit(*e)) e++;
-            c = e;
-        }
-    }
+    c = opdi_lex_exponent(c, end, 'e');
     if (c < end && *c == 'j') c++;
     return (int)(c - s);
 }
@@ -4243,6 +4327,7 @@ static int opdi_lex_operator(const opdi_lexer *lx, int *kind) {
     if (a == '<' && b == '=' && c == '>') return 3;
     if ((a == '<' || a == '>' || a == '*') && b == a) return c == '=' ? 3 : 2;
     if (a == '/' && b == '/') return 2;
+    if (a == '#') return 7;                       /* "# type:" */
     if (b == '=' && a != 0 && strchr("!=<>+-*/%&|^", a) != NULL) return 2;
     *kind = (unsigned char)a;
     return a != 0 && strchr("+-*/%@()[]{}:,=<>.?!&|^~", a) != NULL ? 1 : 0;
@@ -4263,6 +4348,8 @@ static void opdi_lex(opdi_lexer *lx) {
         while (w < lx->end && (opdi_is_letter(*w) || opdi_is_digit(*w))) w++;
         tok->n = (int)(w - lx->at);
         tok->kind = opdi_word_kind(lx->at, tok->n);
+        if (tok->kind == OPDI_TOKEN_KEYWORD && lx->end - w > 3 &&                  /* two words, one token */
+            (memcmp(lx->at, "is not", 6) == 0 || memcmp(lx->at, "not in", 6) == 0)) tok->n = 6;
     } else if (c == ',' || c == '(' || c == ')') {                  /* the frequent ones */
         tok->n = 1;
         tok->kind = c;
@@ -4280,15 +4367,13 @@ static void opdi_lex(opdi_lexer *lx) {
 }
 
 static void opdi_lexer_init(opdi_lexer *lx, const char *text, size_t length) {
-    const char *c = text, *line = text;
-    while (c < text + length && (*c == ' ' || *c == '\t' || *c == '\r' || *c == '\n')) {
-        if (*c++ == '\n') line = c;
-    }
-    lx->text = text;
-    lx->at = c;
+    lx->text = lx->at = text;
     lx->end = text + length;
+    lx->nesting = 1;                              /* newlines before the first token are blanks */
+    lx->indent = 0;
+    (void)opdi_lex_blank(lx);
+    while (lx->at - lx->indent > text && lx->at[-1 - lx->indent] != '\n') lx->indent++;
     lx->nesting = 0;
-    lx->indent = (int)(c - line);
     opdi_lex(lx);
 }
 
@@ -4383,6 +4468,7 @@ typedef struct opdi_parser {
     opdi_arena *arena;
     bool typevars;               /* an unknown lower-case word is a type variable */
     bool written;                /* an annotation of the current argument has "!" */
+    int inside;                  /* brackets of composite types: annotations and words like SymInt are lost in them */
     int nodes;                   /* composite types in the current argument (bracketed ones twice): bounds nesting */
     int fresh;                   /* bare "!" so far */
 } opdi_parser;
@@ -4419,6 +4505,8 @@ static const opdi_base_type opdi_base_types[] = {
     OPDI_BASE("str", OPDI_TYPE_STR, "str"),
 };
 
+enum { OPDI_BASE_SCALAR = 15, OPDI_BASE_INT = 24 };      /* rows of the table */
+
 static const opdi_type *opdi_base_find(const opdi_token *tok) {
     const char c = tok->s[0];
     size_t i = c >= 'a' ? 21 : c >= 'T' ? 20 : c == 'S' ? 15 : 0;   /* where to begin: "bool", "Tensor", "Scalar" */
@@ -4430,7 +4518,90 @@ static const opdi_type *opdi_base_find(const opdi_token *tok) {
     return NULL;
 }
 
-/* A composite type with n elements, of which the first is set to `first`. */
+static const opdi_type opdi_none_type = {OPDI_TYPE_NONE, -1, 0, 0, "NoneType", NULL, NULL};
+
+static bool opdi_type_is_any(const opdi_type *t) { return t->kind == OPDI_TYPE_OTHER && strcmp(t->word, "Any") == 0; }
+
+/* Whether two types are one.  A type variable is like every other; unions are sorted. */
+static bool opdi_type_same(const opdi_type *a, const opdi_type *b) {
+    int i;
+    if (a->kind != b->kind || a->nelems != b->nelems) return false;
+    if (a->kind == OPDI_TYPE_OTHER || a->kind == OPDI_TYPE_CLASS) return strcmp(a->word, b->word) == 0;
+    for (i = 0; i < a->nelems; i++) {
+        if (!opdi_type_same(a->elems[i], b->elems[i])) return false;
+    }
+    return true;
+}
+
+static bool opdi_union_has_numbers(const opdi_type *const *members, int n) {
+    int i, found = 0;
+    for (i = 0; i < n; i++) {
+        const int32_t kind = members[i]->kind;
+        found += kind == OPDI_TYPE_INT || kind == OPDI_TYPE_FLOAT || kind == OPDI_TYPE_COMPLEX;
+    }
+    return found == 3;
+}
+
+/* Whether every value of type a is one of type b (isSubtypeOf): lists and dictionaries only of the same elements. */
+static bool opdi_type_fits(const opdi_type *a, const opdi_type *b) {
+    int i;
+    if (opdi_type_is_any(b)) return true;
+    if (a->kind == OPDI_TYPE_UNION || a->kind == OPDI_TYPE_OPTIONAL) {
+        for (i = 0; i < a->nelems; i++) if (!opdi_type_fits(a->elems[i], b)) return false;
+        return a->kind == OPDI_TYPE_UNION || opdi_type_fits(&opdi_none_type, b);
+    }
+    if (b->kind == OPDI_TYPE_OPTIONAL) return a->kind == OPDI_TYPE_NONE || opdi_type_fits(a, b->elems[0]);
+    if (b->kind == OPDI_TYPE_UNION) {
+        for (i = 0; i < b->nelems; i++) if (opdi_type_fits(a, b->elems[i])) return true;
+        return a->kind == OPDI_TYPE_NUMBER && opdi_union_has_numbers(b->elems, b->nelems);
+    }
+    switch (a->kind) {
+    case OPDI_TYPE_INT: case OPDI_TYPE_FLOAT: case OPDI_TYPE_COMPLEX:
+        return b->kind == OPDI_TYPE_NUMBER || b->kind == a->kind;
+    case OPDI_TYPE_TUPLE: case OPDI_TYPE_FUTURE: case OPDI_TYPE_RREF: case OPDI_TYPE_AWAIT:
+        if (a->kind != b->kind || a->nelems != b->nelems) return false;
+        for (i = 0; i < a->nelems; i++) if (!opdi_type_fits(a->elems[i], b->elems[i])) return false;
+        return true;
+    case OPDI_TYPE_CLASS:
+        if (b->kind == OPDI_TYPE_OTHER && strcmp(b->word, "AnyClassType") == 0) return true;
+        break;
+    default: break;
+    }
+    return opdi_type_same(a, b);
+}
+
+/* From TUPLE on. */
+static const char *const opdi_type_heads[] = {"(", "Dict(", "Union(", "Future(", "RRef(", "Await("};
+
+/* What the text of a type begins with; `list` that of a list, NULL: its element's. */
+static const char *opdi_type_head(const opdi_type *t, const char *list) {
+    while (t->kind == OPDI_TYPE_OPTIONAL || (t->kind == OPDI_TYPE_LIST && list == NULL)) t = t->elems[0];
+    return t->kind == OPDI_TYPE_LIST ? list : t->kind >= OPDI_TYPE_TUPLE ? opdi_type_heads[t->kind - OPDI_TYPE_TUPLE] :
+           t->word;
+}
+
+/* Order of the members of a union: by kind, as in PyTorch's list of them, then by text. */
+static int opdi_type_order(const opdi_type *a, const opdi_type *b, bool by_kind) {
+    static const char *const kinds[] = {
+        "Any", "AnyEnumType", "Tensor", "Storage", "(", "[", "Dict(", "float", "complex", "Future(", "Await(", "RRef(",
+        "int", "NoneType", "str", "Generator", "Quantizer", "bool", "", "Device", "Stream", "__", "Capsule", "QScheme",
+        "AnyClassType"};
+    const char *heads[2];
+    int rank[2], i, k, order;
+    for (k = 0; k < 2; k++) {
+        const opdi_type *t = k == 0 ? a : b;
+        heads[k] = t->kind == OPDI_TYPE_VAR ? "" : t->kind == OPDI_TYPE_CLASS ? "__" : opdi_type_head(t, "[");
+        for (rank[k] = 0; rank[k] < 24 && strcmp(kinds[rank[k]], heads[k]) != 0; rank[k]++) {}
+    }
+    if (by_kind && rank[0] != rank[1]) return rank[0] - rank[1];
+    order = strcmp(opdi_type_head(a, NULL), opdi_type_head(b, NULL));
+    for (i = 0; order == 0 && i < a->nelems && i < b->nelems; i++) {
+        order = opdi_type_order(a->elems[i], b->elems[i], false);
+    }
+    return order;
+}
+
+/* A composite type with n elements. */
 static opdi_type *opdi_type_new(opdi_parser *p, opdi_type_kind kind, const opdi_type *const *elems, int n) {
     opdi_type *t;
     const opdi_type **slots;
@@ -4480,9 +4651,10 @@ static int opdi_parse_alias_set(opdi_parser *p, const char *const **out) {
 static int opdi_parse_alias_bare(opdi_parser *p, opdi_alias *a) {
     char name[16];
     const char **list = (const char **)opdi_arena_alloc(p->arena, sizeof *list);
-    snprintf(name, sizeof name, "$%d", p->fresh++);
+    snprintf(name, sizeof name, "$%d", p->inside == 0 ? p->fresh++ : 0);
     if (list == NULL || (*list = opdi_arena_copy(p->arena, name, strlen(name))) == NULL) return -1;
-    a->write = p->written = true;
+    a->write = true;
+    if (p->inside == 0) p->written = true;
     a->nbefore = 1;
     a->before = list;
     return 0;
@@ -4498,13 +4670,15 @@ static int opdi_parse_alias(opdi_parser *p, const opdi_type **type) {
     t = (opdi_type *)opdi_arena_alloc(p->arena, sizeof *t);
     if (a == NULL || t == NULL) return -1;
     *t = **type;
-    t->alias = a;
-    *type = t;
+    if (p->inside == 0) { t->alias = a; *type = t; }
     memset(a, 0, sizeof *a);
     if (opdi_lex_next_if(lx, '!')) return opdi_parse_alias_bare(p, a);
     opdi_lex(lx);
     if ((a->nbefore = opdi_parse_alias_set(p, &a->before)) < 0) return -1;
-    if (opdi_lex_next_if(lx, '!')) a->write = p->written = true;
+    if (opdi_lex_next_if(lx, '!')) {
+        a->write = true;
+        if (p->inside == 0) p->written = true;
+    }
     a->after = a->before;
     a->nafter = a->nbefore;
     if (opdi_lex_next_if(lx, OPDI_TOKEN_ARROW) && (a->nafter = opdi_parse_alias_set(p, &a->after)) < 0) return -1;
@@ -4523,8 +4697,13 @@ static const opdi_type *opdi_parse_composite(opdi_parser *p, opdi_type_kind kind
         return NULL;
     }
     if (opdi_lex_expect(&p->lx, '(', NULL) < 0) return NULL;
-    while (n > 0 ? count < n : (count > 0 || p->lx.cur.kind != ')')) {
+    p->inside++;
+    while (n > 0 ? count < n : (count > 0 || kind != OPDI_TYPE_TUPLE || p->lx.cur.kind != ')')) {
         if (count > 0 && n > 0 && opdi_lex_expect(&p->lx, ',', NULL) < 0) return NULL;
+        if (count > 0 && kind == OPDI_TYPE_UNION && p->lx.cur.kind != ')' && p->lx.cur.kind != ',') {
+            opdi_lex_unexpected(&p->lx, ',');
+            return NULL;
+        }
         if (count > 0 && n == 0 && !opdi_lex_next_if(&p->lx, ',')) break;
         if (count == cap) {
             const size_t bytes = (size_t)(cap = cap == 0 ? 4 : 2 * cap) * sizeof *elems;
@@ -4535,23 +4714,75 @@ static const opdi_type *opdi_parse_composite(opdi_parser *p, opdi_type_kind kind
         }
         if ((elems[count++] = opdi_parse_type(p)) == NULL) return NULL;
     }
+    p->inside--;
     if (opdi_lex_expect(&p->lx, ')', NULL) < 0) return NULL;
     return opdi_type_new(p, kind, elems, count);
 }
 
-static const opdi_type *opdi_make_optional(opdi_parser *p, const opdi_type *t) {
-    return t->kind == OPDI_TYPE_OPTIONAL ? t : opdi_type_new(p, OPDI_TYPE_OPTIONAL, &t, 1);
+/* T?, with `at` for a complaint: None? is none. */
+static const opdi_type *opdi_make_optional(opdi_parser *p, const opdi_type *t, const opdi_token *at) {
+    const opdi_type *members[OPDI_MAX_UNION];
+    int i, n = 0;
+    if (t->kind == OPDI_TYPE_OPTIONAL) return t;
+    if (t->kind == OPDI_TYPE_NONE) {
+        opdi_syntax_error(&p->lx, at, "an optional NoneType is only NoneType");
+        return NULL;
+    }
+    for (i = 0; t->kind == OPDI_TYPE_UNION && i < t->nelems; i++) {
+        if (t->elems[i]->kind != OPDI_TYPE_NONE) members[n++] = t->elems[i];
+    }
+    if (n > 0 && n < t->nelems) {
+        opdi_type *u = opdi_type_new(p, OPDI_TYPE_UNION, members, n);
+        if (u == NULL) return NULL;
+        u->alias = t->alias;
+        t = u;
+    }
+    return opdi_type_new(p, OPDI_TYPE_OPTIONAL, &t, 1);
 }
 
-/* Union(T, U, ...); with two members of which one is None it is an optional. */
+/* Puts t, or what it is a union of, among the members that are left, in order; those it covers go. */
+static int opdi_union_add(opdi_parser *p, const opdi_type **members, int n, const opdi_type *t, const opdi_token *at) {
+    static const char *const numbers[] = {"int", "float", "complex"};
+    int i, k = 0;
+    if (t->kind == OPDI_TYPE_UNION || t->kind == OPDI_TYPE_OPTIONAL) {
+        for (i = 0; i < t->nelems && n >= 0; i++) n = opdi_union_add(p, members, n, t->elems[i], at);
+        return n < 0 || t->kind == OPDI_TYPE_UNION ? n : opdi_union_add(p, members, n, &opdi_none_type, at);
+    }
+    for (i = 0; i < 3 && t->kind == OPDI_TYPE_NUMBER; i++) {
+        opdi_token word;
+        word.s = numbers[i];
+        word.n = (int)strlen(numbers[i]);
+        if ((n = opdi_union_add(p, members, n, opdi_base_find(&word), at)) < 0) return n;
+    }
+    if (t->kind == OPDI_TYPE_NUMBER) return n;
+    for (i = 0; i < n; i++) {
+        if (opdi_type_fits(t, members[i]) && (t->kind != OPDI_TYPE_NONE || !opdi_type_is_any(members[i]))) return n;
+        if (!opdi_type_fits(members[i], t) || members[i]->kind == OPDI_TYPE_NONE) members[k++] = members[i];
+    }
+    if (k == OPDI_MAX_UNION) return opdi_syntax_error(&p->lx, at, "too many types in a Union");
+    for (i = k; i > 0 && opdi_type_order(members[i - 1], t, true) > 0; i--) members[i] = members[i - 1];
+    members[i] = t;
+    return k + 1;
+}
+
+/* Union(T, U, ...): a set of types.  Of one and None it is an optional. */
 static const opdi_type *opdi_parse_union(opdi_parser *p) {
+    const opdi_type *members[OPDI_MAX_UNION + 1], *t;
     const opdi_token at = p->lx.cur;
-    const opdi_type *t = opdi_parse_composite(p, OPDI_TYPE_UNION, 0);
-    if (t == NULL) return NULL;
-    if (t->nelems < 2) { opdi_syntax_error(&p->lx, &at, "a Union needs two types or more"); return NULL; }
-    if (t->nelems == 2 && t->elems[1]->kind == OPDI_TYPE_NONE) return opdi_make_optional(p, t->elems[0]);
-    if (t->nelems == 2 && t->elems[0]->kind == OPDI_TYPE_NONE) return opdi_make_optional(p, t->elems[1]);
-    return t;
+    int n;
+    if (p->inside > OPDI_MAX_UNION) { opdi_syntax_error(&p->lx, &at, "type has too many parts"); return NULL; }
+    t = opdi_parse_composite(p, OPDI_TYPE_UNION, 0);
+    if (t == NULL || (n = opdi_union_add(p, members, 0, t, &at)) < 0) return NULL;
+    if (n < 2) {
+        opdi_syntax_error(&p->lx, &at, "the types of a Union are one type; use it instead");
+        return NULL;
+    }
+    if (n == 2 && members[1]->kind == OPDI_TYPE_NONE) return opdi_make_optional(p, members[0], &at);
+    if (n == 2 && members[0]->kind == OPDI_TYPE_NONE) return opdi_make_optional(p, members[1], &at);
+    if (n == 4 && opdi_union_has_numbers(members, n) && members[3]->kind == OPDI_TYPE_NONE) {
+        return opdi_make_optional(p, &opdi_base_types[OPDI_BASE_SCALAR].type, &at);
+    }
+    return opdi_type_new(p, OPDI_TYPE_UNION, members, n);
 }
 
 /* A leaf whose word is the n bytes at s. */
@@ -4601,29 +4832,57 @@ OPDI_NOINLINE static const opdi_type *opdi_parse_unknown_type(opdi_parser *p, co
     return NULL;
 }
 
+static const char *opdi_type_print(const opdi_type *type, char *buf, size_t cap);
+
+static const opdi_type *opdi_parse_dict(opdi_parser *p, const opdi_token *at) {
+    const opdi_type *t = opdi_parse_composite(p, OPDI_TYPE_DICT, 2);
+    const int32_t key = t == NULL ? OPDI_TYPE_INT : t->elems[0]->kind;
+    if (key > OPDI_TYPE_STR && key != OPDI_TYPE_DEVICE && !opdi_type_is_any(t->elems[0])) {
+        char text[80], what[200];
+        snprintf(what, sizeof what,
+                 "Cannot create dict for key type '%s', only int, float, complex, Tensor, device and "
+                 "string keys are supported", opdi_type_print(t->elems[0], text, sizeof text));
+        opdi_syntax_error(&p->lx, at, what);
+        return NULL;
+    }
+    return t;
+}
+
+/* An annotation may follow the words and Dict and Union, none of the others. */
 static const opdi_type *opdi_parse_base_type(opdi_parser *p) {
     opdi_token tok = p->lx.cur;
-    const opdi_type *t;
+    const opdi_type *t, *elem;
+    int32_t kind;
     if (tok.kind == '(') return opdi_parse_composite(p, OPDI_TYPE_TUPLE, 0);
     if (tok.kind != OPDI_TOKEN_NONE && tok.kind != OPDI_TOKEN_NONETYPE && tok.kind != OPDI_TOKEN_IDENT) {
         opdi_lex_unexpected(&p->lx, OPDI_TOKEN_IDENT);
         return NULL;
     }
     opdi_lex(&p->lx);
-    if ((t = opdi_base_find(&tok)) != NULL) return t;
+    if ((t = opdi_base_find(&tok)) != NULL) {
+        if (p->inside > 0 && t->kind == OPDI_TYPE_INT) t = &opdi_base_types[OPDI_BASE_INT].type;
+        return opdi_parse_alias(p, &t) < 0 ? NULL : t;
+    }
     if (opdi_token_is(&tok, "Future")) return opdi_parse_composite(p, OPDI_TYPE_FUTURE, 1);
     if (opdi_token_is(&tok, "Await")) return opdi_parse_composite(p, OPDI_TYPE_AWAIT, 1);
     if (opdi_token_is(&tok, "RRef")) return opdi_parse_composite(p, OPDI_TYPE_RREF, 1);
-    if (opdi_token_is(&tok, "Dict")) return opdi_parse_composite(p, OPDI_TYPE_DICT, 2);
-    if (opdi_token_is(&tok, "Union")) return opdi_parse_union(p);
     if (opdi_token_is(&tok, "__torch__")) return opdi_parse_class(p);
-    return opdi_parse_unknown_type(p, &tok);
+    t = opdi_token_is(&tok, "Dict") ? opdi_parse_dict(p, &tok) : opdi_token_is(&tok, "Union") ? opdi_parse_union(p) :
+        opdi_parse_unknown_type(p, &tok);
+    if (t == NULL) return NULL;
+    kind = t->kind == OPDI_TYPE_OPTIONAL ? t->elems[0]->kind : OPDI_TYPE_TUPLE;
+    if (kind == OPDI_TYPE_TUPLE || kind == OPDI_TYPE_CLASS || kind >= OPDI_TYPE_FUTURE) {
+        return opdi_parse_alias(p, &t) < 0 ? NULL : t;
+    }
+    elem = t->elems[0];                           /* Union(T, None)(a) is T(a)?, where T can be followed by (a) */
+    if (opdi_parse_alias(p, &elem) < 0) return NULL;
+    return elem != t->elems[0] ? opdi_make_optional(p, elem, &tok) : t;
 }
 
 /* type := base [alias] ( '[' ']' [alias] | '?' )*.  Stops at the "[" of a sized list. */
 static const opdi_type *opdi_parse_type(opdi_parser *p) {
     const opdi_type *t = opdi_parse_base_type(p);
-    if (t == NULL || opdi_parse_alias(p, &t) < 0) return NULL;
+    if (t == NULL) return NULL;
     for (;;) {
         if (p->lx.cur.kind == '[') {
             const opdi_lexer before = p->lx;
@@ -4631,8 +4890,10 @@ static const opdi_type *opdi_parse_type(opdi_parser *p) {
             if (p->lx.cur.kind != ']') { p->lx = before; return t; }
             opdi_lex(&p->lx);
             if ((t = opdi_type_new(p, OPDI_TYPE_LIST, &t, 1)) == NULL || opdi_parse_alias(p, &t) < 0) return NULL;
-        } else if (opdi_lex_next_if(&p->lx, '?')) {
-            if ((t = opdi_make_optional(p, t)) == NULL) return NULL;
+        } else if (p->lx.cur.kind == '?') {
+            const opdi_token at = p->lx.cur;
+            opdi_lex(&p->lx);
+            if ((t = opdi_make_optional(p, t, &at)) == NULL) return NULL;
         } else return t;
     }
 }
@@ -4694,13 +4955,15 @@ static int opdi_read_number(const opdi_lexer *lx, const opdi_token *tok, bool ne
     out->overflow = false;
     for (i = hex ? 2 : 0; i < n; i++) {
         const uint64_t digit = (uint64_t)(opdi_is_digit(s[i]) ? s[i] - '0' : (s[i] | 32) - 'a' + 10);
-        if (!hex && !opdi_is_digit(s[i])) { out->integral = false; break; }
+        if (hex ? s[i] == '.' || (s[i] | 32) == 'p' : !opdi_is_digit(s[i])) { out->integral = false; break; }
         if (u > (limit - digit) / base) out->overflow = true;
         else u = base * u + digit;
     }
     out->i = negative ? -(int64_t)(u / 2) - (int64_t)(u - u / 2) : (int64_t)u;
-    out->d = hex ? (double)u : opdi_decimal(s, n);
-    if (!(out->d <= DBL_MAX) || (hex && out->overflow)) return opdi_syntax_error(lx, tok, "number out of range");
+    out->d = hex ? opdi_strtod(s, n) : opdi_decimal(s, n);
+    if (!(out->d <= DBL_MAX) || (hex && out->integral && out->overflow)) {
+        return opdi_syntax_error(lx, tok, "number out of range");
+    }
     if (negative) out->d = -out->d;
     return 0;
 }
@@ -4720,6 +4983,15 @@ static int opdi_parse_imaginary(opdi_parser *p, double *im) {
     return 1;
 }
 
+static int opdi_make_complex(opdi_parser *p, double re, double im, opd_value *out) {
+    double *c = (double *)opdi_arena_alloc(p->arena, 2 * sizeof *c);
+    if (c == NULL) return -1;
+    c[0] = re;
+    c[1] = im;
+    *out = opd_value_complex(c);
+    return 0;
+}
+
 /* ['-'] NUMBER for an argument of this kind: complex where that is complex or the text has j, double where it is float
    or the text has a point or an exponent, else an integer. */
 static int opdi_parse_number(opdi_parser *p, int32_t kind, opd_value *out) {
@@ -4732,11 +5004,8 @@ static int opdi_parse_number(opdi_parser *p, int32_t kind, opd_value *out) {
     if (opdi_read_number(&p->lx, &tok, negative, &number) != 0) return -1;
     if ((more = number.imaginary ? 0 : opdi_parse_imaginary(p, &im)) < 0) return -1;
     if (kind == OPDI_TYPE_COMPLEX || number.imaginary || more) {
-        double *c = (double *)opdi_arena_alloc(p->arena, 2 * sizeof *c);
-        if (c == NULL) return -1;
-        c[0] = number.imaginary ? 0.0 : number.d;
-        c[1] = number.imaginary ? number.d : im;
-        *out = opd_value_complex(c);
+        if (number.imaginary) return opdi_make_complex(p, 0.0, number.d, out);
+        return opdi_make_complex(p, number.d, im, out);
     } else if (kind == OPDI_TYPE_FLOAT || !number.integral) {
         *out = opd_value_float(number.d);
     } else {
@@ -4757,7 +5026,7 @@ static const char *opdi_unescape(const char *s, const char *end, char *c, int *n
     if (s < end && *s == 'x') return "unsupported hex specifier";
     if (s < end && (*s == 'u' || *s == 'U')) return "unsupported unicode specifier";
     for (*n = 0; *n < 3 && s + *n < end && s[*n] >= '0' && s[*n] <= '7'; ++*n) v = 8 * v + (s[*n] - '0');
-    if (*n == 0 || v > 255) return "ill formed octal specifier";
+    if (*n < 3 || v > 255) return "ill formed octal specifier";
     *c = (char)(unsigned char)v;
     return NULL;
 }
@@ -4799,8 +5068,8 @@ static int opdi_parse_word_constant(opdi_parser *p, const opdi_type *type, opd_v
     size_t i;
     for (i = 0; i < n; i++) {
         if (opdi_token_is(&tok, opdi_word_numbers[i].word)) {
-            *out = opd_value_int(opdi_word_numbers[i].number);
             opdi_lex(&p->lx);
+            *out = opd_value_int(opdi_word_numbers[i].number);
             return 0;
         }
     }
@@ -4845,22 +5114,22 @@ typedef struct opdi_constants {
     size_t size;                                  /* bytes of an element */
     int n, cap;
     char *data;
+    opdi_token wrong;                             /* the first that is not of this kind */
 } opdi_constants;
 
-static const char opdi_no_list[] = "lists are only supported for float, int and complex types";
 static bool opdi_constants_allowed(int32_t kind) {
     return kind == OPDI_TYPE_INT || kind == OPDI_TYPE_FLOAT || kind == OPDI_TYPE_BOOL || kind == OPDI_TYPE_COMPLEX;
 }
 
-/* Adds a value `times` times; it must be of the element's kind. */
+/* Adds a value `times` times; the caller complains when it is not of the element's kind. */
 static int opdi_constants_add(opdi_parser *p, opdi_constants *l, opd_value v, int times, const opdi_token *at) {
     const int tag = l->kind == OPDI_TYPE_INT ? OPD_TAG_INT : l->kind == OPDI_TYPE_FLOAT ? OPD_TAG_FLOAT :
                     l->kind == OPDI_TYPE_BOOL ? OPD_TAG_BOOL : OPD_TAG_COMPLEX;
     const bool truth = v.u.i != 0;
     const void *from = tag == OPD_TAG_BOOL ? (const void *)&truth : tag == OPD_TAG_COMPLEX ? (const void *)&v
                                                                                          : (const void *)&v.u;
-    if (!opdi_constants_allowed(l->kind)) return opdi_syntax_error(&p->lx, at, opdi_no_list);
-    if (v.tag != tag) return opdi_syntax_error(&p->lx, at, "default value in a list is not of the list's type");
+    if (!opdi_constants_allowed(l->kind)) return 0;
+    if (v.tag != tag) { if (l->wrong.n == 0) l->wrong = *at; return 0; }
     if (l->cap - l->n < times) {
         char *more;
         l->cap = OPDI_MAX(OPDI_MAX(2 * l->cap, 4), l->n + times);
@@ -4889,6 +5158,7 @@ static int opdi_parse_list_default(opdi_parser *p, const opdi_type *type, opd_va
     const opdi_token first = p->lx.cur;
     opdi_constants list;
     opd_value v;
+    int i;
     memset(&list, 0, sizeof list);
     list.kind = elem->kind;
     list.size = elem->kind == OPDI_TYPE_BOOL ? sizeof(bool) : elem->kind == OPDI_TYPE_COMPLEX ? sizeof v : 8;
@@ -4901,15 +5171,20 @@ static int opdi_parse_list_default(opdi_parser *p, const opdi_type *type, opd_va
         if (opdi_constants_add(p, &list, v, type->size, &first) < 0) return -1;
     } else {
         if (opdi_lex_expect(&p->lx, '[', NULL) < 0) return -1;
-        while (list.n > 0 || p->lx.cur.kind != ']') {
+        for (i = 0; i > 0 || p->lx.cur.kind != ']'; i++) {
             opdi_token at;
-            if (list.n > 0 && !opdi_lex_next_if(&p->lx, ',')) break;
+            if (i > 0 && !opdi_lex_next_if(&p->lx, ',')) break;
             at = p->lx.cur;
             if (opdi_parse_constant(p, elem, &v) < 0 || opdi_constants_add(p, &list, v, 1, &at) < 0) return -1;
         }
         if (opdi_lex_expect(&p->lx, ']', NULL) < 0) return -1;
     }
-    if (!opdi_constants_allowed(list.kind)) return opdi_syntax_error(&p->lx, &first, opdi_no_list);
+    if (!opdi_constants_allowed(list.kind)) {
+        return opdi_syntax_error(&p->lx, &first, "lists are only supported for float, int and complex types");
+    }
+    if (list.wrong.n > 0) {
+        return opdi_syntax_error(&p->lx, &list.wrong, "default value in a list is not of the list's type");
+    }
     *out = opdi_constants_value(&list);
     return 0;
 }
@@ -4917,8 +5192,13 @@ static int opdi_parse_list_default(opdi_parser *p, const opdi_type *type, opd_va
 static int opdi_parse_default(opdi_parser *p, const opdi_type *type, opd_value *out) {
     switch (type->kind) {
     case OPDI_TYPE_STR: case OPDI_TYPE_OPTIONAL: case OPDI_TYPE_NUMBER: case OPDI_TYPE_INT: case OPDI_TYPE_BOOL:
-    case OPDI_TYPE_FLOAT: case OPDI_TYPE_COMPLEX:
         return opdi_parse_constant(p, type, out);
+    case OPDI_TYPE_FLOAT: case OPDI_TYPE_COMPLEX:
+        if (opdi_parse_constant(p, type, out) < 0) return -1;
+        if (out->tag != OPD_TAG_INT) return 0;    /* else it was a word */
+        if (type->kind == OPDI_TYPE_COMPLEX) return opdi_make_complex(p, (double)out->u.i, 0.0, out);
+        *out = opd_value_float((double)out->u.i);
+        return 0;
     case OPDI_TYPE_DEVICE: return opdi_parse_device(p, out);
     case OPDI_TYPE_LIST: return opdi_parse_list_default(p, type, out);
     default: break;
@@ -4942,7 +5222,7 @@ static const opdi_type *opdi_parse_sized(opdi_parser *p, const opdi_type *elem) 
     opdi_lex(&p->lx);
     if (opdi_lex_expect(&p->lx, OPDI_TOKEN_NUMBER, &tok) < 0) return NULL;
     if (opdi_read_number(&p->lx, &tok, false, &number) < 0) return NULL;
-    if (number.imaginary || number.d > INT32_MAX) {
+    if (number.d > INT32_MAX || tok.s[0] == '.') {
         opdi_syntax_error(&p->lx, &tok, "number out of range");
         return NULL;
     }
@@ -4951,7 +5231,7 @@ static const opdi_type *opdi_parse_sized(opdi_parser *p, const opdi_type *elem) 
     list->size = (int32_t)number.d;
     t = list;
     if (opdi_parse_alias(p, &t) < 0) return NULL;
-    return opdi_lex_next_if(&p->lx, '?') ? opdi_make_optional(p, t) : t;
+    return opdi_lex_next_if(&p->lx, '?') ? opdi_make_optional(p, t, &tok) : t;
 }
 
 /* The tag that binds to this type without a conversion; 0: none does. */
@@ -4982,7 +5262,7 @@ static int opdi_parse_argument(opdi_parser *p, opdi_arg *arg, bool is_return, bo
     const opdi_type *t;
     opdi_token tok;
     p->written = false;
-    p->nodes = 0;
+    p->nodes = p->inside = 0;
     if ((t = opdi_parse_type(p)) == NULL) return -1;
     if (p->lx.cur.kind == '[' && (t = opdi_parse_sized(p, t)) == NULL) return -1;
     memset(arg, 0, sizeof *arg);
@@ -5026,21 +5306,21 @@ static int opdi_parse_items(opdi_parser *p, opdi_arg *args, bool returns, bool *
 }
 
 /* Rules about defaults that need the whole list. */
-static int opdi_check_defaults(const opdi_parser *p, const opdi_arg *args, int nargs, bool vararg) {
+static int opdi_check_defaults(const opdi_parser *p, const opd_schema *s) {
+    const int length = (int)OPDI_MIN(p->lx.end - p->lx.text, 400);
     bool seen = false;
     int i;
-    for (i = 0; i < nargs; i++) {
-        if (args[i].has_default) seen = true;
-        else if (seen && !args[i].keyword_only && args[i].type->kind != OPDI_TYPE_LIST) {
+    for (i = 0; i < s->nargs; i++) {
+        const opdi_arg *a = &s->args[i];
+        if (a->has_default) seen = true;
+        else if (seen && !a->keyword_only && a->type->kind != OPDI_TYPE_LIST) {
             return opd_fail(OPD_ERROR_SCHEMA, "Non-default positional argument follows default argument. Parameter "
-                            "%.80s in %.*s", args[i].name,
-                            (int)OPDI_MIN(p->lx.end - p->lx.text, 400), p->lx.text);
+                            "%.80s in %.*s", a->name, length, p->lx.text);
         }
     }
-    if (vararg && seen) {
-        return opdi_syntax_error(&p->lx, &p->lx.cur, "schemas with vararg (...) can't have default value args");
-    }
-    return 0;
+    if (!s->vararg || !seen) return 0;
+    return opd_fail(OPD_ERROR_SCHEMA, "schemas with vararg (...) can't have default value args: %.*s", length,
+                    p->lx.text);
 }
 
 static int opdi_schema_take(opdi_parser *p, const opdi_arg *from, int n, opdi_arg **to, int32_t *count) {
@@ -5057,8 +5337,7 @@ static int opdi_schema_take(opdi_parser *p, const opdi_arg *from, int n, opdi_ar
 static int opdi_parse_signature(opdi_parser *p, opd_schema *s) {
     opdi_arg args[OPD_MAX_ARGS];
     int n = opdi_parse_items(p, args, false, &s->vararg);
-    if (n < 0 || opdi_check_defaults(p, args, n, s->vararg) < 0) return -1;
-    if (opdi_schema_take(p, args, n, &s->args, &s->nargs) < 0) return -1;
+    if (n < 0 || opdi_schema_take(p, args, n, &s->args, &s->nargs) < 0) return -1;
     if (opdi_lex_expect(&p->lx, OPDI_TOKEN_ARROW, NULL) < 0) return -1;
     n = 0;
     if (opdi_lex_next_if(&p->lx, OPDI_TOKEN_DOTS)) s->varret = true;
@@ -5066,7 +5345,7 @@ static int opdi_parse_signature(opdi_parser *p, opd_schema *s) {
     else n = opdi_parse_argument(p, args, true, false) < 0 ? -1 : 1;
     if (n < 0 || opdi_schema_take(p, args, n, &s->returns, &s->nreturns) < 0) return -1;
     (void)opdi_lex_next_if(&p->lx, OPDI_TOKEN_NEWLINE);
-    return opdi_lex_expect(&p->lx, OPDI_TOKEN_EOF, NULL);
+    return opdi_lex_expect(&p->lx, OPDI_TOKEN_EOF, NULL) < 0 ? -1 : opdi_check_defaults(p, s);
 }
 
 static int opdi_schema_set_name(opdi_parser *p, opd_schema *s, const opdi_name *name, const char *ns) {
@@ -5099,16 +5378,18 @@ static opd_schema *opdi_schema_parse(const char *text, size_t length, const char
     opdi_arena arena;
     opdi_name name;
     opd_schema *s;
+    bool newline;
     memset(&arena, 0, sizeof arena);
     if (opdi_schema_check_text(text, length) < 0) return NULL;
     opdi_lexer_init(&p.lx, text, length);
     if (opdi_lex_name(&p.lx, &name) < 0) return NULL;
+    newline = p.lx.cur.kind != '(' && opdi_lex_next_if(&p.lx, OPDI_TOKEN_NEWLINE);
     if (p.lx.cur.kind == OPDI_TOKEN_EOF) {
         opd_fail(OPD_ERROR_SCHEMA, "Tried to parse a function schema but only the operator name was given: %.*s",
                  length < 200 ? (int)length : 200, text);
         return NULL;
     }
-    if (p.lx.cur.kind != '(') { opdi_lex_unexpected(&p.lx, OPDI_TOKEN_EOF); return NULL; }
+    if (newline || p.lx.cur.kind != '(') { opdi_lex_unexpected(&p.lx, OPDI_TOKEN_EOF); return NULL; }
     p.arena = &arena;
     p.typevars = typevars;
     p.fresh = 0;
@@ -5153,10 +5434,11 @@ OPD_API bool opd_schema_is_mutable(const opd_schema *schema) {
 
 //-- printer -----------------------------------------------------------------------------------------------------------
 
-/* Text that is cut to cap bytes, and the length that it would have. */
+/* Text that is cut to cap bytes, and the length that it would have.  Plain: types as they behave, nothing else. */
 typedef struct opdi_writer {
     char *buf;
     size_t cap, n;
+    bool plain;
 } opdi_writer;
 
 static void opdi_write(opdi_writer *w, const char *s, size_t n) {
@@ -5245,10 +5527,10 @@ static opd_value opdi_list_element(const opd_value *v, int i) {
     }
 }
 
-/* A default.  A list of several equal numbers, declared int[N] or int[], prints as one number, as in PyTorch. */
+/* A default.  N equal numbers of an int[N] print as one, as in PyTorch. */
 static void opdi_write_default(opdi_writer *w, const opdi_arg *arg) {
     const opd_value *v = &arg->value;
-    bool once = arg->type->kind == OPDI_TYPE_LIST && v->tag == OPD_TAG_INTS && v->n > 1 &&
+    bool once = arg->type->kind == OPDI_TYPE_LIST && v->tag == OPD_TAG_INTS && v->n > 1 && v->n == arg->type->size &&
                 strcmp(arg->type->elems[0]->word, "int") == 0;
     int i;
     if (v->tag < OPD_TAG_INTS || v->tag > OPD_TAG_LIST) { opdi_write_scalar(w, v); return; }
@@ -5293,27 +5575,47 @@ static void opdi_write_alias(opdi_writer *w, const opdi_alias *a) {
 }
 
 static void opdi_write_type(opdi_writer *w, const opdi_type *t) {
-    static const char *const heads[] = {"(", "Dict(", "Union(", "Future(", "RRef(", "Await("};    /* from TUPLE on */
-    int i;
+    bool numbers = false;
+    int i, n = 0;
     if (t->kind <= OPDI_TYPE_CLASS) {
-        opdi_write_text(w, t->word);
+        opdi_write_text(w, w->plain && t->kind == OPDI_TYPE_INT ? "int" : t->word);
     } else if (t->kind == OPDI_TYPE_LIST) {
         opdi_write_type(w, t->elems[0]);
         opdi_write_char(w, '[');
-        if (t->size >= 0) opdi_write_int(w, t->size);
+        if (t->size >= 0 && !w->plain) opdi_write_int(w, t->size);
         opdi_write_char(w, ']');
     } else if (t->kind == OPDI_TYPE_OPTIONAL) {
+        const bool spelled = t->alias != NULL && !w->plain;          /* see opdi_parse_base_type */
+        if (spelled) opdi_write_text(w, "Union(");
         opdi_write_type(w, t->elems[0]);
-        opdi_write_char(w, '?');
+        opdi_write_text(w, spelled ? ", NoneType)" : "?");
     } else {
-        opdi_write_text(w, heads[t->kind - OPDI_TYPE_TUPLE]);
+        opdi_write_text(w, opdi_type_heads[t->kind - OPDI_TYPE_TUPLE]);
+        if (t->kind == OPDI_TYPE_UNION) numbers = opdi_union_has_numbers(t->elems, t->nelems);
         for (i = 0; i < t->nelems; i++) {
-            if (i > 0) opdi_write_text(w, ", ");
+            if (numbers && opdi_type_fits(t->elems[i], &opdi_base_types[OPDI_BASE_SCALAR].type)) continue;
+            if (n++ > 0) opdi_write_text(w, ", ");
             opdi_write_type(w, t->elems[i]);
         }
-        opdi_write_char(w, ')');
+        if (numbers) opdi_write_text(w, n > 0 ? ", Scalar)" : "Scalar)");
+        else opdi_write_char(w, ')');
     }
-    opdi_write_alias(w, t->alias);
+    if (!w->plain) opdi_write_alias(w, t->alias);
+}
+
+/* Text of a type, cut to cap bytes with the zero; buf. */
+static const char *opdi_type_print(const opdi_type *type, char *buf, size_t cap) {
+    opdi_writer w = {buf, cap - 1, 0, false};
+    opdi_write_type(&w, type);
+    buf[OPDI_MIN(w.n, cap - 1)] = 0;
+    return buf;
+}
+
+static const char *opdi_type_print_plain(const opdi_type *type, char *buf, size_t cap) {
+    opdi_writer w = {buf, cap - 1, 0, true};
+    opdi_write_type(&w, type);
+    buf[OPDI_MIN(w.n, cap - 1)] = 0;
+    return buf;
 }
 
 static void opdi_write_argument(opdi_writer *w, const opdi_arg *arg) {
@@ -5377,9 +5679,481 @@ OPD_API size_t opd_schema_print(const opd_schema *schema, char *buf, size_t cap)
     w.buf = buf;
     w.cap = buf == NULL || cap == 0 ? 0 : cap - 1;
     w.n = 0;
+    w.plain = false;
     if (schema != NULL) opdi_write_schema(&w, schema);
     if (buf != NULL && cap > 0) buf[OPDI_MIN(w.n, w.cap)] = 0;
     return w.n;
+}
+
+//-- relations ---------------------------------------------------------------------------------------------------------
+
+/* The annotation of an argument: the type's; of a list without one, whether its elements' is written, and no sets. */
+typedef struct opdi_marks { bool there, write; const opdi_alias *sets; const opdi_type *elem; } opdi_marks;
+
+static opdi_marks opdi_marks_of(const opdi_type *t) {
+    opdi_marks m = {false, false, NULL, NULL};
+    if (t->kind == OPDI_TYPE_OPTIONAL && t->alias == NULL) t = t->elems[0];
+    if (t->kind == OPDI_TYPE_LIST && opdi_marks_of(t->elems[0]).there) m.elem = t->elems[0];
+    m.sets = t->alias;
+    m.there = m.sets != NULL || m.elem != NULL;
+    m.write = m.sets != NULL ? m.sets->write : m.elem != NULL && opdi_marks_of(m.elem).write;
+    return m;
+}
+
+static bool opdi_has_set(const char *const *sets, int n, const char *name) {
+    int i;
+    for (i = 0; i < n && strcmp(sets[i], name) != 0; i++) {}
+    return i < n;
+}
+
+/* Equal as sets; no name stands twice in one. */
+static bool opdi_sets_same(const char *const *a, int na, const char *const *b, int nb) {
+    int i;
+    for (i = 0; i < na; i++) if (!opdi_has_set(b, nb, a[i])) return false;
+    return na == nb;
+}
+
+static bool opdi_marks_same(const opdi_type *a, const opdi_type *b) {
+    const opdi_marks x = opdi_marks_of(a), y = opdi_marks_of(b);
+    if (x.there != y.there || x.write != y.write || (x.sets != NULL) != (y.sets != NULL)) return false;
+    if (x.sets != NULL && (!opdi_sets_same(x.sets->before, x.sets->nbefore, y.sets->before, y.sets->nbefore) ||
+                           !opdi_sets_same(x.sets->after, x.sets->nafter, y.sets->after, y.sets->nafter))) return false;
+    if ((x.elem != NULL) != (y.elem != NULL)) return false;
+    return x.elem == NULL || opdi_marks_same(x.elem, y.elem);
+}
+
+static int32_t opdi_type_size(const opdi_type *t) { return (t->kind == OPDI_TYPE_OPTIONAL ? t->elems[0] : t)->size; }
+
+static bool opdi_constant_same(const opd_value *a, const opd_value *b) {
+    int i;
+    if (a->tag != b->tag) return false;
+    switch (a->tag) {
+    case OPD_TAG_INT: case OPD_TAG_BOOL: return a->u.i == b->u.i;
+    case OPD_TAG_FLOAT: return a->u.d == b->u.d;
+    case OPD_TAG_COMPLEX: return a->u.c[0] == b->u.c[0] && a->u.c[1] == b->u.c[1];
+    case OPD_TAG_STR: return a->n == b->n && memcmp(a->u.s, b->u.s, (size_t)a->n) == 0;
+    case OPD_TAG_DEVICE: return a->u.device.type == b->u.device.type && a->u.device.index == b->u.device.index;
+    case OPD_TAG_INTS: case OPD_TAG_FLOATS: case OPD_TAG_BOOLS: case OPD_TAG_LIST:
+        for (i = 0; i < a->n && i < b->n; i++) {
+            const opd_value x = opdi_list_element(a, i), y = opdi_list_element(b, i);
+            if (!opdi_constant_same(&x, &y)) return false;
+        }
+        return a->n == b->n;
+    default: return true;
+    }
+}
+
+static bool opdi_default_same(const opdi_arg *a, const opdi_arg *b) {
+    return a->has_default == b->has_default && (!a->has_default || opdi_constant_same(&a->value, &b->value));
+}
+
+static bool opdi_args_same(const opdi_arg *a, const opdi_arg *b, int n) {
+    int i;
+    for (i = 0; i < n; i++) {
+        if (strcmp(a[i].name, b[i].name) != 0 || !opdi_type_same(a[i].type, b[i].type) ||
+            opdi_type_size(a[i].type) != opdi_type_size(b[i].type) || a[i].keyword_only != b[i].keyword_only ||
+            !opdi_default_same(&a[i], &b[i]) || !opdi_marks_same(a[i].type, b[i].type)) return false;
+    }
+    return true;
+}
+
+static bool opdi_schema_same_name(const opd_schema *a, const opd_schema *b) {
+    return strcmp(a->ns, b->ns) == 0 && strcmp(a->name, b->name) == 0 && strcmp(a->overload, b->overload) == 0;
+}
+
+OPD_API bool opd_schema_equal(const opd_schema *a, const opd_schema *b) {
+    if (a == NULL || b == NULL) return a == b;
+    return opdi_schema_same_name(a, b) && a->vararg == b->vararg && a->varret == b->varret && a->nargs == b->nargs &&
+           a->nreturns == b->nreturns && opdi_args_same(a->args, b->args, a->nargs) &&
+           opdi_args_same(a->returns, b->returns, a->nreturns);
+}
+
+/* FNV-1a over what equal schemas have equal. */
+static uint64_t opdi_schema_mix(uint64_t h, uint64_t x) {
+    int i;
+    for (i = 0; i < 64; i += 8) h = (h ^ (x >> i & 255)) * UINT64_C(0x100000001b3);
+    return h;
+}
+static uint64_t opdi_schema_mix_text(uint64_t h, const char *s) {
+    for (; *s != 0; s++) h = (h ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
+    return opdi_schema_mix(h, 0);
+}
+static uint64_t opdi_mix_double(uint64_t h, double d) {
+    uint64_t bits = 0;
+    if (d != 0.0) memcpy(&bits, &d, 8);           /* 0. and -0. are equal */
+    return opdi_schema_mix(h, bits);
+}
+
+static uint64_t opdi_mix_constant(uint64_t h, const opd_value *v) {
+    int i;
+    h = opdi_schema_mix(h, (uint64_t)v->tag);
+    switch (v->tag) {
+    case OPD_TAG_INT: case OPD_TAG_BOOL: return opdi_schema_mix(h, (uint64_t)v->u.i);
+    case OPD_TAG_FLOAT: return opdi_mix_double(h, v->u.d);
+    case OPD_TAG_COMPLEX: return opdi_mix_double(opdi_mix_double(h, v->u.c[0]), v->u.c[1]);
+    case OPD_TAG_STR: for (i = 0; i < v->n; i++) h = opdi_schema_mix(h, (unsigned char)v->u.s[i]); return h;
+    case OPD_TAG_DEVICE: return opdi_schema_mix(h, (uint64_t)((int64_t)v->u.device.type * 65536 + v->u.device.index));
+    case OPD_TAG_INTS: case OPD_TAG_FLOATS: case OPD_TAG_BOOLS: case OPD_TAG_LIST:
+        for (i = 0; i < v->n; i++) { const opd_value e = opdi_list_element(v, i); h = opdi_mix_constant(h, &e); }
+        return h;
+    default: return h;
+    }
+}
+
+static uint64_t opdi_mix_type(uint64_t h, const opdi_type *t) {
+    int i;
+    h = opdi_schema_mix(h, (uint64_t)t->kind * 65536 + (uint64_t)t->nelems);
+    if (t->kind == OPDI_TYPE_OTHER || t->kind == OPDI_TYPE_CLASS) h = opdi_schema_mix_text(h, t->word);
+    for (i = 0; i < t->nelems; i++) h = opdi_mix_type(h, t->elems[i]);
+    return h;
+}
+
+static uint64_t opdi_mix_args(uint64_t h, const opdi_arg *args, int n) {
+    int i, k;
+    for (i = 0; i < n; i++) {
+        const opdi_arg *a = &args[i];
+        const opdi_marks m = opdi_marks_of(a->type);
+        uint64_t sets = 0;                        /* whatever their order */
+        for (k = 0; m.sets != NULL && k < m.sets->nbefore; k++) sets += opdi_schema_mix_text(1, m.sets->before[k]);
+        for (k = 0; m.sets != NULL && k < m.sets->nafter; k++) sets += opdi_schema_mix_text(2, m.sets->after[k]);
+        h = opdi_mix_type(opdi_schema_mix_text(h, a->name), a->type);
+        h = opdi_schema_mix(h, (uint64_t)(int64_t)opdi_type_size(a->type));
+        h = opdi_schema_mix(h, sets ^ (uint64_t)a->keyword_only ^ (uint64_t)m.write << 1 ^
+                            (uint64_t)a->has_default << 2);
+        if (a->has_default) h = opdi_mix_constant(h, &a->value);
+    }
+    return h;
+}
+
+OPD_API uint64_t opd_schema_hash(const opd_schema *s) {
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    if (s == NULL) return 0;
+    h = opdi_schema_mix_text(opdi_schema_mix_text(opdi_schema_mix_text(h, s->ns), s->name), s->overload);
+    h = opdi_schema_mix(h, (uint64_t)s->nargs * 4 + (uint64_t)s->vararg * 2 + (uint64_t)s->varret);
+    return opdi_mix_args(opdi_mix_args(h, s->args, s->nargs), s->returns, s->nreturns);
+}
+
+/* Where a reason is written. */
+typedef struct opdi_why { char *buf; size_t cap; } opdi_why;
+static bool opdi_because(const opdi_why *why, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
+static bool opdi_because(const opdi_why *why, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    if (why->buf != NULL && why->cap > 0) vsnprintf(why->buf, why->cap, format, ap);
+    va_end(ap);
+    return false;
+}
+
+/* What cannot change in either direction. */
+static bool opdi_same_frame(const opd_schema *s, const opd_schema *old, const opdi_why *why) {
+    if (s == NULL || old == NULL) return opdi_because(why, "a schema is NULL");
+    if (!opdi_schema_same_name(s, old)) return opdi_because(why, "the names differ");
+    if (s->vararg != old->vararg || s->varret != old->varret) return opdi_because(why, "only one of them has ...");
+    if (s->nreturns != old->nreturns) {
+        return opdi_because(why, "The number of returns is different. %d vs %d.", (int)s->nreturns, (int)old->nreturns);
+    }
+    return true;
+}
+
+/* Why an argument (or return) cannot stand for another: `narrow` lets its type be less than the other's, else more;
+   NULL: it can. */
+static const char *opdi_arg_differs(const opdi_arg *a, const opdi_arg *b, bool narrow) {
+    if (strcmp(a->name, b->name) != 0) return "has another name";
+    if (opdi_type_size(a->type) != opdi_type_size(b->type)) return "has another length";
+    if (!opdi_marks_same(a->type, b->type)) return "has another alias annotation";
+    if (a->keyword_only && !b->keyword_only) return "can no longer be given by position";
+    if (!opdi_type_fits((narrow ? a : b)->type, (narrow ? b : a)->type)) return "has a type that does not fit";
+    return b->has_default && !opdi_default_same(a, b) ? "has lost or changed its default value" : NULL;
+}
+
+/* The first out argument: keyword-only and written. */
+static int opdi_first_out(const opd_schema *s) {
+    int i;
+    for (i = 0; i < s->nargs; i++) {
+        if (s->args[i].keyword_only && opdi_marks_of(s->args[i].type).write) break;
+    }
+    return i;
+}
+
+static bool opdi_needs_default(const opdi_arg *a, const opdi_why *why, const char *form) {
+    char type[128];
+    if (a->has_default) return true;
+    return opdi_because(why, "Function schema %s since the new argument '%s' of type %s did not provide a default "
+                        "value.", form, a->name, opdi_type_print_plain(a->type, type, sizeof type));
+}
+
+OPD_API bool opd_schema_is_backward_compatible_with(const opd_schema *s, const opd_schema *old, char *why, size_t cap) {
+    const opdi_why w = {why, cap};
+    const char *differs;
+    int i, out, old_out;
+    (void)opdi_because(&w, "%s", "");
+    if (!opdi_same_frame(s, old, &w)) return false;
+    if (s->nargs < old->nargs) return opdi_because(&w, "there are fewer arguments");
+    for (i = 0; i < s->nreturns; i++) {
+        if ((differs = opdi_arg_differs(&old->returns[i], &s->returns[i], false)) != NULL) {
+            return opdi_because(&w, "return %d %s", i, differs);
+        }
+    }
+    out = opdi_first_out(s);
+    old_out = opdi_first_out(old);
+    for (i = 0; i < old_out; i++) {
+        if ((differs = opdi_arg_differs(&s->args[i], &old->args[i], false)) != NULL) {
+            return opdi_because(&w, "argument '%s' %s", old->args[i].name, differs);
+        }
+    }
+    for (i = old_out; i < out; i++) {             /* what was put before the out arguments */
+        if (!opdi_needs_default(&s->args[i], &w, "not backward compatible")) return false;
+    }
+    for (i = old_out; i < old->nargs; i++) {
+        const int at = i - old_out + out;
+        differs = at < s->nargs ? opdi_arg_differs(&s->args[at], &old->args[i], false) : "is no longer there";
+        if (differs != NULL) return opdi_because(&w, "argument '%s' %s", old->args[i].name, differs);
+    }
+    return true;
+}
+
+OPD_API bool opd_schema_is_forward_compatible_with(const opd_schema *s, const opd_schema *old, char *why, size_t cap) {
+    const opdi_why w = {why, cap};
+    const char *differs;
+    char type[128];
+    int i, out, old_out;
+    (void)opdi_because(&w, "%s", "");
+    if (!opdi_same_frame(s, old, &w)) return false;
+    out = opdi_first_out(s);
+    old_out = opdi_first_out(old);
+    if (s->nargs - out != old->nargs - old_out) {
+        return opdi_because(&w, "Function schema should have the same number of out arguments");
+    }
+    for (i = 0; i < OPDI_MIN(out, old_out); i++) {
+        if (opdi_arg_differs(&s->args[i], &old->args[i], true) != NULL ||
+            s->args[i].has_default != old->args[i].has_default) {
+            return opdi_because(&w, "'%s' is not forward compatible with the older version of the schema",
+                                s->args[i].name);
+        }
+    }
+    for (i = old_out; i < out; i++) {
+        const opdi_arg *a = &s->args[i];
+        if (!opdi_needs_default(a, &w, "is not forward compatible")) return false;
+        if (a->value.tag >= OPD_TAG_INTS && a->value.tag <= OPD_TAG_LIST) {
+            return opdi_because(&w, "Function schema is not forward compatible since the new argument '%s' of type %s "
+                                "has a container type as its default value.", a->name,
+                                opdi_type_print_plain(a->type, type, sizeof type));
+        }
+    }
+    for (i = old_out; i < old->nargs; i++) {
+        const opdi_arg *a = &s->args[i - old_out + out];
+        differs = opdi_arg_differs(a, &old->args[i], true);
+        if (differs != NULL || a->has_default != old->args[i].has_default) {
+            return opdi_because(&w, "Out argument '%s' is not FC with the older version of the schema", a->name);
+        }
+    }
+    return true;
+}
+
+static bool opdi_args_fit(const opdi_arg *a, const opdi_arg *b, int first, int n) {
+    int i;
+    for (i = first; i < n; i++) {
+        if (strcmp(a[i].name, b[i].name) != 0 || !opdi_type_fits(a[i].type, b[i].type)) return false;
+    }
+    return true;
+}
+
+OPD_API bool opd_schema_is_subtype_of(const opd_schema *a, const opd_schema *b, bool as_method) {
+    const int skip = as_method ? 1 : 0;
+    if (a == NULL || b == NULL || a->nargs != b->nargs || a->nreturns != b->nreturns || a->nargs < skip) return false;
+    return opdi_args_fit(b->args, a->args, skip, a->nargs) && opdi_args_fit(a->returns, b->returns, 0, a->nreturns);
+}
+
+//-- who may share memory with whom ------------------------------------------------------------------------------------
+
+static const opdi_arg *opdi_place_arg(const opd_schema *s, int place) {
+    return place >= 0 ? &s->args[place] : &s->returns[-1 - place];
+}
+
+/* The same; NULL with an error when there is none. */
+static const opdi_arg *opdi_schema_place(const opd_schema *s, int place) {
+    if (s != NULL && (place >= 0 ? place < s->nargs : -1 - place < s->nreturns)) return opdi_place_arg(s, place);
+    opd_fail(OPD_ERROR_INDEX, "schema has no %s %d", place < 0 ? "result" : "argument", place < 0 ? -1 - place : place);
+    return NULL;
+}
+
+/* Types with memory of their own. */
+static bool opdi_type_has_memory(const opdi_type *t) {
+    int i;
+    if (t->kind == OPDI_TYPE_TENSOR || t->kind == OPDI_TYPE_LIST || t->kind == OPDI_TYPE_DICT ||
+        t->kind == OPDI_TYPE_CLASS) {
+        return true;
+    }
+    if (t->kind != OPDI_TYPE_OPTIONAL && t->kind != OPDI_TYPE_UNION && t->kind != OPDI_TYPE_TUPLE) {
+        return opdi_type_is_any(t);
+    }
+    for (i = 0; i < t->nelems && !opdi_type_has_memory(t->elems[i]); i++) {}
+    return i < t->nelems;
+}
+
+/* Whether a value of type a and one of type b may be the same memory. */
+static bool opdi_types_meet(const opdi_type *a, const opdi_type *b) {
+    int i;
+    if (a->kind == OPDI_TYPE_OPTIONAL || a->kind == OPDI_TYPE_UNION) {
+        for (i = 0; i < a->nelems && !opdi_types_meet(a->elems[i], b); i++) {}
+        return i < a->nelems;
+    }
+    if (b->kind == OPDI_TYPE_OPTIONAL || b->kind == OPDI_TYPE_UNION) return opdi_types_meet(b, a);
+    return opdi_type_has_memory(a) && opdi_type_same(a, b);
+}
+
+#define OPDI_MAX_INSIDE 256
+/* The types inside the types with memory that t is, at any depth; their number, one more than fits when there are
+   more. */
+static int opdi_types_inside(const opdi_type *t, bool top, const opdi_type **out, int n) {
+    const bool choice = top && (t->kind == OPDI_TYPE_OPTIONAL || t->kind == OPDI_TYPE_UNION);
+    int i;
+    if (top && !opdi_type_has_memory(t)) return n;
+    for (i = 0; i < t->nelems && n <= OPDI_MAX_INSIDE; i++) {
+        const opdi_type *e = t->elems[i];
+        if (top && t->kind == OPDI_TYPE_TUPLE && !opdi_type_has_memory(e)) continue;
+        if (!choice) {
+            if (n == OPDI_MAX_INSIDE) return n + 1;
+            out[n++] = e;
+        }
+        n = opdi_types_inside(e, choice, out, n);
+    }
+    return n;
+}
+
+/* Whether something in a value of type a may be a value of type b, or, deep, something in one. */
+static bool opdi_types_contain(const opdi_type *a, const opdi_type *b, bool deep) {
+    const opdi_type *x[OPDI_MAX_INSIDE], *y[OPDI_MAX_INSIDE];
+    const int n = opdi_types_inside(a, true, x, 0), m = deep ? opdi_types_inside(b, true, y, 0) : 0;
+    int i, k;
+    if (n > OPDI_MAX_INSIDE || m > OPDI_MAX_INSIDE) return true;
+    for (i = 0; i < n; i++) {
+        if (!deep && opdi_types_meet(x[i], b)) return true;
+        for (k = 0; k < m; k++) if (opdi_type_same(x[i], y[k])) return true;
+    }
+    return false;
+}
+
+/* Whether two places have an alias set in common, after the call. */
+static bool opdi_places_share(const opd_schema *s, int a, int b) {
+    const opdi_arg *x = opdi_place_arg(s, a), *y = opdi_place_arg(s, b);
+    const opdi_alias *p = opdi_marks_of(x->type).sets, *q = opdi_marks_of(y->type).sets;
+    int i;
+    if (p == NULL || q == NULL || !opdi_types_meet(x->type, y->type)) return false;
+    for (i = 0; i < p->nafter && !opdi_has_set(q->after, q->nafter, p->after[i]); i++) {}
+    return i < p->nafter;
+}
+
+/* Whether two values are the same memory, or v's lies in list w. */
+static bool opdi_values_alias(const opd_value *v, const opd_value *w) {
+    if (v == NULL || w == NULL || v->tag != w->tag) return false;
+    if (v->tag == OPD_TAG_TENSOR) return opd_tensor_same_storage(v->u.t, w->u.t);
+    return v->tag >= OPD_TAG_INTS && v->tag <= OPD_TAG_LIST && v->n > 0 && v->u.list == w->u.list;
+}
+static bool opdi_value_inside(const opd_value *v, const opd_value *w) {
+    int i;
+    if (v == NULL || w == NULL) return false;
+    for (i = 0; w->tag == OPD_TAG_TENSORS && v->tag == OPD_TAG_TENSOR && i < w->n; i++) {
+        if (opd_tensor_same_storage(v->u.t, w->u.tensors[i])) return true;
+    }
+    for (i = 0; w->tag == OPD_TAG_LIST && i < w->n; i++) {
+        if (opdi_values_alias(v, &w->u.list[i]) || opdi_value_inside(v, &w->u.list[i])) return true;
+    }
+    return false;
+}
+static const opd_value *opdi_known(const opd_value *values, int i) {
+    return values != NULL && values[i].tag != OPD_TAG_DEFAULT ? &values[i] : NULL;
+}
+
+/* Whether two arguments are one, or hold the same memory. */
+static bool opdi_inputs_alias(int i, int k, const opd_value *values) {
+    return i == k || opdi_values_alias(opdi_known(values, i), opdi_known(values, k));
+}
+
+/* Whether a place may be part of anything: its set is *, or stands at several arguments or several results; an argument
+   that lies in another; a result of one of these. */
+static bool opdi_is_wild(const opd_schema *s, int place, const opd_value *values) {
+    const opdi_alias *p = opdi_marks_of(opdi_place_arg(s, place)->type).sets;
+    const int n = place < 0 ? s->nreturns : s->nargs;
+    int i, k;
+    for (k = 0; p != NULL && k < p->nafter; k++) {
+        if (strcmp(p->after[k], "*") == 0) return true;
+        for (i = 0; i < n; i++) {
+            const int other = place < 0 ? -1 - i : i;
+            const opdi_alias *q = opdi_marks_of(opdi_place_arg(s, other)->type).sets;
+            if (other != place && q != NULL && opdi_has_set(q->after, q->nafter, p->after[k])) return true;
+        }
+    }
+    for (i = 0; i < s->nargs; i++) {
+        if (place < 0 && opdi_places_share(s, i, place) && opdi_is_wild(s, i, values)) return true;
+        if (place < 0 || i == place) continue;
+        if (opdi_value_inside(opdi_known(values, place), opdi_known(values, i))) return true;
+    }
+    return false;
+}
+
+static bool opdi_may_alias(const opd_schema *s, int a, int b, const opd_value *values) {
+    int i, k;
+    if (!opdi_types_meet(opdi_place_arg(s, a)->type, opdi_place_arg(s, b)->type)) return false;
+    if (opdi_places_share(s, a, b) || (opdi_is_wild(s, a, values) && opdi_is_wild(s, b, values))) return true;
+    if (a >= 0 && b >= 0) return opdi_inputs_alias(a, b, values);
+    if (a >= 0) { const int c = a; a = b; b = c; }                   /* now a is a result */
+    for (i = 0; i < s->nargs; i++) {
+        if (!opdi_places_share(s, i, a)) continue;
+        for (k = 0; k < s->nargs; k++) {
+            if (opdi_inputs_alias(i, k, values) && (b >= 0 ? k == b : opdi_places_share(s, k, b))) return true;
+        }
+    }
+    return false;
+}
+
+/* The arguments that torch's normalisations and rrelu write only when they are told to train. */
+static bool opdi_written_in_training(const opd_schema *s, const char *name) {
+    const size_t n = strlen(s->name);
+    return strcmp(s->ns, "aten") == 0 && (n < 9 || strcmp(s->name + n - 9, "_backward") != 0) &&
+           (strcmp(name, "running_mean") == 0 || strcmp(name, "running_var") == 0 || strcmp(name, "noise") == 0);
+}
+
+static bool opdi_is_written(const opd_schema *s, int i, const opd_value *values) {
+    static const char *const flags[] = {"training", "train", "use_input_stats"};
+    int k, f;
+    if (s->args[i].written || !opdi_written_in_training(s, s->args[i].name)) return s->args[i].written;
+    for (k = 0; k < s->nargs; k++) {
+        for (f = 0; f < 3; f++) {
+            if (strcmp(s->args[k].name, flags[f]) == 0) return opdi_known(values, k) == NULL || values[k].u.i != 0;
+        }
+    }
+    return false;
+}
+
+OPD_API bool opd_schema_is_mutable_at(const opd_schema *s, int place, const opd_value *values) {
+    int i, k;
+    if (opdi_schema_place(s, place) == NULL) return false;
+    for (i = 0; i < s->nargs; i++) {
+        bool same = place >= 0 && opdi_inputs_alias(i, place, values);
+        for (k = 0; place < 0 && k < s->nargs && !same; k++) {
+            same = opdi_places_share(s, k, place) && opdi_inputs_alias(i, k, values);
+        }
+        if (same && opdi_is_written(s, i, values)) return true;
+    }
+    return false;
+}
+
+OPD_API bool opd_schema_is_aliasing(const opd_schema *s, int place) {
+    const opdi_arg *a = opdi_schema_place(s, place);
+    return a != NULL && opdi_marks_of(a->type).there;
+}
+
+OPD_API bool opd_schema_may_alias(const opd_schema *s, int a, int b, const opd_value *values) {
+    return opdi_schema_place(s, a) != NULL && opdi_schema_place(s, b) != NULL && opdi_may_alias(s, a, b, values);
+}
+
+OPD_API bool opd_schema_may_contain_alias(const opd_schema *s, int a, int b, bool both_ways, const opd_value *values) {
+    const opdi_arg *x = opdi_schema_place(s, a), *y = opdi_schema_place(s, b);
+    if (x == NULL || y == NULL) return false;
+    return opdi_may_alias(s, a, b, values) || opdi_types_contain(x->type, y->type, true) ||
+           (opdi_types_contain(x->type, y->type, false) && opdi_is_wild(s, b, values)) ||
+           (both_ways && opdi_types_contain(y->type, x->type, false) && opdi_is_wild(s, a, values));
 }
 
 OPDI_COLD_END
@@ -5563,12 +6337,12 @@ static const char *opdi_functionality_name(int functionality) {
 }
 
 OPD_API const char *opd_key_name(opd_key key) {
-    const opdi_given *given;
+    const opdi_given_name *given;
     int f = opdi_key_functionality(key);
     if (opd_key_is_alias(key)) { return opdi_alias_names[key - OPD_KEY_SLOTS]; }
     if (f < 0) { return "?"; }
     if (key < OPD_KEY_BACKEND_BASE) { return opdi_functionality_name(f); }
-    if ((given = opdi_given_to(key & 15)) != NULL) { return given->keys[(key - OPD_KEY_BACKEND_BASE) >> 4]; }
+    if ((given = opdi_given_name_of(key & 15)) != NULL) { return given->keys[(key - OPD_KEY_BACKEND_BASE) >> 4]; }
     return opdi_row_names[(key - OPD_KEY_BACKEND_BASE) >> 4][key & 15];
 }
 
@@ -6283,9 +7057,11 @@ static struct {
     int64_t gone_count;
     opd_listener *listeners;
     bool warned_override;
+    int32_t changes;                              /* operators defined and undone so far */
+    opd_overloads *overloads;                     /* made by opd_overloads_find */
 } opdi_registry = {
     OPDI_MUTEX_INIT, {NULL}, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, NULL, {NULL}, 0, NULL,
-    NULL, 0, NULL, false};
+    NULL, 0, NULL, false, 0, NULL};
 
 static opd_plugin *opdi_plugins;                   /* loaded or still mapped; see >>plugins */
 static opd_plugin *opdi_plugin_at(uintptr_t address);
@@ -6304,15 +7080,9 @@ static void opdi_builtins_make(const char *name);
 static const char *const opdi_builtin_names[] = {OPD_OPERATORS(OPDI_NAME_ROW) NULL};
 #undef OPDI_NAME_ROW
 
-//-- Text of a type or an argument, cut to cap bytes with the zero.
-static const char *opdi_type_print(const opdi_type *type, char *buf, size_t cap) {
-    opdi_writer w = {buf, cap - 1, 0};
-    opdi_write_type(&w, type);
-    buf[OPDI_MIN(w.n, cap - 1)] = 0;
-    return buf;
-}
+//-- Text of an argument, cut to cap bytes with the zero.
 static const char *opdi_arg_print(const opdi_arg *arg, char *buf, size_t cap) {
-    opdi_writer w = {buf, cap - 1, 0};
+    opdi_writer w = {buf, cap - 1, 0, false};
     opdi_write_argument(&w, arg);
     buf[OPDI_MIN(w.n, cap - 1)] = 0;
     return buf;
@@ -7003,6 +7773,7 @@ static void opdi_undefine(opd_op *op, opdi_registration *r) {
     OPDI_PUBLISH(&op->card, (opdi_card *)NULL);
     OPDI_PUBLISH(&opdi_epoch, opdi_epoch + 1);
     opdi_forget_signature(op);
+    OPDI_PUBLISH(&opdi_registry.changes, opdi_registry.changes + 1);
 }
 
 static void opdi_kernel_remove(opd_op *op, opdi_kernel *kernel) {
@@ -7241,6 +8012,7 @@ static void opdi_definition_add(opd_op *op, opdi_registration *r) {
     opdi_registry.last_defined = op;
     opdi_registration_add(r->lib, r);
     OPDI_PUBLISH(&op->definition, r);
+    OPDI_PUBLISH(&opdi_registry.changes, opdi_registry.changes + 1);
     opdi_tell(op, true);
 }
 
@@ -7874,15 +8646,6 @@ static const char *opdi_value_kind(const opd_value *v) {
     return (unsigned)v->tag >= OPD_TAG_COUNT ? "?" : names[v->tag == OPD_TAG_TENSOR && !v->u.t ? OPD_TAG_NONE : v->tag];
 }
 
-static int opdi_bind_error(const opd_op *op, int i, const opd_value *v) {
-    char type[256], decl[700];
-    (void)opdi_type_print(op->schema->args[i].type, type, sizeof type);
-    (void)opd_schema_print(op->schema, decl, sizeof decl);
-    return opd_fail(OPD_ERROR_ARGUMENT,
-                    "%s() Expected a value of type '%s' for argument '%s' but instead found type '%s'.\nPosition: "
-                    "%d\nDeclaration: %s", op->name, type, op->schema->args[i].name, opdi_value_kind(v), i, decl);
-}
-
 static bool opdi_is_number(const opd_value *v) {
     return v->tag == OPD_TAG_INT || v->tag == OPD_TAG_FLOAT || v->tag == OPD_TAG_BOOL ||
         (v->tag == OPD_TAG_COMPLEX && v->u.c);
@@ -7991,39 +8754,123 @@ static int opdi_bind_value(const opdi_type *type, const opd_value *v, opd_value 
     }
 }
 
-//-- Binds arguments that the fast path did not take as they are: defaults, coercions, wrapped numbers.
-OPDI_NOINLINE static int opdi_bind(opd_op *op, const opd_value *args, int nargs, opd_value *out) {
-    int i;
-    if (nargs > op->nargs) {
-        return opd_fail(OPD_ERROR_ARGUMENT,
-                        "Expected at most %d argument(s) for operator '%s', but received %d argument(s).", op->nargs,
-                        op->name, nargs);
+/* What a caller gives.  `keywords`: in the form that has them, where keyword-only arguments are that. */
+typedef struct opdi_given {
+    const opd_value *args;
+    const opd_keyword *kw;
+    int nargs, nkw;
+    bool keywords;
+    bool numbers;                                 /* a number may stand for a tensor */
+} opdi_given;
+
+/* Why it cannot be bound. */
+typedef enum opdi_unbound {
+    OPDI_BOUND = 0, OPDI_TOO_MANY, OPDI_BY_POSITION, OPDI_MISSING, OPDI_WRONG_TYPE, OPDI_UNKNOWN_KEYWORD, OPDI_TWICE
+} opdi_unbound;
+
+static const opd_value *opdi_given_at(const opdi_given *g, const opdi_arg *a, int i, int *used) {
+    int k;
+    if (i < g->nargs && g->args[i].tag != OPD_TAG_DEFAULT) { return &g->args[i]; }
+    for (k = 0; k < g->nkw; k++) {
+        if (g->kw[k].name && strcmp(g->kw[k].name, a->name) == 0) { ++*used; return &g->kw[k].value; }
     }
+    return NULL;
+}
+
+/* Binds what is given in the order of the schema: defaults, coercions, wrapped numbers.  OPDI_BOUND, -1 failed with an
+   error, or why it cannot, without one; *at is the argument. */
+static int opdi_bind(const opd_op *op, const opdi_given *g, opd_value *out, int *at) {
+    int i, rc, used = 0;
+    *at = 0;
+    if (g->nargs + g->nkw > op->nargs) { return OPDI_TOO_MANY; }
     for (i = 0; i < op->nargs; i++) {
         const opdi_arg *a = &op->schema->args[i];
-        const opd_value *v = i < nargs && args[i].tag != OPD_TAG_DEFAULT ? &args[i] : NULL;
-        int rc;
-        if (!v && !a->has_default) {
-            char decl[700];
-            (void)opd_schema_print(op->schema, decl, sizeof decl);
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s() is missing value for argument '%s'. Declaration: %s", op->name,
-                            a->name, decl);
-        }
+        const opd_value *v = opdi_given_at(g, a, i, &used);
+        *at = i;
+        if (g->keywords && i < g->nargs && a->keyword_only) { return OPDI_BY_POSITION; }
+        if (!v && !a->has_default) { return OPDI_MISSING; }
         if (!v) { v = &a->value; }
         if ((unsigned)v->tag < OPD_TAG_COUNT && (op->accepts[i] >> v->tag & 1) &&
             (v->tag != OPD_TAG_TENSOR || v->u.t)) {
             out[i] = *v;
             continue;
         }
-        if ((op->written_args >> i & 1) && opdi_is_number(v)) { return opdi_bind_error(op, i, v); }
-        rc = opdi_bind_value(a->type, v, &out[i]);
-        if (rc > 0 && v == &a->value) {           /* a default of another kind than its type: kept as written */
-            out[i] = *v;
-            rc = 0;
+        if (opdi_is_number(v) && ((op->written_args >> i & 1) ||
+                                  (!g->numbers && opdi_strip_optional(a->type)->kind == OPDI_TYPE_TENSOR))) {
+            return OPDI_WRONG_TYPE;
         }
-        if (rc) { return rc > 0 ? opdi_bind_error(op, i, v) : -1; }
+        rc = opdi_bind_value(a->type, v, &out[i]);
+        /* a default of another kind than its type: kept as written */
+        if (rc > 0 && v == &a->value) { out[i] = *v; rc = 0; }
+        if (rc) { return rc > 0 ? OPDI_WRONG_TYPE : -1; }
     }
-    return 0;
+    for (i = 0; i < g->nkw && used < g->nkw; i++) {
+        int k = g->kw[i].name ? opdi_arg_index(op->schema, g->kw[i].name, strlen(g->kw[i].name)) : -1;
+        *at = i;
+        if (k < 0) { return OPDI_UNKNOWN_KEYWORD; }
+        if (k < g->nargs && g->args[k].tag != OPD_TAG_DEFAULT) { return OPDI_TWICE; }
+    }
+    return used < g->nkw ? OPDI_TWICE : OPDI_BOUND;
+}
+
+static const char *opdi_value_print(const opd_value *v, char *buf, size_t cap) {
+    opdi_writer w = {buf, cap - 1, 0, false};
+    int i;
+    if (v->tag == OPD_TAG_TENSOR && v->u.t) { opdi_write_text(&w, "a tensor"); }
+    else if (v->tag == OPD_TAG_STR) {
+        opdi_write_quoted(&w, v->u.s ? v->u.s : "", v->u.s ? (int)OPDI_MIN(strlen(v->u.s), 64) : 0);
+    }
+    else if (v->tag >= OPD_TAG_INTS && v->tag <= OPD_TAG_LIST && v->tag != OPD_TAG_TENSORS) {
+        for (i = 0; i < v->n && i < 16; i++) {
+            const opd_value e = opdi_list_element(v, i);
+            opdi_write_text(&w, i ? ", " : "[");
+            if (e.tag >= OPD_TAG_OBJECT || e.tag == OPD_TAG_TENSOR) { opdi_write_text(&w, opdi_value_kind(&e)); }
+            else { opdi_write_scalar(&w, &e); }
+        }
+        opdi_write_text(&w, i < v->n ? ", ...]" : i ? "]" : "[]");
+    }
+    else if (v->tag < OPD_TAG_OBJECT) { opdi_write_scalar(&w, v); }
+    else { opdi_write_text(&w, opdi_value_kind(v)); }
+    buf[OPDI_MIN(w.n, w.cap)] = 0;
+    return buf;
+}
+
+//-- Records the error that opdi_bind found; -1.
+static int opdi_bind_error(const opd_op *op, const opdi_given *g, int why, int at) {
+    char type[256], value[128], decl[700];
+    const opdi_arg *a = &op->schema->args[at];
+    int used = 0;
+    (void)opd_schema_print(op->schema, decl, sizeof decl);
+    switch (why) {
+    case OPDI_TOO_MANY:
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "Expected at most %d argument(s) for operator '%s', but received %d argument(s). "
+                        "Declaration: %s", op->nargs, op->name, g->nargs + g->nkw, decl);
+    case OPDI_BY_POSITION:
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "%s() takes %d positional argument(s) but %d was/were given.  Declaration: %s",
+                        op->name, at, g->nargs, decl);
+    case OPDI_MISSING:
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s() is missing value for argument '%s'. Declaration: %s", op->name,
+                        a->name, decl);
+    case OPDI_WRONG_TYPE: {
+        const opd_value *v = opdi_given_at(g, a, at, &used);
+        if (!v) { v = &a->value; }
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "%s() Expected a value of type '%s' for argument '%s' but instead found type '%s'.\n"
+                        "Position: %d\nValue: %s\nDeclaration: %s", op->name,
+                        opdi_type_print(a->type, type, sizeof type), a->name, opdi_value_kind(v), at,
+                        opdi_value_print(v, value, sizeof value), decl);
+    }
+    case OPDI_UNKNOWN_KEYWORD:
+        return opd_fail(OPD_ERROR_ARGUMENT, "Unknown keyword argument '%s' for operator '%s'. Declaration: %s",
+                        g->kw[at].name ? g->kw[at].name : "", op->name, decl);
+    case OPDI_TWICE:
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "Argument '%s' specified both as positional and keyword argument. Declaration: %s",
+                        g->kw[at].name ? g->kw[at].name : "", decl);
+    default: return -1;
+    }
 }
 
 //-- A NULL in a list of tensors is allowed where the schema says Tensor?[].
@@ -8227,18 +9074,53 @@ OPDI_FORCE_INLINE static int opdi_call_united(opdi_thread *th, opd_op *op, const
     return 0;
 }
 
-//-- The same after binding; wrapped numbers and converted lists live until the call is over.
-OPDI_NOINLINE static int opdi_call_slow(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
-                                        const opd_value *args, int nargs) {
-    opd_value bound[OPD_MAX_ARGS];
-    int64_t mark = th->top;
+//-- The same with arguments that were bound; wrapped numbers and lists made since `mark` live until the call is over.
+//-- watched: as an event, whose observers see every argument.
+static int opdi_call_bound(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
+                           const opd_value *bound, int64_t mark, bool watched) {
+    const int64_t top = th->top;
+    opdi_observing b;
     opdi_union u;
-    int rc = opdi_bind(op, args, nargs, bound);
-    int64_t top = th->top;
-    if (rc == 0 && opdi_unite_args(&u, op, bound) < 0) { rc = -1; }
-    if (rc == 0) { rc = opdi_call_united(th, op, table, &u, rets, bound); }
+    opd_call c;
+    bool recording;
+    int rc = opdi_unite_args(&u, op, bound) < 0 ? -1 : 0;
+    if (rc == 0 && watched) {
+        (void)opdi_find_slot(th, &c, table, &u);
+        recording = (c.keys.functionality & OPDI_AUTOGRAD_BITS) && !th->state.no_grad;
+        b.event.op = op;
+        b.event.args = bound;
+        b.event.nargs = op->nargs;
+        b.event.forward_thread = 0;
+        opdi_observe_begin(th, &b, OPD_OBSERVE_CALL, op->base_name, recording ? (int64_t)th->sequence : -1);
+    }
+    if (rc == 0) {
+        rc = opdi_call_united(th, op, table, &u, rets, bound);
+        if (watched) { opdi_observe_end(th, &b, rets, op->nrets); }
+    }
     if (top != mark) { opdi_scope_remove(th, mark, top); }
     return rc;
+}
+
+//-- The same with what the caller gave.
+OPDI_NOINLINE static int opdi_call_given(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
+                                         const opdi_given *g, bool watched) {
+    opd_value bound[OPD_MAX_ARGS];
+    int64_t mark = th->top;
+    int at, rc = opdi_bind(op, g, bound, &at);
+    if (rc == OPDI_BOUND) { return opdi_call_bound(th, op, table, rets, bound, mark, watched); }
+    if (th->top != mark) { opdi_scope_remove(th, mark, th->top); }
+    return rc < 0 ? -1 : opdi_bind_error(op, g, rc, at);
+}
+//-- Binds arguments by position: 0, or -1 with an error.
+static int opdi_bind_all(const opd_op *op, const opd_value *args, int nargs, opd_value *bound) {
+    const opdi_given g = {args, NULL, nargs, 0, false, true};
+    int at, rc = opdi_bind(op, &g, bound, &at);
+    return rc > 0 ? opdi_bind_error(op, &g, rc, at) : rc;
+}
+OPDI_NOINLINE static int opdi_call_slow(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
+                                        const opd_value *args, int nargs) {
+    const opdi_given g = {args, NULL, nargs, 0, false, true};
+    return opdi_call_given(th, op, table, rets, &g, false);
 }
 
 //-- The same when trailing arguments are left out: their defaults stand in.
@@ -8256,43 +9138,21 @@ OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, const opd
     return opdi_call_united(th, op, table, &u, rets, full);
 }
 
-//-- The same as an event: bound first, so that observers see every argument.
-OPDI_NOINLINE static int opdi_call_observed(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
-                                            const opd_value *args, int nargs) {
-    opd_value bound[OPD_MAX_ARGS];
-    opdi_observing b;
-    int64_t mark = th->top, top;
-    opdi_union u;
-    opd_call c;
-    bool recording;
-    int rc = opdi_bind(op, args, nargs, bound);
-    top = th->top;
-    if (rc == 0 && opdi_unite_args(&u, op, bound) < 0) { rc = -1; }
-    if (rc == 0) {
-        (void)opdi_find_slot(th, &c, table, &u);
-        recording = (c.keys.functionality & OPDI_AUTOGRAD_BITS) && !th->state.no_grad;
-        b.event.op = op;
-        b.event.args = bound;
-        b.event.nargs = op->nargs;
-        b.event.forward_thread = 0;
-        opdi_observe_begin(th, &b, OPD_OBSERVE_CALL, op->base_name, recording ? (int64_t)th->sequence : -1);
-        rc = opdi_call_united(th, op, table, &u, rets, bound);
-        opdi_observe_end(th, &b, rets, op->nrets);
-    }
-    if (top != mark) { opdi_scope_remove(th, mark, top); }
-    return rc;
-}
-
 //-- An error is pending, or somebody observes: 1 when the call goes on as always.
+static bool opdi_is_watched(opdi_thread *th, const opd_op *op) {
+    if (!OPDI_LOAD(&th->observed) || !opdi_observe_on(th) || !op || op->unobserved) { return false; }
+    if (OPDI_LOAD(&th->observed) == OPDI_OBSERVE_SKIP && th->skip > 0) { th->skip--; return false; }
+    return true;
+}
 OPDI_NOINLINE static int opdi_call_watched(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
                                            int nargs) {
+    const opdi_given g = {args, NULL, nargs, 0, false, true};
     const opdi_table *table;
     if (th->error != OPD_OK) { return -1; }
-    if (!opdi_observe_on(th) || !op || op->unobserved) { return 1; }
-    if (OPDI_LOAD(&th->observed) == OPDI_OBSERVE_SKIP && th->skip > 0) { th->skip--; return 1; }
+    if (!opdi_is_watched(th, op)) { return 1; }
     table = OPDI_ACQUIRE(&op->table);
     if (!table && !(table = opdi_table_make(op))) { return -1; }
-    return opdi_call_observed(th, op, table, rets, args, nargs);
+    return opdi_call_given(th, op, table, rets, &g, true);
 }
 
 OPDI_FORCE_INLINE static int opdi_call_inside(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
@@ -8346,7 +9206,7 @@ static int opdi_call_at(opdi_thread *th, opd_op *op, opd_key key, opd_value *ret
     int64_t top;
     opd_call c;
     int rc = -1;
-    if ((table || (table = opdi_table_make(op)) != NULL) && opdi_bind(op, args, nargs, bound) == 0 &&
+    if ((table || (table = opdi_table_make(op)) != NULL) && opdi_bind_all(op, args, nargs, bound) == 0 &&
         opdi_scope_reserve(th, OPDI_MAX_RETURNS) == 0) {
         top = th->top;
         memset(&c, 0, sizeof c);
@@ -8388,37 +9248,191 @@ opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs) {
 
 static int opdi_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
                               int nkw) {
-    opd_value full[OPD_MAX_ARGS];
-    int i, k;
-    if (!opd_ok()) { return -1; }
+    const opdi_given g = {args, kw, nargs, nkw, true, true};
+    const opdi_table *table;
+    opdi_thread *th = opdi_self();
+    if (th->error != OPD_OK) { return -1; }
     if (!op || !opdi_is_defined(op)) {
         return opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL or not defined");
     }
-    if (nargs + nkw > op->nargs) {
-        return opd_fail(OPD_ERROR_ARGUMENT,
-                        "Expected at most %d argument(s) for operator '%s', but received %d argument(s).", op->nargs,
-                        op->name, nargs + nkw);
+    table = OPDI_ACQUIRE(&op->table);
+    if (!table && !(table = opdi_table_make(op))) { return -1; }
+    return opdi_call_given(th, op, table, rets, &g, opdi_is_watched(th, op));
+}
+
+//-- calls by base name -------------------------------------------------------------------------------------------
+//
+//  The overloads of a name are listed once, and again when operators have been defined or undone since.  Lists are
+//  published whole and kept, as a call may be inside.
+
+typedef struct opdi_overload_list {
+    int64_t n;
+    struct opdi_overload_list *older;             /* all that this set had, newest first */
+    opd_op **ops;                                 /* behind the struct */
+} opdi_overload_list;
+
+struct opd_overloads {
+    opdi_overload_list *list, *lists;             /* NULL: not made yet; all that were made */
+    opd_overloads *next;
+    int32_t changes;                              /* opdi_registry.changes that `list` knows */
+    bool wrap;                                    /* numbers stand for tensors from the first: add, mul, ... */
+    char name[1];                                 /* "ns::name", behind the struct */
+};
+
+static bool opdi_is_overload(const char *name, size_t n, const char *base) {
+    return strncmp(name, base, n) == 0 && (name[n] == '.' || name[n] == 0);
+}
+
+//-- Where an overload stands: a derived form behind the others, in the order of what it was derived from.
+static int opdi_overload_rank(const opd_op *op) {
+    const opd_op *own = op->card && op->card->base ? op->card->base->op : op, *o;
+    int rank = own != op ? 1 << 24 : 0;
+    for (o = opdi_registry.first_defined; o && o != own; o = o->next_defined) { rank++; }
+    return rank;
+}
+
+//-- Lists what is defined now; a list like it from before is used again.  NULL: no memory.
+static opdi_overload_list *opdi_overloads_list_now(opd_overloads *set) {
+    const size_t length = strlen(set->name);
+    opdi_overload_list *l, *o;
+    opd_op *op;
+    int64_t n = 0, i;
+    for (op = opdi_registry.first_defined; op; op = op->next_defined) {
+        n += opdi_is_overload(op->name, length, set->name);
     }
-    for (i = 0; i < op->nargs; i++) { full[i] = i < nargs ? args[i] : opd_value_default(); }
-    for (i = 0; i < nargs; i++) {
-        if (op->schema->args[i].keyword_only) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s() takes argument '%s' as a keyword only", op->name,
-                            op->schema->args[i].name);
+    l = (opdi_overload_list *)opdi_alloc(sizeof *l + (size_t)n * sizeof *l->ops);
+    if (!l) { return NULL; }
+    l->ops = (opd_op **)(l + 1);
+    l->n = 0;
+    for (op = opdi_registry.first_defined; op; op = op->next_defined) {
+        if (!opdi_is_overload(op->name, length, set->name)) { continue; }
+        for (i = l->n++; i > 0 && opdi_overload_rank(l->ops[i - 1]) > opdi_overload_rank(op); i--) {
+            l->ops[i] = l->ops[i - 1];
+        }
+        l->ops[i] = op;
+    }
+    for (o = set->lists; o; o = o->older) {
+        if (o->n == n && (n == 0 || memcmp(o->ops, l->ops, (size_t)n * sizeof *l->ops) == 0)) {
+            opdi_free(l, sizeof *l + (size_t)n * sizeof *l->ops);
+            return o;
         }
     }
-    for (k = 0; k < nkw; k++) {
-        const char *name = kw[k].name ? kw[k].name : "";
-        i = opdi_arg_index(op->schema, name, strlen(name));
-        if (i < 0) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "Unknown keyword argument '%s' for operator '%s'", name, op->name);
-        }
-        if (full[i].tag != OPD_TAG_DEFAULT) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s(): argument '%s' specified both as positional and keyword argument",
-                            op->name, kw[k].name);
-        }
-        full[i] = kw[k].value;
+    l->older = set->lists;
+    set->lists = l;
+    return l;
+}
+
+static const opdi_overload_list *opdi_overloads_list(opd_overloads *set) {
+    opdi_overload_list *l;
+    if (OPDI_ACQUIRE(&set->changes) == OPDI_ACQUIRE(&opdi_registry.changes)) { return OPDI_ACQUIRE(&set->list); }
+    opdi_builtins_make(set->name);
+    if (!opd_ok()) { return NULL; }
+    if (OPDI_ACQUIRE(&opdi_registry.making) && OPDI_LOAD(&opdi_registry.starter) != opdi_self()) {
+        opdi_lock(&opdi_registry.start);          /* another thread may have registered only some of them */
+        opdi_unlock(&opdi_registry.start);
     }
-    return opd_call_all(op, rets, full, op->nargs);
+    opdi_lock(&opdi_registry.lock);
+    l = opdi_overloads_list_now(set);
+    if (l) {
+        OPDI_PUBLISH(&set->list, l);
+        OPDI_PUBLISH(&set->changes, opdi_registry.changes);
+    }
+    opdi_unlock(&opdi_registry.lock);
+    return l;
+}
+
+opd_overloads *opd_overloads_find(const char *name) {
+    static const char numbers[] = "add add_ sub sub_ mul mul_ div div_ divide divide_ multiply multiply_ subtract "
+                                  "subtract_ true_divide true_divide_ floor_divide floor_divide_ copy_ to "
+                                  "_to_copy _conj ";
+    const opdi_overload_list *l;
+    opd_overloads *set;
+    size_t n = name ? strlen(name) : 0;
+    if (!opd_ok()) { return NULL; }
+    opdi_started();
+    opdi_lock(&opdi_registry.lock);
+    for (set = opdi_registry.overloads; set && n && strcmp(set->name, name) != 0; set = set->next) { }
+    if (!set && n && (set = (opd_overloads *)opdi_alloc(sizeof *set + n)) != NULL) {
+        memcpy(set->name, name, n + 1);
+        set->list = set->lists = NULL;
+        set->changes = -1;
+        set->wrap = strncmp(name, "aten::", 6) == 0 && opdi_word_in(name + 6, (int)(n - 6), numbers);
+        set->next = opdi_registry.overloads;
+        opdi_registry.overloads = set;
+    }
+    opdi_unlock(&opdi_registry.lock);
+    l = set && n ? opdi_overloads_list(set) : NULL;
+    if (opd_ok() && (!l || l->n == 0)) { (void)opdi_not_found(n ? name : "NULL"); }
+    return opd_ok() ? set : NULL;
+}
+
+opd_op *opd_overloads_at(opd_overloads *set, int i) {
+    const opdi_overload_list *l = set ? opdi_overloads_list(set) : NULL;
+    return l && i >= 0 && i < l->n ? l->ops[i] : NULL;
+}
+
+//-- Says of each overload why not; NULL.
+static opd_op *opdi_overloads_error(const opd_overloads *set, const opdi_overload_list *l, const opdi_given *g) {
+    char text[2000];
+    int i, at, n = snprintf(text, sizeof text, "%s() has no overload that takes these arguments:", set->name);
+    const int room = l->n > 0 ? OPDI_MAX(((int)sizeof text - n) / (int)l->n, 100) : 0;
+    opd_value bound[OPD_MAX_ARGS];
+    for (i = 0; i < l->n && n + 20 < (int)sizeof text; i++) {
+        int mark = opd_error_mark(), rc = opdi_is_defined(l->ops[i]) ? opdi_bind(l->ops[i], g, bound, &at) : -1;
+        if (rc > 0) { (void)opdi_bind_error(l->ops[i], g, rc, at); }
+        n += snprintf(text + n, OPDI_MIN(sizeof text - (size_t)n, (size_t)room), "\n\n%s", opd_error_message());
+        n = OPDI_MIN((int)strlen(text), (int)sizeof text - 1);
+        (void)opd_error_rewind(mark);
+    }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s", text);
+    return NULL;
+}
+
+//-- The first overload that takes what is given, bound.  A number stands for a tensor only where no overload takes it.
+static opd_op *opdi_overloads_bind(opd_overloads *set, opdi_given *g, opd_value *bound) {
+    const opdi_overload_list *l = set ? opdi_overloads_list(set) : NULL;
+    int i, at, pass;
+    if (!set && opd_ok()) { (void)opd_fail(OPD_ERROR_NOT_FOUND, "a call through overloads that are NULL"); }
+    if (!l || !opd_ok()) { return NULL; }
+    for (pass = set->wrap ? 1 : 0; pass < 2; pass++) {
+        g->numbers = pass == 1;
+        for (i = 0; i < l->n; i++) {
+            int mark = opd_error_mark(), rc = opdi_is_defined(l->ops[i]) ? opdi_bind(l->ops[i], g, bound, &at) : -1;
+            if (rc == OPDI_BOUND) { return l->ops[i]; }
+            if (opd_error_code() == OPD_ERROR_MEMORY) { return NULL; }
+            (void)opd_error_rewind(mark);         /* a device that does not exist, say: its own reason */
+        }
+    }
+    return opdi_overloads_error(set, l, g);
+}
+
+opd_op *opd_overloads_resolve(opd_overloads *set, const opd_value *args, int nargs, const opd_keyword *kw, int nkw) {
+    opdi_given g = {args, kw, nargs, nkw, true, true};
+    opd_value bound[OPD_MAX_ARGS];
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);
+    int64_t mark = th->top;
+    opd_op *op = opdi_overloads_bind(set, &g, bound);
+    if (th->top != mark) { opdi_scope_remove(th, mark, th->top); }
+    opdi_leave(th, was);
+    return op;
+}
+
+int opd_overloads_call(opd_overloads *set, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
+                       int nkw) {
+    opdi_given g = {args, kw, nargs, nkw, true, true};
+    opd_value bound[OPD_MAX_ARGS];
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);
+    int64_t mark = th->top;
+    opd_op *op = opdi_overloads_bind(set, &g, bound);
+    const opdi_table *table = op ? OPDI_ACQUIRE(&op->table) : NULL;
+    int rc = -1;
+    if (op && !table) { table = opdi_table_make(op); }
+    if (table) { rc = opdi_call_bound(th, op, table, rets, bound, mark, opdi_is_watched(th, op)); }
+    else if (th->top != mark) { opdi_scope_remove(th, mark, th->top); }
+    opdi_leave(th, was);
+    return rc;
 }
 
 int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw, int nkw) {
@@ -8971,7 +9985,7 @@ static size_t opdi_explain(opdi_thread *th, opd_op *op, const opd_value *args, i
     char schema[1024], place[300];
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     opdi_union u;
-    if ((!table && !(table = opdi_table_make(op))) || opdi_bind(op, args, nargs, bound) ||
+    if ((!table && !(table = opdi_table_make(op))) || opdi_bind_all(op, args, nargs, bound) ||
         opdi_unite_args(&u, op, bound) < 0) { return 0; }
     opdi_lock(&opdi_registry.lock);
     (void)opd_schema_print(op->schema, schema, sizeof schema);
@@ -10260,7 +11274,7 @@ static opdi_backend *opdi_device_find(opd_device device, int *index) {
 
 //-- Why this name cannot be given to a backend; NULL: it can.
 static const char *opdi_name_refused(opd_backend backend, const char *name) {
-    const opdi_given *g = opdi_given_to((int)backend);
+    const opdi_given_name *g = opdi_given_name_of((int)backend);
     size_t n = 0;
     int i;
     while ((name[n] >= 'a' && name[n] <= 'z') || (name[n] >= 'A' && name[n] <= 'Z') || name[n] == '_') { n++; }
@@ -10278,9 +11292,9 @@ static const char *opdi_name_refused(opd_backend backend, const char *name) {
 }
 
 static void opdi_name_give(opd_backend backend, const char *name) {
-    opdi_given *g = &opdi_given_names[(int)backend - OPD_PRIVATEUSE1];
+    opdi_given_name *g = &opdi_given_names[(int)backend - OPD_PRIVATEUSE1];
     int row;
-    if (opdi_given_to((int)backend)) { return; }
+    if (opdi_given_name_of((int)backend)) { return; }
     strcpy(g->text[7], name);
     for (row = 0; row < OPDI_ROWS; row++) {       /* "npu", "AutogradNpu" */
         const size_t n = strlen(opdi_row_names[row][backend]) - strlen("PrivateUse1");

@@ -1,0 +1,61 @@
+#!/bin/sh
+# Builds the fuzz targets with clang and runs each for some seconds.  See --help.
+set -u
+
+help() {
+    cat <<'TEXT'
+usage: sh tests/fuzz/run.sh [--log FILE] SECONDS [TARGET...]
+
+Targets are tests/fuzz/fuzz_TARGET.c, all of them by default; their dictionary is TARGET.dict, their first corpus the
+files in TARGET/.  Writes one line for each to the log (default: fuzz.log in the build folder, whose path is printed):
+executions, per second, features and edges covered, corpus, findings.  What is found is kept there too, with the report.
+Ends with status 1 when something was found.
+
+  --log FILE     where the lines go              BUILD=DIR    where builds and findings go (kept when given)
+  CC=clang       a clang with libFuzzer          CFLAGS=-O1
+TEXT
+}
+
+here=$(cd "$(dirname "$0")" && pwd)
+log=
+while :; do
+    case ${1:-} in
+        --help|-h|'') help; exit 0 ;;
+        --log) log=$2; shift 2 ;;
+        *) break ;;
+    esac
+done
+seconds=$1; shift
+[ $# -gt 0 ] || set -- $(ls "$here"/fuzz_*.c | sed 's/.*fuzz_\(.*\)\.c/\1/')
+CC=${CC:-clang}
+BUILD=${BUILD:-$(mktemp -d "${TMPDIR:-/tmp}/opd_fuzz.XXXXXX")}
+mkdir -p "$BUILD"
+[ -n "$log" ] || log=$BUILD/fuzz.log
+found=0
+targets=$*
+for target in $targets; do
+    bin=$BUILD/fuzz_$target; out=$BUILD/$target.txt; corpus=$BUILD/$target.corpus; findings=$BUILD/$target.findings
+    mkdir -p "$corpus" "$findings"
+    if ! $CC -g ${CFLAGS:--O1} -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+         "$here/fuzz_$target.c" -o "$bin" -lm -lpthread; then
+        echo "$target: does not build" | tee -a "$log"; found=1; continue
+    fi
+    set -- -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=4096 -print_final_stats=1
+    [ ! -f "$here/$target.dict" ] || set -- "$@" -dict="$here/$target.dict"
+    ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1} \
+        "$bin" "$@" -artifact_prefix="$findings/" "$corpus" "$here/$target" >"$out" 2>&1
+    rc=$?
+    last=$(grep -a 'cov:' "$out" | tail -n 1)
+    number() { echo "$last" | sed -n "s/.*$1: *\([0-9]*\).*/\1/p"; }
+    stat() { sed -n "s/^stat::$1: *//p" "$out"; }
+    executions=$(stat number_of_executed_units); executions=${executions:-0}
+    echo "$target: $executions executions in $seconds s ($((executions / seconds))/s), edges $(number cov)," \
+         "features $(number ft), corpus $(ls "$corpus" | wc -l | tr -d ' '), findings $(ls "$findings" | wc -l | tr -d ' ')," \
+         "status $rc" | tee -a "$log"
+    if [ $rc -ne 0 ] || [ -n "$(ls "$findings")" ]; then
+        found=1
+        grep -a -m 1 -A 12 -e 'ERROR:' -e 'runtime error' -e 'fuzz_.*\.c:[0-9]*:' "$out" | tee -a "$log"
+    fi
+done
+echo "log: $log"
+exit $found
