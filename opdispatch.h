@@ -785,6 +785,12 @@ OPD_API opd_tensor *opd_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
                                     void (*deleter)(void *data, void *user), void *user);
 /* A 0-dim tensor that yields to any tensor operand's dtype, as a Python number does. */
 OPD_API opd_tensor *opd_tensor_wrapped_number(opd_value number);
+/* A tensor that stands for another one and carries one key that has no backend (a user key): whatever operator meets it
+   runs at that key first, where a fallback unwraps the arguments, calls again and wraps the results.  It has the inner
+   one's sizes, dtype and device and no memory, and holds the inner one.  NULL with an error. */
+OPD_API opd_tensor *opd_tensor_wrap_key(opd_tensor *inner, opd_key key);
+/* The tensor inside; NULL for one that is not wrapped with that key. */
+OPD_API opd_tensor *opd_tensor_unwrap_key(const opd_tensor *t, opd_key key);
 /* A view on t's storage, without history (as detach's): sizes and strides in elements, offset in elements from the
    storage's start.  Checks that it stays inside the storage. */
 OPD_API opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim,
@@ -2667,7 +2673,9 @@ typedef void (*opd_destroy)(void *user);
     X(size_t, opd_explain, 5, (opd_op *, const opd_value *, int, char *, size_t)) \
     X(opd_listener *, opd_listener_add, 3, (opd_listener_fn, opd_listener_fn, void *)) \
     V(opd_listener_remove, 1, (opd_listener *)) \
-    X(int, opd_call_at, 5, (opd_op *, const char *, opd_value *, const opd_value *, int))
+    X(int, opd_call_at, 5, (opd_op *, const char *, opd_value *, const opd_value *, int)) \
+    X(opd_tensor *, opd_tensor_wrap_key, 2, (opd_tensor *, opd_key)) \
+    X(opd_tensor *, opd_tensor_unwrap_key, 2, (const opd_tensor *, opd_key))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -9045,6 +9053,7 @@ typedef struct opdi_meta {
     int64_t *dims;               /* sizes and strides after a resize, dims_count of them */
     int64_t dims_count;
     opdi_storage *home;          /* the storage in whose block the tensor is, after a resize gave it another one */
+    opd_tensor *inner;           /* what it stands for: see opd_tensor_wrap_key */
 } opdi_meta;
 
 static void opdi_node_release(opd_node *node);
@@ -9088,6 +9097,7 @@ again:                                            /* gradients of gradients: a l
         grad = m->grad;
         if (m->dims) { opdi_free(m->dims, (size_t)m->dims_count * sizeof(int64_t)); }
         if (m->home) { home = m->home; }
+        if (m->inner) { opd_release(m->inner); }
         opdi_free(m, sizeof *m);
     }
     if (t->grad_fn && !(t->flags & OPDI_WEAK_NODE)) { opdi_node_release(t->grad_fn); }
@@ -9478,6 +9488,8 @@ const int64_t *opd_strides(const opd_tensor *t) { return t ? t->dims + t->ndim :
 int64_t opd_numel(const opd_tensor *t) { return t ? t->numel : 0; }
 opd_scalar_type opd_dtype(const opd_tensor *t) { return t ? (opd_scalar_type)t->dtype : OPD_DTYPE_NONE; }
 opd_device opd_tensor_device(const opd_tensor *t) {
+    const opdi_meta *m = t ? OPDI_ACQUIRE(&t->meta) : NULL;
+    if (m && m->inner) { return opd_tensor_device(m->inner); }
     return opdi_place_device(t ? opdi_place_of(t) : OPD_CPU);
 }
 opd_keyset opd_tensor_keys(const opd_tensor *t) {
@@ -9576,6 +9588,29 @@ static opdi_meta *opdi_meta_of(opd_tensor *t) {
     opdi_unlock(&lock);
     if (fresh) { opdi_free(fresh, sizeof *fresh); }
     return m;
+}
+
+//-- tensors that stand for others ---------------------------------------------------------------------------------
+
+opd_tensor *opd_tensor_wrap_key(opd_tensor *inner, opd_key key) {
+    opd_tensor *t;
+    opdi_meta *m;
+    if (!opd_ok() || opdi_null_tensor(inner, "opd_tensor_wrap_key")) { return NULL; }
+    if (key <= 0 || !opdi_key_is_runtime(key) || opdi_key_backend(key) >= 0) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_wrap_key: %s is no key without a backend", opd_key_name(key));
+        return NULL;
+    }
+    t = opdi_tensor_make(opdi_sizes(inner), opdi_strides(inner), inner->ndim, (opd_scalar_type)inner->dtype, OPD_META);
+    m = t ? opdi_meta_of(t) : NULL;
+    if (!m) { opd_release(t); return NULL; }
+    m->inner = opd_keep(inner);
+    t->functionality = OPD_BIT_OF(key);
+    return opdi_own(t);
+}
+
+opd_tensor *opd_tensor_unwrap_key(const opd_tensor *t, opd_key key) {
+    const opdi_meta *m = t ? OPDI_ACQUIRE(&t->meta) : NULL;
+    return m && m->inner && key > 0 && key < OPD_F_COUNT && t->functionality == OPD_BIT_OF(key) ? m->inner : NULL;
 }
 
 OPDI_COLD_BEGIN

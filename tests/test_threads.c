@@ -110,7 +110,8 @@ static void *overrider(void *arg) {
     for (i = 1; i <= ROUNDS; i++) {
         opd_library *impl = opd_library_open(OPD_IMPL, "race", NULL, __FILE__, __LINE__);
         opd_library *all = opd_library_open(OPD_IMPL, "_", opd_key_name(OPD_F_USER_4), __FILE__, __LINE__);
-        CHECK_INT(opd_impl_key(impl, "fixed", "CompositeExplicitAutograd", k_ticket, ticket_new(1000 + i), ticket_free), 0);
+        CHECK_INT(opd_impl_key(impl, "fixed", "CompositeExplicitAutograd", k_ticket, ticket_new(1000 + i),
+                  ticket_free), 0);
         CHECK_INT(opd_fallback(all, k_down), 0);
         if (i % 16 == 0) { CHECK_INT(opd_check_invariants(), 0); }
         (void)usleep(100);
@@ -236,7 +237,8 @@ TEST(state_is_carried_by_an_explicit_call) {
     CHECK_INT(pthread_join(thread, NULL), 0);
     CHECK(c.default_grad && !c.grad && c.has && c.after);
     end = opd_dispatch_state_get();
-    CHECK(end.included == before.included && end.excluded == before.excluded && end.grad_enabled == before.grad_enabled);
+    CHECK(end.included == before.included && end.excluded == before.excluded &&
+          end.grad_enabled == before.grad_enabled);
 }
 
 CHECK_MAIN()
