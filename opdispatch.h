@@ -5562,7 +5562,8 @@ static const char *opdi_user_name(int functionality) { return OPDI_ACQUIRE(&opdi
 
 /* User keys are the functionalities that are called so until they get a name. */
 static bool opdi_functionality_is_user(int functionality) {
-    return strncmp(opdi_functionalities[functionality].name, "UserKey", 7) == 0;
+    const char *name = opdi_functionalities[functionality].name;
+    return name[0] == 'U' && name[1] == 's';      /* "UserKey12" */
 }
 
 static const char *opdi_functionality_name(int functionality) {
@@ -5582,19 +5583,28 @@ OPD_API const char *opd_key_name(opd_key key) {
 
 /* The same without an error.  A user key is found by the name it was given, and not before it has one. */
 static opd_key opdi_key_find(const char *name) {
-    opd_key key;
+    int f, row, b;
     size_t i;
-    for (key = 0; key < OPD_KEY_COUNT; key++) {
-        int f = opdi_key_functionality(key);
-        if (f < 0 && !opd_key_is_alias(key)) { continue; }
-        if (f == key && opdi_functionality_is_user(f) && !opdi_user_name(f)) { continue; }
-        if (strcmp(opd_key_name(key), name) == 0) { return key; }
-        if (key >= OPD_KEY_BACKEND_BASE && f >= 0 &&       /* PyTorch's name of a backend that was given one */
-            strcmp(opdi_row_names[(key - OPD_KEY_BACKEND_BASE) >> 4][key & 15], name) == 0) { return key; }
+#define OPDI_IS(known) ((known)[0] == name[0] && strcmp(known, name) == 0)
+    for (i = 0; i < OPD_KEY_COUNT - OPD_KEY_SLOTS; i++) {
+        if (OPDI_IS(opdi_alias_names[i])) { return (opd_key)i + OPD_KEY_SLOTS; }
+    }
+    for (row = 0; row < OPDI_ROWS; row++) {
+        for (b = 0; b < OPD_BACKEND_COUNT; b++) {  /* PyTorch's name, or one that the backend was given */
+            const opdi_given *given = opdi_given_to(b);
+            if (OPDI_IS(opdi_row_names[row][b]) || (given && OPDI_IS(given->keys[row]))) {
+                return OPD_KEY_PER_BACKEND(row, b);
+            }
+        }
+    }
+    for (f = 0; f < OPD_F_COUNT; f++) {
+        if (opdi_functionality_is_user(f) && !opdi_user_name(f)) { continue; }
+        if (OPDI_IS(opdi_functionality_name(f))) { return (opd_key)f; }
     }
     for (i = 0; i < sizeof(opdi_old_keys) / sizeof(opdi_old_keys[0]); i++) {
-        if (strcmp(opdi_old_keys[i].name, name) == 0) { return opdi_old_keys[i].key; }
+        if (OPDI_IS(opdi_old_keys[i].name)) { return opdi_old_keys[i].key; }
     }
+#undef OPDI_IS
     return OPD_KEY_INVALID;
 }
 OPDI_COLD_END
@@ -5712,20 +5722,13 @@ OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
 #define OPDI_AUTOGRAD_BITS (OPD_BIT_OF(OPD_F_AUTOGRAD_OTHER) | OPD_BIT_OF(OPD_F_AUTOGRAD) | \
                             OPD_BIT_OF(OPD_F_AUTOGRAD_NESTED_TENSOR))
 
-static bool opdi_is_user_key(int f) {
-    return (f >= OPD_F_USER_0 && f < OPD_F_USER_0 + 4) || (f >= OPD_F_USER_1 && f < OPD_F_USER_1 + 4) ||
-        (f >= OPD_F_USER_2 && f < OPD_F_USER_2 + 4) || (f >= OPD_F_USER_3 && f < OPD_F_USER_3 + 4) ||
-        (f >= OPD_F_USER_4 && f < OPD_F_USER_4 + 4) || (f >= OPD_F_USER_5 && f < OPD_F_USER_5 + 4) ||
-        (f >= OPD_F_USER_6 && f < OPD_F_USER_6 + 4) || (f >= OPD_F_USER_7 && f < OPD_F_USER_7 + 4);
-}
-
 opd_key opd_key_define(int functionality, const char *name) {
     static opdi_mutex lock = OPDI_MUTEX_INIT;
     size_t n = name ? strlen(name) + 1 : 0;
     char *copy;
     bool taken;
     if (!opd_ok()) { return OPD_KEY_INVALID; }
-    if (!opdi_is_user_key(functionality) || n < 2) {
+    if (functionality < 0 || functionality >= OPD_F_COUNT || !opdi_functionality_is_user(functionality) || n < 2) {
         (void)opd_fail(OPD_ERROR_REGISTER, "opd_key_define: %d is no user key, or the name is empty", functionality);
         return OPD_KEY_INVALID;
     }
