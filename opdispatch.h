@@ -13077,9 +13077,9 @@ static int opdi_cache_dir(char *dir) {
 
 /* What is compiled. */
 typedef struct opdi_build {
-    const char *what, *name, *flags, *compiler;
+    const char *what, *name, *flags;
     const char *const *files;
-    bool cxx;
+    bool cxx;                                                 /* some of the files are C++ */
     char dir[OPDI_PATH], tmp[OPDI_PATH], stem[OPDI_PATH];     /* stem: <dir>/<name>-<key> */
     char include[OPDI_PATH];                                  /* where opdispatch.h is */
 } opdi_build;
@@ -13087,6 +13087,12 @@ typedef struct opdi_build {
 static bool opdi_is_cxx(const char *file) {
     const char *dot = strrchr(file, '.');
     return dot && (!strcmp(dot, ".cpp") || !strcmp(dot, ".cc") || !strcmp(dot, ".cxx") || !strcmp(dot, ".C"));
+}
+
+static const char *opdi_compiler(bool cxx) {
+    const char *command = getenv(cxx ? "CXX" : "CC");
+    if (command) { command += strspn(command, " \t\n"); }
+    return command && *command ? command : cxx ? "c++" : "cc";
 }
 
 //-- Which program the first word of a command is: path, size and time, so that another version has another key.
@@ -13116,7 +13122,8 @@ static int opdi_build_key(opdi_build *b) {
     if (given && !*given) { given = NULL; }
     if (opdi_path(b->include, "%.*s", given ? (int)strlen(given) : slash ? (int)(slash - here) : 1,
                   given ? given : slash ? here : ".")) { return -1; }
-    h = opdi_mix_compiler(h, b->compiler);
+    h = opdi_mix_compiler(h, opdi_compiler(false));
+    if (b->cxx) { h = opdi_mix_compiler(h, opdi_compiler(true)); }
     h = opdi_mix_text(opdi_mix_text(h, b->flags), b->include);
     if (strstr(b->flags, "native")) {             /* the folder may be seen from another machine */
         char host[256] = "";
@@ -13192,8 +13199,9 @@ static bool opdi_verbose(void) {
     return v && *v && strcmp(v, "0") != 0;
 }
 
-//-- Runs a command without a shell, its output into a file.  0; -1 with the command's own message.
-static int opdi_build_run(const opdi_build *b, const opdi_string *words) {
+//-- Runs a command without a shell, its output into a file.  0; -1 with the command's own message, also when it has not
+//-- made the file that it should.
+static int opdi_build_run(const opdi_build *b, const opdi_string *words, const char *made) {
     posix_spawn_file_actions_t files;
     char log[OPDI_PATH], **argv;
     size_t at, n = 0, i = 0;
@@ -13215,7 +13223,7 @@ static int opdi_build_run(const opdi_build *b, const opdi_string *words) {
         if (!rc) { rc = posix_spawnp(&pid, argv[0], &files, NULL, argv, environ); }
         (void)posix_spawn_file_actions_destroy(&files);
     }
-    if (rc == 0) { status = opdi_wait(pid); }
+    if (rc == 0) { status = opdi_wait(pid) || access(made, R_OK) ? 1 : 0; }
     if (rc) {
         (void)opd_fail(OPD_ERROR_REGISTER, "%s: cannot run the compiler '%s': %s", b->what, argv[0], strerror(rc));
     } else if (opdi_string_read(&said, log) && status) {
@@ -13226,7 +13234,7 @@ static int opdi_build_run(const opdi_build *b, const opdi_string *words) {
     opdi_free(argv, (n + 1) * sizeof *argv);
     opdi_string_free(&said);
     (void)remove(log);
-    if (status && opd_ok()) { (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed", b->what, b->compiler); }
+    if (status && opd_ok()) { (void)opd_fail(OPD_ERROR_REGISTER, "%s: the compiler failed", b->what); }
     return rc || status || !opd_ok() ? -1 : 0;
 }
 
@@ -13237,7 +13245,7 @@ static int opdi_build_object(const opdi_build *b, int i, opdi_string *deps) {
     const size_t before = deps->n;
     int rc;
     if (opdi_path(object, "%s/%d.o", b->tmp, i) || opdi_path(dep, "%s/%d.d", b->tmp, i)) { return -1; }
-    opdi_words_split(&words, b->compiler);
+    opdi_words_split(&words, opdi_compiler(opdi_is_cxx(b->files[i])));
     opdi_words_add(&words, "-O2");
     opdi_words_split(&words, b->flags);
     opdi_words_split(&words, "-DOPDISPATCH_PLUGIN -fPIC -I");
@@ -13249,7 +13257,7 @@ static int opdi_build_object(const opdi_build *b, int i, opdi_string *deps) {
     opdi_words_add(&words, b->files[i]);
     opdi_words_add(&words, "-o");
     opdi_words_add(&words, object);
-    rc = opdi_build_run(b, &words);
+    rc = opdi_build_run(b, &words, object);
     if (rc == 0 && opdi_string_read(&rule, dep)) { opdi_deps_add(deps, rule.data); }
     if (rc == 0 && deps->n == before) { opdi_words_add(deps, b->files[i]); }
     opdi_string_free(&rule);
@@ -13263,7 +13271,7 @@ static int opdi_build_link(const opdi_build *b, int n, const opdi_string *deps, 
     opdi_string words = {NULL, 0, 0, false};
     char path[OPDI_PATH], list[OPDI_PATH];
     int i, rc = 0;
-    opdi_words_split(&words, b->compiler);
+    opdi_words_split(&words, opdi_compiler(b->cxx));
     opdi_words_add(&words, "-shared");
     for (i = 0; i < n && rc == 0; i++) {
         rc = opdi_path(path, "%s/%d.o", b->tmp, i);
@@ -13273,7 +13281,7 @@ static int opdi_build_link(const opdi_build *b, int n, const opdi_string *deps, 
     opdi_words_split(&words, "-lm -o");
     if (rc || opdi_path(path, "%s/so", b->tmp)) { opdi_string_free(&words); return -1; }
     opdi_words_add(&words, path);
-    rc = opdi_build_run(b, &words);
+    rc = opdi_build_run(b, &words, path);
     opdi_string_free(&words);
     if (rc == 0 && !opdi_build_result(b, deps, out)) {
         rc = opd_fail(OPD_ERROR_REGISTER, "%s: a file that the compiler read is gone", b->what);
@@ -13303,7 +13311,6 @@ static int opdi_build_all(opdi_build *b, char *out) {
 
 static int opdi_build_open(opdi_build *b, const char *what, const char *name, const char *flags, bool cxx) {
     static int count;
-    const char *compiler = getenv(cxx ? "CXX" : "CC");
     size_t n = name ? strlen(name) : 0;
     if (!opd_ok()) { return -1; }
     if (n < 1 || n > 64 || *name == '.' || strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -13315,8 +13322,6 @@ static int opdi_build_open(opdi_build *b, const char *what, const char *name, co
     b->name = name;
     b->flags = flags ? flags : "";
     b->cxx = cxx;
-    b->compiler = compiler && compiler[strspn(compiler, " \t\n")] ? compiler + strspn(compiler, " \t\n")
-                                                                  : cxx ? "c++" : "cc";
     if (opdi_cache_dir(b->dir)) { return -1; }
     return opdi_path(b->tmp, "%s/tmp.%ld.%d", b->dir, (long)getpid(), (int)OPDI_ADD(&count, 1));
 }
