@@ -12917,6 +12917,10 @@ static int opdi_plugin_check(opd_plugin *p) {
                         "version must not be newer", p->path, (int)info->major, (int)info->minor, OPD_VERSION_MAJOR,
                         OPD_VERSION_MINOR);
     }
+    if (*info->host && *info->host != &opdi_host_table) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' is loaded already, by another copy of opdispatch "
+                        "in this program", p->path);
+    }
     p->info = info;
     *info->host = &opdi_host_table;
     return 0;
