@@ -69,8 +69,10 @@
      A mode or wrapper layer uses one of the user keys (OPD_F_USER_n + 0..3, four between any two layers; their names
      are UserKey<number>, and what opd_key_define calls them): register kernels or a fallback
      (OPD_LIBRARY_IMPL(_, KEY, lib) { opd_fallback(lib, fn); }) and include the key in the thread's state
-     (opd_keys_include).  A backend: opd_backend_register gives PrivateUse1 to 3 a name, memory, copies and devices;
-     kernels are registered at its key, and opd_cpu_fallback stands in for those it lacks: examples/backend.c.
+     (opd_keys_include): examples/mode.c.  A tensor can carry such a key (opd_tensor_wrap_key): examples/wrapper.c.
+     opd_explain tells in words what a call would do, and why.
+     A backend: opd_backend_register gives PrivateUse1 to 3 a name, memory, copies and devices; kernels are registered
+     at its key, and opd_cpu_fallback stands in for those it lacks: examples/backend.c.
 
    CONFIGURATION (define before including the implementation)
      OPD_NO_THREADS   no pthreads: kernels run on one thread       OPD_MALLOC(n), OPD_FREE(p)   another allocator
@@ -100,13 +102,18 @@
      op.call, op.redispatch             OPD_CALL, opd_redispatch        torch::add(x, y)    opd_add(x, y)
      ExcludeDispatchKeyGuard            opd_keys_exclude                print(x)            opd_print(x)
      c10::DispatchKeySet                opd_keyset                      x.item()            opd_item_f64(x)
+     ForceDispatchKeyGuard              opd_dispatch_state_set          ThreadLocalState    opd_dispatch_state_get
+     m.def("name", &function)           opd_def_function, OPD_FUNCTION  callBoxedForDispatchKey             opd_call_at
+     OpRegistrationListener             opd_listener_add                torch._C._dispatch_dump         opd_dump
      torch.ops.load_library             opd_load_library                cpp_extension.load  opd_load, opd_load_inline
      at::addGlobalCallback              opd_observer_add                torch.profiler      opd_profiler_start
 
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
      Backward through an operator without a formula is an error that names it, not a warning.  A kernel that returns
      its argument under autograd returns an alias of it.  Errors list the kernels that are there before the fallbacks.
-     Registration is safe while other threads call.  Schemas: see the list at >>schema.  Random numbers are
+     Registration is safe while other threads call; a kernel's user pointer is destroyed when no call is inside.  The
+     "no formula" fallback is at every autograd key (PyTorch: not at AutogradNestedTensor and PrivateUse).
+     Schemas: see the list at >>schema.  Random numbers are
      counter-based (Philox), not those of PyTorch's CPU generator.  The smallest int64 or int32 divided by -1 is an
      error.  Keys without a meaning in C are left out: Python, PythonTLSSnapshot, PythonDispatcher, Named, DeferredInit,
      Batched, VmapMode and the testing wrappers.

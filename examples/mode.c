@@ -1,4 +1,4 @@
-/* A mode: while it is on, every operator call of the thread passes through one function, which here counts and prints it.
+/* A mode: while it is on, every operator call of the thread passes through one function, which here counts it.
    cc -O2 examples/mode.c -o mode -lm && ./mode
 
    A mode is a key in the thread's included set and a fallback at that key.  The fallback calls the operator again below
@@ -24,7 +24,8 @@ int main(void) {
     OPD_SCOPE {
         opd_key_guard on = opd_keys_include(opd_keyset_add(OPD_KEYS_EMPTY, COUNTING));
         opd_tensor *x = opd_ones(opd_ints_of(sizes, 4), OPD_FLOAT32);
-        opd_tensor *w = OPD_CALL(opd_find("aten::batch_norm"), x, OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE, true, 0.1, 1e-5, false);
+        opd_tensor *w = OPD_CALL(opd_find("aten::batch_norm"), x, OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE, true, 0.1, 1e-5,
+                                 false);
         opd_keys_restore(on);
         opd_exp(w);                               /* not counted: the mode is off */
     }

@@ -1,5 +1,5 @@
-/* A wrapper tensor: it carries a key of its own, so every operator that meets one passes through one function, which here
-   logs it, runs it on the tensors inside and wraps the results.
+/* A wrapper tensor: it carries a key of its own, so every operator that meets one passes through one function, which
+   here logs it, runs it on the tensors inside and wraps the results.
    cc -O2 examples/wrapper.c -o wrapper -lm && ./wrapper
 
    Nothing knows of wrappers but this file: any operator works on them, also those that are written later. */
@@ -36,7 +36,7 @@ static int logging_fallback(opd_call *call) {
         args[i] = opd_arg_value(call, i);
         if (args[i].tag == OPD_TAG_TENSOR) { args[i].u.t = inside(args[i].u.t); }
         if (args[i].tag == OPD_TAG_TENSORS) {
-            if (nlists == 4 || args[i].n > MOST) { return opd_fail(OPD_ERROR_USER, "too many tensors for this example"); }
+            if (nlists == 4 || args[i].n > MOST) { return opd_fail(OPD_ERROR_USER, "too many tensors for this"); }
             for (k = 0; k < args[i].n; k++) { lists[nlists][k] = inside(args[i].u.tensors[k]); }
             args[i] = opd_value_tensors(lists[nlists++], args[i].n);
         }

@@ -44,7 +44,8 @@ TEST(override_is_said_once) {
     CHECK_INT(opd_impl(b, "op", k_second), 0);
     if (before < 0) {
         CHECK_INT(warnings, 1);
-        CHECK(strstr(warned, "Overriding a previously registered kernel for the same operator and the same dispatch key"));
+        CHECK(strstr(warned, "Overriding a previously registered kernel for the same operator and the same dispatch "
+                     "key"));
         CHECK(strstr(warned, "operator: over::op") && strstr(warned, "dispatch key: CPU"));
         CHECK(strstr(warned, "previous kernel: registered at a.c:3") && strstr(warned,
               "new kernel: registered at b.c:4"));
@@ -61,8 +62,7 @@ TEST(override_is_said_once) {
     opd_library_close(d);
 }
 
-//-- "c kernel": who has this key in a dump of a table,
-    and why ----------------------------------------------------------
+//-- "c kernel": who has this key in a dump of a table, and why --------------------------------------------------------
 
 static const char *slot_of(const char *dump, const char *key, char *out, size_t cap) {
     const char *p = dump, *at, *tag, *end;
@@ -418,7 +418,8 @@ TEST(places_and_alias_kinds_in_dumps) {
         CHECK(strstr(dump, i == 0 ? "debug: registered at lib.c:7\n" : i == 1 ? "debug: registered at made.def:31\n"
                      : "debug: made by hand\n") != NULL);
         CHECK(strstr(dump, i == 0 ? "CPU: registered at lib.c:7 :: (none) [ boxed ]\n" : i == 1
-                     ? "CPU: registered at made.def:31 :: (none) [ boxed ]\n" : "CPU: made by hand :: (none) [ boxed ]\n") != NULL);
+                     ? "CPU: registered at made.def:31 :: (none) [ boxed ]\n"
+                     : "CPU: made by hand :: (none) [ boxed ]\n") != NULL);
     }
     CHECK_INT(opd_def(d, "op0(Tensor x) -> Tensor"), -1);
     CHECK(strstr(opd_error_message(),
@@ -534,7 +535,7 @@ TEST(listeners) {
     CHECK_STR(told, "");
 }
 
-//-- a kernel of a built-in operator is replaced -------------------------------------------------------------------------
+//-- a kernel of a built-in operator is replaced -----------------------------------------------------------------------
 
 static int k_seven(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *out = opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x));
@@ -586,7 +587,8 @@ static opd_tensor *f_same(opd_tensor *t) { return t; }
 static const char *f_text(const char *s, bool up) { return up ? "UP" : s; }
 static int64_t f_eight(bool a, const char *b, opd_ints c, opd_floats d, opd_tensors e, opd_device f, int64_t g,
                        double h) {
-    return (a ? 1 : 0) + (int64_t)strlen(b) + c.n + (int64_t)d.data[0] + e.n + (f.type == OPD_META ? 100 : 0) + g + (int64_t)h;
+    return (a ? 1 : 0) + (int64_t)strlen(b) + c.n + (int64_t)d.data[0] + e.n + (f.type == OPD_META ? 100 : 0) + g +
+        (int64_t)h;
 }
 static opd_tensors f_list(opd_tensors l) { return l; }
 static int64_t f_none(void) { return 3; }
@@ -806,10 +808,12 @@ TEST(calls_are_explained) {
     CHECK_INT(n, strlen(text));
     CHECK(strstr(text, "why::op(Tensor self, Tensor[] more) -> Tensor\nregistered at why.c:1\nbackend CPU") == text);
     CHECK(strstr(text, "backend CPU: argument 'self'\nbackend Meta, the highest: argument 'more'[0]\n") != NULL);
-    CHECK(strstr(text, "  => Meta: from argument 'self', argument 'more'[0]; kernel, registered at meta.c:4\n") != NULL);
-    CHECK(strstr(text, "     AutocastMeta: from argument 'self', argument 'more'[0]; excluded on this thread, by default; ") != NULL);
-    CHECK(strstr(text, "     BackendSelect: from this thread's included keys (by default); falls through; backend fallback, ") != NULL);
-    CHECK(strstr(text, "     AutogradMeta: from argument 'self', argument 'more'[0]; left out: no argument requires grad") != NULL);
+#define BOTH "from argument 'self', argument 'more'[0]"
+    CHECK(strstr(text, "  => Meta: " BOTH "; kernel, registered at meta.c:4\n") != NULL);
+    CHECK(strstr(text, "     AutocastMeta: " BOTH "; excluded on this thread, by default; ") != NULL);
+    CHECK(strstr(text, "     BackendSelect: from this thread's included keys (by default); falls through; backend "
+                 "fallback, ") != NULL);
+    CHECK(strstr(text, "     AutogradMeta: " BOTH "; left out: no argument requires grad") != NULL);
     CHECK(strstr(text, "-> Undefined: when no other key is left; an error: no kernel\n") != NULL);
     CHECK(strstr(text, "Tracer") == NULL);
     v[1] = opd_value_tensors(&x, 1);
@@ -886,8 +890,7 @@ TEST(missing_kernels_name_the_real_ones_first) {
     opd_library_close(d);
 }
 
-//-- the two stock designs (aten/src/ATen/core/boxing/impl/... backend_fallback_test.cpp); also examples/mode.c,
-                            wrapper.c --
+//-- the two stock designs (backend_fallback_test.cpp); also examples/mode.c and wrapper.c --------------------------------
 
 static int through;
 static int k_mode(opd_call *call) {
@@ -1026,7 +1029,8 @@ TEST_KEEPS(user_keys_run_between_their_neighbours) {
     on = opd_keys_include(set);
     CHECK_INT(opd_call_all(opd_find("gaps::op"), r, &v, 1), 0);
     opd_keys_restore(on);
-    CHECK_STR(order, "TestMode TestWrapper Gap5 Tracer Gap4 AutogradCPU Gap3 ADInplaceOrView Gap2 Gap1 BackendSelect Gap0 CPU ");
+    CHECK_STR(order, "TestMode TestWrapper Gap5 Tracer Gap4 AutogradCPU Gap3 ADInplaceOrView Gap2 Gap1 BackendSelect "
+              "Gap0 CPU ");
     opd_library_close(d);
     CHECK_OK();
 }
