@@ -113,8 +113,7 @@
      its argument under autograd returns an alias of it.  Errors list the kernels that are there before the fallbacks.
      Registration is safe while other threads call; a kernel's user pointer is destroyed when no call is inside.  The
      "no formula" fallback is at every autograd key (PyTorch: not at AutogradNestedTensor and PrivateUse).
-     Schemas: see the list at >>schema.  Random numbers are
-     counter-based (Philox), not those of PyTorch's CPU generator.  The smallest int64 or int32 divided by -1 is an
+     Schemas: see the list at >>schema.  Random numbers are counter-based (Philox), not those of PyTorch's CPU generator.  The smallest int64 or int32 divided by -1 is an
      error.  Keys without a meaning in C are left out: Python, PythonTLSSnapshot, PythonDispatcher, Named, DeferredInit,
      Batched, VmapMode and the testing wrappers.
 

@@ -890,7 +890,7 @@ TEST(missing_kernels_name_the_real_ones_first) {
     opd_library_close(d);
 }
 
-//-- the two stock designs (backend_fallback_test.cpp); also examples/mode.c and wrapper.c --------------------------------
+//-- the two stock designs (backend_fallback_test.cpp); also examples/mode.c and wrapper.c -----------------------------
 
 static int through;
 static int k_mode(opd_call *call) {

@@ -1,6 +1,5 @@
-// Fuzz target of registration and calls (tests/fuzz/run.sh).  Input: a script,
-                                          a byte for each step and some for what it
-// needs.  After every step the invariants hold; a step that fails says why and has changed nothing; at the end, when
+// Fuzz target of registration and calls (tests/fuzz/run.sh).  Input: a script, a byte for each step and some for what
+// it needs.  After every step the invariants hold; a step that fails says why and has changed nothing; at the end, when
 // everything is closed, the registry is as it was and every user pointer has been destroyed once.
 #define OPDISPATCH_IMPLEMENTATION
 #include "../../opdispatch.h"
