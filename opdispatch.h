@@ -113,9 +113,9 @@
      its argument under autograd returns an alias of it.  Errors list the kernels that are there before the fallbacks.
      Registration is safe while other threads call; a kernel's user pointer is destroyed when no call is inside.  The
      "no formula" fallback is at every autograd key (PyTorch: not at AutogradNestedTensor and PrivateUse).
-     Schemas: see the list at >>schema.  Random numbers are counter-based (Philox), not those of PyTorch's CPU generator.  The smallest int64 or int32 divided by -1 is an
-     error.  Keys without a meaning in C are left out: Python, PythonTLSSnapshot, PythonDispatcher, Named, DeferredInit,
-     Batched, VmapMode and the testing wrappers.
+     Schemas: see the list at >>schema.  Random numbers are counter-based (Philox), not those of PyTorch's CPU
+     generator.  The smallest int64 or int32 divided by -1 is an error.  Keys without a meaning in C are left out:
+     Python, PythonTLSSnapshot, PythonDispatcher, Named, DeferredInit, Batched, VmapMode and the testing wrappers.
 
    CONTENTS (search for the anchor)
      >>api:base        results, errors, log, memory
@@ -642,7 +642,7 @@ OPD_API opd_op *opd_find(const char *name);
 /* The same without an error. */
 OPD_API opd_op *opd_find_quiet(const char *name);
 OPD_API const char *opd_op_name(const opd_op *op);                /* "ns::name.overload" */
-OPD_API const opd_schema *opd_op_schema(const opd_op *op);        /* NULL when only implementations are there */
+OPD_API const opd_schema *opd_op_schema(const opd_op *op);        /* while it is defined; NULL: only kernels are there */
 OPD_API const opd_op_desc *opd_op_card(const opd_op *op);         /* what opd_define was given, or NULL */
 OPD_API uint32_t opd_op_tags(const opd_op *op);                   /* OPD_OPTAG_* */
 /* The next operator in the order of definition; NULL begins. */
@@ -7161,11 +7161,12 @@ static bool opdi_schema_says_same(const opd_schema *a, const opd_schema *b) {
 }
 
 /* Gives an operator that is not defined a schema.  One that it had before must not be inside a call when it changes:
-   1 then, with the lock given back for a while; -1 with an error when waiting is no use.  0: the schema is taken. */
-static int opdi_schema_set(opd_op *op, opd_schema *schema) {
+   1 then, with the lock given back for a while; -1 with an error when waiting is no use, or was long enough (a call may
+   wait for this thread).  0: the schema is taken. */
+static int opdi_schema_set(opd_op *op, opd_schema *schema, int *patience) {
     const bool same = op->schema && opdi_schema_says_same(op->schema, schema);
     const uint64_t inside = opdi_self()->inside, oldest = op->schema && !same ? opdi_oldest_call() : UINT64_MAX;
-    if (op->undefined >= oldest && (oldest == 0 || (inside && inside <= op->undefined))) {
+    if (op->undefined >= oldest && (oldest == 0 || (inside && inside <= op->undefined) || --*patience < 0)) {
         return opd_fail(OPD_ERROR_REGISTER, "%s was defined with another schema and is defined anew while a call that "
                         "may know the old one is running", op->name);
     }
@@ -7285,7 +7286,7 @@ static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, const opd_d
     char name[256], local[200];
     opdi_registration *r = NULL;
     opd_op *op = NULL;
-    int rc = 1;
+    int rc = 1, patience = 500000;                /* turns: some seconds */
     snprintf(local, sizeof local, "%s%s%s%s%s", schema->ns, *schema->ns ? "::" : "", schema->name,
              *schema->overload ? "." : "", schema->overload);
     if (schema->nreturns > OPDI_MAX_RETURNS || schema->vararg || schema->varret) {
@@ -7303,7 +7304,7 @@ static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, const opd_d
     if (op && op->signature[0] && !op->definition) {
         rc = opdi_check_typed(op, op->signature, op->signature_place, schema, r->place) ? -1 : 1;
     }
-    while (op && !op->definition && rc > 0) { rc = opdi_schema_set(op, schema); }
+    while (op && !op->definition && rc > 0) { rc = opdi_schema_set(op, schema, &patience); }
     if (op && op->definition) {
         rc = opdi_definition_again(op, r, schema, options && options->same_again);
         opd_schema_free(schema);
