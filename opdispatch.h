@@ -69,8 +69,10 @@
      A mode or wrapper layer uses one of the user keys (OPD_F_USER_n + 0..3, four between any two layers; their names
      are UserKey<number>, and what opd_key_define calls them): register kernels or a fallback
      (OPD_LIBRARY_IMPL(_, KEY, lib) { opd_fallback(lib, fn); }) and include the key in the thread's state
-     (opd_keys_include).  A backend: opd_backend_register gives PrivateUse1 to 3 a name, memory, copies and devices;
-     kernels are registered at its key, and opd_cpu_fallback stands in for those it lacks: examples/backend.c.
+     (opd_keys_include): examples/mode.c.  A tensor can carry such a key (opd_tensor_wrap_key): examples/wrapper.c.
+     opd_explain tells in words what a call would do, and why.
+     A backend: opd_backend_register gives PrivateUse1 to 3 a name, memory, copies and devices; kernels are registered
+     at its key, and opd_cpu_fallback stands in for those it lacks: examples/backend.c.
 
    CONFIGURATION (define before including the implementation)
      OPD_NO_THREADS   no pthreads: kernels run on one thread       OPD_MALLOC(n), OPD_FREE(p)   another allocator
@@ -100,6 +102,9 @@
      op.call, op.redispatch             OPD_CALL, opd_redispatch        torch::add(x, y)    opd_add(x, y)
      ExcludeDispatchKeyGuard            opd_keys_exclude                print(x)            opd_print(x)
      c10::DispatchKeySet                opd_keyset                      x.item()            opd_item_f64(x)
+     ForceDispatchKeyGuard              opd_dispatch_state_set          ThreadLocalState    opd_dispatch_state_get
+     m.def("name", &function)           opd_def_function, OPD_FUNCTION  callBoxedForDispatchKey             opd_call_at
+     OpRegistrationListener             opd_listener_add                torch._C._dispatch_dump         opd_dump
      torch.ops.load_library             opd_load_library                cpp_extension.load  opd_load, opd_load_inline
      at::addGlobalCallback              opd_observer_add                torch.profiler      opd_profiler_start
      torch._C.parse_schema              opd_schema_parse                torch.ops.aten.add  opd_overloads_find, _call
@@ -107,10 +112,11 @@
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
      Backward through an operator without a formula is an error that names it, not a warning.  A kernel that returns
      its argument under autograd returns an alias of it.  Errors list the kernels that are there before the fallbacks.
-     Registration is safe while other threads call.  Schemas: see the list at >>schema.  Random numbers are
-     counter-based (Philox), not those of PyTorch's CPU generator.  The smallest int64 or int32 divided by -1 is an
-     error.  Keys without a meaning in C are left out: Python, PythonTLSSnapshot, PythonDispatcher, Named, DeferredInit,
-     Batched, VmapMode and the testing wrappers.
+     Registration is safe while other threads call; a kernel's user pointer is destroyed when no call is inside.  The
+     "no formula" fallback is at every autograd key (PyTorch: not at AutogradNestedTensor and PrivateUse).
+     Schemas: see the list at >>schema.  Random numbers are counter-based (Philox), not those of PyTorch's CPU
+     generator.  The smallest int64 or int32 divided by -1 is an error.  Keys without a meaning in C are left out:
+     Python, PythonTLSSnapshot, PythonDispatcher, Named, DeferredInit, Batched, VmapMode and the testing wrappers.
 
    CONTENTS (search for the anchor)
      >>api:base        results, errors, log, memory
@@ -662,7 +668,7 @@ OPD_API opd_op *opd_find(const char *name);
 /* The same without an error. */
 OPD_API opd_op *opd_find_quiet(const char *name);
 OPD_API const char *opd_op_name(const opd_op *op);                /* "ns::name.overload" */
-OPD_API const opd_schema *opd_op_schema(const opd_op *op);        /* NULL when only implementations are there */
+OPD_API const opd_schema *opd_op_schema(const opd_op *op);        /* while it is defined; NULL: only kernels are there */
 OPD_API const opd_op_desc *opd_op_card(const opd_op *op);         /* what opd_define was given, or NULL */
 OPD_API uint32_t opd_op_tags(const opd_op *op);                   /* OPD_OPTAG_* */
 /* The next operator in the order of definition; NULL begins. */
@@ -823,6 +829,12 @@ OPD_API opd_tensor *opd_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
                                     void (*deleter)(void *data, void *user), void *user);
 /* A 0-dim tensor that yields to any tensor operand's dtype, as a Python number does. */
 OPD_API opd_tensor *opd_tensor_wrapped_number(opd_value number);
+/* A tensor that stands for another one and carries one key that has no backend (a user key): whatever operator meets it
+   runs at that key first, where a fallback unwraps the arguments, calls again and wraps the results.  It has the inner
+   one's sizes, dtype and device and no memory, and holds the inner one.  NULL with an error. */
+OPD_API opd_tensor *opd_tensor_wrap_key(opd_tensor *inner, opd_key key);
+/* The tensor inside; NULL for one that is not wrapped with that key. */
+OPD_API opd_tensor *opd_tensor_unwrap_key(const opd_tensor *t, opd_key key);
 /* A view on t's storage, without history (as detach's): sizes and strides in elements, offset in elements from the
    storage's start.  Checks that it stays inside the storage. */
 OPD_API opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim,
@@ -2706,6 +2718,8 @@ typedef void (*opd_destroy)(void *user);
     X(opd_listener *, opd_listener_add, 3, (opd_listener_fn, opd_listener_fn, void *)) \
     V(opd_listener_remove, 1, (opd_listener *)) \
     X(int, opd_call_at, 5, (opd_op *, const char *, opd_value *, const opd_value *, int)) \
+    X(opd_tensor *, opd_tensor_wrap_key, 2, (opd_tensor *, opd_key)) \
+    X(opd_tensor *, opd_tensor_unwrap_key, 2, (const opd_tensor *, opd_key)) \
     X(bool, opd_schema_equal, 2, (const opd_schema *, const opd_schema *)) \
     X(uint64_t, opd_schema_hash, 1, (const opd_schema *)) \
     X(bool, opd_schema_is_backward_compatible_with, 4, (const opd_schema *, const opd_schema *, char *, size_t)) \
@@ -6328,7 +6342,8 @@ static const char *opdi_user_name(int functionality) { return OPDI_ACQUIRE(&opdi
 
 /* User keys are the functionalities that are called so until they get a name. */
 static bool opdi_functionality_is_user(int functionality) {
-    return strncmp(opdi_functionalities[functionality].name, "UserKey", 7) == 0;
+    const char *name = opdi_functionalities[functionality].name;
+    return name[0] == 'U' && name[1] == 's';      /* "UserKey12" */
 }
 
 static const char *opdi_functionality_name(int functionality) {
@@ -6348,19 +6363,28 @@ OPD_API const char *opd_key_name(opd_key key) {
 
 /* The same without an error.  A user key is found by the name it was given, and not before it has one. */
 static opd_key opdi_key_find(const char *name) {
-    opd_key key;
+    int f, row, b;
     size_t i;
-    for (key = 0; key < OPD_KEY_COUNT; key++) {
-        int f = opdi_key_functionality(key);
-        if (f < 0 && !opd_key_is_alias(key)) { continue; }
-        if (f == key && opdi_functionality_is_user(f) && !opdi_user_name(f)) { continue; }
-        if (strcmp(opd_key_name(key), name) == 0) { return key; }
-        if (key >= OPD_KEY_BACKEND_BASE && f >= 0 &&       /* PyTorch's name of a backend that was given one */
-            strcmp(opdi_row_names[(key - OPD_KEY_BACKEND_BASE) >> 4][key & 15], name) == 0) { return key; }
+#define OPDI_IS(known) ((known)[0] == name[0] && strcmp(known, name) == 0)
+    for (i = 0; i < OPD_KEY_COUNT - OPD_KEY_SLOTS; i++) {
+        if (OPDI_IS(opdi_alias_names[i])) { return (opd_key)i + OPD_KEY_SLOTS; }
+    }
+    for (row = 0; row < OPDI_ROWS; row++) {
+        for (b = 0; b < OPD_BACKEND_COUNT; b++) {  /* PyTorch's name, or one that the backend was given */
+            const opdi_given *given = opdi_given_to(b);
+            if (OPDI_IS(opdi_row_names[row][b]) || (given && OPDI_IS(given->keys[row]))) {
+                return OPD_KEY_PER_BACKEND(row, b);
+            }
+        }
+    }
+    for (f = 0; f < OPD_F_COUNT; f++) {
+        if (opdi_functionality_is_user(f) && !opdi_user_name(f)) { continue; }
+        if (OPDI_IS(opdi_functionality_name(f))) { return (opd_key)f; }
     }
     for (i = 0; i < sizeof(opdi_old_keys) / sizeof(opdi_old_keys[0]); i++) {
-        if (strcmp(opdi_old_keys[i].name, name) == 0) { return opdi_old_keys[i].key; }
+        if (OPDI_IS(opdi_old_keys[i].name)) { return opdi_old_keys[i].key; }
     }
+#undef OPDI_IS
     return OPD_KEY_INVALID;
 }
 OPDI_COLD_END
@@ -6478,20 +6502,13 @@ OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
 #define OPDI_AUTOGRAD_BITS (OPD_BIT_OF(OPD_F_AUTOGRAD_OTHER) | OPD_BIT_OF(OPD_F_AUTOGRAD) | \
                             OPD_BIT_OF(OPD_F_AUTOGRAD_NESTED_TENSOR))
 
-static bool opdi_is_user_key(int f) {
-    return (f >= OPD_F_USER_0 && f < OPD_F_USER_0 + 4) || (f >= OPD_F_USER_1 && f < OPD_F_USER_1 + 4) ||
-        (f >= OPD_F_USER_2 && f < OPD_F_USER_2 + 4) || (f >= OPD_F_USER_3 && f < OPD_F_USER_3 + 4) ||
-        (f >= OPD_F_USER_4 && f < OPD_F_USER_4 + 4) || (f >= OPD_F_USER_5 && f < OPD_F_USER_5 + 4) ||
-        (f >= OPD_F_USER_6 && f < OPD_F_USER_6 + 4) || (f >= OPD_F_USER_7 && f < OPD_F_USER_7 + 4);
-}
-
 opd_key opd_key_define(int functionality, const char *name) {
     static opdi_mutex lock = OPDI_MUTEX_INIT;
     size_t n = name ? strlen(name) + 1 : 0;
     char *copy;
     bool taken;
     if (!opd_ok()) { return OPD_KEY_INVALID; }
-    if (!opdi_is_user_key(functionality) || n < 2) {
+    if (functionality < 0 || functionality >= OPD_F_COUNT || !opdi_functionality_is_user(functionality) || n < 2) {
         (void)opd_fail(OPD_ERROR_REGISTER, "opd_key_define: %d is no user key, or the name is empty", functionality);
         return OPD_KEY_INVALID;
     }
@@ -7915,11 +7932,12 @@ static bool opdi_schema_says_same(const opd_schema *a, const opd_schema *b) {
 }
 
 /* Gives an operator that is not defined a schema.  One that it had before must not be inside a call when it changes:
-   1 then, with the lock given back for a while; -1 with an error when waiting is no use.  0: the schema is taken. */
-static int opdi_schema_set(opd_op *op, opd_schema *schema) {
+   1 then, with the lock given back for a while; -1 with an error when waiting is no use, or was long enough (a call may
+   wait for this thread).  0: the schema is taken. */
+static int opdi_schema_set(opd_op *op, opd_schema *schema, int *patience) {
     const bool same = op->schema && opdi_schema_says_same(op->schema, schema);
     const uint64_t inside = opdi_self()->inside, oldest = op->schema && !same ? opdi_oldest_call() : UINT64_MAX;
-    if (op->undefined >= oldest && (oldest == 0 || (inside && inside <= op->undefined))) {
+    if (op->undefined >= oldest && (oldest == 0 || (inside && inside <= op->undefined) || --*patience < 0)) {
         return opd_fail(OPD_ERROR_REGISTER, "%s was defined with another schema and is defined anew while a call that "
                         "may know the old one is running", op->name);
     }
@@ -8040,7 +8058,7 @@ static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, const opd_d
     char name[256], local[200];
     opdi_registration *r = NULL;
     opd_op *op = NULL;
-    int rc = 1;
+    int rc = 1, patience = 500000;                /* turns: some seconds */
     snprintf(local, sizeof local, "%s%s%s%s%s", schema->ns, *schema->ns ? "::" : "", schema->name,
              *schema->overload ? "." : "", schema->overload);
     if (schema->nreturns > OPDI_MAX_RETURNS || schema->vararg || schema->varret) {
@@ -8058,7 +8076,7 @@ static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, const opd_d
     if (op && op->signature[0] && !op->definition) {
         rc = opdi_check_typed(op, op->signature, op->signature_place, schema, r->place) ? -1 : 1;
     }
-    while (op && !op->definition && rc > 0) { rc = opdi_schema_set(op, schema); }
+    while (op && !op->definition && rc > 0) { rc = opdi_schema_set(op, schema, &patience); }
     if (op && op->definition) {
         rc = opdi_definition_again(op, r, schema, options && options->same_again);
         opd_schema_free(schema);
@@ -10059,6 +10077,7 @@ typedef struct opdi_meta {
     int64_t *dims;               /* sizes and strides after a resize, dims_count of them */
     int64_t dims_count;
     opdi_storage *home;          /* the storage in whose block the tensor is, after a resize gave it another one */
+    opd_tensor *inner;           /* what it stands for: see opd_tensor_wrap_key */
 } opdi_meta;
 
 static void opdi_node_release(opd_node *node);
@@ -10102,6 +10121,7 @@ again:                                            /* gradients of gradients: a l
         grad = m->grad;
         if (m->dims) { opdi_free(m->dims, (size_t)m->dims_count * sizeof(int64_t)); }
         if (m->home) { home = m->home; }
+        if (m->inner) { opd_release(m->inner); }
         opdi_free(m, sizeof *m);
     }
     if (t->grad_fn && !(t->flags & OPDI_WEAK_NODE)) { opdi_node_release(t->grad_fn); }
@@ -10492,6 +10512,8 @@ const int64_t *opd_strides(const opd_tensor *t) { return t ? t->dims + t->ndim :
 int64_t opd_numel(const opd_tensor *t) { return t ? t->numel : 0; }
 opd_scalar_type opd_dtype(const opd_tensor *t) { return t ? (opd_scalar_type)t->dtype : OPD_DTYPE_NONE; }
 opd_device opd_tensor_device(const opd_tensor *t) {
+    const opdi_meta *m = t ? OPDI_ACQUIRE(&t->meta) : NULL;
+    if (m && m->inner) { return opd_tensor_device(m->inner); }
     return opdi_place_device(t ? opdi_place_of(t) : OPD_CPU);
 }
 opd_keyset opd_tensor_keys(const opd_tensor *t) {
@@ -10590,6 +10612,29 @@ static opdi_meta *opdi_meta_of(opd_tensor *t) {
     opdi_unlock(&lock);
     if (fresh) { opdi_free(fresh, sizeof *fresh); }
     return m;
+}
+
+//-- tensors that stand for others ---------------------------------------------------------------------------------
+
+opd_tensor *opd_tensor_wrap_key(opd_tensor *inner, opd_key key) {
+    opd_tensor *t;
+    opdi_meta *m;
+    if (!opd_ok() || opdi_null_tensor(inner, "opd_tensor_wrap_key")) { return NULL; }
+    if (key <= 0 || !opdi_key_is_runtime(key) || opdi_key_backend(key) >= 0) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_wrap_key: %s is no key without a backend", opd_key_name(key));
+        return NULL;
+    }
+    t = opdi_tensor_make(opdi_sizes(inner), opdi_strides(inner), inner->ndim, (opd_scalar_type)inner->dtype, OPD_META);
+    m = t ? opdi_meta_of(t) : NULL;
+    if (!m) { opd_release(t); return NULL; }
+    m->inner = opd_keep(inner);
+    t->functionality = OPD_BIT_OF(key);
+    return opdi_own(t);
+}
+
+opd_tensor *opd_tensor_unwrap_key(const opd_tensor *t, opd_key key) {
+    const opdi_meta *m = t ? OPDI_ACQUIRE(&t->meta) : NULL;
+    return m && m->inner && key > 0 && key < OPD_F_COUNT && t->functionality == OPD_BIT_OF(key) ? m->inner : NULL;
 }
 
 OPDI_COLD_BEGIN
@@ -13893,6 +13938,10 @@ static int opdi_plugin_check(opd_plugin *p) {
                         "version must not be newer", p->path, (int)info->major, (int)info->minor, OPD_VERSION_MAJOR,
                         OPD_VERSION_MINOR);
     }
+    if (*info->host && *info->host != &opdi_host_table) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' is loaded already, by another copy of opdispatch "
+                        "in this program", p->path);
+    }
     p->info = info;
     *info->host = &opdi_host_table;
     return 0;
@@ -14053,9 +14102,9 @@ static int opdi_cache_dir(char *dir) {
 
 /* What is compiled. */
 typedef struct opdi_build {
-    const char *what, *name, *flags, *compiler;
+    const char *what, *name, *flags;
     const char *const *files;
-    bool cxx;
+    bool cxx;                                                 /* some of the files are C++ */
     char dir[OPDI_PATH], tmp[OPDI_PATH], stem[OPDI_PATH];     /* stem: <dir>/<name>-<key> */
     char include[OPDI_PATH];                                  /* where opdispatch.h is */
 } opdi_build;
@@ -14063,6 +14112,12 @@ typedef struct opdi_build {
 static bool opdi_is_cxx(const char *file) {
     const char *dot = strrchr(file, '.');
     return dot && (!strcmp(dot, ".cpp") || !strcmp(dot, ".cc") || !strcmp(dot, ".cxx") || !strcmp(dot, ".C"));
+}
+
+static const char *opdi_compiler(bool cxx) {
+    const char *command = getenv(cxx ? "CXX" : "CC");
+    if (command) { command += strspn(command, " \t\n"); }
+    return command && *command ? command : cxx ? "c++" : "cc";
 }
 
 //-- Which program the first word of a command is: path, size and time, so that another version has another key.
@@ -14092,7 +14147,8 @@ static int opdi_build_key(opdi_build *b) {
     if (given && !*given) { given = NULL; }
     if (opdi_path(b->include, "%.*s", given ? (int)strlen(given) : slash ? (int)(slash - here) : 1,
                   given ? given : slash ? here : ".")) { return -1; }
-    h = opdi_mix_compiler(h, b->compiler);
+    h = opdi_mix_compiler(h, opdi_compiler(false));
+    if (b->cxx) { h = opdi_mix_compiler(h, opdi_compiler(true)); }
     h = opdi_mix_text(opdi_mix_text(h, b->flags), b->include);
     if (strstr(b->flags, "native")) {             /* the folder may be seen from another machine */
         char host[256] = "";
@@ -14168,8 +14224,9 @@ static bool opdi_verbose(void) {
     return v && *v && strcmp(v, "0") != 0;
 }
 
-//-- Runs a command without a shell, its output into a file.  0; -1 with the command's own message.
-static int opdi_build_run(const opdi_build *b, const opdi_string *words) {
+//-- Runs a command without a shell, its output into a file.  0; -1 with the command's own message, also when it has not
+//-- made the file that it should.
+static int opdi_build_run(const opdi_build *b, const opdi_string *words, const char *made) {
     posix_spawn_file_actions_t files;
     char log[OPDI_PATH], **argv;
     size_t at, n = 0, i = 0;
@@ -14191,7 +14248,7 @@ static int opdi_build_run(const opdi_build *b, const opdi_string *words) {
         if (!rc) { rc = posix_spawnp(&pid, argv[0], &files, NULL, argv, environ); }
         (void)posix_spawn_file_actions_destroy(&files);
     }
-    if (rc == 0) { status = opdi_wait(pid); }
+    if (rc == 0) { status = opdi_wait(pid) || access(made, R_OK) ? 1 : 0; }
     if (rc) {
         (void)opd_fail(OPD_ERROR_REGISTER, "%s: cannot run the compiler '%s': %s", b->what, argv[0], strerror(rc));
     } else if (opdi_string_read(&said, log) && status) {
@@ -14202,7 +14259,7 @@ static int opdi_build_run(const opdi_build *b, const opdi_string *words) {
     opdi_free(argv, (n + 1) * sizeof *argv);
     opdi_string_free(&said);
     (void)remove(log);
-    if (status && opd_ok()) { (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed", b->what, b->compiler); }
+    if (status && opd_ok()) { (void)opd_fail(OPD_ERROR_REGISTER, "%s: the compiler failed", b->what); }
     return rc || status || !opd_ok() ? -1 : 0;
 }
 
@@ -14213,7 +14270,7 @@ static int opdi_build_object(const opdi_build *b, int i, opdi_string *deps) {
     const size_t before = deps->n;
     int rc;
     if (opdi_path(object, "%s/%d.o", b->tmp, i) || opdi_path(dep, "%s/%d.d", b->tmp, i)) { return -1; }
-    opdi_words_split(&words, b->compiler);
+    opdi_words_split(&words, opdi_compiler(opdi_is_cxx(b->files[i])));
     opdi_words_add(&words, "-O2");
     opdi_words_split(&words, b->flags);
     opdi_words_split(&words, "-DOPDISPATCH_PLUGIN -fPIC -I");
@@ -14225,7 +14282,7 @@ static int opdi_build_object(const opdi_build *b, int i, opdi_string *deps) {
     opdi_words_add(&words, b->files[i]);
     opdi_words_add(&words, "-o");
     opdi_words_add(&words, object);
-    rc = opdi_build_run(b, &words);
+    rc = opdi_build_run(b, &words, object);
     if (rc == 0 && opdi_string_read(&rule, dep)) { opdi_deps_add(deps, rule.data); }
     if (rc == 0 && deps->n == before) { opdi_words_add(deps, b->files[i]); }
     opdi_string_free(&rule);
@@ -14239,7 +14296,7 @@ static int opdi_build_link(const opdi_build *b, int n, const opdi_string *deps, 
     opdi_string words = {NULL, 0, 0, false};
     char path[OPDI_PATH], list[OPDI_PATH];
     int i, rc = 0;
-    opdi_words_split(&words, b->compiler);
+    opdi_words_split(&words, opdi_compiler(b->cxx));
     opdi_words_add(&words, "-shared");
     for (i = 0; i < n && rc == 0; i++) {
         rc = opdi_path(path, "%s/%d.o", b->tmp, i);
@@ -14249,7 +14306,7 @@ static int opdi_build_link(const opdi_build *b, int n, const opdi_string *deps, 
     opdi_words_split(&words, "-lm -o");
     if (rc || opdi_path(path, "%s/so", b->tmp)) { opdi_string_free(&words); return -1; }
     opdi_words_add(&words, path);
-    rc = opdi_build_run(b, &words);
+    rc = opdi_build_run(b, &words, path);
     opdi_string_free(&words);
     if (rc == 0 && !opdi_build_result(b, deps, out)) {
         rc = opd_fail(OPD_ERROR_REGISTER, "%s: a file that the compiler read is gone", b->what);
@@ -14279,7 +14336,6 @@ static int opdi_build_all(opdi_build *b, char *out) {
 
 static int opdi_build_open(opdi_build *b, const char *what, const char *name, const char *flags, bool cxx) {
     static int count;
-    const char *compiler = getenv(cxx ? "CXX" : "CC");
     size_t n = name ? strlen(name) : 0;
     if (!opd_ok()) { return -1; }
     if (n < 1 || n > 64 || *name == '.' || strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -14291,8 +14347,6 @@ static int opdi_build_open(opdi_build *b, const char *what, const char *name, co
     b->name = name;
     b->flags = flags ? flags : "";
     b->cxx = cxx;
-    b->compiler = compiler && compiler[strspn(compiler, " \t\n")] ? compiler + strspn(compiler, " \t\n")
-                                                                  : cxx ? "c++" : "cc";
     if (opdi_cache_dir(b->dir)) { return -1; }
     return opdi_path(b->tmp, "%s/tmp.%ld.%d", b->dir, (long)getpid(), (int)OPDI_ADD(&count, 1));
 }

@@ -8,9 +8,10 @@ set -u
 names='link_program link_cxx link_archive link_archive_dropped link_shared link_shared_exported link_as_needed
 link_hidden link_hidden_program link_halves link_library_of_its_own link_tcc link_tcc_program_plugin plugin
 plugin_host_exports plugin_cxx plugin_many_files plugin_halves plugin_host_stripped plugin_by_program_symbols
-plugin_strict plugin_needs_define plugin_own_implementation plugin_own_hidden plugin_own_static plugin_newer_minor
-plugin_other_major plugin_other_entry plugin_older_minor plugin_missing_symbol plugin_wrong_machine plugin_wrong_class
-plugin_example plugin_no_library plugin_no_blocks plugin_failing_block plugin_exports host_table no_plugins cmake'
+plugin_strict plugin_needs_define plugin_own_implementation plugin_own_hidden plugin_own_static
+plugin_newer_minor plugin_other_major plugin_other_entry plugin_older_minor plugin_missing_symbol
+plugin_wrong_machine plugin_wrong_class plugin_example plugin_two_copies plugin_no_library plugin_no_blocks
+plugin_failing_block plugin_exports host_table no_plugins cmake'
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -201,6 +202,32 @@ check_plugin_example() {
     out=$("$tmp/example_plugin_host" "$tmp/example_plugin" 2>&1) || printf '%s\n' "$out"
     case $out in *32.*gone*'[1., 2., 3.]'*) ;; *) printf 'it prints: %s\n' "$out" ;; esac
 }
+# A library that the program is linked with has a copy of opdispatch to itself: a plug-in belongs to one of them.
+check_plugin_two_copies() {
+    host; plugin
+    cat >"$tmp/copy.c" <<'TEXT'
+#define OPD_STATIC
+#define OPDISPATCH_IMPLEMENTATION
+#include "opdispatch.h"
+OPD_EXPORT const char *copy_load(const char *path);
+const char *copy_load(const char *path) { return opd_load_library(path) ? "loaded" : opd_error_message(); }
+TEXT
+    cat >"$tmp/copies.c" <<'TEXT'
+#include "opdispatch.h"
+#include <stdio.h>
+const char *copy_load(const char *path);
+int main(int argc, char **argv) {
+    opd_plugin *p = argc > 1 ? opd_load_library(argv[1]) : NULL;
+    printf("%s\n", copy_load(argv[1]));
+    OPD_SCOPE { opd_print(OPD_CALL(opd_find("linkage::square_plus"), opd_ones(OPD_INTS(2), OPD_FLOAT32))); }
+    return opd_unload_library(p) || opd_finish();
+}
+TEXT
+    quiet $CC -O0 -shared -fPIC $inc "$tmp/copy.c" -o "$tmp/libcopy.so" $lib
+    quiet $CC $inc "$tmp/copies.c" "$tmp/implementation.o" -L"$tmp" -lcopy -Wl,-rpath,"$tmp" -o "$tmp/copies" $lib
+    out=$("$tmp/copies" "$tmp/ops.so" 2>&1) || printf 'status %d\n' $?
+    case $out in *'by another copy of opdispatch'*'[2., 2.]'*) ;; *) printf 'it prints: %s\n' "$out" ;; esac
+}
 # A program with a newer header, whose struct and table have grown at their ends, loads the plug-in of today.
 check_plugin_older_minor() {
     plugin
@@ -209,6 +236,7 @@ check_plugin_older_minor() {
 s/^} opd_op_desc;/    void *grown[4]; } opd_op_desc;/
 /^#define OPD_HOST_FUNCTIONS/,/[^\\]\$/s/[^\\]\$/&  X(int, opd_newer, 0, ())/
 s/^static int opdi_host_define(/int opd_newer(void) { return 1; }\n&/
+s/^    return opd_define(lib, &d);/    if (d.grown[0] || d.grown[3]) { return opd_fail(OPD_ERROR_USER, \"grown\"); }\n&/
 s/^OPD_API const char \*opd_plugin_path/OPD_API int opd_newer(void);\n&/"
     quiet $CC -O0 -I"$tmp/newer" "$here/main.c" "$tmp/implementation.c" -o "$tmp/host_newer" $lib
     nm "$tmp/host_newer" | grep -q opd_newer || echo 'the newer header has not grown'

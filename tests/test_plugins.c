@@ -5,6 +5,7 @@
 
 #if defined(__unix__) && !defined(OPD_NO_PLUGINS)
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -471,14 +472,17 @@ TEST(loading_while_others_call) {
 
 //-- running out of memory ---------------------------------------------------------------------------------------------
 
-/* Every allocation of a load that finds its code compiled, and of one from a path. */
-static void no_memory(bool by_path) {
+/* Every allocation of a load that finds its code compiled, of one from a path, and of one whose code a tape still keeps
+   mapped. */
+static void no_memory(bool by_path, bool kept) {
+    opd_scope scope = opd_scope_open();
     char path[1100];
     int n, forever;
     int64_t seen = 0, live;
     opd_plugin *p = load_twice();
     CHECK_OR_RETURN(p != NULL);
     snprintf(path, sizeof path, "%s", opd_plugin_path(p));
+    if (kept) { CHECK(call1("plug::twice", opd_value_tensor(leaf())) != NULL); }
     CHECK_INT(opd_unload_library(p), 0);
     for (forever = 0; forever < 2; forever++) {
         for (n = 1; n < 500; n++) {
@@ -490,16 +494,19 @@ static void no_memory(bool by_path) {
             CHECK_ERROR(OPD_ERROR_MEMORY, "memory");
             CHECK(opd_memory_stats().live <= live);
             CHECK(!opd_find_quiet("plug::twice") && !opd_plugin_next(NULL));
-            check_unmapped();
+            CHECK_INT(mapped(), kept);
             CHECK_INT(opd_check_invariants(), 0);
         }
         CHECK_OK();
         CHECK(n > 20 && n < 500 && seen < n);
         CHECK_INT(opd_unload_library(p), 0);
     }
+    opd_scope_close(&scope);
+    check_unmapped();
 }
-TEST(no_memory_loading) { no_memory(true); }
-TEST(no_memory_loading_compiled_code) { no_memory(false); }
+TEST(no_memory_loading) { no_memory(true, false); }
+TEST(no_memory_loading_compiled_code) { no_memory(false, false); }
+TEST(no_memory_loading_what_is_mapped) { no_memory(true, true); }
 
 static int files_in_cache(void) {
     char command[700], text[64] = "";
@@ -621,7 +628,7 @@ TEST(many_files_c_and_cxx) {
     set_up();
     snprintf(a, sizeof a, "%s/a.c", cache);
     snprintf(b, sizeof b, "%s/b.cpp", cache);
-    write_file("a.c", ANSWER("both", "7"));
+    write_file("a.c", "enum { class = 7 };\n" ANSWER("both", "class"));   /* that is not C++ */
     write_file("b.cpp", "#include \"opdispatch.h\"\n#include <string>\n"
                "static int k(opd_call *call) {\n"
                "    std::string s(\"five!\"); return opd_return_int(call, (int64_t)s.size());\n}\n"
@@ -663,8 +670,23 @@ TEST(compiler_speaks) {
     (void)setenv("CC", "false", 1);
     CHECK(!opd_load_inline("wrong", ANSWER("wrong", "1"), NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "'false' failed");
+    (void)setenv("CC", "true", 1);                /* says yes and makes nothing */
+    CHECK(!opd_load_inline("wrong", ANSWER("wrong", "1"), NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "'true' failed");
     if (*was) { (void)setenv("CC", was, 1); } else { (void)unsetenv("CC"); }
     CHECK(!opd_find_quiet("wrong::answer"));
+}
+/* A program that ignores SIGCHLD gets no status of the compiler. */
+TEST(compiler_speaks_without_a_status) {
+    void (*was)(int) = signal(SIGCHLD, SIG_IGN);
+    static int version;
+    char source[400];
+    set_up();
+    CHECK(!opd_load_inline("wrong", "#include \"opdispatch.h\"\nint x = no_such_thing;\n", NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "no_such_thing");
+    snprintf(source, sizeof source, ANSWER("status", "%d"), ++version);
+    CHECK_INT(opd_unload_library(opd_load_inline("status", source, NULL)), 0);
+    (void)signal(SIGCHLD, was);
 }
 /* No shell stands between: words reach the compiler as they are. */
 TEST(no_shell) {

@@ -1,5 +1,6 @@
 /* Registration in every order: the computed tables against PyTorch's and against an evaluator of our own, every
-   permutation of registering and undoing, failing steps, and what hangs on definitions: tags, listeners, C functions. */
+   permutation of registering and undoing, failing steps, and what hangs on definitions: tags, listeners,
+       C functions. */
 #include "../opdispatch.h"
 #include "check.h"
 
@@ -43,9 +44,11 @@ TEST(override_is_said_once) {
     CHECK_INT(opd_impl(b, "op", k_second), 0);
     if (before < 0) {
         CHECK_INT(warnings, 1);
-        CHECK(strstr(warned, "Overriding a previously registered kernel for the same operator and the same dispatch key"));
+        CHECK(strstr(warned, "Overriding a previously registered kernel for the same operator and the same dispatch "
+                     "key"));
         CHECK(strstr(warned, "operator: over::op") && strstr(warned, "dispatch key: CPU"));
-        CHECK(strstr(warned, "previous kernel: registered at a.c:3") && strstr(warned, "new kernel: registered at b.c:4"));
+        CHECK(strstr(warned, "previous kernel: registered at a.c:3") && strstr(warned,
+              "new kernel: registered at b.c:4"));
     }
     before = warnings;
     CHECK_INT(opd_impl(c, "op", k_first), 0);
@@ -59,7 +62,7 @@ TEST(override_is_said_once) {
     opd_library_close(d);
 }
 
-//-- "c kernel": who has this key in a dump of a table, and why ----------------------------------------------------------
+//-- "c kernel": who has this key in a dump of a table, and why --------------------------------------------------------
 
 static const char *slot_of(const char *dump, const char *key, char *out, size_t cap) {
     const char *p = dump, *at, *tag, *end;
@@ -102,7 +105,8 @@ static void golden_line(char *line, char *const *slots, int nslots) {
         for (i = 0, p = want; i < nslots; i++, p += strlen(p) + 1) {
             (void)slot_of(dump, slots[i], got, sizeof got);
             /* our "no formula" fallback is at every autograd key, PyTorch's not at this one */
-            if (strcmp(slots[i], "AutogradNestedTensor") == 0 && strcmp(got, "fallback") == 0) { (void)snprintf(got, sizeof got, "missing"); }
+            if (strcmp(slots[i], "AutogradNestedTensor") == 0 && strcmp(got, "fallback") == 0) { (void)snprintf(got,
+                sizeof got, "missing"); }
             if (strcmp(got, p) != 0) { printf("%s with %s=%s...:\n", slots[i], regs[0][0], regs[0][1]); }
             CHECK_STR(got, p);
         }
@@ -145,7 +149,8 @@ static const key_rule rules[] = {
     {"XLA", IMPLICIT | EXPLICIT, "AutogradXLA", false}, {"Lazy", IMPLICIT | EXPLICIT, "AutogradLazy", false},
     {"Meta", BACKEND, "AutogradMeta", false}, {"PrivateUse1", BACKEND, "AutogradPrivateUse1", false},
     {"SparseCPU", IMPLICIT | EXPLICIT, "AutogradOther", false}, {"QuantizedCPU", BACKEND, "AutogradOther", false},
-    {"SparseCsrCUDA", BACKEND, "AutogradOther", false}, {"NestedTensorCPU", IMPLICIT | NESTED, "AutogradNestedTensor", false},
+    {"SparseCsrCUDA", BACKEND, "AutogradOther", false}, {"NestedTensorCPU", IMPLICIT | NESTED,
+        "AutogradNestedTensor", false},
     {"FPGA", BACKEND, "AutogradOther", false}, {"MkldnnCPU", BACKEND, "AutogradOther", false},
     {"AutogradOther", AUTOGRAD | IMPLICIT, "", true}, {"AutogradCPU", AUTOGRAD | IMPLICIT, "", true},
     {"AutogradCUDA", AUTOGRAD | IMPLICIT, "", true}, {"AutogradXLA", AUTOGRAD | IMPLICIT, "", true},
@@ -166,7 +171,8 @@ typedef struct steps { int n; step s[6]; } steps;
 static char at_key(const steps *all, int alive, const char *key, bool fallback) {
     int i;
     for (i = 0; i < all->n; i++) {
-        if ((alive >> i & 1) && all->s[i].fallback == fallback && strcmp(all->s[i].key, key) == 0) { return all->s[i].letter[0]; }
+        if ((alive >> i & 1) && all->s[i].fallback == fallback && strcmp(all->s[i].key, key) == 0) {
+            return all->s[i].letter[0]; }
     }
     return 0;
 }
@@ -190,7 +196,8 @@ static const char *expected(const steps *all, int alive, const key_rule *r, char
     c = at_key(all, alive, "CompositeImplicitAutogradNestedTensor", false);
     if (c && !undefined && (r->covered & NESTED)) { CHOOSE(c, "nested kernel"); }
     if (implicit && (r->covered & IMPLICIT)) {
-        if (strcmp(r->name, "AutogradOther") == 0 && other) { (void)snprintf(out, cap, "ambiguous autogradother"); return out; }
+        if (strcmp(r->name, "AutogradOther") == 0 && other) { (void)snprintf(out, cap, "ambiguous autogradother");
+            return out; }
         if (!has_backend) { CHOOSE(implicit, "math kernel"); }
     }
     c = at_key(all, alive, "Autograd", false);
@@ -266,7 +273,8 @@ static void subset_check(const steps *all, opd_op *op, int alive, int which) {
         strcpy(subset_text[alive], text);
         for (i = 0; (alive & 1) && i < RULES; i++) {
             (void)slot_of(text + opd_dump(op, NULL, 0), rules[i].name, got, sizeof got);
-            if (strcmp(got, expected(all, alive, &rules[i], want, sizeof want)) != 0) { printf("%s:\n", rules[i].name); }
+            if (strcmp(got, expected(all, alive, &rules[i], want, sizeof want)) != 0) { printf("%s:\n",
+                rules[i].name); }
             CHECK_STR(got, want);
         }
     } else { CHECK(strcmp(subset_text[alive], text) == 0); }
@@ -377,7 +385,8 @@ TEST(random_sets_against_the_evaluator) {
         (void)opd_dump_table(opd_find("perm::op"), text, sizeof text);
         for (i = 0; i < RULES; i++) {
             (void)expected(&all, (1 << all.n) - 1, &rules[i], want, sizeof want);
-            if (strcmp(slot_of(text, rules[i].name, got, sizeof got), want) != 0) { printf("set %d %s:\n", set, rules[i].name); }
+            if (strcmp(slot_of(text, rules[i].name, got, sizeof got), want) != 0) { printf("set %d %s:\n", set,
+                rules[i].name); }
             CHECK_STR(got, want);
         }
         for (i = 0; i < all.n; i++) { opd_library_close(libs[(i + set) % all.n]); }
@@ -409,16 +418,19 @@ TEST(places_and_alias_kinds_in_dumps) {
         CHECK(strstr(dump, i == 0 ? "debug: registered at lib.c:7\n" : i == 1 ? "debug: registered at made.def:31\n"
                      : "debug: made by hand\n") != NULL);
         CHECK(strstr(dump, i == 0 ? "CPU: registered at lib.c:7 :: (none) [ boxed ]\n" : i == 1
-                     ? "CPU: registered at made.def:31 :: (none) [ boxed ]\n" : "CPU: made by hand :: (none) [ boxed ]\n") != NULL);
+                     ? "CPU: registered at made.def:31 :: (none) [ boxed ]\n"
+                     : "CPU: made by hand :: (none) [ boxed ]\n") != NULL);
     }
     CHECK_INT(opd_def(d, "op0(Tensor x) -> Tensor"), -1);
-    CHECK(strstr(opd_error_message(), "Duplicate registration: made by hand. Original registration: registered at lib.c:7") != NULL);
+    CHECK(strstr(opd_error_message(),
+          "Duplicate registration: made by hand. Original registration: registered at lib.c:7") != NULL);
     CHECK_ERROR(OPD_ERROR_REGISTER, "(Error occurred while processing OPD_LIBRARY block at lib.c:7)");
     opd_library_close(d);
 }
 
 TEST(identical_second_definitions) {
-    opd_library *a = lib_new(OPD_FRAGMENT, "again", NULL, "a.c", 1), *b = lib_new(OPD_FRAGMENT, "again", NULL, "b.c", 2);
+    opd_library *a = lib_new(OPD_FRAGMENT, "again", NULL, "a.c", 1), *b = lib_new(OPD_FRAGMENT, "again", NULL, "b.c",
+                             2);
     opd_library *c = lib_new(OPD_FRAGMENT, "again", NULL, "c.c", 3);
     opd_def_options same;
     char dump[2048];
@@ -432,7 +444,8 @@ TEST(identical_second_definitions) {
     same.tags = 0;
     CHECK_INT(opd_def_with(b, "op(Tensor x) -> Tensor", &same), 0);
     CHECK_INT(opd_def(c, "op(Tensor x) -> Tensor"), -1);                     /* not without the option */
-    CHECK_ERROR(OPD_ERROR_REGISTER, "Duplicate registration: registered at c.c:3. Original registration: registered at a.c:1");
+    CHECK_ERROR(OPD_ERROR_REGISTER,
+                "Duplicate registration: registered at c.c:3. Original registration: registered at a.c:1");
     CHECK_INT(opd_def_with(c, "op(Tensor y) -> Tensor", &same), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "multiple times");
     same.alias = OPD_ALIAS_CONSERVATIVE;
@@ -450,7 +463,8 @@ TEST(identical_second_definitions) {
 }
 
 TEST(cards_may_be_defined_again) {
-    opd_library *a = lib_new(OPD_FRAGMENT, "again", NULL, "a.c", 1), *b = lib_new(OPD_FRAGMENT, "again", NULL, "b.c", 2);
+    opd_library *a = lib_new(OPD_FRAGMENT, "again", NULL, "a.c", 1), *b = lib_new(OPD_FRAGMENT, "again", NULL, "b.c",
+                             2);
     opd_op_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.schema = "card(Tensor self) -> Tensor";
@@ -495,7 +509,8 @@ TEST(listeners) {
     CHECK_INT(opd_def(d, "early(Tensor x) -> Tensor"), 0);
     CHECK_INT(opd_impl(i, "dangling", k_first), 0);
     l = opd_listener_add(tell_defined, tell_undefined, told);
-    CHECK_STR(told, "+early ");                   /* late: of each that is there, built-in ones too; never of a kernel */
+    CHECK_STR(told, "+early ");                   /* late: of each that is there, built-in ones too;
+        never of a kernel */
     CHECK_INT(told_of, opd_op_list(NULL, NULL, 0));
     CHECK_INT(opd_def(d, "now(Tensor x) -> Tensor"), 0);
     CHECK_INT(opd_impl(i, "now", k_first), 0);
@@ -520,7 +535,7 @@ TEST(listeners) {
     CHECK_STR(told, "");
 }
 
-//-- a kernel of a built-in operator is replaced -------------------------------------------------------------------------
+//-- a kernel of a built-in operator is replaced -----------------------------------------------------------------------
 
 static int k_seven(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *out = opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x));
@@ -570,8 +585,10 @@ static double f_scaled(double x, int64_t n) { return x * (double)n; }
 static void f_nothing(opd_tensor *t) { if (!t) { (void)opd_fail(OPD_ERROR_USER, "none"); } }
 static opd_tensor *f_same(opd_tensor *t) { return t; }
 static const char *f_text(const char *s, bool up) { return up ? "UP" : s; }
-static int64_t f_eight(bool a, const char *b, opd_ints c, opd_floats d, opd_tensors e, opd_device f, int64_t g, double h) {
-    return (a ? 1 : 0) + (int64_t)strlen(b) + c.n + (int64_t)d.data[0] + e.n + (f.type == OPD_META ? 100 : 0) + g + (int64_t)h;
+static int64_t f_eight(bool a, const char *b, opd_ints c, opd_floats d, opd_tensors e, opd_device f, int64_t g,
+                       double h) {
+    return (a ? 1 : 0) + (int64_t)strlen(b) + c.n + (int64_t)d.data[0] + e.n + (f.type == OPD_META ? 100 : 0) + g +
+        (int64_t)h;
 }
 static opd_tensors f_list(opd_tensors l) { return l; }
 static int64_t f_none(void) { return 3; }
@@ -584,7 +601,8 @@ OPD_FUNCTION(scaled_op, f_scaled, double, double, int64_t)
 OPD_FUNCTION(nothing_op, f_nothing, void, opd_tensor *)
 OPD_FUNCTION(same_op, f_same, opd_tensor *, opd_tensor *)
 OPD_FUNCTION(text_op, f_text, const char *, const char *, bool)
-OPD_FUNCTION(eight_op, f_eight, int64_t, bool, const char *, opd_ints, opd_floats, opd_tensors, opd_device, int64_t, double)
+OPD_FUNCTION(eight_op, f_eight, int64_t, bool, const char *, opd_ints, opd_floats, opd_tensors, opd_device, int64_t,
+             double)
 OPD_FUNCTION(list_op, f_list, opd_tensors, opd_tensors)
 OPD_FUNCTION(none_op, f_none, int64_t)
 OPD_FUNCTION(float_op, f_float, float, double)
@@ -619,7 +637,8 @@ TEST(schemas_of_c_functions) {
     schema_is("fn::nothing", "fn::nothing(Tensor _0) -> ()");
     schema_is("fn::same.overload", "fn::same.overload(Tensor _0) -> Tensor _0");
     schema_is("fn::text", "fn::text(str _0, bool _1) -> str _0");
-    schema_is("fn::eight", "fn::eight(bool _0, str _1, int[] _2, float[] _3, Tensor[] _4, Device _5, int _6, float _7) -> int _0");
+    schema_is("fn::eight",
+              "fn::eight(bool _0, str _1, int[] _2, float[] _3, Tensor[] _4, Device _5, int _6, float _7) -> int _0");
     schema_is("fn::list", "fn::list(Tensor[] _0) -> Tensor[] _0");
     schema_is("fn::none", "fn::none() -> int _0");
     schema_is("fn::named", "fn::named(float x, int n=2) -> float");
@@ -655,11 +674,14 @@ TEST(schemas_of_c_functions) {
 TEST(types_of_c_that_are_refused) {
     opd_library *d = lib_new(OPD_DEF, "fn", NULL, "d.c", 1);
     CHECK_INT(opd_def_function(d, "a", &float_op), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "a: INVALID TYPE in return 1: float is not supported as an argument type, use double instead");
+    CHECK_ERROR(OPD_ERROR_REGISTER,
+                "a: INVALID TYPE in return 1: float is not supported as an argument type, use double instead");
     CHECK_INT(opd_def_function(d, "a", &takes_float_op), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "INVALID TYPE in argument 2: float is not supported as an argument type, use double instead");
+    CHECK_ERROR(OPD_ERROR_REGISTER,
+                "INVALID TYPE in argument 2: float is not supported as an argument type, use double instead");
     CHECK_INT(opd_def_function(d, "a", &takes_int_op), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "INVALID TYPE in argument 1: Only int64_t and bool are supported as an integral argument type");
+    CHECK_ERROR(OPD_ERROR_REGISTER,
+                "INVALID TYPE in argument 1: Only int64_t and bool are supported as an integral argument type");
     CHECK_INT(opd_def_function(d, "a", &takes_unsigned_op), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "Only int64_t and bool are supported");
     if (takes_long_op.signature[1] != 'i') {      /* where int64_t is long, long long is another type */
@@ -678,7 +700,8 @@ TEST(c_functions_against_schemas) {
     opd_op *op;
     CHECK_INT(opd_def_function(d, "op(float x) -> float", &scaled_op), -1);
     CHECK(strstr(opd_error_message(), "expected schema: fn::op(float x) -> float\n    registered at d.c:1\n") != NULL);
-    CHECK(strstr(opd_error_message(), "inferred schema: (float _0, int _1) -> float _0\n    registered at d.c:1\n") != NULL);
+    CHECK(strstr(opd_error_message(),
+          "inferred schema: (float _0, int _1) -> float _0\n    registered at d.c:1\n") != NULL);
     CHECK_ERROR(OPD_ERROR_REGISTER, "The number of arguments is different. 1 vs 2.");
     CHECK(opd_find_quiet("fn::op") == NULL);
     CHECK_INT(opd_def_function(d, "op(float x, int n) -> ()", &scaled_op), -1);
@@ -691,7 +714,8 @@ TEST(c_functions_against_schemas) {
     CHECK_INT(opd_impl_function(i, "op", "CPU", &scaled_op), 0);
     CHECK_INT(opd_impl_key(i, "op", "Meta", k_first, NULL, NULL), 0);
     CHECK_INT(opd_impl_function(i, "op", "CUDA", &none_op), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "Mismatch in kernel C signatures\n  operator: fn::op\n  kernel 1: (float _0, int _1) -> float _0");
+    CHECK_ERROR(OPD_ERROR_REGISTER,
+                "Mismatch in kernel C signatures\n  operator: fn::op\n  kernel 1: (float _0, int _1) -> float _0");
     /* the definition comes later and does not fit: the kernels stay, nothing is defined */
     CHECK_INT(opd_def(d, "op(float x) -> float"), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "The number of arguments is different");
@@ -763,7 +787,8 @@ TEST(lists_with_filters) {
 
 TEST(calls_are_explained) {
     opd_library *d = lib_new(OPD_DEF, "why", NULL, "why.c", 1), *c = lib_new(OPD_IMPL, "why", "CPU", "cpu.c", 2);
-    opd_library *t = lib_new(OPD_IMPL, "why", "Tracer", "tracer.c", 3), *m = lib_new(OPD_IMPL, "why", "Meta", "meta.c", 4);
+    opd_library *t = lib_new(OPD_IMPL, "why", "Tracer", "tracer.c", 3), *m = lib_new(OPD_IMPL, "why", "Meta",
+                             "meta.c", 4);
     const float one = 1;
     opd_tensor *x = opd_tensor_from(&one, opd_ints_of(NULL, 0), OPD_FLOAT32);
     opd_tensor *y = opd_tensor_new_on(opd_ints_of(NULL, 0), OPD_FLOAT32, opd_device_of(OPD_META, -1));
@@ -783,10 +808,12 @@ TEST(calls_are_explained) {
     CHECK_INT(n, strlen(text));
     CHECK(strstr(text, "why::op(Tensor self, Tensor[] more) -> Tensor\nregistered at why.c:1\nbackend CPU") == text);
     CHECK(strstr(text, "backend CPU: argument 'self'\nbackend Meta, the highest: argument 'more'[0]\n") != NULL);
-    CHECK(strstr(text, "  => Meta: from argument 'self', argument 'more'[0]; kernel, registered at meta.c:4\n") != NULL);
-    CHECK(strstr(text, "     AutocastMeta: from argument 'self', argument 'more'[0]; excluded on this thread, by default; ") != NULL);
-    CHECK(strstr(text, "     BackendSelect: from this thread's included keys (by default); falls through; backend fallback, ") != NULL);
-    CHECK(strstr(text, "     AutogradMeta: from argument 'self', argument 'more'[0]; left out: no argument requires grad") != NULL);
+#define BOTH "from argument 'self', argument 'more'[0]"
+    CHECK(strstr(text, "  => Meta: " BOTH "; kernel, registered at meta.c:4\n") != NULL);
+    CHECK(strstr(text, "     AutocastMeta: " BOTH "; excluded on this thread, by default; ") != NULL);
+    CHECK(strstr(text, "     BackendSelect: from this thread's included keys (by default); falls through; backend "
+                 "fallback, ") != NULL);
+    CHECK(strstr(text, "     AutogradMeta: " BOTH "; left out: no argument requires grad") != NULL);
     CHECK(strstr(text, "-> Undefined: when no other key is left; an error: no kernel\n") != NULL);
     CHECK(strstr(text, "Tracer") == NULL);
     v[1] = opd_value_tensors(&x, 1);
@@ -863,6 +890,151 @@ TEST(missing_kernels_name_the_real_ones_first) {
     opd_library_close(d);
 }
 
+//-- the two stock designs (backend_fallback_test.cpp); also examples/mode.c and wrapper.c -----------------------------
+
+static int through;
+static int k_mode(opd_call *call) {
+    const opd_keyset mode = opd_keyset_add(OPD_KEYS_EMPTY, OPD_F_USER_7);
+    through++;
+    (void)opd_keys_exclude(mode);
+    return opd_redispatch(call, opd_keyset_minus(opd_call_keys(call), mode));
+}
+static int k_unwrap(opd_call *call) {
+    opd_value args[OPD_MAX_ARGS], r[1];
+    int i;
+    through++;
+    for (i = 0; i < opd_call_nargs(call); i++) {
+        args[i] = opd_arg_value(call, i);
+        if (args[i].tag != OPD_TAG_TENSOR) { continue; }
+        if (opd_tensor_unwrap_key(args[i].u.t, OPD_F_USER_6)) { args[i].u.t = opd_tensor_unwrap_key(args[i].u.t,
+            OPD_F_USER_6); }
+    }
+    if (opd_call_all(opd_call_operator(call), r, args, opd_call_nargs(call))) { return -1; }
+    return opd_return_tensor(call, opd_tensor_wrap_key(r[0].u.t, OPD_F_USER_6));
+}
+static opd_tensor *ones_and_norm(opd_tensor *x) {
+    static const int64_t sizes[] = {2, 3, 4, 4};
+    opd_value v[9];
+    if (!x) { x = opd_ones(opd_ints_of(sizes, 4), OPD_FLOAT32); }
+    v[0] = opd_value_tensor(x);
+    v[1] = v[2] = v[3] = v[4] = opd_value_none();
+    v[5] = opd_value_bool(true);
+    v[6] = v[7] = opd_value_float(0.1);
+    v[8] = opd_value_bool(false);
+    return opd_call_op(opd_find("aten::batch_norm"), v, 9);
+}
+static void name_key(int f, const char *name) {
+    if (strcmp(opd_key_name(f), name) != 0) { CHECK_INT(opd_key_define(f, name), f); }
+}
+TEST_KEEPS(mode_by_a_key_of_the_thread) {         /* the key's name stays */
+    opd_library *all;
+    opd_key_guard on;
+    name_key(OPD_F_USER_7, "TestMode");
+    all = lib_new(OPD_IMPL, "_", "TestMode", "m.c", 1);
+    CHECK_INT(opd_fallback(all, k_mode), 0);
+    through = 0;
+    CHECK(ones_and_norm(NULL) != NULL);
+    CHECK_INT(through, 0);
+    on = opd_keys_include(opd_keyset_add(OPD_KEYS_EMPTY, OPD_F_USER_7));
+    CHECK(ones_and_norm(NULL) != NULL);
+    opd_keys_restore(on);
+    CHECK_INT(through, 2);
+    CHECK(ones_and_norm(NULL) != NULL);
+    CHECK_INT(through, 2);
+    opd_library_close(all);
+    CHECK_OK();
+}
+TEST_KEEPS(wrapper_by_a_key_that_tensors_carry) {
+    static const int64_t sizes[] = {2, 3, 4, 4};
+    opd_tensor *x = opd_ones(opd_ints_of(sizes, 4), OPD_FLOAT32), *w, *y;
+    opd_library *all;
+    opd_scope scope;
+    name_key(OPD_F_USER_6, "TestWrapper");
+    all = lib_new(OPD_IMPL, "_", "TestWrapper", "w.c", 1);
+    CHECK_INT(opd_fallback(all, k_unwrap), 0);
+    through = 0;
+    scope = opd_scope_open();
+    w = opd_tensor_wrap_key(x, OPD_F_USER_6);
+    CHECK(opd_tensor_unwrap_key(w, OPD_F_USER_6) == x && !opd_tensor_unwrap_key(w, OPD_F_USER_7));
+    CHECK(!opd_tensor_unwrap_key(x, OPD_F_USER_6) && !opd_tensor_unwrap_key(NULL, OPD_F_USER_6));
+    CHECK(opd_numel(w) == opd_numel(x) && opd_data(w) == NULL);
+    CHECK_INT(opd_tensor_device(w).type, OPD_CPU);
+    y = ones_and_norm(w);
+    CHECK_INT(through, 1);
+    CHECK(opd_tensor_unwrap_key(y, OPD_F_USER_6) != NULL && opd_tensor_unwrap_key(y, OPD_F_USER_6) != x);
+    CHECK(ones_and_norm(x) != NULL);
+    CHECK_INT(through, 1);
+    CHECK(opd_tensor_wrap_key(NULL, OPD_F_USER_6) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the tensor is NULL");
+    CHECK(opd_tensor_wrap_key(x, OPD_KEY_CPU) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "CPU is no key without a backend");
+    CHECK(opd_tensor_wrap_key(x, OPD_KEY_AUTOGRAD) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Autograd is no key without a backend");
+    opd_scope_close(&scope);
+    opd_library_close(all);
+    w = opd_tensor_wrap_key(x, OPD_F_USER_6);     /* nothing takes care of it now */
+    CHECK(opd_exp(w) == NULL);
+    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "Could not run 'aten::exp' with arguments from the 'TestWrapper' backend");
+}
+TEST_KEEPS(fallthrough_and_one_kernel) {
+    opd_library *all, *one;
+    opd_key_guard on;
+    name_key(OPD_F_USER_7, "TestMode");
+    all = lib_new(OPD_IMPL, "_", "TestMode", "m.c", 1);
+    one = lib_new(OPD_IMPL, "aten", "TestMode", "m.c", 2);
+    CHECK_INT(opd_fallback(all, OPD_FALLTHROUGH), 0);
+    CHECK_INT(opd_impl(one, "batch_norm", k_mode), 0);
+    through = 0;
+    on = opd_keys_include(opd_keyset_add(OPD_KEYS_EMPTY, OPD_F_USER_7));
+    CHECK(ones_and_norm(NULL) != NULL);           /* ones falls through */
+    opd_keys_restore(on);
+    CHECK_INT(through, 1);
+    opd_library_close(one);
+    opd_library_close(all);
+    CHECK_OK();
+}
+/* A user key in each gap is called between its neighbours. */
+static char order[256];
+static int k_order(opd_call *call) {
+    const opd_key key = opd_keyset_highest(opd_call_keys(call));
+    (void)snprintf(order + strlen(order), sizeof order - strlen(order), "%s ", opd_key_name(key));
+    if (key == OPD_KEY_CPU) { return opd_return_value(call, opd_arg_value(call, 0)); }
+    return opd_redispatch(call, opd_keyset_remove(opd_call_keys(call), key));
+}
+TEST_KEEPS(user_keys_run_between_their_neighbours) {
+    static const int gaps[] = {OPD_F_USER_0, OPD_F_USER_1, OPD_F_USER_2, OPD_F_USER_3, OPD_F_USER_4, OPD_F_USER_5,
+                               OPD_F_USER_6, OPD_F_USER_7};
+    opd_library *d = lib_new(OPD_DEF, "gaps", NULL, "d.c", 1);
+    const float one = 1;
+    const opd_value v = opd_value_tensor(opd_tensor_set_requires_grad(
+        opd_tensor_from(&one, opd_ints_of(NULL, 0), OPD_FLOAT32), true));
+    opd_keyset set = opd_keyset_add(OPD_KEYS_EMPTY, OPD_F_TRACER);
+    opd_key_guard on;
+    opd_value r[1];
+    size_t i;
+    CHECK_INT(opd_def(d, "op(Tensor x) -> Tensor"), 0);
+    for (i = 0; i < 8; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "Gap%d", (int)i);
+        if (i < 6) { name_key(gaps[i] + 1, name); }
+        CHECK_INT(opd_impl_key(d, "op", opd_key_name(gaps[i] + (i < 6 ? 1 : 0)), k_order, NULL, NULL), 0);
+        set = opd_keyset_add(set, gaps[i] + (i < 6 ? 1 : 0));
+    }
+    CHECK_INT(opd_impl_key(d, "op", "CPU", k_order, NULL, NULL), 0);
+    CHECK_INT(opd_impl_key(d, "op", "AutogradCPU", k_order, NULL, NULL), 0);
+    CHECK_INT(opd_impl_key(d, "op", "ADInplaceOrView", k_order, NULL, NULL), 0);
+    CHECK_INT(opd_impl_key(d, "op", "BackendSelect", k_order, NULL, NULL), 0);
+    CHECK_INT(opd_impl_key(d, "op", "Tracer", k_order, NULL, NULL), 0);
+    order[0] = 0;
+    on = opd_keys_include(set);
+    CHECK_INT(opd_call_all(opd_find("gaps::op"), r, &v, 1), 0);
+    opd_keys_restore(on);
+    CHECK_STR(order, "TestMode TestWrapper Gap5 Tracer Gap4 AutogradCPU Gap3 ADInplaceOrView Gap2 Gap1 BackendSelect "
+              "Gap0 CPU ");
+    opd_library_close(d);
+    CHECK_OK();
+}
+
 //-- memory ------------------------------------------------------------------------------------------------------------
 
 static bool register_some(opd_library **libs) {
@@ -890,7 +1062,8 @@ TEST(allocations_fail_one_by_one) {
         CHECK(done || opd_error_code() == OPD_ERROR_MEMORY);
         opd_error_clear();
         CHECK_INT(opd_check_invariants(), 0);
-        if (libs[0] && !opd_find_quiet("mem::card")) { CHECK(!opd_find_quiet("mem::card_") && !opd_find_quiet("mem::card.out")); }
+        if (libs[0] && !opd_find_quiet("mem::card")) { CHECK(!opd_find_quiet("mem::card_") &&
+            !opd_find_quiet("mem::card.out")); }
         opd_library_close(libs[1]);
         opd_library_close(libs[0]);
         CHECK_INT(opd_registry_stats().kernels, before.kernels);

@@ -10,8 +10,8 @@ CHECK_MAIN()
 #include <pthread.h>
 #include <unistd.h>
 
-#define CALLERS 3
-#define ROUNDS 100
+#define CALLERS 6
+#define ROUNDS 60
 
 static int stop, calls_done;
 static int is_stopped(void) { return __atomic_load_n(&stop, __ATOMIC_ACQUIRE); }
@@ -110,7 +110,8 @@ static void *overrider(void *arg) {
     for (i = 1; i <= ROUNDS; i++) {
         opd_library *impl = opd_library_open(OPD_IMPL, "race", NULL, __FILE__, __LINE__);
         opd_library *all = opd_library_open(OPD_IMPL, "_", opd_key_name(OPD_F_USER_4), __FILE__, __LINE__);
-        CHECK_INT(opd_impl_key(impl, "fixed", "CompositeExplicitAutograd", k_ticket, ticket_new(1000 + i), ticket_free), 0);
+        CHECK_INT(opd_impl_key(impl, "fixed", "CompositeExplicitAutograd", k_ticket, ticket_new(1000 + i),
+                  ticket_free), 0);
         CHECK_INT(opd_fallback(all, k_down), 0);
         if (i % 16 == 0) { CHECK_INT(opd_check_invariants(), 0); }
         (void)usleep(100);
@@ -204,6 +205,38 @@ TEST(another_schema_under_a_running_call_is_refused) {
     CHECK_INT(opd_check_invariants(), 0);
 }
 
+/* A call that waits for the thread that redefines its operator: that thread gives up in the end. */
+static int redefined;
+static int k_waits(opd_call *call) {
+    (void)__atomic_add_fetch(&calls_done, 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&redefined, __ATOMIC_ACQUIRE)) { (void)usleep(1000); }
+    return opd_return_int(call, opd_arg_int(call, 0));
+}
+static void *wait_inside(void *arg) {
+    opd_value v = opd_value_int(3), r[1];
+    CHECK_INT(opd_call_all((opd_op *)arg, r, &v, 1), 0);
+    CHECK_INT(r[0].u.i, 3);
+    return NULL;
+}
+TEST(redefining_does_not_wait_for_ever) {
+    opd_library *a = opd_library_open(OPD_FRAGMENT, "wait", NULL, __FILE__, __LINE__), *b;
+    pthread_t thread;
+    calls_done = redefined = 0;
+    CHECK_INT(opd_def(a, "op(int n) -> int"), 0);
+    CHECK_INT(opd_impl_key(a, "op", "CompositeExplicitAutograd", k_waits, NULL, NULL), 0);
+    CHECK_INT(pthread_create(&thread, NULL, wait_inside, opd_find("wait::op")), 0);
+    while (!__atomic_load_n(&calls_done, __ATOMIC_ACQUIRE)) { (void)usleep(100); }
+    opd_library_close(a);
+    b = opd_library_open(OPD_FRAGMENT, "wait", NULL, __FILE__, __LINE__);
+    CHECK_INT(opd_def(b, "op(int n, int m) -> int"), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "wait::op was defined with another schema and is defined anew while a call");
+    __atomic_store_n(&redefined, 1, __ATOMIC_RELEASE);
+    CHECK_INT(pthread_join(thread, NULL), 0);
+    CHECK_INT(opd_def(b, "op(int n, int m) -> int"), 0);
+    opd_library_close(b);
+    CHECK_INT(opd_registry_stats().retired, 0);
+}
+
 //-- the thread's state ------------------------------------------------------------------------------------------------
 
 typedef struct carried { opd_dispatch_state state; bool default_grad, grad, has, after; } carried;
@@ -236,7 +269,8 @@ TEST(state_is_carried_by_an_explicit_call) {
     CHECK_INT(pthread_join(thread, NULL), 0);
     CHECK(c.default_grad && !c.grad && c.has && c.after);
     end = opd_dispatch_state_get();
-    CHECK(end.included == before.included && end.excluded == before.excluded && end.grad_enabled == before.grad_enabled);
+    CHECK(end.included == before.included && end.excluded == before.excluded &&
+          end.grad_enabled == before.grad_enabled);
 }
 
 CHECK_MAIN()

@@ -1,0 +1,34 @@
+/* A mode: while it is on, every operator call of the thread passes through one function, which here counts it.
+   cc -O2 examples/mode.c -o mode -lm && ./mode
+
+   A mode is a key in the thread's included set and a fallback at that key.  The fallback calls the operator again below
+   its key; what runs inside does so with the key excluded, so that only the program's own calls are seen. */
+#define OPDISPATCH_IMPLEMENTATION
+#include "../opdispatch.h"
+#include <stdio.h>
+
+#define COUNTING OPD_F_USER_7                     /* above autograd, autocast and the transforms */
+static int counted;
+
+static int counting_fallback(opd_call *call) {
+    opd_keyset mode = opd_keyset_add(OPD_KEYS_EMPTY, COUNTING);
+    printf("%d: %s\n", ++counted, opd_op_name(opd_call_operator(call)));
+    opd_keys_exclude(mode);                       /* until this kernel ends: the dispatcher puts it back */
+    return opd_redispatch(call, opd_keyset_minus(opd_call_keys(call), mode));
+}
+OPD_LIBRARY_IMPL(_, CountingMode, lib) { opd_fallback(lib, counting_fallback); }
+
+int main(void) {
+    int64_t sizes[] = {2, 3, 4, 4};
+    opd_key_define(COUNTING, "CountingMode");     /* before the first use of the dispatcher, which runs the block */
+    OPD_SCOPE {
+        opd_key_guard on = opd_keys_include(opd_keyset_add(OPD_KEYS_EMPTY, COUNTING));
+        opd_tensor *x = opd_ones(opd_ints_of(sizes, 4), OPD_FLOAT32);
+        opd_tensor *w = OPD_CALL(opd_find("aten::batch_norm"), x, OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE, true, 0.1,
+                                 1e-5, false);
+        opd_keys_restore(on);
+        opd_exp(w);                               /* not counted: the mode is off */
+    }
+    printf("%d calls\n", counted);
+    return opd_finish() || counted != 2;
+}
