@@ -6371,7 +6371,7 @@ static opd_key opdi_key_find(const char *name) {
     }
     for (row = 0; row < OPDI_ROWS; row++) {
         for (b = 0; b < OPD_BACKEND_COUNT; b++) {  /* PyTorch's name, or one that the backend was given */
-            const opdi_given *given = opdi_given_to(b);
+            const opdi_given_name *given = opdi_given_name_of(b);
             if (OPDI_IS(opdi_row_names[row][b]) || (given && OPDI_IS(given->keys[row]))) {
                 return OPD_KEY_PER_BACKEND(row, b);
             }
