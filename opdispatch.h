@@ -668,7 +668,7 @@ OPD_API opd_op *opd_find(const char *name);
 /* The same without an error. */
 OPD_API opd_op *opd_find_quiet(const char *name);
 OPD_API const char *opd_op_name(const opd_op *op);                /* "ns::name.overload" */
-OPD_API const opd_schema *opd_op_schema(const opd_op *op);        /* while it is defined; NULL: only kernels are there */
+OPD_API const opd_schema *opd_op_schema(const opd_op *op);      /* while it is defined; NULL: only kernels */
 OPD_API const opd_op_desc *opd_op_card(const opd_op *op);         /* what opd_define was given, or NULL */
 OPD_API uint32_t opd_op_tags(const opd_op *op);                   /* OPD_OPTAG_* */
 /* The next operator in the order of definition; NULL begins. */

@@ -62,6 +62,56 @@ TEST(override_is_said_once) {
     opd_library_close(d);
 }
 
+static size_t state_of(opd_op *op, char *text, size_t cap) {
+    size_t n = opd_dump(op, text, cap);
+    if (opd_op_schema(op) && n < cap) { n += opd_dump_table(op, text + n, cap - n); }
+    return n;
+}
+
+//-- a kernel of a built-in operator is replaced -----------------------------------------------------------------------
+
+static int k_seven(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *out = opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x));
+    float *o = opd_data_f32(out);
+    if (!o) { return -1; }
+    *o = 7;
+    return opd_return_tensor(call, out);
+}
+/* One that nobody has asked for yet, so its own kernels are not registered when ours comes. */
+static void override_one(const char *name) {
+    const float one = 1;
+    opd_tensor *x = opd_tensor_from(&one, opd_ints_of(NULL, 0), OPD_FLOAT32);
+    const opd_value v = opd_value_tensor(x);
+    opd_library *lib = lib_new(OPD_IMPL, "aten", "CPU", "mine.c", 1);
+    static char before[40000], after[40000];
+    opd_op *op;
+    double was;
+    CHECK_INT(opd_impl(lib, name, k_seven), 0);
+    (void)snprintf(after, sizeof after, "aten::%s", name);
+    op = opd_find(after);
+    CHECK_NEAR(opd_item_f64(opd_call_op(op, &v, 1)), 7, 0);
+    CHECK_INT(opd_check_invariants(), 0);
+    opd_library_close(lib);
+    was = opd_item_f64(opd_call_op(op, &v, 1));
+    CHECK(was > 7 || was < 7);
+    (void)state_of(op, before, sizeof before);
+    lib = lib_new(OPD_IMPL, "_", "CPU", "mine.c", 2);
+    (void)snprintf(after, sizeof after, "aten::%s", name);
+    CHECK_INT(opd_impl(lib, after, k_seven), 0);
+    CHECK_NEAR(opd_item_f64(opd_call_op(op, &v, 1)), 7, 0);
+    (void)state_of(op, after, sizeof after);
+    CHECK(strstr(after, "CPU: registered at mine.c:2") != NULL && strstr(after, "CPU (inactive): ") != NULL);
+    opd_library_close(lib);
+    CHECK_NEAR(opd_item_f64(opd_call_op(op, &v, 1)), was, 0);
+    (void)state_of(op, after, sizeof after);
+    CHECK_STR(after, before);
+    CHECK_OK();
+}
+TEST(replaced_kernel_of_a_built_in_operator) {
+    override_one("cosh");
+    override_one("exp");
+}
+
 //-- "c kernel": who has this key in a dump of a table, and why --------------------------------------------------------
 
 static const char *slot_of(const char *dump, const char *key, char *out, size_t cap) {
@@ -224,12 +274,6 @@ static opd_library *step_take(const steps *all, int i) {
         CHECK_INT(opd_impl(lib, "op", k_first), 0);
     }
     return lib;
-}
-
-static size_t state_of(opd_op *op, char *text, size_t cap) {
-    size_t n = opd_dump(op, text, cap);
-    if (opd_op_schema(op) && n < cap) { n += opd_dump_table(op, text + n, cap - n); }
-    return n;
 }
 
 /* Registrations that are refused; each must leave everything as it was. */
@@ -533,50 +577,6 @@ TEST(listeners) {
     CHECK_INT(opd_def(d, "late(Tensor x) -> Tensor"), 0);
     opd_library_close(d);
     CHECK_STR(told, "");
-}
-
-//-- a kernel of a built-in operator is replaced -----------------------------------------------------------------------
-
-static int k_seven(opd_call *call) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *out = opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x));
-    float *o = opd_data_f32(out);
-    if (!o) { return -1; }
-    *o = 7;
-    return opd_return_tensor(call, out);
-}
-/* One that nobody has asked for yet, so its own kernels are not registered when ours comes. */
-static void override_one(const char *name) {
-    const float one = 1;
-    opd_tensor *x = opd_tensor_from(&one, opd_ints_of(NULL, 0), OPD_FLOAT32);
-    const opd_value v = opd_value_tensor(x);
-    opd_library *lib = lib_new(OPD_IMPL, "aten", "CPU", "mine.c", 1);
-    static char before[40000], after[40000];
-    opd_op *op;
-    double was;
-    CHECK_INT(opd_impl(lib, name, k_seven), 0);
-    (void)snprintf(after, sizeof after, "aten::%s", name);
-    op = opd_find(after);
-    CHECK_NEAR(opd_item_f64(opd_call_op(op, &v, 1)), 7, 0);
-    CHECK_INT(opd_check_invariants(), 0);
-    opd_library_close(lib);
-    was = opd_item_f64(opd_call_op(op, &v, 1));
-    CHECK(was > 7 || was < 7);
-    (void)state_of(op, before, sizeof before);
-    lib = lib_new(OPD_IMPL, "_", "CPU", "mine.c", 2);
-    (void)snprintf(after, sizeof after, "aten::%s", name);
-    CHECK_INT(opd_impl(lib, after, k_seven), 0);
-    CHECK_NEAR(opd_item_f64(opd_call_op(op, &v, 1)), 7, 0);
-    (void)state_of(op, after, sizeof after);
-    CHECK(strstr(after, "CPU: registered at mine.c:2") != NULL && strstr(after, "CPU (inactive): ") != NULL);
-    opd_library_close(lib);
-    CHECK_NEAR(opd_item_f64(opd_call_op(op, &v, 1)), was, 0);
-    (void)state_of(op, after, sizeof after);
-    CHECK_STR(after, before);
-    CHECK_OK();
-}
-TEST(replaced_kernel_of_a_built_in_operator) {
-    override_one("cosh");
-    override_one("exp");
 }
 
 //-- C functions -------------------------------------------------------------------------------------------------------
@@ -948,6 +948,8 @@ TEST_KEEPS(wrapper_by_a_key_that_tensors_carry) {
     static const int64_t sizes[] = {2, 3, 4, 4};
     opd_tensor *x = opd_ones(opd_ints_of(sizes, 4), OPD_FLOAT32), *w, *y;
     opd_library *all;
+    int64_t live = 0;
+    int i;
     opd_scope scope;
     name_key(OPD_F_USER_6, "TestWrapper");
     all = lib_new(OPD_IMPL, "_", "TestWrapper", "w.c", 1);
@@ -971,6 +973,13 @@ TEST_KEEPS(wrapper_by_a_key_that_tensors_carry) {
     CHECK(opd_tensor_wrap_key(x, OPD_KEY_AUTOGRAD) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Autograd is no key without a backend");
     opd_scope_close(&scope);
+    for (i = 0; i < 2; i++) {                     /* the second time everything is warm */
+        live = opd_memory_stats().live;
+        scope = opd_scope_open();
+        CHECK(opd_tensor_wrap_key(opd_exp(x), OPD_F_USER_6) != NULL);        /* nobody else holds what is inside */
+        opd_scope_close(&scope);
+    }
+    CHECK_INT(opd_memory_stats().live, live);
     opd_library_close(all);
     w = opd_tensor_wrap_key(x, OPD_F_USER_6);     /* nothing takes care of it now */
     CHECK(opd_exp(w) == NULL);
