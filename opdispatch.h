@@ -3262,12 +3262,14 @@ static bool opdi_barrier(void) {
 static bool opdi_barrier(void) { return OPDI_ALONE != 0; }
 #endif
 
-/* The epoch in which the oldest of the running calls began; UINT64_MAX when none runs, 0 when nobody can know. */
+/* The epoch in which the oldest of the running calls began; UINT64_MAX when none runs, 0 when nobody can know.  Threads
+   that have never called are not in the list, and take its lock when they come. */
 static uint64_t opdi_oldest_call(void) {
-    uint64_t oldest = UINT64_MAX;
     const opdi_thread *th;
-    if (!opdi_barrier()) { return 0; }
+    uint64_t oldest = UINT64_MAX;
     opdi_lock(&opdi_threads_lock);
+    for (th = opdi_all_threads; th && th == opdi_thread_self; th = th->next) { }
+    if (th && !opdi_barrier()) { oldest = 0; }
     for (th = opdi_all_threads; th; th = th->next) {
         const uint64_t inside = OPDI_ACQUIRE(&th->inside);
         if (inside && inside < oldest) { oldest = inside; }

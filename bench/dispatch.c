@@ -224,6 +224,25 @@ static void register_many(int n) {
     opd_library_close(lib);
 }
 
+/* The same calls with a user key in the thread's set: nothing registered there but "fall through", then a mode. */
+static int mode_kernel(opd_call *call) {
+    return opd_redispatch(call, opd_keyset_remove(opd_call_keys(call), OPD_F_USER_7));
+}
+static void bench_user_keys(opd_op *noop, opd_tensor *x, opd_tensor *y) {
+    opd_library *all = opd_library_open(OPD_IMPL, "_", opd_key_name(OPD_F_USER_7), __FILE__, __LINE__);
+    opd_key_guard on = opd_keys_include(opd_keyset_add(OPD_KEYS_EMPTY, OPD_F_USER_7));
+    opd_value rets[1];
+    opd_fallback(all, OPD_FALLTHROUGH);
+    BENCH(ROW("noop_user_key", "noop with a user key that falls through", .most = 6, .most_calls = 4), 200000,
+          OPD_CALL_N(noop, rets, x, y, 3));
+    opd_library_close(all);
+    all = opd_library_open(OPD_IMPL, "_", opd_key_name(OPD_F_USER_7), __FILE__, __LINE__);
+    opd_fallback(all, mode_kernel);
+    BENCH(ROW("noop_mode", "noop through a mode at a user key"), 200000, OPD_CALL_N(noop, rets, x, y, 3));
+    opd_keys_restore(on);
+    opd_library_close(all);
+}
+
 static void bench_calls(void) {
     opd_op *noop = opd_find("bench::noop"), *noop_ = opd_find("bench::noop_"), *noop2 = opd_find("bench::noop2");
     opd_op *noop_ad = opd_find("bench::noop_ad"), *noop2_ad = opd_find("bench::noop2_ad");
@@ -258,6 +277,7 @@ static void bench_calls(void) {
           200000, OPD_CALL_N(noop_ad, rets, x, y, 3));
     BENCH(ROW("noop2_autograd", "noop2 through such a kernel", .peer = "noop2_autograd", .ops = 1000), 200,
           OPD_SCOPE { for (int k = 0; k < 1000; k++) { OPD_CALL(noop2_ad, x, y, 3); } });
+    if (opd_key_define(OPD_F_USER_7, "BenchMode") != OPD_KEY_INVALID) { bench_user_keys(noop, x, y); }
     BENCH(ROW("find", "look-up by name", .peer = "find"), 50000, opd_find("bench::noop"));
     BENCH(ROW("by_name", "noop by name", .most = 30), 50000, OPD_CALL_N(opd_find("bench::noop"), rets, x, y, 3));
     BENCH(ROW("parse", "parsing the schema of add"), 5000, opd_schema_free(opd_schema_parse(schema)));
