@@ -60,13 +60,22 @@ static int64_t case_offset(const opd_tensor *t, int64_t i) {
     }
     return at * (int64_t)opd_dtype_size(opd_dtype(t));
 }
+static void write_half(void *p, double v, opd_scalar_type dtype) {
+    const float f = (float)v;
+    OPD_SCOPE { memcpy(p, opd_data(opd_to_dtype(opd_tensor_from(&f, OPD_INTS(1), OPD_FLOAT32), dtype)), 2); }
+}
+static double read_half(const void *p, opd_scalar_type dtype) {
+    double v = 0;
+    OPD_SCOPE { v = opd_item_f64(opd_tensor_from(p, OPD_INTS(1), dtype)); }
+    return v;
+}
 static void case_put(opd_tensor *t, int64_t i, double v) {
     char *p = (char *)opd_data(t) + case_offset(t, i);
     switch (opd_dtype(t)) {
     case OPD_FLOAT32: *(float *)(void *)p = (float)v; break;
     case OPD_FLOAT64: *(double *)(void *)p = v; break;
-    case OPD_FLOAT16: *(uint16_t *)(void *)p = opdi_f32_to_f16((float)v); break;
-    case OPD_BFLOAT16: *(uint16_t *)(void *)p = opdi_f32_to_bf16((float)v); break;
+    case OPD_FLOAT16: write_half(p, v, OPD_FLOAT16); break;
+    case OPD_BFLOAT16: write_half(p, v, OPD_BFLOAT16); break;
     case OPD_INT64: *(int64_t *)(void *)p = (int64_t)v; break;
     case OPD_BOOL: *(bool *)(void *)p = v > 0; break;
     default: CHECK(!"a dtype that cases do not use");
@@ -77,8 +86,8 @@ OPD_UNUSED static double case_get(const opd_tensor *t, int64_t i) {
     switch (opd_dtype(t)) {
     case OPD_FLOAT32: return (double)*(const float *)(const void *)p;
     case OPD_FLOAT64: return *(const double *)(const void *)p;
-    case OPD_FLOAT16: return (double)opdi_f16_to_f32(*(const uint16_t *)(const void *)p);
-    case OPD_BFLOAT16: return (double)opdi_bf16_to_f32(*(const uint16_t *)(const void *)p);
+    case OPD_FLOAT16: return read_half(p, OPD_FLOAT16);
+    case OPD_BFLOAT16: return read_half(p, OPD_BFLOAT16);
     case OPD_INT64: return (double)*(const int64_t *)(const void *)p;
     case OPD_INT32: return (double)*(const int32_t *)(const void *)p;
     case OPD_INT16: return (double)*(const int16_t *)(const void *)p;

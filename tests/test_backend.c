@@ -1,6 +1,5 @@
 /* Backends from outside: a device whose memory is open only inside its own functions, so that a kernel of the CPU that
    touched it would end the program.  Every operator's sample cases run on it. */
-#define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include "cases.h"
 #include <sys/mman.h>

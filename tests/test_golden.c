@@ -1,5 +1,4 @@
 /* PyTorch's answers to the sample cases of the operators' cards: golden/samples.txt, made by golden/make_samples.py. */
-#define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include "cases.h"
 

@@ -1,6 +1,5 @@
 // Calls by base name: schemas/resolve.tsv has PyTorch's choices, and its reason for each overload where none fits
 // (tests/golden/make_resolve.py).  THREADED
-#define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include "check.h"
 #include <pthread.h>
