@@ -8134,8 +8134,13 @@ int opd_def(opd_library *lib, const char *schema) { return opd_def_with(lib, sch
 /* Said once a process: another kernel is active now.  Not at Meta, where PyTorch expects it.  Not under the lock. */
 static void opdi_warn_override(const opd_op *op, const opdi_kernel *k, opdi_origin before, bool overrides) {
     char schema[512], places[2][300];
-    if (!overrides || k->key == OPD_KEY_META || opdi_registry.warned_override) { return; }
+    bool warned;
+    if (!overrides || k->key == OPD_KEY_META) { return; }
+    opdi_lock(&opdi_registry.lock);
+    warned = opdi_registry.warned_override;
     opdi_registry.warned_override = true;
+    opdi_unlock(&opdi_registry.lock);
+    if (warned) { return; }
     (void)snprintf(schema, sizeof schema, "%s", op->name);
     opd_warn("Warning only once for all operators, other operators may also be overridden.\n"
              "  Overriding a previously registered kernel for the same operator and the same dispatch key\n"
@@ -11537,10 +11542,14 @@ static int opdi_device_alloc(opdi_storage *s, opdi_backend *b, int type, int ind
 }
 static void opdi_device_free(opdi_storage *s) {
     opdi_backend *b = opdi_backend_of(s->device);
+    opd_plugin *plugin = b ? b->plugin : NULL;
     if (!b || !s->data) { return; }
+    if (plugin) { opdi_plugin_pin(plugin); }      /* with the last block another thread may unregister b */
     b->desc.free(b->desc.user, s->index, s->data, (size_t)s->bytes);
     opdi_device_count_bytes(b, s->index, -s->bytes);
-    if (b->plugin && !opdi_plugin_loaded(b->plugin)) { opdi_backends_unload(b->plugin); }
+    if (!plugin) { return; }
+    if (!opdi_plugin_loaded(plugin)) { opdi_backends_unload(plugin); }
+    opdi_plugin_let_go(plugin);
 }
 
 static opdi_storage *opdi_device_storage(int64_t bytes, int place) {
@@ -13593,7 +13602,7 @@ struct opd_plugin {
     uintptr_t begin, end;                         /* where it is mapped */
     const opd_plugin_info *info;                  /* NULL: it calls the program's own symbols */
     opd_block *blocks;                            /* then: what its constructors linked */
-    int64_t pins;
+    int64_t pins;                                 /* one while it is loaded */
     uint64_t left;                                /* epoch in which it was unloaded */
     bool loaded;
     size_t bytes;
@@ -13680,7 +13689,7 @@ static void opdi_plugins_sweep(void) {
         uint64_t oldest;
         opdi_lock(&opdi_registry.lock);
         oldest = opdi_oldest_call();
-        while ((p = *at) != NULL && (p->loaded || OPDI_ACQUIRE(&p->pins) != 0 || p->left >= oldest)) { at = &p->next; }
+        while ((p = *at) != NULL && (OPDI_ACQUIRE(&p->pins) != 0 || p->left >= oldest)) { at = &p->next; }
         if (p) {
             opdi_plugin_forget(p);
             OPDI_STORE(at, p->next);
@@ -13694,8 +13703,9 @@ static void opdi_plugins_sweep(void) {
     }
 }
 
+//-- After the last pin another thread may free the record: it is not looked at again.
 static void opdi_plugin_let_go(opd_plugin *p) {
-    if (OPDI_SUB(&p->pins, 1) == 0 && !OPDI_LOAD(&p->loaded)) { opdi_plugins_sweep(); }
+    if (OPDI_SUB(&p->pins, 1) == 0) { opdi_plugins_sweep(); }
 }
 
 opd_plugin *opd_plugin_next(const opd_plugin *plugin) {
@@ -13775,6 +13785,7 @@ static void opdi_plugin_undo(opd_plugin *p) {
     OPDI_STORE(&p->loaded, false);
     opdi_unlock(&opdi_registry.lock);
     opdi_backends_unload(p);
+    (void)OPDI_SUB(&p->pins, 1);                  /* the caller sweeps when no lock is held */
 }
 
 int opd_unload_library(opd_plugin *plugin) {
@@ -13945,7 +13956,7 @@ static int opdi_plugin_check(opd_plugin *p) {
                         "in this program", p->path);
     }
     p->info = info;
-    *info->host = &opdi_host_table;
+    if (!*info->host) { *info->host = &opdi_host_table; }     /* loaded again, code of it may be running */
     return 0;
 }
 
@@ -13973,6 +13984,7 @@ static opd_plugin *opdi_plugin_enter(opd_plugin *fresh, bool *known) {
         OPDI_PUBLISH(&opdi_plugins, fresh);
         p = fresh;
     }
+    if (!*known) { opdi_plugin_pin(p); }
     OPDI_STORE(&p->loaded, true);
     opdi_unlock(&opdi_registry.lock);
     return p;
