@@ -243,7 +243,8 @@ OPD_API_OPEN int opd_fail(opd_code code, const char *format, ...) OPD_PRINTF_LIK
    the mark and returns its code (OPD_OK when there was none).  An error already pending at the mark stays. */
 OPD_API int opd_error_mark(void);
 OPD_API opd_code opd_error_rewind(int mark);
-/* Reports a pending error through the log and returns 1, or returns 0.  Closes all scopes of the thread.
+/* Reports a pending error through the log and returns 1, or returns 0.  Closes all scopes of the thread; gives back
+   what closed libraries left behind (opd_library_close).
    The last line of main: `return opd_finish();`. */
 OPD_API int opd_finish(void);
 
@@ -641,7 +642,8 @@ typedef enum opd_library_kind { OPD_DEF = 1, OPD_FRAGMENT, OPD_IMPL } opd_librar
    key is a key's name or NULL.  NULL with an error.  Any thread. */
 OPD_API opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char *key,
                                       const char *file, int line);
-/* Undoes everything that was registered through it, in any order relative to other libraries. */
+/* Undoes everything that was registered through it, in any order relative to other libraries.  While other threads are
+   inside a call, or this one is, tables and user pointers wait: the next closing or opd_finish gives them back. */
 OPD_API void opd_library_close(opd_library *lib);
 /* Defines an operator by its schema.  0, or -1 with nothing changed. */
 OPD_API int opd_def(opd_library *lib, const char *schema);
@@ -3326,10 +3328,13 @@ opd_code opd_error_rewind(int mark) {
     return code;
 }
 
+static void opdi_gone_give_back(void);
+
 int opd_finish(void) {
     opdi_thread *th = opdi_self();
     int failed = th->error != OPD_OK;
     opdi_report_pending(th);
+    opdi_gone_give_back();
     opdi_scope_unwind(th, 0);
     th->scope_depth = 0;
     th->scope_mark = 0;

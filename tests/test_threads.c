@@ -176,7 +176,7 @@ TEST(kernel_that_undoes_its_own_operator) {
     CHECK_OK();
     CHECK_INT(unmade, 0);
     CHECK(opd_registry_stats().retired > 0);
-    opd_library_close(opd_library_open(OPD_FRAGMENT, "inner", NULL, __FILE__, __LINE__));
+    opd_library_close(opd_library_open(OPD_FRAGMENT, "inner", NULL, __FILE__, __LINE__));      /* or opd_finish */
     CHECK_INT(unmade, 1);
     CHECK_INT(opd_registry_stats().retired, 0);
     CHECK_INT(opd_call_all(op, &v, &v, 1), -1);

@@ -258,9 +258,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (i = 0; i < LIBS; i++) { opd_library_close(libs[(i + (int)flags) % LIBS]);
         libs[(i + (int)flags) % LIBS] = NULL; }
     opd_scope_close(&scope);
+    MUST(opd_ok() && opd_finish() == 0);
     (void)opd_dispatch_state_set(defaults);
     done = opd_registry_stats();
-    MUST(made == unmade && done.retired == 0 && opd_ok());
+    MUST(opd_ok());
+    MUST(made == unmade);
+    MUST(done.retired == 0);
     MUST(done.dangling == begin.dangling && done.fallbacks == begin.fallbacks && done.libraries == begin.libraries);
     MUST(done.operators >= begin.operators && done.kernels >= begin.kernels);      /* built-in ones register lazily */
     return 0;
