@@ -7598,6 +7598,8 @@ static bool opdi_slot_skips(const opdi_slot *s, opdi_chosen how) {
            how == OPDI_CHOSEN_MISSING;
 }
 
+static int opdi_by_device_kernel(opd_call *call);
+static int opdi_device_arg(const opd_op *op, const opd_value *args);
 static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how);
 
 static void opdi_fill_table(const opd_op *op, opdi_table *table) {
@@ -7716,11 +7718,6 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
         return NULL;
     }
     return lib;
-}
-
-void opd_library_at(opd_library *lib, const char *file, int line) {
-    lib->place.file = file ? file : "?";
-    lib->place.line = line;
 }
 
 /* "registered at FILE:LINE"; returns buf. */
@@ -8110,6 +8107,12 @@ static bool opdi_library_usable(const opd_library *lib, const char *what) {
     return l != NULL;
 }
 
+void opd_library_at(opd_library *lib, const char *file, int line) {
+    if (!opdi_library_usable(lib, "opd_library_at")) { return; }
+    lib->place.file = file ? file : "?";
+    lib->place.line = line;
+}
+
 static opd_op *opdi_def_text(opd_library *lib, const char *text, const opd_def_options *options) {
     opd_schema *schema;
     opd_op *op = NULL;
@@ -8122,6 +8125,8 @@ static opd_op *opdi_def_text(opd_library *lib, const char *text, const opd_def_o
         (void)opd_fail(OPD_ERROR_REGISTER, "opd_def(\"%s\"): Cannot define an operator inside of a %s block. "
                        "All def()s should be placed in the (unique) OPD_LIBRARY block for their namespace.", text,
                        opdi_kind_names[lib->kind]);
+    } else if (options && (unsigned)options->alias > OPD_ALIAS_INTERNAL_SPECIAL_CASE) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_def(\"%s\"): %d is no alias kind", text, (int)options->alias);
     } else {
         schema = opdi_schema_parse(text, strlen(text), lib->ns, false);
         if (schema) { op = opdi_def_schema(lib, schema, options); }
@@ -9392,7 +9397,7 @@ opd_overloads *opd_overloads_find(const char *name) {
     }
     opdi_unlock(&opdi_registry.lock);
     l = set && n ? opdi_overloads_list(set) : NULL;
-    if (opd_ok() && (!l || l->n == 0)) { (void)opdi_not_found(n ? name : "NULL"); }
+    if (opd_ok() && (!l || l->n == 0)) { (void)opdi_not_found(name ? name : "NULL"); }
     return opd_ok() ? set : NULL;
 }
 
@@ -9980,7 +9985,8 @@ static void opdi_explain_keys(opdi_text *t, const opdi_thread *th, const opd_op 
     const bool grad = (u->flags & OPDI_REQUIRES_GRAD) && !th->state.no_grad;
     const int backend = u->backends ? opdi_top_bit(u->backends) : 0;
     const char *arrow = "=> ";
-    int f, b;
+    opd_key last;
+    int f, b, i;
     for (b = 0; b < OPD_BACKEND_COUNT && u->backends & (u->backends - 1); b++) {
         if (!(u->backends >> b & 1)) { continue; }
         opdi_text_add(t, "backend %s%s: ", opd_key_name(OPD_KEY_PER_BACKEND(0, b)),
@@ -10004,8 +10010,12 @@ static void opdi_explain_keys(opdi_text *t, const opdi_thread *th, const opd_op 
         opdi_text_add(t, "\n");
         if (!why) { arrow = "-> "; }
     }
-    opdi_text_add(t, "  %sUndefined: when no other key is left; ", arrow);
-    opdi_explain_kernel(t, op, OPD_KEY_UNDEFINED);
+    i = table->slots[0].fn == opdi_by_device_kernel ? opdi_device_arg(op, args) : -1;
+    last = i >= 0 ? OPD_KEY_CPU + args[i].u.device.type : OPD_KEY_UNDEFINED;
+    opdi_text_add(t, "  %s%s: ", arrow, opd_key_name(last));
+    if (i >= 0) { opdi_text_add(t, "from argument '%s', ", op->schema->args[i].name); }
+    opdi_text_add(t, "when no other key is left; ");
+    opdi_explain_kernel(t, op, last);
     opdi_text_add(t, "\n");
 }
 
@@ -11447,7 +11457,8 @@ opd_device opd_device_current(opd_backend backend) {
 }
 opd_device opd_device_set(opd_device device) {
     const opd_device was = opd_device_current((opd_backend)device.type);
-    opdi_backend *b = was.index >= 0 && device.index >= 0 ? opdi_device_find(device, &device.index) : NULL;
+    const bool host = device.type == OPD_CPU || device.type == OPD_META;
+    opdi_backend *b = !host && device.index >= 0 ? opdi_device_find(device, &device.index) : NULL;
     if (b && b->desc.device_set && device.index != was.index) {
         (void)opdi_backend_rc(b->desc.device_set(b->desc.user, device.index), device.type, "device_set");
     }
@@ -11821,19 +11832,19 @@ static int opdi_device_round(opd_call *call, bool mixes) {
 static int opdi_device_kernel(opd_call *call) { return opdi_device_round(call, false); }
 static int opdi_device_mixed_kernel(opd_call *call) { return opdi_device_round(call, true); }
 
+//-- The argument that is a registered device; -1: none.
+static int opdi_device_arg(const opd_op *op, const opd_value *args) {
+    int i = op->nargs - 1;
+    while (i >= 0 && !(args[i].tag == OPD_TAG_DEVICE && opdi_backend_of(args[i].u.device.type))) { i--; }
+    return i;
+}
 //-- An operator without tensors, called with a device: as if a tensor of that device were among its arguments
 //-- (BackendSelect).
 static int opdi_by_device_kernel(opd_call *call) {
-    opd_kernel fn;
-    int i;
-    for (i = 0; i < call->op->nargs; i++) {
-        const opd_value *v = &call->args[i];
-        if (v->tag == OPD_TAG_DEVICE && opdi_backend_of(v->u.device.type)) {
-            return opd_redispatch(call, opd_keyset_make(OPD_BIT_OF(OPD_F_DENSE), (uint64_t)1 << v->u.device.type));
-        }
-    }
-    fn = opdi_behind(call, 15);
-    return fn ? fn(call) : -1;
+    const int i = opdi_device_arg(call->op, call->args);
+    const opd_kernel fn = i < 0 ? opdi_behind(call, 15) : NULL;
+    if (i < 0) { return fn ? fn(call) : -1; }
+    return opd_redispatch(call, opd_keyset_make(OPD_BIT_OF(OPD_F_DENSE), (uint64_t)1 << call->args[i].u.device.type));
 }
 
 //-- Puts these round the kernels of a table, where a backend is registered.

@@ -662,6 +662,27 @@ TEST(operators_of_ones_own) {
     opd_library_close(def);
     CHECK_OK();
 }
+TEST(a_device_argument_is_explained) {
+    opd_library *def, *impl;
+    char text[2000];
+    opd_value v[2];
+    int64_t one = 1;
+    dev_on(false);
+    def = opd_library_open(OPD_DEF, "mine", NULL, "def.c", 1);
+    impl = opd_library_open(OPD_IMPL, "mine", "PrivateUse1", "npu.c", 2);
+    CHECK_INT(opd_def(def, "make(int[] size, *, Device? device=None) -> Tensor"), 0);
+    CHECK_INT(opd_impl_key(def, "make", "CompositeExplicitAutograd", make_cpu, NULL, NULL), 0);
+    CHECK_INT(opd_impl(impl, "make", make_npu), 0);
+    v[0] = opd_value_ints(&one, 1); v[1] = at(2);
+    (void)opd_explain(opd_find("mine::make"), v, 2, text, sizeof text);
+    CHECK(strstr(text, "=> npu: from argument 'device', when no other key is left; kernel, registered at npu.c:2\n"));
+    CHECK(!strstr(text, "Undefined"));
+    (void)opd_explain(opd_find("mine::make"), v, 1, text, sizeof text);
+    CHECK(strstr(text, "=> Undefined: when no other key is left; default backend kernel, registered at def.c:1\n"));
+    opd_library_close(impl);
+    opd_library_close(def);
+    CHECK_OK();
+}
 /* fill_ and copy_ of the device's own serve all that fills and copies. */
 static int fills, copies;
 static int own_fill(opd_call *call) {
@@ -710,6 +731,10 @@ TEST(the_current_device) {
     (void)opd_device_set(unit(UNITS));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "there is no npu:3");
     CHECK(opd_device_set(opd_device_of(OPD_CPU, -1)).type == OPD_CPU);
+    CHECK(opd_device_set(opd_device_of(OPD_CUDA, -1)).index == -1);      /* puts back what was: nothing */
+    CHECK_OK();
+    (void)opd_device_set(opd_device_of(OPD_CUDA, 0));
+    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "no allocator for device cuda");
     dev.syncs = 0;
     CHECK(opd_device_synchronize(unit(-1)) == 0 && opd_device_synchronize(opd_device_of(OPD_CPU, -1)) == 0);
     CHECK_INT(dev.syncs, 1);

@@ -472,6 +472,20 @@ TEST(places_and_alias_kinds_in_dumps) {
     opd_library_close(d);
 }
 
+TEST(what_is_no_library_and_no_alias_kind) {
+    opd_library *lib = lib_new(OPD_DEF, "odd", NULL, "a.c", 1);
+    opd_def_options options;
+    memset(&options, 0, sizeof options);
+    options.alias = (opd_alias_kind)4;
+    CHECK_INT(opd_def_with(lib, "op() -> ()", &options), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "opd_def(\"op() -> ()\"): 4 is no alias kind");
+    CHECK(!opd_find_quiet("odd::op"));
+    opd_library_at(NULL, "a.c", 2);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "opd_library_at: the library is NULL");
+    opd_library_close(lib);
+    opd_library_at(lib, "a.c", 3);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "opd_library_at: the library is closed");
+}
 TEST(identical_second_definitions) {
     opd_library *a = lib_new(OPD_FRAGMENT, "again", NULL, "a.c", 1), *b = lib_new(OPD_FRAGMENT, "again", NULL, "b.c",
                              2);
