@@ -8592,29 +8592,31 @@ static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool
     if (!inplace) { desc.cases = NULL; }
     card = opdi_card_new(op, &desc, base, inplace);
     if (!card) { return -1; }
-    if (opdi_impl_at(lib, op->name, composite ? OPD_KEY_COMPOSITE_IMPLICIT : OPD_KEY_COMPOSITE_EXPLICIT,
-                     composite ? opdi_derived_composite : opdi_derived_kernel, card, NULL)) { return -1; }
-    if (composite) { return 0; }
+    if (composite) {
+        return opdi_impl_at(lib, op->name, OPD_KEY_COMPOSITE_IMPLICIT, opdi_derived_composite, card, NULL);
+    }
     if (opdi_impl_at(lib, op->name, OPD_KEY_AUTOGRAD, inplace ? opdi_autograd_inplace_kernel : opdi_autograd_out_kernel,
-                     card, NULL)) { return -1; }
-    return opdi_impl_at(lib, op->name, OPD_KEY_AD_INPLACE_OR_VIEW, opdi_version_kernel, NULL, NULL);
+                     card, NULL) ||
+        opdi_impl_at(lib, op->name, OPD_KEY_AD_INPLACE_OR_VIEW, opdi_version_kernel, NULL, NULL)) { return -1; }
+    return opdi_impl_at(lib, op->name, OPD_KEY_COMPOSITE_EXPLICIT, opdi_derived_kernel, card, NULL);
 }
 
+//-- From the top down: whatever other threads see of it meanwhile, no kernel runs without what belongs above it.
 static int opdi_define_kernels(opd_library *lib, opdi_card *card) {
     const opd_op_desc *d = &card->desc;
     const char *name = card->op->name;
     opd_kernel autograd = d->autograd ? d->autograd : !d->backward || d->composite ? NULL :
                           card->op->written_args & 1 ? opdi_autograd_inplace_kernel : opdi_autograd_kernel;
-    if (d->cpu && opdi_impl_at(lib, name, OPD_KEY_CPU, d->cpu, d->user, NULL)) { return -1; }
-    if (d->cuda && opdi_impl_at(lib, name, OPD_KEY_CUDA, d->cuda, d->user, NULL)) { return -1; }
-    if (d->fake && opdi_impl_at(lib, name, OPD_KEY_META, d->fake, d->user, NULL)) { return -1; }
-    if (d->any && opdi_impl_at(lib, name, OPD_KEY_COMPOSITE_EXPLICIT, d->any, d->user, NULL)) { return -1; }
-    if (d->composite && opdi_impl_at(lib, name, OPD_KEY_COMPOSITE_IMPLICIT, d->composite, d->user, NULL)) { return -1; }
     if (autograd && opdi_impl_at(lib, name, OPD_KEY_AUTOGRAD, autograd, d->autograd ? d->user : (void *)card, NULL)) {
         return -1;
     }
     if (card->op->written_args &&
         opdi_impl_at(lib, name, OPD_KEY_AD_INPLACE_OR_VIEW, opdi_version_kernel, NULL, NULL)) { return -1; }
+    if (d->cpu && opdi_impl_at(lib, name, OPD_KEY_CPU, d->cpu, d->user, NULL)) { return -1; }
+    if (d->cuda && opdi_impl_at(lib, name, OPD_KEY_CUDA, d->cuda, d->user, NULL)) { return -1; }
+    if (d->fake && opdi_impl_at(lib, name, OPD_KEY_META, d->fake, d->user, NULL)) { return -1; }
+    if (d->any && opdi_impl_at(lib, name, OPD_KEY_COMPOSITE_EXPLICIT, d->any, d->user, NULL)) { return -1; }
+    if (d->composite && opdi_impl_at(lib, name, OPD_KEY_COMPOSITE_IMPLICIT, d->composite, d->user, NULL)) { return -1; }
     if (d->inplace && opdi_derive(lib, card, d->inplace, true)) { return -1; }
     return d->out ? opdi_derive(lib, card, d->out, false) : 0;
 }

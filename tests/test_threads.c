@@ -154,6 +154,50 @@ TEST(registration_while_others_call) {
     CHECK_INT(opd_check_invariants(), 0);
 }
 
+/* An operator is never seen with its kernel and without its formula. */
+static int k_double(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    return opd_return_tensor(call, opd_add(x, x));
+}
+static int double_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, opd_add(g, g));
+}
+static void *differentiates(void *arg) {
+    while (!is_stopped()) {
+        opd_scope scope = opd_scope_open();
+        const float one = 1;
+        opd_tensor *x = opd_tensor_set_requires_grad(opd_tensor_from(&one, opd_ints_of(NULL, 0), OPD_FLOAT32), true);
+        opd_op *op = opd_find_quiet("race::whole");
+        opd_value v = opd_value_tensor(x);
+        opd_tensor *y = op ? opd_call_op(op, &v, 1) : NULL;
+        opd_error_clear();                        /* not there, or no kernel of it yet */
+        if (y && opd_backward(y)) { printf("%s\n", opd_error_message()); CHECK(!"backward"); }
+        opd_error_clear();
+        (void)__atomic_add_fetch(&calls_done, y != NULL, __ATOMIC_RELAXED);
+        opd_scope_close(&scope);
+    }
+    return arg;
+}
+TEST(an_operator_that_runs_has_its_formula) {
+    pthread_t threads[2];
+    opd_op_desc d;
+    int i;
+    memset(&d, 0, sizeof d);
+    d.schema = "whole(Tensor self) -> Tensor"; d.cpu = k_double; d.backward = double_backward;
+    calls_done = 0;
+    __atomic_store_n(&stop, 0, __ATOMIC_RELEASE);
+    for (i = 0; i < 2; i++) { CHECK_INT(pthread_create(&threads[i], NULL, differentiates, NULL), 0); }
+    for (i = 0; i < 3000 || __atomic_load_n(&calls_done, __ATOMIC_RELAXED) < 10; i++) {
+        opd_library *lib = opd_library_open(OPD_FRAGMENT, "race", NULL, __FILE__, __LINE__);
+        CHECK_INT(opd_define(lib, &d), 0);
+        opd_library_close(lib);
+    }
+    __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+    for (i = 0; i < 2; i++) { CHECK_INT(pthread_join(threads[i], NULL), 0); }
+    CHECK_INT(opd_check_invariants(), 0);
+}
+
 //-- what is out of use waits for the calls that are inside ------------------------------------------------------------
 
 static opd_library *inner;
