@@ -9482,9 +9482,9 @@ int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int na
 
 OPDI_COLD_END
 
-int opd_redispatch(opd_call *call, opd_keyset keys) {
+//-- The kernel of these keys in one table.
+static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, opd_keyset keys) {
     opdi_thread *th = call->th;
-    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     opd_call c;
     int rc, base, backend;
     if (OPDI_UNLIKELY(th->error != OPD_OK)) { return -1; }
@@ -9506,6 +9506,10 @@ int opd_redispatch(opd_call *call, opd_keyset keys) {
     call->owned = c.owned;
     call->cursor = c.cursor;
     return rc;
+}
+
+int opd_redispatch(opd_call *call, opd_keyset keys) {
+    return opdi_redispatch_in(OPDI_ACQUIRE(&call->op->table), call, keys);
 }
 
 //-- inside a kernel ----------------------------------------------------------------------------------------------
@@ -12446,10 +12450,16 @@ static opdi_card *opdi_bare_card(opd_op *op);
 //-- when backward comes to it.
 OPDI_COLD_BEGIN
 static int opdi_autograd_fallback(opd_call *call) {
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     if (!opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
+    /* one table for both: a formula and its kernel may be registered meanwhile, the formula first */
+    if (!table && !(table = opdi_table_make(call->op))) { return -1; }
+    if (table->slots[call->slot].fn != opdi_autograd_fallback) { return opd_redispatch(call, call->keys); }
     call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
-    if (opdi_below_autograd(call)) { return -1; }
+    if (opdi_redispatch_in(table, call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOGRAD_OTHER)))) {
+        return -1;
+    }
     if (!card && !(card = opdi_bare_card(call->op))) { return -1; }
     if (call->op->written_args) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its arguments and has no derivative formula, but one of them "
