@@ -128,6 +128,7 @@
      >>api:tensors     making tensors, reading them, printing them
      >>api:backends    devices from outside
      >>api:autograd    the tape
+     >>api:checking    gradients against finite differences
      >>api:observers   who is told of calls; the profiler
      >>api:plug        library blocks
      >>api:load        plug-ins, and compiling at run time
@@ -144,6 +145,7 @@
      >>tensors         storage, sizes and strides, results of kernels, derived forms
      >>backends        devices from outside
      >>autograd        nodes, the generic kernels, the engine, grad modes
+     >>gradcheck       gradients against finite differences
      >>plugins         loading libraries of operators, compiling at run time
      >>profiler        records of events, the table, the trace file
      >>kernels         instruction sets, threads, half precision, vector math, matrix product, convolution, random
@@ -1003,6 +1005,41 @@ OPD_API int opd_autograd_record(const char *name, opd_backward_fn backward, opd_
                                 opd_tensor *const *results, int nresults);
 /* True when grad mode is on and one of the call's tensors requires grad. */
 OPD_API bool opd_call_requires_grad(const opd_call *call);
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:checking   gradients against finite differences
+//----------------------------------------------------------------------------------------------------------------------
+
+/* A function under test: fills outputs (of the innermost scope) and returns how many, at most OPD_GRADCHECK_OUTPUTS, or
+   -1 with an error.  Called many times: the same inputs must give the same results. */
+#define OPD_GRADCHECK_OUTPUTS 32
+typedef int (*opd_gradcheck_fn)(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
+typedef struct opd_gradcheck_options {
+    double eps, atol, rtol;            /* step of the central differences; |a - n| <= atol + rtol |n| */
+    double nondet_tol;                 /* by how much two backward runs may differ */
+    bool raise_exception;              /* false: a failed check returns 1, and no error is left */
+    bool check_undefined_grad;         /* undefined gradients of outputs must give zero or undefined ones of inputs */
+    bool check_grad_dtypes;            /* a gradient must have its input's dtype */
+    bool check_backward_ad, check_forward_ad;     /* forward mode: an error where it is not there yet */
+    bool check_batched_grad, check_batched_forward_grad;      /* need vmap: an error yet */
+    bool fast_mode;                    /* one random projection of each Jacobian in place of all its elements */
+    bool check_fwd_over_rev, check_rev_over_rev;  /* of opd_gradgradcheck */
+    char *report; size_t report_cap;   /* NULL, or where the whole text of a failed check goes (a message is short) */
+} opd_gradcheck_options;
+/* eps 1e-6, atol 1e-5, rtol 1e-3, nondet_tol 0; on: raise_exception, check_undefined_grad, check_backward_ad,
+   check_rev_over_rev. */
+OPD_API opd_gradcheck_options opd_gradcheck_defaults(void);
+/* torch.autograd.gradcheck: compares the gradients of fn by inputs that require grad (float64 leaves; NULLs are passed
+   on) with central differences, element by element; then: backward run twice agrees, zero gradients of outputs give
+   zero ones of inputs, undefined ones too.  Inputs are perturbed in place and end as they were.  A complex tensor
+   counts as its real and imaginary parts.  options NULL: the defaults.  0: right; -1 with an error that prints both
+   Jacobians and the worst element; 1 as raise_exception says. */
+OPD_API int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                          const opd_gradcheck_options *options);
+/* torch.autograd.gradgradcheck: the same of the function (inputs, gradients of the outputs) -> gradients of the inputs,
+   by all of them.  grad_outputs: one for each output that requires grad; NULL: random ones in [-1, 1]. */
+OPD_API int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                              opd_tensor *const *grad_outputs, const opd_gradcheck_options *options);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:observers  who is told of calls; the profiler
@@ -2734,7 +2771,11 @@ typedef void (*opd_destroy)(void *user);
     X(opd_overloads *, opd_overloads_find, 1, (const char *)) \
     X(opd_op *, opd_overloads_at, 2, (opd_overloads *, int)) \
     X(opd_op *, opd_overloads_resolve, 5, (opd_overloads *, const opd_value *, int, const opd_keyword *, int)) \
-    X(int, opd_overloads_call, 6, (opd_overloads *, opd_value *, const opd_value *, int, const opd_keyword *, int))
+    X(int, opd_overloads_call, 6, (opd_overloads *, opd_value *, const opd_value *, int, const opd_keyword *, int)) \
+    X(opd_gradcheck_options, opd_gradcheck_defaults, 0, ()) \
+    X(int, opd_gradcheck, 5, (opd_gradcheck_fn, void *, opd_tensor *const *, int, const opd_gradcheck_options *)) \
+    X(int, opd_gradgradcheck, 6, (opd_gradcheck_fn, void *, opd_tensor *const *, int, opd_tensor *const *, \
+                                  const opd_gradcheck_options *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -13611,6 +13652,690 @@ int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad) {
     if (grad) { opdi_retain(grad); }
     opdi_set_grad(m, grad);
     return 0;
+}
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>gradcheck  gradients against finite differences
+//
+//  A Jacobian is compared along directions of the input (a) and of the output (b): all unit vectors, or in fast mode
+//  one random vector of each.  numerical[a][b] = b . (f(x + eps a) - f(x - eps a)) / 2 eps; analytical[a][b] =
+//  backward(b) . a.  Everything is looked at as float64 on the CPU, a complex number as two.  Uses public functions and
+//  copies only.  Follows torch/autograd/gradcheck.py in what it checks, in which order, and in its texts.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+#define OPDI_CHECK_INPUTS 256
+
+/* One side of a Jacobian: an input or an output, and where its directions are among those of its kind. */
+typedef struct opdi_axis {
+    opd_tensor *t;
+    int which;                                    /* its number among what the caller gave, or got */
+    int64_t numel;                                /* real numbers in it */
+    int64_t n, at;                                /* directions; before it there are `at` */
+    double unit, sum;                             /* scale of the random direction; the sum of its elements */
+    opd_tensor *home;                             /* an input's values before they are perturbed */
+} opdi_axis;
+
+typedef struct opdi_check {
+    opd_gradcheck_fn fn;
+    void *user;
+    opd_tensor *const *inputs;
+    int ninputs;
+    const opd_gradcheck_options *o;
+    bool strict;                                  /* outputs without gradients must not depend on the inputs */
+    bool fast;
+    opdi_axis in[OPDI_CHECK_INPUTS], out[OPD_GRADCHECK_OUTPUTS];
+    int nin, nout, nresults;                      /* of the results the differentiable ones are in out */
+    int64_t rows, columns;                        /* directions of all inputs, of all outputs */
+    double *numerical, *analytical;               /* [rows][columns] */
+    char *report;                                 /* the text of what was found wrong; "" */
+    size_t report_cap;
+    bool wrong;                                   /* the error that is pending is a failed check */
+} opdi_check;
+
+/* Element k of the random direction of axis number i: in (0, 1). */
+static double opdi_check_random(int i, int64_t k) {
+    uint64_t x = (uint64_t)(i + 1) * 0x9e3779b97f4a7c15u + (uint64_t)k * 0xbf58476d1ce4e5b9u;
+    x ^= x >> 31; x *= 0x94d049bb133111ebu; x ^= x >> 29; x *= 0xbf58476d1ce4e5b9u; x ^= x >> 32;
+    return ((double)(x >> 11) + 0.5) * 1.1102230246251565404e-16;
+}
+/* Element k of direction d of an axis; the random one has length 1. */
+static double opdi_check_direction(const opdi_check *c, const opdi_axis *x, int side, int64_t d, int64_t k) {
+    if (!c->fast) { return d == k ? 1 : 0; }
+    return opdi_check_random(2 * x->which + side, k) * x->unit;
+}
+
+/* Memory of the innermost scope: n doubles, zero; NULL with an error. */
+static double *opdi_check_block(int64_t n) {
+    opd_tensor *t = opdi_own(opdi_tensor_make(&n, NULL, 1, OPD_FLOAT64, OPD_CPU));
+    if (t && n > 0) { memset(t->data, 0, (size_t)n * sizeof(double)); }
+    return t ? (double *)(void *)t->data : NULL;
+}
+static int64_t opdi_check_numel(const opd_tensor *t) {
+    return t->numel * (opd_dtype_is_complex((opd_scalar_type)t->dtype) ? 2 : 1);
+}
+/* A float64 or complex128 tensor on the CPU of t's sizes. */
+static opd_tensor *opdi_check_desk(const opd_tensor *t) {
+    return opdi_own(opdi_tensor_make(t->dims, NULL, t->ndim, opd_dtype_is_complex((opd_scalar_type)t->dtype)
+                                     ? OPD_COMPLEX128 : OPD_FLOAT64, OPD_CPU));
+}
+/* The numbers of t, in the innermost scope. */
+static double *opdi_check_read(const opd_tensor *t) {
+    opd_tensor *desk = opdi_check_desk(t);
+    return !desk || opdi_copy(desk, t) ? NULL : (double *)(void *)desk->data;
+}
+/* t = home, NULL: zero, + step times direction d of axis x. */
+static int opdi_check_write(const opdi_check *c, opd_tensor *t, const opdi_axis *x, int side, int64_t d, double step) {
+    opd_scope scope = opd_scope_open();
+    opd_tensor *desk = opdi_check_desk(t);
+    int64_t k;
+    int rc = -1;
+    for (k = 0; desk && k < x->numel; k++) {
+        const double base = x->home ? ((const double *)(const void *)x->home->data)[k] : 0;
+        ((double *)(void *)desk->data)[k] = base + step * opdi_check_direction(c, x, side, d, k);
+    }
+    if (desk) { rc = opdi_copy(t, desk); }
+    opd_scope_close(&scope);
+    return rc;
+}
+
+/* Writes down that the check failed: the first text is the error's, the rest goes on in the report. */
+static int opdi_check_fail(opdi_check *c, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
+static int opdi_check_fail(opdi_check *c, const char *format, ...) {
+    va_list ap;
+    if (!opd_ok()) { return -1; }
+    va_start(ap, format);
+    (void)vsnprintf(c->report, c->report_cap, format, ap);
+    va_end(ap);
+    c->wrong = true;
+    return opd_fail(OPD_ERROR_AUTOGRAD, "%s", c->report);
+}
+
+static bool opdi_check_counts(const opd_tensor *t) {
+    return t && (opd_dtype_is_floating((opd_scalar_type)t->dtype) || opd_dtype_is_complex((opd_scalar_type)t->dtype));
+}
+/* Calls the function: all results, how many.  -1 with an error. */
+static int opdi_check_call(const opdi_check *c, opd_tensor **results) {
+    int n;
+    memset(results, 0, OPD_GRADCHECK_OUTPUTS * sizeof *results);
+    n = c->fn(c->user, c->inputs, c->ninputs, results);
+    if (!opd_ok()) { return -1; }
+    if (n < 0) { return opd_fail(OPD_ERROR_AUTOGRAD, "gradcheck: the function failed without saying why"); }
+    if (n > OPD_GRADCHECK_OUTPUTS) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: %d outputs are more than %d", n, OPD_GRADCHECK_OUTPUTS);
+    }
+    return n;
+}
+/* The same for the outputs that are looked at, which must be what they were. */
+static int opdi_check_outputs(const opdi_check *c, opd_tensor **outs) {
+    opd_tensor *results[OPD_GRADCHECK_OUTPUTS];
+    int i, n = opdi_check_call(c, results);
+    char a[256], b[256];
+    if (n < 0) { return -1; }
+    if (n != c->nresults) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "gradcheck: the function gave %d outputs, then %d", c->nresults, n);
+    }
+    for (i = 0; i < c->nout; i++) {
+        const opd_tensor *was = c->out[i].t;
+        outs[i] = results[c->out[i].which];
+        if (!outs[i] || !opdi_has_sizes(outs[i], was->dims, was->ndim)) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "Expected `func` to return outputs with the same shape when inputs are "
+                            "perturbed by %g, but got: shapes %s and %s.", c->o->eps,
+                            opdi_sizes_text(was->dims, was->ndim, a, sizeof a), !outs[i] ? "none" :
+                            opdi_sizes_text(outs[i]->dims, outs[i]->ndim, b, sizeof b));
+        }
+        if (outs[i]->dtype != was->dtype) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "Expected `func` to return outputs with the same dtype when inputs are "
+                            "perturbed by %g, but got: dtypes %s and %s.", c->o->eps,
+                            opd_dtype_name((opd_scalar_type)was->dtype),
+                            opd_dtype_name((opd_scalar_type)outs[i]->dtype));
+        }
+    }
+    return 0;
+}
+
+//-- the two Jacobians -------------------------------------------------------------------------------------------------
+
+/* Row `d` of input x: differences of all outputs. */
+static int opdi_check_differences(opdi_check *c, const opdi_axis *x, int64_t d) {
+    opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
+    double *row = c->numerical + (x->at + d) * c->columns;
+    int sign, i, rc = 0;
+    int64_t b, k;
+    for (sign = 1; sign >= -1 && rc == 0; sign -= 2) {
+        opd_scope scope = opd_scope_open();
+        rc = opdi_check_write(c, x->t, x, 0, d, sign * c->o->eps);
+        if (rc == 0) { rc = opdi_check_outputs(c, outs); }
+        for (i = 0; i < c->nout && rc == 0; i++) {
+            const opdi_axis *y = &c->out[i];
+            const double *v = opdi_check_read(outs[i]);
+            if (!v) { rc = -1; }
+            for (b = 0; b < y->n && rc == 0; b++) {
+                double sum = 0;
+                if (!c->fast) { sum = v[b]; }
+                for (k = 0; c->fast && k < y->numel; k++) { sum += v[k] * opdi_check_direction(c, y, 1, b, k); }
+                row[y->at + b] = sign > 0 ? sum : (row[y->at + b] - sum) / (2 * c->o->eps);
+            }
+        }
+        opd_scope_close(&scope);
+    }
+    if (opdi_copy(x->t, x->home)) { rc = -1; }    /* as it was, also after an error */
+    return rc;
+}
+static int opdi_check_numerical(opdi_check *c) {
+    int j;
+    int64_t d;
+    for (j = 0; j < c->nin; j++) {
+        for (d = 0; d < c->in[j].n; d++) { if (opdi_check_differences(c, &c->in[j], d)) { return -1; } }
+    }
+    return 0;
+}
+
+static int opdi_check_grad(opdi_check *c, const opdi_axis *x, const opd_tensor *g) {
+    if (!opdi_has_sizes(g, x->t->dims, x->t->ndim)) {
+        return opdi_check_fail(c, "Analytical gradient has incorrect size");
+    }
+    if (c->o->check_grad_dtypes && g->dtype != x->t->dtype) {
+        return opdi_check_fail(c, "Gradient has dtype mismatch");
+    }
+    return 0;
+}
+/* Gradients of the outputs outs[n] by all inputs, the graph kept; in the innermost scope. */
+static int opdi_check_backward(const opdi_check *c, opd_tensor *const *outs, int n, opd_tensor *const *grad_outputs,
+                               opd_tensor **grads) {
+    opd_tensor *in[OPDI_CHECK_INPUTS];
+    opd_backward_options o;
+    int j;
+    memset(&o, 0, sizeof o);
+    o.grad_outputs = grad_outputs;
+    o.retain_graph = o.allow_unused = true;
+    for (j = 0; j < c->nin; j++) { in[j] = c->in[j].t; }
+    return opd_autograd_grad(outs, n, in, c->nin, &o, grads);
+}
+/* Column b of output y, or the most it differs from what is there (second). */
+static int opdi_check_column(opdi_check *c, opd_tensor *out, const opdi_axis *y, int64_t b, bool second,
+                             double *worst) {
+    opd_tensor *grads[OPDI_CHECK_INPUTS], *v = opdi_own(opdi_tensor_make(out->dims, NULL, out->ndim,
+                                                 (opd_scalar_type)out->dtype, opdi_place_of(out)));
+    int j;
+    int64_t a, k;
+    if (!v || opdi_check_write(c, v, y, 1, b, 1) || opdi_check_backward(c, &out, 1, &v, grads)) { return -1; }
+    for (j = 0; j < c->nin; j++) {
+        const opdi_axis *x = &c->in[j];
+        const double *g = NULL;
+        if (grads[j] && opdi_check_grad(c, x, grads[j])) { return -1; }
+        if (grads[j] && !(g = opdi_check_read(grads[j]))) { return -1; }
+        for (a = 0; a < x->n; a++) {
+            double sum = 0, *to = &c->analytical[(x->at + a) * c->columns + y->at + b];
+            if (g && !c->fast) { sum = g[a]; }
+            for (k = 0; g && c->fast && k < x->numel; k++) { sum += g[k] * opdi_check_direction(c, x, 0, a, k); }
+            if (!second) { *to = sum; }
+            else if (!(fabs(*to - sum) <= *worst) && !(*to != *to && sum != sum)) { *worst = fabs(*to - sum); }
+        }
+    }
+    return opd_ok() ? 0 : -1;
+}
+static int opdi_check_analytical(opdi_check *c, opd_tensor **outs, int i) {
+    const opdi_axis *y = &c->out[i];
+    double worst = 0;
+    int64_t b;
+    for (b = 0; b < y->n; b++) {
+        opd_scope scope = opd_scope_open();
+        int rc = opdi_check_column(c, outs[i], y, b, false, &worst);
+        if (rc == 0) { rc = opdi_check_column(c, outs[i], y, b, true, &worst); }
+        opd_scope_close(&scope);
+        if (rc) { return -1; }
+    }
+    if (!(worst <= c->o->nondet_tol)) {
+        return opdi_check_fail(c, "Backward is not reentrant, i.e., running backward with same input and grad_output "
+                               "multiple times gives different values, although analytical gradient matches numerical "
+                               "gradient.The tolerance for nondeterminism was %g. (output %d; they differ by %.6g)",
+                               c->o->nondet_tol, y->which, worst);
+    }
+    return 0;
+}
+
+//-- comparing ---------------------------------------------------------------------------------------------------------
+
+/* The block of input x and output y as a tensor of (directions of x, directions of y), in words. */
+static size_t opdi_check_print(const opdi_check *c, const double *m, const opdi_axis *x, const opdi_axis *y, char *buf,
+                               size_t cap) {
+    opd_scope scope = opd_scope_open();
+    int64_t sizes[2], a;
+    opd_tensor *t;
+    size_t n = 0;
+    sizes[0] = x->n; sizes[1] = y->n;
+    t = opdi_own(opdi_tensor_make(sizes, NULL, 2, OPD_FLOAT64, OPD_CPU));
+    if (cap) { buf[0] = 0; }
+    if (t) {
+        for (a = 0; a < x->n && y->n; a++) {
+            memcpy((double *)(void *)t->data + a * y->n, m + (x->at + a) * c->columns + y->at,
+                   (size_t)y->n * sizeof(double));
+        }
+        n = opd_tensor_print(t, buf, cap);
+    }
+    opd_scope_close(&scope);
+    return n;
+}
+
+/* How far the block of input x and output y is off, beyond what is allowed: the worst element.  False: nowhere. */
+static bool opdi_check_worst(const opdi_check *c, const opdi_axis *x, const opdi_axis *y, int64_t *at /*[2]*/) {
+    const double atol = c->fast ? c->o->atol * x->sum * y->sum : c->o->atol;
+    double most = -1;
+    int64_t a, b;
+    bool found = false;
+    for (a = 0; a < x->n; a++) {
+        for (b = 0; b < y->n; b++) {
+            const int64_t k = (x->at + a) * c->columns + y->at + b;
+            const double n = c->numerical[k], g = c->analytical[k];
+            double off = fabs(g - n) - (atol + c->o->rtol * fabs(n));
+            if (off <= 0 || (isinf(g) && isinf(n) && (g > 0) == (n > 0))) { continue; }
+            if (off != off) { off = HUGE_VAL; }
+            if (found && !(off > most)) { continue; }
+            most = off; found = true; at[0] = a; at[1] = b;
+        }
+    }
+    return found;
+}
+
+static int opdi_check_mismatch(opdi_check *c, const opdi_axis *x, const opdi_axis *y, const int64_t *at) {
+    const int64_t k = (x->at + at[0]) * c->columns + y->at + at[1];
+    /* what an error holds: more of them is in a report that has room */
+    const size_t each = OPDI_MAX(c->report_cap / 2, (size_t)800) - 300;
+    char *text = (char *)opdi_alloc(2 * each);
+    int rc;
+    if (!text) { return -1; }
+    (void)opdi_check_print(c, c->numerical, x, y, text, each);
+    (void)opdi_check_print(c, c->analytical, x, y, text + each, each);
+    rc = opdi_check_fail(c, "Jacobian mismatch for output %d with respect to input %d,\nworst element: row %lld (of "
+                         "the input), column %lld (of the output): numerical %.9g, analytical %.9g\nnumerical:%s\n"
+                         "analytical:%s\n", y->which, x->which, (long long)at[0], (long long)at[1], c->numerical[k],
+                         c->analytical[k], text, text + each);
+    opdi_free(text, 2 * each);
+    return rc;
+}
+
+/* Lays out directions and makes room for both Jacobians. */
+static int opdi_check_layout(opdi_check *c, bool fast) {
+    int side, i;
+    int64_t k;
+    c->fast = fast;
+    for (side = 0; side < 2; side++) {
+        opdi_axis *axes = side ? c->out : c->in;
+        int64_t at = 0;
+        for (i = 0; i < (side ? c->nout : c->nin); i++) {
+            opdi_axis *x = &axes[i];
+            double squares = 0, sum = 0;
+            x->n = fast ? (x->numel ? 1 : 0) : x->numel;
+            x->at = at;
+            at += x->n;
+            for (k = 0; fast && k < x->numel; k++) {
+                const double r = opdi_check_random(2 * x->which + side, k);
+                squares += r * r;
+                sum += r;
+            }
+            x->unit = squares > 0 ? 1 / sqrt(squares) : 0;
+            x->sum = sum * x->unit;
+        }
+        if (side) { c->columns = at; } else { c->rows = at; }
+    }
+    if (c->columns && c->rows > ((int64_t)1 << 40) / c->columns) {
+        return opd_fail(OPD_ERROR_MEMORY, "gradcheck: a Jacobian of %lld times %lld elements", (long long)c->rows,
+                        (long long)c->columns);
+    }
+    c->numerical = opdi_check_block(c->rows * c->columns);
+    c->analytical = opdi_check_block(c->rows * c->columns);
+    return opd_ok() ? 0 : -1;
+}
+
+/* After a projection that is off: both Jacobians in full. */
+static int opdi_check_again(opdi_check *c, opd_tensor **outs, int i, int j) {
+    const double n = c->numerical[c->in[j].at * c->columns + c->out[i].at];
+    const double g = c->analytical[c->in[j].at * c->columns + c->out[i].at];
+    int64_t at[2];
+    if (opdi_check_layout(c, false) || opdi_check_numerical(c) || opdi_check_analytical(c, outs, i)) { return -1; }
+    if (opdi_check_worst(c, &c->in[j], &c->out[i], at)) { return opdi_check_mismatch(c, &c->in[j], &c->out[i], at); }
+    return opdi_check_fail(c, "Jacobian mismatch for output %d with respect to input %d,\nnumerical:%.9g\n"
+                           "analytical:%.9g\nThese are projections (fast_mode). Fast gradcheck failed but element-wise "
+                           "differences are small: the check might pass without fast_mode.", c->out[i].which,
+                           c->in[j].which, n, g);
+}
+
+static int opdi_check_jacobians(opdi_check *c) {
+    opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
+    int64_t at[2];
+    int i, j;
+    if (opdi_check_numerical(c) || opdi_check_outputs(c, outs)) { return -1; }
+    for (i = 0; i < c->nout; i++) {
+        if (!opd_tensor_requires_grad(outs[i])) { continue; }                /* strict: its analytical part is zero */
+        if (opdi_check_analytical(c, outs, i)) { return -1; }
+    }
+    for (i = 0; i < c->nout; i++) {
+        for (j = 0; j < c->nin; j++) {
+            if (!opdi_check_worst(c, &c->in[j], &c->out[i], at)) { continue; }
+            if (!opd_tensor_requires_grad(outs[i])) {
+                return opdi_check_fail(c, "Numerical gradient for function expected to be zero (output %d, which does "
+                                       "not require grad, with respect to input %d)", c->out[i].which, c->in[j].which);
+            }
+            if (c->fast) { return opdi_check_again(c, outs, i, j); }
+            return opdi_check_mismatch(c, &c->in[j], &c->out[i], at);
+        }
+    }
+    return 0;
+}
+
+//-- the other checks --------------------------------------------------------------------------------------------------
+
+/* Every number of t is zero; -1 with an error. */
+static int opdi_check_is_zero(const opd_tensor *t) {
+    opd_scope scope = opd_scope_open();
+    const double *v = opdi_check_read(t);
+    int64_t k, n = v ? opdi_check_numel(t) : 0;
+    for (k = 0; k < n && !(v[k] > 0 || v[k] < 0 || v[k] != v[k]); k++) { }
+    opd_scope_close(&scope);
+    return opd_ok() ? k == n : -1;
+}
+/* The outputs that require grad, of a new call. */
+static int opdi_check_recorded(const opdi_check *c, opd_tensor **outs) {
+    int i, n = 0;
+    if (opdi_check_outputs(c, outs)) { return -1; }
+    for (i = 0; i < c->nout; i++) { if (opd_tensor_requires_grad(outs[i])) { outs[n++] = outs[i]; } }
+    return n;
+}
+static int opdi_check_zeros(opd_tensor *const *like, int n, opd_tensor **zeros) {
+    int i;
+    for (i = 0; i < n; i++) {
+        zeros[i] = opdi_own(opdi_tensor_make(like[i]->dims, NULL, like[i]->ndim, (opd_scalar_type)like[i]->dtype,
+                                             opdi_place_of(like[i])));
+        if (!zeros[i] || !opd_zero_(zeros[i])) { return -1; }
+    }
+    return 0;
+}
+
+static int opdi_check_multiplied(opdi_check *c) {
+    opd_tensor *outs[OPD_GRADCHECK_OUTPUTS], *zeros[OPD_GRADCHECK_OUTPUTS], *grads[OPDI_CHECK_INPUTS];
+    int j, zero, n = opdi_check_recorded(c, outs);
+    if (n <= 0) { return n; }
+    if (opdi_check_zeros(outs, n, zeros) || opdi_check_backward(c, outs, n, zeros, grads)) { return -1; }
+    for (j = 0; j < c->nin; j++) {
+        const opd_tensor *g = grads[j], *t = c->in[j].t;
+        if (!g) { continue; }
+        if ((zero = opdi_check_is_zero(g)) < 0) { return -1; }
+        if (!zero) { return opdi_check_fail(c, "backward not multiplied by grad_output (input %d)", c->in[j].which); }
+        if (g->dtype != t->dtype) { return opdi_check_fail(c, "grad is incorrect type (input %d)", c->in[j].which); }
+        if (opdi_place_of(g) != opdi_place_of(t)) {
+            return opdi_check_fail(c, "grad is on incorrect device (input %d)", c->in[j].which);
+        }
+        if (!opdi_has_sizes(g, t->dims, t->ndim)) {
+            return opdi_check_fail(c, "grad is incorrect size (input %d)", c->in[j].which);
+        }
+    }
+    return 0;
+}
+
+/* Passes no gradient on. */
+static int opdi_check_no_gradient(opd_backward_call *bw) { (void)bw; return 0; }
+
+/* With the gradient of output `without` undefined, or of all (-1), and zeros for the others. */
+static int opdi_check_undefined_one(opdi_check *c, int without) {
+    opd_tensor *outs[OPD_GRADCHECK_OUTPUTS], *zeros[OPD_GRADCHECK_OUTPUTS], *grads[OPDI_CHECK_INPUTS];
+    int i, j, n = opdi_check_recorded(c, outs), zero;
+    if (n <= 0) { return n; }
+    for (i = 0; i < n; i++) {
+        opd_tensor *t = outs[i], *v;
+        if (without >= 0 && i != without) { continue; }
+        v = opd_tensor_view(t, opd_sizes(t), opd_strides(t), t->ndim, opd_offset(t));
+        if (!v || opd_autograd_record("UndefinedGradBackward", opdi_check_no_gradient, &t, 1, NULL, 0, NULL, 0, &v,
+                                      1)) { return -1; }
+        outs[i] = v;
+    }
+    if (opdi_check_zeros(outs, n, zeros)) { return -1; }
+    if (opdi_check_backward(c, outs, n, zeros, grads)) {
+        char why[600];
+        if (opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
+        (void)snprintf(why, sizeof why, "%s", opd_error_message());
+        opd_error_clear();
+        return opdi_check_fail(c, "Expected backward function to handle undefined output grads. opd_bw_grad gives NULL "
+                               "for one. (%s)", why);
+    }
+    for (j = 0; j < c->nin; j++) {
+        if (!grads[j]) { continue; }
+        if ((zero = opdi_check_is_zero(grads[j])) < 0) { return -1; }
+        if (!zero) {
+            return opdi_check_fail(c, "Expected all input grads to be undefined or zero when all output grads are "
+                                   "undefined or zero. (input %d)", c->in[j].which);
+        }
+    }
+    return 0;
+}
+static int opdi_check_undefined(opdi_check *c) {
+    int i, n = 0, rc = 0;
+    for (i = -1; i < n && rc == 0; i++) {
+        opd_scope scope = opd_scope_open();
+        if (i < 0) {                              /* how many there are */
+            opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
+            n = opdi_check_recorded(c, outs);
+            if (n == 1) { n = 0; }
+        }
+        rc = n < 0 ? -1 : opdi_check_undefined_one(c, i);
+        opd_scope_close(&scope);
+    }
+    return rc;
+}
+
+//-- the whole ---------------------------------------------------------------------------------------------------------
+
+static int opdi_check_inputs(opdi_check *c) {
+    int i, d;
+    for (i = 0; i < c->ninputs; i++) {
+        opd_tensor *t = c->inputs[i];
+        opdi_axis *x = &c->in[c->nin];
+        if (!t || !(t->flags & OPDI_REQUIRES_GRAD)) { continue; }
+        if (c->nin == OPDI_CHECK_INPUTS) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: more than %d inputs require grad", OPDI_CHECK_INPUTS);
+        }
+        if (t->dtype != OPD_FLOAT64 && t->dtype != OPD_COMPLEX128) {
+            opd_warn("Input #%d requires gradient and is not a double precision floating point or complex. This check "
+                     "will likely fail if all the inputs are not of double precision floating point or complex.", i);
+        }
+        for (d = 0; d < t->ndim; d++) {
+            if (opd_strides(t)[d] == 0 && t->dims[d] > 1) {
+                return opd_fail(OPD_ERROR_ARGUMENT, "The %dth input has a dimension with stride 0. gradcheck only "
+                                "supports inputs that are non-overlapping to be able to compute the numerical "
+                                "gradients correctly. You should call .contiguous on the input before passing it to "
+                                "gradcheck.", i);
+            }
+        }
+        if (t->backend == OPD_META) { return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: input %d has no memory", i); }
+        x->t = t;
+        x->which = i;
+        x->numel = opdi_check_numel(t);
+        if (!(x->home = opdi_check_desk(t)) || opdi_copy(x->home, t)) { return -1; }
+        c->nin++;
+    }
+    return c->nin ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "gradcheck expects at least one input tensor to require gradient, "
+                                 "but none of the them have requires_grad=True.");
+}
+
+/* Which outputs are looked at: those that require grad; when strict, or when none does, all of them. */
+static int opdi_check_find_outputs(opdi_check *c) {
+    opd_tensor *results[OPD_GRADCHECK_OUTPUTS];
+    int i, n = opdi_check_call(c, results);
+    bool any = false;
+    if (n < 0) { return -1; }
+    c->nresults = n;
+    for (i = 0; i < n; i++) { any = any || opd_tensor_requires_grad(results[i]); }
+    for (i = 0; i < n; i++) {
+        opd_tensor *t = results[i];
+        opdi_axis *y = &c->out[c->nout];
+        if (!opdi_check_counts(t) || (any && !c->strict && !opd_tensor_requires_grad(t))) { continue; }
+        if (t->backend == OPD_META) { return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: output %d has no memory", i); }
+        y->t = t;
+        y->which = i;
+        y->numel = opdi_check_numel(t);
+        c->nout++;
+    }
+    return 0;
+}
+
+static int opdi_check_run(opdi_check *c) {
+    const opd_gradcheck_options *o = c->o;
+    if (opdi_check_inputs(c) || opdi_check_find_outputs(c) || opdi_check_layout(c, o->fast_mode) ||
+        opdi_check_jacobians(c) || opdi_check_multiplied(c)) { return -1; }
+    return o->check_undefined_grad ? opdi_check_undefined(c) : 0;
+}
+
+opd_gradcheck_options opd_gradcheck_defaults(void) {
+    opd_gradcheck_options o;
+    memset(&o, 0, sizeof o);
+    o.eps = 1e-6;
+    o.atol = 1e-5;
+    o.rtol = 1e-3;
+    o.raise_exception = o.check_undefined_grad = o.check_backward_ad = o.check_rev_over_rev = true;
+    return o;
+}
+
+static int opdi_check_options(const opd_gradcheck_options *o) {
+    if (!(o->eps > 0) || !(o->atol >= 0) || !(o->rtol >= 0) || !(o->nondet_tol >= 0)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: eps must be positive, tolerances not negative "
+                        "(opd_gradcheck_defaults fills the options)");
+    }
+    if (o->check_batched_grad || o->check_batched_forward_grad) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: batched checks need vmap, which is not there yet");
+    }
+    if (o->check_forward_ad || o->check_fwd_over_rev) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: checks of forward mode AD are not there yet");
+    }
+    return 0;
+}
+
+static int opdi_check_start(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                            const opd_gradcheck_options *o, bool strict) {
+    char text[2000];
+    opdi_check *c;
+    opd_scope scope;
+    int rc;
+    if (!(c = (opdi_check *)opdi_alloc(sizeof *c))) { return -1; }
+    memset(c, 0, sizeof *c);
+    c->fn = fn;
+    c->user = user;
+    c->inputs = inputs;
+    c->ninputs = ninputs;
+    c->o = o;
+    c->strict = strict;
+    c->report = o->report && o->report_cap ? o->report : text;
+    c->report_cap = o->report && o->report_cap ? o->report_cap : sizeof text;
+    c->report[0] = 0;
+    scope = opd_scope_open();
+    rc = opdi_check_run(c);
+    opd_scope_close(&scope);
+    if (c->wrong && !o->raise_exception) { opd_error_clear(); rc = 1; }
+    opdi_free(c, sizeof *c);
+    return rc;
+}
+
+int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                  const opd_gradcheck_options *options) {
+    const opd_gradcheck_options defaults = opd_gradcheck_defaults(), *o = options ? options : &defaults;
+    if (!opd_ok()) { return -1; }
+    if (!fn || ninputs < 0 || (ninputs && !inputs)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: a function and an array of inputs are needed");
+    }
+    if (!o->check_forward_ad && !o->check_backward_ad) {
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "Expected at least one of check_forward_ad or check_backward_ad to be True");
+    }
+    if (opdi_check_options(o)) { return -1; }
+    return opdi_check_start(fn, user, inputs, ninputs, o, false);
+}
+
+//-- second derivatives ------------------------------------------------------------------------------------------------
+
+typedef struct opdi_gradients { opd_gradcheck_fn fn; void *user; int ninputs; } opdi_gradients;
+
+/* The outputs that require grad; how many. */
+static int opdi_gradients_outputs(const opdi_gradients *g, opd_tensor *const *inputs, opd_tensor **outs) {
+    int i, n, all;
+    memset(outs, 0, OPD_GRADCHECK_OUTPUTS * sizeof *outs);
+    all = g->fn(g->user, inputs, g->ninputs, outs);
+    if (!opd_ok() || all < 0 || all > OPD_GRADCHECK_OUTPUTS) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "gradgradcheck: the function fails, or gives more than %d outputs",
+                        OPD_GRADCHECK_OUTPUTS);
+    }
+    for (i = n = 0; i < all; i++) { if (opd_tensor_requires_grad(outs[i])) { outs[n++] = outs[i]; } }
+    return n;
+}
+/* (inputs, gradients of outputs) -> those gradients of the inputs that are there */
+static int opdi_gradients_of(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
+    const opdi_gradients *g = (const opdi_gradients *)user;
+    opd_tensor *outs[OPD_GRADCHECK_OUTPUTS], *in[OPD_GRADCHECK_OUTPUTS], *grads[OPD_GRADCHECK_OUTPUTS];
+    opd_backward_options o;
+    int i, k, n = opdi_gradients_outputs(g, inputs, outs), nin = 0;
+    if (n < 0) { return -1; }
+    if (n != ninputs - g->ninputs) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "gradgradcheck: %d outputs require grad, then %d", ninputs - g->ninputs, n);
+    }
+    for (i = 0; i < g->ninputs; i++) {
+        if (!opd_tensor_requires_grad(inputs[i])) { continue; }
+        if (nin == OPD_GRADCHECK_OUTPUTS) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "gradgradcheck: more than %d inputs require grad",
+                            OPD_GRADCHECK_OUTPUTS);
+        }
+        in[nin++] = inputs[i];
+    }
+    memset(&o, 0, sizeof o);
+    o.grad_outputs = inputs + g->ninputs;
+    o.create_graph = o.allow_unused = true;
+    if (opd_autograd_grad(outs, n, in, nin, &o, grads)) { return -1; }
+    for (i = k = 0; i < nin; i++) { if (grads[i]) { outputs[k++] = grads[i]; } }
+    return k;
+}
+
+/* Fills all[ninputs..] with the gradients of the outputs; how many. */
+static int opdi_gradients_start(const opdi_gradients *g, opd_tensor *const *grad_outputs, opd_tensor **all) {
+    opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
+    int i, n = opdi_gradients_outputs(g, all, outs);
+    for (i = 0; i < n; i++) {
+        opd_tensor *t = grad_outputs ? grad_outputs[i] : NULL;
+        if (!grad_outputs) {
+            t = opdi_own(opdi_tensor_make(outs[i]->dims, NULL, outs[i]->ndim, (opd_scalar_type)outs[i]->dtype,
+                                          opdi_place_of(outs[i])));
+            if (!opd_uniform_(t, -1, 1) || !opd_tensor_set_requires_grad(t, true)) { return -1; }
+        } else if (!t) { return opd_fail(OPD_ERROR_ARGUMENT, "gradgradcheck: gradient %d is NULL", i); }
+        all[g->ninputs + i] = t;
+    }
+    return n;
+}
+
+int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                      opd_tensor *const *grad_outputs, const opd_gradcheck_options *options) {
+    const opd_gradcheck_options defaults = opd_gradcheck_defaults(), *o = options ? options : &defaults;
+    opd_tensor *all[OPDI_CHECK_INPUTS + OPD_GRADCHECK_OUTPUTS];
+    opdi_gradients g;
+    opd_scope scope;
+    int n, rc = -1;
+    if (!opd_ok()) { return -1; }
+    if (!fn || ninputs < 0 || (ninputs && !inputs) || ninputs > OPDI_CHECK_INPUTS) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "gradgradcheck: a function and an array of at most %d inputs are needed",
+                        OPDI_CHECK_INPUTS);
+    }
+    if (!o->check_fwd_over_rev && !o->check_rev_over_rev) {
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True");
+    }
+    if (opdi_check_options(o)) { return -1; }
+    g.fn = fn;
+    g.user = user;
+    g.ninputs = ninputs;
+    memcpy(all, inputs, (size_t)ninputs * sizeof *all);
+    scope = opd_scope_open();
+    n = opdi_gradients_start(&g, grad_outputs, all);
+    if (n == 0) { rc = opdi_check_start(fn, user, inputs, ninputs, o, false); }       /* nothing to differentiate */
+    else if (n > 0) { rc = opdi_check_start(opdi_gradients_of, &g, all, ninputs + n, o, true); }
+    opd_scope_close(&scope);
+    return rc;
 }
 OPDI_COLD_END
 

@@ -275,143 +275,83 @@ static bool first_result_only(const opd_op *op) {
 }
 
 #define MOST_INPUTS 24
-#define MOST_ELEMENTS 30                          /* of an input, that are varied */
-static int inputs_of(op_case *c, opd_tensor **in) {
+enum { BROADCAST = CASE_LAYOUTS };
+/* The float64 tensors that have derivatives, and where the case holds them. */
+static int inputs_of(op_case *c, opd_tensor **in, opd_tensor ***slots) {
     int i, k, n = 0;
     for (i = 0; i < c->nargs; i++) {
         opd_value *v = &c->args[i];
+        opd_tensor **at = v->tag == OPD_TAG_TENSOR ? &v->u.t : c->lists[i].tensors;
         if (constant_argument(c->op, opd_schema_arg_name(opd_op_schema(c->op), i))) { continue; }
-        if (v->tag == OPD_TAG_TENSOR && opd_dtype(v->u.t) == OPD_FLOAT64 && n < MOST_INPUTS) { in[n++] = v->u.t; }
-        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n && n < MOST_INPUTS; k++) {
-            if (v->u.tensors[k] && opd_dtype(v->u.tensors[k]) == OPD_FLOAT64) { in[n++] = v->u.tensors[k]; }
+        for (k = 0; k < (v->tag == OPD_TAG_TENSOR ? 1 : v->tag == OPD_TAG_TENSORS ? v->n : 0) && n < MOST_INPUTS; k++) {
+            if (at[k] && opd_dtype(at[k]) == OPD_FLOAT64) { slots[n] = &at[k]; in[n++] = at[k]; }
         }
     }
     return n;
 }
-static opd_tensor *weights(const opd_tensor *like, int seed) {
-    opd_tensor *w = opd_tensor_new(opd_ints_of(opd_sizes(like), opd_ndim(like)), OPD_FLOAT64);
-    int64_t i;
-    for (i = 0; w && i < opd_numel(w); i++) { case_put(w, i, case_random(seed, i) - 0.3); }
-    return w;
-}
-static opd_tensor *total(opd_tensor *a, opd_tensor *b) { return !a ? b : opd_add(a, b); }
-/* A number from the results that carry gradients: sum of weighted elements.  NULL: none of them is differentiable. */
-static opd_tensor *objective(const op_case *c) {
-    opd_tensor *r[MOST_RESULTS], *sum = NULL;
-    int i, n = run_case(c, r);
-    if (n > 1 && first_result_only(c->op)) { n = 1; }
+
+/* A case as a function of its inputs.  Inputs that were narrowed are given to the operator as they were: broadcast. */
+typedef struct as_function { op_case *c; opd_tensor **slots[MOST_INPUTS]; int64_t sizes[MOST_INPUTS][OPD_MAX_DIMS]; } as_function;
+static int call_function(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    as_function *f = (as_function *)user;
+    opd_tensor *r[MOST_RESULTS];
+    int i, k = 0, m;
     for (i = 0; i < n; i++) {
-        if (opd_dtype(r[i]) != OPD_FLOAT64) { continue; }
-        if (opd_grad_enabled() && !opd_tensor_requires_grad(r[i])) { continue; }
-        sum = total(sum, opd_sum(opd_mul(r[i], weights(r[i], 1000 + i))));
+        bool narrowed = memcmp(f->sizes[i], opd_sizes(in[i]), (size_t)opd_ndim(in[i]) * sizeof(int64_t)) != 0;
+        *f->slots[i] = narrowed ? opd_expand(in[i], opd_ints_of(f->sizes[i], opd_ndim(in[i]))) : in[i];
     }
-    return sum;
+    m = run_case(f->c, r);
+    if (m > 1 && first_result_only(f->c->op)) { m = 1; }
+    for (i = 0; i < m; i++) { if (opd_dtype(r[i]) == OPD_FLOAT64) { out[k++] = r[i]; } }
+    return m < 0 ? -1 : k;
 }
-/* Which results count without a tape: those that did with it. */
-static unsigned counted;
-static double objective_value(const op_case *c) {
-    opd_tensor *r[MOST_RESULTS];
-    double sum = 0;
-    int i, n;
+/* Inputs whose derivatives ATen does not give; arguments that say what the layout must be. */
+static bool undifferentiated(const subject *s, int layout) {
+    static const char *const list[] = {"bernoulli", "detach", "detach_copy", "as_strided_scatter", NULL};
+    static const char *const one_layout[] = {"_reshape_alias", "_reshape_alias_copy", NULL};
+    return named(s->op, list) || is_random(s->op) || (layout != CASE_CONTIGUOUS && named(s->op, one_layout));
+}
+/* Derivatives that are NaN, as in ATen: of norms and statistics of nothing, of the deviation of equal numbers. */
+static bool singular(const subject *s, opd_tensor *const *out, int n, int layout) {
+    static const char *const nothing[] = {"linalg_vector_norm", "norm", "frobenius_norm", "dist", "native_batch_norm", "nll_loss2d_forward",
+                                          NULL};
+    static const char *const equal[] = {"std", "std_mean", NULL};
+    bool nan = false;
     int64_t k;
-    bool was = opd_grad_set(false);
-    OPD_SCOPE {
-        n = run_case(c, r);
-        for (i = 0; i < n; i++) {
-            if (i > 31 || !(counted >> i & 1) || opd_dtype(r[i]) != OPD_FLOAT64) { continue; }
-            for (k = 0; k < opd_numel(r[i]); k++) { sum += case_get(r[i], k) * (case_random(1000 + i, k) - 0.3); }
-        }
-    }
-    (void)opd_grad_set(was);
-    return sum;
-}
-static void count_results(const op_case *c) {
-    opd_tensor *r[MOST_RESULTS];
-    int i, n = run_case(c, r);
-    counted = 0;
-    if (n > 1 && first_result_only(c->op)) { n = 1; }
-    for (i = 0; i < n; i++) { if (opd_tensor_requires_grad(r[i])) { counted |= 1u << i; } }
-}
-
-/* The weighted sum of the gradients, as a number. */
-static double gradient_value(const op_case *c, opd_tensor **in, int nin) {
-    opd_tensor *g[MOST_INPUTS], *f;
-    opd_backward_options o;
-    double sum = 0;
     int i;
-    int64_t k;
-    memset(&o, 0, sizeof o);
-    o.allow_unused = true;
-    OPD_SCOPE {
-        f = objective(c);
-        if (f && opd_autograd_grad(&f, 1, in, nin, &o, g) == 0) {
-            for (i = 0; i < nin; i++) {
-                for (k = 0; g[i] && k < opd_numel(g[i]); k++) { sum += case_get(g[i], k) * (case_random(2000 + i, k) - 0.3); }
-            }
-        }
-    }
-    return sum;
+    for (i = 0; i < n; i++) { for (k = 0; k < opd_numel(out[i]); k++) { nan = nan || isnan(case_get(out[i], k)); } }
+    return (layout == CASE_ZERO && (nan || named(s->op, nothing))) || (layout == BROADCAST && named(s->op, equal));
 }
-typedef double (*number_of)(const op_case *c, opd_tensor **in, int nin);
-static double first_value(const op_case *c, opd_tensor **in, int nin) { (void)in; (void)nin; return objective_value(c); }
-
-/* Central differences of `value` against the gradients g. */
-static void differences(const op_case *c, opd_tensor **in, int nin, opd_tensor **g, number_of value, const char *order) {
-    int i;
-    int64_t k;
-    char text[200];
-    for (i = 0; i < nin; i++) {
-        for (k = 0; k < opd_numel(in[i]) && k < MOST_ELEMENTS; k++) {
-            double eps = 1e-5, x = case_get(in[i], k), up, down, want, have = g[i] ? case_get(g[i], k) : 0;
-            case_put(in[i], k, x + eps);
-            up = value(c, in, nin);
-            case_put(in[i], k, x - eps);
-            down = value(c, in, nin);
-            case_put(in[i], k, x);
-            want = (up - down) / (2 * eps);
-            if (!went_well(0)) { return; }
-            if (fabs(have - want) <= 2e-5 * (1 + fabs(want)) || (isnan(have) && isnan(want))) { continue; }
-            (void)snprintf(text, sizeof text, "%s derivative of input %d element %d is %.9g, differences say %.9g", order, i, (int)k, have, want);
-            (void)say(false, text);
-            return;
-        }
-        CHECK(true);
-    }
-}
-/* Inputs whose derivatives ATen does not give. */
-static bool undifferentiated(const subject *s) {
-    static const char *const list[] = {"bernoulli", "detach", "as_strided_scatter", NULL};
-    return named(s->op, list) || is_random(s->op);
-}
-static void test_derivatives(const subject *s) {
-    opd_tensor *in[MOST_INPUTS], *g[MOST_INPUTS], *gg[MOST_INPUTS], *f, *h = NULL;
-    opd_backward_options o;
+/* gradcheck and gradgradcheck of one case. */
+static void test_derivatives(const subject *s, int layout) {
+    static as_function f;
+    opd_tensor *in[MOST_INPUTS];
     int i, n;
-    if (undifferentiated(s) || !again(s, OPD_FLOAT64, CASE_CONTIGUOUS, true, false)) { return; }
+    bool narrowed = false;
+    if (undifferentiated(s, layout) || !again(s, OPD_FLOAT64, layout == BROADCAST ? CASE_CONTIGUOUS : layout, true, false)) { return; }
+    if (layout == BROADCAST) { (void)snprintf(what + strlen(what), sizeof what - strlen(what), " broadcast"); }
     i = arg_named(s->op, "padding_idx");          /* its row has no derivative, by definition */
     if (i >= 0 && s->c->args[i].tag == OPD_TAG_INT && s->c->args[i].u.i >= 0) { return; }
-    n = inputs_of(s->c, in);
-    if (n == 0) { return; }
-    for (i = 0; i < n; i++) { if (!went_well(opd_tensor_set_requires_grad(in[i], true) ? 0 : -1)) { return; } }
-    count_results(s->c);
-    f = objective(s->c);
-    if (!went_well(0) || !f) { return; }
-    memset(&o, 0, sizeof o);
-    o.allow_unused = o.create_graph = true;
-    if (!went_well(opd_autograd_grad(&f, 1, in, n, &o, g))) { return; }
+    f.c = s->c;
+    n = inputs_of(s->c, in, f.slots);
     for (i = 0; i < n; i++) {
-        if (g[i]) { (void)say(same_shape(g[i], in[i]) && opd_dtype(g[i]) == opd_dtype(in[i]), "a gradient of another shape or dtype"); }
+        memcpy(f.sizes[i], opd_sizes(in[i]), (size_t)opd_ndim(in[i]) * sizeof(int64_t));
+        if (layout == BROADCAST && opd_ndim(in[i]) > 0 && opd_size(in[i], 0) > 1) {
+            in[i] = opd_contiguous(opd_slice(in[i], 0, opd_value_int(0), opd_value_int(1), 1));
+            narrowed = true;
+        }
+        if (!went_well(opd_tensor_set_requires_grad(in[i], true) ? 0 : -1)) { return; }
     }
-    differences(s->c, in, n, g, first_value, "first");
-    for (i = 0; i < n; i++) {
-        if (g[i] && opd_tensor_requires_grad(g[i])) { h = total(h, opd_sum(opd_mul(g[i], weights(g[i], 2000 + i)))); }
-        gg[i] = NULL;
+    if (n == 0 || (layout == BROADCAST && !narrowed)) { return; }
+    OPD_SCOPE {
+        opd_tensor *out[OPD_GRADCHECK_OUTPUTS];
+        i = call_function(&f, in, n, out);
+        if (i > 0 && singular(s, out, i, layout)) { i = 0; }
     }
+    if (layout != CASE_CONTIGUOUS && !opd_ok()) { opd_error_clear(); return; }       /* test_layouts looks at those */
+    if (!went_well(i) || i == 0 || !went_well(opd_gradcheck(call_function, &f, in, n, NULL))) { return; }
     (void)snprintf(what + strlen(what), sizeof what - strlen(what), " second");
-    if (!went_well(0)) { return; }
-    o.create_graph = false;
-    if (h && !went_well(opd_autograd_grad(&h, 1, in, n, &o, gg))) { return; }
-    differences(s->c, in, n, gg, gradient_value, "second");
+    (void)went_well(opd_gradgradcheck(call_function, &f, in, n, NULL, NULL));
 }
 
 static bool has_formula(const opd_op_desc *card) {
@@ -422,17 +362,22 @@ static bool has_formula(const opd_op_desc *card) {
 
 /* The operator and its derivatives; 0, -1. */
 static int with_derivatives(const subject *s) {
-    opd_tensor *in[MOST_INPUTS], *g[MOST_INPUTS], *f;
+    static as_function f;
+    opd_tensor *in[MOST_INPUTS], *g[MOST_INPUTS], *out[MOST_RESULTS], *total = NULL;
     opd_backward_options o;
-    int i, n;
+    int i, n, m;
     memset(&o, 0, sizeof o);
     o.allow_unused = o.create_graph = true;
     if (!again(s, OPD_FLOAT64, CASE_CONTIGUOUS, true, false) || !opd_ok()) { return -1; }
-    n = has_formula(s->card) ? inputs_of(s->c, in) : 0;
+    n = has_formula(s->card) ? inputs_of(s->c, in, f.slots) : 0;
     for (i = 0; i < n; i++) { if (!opd_tensor_set_requires_grad(in[i], true)) { return -1; } }
-    f = objective(s->c);
-    if (!f || n == 0 || !opd_ok()) { return opd_ok() ? 0 : -1; }
-    return opd_autograd_grad(&f, 1, in, n, &o, g);
+    m = run_case(s->c, out);
+    if (m > 1 && first_result_only(s->op)) { m = 1; }
+    for (i = 0; i < m; i++) {
+        if (opd_tensor_requires_grad(out[i])) { total = !total ? opd_sum(out[i]) : opd_add(total, opd_sum(out[i])); }
+    }
+    if (!total || n == 0 || !opd_ok()) { return opd_ok() ? 0 : -1; }
+    return opd_autograd_grad(&total, 1, in, n, &o, g);
 }
 static void test_memory(const subject *s) {
     int64_t n, seen, live;
@@ -537,7 +482,7 @@ static void test_extremes(const subject *s) {
 
 static void test_case(const subject *s) {
     opd_tensor *real[MOST_RESULTS];
-    int n;
+    int n, layout;
     OPD_SCOPED;
     if (!again(s, OPD_FLOAT32, CASE_CONTIGUOUS, false, false)) { return; }
     n = run_case(s->c, real);
@@ -547,7 +492,7 @@ static void test_case(const subject *s) {
     OPD_SCOPE { test_dtypes(s); }
     if (s->card->out) { OPD_SCOPE { test_out(s, real, n); } }
     if (s->card->inplace) { OPD_SCOPE { test_inplace(s, real, n); } }
-    if (has_formula(s->card)) { OPD_SCOPE { test_derivatives(s); } }
+    for (layout = CASE_CONTIGUOUS; layout <= BROADCAST && has_formula(s->card); layout++) { OPD_SCOPE { test_derivatives(s, layout); } }
     OPD_SCOPE { test_memory(s); }
     OPD_SCOPE { test_extremes(s); }
 }

@@ -1,0 +1,412 @@
+/* gradcheck and gradgradcheck: what passes, every way to fail with its text, options, bad input, allocations that fail. */
+#include "../opdispatch.h"
+#include "check.h"
+
+static opd_tensor *numbers(opd_ints sizes, opd_scalar_type dtype) {
+    opd_tensor *t = opd_tensor_new(sizes, OPD_FLOAT64);
+    int64_t i;
+    for (i = 0; i < opd_numel(t); i++) { opd_data_f64(t)[i] = 0.3 + 0.17 * (double)((i * 7) % 11); }
+    return dtype == OPD_FLOAT64 ? t : opd_to_dtype(t, dtype);
+}
+static opd_tensor *leaf(opd_ints sizes) { return opd_tensor_set_requires_grad(numbers(sizes, OPD_FLOAT64), true); }
+static opd_gradcheck_options quiet(char *buf, size_t cap) {
+    opd_gradcheck_options o = opd_gradcheck_defaults();
+    o.raise_exception = false;
+    o.report = buf;
+    o.report_cap = cap;
+    return o;
+}
+static void starts_with(const char *text, const char *start) {
+    if (strncmp(text, start, strlen(start)) != 0) { printf("  is       \"%s\"\n  expected \"%s...\"\n", text, start); }
+    CHECK(strncmp(text, start, strlen(start)) == 0);
+}
+
+//-- functions to check ------------------------------------------------------------------------------------------------
+
+static int product(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    out[0] = opd_mul(opd_sin(in[0]), n > 1 ? in[1] : in[0]);
+    return 1;
+}
+/* Two results, of which the second does not depend on the first input, and one without gradients. */
+static int several(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_mul(in[0], in[1]);
+    out[1] = opd_exp(in[1]);
+    out[2] = opd_argmax(in[0]);
+    return 3;
+}
+/* Twice the right gradient where x is more than one. */
+static int wrong_backward(opd_backward_call *bw) {
+    opd_tensor *x = opd_bw_tensor(bw, 0), *g = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(g, opd_add_Scalar(opd_to_dtype(opd_gt_Scalar(x, OPD_V(1.0)), OPD_FLOAT64), OPD_V(1))));
+}
+static int adds_one(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_add_Scalar(opd_bw_grad(bw, 0), OPD_V(1e-9))); }
+static int runs;
+static int never_the_same(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_mul_Scalar(opd_bw_grad(bw, 0), OPD_V(1 + 1e-7 * (double)(runs++ % 2))));
+}
+/* Of two results: right with both gradients, and with one of them that is not zero. */
+static opd_tensor *one_of_two(opd_backward_call *bw, bool *zero) {
+    opd_tensor *a = opd_bw_grad(bw, 0), *b = opd_bw_grad(bw, 1);
+    *zero = (!a || !b) && opd_item_i64(opd_any(a ? a : b)) == 0;
+    return a && b ? opd_add(a, b) : a ? a : b;
+}
+static int fails_without(opd_backward_call *bw) {
+    bool zero;
+    opd_tensor *g = one_of_two(bw, &zero);
+    return zero ? opd_fail(OPD_ERROR_USER, "both, please") : opd_bw_return(bw, 0, g);
+}
+static int fills_in(opd_backward_call *bw) {
+    bool zero;
+    opd_tensor *g = one_of_two(bw, &zero);
+    return opd_bw_return(bw, 0, zero ? opd_ones_like(g) : g);
+}
+static int fails(opd_backward_call *bw) { (void)bw; return opd_fail(OPD_ERROR_USER, "no"); }
+
+/* The identity, one or two results, with this formula. */
+typedef struct identity { opd_backward_fn formula; int results; } identity;
+static int by_hand(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const identity *how = (const identity *)user;
+    opd_tensor *x = in[0];
+    int i;
+    (void)n;
+    for (i = 0; i < how->results; i++) { out[i] = opd_clone(opd_detach(x)); }
+    if (opd_autograd_record("ByHandBackward", how->formula, &x, 1, &x, 1, NULL, 0, out, how->results)) { return -1; }
+    return how->results;
+}
+static int constant(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_exp(opd_detach(in[0]));
+    return 1;
+}
+static int really_constant(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_zeros_like(in[0]);
+    return 1;
+}
+
+//-- what is right -----------------------------------------------------------------------------------------------------
+
+TEST(right_functions_pass) {
+    opd_tensor *in[3];
+    opd_gradcheck_options o = opd_gradcheck_defaults();
+    int fast;
+    CHECK_NEAR(o.eps, 1e-6, 0);
+    CHECK_NEAR(o.atol, 1e-5, 0);
+    CHECK_NEAR(o.rtol, 1e-3, 0);
+    CHECK(o.raise_exception && o.check_undefined_grad && o.check_backward_ad && !o.fast_mode && !o.check_forward_ad);
+    for (fast = 0; fast < 2; fast++) {
+        o.fast_mode = fast != 0;
+        in[0] = leaf(OPD_INTS(2, 3));
+        in[1] = leaf(OPD_INTS(3));
+        CHECK_INT(opd_gradcheck(product, NULL, in, 1, &o), 0);
+        CHECK_INT(opd_gradcheck(product, NULL, in, 2, &o), 0);
+        CHECK_INT(opd_gradcheck(several, NULL, in, 2, &o), 0);
+        CHECK_INT(opd_gradgradcheck(product, NULL, in, 1, NULL, &o), 0);
+        CHECK_INT(opd_gradgradcheck(product, NULL, in, 2, NULL, &o), 0);
+        CHECK_INT(opd_gradgradcheck(several, NULL, in, 2, NULL, &o), 0);
+        in[1] = numbers(OPD_INTS(3), OPD_FLOAT64);                           /* an input without a gradient */
+        CHECK_INT(opd_gradcheck(product, NULL, in, 2, &o), 0);
+        CHECK_INT(opd_gradgradcheck(product, NULL, in, 2, NULL, &o), 0);
+        in[0] = leaf(OPD_INTS(2, 0));
+        CHECK_INT(opd_gradcheck(product, NULL, in, 1, &o), 0);
+        CHECK_INT(opd_gradgradcheck(product, NULL, in, 1, NULL, &o), 0);
+        in[0] = leaf(opd_ints_of(NULL, 0));
+        CHECK_INT(opd_gradcheck(product, NULL, in, 1, NULL), 0);
+        CHECK_INT(opd_gradgradcheck(product, NULL, in, 1, NULL, NULL), 0);
+        CHECK_INT(opd_gradcheck(really_constant, NULL, in, 1, &o), 0);
+    }
+}
+TEST(inputs_stay_as_they_were) {
+    opd_tensor *x = opd_tensor_set_requires_grad(opd_t(numbers(OPD_INTS(3, 2), OPD_FLOAT64)), true), *was = opd_clone(opd_detach(x));
+    uint32_t version = opd_tensor_version(x);
+    CHECK(!opd_is_contiguous(x));
+    CHECK_INT(opd_gradcheck(product, NULL, &x, 1, NULL), 0);
+    CHECK_INT(opd_gradgradcheck(product, NULL, &x, 1, NULL, NULL), 0);
+    CHECK(opd_item_i64(opd_all(opd_eq(opd_detach(x), was))) == 1);
+    CHECK_INT(opd_tensor_version(x), version);
+    CHECK(opd_tensor_grad(x) == NULL);
+}
+TEST(gradients_of_outputs_can_be_given) {
+    opd_tensor *x = leaf(OPD_INTS(2, 2)), *g = leaf(OPD_INTS(2, 2)), *short_one = leaf(OPD_INTS(3)), *none = NULL;
+    CHECK_INT(opd_gradgradcheck(product, NULL, &x, 1, &g, NULL), 0);
+    CHECK_INT(opd_gradgradcheck(product, NULL, &x, 1, &short_one, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Mismatch in shape");
+    CHECK_INT(opd_gradgradcheck(product, NULL, &x, 1, &none, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "gradient 0 is NULL");
+}
+
+//-- what is wrong -----------------------------------------------------------------------------------------------------
+
+TEST(a_wrong_formula_is_shown_with_both_jacobians) {
+    static const char *const text =
+        "Jacobian mismatch for output 0 with respect to input 0,\n"
+        "worst element: row 1 (of the input), column 1 (of the output): numerical 1, analytical 2\n"
+        "numerical:tensor([[1.0000, 0.0000],\n"
+        "        [0.0000, 1.0000]], dtype=torch.float64)\n"
+        "analytical:tensor([[1., 0.],\n"
+        "        [0., 2.]], dtype=torch.float64)\n";
+    identity wrong;
+    char report[4000];
+    opd_gradcheck_options o = quiet(report, sizeof report);
+    opd_tensor *x = leaf(OPD_INTS(2)), *many = leaf(OPD_INTS(30, 40));
+    wrong.formula = wrong_backward;
+    wrong.results = 1;
+    CHECK_INT(opd_gradcheck(by_hand, &wrong, &x, 1, &o), 1);
+    CHECK_OK();
+    CHECK_STR(report, text);
+    CHECK_INT(opd_gradcheck(by_hand, &wrong, &x, 1, NULL), -1);
+    CHECK_STR(opd_error_message(), text);
+    opd_error_clear();
+    o.fast_mode = true;
+    CHECK_INT(opd_gradcheck(by_hand, &wrong, &x, 1, &o), 1);
+    CHECK_STR(report, text);
+    CHECK_INT(opd_gradcheck(by_hand, &wrong, &many, 1, &o), 1);             /* a million and a half elements each */
+    CHECK_OK();
+    starts_with(report, "Jacobian mismatch for output 0 with respect to input 0,\nworst element: row ");
+    CHECK(strstr(report, "numerical:tensor([[") && strstr(report, "analytical:tensor([[") && strlen(report) < 4000);
+}
+TEST(every_check_has_its_text) {
+    static const struct { opd_backward_fn formula; int results; const char *text; } cases[] = {
+        {adds_one, 1, "backward not multiplied by grad_output"},
+        {never_the_same, 1, "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
+                            "different values, although analytical gradient matches numerical gradient.The tolerance for nondeterminism was 0."},
+        {fails_without, 2, "Expected backward function to handle undefined output grads."},
+        {fills_in, 2, "Expected all input grads to be undefined or zero when all output grads are undefined or zero."},
+    };
+    char report[3000];
+    opd_gradcheck_options o = quiet(report, sizeof report);
+    opd_tensor *x = leaf(OPD_INTS(3));
+    size_t i;
+    int fast;
+    for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (fast = 0; fast < 2; fast++) {
+            identity f;
+            f.formula = cases[i].formula;
+            f.results = cases[i].results;
+            o = quiet(report, sizeof report);
+            o.fast_mode = fast != 0;
+            CHECK_INT(opd_gradcheck(by_hand, &f, &x, 1, &o), 1);
+            CHECK_OK();
+            starts_with(report, cases[i].text);
+            o.raise_exception = true;
+            CHECK_INT(opd_gradcheck(by_hand, &f, &x, 1, &o), -1);
+            CHECK_ERROR(OPD_ERROR_AUTOGRAD, cases[i].text);
+        }
+    }
+    {
+        identity f;
+        f.formula = never_the_same;
+        f.results = 1;
+        o.nondet_tol = 1e-6;
+        CHECK_INT(opd_gradcheck(by_hand, &f, &x, 1, &o), 0);
+        f.formula = fills_in;
+        f.results = 2;
+        o.check_undefined_grad = false;
+        CHECK_INT(opd_gradcheck(by_hand, &f, &x, 1, &o), 0);
+    }
+}
+TEST(a_function_without_gradients_must_be_constant) {
+    opd_tensor *x = leaf(OPD_INTS(3));
+    char report[300];
+    opd_gradcheck_options o = quiet(report, sizeof report);
+    CHECK_INT(opd_gradcheck(constant, NULL, &x, 1, &o), 1);
+    starts_with(report, "Numerical gradient for function expected to be zero");
+}
+/* A formula whose second derivative is silently zero. */
+static int forgets(opd_backward_call *bw) {
+    bool was = opd_grad_set(false);
+    opd_tensor *x = opd_bw_tensor(bw, 0), *g = opd_mul(opd_bw_grad(bw, 0), opd_mul_Scalar(x, OPD_V(2)));
+    (void)opd_grad_set(was);
+    return opd_bw_return(bw, 0, g);
+}
+static int square(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *x = in[0];
+    (void)user; (void)n;
+    out[0] = opd_mul(opd_detach(x), opd_detach(x));
+    return opd_autograd_record("SquareBackward", forgets, &x, 1, &x, 1, NULL, 0, out, 1) ? -1 : 1;
+}
+TEST(a_second_derivative_that_is_forgotten_is_found) {
+    opd_tensor *x = leaf(OPD_INTS(3));
+    CHECK_INT(opd_gradcheck(square, NULL, &x, 1, NULL), 0);
+    CHECK_INT(opd_gradgradcheck(square, NULL, &x, 1, NULL, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Numerical gradient for function expected to be zero");
+}
+
+//-- complex numbers: as their parts -----------------------------------------------------------------------------------
+
+/* z -> conj(z) w, by hand: copies are all there is for complex tensors. */
+static int complex_product_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_contiguous(opd_bw_grad(bw, 0)), *z = opd_bw_tensor(bw, 0), *w = opd_bw_tensor(bw, 1);
+    opd_tensor *dz = opd_clone(z), *dw = opd_clone(w);
+    const double *pg = (const double *)opd_data(g), *pz = (const double *)opd_data(z), *pw = (const double *)opd_data(w);
+    double *pdz = (double *)opd_data(dz), *pdw = (double *)opd_data(dw);
+    int64_t i;
+    if (!opd_ok()) { return -1; }
+    for (i = 0; i < opd_numel(z); i++, pg += 2, pz += 2, pw += 2, pdz += 2, pdw += 2) {
+        pdz[0] = pg[0] * pw[0] + pg[1] * pw[1];                             /* w conj(g) */
+        pdz[1] = pg[0] * pw[1] - pg[1] * pw[0];
+        pdw[0] = pg[0] * pz[0] - pg[1] * pz[1];                             /* g z */
+        pdw[1] = pg[0] * pz[1] + pg[1] * pz[0];
+    }
+    if (bw && opd_bw_return(bw, 0, dz)) { return -1; }
+    return opd_bw_return(bw, 1, dw);
+}
+static int complex_product(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *z = in[0], *w = in[1];
+    double *o;
+    const double *pz = (const double *)opd_data(z), *pw = (const double *)opd_data(w);
+    int64_t i;
+    (void)n;
+    out[0] = opd_clone(opd_detach(z));
+    if (!opd_ok()) { return -1; }
+    o = (double *)opd_data(out[0]);
+    for (i = 0; i < opd_numel(z); i++, o += 2, pz += 2, pw += 2) {
+        o[0] = pz[0] * pw[0] + pz[1] * pw[1];
+        o[1] = pz[0] * pw[1] - pz[1] * pw[0] * (user ? 1.5 : 1);
+    }
+    return opd_autograd_record("ComplexProductBackward", complex_product_backward, in, 2, in, 2, NULL, 0, out, 1) ? -1 : 1;
+}
+TEST(complex_tensors_count_as_two) {
+    static const double a[] = {0.5, -1, 2, 0.25}, b[] = {1.5, 0.5, -0.75, 1};
+    opd_tensor *in[2];
+    char report[3000];
+    int fast, bad = 1;
+    in[0] = opd_tensor_set_requires_grad(opd_tensor_from(a, OPD_INTS(2), OPD_COMPLEX128), true);
+    in[1] = opd_tensor_set_requires_grad(opd_tensor_from(b, OPD_INTS(2), OPD_COMPLEX128), true);
+    for (fast = 0; fast < 2; fast++) {
+        opd_gradcheck_options o = quiet(report, sizeof report);
+        o.fast_mode = fast != 0;
+        o.check_undefined_grad = false;
+        CHECK_INT(opd_gradcheck(complex_product, NULL, in, 2, &o), 0);
+        CHECK_OK();
+        CHECK_INT(opd_gradcheck(complex_product, &bad, in, 2, &o), 1);
+        starts_with(report, "Jacobian mismatch for output 0 with respect to input 0,");
+    }
+}
+
+//-- bad input ---------------------------------------------------------------------------------------------------------
+
+static int changes(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    int *calls = (int *)user;
+    (void)n;
+    switch ((*calls)++ ? calls[1] : 0) {
+        case 1: out[0] = opd_sum(in[0]); return 1;
+        case 2: out[0] = opd_to_dtype(in[0], OPD_FLOAT32); return 1;
+        case 3: out[0] = out[1] = in[0]; return 2;
+        case 4: out[0] = NULL; return 1;
+        case 5: return -1;
+        case 6: return opd_fail(OPD_ERROR_USER, "the function says no");
+        case 7: return 100;
+        default: out[0] = opd_clone(in[0]); return 1;
+    }
+}
+TEST(functions_that_change_or_fail) {
+    static const char *const texts[] = {
+        "Expected `func` to return outputs with the same shape when inputs are perturbed by 1e-06, but got: shapes [2] and [].",
+        "Expected `func` to return outputs with the same dtype when inputs are perturbed by 1e-06, but got: dtypes float64 and float32.",
+        "gave 1 outputs, then 2", "but got: shapes [2] and none", "failed without saying why", "the function says no", "100 outputs are more"};
+    opd_gradcheck_options o = opd_gradcheck_defaults();
+    int k;
+    o.raise_exception = false;                    /* these are errors all the same */
+    for (k = 1; k <= 7; k++) {
+        opd_tensor *x = leaf(OPD_INTS(2));
+        double first = opd_data_f64(x)[0];
+        int state[2];
+        state[0] = 0;
+        state[1] = k;
+        CHECK_INT(opd_gradcheck(changes, state, &x, 1, &o), -1);
+        CHECK(strstr(opd_error_message(), texts[k - 1]) != NULL);
+        if (!strstr(opd_error_message(), texts[k - 1])) { printf("%d: %s\n", k, opd_error_message()); }
+        opd_error_clear();
+        CHECK_NEAR(opd_data_f64(x)[0], first, 0);
+    }
+}
+static int warned;
+static void count_warnings(void *user, int is_error, const char *text) {
+    (void)user;
+    if (is_error == 0 && strstr(text, "Input #0 requires gradient and is not a double precision floating point or complex.")) { warned++; }
+}
+TEST(bad_input) {
+    opd_tensor *x = leaf(OPD_INTS(2)), *no = numbers(OPD_INTS(2), OPD_FLOAT64), *in[2];
+    opd_gradcheck_options o = opd_gradcheck_defaults(), zero;
+    identity f;
+    f.formula = fails;
+    f.results = 1;
+    memset(&zero, 0, sizeof zero);
+    CHECK_INT(opd_gradcheck(NULL, NULL, &x, 1, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "a function and an array of inputs");
+    CHECK_INT(opd_gradcheck(product, NULL, NULL, 1, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "a function and an array of inputs");
+    CHECK_INT(opd_gradgradcheck(NULL, NULL, &x, 1, NULL, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "a function and an array");
+    CHECK_INT(opd_gradcheck(product, NULL, &no, 1, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.");
+    CHECK_INT(opd_gradcheck(product, NULL, &x, 1, &zero), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected at least one of check_forward_ad or check_backward_ad to be True");
+    o.eps = 0;
+    CHECK_INT(opd_gradcheck(product, NULL, &x, 1, &o), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "eps must be positive");
+    o = opd_gradcheck_defaults();
+    o.check_batched_grad = true;
+    CHECK_INT(opd_gradcheck(product, NULL, &x, 1, &o), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "batched checks need vmap, which is not there yet");
+    o = opd_gradcheck_defaults();
+    o.check_rev_over_rev = false;
+    CHECK_INT(opd_gradgradcheck(product, NULL, &x, 1, NULL, &o), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True");
+    CHECK_INT(opd_gradcheck(by_hand, &f, &x, 1, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_USER, "no");
+    in[0] = opd_tensor_set_requires_grad(opd_detach(opd_expand(numbers(OPD_INTS(1), OPD_FLOAT64), OPD_INTS(3))), true);
+    CHECK_INT(opd_gradcheck(product, NULL, in, 1, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "The 0th input has a dimension with stride 0.");
+    in[0] = opd_tensor_set_requires_grad(opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT64, opd_device_of(OPD_META, -1)), true);
+    CHECK_INT(opd_gradcheck(product, NULL, in, 1, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "input 0 has no memory");
+    in[0] = opd_tensor_set_requires_grad(numbers(OPD_INTS(2), OPD_FLOAT32), true);
+    opd_log_set(count_warnings, NULL);
+    warned = 0;
+    o = opd_gradcheck_defaults();
+    o.eps = 1e-2;
+    o.atol = 1e-2;
+    CHECK_INT(opd_gradcheck(product, NULL, in, 1, &o), 0);
+    opd_log_set(NULL, NULL);
+    CHECK_INT(warned, 1);
+    in[0] = NULL;                                 /* passed on */
+    in[1] = x;
+    CHECK_INT(opd_gradcheck(product, NULL, in, 2, NULL), -1);
+    opd_error_clear();
+    (void)opd_fail(OPD_ERROR_USER, "pending");
+    CHECK_INT(opd_gradcheck(product, NULL, &x, 1, NULL), -1);
+    CHECK_INT(opd_gradgradcheck(product, NULL, &x, 1, NULL, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_USER, "pending");
+}
+TEST(any_allocation_may_fail) {
+    opd_tensor *in[2];
+    double before[5];
+    int64_t n, live = 0;
+    int how;
+    in[0] = leaf(OPD_INTS(2));
+    in[1] = leaf(OPD_INTS(2));
+    memcpy(before, opd_data_f64(in[0]), 2 * sizeof *before);
+    CHECK_INT(opd_gradgradcheck(several, NULL, in, 2, NULL, NULL), 0);         /* what is made once */
+    for (how = 0; how < 4; how++) {
+        for (n = 1; n < 4000; n += n < 60 ? 1 : 13) {
+            opd_gradcheck_options o = opd_gradcheck_defaults();
+            int rc;
+            o.fast_mode = (how & 1) != 0;
+            live = opd_memory_stats().live;
+            (void)opd_memory_fail_at(n, n % 2 == 0);
+            rc = how < 2 ? opd_gradcheck(several, NULL, in, 2, &o) : opd_gradgradcheck(several, NULL, in, 2, NULL, &o);
+            if (opd_memory_fail_at(0, false) < n) { CHECK_INT(rc, 0); CHECK_OK(); break; }
+            CHECK(rc == -1 ? opd_error_code() == OPD_ERROR_MEMORY : opd_ok());
+            if (rc == -1 && opd_error_code() != OPD_ERROR_MEMORY) { printf("allocation %d: %s\n", (int)n, opd_error_message()); }
+            opd_error_clear();
+            CHECK(opd_memory_stats().live <= live);
+            CHECK(memcmp(before, opd_data_f64(in[0]), 2 * sizeof *before) == 0);
+        }
+    }
+}
+
+CHECK_MAIN()
