@@ -556,7 +556,7 @@ OPD_API opd_keyset opd_keys_excluded(void);
 /* What the dispatcher reads from the thread, to be carried to another one (at::ThreadLocalState): a new thread begins
    with the defaults.  Set returns what was there; setting that again restores it.  Fields may be changed in between
    (ForceDispatchKeyGuard); inside a kernel the change ends with the kernel. */
-typedef struct opd_dispatch_state { uint64_t included, excluded; bool grad_enabled; } opd_dispatch_state;
+typedef struct opd_dispatch_state { uint64_t included, excluded; bool grad_enabled, inference; } opd_dispatch_state;
 OPD_API opd_dispatch_state opd_dispatch_state_get(void);
 OPD_API opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state);
 
@@ -3071,7 +3071,7 @@ typedef pthread_mutex_t opdi_mutex;
 typedef struct opdi_state {
     uint64_t include, allow;     /* functionality bits: always in the set of a call; not excluded from it */
     int32_t no_grad;
-    int32_t spare;
+    int32_t inference;           /* tensors made now have no history and no version */
 } opdi_state;
 
 #define OPDI_SMALL_CLASSES 64                     /* 16-byte steps to 1 KiB */
@@ -3979,7 +3979,7 @@ typedef struct opdi_storage {
     int64_t bytes;
     void *block;                 /* what to free, */
     int64_t block_bytes;         /* and its size; negative: an opdi_foreign */
-    uint32_t viewed;             /* a view operator has looked at it */
+    uint32_t pad;
     uint8_t device;              /* the backend whose memory `data` is; 0: the host's, or none */
     int8_t index;                /* which of its devices */
     uint16_t spare;
@@ -3995,10 +3995,9 @@ typedef struct opdi_foreign {
 /* Flags of a tensor. */
 #define OPDI_WRAPPED 1u          /* a number in a Tensor slot: yields in type promotion */
 #define OPDI_REQUIRES_GRAD 2u    /* a leaf that wants a gradient, or a result that has a grad_fn */
-#define OPDI_IS_VIEW 4u          /* made by a view operator */
+#define OPDI_IS_VIEW 4u          /* a differentiable view: has an opdi_view_record */
 #define OPDI_SAVED_BY_OWN 8u     /* its grad_fn's node holds it: see opdi_tensor_drop */
 #define OPDI_WEAK_NODE 32u       /* grad_fn is not held: only its own node still holds the tensor */
-#define OPDI_NO_GRAD_VIEW 64u    /* a view made in no_grad mode of what requires grad, or a view of one */
 #define OPDI_CONTIGUOUS 16u      /* row-major without gaps (kept up to date) */
 
 /* dims: sizes[ndim], then strides[ndim] (elements); behind the struct until a resize needs more room. */
@@ -4029,6 +4028,20 @@ static inline uint32_t opdi_traits_of(const opd_tensor *t) {
     return all;
 }
 static inline int64_t *opdi_sizes(const opd_tensor *t) { return t->dims; }
+/* What a differentiable view knows, behind the room for its dims.  A view of a view has the same base. */
+typedef struct opdi_view_record {
+    opd_tensor *base;            /* no view itself; a reference */
+    uint32_t version;            /* of the storage when grad_fn was right */
+    uint32_t creation;           /* opdi_creation */
+} opdi_view_record;
+/* How a view came about: all but the first forbid writing into it while grad mode is on. */
+enum opdi_creation {
+    OPDI_VIEW_DEFAULT, OPDI_VIEW_NO_GRAD, OPDI_VIEW_MULTI_OUTPUT, OPDI_VIEW_CUSTOM, OPDI_VIEW_INFERENCE,
+    OPDI_VIEW_NO_FORMULA         /* by an operator that has no derivative */
+};
+static inline opdi_view_record *opdi_view_record_of(const opd_tensor *t) {
+    return (opdi_view_record *)(void *)((int64_t *)(uintptr_t)(t + 1) + t->room);
+}
 /* Where a tensor is, or is to be, in one number: the backend, and above its 8 bits the index plus one (0: the current
    device).  The host is 0. */
 static inline int opdi_place(opd_device d) {
@@ -6610,6 +6623,7 @@ opd_dispatch_state opd_dispatch_state_get(void) {
     state.included = th->state.include;
     state.excluded = ~th->state.allow;
     state.grad_enabled = !th->state.no_grad;
+    state.inference = th->state.inference != 0;
     return state;
 }
 
@@ -6619,6 +6633,7 @@ opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state) {
     th->state.include = state.included;
     th->state.allow = ~state.excluded;
     th->state.no_grad = !state.grad_enabled;
+    th->state.inference = state.inference;
     return was;
 }
 
@@ -9023,6 +9038,22 @@ OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *u, const opd_op *op, co
 
 OPDI_COLD_BEGIN
 
+//-- No argument requires grad by its flags, but views are among them: whether one's base does.
+OPDI_NOINLINE static bool opdi_views_require_grad(const opd_op *op, const opd_value *args) {
+    uint64_t m;
+    for (m = op->tensor_args | op->list_args; m; m &= m - 1) {
+        const opd_value *v = &args[opdi_low_bit(m)];
+        int32_t k, n = v->tag == OPD_TAG_TENSOR ? 1 : v->tag == OPD_TAG_TENSORS ? v->n : 0;
+        for (k = 0; k < n; k++) {
+            const opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : v->u.tensors[k];
+            if (t && (t->flags & OPDI_IS_VIEW) && (opdi_view_record_of(t)->base->flags & OPDI_REQUIRES_GRAD)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 //-- Gives back results that a failed kernel had made.
 static void opdi_rets_drop(opd_call *c) {
     int i;
@@ -9075,9 +9106,9 @@ OPDI_NOINLINE static void opdi_scopes_forgotten(opdi_thread *th, int32_t depth, 
 
 //-- Runs a slot's kernel in a scope of its own and puts back the thread's state.
 OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, const opdi_slot *slot) {
-    const uint64_t include = th->state.include, allow = th->state.allow;
+    const opdi_state state = th->state;
     const int64_t mark = th->top;
-    const int32_t no_grad = th->state.no_grad, scope_depth = th->scope_depth;
+    const int32_t scope_depth = th->scope_depth;
     opd_call *const outer = th->current;
     const int nrets = c->op->nrets;
     int rc;
@@ -9093,9 +9124,7 @@ OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, cons
     th->current = c;
     c->scope_depth = scope_depth;
     rc = slot->fn(c);
-    th->state.include = include;
-    th->state.allow = allow;
-    th->state.no_grad = no_grad;
+    th->state = state;
     th->current = outer;
     if (OPDI_UNLIKELY(th->scope_depth != scope_depth)) { opdi_scopes_forgotten(th, scope_depth, mark); }
     if (OPDI_UNLIKELY(th->top != mark)) { opdi_scope_unwind(th, mark); }
@@ -9113,7 +9142,9 @@ OPDI_NOINLINE static int opdi_invoke(opdi_thread *th, opd_call *c, const opdi_sl
 //-- scans.
 static inline const opdi_slot *opdi_find_slot(const opdi_thread *th, opd_call *c, const opdi_table *table,
                                               const opdi_union *u) {
-    const int grad = (u->flags & OPDI_REQUIRES_GRAD) && !th->state.no_grad;
+    const int grad = !th->state.no_grad &&
+        ((u->flags & OPDI_REQUIRES_GRAD) ||
+         (OPDI_UNLIKELY(u->flags & OPDI_IS_VIEW) && opdi_views_require_grad(c->op, c->args)));
     const int backend = u->backends & (u->backends - 1) ? opdi_top_bit(u->backends) : (int)u->backend;
     const uint64_t f = (u->functionality | th->state.include) & th->state.allow & table->masks[grad][backend];
     const int base = f == OPD_BIT_OF(OPD_F_DENSE) ? OPD_KEY_CPU : opdi_key_base[opdi_top_bit(f << 1 | 1)];
@@ -9163,6 +9194,8 @@ static int opdi_call_bound(opdi_thread *th, opd_op *op, const opdi_table *table,
     bool recording;
     int rc = opdi_unite_args(&u, op, bound) < 0 ? -1 : 0;
     if (rc == 0 && watched) {
+        c.op = op;
+        c.args = bound;
         (void)opdi_find_slot(th, &c, table, &u);
         recording = (c.keys.functionality & OPDI_AUTOGRAD_BITS) && !th->state.no_grad;
         b.event.op = op;
@@ -10029,7 +10062,8 @@ static const char *opdi_explain_mask(const opdi_thread *th, const opdi_table *ta
 static void opdi_explain_keys(opdi_text *t, const opdi_thread *th, const opd_op *op, const opdi_table *table,
                               const opd_value *args, const opdi_union *u) {
     const uint64_t all = u->functionality | th->state.include;
-    const bool grad = (u->flags & OPDI_REQUIRES_GRAD) && !th->state.no_grad;
+    const bool grad = !th->state.no_grad &&
+        ((u->flags & OPDI_REQUIRES_GRAD) || opdi_views_require_grad(op, args));
     const int backend = u->backends ? opdi_top_bit(u->backends) : 0;
     const char *arrow = "=> ";
     opd_key last;
@@ -10181,10 +10215,11 @@ static void opdi_storage_drop(opdi_storage *s) {
 static inline bool opdi_drop_last(opd_tensor *t);
 OPDI_NOINLINE static void opdi_tensor_free(opd_tensor *t) {
     opdi_storage *s, *home;
-    opd_tensor *grad = NULL;
+    opd_tensor *grad = NULL, *base = NULL, *dead = NULL;
 again:                                            /* gradients of gradients: a loop, as the chain may be long */
     s = t->storage;
     home = s->block == t ? s : NULL;
+    if (t->flags & OPDI_IS_VIEW) { base = opdi_view_record_of(t)->base; }
     if (t->meta) {
         opdi_meta *m = t->meta;
         grad = m->grad;
@@ -10194,10 +10229,12 @@ again:                                            /* gradients of gradients: a l
         opdi_free(m, sizeof *m);
     }
     if (t->grad_fn && !(t->flags & OPDI_WEAK_NODE)) { opdi_node_release(t->grad_fn); }
-    if (!home) { opdi_free(t, sizeof *t + (size_t)t->room * sizeof(int64_t)); }
+    if (!home) { opdi_free(t, sizeof *t + (size_t)t->room * sizeof(int64_t) + sizeof(opdi_view_record)); }
     if (home && home != s) { opdi_storage_drop(home); }
     opdi_storage_drop(s);
-    if (grad && opdi_drop_last(grad)) { t = grad; grad = NULL; goto again; }
+    if (base && opdi_drop_last(base)) { base->data = (char *)dead; dead = base; }
+    if (grad && opdi_drop_last(grad)) { grad->data = (char *)dead; dead = grad; }
+    if ((t = dead) != NULL) { dead = (opd_tensor *)(void *)t->data; grad = base = NULL; goto again; }
 }
 
 static inline void opdi_retain(opd_tensor *t) {
@@ -10360,12 +10397,14 @@ static inline void opdi_set_dims(opd_tensor *t, const int64_t *sizes, const int6
     if (!strides || opdi_strides_contiguous(t->dims, t->dims + ndim, ndim)) { t->flags |= OPDI_CONTIGUOUS; }
 }
 
+#define OPDI_GRAD_KEYS (OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD))
 static inline void opdi_tensor_init(opd_tensor *t, opd_scalar_type dtype, int backend, int ndim) {
     t->refs = 1;
     t->dtype = (int8_t)dtype;
     t->backend = (uint8_t)backend;
     t->flags = 0;
     t->functionality = OPDI_TENSOR_KEYS;
+    if (OPDI_UNLIKELY(opdi_self()->state.inference)) { t->functionality &= ~OPDI_GRAD_KEYS; }
     t->grad_fn = NULL;
     t->meta = NULL;
     t->output_nr = 0;
@@ -10406,7 +10445,7 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
     s->bytes = (int64_t)bytes;
     s->block = t;
     s->block_bytes = (int64_t)block;
-    s->viewed = s->device = 0;
+    s->device = 0;
     s->index = 0;
     s->data = backend == OPD_META ? NULL : (char *)t + ((head + align - 1) & ~(align - 1));
     t->storage = s;
@@ -10414,13 +10453,13 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
     return t;
 }
 
-//-- A tensor that looks at s.  Not checked against its bounds.
+//-- A tensor that looks at s, with room for a view's record.  Not checked against its bounds.
 static opd_tensor *opdi_tensor_on(opdi_storage *s, char *data, const int64_t *sizes, const int64_t *strides, int ndim,
                                   opd_scalar_type dtype, int backend) {
     int64_t numel = opdi_count(sizes, ndim, opd_dtype_size(dtype));
     opd_tensor *t;
     if (numel < 0) { return NULL; }
-    t = (opd_tensor *)opdi_alloc(sizeof *t + 2 * (size_t)ndim * sizeof(int64_t));
+    t = (opd_tensor *)opdi_alloc(sizeof *t + 2 * (size_t)ndim * sizeof(int64_t) + sizeof(opdi_view_record));
     if (!t) { return NULL; }
     opdi_tensor_init(t, dtype, backend, ndim);
     opdi_set_dims(t, sizes, strides, ndim, numel);
@@ -10429,16 +10468,61 @@ static opd_tensor *opdi_tensor_on(opdi_storage *s, char *data, const int64_t *si
     return t;
 }
 
+static inline bool opdi_is_inference(const opd_tensor *t) {
+    return (t->functionality & (OPDI_GRAD_KEYS | OPD_BIT_OF(OPD_F_DENSE))) == OPD_BIT_OF(OPD_F_DENSE);
+}
+static bool opdi_differentiable(const opd_tensor *t) {
+    return opd_dtype_is_floating((opd_scalar_type)t->dtype) || opd_dtype_is_complex((opd_scalar_type)t->dtype);
+}
+
+//-- v, on t's storage, has just been made: it is an inference tensor when t is one.  Takes hold of the storage.
+static void opdi_share_storage(opd_tensor *v, const opd_tensor *t) {
+    opdi_ref_up(&t->storage->refs);
+    v->functionality = (v->functionality & ~OPDI_GRAD_KEYS) | (t->functionality & OPDI_GRAD_KEYS);
+}
+//-- Another tensor with t's memory and geometry and without history.  A reference.
+static opd_tensor *opdi_shallow_copy(const opd_tensor *t) {
+    opd_tensor *v = opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim,
+                                   (opd_scalar_type)t->dtype, t->backend);
+    if (v) { opdi_share_storage(v, t); }
+    return v;
+}
+
+//-- Ties v, which has just been made on t's storage, to t: what is written into one of them, the other's history
+//-- follows.
+static void opdi_view_tie(opd_tensor *v, opd_tensor *t, unsigned creation) {
+    const opdi_view_record *from = t->flags & OPDI_IS_VIEW ? opdi_view_record_of(t) : NULL;
+    opdi_view_record *r = opdi_view_record_of(v);
+    if (opdi_is_inference(t) || !opdi_differentiable(t) || !opdi_differentiable(v)) { return; }
+    if (from && (from->creation == OPDI_VIEW_INFERENCE || creation == OPDI_VIEW_DEFAULT)) { creation = from->creation; }
+    r->base = from ? from->base : t;
+    opdi_retain(r->base);
+    r->version = OPDI_LOAD(&t->storage->version);
+    r->creation = creation;
+    v->flags |= OPDI_IS_VIEW;
+}
+static void opdi_view_of(opd_tensor *v, opd_tensor *t) {
+    const opdi_state *state = &opdi_self()->state;
+    opdi_share_storage(v, t);
+    opdi_view_tie(v, t, OPDI_UNLIKELY(state->inference) ? OPDI_VIEW_INFERENCE
+                  : state->no_grad ? OPDI_VIEW_NO_GRAD : OPDI_VIEW_DEFAULT);
+}
+//-- v is one of several views that a call returns.
+static opd_tensor *opdi_view_of_many(opd_tensor *v) {
+    opdi_view_record *r = v && v->flags & OPDI_IS_VIEW ? opdi_view_record_of(v) : NULL;
+    const opdi_state *state = &opdi_self()->state;
+    if (r && !state->no_grad && r->creation != OPDI_VIEW_INFERENCE) { r->creation = OPDI_VIEW_MULTI_OUTPUT; }
+    return v;
+}
+//-- v is no view any more but a tensor that shares memory.
+static void opdi_view_untie(opd_tensor *v) {
+    opd_tensor *base = v->flags & OPDI_IS_VIEW ? opdi_view_record_of(v)->base : NULL;
+    if (!base) { return; }
+    v->flags &= (uint8_t)~OPDI_IS_VIEW;
+    opdi_drop(base);
+}
 //-- A view that view operators return: sizes and strides of t's storage at an offset (elements) from t's first element.
 //-- Known to stay inside.  Belongs to the innermost scope.
-static void opdi_view_of(opd_tensor *v, opd_tensor *t) {
-    opdi_ref_up(&t->storage->refs);
-    OPDI_STORE(&t->storage->viewed, 1u);
-    v->flags |= OPDI_IS_VIEW;
-    if ((t->flags & OPDI_NO_GRAD_VIEW) || ((t->flags & OPDI_REQUIRES_GRAD) && opdi_self()->state.no_grad)) {
-        v->flags |= OPDI_NO_GRAD_VIEW;
-    }
-}
 static opd_tensor *opdi_view(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset) {
     opd_tensor *v = opdi_tensor_on(t->storage, t->data
                                    ? t->data + offset * (int64_t)opd_dtype_size((opd_scalar_type)t->dtype) : NULL,
@@ -10481,7 +10565,7 @@ opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *
     /* an empty view beyond the end lies at it */
     if (extent == 0) { offset = OPDI_MIN(offset, t->storage->bytes / element); }
     v = opdi_view(t, sizes, strides, ndim, offset - own);
-    if (v) { v->flags &= (uint8_t)~OPDI_NO_GRAD_VIEW; }
+    if (v && !opdi_self()->current) { opdi_view_untie(v); }
     return v;
 }
 
@@ -10753,6 +10837,7 @@ static int opdi_resize(opd_tensor *t, const int64_t *sizes, int ndim) {
             return -1;
         }
         grown->version = s->version;
+        opdi_view_untie(t);
         if (s->block == t) { m->home = s; } else { opdi_storage_drop(s); }
         t->storage = grown;
         t->data = grown->data ? grown->data + offset * (int64_t)element : NULL;
@@ -10983,17 +11068,6 @@ static int opdi_derived_composite(opd_call *call) {
     return 0;
 }
 
-static bool opdi_writes_no_grad_view(const opd_call *call) {
-    uint64_t m;
-    for (m = call->th->state.no_grad ? 0 : call->op->written_args; m; m &= m - 1) {
-        const int i = opdi_low_bit(m);
-        const opd_value *v = &call->args[i];
-        if (v->tag != OPD_TAG_TENSOR || !(v->u.t->flags & OPDI_NO_GRAD_VIEW)) { continue; }
-        if (!call->op->schema->args[i].keyword_only) { return true; }        /* out= may be one */
-    }
-    return false;
-}
-
 //-- With a fake among the arguments there is nothing to write into a tensor that has memory.
 static int opdi_check_fakes(const opd_call *call) {
     uint64_t m;
@@ -11012,28 +11086,36 @@ static int opdi_check_fakes(const opd_call *call) {
     return 0;
 }
 
-//-- At ADInplaceOrView: counts a write of every written argument once the operator below is done.
-static int opdi_version_kernel(opd_call *call) {
-    uint64_t m;
-    int rc;
-    if (opdi_writes_no_grad_view(call)) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "A view was created in no_grad mode and is being modified inplace with "
-                        "grad mode enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
-                        "You can clarify your code by moving both the view and the inplace either both inside the "
-                        "no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the "
-                        "inplace to be tracked).");
+//-- Counts a write into t, or (check) says whether there may be one.
+static int opdi_version_up(opd_tensor *t, bool check) {
+    if (OPDI_UNLIKELY(opdi_is_inference(t))) {
+        return !check || opdi_self()->state.inference ? 0
+            : opd_fail(OPD_ERROR_AUTOGRAD, "Inplace update to inference tensor outside InferenceMode is not allowed. "
+                       "You can make a clone to get a normal tensor before doing inplace update.");
     }
-    if ((call->keys.backends >> OPD_META & 1) && opdi_check_fakes(call)) { return -1; }
-    rc = opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AD_INPLACE_OR_VIEW)));
-    for (m = call->op->written_args; m && rc == 0; m &= m - 1) {
+    if (!check) { (void)OPDI_ADD(&t->storage->version, 1u); }
+    return 0;
+}
+static int opdi_versions_up(const opd_call *call, bool check) {
+    uint64_t m;
+    for (m = call->op->written_args; m; m &= m - 1) {
         const opd_value *v = &call->args[opdi_low_bit(m)];
         int k;
-        if (v->tag == OPD_TAG_TENSOR) { (void)OPDI_ADD(&v->u.t->storage->version, 1u); }
+        if (v->tag == OPD_TAG_TENSOR && opdi_version_up(v->u.t, check)) { return -1; }
         for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
-            if (v->u.tensors[k]) { (void)OPDI_ADD(&v->u.tensors[k]->storage->version, 1u); }
+            if (v->u.tensors[k] && opdi_version_up(v->u.tensors[k], check)) { return -1; }
         }
     }
-    return rc;
+    return 0;
+}
+//-- At ADInplaceOrView: counts a write of every written argument once the operator below is done.
+static int opdi_version_kernel(opd_call *call) {
+    if ((call->keys.backends >> OPD_META & 1) && opdi_check_fakes(call)) { return -1; }
+    if (opdi_versions_up(call, true) ||
+        opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AD_INPLACE_OR_VIEW)))) {
+        return -1;
+    }
+    return opdi_versions_up(call, false);
 }
 
 OPDI_COLD_BEGIN
@@ -12093,6 +12175,13 @@ static void opdi_own_forget(opd_tensor *t) {
 
 //-- nodes --------------------------------------------------------------------------------------------------------
 
+/* A write into a view: a node of the base that keeps the operator's own (see opdi_slices_bw). */
+static int opdi_slices_bw(opd_backward_call *bw);
+static const opdi_derivative opdi_slices_formula = {"CopySlices", opdi_slices_bw, NULL, NULL};
+static opd_node *opdi_slices_inner(const opd_node *n) {
+    return n->formula == &opdi_slices_formula ? (opd_node *)opdi_kept(n)->u.object : NULL;
+}
+
 /* nodes to free: a list, so that a long chain is freed without recursion */
 static OPDI_TLS opd_node *opdi_dead;
 static OPDI_TLS bool opdi_reaping;
@@ -12126,7 +12215,9 @@ static size_t opdi_kept_bytes(const opd_value *v) {
 //-- Drops saved tensors; list lengths and plain values stay.
 static void opdi_node_free_saved(opd_node *n) {
     opd_value *v = opdi_kept(n);
+    opd_node *inner = opdi_slices_inner(n);
     int i;
+    if (inner) { opdi_node_free_saved(inner); }
     for (i = 0; i < n->nkept + n->nresults; i++) {
         opd_value old = v[i];
         if (old.tag == OPD_TAG_TENSOR) { v[i] = opd_value_none(); }
@@ -12141,8 +12232,10 @@ static void opdi_node_destroy(opd_node *n) {
     opdi_edge *e = opdi_edges(n);
     opd_value *v = opdi_kept(n);
     opd_plugin *plugin = n->formula->plugin;
+    opd_node *inner = opdi_slices_inner(n);
     int i;
     opdi_node_free_saved(n);
+    if (inner) { opdi_node_release(inner); }
     for (i = 0; i < n->nkept; i++) {
         size_t bytes = opdi_kept_bytes(&v[i]);
         if (bytes) { opdi_free(v[i].u.object, bytes); }
@@ -12169,6 +12262,13 @@ static void opdi_node_release(opd_node *node) {
     opdi_reaping = false;
 }
 
+//-- t's history is up to date from here on.  0, or -1 with an error.
+static int opdi_view_refresh(opd_tensor *t);
+static inline int opdi_refresh(opd_tensor *t) {
+    return OPDI_UNLIKELY(t->flags & OPDI_IS_VIEW) ? opdi_view_refresh(t) : 0;
+}
+
+//-- t has been refreshed.
 static inline void opdi_edge_to(opdi_edge *e, opd_tensor *t) {
     e->vertex = 0;
     e->nr = e->spare = 0;
@@ -12237,12 +12337,38 @@ static const int64_t *opdi_node_meta(const opd_node *n, uint32_t nr) {
     return *m < 0 ? NULL : m;
 }
 
-static opd_value opdi_keep_tensor(opd_tensor *t) {
+//-- A result that its own node keeps.
+static opd_value opdi_keep_result(opd_tensor *t) {
     opd_value v = opd_value_tensor(t);
     opdi_retain(t);
     v.n = (int32_t)OPDI_LOAD(&t->storage->version);
     return v;
 }
+
+//-- What a node keeps in the place of t: a reference, NULL with an error.  Of a view a copy that does not know the base,
+//-- as the base may get a history that leads to the node.
+static opd_tensor *opdi_kept_form(opd_tensor *t) {
+    opd_tensor *c;
+    if (OPDI_UNLIKELY(opdi_is_inference(t))) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Inference tensors cannot be saved for backward. To work around you can "
+                       "make a clone to get a normal tensor and use it in autograd.");
+        return NULL;
+    }
+    if (OPDI_LIKELY(!(t->flags & OPDI_IS_VIEW)) || ((t->flags & OPDI_REQUIRES_GRAD) && !t->grad_fn)) {
+        opdi_retain(t);
+        return t;
+    }
+    if (!(c = opdi_shallow_copy(t))) { return NULL; }
+    if (t->grad_fn) {
+        opdi_ref_up(&t->grad_fn->refs);
+        c->grad_fn = t->grad_fn;
+        c->output_nr = t->output_nr;
+        c->flags |= OPDI_REQUIRES_GRAD;
+    }
+    return c;
+}
+
+#define OPDI_WRITTEN_SINCE 1                      /* n of a kept value: its tensor was let go of, as it is void */
 
 //-- Copies an argument into a node: tensors are retained with their version (dropped when save is false), memory
 //-- copied.
@@ -12250,8 +12376,10 @@ static int opdi_keep_value(opd_value *out, const opd_value *v, bool save) {
     size_t bytes;
     int32_t k;
     if (v->tag == OPD_TAG_TENSOR) {
-        *out = save ? opdi_keep_tensor(v->u.t) : opd_value_none();
-        return 0;
+        opd_tensor *t = save ? opdi_kept_form(v->u.t) : NULL;
+        *out = t ? opd_value_tensor(t) : opd_value_none();
+        if (t) { out->n = (int32_t)OPDI_LOAD(&t->storage->version); }
+        return save && !t ? -1 : 0;
     }
     *out = *v;
     if (v->tag == OPD_TAG_TENSORS) {              /* the versions stand behind the pointers */
@@ -12262,12 +12390,13 @@ static int opdi_keep_value(opd_value *out, const opd_value *v, bool save) {
         list = (opd_tensor **)opdi_alloc((size_t)v->n * (sizeof *list + sizeof *versions));
         if (!list) { out->tag = OPD_TAG_NONE; return -1; }
         versions = (uint32_t *)(void *)(list + v->n);
-        for (k = 0; k < v->n; k++) {
-            list[k] = v->u.tensors[k];
-            versions[k] = list[k] ? OPDI_LOAD(&list[k]->storage->version) : 0;
-            if (list[k]) { opdi_retain(list[k]); }
-        }
         out->u.tensors = list;
+        memset(list, 0, (size_t)v->n * (sizeof *list + sizeof *versions));
+        for (k = 0; k < v->n; k++) {
+            if (!v->u.tensors[k]) { continue; }
+            if (!(list[k] = opdi_kept_form(v->u.tensors[k]))) { return -1; }
+            versions[k] = OPDI_LOAD(&list[k]->storage->version);
+        }
         return 0;
     }
     if (v->tag == OPD_TAG_STR) { out->n = (int32_t)strlen(v->u.s) + 1; }
@@ -12285,6 +12414,11 @@ static int opdi_keep_value(opd_value *out, const opd_value *v, bool save) {
 
 //-- recording ----------------------------------------------------------------------------------------------------
 
+static bool opdi_requires_grad(const opd_tensor *t) {
+    return t && ((t->flags & OPDI_REQUIRES_GRAD) ||
+                 ((t->flags & OPDI_IS_VIEW) && (opdi_view_record_of(t)->base->flags & OPDI_REQUIRES_GRAD)));
+}
+
 bool opd_grad_enabled(void) { return !opdi_self()->state.no_grad; }
 bool opd_grad_set(bool on) {
     opdi_thread *th = opdi_self();
@@ -12293,10 +12427,28 @@ bool opd_grad_set(bool on) {
     return was;
 }
 
-bool opd_call_requires_grad(const opd_call *call) {
+//-- 0 when a call is not to be recorded, else the united flags of its arguments, with OPDI_REQUIRES_GRAD.
+static unsigned opdi_call_flags(const opd_call *call) {
     opdi_union u;
-    if (call->th->state.no_grad || opdi_unite_args(&u, call->op, call->args) < 0) { return false; }
-    return (u.flags & OPDI_REQUIRES_GRAD) != 0;
+    if (call->th->state.no_grad || opdi_unite_args(&u, call->op, call->args) < 0) { return 0; }
+    if (OPDI_UNLIKELY((u.flags & (OPDI_IS_VIEW | OPDI_REQUIRES_GRAD)) == OPDI_IS_VIEW) &&
+        opdi_views_require_grad(call->op, call->args)) { return u.flags | OPDI_REQUIRES_GRAD; }
+    return u.flags & OPDI_REQUIRES_GRAD ? u.flags : 0;
+}
+bool opd_call_requires_grad(const opd_call *call) { return opdi_call_flags(call) != 0; }
+
+//-- The histories of a call's views are up to date from here on.
+OPDI_NOINLINE static int opdi_refresh_args(const opd_call *call) {
+    uint64_t m;
+    for (m = call->op->tensor_args | call->op->list_args; m; m &= m - 1) {
+        const opd_value *v = &call->args[opdi_low_bit(m)];
+        int32_t k;
+        if (v->tag == OPD_TAG_TENSOR && opdi_refresh(v->u.t)) { return -1; }
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+            if (v->u.tensors[k] && opdi_refresh(v->u.tensors[k])) { return -1; }
+        }
+    }
+    return 0;
 }
 
 static int opdi_popcount(uint64_t x) {
@@ -12383,11 +12535,9 @@ static void opdi_attach(opd_tensor *t, opd_node *n, int nr) {
 static int opdi_unalias(opd_tensor **t, bool owned) {
     opd_tensor *old = *t, *v;
     if (!old || (owned && OPDI_ACQUIRE(&old->refs) == 1 && !(old->flags & OPDI_REQUIRES_GRAD))) { return 0; }
-    v = opdi_tensor_on(old->storage, old->data, old->dims, old->dims + old->ndim, old->ndim,
-                       (opd_scalar_type)old->dtype, old->backend);
+    v = opdi_shallow_copy(old);
     if (!v) { return -1; }
-    opdi_ref_up(&old->storage->refs);
-    v->flags |= OPDI_IS_VIEW;
+    opdi_view_tie(v, old, OPDI_VIEW_CUSTOM);
     *t = v;
     if (owned) { opdi_drop(old); }
     return 0;
@@ -12421,13 +12571,14 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
     if (opdi_save_args(n, card, args)) { opdi_node_release(n); return -1; }
     for (i = 0; i < nouts; i++) {
         if (i > 31 || !(card->constant_results >> i & 1)) { opdi_attach(outs[i], n, i); }
+        if (OPDI_UNLIKELY(nouts > 1)) { (void)opdi_view_of_many(outs[i]); }
     }
     for (i = 0; i < op->nrets; i++) {
         opd_tensor *t = call->rets[i].tag == OPD_TAG_TENSOR ? call->rets[i].u.t : NULL;
         int when = card->save_result_if[i];
         if (!(card->save_results >> i & 1)) { continue; }
         if (t && (when < 0 || opdi_arg_requires_grad(&args[when]))) {
-            opdi_saved_results(n)[r] = opdi_keep_tensor(t);
+            opdi_saved_results(n)[r] = opdi_keep_result(t);
             if (t->grad_fn == n) { t->flags |= OPDI_SAVED_BY_OWN; }
             n->saved = OPDI_SAVED;
         }
@@ -12475,7 +12626,10 @@ static int opdi_check_written(const opd_call *call);
 //-- The kernel at Autograd of every operator that has a formula.
 static int opdi_autograd_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
-    if (!opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
+    const unsigned flags = opdi_call_flags(call);
+    if (!flags) { return opdi_below_autograd(call); }
+    if (OPDI_UNLIKELY(flags & OPDI_IS_VIEW) && card->desc.backward != opd_not_differentiable &&
+        opdi_refresh_args(call)) { return -1; }
     if (OPDI_UNLIKELY(card->constant_args) && opdi_check_constant(call, card)) { return -1; }
     if (OPDI_UNLIKELY(call->op->written_args != 0) && opdi_check_written(call)) { return -1; }
     call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
@@ -12494,6 +12648,7 @@ static int opdi_autograd_fallback(opd_call *call) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     if (!opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
+    if (opdi_refresh_args(call)) { return -1; }
     /* one table for both: a formula and its kernel may be registered meanwhile, the formula first */
     if (!table && !(table = opdi_table_make(call->op))) { return -1; }
     if (table->slots[call->slot].fn != opdi_autograd_fallback) { return opd_redispatch(call, call->keys); }
@@ -12518,38 +12673,153 @@ static int opdi_autograd_out_kernel(opd_call *call) {
                     "differentiation, but one of the arguments requires grad.", call->op->schema->name);
 }
 
-//-- The history of a view ends, first argument by first argument, at the leaf that has its memory.
-static bool opdi_views_leaf(const opd_tensor *self) {
-    const opd_node *n = self->grad_fn;
-    while (n && n->nedges && !(opdi_edges(n)->vertex & OPDI_LEAF)) { n = opdi_edge_node(opdi_edges(n)->vertex); }
-    return n && n->nedges && opdi_edge_leaf(opdi_edges(n)->vertex)->storage == self->storage;
+//-- views --------------------------------------------------------------------------------------------------------
+//
+//  What is written into a view, its base has too.  So the base gets a node for the write (CopySlices), and every view a
+//  new history from the base's when it is asked for and the storage's version is not that of its last one.
+
+OPDI_COLD_BEGIN
+//-- What forbids writing into a view that did not come about in the usual way; or (indirect) using it, after its base
+//-- or another view was written to.  -1.
+static int opdi_view_error(const opd_tensor *v, bool indirect) {
+    static const char *const why[] = {
+        "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
+        "both the view and the inplace either both inside the no_grad block (if you don't want the inplace to be "
+        "tracked) or both outside (if you want the inplace to be tracked).",
+        "This view is the output of a function that returns multiple views. Such functions do not allow the output "
+        "views to be modified inplace. You should replace the inplace operation by an out-of-place one.",
+        "This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
+        "logic to handle view+inplace would override the custom backward associated with the custom Function, leading "
+        "to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
+        "Function.",
+        "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
+        "both the view and the inplace either both inside the inference_mode block (if you don't want the inplace to "
+        "be tracked) or both outside (if you want the inplace to be tracked).",
+        "It was made by an operator that does not have a derivative implemented."
+    };
+    const uint32_t creation = opdi_view_record_of(v)->creation;
+    const bool inference = creation == OPDI_VIEW_INFERENCE, no_grad = creation == OPDI_VIEW_NO_GRAD || !v->grad_fn;
+    const char *what = indirect ? "its base or another view of its base has been" : "is being";
+    char head[160];
+    if (v->grad_fn) { snprintf(head, sizeof head, "Output %u of %.99s", v->output_nr, v->grad_fn->formula->name); }
+    if (!inference && !no_grad) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%s is a view and %s modified inplace. %s", head, what, why[creation - 1]);
+    }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "%s%s created in %s mode and %s modified inplace %s. %s",
+                    v->grad_fn ? head : "A view", v->grad_fn ? " is a view of a view which was" : " was",
+                    inference ? "inference" : "no_grad", what, inference ? "in normal mode" : "with grad mode enabled",
+                    why[creation - 1]);
 }
-//-- What forbids writing into self while grad mode is on.
-static int opdi_check_inplace(const opd_call *call, opd_tensor *self) {
+
+//-- Where a view lies in its base: ndim, dtype, bytes from the base's first element, sizes, strides; behind them the
+//-- base's strides.  Returns how many.
+#define OPDI_MAX_SLICE (3 + 3 * OPD_MAX_DIMS)
+static int opdi_slice_pack(const opd_tensor *view, const opd_tensor *base, int64_t *p /*[OPDI_MAX_SLICE]*/) {
+    const size_t n = view->ndim;
+    p[0] = view->ndim;
+    p[1] = view->dtype;
+    p[2] = view->data && base->data ? (int64_t)(view->data - base->data) : 0;
+    memcpy(p + 3, view->dims, 2 * n * sizeof *p);
+    memcpy(p + 3 + 2 * n, base->dims + base->ndim, (size_t)base->ndim * sizeof *p);
+    return 3 + 2 * (int)n + base->ndim;
+}
+
+//-- The part of t, which has the base's geometry, that p says.  Real and complex tensors look at each other in pairs.
+static opd_tensor *opdi_slice_of(opd_tensor *t, const int64_t *p) {
+    const opd_scalar_type dtype = (opd_scalar_type)p[1];
+    const bool pairs = opd_dtype_is_complex(dtype) && !opd_dtype_is_complex((opd_scalar_type)t->dtype);
+    int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1], element;
+    int i, n = (int)p[0];
+    if (opd_dtype_is_complex((opd_scalar_type)t->dtype) && !opd_dtype_is_complex(dtype)) {
+        t = opd_view_as_real(t);
+        if (!t) { return NULL; }
+    }
+    element = (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
+    for (i = 0; i < n; i++) { sizes[i] = p[3 + i]; strides[i] = p[3 + n + i] * (pairs ? 2 : 1); }
+    if (pairs) { sizes[n] = 2; strides[n++] = 1; }
+    t = opd_as_strided_full(t, opd_ints_of(sizes, n), opd_ints_of(strides, n),
+                            opd_value_int(opd_offset(t) + p[2] / element));
+    return pairs ? opd_view_as_complex(t) : t;
+}
+
+static int opdi_as_strided_bw(opd_backward_call *bw);
+static void opdi_leave_node(opd_tensor *self);
+
+//-- A tensor with the memory and geometry of v, a view of base, and the history that makes it one.  A reference.
+static opd_tensor *opdi_view_replayed(opd_tensor *v, opd_tensor *base) {
+    int64_t p[OPDI_MAX_SLICE];
+    opd_tensor *t;
+    opd_value g[5];
+    (void)opdi_slice_pack(v, base, p);
+    if (v->dtype != base->dtype) { return opd_keep(opdi_slice_of(base, p)); }
+    if (!(t = opdi_shallow_copy(v))) { return NULL; }
+    g[0] = opd_value_ints(base->dims, base->ndim);
+    g[1] = opd_value_ints(base->dims + base->ndim, base->ndim);
+    g[2] = opd_value_ints(v->dims, v->ndim);
+    g[3] = opd_value_ints(v->dims + v->ndim, v->ndim);
+    g[4] = opd_value_int(p[2] / (int64_t)opd_dtype_size((opd_scalar_type)v->dtype));
+    if (opd_autograd_record("AsStridedBackward0", opdi_as_strided_bw, &base, 1, NULL, 0, g, 5, &t, 1)) {
+        opdi_drop(t);
+        return NULL;
+    }
+    return t;
+}
+//-- The same while grad mode is on, whatever the thread's state is.
+static opd_tensor *opdi_view_replay(opd_tensor *v, opd_tensor *base) {
+    opdi_thread *th = opdi_self();
+    const opdi_state state = th->state;
+    const int64_t mark = th->top;
+    opd_tensor *t;
+    th->state.no_grad = th->state.inference = 0;
+    th->state.include |= OPDI_DEFAULT_INCLUDE;
+    th->state.allow |= OPDI_AUTOGRAD_BITS;
+    t = opdi_view_replayed(v, base);
+    th->state = state;
+    if (th->top != mark) { opdi_scope_remove(th, mark, th->top); }
+    return t;
+}
+
+static int opdi_view_refresh(opd_tensor *v) {
+    static opdi_mutex lock = OPDI_MUTEX_INIT;
+    opdi_view_record *r = opdi_view_record_of(v);
+    const uint32_t version = OPDI_LOAD(&v->storage->version);
+    opd_tensor *t;
+    if (OPDI_ACQUIRE(&r->version) == version || (!(r->base->flags & OPDI_REQUIRES_GRAD) && !v->grad_fn)) { return 0; }
+    if (r->creation != OPDI_VIEW_DEFAULT) { return opdi_view_error(v, true); }
+    if (!(t = opdi_view_replay(v, r->base))) { return -1; }
+    opdi_lock(&lock);
+    if (r->version != version) {                  /* another thread may have been first */
+        opdi_leave_node(v);
+        v->grad_fn = t->grad_fn;
+        v->output_nr = t->output_nr;
+        OPDI_STORE(&v->flags, (uint8_t)((v->flags & ~OPDI_REQUIRES_GRAD) | (t->flags & OPDI_REQUIRES_GRAD)));
+        t->grad_fn = NULL;
+        OPDI_PUBLISH(&r->version, version);
+    }
+    opdi_unlock(&lock);
+    opdi_drop(t);
+    return 0;
+}
+OPDI_COLD_END
+
+//-- What forbids writing into self while grad mode is on and something requires grad.
+static int opdi_check_inplace(const opd_tensor *self) {
+    if (self->flags & OPDI_IS_VIEW) {
+        const opdi_view_record *r = opdi_view_record_of(self);
+        if (r->creation != OPDI_VIEW_DEFAULT) { return opdi_view_error(self, false); }
+        if (opdi_requires_grad(self) && !r->base->grad_fn) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "a view of a leaf Variable that requires grad is being used in an "
+                            "in-place operation.");
+        }
+    }
     if ((self->flags & OPDI_REQUIRES_GRAD) && !self->grad_fn) {
         return opd_fail(OPD_ERROR_AUTOGRAD,
                         "a leaf Variable that requires grad is being used in an in-place operation.");
     }
-    if ((self->flags & OPDI_IS_VIEW) && self->grad_fn && self->grad_fn->noutputs > 1) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "Output %u of %s is a view and is being modified inplace. "
-                        "This view is the output of a function that returns multiple views. Such functions do not "
-                        "allow the output views to be modified inplace. You should replace the inplace operation by an "
-                        "out-of-place one.", (unsigned)self->output_nr, self->grad_fn->formula->name);
-    }
-    if ((self->flags & OPDI_IS_VIEW) && opdi_views_leaf(self)) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "a view of a leaf Variable that requires grad is being used in an in-place "
-                        "operation.");
-    }
-    if (self->flags & OPDI_IS_VIEW) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "an in-place operation on a view cannot be recorded by autograd in this "
-                        "version; write the result out of place (%s)", call->op->name);
-    }
-    if (OPDI_LOAD(&self->storage->viewed) && OPDI_LOAD(&self->storage->refs) > 1) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "an in-place operation on a tensor that has views cannot be recorded by "
-                        "autograd in this version; write the result out of place (%s)", call->op->name);
-    }
     return 0;
 }
+
+//-- writes -------------------------------------------------------------------------------------------------------
 
 //-- The value that self had, for a formula that reads it: a copy with self's history.
 static opd_tensor *opdi_inplace_original(opd_tensor *self) {
@@ -12574,7 +12844,7 @@ static void opdi_leave_node(opd_tensor *self) {
         for (i = 0; i < old->nkept + old->nresults; i++) {
             if (r[i].tag == OPD_TAG_TENSOR && r[i].u.t == self) {
                 r[i] = opd_value_none();
-                r[i].n = 1;
+                r[i].n = OPDI_WRITTEN_SINCE;
                 opdi_own_forget(self);
             }
         }
@@ -12588,10 +12858,70 @@ static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, 
                                    const opd_value *args) {
     opd_node *n = opdi_node_make(&card->formula, opdi_count_edges(call->op, args), opdi_popcount(card->kept_args),
                                  opdi_popcount(card->save_results), &self, 1, OPDI_NODE_ROOM);
+    int i;
     if (!n) { return NULL; }
     opdi_link_edges(n, call->op, args);
     if (opdi_save_args(n, card, args)) { opdi_node_release(n); return NULL; }
+    for (i = 0; i < n->nkept; i++) {              /* void after the write; and it may be the base, which holds n */
+        opd_value *v = &opdi_kept(n)[i], old = *v;
+        if (v->tag != OPD_TAG_TENSOR || v->u.t->storage != self->storage) { continue; }
+        *v = opd_value_none();
+        v->n = OPDI_WRITTEN_SINCE;
+        opdi_kept_drop(n, &old);
+    }
     return n;
+}
+
+//-- Which results' values n, the node of a write into self, has to keep.
+static bool opdi_keeps_result(const opdi_card *card, const opd_value *args, int i) {
+    const int when = card->save_result_if[i];
+    return (card->save_results >> i & 1) && (when < 0 || opdi_arg_requires_grad(&args[when]));
+}
+
+//-- The base's node for a write into its view self, whose own node is n; with what n keeps of the result.  A reference.
+static opd_node *opdi_slices_node(const opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args,
+                                  opd_node *n) {
+    opd_tensor *base = opdi_view_record_of(self)->base;
+    int64_t p[OPDI_MAX_SLICE];
+    const opd_value geometry = opd_value_ints(p, opdi_slice_pack(self, base, p));
+    opd_node *s = opdi_node_make(&opdi_slices_formula, n->nedges, 2, 0, &base, 1, OPDI_NODE_ROOM);
+    int i, r = 0;
+    if (!s) { return NULL; }
+    opdi_ref_up(&n->refs);
+    opdi_kept(s)->tag = OPD_TAG_OBJECT;
+    opdi_kept(s)->u.object = n;
+    opdi_edge_to(&opdi_edges(s)[0], base);
+    for (i = 1; i < n->nedges; i++) {
+        opdi_edge *e = &opdi_edges(s)[i];
+        *e = opdi_edges(n)[i];
+        if (e->vertex & OPDI_LEAF) { opdi_retain(opdi_edge_leaf(e->vertex)); }
+        else if (e->vertex) { opdi_ref_up(&opdi_edge_node(e->vertex)->refs); }
+    }
+    if (opdi_keep_value(&opdi_kept(s)[1], &geometry, true)) { opdi_node_release(s); return NULL; }
+    for (i = 0; i < call->op->nrets; i++) {
+        opd_tensor *t;
+        if (!(card->save_results >> i & 1)) { continue; }
+        if (opdi_keeps_result(card, args, i)) {
+            if (!(t = opdi_shallow_copy(self))) { opdi_node_release(s); return NULL; }
+            opdi_saved_results(n)[r] = opd_value_tensor(t);
+            n->saved = OPDI_SAVED;
+        }
+        r++;
+    }
+    s->saved = n->saved;
+    return s;
+}
+
+//-- After the write into a view: the base is the result of s.
+static void opdi_slices_attach(opd_tensor *self, opd_node *s, opd_node *n) {
+    opdi_view_record *r = opdi_view_record_of(self);
+    const uint32_t version = OPDI_LOAD(&self->storage->version);
+    int i;
+    opdi_leave_node(r->base);
+    opdi_attach(r->base, s, 0);
+    self->flags |= OPDI_REQUIRES_GRAD;
+    r->version = version - 1;
+    for (i = 0; i < n->nresults; i++) { opdi_saved_results(n)[i].n = (int32_t)version; }
 }
 
 //-- After the write: self is the node's result.
@@ -12600,11 +12930,13 @@ static void opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self,
     opdi_node_describe(n, &self);                 /* squeeze_ and its like change the sizes */
     opdi_leave_node(self);
     opdi_attach(self, n, 0);
+    if (self->flags & OPDI_IS_VIEW) {             /* it was given another geometry */
+        opdi_view_record_of(self)->version = OPDI_LOAD(&self->storage->version);
+    }
     for (i = 0; i < call->op->nrets; i++) {
-        int when = card->save_result_if[i];
         if (!(card->save_results >> i & 1)) { continue; }
-        if (when >= 0 && !opdi_arg_requires_grad(&args[when])) { r++; continue; }
-        opdi_saved_results(n)[r++] = opdi_keep_tensor(self);
+        if (!opdi_keeps_result(card, args, i)) { r++; continue; }
+        opdi_saved_results(n)[r++] = opdi_keep_result(self);
         self->flags |= OPDI_SAVED_BY_OWN;
         n->saved = OPDI_SAVED;
     }
@@ -12616,8 +12948,8 @@ OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
     for (m = call->op->written_args & ~(uint64_t)1; m; m &= m - 1) {
         int i = opdi_low_bit(m);
         const opd_value *v = &call->args[i];
-        if (!opdi_arg_requires_grad(v)) { continue; }
-        if (v->tag == OPD_TAG_TENSOR && !v->u.t->grad_fn) { return opdi_check_inplace(call, v->u.t); }
+        if (!opdi_arg_requires_grad(v) && !(v->tag == OPD_TAG_TENSOR && opdi_requires_grad(v->u.t))) { continue; }
+        if (v->tag == OPD_TAG_TENSOR && opdi_check_inplace(v->u.t)) { return -1; }
         return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s', which requires grad; autograd records writes "
                         "into the first argument only", call->op->name, call->op->schema->args[i].name);
     }
@@ -12646,30 +12978,47 @@ static int opdi_inplace_args(const opd_call *call, const opdi_card *card, opd_te
     return 0;
 }
 
-//-- The kernel at Autograd of operators that write self: the functional formula, tied to self afterwards.
+//-- Whether self, a view, still lies where p says.
+static bool opdi_slice_same(const opd_tensor *self, const int64_t *p) {
+    int64_t now[OPDI_MAX_SLICE];
+    const int n = opdi_slice_pack(self, opdi_view_record_of(self)->base, now);
+    return memcmp(now, p, (size_t)n * sizeof *p) == 0;
+}
+
+//-- The kernel at Autograd of operators that write self: the functional formula, tied to self afterwards, or to the
+//-- base of which self is a view.
 static int opdi_autograd_inplace_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     opd_value args[OPD_MAX_ARGS];
     opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
     const int ndim = self ? self->ndim : 0;
-    opd_node *n;
-    if (!opd_call_requires_grad(call) || !self) { return opdi_below_autograd(call); }
-    if (opdi_check_inplace(call, self) || opdi_check_written(call)) { return -1; }
-    if (!card->desc.backward || card->desc.backward == opd_not_differentiable) {
+    opd_node *n, *s = NULL;
+    int rc;
+    if (!opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
+    if ((self && opdi_check_inplace(self)) || opdi_check_written(call)) { return -1; }
+    if (!self || !card->desc.backward || card->desc.backward == opd_not_differentiable) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "%s is not differentiable, but one of its arguments requires grad",
                         call->op->name);
     }
-    if (opdi_inplace_args(call, card, self, args) || !(n = opdi_inplace_node(call, card, self, args))) { return -1; }
-    call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
-    if (opdi_below_autograd(call)) { opdi_node_release(n); return -1; }
-    if (self->ndim > ndim + OPDI_NODE_ROOM) {
-        opdi_node_release(n);
-        return opd_fail(OPD_ERROR_AUTOGRAD, "%s adds more than %d dimensions to its argument", call->op->name,
-                        OPDI_NODE_ROOM);
+    if (opdi_refresh_args(call) || opdi_inplace_args(call, card, self, args) ||
+        !(n = opdi_inplace_node(call, card, self, args))) {
+        return -1;
     }
-    opdi_rebase(call, card, self, args, n);
+    if ((self->flags & OPDI_IS_VIEW) && !(s = opdi_slices_node(call, card, self, args, n))) {
+        opdi_node_release(n);
+        return -1;
+    }
+    call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
+    rc = opdi_below_autograd(call);
+    if (rc == 0 && self->ndim > ndim + OPDI_NODE_ROOM) {
+        rc = opd_fail(OPD_ERROR_AUTOGRAD, "%s adds more than %d dimensions to its argument", call->op->name,
+                      OPDI_NODE_ROOM);
+    }
+    if (rc == 0 && s && opdi_slice_same(self, opdi_kept(s)[1].u.ints)) { opdi_slices_attach(self, s, n); }
+    else if (rc == 0) { opdi_rebase(call, card, self, args, n); }
     opdi_node_release(n);
-    return 0;
+    if (s) { opdi_node_release(s); }
+    return rc;
 }
 
 OPDI_COLD_BEGIN
@@ -12718,8 +13067,11 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
             return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: value %d is a NULL tensor", i);
         }
     }
-    for (i = 0; i < ninputs; i++) { wanted = wanted || (inputs[i] && (inputs[i]->flags & OPDI_REQUIRES_GRAD)); }
-    if (!wanted || opdi_self()->state.no_grad) { return 0; }
+    for (i = 0; i < ninputs && !opdi_self()->state.no_grad; i++) {
+        if (inputs[i] && opdi_refresh(inputs[i])) { return -1; }
+        wanted = wanted || opdi_requires_grad(inputs[i]);
+    }
+    if (!wanted) { return 0; }
     for (i = 0; i < nresults; i++) {
         if (results[i] && (results[i]->flags & OPDI_REQUIRES_GRAD)) {
             return opd_fail(OPD_ERROR_AUTOGRAD, "opd_autograd_record: result %d has a history already; "
@@ -12737,7 +13089,11 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
     if (!n) { return -1; }
     for (i = 0; i < ninputs; i++) { opdi_edge_to(&opdi_edges(n)[i], inputs[i]); }
     for (i = 0; i < nsaved; i++) {
-        opdi_kept(n)[i] = saved[i] ? opdi_keep_tensor(saved[i]) : opd_value_none();
+        const opd_value v = opd_value_tensor(saved[i]);
+        int k;
+        for (k = 0; k < nresults && saved[i] != results[k]; k++) { }
+        if (saved[i] && k < nresults) { opdi_kept(n)[i] = opdi_keep_result(saved[i]); }
+        else if (saved[i] && opdi_keep_value(&opdi_kept(n)[i], &v, true)) { opdi_node_release(n); return -1; }
         n->saved = OPDI_SAVED;
     }
     for (i = 0; i < nvalues; i++) {
@@ -12757,6 +13113,7 @@ OPDI_COLD_END
 
 struct opd_backward_call {
     opd_node *node;
+    opd_node *base;                               /* the CopySlices node that keeps it; NULL: the engine runs node */
     opd_tensor **grads;                           /* one for each forward result; NULL: undefined */
     opd_tensor **out;                             /* one for each edge, references */
 };
@@ -12801,9 +13158,9 @@ static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *v, uint32_
     uint32_t now;
     (void)node;
     if (v->tag != OPD_TAG_TENSOR) {
-        if (v->n == 1) {
+        if (v->n == OPDI_WRITTEN_SINCE) {
             (void)opd_fail(OPD_ERROR_AUTOGRAD, "one of the variables needed for gradient computation has been "
-                           "modified by an inplace operation: the result of %s was written to after it was saved",
+                           "modified by an inplace operation: a tensor that %s saved was written to after it was saved",
                            node->formula->name);
         }
         return NULL;
@@ -12869,12 +13226,28 @@ opd_value opd_bw_value(opd_backward_call *bw, int i) {
     return v ? *v : opd_value_none();
 }
 
+//-- The result t of a write into a view, with the history that it has: the view's, of the base after the write.
+static opd_tensor *opdi_slices_result(opd_backward_call *bw, opd_tensor *t) {
+    const int64_t *meta = opdi_node_meta(bw->base, 0), *p = opdi_kept(bw->base)[1].u.ints;
+    opd_tensor *base = opdi_tensor_on(t->storage, t->data ? t->data - p[2] : NULL, meta + 1, p + 3 + 2 * p[0],
+                                      (int)(*meta >> 24), (opd_scalar_type)(*meta & 0xff), t->backend);
+    opd_tensor *v;
+    if (!base) { return NULL; }
+    opdi_share_storage(base, t);
+    opdi_attach(base, bw->base, 0);
+    v = opdi_view_replay(t, base);
+    opdi_drop(base);
+    return v ? opdi_own(v) : NULL;
+}
+
 opd_tensor *opd_bw_result(opd_backward_call *bw, int i) {
     const opdi_card *card = bw->node->formula->card;
     const opd_value *v;
+    opd_tensor *t;
     if (!card || i < 0 || i > 31 || !(card->save_results >> i & 1)) { return NULL; }
     v = &opdi_saved_results(bw->node)[opdi_popcount(card->save_results & ((1u << i) - 1))];
-    return opdi_unpack(bw->node, v, (uint32_t)v->n);
+    t = opdi_unpack(bw->node, v, (uint32_t)v->n);
+    return t && bw->base && opd_grad_enabled() ? opdi_slices_result(bw, t) : t;
 }
 
 bool opd_bw_needs_at(const opd_backward_call *bw, int i, int k) {
@@ -13213,6 +13586,49 @@ static opd_tensor *opdi_validate(const opd_node *n, int i, opd_tensor *g) {
     return g;
 }
 
+//-- CopySlices: the gradient of the base, in which that of the view, as it was before the write, takes the place of the
+//-- one after it.
+static int opdi_slices_run(opd_backward_call *bw, opd_tensor **out) {
+    opd_node *n = opdi_slices_inner(bw->node);
+    const int64_t *meta = opdi_node_meta(bw->node, 0), *p = opdi_kept(bw->node)[1].u.ints;
+    const int ndim = (int)(*meta >> 24);
+    opd_tensor *g = opd_bw_grad(bw, 0), *whole, *part, *grad;
+    opd_backward_call in;
+    int i;
+    whole = opd_new_empty_strided(g, opd_ints_of(meta + 1, ndim), opd_ints_of(p + 3 + 2 * p[0], ndim));
+    part = opd_copy_(whole, g) ? opdi_slice_of(whole, p) : NULL;
+    if (!(grad = opd_clone(part))) { return -1; }
+    in.node = n;
+    in.base = bw->node;
+    in.grads = &grad;
+    in.out = out;
+    if (n->formula->fn(&in)) {
+        return opd_ok() ? opd_fail(OPD_ERROR_AUTOGRAD, "the formula of %s failed without saying why", n->formula->name)
+            : opdi_fail_more(" [in %s]", n->formula->name);
+    }
+    if (opd_bw_needs(bw, 0)) {
+        g = out[0] ? opdi_validate(n, 0, out[0]) : NULL;
+        if (!opd_ok() || !(g ? opd_copy_(part, g) : opd_zero_(part)) || opd_bw_return(bw, 0, whole)) { return -1; }
+    }
+    for (i = 1; i < n->nedges; i++) {
+        if (out[i] && opd_bw_return(bw, i, out[i])) { return -1; }
+    }
+    return 0;
+}
+static int opdi_slices_bw(opd_backward_call *bw) {
+    const int nedges = opdi_slices_inner(bw->node)->nedges;
+    opd_tensor **out = (opd_tensor **)opdi_alloc((size_t)nedges * sizeof *out);
+    int i, rc;
+    if (!out) { return -1; }
+    memset(out, 0, (size_t)nedges * sizeof *out);
+    rc = opdi_slices_run(bw, out);
+    for (i = 0; i < nedges; i++) {
+        if (out[i]) { opdi_drop(out[i]); }
+    }
+    opdi_free(out, (size_t)nedges * sizeof *out);
+    return rc;
+}
+
 static void opdi_set_grad(opdi_meta *m, opd_tensor *grad) {
     opd_tensor *old = m->grad;
     m->grad = grad;
@@ -13377,6 +13793,7 @@ static int opdi_run_formula(opdi_engine *en, opd_node *n, opd_tensor **grads, op
                         "to access saved tensors after calling backward. (%s)", n->formula->name);
     }
     bw.node = n;
+    bw.base = NULL;
     bw.grads = grads;
     bw.out = out;
     if (OPDI_LOAD(&opdi_self()->observed) ? opdi_formula_observed(&bw) : opdi_call_formula(&bw)) { return -1; }
@@ -13496,6 +13913,7 @@ static int opdi_engine_start(opdi_engine *en, opd_tensor *const *outputs, int n,
     for (i = 0; i < n; i++) {
         opdi_edge e;
         opd_tensor *out = outputs[i];
+        if (out && opdi_refresh(out)) { return -1; }
         if (!out || !(out->flags & OPDI_REQUIRES_GRAD)) {
             return opd_fail(OPD_ERROR_AUTOGRAD,
                             "element %d of tensors does not require grad and does not have a grad_fn", i);
@@ -13544,6 +13962,7 @@ static int opdi_captures_make(opdi_engine *en, opd_tensor *const *inputs, int n)
     en->ncaptures = n;
     for (i = 0; i < n; i++) {
         opd_tensor *t = inputs[i];
+        if (t && opdi_refresh(t)) { return -1; }
         if (!t || !(t->flags & OPDI_REQUIRES_GRAD)) {
             return opd_fail(OPD_ERROR_AUTOGRAD, "One of the differentiated Tensors does not require grad");
         }
@@ -13616,14 +14035,25 @@ int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inpu
 
 //-- tensors on the tape ------------------------------------------------------------------------------------------
 
-bool opd_tensor_requires_grad(const opd_tensor *t) { return t && (t->flags & OPDI_REQUIRES_GRAD) != 0; }
-bool opd_tensor_is_leaf(const opd_tensor *t) { return !t || !t->grad_fn; }
+bool opd_tensor_requires_grad(const opd_tensor *t) { return opdi_requires_grad(t); }
+static opd_node *opdi_grad_fn(const opd_tensor *t) {
+    return t && opdi_refresh((opd_tensor *)(uintptr_t)t) == 0 ? t->grad_fn : NULL;
+}
+bool opd_tensor_is_leaf(const opd_tensor *t) { return !opdi_grad_fn(t); }
 opd_tensor *opd_tensor_grad(const opd_tensor *t) { return t && t->meta ? t->meta->grad : NULL; }
-const char *opd_tensor_grad_fn(const opd_tensor *t) { return t && t->grad_fn ? t->grad_fn->formula->name : NULL; }
+const char *opd_tensor_grad_fn(const opd_tensor *t) {
+    const opd_node *n = opdi_grad_fn(t);
+    return n ? n->formula->name : NULL;
+}
 
 opd_tensor *opd_tensor_set_requires_grad(opd_tensor *t, bool on) {
     if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_set_requires_grad")) { return NULL; }
-    if (t->grad_fn) {
+    if (on && opdi_is_inference(t) && !opdi_self()->state.inference) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Setting requires_grad=True on inference tensor outside InferenceMode is "
+                       "not allowed.");
+        return NULL;
+    }
+    if (opdi_grad_fn(t)) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "you can only change requires_grad flags of leaf variables.%s",
                        on ? "" : " If you want to use a computed variable in a subgraph that doesn't require "
                        "differentiation use var_no_grad = var.detach().");
@@ -19450,8 +19880,14 @@ static int opdi_view_backward(opd_backward_call *bw) {
 }
 OPDI_CARD_VIEW(view, "view(Tensor(a) self, SymInt[] size) -> Tensor(a)", opdi_view_kernel, opdi_view_backward,
                "[2,3], (3,2); [2,3], (-1); [], (1,1)")
-OPDI_CARD_ANY(_unsafe_view, "_unsafe_view(Tensor self, SymInt[] size) -> Tensor", opdi_view_kernel, opdi_view_backward,
-              "", OPD_BATCH_VIEW, NULL, "_unsafe_view.out", "[2,3], (3,2)")
+/* The same of a tensor that nobody else has: not tied to it. */
+static int opdi_unsafe_view_kernel(opd_call *call) {
+    if (opdi_view_kernel(call)) { return -1; }
+    opdi_view_untie(call->rets[0].u.t);
+    return 0;
+}
+OPDI_CARD_ANY(_unsafe_view, "_unsafe_view(Tensor self, SymInt[] size) -> Tensor", opdi_unsafe_view_kernel,
+              opdi_view_backward, "", OPD_BATCH_VIEW, NULL, "_unsafe_view.out", "[2,3], (3,2)")
 static int opdi_as_strided_at(opd_call *call, int64_t offset) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_ints sizes = opd_arg_ints(call, 1), strides = opd_arg_ints(call, 2);
@@ -19670,7 +20106,7 @@ static int opdi_alias_kernel(opd_call *call) {
 }
 static int opdi_detach_kernel(opd_call *call) {
     if (opdi_alias_kernel(call)) { return -1; }
-    call->rets[0].u.t->flags &= (uint8_t)~OPDI_NO_GRAD_VIEW;
+    opdi_view_untie(call->rets[0].u.t);
     return 0;
 }
 OPDI_CARD_VIEW(detach, "detach(Tensor(a) self) -> Tensor(a)", opdi_detach_kernel, OPD_NOT_DIFFERENTIABLE, "[2,3]")
@@ -20278,7 +20714,9 @@ static int opdi_split_kernel(opd_call *call) {
     opdi_geometry_of(&g, self);
     for (i = 0; i < p.n; i++) {
         g.sizes[d] = opdi_parts_size(&p, i);
-        if (!(list[i] = opdi_view(self, g.sizes, g.strides, g.ndim, at * g.strides[d]))) { return -1; }
+        if (!(list[i] = opdi_view_of_many(opdi_view(self, g.sizes, g.strides, g.ndim, at * g.strides[d])))) {
+            return -1;
+        }
         at += g.sizes[d];
     }
     return opd_return_tensors(call, list, p.n);
@@ -20329,7 +20767,9 @@ static int opdi_unbind_kernel(opd_call *call) {
     opdi_geometry_of(&g, self);
     opdi_geometry_remove(&g, d);
     for (i = 0; i < n; i++) {
-        if (!(list[i] = opdi_view(self, g.sizes, g.strides, g.ndim, i * opdi_strides(self)[d]))) { return -1; }
+        if (!(list[i] = opdi_view_of_many(opdi_view(self, g.sizes, g.strides, g.ndim, i * opdi_strides(self)[d])))) {
+            return -1;
+        }
     }
     return opd_return_tensors(call, list, n);
 }
@@ -20354,10 +20794,13 @@ OPDI_CARD_VIEW(split_Tensor, "split.Tensor(Tensor(a -> *) self, SymInt split_siz
 OPDI_CARD_VIEW(unbind_int, "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", opdi_unbind_kernel,
                opdi_unbind_backward, "[2,3]; [2,3], 1")
 
+/* The unsafe forms' results are not tied to self. */
 static int opdi_return_list(opd_call *call, opd_tensors list) {
+    int64_t i;
+    for (i = 0; i < list.n && call->op->schema->name[0] == 'u'; i++) { opdi_view_untie(list.data[i]); }
     return opd_ok() ? opd_return_tensors(call, list.data, list.n) : -1;
 }
-/* split.sizes and the unsafe forms, which say only that nobody writes to the results. */
+/* split.sizes and the unsafe forms. */
 static int opdi_split_of_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_value v = opd_arg_value(call, 1);

@@ -250,7 +250,7 @@ TEST(in_place_rules) {
 }
 
 /* The texts are those of PyTorch 1.13 and 2.6. */
-TEST(in_place_on_views_is_refused) {
+TEST(in_place_on_some_views_is_refused) {
     opd_op *add_ = op_named("aten::add_.Tensor");
     opd_tensor *x = vec(4, true), *y = opd_mul(x, of(2)), *base = vec(4, false), *v;
     CHECK(OPD_CALL(add_, opd_view(x, OPD_INTS(2, 2)), 1) == NULL);
@@ -262,10 +262,7 @@ TEST(in_place_on_views_is_refused) {
     CHECK(OPD_CALL(add_, opd_unbind(y).data[1], 1) == NULL);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Output 1 of UnbindBackward0 is a view and is being modified inplace. This view is "
                 "the output of a function that returns multiple views. Such functions do not allow the output views to be modified inplace.");
-    CHECK(OPD_CALL(add_, opd_view(y, OPD_INTS(2, 2)), 1) == NULL);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "an in-place operation on a view");
-    CHECK(OPD_CALL(add_, opd_view(base, OPD_INTS(2, 2)), opd_view(x, OPD_INTS(2, 2))) == NULL);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "an in-place operation on a view");
+    CHECK(OPD_CALL(add_, opd_view(base, OPD_INTS(2, 2)), opd_view(x, OPD_INTS(2, 2))) != NULL);
     (void)opd_grad_set(false);
     v = opd_view(y, OPD_INTS(2, 2));
     CHECK(OPD_CALL(add_, v, 0) == v);              /* inside no_grad both may be */
