@@ -128,6 +128,7 @@
      >>api:tensors     making tensors, reading them, printing them
      >>api:backends    devices from outside
      >>api:autograd    the tape
+     >>api:forward     forward mode: tangents beside values
      >>api:checking    gradients against finite differences
      >>api:observers   who is told of calls; the profiler
      >>api:plug        library blocks
@@ -145,6 +146,7 @@
      >>tensors         storage, sizes and strides, results of kernels, derived forms
      >>backends        devices from outside
      >>autograd        nodes, the generic kernels, the engine, grad modes
+     >>forward         dual tensors, levels, tangents of results
      >>gradcheck       gradients against finite differences
      >>plugins         loading libraries of operators, compiling at run time
      >>profiler        records of events, the table, the trace file
@@ -211,6 +213,7 @@ typedef struct opd_overloads opd_overloads;
 typedef struct opd_call opd_call;
 typedef struct opd_node opd_node;
 typedef struct opd_backward_call opd_backward_call;
+typedef struct opd_jvp_call opd_jvp_call;
 typedef struct opd_generator opd_generator;
 
 /* What kind of mistake a pending error is. */
@@ -569,6 +572,8 @@ OPD_API opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state);
 typedef int (*opd_kernel)(opd_call *call);
 /* A derivative formula; see opd_backward_call below. */
 typedef int (*opd_backward_fn)(opd_backward_call *bw);
+/* A formula of forward mode: tangents of the results out of tangents of the arguments; see opd_jvp_call below. */
+typedef int (*opd_jvp_fn)(opd_jvp_call *jv);
 /* A batching rule.  A function of one's own, or a named family. */
 typedef int (*opd_vmap_rule)(opd_call *call);
 
@@ -623,6 +628,7 @@ typedef struct opd_op_desc {
     void (*destroy)(void *user); /* called when the last kernel that holds `user` is gone and no call is inside */
     uint32_t tags;               /* OPD_OPTAG_* */
     int32_t same_again;          /* 1: an identical second definition is allowed */
+    opd_jvp_fn jvp;              /* forward mode: a function or OPD_JVP_*; NULL: by `backward`; see >>api:forward */
 } opd_op_desc;
 
 /* What an operator is, for those who ask: PyTorch's tags (aten/src/ATen/native/tags.yaml). */
@@ -1003,9 +1009,50 @@ OPD_API int opd_bw_return_at(opd_backward_call *bw, int i, int k, opd_tensor *gr
 OPD_API int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
                                 opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
                                 opd_tensor *const *results, int nresults);
-/* True when grad mode is on and one of the call's tensors requires grad. */
+/* True when grad mode is on and one of the call's tensors requires grad, or when one has a tangent. */
 OPD_API bool opd_call_requires_grad(const opd_call *call);
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:forward    forward mode: tangents beside values
+//----------------------------------------------------------------------------------------------------------------------
+
+/* Opens a level of forward mode on this thread (torch.autograd.forward_ad.enter_dual_level): until it is exited,
+   results of dual tensors have tangents.  One at a time.  The level's number, from 0, or -1 with an error. */
+OPD_API int opd_dual_enter(void);
+/* Exits the newest level: its tangents go.  0, or -1 with an error.  Works while an error is pending. */
+OPD_API int opd_dual_exit(int level);
+/* A view of primal (differentiable by the tape) with a tangent of its sizes.  A tangent that lies in memory as primal
+   does is kept as it is, any other is copied (differentiably).  Views of a dual tensor have views of its tangent;
+   writing into any of them in place writes their tangent.  Only this thread sees the tangents. */
+OPD_API opd_tensor *opd_make_dual(opd_tensor *primal, opd_tensor *tangent);
+/* The two parts: a view of t without tangent, and the tangent (in the innermost scope), or NULL in *tangent when t has
+   none.  Outside of a level t itself and NULL.  NULL with an error. */
+OPD_API opd_tensor *opd_unpack_dual(opd_tensor *t, opd_tensor **tangent);
+/* Whether this thread computes tangents while a level is open.  opd_forward_grad_set returns what it was. */
+OPD_API bool opd_forward_grad_enabled(void);
+OPD_API bool opd_forward_grad_set(bool on);
+
+/* Rules for cards.  OPD_JVP_POINTWISE: an element of the result depends on that element of the (broadcast) arguments
+   alone; runs `backward` on the tangents.  OPD_JVP_LINEAR: linear in all tensor arguments together; calls the operator
+   on their tangents.  OPD_JVP_BACKWARD: any operator with a `backward`, by differentiating it in the incoming gradient;
+   an error where the formula has no derivative.  NULL in a card is POINTWISE when .vmap is OPD_BATCH_POINTWISE, else
+   BACKWARD.  Views need nothing, their tangents are views; composite operators get theirs from what they call. */
+OPD_API int opd_jvp_pointwise(opd_jvp_call *jv);
+OPD_API int opd_jvp_linear(opd_jvp_call *jv);
+OPD_API int opd_jvp_backward(opd_jvp_call *jv);
+#define OPD_JVP_POINTWISE opd_jvp_pointwise
+#define OPD_JVP_LINEAR opd_jvp_linear
+#define OPD_JVP_BACKWARD opd_jvp_backward
+/* Inside such a function, which runs after the call with forward mode off.  Arguments (as they were before it) and
+   results are those of the functional form; a tangent is NULL where there is none (zero), and may be on the tape. */
+OPD_API opd_value opd_jvp_value(opd_jvp_call *jv, int i);                     /* argument i, of any kind */
+OPD_API opd_tensor *opd_jvp_tensor(opd_jvp_call *jv, int i);                  /* tensor argument i, or NULL */
+OPD_API opd_tensor *opd_jvp_tangent(opd_jvp_call *jv, int i);                 /* its tangent */
+OPD_API opd_tensor *opd_jvp_tangent_at(opd_jvp_call *jv, int i, int k);       /* that of element k of a list argument */
+OPD_API opd_tensor *opd_jvp_result(opd_jvp_call *jv, int i);                  /* result i; lists count flat */
+/* Gives the tangent of result i, of its sizes (kept at once); none given: no tangent.  0, or -1; a NULL after something
+   failed passes the error on. */
+OPD_API int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent);
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:checking   gradients against finite differences
 //----------------------------------------------------------------------------------------------------------------------
@@ -2775,7 +2822,22 @@ typedef void (*opd_destroy)(void *user);
     X(opd_gradcheck_options, opd_gradcheck_defaults, 0, ()) \
     X(int, opd_gradcheck, 5, (opd_gradcheck_fn, void *, opd_tensor *const *, int, const opd_gradcheck_options *)) \
     X(int, opd_gradgradcheck, 6, (opd_gradcheck_fn, void *, opd_tensor *const *, int, opd_tensor *const *, \
-                                  const opd_gradcheck_options *))
+                                  const opd_gradcheck_options *)) \
+    X(int, opd_dual_enter, 0, ()) \
+    X(int, opd_dual_exit, 1, (int)) \
+    X(opd_tensor *, opd_make_dual, 2, (opd_tensor *, opd_tensor *)) \
+    X(opd_tensor *, opd_unpack_dual, 2, (opd_tensor *, opd_tensor **)) \
+    X(bool, opd_forward_grad_enabled, 0, ()) \
+    X(bool, opd_forward_grad_set, 1, (bool)) \
+    X(int, opd_jvp_pointwise, 1, (opd_jvp_call *)) \
+    X(int, opd_jvp_linear, 1, (opd_jvp_call *)) \
+    X(int, opd_jvp_backward, 1, (opd_jvp_call *)) \
+    X(opd_value, opd_jvp_value, 2, (opd_jvp_call *, int)) \
+    X(opd_tensor *, opd_jvp_tensor, 2, (opd_jvp_call *, int)) \
+    X(opd_tensor *, opd_jvp_tangent, 2, (opd_jvp_call *, int)) \
+    X(opd_tensor *, opd_jvp_tangent_at, 3, (opd_jvp_call *, int, int)) \
+    X(opd_tensor *, opd_jvp_result, 2, (opd_jvp_call *, int)) \
+    X(int, opd_jvp_return, 3, (opd_jvp_call *, int, opd_tensor *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -3071,8 +3133,10 @@ typedef pthread_mutex_t opdi_mutex;
 typedef struct opdi_state {
     uint64_t include, allow;     /* functionality bits: always in the set of a call; not excluded from it */
     int32_t no_grad;
-    int32_t inference;           /* tensors made now have no history and no version */
+    int16_t inference;           /* tensors made now have no history and no version */
+    int16_t forward;             /* OPDI_FORWARD_*; tangents are computed when it is OPDI_FORWARD_OPEN alone */
 } opdi_state;
+enum { OPDI_FORWARD_OPEN = 1, OPDI_FORWARD_OFF = 2 };      /* a level is open; switched off */
 
 #define OPDI_SMALL_CLASSES 64                     /* 16-byte steps to 1 KiB */
 #define OPDI_CLASSES (OPDI_SMALL_CLASSES + 24)    /* then four steps a doubling to 64 KiB */
@@ -3099,6 +3163,7 @@ typedef struct opdi_thread {
     int64_t scope_mark;          /* where the innermost scope begins */
     uint64_t sequence;           /* autograd: number of the next node */
     opd_node *node;              /* autograd: node whose formula is running */
+    struct opdi_level *level;    /* forward mode: the one that is open */
     opdi_free_block *free_lists[OPDI_CLASSES];
     int64_t cached;              /* bytes in free_lists */
     int64_t live_delta;          /* bytes handed out and not yet added to the global count */
@@ -3202,6 +3267,7 @@ static void opdi_report_pending(opdi_thread *th) {
 }
 
 static void opdi_raw_free(void *p, size_t n);
+static void opdi_level_end(opdi_thread *th);
 
 //-- A thread ends: what it forgot is reported and given back.
 OPD_UNUSED static void opdi_thread_end(void *arg) {
@@ -3211,6 +3277,7 @@ OPD_UNUSED static void opdi_thread_end(void *arg) {
     opdi_report_pending(th);
     opdi_observers_leave(th);
     opdi_scope_unwind(th, 0);
+    if (th->level) { opdi_level_end(th); }
     if (th->handles) { OPD_FREE(th->handles); }
     th->handles = NULL;
     th->cap = 0;
@@ -3979,6 +4046,7 @@ typedef struct opdi_storage {
     int64_t bytes;
     void *block;                 /* what to free, */
     int64_t block_bytes;         /* and its size; negative: an opdi_foreign */
+    struct opdi_dual *duals;     /* forward mode: tangents of the tensors that look at it */
     uint32_t pad;
     uint8_t device;              /* the backend whose memory `data` is; 0: the host's, or none */
     int8_t index;                /* which of its devices */
@@ -7012,7 +7080,7 @@ typedef struct opdi_table {
     opdi_gone gone;                               /* once it is out of use */
     /* functionalities that do not fall through, per backend; [0]: when nothing requires grad, where autograd kernels
        that then do nothing are left out */
-    uint64_t masks[2][16];
+    uint64_t masks[2][16];                        /* [1] also while forward mode is on */
     opd_kernel behind[16];                        /* run by opdi_device_kernel; [15]: by opdi_by_device_kernel */
     opdi_slot slots[OPD_KEY_SLOTS];
 } opdi_table;
@@ -9142,9 +9210,9 @@ OPDI_NOINLINE static int opdi_invoke(opdi_thread *th, opd_call *c, const opdi_sl
 //-- scans.
 static inline const opdi_slot *opdi_find_slot(const opdi_thread *th, opd_call *c, const opdi_table *table,
                                               const opdi_union *u) {
-    const int grad = !th->state.no_grad &&
+    const int grad = th->state.forward == OPDI_FORWARD_OPEN || (!th->state.no_grad &&
         ((u->flags & OPDI_REQUIRES_GRAD) ||
-         (OPDI_UNLIKELY(u->flags & OPDI_IS_VIEW) && opdi_views_require_grad(c->op, c->args)));
+         (OPDI_UNLIKELY(u->flags & OPDI_IS_VIEW) && opdi_views_require_grad(c->op, c->args))));
     const int backend = u->backends & (u->backends - 1) ? opdi_top_bit(u->backends) : (int)u->backend;
     const uint64_t f = (u->functionality | th->state.include) & th->state.allow & table->masks[grad][backend];
     const int base = f == OPD_BIT_OF(OPD_F_DENSE) ? OPD_KEY_CPU : opdi_key_base[opdi_top_bit(f << 1 | 1)];
@@ -10062,8 +10130,8 @@ static const char *opdi_explain_mask(const opdi_thread *th, const opdi_table *ta
 static void opdi_explain_keys(opdi_text *t, const opdi_thread *th, const opd_op *op, const opdi_table *table,
                               const opd_value *args, const opdi_union *u) {
     const uint64_t all = u->functionality | th->state.include;
-    const bool grad = !th->state.no_grad &&
-        ((u->flags & OPDI_REQUIRES_GRAD) || opdi_views_require_grad(op, args));
+    const bool grad = th->state.forward == OPDI_FORWARD_OPEN || (!th->state.no_grad &&
+        ((u->flags & OPDI_REQUIRES_GRAD) || opdi_views_require_grad(op, args)));
     const int backend = u->backends ? opdi_top_bit(u->backends) : 0;
     const char *arrow = "=> ";
     opd_key last;
@@ -10181,9 +10249,12 @@ typedef struct opdi_meta {
     int64_t dims_count;
     opdi_storage *home;          /* the storage in whose block the tensor is, after a resize gave it another one */
     opd_tensor *inner;           /* what it stands for: see opd_tensor_wrap_key */
+    uint64_t family;             /* forward mode: tensors with one storage and family have one tangent; 0: most */
 } opdi_meta;
 
 static void opdi_node_release(opd_node *node);
+static void opdi_duals_drop(opdi_storage *s);
+static int opdi_family_pass(opd_tensor *v, const opd_tensor *t);
 static void opdi_own_retain(opd_tensor *t);
 static bool opdi_own_drop(opd_tensor *t);
 static int opdi_copy(opd_tensor *dst, const opd_tensor *src);
@@ -10199,6 +10270,7 @@ static bool opdi_on_device(const opd_tensor *t) { return t->backend != OPD_CPU &
 
 static void opdi_storage_drop(opdi_storage *s) {
     if (OPDI_ACQUIRE(&s->refs) != 1 && opdi_ref_down(&s->refs) != 0) { return; }
+    if (OPDI_UNLIKELY(OPDI_ACQUIRE(&s->duals) != NULL)) { opdi_duals_drop(s); }
     if (s->block_bytes < 0) {
         opdi_foreign *f = (opdi_foreign *)(void *)s;
         opd_plugin *plugin = f->plugin;
@@ -10445,6 +10517,7 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
     s->bytes = (int64_t)bytes;
     s->block = t;
     s->block_bytes = (int64_t)block;
+    s->duals = NULL;
     s->device = 0;
     s->index = 0;
     s->data = backend == OPD_META ? NULL : (char *)t + ((head + align - 1) & ~(align - 1));
@@ -10484,7 +10557,9 @@ static void opdi_share_storage(opd_tensor *v, const opd_tensor *t) {
 static opd_tensor *opdi_shallow_copy(const opd_tensor *t) {
     opd_tensor *v = opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim,
                                    (opd_scalar_type)t->dtype, t->backend);
-    if (v) { opdi_share_storage(v, t); }
+    if (!v) { return NULL; }
+    opdi_share_storage(v, t);
+    if (OPDI_UNLIKELY(t->meta != NULL) && opdi_family_pass(v, t)) { opdi_drop(v); return NULL; }
     return v;
 }
 
@@ -12345,8 +12420,8 @@ static opd_value opdi_keep_result(opd_tensor *t) {
     return v;
 }
 
-//-- What a node keeps in the place of t: a reference, NULL with an error.  Of a view a copy that does not know the base,
-//-- as the base may get a history that leads to the node.
+//-- What a node keeps in the place of t: a reference, NULL with an error.  Of a view a copy that does not know the
+//-- base, as the base may get a history that leads to the node.
 static opd_tensor *opdi_kept_form(opd_tensor *t) {
     opd_tensor *c;
     if (OPDI_UNLIKELY(opdi_is_inference(t))) {
@@ -12435,7 +12510,6 @@ static unsigned opdi_call_flags(const opd_call *call) {
         opdi_views_require_grad(call->op, call->args)) { return u.flags | OPDI_REQUIRES_GRAD; }
     return u.flags & OPDI_REQUIRES_GRAD ? u.flags : 0;
 }
-bool opd_call_requires_grad(const opd_call *call) { return opdi_call_flags(call) != 0; }
 
 //-- The histories of a call's views are up to date from here on.
 OPDI_NOINLINE static int opdi_refresh_args(const opd_call *call) {
@@ -12449,6 +12523,20 @@ OPDI_NOINLINE static int opdi_refresh_args(const opd_call *call) {
         }
     }
     return 0;
+}
+
+static bool opdi_has_tangent(const opd_tensor *t);
+static bool opdi_has_tangents(const opd_op *op, const opd_value *args);
+//-- True when forward mode has to do with this call.
+static inline bool opdi_call_forward(const opd_call *call) {
+    return OPDI_UNLIKELY(call->th->state.forward == OPDI_FORWARD_OPEN) && opdi_has_tangents(call->op, call->args);
+}
+static int opdi_forward_kernel(opd_call *call, const opdi_card *card);
+static int opdi_forward_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self);
+static int opdi_forward_unable(const opd_call *call, const char *why);
+
+bool opd_call_requires_grad(const opd_call *call) {
+    return opdi_call_flags(call) != 0 || opdi_call_forward(call);
 }
 
 static int opdi_popcount(uint64_t x) {
@@ -12624,8 +12712,7 @@ static int opdi_check_constant(const opd_call *call, const opdi_card *card) {
 static int opdi_check_written(const opd_call *call);
 
 //-- The kernel at Autograd of every operator that has a formula.
-static int opdi_autograd_kernel(opd_call *call) {
-    const opdi_card *card = (const opdi_card *)call->user;
+static int opdi_recording_kernel(opd_call *call, const opdi_card *card) {
     const unsigned flags = opdi_call_flags(call);
     if (!flags) { return opdi_below_autograd(call); }
     if (OPDI_UNLIKELY(flags & OPDI_IS_VIEW) && card->desc.backward != opd_not_differentiable &&
@@ -12638,16 +12725,20 @@ static int opdi_autograd_kernel(opd_call *call) {
     if (opdi_unalias_results(call)) { return -1; }
     return opdi_record(call, card, &card->formula, call->args);
 }
+static int opdi_autograd_kernel(opd_call *call) {
+    const opdi_card *card = (const opdi_card *)call->user;
+    return opdi_call_forward(call) ? opdi_forward_kernel(call, card) : opdi_recording_kernel(call, card);
+}
 
 static opdi_card *opdi_bare_card(opd_op *op);
 
 //-- The kernel at Autograd where nothing is registered: an operator that would need a formula gets a node that says so
 //-- when backward comes to it.
 OPDI_COLD_BEGIN
-static int opdi_autograd_fallback(opd_call *call) {
+static int opdi_recording_fallback(opd_call *call) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     opdi_card *card = OPDI_ACQUIRE(&call->op->card);
-    if (!opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
+    if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
     if (opdi_refresh_args(call)) { return -1; }
     /* one table for both: a formula and its kernel may be registered meanwhile, the formula first */
     if (!table && !(table = opdi_table_make(call->op))) { return -1; }
@@ -12664,11 +12755,15 @@ static int opdi_autograd_fallback(opd_call *call) {
     if (opdi_unalias_results(call)) { return -1; }
     return opdi_record(call, card, &card->missing, call->args);
 }
+static int opdi_autograd_fallback(opd_call *call) {
+    return opdi_call_forward(call) ? opdi_forward_kernel(call, NULL) : opdi_recording_fallback(call);
+}
 OPDI_COLD_END
 
 //-- out= forms do not record.
 static int opdi_autograd_out_kernel(opd_call *call) {
-    if (!opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
+    if (opdi_call_forward(call)) { return opdi_forward_unable(call, "because it is an out= function."); }
+    if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
     return opd_fail(OPD_ERROR_AUTOGRAD, "%s(): functions with out=... arguments don't support automatic "
                     "differentiation, but one of the arguments requires grad.", call->op->schema->name);
 }
@@ -12821,6 +12916,7 @@ static int opdi_check_inplace(const opd_tensor *self) {
 
 //-- writes -------------------------------------------------------------------------------------------------------
 
+static int opdi_forward_copy(opd_tensor *copy, opd_tensor *t);
 //-- The value that self had, for a formula that reads it: a copy with self's history.
 static opd_tensor *opdi_inplace_original(opd_tensor *self) {
     opd_tensor *t = opdi_tensor_make(self->dims, NULL, self->ndim, (opd_scalar_type)self->dtype, opdi_place_of(self));
@@ -12831,7 +12927,7 @@ static opd_tensor *opdi_inplace_original(opd_tensor *self) {
         t->output_nr = self->output_nr;
         t->flags |= OPDI_REQUIRES_GRAD;
     }
-    return opdi_own(t);
+    return opdi_forward_copy(t, self) ? NULL : opdi_own(t);
 }
 
 //-- self leaves its old node: if that one has saved it as its own result, the saved value is void from now on.
@@ -12987,14 +13083,12 @@ static bool opdi_slice_same(const opd_tensor *self, const int64_t *p) {
 
 //-- The kernel at Autograd of operators that write self: the functional formula, tied to self afterwards, or to the
 //-- base of which self is a view.
-static int opdi_autograd_inplace_kernel(opd_call *call) {
-    const opdi_card *card = (const opdi_card *)call->user;
+static int opdi_recording_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self) {
     opd_value args[OPD_MAX_ARGS];
-    opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
     const int ndim = self ? self->ndim : 0;
     opd_node *n, *s = NULL;
     int rc;
-    if (!opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
+    if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
     if ((self && opdi_check_inplace(self)) || opdi_check_written(call)) { return -1; }
     if (!self || !card->desc.backward || card->desc.backward == opd_not_differentiable) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "%s is not differentiable, but one of its arguments requires grad",
@@ -13019,6 +13113,12 @@ static int opdi_autograd_inplace_kernel(opd_call *call) {
     opdi_node_release(n);
     if (s) { opdi_node_release(s); }
     return rc;
+}
+static int opdi_autograd_inplace_kernel(opd_call *call) {
+    const opdi_card *card = (const opdi_card *)call->user;
+    opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
+    return self && opdi_call_forward(call) ? opdi_forward_inplace_kernel(call, card, self)
+        : opdi_recording_inplace_kernel(call, card, self);
 }
 
 OPDI_COLD_BEGIN
@@ -13047,9 +13147,9 @@ static const opdi_derivative *opdi_hand_formula(const char *name, opd_backward_f
     return h ? &h->formula : NULL;
 }
 
-int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
-                        opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
-                        opd_tensor *const *results, int nresults) {
+static int opdi_record_by_hand(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
+                               opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
+                               opd_tensor *const *results, int nresults) {
     const opdi_derivative *formula;
     opd_node *n;
     bool wanted = false;
@@ -13105,6 +13205,22 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
     }
     opdi_node_release(n);
     return 0;
+}
+
+static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const *inputs, int ninputs,
+                               opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
+                               opd_tensor *const *results, int nresults);
+int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
+                        opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
+                        opd_tensor *const *results, int nresults) {
+    const opdi_derivative *formula;
+    int i, rc = opdi_record_by_hand(name, backward, inputs, ninputs, saved, nsaved, values, nvalues, results, nresults);
+    if (rc || opdi_self()->state.forward != OPDI_FORWARD_OPEN) { return rc; }
+    for (i = 0; i < ninputs && !opdi_has_tangent(inputs[i]); i++) { }
+    if (i == ninputs) { return 0; }
+    formula = opdi_hand_formula(name, backward);
+    if (!formula) { return -1; }
+    return opdi_forward_record(formula, inputs, ninputs, saved, nsaved, values, nvalues, results, nresults);
 }
 
 OPDI_COLD_END
@@ -14083,6 +14199,734 @@ int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad) {
     opdi_set_grad(m, grad);
     return 0;
 }
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>forward    dual tensors, levels, tangents of results
+//
+//  A tangent belongs to a storage: it lies in memory as the storage does, and what looks at a part of the one has the
+//  same part of the other as its tangent.  So views and writes in place need no bookkeeping.  Tensors that share memory
+//  but no tangents (a dual and its primal, what detach gives) are told apart by the family in their opdi_meta.
+//  The kernels at Autograd come here while a level is open and an argument has a tangent; rules make the results'.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+typedef struct opdi_dual {
+    struct opdi_dual *next;                       /* of its storage */
+    struct opdi_dual *after, **at;                /* in its level; what points at it there */
+    opdi_storage *storage;
+    struct opdi_level *level;
+    uint64_t family;
+    opd_tensor *tangent;                          /* a reference; its storage is as large as this one */
+} opdi_dual;
+
+typedef struct opdi_level { opdi_dual *duals; } opdi_level;
+
+static opdi_mutex opdi_dual_lock = OPDI_MUTEX_INIT;       /* the lists of all levels and storages */
+
+static uint64_t opdi_family_of(const opd_tensor *t) {
+    const opdi_meta *m = OPDI_ACQUIRE(&t->meta);
+    return m ? OPDI_LOAD(&m->family) : 0;
+}
+//-- v, which shares t's memory, is in its family.
+static int opdi_family_pass(opd_tensor *v, const opd_tensor *t) {
+    const uint64_t family = opdi_family_of(t);
+    opdi_meta *m = family != opdi_family_of(v) ? opdi_meta_of(v) : NULL;
+    if (m) { OPDI_STORE(&m->family, family); }
+    return m || family == opdi_family_of(v) ? 0 : -1;
+}
+//-- Apart from all that shares its memory so far.
+static int opdi_family_new(opd_tensor *t) {
+    static uint64_t families;
+    opdi_meta *m = opdi_meta_of(t);
+    if (!m) { return -1; }
+    OPDI_STORE(&m->family, OPDI_ADD(&families, (uint64_t)1) + 1);
+    return 0;
+}
+
+//-- t's entry in the open level; the lock is held.
+static opdi_dual *opdi_dual_find(const opd_tensor *t) {
+    const opdi_level *level = opdi_self()->level;
+    const uint64_t family = opdi_family_of(t);
+    opdi_dual *d = level ? t->storage->duals : NULL;
+    while (d && (d->level != level || d->family != family)) { d = d->next; }
+    return d && d->tangent->dtype == t->dtype ? d : NULL;
+}
+
+//-- Takes an entry out of its level; the lock is held.
+static void opdi_dual_unlink(opdi_dual *d) {
+    *d->at = d->after;
+    if (d->after) { d->after->at = d->at; }
+}
+
+//-- A storage goes.
+static void opdi_duals_drop(opdi_storage *s) {
+    opdi_dual *d;
+    opdi_lock(&opdi_dual_lock);
+    for (d = s->duals; d; d = d->next) { opdi_dual_unlink(d); }
+    opdi_unlock(&opdi_dual_lock);
+    while ((d = s->duals) != NULL) {
+        s->duals = d->next;
+        opdi_drop(d->tangent);
+        opdi_free(d, sizeof *d);
+    }
+}
+
+static void opdi_level_end(opdi_thread *th) {
+    opdi_level *level = th->level;
+    opdi_dual *d, **p, *gone;
+    opdi_lock(&opdi_dual_lock);
+    for (d = gone = level->duals; d; d = d->after) {
+        for (p = &d->storage->duals; *p != d; p = &(*p)->next) { }
+        OPDI_PUBLISH(p, d->next);
+    }
+    opdi_unlock(&opdi_dual_lock);
+    th->level = NULL;
+    th->state.forward &= ~OPDI_FORWARD_OPEN;
+    while ((d = gone) != NULL) {
+        gone = d->after;
+        opdi_drop(d->tangent);
+        opdi_free(d, sizeof *d);
+    }
+    opdi_free(level, sizeof *level);
+}
+
+//-- The tangent becomes t's; takes a reference.
+static int opdi_dual_put(opd_tensor *t, opd_tensor *tangent) {
+    opdi_level *level = opdi_self()->level;
+    opdi_dual *d = (opdi_dual *)opdi_alloc(sizeof *d);
+    if (!d) { return -1; }
+    d->storage = t->storage;
+    d->level = level;
+    d->family = opdi_family_of(t);
+    d->tangent = tangent;
+    opdi_retain(tangent);
+    opdi_lock(&opdi_dual_lock);
+    d->after = level->duals;
+    d->at = &level->duals;
+    if (d->after) { d->after->at = &d->after; }
+    level->duals = d;
+    d->next = t->storage->duals;
+    OPDI_PUBLISH(&t->storage->duals, d);
+    opdi_unlock(&opdi_dual_lock);
+    return 0;
+}
+
+//-- Both look at their storages in the same way, and the storages are of one size.
+static bool opdi_congruent(const opd_tensor *a, const opd_tensor *b) {
+    int i;
+    if (a->dtype != b->dtype || !opdi_has_sizes(a, b->dims, b->ndim) || opd_offset(a) != opd_offset(b) ||
+        a->storage->bytes != b->storage->bytes || opdi_place_of(a) != opdi_place_of(b)) { return false; }
+    for (i = 0; i < a->ndim; i++) {
+        if (a->dims[i] > 1 && a->dims[a->ndim + i] != b->dims[b->ndim + i]) { return false; }
+    }
+    return true;
+}
+
+static bool opdi_has_tangent(const opd_tensor *t) {
+    bool has;
+    if (!t || !OPDI_ACQUIRE(&t->storage->duals)) { return false; }
+    opdi_lock(&opdi_dual_lock);
+    has = opdi_dual_find(t) != NULL;
+    opdi_unlock(&opdi_dual_lock);
+    return has;
+}
+static bool opdi_has_tangents(const opd_op *op, const opd_value *args) {
+    uint64_t m;
+    int32_t k;
+    for (m = op->tensor_args | op->list_args; m; m &= m - 1) {
+        const opd_value *v = &args[opdi_low_bit(m)];
+        if (v->tag == OPD_TAG_TENSOR && opdi_has_tangent(v->u.t)) { return true; }
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+            if (v->u.tensors && opdi_has_tangent(v->u.tensors[k])) { return true; }
+        }
+    }
+    return false;
+}
+
+static opd_ints opdi_strides_of(const opd_tensor *t) { return opd_ints_of(t->dims + t->ndim, t->ndim); }
+
+//-- Its part of the tangent of its storage, in the innermost scope; forward mode is off.  NULL: none, or an error.
+static opd_tensor *opdi_tangent_of(opd_tensor *t) {
+    opdi_dual *d;
+    opd_tensor *all = NULL;
+    if (!t || !OPDI_ACQUIRE(&t->storage->duals)) { return NULL; }
+    opdi_lock(&opdi_dual_lock);
+    d = opdi_dual_find(t);
+    if (d) { all = opd_keep(d->tangent); }
+    opdi_unlock(&opdi_dual_lock);
+    if (!all || !(all = opdi_own(all)) || opdi_congruent(all, t)) { return all; }
+    return opd_as_strided_full(all, opd_ints_of(t->dims, t->ndim), opdi_strides_of(t), opd_value_int(opd_offset(t)));
+}
+
+//-- Zeros that lie in memory as t's storage does; t itself when it reaches all of it.
+static opd_tensor *opdi_tangent_zeros(opd_tensor *t) {
+    const int64_t n = t->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
+    const bool whole = opd_offset(t) == 0 && !opdi_overlaps_itself(t) &&
+                       opdi_extent(t->dims, t->dims + t->ndim, t->ndim) == n;
+    opd_tensor *z = whole ? opdi_tensor_make(t->dims, t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype,
+                                             opdi_place_of(t))
+                          : opdi_tensor_make(&n, NULL, 1, (opd_scalar_type)t->dtype, opdi_place_of(t));
+    return z && (z = opdi_own(z)) != NULL ? opd_zero_(z) : NULL;
+}
+
+//-- t's tangent is to be g: written into the one that is there; or taken over, when nobody else has g (or `as_is`) and
+//-- it lies in memory as t does; or copied.
+static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
+    opd_tensor *to = opdi_tangent_of(t), *all = to;
+    if (to == g) { return g ? 0 : -1; }
+    if (!opd_ok()) { return -1; }
+    if (!opdi_has_sizes(g, t->dims, t->ndim)) {
+        char a[256], b[256];
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to set a forward gradient that has a different size than that of "
+                        "the original Tensor, this is not supported. Tensor is of size %s while the given forward "
+                        "gradient is of size %s.", opdi_sizes_text(t->dims, t->ndim, a, sizeof a),
+                        opdi_sizes_text(g->dims, g->ndim, b, sizeof b));
+    }
+    if (!to) {
+        if (opdi_congruent(g, t) && (as_is ? g->storage != t->storage : g->refs == 1 && g->storage->refs == 1)) {
+            return opdi_dual_put(t, g);
+        }
+        if (!(all = opdi_tangent_zeros(t))) { return -1; }
+        to = opdi_congruent(all, t) ? all : opd_as_strided_full(all, opd_ints_of(t->dims, t->ndim), opdi_strides_of(t),
+                                                                 opd_value_int(opd_offset(t)));
+        if (!to || !opd_copy_(to, g)) { return -1; }
+        return opdi_dual_put(t, all);
+    }
+    return opd_copy_(to, g) ? 0 : -1;
+}
+
+//-- levels -------------------------------------------------------------------------------------------------------
+
+static bool opdi_forward_open(const opdi_thread *th) { return th->state.forward == OPDI_FORWARD_OPEN && th->level; }
+
+int opd_dual_enter(void) {
+    opdi_thread *th = opdi_self();
+    if (!opd_ok()) { return -1; }
+    if (th->level) { return opd_fail(OPD_ERROR_AUTOGRAD, "Nested forward mode AD is not supported at the moment"); }
+    th->level = (opdi_level *)opdi_alloc(sizeof *th->level);
+    if (!th->level) { return -1; }
+    th->level->duals = NULL;
+    th->state.forward |= OPDI_FORWARD_OPEN;
+    return 0;
+}
+
+int opd_dual_exit(int level) {
+    opdi_thread *th = opdi_self();
+    if (level != 0 || !th->level) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to exit a forward AD level that was not the last one that was "
+                        "created. This is not supported.");
+    }
+    opdi_level_end(th);
+    return 0;
+}
+
+bool opd_forward_grad_enabled(void) { return !(opdi_self()->state.forward & OPDI_FORWARD_OFF); }
+bool opd_forward_grad_set(bool on) {
+    opdi_thread *th = opdi_self();
+    const bool was = !(th->state.forward & OPDI_FORWARD_OFF);
+    th->state.forward = (th->level ? OPDI_FORWARD_OPEN : 0) | (on ? 0 : OPDI_FORWARD_OFF);
+    return was;
+}
+
+//-- A view of t with t's history and no tangent.
+static opd_tensor *opdi_primal_of(opd_tensor *t) {
+    const bool was = opd_forward_grad_set(false);
+    opd_tensor *v = opd_alias(t);
+    (void)opd_forward_grad_set(was);
+    return v && opdi_family_new(v) == 0 ? v : NULL;
+}
+
+static bool opdi_dual_dtype(const opd_tensor *t, const char *what) {
+    const opd_scalar_type dtype = (opd_scalar_type)t->dtype;
+    if (opd_dtype_is_floating(dtype) || opd_dtype_is_complex(dtype)) { return true; }
+    (void)opd_fail(OPD_ERROR_DTYPE, "Expected %s to be floating point or complex, but got: %s", what,
+                   opd_dtype_name(dtype));
+    return false;
+}
+
+opd_tensor *opd_make_dual(opd_tensor *primal, opd_tensor *tangent) {
+    opdi_thread *th = opdi_self();
+    opd_tensor *dual;
+    bool was;
+    int rc;
+    if (!opd_ok() || opdi_null_tensor(primal, "opd_make_dual: the primal") ||
+        opdi_null_tensor(tangent, "opd_make_dual: the tangent")) { return NULL; }
+    if (!th->level) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to create a dual Tensor for forward AD but no level exists, make "
+                       "sure to opd_dual_enter() first.");
+        return NULL;
+    }
+    if (!opdi_dual_dtype(primal, "primal") || !opdi_dual_dtype(tangent, "tangent")) { return NULL; }
+    if (opdi_has_tangent(primal)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Making a dual Tensor based on a Tensor that already has a forward gradient "
+                       "at the same level 0 is not supported.");
+        return NULL;
+    }
+    if (opdi_has_tangent(tangent)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Setting a forward grad that itself has a forward gradient at the same "
+                       "level 0 is not supported.");
+        return NULL;
+    }
+    if (!(dual = opdi_primal_of(primal))) { return NULL; }
+    was = opd_forward_grad_set(false);
+    rc = opdi_tangent_give(dual, tangent, true);
+    (void)opd_forward_grad_set(was);
+    return rc ? NULL : dual;
+}
+
+opd_tensor *opd_unpack_dual(opd_tensor *t, opd_tensor **tangent) {
+    opdi_thread *th = opdi_self();
+    bool was;
+    if (tangent) { *tangent = NULL; }
+    if (!opd_ok() || opdi_null_tensor(t, "opd_unpack_dual")) { return NULL; }
+    if (!th->level) { return t; }
+    if (tangent && opdi_forward_open(th)) {
+        was = opd_forward_grad_set(false);
+        *tangent = opdi_tangent_of(t);
+        (void)opd_forward_grad_set(was);
+    }
+    return opd_ok() ? opdi_primal_of(t) : NULL;
+}
+
+//-- tangents of results ------------------------------------------------------------------------------------------
+
+struct opd_jvp_call {
+    const opdi_card *card;                        /* of the functional form, if there is one */
+    opd_op *op;
+    const opd_value *args;
+    opd_tensor **inputs, **tangents;              /* one for each edge that a node would have */
+    opd_tensor **results, **out;                  /* flat; their tangents, in the call's scope */
+    int ninputs, nresults;
+};
+
+//-- Room for n tensors in the innermost scope.
+static opd_tensor **opdi_scope_tensors(int n) {
+    opd_tensor **list = (opd_tensor **)opdi_scope_alloc(((size_t)n + 1) * sizeof *list);
+    if (list) { memset(list, 0, ((size_t)n + 1) * sizeof *list); }
+    return list;
+}
+
+//-- Which edge element k of argument i is; -1: none.
+static int opdi_jvp_edge(const opd_jvp_call *jv, int i, int k) {
+    const opd_op *op = jv->op;
+    int e = 0, j;
+    for (j = 0; j < op->nargs; j++) {
+        const opd_value *v = &jv->args[j];
+        int n = op->tensor_args >> j & 1 ? 1 : op->list_args >> j & 1 && v->tag == OPD_TAG_TENSORS ? v->n : 0;
+        if (j == i) { return k >= 0 && k < n ? e + k : -1; }
+        e += n;
+    }
+    return -1;
+}
+
+opd_value opd_jvp_value(opd_jvp_call *jv, int i) {
+    return i >= 0 && i < jv->op->nargs ? jv->args[i] : opd_value_none();
+}
+opd_tensor *opd_jvp_tensor(opd_jvp_call *jv, int i) {
+    const opd_value v = opd_jvp_value(jv, i);
+    return v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
+}
+opd_tensor *opd_jvp_tangent_at(opd_jvp_call *jv, int i, int k) {
+    const int e = opdi_jvp_edge(jv, i, k);
+    return e < 0 ? NULL : jv->tangents[e];
+}
+opd_tensor *opd_jvp_tangent(opd_jvp_call *jv, int i) { return opd_jvp_tangent_at(jv, i, 0); }
+opd_tensor *opd_jvp_result(opd_jvp_call *jv, int i) { return i >= 0 && i < jv->nresults ? jv->results[i] : NULL; }
+int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent) {
+    if (!opd_ok()) { return -1; }
+    if (i < 0 || i >= jv->nresults || !tangent) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "the forward formula of %s gives %s %d", jv->op->name,
+                        tangent ? "the tangent of a result that is not there:" : "NULL as tangent of result", i);
+    }
+    jv->out[i] = tangent;
+    return 0;
+}
+
+static int opdi_forward_unable(const opd_call *call, const char *why) {
+    return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with %s that does not support it %s",
+                    call->op->schema->name, why);
+}
+
+//-- A node as the tape would have it, for the time of its formula.  wanted: the one edge whose gradient is, or -1:
+//-- those with a tangent.
+static opd_node *opdi_jvp_node(const opd_jvp_call *jv, int wanted) {
+    const opdi_card *card = jv->card;
+    opd_node *n = opdi_node_make(&card->formula, jv->ninputs, opdi_popcount(card->kept_args),
+                                 opdi_popcount(card->save_results), jv->results, jv->nresults, 0);
+    opd_value *kept = n ? opdi_kept(n) : NULL;
+    uint64_t m;
+    int i, r = 0;
+    if (!n) { return NULL; }
+    for (i = 0; i < jv->ninputs; i++) {
+        if (!jv->tangents[i] || (wanted >= 0 && i != wanted)) { continue; }
+        opdi_retain(jv->inputs[i]);
+        opdi_edges(n)[i].vertex = (uintptr_t)jv->inputs[i] | OPDI_LEAF;
+    }
+    for (m = card->kept_args; m; m &= m - 1) {
+        i = opdi_low_bit(m);
+        if (opdi_keep_value(kept++, &jv->args[i], (card->save_args >> i & 1) != 0)) {
+            opdi_node_release(n);
+            return NULL;
+        }
+    }
+    for (i = 0; i < jv->nresults && i < OPDI_MAX_RETURNS; i++) {
+        if (!(card->save_results >> i & 1)) { continue; }
+        if (jv->results[i]) { opdi_saved_results(n)[r] = opdi_keep_result(jv->results[i]); }
+        r++;
+    }
+    n->saved = OPDI_SAVED;
+    return n;
+}
+
+//-- Runs a node's formula on grads; what it gives, made to fit its edges, goes into out, in the innermost scope.
+static int opdi_jvp_formula(opd_node *n, opd_tensor **grads, opd_tensor **out) {
+    opd_backward_call bw;
+    int i, rc;
+    memset(&bw, 0, sizeof bw);
+    bw.node = n;
+    bw.grads = grads;
+    bw.out = out;
+    memset(out, 0, (size_t)n->nedges * sizeof *out);
+    rc = opdi_call_formula(&bw);
+    for (i = 0; i < n->nedges; i++) {
+        if (out[i] && !(out[i] = opdi_own(out[i]))) { rc = -1; }
+    }
+    return rc;
+}
+
+//-- vjp(v) is linear in v, and the derivative of <vjp(v), t> by v is jvp(t).
+static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *const *results, int nresults,
+                          uint32_t constant, opd_tensor **out) {
+    opdi_thread *th = opdi_self();
+    const int32_t no_grad = th->state.no_grad;
+    const int nin = n->nedges;
+    opd_tensor **v = opdi_scope_tensors(nresults), **vs = opdi_scope_tensors(nresults);
+    opd_tensor **got = opdi_scope_tensors(nresults), **gave = opdi_scope_tensors(nin);
+    opd_tensor **gs = opdi_scope_tensors(nin), **ts = opdi_scope_tensors(nin);
+    opd_backward_options o;
+    bool records = false;
+    int i, m = 0, k = 0, rc = 0;
+    if (!v || !gave || !got || !vs || !gs || !ts) { return -1; }
+    for (i = 0; i < nin; i++) {
+        if (!tangents[i]) { continue; }
+        records = records || (tangents[i]->flags & OPDI_REQUIRES_GRAD);
+    }
+    for (i = 0; i < n->nkept + n->nresults && !records; i++) {
+        const opd_value *kept = &opdi_kept(n)[i];
+        records = (kept->tag != OPD_TAG_TENSORS || kept->u.tensors) && opdi_arg_requires_grad(kept);
+    }
+    th->state.no_grad = 0;
+    for (i = 0; i < nresults && rc == 0; i++) {
+        if (!results[i] || !opdi_differentiable(results[i]) || (i < 32 && (constant >> i & 1))) { continue; }
+        v[i] = vs[k++] = opd_ones(opd_ints_of(results[i]->dims, results[i]->ndim), (opd_scalar_type)results[i]->dtype);
+        if (v[i] && opdi_place_of(v[i]) != opdi_place_of(results[i])) { v[i] = vs[k - 1] = opd_ones_like(results[i]); }
+        if (!opd_tensor_set_requires_grad(v[i], true)) { rc = -1; }
+    }
+    if (rc == 0 && k) { rc = opdi_jvp_formula(n, v, gave); }
+    for (i = 0; i < nin && rc == 0; i++) {
+        opd_tensor *g = gave[i] && tangents[i] ? opdi_validate(n, i, gave[i]) : NULL;
+        if (g && (g->flags & OPDI_REQUIRES_GRAD)) { gs[m] = g; ts[m++] = tangents[i]; continue; }
+        if (!opd_ok()) { rc = -1; }
+        /* nothing of it is on the tape: a constant, which can only be zero, or made without operators */
+        if (g && g->backend != OPD_META && opd_item_i64(opd_count_nonzero(g)) != 0) {
+            rc = opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with %s that does not support it because its "
+                          "formula cannot be differentiated itself; give it a .jvp", n->formula->name);
+        }
+    }
+    if (rc == 0 && m) {
+        memset(&o, 0, sizeof o);
+        o.grad_outputs = ts;
+        o.allow_unused = true;
+        o.create_graph = records && !no_grad;
+        rc = opd_autograd_grad(gs, m, vs, k, &o, got);
+    }
+    th->state.no_grad = no_grad;
+    for (i = k = 0; i < nresults && rc == 0; i++) {
+        if (!v[i]) { continue; }
+        out[i] = got[k++];
+        if (!out[i] && (m == 0 || nresults == 1)) { rc = (out[i] = opd_zeros_like(results[i])) ? 0 : -1; }
+    }
+    return rc;
+}
+
+int opd_jvp_backward(opd_jvp_call *jv) {
+    opd_node *n = opd_ok() ? opdi_jvp_node(jv, -1) : NULL;
+    int rc = n ? opdi_jvp_twice(n, jv->tangents, jv->results, jv->nresults, jv->card->constant_results, jv->out) : -1;
+    if (n) { opdi_node_release(n); }
+    return rc;
+}
+
+//-- A tangent as a gradient of the result: its sizes and dtype.
+static opd_tensor *opdi_spread(opd_tensor *t, const opd_tensor *result) {
+    if (t && t->dtype != result->dtype) { t = opd_to_dtype(t, result->dtype); }
+    return !t || opdi_has_sizes(t, result->dims, result->ndim) ? t
+        : opd_expand(t, opd_ints_of(result->dims, result->ndim));
+}
+
+int opd_jvp_pointwise(opd_jvp_call *jv) {
+    opd_tensor *result = jv->results[0], *sum = NULL, *grad, **gave = opdi_scope_tensors(jv->ninputs);
+    int e, rc = gave ? 0 : -1;
+    if (jv->nresults != 1) { return opd_jvp_backward(jv); }
+    for (e = 0; e < jv->ninputs && rc == 0; e++) {
+        opd_node *n;
+        if (!jv->tangents[e]) { continue; }
+        if (!opdi_expands(jv->inputs[e]->dims, jv->inputs[e]->ndim, result->dims, result->ndim)) {
+            return opd_jvp_backward(jv);
+        }
+        grad = opdi_spread(jv->tangents[e], result);
+        n = grad ? opdi_jvp_node(jv, e) : NULL;
+        rc = n ? opdi_jvp_formula(n, &grad, gave) : -1;
+        if (n) { opdi_node_release(n); }
+        if (rc || !gave[e]) { continue; }
+        /* the formula has summed up what was broadcast */
+        if (!opdi_has_sizes(gave[e], result->dims, result->ndim)) { return opd_jvp_backward(jv); }
+        gave[e] = opdi_spread(gave[e], result);
+        sum = sum && gave[e] ? opd_add(sum, gave[e]) : gave[e];
+        rc = sum ? 0 : -1;
+    }
+    if (rc == 0 && !sum && !(sum = opd_zeros_like(result))) { rc = -1; }
+    return rc ? rc : opd_jvp_return(jv, 0, sum);
+}
+
+//-- The argument's tangent, or zeros; itself where it has no derivative.
+static opd_tensor *opdi_linear_arg(const opd_jvp_call *jv, int e) {
+    opd_tensor *t = jv->inputs[e];
+    return jv->tangents[e] ? jv->tangents[e] : opdi_differentiable(t) ? opd_zeros_like(t) : t;
+}
+int opd_jvp_linear(opd_jvp_call *jv) {
+    const opd_op *op = jv->op;
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opd_tensor **list;
+    int i, e = 0, r = 0;
+    int32_t k;
+    if (!opd_ok()) { return -1; }
+    for (i = 0; i < op->nargs; i++) {
+        args[i] = jv->args[i];
+        if (op->tensor_args >> i & 1) {
+            if (args[i].tag == OPD_TAG_TENSOR && !(args[i].u.t = opdi_linear_arg(jv, e))) { return -1; }
+            e++;
+        } else if ((op->list_args >> i & 1) && args[i].tag == OPD_TAG_TENSORS) {
+            if (!(list = opdi_scope_tensors(args[i].n))) { return -1; }
+            for (k = 0; k < args[i].n; k++, e++) {
+                if (jv->inputs[e] && !(list[k] = opdi_linear_arg(jv, e))) { return -1; }
+            }
+            args[i].u.tensors = list;
+        }
+    }
+    if (opd_call_all((opd_op *)(uintptr_t)op, rets, args, op->nargs)) { return -1; }
+    for (i = 0; i < op->nrets; i++) {
+        for (k = 0; k < (rets[i].tag == OPD_TAG_TENSORS ? rets[i].n : 1); k++, r++) {
+            jv->out[r] = rets[i].tag == OPD_TAG_TENSORS ? rets[i].u.tensors[k] : rets[i].tag == OPD_TAG_TENSOR
+                         ? rets[i].u.t : NULL;
+        }
+    }
+    return 0;
+}
+
+//-- Collects inputs and their tangents.
+static int opdi_jvp_begin(opd_jvp_call *jv, const opdi_card *card, opd_op *op, const opd_value *args) {
+    int i, e = 0;
+    int32_t k;
+    memset(jv, 0, sizeof *jv);
+    jv->card = card;
+    jv->op = op;
+    jv->args = args;
+    jv->ninputs = opdi_count_edges(op, args);
+    jv->inputs = opdi_scope_tensors(jv->ninputs);
+    jv->tangents = opdi_scope_tensors(jv->ninputs);
+    if (!jv->inputs || !jv->tangents) { return -1; }
+    for (i = 0; i < op->nargs; i++) {
+        const opd_value *v = &args[i];
+        const bool list = (op->list_args >> i & 1) && v->tag == OPD_TAG_TENSORS;
+        if (!list && !(op->tensor_args >> i & 1)) { continue; }
+        for (k = 0; k < (list ? v->n : 1); k++, e++) {
+            jv->inputs[e] = list ? v->u.tensors[k] : v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
+            jv->tangents[e] = opdi_tangent_of(jv->inputs[e]);
+            if (!opd_ok()) { return -1; }
+            if (jv->tangents[e] && card && (card->constant_args >> i & 1)) {
+                return opd_fail(OPD_ERROR_AUTOGRAD, "The function '%s' is not differentiable with respect to argument "
+                                "'%s'. This input cannot have a tangent.", op->schema->name, op->schema->args[i].name);
+            }
+        }
+    }
+    return 0;
+}
+
+//-- Runs the rule.
+static int opdi_jvp_run(opd_jvp_call *jv) {
+    const opd_op_desc *d = &jv->card->desc;
+    const opd_jvp_fn rule = d->jvp ? d->jvp : d->vmap == opd_batch_pointwise ? opd_jvp_pointwise : opd_jvp_backward;
+    const int rc = rule(jv);
+    if (rc && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "the forward formula of %s failed without saying why", jv->op->name);
+    }
+    return opd_ok() ? 0 : opdi_fail_more(" [in the forward derivative of %s]", jv->op->name);
+}
+
+//-- Results that are views of an argument are in its family, or in one of their own when they have no derivative.
+static bool opdi_jvp_is_view(opd_tensor *const *inputs, int n, opd_tensor *r, bool apart, int *rc) {
+    int e;
+    for (e = 0; e < n; e++) {
+        const opd_tensor *a = inputs[e];
+        if (!a || a->storage != r->storage) { continue; }
+        if (a != r && (apart ? opdi_family_new(r) : opdi_family_pass(r, a))) { *rc = -1; }
+        return true;
+    }
+    return false;
+}
+
+//-- Tangents for the results of a call that has been made.
+static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
+    int i, rc = 0;
+    bool any = false;
+    jv->nresults = (int)opdi_flat_results(call, NULL, 0);
+    jv->results = opdi_scope_tensors(jv->nresults);
+    jv->out = opdi_scope_tensors(jv->nresults);
+    if (!jv->results || !jv->out) { return -1; }
+    (void)opdi_flat_results(call, jv->results, jv->nresults);
+    for (i = 0; i < jv->nresults && rc == 0; i++) {
+        opd_tensor *r = jv->results[i];
+        if (!r || !opdi_differentiable(r) || opdi_jvp_is_view(jv->inputs, jv->ninputs, r, apart, &rc)) { continue; }
+        any = any || !jv->card || i > 31 || !(jv->card->constant_results >> i & 1);
+    }
+    if (rc || !any || apart) { return rc; }
+    if (!jv->card || !(jv->card->desc.backward || jv->card->desc.jvp)) {
+        return opdi_forward_unable(call, "because it has not been implemented yet.");
+    }
+    rc = opdi_jvp_run(jv);
+    for (i = 0; i < jv->nresults && rc == 0; i++) {
+        opd_tensor *r = jv->results[i];
+        if (!jv->out[i] || !r || !opdi_differentiable(r)) { continue; }
+        if (!opdi_jvp_is_view(jv->inputs, jv->ninputs, r, false, &rc)) { rc = opdi_tangent_give(r, jv->out[i], false); }
+    }
+    return rc;
+}
+
+//-- At Autograd, an argument has a tangent.  card NULL: the operator has no formula.
+OPDI_NOINLINE static int opdi_forward_kernel(opd_call *call, const opdi_card *card) {
+    opdi_thread *th = call->th;
+    const opdi_state state = th->state;
+    opd_jvp_call jv;
+    int rc;
+    if (!card) { card = OPDI_ACQUIRE(&call->op->card); }
+    if (call->op->written_args) { return opdi_forward_unable(call, "because it has not been implemented yet."); }
+    th->state.forward |= OPDI_FORWARD_OFF;
+    if (opdi_jvp_begin(&jv, card, call->op, call->args)) { return -1; }
+    th->state.forward = state.forward;
+    rc = card && card->desc.backward ? opdi_recording_kernel(call, card) : opdi_recording_fallback(call);
+    th->state = state;
+    th->state.forward |= OPDI_FORWARD_OFF;
+    return rc ? rc : opdi_jvp_end(&jv, call, card && card->desc.backward == opd_not_differentiable);
+}
+
+//-- The arguments as they are before self is written: what lies in its memory is copied.
+static int opdi_forward_originals(const opd_op *op, const opd_tensor *self, opd_value *args) {
+    uint64_t m;
+    int32_t k;
+    for (m = op->tensor_args | op->list_args; m; m &= m - 1) {
+        opd_value *v = &args[opdi_low_bit(m)];
+        if (v->tag == OPD_TAG_TENSOR && v->u.t->storage == self->storage) {
+            if (!(v->u.t = opd_clone(v->u.t))) { return -1; }
+        }
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+            if (!v->u.tensors[k] || v->u.tensors[k]->storage != self->storage) { continue; }
+            return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with %s that does not support it because a "
+                            "list holds what it writes", op->name);
+        }
+    }
+    return 0;
+}
+
+//-- At Autograd of what writes self: the functional form's rule, for self.
+OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self) {
+    opdi_thread *th = call->th;
+    const opdi_state state = th->state;
+    const opdi_card *rule = card->base ? card->base : card;
+    opd_value args[OPD_MAX_ARGS];
+    opd_tensor *tangent = NULL, *results[1], *out[1] = {NULL};
+    opd_jvp_call jv;
+    int64_t dims[2 * OPD_MAX_DIMS];
+    const int ndim = self->ndim;
+    uint64_t m;
+    memcpy(dims, self->dims, 2 * (size_t)ndim * sizeof *dims);
+    for (m = call->op->written_args & ~(uint64_t)1; m; m &= m - 1) {
+        if (call->args[opdi_low_bit(m)].tag == OPD_TAG_NONE) { continue; }
+        return opdi_forward_unable(call, "because it has not been implemented yet.");
+    }
+    th->state.forward |= OPDI_FORWARD_OFF;
+    if (card->base) { (void)opdi_derived_args(call, card, self, args); }
+    else { memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args); }
+    if (opdi_jvp_begin(&jv, rule, rule->op, args) || opdi_forward_originals(rule->op, self, args)) { return -1; }
+    th->state.forward = state.forward;
+    if (opdi_recording_inplace_kernel(call, card, self)) { return -1; }
+    th->state = state;
+    if (!opdi_differentiable(self)) { return 0; }
+    /* squeeze_ and its like: another look at the same storage */
+    if (self->ndim != ndim || memcmp(dims, self->dims, 2 * (size_t)ndim * sizeof *dims) != 0) { return 0; }
+    th->state.forward |= OPDI_FORWARD_OFF;
+    results[0] = self;
+    jv.results = results;
+    jv.out = out;
+    jv.nresults = 1;
+    if (rule->desc.backward != opd_not_differentiable && opdi_jvp_run(&jv)) { return -1; }
+    if (out[0]) { return opdi_tangent_give(self, out[0], false); }
+    tangent = opdi_tangent_of(self);
+    return !opd_ok() || (tangent && !opd_zero_(tangent)) ? -1 : 0;
+}
+
+//-- copy, without history, takes over t's tangent.
+static int opdi_forward_copy(opd_tensor *copy, opd_tensor *t) {
+    opdi_thread *th = opdi_self();
+    const opdi_state state = th->state;
+    opd_tensor *tangent;
+    int rc;
+    if (!opdi_forward_open(th) || !opdi_has_tangent(t)) { return 0; }
+    th->state.forward |= OPDI_FORWARD_OFF;
+    tangent = opdi_tangent_of(t);
+    tangent = tangent ? opd_clone(tangent) : NULL;
+    rc = tangent ? opdi_tangent_give(copy, tangent, false) : -1;
+    th->state = state;
+    return rc;
+}
+
+//-- opd_autograd_record: what it is told to tie to a formula gets tangents by that formula.
+static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const *inputs, int ninputs,
+                               opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
+                               opd_tensor *const *results, int nresults) {
+    opdi_thread *th = opdi_self();
+    const opdi_state state = th->state;
+    opd_tensor **tangents = opdi_scope_tensors(ninputs), **out = opdi_scope_tensors(nresults);
+    opd_node *n = tangents && out ? opdi_node_make(formula, ninputs, nsaved + nvalues, 0, results, nresults, 0) : NULL;
+    int i, rc = n ? 0 : -1;
+    bool any = false;
+    th->state.forward |= OPDI_FORWARD_OFF;
+    th->state.allow |= OPDI_AUTOGRAD_BITS;
+    for (i = 0; i < ninputs && rc == 0; i++) {
+        if (!(tangents[i] = opdi_tangent_of(inputs[i]))) { rc = opd_ok() ? 0 : -1; continue; }
+        opdi_retain(inputs[i]);
+        opdi_edges(n)[i].vertex = (uintptr_t)inputs[i] | OPDI_LEAF;
+    }
+    for (i = 0; i < nsaved && rc == 0; i++) {
+        opdi_kept(n)[i] = saved[i] ? opdi_keep_result(saved[i]) : opd_value_none();
+    }
+    for (i = 0; i < nvalues && rc == 0; i++) { rc = opdi_keep_value(&opdi_kept(n)[nsaved + i], &values[i], true); }
+    for (i = 0; i < nresults && rc == 0; i++) {
+        opd_tensor *r = results[i];
+        if (r && opdi_differentiable(r) && !opdi_jvp_is_view(inputs, ninputs, r, false, &rc)) { any = true; }
+    }
+    if (rc == 0 && any) { rc = opdi_jvp_twice(n, tangents, results, nresults, 0, out); }
+    for (i = 0; i < nresults && rc == 0; i++) {
+        if (out[i] && !opdi_jvp_is_view(inputs, ninputs, results[i], false, &rc)) {
+            rc = opdi_tangent_give(results[i], out[i], false);
+        }
+    }
+    if (n) { opdi_node_release(n); }
+    th->state = state;
+    return rc;
+}
+
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------

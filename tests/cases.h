@@ -250,4 +250,53 @@ OPD_UNUSED static bool case_read_next(op_case *c, const char **text) {
     return true;
 }
 
+//-- what operators are like, and the tensors of a call -----------------------------------------------------------------
+
+#define MOST_RESULTS 16
+#define MOST_INPUTS 24
+OPD_UNUSED static bool named(const opd_op *op, const char *const *list) {
+    const char *name = strstr(opd_op_name(op), "::") + 2;
+    size_t n = strcspn(name, ".");
+    for (; *list; list++) {
+        if ((strlen(*list) == n && strncmp(*list, name, n) == 0) || strcmp(*list, name) == 0) { return true; }
+    }
+    return false;
+}
+/* Two calls give different results, or results nobody can foretell. */
+OPD_UNUSED static bool is_random(const opd_op *op) {
+    const char *name = opd_op_name(op);
+    return strstr(name, "rand") || strstr(name, "bernoulli") || strstr(name, "dropout") || strstr(name, "normal_") ||
+           strstr(name, "::normal") || strstr(name, "multinomial") || strstr(name, "uniform") || strstr(name, "exponential") ||
+           strstr(name, "empty") || strstr(name, "poisson") || strstr(name, "new_empty") || strstr(name, "rrelu");
+}
+
+/* Arguments without a derivative in ATen, and operators of which only the first result has one. */
+OPD_UNUSED static bool constant_argument(const opd_op *op, const char *arg) {
+    static const char *const losses[] = {"nll_loss_forward", "nll_loss2d_forward", "nll_loss", "nll_loss2d", "nll_loss_nd", "cross_entropy_loss",
+                                         "nll_loss_backward", "nll_loss2d_backward", "binary_cross_entropy", "binary_cross_entropy_backward",
+                                         "binary_cross_entropy_with_logits", NULL};
+    static const char *const args[] = {"running_mean", "running_var", "save_mean", "save_invstd", "mean", "rstd", "buffer", "total_weight", NULL};
+    int i;
+    if (named(op, losses) && (strcmp(arg, "weight") == 0 || strcmp(arg, "pos_weight") == 0)) { return true; }
+    for (i = 0; args[i]; i++) { if (strcmp(args[i], arg) == 0) { return true; } }
+    return strcmp(arg, "target") == 0 && strstr(opd_op_name(op), "margin_loss");
+}
+OPD_UNUSED static bool first_result_only(const opd_op *op) {
+    static const char *const list[] = {"native_layer_norm", "native_group_norm", "native_batch_norm", "nll_loss_forward", "nll_loss2d_forward",
+                                       "log_sigmoid_forward", "native_dropout", "_native_batch_norm_legit", NULL};
+    return named(op, list);
+}
+
+/* Results as one list of tensors; -1 when a call fails. */
+OPD_UNUSED static int results_of(const opd_op *op, const opd_value *rets, opd_tensor **out) {
+    int i, k, n = 0;
+    for (i = 0; i < opd_schema_nreturns(opd_op_schema(op)); i++) {
+        if (rets[i].tag == OPD_TAG_TENSOR) { out[n++] = rets[i].u.t; }
+        for (k = 0; rets[i].tag == OPD_TAG_TENSORS && k < rets[i].n && n < MOST_RESULTS; k++) {
+            if (rets[i].u.tensors[k]) { out[n++] = rets[i].u.tensors[k]; }
+        }
+        if (n >= MOST_RESULTS) { break; }
+    }
+    return n;
+}
 #endif /* OPD_TESTS_CASES_H */

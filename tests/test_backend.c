@@ -885,14 +885,6 @@ static bool unsaid(const opd_op *op) {
     const char *name = opd_op_name(op);
     return strstr(name, "empty") || strstr(name, "resize") || strstr(name, "cumprod_backward");     /* of no cumprod */
 }
-static int results_of(const op_case *c, const opd_value *rets, opd_tensor **out) {
-    int i, k, n = 0;
-    for (i = 0; i < opd_schema_nreturns(opd_op_schema(c->op)); i++) {
-        if (rets[i].tag == OPD_TAG_TENSOR) { out[n++] = rets[i].u.t; }
-        for (k = 0; rets[i].tag == OPD_TAG_TENSORS && k < rets[i].n && n < 16; k++) { out[n++] = rets[i].u.tensors[k]; }
-    }
-    return n;
-}
 /* Runs the case that text begins with: on the device or the CPU; its results, or (grad) the gradient of its first
    floating tensor.  How many, -1: it failed, -2: there is none.  *next: the case after it. */
 static int run(const opd_op *op, const char *text, bool device, bool grad, opd_tensor **out, const char **next) {
@@ -913,7 +905,7 @@ static int run(const opd_op *op, const char *text, bool device, bool grad, opd_t
     }
     if (grad && (!leaf || opd_schema_is_mutable(opd_op_schema(op)))) { return -2; }
     if (opd_call_all((opd_op *)(uintptr_t)op, rets, c.args, c.nargs)) { return -1; }
-    n = results_of(&c, rets, out);
+    n = results_of(op, rets, out);
     if (!grad) { return n; }
     for (i = 0; i < n && !(out[i] && opd_tensor_requires_grad(out[i])); i++) { }
     if (i == n) { return 0; }
