@@ -214,6 +214,7 @@ typedef struct opd_call opd_call;
 typedef struct opd_node opd_node;
 typedef struct opd_backward_call opd_backward_call;
 typedef struct opd_jvp_call opd_jvp_call;
+typedef struct opd_context opd_context;
 typedef struct opd_generator opd_generator;
 
 /* What kind of mistake a pending error is. */
@@ -629,6 +630,9 @@ typedef struct opd_op_desc {
     uint32_t tags;               /* OPD_OPTAG_* */
     int32_t same_again;          /* 1: an identical second definition is allowed */
     opd_jvp_fn jvp;              /* forward mode: a function or OPD_JVP_*; NULL: by `backward`; see >>api:forward */
+    int (*setup_context)(opd_context *ctx);      /* with `backward`: what it keeps in a context (see opd_context) after
+                                    each recorded call, in place of `save` or beside it; functional schemas only */
+    int32_t once_differentiable; /* 1: the formula computes what the tape does not see; a second derivative is refused */
 } opd_op_desc;
 
 /* What an operator is, for those who ask: PyTorch's tags (aten/src/ATen/native/tags.yaml). */
@@ -1011,6 +1015,72 @@ OPD_API int opd_autograd_record(const char *name, opd_backward_fn backward, opd_
                                 opd_tensor *const *results, int nresults);
 /* True when grad mode is on and one of the call's tensors requires grad, or when one has a tangent. */
 OPD_API bool opd_call_requires_grad(const opd_call *call);
+
+/* A custom function (torch.autograd.Function): `forward` computes, with grad mode off, what opd_autograd_apply returns;
+   when grad mode is on and an input requires grad, `backward` is its formula.  Both find what they share in the context:
+   forward fills it itself, or leaves that to `setup_context`, which runs behind it and sees inputs and outputs.  In the
+   formula opd_bw_grad(bw, i) is the gradient of output i, opd_bw_return(bw, i, g) gives that of input i; an input
+   without one gets none.  All three return 0, or not 0 after an error. */
+typedef struct opd_autograd_function {
+    const char *name;            /* its nodes are NAMEBackward */
+    int (*forward)(opd_context *ctx);
+    int (*setup_context)(opd_context *ctx);      /* or NULL */
+    opd_backward_fn backward;    /* NULL: an error when backward comes to it */
+    int (*jvp)(opd_context *ctx);                /* for forward mode; not called yet */
+    void *user;                  /* opd_context_user */
+    bool once_differentiable;    /* the formula runs with grad mode off; a second derivative is refused */
+} opd_autograd_function;
+/* Function.apply.  Writes the first cap outputs (tensors and lists of the innermost scope) and returns how many there
+   are, or -1 with an error.  An input that is returned as it is comes back as a view of it; one that is returned twice,
+   marked dirty or not, is the same tensor twice.  Inputs may be lists of tensors; outputs are single tensors and other
+   values.  The struct is copied, its name too.  Any thread. */
+OPD_API int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs,
+                               int n);
+
+/* The context of a custom function or of an operator with a set-up (torch's ctx); it lives as long as the node.  In
+   forward and set-up: the inputs (of an operator: its arguments, defaults filled in), and the outputs so far. */
+OPD_API int opd_context_ninputs(const opd_context *ctx);
+OPD_API opd_value opd_context_input(const opd_context *ctx, int i);
+OPD_API opd_tensor *opd_context_tensor(const opd_context *ctx, int i);        /* NULL: not there, or no tensor */
+OPD_API opd_value opd_context_output(const opd_context *ctx, int i);
+/* In forward: give the next output; take hold of it at once.  NULL: the error passes on. */
+OPD_API int opd_context_return(opd_context *ctx, opd_tensor *t);
+OPD_API int opd_context_return_value(opd_context *ctx, opd_value v);
+/* Whether input i (an element of the list i) requires grad; in the formula too. */
+OPD_API bool opd_context_needs_input_grad(const opd_context *ctx, int i);
+/* Tensors that the formula reads with opd_context_saved, at most 200; elements may be NULL.  A second call replaces the
+   first.  An error when one was written to meanwhile, or the graph was freed. */
+OPD_API int opd_context_save_for_backward(opd_context *ctx, opd_tensor *const *tensors, int n);
+OPD_API int opd_context_save_for_forward(opd_context *ctx, opd_tensor *const *tensors, int n);
+OPD_API int opd_context_nsaved(const opd_context *ctx);
+OPD_API opd_tensor *opd_context_saved(opd_context *ctx, int i);
+/* Says that forward writes into an input, which must be returned then; counts its version up. */
+OPD_API int opd_context_mark_dirty(opd_context *ctx, opd_tensor *t);
+/* Says that an output never requires grad. */
+OPD_API int opd_context_mark_non_differentiable(opd_context *ctx, opd_tensor *t);
+/* true, the default: an output that nobody used has a gradient of zeros in the formula; false: NULL. */
+OPD_API void opd_context_set_materialize_grads(opd_context *ctx, bool on);
+/* Attributes by name; values are copied (no tensors: those are saved).  NONE when there is no such one. */
+OPD_API int opd_context_set(opd_context *ctx, const char *name, opd_value v);
+OPD_API opd_value opd_context_get(const opd_context *ctx, const char *name);
+/* A pointer with its destructor (may be NULL), called when the context ends or another takes its place. */
+OPD_API int opd_context_set_data(opd_context *ctx, void *data, void (*destroy)(void *data));
+OPD_API void *opd_context_data(const opd_context *ctx);
+OPD_API void *opd_context_user(const opd_context *ctx);
+/* Inside a formula: its context, or NULL. */
+OPD_API opd_context *opd_bw_context(const opd_backward_call *bw);
+
+/* What an operator does that has neither a formula nor a kernel at Autograd when an input requires grad: backward
+   through it is an error that names it (the default; one that writes an argument and does not return it is refused at
+   once); or a warning and no gradient (PyTorch's default); or nothing: its results require no grad unless its kernel
+   records.  For the whole process; returns what it was.  torch._C._set_autograd_fallback_mode. */
+typedef enum opd_autograd_fallback_mode {
+    OPD_AUTOGRAD_FALLBACK_ERROR = 0, OPD_AUTOGRAD_FALLBACK_WARN, OPD_AUTOGRAD_FALLBACK_NOTHING
+} opd_autograd_fallback_mode;
+OPD_API opd_autograd_fallback_mode opd_autograd_fallback_set(opd_autograd_fallback_mode mode);
+/* The error of the default mode as a kernel to register at an Autograd key (autogradNotImplementedFallback): results get
+   a node NotImplemented, what is written and returned too, after the checks of every write in place. */
+OPD_API int opd_autograd_not_implemented(opd_call *call);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:forward    forward mode: tangents beside values
@@ -2837,7 +2907,30 @@ typedef void (*opd_destroy)(void *user);
     X(opd_tensor *, opd_jvp_tangent, 2, (opd_jvp_call *, int)) \
     X(opd_tensor *, opd_jvp_tangent_at, 3, (opd_jvp_call *, int, int)) \
     X(opd_tensor *, opd_jvp_result, 2, (opd_jvp_call *, int)) \
-    X(int, opd_jvp_return, 3, (opd_jvp_call *, int, opd_tensor *))
+    X(int, opd_jvp_return, 3, (opd_jvp_call *, int, opd_tensor *)) \
+    X(int, opd_autograd_apply, 5, (const opd_autograd_function *, opd_value *, int, const opd_value *, int)) \
+    X(int, opd_context_ninputs, 1, (const opd_context *)) \
+    X(opd_value, opd_context_input, 2, (const opd_context *, int)) \
+    X(opd_tensor *, opd_context_tensor, 2, (const opd_context *, int)) \
+    X(opd_value, opd_context_output, 2, (const opd_context *, int)) \
+    X(int, opd_context_return, 2, (opd_context *, opd_tensor *)) \
+    X(int, opd_context_return_value, 2, (opd_context *, opd_value)) \
+    X(bool, opd_context_needs_input_grad, 2, (const opd_context *, int)) \
+    X(int, opd_context_save_for_backward, 3, (opd_context *, opd_tensor *const *, int)) \
+    X(int, opd_context_save_for_forward, 3, (opd_context *, opd_tensor *const *, int)) \
+    X(int, opd_context_nsaved, 1, (const opd_context *)) \
+    X(opd_tensor *, opd_context_saved, 2, (opd_context *, int)) \
+    X(int, opd_context_mark_dirty, 2, (opd_context *, opd_tensor *)) \
+    X(int, opd_context_mark_non_differentiable, 2, (opd_context *, opd_tensor *)) \
+    V(opd_context_set_materialize_grads, 2, (opd_context *, bool)) \
+    X(int, opd_context_set, 3, (opd_context *, const char *, opd_value)) \
+    X(opd_value, opd_context_get, 2, (const opd_context *, const char *)) \
+    X(int, opd_context_set_data, 3, (opd_context *, void *, opd_destroy)) \
+    X(void *, opd_context_data, 1, (const opd_context *)) \
+    X(void *, opd_context_user, 1, (const opd_context *)) \
+    X(opd_context *, opd_bw_context, 1, (const opd_backward_call *)) \
+    X(opd_autograd_fallback_mode, opd_autograd_fallback_set, 1, (opd_autograd_fallback_mode)) \
+    X(int, opd_autograd_not_implemented, 1, (opd_call *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -7091,6 +7184,8 @@ typedef struct opdi_derivative {
     opd_backward_fn fn;
     const struct opdi_card *card;                 /* NULL: recorded by hand */
     opd_plugin *plugin;                           /* where fn is: pinned by each node */
+    bool context;                                 /* the last value that a node keeps is its opd_context */
+    bool once;                                    /* once differentiable */
 } opdi_derivative;
 
 /* A card as registered: the desc, and what the autograd kernel needs, worked out once.  Never freed: nodes of a tape
@@ -7099,7 +7194,7 @@ typedef struct opdi_card {
     opd_op_desc desc;
     opd_op *op;
     char node_name[64];                           /* "MulBackward0" */
-    opdi_derivative formula, missing;             /* what its nodes run: the card's; one that says there is none */
+    opdi_derivative formula, missing, warning;    /* what its nodes run: the card's; those that say there is none */
     uint64_t save_args;                           /* tensor arguments the formula reads */
     uint32_t save_results;
     uint64_t constant_args;
@@ -8560,6 +8655,7 @@ static void opdi_node_name(const char *op, char *out, size_t cap) {
 }
 
 static int opdi_missing_formula(opd_backward_call *bw);
+static int opdi_warn_formula(opd_backward_call *bw);
 
 //-- Names of nodes, and their formulas.
 static void opdi_card_init(opdi_card *card, opd_op *op) {
@@ -8567,10 +8663,15 @@ static void opdi_card_init(opdi_card *card, opd_op *op) {
     memset(card->save_if, -1, sizeof card->save_if);
     memset(card->save_result_if, -1, sizeof card->save_result_if);
     opdi_node_name(op->schema->name, card->node_name, sizeof card->node_name);
-    card->formula.name = card->missing.name = card->node_name;
+    card->formula.name = card->node_name;
+    card->missing.name = "NotImplemented";
+    card->warning.name = "WarnNotImplemented";
     card->formula.fn = card->desc.backward;
     card->missing.fn = opdi_missing_formula;
-    card->formula.card = card->missing.card = card;
+    card->warning.fn = opdi_warn_formula;
+    card->formula.card = card->missing.card = card->warning.card = card;
+    card->formula.context = card->desc.setup_context != NULL;
+    card->formula.once = card->desc.once_differentiable != 0;
     card->nargs = op->nargs;
     card->tensor_args = op->tensor_args;
     card->list_args = op->list_args;
@@ -8627,7 +8728,7 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
     opdi_lock(&opdi_registry.lock);
     card->formula.plugin = opdi_plugin_at(desc->backward ? (uintptr_t)desc->backward
                                           : (uintptr_t)op->definition->lib->file);
-    card->missing.plugin = card->formula.plugin;
+    card->missing.plugin = card->warning.plugin = card->formula.plugin;
     known = opdi_card_known(card);
     if (known) {
         opdi_free(card, sizeof *card);
@@ -8763,6 +8864,21 @@ static int opdi_hold_user(opd_library *lib, const opd_op_desc *desc) {
     return 0;
 }
 
+//-- A set-up sees what a functional operator was given and gave.
+static int opdi_check_setup(const opd_op *op, const opd_op_desc *desc) {
+    int i;
+    bool wrong = op->written_args != 0 || op->nrets < 1;
+    if (!desc->setup_context) { return 0; }
+    if (!desc->backward || desc->backward == opd_not_differentiable || desc->inplace || desc->autograd) {
+        return opd_fail(OPD_ERROR_REGISTER, "%s: setup_context needs a formula (.backward), and neither a kernel at "
+                        "Autograd nor an in-place form that would share it", op->name);
+    }
+    for (i = 0; i < op->nrets; i++) { wrong = wrong || opd_schema_is_aliasing(op->schema, OPD_RESULT(i)); }
+    return !wrong ? 0 : opd_fail(OPD_ERROR_REGISTER, "Cannot register autograd formula for non-functional operator %s. "
+                                 "Please create a functional operator and register an autograd formula for that.",
+                                 op->name);
+}
+
 int opd_define(opd_library *lib, const opd_op_desc *desc) {
     const opdi_registration *before;
     opd_def_options options;
@@ -8776,7 +8892,7 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     options.same_again = desc->same_again;
     op = opdi_def_text(lib, desc->schema, &options);
     if (!op) { return -1; }
-    card = opdi_card_new(op, desc, NULL, false);
+    card = opdi_check_setup(op, desc) ? NULL : opdi_card_new(op, desc, NULL, false);
     /* the user pointer last: a failure takes nothing */
     if (!card || opdi_define_kernels(lib, card) || opdi_hold_user(lib, desc)) {
         opdi_library_undo(lib, before);
@@ -12303,6 +12419,8 @@ static void opdi_node_free_saved(opd_node *n) {
     if (n->saved) { n->saved = OPDI_SAVED_FREED; }
 }
 
+static void opdi_context_free(opd_context *ctx);
+
 static void opdi_node_destroy(opd_node *n) {
     opdi_edge *e = opdi_edges(n);
     opd_value *v = opdi_kept(n);
@@ -12311,6 +12429,7 @@ static void opdi_node_destroy(opd_node *n) {
     int i;
     opdi_node_free_saved(n);
     if (inner) { opdi_node_release(inner); }
+    if (OPDI_UNLIKELY(n->formula->context) && n->nkept) { opdi_context_free((opd_context *)v[n->nkept - 1].u.object); }
     for (i = 0; i < n->nkept; i++) {
         size_t bytes = opdi_kept_bytes(&v[i]);
         if (bytes) { opdi_free(v[i].u.object, bytes); }
@@ -12635,6 +12754,7 @@ static int opdi_unalias_results(opd_call *call) {
     for (i = 0; i < call->op->nrets; i++) {
         opd_value *v = &call->rets[i];
         bool owned = (call->owned >> i & 1) != 0;
+        if (call->op->ret_alias[i] >= 0) { continue; }
         if (v->tag == OPD_TAG_TENSOR) {
             if (opdi_unalias(&v->u.t, owned)) { return -1; }
             call->owned |= 1u << i;
@@ -12646,21 +12766,37 @@ static int opdi_unalias_results(opd_call *call) {
     return 0;
 }
 
+static opd_context *opdi_context_setup(const opd_call *call, const opdi_card *card, const opd_value *args);
+static int opdi_context_room(const opd_context *ctx);
+static void opdi_context_keep(opd_context *ctx, opd_node *n);
+static bool opdi_context_constant(const opd_context *ctx, const opd_tensor *t);
+static bool opdi_writes_it(const opd_call *call, const opd_tensor *t);
+static void opdi_leave_node(opd_tensor *self);
+
 //-- Makes the node of a call and ties its results, flat in outs, to it.
 static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_derivative *formula,
                             const opd_value *args, opd_tensor *const *outs, int nouts) {
     const opd_op *op = call->op;
+    opd_context *ctx = NULL;
     opd_node *n;
     int i, r = 0;
-    n = opdi_node_make(formula, opdi_count_edges(op, args), opdi_popcount(card->kept_args),
+    if (OPDI_UNLIKELY(formula->context) && !(ctx = opdi_context_setup(call, card, args))) { return -1; }
+    n = opdi_node_make(formula, opdi_count_edges(op, args), opdi_popcount(card->kept_args) + opdi_context_room(ctx),
                        opdi_popcount(card->save_results), outs, nouts, 0);
-    if (!n) { return -1; }
+    if (!n) { opdi_context_free(ctx); return -1; }
     opdi_link_edges(n, op, args);
-    if (opdi_save_args(n, card, args)) { opdi_node_release(n); return -1; }
+    if (opdi_save_args(n, card, args)) { opdi_context_free(ctx); opdi_node_release(n); return -1; }
     for (i = 0; i < nouts; i++) {
-        if (i > 31 || !(card->constant_results >> i & 1)) { opdi_attach(outs[i], n, i); }
         if (OPDI_UNLIKELY(nouts > 1)) { (void)opdi_view_of_many(outs[i]); }
+        if (i <= 31 && (card->constant_results >> i & 1)) { continue; }
+        if (OPDI_UNLIKELY(ctx != NULL) && opdi_context_constant(ctx, outs[i])) { continue; }
+        if (OPDI_UNLIKELY(formula != &card->formula) && opdi_writes_it(call, outs[i])) {
+            if (formula == &card->warning) { continue; }
+            opdi_leave_node(outs[i]);
+        }
+        opdi_attach(outs[i], n, i);
     }
+    if (ctx) { opdi_context_keep(ctx, n); }
     for (i = 0; i < op->nrets; i++) {
         opd_tensor *t = call->rets[i].tag == OPD_TAG_TENSOR ? call->rets[i].u.t : NULL;
         int when = card->save_result_if[i];
@@ -12731,29 +12867,115 @@ static int opdi_autograd_kernel(opd_call *call) {
 }
 
 static opdi_card *opdi_bare_card(opd_op *op);
+static int opdi_check_inplace(const opd_call *call, opd_tensor *self);
 
-//-- The kernel at Autograd where nothing is registered: an operator that would need a formula gets a node that says so
-//-- when backward comes to it.
 OPDI_COLD_BEGIN
-static int opdi_recording_fallback(opd_call *call) {
-    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+
+//-- operators without a formula
+
+static int opdi_fallback_mode;                    /* opd_autograd_fallback_mode */
+opd_autograd_fallback_mode opd_autograd_fallback_set(opd_autograd_fallback_mode mode) {
+    opd_autograd_fallback_mode was = (opd_autograd_fallback_mode)OPDI_LOAD(&opdi_fallback_mode);
+    OPDI_STORE(&opdi_fallback_mode, (int)mode);
+    return was;
+}
+
+//-- t is among the call's written arguments (not in their lists).
+static bool opdi_writes_it(const opd_call *call, const opd_tensor *t) {
+    uint64_t m;
+    for (m = t ? call->op->written_args : 0; m; m &= m - 1) {
+        const opd_value *v = &call->args[opdi_low_bit(m)];
+        if (v->tag == OPD_TAG_TENSOR && v->u.t == t) { return true; }
+    }
+    return false;
+}
+
+//-- The first argument that is written and does not come back as a result; -1: there is none.
+static int opdi_written_unseen(const opd_op *op) {
+    uint64_t m = op->written_args;
+    int i;
+    for (i = 0; i < op->nrets; i++) {
+        if (op->ret_alias[i] >= 0) { m &= ~((uint64_t)1 << op->ret_alias[i]); }
+    }
+    return m ? opdi_low_bit(m) : -1;
+}
+
+//-- What forbids the writes of a call that has no formula, before anything is written.
+static int opdi_check_unwritten(const opd_call *call) {
+    const opd_op *op = call->op;
+    const int unseen = opdi_written_unseen(op);
+    uint64_t m;
+    for (m = op->written_args; m; m &= m - 1) {
+        const int i = opdi_low_bit(m);
+        if (op->schema->args[i].keyword_only) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "%s(): functions with out=... arguments don't support automatic "
+                            "differentiation, but one of the arguments requires grad.", op->schema->name);
+        }
+        if (call->args[i].tag == OPD_TAG_TENSOR && opdi_check_inplace(call, call->args[i].u.t)) { return -1; }
+    }
+    if (unseen < 0) { return 0; }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s', does not return it and has no derivative "
+                    "formula, but one of its arguments requires grad; register a formula, or say "
+                    "OPD_NOT_DIFFERENTIABLE", op->name, op->schema->args[unseen].name);
+}
+
+//-- Schemas that such a node cannot serve.
+static int opdi_check_one_alias(const opd_op *op) {
+    int i, n = 0;
+    for (i = 0; i < op->nrets; i++) {
+        n += opd_schema_is_aliasing(op->schema, OPD_RESULT(i)) && !opd_schema_is_mutable_at(op->schema, OPD_RESULT(i), NULL);
+    }
+    return n < 2 ? 0 : opd_fail(OPD_ERROR_AUTOGRAD, "%s: Expected only a single output in the operator schema to have a "
+                                "non-write alias annotation (i.e., 'Tensor(a)'). Non-composite functions where multiple "
+                                "outputs are aliased with inputs aren't supported. Please rewrite your function as a "
+                                "composite function.", op->name);
+}
+
+static int opdi_not_implemented_in(const opdi_table *table, opd_call *call) {
     opdi_card *card = OPDI_ACQUIRE(&call->op->card);
-    if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
-    if (opdi_refresh_args(call)) { return -1; }
-    /* one table for both: a formula and its kernel may be registered meanwhile, the formula first */
-    if (!table && !(table = opdi_table_make(call->op))) { return -1; }
-    if (table->slots[call->slot].fn != opdi_autograd_fallback) { return opd_redispatch(call, call->keys); }
+    if (opdi_refresh_args(call) || opdi_check_one_alias(call->op) || opdi_check_unwritten(call)) { return -1; }
     call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
     if (opdi_redispatch_in(table, call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOGRAD_OTHER)))) {
         return -1;
     }
     if (!card && !(card = opdi_bare_card(call->op))) { return -1; }
-    if (call->op->written_args) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its arguments and has no derivative formula, but one of them "
-                        "requires grad; register a formula, or say OPD_NOT_DIFFERENTIABLE", call->op->name);
+    return opdi_unalias_results(call) ? -1 : opdi_record(call, card, &card->missing, call->args);
+}
+int opd_autograd_not_implemented(opd_call *call) {
+    if (!opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
+    return opdi_not_implemented_in(OPDI_ACQUIRE(&call->op->table), call);
+}
+
+static void opdi_warn_missing(const opd_op *op, const char *what) {
+    opd_warn("%s: an autograd kernel was not registered to the Autograd key(s) but %s. This may lead to silently "
+             "incorrect behavior. If your operator is differentiable, please ensure you have registered a formula or an "
+             "autograd kernel to the correct Autograd key. If your operator is not differentiable, say "
+             "OPD_NOT_DIFFERENTIABLE, or register OPD_FALLTHROUGH to the Autograd key.", op->name, what);
+}
+
+//-- PyTorch's "warn" mode.  What the kernel records itself stays.
+static int opdi_warn_in(const opdi_table *table, opd_call *call) {
+    opdi_card *card = OPDI_ACQUIRE(&call->op->card);
+    if (opdi_redispatch_in(table, call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOGRAD_OTHER)))) {
+        return -1;
     }
-    if (opdi_unalias_results(call)) { return -1; }
-    return opdi_record(call, card, &card->missing, call->args);
+    if (opdi_written_unseen(call->op) >= 0) {
+        opdi_warn_missing(call->op, "it writes an argument that it does not return, and one of them requires grad");
+    }
+    if (!card && !(card = opdi_bare_card(call->op))) { return -1; }
+    return opdi_record(call, card, &card->warning, call->args);
+}
+
+//-- The kernel at Autograd where nothing is registered: an operator that would need a formula gets a node that says so
+//-- when backward comes to it.
+static int opdi_autograd_fallback(opd_call *call) {
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    const int mode = OPDI_LOAD(&opdi_fallback_mode);
+    if (mode == OPD_AUTOGRAD_FALLBACK_NOTHING || !opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
+    /* one table for both: a formula and its kernel may be registered meanwhile, the formula first */
+    if (!table && !(table = opdi_table_make(call->op))) { return -1; }
+    if (table->slots[call->slot].fn != opdi_autograd_fallback) { return opd_redispatch(call, call->keys); }
+    return mode == OPD_AUTOGRAD_FALLBACK_WARN ? opdi_warn_in(table, call) : opdi_not_implemented_in(table, call);
 }
 static int opdi_autograd_fallback(opd_call *call) {
     return opdi_call_forward(call) ? opdi_forward_kernel(call, NULL) : opdi_recording_fallback(call);
@@ -13127,10 +13349,17 @@ OPDI_COLD_BEGIN
 typedef struct opdi_hand { opdi_derivative formula; struct opdi_hand *next; char name[64]; } opdi_hand;
 static opdi_hand *opdi_hands;                     /* one for each (name, function): few, kept */
 
-static const opdi_derivative *opdi_hand_formula(const char *name, opd_backward_fn fn) {
-    opdi_hand *h;
+static opdi_hand *opdi_hand_known(const char *name, opd_backward_fn fn, bool context, bool once) {
+    opdi_hand *h = OPDI_ACQUIRE(&opdi_hands);
+    while (h && (h->formula.fn != fn || h->formula.context != context || h->formula.once != once ||
+                 strcmp(h->name, name) != 0)) { h = h->next; }
+    return h;
+}
+static const opdi_derivative *opdi_hand_formula(const char *name, opd_backward_fn fn, bool context, bool once) {
+    opdi_hand *h = opdi_hand_known(name, fn, context, once);
+    if (h) { return &h->formula; }
     opdi_lock(&opdi_registry.lock);
-    for (h = opdi_hands; h && (h->formula.fn != fn || strcmp(h->name, name) != 0); h = h->next) { }
+    h = opdi_hand_known(name, fn, context, once);
     if (!h) {
         h = (opdi_hand *)opdi_alloc(sizeof *h);
         if (h) {
@@ -13139,8 +13368,10 @@ static const opdi_derivative *opdi_hand_formula(const char *name, opd_backward_f
             h->formula.name = h->name;
             h->formula.fn = fn;
             h->formula.plugin = opdi_plugin_at((uintptr_t)fn);
+            h->formula.context = context;
+            h->formula.once = once;
             h->next = opdi_hands;
-            opdi_hands = h;
+            OPDI_PUBLISH(&opdi_hands, h);
         }
     }
     opdi_unlock(&opdi_registry.lock);
@@ -13184,7 +13415,7 @@ static int opdi_record_by_hand(const char *name, opd_backward_fn backward, opd_t
             return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: saved %d and %d are one tensor", a, b);
         }
     }
-    formula = opdi_hand_formula(name, backward);
+    formula = opdi_hand_formula(name, backward, false, false);
     n = formula ? opdi_node_make(formula, ninputs, nsaved + nvalues, 0, results, nresults, 0) : NULL;
     if (!n) { return -1; }
     for (i = 0; i < ninputs; i++) { opdi_edge_to(&opdi_edges(n)[i], inputs[i]); }
@@ -13218,14 +13449,10 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
     if (rc || opdi_self()->state.forward != OPDI_FORWARD_OPEN) { return rc; }
     for (i = 0; i < ninputs && !opdi_has_tangent(inputs[i]); i++) { }
     if (i == ninputs) { return 0; }
-    formula = opdi_hand_formula(name, backward);
+    formula = opdi_hand_formula(name, backward, false, false);
     if (!formula) { return -1; }
     return opdi_forward_record(formula, inputs, ninputs, saved, nsaved, values, nvalues, results, nresults);
 }
-
-OPDI_COLD_END
-
-//-- formulas -----------------------------------------------------------------------------------------------------
 
 struct opd_backward_call {
     opd_node *node;
@@ -13234,6 +13461,613 @@ struct opd_backward_call {
     opd_tensor **out;                             /* one for each edge, references */
 };
 
+//-- custom functions ---------------------------------------------------------------------------------------------
+//
+//  A context is made for a call, filled by forward or set-up, and then kept by the node, behind the tensors that were
+//  saved, as the last of its kept values.  The rules of what comes back are PyTorch's (custom_function.cpp).
+
+typedef struct opdi_listed { opd_tensor **t; int32_t n; } opdi_listed;        /* references */
+typedef struct opdi_attribute {
+    struct opdi_attribute *next;
+    opd_value value;
+    char *name;
+} opdi_attribute;
+
+#define OPDI_MOST_SAVED 190                       /* beside 64 arguments and the context in a node's 255 values */
+
+struct opd_context {
+    opd_autograd_function fn;                     /* of an operator: only its user pointer */
+    const char *name;                             /* for messages */
+    opd_node *node;                               /* whose it is; NULL: forward or set-up runs */
+    const opd_value *inputs;                      /* while those run */
+    opd_value *outputs;                           /* references */
+    int32_t ninputs, noutputs, cap;
+    int32_t nsaved;
+    opdi_listed save, save_forward, dirty, constant;
+    opdi_edge *edges;                             /* to the inputs, until a node has them; references */
+    int32_t nedges, bytes;
+    int32_t *first;                               /* a function's: of each input its first edge, and the end */
+    opdi_attribute *attributes;
+    void *data;
+    void (*destroy)(void *data);
+    bool materialize, in_forward, in_setup;
+};
+
+static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *v, uint32_t version);
+
+static int opdi_fail_freed(const opd_node *n) {
+    return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time (or directly access saved "
+                    "tensors after they have already been freed). Saved intermediate values of the graph are freed when "
+                    "you call opd_backward or opd_autograd_grad. Specify retain_graph if you need to backward through "
+                    "the graph a second time or if you need to access saved tensors after calling backward. (%s)",
+                    n->formula->name);
+}
+
+static void opdi_listed_free(opdi_listed *l) {
+    int32_t i;
+    for (i = 0; i < l->n; i++) {
+        if (l->t[i]) { opdi_drop(l->t[i]); }
+    }
+    opdi_free(l->t, (size_t)l->n * sizeof *l->t);
+    l->t = NULL;
+    l->n = 0;
+}
+//-- The list becomes its first `keep` tensors and these n.
+static int opdi_listed_set(opdi_listed *l, int32_t keep, opd_tensor *const *t, int32_t n) {
+    opdi_listed made;
+    int32_t i;
+    made.n = keep + n;
+    made.t = made.n ? (opd_tensor **)opdi_alloc((size_t)made.n * sizeof *made.t) : NULL;
+    if (made.n && !made.t) { return -1; }
+    for (i = 0; i < made.n; i++) {
+        made.t[i] = i < keep ? l->t[i] : t[i - keep];
+        if (made.t[i]) { opdi_retain(made.t[i]); }
+    }
+    opdi_listed_free(l);
+    *l = made;
+    return 0;
+}
+static bool opdi_is_listed(const opdi_listed *l, const opd_tensor *t) {
+    int32_t i;
+    for (i = 0; i < l->n && l->t[i] != t; i++) { }
+    return i < l->n;
+}
+
+static opd_context *opdi_context_new(int ninputs, int nfirst) {
+    size_t bytes = sizeof(opd_context) + (size_t)nfirst * sizeof(int32_t);
+    opd_context *ctx = (opd_context *)opdi_alloc(bytes);
+    if (!ctx) { return NULL; }
+    memset(ctx, 0, bytes);
+    ctx->bytes = (int32_t)bytes;
+    ctx->ninputs = ninputs;
+    ctx->first = (int32_t *)(void *)(ctx + 1);
+    ctx->materialize = true;
+    return ctx;
+}
+
+static void opdi_kept_free(opd_value *v) {
+    size_t bytes = opdi_kept_bytes(v);
+    if (v->tag == OPD_TAG_TENSOR) { opdi_drop(v->u.t); }
+    if (bytes) { opdi_free(v->u.object, bytes); }
+    *v = opd_value_none();
+}
+
+//-- What only the call needs.
+static void opdi_context_end_call(opd_context *ctx) {
+    int32_t i;
+    for (i = 0; i < ctx->cap && ctx->outputs; i++) {
+        if (i < ctx->noutputs) { opdi_kept_free(&ctx->outputs[i]); }
+    }
+    if (ctx->cap) { opdi_free(ctx->outputs, (size_t)ctx->cap * sizeof *ctx->outputs); }
+    ctx->outputs = NULL;
+    ctx->noutputs = ctx->cap = 0;
+    ctx->inputs = NULL;
+    for (i = 0; i < ctx->nedges && ctx->edges; i++) {
+        uintptr_t v = ctx->edges[i].vertex;
+        if (v & OPDI_LEAF) { opdi_drop(opdi_edge_leaf(v)); } else if (v) { opdi_node_release(opdi_edge_node(v)); }
+    }
+    if (ctx->edges) { opdi_free(ctx->edges, (size_t)ctx->nedges * sizeof *ctx->edges); }
+    ctx->edges = NULL;
+    opdi_listed_free(&ctx->save);
+    opdi_listed_free(&ctx->save_forward);
+    opdi_listed_free(&ctx->dirty);
+    opdi_listed_free(&ctx->constant);
+}
+
+static void opdi_context_free(opd_context *ctx) {
+    if (!ctx) { return; }
+    opdi_context_end_call(ctx);
+    while (ctx->attributes) {
+        opdi_attribute *a = ctx->attributes;
+        ctx->attributes = a->next;
+        opdi_kept_free(&a->value);
+        opdi_free(a, sizeof *a + strlen(a->name) + 1);
+    }
+    if (ctx->destroy) { ctx->destroy(ctx->data); }
+    opdi_free(ctx, (size_t)ctx->bytes);
+}
+
+int opd_context_ninputs(const opd_context *ctx) { return ctx ? ctx->ninputs : 0; }
+opd_value opd_context_input(const opd_context *ctx, int i) {
+    return ctx && ctx->inputs && i >= 0 && i < ctx->ninputs ? ctx->inputs[i] : opd_value_none();
+}
+opd_tensor *opd_context_tensor(const opd_context *ctx, int i) {
+    opd_value v = opd_context_input(ctx, i);
+    return v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
+}
+opd_value opd_context_output(const opd_context *ctx, int i) {
+    return ctx && ctx->outputs && i >= 0 && i < ctx->noutputs ? ctx->outputs[i] : opd_value_none();
+}
+
+//-- Refuses what belongs into forward (or set-up).
+static int opdi_context_during(const opd_context *ctx, const char *what, bool forward_only) {
+    if (!opd_ok()) { return -1; }
+    if (!ctx) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the context is NULL", what); }
+    if (ctx->in_forward || (ctx->in_setup && !forward_only)) { return 0; }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "%s: only in the forward%s of a function (%s)", what,
+                    forward_only ? "" : " or setup_context", ctx->name);
+}
+
+int opd_context_return_value(opd_context *ctx, opd_value v) {
+    if (opdi_context_during(ctx, "opd_context_return", true)) { return -1; }
+    if (v.tag == OPD_TAG_TENSORS) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a list of tensors is no output; return its tensors one by one",
+                        ctx->name);
+    }
+    if (ctx->noutputs == ctx->cap) {
+        int32_t cap = ctx->cap ? 2 * ctx->cap : 4;
+        opd_value *more = (opd_value *)opdi_alloc((size_t)cap * sizeof *more);
+        if (!more) { return -1; }
+        if (ctx->cap) {
+            memcpy(more, ctx->outputs, (size_t)ctx->cap * sizeof *more);
+            opdi_free(ctx->outputs, (size_t)ctx->cap * sizeof *more);
+        }
+        ctx->outputs = more;
+        ctx->cap = cap;
+    }
+    if (v.tag == OPD_TAG_TENSOR) { opdi_retain(v.u.t); ctx->outputs[ctx->noutputs++] = v; return 0; }
+    if (opdi_keep_value(&ctx->outputs[ctx->noutputs], &v, true)) { return -1; }
+    ctx->noutputs++;
+    return 0;
+}
+int opd_context_return(opd_context *ctx, opd_tensor *t) {
+    if (!opd_ok()) { return -1; }
+    return opd_context_return_value(ctx, t ? opd_value_tensor(t) : opd_value_none());
+}
+
+bool opd_context_needs_input_grad(const opd_context *ctx, int i) {
+    opd_backward_call bw;
+    if (!ctx || i < 0 || i >= ctx->ninputs) { return false; }
+    if (ctx->inputs) { return opdi_arg_requires_grad(&ctx->inputs[i]); }
+    if (!ctx->node) { return false; }
+    memset(&bw, 0, sizeof bw);
+    bw.node = ctx->node;
+    return opd_bw_needs(&bw, i);
+}
+
+int opd_context_save_for_backward(opd_context *ctx, opd_tensor *const *tensors, int n) {
+    if (opdi_context_during(ctx, "opd_context_save_for_backward", false)) { return -1; }
+    if (n < 0 || n > OPDI_MOST_SAVED || (n && !tensors)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_context_save_for_backward: 0 to %d tensors can be saved, not %d (%s)",
+                        OPDI_MOST_SAVED, n, ctx->name);
+    }
+    return opdi_listed_set(&ctx->save, 0, tensors, n);
+}
+int opd_context_save_for_forward(opd_context *ctx, opd_tensor *const *tensors, int n) {
+    if (opdi_context_during(ctx, "opd_context_save_for_forward", false)) { return -1; }
+    if (n < 0 || (n && !tensors)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_context_save_for_forward: the array is NULL (%s)", ctx->name);
+    }
+    return opdi_listed_set(&ctx->save_forward, 0, tensors, n);
+}
+int opd_context_mark_dirty(opd_context *ctx, opd_tensor *t) {
+    if (opdi_context_during(ctx, "opd_context_mark_dirty", true) || opdi_null_tensor(t, "opd_context_mark_dirty") ||
+        opdi_listed_set(&ctx->dirty, ctx->dirty.n, &t, 1)) { return -1; }
+    (void)OPDI_ADD(&t->storage->version, 1u);
+    return 0;
+}
+int opd_context_mark_non_differentiable(opd_context *ctx, opd_tensor *t) {
+    if (opdi_context_during(ctx, "opd_context_mark_non_differentiable", false) ||
+        opdi_null_tensor(t, "opd_context_mark_non_differentiable")) { return -1; }
+    return opdi_listed_set(&ctx->constant, ctx->constant.n, &t, 1);
+}
+void opd_context_set_materialize_grads(opd_context *ctx, bool on) { if (ctx) { ctx->materialize = on; } }
+
+int opd_context_set(opd_context *ctx, const char *name, opd_value v) {
+    opdi_attribute *a;
+    size_t n;
+    if (!opd_ok()) { return -1; }
+    if (!ctx || !name) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_context_set: context or name is NULL"); }
+    if (v.tag == OPD_TAG_TENSOR || v.tag == OPD_TAG_TENSORS || opdi_value_bytes(&v, 0) < 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_context_set: '%s' has tensors, which opd_context_save_for_backward "
+                        "saves (%s)", name, ctx->name);
+    }
+    n = sizeof *a + strlen(name) + 1;
+    a = (opdi_attribute *)opdi_alloc(n);
+    if (!a) { return -1; }
+    a->name = (char *)(a + 1);
+    strcpy(a->name, name);
+    if (opdi_keep_value(&a->value, &v, true)) { opdi_free(a, n); return -1; }
+    a->next = ctx->attributes;                    /* the newest is found first */
+    ctx->attributes = a;
+    return 0;
+}
+opd_value opd_context_get(const opd_context *ctx, const char *name) {
+    const opdi_attribute *a = ctx && name ? ctx->attributes : NULL;
+    opd_value v;
+    while (a && strcmp(a->name, name) != 0) { a = a->next; }
+    v = a ? a->value : opd_value_none();
+    if (v.tag == OPD_TAG_STR) { v.n--; }
+    return v;
+}
+int opd_context_set_data(opd_context *ctx, void *data, void (*destroy)(void *data)) {
+    if (!opd_ok()) { return -1; }
+    if (!ctx) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_context_set_data: the context is NULL"); }
+    if (ctx->destroy) { ctx->destroy(ctx->data); }
+    ctx->data = data;
+    ctx->destroy = destroy;
+    return 0;
+}
+void *opd_context_data(const opd_context *ctx) { return ctx ? ctx->data : NULL; }
+void *opd_context_user(const opd_context *ctx) { return ctx ? ctx->fn.user : NULL; }
+
+int opd_context_nsaved(const opd_context *ctx) { return ctx ? ctx->nsaved : 0; }
+opd_tensor *opd_context_saved(opd_context *ctx, int i) {
+    const opd_node *n = ctx ? ctx->node : NULL;
+    const opd_value *v;
+    if (!n || i < 0 || i >= ctx->nsaved) { return NULL; }
+    if (n->saved == OPDI_SAVED_FREED) { (void)opdi_fail_freed(n); return NULL; }
+    v = &opdi_kept(n)[n->nkept - 1 - ctx->nsaved];
+    if (v[i].tag == OPD_TAG_INT) { i = (int)v[i].u.i; }
+    return opdi_unpack(n, &v[i], (uint32_t)v[i].n);
+}
+
+//-- Runs forward or set-up, with grad mode off, in a scope of its own.
+static int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), bool *during, const char *what) {
+    opdi_thread *th = opdi_self();
+    const opdi_state state = th->state;
+    const int64_t mark = th->top, scope_mark = th->scope_mark;
+    const int32_t depth = th->scope_depth;
+    int rc;
+    th->scope_mark = mark;
+    th->scope_depth = depth + 1;
+    th->state.no_grad = 1;
+    *during = true;
+    rc = fn(ctx);
+    *during = false;
+    th->state = state;
+    th->scope_depth = depth;
+    th->scope_mark = scope_mark;
+    if (th->top != mark) { opdi_scope_unwind(th, mark); }
+    if (rc && opd_ok()) { return opd_fail(OPD_ERROR_AUTOGRAD, "the %s of %s failed without saying why", what, ctx->name); }
+    return opd_ok() ? 0 : opdi_fail_more(" [in the %s of %s]", what, ctx->name);
+}
+
+//-- What a node keeps for a context.
+static int opdi_context_room(const opd_context *ctx) { return ctx ? ctx->save.n + 1 : 0; }
+static bool opdi_context_constant(const opd_context *ctx, const opd_tensor *t) {
+    return t && opdi_is_listed(&ctx->constant, t);
+}
+
+//-- The node takes the context and what it saved; its results are tied already.
+static void opdi_context_keep(opd_context *ctx, opd_node *n) {
+    opd_value *v = &opdi_kept(n)[n->nkept - 1 - ctx->save.n];
+    int32_t i, k;
+    for (i = 0; i < ctx->save.n; i++) {
+        opd_tensor *t = ctx->save.t[i];
+        if (!t) { continue; }
+        for (k = 0; k < i && ctx->save.t[k] != t; k++) { }
+        if (k < i) { v[i] = opd_value_int(k); continue; }
+        v[i] = opdi_keep_tensor(t);
+        if (t->grad_fn == n) { t->flags |= OPDI_SAVED_BY_OWN; }
+        n->saved = OPDI_SAVED;
+    }
+    v[i].tag = OPD_TAG_OBJECT;
+    v[i].u.object = ctx;
+    ctx->nsaved = ctx->save.n;
+    ctx->node = n;
+}
+
+//-- After a recorded call of an operator: its context, filled by its set-up.
+static opd_context *opdi_context_setup(const opd_call *call, const opdi_card *card, const opd_value *args) {
+    opd_context *ctx = opdi_context_new(call->op->nargs, 0);
+    int rc;
+    if (!ctx) { return NULL; }
+    ctx->fn.user = card->desc.user;
+    ctx->name = card->node_name;
+    ctx->inputs = args;
+    ctx->outputs = call->rets;
+    ctx->noutputs = call->op->nrets;              /* cap 0: they are the call's */
+    rc = opdi_context_run(ctx, card->desc.setup_context, &ctx->in_setup, "setup_context");
+    ctx->outputs = NULL;
+    ctx->inputs = NULL;
+    ctx->noutputs = 0;
+    if (rc) { opdi_context_free(ctx); return NULL; }
+    return ctx;
+}
+
+//-- Edges to the inputs, before forward may change them.
+static int opdi_function_edges(opd_context *ctx) {
+    int32_t i, k, n = 0;
+    for (i = 0; i < ctx->ninputs; i++) {
+        const opd_value *v = &ctx->inputs[i];
+        ctx->first[i] = n;
+        n += v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR;
+    }
+    ctx->first[i] = n;
+    ctx->edges = (opdi_edge *)opdi_alloc((size_t)n * sizeof *ctx->edges);
+    if (!ctx->edges) { return -1; }
+    ctx->nedges = n;
+    for (i = 0; i < ctx->ninputs; i++) {
+        const opd_value *v = &ctx->inputs[i];
+        opdi_edge *e = ctx->edges + ctx->first[i];
+        if (v->tag == OPD_TAG_TENSOR) { opdi_edge_to(e, v->u.t); }
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) { opdi_edge_to(e + k, v->u.tensors[k]); }
+    }
+    return 0;
+}
+static int opdi_context_edge(const opd_context *ctx, int i, int k) {
+    if (i < 0 || i >= ctx->ninputs || k < 0) { return -1; }
+    return ctx->first[i] + k < ctx->first[i + 1] ? ctx->first[i] + k : -1;
+}
+
+static bool opdi_is_input(const opd_context *ctx, const opd_tensor *t) {
+    int32_t i, k;
+    for (i = 0; i < ctx->ninputs; i++) {
+        const opd_value *v = &ctx->inputs[i];
+        if (v->tag == OPD_TAG_TENSOR && v->u.t == t) { return true; }
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+            if (v->u.tensors[k] == t) { return true; }
+        }
+    }
+    return false;
+}
+
+static bool opdi_differentiable_dtype(const opd_tensor *t) {
+    return opd_dtype_is_floating((opd_scalar_type)t->dtype) || opd_dtype_is_complex((opd_scalar_type)t->dtype);
+}
+
+//-- What forbids returning t, which was written to.
+static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *t, bool input) {
+    if ((t->flags & OPDI_REQUIRES_GRAD) && !t->grad_fn) {
+        return opd_fail(OPD_ERROR_AUTOGRAD,
+                        "a leaf Variable that requires grad has been used in an in-place operation.");
+    }
+    if (!input) {
+        opd_warn("Only input Tensors should be given to opd_context_mark_dirty. If a Tensor is not an input, there is no "
+                 "need to pass it to mark_dirty (%s).", ctx->name);
+    }
+    if ((t->flags & OPDI_IS_VIEW) && ctx->noutputs > 1) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "If your Function modifies inplace an input that is a view of another "
+                        "Tensor, your Function cannot return more than one Tensor. This is not supported by the "
+                        "current autograd engine. You should either make sure the input is not a view (using "
+                        "opd_clone for example) or make your Function only return one Tensor (potentially splitting "
+                        "it into two Functions: one doing the inplace that returns a single Tensor and a second one "
+                        "that does the other operations). (%s)", ctx->name);
+    }
+    return 0;
+}
+
+//-- Makes every output a tensor that may get this function's history; tied: those that will.  How many; -1.
+static int opdi_function_wrap(opd_context *ctx, bool wanted, bool *tied) {
+    int32_t i, n = 0;
+    for (i = 0; i < ctx->dirty.n; i++) {
+        int32_t k;
+        for (k = 0; k < ctx->noutputs; k++) {
+            if (ctx->outputs[k].tag == OPD_TAG_TENSOR && ctx->outputs[k].u.t == ctx->dirty.t[i]) { break; }
+        }
+        if (k < ctx->noutputs) { continue; }
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Some elements marked as dirty during the forward method were not returned as "
+                        "output. The inputs that are modified inplace must all be outputs of the Function. (%s)",
+                        ctx->name);
+    }
+    for (i = 0; i < ctx->noutputs; i++) {
+        opd_tensor *t = ctx->outputs[i].tag == OPD_TAG_TENSOR ? ctx->outputs[i].u.t : NULL, *old = t;
+        const bool input = t && opdi_is_input(ctx, t), dirty = t && opdi_is_listed(&ctx->dirty, t);
+        const bool history = t && (t->flags & OPDI_REQUIRES_GRAD) != 0;
+        tied[i] = t && wanted && opdi_differentiable_dtype(t) && !opdi_is_listed(&ctx->constant, t);
+        if (!t) { continue; }
+        n += tied[i];
+        if (tied[i] && dirty) {
+            if (opdi_check_dirty(ctx, t, input)) { return -1; }
+            continue;
+        }
+        if (tied[i] && input && ctx->fn.setup_context && opdi_is_listed(&ctx->save, t)) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "A input that has been returned as-is as output is being saved for "
+                            "backward. This is not supported if you override setup_context. You should return and save "
+                            "a view of the input instead, e.g. with opd_alias or setup ctx inside the forward function "
+                            "itself. (%s)", ctx->name);
+        }
+        if (!history && (!input || dirty)) { continue; }
+        if (opdi_unalias(&t, false)) { return -1; }
+        ctx->outputs[i].u.t = t;
+        opdi_drop(old);
+    }
+    return n;
+}
+
+//-- The node, with everything that was promised to it.
+static int opdi_function_record(opd_context *ctx, const opdi_derivative *formula, const bool *tied, opd_tensor **outs) {
+    opd_node *n;
+    int32_t i;
+    for (i = 0; i < ctx->noutputs; i++) { outs[i] = ctx->outputs[i].tag == OPD_TAG_TENSOR ? ctx->outputs[i].u.t : NULL; }
+    n = opdi_node_make(formula, ctx->nedges, opdi_context_room(ctx), 0, outs, ctx->noutputs, 0);
+    if (!n) { return -1; }
+    memcpy(opdi_edges(n), ctx->edges, (size_t)ctx->nedges * sizeof *ctx->edges);
+    opdi_free(ctx->edges, (size_t)ctx->nedges * sizeof *ctx->edges);
+    ctx->edges = NULL;
+    for (i = 0; i < ctx->noutputs; i++) {
+        opd_tensor *t = outs[i];
+        if (!tied[i]) { continue; }
+        if (t->grad_fn == n) { t->output_nr = (uint32_t)i; continue; }       /* returned twice */
+        if (t->grad_fn) { opdi_leave_node(t); }
+        opdi_attach(t, n, i);
+    }
+    opdi_context_keep(ctx, n);
+    opdi_node_release(n);
+    return 0;
+}
+
+//-- Hands the outputs to the innermost scope.
+static int opdi_function_deliver(opd_context *ctx, opd_value *outputs, int cap) {
+    int32_t i;
+    for (i = 0; i < ctx->noutputs && i < cap; i++) {
+        opd_value v = ctx->outputs[i];
+        if (v.tag == OPD_TAG_TENSOR) {
+            ctx->outputs[i] = opd_value_none();
+            if (!opdi_own(v.u.t)) { return -1; }
+        } else if (opdi_value_bytes(&v, 0) > 0) {
+            char *at = (char *)opdi_scope_alloc((size_t)opdi_value_bytes(&v, 0));
+            if (!at) { return -1; }
+            if (v.tag == OPD_TAG_STR) { v.n--; }
+            (void)opdi_value_copy(&v, at);
+        }
+        outputs[i] = v;
+    }
+    return 0;
+}
+
+static int opdi_function_missing(opd_backward_call *bw) {
+    return opd_fail(OPD_ERROR_AUTOGRAD, "You must implement the backward of your custom function (%s) to use it with "
+                    "backward mode AD.", bw->node->formula->name);
+}
+
+//-- After forward and set-up.  Takes the context.
+static int opdi_function_finish(opd_context *ctx, const opdi_derivative *formula, bool wanted, opd_value *outputs,
+                                int cap) {
+    const int n = ctx->noutputs;
+    const size_t bytes = (size_t)n * (sizeof(opd_tensor *) + sizeof(bool)) + 1;
+    opd_tensor **outs = (opd_tensor **)opdi_alloc(bytes);
+    bool *tied = (bool *)(void *)(outs + n);
+    opd_node *node;
+    int rc = outs ? opdi_function_wrap(ctx, wanted, tied) : -1;
+    if (rc > 0) { rc = opdi_function_record(ctx, formula, tied, outs); }
+    if (outs) { opdi_free(outs, bytes); }
+    node = ctx->node;                             /* held by the outputs alone, which may end here */
+    if (node) { opdi_ref_up(&node->refs); }
+    if (rc == 0) { rc = opdi_function_deliver(ctx, outputs, cap); }
+    if (!node) { opdi_context_free(ctx); return rc ? -1 : n; }
+    opdi_context_end_call(ctx);
+    opdi_node_release(node);
+    return rc ? -1 : n;
+}
+
+static int opdi_function_call(opd_context *ctx, opd_value *outputs, int cap) {
+    const opdi_derivative *formula;
+    char name[64];
+    bool wanted = false;
+    int i;
+    snprintf(name, sizeof name, "%.50sBackward", ctx->fn.name);
+    formula = opdi_hand_formula(name, ctx->fn.backward ? ctx->fn.backward : opdi_function_missing, true,
+                                ctx->fn.once_differentiable);
+    ctx->name = formula ? formula->name : "";
+    for (i = 0; i < ctx->ninputs; i++) { wanted = wanted || opdi_arg_requires_grad(&ctx->inputs[i]); }
+    wanted = wanted && opd_grad_enabled();
+    if (!formula || (wanted && opdi_function_edges(ctx)) ||
+        opdi_context_run(ctx, ctx->fn.forward, &ctx->in_forward, "forward") ||
+        (ctx->fn.setup_context && opdi_context_run(ctx, ctx->fn.setup_context, &ctx->in_setup, "setup_context"))) {
+        opdi_context_free(ctx);
+        return -1;
+    }
+    return opdi_function_finish(ctx, formula, wanted, outputs, cap);
+}
+
+int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs, int n) {
+    opd_context *ctx;
+    int i;
+    if (!opd_ok()) { return -1; }
+    if (!fn || !fn->name || !fn->forward || n < 0 || cap < 0 || (n && !inputs) || (cap && !outputs)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_apply: a function with a name and a forward is needed, and its "
+                        "arrays");
+    }
+    for (i = 0; i < n; i++) {
+        if ((inputs[i].tag == OPD_TAG_TENSOR && !inputs[i].u.t) || inputs[i].tag == OPD_TAG_DEFAULT) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_apply: input %d of %s is a NULL tensor or a default", i,
+                            fn->name);
+        }
+    }
+    ctx = opdi_context_new(n, n + 1);
+    if (!ctx) { return -1; }
+    ctx->fn = *fn;
+    ctx->inputs = inputs;
+    return opdi_function_call(ctx, outputs, cap);
+}
+
+//-- A formula gives a gradient for what is no tensor.
+static int opdi_context_wrong_return(const opd_backward_call *bw, int i) {
+    const opd_context *ctx = opd_bw_context(bw);
+    if (i < 0 || i >= ctx->ninputs) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "function %s returned an incorrect number of gradients (expected %d, got %d)",
+                        bw->node->formula->name, (int)ctx->ninputs, i + 1);
+    }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "function %s returned a gradient different from None at position %d, but the "
+                    "corresponding forward input was not a Variable", bw->node->formula->name, i + 1);
+}
+
+//-- Zeros for an output that nobody used: a reference; NULL when it was no tensor.
+static opd_tensor *opdi_zeros_of(const int64_t *meta) {
+    opd_tensor *g, *zero;
+    if (!meta || !opd_ok()) { return NULL; }
+    g = opdi_tensor_make(meta + 1, NULL, (int)(*meta >> 24), (opd_scalar_type)(*meta & 0xff), (int)(*meta >> 8 & 0xffff));
+    zero = g ? opd_tensor_wrapped_number(opd_value_int(0)) : NULL;
+    if (g && (!zero || opdi_copy(g, zero))) { opdi_drop(g); return NULL; }
+    return g;
+}
+
+//-- once differentiable ------------------------------------------------------------------------------------------
+//
+//  The formula runs with grad mode off.  When the caller wants a graph of the gradients (create_graph), they are tied to
+//  a node that fails; its edges are those of the function and of the gradients it was given, so that whatever asks for a
+//  second derivative meets it.
+
+static int opdi_twice(opd_backward_call *bw) {
+    return opd_fail(OPD_ERROR_AUTOGRAD, "trying to differentiate twice a function that was marked with "
+                    "@once_differentiable (%s)", opdi_kept(bw->node)->u.s);
+}
+static const opdi_derivative opdi_twice_formula = {"Error", opdi_twice, NULL, NULL, false, false};
+
+static int opdi_call_once(opd_backward_call *bw) {
+    opdi_thread *th = opdi_self();
+    const opd_node *from = bw->node;
+    const int32_t no_grad = th->state.no_grad;
+    const opd_value name = opd_value_str(from->formula->name);
+    opd_node *n;
+    int i, rc;
+    th->state.no_grad = 1;
+    rc = from->formula->fn(bw);
+    th->state.no_grad = no_grad;
+    if (rc || no_grad || !opd_ok()) { return rc; }
+    for (i = 0; i < from->nedges; i++) {
+        if (bw->out[i] && opdi_unalias(&bw->out[i], true)) { return -1; }
+    }
+    n = opdi_node_make(&opdi_twice_formula, from->nedges + from->noutputs, 1, 0, bw->out, from->nedges, 0);
+    if (!n) { return -1; }
+    for (i = 0; i < from->nedges; i++) {
+        opdi_edge *e = &opdi_edges(n)[i];
+        *e = opdi_edges(from)[i];
+        if (e->vertex & OPDI_LEAF) { opdi_retain(opdi_edge_leaf(e->vertex)); }
+        else if (e->vertex) { opdi_ref_up(&opdi_edge_node(e->vertex)->refs); }
+    }
+    for (i = 0; i < from->noutputs; i++) { opdi_edge_to(&opdi_edges(n)[from->nedges + i], bw->grads[i]); }
+    rc = opdi_keep_value(opdi_kept(n), &name, true);
+    for (i = 0; i < from->nedges && !rc; i++) { opdi_attach(bw->out[i], n, i); }
+    opdi_node_release(n);
+    return rc;
+}
+
+OPDI_COLD_END
+
+//-- formulas -----------------------------------------------------------------------------------------------------
+
+opd_context *opd_bw_context(const opd_backward_call *bw) {
+    const opd_node *n = bw->node;
+    return n->formula->context && n->nkept ? (opd_context *)opdi_kept(n)[n->nkept - 1].u.object : NULL;
+}
+
+static int opdi_warn_formula(opd_backward_call *bw) {
+    opdi_warn_missing(bw->node->formula->card->op, "we are trying to backprop through it");
+    return 0;
+}
 static int opdi_missing_formula(opd_backward_call *bw) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "derivative for %s is not implemented; give it a formula (.backward), "
                     "a composite kernel, or OPD_NOT_DIFFERENTIABLE", bw->node->formula->card->op->name);
@@ -13306,7 +14140,8 @@ static const opd_value *opdi_bw_kept(const opd_backward_call *bw, int i) {
 static int opdi_bw_edge(const opd_backward_call *bw, int i, int k) {
     const opdi_card *card = bw->node->formula->card;
     int e = 0, j;
-    if (!card) { return i >= 0 && i < bw->node->nedges ? i : -1; }
+    if (!card && bw->node->formula->context) { return opdi_context_edge(opd_bw_context(bw), i, k); }
+    if (!card) { return i >= 0 && i < bw->node->nedges && k == 0 ? i : -1; }
     for (j = 0; j <= i && j < card->nargs; j++) {
         bool list = (card->list_args >> j & 1) != 0, tensor = (card->tensor_args >> j & 1) != 0;
         const opd_value *v = list ? opdi_bw_kept(bw, j) : NULL;
@@ -13317,7 +14152,13 @@ static int opdi_bw_edge(const opd_backward_call *bw, int i, int k) {
     return -1;
 }
 
-opd_tensor *opd_bw_grad(opd_backward_call *bw, int i) { return i >= 0 && i < bw->node->noutputs ? bw->grads[i] : NULL; }
+opd_tensor *opd_bw_grad(opd_backward_call *bw, int i) {
+    if (i < 0 || i >= bw->node->noutputs) { return NULL; }
+    if (OPDI_UNLIKELY(bw->node->formula->context) && !bw->grads[i] && opd_bw_context(bw)->materialize) {
+        bw->grads[i] = opdi_zeros_of(opdi_node_meta(bw->node, (uint32_t)i));
+    }
+    return bw->grads[i];
+}
 
 opd_tensor *opd_bw_tensor(opd_backward_call *bw, int i) {
     const opd_value *v = opdi_bw_kept(bw, i);
@@ -13374,7 +14215,6 @@ bool opd_bw_needs(const opd_backward_call *bw, int i) {
     int k;
     for (k = 0; opdi_bw_edge(bw, i, k) >= 0; k++) {
         if (opd_bw_needs_at(bw, i, k)) { return true; }
-        if (!bw->node->formula->card) { break; }
     }
     return false;
 }
@@ -13430,6 +14270,8 @@ opd_device opd_bw_device(const opd_backward_call *bw, int i) {
 int opd_bw_return_at(opd_backward_call *bw, int i, int k, opd_tensor *grad) {
     int e = opdi_bw_edge(bw, i, k);
     if (!opd_ok()) { return -1; }
+    if (!grad && bw->node->formula->context) { return 0; }          /* None */
+    if (e < 0 && bw->node->formula->context) { return opdi_context_wrong_return(bw, i); }
     if (e < 0) {
         return opd_fail(OPD_ERROR_AUTOGRAD,
                         "%s: the formula gives a gradient for argument %d (element %d), which is no tensor argument",
@@ -13872,7 +14714,7 @@ static int opdi_task_done(opdi_engine *en, opdi_task *t) {
 }
 
 static int opdi_call_formula(opd_backward_call *bw) {
-    int rc = bw->node->formula->fn(bw);
+    int rc = OPDI_UNLIKELY(bw->node->formula->once) ? opdi_call_once(bw) : bw->node->formula->fn(bw);
     if (rc && opd_ok()) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "the formula of %s failed without saying why", bw->node->formula->name);
     }
@@ -13901,13 +14743,7 @@ OPDI_COLD_END
 
 static int opdi_run_formula(opdi_engine *en, opd_node *n, opd_tensor **grads, opd_tensor **out) {
     opd_backward_call bw;
-    if (n->saved == OPDI_SAVED_FREED) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time (or directly access "
-                        "saved tensors after they have already been freed). Saved intermediate values of the "
-                        "graph are freed when you call opd_backward or opd_autograd_grad. "
-                        "Specify retain_graph if you need to backward through the graph a second time or if you need "
-                        "to access saved tensors after calling backward. (%s)", n->formula->name);
-    }
+    if (n->saved == OPDI_SAVED_FREED) { return opdi_fail_freed(n); }
     bw.node = n;
     bw.base = NULL;
     bw.grads = grads;
@@ -13956,7 +14792,7 @@ static int opdi_run_task(opdi_engine *en, opdi_task *t) {
     th->scope_mark = mark;
     th->scope_depth = scope_depth + 1;
     th->state.no_grad = !en->create;
-    rc = any ? opdi_run_formula(en, n, t->grads, out) : opdi_send(en, n, out);
+    rc = any || n->formula->context ? opdi_run_formula(en, n, t->grads, out) : opdi_send(en, n, out);
     for (i = 0; i < n->nedges; i++) {
         if (out[i]) { opdi_drop(out[i]); }
     }
