@@ -93,12 +93,12 @@
      integers, 2, 1.5, True, None, 'text', name=value; a semicolon separates cases.
 
    FROM PYTORCH'S NAMES TO OURS
-     TORCH_LIBRARY(ns, m)               OPD_LIBRARY(ns, lib)            torch.no_grad()     opd_grad_set(false)
+     TORCH_LIBRARY(ns, m)               OPD_LIBRARY(ns, lib)            torch.no_grad()     OPD_NO_GRAD { }
      TORCH_LIBRARY_IMPL(ns, KEY, m)     OPD_LIBRARY_IMPL(ns, KEY, lib)  x.requires_grad_()  opd_tensor_set_requires_grad
      m.def, m.impl, m.fallback          opd_def, opd_impl, opd_fallback y.backward()        opd_backward(y)
      torch.library.custom_op            opd_define                      x.grad              opd_tensor_grad(x)
      CppFunction::makeFallthrough()     OPD_FALLTHROUGH                 torch.autograd.grad opd_autograd_grad
-     Dispatcher::findSchemaOrThrow      opd_find, OPD_OP                autograd::Function  opd_autograd_record
+     Dispatcher::findSchemaOrThrow      opd_find, OPD_OP                autograd::Function  opd_autograd_apply
      op.call, op.redispatch             OPD_CALL, opd_redispatch        torch::add(x, y)    opd_add(x, y)
      ExcludeDispatchKeyGuard            opd_keys_exclude                print(x)            opd_print(x)
      c10::DispatchKeySet                opd_keyset                      x.item()            opd_item_f64(x)
@@ -632,7 +632,7 @@ typedef struct opd_op_desc {
     opd_jvp_fn jvp;              /* forward mode: a function or OPD_JVP_*; NULL: by `backward`; see >>api:forward */
     int (*setup_context)(opd_context *ctx);      /* with `backward`: what it keeps in a context (see opd_context) after
                                     each recorded call, in place of `save` or beside it; functional schemas only */
-    int32_t once_differentiable; /* 1: the formula computes what the tape does not see; a second derivative is refused */
+    int32_t once_differentiable; /* 1: the formula computes what no tape sees; a second derivative is refused */
 } opd_op_desc;
 
 /* What an operator is, for those who ask: PyTorch's tags (aten/src/ATen/native/tags.yaml). */
@@ -982,9 +982,18 @@ OPD_API int opd_backward_with(opd_tensor *const *outputs, int n, const opd_backw
 OPD_API int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
                               const opd_backward_options *options, opd_tensor **grads);
 /* Grad mode of this thread.  opd_grad_set returns what it was:
-   `bool was = opd_grad_set(false); ... opd_grad_set(was);` */
+   `bool was = opd_grad_set(false); ... opd_grad_set(was);`  As blocks: OPD_NO_GRAD { }, OPD_ENABLE_GRAD { } and
+   OPD_GRAD_MODE(on) { } (torch.no_grad, enable_grad, set_grad_enabled).  What a kernel, a formula or a callback changes
+   ends with it; opd_dispatch_state carries the mode to another thread. */
 OPD_API bool opd_grad_enabled(void);
 OPD_API bool opd_grad_set(bool on);
+typedef struct opd_grad_block { bool was, open; } opd_grad_block;
+OPD_INLINE opd_grad_block opd_grad_begin(bool on) {
+    opd_grad_block b; b.was = opd_grad_set(on); b.open = true; return b;
+}
+OPD_INLINE void opd_grad_end(opd_grad_block *b) {
+    if (b->open) { b->open = false; (void)opd_grad_set(b->was); }
+}
 
 /* Inside a formula.  Arguments and results are those of the forward call; only what the card's `save` names is there
    (NULL for other tensors). */
@@ -1017,7 +1026,7 @@ OPD_API int opd_autograd_record(const char *name, opd_backward_fn backward, opd_
 OPD_API bool opd_call_requires_grad(const opd_call *call);
 
 /* A custom function (torch.autograd.Function): `forward` computes, with grad mode off, what opd_autograd_apply returns;
-   when grad mode is on and an input requires grad, `backward` is its formula.  Both find what they share in the context:
+   when grad mode is on and an input requires grad, `backward` is its formula.  What they share is in the context:
    forward fills it itself, or leaves that to `setup_context`, which runs behind it and sees inputs and outputs.  In the
    formula opd_bw_grad(bw, i) is the gradient of output i, opd_bw_return(bw, i, g) gives that of input i; an input
    without one gets none.  All three return 0, or not 0 after an error. */
@@ -1078,8 +1087,8 @@ typedef enum opd_autograd_fallback_mode {
     OPD_AUTOGRAD_FALLBACK_ERROR = 0, OPD_AUTOGRAD_FALLBACK_WARN, OPD_AUTOGRAD_FALLBACK_NOTHING
 } opd_autograd_fallback_mode;
 OPD_API opd_autograd_fallback_mode opd_autograd_fallback_set(opd_autograd_fallback_mode mode);
-/* The error of the default mode as a kernel to register at an Autograd key (autogradNotImplementedFallback): results get
-   a node NotImplemented, what is written and returned too, after the checks of every write in place. */
+/* The error of the default mode as a kernel to register at an Autograd key (autogradNotImplementedFallback): results
+   get a node NotImplemented, what is written and returned too, after the checks of every write in place. */
 OPD_API int opd_autograd_not_implemented(opd_call *call);
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -1587,6 +1596,27 @@ struct opd_scope_guard {
 #endif
 #define OPD_SCOPED_NAME(line) OPD_SCOPED_NAME_(line)
 #define OPD_SCOPED_NAME_(line) opd_scoped_##line
+
+/* OPD_NO_GRAD { ... }, OPD_ENABLE_GRAD { ... }, OPD_GRAD_MODE(on) { ... }: blocks with that grad mode.  It is what it
+   was behind them, and after break, continue, return and exceptions with gcc, clang and C++; elsewhere a jump leaves it
+   as it is in the block. */
+#if defined(__cplusplus)
+struct opd_grad_guard {
+    opd_grad_block block;
+    explicit opd_grad_guard(bool on) : block(opd_grad_begin(on)) {}
+    ~opd_grad_guard() { opd_grad_end(&block); }
+    opd_grad_guard(const opd_grad_guard &) = delete;
+    opd_grad_guard &operator=(const opd_grad_guard &) = delete;
+};
+#define OPD_GRAD_MODE(on) for (opd_grad_guard opd_g(on); opd_g.block.open; opd_grad_end(&opd_g.block))
+#elif defined(__GNUC__) && !defined(__TINYC__)
+#define OPD_GRAD_MODE(on) for (__attribute__((cleanup(opd_grad_end))) opd_grad_block opd_g = opd_grad_begin(on); \
+                               opd_g.open; opd_grad_end(&opd_g))
+#else
+#define OPD_GRAD_MODE(on) for (opd_grad_block opd_g = opd_grad_begin(on); opd_g.open; opd_grad_end(&opd_g))
+#endif
+#define OPD_NO_GRAD OPD_GRAD_MODE(false)
+#define OPD_ENABLE_GRAD OPD_GRAD_MODE(true)
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:formulas   the pointwise formulas
@@ -12923,12 +12953,13 @@ static int opdi_check_unwritten(const opd_call *call) {
 static int opdi_check_one_alias(const opd_op *op) {
     int i, n = 0;
     for (i = 0; i < op->nrets; i++) {
-        n += opd_schema_is_aliasing(op->schema, OPD_RESULT(i)) && !opd_schema_is_mutable_at(op->schema, OPD_RESULT(i), NULL);
+        n += opd_schema_is_aliasing(op->schema, OPD_RESULT(i)) &&
+            !opd_schema_is_mutable_at(op->schema, OPD_RESULT(i), NULL);
     }
-    return n < 2 ? 0 : opd_fail(OPD_ERROR_AUTOGRAD, "%s: Expected only a single output in the operator schema to have a "
-                                "non-write alias annotation (i.e., 'Tensor(a)'). Non-composite functions where multiple "
-                                "outputs are aliased with inputs aren't supported. Please rewrite your function as a "
-                                "composite function.", op->name);
+    if (n < 2) { return 0; }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "%s: Expected only a single output in the operator schema to have a non-write "
+                    "alias annotation (i.e., 'Tensor(a)'). Non-composite functions where multiple outputs are aliased "
+                    "with inputs aren't supported. Please rewrite your function as a composite function.", op->name);
 }
 
 static int opdi_not_implemented_in(const opdi_table *table, opd_call *call) {
@@ -12948,8 +12979,8 @@ int opd_autograd_not_implemented(opd_call *call) {
 
 static void opdi_warn_missing(const opd_op *op, const char *what) {
     opd_warn("%s: an autograd kernel was not registered to the Autograd key(s) but %s. This may lead to silently "
-             "incorrect behavior. If your operator is differentiable, please ensure you have registered a formula or an "
-             "autograd kernel to the correct Autograd key. If your operator is not differentiable, say "
+             "incorrect behavior. If your operator is differentiable, please ensure you have registered a formula or "
+             "an autograd kernel to the correct Autograd key. If your operator is not differentiable, say "
              "OPD_NOT_DIFFERENTIABLE, or register OPD_FALLTHROUGH to the Autograd key.", op->name, what);
 }
 
