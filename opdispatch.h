@@ -12398,7 +12398,7 @@ static void opdi_own_forget(opd_tensor *t) {
 
 /* A write into a view: a node of the base that keeps the operator's own (see opdi_slices_bw). */
 static int opdi_slices_bw(opd_backward_call *bw);
-static const opdi_derivative opdi_slices_formula = {"CopySlices", opdi_slices_bw, NULL, NULL};
+static const opdi_derivative opdi_slices_formula = {"CopySlices", opdi_slices_bw, NULL, NULL, false, false};
 static opd_node *opdi_slices_inner(const opd_node *n) {
     return n->formula == &opdi_slices_formula ? (opd_node *)opdi_kept(n)->u.object : NULL;
 }
@@ -12798,10 +12798,12 @@ static int opdi_unalias_results(opd_call *call) {
 
 static opd_context *opdi_context_setup(const opd_call *call, const opdi_card *card, const opd_value *args);
 static int opdi_context_room(const opd_context *ctx);
-static void opdi_context_keep(opd_context *ctx, opd_node *n);
+static int opdi_context_keep(opd_context *ctx, opd_node *n, opd_tensor *const *outs, int nouts);
+static void opdi_context_tie(const opd_context *ctx);
+static void opdi_context_end_call(opd_context *ctx);
 static bool opdi_context_constant(const opd_context *ctx, const opd_tensor *t);
 static bool opdi_writes_it(const opd_call *call, const opd_tensor *t);
-static void opdi_leave_node(opd_tensor *self);
+static int opdi_rebase_to(opd_tensor *t, opd_node *n, int nr);
 
 //-- Makes the node of a call and ties its results, flat in outs, to it.
 static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_derivative *formula,
@@ -12815,18 +12817,22 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
                        opdi_popcount(card->save_results), outs, nouts, 0);
     if (!n) { opdi_context_free(ctx); return -1; }
     opdi_link_edges(n, op, args);
-    if (opdi_save_args(n, card, args)) { opdi_context_free(ctx); opdi_node_release(n); return -1; }
+    if (opdi_save_args(n, card, args) || (ctx && opdi_context_keep(ctx, n, outs, nouts))) {
+        opdi_context_free(ctx);
+        opdi_node_release(n);
+        return -1;
+    }
     for (i = 0; i < nouts; i++) {
         if (OPDI_UNLIKELY(nouts > 1)) { (void)opdi_view_of_many(outs[i]); }
         if (i <= 31 && (card->constant_results >> i & 1)) { continue; }
         if (OPDI_UNLIKELY(ctx != NULL) && opdi_context_constant(ctx, outs[i])) { continue; }
         if (OPDI_UNLIKELY(formula != &card->formula) && opdi_writes_it(call, outs[i])) {
-            if (formula == &card->warning) { continue; }
-            opdi_leave_node(outs[i]);
+            if (formula == &card->missing && opdi_rebase_to(outs[i], n, i)) { opdi_node_release(n); return -1; }
+            continue;
         }
         opdi_attach(outs[i], n, i);
     }
-    if (ctx) { opdi_context_keep(ctx, n); }
+    if (ctx) { opdi_context_tie(ctx); opdi_context_end_call(ctx); }
     for (i = 0; i < op->nrets; i++) {
         opd_tensor *t = call->rets[i].tag == OPD_TAG_TENSOR ? call->rets[i].u.t : NULL;
         int when = card->save_result_if[i];
@@ -12897,7 +12903,7 @@ static int opdi_autograd_kernel(opd_call *call) {
 }
 
 static opdi_card *opdi_bare_card(opd_op *op);
-static int opdi_check_inplace(const opd_call *call, opd_tensor *self);
+static int opdi_check_inplace(const opd_tensor *self);
 
 OPDI_COLD_BEGIN
 
@@ -12941,7 +12947,7 @@ static int opdi_check_unwritten(const opd_call *call) {
             return opd_fail(OPD_ERROR_AUTOGRAD, "%s(): functions with out=... arguments don't support automatic "
                             "differentiation, but one of the arguments requires grad.", op->schema->name);
         }
-        if (call->args[i].tag == OPD_TAG_TENSOR && opdi_check_inplace(call, call->args[i].u.t)) { return -1; }
+        if (call->args[i].tag == OPD_TAG_TENSOR && opdi_check_inplace(call->args[i].u.t)) { return -1; }
     }
     if (unseen < 0) { return 0; }
     return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s', does not return it and has no derivative "
@@ -13227,14 +13233,13 @@ static bool opdi_keeps_result(const opdi_card *card, const opd_value *args, int 
     return (card->save_results >> i & 1) && (when < 0 || opdi_arg_requires_grad(&args[when]));
 }
 
-//-- The base's node for a write into its view self, whose own node is n; with what n keeps of the result.  A reference.
-static opd_node *opdi_slices_node(const opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args,
-                                  opd_node *n) {
+//-- The base's node for a write into its view self, whose own node is n.  A reference.
+static opd_node *opdi_slices_make(opd_tensor *self, opd_node *n) {
     opd_tensor *base = opdi_view_record_of(self)->base;
     int64_t p[OPDI_MAX_SLICE];
     const opd_value geometry = opd_value_ints(p, opdi_slice_pack(self, base, p));
     opd_node *s = opdi_node_make(&opdi_slices_formula, n->nedges, 2, 0, &base, 1, OPDI_NODE_ROOM);
-    int i, r = 0;
+    int i;
     if (!s) { return NULL; }
     opdi_ref_up(&n->refs);
     opdi_kept(s)->tag = OPD_TAG_OBJECT;
@@ -13247,6 +13252,15 @@ static opd_node *opdi_slices_node(const opd_call *call, const opdi_card *card, o
         else if (e->vertex) { opdi_ref_up(&opdi_edge_node(e->vertex)->refs); }
     }
     if (opdi_keep_value(&opdi_kept(s)[1], &geometry, true)) { opdi_node_release(s); return NULL; }
+    s->saved = n->saved;
+    return s;
+}
+//-- The same with what n keeps of the result.
+static opd_node *opdi_slices_node(const opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args,
+                                  opd_node *n) {
+    opd_node *s = opdi_slices_make(self, n);
+    int i, r = 0;
+    if (!s) { return NULL; }
     for (i = 0; i < call->op->nrets; i++) {
         opd_tensor *t;
         if (!(card->save_results >> i & 1)) { continue; }
@@ -13271,6 +13285,20 @@ static void opdi_slices_attach(opd_tensor *self, opd_node *s, opd_node *n) {
     self->flags |= OPDI_REQUIRES_GRAD;
     r->version = version - 1;
     for (i = 0; i < n->nresults; i++) { opdi_saved_results(n)[i].n = (int32_t)version; }
+}
+
+//-- t, which was written to, is result nr of n from here on; of a view, the base learns of it.
+static int opdi_rebase_to(opd_tensor *t, opd_node *n, int nr) {
+    opd_node *s;
+    if (!(t->flags & OPDI_IS_VIEW)) {
+        opdi_leave_node(t);
+        opdi_attach(t, n, nr);
+        return 0;
+    }
+    if (!(s = opdi_slices_make(t, n))) { return -1; }
+    opdi_slices_attach(t, s, n);
+    opdi_node_release(s);
+    return 0;
 }
 
 //-- After the write: self is the node's result.
@@ -13780,23 +13808,33 @@ static bool opdi_context_constant(const opd_context *ctx, const opd_tensor *t) {
     return t && opdi_is_listed(&ctx->constant, t);
 }
 
-//-- The node takes the context and what it saved; its results are tied already.
-static void opdi_context_keep(opd_context *ctx, opd_node *n) {
+//-- The node takes the context and what it saved; its results are tied afterwards.  On failure it takes nothing.
+static int opdi_context_keep(opd_context *ctx, opd_node *n, opd_tensor *const *outs, int nouts) {
     opd_value *v = &opdi_kept(n)[n->nkept - 1 - ctx->save.n];
     int32_t i, k;
     for (i = 0; i < ctx->save.n; i++) {
         opd_tensor *t = ctx->save.t[i];
+        const opd_value given = opd_value_tensor(t);
         if (!t) { continue; }
         for (k = 0; k < i && ctx->save.t[k] != t; k++) { }
         if (k < i) { v[i] = opd_value_int(k); continue; }
-        v[i] = opdi_keep_tensor(t);
-        if (t->grad_fn == n) { t->flags |= OPDI_SAVED_BY_OWN; }
+        for (k = 0; k < nouts && outs[k] != t; k++) { }
+        if (k < nouts) { v[i] = opdi_keep_result(t); }
+        else if (opdi_keep_value(&v[i], &given, true)) { return -1; }
         n->saved = OPDI_SAVED;
     }
     v[i].tag = OPD_TAG_OBJECT;
     v[i].u.object = ctx;
     ctx->nsaved = ctx->save.n;
     ctx->node = n;
+    return 0;
+}
+//-- A result that is saved makes no cycle.
+static void opdi_context_tie(const opd_context *ctx) {
+    int32_t i;
+    for (i = 0; i < ctx->save.n; i++) {
+        if (ctx->save.t[i] && ctx->save.t[i]->grad_fn == ctx->node) { ctx->save.t[i]->flags |= OPDI_SAVED_BY_OWN; }
+    }
 }
 
 //-- After a recorded call of an operator: its context, filled by its set-up.
@@ -13815,6 +13853,22 @@ static opd_context *opdi_context_setup(const opd_call *call, const opdi_card *ca
     ctx->noutputs = 0;
     if (rc) { opdi_context_free(ctx); return NULL; }
     return ctx;
+}
+
+//-- Whether an input requires grad while grad mode is on; the histories of views are up to date then.  -1: an error.
+static int opdi_function_wanted(const opd_context *ctx) {
+    int32_t i, k;
+    int wanted = 0;
+    if (!opd_grad_enabled()) { return 0; }
+    for (i = 0; i < ctx->ninputs; i++) {
+        const opd_value *v = &ctx->inputs[i];
+        for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR); k++) {
+            opd_tensor *t = v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->u.t;
+            if (t && opdi_refresh(t)) { return -1; }
+        }
+        wanted = wanted || opdi_arg_requires_grad(v);
+    }
+    return wanted;
 }
 
 //-- Edges to the inputs, before forward may change them.
@@ -13854,10 +13908,6 @@ static bool opdi_is_input(const opd_context *ctx, const opd_tensor *t) {
     return false;
 }
 
-static bool opdi_differentiable_dtype(const opd_tensor *t) {
-    return opd_dtype_is_floating((opd_scalar_type)t->dtype) || opd_dtype_is_complex((opd_scalar_type)t->dtype);
-}
-
 //-- What forbids returning t, which was written to.
 static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *t, bool input) {
     if ((t->flags & OPDI_REQUIRES_GRAD) && !t->grad_fn) {
@@ -13876,7 +13926,12 @@ static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *t, bool in
                         "it into two Functions: one doing the inplace that returns a single Tensor and a second one "
                         "that does the other operations). (%s)", ctx->name);
     }
-    return 0;
+    if ((t->flags & OPDI_IS_VIEW) && (ctx->inputs[0].tag != OPD_TAG_TENSOR || ctx->inputs[0].u.t != t ||
+                                      opdi_is_listed(&ctx->save, t))) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "A view that a Function modifies inplace must be its first input, and a "
+                        "clone of it be saved for backward, if anything. (%s)", ctx->name);
+    }
+    return opdi_check_inplace(t);
 }
 
 //-- Makes every output a tensor that may get this function's history; tied: those that will.  How many; -1.
@@ -13896,7 +13951,7 @@ static int opdi_function_wrap(opd_context *ctx, bool wanted, bool *tied) {
         opd_tensor *t = ctx->outputs[i].tag == OPD_TAG_TENSOR ? ctx->outputs[i].u.t : NULL, *old = t;
         const bool input = t && opdi_is_input(ctx, t), dirty = t && opdi_is_listed(&ctx->dirty, t);
         const bool history = t && (t->flags & OPDI_REQUIRES_GRAD) != 0;
-        tied[i] = t && wanted && opdi_differentiable_dtype(t) && !opdi_is_listed(&ctx->constant, t);
+        tied[i] = t && wanted && opdi_differentiable(t) && !opdi_is_listed(&ctx->constant, t);
         if (!t) { continue; }
         n += tied[i];
         if (tied[i] && dirty) {
@@ -13909,34 +13964,41 @@ static int opdi_function_wrap(opd_context *ctx, bool wanted, bool *tied) {
                             "a view of the input instead, e.g. with opd_alias or setup ctx inside the forward function "
                             "itself. (%s)", ctx->name);
         }
-        if (!history && (!input || dirty)) { continue; }
-        if (opdi_unalias(&t, false)) { return -1; }
-        ctx->outputs[i].u.t = t;
-        opdi_drop(old);
+        if (history || (input && !dirty)) {
+            if (history && !tied[i] ? !(t = opdi_shallow_copy(old)) : opdi_unalias(&t, false)) { return -1; }
+            ctx->outputs[i].u.t = t;
+            opdi_drop(old);
+        } else if (!input && (t->flags & OPDI_IS_VIEW)) { opdi_view_record_of(t)->creation = OPDI_VIEW_CUSTOM; }
+    }
+    for (i = 0; i < ctx->noutputs && n > 1; i++) {
+        opd_tensor *t = ctx->outputs[i].tag == OPD_TAG_TENSOR ? ctx->outputs[i].u.t : NULL;
+        if (t && (t->flags & OPDI_IS_VIEW)) { opdi_view_record_of(t)->creation = OPDI_VIEW_MULTI_OUTPUT; }
     }
     return n;
 }
 
-//-- The node, with everything that was promised to it.
+//-- The node, with everything that was promised to it: a reference in ctx->node, also when the ties fail.
 static int opdi_function_record(opd_context *ctx, const opdi_derivative *formula, const bool *tied, opd_tensor **outs) {
     opd_node *n;
     int32_t i;
+    int rc = 0;
     for (i = 0; i < ctx->noutputs; i++) { outs[i] = ctx->outputs[i].tag == OPD_TAG_TENSOR ? ctx->outputs[i].u.t : NULL; }
     n = opdi_node_make(formula, ctx->nedges, opdi_context_room(ctx), 0, outs, ctx->noutputs, 0);
     if (!n) { return -1; }
     memcpy(opdi_edges(n), ctx->edges, (size_t)ctx->nedges * sizeof *ctx->edges);
     opdi_free(ctx->edges, (size_t)ctx->nedges * sizeof *ctx->edges);
     ctx->edges = NULL;
+    if (opdi_context_keep(ctx, n, outs, ctx->noutputs)) { opdi_node_release(n); return -1; }
     for (i = 0; i < ctx->noutputs; i++) {
         opd_tensor *t = outs[i];
         if (!tied[i]) { continue; }
         if (t->grad_fn == n) { t->output_nr = (uint32_t)i; continue; }       /* returned twice */
-        if (t->grad_fn) { opdi_leave_node(t); }
+        if (opdi_is_listed(&ctx->dirty, t)) { rc = opdi_rebase_to(t, n, i) || rc; continue; }
         opdi_attach(t, n, i);
+        if (t->flags & OPDI_IS_VIEW) { opdi_view_record_of(t)->version = OPDI_LOAD(&t->storage->version); }
     }
-    opdi_context_keep(ctx, n);
-    opdi_node_release(n);
-    return 0;
+    opdi_context_tie(ctx);
+    return rc;
 }
 
 //-- Hands the outputs to the innermost scope.
@@ -13974,8 +14036,7 @@ static int opdi_function_finish(opd_context *ctx, const opdi_derivative *formula
     int rc = outs ? opdi_function_wrap(ctx, wanted, tied) : -1;
     if (rc > 0) { rc = opdi_function_record(ctx, formula, tied, outs); }
     if (outs) { opdi_free(outs, bytes); }
-    node = ctx->node;                             /* held by the outputs alone, which may end here */
-    if (node) { opdi_ref_up(&node->refs); }
+    node = ctx->node;
     if (rc == 0) { rc = opdi_function_deliver(ctx, outputs, cap); }
     if (!node) { opdi_context_free(ctx); return rc ? -1 : n; }
     opdi_context_end_call(ctx);
@@ -13986,21 +14047,19 @@ static int opdi_function_finish(opd_context *ctx, const opdi_derivative *formula
 static int opdi_function_call(opd_context *ctx, opd_value *outputs, int cap) {
     const opdi_derivative *formula;
     char name[64];
-    bool wanted = false;
-    int i;
+    int wanted;
     snprintf(name, sizeof name, "%.50sBackward", ctx->fn.name);
     formula = opdi_hand_formula(name, ctx->fn.backward ? ctx->fn.backward : opdi_function_missing, true,
                                 ctx->fn.once_differentiable);
     ctx->name = formula ? formula->name : "";
-    for (i = 0; i < ctx->ninputs; i++) { wanted = wanted || opdi_arg_requires_grad(&ctx->inputs[i]); }
-    wanted = wanted && opd_grad_enabled();
-    if (!formula || (wanted && opdi_function_edges(ctx)) ||
+    wanted = formula ? opdi_function_wanted(ctx) : -1;
+    if (wanted < 0 || (wanted && opdi_function_edges(ctx)) ||
         opdi_context_run(ctx, ctx->fn.forward, &ctx->in_forward, "forward") ||
         (ctx->fn.setup_context && opdi_context_run(ctx, ctx->fn.setup_context, &ctx->in_setup, "setup_context"))) {
         opdi_context_free(ctx);
         return -1;
     }
-    return opdi_function_finish(ctx, formula, wanted, outputs, cap);
+    return opdi_function_finish(ctx, formula, wanted != 0, outputs, cap);
 }
 
 int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs, int n) {
@@ -14089,6 +14148,10 @@ static int opdi_call_once(opd_backward_call *bw) {
 OPDI_COLD_END
 
 //-- formulas -----------------------------------------------------------------------------------------------------
+
+static inline int opdi_run_fn(opd_backward_call *bw) {
+    return OPDI_UNLIKELY(bw->node->formula->once) ? opdi_call_once(bw) : bw->node->formula->fn(bw);
+}
 
 opd_context *opd_bw_context(const opd_backward_call *bw) {
     const opd_node *n = bw->node;
@@ -14591,7 +14654,7 @@ static int opdi_slices_run(opd_backward_call *bw, opd_tensor **out) {
     in.base = bw->node;
     in.grads = &grad;
     in.out = out;
-    if (n->formula->fn(&in)) {
+    if (opdi_run_fn(&in)) {
         return opd_ok() ? opd_fail(OPD_ERROR_AUTOGRAD, "the formula of %s failed without saying why", n->formula->name)
             : opdi_fail_more(" [in %s]", n->formula->name);
     }
@@ -14745,7 +14808,7 @@ static int opdi_task_done(opdi_engine *en, opdi_task *t) {
 }
 
 static int opdi_call_formula(opd_backward_call *bw) {
-    int rc = OPDI_UNLIKELY(bw->node->formula->once) ? opdi_call_once(bw) : bw->node->formula->fn(bw);
+    int rc = opdi_run_fn(bw);
     if (rc && opd_ok()) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "the formula of %s failed without saying why", bw->node->formula->name);
     }

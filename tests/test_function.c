@@ -402,6 +402,63 @@ TEST(outputs_that_have_a_history) {               /* they stay what they are */
     CHECK(opd_tensor_grad(y) == NULL);
 }
 
+/* Views: written to as the only output; made inside. */
+static int half_inplace_forward(opd_context *ctx) {
+    opd_tensor *x = opd_context_tensor(ctx, 0);
+    return !into("aten::mul_.Tensor", x, num(2)) || opd_context_mark_dirty(ctx, x) || opd_context_return(ctx, x);
+}
+static int half_inplace_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), num(2))); }
+TEST(views_written_to) {
+    opd_autograd_function f = function("Double", half_inplace_forward, half_inplace_backward);
+    opd_tensor *x = the_x(), *base = opd_mul(x, num(1)), *v = opd_select(opd_unsqueeze(base, 0), 0, 0), *r = apply1(&f, v);
+    CHECK(r == v);
+    CHECK_NEAR(opd_data_f64(base)[3], 8, 0);
+    CHECK_STR(opd_tensor_grad_fn(base), "CopySlices");
+    CHECK_INT(opd_backward(opd_sum(opd_mul(base, v))), 0);                        /* (2x)(2x) */
+    CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[3], 32, 0);
+    f.once_differentiable = true;
+    x = the_x();
+    base = opd_mul(x, num(1));
+    v = opd_view(base, OPD_INTS(2, 2));
+    CHECK(apply1(&f, v) == v);
+    CHECK_INT(grads_of(opd_sum(base), &x, 1, true, &r), 0);
+    CHECK_NEAR(opd_data_f64(r)[0], 2, 0);
+    CHECK_INT(opd_backward(opd_sum(r)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "trying to differentiate twice");
+    CHECK(apply1(&f, opd_view(the_x(), OPD_INTS(2, 2))) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+}
+static int local_view_forward(opd_context *ctx) {
+    opd_tensor *v = opd_view(opd_clone(opd_context_tensor(ctx, 0)), OPD_INTS(2, 2));
+    if (opd_context_user(ctx) && !into("aten::add_.Tensor", v, num(2))) { return -1; }
+    return opd_context_return(ctx, v);
+}
+static int local_view_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_view(opd_bw_grad(bw, 0), OPD_INTS(4))); }
+TEST(views_made_inside) {
+    opd_autograd_function f = function("My", local_view_forward, local_view_backward);
+    opd_tensor *x = the_x(), *r;
+    int i;
+    for (i = 0; i < 2; i++) {
+        r = apply1(&f, x);
+        CHECK_STR(opd_tensor_grad_fn(r), "MyBackward");
+        CHECK_INT(opd_backward(opd_sum(opd_mul(r, r))), 0);
+        r = apply1(&f, x);
+        CHECK(into("aten::mul_.Tensor", r, num(2)) == NULL);
+        CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Output 0 of MyBackward is a view and is being modified inplace. This view was created inside a custom Function");
+        CHECK(into("aten::mul_.Tensor", opd_view(r, OPD_INTS(4)), num(2)) == NULL);
+        CHECK_ERROR(OPD_ERROR_AUTOGRAD, "This view was created inside a custom Function");
+        f.user = &f;                              /* written to inside */
+    }
+    f = function("Both", both_forward, both_backward);
+    {
+        opd_tensor *out[2];
+        CHECK_INT(apply2(&f, out, x, the_y()), 2);
+        CHECK(into("aten::mul_.Tensor", out[1], num(2)) == NULL);
+        CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Output 1 of BothBackward is a view and is being modified inplace. This view is the output of a function that "
+                    "returns multiple views.");
+    }
+}
+
 //-- gradients in and out ------------------------------------------------------------------------------------------------
 
 static int nothing_backward(opd_backward_call *bw) { (void)bw; return 0; }
@@ -982,6 +1039,11 @@ TEST(without_a_formula_backward_is_an_error) {
     CHECK(none1("none::double_", z) == z);
     CHECK_STR(opd_tensor_grad_fn(z), "NotImplemented");
     CHECK_NEAR(opd_data_f64(z)[0], 2, 0);
+    CHECK_INT(opd_backward(opd_sum(z)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "derivative for none::double_ " WAYS_OUT);
+    z = opd_mul(x, num(1));
+    CHECK(none1("none::double_", opd_view(z, OPD_INTS(2, 2))) != NULL);           /* into a view: the base knows */
+    CHECK_NEAR(opd_data_f64(z)[3], 8, 0);
     CHECK_INT(opd_backward(opd_sum(z)), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "derivative for none::double_ " WAYS_OUT);
     CHECK(none1("none::double_", x) == NULL);
