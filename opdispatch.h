@@ -12979,7 +12979,8 @@ static int opdi_not_implemented_in(const opdi_table *table, opd_call *call) {
     return opdi_unalias_results(call) ? -1 : opdi_record(call, card, &card->missing, call->args);
 }
 int opd_autograd_not_implemented(opd_call *call) {
-    if (!opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
+    if (opdi_call_forward(call)) { return opdi_forward_unable(call, "because it has not been implemented yet."); }
+    if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
     return opdi_not_implemented_in(OPDI_ACQUIRE(&call->op->table), call);
 }
 
@@ -13005,10 +13006,10 @@ static int opdi_warn_in(const opdi_table *table, opd_call *call) {
 
 //-- The kernel at Autograd where nothing is registered: an operator that would need a formula gets a node that says so
 //-- when backward comes to it.
-static int opdi_autograd_fallback(opd_call *call) {
+static int opdi_recording_fallback(opd_call *call) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const int mode = OPDI_LOAD(&opdi_fallback_mode);
-    if (mode == OPD_AUTOGRAD_FALLBACK_NOTHING || !opd_call_requires_grad(call)) { return opdi_below_autograd(call); }
+    if (mode == OPD_AUTOGRAD_FALLBACK_NOTHING || !opdi_call_flags(call)) { return opdi_below_autograd(call); }
     /* one table for both: a formula and its kernel may be registered meanwhile, the formula first */
     if (!table && !(table = opdi_table_make(call->op))) { return -1; }
     if (table->slots[call->slot].fn != opdi_autograd_fallback) { return opd_redispatch(call, call->keys); }
@@ -13555,11 +13556,11 @@ struct opd_context {
 static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *v, uint32_t version);
 
 static int opdi_fail_freed(const opd_node *n) {
-    return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time (or directly access saved "
-                    "tensors after they have already been freed). Saved intermediate values of the graph are freed when "
-                    "you call opd_backward or opd_autograd_grad. Specify retain_graph if you need to backward through "
-                    "the graph a second time or if you need to access saved tensors after calling backward. (%s)",
-                    n->formula->name);
+    return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time (or directly access "
+                    "saved tensors after they have already been freed). Saved intermediate values of the graph are "
+                    "freed when you call opd_backward or opd_autograd_grad. Specify retain_graph if you need to "
+                    "backward through the graph a second time or if you need to access saved tensors after calling "
+                    "backward. (%s)", n->formula->name);
 }
 
 static void opdi_listed_free(opdi_listed *l) {
@@ -13604,6 +13605,7 @@ static opd_context *opdi_context_new(int ninputs, int nfirst) {
     return ctx;
 }
 
+static opd_tensor *opdi_tensor_in(const opd_value *v) { return v->tag == OPD_TAG_TENSOR ? v->u.t : NULL; }
 static void opdi_kept_free(opd_value *v) {
     size_t bytes = opdi_kept_bytes(v);
     if (v->tag == OPD_TAG_TENSOR) { opdi_drop(v->u.t); }
@@ -13798,7 +13800,9 @@ static int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), bool *du
     th->scope_depth = depth;
     th->scope_mark = scope_mark;
     if (th->top != mark) { opdi_scope_unwind(th, mark); }
-    if (rc && opd_ok()) { return opd_fail(OPD_ERROR_AUTOGRAD, "the %s of %s failed without saying why", what, ctx->name); }
+    if (rc && opd_ok()) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "the %s of %s failed without saying why", what, ctx->name);
+    }
     return opd_ok() ? 0 : opdi_fail_more(" [in the %s of %s]", what, ctx->name);
 }
 
@@ -13915,8 +13919,8 @@ static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *t, bool in
                         "a leaf Variable that requires grad has been used in an in-place operation.");
     }
     if (!input) {
-        opd_warn("Only input Tensors should be given to opd_context_mark_dirty. If a Tensor is not an input, there is no "
-                 "need to pass it to mark_dirty (%s).", ctx->name);
+        opd_warn("Only input Tensors should be given to opd_context_mark_dirty. If a Tensor is not an input, there is "
+                 "no need to pass it to mark_dirty (%s).", ctx->name);
     }
     if ((t->flags & OPDI_IS_VIEW) && ctx->noutputs > 1) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "If your Function modifies inplace an input that is a view of another "
@@ -13939,16 +13943,14 @@ static int opdi_function_wrap(opd_context *ctx, bool wanted, bool *tied) {
     int32_t i, n = 0;
     for (i = 0; i < ctx->dirty.n; i++) {
         int32_t k;
-        for (k = 0; k < ctx->noutputs; k++) {
-            if (ctx->outputs[k].tag == OPD_TAG_TENSOR && ctx->outputs[k].u.t == ctx->dirty.t[i]) { break; }
-        }
+        for (k = 0; k < ctx->noutputs && opdi_tensor_in(&ctx->outputs[k]) != ctx->dirty.t[i]; k++) { }
         if (k < ctx->noutputs) { continue; }
-        return opd_fail(OPD_ERROR_AUTOGRAD, "Some elements marked as dirty during the forward method were not returned as "
-                        "output. The inputs that are modified inplace must all be outputs of the Function. (%s)",
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Some elements marked as dirty during the forward method were not returned "
+                        "as output. The inputs that are modified inplace must all be outputs of the Function. (%s)",
                         ctx->name);
     }
     for (i = 0; i < ctx->noutputs; i++) {
-        opd_tensor *t = ctx->outputs[i].tag == OPD_TAG_TENSOR ? ctx->outputs[i].u.t : NULL, *old = t;
+        opd_tensor *t = opdi_tensor_in(&ctx->outputs[i]), *old = t;
         const bool input = t && opdi_is_input(ctx, t), dirty = t && opdi_is_listed(&ctx->dirty, t);
         const bool history = t && (t->flags & OPDI_REQUIRES_GRAD) != 0;
         tied[i] = t && wanted && opdi_differentiable(t) && !opdi_is_listed(&ctx->constant, t);
@@ -13971,7 +13973,7 @@ static int opdi_function_wrap(opd_context *ctx, bool wanted, bool *tied) {
         } else if (!input && (t->flags & OPDI_IS_VIEW)) { opdi_view_record_of(t)->creation = OPDI_VIEW_CUSTOM; }
     }
     for (i = 0; i < ctx->noutputs && n > 1; i++) {
-        opd_tensor *t = ctx->outputs[i].tag == OPD_TAG_TENSOR ? ctx->outputs[i].u.t : NULL;
+        opd_tensor *t = opdi_tensor_in(&ctx->outputs[i]);
         if (t && (t->flags & OPDI_IS_VIEW)) { opdi_view_record_of(t)->creation = OPDI_VIEW_MULTI_OUTPUT; }
     }
     return n;
@@ -13982,7 +13984,7 @@ static int opdi_function_record(opd_context *ctx, const opdi_derivative *formula
     opd_node *n;
     int32_t i;
     int rc = 0;
-    for (i = 0; i < ctx->noutputs; i++) { outs[i] = ctx->outputs[i].tag == OPD_TAG_TENSOR ? ctx->outputs[i].u.t : NULL; }
+    for (i = 0; i < ctx->noutputs; i++) { outs[i] = opdi_tensor_in(&ctx->outputs[i]); }
     n = opdi_node_make(formula, ctx->nedges, opdi_context_room(ctx), 0, outs, ctx->noutputs, 0);
     if (!n) { return -1; }
     memcpy(opdi_edges(n), ctx->edges, (size_t)ctx->nedges * sizeof *ctx->edges);
@@ -14067,8 +14069,8 @@ int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int 
     int i;
     if (!opd_ok()) { return -1; }
     if (!fn || !fn->name || !fn->forward || n < 0 || cap < 0 || (n && !inputs) || (cap && !outputs)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_apply: a function with a name and a forward is needed, and its "
-                        "arrays");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_apply: a function with a name and a forward is needed, and "
+                        "its arrays");
     }
     for (i = 0; i < n; i++) {
         if ((inputs[i].tag == OPD_TAG_TENSOR && !inputs[i].u.t) || inputs[i].tag == OPD_TAG_DEFAULT) {
@@ -14087,8 +14089,8 @@ int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int 
 static int opdi_context_wrong_return(const opd_backward_call *bw, int i) {
     const opd_context *ctx = opd_bw_context(bw);
     if (i < 0 || i >= ctx->ninputs) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "function %s returned an incorrect number of gradients (expected %d, got %d)",
-                        bw->node->formula->name, (int)ctx->ninputs, i + 1);
+        return opd_fail(OPD_ERROR_AUTOGRAD,
+                        "function %s returned an incorrect number of gradients (expected %d, got %d)", bw->node->formula->name, (int)ctx->ninputs, i + 1);
     }
     return opd_fail(OPD_ERROR_AUTOGRAD, "function %s returned a gradient different from None at position %d, but the "
                     "corresponding forward input was not a Variable", bw->node->formula->name, i + 1);
@@ -14098,7 +14100,8 @@ static int opdi_context_wrong_return(const opd_backward_call *bw, int i) {
 static opd_tensor *opdi_zeros_of(const int64_t *meta) {
     opd_tensor *g, *zero;
     if (!meta || !opd_ok()) { return NULL; }
-    g = opdi_tensor_make(meta + 1, NULL, (int)(*meta >> 24), (opd_scalar_type)(*meta & 0xff), (int)(*meta >> 8 & 0xffff));
+    g = opdi_tensor_make(meta + 1, NULL, (int)(*meta >> 24), (opd_scalar_type)(*meta & 0xff),
+                         (int)(*meta >> 8 & 0xffff));
     zero = g ? opd_tensor_wrapped_number(opd_value_int(0)) : NULL;
     if (g && (!zero || opdi_copy(g, zero))) { opdi_drop(g); return NULL; }
     return g;
@@ -14106,9 +14109,9 @@ static opd_tensor *opdi_zeros_of(const int64_t *meta) {
 
 //-- once differentiable ------------------------------------------------------------------------------------------
 //
-//  The formula runs with grad mode off.  When the caller wants a graph of the gradients (create_graph), they are tied to
-//  a node that fails; its edges are those of the function and of the gradients it was given, so that whatever asks for a
-//  second derivative meets it.
+//  The formula runs with grad mode off.  When the caller wants a graph of the gradients (create_graph), they are tied
+//  to a node that fails; its edges are those of the function and of the gradients it was given, so that whatever asks
+//  for a second derivative meets it.
 
 static int opdi_twice(opd_backward_call *bw) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "trying to differentiate twice a function that was marked with "
