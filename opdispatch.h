@@ -14090,7 +14090,8 @@ static int opdi_context_wrong_return(const opd_backward_call *bw, int i) {
     const opd_context *ctx = opd_bw_context(bw);
     if (i < 0 || i >= ctx->ninputs) {
         return opd_fail(OPD_ERROR_AUTOGRAD,
-                        "function %s returned an incorrect number of gradients (expected %d, got %d)", bw->node->formula->name, (int)ctx->ninputs, i + 1);
+                        "function %s returned an incorrect number of gradients (expected %d, got %d)",
+                        bw->node->formula->name, (int)ctx->ninputs, i + 1);
     }
     return opd_fail(OPD_ERROR_AUTOGRAD, "function %s returned a gradient different from None at position %d, but the "
                     "corresponding forward input was not a Variable", bw->node->formula->name, i + 1);
