@@ -2005,6 +2005,7 @@ struct opd_grad_guard {
     X(squeeze_, "squeeze_", T1, squeeze_, (T), 0, ()) \
     X(squeeze__dim, "squeeze_.dim", T2, squeeze_dim_, (T, i), 0, ()) \
     X(as_strided_, "as_strided_", T3, as_strided_, (T, I, I), T4, (T, I, I, V)) \
+    X(detach_, "detach_", T1, detach_, (T), 0, ()) \
     X(resize_, "resize_", T2, resize_, (T, I), T3, (T, I, V)) \
     X(resize_as_, "resize_as_", T2, resize_as_, (T, T), T3, (T, T, V)) \
     X(is_same_size, "is_same_size", V2, is_same_size, (T, T), 0, ()) \
@@ -13209,6 +13210,28 @@ static void opdi_leave_node(opd_tensor *self) {
     opdi_node_release(old);
 }
 
+//-- self becomes a leaf that requires no grad.  A node that has saved it as its own result keeps another tensor with its
+//-- memory and history.
+static int opdi_detach_here(opd_tensor *self) {
+    opd_node *old = self->grad_fn;
+    opd_tensor *t;
+    int i;
+    for (i = 0; old && (self->flags & OPDI_SAVED_BY_OWN) && i < old->nkept + old->nresults; i++) {
+        opd_value *v = &opdi_kept(old)[i];
+        if (v->tag != OPD_TAG_TENSOR || v->u.t != self) { continue; }
+        if (!(t = opdi_shallow_copy(self))) { return -1; }
+        t->grad_fn = old;
+        t->output_nr = self->output_nr;
+        t->flags |= OPDI_REQUIRES_GRAD | OPDI_SAVED_BY_OWN | OPDI_WEAK_NODE;
+        v->u.t = t;
+        opdi_own_forget(self);
+    }
+    self->grad_fn = NULL;
+    self->flags &= (uint8_t)~OPDI_REQUIRES_GRAD;
+    if (old) { opdi_node_release(old); }
+    return 0;
+}
+
 //-- A node for the write: its edges are those of the arguments before it.  A reference.
 static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, opd_tensor *self,
                                    const opd_value *args) {
@@ -13226,6 +13249,31 @@ static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, 
         opdi_kept_drop(n, &old);
     }
     return n;
+}
+
+//-- t is about to get a history that begins with n.  A node in it that has saved t, as it was before, would hold itself
+//-- through t; what it saved is void, so it lets go.  Looks only at nodes that are near, as such a graph is a mistake.
+#define OPDI_NEAR 64
+static void opdi_void_saved(const opd_node *n, opd_tensor *t) {
+    const opd_node *near[OPDI_NEAR + 1], *at = n;
+    int count = 0, i = -1, k, j;
+    if (OPDI_LOAD(&t->refs) == 1) { return; }
+    for (; i < count; at = near[++i]) {
+        const opdi_edge *e = opdi_edges(at);
+        for (k = 0; i >= 0 && k < at->nkept + at->nresults; k++) {
+            opd_value *v = &opdi_kept(at)[k], old = *v;
+            if (v->tag != OPD_TAG_TENSOR || v->u.t != t || t->grad_fn == at) { continue; }
+            *v = opd_value_none();
+            v->n = OPDI_WRITTEN_SINCE;
+            opdi_kept_drop(at, &old);
+        }
+        for (k = i < 0; k < at->nedges && count < OPDI_NEAR; k++) {       /* the first edge of n is t's own history */
+            if (!e[k].vertex || (e[k].vertex & OPDI_LEAF)) { continue; }
+            for (j = 0; j < count && near[j] != opdi_edge_node(e[k].vertex); j++) { }
+            if (j == count) { near[count++] = opdi_edge_node(e[k].vertex); }
+        }
+        near[count] = NULL;
+    }
 }
 
 //-- Which results' values n, the node of a write into self, has to keep.
@@ -13282,6 +13330,7 @@ static void opdi_slices_attach(opd_tensor *self, opd_node *s, opd_node *n) {
     const uint32_t version = OPDI_LOAD(&self->storage->version);
     int i;
     opdi_leave_node(r->base);
+    opdi_void_saved(s, r->base);
     opdi_attach(r->base, s, 0);
     self->flags |= OPDI_REQUIRES_GRAD;
     r->version = version - 1;
@@ -13307,6 +13356,7 @@ static void opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self,
     int i, r = 0;
     opdi_node_describe(n, &self);                 /* squeeze_ and its like change the sizes */
     opdi_leave_node(self);
+    opdi_void_saved(n, self);
     opdi_attach(self, n, 0);
     if (self->flags & OPDI_IS_VIEW) {             /* it was given another geometry */
         opdi_view_record_of(self)->version = OPDI_LOAD(&self->storage->version);
@@ -14260,7 +14310,15 @@ opd_tensor *opd_bw_grad(opd_backward_call *bw, int i) {
 
 opd_tensor *opd_bw_tensor(opd_backward_call *bw, int i) {
     const opd_value *v = opdi_bw_kept(bw, i);
-    return v && (v->tag == OPD_TAG_TENSOR || v->tag == OPD_TAG_NONE) ? opdi_unpack(bw->node, v, (uint32_t)v->n) : NULL;
+    const int e = opdi_bw_edge(bw, i, 0);
+    const uintptr_t edge = e < 0 ? 0 : opdi_edges(bw->node)[e].vertex;
+    opd_tensor *t;
+    if (!v || (v->tag != OPD_TAG_TENSOR && v->tag != OPD_TAG_NONE)) { return NULL; }
+    t = opdi_unpack(bw->node, v, (uint32_t)v->n);
+    if (!t || !edge || (edge & OPDI_LEAF) || t->grad_fn) { return t; }
+    (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use a saved tensor that has been detached in-place, i.e. with "
+                   ".detach_(). This is not supported, please use out-of-place `.detach()` instead");
+    return NULL;
 }
 
 opd_tensors opd_bw_tensors(opd_backward_call *bw, int i) {
@@ -23188,6 +23246,18 @@ static int opdi_as_strided__kernel(opd_call *call) {
     v = opd_tensor_view(self, sizes.data, strides.data, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1), offset);
     if (!v || opdi_redescribe(self, sizes.data, strides.data, (int)sizes.n, offset - own)) { return -1; }
     return opd_return_tensor(call, self);
+}
+static int opdi_detach__kernel(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
+static int opdi_detach__autograd(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    if (self->flags & OPDI_IS_VIEW) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Can't detach views in-place. Use detach() instead.");
+    }
+    return opdi_detach_here(self) ? -1 : opd_return_tensor(call, self);
+}
+OPDI_OP(detach_) {
+    op->schema = "detach_(Tensor(a!) self) -> Tensor(a!)"; op->any = opdi_detach__kernel;
+    op->autograd = opdi_detach__autograd; op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[2,3]";
 }
 #define OPDI_CARD_SELF(id, schema_, kernel_, backward_, cases_) \
     OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_LOOP, NULL, NULL, cases_)
