@@ -13406,11 +13406,11 @@ static int opdi_inplace_args(const opd_call *call, const opdi_card *card, opd_te
     return 0;
 }
 
-//-- Whether self, a view, still lies where p says.
-static bool opdi_slice_same(const opd_tensor *self, const int64_t *p) {
+//-- Whether self, a view, still lies where `was` says.
+static bool opdi_slice_same(const opd_tensor *self, const opd_value *was) {
     int64_t now[OPDI_MAX_SLICE];
     const int n = opdi_slice_pack(self, opdi_view_record_of(self)->base, now);
-    return memcmp(now, p, (size_t)n * sizeof *p) == 0;
+    return n == was->n && memcmp(now, was->u.ints, (size_t)n * sizeof *now) == 0;
 }
 
 //-- The kernel at Autograd of operators that write self: the functional formula, tied to self afterwards, or to the
@@ -13440,7 +13440,7 @@ static int opdi_recording_inplace_kernel(opd_call *call, const opdi_card *card, 
         rc = opd_fail(OPD_ERROR_AUTOGRAD, "%s adds more than %d dimensions to its argument", call->op->name,
                       OPDI_NODE_ROOM);
     }
-    if (rc == 0 && s && opdi_slice_same(self, opdi_kept(s)[1].u.ints)) { opdi_slices_attach(self, s, n); }
+    if (rc == 0 && s && opdi_slice_same(self, &opdi_kept(s)[1])) { opdi_slices_attach(self, s, n); }
     else if (rc == 0) { opdi_rebase(call, card, self, args, n); }
     opdi_node_release(n);
     if (s) { opdi_node_release(s); }
@@ -23257,7 +23257,8 @@ static int opdi_detach__autograd(opd_call *call) {
 }
 OPDI_OP(detach_) {
     op->schema = "detach_(Tensor(a!) self) -> Tensor(a!)"; op->any = opdi_detach__kernel;
-    op->autograd = opdi_detach__autograd; op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[2,3]";
+    op->autograd = opdi_detach__autograd; op->backward = OPD_NOT_DIFFERENTIABLE; op->cases = "[2,3]";
+    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP;
 }
 #define OPDI_CARD_SELF(id, schema_, kernel_, backward_, cases_) \
     OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_LOOP, NULL, NULL, cases_)

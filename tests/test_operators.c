@@ -308,7 +308,7 @@ static void test_derivatives(const subject *s, int layout) {
 }
 
 static bool has_formula(const opd_op_desc *card) {
-    return (card->backward && card->backward != OPD_NOT_DIFFERENTIABLE) || card->composite || card->autograd;
+    return card->backward != OPD_NOT_DIFFERENTIABLE && (card->backward || card->composite || card->autograd);
 }
 
 //-- out of memory -----------------------------------------------------------------------------------------------------
