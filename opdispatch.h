@@ -130,6 +130,7 @@
      >>api:autograd    the tape
      >>api:forward     forward mode: tangents beside values
      >>api:checking    gradients against finite differences
+     >>api:training    optimizers, gradient clipping, learning rates
      >>api:observers   who is told of calls; the profiler
      >>api:plug        library blocks
      >>api:load        plug-ins, and compiling at run time
@@ -148,6 +149,7 @@
      >>autograd        nodes, the generic kernels, the engine, grad modes
      >>forward         dual tensors, levels, tangents of results
      >>gradcheck       gradients against finite differences
+     >>training        optimizers, gradient clipping, learning rates
      >>plugins         loading libraries of operators, compiling at run time
      >>profiler        records of events, the table, the trace file
      >>kernels         instruction sets, threads, half precision, vector math, matrix product, convolution, random
@@ -1168,6 +1170,64 @@ OPD_API int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const
                               opd_tensor *const *grad_outputs, const opd_gradcheck_options *options);
 
 //----------------------------------------------------------------------------------------------------------------------
+//  >>api:training   optimizers, gradient clipping, learning rates
+//----------------------------------------------------------------------------------------------------------------------
+
+/* An optimizer holds its parameters (leaves) and their state.  Groups of parameters with numbers of their own: several
+   optimizers.  One thread at a time. */
+typedef struct opd_optimizer opd_optimizer;
+typedef struct opd_sgd_options {
+    double lr, momentum, dampening, weight_decay;
+    bool nesterov, maximize;
+} opd_sgd_options;
+typedef struct opd_adam_options {
+    double lr, beta1, beta2, eps, weight_decay;
+    bool amsgrad, maximize;
+} opd_adam_options;
+OPD_API opd_sgd_options opd_sgd_defaults(void);      /* lr 1e-3, all else 0 */
+OPD_API opd_adam_options opd_adam_defaults(void);    /* lr 1e-3, betas 0.9 and 0.999, eps 1e-8 */
+OPD_API opd_adam_options opd_adamw_defaults(void);   /* the same with weight_decay 0.01 */
+/* torch.optim.SGD, Adam, AdamW (fused).  options NULL: the defaults.  NULL with an error. */
+OPD_API opd_optimizer *opd_sgd(opd_tensor *const *params, int n, const opd_sgd_options *options);
+OPD_API opd_optimizer *opd_adam(opd_tensor *const *params, int n, const opd_adam_options *options);
+OPD_API opd_optimizer *opd_adamw(opd_tensor *const *params, int n, const opd_adam_options *options);
+/* One step by the gradients that are there; parameters without one stay as they are.  0, or -1 with nothing changed. */
+OPD_API int opd_optimizer_step(opd_optimizer *o);
+/* Takes the gradients of its parameters away (set_to_none). */
+OPD_API int opd_optimizer_zero_grad(opd_optimizer *o);
+OPD_API double opd_optimizer_lr(const opd_optimizer *o);
+OPD_API int opd_optimizer_set_lr(opd_optimizer *o, double lr);
+/* State of parameter i, to be saved or written: "momentum_buffer"; "step" (of no dimensions), "exp_avg", "exp_avg_sq",
+   "max_exp_avg_sq".  Borrowed; NULL where there is none (yet: it comes with the first step). */
+OPD_API opd_tensor *opd_optimizer_state(const opd_optimizer *o, int i, const char *name);
+OPD_API void opd_optimizer_free(opd_optimizer *o);
+
+/* torch.nn.utils.clip_grad_norm_: scales the gradients of params so that the norm of all of them together is at most
+   max_norm; norm_type 2, any other order, infinity.  Returns the norm before (0 dims; of the innermost scope), NULL
+   with an error; error_if_nonfinite: an infinite or NaN norm is one, and nothing is scaled. */
+OPD_API opd_tensor *opd_clip_grad_norm(opd_tensor *const *params, int n, double max_norm, double norm_type,
+                                       bool error_if_nonfinite);
+/* torch.nn.utils.clip_grad_value_: every element into [-clip_value, clip_value]. */
+OPD_API int opd_clip_grad_value(opd_tensor *const *params, int n, double clip_value);
+
+/* Learning rates of torch.optim.lr_scheduler at an epoch (or step) that counts from 0, where lr is the first one:
+   `opd_optimizer_set_lr(o, opd_lr_cosine(0.1, epoch, 30, 0))`.  Bad numbers: NaN with an error. */
+OPD_API double opd_lr_step(double lr, int64_t epoch, int64_t step_size, double gamma);
+OPD_API double opd_lr_multi_step(double lr, int64_t epoch, opd_ints milestones, double gamma);
+OPD_API double opd_lr_exponential(double lr, int64_t epoch, double gamma);
+OPD_API double opd_lr_linear(double lr, int64_t epoch, double start_factor, double end_factor, int64_t total_iters);
+OPD_API double opd_lr_cosine(double lr, int64_t epoch, int64_t t_max, double eta_min);
+OPD_API double opd_lr_cosine_restarts(double lr, int64_t epoch, int64_t t_0, int64_t t_mult, double eta_min);
+typedef struct opd_one_cycle {
+    double max_lr, pct_start, div_factor, final_div_factor;
+    int64_t total_steps;
+    bool linear, three_phase;
+} opd_one_cycle;
+/* pct_start 0.3, div_factor 25, final_div_factor 1e4, cosine, two phases */
+OPD_API opd_one_cycle opd_one_cycle_defaults(double max_lr, int64_t total_steps);
+OPD_API double opd_lr_one_cycle(int64_t step, const opd_one_cycle *cycle);
+
+//----------------------------------------------------------------------------------------------------------------------
 //  >>api:observers  who is told of calls; the profiler
 //----------------------------------------------------------------------------------------------------------------------
 
@@ -1847,7 +1907,8 @@ struct opd_grad_guard {
    L a list, V a number.  Types: T tensor, i int64_t, d double, b bool, s string, I opd_ints, F opd_floats,
    L opd_tensors, D opd_device, G opd_generator, V opd_value (numbers and None: OPD_V(2), OPD_NONE). */
 #define OPD_OPERATORS(X) OPD_OPERATORS_CREATE(X) OPD_OPERATORS_VIEW(X) OPD_OPERATORS_POINTWISE(X) \
-    OPD_OPERATORS_REDUCE(X) OPD_OPERATORS_LINALG(X) OPD_OPERATORS_NN(X) OPD_OPERATORS_INDEX(X)
+    OPD_OPERATORS_REDUCE(X) OPD_OPERATORS_LINALG(X) OPD_OPERATORS_NN(X) OPD_OPERATORS_INDEX(X) \
+    OPD_OPERATORS_TRAIN(X)
 
 #define OPD_OPERATORS_CREATE(X) \
     X(empty_memory_format, "empty.memory_format", T2, empty, (I, i), T6, (I, V, V, V, V, V)) \
@@ -2493,6 +2554,15 @@ struct opd_grad_guard {
     X(bucketize_Tensor, "bucketize.Tensor", T2, bucketize, (T, T), T4, (T, T, b, b)) \
     X(bucketize_Scalar, "bucketize.Scalar", T2, bucketize_Scalar, (V, T), 0, ())
 
+/* Called through opd_optimizer_step. */
+#define OPD_OPERATORS_TRAIN(X) \
+    X(_fused_sgd_, "_fused_sgd_", 0, fused_sgd_, (), 0, ()) \
+    X(_fused_sgd__tensor_lr, "_fused_sgd_.tensor_lr", 0, fused_sgd_tensor_lr_, (), 0, ()) \
+    X(_fused_adam_, "_fused_adam_", 0, fused_adam_, (), 0, ()) \
+    X(_fused_adam__tensor_lr, "_fused_adam_.tensor_lr", 0, fused_adam_tensor_lr_, (), 0, ()) \
+    X(_fused_adamw_, "_fused_adamw_", 0, fused_adamw_, (), 0, ()) \
+    X(_fused_adamw__tensor_lr, "_fused_adamw_.tensor_lr", 0, fused_adamw_tensor_lr_, (), 0, ())
+
 #define OPD_C_T opd_tensor *
 #define OPD_C_i int64_t
 #define OPD_C_d double
@@ -2961,7 +3031,29 @@ typedef void (*opd_destroy)(void *user);
     X(void *, opd_context_user, 1, (const opd_context *)) \
     X(opd_context *, opd_bw_context, 1, (const opd_backward_call *)) \
     X(opd_autograd_fallback_mode, opd_autograd_fallback_set, 1, (opd_autograd_fallback_mode)) \
-    X(int, opd_autograd_not_implemented, 1, (opd_call *))
+    X(int, opd_autograd_not_implemented, 1, (opd_call *)) \
+    X(opd_sgd_options, opd_sgd_defaults, 0, ()) \
+    X(opd_adam_options, opd_adam_defaults, 0, ()) \
+    X(opd_adam_options, opd_adamw_defaults, 0, ()) \
+    X(opd_optimizer *, opd_sgd, 3, (opd_tensor *const *, int, const opd_sgd_options *)) \
+    X(opd_optimizer *, opd_adam, 3, (opd_tensor *const *, int, const opd_adam_options *)) \
+    X(opd_optimizer *, opd_adamw, 3, (opd_tensor *const *, int, const opd_adam_options *)) \
+    X(int, opd_optimizer_step, 1, (opd_optimizer *)) \
+    X(int, opd_optimizer_zero_grad, 1, (opd_optimizer *)) \
+    X(double, opd_optimizer_lr, 1, (const opd_optimizer *)) \
+    X(int, opd_optimizer_set_lr, 2, (opd_optimizer *, double)) \
+    X(opd_tensor *, opd_optimizer_state, 3, (const opd_optimizer *, int, const char *)) \
+    V(opd_optimizer_free, 1, (opd_optimizer *)) \
+    X(opd_tensor *, opd_clip_grad_norm, 5, (opd_tensor *const *, int, double, double, bool)) \
+    X(int, opd_clip_grad_value, 3, (opd_tensor *const *, int, double)) \
+    X(double, opd_lr_step, 4, (double, int64_t, int64_t, double)) \
+    X(double, opd_lr_multi_step, 4, (double, int64_t, opd_ints, double)) \
+    X(double, opd_lr_exponential, 3, (double, int64_t, double)) \
+    X(double, opd_lr_linear, 5, (double, int64_t, double, double, int64_t)) \
+    X(double, opd_lr_cosine, 4, (double, int64_t, int64_t, double)) \
+    X(double, opd_lr_cosine_restarts, 5, (double, int64_t, int64_t, int64_t, double)) \
+    X(opd_one_cycle, opd_one_cycle_defaults, 2, (double, int64_t)) \
+    X(double, opd_lr_one_cycle, 2, (int64_t, const opd_one_cycle *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -16606,6 +16698,388 @@ int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
+//  >>training   optimizers, gradient clipping, learning rates
+//
+//  Parameters and what is known of them; the steps themselves are operators (see >>op:train).  Uses public functions
+//  and the tensors' gradients.  Follows torch/optim, torch/nn/utils/clip_grad.py, torch/optim/lr_scheduler.py.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+//-- optimizers --------------------------------------------------------------------------------------------------------
+
+enum { OPDI_SGD, OPDI_ADAM, OPDI_ADAMW };
+#define OPDI_STATES 4
+static const char *const opdi_state_names[2][OPDI_STATES] = {{"momentum_buffer", NULL, NULL, NULL},
+                                                             {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "step"}};
+struct opd_optimizer {
+    int kind, n;
+    opd_sgd_options sgd;
+    opd_adam_options adam;
+    opd_tensor **params;                          /* [n], and [OPDI_STATES][n] state: none before the first step */
+    opd_tensor **lists;                           /* [2 + OPDI_STATES][n] room for the arguments of one call */
+    bool *begun;                                  /* [n]: has seen a step */
+    size_t bytes;
+};
+static opd_tensor **opdi_state_of(const opd_optimizer *o, int k, int i) {
+    return &o->params[(size_t)((k + 1) * o->n + i)];
+}
+
+opd_sgd_options opd_sgd_defaults(void) {
+    opd_sgd_options o;
+    memset(&o, 0, sizeof o);
+    o.lr = 1e-3;
+    return o;
+}
+opd_adam_options opd_adam_defaults(void) {
+    opd_adam_options o;
+    memset(&o, 0, sizeof o);
+    o.lr = 1e-3;
+    o.beta1 = 0.9;
+    o.beta2 = 0.999;
+    o.eps = 1e-8;
+    return o;
+}
+opd_adam_options opd_adamw_defaults(void) {
+    opd_adam_options o = opd_adam_defaults();
+    o.weight_decay = 1e-2;
+    return o;
+}
+
+static int opdi_optimizer_number(bool right, const char *what, double v) {
+    return right ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "Invalid %s: %g", what, v);
+}
+static int opdi_sgd_check(const opd_sgd_options *o) {
+    if (opdi_optimizer_number(o->lr >= 0, "learning rate", o->lr) ||
+        opdi_optimizer_number(o->momentum >= 0, "momentum value", o->momentum) ||
+        opdi_optimizer_number(o->weight_decay >= 0, "weight_decay value", o->weight_decay)) { return -1; }
+    if (o->nesterov && (o->momentum <= 0 || o->dampening > 0 || o->dampening < 0)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Nesterov momentum requires a momentum and zero dampening");
+    }
+    return 0;
+}
+static int opdi_adam_check(const opd_adam_options *o) {
+    return opdi_optimizer_number(o->lr >= 0, "learning rate", o->lr) ||
+           opdi_optimizer_number(o->eps >= 0, "epsilon value", o->eps) ||
+           opdi_optimizer_number(o->beta1 >= 0 && o->beta1 < 1, "beta parameter at index 0", o->beta1) ||
+           opdi_optimizer_number(o->beta2 >= 0 && o->beta2 < 1, "beta parameter at index 1", o->beta2) ||
+           opdi_optimizer_number(o->weight_decay >= 0, "weight_decay value", o->weight_decay) ? -1 : 0;
+}
+
+static opd_optimizer *opdi_optimizer_make(int kind, opd_tensor *const *params, int n, const opd_sgd_options *sgd,
+                                          const opd_adam_options *adam) {
+    opd_optimizer *o;
+    size_t bytes;
+    int i;
+    if (!opd_ok() || (sgd && opdi_sgd_check(sgd)) || (adam && opdi_adam_check(adam))) { return NULL; }
+    if (n <= 0 || !params) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "optimizer got an empty parameter list");
+        return NULL;
+    }
+    for (i = 0; i < n; i++) {
+        const opd_tensor *t = params[i];
+        if (!t || !opd_dtype_is_floating((opd_scalar_type)t->dtype)) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "optimizer: parameter %d is %s", i, t ? "not floating point" : "NULL");
+            return NULL;
+        }
+        if (t->grad_fn) { (void)opd_fail(OPD_ERROR_ARGUMENT, "can't optimize a non-leaf Tensor"); return NULL; }
+    }
+    bytes = sizeof *o + (size_t)n * ((3 + 2 * OPDI_STATES) * sizeof(opd_tensor *) + sizeof(bool));
+    if (!(o = (opd_optimizer *)opdi_alloc(bytes))) { return NULL; }
+    memset(o, 0, bytes);
+    o->kind = kind;
+    o->n = n;
+    if (sgd) { o->sgd = *sgd; }
+    if (adam) { o->adam = *adam; }
+    o->params = (opd_tensor **)(void *)(o + 1);
+    o->lists = o->params + (size_t)n * (1 + OPDI_STATES);
+    o->begun = (bool *)(void *)(o->lists + (size_t)n * (2 + OPDI_STATES));
+    o->bytes = bytes;
+    for (i = 0; i < n; i++) { o->params[i] = opd_keep(params[i]); }
+    return o;
+}
+opd_optimizer *opd_sgd(opd_tensor *const *params, int n, const opd_sgd_options *options) {
+    const opd_sgd_options defaults = opd_sgd_defaults();
+    return opdi_optimizer_make(OPDI_SGD, params, n, options ? options : &defaults, NULL);
+}
+opd_optimizer *opd_adam(opd_tensor *const *params, int n, const opd_adam_options *options) {
+    const opd_adam_options defaults = opd_adam_defaults();
+    return opdi_optimizer_make(OPDI_ADAM, params, n, NULL, options ? options : &defaults);
+}
+opd_optimizer *opd_adamw(opd_tensor *const *params, int n, const opd_adam_options *options) {
+    const opd_adam_options defaults = opd_adamw_defaults();
+    return opdi_optimizer_make(OPDI_ADAMW, params, n, NULL, options ? options : &defaults);
+}
+void opd_optimizer_free(opd_optimizer *o) {
+    int i;
+    for (i = 0; o && i < o->n * (1 + OPDI_STATES); i++) { opd_release(o->params[i]); }
+    if (o) { opdi_free(o, o->bytes); }
+}
+
+static int opdi_null_optimizer(const opd_optimizer *o, const char *function) {
+    return o ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the optimizer is NULL", function);
+}
+double opd_optimizer_lr(const opd_optimizer *o) {
+    return opdi_null_optimizer(o, "opd_optimizer_lr") ? 0 : o->kind == OPDI_SGD ? o->sgd.lr : o->adam.lr;
+}
+int opd_optimizer_set_lr(opd_optimizer *o, double lr) {
+    if (!opd_ok() || opdi_null_optimizer(o, "opd_optimizer_set_lr") ||
+        opdi_optimizer_number(lr >= 0, "learning rate", lr)) { return -1; }
+    o->sgd.lr = o->adam.lr = lr;
+    return 0;
+}
+int opd_optimizer_zero_grad(opd_optimizer *o) {
+    int i;
+    if (!opd_ok() || opdi_null_optimizer(o, "opd_optimizer_zero_grad")) { return -1; }
+    for (i = 0; i < o->n; i++) { if (opd_tensor_set_grad(o->params[i], NULL)) { return -1; } }
+    return 0;
+}
+opd_tensor *opd_optimizer_state(const opd_optimizer *o, int i, const char *name) {
+    int k;
+    if (opdi_null_optimizer(o, "opd_optimizer_state")) { return NULL; }
+    for (k = 0; k < OPDI_STATES && name && i >= 0 && i < o->n; k++) {
+        const char *has = opdi_state_names[o->kind != OPDI_SGD][k];
+        if (has && strcmp(has, name) == 0) { return *opdi_state_of(o, k, i); }
+    }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_optimizer_state: no '%s' of parameter %d", name ? name : "(null)", i);
+    return NULL;
+}
+
+/* Which state a parameter has: bit k. */
+static unsigned opdi_states_of(const opd_optimizer *o) {
+    return o->kind == OPDI_SGD ? (o->sgd.momentum > 0 ? 1u : 0u) : o->adam.amsgrad ? 15u : 11u;
+}
+/* Zeros where parameter i lacks state. */
+static int opdi_optimizer_begin(opd_optimizer *o, int i) {
+    int k;
+    for (k = 0; k < OPDI_STATES && opd_ok(); k++) {
+        opd_tensor **t = opdi_state_of(o, k, i);
+        const int64_t none = 0;
+        if (*t || !(opdi_states_of(o) >> k & 1)) { continue; }
+        OPD_SCOPE {
+            *t = opd_keep(k == 3 ? opd_zeros(opd_ints_of(&none, 0), OPD_FLOAT32) : opd_zeros_like(o->params[i]));
+        }
+    }
+    return opd_ok() ? 0 : -1;
+}
+static void opdi_optimizer_count(const opd_optimizer *o, int n, float by) {
+    int i;
+    for (i = 0; i < n && o->kind != OPDI_SGD; i++) { *(float *)(void *)o->lists[(size_t)(5 * o->n + i)]->data += by; }
+}
+/* One call for the parameters in the lists. */
+static int opdi_optimizer_call(opd_optimizer *o, int n, bool first) {
+    static opd_op *ops[3];
+    static const char *const names[] = {"aten::_fused_sgd_", "aten::_fused_adam_", "aten::_fused_adamw_"};
+    opd_op *op = OPD_OP(&ops[o->kind], names[o->kind]);
+    opd_value v[15], rets[1];
+    int k, at = o->kind == OPDI_SGD ? 3 : 6, rc;
+    for (k = 0; k < at; k++) {
+        const bool there = k < 2 || (opdi_states_of(o) >> (k - 2) & 1);
+        v[k] = opd_value_tensors(o->lists + (size_t)(k * o->n), there ? n : 0);
+    }
+    if (o->kind == OPDI_SGD) {
+        v[at++] = opd_value_float(o->sgd.weight_decay);
+        v[at++] = opd_value_float(o->sgd.momentum);
+        v[at++] = opd_value_float(o->sgd.lr);
+        v[at++] = opd_value_float(o->sgd.dampening);
+        v[at++] = opd_value_bool(o->sgd.nesterov);
+        v[at++] = opd_value_bool(o->sgd.maximize);
+        v[at++] = opd_value_bool(first);
+    } else {
+        v[at++] = opd_value_float(o->adam.lr);
+        v[at++] = opd_value_float(o->adam.beta1);
+        v[at++] = opd_value_float(o->adam.beta2);
+        v[at++] = opd_value_float(o->adam.weight_decay);
+        v[at++] = opd_value_float(o->adam.eps);
+        v[at++] = opd_value_bool(o->adam.amsgrad);
+        v[at++] = opd_value_bool(o->adam.maximize);
+    }
+    v[at] = v[at + 1] = opd_value_none();
+    opdi_optimizer_count(o, n, 1);
+    rc = opd_call_all(op, rets, v, at + 2);
+    if (rc) { opdi_optimizer_count(o, n, -1); }
+    return rc;
+}
+
+int opd_optimizer_step(opd_optimizer *o) {
+    int i, k, n, first, rc = 0;
+    bool was;
+    if (!opd_ok() || opdi_null_optimizer(o, "opd_optimizer_step")) { return -1; }
+    was = opd_grad_set(false);
+    for (i = 0; i < o->n && rc == 0; i++) {
+        if (opd_tensor_grad(o->params[i]) && !o->begun[i]) { rc = opdi_optimizer_begin(o, i); }
+    }
+    for (first = 0; first < 2 && rc == 0; first++) {         /* those that have seen a step, then the others */
+        for (i = n = 0; i < o->n; i++) {
+            if (!opd_tensor_grad(o->params[i]) || o->begun[i] == (first != 0)) { continue; }
+            o->lists[n] = o->params[i];
+            o->lists[(size_t)(o->n + n)] = opd_tensor_grad(o->params[i]);
+            for (k = 0; k < OPDI_STATES; k++) { o->lists[(size_t)((2 + k) * o->n + n)] = *opdi_state_of(o, k, i); }
+            n++;
+        }
+        if (n) { rc = opdi_optimizer_call(o, n, first != 0); }
+    }
+    for (i = 0; i < o->n && rc == 0; i++) { o->begun[i] = o->begun[i] || opd_tensor_grad(o->params[i]); }
+    (void)opd_grad_set(was);
+    return rc;
+}
+
+//-- gradient clipping -------------------------------------------------------------------------------------------------
+
+static int opdi_clip_check(opd_tensor *const *params, int n, const char *function) {
+    if (!opd_ok()) { return -1; }
+    return n >= 0 && (params || n == 0) ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the parameters are NULL", function);
+}
+/* The norm of all gradients together, 0 dims; NULL with an error. */
+static opd_tensor *opdi_total_norm(opd_tensor *const *params, int n, double norm_type) {
+    const int64_t none = 0;
+    const opd_value order = opd_value_float(norm_type), no = opd_value_none();
+    opd_tensor **norms = (opd_tensor **)opdi_alloc((size_t)(n + 1) * sizeof *norms), *total;
+    int i, have = 0;
+    if (!norms) { return NULL; }
+    for (i = 0; i < n; i++) {
+        opd_tensor *g = opd_tensor_grad(params[i]);
+        if (g) { norms[have++] = opd_linalg_vector_norm_full(g, order, no, false, no); }
+    }
+    total = have == 0 ? opd_zeros(opd_ints_of(&none, 0), OPD_FLOAT32) :
+            opd_linalg_vector_norm_full(opd_stack(opd_tensors_of(norms, have)), order, no, false, no);
+    opdi_free(norms, (size_t)(n + 1) * sizeof *norms);
+    return total;
+}
+/* Calls the in-place operator on every gradient. */
+static int opdi_clip_each(opd_tensor *const *params, int n, opd_op *op, opd_value a, opd_value b) {
+    opd_value v[3], rets[1];
+    int i, rc = op ? 0 : -1;
+    for (i = 0; i < n && rc == 0; i++) OPD_SCOPE {
+        opd_tensor *g = opd_tensor_grad(params[i]);
+        v[0] = g ? opd_value_tensor(g) : opd_value_none();
+        v[1] = a;
+        v[2] = b;
+        if (g) { rc = opd_call_all(op, rets, v, b.tag == OPD_TAG_NONE ? 2 : 3); }
+    }
+    return rc;
+}
+
+opd_tensor *opd_clip_grad_norm(opd_tensor *const *params, int n, double max_norm, double norm_type,
+                               bool error_if_nonfinite) {
+    static opd_op *mul;
+    opd_tensor *total = NULL, *scale;
+    bool was;
+    if (opdi_clip_check(params, n, "opd_clip_grad_norm")) { return NULL; }
+    was = opd_grad_set(false);
+    OPD_SCOPE {
+        total = opdi_total_norm(params, n, norm_type);
+        if (total && error_if_nonfinite && !(fabs(opd_item_f64(total)) < OPDI_INF)) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "The total norm of order %g for gradients from `parameters` is "
+                           "non-finite, so it cannot be clipped. To disable this error and scale the gradients by the "
+                           "non-finite norm anyway, set `error_if_nonfinite=False`", norm_type);
+        }
+        scale = opd_reciprocal(opd_add_Scalar(total, opd_value_float(1e-6)));
+        scale = opd_clamp_max(opd_mul_Scalar(scale, opd_value_float(max_norm)), opd_value_float(1));
+        if (!scale || opdi_clip_each(params, n, OPD_OP(&mul, "aten::mul_.Tensor"), opd_value_tensor(scale),
+                                     opd_value_none())) { total = NULL; }
+        if (total) { (void)opd_scope_return(total); }
+    }
+    (void)opd_grad_set(was);
+    return total;
+}
+int opd_clip_grad_value(opd_tensor *const *params, int n, double clip_value) {
+    static opd_op *clamp;
+    bool was;
+    int rc;
+    if (opdi_clip_check(params, n, "opd_clip_grad_value")) { return -1; }
+    was = opd_grad_set(false);
+    rc = opdi_clip_each(params, n, OPD_OP(&clamp, "aten::clamp_"), opd_value_float(-clip_value),
+                        opd_value_float(clip_value));
+    (void)opd_grad_set(was);
+    return rc;
+}
+
+//-- learning rates ----------------------------------------------------------------------------------------------------
+
+static double opdi_lr_wrong(const char *schedule, const char *what) {
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", schedule, what);
+    return NAN;
+}
+/* from at 0, to at 1 */
+static double opdi_anneal_cosine(double from, double to, double at) {
+    return to + (from - to) / 2 * (1 + cos(3.14159265358979323846 * at));
+}
+
+double opd_lr_step(double lr, int64_t epoch, int64_t step_size, double gamma) {
+    if (epoch < 0 || step_size < 1) { return opdi_lr_wrong("opd_lr_step", "epoch < 0 or step_size < 1"); }
+    return lr * pow(gamma, (double)(epoch / step_size));
+}
+double opd_lr_multi_step(double lr, int64_t epoch, opd_ints milestones, double gamma) {
+    int64_t i;
+    if (milestones.n && !milestones.data) { return opdi_lr_wrong("opd_lr_multi_step", "milestones are NULL"); }
+    for (i = 0; i < milestones.n; i++) { if (milestones.data[i] <= epoch) { lr *= gamma; } }
+    return lr;
+}
+double opd_lr_exponential(double lr, int64_t epoch, double gamma) { return lr * pow(gamma, (double)epoch); }
+double opd_lr_linear(double lr, int64_t epoch, double start_factor, double end_factor, int64_t total_iters) {
+    if (!(start_factor > 0 && start_factor <= 1)) {
+        return opdi_lr_wrong("opd_lr_linear", "Starting multiplicative factor expected to be greater than 0 and less "
+                             "or equal to 1.");
+    }
+    if (!(end_factor >= 0 && end_factor <= 1)) {
+        return opdi_lr_wrong("opd_lr_linear", "Ending multiplicative factor expected to be between 0 and 1.");
+    }
+    if (total_iters < 1 || epoch >= total_iters) { return lr * end_factor; }
+    return lr * (start_factor + (end_factor - start_factor) * (double)epoch / (double)total_iters);
+}
+double opd_lr_cosine(double lr, int64_t epoch, int64_t t_max, double eta_min) {
+    if (t_max < 1) { return opdi_lr_wrong("opd_lr_cosine", "t_max < 1"); }
+    return opdi_anneal_cosine(lr, eta_min, (double)epoch / (double)t_max);
+}
+double opd_lr_cosine_restarts(double lr, int64_t epoch, int64_t t_0, int64_t t_mult, double eta_min) {
+    if (t_0 < 1 || epoch < 0) { return opdi_lr_wrong("opd_lr_cosine_restarts", "Expected positive integer T_0"); }
+    if (t_mult < 1) { return opdi_lr_wrong("opd_lr_cosine_restarts", "Expected integer T_mult >= 1"); }
+    if (t_mult == 1) { epoch %= t_0; }
+    while (epoch >= t_0) { epoch -= t_0; t_0 = t_0 > INT64_MAX / t_mult ? INT64_MAX : t_0 * t_mult; }
+    return opdi_anneal_cosine(lr, eta_min, (double)epoch / (double)t_0);
+}
+
+opd_one_cycle opd_one_cycle_defaults(double max_lr, int64_t total_steps) {
+    opd_one_cycle c;
+    memset(&c, 0, sizeof c);
+    c.max_lr = max_lr;
+    c.total_steps = total_steps;
+    c.pct_start = 0.3;
+    c.div_factor = 25;
+    c.final_div_factor = 1e4;
+    return c;
+}
+double opd_lr_one_cycle(int64_t step, const opd_one_cycle *cycle) {
+    double ends[3], rates[4], from = 0, at;
+    int k, last;
+    if (!cycle || cycle->total_steps < 1) {
+        return opdi_lr_wrong("opd_lr_one_cycle", "Expected positive integer total_steps");
+    }
+    if (!(cycle->pct_start >= 0 && cycle->pct_start <= 1)) {
+        return opdi_lr_wrong("opd_lr_one_cycle", "Expected float between 0 and 1 pct_start");
+    }
+    if (step < 0 || step > cycle->total_steps) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "Tried to step %lld times. The specified number of total steps is %lld",
+                       (long long)step, (long long)cycle->total_steps);
+        return NAN;
+    }
+    rates[0] = cycle->max_lr / cycle->div_factor;
+    rates[1] = cycle->max_lr;
+    rates[2] = cycle->three_phase ? rates[0] : rates[0] / cycle->final_div_factor;
+    rates[3] = rates[0] / cycle->final_div_factor;
+    ends[0] = cycle->pct_start * (double)cycle->total_steps - 1;
+    ends[1] = cycle->three_phase ? 2 * cycle->pct_start * (double)cycle->total_steps - 2
+                                 : (double)cycle->total_steps - 1;
+    ends[2] = (double)cycle->total_steps - 1;
+    last = cycle->three_phase ? 2 : 1;
+    for (k = 0; k < last && (double)step > ends[k]; k++) { from = ends[k]; }
+    at = ((double)step - from) / (ends[k] - from);
+    return cycle->linear ? rates[k] + (rates[k + 1] - rates[k]) * at : opdi_anneal_cosine(rates[k], rates[k + 1], at);
+}
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
 //  >>plugins    loading libraries of operators, compiling at run time
 //
 //  A loaded library is a record with the addresses it is mapped at.  By address a kernel, a formula or a deleter finds
@@ -19686,7 +20160,7 @@ OPD_UNUSED static void opdi_fill_normal_f64(int64_t n, double *out, uint64_t key
 #define OPDI_IVDEP
 #endif
 
-#define OPDI_ITER_OPS 8                           /* operands of an iteration */
+#define OPDI_ITER_OPS 9                           /* operands of an iteration */
 #define OPDI_BLOCK 512                            /* elements converted at a time */
 #define OPDI_ROW 128                              /* elements of a row that is not worth gathering */
 #define OPDI_GRAIN 32768                          /* elements that are worth a thread */
@@ -20235,7 +20709,7 @@ static void opdi_iter_step(const opdi_iter *it, int64_t *idx, int64_t n) {
    are
    used in place; shorter ones are gathered across rows. */
 static void opdi_iter_range(const opdi_iter *it, int64_t begin, int64_t end) {
-    uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];    /* 32 KiB */
+    uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];    /* 36 KiB */
     void *p[OPDI_ITER_OPS];
     int64_t idx[OPD_MAX_DIMS], pos, n, rest = begin;
     const bool rows = it->sizes[0] >= OPDI_ROW;
@@ -34746,6 +35220,331 @@ OPDI_OP(bucketize_Scalar) {
 }
 OPDI_COLD_END
 
+
+//======================================================================================================================
+//  >>op:train  one step of an optimizer
+//======================================================================================================================
+
+//-- the fused steps: SGD, Adam, AdamW ---------------------------------------------------------------------------------
+//
+//  One pass over memory for each parameter.  Operands of a loop: what is written first, the same again as it is read,
+//  then the gradient.  Sums in the order of aten/src/ATen/native/cpu/Fused*Kernel.cpp.
+
+typedef struct opdi_adam {
+    opdi_params params;                           /* what opdi_run hands on: the struct begins with it */
+    double sign, l2, decay;                       /* g = sign g + l2 x;  x *= decay */
+    double w1, beta2, w2;                         /* m += (g - m) w1;  v = beta2 v + w2 g g */
+    double step, scale, eps;                      /* x -= step m / (scale sqrt v + eps) */
+    bool amsgrad;                                 /* with the largest v so far */
+} opdi_adam;
+typedef struct opdi_sgd {
+    opdi_params params;
+    double sign, l2, momentum, w, lr;             /* b = momentum b + w g */
+    bool first, nesterov;                         /* b = g;  x -= lr (g + momentum b) */
+} opdi_sgd;
+
+#define OPDI_PLAIN_SQRT_f32(r, x) r = sqrtf(x)
+#define OPDI_PLAIN_SQRT_f64(r, x) r = sqrt(x)
+#define OPDI_PLAIN_MAX(r, T, I, a) { if (!((a) > r)) { } else { r = (a); } }
+/* Lanes of V, elements [i, n) as far as they fill one; where it stopped. */
+#define OPDI_ADAM_LOOP(name, attribute, T, V, SQRT, MAX)                                                    \
+    attribute static int64_t name(void *const *p, int64_t n, int64_t i, const opdi_adam *s) {               \
+        const T sign = (T)s->sign, l2 = (T)s->l2, decay = (T)s->decay, w1 = (T)s->w1, beta2 = (T)s->beta2,  \
+            w2 = (T)s->w2, step = (T)s->step, scale = (T)s->scale, eps = (T)s->eps;                         \
+        const int64_t lanes = (int64_t)(sizeof(V) / sizeof(T));                                             \
+        const bool l2_on = s->l2 > 0 || s->l2 < 0, amsgrad = s->amsgrad;                                    \
+        const int k = amsgrad ? 4 : 3;                                                                      \
+        for (; i + lanes <= n; i += lanes) {                                                                \
+            V x = *(const V *)(const void *)((const T *)p[k] + i);                                          \
+            V m = *(const V *)(const void *)((const T *)p[k + 1] + i);                                      \
+            V v = *(const V *)(const void *)((const T *)p[k + 2] + i);                                      \
+            V g = *(const V *)(const void *)((const T *)p[2 * k] + i), root;                                \
+            g = g * sign;                                                                                   \
+            if (l2_on) { g = g + x * l2; }                                                                  \
+            m = m + (g - m) * w1;                                                                           \
+            v = v * beta2 + g * g * w2;                                                                     \
+            *(V *)(void *)((T *)p[1] + i) = m;                                                              \
+            *(V *)(void *)((T *)p[2] + i) = v;                                                              \
+            if (amsgrad) {                                                                                  \
+                MAX(v, T, V, *(const V *)(const void *)((const T *)p[k + 3] + i))                           \
+                *(V *)(void *)((T *)p[3] + i) = v;                                                          \
+            }                                                                                               \
+            SQRT(root, v);                                                                                  \
+            *(V *)(void *)((T *)p[0] + i) = x * decay - m * step / (root * scale + eps);                    \
+        }                                                                                                   \
+        return i;                                                                                           \
+    }
+/* With a buffer the operands are x, b, x, b, g; without x, x, g. */
+#define OPDI_SGD_LOOP(name, attribute, T, V)                                                                \
+    attribute static int64_t name(void *const *p, int64_t n, int64_t i, const opdi_sgd *s) {                \
+        const T sign = (T)s->sign, l2 = (T)s->l2, momentum = (T)s->momentum, w = (T)s->w, lr = (T)s->lr;    \
+        const int64_t lanes = (int64_t)(sizeof(V) / sizeof(T));                                             \
+        const bool l2_on = s->l2 > 0 || s->l2 < 0, buffer = s->momentum > 0 || s->momentum < 0,             \
+            first = s->first, nesterov = s->nesterov;                                                       \
+        const int k = buffer ? 2 : 1;                                                                       \
+        for (; i + lanes <= n; i += lanes) {                                                                \
+            V x = *(const V *)(const void *)((const T *)p[k] + i);                                          \
+            V g = *(const V *)(const void *)((const T *)p[2 * k] + i);                                      \
+            g = g * sign;                                                                                   \
+            if (l2_on) { g = g + x * l2; }                                                                  \
+            if (buffer) {                                                                                   \
+                V b = g;                                                                                    \
+                if (!first) { b = *(const V *)(const void *)((const T *)p[3] + i) * momentum + g * w; }     \
+                *(V *)(void *)((T *)p[1] + i) = b;                                                          \
+                if (nesterov) { g = g + b * momentum; } else { g = b; }                                     \
+            }                                                                                               \
+            *(V *)(void *)((T *)p[0] + i) = x - g * lr;                                                     \
+        }                                                                                                   \
+        return i;                                                                                           \
+    }
+OPDI_ADAM_LOOP(opdi_adam_f32_plain, , float, float, OPDI_PLAIN_SQRT_f32, OPDI_PLAIN_MAX)
+OPDI_ADAM_LOOP(opdi_adam_f64_plain, , double, double, OPDI_PLAIN_SQRT_f64, OPDI_PLAIN_MAX)
+OPDI_SGD_LOOP(opdi_sgd_f32_plain, , float, float)
+OPDI_SGD_LOOP(opdi_sgd_f64_plain, , double, double)
+#if defined(OPDI_X86)
+/* Assembly, because sqrtf may have to set errno; the maximum keeps the second operand where one is NaN. */
+#define OPDI_WIDE_SQRT_f32(r, x) __asm__("vsqrtps {%1, %0|%0, %1}" : "=x"(r) : "x"(x))
+#define OPDI_WIDE_SQRT_f64(r, x) __asm__("vsqrtpd {%1, %0|%0, %1}" : "=x"(r) : "x"(x))
+#define OPDI_WIDE_MAX_f32(r, T, V, a) { V other = a; __asm__("vmaxps {%0, %1, %0|%0, %1, %0}" : "+x"(r) : "x"(other)); }
+#define OPDI_WIDE_MAX_f64(r, T, V, a) { V other = a; __asm__("vmaxpd {%0, %1, %0|%0, %1, %0}" : "+x"(r) : "x"(other)); }
+OPDI_ADAM_LOOP(opdi_adam_f32_avx2, OPDI_AVX2, float, opdi_v8f, OPDI_WIDE_SQRT_f32, OPDI_WIDE_MAX_f32)
+OPDI_ADAM_LOOP(opdi_adam_f64_avx2, OPDI_AVX2, double, opdi_v4d, OPDI_WIDE_SQRT_f64, OPDI_WIDE_MAX_f64)
+OPDI_SGD_LOOP(opdi_sgd_f32_avx2, OPDI_AVX2, float, opdi_v8f)
+OPDI_SGD_LOOP(opdi_sgd_f64_avx2, OPDI_AVX2, double, opdi_v4d)
+#define OPDI_STEP_LOOP(name, type, tag)                                                                     \
+    static void opdi_##name##_##tag(void *const *p, int64_t n, const opdi_params *s) {                      \
+        int64_t i = opdi_cpu_level() > 0 ? opdi_##name##_##tag##_avx2(p, n, 0, (const type *)(const void *)s) : 0;     \
+        (void)opdi_##name##_##tag##_plain(p, n, i, (const type *)(const void *)s);                          \
+    }
+#else
+#define OPDI_STEP_LOOP(name, type, tag)                                                                     \
+    static void opdi_##name##_##tag(void *const *p, int64_t n, const opdi_params *s) {                      \
+        (void)opdi_##name##_##tag##_plain(p, n, 0, (const type *)(const void *)s);                          \
+    }
+#endif
+OPDI_STEP_LOOP(adam, opdi_adam, f32)
+OPDI_STEP_LOOP(adam, opdi_adam, f64)
+OPDI_STEP_LOOP(sgd, opdi_sgd, f32)
+OPDI_STEP_LOOP(sgd, opdi_sgd, f64)
+
+OPDI_COLD_BEGIN
+
+/* The lists of a step: parameters, gradients, and state; absent ones have no tensors. */
+#define OPDI_STEP_LISTS 6
+static int opdi_step_check(const opd_call *call, const opd_tensors *lists, int nlists, const bool *wanted) {
+    const opd_tensors *params = &lists[0];
+    int64_t i;
+    int k, j;
+    if (params->n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "Tensor list must have at least one tensor."); }
+    for (k = 1; k < nlists; k++) {
+        if (wanted[k] && lists[k].n != params->n) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "Tensor lists must have the same number of tensors, got %lld and %lld "
+                            "(argument '%s')", (long long)params->n, (long long)lists[k].n,
+                            opd_schema_arg_name(call->op->schema, k));
+        }
+    }
+    for (i = 0; i < params->n; i++) {
+        const opd_tensor *x = params->data[i];
+        if (!opd_dtype_is_floating((opd_scalar_type)x->dtype)) {
+            return opd_fail(OPD_ERROR_DTYPE, "parameter %lld has dtype %s; an optimizer's step needs floating point",
+                            (long long)i, opd_dtype_name((opd_scalar_type)x->dtype));
+        }
+        for (k = 0; k < nlists; k++) {
+            const opd_tensor *t = wanted[k] ? lists[k].data[i] : NULL;
+            if (!t) { continue; }
+            if (t->dtype != x->dtype || t->backend != x->backend || !opdi_same_sizes(t, x)) {
+                return opd_fail(OPD_ERROR_DTYPE, "params, grads and state must have same dtype, device, and sizes: "
+                                "tensor %lld of argument '%s' differs from its parameter", (long long)i,
+                                opd_schema_arg_name(call->op->schema, k));
+            }
+            if (k != 1 && opdi_check_internal_overlap(t)) { return -1; }
+            for (j = 0; j < k; j++) {             /* what is written lies apart from everything else */
+                const opd_tensor *other = wanted[j] ? lists[j].data[i] : NULL;
+                if (other && opdi_check_partial_overlap(t, other)) { return -1; }
+            }
+        }
+    }
+    return 0;
+}
+
+/* Arguments after the lists, by name: grad_scale, found_inf and what a loss scaler hands over.  1: skip this step. */
+static int opdi_step_scale(opd_call *call, const opd_tensors *grads, int at) {
+    opd_tensor *scale = opd_arg_tensor(call, at), *found = opd_arg_tensor(call, at + 1), *ops[3];
+    opd_scalar_type t;
+    opdi_params none;
+    int64_t i;
+    memset(&none, 0, sizeof none);
+    if ((scale && scale->numel != 1) || (found && found->numel != 1)) {
+        return opd_fail(OPD_ERROR_SHAPE, "grad_scale and found_inf must have one element");
+    }
+    if ((scale && !scale->data) || (found && !found->data)) { return 1; }
+    if (found && opd_item_f64(found) == 1.0) { return 1; }
+    if (!opd_ok()) { return -1; }
+    if (!scale) { return 0; }
+    scale = opd_tensor_wrapped_number(opd_value_float(opd_item_f64(scale)));
+    if (!scale || !opd_ok()) { return -1; }
+    for (i = 0; i < grads->n; i++) {              /* they are written too */
+        ops[0] = ops[1] = grads->data[i];
+        ops[2] = scale;
+        t = (opd_scalar_type)ops[0]->dtype;
+        if (opdi_run(ops, 3, 1, t, opdi_compute_type(t), t == OPD_FLOAT64 ? opdi_f64_div : opdi_f32_div, &none)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* The learning rate: a number or a tensor of one element. */
+static int opdi_step_lr(const opd_call *call, int i, double *lr) {
+    const opd_value v = opd_arg_value(call, i);
+    if (v.tag != OPD_TAG_TENSOR) { *lr = opd_arg_float(call, i); return 0; }
+    if (v.u.t->numel != 1) { return opd_fail(OPD_ERROR_SHAPE, "lr must have one element"); }
+    *lr = v.u.t->data ? opd_item_f64(v.u.t) : 0;
+    return opd_ok() ? 0 : -1;
+}
+
+/* One parameter: nwritten tensors and its gradient. */
+static int opdi_step_run(opd_tensor *const *written, int nwritten, opd_tensor *grad, opdi_loop f32, opdi_loop f64,
+                         const opdi_params *params) {
+    opd_tensor *ops[9];
+    const opd_scalar_type t = (opd_scalar_type)written[0]->dtype;
+    int k;
+    for (k = 0; k < nwritten; k++) { ops[k] = ops[nwritten + k] = written[k]; }
+    ops[2 * nwritten] = grad;
+    return opdi_run(ops, 2 * nwritten + 1, nwritten, t, opdi_compute_type(t), t == OPD_FLOAT64 ? f64 : f32, params);
+}
+
+/* self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad,
+   maximize, grad_scale, found_inf.  The steps count this one already. */
+static int opdi_adam_step(opd_call *call, bool decoupled) {
+    opd_tensors lists[5], steps = opd_arg_tensors(call, 5);
+    const double beta1 = opd_arg_float(call, 7), beta2 = opd_arg_float(call, 8), decay = opd_arg_float(call, 9);
+    const bool amsgrad = opd_arg_bool(call, 11);
+    bool wanted[5];
+    opdi_adam s;
+    double lr;
+    int64_t i;
+    int k, rc;
+    for (k = 0; k < 5; k++) { lists[k] = opd_arg_tensors(call, k); wanted[k] = k < 4 || amsgrad; }
+    if (opdi_step_check(call, lists, 5, wanted) || opdi_step_lr(call, 6, &lr)) { return -1; }
+    if (steps.n != lists[0].n) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Tensor lists must have the same number of tensors, got %lld and %lld "
+                        "(argument 'state_steps')", (long long)lists[0].n, (long long)steps.n);
+    }
+    for (i = 0; i < steps.n; i++) {
+        if (steps.data[i]->numel != 1 || steps.data[i]->backend == OPD_META) {
+            if (lists[0].data[0]->backend == OPD_META && steps.data[i]->numel == 1) { continue; }
+            return opd_fail(OPD_ERROR_SHAPE, "tensor %lld of argument 'state_steps' must hold one number",
+                            (long long)i);
+        }
+    }
+    if (lists[0].data[0]->backend == OPD_META) { return 0; }
+    memset(&s, 0, sizeof s);
+    s.sign = opd_arg_bool(call, 12) ? -1 : 1;
+    s.l2 = decoupled ? 0 : decay;
+    s.decay = decoupled ? 1 - lr * decay : 1;
+    s.w1 = 1 - beta1;
+    s.beta2 = beta2;
+    s.w2 = 1 - beta2;
+    s.eps = opd_arg_float(call, 10);
+    s.amsgrad = amsgrad;
+    if ((rc = opdi_step_scale(call, &lists[1], 13)) != 0) { return rc < 0 ? -1 : 0; }
+    for (i = 0; i < lists[0].n; i++) {
+        const double step = opd_item_f64(steps.data[i]);
+        opd_tensor *written[4];
+        written[0] = lists[0].data[i];
+        for (k = 1; k < 4; k++) { written[k] = wanted[k + 1] ? lists[k + 1].data[i] : NULL; }
+        s.step = lr / (1 - pow(beta1, step));
+        s.scale = 1 / sqrt(1 - pow(beta2, step));
+        if (!opd_ok() || opdi_step_run(written, amsgrad ? 4 : 3, lists[1].data[i], opdi_adam_f32, opdi_adam_f64,
+                                       &s.params)) { return -1; }
+    }
+    return 0;
+}
+static int opdi_fused_adam_kernel(opd_call *call) { return opdi_adam_step(call, false); }
+static int opdi_fused_adamw_kernel(opd_call *call) { return opdi_adam_step(call, true); }
+
+/* self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step,
+   grad_scale, found_inf */
+static int opdi_fused_sgd_kernel(opd_call *call) {
+    opd_tensors lists[3];
+    bool wanted[3];
+    opdi_sgd s;
+    int64_t i;
+    int k, rc;
+    memset(&s, 0, sizeof s);
+    s.l2 = opd_arg_float(call, 3);
+    s.momentum = opd_arg_float(call, 4);
+    s.w = 1 - opd_arg_float(call, 6);
+    s.nesterov = opd_arg_bool(call, 7);
+    s.sign = opd_arg_bool(call, 8) ? -1 : 1;
+    s.first = opd_arg_bool(call, 9);
+    for (k = 0; k < 3; k++) {
+        lists[k] = opd_arg_tensors(call, k);
+        wanted[k] = k < 2 || s.momentum > 0 || s.momentum < 0;
+    }
+    if (opdi_step_check(call, lists, 3, wanted) || opdi_step_lr(call, 5, &s.lr)) { return -1; }
+    if (lists[0].data[0]->backend == OPD_META) { return 0; }
+    if ((rc = opdi_step_scale(call, &lists[1], 10)) != 0) { return rc < 0 ? -1 : 0; }
+    for (i = 0; i < lists[0].n; i++) {
+        opd_tensor *written[2];
+        written[0] = lists[0].data[i];
+        written[1] = wanted[2] ? lists[2].data[i] : NULL;
+        if (opdi_step_run(written, wanted[2] ? 2 : 1, lists[1].data[i], opdi_sgd_f32, opdi_sgd_f64, &s.params)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* A step is no part of a graph. */
+static int opdi_step_autograd(opd_call *call) {
+    uint64_t m;
+    for (m = call->th->state.no_grad ? 0 : call->op->written_args; m; m &= m - 1) {
+        if (opdi_arg_requires_grad(&call->args[opdi_low_bit(m)])) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place "
+                            "operation. (opd_grad_set(false) around an optimizer's step)");
+        }
+    }
+    return opdi_below_autograd(call);
+}
+
+#define OPDI_CARD_STEP(id, schema_, kernel_, cases_)                                                        \
+    OPDI_OP(id) {                                                                                           \
+        op->schema = schema_; op->cpu = kernel_; op->fake = kernel_; op->autograd = opdi_step_autograd;     \
+        op->backward = OPD_NOT_DIFFERENTIABLE; op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; \
+        op->cases = cases_;                                                                                 \
+    }
+#define OPDI_ADAM_SCHEMA(name, lr)                                                                          \
+    name "(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, "         \
+    "Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, " lr " lr, float beta1, float beta2, "          \
+    "float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, "                 \
+    "Tensor? found_inf=None) -> ()"
+#define OPDI_ADAM_CASES(lr)                                                                                 \
+    "{[2,3],[4]}, {[2,3],[4]}, {[2,3],[4]}, {[2,3]+,[4]+}, {}, {[]g,[1]g}, lr=" lr ", beta1=0.9, beta2=0.99, " \
+    "weight_decay=0.1, eps=0.01, amsgrad=False, maximize=False; "                                           \
+    "{[2,3]}, {[2,3]}, {[2,3]}, {[2,3]+}, {[2,3]+}, {[]g}, lr=" lr ", beta1=0.9, beta2=0.99, weight_decay=0.0, " \
+    "eps=0.01, amsgrad=True, maximize=True, grad_scale=[]g, found_inf=[]u"
+#define OPDI_SGD_SCHEMA(name, lr)                                                                           \
+    name "(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, float weight_decay, " \
+    "float momentum, " lr " lr, float dampening, bool nesterov, bool maximize, bool is_first_step, "        \
+    "Tensor? grad_scale=None, Tensor? found_inf=None) -> ()"
+#define OPDI_SGD_CASES(lr)                                                                                  \
+    "{[2,3],[4]}, {[2,3],[4]}, {[2,3],[4]}, weight_decay=0.1, momentum=0.9, lr=" lr ", dampening=0.1, "     \
+    "nesterov=False, maximize=False, is_first_step=False; "                                                 \
+    "{[2,3]}, {[2,3]}, {}, weight_decay=0.0, momentum=0.0, lr=" lr ", dampening=0.0, nesterov=False, "      \
+    "maximize=True, is_first_step=True, grad_scale=[]g"
+OPDI_CARD_STEP(_fused_adam_, OPDI_ADAM_SCHEMA("_fused_adam_", "float"), opdi_fused_adam_kernel, OPDI_ADAM_CASES("0.1"))
+OPDI_CARD_STEP(_fused_adam__tensor_lr, OPDI_ADAM_SCHEMA("_fused_adam_.tensor_lr", "Tensor"), opdi_fused_adam_kernel,
+               OPDI_ADAM_CASES("[]u"))
+OPDI_CARD_STEP(_fused_adamw_, OPDI_ADAM_SCHEMA("_fused_adamw_", "float"), opdi_fused_adamw_kernel,
+               OPDI_ADAM_CASES("0.1"))
+OPDI_CARD_STEP(_fused_adamw__tensor_lr, OPDI_ADAM_SCHEMA("_fused_adamw_.tensor_lr", "Tensor"), opdi_fused_adamw_kernel,
+               OPDI_ADAM_CASES("[]u"))
+OPDI_CARD_STEP(_fused_sgd_, OPDI_SGD_SCHEMA("_fused_sgd_", "float"), opdi_fused_sgd_kernel, OPDI_SGD_CASES("0.1"))
+OPDI_CARD_STEP(_fused_sgd__tensor_lr, OPDI_SGD_SCHEMA("_fused_sgd_.tensor_lr", "Tensor"), opdi_fused_sgd_kernel,
+               OPDI_SGD_CASES("[]u"))
+OPDI_COLD_END
 
 //-- the list of all cards, and their registration ----------------------------------------------------------------
 
