@@ -122,8 +122,7 @@ static void batch_of(const digit_set *set, const int *which, int n, opd_tensor *
 
 typedef struct network {
     opd_tensor *p[PARAMETERS];           /* conv1, bias1, conv2, bias2, linear1, bias3, linear2, bias4 */
-    float *m[PARAMETERS], *v[PARAMETERS];     /* Adam's moments */
-    int steps;
+    opd_optimizer *adam;                 /* holds them */
 } network;
 
 /* Uniform in +-1/sqrt(fan_in), as PyTorch starts its layers. */
@@ -141,21 +140,8 @@ static void network_make(network *net) {
             parameter(OPD_INTS(64, 512), 512), parameter(OPD_INTS(64), 512),
             parameter(OPD_INTS(CLASSES, 64), 64), parameter(OPD_INTS(CLASSES), 64),
         };
-        for (int i = 0; i < PARAMETERS && opd_ok(); i++) {
-            size_t n = (size_t)opd_numel(p[i]);
-            net->p[i] = opd_keep(p[i]);
-            net->m[i] = calloc(n, sizeof(float));
-            net->v[i] = calloc(n, sizeof(float));
-            if (!net->m[i] || !net->v[i]) { opd_fail(OPD_ERROR_MEMORY, "no memory for the optimizer"); }
-        }
-    }
-}
-
-static void network_free(network *net) {
-    for (int i = 0; i < PARAMETERS; i++) {
-        opd_release(net->p[i]);
-        free(net->m[i]);
-        free(net->v[i]);
+        memcpy(net->p, p, sizeof p);
+        net->adam = opd_adam(p, PARAMETERS, NULL);
     }
 }
 
@@ -168,23 +154,6 @@ static opd_tensor *forward(const network *net, opd_tensor *x) {
     x = opd_max_pool2d(bias_relu(x, net->p[3]), OPD_INTS(2, 2));
     x = opd_relu(opd_linear_full(opd_flatten_full(x, 1, -1), net->p[4], net->p[5]));
     return opd_linear_full(x, net->p[6], net->p[7]);
-}
-
-/* One step of Adam (Kingma and Ba, 2015): betas 0.9 and 0.999.  Writes the parameters' memory between two graphs. */
-static void adam(network *net, float lr) {
-    const float b1 = 0.9f, b2 = 0.999f;
-    net->steps++;
-    const float rate = lr * sqrtf(1 - powf(b2, (float)net->steps)) / (1 - powf(b1, (float)net->steps));
-    for (int i = 0; i < PARAMETERS && opd_ok(); i++) {
-        float *p = opd_data_f32(net->p[i]), *m = net->m[i], *v = net->v[i];
-        const float *g = opd_data_f32(opd_tensor_grad(net->p[i]));
-        for (int64_t k = 0; g && k < opd_numel(net->p[i]); k++) {
-            m[k] = b1 * m[k] + (1 - b1) * g[k];
-            v[k] = b2 * v[k] + (1 - b2) * g[k] * g[k];
-            p[k] -= rate * m[k] / (sqrtf(v[k]) + 1e-8f);
-        }
-        opd_tensor_set_grad(net->p[i], NULL);
-    }
 }
 
 //-- training and testing -----------------------------------------------------------------------------------------
@@ -221,7 +190,9 @@ static void train_epoch(network *net, const digit_set *set, const int *train, in
         batch_of(set, order + at, size, &images, &labels);
         opd_tensor *scores = forward(net, images), *loss = opd_cross_entropy_loss(scores, labels);
         opd_backward(loss);
-        adam(net, 0.002f * (1.0f - ((float)(p->epoch - 1) + (float)at / (float)n) / (float)p->epochs));      /* falls to zero */
+        opd_optimizer_set_lr(net->adam, 0.002 * (1 - (p->epoch - 1 + (double)at / n) / p->epochs));         /* falls to zero */
+        opd_optimizer_step(net->adam);
+        opd_optimizer_zero_grad(net->adam);
         p->loss += opd_item_f64(loss) * size;
         p->right += count_right(scores, labels);
         p->done += size;
@@ -331,6 +302,6 @@ int main(int argc, char **argv) {
         print_confusion(&set, test, ntest, predicted);
         draw_digits(&set, test, ntest, predicted);
     }
-    network_free(&net);
+    opd_optimizer_free(net.adam);
     return opd_finish();
 }
