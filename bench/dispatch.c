@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <math.h>
 #include <spawn.h>
 #include <time.h>
 #include <unistd.h>
@@ -601,6 +602,59 @@ static void bench_kernels(void) {
     opd_grad_set(was);
 }
 
+/* One step of Adam as one writes it down. */
+static void adam_loop(float *restrict p, float *restrict m, float *restrict v, const float *restrict g, int64_t n, float step, float scale) {
+    for (int64_t i = 0; i < n; i++) {
+        m[i] += (g[i] - m[i]) * 0.1f;
+        v[i] = v[i] * 0.999f + g[i] * g[i] * 0.001f;
+        p[i] -= step * m[i] / (sqrtf(v[i]) * scale + 1e-8f);
+    }
+}
+static void sgd_loop(float *restrict p, float *restrict b, const float *restrict g, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        b[i] = b[i] * 0.9f + g[i];
+        p[i] -= b[i] * 1e-3f;
+    }
+}
+/* Steps of optimizers, bound by memory: four arrays of 32 MiB are read and three written. */
+static void bench_steps(void) {
+    enum { BIG = 8 << 20 };
+    const double n = BIG;
+    OPD_SCOPED;
+    opd_sgd_options options = opd_sgd_defaults();
+    samples plain = {0};
+    opd_optimizer *adam, *sgd;
+    opd_tensor *p, *g, *small[100];
+    float *a[4];
+    heading("a step of an optimizer: 8 M parameters, each");
+    if (!wanted_key("step_")) { return; }
+    p = opd_tensor_set_requires_grad(opd_zeros(OPD_INTS(BIG), OPD_FLOAT32), true);
+    g = opd_full(OPD_INTS(BIG), OPD_V(0.5), OPD_FLOAT32);
+    opd_tensor_set_grad(p, g);
+    options.momentum = 0.9;
+    adam = opd_adam(&p, 1, NULL);
+    sgd = opd_sgd(&p, 1, &options);
+    for (int i = 0; i < 4; i++) { a[i] = opd_data_f32(opd_full(OPD_INTS(BIG), OPD_V(0.5), OPD_FLOAT32)); }
+    if (!opd_ok()) { return; }
+    MEASURE(plain, 1, n, adam_loop(a[0], a[1], a[2], a[3], BIG, 1e-3f, 1));
+    report(ROW("step_adam_loop", "Adam as a plain loop", .ops = n), &plain);
+    BENCH(ROW("step_adam", "Adam", .ops = n, .most = median(&plain), .note = "(the plain loop)"), 1, opd_optimizer_step(adam));
+    plain.n = 0;
+    MEASURE(plain, 1, n, sgd_loop(a[0], a[1], a[2], BIG));
+    report(ROW("step_sgd_loop", "SGD with momentum as a plain loop", .ops = n), &plain);
+    BENCH(ROW("step_sgd", "SGD with momentum", .ops = n, .most = 1.1 * median(&plain), .note = "(1.1 times the plain loop)"), 1,
+          opd_optimizer_step(sgd));
+    opd_optimizer_free(adam);
+    opd_optimizer_free(sgd);
+    for (int i = 0; i < 100; i++) {
+        small[i] = opd_tensor_set_requires_grad(opd_zeros(OPD_INTS(16), OPD_FLOAT32), true);
+        opd_tensor_set_grad(small[i], opd_full(OPD_INTS(16), OPD_V(0.5), OPD_FLOAT32));
+    }
+    adam = opd_adam(small, 100, NULL);
+    BENCH(ROW("step_adam_small", "Adam, 100 parameters of 16 elements, each parameter", .ops = 100), 1000, opd_optimizer_step(adam));
+    opd_optimizer_free(adam);
+}
+
 /* Page faults of a 64 MiB result whose predecessor was just freed. */
 static void bench_faults(void) {
     struct rusage before, after;
@@ -734,6 +788,7 @@ int main(int argc, char **argv) {
     bench_chain(100000, true);
     bench_bytes();
     bench_kernels();
+    bench_steps();
     bench_faults();
     if (compiling) { bench_compile(); }
     printf("\n%d target%s missed\n", missed, missed == 1 ? "" : "s");
