@@ -31268,23 +31268,43 @@ OPDI_KERNEL(native_layer_norm) {
 static void opdi_needs_mask(const opd_backward_call *bw, int x, int w, int b, bool *mask) {
     mask[0] = opd_bw_needs(bw, x); mask[1] = opd_bw_needs(bw, w); mask[2] = opd_bw_needs(bw, b);
 }
-static int opdi_give_three(opd_backward_call *bw, int x, int w, int b, opd_tensor *const *r) {
-    if (opd_bw_needs(bw, x) && opd_bw_return(bw, x, r[0])) { return -1; }
-    if (opd_bw_needs(bw, w) && opd_bw_return(bw, w, r[1])) { return -1; }
-    return opd_bw_needs(bw, b) ? opd_bw_return(bw, b, r[2]) : 0;
+/* The statistics' own gradients: of M elements each gets g / M from the mean, -g rstd^2 xhat / M from rstd.  x is seen
+   with sizes xs, results 1 and 2 (mean and rstd) with sizes stat, n of both.  NULL when nobody wants them. */
+static opd_tensor *opdi_stats_backward(opd_backward_call *bw, opd_tensor *x, const int64_t *xs, const int64_t *stat,
+                                       int n) {
+    opd_tensor *gm = opd_bw_grad(bw, 1), *gr = opd_bw_grad(bw, 2), *mean = opd_bw_result(bw, 1),
+        *rstd = opd_bw_result(bw, 2), *d = NULL;
+    if ((!gm && !gr) || !mean || !rstd || mean->numel == 0) { return NULL; }
+    if (gr) {
+        rstd = opdi_o_reshape(rstd, stat, n);
+        d = opd_mul(opd_sub(opdi_o_reshape(x, xs, n), opdi_o_reshape(mean, stat, n)), opd_mul(rstd, opd_square(rstd)));
+        d = opd_mul(d, opd_neg(opdi_o_reshape(gr, stat, n)));
+    }
+    if (gm) { d = opdi_plus(opdi_o_expand(opdi_o_reshape(gm, stat, n), xs, n), d); }
+    d = opdi_muls(d, (double)mean->numel / (double)OPDI_MAX(x->numel, (int64_t)1));
+    return opdi_o_reshape(d, opdi_sizes(x), x->ndim);
+}
+//-- r, which is there when result 0 has a gradient, with the statistics' part.
+static int opdi_give_norm(opd_backward_call *bw, int x, int w, int b, opd_tensor **r, opd_tensor *stats) {
+    if (stats) { r[0] = opdi_plus(stats, r[0]); }
+    if (!opd_ok()) { return -1; }
+    if (r[0] && opd_bw_needs(bw, x) && opd_bw_return(bw, x, r[0])) { return -1; }
+    if (r[1] && opd_bw_needs(bw, w) && opd_bw_return(bw, w, r[1])) { return -1; }
+    return r[2] && opd_bw_needs(bw, b) ? opd_bw_return(bw, b, r[2]) : 0;
 }
 OPDI_BW1(native_layer_norm) {
-    opd_tensor *r[3];
+    opd_tensor *r[3] = {NULL, NULL, NULL}, *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0),
+        *mean = opd_bw_result(bw, 1);
     bool mask[3];
     opdi_needs_mask(bw, 0, 2, 3, mask);
-    if (!opd_bw_grad(bw, 0)) { return 0; }
-    if (opd_native_layer_norm_backward(r, opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0),
-                                       opd_ints_of(opd_bw_value(bw, 1).u.ints, opd_bw_value(bw, 1).n),
-                                       opd_bw_result(bw, 1), opd_bw_result(bw, 2), opd_bw_tensor(bw, 2),
-                                       opd_bw_tensor(bw, 3), opd_value_bools(mask, 3))) {
+    if (!opd_ok()) { return -1; }
+    if (g && opd_native_layer_norm_backward(r, g, x, opd_ints_of(opd_bw_value(bw, 1).u.ints, opd_bw_value(bw, 1).n),
+                                            mean, opd_bw_result(bw, 2), opd_bw_tensor(bw, 2), opd_bw_tensor(bw, 3),
+                                            opd_value_bools(mask, 3))) {
         return -1;
     }
-    return opdi_give_three(bw, 0, 2, 3, r);
+    return opdi_give_norm(bw, 0, 2, 3, r, mask[0] ? opdi_stats_backward(bw, x, opdi_sizes(x), opdi_sizes(mean), x->ndim)
+                                                  : NULL);
 }
 OPDI_OP(native_layer_norm) {
     opdi_describe(op, "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, "
@@ -31434,39 +31454,22 @@ OPDI_KERNEL(native_group_norm) {
     for (i = 0; i < 3; i++) { if (opdi_settle(out[i], desk[i])) { return -1; } }
     return 0;
 }
-/* The statistics' own gradients: mean passes g / M to each x of its group, rstd -g rstd^2 xhat / M. */
-static opd_tensor *opdi_group_norm_stats_backward(opd_backward_call *bw, opd_tensor *x) {
-    opd_tensor *gm = opd_bw_grad(bw, 1), *gr = opd_bw_grad(bw, 2), *mean = opd_bw_result(bw, 1),
-        *rstd = opd_bw_result(bw, 2), *d = NULL;
-    const int64_t groups = opd_bw_value(bw, 6).u.i, len = mean->numel ? x->numel / mean->numel : 1;
-    int64_t three[3], stat[3];
-    if (!gm && !gr) { return NULL; }
-    three[0] = stat[0] = opd_bw_value(bw, 3).u.i; three[1] = stat[1] = groups; three[2] = len; stat[2] = 1;
-    if (gr) {
-        rstd = opdi_o_reshape(rstd, stat, 3);
-        d = opd_mul(opd_sub(opdi_o_reshape(x, three, 3), opdi_o_reshape(mean, stat, 3)),
-                    opd_mul(rstd, opd_square(rstd)));
-        d = opd_mul(d, opd_neg(opdi_o_reshape(gr, stat, 3)));
-    }
-    if (gm) { d = opdi_plus(opdi_o_expand(opdi_o_reshape(gm, stat, 3), three, 3), d); }
-    return opdi_o_reshape(opdi_muls(d, 1 / (double)OPDI_MAX(len, (int64_t)1)), opdi_sizes(x), x->ndim);
-}
 OPDI_BW1(native_group_norm) {
-    opd_tensor *r[3] = {NULL, NULL, NULL}, *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *stats;
+    opd_tensor *r[3] = {NULL, NULL, NULL}, *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    int64_t three[3], stat[3];
     bool mask[3];
     opdi_needs_mask(bw, 0, 1, 2, mask);
+    if (!opd_ok()) { return -1; }
     if (g && opd_native_group_norm_backward(r, g, x, opd_bw_result(bw, 1), opd_bw_result(bw, 2), opd_bw_tensor(bw, 1),
                                             opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i, opd_bw_value(bw, 5).u.i,
                                             opd_bw_value(bw, 6).u.i, opd_value_bools(mask, 3))) {
         return -1;
     }
-    stats = mask[0] ? opdi_group_norm_stats_backward(bw, x) : NULL;
-    if (stats) { r[0] = opdi_plus(stats, r[0]); }
-    if (!opd_ok()) { return -1; }
-    if (r[0]) { OPDI_GIVE(0, r[0]); }
-    if (r[1]) { OPDI_GIVE(1, r[1]); }
-    if (r[2]) { OPDI_GIVE(2, r[2]); }
-    return 0;
+    three[0] = stat[0] = opd_bw_value(bw, 3).u.i;
+    three[1] = stat[1] = opd_bw_value(bw, 6).u.i;
+    three[2] = three[0] * three[1] != 0 ? x->numel / (three[0] * three[1]) : 1;
+    stat[2] = 1;
+    return opdi_give_norm(bw, 0, 1, 2, r, mask[0] ? opdi_stats_backward(bw, x, three, stat, 3) : NULL);
 }
 OPDI_OP(native_group_norm) {
     opdi_describe(op, "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, "
@@ -31653,18 +31656,22 @@ OPDI_KERNEL(native_batch_norm) {
     return 0;
 }
 OPDI_BW1(native_batch_norm) {
-    opd_tensor *r[3], *g = opd_bw_grad(bw, 0);
+    opd_tensor *r[3] = {NULL, NULL, NULL}, *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
     const bool train = opd_bw_value(bw, 5).u.i != 0;
+    int64_t stat[OPD_MAX_DIMS];
     bool mask[3];
+    int d;
     opdi_needs_mask(bw, 0, 1, 2, mask);
-    if (!g) { return 0; }
-    if (opd_native_batch_norm_backward(r, g, opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1),
-                                       train ? NULL : opd_bw_tensor(bw, 3), train ? NULL : opd_bw_tensor(bw, 4),
-                                       opd_bw_result(bw, 1), opd_bw_result(bw, 2), train,
-                                       opd_bw_value(bw, 7).u.d, opd_value_bools(mask, 3))) {
+    if (!opd_ok()) { return -1; }
+    if (g && opd_native_batch_norm_backward(r, g, x, opd_bw_tensor(bw, 1),
+                                            train ? NULL : opd_bw_tensor(bw, 3), train ? NULL : opd_bw_tensor(bw, 4),
+                                            opd_bw_result(bw, 1), opd_bw_result(bw, 2), train,
+                                            opd_bw_value(bw, 7).u.d, opd_value_bools(mask, 3))) {
         return -1;
     }
-    return opdi_give_three(bw, 0, 1, 2, r);
+    for (d = 0; d < x->ndim; d++) { stat[d] = d == 1 ? x->dims[1] : 1; }
+    return opdi_give_norm(bw, 0, 1, 2, r, mask[0] && train ? opdi_stats_backward(bw, x, opdi_sizes(x), stat, x->ndim)
+                                                           : NULL);
 }
 OPDI_OP(native_batch_norm) {
     opdi_describe(op, "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
@@ -31673,6 +31680,7 @@ OPDI_OP(native_batch_norm) {
                  "input, weight, running_mean, running_var, result1, result2", OPD_BATCH_LOOP,
                  OPD_AUTOCAST_KEEP, "[4,3,2], [3], [3], None, None, True, 0.1, 0.00001; [4,3,2], [3], [3], [3], [3]+, "
                                     "False, 0.1, 0.00001");
+    op->constant = "running_mean, running_var";
     op->out = "native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
               "running_var, bool training, float momentum, float eps, *, Tensor(a!) out, Tensor(b!) save_mean, "
               "Tensor(c!) save_invstd) -> (Tensor(a!), Tensor(b!), Tensor(c!))";

@@ -282,8 +282,7 @@ OPD_UNUSED static bool constant_argument(const opd_op *op, const char *arg) {
     return strcmp(arg, "target") == 0 && strstr(opd_op_name(op), "margin_loss");
 }
 OPD_UNUSED static bool first_result_only(const opd_op *op) {
-    static const char *const list[] = {"native_layer_norm", "native_group_norm", "native_batch_norm", "nll_loss_forward", "nll_loss2d_forward",
-                                       "log_sigmoid_forward", "native_dropout", "_native_batch_norm_legit", NULL};
+    static const char *const list[] = {"nll_loss_forward", "nll_loss2d_forward", "log_sigmoid_forward", "native_dropout", NULL};
     return named(op, list);
 }
 

@@ -161,7 +161,7 @@ static void test_tangents(const subject *s, const opd_op *op, int layout) {
         opd_tensor *got = NULL, *primal = opd_unpack_dual(r[i], &got);
         if (!went_well(primal ? 0 : -1)) { break; }
         if (opd_dtype(r[i]) != OPD_FLOAT64) { (void)say(!got, "a result without derivative has a tangent"); }
-        if (!(counted >> i & 1)) { continue; }
+        if (!(counted >> i & 1) || opd_numel(r[i]) == 0) { continue; }
         if (!say(got != NULL, "no tangent") || !say(opd_numel(got) == opd_numel(r[i]), "another size")) { continue; }
         (void)say(!opd_tensor_requires_grad(got), "a tangent that requires grad");
         forward += dot(got, noise(r[i], 700 + i));
