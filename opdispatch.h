@@ -14402,7 +14402,7 @@ opd_tensor *opd_bw_grad(opd_backward_call *bw, int i) {
 
 opd_tensor *opd_bw_tensor(opd_backward_call *bw, int i) {
     const opd_value *v = opdi_bw_kept(bw, i);
-    const int e = opdi_bw_edge(bw, i, 0);
+    const int e = bw->node->formula->card ? opdi_bw_edge(bw, i, 0) : -1;      /* by hand: saved are not the inputs */
     const uintptr_t edge = e < 0 ? 0 : opdi_edges(bw->node)[e].vertex;
     opd_tensor *t;
     if (!v || (v->tag != OPD_TAG_TENSOR && v->tag != OPD_TAG_NONE)) { return NULL; }
