@@ -10843,6 +10843,7 @@ static opd_tensor *opdi_view(opd_tensor *t, const int64_t *sizes, const int64_t 
                                    sizes, strides, ndim, (opd_scalar_type)t->dtype, t->backend);
     if (!v) { return NULL; }
     opdi_view_of(v, t);
+    if (OPDI_UNLIKELY(t->meta != NULL) && opdi_family_pass(v, t)) { opdi_drop(v); return NULL; }
     return opdi_own(v);
 }
 
@@ -12775,7 +12776,7 @@ static inline bool opdi_call_forward(const opd_call *call) {
 }
 static int opdi_forward_kernel(opd_call *call, const opdi_card *card);
 static int opdi_forward_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self);
-static int opdi_forward_unable(const opd_call *call, const char *why);
+static int opdi_forward_unable(const opd_call *call, const char *form, const char *why);
 
 bool opd_call_requires_grad(const opd_call *call) {
     return opdi_call_flags(call) != 0 || opdi_call_forward(call);
@@ -13115,7 +13116,7 @@ OPDI_COLD_END
 
 //-- out= forms do not record.
 static int opdi_autograd_out_kernel(opd_call *call) {
-    if (opdi_call_forward(call)) { return opdi_forward_unable(call, "because it is an out= function."); }
+    if (opdi_call_forward(call)) { return opdi_forward_unable(call, "_out", "because it is an out= function"); }
     if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
     return opd_fail(OPD_ERROR_AUTOGRAD, "%s(): functions with out=... arguments don't support automatic "
                     "differentiation, but one of the arguments requires grad.", call->op->schema->name);
@@ -15400,8 +15401,8 @@ static int opdi_dual_put(opd_tensor *t, opd_tensor *tangent) {
 //-- Both look at their storages in the same way, and the storages are of one size.
 static bool opdi_congruent(const opd_tensor *a, const opd_tensor *b) {
     int i;
-    if (a->dtype != b->dtype || !opdi_has_sizes(a, b->dims, b->ndim) || opd_offset(a) != opd_offset(b) ||
-        a->storage->bytes != b->storage->bytes || opdi_place_of(a) != opdi_place_of(b)) { return false; }
+    if (a->dtype != b->dtype || !opdi_has_sizes(a, b->dims, b->ndim) || a->storage->bytes != b->storage->bytes ||
+        (a->numel && opd_offset(a) != opd_offset(b)) || opdi_place_of(a) != opdi_place_of(b)) { return false; }
     for (i = 0; i < a->ndim; i++) {
         if (a->dims[i] > 1 && a->dims[a->ndim + i] != b->dims[b->ndim + i]) { return false; }
     }
@@ -15431,35 +15432,44 @@ static bool opdi_has_tangents(const opd_op *op, const opd_value *args) {
 
 static opd_ints opdi_strides_of(const opd_tensor *t) { return opd_ints_of(t->dims + t->ndim, t->ndim); }
 
-//-- Its part of the tangent of its storage, in the innermost scope; forward mode is off.  NULL: none, or an error.
-static opd_tensor *opdi_tangent_of(opd_tensor *t) {
+//-- The tangent of t's storage, in the innermost scope.  NULL: none, or an error.
+static opd_tensor *opdi_tangent_whole(const opd_tensor *t) {
     opdi_dual *d;
-    opd_tensor *all = NULL;
+    opd_tensor *whole = NULL;
     if (!t || !OPDI_ACQUIRE(&t->storage->duals)) { return NULL; }
     opdi_lock(&opdi_dual_lock);
     d = opdi_dual_find(t);
-    if (d) { all = opd_keep(d->tangent); }
+    if (d) { whole = opd_keep(d->tangent); }
     opdi_unlock(&opdi_dual_lock);
-    if (!all || !(all = opdi_own(all)) || opdi_congruent(all, t)) { return all; }
-    return opd_as_strided_full(all, opd_ints_of(t->dims, t->ndim), opdi_strides_of(t), opd_value_int(opd_offset(t)));
+    return opdi_own(whole);
 }
+//-- t's part of it; forward mode is off.
+static opd_tensor *opdi_tangent_part(opd_tensor *whole, const opd_tensor *t) {
+    return !whole || opdi_congruent(whole, t) ? whole : opd_as_strided_full(
+        whole, opd_ints_of(t->dims, t->ndim), opdi_strides_of(t), opd_value_int(opd_offset(t)));
+}
+static opd_tensor *opdi_tangent_of(const opd_tensor *t) { return opdi_tangent_part(opdi_tangent_whole(t), t); }
 
-//-- Zeros that lie in memory as t's storage does; t itself when it reaches all of it.
-static opd_tensor *opdi_tangent_zeros(opd_tensor *t) {
+//-- Another tangent for t's storage, in which t's part is g: g itself, when nobody else has it (or `as_is`) and it lies
+//-- in memory as t does.
+static opd_tensor *opdi_tangent_make(const opd_tensor *t, opd_tensor *g, bool as_is) {
     const int64_t n = t->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
-    const bool whole = opd_offset(t) == 0 && !opdi_overlaps_itself(t) &&
-                       opdi_extent(t->dims, t->dims + t->ndim, t->ndim) == n;
-    opd_tensor *z = whole ? opdi_tensor_make(t->dims, t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype,
-                                             opdi_place_of(t))
-                          : opdi_tensor_make(&n, NULL, 1, (opd_scalar_type)t->dtype, opdi_place_of(t));
-    return z && (z = opdi_own(z)) != NULL ? opd_zero_(z) : NULL;
+    opd_tensor *z, *part;
+    bool whole;
+    if ((as_is ? g->storage != t->storage : g->refs == 1 && g->storage->refs == 1) && opdi_congruent(g, t)) {
+        return g;
+    }
+    whole = opd_offset(t) == 0 && !opdi_overlaps_itself(t) && opdi_extent(t->dims, t->dims + t->ndim, t->ndim) == n;
+    z = opdi_own(opdi_tensor_make(whole ? t->dims : &n, whole ? t->dims + t->ndim : NULL, whole ? t->ndim : 1,
+                                  (opd_scalar_type)t->dtype, opdi_place_of(t)));
+    part = z && opd_zero_(z) ? opdi_tangent_part(z, t) : NULL;
+    return part && opd_copy_(part, g) ? z : NULL;
 }
 
-//-- t's tangent is to be g: written into the one that is there; or taken over, when nobody else has g (or `as_is`) and
-//-- it lies in memory as t does; or copied.
+//-- t's tangent is to be g: written into the one that is there, or put in its place when the tape may need that.
 static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
-    opd_tensor *to = opdi_tangent_of(t), *all = to;
-    if (to == g) { return g ? 0 : -1; }
+    opd_tensor *whole = opdi_tangent_whole(t), *part = opdi_tangent_part(whole, t), *with, *old = NULL;
+    opdi_dual *d;
     if (!opd_ok()) { return -1; }
     if (!opdi_has_sizes(g, t->dims, t->ndim)) {
         char a[256], b[256];
@@ -15468,17 +15478,21 @@ static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
                         "gradient is of size %s.", opdi_sizes_text(t->dims, t->ndim, a, sizeof a),
                         opdi_sizes_text(g->dims, g->ndim, b, sizeof b));
     }
-    if (!to) {
-        if (opdi_congruent(g, t) && (as_is ? g->storage != t->storage : g->refs == 1 && g->storage->refs == 1)) {
-            return opdi_dual_put(t, g);
-        }
-        if (!(all = opdi_tangent_zeros(t))) { return -1; }
-        to = opdi_congruent(all, t) ? all : opd_as_strided_full(all, opd_ints_of(t->dims, t->ndim), opdi_strides_of(t),
-                                                                 opd_value_int(opd_offset(t)));
-        if (!to || !opd_copy_(to, g)) { return -1; }
-        return opdi_dual_put(t, all);
+    if (!whole) { return (with = opdi_tangent_make(t, g, as_is)) ? opdi_dual_put(t, with) : -1; }
+    if (part == g) { return 0; }
+    if (!opd_grad_enabled() || !((whole->flags | g->flags) & OPDI_REQUIRES_GRAD)) {
+        return opd_copy_(part, g) ? 0 : -1;
     }
-    return opd_copy_(to, g) ? 0 : -1;
+    with = part == whole ? opdi_tangent_make(t, g, false) : opd_as_strided_scatter_full(
+        whole, g, opd_ints_of(t->dims, t->ndim), opdi_strides_of(t), opd_value_int(opd_offset(t)));
+    if (!with || with->storage->bytes != t->storage->bytes) { return with && opd_copy_(part, g) ? 0 : -1; }
+    opdi_retain(with);
+    opdi_lock(&opdi_dual_lock);
+    d = opdi_dual_find(t);
+    if (d) { old = d->tangent; d->tangent = with; }
+    opdi_unlock(&opdi_dual_lock);
+    opdi_drop(old ? old : with);
+    return 0;
 }
 
 //-- levels -------------------------------------------------------------------------------------------------------
@@ -15628,9 +15642,12 @@ int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent) {
     return 0;
 }
 
-static int opdi_forward_unable(const opd_call *call, const char *why) {
-    return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with %s that does not support it %s",
-                    call->op->schema->name, why);
+static int opdi_forward_unable(const opd_call *call, const char *form, const char *why) {
+    return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with %s%s that does not support it %s",
+                    call->op->schema->name, form, why);
+}
+static int opdi_forward_missing(const opd_call *call) {
+    return opdi_forward_unable(call, "", "because it has not been implemented yet.");
 }
 
 //-- A node as the tape would have it, for the time of its formula.  wanted: the one edge whose gradient is, or -1:
@@ -15877,7 +15894,7 @@ static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
     }
     if (rc || !any || apart) { return rc; }
     if (!jv->card || !(jv->card->desc.backward || jv->card->desc.jvp)) {
-        return opdi_forward_unable(call, "because it has not been implemented yet.");
+        return opdi_forward_missing(call);
     }
     rc = opdi_jvp_run(jv);
     for (i = 0; i < jv->nresults && rc == 0; i++) {
@@ -15895,7 +15912,7 @@ OPDI_NOINLINE static int opdi_forward_kernel(opd_call *call, const opdi_card *ca
     opd_jvp_call jv;
     int rc;
     if (!card) { card = OPDI_ACQUIRE(&call->op->card); }
-    if (call->op->written_args) { return opdi_forward_unable(call, "because it has not been implemented yet."); }
+    if (call->op->written_args) { return opdi_forward_missing(call); }
     th->state.forward |= OPDI_FORWARD_OFF;
     if (opdi_jvp_begin(&jv, card, call->op, call->args)) { return -1; }
     th->state.forward = state.forward;
@@ -15929,15 +15946,12 @@ OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_
     const opdi_state state = th->state;
     const opdi_card *rule = card->base ? card->base : card;
     opd_value args[OPD_MAX_ARGS];
-    opd_tensor *tangent = NULL, *results[1], *out[1] = {NULL};
+    opd_tensor *results[1], *out[1] = {NULL};
     opd_jvp_call jv;
-    int64_t dims[2 * OPD_MAX_DIMS];
-    const int ndim = self->ndim;
     uint64_t m;
-    memcpy(dims, self->dims, 2 * (size_t)ndim * sizeof *dims);
     for (m = call->op->written_args & ~(uint64_t)1; m; m &= m - 1) {
         if (call->args[opdi_low_bit(m)].tag == OPD_TAG_NONE) { continue; }
-        return opdi_forward_unable(call, "because it has not been implemented yet.");
+        return opdi_forward_missing(call);
     }
     th->state.forward |= OPDI_FORWARD_OFF;
     if (card->base) { (void)opdi_derived_args(call, card, self, args); }
@@ -15946,18 +15960,16 @@ OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_
     th->state.forward = state.forward;
     if (opdi_recording_inplace_kernel(call, card, self)) { return -1; }
     th->state = state;
-    if (!opdi_differentiable(self)) { return 0; }
     /* squeeze_ and its like: another look at the same storage */
-    if (self->ndim != ndim || memcmp(dims, self->dims, 2 * (size_t)ndim * sizeof *dims) != 0) { return 0; }
+    if (!opdi_differentiable(self) || (rule->desc.tags & OPD_OPTAG_INPLACE_VIEW)) { return 0; }
     th->state.forward |= OPDI_FORWARD_OFF;
     results[0] = self;
     jv.results = results;
     jv.out = out;
     jv.nresults = 1;
     if (rule->desc.backward != opd_not_differentiable && opdi_jvp_run(&jv)) { return -1; }
-    if (out[0]) { return opdi_tangent_give(self, out[0], false); }
-    tangent = opdi_tangent_of(self);
-    return !opd_ok() || (tangent && !opd_zero_(tangent)) ? -1 : 0;
+    if (!out[0] && opdi_has_tangent(self) && !(out[0] = opd_zeros_like(self))) { return -1; }
+    return out[0] ? opdi_tangent_give(self, out[0], false) : 0;
 }
 
 //-- copy, without history, takes over t's tangent.
@@ -23727,6 +23739,7 @@ static int opdi_detach__autograd(opd_call *call) {
     if (self->flags & OPDI_IS_VIEW) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Can't detach views in-place. Use detach() instead.");
     }
+    if (opdi_has_tangent(self) && opdi_family_new(self)) { return -1; }
     return opdi_detach_here(self) ? -1 : opd_return_tensor(call, self);
 }
 OPDI_OP(detach_) {
@@ -23734,8 +23747,11 @@ OPDI_OP(detach_) {
     op->autograd = opdi_detach__autograd; op->backward = OPD_NOT_DIFFERENTIABLE; op->cases = "[2,3]";
     op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP;
 }
-#define OPDI_CARD_SELF(id, schema_, kernel_, backward_, cases_) \
-    OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_LOOP, NULL, NULL, cases_)
+#define OPDI_CARD_SELF(id, schema_, kernel_, backward_, cases_)                                             \
+    OPDI_OP(id) {                                                                                           \
+        op->schema = schema_; op->any = kernel_; op->backward = backward_; op->vmap = OPD_BATCH_LOOP;       \
+        op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW; op->cases = cases_;            \
+    }
 OPDI_CARD_SELF(transpose_, "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", opdi_transpose__kernel,
                opdi_transpose_backward, "[2,3], 0, 1")
 OPDI_CARD_SELF(t_, "t_(Tensor(a!) self) -> Tensor(a!)", opdi_transpose__kernel, opdi_t_backward, "[2,3]")
@@ -23749,6 +23765,9 @@ OPDI_CARD_SELF(as_strided_, "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[
 static int opdi_resize_to(opd_call *call, opd_ints sizes, int64_t format) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int64_t strides[OPD_MAX_DIMS];
+    if (opdi_has_tangent(self)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "cannot resize variables that has a forward grad");
+    }
     if (sizes.n > OPD_MAX_DIMS) { return (int)opdi_count(sizes.data, OPD_MAX_DIMS + 1, 1); }
     if (opdi_has_sizes(self, sizes.data, (int)sizes.n) && format <= OPDI_FORMAT_CONTIGUOUS) {
         return opd_return_tensor(call, self);

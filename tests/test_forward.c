@@ -288,4 +288,573 @@ static void add_operators(void) {
     }
 }
 
+
+//-- dual tensors ------------------------------------------------------------------------------------------------------
+//
+// TestAutogradForwardMode of PyTorch's test_autograd.py, as far as it makes sense in C; what it says of values is checked
+// against torch 1.13.
+
+static opd_tensor *vec(double a, double b) { double v[2]; v[0] = a; v[1] = b; return opd_tensor_from(v, OPD_INTS(2), OPD_FLOAT64); }
+static opd_tensor *tangent_of(opd_tensor *t) { opd_tensor *g; (void)opd_unpack_dual(t, &g); return g; }
+static opd_tensor *mat(int64_t rows, int64_t cols, double a, double b, double c, double d, double e, double f) {
+    double v[6];
+    v[0] = a; v[1] = b; v[2] = c; v[3] = d; v[4] = e; v[5] = f;
+    return opd_tensor_from(v, OPD_INTS(rows, cols), OPD_FLOAT64);
+}
+static opd_tensor *write_to(const char *name, opd_tensor *x, opd_tensor *y) {
+    opd_value v[3];
+    v[0] = opd_value_tensor(x);
+    if (y) { v[1] = opd_value_tensor(y); }
+    v[2] = opd_value_int(1);
+    return opd_call_op(opd_find(name), v, !y ? 1 : strstr(name, "add") ? 3 : 2);
+}
+static opd_tensor *add_to(opd_tensor *x, opd_tensor *y) { return write_to("aten::add_.Tensor", x, y); }
+static opd_tensor *mul_to(opd_tensor *x, opd_tensor *y) { return write_to("aten::mul_.Tensor", x, y); }
+static bool is_2(const opd_tensor *t, double a, double b) {
+    return t && opd_numel(t) == 2 && fabs(case_get(t, 0) - a) < 1e-9 && fabs(case_get(t, 1) - b) < 1e-9;
+}
+static bool equal(opd_tensor *a, opd_tensor *b) { return a && b && opd_item_f64(opd_max(opd_abs(opd_sub(a, b)))) < 1e-12; }
+
+TEST(levels) {
+    opd_tensor *foo = vec(1, 2), *bar = vec(3, 4), *dual, *g = foo;
+    int level;
+    CHECK(opd_make_dual(foo, bar) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to create a dual Tensor for forward AD but no level exists");
+    CHECK(opd_unpack_dual(foo, &g) == foo && !g);
+    CHECK_INT(opd_dual_exit(0), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to exit a forward AD level that was not the last one that was created");
+    level = opd_dual_enter();
+    CHECK_INT(level, 0);
+    CHECK_INT(opd_dual_enter(), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Nested forward mode AD is not supported at the moment");
+    dual = opd_make_dual(foo, bar);
+    CHECK(!tangent_of(foo) && tangent_of(dual) == bar);
+    CHECK_INT(opd_dual_exit(1), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "not the last one");
+    CHECK(tangent_of(dual) == bar);
+    (void)opd_fail(OPD_ERROR_USER, "pending");
+    CHECK_INT(opd_dual_exit(level), 0);           /* also while an error is pending */
+    CHECK_ERROR(OPD_ERROR_USER, "pending");
+    CHECK(!tangent_of(dual));                     /* test_grad_cleanup */
+    CHECK_INT(opd_dual_enter(), 0);
+    CHECK(!tangent_of(dual));
+    CHECK(tangent_of(opd_make_dual(dual, bar)) == bar);
+    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_OK();
+}
+
+/* Tangents go with the level, and with their tensors before that. */
+static void clean_up(bool check) {
+    int64_t live, in;
+    CHECK_INT(opd_dual_enter(), 0);
+    in = opd_memory_stats().live;
+    OPD_SCOPE {
+        opd_tensor *dual = opd_make_dual(vec(1, 2), vec(3, 4));
+        CHECK(opd_tanh(opd_mul(dual, dual)) != NULL);
+    }
+    if (check) { CHECK_INT(opd_memory_stats().live, in); }
+    CHECK_INT(opd_dual_exit(0), 0);
+    live = opd_memory_stats().live;
+    OPD_SCOPE {                                   /* test_backward_graph_destruction: the tangent's history holds the dual */
+        opd_tensor *a = opd_tensor_set_requires_grad(vec(1, 2), true), *db;
+        CHECK_INT(opd_dual_enter(), 0);
+        db = opd_keep(opd_exp(opd_make_dual(vec(3, 4), a)));
+        CHECK(opd_tensor_requires_grad(tangent_of(db)));
+        opd_release(db);
+        CHECK_INT(opd_dual_exit(0), 0);
+    }
+    if (check) { CHECK_INT(opd_memory_stats().live, live); }
+}
+TEST(levels_clean_up) {
+    clean_up(false);                              /* what the first use sets up stays */
+    clean_up(true);
+    CHECK_OK();
+}
+
+TEST(duals_that_are_refused) {
+    opd_tensor *foo = vec(1, 2), *whole = opd_ones(OPD_INTS(2), OPD_INT64), *dual;
+    CHECK_INT(opd_dual_enter(), 0);
+    CHECK(!opd_make_dual(foo, opd_ones(OPD_INTS(3), OPD_FLOAT64)));
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+                "supported. Tensor is of size [2] while the given forward gradient is of size [3].");
+    CHECK(!opd_make_dual(whole, foo));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "Expected primal to be floating point or complex, but got: int64");
+    CHECK(!opd_make_dual(foo, whole));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "Expected tangent to be floating point or complex, but got: int64");
+    dual = opd_make_dual(foo, vec(3, 4));
+    CHECK(!opd_make_dual(dual, foo));
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0");
+    CHECK(!opd_make_dual(foo, dual));
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Setting a forward grad that itself has a forward gradient at the same level");
+    CHECK(!opd_make_dual(NULL, foo));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "NULL");
+    CHECK(!opd_unpack_dual(NULL, NULL));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "NULL");
+    CHECK_INT(opd_dual_exit(0), 0);
+}
+
+TEST(packing_and_unpacking) {
+    opd_tensor *foo = vec(1, 2), *bar = vec(3, 4), *dual, *p, *t;
+    CHECK_INT(opd_dual_enter(), 0);
+    dual = opd_make_dual(foo, bar);
+    CHECK(opd_tensor_same_storage(dual, foo));
+    (void)add_to(foo, vec(1, 1));
+    CHECK_INT(opd_tensor_version(foo), opd_tensor_version(dual));
+    p = opd_unpack_dual(dual, &t);
+    CHECK(opd_tensor_same_storage(p, foo) && t == bar && !tangent_of(p));
+    CHECK_INT(opd_tensor_version(foo), opd_tensor_version(p));
+    CHECK(opd_unpack_dual(dual, NULL) != NULL);
+    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_OK();
+}
+
+/* What tangent is kept as it is, and what is copied into the layout of the primal. */
+TEST(layouts_of_tangents) {
+    opd_tensor *five = opd_ones(OPD_INTS(5), OPD_FLOAT64), *four = opd_ones(OPD_INTS(4), OPD_FLOAT64), *dual, *t, *a, *b;
+    const int64_t none[] = {0}, one[] = {1};
+    CHECK_INT(opd_dual_enter(), 0);
+    dual = opd_make_dual(opd_narrow(five, 0, 0, 4), four);          /* test_metadata_check_checks_storage_numel */
+    t = tangent_of(dual);
+    CHECK(t && t != four && !opd_tensor_same_storage(t, four) && equal(t, four));
+    CHECK_INT(opd_tensor_storage_bytes(t), 40);
+    dual = opd_make_dual(opd_ones(OPD_INTS(5), OPD_FLOAT64), t = opd_full(OPD_INTS(5), OPD_V(2.0), OPD_FLOAT64));
+    CHECK(tangent_of(dual) == t);
+    a = opd_tensor_view(five, none, one, 1, 1);   /* test_metadata_check_ignore_storage_offset_for_zero_numel_tensor */
+    b = opd_tensor_view(opd_ones(OPD_INTS(5), OPD_FLOAT64), none, one, 1, 2);
+    CHECK(tangent_of(opd_make_dual(a, b)) == b);
+    a = opd_ones(OPD_INTS(10, 1), OPD_FLOAT64);   /* test_metadata_check_ignore_size1_strides */
+    b = opd_as_strided(opd_ones(OPD_INTS(10, 1), OPD_FLOAT64), OPD_INTS(10, 1), OPD_INTS(1, 5));
+    CHECK(tangent_of(opd_make_dual(a, b)) == b);
+    a = opd_ones(OPD_INTS(2, 3), OPD_FLOAT64);
+    b = opd_t(mat(3, 2, 1, 2, 3, 4, 5, 6));
+    t = tangent_of(opd_make_dual(a, b));
+    CHECK(t && t != b && equal(t, b) && opd_is_contiguous(t));
+    t = tangent_of(opd_make_dual(opd_t(opd_ones(OPD_INTS(3, 2), OPD_FLOAT64)), b));
+    CHECK(t == b);
+    t = tangent_of(opd_make_dual(a, a));          /* memory of its own */
+    CHECK(t && !opd_tensor_same_storage(t, a) && equal(t, a));
+    t = tangent_of(opd_make_dual(opd_ones(OPD_INTS(2), OPD_FLOAT64), opd_ones(OPD_INTS(2), OPD_FLOAT32)));
+    CHECK(t && opd_dtype(t) == OPD_FLOAT64);
+    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_OK();
+}
+
+//-- views and writes --------------------------------------------------------------------------------------------------
+
+TEST(views_without_tangents) {                    /* test_view_inplace_non_differentiable_views */
+    opd_tensor *foo = vec(1, 2), *bar = vec(1, 1), *dual, *p, *t;
+    CHECK_INT(opd_dual_enter(), 0);
+    dual = opd_make_dual(foo, bar);
+    (void)mul_to(dual, vec(2, 2));
+    CHECK(!tangent_of(foo) && is_2(bar, 2, 2) && tangent_of(dual) == bar && is_2(foo, 2, 4) && is_2(dual, 2, 4));
+    p = opd_unpack_dual(dual, &t);
+    CHECK(!tangent_of(p) && !tangent_of(t));
+    (void)mul_to(p, vec(2, 2));
+    CHECK(is_2(dual, 4, 8) && is_2(tangent_of(dual), 2, 2));
+    (void)mul_to(t, vec(2, 2));
+    CHECK(is_2(dual, 4, 8) && is_2(tangent_of(dual), 4, 4));
+    CHECK(!tangent_of(opd_detach(dual)) && !tangent_of(opd_mul(opd_detach(dual), foo)));
+    t = opd_clone(dual);                          /* not so when the family is that of most tensors */
+    CHECK(tangent_of(t) && !tangent_of(opd_detach(t)) && !tangent_of(opd_view(opd_detach(t), OPD_INTS(2, 1))));
+    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_OK();
+}
+
+TEST(views_with_tangents) {                       /* test_view_inplace_differentiable_views */
+    opd_tensor *foo = vec(1, 2), *dual, *view, *baz, *again;
+    CHECK_INT(opd_dual_enter(), 0);
+    dual = opd_make_dual(foo, vec(1, 1));
+    view = opd_narrow(dual, 0, 0, 1);
+    (void)mul_to(view, opd_full(OPD_INTS(1), OPD_V(2.0), OPD_FLOAT64));
+    CHECK(!tangent_of(foo) && is_2(tangent_of(dual), 2, 1) && case_get(tangent_of(view), 0) == 2);
+    CHECK(opd_tensor_same_storage(tangent_of(view), tangent_of(dual)));
+    baz = vec(5, 6);                              /* tensors that were not dual */
+    (void)add_to(baz, dual);
+    CHECK(is_2(tangent_of(baz), 2, 1));
+    baz = vec(5, 6);
+    again = opd_view(baz, OPD_INTS(2, 1));        /* made before there is a tangent: case 5 */
+    (void)opd_copy_(opd_select(baz, 0, 0), opd_select(dual, 0, 0));       /* a view written, the base gets zeros elsewhere: case 4 */
+    CHECK(is_2(tangent_of(baz), 2, 0));
+    CHECK(opd_ndim(tangent_of(again)) == 2 && is_2(tangent_of(again), 2, 0));
+    (void)opd_copy_(opd_select(again, 0, 1), opd_select(opd_view(dual, OPD_INTS(2, 1)), 0, 1));
+    CHECK(is_2(tangent_of(baz), 2, 1));
+    (void)opd_zero_(opd_select(baz, 0, 0));
+    CHECK(is_2(tangent_of(baz), 0, 1));
+    (void)opd_fill_(baz, OPD_V(3.0));
+    CHECK(is_2(tangent_of(baz), 0, 0));
+    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_OK();
+}
+
+static opd_tensor *write_copy(opd_tensor *x, opd_tensor *y) { return opd_copy_(x, y); }
+TEST(writes_keep_tangents_views) {                /* test_view_inplace_always_creates_a_view */
+    opd_tensor *(*const writes[])(opd_tensor *, opd_tensor *) = {add_to, mul_to, write_copy};
+    int i;
+    for (i = 0; i < 3; i++) {
+        opd_tensor *base = opd_full(OPD_INTS(2, 2), OPD_V(3.0), OPD_FLOAT64), *view = opd_transpose(base, 0, 1), *dual, *p, *t, *pc, *tc;
+        CHECK_INT(opd_dual_enter(), 0);
+        dual = opd_make_dual(mat(2, 2, 1, 2, 3, 4, 0, 0),
+                             mat(2, 2, 5, 6, 7, 8, 0, 0));
+        (void)writes[i](view, dual);
+        p = opd_unpack_dual(base, &t);
+        CHECK(t && case_get(t, 1) == (i == 1 ? 21 : 7));
+        pc = opd_clone(p);
+        tc = opd_clone(t);
+        (void)mul_to(view, opd_full(OPD_INTS(2, 2), OPD_V(2.0), OPD_FLOAT64));
+        p = opd_unpack_dual(base, &t);
+        CHECK(equal(opd_add(pc, pc), p) && equal(opd_add(tc, tc), t));
+        CHECK_INT(opd_dual_exit(0), 0);
+    }
+    CHECK_OK();
+}
+
+TEST(writes_that_read_themselves) {
+    opd_tensor *x;
+    CHECK_INT(opd_dual_enter(), 0);
+    x = opd_make_dual(vec(3, 4), vec(1, 10));
+    (void)mul_to(x, x);
+    CHECK(is_2(x, 9, 16) && is_2(tangent_of(x), 6, 80));
+    (void)mul_to(x, opd_view(x, OPD_INTS(2)));
+    CHECK(is_2(tangent_of(x), 2 * 9 * 6, 2 * 16 * 80));
+    x = opd_make_dual(vec(3, 4), vec(1, 10));
+    (void)write_to("aten::exp_", x, NULL);
+    CHECK(is_2(tangent_of(x), exp(3), 10 * exp(4)));
+    x = opd_make_dual(opd_ones(OPD_INTS(1, 2), OPD_FLOAT64), opd_view(vec(1, 10), OPD_INTS(1, 2)));
+    (void)opd_t_(x);
+    CHECK(opd_sizes(tangent_of(x))[0] == 2 && opd_ndim(tangent_of(x)) == 2 && is_2(tangent_of(x), 1, 10));
+    CHECK(!opd_resize_(x, OPD_INTS(3, 3)));
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "cannot resize variables that has a forward grad");
+    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK(opd_resize_(x, OPD_INTS(3, 3)) != NULL);
+    CHECK_OK();
+}
+
+TEST(out_forms_are_refused) {                     /* test_out_variant */
+    opd_tensor *foo, *bar = vec(1, 2), *sum;
+    opd_value v[4];
+    CHECK_INT(opd_dual_enter(), 0);
+    foo = opd_make_dual(vec(1, 2), vec(3, 4));
+    v[0] = opd_value_tensor(bar);
+    v[1] = opd_value_tensor(bar);
+    v[2] = opd_value_int(1);
+    v[3] = opd_value_tensor(foo);
+    CHECK(!opd_call_op(opd_find("aten::add.out"), v, 4));
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with add_out that does not support it because it is an out= function");
+    v[0] = opd_value_tensor(foo);
+    v[3] = opd_value_tensor(sum = vec(0, 0));
+    CHECK(!opd_call_op(opd_find("aten::add.out"), v, 4));
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "out= function");
+    CHECK(is_2(sum, 0, 0));
+    CHECK_INT(opd_dual_exit(0), 0);
+}
+
+TEST(results_without_derivative) {                /* test_non_differentiable */
+    opd_tensor *foo;
+    opd_tensor *max[2];
+    CHECK_INT(opd_dual_enter(), 0);
+    foo = opd_make_dual(vec(1, 2), vec(3, 4));
+    CHECK(!tangent_of(opd_eq(foo, vec(1, 3))) && !tangent_of(opd_argmax(foo)) && !tangent_of(opd_zeros_like(foo)));
+    CHECK(opd_max_dim(max, foo, 0, false) == 0 && opd_item_f64(tangent_of(max[0])) == 4 && !tangent_of(max[1]));
+    CHECK(is_2(tangent_of(opd_floor(foo)), 0, 0));
+    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_OK();
+}
+
+TEST(switched_off) {                              /* test_set_fwd_grad_enabled */
+    opd_tensor *dual, *y;
+    CHECK(opd_forward_grad_enabled());
+    CHECK_INT(opd_dual_enter(), 0);
+    dual = opd_make_dual(vec(1, 2), vec(3, 4));
+    CHECK(opd_forward_grad_set(false) && !opd_forward_grad_enabled());
+    CHECK(!tangent_of(dual));
+    y = opd_clone(dual);
+    CHECK(!opd_forward_grad_set(true));
+    CHECK(!tangent_of(y) && tangent_of(dual));
+    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK(opd_forward_grad_set(false));
+    CHECK_INT(opd_dual_enter(), 0);
+    CHECK(!tangent_of(opd_make_dual(vec(1, 2), vec(3, 4))));
+    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK(!opd_forward_grad_set(true));
+    CHECK_OK();
+}
+
+//-- the tape ----------------------------------------------------------------------------------------------------------
+
+static int grads_of(opd_tensor *y, opd_tensor **in, int n, bool create, opd_tensor **g) {
+    opd_backward_options o;
+    opd_tensor *s = opd_sum(y);
+    memset(&o, 0, sizeof o);
+    o.allow_unused = true;
+    o.retain_graph = true;
+    o.create_graph = create;
+    return opd_autograd_grad(&s, 1, in, n, &o, g);
+}
+
+TEST(parts_of_a_dual_on_the_tape) {               /* test_advanced_packing_unpacking */
+    opd_tensor *in[2], *g[2], *dual, *p, *t, *out;
+    bool was;
+    in[0] = opd_tensor_set_requires_grad(vec(1, 2), true);
+    in[1] = opd_tensor_set_requires_grad(vec(3, 4), true);
+    CHECK_INT(opd_dual_enter(), 0);
+    dual = opd_make_dual(in[0], in[1]);
+    p = opd_unpack_dual(dual, &t);
+    CHECK(grads_of(p, in, 2, false, g) == 0 && is_2(g[0], 1, 1) && !g[1]);
+    CHECK(t == in[1] && grads_of(t, in, 2, false, g) == 0 && !g[0] && is_2(g[1], 1, 1));
+    out = opd_mul(opd_detach(dual), vec(2, 2));
+    p = opd_unpack_dual(out, &t);
+    CHECK(!opd_tensor_requires_grad(p) && is_2(p, 2, 4) && !t);
+    was = opd_grad_set(false);
+    out = opd_mul(dual, vec(3, 3));
+    (void)opd_grad_set(was);
+    p = opd_unpack_dual(out, &t);
+    CHECK(!opd_tensor_requires_grad(p) && !opd_tensor_requires_grad(t) && is_2(p, 3, 6) && is_2(t, 9, 12));
+    t = opd_tensor_view(in[1], opd_sizes(in[1]), opd_strides(in[1]), 1, 0);
+    CHECK(t != NULL);
+    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_OK();
+}
+
+/* f(x) = sum(tanh(x)^3 exp(x)); its second derivative by differences. */
+static opd_tensor *curve(opd_tensor *x) { return opd_sum(opd_mul(opd_pow_Tensor_Scalar(opd_tanh(x), OPD_V(3)), opd_exp(x))); }
+static opd_tensor *curve_grad(double a, double b) {
+    opd_tensor *x = opd_tensor_set_requires_grad(vec(a, b), true), *g = NULL;
+    CHECK(grads_of(curve(x), &x, 1, false, &g) == 0);
+    return g;
+}
+TEST(forward_over_reverse) {
+    opd_tensor *up = curve_grad(0.5 + 1e-5 * 2, -0.3 - 1e-5), *down = curve_grad(0.5 - 1e-5 * 2, -0.3 + 1e-5), *x, *g, *hv;
+    int create;
+    for (create = 0; create < 2; create++) {
+        x = opd_tensor_set_requires_grad(vec(0.5, -0.3), true);
+        CHECK_INT(opd_dual_enter(), 0);
+        x = opd_make_dual(x, vec(2, -1));
+        CHECK(grads_of(curve(x), &x, 1, create != 0, &g) == 0);
+        hv = tangent_of(g);
+        CHECK(hv && fabs(case_get(hv, 0) - (case_get(up, 0) - case_get(down, 0)) / 2e-5) < 1e-6);
+        CHECK(hv && fabs(case_get(hv, 1) - (case_get(up, 1) - case_get(down, 1)) / 2e-5) < 1e-6);
+        CHECK_INT(opd_dual_exit(0), 0);
+    }
+    CHECK_OK();
+}
+TEST(reverse_over_forward) {
+    opd_tensor *up = curve_grad(0.5 + 1e-5 * 2, -0.3 - 1e-5), *down = curve_grad(0.5 - 1e-5 * 2, -0.3 + 1e-5);
+    opd_tensor *in[2], *g[2], *jv, *plain = curve_grad(0.5, -0.3);
+    in[0] = opd_tensor_set_requires_grad(vec(0.5, -0.3), true);
+    in[1] = opd_tensor_set_requires_grad(vec(2, -1), true);
+    CHECK_INT(opd_dual_enter(), 0);
+    jv = tangent_of(curve(opd_make_dual(in[0], in[1])));
+    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_OR_RETURN(jv && opd_tensor_requires_grad(jv));
+    CHECK(grads_of(jv, in, 2, false, g) == 0);
+    CHECK(fabs(case_get(g[0], 0) - (case_get(up, 0) - case_get(down, 0)) / 2e-5) < 1e-6);
+    CHECK(fabs(case_get(g[0], 1) - (case_get(up, 1) - case_get(down, 1)) / 2e-5) < 1e-6);
+    CHECK(equal(g[1], plain));
+    CHECK_OK();
+}
+/* Through an operator of several steps, a write in place and a matrix product. */
+static opd_tensor *net(opd_tensor *w, opd_tensor *x) {
+    opd_tensor *h = opd_mm(x, w);
+    (void)mul_to(h, h);
+    return opd_sum(opd_log_softmax(opd_relu(h), 1));
+}
+TEST(second_derivatives_agree) {
+    opd_tensor *w0 = noise(opd_zeros(OPD_INTS(3, 2), OPD_FLOAT64), 1), *x = noise(opd_zeros(OPD_INTS(4, 3), OPD_FLOAT64), 2);
+    opd_tensor *t = noise(w0, 3), *w, *g, *one, *two, *three;
+    w = opd_tensor_set_requires_grad(opd_clone(w0), true);
+    CHECK(grads_of(net(w, x), &w, 1, true, &g) == 0);
+    CHECK(grads_of(opd_mul(g, t), &w, 1, false, &one) == 0);
+    CHECK_INT(opd_dual_enter(), 0);
+    w = opd_make_dual(opd_tensor_set_requires_grad(opd_clone(w0), true), t);
+    CHECK(grads_of(net(w, x), &w, 1, false, &g) == 0);
+    two = tangent_of(g);
+    w = opd_tensor_set_requires_grad(opd_clone(w0), true);
+    g = tangent_of(net(opd_make_dual(w, t), x));
+    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_OR_RETURN(g != NULL);
+    CHECK(grads_of(g, &w, 1, false, &three) == 0);
+    CHECK(equal(one, two) && equal(one, three));
+    CHECK_OK();
+}
+
+//-- operators of one's own --------------------------------------------------------------------------------------------
+
+static int double_cpu(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *out = opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x));
+    int64_t i;
+    if (!opd_ok()) { return -1; }
+    for (i = 0; i < opd_numel(x); i++) { opd_data_f64(out)[i] = 2 * case_get(x, i); }
+    return opd_return_tensor(call, out);
+}
+static int double_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, opd_add(g, g));
+}
+static int double_raw(opd_backward_call *bw) {    /* right, but with loops of its own */
+    opd_tensor *g = opd_bw_grad(bw, 0), *out = opd_tensor_new(opd_ints_of(opd_sizes(g), opd_ndim(g)), OPD_FLOAT64);
+    int64_t i;
+    if (!opd_ok()) { return -1; }
+    for (i = 0; i < opd_numel(g); i++) { opd_data_f64(out)[i] = 2 * case_get(g, i); }
+    return opd_bw_return(bw, 0, out);
+}
+static int jvp_calls;
+static int double_jvp(opd_jvp_call *jv) {
+    opd_tensor *t = opd_jvp_tangent(jv, 0);
+    jvp_calls++;
+    CHECK(opd_jvp_tensor(jv, 0) && opd_jvp_result(jv, 0) && opd_jvp_value(jv, 0).tag == OPD_TAG_TENSOR);
+    CHECK(!opd_jvp_result(jv, 1) && !opd_jvp_tensor(jv, 1) && !opd_jvp_tangent(jv, -1));
+    CHECK(!tangent_of(opd_jvp_tensor(jv, 0)));    /* off */
+    return opd_jvp_return(jv, 0, opd_add(t, t));
+}
+static int bad_jvp(opd_jvp_call *jv) { (void)jv; return -1; }
+static int wrong_size_jvp(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, opd_ones(OPD_INTS(5), OPD_FLOAT64)); }
+static int wrong_result_jvp(opd_jvp_call *jv) { return opd_jvp_return(jv, 1, opd_jvp_tangent(jv, 0)); }
+static int null_jvp(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, NULL); }
+static opd_tensor *call_1(const char *name, opd_tensor *x) {
+    opd_value v = opd_value_tensor(x);
+    return opd_call_op(opd_find(name), &v, 1);
+}
+static void define(opd_library *lib, const char *schema, opd_backward_fn backward, opd_jvp_fn jvp, const char *inplace) {
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = schema;
+    d.cpu = double_cpu;
+    d.backward = backward;
+    d.jvp = jvp;
+    d.inplace = inplace;
+    CHECK_INT(opd_define(lib, &d), 0);
+}
+TEST(operators_of_ones_own) {
+    opd_library *lib = opd_library_open(OPD_DEF, "fwd", NULL, __FILE__, __LINE__);
+    opd_tensor *dual, *x;
+    define(lib, "plain(Tensor x) -> Tensor", double_backward, NULL, "plain_");
+    define(lib, "raw(Tensor x) -> Tensor", double_raw, NULL, NULL);
+    define(lib, "none(Tensor x) -> Tensor", NULL, NULL, NULL);
+    define(lib, "only(Tensor x) -> Tensor", NULL, double_jvp, NULL);
+    define(lib, "both(Tensor x) -> Tensor", double_raw, double_jvp, "both_");
+    define(lib, "linear(Tensor x) -> Tensor", double_raw, OPD_JVP_LINEAR, NULL);
+    define(lib, "flat(Tensor x) -> Tensor", OPD_NOT_DIFFERENTIABLE, NULL, "flat_");
+    define(lib, "bad(Tensor x) -> Tensor", double_raw, bad_jvp, NULL);
+    define(lib, "wrong_size(Tensor x) -> Tensor", double_raw, wrong_size_jvp, NULL);
+    define(lib, "wrong_result(Tensor x) -> Tensor", double_raw, wrong_result_jvp, NULL);
+    define(lib, "null(Tensor x) -> Tensor", double_raw, null_jvp, NULL);
+    CHECK(opd_def(lib, "bare(Tensor x) -> Tensor") == 0 && opd_impl_key(lib, "bare", "CPU", double_cpu, NULL, NULL) == 0);
+    CHECK_INT(opd_dual_enter(), 0);
+    dual = opd_make_dual(vec(1, 2), vec(3, 4));
+    CHECK(is_2(tangent_of(call_1("fwd::plain", dual)), 6, 8));
+    CHECK(!call_1("fwd::raw", dual));
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "formula cannot be differentiated itself; give it a .jvp");
+    CHECK(!call_1("fwd::none", dual));
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with none that does not support it because it has not been implemented yet.");
+    CHECK(!call_1("fwd::bare", dual));
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with bare that does not support it because it has not been implemented yet.");
+    jvp_calls = 0;
+    CHECK(is_2(tangent_of(call_1("fwd::only", dual)), 6, 8));
+    CHECK(is_2(tangent_of(call_1("fwd::both", dual)), 6, 8));
+    CHECK_INT(jvp_calls, 2);
+    CHECK(is_2(tangent_of(call_1("fwd::linear", dual)), 6, 8));
+    CHECK(!tangent_of(call_1("fwd::flat", dual)));
+    CHECK(!call_1("fwd::bad", dual));
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "failed without saying why");
+    CHECK(!call_1("fwd::wrong_size", dual));
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "different size");
+    CHECK(!call_1("fwd::wrong_result", dual));
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "the tangent of a result that is not there: 1");
+    CHECK(!call_1("fwd::null", dual));
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "NULL as tangent of result 0");
+    x = opd_clone(dual);
+    CHECK(call_1("fwd::plain_", x) == x && is_2(tangent_of(x), 6, 8));
+    CHECK(call_1("fwd::both_", x) == x && is_2(tangent_of(x), 12, 16) && is_2(x, 4, 8));
+    CHECK(call_1("fwd::flat_", x) == x && is_2(tangent_of(x), 0, 0));
+    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK(call_1("fwd::none", vec(1, 2)) != NULL);
+    opd_library_close(lib);
+    CHECK_OK();
+}
+
+/* Autograd by hand: the formula given to opd_autograd_record serves forward mode too. */
+static int hand_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0))); }
+static int hand_autograd(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *r;
+    const bool tape = opd_call_requires_grad(call);
+    if (opd_redispatch(call, opd_keyset_and(opd_call_keys(call), opd_keyset_below(OPD_F_AUTOGRAD_OTHER)))) { return -1; }
+    if (!tape) { return 0; }
+    r = opd_call_rets(call)[0].u.t;
+    return opd_autograd_record("HandBackward", hand_backward, &x, 1, &r, 1, NULL, 0, &r, 1);
+}
+static int exp_cpu(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *out = opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x));
+    int64_t i;
+    if (!opd_ok()) { return -1; }
+    for (i = 0; i < opd_numel(x); i++) { opd_data_f64(out)[i] = exp(case_get(x, i)); }
+    return opd_return_tensor(call, out);
+}
+TEST(autograd_by_hand) {
+    opd_library *lib = opd_library_open(OPD_DEF, "fwdhand", NULL, __FILE__, __LINE__);
+    opd_op_desc d;
+    opd_tensor *x, *y, *g;
+    memset(&d, 0, sizeof d);
+    d.schema = "exp(Tensor x) -> Tensor";
+    d.cpu = exp_cpu;
+    d.autograd = hand_autograd;
+    CHECK_INT(opd_define(lib, &d), 0);
+    CHECK_INT(opd_dual_enter(), 0);
+    CHECK(is_2(tangent_of(call_1("fwdhand::exp", opd_make_dual(vec(1, 2), vec(3, 4)))), 3 * exp(1), 4 * exp(2)));
+    x = opd_tensor_set_requires_grad(vec(1, 2), true);
+    y = call_1("fwdhand::exp", opd_make_dual(x, vec(3, 4)));
+    CHECK(is_2(tangent_of(y), 3 * exp(1), 4 * exp(2)));
+    CHECK(grads_of(tangent_of(y), &x, 1, false, &g) == 0 && is_2(g, 3 * exp(1), 4 * exp(2)));
+    CHECK_INT(opd_dual_exit(0), 0);
+    opd_library_close(lib);
+    CHECK_OK();
+}
+
+//-- threads -----------------------------------------------------------------------------------------------------------
+
+#if !defined(OPD_NO_THREADS) && !defined(__TINYC__)
+static opd_tensor *shared_x;
+static void *on_a_thread(void *arg) {
+    const double by = *(const double *)arg;
+    int i;
+    for (i = 0; i < 200; i++) OPD_SCOPE {
+        opd_tensor *dual, *y;
+        CHECK_INT(opd_dual_enter(), 0);
+        dual = opd_make_dual(shared_x, opd_full(OPD_INTS(2), OPD_V(by), OPD_FLOAT64));
+        y = opd_mul(dual, shared_x);
+        CHECK(is_2(tangent_of(y), by * 2, by * 3) && !tangent_of(shared_x));
+        CHECK_INT(opd_dual_exit(0), 0);
+    }
+    CHECK_INT(opd_dual_enter(), 0);               /* left open: goes with the thread */
+    (void)opd_make_dual(shared_x, opd_ones(OPD_INTS(2), OPD_FLOAT64));
+    CHECK_OK();
+    return NULL;
+}
+static opd_tensor *shared_dual;
+static void *sees_no_tangent(void *arg) {
+    (void)arg;
+    CHECK(!tangent_of(shared_dual));
+    CHECK_INT(opd_dual_enter(), 0);
+    CHECK(!tangent_of(shared_dual) && !tangent_of(opd_exp(shared_dual)));
+    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_OK();
+    return NULL;
+}
+TEST(threads_have_levels_of_their_own) {
+    double by[4] = {1, 2, 3, 4};
+    pthread_t t[4];
+    int i;
+    shared_x = opd_keep(vec(2, 3));
+    for (i = 0; i < 4; i++) { CHECK_INT(pthread_create(&t[i], NULL, on_a_thread, &by[i]), 0); }
+    for (i = 0; i < 4; i++) { (void)pthread_join(t[i], NULL); }
+    CHECK_INT(opd_dual_enter(), 0);
+    shared_dual = opd_make_dual(shared_x, vec(1, 1));
+    CHECK_INT(pthread_create(&t[0], NULL, sees_no_tangent, NULL), 0);
+    (void)pthread_join(t[0], NULL);
+    CHECK(tangent_of(shared_dual) != NULL);
+    CHECK_INT(opd_dual_exit(0), 0);
+    opd_release(shared_x);
+    CHECK_OK();
+}
+#endif
+
 CHECK_MAIN_ADD(add_operators)
