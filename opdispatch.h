@@ -12777,6 +12777,7 @@ static inline bool opdi_call_forward(const opd_call *call) {
 static int opdi_forward_kernel(opd_call *call, const opdi_card *card);
 static int opdi_forward_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self);
 static int opdi_forward_unable(const opd_call *call, const char *form, const char *why);
+static int opdi_forward_missing(const opd_call *call);
 
 bool opd_call_requires_grad(const opd_call *call) {
     return opdi_call_flags(call) != 0 || opdi_call_forward(call);
@@ -13073,7 +13074,7 @@ static int opdi_not_implemented_in(const opdi_table *table, opd_call *call) {
     return opdi_unalias_results(call) ? -1 : opdi_record(call, card, &card->missing, call->args);
 }
 int opd_autograd_not_implemented(opd_call *call) {
-    if (opdi_call_forward(call)) { return opdi_forward_unable(call, "because it has not been implemented yet."); }
+    if (opdi_call_forward(call)) { return opdi_forward_missing(call); }
     if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
     return opdi_not_implemented_in(OPDI_ACQUIRE(&call->op->table), call);
 }
