@@ -454,6 +454,8 @@ TEST(views_without_tangents) {                    /* test_view_inplace_non_diffe
     (void)mul_to(t, vec(2, 2));
     CHECK(is_2(dual, 4, 8) && is_2(tangent_of(dual), 4, 4));
     CHECK(!tangent_of(opd_detach(dual)) && !tangent_of(opd_mul(opd_detach(dual), foo)));
+    t = opd_clone(dual);
+    CHECK(tangent_of(t) && opd_detach_(t) == t && !tangent_of(t) && !tangent_of(opd_mul(t, foo)));
     t = opd_clone(dual);                          /* not so when the family is that of most tensors */
     CHECK(tangent_of(t) && !tangent_of(opd_detach(t)) && !tangent_of(opd_view(opd_detach(t), OPD_INTS(2, 1))));
     CHECK_INT(opd_dual_exit(0), 0);
