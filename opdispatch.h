@@ -13304,8 +13304,8 @@ static void opdi_leave_node(opd_tensor *self) {
     opdi_node_release(old);
 }
 
-//-- self becomes a leaf that requires no grad.  A node that has saved it as its own result keeps another tensor with its
-//-- memory and history.
+//-- self becomes a leaf that requires no grad.  A node that has saved it as its own result keeps another tensor with
+//-- its memory and history.
 static int opdi_detach_here(opd_tensor *self) {
     opd_node *old = self->grad_fn;
     opd_tensor *t;
