@@ -2901,6 +2901,7 @@ static opd_op *opd_op_builtin(opd_op_id id) {
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <unistd.h>
 #include <sys/stat.h>
@@ -14270,6 +14271,8 @@ static bool opdi_verbose(void) {
 //-- made the file that it should.
 static int opdi_build_run(const opdi_build *b, const opdi_string *words, const char *made) {
     posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    sigset_t children;
     char log[OPDI_PATH], **argv;
     size_t at, n = 0, i = 0;
     opdi_string said = {NULL, 0, 0, false};
@@ -14287,7 +14290,14 @@ static int opdi_build_run(const opdi_build *b, const opdi_string *words, const c
         rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
         if (!rc) { rc = posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600); }
         if (!rc) { rc = posix_spawn_file_actions_adddup2(&files, 1, 2); }
-        if (!rc) { rc = posix_spawnp(&pid, argv[0], &files, NULL, argv, environ); }
+        (void)sigemptyset(&children);             /* a program may ignore them; a compiler waits for its linker */
+        (void)sigaddset(&children, SIGCHLD);
+        if (!rc && (rc = posix_spawnattr_init(&attr)) == 0) {
+            rc = posix_spawnattr_setsigdefault(&attr, &children);
+            if (!rc) { rc = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF); }
+            if (!rc) { rc = posix_spawnp(&pid, argv[0], &files, &attr, argv, environ); }
+            (void)posix_spawnattr_destroy(&attr);
+        }
         (void)posix_spawn_file_actions_destroy(&files);
     }
     if (rc == 0) { status = opdi_wait(pid) || access(made, R_OK) ? 1 : 0; }
