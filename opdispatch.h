@@ -2909,6 +2909,8 @@ static opd_op *opd_op_builtin(opd_op_id id) {
 #if !defined(__cplusplus)                         /* strict C does not declare them; C++ does */
 extern int lstat(const char *path, struct stat *out);
 extern int gethostname(char *name, size_t cap);
+extern int sigemptyset(sigset_t *set);
+extern int sigaddset(sigset_t *set, int signal);
 extern char **environ;
 #endif
 #endif
