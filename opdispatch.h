@@ -671,7 +671,7 @@ OPD_API opd_op *opd_find(const char *name);
 OPD_API opd_op *opd_find_quiet(const char *name);
 OPD_API const char *opd_op_name(const opd_op *op);                /* "ns::name.overload" */
 OPD_API const opd_schema *opd_op_schema(const opd_op *op);      /* while it is defined; NULL: only kernels */
-OPD_API const opd_op_desc *opd_op_card(const opd_op *op);         /* what opd_define was given, or NULL */
+OPD_API const opd_op_desc *opd_op_card(const opd_op *op);         /* what opd_define was given, but user; or NULL */
 OPD_API uint32_t opd_op_tags(const opd_op *op);                   /* OPD_OPTAG_* */
 /* The next operator in the order of definition; NULL begins. */
 OPD_API opd_op *opd_op_next(const opd_op *op);
@@ -6688,6 +6688,7 @@ static void opdi_observers_leave(opdi_thread *th) {
     opdi_lock(&th->observe_lock);
     th->observe_end = true;
     n = th->nobservers;
+    th->nobservers = 0;                           /* who removes one from now on does not find it here */
     OPDI_STORE(&th->observed, 0);
     opdi_unlock(&th->observe_lock);
     opdi_unlock(&opdi_threads_lock);
@@ -8491,6 +8492,8 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
     if (!card) { return NULL; }
     memset(card, 0, sizeof *card);
     card->desc = *desc;
+    card->desc.user = NULL;                       /* its kernels have it; the card stays longer */
+    card->desc.destroy = NULL;
     card->base = base;
     card->inplace = inplace;
     opdi_card_init(card, op);
@@ -8605,21 +8608,21 @@ static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool
 }
 
 //-- From the top down: whatever other threads see of it meanwhile, no kernel runs without what belongs above it.
-static int opdi_define_kernels(opd_library *lib, opdi_card *card) {
+static int opdi_define_kernels(opd_library *lib, opdi_card *card, void *user) {
     const opd_op_desc *d = &card->desc;
     const char *name = card->op->name;
     opd_kernel autograd = d->autograd ? d->autograd : !d->backward || d->composite ? NULL :
                           card->op->written_args & 1 ? opdi_autograd_inplace_kernel : opdi_autograd_kernel;
-    if (autograd && opdi_impl_at(lib, name, OPD_KEY_AUTOGRAD, autograd, d->autograd ? d->user : (void *)card, NULL)) {
+    if (autograd && opdi_impl_at(lib, name, OPD_KEY_AUTOGRAD, autograd, d->autograd ? user : (void *)card, NULL)) {
         return -1;
     }
     if (card->op->written_args &&
         opdi_impl_at(lib, name, OPD_KEY_AD_INPLACE_OR_VIEW, opdi_version_kernel, NULL, NULL)) { return -1; }
-    if (d->cpu && opdi_impl_at(lib, name, OPD_KEY_CPU, d->cpu, d->user, NULL)) { return -1; }
-    if (d->cuda && opdi_impl_at(lib, name, OPD_KEY_CUDA, d->cuda, d->user, NULL)) { return -1; }
-    if (d->fake && opdi_impl_at(lib, name, OPD_KEY_META, d->fake, d->user, NULL)) { return -1; }
-    if (d->any && opdi_impl_at(lib, name, OPD_KEY_COMPOSITE_EXPLICIT, d->any, d->user, NULL)) { return -1; }
-    if (d->composite && opdi_impl_at(lib, name, OPD_KEY_COMPOSITE_IMPLICIT, d->composite, d->user, NULL)) { return -1; }
+    if (d->cpu && opdi_impl_at(lib, name, OPD_KEY_CPU, d->cpu, user, NULL)) { return -1; }
+    if (d->cuda && opdi_impl_at(lib, name, OPD_KEY_CUDA, d->cuda, user, NULL)) { return -1; }
+    if (d->fake && opdi_impl_at(lib, name, OPD_KEY_META, d->fake, user, NULL)) { return -1; }
+    if (d->any && opdi_impl_at(lib, name, OPD_KEY_COMPOSITE_EXPLICIT, d->any, user, NULL)) { return -1; }
+    if (d->composite && opdi_impl_at(lib, name, OPD_KEY_COMPOSITE_IMPLICIT, d->composite, user, NULL)) { return -1; }
     if (d->inplace && opdi_derive(lib, card, d->inplace, true)) { return -1; }
     return d->out ? opdi_derive(lib, card, d->out, false) : 0;
 }
@@ -8657,7 +8660,7 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     if (!op) { return -1; }
     card = opdi_card_new(op, desc, NULL, false);
     /* the user pointer last: a failure takes nothing */
-    if (!card || opdi_define_kernels(lib, card) || opdi_hold_user(lib, desc)) {
+    if (!card || opdi_define_kernels(lib, card, desc->user) || opdi_hold_user(lib, desc)) {
         opdi_library_undo(lib, before);
         return opdi_library_error(lib);
     }
@@ -11382,12 +11385,12 @@ static void opdi_name_give(opd_backend backend, const char *name) {
     OPDI_PUBLISH(&g->name, (const char *)g->text[7]);
 }
 
+//-- Under opdi_backend_lock; the caller gives back what is out of use when it has let go of that.
 static void opdi_backend_publish(opd_backend backend, int on) {
     opdi_lock(&opdi_registry.lock);
     OPDI_PUBLISH(&opdi_backends[backend].registered, on);
     opdi_tables_retire_all();
     opdi_unlock(&opdi_registry.lock);
-    opdi_gone_give_back();
 }
 
 int opd_backend_register(opd_backend backend, const opd_backend_desc *desc) {
@@ -11415,42 +11418,49 @@ int opd_backend_register(opd_backend backend, const opd_backend_desc *desc) {
         opdi_backend_publish(backend, 1);
     }
     opdi_unlock(&opdi_backend_lock);
+    opdi_gone_give_back();
     return wrong ? opd_fail(OPD_ERROR_REGISTER, "opd_backend_register: cannot register %s as '%s': %s",
                             opdi_device_name((int)backend), desc && desc->name ? desc->name : "", wrong) : 0;
 }
 
-int opd_backend_unregister(opd_backend backend) {
-    opdi_backend *b = opdi_backend_of((int)backend);
-    opd_plugin *plugin;
-    int64_t blocks;
+//-- What a plug-in registered (NULL: whoever did).
+static int opdi_backend_unregister(opd_backend backend, const opd_plugin *only) {
+    opdi_backend *b;
+    opd_backend_desc desc;
+    opd_plugin *plugin = NULL;
+    int64_t blocks = 0;
+    opdi_lock(&opdi_backend_lock);
+    b = opdi_backend_of((int)backend);
+    if (b && only && b->plugin != only) { b = NULL; }
+    if (b) {
+        blocks = b->blocks;
+        plugin = b->plugin;
+        desc = b->desc;
+        if (blocks == 0) { opdi_backend_publish(backend, 0); }
+    }
+    opdi_unlock(&opdi_backend_lock);
     if (!b) {
         return opd_fail(OPD_ERROR_REGISTER, "opd_backend_unregister: %s is not registered",
                         opdi_device_name((int)backend));
     }
-    opdi_lock(&opdi_backend_lock);
-    blocks = b->blocks;
-    plugin = b->plugin;
-    if (blocks == 0) { opdi_backend_publish(backend, 0); }
-    opdi_unlock(&opdi_backend_lock);
     if (blocks) {
         return opd_fail(OPD_ERROR_REGISTER, "opd_backend_unregister: %lld block(s) of memory of %s are still in use",
                         (long long)blocks, opdi_device_name((int)backend));
     }
-    if (b->desc.destroy) { b->desc.destroy(b->desc.user); }
+    opdi_gone_give_back();
+    if (desc.destroy) { desc.destroy(desc.user); }
     if (plugin) { opdi_plugin_let_go(plugin); }
     return 0;
 }
+int opd_backend_unregister(opd_backend backend) { return opdi_backend_unregister(backend, NULL); }
 
 //-- A plug-in has been unloaded: its backends go, those with memory in use when the last of it is freed.
 static void opdi_backends_unload(const opd_plugin *plugin) {
     int i;
     for (i = OPD_CPU + 1; i < OPD_META; i++) {
-        const opdi_backend *b = opdi_backend_of(i);
-        if (b && b->plugin == plugin && b->blocks == 0) {
-            const int mark = opd_error_mark();
-            (void)opd_backend_unregister((opd_backend)i);
-            (void)opd_error_rewind(mark);
-        }
+        const int mark = opd_error_mark();
+        if (opdi_backend_of(i)) { (void)opdi_backend_unregister((opd_backend)i, plugin); }
+        (void)opd_error_rewind(mark);
     }
 }
 
@@ -13938,6 +13948,12 @@ typedef Elf32_Ehdr opdi_elf;
 typedef Elf32_Phdr opdi_elf_segment;
 #endif
 
+//-- The first word of the loader's record of a library, which the loader's lock guards: no sanitizer sees that one.
+#if defined(__SANITIZE_THREAD__)
+__attribute__((no_sanitize("thread")))
+#endif
+static const char *opdi_link_map_begin(void *map) { return *(const char *const *)map; }
+
 //-- Where a library is mapped.  dlinfo is asked for by name, since strict C does not declare it; the link map that it
 //-- gives begins with the address.
 static int opdi_plugin_range(opd_plugin *p) {
@@ -13947,7 +13963,7 @@ static int opdi_plugin_range(opd_plugin *p) {
     const opdi_elf *elf;
     int i;
     memcpy(&ask, &f, sizeof f);
-    if (f && ask(p->handle, 2, &map) == 0) { memcpy(&base, map, sizeof base); }      /* RTLD_DI_LINKMAP */
+    if (f && ask(p->handle, 2, &map) == 0) { base = opdi_link_map_begin(map); }      /* RTLD_DI_LINKMAP */
     if (self) { (void)dlclose(self); }
     if (!base || memcmp(base, "\177ELF", 4) != 0) {
         return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: cannot see where '%s' is mapped", p->path);
@@ -14480,7 +14496,8 @@ struct opd_profile {
     uint64_t number;                              /* in the process: th->recorder_of */
     opd_profiler_options options;
     int64_t handle, start, stop, lost, events;
-    opdi_mutex lock;                              /* of the list of recorders */
+    opdi_mutex lock;                              /* of what stands below, and of `lost` */
+    bool closed;                                  /* an event that was about to begin at the stop comes too late */
     opdi_recorder *recorders;
     opd_profile_row *rows;
     int64_t nrows;
@@ -14522,19 +14539,24 @@ static void opdi_shapes_text(const opd_value *v, int n, char *buf, size_t cap) {
     opdi_text_add(&t, "]");
 }
 
-//-- The recorder of this thread; NULL without memory.
+//-- The recorder of this thread; NULL without memory, or when the profile is closed.
 static opdi_recorder *opdi_recorder_of(opd_profile *p) {
     static const opdi_mutex fresh = OPDI_MUTEX_INIT;
     opdi_thread *th = opdi_self();
     opdi_recorder *r = (opdi_recorder *)th->recorder;
     if (th->recorder_of == p->number) { return r; }
     r = (opdi_recorder *)opdi_alloc(sizeof *r);
-    if (!r) { return NULL; }
+    opdi_lock(&p->lock);
+    if (!r || p->closed) {
+        p->lost += !p->closed;
+        opdi_unlock(&p->lock);
+        opdi_free(r, sizeof *r);
+        return NULL;
+    }
     memset(r, 0, sizeof *r);
     r->lock = fresh;
     r->profile = p;
     r->thread = opdi_thread_number(th);
-    opdi_lock(&p->lock);
     r->next = p->recorders;
     p->recorders = r;
     opdi_unlock(&p->lock);
@@ -14584,7 +14606,6 @@ static void *opdi_profile_begin(const opd_event *e, void *user) {
         else if (!r->closed) { r->lost++; }
         opdi_unlock(&r->lock);
     }
-    else { (void)OPDI_ADD(&p->lost, 1); }
     (void)opd_error_rewind(mark);
     return c;
 }
@@ -14666,6 +14687,7 @@ static void opdi_profile_close(opd_profile *p) {
         p->lost += r->lost;
         opdi_unlock(&r->lock);
     }
+    p->closed = true;
     opdi_unlock(&p->lock);
 }
 
@@ -14745,7 +14767,7 @@ opd_profile *opd_profiler_stop(void) {
 }
 
 const opd_profile_row *opd_profile_rows(const opd_profile *profile, int64_t *n) {
-    *n = profile ? profile->nrows : 0;
+    if (n) { *n = profile ? profile->nrows : 0; }
     return profile ? profile->rows : NULL;
 }
 

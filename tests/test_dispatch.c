@@ -1130,6 +1130,21 @@ TEST(failed_definitions_take_no_user_pointer) {
 }
 
 /* Derived forms that cannot be: nothing to write, too few or other out arguments. */
+/* What stays of a definition that was undone, for nodes of a tape, does not grow with each user pointer. */
+TEST(a_user_pointer_of_its_own_each_time) {
+    static char users[64];
+    static int next;
+    int i;
+    for (i = 0; i < 16; i++) {
+        opd_library *lib = opd_library_open(OPD_FRAGMENT, "each", NULL, "t", 1);
+        opd_op_desc d;
+        memset(&d, 0, sizeof d);
+        d.schema = "op(Tensor x) -> Tensor"; d.cpu = k_first; d.user = &users[next++ % 64];
+        CHECK_INT(opd_define(lib, &d), 0);
+        opd_library_close(lib);
+    }
+}
+
 TEST(derived_forms_that_cannot_be) {
     static const char *const schemas[] = {"a() -> Tensor", "b(int n, Tensor x) -> Tensor", "c(Tensor x) -> (Tensor, Tensor)", "d(Tensor x) -> (Tensor, Tensor)",
                                           "e(Tensor x) -> Tensor", "f(Tensor x, int n) -> Tensor", "g(Tensor x) -> Tensor"};
