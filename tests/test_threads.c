@@ -201,6 +201,8 @@ TEST(an_operator_that_runs_has_its_formula) {
     }
     __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
     for (i = 0; i < 2; i++) { CHECK_INT(pthread_join(threads[i], NULL), 0); }
+    opd_library_close(opd_library_open(OPD_FRAGMENT, "race", NULL, __FILE__, __LINE__));
+    CHECK_INT(opd_registry_stats().retired, 0);   /* with nobody inside, what calls held is given back */
     CHECK_INT(opd_check_invariants(), 0);
 }
 
