@@ -520,7 +520,8 @@ OPD_INLINE opd_keyset opd_keyset_xor(opd_keyset a, opd_keyset b) {
     return opd_keyset_make(a.functionality ^ b.functionality, a.backends ^ b.backends);
 }
 OPD_INLINE opd_keyset opd_keyset_remove_backend(opd_keyset set, int backend) {
-    return opd_keyset_make(set.functionality, set.backends & ~((uint64_t)1 << backend));
+    const uint64_t bit = backend >= 0 && backend < 64 ? (uint64_t)1 << backend : 0;
+    return opd_keyset_make(set.functionality, set.backends & ~bit);
 }
 OPD_INLINE bool opd_keyset_equal(opd_keyset a, opd_keyset b) {
     return a.functionality == b.functionality && a.backends == b.backends;
@@ -712,7 +713,8 @@ OPD_API int opd_check_invariants(void);
 /* Calls.  args in schema order; trailing ones may be left out where there are defaults.  Results belong to the
    innermost scope; an argument that comes back from an in-place or out= operator stays whose it was. */
 OPD_API opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs);          /* first result; NULL: failed */
-OPD_API int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs); /* 0, or -1 */
+/* 0, or -1.  rets NULL: the results are not asked for. */
+OPD_API int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs);
 /* For operators whose results are all tensors: fills rets (NULL where a result is undefined). */
 OPD_API int opd_call_tensors(opd_op *op, opd_tensor **rets, const opd_value *args, int nargs);
 /* For operators with one result that is a number, or a list of tensors. */
@@ -3692,7 +3694,7 @@ static int opdi_call_scope_depth(const opd_call *call);
 
 void opd_scope_close(opd_scope *scope) {
     opdi_thread *th = opdi_self();
-    if (!scope->open) { return; }
+    if (!scope || !scope->open) { return; }
     if (th->current && scope->depth <= opdi_call_scope_depth(th->current)) {
         (void)opd_fail(OPD_ERROR_KERNEL, "a kernel may not close a scope that was opened outside it");
         return;                                   /* still open: its owner will close it */
@@ -3906,6 +3908,7 @@ OPD_API int opd_device_parse(const char *text, opd_device *out) {
     int32_t index;
     int i;
     if (!text || !*text) { return opd_fail(OPD_ERROR_ARGUMENT, "Device string must not be empty"); }
+    if (!out) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_device_parse: there is no room for the device"); }
     while ((text[n] >= 'a' && text[n] <= 'z') || (text[n] >= 'A' && text[n] <= 'Z') || text[n] == '_') { n++; }
     if (n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "Invalid device string: '%s'", text); }
     if (!opdi_device_index(text + n, text, &index)) { return -1; }
@@ -3922,7 +3925,7 @@ OPD_API int opd_device_parse(const char *text, opd_device *out) {
 
 OPD_API const char *opd_device_print(opd_device device, char *buf, size_t cap) {
     const char *name = opdi_device_name(device.type);
-    if (cap == 0) { return buf; }
+    if (cap == 0 || !buf) { return buf; }
     if (device.index >= 0) {
         (void)snprintf(buf, cap, "%s:%d", name, (int)device.index);
     } else {
@@ -4461,6 +4464,18 @@ static int opdi_lex_name(opdi_lexer *lx, opdi_name *out) {
         }
         out->overload = tok.s;
         out->noverload = tok.n;
+    }
+    return 0;
+}
+
+//-- That a text is an operator's name and nothing else: 0, or -1 with the parser's error.
+static int opdi_check_name(const char *text) {
+    opdi_lexer lx;
+    opdi_name name;
+    opdi_lexer_init(&lx, text, strlen(text));
+    if (opdi_lex_name(&lx, &name) < 0 || opdi_lex_expect(&lx, OPDI_TOKEN_EOF, NULL) < 0) { return -1; }
+    if (strpbrk(text, " \t\r\n\\#")) {
+        return opd_fail(OPD_ERROR_SCHEMA, "an operator's name has no blanks and no comments: '%.80s'", text);
     }
     return 0;
 }
@@ -6347,6 +6362,15 @@ static opd_key opdi_autograd_key_of(opd_key backend_slot) {
 
 //  Names
 
+/* Letters, digits and _, no digit first. */
+static bool opdi_is_identifier(const char *name) {
+    const char *s = name;
+    while ((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || *s == '_' || (s > name && *s >= '0' && *s <= '9')) {
+        s++;
+    }
+    return s > name && !*s;
+}
+
 /* A name given to a user key; NULL when it is not taken, or is no user key. */
 static const char *opdi_user_name(int functionality) { return OPDI_ACQUIRE(&opdi_user_names[functionality]); }
 
@@ -6499,6 +6523,7 @@ OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
     const char *comma = "";
     size_t at = 0;
     opd_key key;
+    if (!buf) { cap = 0; }
     opdi_keyset_append(buf, cap, &at, "DispatchKeySet(");
     for (key = opd_keyset_next(set, 0); key; key = opd_keyset_next(set, key), comma = ", ") {
         opdi_keyset_append(buf, cap, &at, comma);
@@ -6518,8 +6543,10 @@ opd_key opd_key_define(int functionality, const char *name) {
     char *copy;
     bool taken;
     if (!opd_ok()) { return OPD_KEY_INVALID; }
-    if (functionality < 0 || functionality >= OPD_F_COUNT || !opdi_functionality_is_user(functionality) || n < 2) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "opd_key_define: %d is no user key, or the name is empty", functionality);
+    if (functionality < 0 || functionality >= OPD_F_COUNT || !opdi_functionality_is_user(functionality) || !name ||
+        !opdi_is_identifier(name)) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_key_define: %d is no user key, or the name is not one of letters, "
+                       "digits and _", functionality);
         return OPD_KEY_INVALID;
     }
     copy = (char *)opdi_alloc(n);
@@ -7182,6 +7209,7 @@ static void opdi_kernel_give_back(opdi_gone *gone) {
 //-- library blocks -----------------------------------------------------------------------------------------------
 
 void opd_block_link(opd_block *block) {
+    if (!block) { return; }
     opdi_lock(&opdi_registry.lock);
     if (!block->linked) {
         if (!opdi_registry.blocks_end) { opdi_registry.blocks_end = &opdi_registry.blocks; }
@@ -7680,8 +7708,8 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
         (void)opd_fail(OPD_ERROR_REGISTER, "unknown kind of library");
         return NULL;
     }
-    if (!ns || !*ns || strlen(ns) >= sizeof lib->ns) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "a library's namespace has 1 to 63 characters");
+    if (!ns || strlen(ns) >= sizeof lib->ns || !opdi_is_identifier(ns)) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "a library's namespace has 1 to 63 letters, digits and _, no digit first");
         return NULL;
     }
     if (kind != OPD_IMPL && (strcmp(ns, "_") == 0 || key)) {
@@ -8231,7 +8259,7 @@ static int opdi_impl_checked(opd_library *lib, const char *name, const char *key
         key = given;
     }
     if (key == OPD_KEY_INVALID) { key = OPD_KEY_COMPOSITE_IMPLICIT; }
-    if (opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) { return -1; }
+    if (opdi_check_name(name) || opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) { return -1; }
     opdi_builtins_make(qualified);                /* a built-in operator's own kernels are older */
     return opd_ok() ? opdi_impl_typed(lib, qualified, key, fn, user, destroy, signature) : -1;
 }
@@ -8752,6 +8780,7 @@ static int opdi_bind_elements(const opdi_type *type, const opd_value *v) {
 static int opdi_bind_value(const opdi_type *type, const opd_value *v, opd_value *out) {
     const opdi_type *t = opdi_strip_optional(type);
     *out = *v;
+    if (opdi_is_list(v) && v->n > 0 && !v->u.object) { return 1; }
     if (v->tag == OPD_TAG_NONE) {
         return type->kind == OPDI_TYPE_OPTIONAL || t->kind == OPDI_TYPE_NONE || t->kind == OPDI_TYPE_GENERATOR ? 0 : 1;
     }
@@ -8825,7 +8854,10 @@ static const opd_value *opdi_given_at(const opdi_given *g, const opdi_arg *a, in
 static int opdi_bind(const opd_op *op, const opdi_given *g, opd_value *out, int *at) {
     int i, rc, used = 0;
     *at = 0;
-    if (g->nargs + g->nkw > op->nargs) { return OPDI_TOO_MANY; }
+    if ((int64_t)g->nargs + g->nkw > op->nargs) { return OPDI_TOO_MANY; }
+    if ((g->nargs > 0 && !g->args) || (g->nkw > 0 && !g->kw)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s(): %d argument(s) at NULL", op->name, g->args ? g->nkw : g->nargs);
+    }
     for (i = 0; i < op->nargs; i++) {
         const opdi_arg *a = &op->schema->args[i];
         const opd_value *v = opdi_given_at(g, a, i, &used);
@@ -8863,6 +8895,7 @@ static const char *opdi_value_print(const opd_value *v, char *buf, size_t cap) {
     else if (v->tag == OPD_TAG_STR) {
         opdi_write_quoted(&w, v->u.s ? v->u.s : "", v->u.s ? (int)OPDI_MIN(strlen(v->u.s), 64) : 0);
     }
+    else if (opdi_is_list(v) && v->n > 0 && !v->u.object) { opdi_write_text(&w, "a list at NULL"); }
     else if (v->tag >= OPD_TAG_INTS && v->tag <= OPD_TAG_LIST && v->tag != OPD_TAG_TENSORS) {
         for (i = 0; i < v->n && i < 16; i++) {
             const opd_value e = opdi_list_element(v, i);
@@ -8888,7 +8921,8 @@ static int opdi_bind_error(const opd_op *op, const opdi_given *g, int why, int a
     case OPDI_TOO_MANY:
         return opd_fail(OPD_ERROR_ARGUMENT,
                         "Expected at most %d argument(s) for operator '%s', but received %d argument(s). "
-                        "Declaration: %s", op->nargs, op->name, g->nargs + g->nkw, decl);
+                        "Declaration: %s", op->nargs, op->name,
+                        (int)OPDI_MIN((int64_t)g->nargs + g->nkw, INT32_MAX), decl);
     case OPDI_BY_POSITION:
         return opd_fail(OPD_ERROR_ARGUMENT,
                         "%s() takes %d positional argument(s) but %d was/were given.  Declaration: %s",
@@ -9181,21 +9215,27 @@ OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, const opd
     return opdi_call_united(th, op, table, &u, rets, full);
 }
 
-//-- An error is pending, or somebody observes: 1 when the call goes on as always.
 static bool opdi_is_watched(opdi_thread *th, const opd_op *op) {
     if (!OPDI_LOAD(&th->observed) || !opdi_observe_on(th) || !op || op->unobserved) { return false; }
     if (OPDI_LOAD(&th->observed) == OPDI_OBSERVE_SKIP && th->skip > 0) { th->skip--; return false; }
     return true;
 }
+OPDI_NOINLINE static int opdi_call_otherwise(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
+                                             int nargs, bool watched) {
+    const opdi_given g = {args, NULL, nargs, 0, false, true};
+    opd_value unwanted[OPDI_MAX_RETURNS];
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    if (!table && !(table = opdi_table_make(op))) { return -1; }
+    return opdi_call_given(th, op, table, rets ? rets : unwanted, &g, watched);
+}
+//-- An error is pending, or somebody observes, or an array is not there: 1 when the call goes on as always.
 OPDI_NOINLINE static int opdi_call_watched(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
                                            int nargs) {
-    const opdi_given g = {args, NULL, nargs, 0, false, true};
-    const opdi_table *table;
+    bool watched;
     if (th->error != OPD_OK) { return -1; }
-    if (!opdi_is_watched(th, op)) { return 1; }
-    table = OPDI_ACQUIRE(&op->table);
-    if (!table && !(table = opdi_table_make(op))) { return -1; }
-    return opdi_call_given(th, op, table, rets, &g, true);
+    watched = opdi_is_watched(th, op);
+    if (!op || (!watched && rets && (args || nargs <= 0))) { return 1; }
+    return opdi_call_otherwise(th, op, rets, args, nargs, watched);
 }
 
 OPDI_FORCE_INLINE static int opdi_call_inside(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
@@ -9214,7 +9254,7 @@ int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) 
     opdi_thread *th = opdi_self();
     const uint64_t was = opdi_enter(th);
     int rc = 1;
-    if (OPDI_UNLIKELY(((int)th->error | OPDI_LOAD(&th->observed)) != 0)) {
+    if (OPDI_UNLIKELY(((int)th->error | OPDI_LOAD(&th->observed)) != 0 || !args || !rets)) {
         rc = opdi_call_watched(th, op, rets, args, nargs);
     }
     if (OPDI_UNLIKELY(!op)) { rc = opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL"); }
@@ -9235,7 +9275,9 @@ int opd_call_tensors(opd_op *op, opd_tensor **out, const opd_value *args, int na
     const uint64_t was = opdi_enter(th);
     opd_value rets[OPDI_MAX_RETURNS];
     int i, rc = opd_call_all(op, rets, args, nargs);
-    for (i = 0; op && i < op->nrets; i++) { out[i] = rc == 0 && rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL; }
+    for (i = 0; op && out && i < op->nrets; i++) {
+        out[i] = rc == 0 && rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
+    }
     opdi_leave(th, was);
     return rc;
 }
@@ -9244,7 +9286,7 @@ OPDI_COLD_BEGIN
 
 static int opdi_call_at(opdi_thread *th, opd_op *op, opd_key key, opd_value *rets, const opd_value *args, int nargs) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
-    opd_value bound[OPD_MAX_ARGS];
+    opd_value bound[OPD_MAX_ARGS], unwanted[OPDI_MAX_RETURNS];
     const int64_t mark = th->top;
     int64_t top;
     opd_call c;
@@ -9255,7 +9297,7 @@ static int opdi_call_at(opdi_thread *th, opd_op *op, opd_key key, opd_value *ret
         memset(&c, 0, sizeof c);
         c.op = op;
         c.args = bound;
-        c.rets = rets;
+        c.rets = rets ? rets : unwanted;
         c.keys = opdi_keyset_of(key);
         c.slot = key;
         rc = opdi_invoke(th, &c, &table->slots[key]);
@@ -9292,6 +9334,7 @@ opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs) {
 static int opdi_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
                               int nkw) {
     const opdi_given g = {args, kw, nargs, nkw, true, true};
+    opd_value unwanted[OPDI_MAX_RETURNS];
     const opdi_table *table;
     opdi_thread *th = opdi_self();
     if (th->error != OPD_OK) { return -1; }
@@ -9300,7 +9343,7 @@ static int opdi_call_keywords(opd_op *op, opd_value *rets, const opd_value *args
     }
     table = OPDI_ACQUIRE(&op->table);
     if (!table && !(table = opdi_table_make(op))) { return -1; }
-    return opdi_call_given(th, op, table, rets, &g, opdi_is_watched(th, op));
+    return opdi_call_given(th, op, table, rets ? rets : unwanted, &g, opdi_is_watched(th, op));
 }
 
 //-- calls by base name -------------------------------------------------------------------------------------------
@@ -9464,7 +9507,7 @@ opd_op *opd_overloads_resolve(opd_overloads *set, const opd_value *args, int nar
 int opd_overloads_call(opd_overloads *set, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
                        int nkw) {
     opdi_given g = {args, kw, nargs, nkw, true, true};
-    opd_value bound[OPD_MAX_ARGS];
+    opd_value bound[OPD_MAX_ARGS], unwanted[OPDI_MAX_RETURNS];
     opdi_thread *th = opdi_self();
     const uint64_t was = opdi_enter(th);
     int64_t mark = th->top;
@@ -9472,6 +9515,7 @@ int opd_overloads_call(opd_overloads *set, opd_value *rets, const opd_value *arg
     const opdi_table *table = op ? OPDI_ACQUIRE(&op->table) : NULL;
     int rc = -1;
     if (op && !table) { table = opdi_table_make(op); }
+    if (!rets) { rets = unwanted; }
     if (table) { rc = opdi_call_bound(th, op, table, rets, bound, mark, opdi_is_watched(th, op)); }
     else if (th->top != mark) { opdi_scope_remove(th, mark, th->top); }
     opdi_leave(th, was);
@@ -9809,9 +9853,9 @@ static void opdi_text_add(opdi_text *t, const char *format, ...) {
 static opdi_text opdi_text_of(char *buf, size_t cap) {
     opdi_text t;
     t.buf = buf;
-    t.cap = cap;
+    t.cap = buf ? cap : 0;
     t.n = 0;
-    if (cap) { buf[0] = 0; }
+    if (t.cap) { buf[0] = 0; }
     return t;
 }
 
@@ -9912,6 +9956,7 @@ size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap) {
     memset(&all, 0, sizeof all);
     if (key == OPD_KEY_INVALID) { return 0; }
     if (!filter) { filter = &all; }
+    if (!ops) { cap = 0; }
     opdi_started();
     opdi_builtins_make(NULL);
     opdi_lock(&opdi_registry.lock);
@@ -10053,6 +10098,7 @@ size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *buf, size
     const uint64_t was = opdi_enter(th);
     opd_scope scope = opd_scope_open();           /* what binding makes */
     size_t n = 0;
+    if (!buf) { cap = 0; }
     if (cap) { buf[0] = 0; }
     if (!op) { (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_explain: the operator is NULL"); }
     else if (opd_ok()) { n = opdi_explain(th, op, args, nargs, buf, cap); }
@@ -10187,7 +10233,9 @@ void opd_release(opd_tensor *t) {
     if (t) { opdi_drop(t); }
 }
 opd_tensor *opd_assign(opd_tensor **handle, opd_tensor *t) {
-    opd_tensor *old = *handle;
+    opd_tensor *old;
+    if (!handle) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_assign: the handle's address is NULL"); return NULL; }
+    old = *handle;
     *handle = opd_keep(t);
     opd_release(old);
     return t;
@@ -10425,6 +10473,10 @@ opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *
     int i;
     if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_view")) { return NULL; }
     element = (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
+    if (ndim > 0 && (!sizes || !strides)) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_view: sizes or strides are NULL");
+        return NULL;
+    }
     if (opdi_count(sizes, ndim, (size_t)element) < 0) { return NULL; }
     for (i = 0; i < ndim; i++) {
         if (strides[i] < 0) {
@@ -10816,6 +10868,11 @@ static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *size
     return temp;
 }
 
+static bool opdi_is_factory(const opd_op *op) {
+    const opdi_card *card = OPDI_ACQUIRE(&op->card);
+    return card && card->desc.vmap == opd_batch_factory;
+}
+
 opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, const int64_t *strides, int ndim,
                                opd_scalar_type dtype, opd_device device) {
     opd_tensor *t;
@@ -10827,7 +10884,8 @@ opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, cons
     }
     if (OPDI_UNLIKELY(!call->op->ret_tensor[i])) { (void)opdi_return_error(call, i, "Tensor"); return NULL; }
     if (call->targets) { return opdi_result_target(call, i, sizes, ndim, dtype); }
-    if (OPDI_UNLIKELY(call->keys.backends >> OPD_META & 1)) { device.type = OPD_META; }      /* of a fake come fakes */
+    if (OPDI_UNLIKELY(call->keys.backends >> OPD_META & 1) &&       /* of a fake come fakes, but empty_like(device=) */
+        !opdi_is_factory(call->op)) { device.type = OPD_META; }
     t = opdi_tensor_make(sizes, strides, ndim, dtype, opdi_place(device));
     if (!t) { return NULL; }
     call->rets[i] = opd_value_tensor(t);
@@ -11258,6 +11316,7 @@ OPD_API size_t opd_tensor_print(const opd_tensor *t, char *buf, size_t cap) {
     memset(&p, 0, sizeof(p));
     p.t = t;
     p.buf = buf;
+    if (!buf) { cap = 0; }
     p.cap = cap > 0 ? cap - 1 : 0;
     if (!t) {
         opdi_puts(&p, "None");
@@ -13949,7 +14008,7 @@ typedef Elf32_Phdr opdi_elf_segment;
 #endif
 
 //-- The first word of the loader's record of a library, which the loader's lock guards: no sanitizer sees that one.
-#if defined(__SANITIZE_THREAD__)
+#if defined(__GNUC__) && !defined(__TINYC__)
 __attribute__((no_sanitize("thread")))
 #endif
 static const char *opdi_link_map_begin(void *map) { return *(const char *const *)map; }
