@@ -79,8 +79,8 @@
      OPD_NO_SIMD      plain C kernels only                         OPD_STATIC                   everything static
      OPD_NO_CACHE     every free goes to the allocator (set by itself under sanitizers)
      OPD_NO_PLUGINS   nothing is loaded or compiled at run time (set by itself where there is no dlopen)
-     Environment: OPD_NUM_THREADS, OPD_CPU_LEVEL (0 plain C, 1 AVX2, 2 AVX-512); for what is compiled at run time CC,
-     CXX, XDG_CACHE_HOME, OPD_INCLUDE, OPD_VERBOSE.
+     Environment: OPD_NUM_THREADS, OPD_CPU_LEVEL (0 plain C, 1 AVX2, 2 AVX-512), OPD_SHOW_DISPATCH_TRACE=1; for what is
+     compiled at run time CC, CXX, XDG_CACHE_HOME, OPD_INCLUDE, OPD_VERBOSE.
 
    LIMITS
      64 dimensions, 64 arguments, 16 results, 400 nested calls; 60,000 tensors in one recorded call's lists.  A tensor's
@@ -108,6 +108,7 @@
      torch.ops.load_library             opd_load_library                cpp_extension.load  opd_load, opd_load_inline
      at::addGlobalCallback              opd_observer_add                torch.profiler      opd_profiler_start
      torch._C.parse_schema              opd_schema_parse                torch.ops.aten.add  opd_overloads_find, _call
+     TORCH_SHOW_DISPATCH_TRACE          opd_dispatch_trace_set          op.tags             opd_op_tags
 
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
      Backward through an operator without a formula is an error that names it, not a warning.  A kernel that returns
@@ -427,6 +428,9 @@ OPD_API bool opd_schema_may_alias(const opd_schema *schema, int a, int b, const 
 /* Whether something in a may be b, or something in b; both ways: or something in b be a. */
 OPD_API bool opd_schema_may_contain_alias(const opd_schema *schema, int a, int b, bool both_ways,
                                           const opd_value *values);
+/* Whether the operator of that name draws random numbers: its tag says so, and `train` among the values, if there, is
+   not false. */
+OPD_API bool opd_schema_is_nondeterministic(const opd_schema *schema, const opd_value *values);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:keys       dispatch keys, key sets, guards
@@ -698,6 +702,10 @@ OPD_API opd_registry_info opd_registry_stats(void);
    which are left out and why, which kernel each layer would run and where it was registered.  Cut to cap bytes;
    returns the full length, 0 with an error when the arguments do not bind. */
 OPD_API size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *buf, size_t cap);
+/* Shows each kernel that is run, of all threads, before it runs: "[call] op=[aten::add.Tensor], key=[CPU]", or
+   "[redispatch] ...", indented by a blank for each kernel around it; to stderr, or the log function (as -1).  Returns
+   what it was.  On from the start with $OPD_SHOW_DISPATCH_TRACE=1; costs nothing when off. */
+OPD_API bool opd_dispatch_trace_set(bool on);
 /* Tells of operators: `defined` at once of each that is there, then of each new one; `undefined` before one leaves.
    Called under the registry's lock: ask for name and schema, do not register or look up.  NULL with an error. */
 typedef struct opd_listener opd_listener;
@@ -2736,7 +2744,9 @@ typedef void (*opd_destroy)(void *user);
     X(opd_overloads *, opd_overloads_find, 1, (const char *)) \
     X(opd_op *, opd_overloads_at, 2, (opd_overloads *, int)) \
     X(opd_op *, opd_overloads_resolve, 5, (opd_overloads *, const opd_value *, int, const opd_keyword *, int)) \
-    X(int, opd_overloads_call, 6, (opd_overloads *, opd_value *, const opd_value *, int, const opd_keyword *, int))
+    X(int, opd_overloads_call, 6, (opd_overloads *, opd_value *, const opd_value *, int, const opd_keyword *, int)) \
+    X(bool, opd_dispatch_trace_set, 1, (bool)) \
+    X(bool, opd_schema_is_nondeterministic, 2, (const opd_schema *, const opd_value *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -3071,6 +3081,7 @@ typedef struct opdi_thread {
     struct opdi_thread *next;    /* in the list of all threads */
     uint64_t born;               /* its number, from 1 */
     bool observe_off, observing, observe_end;     /* switched off here; in a callback; the thread ends */
+    bool showing;                /* a hop of the dispatcher: nothing inside is shown */
     int32_t nobservers;
     opdi_mutex observe_lock;     /* of the list of observers */
     opdi_watch observers[OPDI_MAX_OBSERVERS];
@@ -6964,6 +6975,7 @@ OPDI_COLD_END
 #define OPDI_MAX_RETURNS 16
 /* Nested calls: a kernel that calls itself ends here, not at the stack's end. */
 #define OPDI_MAX_DEPTH 400
+static int32_t opdi_depth_limit = OPDI_MAX_DEPTH;  /* 0 while calls are shown: then each takes the rare way */
 
 /* Where something was registered; with line 0 a text of the caller's. */
 typedef struct opdi_origin { const char *file; int32_t line; } opdi_origin;
@@ -7130,6 +7142,7 @@ static int opdi_autograd_inplace_kernel(opd_call *call);
 static int opdi_autograd_out_kernel(opd_call *call);
 static int opdi_version_kernel(opd_call *call);
 static int opdi_register_builtins(void);
+static size_t opdi_family(const char *name);
 static void opdi_builtins_make(const char *name);
 #define OPDI_NAME_ROW(card, qual, kind, fn, types, full_kind, full_types) "aten::" qual,
 static const char *const opdi_builtin_names[] = {OPD_OPERATORS(OPDI_NAME_ROW) NULL};
@@ -8608,13 +8621,18 @@ static int opdi_derive_check(const opd_schema *f, const opd_schema *own, const c
     return why ? opd_fail(OPD_ERROR_REGISTER, "%.200s cannot be derived: %s", name, why) : 0;
 }
 
+static uint32_t opdi_desc_tags(const opd_op_desc *desc) {
+    return desc->tags | (desc->vmap == OPD_BATCH_POINTWISE ? (uint32_t)OPD_OPTAG_POINTWISE : 0u);
+}
+
 //-- Registers an in-place or out= form of a functional card: one kernel for every backend (or a composite one), the
 //-- autograd kernel that fits, and the kernel that counts versions.
 static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool inplace) {
     opd_op_desc desc = base->desc;
     opd_schema *schema = opdi_derived_schema(base->op->schema, lib->ns, name, inplace);
     bool wrong = schema && opdi_derive_check(base->op->schema, schema, name, inplace);
-    opd_def_options options = {desc.tags & ~(uint32_t)OPD_OPTAG_CORE, OPD_ALIAS_FROM_SCHEMA, desc.same_again};
+    opd_def_options options = {opdi_desc_tags(&desc) & ~(uint32_t)OPD_OPTAG_CORE, OPD_ALIAS_FROM_SCHEMA,
+                               desc.same_again};
     opd_op *op = schema && !wrong ? opdi_def_schema(lib, schema, &options) : NULL;
     opdi_card *card;
     bool composite = desc.composite != NULL && !desc.cpu && !desc.any;
@@ -8681,7 +8699,7 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     if (!opdi_library_usable(lib, "opd_define")) { return -1; }
     if (!desc) { return opd_fail(OPD_ERROR_REGISTER, "opd_define: the desc is NULL"); }
     before = lib->registrations;
-    options.tags = desc->tags | (desc->vmap == OPD_BATCH_POINTWISE ? (uint32_t)OPD_OPTAG_POINTWISE : 0u);
+    options.tags = opdi_desc_tags(desc);
     options.alias = OPD_ALIAS_FROM_SCHEMA;
     options.same_again = desc->same_again;
     op = opdi_def_text(lib, desc->schema, &options);
@@ -9064,6 +9082,33 @@ OPDI_NOINLINE static int opdi_too_deep(const opd_call *c) {
     return opd_fail(OPD_ERROR_KERNEL, "%s: calls are nested deeper than %d", c->op->name, OPDI_MAX_DEPTH);
 }
 
+//-- Shows a hop; whatever a log function calls is not shown.
+static void opdi_show_hop(const opd_call *c) {
+    const opd_call *o = c->outer;
+    const bool again = o && o->op == c->op && o->args == c->args && o->rets == c->rets;
+    char line[512];
+    if (c->th->showing) { return; }
+    c->th->showing = true;
+    (void)snprintf(line, sizeof line, "%*s[%s] op=[%s], key=[%s]", (int)c->depth - 1, "", again ? "redispatch" : "call",
+                   c->op->name, opd_key_name(c->slot));
+    if (opdi_log.fn == opdi_log_default) { (void)fprintf(stderr, "%s\n", line); }
+    else { opdi_log.fn(opdi_log.user, -1, line); }
+    c->th->showing = false;
+}
+
+//-- Beyond the limit of depth: too deep, or shown.
+OPDI_NOINLINE static int opdi_beyond_limit(const opd_call *c) {
+    if (c->depth > OPDI_MAX_DEPTH) { return opdi_too_deep(c); }
+    opdi_show_hop(c);
+    return 0;
+}
+
+bool opd_dispatch_trace_set(bool on) {
+    const bool was = OPDI_LOAD(&opdi_depth_limit) == 0;
+    OPDI_STORE(&opdi_depth_limit, on ? 0 : OPDI_MAX_DEPTH);
+    return was;
+}
+
 OPDI_COLD_END
 
 //-- A kernel left scopes of its own open.
@@ -9088,7 +9133,7 @@ OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, cons
     c->cursor = 0;
     c->depth = outer ? outer->depth + 1 : 1;
     c->mark = mark;
-    if (OPDI_UNLIKELY(c->depth > OPDI_MAX_DEPTH)) { return opdi_too_deep(c); }
+    if (OPDI_UNLIKELY(c->depth > OPDI_LOAD(&opdi_depth_limit)) && opdi_beyond_limit(c)) { return -1; }
     th->current = c;
     c->scope_depth = scope_depth;
     rc = slot->fn(c);
@@ -9929,13 +9974,88 @@ size_t opd_dump_table(const opd_op *op, char *buf, size_t cap) {
     return t.n;
 }
 
+/* The tags of the built-in operators (native_functions.yaml; all of them are PT2_COMPLIANT), by name; the last list is
+   of base names.  POINTWISE is what batches so. */
+static const struct { uint32_t tag; const char *names; } opdi_builtin_tags[] = {
+    {OPD_OPTAG_CORE,
+     "_adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d _cdist_forward _embedding_bag "
+     "_fft_r2c _local_scalar_dense _log_softmax _native_batch_norm_legit _native_batch_norm_legit.no_stats "
+     "_native_batch_norm_legit_no_training _pdist_forward _softmax _to_copy abs acos acosh "
+     "adaptive_avg_pool1d add.Scalar add.Tensor addmm alias amax amin any any.dim any.dims arange.start_step "
+     "argmax argmin as_strided asin asinh atan atan2 atan2.out atanh avg_pool1d avg_pool2d "
+     "avg_pool2d_backward avg_pool3d bitwise_and.Scalar bitwise_and.Tensor bitwise_not bitwise_or.Scalar "
+     "bitwise_or.Tensor bitwise_xor.Scalar bitwise_xor.Tensor bmm cat ceil clamp clamp.Tensor clone col2im "
+     "constant_pad_nd convolution convolution_backward copy cos cosh cumsum diagonal div.Scalar "
+     "div.Scalar_mode div.Tensor div.Tensor_mode embedding embedding_dense_backward empty.memory_format "
+     "empty_strided eq.Scalar eq.Tensor erf exp expand expm1 fill.Scalar flip floor fmod.Scalar fmod.Tensor "
+     "full full_like gather ge.Scalar ge.Tensor gelu grid_sampler_2d gt.Scalar gt.Tensor hardtanh "
+     "index.Tensor index_put index_select isinf isnan le.Scalar le.Tensor leaky_relu log log10 log1p log2 "
+     "logical_and logical_not logical_or logical_xor lt.Scalar lt.Tensor masked_scatter max.dim "
+     "max_pool2d_with_indices max_pool2d_with_indices_backward max_pool3d_with_indices maximum mean mean.dim "
+     "min.dim minimum mm mul.Scalar mul.Tensor native_dropout native_group_norm native_group_norm_backward "
+     "native_layer_norm native_layer_norm_backward ne.Scalar ne.Tensor neg nonzero permute pow.Scalar "
+     "pow.Tensor_Scalar pow.Tensor_Tensor prod prod.dim_int rand randn randperm reciprocal reflection_pad1d "
+     "reflection_pad2d reflection_pad3d relu remainder.Scalar remainder.Tensor repeat replication_pad2d "
+     "replication_pad3d resize_ round rsqrt scalar_tensor scatter.src scatter.value scatter_add "
+     "scatter_reduce.two select.int select_scatter sigmoid sign sin sinh slice.Tensor slice_scatter sort "
+     "split_with_sizes sqrt squeeze.dim squeeze.dims sub.Scalar sub.Tensor sum.dim_IntList sym_numel "
+     "sym_size.int sym_storage_offset sym_stride.int tan tanh topk trunc unsqueeze upsample_bilinear2d.vec "
+     "upsample_nearest2d.vec var.correction var.dim view where.self "},
+    {OPD_OPTAG_INPLACE_VIEW,
+     "as_strided_ detach_ resize_ squeeze_ squeeze_.dim squeeze_.dims swapaxes_ swapdims_ t_ transpose_ "
+     "unsqueeze_ "},
+    {OPD_OPTAG_DATA_DEPENDENT_OUTPUT, "_local_scalar_dense allclose equal item "},
+    {OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE,
+     "_unique2 argwhere bincount index.Tensor linalg_lstsq linalg_lstsq.out masked_select masked_select.out "
+     "nonzero nonzero.out one_hot repeat_interleave.Tensor unique_consecutive unique_dim "
+     "unique_dim_consecutive "},
+    {OPD_OPTAG_VIEW_COPY,
+     "_conj_copy _neg_view_copy _reshape_alias_copy alias_copy as_strided_copy detach_copy diagonal_copy "
+     "expand_copy lift_fresh_copy narrow_copy permute_copy select_copy.int slice_copy.Tensor "
+     "split_copy.Tensor split_with_sizes_copy squeeze_copy squeeze_copy.dim squeeze_copy.dims t_copy "
+     "transpose_copy.int unbind_copy.int unfold_copy unsqueeze_copy view_as_complex_copy view_as_real_copy "
+     "view_copy view_copy.dtype "},
+    {OPD_OPTAG_NONDETERMINISTIC_SEEDED,
+     "_fused_dropout _sample_dirichlet _standard_gamma alpha_dropout bernoulli binomial cauchy dropout "
+     "exponential feature_alpha_dropout feature_dropout geometric log_normal multinomial native_dropout "
+     "normal normal_functional poisson rand rand_like randint randint_like randn randn_like random randperm "
+     "rrelu rrelu_with_noise scaled_dot_product_attention uniform "},
+};
+
+//-- Under the registry's lock.
+static uint32_t opdi_tags_of(const opd_op *op) {
+    const size_t count = sizeof opdi_builtin_tags / sizeof *opdi_builtin_tags;
+    uint32_t tags = op->definition ? op->definition->tags : 0;
+    const char *name;
+    size_t i;
+    if (!op->definition || op->definition->lib != opdi_registry.aten) { return tags; }
+    name = op->name + strlen("aten::");
+    for (i = 0; i < count; i++) {
+        const size_t n = i + 1 < count ? strlen(name) : opdi_family(op->name) - strlen("aten::");
+        if (opdi_word_in(name, (int)n, opdi_builtin_tags[i].names)) { tags |= opdi_builtin_tags[i].tag; }
+    }
+    return tags | OPD_OPTAG_PT2_COMPLIANT;
+}
+
 uint32_t opd_op_tags(const opd_op *op) {
     uint32_t tags;
     if (!op) { return 0; }
     opdi_lock(&opdi_registry.lock);
-    tags = op->definition ? op->definition->tags : 0;
+    tags = opdi_tags_of(op);
     opdi_unlock(&opdi_registry.lock);
     return tags;
+}
+
+bool opd_schema_is_nondeterministic(const opd_schema *schema, const opd_value *values) {
+    char name[256];
+    int i;
+    if (!schema || snprintf(name, sizeof name, "%s%s%s%s%s", schema->ns, *schema->ns ? "::" : "", schema->name,
+                            *schema->overload ? "." : "", schema->overload) >= (int)sizeof name ||
+        !(opd_op_tags(opd_find_quiet(name)) & OPD_OPTAG_NONDETERMINISTIC_SEEDED)) {
+        return false;
+    }
+    for (i = 0; i < schema->nargs && strcmp(schema->args[i].name, "train") != 0; i++) { }
+    return i == schema->nargs || !opdi_known(values, i) || values[i].u.i != 0;
 }
 
 static bool opdi_filter_takes(const opd_op_filter *f, const opd_op *op, opd_key key) {
@@ -9944,7 +10064,7 @@ static bool opdi_filter_takes(const opd_op_filter *f, const opd_op *op, opd_key 
     if (f->ns && !(strncmp(op->name, f->ns, n) == 0 && strncmp(op->name + n, "::", 2) == 0)) { return false; }
     if (f->part && !strstr(op->name, f->part)) { return false; }
     if (f->key && !opdi_direct(op, key)) { return false; }
-    return (f->tags & ~(op->definition ? op->definition->tags : 0)) == 0;
+    return (f->tags & ~opdi_tags_of(op)) == 0;
 }
 
 size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap) {
@@ -31852,6 +31972,8 @@ OPDI_LOOPS_END
 static int opdi_register_builtins(void) {
     opd_library *aten = opd_library_open(OPD_DEF, "aten", NULL, "opdispatch.h", __LINE__);
     opd_library *all = aten ? opd_library_open(OPD_IMPL, "_", NULL, "opdispatch.h", __LINE__) : NULL;
+    const char *show = getenv("OPD_SHOW_DISPATCH_TRACE");
+    if (show && *show && strcmp(show, "0") != 0) { (void)opd_dispatch_trace_set(true); }
     if (!all || opdi_register_fallbacks(all)) {
         opd_library_close(all);
         opd_library_close(aten);
