@@ -79,8 +79,8 @@
      OPD_NO_SIMD      plain C kernels only                         OPD_STATIC                   everything static
      OPD_NO_CACHE     every free goes to the allocator (set by itself under sanitizers)
      OPD_NO_PLUGINS   nothing is loaded or compiled at run time (set by itself where there is no dlopen)
-     Environment: OPD_NUM_THREADS, OPD_CPU_LEVEL (0 plain C, 1 AVX2, 2 AVX-512); for what is compiled at run time CC,
-     CXX, XDG_CACHE_HOME, OPD_INCLUDE, OPD_VERBOSE.
+     Environment: OPD_NUM_THREADS, OPD_CPU_LEVEL (0 plain C, 1 AVX2, 2 AVX-512), OPD_SHOW_DISPATCH_TRACE=1; for what is
+     compiled at run time CC, CXX, XDG_CACHE_HOME, OPD_INCLUDE, OPD_VERBOSE.
 
    LIMITS
      64 dimensions, 64 arguments, 16 results, 400 nested calls; 60,000 tensors in one recorded call's lists.  A tensor's
@@ -108,6 +108,7 @@
      torch.ops.load_library             opd_load_library                cpp_extension.load  opd_load, opd_load_inline
      at::addGlobalCallback              opd_observer_add                torch.profiler      opd_profiler_start
      torch._C.parse_schema              opd_schema_parse                torch.ops.aten.add  opd_overloads_find, _call
+     TORCH_SHOW_DISPATCH_TRACE          opd_dispatch_trace_set          op.tags             opd_op_tags
 
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
      Backward through an operator without a formula is an error that names it, not a warning.  A kernel that returns
@@ -435,6 +436,9 @@ OPD_API bool opd_schema_may_alias(const opd_schema *schema, int a, int b, const 
 /* Whether something in a may be b, or something in b; both ways: or something in b be a. */
 OPD_API bool opd_schema_may_contain_alias(const opd_schema *schema, int a, int b, bool both_ways,
                                           const opd_value *values);
+/* Whether the operator of that name draws random numbers: its tag says so, and `train` among the values, if there, is
+   not false. */
+OPD_API bool opd_schema_is_nondeterministic(const opd_schema *schema, const opd_value *values);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:keys       dispatch keys, key sets, guards
@@ -528,7 +532,8 @@ OPD_INLINE opd_keyset opd_keyset_xor(opd_keyset a, opd_keyset b) {
     return opd_keyset_make(a.functionality ^ b.functionality, a.backends ^ b.backends);
 }
 OPD_INLINE opd_keyset opd_keyset_remove_backend(opd_keyset set, int backend) {
-    return opd_keyset_make(set.functionality, set.backends & ~((uint64_t)1 << backend));
+    const uint64_t bit = backend >= 0 && backend < 64 ? (uint64_t)1 << backend : 0;
+    return opd_keyset_make(set.functionality, set.backends & ~bit);
 }
 OPD_INLINE bool opd_keyset_equal(opd_keyset a, opd_keyset b) {
     return a.functionality == b.functionality && a.backends == b.backends;
@@ -685,7 +690,7 @@ OPD_API opd_op *opd_find(const char *name);
 OPD_API opd_op *opd_find_quiet(const char *name);
 OPD_API const char *opd_op_name(const opd_op *op);                /* "ns::name.overload" */
 OPD_API const opd_schema *opd_op_schema(const opd_op *op);      /* while it is defined; NULL: only kernels */
-OPD_API const opd_op_desc *opd_op_card(const opd_op *op);         /* what opd_define was given, or NULL */
+OPD_API const opd_op_desc *opd_op_card(const opd_op *op);         /* what opd_define was given, but user; or NULL */
 OPD_API uint32_t opd_op_tags(const opd_op *op);                   /* OPD_OPTAG_* */
 /* The next operator in the order of definition; NULL begins. */
 OPD_API opd_op *opd_op_next(const opd_op *op);
@@ -711,6 +716,10 @@ OPD_API opd_registry_info opd_registry_stats(void);
    which are left out and why, which kernel each layer would run and where it was registered.  Cut to cap bytes;
    returns the full length, 0 with an error when the arguments do not bind. */
 OPD_API size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *buf, size_t cap);
+/* Shows each kernel that is run, of all threads, before it runs: "[call] op=[aten::add.Tensor], key=[CPU]", or
+   "[redispatch] ...", indented by a blank for each kernel around it; to stderr, or the log function (as -1).  Returns
+   what it was.  On from the start with $OPD_SHOW_DISPATCH_TRACE=1; costs nothing when off. */
+OPD_API bool opd_dispatch_trace_set(bool on);
 /* Tells of operators: `defined` at once of each that is there, then of each new one; `undefined` before one leaves.
    Called under the registry's lock: ask for name and schema, do not register or look up.  NULL with an error. */
 typedef struct opd_listener opd_listener;
@@ -726,7 +735,8 @@ OPD_API int opd_check_invariants(void);
 /* Calls.  args in schema order; trailing ones may be left out where there are defaults.  Results belong to the
    innermost scope; an argument that comes back from an in-place or out= operator stays whose it was. */
 OPD_API opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs);          /* first result; NULL: failed */
-OPD_API int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs); /* 0, or -1 */
+/* 0, or -1.  rets NULL: the results are not asked for. */
+OPD_API int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs);
 /* For operators whose results are all tensors: fills rets (NULL where a result is undefined). */
 OPD_API int opd_call_tensors(opd_op *op, opd_tensor **rets, const opd_value *args, int nargs);
 /* For operators with one result that is a number, or a list of tensors. */
@@ -2990,6 +3000,8 @@ typedef void (*opd_destroy)(void *user);
     X(opd_op *, opd_overloads_at, 2, (opd_overloads *, int)) \
     X(opd_op *, opd_overloads_resolve, 5, (opd_overloads *, const opd_value *, int, const opd_keyword *, int)) \
     X(int, opd_overloads_call, 6, (opd_overloads *, opd_value *, const opd_value *, int, const opd_keyword *, int)) \
+    X(bool, opd_dispatch_trace_set, 1, (bool)) \
+    X(bool, opd_schema_is_nondeterministic, 2, (const opd_schema *, const opd_value *)) \
     X(opd_gradcheck_options, opd_gradcheck_defaults, 0, ()) \
     X(int, opd_gradcheck, 5, (opd_gradcheck_fn, void *, opd_tensor *const *, int, const opd_gradcheck_options *)) \
     X(int, opd_gradgradcheck, 6, (opd_gradcheck_fn, void *, opd_tensor *const *, int, opd_tensor *const *, \
@@ -3220,6 +3232,7 @@ static opd_op *opd_op_builtin(opd_op_id id) {
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <unistd.h>
 #include <sys/stat.h>
@@ -3227,6 +3240,8 @@ static opd_op *opd_op_builtin(opd_op_id id) {
 #if !defined(__cplusplus)                         /* strict C does not declare them; C++ does */
 extern int lstat(const char *path, struct stat *out);
 extern int gethostname(char *name, size_t cap);
+extern int sigemptyset(sigset_t *set);
+extern int sigaddset(sigset_t *set, int signal);
 extern char **environ;
 #endif
 #endif
@@ -3388,6 +3403,7 @@ typedef struct opdi_thread {
     struct opdi_thread *next;    /* in the list of all threads */
     uint64_t born;               /* its number, from 1 */
     bool observe_off, observing, observe_end;     /* switched off here; in a callback; the thread ends */
+    bool showing;                /* a hop of the dispatcher: nothing inside is shown */
     int32_t nobservers;
     opdi_mutex observe_lock;     /* of the list of observers */
     opdi_watch observers[OPDI_MAX_OBSERVERS];
@@ -4013,7 +4029,7 @@ static int opdi_call_scope_depth(const opd_call *call);
 
 void opd_scope_close(opd_scope *scope) {
     opdi_thread *th = opdi_self();
-    if (!scope->open) { return; }
+    if (!scope || !scope->open) { return; }
     if (th->current && scope->depth <= opdi_call_scope_depth(th->current)) {
         (void)opd_fail(OPD_ERROR_KERNEL, "a kernel may not close a scope that was opened outside it");
         return;                                   /* still open: its owner will close it */
@@ -4227,6 +4243,7 @@ OPD_API int opd_device_parse(const char *text, opd_device *out) {
     int32_t index;
     int i;
     if (!text || !*text) { return opd_fail(OPD_ERROR_ARGUMENT, "Device string must not be empty"); }
+    if (!out) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_device_parse: there is no room for the device"); }
     while ((text[n] >= 'a' && text[n] <= 'z') || (text[n] >= 'A' && text[n] <= 'Z') || text[n] == '_') { n++; }
     if (n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "Invalid device string: '%s'", text); }
     if (!opdi_device_index(text + n, text, &index)) { return -1; }
@@ -4243,7 +4260,7 @@ OPD_API int opd_device_parse(const char *text, opd_device *out) {
 
 OPD_API const char *opd_device_print(opd_device device, char *buf, size_t cap) {
     const char *name = opdi_device_name(device.type);
-    if (cap == 0) { return buf; }
+    if (cap == 0 || !buf) { return buf; }
     if (device.index >= 0) {
         (void)snprintf(buf, cap, "%s:%d", name, (int)device.index);
     } else {
@@ -4796,6 +4813,18 @@ static int opdi_lex_name(opdi_lexer *lx, opdi_name *out) {
         }
         out->overload = tok.s;
         out->noverload = tok.n;
+    }
+    return 0;
+}
+
+//-- That a text is an operator's name and nothing else: 0, or -1 with the parser's error.
+static int opdi_check_name(const char *text) {
+    opdi_lexer lx;
+    opdi_name name;
+    opdi_lexer_init(&lx, text, strlen(text));
+    if (opdi_lex_name(&lx, &name) < 0 || opdi_lex_expect(&lx, OPDI_TOKEN_EOF, NULL) < 0) { return -1; }
+    if (strpbrk(text, " \t\r\n\\#")) {
+        return opd_fail(OPD_ERROR_SCHEMA, "an operator's name has no blanks and no comments: '%.80s'", text);
     }
     return 0;
 }
@@ -6682,6 +6711,15 @@ static opd_key opdi_autograd_key_of(opd_key backend_slot) {
 
 //  Names
 
+/* Letters, digits and _, no digit first. */
+static bool opdi_is_identifier(const char *name) {
+    const char *s = name;
+    while ((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || *s == '_' || (s > name && *s >= '0' && *s <= '9')) {
+        s++;
+    }
+    return s > name && !*s;
+}
+
 /* A name given to a user key; NULL when it is not taken, or is no user key. */
 static const char *opdi_user_name(int functionality) { return OPDI_ACQUIRE(&opdi_user_names[functionality]); }
 
@@ -6834,6 +6872,7 @@ OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
     const char *comma = "";
     size_t at = 0;
     opd_key key;
+    if (!buf) { cap = 0; }
     opdi_keyset_append(buf, cap, &at, "DispatchKeySet(");
     for (key = opd_keyset_next(set, 0); key; key = opd_keyset_next(set, key), comma = ", ") {
         opdi_keyset_append(buf, cap, &at, comma);
@@ -6853,8 +6892,10 @@ opd_key opd_key_define(int functionality, const char *name) {
     char *copy;
     bool taken;
     if (!opd_ok()) { return OPD_KEY_INVALID; }
-    if (functionality < 0 || functionality >= OPD_F_COUNT || !opdi_functionality_is_user(functionality) || n < 2) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "opd_key_define: %d is no user key, or the name is empty", functionality);
+    if (functionality < 0 || functionality >= OPD_F_COUNT || !opdi_functionality_is_user(functionality) || !name ||
+        !opdi_is_identifier(name)) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_key_define: %d is no user key, or the name is not one of letters, "
+                       "digits and _", functionality);
         return OPD_KEY_INVALID;
     }
     copy = (char *)opdi_alloc(n);
@@ -7025,6 +7066,7 @@ static void opdi_observers_leave(opdi_thread *th) {
     opdi_lock(&th->observe_lock);
     th->observe_end = true;
     n = th->nobservers;
+    th->nobservers = 0;                           /* who removes one from now on does not find it here */
     OPDI_STORE(&th->observed, 0);
     opdi_unlock(&th->observe_lock);
     opdi_unlock(&opdi_threads_lock);
@@ -7273,6 +7315,7 @@ OPDI_COLD_END
 #define OPDI_MAX_RETURNS 16
 /* Nested calls: a kernel that calls itself ends here, not at the stack's end. */
 #define OPDI_MAX_DEPTH 400
+static int32_t opdi_depth_limit = OPDI_MAX_DEPTH;  /* 0 while calls are shown: then each takes the rare way */
 
 /* Where something was registered; with line 0 a text of the caller's. */
 typedef struct opdi_origin { const char *file; int32_t line; } opdi_origin;
@@ -7441,6 +7484,7 @@ static int opdi_autograd_inplace_kernel(opd_call *call);
 static int opdi_autograd_out_kernel(opd_call *call);
 static int opdi_version_kernel(opd_call *call);
 static int opdi_register_builtins(void);
+static size_t opdi_family(const char *name);
 static void opdi_builtins_make(const char *name);
 #define OPDI_NAME_ROW(card, qual, kind, fn, types, full_kind, full_types) "aten::" qual,
 static const char *const opdi_builtin_names[] = {OPD_OPERATORS(OPDI_NAME_ROW) NULL};
@@ -7520,6 +7564,7 @@ static void opdi_kernel_give_back(opdi_gone *gone) {
 //-- library blocks -----------------------------------------------------------------------------------------------
 
 void opd_block_link(opd_block *block) {
+    if (!block) { return; }
     opdi_lock(&opdi_registry.lock);
     if (!block->linked) {
         if (!opdi_registry.blocks_end) { opdi_registry.blocks_end = &opdi_registry.blocks; }
@@ -8018,8 +8063,8 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
         (void)opd_fail(OPD_ERROR_REGISTER, "unknown kind of library");
         return NULL;
     }
-    if (!ns || !*ns || strlen(ns) >= sizeof lib->ns) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "a library's namespace has 1 to 63 characters");
+    if (!ns || strlen(ns) >= sizeof lib->ns || !opdi_is_identifier(ns)) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "a library's namespace has 1 to 63 letters, digits and _, no digit first");
         return NULL;
     }
     if (kind != OPD_IMPL && (strcmp(ns, "_") == 0 || key)) {
@@ -8569,7 +8614,7 @@ static int opdi_impl_checked(opd_library *lib, const char *name, const char *key
         key = given;
     }
     if (key == OPD_KEY_INVALID) { key = OPD_KEY_COMPOSITE_IMPLICIT; }
-    if (opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) { return -1; }
+    if (opdi_check_name(name) || opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) { return -1; }
     opdi_builtins_make(qualified);                /* a built-in operator's own kernels are older */
     return opd_ok() ? opdi_impl_typed(lib, qualified, key, fn, user, destroy, signature) : -1;
 }
@@ -8836,6 +8881,8 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
     if (!card) { return NULL; }
     memset(card, 0, sizeof *card);
     card->desc = *desc;
+    card->desc.user = NULL;                       /* its kernels have it; the card stays longer */
+    card->desc.destroy = NULL;
     card->base = base;
     card->inplace = inplace;
     opdi_card_init(card, op);
@@ -8922,13 +8969,18 @@ static int opdi_derive_check(const opd_schema *f, const opd_schema *own, const c
     return why ? opd_fail(OPD_ERROR_REGISTER, "%.200s cannot be derived: %s", name, why) : 0;
 }
 
+static uint32_t opdi_desc_tags(const opd_op_desc *desc) {
+    return desc->tags | (desc->vmap == OPD_BATCH_POINTWISE ? (uint32_t)OPD_OPTAG_POINTWISE : 0u);
+}
+
 //-- Registers an in-place or out= form of a functional card: one kernel for every backend (or a composite one), the
 //-- autograd kernel that fits, and the kernel that counts versions.
 static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool inplace) {
     opd_op_desc desc = base->desc;
     opd_schema *schema = opdi_derived_schema(base->op->schema, lib->ns, name, inplace);
     bool wrong = schema && opdi_derive_check(base->op->schema, schema, name, inplace);
-    opd_def_options options = {desc.tags & ~(uint32_t)OPD_OPTAG_CORE, OPD_ALIAS_FROM_SCHEMA, desc.same_again};
+    opd_def_options options = {opdi_desc_tags(&desc) & ~(uint32_t)OPD_OPTAG_CORE, OPD_ALIAS_FROM_SCHEMA,
+                               desc.same_again};
     opd_op *op = schema && !wrong ? opdi_def_schema(lib, schema, &options) : NULL;
     opdi_card *card;
     bool composite = desc.composite != NULL && !desc.cpu && !desc.any;
@@ -8950,21 +9002,21 @@ static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool
 }
 
 //-- From the top down: whatever other threads see of it meanwhile, no kernel runs without what belongs above it.
-static int opdi_define_kernels(opd_library *lib, opdi_card *card) {
+static int opdi_define_kernels(opd_library *lib, opdi_card *card, void *user) {
     const opd_op_desc *d = &card->desc;
     const char *name = card->op->name;
     opd_kernel autograd = d->autograd ? d->autograd : !d->backward || d->composite ? NULL :
                           card->op->written_args & 1 ? opdi_autograd_inplace_kernel : opdi_autograd_kernel;
-    if (autograd && opdi_impl_at(lib, name, OPD_KEY_AUTOGRAD, autograd, d->autograd ? d->user : (void *)card, NULL)) {
+    if (autograd && opdi_impl_at(lib, name, OPD_KEY_AUTOGRAD, autograd, d->autograd ? user : (void *)card, NULL)) {
         return -1;
     }
     if (card->op->written_args &&
         opdi_impl_at(lib, name, OPD_KEY_AD_INPLACE_OR_VIEW, opdi_version_kernel, NULL, NULL)) { return -1; }
-    if (d->cpu && opdi_impl_at(lib, name, OPD_KEY_CPU, d->cpu, d->user, NULL)) { return -1; }
-    if (d->cuda && opdi_impl_at(lib, name, OPD_KEY_CUDA, d->cuda, d->user, NULL)) { return -1; }
-    if (d->fake && opdi_impl_at(lib, name, OPD_KEY_META, d->fake, d->user, NULL)) { return -1; }
-    if (d->any && opdi_impl_at(lib, name, OPD_KEY_COMPOSITE_EXPLICIT, d->any, d->user, NULL)) { return -1; }
-    if (d->composite && opdi_impl_at(lib, name, OPD_KEY_COMPOSITE_IMPLICIT, d->composite, d->user, NULL)) { return -1; }
+    if (d->cpu && opdi_impl_at(lib, name, OPD_KEY_CPU, d->cpu, user, NULL)) { return -1; }
+    if (d->cuda && opdi_impl_at(lib, name, OPD_KEY_CUDA, d->cuda, user, NULL)) { return -1; }
+    if (d->fake && opdi_impl_at(lib, name, OPD_KEY_META, d->fake, user, NULL)) { return -1; }
+    if (d->any && opdi_impl_at(lib, name, OPD_KEY_COMPOSITE_EXPLICIT, d->any, user, NULL)) { return -1; }
+    if (d->composite && opdi_impl_at(lib, name, OPD_KEY_COMPOSITE_IMPLICIT, d->composite, user, NULL)) { return -1; }
     if (d->inplace && opdi_derive(lib, card, d->inplace, true)) { return -1; }
     return d->out ? opdi_derive(lib, card, d->out, false) : 0;
 }
@@ -9010,14 +9062,14 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     if (!opdi_library_usable(lib, "opd_define")) { return -1; }
     if (!desc) { return opd_fail(OPD_ERROR_REGISTER, "opd_define: the desc is NULL"); }
     before = lib->registrations;
-    options.tags = desc->tags | (desc->vmap == OPD_BATCH_POINTWISE ? (uint32_t)OPD_OPTAG_POINTWISE : 0u);
+    options.tags = opdi_desc_tags(desc);
     options.alias = OPD_ALIAS_FROM_SCHEMA;
     options.same_again = desc->same_again;
     op = opdi_def_text(lib, desc->schema, &options);
     if (!op) { return -1; }
     card = opdi_check_setup(op, desc) ? NULL : opdi_card_new(op, desc, NULL, false);
     /* the user pointer last: a failure takes nothing */
-    if (!card || opdi_define_kernels(lib, card) || opdi_hold_user(lib, desc)) {
+    if (!card || opdi_define_kernels(lib, card, desc->user) || opdi_hold_user(lib, desc)) {
         opdi_library_undo(lib, before);
         return opdi_library_error(lib);
     }
@@ -9109,6 +9161,7 @@ static int opdi_bind_elements(const opdi_type *type, const opd_value *v) {
 static int opdi_bind_value(const opdi_type *type, const opd_value *v, opd_value *out) {
     const opdi_type *t = opdi_strip_optional(type);
     *out = *v;
+    if (opdi_is_list(v) && v->n > 0 && !v->u.object) { return 1; }
     if (v->tag == OPD_TAG_NONE) {
         return type->kind == OPDI_TYPE_OPTIONAL || t->kind == OPDI_TYPE_NONE || t->kind == OPDI_TYPE_GENERATOR ? 0 : 1;
     }
@@ -9182,7 +9235,10 @@ static const opd_value *opdi_given_at(const opdi_given *g, const opdi_arg *a, in
 static int opdi_bind(const opd_op *op, const opdi_given *g, opd_value *out, int *at) {
     int i, rc, used = 0;
     *at = 0;
-    if (g->nargs + g->nkw > op->nargs) { return OPDI_TOO_MANY; }
+    if ((int64_t)g->nargs + g->nkw > op->nargs) { return OPDI_TOO_MANY; }
+    if ((g->nargs > 0 && !g->args) || (g->nkw > 0 && !g->kw)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s(): %d argument(s) at NULL", op->name, g->args ? g->nkw : g->nargs);
+    }
     for (i = 0; i < op->nargs; i++) {
         const opdi_arg *a = &op->schema->args[i];
         const opd_value *v = opdi_given_at(g, a, i, &used);
@@ -9220,6 +9276,7 @@ static const char *opdi_value_print(const opd_value *v, char *buf, size_t cap) {
     else if (v->tag == OPD_TAG_STR) {
         opdi_write_quoted(&w, v->u.s ? v->u.s : "", v->u.s ? (int)OPDI_MIN(strlen(v->u.s), 64) : 0);
     }
+    else if (opdi_is_list(v) && v->n > 0 && !v->u.object) { opdi_write_text(&w, "a list at NULL"); }
     else if (v->tag >= OPD_TAG_INTS && v->tag <= OPD_TAG_LIST && v->tag != OPD_TAG_TENSORS) {
         for (i = 0; i < v->n && i < 16; i++) {
             const opd_value e = opdi_list_element(v, i);
@@ -9245,7 +9302,8 @@ static int opdi_bind_error(const opd_op *op, const opdi_given *g, int why, int a
     case OPDI_TOO_MANY:
         return opd_fail(OPD_ERROR_ARGUMENT,
                         "Expected at most %d argument(s) for operator '%s', but received %d argument(s). "
-                        "Declaration: %s", op->nargs, op->name, g->nargs + g->nkw, decl);
+                        "Declaration: %s", op->nargs, op->name,
+                        (int)OPDI_MIN((int64_t)g->nargs + g->nkw, INT32_MAX), decl);
     case OPDI_BY_POSITION:
         return opd_fail(OPD_ERROR_ARGUMENT,
                         "%s() takes %d positional argument(s) but %d was/were given.  Declaration: %s",
@@ -9403,6 +9461,33 @@ OPDI_NOINLINE static int opdi_too_deep(const opd_call *c) {
     return opd_fail(OPD_ERROR_KERNEL, "%s: calls are nested deeper than %d", c->op->name, OPDI_MAX_DEPTH);
 }
 
+//-- Shows a hop; whatever a log function calls is not shown.
+static void opdi_show_hop(const opd_call *c) {
+    const opd_call *o = c->outer;
+    const bool again = o && o->op == c->op && o->args == c->args && o->rets == c->rets;
+    char line[512];
+    if (c->th->showing) { return; }
+    c->th->showing = true;
+    (void)snprintf(line, sizeof line, "%*s[%s] op=[%s], key=[%s]", (int)c->depth - 1, "", again ? "redispatch" : "call",
+                   c->op->name, opd_key_name(c->slot));
+    if (opdi_log.fn == opdi_log_default) { (void)fprintf(stderr, "%s\n", line); }
+    else { opdi_log.fn(opdi_log.user, -1, line); }
+    c->th->showing = false;
+}
+
+//-- Beyond the limit of depth: too deep, or shown.
+OPDI_NOINLINE static int opdi_beyond_limit(const opd_call *c) {
+    if (c->depth > OPDI_MAX_DEPTH) { return opdi_too_deep(c); }
+    opdi_show_hop(c);
+    return 0;
+}
+
+bool opd_dispatch_trace_set(bool on) {
+    const bool was = OPDI_LOAD(&opdi_depth_limit) == 0;
+    OPDI_STORE(&opdi_depth_limit, on ? 0 : OPDI_MAX_DEPTH);
+    return was;
+}
+
 OPDI_COLD_END
 
 //-- A kernel left scopes of its own open.
@@ -9427,7 +9512,7 @@ OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, cons
     c->cursor = 0;
     c->depth = outer ? outer->depth + 1 : 1;
     c->mark = mark;
-    if (OPDI_UNLIKELY(c->depth > OPDI_MAX_DEPTH)) { return opdi_too_deep(c); }
+    if (OPDI_UNLIKELY(c->depth > OPDI_LOAD(&opdi_depth_limit)) && opdi_beyond_limit(c)) { return -1; }
     th->current = c;
     c->scope_depth = scope_depth;
     rc = slot->fn(c);
@@ -9556,21 +9641,27 @@ OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, const opd
     return opdi_call_united(th, op, table, &u, rets, full);
 }
 
-//-- An error is pending, or somebody observes: 1 when the call goes on as always.
 static bool opdi_is_watched(opdi_thread *th, const opd_op *op) {
     if (!OPDI_LOAD(&th->observed) || !opdi_observe_on(th) || !op || op->unobserved) { return false; }
     if (OPDI_LOAD(&th->observed) == OPDI_OBSERVE_SKIP && th->skip > 0) { th->skip--; return false; }
     return true;
 }
+OPDI_NOINLINE static int opdi_call_otherwise(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
+                                             int nargs, bool watched) {
+    const opdi_given g = {args, NULL, nargs, 0, false, true};
+    opd_value unwanted[OPDI_MAX_RETURNS];
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    if (!table && !(table = opdi_table_make(op))) { return -1; }
+    return opdi_call_given(th, op, table, rets ? rets : unwanted, &g, watched);
+}
+//-- An error is pending, or somebody observes, or an array is not there: 1 when the call goes on as always.
 OPDI_NOINLINE static int opdi_call_watched(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
                                            int nargs) {
-    const opdi_given g = {args, NULL, nargs, 0, false, true};
-    const opdi_table *table;
+    bool watched;
     if (th->error != OPD_OK) { return -1; }
-    if (!opdi_is_watched(th, op)) { return 1; }
-    table = OPDI_ACQUIRE(&op->table);
-    if (!table && !(table = opdi_table_make(op))) { return -1; }
-    return opdi_call_given(th, op, table, rets, &g, true);
+    watched = opdi_is_watched(th, op);
+    if (!op || (!watched && rets && (args || nargs <= 0))) { return 1; }
+    return opdi_call_otherwise(th, op, rets, args, nargs, watched);
 }
 
 OPDI_FORCE_INLINE static int opdi_call_inside(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
@@ -9589,7 +9680,7 @@ int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) 
     opdi_thread *th = opdi_self();
     const uint64_t was = opdi_enter(th);
     int rc = 1;
-    if (OPDI_UNLIKELY(((int)th->error | OPDI_LOAD(&th->observed)) != 0)) {
+    if (OPDI_UNLIKELY(((int)th->error | OPDI_LOAD(&th->observed)) != 0 || !args || !rets)) {
         rc = opdi_call_watched(th, op, rets, args, nargs);
     }
     if (OPDI_UNLIKELY(!op)) { rc = opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL"); }
@@ -9610,7 +9701,9 @@ int opd_call_tensors(opd_op *op, opd_tensor **out, const opd_value *args, int na
     const uint64_t was = opdi_enter(th);
     opd_value rets[OPDI_MAX_RETURNS];
     int i, rc = opd_call_all(op, rets, args, nargs);
-    for (i = 0; op && i < op->nrets; i++) { out[i] = rc == 0 && rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL; }
+    for (i = 0; op && out && i < op->nrets; i++) {
+        out[i] = rc == 0 && rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
+    }
     opdi_leave(th, was);
     return rc;
 }
@@ -9619,7 +9712,7 @@ OPDI_COLD_BEGIN
 
 static int opdi_call_at(opdi_thread *th, opd_op *op, opd_key key, opd_value *rets, const opd_value *args, int nargs) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
-    opd_value bound[OPD_MAX_ARGS];
+    opd_value bound[OPD_MAX_ARGS], unwanted[OPDI_MAX_RETURNS];
     const int64_t mark = th->top;
     int64_t top;
     opd_call c;
@@ -9630,7 +9723,7 @@ static int opdi_call_at(opdi_thread *th, opd_op *op, opd_key key, opd_value *ret
         memset(&c, 0, sizeof c);
         c.op = op;
         c.args = bound;
-        c.rets = rets;
+        c.rets = rets ? rets : unwanted;
         c.keys = opdi_keyset_of(key);
         c.slot = key;
         rc = opdi_invoke(th, &c, &table->slots[key]);
@@ -9667,6 +9760,7 @@ opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs) {
 static int opdi_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
                               int nkw) {
     const opdi_given g = {args, kw, nargs, nkw, true, true};
+    opd_value unwanted[OPDI_MAX_RETURNS];
     const opdi_table *table;
     opdi_thread *th = opdi_self();
     if (th->error != OPD_OK) { return -1; }
@@ -9675,7 +9769,7 @@ static int opdi_call_keywords(opd_op *op, opd_value *rets, const opd_value *args
     }
     table = OPDI_ACQUIRE(&op->table);
     if (!table && !(table = opdi_table_make(op))) { return -1; }
-    return opdi_call_given(th, op, table, rets, &g, opdi_is_watched(th, op));
+    return opdi_call_given(th, op, table, rets ? rets : unwanted, &g, opdi_is_watched(th, op));
 }
 
 //-- calls by base name -------------------------------------------------------------------------------------------
@@ -9839,7 +9933,7 @@ opd_op *opd_overloads_resolve(opd_overloads *set, const opd_value *args, int nar
 int opd_overloads_call(opd_overloads *set, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
                        int nkw) {
     opdi_given g = {args, kw, nargs, nkw, true, true};
-    opd_value bound[OPD_MAX_ARGS];
+    opd_value bound[OPD_MAX_ARGS], unwanted[OPDI_MAX_RETURNS];
     opdi_thread *th = opdi_self();
     const uint64_t was = opdi_enter(th);
     int64_t mark = th->top;
@@ -9847,6 +9941,7 @@ int opd_overloads_call(opd_overloads *set, opd_value *rets, const opd_value *arg
     const opdi_table *table = op ? OPDI_ACQUIRE(&op->table) : NULL;
     int rc = -1;
     if (op && !table) { table = opdi_table_make(op); }
+    if (!rets) { rets = unwanted; }
     if (table) { rc = opdi_call_bound(th, op, table, rets, bound, mark, opdi_is_watched(th, op)); }
     else if (th->top != mark) { opdi_scope_remove(th, mark, th->top); }
     opdi_leave(th, was);
@@ -10184,9 +10279,9 @@ static void opdi_text_add(opdi_text *t, const char *format, ...) {
 static opdi_text opdi_text_of(char *buf, size_t cap) {
     opdi_text t;
     t.buf = buf;
-    t.cap = cap;
+    t.cap = buf ? cap : 0;
     t.n = 0;
-    if (cap) { buf[0] = 0; }
+    if (t.cap) { buf[0] = 0; }
     return t;
 }
 
@@ -10260,13 +10355,88 @@ size_t opd_dump_table(const opd_op *op, char *buf, size_t cap) {
     return t.n;
 }
 
+/* The tags of the built-in operators (native_functions.yaml; all of them are PT2_COMPLIANT), by name; the last list is
+   of base names.  POINTWISE is what batches so. */
+static const struct { uint32_t tag; const char *names; } opdi_builtin_tags[] = {
+    {OPD_OPTAG_CORE,
+     "_adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d _cdist_forward _embedding_bag "
+     "_fft_r2c _local_scalar_dense _log_softmax _native_batch_norm_legit _native_batch_norm_legit.no_stats "
+     "_native_batch_norm_legit_no_training _pdist_forward _softmax _to_copy abs acos acosh "
+     "adaptive_avg_pool1d add.Scalar add.Tensor addmm alias amax amin any any.dim any.dims arange.start_step "
+     "argmax argmin as_strided asin asinh atan atan2 atan2.out atanh avg_pool1d avg_pool2d "
+     "avg_pool2d_backward avg_pool3d bitwise_and.Scalar bitwise_and.Tensor bitwise_not bitwise_or.Scalar "
+     "bitwise_or.Tensor bitwise_xor.Scalar bitwise_xor.Tensor bmm cat ceil clamp clamp.Tensor clone col2im "
+     "constant_pad_nd convolution convolution_backward copy cos cosh cumsum diagonal div.Scalar "
+     "div.Scalar_mode div.Tensor div.Tensor_mode embedding embedding_dense_backward empty.memory_format "
+     "empty_strided eq.Scalar eq.Tensor erf exp expand expm1 fill.Scalar flip floor fmod.Scalar fmod.Tensor "
+     "full full_like gather ge.Scalar ge.Tensor gelu grid_sampler_2d gt.Scalar gt.Tensor hardtanh "
+     "index.Tensor index_put index_select isinf isnan le.Scalar le.Tensor leaky_relu log log10 log1p log2 "
+     "logical_and logical_not logical_or logical_xor lt.Scalar lt.Tensor masked_scatter max.dim "
+     "max_pool2d_with_indices max_pool2d_with_indices_backward max_pool3d_with_indices maximum mean mean.dim "
+     "min.dim minimum mm mul.Scalar mul.Tensor native_dropout native_group_norm native_group_norm_backward "
+     "native_layer_norm native_layer_norm_backward ne.Scalar ne.Tensor neg nonzero permute pow.Scalar "
+     "pow.Tensor_Scalar pow.Tensor_Tensor prod prod.dim_int rand randn randperm reciprocal reflection_pad1d "
+     "reflection_pad2d reflection_pad3d relu remainder.Scalar remainder.Tensor repeat replication_pad2d "
+     "replication_pad3d resize_ round rsqrt scalar_tensor scatter.src scatter.value scatter_add "
+     "scatter_reduce.two select.int select_scatter sigmoid sign sin sinh slice.Tensor slice_scatter sort "
+     "split_with_sizes sqrt squeeze.dim squeeze.dims sub.Scalar sub.Tensor sum.dim_IntList sym_numel "
+     "sym_size.int sym_storage_offset sym_stride.int tan tanh topk trunc unsqueeze upsample_bilinear2d.vec "
+     "upsample_nearest2d.vec var.correction var.dim view where.self "},
+    {OPD_OPTAG_INPLACE_VIEW,
+     "as_strided_ detach_ resize_ squeeze_ squeeze_.dim squeeze_.dims swapaxes_ swapdims_ t_ transpose_ "
+     "unsqueeze_ "},
+    {OPD_OPTAG_DATA_DEPENDENT_OUTPUT, "_local_scalar_dense allclose equal item "},
+    {OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE,
+     "_unique2 argwhere bincount index.Tensor linalg_lstsq linalg_lstsq.out masked_select masked_select.out "
+     "nonzero nonzero.out one_hot repeat_interleave.Tensor unique_consecutive unique_dim "
+     "unique_dim_consecutive "},
+    {OPD_OPTAG_VIEW_COPY,
+     "_conj_copy _neg_view_copy _reshape_alias_copy alias_copy as_strided_copy detach_copy diagonal_copy "
+     "expand_copy lift_fresh_copy narrow_copy permute_copy select_copy.int slice_copy.Tensor "
+     "split_copy.Tensor split_with_sizes_copy squeeze_copy squeeze_copy.dim squeeze_copy.dims t_copy "
+     "transpose_copy.int unbind_copy.int unfold_copy unsqueeze_copy view_as_complex_copy view_as_real_copy "
+     "view_copy view_copy.dtype "},
+    {OPD_OPTAG_NONDETERMINISTIC_SEEDED,
+     "_fused_dropout _sample_dirichlet _standard_gamma alpha_dropout bernoulli binomial cauchy dropout "
+     "exponential feature_alpha_dropout feature_dropout geometric log_normal multinomial native_dropout "
+     "normal normal_functional poisson rand rand_like randint randint_like randn randn_like random randperm "
+     "rrelu rrelu_with_noise scaled_dot_product_attention uniform "},
+};
+
+//-- Under the registry's lock.
+static uint32_t opdi_tags_of(const opd_op *op) {
+    const size_t count = sizeof opdi_builtin_tags / sizeof *opdi_builtin_tags;
+    uint32_t tags = op->definition ? op->definition->tags : 0;
+    const char *name;
+    size_t i;
+    if (!op->definition || op->definition->lib != opdi_registry.aten) { return tags; }
+    name = op->name + strlen("aten::");
+    for (i = 0; i < count; i++) {
+        const size_t n = i + 1 < count ? strlen(name) : opdi_family(op->name) - strlen("aten::");
+        if (opdi_word_in(name, (int)n, opdi_builtin_tags[i].names)) { tags |= opdi_builtin_tags[i].tag; }
+    }
+    return tags | OPD_OPTAG_PT2_COMPLIANT;
+}
+
 uint32_t opd_op_tags(const opd_op *op) {
     uint32_t tags;
     if (!op) { return 0; }
     opdi_lock(&opdi_registry.lock);
-    tags = op->definition ? op->definition->tags : 0;
+    tags = opdi_tags_of(op);
     opdi_unlock(&opdi_registry.lock);
     return tags;
+}
+
+bool opd_schema_is_nondeterministic(const opd_schema *schema, const opd_value *values) {
+    char name[256];
+    int i;
+    if (!schema || snprintf(name, sizeof name, "%s%s%s%s%s", schema->ns, *schema->ns ? "::" : "", schema->name,
+                            *schema->overload ? "." : "", schema->overload) >= (int)sizeof name ||
+        !(opd_op_tags(opd_find_quiet(name)) & OPD_OPTAG_NONDETERMINISTIC_SEEDED)) {
+        return false;
+    }
+    for (i = 0; i < schema->nargs && strcmp(schema->args[i].name, "train") != 0; i++) { }
+    return i == schema->nargs || !opdi_known(values, i) || values[i].u.i != 0;
 }
 
 static bool opdi_filter_takes(const opd_op_filter *f, const opd_op *op, opd_key key) {
@@ -10275,7 +10445,7 @@ static bool opdi_filter_takes(const opd_op_filter *f, const opd_op *op, opd_key 
     if (f->ns && !(strncmp(op->name, f->ns, n) == 0 && strncmp(op->name + n, "::", 2) == 0)) { return false; }
     if (f->part && !strstr(op->name, f->part)) { return false; }
     if (f->key && !opdi_direct(op, key)) { return false; }
-    return (f->tags & ~(op->definition ? op->definition->tags : 0)) == 0;
+    return (f->tags & ~opdi_tags_of(op)) == 0;
 }
 
 size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap) {
@@ -10287,6 +10457,7 @@ size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap) {
     memset(&all, 0, sizeof all);
     if (key == OPD_KEY_INVALID) { return 0; }
     if (!filter) { filter = &all; }
+    if (!ops) { cap = 0; }
     opdi_started();
     opdi_builtins_make(NULL);
     opdi_lock(&opdi_registry.lock);
@@ -10429,6 +10600,7 @@ size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *buf, size
     const uint64_t was = opdi_enter(th);
     opd_scope scope = opd_scope_open();           /* what binding makes */
     size_t n = 0;
+    if (!buf) { cap = 0; }
     if (cap) { buf[0] = 0; }
     if (!op) { (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_explain: the operator is NULL"); }
     else if (opd_ok()) { n = opdi_explain(th, op, args, nargs, buf, cap); }
@@ -10570,7 +10742,9 @@ void opd_release(opd_tensor *t) {
     if (t) { opdi_drop(t); }
 }
 opd_tensor *opd_assign(opd_tensor **handle, opd_tensor *t) {
-    opd_tensor *old = *handle;
+    opd_tensor *old;
+    if (!handle) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_assign: the handle's address is NULL"); return NULL; }
+    old = *handle;
     *handle = opd_keep(t);
     opd_release(old);
     return t;
@@ -10859,6 +11033,10 @@ opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *
     int i;
     if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_view")) { return NULL; }
     element = (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
+    if (ndim > 0 && (!sizes || !strides)) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_view: sizes or strides are NULL");
+        return NULL;
+    }
     if (opdi_count(sizes, ndim, (size_t)element) < 0) { return NULL; }
     for (i = 0; i < ndim; i++) {
         if (strides[i] < 0) {
@@ -11251,6 +11429,11 @@ static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *size
     return temp;
 }
 
+static bool opdi_is_factory(const opd_op *op) {
+    const opdi_card *card = OPDI_ACQUIRE(&op->card);
+    return card && card->desc.vmap == opd_batch_factory;
+}
+
 opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, const int64_t *strides, int ndim,
                                opd_scalar_type dtype, opd_device device) {
     opd_tensor *t;
@@ -11262,7 +11445,8 @@ opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, cons
     }
     if (OPDI_UNLIKELY(!call->op->ret_tensor[i])) { (void)opdi_return_error(call, i, "Tensor"); return NULL; }
     if (call->targets) { return opdi_result_target(call, i, sizes, ndim, dtype); }
-    if (OPDI_UNLIKELY(call->keys.backends >> OPD_META & 1)) { device.type = OPD_META; }      /* of a fake come fakes */
+    if (OPDI_UNLIKELY(call->keys.backends >> OPD_META & 1) &&       /* of a fake come fakes, but empty_like(device=) */
+        !opdi_is_factory(call->op)) { device.type = OPD_META; }
     t = opdi_tensor_make(sizes, strides, ndim, dtype, opdi_place(device));
     if (!t) { return NULL; }
     call->rets[i] = opd_value_tensor(t);
@@ -11690,6 +11874,7 @@ OPD_API size_t opd_tensor_print(const opd_tensor *t, char *buf, size_t cap) {
     memset(&p, 0, sizeof(p));
     p.t = t;
     p.buf = buf;
+    if (!buf) { cap = 0; }
     p.cap = cap > 0 ? cap - 1 : 0;
     if (!t) {
         opdi_puts(&p, "None");
@@ -11817,12 +12002,12 @@ static void opdi_name_give(opd_backend backend, const char *name) {
     OPDI_PUBLISH(&g->name, (const char *)g->text[7]);
 }
 
+//-- Under opdi_backend_lock; the caller gives back what is out of use when it has let go of that.
 static void opdi_backend_publish(opd_backend backend, int on) {
     opdi_lock(&opdi_registry.lock);
     OPDI_PUBLISH(&opdi_backends[backend].registered, on);
     opdi_tables_retire_all();
     opdi_unlock(&opdi_registry.lock);
-    opdi_gone_give_back();
 }
 
 int opd_backend_register(opd_backend backend, const opd_backend_desc *desc) {
@@ -11850,42 +12035,49 @@ int opd_backend_register(opd_backend backend, const opd_backend_desc *desc) {
         opdi_backend_publish(backend, 1);
     }
     opdi_unlock(&opdi_backend_lock);
+    opdi_gone_give_back();
     return wrong ? opd_fail(OPD_ERROR_REGISTER, "opd_backend_register: cannot register %s as '%s': %s",
                             opdi_device_name((int)backend), desc && desc->name ? desc->name : "", wrong) : 0;
 }
 
-int opd_backend_unregister(opd_backend backend) {
-    opdi_backend *b = opdi_backend_of((int)backend);
-    opd_plugin *plugin;
-    int64_t blocks;
+//-- What a plug-in registered (NULL: whoever did).
+static int opdi_backend_unregister(opd_backend backend, const opd_plugin *only) {
+    opdi_backend *b;
+    opd_backend_desc desc;
+    opd_plugin *plugin = NULL;
+    int64_t blocks = 0;
+    opdi_lock(&opdi_backend_lock);
+    b = opdi_backend_of((int)backend);
+    if (b && only && b->plugin != only) { b = NULL; }
+    if (b) {
+        blocks = b->blocks;
+        plugin = b->plugin;
+        desc = b->desc;
+        if (blocks == 0) { opdi_backend_publish(backend, 0); }
+    }
+    opdi_unlock(&opdi_backend_lock);
     if (!b) {
         return opd_fail(OPD_ERROR_REGISTER, "opd_backend_unregister: %s is not registered",
                         opdi_device_name((int)backend));
     }
-    opdi_lock(&opdi_backend_lock);
-    blocks = b->blocks;
-    plugin = b->plugin;
-    if (blocks == 0) { opdi_backend_publish(backend, 0); }
-    opdi_unlock(&opdi_backend_lock);
     if (blocks) {
         return opd_fail(OPD_ERROR_REGISTER, "opd_backend_unregister: %lld block(s) of memory of %s are still in use",
                         (long long)blocks, opdi_device_name((int)backend));
     }
-    if (b->desc.destroy) { b->desc.destroy(b->desc.user); }
+    opdi_gone_give_back();
+    if (desc.destroy) { desc.destroy(desc.user); }
     if (plugin) { opdi_plugin_let_go(plugin); }
     return 0;
 }
+int opd_backend_unregister(opd_backend backend) { return opdi_backend_unregister(backend, NULL); }
 
 //-- A plug-in has been unloaded: its backends go, those with memory in use when the last of it is freed.
 static void opdi_backends_unload(const opd_plugin *plugin) {
     int i;
     for (i = OPD_CPU + 1; i < OPD_META; i++) {
-        const opdi_backend *b = opdi_backend_of(i);
-        if (b && b->plugin == plugin && b->blocks == 0) {
-            const int mark = opd_error_mark();
-            (void)opd_backend_unregister((opd_backend)i);
-            (void)opd_error_rewind(mark);
-        }
+        const int mark = opd_error_mark();
+        if (opdi_backend_of(i)) { (void)opdi_backend_unregister((opd_backend)i, plugin); }
+        (void)opd_error_rewind(mark);
     }
 }
 
@@ -17413,6 +17605,12 @@ typedef Elf32_Ehdr opdi_elf;
 typedef Elf32_Phdr opdi_elf_segment;
 #endif
 
+//-- The first word of the loader's record of a library, which the loader's lock guards: no sanitizer sees that one.
+#if defined(__GNUC__) && !defined(__TINYC__)
+__attribute__((no_sanitize("thread")))
+#endif
+static const char *opdi_link_map_begin(void *map) { return *(const char *const *)map; }
+
 //-- Where a library is mapped.  dlinfo is asked for by name, since strict C does not declare it; the link map that it
 //-- gives begins with the address.
 static int opdi_plugin_range(opd_plugin *p) {
@@ -17422,7 +17620,7 @@ static int opdi_plugin_range(opd_plugin *p) {
     const opdi_elf *elf;
     int i;
     memcpy(&ask, &f, sizeof f);
-    if (f && ask(p->handle, 2, &map) == 0) { memcpy(&base, map, sizeof base); }      /* RTLD_DI_LINKMAP */
+    if (f && ask(p->handle, 2, &map) == 0) { base = opdi_link_map_begin(map); }      /* RTLD_DI_LINKMAP */
     if (self) { (void)dlclose(self); }
     if (!base || memcmp(base, "\177ELF", 4) != 0) {
         return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: cannot see where '%s' is mapped", p->path);
@@ -17748,6 +17946,8 @@ static bool opdi_verbose(void) {
 //-- made the file that it should.
 static int opdi_build_run(const opdi_build *b, const opdi_string *words, const char *made) {
     posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    sigset_t children;
     char log[OPDI_PATH], **argv;
     size_t at, n = 0, i = 0;
     opdi_string said = {NULL, 0, 0, false};
@@ -17765,7 +17965,14 @@ static int opdi_build_run(const opdi_build *b, const opdi_string *words, const c
         rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
         if (!rc) { rc = posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600); }
         if (!rc) { rc = posix_spawn_file_actions_adddup2(&files, 1, 2); }
-        if (!rc) { rc = posix_spawnp(&pid, argv[0], &files, NULL, argv, environ); }
+        (void)sigemptyset(&children);             /* a program may ignore them; a compiler waits for its linker */
+        (void)sigaddset(&children, SIGCHLD);
+        if (!rc && (rc = posix_spawnattr_init(&attr)) == 0) {
+            rc = posix_spawnattr_setsigdefault(&attr, &children);
+            if (!rc) { rc = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF); }
+            if (!rc) { rc = posix_spawnp(&pid, argv[0], &files, &attr, argv, environ); }
+            (void)posix_spawnattr_destroy(&attr);
+        }
         (void)posix_spawn_file_actions_destroy(&files);
     }
     if (rc == 0) { status = opdi_wait(pid) || access(made, R_OK) ? 1 : 0; }
@@ -17946,7 +18153,8 @@ struct opd_profile {
     uint64_t number;                              /* in the process: th->recorder_of */
     opd_profiler_options options;
     int64_t handle, start, stop, lost, events;
-    opdi_mutex lock;                              /* of the list of recorders */
+    opdi_mutex lock;                              /* of what stands below, and of `lost` */
+    bool closed;                                  /* an event that was about to begin at the stop comes too late */
     opdi_recorder *recorders;
     opd_profile_row *rows;
     int64_t nrows;
@@ -17988,19 +18196,24 @@ static void opdi_shapes_text(const opd_value *v, int n, char *buf, size_t cap) {
     opdi_text_add(&t, "]");
 }
 
-//-- The recorder of this thread; NULL without memory.
+//-- The recorder of this thread; NULL without memory, or when the profile is closed.
 static opdi_recorder *opdi_recorder_of(opd_profile *p) {
     static const opdi_mutex fresh = OPDI_MUTEX_INIT;
     opdi_thread *th = opdi_self();
     opdi_recorder *r = (opdi_recorder *)th->recorder;
     if (th->recorder_of == p->number) { return r; }
     r = (opdi_recorder *)opdi_alloc(sizeof *r);
-    if (!r) { return NULL; }
+    opdi_lock(&p->lock);
+    if (!r || p->closed) {
+        p->lost += !p->closed;
+        opdi_unlock(&p->lock);
+        opdi_free(r, sizeof *r);
+        return NULL;
+    }
     memset(r, 0, sizeof *r);
     r->lock = fresh;
     r->profile = p;
     r->thread = opdi_thread_number(th);
-    opdi_lock(&p->lock);
     r->next = p->recorders;
     p->recorders = r;
     opdi_unlock(&p->lock);
@@ -18050,7 +18263,6 @@ static void *opdi_profile_begin(const opd_event *e, void *user) {
         else if (!r->closed) { r->lost++; }
         opdi_unlock(&r->lock);
     }
-    else { (void)OPDI_ADD(&p->lost, 1); }
     (void)opd_error_rewind(mark);
     return c;
 }
@@ -18132,6 +18344,7 @@ static void opdi_profile_close(opd_profile *p) {
         p->lost += r->lost;
         opdi_unlock(&r->lock);
     }
+    p->closed = true;
     opdi_unlock(&p->lock);
 }
 
@@ -18211,7 +18424,7 @@ opd_profile *opd_profiler_stop(void) {
 }
 
 const opd_profile_row *opd_profile_rows(const opd_profile *profile, int64_t *n) {
-    *n = profile ? profile->nrows : 0;
+    if (n) { *n = profile ? profile->nrows : 0; }
     return profile ? profile->rows : NULL;
 }
 
@@ -35603,6 +35816,8 @@ OPDI_LOOPS_END
 static int opdi_register_builtins(void) {
     opd_library *aten = opd_library_open(OPD_DEF, "aten", NULL, "opdispatch.h", __LINE__);
     opd_library *all = aten ? opd_library_open(OPD_IMPL, "_", NULL, "opdispatch.h", __LINE__) : NULL;
+    const char *show = getenv("OPD_SHOW_DISPATCH_TRACE");
+    if (show && *show && strcmp(show, "0") != 0) { (void)opd_dispatch_trace_set(true); }
     if (!all || opdi_register_fallbacks(all)) {
         opd_library_close(all);
         opd_library_close(aten);

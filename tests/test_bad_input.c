@@ -157,6 +157,107 @@ TEST(queries_of_nothing) {
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "NULL");
 }
 
+/* Arrays, buffers and names that are not there; numbers that are none. */
+static int k_same(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
+TEST(arrays_at_null) {
+    const int64_t two = 2;
+    opd_tensor *x = opd_ones(opd_ints_of(&two, 1), OPD_FLOAT32), *none = NULL;
+    opd_op *op = opd_find("aten::neg"), *stack = opd_find("aten::stack");
+    opd_overloads *neg = opd_overloads_find("aten::neg");
+    opd_value v[2], r[1];
+    opd_keyword kw;
+    opd_device d;
+    memset(&kw, 0, sizeof kw);
+    v[0] = opd_value_tensor(x);
+    CHECK(!opd_call_op(op, NULL, 1));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::neg(): 1 argument(s) at NULL");
+    CHECK_INT(opd_call_all(op, r, NULL, 1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "at NULL");
+    CHECK_INT(opd_call_at(op, "CPU", r, NULL, 1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "at NULL");
+    CHECK_INT(opd_call_keywords(op, r, NULL, 1, NULL, 0), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "at NULL");
+    CHECK_INT(opd_call_keywords(op, r, v, 0, NULL, 1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "at NULL");
+    CHECK_INT(opd_call_keywords(op, r, v, 1, &kw, 2147483647), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "received 2147483647 argument(s)");
+    CHECK(!opd_overloads_resolve(neg, NULL, 1, NULL, 0));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "at NULL");
+    CHECK_INT(opd_overloads_call(neg, r, v, 0, NULL, 1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "at NULL");
+    CHECK(opd_explain(op, NULL, 1, NULL, 9) == 0);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "at NULL");
+    memset(v, 0, sizeof v);
+    v[0].tag = OPD_TAG_LIST; v[0].n = 2;
+    CHECK(!opd_call_op(stack, v, 1));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "a list at NULL");
+    v[0] = opd_value_tensor(x); v[1].tag = OPD_TAG_LIST; v[1].n = 2;
+    CHECK(!opd_call_op(opd_find("aten::mul.Scalar"), v, 2));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "a list at NULL");
+    CHECK(!opd_assign(NULL, x));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_assign");
+    CHECK(!opd_tensor_view(x, &two, NULL, 1, 0));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "strides are NULL");
+    CHECK_INT(opd_device_parse("cpu", NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "no room");
+    CHECK_INT(opd_device_parse("cpu", &d), 0);
+    opd_scope_close(NULL);
+    opd_block_link(NULL);
+    /* results that nobody wants */
+    CHECK_INT(opd_call_all(op, NULL, v, 1), 0);
+    CHECK_INT(opd_call_at(op, "CPU", NULL, v, 1), 0);
+    CHECK_INT(opd_call_keywords(op, NULL, v, 1, NULL, 0), 0);
+    CHECK_INT(opd_overloads_call(neg, NULL, v, 1, NULL, 0), 0);
+    CHECK_INT(opd_call_tensors(op, NULL, v, 1), 0);
+    CHECK_INT(opd_call_tensors(op, &none, v, 1), 0);
+    CHECK(none != NULL);
+    /* texts without a buffer have their length */
+    CHECK(opd_dump(op, NULL, 9) == opd_dump(op, NULL, 0) && opd_dump_table(op, NULL, 9) > 0);
+    CHECK(opd_explain(op, v, 1, NULL, 9) > 0 && opd_tensor_print(x, NULL, 9) == strlen("tensor([1., 1.])"));
+    CHECK(opd_op_list(NULL, NULL, 9) > 1000);
+    CHECK(!opd_keyset_print(OPD_KEYS_FULL, NULL, 9) && !opd_device_print(d, NULL, 9));
+    CHECK(opd_keyset_equal(opd_keyset_remove_backend(OPD_KEYS_FULL, -1), OPD_KEYS_FULL) &&
+          opd_keyset_equal(opd_keyset_remove_backend(OPD_KEYS_FULL, 64), OPD_KEYS_FULL));
+    CHECK_OK();
+}
+
+TEST(names_that_are_none) {
+    static const char *const namespaces[] = {"a b", "a::b", "1a", "a.b", "a-b", ""};
+    static const char *const names[] = {"", "a b", "a.", ".a", "a.default", "a.__b", "a.b.c", "if", "a-b", " a", "a#b"};
+    opd_library *lib = opd_library_open(OPD_IMPL, "named", NULL, __FILE__, __LINE__);
+    opd_op_filter filter;
+    size_t i;
+    for (i = 0; i < sizeof namespaces / sizeof *namespaces; i++) {
+        CHECK(!opd_library_open(OPD_FRAGMENT, namespaces[i], NULL, __FILE__, __LINE__));
+        CHECK_ERROR(OPD_ERROR_REGISTER, "a library's namespace has");
+    }
+    for (i = 0; i < sizeof names / sizeof *names; i++) {
+        CHECK_INT(opd_impl(lib, names[i], k_same), -1);
+        CHECK(!opd_ok());
+        opd_error_clear();
+    }
+    memset(&filter, 0, sizeof filter);
+    filter.ns = "named"; filter.dangling = true;
+    CHECK_INT(opd_op_list(&filter, NULL, 0), 0);
+    opd_library_close(lib);
+    CHECK_INT(opd_key_define(OPD_F_USER_0, "two words"), OPD_KEY_INVALID);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "is no user key, or the name");
+}
+
+/* A device that was asked for counts more than where the tensor is. */
+TEST(like_a_fake_on_a_device) {
+    const int64_t two = 2;
+    opd_tensor *fake = opd_tensor_new_on(opd_ints_of(&two, 1), OPD_FLOAT32, opd_device_of(OPD_META, -1)), *t;
+    t = opd_ones_like_full(fake, OPD_NONE, OPD_NONE, opd_value_str("cpu"), OPD_NONE, OPD_NONE);
+    CHECK_INT(opd_tensor_device(t).type, OPD_CPU);
+    CHECK_NEAR(opd_item_f64(opd_sum(t)), 2, 0);
+    t = opd_new_full_full(fake, opd_ints_of(&two, 1), opd_value_int(3), OPD_NONE, OPD_NONE, opd_value_str("cpu"),
+                          OPD_NONE);
+    CHECK_NEAR(opd_item_f64(opd_sum(t)), 6, 0);
+    CHECK_INT(opd_tensor_device(opd_ones_like(fake)).type, OPD_META);
+    CHECK_OK();
+}
+
 TEST(shapes_and_dtypes_that_do_not_fit) {
     opd_tensor *x = counted(3, 4, OPD_FLOAT32), *wide = counted(3, 5, OPD_FLOAT32);
     opd_tensor *yes = opd_zeros(OPD_INTS(2, 2), OPD_BOOL), *pairs = opd_zeros(OPD_INTS(2), OPD_COMPLEX64);

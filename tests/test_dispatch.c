@@ -719,6 +719,43 @@ TEST(redispatch_goes_down) {
     opd_library_close(d);
 }
 
+static char shown[1024];
+static void show_line(void *user, int is_error, const char *text) {
+    const size_t n = strlen(shown);
+    CHECK(user == shown && is_error == -1);
+    (void)opd_neg(cpu1());                        /* what a log function calls is not shown */
+    (void)snprintf(shown + n, sizeof shown - n, "%s\n", text);
+}
+static int k_outer(opd_call *call) {
+    return opd_return_tensor(call, call1(opd_find("shows::op.inner"), opd_arg_tensor(call, 0)));
+}
+TEST(calls_are_shown) {
+    opd_library *d = lib_new(OPD_DEF, "shows", NULL, "d", 1), *i = lib_new(OPD_IMPL, "shows", NULL, "i", 1);
+    opd_key_guard g = opd_keys_include(opd_keyset_add(OPD_KEYS_EMPTY, OPD_F_TRACER));
+    CHECK_INT(opd_def(d, "op(Tensor x) -> Tensor"), 0);
+    CHECK_INT(opd_def(d, "op.inner(Tensor x) -> Tensor"), 0);
+    CHECK_INT(opd_impl_key(i, "op", "Tracer", k_down_tracer, NULL, NULL), 0);
+    CHECK_INT(opd_impl_key(i, "op", "CPU", k_outer, NULL, NULL), 0);
+    CHECK_INT(opd_impl_key(i, "op.inner", "CPU", k_note, (void *)(uintptr_t)"c", NULL), 0);
+    shown[0] = 0;
+    opd_log_set(show_line, shown);
+    CHECK(call1(opd_find("shows::op"), cpu1()) != NULL);
+    CHECK_STR(shown, "");
+    CHECK(!opd_dispatch_trace_set(true));
+    CHECK(call1(opd_find("shows::op"), cpu1()) != NULL);
+    CHECK(opd_dispatch_trace_set(false));
+    CHECK_STR(shown, "[call] op=[shows::op], key=[Tracer]\n [redispatch] op=[shows::op], key=[CPU]\n"
+                     "  [call] op=[shows::op.inner], key=[CPU]\n");
+    CHECK(call1(opd_find("shows::op"), cpu1()) != NULL);
+    CHECK(strlen(shown) == strlen("[call] op=[shows::op], key=[Tracer]\n [redispatch] op=[shows::op], key=[CPU]\n"
+                                  "  [call] op=[shows::op.inner], key=[CPU]\n"));
+    opd_log_set(NULL, NULL);
+    opd_keys_restore(g);
+    opd_library_close(i);
+    opd_library_close(d);
+    CHECK_OK();
+}
+
 static int k_forgets(opd_call *call) {
     (void)opd_keys_include(opd_keyset_add(OPD_KEYS_EMPTY, OPD_F_TRACER));
     (void)opd_keys_exclude(opd_keyset_add(OPD_KEYS_EMPTY, OPD_KEY_AUTOGRAD_CPU));
@@ -1130,6 +1167,21 @@ TEST(failed_definitions_take_no_user_pointer) {
 }
 
 /* Derived forms that cannot be: nothing to write, too few or other out arguments. */
+/* What stays of a definition that was undone, for nodes of a tape, does not grow with each user pointer. */
+TEST(a_user_pointer_of_its_own_each_time) {
+    static char users[64];
+    static int next;
+    int i;
+    for (i = 0; i < 16; i++) {
+        opd_library *lib = opd_library_open(OPD_FRAGMENT, "each", NULL, "t", 1);
+        opd_op_desc d;
+        memset(&d, 0, sizeof d);
+        d.schema = "op(Tensor x) -> Tensor"; d.cpu = k_first; d.user = &users[next++ % 64];
+        CHECK_INT(opd_define(lib, &d), 0);
+        opd_library_close(lib);
+    }
+}
+
 TEST(derived_forms_that_cannot_be) {
     static const char *const schemas[] = {"a() -> Tensor", "b(int n, Tensor x) -> Tensor", "c(Tensor x) -> (Tensor, Tensor)", "d(Tensor x) -> (Tensor, Tensor)",
                                           "e(Tensor x) -> Tensor", "f(Tensor x, int n) -> Tensor", "g(Tensor x) -> Tensor"};

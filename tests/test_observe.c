@@ -781,6 +781,29 @@ TEST(observers_come_and_go_while_threads_call) {
     CHECK_INT(in_flight, 0);
     CHECK_INT(destroyed, added);
 }
+/* While a thread ends, an observer of all threads is removed: it was in that thread's list, which counts no more. */
+static void removes(void *user) { CHECK(opd_observer_remove(*(int64_t *)user)); }
+static void *ends_removing(void *handle) {
+    opd_observer o = sayer(square);
+    o.destroy = removes;
+    o.user = handle;
+    CHECK(opd_observer_add_local(&o) > 0);
+    return NULL;
+}
+TEST(removal_while_a_thread_ends) {
+    opd_observer o = sayer(square);
+    opd_span *s;
+    int64_t h;
+    o.destroy = destroy_counts;
+    destroyed = nlog = 0;
+    h = opd_observer_add(&o);
+    s = opd_span_open("around");
+    run_thread(ends_removing, &h);
+    CHECK_INT(destroyed, 0);                      /* the span still has it */
+    opd_span_close(s);
+    CHECK_INT(destroyed, 1);
+    CHECK(!opd_observer_remove(h));
+}
 static void profile_once(int round) {
     opd_profiler_options options;
     opd_profile *p;
@@ -1060,6 +1083,31 @@ TEST(what_runs_at_the_stop_ends_there) {
     CHECK(memcmp(first, trace_text, sizeof first) == 0 && strlen(trace_text) > 100 && first[sizeof first - 1] == 0);
     opd_profile_free(p);
     CHECK_OK();
+}
+
+/* The profiler is stopped between choosing who is told of an event and telling the profiler. */
+static opd_profile *stopped;
+static void *stops(const opd_event *e, void *user) {
+    (void)e;
+    if (!stopped) { stopped = opd_profiler_stop(); }
+    return user;
+}
+TEST(an_event_that_begins_after_the_stop_is_too_late) {
+    opd_tensor *x = vec(2, false);
+    opd_observer o;
+    int64_t h, n;
+    memset(&o, 0, sizeof o);
+    o.begin = stops;
+    stopped = NULL;
+    h = opd_observer_add(&o);
+    CHECK_INT(opd_profiler_start(NULL), 0);
+    opd_add(x, x);
+    CHECK_OR_RETURN(stopped != NULL);
+    CHECK(opd_profile_rows(stopped, NULL) == NULL && opd_profile_rows(stopped, &n) == NULL && n == 0);
+    (void)trace(stopped);
+    CHECK_INT(times("aten::add"), 0);
+    opd_profile_free(stopped);
+    CHECK(opd_observer_remove(h));
 }
 
 TEST(the_trace_is_json_whatever_names_there_are) {

@@ -797,6 +797,62 @@ TEST(lists_with_filters) {
     CHECK_INT(opd_registry_stats().dangling, before.dangling);
 }
 
+/* Every built-in operator has the tags that PyTorch gives it.  Three are newer than the file; of "core" there are rows
+   for operators that are not here. */
+TEST(tags_of_built_in_operators) {
+    static const struct { const char *name; uint32_t tag; } tags[] = {
+        {"core", OPD_OPTAG_CORE}, {"inplace_view", OPD_OPTAG_INPLACE_VIEW}, {"view_copy", OPD_OPTAG_VIEW_COPY},
+        {"data_dependent_output", OPD_OPTAG_DATA_DEPENDENT_OUTPUT},
+        {"dynamic_output_shape", OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE},
+        {"nondeterministic_seeded", OPD_OPTAG_NONDETERMINISTIC_SEEDED}};
+    static const char newer[] = " aten::squeeze_.dims aten::squeeze_copy.dims aten::scaled_dot_product_attention ";
+    static char text[1 << 15];
+    static opd_op *ops[4000];
+    FILE *f = check_golden("tags.txt");
+    opd_op_filter filter;
+    size_t n, i, k;
+    CHECK_OR_RETURN(f != NULL);
+    text[0] = '\n';
+    text[1 + fread(text + 1, 1, sizeof text - 2, f)] = 0;
+    (void)fclose(f);
+    memset(&filter, 0, sizeof filter);
+    filter.ns = "aten";
+    n = opd_op_list(&filter, ops, 4000);
+    CHECK(n > 1000 && n <= 4000);
+    for (i = 0; i < n && i < 4000; i++) {
+        const char *name = opd_op_name(ops[i]);
+        char row[300];
+        (void)snprintf(row, sizeof row, " %s ", name);
+        if (strstr(newer, row)) { continue; }
+        for (k = 0; k < sizeof tags / sizeof *tags; k++) {
+            const bool has = (opd_op_tags(ops[i]) & tags[k].tag) != 0;
+            (void)snprintf(row, sizeof row, "\n%s\t%s\n", name + 6, tags[k].name);
+            if (has != (strstr(text, row) != NULL)) { printf("%s: %s\n", name, tags[k].name); CHECK(!"tag"); }
+        }
+        CHECK(opd_op_tags(ops[i]) & OPD_OPTAG_PT2_COMPLIANT);
+    }
+    filter.tags = OPD_OPTAG_CORE;
+    CHECK(opd_op_list(&filter, NULL, 0) > 150);
+    CHECK(opd_op_tags(opd_find("aten::add.out")) & OPD_OPTAG_POINTWISE);
+}
+
+TEST(what_draws_random_numbers) {
+    const opd_schema *dropout = opd_op_schema(opd_find("aten::dropout"));
+    opd_schema *other = opd_schema_parse("aten::dropout.not_there(Tensor input, float p, bool train) -> Tensor");
+    opd_value values[3];
+    values[0] = values[1] = values[2] = OPD_DEFAULT;
+    CHECK(opd_schema_is_nondeterministic(dropout, NULL) && opd_schema_is_nondeterministic(dropout, values));
+    values[2] = opd_value_bool(true);
+    CHECK(opd_schema_is_nondeterministic(dropout, values));
+    values[2] = opd_value_bool(false);
+    CHECK(!opd_schema_is_nondeterministic(dropout, values));
+    CHECK(opd_schema_is_nondeterministic(opd_op_schema(opd_find("aten::randn")), NULL));
+    CHECK(!opd_schema_is_nondeterministic(opd_op_schema(opd_find("aten::relu")), NULL));
+    CHECK(!opd_schema_is_nondeterministic(other, NULL) && !opd_schema_is_nondeterministic(NULL, NULL));
+    opd_schema_free(other);
+    CHECK_OK();
+}
+
 //-- explaining, calling at a key, errors ------------------------------------------------------------------------------
 
 TEST(calls_are_explained) {

@@ -7,7 +7,9 @@
 TEST(no_threads) { SKIP("built without threads"); }
 CHECK_MAIN()
 #else
+#include <math.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CALLERS 6
@@ -126,15 +128,19 @@ static void quiet_log(void *user, int is_error, const char *text) {
     if (is_error) { printf("%s\n", text); }
 }
 
+/* Names are for ever, and cases run more than once. */
+static void name_key(int functionality, const char *name) {
+    if (opd_key_parse(name) == OPD_KEY_INVALID) {
+        opd_error_clear();
+        CHECK_INT(opd_key_define(functionality, name), functionality);
+    }
+}
+
 TEST(registration_while_others_call) {
     opd_library *lib = opd_library_open(OPD_FRAGMENT, "race", NULL, __FILE__, __LINE__);
     pthread_t callers[CALLERS], writers[2];
-    opd_key key = opd_key_parse("RaceMode");
     int i;
-    if (key == OPD_KEY_INVALID) {
-        opd_error_clear();
-        CHECK_INT(opd_key_define(OPD_F_USER_4, "RaceMode"), OPD_F_USER_4);
-    }
+    name_key(OPD_F_USER_4, "RaceMode");
     opd_log_set(quiet_log, NULL);
     made = unmade = calls_done = 0;
     CHECK_INT(opd_def(lib, "fixed(int n) -> int"), 0);
@@ -195,6 +201,8 @@ TEST(an_operator_that_runs_has_its_formula) {
     }
     __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
     for (i = 0; i < 2; i++) { CHECK_INT(pthread_join(threads[i], NULL), 0); }
+    opd_library_close(opd_library_open(OPD_FRAGMENT, "race", NULL, __FILE__, __LINE__));
+    CHECK_INT(opd_registry_stats().retired, 0);   /* with nobody inside, what calls held is given back */
     CHECK_INT(opd_check_invariants(), 0);
 }
 
@@ -279,6 +287,260 @@ TEST(redefining_does_not_wait_for_ever) {
     CHECK_INT(opd_def(b, "op(int n, int m) -> int"), 0);
     opd_library_close(b);
     CHECK_INT(opd_registry_stats().retired, 0);
+}
+
+//-- everything at once ------------------------------------------------------------------------------------------------
+
+/* Callers call by handle, by name, by base name and by keywords, ask questions and run backward, also through nodes of
+   operators that are gone; meanwhile operators, overloads, kernels of built-in operators, fallbacks, listeners,
+   observers, a profiler, a device and a plug-in come and go. */
+static int mix_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, opd_add(g, g));
+}
+static int k_exp(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x));
+    const float *from = opd_data_f32(x);
+    float *to = opd_data_f32(y);
+    if (!opd_ok()) { return -1; }
+    *to = expf(*from);
+    return 0;
+}
+static void mix_define(opd_library *lib, const char *schema, void *user) {
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = schema; d.cpu = k_double; d.backward = mix_backward; d.user = user; d.destroy = ticket_free;
+    CHECK_INT(opd_define(lib, &d), 0);
+}
+static opd_tensor *mix_leaf(void) {
+    const float one = 1;
+    return opd_tensor_set_requires_grad(opd_tensor_from(&one, opd_ints_of(NULL, 0), OPD_FLOAT32), true);
+}
+static bool mix_excused(void) { return opd_ok() || excused(); }
+
+static void *mix_caller(void *arg) {
+    static opd_op *come;
+    opd_tensor *kept = NULL, *kept_leaf = NULL;
+    int64_t n = 0;
+    (void)arg;
+    while (!is_stopped()) {
+        OPD_SCOPE {
+            const opd_keyset mode = opd_keyset_add(OPD_KEYS_EMPTY, n & 2 ? OPD_F_USER_4 : OPD_F_USER_6);
+            const opd_key_guard guard = opd_keys_include(n & 1 ? mode : OPD_KEYS_EMPTY);
+            opd_tensor *x = mix_leaf(), *y, *z;
+            opd_value v[2], r[1];
+            opd_keyword kw;
+            opd_overloads *all;
+            opd_op *op;
+            v[0] = opd_value_tensor(x); v[1] = opd_value_int(1);
+            kw.name = "n"; kw.value = v[1];
+            y = opd_call_op(opd_find("mix::fixed"), v, 1);                      /* by name, the mode may be missing */
+            CHECK(mix_excused());
+            op = opd_find_quiet("mix::come");                                   /* by a handle that may be stale */
+            if (op) { __atomic_store_n(&come, op, __ATOMIC_RELEASE); }
+            op = __atomic_load_n(&come, __ATOMIC_ACQUIRE);
+            z = op ? opd_call_op(op, v, 1 + (int)(n & 1)) : NULL;
+            CHECK(mix_excused());
+            if (z && y) { y = opd_add(y, z); CHECK(mix_excused()); }
+            if (op && opd_call_keywords(op, r, v, 1, &kw, 1) == 0 && y) { y = opd_add(y, r[0].u.t); }
+            CHECK(mix_excused());
+            all = opd_overloads_find("mix::come");                              /* by base name */
+            CHECK(mix_excused());
+            if (all && opd_overloads_call(all, r, v, n % 3 == 0 ? 1 : 2, &kw, n % 3 == 0) == 0 && y) {
+                y = opd_add(y, r[0].u.t);
+            }
+            CHECK(mix_excused());
+            v[1] = v[0];
+            if (all && opd_overloads_call(all, r, v, 2, NULL, 0) == 0 && y) { y = opd_add(y, r[0].u.t); }
+            CHECK(mix_excused());
+            op = opd_find_quiet("mixplug::twice");
+            z = op ? opd_call_op(op, v, 1) : NULL;
+            CHECK(mix_excused());
+            if (z && y) { y = opd_mul(y, z); }
+            if (y) { y = opd_exp(opd_mul_Scalar(y, opd_value_float(0.001))); }
+            CHECK(mix_excused());
+            if (n % 8 == 0) {
+                char text[64];
+                opd_op *ops[8];
+                opd_op_filter filter;
+                memset(&filter, 0, sizeof filter);
+                filter.ns = "mix"; filter.dangling = n % 16 == 0;
+                (void)opd_op_list(&filter, ops, 8);
+                (void)opd_registry_stats();
+                if (op) { (void)opd_dump(op, text, sizeof text); (void)opd_dump_table(op, text, sizeof text); }
+                op = __atomic_load_n(&come, __ATOMIC_ACQUIRE);
+                if (op) { (void)opd_explain(op, v, 1, text, sizeof text); }
+                CHECK(mix_excused());
+            }
+            if (kept && opd_backward(kept)) { CHECK(mix_excused()); }          /* of before: nodes outlive all */
+            opd_release(kept);
+            opd_release(kept_leaf);
+            kept = opd_keep(y);
+            kept_leaf = opd_keep(x);
+            opd_keys_restore(guard);
+        }
+        n++;
+        (void)__atomic_add_fetch(&calls_done, 1, __ATOMIC_RELAXED);
+    }
+    opd_release(kept);
+    opd_release(kept_leaf);
+    return NULL;
+}
+
+static void *mix_definer(void *arg) {
+    int i;
+    for (i = 0; !is_stopped(); i++) {
+        opd_library *a = opd_library_open(OPD_FRAGMENT, "mix", NULL, __FILE__, __LINE__);
+        opd_library *b = opd_library_open(OPD_FRAGMENT, "mix", NULL, __FILE__, __LINE__);
+        mix_define(a, "come(Tensor self, int n=1) -> Tensor", ticket_new(i));
+        mix_define(b, "come.other(Tensor self, Tensor other) -> Tensor", ticket_new(i));
+        (void)usleep(50);
+        opd_library_close(i & 1 ? a : b);
+        opd_library_close(i & 1 ? b : a);
+    }
+    return arg;
+}
+static void mix_told(void *user, opd_op *op) { (void)user; CHECK(opd_op_name(op) != NULL); }
+static void *mix_overrider(void *arg) {
+    int i;
+    for (i = 0; !is_stopped(); i++) {
+        opd_library *all = opd_library_open(OPD_IMPL, "_", opd_key_name(OPD_F_USER_4), __FILE__, __LINE__);
+        opd_library *skip = opd_library_open(OPD_IMPL, "_", opd_key_name(OPD_F_USER_6), __FILE__, __LINE__);
+        opd_library *aten = opd_library_open(OPD_IMPL, "aten", "CPU", __FILE__, __LINE__);
+        opd_listener *l = opd_listener_add(mix_told, mix_told, NULL);
+        CHECK_INT(opd_fallback(all, k_down), 0);
+        CHECK_INT(opd_fallback(skip, OPD_FALLTHROUGH), 0);
+        CHECK_INT(opd_impl_key(aten, "exp", NULL, k_exp, ticket_new(i), ticket_free), 0);
+        (void)usleep(50);
+        opd_listener_remove(l);
+        opd_library_close(aten);
+        opd_library_close(skip);
+        if (i % 8 == 0) { CHECK_INT(opd_check_invariants(), 0); }
+        opd_library_close(all);
+    }
+    return arg;
+}
+
+static void *mix_begin(const opd_event *e, void *user) {
+    const ticket *t = (const ticket *)user;
+    CHECK(t->twice == 2 * t->number && e->name != NULL && (!e->op || opd_op_name(e->op)));
+    return user;
+}
+static void mix_end(const opd_event *e, void *context, void *user) { (void)e; CHECK(context == user); }
+static void *mix_alloc(void *user, int index, size_t bytes) { (void)user; (void)index; return malloc(bytes); }
+static void mix_free(void *user, int index, void *data, size_t bytes) {
+    (void)user; (void)index; (void)bytes;
+    free(data);
+}
+static int mix_copy(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes) {
+    (void)user; (void)to_index; (void)from_index;
+    memcpy(to, from, bytes);
+    return 0;
+}
+static void *mix_watcher(void *arg) {
+    opd_backend_desc npu;
+    int i;
+    memset(&npu, 0, sizeof npu);
+    npu.alloc = mix_alloc; npu.free = mix_free; npu.copy = mix_copy; npu.destroy = ticket_free;
+    for (i = 0; !is_stopped(); i++) {
+        opd_observer o;
+        int64_t h;
+        memset(&o, 0, sizeof o);
+        o.begin = mix_begin; o.end = mix_end; o.user = ticket_new(i); o.destroy = ticket_free;
+        o.sampling = i & 1 ? 0.1 : 0;
+        h = opd_observer_add(&o);
+        CHECK(h != 0);
+        npu.user = ticket_new(i);
+        CHECK_INT(opd_backend_register(OPD_PRIVATEUSE3, &npu), 0);
+        if (i % 4 == 0) { CHECK_INT(opd_profiler_start(NULL), 0); }
+        OPD_SCOPE {
+            opd_library *cpu = opd_library_open(OPD_IMPL, "_", "PrivateUse3", __FILE__, __LINE__);
+            const int64_t two = 2;
+            opd_tensor *t = opd_tensor_new_on(opd_ints_of(&two, 1), OPD_FLOAT32, opd_device_of(OPD_PRIVATEUSE3, 0));
+            CHECK_INT(opd_fallback(cpu, opd_cpu_fallback), 0);
+            CHECK(opd_cos(t) != NULL);
+            CHECK_OK();
+            opd_library_close(cpu);
+        }
+        CHECK_INT(opd_backend_unregister(OPD_PRIVATEUSE3), 0);
+        if (i % 4 == 0) { opd_profile_free(opd_profiler_stop()); }
+        CHECK(opd_observer_remove(h));
+        CHECK_OK();
+    }
+    return arg;
+}
+
+static const char mix_source[] =
+    "#include \"opdispatch.h\"\n"
+    "static int twice(opd_call *call) {\n"
+    "    opd_tensor *x = opd_arg_tensor(call, 0);\n"
+    "    return opd_return_tensor(call, opd_add(x, x));\n"
+    "}\n"
+    "static int twice_backward(opd_backward_call *bw) {\n"
+    "    opd_tensor *g = opd_bw_grad(bw, 0);\n"
+    "    return opd_bw_return(bw, 0, opd_add(g, g));\n"
+    "}\n"
+    "static void *begin(const opd_event *e, void *user) { (void)e; return user; }\n"
+    "OPD_LIBRARY(mixplug, lib) {\n"
+    "    opd_op_desc d = {0};\n"
+    "    opd_observer o = {0};\n"
+    "    d.schema = \"twice(Tensor self) -> Tensor\"; d.cpu = twice; d.backward = twice_backward;\n"
+    "    opd_define(lib, &d);\n"
+    "    o.begin = begin; opd_observer_add(&o);\n"
+    "}\n"
+    "OPD_LIBRARY_IMPL(aten, CPU, lib) { opd_impl(lib, \"neg\", twice); }\n"
+    "OPD_LIBRARY_FRAGMENT(mix, lib) { opd_def(lib, \"come.plug(str s) -> Tensor\"); }\n";
+static void *mix_loader(void *arg) {
+    while (!is_stopped()) {
+        opd_plugin *p = opd_load_inline("mix", mix_source, NULL);
+        CHECK(p != NULL);
+        CHECK_OK();
+        (void)usleep(50);
+        CHECK_INT(opd_unload_library(p), 0);
+    }
+    return arg;
+}
+
+/* Keeps the tables of operators called last, and a list of the overloads in every order in which they were there. */
+TEST_KEEPS(everything_at_once) {
+    void *(*const work[])(void *) = {mix_caller, mix_caller, mix_caller, mix_definer, mix_overrider, mix_watcher,
+                                     mix_loader};
+    enum { THREADS = 7 };
+    pthread_t threads[THREADS];
+    opd_library *lib = opd_library_open(OPD_FRAGMENT, "mix", NULL, __FILE__, __LINE__);
+    char cache[300];
+    const char *tmp = getenv("TMPDIR");
+    int i, n = THREADS;
+    name_key(OPD_F_USER_4, "RaceMode");
+    name_key(OPD_F_USER_6, "RaceSkipped");
+    opd_log_set(quiet_log, NULL);
+    snprintf(cache, sizeof cache, "%s/opd_threads.%ld", tmp && *tmp == '/' ? tmp : "/tmp", (long)getpid());
+#if defined(OPD_NO_PLUGINS)
+    n--;
+#else
+    (void)setenv("XDG_CACHE_HOME", cache, 1);
+    (void)mkdir(cache, 0700);
+    CHECK_INT(opd_unload_library(opd_load_inline("mix", mix_source, NULL)), 0);      /* compiled before it counts */
+#endif
+    made = unmade = calls_done = 0;
+    mix_define(lib, "fixed(Tensor self, int n=1) -> Tensor", ticket_new(1));
+    __atomic_store_n(&stop, 0, __ATOMIC_RELEASE);
+    for (i = 0; i < n; i++) { CHECK_INT(pthread_create(&threads[i], NULL, work[i], NULL), 0); }
+    (void)usleep(1500 * 1000);
+    __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+    for (i = 0; i < n; i++) { CHECK_INT(pthread_join(threads[i], NULL), 0); }
+    opd_library_close(lib);
+    CHECK(calls_done > 50);
+    CHECK_INT(unmade, made);
+    CHECK_INT(opd_registry_stats().retired, 0);
+    CHECK_INT(opd_check_invariants(), 0);
+    CHECK(opd_plugin_next(NULL) == NULL);
+    opd_log_set(NULL, NULL);
+    {
+        char command[400];
+        snprintf(command, sizeof command, "rm -rf '%s'", cache);
+        CHECK_INT(system(command), 0);
+    }
 }
 
 //-- the thread's state ------------------------------------------------------------------------------------------------
