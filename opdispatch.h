@@ -1158,7 +1158,7 @@ typedef struct opd_gradcheck_options {
     bool raise_exception;              /* false: a failed check returns 1, and no error is left */
     bool check_undefined_grad;         /* undefined gradients of outputs must give zero or undefined ones of inputs */
     bool check_grad_dtypes;            /* a gradient must have its input's dtype */
-    bool check_backward_ad, check_forward_ad;     /* forward mode: an error where it is not there yet */
+    bool check_backward_ad, check_forward_ad;     /* which modes are checked; at least one */
     bool check_batched_grad, check_batched_forward_grad;      /* need vmap: an error yet */
     bool fast_mode;                    /* one random projection of each Jacobian in place of all its elements */
     bool check_fwd_over_rev, check_rev_over_rev;  /* of opd_gradgradcheck */
@@ -16223,8 +16223,9 @@ OPDI_COLD_END
 //
 //  A Jacobian is compared along directions of the input (a) and of the output (b): all unit vectors, or in fast mode
 //  one random vector of each.  numerical[a][b] = b . (f(x + eps a) - f(x - eps a)) / 2 eps; analytical[a][b] =
-//  backward(b) . a.  Everything is looked at as float64 on the CPU, a complex number as two.  Uses public functions and
-//  copies only.  Follows torch/autograd/gradcheck.py in what it checks, in which order, and in its texts.
+//  backward(b) . a, or b . (tangent of f for a).  Everything is looked at as float64 on the CPU, a complex number as
+//  two.  Uses public functions and copies only.  Follows torch/autograd/gradcheck.py in what it checks, in which order,
+//  and in its texts.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
@@ -16248,7 +16249,7 @@ typedef struct opdi_check {
     int ninputs;
     const opd_gradcheck_options *o;
     bool strict;                                  /* outputs without gradients must not depend on the inputs */
-    bool fast;
+    bool fast, forward;                           /* how the Jacobians are looked at now */
     opdi_axis in[OPDI_CHECK_INPUTS], out[OPD_GRADCHECK_OUTPUTS];
     int nin, nout, nresults;                      /* of the results the differentiable ones are in out */
     int64_t rows, columns;                        /* directions of all inputs, of all outputs */
@@ -16289,19 +16290,26 @@ static double *opdi_check_read(const opd_tensor *t) {
     opd_tensor *desk = opdi_check_desk(t);
     return !desk || opdi_copy(desk, t) ? NULL : (double *)(void *)desk->data;
 }
-/* t = home, NULL: zero, + step times direction d of axis x. */
-static int opdi_check_write(const opdi_check *c, opd_tensor *t, const opdi_axis *x, int side, int64_t d, double step) {
+/* t = home, NULL: zero, + step times direction d of axis x (side 0: of an input, 1: of an output). */
+static int opdi_check_write(const opdi_check *c, opd_tensor *t, const opd_tensor *home, const opdi_axis *x, int side,
+                            int64_t d, double step) {
     opd_scope scope = opd_scope_open();
     opd_tensor *desk = opdi_check_desk(t);
     int64_t k;
     int rc = -1;
     for (k = 0; desk && k < x->numel; k++) {
-        const double base = x->home ? ((const double *)(const void *)x->home->data)[k] : 0;
+        const double base = home ? ((const double *)(const void *)home->data)[k] : 0;
         ((double *)(void *)desk->data)[k] = base + step * opdi_check_direction(c, x, side, d, k);
     }
     if (desk) { rc = opdi_copy(t, desk); }
     opd_scope_close(&scope);
     return rc;
+}
+/* A tensor like t that is direction d of its axis. */
+static opd_tensor *opdi_check_vector(const opdi_check *c, const opd_tensor *t, const opdi_axis *x, int side,
+                                     int64_t d) {
+    opd_tensor *v = opdi_own(opdi_tensor_make(t->dims, NULL, t->ndim, (opd_scalar_type)t->dtype, opdi_place_of(t)));
+    return v && opdi_check_write(c, v, NULL, x, side, d, 1) == 0 ? v : NULL;
 }
 
 /* Writes down that the check failed: the first text is the error's, the rest goes on in the report. */
@@ -16320,10 +16328,10 @@ static bool opdi_check_counts(const opd_tensor *t) {
     return t && (opd_dtype_is_floating((opd_scalar_type)t->dtype) || opd_dtype_is_complex((opd_scalar_type)t->dtype));
 }
 /* Calls the function: all results, how many.  -1 with an error. */
-static int opdi_check_call(const opdi_check *c, opd_tensor **results) {
+static int opdi_check_call(const opdi_check *c, opd_tensor *const *inputs, opd_tensor **results) {
     int n;
     memset(results, 0, OPD_GRADCHECK_OUTPUTS * sizeof *results);
-    n = c->fn(c->user, c->inputs, c->ninputs, results);
+    n = c->fn(c->user, inputs, c->ninputs, results);
     if (!opd_ok()) { return -1; }
     if (n < 0) { return opd_fail(OPD_ERROR_AUTOGRAD, "gradcheck: the function failed without saying why"); }
     if (n > OPD_GRADCHECK_OUTPUTS) {
@@ -16332,9 +16340,9 @@ static int opdi_check_call(const opdi_check *c, opd_tensor **results) {
     return n;
 }
 /* The same for the outputs that are looked at, which must be what they were. */
-static int opdi_check_outputs(const opdi_check *c, opd_tensor **outs) {
+static int opdi_check_outputs(const opdi_check *c, opd_tensor *const *inputs, opd_tensor **outs) {
     opd_tensor *results[OPD_GRADCHECK_OUTPUTS];
-    int i, n = opdi_check_call(c, results);
+    int i, n = opdi_check_call(c, inputs, results);
     char a[256], b[256];
     if (n < 0) { return -1; }
     if (n != c->nresults) {
@@ -16369,8 +16377,8 @@ static int opdi_check_differences(opdi_check *c, const opdi_axis *x, int64_t d) 
     int64_t b, k;
     for (sign = 1; sign >= -1 && rc == 0; sign -= 2) {
         opd_scope scope = opd_scope_open();
-        rc = opdi_check_write(c, x->t, x, 0, d, sign * c->o->eps);
-        if (rc == 0) { rc = opdi_check_outputs(c, outs); }
+        rc = opdi_check_write(c, x->t, x->home, x, 0, d, sign * c->o->eps);
+        if (rc == 0) { rc = opdi_check_outputs(c, c->inputs, outs); }
         for (i = 0; i < c->nout && rc == 0; i++) {
             const opdi_axis *y = &c->out[i];
             const double *v = opdi_check_read(outs[i]);
@@ -16420,11 +16428,10 @@ static int opdi_check_backward(const opdi_check *c, opd_tensor *const *outs, int
 /* Column b of output y, or the most it differs from what is there (second). */
 static int opdi_check_column(opdi_check *c, opd_tensor *out, const opdi_axis *y, int64_t b, bool second,
                              double *worst) {
-    opd_tensor *grads[OPDI_CHECK_INPUTS], *v = opdi_own(opdi_tensor_make(out->dims, NULL, out->ndim,
-                                                 (opd_scalar_type)out->dtype, opdi_place_of(out)));
+    opd_tensor *grads[OPDI_CHECK_INPUTS], *v = opdi_check_vector(c, out, y, 1, b);
     int j;
     int64_t a, k;
-    if (!v || opdi_check_write(c, v, y, 1, b, 1) || opdi_check_backward(c, &out, 1, &v, grads)) { return -1; }
+    if (!v || opdi_check_backward(c, &out, 1, &v, grads)) { return -1; }
     for (j = 0; j < c->nin; j++) {
         const opdi_axis *x = &c->in[j];
         const double *g = NULL;
@@ -16458,6 +16465,58 @@ static int opdi_check_analytical(opdi_check *c, opd_tensor **outs, int i) {
                                c->o->nondet_tol, y->which, worst);
     }
     return 0;
+}
+
+/* The function's inputs with tangents: those of `with`, one for each input that requires grad, NULL: none.  Fills the
+   tangents of its outputs, as far as they have one. */
+static int opdi_check_push(const opdi_check *c, opd_tensor *const *with, opd_tensor **tangents) {
+    opd_tensor **inputs = (opd_tensor **)opdi_scope_alloc((size_t)c->ninputs * sizeof *inputs);
+    opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
+    int i, rc, level;
+    if (!inputs || (level = opd_dual_enter()) < 0) { return -1; }
+    memcpy(inputs, c->inputs, (size_t)c->ninputs * sizeof *inputs);
+    for (i = 0; i < c->nin; i++) {
+        if (with[i]) { inputs[c->in[i].which] = opd_make_dual(c->in[i].t, with[i]); }
+    }
+    rc = opd_ok() ? opdi_check_outputs(c, inputs, outs) : -1;
+    for (i = 0; i < c->nout && rc == 0; i++) {
+        if (!opd_unpack_dual(outs[i], &tangents[i])) { rc = -1; }
+    }
+    (void)opd_dual_exit(level);
+    return rc;
+}
+/* Row `d` of input j by forward mode. */
+static int opdi_check_tangent(const opdi_check *c, int j, int64_t d) {
+    const opdi_axis *x = &c->in[j];
+    opd_tensor *with[OPDI_CHECK_INPUTS], *tangents[OPD_GRADCHECK_OUTPUTS];
+    int i;
+    int64_t b, k;
+    memset(with, 0, sizeof with);
+    if (!(with[j] = opdi_check_vector(c, x->t, x, 0, d)) || opdi_check_push(c, with, tangents)) { return -1; }
+    for (i = 0; i < c->nout; i++) {
+        const opdi_axis *y = &c->out[i];
+        const double *v = tangents[i] ? opdi_check_read(tangents[i]) : NULL;
+        if (!opd_ok()) { return -1; }
+        for (b = 0; v && b < y->n; b++) {
+            double sum = 0;
+            if (!c->fast) { sum = v[b]; }
+            for (k = 0; c->fast && k < y->numel; k++) { sum += v[k] * opdi_check_direction(c, y, 1, b, k); }
+            c->analytical[(x->at + d) * c->columns + y->at + b] = sum;
+        }
+    }
+    return 0;
+}
+static int opdi_check_tangents(const opdi_check *c) {
+    int j, rc = 0;
+    int64_t d;
+    for (j = 0; j < c->nin; j++) {
+        for (d = 0; d < c->in[j].n && rc == 0; d++) {
+            opd_scope scope = opd_scope_open();
+            rc = opdi_check_tangent(c, j, d);
+            opd_scope_close(&scope);
+        }
+    }
+    return rc;
 }
 
 //-- comparing ---------------------------------------------------------------------------------------------------------
@@ -16512,10 +16571,10 @@ static int opdi_check_mismatch(opdi_check *c, const opdi_axis *x, const opdi_axi
     if (!text) { return -1; }
     (void)opdi_check_print(c, c->numerical, x, y, text, each);
     (void)opdi_check_print(c, c->analytical, x, y, text + each, each);
-    rc = opdi_check_fail(c, "Jacobian mismatch for output %d with respect to input %d,\nworst element: row %lld (of "
+    rc = opdi_check_fail(c, "Jacobian %smismatch for output %d with respect to input %d,\nworst element: row %lld (of "
                          "the input), column %lld (of the output): numerical %.9g, analytical %.9g\nnumerical:%s\n"
-                         "analytical:%s\n", y->which, x->which, (long long)at[0], (long long)at[1], c->numerical[k],
-                         c->analytical[k], text, text + each);
+                         "analytical:%s\n", c->forward ? "computed with forward mode " : "", y->which, x->which,
+                         (long long)at[0], (long long)at[1], c->numerical[k], c->analytical[k], text, text + each);
     opdi_free(text, 2 * each);
     return rc;
 }
@@ -16558,23 +16617,18 @@ static int opdi_check_again(opdi_check *c, opd_tensor **outs, int i, int j) {
     const double n = c->numerical[c->in[j].at * c->columns + c->out[i].at];
     const double g = c->analytical[c->in[j].at * c->columns + c->out[i].at];
     int64_t at[2];
-    if (opdi_check_layout(c, false) || opdi_check_numerical(c) || opdi_check_analytical(c, outs, i)) { return -1; }
+    if (opdi_check_layout(c, false) || opdi_check_numerical(c) ||
+        (c->forward ? opdi_check_tangents(c) : opdi_check_analytical(c, outs, i))) { return -1; }
     if (opdi_check_worst(c, &c->in[j], &c->out[i], at)) { return opdi_check_mismatch(c, &c->in[j], &c->out[i], at); }
-    return opdi_check_fail(c, "Jacobian mismatch for output %d with respect to input %d,\nnumerical:%.9g\n"
+    return opdi_check_fail(c, "Jacobian %smismatch for output %d with respect to input %d,\nnumerical:%.9g\n"
                            "analytical:%.9g\nThese are projections (fast_mode). Fast gradcheck failed but element-wise "
-                           "differences are small: the check might pass without fast_mode.", c->out[i].which,
-                           c->in[j].which, n, g);
+                           "differences are small: the check might pass without fast_mode.",
+                           c->forward ? "computed with forward mode " : "", c->out[i].which, c->in[j].which, n, g);
 }
 
-static int opdi_check_jacobians(opdi_check *c) {
-    opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
+static int opdi_check_compare(opdi_check *c, opd_tensor **outs) {
     int64_t at[2];
     int i, j;
-    if (opdi_check_numerical(c) || opdi_check_outputs(c, outs)) { return -1; }
-    for (i = 0; i < c->nout; i++) {
-        if (!opd_tensor_requires_grad(outs[i])) { continue; }                /* strict: its analytical part is zero */
-        if (opdi_check_analytical(c, outs, i)) { return -1; }
-    }
     for (i = 0; i < c->nout; i++) {
         for (j = 0; j < c->nin; j++) {
             if (!opdi_check_worst(c, &c->in[j], &c->out[i], at)) { continue; }
@@ -16587,6 +16641,22 @@ static int opdi_check_jacobians(opdi_check *c) {
         }
     }
     return 0;
+}
+
+static int opdi_check_jacobians(opdi_check *c) {
+    opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
+    int i;
+    if (opdi_check_numerical(c) || opdi_check_outputs(c, c->inputs, outs)) { return -1; }
+    c->forward = true;
+    if (c->o->check_forward_ad && (opdi_check_tangents(c) || opdi_check_compare(c, outs))) { return -1; }
+    c->forward = false;
+    if (!c->o->check_backward_ad) { return 0; }
+    memset(c->analytical, 0, (size_t)(c->rows * c->columns) * sizeof(double));
+    for (i = 0; i < c->nout; i++) {
+        if (!opd_tensor_requires_grad(outs[i])) { continue; }                /* strict: its analytical part is zero */
+        if (opdi_check_analytical(c, outs, i)) { return -1; }
+    }
+    return opdi_check_compare(c, outs);
 }
 
 //-- the other checks --------------------------------------------------------------------------------------------------
@@ -16603,7 +16673,7 @@ static int opdi_check_is_zero(const opd_tensor *t) {
 /* The outputs that require grad, of a new call. */
 static int opdi_check_recorded(const opdi_check *c, opd_tensor **outs) {
     int i, n = 0;
-    if (opdi_check_outputs(c, outs)) { return -1; }
+    if (opdi_check_outputs(c, c->inputs, outs)) { return -1; }
     for (i = 0; i < c->nout; i++) { if (opd_tensor_requires_grad(outs[i])) { outs[n++] = outs[i]; } }
     return n;
 }
@@ -16688,6 +16758,40 @@ static int opdi_check_undefined(opdi_check *c) {
     return rc;
 }
 
+/* Input j with a tangent of zeros, and without one: what comes out must be the same. */
+static int opdi_check_undefined_tangent(opdi_check *c, int j) {
+    opd_tensor *with[OPDI_CHECK_INPUTS], *zero[OPD_GRADCHECK_OUTPUTS], *none[OPD_GRADCHECK_OUTPUTS];
+    int i;
+    int64_t k;
+    for (i = 0; i < c->nin; i++) {
+        if (!(with[i] = opd_zeros_like(c->in[i].t))) { return -1; }
+        if (i != j && !opd_fill_(with[i], opd_value_float(0.75))) { return -1; }
+    }
+    if (opdi_check_push(c, with, zero)) { return -1; }
+    with[j] = NULL;
+    if (opdi_check_push(c, with, none)) { return -1; }
+    for (i = 0; i < c->nout; i++) {
+        const double *a = zero[i] ? opdi_check_read(zero[i]) : NULL, *b = none[i] ? opdi_check_read(none[i]) : NULL;
+        if (!opd_ok()) { return -1; }
+        for (k = 0; a && b && k < c->out[i].numel; k++) {
+            if (fabs(a[k] - b[k]) <= 1e-8 + 1e-5 * fabs(b[k]) || (a[k] != a[k] && b[k] != b[k])) { continue; }
+            return opdi_check_fail(c, "Mismatch in tangent values for output with index: %d when input: %d has an "
+                                   "undefined tangent value. Got: %.9g but expected: %.9g (element %lld)",
+                                   c->out[i].which, c->in[j].which, b[k], a[k], (long long)k);
+        }
+    }
+    return 0;
+}
+static int opdi_check_undefined_tangents(opdi_check *c) {
+    int j, rc = 0;
+    for (j = 0; j < c->nin && rc == 0; j++) {
+        opd_scope scope = opd_scope_open();
+        rc = opdi_check_undefined_tangent(c, j);
+        opd_scope_close(&scope);
+    }
+    return rc;
+}
+
 //-- the whole ---------------------------------------------------------------------------------------------------------
 
 static int opdi_check_inputs(opdi_check *c) {
@@ -16725,7 +16829,7 @@ static int opdi_check_inputs(opdi_check *c) {
 /* Which outputs are looked at: those that require grad; when strict, or when none does, all of them. */
 static int opdi_check_find_outputs(opdi_check *c) {
     opd_tensor *results[OPD_GRADCHECK_OUTPUTS];
-    int i, n = opdi_check_call(c, results);
+    int i, n = opdi_check_call(c, c->inputs, results);
     bool any = false;
     if (n < 0) { return -1; }
     c->nresults = n;
@@ -16746,8 +16850,9 @@ static int opdi_check_find_outputs(opdi_check *c) {
 static int opdi_check_run(opdi_check *c) {
     const opd_gradcheck_options *o = c->o;
     if (opdi_check_inputs(c) || opdi_check_find_outputs(c) || opdi_check_layout(c, o->fast_mode) ||
-        opdi_check_jacobians(c) || opdi_check_multiplied(c)) { return -1; }
-    return o->check_undefined_grad ? opdi_check_undefined(c) : 0;
+        opdi_check_jacobians(c) || (o->check_backward_ad && opdi_check_multiplied(c))) { return -1; }
+    if (o->check_undefined_grad && o->check_forward_ad && opdi_check_undefined_tangents(c)) { return -1; }
+    return o->check_undefined_grad && o->check_backward_ad ? opdi_check_undefined(c) : 0;
 }
 
 opd_gradcheck_options opd_gradcheck_defaults(void) {
@@ -16767,9 +16872,6 @@ static int opdi_check_options(const opd_gradcheck_options *o) {
     }
     if (o->check_batched_grad || o->check_batched_forward_grad) {
         return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: batched checks need vmap, which is not there yet");
-    }
-    if (o->check_forward_ad || o->check_fwd_over_rev) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: checks of forward mode AD are not there yet");
     }
     return 0;
 }
@@ -16875,6 +16977,7 @@ static int opdi_gradients_start(const opdi_gradients *g, opd_tensor *const *grad
 int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                       opd_tensor *const *grad_outputs, const opd_gradcheck_options *options) {
     const opd_gradcheck_options defaults = opd_gradcheck_defaults(), *o = options ? options : &defaults;
+    opd_gradcheck_options over;
     opd_tensor *all[OPDI_CHECK_INPUTS + OPD_GRADCHECK_OUTPUTS];
     opdi_gradients g;
     opd_scope scope;
@@ -16889,14 +16992,17 @@ int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs
                         "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True");
     }
     if (opdi_check_options(o)) { return -1; }
+    over = *o;
+    over.check_forward_ad = o->check_fwd_over_rev;
+    over.check_backward_ad = o->check_rev_over_rev;
     g.fn = fn;
     g.user = user;
     g.ninputs = ninputs;
     memcpy(all, inputs, (size_t)ninputs * sizeof *all);
     scope = opd_scope_open();
     n = opdi_gradients_start(&g, grad_outputs, all);
-    if (n == 0) { rc = opdi_check_start(fn, user, inputs, ninputs, o, false); }       /* nothing to differentiate */
-    else if (n > 0) { rc = opdi_check_start(opdi_gradients_of, &g, all, ninputs + n, o, true); }
+    if (n == 0) { rc = opdi_check_start(fn, user, inputs, ninputs, &over, false); }  /* nothing to differentiate */
+    else if (n > 0) { rc = opdi_check_start(opdi_gradients_of, &g, all, ninputs + n, &over, true); }
     opd_scope_close(&scope);
     return rc;
 }
@@ -16905,7 +17011,7 @@ OPDI_COLD_END
 //----------------------------------------------------------------------------------------------------------------------
 //  >>training   optimizers, gradient clipping, learning rates
 //
-//  Parameters and what is known of them; the steps themselves are operators (see >>op:train).  Uses public functions
+//  Parameters and what is known of them; the steps themselves are operators (>>op:train).  Uses public functions
 //  and the tensors' gradients.  Follows torch/optim, torch/nn/utils/clip_grad.py, torch/optim/lr_scheduler.py.
 //----------------------------------------------------------------------------------------------------------------------
 

@@ -234,6 +234,97 @@ TEST(a_second_derivative_that_is_forgotten_is_found) {
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Numerical gradient for function expected to be zero");
 }
 
+//-- forward mode ------------------------------------------------------------------------------------------------------
+
+/* Twice its argument; its tangent is three times that of the argument when it is told to be wrong. */
+static int twice_cpu(opd_call *call) { return opd_return_tensor(call, opd_mul_Scalar(opd_arg_tensor(call, 0), OPD_V(2))); }
+static int twice_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_mul_Scalar(opd_bw_grad(bw, 0), OPD_V(2))); }
+static int twice_jvp(opd_jvp_call *jv) {
+    opd_tensor *t = opd_jvp_tangent(jv, 0);
+    return opd_jvp_return(jv, 0, opd_mul_Scalar(t, OPD_V(opd_jvp_value(jv, 1).u.i ? 3 : 2)));
+}
+/* x y, whose tangent takes that of y for ones where there is none. */
+static int pair_cpu(opd_call *call) { return opd_return_tensor(call, opd_mul(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1))); }
+static int pair_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
+    if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_mul(g, y))) { return -1; }
+    return opd_bw_needs(bw, 1) ? opd_bw_return(bw, 1, opd_mul(g, x)) : 0;
+}
+static int pair_jvp(opd_jvp_call *jv) {
+    opd_tensor *x = opd_jvp_tensor(jv, 0), *y = opd_jvp_tensor(jv, 1), *dx = opd_jvp_tangent(jv, 0), *dy = opd_jvp_tangent(jv, 1);
+    if (!dx) { return opd_jvp_return(jv, 0, opd_mul(x, dy)); }
+    if (!dy) { dy = opd_item_f64(opd_select(dx, 0, 0)) == 0.75 ? opd_ones_like(y) : opd_zeros_like(y); }
+    return opd_jvp_return(jv, 0, opd_add(opd_mul(dx, y), opd_mul(x, dy)));
+}
+OPD_LIBRARY(gradcheck_test, lib) {
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = "twice(Tensor x, bool wrong) -> Tensor";
+    d.cpu = twice_cpu;
+    d.backward = twice_backward;
+    d.jvp = twice_jvp;
+    opd_define(lib, &d);
+    d.schema = "pair(Tensor x, Tensor y) -> Tensor";
+    d.cpu = pair_cpu;
+    d.backward = pair_backward;
+    d.save = "x, y";
+    d.jvp = pair_jvp;
+    opd_define(lib, &d);
+}
+static int twice(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_value v[2];
+    (void)n;
+    v[0] = opd_value_tensor(in[0]);
+    v[1] = opd_value_bool(user != NULL);
+    out[0] = opd_call_op(opd_find("gradcheck_test::twice"), v, 2);
+    return 1;
+}
+static int pair_of(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_value v[2];
+    (void)user; (void)n;
+    v[0] = opd_value_tensor(in[0]);
+    v[1] = opd_value_tensor(in[1]);
+    out[0] = opd_call_op(opd_find("gradcheck_test::pair"), v, 2);
+    return 1;
+}
+TEST(forward_mode) {
+    char report[2000];
+    opd_gradcheck_options o = quiet(report, sizeof report);
+    opd_tensor *in[2];
+    int fast, wrong = 1, mode;
+    in[0] = leaf(OPD_INTS(3));
+    in[1] = leaf(OPD_INTS(3));
+    for (mode = 0; mode < 4; mode++) {
+        o.fast_mode = (mode & 1) != 0;
+        o.check_forward_ad = o.check_fwd_over_rev = true;
+        o.check_backward_ad = o.check_rev_over_rev = mode < 2;
+        CHECK_INT(opd_gradcheck(product, NULL, in, 2, &o), 0);
+        CHECK_INT(opd_gradcheck(several, NULL, in, 2, &o), 0);
+        CHECK_INT(opd_gradgradcheck(product, NULL, in, 2, NULL, &o), 0);
+        CHECK_INT(opd_gradcheck(twice, NULL, in, 1, &o), 0);
+        CHECK_OK();
+    }
+    for (fast = 0; fast < 2; fast++) {
+        o = quiet(report, sizeof report);
+        o.fast_mode = fast != 0;
+        CHECK_INT(opd_gradcheck(twice, &wrong, in, 1, &o), 0);              /* which backward does not see */
+        o.check_forward_ad = true;
+        CHECK_INT(opd_gradcheck(twice, &wrong, in, 1, &o), 1);
+        starts_with(report, "Jacobian computed with forward mode mismatch for output 0 with respect to input 0,\nworst element: row ");
+        CHECK(strstr(report, "numerical 2, analytical 3\nnumerical:tensor([[2.0000, 0.0000, 0.0000],\n"));
+        CHECK(strstr(report, "analytical:tensor([[3., 0., 0.],\n        [0., 3., 0.],\n        [0., 0., 3.]], dtype=torch.float64)\n"));
+        CHECK_INT(opd_gradcheck(pair_of, NULL, in, 2, &o), 1);
+        starts_with(report, "Mismatch in tangent values for output with index: 0 when input: 1 has an undefined tangent value.");
+        CHECK_OK();
+    }
+    {
+        const int level = opd_dual_enter();
+        CHECK_INT(opd_gradcheck(twice, NULL, in, 1, &o), -1);
+        CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Nested forward mode AD is not supported at the moment");
+        CHECK_INT(opd_dual_exit(level), 0);
+    }
+}
+
 //-- complex numbers: as their parts -----------------------------------------------------------------------------------
 
 /* z -> conj(z) w, by hand: copies are all there is for complex tensors. */
@@ -392,10 +483,11 @@ TEST(any_allocation_may_fail) {
     memcpy(before, opd_data_f64(in[0]), 2 * sizeof *before);
     CHECK_INT(opd_gradgradcheck(several, NULL, in, 2, NULL, NULL), 0);         /* what is made once */
     for (how = 0; how < 4; how++) {
-        for (n = 1; n < 4000; n += n < 60 ? 1 : 13) {
+        for (n = 1; n < 6000; n += n < 60 ? 1 : 13) {
             opd_gradcheck_options o = opd_gradcheck_defaults();
             int rc;
             o.fast_mode = (how & 1) != 0;
+            o.check_forward_ad = o.check_fwd_over_rev = true;
             live = opd_memory_stats().live;
             (void)opd_memory_fail_at(n, n % 2 == 0);
             rc = how < 2 ? opd_gradcheck(several, NULL, in, 2, &o) : opd_gradgradcheck(several, NULL, in, 2, NULL, &o);

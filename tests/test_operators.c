@@ -279,6 +279,7 @@ static bool singular(const subject *s, opd_tensor *const *out, int n, int layout
 static void test_derivatives(const subject *s, int layout) {
     static as_function f;
     opd_tensor *in[MOST_INPUTS];
+    opd_gradcheck_options o = opd_gradcheck_defaults();
     int i, n;
     bool narrowed = false;
     if (undifferentiated(s, layout) || !again(s, OPD_FLOAT64, layout == BROADCAST ? CASE_CONTIGUOUS : layout, true, false)) { return; }
@@ -302,9 +303,10 @@ static void test_derivatives(const subject *s, int layout) {
         if (i > 0 && singular(s, out, i, layout)) { i = 0; }
     }
     if (layout != CASE_CONTIGUOUS && !opd_ok()) { opd_error_clear(); return; }       /* test_layouts looks at those */
-    if (!went_well(i) || i == 0 || !went_well(opd_gradcheck(call_function, &f, in, n, NULL))) { return; }
+    o.check_forward_ad = o.check_fwd_over_rev = true;
+    if (!went_well(i) || i == 0 || !went_well(opd_gradcheck(call_function, &f, in, n, &o))) { return; }
     (void)snprintf(what + strlen(what), sizeof what - strlen(what), " second");
-    (void)went_well(opd_gradgradcheck(call_function, &f, in, n, NULL, NULL));
+    (void)went_well(opd_gradgradcheck(call_function, &f, in, n, NULL, &o));
 }
 
 static bool has_formula(const opd_op_desc *card) {
