@@ -1047,7 +1047,7 @@ typedef struct opd_autograd_function {
     int (*forward)(opd_context *ctx);
     int (*setup_context)(opd_context *ctx);      /* or NULL */
     opd_backward_fn backward;    /* NULL: an error when backward comes to it */
-    int (*jvp)(opd_context *ctx);                /* for forward mode; not called yet */
+    opd_jvp_fn jvp;              /* forward mode (see >>api:forward), after forward; NULL: inputs have no tangents */
     void *user;                  /* opd_context_user */
     bool once_differentiable;    /* the formula runs with grad mode off; a second derivative is refused */
 } opd_autograd_function;
@@ -1072,6 +1072,7 @@ OPD_API bool opd_context_needs_input_grad(const opd_context *ctx, int i);
 /* Tensors that the formula reads with opd_context_saved, at most 200; elements may be NULL.  A second call replaces the
    first.  An error when one was written to meanwhile, or the graph was freed. */
 OPD_API int opd_context_save_for_backward(opd_context *ctx, opd_tensor *const *tensors, int n);
+/* The same for the jvp. */
 OPD_API int opd_context_save_for_forward(opd_context *ctx, opd_tensor *const *tensors, int n);
 OPD_API int opd_context_nsaved(const opd_context *ctx);
 OPD_API opd_tensor *opd_context_saved(opd_context *ctx, int i);
@@ -1144,6 +1145,8 @@ OPD_API opd_tensor *opd_jvp_result(opd_jvp_call *jv, int i);                  /*
 /* Gives the tangent of result i, of its sizes (kept at once); none given: no tangent.  0, or -1; a NULL after something
    failed passes the error on. */
 OPD_API int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent);
+/* The context of a custom function, or NULL.  Arguments and results are its inputs and outputs there. */
+OPD_API opd_context *opd_jvp_context(const opd_jvp_call *jv);
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:checking   gradients against finite differences
 //----------------------------------------------------------------------------------------------------------------------
@@ -3044,6 +3047,7 @@ typedef void (*opd_destroy)(void *user);
     X(opd_context *, opd_bw_context, 1, (const opd_backward_call *)) \
     X(opd_autograd_fallback_mode, opd_autograd_fallback_set, 1, (opd_autograd_fallback_mode)) \
     X(int, opd_autograd_not_implemented, 1, (opd_call *)) \
+    X(opd_context *, opd_jvp_context, 1, (const opd_jvp_call *)) \
     X(opd_sgd_options, opd_sgd_defaults, 0, ()) \
     X(opd_adam_options, opd_adam_defaults, 0, ()) \
     X(opd_adam_options, opd_adamw_defaults, 0, ()) \
@@ -13083,7 +13087,7 @@ static int opdi_unalias_results(opd_call *call) {
     return 0;
 }
 
-static opd_context *opdi_context_setup(const opd_call *call, const opdi_card *card, const opd_value *args);
+static opd_context *opdi_context_setup(const opd_op *op, const opdi_card *card, const opd_value *args, opd_value *rets);
 static int opdi_context_room(const opd_context *ctx);
 static int opdi_context_keep(opd_context *ctx, opd_node *n, opd_tensor *const *outs, int nouts);
 static void opdi_context_tie(const opd_context *ctx);
@@ -13099,7 +13103,9 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
     opd_context *ctx = NULL;
     opd_node *n;
     int i, r = 0;
-    if (OPDI_UNLIKELY(formula->context) && !(ctx = opdi_context_setup(call, card, args))) { return -1; }
+    if (OPDI_UNLIKELY(formula->context) && !(ctx = opdi_context_setup(op, card, args, call->rets))) {
+        return -1;
+    }
     n = opdi_node_make(formula, opdi_count_edges(op, args), opdi_popcount(card->kept_args) + opdi_context_room(ctx),
                        opdi_popcount(card->save_results), outs, nouts, 0);
     if (!n) { opdi_context_free(ctx); return -1; }
@@ -13857,6 +13863,8 @@ struct opd_backward_call {
     opd_tensor **out;                             /* one for each edge, references */
 };
 
+static int opdi_forward_function(opd_context *ctx);
+
 //-- custom functions ---------------------------------------------------------------------------------------------
 //
 //  A context is made for a call, filled by forward or set-up, and then kept by the node, behind the tensors that were
@@ -13886,7 +13894,7 @@ struct opd_context {
     opdi_attribute *attributes;
     void *data;
     void (*destroy)(void *data);
-    bool materialize, in_forward, in_setup;
+    bool materialize, in_forward, in_setup, in_jvp;
 };
 
 static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *v, uint32_t version);
@@ -14112,6 +14120,7 @@ int opd_context_nsaved(const opd_context *ctx) { return ctx ? ctx->nsaved : 0; }
 opd_tensor *opd_context_saved(opd_context *ctx, int i) {
     const opd_node *n = ctx ? ctx->node : NULL;
     const opd_value *v;
+    if (ctx && ctx->in_jvp) { return i >= 0 && i < ctx->save_forward.n ? ctx->save_forward.t[i] : NULL; }
     if (!n || i < 0 || i >= ctx->nsaved) { return NULL; }
     if (n->saved == OPDI_SAVED_FREED) { (void)opdi_fail_freed(n); return NULL; }
     v = &opdi_kept(n)[n->nkept - 1 - ctx->nsaved];
@@ -14129,6 +14138,7 @@ static int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), bool *du
     th->scope_mark = mark;
     th->scope_depth = depth + 1;
     th->state.no_grad = 1;
+    th->state.forward |= OPDI_FORWARD_OFF;
     *during = true;
     rc = fn(ctx);
     *during = false;
@@ -14178,15 +14188,16 @@ static void opdi_context_tie(const opd_context *ctx) {
 }
 
 //-- After a recorded call of an operator: its context, filled by its set-up.
-static opd_context *opdi_context_setup(const opd_call *call, const opdi_card *card, const opd_value *args) {
-    opd_context *ctx = opdi_context_new(call->op->nargs, 0);
+static opd_context *opdi_context_setup(const opd_op *op, const opdi_card *card, const opd_value *args,
+                                       opd_value *rets) {
+    opd_context *ctx = opdi_context_new(op->nargs, 0);
     int rc;
     if (!ctx) { return NULL; }
     ctx->fn.user = card->desc.user;
     ctx->name = card->node_name;
     ctx->inputs = args;
-    ctx->outputs = call->rets;
-    ctx->noutputs = call->op->nrets;              /* cap 0: they are the call's */
+    ctx->outputs = rets;
+    ctx->noutputs = op->nrets;              /* cap 0: they are the call's */
     rc = opdi_context_run(ctx, card->desc.setup_context, &ctx->in_setup, "setup_context");
     ctx->outputs = NULL;
     ctx->inputs = NULL;
@@ -14211,15 +14222,26 @@ static int opdi_function_wanted(const opd_context *ctx) {
     return wanted;
 }
 
-//-- Edges to the inputs, before forward may change them.
-static int opdi_function_edges(opd_context *ctx) {
-    int32_t i, k, n = 0;
+//-- Whether an input has a tangent; -1: though there is no jvp.
+static int opdi_function_dual(const opd_context *ctx) {
+    int32_t i, k;
+    if (OPDI_LIKELY(opdi_self()->state.forward != OPDI_FORWARD_OPEN)) { return 0; }
     for (i = 0; i < ctx->ninputs; i++) {
         const opd_value *v = &ctx->inputs[i];
-        ctx->first[i] = n;
-        n += v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR;
+        for (k = 0; k < ctx->first[i + 1] - ctx->first[i]; k++) {
+            if (!opdi_has_tangent(v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->u.t)) { continue; }
+            if (ctx->fn.jvp) { return 1; }
+            return opd_fail(OPD_ERROR_AUTOGRAD, "You must implement the jvp function for custom autograd.Function to "
+                            "use it with forward mode AD. (%s)", ctx->name);
+        }
     }
-    ctx->first[i] = n;
+    return 0;
+}
+
+//-- Edges to the inputs, before forward may change them.
+static int opdi_function_edges(opd_context *ctx) {
+    int32_t i, k;
+    const int32_t n = ctx->first[ctx->ninputs];
     ctx->edges = (opdi_edge *)opdi_alloc((size_t)n * sizeof *ctx->edges);
     if (!ctx->edges) { return -1; }
     ctx->nedges = n;
@@ -14375,6 +14397,7 @@ static int opdi_function_finish(opd_context *ctx, const opdi_derivative *formula
     if (rc > 0) { rc = opdi_function_record(ctx, formula, tied, outs); }
     if (outs) { opdi_free(outs, bytes); }
     node = ctx->node;
+    if (rc == 0 && opdi_function_dual(ctx)) { rc = opdi_forward_function(ctx); }
     if (rc == 0) { rc = opdi_function_deliver(ctx, outputs, cap); }
     if (!node) { opdi_context_free(ctx); return rc ? -1 : n; }
     opdi_context_end_call(ctx);
@@ -14391,7 +14414,7 @@ static int opdi_function_call(opd_context *ctx, opd_value *outputs, int cap) {
                                 ctx->fn.once_differentiable);
     ctx->name = formula ? formula->name : "";
     wanted = formula ? opdi_function_wanted(ctx) : -1;
-    if (wanted < 0 || (wanted && opdi_function_edges(ctx)) ||
+    if (wanted < 0 || opdi_function_dual(ctx) < 0 || (wanted && opdi_function_edges(ctx)) ||
         opdi_context_run(ctx, ctx->fn.forward, &ctx->in_forward, "forward") ||
         (ctx->fn.setup_context && opdi_context_run(ctx, ctx->fn.setup_context, &ctx->in_setup, "setup_context"))) {
         opdi_context_free(ctx);
@@ -14418,6 +14441,10 @@ int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int 
     if (!ctx) { return -1; }
     ctx->fn = *fn;
     ctx->inputs = inputs;
+    for (i = 0; i < n; i++) {
+        ctx->first[i + 1] = ctx->first[i] + (inputs[i].tag == OPD_TAG_TENSORS ? inputs[i].n
+                                             : inputs[i].tag == OPD_TAG_TENSOR);
+    }
     return opdi_function_call(ctx, outputs, cap);
 }
 
@@ -15785,7 +15812,8 @@ opd_tensor *opd_unpack_dual(opd_tensor *t, opd_tensor **tangent) {
 
 struct opd_jvp_call {
     const opdi_card *card;                        /* of the functional form, if there is one */
-    opd_op *op;
+    opd_op *op;                                   /* NULL: of a custom function, */
+    opd_context *ctx;                             /* which has this context */
     const opd_value *args;
     opd_tensor **inputs, **tangents;              /* one for each edge that a node would have */
     opd_tensor **results, **out;                  /* flat; their tangents, in the call's scope */
@@ -15803,6 +15831,7 @@ static opd_tensor **opdi_scope_tensors(int n) {
 static int opdi_jvp_edge(const opd_jvp_call *jv, int i, int k) {
     const opd_op *op = jv->op;
     int e = 0, j;
+    if (!op) { return opdi_context_edge(jv->ctx, i, k); }
     for (j = 0; j < op->nargs; j++) {
         const opd_value *v = &jv->args[j];
         int n = op->tensor_args >> j & 1 ? 1 : op->list_args >> j & 1 && v->tag == OPD_TAG_TENSORS ? v->n : 0;
@@ -15813,6 +15842,7 @@ static int opdi_jvp_edge(const opd_jvp_call *jv, int i, int k) {
 }
 
 opd_value opd_jvp_value(opd_jvp_call *jv, int i) {
+    if (!jv->op) { return opd_context_input(jv->ctx, i); }
     return i >= 0 && i < jv->op->nargs ? jv->args[i] : opd_value_none();
 }
 opd_tensor *opd_jvp_tensor(opd_jvp_call *jv, int i) {
@@ -15828,12 +15858,15 @@ opd_tensor *opd_jvp_result(opd_jvp_call *jv, int i) { return i >= 0 && i < jv->n
 int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent) {
     if (!opd_ok()) { return -1; }
     if (i < 0 || i >= jv->nresults || !tangent) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "the forward formula of %s gives %s %d", jv->op->name,
+        return opd_fail(OPD_ERROR_AUTOGRAD, "the forward formula of %s gives %s %d",
+                        jv->op ? jv->op->name : jv->ctx->name,
                         tangent ? "the tangent of a result that is not there:" : "NULL as tangent of result", i);
     }
     jv->out[i] = tangent;
     return 0;
 }
+
+opd_context *opd_jvp_context(const opd_jvp_call *jv) { return jv->ctx; }
 
 static int opdi_forward_unable(const opd_call *call, const char *form, const char *why) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with %s%s that does not support it %s",
@@ -15843,16 +15876,38 @@ static int opdi_forward_missing(const opd_call *call) {
     return opdi_forward_unable(call, "", "because it has not been implemented yet.");
 }
 
+//-- A context for such a node, of an operator whose formula has a set-up.
+static opd_context *opdi_jvp_setup(const opd_jvp_call *jv) {
+    opd_value rets[OPDI_MAX_RETURNS];
+    int i;
+    for (i = 0; i < jv->op->nrets; i++) {
+        if (jv->op->nrets != jv->nresults) {
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with %s that does not support it because its "
+                           "formula has a set-up and it returns lists; give it a .jvp", jv->op->name);
+            return NULL;
+        }
+        rets[i] = jv->results[i] ? opd_value_tensor(jv->results[i]) : opd_value_none();
+    }
+    return opdi_context_setup(jv->op, jv->card, jv->args, rets);
+}
+
 //-- A node as the tape would have it, for the time of its formula.  wanted: the one edge whose gradient is, or -1:
 //-- those with a tangent.
 static opd_node *opdi_jvp_node(const opd_jvp_call *jv, int wanted) {
     const opdi_card *card = jv->card;
-    opd_node *n = opdi_node_make(&card->formula, jv->ninputs, opdi_popcount(card->kept_args),
-                                 opdi_popcount(card->save_results), jv->results, jv->nresults, 0);
+    opd_context *ctx = card->formula.context ? opdi_jvp_setup(jv) : NULL;
+    opd_node *n = card->formula.context && !ctx ? NULL
+        : opdi_node_make(&card->formula, jv->ninputs, opdi_popcount(card->kept_args) + opdi_context_room(ctx),
+                         opdi_popcount(card->save_results), jv->results, jv->nresults, 0);
     opd_value *kept = n ? opdi_kept(n) : NULL;
     uint64_t m;
     int i, r = 0;
-    if (!n) { return NULL; }
+    if (!n || (ctx && opdi_context_keep(ctx, n, jv->results, jv->nresults))) {
+        opdi_context_free(ctx);
+        if (n) { opdi_node_release(n); }
+        return NULL;
+    }
+    if (ctx) { opdi_context_end_call(ctx); }
     for (i = 0; i < jv->ninputs; i++) {
         if (!jv->tangents[i] || (wanted >= 0 && i != wanted)) { continue; }
         opdi_retain(jv->inputs[i]);
@@ -16177,6 +16232,56 @@ static int opdi_forward_copy(opd_tensor *copy, opd_tensor *t) {
     tangent = tangent ? opd_clone(tangent) : NULL;
     rc = tangent ? opdi_tangent_give(copy, tangent, false) : -1;
     th->state = state;
+    return rc;
+}
+
+//-- Tangents for the outputs of a custom function, by its jvp.
+static int opdi_forward_outputs(opd_context *ctx) {
+    opd_jvp_call jv;
+    int32_t i, k, e = 0;
+    int rc;
+    memset(&jv, 0, sizeof jv);
+    jv.ctx = ctx;
+    jv.ninputs = ctx->first[ctx->ninputs];
+    jv.nresults = ctx->noutputs;
+    jv.inputs = opdi_scope_tensors(jv.ninputs);
+    jv.tangents = opdi_scope_tensors(jv.ninputs);
+    jv.results = opdi_scope_tensors(jv.nresults);
+    jv.out = opdi_scope_tensors(jv.nresults);
+    if (!jv.inputs || !jv.tangents || !jv.results || !jv.out) { return -1; }
+    for (i = 0; i < ctx->ninputs; i++) {
+        const opd_value *v = &ctx->inputs[i];
+        for (k = 0; k < ctx->first[i + 1] - ctx->first[i]; k++, e++) {
+            jv.inputs[e] = v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->u.t;
+            jv.tangents[e] = opdi_tangent_of(jv.inputs[e]);
+        }
+    }
+    for (i = 0; i < ctx->noutputs; i++) { jv.results[i] = opdi_tensor_in(&ctx->outputs[i]); }
+    if (!opd_ok()) { return -1; }
+    ctx->in_jvp = true;
+    rc = ctx->fn.jvp(&jv);
+    ctx->in_jvp = false;
+    if (rc && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "the jvp of %s failed without saying why", ctx->name);
+    }
+    if (!opd_ok()) { return opdi_fail_more(" [in the jvp of %s]", ctx->name); }
+    for (i = 0; i < ctx->noutputs && rc == 0; i++) {
+        opd_tensor *r = jv.results[i];
+        if (!r || !opdi_differentiable(r) || opdi_is_listed(&ctx->constant, r)) { continue; }
+        if (!opdi_is_listed(&ctx->dirty, r) && opdi_jvp_is_view(jv.inputs, jv.ninputs, r, false, &rc)) { continue; }
+        if (jv.out[i]) { rc = opdi_tangent_give(r, jv.out[i], false); }
+    }
+    return rc;
+}
+static int opdi_forward_function(opd_context *ctx) {
+    opdi_thread *th = opdi_self();
+    const opdi_state state = th->state;
+    opd_scope scope = opd_scope_open();
+    int rc;
+    th->state.forward |= OPDI_FORWARD_OFF;
+    rc = opdi_forward_outputs(ctx);
+    th->state = state;
+    opd_scope_close(&scope);
     return rc;
 }
 

@@ -670,6 +670,84 @@ TEST(once_differentiable_operator) {
     opd_library_close(lib);
 }
 
+//-- forward mode --------------------------------------------------------------------------------------------------------
+
+static int jvp_mode;
+static int exp_dual_forward(opd_context *ctx) {
+    opd_tensor *r = opd_exp(opd_context_tensor(ctx, 0));
+    return opd_context_save_for_backward(ctx, &r, 1) || opd_context_save_for_forward(ctx, &r, 1) || opd_context_return(ctx, r) ||
+           opd_context_return_value(ctx, opd_value_int(3));
+}
+static int exp_dual_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0))); }
+static int exp_jvp(opd_jvp_call *jv) {
+    opd_context *ctx = opd_jvp_context(jv);
+    opd_tensor *t = opd_jvp_tangent(jv, 0);
+    CHECK(t != NULL && opd_jvp_tangent(jv, 1) == NULL && opd_jvp_tensor(jv, 0) == opd_context_tensor(ctx, 0));
+    CHECK(opd_jvp_result(jv, 0) == opd_context_output(ctx, 0).u.t && opd_jvp_result(jv, 1) == NULL && opd_jvp_value(jv, 0).tag == OPD_TAG_TENSOR);
+    CHECK(!opd_forward_grad_enabled());
+    if (jvp_mode == 1) { return -1; }
+    if (jvp_mode == 2) { return opd_jvp_return(jv, 2, t); }
+    return opd_jvp_return(jv, 0, opd_mul(t, opd_context_saved(ctx, 0)));
+}
+TEST(jvp) {
+    opd_autograd_function f = function("Exp", exp_dual_forward, exp_dual_backward);
+    opd_tensor *x = the_x(), *t = four(1, 2, 3, 4), *dual, *y, *g, *tangent;
+    int level = opd_dual_enter();
+    dual = opd_make_dual(x, t);
+    CHECK(apply1(&f, dual) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "You must implement the jvp function for custom autograd.Function to use it with forward mode AD. (ExpBackward)");
+    f.jvp = exp_jvp;
+    y = apply1(&f, dual);
+    CHECK_OR_RETURN(y != NULL);
+    CHECK_STR(opd_tensor_grad_fn(y), "ExpBackward");
+    (void)opd_unpack_dual(y, &tangent);
+    CHECK_OR_RETURN(tangent != NULL);
+    CHECK_NEAR(opd_data_f64(tangent)[2], 3 * exp(3), 1e-12);
+    CHECK_INT(grads_of(opd_sum(tangent), &x, 1, false, &g), 0);                   /* the tangent is on the tape */
+    CHECK_NEAR(opd_data_f64(g)[2], 3 * exp(3), 1e-12);
+    for (jvp_mode = 1; jvp_mode <= 2; jvp_mode++) {
+        CHECK(apply1(&f, dual) == NULL);
+        CHECK_ERROR(OPD_ERROR_AUTOGRAD, jvp_mode == 1 ? "the jvp of ExpBackward failed without saying why" : "the tangent of a result that is not there: 2");
+    }
+    jvp_mode = 0;
+    f = function("Double", half_inplace_forward, half_inplace_backward);
+    CHECK(apply1(&f, opd_mul(dual, num(1))) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "You must implement the jvp function");
+    (void)opd_dual_exit(level);
+}
+static int double_jvp(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, opd_mul(opd_jvp_tangent(jv, 0), num(2))); }
+static int square_setup(opd_context *ctx) {
+    opd_tensor *x = opd_context_tensor(ctx, 0);
+    CHECK(opd_context_output(ctx, 0).tag == OPD_TAG_TENSOR);
+    return opd_context_save_for_backward(ctx, &x, 1);
+}
+static int square_setup_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_mul(opd_mul(opd_bw_grad(bw, 0), num(2)), opd_context_saved(opd_bw_context(bw), 0)));
+}
+TEST(forward_mode_in_place_and_by_a_setup) {
+    opd_autograd_function f = function("Double", half_inplace_forward, half_inplace_backward);
+    opd_library *lib = opd_library_open(OPD_DEF, "fwd", NULL, "t", 1);
+    opd_tensor *x = the_x(), *y, *tangent;
+    opd_op_desc d;
+    int level = opd_dual_enter();
+    f.jvp = double_jvp;
+    y = opd_mul(opd_make_dual(x, four(1, 2, 3, 4)), num(1));
+    CHECK(apply1(&f, y) == y);
+    (void)opd_unpack_dual(y, &tangent);
+    CHECK(tangent && fabs(opd_data_f64(tangent)[3] - 8) < 1e-12);
+    memset(&d, 0, sizeof d);
+    d.schema = "square(Tensor self) -> Tensor";
+    d.cpu = k_square;
+    d.setup_context = square_setup;
+    d.backward = square_setup_backward;
+    CHECK_INT(opd_define(lib, &d), 0);
+    y = OPD_CALL(opd_find("fwd::square"), opd_make_dual(x, four(1, 1, 1, 1)));
+    (void)opd_unpack_dual(y, &tangent);
+    CHECK(tangent && fabs(opd_data_f64(tangent)[3] - 8) < 1e-12);
+    (void)opd_dual_exit(level);
+    opd_library_close(lib);
+}
+
 //-- attributes ----------------------------------------------------------------------------------------------------------
 
 static int destroyed;
