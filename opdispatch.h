@@ -1088,7 +1088,7 @@ OPD_API opd_value opd_context_get(const opd_context *ctx, const char *name);
 /* A pointer with its destructor (may be NULL), called when the context ends or another takes its place. */
 OPD_API int opd_context_set_data(opd_context *ctx, void *data, void (*destroy)(void *data));
 OPD_API void *opd_context_data(const opd_context *ctx);
-OPD_API void *opd_context_user(const opd_context *ctx);
+OPD_API void *opd_context_user(const opd_context *ctx);           /* of a custom function: its struct's `user` */
 /* Inside a formula: its context, or NULL. */
 OPD_API opd_context *opd_bw_context(const opd_backward_call *bw);
 
@@ -13880,7 +13880,7 @@ typedef struct opdi_attribute {
 #define OPDI_MOST_SAVED 190                       /* beside 64 arguments and the context in a node's 255 values */
 
 struct opd_context {
-    opd_autograd_function fn;                     /* of an operator: only its user pointer */
+    opd_autograd_function fn;                     /* of an operator: zeros */
     const char *name;                             /* for messages */
     opd_node *node;                               /* whose it is; NULL: forward or set-up runs */
     const opd_value *inputs;                      /* while those run */
@@ -14193,7 +14193,6 @@ static opd_context *opdi_context_setup(const opd_op *op, const opdi_card *card, 
     opd_context *ctx = opdi_context_new(op->nargs, 0);
     int rc;
     if (!ctx) { return NULL; }
-    ctx->fn.user = card->desc.user;
     ctx->name = card->node_name;
     ctx->inputs = args;
     ctx->outputs = rets;
