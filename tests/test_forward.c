@@ -813,11 +813,11 @@ TEST(autograd_by_hand) {
 
 //-- custom functions ----------------------------------------------------------------------------------------------------
 
-static int fn_forward(opd_context *ctx) {         /* x y and a constant; y is saved for jvp */
+static int fn_forward(opd_context *ctx) {         /* x y and a constant */
     opd_tensor *in[2], *k = opd_ones(OPD_INTS(1), OPD_INT64);
     in[0] = opd_context_tensor(ctx, 0);
     in[1] = opd_context_tensor(ctx, 1);
-    CHECK(!tangent_of(in[0]) && !opd_context_tangent(ctx, 0, 0));       /* off */
+    CHECK(!tangent_of(in[0]));                    /* off */
     if (opd_context_save_for_backward(ctx, in, 2) || opd_context_save_for_forward(ctx, in, 2)) { return -1; }
     return opd_context_return(ctx, opd_mul(in[0], in[1])) || opd_context_return(ctx, k);
 }
@@ -826,29 +826,20 @@ static int fn_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(g, opd_context_saved(ctx, 1))) || opd_bw_return(bw, 1, opd_mul(g, opd_context_saved(ctx, 0)));
 }
-static int fn_jvp(opd_context *ctx) {
-    opd_tensor *tx = opd_context_tangent(ctx, 0, 0), *ty = opd_context_tangent(ctx, 1, 0), *t = NULL;
-    CHECK_INT(opd_context_nsaved(ctx), 2);
-    CHECK(!opd_context_tangent(ctx, 2, 0) && !opd_context_tangent(ctx, 0, 1));
+static int fn_jvp(opd_jvp_call *jv) {
+    opd_tensor *tx = opd_jvp_tangent(jv, 0), *ty = opd_jvp_tangent(jv, 1), *t = NULL;
+    opd_context *ctx = opd_jvp_context(jv);
     if (tx) { t = opd_mul(tx, opd_context_saved(ctx, 1)); }
     if (ty) { t = t ? opd_add(t, opd_mul(ty, opd_context_saved(ctx, 0))) : opd_mul(ty, opd_context_saved(ctx, 0)); }
-    return opd_context_return(ctx, t) || opd_context_return(ctx, NULL);
-}
-static int fn_jvp_short(opd_context *ctx) { return opd_context_return(ctx, opd_context_tangent(ctx, 0, 0)); }
-static int fn_jvp_integer(opd_context *ctx) {
-    return opd_context_return(ctx, opd_context_tangent(ctx, 0, 0)) || opd_context_return(ctx, opd_context_tangent(ctx, 0, 0));
+    return opd_jvp_return(jv, 0, t);
 }
 static int fn_view(opd_context *ctx) { return opd_context_return(ctx, opd_view(opd_context_tensor(ctx, 0), OPD_INTS(2, 1))); }
-static int fn_view_jvp(opd_context *ctx) { return opd_context_return(ctx, opd_view(opd_context_tangent(ctx, 0, 0), OPD_INTS(2, 1))); }
-static int fn_view_copy(opd_context *ctx) { return opd_context_return(ctx, opd_clone(opd_view(opd_context_tangent(ctx, 0, 0), OPD_INTS(2, 1)))); }
 static int fn_write(opd_context *ctx) {
     opd_tensor *x = opd_context_tensor(ctx, 0);
     return opd_context_mark_dirty(ctx, x) || opd_context_return(ctx, mul_to(x, vec(2, 2)));
 }
-static int fn_write_jvp(opd_context *ctx) { return opd_context_return(ctx, mul_to(opd_context_tangent(ctx, 0, 0), vec(2, 2))); }
-static int fn_write_as_is(opd_context *ctx) { return opd_context_return(ctx, opd_context_tangent(ctx, 0, 0)); }
-static int fn_write_other(opd_context *ctx) { return opd_context_return(ctx, opd_mul(opd_context_tangent(ctx, 0, 0), vec(2, 2))); }
-static opd_tensor *apply(int (*forward)(opd_context *), int (*jvp)(opd_context *), opd_tensor *x, opd_tensor *y) {
+static int fn_double(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, opd_mul(opd_jvp_tangent(jv, 0), vec(2, 2))); }
+static opd_tensor *apply(int (*forward)(opd_context *), opd_jvp_fn jvp, opd_tensor *x, opd_tensor *y) {
     opd_autograd_function f;
     opd_value in[2], out[2];
     memset(&f, 0, sizeof f);
@@ -860,7 +851,7 @@ static opd_tensor *apply(int (*forward)(opd_context *), int (*jvp)(opd_context *
     if (y) { in[1] = opd_value_tensor(y); }
     return opd_autograd_apply(&f, out, 2, in, y ? 2 : 1) < 1 ? NULL : out[0].u.t;
 }
-TEST(custom_functions) {
+TEST(custom_functions) {                          /* their errors: test_function.c */
     opd_tensor *x, *y, *r, *in[2], *g[2];
     CHECK_INT(opd_dual_enter(), 0);
     x = opd_make_dual(vec(1, 2), vec(3, 4));
@@ -869,23 +860,12 @@ TEST(custom_functions) {
     CHECK(is_2(r, 5, 12) && is_2(tangent_of(r), 3 * 5 + 1, 4 * 6 + 2));
     CHECK(is_2(tangent_of(apply(fn_forward, fn_jvp, vec(1, 2), y)), 1, 2));
     CHECK(apply(fn_forward, NULL, vec(1, 2), vec(1, 2)) != NULL);
-    CHECK(!apply(fn_forward, NULL, x, y));
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "You must implement the jvp function for custom autograd.Function to use it with forward mode AD");
-    CHECK(!apply(fn_forward, fn_jvp_short, x, y));
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Function's jvp returned an invalid number of forward gradients (expected 2 but got 1)");
-    CHECK(!apply(fn_forward, fn_jvp_integer, x, y));
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Function's jvp returned a gradient at position 1, but the corresponding forward output is not a "
-                "differentiable Tensor");
-    r = apply(fn_view, fn_view_jvp, x, NULL);
-    CHECK(r && opd_ndim(tangent_of(r)) == 2 && opd_tensor_same_storage(tangent_of(r), tangent_of(x)));
-    CHECK(!apply(fn_view, fn_view_copy, x, NULL));
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.");
-    r = apply(fn_write, fn_write_jvp, x, NULL);
+    r = apply(fn_view, fn_double, x, NULL);       /* a view's tangent is a view, whatever jvp says */
+    CHECK(r && opd_ndim(tangent_of(r)) == 2 && opd_tensor_same_storage(tangent_of(r), tangent_of(x)) && is_2(tangent_of(r), 3, 4));
+    r = apply(fn_write, fn_double, x, NULL);
     CHECK(is_2(r, 2, 4) && is_2(tangent_of(r), 6, 8) && is_2(tangent_of(x), 6, 8));
-    CHECK(!apply(fn_write, fn_write_as_is, x, NULL));
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "An inplace custom Function is not modifying the forward mode gradients inplace.");
-    CHECK(!apply(fn_write, fn_write_other, x, NULL));
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "An inplace custom Function is not returning the forward mode gradients as-is.");
+    r = apply(fn_write, fn_double, opd_select(opd_view(x, OPD_INTS(1, 2)), 0, 0), NULL);
+    CHECK(is_2(tangent_of(r), 12, 16) && is_2(tangent_of(x), 12, 16));
     in[0] = opd_tensor_set_requires_grad(vec(3, 4), true);          /* the tangent's history */
     in[1] = opd_tensor_set_requires_grad(vec(5, 6), true);
     r = tangent_of(apply(fn_forward, fn_jvp, opd_make_dual(vec(1, 2), in[0]), in[1]));
