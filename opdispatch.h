@@ -111,9 +111,9 @@
      TORCH_SHOW_DISPATCH_TRACE          opd_dispatch_trace_set          op.tags             opd_op_tags
 
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
-     Backward through an operator without a formula is an error that names it, not a warning.  A kernel that returns
-     its argument under autograd returns an alias of it.  Errors list the kernels that are there before the fallbacks.
-     Registration is safe while other threads call; a kernel's user pointer is destroyed when no call is inside.  The
+     Backward through an operator without a formula is an error that names it, not a warning (opd_autograd_fallback_set
+     chooses); what is differentiable once refuses every second derivative.  A kernel that returns its argument under
+     autograd returns an alias of it.  Errors list the kernels that are there before the fallbacks.  Registration is safe while other threads call; a kernel's user pointer is destroyed when no call is inside.  The
      "no formula" fallback is at every autograd key (PyTorch: not at AutogradNestedTensor and PrivateUse).
      Schemas: see the list at >>schema.  Random numbers are counter-based (Philox), not those of PyTorch's CPU
      generator.  The smallest int64 or int32 divided by -1 is an error.  Keys without a meaning in C are left out:
@@ -1050,6 +1050,7 @@ typedef struct opd_autograd_function {
     opd_jvp_fn jvp;              /* forward mode (see >>api:forward), after forward; NULL: inputs have no tangents */
     void *user;                  /* opd_context_user */
     bool once_differentiable;    /* the formula runs with grad mode off; a second derivative is refused */
+    void *reserved[2];           /* zero */
 } opd_autograd_function;
 /* Function.apply.  Writes the first cap outputs (tensors and lists of the innermost scope) and returns how many there
    are, or -1 with an error.  An input that is returned as it is comes back as a view of it; one that is returned twice,
