@@ -113,7 +113,8 @@
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
      Backward through an operator without a formula is an error that names it, not a warning (opd_autograd_fallback_set
      chooses); what is differentiable once refuses every second derivative.  A kernel that returns its argument under
-     autograd returns an alias of it.  Errors list the kernels that are there before the fallbacks.  Registration is safe while other threads call; a kernel's user pointer is destroyed when no call is inside.  The
+     autograd returns an alias of it.  Errors list the kernels that are there before the fallbacks.
+     Registration is safe while other threads call; a kernel's user pointer is destroyed when no call is inside.  The
      "no formula" fallback is at every autograd key (PyTorch: not at AutogradNestedTensor and PrivateUse).
      Schemas: see the list at >>schema.  Random numbers are counter-based (Philox), not those of PyTorch's CPU
      generator.  The smallest int64 or int32 divided by -1 is an error.  Keys without a meaning in C are left out:
@@ -1682,13 +1683,14 @@ struct opd_grad_guard {
     opd_grad_guard(const opd_grad_guard &) = delete;
     opd_grad_guard &operator=(const opd_grad_guard &) = delete;
 };
-#define OPD_GRAD_MODE(on) for (opd_grad_guard opd_g(on); opd_g.block.open; opd_grad_end(&opd_g.block))
+#define OPD_GRAD_MODE_(on, g) for (opd_grad_guard g(on); g.block.open; opd_grad_end(&g.block))
 #elif defined(__GNUC__) && !defined(__TINYC__)
-#define OPD_GRAD_MODE(on) for (__attribute__((cleanup(opd_grad_end))) opd_grad_block opd_g = opd_grad_begin(on); \
-                               opd_g.open; opd_grad_end(&opd_g))
+#define OPD_GRAD_MODE_(on, g) for (__attribute__((cleanup(opd_grad_end))) opd_grad_block g = opd_grad_begin(on); \
+                                   g.open; opd_grad_end(&g))
 #else
-#define OPD_GRAD_MODE(on) for (opd_grad_block opd_g = opd_grad_begin(on); opd_g.open; opd_grad_end(&opd_g))
+#define OPD_GRAD_MODE_(on, g) for (opd_grad_block g = opd_grad_begin(on); g.open; opd_grad_end(&g))
 #endif
+#define OPD_GRAD_MODE(on) OPD_GRAD_MODE_(on, OPD_SCOPED_NAME(__LINE__))
 #define OPD_NO_GRAD OPD_GRAD_MODE(false)
 #define OPD_ENABLE_GRAD OPD_GRAD_MODE(true)
 

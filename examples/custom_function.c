@@ -32,8 +32,9 @@ static int softplus_backward(opd_backward_call *bw) {
 static opd_tensor *softplus(opd_tensor *x, double beta) {
     static const opd_autograd_function f = {
         .name = "Softplus", .forward = softplus_forward, .backward = softplus_backward };
-    const opd_value in[] = {opd_value_tensor(x), opd_value_float(beta)};
-    opd_value out[1];
+    opd_value in[2], out[1];
+    in[0] = opd_value_tensor(x);
+    in[1] = opd_value_float(beta);
     return opd_autograd_apply(&f, out, 1, in, 2) < 0 ? NULL : out[0].u.t;
 }
 
