@@ -131,7 +131,7 @@
      >>api:backends    devices from outside
      >>api:autograd    the tape
      >>api:forward     forward mode: tangents beside values
-     >>api:checking    gradients against finite differences
+     >>api:checking    gradients against finite differences, pictures of graphs
      >>api:training    optimizers, gradient clipping, learning rates
      >>api:observers   who is told of calls; the profiler
      >>api:plug        library blocks
@@ -151,6 +151,7 @@
      >>autograd        nodes, the generic kernels, the engine, grad modes
      >>forward         dual tensors, levels, tangents of results
      >>gradcheck       gradients against finite differences
+     >>pictures        the backward graph as Graphviz DOT
      >>training        optimizers, gradient clipping, learning rates
      >>plugins         loading libraries of operators, compiling at run time
      >>profiler        records of events, the table, the trace file
@@ -1150,7 +1151,7 @@ OPD_API int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent);
 /* The context of a custom function, or NULL.  Arguments and results are its inputs and outputs there. */
 OPD_API opd_context *opd_jvp_context(const opd_jvp_call *jv);
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:checking   gradients against finite differences
+//  >>api:checking   gradients against finite differences, pictures of graphs
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A function under test: fills outputs (of the innermost scope) and returns how many, at most OPD_GRADCHECK_OUTPUTS, or
@@ -1183,6 +1184,17 @@ OPD_API int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *in
    by all of them.  grad_outputs: one for each output that requires grad; NULL: random ones in [-1, 1]. */
 OPD_API int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                               opd_tensor *const *grad_outputs, const opd_gradcheck_options *options);
+
+/* The backward graph of tensors as Graphviz DOT: a box for each node with the operator's name, the sizes of its results
+   and the bytes it has saved; leaves blue, the tensors given green; arrows as the forward computation went.  Text as
+   opd_dump's: cut to cap bytes with its zero (cap 0: buf may be NULL), returns the full length, 0 with an error. */
+typedef struct opd_graph_options {
+    opd_tensor *const *tensors; const char *const *names; int nnames;       /* names of leaves and of outputs */
+    const char *title;                 /* NULL: none */
+    bool no_saved;                     /* without what is saved */
+} opd_graph_options;
+OPD_API size_t opd_graph_dot(opd_tensor *const *tensors, int n, const opd_graph_options *options, char *buf,
+                             size_t cap);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:training   optimizers, gradient clipping, learning rates
@@ -3072,7 +3084,8 @@ typedef void (*opd_destroy)(void *user);
     X(double, opd_lr_cosine, 4, (double, int64_t, int64_t, double)) \
     X(double, opd_lr_cosine_restarts, 5, (double, int64_t, int64_t, int64_t, double)) \
     X(opd_one_cycle, opd_one_cycle_defaults, 2, (double, int64_t)) \
-    X(double, opd_lr_one_cycle, 2, (int64_t, const opd_one_cycle *))
+    X(double, opd_lr_one_cycle, 2, (int64_t, const opd_one_cycle *)) \
+    X(size_t, opd_graph_dot, 5, (opd_tensor *const *, int, const opd_graph_options *, char *, size_t))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -17113,6 +17126,230 @@ int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs
     else if (n > 0) { rc = opdi_check_start(opdi_gradients_of, &g, all, ninputs + n, &over, true); }
     opd_scope_close(&scope);
     return rc;
+}
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>pictures   the backward graph as Graphviz DOT
+//
+//  Everything that can be reached from some tensors gets a number in the order in which it is found; then one statement
+//  for each vertex and each edge.  Reads nodes, changes nothing.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+/* Pointers in the order in which they were found, and a table that finds them again. */
+typedef struct opdi_found { uintptr_t *at; int64_t n, cap; int64_t *table; } opdi_found;
+
+static int64_t opdi_found_slot(const opdi_found *f, uintptr_t p) {
+    const uint64_t mask = (uint64_t)(2 * f->cap - 1);
+    uint64_t h = (uint64_t)p * 0x9e3779b97f4a7c15u;
+    for (h = (h ^ h >> 29) & mask; f->table[h] >= 0 && f->at[f->table[h]] != p; h = (h + 1) & mask) { }
+    return (int64_t)h;
+}
+static void opdi_found_free(opdi_found *f) {
+    opdi_free(f->at, (size_t)f->cap * sizeof *f->at);
+    opdi_free(f->table, (size_t)(2 * f->cap) * sizeof *f->table);
+}
+static int opdi_found_grow(opdi_found *f) {
+    opdi_found big;
+    int64_t i;
+    big.n = f->n;
+    big.cap = f->cap ? 2 * f->cap : 64;
+    big.at = (uintptr_t *)opdi_alloc((size_t)big.cap * sizeof *big.at);
+    big.table = big.at ? (int64_t *)opdi_alloc((size_t)(2 * big.cap) * sizeof *big.table) : NULL;
+    if (!big.table) { opdi_free(big.at, (size_t)big.cap * sizeof *big.at); return -1; }
+    for (i = 0; i < 2 * big.cap; i++) { big.table[i] = -1; }
+    for (i = 0; i < f->n; i++) { big.at[i] = f->at[i]; big.table[opdi_found_slot(&big, f->at[i])] = i; }
+    opdi_found_free(f);
+    *f = big;
+    return 0;
+}
+/* The number of p, which is added when it is new; -1 with an error. */
+static int64_t opdi_found_add(opdi_found *f, uintptr_t p) {
+    int64_t slot;
+    if (f->n == f->cap && opdi_found_grow(f)) { return -1; }
+    slot = opdi_found_slot(f, p);
+    if (f->table[slot] < 0) { f->at[f->n] = p; f->table[slot] = f->n++; }
+    return f->table[slot];
+}
+
+typedef struct opdi_picture {
+    opdi_found vertices, storages;                /* nodes and (OPDI_LEAF) leaves; what nodes have saved lies there */
+    int64_t nodes, leaves, bytes;                 /* of these storages */
+    const opd_graph_options *o;
+    opdi_text text;
+} opdi_picture;
+
+/* Text inside quotes. */
+static void opdi_picture_quote(opdi_text *t, const char *s) {
+    for (; *s; s++) {
+        if (*s == '\n') { opdi_text_add(t, "\\n"); }
+        else { opdi_text_add(t, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s); }
+    }
+}
+static void opdi_picture_bytes(opdi_text *t, int64_t n) {
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB"};
+    double v = (double)n;
+    int k = 0;
+    while (v >= 1024 && k < 3) { v /= 1024; k++; }
+    opdi_text_add(t, k ? "%.1f %s" : "%.0f %s", v, units[k]);
+}
+static void opdi_picture_sizes(opdi_text *t, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
+    char buf[400];
+    opdi_text_add(t, "\\n%s %s", opdi_sizes_text(sizes, ndim, buf, sizeof buf), opd_dtype_name(dtype));
+}
+static const char *opdi_picture_name(const opdi_picture *p, const opd_tensor *t) {
+    int i;
+    for (i = 0; i < p->o->nnames; i++) { if (p->o->tensors[i] == t) { return p->o->names[i]; } }
+    return NULL;
+}
+
+/* Bytes of one saved tensor; its storage is counted once for the whole picture.  -1 with an error. */
+static int64_t opdi_picture_saved_one(opdi_picture *p, const opd_tensor *t) {
+    const int64_t before = p->storages.n;
+    if (!t) { return 0; }
+    if (opdi_found_add(&p->storages, (uintptr_t)t->storage) < 0) { return -1; }
+    if (p->storages.n > before) { p->bytes += t->storage->bytes; }
+    return t->numel * (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
+}
+static int64_t opdi_picture_saved(opdi_picture *p, const opd_node *n) {
+    const opd_value *v = opdi_kept(n);
+    int64_t sum = 0, one;
+    int32_t i, k;
+    for (; n; n = opdi_slices_inner(n), v = n ? opdi_kept(n) : NULL) {
+        for (i = 0; i < n->nkept + n->nresults; i++) {
+            const bool list = v[i].tag == OPD_TAG_TENSORS && v[i].u.tensors;
+            for (k = 0; k < (v[i].tag == OPD_TAG_TENSOR ? 1 : list ? v[i].n : 0); k++) {
+                one = opdi_picture_saved_one(p, list ? v[i].u.tensors[k] : v[i].u.t);
+                if (one < 0) { return -1; }
+                sum += one;
+            }
+        }
+    }
+    return sum;
+}
+
+static int opdi_picture_node(opdi_picture *p, int64_t number, const opd_node *n) {
+    const opd_node *inner = opdi_slices_inner(n);
+    const int64_t saved = opdi_picture_saved(p, n);
+    opdi_text *t = &p->text;
+    uint32_t i;
+    if (saved < 0) { return -1; }
+    opdi_text_add(t, "  n%lld [label=\"", (long long)number);
+    opdi_picture_quote(t, n->formula->name);
+    if (inner) { opdi_text_add(t, " of "); opdi_picture_quote(t, inner->formula->name); }
+    for (i = 0; i < n->noutputs && i < 4; i++) {
+        const int64_t *m = opdi_node_meta(n, i);
+        if (m) { opdi_picture_sizes(t, m + 1, (int)(*m >> 24), (opd_scalar_type)(*m & 255)); }
+    }
+    if (n->noutputs > 4) { opdi_text_add(t, "\\n... %u in all", (unsigned)n->noutputs); }
+    if (!p->o->no_saved && n->saved == OPDI_SAVED_FREED) { opdi_text_add(t, "\\nsaved: freed"); }
+    else if (!p->o->no_saved && saved > 0) { opdi_text_add(t, "\\nsaved "); opdi_picture_bytes(t, saved); }
+    opdi_text_add(t, "\"];\n");
+    p->nodes++;
+    return 0;
+}
+static void opdi_picture_leaf(opdi_picture *p, int64_t number, const opd_tensor *leaf) {
+    const char *name = opdi_picture_name(p, leaf);
+    opdi_text_add(&p->text, "  n%lld [label=\"", (long long)number);
+    opdi_picture_quote(&p->text, name ? name : "leaf");
+    opdi_picture_sizes(&p->text, leaf->dims, leaf->ndim, (opd_scalar_type)leaf->dtype);
+    opdi_text_add(&p->text, "\", shape=ellipse, fillcolor=lightblue];\n");
+    p->leaves++;
+}
+static void opdi_picture_output(opdi_picture *p, int i, opd_tensor *t, uintptr_t from) {
+    const char *name = opdi_picture_name(p, t);
+    opdi_text_add(&p->text, "  o%d [label=\"", i);
+    opdi_picture_quote(&p->text, name ? name : "output");
+    opdi_picture_sizes(&p->text, t->dims, t->ndim, (opd_scalar_type)t->dtype);
+    opdi_text_add(&p->text, "\", shape=ellipse, fillcolor=%s];\n", from ? "palegreen" : "lightgray");
+    if (from) { opdi_text_add(&p->text, "  n%lld -> o%d;\n", (long long)opdi_found_add(&p->vertices, from), i); }
+}
+
+/* Finds everything; -1 with an error. */
+static int opdi_picture_find(opdi_picture *p, const uintptr_t *roots, int n) {
+    int64_t k;
+    int i;
+    for (i = 0; i < n; i++) { if (roots[i] && opdi_found_add(&p->vertices, roots[i]) < 0) { return -1; } }
+    for (k = 0; k < p->vertices.n; k++) {
+        const uintptr_t v = p->vertices.at[k];
+        const opd_node *node = v & OPDI_LEAF ? NULL : opdi_edge_node(v);
+        for (i = 0; node && i < node->nedges; i++) {
+            const uintptr_t to = opdi_edges(node)[i].vertex;
+            if (to && opdi_found_add(&p->vertices, to) < 0) { return -1; }
+        }
+    }
+    return 0;
+}
+static int opdi_picture_write(opdi_picture *p, opd_tensor *const *tensors, const uintptr_t *roots, int n) {
+    opdi_text *t = &p->text;
+    int64_t k;
+    int i;
+    opdi_text_add(t, "digraph backward {\n  graph [fontname=\"sans-serif\", fontsize=11];\n"
+                  "  node [shape=box, style=filled, fillcolor=white, fontname=\"sans-serif\", fontsize=10];\n"
+                  "  edge [fontname=\"sans-serif\", fontsize=9];\n");
+    for (k = 0; k < p->vertices.n; k++) {
+        const uintptr_t v = p->vertices.at[k];
+        if (v & OPDI_LEAF) { opdi_picture_leaf(p, k, opdi_edge_leaf(v)); }
+        else if (opdi_picture_node(p, k, opdi_edge_node(v))) { return -1; }
+    }
+    for (k = 0; k < p->vertices.n; k++) {
+        const uintptr_t v = p->vertices.at[k];
+        const opd_node *node = v & OPDI_LEAF ? NULL : opdi_edge_node(v);
+        for (i = 0; node && i < node->nedges; i++) {
+            const opdi_edge *e = &opdi_edges(node)[i];
+            const bool several = e->vertex && !(e->vertex & OPDI_LEAF) && opdi_edge_node(e->vertex)->noutputs > 1;
+            if (!e->vertex) { continue; }
+            opdi_text_add(t, "  n%lld -> n%lld", (long long)opdi_found_add(&p->vertices, e->vertex), (long long)k);
+            if (several) { opdi_text_add(t, " [label=\"%u\"]", (unsigned)e->nr); }
+            opdi_text_add(t, ";\n");
+        }
+    }
+    for (i = 0; i < n; i++) { opdi_picture_output(p, i, tensors[i], roots[i]); }
+    opdi_text_add(t, "  labelloc=t;\n  label=\"");
+    if (p->o->title) { opdi_picture_quote(t, p->o->title); opdi_text_add(t, "\\n"); }
+    opdi_text_add(t, "%lld nodes, %lld leaves", (long long)p->nodes, (long long)p->leaves);
+    if (!p->o->no_saved) {
+        opdi_text_add(t, ", saved tensors lie in ");
+        opdi_picture_bytes(t, p->bytes);
+        opdi_text_add(t, " of memory");
+    }
+    opdi_text_add(t, "\";\n}\n");
+    return 0;
+}
+
+size_t opd_graph_dot(opd_tensor *const *tensors, int n, const opd_graph_options *options, char *buf, size_t cap) {
+    opd_graph_options none;
+    opdi_picture p;
+    uintptr_t *roots;
+    int i, rc = -1;
+    memset(&none, 0, sizeof none);
+    memset(&p, 0, sizeof p);
+    if (cap && buf) { buf[0] = 0; }
+    if (!opd_ok()) { return 0; }
+    p.o = options ? options : &none;
+    if (n < 0 || (n && !tensors) || (cap && !buf) || (p.o->nnames > 0 && (!p.o->tensors || !p.o->names))) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_dot: an array is NULL");
+        return 0;
+    }
+    for (i = 0; i < n; i++) { if (opdi_null_tensor(tensors[i], "opd_graph_dot")) { return 0; } }
+    for (i = 0; i < p.o->nnames; i++) {
+        if (!p.o->names[i]) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_dot: name %d is NULL", i); return 0; }
+    }
+    p.text = opdi_text_of(buf, cap);
+    if (!(roots = (uintptr_t *)opdi_alloc((size_t)(n + 1) * sizeof *roots))) { return 0; }
+    for (i = 0; i < n && opd_ok(); i++) {
+        opd_node *node = opdi_grad_fn(tensors[i]);
+        roots[i] = node ? (uintptr_t)node : !opd_tensor_requires_grad(tensors[i]) ? 0
+                   : (uintptr_t)tensors[i] | OPDI_LEAF;
+    }
+    if (opd_ok() && opdi_picture_find(&p, roots, n) == 0) { rc = opdi_picture_write(&p, tensors, roots, n); }
+    opdi_free(roots, (size_t)(n + 1) * sizeof *roots);
+    opdi_found_free(&p.vertices);
+    opdi_found_free(&p.storages);
+    if (rc && cap) { buf[0] = 0; }
+    return rc ? 0 : p.text.n;
 }
 OPDI_COLD_END
 
