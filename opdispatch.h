@@ -7,7 +7,7 @@
      2.6 in behaviour and error texts; where PyTorch hurts it does better and says so below.
 
    WHAT IT IS NOT
-     No Python, no bindings, no model formats, no optimizers, no distributed anything.  Not yet there: in-place
+     No Python, no bindings, no model formats, no distributed anything.  Not yet there: in-place
      operations on views under autograd (refused, never wrong), vmap, autocast, tracing, forward mode, CUDA;
      cards already name what those layers will read (.vmap, .autocast).  Complex tensors can be stored, copied and
      printed, not computed with.
@@ -109,6 +109,8 @@
      at::addGlobalCallback              opd_observer_add                torch.profiler      opd_profiler_start
      torch._C.parse_schema              opd_schema_parse                torch.ops.aten.add  opd_overloads_find, _call
      TORCH_SHOW_DISPATCH_TRACE          opd_dispatch_trace_set          op.tags             opd_op_tags
+     torch.autograd.gradcheck           opd_gradcheck, opd_gradgradcheck                    torch.optim.Adam    opd_adam
+     torch.nn.utils.clip_grad_norm_     opd_clip_grad_norm              lr_scheduler        opd_lr_cosine, ...
 
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
      Backward through an operator without a formula is an error that names it, not a warning (opd_autograd_fallback_set
