@@ -15694,13 +15694,14 @@ static opd_tensor *opdi_tangent_make(const opd_tensor *t, opd_tensor *g, bool as
     const int64_t n = t->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
     opd_tensor *z, *part;
     bool whole;
-    if ((as_is ? g->storage != t->storage : g->refs == 1 && g->storage->refs == 1) && opdi_congruent(g, t)) {
-        return g;
+    if (opdi_congruent(g, t)) {
+        if (as_is ? g->storage != t->storage : g->refs == 1 && g->storage->refs == 1) { return g; }
+        if (!(z = opd_clone(g)) || opdi_congruent(z, t)) { return z; }
     }
     whole = opd_offset(t) == 0 && !opdi_overlaps_itself(t) && opdi_extent(t->dims, t->dims + t->ndim, t->ndim) == n;
     z = opdi_own(opdi_tensor_make(whole ? t->dims : &n, whole ? t->dims + t->ndim : NULL, whole ? t->ndim : 1,
                                   (opd_scalar_type)t->dtype, opdi_place_of(t)));
-    part = z && opd_zero_(z) ? opdi_tangent_part(z, t) : NULL;
+    part = z && (whole || opd_zero_(z)) ? opdi_tangent_part(z, t) : NULL;
     return part && opd_copy_(part, g) ? z : NULL;
 }
 
@@ -16057,10 +16058,10 @@ int opd_jvp_pointwise(opd_jvp_call *jv) {
     return rc ? rc : opd_jvp_return(jv, 0, sum);
 }
 
-//-- The argument's tangent, or zeros; itself where it has no derivative.
-static opd_tensor *opdi_linear_arg(const opd_jvp_call *jv, int e) {
+//-- The argument's tangent, or zeros; an index itself, which is no element of a list.
+static opd_tensor *opdi_linear_arg(const opd_jvp_call *jv, int e, bool listed) {
     opd_tensor *t = jv->inputs[e];
-    return jv->tangents[e] ? jv->tangents[e] : opdi_differentiable(t) ? opd_zeros_like(t) : t;
+    return jv->tangents[e] ? jv->tangents[e] : opdi_differentiable(t) || listed ? opd_zeros_like(t) : t;
 }
 int opd_jvp_linear(opd_jvp_call *jv) {
     const opd_op *op = jv->op;
@@ -16072,12 +16073,12 @@ int opd_jvp_linear(opd_jvp_call *jv) {
     for (i = 0; i < op->nargs; i++) {
         args[i] = jv->args[i];
         if (op->tensor_args >> i & 1) {
-            if (args[i].tag == OPD_TAG_TENSOR && !(args[i].u.t = opdi_linear_arg(jv, e))) { return -1; }
+            if (args[i].tag == OPD_TAG_TENSOR && !(args[i].u.t = opdi_linear_arg(jv, e, false))) { return -1; }
             e++;
         } else if ((op->list_args >> i & 1) && args[i].tag == OPD_TAG_TENSORS) {
             if (!(list = opdi_scope_tensors(args[i].n))) { return -1; }
             for (k = 0; k < args[i].n; k++, e++) {
-                if (jv->inputs[e] && !(list[k] = opdi_linear_arg(jv, e))) { return -1; }
+                if (jv->inputs[e] && !(list[k] = opdi_linear_arg(jv, e, true))) { return -1; }
             }
             args[i].u.tensors = list;
         }
@@ -27084,6 +27085,7 @@ static void opdi_card_reduce(opd_op_desc *op, const char *schema, opd_kernel ker
                              const char *save, opd_autocast autocast, const char *out, const char *cases) {
     op->schema = schema; op->cpu = kernel; op->fake = kernel; op->backward = backward; op->save = save;
     op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = autocast; op->out = out; op->cases = cases;
+    op->jvp = *save || backward == OPD_NOT_DIFFERENTIABLE ? NULL : OPD_JVP_LINEAR;        /* sums and means */
 }
 /* The card <id>: kernel opdi_<kernel>_kernel. */
 #define OPDI_CARD_REDUCE(id, schema_, kernel_, backward_, save_, autocast_, out_, cases_)                    \
@@ -29189,9 +29191,34 @@ OPDI_BW1(mm) {
     return 0;
 }
 /* What the cards of products share. */
+/* Bilinear in the tensor arguments a and b, with c (-1: none) added to the product: one call for each tangent of both,
+   the first with that of c. */
+static int opdi_bilinear_jvp(opd_jvp_call *jv, int a, int b, int c) {
+    opd_tensor *sum = NULL, *part, *t, *added = c < 0 ? NULL : opd_jvp_tensor(jv, c);
+    opd_value args[OPD_MAX_ARGS];
+    int i, k, n = 0;
+    for (k = 0; k < 2; k++) {
+        i = k ? b : a;
+        t = opd_jvp_tangent(jv, i);
+        if (!t && (sum || !k)) { continue; }
+        for (n = 0; n < jv->op->nargs; n++) { args[n] = opd_jvp_value(jv, n); }
+        args[i] = opd_value_tensor(t ? t : opd_zeros_like(opd_jvp_tensor(jv, i)));
+        if (added && (sum || !opd_jvp_tangent(jv, c))) { args[c] = opd_value_tensor(opd_zeros_like(added)); }
+        else if (added) { args[c] = opd_value_tensor(opd_jvp_tangent(jv, c)); }
+        part = opd_ok() ? opd_call_op(jv->op, args, n) : NULL;
+        sum = sum && part ? opd_add(sum, part) : part;
+        if (!sum) { return -1; }
+    }
+    return opd_jvp_return(jv, 0, sum);
+}
+//-- The last two of two or three tensor arguments are multiplied.
+static int opdi_product_jvp(opd_jvp_call *jv) {
+    return jv->ninputs > 2 ? opdi_bilinear_jvp(jv, 1, 2, 0) : opdi_bilinear_jvp(jv, 0, 1, -1);
+}
 static void opdi_card_product(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward,
                               const char *save, const char *inplace, const char *out, const char *cases) {
     op->schema = schema; op->cpu = kernel; op->fake = kernel; op->backward = backward; op->save = save;
+    op->jvp = opdi_product_jvp;
     op->vmap = OPD_BATCH_MATMUL;
     op->autocast = OPD_AUTOCAST_LOWER;
     op->inplace = inplace;
@@ -30362,11 +30389,12 @@ OPDI_BW1(convolution) {
     for (i = 0; i < 3; i++) { OPDI_GIVE(i, rets[i]); }
     return 0;
 }
+static int opdi_convolution_jvp(opd_jvp_call *jv) { return opdi_bilinear_jvp(jv, 0, 1, 2); }
 OPDI_OP(convolution) {
     op->schema = "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
                  "bool transposed, int[] output_padding, int groups) -> Tensor";
     op->cpu = opdi_convolution_kernel; op->fake = opdi_convolution_kernel; op->backward = opdi_convolution_backward;
-    op->save = "input, weight";
+    op->save = "input, weight"; op->jvp = opdi_convolution_jvp;
     op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_LOWER; op->out = "convolution.out";
     op->cases = "[2,2,5,4], [3,2,3,2], [3], (1,1), (1,0), (1,1), False, (0,0), 1; [1,4,5], [2,2,2], None, (2,), (1,), "
                 "(2,), False, (0,), 2; [2,2,3,3], [2,3,2,2], [3], (2,2), (1,1), (1,1), True, (1,0), 1; [1,2,3,3,3], "
@@ -35059,7 +35087,7 @@ static int opdi_list_of_none(opd_call *call) {
 OPDI_OP(cat) {
     opdi_describe(op, "cat(Tensor[] tensors, int dim=0) -> Tensor", opdi_cat_kernel, opdi_cat_backward, "tensors",
                   OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE, "{[2,3], [1,3]}; {[2,3], [2,2]}, 1");
-    op->any = opdi_list_of_none;
+    op->any = opdi_list_of_none; op->jvp = OPD_JVP_LINEAR;
     op->out = "cat.out";
 }
 OPDI_KERNEL(stack) {
@@ -35113,7 +35141,7 @@ OPDI_BW1(stack) {
 OPDI_OP(stack) {
     opdi_describe(op, "stack(Tensor[] tensors, int dim=0) -> Tensor", opdi_stack_kernel, opdi_stack_backward, "",
                   OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE, "{[2,3], [2,3]}; {[2,3], [2,3]}, 1; {[], []}");
-    op->any = opdi_list_of_none;
+    op->any = opdi_list_of_none; op->jvp = OPD_JVP_LINEAR;
     op->out = "stack.out";
 }
 /* hstack, vstack, dstack, column_stack, row_stack: everything with `least` dims at least, then cat along dim.  column:
