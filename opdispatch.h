@@ -1062,6 +1062,8 @@ typedef struct opd_autograd_function {
    values.  The struct is copied, its name too.  Any thread. */
 OPD_API int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs,
                                int n);
+/* The first output, a tensor; NULL: failed.  OPD_APPLY(&fn, x, 2.5) wraps C values as OPD_CALL does. */
+OPD_API opd_tensor *opd_autograd_call(const opd_autograd_function *fn, const opd_value *inputs, int n);
 
 /* The context of a custom function or of an operator with a set-up (torch's ctx); it lives as long as the node.  In
    forward and set-up: the inputs (of an operator: its arguments, defaults filled in), and the outputs so far. */
@@ -1460,6 +1462,11 @@ inline opd_tensors opd_tensors_in(const std::initializer_list<opd_tensor *> &l) 
     return opd_tensors_of(l.begin(), static_cast<int64_t>(l.size()));
 }
 #define OPD_V(x) opd_v(x)
+template <class... A> inline opd_tensor *opd_apply_cpp(const opd_autograd_function *fn, A... a) {
+    const opd_value v[] = {opd_v(a)..., opd_value_none()};
+    return opd_autograd_call(fn, v, static_cast<int>(sizeof...(A)));
+}
+#define OPD_APPLY(...) opd_apply_cpp(__VA_ARGS__)
 #define OPD_CALL(...) opd_call_cpp(__VA_ARGS__)
 #define OPD_CALL_N(...) opd_call_cpp_n(__VA_ARGS__)
 #define OPD_INTS(...) opd_ints_in({__VA_ARGS__})
@@ -1495,6 +1502,7 @@ inline opd_tensors opd_tensors_in(const std::initializer_list<opd_tensor *> &l) 
 #define OPD_ARGS(...)                                                                                       \
     (const opd_value[OPD_COUNT(__VA_ARGS__)]){OPD_CAT(OPD_MAP_, OPD_COUNT(__VA_ARGS__))(__VA_ARGS__)},      \
         OPD_COUNT(__VA_ARGS__)
+#define OPD_APPLY(fn, ...) opd_autograd_call(fn, OPD_ARGS(__VA_ARGS__))
 #define OPD_CALL(op, ...) opd_call_op(op, OPD_ARGS(__VA_ARGS__))
 #define OPD_CALL_N(op, rets, ...) opd_call_all(op, rets, OPD_ARGS(__VA_ARGS__))
 #define OPD_INTS(...) \
@@ -3065,6 +3073,7 @@ typedef void (*opd_destroy)(void *user);
     X(opd_autograd_fallback_mode, opd_autograd_fallback_set, 1, (opd_autograd_fallback_mode)) \
     X(int, opd_autograd_not_implemented, 1, (opd_call *)) \
     X(opd_context *, opd_jvp_context, 1, (const opd_jvp_call *)) \
+    X(opd_tensor *, opd_autograd_call, 3, (const opd_autograd_function *, const opd_value *, int)) \
     X(opd_sgd_options, opd_sgd_defaults, 0, ()) \
     X(opd_adam_options, opd_adam_defaults, 0, ()) \
     X(opd_adam_options, opd_adamw_defaults, 0, ()) \
@@ -14464,6 +14473,15 @@ int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int 
                                              : inputs[i].tag == OPD_TAG_TENSOR);
     }
     return opdi_function_call(ctx, outputs, cap);
+}
+
+opd_tensor *opd_autograd_call(const opd_autograd_function *fn, const opd_value *inputs, int n) {
+    opd_value out = opd_value_none();
+    const int got = opd_autograd_apply(fn, &out, 1, inputs, n);
+    if (got >= 0 && out.tag != OPD_TAG_TENSOR) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_call: the first output of %s is no tensor", fn->name);
+    }
+    return got >= 0 && out.tag == OPD_TAG_TENSOR ? out.u.t : NULL;
 }
 
 //-- A formula gives a gradient for what is no tensor.

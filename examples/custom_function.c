@@ -32,10 +32,7 @@ static int softplus_backward(opd_backward_call *bw) {
 static opd_tensor *softplus(opd_tensor *x, double beta) {
     static const opd_autograd_function f = {
         .name = "Softplus", .forward = softplus_forward, .backward = softplus_backward };
-    opd_value in[2], out[1];
-    in[0] = opd_value_tensor(x);
-    in[1] = opd_value_float(beta);
-    return opd_autograd_apply(&f, out, 1, in, 2) < 0 ? NULL : out[0].u.t;
+    return OPD_APPLY(&f, x, beta);
 }
 
 //-- rounding in place -------------------------------------------------------------------------------------------------
@@ -48,9 +45,7 @@ static int round_forward(opd_context *ctx) {
 static int round_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 static opd_tensor *round_(opd_tensor *x) {
     static const opd_autograd_function f = { .name = "Round", .forward = round_forward, .backward = round_backward };
-    const opd_value in = opd_value_tensor(x);
-    opd_value out;
-    return opd_autograd_apply(&f, &out, 1, &in, 1) < 0 ? NULL : out.u.t;
+    return OPD_APPLY(&f, x);
 }
 
 //-- the running maximum, by loops ---------------------------------------------------------------------------------------
@@ -79,9 +74,7 @@ static int peak_backward(opd_backward_call *bw) {
 static opd_tensor *peak(opd_tensor *x) {
     static const opd_autograd_function f = { .name = "Peak", .forward = peak_forward, .setup_context = peak_setup,
                                              .backward = peak_backward, .once_differentiable = true };
-    const opd_value in = opd_value_tensor(x);
-    opd_value out;
-    return opd_autograd_apply(&f, &out, 1, &in, 1) < 0 ? NULL : out.u.t;
+    return OPD_APPLY(&f, x);
 }
 
 //-- in use --------------------------------------------------------------------------------------------------------------

@@ -82,11 +82,7 @@ static int apply(const opd_autograd_function *f, opd_tensor **out, int cap, cons
     for (i = 0; i < cap; i++) { out[i] = i < rc && v[i].tag == OPD_TAG_TENSOR ? v[i].u.t : NULL; }
     return rc;
 }
-static opd_tensor *apply1(const opd_autograd_function *f, opd_tensor *x) {
-    opd_value in = opd_value_tensor(x);
-    opd_tensor *out;
-    return apply(f, &out, 1, &in, 1) < 0 ? NULL : out;
-}
+static opd_tensor *apply1(const opd_autograd_function *f, opd_tensor *x) { return OPD_APPLY(f, x); }
 static int apply2(const opd_autograd_function *f, opd_tensor **out, opd_tensor *x, opd_tensor *y) {
     opd_value in[2];
     in[0] = opd_value_tensor(x);
@@ -605,6 +601,47 @@ TEST(dep_nograd) {
     CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[3], 1, 0);
 }
 
+static int as_is_and_saved(opd_context *ctx) {
+    opd_tensor *t[2];
+    t[0] = opd_context_tensor(ctx, 0);
+    t[1] = opd_context_tensor(ctx, 1);
+    return opd_context_save_for_backward(ctx, t, 2) || opd_context_return(ctx, t[0]);
+}
+static int as_is_and_saved_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(g, opd_bw_tensor(bw, 1))) || opd_bw_return(bw, 1, opd_mul(g, opd_bw_tensor(bw, 0)));
+}
+TEST(returns_input_as_is_and_saves_it) {
+    opd_autograd_function f = function("AsIs", as_is_and_saved, as_is_and_saved_backward);
+    opd_tensor *x = the_x(), *y = the_y(), *out[2];
+    CHECK_INT(apply2(&f, out, x, y), 1);
+    CHECK_INT(opd_backward(opd_sum(out[0])), 0);
+    CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[0], 0.5, 0);
+    CHECK_NEAR(opd_data_f64(opd_tensor_grad(y))[3], 4, 0);
+}
+static int wrong_size(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_zeros(OPD_INTS(10), OPD_FLOAT64)); }
+static int other_dtype(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_full(OPD_INTS(3, 4), OPD_V(2), OPD_FLOAT32)); }
+TEST(invalid_gradients) {
+    opd_autograd_function f = function("My", double_forward, wrong_size);
+    opd_tensor *x = the_x();
+    CHECK_INT(opd_backward(opd_sum(apply1(&f, x))), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Function MyBackward returned an invalid gradient at index 0 - got [10] but expected shape compatible with [4]");
+    f.backward = other_dtype;                     /* broadcast and of another dtype: summed and cast */
+    CHECK_INT(opd_backward(opd_sum(apply1(&f, x))), 0);
+    CHECK(opd_dtype(opd_tensor_grad(x)) == OPD_FLOAT64);
+    CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[0], 6, 0);
+}
+TEST(no_grad_custom_function) {
+    opd_autograd_function f = function("My", double_forward, first_grad);
+    opd_tensor *x = the_x(), *y = NULL;
+    OPD_NO_GRAD { y = apply1(&f, x); }
+    CHECK(y && !opd_tensor_requires_grad(y) && !opd_tensor_grad_fn(y));
+    y = apply1(&f, opd_detach(x));
+    CHECK(y && !opd_tensor_requires_grad(y));
+    CHECK(OPD_APPLY(&f, 3) == NULL);
+    opd_error_clear();
+}
+
 //-- once differentiable -------------------------------------------------------------------------------------------------
 
 static int square_forward(opd_context *ctx) {
@@ -945,6 +982,30 @@ TEST(reentrant) {
 }
 
 static int thread_errors;
+static char there[256];
+static void *fail_on_a_thread(void *arg) {
+    opd_autograd_function f = function("Ill", ill_forward, ill_backward), g = function("Nothing", double_forward, nothing_backward);
+    opd_tensor *x = the_x();
+    (void)arg;
+    ill = 7;
+    OPD_SCOPE {
+        if (opd_backward(opd_sum(apply1(&f, x))) == 0) { thread_errors++; }
+        (void)snprintf(there, sizeof there, "%s", opd_error_message());
+        opd_error_clear();
+        ill = 0;
+        if (opd_backward(opd_sum(apply1(&g, x))) || opd_tensor_grad(x)) { thread_errors++; }
+    }
+    return NULL;
+}
+TEST(a_failure_is_no_missing_gradient_on_any_thread) {
+    pthread_t id;
+    thread_errors = 0;
+    CHECK_INT(pthread_create(&id, NULL, fail_on_a_thread, NULL), 0);
+    CHECK_INT(pthread_join(id, NULL), 0);
+    CHECK_INT(thread_errors, 0);
+    CHECK_STR(there, "ill [in IllBackward]");
+    CHECK_OK();
+}
 static void *run_threads(void *arg) {
     opd_autograd_function f = function("Exp", exp_forward, exp_backward);
     int i;
