@@ -856,6 +856,39 @@ TEST(many_saved_tensors) {
     CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[0], 3, 0);
 }
 
+static int hoard(opd_context *ctx) {
+    opd_tensor *big = opd_zeros(OPD_INTS(1000, 1000), OPD_FLOAT64);
+    return opd_context_save_for_backward(ctx, &big, 1) || opd_context_save_for_forward(ctx, &big, 1);
+}
+static int hoard_forward(opd_context *ctx) { return hoard(ctx) || double_forward(ctx); }
+static int hoard_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+TEST(saved_tensors_go_with_the_graph) {
+    opd_autograd_function f = function("Hoard", hoard_forward, hoard_backward);
+    opd_library *lib = opd_library_open(OPD_DEF, "hoard", NULL, "t", 1);
+    opd_tensor *x = the_x(), *y;
+    opd_op_desc d;
+    int i;
+    memset(&d, 0, sizeof d);
+    d.schema = "f(Tensor x) -> Tensor";
+    d.cpu = k_square;
+    d.backward = hoard_backward;
+    d.setup_context = hoard;
+    CHECK_INT(opd_define(lib, &d), 0);
+    for (i = 0; i < 2; i++) {
+        int64_t live = opd_memory_stats().live;
+        y = i ? OPD_CALL(opd_find("hoard::f"), x) : apply1(&f, x);
+        CHECK(opd_memory_stats().live > live + 8000000);
+        CHECK_INT(opd_backward(opd_sum(y)), 0);
+        CHECK(opd_memory_stats().live < live + 1000000);
+    }
+    OPD_NO_GRAD {                                 /* nothing is recorded, nothing held */
+        int64_t live = opd_memory_stats().live;
+        CHECK(apply1(&f, x) != NULL);
+        CHECK(opd_memory_stats().live < live + 1000000);
+    }
+    opd_library_close(lib);
+}
+
 //-- failures ------------------------------------------------------------------------------------------------------------
 
 static int ill;
