@@ -7,8 +7,7 @@
      2.6 in behaviour and error texts; where PyTorch hurts it does better and says so below.
 
    WHAT IT IS NOT
-     No Python, no bindings, no model formats, no distributed anything.  Not yet there: in-place
-     operations on views under autograd (refused, never wrong), vmap, autocast, tracing, forward mode, CUDA;
+     No Python, no bindings, no model formats, no distributed anything.  Not yet there: vmap, autocast, tracing, CUDA;
      cards already name what those layers will read (.vmap, .autocast).  Complex tensors can be stored, copied and
      printed, not computed with.
 
@@ -111,10 +110,12 @@
      TORCH_SHOW_DISPATCH_TRACE          opd_dispatch_trace_set          op.tags             opd_op_tags
      torch.autograd.gradcheck           opd_gradcheck, opd_gradgradcheck                    torch.optim.Adam    opd_adam
      torch.nn.utils.clip_grad_norm_     opd_clip_grad_norm              lr_scheduler        opd_lr_cosine, ...
+     forward_ad.dual_level()            OPD_DUAL_LEVEL { }              fwAD.make_dual      opd_make_dual
 
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
      Backward through an operator without a formula is an error that names it, not a warning (opd_autograd_fallback_set
-     chooses); what is differentiable once refuses every second derivative.  A kernel that returns its argument under
+     chooses); what is differentiable once refuses every second derivative.  Levels of forward mode belong to threads; a
+     write in place keeps what the tape holds of the tangent.  A kernel that returns its argument under
      autograd returns an alias of it.  Errors list the kernels that are there before the fallbacks.
      Registration is safe while other threads call; a kernel's user pointer is destroyed when no call is inside.  The
      "no formula" fallback is at every autograd key (PyTorch: not at AutogradNestedTensor and PrivateUse).
@@ -1120,6 +1121,10 @@ OPD_API int opd_autograd_not_implemented(opd_call *call);
 OPD_API int opd_dual_enter(void);
 /* Exits the newest level: its tangents go.  0, or -1 with an error.  Works while an error is pending. */
 OPD_API int opd_dual_exit(int level);
+/* Both as a block: OPD_DUAL_LEVEL { ... }, which is left out when no level can be entered. */
+OPD_INLINE void opd_dual_end(int *level) {
+    if (*level >= 0) { (void)opd_dual_exit(*level); *level = -1; }
+}
 /* A view of primal (differentiable by the tape) with a tangent of its sizes.  A tangent that lies in memory as primal
    does is kept as it is, any other is copied (differentiably).  Views of a dual tensor have views of its tangent;
    writing into any of them in place writes their tangent.  Only this thread sees the tangents. */
@@ -1713,6 +1718,21 @@ struct opd_grad_guard {
 #define OPD_GRAD_MODE_(on, g) for (opd_grad_block g = opd_grad_begin(on); g.open; opd_grad_end(&g))
 #endif
 #define OPD_GRAD_MODE(on) OPD_GRAD_MODE_(on, OPD_SCOPED_NAME(__LINE__))
+#if defined(__cplusplus)
+struct opd_dual_guard {
+    int level;
+    opd_dual_guard() : level(opd_dual_enter()) {}
+    ~opd_dual_guard() { opd_dual_end(&level); }
+    opd_dual_guard(const opd_dual_guard &) = delete;
+    opd_dual_guard &operator=(const opd_dual_guard &) = delete;
+};
+#define OPD_DUAL_LEVEL for (opd_dual_guard opd_d; opd_d.level >= 0; opd_dual_end(&opd_d.level))
+#elif defined(__GNUC__) && !defined(__TINYC__)
+#define OPD_DUAL_LEVEL for (__attribute__((cleanup(opd_dual_end))) int opd_d = opd_dual_enter(); opd_d >= 0; \
+                            opd_dual_end(&opd_d))
+#else
+#define OPD_DUAL_LEVEL for (int opd_d = opd_dual_enter(); opd_d >= 0; opd_dual_end(&opd_d))
+#endif
 #define OPD_NO_GRAD OPD_GRAD_MODE(false)
 #define OPD_ENABLE_GRAD OPD_GRAD_MODE(true)
 

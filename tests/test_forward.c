@@ -531,6 +531,33 @@ TEST(writes_that_read_themselves) {
     CHECK_OK();
 }
 
+static opd_tensor *leave_the_block(int how) {
+    int rounds = 0;
+    OPD_DUAL_LEVEL {
+        opd_tensor *dual = opd_make_dual(vec(1, 2), vec(3, 4));
+        rounds++;
+        CHECK(tangent_of(dual) != NULL);
+        if (how == 1) { return dual; }
+        if (how == 2) { break; }
+        OPD_DUAL_LEVEL { CHECK(!"entered twice"); }
+        CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Nested forward mode AD");
+    }
+    CHECK_INT(rounds, 1);
+    return NULL;
+}
+TEST(level_blocks) {
+    int how;
+    for (how = 0; how < 3; how++) {
+#if defined(__TINYC__)
+        if (how > 0) { continue; }                /* jumps out of the block leave the level open */
+#endif
+        (void)leave_the_block(how);
+        CHECK_INT(opd_dual_enter(), 0);           /* closed */
+        CHECK_INT(opd_dual_exit(0), 0);
+    }
+    CHECK_OK();
+}
+
 TEST(out_forms_are_refused) {                     /* test_out_variant */
     opd_tensor *foo, *bar = vec(1, 2), *sum;
     opd_value v[4];
