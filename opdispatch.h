@@ -16648,7 +16648,7 @@ static int opdi_check_push(const opdi_check *c, opd_tensor *const *with, opd_ten
     return rc;
 }
 /* Row `d` of input j by forward mode. */
-static int opdi_check_tangent(const opdi_check *c, int j, int64_t d) {
+static int opdi_check_tangent(opdi_check *c, int j, int64_t d) {
     const opdi_axis *x = &c->in[j];
     opd_tensor *with[OPDI_CHECK_INPUTS], *tangents[OPD_GRADCHECK_OUTPUTS];
     int i;
@@ -16659,6 +16659,9 @@ static int opdi_check_tangent(const opdi_check *c, int j, int64_t d) {
         const opdi_axis *y = &c->out[i];
         const double *v = tangents[i] ? opdi_check_read(tangents[i]) : NULL;
         if (!opd_ok()) { return -1; }
+        if (tangents[i] && c->o->check_grad_dtypes && tangents[i]->dtype != y->t->dtype) {
+            return opdi_check_fail(c, "Forward AD gradient has dtype mismatch.");
+        }
         for (b = 0; v && b < y->n; b++) {
             double sum = 0;
             if (!c->fast) { sum = v[b]; }
@@ -16668,7 +16671,7 @@ static int opdi_check_tangent(const opdi_check *c, int j, int64_t d) {
     }
     return 0;
 }
-static int opdi_check_tangents(const opdi_check *c) {
+static int opdi_check_tangents(opdi_check *c) {
     int j, rc = 0;
     int64_t d;
     for (j = 0; j < c->nin; j++) {
@@ -16809,16 +16812,15 @@ static int opdi_check_jacobians(opdi_check *c) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
     int i;
     if (opdi_check_numerical(c) || opdi_check_outputs(c, c->inputs, outs)) { return -1; }
-    c->forward = true;
-    if (c->o->check_forward_ad && (opdi_check_tangents(c) || opdi_check_compare(c, outs))) { return -1; }
-    c->forward = false;
-    if (!c->o->check_backward_ad) { return 0; }
-    memset(c->analytical, 0, (size_t)(c->rows * c->columns) * sizeof(double));
-    for (i = 0; i < c->nout; i++) {
+    for (i = 0; i < c->nout && c->o->check_backward_ad; i++) {
         if (!opd_tensor_requires_grad(outs[i])) { continue; }                /* strict: its analytical part is zero */
         if (opdi_check_analytical(c, outs, i)) { return -1; }
     }
-    return opdi_check_compare(c, outs);
+    if (c->o->check_backward_ad && opdi_check_compare(c, outs)) { return -1; }
+    if (!c->o->check_forward_ad) { return 0; }
+    c->forward = true;
+    memset(c->analytical, 0, (size_t)(c->rows * c->columns) * sizeof(double));
+    return opdi_check_tangents(c) ? -1 : opdi_check_compare(c, outs);
 }
 
 //-- the other checks --------------------------------------------------------------------------------------------------
@@ -17012,8 +17014,9 @@ static int opdi_check_find_outputs(opdi_check *c) {
 static int opdi_check_run(opdi_check *c) {
     const opd_gradcheck_options *o = c->o;
     if (opdi_check_inputs(c) || opdi_check_find_outputs(c) || opdi_check_layout(c, o->fast_mode) ||
-        opdi_check_jacobians(c) || (o->check_backward_ad && opdi_check_multiplied(c))) { return -1; }
+        opdi_check_jacobians(c)) { return -1; }
     if (o->check_undefined_grad && o->check_forward_ad && opdi_check_undefined_tangents(c)) { return -1; }
+    if (o->check_backward_ad && opdi_check_multiplied(c)) { return -1; }
     return o->check_undefined_grad && o->check_backward_ad ? opdi_check_undefined(c) : 0;
 }
 
@@ -17027,10 +17030,13 @@ opd_gradcheck_options opd_gradcheck_defaults(void) {
     return o;
 }
 
-static int opdi_check_options(const opd_gradcheck_options *o) {
+static int opdi_check_options(const opd_gradcheck_options *o, bool backward, const char *without) {
     if (!(o->eps > 0) || !(o->atol >= 0) || !(o->rtol >= 0) || !(o->nondet_tol >= 0)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: eps must be positive, tolerances not negative "
                         "(opd_gradcheck_defaults fills the options)");
+    }
+    if (o->check_batched_grad && !backward) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Setting check_batched_grad=True requires %s to be True", without);
     }
     if (o->check_batched_grad || o->check_batched_forward_grad) {
         return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: batched checks need vmap, which is not there yet");
@@ -17074,7 +17080,7 @@ int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, in
         return opd_fail(OPD_ERROR_ARGUMENT,
                         "Expected at least one of check_forward_ad or check_backward_ad to be True");
     }
-    if (opdi_check_options(o)) { return -1; }
+    if (opdi_check_options(o, o->check_backward_ad, "check_backward_ad")) { return -1; }
     return opdi_check_start(fn, user, inputs, ninputs, o, false);
 }
 
@@ -17153,7 +17159,11 @@ int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs
         return opd_fail(OPD_ERROR_ARGUMENT,
                         "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True");
     }
-    if (opdi_check_options(o)) { return -1; }
+    if (o->check_undefined_grad && !o->check_rev_over_rev) {
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "Setting check_undefined_grad=True requires check_rev_over_rev to be True");
+    }
+    if (opdi_check_options(o, o->check_rev_over_rev, "check_rev_over_rev")) { return -1; }
     over = *o;
     over.check_forward_ad = o->check_fwd_over_rev;
     over.check_backward_ad = o->check_rev_over_rev;

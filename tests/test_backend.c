@@ -830,6 +830,34 @@ TEST(autograd_on_the_device) {
     CHECK(strstr(printed(y), "], device='npu:1',\n       grad_fn=<MulBackward0>)") != NULL);
     opd_library_close(lib);
 }
+/* An optimizer, gradient clipping and gradcheck with memory that the host cannot touch. */
+static int checked_on_device(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    out[0] = opd_tanh(opd_mm(in[0], in[1]));
+    return n == 2 ? 1 : -1;
+}
+TEST(training_on_the_device) {
+    opd_tensor *w[2], *in[2];
+    int k, step;
+    dev_on(true);
+    opd_manual_seed(5);
+    w[0] = opd_tensor_set_requires_grad(opd_randn(OPD_INTS(3, 4), OPD_FLOAT32), true);
+    w[1] = opd_tensor_set_requires_grad(to(opd_detach(w[0]), unit(1)), true);
+    for (k = 0; k < 2; k++) {
+        opd_optimizer *adam = opd_adam(&w[k], 1, NULL);
+        for (step = 0; step < 3; step++) {
+            CHECK_INT(opd_backward(opd_sum(opd_mul(opd_exp(w[k]), w[k]))), 0);
+            CHECK(opd_clip_grad_norm(&w[k], 1, 0.5, 2, true) != NULL);
+            CHECK_INT(opd_optimizer_step(adam), 0);
+            CHECK_INT(opd_optimizer_zero_grad(adam), 0);
+        }
+        opd_optimizer_free(adam);
+    }
+    CHECK_TENSOR(here(opd_detach(w[1])), opd_data_f32(w[0]), 1e-6);
+    for (k = 0; k < 2; k++) { in[k] = opd_tensor_set_requires_grad(to(opd_rand(OPD_INTS(2, 2), OPD_FLOAT64), unit(0)), true); }
+    CHECK_INT(opd_gradcheck(checked_on_device, NULL, in, 2, NULL), 0);
+    CHECK_INT(opd_gradgradcheck(checked_on_device, NULL, in, 2, NULL, NULL), 0);
+}
 /* A gradient goes back to the device its input came from. */
 TEST(autograd_between_devices) {
     opd_tensor *x, *y;
