@@ -572,7 +572,10 @@ OPD_API opd_keyset opd_keys_excluded(void);
 /* What the dispatcher reads from the thread, to be carried to another one (at::ThreadLocalState): a new thread begins
    with the defaults.  Set returns what was there; setting that again restores it.  Fields may be changed in between
    (ForceDispatchKeyGuard); inside a kernel the change ends with the kernel. */
-typedef struct opd_dispatch_state { uint64_t included, excluded; bool grad_enabled, inference; } opd_dispatch_state;
+typedef struct opd_dispatch_state {
+    uint64_t included, excluded;
+    bool grad_enabled, inference, no_forward_grad;
+} opd_dispatch_state;
 OPD_API opd_dispatch_state opd_dispatch_state_get(void);
 OPD_API opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state);
 
@@ -885,7 +888,8 @@ OPD_API bool opd_is_contiguous(const opd_tensor *t);
 OPD_API bool opd_tensor_is_wrapped_number(const opd_tensor *t);
 OPD_API bool opd_tensor_same_storage(const opd_tensor *a, const opd_tensor *b);
 OPD_API int64_t opd_tensor_storage_bytes(const opd_tensor *t);
-OPD_API uint32_t opd_tensor_version(const opd_tensor *t);                     /* of its storage family */
+/* Of its storage family; an inference tensor has none, and that is an error. */
+OPD_API uint32_t opd_tensor_version(const opd_tensor *t);
 /* First element.  The dtype must be the one named, else NULL with an error.  opd_data gives it untyped. */
 OPD_API void *opd_data(const opd_tensor *t);
 OPD_API float *opd_data_f32(const opd_tensor *t);
@@ -982,6 +986,9 @@ OPD_API int opd_stream_synchronize(opd_stream stream);
 OPD_API opd_tensor *opd_tensor_set_requires_grad(opd_tensor *t, bool on);
 OPD_API bool opd_tensor_requires_grad(const opd_tensor *t);
 OPD_API bool opd_tensor_is_leaf(const opd_tensor *t);
+/* torch.Tensor._base: the tensor that t, made by view operators, is a view of; borrowed.  NULL: t is no view.  What is
+   written into either, the other's history follows. */
+OPD_API opd_tensor *opd_tensor_base(const opd_tensor *t);
 /* The accumulated gradient of a leaf, or of what was given as `inputs`: borrowed, NULL when there is none. */
 OPD_API opd_tensor *opd_tensor_grad(const opd_tensor *t);
 OPD_API int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad);             /* NULL takes it away */
@@ -1010,6 +1017,20 @@ OPD_INLINE opd_grad_block opd_grad_begin(bool on) {
 }
 OPD_INLINE void opd_grad_end(opd_grad_block *b) {
     if (b->open) { b->open = false; (void)opd_grad_set(b->was); }
+}
+/* Inference mode of this thread (c10::InferenceMode): no grad mode, calls pass by the Autograd keys, and tensors made in
+   it are inference tensors: without history and version, never saved for a backward and not written outside.  Views of
+   other tensors stay such, but may be written only inside.  Returns the thread's whole state before, which
+   opd_dispatch_state_set puts back; as a block: OPD_INFERENCE_MODE(on) { }.  `false` inside gives the normal mode. */
+OPD_API opd_dispatch_state opd_inference_set(bool on);
+OPD_API bool opd_inference_enabled(void);
+OPD_API bool opd_tensor_is_inference(const opd_tensor *t);
+typedef struct opd_inference_block { opd_dispatch_state was; bool open; } opd_inference_block;
+OPD_INLINE opd_inference_block opd_inference_begin(bool on) {
+    opd_inference_block b; b.was = opd_inference_set(on); b.open = true; return b;
+}
+OPD_INLINE void opd_inference_end(opd_inference_block *b) {
+    if (b->open) { b->open = false; (void)opd_dispatch_state_set(b->was); }
 }
 
 /* Inside a formula.  Arguments and results are those of the forward call; only what the card's `save` names is there
@@ -1111,6 +1132,10 @@ OPD_API opd_autograd_fallback_mode opd_autograd_fallback_set(opd_autograd_fallba
 /* The error of the default mode as a kernel to register at an Autograd key (autogradNotImplementedFallback): results
    get a node NotImplemented, what is written and returned too, after the checks of every write in place. */
 OPD_API int opd_autograd_not_implemented(opd_call *call);
+/* Its companion for the ADInplaceOrView key (autogradNotImplementedInplaceOrViewFallback): counts writes, and ties the
+   first result to the argument whose memory it shares.  Writing into such a view is an error while something requires
+   grad. */
+OPD_API int opd_inplace_or_view_not_implemented(opd_call *call);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:forward    forward mode: tangents beside values
@@ -1735,6 +1760,25 @@ struct opd_dual_guard {
 #endif
 #define OPD_NO_GRAD OPD_GRAD_MODE(false)
 #define OPD_ENABLE_GRAD OPD_GRAD_MODE(true)
+
+/* OPD_INFERENCE_MODE(on) { ... }: the same with inference mode. */
+#if defined(__cplusplus)
+struct opd_inference_guard {
+    opd_inference_block block;
+    explicit opd_inference_guard(bool on) : block(opd_inference_begin(on)) {}
+    ~opd_inference_guard() { opd_inference_end(&block); }
+    opd_inference_guard(const opd_inference_guard &) = delete;
+    opd_inference_guard &operator=(const opd_inference_guard &) = delete;
+};
+#define OPD_INFERENCE_MODE(on) for (opd_inference_guard opd_i(on); opd_i.block.open; opd_inference_end(&opd_i.block))
+#elif defined(__GNUC__) && !defined(__TINYC__)
+#define OPD_INFERENCE_MODE(on) \
+    for (__attribute__((cleanup(opd_inference_end))) opd_inference_block opd_i = opd_inference_begin(on); \
+         opd_i.open; opd_inference_end(&opd_i))
+#else
+#define OPD_INFERENCE_MODE(on) \
+    for (opd_inference_block opd_i = opd_inference_begin(on); opd_i.open; opd_inference_end(&opd_i))
+#endif
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:formulas   the pointwise formulas
@@ -3116,7 +3160,12 @@ typedef void (*opd_destroy)(void *user);
     X(double, opd_lr_cosine_restarts, 5, (double, int64_t, int64_t, int64_t, double)) \
     X(opd_one_cycle, opd_one_cycle_defaults, 2, (double, int64_t)) \
     X(double, opd_lr_one_cycle, 2, (int64_t, const opd_one_cycle *)) \
-    X(size_t, opd_graph_dot, 5, (opd_tensor *const *, int, const opd_graph_options *, char *, size_t))
+    X(size_t, opd_graph_dot, 5, (opd_tensor *const *, int, const opd_graph_options *, char *, size_t)) \
+    X(opd_dispatch_state, opd_inference_set, 1, (bool)) \
+    X(bool, opd_inference_enabled, 0, ()) \
+    X(bool, opd_tensor_is_inference, 1, (const opd_tensor *)) \
+    X(opd_tensor *, opd_tensor_base, 1, (const opd_tensor *)) \
+    X(int, opd_inplace_or_view_not_implemented, 1, (opd_call *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -3195,7 +3244,9 @@ static opd_kernel opd_plugin_kernel(opd_kernel k) {
     return k == opd_fallthrough ? h->opd_fallthrough : k == opd_batch_pointwise ? h->opd_batch_pointwise :
            k == opd_batch_shift_dim ? h->opd_batch_shift_dim : k == opd_batch_matmul ? h->opd_batch_matmul :
            k == opd_batch_view ? h->opd_batch_view : k == opd_batch_decompose ? h->opd_batch_decompose :
-           k == opd_batch_factory ? h->opd_batch_factory : k == opd_batch_loop ? h->opd_batch_loop : k;
+           k == opd_batch_factory ? h->opd_batch_factory : k == opd_batch_loop ? h->opd_batch_loop :
+           k == opd_autograd_not_implemented ? h->opd_autograd_not_implemented :
+           k == opd_inplace_or_view_not_implemented ? h->opd_inplace_or_view_not_implemented : k;
 }
 static int opd_impl_key(opd_library *lib, const char *name, const char *key, opd_kernel kernel, void *user,
                         void (*destroy)(void *user)) {
@@ -7000,6 +7051,7 @@ opd_dispatch_state opd_dispatch_state_get(void) {
     state.excluded = ~th->state.allow;
     state.grad_enabled = !th->state.no_grad;
     state.inference = th->state.inference != 0;
+    state.no_forward_grad = !opd_forward_grad_enabled();
     return state;
 }
 
@@ -7010,6 +7062,20 @@ opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state) {
     th->state.allow = ~state.excluded;
     th->state.no_grad = !state.grad_enabled;
     th->state.inference = state.inference;
+    (void)opd_forward_grad_set(!state.no_forward_grad);
+    return was;
+}
+
+bool opd_inference_enabled(void) { return opdi_self()->state.inference != 0; }
+opd_dispatch_state opd_inference_set(bool on) {
+    opdi_state *state = &opdi_self()->state;
+    const opd_dispatch_state was = opd_dispatch_state_get();
+    const uint64_t below = OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);
+    state->inference = on;
+    state->no_grad = on;
+    (void)opd_forward_grad_set(!on);
+    state->include = on ? state->include & ~below : state->include | below;
+    state->allow = on ? state->allow & ~OPDI_AUTOGRAD_BITS : state->allow | OPDI_AUTOGRAD_BITS;
     return was;
 }
 
@@ -11221,7 +11287,15 @@ bool opd_is_contiguous(const opd_tensor *t) { return t && (t->flags & OPDI_CONTI
 bool opd_tensor_is_wrapped_number(const opd_tensor *t) { return t && (t->flags & OPDI_WRAPPED) != 0; }
 bool opd_tensor_same_storage(const opd_tensor *a, const opd_tensor *b) { return a && b && a->storage == b->storage; }
 int64_t opd_tensor_storage_bytes(const opd_tensor *t) { return t ? t->storage->bytes : 0; }
-uint32_t opd_tensor_version(const opd_tensor *t) { return t ? OPDI_LOAD(&t->storage->version) : 0; }
+uint32_t opd_tensor_version(const opd_tensor *t) {
+    if (!t || !opdi_is_inference(t)) { return t ? OPDI_LOAD(&t->storage->version) : 0; }
+    (void)opd_fail(OPD_ERROR_AUTOGRAD, "Inference tensors do not track version counter.");
+    return 0;
+}
+bool opd_tensor_is_inference(const opd_tensor *t) { return t && opdi_is_inference(t); }
+opd_tensor *opd_tensor_base(const opd_tensor *t) {
+    return t && t->flags & OPDI_IS_VIEW ? opdi_view_record_of(t)->base : NULL;
+}
 int64_t opd_offset(const opd_tensor *t) {
     if (!t || !t->data) { return 0; }
     return (int64_t)((t->data - t->storage->data) / (ptrdiff_t)opd_dtype_size((opd_scalar_type)t->dtype));
@@ -11662,14 +11736,42 @@ static int opdi_versions_up(const opd_call *call, bool check) {
 //-- At ADInplaceOrView: counts a write of every written argument once the operator below is done.
 static int opdi_version_kernel(opd_call *call) {
     if ((call->keys.backends >> OPD_META & 1) && opdi_check_fakes(call)) { return -1; }
-    if (opdi_versions_up(call, true) ||
-        opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AD_INPLACE_OR_VIEW)))) {
+    if (opdi_versions_up(call, true)) { return -1; }
+    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);        /* a kernel's own writes count once */
+    if (opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AD_INPLACE_OR_VIEW)))) {
         return -1;
     }
     return opdi_versions_up(call, false);
 }
 
 OPDI_COLD_BEGIN
+
+int opd_inplace_or_view_not_implemented(opd_call *call) {
+    const opd_op *op = call->op;
+    bool tied = false;
+    int i, k;
+    if (opdi_version_kernel(call)) { return -1; }
+    for (k = 0; k < op->nrets; k++) {
+        opd_tensor *t = call->rets[k].tag == OPD_TAG_TENSOR ? call->rets[k].u.t : NULL;
+        for (i = 0; t && i < op->nargs; i++) {
+            const opd_value *v = &call->args[i];
+            if (v->tag != OPD_TAG_TENSOR || v->u.t == t || v->u.t->storage != t->storage ||
+                op->written_args >> i & 1) { continue; }
+            if (k > 0 || tied) {
+                return opd_fail(OPD_ERROR_AUTOGRAD, "%s: only the first result may be a view, and of one argument",
+                                op->name);
+            }
+            tied = true;
+            if (!(t->flags & OPDI_IS_VIEW) && t->storage->block != t) {
+                opdi_view_tie(t, v->u.t, call->th->state.no_grad ? OPDI_VIEW_NO_GRAD : OPDI_VIEW_DEFAULT);
+            }
+            if ((t->flags & OPDI_IS_VIEW) && opdi_view_record_of(t)->creation == OPDI_VIEW_DEFAULT) {
+                opdi_view_record_of(t)->creation = OPDI_VIEW_NO_FORMULA;
+            }
+        }
+    }
+    return 0;
+}
 
 //  Printing: torch/_tensor_str.py with its default options
 
@@ -13391,7 +13493,7 @@ static int opdi_view_error(const opd_tensor *v, bool indirect) {
         "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
         "both the view and the inplace either both inside the inference_mode block (if you don't want the inplace to "
         "be tracked) or both outside (if you want the inplace to be tracked).",
-        "It was made by an operator that does not have a derivative implemented."
+        "Mutating a view made by an operator which does not have a derivative implemented is forbidden."
     };
     const uint32_t creation = opdi_view_record_of(v)->creation;
     const bool inference = creation == OPDI_VIEW_INFERENCE, no_grad = creation == OPDI_VIEW_NO_GRAD || !v->grad_fn;

@@ -238,4 +238,451 @@ TEST(random_programs_as_in_pytorch) {
     CHECK(second > 100);
 }
 
+//-- one by one: values and texts are those of PyTorch 1.13 ------------------------------------------------------------
+
+static opd_tensor *numbers(opd_ints sizes, bool grad) {
+    opd_tensor *t = opd_tensor_new(sizes, OPD_FLOAT64);
+    int64_t i;
+    for (i = 0; t && i < opd_numel(t); i++) { opd_data_f64(t)[i] = (double)(i + 1); }
+    return opd_tensor_set_requires_grad(t, grad);
+}
+static opd_tensor *ones(opd_ints sizes, bool grad) {
+    return opd_tensor_set_requires_grad(opd_ones(sizes, OPD_FLOAT64), grad);
+}
+static opd_tensor *times(opd_tensor *a, opd_tensor *b) { return write_into(a, "mul_", b); }
+static opd_tensor *plus(opd_tensor *a, opd_tensor *b) { return write_into(a, "add_", b); }
+static opd_tensor *non_leaf(opd_tensor *t) { return opd_mul(t, ones(opd_ints_of(NULL, 0), false)); }
+static opd_tensor *part(opd_tensor *t, int64_t from, int64_t to) { return opd_slice(t, 0, OPD_V(from), OPD_V(to), 1); }
+static void check_all(const opd_tensor *t, const double *want) {
+    opd_tensor *c = t ? opd_contiguous((opd_tensor *)(uintptr_t)t) : NULL;
+    int64_t i;
+    CHECK_OR_RETURN(c != NULL);
+    for (i = 0; i < opd_numel(c); i++) { CHECK_NEAR(opd_data_f64(c)[i], want[i], 1e-12); }
+}
+#define CHECK_GRAD(t, ...) do { const double want_[] = {__VA_ARGS__}; check_all(opd_tensor_grad(t), want_); } while (0)
+#define REFUSED(expr, text) do { CHECK((expr) == NULL); CHECK_ERROR(OPD_ERROR_AUTOGRAD, text); } while (0)
+
+#define SAVED_CHANGED "one of the variables needed for gradient computation has been modified by an inplace operation"
+#define LEAF "a leaf Variable that requires grad is being used in an in-place operation."
+#define VIEW_OF_LEAF "a view of a leaf Variable that requires grad is being used in an in-place operation."
+
+TEST(write_into_a_view_of_a_result) {             /* the base's history follows */
+    opd_tensor *root = numbers(OPD_INTS(2, 2), true), *x = non_leaf(root), *v = opd_select(x, 1, 0);
+    CHECK(opd_tensor_base(v) == x && opd_tensor_base(x) == NULL && opd_tensor_base(opd_unsqueeze(v, 0)) == x);
+    CHECK(times(v, numbers(OPD_INTS(2), false)) == v);
+    CHECK_STR(opd_tensor_grad_fn(x), "CopySlices");
+    CHECK_STR(opd_tensor_grad_fn(v), "AsStridedBackward0");
+    CHECK_INT(opd_backward(opd_sum(opd_mul(x, x))), 0);
+    CHECK_GRAD(root, 2, 4, 6 * 4, 8);
+}
+TEST(write_into_the_base_regenerates_views) {
+    opd_tensor *root = numbers(OPD_INTS(4), true), *x = non_leaf(root), *v = part(x, 1, 3), *w = part(v, 1, 2);
+    CHECK_STR(opd_tensor_grad_fn(v), "SliceBackward0");
+    CHECK(times(x, numbers(OPD_INTS(4), false)) == x);
+    CHECK_STR(opd_tensor_grad_fn(v), "AsStridedBackward0");
+    CHECK(!opd_tensor_is_leaf(w));
+    CHECK_INT(opd_backward(opd_sum(opd_add(v, w))), 0);      /* w broadcasts */
+    CHECK_GRAD(root, 0, 2, 3 + 2 * 3, 0);
+}
+TEST(two_views_and_their_base) {
+    opd_tensor *root = numbers(OPD_INTS(4), true), *w = numbers(OPD_INTS(2), true), *x = non_leaf(root);
+    opd_tensor *a = part(x, 0, 2), *b = part(x, 1, 3);
+    CHECK(plus(a, w) && plus(b, opd_mul(w, w)) && plus(x, root));
+    CHECK_INT(opd_backward(opd_sum(opd_add(a, b))), 0);
+    CHECK_GRAD(root, 2, 4, 2, 0);
+    CHECK_GRAD(w, 1 + 2 * 2, 2 + 4);
+}
+TEST(a_base_comes_to_require_grad) {              /* test_inplace_on_view_makes_base_require_grad */
+    opd_tensor *x = numbers(OPD_INTS(4), false), *w = numbers(OPD_INTS(2), true), *v = part(x, 0, 2), *u = part(x, 2, 4);
+    opd_tensor *d = opd_detach(x);
+    CHECK(!opd_tensor_requires_grad(u));
+    CHECK(times(v, w) == v);
+    CHECK(opd_tensor_requires_grad(x) && opd_tensor_requires_grad(v) && opd_tensor_requires_grad(u));
+    CHECK_STR(opd_tensor_grad_fn(x), "CopySlices");
+    CHECK_STR(opd_tensor_grad_fn(u), "AsStridedBackward0");
+    CHECK(!opd_tensor_requires_grad(d) && opd_tensor_base(d) == NULL);
+    CHECK_INT(opd_backward(opd_sum(opd_add(opd_sum(x), opd_mul(u, v)))), 0);
+    CHECK_GRAD(w, 1 * (2 + 3), 2 * (2 + 4));
+}
+TEST(backward_goes_only_through_what_is_seen) {   /* test_inplace_on_view_backprop_base, _view_of_view, _of_base */
+    opd_tensor *root = ones(OPD_INTS(2, 2), true), *x = non_leaf(root), *v1 = part(x, 0, 1), *v2 = opd_select(v1, 1, 1);
+    opd_tensor *w = ones(OPD_INTS(1), true);
+    CHECK(times(v2, opd_add(w, w)) == v2);
+    CHECK_INT(opd_backward(opd_sum(v1)), 0);
+    CHECK_GRAD(root, 1, 2, 0, 0);
+    CHECK_GRAD(w, 2);
+}
+TEST(views_that_must_not_be_written) {
+    opd_tensor *x = numbers(OPD_INTS(4), true), *y = non_leaf(x), *w = ones(OPD_INTS(2), true), *v, *u;
+    opd_tensors l;
+    REFUSED(plus(part(x, 0, 2), w), VIEW_OF_LEAF);
+    REFUSED(plus(opd_unsqueeze(part(x, 0, 2), 0), w), VIEW_OF_LEAF);
+    REFUSED(plus(x, x), LEAF);
+    v = part(numbers(OPD_INTS(4), false), 0, 2);
+    CHECK(opd_tensor_set_requires_grad(v, true) == v);
+    REFUSED(plus(v, w), VIEW_OF_LEAF);
+    l = opd_split(y, 2);
+    REFUSED(plus(l.data[1], w), "Output 1 of SplitBackward0 is a view and is being modified inplace. This view is the output of a function "
+            "that returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace the inplace "
+            "operation by an out-of-place one.");
+    REFUSED(plus(part(l.data[1], 0, 1), ones(OPD_INTS(1), false)), "Output 0 of SliceBackward0 is a view and is being modified inplace. This view is");
+    REFUSED(plus(opd_unbind(opd_view(numbers(OPD_INTS(4), false), OPD_INTS(2, 2))).data[0], w), "A view was created in no_grad mode and is being "
+            "modified inplace with grad mode enabled. This view is the output of a function that returns multiple views.");
+    CHECK(opd_tensor_version(y) == 0);
+    OPD_NO_GRAD { CHECK(plus(l.data[0], w) != NULL); }
+    REFUSED(opd_mul(l.data[0], w), "Output 0 of SplitBackward0 is a view and its base or another view of its base has been modified inplace. This view");
+    OPD_NO_GRAD { v = part(y, 0, 2); u = opd_split(y, 2).data[0]; }
+    REFUSED(plus(v, ones(OPD_INTS(2), false)), "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that");
+    REFUSED(plus(u, w), "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that");
+    v = part(v, 0, 1);
+    REFUSED(plus(v, ones(OPD_INTS(1), false)), "no_grad mode and is being modified inplace with grad mode enabled. Given that");
+    OPD_NO_GRAD { v = part(numbers(OPD_INTS(4), false), 0, 2); }
+    CHECK(plus(v, numbers(OPD_INTS(2), false)) == v);          /* nothing requires grad */
+    REFUSED(plus(v, w), "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that");
+    CHECK(opd_call_op(aten("add.out"), (opd_value[]){OPD_V(w), OPD_V(w), OPD_V(1), OPD_V(v)}, 4) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.");
+    OPD_NO_GRAD { CHECK(opd_call_op(aten("add.out"), (opd_value[]){OPD_V(w), OPD_V(w), OPD_V(1), OPD_V(v)}, 4) == v); }
+}
+TEST(views_in_no_grad_require_grad_as_their_base) {
+    opd_tensor *x = numbers(OPD_INTS(3), true), *v = NULL, *y;
+    OPD_NO_GRAD { v = opd_view(x, OPD_INTS(-1)); }
+    CHECK(opd_tensor_requires_grad(v) && opd_tensor_is_leaf(v));
+    y = opd_sum(opd_mul(v, v));
+    CHECK(opd_tensor_requires_grad(y));
+    CHECK_INT(opd_backward(y), 0);
+    CHECK(opd_tensor_grad(v) == NULL && opd_tensor_grad(x) == NULL);
+}
+TEST(saved_tensors_notice_writes_through_views) {
+    opd_tensor *x = numbers(OPD_INTS(4), true), *y = non_leaf(x), *v = part(y, 0, 2), *z = opd_mul(v, v), *d;
+    CHECK(plus(part(y, 2, 4), ones(OPD_INTS(2), false)) != NULL);          /* another part, but one counter */
+    CHECK_INT(opd_backward(opd_sum(z)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, SAVED_CHANGED);
+    y = non_leaf(x); z = opd_exp(y); d = opd_detach(z);
+    CHECK(plus(d, ones(OPD_INTS(4), false)) == d);
+    CHECK_INT(opd_tensor_version(z), 1);
+    CHECK_INT(opd_backward(opd_sum(z)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, SAVED_CHANGED ": [Double [4]], which is output 0 of ExpBackward0, is at version 1; expected version 0 instead");
+    y = non_leaf(x); v = part(y, 0, 2);
+    CHECK(OPD_CALL(aten("exp_"), v) == v);        /* saves the result, a part of the base */
+    CHECK_INT(opd_backward(opd_sum(y)), 0);
+    CHECK_GRAD(x, exp(1), exp(2), 1, 1);
+    y = non_leaf(x); v = part(y, 0, 2);
+    CHECK(OPD_CALL(aten("exp_"), v) == v && OPD_CALL(aten("zero_"), part(y, 3, 4)) != NULL);
+    CHECK_INT(opd_backward(opd_sum(y)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, SAVED_CHANGED);
+    y = non_leaf(x); v = part(y, 0, 2);
+    CHECK(times(v, part(y, 0, 2)) == v);          /* saves what it overwrites */
+    CHECK_INT(opd_backward(opd_sum(y)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, SAVED_CHANGED);
+}
+TEST(backward_twice_through_a_written_view) {
+    opd_tensor *x = numbers(OPD_INTS(2), true), *y = non_leaf(x), *s;
+    opd_backward_options o;
+    memset(&o, 0, sizeof o);
+    CHECK(OPD_CALL(aten("exp_"), part(y, 0, 1)) != NULL);
+    s = opd_sum(y);
+    o.retain_graph = true;
+    CHECK_INT(opd_backward_with(&s, 1, &o), 0);
+    CHECK_INT(opd_backward(s), 0);
+    CHECK_GRAD(x, 2 * exp(1), 2);
+    CHECK_INT(opd_backward(s), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time");
+}
+TEST(descriptions_of_views_written_in_place) {    /* the base is not written: its history stays */
+    opd_tensor *x = numbers(OPD_INTS(3, 3), true), *y = non_leaf(x), *v = part(opd_slice(y, 1, OPD_V(0), OPD_V(2), 1), 0, 2);
+    CHECK(OPD_CALL(aten("t_"), v) == v);
+    CHECK_STR(opd_tensor_grad_fn(y), "MulBackward0");
+    CHECK_INT(opd_backward(opd_sum(opd_mul(v, numbers(OPD_INTS(2, 2), false)))), 0);
+    CHECK_GRAD(x, 1, 3, 0, 2, 4, 0, 0, 0, 0);
+    y = non_leaf(x);
+    v = part(opd_slice(y, 1, OPD_V(0), OPD_V(2), 1), 0, 2);
+    CHECK(OPD_CALL(aten("t_"), v) == v && times(v, numbers(OPD_INTS(2, 2), false)) == v);
+    CHECK_STR(opd_tensor_grad_fn(y), "CopySlices");
+    CHECK_INT(opd_tensor_set_grad(x, NULL), 0);
+    CHECK_INT(opd_backward(opd_sum(y)), 0);
+    CHECK_GRAD(x, 1, 3, 1, 2, 4, 1, 1, 1, 1);
+}
+TEST(unsafe_parts_may_be_written) {
+    opd_tensor *x = numbers(OPD_INTS(4), true), *y = non_leaf(x);
+    opd_tensors l = opd_unsafe_split(y, 2);
+    CHECK(opd_tensor_base(l.data[0]) == NULL);
+    CHECK(times(l.data[0], numbers(OPD_INTS(2), false)) == l.data[0]);
+    CHECK_INT(opd_backward(opd_sum(opd_add(l.data[0], l.data[1]))), 0);
+    CHECK_GRAD(x, 1, 2, 1, 1);
+}
+TEST(second_derivative_through_a_written_view) {
+    opd_tensor *x = numbers(OPD_INTS(2), true), *y = non_leaf(x), *s, *g, *again;
+    opd_backward_options o;
+    memset(&o, 0, sizeof o);
+    o.create_graph = true;
+    CHECK(OPD_CALL(aten("exp_"), part(y, 0, 1)) != NULL);
+    s = opd_sum(opd_mul(y, y));                   /* e^2a + b^2 */
+    CHECK_INT(opd_autograd_grad(&s, 1, &x, 1, &o, &g), 0);
+    again = opd_sum(g);
+    CHECK_INT(opd_backward(again), 0);
+    CHECK_GRAD(x, 4 * exp(2), 2);
+}
+TEST(complex_pairs_share_history) {
+    opd_tensor *x = numbers(OPD_INTS(2, 2), true), *y = non_leaf(x), *z = opd_view_as_complex(y), *r = opd_view_as_real(z);
+    CHECK(opd_tensor_base(z) == y && opd_tensor_base(r) == y);
+    CHECK(times(opd_select(r, 1, 1), numbers(OPD_INTS(2), false)) != NULL);
+    CHECK(opd_tensor_requires_grad(z) && !opd_tensor_is_leaf(z));
+    CHECK_INT(opd_backward(opd_sum(opd_view_as_real(z))), 0);
+    CHECK_GRAD(x, 1, 1, 1, 2);
+}
+TEST(detach_in_place) {
+    opd_tensor *x = numbers(OPD_INTS(2), true), *y = non_leaf(x), *e = opd_exp(y), *z = opd_mul(e, e), *g;
+    opd_backward_options o;
+    memset(&o, 0, sizeof o);
+    o.create_graph = true;
+    CHECK(opd_detach_(y) == y && opd_tensor_is_leaf(y) && !opd_tensor_requires_grad(y));
+    y = non_leaf(x); e = opd_exp(y); z = opd_sum(e);
+    CHECK(opd_detach_(e) == e && opd_tensor_is_leaf(e));       /* which its node has saved, and keeps with its history */
+    CHECK_INT(opd_autograd_grad(&z, 1, &x, 1, &o, &g), 0);
+    CHECK_INT(opd_backward(opd_sum(g)), 0);
+    CHECK_GRAD(x, exp(1), exp(2));
+    y = non_leaf(x); z = opd_sum(opd_mul(y, y));
+    CHECK(opd_detach_(y) == y);
+    CHECK_INT(opd_backward(z), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_()");
+    REFUSED(opd_detach_(part(non_leaf(x), 0, 1)), "Can't detach views in-place. Use detach() instead.");
+}
+TEST(states_that_lead_to_themselves_are_freed) {  /* what a write voids holds nothing: the runner counts the memory */
+    opd_tensor *w = ones(OPD_INTS(2), true), *h = opd_zeros(OPD_INTS(2), OPD_FLOAT64), *b = opd_zeros(OPD_INTS(3, 2), OPD_FLOAT64);
+    int i;
+    for (i = 0; i < 3; i++) { CHECK(opd_copy_(h, opd_tanh(opd_mul(h, w))) == h); }
+    for (i = 0; i < 2; i++) {
+        CHECK(opd_copy_(opd_select(b, 0, i + 1), opd_tanh(opd_mul(opd_select(b, 0, i), w))) != NULL);
+    }
+    CHECK(times(opd_select(b, 0, 0), opd_select(b, 0, 1)) != NULL);
+    CHECK_INT(opd_backward(opd_sum(h)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, SAVED_CHANGED);
+}
+TEST(lists_of_what_is_written_and_read) {
+    opd_tensor *x = numbers(OPD_INTS(2), true), *y = non_leaf(x), *l[2], *v;
+    v = part(y, 0, 1);
+    l[0] = v; l[1] = part(y, 1, 2);
+    CHECK(times(v, ones(OPD_INTS(1), false)) == v);
+    CHECK_INT(opd_backward(opd_sum(opd_mul(opd_cat(opd_tensors_of(l, 2)), numbers(OPD_INTS(2), false)))), 0);
+    CHECK_GRAD(x, 1, 2);
+}
+
+//-- an operator of one's own that returns a view ----------------------------------------------------------------------
+
+static int k_second_half(opd_call *call) {
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    const int64_t n = opd_numel(t) / 2, one = 1;
+    return opd_return_tensor(call, opd_tensor_view(t, &n, &one, 1, opd_offset(t) + n));
+}
+static int k_fill_two(opd_call *call) { return opd_return_tensor(call, opd_fill_(opd_arg_tensor(call, 0), OPD_V(2.0))); }
+static int no_gradient(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_zeros_like(opd_bw_grad(bw, 0))); }
+static int second_half_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *l[2];
+    l[0] = opd_zeros_like(g);
+    l[1] = g;
+    return opd_bw_return(bw, 0, opd_cat(opd_tensors_of(l, 2)));
+}
+TEST(views_of_other_operators) {
+    opd_library *lib = opd_library_open(OPD_DEF, "vw", NULL, "t", 1), *keys;
+    opd_tensor *x = numbers(OPD_INTS(4), true), *y = non_leaf(x), *v;
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = "half(Tensor(a) self) -> Tensor(a)";
+    d.any = k_second_half;
+    d.backward = second_half_backward;
+    CHECK_INT(opd_define(lib, &d), 0);
+    d.schema = "two_(Tensor(a!) self) -> Tensor(a!)";
+    d.any = k_fill_two;
+    d.backward = no_gradient;
+    CHECK_INT(opd_define(lib, &d), 0);
+    v = OPD_CALL(opd_find("vw::half"), y);
+    CHECK(opd_tensor_base(v) == y);
+    CHECK_STR(opd_tensor_grad_fn(v), "HalfBackward0");
+    CHECK(OPD_CALL(opd_find("vw::two_"), part(v, 0, 1)) != NULL);
+    CHECK_INT(opd_backward(opd_sum(opd_add(opd_sum(y), v))), 0);
+    CHECK_GRAD(x, 2, 2, 0, 2 + 1);
+    CHECK_INT(opd_tensor_version(y), 1);
+    CHECK_INT(opd_def(lib, "bare(Tensor(a) self) -> Tensor(a)"), 0);      /* no formula */
+    CHECK_INT(opd_def(lib, "bare_(Tensor(a!) self) -> Tensor(a!)"), 0);
+    keys = opd_library_open(OPD_IMPL, "vw", "CPU", "t", 2);
+    CHECK_INT(opd_impl(keys, "bare", k_second_half), 0);
+    CHECK_INT(opd_impl(keys, "bare_", k_fill_two), 0);
+    CHECK_INT(opd_impl_key(lib, "bare", "Autograd", opd_autograd_not_implemented, NULL, NULL), 0);
+    CHECK_INT(opd_impl_key(lib, "bare", "ADInplaceOrView", opd_inplace_or_view_not_implemented, NULL, NULL), 0);
+    CHECK_INT(opd_impl_key(lib, "bare_", "ADInplaceOrView", opd_inplace_or_view_not_implemented, NULL, NULL), 0);
+    y = numbers(OPD_INTS(4), false);
+    CHECK(OPD_CALL(opd_find("vw::bare_"), y) == y);
+    CHECK_INT(opd_tensor_version(y), 1);
+    y = non_leaf(x);
+    v = OPD_CALL(opd_find("vw::bare"), y);
+    CHECK(opd_tensor_base(v) == y && opd_tensor_requires_grad(v));
+    REFUSED(plus(v, v), "does not have a derivative implemented is forbidden");
+    opd_library_close(keys);
+    opd_library_close(lib);
+}
+
+//-- inference mode: the cases of PyTorch's inference_mode.cpp ---------------------------------------------------------
+
+#define UPDATE_OUTSIDE "Inplace update to inference tensor outside InferenceMode is not allowed."
+#define CANNOT_SAVE "Inference tensors cannot be saved for backward."
+#define MADE_INSIDE "A view was created in inference mode and is being modified inplace in normal mode."
+
+static opd_tensor *inference_tensor(void) {
+    opd_tensor *t = NULL;
+    OPD_INFERENCE_MODE(true) { t = ones(OPD_INTS(1, 2, 3), false); }
+    return t;
+}
+static opd_tensor *flat(opd_tensor *t) { return opd_view(t, OPD_INTS(6)); }
+
+TEST(inference_state_and_nesting) {
+    opd_tensor *t, *c;
+    CHECK(!opd_inference_enabled() && opd_grad_enabled());
+    OPD_INFERENCE_MODE(true) {
+        CHECK(opd_inference_enabled() && !opd_grad_enabled());
+        t = ones(OPD_INTS(2), true);
+        CHECK(opd_tensor_is_inference(t) && opd_tensor_requires_grad(t) && opd_tensor_is_leaf(t));
+        CHECK(!opd_tensor_requires_grad(opd_mul(t, t)) && opd_tensor_is_inference(opd_mul(t, t)));
+        OPD_INFERENCE_MODE(false) {
+            CHECK(!opd_inference_enabled() && opd_grad_enabled());
+            c = ones(OPD_INTS(2), true);
+            CHECK(!opd_tensor_is_inference(c) && opd_tensor_requires_grad(opd_mul(c, c)));
+            OPD_INFERENCE_MODE(true) { CHECK(opd_tensor_is_inference(opd_mul(c, c))); }
+        }
+        CHECK(opd_inference_enabled() && !opd_grad_enabled());
+        OPD_ENABLE_GRAD { CHECK(!opd_tensor_requires_grad(opd_mul(t, t))); }
+    }
+    CHECK(!opd_inference_enabled() && opd_grad_enabled());
+    OPD_NO_GRAD {
+        OPD_INFERENCE_MODE(true) { CHECK(opd_inference_enabled()); }
+        CHECK(!opd_grad_enabled());
+    }
+    CHECK(!opd_keyset_has(opd_tensor_keys(t), opd_key_parse("AutogradCPU")) && !opd_keyset_has(opd_tensor_keys(t), opd_key_parse("ADInplaceOrView")));
+}
+TEST(inference_tensors_inside) {
+    opd_tensor *t, *s = ones(OPD_INTS(1, 2, 3), true), *n = non_leaf(s), *v, *o;
+    OPD_INFERENCE_MODE(true) {
+        t = ones(OPD_INTS(1, 2, 3), false);
+        CHECK(opd_tensor_is_inference(opd_add(t, t)) && opd_tensor_is_inference(opd_add(t, s)));
+        CHECK(plus(t, t) == t && opd_tensor_is_inference(flat(t)) && plus(flat(t), ones(OPD_INTS(1), false)) != NULL);
+        CHECK(opd_tensor_base(flat(t)) == NULL);
+        o = opd_mul(s, s);
+        CHECK(opd_tensor_is_inference(o) && !opd_tensor_requires_grad(o) && opd_tensor_is_leaf(o));
+        CHECK_INT(opd_tensor_version(n), 0);
+        CHECK(plus(n, n) == n);                   /* a normal tensor stays one and counts */
+        CHECK_INT(opd_tensor_version(n), 1);
+        v = flat(n);
+        CHECK(!opd_tensor_is_inference(v) && opd_tensor_base(v) == n);
+        CHECK(plus(v, v) == v);
+        CHECK_INT(opd_tensor_version(n), 2);
+        CHECK(plus(s, s) == s);                   /* a leaf, too */
+    }
+    CHECK_STR(opd_tensor_grad_fn(n), "MulBackward0");
+    CHECK_INT(opd_tensor_version(s), 1);
+    REFUSED(plus(v, ones(OPD_INTS(6), false)), "A view was created in inference mode and is being modified inplace in normal mode. Given that this use "
+            "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside "
+            "the inference_mode block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).");
+    OPD_NO_GRAD { o = flat(v); }
+    REFUSED(plus(o, ones(OPD_INTS(6), false)), MADE_INSIDE);
+    OPD_INFERENCE_MODE(true) { v = flat(opd_split(n, 1).data[0]); }
+    REFUSED(plus(v, ones(OPD_INTS(6), false)), MADE_INSIDE);
+    OPD_INFERENCE_MODE(true) { CHECK(plus(v, v) == v); }       /* both inside is right */
+}
+TEST(inference_tensors_outside) {
+    opd_tensor *t = inference_tensor(), *s = ones(OPD_INTS(1, 2, 3), true), *o, *v;
+    CHECK(opd_tensor_is_inference(t));
+    CHECK(!opd_tensor_is_inference(opd_add(t, t)) && !opd_tensor_is_inference(opd_clone(t)));
+    o = opd_add(s, t);                            /* saves nothing */
+    CHECK_INT(opd_backward(opd_sum(o)), 0);
+    CHECK_NEAR(opd_item_f64(opd_sum(opd_tensor_grad(s))), 6, 0);
+    REFUSED(opd_mul(s, t), CANNOT_SAVE);
+    OPD_NO_GRAD { CHECK(opd_mul(s, t) != NULL); }
+    v = flat(t);
+    CHECK(opd_tensor_is_inference(v) && opd_tensor_is_inference(opd_detach(t)) && !opd_tensor_is_inference(opd_reshape(opd_transpose(t, 1, 2), OPD_INTS(6))));
+    REFUSED(plus(t, t), UPDATE_OUTSIDE);
+    CHECK_NEAR(opd_item_f64(opd_sum(t)), 6, 0);   /* not written */
+    REFUSED(plus(v, v), UPDATE_OUTSIDE);
+    REFUSED(opd_copy_(t, s), UPDATE_OUTSIDE);
+    OPD_NO_GRAD { REFUSED(opd_copy_(t, s), UPDATE_OUTSIDE); }
+    REFUSED(opd_call_op(aten("add.out"), (opd_value[]){OPD_V(o), OPD_V(o), OPD_V(1), OPD_V(t)}, 4), "functions with out=");
+    OPD_NO_GRAD { REFUSED(opd_call_op(aten("add.out"), (opd_value[]){OPD_V(o), OPD_V(o), OPD_V(1), OPD_V(t)}, 4), UPDATE_OUTSIDE); }
+    REFUSED(opd_tensor_set_requires_grad(t, true), "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
+    CHECK(opd_tensor_set_requires_grad(t, false) == t);
+    CHECK_INT(opd_tensor_version(t), 0);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Inference tensors do not track version counter.");
+    o = opd_clone(t);
+    CHECK(opd_tensor_set_requires_grad(o, true) == o);
+}
+TEST(inference_mixed) {
+    opd_tensor *t = inference_tensor(), *s = ones(OPD_INTS(1, 2, 3), true), *n, *o, *z;
+    n = non_leaf(s);
+    CHECK(plus(n, t) == n);                       /* a copy from inference to normal is an ordinary one */
+    CHECK(opd_copy_(n, t) == n && !opd_tensor_is_inference(n));
+    REFUSED(times(non_leaf(s), t), CANNOT_SAVE);
+    n = non_leaf(s);
+    o = opd_mul(n, n);                            /* saves n; a write inside is noticed */
+    OPD_INFERENCE_MODE(true) { CHECK(plus(n, t) == n); }
+    CHECK_INT(opd_backward(opd_sum(o)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, SAVED_CHANGED);
+    n = non_leaf(s);
+    OPD_INFERENCE_MODE(true) {                    /* normal mode inside: views are views as usual */
+        OPD_INFERENCE_MODE(false) {
+            z = flat(n);
+            CHECK(plus(z, z) == z);
+            CHECK_STR(opd_tensor_grad_fn(n), "CopySlices");
+        }
+    }
+}
+static int k_makes(opd_call *call) {
+    (void)opd_inference_set(false);               /* ends with the kernel */
+    return opd_return_tensor(call, opd_add(opd_arg_tensor(call, 0), opd_arg_tensor(call, 0)));
+}
+TEST(inference_ends_with_the_kernel) {
+    opd_library *lib = opd_library_open(OPD_DEF, "inf", NULL, "t", 1);
+    opd_tensor *t = ones(OPD_INTS(2), false);
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = "f(Tensor x) -> Tensor";
+    d.cpu = k_makes;
+    d.backward = OPD_NOT_DIFFERENTIABLE;
+    CHECK_INT(opd_define(lib, &d), 0);
+    OPD_INFERENCE_MODE(true) {
+        CHECK(!opd_tensor_is_inference(OPD_CALL(opd_find("inf::f"), t)));
+        CHECK(opd_inference_enabled());
+    }
+    opd_library_close(lib);
+}
+
+//-- out of memory -----------------------------------------------------------------------------------------------------
+
+static double run_without_memory(opd_tensor *root) {
+    opd_tensor *x = non_leaf(root), *v = part(x, 0, 2), *g = NULL, *s;
+    opd_backward_options o;
+    memset(&o, 0, sizeof o);
+    o.create_graph = true;
+    OPD_CALL(aten("exp_"), v);
+    times(part(x, 1, 3), opd_view(opd_mul(v, v), OPD_INTS(2)));
+    OPD_CALL(aten("t_"), opd_view(x, OPD_INTS(2, 2)));
+    s = opd_sum(opd_mul(x, v ? opd_select(v, 0, 0) : NULL));
+    if (!opd_ok() || opd_autograd_grad(&s, 1, &root, 1, &o, &g)) { return 0; }
+    return opd_item_f64(opd_sum(opd_mul(g, g)));
+}
+TEST_KEEPS(every_allocation_fails_once) {
+    opd_tensor *root = numbers(OPD_INTS(4), true);
+    double want = 0, have = 0;
+    int64_t n;
+    OPD_SCOPE { want = run_without_memory(root); }
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, SAVED_CHANGED);            /* as in PyTorch: v was read, then x written */
+    for (n = 1; n < 2000; n++) {
+        OPD_SCOPE {
+            (void)opd_memory_fail_at(n, false);
+            have = run_without_memory(root);
+            (void)opd_memory_fail_at(0, false);
+        }
+        if (opd_error_code() != OPD_ERROR_MEMORY) { break; }
+        opd_error_clear();
+    }
+    CHECK(n > 40 && n < 2000 && have == want);
+    opd_error_clear();
+}
+
 CHECK_MAIN()
