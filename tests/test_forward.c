@@ -945,6 +945,150 @@ TEST(once_differentiable_formulas) {
     opd_library_close(lib);
 }
 
+//-- random programs whose answers PyTorch gave: golden/make_forward.py --------------------------------------------------
+
+#define MOST_TENSORS 64
+typedef struct program { opd_tensor *t[MOST_TENSORS], *x[4], *g[4]; int leaf[4], n, nleaves, line; } program;
+static int differences;
+static void differs(const program *p, const char *what) {
+    if (++differences <= 20) { printf("forward.txt:%d: %s %s\n", p->line, what, opd_error_message()); }
+    opd_error_clear();
+}
+static opd_tensor *golden_values(const long *sizes, int n, int id, double scale, double by, double step, double from) {
+    int64_t s[8], i;
+    opd_tensor *t;
+    for (i = 0; i < n; i++) { s[i] = sizes[i]; }
+    t = opd_tensor_new(opd_ints_of(s, n), OPD_FLOAT64);
+    for (i = 0; t && i < opd_numel(t); i++) {
+        const double d = (double)(i + 1) * by + id * step;
+        opd_data_f64(t)[i] = from + scale * (d - floor(d));
+    }
+    return t;
+}
+static void golden_leaf(program *p, const char *text, bool tape) {
+    long v[8];
+    int n = 0, more;
+    opd_tensor *x, *g;
+    while (n < 8 && sscanf(text, "%ld%n", &v[n], &more) == 1) { text += more; n++; }
+    x = golden_values(v + 3, n - 3, p->n, 0.6, 0.61803398875, 0.27, 0.2);
+    g = v[1] ? golden_values(v + 3, n - 3, p->n, 1.3, 0.41421356237, 0.31, -0.5) : NULL;
+    if (tape) { (void)opd_tensor_set_requires_grad(x, true); if (g) { (void)opd_tensor_set_requires_grad(g, true); } }
+    p->x[p->nleaves] = x;
+    p->g[p->nleaves] = g;
+    p->leaf[p->nleaves++] = p->n;
+    p->t[p->n++] = g ? opd_make_dual(x, g) : x;
+}
+static bool golden_call(program *p, char *text) {
+    opd_value args[8], rets[MOST_RESULTS];
+    opd_tensor *out[MOST_RESULTS];
+    int64_t lists[8][8];
+    char name[80], *word = strtok(text, " "), *end;
+    const opd_op *op;
+    int n = 0, k;
+    (void)snprintf(name, sizeof name, "aten::%s", word);
+    for (word = strtok(NULL, " "); word && n < 8; word = strtok(NULL, " "), n++) {
+        if (*word == 't') { args[n] = opd_value_tensor(p->t[atoi(word + 1)]); }
+        else if (*word == '(') {
+            for (k = 0, word++; *word && *word != ')'; k++) { lists[n][k] = strtol(word, &word, 10); word += *word == ','; }
+            args[n] = opd_value_ints(lists[n], k);
+        }
+        else if (!strcmp(word, "True") || !strcmp(word, "False")) { args[n] = opd_value_bool(*word == 'T'); }
+        else if (strchr(word, '.')) { args[n] = opd_value_float(strtod(word, &end)); }
+        else { args[n] = *word == '_' ? opd_value_none() : opd_value_int(strtol(word, &end, 10)); }
+    }
+    op = opd_find(name);
+    if (!op || opd_call_all((opd_op *)(uintptr_t)op, rets, args, n)) { return false; }
+    if (!opd_schema_is_mutable(opd_op_schema(op)) && results_of(op, rets, out) > 0) { p->t[p->n++] = out[0]; }
+    return true;
+}
+/* "1 2 3" or "-"; where what follows begins. */
+static const char *golden_compare(const program *p, const char *text, opd_tensor *t, const char *what) {
+    char *end;
+    int64_t i;
+    bool zero = strstr(what, "gradient") != NULL; /* zeros are as good as none there */
+    while (*text == ' ') { text++; }
+    if (*text == '-' && (text[1] == ' ' || !text[1])) {
+        for (i = 0; t && zero && i < opd_numel(t); i++) { zero = fabs(case_get(t, i)) < 1e-12; }
+        if (t && !zero) { differs(p, what); }
+        return text + 1;
+    }
+    if (!t && zero && strspn(text, "-0 ") == strcspn(text, ";")) { return text + strcspn(text, ";"); }
+    if (!t) { differs(p, what); return text + strcspn(text, ";"); }
+    for (i = 0; i < opd_numel(t); i++, text = end) {
+        const double want = strtod(text, &end), have = case_get(t, i);
+        if (end == text || fabs(want - have) > 1e-9 * (1 + fabs(want))) { differs(p, what); return text + strcspn(text, ";"); }
+    }
+    return text;
+}
+TEST(random_programs_as_in_pytorch) {
+    FILE *f = fopen("tests/golden/forward.txt", "r");
+    static char line[20000], *lines[200];
+    int programs = 0, tangents = 0, tapes = 0, i, n;
+    program p;
+    if (!f) { f = fopen("golden/forward.txt", "r"); }
+    CHECK_OR_RETURN(f != NULL);
+    differences = 0;
+    p.line = 0;
+    for (;;) {
+        bool tape = false;
+        const int first = p.line;
+        for (n = 0; n < 200 && fgets(line, sizeof line, f); n++) {
+            line[strcspn(line, "\n")] = 0;
+            lines[n] = (char *)malloc(strlen(line) + 1);
+            if (!lines[n]) { abort(); }
+            strcpy(lines[n], line);
+            tape = tape || *line == 'R';
+            if (*line == 'E') { n++; break; }
+        }
+        if (n == 0) { break; }
+        memset(&p, 0, sizeof p);
+        programs++;
+        OPD_SCOPE {
+            opd_tensor *loss = NULL, *by[8], *grads[8];
+            opd_backward_options o;
+            int leaf = 0, m = 0;
+            CHECK_INT(opd_dual_enter(), 0);
+            for (i = 0; i < n; i++) {
+                char *text = lines[i] + (lines[i][1] ? 2 : 1);
+                p.line = first + i + 1;
+                if (*lines[i] == 'L') { golden_leaf(&p, text, tape); }
+                else if (*lines[i] == 'C') { if (!golden_call(&p, text)) { differs(&p, "fails"); break; } }
+                else if (*lines[i] == 'T') {
+                    const int id = (int)strtol(text, &text, 10);
+                    opd_tensor *g, *x = opd_unpack_dual(p.t[id], &g);
+                    const char *rest = golden_compare(&p, text, x, "another value");
+                    tangents += g != NULL;
+                    (void)golden_compare(&p, rest + strcspn(rest, ";") + 1, g, "another tangent");
+                    if (g && tape && opd_tensor_requires_grad(g)) {
+                        g = opd_sum(opd_mul(opd_mul(g, g), opd_full(opd_ints_of(NULL, 0), OPD_V((double)(id + 1)), OPD_FLOAT64)));
+                        loss = loss ? opd_add(loss, g) : g;
+                    }
+                }
+                else if (*lines[i] == 'R') {
+                    int k;
+                    memset(&o, 0, sizeof o);
+                    o.allow_unused = true;
+                    for (k = 0; k < p.nleaves; k++) { by[m++] = p.x[k]; if (p.g[k]) { by[m++] = p.g[k]; } }
+                    if (!loss || opd_autograd_grad(&loss, 1, by, m, &o, grads)) { differs(&p, "no gradients"); break; }
+                    tapes++;
+                    m = 0;
+                }
+                else if (*lines[i] == 'G') {
+                    const char *rest = golden_compare(&p, text + strspn(text, "0123456789"), grads[m++], "another gradient");
+                    if (p.g[leaf++]) { (void)golden_compare(&p, rest + strcspn(rest, ";") + 1, grads[m++], "another gradient by the tangent"); }
+                }
+                if (!opd_ok()) { differs(&p, "an error"); }
+            }
+            CHECK_INT(opd_dual_exit(0), 0);
+        }
+        p.line = first + n;
+        for (i = 0; i < n; i++) { free(lines[i]); }
+    }
+    fclose(f);
+    CHECK_INT(differences, 0);
+    CHECK(programs >= 400 && tangents > 2000 && tapes > 50);
+}
+
 //-- threads -----------------------------------------------------------------------------------------------------------
 
 #if !defined(OPD_NO_THREADS) && !defined(__TINYC__)
