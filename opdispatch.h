@@ -1292,7 +1292,8 @@ OPD_API double opd_lr_one_cycle(int64_t step, const opd_one_cycle *cycle);
 //  >>api:observers  who is told of calls; the profiler
 //----------------------------------------------------------------------------------------------------------------------
 
-/* What can be observed: calls of operators (not redispatches), backward nodes, spans that a program names. */
+/* What can be observed: calls of operators (not redispatches), backward nodes, spans that a program names; custom
+   functions are spans with arguments. */
 enum { OPD_OBSERVE_CALL = 1, OPD_OBSERVE_BACKWARD = 2, OPD_OBSERVE_SPAN = 4 };
 
 /* What a callback is told.  It and all it points to belong to the call: copy what is to stay. */
@@ -14572,6 +14573,22 @@ static int opdi_function_call(opd_context *ctx, opd_value *outputs, int cap) {
     return opdi_function_finish(ctx, formula, wanted != 0, outputs, cap);
 }
 
+//-- The same as a span.
+static int opdi_function_observed(opd_context *ctx, opd_value *outputs, int cap) {
+    opdi_thread *th = opdi_self();
+    opdi_observing b;
+    int n;
+    if (!opdi_observe_on(th)) { return opdi_function_call(ctx, outputs, cap); }
+    b.event.op = NULL;
+    b.event.args = ctx->inputs;
+    b.event.nargs = ctx->ninputs;
+    b.event.forward_thread = 0;
+    opdi_observe_begin(th, &b, OPD_OBSERVE_SPAN, ctx->fn.name, opd_grad_enabled() ? (int64_t)th->sequence : -1);
+    n = opdi_function_call(ctx, outputs, cap);
+    opdi_observe_end(th, &b, outputs, OPDI_MAX(OPDI_MIN(n, cap), 0));
+    return n;
+}
+
 int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs, int n) {
     opd_context *ctx;
     int i;
@@ -14594,7 +14611,8 @@ int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int 
         ctx->first[i + 1] = ctx->first[i] + (inputs[i].tag == OPD_TAG_TENSORS ? inputs[i].n
                                              : inputs[i].tag == OPD_TAG_TENSOR);
     }
-    return opdi_function_call(ctx, outputs, cap);
+    return OPDI_LOAD(&opdi_self()->observed) ? opdi_function_observed(ctx, outputs, cap)
+        : opdi_function_call(ctx, outputs, cap);
 }
 
 opd_tensor *opd_autograd_call(const opd_autograd_function *fn, const opd_value *inputs, int n) {

@@ -1015,6 +1015,36 @@ TEST(reentrant) {
 }
 
 static int thread_errors;
+static char events[400];
+static void *event_begins(const opd_event *e, void *user) {
+    (void)user;
+    (void)snprintf(events + strlen(events), sizeof events - strlen(events), "%d %s %d|", e->kind, e->name, e->kind == OPD_OBSERVE_SPAN ? e->nargs : 0);
+    return NULL;
+}
+static void event_ends(const opd_event *e, void *context, void *user) {
+    (void)context; (void)user;
+    if (e->kind == OPD_OBSERVE_SPAN) { (void)snprintf(events + strlen(events), sizeof events - strlen(events), "%s ends, %d results|", e->name, e->nrets); }
+}
+TEST(functions_are_observed) {
+    opd_autograd_function f = function("Ill", ill_forward, ill_backward);
+    opd_observer o;
+    opd_tensor *x = the_x();
+    int64_t id;
+    memset(&o, 0, sizeof o);
+    o.begin = event_begins;
+    o.end = event_ends;
+    events[0] = 0;
+    id = opd_observer_add_local(&o);
+    ill = 0;
+    CHECK(apply1(&f, x) != NULL);
+    ill = 2;
+    CHECK(apply1(&f, x) == NULL);
+    opd_error_clear();
+    (void)opd_observer_remove(id);
+    CHECK_STR(events, "4 Ill 1|1 aten::neg 0|Ill ends, 1 results|4 Ill 1|1 aten::neg 0|Ill ends, 0 results|");
+    ill = 0;
+}
+
 static char there[256];
 static void *fail_on_a_thread(void *arg) {
     opd_autograd_function f = function("Ill", ill_forward, ill_backward), g = function("Nothing", double_forward, nothing_backward);
