@@ -1258,9 +1258,11 @@ OPD_API int opd_optimizer_step(opd_optimizer *o);
 OPD_API int opd_optimizer_zero_grad(opd_optimizer *o);
 OPD_API double opd_optimizer_lr(const opd_optimizer *o);
 OPD_API int opd_optimizer_set_lr(opd_optimizer *o, double lr);
-/* State of parameter i, to be saved or written: "momentum_buffer"; "step" (of no dimensions), "exp_avg", "exp_avg_sq",
-   "max_exp_avg_sq".  Borrowed; NULL where there is none (yet: it comes with the first step). */
+/* State of parameter i: "momentum_buffer"; "step" (of no dimensions), "exp_avg", "exp_avg_sq", "max_exp_avg_sq".
+   Borrowed; NULL where there is none (yet: it comes with the first step). */
 OPD_API opd_tensor *opd_optimizer_state(const opd_optimizer *o, int i, const char *name);
+/* Takes a saved one over, by a copy: the optimizer goes on where the other one was.  0, or -1 with an error. */
+OPD_API int opd_optimizer_set_state(opd_optimizer *o, int i, const char *name, const opd_tensor *value);
 OPD_API void opd_optimizer_free(opd_optimizer *o);
 
 /* torch.nn.utils.clip_grad_norm_: scales the gradients of params so that the norm of all of them together is at most
@@ -3150,6 +3152,7 @@ typedef void (*opd_destroy)(void *user);
     X(double, opd_optimizer_lr, 1, (const opd_optimizer *)) \
     X(int, opd_optimizer_set_lr, 2, (opd_optimizer *, double)) \
     X(opd_tensor *, opd_optimizer_state, 3, (const opd_optimizer *, int, const char *)) \
+    X(int, opd_optimizer_set_state, 4, (opd_optimizer *, int, const char *, const opd_tensor *)) \
     V(opd_optimizer_free, 1, (opd_optimizer *)) \
     X(opd_tensor *, opd_clip_grad_norm, 5, (opd_tensor *const *, int, double, double, bool)) \
     X(int, opd_clip_grad_value, 3, (opd_tensor *const *, int, double)) \
@@ -11662,10 +11665,15 @@ static int opdi_derived_composite(opd_call *call) {
     opd_tensor *targets[OPDI_MAX_RETURNS];
     int i, n = opdi_derived_targets(call, card, targets);
     if (!card->inplace && opd_call_requires_grad(call)) { return opdi_autograd_out_kernel(call); }
-    if (opdi_derived_args(call, card, targets[0], args) ||
-        opd_call_all(card->base->op, rets, args, card->base->op->nargs)) {
-        return -1;
+    if (opdi_derived_args(call, card, targets[0], args)) { return -1; }
+    if (card->inplace && opd_call_requires_grad(call)) {     /* self is written to after formulas have saved it */
+        opd_tensor *was = opd_clone(targets[0]);
+        for (i = 0; i < card->base->op->nargs; i++) {
+            if (args[i].tag == OPD_TAG_TENSOR && args[i].u.t == targets[0]) { args[i].u.t = was; }
+        }
+        if (!was) { return -1; }
     }
+    if (opd_call_all(card->base->op, rets, args, card->base->op->nargs)) { return -1; }
     for (i = 0; i < n && i < card->base->op->nrets; i++) {
         opd_tensor *got = rets[i].u.t;
         if (rets[i].tag != OPD_TAG_TENSOR) { continue; }
@@ -17661,17 +17669,6 @@ int opd_optimizer_zero_grad(opd_optimizer *o) {
     for (i = 0; i < o->n; i++) { if (opd_tensor_set_grad(o->params[i], NULL)) { return -1; } }
     return 0;
 }
-opd_tensor *opd_optimizer_state(const opd_optimizer *o, int i, const char *name) {
-    int k;
-    if (opdi_null_optimizer(o, "opd_optimizer_state")) { return NULL; }
-    for (k = 0; k < OPDI_STATES && name && i >= 0 && i < o->n; k++) {
-        const char *has = opdi_state_names[o->kind != OPDI_SGD][k];
-        if (has && strcmp(has, name) == 0) { return *opdi_state_of(o, k, i); }
-    }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_optimizer_state: no '%s' of parameter %d", name ? name : "(null)", i);
-    return NULL;
-}
-
 /* Which state a parameter has: bit k. */
 static unsigned opdi_states_of(const opd_optimizer *o) {
     return o->kind == OPDI_SGD ? (o->sgd.momentum > 0 ? 1u : 0u) : o->adam.amsgrad ? 15u : 11u;
@@ -17689,6 +17686,31 @@ static int opdi_optimizer_begin(opd_optimizer *o, int i) {
     }
     return opd_ok() ? 0 : -1;
 }
+static opd_tensor **opdi_optimizer_find(const opd_optimizer *o, int i, const char *name, const char *function) {
+    int k;
+    if (opdi_null_optimizer(o, function)) { return NULL; }
+    for (k = 0; k < OPDI_STATES && name && i >= 0 && i < o->n; k++) {
+        const char *has = opdi_states_of(o) >> k & 1 ? opdi_state_names[o->kind != OPDI_SGD][k] : NULL;
+        if (has && strcmp(has, name) == 0) { return opdi_state_of(o, k, i); }
+    }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: no '%s' of parameter %d", function, name ? name : "(null)", i);
+    return NULL;
+}
+opd_tensor *opd_optimizer_state(const opd_optimizer *o, int i, const char *name) {
+    opd_tensor **t = opdi_optimizer_find(o, i, name, "opd_optimizer_state");
+    return t ? *t : NULL;
+}
+int opd_optimizer_set_state(opd_optimizer *o, int i, const char *name, const opd_tensor *value) {
+    opd_tensor **t = opd_ok() ? opdi_optimizer_find(o, i, name, "opd_optimizer_set_state") : NULL;
+    if (!t || opdi_null_tensor(value, "opd_optimizer_set_state") || opdi_optimizer_begin(o, i)) { return -1; }
+    if (!opdi_has_sizes(value, (*t)->dims, (*t)->ndim)) {
+        return opd_fail(OPD_ERROR_SHAPE, "opd_optimizer_set_state: '%s' of parameter %d has other sizes", name, i);
+    }
+    if (opdi_copy(*t, value)) { return -1; }
+    o->begun[i] = true;
+    return 0;
+}
+
 static void opdi_optimizer_count(const opd_optimizer *o, int n, float by) {
     int i;
     for (i = 0; i < n && o->kind != OPDI_SGD; i++) { *(float *)(void *)o->lists[(size_t)(5 * o->n + i)]->data += by; }

@@ -228,7 +228,8 @@ static void test_inplace(const subject *s, opd_tensor **real, int n) {
 
 //-- derivatives -------------------------------------------------------------------------------------------------------
 
-enum { BROADCAST = CASE_LAYOUTS };
+enum { BROADCAST = CASE_LAYOUTS, IN_PLACE, INTO_VIEW };
+static const char *const derived_layouts[] = {" broadcast", " in place", " into a view"};
 /* The float64 tensors that have derivatives, and where the case holds them. */
 static int inputs_of(op_case *c, opd_tensor **in, opd_tensor ***slots) {
     int i, k, n = 0;
@@ -243,8 +244,24 @@ static int inputs_of(op_case *c, opd_tensor **in, opd_tensor ***slots) {
     return n;
 }
 
-/* A case as a function of its inputs.  Inputs that were narrowed are given to the operator as they were: broadcast. */
-typedef struct as_function { op_case *c; opd_tensor **slots[MOST_INPUTS]; int64_t sizes[MOST_INPUTS][OPD_MAX_DIMS]; } as_function;
+/* A case as a function of its inputs.  Inputs that were narrowed are given to the operator as they were: broadcast.  With
+   a form that writes its first argument: that one is a copy, or a view of a copy, which is the result. */
+typedef struct as_function {
+    op_case *c;
+    const opd_op *form;
+    int layout;
+    opd_tensor **slots[MOST_INPUTS];
+    int64_t sizes[MOST_INPUTS][OPD_MAX_DIMS];
+} as_function;
+static int call_form(const as_function *f, opd_tensor **out) {
+    opd_value args[OPD_MAX_ARGS], rets[MOST_RESULTS];
+    int rest;
+    if (!other_form(f->c, f->form, args, &rest)) { return 0; }
+    out[0] = opd_clone(args[0].u.t);
+    if (f->layout == INTO_VIEW) { out[0] = opd_flatten(out[0]); }
+    args[0] = opd_value_tensor(f->layout == INTO_VIEW ? opd_view(out[0], opd_ints_of(opd_sizes(args[0].u.t), opd_ndim(args[0].u.t))) : out[0]);
+    return opd_call_all((opd_op *)(uintptr_t)f->form, rets, args, opd_schema_nargs(opd_op_schema(f->form))) ? -1 : 1;
+}
 static int call_function(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     as_function *f = (as_function *)user;
     opd_tensor *r[MOST_RESULTS];
@@ -253,6 +270,7 @@ static int call_function(void *user, opd_tensor *const *in, int n, opd_tensor **
         bool narrowed = memcmp(f->sizes[i], opd_sizes(in[i]), (size_t)opd_ndim(in[i]) * sizeof(int64_t)) != 0;
         *f->slots[i] = narrowed ? opd_expand(in[i], opd_ints_of(f->sizes[i], opd_ndim(in[i]))) : in[i];
     }
+    if (f->form) { return call_form(f, out); }
     m = run_case(f->c, r);
     if (m > 1 && first_result_only(f->c->op)) { m = 1; }
     for (i = 0; i < m; i++) { if (opd_dtype(r[i]) == OPD_FLOAT64) { out[k++] = r[i]; } }
@@ -275,6 +293,16 @@ static bool singular(const subject *s, opd_tensor *const *out, int n, int layout
     for (i = 0; i < n; i++) { for (k = 0; k < opd_numel(out[i]); k++) { nan = nan || isnan(case_get(out[i], k)); } }
     return (layout == CASE_ZERO && (nan || named(s->op, nothing))) || (layout == BROADCAST && named(s->op, equal));
 }
+/* The result takes the place of the first argument. */
+static bool fits_in_place(const op_case *c) {
+    opd_tensor *r[MOST_RESULTS];
+    bool fits = false;
+    OPD_SCOPE {
+        fits = c->args[0].tag == OPD_TAG_TENSOR && opd_dtype(c->args[0].u.t) == OPD_FLOAT64 && run_case(c, r) > 0 &&
+               same_shape(r[0], c->args[0].u.t) && opd_dtype(r[0]) == OPD_FLOAT64;
+    }
+    return fits && opd_ok();
+}
 /* gradcheck and gradgradcheck of one case. */
 static void test_derivatives(const subject *s, int layout) {
     static as_function f;
@@ -282,8 +310,11 @@ static void test_derivatives(const subject *s, int layout) {
     opd_gradcheck_options o = opd_gradcheck_defaults();
     int i, n;
     bool narrowed = false;
-    if (undifferentiated(s, layout) || !again(s, OPD_FLOAT64, layout == BROADCAST ? CASE_CONTIGUOUS : layout, true, false)) { return; }
-    if (layout == BROADCAST) { (void)snprintf(what + strlen(what), sizeof what - strlen(what), " broadcast"); }
+    if (undifferentiated(s, layout) || !again(s, OPD_FLOAT64, layout >= BROADCAST ? CASE_CONTIGUOUS : layout, true, false)) { return; }
+    if (layout >= BROADCAST) { (void)snprintf(what + strlen(what), sizeof what - strlen(what), "%s", derived_layouts[layout - BROADCAST]); }
+    f.form = layout >= IN_PLACE ? form_of(s, s->card->inplace) : NULL;
+    f.layout = layout;
+    if (f.form && !fits_in_place(s->c)) { return; }
     i = arg_named(s->op, "padding_idx");          /* its row has no derivative, by definition */
     if (i >= 0 && s->c->args[i].tag == OPD_TAG_INT && s->c->args[i].u.i >= 0) { return; }
     f.c = s->c;
@@ -302,7 +333,7 @@ static void test_derivatives(const subject *s, int layout) {
         i = call_function(&f, in, n, out);
         if (i > 0 && singular(s, out, i, layout)) { i = 0; }
     }
-    if (layout != CASE_CONTIGUOUS && !opd_ok()) { opd_error_clear(); return; }       /* test_layouts looks at those */
+    if (layout != CASE_CONTIGUOUS && !f.form && !opd_ok()) { opd_error_clear(); return; }       /* test_layouts looks at those */
     o.check_forward_ad = o.check_fwd_over_rev = true;
     if (!went_well(i) || i == 0 || !went_well(opd_gradcheck(call_function, &f, in, n, &o))) { return; }
     (void)snprintf(what + strlen(what), sizeof what - strlen(what), " second");
@@ -447,7 +478,9 @@ static void test_case(const subject *s) {
     OPD_SCOPE { test_dtypes(s); }
     if (s->card->out) { OPD_SCOPE { test_out(s, real, n); } }
     if (s->card->inplace) { OPD_SCOPE { test_inplace(s, real, n); } }
-    for (layout = CASE_CONTIGUOUS; layout <= BROADCAST && has_formula(s->card); layout++) { OPD_SCOPE { test_derivatives(s, layout); } }
+    for (layout = CASE_CONTIGUOUS; layout <= (s->card->inplace ? INTO_VIEW : BROADCAST) && has_formula(s->card); layout++) {
+        OPD_SCOPE { test_derivatives(s, layout); }
+    }
     OPD_SCOPE { test_memory(s); }
     OPD_SCOPE { test_extremes(s); }
 }
