@@ -133,6 +133,7 @@
      >>api:tensors     making tensors, reading them, printing them
      >>api:backends    devices from outside
      >>api:autograd    the tape
+     >>api:hooks       nodes from outside, hooks, checkpoints, anomaly mode
      >>api:forward     forward mode: tangents beside values
      >>api:checking    gradients against finite differences, pictures of graphs
      >>api:training    optimizers, gradient clipping, learning rates
@@ -157,6 +158,7 @@
      >>pictures        the backward graph as Graphviz DOT
      >>training        optimizers, gradient clipping, learning rates
      >>plugins         loading libraries of operators, compiling at run time
+     >>hooks           handles of nodes, hooks, saved-tensor hooks, checkpoints, anomaly mode
      >>profiler        records of events, the table, the trace file
      >>kernels         instruction sets, threads, half precision, vector math, matrix product, convolution, random
      >>operators       the cards: everything about one operator in one place
@@ -224,6 +226,7 @@ typedef struct opd_backward_call opd_backward_call;
 typedef struct opd_jvp_call opd_jvp_call;
 typedef struct opd_context opd_context;
 typedef struct opd_generator opd_generator;
+typedef void (*opd_destroy)(void *user);       /* gives a user pointer back */
 
 /* What kind of mistake a pending error is. */
 typedef enum opd_code {
@@ -995,12 +998,19 @@ OPD_API int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad);             /*
 OPD_API const char *opd_tensor_grad_fn(const opd_tensor *t);                  /* "MulBackward0", or NULL for a leaf */
 /* torch.autograd.backward of one tensor, with an implicit gradient of one for a one-element tensor. */
 OPD_API int opd_backward(opd_tensor *t);
+/* A place in the graph: input nr of a node, which is where the gradient of its result nr goes.  See >>api:hooks. */
+typedef struct opd_edge { opd_node *node; uint32_t nr; } opd_edge;
 typedef struct opd_backward_options {
     opd_tensor *const *grad_outputs;   /* one for each output, or NULL; elements may be NULL */
-    bool retain_graph, create_graph;
+    bool retain_graph, create_graph;   /* create_graph retains too */
     bool allow_unused;                 /* opd_autograd_grad: an input that was not used gives NULL, not an error */
     opd_tensor *const *inputs; int ninputs;   /* opd_backward_with: accumulate into these only, leaves or not */
+    bool materialize_grads;            /* opd_autograd_grad: an input that was not used gives zeros */
+    const opd_edge *input_edges;       /* ninputs of them, in place of `inputs` (of both functions) */
 } opd_backward_options;
+/* Any thread; several may work on one graph.  Nested in a formula or hook it may go to any depth.  When it fails the
+   first error is kept with the node's and the operator's name; leaves reached before keep what was added to them, the
+   graph stays as it is but for saved tensors of nodes that have run. */
 OPD_API int opd_backward_with(opd_tensor *const *outputs, int n, const opd_backward_options *options);
 /* torch.autograd.grad: gradients of outputs with respect to inputs, into grads (of the innermost scope). */
 OPD_API int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
@@ -1136,6 +1146,113 @@ OPD_API int opd_autograd_not_implemented(opd_call *call);
    first result to the argument whose memory it shares.  Writing into such a view is an error while something requires
    grad. */
 OPD_API int opd_inplace_or_view_not_implemented(opd_call *call);
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:hooks      nodes from outside, hooks, checkpoints, anomaly mode
+//----------------------------------------------------------------------------------------------------------------------
+
+/* Nodes.  A handle is a node of the graph, or for a leaf its AccumulateGrad.  Borrowed: it is there as long as a tensor
+   or a node that leads to it, or with opd_node_keep. */
+OPD_API opd_node *opd_tensor_node(const opd_tensor *t);           /* Tensor.grad_fn: NULL for a leaf */
+OPD_API opd_edge opd_gradient_edge(opd_tensor *t);                /* node NULL with an error: requires no grad */
+OPD_API opd_node *opd_node_keep(opd_node *node);
+OPD_API void opd_node_release(opd_node *node);
+OPD_API const char *opd_node_name(const opd_node *node);          /* "MulBackward0" */
+OPD_API uint64_t opd_node_sequence(const opd_node *node);         /* grows on each thread; UINT64_MAX: AccumulateGrad */
+OPD_API opd_op *opd_node_op(const opd_node *node);                /* the forward operator, or NULL */
+OPD_API opd_tensor *opd_node_variable(const opd_node *node);      /* AccumulateGrad's leaf, NULL for other nodes */
+OPD_API int opd_node_edges(const opd_node *node);
+OPD_API opd_edge opd_node_edge(const opd_node *node, int i);      /* node NULL: that gradient is not wanted */
+/* The gradients that it takes, one for each result of the forward call, and how they look; n = -1 where undefined. */
+OPD_API int opd_node_inputs(const opd_node *node);
+OPD_API opd_ints opd_node_sizes(const opd_node *node, int i);
+OPD_API opd_scalar_type opd_node_dtype(const opd_node *node, int i);
+OPD_API opd_device opd_node_device(const opd_node *node, int i);
+
+/* Hooks.  Order at one node: hooks of its results (tensor hooks); unless it is only asked for its gradient, its
+   pre-hooks; retain_grad; the node; a leaf's post-accumulate hooks; post-hooks.  Each kind in the order of adding.
+   With create_graph grad mode is on in them.  A hook stays with the node that the tensor came from when it was added:
+   an in-place operation leaves it behind (retain_grad follows).  Gradients are borrowed; what takes the place of one
+   must have its sizes, dtype and device.  A hook that returns -1 or leaves an error pending ends the backward.
+   Adding gives a handle, or 0 with an error; removing is allowed in hooks and harmless when repeated.  destroy gets
+   the user pointer when the hook is removed or its node or leaf freed, and nobody runs it any more.  No other thread
+   may run backward through the node while its hooks change. */
+/* A gradient in place of `grad`, or NULL: it stays.  Not called where no gradient arrives. */
+typedef opd_tensor *(*opd_tensor_hook_fn)(opd_tensor *grad, void *user);
+OPD_API int64_t opd_tensor_hook_add(opd_tensor *t, opd_tensor_hook_fn fn, void *user, opd_destroy destroy);
+/* After leaf's gradient was added to. */
+typedef int (*opd_accumulate_hook_fn)(opd_tensor *leaf, void *user);
+OPD_API int64_t opd_tensor_post_accumulate_hook_add(opd_tensor *t, opd_accumulate_hook_fn fn, void *user,
+                                                    opd_destroy destroy);
+/* The gradients of a node's results (NULL: undefined), in which it may put others; NULL takes one away. */
+typedef int (*opd_node_pre_hook_fn)(opd_tensor **grads, int n, void *user);
+OPD_API int64_t opd_node_pre_hook_add(opd_node *node, opd_node_pre_hook_fn fn, void *user, opd_destroy destroy);
+/* The same of what it gave (`out`, for each edge), with what it got. */
+typedef int (*opd_node_post_hook_fn)(opd_tensor **out, int nout, opd_tensor *const *grads, int n, void *user);
+OPD_API int64_t opd_node_post_hook_add(opd_node *node, opd_node_post_hook_fn fn, void *user, opd_destroy destroy);
+/* torch.autograd.graph.register_multi_grad_hook: once in a backward, when the gradients of all of the n tensors that it
+   reaches have arrived (NULL for the others), or when the first has (alone in `grads`). */
+typedef enum opd_multi_mode { OPD_MULTI_ALL = 0, OPD_MULTI_ANY } opd_multi_mode;
+typedef int (*opd_multi_hook_fn)(opd_tensor *const *grads, int n, void *user);
+OPD_API int64_t opd_multi_hook_add(opd_tensor *const *tensors, int n, opd_multi_mode mode, opd_multi_hook_fn fn,
+                                   void *user, opd_destroy destroy);
+OPD_API bool opd_hook_remove(int64_t handle);
+/* From now on opd_tensor_grad(t) gives a result's gradient too, after its tensor hooks.  0, also for a leaf; or -1. */
+OPD_API int opd_tensor_retain_grad(opd_tensor *t);
+OPD_API bool opd_tensor_retains_grad(const opd_tensor *t);
+
+/* The innermost backward at work on this thread: a number that no other has (-1: none is at work), whether it leaves
+   saved tensors, whether a node takes part in it, its nodes in the order of running (the first cap; returns how many
+   there are). */
+OPD_API int64_t opd_backward_id(void);
+OPD_API bool opd_backward_keeps_graph(void);
+OPD_API bool opd_backward_will_run(const opd_node *node);
+OPD_API int64_t opd_backward_order(opd_node **nodes, int64_t cap);
+/* Engine::queue_callback: fn is called when that backward has done everything else, on its thread.  It may add more.
+   Not called after an error.  0, or -1 with an error: the user pointer stays the caller's. */
+typedef int (*opd_callback_fn)(void *user);
+OPD_API int opd_backward_callback(opd_callback_fn fn, void *user, opd_destroy destroy);
+
+/* torch.autograd.graph.saved_tensors_hooks: until the pop, what nodes recorded on this thread save is given to pack,
+   and what pack returns is kept in its place.  unpack gives an equal tensor at each use; drop is told when it is not
+   needed any more.  The innermost pair alone is asked.  pack gets the tensor without its history (which comes back by
+   itself) and must not write to it; a pending error makes the recorded call fail.  Neither records.  destroy gets the
+   user pointer when the pair is popped and all that it packed is dropped, on any thread. */
+typedef struct opd_saved_hooks {
+    void *(*pack)(opd_tensor *t, void *user);
+    opd_tensor *(*unpack)(void *packed, void *user);
+    void (*drop)(void *packed, void *user);       /* may be NULL */
+    void *user;
+    void (*destroy)(void *user);                  /* may be NULL */
+} opd_saved_hooks;
+OPD_API int opd_saved_hooks_push(const opd_saved_hooks *hooks);
+OPD_API void opd_saved_hooks_pop(void);
+/* Makes every push on this thread fail with the message (cut to 255 bytes); NULL allows them again.  -1 with that error
+   when a pair is pushed already.  opd_saved_hooks_disabled: the message, or NULL. */
+OPD_API int opd_saved_hooks_disable(const char *message);
+OPD_API const char *opd_saved_hooks_disabled(void);
+/* What a node saved, by the name of the argument in the schema, or "result" (grad_fn._saved_self), with its history;
+   of the innermost scope.  NULL without an error: None was saved.  And hooks for that one alone, at most once. */
+OPD_API opd_tensor *opd_node_saved(opd_node *node, const char *name);
+OPD_API int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks *hooks);
+
+/* torch.utils.checkpoint (use_reentrant=False): calls fn, which fills outputs, but keeps only the inputs of what it
+   saves for backward, which calls fn again with equal inputs and the default generator as it was.  fn must do the same
+   each time (random numbers: of the default generator).  Checkpoints may be nested, and differentiated twice.
+   Outputs belong to the scope of the caller.  destroy gets the user pointer when the graph is gone, or at once when fn
+   fails.  0, or -1 with an error: the outputs are NULL, and without a call of fn the user pointer stays the caller's.
+   */
+typedef int (*opd_checkpoint_fn)(opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int noutputs,
+                                 void *user);
+OPD_API int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
+                           int ninputs, opd_tensor **outputs, int noutputs);
+
+/* torch.autograd.set_detect_anomaly, for all threads: nodes remember where they were recorded, and a backward that
+   fails tells it through the log, with the chain of nodes that were at work then.  With check_nan a formula that gives
+   a NaN is an error.  Returns what it was (OPD_ANOMALY_*), to be put back:
+   `int was = opd_anomaly_set(true, true); ... opd_anomaly_set(was & OPD_ANOMALY_ON, was & OPD_ANOMALY_NAN);` */
+enum { OPD_ANOMALY_ON = 1, OPD_ANOMALY_NAN = 2 };
+OPD_API int opd_anomaly_set(bool on, bool check_nan);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:forward    forward mode: tangents beside values
@@ -2855,7 +2972,6 @@ OPD_API opd_op *opd_op_builtin(opd_op_id id);
 //----------------------------------------------------------------------------------------------------------------------
 
 typedef void (*opd_deleter)(void *data, void *user);
-typedef void (*opd_destroy)(void *user);
 /* Every function above but those written out below, new ones at the end: X(result, name, number of parameters,
    (their types)), V without a result. */
 #define OPD_HOST_FUNCTIONS(X, V) \
@@ -3169,7 +3285,44 @@ typedef void (*opd_destroy)(void *user);
     X(bool, opd_inference_enabled, 0, ()) \
     X(bool, opd_tensor_is_inference, 1, (const opd_tensor *)) \
     X(opd_tensor *, opd_tensor_base, 1, (const opd_tensor *)) \
-    X(int, opd_inplace_or_view_not_implemented, 1, (opd_call *))
+    X(int, opd_inplace_or_view_not_implemented, 1, (opd_call *)) \
+    X(opd_node *, opd_tensor_node, 1, (const opd_tensor *)) \
+    X(opd_edge, opd_gradient_edge, 1, (opd_tensor *)) \
+    X(opd_node *, opd_node_keep, 1, (opd_node *)) \
+    V(opd_node_release, 1, (opd_node *)) \
+    X(const char *, opd_node_name, 1, (const opd_node *)) \
+    X(uint64_t, opd_node_sequence, 1, (const opd_node *)) \
+    X(opd_op *, opd_node_op, 1, (const opd_node *)) \
+    X(opd_tensor *, opd_node_variable, 1, (const opd_node *)) \
+    X(int, opd_node_edges, 1, (const opd_node *)) \
+    X(opd_edge, opd_node_edge, 2, (const opd_node *, int)) \
+    X(int, opd_node_inputs, 1, (const opd_node *)) \
+    X(opd_ints, opd_node_sizes, 2, (const opd_node *, int)) \
+    X(opd_scalar_type, opd_node_dtype, 2, (const opd_node *, int)) \
+    X(opd_device, opd_node_device, 2, (const opd_node *, int)) \
+    X(int64_t, opd_tensor_hook_add, 4, (opd_tensor *, opd_tensor_hook_fn, void *, opd_destroy)) \
+    X(int64_t, opd_tensor_post_accumulate_hook_add, 4, (opd_tensor *, opd_accumulate_hook_fn, void *, opd_destroy)) \
+    X(int64_t, opd_node_pre_hook_add, 4, (opd_node *, opd_node_pre_hook_fn, void *, opd_destroy)) \
+    X(int64_t, opd_node_post_hook_add, 4, (opd_node *, opd_node_post_hook_fn, void *, opd_destroy)) \
+    X(int64_t, opd_multi_hook_add, 6, \
+      (opd_tensor *const *, int, opd_multi_mode, opd_multi_hook_fn, void *, opd_destroy)) \
+    X(bool, opd_hook_remove, 1, (int64_t)) \
+    X(int, opd_tensor_retain_grad, 1, (opd_tensor *)) \
+    X(bool, opd_tensor_retains_grad, 1, (const opd_tensor *)) \
+    X(int64_t, opd_backward_id, 0, ()) \
+    X(bool, opd_backward_keeps_graph, 0, ()) \
+    X(bool, opd_backward_will_run, 1, (const opd_node *)) \
+    X(int64_t, opd_backward_order, 2, (opd_node **, int64_t)) \
+    X(int, opd_backward_callback, 3, (opd_callback_fn, void *, opd_destroy)) \
+    X(int, opd_saved_hooks_push, 1, (const opd_saved_hooks *)) \
+    V(opd_saved_hooks_pop, 0, ()) \
+    X(int, opd_saved_hooks_disable, 1, (const char *)) \
+    X(const char *, opd_saved_hooks_disabled, 0, ()) \
+    X(opd_tensor *, opd_node_saved, 2, (opd_node *, const char *)) \
+    X(int, opd_node_saved_hooks, 3, (opd_node *, const char *, const opd_saved_hooks *)) \
+    X(int, opd_checkpoint, 7, \
+      (opd_checkpoint_fn, void *, opd_destroy, opd_tensor *const *, int, opd_tensor **, int)) \
+    X(int, opd_anomaly_set, 2, (bool, bool))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -3312,6 +3465,9 @@ static opd_op *opd_op_builtin(opd_op_id id) {
 #include <float.h>
 #include <limits.h>
 #include <time.h>
+#if defined(__GNUC__) && !defined(__TINYC__)
+#include <unwind.h>
+#endif
 
 #if defined(__TINYC__) && !defined(OPD_NO_THREADS)
 #define OPD_NO_THREADS
@@ -3383,6 +3539,8 @@ extern char **environ;
 #define OPDI_PUBLISH(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define OPDI_ADD(p, v) __atomic_add_fetch(p, v, __ATOMIC_RELAXED)
 #define OPDI_SUB(p, v) __atomic_sub_fetch(p, v, __ATOMIC_ACQ_REL)
+#define OPDI_EXCHANGE(p, was, v) \
+    (OPDI_ALONE ? (*(p) = (v), true) : __atomic_compare_exchange_n(p, was, v, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 #define OPDI_IN_ORDER() __atomic_signal_fence(__ATOMIC_SEQ_CST)      /* of the compiler: no instruction */
 #else
 #define OPDI_LIKELY(x) (x)
@@ -3396,6 +3554,7 @@ extern char **environ;
 #define OPDI_PUBLISH(p, v) (*(p) = (v))
 #define OPDI_ADD(p, v) (*(p) += (v))
 #define OPDI_SUB(p, v) (*(p) -= (v))
+#define OPDI_EXCHANGE(p, was, v) ((void)(was), *(p) = (v), true)
 #define OPDI_IN_ORDER() ((void)0)
 #endif
 
@@ -3516,6 +3675,9 @@ typedef struct opdi_thread {
     opdi_observer *own_observers;                 /* this thread's alone, registered */
     int64_t skip, skip_from;     /* calls that pass before the list is looked at again; what it was then */
     uint64_t random, events;
+    struct opdi_engine *engine;  /* autograd: innermost backward at work here, and how many are inside each other */
+    int32_t depth, packers_off;  /* packers_off: see opd_saved_hooks_disable */
+    struct opdi_packer *packer;  /* autograd: innermost saved-tensor hooks */
     void *recorder;              /* profiler: this thread's, if it belongs to profile recorder_of */
     uint64_t recorder_of;
     char message[2048];
@@ -10783,7 +10945,11 @@ typedef struct opdi_meta {
     opdi_storage *home;          /* the storage in whose block the tensor is, after a resize gave it another one */
     opd_tensor *inner;           /* what it stands for: see opd_tensor_wrap_key */
     uint64_t family;             /* forward mode: tensors with one storage and family have one tangent; 0: most */
+    struct opdi_extra *extra;    /* a leaf's hooks */
+    struct opdi_box *retained;   /* where the gradient of a result goes: see opd_tensor_retain_grad */
 } opdi_meta;
+static void opdi_extra_free(struct opdi_extra *x);
+static void opdi_box_leave(struct opdi_box *b);
 
 static void opdi_node_release(opd_node *node);
 static void opdi_duals_drop(opdi_storage *s);
@@ -10831,6 +10997,8 @@ again:                                            /* gradients of gradients: a l
         if (m->dims) { opdi_free(m->dims, (size_t)m->dims_count * sizeof(int64_t)); }
         if (m->home) { home = m->home; }
         if (m->inner) { opd_release(m->inner); }
+        if (m->extra) { opdi_extra_free(m->extra); }
+        if (m->retained) { opdi_box_leave(m->retained); }
         opdi_free(m, sizeof *m);
     }
     if (t->grad_fn && !(t->flags & OPDI_WEAK_NODE)) { opdi_node_release(t->grad_fn); }
@@ -12776,19 +12944,21 @@ struct opd_node {
     int32_t refs;
     uint16_t nedges;
     uint8_t nkept, nresults;                      /* opd_values that follow the edges */
-    const opdi_derivative *formula;
+    const opdi_derivative *formula;               /* with OPDI_NODE_EXTRA the first member of its opdi_extra */
     uint64_t sequence;                            /* in its low 44 bits; above, the thread that recorded it */
     struct opdi_task *task;                       /* the backward at work here; in the list of the dead: the next */
     uint32_t bytes;
     uint16_t noutputs;
-    uint8_t saved;                                /* opdi_saved */
-    bool even;                                    /* all forward results have as many dims as the first */
+    uint8_t saved;                                /* opdi_saved; above it how many backwards are inside */
+    uint8_t flags;                                /* OPDI_NODE_* */
 };
+#define OPDI_NODE_EVEN 1u        /* all forward results have as many dims as the first */
+#define OPDI_NODE_EXTRA 2u       /* it has what few nodes have: hooks, a trace of where it was recorded */
 #define OPDI_SEQUENCE_BITS 44
 static inline uint64_t opdi_node_sequence(const opd_node *n) {
     return n->sequence & (((uint64_t)1 << OPDI_SEQUENCE_BITS) - 1);
 }
-enum opdi_saved { OPDI_NOTHING_SAVED, OPDI_SAVED, OPDI_SAVED_FREED };
+enum opdi_saved { OPDI_NOTHING_SAVED, OPDI_SAVED, OPDI_SAVED_FREED = 2, OPDI_SAVED_USER = 4 };
 static inline opdi_edge *opdi_edges(const opd_node *n) { return (opdi_edge *)(uintptr_t)(n + 1); }
 static inline opd_value *opdi_kept(const opd_node *n) { return (opd_value *)(void *)(opdi_edges(n) + n->nedges); }
 static inline opd_value *opdi_saved_results(const opd_node *n) { return opdi_kept(n) + n->nkept; }
@@ -12849,22 +13019,36 @@ static void opdi_own_forget(opd_tensor *t) {
 static int opdi_slices_bw(opd_backward_call *bw);
 static const opdi_derivative opdi_slices_formula = {"CopySlices", opdi_slices_bw, NULL, NULL, false, false};
 static opd_node *opdi_slices_inner(const opd_node *n) {
-    return n->formula == &opdi_slices_formula ? (opd_node *)opdi_kept(n)->u.object : NULL;
+    return n->formula->fn == opdi_slices_bw ? (opd_node *)opdi_kept(n)->u.object : NULL;
 }
 
 /* nodes to free: a list, so that a long chain is freed without recursion */
 static OPDI_TLS opd_node *opdi_dead;
 static OPDI_TLS bool opdi_reaping;
 
+//-- What a saved-tensor hook gave in place of a tensor: a kept value's tag, and bit 0 of an element of a kept list.
+#define OPDI_TAG_PACKED (OPD_TAG_COUNT + 1)
+#define OPDI_PACKED ((uintptr_t)1)
+struct opdi_parcel;
+static void opdi_parcel_drop(struct opdi_parcel *p);
+static opd_tensor *opdi_parcel_tensor(const struct opdi_parcel *p, bool history);
+static opd_tensors opdi_parcel_list(const opd_value *v, bool history);
+static inline struct opdi_parcel *opdi_parcel_at(const opd_tensor *element) {
+    return (uintptr_t)element & OPDI_PACKED ? (struct opdi_parcel *)((uintptr_t)element & ~OPDI_PACKED) : NULL;
+}
+
 //-- Drops the tensors that node n keeps in v; a result of its own it forgets.
 static void opdi_kept_drop(const opd_node *n, opd_value *v) {
     int32_t k;
+    if (v->tag == OPDI_TAG_PACKED) { opdi_parcel_drop((struct opdi_parcel *)v->u.object); return; }
     if (v->tag == OPD_TAG_TENSOR) {
         if ((OPDI_LOAD(&v->u.t->flags) & OPDI_SAVED_BY_OWN) && v->u.t->grad_fn == n) { opdi_own_forget(v->u.t); }
         else { opdi_drop(v->u.t); }
     } else if (v->tag == OPD_TAG_TENSORS && v->u.tensors) {
         for (k = 0; k < v->n; k++) {
-            if (v->u.tensors[k]) { opdi_drop(v->u.tensors[k]); }
+            struct opdi_parcel *p = opdi_parcel_at(v->u.tensors[k]);
+            if (p) { opdi_parcel_drop(p); }
+            else if (v->u.tensors[k]) { opdi_drop(v->u.tensors[k]); }
         }
         opdi_free((void *)(uintptr_t)v->u.tensors, (size_t)v->n * (sizeof(opd_tensor *) + sizeof(uint32_t)));
     }
@@ -12890,12 +13074,35 @@ static void opdi_node_free_saved(opd_node *n) {
     if (inner) { opdi_node_free_saved(inner); }
     for (i = 0; i < n->nkept + n->nresults; i++) {
         opd_value old = v[i];
-        if (old.tag == OPD_TAG_TENSOR) { v[i] = opd_value_none(); }
+        if (old.tag == OPD_TAG_TENSOR || old.tag == OPDI_TAG_PACKED) { v[i] = opd_value_none(); }
         else if (old.tag == OPD_TAG_TENSORS) { v[i].u.tensors = NULL; }
         else { continue; }
         opdi_kept_drop(n, &old);
     }
-    if (n->saved) { n->saved = OPDI_SAVED_FREED; }
+}
+
+//-- A backward goes into a node that has saved something, and out again; false: that is freed.  Several may be inside
+//-- (threads, nested ones); the last to leave frees what one of them wants freed.
+static bool opdi_saved_enter(opd_node *n) {
+    uint8_t was = OPDI_ACQUIRE(&n->saved);
+    do {
+        if (was & OPDI_SAVED_FREED) { return false; }
+        if (was >= UINT8_MAX - OPDI_SAVED_USER) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "too many backwards are in one node at a time") == 0;
+        }
+    } while (!OPDI_EXCHANGE(&n->saved, &was, (uint8_t)(was + OPDI_SAVED_USER)));
+    return true;
+}
+static bool opdi_saved_gone(const opd_node *n) {
+    const uint8_t now = OPDI_ACQUIRE(&n->saved);
+    return (now & OPDI_SAVED_FREED) && now < OPDI_SAVED_USER;
+}
+static void opdi_saved_leave(opd_node *n, bool free) {
+    uint8_t was = OPDI_ACQUIRE(&n->saved), now;
+    do {
+        now = (uint8_t)((was - OPDI_SAVED_USER) | (free ? OPDI_SAVED_FREED : 0));
+    } while (!OPDI_EXCHANGE(&n->saved, &was, now));
+    if ((now & OPDI_SAVED_FREED) && now < OPDI_SAVED_USER) { opdi_node_free_saved(n); }
 }
 
 static void opdi_context_free(opd_context *ctx);
@@ -12917,6 +13124,7 @@ static void opdi_node_destroy(opd_node *n) {
         if (e[i].vertex & OPDI_LEAF) { opdi_drop(opdi_edge_leaf(e[i].vertex)); }
         else if (e[i].vertex) { opdi_node_release(opdi_edge_node(e[i].vertex)); }
     }
+    if (OPDI_UNLIKELY(n->flags & OPDI_NODE_EXTRA)) { opdi_extra_free((struct opdi_extra *)(uintptr_t)n->formula); }
     opdi_free(n, n->bytes);
     if (OPDI_UNLIKELY(plugin != NULL)) { opdi_plugin_let_go(plugin); }
 }
@@ -12960,16 +13168,19 @@ OPDI_COLD_BEGIN
 static void opdi_node_describe(opd_node *n, opd_tensor *const *outs) {
     int64_t *meta = opdi_node_metas(n);
     int i, k;
-    n->even = true;
+    bool even = true;
     for (i = 0; i < n->noutputs; i++) {
         const opd_tensor *t = outs[i];
-        n->even = n->even && t && t->ndim == outs[0]->ndim;
+        even = even && t && t->ndim == outs[0]->ndim;
         *meta++ = t ? (int64_t)(uint8_t)t->dtype | (int64_t)opdi_place_of(t) << 8 | (int64_t)t->ndim << 24 : -1;
         for (k = 0; t && k < t->ndim; k++) { *meta++ = t->dims[k]; }
     }
+    n->flags = (uint8_t)(even ? n->flags | OPDI_NODE_EVEN : n->flags & ~OPDI_NODE_EVEN);
 }
 OPDI_COLD_END
 
+static int opdi_anomaly;                          /* OPD_ANOMALY_*: see opd_anomaly_set */
+static int opdi_trace_node(opd_node *n);
 #define OPDI_MAX_EDGES 60000                      /* tensors that go into one node, or come out of it */
 #define OPDI_NODE_ROOM 4                          /* dims that a write in place may add */
 //-- Room for everything; edges and values empty.  One reference.
@@ -12999,13 +13210,14 @@ static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int 
     n->noutputs = (uint16_t)nouts;
     if (OPDI_UNLIKELY(formula->plugin != NULL)) { opdi_plugin_pin(formula->plugin); }
     opdi_node_describe(n, outs);
+    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_anomaly) != 0) && opdi_trace_node(n)) { opdi_node_release(n); return NULL; }
     return n;
 }
 
 //-- Dtype, backend and sizes of a node's forward result nr; NULL when it was undefined.
 static const int64_t *opdi_node_meta(const opd_node *n, uint32_t nr) {
     const int64_t *m = opdi_node_metas(n);
-    if (n->even) { m += nr * (1 + (*m >> 24)); nr = 0; }
+    if (n->flags & OPDI_NODE_EVEN) { m += nr * (1 + (*m >> 24)); nr = 0; }
     for (; nr > 0; nr--) { m += 1 + (*m < 0 ? 0 : *m >> 24); }
     return *m < 0 ? NULL : m;
 }
@@ -13205,6 +13417,8 @@ static int64_t opdi_flat_results(const opd_call *call, opd_tensor **outs, int64_
     return n;
 }
 
+static void opdi_box_follow(opd_tensor *t);
+static int opdi_node_pack(opd_node *n);
 //-- Ties a result to a node; takes a reference for it.
 static void opdi_attach(opd_tensor *t, opd_node *n, int nr) {
     if (!t || t->grad_fn ||
@@ -13215,6 +13429,7 @@ static void opdi_attach(opd_tensor *t, opd_node *n, int nr) {
     t->grad_fn = n;
     t->output_nr = (uint32_t)nr;
     t->flags |= OPDI_REQUIRES_GRAD;
+    if (OPDI_UNLIKELY(t->meta != NULL) && t->meta->retained) { opdi_box_follow(t); }
 }
 
 //-- A result that somebody else holds too (an argument that comes back, one tensor returned twice) or that has a
@@ -13296,8 +13511,9 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
         }
         r++;
     }
+    i = OPDI_UNLIKELY(opdi_self()->packer != NULL) ? opdi_node_pack(n) : 0;
     opdi_node_release(n);
-    return 0;
+    return i;
 }
 
 #define OPDI_INLINE_OUTPUTS 64
@@ -13691,7 +13907,10 @@ static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, 
     int i;
     if (!n) { return NULL; }
     opdi_link_edges(n, call->op, args);
-    if (opdi_save_args(n, card, args)) { opdi_node_release(n); return NULL; }
+    if (opdi_save_args(n, card, args) || (opdi_self()->packer && opdi_node_pack(n))) {
+        opdi_node_release(n);
+        return NULL;
+    }
     for (i = 0; i < n->nkept; i++) {              /* void after the write; and it may be the base, which holds n */
         opd_value *v = &opdi_kept(n)[i], old = *v;
         if (v->tag != OPD_TAG_TENSOR || v->u.t->storage != self->storage) { continue; }
@@ -13893,6 +14112,7 @@ static int opdi_recording_inplace_kernel(opd_call *call, const opdi_card *card, 
     }
     if (rc == 0 && s && opdi_slice_same(self, &opdi_kept(s)[1])) { opdi_slices_attach(self, s, n); }
     else if (rc == 0) { opdi_rebase(call, card, self, args, n); }
+    if (rc == 0 && opdi_self()->packer) { rc = opdi_node_pack(n); }
     opdi_node_release(n);
     if (s) { opdi_node_release(s); }
     return rc;
@@ -13995,8 +14215,9 @@ static int opdi_record_by_hand(const char *name, opd_backward_fn backward, opd_t
     for (i = 0; i < nsaved; i++) {                /* a result that is saved makes no cycle */
         if (saved[i] && saved[i]->grad_fn == n) { saved[i]->flags |= OPDI_SAVED_BY_OWN; }
     }
+    i = opdi_self()->packer ? opdi_node_pack(n) : 0;
     opdi_node_release(n);
-    return 0;
+    return i;
 }
 
 static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const *inputs, int ninputs,
@@ -14281,7 +14502,7 @@ opd_tensor *opd_context_saved(opd_context *ctx, int i) {
     const opd_value *v;
     if (ctx && ctx->in_jvp) { return i >= 0 && i < ctx->save_forward.n ? ctx->save_forward.t[i] : NULL; }
     if (!n || i < 0 || i >= ctx->nsaved) { return NULL; }
-    if (n->saved == OPDI_SAVED_FREED) { (void)opdi_fail_freed(n); return NULL; }
+    if (opdi_saved_gone(n)) { (void)opdi_fail_freed(n); return NULL; }
     v = &opdi_kept(n)[n->nkept - 1 - ctx->nsaved];
     if (v[i].tag == OPD_TAG_INT) { i = (int)v[i].u.i; }
     return opdi_unpack(n, &v[i], (uint32_t)v[i].n);
@@ -14516,7 +14737,7 @@ static int opdi_function_record(opd_context *ctx, const opdi_derivative *formula
         if (t->flags & OPDI_IS_VIEW) { opdi_view_record_of(t)->version = OPDI_LOAD(&t->storage->version); }
     }
     opdi_context_tie(ctx);
-    return rc;
+    return rc || (opdi_self()->packer && opdi_node_pack(n)) ? -1 : 0;
 }
 
 //-- Hands the outputs to the innermost scope.
@@ -14751,7 +14972,9 @@ static const char *opdi_tensor_kind(const opd_tensor *t, char *buf, size_t cap) 
 static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *v, uint32_t version) {
     char kind[256];
     uint32_t now;
-    (void)node;
+    if (v->tag == OPDI_TAG_PACKED) {
+        return opdi_parcel_tensor((const struct opdi_parcel *)v->u.object, !opdi_self()->state.no_grad);
+    }
     if (v->tag != OPD_TAG_TENSOR) {
         if (v->n == OPDI_WRITTEN_SINCE) {
             (void)opd_fail(OPD_ERROR_AUTOGRAD, "one of the variables needed for gradient computation has been "
@@ -14810,9 +15033,9 @@ opd_tensor *opd_bw_tensor(opd_backward_call *bw, int i) {
     const int e = bw->node->formula->card ? opdi_bw_edge(bw, i, 0) : -1;      /* by hand: saved are not the inputs */
     const uintptr_t edge = e < 0 ? 0 : opdi_edges(bw->node)[e].vertex;
     opd_tensor *t;
-    if (!v || (v->tag != OPD_TAG_TENSOR && v->tag != OPD_TAG_NONE)) { return NULL; }
+    if (!v || (v->tag != OPD_TAG_TENSOR && v->tag != OPD_TAG_NONE && v->tag != OPDI_TAG_PACKED)) { return NULL; }
     t = opdi_unpack(bw->node, v, (uint32_t)v->n);
-    if (!t || !edge || (edge & OPDI_LEAF) || t->grad_fn) { return t; }
+    if (!t || v->tag == OPDI_TAG_PACKED || !edge || (edge & OPDI_LEAF) || t->grad_fn) { return t; }
     (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use a saved tensor that has been detached in-place, i.e. with "
                    ".detach_(). This is not supported, please use out-of-place `.detach()` instead");
     return NULL;
@@ -14826,6 +15049,7 @@ opd_tensors opd_bw_tensors(opd_backward_call *bw, int i) {
     versions = (const uint32_t *)(const void *)(v->u.tensors + v->n);
     for (k = 0; k < v->n; k++) {
         opd_value one = opd_value_tensor(v->u.tensors[k]);
+        if (opdi_parcel_at(v->u.tensors[k])) { return opdi_parcel_list(v, !opdi_self()->state.no_grad); }
         if (v->u.tensors[k] && !opdi_unpack(bw->node, &one, versions[k])) { return opd_tensors_of(NULL, 0); }
     }
     return opd_tensors_of(v->u.tensors, v->n);
@@ -14948,16 +15172,19 @@ int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad) { return opd_b
 //  for each task the edges that lead to it, then runs nodes whose count is down to zero, the youngest first.  A task
 //  holds the gradients that have arrived.  The first engine at work in the process marks nodes and leaves with their
 //  tasks; any other (a nested backward, another thread) finds them through a hash table, so they never meet.
+//  What one node gives is checked as a whole before any of it is sent on or added to a leaf.
 
 typedef struct opdi_task {
     uintptr_t vertex;
     struct opdi_task *next, *up;                  /* all tasks; the parent in the search */
     int32_t deps, cursor, ngrads;
-    bool needed, captured, counted, leads;        /* leads: to another one that is needed */
+    unsigned seen : 1, needed : 1, captured : 1, counted : 1;
+    unsigned leads : 1;                           /* to another one that is needed */
     opd_tensor *grads[1];                         /* ngrads of them, references */
 } opdi_task;
 
-typedef struct opdi_capture { opd_tensor *input; uintptr_t vertex; uint32_t nr; opd_tensor *grad; } opdi_capture;
+/* One of `inputs`.  In the order of vertices, so that a task finds its own. */
+typedef struct opdi_capture { uintptr_t vertex; uint32_t nr; int index; opd_tensor *grad; } opdi_capture;
 
 typedef struct opdi_engine {
     opdi_task *tasks, **heap, **hash;
@@ -14965,9 +15192,24 @@ typedef struct opdi_engine {
     opdi_capture *captures;
     int ncaptures;
     bool first, retain, create, accumulate, restricted;
+    int64_t id;                                   /* counted in the process */
+    struct opdi_final *finals;                    /* callbacks for the end */
+    struct opdi_gathering *gatherings;            /* of hooks that wait for several gradients */
 } opdi_engine;
 
 static int opdi_engines;                          /* how many are at work */
+
+static opd_edge opdi_edge_of(opd_tensor *t);
+static opd_tensor **opdi_grad_slot(opdi_meta *m);
+static bool opdi_leaf_hooked(const opd_tensor *t) { return OPDI_UNLIKELY(t->meta->extra != NULL); }
+static int opdi_hooks_before(opdi_engine *en, opdi_task *t);
+static int opdi_hooks_after(opdi_task *t, opd_tensor **out);
+static int opdi_leaf_hooks(opdi_engine *en, opdi_task *t);
+static int opdi_finals_run(opdi_engine *en);
+static void opdi_finals_drop(opdi_engine *en);
+static void opdi_gatherings_drop(opdi_engine *en);
+static int opdi_anomaly_check(const opd_node *n, opd_tensor *const *out);
+static void opdi_anomaly_report(const opd_node *n);
 
 static struct opdi_task **opdi_task_home(uintptr_t vertex) {
     if (!(vertex & OPDI_LEAF)) { return &opdi_edge_node(vertex)->task; }
@@ -14999,7 +15241,7 @@ static opdi_task *opdi_task_find(const opdi_engine *en, uintptr_t vertex) {
     return *opdi_task_home(vertex);
 }
 
-static opdi_task *opdi_task_make(opdi_engine *en, uintptr_t vertex, opdi_task *up) {
+static opdi_task *opdi_task_make(opdi_engine *en, uintptr_t vertex) {
     int n = vertex & OPDI_LEAF ? 1 : opdi_edge_node(vertex)->noutputs;
     size_t bytes = sizeof(opdi_task) + (size_t)OPDI_MAX(n - 1, 0) * sizeof(opd_tensor *);
     opdi_task *t;
@@ -15010,7 +15252,6 @@ static opdi_task *opdi_task_make(opdi_engine *en, uintptr_t vertex, opdi_task *u
     memset(t, 0, bytes);
     t->vertex = vertex;
     t->ngrads = n;
-    t->up = up;
     if (en->first) { *opdi_task_home(vertex) = t; } else { en->hash[opdi_hash_slot(en, vertex)] = t; }
     t->next = en->tasks;
     en->tasks = t;
@@ -15018,32 +15259,33 @@ static opdi_task *opdi_task_make(opdi_engine *en, uintptr_t vertex, opdi_task *u
     return t;
 }
 
+static inline opdi_task *opdi_task_at(opdi_engine *en, uintptr_t vertex) {
+    opdi_task *t = opdi_task_find(en, vertex);
+    return t ? t : opdi_task_make(en, vertex);
+}
+
 //-- Depth-first from one root.  With inputs given, a task is needed when it is captured or leads to one that is.
 static int opdi_discover(opdi_engine *en, uintptr_t root) {
-    opdi_task *t = opdi_task_find(en, root);
-    if (t) { return 0; }
-    t = opdi_task_make(en, root, NULL);
+    opdi_task *t = opdi_task_at(en, root);
     if (!t) { return -1; }
+    if (t->seen) { return 0; }
+    t->seen = 1;
     while (t) {
         opd_node *n = t->vertex & OPDI_LEAF ? NULL : opdi_edge_node(t->vertex);
         if (n && t->cursor < n->nedges) {
             uintptr_t v = opdi_edges(n)[t->cursor++].vertex;
-            opdi_task *child = v ? opdi_task_find(en, v) : NULL;
+            opdi_task *child = v ? opdi_task_at(en, v) : NULL;
             if (!v) { continue; }
-            if (child) { t->leads = t->leads || child->needed; continue; }
-            child = opdi_task_make(en, v, t);
             if (!child) { return -1; }
+            if (child->seen) { t->leads |= child->needed; continue; }
+            child->seen = 1;
+            child->up = t;
             t = child;
             continue;
         }
-        t->needed = t->leads = t->leads || !en->restricted;
-        if (en->restricted) {
-            int i;
-            for (i = 0; i < en->ncaptures; i++) {
-                if (en->captures[i].vertex == t->vertex) { t->needed = t->captured = true; }
-            }
-        }
-        if (t->up) { t->up->leads = t->up->leads || t->needed; }
+        t->leads |= !en->restricted;
+        t->needed = t->leads | t->captured;
+        if (t->up) { t->up->leads |= t->needed; }
         t = t->up;
     }
     return 0;
@@ -15259,17 +15501,31 @@ static bool opdi_same_layout(const opd_tensor *a, const opd_tensor *b) {
            memcmp(a->dims + a->ndim, b->dims + b->ndim, (size_t)a->ndim * sizeof *a->dims) == 0);
 }
 
-//-- AccumulateGrad: the gradient of a leaf is taken over, copied or added to.  Takes the reference.
-static int opdi_accumulate_here(opdi_engine *en, opd_tensor *t, opd_tensor *g) {
+//-- A copy of g with its history, in the layout of t.
+static opd_tensor *opdi_grad_clone_recorded(const opd_tensor *t, opd_tensor *g) {
+    static opd_op *clone, *copy;
+    opd_value v[3];
+    opd_tensor *c;
+    v[0] = opd_value_tensor(g);
+    v[1] = opd_value_none();
+    c = opd_call_op(OPD_OP(&clone, "aten::clone"), v, 2);
+    if (!c || opdi_same_layout(t, c)) { return opd_keep(c); }
+    c = opdi_own(opdi_tensor_make(t->dims, opdi_overlaps_itself(t) ? NULL : t->dims + t->ndim, t->ndim,
+                                  (opd_scalar_type)t->dtype, opdi_place_of(t)));
+    v[0] = opd_value_tensor(c);
+    v[1] = opd_value_tensor(g);
+    v[2] = opd_value_bool(false);
+    return c ? opd_keep(opd_call_op(OPD_OP(&copy, "aten::copy_"), v, 3)) : NULL;
+}
+
+//-- AccumulateGrad: the gradient of a leaf is taken over, copied or added to.  Takes a reference of g, which `held`
+//-- others have too, who only look at it.
+static int opdi_accumulate_here(opdi_engine *en, opd_tensor *t, opd_tensor *g, int held) {
     opdi_meta *m = t->meta;
     opd_tensor *sum;
     if (!m->grad) {
-        static opd_op *clone;
-        opd_value v[2];
-        if (g->refs == 1 && g->storage->refs == 1 && (en->create || opdi_same_layout(t, g))) { m->grad = g; return 0; }
-        v[0] = opd_value_tensor(g);
-        v[1] = opd_value_none();
-        sum = en->create ? opd_keep(opd_call_op(OPD_OP(&clone, "aten::clone"), v, 2)) : opdi_grad_clone(t, g);
+        if (g->refs == 1 + held && g->storage->refs == 1 && opdi_same_layout(t, g)) { m->grad = g; return 0; }
+        sum = en->create ? opdi_grad_clone_recorded(t, g) : opdi_grad_clone(t, g);
         opdi_drop(g);
         m->grad = sum;
         return sum ? 0 : -1;
@@ -15289,26 +15545,34 @@ static int opdi_accumulate_here(opdi_engine *en, opd_tensor *t, opd_tensor *g) {
     return sum ? 0 : -1;
 }
 //-- One thread at a time, as several may have this leaf; the addition may come back here on the same thread.
-static int opdi_accumulate(opdi_engine *en, opd_tensor *t, opd_tensor *g) {
-    static opdi_mutex lock = OPDI_MUTEX_INIT;
-    static opdi_thread *holder;
-    opdi_thread *th = opdi_self();
-    bool held = OPDI_LOAD(&holder) == th;
-    int rc;
-    if (!held) { opdi_lock(&lock); OPDI_STORE(&holder, th); }
-    rc = opdi_accumulate_here(en, t, g);
-    if (!held) { OPDI_STORE(&holder, (opdi_thread *)NULL); opdi_unlock(&lock); }
+static opdi_mutex opdi_accumulate_lock = OPDI_MUTEX_INIT;
+static opdi_thread *opdi_accumulate_holder;
+static bool opdi_accumulate_enter(opdi_thread *th) {
+    if (OPDI_LOAD(&opdi_accumulate_holder) == th) { return false; }
+    opdi_lock(&opdi_accumulate_lock);
+    OPDI_STORE(&opdi_accumulate_holder, th);
+    return true;
+}
+static void opdi_accumulate_leave(bool entered) {
+    if (!entered) { return; }
+    OPDI_STORE(&opdi_accumulate_holder, (opdi_thread *)NULL);
+    opdi_unlock(&opdi_accumulate_lock);
+}
+static int opdi_accumulate(opdi_engine *en, opd_tensor *t, opd_tensor *g, int held) {
+    bool entered = opdi_accumulate_enter(opdi_self());
+    int rc = opdi_accumulate_here(en, t, g, held);
+    opdi_accumulate_leave(entered);
     return rc;
 }
 
 OPDI_COLD_BEGIN
 //-- The same as an event, by the name that PyTorch's node has.
-OPDI_NOINLINE static int opdi_accumulate_observed(opdi_engine *en, opd_tensor *t, opd_tensor *g) {
+OPDI_NOINLINE static int opdi_accumulate_observed(opdi_engine *en, opd_tensor *t, opd_tensor *g, int held) {
     const opd_value grads = opd_value_tensors(&g, 1);
     opdi_thread *th = opdi_self();
     opdi_observing b;
     int rc;
-    if (!opdi_observe_on(th)) { return opdi_accumulate(en, t, g); }
+    if (!opdi_observe_on(th)) { return opdi_accumulate(en, t, g, held); }
     b.event.op = NULL;
     b.event.args = &grads;
     b.event.nargs = 1;
@@ -15316,15 +15580,66 @@ OPDI_NOINLINE static int opdi_accumulate_observed(opdi_engine *en, opd_tensor *t
     opdi_observe_begin(th, &b, OPD_OBSERVE_BACKWARD, "torch::autograd::AccumulateGrad", -1);
     b.event.args = NULL;                          /* the gradient is given away */
     b.event.nargs = 0;
-    rc = opdi_accumulate(en, t, g);
+    rc = opdi_accumulate(en, t, g, held);
     opdi_observe_end(th, &b, NULL, 0);
     return rc;
 }
 OPDI_COLD_END
+static int opdi_accumulate_any(opdi_engine *en, opd_tensor *t, opd_tensor *g, int held) {
+    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_self()->observed) != 0)) { return opdi_accumulate_observed(en, t, g, held); }
+    return opdi_accumulate(en, t, g, held);
+}
 
-static int opdi_task_done(opdi_engine *en, opdi_task *t);
+static int opdi_compare_captures(const void *a, const void *b) {
+    const opdi_capture *x = (const opdi_capture *)a, *y = (const opdi_capture *)b;
+    if (x->vertex != y->vertex) { return x->vertex < y->vertex ? -1 : 1; }
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+//-- Takes the gradients that were asked for.
+static void opdi_task_capture(opdi_engine *en, opdi_task *t) {
+    int low = 0, high = en->ncaptures;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (en->captures[middle].vertex < t->vertex) { low = middle + 1; } else { high = middle; }
+    }
+    for (; low < en->ncaptures && en->captures[low].vertex == t->vertex; low++) {
+        opdi_capture *c = &en->captures[low];
+        opd_tensor *g = (int32_t)c->nr < t->ngrads ? t->grads[c->nr] : NULL;
+        if (!g || c->grad) { continue; }
+        opdi_retain(g);
+        c->grad = g;
+    }
+}
 
-//-- Sends what a formula gave along the edges.
+//-- All gradients of a task have arrived: leaves accumulate at once, nodes wait their turn.
+static int opdi_task_done(opdi_engine *en, opdi_task *t) {
+    opd_tensor *g = t->grads[0];
+    if (!(t->vertex & OPDI_LEAF)) { return opdi_heap_push(en, t); }
+    if (opdi_leaf_hooked(opdi_edge_leaf(t->vertex))) { return opdi_leaf_hooks(en, t); }
+    if (!g) { return 0; }
+    if (!en->accumulate) {
+        opdi_task_capture(en, t);
+        return 0;
+    }
+    t->grads[0] = NULL;
+    return opdi_accumulate_any(en, opdi_edge_leaf(t->vertex), g, 0);
+}
+
+//-- Makes what a formula gave fit the edges; the references in `out` are replaced.
+static int opdi_validate_all(const opd_node *n, opd_tensor **out) {
+    int i;
+    for (i = 0; i < n->nedges; i++) {
+        opd_tensor *g = out[i] ? opdi_validate(n, i, out[i]) : NULL;
+        if (g == out[i]) { continue; }
+        if (!g) { return -1; }
+        opdi_retain(g);
+        opdi_drop(out[i]);
+        out[i] = g;
+    }
+    return 0;
+}
+
+//-- Sends gradients along the edges; takes those that somebody wants.
 static int opdi_send(opdi_engine *en, const opd_node *n, opd_tensor **out) {
     int i, rc = 0;
     for (i = 0; i < n->nedges && rc == 0; i++) {
@@ -15332,38 +15647,11 @@ static int opdi_send(opdi_engine *en, const opd_node *n, opd_tensor **out) {
         opdi_task *child = e->vertex ? opdi_task_find(en, e->vertex) : NULL;
         opd_tensor *g = out[i];
         if (!child || !child->needed) { continue; }
-        if (g) {
-            g = opdi_validate(n, i, g);
-            if (!g) { return -1; }
-            opdi_retain(g);
-            if (g == out[i]) { out[i] = NULL; opdi_drop(g); }     /* the formula's own reference moves on */
-            rc = opdi_task_add(en, child, e->nr, g);
-        }
+        out[i] = NULL;
+        if (g) { rc = opdi_task_add(en, child, e->nr, g); }
         if (rc == 0 && --child->deps == 0) { rc = opdi_task_done(en, child); }
     }
     return rc;
-}
-
-//-- All gradients of a task have arrived: leaves accumulate at once, nodes wait their turn.
-static int opdi_task_done(opdi_engine *en, opdi_task *t) {
-    opd_tensor *g = t->grads[0];
-    if (!(t->vertex & OPDI_LEAF)) { return opdi_heap_push(en, t); }
-    if (!g) { return 0; }
-    if (t->captured || !en->accumulate) {
-        int i;
-        for (i = 0; i < en->ncaptures; i++) {
-            if (en->captures[i].vertex == t->vertex && !en->captures[i].grad) {
-                opdi_retain(g);
-                en->captures[i].grad = g;
-            }
-        }
-    }
-    if (!en->accumulate) { return 0; }
-    t->grads[0] = NULL;
-    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_self()->observed) != 0)) {
-        return opdi_accumulate_observed(en, opdi_edge_leaf(t->vertex), g);
-    }
-    return opdi_accumulate(en, opdi_edge_leaf(t->vertex), g);
 }
 
 static int opdi_call_formula(opd_backward_call *bw) {
@@ -15371,7 +15659,7 @@ static int opdi_call_formula(opd_backward_call *bw) {
     if (rc && opd_ok()) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "the formula of %s failed without saying why", bw->node->formula->name);
     }
-    return opd_ok() ? 0 : opdi_fail_more(" [in %s]", bw->node->formula->name);
+    return opd_ok() ? 0 : -1;
 }
 
 OPDI_COLD_BEGIN
@@ -15394,71 +15682,93 @@ OPDI_NOINLINE static int opdi_formula_observed(opd_backward_call *bw) {
 }
 OPDI_COLD_END
 
+//-- The formula of a node whose saved values cannot go away meanwhile.
 static int opdi_run_formula(opdi_engine *en, opd_node *n, opd_tensor **grads, opd_tensor **out) {
+    const bool saved = OPDI_LOAD(&n->saved) != OPDI_NOTHING_SAVED;
     opd_backward_call bw;
-    if (n->saved == OPDI_SAVED_FREED) { return opdi_fail_freed(n); }
+    int rc;
+    if (saved && !opdi_saved_enter(n)) { return opdi_fail_freed(n); }
     bw.node = n;
     bw.base = NULL;
     bw.grads = grads;
     bw.out = out;
-    if (OPDI_LOAD(&opdi_self()->observed) ? opdi_formula_observed(&bw) : opdi_call_formula(&bw)) { return -1; }
-    return opdi_send(en, n, out);
+    rc = OPDI_LOAD(&opdi_self()->observed) ? opdi_formula_observed(&bw) : opdi_call_formula(&bw);
+    if (rc == 0) { rc = opdi_validate_all(n, out); }
+    if (rc == 0 && OPDI_UNLIKELY(OPDI_LOAD(&opdi_anomaly) & OPD_ANOMALY_NAN)) { rc = opdi_anomaly_check(n, out); }
+    if (saved) { opdi_saved_leave(n, rc == 0 && !en->retain); }
+    return rc;
 }
 
-//-- Takes the gradients of results that were asked for; a backward adds them to those tensors' own, as to a leaf's.
-static int opdi_task_capture(opdi_engine *en, opdi_task *t) {
-    int i, k;
-    for (i = 0; i < en->ncaptures; i++) {
-        opdi_capture *c = &en->captures[i];
-        opd_tensor *g = c->vertex == t->vertex && (int32_t)c->nr < t->ngrads ? t->grads[c->nr] : NULL;
-        if (!g || c->grad) { continue; }
-        opdi_retain(g);
-        c->grad = g;
-        for (k = 0; k < i && en->captures[k].input != c->input; k++) { }
-        if (!en->accumulate || k < i) { continue; }
-        opdi_retain(g);
-        if (!opdi_meta_of(c->input)) { opdi_drop(g); return -1; }
-        if (opdi_accumulate(en, c->input, g)) { return -1; }
-    }
-    return 0;
+//-- What user code in a backward may change, and is put back.
+typedef struct opdi_frame {
+    opdi_state state;
+    int64_t mark, scope_mark;
+    int32_t scope_depth;
+    opd_node *node;
+} opdi_frame;
+static inline void opdi_frame_enter(opdi_thread *th, opdi_frame *f) {
+    f->state = th->state;
+    f->mark = th->top;
+    f->scope_mark = th->scope_mark;
+    f->scope_depth = th->scope_depth;
+    f->node = th->node;
+    th->scope_mark = f->mark;
+    th->scope_depth = f->scope_depth + 1;
 }
+static inline void opdi_frame_leave(opdi_thread *th, const opdi_frame *f) {
+    th->state = f->state;
+    th->node = f->node;
+    th->scope_depth = f->scope_depth;
+    th->scope_mark = f->scope_mark;
+    if (th->top != f->mark) { opdi_scope_unwind(th, f->mark); }
+}
+
+//-- The error that ended a backward: where, and in anomaly mode how it came there.
+OPDI_COLD_BEGIN
+OPDI_NOINLINE static int opdi_node_failed(const opd_node *n) {
+    const opdi_card *card = n->formula->card;
+    (void)opdi_fail_more(card ? " [in %s of %s]" : " [in %s]", n->formula->name, card ? card->op->name : "");
+    if (OPDI_LOAD(&opdi_anomaly)) { opdi_anomaly_report(n); }
+    return -1;
+}
+OPDI_COLD_END
 
 #define OPDI_INLINE_EDGES 16
 //-- Runs one node in a scope of its own.
 static int opdi_run_task(opdi_engine *en, opdi_task *t) {
     opdi_thread *th = opdi_self();
-    opd_node *n = opdi_edge_node(t->vertex), *outer = th->node;
+    opd_node *n = opdi_edge_node(t->vertex);
+    const bool hooked = OPDI_UNLIKELY(n->flags & OPDI_NODE_EXTRA);
     opd_tensor *few[OPDI_INLINE_EDGES], **out = few;
-    opdi_state state = th->state;
-    int64_t mark = th->top, scope_mark = th->scope_mark;
-    int32_t scope_depth = th->scope_depth;
+    opdi_frame frame;
     int i, rc = 0;
     bool any = false;
-    if (t->captured && opdi_task_capture(en, t)) { return -1; }
-    if (!t->leads) { return 0; }                  /* wanted for its gradient alone */
-    for (i = 0; i < t->ngrads; i++) { any = any || t->grads[i]; }
-    if (n->nedges > OPDI_INLINE_EDGES && !(out = (opd_tensor **)opdi_alloc((size_t)n->nedges * sizeof *out))) {
-        return -1;
-    }
-    memset(out, 0, (size_t)n->nedges * sizeof *out);
+    opdi_frame_enter(th, &frame);
     th->node = n;
-    th->scope_mark = mark;
-    th->scope_depth = scope_depth + 1;
     th->state.no_grad = !en->create;
-    rc = any || n->formula->context ? opdi_run_formula(en, n, t->grads, out) : opdi_send(en, n, out);
-    for (i = 0; i < n->nedges; i++) {
-        if (out[i]) { opdi_drop(out[i]); }
+    if (hooked) { rc = opdi_hooks_before(en, t); }
+    if (rc == 0 && t->captured && !en->accumulate) { opdi_task_capture(en, t); }
+    if (rc == 0 && t->leads) {                    /* else wanted for its gradient alone */
+        for (i = 0; i < t->ngrads; i++) { any = any || t->grads[i]; }
+        if (n->nedges > OPDI_INLINE_EDGES) { out = (opd_tensor **)opdi_alloc((size_t)n->nedges * sizeof *out); }
+        rc = out ? 0 : -1;
+        if (out) { memset(out, 0, (size_t)n->nedges * sizeof *out); }
+        if (rc == 0 && (any || n->formula->context)) { rc = opdi_run_formula(en, n, t->grads, out); }
+        else if (rc == 0 && !en->retain && OPDI_LOAD(&n->saved) && opdi_saved_enter(n)) { opdi_saved_leave(n, true); }
+        th->state = frame.state;
+        th->state.no_grad = !en->create;
+        if (rc == 0 && hooked) { rc = opdi_hooks_after(t, out); }
+        if (rc == 0) { rc = opdi_send(en, n, out); }
+        for (i = 0; out && i < n->nedges; i++) {
+            if (out[i]) { opdi_drop(out[i]); }
+        }
+        if (out && out != few) { opdi_free(out, (size_t)n->nedges * sizeof *out); }
     }
-    if (out != few) { opdi_free(out, (size_t)n->nedges * sizeof *out); }
+    if (OPDI_UNLIKELY(rc)) { rc = opdi_node_failed(n); }
     for (i = 0; i < t->ngrads; i++) {
         if (t->grads[i]) { opdi_drop(t->grads[i]); t->grads[i] = NULL; }
     }
-    th->state = state;
-    th->node = outer;
-    th->scope_depth = scope_depth;
-    th->scope_mark = scope_mark;
-    if (th->top != mark) { opdi_scope_unwind(th, mark); }
-    if (rc == 0 && !en->retain) { opdi_node_free_saved(n); }
+    opdi_frame_leave(th, &frame);
     return rc;
 }
 
@@ -15476,6 +15786,8 @@ static void opdi_engine_end(opdi_engine *en) {
     opdi_free(en->heap, (size_t)en->heap_cap * sizeof *en->heap);
     opdi_free(en->hash, (size_t)en->hash_cap * sizeof *en->hash);
     (void)OPDI_SUB(&opdi_engines, 1);
+    if (en->finals) { opdi_finals_drop(en); }
+    if (en->gatherings) { opdi_gatherings_drop(en); }
 }
 
 //-- The gradient of root i: the one given, checked, or ones for a single element.  A reference.
@@ -15539,26 +15851,9 @@ static int opdi_engine_start(opdi_engine *en, opd_tensor *const *outputs, int n,
     return 0;
 }
 
-static int opdi_engine_run(opdi_engine *en, opd_tensor *const *outputs, int n, const opd_backward_options *o) {
-    opdi_thread *th = opdi_self();
-    opdi_state state = th->state;
-    int64_t mark = th->top;
-    int rc;
-    en->create = o && o->create_graph;
-    en->retain = o && (o->retain_graph || o->create_graph);
-    /* an addition that orders memory: the last engine's marks are gone */
-    en->first = OPDI_SUB(&opdi_engines, -1) == 1;
-    th->state.no_grad = !en->create;
-    rc = opdi_engine_start(en, outputs, n, o ? o->grad_outputs : NULL);
-    while (rc == 0 && en->nheap) { rc = opdi_run_task(en, opdi_heap_pop(en)); }
-    th->state = state;
-    if (th->top != mark) { opdi_scope_unwind(th, mark); }
-    opdi_engine_end(en);
-    return rc;
-}
-
+//-- The gradients that are asked for: tensors, or ends of edges.
 OPDI_COLD_BEGIN
-static int opdi_captures_make(opdi_engine *en, opd_tensor *const *inputs, int n) {
+static int opdi_captures_make(opdi_engine *en, opd_tensor *const *inputs, const opd_edge *edges, int n) {
     int i;
     en->restricted = true;
     en->captures = (opdi_capture *)opdi_alloc((size_t)n * sizeof *en->captures);
@@ -15566,15 +15861,17 @@ static int opdi_captures_make(opdi_engine *en, opd_tensor *const *inputs, int n)
     memset(en->captures, 0, (size_t)n * sizeof *en->captures);
     en->ncaptures = n;
     for (i = 0; i < n; i++) {
-        opd_tensor *t = inputs[i];
-        if (t && opdi_refresh(t)) { return -1; }
-        if (!t || !(t->flags & OPDI_REQUIRES_GRAD)) {
+        opd_tensor *t = edges ? NULL : inputs[i];
+        opd_edge e = edges ? edges[i] : opdi_edge_of(t);
+        if (!e.node || (int64_t)e.nr >= opd_node_inputs(e.node)) {
             return opd_fail(OPD_ERROR_AUTOGRAD, "One of the differentiated Tensors does not require grad");
         }
-        en->captures[i].input = t;
-        en->captures[i].vertex = t->grad_fn ? (uintptr_t)t->grad_fn : (uintptr_t)t | OPDI_LEAF;
-        en->captures[i].nr = t->grad_fn ? t->output_nr : 0;
+        if (en->accumulate && t && opd_tensor_retain_grad(t)) { return -1; }
+        en->captures[i].vertex = (uintptr_t)e.node;
+        en->captures[i].nr = e.nr;
+        en->captures[i].index = i;
     }
+    qsort(en->captures, (size_t)n, sizeof *en->captures, opdi_compare_captures);
     return 0;
 }
 
@@ -15582,31 +15879,132 @@ static int opdi_captures_make(opdi_engine *en, opd_tensor *const *inputs, int n)
 static int opdi_captures_end(opdi_engine *en, opd_tensor **grads, bool ok) {
     int i;
     for (i = 0; i < en->ncaptures; i++) {
-        opd_tensor *g = en->captures[i].grad;
-        if (g && grads && ok) { grads[i] = opdi_own(g); ok = grads[i] != NULL; }
-        else if (g) { opdi_drop(g); }
+        opdi_capture *c = &en->captures[i];
+        if (c->grad && grads && ok) { grads[c->index] = opdi_own(c->grad); ok = grads[c->index] != NULL; }
+        else if (c->grad) { opdi_drop(c->grad); }
     }
     opdi_free(en->captures, (size_t)en->ncaptures * sizeof *en->captures);
     return ok ? 0 : -1;
 }
+OPDI_COLD_END
 
+static int opdi_engine_here(opdi_engine *en, opd_tensor *const *outputs, int n, opd_tensor *const *grads) {
+    opdi_thread *th = opdi_self();
+    struct opdi_engine *outer = th->engine;
+    opdi_frame frame;
+    int rc = 0, i;
+    /* an addition that orders memory: the last engine's marks are gone */
+    en->first = OPDI_SUB(&opdi_engines, -1) == 1;
+    th->engine = en;
+    th->depth++;
+    opdi_frame_enter(th, &frame);
+    th->state.no_grad = !en->create;
+    for (i = 0; i < en->ncaptures && rc == 0; i++) {
+        opdi_task *t = opdi_task_at(en, en->captures[i].vertex);
+        if (t) { t->captured = 1; } else { rc = -1; }
+    }
+    if (rc == 0) { rc = opdi_engine_start(en, outputs, n, grads); }
+    while (rc == 0 && en->nheap) { rc = opdi_run_task(en, opdi_heap_pop(en)); }
+    if (rc == 0 && en->finals) { rc = opdi_finals_run(en); }
+    opdi_frame_leave(th, &frame);
+    th->depth--;
+    opdi_engine_end(en);
+    th->engine = outer;
+    return rc;
+}
+
+/* Nested backwards are calls inside each other: after so many they go on on another thread's stack. */
+#define OPDI_NESTED_HERE 60
+#if defined(OPD_NO_THREADS)
+static int opdi_engine_elsewhere(opdi_engine *en, opd_tensor *const *outputs, int n, opd_tensor *const *grads) {
+    (void)en; (void)outputs; (void)n; (void)grads;
+    return opd_fail(OPD_ERROR_AUTOGRAD, "more than %d backwards inside each other need threads, which this build does "
+                    "not have", OPDI_NESTED_HERE);
+}
+#else
+OPDI_COLD_BEGIN
+typedef struct opdi_elsewhere {
+    opdi_engine *engine;
+    opdi_thread *from;
+    opd_tensor *const *outputs, *const *grads;
+    int n, rc;
+} opdi_elsewhere;
+
+static void *opdi_engine_thread(void *arg) {
+    opdi_elsewhere *e = (opdi_elsewhere *)arg;
+    opdi_thread *th = opdi_self(), *from = e->from;
+    if (th->error == OPD_OK) {                    /* else: no memory for the thread */
+        th->state = from->state;
+        th->node = from->node;
+        th->engine = from->engine;
+        th->packer = from->packer;
+        e->rc = opdi_engine_here(e->engine, e->outputs, e->n, e->grads);
+        th->packer = NULL;
+        th->node = NULL;
+        th->engine = NULL;
+    }
+    if (th->error != OPD_OK) {
+        from->error = th->error;
+        memcpy(from->message, th->message, sizeof from->message);
+        th->error = OPD_OK;
+        e->rc = -1;
+    }
+    return NULL;
+}
+
+static int opdi_engine_elsewhere(opdi_engine *en, opd_tensor *const *outputs, int n, opd_tensor *const *grads) {
+    opdi_elsewhere e;
+    pthread_t thread;
+    e.engine = en;
+    e.from = opdi_self();
+    e.outputs = outputs;
+    e.grads = grads;
+    e.n = n;
+    e.rc = -1;
+    if (pthread_create(&thread, NULL, opdi_engine_thread, &e)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%d backwards are inside each other, and no thread can be started for more",
+                        OPDI_NESTED_HERE);
+    }
+    (void)pthread_join(thread, NULL);
+    return e.rc;
+}
+OPDI_COLD_END
+#endif
+
+static int opdi_engine_run(opdi_engine *en, opd_tensor *const *outputs, int n, const opd_backward_options *o) {
+    static int64_t engines;
+    opd_tensor *const *grads = o ? o->grad_outputs : NULL;
+    en->create = o && o->create_graph;
+    en->retain = o && (o->retain_graph || o->create_graph);
+    en->id = OPDI_ADD(&engines, 1) - 1;
+    return OPDI_LIKELY(opdi_self()->depth < OPDI_NESTED_HERE) ? opdi_engine_here(en, outputs, n, grads)
+        : opdi_engine_elsewhere(en, outputs, n, grads);
+}
+
+OPDI_COLD_BEGIN
 int opd_backward_with(opd_tensor *const *outputs, int n, const opd_backward_options *options) {
     opdi_engine en;
-    int rc;
+    int rc = 0;
     if (!opd_ok()) { return -1; }
     memset(&en, 0, sizeof en);
     en.accumulate = true;
     if (n < 1 || !outputs) { return opd_fail(OPD_ERROR_AUTOGRAD, "backward needs at least one tensor"); }
-    if (options && options->inputs) {
+    if (options && options->create_graph) {
+        static int warned;
+        if (OPDI_ADD(&warned, 1) == 1) {
+            opd_warn("Using backward() with create_graph=True will create a reference cycle between the parameter and "
+                     "its gradient which can cause a memory leak. We recommend using autograd.grad when creating the "
+                     "graph to avoid this. If you have to use this function, make sure to reset the .grad fields of "
+                     "your parameters to None after use to break the cycle and avoid the leak.");
+        } else { OPDI_STORE(&warned, 1); }
+    }
+    if (options && (options->inputs || options->input_edges)) {
         if (options->ninputs < 1) {
             return opd_fail(OPD_ERROR_AUTOGRAD, "'inputs' argument to backward cannot be empty.");
         }
-        if (opdi_captures_make(&en, options->inputs, options->ninputs)) {
-            (void)opdi_captures_end(&en, NULL, false);
-            return -1;
-        }
+        rc = opdi_captures_make(&en, options->inputs, options->input_edges, options->ninputs);
     }
-    rc = opdi_engine_run(&en, outputs, n, options);
+    if (rc == 0) { rc = opdi_engine_run(&en, outputs, n, options); }
     (void)opdi_captures_end(&en, NULL, false);
     return rc;
 }
@@ -15617,23 +16015,43 @@ int opd_backward(opd_tensor *t) {
     return opd_backward_with(&t, 1, NULL);
 }
 
+//-- Zeros for what no gradient came to.
+static opd_tensor *opdi_capture_zeros(const opdi_capture *c) {
+    const int64_t *sizes;
+    opd_scalar_type dtype;
+    opdi_edge e;
+    int ndim, place;
+    e.vertex = c->vertex;
+    e.nr = c->nr;
+    if (!opdi_edge_meta(&e, &sizes, &ndim, &dtype, &place)) { return NULL; }
+    return opd_zeros_like(opdi_own(opdi_tensor_make(sizes, NULL, ndim, dtype, place)));
+}
+
 int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
                       const opd_backward_options *options, opd_tensor **grads) {
+    const opd_edge *edges = options ? options->input_edges : NULL;
+    const bool zeros = options && options->materialize_grads;
     opdi_engine en;
     int rc, i;
     if (!opd_ok()) { return -1; }
     memset(&en, 0, sizeof en);
     if (ninputs < 1) { return opd_fail(OPD_ERROR_AUTOGRAD, "grad requires non-empty inputs."); }
     if (n < 1 || !outputs) { return opd_fail(OPD_ERROR_AUTOGRAD, "grad needs at least one output"); }
-    if (!inputs || !grads) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_grad: an array is NULL"); }
+    if ((!inputs && !edges) || !grads) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_grad: an array is NULL");
+    }
     for (i = 0; i < ninputs; i++) { grads[i] = NULL; }
-    rc = opdi_captures_make(&en, inputs, ninputs);
+    rc = opdi_captures_make(&en, inputs, edges, ninputs);
     if (rc == 0) { rc = opdi_engine_run(&en, outputs, n, options); }
-    for (i = 0; i < ninputs && rc == 0 && !(options && options->allow_unused); i++) {
-        if (!en.captures[i].grad) {
-            rc = opd_fail(OPD_ERROR_AUTOGRAD, "One of the differentiated Tensors appears to not have been used in the "
-                          "graph. Set allow_unused if this is the desired behavior.");
+    for (i = 0; i < ninputs && rc == 0; i++) {
+        opdi_capture *c = &en.captures[i];
+        if (c->grad || (!zeros && options && options->allow_unused)) { continue; }
+        if (zeros) { c->grad = opd_keep(opdi_capture_zeros(c)); }
+        else {
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "One of the differentiated Tensors appears to not have been used in the "
+                           "graph. Set allow_unused if this is the desired behavior.");
         }
+        rc = opd_ok() ? 0 : -1;
     }
     return opdi_captures_end(&en, grads, rc == 0);
 }
@@ -15645,7 +16063,7 @@ static opd_node *opdi_grad_fn(const opd_tensor *t) {
     return t && opdi_refresh((opd_tensor *)(uintptr_t)t) == 0 ? t->grad_fn : NULL;
 }
 bool opd_tensor_is_leaf(const opd_tensor *t) { return !opdi_grad_fn(t); }
-opd_tensor *opd_tensor_grad(const opd_tensor *t) { return t && t->meta ? t->meta->grad : NULL; }
+opd_tensor *opd_tensor_grad(const opd_tensor *t) { return t && t->meta ? *opdi_grad_slot(t->meta) : NULL; }
 const char *opd_tensor_grad_fn(const opd_tensor *t) {
     const opd_node *n = opdi_grad_fn(t);
     return n ? n->formula->name : NULL;
@@ -15673,6 +16091,7 @@ opd_tensor *opd_tensor_set_requires_grad(opd_tensor *t, bool on) {
 }
 
 int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad) {
+    opd_tensor *old;
     opdi_meta *m;
     if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_set_grad")) { return -1; }
     if (!grad && !t->meta) { return 0; }
@@ -15685,7 +16104,9 @@ int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad) {
     m = opdi_meta_of(t);
     if (!m) { return -1; }
     if (grad) { opdi_retain(grad); }
-    opdi_set_grad(m, grad);
+    old = *opdi_grad_slot(m);
+    *opdi_grad_slot(m) = grad;
+    if (old) { opdi_drop(old); }
     return 0;
 }
 OPDI_COLD_END
@@ -16120,6 +16541,7 @@ static int opdi_jvp_formula(opd_node *n, opd_tensor **grads, opd_tensor **out) {
     int i, rc;
     memset(&bw, 0, sizeof bw);
     bw.node = n;
+    bw.base = NULL;
     bw.grads = grads;
     bw.out = out;
     memset(out, 0, (size_t)n->nedges * sizeof *out);
@@ -18244,9 +18666,13 @@ static void *opdi_dlopen(const char *path) {
 #if UINTPTR_MAX > 0xffffffffu
 typedef Elf64_Ehdr opdi_elf;
 typedef Elf64_Phdr opdi_elf_segment;
+typedef Elf64_Shdr opdi_elf_section;
+typedef Elf64_Sym opdi_elf_symbol;
 #else
 typedef Elf32_Ehdr opdi_elf;
 typedef Elf32_Phdr opdi_elf_segment;
+typedef Elf32_Shdr opdi_elf_section;
+typedef Elf32_Sym opdi_elf_symbol;
 #endif
 
 //-- The first word of the loader's record of a library, which the loader's lock guards: no sanitizer sees that one.
@@ -18758,6 +19184,1726 @@ opd_plugin *opd_load_inline(const char *name, const char *source, const char *fl
 }
 
 #endif /* OPD_NO_PLUGINS */
+
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>hooks      handles of nodes, hooks, saved-tensor hooks, checkpoints, anomaly mode
+//
+//  What few nodes and leaves have stands in an opdi_extra, which a leaf finds through its opdi_meta, and a node through
+//  its pointer to the formula: a flag says that the formula is the first member of one.  So a graph without hooks pays
+//  for nothing here.  Uses the engine's frame; the engine calls in when it meets the flag.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+//-- nodes from outside -------------------------------------------------------------------------------------------
+//
+//  A handle is an edge's vertex: a node, or with bit 0 set a leaf, which stands for its AccumulateGrad.
+
+static uintptr_t opdi_vertex(const opd_node *node) { return (uintptr_t)node; }
+static const opd_node *opdi_plain_node(const opd_node *node) {
+    return node && !(opdi_vertex(node) & OPDI_LEAF) ? node : NULL;
+}
+
+static opd_edge opdi_edge_of(opd_tensor *t) {
+    opd_edge e;
+    memset(&e, 0, sizeof e);
+    if (!t || opdi_refresh(t) || !(t->flags & OPDI_REQUIRES_GRAD)) { return e; }
+    e.node = t->grad_fn ? t->grad_fn : (opd_node *)((uintptr_t)t | OPDI_LEAF);
+    e.nr = t->grad_fn ? t->output_nr : 0;
+    return e;
+}
+
+opd_node *opd_tensor_node(const opd_tensor *t) { return opdi_grad_fn(t); }
+
+opd_edge opd_gradient_edge(opd_tensor *t) {
+    opd_edge e = opdi_edge_of(t);
+    if (opd_ok() && !e.node) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "It is not possible to get the gradient edge for a Tensor that does not "
+                       "require gradients");
+    }
+    return e;
+}
+
+opd_node *opd_node_keep(opd_node *node) {
+    if (opdi_vertex(node) & OPDI_LEAF) { opdi_retain(opdi_edge_leaf(opdi_vertex(node))); }
+    else if (node) { opdi_ref_up(&node->refs); }
+    return node;
+}
+void opd_node_release(opd_node *node) {
+    if (opdi_vertex(node) & OPDI_LEAF) { opdi_drop(opdi_edge_leaf(opdi_vertex(node))); }
+    else if (node) { opdi_node_release(node); }
+}
+
+const char *opd_node_name(const opd_node *node) {
+    if (!node) { return ""; }
+    return opdi_plain_node(node) ? node->formula->name : "torch::autograd::AccumulateGrad";
+}
+uint64_t opd_node_sequence(const opd_node *node) {
+    return opdi_plain_node(node) ? opdi_node_sequence(node) : UINT64_MAX;
+}
+opd_op *opd_node_op(const opd_node *node) {
+    return opdi_plain_node(node) && node->formula->card ? node->formula->card->op : NULL;
+}
+opd_tensor *opd_node_variable(const opd_node *node) {
+    return opdi_vertex(node) & OPDI_LEAF ? opdi_edge_leaf(opdi_vertex(node)) : NULL;
+}
+int opd_node_edges(const opd_node *node) { return opdi_plain_node(node) ? node->nedges : 0; }
+opd_edge opd_node_edge(const opd_node *node, int i) {
+    opd_edge e;
+    memset(&e, 0, sizeof e);
+    if (i < 0 || i >= opd_node_edges(node)) { return e; }
+    e.node = (opd_node *)opdi_edges(node)[i].vertex;
+    e.nr = opdi_edges(node)[i].nr;
+    return e;
+}
+
+int opd_node_inputs(const opd_node *node) { return !node ? 0 : opdi_plain_node(node) ? node->noutputs : 1; }
+static bool opdi_node_input(const opd_node *node, int i, const int64_t **sizes, int *ndim, opd_scalar_type *dtype,
+                            int *place) {
+    opdi_edge e;
+    if (i < 0 || i >= opd_node_inputs(node)) { return false; }
+    e.vertex = opdi_vertex(node);
+    e.nr = (uint32_t)i;
+    return opdi_edge_meta(&e, sizes, ndim, dtype, place);
+}
+opd_ints opd_node_sizes(const opd_node *node, int i) {
+    const int64_t *sizes;
+    opd_scalar_type dtype;
+    int ndim, place;
+    return opdi_node_input(node, i, &sizes, &ndim, &dtype, &place) ? opd_ints_of(sizes, ndim) : opd_ints_of(NULL, -1);
+}
+opd_scalar_type opd_node_dtype(const opd_node *node, int i) {
+    const int64_t *sizes;
+    opd_scalar_type dtype;
+    int ndim, place;
+    return opdi_node_input(node, i, &sizes, &ndim, &dtype, &place) ? dtype : OPD_DTYPE_NONE;
+}
+opd_device opd_node_device(const opd_node *node, int i) {
+    const int64_t *sizes;
+    opd_scalar_type dtype;
+    int ndim, place;
+    return opdi_place_device(opdi_node_input(node, i, &sizes, &ndim, &dtype, &place) ? place : OPD_CPU);
+}
+
+//-- the backward at work -----------------------------------------------------------------------------------------
+
+int64_t opd_backward_id(void) {
+    const opdi_engine *en = opdi_self()->engine;
+    return en ? en->id : -1;
+}
+bool opd_backward_keeps_graph(void) {
+    const opdi_engine *en = opdi_self()->engine;
+    return !en || en->retain;
+}
+bool opd_backward_will_run(const opd_node *node) {
+    const opdi_engine *en = opdi_self()->engine;
+    const opdi_task *t = en && node ? opdi_task_find(en, opdi_vertex(node)) : NULL;
+    return t && t->needed;
+}
+
+//-- Plays the run through with counters of its own.
+int64_t opd_backward_order(opd_node **nodes, int64_t cap) {
+    const opdi_engine *at = opdi_self()->engine;
+    opdi_engine en;
+    opdi_task *t;
+    int64_t n = 0;
+    int i, rc = 0;
+    if (!opd_ok()) { return -1; }
+    if (!at) { return opd_fail(OPD_ERROR_AUTOGRAD, "opd_backward_order: no backward is at work on this thread"); }
+    en = *at;
+    en.heap = NULL;
+    en.nheap = en.heap_cap = 0;
+    for (t = en.tasks; t; t = t->next) { t->cursor = 0; }
+    for (t = en.tasks; t; t = t->next) {
+        for (i = 0; t->leads && i < opd_node_edges((opd_node *)t->vertex); i++) {
+            opd_edge e = opd_node_edge((opd_node *)t->vertex, i);
+            opdi_task *child = e.node ? opdi_task_find(&en, opdi_vertex(e.node)) : NULL;
+            if (child && child->needed) { child->cursor++; }
+        }
+    }
+    for (t = en.tasks; t && rc == 0; t = t->next) {
+        if (t->needed && t->cursor == 0) { rc = opdi_heap_push(&en, t); }
+    }
+    while (rc == 0 && en.nheap) {
+        t = opdi_heap_pop(&en);
+        if (n < cap) { nodes[n] = (opd_node *)t->vertex; }
+        n++;
+        for (i = 0; t->leads && i < opd_node_edges((opd_node *)t->vertex) && rc == 0; i++) {
+            opd_edge e = opd_node_edge((opd_node *)t->vertex, i);
+            opdi_task *child = e.node ? opdi_task_find(&en, opdi_vertex(e.node)) : NULL;
+            if (child && child->needed && --child->cursor == 0) { rc = opdi_heap_push(&en, child); }
+        }
+    }
+    opdi_free(en.heap, (size_t)en.heap_cap * sizeof *en.heap);
+    return rc ? -1 : n;
+}
+
+/* What is to be done when a backward has ended; the first to come is done first. */
+typedef struct opdi_final {
+    struct opdi_final *next;
+    int (*fn)(void *user);
+    void *user;
+    opd_destroy destroy;
+    opd_plugin *plugin;
+} opdi_final;
+
+int opd_backward_callback(opd_callback_fn fn, void *user, opd_destroy destroy) {
+    opdi_engine *en = opdi_self()->engine;
+    opdi_final *f, **end;
+    if (!opd_ok()) { return -1; }
+    if (!fn) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_backward_callback: a function is needed"); }
+    if (!en) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Final callbacks can only be installed during backward pass.");
+    }
+    f = (opdi_final *)opdi_alloc(sizeof *f);
+    if (!f) { return -1; }
+    f->next = NULL;
+    f->fn = fn;
+    f->user = user;
+    f->destroy = destroy;
+    f->plugin = opdi_plugin_hold((uintptr_t)fn);
+    for (end = &en->finals; *end; end = &(*end)->next) { }
+    *end = f;
+    return 0;
+}
+
+static void opdi_final_pop(opdi_engine *en) {
+    opdi_final *f = en->finals;
+    en->finals = f->next;
+    if (f->destroy) { f->destroy(f->user); }
+    if (f->plugin) { opdi_plugin_let_go(f->plugin); }
+    opdi_free(f, sizeof *f);
+}
+static void opdi_finals_drop(opdi_engine *en) {
+    while (en->finals) { opdi_final_pop(en); }
+}
+static int opdi_finals_run(opdi_engine *en) {
+    while (en->finals) {
+        if (en->finals->fn(en->finals->user) && opd_ok()) {
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "a final callback of backward failed without saying why");
+        }
+        if (!opd_ok()) { return -1; }
+        opdi_final_pop(en);
+    }
+    return 0;
+}
+
+//-- hooks --------------------------------------------------------------------------------------------------------
+//
+//  A hook is in the list of the node or leaf that it belongs to.  Running them takes a copy of the list, so that hooks
+//  may add and remove hooks; lists and slots change under one lock, which is not held while code from outside runs.
+
+enum opdi_hook_kind { OPDI_HOOK_TENSOR, OPDI_HOOK_PRE, OPDI_HOOK_ACCUMULATED, OPDI_HOOK_POST, OPDI_HOOK_MULTI };
+typedef void (*opdi_any_fn)(void);
+
+typedef struct opdi_hook {
+    int32_t refs;                                 /* of its list, of who runs it; of a multi: of its members */
+    int32_t kind, mode;
+    uint32_t nr;                                  /* gradient of which result; of a member: its number is `index` */
+    int index, nmembers;
+    bool removed;
+    struct opdi_extra *owner;                     /* whose list it is in */
+    struct opdi_hook *next, **at;
+    uint32_t slot;
+    opdi_any_fn fn;
+    void *user;
+    opd_destroy destroy;
+    opd_plugin *plugin;
+    struct opdi_hook *multi, **members;           /* a member's; a multi's, NULL where one is gone */
+    uintptr_t vertex;                             /* of a member */
+} opdi_hook;
+
+/* Where a result's gradient goes: held by the tensor and by the node that it is a result of. */
+typedef struct opdi_box {
+    int32_t refs;
+    uint32_t nr;
+    opd_tensor *grad;
+    struct opdi_extra *owner;
+    struct opdi_box *next, **at;
+} opdi_box;
+
+typedef struct opdi_extra {
+    opdi_derivative formula;                      /* the node's, which points here */
+    opdi_hook *hooks, **last;
+    opdi_box *boxes;
+    void **frames;                                /* anomaly mode: where the node was recorded, return addresses */
+    int nframes;
+    opd_node *parent;                             /* anomaly mode: the node at work then */
+} opdi_extra;
+
+static opdi_mutex opdi_hooks_lock = OPDI_MUTEX_INIT;
+/* Handles: the slot's number, above it how often it was used.  Grows, and is kept. */
+typedef struct opdi_hook_slot { opdi_hook *hook; uint32_t uses, next_free; } opdi_hook_slot;
+static opdi_hook_slot *opdi_hook_slots;
+static uint32_t opdi_hook_nslots, opdi_hook_free;  /* slot 0 is none */
+
+//-- The extra of a vertex, made when there is none; under the lock.
+static opdi_extra *opdi_extra_of(uintptr_t vertex) {
+    opd_node *n = vertex & OPDI_LEAF ? NULL : opdi_edge_node(vertex);
+    opdi_meta *m = n ? NULL : opdi_meta_of(opdi_edge_leaf(vertex));
+    opdi_extra *x = n ? (n->flags & OPDI_NODE_EXTRA ? (opdi_extra *)(uintptr_t)n->formula : NULL) : m ? m->extra : NULL;
+    if (x || (!n && !m)) { return x; }
+    x = (opdi_extra *)opdi_alloc(sizeof *x);
+    if (!x) { return NULL; }
+    memset(x, 0, sizeof *x);
+    x->last = &x->hooks;
+    if (m) { m->extra = x; return x; }
+    x->formula = *n->formula;
+    n->formula = &x->formula;
+    n->flags |= OPDI_NODE_EXTRA;
+    return x;
+}
+
+static void opdi_hook_release(opdi_hook *h) {
+    if (!h || OPDI_SUB(&h->refs, 1) > 0) { return; }
+    if (h->destroy) { h->destroy(h->user); }
+    if (h->plugin) { opdi_plugin_let_go(h->plugin); }
+    if (h->members) { opdi_free(h->members, (size_t)h->nmembers * sizeof *h->members); }
+    opdi_hook_release(h->multi);
+    opdi_free(h, sizeof *h);
+}
+
+static void opdi_hook_slot_free(opdi_hook *h) {
+    if (!h->slot) { return; }
+    opdi_hook_slots[h->slot].hook = NULL;
+    opdi_hook_slots[h->slot].next_free = opdi_hook_free;
+    opdi_hook_free = h->slot;
+    h->slot = 0;
+}
+
+//-- Takes a hook out of its list; under the lock.  The list's reference is the caller's.
+static void opdi_hook_unlink(opdi_hook *h) {
+    int i;
+    *h->at = h->next;
+    if (h->next) { h->next->at = h->at; } else { h->owner->last = h->at; }
+    OPDI_STORE(&h->removed, true);
+    opdi_hook_slot_free(h);
+    if (!h->multi) { return; }
+    h->multi->members[h->index] = NULL;
+    for (i = 0; i < h->multi->nmembers && !h->multi->members[i]; i++) { }
+    if (i == h->multi->nmembers) { opdi_hook_slot_free(h->multi); }
+}
+
+//-- Into a list; under the lock.
+static void opdi_hook_link(opdi_hook *h, opdi_extra *x) {
+    h->owner = x;
+    h->next = NULL;
+    h->at = x->last;
+    *x->last = h;
+    x->last = &h->next;
+}
+
+//-- A handle for h; under the lock.  0 with an error.
+static int64_t opdi_hook_handle(opdi_hook *h) {
+    if (!opdi_hook_free) {
+        const uint32_t n = opdi_hook_nslots ? 2 * opdi_hook_nslots : 16;
+        const size_t size = sizeof *opdi_hook_slots;
+        opdi_hook_slot *grown = (opdi_hook_slot *)opdi_alloc(n * size);
+        uint32_t i;
+        if (!grown) { return 0; }
+        memset(grown, 0, n * size);
+        if (opdi_hook_nslots) {
+            memcpy(grown, opdi_hook_slots, opdi_hook_nslots * size);
+            opdi_free(opdi_hook_slots, opdi_hook_nslots * size);
+        }
+        opdi_hook_slots = grown;
+        for (i = n - 1; i >= OPDI_MAX(opdi_hook_nslots, 1); i--) {
+            opdi_hook_slots[i].next_free = opdi_hook_free;
+            opdi_hook_free = i;
+        }
+        opdi_hook_nslots = n;
+    }
+    h->slot = opdi_hook_free;
+    opdi_hook_free = opdi_hook_slots[h->slot].next_free;
+    opdi_hook_slots[h->slot].hook = h;
+    return (int64_t)(++opdi_hook_slots[h->slot].uses & 0x7fffffff) << 32 | h->slot;
+}
+
+static opdi_hook *opdi_hook_make(int kind, opdi_any_fn fn, void *user, opd_destroy destroy) {
+    opdi_hook *h = (opdi_hook *)opdi_alloc(sizeof *h);
+    if (!h) { return NULL; }
+    memset(h, 0, sizeof *h);
+    h->refs = 1;
+    h->kind = kind;
+    h->fn = fn;
+    h->user = user;
+    h->destroy = destroy;
+    h->plugin = fn ? opdi_plugin_hold((uintptr_t)fn) : NULL;
+    return h;
+}
+
+//-- A hook of node `to`.  When it fails the user pointer stays the caller's.
+static int64_t opdi_hook_add(opd_node *to, uint32_t nr, int kind, opdi_any_fn fn, void *user, opd_destroy destroy) {
+    opdi_hook *h;
+    opdi_extra *x;
+    int64_t handle;
+    if (!fn) { (void)opd_fail(OPD_ERROR_ARGUMENT, "a hook is NULL"); return 0; }
+    if (!(h = opdi_hook_make(kind, fn, user, destroy))) { return 0; }
+    h->nr = nr;
+    opdi_lock(&opdi_hooks_lock);
+    x = opdi_extra_of(opdi_vertex(to));
+    handle = x ? opdi_hook_handle(h) : 0;
+    if (handle) { opdi_hook_link(h, x); }
+    opdi_unlock(&opdi_hooks_lock);
+    if (!handle) { h->destroy = NULL; opdi_hook_release(h); }
+    return handle;
+}
+
+int64_t opd_tensor_hook_add(opd_tensor *t, opd_tensor_hook_fn fn, void *user, opd_destroy destroy) {
+    opd_edge e = opdi_edge_of(t);
+    if (!opd_ok()) { return 0; }
+    if (!e.node) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "cannot register a hook on a variable that doesn't require gradient");
+        return 0;
+    }
+    return opdi_hook_add(e.node, e.nr, OPDI_HOOK_TENSOR, (opdi_any_fn)fn, user, destroy);
+}
+
+int64_t opd_tensor_post_accumulate_hook_add(opd_tensor *t, opd_accumulate_hook_fn fn, void *user, opd_destroy destroy) {
+    opd_edge e = opdi_edge_of(t);
+    if (!opd_ok()) { return 0; }
+    if (!e.node) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "cannot register a hook on a variable that doesn't require gradient");
+        return 0;
+    }
+    if (t->grad_fn) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "post accumulate grad hooks cannot be registered on non-leaf tensors");
+        return 0;
+    }
+    return opdi_hook_add(e.node, 0, OPDI_HOOK_ACCUMULATED, (opdi_any_fn)fn, user, destroy);
+}
+
+static bool opdi_no_node(const opd_node *node, const char *function) {
+    if (!opd_ok() || node) { return !opd_ok(); }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the node is NULL", function);
+    return true;
+}
+int64_t opd_node_pre_hook_add(opd_node *node, opd_node_pre_hook_fn fn, void *user, opd_destroy destroy) {
+    if (opdi_no_node(node, "opd_node_pre_hook_add")) { return 0; }
+    return opdi_hook_add(node, 0, OPDI_HOOK_PRE, (opdi_any_fn)fn, user, destroy);
+}
+int64_t opd_node_post_hook_add(opd_node *node, opd_node_post_hook_fn fn, void *user, opd_destroy destroy) {
+    if (opdi_no_node(node, "opd_node_post_hook_add")) { return 0; }
+    return opdi_hook_add(node, 0, OPDI_HOOK_POST, (opdi_any_fn)fn, user, destroy);
+}
+
+//-- One hook for several tensors: a member in the list of each.
+static int opdi_multi_link(opdi_hook *multi, opd_tensor *const *tensors, int n) {
+    int i;
+    for (i = 0; i < n; i++) {
+        opd_edge e = opdi_edge_of(tensors[i]);
+        opdi_hook *h = opdi_hook_make(OPDI_HOOK_TENSOR, NULL, NULL, NULL);
+        opdi_extra *x;
+        if (!h) { return -1; }
+        h->nr = e.nr;
+        h->index = i;
+        h->vertex = opdi_vertex(e.node);
+        opdi_lock(&opdi_hooks_lock);
+        x = opdi_extra_of(h->vertex);
+        if (x) {
+            h->multi = multi;
+            (void)OPDI_ADD(&multi->refs, 1);
+            multi->members[i] = h;
+            opdi_hook_link(h, x);
+        }
+        opdi_unlock(&opdi_hooks_lock);
+        if (!x) { opdi_hook_release(h); return -1; }
+    }
+    return 0;
+}
+static void opdi_multi_unlink(opdi_hook *multi) {
+    int i;
+    for (i = 0; i < multi->nmembers; i++) {
+        opdi_hook *h;
+        opdi_lock(&opdi_hooks_lock);
+        h = multi->members[i];
+        if (h) { opdi_hook_unlink(h); }
+        opdi_unlock(&opdi_hooks_lock);
+        opdi_hook_release(h);
+    }
+}
+
+int64_t opd_multi_hook_add(opd_tensor *const *tensors, int n, opd_multi_mode mode, opd_multi_hook_fn fn, void *user,
+                           opd_destroy destroy) {
+    opdi_hook *multi;
+    int64_t handle = 0;
+    int i;
+    if (!opd_ok()) { return 0; }
+    if (mode != OPD_MULTI_ALL && mode != OPD_MULTI_ANY) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "Expects mode to be one of ('all', 'any') but got %d", (int)mode);
+        return 0;
+    }
+    if (!tensors || n < 1 || !fn) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_multi_hook_add: tensors and a function are needed");
+        return 0;
+    }
+    for (i = 0; i < n; i++) {
+        if (!opdi_edge_of(tensors[i]).node) {
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "cannot register a hook on a variable that doesn't require gradient");
+            return 0;
+        }
+    }
+    multi = opdi_hook_make(OPDI_HOOK_MULTI, (opdi_any_fn)fn, user, destroy);
+    if (!multi) { return 0; }
+    multi->mode = mode;
+    multi->nmembers = n;
+    multi->members = (opdi_hook **)opdi_alloc((size_t)n * sizeof *multi->members);
+    if (multi->members) {
+        memset(multi->members, 0, (size_t)n * sizeof *multi->members);
+        opdi_lock(&opdi_hooks_lock);
+        handle = opdi_hook_handle(multi);
+        opdi_unlock(&opdi_hooks_lock);
+    }
+    if (handle && opdi_multi_link(multi, tensors, n)) { handle = 0; }
+    if (!handle) {
+        multi->destroy = NULL;
+        if (multi->members) { opdi_multi_unlink(multi); }
+        opdi_lock(&opdi_hooks_lock);
+        opdi_hook_slot_free(multi);
+        opdi_unlock(&opdi_hooks_lock);
+    }
+    opdi_hook_release(multi);
+    return handle;
+}
+
+bool opd_hook_remove(int64_t handle) {
+    const uint32_t slot = (uint32_t)(handle & 0xffffffff);
+    opdi_hook *h = NULL;
+    opdi_lock(&opdi_hooks_lock);
+    if (handle > 0 && slot < opdi_hook_nslots && (opdi_hook_slots[slot].uses & 0x7fffffff) == (uint64_t)handle >> 32) {
+        h = opdi_hook_slots[slot].hook;
+    }
+    if (h) { (void)OPDI_ADD(&h->refs, 1); }
+    if (h && h->kind != OPDI_HOOK_MULTI) { opdi_hook_unlink(h); }
+    opdi_unlock(&opdi_hooks_lock);
+    if (!h) { return false; }
+    if (h->kind == OPDI_HOOK_MULTI) { opdi_multi_unlink(h); } else { opdi_hook_release(h); }
+    opdi_hook_release(h);
+    return true;
+}
+
+//-- retain_grad --------------------------------------------------------------------------------------------------
+
+static void opdi_box_release(opdi_box *b) {
+    if (OPDI_SUB(&b->refs, 1) > 0) { return; }
+    if (b->grad) { opdi_drop(b->grad); }
+    opdi_free(b, sizeof *b);
+}
+//-- Takes a box from the node that it is with; under the lock.  True when it was with one, whose reference is the
+//-- caller's.
+static bool opdi_box_unlink(opdi_box *b) {
+    if (!b->owner) { return false; }
+    *b->at = b->next;
+    if (b->next) { b->next->at = b->at; }
+    b->owner = NULL;
+    return true;
+}
+//-- The tensor lets go of its box.
+static void opdi_box_leave(opdi_box *b) {
+    bool was;
+    opdi_lock(&opdi_hooks_lock);
+    was = opdi_box_unlink(b);
+    opdi_unlock(&opdi_hooks_lock);
+    if (was) { opdi_box_release(b); }
+    opdi_box_release(b);
+}
+//-- The box of t goes to the node that t is a result of now.
+static void opdi_box_follow(opd_tensor *t) {
+    opdi_box *b = t->meta->retained;
+    opdi_extra *x;
+    bool was;
+    opdi_lock(&opdi_hooks_lock);
+    was = opdi_box_unlink(b);
+    x = opdi_extra_of((uintptr_t)t->grad_fn);
+    if (x) {
+        b->owner = x;
+        b->nr = t->output_nr;
+        b->next = x->boxes;
+        if (b->next) { b->next->at = &b->next; }
+        b->at = &x->boxes;
+        x->boxes = b;
+        if (!was) { (void)OPDI_ADD(&b->refs, 1); }
+    }
+    opdi_unlock(&opdi_hooks_lock);
+    if (was && !x) { opdi_box_release(b); }
+}
+
+int opd_tensor_retain_grad(opd_tensor *t) {
+    opdi_meta *m;
+    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_retain_grad")) { return -1; }
+    if (!(t->flags & OPDI_REQUIRES_GRAD)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "can't retain_grad on Tensor that has requires_grad=False");
+    }
+    if (!t->grad_fn || (t->meta && t->meta->retained)) { return 0; }
+    m = opdi_meta_of(t);
+    if (!m || !(m->retained = (opdi_box *)opdi_alloc(sizeof *m->retained))) { return -1; }
+    memset(m->retained, 0, sizeof *m->retained);
+    m->retained->refs = 1;
+    opdi_box_follow(t);
+    if (opd_ok()) { return 0; }
+    opdi_box_release(m->retained);
+    m->retained = NULL;
+    return -1;
+}
+bool opd_tensor_retains_grad(const opd_tensor *t) { return t && t->meta && t->meta->retained; }
+
+static opd_tensor **opdi_grad_slot(opdi_meta *m) { return m->retained ? &m->retained->grad : &m->grad; }
+
+//-- Adds g to what the box has.
+static int opdi_box_add(opdi_engine *en, opdi_box *b, opd_tensor *g) {
+    const bool entered = opdi_accumulate_enter(opdi_self());
+    opd_tensor *old = b->grad, *sum;
+    if (old) { sum = opd_keep(opdi_grad_sum(en, old, g)); }
+    else { sum = opd_keep(opd_clone_full(g, OPD_NONE)); }
+    if (sum) {
+        b->grad = sum;
+        if (old) { opdi_drop(old); }
+    }
+    opdi_accumulate_leave(entered);
+    return sum ? 0 : -1;
+}
+
+//-- Everything that an extra has goes.
+static void opdi_extra_free(opdi_extra *x) {
+    while (x->hooks || x->boxes) {
+        opdi_hook *h;
+        opdi_box *b;
+        opdi_lock(&opdi_hooks_lock);
+        h = x->hooks;
+        b = x->boxes;
+        if (h) { opdi_hook_unlink(h); }
+        if (b) { (void)opdi_box_unlink(b); }
+        opdi_unlock(&opdi_hooks_lock);
+        opdi_hook_release(h);
+        if (b) { opdi_box_release(b); }
+    }
+    if (x->frames) { opdi_free(x->frames, (size_t)x->nframes * sizeof *x->frames); }
+    if (x->parent) { opdi_node_release(x->parent); }
+    opdi_free(x, sizeof *x);
+}
+
+//-- running hooks ------------------------------------------------------------------------------------------------
+
+static const char *opdi_function_name(opdi_any_fn fn, char *buf, size_t cap);
+
+//-- What a hook may put in the place of a gradient.
+static int opdi_hook_check(const opdi_hook *h, const opd_tensor *was, const opd_tensor *now) {
+    char name[128], a[64], b[64];
+    if (!now) { return 0; }
+    if (!was) { return opd_fail(OPD_ERROR_AUTOGRAD, "can't replace a None gradient with a non-None value"); }
+    if (was->dtype != now->dtype || opdi_place_of(was) != opdi_place_of(now)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' has changed the type of value (was %s%sType got %s%sType)",
+                        opdi_function_name(h->fn, name, sizeof name),
+                        opd_device_print(opd_tensor_device(was), a, sizeof a),
+                        opd_dtype_cname((opd_scalar_type)was->dtype),
+                        opd_device_print(opd_tensor_device(now), b, sizeof b),
+                        opd_dtype_cname((opd_scalar_type)now->dtype));
+    }
+    if (!opdi_has_sizes(now, was->dims, was->ndim)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' has changed the size of value",
+                        opdi_function_name(h->fn, name, sizeof name));
+    }
+    return 0;
+}
+
+static int opdi_hook_failed(const opdi_hook *h, int rc) {
+    char name[128];
+    if (rc && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' failed without saying why",
+                       opdi_function_name(h->fn, name, sizeof name));
+    }
+    return opd_ok() ? 0 : -1;
+}
+
+/* What one hook of several tensors has got in one backward. */
+typedef struct opdi_gathering {
+    struct opdi_gathering *next;
+    opdi_hook *multi;
+    int64_t left;                                 /* gradients to come; -1: it has been called */
+    opd_tensor *grads[1];
+} opdi_gathering;
+
+static size_t opdi_gathering_bytes(const opdi_hook *multi) {
+    return sizeof(opdi_gathering) + (size_t)(multi->nmembers - 1) * sizeof(opd_tensor *);
+}
+static void opdi_gatherings_drop(opdi_engine *en) {
+    int i;
+    while (en->gatherings) {
+        opdi_gathering *g = en->gatherings;
+        en->gatherings = g->next;
+        for (i = 0; i < g->multi->nmembers; i++) {
+            if (g->grads[i]) { opdi_drop(g->grads[i]); }
+        }
+        i = (int)opdi_gathering_bytes(g->multi);
+        opdi_hook_release(g->multi);
+        opdi_free(g, (size_t)i);
+    }
+}
+static int opdi_multi_run(opdi_engine *en, const opdi_hook *member, opd_tensor *grad) {
+    opdi_hook *multi = member->multi;
+    opdi_gathering *g = en->gatherings;
+    int i, rc;
+    while (g && g->multi != multi) { g = g->next; }
+    if (!g) {
+        g = (opdi_gathering *)opdi_alloc(opdi_gathering_bytes(multi));
+        if (!g) { return -1; }
+        memset(g, 0, opdi_gathering_bytes(multi));
+        (void)OPDI_ADD(&multi->refs, 1);
+        g->multi = multi;
+        g->next = en->gatherings;
+        en->gatherings = g;
+        opdi_lock(&opdi_hooks_lock);              /* a member's node or leaf is there as long as the member is */
+        for (i = 0; i < multi->nmembers; i++) {
+            const opdi_task *t = multi->members[i] ? opdi_task_find(en, multi->members[i]->vertex) : NULL;
+            if (t && t->needed) { g->left++; }
+        }
+        opdi_unlock(&opdi_hooks_lock);
+    }
+    if (g->left < 0) { return 0; }
+    opdi_retain(grad);
+    if (g->grads[member->index]) { opdi_drop(g->grads[member->index]); }
+    g->grads[member->index] = grad;
+    if (--g->left > 0 && multi->mode == OPD_MULTI_ALL) { return 0; }
+    g->left = -1;
+    rc = ((opd_multi_hook_fn)multi->fn)(g->grads, multi->nmembers, multi->user);
+    for (i = 0; i < multi->nmembers; i++) {
+        if (g->grads[i]) { opdi_drop(g->grads[i]); g->grads[i] = NULL; }
+    }
+    return opdi_hook_failed(multi, rc);
+}
+
+//-- A function for one gradient.
+static int opdi_tensor_hook_run(opdi_engine *en, const opdi_hook *h, opd_tensor **slot) {
+    opd_tensor *now;
+    if (!*slot) { return 0; }
+    if (h->multi) { return opdi_multi_run(en, h, *slot); }
+    now = ((opd_tensor_hook_fn)h->fn)(*slot, h->user);
+    if (!opd_ok()) { return -1; }
+    if (!now || now == *slot) { return 0; }
+    if (opdi_hook_check(h, *slot, now)) { return -1; }
+    opdi_retain(now);
+    opdi_drop(*slot);
+    *slot = now;
+    return 0;
+}
+
+//-- A function for a list of them, in which it may put others: before the node (seen is NULL) or after it.
+static int opdi_list_hook_run(const opdi_hook *h, opd_tensor **list, int n, opd_tensor *const *seen, int nseen) {
+    opd_tensor *few[OPDI_INLINE_EDGES], **was = few;
+    int i, rc;
+    if (n > OPDI_INLINE_EDGES && !(was = (opd_tensor **)opdi_alloc((size_t)n * sizeof *was))) { return -1; }
+    if (n) { memcpy(was, list, (size_t)n * sizeof *was); }
+    rc = h->kind == OPDI_HOOK_PRE ? ((opd_node_pre_hook_fn)h->fn)(list, n, h->user)
+        : ((opd_node_post_hook_fn)h->fn)(list, n, seen, nseen, h->user);
+    rc = opdi_hook_failed(h, rc);
+    for (i = 0; i < n && rc == 0; i++) {
+        if (list[i] != was[i]) { rc = opdi_hook_check(h, was[i], list[i]); }
+    }
+    for (i = 0; i < n; i++) {
+        opd_tensor *now = list[i];
+        list[i] = was[i];
+        if (rc || now == was[i]) { continue; }
+        if (now) { opdi_retain(now); }
+        list[i] = now;
+        if (was[i]) { opdi_drop(was[i]); }
+    }
+    if (was != few) { opdi_free(was, (size_t)n * sizeof *was); }
+    return rc;
+}
+
+/* What hooks of one kind work on. */
+typedef struct opdi_hooked {
+    opdi_engine *engine;
+    opdi_task *task;
+    opd_tensor **out, **grads;
+    int nout, ngrads;
+} opdi_hooked;
+
+static int opdi_hook_run(const opdi_hooked *w, const opdi_hook *h) {
+    switch (h->kind) {
+    case OPDI_HOOK_TENSOR: return opdi_tensor_hook_run(w->engine, h, &w->grads[h->nr]);
+    case OPDI_HOOK_PRE: return opdi_list_hook_run(h, w->grads, w->ngrads, NULL, 0);
+    case OPDI_HOOK_POST: return opdi_list_hook_run(h, w->out, w->nout, w->grads, w->ngrads);
+    default: return opdi_hook_failed(h, ((opd_accumulate_hook_fn)h->fn)(opdi_edge_leaf(w->task->vertex), h->user));
+    }
+}
+
+//-- Runs the hooks of one kind that x has now, but those that are removed meanwhile.
+static int opdi_hooks_run(const opdi_hooked *w, const opdi_extra *x, int kind) {
+    opdi_hook *few[8], **list = few, *h;
+    int n = 0, i = 0, rc = 0;
+    opdi_lock(&opdi_hooks_lock);
+    for (h = x->hooks; h; h = h->next) { n += h->kind == kind; }
+    if (n > 8) { list = (opdi_hook **)opdi_alloc((size_t)n * sizeof *list); }
+    for (h = x->hooks; h && list; h = h->next) {
+        if (h->kind != kind) { continue; }
+        (void)OPDI_ADD(&h->refs, 1);
+        list[i++] = h;
+    }
+    opdi_unlock(&opdi_hooks_lock);
+    if (!list) { return -1; }
+    for (i = 0; i < n; i++) {
+        if (rc == 0 && !OPDI_LOAD(&list[i]->removed)) { rc = opdi_hook_run(w, list[i]); }
+        opdi_hook_release(list[i]);
+    }
+    if (list != few) { opdi_free(list, (size_t)n * sizeof *list); }
+    return rc;
+}
+static bool opdi_hooks_any(const opdi_extra *x, int kind) {
+    const opdi_hook *h;
+    opdi_lock(&opdi_hooks_lock);
+    for (h = x->hooks; h && h->kind != kind; h = h->next) { }
+    opdi_unlock(&opdi_hooks_lock);
+    return h != NULL;
+}
+
+//-- Gives the gradients to the tensors that retain theirs.
+static int opdi_boxes_fill(const opdi_hooked *w, opdi_extra *x) {
+    opdi_box *few[8], **list = few, *b;
+    int n = 0, i = 0, rc = 0;
+    opdi_lock(&opdi_hooks_lock);
+    for (b = x->boxes; b; b = b->next) { n++; }
+    if (n > 8) { list = (opdi_box **)opdi_alloc((size_t)n * sizeof *list); }
+    for (b = x->boxes; b && list; b = b->next) {
+        (void)OPDI_ADD(&b->refs, 1);
+        list[i++] = b;
+    }
+    opdi_unlock(&opdi_hooks_lock);
+    if (!list) { return -1; }
+    for (i = 0; i < n; i++) {
+        opd_tensor *g = w->grads[list[i]->nr];
+        if (rc == 0 && g) { rc = opdi_box_add(w->engine, list[i], g); }
+        opdi_box_release(list[i]);
+    }
+    if (list != few) { opdi_free(list, (size_t)n * sizeof *list); }
+    return rc;
+}
+
+static opdi_hooked opdi_hooked_of(opdi_engine *en, opdi_task *t, opd_tensor **out, int nout) {
+    opdi_hooked w;
+    w.engine = en;
+    w.task = t;
+    w.out = out;
+    w.nout = nout;
+    w.grads = t->grads;
+    w.ngrads = t->ngrads;
+    return w;
+}
+
+//-- Tensor hooks; those of the node, if it is to run; then what tensors retain.
+static int opdi_hooks_before(opdi_engine *en, opdi_task *t) {
+    const bool leaf = (t->vertex & OPDI_LEAF) != 0;
+    opdi_extra *x = leaf ? opdi_edge_leaf(t->vertex)->meta->extra
+        : (opdi_extra *)(uintptr_t)opdi_edge_node(t->vertex)->formula;
+    opdi_hooked w = opdi_hooked_of(en, t, NULL, 0);
+    if (opdi_hooks_run(&w, x, OPDI_HOOK_TENSOR)) { return -1; }
+    if ((leaf ? en->accumulate : t->leads) && opdi_hooks_run(&w, x, OPDI_HOOK_PRE)) { return -1; }
+    return opdi_boxes_fill(&w, x);
+}
+static int opdi_hooks_after(opdi_task *t, opd_tensor **out) {
+    opd_node *n = opdi_edge_node(t->vertex);
+    opdi_hooked w = opdi_hooked_of(NULL, t, out, n->nedges);
+    return opdi_hooks_run(&w, (opdi_extra *)(uintptr_t)n->formula, OPDI_HOOK_POST);
+}
+
+//-- A leaf that has hooks: everything that happens to its gradient.
+static int opdi_leaf_hooks(opdi_engine *en, opdi_task *t) {
+    opdi_thread *th = opdi_self();
+    opd_tensor *leaf = opdi_edge_leaf(t->vertex), *g;
+    opdi_extra *x = leaf->meta->extra;
+    opdi_hooked w = opdi_hooked_of(en, t, NULL, 0);
+    opdi_frame frame;
+    int rc;
+    opdi_frame_enter(th, &frame);
+    th->state.no_grad = !en->create;
+    rc = opdi_hooks_before(en, t);
+    g = t->grads[0];
+    if (rc == 0 && !en->accumulate) { opdi_task_capture(en, t); }
+    else if (rc == 0) {
+        const bool held = g && opdi_hooks_any(x, OPDI_HOOK_POST);
+        t->grads[0] = NULL;
+        if (held) { opdi_retain(g); }
+        if (g) { rc = opdi_accumulate_any(en, leaf, g, held); }
+        w.grads = &g;
+        if (rc == 0 && g) { rc = opdi_hooks_run(&w, x, OPDI_HOOK_ACCUMULATED); }
+        if (rc == 0 && (held || !g)) { rc = opdi_hooks_run(&w, x, OPDI_HOOK_POST); }
+        if (held) { opdi_drop(g); }
+    }
+    if (rc) { (void)opdi_fail_more(" [in torch::autograd::AccumulateGrad]"); }
+    opdi_frame_leave(th, &frame);
+    return rc;
+}
+
+//-- saved-tensor hooks -------------------------------------------------------------------------------------------
+
+/* A pair of hooks: held by the region that it is the default of, and by what it packed. */
+typedef struct opdi_packer {
+    int32_t refs;
+    opd_saved_hooks hooks;
+    opd_plugin *plugin;
+    struct opdi_packer *outer;
+} opdi_packer;
+
+/* What stands for a saved tensor, and what ties the unpacked one to the graph again. */
+typedef struct opdi_parcel {
+    opdi_packer *packer;
+    void *data;
+    opd_edge edge;                                /* a reference; node NULL: it required no grad */
+    bool own;                                     /* the edge's node is the one that saved it, not held */
+} opdi_parcel;
+
+static void opdi_packer_release(opdi_packer *p) {
+    if (OPDI_SUB(&p->refs, 1) > 0) { return; }
+    if (p->hooks.destroy) { p->hooks.destroy(p->hooks.user); }
+    if (p->plugin) { opdi_plugin_let_go(p->plugin); }
+    opdi_free(p, sizeof *p);
+}
+
+static opdi_packer *opdi_packer_make(const opd_saved_hooks *hooks) {
+    opdi_packer *p;
+    if (!hooks || !hooks->pack || !hooks->unpack) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "saved-tensor hooks: pack and unpack are needed");
+        return NULL;
+    }
+    p = (opdi_packer *)opdi_alloc(sizeof *p);
+    if (!p) { return NULL; }
+    p->refs = 1;
+    p->hooks = *hooks;
+    p->plugin = opdi_plugin_hold((uintptr_t)hooks->pack);
+    p->outer = NULL;
+    return p;
+}
+
+static OPDI_TLS char opdi_packers_message[256];   /* why hooks are switched off */
+static int opdi_packers_check(void) {
+    if (!opd_ok()) { return -1; }
+    return opdi_self()->packers_off ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", opdi_packers_message) : 0;
+}
+
+int opd_saved_hooks_push(const opd_saved_hooks *hooks) {
+    opdi_thread *th = opdi_self();
+    opdi_packer *p = opdi_packers_check() ? NULL : opdi_packer_make(hooks);
+    if (!p) { return -1; }
+    p->outer = th->packer;
+    th->packer = p;
+    return 0;
+}
+void opd_saved_hooks_pop(void) {
+    opdi_thread *th = opdi_self();
+    opdi_packer *p = th->packer;
+    if (!p) { return; }
+    th->packer = p->outer;
+    opdi_packer_release(p);
+}
+int opd_saved_hooks_disable(const char *message) {
+    opdi_thread *th = opdi_self();
+    th->packers_off = message != NULL;
+    if (message) { snprintf(opdi_packers_message, sizeof opdi_packers_message, "%s", message); }
+    return th->packer ? opdi_packers_check() : 0;
+}
+const char *opd_saved_hooks_disabled(void) { return opdi_self()->packers_off ? opdi_packers_message : NULL; }
+
+static void opdi_parcel_drop(opdi_parcel *p) {
+    if (p->packer->hooks.drop) { p->packer->hooks.drop(p->data, p->packer->hooks.user); }
+    opdi_packer_release(p->packer);
+    if (!p->own) { opd_node_release(p->edge.node); }
+    opdi_free(p, sizeof *p);
+}
+
+//-- Asks the hooks for what is to be kept in place of t, saved by n.  NULL with an error.
+static opdi_parcel *opdi_pack(opdi_packer *packer, const opd_node *n, opd_tensor *t) {
+    opdi_thread *th = opdi_self();
+    opdi_packer *was = th->packer;
+    opdi_parcel *p = (opdi_parcel *)opdi_alloc(sizeof *p);
+    opd_tensor *bare = p ? opdi_shallow_copy(t) : NULL;
+    const uint32_t version = OPDI_LOAD(&t->storage->version);
+    opdi_frame frame;
+    if (!bare) {
+        if (p) { opdi_free(p, sizeof *p); }
+        return NULL;
+    }
+    opdi_frame_enter(th, &frame);
+    th->state.no_grad = 1;
+    th->packer = NULL;                            /* what pack itself saves is not packed */
+    p->packer = packer;
+    (void)OPDI_ADD(&packer->refs, 1);
+    p->data = packer->hooks.pack(bare, packer->hooks.user);
+    p->edge = opdi_edge_of(t);
+    p->own = p->edge.node == n;
+    if (!p->own) { (void)opd_node_keep(p->edge.node); }
+    th->packer = was;
+    opdi_frame_leave(th, &frame);
+    opdi_drop(bare);
+    if (opd_ok() && OPDI_LOAD(&t->storage->version) != version) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "A saved tensor pack hook is modifying its input in place. Tensors provided "
+                       "as input to pack hook can not be modified by in-place operations as this can lead to "
+                       "unexpected side-effects.");
+        opdi_parcel_drop(p);
+        return NULL;
+    }
+    if (opd_ok()) { return p; }
+    opdi_packer_release(packer);                  /* nothing to drop: pack has failed */
+    if (!p->own) { opd_node_release(p->edge.node); }
+    opdi_free(p, sizeof *p);
+    return NULL;
+}
+
+//-- Gives one kept value of a node to the hooks.
+static int opdi_pack_value(opdi_packer *packer, opd_node *n, opd_value *v) {
+    opdi_parcel *p;
+    int32_t k;
+    if (v->tag == OPD_TAG_TENSOR && !(v->u.t->flags & OPDI_WRAPPED)) {
+        opd_value old = *v;
+        if (!(p = opdi_pack(packer, n, v->u.t))) { return -1; }
+        v->tag = OPDI_TAG_PACKED;
+        v->u.object = p;
+        opdi_kept_drop(n, &old);
+    }
+    for (k = 0; v->tag == OPD_TAG_TENSORS && v->u.tensors && k < v->n; k++) {
+        opd_tensor **at = (opd_tensor **)(uintptr_t)&v->u.tensors[k], *old = *at;
+        if (!old || opdi_parcel_at(old)) { continue; }
+        if (!(p = opdi_pack(packer, n, old))) { return -1; }
+        *at = (opd_tensor *)((uintptr_t)p | OPDI_PACKED);
+        opdi_drop(old);
+    }
+    return 0;
+}
+
+//-- Gives all that a node has saved so far to the thread's hooks.
+static int opdi_node_pack(opd_node *n) {
+    opdi_packer *packer = opdi_self()->packer;
+    int i, rc = 0;
+    (void)OPDI_ADD(&packer->refs, 1);
+    for (i = 0; i < n->nkept + n->nresults && rc == 0; i++) { rc = opdi_pack_value(packer, n, &opdi_kept(n)[i]); }
+    opdi_packer_release(packer);
+    return rc;
+}
+
+static int opdi_identity_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+
+//-- The tensor that p stands for, with its history if that is wanted.  Of the innermost scope; NULL with an error.
+static opd_tensor *opdi_parcel_tensor(const opdi_parcel *p, bool history) {
+    static const opdi_derivative identity = {"AliasBackward0", opdi_identity_bw, NULL, NULL, false, false};
+    opdi_thread *th = opdi_self();
+    const int32_t no_grad = th->state.no_grad;
+    opdi_packer *packer = th->packer;
+    opd_tensor *t, *v;
+    th->state.no_grad = 1;
+    th->packer = NULL;
+    t = p->packer->hooks.unpack(p->data, p->packer->hooks.user);
+    th->packer = packer;
+    th->state.no_grad = no_grad;
+    if (!opd_ok()) { return NULL; }
+    if (!t) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook expected to be a Tensor but got NULL");
+        return NULL;
+    }
+    if (!p->edge.node || !history) { return t; }
+    v = opdi_own(opdi_shallow_copy(t));
+    if (v && (opdi_vertex(p->edge.node) & OPDI_LEAF)) {
+        opd_node *n = opdi_node_make(&identity, 1, 0, 0, &v, 1, 0);
+        if (!n) { return NULL; }
+        opdi_edge_to(opdi_edges(n), opdi_edge_leaf(opdi_vertex(p->edge.node)));
+        opdi_attach(v, n, 0);
+        opdi_node_release(n);
+    } else if (v) { opdi_attach(v, p->edge.node, (int)p->edge.nr); }
+    return v;
+}
+
+//-- A saved list with tensors in place of what was packed; of the innermost scope.
+static opd_tensors opdi_parcel_list(const opd_value *v, bool history) {
+    opd_tensor **list = (opd_tensor **)opdi_scope_alloc((size_t)v->n * sizeof *list);
+    int32_t k;
+    for (k = 0; list && k < v->n; k++) {
+        opdi_parcel *p = opdi_parcel_at(v->u.tensors[k]);
+        list[k] = p ? opdi_parcel_tensor(p, history) : v->u.tensors[k];
+        if (p && !list[k]) { return opd_tensors_of(NULL, 0); }
+    }
+    return list ? opd_tensors_of(list, v->n) : opd_tensors_of(NULL, 0);
+}
+
+//-- What a node saved under a name of its operator's schema, or "result".
+static opd_value *opdi_saved_named(opd_node *node, const char *name) {
+    const opdi_card *card = opdi_plain_node(node) ? node->formula->card : NULL;
+    int i, at = 0;
+    for (i = 0; card && i < card->nargs; i++) {
+        if (!(card->kept_args >> i & 1)) { continue; }
+        if (strcmp(card->op->schema->args[i].name, name) == 0) {
+            return (card->save_args >> i & 1) ? &opdi_kept(node)[at] : NULL;
+        }
+        at++;
+    }
+    for (i = 0, at = 0; card && i < card->op->nrets; i++) {
+        const char *given = card->op->schema->returns[i].name;
+        char numbered[24];
+        snprintf(numbered, sizeof numbered, card->op->nrets == 1 ? "result" : "result%d", i);
+        if (!(card->save_results >> i & 1)) { continue; }
+        if (strcmp(name, numbered) == 0 || (given && strcmp(name, given) == 0)) {
+            return &opdi_saved_results(node)[at];
+        }
+        at++;
+    }
+    return NULL;
+}
+
+static opd_value *opdi_saved_of(opd_node *node, const char *name, const char *freed) {
+    opd_value *v;
+    if (!opd_ok()) { return NULL; }
+    v = name ? opdi_saved_named(node, name) : NULL;
+    if (!v) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s saves no '%s'", opd_node_name(node), name ? name : "NULL");
+        return NULL;
+    }
+    if (!opdi_saved_enter(node)) {
+        if (opd_ok()) { (void)(freed ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", freed) : opdi_fail_freed(node)); }
+        return NULL;
+    }
+    return v;
+}
+
+opd_tensor *opd_node_saved(opd_node *node, const char *name) {
+    opd_value *v = opdi_saved_of(node, name, NULL);
+    opd_tensor *t;
+    if (!v) { return NULL; }
+    if (v->tag == OPDI_TAG_PACKED) { t = opdi_parcel_tensor((opdi_parcel *)v->u.object, true); }
+    else { t = opdi_own(opd_keep(opdi_unpack(node, v, (uint32_t)v->n))); }
+    opdi_saved_leave(node, false);
+    return t;
+}
+
+int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks *hooks) {
+    opd_value *v = opdi_saved_of(node, name, "Calling register_hooks on a saved tensor after it has been freed. Saved "
+                                 "intermediate values of the graph are freed when you call opd_backward or "
+                                 "opd_autograd_grad. Specify retain_graph if you need to backward through the graph a "
+                                 "second time or if you need to access saved variables after calling backward.");
+    opdi_packer *packer = v ? opdi_packer_make(hooks) : NULL;
+    int rc = packer ? 0 : -1;
+    if (!v) { return -1; }
+    if (rc == 0 && v->tag == OPDI_TAG_PACKED) {
+        rc = opd_fail(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor whose hooks have already been set. "
+                      "Hint: only one pair of hooks is allowed at a time.");
+    } else if (rc == 0 && v->tag != OPD_TAG_TENSOR) {
+        rc = opd_fail(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor with value None is forbidden");
+    }
+    if (rc == 0) { rc = opdi_unpack(node, v, (uint32_t)v->n) ? opdi_pack_value(packer, node, v) : -1; }
+    if (rc && packer) { packer->hooks.destroy = NULL; }       /* the user pointer stays the caller's */
+    if (packer) { opdi_packer_release(packer); }
+    opdi_saved_leave(node, false);
+    return rc;
+}
+
+//-- checkpoints --------------------------------------------------------------------------------------------------
+//
+//  The segment is recorded as usual, but what its nodes save is packed as a number.  When backward asks for the first
+//  of them the segment runs again, from the same inputs and random numbers, and what it saves then is taken by number.
+//  That belongs to one backward; each is dropped as soon as its node has run, the rest at that backward's end.
+
+typedef struct opdi_recompute {
+    struct opdi_recompute *next;
+    int64_t id;                                   /* of the backward, -1: none */
+    int64_t n, cap;
+    opd_tensor **saved;
+} opdi_recompute;
+
+typedef struct opdi_checkpoint {
+    int32_t refs;
+    opd_checkpoint_fn fn;
+    void *user;
+    opd_destroy destroy;
+    opd_plugin *plugin;
+    opdi_state state;
+    uint64_t random[2];
+    opd_value *inputs;                            /* ninputs, kept as a node keeps them */
+    bool *wants;                                  /* ninputs: require grad */
+    int ninputs, noutputs;
+    int64_t nsaved, cap;
+    uint64_t *shapes;                             /* nsaved: what each looked like */
+    opdi_recompute *runs;
+} opdi_checkpoint;
+
+static opdi_mutex opdi_checkpoint_lock = OPDI_MUTEX_INIT;
+static void opdi_random_get(uint64_t state[2]);
+static void opdi_random_set(const uint64_t state[2]);
+
+static void opdi_recompute_free(opdi_recompute *r) {
+    int64_t i;
+    for (i = 0; i < r->n; i++) {
+        if (r->saved[i]) { opdi_drop(r->saved[i]); }
+    }
+    if (r->saved) { opdi_free(r->saved, (size_t)r->cap * sizeof *r->saved); }
+    opdi_free(r, sizeof *r);
+}
+
+static void opdi_checkpoint_release(void *user) {
+    opdi_checkpoint *c = (opdi_checkpoint *)user;
+    int i;
+    if (OPDI_SUB(&c->refs, 1) > 0) { return; }
+    while (c->runs) {
+        opdi_recompute *r = c->runs;
+        c->runs = r->next;
+        opdi_recompute_free(r);
+    }
+    for (i = 0; c->inputs && i < c->ninputs; i++) { opdi_kept_drop(NULL, &c->inputs[i]); }
+    if (c->inputs) { opdi_free(c->inputs, (size_t)OPDI_MAX(c->ninputs, 1) * sizeof *c->inputs); }
+    if (c->wants) { opdi_free(c->wants, (size_t)OPDI_MAX(c->ninputs, 1) * sizeof *c->wants); }
+    if (c->shapes) { opdi_free(c->shapes, (size_t)c->cap * sizeof *c->shapes); }
+    if (c->destroy) { c->destroy(c->user); }
+    if (c->plugin) { opdi_plugin_let_go(c->plugin); }
+    opdi_free(c, sizeof *c);
+}
+
+//-- Dtype, place and sizes in one number.
+static uint64_t opdi_shape_hash(const opd_tensor *t) {
+    uint64_t h = (uint64_t)(uint8_t)t->dtype << 32 | (uint64_t)opdi_place_of(t) << 8 | t->ndim;
+    int i;
+    for (i = 0; i < t->ndim; i++) { h = (h ^ (uint64_t)t->dims[i]) * 0x9E3779B97F4A7C15u; h ^= h >> 29; }
+    return h;
+}
+
+//-- Room for one more of `size` bytes in a block that doubles.
+static int opdi_grow(void **block, int64_t n, int64_t *cap, size_t size) {
+    int64_t more = *cap ? 2 * *cap : 16;
+    void *p;
+    if (n < *cap) { return 0; }
+    p = opdi_alloc((size_t)more * size);
+    if (!p) { return -1; }
+    if (*block) { memcpy(p, *block, (size_t)n * size); opdi_free(*block, (size_t)*cap * size); }
+    *block = p;
+    *cap = more;
+    return 0;
+}
+
+//-- The first run: a number for each saved tensor, from 1.
+static void *opdi_checkpoint_count(opd_tensor *t, void *user) {
+    opdi_checkpoint *c = (opdi_checkpoint *)user;
+    void *shapes = c->shapes;
+    if (opdi_grow(&shapes, c->nsaved, &c->cap, sizeof *c->shapes)) { return NULL; }
+    c->shapes = (uint64_t *)shapes;
+    c->shapes[c->nsaved] = opdi_shape_hash(t);
+    return (void *)(intptr_t)++c->nsaved;
+}
+
+//-- The run of one backward, in which the segment is recomputed.
+typedef struct opdi_recomputing { opdi_checkpoint *checkpoint; opdi_recompute *run; } opdi_recomputing;
+static void *opdi_checkpoint_collect(opd_tensor *t, void *user) {
+    opdi_recomputing *at = (opdi_recomputing *)user;
+    opdi_recompute *r = at->run;
+    void *saved = r->saved;
+    if (r->n < at->checkpoint->nsaved && at->checkpoint->shapes[r->n] != opdi_shape_hash(t)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: Recomputed values for the following tensors have different "
+                       "metadata than during the forward pass. (saved tensor %lld)", (long long)r->n);
+        return NULL;
+    }
+    if (opdi_grow(&saved, r->n, &r->cap, sizeof *r->saved)) { return NULL; }
+    r->saved = (opd_tensor **)saved;
+    r->saved[r->n++] = opd_keep(t);
+    return (void *)(intptr_t)r->n;
+}
+static opd_tensor *opdi_checkpoint_collected(void *packed, void *user) {
+    const opdi_recompute *r = ((opdi_recomputing *)user)->run;
+    int64_t i = (int64_t)(intptr_t)packed - 1;
+    return i < r->n ? r->saved[i] : NULL;
+}
+
+//-- Calls the segment; its results go to the scope of the caller when `outputs` is not NULL.
+static int opdi_checkpoint_call(const opdi_checkpoint *c, opd_tensor *const *inputs, opd_tensor **outputs) {
+    opd_tensor *few[16], **out = few;
+    int i, rc;
+    if (c->noutputs > 16 && !(out = (opd_tensor **)opdi_scope_alloc((size_t)c->noutputs * sizeof *out))) { return -1; }
+    memset(out, 0, (size_t)c->noutputs * sizeof *out);
+    rc = c->fn(inputs, c->ninputs, out, c->noutputs, c->user);
+    if (rc && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the function failed without saying why");
+    }
+    for (i = 0; i < c->noutputs && outputs && opd_ok(); i++) { outputs[i] = out[i] ? opd_scope_return(out[i]) : NULL; }
+    return opd_ok() ? 0 : -1;
+}
+
+//-- Runs the segment again into r.
+static int opdi_checkpoint_again(opdi_checkpoint *c, opdi_recompute *r) {
+    opdi_thread *th = opdi_self();
+    opdi_packer *outer = th->packer;
+    opdi_recomputing at;
+    opd_saved_hooks hooks;
+    uint64_t random[2];
+    opd_tensor **inputs;
+    opdi_frame frame;
+    int32_t off = th->packers_off;
+    int i, rc = 0;
+    at.checkpoint = c;
+    at.run = r;
+    memset(&hooks, 0, sizeof hooks);
+    hooks.pack = opdi_checkpoint_collect;
+    hooks.unpack = opdi_checkpoint_collected;
+    hooks.user = &at;
+    opdi_frame_enter(th, &frame);
+    inputs = (opd_tensor **)opdi_scope_alloc((size_t)OPDI_MAX(c->ninputs, 1) * sizeof *inputs);
+    for (i = 0; inputs && i < c->ninputs && opd_ok(); i++) {
+        const opd_value *v = &c->inputs[i];
+        opd_tensor *t = v->tag == OPDI_TAG_PACKED ? opdi_parcel_tensor((opdi_parcel *)v->u.object, false)
+            : opdi_unpack(NULL, v, (uint32_t)v->n);
+        inputs[i] = t ? opdi_own(opdi_shallow_copy(t)) : NULL;
+        if (inputs[i] && c->wants[i]) { inputs[i]->flags |= OPDI_REQUIRES_GRAD; }
+    }
+    opdi_random_get(random);
+    opdi_random_set(c->random);
+    th->state = c->state;
+    th->packers_off = 0;
+    if (!inputs || !opd_ok() || opd_saved_hooks_push(&hooks)) { rc = -1; }
+    if (rc == 0) {
+        rc = opdi_checkpoint_call(c, inputs, NULL);
+        opd_saved_hooks_pop();
+    }
+    th->packer = outer;
+    th->packers_off = off;
+    opdi_random_set(random);
+    opdi_frame_leave(th, &frame);
+    if (rc == 0 && r->n != c->nsaved) {
+        rc = opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: A different number of tensors was saved during the original "
+                      "forward and recomputation.\nNumber of tensors saved during forward: %lld\nNumber of tensors "
+                      "saved during recomputation: %lld", (long long)c->nsaved, (long long)r->n);
+    }
+    return rc;
+}
+
+//-- Takes the run of one backward out of the list; NULL when there is none.
+static opdi_recompute *opdi_recompute_take(opdi_checkpoint *c, int64_t id) {
+    opdi_recompute **at, *r;
+    opdi_lock(&opdi_checkpoint_lock);
+    for (at = &c->runs; *at && (*at)->id != id; at = &(*at)->next) { }
+    r = *at;
+    if (r) { *at = r->next; }
+    opdi_unlock(&opdi_checkpoint_lock);
+    return r;
+}
+static void opdi_recompute_put(opdi_checkpoint *c, opdi_recompute *r) {
+    opdi_lock(&opdi_checkpoint_lock);
+    r->next = c->runs;
+    c->runs = r;
+    opdi_unlock(&opdi_checkpoint_lock);
+}
+
+//-- The backward that recomputed has ended.
+static int opdi_checkpoint_over(void *user) {
+    opdi_recompute *r = opdi_recompute_take((opdi_checkpoint *)user, opd_backward_id());
+    if (r) { opdi_recompute_free(r); }
+    return 0;
+}
+static void opdi_checkpoint_over_destroy(void *user) {
+    (void)opdi_checkpoint_over(user);             /* also after an error */
+    opdi_checkpoint_release(user);
+}
+
+static opd_tensor *opdi_checkpoint_unpack(void *packed, void *user) {
+    opdi_checkpoint *c = (opdi_checkpoint *)user;
+    const int64_t id = opd_backward_id(), i = (int64_t)(intptr_t)packed - 1;
+    opdi_recompute *r = opdi_recompute_take(c, id);
+    opd_tensor *t = NULL;
+    int rc = 0;
+    if (r && !r->saved[i]) { opdi_recompute_free(r); r = NULL; }
+    if (!r) {
+        r = (opdi_recompute *)opdi_alloc(sizeof *r);
+        if (!r) { return NULL; }
+        memset(r, 0, sizeof *r);
+        r->id = id;
+        rc = opdi_checkpoint_again(c, r);
+        if (rc == 0 && id >= 0) {
+            (void)OPDI_ADD(&c->refs, 1);
+            rc = opd_backward_callback(opdi_checkpoint_over, c, opdi_checkpoint_over_destroy);
+            if (rc) { opdi_checkpoint_release(c); }
+        }
+    }
+    if (rc == 0) { t = opdi_own(opd_keep(r->saved[i])); }
+    if (rc || id < 0) { opdi_recompute_free(r); } else { opdi_recompute_put(c, r); }
+    return t;
+}
+
+//-- A node has run and does not need it any more.
+static void opdi_checkpoint_drop(void *packed, void *user) {
+    opdi_checkpoint *c = (opdi_checkpoint *)user;
+    opdi_recompute *r = opdi_recompute_take(c, opd_backward_id());
+    const int64_t i = (int64_t)(intptr_t)packed - 1;
+    if (!r) { return; }
+    if (r->saved[i]) { opdi_drop(r->saved[i]); r->saved[i] = NULL; }
+    opdi_recompute_put(c, r);
+}
+
+//-- Keeps an input as a node would: hooks of an outer segment may pack it.
+static int opdi_checkpoint_keep(opdi_checkpoint *c, int i, opd_tensor *t) {
+    opdi_packer *packer = opdi_self()->packer;
+    opd_value v = t ? opd_value_tensor(t) : opd_value_none();
+    c->wants[i] = t && opdi_requires_grad(t);
+    if ((t && opdi_refresh(t)) || opdi_keep_value(&c->inputs[i], &v, true)) { return -1; }
+    return t && packer ? opdi_pack_value(packer, NULL, &c->inputs[i]) : 0;
+}
+
+static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, void *user, opd_destroy destroy,
+                                             opd_tensor *const *inputs, int ninputs, int noutputs) {
+    opdi_checkpoint *c = (opdi_checkpoint *)opdi_alloc(sizeof *c);
+    int i;
+    if (!c) { return NULL; }
+    memset(c, 0, sizeof *c);
+    c->refs = 1;
+    c->fn = fn;
+    c->user = user;
+    c->plugin = opdi_plugin_hold((uintptr_t)fn);
+    c->state = opdi_self()->state;
+    c->noutputs = noutputs;
+    c->inputs = (opd_value *)opdi_alloc((size_t)OPDI_MAX(ninputs, 1) * sizeof *c->inputs);
+    c->wants = c->inputs ? (bool *)opdi_alloc((size_t)OPDI_MAX(ninputs, 1) * sizeof *c->wants) : NULL;
+    if (!c->wants && c->inputs) { opdi_free(c->inputs, (size_t)OPDI_MAX(ninputs, 1) * sizeof *c->inputs); }
+    if (!c->wants) { c->inputs = NULL; }
+    c->ninputs = c->wants ? ninputs : 0;
+    for (i = 0; i < c->ninputs; i++) { c->inputs[i] = opd_value_none(); }
+    for (i = 0; i < c->ninputs && opd_ok(); i++) { (void)opdi_checkpoint_keep(c, i, inputs[i]); }
+    if (!opd_ok()) { opdi_checkpoint_release(c); return NULL; }
+    c->destroy = destroy;
+    opdi_random_get(c->random);
+    return c;
+}
+
+int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
+                   opd_tensor **outputs, int noutputs) {
+    opdi_checkpoint *c;
+    opd_saved_hooks hooks;
+    opd_scope scope;
+    int rc;
+    if (!opd_ok()) { return -1; }
+    if (!fn || ninputs < 0 || noutputs < 1 || (ninputs && !inputs) || !outputs) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: a function, inputs and room for outputs are needed");
+    }
+    c = opdi_checkpoint_make(fn, user, destroy, inputs, ninputs, noutputs);
+    if (!c) { return -1; }
+    memset(&hooks, 0, sizeof hooks);
+    hooks.pack = opdi_checkpoint_count;
+    hooks.unpack = opdi_checkpoint_unpack;
+    hooks.drop = opdi_checkpoint_drop;
+    hooks.destroy = opdi_checkpoint_release;
+    hooks.user = c;
+    memset(outputs, 0, (size_t)noutputs * sizeof *outputs);
+    scope = opd_scope_open();
+    rc = opd_saved_hooks_push(&hooks);
+    if (rc) { c->destroy = NULL; opdi_checkpoint_release(c); }
+    else {
+        opdi_packer *packer = opdi_self()->packer;
+        rc = opdi_checkpoint_call(c, inputs, outputs);
+        while (opdi_self()->packer != packer) { opd_saved_hooks_pop(); }
+        opd_saved_hooks_pop();
+    }
+    opd_scope_close(&scope);
+    if (rc) { memset(outputs, 0, (size_t)noutputs * sizeof *outputs); }
+    return rc;
+}
+
+//-- addresses of code in words -----------------------------------------------------------------------------------
+//
+//  The function comes from the symbol table of the file that the code was loaded from, file and line from addr2line
+//  where that program and debug information are there.  Without either the address in the file is given.
+
+typedef struct opdi_place_name { void *address; const char *file; uintptr_t offset; opdi_string text; } opdi_place_name;
+
+#if defined(OPD_NO_PLUGINS)
+static bool opdi_address_file(void *address, const char **file, uintptr_t *offset) {
+    (void)address; (void)file; (void)offset;
+    return false;
+}
+static bool opdi_symbol_at(const char *file, uintptr_t offset, char *buf, size_t cap) {
+    (void)file; (void)offset; (void)buf; (void)cap;
+    return false;
+}
+static void opdi_addresses_lines(opdi_place_name *p, int n) { (void)p; (void)n; }
+#else
+/* What dladdr fills; asked for by name, since strict C does not declare it. */
+typedef struct opdi_address_info {
+    const char *file;
+    void *base;
+    const char *symbol;
+    void *symbol_at;
+} opdi_address_info;
+
+//-- The file that has the address, and where it is in there, as its symbol table counts.
+static bool opdi_address_file(void *address, const char **file, uintptr_t *offset) {
+    void *self = dlopen(NULL, RTLD_NOW), *f = self ? dlsym(self, "dladdr") : NULL;
+    int (*ask)(const void *, opdi_address_info *);
+    opdi_address_info info;
+    const opdi_elf *elf;
+    const opdi_elf_segment *segment;
+    uintptr_t first = 0;
+    int i;
+    memcpy(&ask, &f, sizeof ask);
+    memset(&info, 0, sizeof info);
+    i = f ? ask(address, &info) : 0;
+    if (self) { (void)dlclose(self); }
+    if (!i || !info.file || !info.base) { return false; }
+    elf = (const opdi_elf *)info.base;
+    segment = (const opdi_elf_segment *)(const void *)((const char *)info.base + elf->e_phoff);
+    for (i = 0; i < elf->e_phnum && segment[i].p_type != PT_LOAD; i++) { }
+    if (i < elf->e_phnum) { first = (uintptr_t)segment[i].p_vaddr & ~(uintptr_t)4095; }
+    *file = access(info.file, R_OK) == 0 ? info.file : "/proc/self/exe";
+    *offset = (uintptr_t)address - (uintptr_t)info.base + first;
+    return true;
+}
+
+static bool opdi_read_at(FILE *f, uint64_t at, void *to, size_t n) {
+    return fseek(f, (long)at, SEEK_SET) == 0 && fread(to, 1, n, f) == n;
+}
+//-- The name of the function at an address of a file.
+static bool opdi_symbol_at(const char *file, uintptr_t offset, char *buf, size_t cap) {
+    FILE *f = fopen(file, "rb");
+    opdi_elf elf;
+    opdi_elf_section table, names;
+    opdi_elf_symbol symbols[64];
+    bool found = false;
+    int i, k;
+    if (!f) { return false; }
+    memset(&table, 0, sizeof table);
+    if (opdi_read_at(f, 0, &elf, sizeof elf)) {
+        for (i = 0; i < elf.e_shnum && table.sh_type != SHT_SYMTAB; i++) {
+            opdi_elf_section s;
+            if (!opdi_read_at(f, elf.e_shoff + (uint64_t)i * elf.e_shentsize, &s, sizeof s)) { break; }
+            if (s.sh_type == SHT_SYMTAB || s.sh_type == SHT_DYNSYM) { table = s; }
+        }
+    }
+    if (table.sh_type &&
+        opdi_read_at(f, elf.e_shoff + (uint64_t)table.sh_link * elf.e_shentsize, &names, sizeof names)) {
+        uint64_t at, end = table.sh_offset + table.sh_size;
+        for (at = table.sh_offset; at < end && !found; at += sizeof symbols) {
+            size_t bytes = (size_t)OPDI_MIN(end - at, (uint64_t)sizeof symbols);
+            if (!opdi_read_at(f, at, symbols, bytes)) { break; }
+            for (k = 0; k < (int)(bytes / sizeof symbols[0]) && !found; k++) {
+                if ((symbols[k].st_info & 15) != STT_FUNC || offset < symbols[k].st_value ||
+                    offset >= symbols[k].st_value + symbols[k].st_size) { continue; }
+                memset(buf, 0, cap);
+                found = fseek(f, (long)(names.sh_offset + symbols[k].st_name), SEEK_SET) == 0 &&
+                    fread(buf, 1, cap - 1, f) > 0;
+            }
+        }
+    }
+    (void)fclose(f);
+    return found;
+}
+
+//-- What addr2line says about addresses of one file, into `said`; false when it cannot be asked.
+static bool opdi_addr2line(const char *file, const opdi_place_name *p, int n, opdi_string *said) {
+    posix_spawn_file_actions_t actions;
+    char program[] = "addr2line", options[] = "-afie", (*hex)[24];
+    char **argv = (char **)opdi_alloc((size_t)(n + 4) * sizeof *argv + (size_t)n * sizeof *hex), part[1024];
+    int i, argc = 0, ends[2], rc;
+    ssize_t got;
+    pid_t pid;
+    if (!argv || pipe(ends)) {
+        if (argv) { opdi_free(argv, (size_t)(n + 4) * sizeof *argv + (size_t)n * sizeof *hex); }
+        return false;
+    }
+    (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    hex = (char (*)[24])(void *)(argv + n + 4);
+    argv[argc++] = program;
+    argv[argc++] = options;
+    argv[argc++] = (char *)(uintptr_t)file;
+    for (i = 0; i < n; i++) {
+        if (!p[i].file || strcmp(p[i].file, file) != 0) { continue; }
+        snprintf(hex[i], sizeof hex[i], "0x%llx", (unsigned long long)p[i].offset);
+        argv[argc++] = hex[i];
+    }
+    argv[argc] = NULL;
+    rc = posix_spawn_file_actions_init(&actions);
+    if (!rc) {
+        rc = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+        if (!rc) { rc = posix_spawn_file_actions_adddup2(&actions, ends[1], 1); }
+        if (!rc) { rc = posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0); }
+        if (!rc) { rc = posix_spawn_file_actions_addclose(&actions, ends[0]); }
+        if (!rc) { rc = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ); }
+        (void)posix_spawn_file_actions_destroy(&actions);
+    }
+    (void)close(ends[1]);
+    while (!rc && (got = read(ends[0], part, sizeof part)) > 0) { opdi_string_add_n(said, part, (size_t)got); }
+    (void)close(ends[0]);
+    if (!rc) { (void)opdi_wait(pid); }
+    opdi_free(argv, (size_t)(n + 4) * sizeof *argv + (size_t)n * sizeof *hex);
+    return !rc && !said->failed && said->n > 0;
+}
+
+static char *opdi_line_end(char *s) {
+    char *end = strchr(s, '\n');
+    if (!end) { return s + strlen(s); }
+    *end = 0;
+    return end + 1;
+}
+static bool opdi_ours(const char *function) {
+    return strncmp(function, "opd_", 4) == 0 || strncmp(function, "opdi_", 5) == 0;
+}
+
+//-- Fills the texts of what addr2line knows: for each address "0x...", then pairs of lines, the innermost first.
+static void opdi_addresses_lines(opdi_place_name *p, int n) {
+    int i, k;
+    for (i = 0; i < n; i++) {
+        opdi_string said = {NULL, 0, 0, false};
+        char *at;
+        for (k = 0; k < i && !(p[i].file && p[k].file && strcmp(p[k].file, p[i].file) == 0); k++) { }
+        if (!p[i].file || k < i || !opdi_addr2line(p[i].file, p, n, &said)) { opdi_string_free(&said); continue; }
+        at = said.data;
+        for (k = i; k < n && *at; k++) {
+            opdi_string text = {NULL, 0, 0, false}, outer = text;
+            bool known = false;
+            if (!p[k].file || strcmp(p[k].file, p[i].file) != 0) { continue; }
+            at = opdi_line_end(at);               /* the address */
+            while (*at && strncmp(at, "0x", 2) != 0) {
+                char *function = at, *file = opdi_line_end(at), *colon, *space, line[640];
+                at = opdi_line_end(file);
+                space = strchr(file, ' ');        /* " (discriminator 2)" */
+                if (space) { *space = 0; }
+                colon = strrchr(file, ':');
+                if (strcmp(function, "??") == 0 || !colon || colon[1] == '?' || colon[1] == '0') { continue; }
+                known = true;
+                *colon = 0;
+                if (opdi_ours(function)) { continue; }
+                snprintf(line, sizeof line, "  File \"%.400s\", line %.10s, in %.200s\n", file, colon + 1, function);
+                opdi_string_add(&outer, line);
+                if (text.data) { opdi_string_add(&outer, text.data); }
+                opdi_string_free(&text);
+                text = outer;                     /* the innermost of inlined functions comes first, and stands last */
+                memset(&outer, 0, sizeof outer);
+            }
+            if (known && !text.failed) { opdi_string_add(&text, ""); p[k].text = text; }
+            else { opdi_string_free(&text); }
+        }
+        opdi_string_free(&said);
+    }
+}
+#endif
+
+//-- A function's name, as far as it is known.
+static const char *opdi_function_name(opdi_any_fn fn, char *buf, size_t cap) {
+    const char *file = NULL;
+    uintptr_t offset = 0;
+    void *address;
+    memcpy(&address, &fn, sizeof address);
+    if (!opdi_address_file(address, &file, &offset) || !opdi_symbol_at(file, offset, buf, cap)) {
+        snprintf(buf, cap, "<unknown>");
+    }
+    return buf;
+}
+
+//-- A trace as text, a line a frame, the innermost last as in Python; frames of this header are left out.
+static void opdi_trace_text(opdi_string *out, void *const *frames, int n) {
+    const size_t bytes = (size_t)OPDI_MAX(n, 1) * sizeof(opdi_place_name);
+    opdi_place_name *p = (opdi_place_name *)opdi_alloc(bytes);
+    int i;
+    if (!p) { return; }
+    memset(p, 0, bytes);
+    for (i = 0; i < n; i++) {                     /* the call is before the address to return to */
+        p[i].address = (char *)frames[i] - 1;
+        (void)opdi_address_file(p[i].address, &p[i].file, &p[i].offset);
+    }
+    opdi_addresses_lines(p, n);
+    for (i = 0; i < n && !(p[i].text.data && strstr(p[i].text.data, ", in main\n")); i++) { }
+    while (n > i + 1) { opdi_string_free(&p[--n].text); }      /* what calls main */
+    for (i = n - 1; i >= 0; i--) {
+        char function[200], line[700];
+        if (p[i].text.data) { opdi_string_add(out, p[i].text.data); opdi_string_free(&p[i].text); continue; }
+        if (!p[i].file) { snprintf(line, sizeof line, "  %p\n", p[i].address); }
+        else if (!opdi_symbol_at(p[i].file, p[i].offset, function, sizeof function)) {
+            snprintf(line, sizeof line, "  File \"%.400s\", at 0x%llx\n", p[i].file, (unsigned long long)p[i].offset);
+        } else if (opdi_ours(function)) { continue; }
+        else { snprintf(line, sizeof line, "  File \"%.400s\", in %s\n", p[i].file, function); }
+        opdi_string_add(out, line);
+    }
+    opdi_free(p, bytes);
+}
+
+//-- anomaly mode -------------------------------------------------------------------------------------------------
+
+int opd_anomaly_set(bool on, bool check_nan) {
+    const int now = on ? OPD_ANOMALY_ON | (check_nan ? OPD_ANOMALY_NAN : 0) : 0, was = OPDI_LOAD(&opdi_anomaly);
+    OPDI_STORE(&opdi_anomaly, now);
+    if (on && !was) {
+        opd_warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled "
+                 "for debugging.");
+    }
+    return was;
+}
+
+#define OPDI_FRAMES 48
+typedef struct opdi_unwound { void *frames[OPDI_FRAMES]; int n, skip; } opdi_unwound;
+#if defined(__GNUC__) && !defined(__TINYC__)
+static _Unwind_Reason_Code opdi_unwind_step(struct _Unwind_Context *context, void *arg) {
+    opdi_unwound *u = (opdi_unwound *)arg;
+    void *ip = (void *)(uintptr_t)_Unwind_GetIP(context);
+    if (u->skip > 0) { u->skip--; return _URC_NO_REASON; }
+    if (!ip || u->n == OPDI_FRAMES) { return _URC_END_OF_STACK; }
+    u->frames[u->n++] = ip;
+    return _URC_NO_REASON;
+}
+#endif
+
+//-- Notes where a node is recorded, and what node was at work.
+static int opdi_trace_node(opd_node *n) {
+    opdi_thread *th = opdi_self();
+    opdi_unwound u;
+    opdi_extra *x;
+    u.n = 0;
+    u.skip = 1;
+#if defined(__GNUC__) && !defined(__TINYC__)
+    (void)_Unwind_Backtrace(opdi_unwind_step, &u);
+#endif
+    opdi_lock(&opdi_hooks_lock);
+    x = opdi_extra_of((uintptr_t)n);
+    opdi_unlock(&opdi_hooks_lock);
+    if (!x) { return -1; }
+    x->frames = u.n ? (void **)opdi_alloc((size_t)u.n * sizeof *x->frames) : NULL;
+    if (x->frames) { memcpy(x->frames, u.frames, (size_t)u.n * sizeof *x->frames); x->nframes = u.n; }
+    x->parent = th->node;
+    if (x->parent) { opdi_ref_up(&x->parent->refs); }
+    return opd_ok() ? 0 : -1;
+}
+
+static void opdi_say(const opdi_string *t) {
+    if (!t->failed && t->data) { opdi_log.fn(opdi_log.user, 0, t->data); }
+}
+
+//-- Where the node at which backward failed was recorded; then the same of the nodes that were at work at that time.
+static void opdi_anomaly_report(const opd_node *n) {
+    bool parent = false;
+    for (; n; parent = true) {
+        const opdi_extra *x = n->flags & OPDI_NODE_EXTRA ? (const opdi_extra *)(const void *)n->formula : NULL;
+        opdi_string t = {NULL, 0, 0, false};
+        char line[512];
+        if (!x || !x->nframes) {
+            snprintf(line, sizeof line, "Error detected in %s. No forward pass information available. Enable detect "
+                     "anomaly during forward pass for more information.", n->formula->name);
+        } else if (!parent) {
+            snprintf(line, sizeof line, "Error detected in %s. Traceback of forward call that caused the error:\n",
+                     n->formula->name);
+        } else {
+            snprintf(line, sizeof line, "\n\nPrevious calculation was induced by %s. Traceback of forward call that "
+                     "induced the previous calculation:\n", n->formula->name);
+        }
+        opdi_string_add(&t, line);
+        if (x && x->nframes) { opdi_trace_text(&t, x->frames, x->nframes); }
+        opdi_say(&t);
+        opdi_string_free(&t);
+        n = x ? x->parent : NULL;
+    }
+}
+
+//-- Whether a formula gave a NaN.
+static int opdi_anomaly_check(const opd_node *n, opd_tensor *const *out) {
+    opdi_thread *th = opdi_self();
+    int i;
+    th->state.no_grad = 1;
+    for (i = 0; i < n->nedges; i++) {
+        if (!out[i] || !opd_dtype_is_floating((opd_scalar_type)out[i]->dtype) || !out[i]->data) { continue; }
+        if (opd_item_f64(opd_any(opd_isnan(out[i]))) > 0) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "Function '%s' returned nan values in its %dth output.",
+                            n->formula->name, i);
+        }
+        if (!opd_ok()) { return -1; }
+    }
+    return 0;
+}
 
 OPDI_COLD_END
 
@@ -22540,6 +24686,18 @@ void opd_generator_seed(opd_generator *g, uint64_t seed) {
     opdi_lock(&opdi_generator_lock);
     g->seed = seed;
     g->used = 0;
+    opdi_unlock(&opdi_generator_lock);
+}
+static void opdi_random_get(uint64_t state[2]) {
+    opdi_lock(&opdi_generator_lock);
+    state[0] = opdi_generator_default.seed;
+    state[1] = opdi_generator_default.used;
+    opdi_unlock(&opdi_generator_lock);
+}
+static void opdi_random_set(const uint64_t state[2]) {
+    opdi_lock(&opdi_generator_lock);
+    opdi_generator_default.seed = state[0];
+    opdi_generator_default.used = state[1];
     opdi_unlock(&opdi_generator_lock);
 }
 void opd_manual_seed(uint64_t seed) { opd_generator_seed(NULL, seed); }
