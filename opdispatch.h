@@ -17809,7 +17809,7 @@ static const char *opdi_picture_name(const opdi_picture *p, const opd_tensor *t)
 /* Bytes of one saved tensor; its storage is counted once for the whole picture.  -1 with an error. */
 static int64_t opdi_picture_saved_one(opdi_picture *p, const opd_tensor *t) {
     const int64_t before = p->storages.n;
-    if (!t) { return 0; }
+    if (!t || opdi_parcel_at(t)) { return 0; }    /* a saved-tensor hook has it */
     if (opdi_found_add(&p->storages, (uintptr_t)t->storage) < 0) { return -1; }
     if (p->storages.n > before) { p->bytes += t->storage->bytes; }
     return t->numel * (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
@@ -17845,7 +17845,7 @@ static int opdi_picture_node(opdi_picture *p, int64_t number, const opd_node *n)
         if (m) { opdi_picture_sizes(t, m + 1, (int)(*m >> 24), (opd_scalar_type)(*m & 255)); }
     }
     if (n->noutputs > 4) { opdi_text_add(t, "\\n... %u in all", (unsigned)n->noutputs); }
-    if (!p->o->no_saved && n->saved == OPDI_SAVED_FREED) { opdi_text_add(t, "\\nsaved: freed"); }
+    if (!p->o->no_saved && opdi_saved_gone(n)) { opdi_text_add(t, "\\nsaved: freed"); }
     else if (!p->o->no_saved && saved > 0) { opdi_text_add(t, "\\nsaved "); opdi_picture_bytes(t, saved); }
     opdi_text_add(t, "\"];\n");
     p->nodes++;
