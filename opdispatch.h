@@ -14120,7 +14120,7 @@ static int opdi_recording_inplace_kernel(opd_call *call, const opdi_card *card, 
 static int opdi_autograd_inplace_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
-    return self && opdi_call_forward(call) ? opdi_forward_inplace_kernel(call, card, self)
+    return opdi_call_forward(call) ? opdi_forward_inplace_kernel(call, card, self)
         : opdi_recording_inplace_kernel(call, card, self);
 }
 
@@ -16808,6 +16808,7 @@ OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_
         if (call->args[opdi_low_bit(m)].tag == OPD_TAG_NONE) { continue; }
         return opdi_forward_missing(call);
     }
+    if (!self) { return opdi_forward_missing(call); }
     th->state.forward |= OPDI_FORWARD_OFF;
     if (card->base) { (void)opdi_derived_args(call, card, self, args); }
     else { memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args); }

@@ -179,6 +179,68 @@ static void test_tangents(const subject *s, const opd_op *op, int layout) {
     (void)say(fabs(forward - reverse) <= 1e-9 * (1 + size) || (isnan(forward) && isnan(reverse)), text);
 }
 
+/* float32's tangents are roughly those of float64; zero-size ones are any answer but a crash; fakes have the sizes. */
+static int tangents_of(const subject *s, opd_scalar_type dtype, int layout, bool meta, opd_tensor **out, opd_tensor **r) {
+    opd_tensor *in[MOST_INPUTS], *dual[MOST_INPUTS];
+    const char *text = s->text;
+    int i, n, m = -1;
+    if (!again(s, layout)) { return -1; }
+    n = inputs_of(s->c, in);
+    if (dtype != OPD_FLOAT64 || meta) {           /* the same inputs of another dtype */
+        opd_tensor *was[MOST_INPUTS];
+        memcpy(was, in, sizeof was);
+        s->c->dtype = dtype;
+        s->c->meta = meta;
+        if (!case_read_next(s->c, &text)) { return -1; }
+        for (i = n = 0; i < s->c->nargs; i++) {
+            opd_value *v = &s->c->args[i];
+            int32_t k;
+            if (constant_argument(s->op, opd_schema_arg_name(opd_op_schema(s->op), i))) { continue; }
+            if (v->tag == OPD_TAG_TENSOR && opd_dtype(v->u.t) == dtype && n < MOST_INPUTS) { in[n++] = v->u.t; }
+            for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n && n < MOST_INPUTS; k++) {
+                if (v->u.tensors[k] && opd_dtype(v->u.tensors[k]) == dtype) { in[n++] = v->u.tensors[k]; }
+            }
+        }
+    }
+    (void)opd_dual_enter();
+    for (i = 0; i < n; i++) {
+        opd_tensor *t = meta ? opd_empty_like(in[i]) : opd_to_dtype(noise(in[i], 40 + i), dtype);
+        dual[i] = opd_make_dual(in[i], t);
+    }
+    if (opd_ok()) { m = run_with(s->c, s->op, in, dual, n, r); }
+    for (i = 0; i < m; i++) { if (!opd_unpack_dual(r[i], &out[i])) { m = -1; } }
+    (void)opd_dual_exit(0);
+    return m;
+}
+static void test_other_dtypes(const subject *s) {
+    opd_tensor *want[MOST_RESULTS], *got[MOST_RESULTS], *r[MOST_RESULTS];
+    int i, n, m;
+    int64_t k;
+    if (!again(s, CASE_CONTIGUOUS) || by_definition(s)) { return; }
+    n = tangents_of(s, OPD_FLOAT64, CASE_CONTIGUOUS, false, want, r);
+    if (!went_well(n)) { return; }
+    m = tangents_of(s, OPD_FLOAT32, CASE_CONTIGUOUS, false, got, r);
+    (void)snprintf(what + strlen(what), sizeof what - strlen(what), " float32");
+    if (!went_well(m) || !say(m == n, "another number of results")) { return; }
+    for (i = 0; i < n; i++) {
+        if (!say(!want[i] == !got[i], "a tangent in one dtype only") || !got[i]) { continue; }
+        (void)say(opd_dtype(got[i]) == opd_dtype(r[i]), "a tangent of another dtype");
+        for (k = 0; k < opd_numel(got[i]); k++) {
+            const double x = case_get(got[i], k), y = case_get(want[i], k);
+            if (fabs(x - y) > 2e-3 * (1 + fabs(y))) { (void)say(false, "another tangent"); break; }
+        }
+    }
+    m = tangents_of(s, OPD_FLOAT32, CASE_CONTIGUOUS, true, got, r);
+    if (opd_ok() && m == n) {
+        for (i = 0; i < n; i++) {
+            if (got[i]) { (void)say(opd_tensor_device(got[i]).type == OPD_META && opd_numel(got[i]) == opd_numel(r[i]), "a fake's tangent"); }
+        }
+    }
+    opd_error_clear();
+    (void)tangents_of(s, OPD_FLOAT64, CASE_ZERO, false, got, r);
+    opd_error_clear();
+}
+
 static const opd_op *form_of(const subject *s, const char *form) {
     char name[200];
     (void)snprintf(name, sizeof name, "%.*s::%.*s", (int)strcspn(opd_op_name(s->op), ":"), opd_op_name(s->op),
@@ -275,6 +337,7 @@ static void test_operator(void *arg) {
         if (!more) { break; }
         for (layout = CASE_CONTIGUOUS; layout <= CASE_SLICED; layout++) { OPD_SCOPE { test_tangents(&s, op, layout); } }
         if (s.card->inplace) { OPD_SCOPE { test_inplace_tangent(&s); } }
+        OPD_SCOPE { test_other_dtypes(&s); }
         if (s.index == 0) { OPD_SCOPE { test_memory(&s); } }
         s.text = rest;
         s.index++;
@@ -679,6 +742,18 @@ TEST(reverse_over_forward) {
     CHECK(fabs(case_get(g[0], 0) - (case_get(up, 0) - case_get(down, 0)) / 2e-5) < 1e-6);
     CHECK(fabs(case_get(g[0], 1) - (case_get(up, 1) - case_get(down, 1)) / 2e-5) < 1e-6);
     CHECK(equal(g[1], plain));
+    CHECK_OK();
+}
+/* Writes into views, while the tape holds the tangents: d/dt of the sum of the squares of (c ta, tb). */
+TEST(reverse_over_forward_and_writes) {
+    opd_tensor *t = opd_tensor_set_requires_grad(vec(3, 4), true), *h, *jv, *g;
+    CHECK_INT(opd_dual_enter(), 0);
+    h = opd_mul(opd_make_dual(vec(1, 2), t), vec(1, 1));
+    (void)mul_to(opd_narrow(h, 0, 0, 1), opd_full(OPD_INTS(1), OPD_V(5.0), OPD_FLOAT64));
+    jv = tangent_of(h);
+    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK(is_2(jv, 15, 4) && opd_tensor_requires_grad(jv));
+    CHECK(grads_of(opd_mul(jv, jv), &t, 1, false, &g) == 0 && is_2(g, 2 * 25 * 3, 2 * 4));
     CHECK_OK();
 }
 /* Through an operator of several steps, a write in place and a matrix product. */
