@@ -729,6 +729,16 @@ TEST(forward_over_reverse) {
     }
     CHECK_OK();
 }
+TEST(saved_duals) {                               /* a node keeps a copy of a view: with its tangent */
+    opd_tensor *x = opd_tensor_set_requires_grad(vec(1, 2), true), *y, *g;
+    CHECK_INT(opd_dual_enter(), 0);
+    x = opd_make_dual(x, vec(3, 4));
+    y = opd_mul(x, opd_view(x, OPD_INTS(2)));
+    CHECK(grads_of(opd_mul(x, y), &x, 1, false, &g) == 0);
+    CHECK(is_2(g, 3, 12) && is_2(tangent_of(g), 6 * 1 * 3, 6 * 2 * 4));
+    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_OK();
+}
 TEST(reverse_over_forward) {
     opd_tensor *up = curve_grad(0.5 + 1e-5 * 2, -0.3 - 1e-5), *down = curve_grad(0.5 - 1e-5 * 2, -0.3 + 1e-5);
     opd_tensor *in[2], *g[2], *jv, *plain = curve_grad(0.5, -0.3);
