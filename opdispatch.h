@@ -62,6 +62,7 @@
      `fake` (shapes only, for the meta device), `backward` with `save` (what the formula reads), `inplace` and `out`
      (forms that the dispatcher derives).  Kernel and fake kernel may be one function that returns after opd_result
      when opd_data is NULL.  Or in two steps: opd_def, then opd_impl_key per key, in any order and from any file.
+     opd_gradcheck and opd_gradgradcheck tell whether its formulas are right.
      A built-in operator: its card in the room of its family (see >>operators) and one row in OPD_OPERATORS.
 
    HOW TO ADD A KEY OR A BACKEND
