@@ -1,4 +1,5 @@
-/* gradcheck and gradgradcheck: what passes, every way to fail with its text, options, bad input, allocations that fail. */
+/* gradcheck and gradgradcheck: what passes, every way to fail with its text, options, bad input, allocations that fail.
+   Verdicts and texts are PyTorch's. */
 #include "../opdispatch.h"
 #include "check.h"
 
@@ -375,6 +376,47 @@ TEST(forward_mode) {
         CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Nested forward mode AD is not supported at the moment");
         CHECK_INT(opd_dual_exit(level), 0);
     }
+}
+
+//-- what PyTorch says (golden/gradcheck.txt) --------------------------------------------------------------------------
+
+static const struct { const char *name; opd_gradcheck_fn fn; opd_backward_fn formula; int results, inputs; double first; } subjects[] = {
+    {"product", product, NULL, 0, 2, 0}, {"several", several, NULL, 0, 2, 0}, {"wrong", by_hand, wrong_backward, 1, 1, 0},
+    {"adds", by_hand, adds_one, 1, 1, 0}, {"never_the_same", by_hand, never_the_same, 1, 1, 0},
+    {"fails_without", by_hand, fails_without, 2, 1, 0}, {"fills_in", by_hand, fills_in, 2, 1, 0}, {"constant", constant, NULL, 0, 1, 0},
+    {"really_constant", really_constant, NULL, 0, 1, 0}, {"forgets", square, NULL, 0, 1, 0}, {"almost_right", almost, NULL, 0, 1, 0.5},
+    {"almost_wrong", almost, NULL, 0, 1, 1.5},
+};
+TEST(the_same_verdicts_as_pytorch) {
+    enum { SUBJECTS = sizeof subjects / sizeof *subjects };
+    char line[600], report[4000];
+    int n = 0;
+    FILE *f = check_golden("gradcheck.txt");
+    CHECK_OR_RETURN(f != NULL);
+    while (fgets(line, sizeof line, f)) OPD_SCOPE {
+        opd_gradcheck_options o = quiet(report, sizeof report);
+        opd_tensor *in[2];
+        identity how;
+        size_t i = 0, length = strcspn(line, " ");
+        char *text = strchr(line, '|') + 1;
+        int rc;
+        while (i < SUBJECTS - 1 && (strlen(subjects[i].name) != length || strncmp(subjects[i].name, line, length) != 0)) { i++; }
+        how.formula = subjects[i].formula;
+        how.results = subjects[i].results;
+        in[0] = leaf(OPD_INTS(strncmp(line, "almost", 6) == 0 ? 40 : 3));
+        in[1] = leaf(OPD_INTS(3));
+        if (subjects[i].first > 0) { opd_data_f64(in[0])[0] = subjects[i].first; }
+        o.fast_mode = strstr(line, " fast|") != NULL;
+        rc = strncmp(line + length, " gradcheck", 10) == 0 ? opd_gradcheck(subjects[i].fn, &how, in, subjects[i].inputs, &o)
+             : opd_gradgradcheck(subjects[i].fn, &how, in, subjects[i].inputs, NULL, &o);
+        CHECK_OK();
+        text[strcspn(text, "\n")] = 0;
+        CHECK_INT(rc, strcmp(text, "passes") == 0 ? 0 : 1);
+        if (rc == 1) { starts_with(report, text); }
+        n++;
+    }
+    (void)fclose(f);
+    CHECK_INT(n, 30);
 }
 
 //-- complex numbers: as their parts -----------------------------------------------------------------------------------
