@@ -16557,6 +16557,7 @@ static int opdi_jvp_formula(opd_node *n, opd_tensor **grads, opd_tensor **out) {
 static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *const *results, int nresults,
                           uint32_t constant, opd_tensor **out) {
     opdi_thread *th = opdi_self();
+    struct opdi_packer *packer = th->packer;
     const int32_t no_grad = th->state.no_grad;
     const int nin = n->nedges;
     opd_tensor **v = opdi_scope_tensors(nresults), **vs = opdi_scope_tensors(nresults);
@@ -16575,6 +16576,7 @@ static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *
         records = (kept->tag != OPD_TAG_TENSORS || kept->u.tensors) && opdi_arg_requires_grad(kept);
     }
     th->state.no_grad = 0;
+    if (!records || no_grad) { th->packer = NULL; }         /* a graph that nobody sees */
     for (i = 0; i < nresults && rc == 0; i++) {
         if (!results[i] || !opdi_differentiable(results[i]) || (i < 32 && (constant >> i & 1))) { continue; }
         v[i] = vs[k++] = opd_ones(opd_ints_of(results[i]->dims, results[i]->ndim), (opd_scalar_type)results[i]->dtype);
@@ -16600,6 +16602,7 @@ static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *
         rc = opd_autograd_grad(gs, m, vs, k, &o, got);
     }
     th->state.no_grad = no_grad;
+    th->packer = packer;
     for (i = k = 0; i < nresults && rc == 0; i++) {
         if (!v[i]) { continue; }
         out[i] = got[k++];

@@ -671,6 +671,19 @@ TEST(switched_off) {                              /* test_set_fwd_grad_enabled *
     CHECK_OK();
 }
 
+TEST(inference_mode) {                            /* test_make_dual_inference_tensor_in_inference_mode */
+    OPD_INFERENCE_MODE(true) {
+        opd_tensor *foo = vec(1, 2);
+        CHECK_INT(opd_dual_enter(), 0);
+        CHECK(!opd_forward_grad_enabled());
+        (void)add_to(opd_make_dual(foo, vec(3, 4)), vec(1, 1));
+        CHECK(is_2(foo, 2, 3));
+        CHECK_INT(opd_dual_exit(0), 0);
+    }
+    CHECK(opd_forward_grad_enabled());
+    CHECK_OK();
+}
+
 //-- the tape ----------------------------------------------------------------------------------------------------------
 
 static int grads_of(opd_tensor *y, opd_tensor **in, int n, bool create, opd_tensor **g) {
@@ -764,6 +777,28 @@ TEST(reverse_over_forward_and_writes) {
     CHECK_INT(opd_dual_exit(0), 0);
     CHECK(is_2(jv, 15, 4) && opd_tensor_requires_grad(jv));
     CHECK(grads_of(opd_mul(jv, jv), &t, 1, false, &g) == 0 && is_2(g, 2 * 25 * 3, 2 * 4));
+    CHECK_OK();
+}
+/* What a tangent is computed with is nobody's graph: its tensors are not packed. */
+static int packed;
+static void *count_pack(opd_tensor *t, void *user) { (void)user; packed++; return opd_keep(t); }
+static opd_tensor *count_unpack(void *p, void *user) { (void)user; return (opd_tensor *)p; }
+static void count_drop(void *p, void *user) { (void)user; opd_release((opd_tensor *)p); }
+TEST(saved_tensor_hooks) {
+    opd_saved_hooks h;
+    opd_tensor *x;
+    memset(&h, 0, sizeof h);
+    h.pack = count_pack;
+    h.unpack = count_unpack;
+    h.drop = count_drop;
+    packed = 0;
+    CHECK_INT(opd_dual_enter(), 0);
+    x = opd_make_dual(mat(2, 3, 1, 2, 3, 4, 5, 6), mat(2, 3, 1, 1, 2, 2, 3, 3));
+    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    CHECK(tangent_of(opd_softmax(opd_cumsum(x, 1), 1)) != NULL);
+    CHECK_INT(packed, 0);
+    opd_saved_hooks_pop();
+    CHECK_INT(opd_dual_exit(0), 0);
     CHECK_OK();
 }
 /* Through an operator of several steps, a write in place and a matrix product. */
