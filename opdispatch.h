@@ -3945,6 +3945,7 @@ int opd_finish(void) {
     opdi_report_pending(th);
     opdi_gone_give_back();
     opdi_scope_unwind(th, 0);
+    if (th->level) { opdi_level_end(th); }
     th->scope_depth = 0;
     th->scope_mark = 0;
     return failed;
