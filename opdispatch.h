@@ -13469,8 +13469,7 @@ static int opdi_context_keep(opd_context *ctx, opd_node *n, opd_tensor *const *o
 static void opdi_context_tie(const opd_context *ctx);
 static void opdi_context_end_call(opd_context *ctx);
 static bool opdi_context_constant(const opd_context *ctx, const opd_tensor *t);
-static bool opdi_writes_it(const opd_call *call, const opd_tensor *t);
-static int opdi_rebase_to(opd_tensor *t, opd_node *n, int nr);
+static int opdi_attach_missing(const opd_call *call, opd_node *n, opd_tensor *t, int nr);
 
 //-- Makes the node of a call and ties its results, flat in outs, to it.
 static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_derivative *formula,
@@ -13495,11 +13494,8 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
         if (OPDI_UNLIKELY(nouts > 1)) { (void)opdi_view_of_many(outs[i]); }
         if (i <= 31 && (card->constant_results >> i & 1)) { continue; }
         if (OPDI_UNLIKELY(ctx != NULL) && opdi_context_constant(ctx, outs[i])) { continue; }
-        if (OPDI_UNLIKELY(formula != &card->formula) && opdi_writes_it(call, outs[i])) {
-            if (formula == &card->missing && opdi_rebase_to(outs[i], n, i)) { opdi_node_release(n); return -1; }
-            continue;
-        }
-        opdi_attach(outs[i], n, i);
+        if (OPDI_LIKELY(formula == &card->formula)) { opdi_attach(outs[i], n, i); }
+        else if (opdi_attach_missing(call, n, outs[i], i)) { opdi_node_release(n); return -1; }
     }
     if (ctx) { opdi_context_tie(ctx); opdi_context_end_call(ctx); }
     for (i = 0; i < op->nrets; i++) {
@@ -13659,6 +13655,27 @@ static void opdi_warn_missing(const opd_op *op, const char *what) {
              "incorrect behavior. If your operator is differentiable, please ensure you have registered a formula or "
              "an autograd kernel to the correct Autograd key. If your operator is not differentiable, say "
              "OPD_NOT_DIFFERENTIABLE, or register OPD_FALLTHROUGH to the Autograd key.", op->name, what);
+}
+
+static opd_tensor *opdi_warn_hook(opd_tensor *grad, void *user) {
+    (void)grad;
+    opdi_warn_missing((const opd_op *)user, "we are trying to backprop through it");
+    return NULL;
+}
+
+static int opdi_rebase_to(opd_tensor *t, opd_node *n, int nr);
+//-- Result nr of a call without a formula: n becomes its history, or of what was written and returned the newest.  A
+//-- warning leaves histories alone, and comes when backward passes them.
+static int opdi_attach_missing(const opd_call *call, opd_node *n, opd_tensor *t, int nr) {
+    const bool written = opdi_writes_it(call, t), warns = n->formula == &n->formula->card->warning;
+    if (!warns && written) { return opdi_rebase_to(t, n, nr); }
+    if (warns && t && opdi_requires_grad(t)) {
+        if (!opd_tensor_hook_add(t, opdi_warn_hook, call->op, NULL)) { return -1; }
+        t = (t->flags & OPDI_IS_VIEW) && written ? opdi_view_record_of(t)->base : NULL;
+        return !t || !opdi_requires_grad(t) || opd_tensor_hook_add(t, opdi_warn_hook, call->op, NULL) ? 0 : -1;
+    }
+    if (!warns || !written) { opdi_attach(t, n, nr); }
+    return 0;
 }
 
 //-- PyTorch's "warn" mode.  What the kernel records itself stays.
@@ -14247,6 +14264,30 @@ struct opd_backward_call {
 
 static int opdi_forward_function(opd_context *ctx);
 
+//-- What user code may change, and is put back.
+typedef struct opdi_frame {
+    opdi_state state;
+    int64_t mark, scope_mark;
+    int32_t scope_depth;
+    opd_node *node;
+} opdi_frame;
+static inline void opdi_frame_enter(opdi_thread *th, opdi_frame *f) {
+    f->state = th->state;
+    f->mark = th->top;
+    f->scope_mark = th->scope_mark;
+    f->scope_depth = th->scope_depth;
+    f->node = th->node;
+    th->scope_mark = f->mark;
+    th->scope_depth = f->scope_depth + 1;
+}
+static inline void opdi_frame_leave(opdi_thread *th, const opdi_frame *f) {
+    th->state = f->state;
+    th->node = f->node;
+    th->scope_depth = f->scope_depth;
+    th->scope_mark = f->scope_mark;
+    if (th->top != f->mark) { opdi_scope_unwind(th, f->mark); }
+}
+
 //-- custom functions ---------------------------------------------------------------------------------------------
 //
 //  A context is made for a call, filled by forward or set-up, and then kept by the node, behind the tensors that were
@@ -14513,21 +14554,15 @@ opd_tensor *opd_context_saved(opd_context *ctx, int i) {
 //-- Runs forward or set-up, with grad mode off, in a scope of its own.
 static int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), bool *during, const char *what) {
     opdi_thread *th = opdi_self();
-    const opdi_state state = th->state;
-    const int64_t mark = th->top, scope_mark = th->scope_mark;
-    const int32_t depth = th->scope_depth;
+    opdi_frame frame;
     int rc;
-    th->scope_mark = mark;
-    th->scope_depth = depth + 1;
+    opdi_frame_enter(th, &frame);
     th->state.no_grad = 1;
     th->state.forward |= OPDI_FORWARD_OFF;
     *during = true;
     rc = fn(ctx);
     *during = false;
-    th->state = state;
-    th->scope_depth = depth;
-    th->scope_mark = scope_mark;
-    if (th->top != mark) { opdi_scope_unwind(th, mark); }
+    opdi_frame_leave(th, &frame);
     if (rc && opd_ok()) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "the %s of %s failed without saying why", what, ctx->name);
     }
@@ -15000,7 +15035,10 @@ static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *v, uint32_
 static const opd_value *opdi_bw_kept(const opd_backward_call *bw, int i) {
     const opdi_card *card = bw->node->formula->card;
     uint64_t mask;
-    if (!card) { return i >= 0 && i < bw->node->nkept ? &opdi_kept(bw->node)[i] : NULL; }
+    if (!card) {
+        const opd_value *v = i >= 0 && i < bw->node->nkept - bw->node->formula->context ? &opdi_kept(bw->node)[i] : NULL;
+        return v && bw->node->formula->context && v->tag == OPD_TAG_INT ? &opdi_kept(bw->node)[v->u.i] : v;
+    }
     mask = card->kept_args;
     if (i < 0 || i >= card->nargs || !(mask >> i & 1)) { return NULL; }
     return &opdi_kept(bw->node)[opdi_popcount(mask & (((uint64_t)1 << i) - 1))];
@@ -15699,30 +15737,6 @@ static int opdi_run_formula(opdi_engine *en, opd_node *n, opd_tensor **grads, op
     if (rc == 0 && OPDI_UNLIKELY(OPDI_LOAD(&opdi_anomaly) & OPD_ANOMALY_NAN)) { rc = opdi_anomaly_check(n, out); }
     if (saved) { opdi_saved_leave(n, rc == 0 && !en->retain); }
     return rc;
-}
-
-//-- What user code in a backward may change, and is put back.
-typedef struct opdi_frame {
-    opdi_state state;
-    int64_t mark, scope_mark;
-    int32_t scope_depth;
-    opd_node *node;
-} opdi_frame;
-static inline void opdi_frame_enter(opdi_thread *th, opdi_frame *f) {
-    f->state = th->state;
-    f->mark = th->top;
-    f->scope_mark = th->scope_mark;
-    f->scope_depth = th->scope_depth;
-    f->node = th->node;
-    th->scope_mark = f->mark;
-    th->scope_depth = f->scope_depth + 1;
-}
-static inline void opdi_frame_leave(opdi_thread *th, const opdi_frame *f) {
-    th->state = f->state;
-    th->node = f->node;
-    th->scope_depth = f->scope_depth;
-    th->scope_mark = f->scope_mark;
-    if (th->top != f->mark) { opdi_scope_unwind(th, f->mark); }
 }
 
 //-- The error that ended a backward: where, and in anomaly mode how it came there.

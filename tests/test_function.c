@@ -154,6 +154,7 @@ TEST(function_split) {
     scaled(&f);
 }
 
+static int packs, unpacks;
 static int exp_forward(opd_context *ctx) {
     opd_tensor *t[3];
     t[0] = opd_exp(opd_context_tensor(ctx, 0));
@@ -164,7 +165,8 @@ static int exp_forward(opd_context *ctx) {
 static int exp_backward(opd_backward_call *bw) {
     opd_context *ctx = opd_bw_context(bw);
     CHECK(opd_context_saved(ctx, 1) == NULL && opd_context_saved(ctx, 3) == NULL && opd_context_saved(ctx, -1) == NULL);
-    CHECK(opd_context_saved(ctx, 0) == opd_context_saved(ctx, 2));
+    CHECK(opd_context_saved(ctx, 0) == opd_context_saved(ctx, 2) || packs);
+    CHECK((opd_bw_tensor(bw, 0) == opd_bw_tensor(bw, 2) || packs) && opd_bw_tensor(bw, 1) == NULL && opd_bw_tensor(bw, 3) == NULL);
     return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_context_saved(ctx, 2)));
 }
 TEST(result_saved_and_no_cycle) {                 /* the runner sees whether memory stays */
@@ -175,6 +177,29 @@ TEST(result_saved_and_no_cycle) {                 /* the runner sees whether mem
     CHECK_INT(grads_of(opd_sum(g[1]), &x, 1, false, &g[2]), 0);
     same("exp", g, 3);
     CHECK(apply1(&f, x) != NULL);                 /* and never differentiated */
+}
+static void *pack(opd_tensor *t, void *user) { (void)user; packs++; return opd_keep(opd_clone(t)); }
+static opd_tensor *unpack(void *p, void *user) { (void)user; unpacks++; return (opd_tensor *)p; }
+static void drop(void *p, void *user) { (void)user; opd_release((opd_tensor *)p); }
+TEST(saved_tensors_go_through_hooks) {
+    opd_autograd_function f = function("Exp", exp_forward, exp_backward);
+    opd_saved_hooks hooks;
+    opd_tensor *x = the_x(), *y, *g[3];
+    memset(&hooks, 0, sizeof hooks);
+    hooks.pack = pack;
+    hooks.unpack = unpack;
+    hooks.drop = drop;
+    packs = unpacks = 0;
+    CHECK_INT(opd_saved_hooks_push(&hooks), 0);
+    y = opd_sum(apply1(&f, x));
+    opd_saved_hooks_pop();
+    CHECK_INT(packs, 1);
+    CHECK_INT(grads_of(y, &x, 1, true, &g[0]), 0);
+    CHECK(unpacks > 0);
+    CHECK_INT(grads_of(opd_sum(g[0]), &x, 1, true, &g[1]), 0);
+    CHECK_INT(grads_of(opd_sum(g[1]), &x, 1, false, &g[2]), 0);
+    same("exp", g, 3);
+    packs = 0;
 }
 TEST(saved_tensors_are_checked) {
     opd_autograd_function f = function("Scaled", scaled_forward, scaled_backward);
@@ -1199,6 +1224,7 @@ TEST(setups_that_say_more_or_fail) {
 //-- operators without a formula -----------------------------------------------------------------------------------------
 
 static int k_double(opd_call *call) { return opd_return_tensor(call, opd_mul(opd_arg_tensor(call, 0), num(2))); }
+static int k_same(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
 static int k_double_inplace(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0);
     bool was = opd_grad_set(false);
@@ -1219,10 +1245,10 @@ static opd_library *without_formulas(void) {
     opd_library *lib = opd_library_open(OPD_DEF, "none", NULL, "t", 1);
     CHECK_INT(opd_def(lib, "double(Tensor x) -> Tensor") || opd_def(lib, "double_(Tensor(a!) x, Tensor? y=None) -> Tensor(a!)") ||
               opd_def(lib, "fill(Tensor(a!) x, Tensor y) -> ()") || opd_def(lib, "lists(Tensor[] xs) -> (Tensor[], Tensor, Tensor?)") ||
-              opd_def(lib, "double.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"), 0);
+              opd_def(lib, "same(Tensor x) -> Tensor") || opd_def(lib, "double.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"), 0);
     CHECK_INT(opd_impl_key(lib, "double", "CPU", k_double, NULL, NULL) || opd_impl_key(lib, "double_", "CPU", k_double_inplace, NULL, NULL) ||
               opd_impl_key(lib, "fill", "CPU", k_fill, NULL, NULL) || opd_impl_key(lib, "lists", "CPU", k_lists, NULL, NULL) ||
-              opd_impl_key(lib, "double.out", "CPU", k_double_inplace, NULL, NULL), 0);
+              opd_impl_key(lib, "same", "CPU", k_same, NULL, NULL) || opd_impl_key(lib, "double.out", "CPU", k_double_inplace, NULL, NULL), 0);
     return lib;
 }
 static opd_tensor *none1(const char *op, opd_tensor *x) { return OPD_CALL(opd_find(op), x); }
@@ -1280,6 +1306,16 @@ TEST(without_a_formula_warn_mode) {
     count_warnings();
     y = none1("none::double", x);
     CHECK_STR(opd_tensor_grad_fn(y), "MulBackward0");    /* the kernel's own operators record, as in PyTorch */
+    CHECK_INT(warnings, 0);
+    CHECK_INT(opd_backward(opd_sum(y)), 0);
+    CHECK_INT(warnings, 1);
+    CHECK(strstr(logged, "none::double: an autograd kernel was not registered to the Autograd key(s) but we are trying to backprop") != NULL);
+    CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[0], 2, 0);
+    CHECK_INT(opd_tensor_set_grad(x, NULL), 0);
+    CHECK(none1("none::same", x) == x);                                           /* what is returned stays what it is */
+    CHECK(opd_tensor_is_leaf(x));
+    x = the_x();
+    count_warnings();
     xs[0] = x; xs[1] = four(1, 1, 1, 1);
     args = opd_value_tensors(xs, 2);
     OPD_NO_GRAD { CHECK(!opd_tensor_requires_grad(none1("none::double", x))); }
@@ -1297,6 +1333,9 @@ TEST(without_a_formula_warn_mode) {
     count_warnings();
     CHECK(none1("none::double_", z) == z);
     CHECK_STR(opd_tensor_grad_fn(z), "MulBackward0");
+    CHECK_INT(opd_backward(opd_sum(z)), 0);
+    CHECK_INT(warnings, 1);
+    count_warnings();
     CHECK_INT(OPD_CALL_N(opd_find("none::fill"), rets, four(1, 2, 3, 4), x), 0);
     CHECK_INT(warnings, 1);
     CHECK(strstr(logged, "none::fill: an autograd kernel was not registered to the Autograd key(s) but it writes an argument") != NULL);
