@@ -1029,8 +1029,8 @@ OPD_INLINE opd_grad_block opd_grad_begin(bool on) {
 OPD_INLINE void opd_grad_end(opd_grad_block *b) {
     if (b->open) { b->open = false; (void)opd_grad_set(b->was); }
 }
-/* Inference mode of this thread (c10::InferenceMode): no grad mode, calls pass by the Autograd keys, and tensors made in
-   it are inference tensors: without history and version, never saved for a backward and not written outside.  Views of
+/* Inference mode of this thread (c10::InferenceMode): no grad mode, calls pass by the Autograd keys, and tensors made
+   in it are inference tensors: without history and version, never saved for a backward and not written outside.  Views of
    other tensors stay such, but may be written only inside.  Returns the thread's whole state before, which
    opd_dispatch_state_set puts back; as a block: OPD_INFERENCE_MODE(on) { }.  `false` inside gives the normal mode. */
 OPD_API opd_dispatch_state opd_inference_set(bool on);
@@ -15036,8 +15036,9 @@ static const opd_value *opdi_bw_kept(const opd_backward_call *bw, int i) {
     const opdi_card *card = bw->node->formula->card;
     uint64_t mask;
     if (!card) {
-        const opd_value *v = i >= 0 && i < bw->node->nkept - bw->node->formula->context ? &opdi_kept(bw->node)[i] : NULL;
-        return v && bw->node->formula->context && v->tag == OPD_TAG_INT ? &opdi_kept(bw->node)[v->u.i] : v;
+        const bool context = bw->node->formula->context;          /* the last; saved twice is its first place */
+        const opd_value *v = i >= 0 && i < bw->node->nkept - context ? &opdi_kept(bw->node)[i] : NULL;
+        return v && context && v->tag == OPD_TAG_INT ? &opdi_kept(bw->node)[v->u.i] : v;
     }
     mask = card->kept_args;
     if (i < 0 || i >= card->nargs || !(mask >> i & 1)) { return NULL; }
