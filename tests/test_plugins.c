@@ -150,6 +150,50 @@ TEST(built_in_operator_gets_its_kernel_back) {
     opd_scope_close(&scope);
     check_unmapped();
 }
+/* Forward mode in a plug-in: rules by name, a rule of its own, duals that it makes. */
+static const char forward_source[] = TWICE_CODE
+    "static int own_jvp(opd_jvp_call *jv) {\n"
+    "    return opd_jvp_return(jv, 0, opd_mul_Scalar(opd_jvp_tangent(jv, 0), opd_value_float(2)));\n"
+    "}\n"
+    "static int along(opd_call *call) {\n"
+    "    opd_tensor *x = opd_arg_tensor(call, 0), *t = NULL;\n"
+    "    OPD_DUAL_LEVEL { (void)opd_unpack_dual(opd_exp(opd_make_dual(x, opd_ones_like(x))), &t); }\n"
+    "    return opd_return_tensor(call, t);\n"
+    "}\n"
+    "static void one(opd_library *lib, const char *schema, opd_backward_fn backward, opd_jvp_fn jvp) {\n"
+    "    opd_op_desc d = {0};\n"
+    "    d.schema = schema; d.cpu = twice; d.backward = backward; d.jvp = jvp;\n"
+    "    opd_define(lib, &d);\n"
+    "}\n"
+    "OPD_LIBRARY(plugforward, lib) {\n"
+    "    one(lib, \"by_formula(Tensor x) -> Tensor\", twice_backward, NULL);\n"
+    "    one(lib, \"pointwise(Tensor x) -> Tensor\", twice_backward, OPD_JVP_POINTWISE);\n"
+    "    one(lib, \"linear(Tensor x) -> Tensor\", twice_backward, OPD_JVP_LINEAR);\n"
+    "    one(lib, \"own(Tensor x) -> Tensor\", NULL, own_jvp);\n"
+    "    opd_def(lib, \"along(Tensor x) -> Tensor\"); opd_impl_key(lib, \"along\", NULL, along, NULL, NULL);\n"
+    "}\n";
+TEST(forward_mode_in_a_plugin) {
+    static const char *const names[] = {"plugforward::by_formula", "plugforward::pointwise", "plugforward::linear", "plugforward::own"};
+    opd_plugin *p;
+    opd_scope scope = opd_scope_open();
+    opd_tensor *x = opd_ones(OPD_INTS(3), OPD_FLOAT32), *t, *y;
+    int i;
+    set_up();
+    p = opd_load_inline("forward", forward_source, NULL);
+    CHECK(p != NULL);
+    CHECK_INT(opd_dual_enter(), 0);
+    for (i = 0; i < 4; i++) {
+        y = opd_unpack_dual(call1(names[i], opd_value_tensor(opd_make_dual(x, opd_full(OPD_INTS(3), OPD_V(5.0), OPD_FLOAT32)))), &t);
+        CHECK(y && t && opd_data_f32(t)[2] == 10);
+    }
+    CHECK_INT(opd_dual_exit(0), 0);
+    y = call1("plugforward::along", opd_value_tensor(x));
+    CHECK(y && fabs((double)opd_data_f32(y)[1] - 2.71828) < 1e-4);
+    opd_scope_close(&scope);
+    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_OK();
+    check_unmapped();
+}
 TEST(unload_under_a_pending_error) {
     opd_plugin *p = load_twice();
     (void)opd_fail(OPD_ERROR_USER, "mine");
