@@ -7597,11 +7597,10 @@ static opdi_kernel *opdi_compute_slot(const opd_op *op, opd_key key, opdi_chosen
 static size_t opdi_table_text(const opd_op *op, char *buf, size_t cap);
 
 OPDI_NOINLINE static int opdi_ambiguous_kernel(opd_call *call) {
-    return opd_fail(OPD_ERROR_NO_KERNEL, "%s has kernels registered to both CompositeImplicitAutograd and a backend "
+    return opd_fail(OPD_ERROR_NO_KERNEL, "'%s' has kernels registered to both CompositeImplicitAutograd and a backend "
                     "mapped to AutogradOther. This makes the backend kernel unreachable; the dispatcher will always "
-                    "prefer the CompositeImplicitAutograd lowering. If you want to override it, open an issue "
-                    "to request a dedicated Autograd dispatch key for the backend, or register an Autograd kernel.",
-                    call->op->name);
+                    "prefer the CompositeImplicitAutograd lowering. Register an Autograd kernel, or in place of the "
+                    "composite one a CompositeExplicitAutograd kernel.", call->op->name);
 }
 
 //-- The slot of keys for which nothing is registered: names what is, real kernels first.
@@ -7614,6 +7613,11 @@ OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "There were no tensor arguments to this function (e.g., "
                         "you passed an empty list of Tensors), but no fallback function is registered for schema "
                         "%s.\nAvailable functions are [%s]", call->op->name, have);
+    }
+    if (call->slot == OPD_KEY_META) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, "attempted to run this operator with Meta tensors, but there was no fake "
+                        "impl or Meta kernel registered. '%s' is only available for these backends: [%s]",
+                        call->op->name, have);
     }
     return opd_fail(OPD_ERROR_NO_KERNEL, "Could not run '%s' with arguments from the '%s' backend. "
                     "'%s' is only available for these backends: [%s]", call->op->name, opd_key_name(call->slot),
@@ -31951,16 +31955,11 @@ static void (*const opdi_cards[])(opd_op_desc *op) = {OPD_OPERATORS(OPDI_CARD_RO
 
 //-- What every operator falls back to, key by key (aten/src/ATen/core/VariableFallbackKernel.cpp and its neighbours).
 static int opdi_register_fallbacks(opd_library *lib) {
-    static const char *const through[] = {"BackendSelect", "ADInplaceOrView", "AutocastCPU", "AutocastCUDA",
-                                          "AutocastMeta", "AutocastXPU", "AutocastPrivateUse1", "Tracer",
-                                          "FuncTorchVmapMode"};
     opd_key key;
-    size_t i;
-    for (i = 0; i < sizeof through / sizeof *through; i++) {
-        key = opd_key_parse(through[i]);
-        if (key == OPD_KEY_INVALID || opdi_fallback_at(lib, key, opd_fallthrough)) { return -1; }
-    }
     for (key = 0; key < OPD_KEY_SLOTS; key++) {
+        const int f = opdi_key_is_runtime(key) ? opdi_key_functionality(key) : 0;
+        if ((f == OPD_F_BACKEND_SELECT || f == OPD_F_AD_INPLACE_OR_VIEW || f == OPD_F_TRACER || f == OPD_F_VMAP_MODE ||
+             f == OPD_F_AUTOCAST) && opdi_fallback_at(lib, key, opd_fallthrough)) { return -1; }
         if (opdi_key_covers(OPD_KEY_AUTOGRAD, key) && opdi_fallback_at(lib, key, opdi_autograd_fallback)) { return -1; }
     }
     return 0;
