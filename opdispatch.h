@@ -3122,11 +3122,26 @@ static void opdi_log_default(void *user, int is_error, const char *text) {
     fprintf(stderr, "opdispatch: %s%s\n", is_error > 0 ? "error: " : is_error ? "" : "warning: ", text);
 }
 
-static struct { opd_log_fn fn; void *user; } opdi_log = {opdi_log_default, NULL};
+static struct { opdi_mutex lock; opd_log_fn fn; void *user; } opdi_log = {OPDI_MUTEX_INIT, opdi_log_default, NULL};
 
 void opd_log_set(opd_log_fn fn, void *user) {
+    opdi_lock(&opdi_log.lock);
     opdi_log.fn = fn ? fn : opdi_log_default;
     opdi_log.user = user;
+    opdi_unlock(&opdi_log.lock);
+}
+
+/* bare: without "opdispatch: ".  Like a call: the function's code stays mapped while it runs. */
+static void opdi_log_say(opdi_thread *th, int is_error, const char *text, bool bare) {
+    const uint64_t was = opdi_enter(th);
+    opd_log_fn fn;
+    void *user;
+    opdi_lock(&opdi_log.lock);
+    fn = opdi_log.fn;
+    user = opdi_log.user;
+    opdi_unlock(&opdi_log.lock);
+    if (bare && fn == opdi_log_default) { (void)fprintf(stderr, "%s\n", text); } else { fn(user, is_error, text); }
+    opdi_leave(th, was);
 }
 
 void opd_warn(const char *format, ...) {
@@ -3135,7 +3150,7 @@ void opd_warn(const char *format, ...) {
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
-    opdi_log.fn(opdi_log.user, 0, text);
+    opdi_log_say(opdi_self(), 0, text, false);
 }
 
 //-- counting leading zeros: the highest set bit of x, x != 0
@@ -3172,7 +3187,7 @@ static void opdi_observers_leave(opdi_thread *th);
 static void opdi_report_pending(opdi_thread *th) {
     if (th->error != OPD_OK) {
         th->error = OPD_OK;
-        opdi_log.fn(opdi_log.user, 1, th->message);
+        opdi_log_say(th, 1, th->message, false);
     }
 }
 
@@ -9095,8 +9110,7 @@ static void opdi_show_hop(const opd_call *c) {
     c->th->showing = true;
     (void)snprintf(line, sizeof line, "%*s[%s] op=[%s], key=[%s]", (int)c->depth - 1, "", again ? "redispatch" : "call",
                    c->op->name, opd_key_name(c->slot));
-    if (opdi_log.fn == opdi_log_default) { (void)fprintf(stderr, "%s\n", line); }
-    else { opdi_log.fn(opdi_log.user, -1, line); }
+    opdi_log_say(c->th, -1, line, true);
     c->th->showing = false;
 }
 
@@ -14002,7 +14016,9 @@ static void opdi_plugin_undo(opd_plugin *p) {
     opdi_observers_unload(p);
     while ((lib = opdi_plugin_library(p)) != NULL) { opd_library_close(lib); }
     while ((listener = opdi_plugin_listener(p)) != NULL) { opd_listener_remove(listener); }
-    if (opdi_plugin_has(p, (uintptr_t)opdi_log.fn)) { opd_log_set(NULL, NULL); }
+    opdi_lock(&opdi_log.lock);
+    if (opdi_plugin_has(p, (uintptr_t)opdi_log.fn)) { opdi_log.fn = opdi_log_default; opdi_log.user = NULL; }
+    opdi_unlock(&opdi_log.lock);
     opdi_lock(&opdi_registry.lock);
     p->left = opdi_epoch;
     OPDI_PUBLISH(&opdi_epoch, opdi_epoch + 1);
@@ -14459,7 +14475,7 @@ static void opdi_say_command(char *const *argv) {
         opdi_string_add(&line, *argv);
         opdi_string_add(&line, argv[1] ? " " : "");
     }
-    if (!line.failed) { opdi_log.fn(opdi_log.user, -1, line.data); }
+    if (!line.failed) { opdi_log_say(opdi_self(), -1, line.data, false); }
     opdi_string_free(&line);
 }
 
@@ -14507,7 +14523,7 @@ static int opdi_build_run(const opdi_build *b, const opdi_string *words, const c
     } else if (opdi_string_read(&said, log) && status) {
         (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed for %s:\n%.1700s", b->what, argv[0], b->name, said.data);
     } else if (said.n && !said.failed && opdi_verbose()) {
-        opdi_log.fn(opdi_log.user, -1, said.data);
+        opdi_log_say(opdi_self(), -1, said.data, false);
     }
     opdi_free(argv, (n + 1) * sizeof *argv);
     opdi_string_free(&said);
