@@ -3713,11 +3713,26 @@ static void opdi_log_default(void *user, int is_error, const char *text) {
     fprintf(stderr, "opdispatch: %s%s\n", is_error > 0 ? "error: " : is_error ? "" : "warning: ", text);
 }
 
-static struct { opd_log_fn fn; void *user; } opdi_log = {opdi_log_default, NULL};
+static struct { opdi_mutex lock; opd_log_fn fn; void *user; } opdi_log = {OPDI_MUTEX_INIT, opdi_log_default, NULL};
 
 void opd_log_set(opd_log_fn fn, void *user) {
+    opdi_lock(&opdi_log.lock);
     opdi_log.fn = fn ? fn : opdi_log_default;
     opdi_log.user = user;
+    opdi_unlock(&opdi_log.lock);
+}
+
+/* bare: without "opdispatch: ".  Like a call: the function's code stays mapped while it runs. */
+static void opdi_log_say(opdi_thread *th, int is_error, const char *text, bool bare) {
+    const uint64_t was = opdi_enter(th);
+    opd_log_fn fn;
+    void *user;
+    opdi_lock(&opdi_log.lock);
+    fn = opdi_log.fn;
+    user = opdi_log.user;
+    opdi_unlock(&opdi_log.lock);
+    if (bare && fn == opdi_log_default) { (void)fprintf(stderr, "%s\n", text); } else { fn(user, is_error, text); }
+    opdi_leave(th, was);
 }
 
 void opd_warn(const char *format, ...) {
@@ -3726,7 +3741,7 @@ void opd_warn(const char *format, ...) {
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
-    opdi_log.fn(opdi_log.user, 0, text);
+    opdi_log_say(opdi_self(), 0, text, false);
 }
 
 //-- counting leading zeros: the highest set bit of x, x != 0
@@ -3763,7 +3778,7 @@ static void opdi_observers_leave(opdi_thread *th);
 static void opdi_report_pending(opdi_thread *th) {
     if (th->error != OPD_OK) {
         th->error = OPD_OK;
-        opdi_log.fn(opdi_log.user, 1, th->message);
+        opdi_log_say(th, 1, th->message, false);
     }
 }
 
@@ -8224,11 +8239,10 @@ static opdi_kernel *opdi_compute_slot(const opd_op *op, opd_key key, opdi_chosen
 static size_t opdi_table_text(const opd_op *op, char *buf, size_t cap);
 
 OPDI_NOINLINE static int opdi_ambiguous_kernel(opd_call *call) {
-    return opd_fail(OPD_ERROR_NO_KERNEL, "%s has kernels registered to both CompositeImplicitAutograd and a backend "
+    return opd_fail(OPD_ERROR_NO_KERNEL, "'%s' has kernels registered to both CompositeImplicitAutograd and a backend "
                     "mapped to AutogradOther. This makes the backend kernel unreachable; the dispatcher will always "
-                    "prefer the CompositeImplicitAutograd lowering. If you want to override it, open an issue "
-                    "to request a dedicated Autograd dispatch key for the backend, or register an Autograd kernel.",
-                    call->op->name);
+                    "prefer the CompositeImplicitAutograd lowering. Register an Autograd kernel, or in place of the "
+                    "composite one a CompositeExplicitAutograd kernel.", call->op->name);
 }
 
 //-- The slot of keys for which nothing is registered: names what is, real kernels first.
@@ -8241,6 +8255,11 @@ OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "There were no tensor arguments to this function (e.g., "
                         "you passed an empty list of Tensors), but no fallback function is registered for schema "
                         "%s.\nAvailable functions are [%s]", call->op->name, have);
+    }
+    if (call->slot == OPD_KEY_META) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, "attempted to run this operator with Meta tensors, but there was no fake "
+                        "impl or Meta kernel registered. '%s' is only available for these backends: [%s]",
+                        call->op->name, have);
     }
     return opd_fail(OPD_ERROR_NO_KERNEL, "Could not run '%s' with arguments from the '%s' backend. "
                     "'%s' is only available for these backends: [%s]", call->op->name, opd_key_name(call->slot),
@@ -9755,8 +9774,7 @@ static void opdi_show_hop(const opd_call *c) {
     c->th->showing = true;
     (void)snprintf(line, sizeof line, "%*s[%s] op=[%s], key=[%s]", (int)c->depth - 1, "", again ? "redispatch" : "call",
                    c->op->name, opd_key_name(c->slot));
-    if (opdi_log.fn == opdi_log_default) { (void)fprintf(stderr, "%s\n", line); }
-    else { opdi_log.fn(opdi_log.user, -1, line); }
+    opdi_log_say(c->th, -1, line, true);
     c->th->showing = false;
 }
 
@@ -18563,7 +18581,9 @@ static void opdi_plugin_undo(opd_plugin *p) {
     opdi_observers_unload(p);
     while ((lib = opdi_plugin_library(p)) != NULL) { opd_library_close(lib); }
     while ((listener = opdi_plugin_listener(p)) != NULL) { opd_listener_remove(listener); }
-    if (opdi_plugin_has(p, (uintptr_t)opdi_log.fn)) { opd_log_set(NULL, NULL); }
+    opdi_lock(&opdi_log.lock);
+    if (opdi_plugin_has(p, (uintptr_t)opdi_log.fn)) { opdi_log.fn = opdi_log_default; opdi_log.user = NULL; }
+    opdi_unlock(&opdi_log.lock);
     opdi_lock(&opdi_registry.lock);
     p->left = opdi_epoch;
     OPDI_PUBLISH(&opdi_epoch, opdi_epoch + 1);
@@ -19024,7 +19044,7 @@ static void opdi_say_command(char *const *argv) {
         opdi_string_add(&line, *argv);
         opdi_string_add(&line, argv[1] ? " " : "");
     }
-    if (!line.failed) { opdi_log.fn(opdi_log.user, -1, line.data); }
+    if (!line.failed) { opdi_log_say(opdi_self(), -1, line.data, false); }
     opdi_string_free(&line);
 }
 
@@ -19072,7 +19092,7 @@ static int opdi_build_run(const opdi_build *b, const opdi_string *words, const c
     } else if (opdi_string_read(&said, log) && status) {
         (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed for %s:\n%.1700s", b->what, argv[0], b->name, said.data);
     } else if (said.n && !said.failed && opdi_verbose()) {
-        opdi_log.fn(opdi_log.user, -1, said.data);
+        opdi_log_say(opdi_self(), -1, said.data, false);
     }
     opdi_free(argv, (n + 1) * sizeof *argv);
     opdi_string_free(&said);
@@ -38645,16 +38665,11 @@ static void (*const opdi_cards[])(opd_op_desc *op) = {OPD_OPERATORS(OPDI_CARD_RO
 
 //-- What every operator falls back to, key by key (aten/src/ATen/core/VariableFallbackKernel.cpp and its neighbours).
 static int opdi_register_fallbacks(opd_library *lib) {
-    static const char *const through[] = {"BackendSelect", "ADInplaceOrView", "AutocastCPU", "AutocastCUDA",
-                                          "AutocastMeta", "AutocastXPU", "AutocastPrivateUse1", "Tracer",
-                                          "FuncTorchVmapMode"};
     opd_key key;
-    size_t i;
-    for (i = 0; i < sizeof through / sizeof *through; i++) {
-        key = opd_key_parse(through[i]);
-        if (key == OPD_KEY_INVALID || opdi_fallback_at(lib, key, opd_fallthrough)) { return -1; }
-    }
     for (key = 0; key < OPD_KEY_SLOTS; key++) {
+        const int f = opdi_key_is_runtime(key) ? opdi_key_functionality(key) : 0;
+        if ((f == OPD_F_BACKEND_SELECT || f == OPD_F_AD_INPLACE_OR_VIEW || f == OPD_F_TRACER || f == OPD_F_VMAP_MODE ||
+             f == OPD_F_AUTOCAST) && opdi_fallback_at(lib, key, opd_fallthrough)) { return -1; }
         if (opdi_key_covers(OPD_KEY_AUTOGRAD, key) && opdi_fallback_at(lib, key, opdi_autograd_fallback)) { return -1; }
     }
     return 0;

@@ -255,6 +255,32 @@ TEST(no_tensor_arguments) {
     opd_library_close(d);
 }
 
+/* Every autocast key falls through until there is a kernel at it; a fake without a fake kernel says what is missing. */
+TEST(autocast_falls_through_everywhere) {
+    opd_library *d = lib_new(OPD_DEF, "cast", NULL, "d", 1), *c;
+    opd_dispatch_state state = opd_dispatch_state_get(), was;
+    opd_key key;
+    opd_op *op;
+    CHECK_INT(opd_def(d, "op(Tensor x) -> Tensor"), 0);
+    op = opd_find("cast::op");
+    c = impl_note("cast", "op", "CPU", "c");
+    state.excluded &= ~OPD_BIT_OF(OPD_F_AUTOCAST);
+    was = opd_dispatch_state_set(state);
+    CHECK_STR(ran_on(op, cpu1()), "c");
+    (void)opd_dispatch_state_set(was);
+    for (key = OPD_KEY_PER_BACKEND(6, OPD_CPU); key <= OPD_KEY_PER_BACKEND(6, OPD_META); key++) {
+        char text[8192], line[64];
+        (void)opd_dump_table(op, text, sizeof text);
+        (void)snprintf(line, sizeof line, "\n%s: fallthrough registered at opdispatch.h", opd_key_name(key));
+        CHECK(strstr(text, line) != NULL);
+    }
+    CHECK(call1(op, opd_tensor_new_on(opd_ints_of(NULL, 0), OPD_FLOAT32, opd_device_of(OPD_META, -1))) == NULL);
+    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "cast::op: attempted to run this operator with Meta tensors, but there was no "
+                "fake impl or Meta kernel registered");
+    opd_library_close(c);
+    opd_library_close(d);
+}
+
 TEST(ambiguous_autograd_other) {
     opd_library *d = lib_new(OPD_DEF, "amb", NULL, "d", 1), *m, *f;
     opd_key_guard g;

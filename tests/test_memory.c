@@ -133,6 +133,79 @@ static int a_define(void) {
     return rc;
 }
 TEST(define) { every_allocation(a_define, 2000); }
+/* What was registered before a step failed is all that is there; the operator is called after each step. */
+static int k_self(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
+static int k_wrapped(opd_call *call) {
+    opd_value args[OPD_MAX_ARGS], r[1];
+    int i;
+    for (i = 0; i < opd_call_nargs(call); i++) {
+        args[i] = opd_arg_value(call, i);
+        if (args[i].tag == OPD_TAG_TENSOR && opd_tensor_unwrap_key(args[i].u.t, OPD_F_GRAD_WRAPPER)) {
+            args[i].u.t = opd_tensor_unwrap_key(args[i].u.t, OPD_F_GRAD_WRAPPER);
+        }
+    }
+    if (opd_call_all(opd_call_operator(call), r, args, opd_call_nargs(call))) { return -1; }
+    return opd_return_tensor(call, opd_tensor_wrap_key(r[0].u.t, OPD_F_GRAD_WRAPPER));
+}
+static void told(void *user, opd_op *op) { *(int *)user += opd_op_name(op) != NULL; }
+static void mute(void *user, int is_error, const char *text) { (void)user; (void)is_error; (void)text; }
+static int64_t ways_scaled(double x, int64_t n) { return (int64_t)x * n; }
+OPD_FUNCTION(ways_scaled_op, ways_scaled, int64_t, double, int64_t)
+static int a_registry(void) {
+    const bool known = opd_op_list(NULL, NULL, 0) > 0;            /* all that are built in count before */
+    const opd_registry_info before = opd_registry_stats();
+    opd_library *libs[4] = {NULL, NULL, NULL, NULL};
+    opd_def_options again;
+    opd_listener *listener = NULL;
+    opd_registry_info after;
+    opd_value v[2], r[1];
+    opd_keyword kw;
+    char text[64];
+    int heard = 0, rc = -1, i;
+    memset(&again, 0, sizeof again);
+    again.same_again = 1;
+    kw.name = "n"; kw.value = opd_value_float(2);
+    opd_log_set(mute, NULL);
+    do {
+        opd_tensor *x = some(2);
+        libs[0] = opd_library_open(OPD_FRAGMENT, "ways", NULL, __FILE__, __LINE__);
+        libs[1] = opd_library_open(OPD_FRAGMENT, "ways", NULL, __FILE__, __LINE__);
+        libs[2] = opd_library_open(OPD_IMPL, "aten", "CPU", __FILE__, __LINE__);
+        libs[3] = opd_library_open(OPD_IMPL, "_", opd_key_name(OPD_F_GRAD_WRAPPER), __FILE__, __LINE__);
+        listener = opd_listener_add(told, told, &heard);
+        if (!known || !x || !libs[0] || !libs[1] || !libs[2] || !libs[3] || !listener ||
+            opd_def_with(libs[0], "op(Tensor self, float[2] n=[1, 2]) -> Tensor", &again) ||
+            opd_def_with(libs[1], "op(Tensor self, float[2] n=[1, 2]) -> Tensor", &again) ||
+            opd_def(libs[1], "op.more(Tensor self, int[2] n) -> Tensor") ||
+            opd_impl_key(libs[0], "op", "CPU", k_self, NULL, NULL) ||
+            opd_impl_key(libs[1], "op.more", "CompositeExplicitAutograd", k_self, NULL, NULL) ||
+            opd_def_function(libs[0], "scaled", &ways_scaled_op) ||
+            opd_impl(libs[2], "neg", k_self) || opd_fallback(libs[3], k_wrapped)) { break; }
+        v[0] = opd_value_tensor(x);
+        v[1] = opd_value_int(3);
+        if (opd_call_all(opd_find("ways::op"), r, v, 2) || opd_call_at(opd_find("ways::op"), "CPU", r, v, 2) ||
+            opd_call_keywords(opd_find("ways::op"), r, v, 1, &kw, 1) ||
+            opd_overloads_call(opd_overloads_find("ways::op"), r, v, 2, NULL, 0) ||
+            !opd_overloads_resolve(opd_overloads_find("ways::op"), v, 1, &kw, 1) || !opd_neg(x) ||
+            opd_explain(opd_find("ways::op"), v, 2, text, sizeof text) == 0 ||
+            opd_dump(opd_find("ways::op"), text, sizeof text) == 0 ||
+            opd_dump_table(opd_find("ways::op"), text, sizeof text) == 0) { break; }
+        v[0] = opd_value_tensor(opd_tensor_wrap_key(x, OPD_F_GRAD_WRAPPER));
+        if (!v[0].u.t || opd_call_all(opd_find("ways::op"), r, v, 2)) { break; }
+        rc = opd_tensor_unwrap_key(r[0].u.t, OPD_F_GRAD_WRAPPER) == x ? 0 : -1;
+    } while (0);
+    opd_log_set(NULL, NULL);
+    opd_listener_remove(listener);
+    for (i = 0; i < 4; i++) { opd_library_close(libs[i]); }
+    after = opd_registry_stats();
+    CHECK_INT(after.kernels, before.kernels);
+    CHECK_INT(after.fallbacks, before.fallbacks);
+    CHECK_INT(after.libraries, before.libraries);
+    CHECK_INT(after.retired, 0);
+    CHECK_INT(after.operators, before.operators);
+    return rc;
+}
+TEST(registry) { every_allocation(a_registry, 2000); }
 
 //-- calls -------------------------------------------------------------------------------------------------------------
 

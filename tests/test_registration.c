@@ -913,6 +913,108 @@ TEST(calls_are_explained) {
     opd_library_close(d);
 }
 
+/* What opd_explain says against what runs, as opd_dispatch_trace_set shows it: random kernels, each of which goes on
+   below its key, random fallbacks and fallthroughs, thread states, arguments. */
+static int k_below(opd_call *call) {
+    const opd_keyset keys = opd_call_keys(call);
+    int f = OPD_F_COUNT - 1;
+    while (f > 0 && !(keys.functionality & OPD_BIT_OF(f))) { f--; }
+    return f == 0 ? opd_return_int(call, 7) : opd_redispatch(call, opd_keyset_and(keys, opd_keyset_below(f)));
+}
+static char hops[4096];
+static void note_hop(void *user, int is_error, const char *text) {
+    const char *key = strstr(text, "key=[");
+    const size_t n = strlen(hops);
+    (void)user;
+    if (is_error == -1 && key && strstr(text, "op=[told::op]")) {
+        (void)snprintf(hops + n, sizeof hops - n, "%.*s ", (int)strcspn(key + 5, "]"), key + 5);
+    }
+}
+/* The keys that the explanation has arrows at, up to the first that is an error. */
+static void explained_hops(const char *text, char *out, size_t cap) {
+    const char *end, *error;
+    size_t n = 0;
+    out[0] = 0;
+    for (; (text = strchr(text, '\n')) != NULL; ) {
+        text++;
+        if (strncmp(text, "  => ", 5) != 0 && strncmp(text, "  -> ", 5) != 0) { continue; }
+        n += (size_t)snprintf(out + n, cap - n, "%.*s ", (int)strcspn(text + 5, ":"), text + 5);
+        end = text + strcspn(text, "\n");
+        error = strstr(text, "; an error: ");
+        if (error && error < end) { break; }
+    }
+}
+TEST(explained_calls_are_what_runs) {
+    static const char *const keys[] = {"CPU", "Meta", "AutogradCPU", "Autograd", "CompositeExplicitAutograd",
+        "CompositeImplicitAutograd", "Tracer", "Conjugate", "Functionalize", "ADInplaceOrView", "BackendSelect",
+        "AutocastCPU", "Undefined", "FuncTorchBatched", "FuncTorchGradWrapper", "SparseCPU", "QuantizedMeta"};
+    static const char *const fallbacks[] = {"Functionalize", "Conjugate", "FuncTorchBatched", "FuncTorchGradWrapper"};
+    static const int bits[] = {OPD_F_TRACER, OPD_F_CONJUGATE, OPD_F_FUNCTIONALIZE, OPD_F_BATCHED, OPD_F_GRAD_WRAPPER,
+        OPD_F_AD_INPLACE_OR_VIEW, OPD_F_AUTOGRAD, OPD_F_AUTOCAST, OPD_F_DENSE, OPD_F_SPARSE, OPD_F_QUANTIZED,
+        OPD_F_BACKEND_SELECT};
+    enum { KEYS = sizeof keys / sizeof *keys, FALLBACKS = sizeof fallbacks / sizeof *fallbacks,
+           BITS = sizeof bits / sizeof *bits };
+    static const opd_backend places[] = {OPD_CPU, OPD_META};
+    const int64_t one = 1;
+    const opd_dispatch_state before = opd_dispatch_state_get();
+    int round, i, different = 0, errors = 0;
+    random_state = 7;
+    for (round = 0; round < 3000; round++) {
+        opd_library *d = lib_new(OPD_FRAGMENT, "told", NULL, "t", 1), *k = lib_new(OPD_IMPL, "told", NULL, "k", 2);
+        opd_library *f[FALLBACKS];
+        opd_dispatch_state state = before;
+        opd_tensor *x, *y;
+        char text[8192], expect[4096];
+        opd_value v[2], r[1];
+        opd_op *op;
+        CHECK_INT(opd_def(d, "op(Tensor? a, Tensor? b) -> int"), 0);
+        for (i = 0; i < KEYS; i++) {
+            const bool through = random_below(3) == 0 && strcmp(keys[i], "Undefined") != 0;
+            if (random_below(3)) { continue; }
+            CHECK_INT(opd_impl_key(k, "op", keys[i], through ? OPD_FALLTHROUGH : k_below, NULL, NULL), 0);
+        }
+        for (i = 0; i < FALLBACKS; i++) {
+            f[i] = random_below(3) ? NULL : lib_new(OPD_IMPL, "_", fallbacks[i], "f", 3);
+            if (f[i]) { CHECK_INT(opd_fallback(f[i], random_below(2) ? k_below : OPD_FALLTHROUGH), 0); }
+        }
+        OPD_SCOPE {
+            op = opd_find("told::op");
+            x = opd_tensor_new_on(opd_ints_of(&one, 1), OPD_FLOAT32, opd_device_of(places[random_below(2)], -1));
+            y = opd_tensor_new_on(opd_ints_of(&one, 1), OPD_FLOAT32, opd_device_of(places[random_below(2)], -1));
+            if (random_below(2)) { (void)opd_tensor_set_requires_grad(x, true); }
+            if (random_below(4) == 0) { y = opd_tensor_wrap_key(y, OPD_F_GRAD_WRAPPER); }
+            v[0] = random_below(4) ? opd_value_tensor(x) : opd_value_none();
+            v[1] = random_below(3) ? opd_value_tensor(y) : opd_value_none();
+            for (i = 0; i < BITS; i++) {
+                const int what = random_below(6);
+                if (what == 0) { state.included ^= OPD_BIT_OF(bits[i]); }
+                if (what == 1) { state.excluded ^= OPD_BIT_OF(bits[i]); }
+            }
+            state.grad_enabled = random_below(3) != 0;
+            (void)opd_dispatch_state_set(state);
+            CHECK(opd_explain(op, v, 2, text, sizeof text) < sizeof text);
+            explained_hops(text, expect, sizeof expect);
+            hops[0] = 0;
+            opd_log_set(note_hop, NULL);
+            (void)opd_dispatch_trace_set(true);
+            errors += opd_call_all(op, r, v, 2) != 0;
+            (void)opd_dispatch_trace_set(false);
+            opd_log_set(NULL, NULL);
+            opd_error_clear();
+            (void)opd_dispatch_state_set(before);
+            if (strcmp(hops, expect) != 0 && different++ < 3) {
+                printf("round %d\n%sran %s\nnot %s\n", round, text, hops, expect);
+            }
+        }
+        for (i = 0; i < FALLBACKS; i++) { opd_library_close(f[i]); }
+        opd_library_close(k);
+        opd_library_close(d);
+    }
+    CHECK_INT(different, 0);
+    CHECK(errors > 100 && errors < 2900);
+    CHECK_OK();
+}
+
 static int k_number(opd_call *call) { return opd_return_int(call, *(const int64_t *)opd_call_user(call)); }
 TEST(calls_at_a_key) {
     static int64_t cpu = 1, cuda = 2;

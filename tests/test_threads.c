@@ -125,7 +125,7 @@ static void *overrider(void *arg) {
 
 static void quiet_log(void *user, int is_error, const char *text) {
     (void)user;
-    if (is_error) { printf("%s\n", text); }
+    if (is_error > 0) { printf("%s\n", text); }
 }
 
 /* Names are for ever, and cases run more than once. */
@@ -463,6 +463,8 @@ static void *mix_watcher(void *arg) {
             opd_library_close(cpu);
         }
         CHECK_INT(opd_backend_unregister(OPD_PRIVATEUSE3), 0);
+        opd_log_set(quiet_log, &o);
+        (void)opd_dispatch_trace_set(i % 8 == 0);
         if (i % 4 == 0) { opd_profile_free(opd_profiler_stop()); }
         CHECK(opd_observer_remove(h));
         CHECK_OK();
@@ -530,6 +532,7 @@ TEST_KEEPS(everything_at_once) {
     __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
     for (i = 0; i < n; i++) { CHECK_INT(pthread_join(threads[i], NULL), 0); }
     opd_library_close(lib);
+    (void)opd_dispatch_trace_set(false);
     CHECK(calls_done > 50);
     CHECK_INT(unmade, made);
     CHECK_INT(opd_registry_stats().retired, 0);
