@@ -18044,6 +18044,18 @@ static int opdi_adam_check(const opd_adam_options *o) {
            opdi_optimizer_number(o->weight_decay >= 0, "weight_decay value", o->weight_decay) ? -1 : 0;
 }
 
+/* Says that a parameter is there twice; -1 with an error. */
+static int opdi_optimizer_twice(opd_tensor *const *params, int n) {
+    opdi_found found;
+    int i;
+    memset(&found, 0, sizeof found);
+    for (i = 0; i < n && found.n == i; i++) { if (opdi_found_add(&found, (uintptr_t)params[i]) < 0) { break; } }
+    if (found.n < n && opd_ok()) {
+        opd_warn("optimizer contains a parameter group with duplicate parameters (number %d)", i - 1);
+    }
+    opdi_found_free(&found);
+    return opd_ok() ? 0 : -1;
+}
 static opd_optimizer *opdi_optimizer_make(int kind, opd_tensor *const *params, int n, const opd_sgd_options *sgd,
                                           const opd_adam_options *adam) {
     opd_optimizer *o;
@@ -18062,6 +18074,7 @@ static opd_optimizer *opdi_optimizer_make(int kind, opd_tensor *const *params, i
         }
         if (t->grad_fn) { (void)opd_fail(OPD_ERROR_ARGUMENT, "can't optimize a non-leaf Tensor"); return NULL; }
     }
+    if (opdi_optimizer_twice(params, n)) { return NULL; }
     bytes = sizeof *o + (size_t)n * ((3 + 2 * OPDI_STATES) * sizeof(opd_tensor *) + sizeof(bool));
     if (!(o = (opd_optimizer *)opdi_alloc(bytes))) { return NULL; }
     memset(o, 0, bytes);
