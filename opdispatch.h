@@ -17003,6 +17003,14 @@ static double opdi_check_direction(const opdi_check *c, const opdi_axis *x, int 
     if (!c->fast) { return d == k ? 1 : 0; }
     return opdi_check_random(2 * x->which + side, k) * x->unit;
 }
+/* The numbers v of an axis along its direction d. */
+static double opdi_check_along(const opdi_check *c, const opdi_axis *x, int side, int64_t d, const double *v) {
+    double sum = 0;
+    int64_t k;
+    if (!c->fast) { return v[d]; }
+    for (k = 0; k < x->numel; k++) { sum += v[k] * opdi_check_direction(c, x, side, d, k); }
+    return sum;
+}
 
 /* Memory of the innermost scope: n doubles, zero; NULL with an error. */
 static double *opdi_check_block(int64_t n) {
@@ -17045,7 +17053,7 @@ static opd_tensor *opdi_check_vector(const opdi_check *c, const opd_tensor *t, c
     return v && opdi_check_write(c, v, NULL, x, side, d, 1) == 0 ? v : NULL;
 }
 
-/* Writes down that the check failed: the first text is the error's, the rest goes on in the report. */
+/* Writes down that the check failed: the whole text into the report, as much as it holds into the error. */
 static int opdi_check_fail(opdi_check *c, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
 static int opdi_check_fail(opdi_check *c, const char *format, ...) {
     va_list ap;
@@ -17107,7 +17115,7 @@ static int opdi_check_differences(opdi_check *c, const opdi_axis *x, int64_t d) 
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
     double *row = c->numerical + (x->at + d) * c->columns;
     int sign, i, rc = 0;
-    int64_t b, k;
+    int64_t b;
     for (sign = 1; sign >= -1 && rc == 0; sign -= 2) {
         opd_scope scope = opd_scope_open();
         rc = opdi_check_write(c, x->t, x->home, x, 0, d, sign * c->o->eps);
@@ -17117,9 +17125,7 @@ static int opdi_check_differences(opdi_check *c, const opdi_axis *x, int64_t d) 
             const double *v = opdi_check_read(outs[i]);
             if (!v) { rc = -1; }
             for (b = 0; b < y->n && rc == 0; b++) {
-                double sum = 0;
-                if (!c->fast) { sum = v[b]; }
-                for (k = 0; c->fast && k < y->numel; k++) { sum += v[k] * opdi_check_direction(c, y, 1, b, k); }
+                const double sum = opdi_check_along(c, y, 1, b, v);
                 row[y->at + b] = sign > 0 ? sum : (row[y->at + b] - sum) / (2 * c->o->eps);
             }
         }
@@ -17163,7 +17169,7 @@ static int opdi_check_column(opdi_check *c, opd_tensor *out, const opdi_axis *y,
                              double *worst) {
     opd_tensor *grads[OPDI_CHECK_INPUTS], *v = opdi_check_vector(c, out, y, 1, b);
     int j;
-    int64_t a, k;
+    int64_t a;
     if (!v || opdi_check_backward(c, &out, 1, &v, grads)) { return -1; }
     for (j = 0; j < c->nin; j++) {
         const opdi_axis *x = &c->in[j];
@@ -17171,9 +17177,8 @@ static int opdi_check_column(opdi_check *c, opd_tensor *out, const opdi_axis *y,
         if (grads[j] && opdi_check_grad(c, x, grads[j])) { return -1; }
         if (grads[j] && !(g = opdi_check_read(grads[j]))) { return -1; }
         for (a = 0; a < x->n; a++) {
-            double sum = 0, *to = &c->analytical[(x->at + a) * c->columns + y->at + b];
-            if (g && !c->fast) { sum = g[a]; }
-            for (k = 0; g && c->fast && k < x->numel; k++) { sum += g[k] * opdi_check_direction(c, x, 0, a, k); }
+            const double sum = g ? opdi_check_along(c, x, 0, a, g) : 0;
+            double *to = &c->analytical[(x->at + a) * c->columns + y->at + b];
             if (!second) { *to = sum; }
             else if (!(fabs(*to - sum) <= *worst) && !(*to != *to && sum != sum)) { *worst = fabs(*to - sum); }
         }
@@ -17223,7 +17228,7 @@ static int opdi_check_tangent(opdi_check *c, int j, int64_t d) {
     const opdi_axis *x = &c->in[j];
     opd_tensor *with[OPDI_CHECK_INPUTS], *tangents[OPD_GRADCHECK_OUTPUTS];
     int i;
-    int64_t b, k;
+    int64_t b;
     memset(with, 0, sizeof with);
     if (!(with[j] = opdi_check_vector(c, x->t, x, 0, d)) || opdi_check_push(c, with, tangents)) { return -1; }
     for (i = 0; i < c->nout; i++) {
@@ -17234,10 +17239,7 @@ static int opdi_check_tangent(opdi_check *c, int j, int64_t d) {
             return opdi_check_fail(c, "Forward AD gradient has dtype mismatch.");
         }
         for (b = 0; v && b < y->n; b++) {
-            double sum = 0;
-            if (!c->fast) { sum = v[b]; }
-            for (k = 0; c->fast && k < y->numel; k++) { sum += v[k] * opdi_check_direction(c, y, 1, b, k); }
-            c->analytical[(x->at + d) * c->columns + y->at + b] = sum;
+            c->analytical[(x->at + d) * c->columns + y->at + b] = opdi_check_along(c, y, 1, b, v);
         }
     }
     return 0;
@@ -17629,13 +17631,14 @@ static int opdi_check_start(opd_gradcheck_fn fn, void *user, opd_tensor *const *
     c->ninputs = ninputs;
     c->o = o;
     c->strict = strict;
-    c->report = o->report && o->report_cap ? o->report : text;
-    c->report_cap = o->report && o->report_cap ? o->report_cap : sizeof text;
+    c->report = o->report && o->report_cap > sizeof text ? o->report : text;
+    c->report_cap = o->report && o->report_cap > sizeof text ? o->report_cap : sizeof text;
     c->report[0] = 0;
     scope = opd_scope_open();
     rc = opdi_check_run(c);
     opd_scope_close(&scope);
     if (c->wrong && !o->raise_exception) { opd_error_clear(); rc = 1; }
+    if (c->report == text && o->report && o->report_cap) { (void)snprintf(o->report, o->report_cap, "%s", text); }
     opdi_free(c, sizeof *c);
     return rc;
 }
