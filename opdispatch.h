@@ -592,6 +592,8 @@ OPD_API opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state);
 typedef int (*opd_kernel)(opd_call *call);
 /* A derivative formula; see opd_backward_call below. */
 typedef int (*opd_backward_fn)(opd_backward_call *bw);
+/* What leaves something for it; see opd_context below. */
+typedef int (*opd_setup_fn)(opd_context *ctx);
 /* A formula of forward mode: tangents of the results out of tangents of the arguments; see opd_jvp_call below. */
 typedef int (*opd_jvp_fn)(opd_jvp_call *jv);
 /* A batching rule.  A function of one's own, or a named family. */
@@ -649,8 +651,8 @@ typedef struct opd_op_desc {
     uint32_t tags;               /* OPD_OPTAG_* */
     int32_t same_again;          /* 1: an identical second definition is allowed */
     opd_jvp_fn jvp;              /* forward mode: a function or OPD_JVP_*; NULL: by `backward`; see >>api:forward */
-    int (*setup_context)(opd_context *ctx);      /* with `backward`: what it keeps in a context (see opd_context) after
-                                    each recorded call, in place of `save` or beside it; functional schemas only */
+    opd_setup_fn setup_context;  /* with `backward`: what it keeps in a context (see opd_context) after each recorded
+                                    call, in place of `save` or beside it; functional schemas only */
     int32_t once_differentiable; /* 1: the formula computes what no tape sees; a second derivative is refused */
 } opd_op_desc;
 
@@ -694,6 +696,11 @@ OPD_API int opd_impl_key(opd_library *lib, const char *name, const char *key, op
 OPD_API int opd_fallback(opd_library *lib, opd_kernel kernel);
 /* Defines an operator with everything that belongs to it.  The desc is copied. */
 OPD_API int opd_define(opd_library *lib, const opd_op_desc *desc);
+/* Gives an operator that is defined a formula, as a kernel at Autograd of this library (torch.library.
+   register_autograd): functional schemas only.  setup_context fills the context that the formula reads after each
+   recorded call (see opd_context); NULL: nothing is saved.  0, or -1 with nothing changed. */
+OPD_API int opd_register_autograd(opd_library *lib, const char *name, opd_backward_fn backward,
+                                  opd_setup_fn setup_context);
 
 /* Finds "ns::name.overload"; NULL with an error that names the nearest ones.  Handles stay valid for ever; a call
    through one whose operator has been undefined fails. */
@@ -1029,9 +1036,9 @@ OPD_INLINE opd_grad_block opd_grad_begin(bool on) {
 OPD_INLINE void opd_grad_end(opd_grad_block *b) {
     if (b->open) { b->open = false; (void)opd_grad_set(b->was); }
 }
-/* Inference mode of this thread (c10::InferenceMode): no grad mode, calls pass by the Autograd keys, and tensors made
-   in it are inference tensors: without history and version, never saved for a backward and not written outside.  Views of
-   other tensors stay such, but may be written only inside.  Returns the thread's whole state before, which
+/* Inference mode of this thread (c10::InferenceMode): no grad mode, calls pass by the Autograd keys, and tensors
+   made in it are inference tensors: without history and version, never saved for a backward and not written outside.
+   Views of other tensors stay such, but may be written only inside.  Returns the thread's whole state before, which
    opd_dispatch_state_set puts back; as a block: OPD_INFERENCE_MODE(on) { }.  `false` inside gives the normal mode. */
 OPD_API opd_dispatch_state opd_inference_set(bool on);
 OPD_API bool opd_inference_enabled(void);
@@ -1081,8 +1088,8 @@ OPD_API bool opd_call_requires_grad(const opd_call *call);
    without one gets none.  All three return 0, or not 0 after an error. */
 typedef struct opd_autograd_function {
     const char *name;            /* its nodes are NAMEBackward */
-    int (*forward)(opd_context *ctx);
-    int (*setup_context)(opd_context *ctx);      /* or NULL */
+    opd_setup_fn forward;
+    opd_setup_fn setup_context;  /* or NULL */
     opd_backward_fn backward;    /* NULL: an error when backward comes to it */
     opd_jvp_fn jvp;              /* forward mode (see >>api:forward), after forward; NULL: inputs have no tangents */
     void *user;                  /* opd_context_user */
@@ -3258,6 +3265,7 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int, opd_autograd_not_implemented, 1, (opd_call *)) \
     X(opd_context *, opd_jvp_context, 1, (const opd_jvp_call *)) \
     X(opd_tensor *, opd_autograd_call, 3, (const opd_autograd_function *, const opd_value *, int)) \
+    X(int, opd_register_autograd, 4, (opd_library *, const char *, opd_backward_fn, opd_setup_fn)) \
     X(opd_sgd_options, opd_sgd_defaults, 0, ()) \
     X(opd_adam_options, opd_adam_defaults, 0, ()) \
     X(opd_adam_options, opd_adamw_defaults, 0, ()) \
@@ -9160,7 +9168,8 @@ static opdi_card *opdi_card_known(const opdi_card *card) {
 }
 
 //-- The card of an operator that has just been defined; base and inplace for a derived form.
-static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *base, bool inplace) {
+//-- own: it says everything about the operator, not only what a kernel at Autograd needs.
+static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *base, bool inplace, bool own) {
     opdi_card *card = (opdi_card *)opdi_alloc(sizeof *card), *known;
     int i;
     if (!card) { return NULL; }
@@ -9192,7 +9201,7 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
         card->next = op->cards;
         op->cards = card;
     }
-    OPDI_PUBLISH(&op->card, card);
+    if (own) { OPDI_PUBLISH(&op->card, card); }
     opdi_unlock(&opdi_registry.lock);
     return card;
 }
@@ -9275,7 +9284,7 @@ static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool
     desc.schema = name;
     if (inplace) { desc.save = base->desc.save; } else { desc.save = NULL; }
     if (!inplace) { desc.cases = NULL; }
-    card = opdi_card_new(op, &desc, base, inplace);
+    card = opdi_card_new(op, &desc, base, inplace, true);
     if (!card) { return -1; }
     if (composite) {
         return opdi_impl_at(lib, op->name, OPD_KEY_COMPOSITE_IMPLICIT, opdi_derived_composite, card, NULL);
@@ -9325,18 +9334,56 @@ static int opdi_hold_user(opd_library *lib, const opd_op_desc *desc) {
 }
 
 //-- A set-up sees what a functional operator was given and gave.
-static int opdi_check_setup(const opd_op *op, const opd_op_desc *desc) {
+static int opdi_check_functional(const opd_op *op) {
     int i;
     bool wrong = op->written_args != 0 || op->nrets < 1;
+    for (i = 0; i < op->nrets; i++) { wrong = wrong || opd_schema_is_aliasing(op->schema, OPD_RESULT(i)); }
+    return !wrong ? 0 : opd_fail(OPD_ERROR_REGISTER, "Cannot register autograd formula for non-functional operator %s. "
+                                 "Please create a functional operator and register an autograd formula for that.",
+                                 op->name);
+}
+static int opdi_check_setup(const opd_op *op, const opd_op_desc *desc) {
     if (!desc->setup_context) { return 0; }
     if (!desc->backward || desc->backward == opd_not_differentiable || desc->inplace || desc->autograd) {
         return opd_fail(OPD_ERROR_REGISTER, "%s: setup_context needs a formula (.backward), and neither a kernel at "
                         "Autograd nor an in-place form that would share it", op->name);
     }
-    for (i = 0; i < op->nrets; i++) { wrong = wrong || opd_schema_is_aliasing(op->schema, OPD_RESULT(i)); }
-    return !wrong ? 0 : opd_fail(OPD_ERROR_REGISTER, "Cannot register autograd formula for non-functional operator %s. "
-                                 "Please create a functional operator and register an autograd formula for that.",
-                                 op->name);
+    return opdi_check_functional(op);
+}
+
+//-- The kernel at Autograd that a library gives an operator of another: as long as that has the same layout.
+static int opdi_autograd_registered(opd_call *call) {
+    const opdi_card *card = (const opdi_card *)call->user;
+    const opd_op *op = call->op;
+    if (card->nargs != op->nargs || card->tensor_args != op->tensor_args || card->list_args != op->list_args) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%s was defined anew, with a schema that the formula registered for it "
+                        "does not fit", op->name);
+    }
+    return opdi_autograd_kernel(call);
+}
+static int opdi_no_setup(opd_context *ctx) { (void)ctx; return 0; }
+
+int opd_register_autograd(opd_library *lib, const char *name, opd_backward_fn backward, opd_setup_fn setup_context) {
+    char qualified[256];
+    opd_op_desc desc;
+    opdi_card *card;
+    opd_op *op = NULL;
+    int rc;
+    if (!opdi_library_usable(lib, "opd_register_autograd")) { return -1; }
+    if (!name || !backward) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_register_autograd: the %s is NULL", name ? "formula" : "name");
+    }
+    rc = opdi_check_name(name) || opdi_qualify(lib, name, "operator name", qualified, sizeof qualified);
+    if (!rc) { op = opd_find(qualified); }
+    if (!op || opdi_check_functional(op)) { return opdi_library_error(lib); }
+    memset(&desc, 0, sizeof desc);
+    desc.backward = backward;
+    desc.setup_context = setup_context ? setup_context : opdi_no_setup;
+    card = opdi_card_new(op, &desc, NULL, false, false);
+    if (!card || opdi_impl_at(lib, op->name, OPD_KEY_AUTOGRAD, opdi_autograd_registered, card, NULL)) {
+        return opdi_library_error(lib);
+    }
+    return 0;
 }
 
 int opd_define(opd_library *lib, const opd_op_desc *desc) {
@@ -9352,7 +9399,7 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     options.same_again = desc->same_again;
     op = opdi_def_text(lib, desc->schema, &options);
     if (!op) { return -1; }
-    card = opdi_check_setup(op, desc) ? NULL : opdi_card_new(op, desc, NULL, false);
+    card = opdi_check_setup(op, desc) ? NULL : opdi_card_new(op, desc, NULL, false, true);
     /* the user pointer last: a failure takes nothing */
     if (!card || opdi_define_kernels(lib, card, desc->user) || opdi_hold_user(lib, desc)) {
         opdi_library_undo(lib, before);
