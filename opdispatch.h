@@ -2220,6 +2220,7 @@ struct opd_inference_guard {
     X(unsqueeze, "unsqueeze", T2, unsqueeze, (T, i), 0, ()) \
     X(squeeze, "squeeze", T1, squeeze, (T), 0, ()) \
     X(squeeze_dim, "squeeze.dim", T2, squeeze_dim, (T, i), 0, ()) \
+    X(squeeze_dims, "squeeze.dims", T2, squeeze_dims, (T, I), 0, ()) \
     X(detach, "detach", T1, detach, (T), 0, ()) \
     X(alias, "alias", T1, alias, (T), 0, ()) \
     X(as_strided, "as_strided", T3, as_strided, (T, I, I), T4, (T, I, I, V)) \
@@ -2295,6 +2296,9 @@ struct opd_inference_guard {
     X(unsqueeze_, "unsqueeze_", T2, unsqueeze_, (T, i), 0, ()) \
     X(squeeze_, "squeeze_", T1, squeeze_, (T), 0, ()) \
     X(squeeze__dim, "squeeze_.dim", T2, squeeze_dim_, (T, i), 0, ()) \
+    X(squeeze__dims, "squeeze_.dims", T2, squeeze_dims_, (T, I), 0, ()) \
+    X(swapaxes_, "swapaxes_", T3, swapaxes_, (T, i, i), 0, ()) \
+    X(swapdims_, "swapdims_", T3, swapdims_, (T, i, i), 0, ()) \
     X(as_strided_, "as_strided_", T3, as_strided_, (T, I, I), T4, (T, I, I, V)) \
     X(detach_, "detach_", T1, detach_, (T), 0, ()) \
     X(resize_, "resize_", T2, resize_, (T, I), T3, (T, I, V)) \
@@ -2316,6 +2320,7 @@ struct opd_inference_guard {
     X(unsqueeze_copy, "unsqueeze_copy", T2, unsqueeze_copy, (T, i), 0, ()) \
     X(squeeze_copy, "squeeze_copy", T1, squeeze_copy, (T), 0, ()) \
     X(squeeze_copy_dim, "squeeze_copy.dim", T2, squeeze_copy_dim, (T, i), 0, ()) \
+    X(squeeze_copy_dims, "squeeze_copy.dims", T2, squeeze_copy_dims, (T, I), 0, ()) \
     X(detach_copy, "detach_copy", T1, detach_copy, (T), 0, ()) \
     X(alias_copy, "alias_copy", T1, alias_copy, (T), 0, ()) \
     X(as_strided_copy, "as_strided_copy", T3, as_strided_copy, (T, I, I), T4, (T, I, I, V)) \
@@ -2435,6 +2440,7 @@ struct opd_inference_guard {
     X(fmod_Scalar, "fmod.Scalar", T2, fmod_Scalar, (T, V), 0, ()) \
     X(remainder_Tensor, "remainder.Tensor", T2, remainder, (T, T), 0, ()) \
     X(remainder_Scalar, "remainder.Scalar", T2, remainder_Scalar, (T, V), 0, ()) \
+    X(remainder_Scalar_Tensor, "remainder.Scalar_Tensor", T2, remainder_Scalar_Tensor, (V, T), 0, ()) \
     X(pow_Tensor_Tensor, "pow.Tensor_Tensor", T2, pow_Tensor_Tensor, (T, T), 0, ()) \
     X(pow_Tensor_Scalar, "pow.Tensor_Scalar", T2, pow_Tensor_Scalar, (T, V), 0, ()) \
     X(pow_Scalar, "pow.Scalar", T2, pow_Scalar, (V, T), 0, ()) \
@@ -2484,9 +2490,12 @@ struct opd_inference_guard {
     X(atan2, "atan2", T2, atan2, (T, T), 0, ()) \
     X(hypot, "hypot", T2, hypot, (T, T), 0, ()) \
     X(xlogy_Tensor, "xlogy.Tensor", T2, xlogy, (T, T), 0, ()) \
+    X(xlogy_Scalar_Other, "xlogy.Scalar_Other", T2, xlogy_Scalar_Other, (T, V), 0, ()) \
+    X(xlogy_Scalar_Self, "xlogy.Scalar_Self", T2, xlogy_Scalar_Self, (V, T), 0, ()) \
     X(logaddexp, "logaddexp", T2, logaddexp, (T, T), 0, ()) \
     X(logaddexp2, "logaddexp2", T2, logaddexp2, (T, T), 0, ()) \
     X(copysign_Tensor, "copysign.Tensor", T2, copysign, (T, T), 0, ()) \
+    X(copysign_Scalar, "copysign.Scalar", T2, copysign_Scalar, (T, V), 0, ()) \
     X(nextafter, "nextafter", T2, nextafter, (T, T), 0, ()) \
     X(heaviside, "heaviside", T2, heaviside, (T, T), 0, ()) \
     X(where_self, "where.self", T3, where_self, (T, T, T), 0, ()) \
@@ -2511,6 +2520,7 @@ struct opd_inference_guard {
     X(gelu_backward, "gelu_backward", T2, gelu_backward, (T, T), T3, (T, T, s)) \
     X(elu_backward, "elu_backward", T6, elu_backward, (T, V, V, V, b, T), 0, ()) \
     X(true_divide_Tensor, "true_divide.Tensor", T2, true_divide, (T, T), 0, ()) \
+    X(true_divide_Scalar, "true_divide.Scalar", T2, true_divide_Scalar, (T, V), 0, ()) \
     X(ldexp_Tensor, "ldexp.Tensor", T2, ldexp, (T, T), 0, ())
 
 #define OPD_OPERATORS_REDUCE(X) \
@@ -9208,6 +9218,7 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
 
 static int opdi_derived_kernel(opd_call *call);
 static int opdi_derived_composite(opd_call *call);
+static int opdi_derived_list(opd_call *call);
 
 //-- The schema of a derived form: the functional one's arguments, with self written (in-place) or with out arguments.
 static opd_schema *opdi_derived_schema(const opd_schema *f, const char *ns, const char *name, bool inplace) {
@@ -9237,21 +9248,33 @@ static opd_schema *opdi_derived_schema(const opd_schema *f, const char *ns, cons
     return opdi_schema_parse(text, strlen(text), ns, true);
 }
 
+//-- A form that writes a list of tensors in the place of one that returns a list.
+static bool opdi_derives_list(const opd_schema *f, const opd_schema *own) {
+    int i, lists = 0, written = 0;
+    for (i = 0; i < own->nargs; i++) {
+        written += own->args[i].written;
+        lists += own->args[i].written && own->args[i].type->kind == OPDI_TYPE_LIST;
+    }
+    return lists == 1 && written == 1 && own->nreturns == 0 && f->nreturns == 1 &&
+        f->returns[0].type->kind == OPDI_TYPE_LIST;
+}
+
 //-- A derived form can be when it writes as many tensors as there are results, and knows every argument.
 static int opdi_derive_check(const opd_schema *f, const opd_schema *own, const char *name, bool inplace) {
     int i, k, written = 0;
     const char *why = NULL;
+    const bool list = !inplace && opdi_derives_list(f, own);
     for (i = 0; i < own->nargs; i++) {
         if (!own->args[i].written) { continue; }
         written++;
-        if (own->args[i].type->kind != OPDI_TYPE_TENSOR) { why = "what it writes must be Tensors"; }
+        if (own->args[i].type->kind != OPDI_TYPE_TENSOR && !list) { why = "what it writes must be Tensors"; }
     }
     if (written != f->nreturns || (inplace && written != 1)) { why = "it must write a tensor for each result"; }
     if (inplace && (f->nargs < 1 || f->args[0].type->kind != OPDI_TYPE_TENSOR)) {
         why = "the first argument must be a Tensor";
     }
     for (i = 0; i < f->nreturns; i++) {
-        if (f->returns[i].type->kind != OPDI_TYPE_TENSOR) { why = "results must be Tensors"; }
+        if (f->returns[i].type->kind != OPDI_TYPE_TENSOR && !list) { why = "results must be Tensors"; }
     }
     for (i = 0; i < f->nargs && !why; i++) {
         const opdi_arg *a = &f->args[i];
@@ -9277,7 +9300,8 @@ static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool
                                desc.same_again};
     opd_op *op = schema && !wrong ? opdi_def_schema(lib, schema, &options) : NULL;
     opdi_card *card;
-    bool composite = desc.composite != NULL && !desc.cpu && !desc.any;
+    const bool list = op && !inplace && opdi_derives_list(base->op->schema, op->schema);
+    bool composite = desc.composite != NULL && !desc.cpu && !desc.any && !list;
     if (wrong) { opd_schema_free(schema); }
     if (!op) { return -1; }
     desc.inplace = desc.out = NULL;
@@ -9292,7 +9316,8 @@ static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool
     if (opdi_impl_at(lib, op->name, OPD_KEY_AUTOGRAD, inplace ? opdi_autograd_inplace_kernel : opdi_autograd_out_kernel,
                      card, NULL) ||
         opdi_impl_at(lib, op->name, OPD_KEY_AD_INPLACE_OR_VIEW, opdi_version_kernel, NULL, NULL)) { return -1; }
-    return opdi_impl_at(lib, op->name, OPD_KEY_COMPOSITE_EXPLICIT, opdi_derived_kernel, card, NULL);
+    return opdi_impl_at(lib, op->name, OPD_KEY_COMPOSITE_EXPLICIT, list ? opdi_derived_list : opdi_derived_kernel, card,
+                        NULL);
 }
 
 //-- From the top down: whatever other threads see of it meanwhile, no kernel runs without what belongs above it.
@@ -11915,6 +11940,32 @@ static int opdi_derived_composite(opd_call *call) {
     }
     for (i = 0; i < call->op->nrets; i++) {
         if (opd_return_tensor(call, targets[i])) { return -1; }
+    }
+    return 0;
+}
+
+//-- A list of out tensors: the functional form's results are copied over.
+static int opdi_derived_list(opd_call *call) {
+    const opdi_card *card = (const opdi_card *)call->user;
+    const opd_tensors out = opd_arg_tensors(call, opdi_low_bit(call->op->written_args));
+    opd_value args[OPD_MAX_ARGS], got;
+    int32_t k;
+    if (opdi_derived_args(call, card, out.n ? out.data[0] : NULL, args) ||
+        opd_call_all(card->base->op, &got, args, card->base->op->nargs)) {
+        return -1;
+    }
+    if (got.n != out.n) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s(): expected %d out tensors, but got %lld", call->op->schema->name,
+                        (int)got.n, (long long)out.n);
+    }
+    for (k = 0; k < got.n; k++) {
+        opd_tensor *from = got.u.tensors[k], *to = out.data[k];
+        if (!opd_can_cast((opd_scalar_type)from->dtype, (opd_scalar_type)to->dtype)) {
+            return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
+                            opd_dtype_cname((opd_scalar_type)from->dtype), opd_dtype_cname((opd_scalar_type)to->dtype));
+        }
+        if (!opdi_has_sizes(to, from->dims, from->ndim) && opdi_resize(to, from->dims, from->ndim)) { return -1; }
+        if (opdi_copy(to, from)) { return -1; }
     }
     return 0;
 }
@@ -24378,6 +24429,7 @@ static int opdi_empty_strided_kernel(opd_call *call) {
     return opdi_options_read(call, 2, false, OPD_FLOAT32, opdi_host(), &o) ? -1 : opdi_empty_strided_at(call, 0, &o);
 }
 #define OPDI_OPTIONS_TEXT "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define OPDI_OUT_TEXT ", *, Tensor(a!) out) -> Tensor(a!)"
 #define OPDI_CARD_FACTORY(id, schema_, kernel_, out_, cases_) \
     OPDI_CARD_ANY(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_FACTORY, NULL, out_, cases_)
 OPDI_CARD_FACTORY(empty_memory_format, "empty.memory_format(SymInt[] size, *, "
@@ -24385,7 +24437,8 @@ OPDI_CARD_FACTORY(empty_memory_format, "empty.memory_format(SymInt[] size, *, "
                   "empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
                   "(2,3)")
 OPDI_CARD_FACTORY(empty_strided, "empty_strided(SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
-                  opdi_empty_strided_kernel, NULL, "(2,3), (1,2)")
+                  opdi_empty_strided_kernel, "empty_strided.out(SymInt[] size, SymInt[] stride" OPDI_OUT_TEXT,
+                  "(2,3), (1,2)")
 OPDI_CARD_FACTORY(zeros, "zeros(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_zeros_kernel,
                   "zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", "(2,3); (); (2,0), dtype=4")
 OPDI_CARD_FACTORY(ones, "ones(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_ones_kernel,
@@ -24394,7 +24447,7 @@ OPDI_CARD_FACTORY(full, "full(SymInt[] size, Scalar fill_value, *, " OPDI_OPTION
                   "full.out(SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)",
                   "(2,3), 1.5; (2), 2; (2), True; (2), 1, dtype=7")
 OPDI_CARD_FACTORY(scalar_tensor, "scalar_tensor(Scalar s, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
-                  opdi_scalar_tensor_kernel, NULL, "1.5; 2, dtype=4")
+                  opdi_scalar_tensor_kernel, "scalar_tensor.out(Scalar s" OPDI_OUT_TEXT, "1.5; 2, dtype=4")
 
 /* From a tensor. */
 static int opdi_like_options(const opd_call *call, int at, bool has_format, opdi_options *o) {
@@ -24439,7 +24492,9 @@ OPDI_CARD_FACTORY(new_empty, "new_empty(Tensor self, SymInt[] size, *, " OPDI_OP
                   opdi_new_empty_kernel, "new_empty.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
                   "[2], (2,3)")
 OPDI_CARD_FACTORY(new_empty_strided, "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, "
-                  OPDI_OPTIONS_TEXT ") -> Tensor", opdi_new_empty_strided_kernel, NULL, "[2], (2,3), (1,2)")
+                  OPDI_OPTIONS_TEXT ") -> Tensor", opdi_new_empty_strided_kernel,
+                  "new_empty_strided.out(Tensor self, SymInt[] size, SymInt[] stride" OPDI_OUT_TEXT,
+                  "[2], (2,3), (1,2)")
 OPDI_CARD_FACTORY(new_zeros, "new_zeros(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
                   opdi_new_zeros_kernel, "new_zeros.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
                   "[2], (2,3)")
@@ -24589,7 +24644,6 @@ static int opdi_range_kernel(opd_call *call) {
     return opdi_arange_run(call, opd_arg_value(call, 0), opd_arg_value(call, 1),
                            call->op->nargs == 7 ? opd_arg_value(call, 2) : opd_value_int(1), true);
 }
-#define OPDI_OUT_TEXT ", *, Tensor(a!) out) -> Tensor(a!)"
 OPDI_CARD_FACTORY(arange, "arange(Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_arange_kernel,
                   "arange.out(Scalar end" OPDI_OUT_TEXT, "5; 2.5")
 OPDI_CARD_FACTORY(arange_start, "arange.start(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
@@ -24598,7 +24652,7 @@ OPDI_CARD_FACTORY(arange_start_step, "arange.start_step(Scalar start, Scalar end
                   ") -> Tensor", opdi_arange_kernel, "arange.start_out(Scalar start, Scalar end, Scalar step=1"
                   OPDI_OUT_TEXT, "1, 4, 2; 3, 0, -1; 0, 1, 0.25")
 OPDI_CARD_FACTORY(range, "range(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_range_kernel,
-                  NULL, "1, 4")
+                  "range.out_(Scalar start, Scalar end" OPDI_OUT_TEXT, "1, 4")
 OPDI_CARD_FACTORY(range_step, "range.step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
                   opdi_range_kernel, "range.out(Scalar start, Scalar end, Scalar step=1" OPDI_OUT_TEXT, "1, 4, 2")
 /* linspace; logspace has a base before the options. */
@@ -25503,25 +25557,36 @@ static int opdi_unsqueeze_backward(opd_backward_call *bw) {
 OPDI_CARD_VIEW(unsqueeze, "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", opdi_unsqueeze_kernel,
                opdi_unsqueeze_backward, "[2,3], 1; [2,3], -1; [], 0")
 /* Without dims of size 1, all of them or only dim `only`. */
-static void opdi_geometry_squeeze(opdi_geometry *g, int only) {
+/* g: self without its dims of one: all of them, or only the dim or dims of argument 1. */
+static int opdi_geometry_squeezed(const opd_call *call, opdi_geometry *g) {
+    const opd_tensor *self = opd_arg_tensor(call, 0);
+    const opd_value v = call->op->nargs < 2 ? opd_value_none() : opd_arg_value(call, 1);
+    uint64_t only = v.tag == OPD_TAG_NONE ? ~(uint64_t)0 : 0;
+    int32_t k;
     int d;
-    for (d = g->ndim - 1; d >= 0; d--) {
-        if (g->sizes[d] == 1 && (only < 0 || d == only)) { opdi_geometry_remove(g, d); }
+    for (k = 0; k < (v.tag == OPD_TAG_INTS ? v.n : v.tag == OPD_TAG_INT); k++) {
+        if ((d = opdi_view_dim(v.tag == OPD_TAG_INT ? v.u.i : v.u.ints[k], self->ndim)) < 0) { return -1; }
+        if (only >> d & 1) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "dim %d appears multiple times in the list of dims", d);
+        }
+        only |= (uint64_t)1 << d;
     }
+    opdi_geometry_of(g, self);
+    for (d = g->ndim - 1; d >= 0; d--) {
+        if (g->sizes[d] == 1 && (only >> d & 1)) { opdi_geometry_remove(g, d); }
+    }
+    return 0;
 }
 static int opdi_squeeze_kernel(opd_call *call) {
-    opd_tensor *self = opd_arg_tensor(call, 0);
-    int only = call->op->nargs < 2 ? -1 : opdi_view_dim(opd_arg_int(call, 1), self->ndim);
     opdi_geometry g;
-    if (!opd_ok()) { return -1; }
-    opdi_geometry_of(&g, self);
-    opdi_geometry_squeeze(&g, only);
-    return opdi_return_geometry(call, self, &g, 0);
+    return opdi_geometry_squeezed(call, &g) ? -1 : opdi_return_geometry(call, opd_arg_tensor(call, 0), &g, 0);
 }
 OPDI_CARD_VIEW(squeeze, "squeeze(Tensor(a) self) -> Tensor(a)", opdi_squeeze_kernel, opdi_view_backward,
                "[2,1,3,1]; [1]")
 OPDI_CARD_VIEW(squeeze_dim, "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", opdi_squeeze_kernel,
                opdi_view_backward, "[2,1,3], 1; [2,3], 0; [], 0")
+OPDI_CARD_VIEW(squeeze_dims, "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", opdi_squeeze_kernel,
+               opdi_view_backward, "[2,1,3,1], (1,-1); [2,1,3,1], (0,1); [1,2], ()")
 static int opdi_alias_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     return opdi_return_view(call, self, opdi_sizes(self), opdi_strides(self), self->ndim, 0);
@@ -26251,11 +26316,14 @@ static int opdi_chunk_kernel(opd_call *call) {
 #define OPDI_CARD_SPLIT(id, schema_, kernel_, cases_) OPDI_CARD_OF(id, schema_, kernel_, NULL, NULL, cases_)
 OPDI_CARD_SPLIT(split_sizes, "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
                 opdi_split_of_kernel, "[5,2], (2,3)")
-OPDI_CARD_SPLIT(unsafe_split_Tensor, "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
-                opdi_split_of_kernel, "[5,2], 2")
-OPDI_CARD_SPLIT(unsafe_split_with_sizes,
-                "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
-                opdi_split_of_kernel, "[5,2], (2,3)")
+OPDI_CARD_OF(unsafe_split_Tensor, "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
+             opdi_split_of_kernel, NULL,
+             "unsafe_split.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()",
+             "[5,2], 2")
+OPDI_CARD_OF(unsafe_split_with_sizes,
+             "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", opdi_split_of_kernel,
+             NULL, "unsafe_split_with_sizes.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()",
+             "[5,2], (2,3)")
 OPDI_CARD_SPLIT(chunk, "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", opdi_chunk_kernel,
                 "[5,2], 2; [2,3], 3, 1")
 OPDI_CARD_SPLIT(unsafe_chunk, "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
@@ -26815,13 +26883,8 @@ static int opdi_unsqueeze__kernel(opd_call *call) {
     return opdi_redescribed(call, self, &g);
 }
 static int opdi_squeeze__kernel(opd_call *call) {
-    opd_tensor *self = opd_arg_tensor(call, 0);
-    int only = call->op->nargs < 2 ? -1 : opdi_view_dim(opd_arg_int(call, 1), self->ndim);
     opdi_geometry g;
-    if (!opd_ok()) { return -1; }
-    opdi_geometry_of(&g, self);
-    opdi_geometry_squeeze(&g, only);
-    return opdi_redescribed(call, self, &g);
+    return opdi_geometry_squeezed(call, &g) ? -1 : opdi_redescribed(call, opd_arg_tensor(call, 0), &g);
 }
 static int opdi_as_strided__kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *v;
@@ -26860,6 +26923,12 @@ OPDI_CARD_SELF(unsqueeze_, "unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)",
 OPDI_CARD_SELF(squeeze_, "squeeze_(Tensor(a!) self) -> Tensor(a!)", opdi_squeeze__kernel, opdi_view_backward, "[2,1,3]")
 OPDI_CARD_SELF(squeeze__dim, "squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", opdi_squeeze__kernel,
                opdi_view_backward, "[2,1,3], 1")
+OPDI_CARD_SELF(squeeze__dims, "squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", opdi_squeeze__kernel,
+               opdi_view_backward, "[2,1,3,1], (1,-1)")
+OPDI_CARD_SELF(swapaxes_, "swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)", opdi_transpose__kernel,
+               opdi_transpose_backward, "[2,3], 0, 1")
+OPDI_CARD_SELF(swapdims_, "swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", opdi_transpose__kernel,
+               opdi_transpose_backward, "[2,3], 0, 1")
 OPDI_CARD_SELF(as_strided_, "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) "
                "-> Tensor(a!)", opdi_as_strided__kernel, OPD_NOT_DIFFERENTIABLE, "[3,4], (2,2), (4,1)")
 static int opdi_resize_to(opd_call *call, opd_ints sizes, int64_t format) {
@@ -26956,6 +27025,8 @@ OPDI_CARD_COPY(unsqueeze_copy, "unsqueeze_copy(Tensor self, int dim) -> Tensor",
 OPDI_CARD_COPY(squeeze_copy, "squeeze_copy(Tensor self) -> Tensor", "squeeze_copy.out", "[2,1,3]")
 OPDI_CARD_COPY(squeeze_copy_dim, "squeeze_copy.dim(Tensor self, int dim) -> Tensor", "squeeze_copy.dim_out",
                "[2,1,3], 1")
+OPDI_CARD_COPY(squeeze_copy_dims, "squeeze_copy.dims(Tensor self, int[] dim) -> Tensor", "squeeze_copy.dims_out",
+               "[2,1,3,1], (1,-1)")
 OPDI_CARD_COPY(detach_copy, "detach_copy(Tensor self) -> Tensor", "detach_copy.out", "[2,3]")
 OPDI_CARD_COPY(alias_copy, "alias_copy(Tensor self) -> Tensor", "alias_copy.out", "[2,3]")
 OPDI_CARD_COPY(as_strided_copy,
@@ -26966,10 +27037,13 @@ OPDI_CARD_COPY(diagonal_copy, "diagonal_copy(Tensor self, int offset=0, int dim1
 OPDI_CARD_COPY(unfold_copy, "unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor", "unfold_copy.out",
                "[5], 0, 3, 1")
 OPDI_CARD_COPY(split_copy_Tensor, "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
-               NULL, "[5,2], 2")
+               "split_copy.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()",
+               "[5,2], 2")
 OPDI_CARD_COPY(split_with_sizes_copy, "split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
-               NULL, "[5,2], (2,3)")
-OPDI_CARD_COPY(unbind_copy_int, "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", NULL, "[2,3]")
+               "split_with_sizes_copy.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()",
+               "[5,2], (2,3)")
+OPDI_CARD_COPY(unbind_copy_int, "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]",
+               "unbind_copy.int_out(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()", "[2,3]")
 
 //-- complex numbers as pairs ------------------------------------------------------------------------------------------
 //
@@ -27057,7 +27131,8 @@ static int opdi_conj_view_kernel(opd_call *call) {
 }
 OPDI_CARD_VIEWS(conj, "conj(Tensor(a) self) -> Tensor(a)", opdi_conj_kernel, "[2,3]")
 OPDI_CARD_VIEWS(_conj, "_conj(Tensor(a) self) -> Tensor(a)", opdi_conj_view_kernel, "[2,3]")
-OPDI_CARD_OF(conj_physical, "conj_physical(Tensor self) -> Tensor", opdi_conj_kernel, "conj_physical_", NULL, "[2,3]")
+OPDI_CARD_OF(conj_physical, "conj_physical(Tensor self) -> Tensor", opdi_conj_kernel, "conj_physical_",
+             "conj_physical.out", "[2,3]")
 /* real, imag */
 static int opdi_real_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -29036,6 +29111,36 @@ OPDI_KERNEL(true_divide_Tensor) { return opd_return_tensor(call, opd_div(opd_arg
     1))); }
 OPDI_COMPOSITE(true_divide_Tensor, "true_divide.Tensor(Tensor self, Tensor other) -> Tensor", "true_divide_.Tensor",
                "true_divide.out", OPDI_CASES_DIV)
+/* With a number in the place of a tensor. */
+OPDI_KERNEL(true_divide_Scalar) {
+    return opd_return_tensor(call, opd_div_Scalar(opd_arg_tensor(call, 0), opd_arg_value(call, 1)));
+}
+OPDI_KERNEL(copysign_Scalar) {
+    return opd_return_tensor(call, opd_copysign(opd_arg_tensor(call, 0),
+                                                opd_tensor_wrapped_number(opd_arg_value(call, 1))));
+}
+OPDI_KERNEL(xlogy_Scalar_Other) {
+    return opd_return_tensor(call, opd_xlogy(opd_arg_tensor(call, 0),
+                                             opd_tensor_wrapped_number(opd_arg_value(call, 1))));
+}
+OPDI_KERNEL(xlogy_Scalar_Self) {
+    return opd_return_tensor(call, opd_xlogy(opd_tensor_wrapped_number(opd_arg_value(call, 0)),
+                                             opd_arg_tensor(call, 1)));
+}
+OPDI_KERNEL(remainder_Scalar_Tensor) {
+    return opd_return_tensor(call, opd_remainder(opd_tensor_wrapped_number(opd_arg_value(call, 0)),
+                                                 opd_arg_tensor(call, 1)));
+}
+OPDI_COMPOSITE(true_divide_Scalar, "true_divide.Scalar(Tensor self, Scalar other) -> Tensor", "true_divide_.Scalar",
+               NULL, "[2,3], 2.5")
+OPDI_COMPOSITE(copysign_Scalar, "copysign.Scalar(Tensor self, Scalar other) -> Tensor", "copysign_.Scalar",
+               "copysign.Scalar_out", "[2,3], -2.5")
+OPDI_COMPOSITE(xlogy_Scalar_Other, "xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", "xlogy_.Scalar_Other",
+               "xlogy.OutScalar_Other", "[2,3], 2.5")
+OPDI_COMPOSITE(xlogy_Scalar_Self, "xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", NULL,
+               "xlogy.OutScalar_Self", "2.5, [2,3]+")
+OPDI_COMPOSITE(remainder_Scalar_Tensor, "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", NULL,
+               "remainder.Scalar_Tensor_out", "7.5, [2,3]+")
 /* self * 2^other */
 OPDI_KERNEL(ldexp_Tensor) {
     opd_tensor *p = opd_pow_Scalar(opd_value_float(2), opd_arg_tensor(call, 1));
@@ -38360,6 +38465,7 @@ OPDI_OP(searchsorted_Scalar) {
     opdi_describe(op, "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool "
                   "right=False, str? side=None, Tensor? sorter=None) -> Tensor",
                  opdi_searchsorted_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[4], 0.5");
+    op->out = "searchsorted.Scalar_out";
 }
 OPDI_OP(bucketize_Tensor) {
     opdi_describe(op, "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
@@ -38371,6 +38477,7 @@ OPDI_OP(bucketize_Scalar) {
     opdi_describe(op, "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
                   "Tensor",
                  opdi_bucketize_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "0.5, [4]");
+    op->out = "bucketize.Scalar_out";
 }
 OPDI_COLD_END
 
