@@ -16535,10 +16535,11 @@ struct opd_jvp_call {
     const opdi_card *card;                        /* of the functional form, if there is one */
     opd_op *op;                                   /* NULL: of a custom function, */
     opd_context *ctx;                             /* which has this context */
-    const opd_value *args;
+    const opd_value *args, *rets;
     opd_tensor **inputs, **tangents;              /* one for each edge that a node would have */
     opd_tensor **results, **out;                  /* flat; their tangents, in the call's scope */
     int ninputs, nresults;
+    uint32_t constant;                            /* results without a derivative */
 };
 
 //-- Room for n tensors in the innermost scope.
@@ -16614,7 +16615,7 @@ static opd_context *opdi_jvp_setup(const opd_jvp_call *jv) {
 
 //-- A node as the tape would have it, for the time of its formula.  wanted: the one edge whose gradient is, or -1:
 //-- those with a tangent.
-static opd_node *opdi_jvp_node(const opd_jvp_call *jv, int wanted) {
+static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
     const opdi_card *card = jv->card;
     opd_context *ctx = card->formula.context ? opdi_jvp_setup(jv) : NULL;
     opd_node *n = card->formula.context && !ctx ? NULL
@@ -16622,11 +16623,14 @@ static opd_node *opdi_jvp_node(const opd_jvp_call *jv, int wanted) {
                          opdi_popcount(card->save_results), jv->results, jv->nresults, 0);
     opd_value *kept = n ? opdi_kept(n) : NULL;
     uint64_t m;
-    int i, r = 0;
+    int i, k = 0, r = 0;
     if (!n || (ctx && opdi_context_keep(ctx, n, jv->results, jv->nresults))) {
         opdi_context_free(ctx);
         if (n) { opdi_node_release(n); }
         return NULL;
+    }
+    for (i = 0; ctx && i < jv->nresults && i < 32; i++) {
+        if (opdi_context_constant(ctx, jv->results[i])) { jv->constant |= 1u << i; }
     }
     if (ctx) { opdi_context_end_call(ctx); }
     for (i = 0; i < jv->ninputs; i++) {
@@ -16641,10 +16645,15 @@ static opd_node *opdi_jvp_node(const opd_jvp_call *jv, int wanted) {
             return NULL;
         }
     }
-    for (i = 0; i < jv->nresults && i < OPDI_MAX_RETURNS; i++) {
-        if (!(card->save_results >> i & 1)) { continue; }
-        if (jv->results[i]) { opdi_saved_results(n)[r] = opdi_keep_result(jv->results[i]); }
-        r++;
+    for (i = 0; i < jv->op->nrets && k < jv->nresults; i++) {
+        const opd_value *ret = &jv->rets[i];      /* of a list all elements are results */
+        if (card->save_results >> i & 1) {
+            if (jv->results[k] && ret->tag != OPD_TAG_TENSORS) {
+                opdi_saved_results(n)[r] = opdi_keep_result(jv->results[k]);
+            }
+            r++;
+        }
+        k += ret->tag == OPD_TAG_TENSORS ? ret->n : 1;
     }
     n->saved = OPDI_SAVED;
     return n;
@@ -16727,7 +16736,7 @@ static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *
 
 int opd_jvp_backward(opd_jvp_call *jv) {
     opd_node *n = opd_ok() ? opdi_jvp_node(jv, -1) : NULL;
-    int rc = n ? opdi_jvp_twice(n, jv->tangents, jv->results, jv->nresults, jv->card->constant_results, jv->out) : -1;
+    int rc = n ? opdi_jvp_twice(n, jv->tangents, jv->results, jv->nresults, jv->constant, jv->out) : -1;
     if (n) { opdi_node_release(n); }
     return rc;
 }
@@ -16805,6 +16814,7 @@ static int opdi_jvp_begin(opd_jvp_call *jv, const opdi_card *card, opd_op *op, c
     int32_t k;
     memset(jv, 0, sizeof *jv);
     jv->card = card;
+    jv->constant = card ? card->constant_results : 0;
     jv->op = op;
     jv->args = args;
     jv->ninputs = opdi_count_edges(op, args);
@@ -16855,6 +16865,7 @@ static bool opdi_jvp_is_view(opd_tensor *const *inputs, int n, opd_tensor *r, bo
 static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
     int i, rc = 0;
     bool any = false;
+    jv->rets = call->rets;
     jv->nresults = (int)opdi_flat_results(call, NULL, 0);
     jv->results = opdi_scope_tensors(jv->nresults);
     jv->out = opdi_scope_tensors(jv->nresults);
@@ -16863,16 +16874,16 @@ static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
     for (i = 0; i < jv->nresults && rc == 0; i++) {
         opd_tensor *r = jv->results[i];
         if (!r || !opdi_differentiable(r) || opdi_jvp_is_view(jv->inputs, jv->ninputs, r, apart, &rc)) { continue; }
-        any = any || !jv->card || i > 31 || !(jv->card->constant_results >> i & 1);
+        any = any || i > 31 || !(jv->constant >> i & 1);
     }
     if (rc || !any || apart) { return rc; }
     if (!jv->card || !(jv->card->desc.backward || jv->card->desc.jvp)) {
-        return opdi_forward_missing(call);
+        return OPDI_LOAD(&opdi_fallback_mode) == OPD_AUTOGRAD_FALLBACK_ERROR ? opdi_forward_missing(call) : 0;
     }
     rc = opdi_jvp_run(jv);
     for (i = 0; i < jv->nresults && rc == 0; i++) {
         opd_tensor *r = jv->results[i];
-        if (!jv->out[i] || !r || !opdi_differentiable(r)) { continue; }
+        if (!jv->out[i] || !r || !opdi_differentiable(r) || (i < 32 && (jv->constant >> i & 1))) { continue; }
         if (!opdi_jvp_is_view(jv->inputs, jv->ninputs, r, false, &rc)) { rc = opdi_tangent_give(r, jv->out[i], false); }
     }
     return rc;
@@ -16885,10 +16896,12 @@ OPDI_NOINLINE static int opdi_forward_kernel(opd_call *call, const opdi_card *ca
     opd_jvp_call jv;
     int rc;
     if (!card) { card = OPDI_ACQUIRE(&call->op->card); }
-    if (call->op->written_args) { return opdi_forward_missing(call); }
+    if (call->op->written_args & ~(card ? card->constant_args : 0)) { return opdi_forward_missing(call); }
     th->state.forward |= OPDI_FORWARD_OFF;
     if (opdi_jvp_begin(&jv, card, call->op, call->args)) { return -1; }
     th->state.forward = state.forward;
+    /* operators that the kernel calls have no tangents of their own, as they are not recorded either */
+    if (card && card->desc.backward && !opdi_call_flags(call)) { th->state.allow &= ~OPDI_AUTOGRAD_BITS; }
     rc = card && card->desc.backward ? opdi_recording_kernel(call, card) : opdi_recording_fallback(call);
     th->state = state;
     th->state.forward |= OPDI_FORWARD_OFF;
@@ -16918,7 +16931,7 @@ OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_
     opdi_thread *th = call->th;
     const opdi_state state = th->state;
     const opdi_card *rule = card->base ? card->base : card;
-    opd_value args[OPD_MAX_ARGS];
+    opd_value args[OPD_MAX_ARGS], ret = opd_value_tensor(self);
     opd_tensor *results[1], *out[1] = {NULL};
     opd_jvp_call jv;
     uint64_t m;
@@ -16932,12 +16945,14 @@ OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_
     else { memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args); }
     if (opdi_jvp_begin(&jv, rule, rule->op, args) || opdi_forward_originals(rule->op, self, args)) { return -1; }
     th->state.forward = state.forward;
+    if (!opdi_call_flags(call)) { th->state.allow &= ~OPDI_AUTOGRAD_BITS; }
     if (opdi_recording_inplace_kernel(call, card, self)) { return -1; }
     th->state = state;
     /* squeeze_ and its like: another look at the same storage */
     if (!opdi_differentiable(self) || (rule->desc.tags & OPD_OPTAG_INPLACE_VIEW)) { return 0; }
     th->state.forward |= OPDI_FORWARD_OFF;
     results[0] = self;
+    jv.rets = &ret;
     jv.results = results;
     jv.out = out;
     jv.nresults = 1;
