@@ -592,6 +592,8 @@ OPD_API opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state);
 typedef int (*opd_kernel)(opd_call *call);
 /* A derivative formula; see opd_backward_call below. */
 typedef int (*opd_backward_fn)(opd_backward_call *bw);
+/* What leaves something for it; see opd_context below. */
+typedef int (*opd_setup_fn)(opd_context *ctx);
 /* A formula of forward mode: tangents of the results out of tangents of the arguments; see opd_jvp_call below. */
 typedef int (*opd_jvp_fn)(opd_jvp_call *jv);
 /* A batching rule.  A function of one's own, or a named family. */
@@ -649,8 +651,8 @@ typedef struct opd_op_desc {
     uint32_t tags;               /* OPD_OPTAG_* */
     int32_t same_again;          /* 1: an identical second definition is allowed */
     opd_jvp_fn jvp;              /* forward mode: a function or OPD_JVP_*; NULL: by `backward`; see >>api:forward */
-    int (*setup_context)(opd_context *ctx);      /* with `backward`: what it keeps in a context (see opd_context) after
-                                    each recorded call, in place of `save` or beside it; functional schemas only */
+    opd_setup_fn setup_context;  /* with `backward`: what it keeps in a context (see opd_context) after each recorded
+                                    call, in place of `save` or beside it; functional schemas only */
     int32_t once_differentiable; /* 1: the formula computes what no tape sees; a second derivative is refused */
 } opd_op_desc;
 
@@ -694,6 +696,11 @@ OPD_API int opd_impl_key(opd_library *lib, const char *name, const char *key, op
 OPD_API int opd_fallback(opd_library *lib, opd_kernel kernel);
 /* Defines an operator with everything that belongs to it.  The desc is copied. */
 OPD_API int opd_define(opd_library *lib, const opd_op_desc *desc);
+/* Gives an operator that is defined a formula, as a kernel at Autograd of this library (torch.library.
+   register_autograd): functional schemas only.  setup_context fills the context that the formula reads after each
+   recorded call (see opd_context); NULL: nothing is saved.  0, or -1 with nothing changed. */
+OPD_API int opd_register_autograd(opd_library *lib, const char *name, opd_backward_fn backward,
+                                  opd_setup_fn setup_context);
 
 /* Finds "ns::name.overload"; NULL with an error that names the nearest ones.  Handles stay valid for ever; a call
    through one whose operator has been undefined fails. */
@@ -1029,9 +1036,9 @@ OPD_INLINE opd_grad_block opd_grad_begin(bool on) {
 OPD_INLINE void opd_grad_end(opd_grad_block *b) {
     if (b->open) { b->open = false; (void)opd_grad_set(b->was); }
 }
-/* Inference mode of this thread (c10::InferenceMode): no grad mode, calls pass by the Autograd keys, and tensors made
-   in it are inference tensors: without history and version, never saved for a backward and not written outside.  Views of
-   other tensors stay such, but may be written only inside.  Returns the thread's whole state before, which
+/* Inference mode of this thread (c10::InferenceMode): no grad mode, calls pass by the Autograd keys, and tensors
+   made in it are inference tensors: without history and version, never saved for a backward and not written outside.
+   Views of other tensors stay such, but may be written only inside.  Returns the thread's whole state before, which
    opd_dispatch_state_set puts back; as a block: OPD_INFERENCE_MODE(on) { }.  `false` inside gives the normal mode. */
 OPD_API opd_dispatch_state opd_inference_set(bool on);
 OPD_API bool opd_inference_enabled(void);
@@ -1081,8 +1088,8 @@ OPD_API bool opd_call_requires_grad(const opd_call *call);
    without one gets none.  All three return 0, or not 0 after an error. */
 typedef struct opd_autograd_function {
     const char *name;            /* its nodes are NAMEBackward */
-    int (*forward)(opd_context *ctx);
-    int (*setup_context)(opd_context *ctx);      /* or NULL */
+    opd_setup_fn forward;
+    opd_setup_fn setup_context;  /* or NULL */
     opd_backward_fn backward;    /* NULL: an error when backward comes to it */
     opd_jvp_fn jvp;              /* forward mode (see >>api:forward), after forward; NULL: inputs have no tangents */
     void *user;                  /* opd_context_user */
@@ -2213,6 +2220,7 @@ struct opd_inference_guard {
     X(unsqueeze, "unsqueeze", T2, unsqueeze, (T, i), 0, ()) \
     X(squeeze, "squeeze", T1, squeeze, (T), 0, ()) \
     X(squeeze_dim, "squeeze.dim", T2, squeeze_dim, (T, i), 0, ()) \
+    X(squeeze_dims, "squeeze.dims", T2, squeeze_dims, (T, I), 0, ()) \
     X(detach, "detach", T1, detach, (T), 0, ()) \
     X(alias, "alias", T1, alias, (T), 0, ()) \
     X(as_strided, "as_strided", T3, as_strided, (T, I, I), T4, (T, I, I, V)) \
@@ -2288,6 +2296,9 @@ struct opd_inference_guard {
     X(unsqueeze_, "unsqueeze_", T2, unsqueeze_, (T, i), 0, ()) \
     X(squeeze_, "squeeze_", T1, squeeze_, (T), 0, ()) \
     X(squeeze__dim, "squeeze_.dim", T2, squeeze_dim_, (T, i), 0, ()) \
+    X(squeeze__dims, "squeeze_.dims", T2, squeeze_dims_, (T, I), 0, ()) \
+    X(swapaxes_, "swapaxes_", T3, swapaxes_, (T, i, i), 0, ()) \
+    X(swapdims_, "swapdims_", T3, swapdims_, (T, i, i), 0, ()) \
     X(as_strided_, "as_strided_", T3, as_strided_, (T, I, I), T4, (T, I, I, V)) \
     X(detach_, "detach_", T1, detach_, (T), 0, ()) \
     X(resize_, "resize_", T2, resize_, (T, I), T3, (T, I, V)) \
@@ -2309,6 +2320,7 @@ struct opd_inference_guard {
     X(unsqueeze_copy, "unsqueeze_copy", T2, unsqueeze_copy, (T, i), 0, ()) \
     X(squeeze_copy, "squeeze_copy", T1, squeeze_copy, (T), 0, ()) \
     X(squeeze_copy_dim, "squeeze_copy.dim", T2, squeeze_copy_dim, (T, i), 0, ()) \
+    X(squeeze_copy_dims, "squeeze_copy.dims", T2, squeeze_copy_dims, (T, I), 0, ()) \
     X(detach_copy, "detach_copy", T1, detach_copy, (T), 0, ()) \
     X(alias_copy, "alias_copy", T1, alias_copy, (T), 0, ()) \
     X(as_strided_copy, "as_strided_copy", T3, as_strided_copy, (T, I, I), T4, (T, I, I, V)) \
@@ -2428,6 +2440,7 @@ struct opd_inference_guard {
     X(fmod_Scalar, "fmod.Scalar", T2, fmod_Scalar, (T, V), 0, ()) \
     X(remainder_Tensor, "remainder.Tensor", T2, remainder, (T, T), 0, ()) \
     X(remainder_Scalar, "remainder.Scalar", T2, remainder_Scalar, (T, V), 0, ()) \
+    X(remainder_Scalar_Tensor, "remainder.Scalar_Tensor", T2, remainder_Scalar_Tensor, (V, T), 0, ()) \
     X(pow_Tensor_Tensor, "pow.Tensor_Tensor", T2, pow_Tensor_Tensor, (T, T), 0, ()) \
     X(pow_Tensor_Scalar, "pow.Tensor_Scalar", T2, pow_Tensor_Scalar, (T, V), 0, ()) \
     X(pow_Scalar, "pow.Scalar", T2, pow_Scalar, (V, T), 0, ()) \
@@ -2477,9 +2490,12 @@ struct opd_inference_guard {
     X(atan2, "atan2", T2, atan2, (T, T), 0, ()) \
     X(hypot, "hypot", T2, hypot, (T, T), 0, ()) \
     X(xlogy_Tensor, "xlogy.Tensor", T2, xlogy, (T, T), 0, ()) \
+    X(xlogy_Scalar_Other, "xlogy.Scalar_Other", T2, xlogy_Scalar_Other, (T, V), 0, ()) \
+    X(xlogy_Scalar_Self, "xlogy.Scalar_Self", T2, xlogy_Scalar_Self, (V, T), 0, ()) \
     X(logaddexp, "logaddexp", T2, logaddexp, (T, T), 0, ()) \
     X(logaddexp2, "logaddexp2", T2, logaddexp2, (T, T), 0, ()) \
     X(copysign_Tensor, "copysign.Tensor", T2, copysign, (T, T), 0, ()) \
+    X(copysign_Scalar, "copysign.Scalar", T2, copysign_Scalar, (T, V), 0, ()) \
     X(nextafter, "nextafter", T2, nextafter, (T, T), 0, ()) \
     X(heaviside, "heaviside", T2, heaviside, (T, T), 0, ()) \
     X(where_self, "where.self", T3, where_self, (T, T, T), 0, ()) \
@@ -2504,6 +2520,7 @@ struct opd_inference_guard {
     X(gelu_backward, "gelu_backward", T2, gelu_backward, (T, T), T3, (T, T, s)) \
     X(elu_backward, "elu_backward", T6, elu_backward, (T, V, V, V, b, T), 0, ()) \
     X(true_divide_Tensor, "true_divide.Tensor", T2, true_divide, (T, T), 0, ()) \
+    X(true_divide_Scalar, "true_divide.Scalar", T2, true_divide_Scalar, (T, V), 0, ()) \
     X(ldexp_Tensor, "ldexp.Tensor", T2, ldexp, (T, T), 0, ())
 
 #define OPD_OPERATORS_REDUCE(X) \
@@ -3258,6 +3275,7 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int, opd_autograd_not_implemented, 1, (opd_call *)) \
     X(opd_context *, opd_jvp_context, 1, (const opd_jvp_call *)) \
     X(opd_tensor *, opd_autograd_call, 3, (const opd_autograd_function *, const opd_value *, int)) \
+    X(int, opd_register_autograd, 4, (opd_library *, const char *, opd_backward_fn, opd_setup_fn)) \
     X(opd_sgd_options, opd_sgd_defaults, 0, ()) \
     X(opd_adam_options, opd_adam_defaults, 0, ()) \
     X(opd_adam_options, opd_adamw_defaults, 0, ()) \
@@ -9179,7 +9197,8 @@ static opdi_card *opdi_card_known(const opdi_card *card) {
 }
 
 //-- The card of an operator that has just been defined; base and inplace for a derived form.
-static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *base, bool inplace) {
+//-- own: it says everything about the operator, not only what a kernel at Autograd needs.
+static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *base, bool inplace, bool own) {
     opdi_card *card = (opdi_card *)opdi_alloc(sizeof *card), *known;
     int i;
     if (!card) { return NULL; }
@@ -9211,13 +9230,14 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
         card->next = op->cards;
         op->cards = card;
     }
-    OPDI_PUBLISH(&op->card, card);
+    if (own) { OPDI_PUBLISH(&op->card, card); }
     opdi_unlock(&opdi_registry.lock);
     return card;
 }
 
 static int opdi_derived_kernel(opd_call *call);
 static int opdi_derived_composite(opd_call *call);
+static int opdi_derived_list(opd_call *call);
 
 //-- The schema of a derived form: the functional one's arguments, with self written (in-place) or with out arguments.
 static opd_schema *opdi_derived_schema(const opd_schema *f, const char *ns, const char *name, bool inplace) {
@@ -9247,21 +9267,33 @@ static opd_schema *opdi_derived_schema(const opd_schema *f, const char *ns, cons
     return opdi_schema_parse(text, strlen(text), ns, true);
 }
 
+//-- A form that writes a list of tensors in the place of one that returns a list.
+static bool opdi_derives_list(const opd_schema *f, const opd_schema *own) {
+    int i, lists = 0, written = 0;
+    for (i = 0; i < own->nargs; i++) {
+        written += own->args[i].written;
+        lists += own->args[i].written && own->args[i].type->kind == OPDI_TYPE_LIST;
+    }
+    return lists == 1 && written == 1 && own->nreturns == 0 && f->nreturns == 1 &&
+        f->returns[0].type->kind == OPDI_TYPE_LIST;
+}
+
 //-- A derived form can be when it writes as many tensors as there are results, and knows every argument.
 static int opdi_derive_check(const opd_schema *f, const opd_schema *own, const char *name, bool inplace) {
     int i, k, written = 0;
     const char *why = NULL;
+    const bool list = !inplace && opdi_derives_list(f, own);
     for (i = 0; i < own->nargs; i++) {
         if (!own->args[i].written) { continue; }
         written++;
-        if (own->args[i].type->kind != OPDI_TYPE_TENSOR) { why = "what it writes must be Tensors"; }
+        if (own->args[i].type->kind != OPDI_TYPE_TENSOR && !list) { why = "what it writes must be Tensors"; }
     }
     if (written != f->nreturns || (inplace && written != 1)) { why = "it must write a tensor for each result"; }
     if (inplace && (f->nargs < 1 || f->args[0].type->kind != OPDI_TYPE_TENSOR)) {
         why = "the first argument must be a Tensor";
     }
     for (i = 0; i < f->nreturns; i++) {
-        if (f->returns[i].type->kind != OPDI_TYPE_TENSOR) { why = "results must be Tensors"; }
+        if (f->returns[i].type->kind != OPDI_TYPE_TENSOR && !list) { why = "results must be Tensors"; }
     }
     for (i = 0; i < f->nargs && !why; i++) {
         const opdi_arg *a = &f->args[i];
@@ -9287,14 +9319,15 @@ static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool
                                desc.same_again};
     opd_op *op = schema && !wrong ? opdi_def_schema(lib, schema, &options) : NULL;
     opdi_card *card;
-    bool composite = desc.composite != NULL && !desc.cpu && !desc.any;
+    const bool list = op && !inplace && opdi_derives_list(base->op->schema, op->schema);
+    bool composite = desc.composite != NULL && !desc.cpu && !desc.any && !list;
     if (wrong) { opd_schema_free(schema); }
     if (!op) { return -1; }
     desc.inplace = desc.out = NULL;
     desc.schema = name;
     if (inplace) { desc.save = base->desc.save; } else { desc.save = NULL; }
     if (!inplace) { desc.cases = NULL; }
-    card = opdi_card_new(op, &desc, base, inplace);
+    card = opdi_card_new(op, &desc, base, inplace, true);
     if (!card) { return -1; }
     if (composite) {
         return opdi_impl_at(lib, op->name, OPD_KEY_COMPOSITE_IMPLICIT, opdi_derived_composite, card, NULL);
@@ -9302,7 +9335,8 @@ static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool
     if (opdi_impl_at(lib, op->name, OPD_KEY_AUTOGRAD, inplace ? opdi_autograd_inplace_kernel : opdi_autograd_out_kernel,
                      card, NULL) ||
         opdi_impl_at(lib, op->name, OPD_KEY_AD_INPLACE_OR_VIEW, opdi_version_kernel, NULL, NULL)) { return -1; }
-    return opdi_impl_at(lib, op->name, OPD_KEY_COMPOSITE_EXPLICIT, opdi_derived_kernel, card, NULL);
+    return opdi_impl_at(lib, op->name, OPD_KEY_COMPOSITE_EXPLICIT, list ? opdi_derived_list : opdi_derived_kernel, card,
+                        NULL);
 }
 
 //-- From the top down: whatever other threads see of it meanwhile, no kernel runs without what belongs above it.
@@ -9344,18 +9378,56 @@ static int opdi_hold_user(opd_library *lib, const opd_op_desc *desc) {
 }
 
 //-- A set-up sees what a functional operator was given and gave.
-static int opdi_check_setup(const opd_op *op, const opd_op_desc *desc) {
+static int opdi_check_functional(const opd_op *op) {
     int i;
     bool wrong = op->written_args != 0 || op->nrets < 1;
+    for (i = 0; i < op->nrets; i++) { wrong = wrong || opd_schema_is_aliasing(op->schema, OPD_RESULT(i)); }
+    return !wrong ? 0 : opd_fail(OPD_ERROR_REGISTER, "Cannot register autograd formula for non-functional operator %s. "
+                                 "Please create a functional operator and register an autograd formula for that.",
+                                 op->name);
+}
+static int opdi_check_setup(const opd_op *op, const opd_op_desc *desc) {
     if (!desc->setup_context) { return 0; }
     if (!desc->backward || desc->backward == opd_not_differentiable || desc->inplace || desc->autograd) {
         return opd_fail(OPD_ERROR_REGISTER, "%s: setup_context needs a formula (.backward), and neither a kernel at "
                         "Autograd nor an in-place form that would share it", op->name);
     }
-    for (i = 0; i < op->nrets; i++) { wrong = wrong || opd_schema_is_aliasing(op->schema, OPD_RESULT(i)); }
-    return !wrong ? 0 : opd_fail(OPD_ERROR_REGISTER, "Cannot register autograd formula for non-functional operator %s. "
-                                 "Please create a functional operator and register an autograd formula for that.",
-                                 op->name);
+    return opdi_check_functional(op);
+}
+
+//-- The kernel at Autograd that a library gives an operator of another: as long as that has the same layout.
+static int opdi_autograd_registered(opd_call *call) {
+    const opdi_card *card = (const opdi_card *)call->user;
+    const opd_op *op = call->op;
+    if (card->nargs != op->nargs || card->tensor_args != op->tensor_args || card->list_args != op->list_args) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%s was defined anew, with a schema that the formula registered for it "
+                        "does not fit", op->name);
+    }
+    return opdi_autograd_kernel(call);
+}
+static int opdi_no_setup(opd_context *ctx) { (void)ctx; return 0; }
+
+int opd_register_autograd(opd_library *lib, const char *name, opd_backward_fn backward, opd_setup_fn setup_context) {
+    char qualified[256];
+    opd_op_desc desc;
+    opdi_card *card;
+    opd_op *op = NULL;
+    int rc;
+    if (!opdi_library_usable(lib, "opd_register_autograd")) { return -1; }
+    if (!name || !backward) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_register_autograd: the %s is NULL", name ? "formula" : "name");
+    }
+    rc = opdi_check_name(name) || opdi_qualify(lib, name, "operator name", qualified, sizeof qualified);
+    if (!rc) { op = opd_find(qualified); }
+    if (!op || opdi_check_functional(op)) { return opdi_library_error(lib); }
+    memset(&desc, 0, sizeof desc);
+    desc.backward = backward;
+    desc.setup_context = setup_context ? setup_context : opdi_no_setup;
+    card = opdi_card_new(op, &desc, NULL, false, false);
+    if (!card || opdi_impl_at(lib, op->name, OPD_KEY_AUTOGRAD, opdi_autograd_registered, card, NULL)) {
+        return opdi_library_error(lib);
+    }
+    return 0;
 }
 
 int opd_define(opd_library *lib, const opd_op_desc *desc) {
@@ -9371,7 +9443,7 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     options.same_again = desc->same_again;
     op = opdi_def_text(lib, desc->schema, &options);
     if (!op) { return -1; }
-    card = opdi_check_setup(op, desc) ? NULL : opdi_card_new(op, desc, NULL, false);
+    card = opdi_check_setup(op, desc) ? NULL : opdi_card_new(op, desc, NULL, false, true);
     /* the user pointer last: a failure takes nothing */
     if (!card || opdi_define_kernels(lib, card, desc->user) || opdi_hold_user(lib, desc)) {
         opdi_library_undo(lib, before);
@@ -11886,6 +11958,32 @@ static int opdi_derived_composite(opd_call *call) {
     }
     for (i = 0; i < call->op->nrets; i++) {
         if (opd_return_tensor(call, targets[i])) { return -1; }
+    }
+    return 0;
+}
+
+//-- A list of out tensors: the functional form's results are copied over.
+static int opdi_derived_list(opd_call *call) {
+    const opdi_card *card = (const opdi_card *)call->user;
+    const opd_tensors out = opd_arg_tensors(call, opdi_low_bit(call->op->written_args));
+    opd_value args[OPD_MAX_ARGS], got;
+    int32_t k;
+    if (opdi_derived_args(call, card, out.n ? out.data[0] : NULL, args) ||
+        opd_call_all(card->base->op, &got, args, card->base->op->nargs)) {
+        return -1;
+    }
+    if (got.n != out.n) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s(): expected %d out tensors, but got %lld", call->op->schema->name,
+                        (int)got.n, (long long)out.n);
+    }
+    for (k = 0; k < got.n; k++) {
+        opd_tensor *from = got.u.tensors[k], *to = out.data[k];
+        if (!opd_can_cast((opd_scalar_type)from->dtype, (opd_scalar_type)to->dtype)) {
+            return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
+                            opd_dtype_cname((opd_scalar_type)from->dtype), opd_dtype_cname((opd_scalar_type)to->dtype));
+        }
+        if (!opdi_has_sizes(to, from->dims, from->ndim) && opdi_resize(to, from->dims, from->ndim)) { return -1; }
+        if (opdi_copy(to, from)) { return -1; }
     }
     return 0;
 }
@@ -16455,10 +16553,11 @@ struct opd_jvp_call {
     const opdi_card *card;                        /* of the functional form, if there is one */
     opd_op *op;                                   /* NULL: of a custom function, */
     opd_context *ctx;                             /* which has this context */
-    const opd_value *args;
+    const opd_value *args, *rets;
     opd_tensor **inputs, **tangents;              /* one for each edge that a node would have */
     opd_tensor **results, **out;                  /* flat; their tangents, in the call's scope */
     int ninputs, nresults;
+    uint32_t constant;                            /* results without a derivative */
 };
 
 //-- Room for n tensors in the innermost scope.
@@ -16534,7 +16633,7 @@ static opd_context *opdi_jvp_setup(const opd_jvp_call *jv) {
 
 //-- A node as the tape would have it, for the time of its formula.  wanted: the one edge whose gradient is, or -1:
 //-- those with a tangent.
-static opd_node *opdi_jvp_node(const opd_jvp_call *jv, int wanted) {
+static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
     const opdi_card *card = jv->card;
     opd_context *ctx = card->formula.context ? opdi_jvp_setup(jv) : NULL;
     opd_node *n = card->formula.context && !ctx ? NULL
@@ -16542,11 +16641,14 @@ static opd_node *opdi_jvp_node(const opd_jvp_call *jv, int wanted) {
                          opdi_popcount(card->save_results), jv->results, jv->nresults, 0);
     opd_value *kept = n ? opdi_kept(n) : NULL;
     uint64_t m;
-    int i, r = 0;
+    int i, k = 0, r = 0;
     if (!n || (ctx && opdi_context_keep(ctx, n, jv->results, jv->nresults))) {
         opdi_context_free(ctx);
         if (n) { opdi_node_release(n); }
         return NULL;
+    }
+    for (i = 0; ctx && i < jv->nresults && i < 32; i++) {
+        if (opdi_context_constant(ctx, jv->results[i])) { jv->constant |= 1u << i; }
     }
     if (ctx) { opdi_context_end_call(ctx); }
     for (i = 0; i < jv->ninputs; i++) {
@@ -16561,10 +16663,15 @@ static opd_node *opdi_jvp_node(const opd_jvp_call *jv, int wanted) {
             return NULL;
         }
     }
-    for (i = 0; i < jv->nresults && i < OPDI_MAX_RETURNS; i++) {
-        if (!(card->save_results >> i & 1)) { continue; }
-        if (jv->results[i]) { opdi_saved_results(n)[r] = opdi_keep_result(jv->results[i]); }
-        r++;
+    for (i = 0; i < jv->op->nrets && k < jv->nresults; i++) {
+        const opd_value *ret = &jv->rets[i];      /* of a list all elements are results */
+        if (card->save_results >> i & 1) {
+            if (jv->results[k] && ret->tag != OPD_TAG_TENSORS) {
+                opdi_saved_results(n)[r] = opdi_keep_result(jv->results[k]);
+            }
+            r++;
+        }
+        k += ret->tag == OPD_TAG_TENSORS ? ret->n : 1;
     }
     n->saved = OPDI_SAVED;
     return n;
@@ -16647,7 +16754,7 @@ static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *
 
 int opd_jvp_backward(opd_jvp_call *jv) {
     opd_node *n = opd_ok() ? opdi_jvp_node(jv, -1) : NULL;
-    int rc = n ? opdi_jvp_twice(n, jv->tangents, jv->results, jv->nresults, jv->card->constant_results, jv->out) : -1;
+    int rc = n ? opdi_jvp_twice(n, jv->tangents, jv->results, jv->nresults, jv->constant, jv->out) : -1;
     if (n) { opdi_node_release(n); }
     return rc;
 }
@@ -16725,6 +16832,7 @@ static int opdi_jvp_begin(opd_jvp_call *jv, const opdi_card *card, opd_op *op, c
     int32_t k;
     memset(jv, 0, sizeof *jv);
     jv->card = card;
+    jv->constant = card ? card->constant_results : 0;
     jv->op = op;
     jv->args = args;
     jv->ninputs = opdi_count_edges(op, args);
@@ -16775,6 +16883,7 @@ static bool opdi_jvp_is_view(opd_tensor *const *inputs, int n, opd_tensor *r, bo
 static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
     int i, rc = 0;
     bool any = false;
+    jv->rets = call->rets;
     jv->nresults = (int)opdi_flat_results(call, NULL, 0);
     jv->results = opdi_scope_tensors(jv->nresults);
     jv->out = opdi_scope_tensors(jv->nresults);
@@ -16783,16 +16892,16 @@ static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
     for (i = 0; i < jv->nresults && rc == 0; i++) {
         opd_tensor *r = jv->results[i];
         if (!r || !opdi_differentiable(r) || opdi_jvp_is_view(jv->inputs, jv->ninputs, r, apart, &rc)) { continue; }
-        any = any || !jv->card || i > 31 || !(jv->card->constant_results >> i & 1);
+        any = any || i > 31 || !(jv->constant >> i & 1);
     }
     if (rc || !any || apart) { return rc; }
     if (!jv->card || !(jv->card->desc.backward || jv->card->desc.jvp)) {
-        return opdi_forward_missing(call);
+        return OPDI_LOAD(&opdi_fallback_mode) == OPD_AUTOGRAD_FALLBACK_ERROR ? opdi_forward_missing(call) : 0;
     }
     rc = opdi_jvp_run(jv);
     for (i = 0; i < jv->nresults && rc == 0; i++) {
         opd_tensor *r = jv->results[i];
-        if (!jv->out[i] || !r || !opdi_differentiable(r)) { continue; }
+        if (!jv->out[i] || !r || !opdi_differentiable(r) || (i < 32 && (jv->constant >> i & 1))) { continue; }
         if (!opdi_jvp_is_view(jv->inputs, jv->ninputs, r, false, &rc)) { rc = opdi_tangent_give(r, jv->out[i], false); }
     }
     return rc;
@@ -16805,10 +16914,12 @@ OPDI_NOINLINE static int opdi_forward_kernel(opd_call *call, const opdi_card *ca
     opd_jvp_call jv;
     int rc;
     if (!card) { card = OPDI_ACQUIRE(&call->op->card); }
-    if (call->op->written_args) { return opdi_forward_missing(call); }
+    if (call->op->written_args & ~(card ? card->constant_args : 0)) { return opdi_forward_missing(call); }
     th->state.forward |= OPDI_FORWARD_OFF;
     if (opdi_jvp_begin(&jv, card, call->op, call->args)) { return -1; }
     th->state.forward = state.forward;
+    /* operators that the kernel calls have no tangents of their own, as they are not recorded either */
+    if (card && card->desc.backward && !opdi_call_flags(call)) { th->state.allow &= ~OPDI_AUTOGRAD_BITS; }
     rc = card && card->desc.backward ? opdi_recording_kernel(call, card) : opdi_recording_fallback(call);
     th->state = state;
     th->state.forward |= OPDI_FORWARD_OFF;
@@ -16838,7 +16949,7 @@ OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_
     opdi_thread *th = call->th;
     const opdi_state state = th->state;
     const opdi_card *rule = card->base ? card->base : card;
-    opd_value args[OPD_MAX_ARGS];
+    opd_value args[OPD_MAX_ARGS], ret = opd_value_tensor(self);
     opd_tensor *results[1], *out[1] = {NULL};
     opd_jvp_call jv;
     uint64_t m;
@@ -16852,12 +16963,14 @@ OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_
     else { memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args); }
     if (opdi_jvp_begin(&jv, rule, rule->op, args) || opdi_forward_originals(rule->op, self, args)) { return -1; }
     th->state.forward = state.forward;
+    if (!opdi_call_flags(call)) { th->state.allow &= ~OPDI_AUTOGRAD_BITS; }
     if (opdi_recording_inplace_kernel(call, card, self)) { return -1; }
     th->state = state;
     /* squeeze_ and its like: another look at the same storage */
     if (!opdi_differentiable(self) || (rule->desc.tags & OPD_OPTAG_INPLACE_VIEW)) { return 0; }
     th->state.forward |= OPDI_FORWARD_OFF;
     results[0] = self;
+    jv.rets = &ret;
     jv.results = results;
     jv.out = out;
     jv.nresults = 1;
@@ -17021,6 +17134,14 @@ static double opdi_check_direction(const opdi_check *c, const opdi_axis *x, int 
     if (!c->fast) { return d == k ? 1 : 0; }
     return opdi_check_random(2 * x->which + side, k) * x->unit;
 }
+/* The numbers v of an axis along its direction d. */
+static double opdi_check_along(const opdi_check *c, const opdi_axis *x, int side, int64_t d, const double *v) {
+    double sum = 0;
+    int64_t k;
+    if (!c->fast) { return v[d]; }
+    for (k = 0; k < x->numel; k++) { sum += v[k] * opdi_check_direction(c, x, side, d, k); }
+    return sum;
+}
 
 /* Memory of the innermost scope: n doubles, zero; NULL with an error. */
 static double *opdi_check_block(int64_t n) {
@@ -17063,7 +17184,7 @@ static opd_tensor *opdi_check_vector(const opdi_check *c, const opd_tensor *t, c
     return v && opdi_check_write(c, v, NULL, x, side, d, 1) == 0 ? v : NULL;
 }
 
-/* Writes down that the check failed: the first text is the error's, the rest goes on in the report. */
+/* Writes down that the check failed: the whole text into the report, as much as it holds into the error. */
 static int opdi_check_fail(opdi_check *c, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
 static int opdi_check_fail(opdi_check *c, const char *format, ...) {
     va_list ap;
@@ -17125,7 +17246,7 @@ static int opdi_check_differences(opdi_check *c, const opdi_axis *x, int64_t d) 
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
     double *row = c->numerical + (x->at + d) * c->columns;
     int sign, i, rc = 0;
-    int64_t b, k;
+    int64_t b;
     for (sign = 1; sign >= -1 && rc == 0; sign -= 2) {
         opd_scope scope = opd_scope_open();
         rc = opdi_check_write(c, x->t, x->home, x, 0, d, sign * c->o->eps);
@@ -17135,9 +17256,7 @@ static int opdi_check_differences(opdi_check *c, const opdi_axis *x, int64_t d) 
             const double *v = opdi_check_read(outs[i]);
             if (!v) { rc = -1; }
             for (b = 0; b < y->n && rc == 0; b++) {
-                double sum = 0;
-                if (!c->fast) { sum = v[b]; }
-                for (k = 0; c->fast && k < y->numel; k++) { sum += v[k] * opdi_check_direction(c, y, 1, b, k); }
+                const double sum = opdi_check_along(c, y, 1, b, v);
                 row[y->at + b] = sign > 0 ? sum : (row[y->at + b] - sum) / (2 * c->o->eps);
             }
         }
@@ -17181,7 +17300,7 @@ static int opdi_check_column(opdi_check *c, opd_tensor *out, const opdi_axis *y,
                              double *worst) {
     opd_tensor *grads[OPDI_CHECK_INPUTS], *v = opdi_check_vector(c, out, y, 1, b);
     int j;
-    int64_t a, k;
+    int64_t a;
     if (!v || opdi_check_backward(c, &out, 1, &v, grads)) { return -1; }
     for (j = 0; j < c->nin; j++) {
         const opdi_axis *x = &c->in[j];
@@ -17189,9 +17308,8 @@ static int opdi_check_column(opdi_check *c, opd_tensor *out, const opdi_axis *y,
         if (grads[j] && opdi_check_grad(c, x, grads[j])) { return -1; }
         if (grads[j] && !(g = opdi_check_read(grads[j]))) { return -1; }
         for (a = 0; a < x->n; a++) {
-            double sum = 0, *to = &c->analytical[(x->at + a) * c->columns + y->at + b];
-            if (g && !c->fast) { sum = g[a]; }
-            for (k = 0; g && c->fast && k < x->numel; k++) { sum += g[k] * opdi_check_direction(c, x, 0, a, k); }
+            const double sum = g ? opdi_check_along(c, x, 0, a, g) : 0;
+            double *to = &c->analytical[(x->at + a) * c->columns + y->at + b];
             if (!second) { *to = sum; }
             else if (!(fabs(*to - sum) <= *worst) && !(*to != *to && sum != sum)) { *worst = fabs(*to - sum); }
         }
@@ -17241,7 +17359,7 @@ static int opdi_check_tangent(opdi_check *c, int j, int64_t d) {
     const opdi_axis *x = &c->in[j];
     opd_tensor *with[OPDI_CHECK_INPUTS], *tangents[OPD_GRADCHECK_OUTPUTS];
     int i;
-    int64_t b, k;
+    int64_t b;
     memset(with, 0, sizeof with);
     if (!(with[j] = opdi_check_vector(c, x->t, x, 0, d)) || opdi_check_push(c, with, tangents)) { return -1; }
     for (i = 0; i < c->nout; i++) {
@@ -17252,10 +17370,7 @@ static int opdi_check_tangent(opdi_check *c, int j, int64_t d) {
             return opdi_check_fail(c, "Forward AD gradient has dtype mismatch.");
         }
         for (b = 0; v && b < y->n; b++) {
-            double sum = 0;
-            if (!c->fast) { sum = v[b]; }
-            for (k = 0; c->fast && k < y->numel; k++) { sum += v[k] * opdi_check_direction(c, y, 1, b, k); }
-            c->analytical[(x->at + d) * c->columns + y->at + b] = sum;
+            c->analytical[(x->at + d) * c->columns + y->at + b] = opdi_check_along(c, y, 1, b, v);
         }
     }
     return 0;
@@ -17647,13 +17762,14 @@ static int opdi_check_start(opd_gradcheck_fn fn, void *user, opd_tensor *const *
     c->ninputs = ninputs;
     c->o = o;
     c->strict = strict;
-    c->report = o->report && o->report_cap ? o->report : text;
-    c->report_cap = o->report && o->report_cap ? o->report_cap : sizeof text;
+    c->report = o->report && o->report_cap > sizeof text ? o->report : text;
+    c->report_cap = o->report && o->report_cap > sizeof text ? o->report_cap : sizeof text;
     c->report[0] = 0;
     scope = opd_scope_open();
     rc = opdi_check_run(c);
     opd_scope_close(&scope);
     if (c->wrong && !o->raise_exception) { opd_error_clear(); rc = 1; }
+    if (c->report == text && o->report && o->report_cap) { (void)snprintf(o->report, o->report_cap, "%s", text); }
     opdi_free(c, sizeof *c);
     return rc;
 }
@@ -18062,6 +18178,18 @@ static int opdi_adam_check(const opd_adam_options *o) {
            opdi_optimizer_number(o->weight_decay >= 0, "weight_decay value", o->weight_decay) ? -1 : 0;
 }
 
+/* Says that a parameter is there twice; -1 with an error. */
+static int opdi_optimizer_twice(opd_tensor *const *params, int n) {
+    opdi_found found;
+    int i;
+    memset(&found, 0, sizeof found);
+    for (i = 0; i < n && found.n == i; i++) { if (opdi_found_add(&found, (uintptr_t)params[i]) < 0) { break; } }
+    if (found.n < n && opd_ok()) {
+        opd_warn("optimizer contains a parameter group with duplicate parameters (number %d)", i - 1);
+    }
+    opdi_found_free(&found);
+    return opd_ok() ? 0 : -1;
+}
 static opd_optimizer *opdi_optimizer_make(int kind, opd_tensor *const *params, int n, const opd_sgd_options *sgd,
                                           const opd_adam_options *adam) {
     opd_optimizer *o;
@@ -18080,6 +18208,7 @@ static opd_optimizer *opdi_optimizer_make(int kind, opd_tensor *const *params, i
         }
         if (t->grad_fn) { (void)opd_fail(OPD_ERROR_ARGUMENT, "can't optimize a non-leaf Tensor"); return NULL; }
     }
+    if (opdi_optimizer_twice(params, n)) { return NULL; }
     bytes = sizeof *o + (size_t)n * ((3 + 2 * OPDI_STATES) * sizeof(opd_tensor *) + sizeof(bool));
     if (!(o = (opd_optimizer *)opdi_alloc(bytes))) { return NULL; }
     memset(o, 0, bytes);
@@ -24335,6 +24464,7 @@ static int opdi_empty_strided_kernel(opd_call *call) {
     return opdi_options_read(call, 2, false, OPD_FLOAT32, opdi_host(), &o) ? -1 : opdi_empty_strided_at(call, 0, &o);
 }
 #define OPDI_OPTIONS_TEXT "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define OPDI_OUT_TEXT ", *, Tensor(a!) out) -> Tensor(a!)"
 #define OPDI_CARD_FACTORY(id, schema_, kernel_, out_, cases_) \
     OPDI_CARD_ANY(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_FACTORY, NULL, out_, cases_)
 OPDI_CARD_FACTORY(empty_memory_format, "empty.memory_format(SymInt[] size, *, "
@@ -24342,7 +24472,8 @@ OPDI_CARD_FACTORY(empty_memory_format, "empty.memory_format(SymInt[] size, *, "
                   "empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
                   "(2,3)")
 OPDI_CARD_FACTORY(empty_strided, "empty_strided(SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
-                  opdi_empty_strided_kernel, NULL, "(2,3), (1,2)")
+                  opdi_empty_strided_kernel, "empty_strided.out(SymInt[] size, SymInt[] stride" OPDI_OUT_TEXT,
+                  "(2,3), (1,2)")
 OPDI_CARD_FACTORY(zeros, "zeros(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_zeros_kernel,
                   "zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", "(2,3); (); (2,0), dtype=4")
 OPDI_CARD_FACTORY(ones, "ones(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_ones_kernel,
@@ -24351,7 +24482,7 @@ OPDI_CARD_FACTORY(full, "full(SymInt[] size, Scalar fill_value, *, " OPDI_OPTION
                   "full.out(SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)",
                   "(2,3), 1.5; (2), 2; (2), True; (2), 1, dtype=7")
 OPDI_CARD_FACTORY(scalar_tensor, "scalar_tensor(Scalar s, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
-                  opdi_scalar_tensor_kernel, NULL, "1.5; 2, dtype=4")
+                  opdi_scalar_tensor_kernel, "scalar_tensor.out(Scalar s" OPDI_OUT_TEXT, "1.5; 2, dtype=4")
 
 /* From a tensor. */
 static int opdi_like_options(const opd_call *call, int at, bool has_format, opdi_options *o) {
@@ -24396,7 +24527,9 @@ OPDI_CARD_FACTORY(new_empty, "new_empty(Tensor self, SymInt[] size, *, " OPDI_OP
                   opdi_new_empty_kernel, "new_empty.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
                   "[2], (2,3)")
 OPDI_CARD_FACTORY(new_empty_strided, "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, "
-                  OPDI_OPTIONS_TEXT ") -> Tensor", opdi_new_empty_strided_kernel, NULL, "[2], (2,3), (1,2)")
+                  OPDI_OPTIONS_TEXT ") -> Tensor", opdi_new_empty_strided_kernel,
+                  "new_empty_strided.out(Tensor self, SymInt[] size, SymInt[] stride" OPDI_OUT_TEXT,
+                  "[2], (2,3), (1,2)")
 OPDI_CARD_FACTORY(new_zeros, "new_zeros(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
                   opdi_new_zeros_kernel, "new_zeros.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
                   "[2], (2,3)")
@@ -24546,7 +24679,6 @@ static int opdi_range_kernel(opd_call *call) {
     return opdi_arange_run(call, opd_arg_value(call, 0), opd_arg_value(call, 1),
                            call->op->nargs == 7 ? opd_arg_value(call, 2) : opd_value_int(1), true);
 }
-#define OPDI_OUT_TEXT ", *, Tensor(a!) out) -> Tensor(a!)"
 OPDI_CARD_FACTORY(arange, "arange(Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_arange_kernel,
                   "arange.out(Scalar end" OPDI_OUT_TEXT, "5; 2.5")
 OPDI_CARD_FACTORY(arange_start, "arange.start(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
@@ -24555,7 +24687,7 @@ OPDI_CARD_FACTORY(arange_start_step, "arange.start_step(Scalar start, Scalar end
                   ") -> Tensor", opdi_arange_kernel, "arange.start_out(Scalar start, Scalar end, Scalar step=1"
                   OPDI_OUT_TEXT, "1, 4, 2; 3, 0, -1; 0, 1, 0.25")
 OPDI_CARD_FACTORY(range, "range(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_range_kernel,
-                  NULL, "1, 4")
+                  "range.out_(Scalar start, Scalar end" OPDI_OUT_TEXT, "1, 4")
 OPDI_CARD_FACTORY(range_step, "range.step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
                   opdi_range_kernel, "range.out(Scalar start, Scalar end, Scalar step=1" OPDI_OUT_TEXT, "1, 4, 2")
 /* linspace; logspace has a base before the options. */
@@ -25460,25 +25592,36 @@ static int opdi_unsqueeze_backward(opd_backward_call *bw) {
 OPDI_CARD_VIEW(unsqueeze, "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", opdi_unsqueeze_kernel,
                opdi_unsqueeze_backward, "[2,3], 1; [2,3], -1; [], 0")
 /* Without dims of size 1, all of them or only dim `only`. */
-static void opdi_geometry_squeeze(opdi_geometry *g, int only) {
+/* g: self without its dims of one: all of them, or only the dim or dims of argument 1. */
+static int opdi_geometry_squeezed(const opd_call *call, opdi_geometry *g) {
+    const opd_tensor *self = opd_arg_tensor(call, 0);
+    const opd_value v = call->op->nargs < 2 ? opd_value_none() : opd_arg_value(call, 1);
+    uint64_t only = v.tag == OPD_TAG_NONE ? ~(uint64_t)0 : 0;
+    int32_t k;
     int d;
-    for (d = g->ndim - 1; d >= 0; d--) {
-        if (g->sizes[d] == 1 && (only < 0 || d == only)) { opdi_geometry_remove(g, d); }
+    for (k = 0; k < (v.tag == OPD_TAG_INTS ? v.n : v.tag == OPD_TAG_INT); k++) {
+        if ((d = opdi_view_dim(v.tag == OPD_TAG_INT ? v.u.i : v.u.ints[k], self->ndim)) < 0) { return -1; }
+        if (only >> d & 1) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "dim %d appears multiple times in the list of dims", d);
+        }
+        only |= (uint64_t)1 << d;
     }
+    opdi_geometry_of(g, self);
+    for (d = g->ndim - 1; d >= 0; d--) {
+        if (g->sizes[d] == 1 && (only >> d & 1)) { opdi_geometry_remove(g, d); }
+    }
+    return 0;
 }
 static int opdi_squeeze_kernel(opd_call *call) {
-    opd_tensor *self = opd_arg_tensor(call, 0);
-    int only = call->op->nargs < 2 ? -1 : opdi_view_dim(opd_arg_int(call, 1), self->ndim);
     opdi_geometry g;
-    if (!opd_ok()) { return -1; }
-    opdi_geometry_of(&g, self);
-    opdi_geometry_squeeze(&g, only);
-    return opdi_return_geometry(call, self, &g, 0);
+    return opdi_geometry_squeezed(call, &g) ? -1 : opdi_return_geometry(call, opd_arg_tensor(call, 0), &g, 0);
 }
 OPDI_CARD_VIEW(squeeze, "squeeze(Tensor(a) self) -> Tensor(a)", opdi_squeeze_kernel, opdi_view_backward,
                "[2,1,3,1]; [1]")
 OPDI_CARD_VIEW(squeeze_dim, "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", opdi_squeeze_kernel,
                opdi_view_backward, "[2,1,3], 1; [2,3], 0; [], 0")
+OPDI_CARD_VIEW(squeeze_dims, "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", opdi_squeeze_kernel,
+               opdi_view_backward, "[2,1,3,1], (1,-1); [2,1,3,1], (0,1); [1,2], ()")
 static int opdi_alias_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     return opdi_return_view(call, self, opdi_sizes(self), opdi_strides(self), self->ndim, 0);
@@ -26208,11 +26351,14 @@ static int opdi_chunk_kernel(opd_call *call) {
 #define OPDI_CARD_SPLIT(id, schema_, kernel_, cases_) OPDI_CARD_OF(id, schema_, kernel_, NULL, NULL, cases_)
 OPDI_CARD_SPLIT(split_sizes, "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
                 opdi_split_of_kernel, "[5,2], (2,3)")
-OPDI_CARD_SPLIT(unsafe_split_Tensor, "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
-                opdi_split_of_kernel, "[5,2], 2")
-OPDI_CARD_SPLIT(unsafe_split_with_sizes,
-                "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
-                opdi_split_of_kernel, "[5,2], (2,3)")
+OPDI_CARD_OF(unsafe_split_Tensor, "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
+             opdi_split_of_kernel, NULL,
+             "unsafe_split.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()",
+             "[5,2], 2")
+OPDI_CARD_OF(unsafe_split_with_sizes,
+             "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", opdi_split_of_kernel,
+             NULL, "unsafe_split_with_sizes.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()",
+             "[5,2], (2,3)")
 OPDI_CARD_SPLIT(chunk, "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", opdi_chunk_kernel,
                 "[5,2], 2; [2,3], 3, 1")
 OPDI_CARD_SPLIT(unsafe_chunk, "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
@@ -26772,13 +26918,8 @@ static int opdi_unsqueeze__kernel(opd_call *call) {
     return opdi_redescribed(call, self, &g);
 }
 static int opdi_squeeze__kernel(opd_call *call) {
-    opd_tensor *self = opd_arg_tensor(call, 0);
-    int only = call->op->nargs < 2 ? -1 : opdi_view_dim(opd_arg_int(call, 1), self->ndim);
     opdi_geometry g;
-    if (!opd_ok()) { return -1; }
-    opdi_geometry_of(&g, self);
-    opdi_geometry_squeeze(&g, only);
-    return opdi_redescribed(call, self, &g);
+    return opdi_geometry_squeezed(call, &g) ? -1 : opdi_redescribed(call, opd_arg_tensor(call, 0), &g);
 }
 static int opdi_as_strided__kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *v;
@@ -26817,6 +26958,12 @@ OPDI_CARD_SELF(unsqueeze_, "unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)",
 OPDI_CARD_SELF(squeeze_, "squeeze_(Tensor(a!) self) -> Tensor(a!)", opdi_squeeze__kernel, opdi_view_backward, "[2,1,3]")
 OPDI_CARD_SELF(squeeze__dim, "squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", opdi_squeeze__kernel,
                opdi_view_backward, "[2,1,3], 1")
+OPDI_CARD_SELF(squeeze__dims, "squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", opdi_squeeze__kernel,
+               opdi_view_backward, "[2,1,3,1], (1,-1)")
+OPDI_CARD_SELF(swapaxes_, "swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)", opdi_transpose__kernel,
+               opdi_transpose_backward, "[2,3], 0, 1")
+OPDI_CARD_SELF(swapdims_, "swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", opdi_transpose__kernel,
+               opdi_transpose_backward, "[2,3], 0, 1")
 OPDI_CARD_SELF(as_strided_, "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) "
                "-> Tensor(a!)", opdi_as_strided__kernel, OPD_NOT_DIFFERENTIABLE, "[3,4], (2,2), (4,1)")
 static int opdi_resize_to(opd_call *call, opd_ints sizes, int64_t format) {
@@ -26913,6 +27060,8 @@ OPDI_CARD_COPY(unsqueeze_copy, "unsqueeze_copy(Tensor self, int dim) -> Tensor",
 OPDI_CARD_COPY(squeeze_copy, "squeeze_copy(Tensor self) -> Tensor", "squeeze_copy.out", "[2,1,3]")
 OPDI_CARD_COPY(squeeze_copy_dim, "squeeze_copy.dim(Tensor self, int dim) -> Tensor", "squeeze_copy.dim_out",
                "[2,1,3], 1")
+OPDI_CARD_COPY(squeeze_copy_dims, "squeeze_copy.dims(Tensor self, int[] dim) -> Tensor", "squeeze_copy.dims_out",
+               "[2,1,3,1], (1,-1)")
 OPDI_CARD_COPY(detach_copy, "detach_copy(Tensor self) -> Tensor", "detach_copy.out", "[2,3]")
 OPDI_CARD_COPY(alias_copy, "alias_copy(Tensor self) -> Tensor", "alias_copy.out", "[2,3]")
 OPDI_CARD_COPY(as_strided_copy,
@@ -26923,10 +27072,13 @@ OPDI_CARD_COPY(diagonal_copy, "diagonal_copy(Tensor self, int offset=0, int dim1
 OPDI_CARD_COPY(unfold_copy, "unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor", "unfold_copy.out",
                "[5], 0, 3, 1")
 OPDI_CARD_COPY(split_copy_Tensor, "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
-               NULL, "[5,2], 2")
+               "split_copy.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()",
+               "[5,2], 2")
 OPDI_CARD_COPY(split_with_sizes_copy, "split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
-               NULL, "[5,2], (2,3)")
-OPDI_CARD_COPY(unbind_copy_int, "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", NULL, "[2,3]")
+               "split_with_sizes_copy.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()",
+               "[5,2], (2,3)")
+OPDI_CARD_COPY(unbind_copy_int, "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]",
+               "unbind_copy.int_out(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()", "[2,3]")
 
 //-- complex numbers as pairs ------------------------------------------------------------------------------------------
 //
@@ -27014,7 +27166,8 @@ static int opdi_conj_view_kernel(opd_call *call) {
 }
 OPDI_CARD_VIEWS(conj, "conj(Tensor(a) self) -> Tensor(a)", opdi_conj_kernel, "[2,3]")
 OPDI_CARD_VIEWS(_conj, "_conj(Tensor(a) self) -> Tensor(a)", opdi_conj_view_kernel, "[2,3]")
-OPDI_CARD_OF(conj_physical, "conj_physical(Tensor self) -> Tensor", opdi_conj_kernel, "conj_physical_", NULL, "[2,3]")
+OPDI_CARD_OF(conj_physical, "conj_physical(Tensor self) -> Tensor", opdi_conj_kernel, "conj_physical_",
+             "conj_physical.out", "[2,3]")
 /* real, imag */
 static int opdi_real_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -28993,6 +29146,36 @@ OPDI_KERNEL(true_divide_Tensor) { return opd_return_tensor(call, opd_div(opd_arg
     1))); }
 OPDI_COMPOSITE(true_divide_Tensor, "true_divide.Tensor(Tensor self, Tensor other) -> Tensor", "true_divide_.Tensor",
                "true_divide.out", OPDI_CASES_DIV)
+/* With a number in the place of a tensor. */
+OPDI_KERNEL(true_divide_Scalar) {
+    return opd_return_tensor(call, opd_div_Scalar(opd_arg_tensor(call, 0), opd_arg_value(call, 1)));
+}
+OPDI_KERNEL(copysign_Scalar) {
+    return opd_return_tensor(call, opd_copysign(opd_arg_tensor(call, 0),
+                                                opd_tensor_wrapped_number(opd_arg_value(call, 1))));
+}
+OPDI_KERNEL(xlogy_Scalar_Other) {
+    return opd_return_tensor(call, opd_xlogy(opd_arg_tensor(call, 0),
+                                             opd_tensor_wrapped_number(opd_arg_value(call, 1))));
+}
+OPDI_KERNEL(xlogy_Scalar_Self) {
+    return opd_return_tensor(call, opd_xlogy(opd_tensor_wrapped_number(opd_arg_value(call, 0)),
+                                             opd_arg_tensor(call, 1)));
+}
+OPDI_KERNEL(remainder_Scalar_Tensor) {
+    return opd_return_tensor(call, opd_remainder(opd_tensor_wrapped_number(opd_arg_value(call, 0)),
+                                                 opd_arg_tensor(call, 1)));
+}
+OPDI_COMPOSITE(true_divide_Scalar, "true_divide.Scalar(Tensor self, Scalar other) -> Tensor", "true_divide_.Scalar",
+               NULL, "[2,3], 2.5")
+OPDI_COMPOSITE(copysign_Scalar, "copysign.Scalar(Tensor self, Scalar other) -> Tensor", "copysign_.Scalar",
+               "copysign.Scalar_out", "[2,3], -2.5")
+OPDI_COMPOSITE(xlogy_Scalar_Other, "xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", "xlogy_.Scalar_Other",
+               "xlogy.OutScalar_Other", "[2,3], 2.5")
+OPDI_COMPOSITE(xlogy_Scalar_Self, "xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", NULL,
+               "xlogy.OutScalar_Self", "2.5, [2,3]+")
+OPDI_COMPOSITE(remainder_Scalar_Tensor, "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", NULL,
+               "remainder.Scalar_Tensor_out", "7.5, [2,3]+")
 /* self * 2^other */
 OPDI_KERNEL(ldexp_Tensor) {
     opd_tensor *p = opd_pow_Scalar(opd_value_float(2), opd_arg_tensor(call, 1));
@@ -38317,6 +38500,7 @@ OPDI_OP(searchsorted_Scalar) {
     opdi_describe(op, "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool "
                   "right=False, str? side=None, Tensor? sorter=None) -> Tensor",
                  opdi_searchsorted_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[4], 0.5");
+    op->out = "searchsorted.Scalar_out";
 }
 OPDI_OP(bucketize_Tensor) {
     opdi_describe(op, "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
@@ -38328,6 +38512,7 @@ OPDI_OP(bucketize_Scalar) {
     opdi_describe(op, "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
                   "Tensor",
                  opdi_bucketize_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "0.5, [4]");
+    op->out = "bucketize.Scalar_out";
 }
 OPDI_COLD_END
 

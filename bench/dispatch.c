@@ -603,7 +603,8 @@ static void bench_kernels(void) {
 }
 
 /* One step of Adam as one writes it down. */
-static void adam_loop(float *restrict p, float *restrict m, float *restrict v, const float *restrict g, int64_t n, float step, float scale) {
+static void adam_loop(float *restrict p, float *restrict m, float *restrict v, const float *restrict g, int64_t n,
+                      float step, float scale) {
     for (int64_t i = 0; i < n; i++) {
         m[i] += (g[i] - m[i]) * 0.1f;
         v[i] = v[i] * 0.999f + g[i] * g[i] * 0.001f;
@@ -638,12 +639,13 @@ static void bench_steps(void) {
     if (!opd_ok()) { return; }
     MEASURE(plain, 1, n, adam_loop(a[0], a[1], a[2], a[3], BIG, 1e-3f, 1));
     report(ROW("step_adam_loop", "Adam as a plain loop", .ops = n), &plain);
-    BENCH(ROW("step_adam", "Adam", .ops = n, .most = median(&plain), .note = "(the plain loop)"), 1, opd_optimizer_step(adam));
+    BENCH(ROW("step_adam", "Adam", .peer = "step_adam", .ops = n, .peer_ops = n, .most = median(&plain),
+              .note = "(the plain loop)"), 1, opd_optimizer_step(adam));
     plain.n = 0;
     MEASURE(plain, 1, n, sgd_loop(a[0], a[1], a[2], BIG));
     report(ROW("step_sgd_loop", "SGD with momentum as a plain loop", .ops = n), &plain);
-    BENCH(ROW("step_sgd", "SGD with momentum", .ops = n, .most = 1.1 * median(&plain), .note = "(1.1 times the plain loop)"), 1,
-          opd_optimizer_step(sgd));
+    BENCH(ROW("step_sgd", "SGD with momentum", .peer = "step_sgd", .ops = n, .peer_ops = n,
+              .most = 1.1 * median(&plain), .note = "(1.1 times the plain loop)"), 1, opd_optimizer_step(sgd));
     opd_optimizer_free(adam);
     opd_optimizer_free(sgd);
     for (int i = 0; i < 100; i++) {
@@ -651,7 +653,8 @@ static void bench_steps(void) {
         opd_tensor_set_grad(small[i], opd_full(OPD_INTS(16), OPD_V(0.5), OPD_FLOAT32));
     }
     adam = opd_adam(small, 100, NULL);
-    BENCH(ROW("step_adam_small", "Adam, 100 parameters of 16 elements, each parameter", .ops = 100), 1000, opd_optimizer_step(adam));
+    BENCH(ROW("step_adam_small", "Adam, 100 parameters of 16 elements, each parameter", .peer = "step_adam_small",
+              .ops = 100, .peer_ops = 100), 1000, opd_optimizer_step(adam));
     opd_optimizer_free(adam);
 }
 

@@ -921,6 +921,31 @@ TEST(operators_of_ones_own) {
     CHECK_OK();
 }
 
+/* Kernels made of operators: what they call has no tangents of its own, and needs no formula. */
+static int inner_cpu(opd_call *call) { return opd_return_tensor(call, call_1("fwdin::bare", opd_arg_tensor(call, 0))); }
+TEST(kernels_that_call_operators) {
+    opd_library *lib = opd_library_open(OPD_DEF, "fwdin", NULL, __FILE__, __LINE__);
+    opd_op_desc d;
+    opd_tensor *dual, *y;
+    CHECK(opd_def(lib, "bare(Tensor x) -> Tensor") == 0 && opd_impl_key(lib, "bare", "CPU", double_cpu, NULL, NULL) == 0);
+    memset(&d, 0, sizeof d);
+    d.schema = "outer(Tensor x) -> Tensor";
+    d.cpu = inner_cpu;
+    d.backward = double_backward;
+    CHECK_INT(opd_define(lib, &d), 0);
+    CHECK_INT(opd_dual_enter(), 0);
+    dual = opd_make_dual(vec(1, 2), vec(3, 4));
+    y = call_1("fwdin::outer", dual);
+    CHECK(is_2(y, 2, 4) && is_2(tangent_of(y), 6, 8));
+    CHECK_INT((int)opd_autograd_fallback_set(OPD_AUTOGRAD_FALLBACK_NOTHING), (int)OPD_AUTOGRAD_FALLBACK_ERROR);
+    y = call_1("fwdin::bare", dual);              /* PyTorch's fallback says nothing */
+    CHECK(is_2(y, 2, 4) && !tangent_of(y));
+    (void)opd_autograd_fallback_set(OPD_AUTOGRAD_FALLBACK_ERROR);
+    CHECK_INT(opd_dual_exit(0), 0);
+    opd_library_close(lib);
+    CHECK_OK();
+}
+
 /* Autograd by hand: the formula given to opd_autograd_record serves forward mode too. */
 static int hand_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0))); }
 static int hand_autograd(opd_call *call) {
@@ -1043,6 +1068,31 @@ TEST(operators_with_a_set_up) {
     CHECK(is_2(tangent_of(call_1("fwdsetup::exp", opd_make_dual(vec(1, 2), vec(3, 4)))), 3 * exp(1), 4 * exp(2)));
     x = opd_tensor_set_requires_grad(vec(1, 2), true);
     CHECK(is_2(tangent_of(call_1("fwdsetup::exp", opd_make_dual(x, vec(3, 4)))), 3 * exp(1), 4 * exp(2)));
+    CHECK_INT(opd_dual_exit(0), 0);
+    opd_library_close(lib);
+    CHECK_OK();
+}
+
+static int pair_cpu(opd_call *call) {
+    return opd_return_tensor(call, opd_exp(opd_arg_tensor(call, 0))) || opd_return_tensor(call, opd_clone(opd_arg_tensor(call, 0)));
+}
+static int pair_set_up(opd_context *ctx) {
+    return set_up(ctx) || opd_context_mark_non_differentiable(ctx, opd_context_output(ctx, 1).u.t);
+}
+TEST(set_up_that_marks_a_result) {
+    opd_library *lib = opd_library_open(OPD_DEF, "fwdpair", NULL, __FILE__, __LINE__);
+    opd_op_desc d;
+    opd_value v, rets[2];
+    memset(&d, 0, sizeof d);
+    d.schema = "pair(Tensor x) -> (Tensor, Tensor)";
+    d.cpu = pair_cpu;
+    d.backward = set_up_backward;
+    d.setup_context = pair_set_up;
+    CHECK_INT(opd_define(lib, &d), 0);
+    CHECK_INT(opd_dual_enter(), 0);
+    v = opd_value_tensor(opd_make_dual(vec(1, 2), vec(3, 4)));
+    CHECK_INT(opd_call_all(opd_find("fwdpair::pair"), rets, &v, 1), 0);
+    CHECK(is_2(tangent_of(rets[0].u.t), 3 * exp(1), 4 * exp(2)) && !tangent_of(rets[1].u.t));
     CHECK_INT(opd_dual_exit(0), 0);
     opd_library_close(lib);
     CHECK_OK();

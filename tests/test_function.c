@@ -1221,6 +1221,55 @@ TEST(setups_that_say_more_or_fail) {
     opd_library_close(lib);
 }
 
+static int square_registered_backward(opd_backward_call *bw) {
+    opd_context *ctx = opd_bw_context(bw);
+    CHECK(ctx != NULL);
+    return opd_bw_return(bw, 0, opd_mul(opd_mul(opd_bw_grad(bw, 0), num(2)), opd_context_saved(ctx, 0)));
+}
+static int zeros_backward(opd_backward_call *bw) {
+    CHECK(opd_bw_context(bw) != NULL && opd_context_nsaved(opd_bw_context(bw)) == 0);
+    return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), num(0)));
+}
+TEST(formula_registered_by_itself) {
+    opd_library *lib = opd_library_open(OPD_DEF, "reg", NULL, "t", 1), *other = opd_library_open(OPD_IMPL, "reg", NULL, "t", 2), *third;
+    opd_tensor *x = the_x(), *g, *y;
+    CHECK_INT(opd_def(lib, "square(Tensor x) -> Tensor") || opd_def(lib, "double_(Tensor(a!) x) -> Tensor(a!)") || opd_def(lib, "v(Tensor(a) x) -> Tensor(a)"), 0);
+    CHECK_INT(opd_impl_key(lib, "square", "CPU", k_square, NULL, NULL), 0);
+    CHECK_INT(opd_register_autograd(other, "square", square_registered_backward, square_setup), 0);
+    CHECK_STR(opd_tensor_grad_fn(OPD_CALL(opd_find("reg::square"), x)), "SquareBackward0");
+    CHECK_INT(grads_of(opd_sum(OPD_CALL(opd_find("reg::square"), x)), &x, 1, true, &g), 0);
+    CHECK_NEAR(opd_data_f64(g)[2], 6, 0);
+    CHECK_INT(grads_of(opd_sum(g), &x, 1, false, &g), 0);
+    CHECK_NEAR(opd_data_f64(g)[2], 2, 0);
+    OPD_NO_GRAD { CHECK(!opd_tensor_requires_grad(OPD_CALL(opd_find("reg::square"), x))); }
+    CHECK_INT(opd_register_autograd(other, "double_", square_registered_backward, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "Cannot register autograd formula for non-functional operator reg::double_");
+    CHECK_INT(opd_register_autograd(other, "v", square_registered_backward, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "Cannot register autograd formula for non-functional operator reg::v");
+    CHECK_INT(opd_register_autograd(other, "nobody", square_registered_backward, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "reg::nobody");
+    CHECK_INT(opd_register_autograd(other, "square", NULL, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "the formula is NULL");
+    CHECK(opd_op_card(opd_find("reg::square")) == NULL);
+    y = OPD_CALL(opd_find("reg::square"), x);
+    opd_library_close(other);                     /* the graph keeps its formula */
+    CHECK_INT(grads_of(opd_sum(y), &x, 1, false, &g), 0);
+    CHECK_NEAR(opd_data_f64(g)[2], 6, 0);
+    CHECK_INT(opd_backward(opd_sum(OPD_CALL(opd_find("reg::square"), x))), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "derivative for reg::square is not implemented");
+    third = opd_library_open(OPD_IMPL, "reg", NULL, "t", 3);
+    CHECK_INT(opd_register_autograd(third, "square", zeros_backward, NULL), 0);
+    CHECK_INT(grads_of(opd_sum(OPD_CALL(opd_find("reg::square"), x)), &x, 1, false, &g), 0);
+    CHECK_NEAR(opd_data_f64(g)[2], 0, 0);
+    opd_library_close(lib);
+    lib = opd_library_open(OPD_DEF, "reg", NULL, "t", 1);
+    CHECK_INT(opd_def(lib, "square(Tensor[] x, Tensor y) -> Tensor"), 0);
+    CHECK(OPD_CALL(opd_find("reg::square"), OPD_TENSORS(x), x) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "reg::square was defined anew, with a schema that the formula registered for it does not fit");
+    opd_library_close(third);
+    opd_library_close(lib);
+}
+
 //-- operators without a formula -----------------------------------------------------------------------------------------
 
 static int k_double(opd_call *call) { return opd_return_tensor(call, opd_mul(opd_arg_tensor(call, 0), num(2))); }

@@ -211,6 +211,13 @@ TEST(a_wrong_formula_is_shown_with_both_jacobians) {
     CHECK_INT(opd_gradcheck(by_hand, &wrong, &x, 1, NULL), -1);
     CHECK_STR(opd_error_message(), text);
     opd_error_clear();
+    o.report_cap = 9;
+    o.raise_exception = true;
+    CHECK_INT(opd_gradcheck(by_hand, &wrong, &x, 1, &o), -1);
+    CHECK_STR(report, "Jacobian");
+    CHECK_STR(opd_error_message(), text);
+    opd_error_clear();
+    o = quiet(report, sizeof report);
     o.fast_mode = true;
     CHECK_INT(opd_gradcheck(by_hand, &wrong, &x, 1, &o), 1);
     CHECK_STR(report, text);

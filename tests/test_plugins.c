@@ -194,6 +194,51 @@ TEST(forward_mode_in_a_plugin) {
     CHECK_OK();
     check_unmapped();
 }
+static const char function_source[] = TWICE_CODE
+    "#include <stdlib.h>\n"
+    "static int setup(opd_context *ctx) {\n"
+    "    opd_tensor *x = opd_context_tensor(ctx, 0);\n"
+    "    return opd_context_set_data(ctx, malloc(1), free) || opd_context_save_for_backward(ctx, &x, 1);\n"
+    "}\n"
+    "static int square_backward(opd_backward_call *bw) {\n"
+    "    opd_tensor *x = opd_context_saved(opd_bw_context(bw), 0);\n"
+    "    return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_add(x, x)));\n"
+    "}\n"
+    "static int square_forward(opd_context *ctx) {\n"
+    "    return setup(ctx) || opd_context_return(ctx, opd_square(opd_context_tensor(ctx, 0)));\n"
+    "}\n"
+    "static int by_function(opd_call *call) {\n"
+    "    opd_autograd_function f = {0};\n"
+    "    f.name = \"Square\"; f.forward = square_forward; f.backward = square_backward;\n"
+    "    return opd_return_tensor(call, OPD_APPLY(&f, opd_arg_tensor(call, 0)));\n"
+    "}\n"
+    "static int square(opd_call *call) { return opd_return_tensor(call, opd_square(opd_arg_tensor(call, 0))); }\n"
+    "OPD_LIBRARY(plugfn, lib) {\n"
+    "    opd_def(lib, \"by_function(Tensor x) -> Tensor\"); opd_impl(lib, \"by_function\", by_function);\n"
+    "    opd_def(lib, \"by_setup(Tensor x) -> Tensor\"); opd_impl_key(lib, \"by_setup\", \"CPU\", square, NULL, NULL);\n"
+    "    opd_register_autograd(lib, \"by_setup\", square_backward, setup);\n"
+    "    opd_def(lib, \"none(Tensor x) -> Tensor\"); opd_impl_key(lib, \"none\", \"CPU\", square, NULL, NULL);\n"
+    "    opd_impl_key(lib, \"none\", \"Autograd\", opd_autograd_not_implemented, NULL, NULL);\n"
+    "}\n";
+TEST(custom_functions_of_a_plugin) {              /* their code stays as long as a node needs it */
+    opd_scope scope = opd_scope_open();
+    opd_plugin *p;
+    opd_tensor *x = leaf(), *y[2];
+    set_up();
+    p = opd_load_inline("functions", function_source, NULL);
+    CHECK(p != NULL);
+    y[0] = call1("plugfn::by_function", opd_value_tensor(x));
+    y[1] = call1("plugfn::by_setup", opd_value_tensor(x));
+    CHECK_INT(opd_backward(opd_sum(call1("plugfn::none", opd_value_tensor(x)))), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "derivative for plugfn::none is not implemented");
+    CHECK_INT(opd_unload_library(p), 0);
+    CHECK(mapped() > 0);
+    CHECK_INT(opd_backward(opd_sum(opd_add(y[0], y[1]))), 0);
+    CHECK_NEAR(opd_data_f32(opd_tensor_grad(x))[0], 4 * (double)opd_data_f32(x)[0], 1e-6);
+    opd_scope_close(&scope);
+    check_unmapped();
+}
+
 TEST(unload_under_a_pending_error) {
     opd_plugin *p = load_twice();
     (void)opd_fail(OPD_ERROR_USER, "mine");

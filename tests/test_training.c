@@ -392,6 +392,24 @@ TEST(options_are_checked) {
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "Tried to step 11 times. The specified number of total steps is 10");
     }
 }
+static int warned;
+static void count_warnings(void *user, int is_error, const char *text) {
+    (void)user;
+    if (is_error == 0 && strstr(text, "optimizer contains a parameter group with duplicate parameters (number 2)")) { warned++; }
+}
+TEST(a_parameter_that_is_there_twice) {
+    opd_tensor *p[4];
+    int i;
+    for (i = 0; i < 4; i++) { p[i] = parameter(0, OPD_FLOAT32); }
+    opd_log_set(count_warnings, NULL);
+    warned = 0;
+    opd_optimizer_free(opd_sgd(p, 4, NULL));
+    CHECK_INT(warned, 0);
+    p[2] = p[0];
+    opd_optimizer_free(opd_sgd(p, 4, NULL));
+    opd_log_set(NULL, NULL);
+    CHECK_INT(warned, 1);
+}
 /* A call of _fused_adam_ with tensors that do not fit fails and changes nothing. */
 static void bad_adam(opd_tensor *const *lists, int which, opd_tensors other, const char *text) {
     opd_op *op = opd_find("aten::_fused_adam_");

@@ -18,6 +18,8 @@
 #include <torch/library.h>
 #include <torch/version.h>
 #include <torch/csrc/autograd/function.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/sgd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -269,6 +271,23 @@ static void bench_kernels() {
     bench("exp_64k_out", 4000, [&] { use(at::exp_out(out, x)); });
 }
 
+/* Steps of its C++ optimizers, which have no fused form. */
+static void bench_steps() {
+    auto parameter = [](int64_t n) {
+        at::Tensor p = at::zeros({n}).requires_grad_();
+        p.mutable_grad() = at::full({n}, 0.5);
+        return p;
+    };
+    if (!only.empty() && only.find("step") == std::string::npos) return;
+    std::vector<at::Tensor> big{parameter(8 << 20)}, small;
+    for (int i = 0; i < 100; i++) small.push_back(parameter(16));
+    torch::optim::Adam adam(big, torch::optim::AdamOptions(1e-3)), adam_small(small, torch::optim::AdamOptions(1e-3));
+    torch::optim::SGD sgd(big, torch::optim::SGDOptions(1e-3).momentum(0.9));
+    bench("step_adam", 1, [&] { adam.step(); });
+    bench("step_sgd", 1, [&] { sgd.step(); });
+    bench("step_adam_small", 100, [&] { adam_small.step(); });
+}
+
 /* Environment that is read when libraries load: set it and start again. */
 static void restart_with_environment(char **argv) {
     if (std::getenv("OPD_PEER_READY")) return;
@@ -324,5 +343,6 @@ int main(int argc, char **argv) {
     bench_chain(100000, false);
     bench_chain(100000, true);
     bench_kernels();
+    bench_steps();
     return 0;
 }

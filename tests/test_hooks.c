@@ -1,0 +1,907 @@
+/* Hooks, handles of nodes, saved-tensor hooks, checkpoints, anomaly mode.  THREADED */
+#include "../opdispatch.h"
+#include "check.h"
+
+static opd_op *op_named(const char *name) {
+    opd_op *op = opd_find(name);
+    CHECK(op != NULL);
+    return op;
+}
+static opd_tensor *of(double v) { return opd_tensor_from(&v, opd_ints_of(NULL, 0), OPD_FLOAT64); }
+static opd_tensor *leaf(double v) { return opd_tensor_set_requires_grad(of(v), true); }
+static opd_tensor *vec(int64_t n, bool grad) {
+    double v[64];
+    int i;
+    for (i = 0; i < 64; i++) { v[i] = i + 1; }
+    return opd_tensor_set_requires_grad(opd_tensor_from(v, opd_ints_of(&n, 1), OPD_FLOAT64), grad);
+}
+static double grad_of(opd_tensor *t) { return opd_tensor_grad(t) ? opd_item_f64(opd_tensor_grad(t)) : -1; }
+static double first(opd_tensor *t) { return t && opd_data_f64(t) ? opd_data_f64(t)[0] : -1e9; }
+static opd_backward_options options(void) { opd_backward_options o; memset(&o, 0, sizeof o); return o; }
+static int backward_again(opd_tensor *y) {
+    opd_backward_options o = options();
+    o.retain_graph = true;
+    return opd_backward_with(&y, 1, &o);
+}
+
+//-- nodes -------------------------------------------------------------------------------------------------------------
+
+TEST(handles_of_nodes) {
+    opd_tensor *x = vec(3, true), *y = opd_mul(x, of(2)), *z = opd_sum(y);
+    opd_node *n = opd_tensor_node(z), *m;
+    opd_edge e = opd_gradient_edge(x);
+    CHECK_STR(opd_node_name(n), "SumBackward0");
+    CHECK_STR(opd_op_name(opd_node_op(n)), "aten::sum");
+    CHECK_INT(opd_node_edges(n), 1);
+    m = opd_node_edge(n, 0).node;
+    CHECK(m == opd_tensor_node(y) && opd_node_edge(n, 0).nr == 0 && opd_node_sequence(m) < opd_node_sequence(n));
+    CHECK_INT(opd_node_edges(m), 2);
+    CHECK(opd_node_edge(m, 0).node == e.node && opd_node_edge(m, 1).node == NULL && opd_node_edge(m, 2).node == NULL);
+    CHECK_STR(opd_node_name(e.node), "torch::autograd::AccumulateGrad");
+    CHECK(opd_node_variable(e.node) == x && !opd_node_variable(n) && opd_node_sequence(e.node) == UINT64_MAX);
+    CHECK_INT(opd_node_inputs(m), 1);
+    CHECK(opd_node_sizes(m, 0).n == 1 && opd_node_sizes(m, 0).data[0] == 3 && opd_node_sizes(m, 1).n == -1);
+    CHECK_INT(opd_node_dtype(m, 0), OPD_FLOAT64);
+    CHECK_INT(opd_node_device(m, 0).type, OPD_CPU);
+    CHECK(opd_node_sizes(e.node, 0).n == 1 && opd_node_edges(e.node) == 0 && !opd_node_op(e.node));
+    CHECK(!opd_tensor_node(x) && opd_node_edges(NULL) == 0 && opd_node_inputs(NULL) == 0);
+    CHECK_STR(opd_node_name(NULL), "");
+    e = opd_gradient_edge(of(1));
+    CHECK(!e.node);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "It is not possible to get the gradient edge for a Tensor that does not require gradients");
+}
+
+TEST(kept_nodes_outlive_their_tensors) {
+    opd_node *n, *a;
+    OPD_SCOPE {
+        opd_tensor *x = leaf(2);
+        n = opd_node_keep(opd_tensor_node(opd_mul(x, x)));
+        a = opd_node_keep(opd_gradient_edge(x).node);
+    }
+    CHECK_STR(opd_node_name(n), "MulBackward0");
+    CHECK_NEAR(opd_item_f64(opd_node_variable(a)), 2, 0);
+    opd_node_release(n);
+    opd_node_release(a);
+    opd_node_release(NULL);
+}
+
+//-- order -------------------------------------------------------------------------------------------------------------
+
+static char told[400];
+static void tell(const char *what) { strncat(told, what, sizeof told - strlen(told) - 1); }
+static opd_tensor *tell_tensor(opd_tensor *grad, void *user) { (void)grad; tell((const char *)user); return NULL; }
+static int tell_pre(opd_tensor **grads, int n, void *user) { (void)grads; (void)n; tell((const char *)user); return 0; }
+static int tell_post(opd_tensor **out, int nout, opd_tensor *const *grads, int n, void *user) {
+    (void)out; (void)nout; (void)grads; (void)n;
+    tell((const char *)user);
+    return 0;
+}
+static opd_tensor *watched;
+static int tell_accumulated(opd_tensor *t, void *user) {
+    CHECK(t == watched && opd_tensor_grad(t) != NULL);
+    tell((const char *)user);
+    return 0;
+}
+#define TEXT(s) ((void *)(uintptr_t)(s))
+
+static void hook_all(opd_tensor *a, opd_tensor *b) {
+    opd_node *na = opd_gradient_edge(a).node, *nb = opd_tensor_node(b);
+    told[0] = 0;
+    watched = a;
+    CHECK(opd_node_post_hook_add(nb, tell_post, TEXT("b-post "), NULL) > 0);
+    CHECK(opd_node_pre_hook_add(nb, tell_pre, TEXT("b-pre "), NULL) > 0);
+    CHECK(opd_tensor_hook_add(b, tell_tensor, TEXT("b1 "), NULL) > 0);
+    CHECK(opd_tensor_hook_add(b, tell_tensor, TEXT("b2 "), NULL) > 0);
+    CHECK(opd_node_post_hook_add(na, tell_post, TEXT("a-post "), NULL) > 0);
+    CHECK(opd_tensor_post_accumulate_hook_add(a, tell_accumulated, TEXT("a-acc "), NULL) > 0);
+    CHECK(opd_node_pre_hook_add(na, tell_pre, TEXT("a-pre "), NULL) > 0);
+    CHECK(opd_tensor_hook_add(a, tell_tensor, TEXT("a1 "), NULL) > 0);
+}
+
+TEST(order_of_hooks_at_a_node) {
+    opd_tensor *a = leaf(1), *b = opd_mul(a, of(2)), *c = opd_mul(b, of(2));
+    hook_all(a, b);
+    CHECK_INT(opd_backward(c), 0);
+    CHECK_STR(told, "b1 b2 b-pre b-post a1 a-pre a-acc a-post ");
+    CHECK_NEAR(grad_of(a), 4, 0);
+}
+
+TEST(captured_nodes_run_tensor_hooks_only) {           /* test_hook_edge_case_when_called_with_grad */
+    opd_tensor *a = leaf(1), *b = opd_mul(a, of(2)), *c = opd_mul(b, of(2)), *both[2], *g[2];
+    opd_backward_options o = options();
+    o.retain_graph = true;
+    both[0] = a;
+    both[1] = b;
+    hook_all(a, b);
+    CHECK_INT(opd_autograd_grad(&c, 1, &b, 1, &o, g), 0);
+    CHECK_STR(told, "b1 b2 ");
+    told[0] = 0;
+    CHECK_INT(opd_autograd_grad(&c, 1, both, 2, &o, g), 0);
+    CHECK_STR(told, "b1 b2 b-pre b-post a1 ");
+    CHECK(opd_tensor_grad(a) == NULL);
+    told[0] = 0;
+    o.inputs = &b;
+    o.ninputs = 1;
+    CHECK_INT(opd_backward_with(&c, 1, &o), 0);
+    CHECK_STR(told, "b1 b2 ");
+    CHECK_NEAR(grad_of(b), 2, 0);
+}
+
+//-- tensor hooks ------------------------------------------------------------------------------------------------------
+
+static opd_tensor *doubled(opd_tensor *grad, void *user) { (void)user; return opd_mul(grad, of(2)); }
+static opd_tensor *counted(opd_tensor *grad, void *user) { (void)grad; ++*(int *)user; return NULL; }
+
+TEST(tensor_hooks_replace_gradients) {
+    opd_tensor *x = leaf(3), *y = opd_mul(x, x), *z = opd_mul(y, of(5));
+    int64_t h = opd_tensor_hook_add(y, doubled, NULL, NULL), k = opd_tensor_hook_add(x, doubled, NULL, NULL);
+    CHECK(h > 0 && k > 0 && h != k);
+    CHECK_INT(backward_again(z), 0);
+    CHECK_NEAR(grad_of(x), 5 * 2 * 6 * 2, 0);
+    CHECK(opd_hook_remove(h) && !opd_hook_remove(h) && !opd_hook_remove(0) && !opd_hook_remove(-7) && !opd_hook_remove(h + 100));
+    CHECK_INT(opd_tensor_set_grad(x, NULL), 0);
+    CHECK_INT(backward_again(z), 0);
+    CHECK_NEAR(grad_of(x), 60, 0);
+    CHECK(opd_hook_remove(k));
+    CHECK_INT(opd_tensor_set_grad(x, NULL), 0);
+    CHECK_INT(opd_backward(z), 0);
+    CHECK_NEAR(grad_of(x), 30, 0);
+}
+
+TEST(a_hook_gets_the_sum_once) {
+    int n = 0;
+    opd_tensor *x = leaf(3), *y = opd_mul(x, of(2)), *z = opd_add(opd_mul(y, y), y);
+    CHECK(opd_tensor_hook_add(y, counted, &n, NULL) > 0);
+    CHECK_INT(opd_backward(z), 0);
+    CHECK_INT(n, 1);
+}
+
+TEST(hooks_belong_to_a_result_of_many) {
+    int n[2] = {0, 0};
+    opd_tensor *x = vec(4, true);
+    opd_tensors parts = opd_split(x, 2);
+    CHECK(opd_tensor_hook_add(parts.data[0], counted, &n[0], NULL) > 0 && opd_tensor_hook_add(parts.data[1], counted, &n[1], NULL) > 0);
+    CHECK_INT(opd_backward(opd_sum(parts.data[1])), 0);
+    CHECK_INT(n[0], 0);                           /* no gradient arrives there */
+    CHECK_INT(n[1], 1);
+}
+
+TEST(hooks_that_are_refused) {
+    int n = 0;
+    opd_tensor *x = leaf(1), *y = opd_mul(x, x);
+    CHECK_INT(opd_tensor_hook_add(of(1), counted, &n, NULL), 0);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "cannot register a hook on a variable that doesn't require gradient");
+    CHECK_INT(opd_tensor_hook_add(NULL, counted, &n, NULL), 0);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "cannot register a hook");
+    CHECK_INT(opd_tensor_hook_add(x, NULL, NULL, NULL), 0);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "a hook is NULL");
+    CHECK_INT(opd_tensor_post_accumulate_hook_add(y, tell_accumulated, NULL, NULL), 0);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "post accumulate grad hooks cannot be registered on non-leaf tensors");
+    CHECK_INT(opd_tensor_post_accumulate_hook_add(of(1), tell_accumulated, NULL, NULL), 0);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "cannot register a hook on a variable that doesn't require gradient");
+    CHECK_INT(opd_node_pre_hook_add(NULL, tell_pre, NULL, NULL), 0);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the node is NULL");
+    CHECK_INT(opd_tensor_retain_grad(of(1)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "can't retain_grad on Tensor that has requires_grad=False");
+}
+
+static opd_tensor *wrong_size(opd_tensor *grad, void *user) { (void)grad; (void)user; return vec(2, false); }
+static opd_tensor *wrong_type(opd_tensor *grad, void *user) { (void)user; return opd_to_dtype(grad, OPD_FLOAT32); }
+static opd_tensor *failing(opd_tensor *grad, void *user) { (void)grad; (void)user; (void)opd_fail(OPD_ERROR_USER, "no"); return NULL; }
+static int set_none(opd_tensor **grads, int n, void *user) { (void)n; (void)user; grads[0] = of(1); return 0; }
+static int pre_fails(opd_tensor **grads, int n, void *user) { (void)grads; (void)n; (void)user; return -1; }
+
+TEST(replacements_are_checked) {
+    static const struct { opd_tensor_hook_fn fn; const char *text; opd_code code; } bad[] = {
+        {wrong_size, "has changed the size of value", OPD_ERROR_AUTOGRAD},
+        {wrong_type, "has changed the type of value (was cpuDoubleType got cpuFloatType)", OPD_ERROR_AUTOGRAD},
+        {failing, "no", OPD_ERROR_USER}};
+    size_t i;
+    for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        opd_tensor *x = leaf(3), *y = opd_mul(x, x), *z = opd_mul(y, of(5));
+        int64_t h = opd_tensor_hook_add(y, bad[i].fn, NULL, NULL);
+        CHECK_INT(backward_again(z), -1);
+        CHECK(strstr(opd_error_message(), " [in MulBackward0 of aten::mul.Tensor]") != NULL);
+        CHECK_ERROR(bad[i].code, bad[i].text);
+        CHECK(opd_tensor_grad(x) == NULL);
+        CHECK(opd_hook_remove(h));
+        h = opd_tensor_hook_add(x, bad[i].fn, NULL, NULL);
+        CHECK_INT(backward_again(z), -1);
+        CHECK(strstr(opd_error_message(), " [in torch::autograd::AccumulateGrad]") != NULL);
+        CHECK_ERROR(bad[i].code, bad[i].text);
+        CHECK(opd_hook_remove(h));
+        CHECK_INT(backward_again(z), 0);          /* the next one works */
+        CHECK_NEAR(grad_of(x), 30, 0);
+    }
+}
+
+//-- node hooks --------------------------------------------------------------------------------------------------------
+
+static int pre_doubles(opd_tensor **grads, int n, void *user) {
+    int i;
+    (void)user;
+    for (i = 0; i < n; i++) { if (grads[i]) { grads[i] = opd_mul(grads[i], of(2)); } }
+    return 0;
+}
+static int post_takes_away(opd_tensor **out, int nout, opd_tensor *const *grads, int n, void *user) {
+    CHECK(nout == 2 && n == 1 && out[0] && grads[0]);
+    *(double *)user = opd_item_f64(out[0]);
+    out[1] = NULL;
+    return 0;
+}
+
+TEST(node_hooks_replace_gradients) {
+    double seen = 0;
+    opd_tensor *x = leaf(3), *w = leaf(4), *y = opd_mul(x, w), *z = opd_mul(y, of(1));
+    CHECK(opd_node_pre_hook_add(opd_tensor_node(y), pre_doubles, NULL, NULL) > 0);
+    CHECK(opd_node_post_hook_add(opd_tensor_node(y), post_takes_away, &seen, NULL) > 0);
+    CHECK_INT(opd_backward(z), 0);
+    CHECK_NEAR(seen, 8, 0);
+    CHECK_NEAR(grad_of(x), 8, 0);
+    CHECK(opd_tensor_grad(w) == NULL);
+}
+
+TEST(node_hooks_see_undefined_gradients) {
+    opd_tensor *x = vec(4, true);
+    opd_tensors parts = opd_unbind(x);
+    int64_t h = opd_node_pre_hook_add(opd_tensor_node(parts.data[0]), set_none, NULL, NULL);
+    CHECK_INT(backward_again(parts.data[1]), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "can't replace a None gradient with a non-None value");
+    CHECK(opd_hook_remove(h));
+    h = opd_node_pre_hook_add(opd_tensor_node(parts.data[0]), pre_fails, NULL, NULL);
+    CHECK_INT(backward_again(parts.data[1]), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "failed without saying why");
+    CHECK(opd_hook_remove(h));
+    CHECK_INT(opd_backward(parts.data[1]), 0);
+    CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[1], 1, 0);
+}
+
+//-- handles and lifetimes ---------------------------------------------------------------------------------------------
+
+static int destroyed;
+static void destroy(void *user) { ++*(int *)user; }
+
+TEST(user_pointers_are_destroyed_once) {
+    int64_t h;
+    destroyed = 0;
+    OPD_SCOPE {
+        opd_tensor *x = leaf(1), *y = opd_mul(x, x);
+        h = opd_tensor_hook_add(y, tell_tensor, &destroyed, destroy);
+        CHECK(opd_hook_remove(h));
+        CHECK_INT(destroyed, 1);
+        h = opd_tensor_hook_add(y, tell_tensor, &destroyed, destroy);
+        CHECK(opd_tensor_hook_add(x, tell_tensor, &destroyed, destroy) > 0);
+        CHECK(opd_node_post_hook_add(opd_tensor_node(y), tell_post, &destroyed, destroy) > 0);
+    }
+    CHECK_INT(destroyed, 4);                      /* with the graph */
+    CHECK(!opd_hook_remove(h));
+    CHECK_INT(destroyed, 4);
+}
+
+typedef struct removal { int64_t self, other; int ran; opd_tensor *t; } removal;
+static opd_tensor *removes(opd_tensor *grad, void *user) {
+    removal *r = (removal *)user;
+    (void)grad;
+    r->ran++;
+    CHECK(opd_hook_remove(r->self));
+    if (r->other) { CHECK(opd_hook_remove(r->other)); }
+    if (r->t) { CHECK(opd_tensor_hook_add(r->t, counted, &destroyed, NULL) > 0); }
+    return NULL;
+}
+TEST(hooks_may_remove_and_add_hooks) {
+    removal r = {0, 0, 0, NULL};
+    int n = 0;
+    opd_tensor *x = leaf(1), *y = opd_mul(x, x);
+    destroyed = 0;
+    r.self = opd_tensor_hook_add(y, removes, &r, NULL);
+    r.other = opd_tensor_hook_add(y, counted, &n, NULL);
+    r.t = y;
+    CHECK_INT(backward_again(y), 0);
+    CHECK(r.ran == 1 && n == 0 && destroyed == 0);
+    CHECK_INT(backward_again(y), 0);
+    CHECK(r.ran == 1 && n == 0 && destroyed == 1);           /* the added one runs from the next time on */
+}
+
+TEST(many_hooks) {
+    int64_t h[100];
+    int n = 0, i;
+    opd_tensor *x = leaf(1), *y = opd_mul(x, x);
+    for (i = 0; i < 100; i++) { h[i] = opd_tensor_hook_add(i % 2 ? x : y, counted, &n, NULL); }
+    CHECK_INT(backward_again(y), 0);
+    CHECK_INT(n, 100);
+    for (i = 0; i < 100; i += 3) { CHECK(opd_hook_remove(h[i])); }
+    n = 0;
+    CHECK_INT(backward_again(y), 0);
+    CHECK_INT(n, 66);
+}
+
+//-- in place, retain_grad ---------------------------------------------------------------------------------------------
+
+TEST(hooks_stay_behind_in_place) {                     /* test_hook_with_inplace */
+    double at[2] = {0, 0};
+    int before = 0, after = 0;
+    opd_tensor *x = leaf(3), *y = opd_mul(x, of(2));
+    (void)at;
+    CHECK(opd_tensor_hook_add(y, counted, &before, NULL) > 0);
+    CHECK_INT(opd_tensor_retain_grad(y), 0);
+    CHECK(OPD_CALL(op_named("aten::mul_.Tensor"), y, of(10)) == y);
+    CHECK(opd_tensor_hook_add(y, doubled, NULL, NULL) > 0 && opd_tensor_hook_add(y, counted, &after, NULL) > 0);
+    CHECK_INT(opd_backward(opd_mul(y, of(7))), 0);
+    CHECK(before == 1 && after == 1);
+    CHECK_NEAR(grad_of(y), 14, 0);                /* of the newest value */
+    CHECK_NEAR(grad_of(x), 14 * 20, 0);
+}
+
+TEST(retain_grad) {                                    /* test_retain_grad */
+    opd_tensor *x = vec(3, true), *h = opd_mul(x, of(3)), *out = opd_sum(opd_mul(h, h));
+    CHECK_INT(opd_tensor_retain_grad(h), 0);
+    CHECK_INT(opd_tensor_retain_grad(h), 0);
+    CHECK(opd_tensor_retains_grad(h) && !opd_tensor_retains_grad(x));
+    CHECK_INT(backward_again(out), 0);
+    CHECK_NEAR(first(opd_tensor_grad(h)), 6, 0);
+    CHECK_INT(backward_again(out), 0);
+    CHECK_NEAR(first(opd_tensor_grad(h)), 12, 0);
+    CHECK_INT(opd_tensor_set_grad(h, NULL), 0);
+    CHECK(opd_tensor_grad(h) == NULL);
+    CHECK_INT(opd_backward(out), 0);
+    CHECK_NEAR(first(opd_tensor_grad(h)), 6, 0);
+    CHECK_INT(opd_tensor_retain_grad(x), 0);      /* nothing to do for a leaf */
+    CHECK(!opd_tensor_retains_grad(x));
+}
+
+TEST(retained_gradients_are_those_after_all_tensor_hooks) {
+    opd_tensor *x = leaf(1), *y = opd_mul(x, of(1));
+    CHECK_INT(opd_tensor_retain_grad(y), 0);
+    CHECK(opd_tensor_hook_add(y, doubled, NULL, NULL) > 0);
+    CHECK_INT(opd_backward(opd_mul(y, of(1))), 0);
+    CHECK_NEAR(grad_of(y), 2, 0);
+}
+
+TEST(a_tensor_that_is_gone_retains_nothing) {
+    opd_tensor *x = leaf(2), *z;
+    opd_scope s = opd_scope_open();
+    opd_tensor *y = opd_mul(x, of(3));
+    CHECK_INT(opd_tensor_retain_grad(y), 0);
+    z = opd_scope_return(opd_mul(y, of(1)));
+    opd_scope_close(&s);
+    CHECK_INT(opd_backward(z), 0);
+    CHECK_NEAR(grad_of(x), 3, 0);
+    y = opd_mul(x, of(3));                        /* and one that outlives its graph */
+    CHECK_INT(opd_tensor_retain_grad(y), 0);
+    CHECK_INT(opd_backward(y), 0);
+    CHECK_NEAR(grad_of(y), 1, 0);
+}
+
+TEST(hooks_see_history_with_create_graph) {
+    opd_tensor *x = leaf(3), *y = opd_mul(x, x), *z = opd_mul(y, y), *g = NULL, *gg = NULL;
+    opd_backward_options o = options();
+    o.create_graph = true;
+    CHECK_INT(opd_tensor_retain_grad(y), 0);
+    CHECK(opd_tensor_hook_add(y, doubled, NULL, NULL) > 0);
+    CHECK_INT(opd_autograd_grad(&z, 1, &x, 1, &o, &g), 0);
+    CHECK(opd_tensor_requires_grad(g) && opd_tensor_requires_grad(opd_tensor_grad(y)));
+    CHECK_NEAR(opd_item_f64(g), 2 * 4 * 27, 0);
+    CHECK_INT(opd_autograd_grad(&g, 1, &x, 1, NULL, &gg), 0);
+    CHECK(gg != NULL);
+    CHECK_INT(opd_tensor_set_grad(y, NULL), 0);
+}
+
+//-- several tensors ---------------------------------------------------------------------------------------------------
+
+typedef struct seen { int calls, n, given; double sum; } seen;
+static int see(opd_tensor *const *grads, int n, void *user) {
+    seen *s = (seen *)user;
+    int i;
+    s->calls++;
+    s->n = n;
+    s->given = 0;
+    s->sum = 0;
+    for (i = 0; i < n; i++) {
+        if (!grads[i]) { continue; }
+        s->given++;
+        s->sum += opd_item_f64(opd_sum(grads[i]));
+    }
+    return 0;
+}
+
+TEST(one_hook_for_several_tensors) {                   /* test_register_multi_grad_hook (all) */
+    seen all = {0, 0, 0, 0}, any = {0, 0, 0, 0};
+    opd_tensor *t[4], *a = leaf(2), *b = leaf(3), *c = leaf(4), *ab, *out;
+    int64_t h, k;
+    ab = opd_mul(a, b);
+    t[0] = a;
+    t[1] = b;
+    t[2] = ab;
+    t[3] = c;
+    out = opd_mul(ab, of(10));
+    h = opd_multi_hook_add(t, 4, OPD_MULTI_ALL, see, &all, NULL);
+    k = opd_multi_hook_add(t, 4, OPD_MULTI_ANY, see, &any, NULL);
+    CHECK(h > 0 && k > 0);
+    CHECK_INT(backward_again(out), 0);
+    CHECK(all.calls == 1 && all.n == 4 && all.given == 3);   /* c is not reached */
+    CHECK_NEAR(all.sum, 10 * 3 + 10 * 2 + 10, 0);
+    CHECK(any.calls == 1 && any.given == 1);
+    CHECK_NEAR(any.sum, 10, 0);
+    CHECK_INT(backward_again(opd_mul(out, c)), 0);           /* each backward for itself */
+    CHECK(all.calls == 2 && all.given == 4 && any.calls == 2);
+    CHECK(opd_hook_remove(h) && !opd_hook_remove(h));
+    CHECK_INT(backward_again(out), 0);
+    CHECK(all.calls == 2 && any.calls == 3);
+    CHECK(opd_hook_remove(k));
+    CHECK_INT(opd_multi_hook_add(t, 4, (opd_multi_mode)7, see, &all, NULL), 0);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expects mode to be one of ('all', 'any') but got 7");
+    t[3] = of(1);
+    CHECK_INT(opd_multi_hook_add(t, 4, OPD_MULTI_ALL, see, &all, NULL), 0);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "cannot register a hook on a variable that doesn't require gradient");
+}
+
+TEST(several_tensors_that_go_one_by_one) {
+    int64_t h;
+    opd_tensor *t[2];
+    destroyed = 0;
+    t[0] = leaf(1);
+    OPD_SCOPE {
+        t[1] = leaf(2);
+        h = opd_multi_hook_add(t, 2, OPD_MULTI_ALL, see, &destroyed, destroy);
+    }
+    CHECK_INT(destroyed, 0);
+    CHECK(opd_hook_remove(h));
+    CHECK_INT(destroyed, 1);
+}
+
+//-- saved-tensor hooks ------------------------------------------------------------------------------------------------
+
+static int packs, unpacks, drops;
+static void *pack_double(opd_tensor *t, void *user) {
+    (void)user;
+    packs++;
+    CHECK(!opd_tensor_requires_grad(t));
+    return opd_keep(opd_mul(t, of(2)));
+}
+static opd_tensor *unpack_same(void *packed, void *user) { (void)user; unpacks++; return (opd_tensor *)packed; }
+static void drop_tensor(void *packed, void *user) { (void)user; drops++; opd_release((opd_tensor *)packed); }
+static opd_saved_hooks doubling(void) {
+    opd_saved_hooks h;
+    memset(&h, 0, sizeof h);
+    h.pack = pack_double;
+    h.unpack = unpack_same;
+    h.drop = drop_tensor;
+    packs = unpacks = drops = 0;
+    return h;
+}
+
+TEST(default_saved_tensor_hooks) {                     /* test_saved_variable_packing_unpacking_did_not_save_original */
+    opd_saved_hooks h = doubling();
+    opd_tensor *a = leaf(5), *y;
+    destroyed = 0;
+    h.user = &destroyed;
+    h.destroy = destroy;
+    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    y = opd_mul(a, a);
+    opd_saved_hooks_pop();
+    CHECK(packs == 2 && unpacks == 0 && destroyed == 0);
+    CHECK_NEAR(opd_item_f64(y), 25, 0);
+    CHECK_INT(opd_backward(y), 0);
+    CHECK_NEAR(grad_of(a), 2 * 2 * 5, 0);         /* what was packed was doubled */
+    CHECK(unpacks >= 2 && drops == 2 && destroyed == 1);
+    opd_saved_hooks_pop();                        /* none is there: harmless */
+}
+
+TEST(innermost_saved_tensor_hooks_win) {
+    opd_saved_hooks h = doubling();
+    opd_tensor *a = leaf(2), *y;
+    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    y = opd_exp(a);                               /* saves its result */
+    CHECK_INT(packs, 1);
+    opd_saved_hooks_pop();
+    opd_saved_hooks_pop();
+    CHECK_INT(opd_backward(y), 0);
+    CHECK_NEAR(grad_of(a), 2 * exp(2), 1e-12);
+    CHECK_INT(drops, 1);
+}
+
+TEST(saved_tensor_hooks_and_second_derivatives) {
+    opd_saved_hooks h = doubling();
+    opd_tensor *a = leaf(2), *y, *z, *g = NULL, *gg = NULL;
+    opd_backward_options o = options();
+    o.create_graph = true;
+    h.pack = NULL;
+    CHECK_INT(opd_saved_hooks_push(&h), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "pack and unpack are needed");
+    h = doubling();
+    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    y = opd_mul(a, a);
+    z = opd_mul(y, a);
+    opd_saved_hooks_pop();
+    CHECK_INT(opd_autograd_grad(&z, 1, &a, 1, &o, &g), 0);
+    /* z = y a with saved 2 y and 2 a: y's gradient 2a, a's 2y; of y = a a each 2 a times 2 a */
+    CHECK_NEAR(opd_item_f64(g), 2 * 4 + 2 * (2 * 2 * 2 * 2), 0);
+    CHECK_INT(opd_autograd_grad(&g, 1, &a, 1, NULL, &gg), 0);
+    CHECK(gg != NULL && opd_item_f64(gg) > 0);    /* the unpacked ones have their history */
+}
+
+static void *pack_writes(opd_tensor *t, void *user) { (void)user; (void)OPD_CALL(op_named("aten::add_.Tensor"), t, of(1)); return NULL; }
+static void *pack_fails(opd_tensor *t, void *user) { (void)t; (void)user; (void)opd_fail(OPD_ERROR_USER, "disk full"); return NULL; }
+static opd_tensor *unpack_nothing(void *packed, void *user) { (void)packed; (void)user; return NULL; }
+TEST(saved_tensor_hooks_that_fail) {
+    opd_saved_hooks h = doubling();
+    opd_tensor *a = leaf(2), *y;
+    h.drop = NULL;
+    h.pack = pack_writes;
+    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    CHECK(opd_exp(a) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not "
+                "be modified by in-place operations as this can lead to unexpected side-effects.");
+    opd_saved_hooks_pop();
+    h.pack = pack_fails;
+    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    CHECK(opd_mul(a, a) == NULL);
+    CHECK_ERROR(OPD_ERROR_USER, "disk full");
+    opd_saved_hooks_pop();
+    h = doubling();
+    h.unpack = unpack_nothing;
+    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    y = opd_mul(a, a);
+    opd_saved_hooks_pop();
+    CHECK_INT(opd_backward(y), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook expected to be a Tensor but got NULL");
+    CHECK_INT(drops, 0);
+}
+
+TEST(saved_tensor_hooks_switched_off) {                /* test_disabling_saved_tensor_hooks */
+    opd_saved_hooks h = doubling();
+    CHECK(opd_saved_hooks_disabled() == NULL);
+    CHECK_INT(opd_saved_hooks_disable("error message"), 0);
+    CHECK_STR(opd_saved_hooks_disabled(), "error message");
+    CHECK_INT(opd_saved_hooks_push(&h), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "error message");
+    CHECK_INT(opd_saved_hooks_disable(NULL), 0);
+    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    CHECK_INT(opd_saved_hooks_disable("not now"), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "not now");
+    CHECK_INT(opd_saved_hooks_disable(NULL), 0);
+    opd_saved_hooks_pop();
+}
+
+static int k_product(opd_call *call) {
+    opd_tensors xs = opd_arg_tensors(call, 0);
+    return opd_return_tensor(call, opd_mul(xs.data[0], xs.data[1]));
+}
+static int product_backward(opd_backward_call *bw) {
+    opd_tensors xs = opd_bw_tensors(bw, 0);
+    return xs.n != 2 || opd_bw_return_at(bw, 0, 0, opd_mul(opd_bw_grad(bw, 0), xs.data[1])) ||
+           opd_bw_return_at(bw, 0, 1, opd_mul(opd_bw_grad(bw, 0), xs.data[0])) ? -1 : 0;
+}
+TEST(saved_tensor_hooks_and_lists) {
+    opd_library *lib = opd_library_open(OPD_DEF, "hooked", NULL, "t", 1);
+    opd_saved_hooks h = doubling();
+    opd_tensor *t[2], *y, *g = NULL, *gg = NULL;
+    opd_backward_options o = options();
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = "product(Tensor[] xs) -> Tensor";
+    d.cpu = k_product;
+    d.backward = product_backward;
+    d.save = "xs";
+    CHECK_INT(opd_define(lib, &d), 0);
+    o.create_graph = true;
+    t[0] = vec(2, true);
+    t[1] = vec(2, true);
+    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    y = opd_sum(OPD_CALL(op_named("hooked::product"), opd_tensors_of(t, 2)));
+    opd_saved_hooks_pop();
+    CHECK_INT(packs, 2);
+    CHECK_INT(opd_autograd_grad(&y, 1, &t[0], 1, &o, &g), 0);
+    CHECK_NEAR(first(g), 2, 0);
+    g = opd_sum(g);
+    CHECK_INT(opd_autograd_grad(&g, 1, &t[1], 1, NULL, &gg), 0);
+    CHECK_NEAR(first(gg), 1, 0);                  /* unpacked with its history */
+    CHECK_INT(opd_backward(y), 0);
+    CHECK_NEAR(first(opd_tensor_grad(t[0])), 2, 0);
+    CHECK_INT(drops, packs);
+    opd_library_close(lib);
+}
+
+TEST(saved_values_by_name) {                           /* test_saved_variables_... with register_hooks */
+    opd_saved_hooks h = doubling();
+    opd_tensor *a = leaf(5), *b = of(3), *y = opd_mul(a, b), *e = opd_exp(a);
+    opd_node *n = opd_tensor_node(y);
+    CHECK(opd_node_saved(n, "other") == b);
+    CHECK(opd_node_saved(n, "self") == NULL && opd_ok());    /* b wants no gradient */
+    CHECK(opd_node_saved(n, "nobody") == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "MulBackward0 saves no 'nobody'");
+    CHECK_NEAR(opd_item_f64(opd_node_saved(opd_tensor_node(e), "result")), exp(5), 0);
+    CHECK(opd_tensor_node(opd_node_saved(opd_tensor_node(e), "result")) == opd_tensor_node(e));
+    CHECK_INT(opd_node_saved_hooks(n, "self", &h), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor with value None is forbidden");
+    CHECK_INT(opd_node_saved_hooks(n, "other", &h), 0);
+    CHECK_INT(opd_node_saved_hooks(n, "other", &h), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks "
+                "is allowed at a time.");
+    CHECK_NEAR(opd_item_f64(opd_node_saved(n, "other")), 6, 0);
+    CHECK_INT(opd_backward(y), 0);
+    CHECK_NEAR(grad_of(a), 6, 0);
+    CHECK(opd_node_saved(n, "other") == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+                "already been freed)");
+    CHECK_INT(opd_node_saved_hooks(n, "other", &h), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor after it has been freed.");
+}
+
+//-- checkpoints -------------------------------------------------------------------------------------------------------
+
+static int segment_runs;
+static opd_tensor *weight;
+static int segment(opd_tensor *const *inputs, int n, opd_tensor **outputs, int m, void *user) {
+    opd_tensor *x = inputs[0];
+    int i;
+    CHECK(n == 1 && m == 2);
+    segment_runs++;
+    for (i = 0; i < 4; i++) { x = opd_tanh(opd_mul(x, weight)); }
+    if (user) { x = opd_dropout(x, 0.5, true); }
+    outputs[0] = x;
+    outputs[1] = opd_exp(x);
+    return 0;
+}
+static void run_segment(bool checkpointed, int depth, opd_tensor *x, opd_tensor **out);
+static int outer_segment(opd_tensor *const *inputs, int n, opd_tensor **outputs, int m, void *user) {
+    (void)n; (void)m;
+    run_segment(true, *(int *)user - 1, inputs[0], outputs);
+    outputs[0] = opd_mul(outputs[0], outputs[1]);
+    return opd_ok() ? 0 : -1;
+}
+static int depths[] = {0, 1, 2, 3};
+static void run_segment(bool checkpointed, int depth, opd_tensor *x, opd_tensor **out) {
+    if (depth > 0) {
+        CHECK_INT(checkpointed ? opd_checkpoint(outer_segment, &depths[depth], NULL, &x, 1, out, 2)
+                  : outer_segment(&x, 1, out, 2, &depths[depth]), 0);
+    } else if (checkpointed) { CHECK_INT(opd_checkpoint(segment, &segment_runs, NULL, &x, 1, out, 2), 0); }
+    else { CHECK_INT(segment(&x, 1, out, 2, &segment_runs), 0); }
+}
+/* Gradients of x and weight, and of x's gradient when `twice`, with or without a checkpoint, bit for bit. */
+static void same_gradients(int depth, bool twice) {
+    double g[2][3][8];
+    int k, i;
+    for (k = 0; k < 2; k++) {
+        opd_tensor *x = vec(8, true), *out[2], *in[2], *grads[2], *sum, *gg;
+        opd_backward_options o = options();
+        o.create_graph = twice;
+        weight = opd_tensor_set_requires_grad(opd_full(OPD_INTS(8), OPD_V(0.3), OPD_FLOAT64), true);
+        opd_manual_seed(7);
+        segment_runs = 0;
+        run_segment(k == 1, depth, x, out);
+        CHECK_INT(segment_runs, 1);
+        (void)opd_rand(OPD_INTS(100), OPD_FLOAT64);          /* the generator is elsewhere by now */
+        in[0] = x;
+        in[1] = weight;
+        sum = opd_sum(opd_add(out[0], out[1]));
+        CHECK_INT(opd_autograd_grad(&sum, 1, in, 2, &o, grads), 0);
+        CHECK_OK();
+        if (!opd_ok()) { return; }
+        if (k == 1) { CHECK(segment_runs >= 2); }
+        memcpy(g[k][0], opd_data_f64(grads[0]), sizeof g[k][0]);
+        memcpy(g[k][1], opd_data_f64(grads[1]), sizeof g[k][1]);
+        memset(g[k][2], 0, sizeof g[k][2]);
+        if (!twice) { continue; }
+        sum = opd_sum(grads[0]);
+        CHECK_INT(opd_autograd_grad(&sum, 1, &weight, 1, NULL, &gg), 0);
+        memcpy(g[k][2], opd_data_f64(gg), sizeof g[k][2]);
+    }
+    for (i = 0; i < 3; i++) { CHECK(memcmp(g[0][i], g[1][i], sizeof g[0][i]) == 0); }
+    CHECK(fabs(g[0][0][0]) + fabs(g[0][0][1]) + fabs(g[0][0][2]) > 0);
+}
+
+TEST(checkpoint_gives_the_same_gradients) { same_gradients(0, false); }
+TEST(checkpoints_in_checkpoints) { same_gradients(1, false); same_gradients(2, false); }
+TEST(checkpoints_differentiated_twice) { same_gradients(0, true); same_gradients(1, true); }
+
+TEST(checkpoint_recomputes_once_a_backward) {
+    opd_tensor *x = vec(8, true), *out[2], *y;
+    weight = of(0.5);
+    destroyed = segment_runs = 0;
+    CHECK_INT(opd_checkpoint(segment, NULL, NULL, &x, 1, out, 2), 0);
+    y = opd_sum(out[1]);
+    CHECK_INT(segment_runs, 1);
+    CHECK_INT(backward_again(y), 0);
+    CHECK_INT(segment_runs, 2);
+    CHECK_INT(backward_again(y), 0);
+    CHECK_INT(segment_runs, 3);
+    CHECK_INT(opd_backward(y), 0);
+    CHECK_INT(segment_runs, 4);
+    OPD_SCOPE { CHECK_INT(opd_checkpoint(segment, &destroyed, destroy, &x, 1, out, 2), 0); }
+    CHECK(destroyed == 1);
+    OPD_SCOPE {                                   /* nothing to record */
+        bool was = opd_grad_set(false);
+        CHECK_INT(opd_checkpoint(segment, &destroyed, destroy, &x, 1, out, 2), 0);
+        opd_grad_set(was);
+        CHECK(destroyed == 2 && !opd_tensor_requires_grad(out[0]));
+    }
+}
+
+static int grows(opd_tensor *const *inputs, int n, opd_tensor **outputs, int m, void *user) {
+    int i, times = ++*(int *)user;
+    opd_tensor *x = inputs[0];
+    (void)n; (void)m;
+    for (i = 0; i < times; i++) { x = opd_exp(x); }
+    outputs[0] = x;
+    return 0;
+}
+static int changes_shape(opd_tensor *const *inputs, int n, opd_tensor **outputs, int m, void *user) {
+    (void)n; (void)m;
+    outputs[0] = opd_sum(opd_exp(++*(int *)user == 1 ? inputs[0] : opd_view(inputs[0], OPD_INTS(2, 4))));
+    return 0;
+}
+static int fails_later(opd_tensor *const *inputs, int n, opd_tensor **outputs, int m, void *user) {
+    (void)n; (void)m;
+    if (++*(int *)user > 1) { return opd_fail(OPD_ERROR_USER, "segment failed"); }
+    outputs[0] = opd_exp(inputs[0]);
+    return 0;
+}
+static int fails_at_once(opd_tensor *const *inputs, int n, opd_tensor **outputs, int m, void *user) {
+    (void)n; (void)m; (void)user;
+    outputs[0] = opd_exp(inputs[0]);
+    return -1;
+}
+TEST(checkpoints_that_go_wrong) {
+    opd_tensor *x = vec(8, true), *out;
+    int runs = 0;
+    CHECK_INT(opd_checkpoint(grows, &runs, NULL, &x, 1, &out, 1), 0);
+    CHECK_INT(opd_backward(opd_sum(out)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "A different number of tensors was saved during the original forward and recomputation.\nNumber of tensors "
+                "saved during forward: 1\nNumber of tensors saved during recomputation: 2");
+    runs = 0;
+    CHECK_INT(opd_checkpoint(changes_shape, &runs, NULL, &x, 1, &out, 1), 0);
+    CHECK_INT(opd_backward(out), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Recomputed values for the following tensors have different metadata than during the forward pass.");
+    runs = 0;
+    CHECK_INT(opd_checkpoint(fails_later, &runs, NULL, &x, 1, &out, 1), 0);
+    CHECK_INT(opd_backward(opd_sum(out)), -1);
+    CHECK_ERROR(OPD_ERROR_USER, "segment failed");
+    CHECK_INT(opd_checkpoint(fails_at_once, NULL, NULL, &x, 1, &out, 1), -1);
+    CHECK(out == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the function failed without saying why");
+    CHECK_INT(opd_checkpoint(NULL, NULL, NULL, &x, 1, &out, 1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_checkpoint");
+    CHECK_INT(opd_backward(opd_sum(opd_exp(x))), 0);         /* and nothing is left behind */
+}
+
+TEST(checkpoint_inputs_must_not_change) {
+    opd_tensor *x = vec(8, true), *in = opd_mul(x, of(2)), *out[2];
+    weight = of(0.5);
+    CHECK_INT(opd_checkpoint(segment, NULL, NULL, &in, 1, out, 2), 0);
+    CHECK(OPD_CALL(op_named("aten::mul_.Tensor"), in, of(3)) == in);
+    CHECK_INT(opd_backward(opd_sum(out[0])), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "has been modified by an inplace operation");
+}
+
+//-- anomaly mode ------------------------------------------------------------------------------------------------------
+
+static char logged[20000];
+static void log_here(void *user, int is_error, const char *text) {
+    (void)user; (void)is_error;
+    strncat(logged, text, sizeof logged - strlen(logged) - 1);
+    strncat(logged, "|", sizeof logged - strlen(logged) - 1);
+}
+#if defined(__GNUC__)
+__attribute__((noinline))
+#endif
+static opd_tensor *takes_a_root(opd_tensor *x) {
+    opd_tensor *y = opd_sqrt(x);
+    if (!opd_ok()) { return NULL; }
+    return y;
+}
+
+TEST(anomaly_mode_names_the_call) {
+    opd_tensor *x = leaf(0), *y, *g;
+    opd_backward_options o = options();
+    int was;
+    logged[0] = 0;
+    opd_log_set(log_here, NULL);
+    y = opd_mul(takes_a_root(x), of(0));
+    CHECK_INT(opd_backward(y), 0);                /* off: a NaN is a gradient like any other */
+    CHECK_STR(logged, "");
+    was = opd_anomaly_set(true, true);
+    CHECK_INT(was, 0);
+    CHECK(strstr(logged, "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.") != NULL);
+    CHECK_INT(opd_anomaly_set(true, true), OPD_ANOMALY_ON | OPD_ANOMALY_NAN);      /* nested */
+    logged[0] = 0;
+    y = opd_mul(takes_a_root(x), of(0));
+    CHECK_INT(opd_backward(y), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Function 'SqrtBackward0' returned nan values in its 0th output.");
+    CHECK(strstr(logged, "Error detected in SqrtBackward0. Traceback of forward call that caused the error:\n") != NULL);
+#if defined(__ELF__) && defined(__linux__)
+    CHECK(strstr(logged, "takes_a_root") != NULL);
+#endif
+    CHECK(strstr(logged, "Previous calculation") == NULL);
+    logged[0] = 0;                                /* a node that a formula recorded: the chain of parents */
+    o.create_graph = true;
+    x = leaf(0);
+    y = opd_mul(x, opd_mul(x, x));
+    CHECK_INT(opd_autograd_grad(&y, 1, &x, 1, &o, &g), 0);
+    y = opd_mul(takes_a_root(g), of(0));
+    (void)opd_anomaly_set(true, false);
+    CHECK_INT(opd_backward(y), 0);
+    (void)opd_anomaly_set(was & OPD_ANOMALY_ON, was & OPD_ANOMALY_NAN);
+    opd_log_set(NULL, NULL);
+}
+
+static int k_same(opd_call *call) { return opd_return_tensor(call, opd_clone(opd_arg_tensor(call, 0))); }
+static int fails_second(opd_backward_call *bw) {
+    if (!opd_grad_enabled()) { return opd_fail(OPD_ERROR_USER, "second"); }
+    return opd_bw_return(bw, 0, OPD_CALL(op_named("anomaly::same"), opd_bw_grad(bw, 0)));
+}
+TEST(anomaly_mode_tells_the_parents) {
+    opd_library *lib = opd_library_open(OPD_DEF, "anomaly", NULL, "t", 1);
+    opd_op_desc d;
+    opd_tensor *x = leaf(2), *y, *g, *one = leaf(1);
+    opd_backward_options o = options();
+    memset(&d, 0, sizeof d);
+    d.schema = "same(Tensor self) -> Tensor";
+    d.cpu = k_same;
+    d.backward = fails_second;
+    CHECK_INT(opd_define(lib, &d), 0);
+    logged[0] = 0;
+    opd_log_set(log_here, NULL);
+    (void)opd_anomaly_set(true, true);
+    y = OPD_CALL(op_named("anomaly::same"), x);
+    o.create_graph = true;
+    o.grad_outputs = &one;
+    CHECK_INT(opd_autograd_grad(&y, 1, &x, 1, &o, &g), 0);
+    CHECK(opd_tensor_requires_grad(g));
+    logged[0] = 0;
+    CHECK_INT(opd_backward(g), -1);
+    CHECK(strstr(opd_error_message(), "[in SameBackward0 of anomaly::same]") != NULL);
+    CHECK_ERROR(OPD_ERROR_USER, "second");
+    CHECK(strstr(logged, "Error detected in SameBackward0. Traceback of forward call") != NULL);
+    CHECK(strstr(logged, "\n\nPrevious calculation was induced by SameBackward0. Traceback of forward call that induced the previous "
+                 "calculation:\n") != NULL);
+    (void)opd_anomaly_set(false, false);
+    logged[0] = 0;
+    y = OPD_CALL(op_named("anomaly::same"), x);
+    (void)opd_anomaly_set(true, true);
+    logged[0] = 0;
+    CHECK_INT(opd_backward(y), -1);
+    opd_error_clear();
+    CHECK(strstr(logged, "Error detected in SameBackward0. No forward pass information available. Enable detect anomaly during forward pass "
+                 "for more information.") != NULL);
+    (void)opd_anomaly_set(false, false);
+    opd_log_set(NULL, NULL);
+    opd_library_close(lib);
+}
+
+//-- nothing costs, nothing leaks --------------------------------------------------------------------------------------
+
+TEST(every_allocation_fails_in_turn) {
+    int64_t n, calls;
+    int done = 0;
+    for (n = 1; !done && n < 2000; n++) {
+        OPD_SCOPED;
+        opd_saved_hooks h = doubling();
+        seen all = {0, 0, 0, 0};
+        opd_tensor *x = leaf(3), *y, *z, *t[2];
+        weight = of(0.5);
+        (void)opd_memory_fail_at(n, false);
+        (void)opd_saved_hooks_push(&h);
+        y = opd_mul(x, x);
+        opd_saved_hooks_pop();
+        z = opd_mul(y, of(2));
+        if (opd_ok()) {
+            t[0] = x;
+            t[1] = y;
+            (void)opd_tensor_hook_add(y, doubled, NULL, NULL);
+            (void)opd_tensor_retain_grad(y);
+            (void)opd_node_post_hook_add(opd_gradient_edge(x).node, tell_post, TEXT(""), NULL);
+            (void)opd_multi_hook_add(t, 2, OPD_MULTI_ALL, see, &all, NULL);
+            (void)opd_checkpoint(segment, NULL, NULL, &x, 1, t, 2);
+            if (opd_ok()) { (void)backward_again(opd_add(z, opd_add(t[0], t[1]))); }
+        }
+        calls = opd_memory_fail_at(0, false);
+        done = calls < n;
+        CHECK(done == opd_ok());
+        if (!done) { CHECK_INT(opd_error_code(), OPD_ERROR_MEMORY); opd_error_clear(); }
+    }
+    CHECK(done && n > 20);
+}
+
+CHECK_MAIN()
