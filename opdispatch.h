@@ -1474,7 +1474,7 @@ typedef enum opd_profile_order {
 } opd_profile_order;
 typedef struct opd_profiler_options {
     bool shapes;                 /* sizes of tensor arguments: rows are by name and shapes */
-    bool this_thread;            /* not the others */
+    bool this_thread;            /* not the others; it is stopped there too */
     opd_profile_order order;
 } opd_profiler_options;
 /* All events with one name.  Times in nanoseconds; self is without the events inside.  bytes: handed out by the
@@ -21372,12 +21372,17 @@ static int opdi_profile_rows_make(opd_profile *p) {
 
 opd_profile *opd_profiler_stop(void) {
     opd_profile *p;
+    bool elsewhere;                               /* of one thread, and that has not ended */
     opdi_lock(&opdi_profiler.lock);
     p = opdi_profiler.running;
-    opdi_profiler.running = NULL;
+    elsewhere = p && !opd_observer_remove(p->handle) && OPDI_ACQUIRE(&p->refs) > 1;
+    if (!elsewhere) { opdi_profiler.running = NULL; }
     opdi_unlock(&opdi_profiler.lock);
-    if (!p) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_profiler_stop: no profiler is running"); return NULL; }
-    (void)opd_observer_remove(p->handle);
+    if (!p || elsewhere) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_profiler_stop: %s", p ? "it was started on another thread, for that one"
+                       : "no profiler is running");
+        return NULL;
+    }
     opdi_profile_close(p);
     if (opdi_profile_rows_make(p)) { opdi_profile_drop(p); return NULL; }
     return p;

@@ -1027,6 +1027,32 @@ TEST(one_profiler_at_a_time) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "no profile");
 }
 
+static void *stops_elsewhere(void *arg) {
+    CHECK(opd_profiler_stop() == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "it was started on another thread");
+    return arg;
+}
+static void *starts_its_own(void *arg) {
+    opd_profiler_options options;
+    memset(&options, 0, sizeof options);
+    options.this_thread = true;
+    CHECK_INT(opd_profiler_start(&options), 0);
+    OPD_SCOPE { opd_add(vec(2, false), vec(2, false)); }
+    return arg;
+}
+TEST(a_profile_of_one_thread_is_stopped_there) {
+    opd_profile *p;
+    (void)starts_its_own(NULL);
+    run_thread(stops_elsewhere, NULL);
+    p = opd_profiler_stop();
+    CHECK(p != NULL && row_of(p, "aten::add") != NULL);
+    opd_profile_free(p);
+    run_thread(starts_its_own, NULL);             /* or when it has ended */
+    p = opd_profiler_stop();
+    CHECK(p != NULL && row_of(p, "aten::add") != NULL);
+    opd_profile_free(p);
+}
+
 //-- the trace ------------------------------------------------------------------------------------------------------
 
 static char trace_text[1 << 20];

@@ -472,6 +472,34 @@ static void *mix_watcher(void *arg) {
     return arg;
 }
 
+/* Each registration of a device is undone once, whoever does it. */
+static int npus;
+static void *mix_device(void *arg) {
+    opd_backend_desc npu;
+    int i;
+    memset(&npu, 0, sizeof npu);
+    npu.alloc = mix_alloc; npu.free = mix_free; npu.copy = mix_copy; npu.destroy = ticket_free;
+    for (i = 0; i < 2000; i++) {
+        npu.user = ticket_new(i);
+        if (opd_backend_register(OPD_PRIVATEUSE2, &npu) == 0) { (void)__atomic_add_fetch(&npus, 1, __ATOMIC_RELAXED); }
+        else { ticket_free(npu.user); }
+        opd_error_clear();
+        (void)opd_backend_unregister(OPD_PRIVATEUSE2);
+        opd_error_clear();
+    }
+    return arg;
+}
+TEST(a_device_is_undone_once) {
+    pthread_t threads[3];
+    int i;
+    made = unmade = npus = 0;
+    for (i = 0; i < 3; i++) { CHECK_INT(pthread_create(&threads[i], NULL, mix_device, NULL), 0); }
+    for (i = 0; i < 3; i++) { CHECK_INT(pthread_join(threads[i], NULL), 0); }
+    CHECK_INT(opd_device_count(OPD_PRIVATEUSE2), 0);
+    CHECK_INT(unmade, made);
+    CHECK(npus > 2000 / 2);
+}
+
 static const char mix_source[] =
     "#include \"opdispatch.h\"\n"
     "static int twice(opd_call *call) {\n"
