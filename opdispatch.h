@@ -26362,7 +26362,8 @@ OPDI_CARD_OF(unsafe_split_Tensor, "unsafe_split.Tensor(Tensor self, SymInt split
              "[5,2], 2")
 OPDI_CARD_OF(unsafe_split_with_sizes,
              "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", opdi_split_of_kernel,
-             NULL, "unsafe_split_with_sizes.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()",
+             NULL,
+             "unsafe_split_with_sizes.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()",
              "[5,2], (2,3)")
 OPDI_CARD_SPLIT(chunk, "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", opdi_chunk_kernel,
                 "[5,2], 2; [2,3], 3, 1")
