@@ -376,6 +376,11 @@ static void bench_small(void) {
           OPD_SCOPE { opd_empty(OPD_INTS(16), OPD_FLOAT32); });
     BENCH(ROW("add1_recording", "recorded on the tape", .peer = "add1_recording", .most = 90), 50000,
           OPD_SCOPE { opd_add(w, b); });
+    OPD_DUAL_LEVEL {
+        opd_tensor *da = opd_make_dual(a, b), *db = opd_make_dual(b, a);
+        BENCH(ROW("add1_open", "while a level of forward mode is open"), 50000, OPD_SCOPE { opd_add(a, b); });
+        BENCH(ROW("add1_dual", "of dual tensors"), 20000, OPD_SCOPE { opd_add(da, db); });
+    }
 }
 
 //-- the tape: chains over one element --------------------------------------------------------------------------------
