@@ -26996,9 +26996,11 @@ static int opdi_resize_as_kernel(opd_call *call) {
 }
 OPDI_CARD_SELF(resize_, "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
                opdi_resize_kernel, OPD_NOT_DIFFERENTIABLE, "[2,3], (3,2)")
-OPDI_CARD_SELF(resize_as_,
-               "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
-               opdi_resize_as_kernel, OPD_NOT_DIFFERENTIABLE, "[2,3], [3,2]")
+OPDI_OP(resize_as_) {                             /* which PyTorch gives no tag */
+    op->schema = "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)";
+    op->any = opdi_resize_as_kernel; op->backward = OPD_NOT_DIFFERENTIABLE; op->vmap = OPD_BATCH_LOOP;
+    op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[2,3], [3,2]";
+}
 
 //-- questions ---------------------------------------------------------------------------------------------------------
 
