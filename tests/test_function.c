@@ -667,6 +667,22 @@ TEST(no_grad_custom_function) {
     opd_error_clear();
 }
 
+TEST(functions_in_inference_mode) {
+    opd_autograd_function f = function("Both", both_forward, both_backward), e = function("Exp", exp_forward, exp_backward);
+    opd_tensor *x = the_x(), *out[2], *y = NULL;
+    OPD_INFERENCE_MODE(true) {
+        CHECK_INT(apply2(&f, out, x, four(1, 2, 3, 4)), 2);
+        CHECK(!opd_tensor_requires_grad(out[0]) && !opd_tensor_requires_grad(out[1]));
+        y = apply1(&e, x);
+        CHECK(y && !opd_tensor_requires_grad(y));
+    }
+    CHECK_OK();
+    CHECK(opd_tensor_requires_grad(apply1(&e, x)));
+    e = function("Scale", as_is_and_saved, as_is_and_saved_backward);
+    CHECK_INT(apply2(&e, out, x, y), -1);         /* saves one that was made there */
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Inference tensors cannot be saved for backward.");
+}
+
 //-- once differentiable -------------------------------------------------------------------------------------------------
 
 static int square_forward(opd_context *ctx) {
