@@ -59,9 +59,9 @@
 
    HOW TO ADD AN OPERATOR
      One struct (opd_op_desc): a schema; kernels that read opd_arg_* and give opd_result or opd_return_*; optionally
-     `fake` (shapes only, for the meta device), `backward` with `save` (what the formula reads), `inplace` and `out`
-     (forms that the dispatcher derives).  Kernel and fake kernel may be one function that returns after opd_result
-     when opd_data is NULL.  Or in two steps: opd_def, then opd_impl_key per key, in any order and from any file.
+     `fake` (shapes only, for the meta device), `backward` with `save` (what the formula reads) and `jvp` (forward mode,
+     which `backward` gives too), `inplace` and `out` (forms that the dispatcher derives).  Kernel and fake kernel may be
+     one function that returns after opd_result when opd_data is NULL.  Or in two steps: opd_def, then opd_impl_key per key, in any order and from any file.
      opd_gradcheck and opd_gradgradcheck tell whether its formulas are right.
      A built-in operator: its card in the room of its family (see >>operators) and one row in OPD_OPERATORS.
 
@@ -1278,7 +1278,8 @@ OPD_INLINE void opd_dual_end(int *level) {
 }
 /* A view of primal (differentiable by the tape) with a tangent of its sizes.  A tangent that lies in memory as primal
    does is kept as it is, any other is copied (differentiably).  Views of a dual tensor have views of its tangent;
-   writing into any of them in place writes their tangent.  Only this thread sees the tangents. */
+   writing into any of them in place writes their tangent (which is a new one when the tape may hold the old).  What
+   detach gives of it has none.  Only this thread sees the tangents. */
 OPD_API opd_tensor *opd_make_dual(opd_tensor *primal, opd_tensor *tangent);
 /* The two parts: a view of t without tangent, and the tangent (in the innermost scope), or NULL in *tangent when t has
    none.  Outside of a level t itself and NULL.  NULL with an error. */
@@ -16250,7 +16251,7 @@ OPDI_COLD_END
 //
 //  A tangent belongs to a storage: it lies in memory as the storage does, and what looks at a part of the one has the
 //  same part of the other as its tangent.  So views and writes in place need no bookkeeping.  Tensors that share memory
-//  but no tangents (a dual and its primal, what detach gives) are told apart by the family in their opdi_meta.
+//  but no tangents (a dual and its primal, what detach gives of a dual) are told apart by the family in their opdi_meta.
 //  The kernels at Autograd come here while a level is open and an argument has a tangent; rules make the results'.
 //----------------------------------------------------------------------------------------------------------------------
 
