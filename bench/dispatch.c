@@ -444,6 +444,122 @@ static void bench_chain(int64_t n, bool w_grad) {
     report_value(ROW(key[3], "  memory at the peak of it, a node", .unit = "bytes", .peer = key[3]), peak);
 }
 
+static opd_tensor *values(opd_ints sizes);
+
+/* n leaves into one sum, by additions. */
+static void bench_wide(int64_t n) {
+    samples forward = {0}, backward = {0};
+    char key[2][64], what[2][64];
+    snprintf(key[0], sizeof key[0], "wide_%lld", (long long)n);
+    if (!wanted_key(key[0])) { return; }
+    for (int round = -1; round < (quick ? 1 : 7); round++) {
+        opd_tensor **x = (opd_tensor **)malloc((size_t)n * sizeof *x), *sum = NULL;
+        double t0, t1, t2;
+        if (!x) { return; }
+        for (int64_t i = 0; i < n; i++) {
+            OPD_SCOPED;
+            x[i] = opd_keep(opd_tensor_set_requires_grad(opd_ones(OPD_INTS(1), OPD_FLOAT32), true));
+        }
+        t0 = now();
+        for (int64_t i = 0; i < n; i++) {
+            OPD_SCOPED;
+            opd_assign(&sum, sum ? opd_add(sum, x[i]) : x[i]);
+        }
+        t1 = now();
+        opd_backward(sum);
+        t2 = now();
+        opd_release(sum);
+        for (int64_t i = 0; i < n; i++) { opd_release(x[i]); }
+        free(x);
+        if (round < 0) { continue; }
+        add_sample(&forward, (t1 - t0) / (double)n);
+        add_sample(&backward, (t2 - t1) / (double)n);
+    }
+    for (int i = 0; i < 2; i++) {
+        snprintf(key[i], sizeof key[i], "wide_%lld_%s", (long long)n, i ? "backward" : "forward");
+        snprintf(what[i], sizeof what[i], "%lld leaves into one sum, %s", (long long)n, i ? "backward" : "forward");
+    }
+    report(ROW(key[0], what[0]), &forward);
+    report(ROW(key[1], what[1]), &backward);
+}
+
+/* The second derivative through a chain of n operators. */
+static void bench_second(int64_t n) {
+    samples once = {0}, twice = {0};
+    char key[2][64], what[2][64];
+    snprintf(key[0], sizeof key[0], "second_%lld", (long long)n);
+    if (!wanted_key(key[0])) { return; }
+    for (int round = -1; round < (quick ? 3 : 11); round++) {
+        OPD_SCOPED;
+        opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(1), OPD_FLOAT32), true), *g = NULL, *gg = NULL;
+        opd_tensor *y = chain(link_tanh, x, NULL, n);
+        opd_backward_options o = {.create_graph = true};
+        double t0 = now(), t1, t2;
+        opd_autograd_grad(&y, 1, &x, 1, &o, &g);
+        t1 = now();
+        opd_autograd_grad(&g, 1, &x, 1, NULL, &gg);
+        t2 = now();
+        opd_release(y);
+        if (round < 0) { continue; }
+        add_sample(&once, (t1 - t0) / (double)n);
+        add_sample(&twice, (t2 - t1) / (double)n);
+    }
+    for (int i = 0; i < 2; i++) {
+        snprintf(key[i], sizeof key[i], "second_%lld_%s", (long long)n, i ? "twice" : "once");
+        snprintf(what[i], sizeof what[i], "%lld tanh, %s", (long long)n, i ? "second backward" : "backward, recorded");
+    }
+    report(ROW(key[0], what[0]), &once);
+    report(ROW(key[1], what[1]), &twice);
+}
+
+/* Checkpoints over a network of 32 layers, 8 in each: memory and time beside the same without. */
+enum { SEGMENT = 8, SEGMENTS = 4 };
+static int segment(opd_tensor *const *inputs, int n, opd_tensor **outputs, int m, void *user) {
+    opd_tensor *y = opd_keep(inputs[0]);
+    (void)n; (void)m;
+    for (int i = 0; i < SEGMENT; i++) {
+        OPD_SCOPED;
+        opd_assign(&y, opd_tanh(opd_mm(y, (opd_tensor *)user)));
+    }
+    outputs[0] = opd_mul(y, y);
+    opd_release(y);
+    return 0;
+}
+static void bench_checkpoint(void) {
+    static const char *const key[2][2] = {
+        {"checkpoint_without", "checkpoint_without_peak"}, {"checkpoint", "checkpoint_peak"}};
+    static const char *const what[2][2] = {
+        {"32 layers of 512 x 128, forward and backward", "  memory at the peak of it"},
+        {"  with a checkpoint every 8 layers", "  memory at the peak of it"}};
+    if (!wanted_key("checkpoint")) { return; }
+    heading("checkpoints");
+    for (int with = 0; with < 2; with++) {
+        samples s = {0};
+        double peak = 0;
+        for (int round = -1; round < (quick ? 3 : 11); round++) {
+            OPD_SCOPED;
+            opd_tensor *x = opd_tensor_set_requires_grad(values(OPD_INTS(512, 128)), true), *y = opd_keep(x);
+            opd_tensor *w = opd_tensor_set_requires_grad(values(OPD_INTS(128, 128)), true);
+            double t0 = now();
+            int64_t live = opd_memory_stats().live;
+            opd_memory_reset_peak();
+            for (int i = 0; i < SEGMENTS; i++) {
+                OPD_SCOPED;
+                opd_tensor *out = NULL;
+                if (with) { opd_checkpoint(segment, w, NULL, &y, 1, &out, 1); }
+                else { segment(&y, 1, &out, 1, w); }
+                opd_assign(&y, out);
+            }
+            opd_backward(opd_sum(y));
+            opd_release(y);
+            peak = (double)(opd_memory_stats().peak - live) / 1048576;
+            if (round >= 0) { add_sample(&s, (now() - t0) / 1e6); }
+        }
+        report(ROW(key[with][0], what[with][0], .unit = "ms"), &s);
+        report_value(ROW(key[with][1], what[with][1], .unit = "MiB"), peak);
+    }
+}
+
 static void bench_bytes(void) {
     static const struct { const char *key, *what; link_fn link; bool w_grad; } links[] = {
         {"bytes_mul", "mul", link_mul, false}, {"bytes_mul_w", "mul, both require grad", link_mul, true},
@@ -794,6 +910,12 @@ int main(int argc, char **argv) {
     bench_chain(100000, false);
     if (!quick) { bench_chain(1000000, false); }
     bench_chain(100000, true);
+    heading("wide graphs, second derivatives, an operator");
+    bench_wide(10000);
+    bench_wide(100000);
+    bench_second(1000);
+    bench_second(10000);
+    bench_checkpoint();
     bench_bytes();
     bench_kernels();
     bench_steps();
