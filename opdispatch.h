@@ -113,6 +113,10 @@
      torch.autograd.gradcheck           opd_gradcheck, opd_gradgradcheck                    torch.optim.Adam    opd_adam
      torch.nn.utils.clip_grad_norm_     opd_clip_grad_norm              lr_scheduler        opd_lr_cosine, ...
      forward_ad.dual_level()            OPD_DUAL_LEVEL { }              fwAD.make_dual      opd_make_dual
+     Tensor.register_hook               opd_tensor_hook_add             x.retain_grad()     opd_tensor_retain_grad
+     graph.saved_tensors_hooks          opd_saved_hooks_push, _pop      utils.checkpoint    opd_checkpoint
+     graph.register_multi_grad_hook     opd_multi_hook_add              graph.Node          opd_node_name, ...
+     Engine::queue_callback             opd_backward_callback           detect_anomaly      opd_anomaly_set
 
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
      Backward through an operator without a formula is an error that names it, not a warning (opd_autograd_fallback_set
