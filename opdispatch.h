@@ -102,6 +102,7 @@
      op.call, op.redispatch             OPD_CALL, opd_redispatch        torch::add(x, y)    opd_add(x, y)
      ExcludeDispatchKeyGuard            opd_keys_exclude                print(x)            opd_print(x)
      c10::DispatchKeySet                opd_keyset                      x.item()            opd_item_f64(x)
+     torch.inference_mode()             OPD_INFERENCE_MODE(true) { }    x._base             opd_tensor_base(x)
      ForceDispatchKeyGuard              opd_dispatch_state_set          ThreadLocalState    opd_dispatch_state_get
      m.def("name", &function)           opd_def_function, OPD_FUNCTION  callBoxedForDispatchKey             opd_call_at
      OpRegistrationListener             opd_listener_add                torch._C._dispatch_dump         opd_dump
@@ -122,7 +123,8 @@
      Backward through an operator without a formula is an error that names it, not a warning (opd_autograd_fallback_set
      chooses); what is differentiable once refuses every second derivative.  Levels of forward mode belong to threads; a
      write in place keeps what the tape holds of the tangent.  A kernel that returns its argument under
-     autograd returns an alias of it.  Errors list the kernels that are there before the fallbacks.
+     autograd returns an alias of it.  x.mul_(x) has a derivative; what a write voids is let go of; writing into what
+     overlaps itself is always an error.  Errors list the kernels that are there before the fallbacks.
      Registration is safe while other threads call; a kernel's user pointer is destroyed when no call is inside.  The
      "no formula" fallback is at every autograd key (PyTorch: not at AutogradNestedTensor and PrivateUse).
      Schemas: see the list at >>schema.  Random numbers are counter-based (Philox), not those of PyTorch's CPU
@@ -25842,6 +25844,14 @@ static int opdi_as_strided_backward_kernel(opd_call *call) {
     b = opdi_extent(size.data, stride.data, (int)size.n);
     if (a < 0 || b < 0 || offset > INT64_MAX / 4 || offset < -(INT64_MAX / 4)) {
         return opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
+    }
+    /* the usual case: a part, each element once, of an input in rows */
+    if (offset >= 0 && b + offset <= a && (out->flags & OPDI_CONTIGUOUS) &&
+        opdi_strides_contiguous(in.data, in_strides.data, (int)in.n)) {
+        if (!(base = opdi_view(out, size.data, stride.data, (int)size.n, offset))) { return -1; }
+        if (!opdi_overlaps_itself(base)) {
+            return opdi_fill_with(out, opd_value_int(0)) ? -1 : opdi_copy(base, grad);
+        }
     }
     length = OPDI_MAX(a - low, b + offset - low);
     base = opdi_doubles(opd_ints_of(&length, 1), NULL);
