@@ -60,8 +60,9 @@
    HOW TO ADD AN OPERATOR
      One struct (opd_op_desc): a schema; kernels that read opd_arg_* and give opd_result or opd_return_*; optionally
      `fake` (shapes only, for the meta device), `backward` with `save` (what the formula reads) and `jvp` (forward mode,
-     which `backward` gives too), `inplace` and `out` (forms that the dispatcher derives).  Kernel and fake kernel may be
-     one function that returns after opd_result when opd_data is NULL.  Or in two steps: opd_def, then opd_impl_key per key, in any order and from any file.
+     which `backward` gives too), `inplace` and `out` (forms that the dispatcher derives).  Kernel and fake kernel may
+     be one function that returns after opd_result when opd_data is NULL.  Or in two steps: opd_def, then opd_impl_key
+     per key, in any order and from any file.
      opd_gradcheck and opd_gradgradcheck tell whether its formulas are right.
      A built-in operator: its card in the room of its family (see >>operators) and one row in OPD_OPERATORS.
 
@@ -16257,7 +16258,7 @@ OPDI_COLD_END
 //
 //  A tangent belongs to a storage: it lies in memory as the storage does, and what looks at a part of the one has the
 //  same part of the other as its tangent.  So views and writes in place need no bookkeeping.  Tensors that share memory
-//  but no tangents (a dual and its primal, what detach gives of a dual) are told apart by the family in their opdi_meta.
+//  but no tangents (a dual and its primal, what detach gives of it) are told apart by the family in their opdi_meta.
 //  The kernels at Autograd come here while a level is open and an argument has a tangent; rules make the results'.
 //----------------------------------------------------------------------------------------------------------------------
 
