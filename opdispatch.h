@@ -14932,7 +14932,7 @@ static int opdi_function_finish(opd_context *ctx, const opdi_derivative *formula
     const int n = ctx->noutputs;
     const size_t bytes = (size_t)n * (sizeof(opd_tensor *) + sizeof(bool)) + 1;
     opd_tensor **outs = (opd_tensor **)opdi_alloc(bytes);
-    bool *tied = (bool *)(void *)(outs + n);
+    bool *tied = outs ? (bool *)(void *)(outs + n) : NULL;
     opd_node *node;
     int rc = outs ? opdi_function_wrap(ctx, wanted, tied) : -1;
     if (rc > 0) { rc = opdi_function_record(ctx, formula, tied, outs); }
