@@ -1,4 +1,4 @@
-/* opdispatch.h - PyTorch's operator system for C programs, in one header.                           version 0.1.0
+/* opdispatch.h - PyTorch's operator system for C programs, in one header.                           version 0.2.0
 
    WHAT IT IS
      An operator is declared once by a schema string, gets kernels per dispatch key, and composes from then on with
@@ -182,9 +182,9 @@
 #include <stdbool.h>
 
 #define OPD_VERSION_MAJOR 0
-#define OPD_VERSION_MINOR 1
+#define OPD_VERSION_MINOR 2
 #define OPD_VERSION_PATCH 0
-#define OPD_VERSION "0.1.0"
+#define OPD_VERSION "0.2.0"
 
 #if defined(__GNUC__)
 #define OPD_PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
