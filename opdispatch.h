@@ -646,7 +646,8 @@ typedef struct opd_op_desc {
     opd_kernel autograd;         /* hand-written kernel at Autograd, in place of `backward` */
     opd_backward_fn backward;    /* formula, or OPD_NOT_DIFFERENTIABLE */
     const char *save;            /* what the formula reads: "self, result", "other(self)" = only if self's gradient is
-                                    wanted; "" or NULL = no tensors (other arguments are always kept) */
+                                    wanted, "self.sizes" = a fake of its sizes and dtype; "" or NULL = no tensors
+                                    (other arguments are always kept) */
     const char *constant;        /* arguments that the formula does not differentiate by (an error when one requires
                                     grad) and results that never require grad: "weight, total_weight" */
     opd_vmap_rule vmap;
@@ -7689,6 +7690,7 @@ typedef struct opdi_card {
     char node_name[64];                           /* "MulBackward0" */
     opdi_derivative formula, missing, warning;    /* what its nodes run: the card's; those that say there is none */
     uint64_t save_args;                           /* tensor arguments the formula reads */
+    uint64_t save_sizes;                          /* those of them whose sizes it reads, not their values */
     uint32_t save_results;
     uint64_t constant_args;
     uint32_t constant_results;
@@ -9099,10 +9101,13 @@ static int opdi_card_save(opdi_card *card, const opd_schema *s) {
     const char *p = card->desc.save ? card->desc.save : "";
     while (*p) {
         size_t n = strcspn(p, "(, ");
-        int arg = opdi_arg_index(s, p, n), result = arg < 0 ? opdi_result_index(s, p, n) : -1;
+        const bool sizes = n > 6 && strncmp(p + n - 6, ".sizes", 6) == 0;
+        const size_t name = n - (sizes ? 6 : 0);
+        int arg = opdi_arg_index(s, p, name), result = arg < 0 && !sizes ? opdi_result_index(s, p, n) : -1;
         if (arg >= 0) { card->save_args |= (uint64_t)1 << arg; }
         else if (result >= 0) { card->save_results |= 1u << result; }
-        else {
+        if (sizes && arg >= 0) { card->save_sizes |= (uint64_t)1 << arg; }
+        if (arg < 0 && result < 0) {
             return opd_fail(OPD_ERROR_REGISTER, "%s: save names '%.*s', which the schema does not have",
                             s->name, (int)n, p);
         }
@@ -13380,15 +13385,20 @@ static opd_tensor *opdi_kept_form(opd_tensor *t) {
     return c;
 }
 
+//-- A fake of t's sizes and dtype.
+static opd_tensor *opdi_sizes_form(const opd_tensor *t) {
+    return opdi_tensor_make(t->dims, NULL, t->ndim, (opd_scalar_type)t->dtype, OPD_META);
+}
+
 #define OPDI_WRITTEN_SINCE 1                      /* n of a kept value: its tensor was let go of, as it is void */
 
 //-- Copies an argument into a node: tensors are retained with their version (dropped when save is false), memory
 //-- copied.
-static int opdi_keep_value(opd_value *out, const opd_value *v, bool save) {
+static int opdi_keep_form(opd_value *out, const opd_value *v, bool save, bool sizes) {
     size_t bytes;
     int32_t k;
     if (v->tag == OPD_TAG_TENSOR) {
-        opd_tensor *t = save ? opdi_kept_form(v->u.t) : NULL;
+        opd_tensor *t = !save ? NULL : sizes ? opdi_sizes_form(v->u.t) : opdi_kept_form(v->u.t);
         *out = t ? opd_value_tensor(t) : opd_value_none();
         if (t) { out->n = (int32_t)OPDI_LOAD(&t->storage->version); }
         return save && !t ? -1 : 0;
@@ -13406,7 +13416,8 @@ static int opdi_keep_value(opd_value *out, const opd_value *v, bool save) {
         memset(list, 0, (size_t)v->n * (sizeof *list + sizeof *versions));
         for (k = 0; k < v->n; k++) {
             if (!v->u.tensors[k]) { continue; }
-            if (!(list[k] = opdi_kept_form(v->u.tensors[k]))) { return -1; }
+            list[k] = sizes ? opdi_sizes_form(v->u.tensors[k]) : opdi_kept_form(v->u.tensors[k]);
+            if (!list[k]) { return -1; }
             versions[k] = OPDI_LOAD(&list[k]->storage->version);
         }
         return 0;
@@ -13422,6 +13433,9 @@ static int opdi_keep_value(opd_value *out, const opd_value *v, bool save) {
         else { memcpy(out->u.object, v->u.object, bytes); }
     }
     return 0;
+}
+static int opdi_keep_value(opd_value *out, const opd_value *v, bool save) {
+    return opdi_keep_form(out, v, save, false);
 }
 
 //-- recording ----------------------------------------------------------------------------------------------------
@@ -13522,7 +13536,7 @@ static int opdi_save_args(opd_node *n, const opdi_card *card, const opd_value *a
     for (m = card->kept_args; m; m &= m - 1) {
         int i = opdi_low_bit(m), when = card->save_if[i];
         bool save = (card->save_args >> i & 1) && (when < 0 || opdi_arg_requires_grad(&args[when]));
-        if (opdi_keep_value(kept, &args[i], save)) { return -1; }
+        if (opdi_keep_form(kept, &args[i], save, (card->save_sizes >> i & 1) != 0)) { return -1; }
         if (save && (kept->tag == OPD_TAG_TENSOR || kept->tag == OPD_TAG_TENSORS)) { n->saved = OPDI_SAVED; }
         kept++;
     }
@@ -20342,7 +20356,7 @@ static int opdi_pack_value(opdi_packer *packer, opd_node *n, opd_value *v) {
     }
     for (k = 0; v->tag == OPD_TAG_TENSORS && v->u.tensors && k < v->n; k++) {
         opd_tensor **at = (opd_tensor **)(uintptr_t)&v->u.tensors[k], *old = *at;
-        if (!old || opdi_parcel_at(old)) { continue; }
+        if (!old || opdi_parcel_at(old) || old->backend == OPD_META) { continue; }       /* a fake holds nothing */
         if (!(p = opdi_pack(packer, n, old))) { return -1; }
         *at = (opd_tensor *)((uintptr_t)p | OPDI_PACKED);
         opdi_drop(old);
@@ -37666,7 +37680,9 @@ OPDI_BW1(cat) {
         const opd_tensor *t = list.data[k];
         opd_tensor *part;
         if (opdi_cat_skips(t)) {
-            if (opd_bw_needs_at(bw, 0, k) && opd_bw_return_at(bw, 0, k, opd_zeros_like(list.data[k]))) { return -1; }
+            if (opd_bw_needs_at(bw, 0, k) && opd_bw_return_at(bw, 0, k, opd_new_zeros(g, opdi_sizes_of(t)))) {
+                return -1;
+            }
             continue;
         }
         if (opd_bw_needs_at(bw, 0, k)) {
@@ -37682,7 +37698,7 @@ static int opdi_list_of_none(opd_call *call) {
     return opd_arg_tensors(call, 0).n ? opdi_hidden_fallback(call) : opd_op_card(call->op)->cpu(call);
 }
 OPDI_OP(cat) {
-    opdi_describe(op, "cat(Tensor[] tensors, int dim=0) -> Tensor", opdi_cat_kernel, opdi_cat_backward, "tensors",
+    opdi_describe(op, "cat(Tensor[] tensors, int dim=0) -> Tensor", opdi_cat_kernel, opdi_cat_backward, "tensors.sizes",
                   OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE, "{[2,3], [1,3]}; {[2,3], [2,2]}, 1");
     op->any = opdi_list_of_none; op->jvp = OPD_JVP_LINEAR;
     op->out = "cat.out";

@@ -458,13 +458,20 @@ TEST(states_that_lead_to_themselves_are_freed) {  /* what a write voids holds no
     CHECK_INT(opd_backward(opd_sum(h)), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, SAVED_CHANGED);
 }
+static opd_tensor *inference_tensor(void);
 TEST(lists_of_what_is_written_and_read) {
     opd_tensor *x = numbers(OPD_INTS(2), true), *y = non_leaf(x), *l[2], *v;
     v = part(y, 0, 1);
     l[0] = v; l[1] = part(y, 1, 2);
     CHECK(times(v, ones(OPD_INTS(1), false)) == v);
-    CHECK_INT(opd_backward(opd_sum(opd_mul(opd_cat(opd_tensors_of(l, 2)), numbers(OPD_INTS(2), false)))), 0);
+    v = opd_cat(opd_tensors_of(l, 2));
+    CHECK(plus(y, y) == y);                       /* of what is joined only the sizes are read later */
+    CHECK_INT(opd_backward(opd_sum(opd_mul(v, numbers(OPD_INTS(2), false)))), 0);
     CHECK_GRAD(x, 1, 2);
+    l[0] = inference_tensor();
+    l[1] = ones(OPD_INTS(1, 2, 3), true);
+    CHECK_INT(opd_backward(opd_sum(opd_cat(opd_tensors_of(l, 2)))), 0);
+    CHECK(opd_copy_(y, part(opd_tanh(opd_cat(opd_tensors_of(&y, 1))), 0, 2)) == y);
 }
 
 //-- an operator of one's own that returns a view ----------------------------------------------------------------------
