@@ -13154,6 +13154,12 @@ static opd_node *opdi_slices_inner(const opd_node *n) {
     return n->formula->fn == opdi_slices_bw ? (opd_node *)opdi_kept(n)->u.object : NULL;
 }
 
+//-- The card of the forward operator; NULL: there is none.
+static const opdi_card *opdi_node_card(const opd_node *n) {
+    const opd_node *inner = opdi_slices_inner(n);
+    return (inner ? inner : n)->formula->card;
+}
+
 /* nodes to free: a list, so that a long chain is freed without recursion */
 static OPDI_TLS opd_node *opdi_dead;
 static OPDI_TLS bool opdi_reaping;
@@ -13964,22 +13970,28 @@ static int opdi_view_refresh(opd_tensor *v) {
     static opdi_mutex lock = OPDI_MUTEX_INIT;
     opdi_view_record *r = opdi_view_record_of(v);
     const uint32_t version = OPDI_LOAD(&v->storage->version);
+    opd_node *old = NULL;
     opd_tensor *t;
+    int rc = 0;
     if (OPDI_ACQUIRE(&r->version) == version || (!(r->base->flags & OPDI_REQUIRES_GRAD) && !v->grad_fn)) { return 0; }
     if (r->creation != OPDI_VIEW_DEFAULT) { return opdi_view_error(v, true); }
     if (!(t = opdi_view_replay(v, r->base))) { return -1; }
     opdi_lock(&lock);
     if (r->version != version) {                  /* another thread may have been first */
+        old = v->grad_fn;
+        if (old) { opdi_ref_up(&old->refs); }     /* freed outside of the lock, as hooks' pointers go with it */
         opdi_leave_node(v);
         v->grad_fn = t->grad_fn;
         v->output_nr = t->output_nr;
         OPDI_STORE(&v->flags, (uint8_t)((v->flags & ~OPDI_REQUIRES_GRAD) | (t->flags & OPDI_REQUIRES_GRAD)));
         t->grad_fn = NULL;
+        if (v->meta && v->meta->retained && v->grad_fn) { opdi_box_follow(v); rc = opd_ok() ? 0 : -1; }
         OPDI_PUBLISH(&r->version, version);
     }
     opdi_unlock(&lock);
     opdi_drop(t);
-    return 0;
+    if (old) { opdi_node_release(old); }
+    return rc;
 }
 OPDI_COLD_END
 
@@ -15882,7 +15894,7 @@ static int opdi_run_formula(opdi_engine *en, opd_node *n, opd_tensor **grads, op
 //-- The error that ended a backward: where, and in anomaly mode how it came there.
 OPDI_COLD_BEGIN
 OPDI_NOINLINE static int opdi_node_failed(const opd_node *n) {
-    const opdi_card *card = n->formula->card;
+    const opdi_card *card = opdi_node_card(n);
     (void)opdi_fail_more(card ? " [in %s of %s]" : " [in %s]", n->formula->name, card ? card->op->name : "");
     if (OPDI_LOAD(&opdi_anomaly)) { opdi_anomaly_report(n); }
     return -1;
@@ -16448,6 +16460,17 @@ static opd_tensor *opdi_tangent_make(const opd_tensor *t, opd_tensor *g, bool as
     return part && opd_copy_(part, g) ? z : NULL;
 }
 
+//-- A copy of a tangent in which t's part is g, recorded.  One that lies otherwise than in rows is looked at as a row.
+static opd_tensor *opdi_tangent_scatter(opd_tensor *whole, const opd_tensor *t, opd_tensor *g) {
+    const opd_ints sizes = opd_ints_of(whole->dims, whole->ndim), strides = opdi_strides_of(whole);
+    const bool rows = (whole->flags & OPDI_CONTIGUOUS) != 0;
+    const int64_t n = whole->numel, one = 1;
+    if (!rows) { whole = opd_as_strided_full(whole, opd_ints_of(&n, 1), opd_ints_of(&one, 1), opd_value_int(0)); }
+    whole = opd_as_strided_scatter_full(whole, g, opd_ints_of(t->dims, t->ndim), opdi_strides_of(t),
+                                        opd_value_int(opd_offset(t)));
+    return rows ? whole : opd_as_strided_full(whole, sizes, strides, opd_value_int(0));
+}
+
 //-- t's tangent is to be g: written into the one that is there, or put in its place when the tape may need that.
 static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
     opd_tensor *whole = opdi_tangent_whole(t), *part = opdi_tangent_part(whole, t), *with, *old = NULL;
@@ -16465,8 +16488,7 @@ static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
     if (!opd_grad_enabled() || !((whole->flags | g->flags) & OPDI_REQUIRES_GRAD)) {
         return opd_copy_(part, g) ? 0 : -1;
     }
-    with = part == whole ? opdi_tangent_make(t, g, false) : opd_as_strided_scatter_full(
-        whole, g, opd_ints_of(t->dims, t->ndim), opdi_strides_of(t), opd_value_int(opd_offset(t)));
+    with = part == whole ? opdi_tangent_make(t, g, false) : opdi_tangent_scatter(whole, t, g);
     if (!with || with->storage->bytes != t->storage->bytes) { return with && opd_copy_(part, g) ? 0 : -1; }
     opdi_retain(with);
     opdi_lock(&opdi_dual_lock);
@@ -19437,7 +19459,8 @@ uint64_t opd_node_sequence(const opd_node *node) {
     return opdi_plain_node(node) ? opdi_node_sequence(node) : UINT64_MAX;
 }
 opd_op *opd_node_op(const opd_node *node) {
-    return opdi_plain_node(node) && node->formula->card ? node->formula->card->op : NULL;
+    const opdi_card *card = opdi_plain_node(node) ? opdi_node_card(node) : NULL;
+    return card ? card->op : NULL;
 }
 opd_tensor *opd_node_variable(const opd_node *node) {
     return opdi_vertex(node) & OPDI_LEAF ? opdi_edge_leaf(opdi_vertex(node)) : NULL;
@@ -19925,7 +19948,7 @@ static void opdi_box_follow(opd_tensor *t) {
 
 int opd_tensor_retain_grad(opd_tensor *t) {
     opdi_meta *m;
-    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_retain_grad")) { return -1; }
+    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_retain_grad") || opdi_refresh(t)) { return -1; }
     if (!(t->flags & OPDI_REQUIRES_GRAD)) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "can't retain_grad on Tensor that has requires_grad=False");
     }
@@ -20723,12 +20746,16 @@ static void opdi_checkpoint_drop(void *packed, void *user) {
     opdi_recompute_put(c, r);
 }
 
-//-- Keeps an input as a node would: hooks of an outer segment may pack it.
+//-- Keeps an input as a node would: hooks of an outer segment may pack it.  A result is kept without its history, which
+//-- may come to lead to what the segment saves.
 static int opdi_checkpoint_keep(opdi_checkpoint *c, int i, opd_tensor *t) {
     opdi_packer *packer = opdi_self()->packer;
-    opd_value v = t ? opd_value_tensor(t) : opd_value_none();
+    opd_value v;
+    if (t && opdi_refresh(t)) { return -1; }
     c->wants[i] = t && opdi_requires_grad(t);
-    if ((t && opdi_refresh(t)) || opdi_keep_value(&c->inputs[i], &v, true)) { return -1; }
+    if (t && t->grad_fn && !(t = opdi_own(opdi_shallow_copy(t)))) { return -1; }
+    v = t ? opd_value_tensor(t) : opd_value_none();
+    if (opdi_keep_value(&c->inputs[i], &v, true)) { return -1; }
     return t && packer ? opdi_pack_value(packer, NULL, &c->inputs[i]) : 0;
 }
 
@@ -20750,7 +20777,9 @@ static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, void *user, o
     if (!c->wants) { c->inputs = NULL; }
     c->ninputs = c->wants ? ninputs : 0;
     for (i = 0; i < c->ninputs; i++) { c->inputs[i] = opd_value_none(); }
-    for (i = 0; i < c->ninputs && opd_ok(); i++) { (void)opdi_checkpoint_keep(c, i, inputs[i]); }
+    for (i = 0; i < c->ninputs && !c->state.inference && opd_ok(); i++) {
+        (void)opdi_checkpoint_keep(c, i, inputs[i]);
+    }
     if (!opd_ok()) { opdi_checkpoint_release(c); return NULL; }
     c->destroy = destroy;
     opdi_random_get(c->random);
@@ -20759,6 +20788,7 @@ static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, void *user, o
 
 int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
                    opd_tensor **outputs, int noutputs) {
+    opdi_packer *outer = opdi_self()->packer;
     opdi_checkpoint *c;
     opd_saved_hooks hooks;
     opd_scope scope;
@@ -20777,15 +20807,15 @@ int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_te
     hooks.user = c;
     memset(outputs, 0, (size_t)noutputs * sizeof *outputs);
     scope = opd_scope_open();
-    rc = opd_saved_hooks_push(&hooks);
-    if (rc) { c->destroy = NULL; opdi_checkpoint_release(c); }
+    rc = c->state.inference ? 0 : opd_saved_hooks_push(&hooks);
+    if (rc) { c->destroy = NULL; }
     else {
-        opdi_packer *packer = opdi_self()->packer;
+        if (!c->state.inference) { (void)OPDI_ADD(&c->refs, 1); }
         rc = opdi_checkpoint_call(c, inputs, outputs);
-        while (opdi_self()->packer != packer) { opd_saved_hooks_pop(); }
-        opd_saved_hooks_pop();
+        while (opdi_self()->packer && opdi_self()->packer != outer) { opd_saved_hooks_pop(); }
     }
     opd_scope_close(&scope);
+    opdi_checkpoint_release(c);
     if (rc) { memset(outputs, 0, (size_t)noutputs * sizeof *outputs); }
     return rc;
 }
@@ -38276,12 +38306,17 @@ OPDI_OP(one_hot) {
 
 //-- writing through a view: slice_scatter and its kin -----------------------------------------------------------------
 
-/* The formulas: self's gradient is g with zeros where src went, src's is g seen through the same view. */
-static int opdi_view_scatter(opd_call *call, const char *name, int nargs) {
+/* The formulas: self's gradient is g with zeros where src went, src's is g seen through the same view.  `flat`: the view
+   counts elements in memory, so self and g have to lie there alike. */
+static int opdi_view_scatter(opd_call *call, const char *name, int nargs, bool flat) {
     opd_tensor *src = opd_arg_tensor(call, 1), *out, *place;
     opd_value v[6];
     opd_op *h = NULL;
     int i;
+    if (flat && opd_grad_enabled() && opd_tensor_requires_grad(opd_arg_tensor(call, 0)) &&
+        !opd_is_contiguous(opd_arg_tensor(call, 0))) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "as_strided_scatter is currently only supported for contiguous inputs");
+    }
     out = opdi_update(call, true);
     if (!out) { return -1; }
     v[0] = opd_value_tensor(out);
@@ -38297,8 +38332,9 @@ static int opdi_view_scatter(opd_call *call, const char *name, int nargs) {
     }
     return out->data ? opdi_copy(place, src) : 0;
 }
-static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, const char *scatter, int nargs) {
-    opd_tensor *g = opd_bw_grad(bw, 0), *part;
+static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, const char *scatter, int nargs,
+                                      bool flat) {
+    opd_tensor *g = flat ? opd_contiguous(opd_bw_grad(bw, 0)) : opd_bw_grad(bw, 0), *part;
     opd_value v[7];
     opd_op *h = NULL, *s = NULL;
     int i;
@@ -38312,23 +38348,23 @@ static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, c
     for (i = 1; i < nargs; i++) { v[i + 1] = opd_bw_value(bw, i + 1); }
     return opd_bw_return(bw, 0, opd_call_op(OPD_OP(&s, scatter), v, nargs + 1));
 }
-#define OPDI_VIEW_SCATTER(id, view, nargs, schema_, cases_)                                                 \
-    OPDI_KERNEL(id) { return opdi_view_scatter(call, view, nargs); }                                        \
-    OPDI_BW1(id) { return opdi_view_scatter_backward(bw, view, "aten::" #id, nargs); }                      \
+#define OPDI_VIEW_SCATTER(id, view, nargs, flat, schema_, cases_)                                           \
+    OPDI_KERNEL(id) { return opdi_view_scatter(call, view, nargs, flat); }                                  \
+    OPDI_BW1(id) { return opdi_view_scatter_backward(bw, view, "aten::" #id, nargs, flat); }                \
     OPDI_OP(id) {                                                                                           \
         opdi_describe(op, schema_, opdi_##id##_kernel, opdi_##id##_backward, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, \
                       cases_);                                                                              \
         op->out = #id ".out";                                                                               \
     }
-OPDI_VIEW_SCATTER(slice_scatter, "aten::slice.Tensor", 5,
+OPDI_VIEW_SCATTER(slice_scatter, "aten::slice.Tensor", 5, false,
                   "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt "
                   "step=1) -> Tensor", "[4,3], [2,3], 0, 1, 3")
-OPDI_VIEW_SCATTER(select_scatter, "aten::select.int", 3, "select_scatter(Tensor self, Tensor src, int dim, int index) "
-                  "-> Tensor", "[4,3], [4], 1, 2")
-OPDI_VIEW_SCATTER(diagonal_scatter, "aten::diagonal", 4,
+OPDI_VIEW_SCATTER(select_scatter, "aten::select.int", 3, false,
+                  "select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor", "[4,3], [4], 1, 2")
+OPDI_VIEW_SCATTER(diagonal_scatter, "aten::diagonal", 4, false,
                   "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
                   "[4,3], [3]")
-OPDI_VIEW_SCATTER(as_strided_scatter, "aten::as_strided", 4,
+OPDI_VIEW_SCATTER(as_strided_scatter, "aten::as_strided", 4, true,
                   "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? "
                   "storage_offset=None) -> Tensor", "[4,3], [2,2], (2,2), (3,1), 1")
 OPDI_COLD_END
