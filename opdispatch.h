@@ -15926,6 +15926,10 @@ static int opdi_run_task(opdi_engine *en, opdi_task *t) {
         th->state = frame.state;
         th->state.no_grad = !en->create;
         if (rc == 0 && hooked) { rc = opdi_hooks_after(t, out); }
+        for (i = 0; i < t->ngrads; i++) {         /* who else holds what is sent can be seen now */
+            if (t->grads[i]) { opdi_drop(t->grads[i]); t->grads[i] = NULL; }
+        }
+        if (th->top != frame.mark) { opdi_scope_unwind(th, frame.mark); }
         if (rc == 0) { rc = opdi_send(en, n, out); }
         for (i = 0; out && i < n->nedges; i++) {
             if (out[i]) { opdi_drop(out[i]); }

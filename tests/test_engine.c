@@ -191,6 +191,21 @@ TEST(gradients_have_the_layout_of_their_leaf) {
     }
 }
 
+static const void *gradient_at;
+static opd_tensor *where_it_is(opd_tensor *grad, void *user) { (void)user; gradient_at = opd_data(grad); return NULL; }
+TEST(gradients_that_nobody_holds_are_taken_over) {
+    opd_tensor *x = vec(3, true), *w = vec(3, true), *y = opd_sum(opd_mul(x, opd_mul(w, w)));
+    CHECK(opd_tensor_hook_add(x, where_it_is, NULL, NULL) > 0);
+    CHECK_INT(opd_backward(y), 0);
+    CHECK(opd_data(opd_tensor_grad(x)) == gradient_at);
+    CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[2], 9, 0);
+    y = opd_sum(opd_add(x, w));                   /* one gradient for two leaves: they share no memory */
+    CHECK_INT(opd_tensor_set_grad(x, NULL), 0);
+    CHECK_INT(opd_tensor_set_grad(w, NULL), 0);
+    CHECK_INT(opd_backward(y), 0);
+    CHECK(opd_data(opd_tensor_grad(x)) != opd_data(opd_tensor_grad(w)));
+}
+
 static opd_tensor *kept_gradient;
 static opd_tensor *keep_it(opd_tensor *grad, void *user) { (void)user; opd_assign(&kept_gradient, grad); return NULL; }
 TEST(gradients_that_others_hold_are_copied) {
@@ -277,6 +292,32 @@ TEST(backward_over_the_same_graph_inside) {            /* the saved tensors of t
     CHECK(opd_tensor_hook_add(z, backward_inside, &nested_on, NULL) > 0);
     CHECK_INT(opd_backward(z), 0);
     CHECK_NEAR(grad_of(x), 6 + 4 * 27, 0);
+}
+
+/* self(x) saves x and calls backward over its own node before it reads it. */
+static opd_tensor *self_result;
+static int self_backward(opd_backward_call *bw) {
+    opd_tensor *again = self_result;
+    self_result = NULL;
+    if (again && opd_backward(again)) { return -1; }
+    return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0)));
+}
+TEST(saved_tensors_stay_while_a_formula_is_inside) {
+    opd_library *lib = opd_library_open(OPD_DEF, "engine", NULL, "t", 1);
+    opd_tensor *x = leaf(3), *y;
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = "self(Tensor self) -> Tensor";
+    d.cpu = k_same;
+    d.backward = self_backward;
+    d.save = "self";
+    CHECK_INT(opd_define(lib, &d), 0);
+    y = self_result = OPD_CALL(op_named("engine::self"), x);
+    CHECK_INT(opd_backward(y), 0);
+    CHECK_NEAR(grad_of(x), 6, 0);
+    CHECK_INT(opd_backward(y), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time");
+    opd_library_close(lib);
 }
 
 //-- callbacks ---------------------------------------------------------------------------------------------------------
