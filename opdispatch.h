@@ -14127,7 +14127,7 @@ static opd_node *opdi_slices_make(opd_tensor *self, opd_node *n) {
     opd_tensor *base = opdi_view_record_of(self)->base;
     int64_t p[OPDI_MAX_SLICE];
     const opd_value geometry = opd_value_ints(p, opdi_slice_pack(self, base, p));
-    opd_node *s = opdi_node_make(&opdi_slices_formula, n->nedges, 2, 0, &base, 1, OPDI_NODE_ROOM);
+    opd_node *s = opdi_node_make(&opdi_slices_formula, n->nedges, 2, 0, &base, 1, 0);
     int i;
     if (!s) { return NULL; }
     opdi_ref_up(&n->refs);
