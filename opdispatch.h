@@ -38310,8 +38310,8 @@ OPDI_OP(one_hot) {
 
 //-- writing through a view: slice_scatter and its kin -----------------------------------------------------------------
 
-/* The formulas: self's gradient is g with zeros where src went, src's is g seen through the same view.  `flat`: the view
-   counts elements in memory, so self and g have to lie there alike. */
+/* The formulas: self's gradient is g with zeros where src went, src's is g seen through the same view.  `flat`: the
+   view counts elements in memory, so self and g have to lie there alike. */
 static int opdi_view_scatter(opd_call *call, const char *name, int nargs, bool flat) {
     opd_tensor *src = opd_arg_tensor(call, 1), *out, *place;
     opd_value v[6];
