@@ -391,6 +391,17 @@ static opd_tensor *link_exp(opd_tensor *y, opd_tensor *w) { (void)w; return opd_
 static opd_tensor *link_tanh(opd_tensor *y, opd_tensor *w) { (void)w; return opd_tanh(y); }
 static opd_tensor *link_sigmoid(opd_tensor *y, opd_tensor *w) { (void)w; return opd_sigmoid(y); }
 static opd_tensor *link_clamp(opd_tensor *y, opd_tensor *w) { (void)w; return opd_clamp_full(y, OPD_V(-1), OPD_V(2)); }
+static opd_tensor *link_view(opd_tensor *y, opd_tensor *w) { (void)w; return opd_view(y, OPD_INTS(1)); }
+static opd_tensor *link_slice(opd_tensor *y, opd_tensor *w) { (void)w; return opd_slice(y, 0, OPD_NONE, OPD_NONE, 1); }
+static opd_tensor *link_expand(opd_tensor *y, opd_tensor *w) { (void)w; return opd_expand(y, OPD_INTS(1)); }
+/* The first link of a write is a result, as leaves must not be written. */
+static opd_tensor *link_mul_(opd_tensor *y, opd_tensor *w) {
+    static opd_op *op;
+    return opd_tensor_is_leaf(y) ? opd_mul(y, w) : OPD_CALL(OPD_OP(&op, "aten::mul_.Tensor"), y, w);
+}
+static opd_tensor *link_mul_view(opd_tensor *y, opd_tensor *w) {
+    return opd_tensor_is_leaf(y) ? opd_mul(y, w) : link_mul_(opd_slice(y, 0, OPD_NONE, OPD_NONE, 1), w) ? y : NULL;
+}
 
 typedef opd_tensor *(*link_fn)(opd_tensor *, opd_tensor *);
 /* Links the operator n times to a leaf x; the caller owns the end of the chain. */
@@ -565,7 +576,10 @@ static void bench_bytes(void) {
         {"bytes_mul", "mul", link_mul, false}, {"bytes_mul_w", "mul, both require grad", link_mul, true},
         {"bytes_add", "add", link_add, false}, {"bytes_exp", "exp", link_exp, false},
         {"bytes_tanh", "tanh", link_tanh, false}, {"bytes_sigmoid", "sigmoid", link_sigmoid, false},
-        {"bytes_clamp", "clamp", link_clamp, false}};
+        {"bytes_clamp", "clamp", link_clamp, false},
+        {"bytes_view", "view", link_view, false}, {"bytes_slice", "slice", link_slice, false},
+        {"bytes_expand", "expand", link_expand, false}, {"bytes_mul_", "mul_ in place", link_mul_, false},
+        {"bytes_mul_view", "mul_ into a view: the nodes of both", link_mul_view, false}};
     const int64_t n = 10000;
     heading("memory of a node and its tensor, one element");
     for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
