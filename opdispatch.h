@@ -3662,6 +3662,15 @@ typedef struct opdi_state {
     int16_t forward;             /* OPDI_FORWARD_*; tangents are computed when it is OPDI_FORWARD_OPEN alone */
 } opdi_state;
 enum { OPDI_FORWARD_OPEN = 1, OPDI_FORWARD_OFF = 2 };      /* a level is open; switched off */
+//-- The three modes in one word: a call keeps and restores them with one load and one store.
+static inline uint64_t opdi_modes_get(const opdi_state *state) {
+    uint64_t modes;
+    memcpy(&modes, &state->no_grad, sizeof modes);
+    return modes;
+}
+static inline void opdi_modes_set(opdi_state *state, uint64_t modes) {
+    memcpy(&state->no_grad, &modes, sizeof modes);
+}
 
 #define OPDI_SMALL_CLASSES 64                     /* 16-byte steps to 1 KiB */
 #define OPDI_CLASSES (OPDI_SMALL_CLASSES + 24)    /* then four steps a doubling to 64 KiB */
@@ -9887,7 +9896,7 @@ OPDI_NOINLINE static void opdi_scopes_forgotten(opdi_thread *th, int32_t depth, 
 
 //-- Runs a slot's kernel in a scope of its own and puts back the thread's state.
 OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, const opdi_slot *slot) {
-    const opdi_state state = th->state;
+    const uint64_t include = th->state.include, allow = th->state.allow, modes = opdi_modes_get(&th->state);
     const int64_t mark = th->top;
     const int32_t scope_depth = th->scope_depth;
     opd_call *const outer = th->current;
@@ -9905,7 +9914,9 @@ OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, cons
     th->current = c;
     c->scope_depth = scope_depth;
     rc = slot->fn(c);
-    th->state = state;
+    th->state.include = include;
+    th->state.allow = allow;
+    opdi_modes_set(&th->state, modes);
     th->current = outer;
     if (OPDI_UNLIKELY(th->scope_depth != scope_depth)) { opdi_scopes_forgotten(th, scope_depth, mark); }
     if (OPDI_UNLIKELY(th->top != mark)) { opdi_scope_unwind(th, mark); }
