@@ -15541,11 +15541,16 @@ static opdi_task *opdi_heap_pop(opdi_engine *en) {
     return top;
 }
 
+//-- Nobody but n holders can see t: whoever let go of it before, on any thread, is through with it.
+static bool opdi_held_by(const opd_tensor *t, int n) {
+    return OPDI_ACQUIRE(&t->refs) == n && OPDI_ACQUIRE(&t->storage->refs) == 1;
+}
+
 //-- a + b; in place when nobody else can see a.
 static opd_tensor *opdi_grad_sum(opdi_engine *en, opd_tensor *a, opd_tensor *b) {
     static opd_op *add, *add_inplace;
     opd_value v[3];
-    bool own = !en->create && a->refs == 1 && a->storage->refs == 1 && a->dtype == b->dtype &&
+    bool own = !en->create && opdi_held_by(a, 1) && a->dtype == b->dtype &&
         opdi_has_sizes(a, b->dims, b->ndim) && !opdi_overlaps_itself(a);
     v[0] = opd_value_tensor(a);
     v[1] = opd_value_tensor(b);
@@ -15727,7 +15732,7 @@ static int opdi_accumulate_here(opdi_engine *en, opd_tensor *t, opd_tensor *g, i
     opdi_meta *m = t->meta;
     opd_tensor *sum;
     if (!m->grad) {
-        if (g->refs == 1 + held && g->storage->refs == 1 && opdi_same_layout(t, g)) { m->grad = g; return 0; }
+        if (opdi_held_by(g, 1 + held) && opdi_same_layout(t, g)) { m->grad = g; return 0; }
         sum = en->create ? opdi_grad_clone_recorded(t, g) : opdi_grad_clone(t, g);
         opdi_drop(g);
         m->grad = sum;
