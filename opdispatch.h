@@ -9817,6 +9817,12 @@ OPDI_NOINLINE static bool opdi_views_require_grad(const opd_op *op, const opd_va
     }
     return false;
 }
+//-- Whether the autograd kernels of a call with a view, or while a level of forward mode is open, have something to do.
+OPDI_NOINLINE static int opdi_wants_autograd(const opdi_thread *th, const opd_call *c, unsigned flags) {
+    if (th->state.forward == OPDI_FORWARD_OPEN) { return 1; }
+    return !th->state.no_grad && ((flags & OPDI_REQUIRES_GRAD) ||
+                                  ((flags & OPDI_IS_VIEW) && opdi_views_require_grad(c->op, c->args)));
+}
 
 //-- Gives back results that a failed kernel had made.
 static void opdi_rets_drop(opd_call *c) {
@@ -9934,10 +9940,8 @@ OPDI_NOINLINE static int opdi_invoke(opdi_thread *th, opd_call *c, const opdi_sl
 //-- scans.
 static inline const opdi_slot *opdi_find_slot(const opdi_thread *th, opd_call *c, const opdi_table *table,
                                               const opdi_union *u) {
-    const int grad = (!th->state.no_grad &&
-        ((u->flags & OPDI_REQUIRES_GRAD) ||
-         (OPDI_UNLIKELY(u->flags & OPDI_IS_VIEW) && opdi_views_require_grad(c->op, c->args)))) |
-        (th->state.forward == OPDI_FORWARD_OPEN); /* |, as a branch here costs 10 ns */
+    const int grad = OPDI_UNLIKELY((u->flags & OPDI_IS_VIEW) | (unsigned)th->state.forward)
+        ? opdi_wants_autograd(th, c, u->flags) : (u->flags & OPDI_REQUIRES_GRAD) && !th->state.no_grad;
     const int backend = u->backends & (u->backends - 1) ? opdi_top_bit(u->backends) : (int)u->backend;
     const uint64_t f = (u->functionality | th->state.include) & th->state.allow & table->masks[grad][backend];
     const int base = f == OPD_BIT_OF(OPD_F_DENSE) ? OPD_KEY_CPU : opdi_key_base[opdi_top_bit(f << 1 | 1)];
