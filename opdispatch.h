@@ -14036,7 +14036,7 @@ static opd_tensor *opdi_inplace_original(opd_tensor *self) {
         t->output_nr = self->output_nr;
         t->flags |= OPDI_REQUIRES_GRAD;
     }
-    return opdi_forward_copy(t, self) ? NULL : opdi_own(t);
+    return opdi_forward_copy(opdi_own(t), self) ? NULL : t;
 }
 
 //-- self leaves its old node: if that one has saved it as its own result, the saved value is void from now on.
