@@ -591,8 +591,8 @@ static void bench_bytes(void) {
         y = chain(links[i].link, x, w, n);
         live = opd_memory_stats().live - live;
         opd_release(y);
-        report_value(ROW(links[i].key, links[i].what, .unit = "bytes", .most = links[i].link == link_mul_view ? 600 : 300),
-                     (double)live / (double)n);
+        report_value(ROW(links[i].key, links[i].what, .unit = "bytes",
+                         .most = links[i].link == link_mul_view ? 600 : 300), (double)live / (double)n);
     }
 }
 

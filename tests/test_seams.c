@@ -444,6 +444,41 @@ TEST(written_in_inference_mode_between) {
     CHECK_OK();
 }
 
+//-- what roots and saved tensors refuse -------------------------------------------------------------------------------
+
+TEST(complex_roots) {
+    opd_tensor *x = numbers(2, true), *c = opd_view_as_complex(opd_mul(x, of(1))), *g = numbers(1, false);
+    opd_backward_options o = options();
+    CHECK_INT(opd_backward(c), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "grad can be implicitly created only for real scalar outputs but got complex128");
+    o.grad_outputs = &g;
+    c = opd_view(c, OPD_INTS(1));
+    CHECK_INT(opd_backward_with(&c, 1, &o), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "For complex Tensors, both grad_output and output are required to have the same "
+                "dtype. Mismatch in dtype: grad_output[0] has a dtype of float64 and output[0] has a dtype of complex128.");
+    g = opd_view_as_complex(opd_view(numbers(2, false), OPD_INTS(1, 2)));
+    CHECK_INT(opd_backward_with(&c, 1, &o), 0);
+    CHECK_GRAD(x, 1, 2);
+}
+TEST(root_gradients_of_another_dtype) {
+    opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(2), OPD_FLOAT32), true), *y = opd_mul(x, x);
+    opd_tensor *g = opd_ones(OPD_INTS(2), OPD_FLOAT64);
+    opd_backward_options o = options();
+    o.grad_outputs = &g;
+    CHECK_INT(opd_backward_with(&y, 1, &o), 0);
+    CHECK(opd_tensor_grad(x) && opd_dtype(opd_tensor_grad(x)) == OPD_FLOAT32);
+    CHECK_INT(opd_backward_with(&x, 1, &o), 0);
+    CHECK(opd_tensor_grad(x) && opd_dtype(opd_tensor_grad(x)) == OPD_FLOAT32);
+}
+TEST(hints_of_written_tensors) {
+    opd_tensor *x = numbers(2, true), *w = numbers(2, false), *y = opd_mul(x, w);
+    plus(w, of(1));
+    CHECK_INT(opd_backward(opd_sum(y)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "inplace operation: [Double [2]] is at version 1; expected version 0 instead. Hint: "
+                "enable anomaly detection to find the operation that failed to compute its gradient, with "
+                "opd_anomaly_set(true, true).");
+}
+
 //-- pictures, anomaly mode --------------------------------------------------------------------------------------------
 
 TEST(pictures_of_all_that) {
