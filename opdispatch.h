@@ -14040,7 +14040,7 @@ static opd_tensor *opdi_inplace_original(opd_tensor *self) {
         t->output_nr = self->output_nr;
         t->flags |= OPDI_REQUIRES_GRAD;
     }
-    return opdi_forward_copy(t, self) ? NULL : opdi_own(t);
+    return opdi_forward_copy(opdi_own(t), self) ? NULL : t;
 }
 
 //-- self leaves its old node: if that one has saved it as its own result, the saved value is void from now on.
@@ -15171,9 +15171,24 @@ static const char *opdi_tensor_kind(const opd_tensor *t, char *buf, size_t cap) 
     return buf;
 }
 
+OPDI_COLD_BEGIN
+OPDI_NOINLINE static opd_tensor *opdi_fail_written(const opd_tensor *t, uint32_t now, uint32_t version) {
+    char kind[256], of[160] = "";
+    if (t->grad_fn) {
+        snprintf(of, sizeof of, ", which is output %u of %.99s,", (unsigned)t->output_nr, t->grad_fn->formula->name);
+    }
+    (void)opd_fail(OPD_ERROR_AUTOGRAD, "one of the variables needed for gradient computation has been modified by an "
+                   "inplace operation: %s%s is at version %u; expected version %u instead. Hint: %s",
+                   opdi_tensor_kind(t, kind, sizeof kind), of, (unsigned)now, (unsigned)version,
+                   OPDI_LOAD(&opdi_anomaly) ? "the log shows the operation that failed to compute its gradient. The "
+                   "variable in question was changed in there or anywhere later." : "enable anomaly detection to find "
+                   "the operation that failed to compute its gradient, with opd_anomaly_set(true, true).");
+    return NULL;
+}
+OPDI_COLD_END
+
 //-- A saved tensor, if nobody wrote to it since.
 static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *v, uint32_t version) {
-    char kind[256];
     uint32_t now;
     if (v->tag == OPDI_TAG_PACKED) {
         return opdi_parcel_tensor((const struct opdi_parcel *)v->u.object, !opdi_self()->state.no_grad);
@@ -15187,14 +15202,7 @@ static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *v, uint32_
         return NULL;
     }
     now = OPDI_LOAD(&v->u.t->storage->version);
-    if (now != version) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "one of the variables needed for gradient computation has been modified "
-                       "by an inplace operation: %s, which is output %u of %s, is at version %u; expected version "
-                       "%u instead.", opdi_tensor_kind(v->u.t, kind, sizeof kind), (unsigned)v->u.t->output_nr,
-                       v->u.t->grad_fn ? v->u.t->grad_fn->formula->name : "a leaf", (unsigned)now, (unsigned)version);
-        return NULL;
-    }
-    return v->u.t;
+    return OPDI_LIKELY(now == version) ? v->u.t : opdi_fail_written(v->u.t, now, version);
 }
 
 //-- Where argument i is kept; NULL when it is not.
@@ -15995,6 +16003,13 @@ static opd_tensor *opdi_root_grad(const opd_tensor *t, opd_tensor *given, int i)
                            opdi_sizes_text(t->dims, t->ndim, b, sizeof b));
             return NULL;
         }
+        if (opd_dtype_is_complex((opd_scalar_type)given->dtype) != opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "For complex Tensors, both grad_output and output are required to have "
+                           "the same dtype. Mismatch in dtype: grad_output[%d] has a dtype of %s and output[%d] has a "
+                           "dtype of %s.", i, opd_dtype_name((opd_scalar_type)given->dtype), i,
+                           opd_dtype_name((opd_scalar_type)t->dtype));
+            return NULL;
+        }
         if (opdi_place_of(given) != opdi_place_of(t)) {
             (void)opd_fail(OPD_ERROR_AUTOGRAD, "grad_output[%d] is of an invalid kind - expected device %s but got %s",
                            i, opd_device_print(opd_tensor_device(t), a, sizeof a),
@@ -16006,6 +16021,11 @@ static opd_tensor *opdi_root_grad(const opd_tensor *t, opd_tensor *given, int i)
     }
     if (t->numel != 1) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "grad can be implicitly created only for scalar outputs");
+        return NULL;
+    }
+    if (opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "grad can be implicitly created only for real scalar outputs but got %s",
+                       opd_dtype_name((opd_scalar_type)t->dtype));
         return NULL;
     }
     g = opdi_tensor_make(t->dims, NULL, t->ndim, (opd_scalar_type)t->dtype, opdi_place_of(t));

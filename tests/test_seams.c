@@ -7,11 +7,8 @@
 
 static opd_op *aten(const char *name) {
     char full[64];
-    opd_op *op;
     snprintf(full, sizeof full, "aten::%s", name);
-    op = opd_find(full);
-    CHECK(op != NULL);
-    return op;
+    return opd_find(full);
 }
 static opd_tensor *of(double v) { return opd_tensor_from(&v, opd_ints_of(NULL, 0), OPD_FLOAT64); }
 static opd_tensor *numbers(int64_t n, bool grad) {
@@ -447,6 +444,41 @@ TEST(written_in_inference_mode_between) {
     CHECK_OK();
 }
 
+//-- what roots and saved tensors refuse -------------------------------------------------------------------------------
+
+TEST(complex_roots) {
+    opd_tensor *x = numbers(2, true), *c = opd_view_as_complex(opd_mul(x, of(1))), *g = numbers(1, false);
+    opd_backward_options o = options();
+    CHECK_INT(opd_backward(c), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "grad can be implicitly created only for real scalar outputs but got complex128");
+    o.grad_outputs = &g;
+    c = opd_view(c, OPD_INTS(1));
+    CHECK_INT(opd_backward_with(&c, 1, &o), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "For complex Tensors, both grad_output and output are required to have the same "
+                "dtype. Mismatch in dtype: grad_output[0] has a dtype of float64 and output[0] has a dtype of complex128.");
+    g = opd_view_as_complex(opd_view(numbers(2, false), OPD_INTS(1, 2)));
+    CHECK_INT(opd_backward_with(&c, 1, &o), 0);
+    CHECK_GRAD(x, 1, 2);
+}
+TEST(root_gradients_of_another_dtype) {
+    opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(2), OPD_FLOAT32), true), *y = opd_mul(x, x);
+    opd_tensor *g = opd_ones(OPD_INTS(2), OPD_FLOAT64);
+    opd_backward_options o = options();
+    o.grad_outputs = &g;
+    CHECK_INT(opd_backward_with(&y, 1, &o), 0);
+    CHECK(opd_tensor_grad(x) && opd_dtype(opd_tensor_grad(x)) == OPD_FLOAT32);
+    CHECK_INT(opd_backward_with(&x, 1, &o), 0);
+    CHECK(opd_tensor_grad(x) && opd_dtype(opd_tensor_grad(x)) == OPD_FLOAT32);
+}
+TEST(hints_of_written_tensors) {
+    opd_tensor *x = numbers(2, true), *w = numbers(2, false), *y = opd_mul(x, w);
+    plus(w, of(1));
+    CHECK_INT(opd_backward(opd_sum(y)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "inplace operation: [Double [2]] is at version 1; expected version 0 instead. Hint: "
+                "enable anomaly detection to find the operation that failed to compute its gradient, with "
+                "opd_anomaly_set(true, true).");
+}
+
 //-- pictures, anomaly mode --------------------------------------------------------------------------------------------
 
 TEST(pictures_of_all_that) {
@@ -721,5 +753,71 @@ TEST(saved_hooks_that_keep_the_tensor_and_a_write) {
     CHECK_INT(opd_backward(opd_sum(y)), 0);       /* y^3 */
     CHECK_GRAD(x, 3, 12, 27);
 }
+
+//-- nothing leaks when memory runs out --------------------------------------------------------------------------------
+
+/* All of it at once; what it reads is made before. */
+static void everything(opd_tensor *x, opd_tensor *w, bool twice) {
+    opd_tensor *in[2] = {x, w}, *y = non_leaf(x), *v = part(y, 0, 2), *out = NULL, *s, *g[2], *tangent;
+    opd_backward_options o = options();
+    o.create_graph = twice;
+    (void)opd_tensor_retain_grad(v);
+    (void)opd_tensor_retain_grad(y);
+    if (opd_tensor_hook_add(y, ten_times, NULL, NULL) == 0) { return; }
+    if (opd_saved_hooks_push(&saving)) { return; }
+    times(v, w);
+    apply(&triple, part(y, 2, 3));
+    opd_saved_hooks_pop();
+    in[0] = y;
+    if (!opd_ok() || opd_checkpoint(writes_inside, NULL, NULL, in, 2, &out, 1)) { return; }
+    times(part(out, 0, 2), w);
+    OPD_DUAL_LEVEL {
+        opd_tensor *d = opd_mul(opd_make_dual(out, opd_mul(out, out)), of(1));
+        times(part(d, 1, 3), w);
+        apply(&triple, part(d, 0, 1));
+        s = opd_sum(d);
+        (void)opd_unpack_dual(s, &tangent);
+        if (opd_ok()) { s = opd_add(s, tangent); }
+    }
+    in[0] = x;
+    if (!opd_ok() || opd_autograd_grad(&s, 1, in, 2, &o, g)) { return; }
+    if (twice) { (void)opd_backward(opd_sum(opd_mul(g[0], g[0]))); }
+}
+static void fail_each(bool twice) {
+    bool done = false;
+    int64_t step = twice ? 13 : 1;
+    OPD_SCOPE { everything(numbers(4, true), numbers(2, true), twice); }          /* what comes with the first use */
+    CHECK_OK();
+    for (int64_t n = 1; !done && n < 20000; n += step) {
+        OPD_SCOPED;
+        opd_tensor *x = numbers(4, true), *w = numbers(2, true);
+        int64_t calls;
+        bool failed;
+        opd_error_clear();
+        (void)opd_memory_fail_at(n, false);
+        everything(x, w, twice);
+        calls = opd_memory_fail_at(0, false);
+        done = calls < n;
+        failed = !opd_ok();
+        if (failed) {
+            if (done) { printf("%s\n", opd_error_message()); }
+            CHECK(!done && opd_error_code() == OPD_ERROR_MEMORY);
+            if (opd_error_code() != OPD_ERROR_MEMORY) { printf("%d: %s\n", (int)n, opd_error_message()); }
+            opd_error_clear();
+        }
+        CHECK(opd_grad_enabled() && !opd_inference_enabled() && opd_saved_hooks_disabled() == NULL);
+        CHECK(opd_backward_id() == -1);
+        if (n % 5 == 0) {                         /* the next one works */
+            opd_tensor *z = opd_sum(opd_mul(x, x));
+            CHECK_INT(opd_tensor_set_grad(x, NULL), 0);
+            CHECK_INT(opd_backward(z), 0);
+            CHECK_GRAD(x, 2, 4, 6, 8);
+        }
+        if (check_failures > 10) { return; }
+    }
+    CHECK(done);
+}
+TEST(every_allocation_fails_once) { fail_each(false); }
+TEST(allocations_fail_in_second_derivatives) { fail_each(true); }
 
 CHECK_MAIN()
