@@ -128,10 +128,10 @@ TEST(a_hook_writes_into_its_gradient) {           /* which is a part of another,
 //-- saved-tensor hooks ------------------------------------------------------------------------------------------------
 
 static int packed, unpacked, dropped;
-static void *pack(opd_tensor *t, void *user) { (void)user; packed++; OPD_NO_GRAD { t = opd_clone(t);
+static void *pack(opd_tensor *t, void *user) { (void)user; (void)CHECK_COUNT(packed); OPD_NO_GRAD { t = opd_clone(t);
     } return opd_keep(t); }
-static opd_tensor *unpack(void *p, void *user) { (void)user; unpacked++; return (opd_tensor *)p; }
-static void drop(void *p, void *user) { (void)user; dropped++; opd_release((opd_tensor *)p); }
+static opd_tensor *unpack(void *p, void *user) { (void)user; (void)CHECK_COUNT(unpacked); return (opd_tensor *)p; }
+static void drop(void *p, void *user) { (void)user; (void)CHECK_COUNT(dropped); opd_release((opd_tensor *)p); }
 static const opd_saved_hooks saving = {pack, unpack, drop, NULL, NULL};
 
 TEST(saved_tensor_hooks_and_written_views) {
@@ -179,7 +179,7 @@ static int custom_inside(opd_tensor *const *in, int n, opd_tensor **out, int m, 
 static int writes_inside(opd_tensor *const *in, int n, opd_tensor **out, int m, void *user) {
     opd_tensor *y = opd_mul(in[0], in[0]), *v = part(y, 0, 2);
     (void)n; (void)m; (void)user;
-    runs++;
+    (void)CHECK_COUNT(runs);
     times(v, in[1]);
     exp_in(part(y, 2, 3));
     out[0] = opd_mul(y, opd_sum(v));
@@ -202,7 +202,7 @@ TEST(checkpoints_that_write_into_views) {
 }
 static int writes_input(opd_tensor *const *in, int n, opd_tensor **out, int m, void *user) {
     (void)n; (void)m; (void)user;
-    runs++;
+    (void)CHECK_COUNT(runs);
     times(in[0], of(2));
     out[0] = opd_exp(in[0]);
     return 0;
@@ -273,7 +273,7 @@ static opd_tensor *apply(const opd_autograd_function *f, opd_tensor *x) { opd_va
 static int custom_inside(opd_tensor *const *in, int n, opd_tensor **out, int m, void *user) {
     opd_tensor *y = opd_mul(in[0], in[0]);
     (void)n; (void)m; (void)user;
-    runs++;
+    (void)CHECK_COUNT(runs);
     apply(&triple, part(y, 1, 2));
     out[0] = apply(&square, y);
     return 0;
@@ -752,6 +752,123 @@ TEST(saved_hooks_that_keep_the_tensor_and_a_write) {
     opd_saved_hooks_pop();
     CHECK_INT(opd_backward(opd_sum(y)), 0);       /* y^3 */
     CHECK_GRAD(x, 3, 12, 27);
+}
+
+//-- who holds a gradient ----------------------------------------------------------------------------------------------
+
+static opd_tensor *held;
+static opd_tensor *hold(opd_tensor *grad, void *user) { (void)user; held = opd_keep(grad); return NULL; }
+static int hold_out(opd_tensor **out, int nout, opd_tensor *const *grads, int n, void *user) {
+    (void)nout; (void)grads; (void)n; (void)user;
+    held = opd_keep(out[0]);
+    return 0;
+}
+static int hold_many(opd_tensor *const *grads, int n, void *user) { (void)n; (void)user; held = opd_keep(grads[0]); return 0; }
+TEST(gradients_that_are_held_are_not_added_to) {
+    for (int k = 0; k < 5; k++) {
+        OPD_SCOPED;
+        opd_tensor *x = numbers(3, true), *y = opd_add(x, of(1)), *s = opd_sum(opd_mul(y, numbers(3, false)));
+        opd_backward_options o = options();
+        o.retain_graph = true;
+        held = NULL;
+        if (k == 0) { CHECK_INT(opd_tensor_retain_grad(y), 0); }
+        if (k == 1) { CHECK(opd_tensor_hook_add(x, hold, NULL, NULL) > 0); }
+        if (k == 2) { CHECK(opd_tensor_hook_add(y, hold, NULL, NULL) > 0); }
+        if (k == 3) { CHECK(opd_node_post_hook_add(opd_tensor_node(y), hold_out, NULL, NULL) > 0); }
+        if (k == 4) { CHECK(opd_multi_hook_add(&y, 1, OPD_MULTI_ALL, hold_many, NULL, NULL) > 0); }
+        CHECK_INT(opd_backward_with(&s, 1, &o), 0);
+        if (k == 0) { CHECK_GRAD(y, 1, 2, 3); held = opd_keep(opd_tensor_grad(y)); }
+        opd_tensor *first = held;
+        CHECK_OR_RETURN(first != NULL);
+        CHECK(opd_data(first) != opd_data(opd_tensor_grad(x)));
+        CHECK_INT(opd_backward_with(&s, 1, &o), 0);
+        CHECK_GRAD(x, 2, 4, 6);
+        if (k) { CHECK_VALUES(first, 1, 2, 3); opd_release(held); } else { CHECK_GRAD(y, 2, 4, 6); }
+        opd_release(first);
+    }
+}
+TEST(two_leaves_do_not_share_a_gradient) {
+    opd_tensor *a = numbers(3, true), *b = numbers(3, true), *s = opd_sum(opd_mul(opd_add(a, b), numbers(3, false)));
+    opd_tensor *v = opd_view(b, OPD_INTS(3)), *t;
+    CHECK_INT(opd_backward(s), 0);
+    CHECK(opd_data(opd_tensor_grad(a)) != opd_data(opd_tensor_grad(b)));
+    t = opd_sum(opd_mul(a, of(10)));
+    CHECK_INT(opd_backward(t), 0);
+    CHECK_GRAD(a, 11, 12, 13);
+    CHECK_GRAD(b, 1, 2, 3);
+    CHECK(v != NULL);
+}
+TEST(a_given_gradient_is_not_taken) {             /* of a leaf, of a result that passes it on, of a written view */
+    opd_tensor *x = numbers(3, true), *g = numbers(3, false), *y = opd_add(x, of(1)), *z = non_leaf(x);
+    opd_backward_options o = options();
+    o.grad_outputs = &g;
+    CHECK_INT(opd_backward_with(&x, 1, &o), 0);
+    CHECK_INT(opd_backward_with(&y, 1, &o), 0);
+    CHECK(times(part(z, 0, 2), of(2)) != NULL);
+    CHECK_INT(opd_backward_with(&z, 1, &o), 0);
+    CHECK_VALUES(g, 1, 2, 3);
+    CHECK_GRAD(x, 4, 8, 9);
+}
+static int steps_in_backward(opd_tensor *const *grads, int n, void *user) {
+    (void)n; (void)user;
+    opd_tensor *x = numbers(2, true), *y = non_leaf(x), *c;
+    CHECK(times(part(y, 0, 1), of(4)) != NULL);
+    CHECK_INT(opd_checkpoint(custom_inside, NULL, NULL, &y, 1, &c, 1), 0);
+    OPD_ENABLE_GRAD {
+        CHECK_INT(opd_checkpoint(custom_inside, NULL, NULL, &x, 1, &c, 1), 0);
+        CHECK_INT(opd_backward(opd_sum(c)), 0);
+    }
+    CHECK(opd_tensor_grad(x) != NULL && grads[0] != NULL);
+    return 0;
+}
+TEST(everything_again_inside_a_hook) {
+    opd_tensor *x = numbers(3, true), *y = non_leaf(x), *c;
+    CHECK(opd_multi_hook_add(&y, 1, OPD_MULTI_ANY, steps_in_backward, NULL, NULL) > 0);
+    CHECK_INT(opd_checkpoint(custom_inside, NULL, NULL, &y, 1, &c, 1), 0);
+    CHECK_INT(opd_backward(opd_sum(c)), 0);
+    CHECK_GRAD(x, 4, 9 * 4 * 8, 4 * 27);
+}
+TEST(once_differentiable_meets_forward_mode_and_views) {
+    opd_autograd_function f = square;
+    opd_tensor *x = numbers(3, true), *y, *g, *s;
+    opd_backward_options o = options();
+    f.once_differentiable = true;
+    y = non_leaf(x);
+    times(part(y, 0, 1), apply(&f, opd_clone(part(y, 1, 2))));
+    s = opd_sum(opd_mul(y, y));                   /* (a b^2)^2 + b^2 + c^2 */
+    o.create_graph = true;
+    CHECK_INT(opd_autograd_grad(&s, 1, &x, 1, &o, &g), 0);
+    CHECK_OK();
+    if (g) { CHECK_VALUES(g, 2 * 1 * 16, 4 * 8 + 4, 6); }
+    CHECK_INT(opd_backward(opd_sum(g)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "trying to differentiate twice");
+}
+typedef struct racing { opd_tensor *x; int rounds; } racing;
+static void *races(void *p) {
+    racing *r = (racing *)p;
+    for (int i = 0; i < r->rounds; i++) {
+        OPD_SCOPED;
+        opd_tensor *y = non_leaf(r->x), *v = part(y, 0, 2), *c;
+        CHECK_INT(opd_saved_hooks_push(&saving), 0);
+        times(v, of(2));
+        opd_saved_hooks_pop();
+        CHECK_INT(opd_checkpoint(custom_inside, NULL, NULL, &y, 1, &c, 1), 0);
+        OPD_DUAL_LEVEL {
+            opd_tensor *t, *d = opd_mul(opd_make_dual(c, opd_ones(OPD_INTS(3), OPD_FLOAT64)), of(2));
+            (void)opd_unpack_dual(d, &t);
+            CHECK(t != NULL);
+            CHECK_INT(opd_backward(opd_sum(d)), 0);
+        }
+    }
+    return NULL;
+}
+TEST(threads_with_everything_on_one_leaf) {
+    opd_tensor *x = numbers(3, true);
+    racing r = {x, 20};
+    pthread_t t[3];
+    for (int i = 0; i < 3; i++) { CHECK_INT(pthread_create(&t[i], NULL, races, &r), 0); }
+    for (int i = 0; i < 3; i++) { pthread_join(t[i], NULL); }
+    CHECK_GRAD(x, 60 * 2 * 64.0 / 1, 60 * 2 * 9 * 64.0 * 8, 60 * 2 * 4 * 27.0);
 }
 
 //-- nothing leaks when memory runs out --------------------------------------------------------------------------------
