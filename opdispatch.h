@@ -13317,7 +13317,6 @@ static inline void opdi_edge_to(opdi_edge *e, opd_tensor *t) {
     }
 }
 
-OPDI_COLD_BEGIN
 static void opdi_node_describe(opd_node *n, opd_tensor *const *outs) {
     int64_t *meta = opdi_node_metas(n);
     int i, k;
@@ -13330,7 +13329,6 @@ static void opdi_node_describe(opd_node *n, opd_tensor *const *outs) {
     }
     n->flags = (uint8_t)(even ? n->flags | OPDI_NODE_EVEN : n->flags & ~OPDI_NODE_EVEN);
 }
-OPDI_COLD_END
 
 static int opdi_anomaly;                          /* OPD_ANOMALY_*: see opd_anomaly_set */
 static int opdi_trace_node(opd_node *n);
