@@ -900,9 +900,8 @@ static void everything(opd_tensor *x, opd_tensor *w, bool twice) {
     if (!opd_ok() || opd_autograd_grad(&s, 1, in, 2, &o, g)) { return; }
     if (twice) { (void)opd_backward(opd_sum(opd_mul(g[0], g[0]))); }
 }
-static void fail_each(bool twice) {
+static void fail_each(bool twice, int64_t step) {
     bool done = false;
-    int64_t step = twice ? 13 : 1;
     OPD_SCOPE { everything(numbers(4, true), numbers(2, true), twice); }          /* what comes with the first use */
     CHECK_OK();
     for (int64_t n = 1; !done && n < 20000; n += step) {
@@ -934,7 +933,16 @@ static void fail_each(bool twice) {
     }
     CHECK(done);
 }
-TEST(every_allocation_fails_once) { fail_each(false); }
-TEST(allocations_fail_in_second_derivatives) { fail_each(true); }
+TEST(every_allocation_fails_once) { fail_each(false, 1); }
+TEST(allocations_fail_in_second_derivatives) { fail_each(true, 13); }
+static void quiet_log(void *user, int is_error, const char *text) { (void)user; (void)is_error; (void)text; }
+TEST(allocations_fail_in_anomaly_mode) {
+    int was;
+    opd_log_set(quiet_log, NULL);
+    was = opd_anomaly_set(true, true);
+    fail_each(false, 11);
+    (void)opd_anomaly_set(was & OPD_ANOMALY_ON, was & OPD_ANOMALY_NAN);
+    opd_log_set(NULL, NULL);
+}
 
 CHECK_MAIN()
