@@ -19905,7 +19905,7 @@ int64_t opd_multi_hook_add(opd_tensor *const *tensors, int n, opd_multi_mode mod
     }
     multi = opdi_hook_make(OPDI_HOOK_MULTI, (opdi_any_fn)fn, user, destroy);
     if (!multi) { return 0; }
-    multi->mode = mode;
+    multi->mode = (int32_t)mode;
     multi->nmembers = n;
     multi->members = (opdi_hook **)opdi_alloc((size_t)n * sizeof *multi->members);
     if (multi->members) {
@@ -20869,6 +20869,11 @@ int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_te
 
 typedef struct opdi_place_name { void *address; const char *file; uintptr_t offset; opdi_string text; } opdi_place_name;
 
+//-- A function of this header.
+static bool opdi_ours(const char *function) {
+    return strncmp(function, "opd_", 4) == 0 || strncmp(function, "opdi_", 5) == 0;
+}
+
 #if defined(OPD_NO_PLUGINS)
 static bool opdi_address_file(void *address, const char **file, uintptr_t *offset) {
     (void)address; (void)file; (void)offset;
@@ -20997,10 +21002,6 @@ static char *opdi_line_end(char *s) {
     *end = 0;
     return end + 1;
 }
-static bool opdi_ours(const char *function) {
-    return strncmp(function, "opd_", 4) == 0 || strncmp(function, "opdi_", 5) == 0;
-}
-
 //-- Fills the texts of what addr2line knows: for each address "0x...", then pairs of lines, the innermost first.
 static void opdi_addresses_lines(opdi_place_name *p, int n) {
     int i, k;

@@ -12,6 +12,14 @@ static opd_op *aten(const char *name) {
     snprintf(full, sizeof full, "aten::%s", name);
     return opd_find(full);
 }
+static opd_tensor *add_out(opd_tensor *self, opd_tensor *other, opd_tensor *out) {
+    opd_value v[4];
+    v[0] = opd_value_tensor(self);
+    v[1] = opd_value_tensor(other);
+    v[2] = opd_value_int(1);
+    v[3] = opd_value_tensor(out);
+    return opd_call_op(aten("add.out"), v, 4);
+}
 static opd_tensor *make_leaf(program *p, const long *v) {
     int64_t sizes[8];
     opd_tensor *t;
@@ -339,9 +347,9 @@ TEST(views_that_must_not_be_written) {
     OPD_NO_GRAD { v = part(numbers(OPD_INTS(4), false), 0, 2); }
     CHECK(plus(v, numbers(OPD_INTS(2), false)) == v);          /* nothing requires grad */
     REFUSED(plus(v, w), "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that");
-    CHECK(opd_call_op(aten("add.out"), (opd_value[]){OPD_V(w), OPD_V(w), OPD_V(1), OPD_V(v)}, 4) == NULL);
+    CHECK(add_out(w, w, v) == NULL);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.");
-    OPD_NO_GRAD { CHECK(opd_call_op(aten("add.out"), (opd_value[]){OPD_V(w), OPD_V(w), OPD_V(1), OPD_V(v)}, 4) == v); }
+    OPD_NO_GRAD { CHECK(add_out(w, w, v) == v); }
 }
 TEST(views_in_no_grad_require_grad_as_their_base) {
     opd_tensor *x = numbers(OPD_INTS(3), true), *v = NULL, *y;
@@ -610,8 +618,8 @@ TEST(inference_tensors_outside) {
     REFUSED(plus(v, v), UPDATE_OUTSIDE);
     REFUSED(opd_copy_(t, s), UPDATE_OUTSIDE);
     OPD_NO_GRAD { REFUSED(opd_copy_(t, s), UPDATE_OUTSIDE); }
-    REFUSED(opd_call_op(aten("add.out"), (opd_value[]){OPD_V(o), OPD_V(o), OPD_V(1), OPD_V(t)}, 4), "functions with out=");
-    OPD_NO_GRAD { REFUSED(opd_call_op(aten("add.out"), (opd_value[]){OPD_V(o), OPD_V(o), OPD_V(1), OPD_V(t)}, 4), UPDATE_OUTSIDE); }
+    REFUSED(add_out(o, o, t), "functions with out=");
+    OPD_NO_GRAD { REFUSED(add_out(o, o, t), UPDATE_OUTSIDE); }
     REFUSED(opd_tensor_set_requires_grad(t, true), "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
     CHECK(opd_tensor_set_requires_grad(t, false) == t);
     CHECK_INT(opd_tensor_version(t), 0);
