@@ -15406,7 +15406,7 @@ typedef struct opdi_engine {
     int ncaptures;
     bool first, retain, create, accumulate, restricted;
     int64_t id;                                   /* counted in the process */
-    struct opdi_final *finals;                    /* callbacks for the end */
+    struct opdi_final *finals, **finals_end;      /* callbacks for the end; where the next goes when there are some */
     struct opdi_gathering *gatherings;            /* of hooks that wait for several gradients */
 } opdi_engine;
 
@@ -19609,7 +19609,7 @@ typedef struct opdi_final {
 
 int opd_backward_callback(opd_callback_fn fn, void *user, opd_destroy destroy) {
     opdi_engine *en = opdi_self()->engine;
-    opdi_final *f, **end;
+    opdi_final *f;
     if (!opd_ok()) { return -1; }
     if (!fn) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_backward_callback: a function is needed"); }
     if (!en) {
@@ -19622,8 +19622,8 @@ int opd_backward_callback(opd_callback_fn fn, void *user, opd_destroy destroy) {
     f->user = user;
     f->destroy = destroy;
     f->plugin = opdi_plugin_hold((uintptr_t)fn);
-    for (end = &en->finals; *end; end = &(*end)->next) { }
-    *end = f;
+    *(en->finals ? en->finals_end : &en->finals) = f;
+    en->finals_end = &f->next;
     return 0;
 }
 
