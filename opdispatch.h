@@ -19660,7 +19660,7 @@ typedef struct opdi_hook {
     int32_t refs;                                 /* of its list, of who runs it; of a multi: of its members */
     int32_t kind, mode;
     uint32_t nr;                                  /* gradient of which result; of a member: its number is `index` */
-    int index, nmembers;
+    int index, nmembers, nlinked;                 /* nlinked: of the members */
     bool removed;
     struct opdi_extra *owner;                     /* whose list it is in */
     struct opdi_hook *next, **at;
@@ -19733,15 +19733,13 @@ static void opdi_hook_slot_free(opdi_hook *h) {
 
 //-- Takes a hook out of its list; under the lock.  The list's reference is the caller's.
 static void opdi_hook_unlink(opdi_hook *h) {
-    int i;
     *h->at = h->next;
     if (h->next) { h->next->at = h->at; } else { h->owner->last = h->at; }
     OPDI_STORE(&h->removed, true);
     opdi_hook_slot_free(h);
     if (!h->multi) { return; }
     h->multi->members[h->index] = NULL;
-    for (i = 0; i < h->multi->nmembers && !h->multi->members[i]; i++) { }
-    if (i == h->multi->nmembers) { opdi_hook_slot_free(h->multi); }
+    if (--h->multi->nlinked == 0) { opdi_hook_slot_free(h->multi); }
 }
 
 //-- Into a list; under the lock.
@@ -19864,6 +19862,7 @@ static int opdi_multi_link(opdi_hook *multi, opd_tensor *const *tensors, int n) 
             h->multi = multi;
             (void)OPDI_ADD(&multi->refs, 1);
             multi->members[i] = h;
+            multi->nlinked++;
             opdi_hook_link(h, x);
         }
         opdi_unlock(&opdi_hooks_lock);
