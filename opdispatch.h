@@ -4645,10 +4645,13 @@ typedef union opdi_traits {
     struct opdi_traits_fields { uint8_t flags, backend; uint16_t backends; } f;
     uint32_t all;
 } opdi_traits;
-static inline uint32_t opdi_traits_of(const opd_tensor *t) {
-    uint32_t all;
-    memcpy(&all, &t->flags, sizeof all);
-    return all;
+#if defined(__GNUC__)
+typedef uint32_t __attribute__((may_alias)) opdi_four_bytes;
+#else
+typedef uint32_t opdi_four_bytes;
+#endif
+static inline uint32_t opdi_traits_of(const opd_tensor *t) {        /* another thread may give a view its history */
+    return OPDI_LOAD((const opdi_four_bytes *)(const void *)&t->flags);
 }
 static inline int64_t *opdi_sizes(const opd_tensor *t) { return t->dims; }
 /* What a differentiable view knows, behind the room for its dims.  A view of a view has the same base. */
@@ -12507,7 +12510,8 @@ int opd_backend_register(opd_backend backend, const opd_backend_desc *desc) {
     else if (desc->name) { wrong = opdi_name_refused(backend, desc->name); }
     if (!wrong) {
         if (desc->name && backend >= OPD_PRIVATEUSE1) { opdi_name_give(backend, desc->name); }
-        memset(b, 0, sizeof *b);
+        b->blocks = 0;                            /* `registered` is 0 and may be read just now */
+        memset(b->memory, 0, sizeof b->memory);
         b->desc = *desc;
         b->plugin = opdi_plugin_hold((uintptr_t)desc->alloc);
         opdi_backend_publish(backend, 1);
@@ -15218,19 +15222,30 @@ static const opd_value *opdi_bw_kept(const opd_backward_call *bw, int i) {
 }
 
 //-- Edge of element k of argument i; -1 when there is none.
-static int opdi_bw_edge(const opd_backward_call *bw, int i, int k) {
+OPDI_NOINLINE static int opdi_bw_edge_of(const opd_backward_call *bw, int i, int k) {
     const opdi_card *card = bw->node->formula->card;
-    int e = 0, j;
+    uint64_t below, m;
+    int e;
     if (!card && bw->node->formula->context) { return opdi_context_edge(opd_bw_context(bw), i, k); }
     if (!card) { return i >= 0 && i < bw->node->nedges && k == 0 ? i : -1; }
-    for (j = 0; j <= i && j < card->nargs; j++) {
-        bool list = (card->list_args >> j & 1) != 0, tensor = (card->tensor_args >> j & 1) != 0;
-        const opd_value *v = list ? opdi_bw_kept(bw, j) : NULL;
-        int n = list ? (v && v->tag == OPD_TAG_TENSORS ? v->n : 0) : tensor ? 1 : 0;
-        if (j == i) { return k >= 0 && k < n ? e + k : -1; }
+    if (i < 0 || i >= card->nargs || k < 0) { return -1; }
+    below = ((uint64_t)1 << i) - 1;
+    e = opdi_popcount(card->tensor_args & below);
+    for (m = card->list_args & (below << 1 | 1); m; m &= m - 1) {
+        const int at = opdi_low_bit(m);
+        const opd_value *v = opdi_bw_kept(bw, at);
+        const int n = v && v->tag == OPD_TAG_TENSORS ? v->n : 0;
+        if (at == i) { return k < n ? e + k : -1; }
         e += n;
     }
-    return -1;
+    return k == 0 && (card->tensor_args >> i & 1) ? e : -1;
+}
+static inline int opdi_bw_edge(const opd_backward_call *bw, int i, int k) {
+    const opdi_card *card = bw->node->formula->card;
+    uint64_t bit;
+    if (OPDI_UNLIKELY(!card) || card->list_args || i < 0 || i >= OPD_MAX_ARGS) { return opdi_bw_edge_of(bw, i, k); }
+    bit = (uint64_t)1 << i;
+    return k == 0 && (card->tensor_args & bit) ? opdi_popcount(card->tensor_args & (bit - 1)) : -1;
 }
 
 opd_tensor *opd_bw_grad(opd_backward_call *bw, int i) {
@@ -15302,9 +15317,9 @@ bool opd_bw_needs_at(const opd_backward_call *bw, int i, int k) {
     return e >= 0 && opdi_edges(bw->node)[e].vertex != 0;
 }
 bool opd_bw_needs(const opd_backward_call *bw, int i) {
-    int k;
-    for (k = 0; opdi_bw_edge(bw, i, k) >= 0; k++) {
-        if (opd_bw_needs_at(bw, i, k)) { return true; }
+    int k, e;
+    for (k = 0; (e = opdi_bw_edge(bw, i, k)) >= 0; k++) {
+        if (opdi_edges(bw->node)[e].vertex) { return true; }
     }
     return false;
 }
