@@ -9943,7 +9943,7 @@ OPDI_NOINLINE static int opdi_invoke(opdi_thread *th, opd_call *c, const opdi_sl
 //-- scans.
 static inline const opdi_slot *opdi_find_slot(const opdi_thread *th, opd_call *c, const opdi_table *table,
                                               const opdi_union *u) {
-    const int grad = OPDI_UNLIKELY((u->flags & OPDI_IS_VIEW) | (unsigned)th->state.forward)
+    const int grad = OPDI_UNLIKELY((int)(u->flags & OPDI_IS_VIEW) | th->state.forward)
         ? opdi_wants_autograd(th, c, u->flags) : (u->flags & OPDI_REQUIRES_GRAD) && !th->state.no_grad;
     const int backend = u->backends & (u->backends - 1) ? opdi_top_bit(u->backends) : (int)u->backend;
     const uint64_t f = (u->functionality | th->state.include) & th->state.allow & table->masks[grad][backend];
