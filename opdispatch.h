@@ -1125,7 +1125,7 @@ OPD_API int opd_context_return(opd_context *ctx, opd_tensor *t);
 OPD_API int opd_context_return_value(opd_context *ctx, opd_value v);
 /* Whether input i (an element of the list i) requires grad; in the formula too. */
 OPD_API bool opd_context_needs_input_grad(const opd_context *ctx, int i);
-/* Tensors that the formula reads with opd_context_saved, at most 200; elements may be NULL.  A second call replaces the
+/* Tensors that the formula reads with opd_context_saved, at most 190; elements may be NULL.  A second call replaces the
    first.  An error when one was written to meanwhile, or the graph was freed. */
 OPD_API int opd_context_save_for_backward(opd_context *ctx, opd_tensor *const *tensors, int n);
 /* The same for the jvp. */
@@ -1319,6 +1319,7 @@ OPD_API opd_tensor *opd_jvp_result(opd_jvp_call *jv, int i);                  /*
 OPD_API int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent);
 /* The context of a custom function, or NULL.  Arguments and results are its inputs and outputs there. */
 OPD_API opd_context *opd_jvp_context(const opd_jvp_call *jv);
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:checking   gradients against finite differences, pictures of graphs
 //----------------------------------------------------------------------------------------------------------------------
@@ -1387,7 +1388,8 @@ OPD_API opd_adam_options opd_adamw_defaults(void);   /* the same with weight_dec
 OPD_API opd_optimizer *opd_sgd(opd_tensor *const *params, int n, const opd_sgd_options *options);
 OPD_API opd_optimizer *opd_adam(opd_tensor *const *params, int n, const opd_adam_options *options);
 OPD_API opd_optimizer *opd_adamw(opd_tensor *const *params, int n, const opd_adam_options *options);
-/* One step by the gradients that are there; parameters without one stay as they are.  0, or -1 with nothing changed. */
+/* One step by the gradients that are there; parameters without one stay as they are.  0, or -1 with nothing changed,
+   except that of parameters that have seen a step and others, the first may have stepped when the others fail. */
 OPD_API int opd_optimizer_step(opd_optimizer *o);
 /* Takes the gradients of its parameters away (set_to_none). */
 OPD_API int opd_optimizer_zero_grad(opd_optimizer *o);
@@ -1398,6 +1400,7 @@ OPD_API int opd_optimizer_set_lr(opd_optimizer *o, double lr);
 OPD_API opd_tensor *opd_optimizer_state(const opd_optimizer *o, int i, const char *name);
 /* Takes a saved one over, by a copy: the optimizer goes on where the other one was.  0, or -1 with an error. */
 OPD_API int opd_optimizer_set_state(opd_optimizer *o, int i, const char *name, const opd_tensor *value);
+/* Lets go of parameters and state; NULL: nothing. */
 OPD_API void opd_optimizer_free(opd_optimizer *o);
 
 /* torch.nn.utils.clip_grad_norm_: scales the gradients of params so that the norm of all of them together is at most
@@ -4602,7 +4605,6 @@ typedef struct opdi_storage {
     void *block;                 /* what to free, */
     int64_t block_bytes;         /* and its size; negative: an opdi_foreign */
     struct opdi_dual *duals;     /* forward mode: tangents of the tensors that look at it */
-    uint32_t pad;
     uint8_t device;              /* the backend whose memory `data` is; 0: the host's, or none */
     int8_t index;                /* which of its devices */
     uint16_t spare;
@@ -25397,7 +25399,7 @@ OPDI_COLD_END
 OPDI_COLD_BEGIN
 
 /* A dim counted from the end where it is negative (c10::maybe_wrap_dim); a 0-dim tensor takes 0 and -1.  -1: failed. */
-static int opdi_view_dim(int64_t dim, int ndim) {
+static int opdi_dim_of(int64_t dim, int ndim) {
     const int n = OPDI_MAX(ndim, 1);
     if (dim < -n || dim >= n) {
         return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
@@ -25560,8 +25562,8 @@ OPDI_CARD_OF(expand_as, "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", 
              "[3], [2,3]")
 static int opdi_flatten_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
-    int first = opdi_view_dim(opd_arg_int(call, 1), self->ndim),
-        last = opdi_view_dim(opd_arg_int(call, 2), self->ndim), i, n = 0;
+    int first = opdi_dim_of(opd_arg_int(call, 1), self->ndim),
+        last = opdi_dim_of(opd_arg_int(call, 2), self->ndim), i, n = 0;
     int64_t sizes[OPD_MAX_DIMS + 1];
     if (first < 0 || last < 0) { return -1; }
     if (first > last) {
@@ -25636,8 +25638,8 @@ static int opdi_return_swapped(opd_call *call, opd_tensor *self, int a, int b) {
 }
 static int opdi_transpose_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
-    int a = opdi_view_dim(opd_arg_int(call, 1), self->ndim),
-        b = a < 0 ? -1 : opdi_view_dim(opd_arg_int(call, 2), self->ndim);
+    int a = opdi_dim_of(opd_arg_int(call, 1), self->ndim),
+        b = a < 0 ? -1 : opdi_dim_of(opd_arg_int(call, 2), self->ndim);
     return a < 0 || b < 0 ? -1 : opdi_return_swapped(call, self, a, b);
 }
 static int opdi_transpose_backward(opd_backward_call *bw) {
@@ -25665,7 +25667,7 @@ static int opdi_permutation(opd_ints dims, int ndim, int64_t *perm) {
     }
     memset(seen, 0, sizeof seen);
     for (i = 0; i < ndim; i++) {
-        if ((d = opdi_view_dim(dims.data[i], ndim)) < 0) { return -1; }
+        if ((d = opdi_dim_of(dims.data[i], ndim)) < 0) { return -1; }
         if (seen[d]) { return opd_fail(OPD_ERROR_SHAPE, "permute(): duplicate dims are not allowed."); }
         seen[d] = true;
         perm[i] = d;
@@ -25694,7 +25696,7 @@ OPDI_CARD_VIEW(permute, "permute(Tensor(a) self, int[] dims) -> Tensor(a)", opdi
                "[2,3], (1,0); [2,3,2], (2,0,-2)")
 static int opdi_unsqueeze_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
-    int d = opdi_view_dim(opd_arg_int(call, 1), self->ndim + 1);
+    int d = opdi_dim_of(opd_arg_int(call, 1), self->ndim + 1);
     opdi_geometry g;
     if (d < 0) { return -1; }
     opdi_geometry_of(&g, self);
@@ -25715,7 +25717,7 @@ static int opdi_geometry_squeezed(const opd_call *call, opdi_geometry *g) {
     int32_t k;
     int d;
     for (k = 0; k < (v.tag == OPD_TAG_INTS ? v.n : v.tag == OPD_TAG_INT); k++) {
-        if ((d = opdi_view_dim(v.tag == OPD_TAG_INT ? v.u.i : v.u.ints[k], self->ndim)) < 0) { return -1; }
+        if ((d = opdi_dim_of(v.tag == OPD_TAG_INT ? v.u.i : v.u.ints[k], self->ndim)) < 0) { return -1; }
         if (only >> d & 1) {
             return opd_fail(OPD_ERROR_ARGUMENT, "dim %d appears multiple times in the list of dims", d);
         }
@@ -25757,7 +25759,7 @@ static int64_t opdi_select_geometry(const opd_tensor *t, int64_t dim, int64_t in
     int64_t size;
     int d;
     if (t->ndim == 0) { return opd_fail(OPD_ERROR_INDEX, "select() cannot be applied to a 0-dim tensor."); }
-    if ((d = opdi_view_dim(dim, t->ndim)) < 0) { return -1; }
+    if ((d = opdi_dim_of(dim, t->ndim)) < 0) { return -1; }
     size = opdi_sizes(t)[d];
     if (index < -size || index >= size) {
         return opd_fail(OPD_ERROR_INDEX, "select(): index %lld out of range for tensor of size %s at dimension %d",
@@ -25785,7 +25787,7 @@ static int64_t opdi_slice_geometry(const opd_tensor *t, int64_t dim, int64_t sta
     int64_t size;
     int d;
     if (t->ndim == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "slice() cannot be applied to a 0-dim tensor."); }
-    if ((d = opdi_view_dim(dim, t->ndim)) < 0) { return -1; }
+    if ((d = opdi_dim_of(dim, t->ndim)) < 0) { return -1; }
     if (step <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "slice step must be positive"); }
     size = opdi_sizes(t)[d];
     if (start < 0) { start += size; }
@@ -26191,7 +26193,7 @@ OPDI_CARD_VIEW(view_dtype, "view.dtype(Tensor(a) self, ScalarType dtype) -> Tens
 
 static int64_t opdi_diagonal_geometry(const opd_tensor *t, int64_t offset, int64_t dim1, int64_t dim2,
                                       opdi_geometry *g) {
-    int a = opdi_view_dim(dim1, t->ndim), b = a < 0 ? -1 : opdi_view_dim(dim2, t->ndim);
+    int a = opdi_dim_of(dim1, t->ndim), b = a < 0 ? -1 : opdi_dim_of(dim2, t->ndim);
     int64_t size, stride, at;
     if (a < 0 || b < 0) { return -1; }
     if (a == b) {
@@ -26237,7 +26239,7 @@ OPDI_CARD_PUT(diagonal_backward,
               opdi_diagonal_backward_kernel, opdi_diagonal_backward_bw, "diagonal_backward.out", "[3], (3,4), 0, 0, 1")
 /* Windows of `size` elements, `step` apart, along a dim; the place in a window becomes the last dim. */
 static int opdi_unfold_geometry(const opd_tensor *t, int64_t dim, int64_t size, int64_t step, opdi_geometry *g) {
-    int d = opdi_view_dim(dim, t->ndim);
+    int d = opdi_dim_of(dim, t->ndim);
     int64_t length = d >= 0 && t->ndim ? opdi_sizes(t)[d] : 1, stride = d >= 0 && t->ndim ? opdi_strides(t)[d] : 1;
     if (d < 0) { return -1; }
     if (size < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "size is %lld but must be >= 0", (long long)size); }
@@ -26348,7 +26350,7 @@ static int opdi_parts_of(opdi_parts *p, opd_value v, int64_t total, int dim) {
 /* split.Tensor, split_with_sizes */
 static int opdi_split_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), **list;
-    int d = opdi_view_dim(opd_arg_int(call, 2), self->ndim);
+    int d = opdi_dim_of(opd_arg_int(call, 2), self->ndim);
     int64_t i, at = 0;
     opdi_parts p;
     opdi_geometry g;
@@ -26383,7 +26385,7 @@ static opd_tensor *opdi_grad_or_zeros(opd_backward_call *bw, int64_t i, int64_t 
 }
 static int opdi_split_backward(opd_backward_call *bw) {
     opd_ints sizes = opd_bw_sizes(bw, 0);
-    int d = opdi_view_dim(opd_bw_value(bw, 2).u.i, (int)sizes.n);
+    int d = opdi_dim_of(opd_bw_value(bw, 2).u.i, (int)sizes.n);
     int64_t part[OPD_MAX_DIMS], i;
     opdi_parts p;
     opd_tensor **list;
@@ -26400,7 +26402,7 @@ static int opdi_split_backward(opd_backward_call *bw) {
 }
 static int opdi_unbind_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), **list;
-    int d = opdi_view_dim(opd_arg_int(call, 1), self->ndim);
+    int d = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
     int64_t i, n;
     opdi_geometry g;
     if (self->ndim == 0) {
@@ -26420,7 +26422,7 @@ static int opdi_unbind_kernel(opd_call *call) {
 }
 static int opdi_unbind_backward(opd_backward_call *bw) {
     opd_ints sizes = opd_bw_sizes(bw, 0);
-    int d = opdi_view_dim(opd_bw_value(bw, 1).u.i, (int)sizes.n), k, m = 0;
+    int d = opdi_dim_of(opd_bw_value(bw, 1).u.i, (int)sizes.n), k, m = 0;
     int64_t part[OPD_MAX_DIMS], i, n;
     opd_tensor **list;
     if (d < 0 || !(list = opdi_list_room(n = sizes.data[d]))) { return -1; }
@@ -26455,7 +26457,7 @@ static int opdi_split_of_kernel(opd_call *call) {
 static int opdi_chunk_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int64_t chunks = opd_arg_int(call, 1), size, each, *zeros;
-    int d = opdi_view_dim(opd_arg_int(call, 2), self->ndim);
+    int d = opdi_dim_of(opd_arg_int(call, 2), self->ndim);
     if (self->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "chunk expects at least a 1-dimensional tensor"); }
     if (chunks <= 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "chunk expects `chunks` to be greater than 0, got: %lld",
@@ -26489,7 +26491,7 @@ OPDI_CARD_SPLIT(unsafe_chunk, "unsafe_chunk(Tensor self, int chunks, int dim=0) 
                 opdi_chunk_kernel, "[5,2], 2")
 /* As equal parts as possible, longer ones first. */
 static int opdi_tensor_split_sections(opd_call *call, opd_tensor *self, int64_t n, int64_t dim) {
-    int d = opdi_view_dim(dim, self->ndim);
+    int d = opdi_dim_of(dim, self->ndim);
     int64_t i, *sizes;
     if (d < 0) { return -1; }
     if (n <= 0) {
@@ -26575,7 +26577,7 @@ OPDI_CARD_SPLIT(dsplit_array, "dsplit.array(Tensor(a -> *) self, int[] indices) 
 //-- made of views -----------------------------------------------------------------------------------------------------
 
 static opd_tensor *opdi_narrowed(opd_tensor *t, int64_t dim, int64_t start, int64_t length) {
-    int d = opdi_view_dim(dim, t->ndim);
+    int d = opdi_dim_of(dim, t->ndim);
     int64_t size;
     if (t->ndim == 0) { (void)opd_fail(OPD_ERROR_SHAPE, "narrow() cannot be applied to a 0-dim tensor."); return NULL; }
     if (d < 0) { return NULL; }
@@ -26633,8 +26635,8 @@ static int opdi_move_dims(opd_call *call, opd_ints from, opd_ints to) {
     memset(used, 0, sizeof used);
     for (i = 0; i < self->ndim; i++) { perm[i] = -1; }
     for (i = 0; i < from.n; i++) {
-        int s = opdi_view_dim(from.data[i], self->ndim);
-        if (s < 0 || (d = opdi_view_dim(to.data[i], self->ndim)) < 0) { return -1; }
+        int s = opdi_dim_of(from.data[i], self->ndim);
+        if (s < 0 || (d = opdi_dim_of(to.data[i], self->ndim)) < 0) { return -1; }
         if (self->ndim == 0) { continue; }
         if (used[s] || perm[d] >= 0) {
             return opd_fail(OPD_ERROR_ARGUMENT, "movedim: repeated dim in `%s`", used[s] ? "source" : "destination");
@@ -26705,7 +26707,7 @@ OPDI_CARD_VIEWS(matrix_H, "matrix_H(Tensor(a) self) -> Tensor(a)", opdi_matrix_t
 OPDI_CARD_VIEWS(adjoint, "adjoint(Tensor(a) self) -> Tensor(a)", opdi_matrix_transpose_kernel, "[2,3]")
 static int opdi_unflatten_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
-    int d = opdi_view_dim(opd_arg_int(call, 1), self->ndim), i, n = 0;
+    int d = opdi_dim_of(opd_arg_int(call, 1), self->ndim), i, n = 0;
     opd_ints into = opd_arg_ints(call, 2);
     int64_t sizes[OPD_MAX_DIMS], inner[OPD_MAX_DIMS];
     if (d < 0) { return -1; }
@@ -26870,7 +26872,7 @@ static int opdi_flip_kernel(opd_call *call) {
     memset(seen, 0, sizeof seen);
     opdi_geometry_of(&g, self);
     for (i = 0; i < dims.n; i++) {
-        if ((d = opdi_view_dim(dims.data[i], self->ndim)) < 0) { return -1; }
+        if ((d = opdi_dim_of(dims.data[i], self->ndim)) < 0) { return -1; }
         if (seen[d]) { return opd_fail(OPD_ERROR_ARGUMENT, "dim %d appears multiple times in the list of dims", d); }
         seen[d] = true;
         if (self->ndim && g.sizes[d] > 1) { at += (g.sizes[d] - 1) * g.strides[d]; g.strides[d] = -g.strides[d]; }
@@ -26931,7 +26933,7 @@ static int opdi_roll_kernel(opd_call *call) {
             return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions",
                             (long long)dims.data[i]);
         }
-        if (opdi_view_dim(dims.data[i], self->ndim) < 0) { return -1; }
+        if (opdi_dim_of(dims.data[i], self->ndim) < 0) { return -1; }
     }
     out = opd_result(call, 0, opdi_sizes(self), self->ndim, (opd_scalar_type)self->dtype);
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
@@ -26944,7 +26946,7 @@ static int opdi_roll_kernel(opd_call *call) {
     for (now = self, i = 0; i < dims.n; i++, now = next) {
         next = i + 1 == dims.n ? out
             : opd_tensor_new(opd_ints_of(opdi_sizes(self), self->ndim), (opd_scalar_type)self->dtype);
-        if (!next || opdi_roll_one(next, now, opdi_view_dim(dims.data[i], self->ndim), shifts.data[i])) { return -1; }
+        if (!next || opdi_roll_one(next, now, opdi_dim_of(dims.data[i], self->ndim), shifts.data[i])) { return -1; }
     }
     return 0;
 }
@@ -27019,8 +27021,8 @@ static int opdi_redescribed(opd_call *call, opd_tensor *t, const opdi_geometry *
 static int opdi_transpose__kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const bool plain = call->op->nargs == 1;      /* t_ */
-    int a = plain ? 0 : opdi_view_dim(opd_arg_int(call, 1), self->ndim),
-        b = plain ? self->ndim > 1 : a < 0 ? -1 : opdi_view_dim(opd_arg_int(call, 2), self->ndim);
+    int a = plain ? 0 : opdi_dim_of(opd_arg_int(call, 1), self->ndim),
+        b = plain ? self->ndim > 1 : a < 0 ? -1 : opdi_dim_of(opd_arg_int(call, 2), self->ndim);
     opdi_geometry g;
     if (a < 0 || b < 0) { return -1; }
     if (plain && self->ndim > 2) {
@@ -27034,7 +27036,7 @@ static int opdi_transpose__kernel(opd_call *call) {
 }
 static int opdi_unsqueeze__kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
-    int d = opdi_view_dim(opd_arg_int(call, 1), self->ndim + 1);
+    int d = opdi_dim_of(opd_arg_int(call, 1), self->ndim + 1);
     opdi_geometry g;
     if (d < 0) { return -1; }
     opdi_geometry_of(&g, self);
@@ -27129,7 +27131,7 @@ static int opdi_is_same_size_kernel(opd_call *call) {
 /* size.int, stride.int */
 static int opdi_size_kernel(opd_call *call) {
     const opd_tensor *t = opd_arg_tensor(call, 0);
-    int d = opdi_view_dim(opd_arg_int(call, 1), t->ndim);
+    int d = opdi_dim_of(opd_arg_int(call, 1), t->ndim);
     if (d < 0) { return -1; }
     if (t->ndim == 0) {
         return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions",
@@ -27321,8 +27323,8 @@ OPDI_CARD_VIEWS(positive, "positive(Tensor(a) self) -> Tensor(a)", opdi_positive
 
 static int opdi_diag_embed_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out;
-    int a = opdi_view_dim(opd_arg_int(call, 2), self->ndim + 1),
-        b = a < 0 ? -1 : opdi_view_dim(opd_arg_int(call, 3), self->ndim + 1);
+    int a = opdi_dim_of(opd_arg_int(call, 2), self->ndim + 1),
+        b = a < 0 ? -1 : opdi_dim_of(opd_arg_int(call, 3), self->ndim + 1);
     int64_t offset = opd_arg_int(call, 1), length;
     opdi_geometry g;
     if (a < 0 || b < 0) { return -1; }
@@ -29320,22 +29322,13 @@ OPDI_LOOPS_BEGIN
 //-- dims of a reduction -----------------------------------------------------------------------------------------------
 OPDI_COLD_BEGIN
 
-/* d brought into [0, ndim); a 0-dim tensor has one dim here.  -1 with an error. */
-static int opdi_reduce_dim(int64_t d, int ndim) {
-    const int n = OPDI_MAX(ndim, 1);
-    if (d < -n || d >= n) {
-        return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
-                        -n, n - 1, (long long)d);
-    }
-    return (int)(d < 0 ? d + n : d);
-}
 #define OPDI_ALL_DIMS (~(uint64_t)0)
 /* Bit d for each dim in the list, all of them for an empty one (at::dim_list_to_bitset). */
 static int opdi_reduce_mask(opd_ints dims, int ndim, uint64_t *mask) {
     int64_t i;
     *mask = dims.n ? 0 : OPDI_ALL_DIMS;
     for (i = 0; i < dims.n; i++) {
-        const int d = opdi_reduce_dim(dims.data[i], ndim);
+        const int d = opdi_dim_of(dims.data[i], ndim);
         if (d < 0) { return -1; }
         if (*mask >> d & 1) {
             return opd_fail(OPD_ERROR_ARGUMENT, "dim %d appears multiple times in the list of dims", d);
@@ -30143,7 +30136,7 @@ static int opdi_reduce_nonempty(const opd_tensor *t, opd_ints dims, const char *
                         "Specify the reduction dim with the 'dim' argument.", name);
     }
     for (i = 0; i < dims.n; i++) {
-        const int d = opdi_reduce_dim(dims.data[i], t->ndim);
+        const int d = opdi_dim_of(dims.data[i], t->ndim);
         if (d < 0) { return -1; }
         if (t->ndim && opdi_sizes(t)[d] == 0) {
             return opd_fail(OPD_ERROR_INDEX, "%s(): Expected reduction dim %lld to have non-zero size.", name,
@@ -31082,7 +31075,7 @@ OPDI_COLD_BEGIN
 static int opdi_softmax_of(opd_call *call, bool logarithm) {
     opd_tensor *t = opd_arg_tensor(call, 0), *ops[2];
     const opd_scalar_type dtype = (opd_scalar_type)t->dtype;
-    const int dim = opdi_reduce_dim(opd_arg_int(call, 1), t->ndim), type = opdi_compute_type(dtype);
+    const int dim = opdi_dim_of(opd_arg_int(call, 1), t->ndim), type = opdi_compute_type(dtype);
     opdi_lines r;
     if (dim < 0) { return -1; }
     if (opd_arg_bool(call, 2)) {
@@ -31102,7 +31095,7 @@ static int opdi_softmax_of(opd_call *call, bool logarithm) {
 }
 static int opdi_softmax_backward_of(opd_call *call, bool logarithm) {
     opd_tensor *g = opd_arg_tensor(call, 0), *ops[3];
-    const int dim = opdi_reduce_dim(opd_arg_int(call, 2), g->ndim);
+    const int dim = opdi_dim_of(opd_arg_int(call, 2), g->ndim);
     const opd_scalar_type dtype = (opd_scalar_type)g->dtype;
     const int type = opdi_compute_type(dtype);
     opdi_lines r;
@@ -31217,7 +31210,7 @@ static const opdi_line_fn opdi_line_logcumsumexp[3] = {opdi_line_logcumsumexp_f3
 OPDI_COLD_BEGIN
 static int opdi_scan(opd_call *call, const opdi_line_fn *fns, opd_scalar_type dtype, const char *what) {
     opd_tensor *t = opd_arg_tensor(call, 0), *ops[2];
-    const int dim = opdi_reduce_dim(opd_arg_int(call, 1), t->ndim), type = opdi_compute_type(dtype);
+    const int dim = opdi_dim_of(opd_arg_int(call, 1), t->ndim), type = opdi_compute_type(dtype);
     opdi_lines r;
     if (dim < 0) { return -1; }
     if (!fns[type] || opd_dtype_is_complex(dtype) || opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
@@ -31330,7 +31323,7 @@ static const opdi_line_fn opdi_line_cummax[3] = {opdi_line_cummax_f32, opdi_line
 static int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int64_t dim_arg, int64_t len, bool reduce,
                              bool keep, opdi_lines *r, int64_t cost, const char *what) {
     opd_tensor *t = opd_arg_tensor(call, 0), *ops[3], views[2], *full;
-    const int dim = opdi_reduce_dim(dim_arg, t->ndim), type = opdi_compute_type((opd_scalar_type)t->dtype);
+    const int dim = opdi_dim_of(dim_arg, t->ndim), type = opdi_compute_type((opd_scalar_type)t->dtype);
     int64_t sizes[OPD_MAX_DIMS], dims[2][2 * OPD_MAX_DIMS];
     int ndim, d, k;
     if (dim < 0) { return -1; }
@@ -31373,8 +31366,8 @@ static int opdi_cummax_of(opd_call *call, bool smallest) {
     const int64_t dim = opd_arg_int(call, 1);
     opdi_lines r;
     r.flag = smallest; r.flag2 = r.keep_strides = false; r.tmp = 0; r.k = 0;
-    return opdi_lines_select(call, opdi_line_cummax, dim, t->ndim && opdi_reduce_dim(dim, t->ndim) >= 0
-                             ? opdi_sizes(t)[opdi_reduce_dim(dim, t->ndim)] : 1,
+    return opdi_lines_select(call, opdi_line_cummax, dim, t->ndim && opdi_dim_of(dim, t->ndim) >= 0
+                             ? opdi_sizes(t)[opdi_dim_of(dim, t->ndim)] : 1,
                              false, true, &r, 2, smallest ? "cummin_cpu" : "cummax_cpu");
 }
 OPDI_KERNEL(cummax) { return opdi_cummax_of(call, false); }
@@ -31512,7 +31505,7 @@ static const opdi_line_fn opdi_line_mode[3] = {opdi_line_mode_f32, opdi_line_mod
 
 /* The size of dim, 1 for a 0-dim tensor; -1 with an error. */
 static int64_t opdi_line_size(const opd_tensor *t, int64_t dim) {
-    const int d = opdi_reduce_dim(dim, t->ndim);
+    const int d = opdi_dim_of(dim, t->ndim);
     return d < 0 ? -1 : t->ndim ? opdi_sizes(t)[d] : 1;
 }
 OPDI_COLD_BEGIN
@@ -34259,15 +34252,6 @@ static opd_tensor *opdi_desk_f32(opd_tensor *out) {
     return opdi_desk(out, out->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32);
 }
 
-/* c10::maybe_wrap_dim; -1 with the error. */
-static int opdi_dim_of(int64_t dim, int ndim) {
-    const int n = OPDI_MAX(ndim, 1);
-    if (dim < -n || dim >= n) {
-        return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
-                        -n, n - 1, (long long)dim);
-    }
-    return (int)(dim < 0 ? dim + n : dim);
-}
 static int64_t opdi_span_of(const int64_t *sizes, int from, int to) {
     int64_t n = 1;
     for (; from < to; from++) { n *= sizes[from]; }
@@ -36674,9 +36658,15 @@ static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *p
     return 0;
 }
 /* sum: g; mean: g / count; amax, amin: g shared among the places that hold the result. */
-static int opdi_reduce_backward(opd_backward_call *bw, const opdi_picker *p, int how, opd_tensor *self,
-                                opd_tensor *src, opd_tensor *result, int at) {
+static int opdi_reduce_backward(opd_backward_call *bw, bool rows) {
+    opd_tensor *self = opd_bw_tensor(bw, 0), *src = opd_bw_tensor(bw, 3), *result = opd_bw_result(bw, 0);
     opd_tensor *g = opd_bw_grad(bw, 0), *part, *mine, *hit, *count, *ones;
+    const int how = opdi_reduce_of(opd_bw_value(bw, 4).u.s), at = 3;
+    opdi_picker picker, *p = &picker;
+    p->dim = opd_bw_value(bw, 1).u.i;
+    p->index = opd_bw_tensor(bw, 2);
+    p->rows = rows;
+    p->include_self = opd_bw_value(bw, 5).u.i != 0;
     if (how == 0 || how == 4) {
         if (how == 4) {
             ones = opdi_full_like(g, 1);
@@ -36700,13 +36690,7 @@ static int opdi_reduce_backward(opd_backward_call *bw, const opdi_picker *p, int
     OPDI_GIVE(at, opd_mul(opdi_picked(p, g), hit));
     return 0;
 }
-OPDI_BW1(scatter_reduce_two) {
-    opdi_picker p;
-    p.dim = opd_bw_value(bw, 1).u.i; p.index = opd_bw_tensor(bw, 2); p.rows = false;
-    p.include_self = opd_bw_value(bw, 5).u.i != 0;
-    return opdi_reduce_backward(bw, &p, opdi_reduce_of(opd_bw_value(bw, 4).u.s), opd_bw_tensor(bw, 0),
-                                opd_bw_tensor(bw, 3), opd_bw_result(bw, 0), 3);
-}
+OPDI_BW1(scatter_reduce_two) { return opdi_reduce_backward(bw, false); }
 OPDI_OP(scatter_reduce_two) {
     opdi_describe(op, "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
                   "bool include_self=True) -> Tensor", opdi_scatter_reduce_two_kernel, opdi_scatter_reduce_two_backward,
@@ -37053,13 +37037,7 @@ OPDI_KERNEL(index_reduce) {
     index = opdi_rows_spread(index, dim, src);
     return index ? opdi_reduce_into(out, dim, index, src, how, opd_arg_bool(call, 5)) : -1;
 }
-OPDI_BW1(index_reduce) {
-    opdi_picker p;
-    p.dim = opd_bw_value(bw, 1).u.i; p.index = opd_bw_tensor(bw, 2); p.rows = true;
-    p.include_self = opd_bw_value(bw, 5).u.i != 0;
-    return opdi_reduce_backward(bw, &p, opdi_reduce_of(opd_bw_value(bw, 4).u.s), opd_bw_tensor(bw, 0),
-                                opd_bw_tensor(bw, 3), opd_bw_result(bw, 0), 3);
-}
+OPDI_BW1(index_reduce) { return opdi_reduce_backward(bw, true); }
 OPDI_OP(index_reduce) {
     opdi_describe(op, "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, "
                   "bool include_self=True) -> Tensor", opdi_index_reduce_kernel, opdi_index_reduce_backward,

@@ -298,4 +298,19 @@ OPD_UNUSED static int results_of(const opd_op *op, const opd_value *rets, opd_te
     }
     return n;
 }
+
+OPD_UNUSED static char what[400];                 /* what is being done, for messages */
+OPD_UNUSED static bool say(bool right, const char *text) {
+    if (!right) { printf("%s: %s\n", what, text); }
+    CHECK(right);
+    return right;
+}
+/* An error nobody expects: says what and clears it. */
+OPD_UNUSED static bool went_well(int rc) {
+    if (rc >= 0 && opd_ok()) { return true; }
+    printf("%s: %s\n", what, opd_error_message());
+    CHECK(opd_ok() && rc >= 0);
+    opd_error_clear();
+    return false;
+}
 #endif /* OPD_TESTS_CASES_H */

@@ -24,20 +24,7 @@ strict_cxx='-x c++ -std=c++11 -Wall -Wextra -Wshadow'
 
 #-- helpers ------------------------------------------------------------------------------------------------------------
 
-# A check prints nothing when all is well, what is wrong otherwise; or "SKIP: why".
-result() {
-    case $2 in
-        '') echo "ok $1" ;;
-        SKIP:*) echo "skip $1:${2#SKIP:}" ;;
-        *) printf 'FAIL %s: %s\n' "$1" "$2" ;;
-    esac
-}
-# quiet COMMAND...: its output, when it fails or warns.
-quiet() {
-    quiet_out=$("$@" 2>&1) || quiet_out="status $? from: $*
-$quiet_out"
-    [ -z "$quiet_out" ] || printf '%s\n' "$quiet_out" | head -n 12
-}
+. "$root/tests/checks.sh"
 # fails COMMAND...: its output, when it fails (warnings are let through).
 fails() {
     fails_out=$("$@" 2>&1) || printf 'status %d from: %s\n%s\n' $? "$*" "$fails_out" | head -n 12

@@ -27,19 +27,7 @@ lib='-lm -lpthread'
 
 #-- helpers ------------------------------------------------------------------------------------------------------------
 
-result() {
-    case $2 in
-        '') echo "ok $1" ;;
-        SKIP:*) echo "skip $1:${2#SKIP:}" ;;
-        *) printf 'FAIL %s: %s\n' "$1" "$2" ;;
-    esac
-}
-# quiet COMMAND...: its output, when it fails or says something.
-quiet() {
-    quiet_out=$("$@" 2>&1) || quiet_out="status $? from: $*
-$quiet_out"
-    [ -z "$quiet_out" ] || printf '%s\n' "$quiet_out" | head -n 12
-}
+. "$root/tests/checks.sh"
 # refused TEXT LIBRARY: the host says TEXT and nothing stays.
 refused() {
     host

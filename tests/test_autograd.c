@@ -1,22 +1,13 @@
 /* The tape: leaves, graphs, errors, formulas of one's own, deep and wide graphs, threads.  THREADED */
 #include "../opdispatch.h"
-#include "check.h"
+#include "tape.h"
 
 #include <pthread.h>
 
-static opd_tensor *of(double v) { return opd_tensor_from(&v, opd_ints_of(NULL, 0), OPD_FLOAT64); }
-static opd_tensor *leaf(double v) { return opd_tensor_set_requires_grad(of(v), true); }
-static opd_tensor *vec(int64_t n, bool grad) {
-    double v[64];
-    int i;
-    for (i = 0; i < 64; i++) { v[i] = i + 1; }
-    return opd_tensor_set_requires_grad(opd_tensor_from(v, opd_ints_of(&n, 1), OPD_FLOAT64), grad);
-}
 static double grad_of(opd_tensor *t) {
     CHECK(opd_tensor_grad(t) != NULL);
     return opd_tensor_grad(t) ? opd_item_f64(opd_tensor_grad(t)) : 0;
 }
-static opd_backward_options options(void) { opd_backward_options o; memset(&o, 0, sizeof o); return o; }
 static int grad1(opd_tensor *y, opd_tensor *x, bool create_graph, opd_tensor **g) {
     opd_backward_options o = options();
     o.create_graph = create_graph;
@@ -220,7 +211,6 @@ TEST(broadcast_gradients_are_summed) {
 
 //-- in place ----------------------------------------------------------------------------------------------------------
 
-static opd_op *op_named(const char *name) { return opd_find(name); }
 TEST(in_place_rules) {
     opd_tensor *x = leaf(2), *y, *a;
     CHECK(OPD_CALL(op_named("aten::mul_.Tensor"), x, of(2)) == NULL);

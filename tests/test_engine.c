@@ -1,26 +1,12 @@
 /* What the engine promises: order, roots, inputs, accumulation, nesting, callbacks, threads, failures.  THREADED */
 #include "../opdispatch.h"
-#include "check.h"
+#include "tape.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static opd_op *op_named(const char *name) {
-    opd_op *op = opd_find(name);
-    CHECK(op != NULL);
-    return op;
-}
-static opd_tensor *of(double v) { return opd_tensor_from(&v, opd_ints_of(NULL, 0), OPD_FLOAT64); }
-static opd_tensor *leaf(double v) { return opd_tensor_set_requires_grad(of(v), true); }
-static opd_tensor *vec(int64_t n, bool grad) {
-    double v[64];
-    int i;
-    for (i = 0; i < 64; i++) { v[i] = i + 1; }
-    return opd_tensor_set_requires_grad(opd_tensor_from(v, opd_ints_of(&n, 1), OPD_FLOAT64), grad);
-}
 static double grad_of(opd_tensor *t) { return opd_tensor_grad(t) ? opd_item_f64(opd_tensor_grad(t)) : -1; }
-static opd_backward_options options(void) { opd_backward_options o; memset(&o, 0, sizeof o); return o; }
 
 //-- order, roots, inputs ----------------------------------------------------------------------------------------------
 

@@ -4,14 +4,6 @@
 #include "../opdispatch.h"
 #include "cases.h"
 
-static char what[400];                            /* what is being done, for messages */
-
-static bool say(bool right, const char *text) {
-    if (!right) { printf("    %s: %s\n", what, text); }
-    CHECK(right);
-    return right;
-}
-
 /* Runs a case, in place on a copy; the float64 results that are there. */
 static int run_case(const op_case *c, opd_tensor **out) {
     opd_value args[OPD_MAX_ARGS], rets[MOST_RESULTS];

@@ -10,19 +10,6 @@
 
 //-- every operator ----------------------------------------------------------------------------------------------------
 
-static char what[400];                            /* what is being done, for messages */
-static bool say(bool right, const char *text) {
-    if (!right) { printf("%s: %s\n", what, text); }
-    CHECK(right);
-    return right;
-}
-static bool went_well(int rc) {
-    if (rc >= 0 && opd_ok()) { return true; }
-    printf("%s: %s\n", what, opd_error_message());
-    CHECK(opd_ok() && rc >= 0);
-    opd_error_clear();
-    return false;
-}
 
 typedef struct subject { const opd_op *op; const opd_op_desc *card; const char *text; int index; op_case *c; } subject;
 

@@ -1,23 +1,9 @@
 /* Hooks, handles of nodes, saved-tensor hooks, checkpoints, anomaly mode.  THREADED */
 #include "../opdispatch.h"
-#include "check.h"
+#include "tape.h"
 
-static opd_op *op_named(const char *name) {
-    opd_op *op = opd_find(name);
-    CHECK(op != NULL);
-    return op;
-}
-static opd_tensor *of(double v) { return opd_tensor_from(&v, opd_ints_of(NULL, 0), OPD_FLOAT64); }
-static opd_tensor *leaf(double v) { return opd_tensor_set_requires_grad(of(v), true); }
-static opd_tensor *vec(int64_t n, bool grad) {
-    double v[64];
-    int i;
-    for (i = 0; i < 64; i++) { v[i] = i + 1; }
-    return opd_tensor_set_requires_grad(opd_tensor_from(v, opd_ints_of(&n, 1), OPD_FLOAT64), grad);
-}
 static double grad_of(opd_tensor *t) { return opd_tensor_grad(t) ? opd_item_f64(opd_tensor_grad(t)) : -1; }
 static double first(opd_tensor *t) { return t && opd_data_f64(t) ? opd_data_f64(t)[0] : -1e9; }
-static opd_backward_options options(void) { opd_backward_options o; memset(&o, 0, sizeof o); return o; }
 static int backward_again(opd_tensor *y) {
     opd_backward_options o = options();
     o.retain_graph = true;

@@ -9,7 +9,6 @@ static void *small_malloc(size_t n) { return n > (size_t)64 << 20 ? NULL : mallo
 #include "../opdispatch.h"
 #include "cases.h"
 
-static char what[400];                            /* what is being done, for messages */
 
 /* The data decide the shape or the value of a number: no fake. */
 static bool depends_on_data(const opd_op *op) {
@@ -42,19 +41,6 @@ static int run_case(const op_case *c, opd_tensor **out) {
     return results_of(c->op, rets, out);
 }
 
-static bool say(bool right, const char *text) {
-    if (!right) { printf("%s: %s\n", what, text); }
-    CHECK(right);
-    return right;
-}
-/* An error nobody expects: says what and clears it. */
-static bool went_well(int rc) {
-    if (rc >= 0 && opd_ok()) { return true; }
-    printf("%s: %s\n", what, opd_error_message());
-    CHECK(opd_ok() && rc >= 0);
-    opd_error_clear();
-    return false;
-}
 static bool same_shape(const opd_tensor *a, const opd_tensor *b) {
     return opd_ndim(a) == opd_ndim(b) && memcmp(opd_sizes(a), opd_sizes(b), (size_t)opd_ndim(a) * sizeof(int64_t)) == 0;
 }

@@ -1,7 +1,7 @@
 /* Where the parts of autograd meet: writes into views with hooks, saved-tensor hooks, checkpoints, custom functions,
    inference mode, forward mode, threads.  C ONLY  THREADED */
 #include "../opdispatch.h"
-#include "check.h"
+#include "tape.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -10,12 +10,6 @@ static opd_op *aten(const char *name) {
     char full[64];
     snprintf(full, sizeof full, "aten::%s", name);
     return opd_find(full);
-}
-static opd_tensor *of(double v) { return opd_tensor_from(&v, opd_ints_of(NULL, 0), OPD_FLOAT64); }
-static opd_tensor *numbers(int64_t n, bool grad) {
-    double v[64];
-    for (int i = 0; i < 64; i++) { v[i] = i + 1; }
-    return opd_tensor_set_requires_grad(opd_tensor_from(v, opd_ints_of(&n, 1), OPD_FLOAT64), grad);
 }
 static opd_tensor *non_leaf(opd_tensor *t) { return opd_mul(t, of(1)); }
 static opd_tensor *part(opd_tensor *t, int64_t from, int64_t to) { return opd_slice(t, 0, OPD_V(from), OPD_V(to), 1); }
@@ -35,7 +29,6 @@ static void check_all(opd_tensor *t, const double *want, int64_t n, int line) {
 #define CHECK_VALUES(t, ...) do { const double want_[] = {__VA_ARGS__}; \
     check_all(t, want_, (int64_t)(sizeof want_ / sizeof *want_), __LINE__); } while (0)
 #define CHECK_GRAD(t, ...) CHECK_VALUES(opd_tensor_grad(t), __VA_ARGS__)
-static opd_backward_options options(void) { opd_backward_options o; memset(&o, 0, sizeof o); return o; }
 
 //-- hooks and retain_grad ---------------------------------------------------------------------------------------------
 
@@ -50,44 +43,44 @@ static opd_tensor *see(opd_tensor *grad, void *user) {
 static opd_tensor *ten_times(opd_tensor *grad, void *user) { (void)user; return opd_mul(grad, of(10)); }
 
 TEST(hooks_of_a_base_whose_view_is_written) {     /* the hook stays with the history of before */
-    opd_tensor *x = numbers(3, true), *y = non_leaf(x), *v = part(y, 0, 2);
+    opd_tensor *x = vec(3, true), *y = non_leaf(x), *v = part(y, 0, 2);
     CHECK(opd_tensor_hook_add(y, see, NULL, NULL) > 0);
     hook_runs = 0;
     CHECK(times(v, of(5)) == v);
-    CHECK_INT(opd_backward(opd_sum(opd_mul(y, numbers(3, false)))), 0);
+    CHECK_INT(opd_backward(opd_sum(opd_mul(y, vec(3, false)))), 0);
     CHECK_INT(hook_runs, 1);
     CHECK(hook_saw[0] == 5 && hook_saw[1] == 10 && hook_saw[2] == 3);
     CHECK_GRAD(x, 5, 10, 3);
 }
 TEST(hooks_of_a_written_view) {
-    opd_tensor *x = numbers(3, true), *y = non_leaf(x), *v = part(y, 0, 2);
+    opd_tensor *x = vec(3, true), *y = non_leaf(x), *v = part(y, 0, 2);
     CHECK(times(v, of(5)) == v);
     CHECK(opd_tensor_hook_add(v, ten_times, NULL, NULL) > 0);
-    CHECK_INT(opd_backward(opd_sum(opd_mul(v, numbers(2, false)))), 0);
+    CHECK_INT(opd_backward(opd_sum(opd_mul(v, vec(2, false)))), 0);
     CHECK_GRAD(x, 50, 100, 0);
-    x = numbers(3, true); y = non_leaf(x); v = part(y, 0, 2);
+    x = vec(3, true); y = non_leaf(x); v = part(y, 0, 2);
     /* stays with the slice, which nothing comes through */
     CHECK(opd_tensor_hook_add(v, ten_times, NULL, NULL) > 0);
     CHECK(times(v, of(5)) == v);
-    CHECK_INT(opd_backward(opd_sum(opd_mul(v, numbers(2, false)))), 0);
+    CHECK_INT(opd_backward(opd_sum(opd_mul(v, vec(2, false)))), 0);
     CHECK_GRAD(x, 5, 10, 0);
 }
 TEST(retain_grad_follows_through_views) {
-    opd_tensor *x = numbers(3, true), *y = non_leaf(x), *v = part(y, 0, 2);
+    opd_tensor *x = vec(3, true), *y = non_leaf(x), *v = part(y, 0, 2);
     CHECK_INT(opd_tensor_retain_grad(y), 0);
     CHECK_INT(opd_tensor_retain_grad(v), 0);
     CHECK(times(v, of(5)) == v);
     CHECK(opd_tensor_retains_grad(y) && opd_tensor_retains_grad(v));
-    CHECK_INT(opd_backward(opd_sum(opd_add(opd_sum(y), opd_mul(v, numbers(2, false))))), 0);
+    CHECK_INT(opd_backward(opd_sum(opd_add(opd_sum(y), opd_mul(v, vec(2, false))))), 0);
     CHECK_GRAD(v, 1, 2);
     CHECK_GRAD(y, 2 + 1, 2 + 2, 2);
     CHECK_GRAD(x, 5 * 3, 5 * 4, 2);
 }
 TEST(retain_grad_of_a_view_whose_base_is_written) {
-    opd_tensor *x = numbers(3, true), *y = non_leaf(x), *v = part(y, 0, 2);
+    opd_tensor *x = vec(3, true), *y = non_leaf(x), *v = part(y, 0, 2);
     CHECK_INT(opd_tensor_retain_grad(v), 0);
     CHECK(times(y, of(5)) == y);
-    CHECK_INT(opd_backward(opd_sum(opd_mul(v, numbers(2, false)))), 0);
+    CHECK_INT(opd_backward(opd_sum(opd_mul(v, vec(2, false)))), 0);
     CHECK_GRAD(v, 1, 2);
     CHECK_GRAD(x, 5, 10, 0);
 }
@@ -97,7 +90,7 @@ static int zero_grad_and_step(opd_tensor *leaf, void *user) {
     return opd_tensor_set_grad(leaf, NULL);
 }
 TEST(a_step_in_a_post_accumulate_hook) {
-    opd_tensor *x = numbers(3, true), *s;
+    opd_tensor *x = vec(3, true), *s;
     opd_sgd_options sgd = opd_sgd_defaults();
     opd_optimizer *o;
     sgd.lr = 0.5;
@@ -119,10 +112,10 @@ TEST(a_step_in_a_post_accumulate_hook) {
 }
 static opd_tensor *writes_grad(opd_tensor *grad, void *user) { (void)user; return times(grad, of(3)); }
 TEST(a_hook_writes_into_its_gradient) {           /* which is a part of another, and expanded */
-    opd_tensor *x = numbers(4, true), *y = non_leaf(x), *a = part(y, 0, 2), *b = part(y, 2, 4),
+    opd_tensor *x = vec(4, true), *y = non_leaf(x), *a = part(y, 0, 2), *b = part(y, 2, 4),
         *c = opd_cat(OPD_TENSORS(a, b));
     CHECK(opd_tensor_hook_add(a, writes_grad, NULL, NULL) > 0);
-    CHECK_INT(opd_backward(opd_sum(opd_mul(c, numbers(4, false)))), 0);
+    CHECK_INT(opd_backward(opd_sum(opd_mul(c, vec(4, false)))), 0);
     CHECK_GRAD(x, 3, 6, 3, 4);
 }
 
@@ -139,7 +132,7 @@ TEST(saved_tensor_hooks_and_written_views) {
     for (int i = 0; i < 2; i++) {
         packed = unpacked = dropped = 0;
         OPD_SCOPE {
-            opd_tensor *x = numbers(4, true), *y = non_leaf(x), *v = part(y, 0, 2), *s, *g;
+            opd_tensor *x = vec(4, true), *y = non_leaf(x), *v = part(y, 0, 2), *s, *g;
             opd_backward_options o = options();
             o.create_graph = i == 1;
             CHECK_INT(opd_saved_hooks_push(&saving), 0);
@@ -161,7 +154,7 @@ TEST(saved_tensor_hooks_and_written_views) {
     }
 }
 TEST(nodes_of_written_bases_name_the_operator) {
-    opd_tensor *x = numbers(4, true), *y = non_leaf(x), *v = part(y, 0, 2);
+    opd_tensor *x = vec(4, true), *y = non_leaf(x), *v = part(y, 0, 2);
     opd_node *n;
     CHECK(exp_in(v) == v);
     n = opd_tensor_node(y);
@@ -189,7 +182,7 @@ static int writes_inside(opd_tensor *const *in, int n, opd_tensor **out, int m, 
 TEST(checkpoints_that_write_into_views) {
     double want[2][6];
     for (int k = 0; k < 2; k++) {
-        opd_tensor *x = numbers(4, true), *w = opd_tensor_set_requires_grad(opd_mul(numbers(2, false), of(0.25)),
+        opd_tensor *x = vec(4, true), *w = opd_tensor_set_requires_grad(opd_mul(vec(2, false), of(0.25)),
             true), *in[2] = {x, w}, *y, *s;
         if (k) { CHECK_INT(opd_checkpoint(writes_inside, NULL, NULL, in, 2, &y, 1), 0); }
         else { (void)writes_inside(in, 2, &y, 1, NULL); }
@@ -209,26 +202,26 @@ static int writes_input(opd_tensor *const *in, int n, opd_tensor **out, int m, v
     return 0;
 }
 TEST(a_checkpoint_that_writes_its_input) {        /* is refused, or right; never silently wrong */
-    opd_tensor *x = numbers(2, true), *y = opd_mul(x, of(0.5)), *out = NULL;
+    opd_tensor *x = vec(2, true), *y = opd_mul(x, of(0.5)), *out = NULL;
     int rc = opd_checkpoint(writes_input, NULL, NULL, &y, 1, &out, 1);
     if (rc == 0 && opd_backward(opd_sum(out)) == 0) { CHECK_GRAD(x, exp(1), exp(2)); }
     else { CHECK(!opd_ok()); opd_error_clear(); }
 }
 TEST(a_written_result_of_a_checkpoint) {
-    opd_tensor *x = numbers(4, true), *w = numbers(2, true), *in[2] = {x, w}, *y, *ref;
+    opd_tensor *x = vec(4, true), *w = vec(2, true), *in[2] = {x, w}, *y, *ref;
     double g[4];
     (void)writes_inside(in, 2, &ref, 1, NULL);
-    times(part(ref, 1, 3), numbers(2, false));
+    times(part(ref, 1, 3), vec(2, false));
     CHECK_INT(opd_backward(opd_sum(ref)), 0);
     for (int i = 0; i < 4; i++) { g[i] = opd_data_f64(opd_tensor_grad(x))[i]; }
     CHECK_INT(opd_tensor_set_grad(x, NULL), 0);
     CHECK_INT(opd_checkpoint(writes_inside, NULL, NULL, in, 2, &y, 1), 0);
-    CHECK(times(part(y, 1, 3), numbers(2, false)) != NULL);
+    CHECK(times(part(y, 1, 3), vec(2, false)) != NULL);
     CHECK_INT(opd_backward(opd_sum(y)), 0);
     CHECK_GRAD(x, g[0], g[1], g[2], g[3]);
 }
 TEST(a_checkpoint_in_inference_mode_and_backward_in_it) {
-    opd_tensor *x = numbers(4, true), *w = numbers(2, true), *in[2] = {x, w}, *y = NULL;
+    opd_tensor *x = vec(4, true), *w = vec(2, true), *in[2] = {x, w}, *y = NULL;
     OPD_INFERENCE_MODE(true) {
         CHECK_INT(opd_checkpoint(writes_inside, NULL, NULL, in, 2, &y, 1), 0);
         CHECK(y && opd_tensor_is_inference(y) && !opd_tensor_requires_grad(y));
@@ -290,7 +283,7 @@ static int tanh_of(opd_tensor *const *in, int n, opd_tensor **out, int m, void *
     return 0;
 }
 static double time_of_checkpoints(int n) {        /* of each */
-    opd_tensor *x = numbers(1, true), *y = opd_keep(non_leaf(x));
+    opd_tensor *x = vec(1, true), *y = opd_keep(non_leaf(x));
     double start;
     for (int i = 0; i < n; i++) {
         OPD_SCOPED;
@@ -311,7 +304,7 @@ TEST(many_checkpoints_take_linear_time) {
     CHECK(many < 6 * few);
 }
 TEST(custom_functions_in_checkpoints) {
-    opd_tensor *x = numbers(3, true), *y, *s, *g;
+    opd_tensor *x = vec(3, true), *y, *s, *g;
     opd_backward_options o = options();
     CHECK_INT(opd_checkpoint(custom_inside, NULL, NULL, &x, 1, &y, 1), 0);
     s = opd_sum(y);
@@ -325,7 +318,7 @@ TEST(custom_functions_in_checkpoints) {
     CHECK_VALUES(g, 12, 9 * 12 * 4, 12 * 9);
 }
 TEST(a_dirty_view_with_hooks) {
-    opd_tensor *x = numbers(3, true), *y = non_leaf(x), *v = part(y, 0, 2), *r;
+    opd_tensor *x = vec(3, true), *y = non_leaf(x), *v = part(y, 0, 2), *r;
     hook_runs = 0;
     CHECK(opd_tensor_hook_add(y, see, NULL, NULL) > 0);
     CHECK_INT(opd_tensor_retain_grad(y), 0);
@@ -340,18 +333,18 @@ TEST(a_dirty_view_with_hooks) {
     CHECK_INT(hook_runs, 1);
 }
 TEST(a_dirty_view_in_inference_mode) {
-    opd_tensor *x = numbers(3, false), *y = opd_clone(x), *v = part(y, 0, 2);
+    opd_tensor *x = vec(3, false), *y = opd_clone(x), *v = part(y, 0, 2);
     OPD_INFERENCE_MODE(true) { CHECK(apply(&triple, v) == v); }
     CHECK_VALUES(y, 3, 6, 3);
     OPD_INFERENCE_MODE(true) { y = opd_clone(x); CHECK(apply(&triple, y) == y); }
     CHECK(opd_tensor_is_inference(y));
     CHECK(apply(&triple, y) == NULL);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "nference");
-    CHECK(apply(&square, opd_add(y, numbers(3, true))) != NULL);
+    CHECK(apply(&square, opd_add(y, vec(3, true))) != NULL);
     CHECK_OK();
 }
 TEST(dirty_duals) {
-    opd_tensor *x = numbers(3, true), *t = opd_tensor_set_requires_grad(numbers(3, false), true), *g[2], *in[2] = {x,
+    opd_tensor *x = vec(3, true), *t = opd_tensor_set_requires_grad(vec(3, false), true), *g[2], *in[2] = {x,
         t}, *s, *tangent;
     OPD_DUAL_LEVEL {
         opd_tensor *y = opd_mul(opd_make_dual(x, t), of(1)), *v = part(y, 0, 2);
@@ -373,7 +366,7 @@ TEST(dirty_duals) {
 //-- forward mode ------------------------------------------------------------------------------------------------------
 
 TEST(duals_and_written_views_on_the_tape) {
-    opd_tensor *x = numbers(4, true), *w = numbers(2, true), *in[2] = {x, w}, *g[2], *s, *tangent;
+    opd_tensor *x = vec(4, true), *w = vec(2, true), *in[2] = {x, w}, *g[2], *s, *tangent;
     opd_backward_options o = options();
     OPD_DUAL_LEVEL {
         opd_tensor *y = opd_mul(opd_make_dual(x, opd_ones(OPD_INTS(4), OPD_FLOAT64)), of(1)), *v = part(y, 1, 3);
@@ -396,9 +389,9 @@ TEST(duals_and_written_views_on_the_tape) {
     }
 }
 TEST(a_base_without_tangent_gets_one_by_its_view) {
-    opd_tensor *y = numbers(4, false), *v = part(y, 0, 2), *tangent;
+    opd_tensor *y = vec(4, false), *v = part(y, 0, 2), *tangent;
     OPD_DUAL_LEVEL {
-        CHECK(times(v, opd_make_dual(numbers(2, false), opd_ones(OPD_INTS(2), OPD_FLOAT64))) == v);
+        CHECK(times(v, opd_make_dual(vec(2, false), opd_ones(OPD_INTS(2), OPD_FLOAT64))) == v);
         (void)opd_unpack_dual(y, &tangent);
         CHECK_VALUES(tangent, 1, 2, 0, 0);
         (void)opd_unpack_dual(part(y, 1, 3), &tangent);
@@ -407,9 +400,9 @@ TEST(a_base_without_tangent_gets_one_by_its_view) {
     CHECK_VALUES(y, 1, 4, 3, 4);
 }
 TEST(checkpoints_and_custom_functions_of_duals) {
-    opd_tensor *x = numbers(3, true), *y = NULL, *tangent = NULL;
+    opd_tensor *x = vec(3, true), *y = NULL, *tangent = NULL;
     OPD_DUAL_LEVEL {
-        opd_tensor *d = opd_make_dual(x, opd_ones(OPD_INTS(3), OPD_FLOAT64)), *w = numbers(2, true), *in[2] = {d, w};
+        opd_tensor *d = opd_make_dual(x, opd_ones(OPD_INTS(3), OPD_FLOAT64)), *w = vec(2, true), *in[2] = {d, w};
         CHECK_INT(opd_checkpoint(writes_inside, NULL, NULL, in, 2, &y, 1), 0);
         if (y) {
             opd_tensor *s = opd_sum(y), *plain, *tp;
@@ -435,9 +428,9 @@ static opd_tensor *uses_duals(opd_tensor *grad, void *user) {
     return tangent;
 }
 TEST(forward_mode_in_a_hook) {
-    opd_tensor *x = numbers(3, true), *y = non_leaf(x);
+    opd_tensor *x = vec(3, true), *y = non_leaf(x);
     CHECK(opd_tensor_hook_add(y, uses_duals, NULL, NULL) > 0);
-    CHECK_INT(opd_backward(opd_sum(opd_mul(y, numbers(3, false)))), 0);
+    CHECK_INT(opd_backward(opd_sum(opd_mul(y, vec(3, false)))), 0);
     CHECK_GRAD(x, exp(1), exp(2), exp(3));
 }
 
@@ -449,7 +442,7 @@ static opd_tensor *in_inference(opd_tensor *grad, void *user) {
     return grad;
 }
 TEST(a_hook_gives_an_inference_tensor) {
-    opd_tensor *x = numbers(3, true), *y = non_leaf(x), *s, *g;
+    opd_tensor *x = vec(3, true), *y = non_leaf(x), *s, *g;
     opd_backward_options o = options();
     CHECK(opd_tensor_hook_add(y, in_inference, NULL, NULL) > 0);
     s = opd_sum(y);
@@ -464,7 +457,7 @@ TEST(a_hook_gives_an_inference_tensor) {
     opd_error_clear();
 }
 TEST(written_in_inference_mode_between) {
-    opd_tensor *x = numbers(3, true), *y = non_leaf(x), *v = part(y, 0, 2), *z = opd_exp(y), *u;
+    opd_tensor *x = vec(3, true), *y = non_leaf(x), *v = part(y, 0, 2), *z = opd_exp(y), *u;
     OPD_INFERENCE_MODE(true) { CHECK(plus(v, of(1)) == v); u = part(y, 0, 2); CHECK(plus(y, of(1)) == y); }
     CHECK_INT(opd_tensor_version(y), 2);
     CHECK_INT(opd_backward(opd_sum(z)), 0);       /* exp keeps its result alone */
@@ -479,7 +472,7 @@ TEST(written_in_inference_mode_between) {
 //-- what roots and saved tensors refuse -------------------------------------------------------------------------------
 
 TEST(complex_roots) {
-    opd_tensor *x = numbers(2, true), *c = opd_view_as_complex(opd_mul(x, of(1))), *g = numbers(1, false);
+    opd_tensor *x = vec(2, true), *c = opd_view_as_complex(opd_mul(x, of(1))), *g = vec(1, false);
     opd_backward_options o = options();
     CHECK_INT(opd_backward(c), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "grad can be implicitly created only for real scalar outputs but got complex128");
@@ -488,7 +481,7 @@ TEST(complex_roots) {
     CHECK_INT(opd_backward_with(&c, 1, &o), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "For complex Tensors, both grad_output and output are required to have the same "
                 "dtype. Mismatch in dtype: grad_output[0] has a dtype of float64 and output[0] has a dtype of complex128.");
-    g = opd_view_as_complex(opd_view(numbers(2, false), OPD_INTS(1, 2)));
+    g = opd_view_as_complex(opd_view(vec(2, false), OPD_INTS(1, 2)));
     CHECK_INT(opd_backward_with(&c, 1, &o), 0);
     CHECK_GRAD(x, 1, 2);
 }
@@ -503,7 +496,7 @@ TEST(root_gradients_of_another_dtype) {
     CHECK(opd_tensor_grad(x) && opd_dtype(opd_tensor_grad(x)) == OPD_FLOAT32);
 }
 TEST(hints_of_written_tensors) {
-    opd_tensor *x = numbers(2, true), *w = numbers(2, false), *y = opd_mul(x, w);
+    opd_tensor *x = vec(2, true), *w = vec(2, false), *y = opd_mul(x, w);
     plus(w, of(1));
     CHECK_INT(opd_backward(opd_sum(y)), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "inplace operation: [Double [2]] is at version 1; expected version 0 instead. Hint: "
@@ -514,13 +507,13 @@ TEST(hints_of_written_tensors) {
 //-- pictures, anomaly mode --------------------------------------------------------------------------------------------
 
 TEST(pictures_of_all_that) {
-    opd_tensor *x = numbers(4, true), *y = non_leaf(x), *v = part(y, 0, 2), *z, *in[2] = {NULL, NULL}, *c;
+    opd_tensor *x = vec(4, true), *y = non_leaf(x), *v = part(y, 0, 2), *z, *in[2] = {NULL, NULL}, *c;
     char text[8192];
     size_t n;
     CHECK(times(v, of(2)) == v);
     CHECK(apply(&triple, part(y, 2, 3)) != NULL);
     in[0] = y;
-    in[1] = numbers(2, true);
+    in[1] = vec(2, true);
     CHECK_INT(opd_checkpoint(writes_inside, NULL, NULL, in, 2, &c, 1), 0);
     z = opd_sum(apply(&square, c));
     n = opd_graph_dot(&z, 1, NULL, text, sizeof text);
@@ -570,7 +563,7 @@ static void *reads_the_view(void *p) {
 TEST(threads_that_read_one_written_view) {
     for (int round = 0; round < 20; round++) {
         OPD_SCOPED;
-        opd_tensor *x = numbers(3, true), *y = non_leaf(x), *v = part(y, 0, 2);
+        opd_tensor *x = vec(3, true), *y = non_leaf(x), *v = part(y, 0, 2);
         pthread_t t[4];
         shared_view s = {v, x};
         if (round & 1) { CHECK_INT(opd_tensor_retain_grad(v), 0); }
@@ -584,7 +577,7 @@ TEST(threads_that_read_one_written_view) {
 
 static int takes_away(opd_tensor **grads, int n, void *user) { (void)n; (void)user; grads[0] = NULL; return 0; }
 TEST(the_gradient_of_a_written_view_is_taken_away) {
-    opd_tensor *x = numbers(3, true), *y = non_leaf(x), *w = numbers(3, true);
+    opd_tensor *x = vec(3, true), *y = non_leaf(x), *w = vec(3, true);
     CHECK(times(part(y, 0, 2), of(5)) != NULL);
     CHECK(opd_node_pre_hook_add(opd_tensor_node(y), takes_away, NULL, NULL) > 0);
     CHECK_INT(opd_backward(opd_sum(opd_mul(y, w))), 0);
@@ -601,7 +594,7 @@ static int pops_too_many(opd_tensor *const *in, int n, opd_tensor **out, int m, 
 }
 TEST(a_checkpoint_that_pops_too_many_hooks) {
     CHECK_OK();
-    opd_tensor *x = numbers(3, true), *y;
+    opd_tensor *x = vec(3, true), *y;
     (void)opd_checkpoint(pops_too_many, NULL, NULL, &x, 1, &y, 1);
     opd_error_clear();
 }
@@ -611,29 +604,29 @@ static int switches_inference_off(opd_tensor *const *in, int n, opd_tensor **out
     return 0;
 }
 TEST(a_checkpoint_that_leaves_inference_mode) {
-    opd_tensor *x = numbers(2, true), *y = NULL;
+    opd_tensor *x = vec(2, true), *y = NULL;
     OPD_INFERENCE_MODE(true) { CHECK_INT(opd_checkpoint(switches_inference_off, NULL, NULL, &x, 1, &y, 1), 0); }
     CHECK_INT(opd_backward(opd_sum(y)), 0);
     CHECK_GRAD(x, 2, 4);
 }
 TEST(a_checkpoint_without_grad_mode_that_turns_it_on) {
-    opd_tensor *x = numbers(2, true), *y = NULL;
+    opd_tensor *x = vec(2, true), *y = NULL;
     OPD_NO_GRAD { CHECK_INT(opd_checkpoint(switches_inference_off, NULL, NULL, &x, 1, &y, 1), 0); }
     if (opd_tensor_requires_grad(y)) { CHECK_INT(opd_backward(opd_sum(y)), 0); CHECK_GRAD(x, 2, 4); }
     CHECK_OK();
 }
 TEST(retain_grad_of_a_stale_view) {
-    opd_tensor *y = numbers(4, false), *v = part(y, 0, 2), *u = part(y, 2, 4), *w = numbers(2, true);
+    opd_tensor *y = vec(4, false), *v = part(y, 0, 2), *u = part(y, 2, 4), *w = vec(2, true);
     CHECK(times(v, w) == v);
     CHECK_INT(opd_tensor_retain_grad(u), 0);      /* requires grad only since its base does */
     CHECK_INT(opd_backward(opd_sum(opd_mul(u, u))), 0);
     CHECK_GRAD(u, 6, 8);
 }
 TEST(inputs_that_are_written_views) {
-    opd_tensor *x = numbers(4, true), *y = non_leaf(x), *v = part(y, 0, 2), *s, *in[2], *g[2];
+    opd_tensor *x = vec(4, true), *y = non_leaf(x), *v = part(y, 0, 2), *s, *in[2], *g[2];
     opd_backward_options o = options();
     CHECK(times(v, of(5)) == v);
-    s = opd_sum(opd_mul(y, numbers(4, false)));
+    s = opd_sum(opd_mul(y, vec(4, false)));
     in[0] = y;
     o.retain_graph = true;
     CHECK_INT(opd_autograd_grad(&s, 1, in, 1, &o, g), 0);
@@ -653,7 +646,7 @@ TEST(inputs_that_are_written_views) {
 static opd_tensor *writes_base(opd_tensor *grad, void *user) { (void)grad; OPD_NO_GRAD {
     times((opd_tensor *)user, of(2)); } return NULL; }
 TEST(a_hook_writes_what_backward_still_needs) {
-    opd_tensor *x = numbers(3, true), *y = non_leaf(x), *z = opd_mul(y, y), *u = opd_mul(z, of(2));
+    opd_tensor *x = vec(3, true), *y = non_leaf(x), *z = opd_mul(y, y), *u = opd_mul(z, of(2));
     CHECK(opd_tensor_hook_add(z, writes_base, y, NULL) > 0);
     CHECK_INT(opd_backward(opd_sum(u)), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "has been modified by an inplace operation");
@@ -665,7 +658,7 @@ static int records_on(opd_tensor **out, int nout, opd_tensor *const *grads, int 
     return 0;
 }
 TEST(a_post_hook_writes_into_a_view) {
-    opd_tensor *x = numbers(3, true), *y = non_leaf(x), *z = non_leaf(x), *u = opd_sum(opd_add(opd_exp(y), opd_exp(z)));
+    opd_tensor *x = vec(3, true), *y = non_leaf(x), *z = non_leaf(x), *u = opd_sum(opd_add(opd_exp(y), opd_exp(z)));
     CHECK(opd_node_post_hook_add(opd_tensor_node(u), records_on, y, NULL) > 0);
     CHECK_INT(opd_backward(u), 0);
     CHECK_STR(opd_tensor_grad_fn(y), "MulBackward0");
@@ -686,8 +679,8 @@ static int gradcheck_checkpoint(void *user, opd_tensor *const *in, int n, opd_te
     return opd_checkpoint(writes_inside, NULL, NULL, in, 2, out, 1) ? -1 : 1;
 }
 TEST(gradcheck_of_all_that) {
-    opd_tensor *in[2] = {opd_tensor_set_requires_grad(opd_mul(numbers(4, false), of(0.3)), true),
-                         opd_tensor_set_requires_grad(opd_mul(numbers(2, false), of(0.4)), true)};
+    opd_tensor *in[2] = {opd_tensor_set_requires_grad(opd_mul(vec(4, false), of(0.3)), true),
+                         opd_tensor_set_requires_grad(opd_mul(vec(2, false), of(0.4)), true)};
     opd_gradcheck_options o = opd_gradcheck_defaults();
     CHECK_INT(opd_gradcheck(gradcheck_checkpoint, NULL, in, 2, NULL), 0);
     CHECK_INT(opd_gradgradcheck(gradcheck_checkpoint, NULL, in, 2, NULL, NULL), 0);
@@ -703,7 +696,7 @@ TEST(gradcheck_of_all_that) {
     opd_error_clear();
 }
 TEST(saved_hooks_in_forward_mode_over_written_views) {
-    opd_tensor *x = numbers(4, true), *g, *tangent, *s;
+    opd_tensor *x = vec(4, true), *g, *tangent, *s;
     packed = dropped = 0;
     OPD_SCOPE {
         OPD_DUAL_LEVEL {
@@ -722,23 +715,23 @@ TEST(saved_hooks_in_forward_mode_over_written_views) {
     }
 }
 TEST(writes_into_a_dual_that_does_not_lie_in_rows) {
-    opd_tensor *x = opd_t(opd_view(numbers(6, false), OPD_INTS(2, 3))), *w = numbers(2, true), *g, *tangent, *s;
+    opd_tensor *x = opd_t(opd_view(vec(6, false), OPD_INTS(2, 3))), *w = vec(2, true), *g, *tangent, *s;
     CHECK(opd_tensor_set_requires_grad(x, true) == x);
     OPD_DUAL_LEVEL {
         opd_tensor *y = opd_mul(opd_make_dual(x, opd_mul(x, of(1))), of(1)), *v = opd_select(y, 0, 1);    /* 2, 5 */
         CHECK(times(v, w) == v);
         (void)opd_unpack_dual(y, &tangent);
         CHECK_VALUES(tangent, 1, 4, 2, 10, 3, 6);
-        s = opd_sum(opd_mul(tangent, opd_view(numbers(6, false), OPD_INTS(3, 2))));
+        s = opd_sum(opd_mul(tangent, opd_view(vec(6, false), OPD_INTS(3, 2))));
         CHECK_INT(opd_autograd_grad(&s, 1, &x, 1, NULL, &g), 0);
         CHECK_VALUES(g, 1, 2, 3, 8, 5, 6);
     }
 }
 TEST(as_strided_scatter_of_gradients_in_any_layout) {
-    opd_tensor *x = opd_tensor_set_requires_grad(opd_view(numbers(6, false), OPD_INTS(2, 3)), true), *w = numbers(2,
+    opd_tensor *x = opd_tensor_set_requires_grad(opd_view(vec(6, false), OPD_INTS(2, 3)), true), *w = vec(2,
         true), *y;
     y = opd_as_strided_scatter_full(x, w, OPD_INTS(2), OPD_INTS(1), OPD_V(1));
-    CHECK_INT(opd_backward(opd_sum(opd_mul(opd_t(y), opd_view(numbers(6, false), OPD_INTS(3, 2))))), 0);
+    CHECK_INT(opd_backward(opd_sum(opd_mul(opd_t(y), opd_view(vec(6, false), OPD_INTS(3, 2))))), 0);
     CHECK_GRAD(x, 1, 0, 0, 2, 4, 6);
     CHECK_GRAD(w, 3, 5);
     y = opd_sum(opd_as_strided_scatter_full(x, w, OPD_INTS(2), OPD_INTS(1), OPD_V(1)));
@@ -748,7 +741,7 @@ TEST(as_strided_scatter_of_gradients_in_any_layout) {
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "as_strided_scatter is currently only supported for contiguous inputs");
 }
 TEST(grads_that_are_views) {
-    opd_tensor *buffer = opd_zeros(OPD_INTS(6), OPD_FLOAT64), *a = numbers(3, true), *b = numbers(3, true);
+    opd_tensor *buffer = opd_zeros(OPD_INTS(6), OPD_FLOAT64), *a = vec(3, true), *b = vec(3, true);
     CHECK_INT(opd_tensor_set_grad(a, part(buffer, 0, 3)), 0);
     CHECK_INT(opd_tensor_set_grad(b, part(buffer, 3, 6)), 0);
     CHECK_INT(opd_backward(opd_sum(opd_mul(a, b))), 0);
@@ -756,13 +749,13 @@ TEST(grads_that_are_views) {
     CHECK_INT(opd_tensor_version(buffer), 2);
 }
 TEST(a_detached_alias_written_between) {
-    opd_tensor *x = numbers(3, true), *y = non_leaf(x), *d = opd_detach(y), *z = opd_mul(y, y);
+    opd_tensor *x = vec(3, true), *y = non_leaf(x), *d = opd_detach(y), *z = opd_mul(y, y);
     CHECK(times(part(d, 0, 1), of(3)) != NULL);
     CHECK_INT(opd_backward(opd_sum(z)), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "has been modified by an inplace operation");
 }
 TEST(a_cycle_through_a_checkpoint) {              /* what it saved leads to its own input: nothing is lost */
-    opd_tensor *x = numbers(3, true), *y = non_leaf(x), *z;
+    opd_tensor *x = vec(3, true), *y = non_leaf(x), *z;
     CHECK_INT(opd_checkpoint(custom_inside, NULL, NULL, &y, 1, &z, 1), 0);
     CHECK(times(y, opd_exp(z)) == y);
     CHECK(times(part(y, 0, 1), part(z, 0, 1)) != NULL);
@@ -770,14 +763,14 @@ TEST(a_cycle_through_a_checkpoint) {              /* what it saved leads to its 
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "");
 }
 TEST(a_cycle_through_a_custom_function) {
-    opd_tensor *x = numbers(3, true), *y = non_leaf(x), *z = apply(&square, y);
+    opd_tensor *x = vec(3, true), *y = non_leaf(x), *z = apply(&square, y);
     CHECK(times(y, opd_exp(z)) == y);
     CHECK(times(part(y, 0, 1), part(z, 0, 1)) != NULL);
     CHECK_INT(opd_backward(opd_sum(y)), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "has been modified by an inplace operation");
 }
 TEST(saved_hooks_that_keep_the_tensor_and_a_write) {
-    opd_tensor *x = numbers(3, true), *y = non_leaf(x), *z;
+    opd_tensor *x = vec(3, true), *y = non_leaf(x), *z;
     CHECK_INT(opd_saved_hooks_push(&saving), 0);
     z = opd_mul(y, y);
     CHECK(times(y, z) == y);
@@ -799,7 +792,7 @@ static int hold_many(opd_tensor *const *grads, int n, void *user) { (void)n; (vo
 TEST(gradients_that_are_held_are_not_added_to) {
     for (int k = 0; k < 5; k++) {
         OPD_SCOPED;
-        opd_tensor *x = numbers(3, true), *y = opd_add(x, of(1)), *s = opd_sum(opd_mul(y, numbers(3, false)));
+        opd_tensor *x = vec(3, true), *y = opd_add(x, of(1)), *s = opd_sum(opd_mul(y, vec(3, false)));
         opd_backward_options o = options();
         o.retain_graph = true;
         held = NULL;
@@ -820,7 +813,7 @@ TEST(gradients_that_are_held_are_not_added_to) {
     }
 }
 TEST(two_leaves_do_not_share_a_gradient) {
-    opd_tensor *a = numbers(3, true), *b = numbers(3, true), *s = opd_sum(opd_mul(opd_add(a, b), numbers(3, false)));
+    opd_tensor *a = vec(3, true), *b = vec(3, true), *s = opd_sum(opd_mul(opd_add(a, b), vec(3, false)));
     opd_tensor *v = opd_view(b, OPD_INTS(3)), *t;
     CHECK_INT(opd_backward(s), 0);
     CHECK(opd_data(opd_tensor_grad(a)) != opd_data(opd_tensor_grad(b)));
@@ -831,7 +824,7 @@ TEST(two_leaves_do_not_share_a_gradient) {
     CHECK(v != NULL);
 }
 TEST(a_given_gradient_is_not_taken) {             /* of a leaf, of a result that passes it on, of a written view */
-    opd_tensor *x = numbers(3, true), *g = numbers(3, false), *y = opd_add(x, of(1)), *z = non_leaf(x);
+    opd_tensor *x = vec(3, true), *g = vec(3, false), *y = opd_add(x, of(1)), *z = non_leaf(x);
     opd_backward_options o = options();
     o.grad_outputs = &g;
     CHECK_INT(opd_backward_with(&x, 1, &o), 0);
@@ -843,7 +836,7 @@ TEST(a_given_gradient_is_not_taken) {             /* of a leaf, of a result that
 }
 static int steps_in_backward(opd_tensor *const *grads, int n, void *user) {
     (void)n; (void)user;
-    opd_tensor *x = numbers(2, true), *y = non_leaf(x), *c;
+    opd_tensor *x = vec(2, true), *y = non_leaf(x), *c;
     CHECK(times(part(y, 0, 1), of(4)) != NULL);
     CHECK_INT(opd_checkpoint(custom_inside, NULL, NULL, &y, 1, &c, 1), 0);
     OPD_ENABLE_GRAD {
@@ -854,7 +847,7 @@ static int steps_in_backward(opd_tensor *const *grads, int n, void *user) {
     return 0;
 }
 TEST(everything_again_inside_a_hook) {
-    opd_tensor *x = numbers(3, true), *y = non_leaf(x), *c;
+    opd_tensor *x = vec(3, true), *y = non_leaf(x), *c;
     CHECK(opd_multi_hook_add(&y, 1, OPD_MULTI_ANY, steps_in_backward, NULL, NULL) > 0);
     CHECK_INT(opd_checkpoint(custom_inside, NULL, NULL, &y, 1, &c, 1), 0);
     CHECK_INT(opd_backward(opd_sum(c)), 0);
@@ -862,7 +855,7 @@ TEST(everything_again_inside_a_hook) {
 }
 TEST(once_differentiable_meets_forward_mode_and_views) {
     opd_autograd_function f = square;
-    opd_tensor *x = numbers(3, true), *y, *g, *s;
+    opd_tensor *x = vec(3, true), *y, *g, *s;
     opd_backward_options o = options();
     f.once_differentiable = true;
     y = non_leaf(x);
@@ -895,7 +888,7 @@ static void *races(void *p) {
     return NULL;
 }
 TEST(threads_with_everything_on_one_leaf) {
-    opd_tensor *x = numbers(3, true);
+    opd_tensor *x = vec(3, true);
     racing r = {x, 20};
     pthread_t t[3];
     for (int i = 0; i < 3; i++) { CHECK_INT(pthread_create(&t[i], NULL, races, &r), 0); }
@@ -934,11 +927,11 @@ static void everything(opd_tensor *x, opd_tensor *w, bool twice) {
 }
 static void fail_each(bool twice, int64_t step) {
     bool done = false;
-    OPD_SCOPE { everything(numbers(4, true), numbers(2, true), twice); }          /* what comes with the first use */
+    OPD_SCOPE { everything(vec(4, true), vec(2, true), twice); }          /* what comes with the first use */
     CHECK_OK();
     for (int64_t n = 1; !done && n < 20000; n += step) {
         OPD_SCOPED;
-        opd_tensor *x = numbers(4, true), *w = numbers(2, true);
+        opd_tensor *x = vec(4, true), *w = vec(2, true);
         int64_t calls;
         bool failed;
         opd_error_clear();

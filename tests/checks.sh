@@ -1,0 +1,16 @@
+# checks.sh: what tests/check_header.sh and tests/linkage.sh report with; sourced.
+
+# A check prints nothing when all is well, what is wrong otherwise; or "SKIP: why".
+result() {
+    case $2 in
+        '') echo "ok $1" ;;
+        SKIP:*) echo "skip $1:${2#SKIP:}" ;;
+        *) printf 'FAIL %s: %s\n' "$1" "$2" ;;
+    esac
+}
+# quiet COMMAND...: its output, when it fails or says something.
+quiet() {
+    quiet_out=$("$@" 2>&1) || quiet_out="status $? from: $*
+$quiet_out"
+    [ -z "$quiet_out" ] || printf '%s\n' "$quiet_out" | head -n 12
+}
