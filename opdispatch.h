@@ -119,6 +119,7 @@
      graph.saved_tensors_hooks          opd_saved_hooks_push, _pop      utils.checkpoint    opd_checkpoint
      graph.register_multi_grad_hook     opd_multi_hook_add              graph.Node          opd_node_name, ...
      Engine::queue_callback             opd_backward_callback           detect_anomaly      opd_anomaly_set
+     x.data, x.data = y                 opd_tensor_data, opd_tensor_set_data
 
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
      Backward through an operator without a formula is an error that names it, not a warning (opd_autograd_fallback_set
@@ -910,6 +911,14 @@ OPD_API bool opd_tensor_same_storage(const opd_tensor *a, const opd_tensor *b);
 OPD_API int64_t opd_tensor_storage_bytes(const opd_tensor *t);
 /* Of its storage family; an inference tensor has none, and that is an error. */
 OPD_API uint32_t opd_tensor_version(const opd_tensor *t);
+/* Tensor.data: another tensor with t's memory, sizes and keys, without history, and with a count of writes of its own,
+   so that writing into it, no tape knows.  opd_detach shares the count.  NULL with an error. */
+OPD_API opd_tensor *opd_tensor_data(opd_tensor *t);
+/* `t.data = data`: t has the memory, sizes, dtype and device of data from here on, and keeps its own history, gradient
+   and count of writes; it is no view any more.  0, or -1 with an error and nothing changed: a meta tensor for one with
+   memory or the other way round, no floating dtype for one that requires grad, an inference tensor for another.  Not
+   while another thread uses t. */
+OPD_API int opd_tensor_set_data(opd_tensor *t, opd_tensor *data);
 /* First element.  The dtype must be the one named, else NULL with an error.  opd_data gives it untyped. */
 OPD_API void *opd_data(const opd_tensor *t);
 OPD_API float *opd_data_f32(const opd_tensor *t);
@@ -3354,7 +3363,9 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int, opd_node_saved_hooks, 3, (opd_node *, const char *, const opd_saved_hooks *)) \
     X(int, opd_checkpoint, 7, \
       (opd_checkpoint_fn, void *, opd_destroy, opd_tensor *const *, int, opd_tensor **, int)) \
-    X(int, opd_anomaly_set, 2, (bool, bool))
+    X(int, opd_anomaly_set, 2, (bool, bool)) \
+    X(opd_tensor *, opd_tensor_data, 1, (opd_tensor *)) \
+    X(int, opd_tensor_set_data, 2, (opd_tensor *, opd_tensor *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -4603,13 +4614,14 @@ typedef struct opdi_storage {
     char *data;                  /* NULL: no memory (meta), or none needed */
     int64_t bytes;
     void *block;                 /* what to free, */
-    int64_t block_bytes;         /* and its size; negative: an opdi_foreign */
+    int64_t block_bytes;         /* and its size; negative: an opdi_foreign, OPDI_AGAIN: of another storage's memory */
     struct opdi_dual *duals;     /* forward mode: tangents of the tensors that look at it */
     uint8_t device;              /* the backend whose memory `data` is; 0: the host's, or none */
     int8_t index;                /* which of its devices */
     uint16_t spare;
 } opdi_storage;
 
+#define OPDI_AGAIN (-2)
 typedef struct opdi_foreign {
     opdi_storage storage;
     void (*deleter)(void *data, void *user);
@@ -4684,6 +4696,11 @@ static inline opd_device opdi_place_device(int place) {
     return opd_device_of((opd_backend)(place & 255), place / 256 - 1);
 }
 static inline int64_t *opdi_strides(const opd_tensor *t) { return t->dims + t->ndim; }
+/* Of one storage, or of two that count the writes into one memory apart: see opd_tensor_data. */
+static inline bool opdi_same_memory(const opd_tensor *a, const opd_tensor *b) {
+    const opdi_storage *x = a->storage, *y = b->storage;
+    return x == y || (x && y && x->data && x->data == y->data);
+}
 
 //  Elements
 
@@ -11583,7 +11600,7 @@ opd_keyset opd_tensor_keys(const opd_tensor *t) {
 }
 bool opd_is_contiguous(const opd_tensor *t) { return t && (t->flags & OPDI_CONTIGUOUS) != 0; }
 bool opd_tensor_is_wrapped_number(const opd_tensor *t) { return t && (t->flags & OPDI_WRAPPED) != 0; }
-bool opd_tensor_same_storage(const opd_tensor *a, const opd_tensor *b) { return a && b && a->storage == b->storage; }
+bool opd_tensor_same_storage(const opd_tensor *a, const opd_tensor *b) { return a && b && opdi_same_memory(a, b); }
 int64_t opd_tensor_storage_bytes(const opd_tensor *t) { return t ? t->storage->bytes : 0; }
 uint32_t opd_tensor_version(const opd_tensor *t) {
     if (!t || !opdi_is_inference(t)) { return t ? OPDI_LOAD(&t->storage->version) : 0; }
@@ -11742,7 +11759,7 @@ static int opdi_resize(opd_tensor *t, const int64_t *sizes, int ndim) {
         if (!dims) { return -1; }
     }
     if (numel && need > s->bytes) {
-        if (s->block_bytes < 0 && s->bytes > 0) {
+        if (s->block_bytes == -1 && s->bytes > 0) {
             opdi_free(dims, 2 * (size_t)ndim * sizeof *dims);
             return opd_fail(OPD_ERROR_SHAPE, "Trying to resize storage that is not resizable");
         }
@@ -11766,6 +11783,97 @@ static int opdi_resize(opd_tensor *t, const int64_t *sizes, int ndim) {
     }
     t->dims = 2 * ndim > t->room ? m->dims : (int64_t *)(void *)(t + 1);
     opdi_set_dims(t, sizes, NULL, ndim, numel);
+    return 0;
+}
+
+//-- the same memory, another count of writes --------------------------------------------------------------------
+
+static void opdi_storage_root_drop(void *data, void *root) { (void)data; opdi_storage_drop((opdi_storage *)root); }
+//-- A storage with the memory of s, which it holds.  One reference.
+static opdi_storage *opdi_storage_again(opdi_storage *s, uint32_t version) {
+    opdi_foreign *f = (opdi_foreign *)opdi_alloc(sizeof *f);
+    if (!f) { return NULL; }
+    if (s->block_bytes == OPDI_AGAIN) { s = (opdi_storage *)((opdi_foreign *)(void *)s)->user; }
+    opdi_ref_up(&s->refs);
+    memset(f, 0, sizeof *f);
+    f->storage = *s;
+    f->storage.refs = 1;
+    f->storage.version = version;
+    f->storage.block = NULL;
+    f->storage.block_bytes = OPDI_AGAIN;
+    f->storage.duals = NULL;
+    f->deleter = opdi_storage_root_drop;
+    f->user = s;
+    return &f->storage;
+}
+
+static int opdi_plain_tensor(const opd_tensor *t, const char *who) {
+    if (!opd_ok() || opdi_null_tensor(t, who)) { return -1; }
+    return !t->meta || !t->meta->inner ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor stands for another one", who);
+}
+
+opd_tensor *opd_tensor_data(opd_tensor *t) {
+    opdi_storage *s = opdi_plain_tensor(t, "opd_tensor_data") ? NULL : opdi_storage_again(t->storage, 0);
+    opd_tensor *v = s ? opdi_tensor_on(s, t->data, t->dims, t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype,
+                                       t->backend) : NULL;
+    if (!v) {
+        if (s) { opdi_storage_drop(s); }
+        return NULL;
+    }
+    v->functionality = t->functionality;
+    v->flags |= t->flags & OPDI_WRAPPED;
+    return opdi_own(v);
+}
+
+static int opdi_own_replace(opd_tensor *self);
+static bool opdi_has_tangent(const opd_tensor *t);
+//-- What forbids giving t the data of `data`.
+static int opdi_check_set_data(const opd_tensor *t, const opd_tensor *data) {
+    if (opdi_plain_tensor(t, "opd_tensor_set_data") || opdi_null_tensor(data, "opd_tensor_set_data")) { return -1; }
+    if ((data->meta && data->meta->inner) || (t->backend == OPD_META) != (data->backend == OPD_META)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Attempted to call `variable.set_data(tensor)`, but `variable` and "
+                        "`tensor` have incompatible tensor type.");
+    }
+    if (opd_tensor_requires_grad(t) && !opdi_differentiable(data)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD,
+                        "data set to a tensor that requires gradients must be floating point or complex dtype");
+    }
+    if (opdi_is_inference(t) != opdi_is_inference(data)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Cannot set version_counter for inference tensor");
+    }
+    return !opdi_has_tangent(t) ? 0
+        : opd_fail(OPD_ERROR_AUTOGRAD, "cannot set the data of a variable that has a forward grad");
+}
+
+int opd_tensor_set_data(opd_tensor *t, opd_tensor *data) {
+    const bool more = data && t && 2 * data->ndim > t->room;
+    int64_t *dims = NULL;
+    opdi_storage *s;
+    opdi_meta *m;
+    if (opdi_check_set_data(t, data)) { return -1; }
+    if (t == data) { return 0; }
+    if (!(m = opdi_meta_of(t)) || opdi_own_replace(t)) { return -1; }
+    if (more && !(dims = (int64_t *)opdi_alloc(2 * (size_t)data->ndim * sizeof *dims))) { return -1; }
+    if (!(s = opdi_storage_again(data->storage, OPDI_LOAD(&t->storage->version)))) {
+        if (dims) { opdi_free(dims, 2 * (size_t)data->ndim * sizeof *dims); }
+        return -1;
+    }
+    opdi_view_untie(t);
+    if (t->storage->block == t) { m->home = t->storage; } else { opdi_storage_drop(t->storage); }
+    t->storage = s;
+    t->data = data->data;
+    if (dims) {
+        opdi_free(m->dims, (size_t)m->dims_count * sizeof *dims);
+        m->dims = dims;
+        m->dims_count = 2 * data->ndim;
+    }
+    t->dims = more ? m->dims : (int64_t *)(void *)(t + 1);
+    t->dtype = data->dtype;
+    t->backend = data->backend;
+    t->backend_bit = data->backend_bit;
+    t->functionality = data->functionality;
+    t->flags = (uint8_t)((t->flags & ~OPDI_WRAPPED) | (data->flags & OPDI_WRAPPED));
+    opdi_set_dims(t, data->dims, data->dims + data->ndim, data->ndim, data->numel);
     return 0;
 }
 
@@ -11808,9 +11916,9 @@ static bool opdi_shares_input(const opd_call *call, const opd_tensor *out) {
     int i, k;
     for (i = 0; i < call->op->nargs; i++) {
         const opd_value *v = &call->args[i];
-        if (v->tag == OPD_TAG_TENSOR && v->u.t->storage == out->storage) { return true; }
+        if (v->tag == OPD_TAG_TENSOR && opdi_same_memory(v->u.t, out)) { return true; }
         for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
-            if (v->u.tensors[k] && v->u.tensors[k]->storage == out->storage) { return true; }
+            if (v->u.tensors[k] && opdi_same_memory(v->u.tensors[k], out)) { return true; }
         }
     }
     return false;
@@ -13501,7 +13609,6 @@ OPDI_NOINLINE static int opdi_refresh_args(const opd_call *call) {
     return 0;
 }
 
-static bool opdi_has_tangent(const opd_tensor *t);
 static bool opdi_has_tangents(const opd_op *op, const opd_value *args);
 //-- True when forward mode has to do with this call.
 static inline bool opdi_call_forward(const opd_call *call) {
@@ -13985,6 +14092,13 @@ static opd_tensor *opdi_view_replay(opd_tensor *v, opd_tensor *base) {
     return t;
 }
 
+//-- Refuses a view whose base has come to other memory.
+static int opdi_check_base(const opd_tensor *v) {
+    return v->storage == opdi_view_record_of(v)->base->storage ? 0
+        : opd_fail(OPD_ERROR_AUTOGRAD, "the base of a view that was modified inplace has other memory since it was "
+                   "resized or given other data; it cannot follow the view's history, nor the view its");
+}
+
 static int opdi_view_refresh(opd_tensor *v) {
     static opdi_mutex lock = OPDI_MUTEX_INIT;
     opdi_view_record *r = opdi_view_record_of(v);
@@ -13994,7 +14108,7 @@ static int opdi_view_refresh(opd_tensor *v) {
     int rc = 0;
     if (OPDI_ACQUIRE(&r->version) == version || (!(r->base->flags & OPDI_REQUIRES_GRAD) && !v->grad_fn)) { return 0; }
     if (r->creation != OPDI_VIEW_DEFAULT) { return opdi_view_error(v, true); }
-    if (!(t = opdi_view_replay(v, r->base))) { return -1; }
+    if (opdi_check_base(v) || !(t = opdi_view_replay(v, r->base))) { return -1; }
     opdi_lock(&lock);
     if (r->version != version) {                  /* another thread may have been first */
         old = v->grad_fn;
@@ -14019,6 +14133,7 @@ static int opdi_check_inplace(const opd_tensor *self) {
     if (self->flags & OPDI_IS_VIEW) {
         const opdi_view_record *r = opdi_view_record_of(self);
         if (r->creation != OPDI_VIEW_DEFAULT) { return opdi_view_error(self, false); }
+        if (OPDI_UNLIKELY(self->storage != r->base->storage)) { return opdi_check_base(self); }
         if (opdi_requires_grad(self) && !r->base->grad_fn) {
             return opd_fail(OPD_ERROR_AUTOGRAD, "a view of a leaf Variable that requires grad is being used in an "
                             "in-place operation.");
@@ -14066,9 +14181,8 @@ static void opdi_leave_node(opd_tensor *self) {
     opdi_node_release(old);
 }
 
-//-- self becomes a leaf that requires no grad.  A node that has saved it as its own result keeps another tensor with
-//-- its memory and history.
-static int opdi_detach_here(opd_tensor *self) {
+//-- A node that has saved self as its own result keeps another tensor with its memory and history from here on.
+static int opdi_own_replace(opd_tensor *self) {
     opd_node *old = self->grad_fn;
     opd_tensor *t;
     int i;
@@ -14082,6 +14196,12 @@ static int opdi_detach_here(opd_tensor *self) {
         v->u.t = t;
         opdi_own_forget(self);
     }
+    return 0;
+}
+//-- self becomes a leaf that requires no grad.
+static int opdi_detach_here(opd_tensor *self) {
+    opd_node *old = self->grad_fn;
+    if (opdi_own_replace(self)) { return -1; }
     self->grad_fn = NULL;
     self->flags &= (uint8_t)~OPDI_REQUIRES_GRAD;
     if (old) { opdi_node_release(old); }
@@ -15570,7 +15690,7 @@ static opdi_task *opdi_heap_pop(opdi_engine *en) {
 
 //-- Nobody but n holders can see t: whoever let go of it before, on any thread, is through with it.
 static bool opdi_held_by(const opd_tensor *t, int n) {
-    return OPDI_ACQUIRE(&t->refs) == n && OPDI_ACQUIRE(&t->storage->refs) == 1;
+    return OPDI_ACQUIRE(&t->refs) == n && OPDI_ACQUIRE(&t->storage->refs) == 1 && t->storage->block_bytes != OPDI_AGAIN;
 }
 
 //-- a + b; in place when nobody else can see a.
@@ -16509,7 +16629,7 @@ static opd_tensor *opdi_tangent_make(const opd_tensor *t, opd_tensor *g, bool as
     opd_tensor *z, *part;
     bool whole;
     if (opdi_congruent(g, t)) {
-        if (as_is ? g->storage != t->storage : g->refs == 1 && g->storage->refs == 1) { return g; }
+        if (as_is ? g->storage != t->storage : opdi_held_by(g, 1)) { return g; }
         if (!(z = opd_clone(g)) || opdi_congruent(z, t)) { return z; }
     }
     whole = opd_offset(t) == 0 && !opdi_overlaps_itself(t) && opdi_extent(t->dims, t->dims + t->ndim, t->ndim) == n;
@@ -23812,7 +23932,7 @@ static bool opdi_is_dense(const opd_tensor *t) {
    (as in PyTorch) what has gaps, where an exact test would cost too much. */
 static int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in) {
     const char *b0, *e0, *b1, *e1;
-    if (out == in || !out->storage || out->storage != in->storage || out->numel == 0 || in->numel == 0) { return 0; }
+    if (out == in || !out->storage || !opdi_same_memory(out, in) || out->numel == 0 || in->numel == 0) { return 0; }
     if (!opdi_is_dense(out) || !opdi_is_dense(in)) { return 0; }
     b0 = out->data; e0 = b0 + out->numel * (int64_t)opd_dtype_size((opd_scalar_type)out->dtype);
     b1 = in->data; e1 = b1 + in->numel * (int64_t)opd_dtype_size((opd_scalar_type)in->dtype);
@@ -24100,7 +24220,7 @@ static bool opdi_flat_init(opdi_flat *f, opd_tensor *const *ops, int nops, opd_s
         f->size[k] = (int32_t)opd_dtype_size((opd_scalar_type)dtype);
         if (f->convert[k]) { f->whole = false; }
         if (!(t->flags & OPDI_CONTIGUOUS) ||
-            (k > 0 && t->storage == out->storage && (t->data != out->data || t->numel != out->numel))) {
+            (k > 0 && (t->data != out->data || t->numel != out->numel) && opdi_same_memory(t, out))) {
             return false;
         }
         round = k > 0 && dtype != (int8_t)common && (int8_t)common != opdi_compute_dtype[compute];
@@ -24152,7 +24272,7 @@ static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scala
     for (k = 0; k < nops; k++) {                  /* small and simple: nothing to set up */
         const opd_tensor *t = ops[k];
         if (!(t->flags & OPDI_CONTIGUOUS) || t->dtype != opdi_compute_dtype[compute] || t->numel != out->numel ||
-            (k > 0 && t->storage == out->storage && t->data != out->data)) {
+            (k > 0 && t->data != out->data && opdi_same_memory(t, out))) {
             return opdi_run_general(ops, nops, nout, common, compute, loop, params);
         }
         p[k] = t->data;
@@ -36235,9 +36355,9 @@ static opd_tensor *opdi_update(opd_call *call, bool keep_strides) {
         int i, k;
         for (i = 1; i < call->op->nargs; i++) {
             const opd_value *v = &call->args[i];
-            if (v->tag == OPD_TAG_TENSOR) { shared = shared || v->u.t->storage == self->storage; }
+            if (v->tag == OPD_TAG_TENSOR) { shared = shared || opdi_same_memory(v->u.t, self); }
             for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
-                if (v->u.tensors[k]) { shared = shared || v->u.tensors[k]->storage == self->storage; }
+                if (v->u.tensors[k]) { shared = shared || opdi_same_memory(v->u.tensors[k], self); }
             }
         }
         if (!shared) {

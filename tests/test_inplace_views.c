@@ -455,6 +455,97 @@ TEST(detach_in_place) {
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_()");
     REFUSED(opd_detach_(part(non_leaf(x), 0, 1)), "Can't detach views in-place. Use detach() instead.");
 }
+TEST(data_counts_its_own_writes) {                /* Tensor.data */
+    opd_tensor *root = numbers(OPD_INTS(3), true), *x = non_leaf(root), *y = opd_mul(x, x), *d = opd_tensor_data(x);
+    opd_tensor *e = opd_tensor_data(d), *v = part(x, 0, 2);
+    CHECK(d && e && opd_data(d) == opd_data(x) && opd_tensor_same_storage(x, d) && opd_tensor_same_storage(v, e));
+    CHECK(!opd_tensor_requires_grad(d) && opd_tensor_base(d) == NULL && opd_tensor_version(d) == 0);
+    CHECK(times(d, numbers(OPD_INTS(3), false)) == d && plus(e, d) == e);
+    CHECK_INT(opd_tensor_version(d), 1);
+    CHECK_INT(opd_tensor_version(e), 1);
+    CHECK_INT(opd_tensor_version(x), 0);
+    CHECK_NEAR(opd_data_f64(x)[2], 18, 0);
+    CHECK_INT(opd_backward(opd_sum(y)), 0);       /* no tape knows: the gradient is that of what lies there now */
+    CHECK_GRAD(root, 2 * 2, 2 * 8, 2 * 18);
+    CHECK(opd_tensor_set_requires_grad(d, true) == d && !opd_tensor_requires_grad(e));
+    CHECK(opd_tensor_set_requires_grad(d, false) == d);
+    CHECK(plus(part(opd_tensor_data(x), 0, 2), part(x, 1, 3)) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "refer to a single memory location");     /* it is one memory */
+    CHECK(opd_tensor_data(NULL) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the tensor is NULL");
+    OPD_INFERENCE_MODE(true) { CHECK(opd_tensor_is_inference(opd_tensor_data(ones(OPD_INTS(2), false)))); }
+    OPD_INFERENCE_MODE(true) { CHECK(!opd_tensor_is_inference(opd_tensor_data(x))); }
+}
+TEST(data_outlives_what_it_came_from) {           /* and gives no memory away */
+    opd_tensor *d = NULL, *w = ones(OPD_INTS(2), true), *g;
+    OPD_SCOPE { opd_assign(&d, opd_tensor_data(numbers(OPD_INTS(2), false))); }
+    CHECK_NEAR(opd_data_f64(d)[1], 2, 0);
+    g = opd_tensor_data(d);
+    CHECK_INT(opd_tensor_set_grad(w, g), 0);
+    CHECK_INT(opd_backward(opd_sum(w)), 0);
+    opd_assign(&d, NULL);
+    CHECK_GRAD(w, 2, 3);
+}
+TEST(data_is_given) {                             /* x.data = y */
+    opd_tensor *w = numbers(OPD_INTS(2), true), *y = opd_ones(OPD_INTS(3, 1), OPD_FLOAT32), *x, *r, *v, *m;
+    opd_tensor *g, *out;
+    CHECK_INT(opd_backward(opd_sum(w)), 0);
+    OPD_NO_GRAD { CHECK(times(w, w) == w); }
+    CHECK_INT(opd_tensor_set_data(w, y), 0);
+    CHECK(opd_ndim(w) == 2 && opd_size(w, 0) == 3 && opd_dtype(w) == OPD_FLOAT32 && opd_data(w) == opd_data(y));
+    CHECK(opd_tensor_requires_grad(w) && opd_tensor_is_leaf(w) && opd_numel(opd_tensor_grad(w)) == 2);
+    CHECK_INT(opd_tensor_version(w), 1);          /* its own, as before */
+    CHECK_INT(opd_tensor_version(y), 0);
+    OPD_NO_GRAD { CHECK(plus(w, w) == w); }
+    CHECK_NEAR(opd_data_f32(y)[2], 2, 0);
+    CHECK_INT(opd_tensor_set_grad(w, NULL), 0);
+    CHECK_INT(opd_backward(opd_sum(opd_mul(w, w))), 0);
+    CHECK(opd_size(opd_tensor_grad(w), 0) == 3 && opd_data_f32(opd_tensor_grad(w))[1] == 4);
+    CHECK_INT(opd_tensor_set_data(w, numbers(OPD_INTS(2), false)), 0);       /* dims, memory again */
+    CHECK_INT(opd_tensor_set_data(w, w), 0);
+    CHECK(opd_ndim(w) == 1 && opd_data_f64(w)[1] == 2);
+    OPD_NO_GRAD { CHECK(OPD_CALL(aten("resize_"), w, OPD_INTS(5), OPD_NONE) == w && opd_data_f64(w)[1] == 2); }
+
+    r = numbers(OPD_INTS(2), true);               /* what its own node has saved stays */
+    x = opd_exp(r);
+    CHECK_INT(opd_tensor_set_data(x, numbers(OPD_INTS(2), false)), 0);
+    CHECK_STR(opd_tensor_grad_fn(x), "ExpBackward0");
+    out = opd_sum(opd_mul(x, x));
+    CHECK_INT(opd_backward(out), 0);
+    CHECK_GRAD(r, 2 * exp(1), 2 * 2 * exp(2));
+
+    x = non_leaf(ones(OPD_INTS(4), true));        /* views and bases part */
+    v = part(x, 0, 2);
+    CHECK_INT(opd_tensor_set_data(x, numbers(OPD_INTS(4), false)), 0);
+    REFUSED(plus(v, v), "the base of a view that was modified inplace has other memory");
+    x = non_leaf(ones(OPD_INTS(4), true));
+    v = part(x, 0, 2);
+    CHECK_INT(opd_tensor_set_data(v, numbers(OPD_INTS(2), false)), 0);
+    CHECK(opd_tensor_base(v) == NULL && plus(v, ones(OPD_INTS(2), true)) == v);
+    CHECK_STR(opd_tensor_grad_fn(x), "MulBackward0");
+
+    m = opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT64, opd_device_of(OPD_META, -1));
+    CHECK_INT(opd_tensor_set_data(m, y), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+                "incompatible tensor type.");
+    CHECK_INT(opd_tensor_set_data(r, opd_ones(OPD_INTS(2), OPD_INT64)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "data set to a tensor that requires gradients must be floating point or complex");
+    g = NULL;
+    OPD_INFERENCE_MODE(true) { opd_assign(&g, ones(OPD_INTS(2), false)); }
+    CHECK_INT(opd_tensor_set_data(r, g), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Cannot set version_counter for inference tensor");
+    opd_assign(&g, NULL);
+    OPD_DUAL_LEVEL {
+        x = opd_make_dual(ones(OPD_INTS(2), false), ones(OPD_INTS(2), false));
+        CHECK(opd_unpack_dual(opd_tensor_data(x), &g) && g == NULL);
+        CHECK_INT(opd_tensor_set_data(x, y), -1);
+        CHECK_ERROR(OPD_ERROR_AUTOGRAD, "forward grad");
+    }
+    CHECK_INT(opd_tensor_set_data(NULL, y), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the tensor is NULL");
+    CHECK_INT(opd_tensor_set_data(r, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the tensor is NULL");
+}
 TEST(states_that_lead_to_themselves_are_freed) {  /* what a write voids holds nothing: the runner counts the memory */
     opd_tensor *w = ones(OPD_INTS(2), true), *h = opd_zeros(OPD_INTS(2), OPD_FLOAT64), *b = opd_zeros(OPD_INTS(3, 2), OPD_FLOAT64);
     int i;
