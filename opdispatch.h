@@ -145,6 +145,7 @@
      >>api:autograd    the tape
      >>api:hooks       nodes from outside, hooks, checkpoints, anomaly mode
      >>api:forward     forward mode: tangents beside values
+     >>api:transforms  vmap and derivatives of functions
      >>api:checking    gradients against finite differences, pictures of graphs
      >>api:training    optimizers, gradient clipping, learning rates
      >>api:observers   who is told of calls; the profiler
@@ -164,6 +165,7 @@
      >>backends        devices from outside
      >>autograd        nodes, the generic kernels, the engine, grad modes
      >>forward         dual tensors, levels, tangents of results
+     >>transforms      the layer stack: vmap, batching rules, derivatives of functions
      >>gradcheck       gradients against finite differences
      >>pictures        the backward graph as Graphviz DOT
      >>training        optimizers, gradient clipping, learning rates
@@ -1328,6 +1330,67 @@ OPD_API opd_tensor *opd_jvp_result(opd_jvp_call *jv, int i);                  /*
 OPD_API int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent);
 /* The context of a custom function, or NULL.  Arguments and results are its inputs and outputs there. */
 OPD_API opd_context *opd_jvp_context(const opd_jvp_call *jv);
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:transforms vmap and derivatives of functions
+//----------------------------------------------------------------------------------------------------------------------
+
+/* A function that is transformed: fills outputs (of the innermost scope) and returns how many, at most
+   OPD_TRANSFORM_OUTPUTS, or -1 with an error. */
+#define OPD_TRANSFORM_OUTPUTS 64
+typedef int (*opd_transform_fn)(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
+
+/* In in_dims and out_dims: no dim, the whole tensor is for every example. */
+#define OPD_NO_DIM (-2147483647 - 1)
+/* What random operators do inside vmap: refuse, draw for each example, draw once for all. */
+typedef enum opd_randomness { OPD_RANDOM_ERROR = 0, OPD_RANDOM_DIFFERENT, OPD_RANDOM_SAME } opd_randomness;
+typedef struct opd_vmap_options {
+    const int *in_dims; int nin_dims;       /* of each input the dim of the examples; NULL: all 0; one: of all inputs */
+    const int *out_dims; int nout_dims;     /* where the outputs have them; the same */
+    opd_randomness randomness;
+    int64_t chunk_size;                     /* at most so many examples at once; 0: all */
+    const char *name;                       /* of the function, in errors; NULL: "fn" */
+} opd_vmap_options;
+/* torch.vmap(fn)(*inputs): calls fn once with inputs that look like one example, and gives the outputs of all of them.
+   fn may be transformed again, and use tensors from outside, which are the same for every example.  Operators without a
+   batching rule run example by example, see opd_vmap_fallback_set.  options NULL: dim 0 of everything.  Writes the
+   outputs (of the innermost scope) and returns how many, or -1 with an error. */
+OPD_API int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                     const opd_vmap_options *options, opd_tensor **outputs);
+/* The same for straight code: between begin and end, tensors that wrap has made look like one example of t, taken along
+   in_dim; unwrap gives all examples along out_dim, of a tensor that is the same for all of them copies.  begin gives the
+   layer's level (from 1; layers nest), -1 with an error.  end, and the end of the scope around, take the layer away; end
+   works while an error is pending.  What was made inside is an error to use afterwards. */
+OPD_API int opd_vmap_begin(int64_t batch_size, opd_randomness randomness);
+OPD_API opd_tensor *opd_vmap_wrap(opd_tensor *t, int in_dim, int level);
+OPD_API opd_tensor *opd_vmap_unwrap(opd_tensor *t, int out_dim, int level);
+OPD_API int opd_vmap_end(int level);
+/* How many layers of transforms are open on this thread; whether t is a tensor of an open vmap layer's examples. */
+OPD_API int opd_transform_depth(void);
+OPD_API bool opd_tensor_is_batched(const opd_tensor *t);
+
+/* What an operator without a batching rule does: it runs example by example and warns the first time (the default), or
+   silently, or it is an error.  For the process; returns what it was.  opd_vmap_fallback_count: how many calls did. */
+typedef enum opd_vmap_fallback { OPD_VMAP_FALLBACK_WARN = 0, OPD_VMAP_FALLBACK_SILENT, OPD_VMAP_FALLBACK_ERROR }
+    opd_vmap_fallback;
+OPD_API opd_vmap_fallback opd_vmap_fallback_set(opd_vmap_fallback mode);
+OPD_API int64_t opd_vmap_fallback_count(void);
+
+/* Inside a batching rule: `.vmap` of a card, or a kernel registered at the key "FuncTorchBatched".  It runs when one of
+   the tensors is batched at the innermost vmap layer; operators that it calls belong to the layers around.  A tensor
+   argument with all its examples; *dim is which of its dims counts them, -1: it is the same for all.  NULL: none. */
+OPD_API opd_tensor *opd_batch_arg(opd_call *call, int i, int *dim);
+/* The same of any tensor: an element of a list. */
+OPD_API opd_tensor *opd_batch_value(opd_tensor *t, int *dim);
+/* t, whose examples are along dim, as a view with that dim in front; of dim -1 expanded to the batch size.  Passes NULL
+   on. */
+OPD_API opd_tensor *opd_batch_front(opd_tensor *t, int dim);
+OPD_API int64_t opd_batch_size(void);
+OPD_API opd_randomness opd_batch_randomness(void);
+/* Gives the next result of the call: t has the examples along dim; dim -1: it is the same for all.  NULL passes an error
+   on.  list: a result Tensor[]. */
+OPD_API int opd_batch_return(opd_call *call, opd_tensor *t, int dim);
+OPD_API int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t n, int dim);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:checking   gradients against finite differences, pictures of graphs
@@ -3365,7 +3428,24 @@ typedef void (*opd_deleter)(void *data, void *user);
       (opd_checkpoint_fn, void *, opd_destroy, opd_tensor *const *, int, opd_tensor **, int)) \
     X(int, opd_anomaly_set, 2, (bool, bool)) \
     X(opd_tensor *, opd_tensor_data, 1, (opd_tensor *)) \
-    X(int, opd_tensor_set_data, 2, (opd_tensor *, opd_tensor *))
+    X(int, opd_tensor_set_data, 2, (opd_tensor *, opd_tensor *)) \
+    X(int, opd_vmap, 6, \
+      (opd_transform_fn, void *, opd_tensor *const *, int, const opd_vmap_options *, opd_tensor **)) \
+    X(int, opd_vmap_begin, 2, (int64_t, opd_randomness)) \
+    X(opd_tensor *, opd_vmap_wrap, 3, (opd_tensor *, int, int)) \
+    X(opd_tensor *, opd_vmap_unwrap, 3, (opd_tensor *, int, int)) \
+    X(int, opd_vmap_end, 1, (int)) \
+    X(int, opd_transform_depth, 0, ()) \
+    X(bool, opd_tensor_is_batched, 1, (const opd_tensor *)) \
+    X(opd_vmap_fallback, opd_vmap_fallback_set, 1, (opd_vmap_fallback)) \
+    X(int64_t, opd_vmap_fallback_count, 0, ()) \
+    X(opd_tensor *, opd_batch_arg, 3, (opd_call *, int, int *)) \
+    X(opd_tensor *, opd_batch_value, 2, (opd_tensor *, int *)) \
+    X(opd_tensor *, opd_batch_front, 2, (opd_tensor *, int)) \
+    X(int64_t, opd_batch_size, 0, ()) \
+    X(opd_randomness, opd_batch_randomness, 0, ()) \
+    X(int, opd_batch_return, 3, (opd_call *, opd_tensor *, int)) \
+    X(int, opd_batch_return_list, 4, (opd_call *, opd_tensor *const *, int64_t, int))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -3712,6 +3792,8 @@ typedef struct opdi_thread {
     uint64_t sequence;           /* autograd: number of the next node */
     opd_node *node;              /* autograd: node whose formula is running */
     struct opdi_level *level;    /* forward mode: the one that is open */
+    struct opdi_layer *layer;    /* transforms: innermost layer, and the vmap whose batching rule is running */
+    struct opdi_layer *rule;
     opdi_free_block *free_lists[OPDI_CLASSES];
     int64_t cached;              /* bytes in free_lists */
     int64_t live_delta;          /* bytes handed out and not yet added to the global count */
@@ -4275,6 +4357,9 @@ OPDI_COLD_END
 #define OPDI_HANDLE_BLOCK ((uintptr_t)1)
 #define OPDI_HANDLE_UP ((uintptr_t)2)
 typedef struct opdi_block { size_t bytes; double align; } opdi_block;      /* in front of the block's contents */
+#define OPDI_BLOCK_LAYER ((size_t)1 << (8 * sizeof(size_t) - 1))     /* in bytes: it holds a layer of transforms */
+#define OPDI_MAX_LAYERS 64
+static void opdi_layer_gone(void *layer);
 
 static inline void opdi_drop(opd_tensor *t);
 
@@ -4331,6 +4416,7 @@ static void opdi_handle_release(uintptr_t h) {
     uintptr_t p = h & ~(OPDI_HANDLE_BLOCK | OPDI_HANDLE_UP);
     if (h & OPDI_HANDLE_BLOCK) {
         opdi_block *b = (opdi_block *)p;
+        if (OPDI_UNLIKELY(b->bytes & OPDI_BLOCK_LAYER)) { opdi_layer_gone(b + 1); b->bytes &= ~OPDI_BLOCK_LAYER; }
         opdi_free(b, b->bytes);
     } else {
         opdi_drop((opd_tensor *)p);
@@ -4636,6 +4722,7 @@ typedef struct opdi_foreign {
 #define OPDI_SAVED_BY_OWN 8u     /* its grad_fn's node holds it: see opdi_tensor_drop */
 #define OPDI_WEAK_NODE 32u       /* grad_fn is not held: only its own node still holds the tensor */
 #define OPDI_CONTIGUOUS 16u      /* row-major without gaps (kept up to date) */
+#define OPDI_BATCHED 64u         /* one example of many: has an opdi_batched */
 
 /* dims: sizes[ndim], then strides[ndim] (elements); behind the struct until a resize needs more room. */
 struct opd_tensor {
@@ -4681,6 +4768,15 @@ enum opdi_creation {
 };
 static inline opdi_view_record *opdi_view_record_of(const opd_tensor *t) {
     return (opdi_view_record *)(void *)((int64_t *)(uintptr_t)(t + 1) + t->room);
+}
+/* Of a tensor inside vmap: all its examples in one, at the end of the room for its dims, which are those of one example.
+   It looks at the value's memory, but nobody reads it there. */
+typedef struct opdi_batched {
+    opd_tensor *value;           /* a reference */
+    int32_t dim, level;          /* which of its dims counts the examples, of which layer */
+} opdi_batched;
+static inline opdi_batched *opdi_batched_of(const opd_tensor *t) {
+    return (opdi_batched *)(void *)((int64_t *)(uintptr_t)(t + 1) + t->room - 2);
 }
 /* Where a tensor is, or is to be, in one number: the backend, and above its 8 bits the index plus one (0: the current
    device).  The host is 0. */
@@ -7749,6 +7845,7 @@ struct opd_op {
     char *name;                                   /* "ns::name.overload" */
     char *base_name;                              /* "ns::name" */
     bool unobserved;                              /* questions that observers are not told of */
+    int8_t random, slow_said;                     /* draws random numbers: 1, -1, 0 not known yet; said to have no batching rule */
     size_t length;                                /* of the name */
     opdi_kernel *kernels;
     opdi_card *card, *cards;                      /* cards: of undone definitions too */
@@ -7840,6 +7937,9 @@ static void opdi_plugin_pin(opd_plugin *p);
 static void opdi_plugin_let_go(opd_plugin *p);
 static int opdi_autograd_kernel(opd_call *call);
 static int opdi_autograd_fallback(opd_call *call);
+static int opdi_front_kernel(opd_call *call);
+static int opdi_back_kernel(opd_call *call);
+static int opdi_batched_kernel(opd_call *call);
 static int opdi_autograd_inplace_kernel(opd_call *call);
 static int opdi_autograd_out_kernel(opd_call *call);
 static int opdi_version_kernel(opd_call *call);
@@ -7866,18 +7966,6 @@ int opd_not_differentiable(opd_backward_call *bw) {
     (void)bw;
     return opd_fail(OPD_ERROR_AUTOGRAD, "not differentiable");
 }
-
-/* Families named in cards: the batching layer reads the name and never calls it. */
-static int opdi_batch_named(void) {
-    return opd_fail(OPD_ERROR_KERNEL, "a batching family is a name for cards, not a kernel");
-}
-int opd_batch_pointwise(opd_call *call) { (void)call; return opdi_batch_named(); }
-int opd_batch_shift_dim(opd_call *call) { (void)call; return opdi_batch_named(); }
-int opd_batch_matmul(opd_call *call) { (void)call; return opdi_batch_named(); }
-int opd_batch_view(opd_call *call) { (void)call; return opdi_batch_named(); }
-int opd_batch_decompose(opd_call *call) { (void)call; return opdi_batch_named(); }
-int opd_batch_factory(opd_call *call) { (void)call; return opdi_batch_named(); }
-int opd_batch_loop(opd_call *call) { (void)call; return opdi_batch_named(); }
 
 OPDI_COLD_BEGIN
 
@@ -11134,6 +11222,7 @@ again:                                            /* gradients of gradients: a l
     s = t->storage;
     home = s->block == t ? s : NULL;
     if (t->flags & OPDI_IS_VIEW) { base = opdi_view_record_of(t)->base; }
+    if (t->flags & OPDI_BATCHED) { opd_release(opdi_batched_of(t)->value); }
     if (t->meta) {
         opdi_meta *m = t->meta;
         grad = m->grad;
@@ -11400,11 +11489,13 @@ static void opdi_share_storage(opd_tensor *v, const opd_tensor *t) {
     v->functionality = (v->functionality & ~OPDI_GRAD_KEYS) | (t->functionality & OPDI_GRAD_KEYS);
 }
 //-- Another tensor with t's memory and geometry and without history.  A reference.
+static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level);
 static opd_tensor *opdi_shallow_copy(const opd_tensor *t) {
-    opd_tensor *v = opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim,
+    const opdi_batched *b = OPDI_UNLIKELY(t->flags & OPDI_BATCHED) ? opdi_batched_of(t) : NULL;
+    opd_tensor *v = b ? opdi_batch_wrap(b->value, b->dim, b->level) : opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim,
                                    (opd_scalar_type)t->dtype, t->backend);
     if (!v) { return NULL; }
-    opdi_share_storage(v, t);
+    if (!b) { opdi_share_storage(v, t); }
     if (OPDI_UNLIKELY(t->meta != NULL) && opdi_family_pass(v, t)) { opdi_drop(v); return NULL; }
     return v;
 }
@@ -11633,6 +11724,8 @@ OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *t, opd_scalar_type 
     else if (t->dtype != (int8_t)dtype) {
         (void)opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s", opd_dtype_cname(dtype),
                        opd_dtype_cname((opd_scalar_type)t->dtype));
+    } else if (t->flags & OPDI_BATCHED) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "accessing `data` under vmap transform is not allowed");
     } else {
         char device[32];
         (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor on %s has no data that the host can read",
@@ -11641,11 +11734,13 @@ OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *t, opd_scalar_type 
     return NULL;
 }
 void *opd_data(const opd_tensor *t) {
-    return !t || !opdi_on_device(t) ? t ? t->data : NULL : opdi_data_error(t, (opd_scalar_type)t->dtype);
+    return t && (opdi_on_device(t) || (t->flags & OPDI_BATCHED)) ? opdi_data_error(t, (opd_scalar_type)t->dtype)
+        : t ? t->data : NULL;
 }
 OPDI_COLD_END
 static inline void *opdi_data_of(const opd_tensor *t, opd_scalar_type dtype) {
-    return OPDI_LIKELY(t && t->dtype == (int8_t)dtype && t->backend == OPD_CPU) ? (void *)t->data
+    return OPDI_LIKELY(t && t->dtype == (int8_t)dtype && (t->backend | (t->flags & OPDI_BATCHED)) == 0)
+        ? (void *)t->data
         : opdi_data_error(t, dtype);
 }
 float *opd_data_f32(const opd_tensor *t) { return (float *)opdi_data_of(t, OPD_FLOAT32); }
@@ -11660,6 +11755,11 @@ static int opdi_item_check(const opd_tensor *t) {
     if (t->numel != 1) {
         return opd_fail(OPD_ERROR_SHAPE, "a Tensor with %lld elements cannot be converted to Scalar",
                         (long long)t->numel);
+    }
+    if (t->flags & OPDI_BATCHED) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap "
+                        "over calling .item() on a Tensor, please try to rewrite what you're doing with other operations. "
+                        "If error is occurring somewhere inside PyTorch internals, please file a bug report.");
     }
     if (t->backend == OPD_META) { (void)opdi_data_error(t, (opd_scalar_type)t->dtype); return -1; }
     return 0;
@@ -15697,7 +15797,7 @@ static bool opdi_held_by(const opd_tensor *t, int n) {
 static opd_tensor *opdi_grad_sum(opdi_engine *en, opd_tensor *a, opd_tensor *b) {
     static opd_op *add, *add_inplace;
     opd_value v[3];
-    bool own = !en->create && opdi_held_by(a, 1) && a->dtype == b->dtype &&
+    bool own = !en->create && opdi_held_by(a, 1) && a->dtype == b->dtype && !((a->flags | b->flags) & OPDI_BATCHED) &&
         opdi_has_sizes(a, b->dims, b->ndim) && !opdi_overlaps_itself(a);
     v[0] = opd_value_tensor(a);
     v[1] = opd_value_tensor(b);
@@ -17302,6 +17402,1145 @@ static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const
     if (n) { opdi_node_release(n); }
     th->state = state;
     return rc;
+}
+
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>transforms the layer stack: vmap, batching rules, derivatives of functions
+//
+//  A thread has a stack of layers; the innermost sees a call first.  A vmap layer takes what is batched at its level out
+//  of its wrapper and runs the operator's batching rule, which calls operators that the layers around see.  A grad or
+//  jvp layer needs a wrapper of its own nowhere: it is the tape on the tensors as its layer sees them, so only calls
+//  below which there is a vmap layer pass here, by two keys: DynamicLayerFront, above everything, picks the layer;
+//  DynamicLayerBack, below the autograd keys, hands the call on to the layer around.
+//----------------------------------------------------------------------------------------------------------------------
+
+static int opdi_dim_of(int64_t dim, int ndim);
+static void opdi_random_get(uint64_t state[2]);
+static void opdi_random_set(const uint64_t state[2]);
+
+typedef enum opdi_layer_kind { OPDI_LAYER_VMAP, OPDI_LAYER_GRAD, OPDI_LAYER_JVP } opdi_layer_kind;
+/* In front of it stands an opdi_block, whose handle in the scope stack keeps it. */
+typedef struct opdi_layer {
+    struct opdi_layer *outer, *inner;
+    opdi_thread *th;
+    int32_t level, vmaps;                         /* from 1; vmap layers from here outwards */
+    opdi_layer_kind kind;
+    opd_randomness randomness;
+    int64_t size;                                 /* vmap: how many examples */
+    opdi_state around;                            /* the thread's state when it was entered */
+    uint64_t include, allow;                      /* a call on its way through: the keys before */
+    struct opdi_level *forward;                   /* the level of forward mode around it */
+} opdi_layer;
+
+#define OPDI_FRONT_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT)
+#define OPDI_BACK_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_BACK)
+#define OPDI_BATCHED_BIT OPD_BIT_OF(OPD_F_BATCHED)
+
+//-- Calls on this thread go to `layer` first.
+static inline void opdi_layer_set(opdi_thread *th, opdi_layer *layer) {
+    th->layer = layer;
+    if (layer && layer->vmaps) { th->state.include |= OPDI_FRONT_BIT; }
+    else { th->state.include &= ~OPDI_FRONT_BIT; }
+}
+
+//-- The stack of layers ------------------------------------------------------------------------------------------
+
+static opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, opd_randomness randomness) {
+    opdi_thread *th = opdi_self();
+    opdi_layer *layer;
+    if (!opd_ok()) { return NULL; }
+    if (th->layer && th->layer->level == OPDI_MAX_LAYERS) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "transforms are nested deeper than %d", OPDI_MAX_LAYERS);
+        return NULL;
+    }
+    layer = (opdi_layer *)opdi_scope_alloc(sizeof *layer);
+    if (!layer) { return NULL; }
+    ((opdi_block *)(void *)layer - 1)->bytes |= OPDI_BLOCK_LAYER;
+    layer->outer = th->layer;
+    layer->inner = NULL;
+    layer->th = th;
+    layer->level = th->layer ? th->layer->level + 1 : 1;
+    layer->vmaps = (th->layer ? th->layer->vmaps : 0) + (kind == OPDI_LAYER_VMAP);
+    layer->kind = kind;
+    layer->randomness = randomness;
+    layer->size = size;
+    layer->around = th->state;
+    layer->forward = th->level;
+    if (th->layer) { th->layer->inner = layer; }
+    opdi_layer_set(th, layer);
+    return layer;
+}
+
+//-- The handle of a layer leaves the scope stack; those inside it are gone by then.
+static void opdi_layer_gone(void *block) {
+    opdi_layer *layer = (opdi_layer *)block;
+    opdi_thread *th = layer->th;
+    if (layer->outer) { layer->outer->inner = NULL; }
+    opdi_layer_set(th, layer->outer);
+}
+
+//-- Takes the innermost layer away: its handle, wherever it is.
+static void opdi_layer_pop(opdi_layer *layer) {
+    opdi_thread *th = layer->th;
+    const uintptr_t h = (uintptr_t)((opdi_block *)(void *)layer - 1) | OPDI_HANDLE_BLOCK;
+    int64_t i = th->top;
+    while (i-- > 0) {
+        if (th->handles[i] == h) { opdi_scope_remove(th, i, i + 1); return; }
+    }
+}
+
+//-- The layer of that level and those that were left open inside it.
+static void opdi_layers_end(int level) {
+    opdi_thread *th = opdi_self();
+    while (th->layer && th->layer->level >= level) { opdi_layer_pop(th->layer); }
+}
+
+int opd_transform_depth(void) {
+    const opdi_thread *th = opdi_self();
+    return th->layer ? th->layer->level : 0;
+}
+bool opd_tensor_is_batched(const opd_tensor *t) { return t && (t->flags & OPDI_BATCHED); }
+
+//-- batched tensors ----------------------------------------------------------------------------------------------
+
+//-- One example of value, whose dim counts the examples of a vmap layer.  Takes hold of value; a reference.
+static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level) {
+    const int ndim = value->ndim - 1;
+    const int64_t size = value->dims[dim];
+    opd_tensor *t = (opd_tensor *)opdi_alloc(sizeof *t + (2 * (size_t)ndim + 2) * sizeof(int64_t) +
+                                             sizeof(opdi_view_record));
+    opdi_batched *b;
+    int64_t want = 1;
+    int i;
+    bool contiguous = true;
+    if (!t) { return NULL; }
+    opdi_tensor_init(t, (opd_scalar_type)value->dtype, value->backend, ndim);
+    t->room = (int16_t)(2 * ndim + 2);
+    t->ndim = (uint8_t)ndim;
+    t->numel = 1;
+    for (i = 0; i < ndim; i++) {
+        const int from = i < dim ? i : i + 1;
+        t->dims[i] = value->dims[from];
+        t->dims[ndim + i] = value->dims[value->ndim + from];
+        t->numel *= t->dims[i];
+    }
+    for (i = ndim; i-- > 0;) {
+        contiguous = contiguous && (t->dims[i] == 1 || t->dims[ndim + i] == want);
+        want *= t->dims[i];
+    }
+    (void)size;
+    if (contiguous || t->numel == 0) { t->flags |= OPDI_CONTIGUOUS; }
+    t->flags = (uint8_t)(t->flags | OPDI_BATCHED | (value->flags & OPDI_WRAPPED));
+    t->functionality = (t->functionality & ~OPDI_GRAD_KEYS) | (value->functionality & (OPDI_GRAD_KEYS | ~OPDI_TENSOR_KEYS))
+        | OPDI_BATCHED_BIT;
+    t->storage = value->storage;
+    t->data = value->data;
+    opdi_ref_up(&t->storage->refs);
+    b = opdi_batched_of(t);
+    opdi_retain(value);
+    b->value = value;
+    b->dim = dim;
+    b->level = level;
+    return t;
+}
+
+static inline bool opdi_batched_at(const opd_tensor *t, int level) {
+    return t && (t->flags & OPDI_BATCHED) && opdi_batched_of(t)->level == level;
+}
+//-- Whether a tensor of the call is batched at that level.
+static bool opdi_any_batched(const opd_op *op, const opd_value *args, int level) {
+    uint64_t m;
+    int32_t k;
+    for (m = op->tensor_args; m; m &= m - 1) {
+        const opd_value *v = &args[opdi_low_bit(m)];
+        if (v->tag == OPD_TAG_TENSOR && opdi_batched_at(v->u.t, level)) { return true; }
+    }
+    for (m = op->list_args; m; m &= m - 1) {
+        const opd_value *v = &args[opdi_low_bit(m)];
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+            if (opdi_batched_at(v->u.tensors[k], level)) { return true; }
+        }
+    }
+    return false;
+}
+
+opd_tensor *opd_batch_value(opd_tensor *t, int *dim) {
+    const opdi_layer *layer = opdi_self()->rule;
+    if (!layer || !opdi_batched_at(t, layer->level)) { *dim = -1; return t; }
+    *dim = opdi_batched_of(t)->dim;
+    return opdi_batched_of(t)->value;
+}
+opd_tensor *opd_batch_arg(opd_call *call, int i, int *dim) {
+    *dim = -1;
+    return opd_arg_is_none(call, i) ? NULL : opd_batch_value(opd_arg_tensor(call, i), dim);
+}
+int64_t opd_batch_size(void) {
+    const opdi_layer *layer = opdi_self()->rule;
+    return layer ? layer->size : opd_fail(OPD_ERROR_ARGUMENT, "opd_batch_size: no batching rule is running");
+}
+opd_randomness opd_batch_randomness(void) {
+    const opdi_layer *layer = opdi_self()->rule;
+    return layer ? layer->randomness : OPD_RANDOM_ERROR;
+}
+
+opd_tensor *opd_batch_front(opd_tensor *t, int dim) {
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    int i;
+    if (!t || dim == 0) { return t; }
+    if (dim > 0) { return opd_movedim(t, dim, 0); }
+    if (t->ndim == OPD_MAX_DIMS) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
+        return NULL;
+    }
+    sizes[0] = opd_batch_size();
+    for (i = 0; i < t->ndim; i++) { sizes[i + 1] = t->dims[i]; }
+    return opd_expand(t, opd_ints_of(sizes, t->ndim + 1));
+}
+static opd_tensor *opdi_batch_front_arg(opd_call *call, int i) {
+    int dim;
+    opd_tensor *t = opd_batch_arg(call, i, &dim);
+    return opd_batch_front(t, dim);
+}
+
+int opd_batch_return(opd_call *call, opd_tensor *t, int dim) {
+    const opdi_layer *layer = call->th->rule;
+    opd_tensor *b;
+    int rc;
+    if (!t || dim < 0 || !layer) { return opd_return_tensor(call, t); }
+    if (dim >= t->ndim || t->dims[dim] != layer->size) {
+        return opd_fail(OPD_ERROR_KERNEL, "the batching rule of %s returns a result without the %lld examples at dim %d",
+                        call->op->name, (long long)layer->size, dim);
+    }
+    if (!(b = opdi_batch_wrap(t, dim, layer->level))) { return -1; }
+    rc = opd_return_tensor(call, b);
+    opdi_drop(b);
+    return rc;
+}
+int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t n, int dim) {
+    const opdi_layer *layer = call->th->rule;
+    opd_tensor **out;
+    int64_t k;
+    if (!opd_ok()) { return -1; }
+    if (dim < 0 || !layer) { return opd_return_tensors(call, list, n); }
+    out = (opd_tensor **)opdi_scope_alloc(((size_t)n + 1) * sizeof *out);
+    for (k = 0; out && k < n; k++) {
+        out[k] = list[k] ? opdi_own(opdi_batch_wrap(list[k], dim, layer->level)) : NULL;
+        if (list[k] && !out[k]) { return -1; }
+    }
+    return out ? opd_return_tensors(call, out, n) : -1;
+}
+
+//-- calls through the layers -------------------------------------------------------------------------------------
+
+//-- The same call once more, under the thread's state as it is now.
+static int opdi_call_again(opd_call *call) {
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    opdi_union u;
+    opd_call c;
+    int rc;
+    if ((!table && !(table = opdi_table_make(call->op))) || opdi_unite_args(&u, call->op, call->args) < 0) { return -1; }
+    c.op = call->op;
+    c.args = call->args;
+    c.rets = call->rets;
+    c.targets = NULL;
+    rc = opdi_invoke(call->th, &c, opdi_find_slot(call->th, &c, table, &u));
+    call->filled = c.filled;
+    call->owned = c.owned;
+    call->cursor = c.cursor;
+    return rc;
+}
+
+//-- A kernel of the same call, with a state of its own.
+static int opdi_call_slot(opd_call *call, const opdi_slot *slot, opd_key key) {
+    opd_call c;
+    int rc;
+    c.op = call->op;
+    c.args = call->args;
+    c.rets = call->rets;
+    c.targets = NULL;
+    c.keys = call->keys;
+    c.slot = key;
+    rc = opdi_invoke(call->th, &c, slot);
+    call->filled = c.filled;
+    call->owned = c.owned;
+    call->cursor = c.cursor;
+    return rc;
+}
+
+static bool opdi_op_is_random(opd_op *op) {
+    if (OPDI_UNLIKELY(!OPDI_LOAD(&op->random))) {
+        OPDI_STORE(&op->random, (int8_t)(opd_op_tags(op) & OPD_OPTAG_NONDETERMINISTIC_SEEDED ? 1 : -1));
+    }
+    return OPDI_LOAD(&op->random) > 0;
+}
+
+//-- Results that look at an argument's memory are views of it for the tape of the layers inside.
+static void opdi_batch_tie(opd_call *call) {
+    const opd_op *op = call->op;
+    uint64_t m;
+    int i;
+    int32_t k;
+    for (i = 0; i < op->nrets; i++) {
+        const opd_value *r = &call->rets[i];
+        if (op->ret_alias[i] >= 0 || (r->tag != OPD_TAG_TENSOR && r->tag != OPD_TAG_TENSORS)) { continue; }
+        for (k = 0; k < (r->tag == OPD_TAG_TENSORS ? r->n : 1); k++) {
+            opd_tensor *t = r->tag == OPD_TAG_TENSORS ? r->u.tensors[k] : r->u.t;
+            for (m = t && (t->flags & (OPDI_BATCHED | OPDI_IS_VIEW)) == OPDI_BATCHED ? op->tensor_args : 0; m; m &= m - 1) {
+                const opd_value *v = &call->args[opdi_low_bit(m)];
+                if (v->tag != OPD_TAG_TENSOR || v->u.t == t || v->u.t->storage != t->storage) { continue; }
+                opdi_view_tie(t, v->u.t, call->th->state.no_grad ? OPDI_VIEW_NO_GRAD : OPDI_VIEW_DEFAULT);
+                break;
+            }
+        }
+    }
+}
+
+//-- At a vmap layer: the batching rule, under the layers around it.
+static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
+    opdi_thread *th = call->th;
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    opdi_layer *rule = th->rule;
+    int rc;
+    if (!table && !(table = opdi_table_make(call->op))) { return -1; }
+    th->rule = layer;
+    opdi_layer_set(th, layer->outer);
+    rc = opdi_call_slot(call, &table->slots[OPD_F_BATCHED], OPD_KEY_OF(OPD_F_BATCHED));
+    th->rule = rule;
+    if (rc == 0 && layer->inner) { opdi_batch_tie(call); }
+    return rc;
+}
+
+//-- The call as `layer` and those around it see it.
+static int opdi_layers_call(opd_call *call, opdi_layer *layer) {
+    opdi_thread *th = call->th;
+    opdi_layer *const top = th->layer, *const rule = th->rule;
+    struct opdi_level *const forward = th->level;
+    int rc;
+    while (layer && layer->kind == OPDI_LAYER_VMAP && !opdi_any_batched(call->op, call->args, layer->level) &&
+           !opdi_op_is_random(call->op)) { layer = layer->outer; }
+    if (layer && layer->kind == OPDI_LAYER_VMAP) { rc = opdi_vmap_call(call, layer); }
+    else {
+        th->rule = NULL;
+        opdi_layer_set(th, layer);
+        th->state.include &= ~OPDI_FRONT_BIT;
+        if (layer && layer->vmaps) {              /* the tape of a layer with a vmap around it */
+            const uint64_t include = layer->include, allow = layer->allow;
+            layer->include = th->state.include;
+            layer->allow = th->state.allow;
+            th->state.include |= OPDI_BACK_BIT;
+            th->state.allow &= ~OPDI_BATCHED_BIT;
+            rc = opdi_call_again(call);
+            layer->include = include;
+            layer->allow = allow;
+        }
+        else { rc = opdi_call_again(call); }
+    }
+    th->layer = top;
+    th->rule = rule;
+    th->level = forward;
+    return rc;
+}
+static int opdi_front_kernel(opd_call *call) { return opdi_layers_call(call, call->th->layer); }
+
+//-- Below the tape of a grad or jvp layer.
+static int opdi_back_kernel(opd_call *call) {
+    opdi_thread *th = call->th;
+    opdi_layer *layer = th->layer;
+    if (!layer) { return opd_fail(OPD_ERROR_KERNEL, "%s: the layers of transforms are gone", call->op->name); }
+    th->state.include = layer->include;
+    th->state.allow = layer->allow;
+    if (layer->kind == OPDI_LAYER_GRAD && layer->around.no_grad) { th->state.no_grad = 1; }
+    if (layer->kind == OPDI_LAYER_JVP) {
+        th->level = layer->forward;
+        th->state.forward = (int16_t)((layer->forward ? OPDI_FORWARD_OPEN : 0) | (layer->around.forward & OPDI_FORWARD_OFF));
+    }
+    return opdi_layers_call(call, layer->outer);
+}
+
+static int opdi_batch_yield(const opd_op *op, const opd_value *args, int i);
+static bool opdi_any_listed(const opd_call *call);
+static bool opdi_composite_slot(opd_op *op, opdi_slot *slot);
+
+//-- batching rules -----------------------------------------------------------------------------------------------
+
+static int opdi_batch_missing(const opd_call *call, const char *why) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "Batching rule not implemented for %s%s", call->op->name, why);
+}
+
+//-- self is written, and something of more examples than it has goes in.
+static int opdi_batch_no_room(const opd_call *call, const char *arg) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "vmap: %s(%s, *extra_args) is not possible because there exists a Tensor `other` "
+                    "in extra_args that has more elements than `%s`. This happened due to `other` being vmapped over but "
+                    "`%s` not being vmapped over at level %d. Please try to use out-of-place operators instead of %s. If "
+                    "said operator is being called inside the PyTorch framework, please file a bug report instead.",
+                    call->op->name, arg, arg, arg, (int)call->th->rule->level, call->op->name);
+}
+static int opdi_batch_check_written(const opd_call *call) {
+    uint64_t m;
+    int32_t k;
+    for (m = call->op->written_args; m; m &= m - 1) {
+        const int i = opdi_low_bit(m);
+        const opd_value *v = &call->args[i];
+        for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR); k++) {
+            const opd_tensor *t = v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->u.t;
+            if (t && !opdi_batched_at(t, call->th->rule->level)) {
+                return opdi_batch_no_room(call, call->op->schema->args[i].name);
+            }
+        }
+    }
+    return 0;
+}
+
+//-- Composite operators: the kernel that is there, with this layer still in place.
+int opd_batch_decompose(opd_call *call) {
+    opdi_thread *th = call->th;
+    const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
+    opdi_layer *const rule = th->rule, *const top = th->layer;
+    opdi_slot slot = {NULL, NULL};
+    int rc;
+    if (!rule) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_decompose: no batching rule is running"); }
+    if (card && card->desc.composite) { slot.fn = card->desc.composite; slot.user = card->desc.user; }
+    else if (!opdi_composite_slot(call->op, &slot)) { return opd_batch_loop(call); }
+    opdi_layer_set(th, rule);
+    th->rule = NULL;
+    rc = opdi_call_slot(call, &slot, OPD_KEY_OF(OPD_F_BATCHED));
+    th->rule = rule;
+    opdi_layer_set(th, top);
+    return rc;
+}
+
+//-- value, whose examples come first, with ones put in so that an example has ndim dims.
+static opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim) {
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    int i, n = 0;
+    if (!value || value->ndim - 1 >= ndim) { return value; }
+    sizes[n++] = value->dims[0];
+    for (i = value->ndim - 1; i < ndim; i++) { sizes[n++] = 1; }
+    for (i = 1; i < value->ndim; i++) { sizes[n++] = value->dims[i]; }
+    return opd_view(value, opd_ints_of(sizes, n));
+}
+
+//-- The arguments of a pointwise call with the examples in front and aligned.  0, or -1.
+static int opdi_batch_align(opd_call *call, opd_value *args) {
+    const opd_op *op = call->op;
+    const int level = call->th->rule->level;
+    int ndim = 0, zero_dim = 0, dtype = -1;
+    bool mixed = false;
+    uint64_t m;
+    for (m = op->tensor_args; m; m &= m - 1) {
+        const opd_tensor *t = args[opdi_low_bit(m)].tag == OPD_TAG_TENSOR ? args[opdi_low_bit(m)].u.t : NULL;
+        if (!t) { continue; }
+        ndim = OPDI_MAX(ndim, t->ndim);
+        mixed = mixed || (dtype >= 0 && dtype != t->dtype);
+        dtype = t->dtype;
+        zero_dim += t->ndim == 0 && opdi_batched_at(t, level);
+    }
+    for (m = op->tensor_args; m; m &= m - 1) {
+        const int i = opdi_low_bit(m);
+        opd_tensor *t = args[i].tag == OPD_TAG_TENSOR ? args[i].u.t : NULL;
+        const opdi_batched *b;
+        if (!t || !opdi_batched_at(t, level)) { continue; }
+        b = opdi_batched_of(t);
+        args[i].u.t = b->value;
+        if (b->dim == 0 && t->ndim == ndim && !(zero_dim && mixed)) { continue; }
+        if (zero_dim && mixed && t->ndim == 0 && ndim > 0 && t->dtype != OPD_BOOL) {
+            /* as one example it has no dims, and yields to the others' dtype */
+            const int want = opdi_batch_yield(op, call->args, i);
+            if (want >= 0 && want != t->dtype && !(args[i].u.t = opd_to_dtype(args[i].u.t, (opd_scalar_type)want))) {
+                return -1;
+            }
+        }
+        args[i].u.t = opdi_batch_pad(opd_batch_front(args[i].u.t, b->dim), ndim);
+        if (!args[i].u.t) { return -1; }
+    }
+    return 0;
+}
+
+//-- Every element of the result depends on one element of each argument.
+int opd_batch_pointwise(opd_call *call) {
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opd_op *op = call->op;
+    int i;
+    if (op->list_args && opdi_any_listed(call)) { return opd_batch_loop(call); }
+    if (op->written_args && opdi_batch_check_written(call)) { return -1; }
+    for (i = 0; i < op->nargs; i++) { args[i] = call->args[i]; }
+    if (opdi_batch_align(call, args) || opdi_call_inside(call->th, op, rets, args, op->nargs)) { return -1; }
+    for (i = 0; i < op->nrets; i++) {
+        const int alias = op->ret_alias[i];
+        if (alias >= 0 ? opd_return_tensor(call, call->args[alias].u.t) : opd_batch_return(call, rets[i].u.t, 0)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+OPDI_COLD_BEGIN
+
+//-- The dtype that batched argument i, one example of which has no dims, is to have beside the others; -1: its own.
+static int opdi_batch_yield(const opd_op *op, const opd_value *args, int i) {
+    const opd_scalar_type own = (opd_scalar_type)args[i].u.t->dtype;
+    int dtype = -1;
+    uint64_t m;
+    for (m = op->tensor_args; m; m &= m - 1) {
+        const opd_tensor *t = args[opdi_low_bit(m)].tag == OPD_TAG_TENSOR ? args[opdi_low_bit(m)].u.t : NULL;
+        if (!t || t->ndim == 0 || t->dtype == OPD_BOOL) { continue; }
+        dtype = dtype < 0 ? t->dtype : (int)opd_promote_types((opd_scalar_type)dtype, (opd_scalar_type)t->dtype);
+    }
+    if (dtype < 0) { return -1; }
+    if (opd_dtype_is_complex(own) && !opd_dtype_is_complex((opd_scalar_type)dtype)) { return -1; }
+    if (opd_dtype_is_floating(own) && opd_dtype_is_integral((opd_scalar_type)dtype, true)) { return -1; }
+    return dtype;
+}
+
+//-- Whether a tensor in a list is batched.
+static bool opdi_any_listed(const opd_call *call) {
+    uint64_t m;
+    int32_t k;
+    for (m = call->op->list_args; m; m &= m - 1) {
+        const opd_value *v = &call->args[opdi_low_bit(m)];
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+            if (opdi_batched_at(v->u.tensors[k], call->th->rule->level)) { return true; }
+        }
+    }
+    return false;
+}
+
+//-- The kernel of an operator for CompositeImplicitAutograd, where that is what its Autograd keys run.
+static bool opdi_composite_slot(opd_op *op, opdi_slot *slot) {
+    opdi_chosen how;
+    const opdi_kernel *k;
+    opdi_lock(&opdi_registry.lock);
+    k = opdi_compute_slot(op, OPD_KEY_AUTOGRAD_CPU, &how);
+    if (k && how == OPDI_CHOSEN_MATH) { slot->fn = k->fn; slot->user = k->user; }
+    opdi_unlock(&opdi_registry.lock);
+    return slot->fn != NULL;
+}
+
+static int opdi_fallback_mode_vmap;               /* opd_vmap_fallback */
+static int64_t opdi_fallback_calls;
+opd_vmap_fallback opd_vmap_fallback_set(opd_vmap_fallback mode) {
+    const opd_vmap_fallback was = (opd_vmap_fallback)OPDI_LOAD(&opdi_fallback_mode_vmap);
+    OPDI_STORE(&opdi_fallback_mode_vmap, (int)mode);
+    return was;
+}
+int64_t opd_vmap_fallback_count(void) { return OPDI_LOAD(&opdi_fallback_calls); }
+
+//-- Counts a call that runs example by example, and says so the first time.
+static int opdi_batch_slow(opd_call *call) {
+    const int mode = OPDI_LOAD(&opdi_fallback_mode_vmap);
+    (void)OPDI_ADD(&opdi_fallback_calls, (int64_t)1);
+    if (mode == OPD_VMAP_FALLBACK_ERROR) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s hit the vmap fallback which is currently disabled", call->op->name);
+    }
+    if (mode == OPD_VMAP_FALLBACK_WARN && !OPDI_LOAD(&call->op->slow_said)) {
+        OPDI_STORE(&call->op->slow_said, (int8_t)1);
+        opd_warn("There is a performance drop because we have not yet implemented the batching rule for %s. It runs "
+                 "once for each example.", call->op->name);
+    }
+    return 0;
+}
+
+//-- The arguments of example k.  0, or -1.
+static int opdi_batch_example(opd_call *call, opd_value *args, int64_t k) {
+    const opd_op *op = call->op;
+    const int level = call->th->rule->level;
+    uint64_t m;
+    int32_t j;
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    for (m = op->tensor_args | op->list_args; m; m &= m - 1) {
+        opd_value *v = &args[opdi_low_bit(m)];
+        opd_tensor **list;
+        if (v->tag == OPD_TAG_TENSOR && opdi_batched_at(v->u.t, level)) {
+            v->u.t = opd_select(opdi_batched_of(v->u.t)->value, opdi_batched_of(v->u.t)->dim, k);
+            if (!v->u.t) { return -1; }
+        }
+        if (v->tag != OPD_TAG_TENSORS) { continue; }
+        list = opdi_scope_tensors(v->n);
+        for (j = 0; list && j < v->n; j++) {
+            opd_tensor *t = v->u.tensors[j];
+            list[j] = opdi_batched_at(t, level)
+                ? opd_select(opdi_batched_of(t)->value, opdi_batched_of(t)->dim, k) : t;
+            if (t && !list[j]) { return -1; }
+        }
+        if (!list) { return -1; }
+        v->u.tensors = list;
+    }
+    return 0;
+}
+
+//-- The examples' result i, all of them, at dim 0: rets[k * nrets + i], element j of a list.
+static opd_tensor *opdi_batch_stack(opd_call *call, const opd_value *rets, int64_t n, int i, int32_t j) {
+    opd_tensor **all = opdi_scope_tensors((int)n);
+    int64_t k;
+    for (k = 0; all && k < n; k++) {
+        const opd_value *v = &rets[k * call->op->nrets + i];
+        all[k] = v->tag == OPD_TAG_TENSORS ? j < v->n ? v->u.tensors[j] : NULL : v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
+        if (k && !all[k] != !all[0]) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: slow fallback received a mix of undefined and defined tensors as the "
+                           "result of an operation", call->op->name);
+            return NULL;
+        }
+    }
+    return all && all[0] ? opd_stack(opd_tensors_of(all, n)) : NULL;
+}
+
+//-- Gives the results of n examples; `none`: they are of one that is not there, as there are no examples at all.
+static int opdi_batch_collect(opd_call *call, const opd_value *rets, int64_t n, bool none) {
+    const opd_op *op = call->op;
+    int i;
+    int32_t j, k;
+    for (i = 0; i < op->nrets; i++) {
+        const opd_value *first = &rets[i];
+        opd_tensor **list, *t;
+        if (op->ret_alias[i] >= 0) {
+            if (opd_return_value(call, call->args[op->ret_alias[i]])) { return -1; }
+            continue;
+        }
+        k = first->tag == OPD_TAG_TENSORS ? first->n : 1;
+        if (!(list = opdi_scope_tensors(k))) { return -1; }
+        for (j = 0; j < k; j++) {
+            t = opdi_batch_stack(call, rets, n, i, j);
+            if (!opd_ok()) { return -1; }
+            if (t && none) { t = opd_narrow(t, 0, 0, 0); }
+            list[j] = t;
+        }
+        if (first->tag == OPD_TAG_NONE ? opd_return_value(call, opd_value_none())
+            : first->tag == OPD_TAG_TENSORS ? opd_batch_return_list(call, list, k, 0) : opd_batch_return(call, list[0], 0)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+//-- What the loop cannot do.
+static int opdi_batch_check_loop(opd_call *call) {
+    const opd_op *op = call->op;
+    int i;
+    for (i = 0; i < op->nrets; i++) {
+        const opdi_type *t = opdi_strip_optional(op->schema->returns[i].type);
+        if (t->kind == OPDI_TYPE_LIST) { t = opdi_strip_optional(t->elems[0]); }
+        if (t->kind != OPDI_TYPE_TENSOR) { return opdi_batch_missing(call, ". We could not generate a fallback."); }
+        if (op->ret_alias[i] < 0 && opd_schema_is_aliasing(op->schema, OPD_RESULT(i))) {
+            return opdi_batch_missing(call, "; the fallback path doesn't work on out= or view ops.");
+        }
+    }
+    return opdi_batch_check_written(call);
+}
+
+//-- No examples: the results have the sizes that those of one made of ones have.
+static int opdi_batch_empty(opd_call *call) {
+    const opd_op *op = call->op;
+    const int level = call->th->rule->level;
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    uint64_t m;
+    int32_t j;
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    for (m = op->tensor_args | op->list_args; m; m &= m - 1) {
+        opd_value *v = &args[opdi_low_bit(m)];
+        const int32_t n = v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR;
+        opd_tensor **list = opdi_scope_tensors(n);
+        if (!list) { return -1; }
+        for (j = 0; j < n; j++) {
+            opd_tensor *t = v->tag == OPD_TAG_TENSORS ? v->u.tensors[j] : v->u.t;
+            list[j] = opdi_batched_at(t, level) ? opd_new_ones(opdi_batched_of(t)->value, opd_ints_of(t->dims, t->ndim)) : t;
+            if (t && !list[j]) { return -1; }
+        }
+        if (v->tag == OPD_TAG_TENSORS) { v->u.tensors = list; } else if (n) { v->u.t = list[0]; }
+    }
+    return opd_call_all(call->op, rets, args, op->nargs) ? -1 : opdi_batch_collect(call, rets, 1, true);
+}
+
+//-- Runs the operator for each example.  Works for every operator whose results are tensors or lists of them and that
+//-- is no view: also for lists, for writes in place, and for no examples at all, which upstream's refuses.
+int opd_batch_loop(opd_call *call) {
+    const opdi_layer *layer = call->th->rule;
+    opd_value args[OPD_MAX_ARGS], *rets;
+    int64_t k;
+    if (!layer) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_loop: no batching rule is running"); }
+    if (opdi_batch_check_loop(call) || opdi_batch_slow(call)) { return -1; }
+    if (layer->size == 0) { return opdi_batch_empty(call); }
+    rets = (opd_value *)opdi_scope_alloc(((size_t)layer->size * (size_t)call->op->nrets + OPDI_MAX_RETURNS) * sizeof *rets);
+    for (k = 0; rets && k < layer->size; k++) {
+        if (opdi_batch_example(call, args, k) ||
+            opd_call_all(call->op, rets + k * call->op->nrets, args, call->op->nargs)) { return -1; }
+    }
+    return rets ? opdi_batch_collect(call, rets, layer->size, false) : -1;
+}
+
+//-- A view operator runs on one example; what it does to that one's geometry is done to all.
+int opd_batch_view(opd_call *call) {
+    const opd_op *op = call->op;
+    const opdi_layer *layer = call->th->rule;
+    opd_value args[OPD_MAX_ARGS], ret;
+    opd_tensor *t = opd_arg_tensor(call, 0), *value, *one, **out;
+    opdi_state *state = &call->th->state;
+    const opdi_state was = *state;
+    int dim, i, rc;
+    int32_t k, n;
+    if (!t || !layer) { return -1; }
+    value = opd_batch_value(t, &dim);
+    if (dim < 0 || op->nrets != 1 || op->written_args) { return opdi_batch_missing(call, ""); }
+    one = opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype, t->backend);
+    if (!one) { return -1; }
+    opdi_ref_up(&t->storage->refs);
+    if (!(one = opdi_own(one))) { return -1; }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    args[0].u.t = one;
+    state->include &= ~OPDI_FRONT_BIT;
+    state->no_grad = 1;
+    rc = opd_call_all(call->op, &ret, args, op->nargs);
+    *state = was;
+    if (rc) { return -1; }
+    n = ret.tag == OPD_TAG_TENSORS ? ret.n : 1;
+    if (!(out = opdi_scope_tensors(n))) { return -1; }
+    for (k = 0; k < n; k++) {
+        const opd_tensor *r = ret.tag == OPD_TAG_TENSORS ? ret.u.tensors[k] : ret.u.t;
+        int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1];
+        if (r->storage != t->storage || r->dtype != t->dtype) { return opdi_batch_missing(call, " of this dtype"); }
+        if (r->ndim == OPD_MAX_DIMS) {
+            return opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
+        }
+        sizes[0] = layer->size;
+        strides[0] = value->dims[value->ndim + dim];
+        for (i = 0; i < r->ndim; i++) { sizes[i + 1] = r->dims[i]; strides[i + 1] = r->dims[r->ndim + i]; }
+        out[k] = opd_as_strided_full(value, opd_ints_of(sizes, r->ndim + 1), opd_ints_of(strides, r->ndim + 1),
+                                     opd_value_int(opd_offset(r)));
+        if (!out[k]) { return -1; }
+    }
+    return ret.tag == OPD_TAG_TENSORS ? opd_batch_return_list(call, out, n, 0) : opd_batch_return(call, out[0], 0);
+}
+
+//-- Which arguments of an operator are dims of its first tensor, by their names in ATen.
+static bool opdi_is_dim_name(const char *name) {
+    static const char *const names[] = {"dim", "dims", "dim0", "dim1", "dim2", "dimension", "axis", "axis0", "axis1",
+                                        "start_dim", "end_dim"};
+    size_t i;
+    for (i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(name, names[i]) == 0) { return true; }
+    }
+    return false;
+}
+
+//-- Puts the dims that argument i names behind the examples'.  ndim: of one example.  0, or -1.
+static int opdi_batch_shift(opd_call *call, opd_value *args, int i, int ndim) {
+    opd_value *v = &args[i];
+    int64_t *dims;
+    int32_t k, n = v->tag == OPD_TAG_INTS ? v->n : 0;
+    if (v->tag == OPD_TAG_INT) {
+        const int d = opdi_dim_of(v->u.i, OPDI_MAX(ndim, 1));
+        if (d < 0) { return -1; }
+        v->u.i = d + 1;
+        return 0;
+    }
+    if (v->tag != OPD_TAG_NONE && v->tag != OPD_TAG_INTS) { return 0; }
+    if (opdi_strip_optional(call->op->schema->args[i].type)->kind != OPDI_TYPE_LIST) {
+        return 1;                                 /* None: all elements in a row */
+    }
+    if (!(dims = (int64_t *)opdi_scope_alloc((OPD_MAX_DIMS + (size_t)n + 1) * sizeof *dims))) { return -1; }
+    for (k = 0; k < n; k++) {
+        const int d = opdi_dim_of(v->u.ints[k], OPDI_MAX(ndim, 1));
+        if (d < 0) { return -1; }
+        dims[k] = d + 1;
+    }
+    if (n == 0 && strcmp(call->op->schema->name, "flip") != 0) {
+        for (n = 0; n < OPDI_MAX(ndim, 1); n++) { dims[n] = n + 1; }
+    }
+    *v = opd_value_ints(dims, n);
+    return 0;
+}
+
+//-- Operators that work along dims of their tensors: examples in front, dims behind them.
+int opd_batch_shift_dim(opd_call *call) {
+    opd_op *op = call->op;
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    const opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
+    uint64_t m;
+    int i, rc, ndim = self ? self->ndim : 0;
+    bool flat = false, dims = false;
+    if (!self || op->list_args || op->written_args || !call->th->rule) { return opd_batch_loop(call); }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    for (i = 1; i < op->nargs; i++) {
+        if ((op->tensor_args >> i & 1) || !opdi_is_dim_name(op->schema->args[i].name)) { continue; }
+        if ((rc = opdi_batch_shift(call, args, i, ndim)) < 0) { return -1; }
+        dims = true;
+        if (rc > 0) { flat = true; args[i] = opd_value_int(1); }
+    }
+    if (!dims) { return opd_batch_loop(call); }
+    for (m = op->tensor_args; m; m &= m - 1) {
+        i = opdi_low_bit(m);
+        if (args[i].tag != OPD_TAG_TENSOR) { continue; }
+        if (args[i].u.t->ndim != ndim || (flat && i > 0)) { return opd_batch_loop(call); }
+        args[i].u.t = opdi_batch_front_arg(call, i);
+        if (args[i].u.t && (ndim == 0 || flat)) {
+            const int64_t sizes[2] = {call->th->rule->size, self->numel};
+            args[i].u.t = opd_reshape(args[i].u.t, opd_ints_of(sizes, 2));
+        }
+        if (!args[i].u.t) { return -1; }
+    }
+    if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
+    for (i = 0; i < op->nrets; i++) {
+        opd_tensor *r = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
+        if (!r) { return opdi_batch_missing(call, ""); }
+        if (flat && r->ndim == 2 && ndim > 0) {   /* keepdim: of all dims */
+            int64_t sizes[OPD_MAX_DIMS + 1];
+            int k;
+            sizes[0] = call->th->rule->size;
+            for (k = 0; k < ndim; k++) { sizes[k + 1] = 1; }
+            r = opd_reshape(r, opd_ints_of(sizes, ndim + 1));
+        }
+        if (ndim == 0 && r && r->ndim == 2) { r = opd_squeeze_dim(r, 1); }
+        if (opd_batch_return(call, r, 0)) { return -1; }
+    }
+    return 0;
+}
+
+int opd_batch_matmul(opd_call *call) { return opd_batch_loop(call); }
+
+//-- Factories that take sizes and dtype from a tensor: new_zeros, empty_like.
+int opd_batch_factory(opd_call *call) { return opd_batch_loop(call); }
+
+//-- An in-place or out= form without a rule of its own: the functional form, then a copy.
+static int opdi_batch_derived(opd_call *call, const opdi_card *card) {
+    opdi_thread *th = call->th;
+    opdi_layer *const rule = th->rule, *const top = th->layer;
+    opd_tensor *targets[OPDI_MAX_RETURNS];
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opd_op *base = card->base->op;
+    int i, n = opdi_derived_targets(call, card, targets), rc;
+    if (opdi_derived_args(call, card, targets[0], args)) { return -1; }
+    opdi_layer_set(th, rule);
+    th->rule = NULL;
+    rc = opd_call_all(base, rets, args, base->nargs);
+    for (i = 0; i < n && i < base->nrets && rc == 0; i++) {
+        opd_tensor *got = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
+        if (!got || got == targets[i]) { continue; }
+        if (!opdi_has_sizes(targets[i], got->dims, got->ndim)) {
+            char a[256], b[256];
+            rc = opd_fail(OPD_ERROR_SHAPE, "output with shape %s doesn't match the broadcast shape %s",
+                          opdi_sizes_text(targets[i]->dims, targets[i]->ndim, a, sizeof a),
+                          opdi_sizes_text(got->dims, got->ndim, b, sizeof b));
+        } else if (!opd_can_cast((opd_scalar_type)got->dtype, (opd_scalar_type)targets[i]->dtype)) {
+            rc = opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
+                          opd_dtype_cname((opd_scalar_type)got->dtype),
+                          opd_dtype_cname((opd_scalar_type)targets[i]->dtype));
+        } else { rc = opd_copy_(targets[i], got) ? 0 : -1; }
+    }
+    th->rule = rule;
+    opdi_layer_set(th, top);
+    for (i = 0; i < call->op->nrets && rc == 0; i++) { rc = opd_return_tensor(call, targets[i]); }
+    return rc;
+}
+
+static int opdi_batch_escaped(const opd_call *call) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: Either your tensor may have escaped from inside a function being vmapped and "
+                    "this is a user error, or there is an internal error: one of the arguments is batched at a level that "
+                    "is not open", call->op->name);
+}
+
+//-- Whether the schema says that a result looks at an argument's memory.
+static bool opdi_is_view_op(const opd_op *op) {
+    int i;
+    for (i = 0; i < op->nrets; i++) {
+        if (op->ret_alias[i] < 0 && opd_schema_is_aliasing(op->schema, OPD_RESULT(i))) { return true; }
+    }
+    return false;
+}
+
+OPDI_COLD_END
+
+static int opdi_batch_random(opd_call *call);
+//-- The kernel at FuncTorchBatched of every operator: its card's rule; what has none is composed of others, or goes
+//-- through the loop.
+static int opdi_batched_kernel(opd_call *call) {
+    const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
+    const opdi_layer *layer = call->th->rule;
+    opd_vmap_rule rule = card ? card->desc.vmap : NULL;
+    if (!layer) { return opdi_batch_escaped(call); }
+    if (!opdi_any_batched(call->op, call->args, layer->level)) {
+        return opdi_op_is_random(call->op) ? opdi_batch_random(call) : opdi_batch_escaped(call);
+    }
+    if (opdi_op_is_random(call->op) && rule != opd_batch_decompose) { return opdi_batch_random(call); }
+    if (OPDI_UNLIKELY(card && card->base != NULL) && card->base->desc.vmap != opd_batch_pointwise) {
+        return opdi_batch_derived(call, card);
+    }
+    if (card && card->base) { rule = opd_batch_pointwise; }
+    if (!rule) { rule = opdi_is_view_op(call->op) ? opd_batch_view : opd_batch_decompose; }
+    return rule(call);
+}
+
+OPDI_COLD_BEGIN
+
+//-- Random operators: refused, drawn once, or drawn for each example.
+static int opdi_batch_random(opd_call *call) {
+    switch (call->th->rule->randomness) {
+    case OPD_RANDOM_ERROR: default:
+        return opd_fail(OPD_ERROR_ARGUMENT, "vmap: called random operation while in randomness error mode. Please either "
+                        "use the 'same' or 'different' randomness flags on vmap or perform the randomness operation out "
+                        "of vmap (%s)", call->op->name);
+    case OPD_RANDOM_SAME: case OPD_RANDOM_DIFFERENT: return opd_batch_loop(call);
+    }
+}
+
+//-- vmap ---------------------------------------------------------------------------------------------------------
+
+static opdi_layer *opdi_layer_at(int level, opdi_layer_kind kind, const char *who) {
+    opdi_layer *layer = opdi_self()->layer;
+    while (layer && layer->level != level) { layer = layer->outer; }
+    if (layer && layer->kind == kind) { return layer; }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: there is no such layer at level %d", who, level);
+    return NULL;
+}
+
+int opd_vmap_begin(int64_t batch_size, opd_randomness randomness) {
+    opdi_layer *layer;
+    if (!opd_ok()) { return -1; }
+    if (batch_size < 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_vmap_begin: %lld examples", (long long)batch_size);
+    }
+    if (randomness != OPD_RANDOM_ERROR && randomness != OPD_RANDOM_DIFFERENT && randomness != OPD_RANDOM_SAME) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Only allowed values for randomness are 'error', 'different', or 'same'. Got %d",
+                        (int)randomness);
+    }
+    layer = opdi_layer_push(OPDI_LAYER_VMAP, batch_size, randomness);
+    return layer ? layer->level : -1;
+}
+
+opd_tensor *opd_vmap_wrap(opd_tensor *t, int in_dim, int level) {
+    opdi_layer *layer;
+    int dim;
+    if (!opd_ok() || opdi_null_tensor(t, "opd_vmap_wrap") ||
+        !(layer = opdi_layer_at(level, OPDI_LAYER_VMAP, "opd_vmap_wrap"))) { return NULL; }
+    if (in_dim == OPD_NO_DIM) { return t; }
+    dim = in_dim < 0 ? in_dim + t->ndim : in_dim;
+    if (dim < 0 || dim >= t->ndim) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "vmap: Got in_dim=%d for an input but the input is of type Tensor with %d "
+                       "dimensions so expected in_dim to satisfy -%d <= in_dim < %d", in_dim, t->ndim, t->ndim, t->ndim);
+        return NULL;
+    }
+    if (t->dims[dim] != layer->size) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "vmap: Expected all tensors to have the same size in the mapped dimension, got "
+                       "sizes [%lld, %lld] for the mapped dimension", (long long)layer->size, (long long)t->dims[dim]);
+        return NULL;
+    }
+    return opdi_own(opdi_batch_wrap(t, dim, level));
+}
+
+opd_tensor *opd_vmap_unwrap(opd_tensor *t, int out_dim, int level) {
+    opdi_thread *th = opdi_self();
+    opdi_layer *layer, *const top = th->layer, *const rule = th->rule;
+    const uint64_t include = th->state.include;
+    opd_tensor *v = t;
+    int dim = -1, to;
+    if (!opd_ok() || opdi_null_tensor(t, "opd_vmap_unwrap") ||
+        !(layer = opdi_layer_at(level, OPDI_LAYER_VMAP, "opd_vmap_unwrap"))) { return NULL; }
+    if (opdi_batched_at(t, level)) { v = opdi_batched_of(t)->value; dim = opdi_batched_of(t)->dim; }
+    if (out_dim == OPD_NO_DIM) {
+        if (dim < 0) { return t; }
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "vmap: can not return a BatchedTensor when out_dim is None");
+        return NULL;
+    }
+    to = out_dim < 0 ? out_dim + t->ndim + 1 : out_dim;
+    if (to < 0 || to > t->ndim) {
+        (void)opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %d)",
+                       -t->ndim - 1, t->ndim, out_dim);
+        return NULL;
+    }
+    opdi_layer_set(th, layer->outer);             /* what is done now, the layers around see */
+    th->rule = layer;
+    if (dim < 0) { v = opd_batch_front(v, -1); dim = 0; }
+    if (v && dim != to) { v = opd_movedim(v, dim, to); }
+    else if (v && v != t) { v = opdi_own(opd_keep(v)); }
+    th->layer = top;
+    th->rule = rule;
+    th->state.include = include;
+    return v;
+}
+
+int opd_vmap_end(int level) {
+    opdi_layer *layer = opdi_self()->layer;
+    if (!layer || layer->level != level || layer->kind != OPDI_LAYER_VMAP) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_vmap_end: the innermost layer is not a vmap of level %d", level);
+    }
+    opdi_layer_pop(layer);
+    return 0;
+}
+
+//-- vmap of a function: what every piece of it needs.
+typedef struct opdi_mapped {
+    opd_transform_fn fn;
+    void *user;
+    opd_tensor *const *inputs;
+    int ninputs;
+    const opd_vmap_options *o;
+    const char *name;
+    int64_t size;
+} opdi_mapped;
+
+static int opdi_mapped_in(const opdi_mapped *m, int i) {
+    return !m->o->in_dims ? 0 : m->o->in_dims[m->o->nin_dims == 1 ? 0 : i];
+}
+static int opdi_mapped_out(const opdi_mapped *m, int i) {
+    return !m->o->out_dims ? 0 : m->o->out_dims[m->o->nout_dims == 1 ? 0 : i];
+}
+/* "vmap(f, in_dims=(0, None), ...)(<inputs>)" */
+static const char *opdi_mapped_text(const opdi_mapped *m, char *buf, size_t cap) {
+    opdi_text t = opdi_text_of(buf, cap);
+    int i;
+    opdi_text_add(&t, "vmap(%s, in_dims=", m->name);
+    if (!m->o->in_dims) { opdi_text_add(&t, "0"); }
+    for (i = 0; m->o->in_dims && i < m->o->nin_dims && i < 16; i++) {
+        opdi_text_add(&t, "%s", i ? ", " : m->o->nin_dims > 1 ? "(" : "");
+        if (m->o->in_dims[i] == OPD_NO_DIM) { opdi_text_add(&t, "None"); }
+        else { opdi_text_add(&t, "%d", m->o->in_dims[i]); }
+    }
+    opdi_text_add(&t, "%s, ...)(<inputs>)", m->o->in_dims && m->o->nin_dims > 1 ? ")" : "");
+    return buf;
+}
+
+//-- Checks what is given and finds the number of examples.
+static int opdi_mapped_check(opdi_mapped *m) {
+    char text[256];
+    opdi_text sizes;
+    char list[256];
+    bool differ = false;
+    int i, n = 0;
+    (void)opdi_mapped_text(m, text, sizeof text);
+    if (m->o->randomness != OPD_RANDOM_ERROR && m->o->randomness != OPD_RANDOM_DIFFERENT &&
+        m->o->randomness != OPD_RANDOM_SAME) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Only allowed values for randomness are 'error', 'different', or 'same'. Got %d",
+                        (int)m->o->randomness);
+    }
+    if (m->o->chunk_size < 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "vmap: chunk_size should be None or greater than 0. (got %lld)",
+                        (long long)m->o->chunk_size);
+    }
+    if (m->ninputs <= 0 || !m->inputs) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: got no inputs. Maybe you forgot to add inputs, or you are trying to vmap "
+                        "over a function with no inputs. The latter is unsupported.", text);
+    }
+    if (m->o->in_dims && m->o->nin_dims != 1 && m->o->nin_dims != m->ninputs) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: in_dims is not compatible with the structure of `inputs`: in_dims has %d "
+                        "elements but there are %d inputs.", text, m->o->nin_dims, m->ninputs);
+    }
+    sizes = opdi_text_of(list, sizeof list);
+    for (i = 0; i < m->ninputs; i++) {
+        const opd_tensor *t = m->inputs[i];
+        const int dim = opdi_mapped_in(m, i), ndim = t ? t->ndim : 0;
+        if (dim == OPD_NO_DIM) { continue; }
+        if (!t) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got in_dim=%d for an input but the input is None. We cannot vmap over "
+                            "non-Tensor arguments, please use None as the respective in_dim", text, dim);
+        }
+        if (dim < -ndim || dim >= ndim) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got in_dim=%d for some input, but that input is a Tensor of "
+                            "dimensionality %d so expected in_dim to satisfy -%d <= in_dim < %d.", text, dim, ndim, ndim,
+                            ndim);
+        }
+        opdi_text_add(&sizes, "%s%lld", n ? ", " : "", (long long)t->dims[dim < 0 ? dim + ndim : dim]);
+        if (n++ == 0) { m->size = t->dims[dim < 0 ? dim + ndim : dim]; }
+        differ = differ || t->dims[dim < 0 ? dim + ndim : dim] != m->size;
+    }
+    if (n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: vmap: Expected at least one Tensor to vmap over", text); }
+    return !differ ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "vmap: Expected all tensors to have the same size in the mapped "
+                                  "dimension, got sizes [%s] for the mapped dimension", list);
+}
+
+//-- What fn gave, or how many; -1.
+static int opdi_outputs_check(int n, opd_tensor *const *out, const char *who, const char *name) {
+    int i;
+    if (n < 0 || !opd_ok()) {
+        return !opd_ok() ? -1 : opd_fail(OPD_ERROR_USER, "%s: %s failed without saying why", who, name);
+    }
+    if (n > OPD_TRANSFORM_OUTPUTS) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s gives %d outputs, at most %d are allowed", who, name, n,
+                        OPD_TRANSFORM_OUTPUTS);
+    }
+    for (i = 0; i < n; i++) {
+        if (!out[i]) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: `%s` must only return Tensors, got None as output %d", who, name, i);
+        }
+    }
+    return n;
+}
+
+//-- One pass over the examples [from, from + count), all of them when count is the size.
+static int opdi_mapped_pass(const opdi_mapped *m, int64_t from, int64_t count, opd_tensor **outputs) {
+    opd_tensor **in = opdi_scope_tensors(m->ninputs);
+    int i, n = -1, level = -1;
+    if (!in) { return -1; }
+    for (i = 0; i < m->ninputs; i++) {
+        const int dim = opdi_mapped_in(m, i);
+        in[i] = m->inputs[i];
+        if (dim == OPD_NO_DIM || count == m->size) { continue; }
+        if (!(in[i] = opd_narrow(in[i], dim < 0 ? dim + in[i]->ndim : dim, from, count))) { return -1; }
+    }
+    if ((level = opd_vmap_begin(count, m->o->randomness)) < 0) { return -1; }
+    for (i = 0; i < m->ninputs; i++) {
+        if (opdi_mapped_in(m, i) != OPD_NO_DIM && !(in[i] = opd_vmap_wrap(in[i], opdi_mapped_in(m, i), level))) { break; }
+    }
+    if (i == m->ninputs) {
+        n = opdi_outputs_check(m->fn(m->user, in, m->ninputs, outputs), outputs, "vmap", m->name);
+    }
+    if (n >= 0 && m->o->out_dims && m->o->nout_dims != 1 && m->o->nout_dims != n) {
+        n = opd_fail(OPD_ERROR_ARGUMENT, "vmap(%s, ..., out_dims=...)(<inputs>): out_dims is not compatible with the "
+                     "structure of `outputs`. out_dims has %d elements but outputs has %d.", m->name, m->o->nout_dims, n);
+    }
+    for (i = 0; i < n; i++) {
+        if (!(outputs[i] = opd_vmap_unwrap(outputs[i], opdi_mapped_out(m, i), level))) { n = -1; }
+    }
+    opdi_layers_end(level);
+    return n;
+}
+
+//-- The same in pieces, joined along each output's dim.
+static int opdi_mapped_chunks(const opdi_mapped *m, opd_tensor **outputs) {
+    const int64_t step = m->o->chunk_size, count = (m->size + step - 1) / step;
+    opd_tensor **parts[OPD_TRANSFORM_OUTPUTS], *out[OPD_TRANSFORM_OUTPUTS];
+    int64_t k;
+    uint64_t random[2];
+    int i, n = 0;
+    for (k = 0; k < count; k++) {
+        int got;
+        if (m->o->randomness == OPD_RANDOM_SAME && k == 0) { opdi_random_get(random); }
+        else if (m->o->randomness == OPD_RANDOM_SAME) { opdi_random_set(random); }
+        got = opdi_mapped_pass(m, k * step, OPDI_MIN(step, m->size - k * step), out);
+        if (got < 0) { return -1; }
+        if (k && got != n) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "vmap: %s gives %d outputs for one chunk and %d for another", m->name, n, got);
+        }
+        n = got;
+        for (i = 0; i < n; i++) {
+            if (k == 0 && !(parts[i] = opdi_scope_tensors((int)count))) { return -1; }
+            parts[i][k] = out[i];
+        }
+    }
+    for (i = 0; i < n; i++) {
+        const int dim = opdi_mapped_out(m, i);
+        outputs[i] = dim == OPD_NO_DIM ? parts[i][0] : opd_cat_full(opd_tensors_of(parts[i], count), dim);
+        if (!outputs[i]) { return -1; }
+    }
+    return n;
+}
+
+int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs, const opd_vmap_options *options,
+             opd_tensor **outputs) {
+    opd_vmap_options none;
+    opdi_mapped m;
+    memset(&none, 0, sizeof none);
+    if (!opd_ok()) { return -1; }
+    if (!fn || !outputs) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_vmap: the %s is NULL", fn ? "outputs" : "function"); }
+    m.fn = fn;
+    m.user = user;
+    m.inputs = inputs;
+    m.ninputs = ninputs;
+    m.o = options ? options : &none;
+    m.name = m.o->name ? m.o->name : "fn";
+    m.size = 0;
+    if (opdi_mapped_check(&m)) { return -1; }
+    return m.o->chunk_size > 0 && m.o->chunk_size < m.size ? opdi_mapped_chunks(&m, outputs)
+        : opdi_mapped_pass(&m, 0, m.size, outputs);
 }
 
 OPDI_COLD_END
@@ -39087,6 +40326,9 @@ static int opdi_register_fallbacks(opd_library *lib) {
         const int f = opdi_key_is_runtime(key) ? opdi_key_functionality(key) : 0;
         if ((f == OPD_F_BACKEND_SELECT || f == OPD_F_AD_INPLACE_OR_VIEW || f == OPD_F_TRACER || f == OPD_F_VMAP_MODE ||
              f == OPD_F_AUTOCAST) && opdi_fallback_at(lib, key, opd_fallthrough)) { return -1; }
+        if ((f == OPD_F_DYNAMIC_LAYER_FRONT && opdi_fallback_at(lib, key, opdi_front_kernel)) ||
+            (f == OPD_F_DYNAMIC_LAYER_BACK && opdi_fallback_at(lib, key, opdi_back_kernel)) ||
+            (f == OPD_F_BATCHED && opdi_fallback_at(lib, key, opdi_batched_kernel))) { return -1; }
         if (opdi_key_covers(OPD_KEY_AUTOGRAD, key) && opdi_fallback_at(lib, key, opdi_autograd_fallback)) { return -1; }
     }
     return 0;
