@@ -1358,9 +1358,9 @@ typedef struct opd_vmap_options {
 OPD_API int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                      const opd_vmap_options *options, opd_tensor **outputs);
 /* The same for straight code: between begin and end, tensors that wrap has made look like one example of t, taken along
-   in_dim; unwrap gives all examples along out_dim, of a tensor that is the same for all of them copies.  begin gives the
-   layer's level (from 1; layers nest), -1 with an error.  end, and the end of the scope around, take the layer away; end
-   works while an error is pending.  What was made inside is an error to use afterwards. */
+   in_dim; unwrap gives all examples along out_dim; a tensor that is the same for all of them is repeated.  begin gives
+   the layer's level (from 1; layers nest), -1 with an error.  end, and the end of the scope around, take the layer
+   away; end works while an error is pending.  What was made inside is an error to use afterwards. */
 OPD_API int opd_vmap_begin(int64_t batch_size, opd_randomness randomness);
 OPD_API opd_tensor *opd_vmap_wrap(opd_tensor *t, int in_dim, int level);
 OPD_API opd_tensor *opd_vmap_unwrap(opd_tensor *t, int out_dim, int level);
@@ -1387,8 +1387,8 @@ OPD_API opd_tensor *opd_batch_value(opd_tensor *t, int *dim);
 OPD_API opd_tensor *opd_batch_front(opd_tensor *t, int dim);
 OPD_API int64_t opd_batch_size(void);
 OPD_API opd_randomness opd_batch_randomness(void);
-/* Gives the next result of the call: t has the examples along dim; dim -1: it is the same for all.  NULL passes an error
-   on.  list: a result Tensor[]. */
+/* Gives the next result of the call: t has the examples along dim; dim -1: it is the same for all.  NULL passes an
+   error on.  list: a result Tensor[]. */
 OPD_API int opd_batch_return(opd_call *call, opd_tensor *t, int dim);
 OPD_API int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t n, int dim);
 
@@ -4769,7 +4769,7 @@ enum opdi_creation {
 static inline opdi_view_record *opdi_view_record_of(const opd_tensor *t) {
     return (opdi_view_record *)(void *)((int64_t *)(uintptr_t)(t + 1) + t->room);
 }
-/* Of a tensor inside vmap: all its examples in one, at the end of the room for its dims, which are those of one example.
+/* Of a tensor inside vmap, at the end of the room for its dims, which are those of one example: all its examples in one.
    It looks at the value's memory, but nobody reads it there. */
 typedef struct opdi_batched {
     opd_tensor *value;           /* a reference */
@@ -7845,7 +7845,8 @@ struct opd_op {
     char *name;                                   /* "ns::name.overload" */
     char *base_name;                              /* "ns::name" */
     bool unobserved;                              /* questions that observers are not told of */
-    int8_t random, slow_said;                     /* draws random numbers: 1, -1, 0 not known yet; said to have no batching rule */
+    int8_t random;                                /* draws random numbers: 1, it does not: -1, not known yet: 0 */
+    int8_t slow_said;                             /* it was said that it has no batching rule */
     size_t length;                                /* of the name */
     opdi_kernel *kernels;
     opdi_card *card, *cards;                      /* cards: of undone definitions too */
@@ -11492,8 +11493,9 @@ static void opdi_share_storage(opd_tensor *v, const opd_tensor *t) {
 static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level);
 static opd_tensor *opdi_shallow_copy(const opd_tensor *t) {
     const opdi_batched *b = OPDI_UNLIKELY(t->flags & OPDI_BATCHED) ? opdi_batched_of(t) : NULL;
-    opd_tensor *v = b ? opdi_batch_wrap(b->value, b->dim, b->level) : opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim,
-                                   (opd_scalar_type)t->dtype, t->backend);
+    opd_tensor *v = b ? opdi_batch_wrap(b->value, b->dim, b->level)
+        : opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype,
+                         t->backend);
     if (!v) { return NULL; }
     if (!b) { opdi_share_storage(v, t); }
     if (OPDI_UNLIKELY(t->meta != NULL) && opdi_family_pass(v, t)) { opdi_drop(v); return NULL; }
@@ -11757,9 +11759,9 @@ static int opdi_item_check(const opd_tensor *t) {
                         (long long)t->numel);
     }
     if (t->flags & OPDI_BATCHED) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap "
-                        "over calling .item() on a Tensor, please try to rewrite what you're doing with other operations. "
-                        "If error is occurring somewhere inside PyTorch internals, please file a bug report.");
+        return opd_fail(OPD_ERROR_ARGUMENT, "vmap: It looks like you're calling .item() on a Tensor. We don't support "
+                        "vmap over calling .item() on a Tensor, please try to rewrite what you're doing with other "
+                        "operations.");
     }
     if (t->backend == OPD_META) { (void)opdi_data_error(t, (opd_scalar_type)t->dtype); return -1; }
     return 0;
@@ -17409,11 +17411,11 @@ OPDI_COLD_END
 //----------------------------------------------------------------------------------------------------------------------
 //  >>transforms the layer stack: vmap, batching rules, derivatives of functions
 //
-//  A thread has a stack of layers; the innermost sees a call first.  A vmap layer takes what is batched at its level out
-//  of its wrapper and runs the operator's batching rule, which calls operators that the layers around see.  A grad or
-//  jvp layer needs a wrapper of its own nowhere: it is the tape on the tensors as its layer sees them, so only calls
-//  below which there is a vmap layer pass here, by two keys: DynamicLayerFront, above everything, picks the layer;
-//  DynamicLayerBack, below the autograd keys, hands the call on to the layer around.
+//  A thread has a stack of layers; the innermost sees a call first.  A vmap layer takes what is batched at its level
+//  out of its wrapper and runs the operator's batching rule, which calls operators that the layers around see.  A grad
+//  or jvp layer has no wrappers: it is the tape on the tensors as they are in its layer, so only calls with a vmap
+//  layer somewhere pass here, by two keys: DynamicLayerFront, above everything, picks the layer; DynamicLayerBack,
+//  below the autograd keys, hands the call on to the layer around.
 //----------------------------------------------------------------------------------------------------------------------
 
 static int opdi_dim_of(int64_t dim, int ndim);
@@ -17533,8 +17535,8 @@ static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level) {
     (void)size;
     if (contiguous || t->numel == 0) { t->flags |= OPDI_CONTIGUOUS; }
     t->flags = (uint8_t)(t->flags | OPDI_BATCHED | (value->flags & OPDI_WRAPPED));
-    t->functionality = (t->functionality & ~OPDI_GRAD_KEYS) | (value->functionality & (OPDI_GRAD_KEYS | ~OPDI_TENSOR_KEYS))
-        | OPDI_BATCHED_BIT;
+    t->functionality = (t->functionality & ~OPDI_GRAD_KEYS) | OPDI_BATCHED_BIT |
+        (value->functionality & (OPDI_GRAD_KEYS | ~OPDI_TENSOR_KEYS));
     t->storage = value->storage;
     t->data = value->data;
     opdi_ref_up(&t->storage->refs);
@@ -17610,8 +17612,8 @@ int opd_batch_return(opd_call *call, opd_tensor *t, int dim) {
     int rc;
     if (!t || dim < 0 || !layer) { return opd_return_tensor(call, t); }
     if (dim >= t->ndim || t->dims[dim] != layer->size) {
-        return opd_fail(OPD_ERROR_KERNEL, "the batching rule of %s returns a result without the %lld examples at dim %d",
-                        call->op->name, (long long)layer->size, dim);
+        return opd_fail(OPD_ERROR_KERNEL, "the batching rule of %s returns a result without the %lld examples at dim "
+                        "%d", call->op->name, (long long)layer->size, dim);
     }
     if (!(b = opdi_batch_wrap(t, dim, layer->level))) { return -1; }
     rc = opd_return_tensor(call, b);
@@ -17640,7 +17642,8 @@ static int opdi_call_again(opd_call *call) {
     opdi_union u;
     opd_call c;
     int rc;
-    if ((!table && !(table = opdi_table_make(call->op))) || opdi_unite_args(&u, call->op, call->args) < 0) { return -1; }
+    if (!table && !(table = opdi_table_make(call->op))) { return -1; }
+    if (opdi_unite_args(&u, call->op, call->args) < 0) { return -1; }
     c.op = call->op;
     c.args = call->args;
     c.rets = call->rets;
@@ -17687,7 +17690,8 @@ static void opdi_batch_tie(opd_call *call) {
         if (op->ret_alias[i] >= 0 || (r->tag != OPD_TAG_TENSOR && r->tag != OPD_TAG_TENSORS)) { continue; }
         for (k = 0; k < (r->tag == OPD_TAG_TENSORS ? r->n : 1); k++) {
             opd_tensor *t = r->tag == OPD_TAG_TENSORS ? r->u.tensors[k] : r->u.t;
-            for (m = t && (t->flags & (OPDI_BATCHED | OPDI_IS_VIEW)) == OPDI_BATCHED ? op->tensor_args : 0; m; m &= m - 1) {
+            m = t && (t->flags & (OPDI_BATCHED | OPDI_IS_VIEW)) == OPDI_BATCHED ? op->tensor_args : 0;
+            for (; m; m &= m - 1) {
                 const opd_value *v = &call->args[opdi_low_bit(m)];
                 if (v->tag != OPD_TAG_TENSOR || v->u.t == t || v->u.t->storage != t->storage) { continue; }
                 opdi_view_tie(t, v->u.t, call->th->state.no_grad ? OPDI_VIEW_NO_GRAD : OPDI_VIEW_DEFAULT);
@@ -17754,7 +17758,8 @@ static int opdi_back_kernel(opd_call *call) {
     if (layer->kind == OPDI_LAYER_GRAD && layer->around.no_grad) { th->state.no_grad = 1; }
     if (layer->kind == OPDI_LAYER_JVP) {
         th->level = layer->forward;
-        th->state.forward = (int16_t)((layer->forward ? OPDI_FORWARD_OPEN : 0) | (layer->around.forward & OPDI_FORWARD_OFF));
+        th->state.forward = (int16_t)((layer->forward ? OPDI_FORWARD_OPEN : 0) |
+                                      (layer->around.forward & OPDI_FORWARD_OFF));
     }
     return opdi_layers_call(call, layer->outer);
 }
@@ -17771,10 +17776,10 @@ static int opdi_batch_missing(const opd_call *call, const char *why) {
 
 //-- self is written, and something of more examples than it has goes in.
 static int opdi_batch_no_room(const opd_call *call, const char *arg) {
-    return opd_fail(OPD_ERROR_ARGUMENT, "vmap: %s(%s, *extra_args) is not possible because there exists a Tensor `other` "
-                    "in extra_args that has more elements than `%s`. This happened due to `other` being vmapped over but "
-                    "`%s` not being vmapped over at level %d. Please try to use out-of-place operators instead of %s. If "
-                    "said operator is being called inside the PyTorch framework, please file a bug report instead.",
+    return opd_fail(OPD_ERROR_ARGUMENT, "vmap: %s(%s, *extra_args) is not possible because there exists a Tensor "
+                    "`other` in extra_args that has more elements than `%s`. This happened due to `other` being vmapped "
+                    "over but `%s` not being vmapped over at level %d. Please try to use out-of-place operators instead "
+                    "of %s.",
                     call->op->name, arg, arg, arg, (int)call->th->rule->level, call->op->name);
 }
 static int opdi_batch_check_written(const opd_call *call) {
@@ -17976,10 +17981,11 @@ static opd_tensor *opdi_batch_stack(opd_call *call, const opd_value *rets, int64
     int64_t k;
     for (k = 0; all && k < n; k++) {
         const opd_value *v = &rets[k * call->op->nrets + i];
-        all[k] = v->tag == OPD_TAG_TENSORS ? j < v->n ? v->u.tensors[j] : NULL : v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
+        if (v->tag == OPD_TAG_TENSORS) { all[k] = j < v->n ? v->u.tensors[j] : NULL; }
+        else { all[k] = v->tag == OPD_TAG_TENSOR ? v->u.t : NULL; }
         if (k && !all[k] != !all[0]) {
-            (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: slow fallback received a mix of undefined and defined tensors as the "
-                           "result of an operation", call->op->name);
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: slow fallback received a mix of undefined and defined tensors as "
+                           "the result of an operation", call->op->name);
             return NULL;
         }
     }
@@ -18006,10 +18012,8 @@ static int opdi_batch_collect(opd_call *call, const opd_value *rets, int64_t n, 
             if (t && none) { t = opd_narrow(t, 0, 0, 0); }
             list[j] = t;
         }
-        if (first->tag == OPD_TAG_NONE ? opd_return_value(call, opd_value_none())
-            : first->tag == OPD_TAG_TENSORS ? opd_batch_return_list(call, list, k, 0) : opd_batch_return(call, list[0], 0)) {
-            return -1;
-        }
+        if (first->tag == OPD_TAG_TENSORS ? opd_batch_return_list(call, list, k, 0)
+            : list[0] ? opd_batch_return(call, list[0], 0) : opd_return_value(call, opd_value_none())) { return -1; }
     }
     return 0;
 }
@@ -18044,7 +18048,10 @@ static int opdi_batch_empty(opd_call *call) {
         if (!list) { return -1; }
         for (j = 0; j < n; j++) {
             opd_tensor *t = v->tag == OPD_TAG_TENSORS ? v->u.tensors[j] : v->u.t;
-            list[j] = opdi_batched_at(t, level) ? opd_new_ones(opdi_batched_of(t)->value, opd_ints_of(t->dims, t->ndim)) : t;
+            list[j] = t;
+            if (opdi_batched_at(t, level)) {
+                list[j] = opd_new_ones(opdi_batched_of(t)->value, opd_ints_of(t->dims, t->ndim));
+            }
             if (t && !list[j]) { return -1; }
         }
         if (v->tag == OPD_TAG_TENSORS) { v->u.tensors = list; } else if (n) { v->u.t = list[0]; }
@@ -18061,7 +18068,8 @@ int opd_batch_loop(opd_call *call) {
     if (!layer) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_loop: no batching rule is running"); }
     if (opdi_batch_check_loop(call) || opdi_batch_slow(call)) { return -1; }
     if (layer->size == 0) { return opdi_batch_empty(call); }
-    rets = (opd_value *)opdi_scope_alloc(((size_t)layer->size * (size_t)call->op->nrets + OPDI_MAX_RETURNS) * sizeof *rets);
+    rets = (opd_value *)opdi_scope_alloc(((size_t)layer->size * (size_t)call->op->nrets + OPDI_MAX_RETURNS) *
+                                         sizeof *rets);
     for (k = 0; rets && k < layer->size; k++) {
         if (opdi_batch_example(call, args, k) ||
             opd_call_all(call->op, rets + k * call->op->nrets, args, call->op->nargs)) { return -1; }
@@ -18082,7 +18090,8 @@ int opd_batch_view(opd_call *call) {
     if (!t || !layer) { return -1; }
     value = opd_batch_value(t, &dim);
     if (dim < 0 || op->nrets != 1 || op->written_args) { return opdi_batch_missing(call, ""); }
-    one = opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype, t->backend);
+    one = opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype,
+                         t->backend);
     if (!one) { return -1; }
     opdi_ref_up(&t->storage->refs);
     if (!(one = opdi_own(one))) { return -1; }
@@ -18234,9 +18243,9 @@ static int opdi_batch_derived(opd_call *call, const opdi_card *card) {
 }
 
 static int opdi_batch_escaped(const opd_call *call) {
-    return opd_fail(OPD_ERROR_ARGUMENT, "%s: Either your tensor may have escaped from inside a function being vmapped and "
-                    "this is a user error, or there is an internal error: one of the arguments is batched at a level that "
-                    "is not open", call->op->name);
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: Either your tensor may have escaped from inside a function being vmapped "
+                    "and this is a user error, or a batching rule is wrong: one of the arguments is batched at a level "
+                    "that is not open", call->op->name);
 }
 
 //-- Whether the schema says that a result looks at an argument's memory.
@@ -18276,9 +18285,9 @@ OPDI_COLD_BEGIN
 static int opdi_batch_random(opd_call *call) {
     switch (call->th->rule->randomness) {
     case OPD_RANDOM_ERROR: default:
-        return opd_fail(OPD_ERROR_ARGUMENT, "vmap: called random operation while in randomness error mode. Please either "
-                        "use the 'same' or 'different' randomness flags on vmap or perform the randomness operation out "
-                        "of vmap (%s)", call->op->name);
+        return opd_fail(OPD_ERROR_ARGUMENT, "vmap: called random operation while in randomness error mode. Please "
+                        "either use the 'same' or 'different' randomness flags on vmap or perform the randomness "
+                        "operation out of vmap (%s)", call->op->name);
     case OPD_RANDOM_SAME: case OPD_RANDOM_DIFFERENT: return opd_batch_loop(call);
     }
 }
@@ -18293,16 +18302,19 @@ static opdi_layer *opdi_layer_at(int level, opdi_layer_kind kind, const char *wh
     return NULL;
 }
 
+static int opdi_randomness_check(opd_randomness r) {
+    return r == OPD_RANDOM_ERROR || r == OPD_RANDOM_DIFFERENT || r == OPD_RANDOM_SAME ? 0
+        : opd_fail(OPD_ERROR_ARGUMENT, "Only allowed values for randomness are 'error', 'different', or 'same'. Got %d",
+                   (int)r);
+}
+
 int opd_vmap_begin(int64_t batch_size, opd_randomness randomness) {
     opdi_layer *layer;
     if (!opd_ok()) { return -1; }
     if (batch_size < 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_vmap_begin: %lld examples", (long long)batch_size);
     }
-    if (randomness != OPD_RANDOM_ERROR && randomness != OPD_RANDOM_DIFFERENT && randomness != OPD_RANDOM_SAME) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "Only allowed values for randomness are 'error', 'different', or 'same'. Got %d",
-                        (int)randomness);
-    }
+    if (opdi_randomness_check(randomness)) { return -1; }
     layer = opdi_layer_push(OPDI_LAYER_VMAP, batch_size, randomness);
     return layer ? layer->level : -1;
 }
@@ -18316,12 +18328,13 @@ opd_tensor *opd_vmap_wrap(opd_tensor *t, int in_dim, int level) {
     dim = in_dim < 0 ? in_dim + t->ndim : in_dim;
     if (dim < 0 || dim >= t->ndim) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "vmap: Got in_dim=%d for an input but the input is of type Tensor with %d "
-                       "dimensions so expected in_dim to satisfy -%d <= in_dim < %d", in_dim, t->ndim, t->ndim, t->ndim);
+                       "dimensions so expected in_dim to satisfy -%d <= in_dim < %d", in_dim, t->ndim, t->ndim,
+                       t->ndim);
         return NULL;
     }
     if (t->dims[dim] != layer->size) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "vmap: Expected all tensors to have the same size in the mapped dimension, got "
-                       "sizes [%lld, %lld] for the mapped dimension", (long long)layer->size, (long long)t->dims[dim]);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "vmap: Expected all tensors to have the same size in the mapped dimension, "
+                       "got sizes [%lld, %lld] for the mapped dimension", (long long)layer->size, (long long)t->dims[dim]);
         return NULL;
     }
     return opdi_own(opdi_batch_wrap(t, dim, level));
@@ -18407,22 +18420,18 @@ static int opdi_mapped_check(opdi_mapped *m) {
     bool differ = false;
     int i, n = 0;
     (void)opdi_mapped_text(m, text, sizeof text);
-    if (m->o->randomness != OPD_RANDOM_ERROR && m->o->randomness != OPD_RANDOM_DIFFERENT &&
-        m->o->randomness != OPD_RANDOM_SAME) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "Only allowed values for randomness are 'error', 'different', or 'same'. Got %d",
-                        (int)m->o->randomness);
-    }
+    if (opdi_randomness_check(m->o->randomness)) { return -1; }
     if (m->o->chunk_size < 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "vmap: chunk_size should be None or greater than 0. (got %lld)",
                         (long long)m->o->chunk_size);
     }
     if (m->ninputs <= 0 || !m->inputs) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: got no inputs. Maybe you forgot to add inputs, or you are trying to vmap "
-                        "over a function with no inputs. The latter is unsupported.", text);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: got no inputs. Maybe you forgot to add inputs, or you are trying to "
+                        "vmap over a function with no inputs. The latter is unsupported.", text);
     }
     if (m->o->in_dims && m->o->nin_dims != 1 && m->o->nin_dims != m->ninputs) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: in_dims is not compatible with the structure of `inputs`: in_dims has %d "
-                        "elements but there are %d inputs.", text, m->o->nin_dims, m->ninputs);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: in_dims is not compatible with the structure of `inputs`: in_dims has "
+                        "%d elements but there are %d inputs.", text, m->o->nin_dims, m->ninputs);
     }
     sizes = opdi_text_of(list, sizeof list);
     for (i = 0; i < m->ninputs; i++) {
@@ -18430,13 +18439,13 @@ static int opdi_mapped_check(opdi_mapped *m) {
         const int dim = opdi_mapped_in(m, i), ndim = t ? t->ndim : 0;
         if (dim == OPD_NO_DIM) { continue; }
         if (!t) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got in_dim=%d for an input but the input is None. We cannot vmap over "
-                            "non-Tensor arguments, please use None as the respective in_dim", text, dim);
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got in_dim=%d for an input but the input is None. We cannot vmap "
+                            "over non-Tensor arguments, please use None as the respective in_dim", text, dim);
         }
         if (dim < -ndim || dim >= ndim) {
             return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got in_dim=%d for some input, but that input is a Tensor of "
-                            "dimensionality %d so expected in_dim to satisfy -%d <= in_dim < %d.", text, dim, ndim, ndim,
-                            ndim);
+                            "dimensionality %d so expected in_dim to satisfy -%d <= in_dim < %d.", text, dim, ndim,
+                            ndim, ndim);
         }
         opdi_text_add(&sizes, "%s%lld", n ? ", " : "", (long long)t->dims[dim < 0 ? dim + ndim : dim]);
         if (n++ == 0) { m->size = t->dims[dim < 0 ? dim + ndim : dim]; }
@@ -18459,7 +18468,8 @@ static int opdi_outputs_check(int n, opd_tensor *const *out, const char *who, co
     }
     for (i = 0; i < n; i++) {
         if (!out[i]) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s: `%s` must only return Tensors, got None as output %d", who, name, i);
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: `%s` must only return Tensors, got None as output %d", who, name,
+                            i);
         }
     }
     return n;
@@ -18478,14 +18488,16 @@ static int opdi_mapped_pass(const opdi_mapped *m, int64_t from, int64_t count, o
     }
     if ((level = opd_vmap_begin(count, m->o->randomness)) < 0) { return -1; }
     for (i = 0; i < m->ninputs; i++) {
-        if (opdi_mapped_in(m, i) != OPD_NO_DIM && !(in[i] = opd_vmap_wrap(in[i], opdi_mapped_in(m, i), level))) { break; }
+        const int dim = opdi_mapped_in(m, i);
+        if (dim != OPD_NO_DIM && !(in[i] = opd_vmap_wrap(in[i], dim, level))) { break; }
     }
     if (i == m->ninputs) {
         n = opdi_outputs_check(m->fn(m->user, in, m->ninputs, outputs), outputs, "vmap", m->name);
     }
     if (n >= 0 && m->o->out_dims && m->o->nout_dims != 1 && m->o->nout_dims != n) {
         n = opd_fail(OPD_ERROR_ARGUMENT, "vmap(%s, ..., out_dims=...)(<inputs>): out_dims is not compatible with the "
-                     "structure of `outputs`. out_dims has %d elements but outputs has %d.", m->name, m->o->nout_dims, n);
+                     "structure of `outputs`. out_dims has %d elements but outputs has %d.", m->name, m->o->nout_dims,
+                     n);
     }
     for (i = 0; i < n; i++) {
         if (!(outputs[i] = opd_vmap_unwrap(outputs[i], opdi_mapped_out(m, i), level))) { n = -1; }
@@ -18508,7 +18520,8 @@ static int opdi_mapped_chunks(const opdi_mapped *m, opd_tensor **outputs) {
         got = opdi_mapped_pass(m, k * step, OPDI_MIN(step, m->size - k * step), out);
         if (got < 0) { return -1; }
         if (k && got != n) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "vmap: %s gives %d outputs for one chunk and %d for another", m->name, n, got);
+            return opd_fail(OPD_ERROR_ARGUMENT, "vmap: %s gives %d outputs for one chunk and %d for another", m->name,
+                            n, got);
         }
         n = got;
         for (i = 0; i < n; i++) {
@@ -18530,7 +18543,9 @@ int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int nin
     opdi_mapped m;
     memset(&none, 0, sizeof none);
     if (!opd_ok()) { return -1; }
-    if (!fn || !outputs) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_vmap: the %s is NULL", fn ? "outputs" : "function"); }
+    if (!fn || !outputs) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_vmap: the %s is NULL", fn ? "outputs" : "function");
+    }
     m.fn = fn;
     m.user = user;
     m.inputs = inputs;
