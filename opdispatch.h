@@ -4769,7 +4769,7 @@ enum opdi_creation {
 static inline opdi_view_record *opdi_view_record_of(const opd_tensor *t) {
     return (opdi_view_record *)(void *)((int64_t *)(uintptr_t)(t + 1) + t->room);
 }
-/* Of a tensor inside vmap, at the end of the room for its dims, which are those of one example: all its examples in one.
+/* Of a tensor inside vmap, at the end of the room for its dims, which are those of one example: all examples in one.
    It looks at the value's memory, but nobody reads it there. */
 typedef struct opdi_batched {
     opd_tensor *value;           /* a reference */
@@ -17777,10 +17777,9 @@ static int opdi_batch_missing(const opd_call *call, const char *why) {
 //-- self is written, and something of more examples than it has goes in.
 static int opdi_batch_no_room(const opd_call *call, const char *arg) {
     return opd_fail(OPD_ERROR_ARGUMENT, "vmap: %s(%s, *extra_args) is not possible because there exists a Tensor "
-                    "`other` in extra_args that has more elements than `%s`. This happened due to `other` being vmapped "
-                    "over but `%s` not being vmapped over at level %d. Please try to use out-of-place operators instead "
-                    "of %s.",
-                    call->op->name, arg, arg, arg, (int)call->th->rule->level, call->op->name);
+                    "`other` in extra_args that has more elements than `%s`. This happened due to `other` being "
+                    "vmapped over but `%s` not being vmapped over at level %d. Please try to use out-of-place "
+                    "operators instead of %s.", call->op->name, arg, arg, arg, (int)call->th->rule->level, call->op->name);
 }
 static int opdi_batch_check_written(const opd_call *call) {
     uint64_t m;
@@ -18334,7 +18333,8 @@ opd_tensor *opd_vmap_wrap(opd_tensor *t, int in_dim, int level) {
     }
     if (t->dims[dim] != layer->size) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "vmap: Expected all tensors to have the same size in the mapped dimension, "
-                       "got sizes [%lld, %lld] for the mapped dimension", (long long)layer->size, (long long)t->dims[dim]);
+                       "got sizes [%lld, %lld] for the mapped dimension", (long long)layer->size,
+                       (long long)t->dims[dim]);
         return NULL;
     }
     return opdi_own(opdi_batch_wrap(t, dim, level));
