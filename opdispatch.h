@@ -17779,7 +17779,8 @@ static int opdi_batch_no_room(const opd_call *call, const char *arg) {
     return opd_fail(OPD_ERROR_ARGUMENT, "vmap: %s(%s, *extra_args) is not possible because there exists a Tensor "
                     "`other` in extra_args that has more elements than `%s`. This happened due to `other` being "
                     "vmapped over but `%s` not being vmapped over at level %d. Please try to use out-of-place "
-                    "operators instead of %s.", call->op->name, arg, arg, arg, (int)call->th->rule->level, call->op->name);
+                    "operators instead of %s.", call->op->name, arg, arg, arg, (int)call->th->rule->level,
+                    call->op->name);
 }
 static int opdi_batch_check_written(const opd_call *call) {
     uint64_t m;

@@ -13,10 +13,14 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/functorch/BatchedTensorImpl.h>
+#include <ATen/functorch/DynamicLayer.h>
+#include <ATen/functorch/TensorWrapper.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 #include <torch/version.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
@@ -271,6 +275,82 @@ static void bench_kernels() {
     bench("exp_64k_out", 4000, [&] { use(at::exp_out(out, x)); });
 }
 
+/* functorch as Python drives it: a level entered, inputs wrapped, the result taken out. */
+template <class F> static at::Tensor vmapped(std::vector<at::Tensor> in, F f) {
+    namespace ft = at::functorch;
+    const int64_t size = in[0].size(0);
+    const int64_t level = ft::initAndPushDynamicLayer(ft::TransformType::Vmap, size, ft::RandomnessType::Error);
+    for (at::Tensor &t : in) t = ft::addBatchDim(t, 0, level);
+    at::Tensor out = f(in);
+    out = ft::maybeGetBatchedImpl(out)->value();
+    ft::popDynamicLayerAndDeleteMetadata();
+    return out;
+}
+/* Gradients of f, a scalar, by `by`, inside whatever layers there are. */
+template <class F> static std::vector<at::Tensor> gradients(std::vector<at::Tensor> by, F f) {
+    namespace ft = at::functorch;
+    const int64_t level = ft::initAndPushDynamicLayer(ft::TransformType::Grad, c10::nullopt, c10::nullopt, true);
+    std::vector<at::Tensor> wrapped, grads;
+    for (const at::Tensor &t : by) {
+        at::Tensor w = ft::makeTensorWrapper(t, level);
+        ft::setInplaceRequiresGradAllowed(true);
+        w.requires_grad_();
+        ft::setInplaceRequiresGradAllowed(false);
+        wrapped.push_back(w);
+    }
+    at::Tensor loss = f(wrapped);
+    grads = torch::autograd::grad({loss}, wrapped, {}, true, true);
+    for (at::Tensor &g : grads)
+        if (auto *w = ft::maybeGetTensorWrapper(g)) g = w->value();
+    ft::popDynamicLayerAndDeleteMetadata();
+    return grads;
+}
+static at::Tensor network_loss(const std::vector<at::Tensor> &w, const at::Tensor &x, const at::Tensor &y) {
+    at::Tensor h = at::tanh(at::linear(x, w[0], w[1]));
+    return at::cross_entropy_loss(at::linear(h, w[2], w[3]).unsqueeze(0), y.unsqueeze(0));
+}
+static void bench_transforms() {
+    at::Tensor x = at::ones({8}), y = at::ones({8});
+    bench("vmap_level", 200000, [&] { use(vmapped({x}, [](std::vector<at::Tensor> &in) { return in[0]; })); });
+    bench("add8", 200000, [&] { use(at::add(x, y)); });
+    if (wanted("vmap_add")) {
+        namespace ft = at::functorch;
+        const int64_t level = ft::initAndPushDynamicLayer(ft::TransformType::Vmap, 8, ft::RandomnessType::Error);
+        at::Tensor a = ft::addBatchDim(x, 0, level), b = ft::addBatchDim(y, 0, level);
+        bench("vmap_add", 200000, [&] { use(at::add(a, b)); });
+        a.reset();
+        b.reset();
+        ft::popDynamicLayerAndDeleteMetadata();
+    }
+    for (int64_t n : {16, 512}) {
+        at::Tensor a = at::randn({128, n}), b = at::randn({128, n});
+        const std::string name = "vmap_dot_" + std::to_string(n), sum = "sum_mul_" + std::to_string(n);
+        bench(name.c_str(), 5000, [&] {
+            use(vmapped({a, b}, [](std::vector<at::Tensor> &in) { return at::dot(in[0], in[1]); }));
+        });
+        bench(sum.c_str(), 5000, [&] { use((a * b).sum(1)); });
+    }
+    std::vector<at::Tensor> w{at::randn({256, 784}) * 0.03, at::zeros({256}), at::randn({10, 256}) * 0.06,
+                              at::zeros({10})};
+    at::Tensor images = at::randn({64, 784}), labels = at::randint(0, 10, {64}, at::kLong);
+    bench("per_example", 20, [&] {
+        namespace ft = at::functorch;
+        const int64_t level = ft::initAndPushDynamicLayer(ft::TransformType::Vmap, 64, ft::RandomnessType::Error);
+        at::Tensor bx = ft::addBatchDim(images, 0, level), by = ft::addBatchDim(labels, 0, level);
+        std::vector<at::Tensor> g =
+            gradients(w, [&](const std::vector<at::Tensor> &v) { return network_loss(v, bx, by); });
+        for (at::Tensor &t : g) use(ft::maybeGetBatchedImpl(t)->value());
+        ft::popDynamicLayerAndDeleteMetadata();
+    });
+    bench("per_example_loop", 5, [&] {
+        for (int i = 0; i < 64; i++) {
+            std::vector<at::Tensor> v;
+            for (const at::Tensor &t : w) v.push_back(t.detach().requires_grad_());
+            use(torch::autograd::grad({network_loss(v, images[i], labels[i])}, v)[0]);
+        }
+    });
+}
+
 /* Steps of its C++ optimizers, which have no fused form. */
 static void bench_steps() {
     auto parameter = [](int64_t n) {
@@ -343,6 +423,7 @@ int main(int argc, char **argv) {
     bench_chain(100000, false);
     bench_chain(100000, true);
     bench_kernels();
+    bench_transforms();
     bench_steps();
     return 0;
 }
