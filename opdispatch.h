@@ -145,6 +145,7 @@
      >>api:autograd    the tape
      >>api:hooks       nodes from outside, hooks, checkpoints, anomaly mode
      >>api:forward     forward mode: tangents beside values
+     >>api:autocast    mixed precision: regions, policies, the cache of weights, the gradient scaler
      >>api:transforms  vmap and derivatives of functions
      >>api:checking    gradients against finite differences, pictures of graphs
      >>api:training    optimizers, gradient clipping, learning rates
@@ -165,6 +166,7 @@
      >>backends        devices from outside
      >>autograd        nodes, the generic kernels, the engine, grad modes
      >>forward         dual tensors, levels, tangents of results
+     >>autocast        regions, policies, the cache of weights, the gradient scaler
      >>transforms      the layer stack: vmap, batching rules, derivatives of functions
      >>gradcheck       gradients against finite differences
      >>pictures        the backward graph as Graphviz DOT
@@ -590,6 +592,7 @@ OPD_API opd_keyset opd_keys_excluded(void);
 typedef struct opd_dispatch_state {
     uint64_t included, excluded;
     bool grad_enabled, inference, no_forward_grad;
+    uint16_t autocast;           /* the regions it is in, as a number of this process; 0: none */
 } opd_dispatch_state;
 OPD_API opd_dispatch_state opd_dispatch_state_get(void);
 OPD_API opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state);
@@ -632,9 +635,24 @@ OPD_API int opd_batch_loop(opd_call *call);
 #define OPD_BATCH_FACTORY opd_batch_factory
 #define OPD_BATCH_LOOP opd_batch_loop
 
+/* What autocast does with an operator, see >>api:autocast: nothing; its arguments are cast to the region's dtype; to
+   float32; its result, by its argument `dtype` if that was not given, is float32; to the widest dtype among them; it is
+   an error; the overload with a `dtype` is called.  Two in one: the policy everywhere but on the CPU, and there. */
+#define OPD_AUTOCAST_BY_DEVICE(others, cpu) ((others) | (cpu) << 4)
 typedef enum opd_autocast {
     OPD_AUTOCAST_FORGOTTEN = 0, OPD_AUTOCAST_KEEP, OPD_AUTOCAST_LOWER, OPD_AUTOCAST_FP32, OPD_AUTOCAST_FP32_SET_DTYPE,
-    OPD_AUTOCAST_PROMOTE, OPD_AUTOCAST_BANNED
+    OPD_AUTOCAST_PROMOTE, OPD_AUTOCAST_BANNED, OPD_AUTOCAST_FP32_APPEND_DTYPE,
+    OPD_AUTOCAST_LOWER_NOT_CPU = OPD_AUTOCAST_BY_DEVICE(OPD_AUTOCAST_LOWER, OPD_AUTOCAST_KEEP),
+    OPD_AUTOCAST_LOWER_CPU = OPD_AUTOCAST_BY_DEVICE(OPD_AUTOCAST_KEEP, OPD_AUTOCAST_LOWER),
+    OPD_AUTOCAST_FP32_NOT_CPU = OPD_AUTOCAST_BY_DEVICE(OPD_AUTOCAST_FP32, OPD_AUTOCAST_KEEP),
+    OPD_AUTOCAST_FP32_CPU = OPD_AUTOCAST_BY_DEVICE(OPD_AUTOCAST_KEEP, OPD_AUTOCAST_FP32),
+    OPD_AUTOCAST_SET_NOT_CPU = OPD_AUTOCAST_BY_DEVICE(OPD_AUTOCAST_FP32_SET_DTYPE, OPD_AUTOCAST_KEEP),
+    OPD_AUTOCAST_SET_FP32_CPU = OPD_AUTOCAST_BY_DEVICE(OPD_AUTOCAST_FP32_SET_DTYPE, OPD_AUTOCAST_FP32),
+    OPD_AUTOCAST_APPEND_NOT_CPU = OPD_AUTOCAST_BY_DEVICE(OPD_AUTOCAST_FP32_APPEND_DTYPE, OPD_AUTOCAST_KEEP),
+    OPD_AUTOCAST_PROMOTE_NOT_CPU = OPD_AUTOCAST_BY_DEVICE(OPD_AUTOCAST_PROMOTE, OPD_AUTOCAST_KEEP),
+    OPD_AUTOCAST_PROMOTE_CPU = OPD_AUTOCAST_BY_DEVICE(OPD_AUTOCAST_KEEP, OPD_AUTOCAST_PROMOTE),
+    OPD_AUTOCAST_PROMOTE_FP32_CPU = OPD_AUTOCAST_BY_DEVICE(OPD_AUTOCAST_PROMOTE, OPD_AUTOCAST_FP32),
+    OPD_AUTOCAST_BANNED_FP32_CPU = OPD_AUTOCAST_BY_DEVICE(OPD_AUTOCAST_BANNED, OPD_AUTOCAST_FP32)
 } opd_autocast;
 
 /* An operator, declared in one piece: the card.  Unused fields are zero.  The built-in operators are filled in the
@@ -1332,6 +1350,44 @@ OPD_API int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent);
 OPD_API opd_context *opd_jvp_context(const opd_jvp_call *jv);
 
 //----------------------------------------------------------------------------------------------------------------------
+//  >>api:autocast   mixed precision: regions, policies, the cache of weights, the gradient scaler
+//----------------------------------------------------------------------------------------------------------------------
+
+/* Regions of this thread in which operators choose their dtypes by their card's .autocast (torch.autocast): matrix
+   products and convolutions run in `dtype` (bfloat16 on CPU, XLA and HPU, else float16), what needs the range in
+   float32.  Floating arguments on the device but float64 are cast, differentiably; in-place and out= forms are left
+   alone.  As a block: OPD_AUTOCAST(OPD_CPU) { }, OPD_AUTOCAST_AS(device, dtype, enabled, cache) { }.
+   dtype OPD_DTYPE_NONE: what the region around says, or the device's default.  enabled false: off inside.  cache 1, 0,
+   -1 as around: casts of weights (float32 leaves that require grad) are kept until the outermost region ends.
+   Regions nest, devices are apart.  A device that nobody has registered (but CUDA and its like by a warning) or that
+   knows no autocast is an error and no region (open false); a dtype it does not support gives a warning and a region
+   that is off. */
+typedef struct opd_autocast_region { uint16_t was; bool was_on, open; } opd_autocast_region;
+OPD_API opd_autocast_region opd_autocast_begin(opd_backend device, opd_scalar_type dtype, bool enabled, int cache);
+/* Puts back what was before; the end of the outermost region clears the cache.  Twice is harmless; works while an error
+   is pending.  What a kernel has begun ends with it.  opd_dispatch_state carries regions to another thread. */
+OPD_API void opd_autocast_end(opd_autocast_region *region);
+OPD_API bool opd_autocast_enabled(opd_backend device);            /* torch.is_autocast_enabled; not inside a policy */
+OPD_API opd_scalar_type opd_autocast_dtype(opd_backend device);   /* torch.get_autocast_dtype; NONE: it has no autocast */
+OPD_API bool opd_autocast_cache_enabled(void);
+/* Lets go of all cast weights, of all threads (torch.clear_autocast_cache). */
+OPD_API void opd_autocast_clear_cache(void);
+/* Declares which dtypes regions of a registered backend may have (get_amp_supported_dtype); else float16 and bfloat16.
+   0, or -1 with an error.  For ever; any thread. */
+OPD_API int opd_autocast_support(opd_backend device, const opd_scalar_type *dtypes, int n);
+
+/* Gives an operator that is defined a policy at the autocast key of a device, as a kernel of this library; device
+   OPD_BACKEND_COUNT: of every device.  torch.library.register_autocast.  0, or -1 with nothing changed. */
+OPD_API int opd_register_autocast(opd_library *lib, const char *name, opd_backend device, opd_autocast policy);
+/* For kernels written by hand at AutocastCPU and its like, which exclude that key and call their operator again (see
+   examples/autocast_wrappers.c).  opd_cached_cast: t cast to dtype, of the innermost scope; t itself when it has that
+   dtype, is float64 or no floating tensor; weights through the cache (at::autocast::cached_cast).  NULL for NULL, or
+   with an error.  opd_promote_type: the widest of `dtype` and the dtypes of tensors (NULLs and float64 do not count);
+   a dtype that is neither float32 nor the device's is an error, and NONE (at::autocast::promote_type). */
+OPD_API opd_tensor *opd_cached_cast(opd_scalar_type dtype, opd_tensor *t);
+OPD_API opd_scalar_type opd_promote_type(opd_scalar_type dtype, opd_tensor *const *tensors, int n);
+
+//----------------------------------------------------------------------------------------------------------------------
 //  >>api:transforms vmap and derivatives of functions
 //----------------------------------------------------------------------------------------------------------------------
 
@@ -1992,6 +2048,30 @@ struct opd_inference_guard {
 #define OPD_INFERENCE_MODE(on) \
     for (opd_inference_block opd_i = opd_inference_begin(on); opd_i.open; opd_inference_end(&opd_i))
 #endif
+
+/* OPD_AUTOCAST(device) { ... }, OPD_AUTOCAST_AS(device, dtype, enabled, cache) { ... }: the same with autocast. */
+#if defined(__cplusplus)
+struct opd_autocast_guard {
+    opd_autocast_region region;
+    opd_autocast_guard(opd_backend device, opd_scalar_type dtype, bool enabled, int cache)
+        : region(opd_autocast_begin(device, dtype, enabled, cache)) {}
+    ~opd_autocast_guard() { opd_autocast_end(&region); }
+    opd_autocast_guard(const opd_autocast_guard &) = delete;
+    opd_autocast_guard &operator=(const opd_autocast_guard &) = delete;
+};
+#define OPD_AUTOCAST_(r, device, dtype, enabled, cache) \
+    for (opd_autocast_guard r(device, dtype, enabled, cache); r.region.open; opd_autocast_end(&r.region))
+#elif defined(__GNUC__) && !defined(__TINYC__)
+#define OPD_AUTOCAST_(r, device, dtype, enabled, cache) \
+    for (__attribute__((cleanup(opd_autocast_end))) opd_autocast_region r = \
+         opd_autocast_begin(device, dtype, enabled, cache); r.open; opd_autocast_end(&r))
+#else
+#define OPD_AUTOCAST_(r, device, dtype, enabled, cache) \
+    for (opd_autocast_region r = opd_autocast_begin(device, dtype, enabled, cache); r.open; opd_autocast_end(&r))
+#endif
+#define OPD_AUTOCAST_AS(device, dtype, enabled, cache) \
+    OPD_AUTOCAST_(OPD_SCOPED_NAME(__LINE__), device, dtype, enabled, cache)
+#define OPD_AUTOCAST(device) OPD_AUTOCAST_AS(device, OPD_DTYPE_NONE, true, -1)
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:formulas   the pointwise formulas
@@ -3445,7 +3525,17 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int64_t, opd_batch_size, 0, ()) \
     X(opd_randomness, opd_batch_randomness, 0, ()) \
     X(int, opd_batch_return, 3, (opd_call *, opd_tensor *, int)) \
-    X(int, opd_batch_return_list, 4, (opd_call *, opd_tensor *const *, int64_t, int))
+    X(int, opd_batch_return_list, 4, (opd_call *, opd_tensor *const *, int64_t, int)) \
+    X(opd_autocast_region, opd_autocast_begin, 4, (opd_backend, opd_scalar_type, bool, int)) \
+    V(opd_autocast_end, 1, (opd_autocast_region *)) \
+    X(bool, opd_autocast_enabled, 1, (opd_backend)) \
+    X(opd_scalar_type, opd_autocast_dtype, 1, (opd_backend)) \
+    X(bool, opd_autocast_cache_enabled, 0, ()) \
+    V(opd_autocast_clear_cache, 0, ()) \
+    X(int, opd_autocast_support, 3, (opd_backend, const opd_scalar_type *, int)) \
+    X(int, opd_register_autocast, 4, (opd_library *, const char *, opd_backend, opd_autocast)) \
+    X(opd_tensor *, opd_cached_cast, 2, (opd_scalar_type, opd_tensor *)) \
+    X(opd_scalar_type, opd_promote_type, 3, (opd_scalar_type, opd_tensor *const *, int))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -3751,12 +3841,13 @@ typedef pthread_mutex_t opdi_mutex;
 /* What a kernel may change and the dispatcher puts back. */
 typedef struct opdi_state {
     uint64_t include, allow;     /* functionality bits: always in the set of a call; not excluded from it */
-    int32_t no_grad;
+    int16_t no_grad;
+    uint16_t autocast;           /* opdi_autocasts.at: what the regions around say; 0: none */
     int16_t inference;           /* tensors made now have no history and no version */
     int16_t forward;             /* OPDI_FORWARD_*; tangents are computed when it is OPDI_FORWARD_OPEN alone */
 } opdi_state;
 enum { OPDI_FORWARD_OPEN = 1, OPDI_FORWARD_OFF = 2 };      /* a level is open; switched off */
-//-- The three modes in one word: a call keeps and restores them with one load and one store.
+//-- The four modes in one word: a call keeps and restores them with one load and one store.
 static inline uint64_t opdi_modes_get(const opdi_state *state) {
     uint64_t modes;
     memcpy(&modes, &state->no_grad, sizeof modes);
@@ -7390,6 +7481,7 @@ opd_dispatch_state opd_dispatch_state_get(void) {
     state.grad_enabled = !th->state.no_grad;
     state.inference = th->state.inference != 0;
     state.no_forward_grad = !opd_forward_grad_enabled();
+    state.autocast = th->state.autocast;
     return state;
 }
 
@@ -7401,6 +7493,7 @@ opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state) {
     th->state.no_grad = !state.grad_enabled;
     th->state.inference = state.inference;
     (void)opd_forward_grad_set(!state.no_forward_grad);
+    th->state.autocast = state.autocast;
     return was;
 }
 
@@ -7936,6 +8029,9 @@ static opd_plugin *opdi_plugin_hold(uintptr_t address);
 static bool opdi_plugin_loaded(const opd_plugin *p);
 static void opdi_plugin_pin(opd_plugin *p);
 static void opdi_plugin_let_go(opd_plugin *p);
+static opdi_kernel *opdi_autocast_policy(const opd_op *op, int device);
+static int opdi_autocast_kernel(opd_call *call);
+static bool opdi_autocast_is_on(const opdi_thread *th, int device);
 static int opdi_autograd_kernel(opd_call *call);
 static int opdi_autograd_fallback(opd_call *call);
 static int opdi_front_kernel(opd_call *call);
@@ -8350,6 +8446,11 @@ static bool opdi_has_backend_kernel(const opd_op *op, opd_key key) {
     return false;
 }
 
+#define OPDI_AUTOCAST_SLOT OPD_KEY_PER_BACKEND(6, 0)
+static bool opdi_is_autocast_slot(int slot) {
+    return slot >= OPDI_AUTOCAST_SLOT && slot < OPDI_AUTOCAST_SLOT + OPD_BACKEND_COUNT;
+}
+
 //-- The kernel for one slot, in the order of precedence of OperatorEntry::computeDispatchTableEntryWithDebug.
 static opdi_kernel *opdi_compute_slot(const opd_op *op, opd_key key, opdi_chosen *how) {
     opdi_kernel *k;
@@ -8379,6 +8480,8 @@ static opdi_kernel *opdi_compute_slot(const opd_op *op, opd_key key, opdi_chosen
     *how = OPDI_CHOSEN_BATCHED;
     if (opdi_key_covers(OPD_KEY_FUNCTORCH_BATCHED_DECOMPOSITION, key) &&
         (k = opdi_direct(op, OPD_KEY_FUNCTORCH_BATCHED_DECOMPOSITION)) != NULL) { return k; }
+    *how = OPDI_CHOSEN_KERNEL;
+    if (opdi_is_autocast_slot(key) && (k = opdi_autocast_policy(op, key - OPDI_AUTOCAST_SLOT)) != NULL) { return k; }
     *how = OPDI_CHOSEN_FALLBACK;
     if ((k = opdi_registry.fallbacks[key]) != NULL) { return k; }
     *how = OPDI_CHOSEN_MISSING;
@@ -8454,6 +8557,10 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
         s->fn = k ? k->fn : how == OPDI_CHOSEN_AMBIGUOUS ? opdi_ambiguous_kernel : opdi_missing_kernel;
         s->user = k ? k->user : NULL;
         opdi_guard_slot(op, table, slot, how);
+        if (opdi_is_autocast_slot(slot) && k && k->fn != opd_fallthrough) {
+            s->fn = opdi_autocast_kernel;         /* which runs k where the device's autocast is on */
+            s->user = (void *)(uintptr_t)k;
+        }
         if (opdi_is_autograd_slot(slot) && !opdi_slot_skips(s, how)) { skip = 0; }
         if (s->fn != opd_fallthrough || slot == 0) { continue; }
         if (slot < OPD_KEY_BACKEND_BASE) {
@@ -11049,6 +11156,7 @@ static const char *opdi_explain_mask(const opdi_thread *th, const opdi_table *ta
         return OPDI_DEFAULT_ALLOW & OPD_BIT_OF(f) ? "excluded on this thread" : "excluded on this thread, by default";
     }
     if (!(table->masks[1][backend] & OPD_BIT_OF(f))) { return "falls through"; }
+    if (f == OPD_F_AUTOCAST && !opdi_autocast_is_on(th, backend)) { return "off for this device"; }
     return grad || table->masks[0][backend] & OPD_BIT_OF(f) ? NULL
         : "left out: no argument requires grad, or grad mode is off";
 }
@@ -17407,6 +17515,511 @@ static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const
 }
 
 OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>autocast   regions, policies, the cache of weights, the gradient scaler
+//
+//  Every tensor has its backend's autocast key, and every thread excludes it until a region begins: so what is off costs
+//  nothing.  A region is a number, of a list of what regions can say, among the thread's modes: the dispatcher puts it
+//  back behind every kernel.  A policy is a kernel that casts arguments and calls again below.  Uses the dispatcher and
+//  public operators.  Follows aten/src/ATen/autocast_mode.cpp and torch/amp.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+//-- regions -----------------------------------------------------------------------------------------------------------
+
+/* What the regions around a call say, for each device. */
+typedef struct opdi_autocast_state {
+    uint16_t on;                 /* bit: device */
+    uint8_t no_cache;
+    int8_t dtype[OPD_BACKEND_COUNT];              /* 0: the device's default */
+} opdi_autocast_state;
+#define OPDI_AUTOCAST_STATES 1024
+/* Entries never change and never go, so that a number is enough.  at[0] is outside of regions, and no region's. */
+static struct { opdi_mutex lock; int n; opdi_autocast_state at[OPDI_AUTOCAST_STATES]; } opdi_autocasts = {
+    OPDI_MUTEX_INIT, 1, {{0, 0, {0}}}};
+static uint32_t opdi_autocast_supported[OPD_BACKEND_COUNT];      /* bit: dtype; 0: nobody said */
+
+static const opdi_autocast_state *opdi_autocast_here(const opdi_thread *th) {
+    return &opdi_autocasts.at[th->state.autocast % OPDI_AUTOCAST_STATES];
+}
+static bool opdi_autocast_allowed(const opdi_thread *th) { return (th->state.allow & OPD_BIT_OF(OPD_F_AUTOCAST)) != 0; }
+static void opdi_autocast_allow(opdi_thread *th, bool on) {
+    const uint64_t bit = OPD_BIT_OF(OPD_F_AUTOCAST);
+    th->state.allow = on ? th->state.allow | bit : th->state.allow & ~bit;
+}
+static bool opdi_autocast_is_on(const opdi_thread *th, int device) {
+    return opdi_autocast_allowed(th) && (opdi_autocast_here(th)->on >> device & 1);
+}
+
+//-- The number of a state; 0 with an error.
+static uint16_t opdi_autocast_number(const opdi_autocast_state *s) {
+    int i;
+    opdi_lock(&opdi_autocasts.lock);
+    for (i = 1; i < opdi_autocasts.n && memcmp(s, &opdi_autocasts.at[i], sizeof *s) != 0; i++) { }
+    if (i == opdi_autocasts.n && i < OPDI_AUTOCAST_STATES) { opdi_autocasts.at[opdi_autocasts.n++] = *s; }
+    opdi_unlock(&opdi_autocasts.lock);
+    if (i < OPDI_AUTOCAST_STATES) { return (uint16_t)i; }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "more than %d different states of autocast", OPDI_AUTOCAST_STATES - 1);
+    return 0;
+}
+
+static opd_scalar_type opdi_autocast_default(int device) {
+    switch (device) {
+    case OPD_CPU: case OPD_XLA: case OPD_HPU: return OPD_BFLOAT16;
+    case OPD_CUDA: case OPD_HIP: case OPD_MPS: case OPD_IPU: case OPD_XPU:
+    case OPD_PRIVATEUSE1: case OPD_PRIVATEUSE2: case OPD_PRIVATEUSE3: return OPD_FLOAT16;
+    default: return OPD_DTYPE_NONE;
+    }
+}
+static opd_scalar_type opdi_autocast_dtype_of(const opdi_thread *th, int device) {
+    const int dtype = opdi_autocast_here(th)->dtype[device];
+    return dtype ? (opd_scalar_type)dtype : opdi_autocast_default(device);
+}
+
+static bool opdi_autocast_supports(int device, opd_scalar_type dtype, char *names, size_t cap) {
+    static const opd_scalar_type all[] = {OPD_BFLOAT16, OPD_FLOAT16, OPD_FLOAT32};
+    const uint32_t declared = OPDI_LOAD(&opdi_autocast_supported[device]);
+    const uint32_t known = declared ? declared : 1u << OPD_BFLOAT16 | 1u << OPD_FLOAT16 |
+        (device == OPD_CUDA || device == OPD_HIP ? 1u << OPD_FLOAT32 : 0u);
+    size_t i, n = 0;
+    for (i = 0, names[0] = 0; i < sizeof all / sizeof all[0] && n < cap; i++) {
+        if (!(known >> all[i] & 1)) { continue; }
+        n += (size_t)snprintf(names + n, cap - n, "%s%s", n ? ", " : "", opd_dtype_name(all[i]));
+    }
+    return (unsigned)dtype < 32 && (known >> dtype & 1);
+}
+
+//-- Whether a region of that device can be on: 1; 0 after a warning; -1 with an error.
+static int opdi_autocast_check(opd_backend device, opd_scalar_type dtype) {
+    char name[32], names[64];
+    size_t i;
+    if ((unsigned)device >= OPD_BACKEND_COUNT || opdi_autocast_default(device) == OPD_DTYPE_NONE) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "User specified an unsupported autocast device_type '%s'",
+                        (unsigned)device < OPD_BACKEND_COUNT ? opdi_device_name((int)device) : "?");
+    }
+    (void)snprintf(name, sizeof name, "%s", opdi_device_name((int)device));
+    if (device != OPD_CPU && !opdi_backend_of((int)device)) {
+        if (device >= OPD_PRIVATEUSE1) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "autocast of the backend '%s', which nobody has registered "
+                            "(opd_backend_register)", name);
+        }
+        opd_warn("User provided device_type of '%s', but it is not available. Disabling autocast.", name);
+        return 0;
+    }
+    if (opdi_autocast_supports((int)device, dtype, names, sizeof names)) { return 1; }
+    for (i = 0; name[i] && device < OPD_PRIVATEUSE1; i++) {
+        if (name[i] >= 'a' && name[i] <= 'z') { name[i] = (char)(name[i] - 'a' + 'A'); }
+    }
+    opd_warn("In %s autocast, but the target dtype is not supported. Disabling autocast.\n%s Autocast only supports "
+             "dtypes of %s currently.", name, name, names);
+    return 0;
+}
+
+opd_autocast_region opd_autocast_begin(opd_backend device, opd_scalar_type dtype, bool enabled, int cache) {
+    opdi_thread *th = opdi_self();
+    opdi_autocast_state s = *opdi_autocast_here(th);
+    opd_autocast_region r;
+    uint16_t bit, number;
+    int on;
+    memset(&r, 0, sizeof r);
+    if (dtype == OPD_DTYPE_NONE && (unsigned)device < OPD_BACKEND_COUNT) { dtype = opdi_autocast_dtype_of(th, device); }
+    on = enabled || (unsigned)device >= OPD_BACKEND_COUNT || opdi_autocast_default(device) == OPD_DTYPE_NONE
+        ? opdi_autocast_check(device, dtype) : 0;
+    if (on < 0) { return r; }
+    bit = (uint16_t)(1u << device);
+    r.was_on = opdi_autocast_allowed(th);
+    if (!r.was_on) { s.on = 0; }
+    s.on = (uint16_t)(on ? s.on | bit : s.on & ~bit);
+    s.dtype[device] = (int8_t)dtype;
+    if (cache >= 0) { s.no_cache = cache == 0; }
+    if (!(number = opdi_autocast_number(&s))) { return r; }
+    r.was = th->state.autocast;
+    r.open = true;
+    th->state.autocast = number;
+    opdi_autocast_allow(th, s.on != 0);
+    return r;
+}
+
+void opd_autocast_end(opd_autocast_region *region) {
+    opdi_thread *th = opdi_self();
+    if (!region || !region->open) { return; }
+    region->open = false;
+    th->state.autocast = region->was;
+    opdi_autocast_allow(th, region->was_on);
+    if (region->was == 0) { opd_autocast_clear_cache(); }
+}
+
+bool opd_autocast_enabled(opd_backend device) {
+    return (unsigned)device < OPD_BACKEND_COUNT && opdi_autocast_is_on(opdi_self(), (int)device);
+}
+opd_scalar_type opd_autocast_dtype(opd_backend device) {
+    return (unsigned)device < OPD_BACKEND_COUNT ? opdi_autocast_dtype_of(opdi_self(), (int)device) : OPD_DTYPE_NONE;
+}
+bool opd_autocast_cache_enabled(void) { return !opdi_autocast_here(opdi_self())->no_cache; }
+
+int opd_autocast_support(opd_backend device, const opd_scalar_type *dtypes, int n) {
+    uint32_t known = 0;
+    int i;
+    if (!opd_ok()) { return -1; }
+    for (i = 0; dtypes && i < n; i++) {
+        if (dtypes[i] != OPD_FLOAT16 && dtypes[i] != OPD_BFLOAT16 && dtypes[i] != OPD_FLOAT32) {
+            return opd_fail(OPD_ERROR_DTYPE, "opd_autocast_support: %s; a region has float16, bfloat16 or float32",
+                            opd_dtype_name(dtypes[i]));
+        }
+        known |= 1u << dtypes[i];
+    }
+    if (!known || device < OPD_PRIVATEUSE1 || device > OPD_PRIVATEUSE3) {
+        return opd_fail(OPD_ERROR_ARGUMENT, known ? "opd_autocast_support: only PrivateUse1 to 3 declare dtypes"
+                        : "opd_autocast_support: no dtypes");
+    }
+    OPDI_STORE(&opdi_autocast_supported[device], known);
+    return 0;
+}
+
+//-- the cache of cast weights -----------------------------------------------------------------------------------------
+//
+//  An entry belongs to a tensor as it was: another dtype, version or memory is another entry's.  Entries are made with
+//  grad mode on, whatever it is outside, so that a cast made under no_grad serves a recorded call as well.
+
+typedef struct opdi_cast {
+    struct opdi_cast *next;
+    opd_tensor *source, *cast;                    /* references */
+    const char *data;                             /* of the source, and its version, when it was cast */
+    uint32_t version;
+} opdi_cast;
+#define OPDI_CAST_CHAINS 256
+static struct { opdi_mutex lock; int64_t n; opdi_cast *chains[OPDI_CAST_CHAINS]; } opdi_casts = {
+    OPDI_MUTEX_INIT, 0, {NULL}};
+
+static opdi_cast **opdi_cast_chain(const opd_tensor *t) {
+    return &opdi_casts.chains[((uintptr_t)t >> 6 ^ (uintptr_t)t >> 14) % OPDI_CAST_CHAINS];
+}
+static void opdi_cast_free(opdi_cast *c) {
+    opd_release(c->source);
+    opd_release(c->cast);
+    opdi_free(c, sizeof *c);
+}
+
+void opd_autocast_clear_cache(void) {
+    opdi_cast *all = NULL, *c;
+    int i;
+    if (OPDI_LOAD(&opdi_casts.n) == 0) { return; }
+    opdi_lock(&opdi_casts.lock);
+    for (i = 0; i < OPDI_CAST_CHAINS; i++) {
+        while ((c = opdi_casts.chains[i]) != NULL) {
+            opdi_casts.chains[i] = c->next;
+            c->next = all;
+            all = c;
+        }
+    }
+    OPDI_STORE(&opdi_casts.n, 0);
+    opdi_unlock(&opdi_casts.lock);
+    while ((c = all) != NULL) { all = c->next; opdi_cast_free(c); }
+}
+OPDI_COLD_END
+
+static bool opdi_cast_fits(const opdi_cast *c, opd_scalar_type dtype, const opd_tensor *t) {
+    return c->source == t && c->cast->dtype == (int8_t)dtype && c->data == t->data &&
+           c->version == OPDI_LOAD(&t->storage->version);
+}
+//-- The entry of t, as a reference to its cast; NULL: none.
+static opd_tensor *opdi_cast_find(opd_scalar_type dtype, const opd_tensor *t) {
+    const opdi_cast *c;
+    opd_tensor *cast = NULL;
+    opdi_lock(&opdi_casts.lock);
+    for (c = *opdi_cast_chain(t); c && !opdi_cast_fits(c, dtype, t); c = c->next) { }
+    if (c) { cast = opd_keep(c->cast); }
+    opdi_unlock(&opdi_casts.lock);
+    return cast;
+}
+//-- Puts a cast in, in place of one of t as it was earlier.
+static int opdi_cast_add(opd_tensor *t, opd_tensor *cast, uint32_t version) {
+    opdi_cast *c = (opdi_cast *)opdi_alloc(sizeof *c), **at, *old;
+    if (!c) { return -1; }
+    c->source = opd_keep(t);
+    c->cast = opd_keep(cast);
+    c->data = t->data;
+    c->version = version;
+    opdi_lock(&opdi_casts.lock);
+    for (at = opdi_cast_chain(t); *at && ((*at)->source != t || (*at)->cast->dtype != cast->dtype);
+         at = &(*at)->next) { }
+    old = *at;
+    c->next = old ? old->next : NULL;
+    *at = c;
+    OPDI_STORE(&opdi_casts.n, opdi_casts.n + !old);
+    opdi_unlock(&opdi_casts.lock);
+    if (old) { opdi_cast_free(old); }
+    return 0;
+}
+
+static bool opdi_cast_castable(const opd_tensor *t) {
+    return t && opd_dtype_is_floating((opd_scalar_type)t->dtype) && t->dtype != OPD_FLOAT64;
+}
+static opd_tensor *opdi_cast_make(opd_scalar_type dtype, opd_tensor *t) {
+    opd_value v[7];
+    int i;
+    v[0] = opd_value_tensor(t);
+    v[1] = opd_value_int(dtype);
+    for (i = 2; i < 7; i++) { v[i] = opd_value_none(); }
+    v[5] = opd_value_bool(false);
+    return opd_call_op(opd_op_builtin(OPD_OP__to_copy), v, 7);
+}
+//-- A cast that is kept is made under no layer, for a weight as it lies there.
+static bool opdi_cast_cacheable(const opdi_thread *th, opd_scalar_type dtype, const opd_tensor *t) {
+    return th->state.autocast && !opdi_autocast_here(th)->no_cache && !th->state.inference && !th->state.forward &&
+           t->dtype == OPD_FLOAT32 && dtype == opdi_autocast_dtype_of(th, t->backend) &&
+           (OPDI_LOAD(&t->flags) & (OPDI_REQUIRES_GRAD | OPDI_IS_VIEW)) == OPDI_REQUIRES_GRAD && !t->grad_fn &&
+           !(t->functionality & ~OPDI_TENSOR_KEYS);
+}
+
+opd_tensor *opd_cached_cast(opd_scalar_type dtype, opd_tensor *t) {
+    opdi_thread *th = opdi_self();
+    opd_tensor *cast;
+    uint32_t version;
+    int16_t no_grad;
+    if (!opdi_cast_castable(t) || t->dtype == (int8_t)dtype) { return t; }
+    if (!opdi_cast_cacheable(th, dtype, t)) { return opdi_cast_make(dtype, t); }
+    if ((cast = opdi_cast_find(dtype, t)) != NULL) { return opdi_own(cast); }
+    version = OPDI_LOAD(&t->storage->version);
+    no_grad = th->state.no_grad;
+    th->state.no_grad = 0;
+    cast = opdi_cast_make(dtype, t);
+    th->state.no_grad = no_grad;
+    if (!cast || (cast->functionality & ~OPDI_TENSOR_KEYS)) { return cast; }
+    return opdi_cast_add(t, cast, version) ? NULL : cast;
+}
+
+//-- policies ----------------------------------------------------------------------------------------------------------
+
+static int opdi_autocast_device(const opd_call *call) { return call->slot - OPDI_AUTOCAST_SLOT; }
+static bool opdi_autocast_eligible(const opd_tensor *t, int device) {
+    return opdi_cast_castable(t) && (t->backend == device || (device == OPD_CUDA && t->backend == OPD_XLA));
+}
+
+//-- The kernel below the autocast keys, with other arguments of the same kinds.
+static int opdi_autocast_again(opd_call *call, const opd_value *args) {
+    opdi_thread *th = call->th;
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    const opdi_slot *slot;
+    opdi_union u;
+    uint64_t allow;
+    opd_call c;
+    int rc;
+    if (OPDI_UNLIKELY(th->error != OPD_OK) || (!table && !(table = opdi_table_make(call->op))) ||
+        opdi_unite_args(&u, call->op, args) < 0) { return -1; }
+    c.op = call->op;
+    c.args = args;
+    c.rets = call->rets;
+    c.targets = NULL;
+    allow = th->state.allow;
+    th->state.allow = allow & (OPD_BIT_OF(OPD_F_AUTOCAST) - 1);
+    slot = opdi_find_slot(th, &c, table, &u);
+    th->state.allow = allow;
+    rc = opdi_invoke(th, &c, slot);
+    call->filled = c.filled;
+    call->owned = c.owned;
+    call->cursor = c.cursor;
+    return rc;
+}
+
+static int opdi_autocast_cast_list(opd_value *v, int device, opd_scalar_type dtype) {
+    opd_tensor **list = NULL;
+    int32_t k;
+    for (k = 0; k < v->n; k++) {
+        opd_tensor *t = v->u.tensors[k], *cast;
+        if (!opdi_autocast_eligible(t, device) || t->dtype == (int8_t)dtype) { continue; }
+        if (!list) {
+            if (!(list = (opd_tensor **)opdi_scope_alloc((size_t)v->n * sizeof *list))) { return -1; }
+            memcpy(list, v->u.tensors, (size_t)v->n * sizeof *list);
+        }
+        if (!(cast = opd_cached_cast(dtype, t))) { return -1; }
+        list[k] = cast;
+    }
+    if (list) { v->u.tensors = list; }
+    return 0;
+}
+//-- Calls again with every eligible argument cast that the operator does not write.
+static int opdi_autocast_cast(opd_call *call, opd_scalar_type dtype) {
+    const opd_op *op = call->op;
+    const int device = opdi_autocast_device(call);
+    opd_value args[OPD_MAX_ARGS];
+    uint64_t m;
+    memcpy(args, call->args, (size_t)op->nargs * sizeof args[0]);
+    opdi_autocast_allow(call->th, false);
+    for (m = (op->tensor_args | op->list_args) & ~op->written_args; m; m &= m - 1) {
+        opd_value *v = &args[opdi_low_bit(m)];
+        if (v->tag == OPD_TAG_TENSORS && opdi_autocast_cast_list(v, device, dtype)) { return -1; }
+        if (v->tag == OPD_TAG_TENSOR && opdi_autocast_eligible(v->u.t, device) && v->u.t->dtype != (int8_t)dtype &&
+            !(v->u.t = opd_cached_cast(dtype, v->u.t))) { return -1; }
+    }
+    return opdi_autocast_again(call, args);
+}
+
+static int opdi_autocast_lower(opd_call *call) {
+    return opdi_autocast_cast(call, opdi_autocast_dtype_of(call->th, opdi_autocast_device(call)));
+}
+static int opdi_autocast_fp32(opd_call *call) { return opdi_autocast_cast(call, OPD_FLOAT32); }
+
+static bool opdi_autocast_first(const opd_call *call) {
+    return call->op->nargs > 0 && call->args[0].tag == OPD_TAG_TENSOR &&
+           opdi_autocast_eligible(call->args[0].u.t, opdi_autocast_device(call));
+}
+static int opdi_autocast_set_dtype(opd_call *call) {
+    const opd_op *op = call->op;
+    opd_value args[OPD_MAX_ARGS];
+    const int i = opdi_autocast_first(call) ? opdi_arg_index(op->schema, "dtype", 5) : -1;
+    opdi_autocast_allow(call->th, false);
+    if (i < 0 || call->args[i].tag != OPD_TAG_NONE) { return opdi_autocast_again(call, call->args); }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof args[0]);
+    args[i] = opd_value_int(OPD_FLOAT32);
+    return opdi_autocast_again(call, args);
+}
+
+//-- The overload that has these arguments and then a dtype.
+static opd_op *opdi_autocast_overload(const opd_op *op) {
+    opd_overloads *all = opd_overloads_find(op->base_name);
+    opd_op *other;
+    int i, k;
+    for (i = 0; all && (other = opd_overloads_at(all, i)) != NULL; i++) {
+        const opd_schema *s = other->schema;
+        for (k = 0; k < op->nargs && k < s->nargs && strcmp(s->args[k].name, op->schema->args[k].name) == 0; k++) { }
+        if (k == op->nargs && s->nargs == k + 1 && strcmp(s->args[k].name, "dtype") == 0) { return other; }
+    }
+    if (opd_ok()) {
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "autocast calls the overload of %s with a dtype, and there is none", op->name);
+    }
+    return NULL;
+}
+static int opdi_autocast_append_dtype(opd_call *call) {
+    opd_op *other = opdi_autocast_overload(call->op);
+    opd_value args[OPD_MAX_ARGS + 1], rets[OPDI_MAX_RETURNS];
+    const int n = call->op->nargs;
+    int i;
+    if (!other) { return -1; }
+    memcpy(args, call->args, (size_t)n * sizeof args[0]);
+    args[n] = opdi_autocast_first(call) ? opd_value_int(OPD_FLOAT32)
+        : args[0].tag == OPD_TAG_TENSOR ? opd_value_int(args[0].u.t->dtype) : opd_value_none();
+    opdi_autocast_allow(call->th, false);
+    if (opd_call_all(other, rets, args, n + 1)) { return -1; }
+    for (i = 0; i < other->nrets; i++) { if (opd_return_value(call, rets[i])) { return -1; } }
+    return 0;
+}
+
+//-- at::autocast::prioritize: 0, or -1 with an error.
+static int opdi_autocast_widen(const opdi_thread *th, opd_scalar_type *dtype, const opd_tensor *t, int device) {
+    const opd_scalar_type lower = opdi_autocast_dtype_of(th, device);
+    const opd_scalar_type next = (opd_scalar_type)t->dtype;
+    if (*dtype == OPD_FLOAT32 || next == OPD_FLOAT32) { *dtype = OPD_FLOAT32; return 0; }
+    if (*dtype == lower && next == lower) { return 0; }
+    return opd_fail(OPD_ERROR_DTYPE, "Unexpected floating ScalarType in at::autocast::prioritize: %s and %s in a region "
+                    "of %s", opd_dtype_name(*dtype), opd_dtype_name(next), opd_dtype_name(lower));
+}
+opd_scalar_type opd_promote_type(opd_scalar_type dtype, opd_tensor *const *tensors, int n) {
+    const opdi_thread *th = opdi_self();
+    int i;
+    if (!opd_ok()) { return OPD_DTYPE_NONE; }
+    if (dtype == OPD_FLOAT64) {
+        (void)opd_fail(OPD_ERROR_DTYPE, "promote type is double in at::autocast::prioritize");
+        return OPD_DTYPE_NONE;
+    }
+    for (i = 0; i < n; i++) {
+        const opd_tensor *t = tensors[i];
+        if (opdi_cast_castable(t) && opdi_autocast_widen(th, &dtype, t, t->backend)) { return OPD_DTYPE_NONE; }
+    }
+    return dtype;
+}
+static int opdi_autocast_promote(opd_call *call) {
+    const opdi_thread *th = call->th;
+    const int device = opdi_autocast_device(call);
+    opd_scalar_type dtype = opdi_autocast_dtype_of(th, device);
+    uint64_t m;
+    int32_t k;
+    for (m = call->op->tensor_args | call->op->list_args; m; m &= m - 1) {
+        const opd_value *v = &call->args[opdi_low_bit(m)];
+        const int32_t n = v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR;
+        for (k = 0; k < n; k++) {
+            const opd_tensor *t = v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->u.t;
+            if (opdi_autocast_eligible(t, device) && opdi_autocast_widen(th, &dtype, t, device)) { return -1; }
+        }
+    }
+    return opdi_autocast_cast(call, dtype);
+}
+
+OPDI_COLD_BEGIN
+static int opdi_autocast_banned(opd_call *call) {
+    char safe[300];
+    const bool is_safe = snprintf(safe, sizeof safe, "%s_with_logits", call->op->base_name) < (int)sizeof safe &&
+        opd_find_quiet(safe) != NULL;
+    return opd_fail(OPD_ERROR_DTYPE, "%s is unsafe to autocast: its result may leave the range of the lower dtype.%s%s%s "
+                    "Or call it in a region that is off (enabled false), with arguments cast to float32.",
+                    call->op->name, is_safe ? " Combine it with the sigmoid before it: " : "", is_safe ? safe : "",
+                    is_safe ? " is safe to autocast." : "");
+}
+
+#define OPDI_POLICY(fn) {{NULL, 0, NULL}, fn, NULL, NULL, 0, NULL, false, {"by the policy of its card", 0}, NULL}
+static opdi_kernel opdi_policies[] = {         /* indexed by policy */
+    OPDI_POLICY(NULL), OPDI_POLICY(opd_fallthrough), OPDI_POLICY(opdi_autocast_lower), OPDI_POLICY(opdi_autocast_fp32),
+    OPDI_POLICY(opdi_autocast_set_dtype), OPDI_POLICY(opdi_autocast_promote), OPDI_POLICY(opdi_autocast_banned),
+    OPDI_POLICY(opdi_autocast_append_dtype)};
+#define OPDI_POLICIES ((int)(sizeof opdi_policies / sizeof opdi_policies[0]))
+
+static int opdi_policy_on(opd_autocast policy, int device) {
+    const int p = (int)policy;
+    return device == OPD_CPU && p >> 4 ? p >> 4 : p & 15;
+}
+//-- The kernel that a card asks for; NULL: none.
+static opdi_kernel *opdi_autocast_policy(const opd_op *op, int device) {
+    const opdi_card *card = op->card;
+    const int p = card && !card->base && opdi_autocast_default(device) != OPD_DTYPE_NONE
+        ? opdi_policy_on(card->desc.autocast, device) : 0;
+    return p > OPD_AUTOCAST_KEEP ? &opdi_policies[p] : NULL;
+}
+static int opdi_check_policy(opd_autocast policy) {
+    const int p = (int)policy;
+    return p >= 0 && p < 256 && (p & 15) < OPDI_POLICIES && p >> 4 < OPDI_POLICIES ? 0
+        : opd_fail(OPD_ERROR_REGISTER, "%d is no policy of autocast", p);
+}
+
+int opd_register_autocast(opd_library *lib, const char *name, opd_backend device, opd_autocast policy) {
+    const opdi_registration *before;
+    char qualified[256];
+    opd_op *op = NULL;
+    int d, n = 0;
+    if (!opdi_library_usable(lib, "opd_register_autocast")) { return -1; }
+    if (!name) { return opd_fail(OPD_ERROR_REGISTER, "opd_register_autocast: the name is NULL"); }
+    before = lib->registrations;
+    if (!opdi_check_policy(policy) && !opdi_check_name(name) &&
+        !opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) { op = opd_find(qualified); }
+    for (d = 0; op && d < OPD_BACKEND_COUNT; d++) {
+        const int p = opdi_policy_on(policy, d);
+        if ((device != OPD_BACKEND_COUNT && (int)device != d) || opdi_autocast_default(d) == OPD_DTYPE_NONE) { continue; }
+        if (p == OPD_AUTOCAST_FORGOTTEN) { continue; }
+        if (opdi_impl_at(lib, op->name, OPDI_AUTOCAST_SLOT + d, opdi_policies[p].fn, NULL, NULL)) {
+            opdi_library_undo(lib, before);
+            return opdi_library_error(lib);
+        }
+        n++;
+    }
+    if (op && n == 0) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_register_autocast: no policy, or no device that knows autocast");
+    }
+    return n > 0 ? 0 : opdi_library_error(lib);
+}
+OPDI_COLD_END
+
+//-- What stands at the autocast keys of a table: the registered kernel, passed by where the device's autocast is off.
+//-- (A call at that very key comes without a region.)
+static int opdi_autocast_kernel(opd_call *call) {
+    const opdi_kernel *k = (const opdi_kernel *)call->user;
+    const opdi_thread *th = call->th;
+    if (opdi_autocast_allowed(th) && !opdi_autocast_is_on(th, opdi_autocast_device(call))) {
+        return opdi_autocast_again(call, call->args);
+    }
+    call->user = k->user;
+    return k->fn(call);
+}
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>transforms the layer stack: vmap, batching rules, derivatives of functions
