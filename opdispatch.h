@@ -1368,7 +1368,7 @@ OPD_API opd_autocast_region opd_autocast_begin(opd_backend device, opd_scalar_ty
    is pending.  What a kernel has begun ends with it.  opd_dispatch_state carries regions to another thread. */
 OPD_API void opd_autocast_end(opd_autocast_region *region);
 OPD_API bool opd_autocast_enabled(opd_backend device);            /* torch.is_autocast_enabled; not inside a policy */
-OPD_API opd_scalar_type opd_autocast_dtype(opd_backend device);   /* torch.get_autocast_dtype; NONE: it has no autocast */
+OPD_API opd_scalar_type opd_autocast_dtype(opd_backend device);   /* torch.get_autocast_dtype; NONE: it has none */
 OPD_API bool opd_autocast_cache_enabled(void);
 /* Lets go of all cast weights, of all threads (torch.clear_autocast_cache). */
 OPD_API void opd_autocast_clear_cache(void);
@@ -15428,7 +15428,7 @@ static const opdi_derivative opdi_twice_formula = {"Error", opdi_twice, NULL, NU
 static int opdi_call_once(opd_backward_call *bw) {
     opdi_thread *th = opdi_self();
     const opd_node *from = bw->node;
-    const int32_t no_grad = th->state.no_grad;
+    const int16_t no_grad = th->state.no_grad;
     const opd_value name = opd_value_str(from->formula->name);
     opd_node *n;
     int i, rc;
@@ -17133,7 +17133,7 @@ static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *
                           uint32_t constant, opd_tensor **out) {
     opdi_thread *th = opdi_self();
     struct opdi_packer *packer = th->packer;
-    const int32_t no_grad = th->state.no_grad;
+    const int16_t no_grad = th->state.no_grad;
     const int nin = n->nedges;
     opd_tensor **v = opdi_scope_tensors(nresults), **vs = opdi_scope_tensors(nresults);
     opd_tensor **got = opdi_scope_tensors(nresults), **gave = opdi_scope_tensors(nin);
@@ -17519,7 +17519,7 @@ OPDI_COLD_END
 //----------------------------------------------------------------------------------------------------------------------
 //  >>autocast   regions, policies, the cache of weights, the gradient scaler
 //
-//  Every tensor has its backend's autocast key, and every thread excludes it until a region begins: so what is off costs
+//  Every tensor has its backend's autocast key, and every thread excludes it until a region begins: what is off costs
 //  nothing.  A region is a number, of a list of what regions can say, among the thread's modes: the dispatcher puts it
 //  back behind every kernel.  A policy is a kernel that casts arguments and calls again below.  Uses the dispatcher and
 //  public operators.  Follows aten/src/ATen/autocast_mode.cpp and torch/amp.
@@ -17536,9 +17536,9 @@ typedef struct opdi_autocast_state {
     int8_t dtype[OPD_BACKEND_COUNT];              /* 0: the device's default */
 } opdi_autocast_state;
 #define OPDI_AUTOCAST_STATES 1024
-/* Entries never change and never go, so that a number is enough.  at[0] is outside of regions, and no region's. */
+/* Entries never change and never go, so that a number is enough.  at[0], outside of regions: the excluded keys tell. */
 static struct { opdi_mutex lock; int n; opdi_autocast_state at[OPDI_AUTOCAST_STATES]; } opdi_autocasts = {
-    OPDI_MUTEX_INIT, 1, {{0, 0, {0}}}};
+    OPDI_MUTEX_INIT, 1, {{0xffff, 0, {0}}}};
 static uint32_t opdi_autocast_supported[OPD_BACKEND_COUNT];      /* bit: dtype; 0: nobody said */
 
 static const opdi_autocast_state *opdi_autocast_here(const opdi_thread *th) {
@@ -17888,7 +17888,7 @@ static opd_op *opdi_autocast_overload(const opd_op *op) {
         if (k == op->nargs && s->nargs == k + 1 && strcmp(s->args[k].name, "dtype") == 0) { return other; }
     }
     if (opd_ok()) {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "autocast calls the overload of %s with a dtype, and there is none", op->name);
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "autocast calls the overload of %s with a dtype: there is none", op->name);
     }
     return NULL;
 }
@@ -17913,8 +17913,8 @@ static int opdi_autocast_widen(const opdi_thread *th, opd_scalar_type *dtype, co
     const opd_scalar_type next = (opd_scalar_type)t->dtype;
     if (*dtype == OPD_FLOAT32 || next == OPD_FLOAT32) { *dtype = OPD_FLOAT32; return 0; }
     if (*dtype == lower && next == lower) { return 0; }
-    return opd_fail(OPD_ERROR_DTYPE, "Unexpected floating ScalarType in at::autocast::prioritize: %s and %s in a region "
-                    "of %s", opd_dtype_name(*dtype), opd_dtype_name(next), opd_dtype_name(lower));
+    return opd_fail(OPD_ERROR_DTYPE, "Unexpected floating ScalarType in at::autocast::prioritize: %s and %s in a "
+                    "region of %s", opd_dtype_name(*dtype), opd_dtype_name(next), opd_dtype_name(lower));
 }
 opd_scalar_type opd_promote_type(opd_scalar_type dtype, opd_tensor *const *tensors, int n) {
     const opdi_thread *th = opdi_self();
@@ -17952,8 +17952,8 @@ static int opdi_autocast_banned(opd_call *call) {
     char safe[300];
     const bool is_safe = snprintf(safe, sizeof safe, "%s_with_logits", call->op->base_name) < (int)sizeof safe &&
         opd_find_quiet(safe) != NULL;
-    return opd_fail(OPD_ERROR_DTYPE, "%s is unsafe to autocast: its result may leave the range of the lower dtype.%s%s%s "
-                    "Or call it in a region that is off (enabled false), with arguments cast to float32.",
+    return opd_fail(OPD_ERROR_DTYPE, "%s is unsafe to autocast: its result may leave the range of the lower dtype."
+                    "%s%s%s Or call it in a region that is off (enabled false), with arguments cast to float32.",
                     call->op->name, is_safe ? " Combine it with the sigmoid before it: " : "", is_safe ? safe : "",
                     is_safe ? " is safe to autocast." : "");
 }
@@ -17994,8 +17994,8 @@ int opd_register_autocast(opd_library *lib, const char *name, opd_backend device
         !opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) { op = opd_find(qualified); }
     for (d = 0; op && d < OPD_BACKEND_COUNT; d++) {
         const int p = opdi_policy_on(policy, d);
-        if ((device != OPD_BACKEND_COUNT && (int)device != d) || opdi_autocast_default(d) == OPD_DTYPE_NONE) { continue; }
-        if (p == OPD_AUTOCAST_FORGOTTEN) { continue; }
+        if (device != OPD_BACKEND_COUNT && (int)device != d) { continue; }
+        if (p == OPD_AUTOCAST_FORGOTTEN || opdi_autocast_default(d) == OPD_DTYPE_NONE) { continue; }
         if (opdi_impl_at(lib, op->name, OPDI_AUTOCAST_SLOT + d, opdi_policies[p].fn, NULL, NULL)) {
             opdi_library_undo(lib, before);
             return opdi_library_error(lib);
@@ -22449,7 +22449,7 @@ static int opdi_identity_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0,
 static opd_tensor *opdi_parcel_tensor(const opdi_parcel *p, bool history) {
     static const opdi_derivative identity = {"AliasBackward0", opdi_identity_bw, NULL, NULL, false, false};
     opdi_thread *th = opdi_self();
-    const int32_t no_grad = th->state.no_grad;
+    const int16_t no_grad = th->state.no_grad;
     opdi_packer *packer = th->packer;
     opd_tensor *t, *v;
     th->state.no_grad = 1;
@@ -29248,8 +29248,11 @@ static int opdi_view_as_complex_backward(opd_backward_call *bw) {
 }
 OPDI_CARD_VIEW(view_as_real, "view_as_real(Tensor(a) self) -> Tensor(a)", opdi_view_as_real_kernel,
                opdi_view_as_real_backward, "")
-OPDI_CARD_VIEW(view_as_complex, "view_as_complex(Tensor(a) self) -> Tensor(a)", opdi_view_as_complex_kernel,
-               opdi_view_as_complex_backward, "[3,2]")
+OPDI_OP(view_as_complex) {
+    op->schema = "view_as_complex(Tensor(a) self) -> Tensor(a)"; op->any = opdi_view_as_complex_kernel;
+    op->backward = opdi_view_as_complex_backward; op->save = ""; op->vmap = OPD_BATCH_VIEW;
+    op->autocast = OPD_AUTOCAST_FP32_CPU; op->cases = "[3,2]";
+}
 static int opdi_conj_copy_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out, *t;
     int64_t i;
@@ -29896,25 +29899,27 @@ static void opdi_card_pointwise(opd_op_desc *op, const char *schema, opd_kernel 
     OPDI_FORMULA_##types(id, id, rule) OPDI_UNARY_KERNEL(id) OPDI_UNARY_BACKWARD(id, derivative)            \
     OPDI_UNARY_CARD(id, opdi_##id##_backward, save_, autocast_, cases_)
 
-OPDI_UNARY(exp, F, OPDI_TO_FLOAT, FP32, "[2,3]", "result", opd_mul(g, r))
+OPDI_UNARY(exp, F, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]", "result", opd_mul(g, r))
 OPDI_UNARY(exp2, D, OPDI_TO_FLOAT, KEEP, "[2,3]", "result", opdi_muls(opd_mul(g, r), 0.69314718055994530942))
-OPDI_UNARY(expm1, F, OPDI_TO_FLOAT, FP32, "[2,3]", "result", opd_mul(g, opdi_adds(r, 1)))
-OPDI_UNARY(log, F, OPDI_TO_FLOAT, FP32, "[2,3]+", "self", opd_div(g, x))
-OPDI_UNARY(log2, D, OPDI_TO_FLOAT, FP32, "[2,3]+", "self", opd_div(g, opdi_muls(x, 0.69314718055994530942)))
-OPDI_UNARY(log10, D, OPDI_TO_FLOAT, FP32, "[2,3]+", "self", opd_div(g, opdi_muls(x, 2.30258509299404568402)))
-OPDI_UNARY(log1p, F, OPDI_TO_FLOAT, FP32, "[2,3]+", "self", opd_div(g, opdi_adds(x, 1)))
+OPDI_UNARY(expm1, F, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]", "result", opd_mul(g, opdi_adds(r, 1)))
+OPDI_UNARY(log, F, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]+", "self", opd_div(g, x))
+OPDI_UNARY(log2, D, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]+", "self", opd_div(g, opdi_muls(x, 0.69314718055994530942)))
+OPDI_UNARY(log10, D, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]+", "self", opd_div(g, opdi_muls(x, 2.30258509299404568402)))
+OPDI_UNARY(log1p, F, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]+", "self", opd_div(g, opdi_adds(x, 1)))
 OPDI_UNARY(sqrt, F, OPDI_TO_FLOAT, KEEP, "[2,3]+", "result", opd_div(g, opdi_muls(r, 2)))
-OPDI_UNARY(rsqrt, F, OPDI_TO_FLOAT, FP32, "[2,3]+", "result", opd_mul(opdi_muls(g, -0.5), opd_mul(r, opd_square(r))))
-OPDI_UNARY(reciprocal, F, OPDI_TO_FLOAT, FP32, "[2,3]+", "result", opd_mul(opd_neg(g), opd_mul(r, r)))
+OPDI_UNARY(rsqrt, F, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]+", "result",
+           opd_mul(opdi_muls(g, -0.5), opd_mul(r, opd_square(r))))
+OPDI_UNARY(reciprocal, F, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]+", "result", opd_mul(opd_neg(g), opd_mul(r, r)))
 OPDI_UNARY(square, A, OPDI_BOOL_TO_INT, KEEP, "[2,3]", "self", opd_mul(g, opdi_muls(x, 2)))
 OPDI_UNARY(sin, F, OPDI_TO_FLOAT, KEEP, "[2,3]", "self", opd_mul(g, opd_cos(x)))
 OPDI_UNARY(cos, F, OPDI_TO_FLOAT, KEEP, "[2,3]", "self", opd_mul(g, opd_neg(opd_sin(x))))
-OPDI_UNARY(tan, D, OPDI_TO_FLOAT, FP32, "[2,3]", "result", opd_mul(g, opdi_adds(opd_square(r), 1)))
-OPDI_UNARY(asin, D, OPDI_TO_FLOAT, FP32, "[2,3]u", "self", opd_mul(g, opd_rsqrt(opdi_rsubs(1, opd_square(x)))))
-OPDI_UNARY(acos, D, OPDI_TO_FLOAT, FP32, "[2,3]u", "self", opd_mul(g, opd_neg(opd_rsqrt(opdi_rsubs(1, opd_square(x))))))
+OPDI_UNARY(tan, D, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]", "result", opd_mul(g, opdi_adds(opd_square(r), 1)))
+OPDI_UNARY(asin, D, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]u", "self", opd_mul(g, opd_rsqrt(opdi_rsubs(1, opd_square(x)))))
+OPDI_UNARY(acos, D, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]u", "self",
+           opd_mul(g, opd_neg(opd_rsqrt(opdi_rsubs(1, opd_square(x))))))
 OPDI_UNARY(atan, D, OPDI_TO_FLOAT, KEEP, "[2,3]", "self", opd_div(g, opdi_adds(opd_square(x), 1)))
-OPDI_UNARY(sinh, D, OPDI_TO_FLOAT, FP32, "[2,3]", "self", opd_mul(g, opd_cosh(x)))
-OPDI_UNARY(cosh, D, OPDI_TO_FLOAT, FP32, "[2,3]", "self", opd_mul(g, opd_sinh(x)))
+OPDI_UNARY(sinh, D, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]", "self", opd_mul(g, opd_cosh(x)))
+OPDI_UNARY(cosh, D, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]", "self", opd_mul(g, opd_sinh(x)))
 OPDI_UNARY(asinh, D, OPDI_TO_FLOAT, KEEP, "[2,3]", "self", opd_mul(g, opd_rsqrt(opdi_adds(opd_square(x), 1))))
 OPDI_UNARY(acosh, D, OPDI_TO_FLOAT, KEEP, "[2,3]+", "self", opd_mul(g, opd_rsqrt(opdi_adds(opd_square(x), -1))))
 OPDI_UNARY(atanh, D, OPDI_TO_FLOAT, KEEP, "[2,3]u", "self", opd_div(g, opdi_rsubs(1, opd_square(x))))
@@ -30201,7 +30206,7 @@ OPDI_BW1(softplus) {
                                                       opd_bw_value(bw, 2)));
 }
 OPDI_CARD(softplus, "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", softplus,
-          opdi_softplus_backward, "self", FP32,
+          opdi_softplus_backward, "self", FP32_NOT_CPU,
           NULL, "softplus.out", "[2,3]; [2,3], 2, 0.5")
 
 OPDI_FORMULA_A(threshold, threshold, OPDI_NOT_BOOL)
@@ -30615,14 +30620,14 @@ OPDI_BW1(pow_Scalar) {
     return opd_bw_return(bw, 1, opd_mul(g, base == 0 ? opdi_unless(d, opd_ge_Scalar(e, opd_value_int(0))) : d));
 }
 OPDI_CARD(pow_Tensor_Tensor, "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", pow,
-          opdi_pow_Tensor_Tensor_backward, "self, exponent, result(exponent)", FP32, "pow_.Tensor",
+          opdi_pow_Tensor_Tensor_backward, "self, exponent, result(exponent)", FP32_NOT_CPU, "pow_.Tensor",
           "pow.Tensor_Tensor_out",
           "[2,3]+, [2,3]; [2,3]+, [3]")
 OPDI_CARD(pow_Tensor_Scalar, "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", pow_Tensor_Scalar,
-          opdi_pow_Tensor_Scalar_backward, "self", FP32, "pow_.Scalar", "pow.Tensor_Scalar_out",
+          opdi_pow_Tensor_Scalar_backward, "self", FP32_NOT_CPU, "pow_.Scalar", "pow.Tensor_Scalar_out",
           "[2,3], 2; [2,3]+, 1.5; [2,3]+, -1; [2,3], 3; [2,3], 0")
 OPDI_CARD(pow_Scalar, "pow.Scalar(Scalar self, Tensor exponent) -> Tensor", pow_Scalar, opdi_pow_Scalar_backward,
-          "exponent, result", FP32, NULL, "pow.Scalar_out", "2, [2,3]; 1.5, [2,3]")
+          "exponent, result", FP32_NOT_CPU, NULL, "pow.Scalar_out", "2, [2,3]; 1.5, [2,3]")
 
 //-- maximum, minimum, fmax, fmin --------------------------------------------------------------------------------------
 
@@ -30855,8 +30860,8 @@ OPDI_BW1(copysign) {
     if (opd_bw_needs(bw, 1)) { return opd_bw_return(bw, 1, opd_zeros_like(g)); }
     return 0;
 }
-OPDI_CARD(atan2, "atan2(Tensor self, Tensor other) -> Tensor", atan2, opdi_atan2_backward, "self, other", PROMOTE,
-          "atan2_", "atan2.out",
+OPDI_CARD(atan2, "atan2(Tensor self, Tensor other) -> Tensor", atan2, opdi_atan2_backward, "self, other",
+          PROMOTE_NOT_CPU, "atan2_", "atan2.out",
           OPDI_CASES_BINARY)
 OPDI_CARD(hypot, "hypot(Tensor self, Tensor other) -> Tensor", hypot, opdi_hypot_backward,
           "self(self), other(other), result", KEEP,
@@ -31032,11 +31037,11 @@ OPDI_BW1(addcdiv) {
 }
 OPDI_CARD(addcmul, "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", addcmul,
           opdi_addcmul_backward,
-          "tensor1(tensor2), tensor2(tensor1)", PROMOTE, "addcmul_", "addcmul.out",
+          "tensor1(tensor2), tensor2(tensor1)", PROMOTE_NOT_CPU, "addcmul_", "addcmul.out",
               "[2,3], [2,3], [3]; [2,3], [2,1], [3], value=2")
 OPDI_CARD(addcdiv, "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", addcdiv,
           opdi_addcdiv_backward,
-          "tensor1(tensor2), tensor2", PROMOTE, "addcdiv_", "addcdiv.out",
+          "tensor1(tensor2), tensor2", PROMOTE_NOT_CPU, "addcdiv_", "addcdiv.out",
               "[2,3], [2,3], [3]+; [2,3], [2,1], [3]+, value=2")
 
 //-- backward operators ------------------------------------------------------------------------------------------------
@@ -31254,9 +31259,11 @@ OPDI_CARD_BACKWARD(elu_backward,
 //-- composites --------------------------------------------------------------------------------------------------------
 
 #define OPDI_COMPOSITE(id, schema_, inplace_, out_, cases_)                                                 \
+    OPDI_COMPOSITE_AS(id, KEEP, schema_, inplace_, out_, cases_)
+#define OPDI_COMPOSITE_AS(id, autocast_, schema_, inplace_, out_, cases_)                                   \
     OPDI_OP(id) {                                                                                           \
         op->schema = schema_; op->composite = opdi_##id##_kernel; op->vmap = OPD_BATCH_DECOMPOSE;           \
-        op->autocast = OPD_AUTOCAST_KEEP; op->inplace = inplace_; op->out = out_; op->cases = cases_;       \
+        op->autocast = OPD_AUTOCAST_##autocast_; op->inplace = inplace_; op->out = out_; op->cases = cases_;       \
     }
 OPDI_KERNEL(true_divide_Tensor) { return opd_return_tensor(call, opd_div(opd_arg_tensor(call, 0), opd_arg_tensor(call,
     1))); }
@@ -31789,10 +31796,10 @@ OPDI_KERNEL(sum_dim) { return opdi_reduce_sum(call, &opdi_the_sum, opd_arg_ints(
 OPDI_BW1(sum) { return opd_bw_return(bw, 0, opdi_bw_spread(bw, opd_bw_grad(bw, 0), -1)); }
 OPDI_BW1(sum_dim) { return opd_bw_return(bw, 0, opdi_bw_spread(bw, opd_bw_grad(bw, 0), 1)); }
 OPDI_CARD_REDUCE(sum, "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", sum, opdi_sum_backward, "",
-                 FP32_SET_DTYPE, "sum.out", OPDI_CASES_ALL)
+                 SET_NOT_CPU, "sum.out", OPDI_CASES_ALL)
 OPDI_CARD_REDUCE(sum_dim_IntList,
                  "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-                 sum_dim, opdi_sum_dim_backward, "", FP32_SET_DTYPE, "sum.IntList_out", OPDI_CASES_DIMS)
+                 sum_dim, opdi_sum_dim_backward, "", SET_NOT_CPU, "sum.IntList_out", OPDI_CASES_DIMS)
 
 OPDI_COLD_END
 OPDI_FOLD_SUM(opdi_fold_nansum_f32, float, double, f, x == x ? x : 0)
@@ -31968,10 +31975,10 @@ OPDI_BW1(prod_dim) {
     return opd_bw_return(bw, 0, opdi_prod_gradient(g, x, r, dim));
 }
 OPDI_CARD_REDUCE(prod, "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", prod, opdi_prod_backward,
-                 "self, result", FP32_SET_DTYPE, "prod.out", OPDI_CASES_ALL)
+                 "self, result", SET_FP32_CPU, "prod.out", OPDI_CASES_ALL)
 OPDI_CARD_REDUCE(prod_dim_int,
                  "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-                 prod_dim, opdi_prod_dim_backward, "self, result", FP32_SET_DTYPE, "prod.int_out",
+                 prod_dim, opdi_prod_dim_backward, "self, result", SET_FP32_CPU, "prod.int_out",
                  "[2,3], 1; [2,3,2], -2, True; [], 0")
 
 //-- var, std ----------------------------------------------------------------------------------------------------------
@@ -32565,16 +32572,16 @@ OPDI_BW1(norm_all) { return opdi_norm_backward_of(bw, -1); }
 OPDI_BW1(norm_dims) { return opdi_norm_backward_of(bw, 2); }
 OPDI_CARD_REDUCE(linalg_vector_norm, "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, "
                  "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", linalg_vector_norm,
-                 opdi_norm_dims_backward, "self, result", FP32_SET_DTYPE, "linalg_vector_norm.out",
+                 opdi_norm_dims_backward, "self, result", SET_NOT_CPU, "linalg_vector_norm.out",
                  "[2,3]; [2,3], 3, (1); [2,3], 1.5, (0), True")
 OPDI_CARD_REDUCE(norm_Scalar, "norm.Scalar(Tensor self, Scalar p=2) -> Tensor", norm_Scalar, opdi_norm_all_backward,
-                 "self, result", FP32, "norm.Scalar_out", "[2,3]; [2,3], 3")
+                 "self, result", APPEND_NOT_CPU, "norm.Scalar_out", "[2,3]; [2,3], 3")
 OPDI_CARD_REDUCE(norm_ScalarOpt_dtype, "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
                  norm_ScalarOpt_dtype, opdi_norm_all_backward, "self, result", KEEP, "norm.ScalarOpt_dtype_out",
                  "[2,3], 2, dtype=7")
 OPDI_CARD_REDUCE(norm_ScalarOpt_dim,
                  "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
-                 norm_ScalarOpt_dim, opdi_norm_dims_backward, "self, result", FP32, "norm.out",
+                 norm_ScalarOpt_dim, opdi_norm_dims_backward, "self, result", APPEND_NOT_CPU, "norm.out",
                  "[2,3], 2, (1); [2,3], 3, (0), True")
 OPDI_CARD_REDUCE(norm_ScalarOpt_dim_dtype, "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, "
                  "*, ScalarType dtype) -> Tensor", norm_ScalarOpt_dim_dtype, opdi_norm_dims_backward, "self, result",
@@ -32590,14 +32597,15 @@ OPDI_KERNEL(frobenius_norm_dim) {
     if (dims.n < 2) { return opd_return_tensor(call, opd_norm_dim(t, opd_value_int(2), dims, keep)); }
     return opd_return_tensor(call, opd_sqrt(opd_sum_dim(opd_mul(t, t), dims, keep)));
 }
-OPDI_COMPOSITE(frobenius_norm_dim, "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", NULL,
-               "frobenius_norm.out", "[2,3], (0,1); [2,3], (1), True")
+OPDI_COMPOSITE_AS(frobenius_norm_dim, FP32_NOT_CPU,
+                  "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", NULL,
+                  "frobenius_norm.out", "[2,3], (0,1); [2,3], (1), True")
 OPDI_KERNEL(dist) {
     return opd_return_tensor(call, opd_norm_Scalar(opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)),
                                                    opd_arg_value(call, 2)));
 }
-OPDI_COMPOSITE(dist, "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", NULL, "dist.out",
-               "[2,3], [3]; [2,3], [2,3], 3")
+OPDI_COMPOSITE_AS(dist, FP32_NOT_CPU, "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", NULL, "dist.out",
+                  "[2,3], [3]; [2,3], [2,3], 3")
 
 //-- logsumexp ---------------------------------------------------------------------------------------------------------
 
@@ -32654,7 +32662,8 @@ OPDI_BW1(logsumexp) {
     return opd_bw_return(bw, 0, opd_mul(g, opd_exp(opd_sub(x, r))));
 }
 OPDI_CARD_REDUCE(logsumexp, "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", logsumexp,
-                 opdi_logsumexp_backward, "self, result", FP32, "logsumexp.out", "[2,3], (1); [2,3,2], (0,-1), True")
+                 opdi_logsumexp_backward, "self, result", FP32_NOT_CPU, "logsumexp.out",
+                 "[2,3], (1); [2,3,2], (0,-1), True")
 OPDI_KERNEL(special_logsumexp) {
     return opd_return_tensor(call,
                              opd_logsumexp_full(opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_bool(call, 2)));
@@ -32719,7 +32728,7 @@ static opd_tensor *opdi_trace_gradient(opd_tensor *g, opd_ints sizes) {
     return sizes.n == 2 ? opd_mul(g, opd_triu(opd_tril(opd_new_ones(g, sizes)))) : NULL;
 }
 OPDI_BW1(trace) { return opd_bw_return(bw, 0, opdi_trace_gradient(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0))); }
-OPDI_CARD_REDUCE(trace, "trace(Tensor self) -> Tensor", trace, opdi_trace_backward, "", FP32, "trace.out",
+OPDI_CARD_REDUCE(trace, "trace(Tensor self) -> Tensor", trace, opdi_trace_backward, "", FP32_CPU, "trace.out",
                  "[3,3]; [2,4]")
 
 /* True where sizes and all values are the same. */
@@ -33134,9 +33143,9 @@ OPDI_BW1(_log_softmax_backward_data) {
     return 0;
 }
 OPDI_CARD_REDUCE(_softmax, "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", _softmax,
-                 opdi__softmax_backward, "result", FP32, "_softmax.out", "[2,3], 1, False; [2,3,2], 1, False")
+                 opdi__softmax_backward, "result", KEEP, "_softmax.out", "[2,3], 1, False; [2,3,2], 1, False")
 OPDI_CARD_REDUCE(_log_softmax, "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", _log_softmax,
-                 opdi__log_softmax_backward, "result", FP32, "_log_softmax.out", "[2,3], 1, False; [2,3,2], 1, False")
+                 opdi__log_softmax_backward, "result", KEEP, "_log_softmax.out", "[2,3], 1, False; [2,3,2], 1, False")
 OPDI_CARD_REDUCE(_softmax_backward_data,
                  "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
                  _softmax_backward_data, opdi__softmax_backward_data_backward, "grad_output(output), output", KEEP,
@@ -33156,19 +33165,19 @@ static int opdi_softmax_composite(opd_call *call, bool logarithm) {
 OPDI_KERNEL(softmax_int) { return opdi_softmax_composite(call, false); }
 OPDI_KERNEL(log_softmax_int) { return opdi_softmax_composite(call, true); }
 /* The card of a composite that autocast sets the dtype of. */
-#define OPDI_COMPOSITE_FP32(id, kernel_, schema_, out_, cases_)                                              \
+#define OPDI_COMPOSITE_SET(id, kernel_, schema_, out_, cases_)                                               \
     OPDI_OP(id) {                                                                                           \
         op->schema = schema_; op->composite = opdi_##kernel_##_kernel; op->vmap = OPD_BATCH_DECOMPOSE;      \
-        op->autocast = OPD_AUTOCAST_FP32_SET_DTYPE; op->out = out_; op->cases = cases_;                     \
+        op->autocast = OPD_AUTOCAST_SET_NOT_CPU; op->out = out_; op->cases = cases_;                        \
     }
-OPDI_COMPOSITE_FP32(softmax_int, softmax_int, "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+OPDI_COMPOSITE_SET(softmax_int, softmax_int, "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
                     "softmax.int_out", "[2,3], 1")
-OPDI_COMPOSITE_FP32(log_softmax_int, log_softmax_int,
+OPDI_COMPOSITE_SET(log_softmax_int, log_softmax_int,
                     "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
                     "log_softmax.int_out", "[2,3], 1")
-OPDI_COMPOSITE_FP32(special_softmax, softmax_int,
+OPDI_COMPOSITE_SET(special_softmax, softmax_int,
                     "special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", NULL, "[2,3], 1")
-OPDI_COMPOSITE_FP32(special_log_softmax, log_softmax_int,
+OPDI_COMPOSITE_SET(special_log_softmax, log_softmax_int,
                     "special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", NULL, "[2,3], 1")
 
 //-- scans -------------------------------------------------------------------------------------------------------------
@@ -33276,7 +33285,7 @@ OPDI_BW1(logcumsumexp) {
     OPDI_OP(id) {                                                                                           \
         opdi_card_reduce(op, #id "(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",             \
                          opdi_##id##_kernel, opdi_##id##_backward, save_,                                   \
-                         OPD_AUTOCAST_FP32_SET_DTYPE, #id ".out", "[2,3], 1; [2,3]i5, 0; [], 0");           \
+                         OPD_AUTOCAST_SET_NOT_CPU, #id ".out", "[2,3], 1; [2,3]i5, 0; [], 0");           \
         op->inplace = #id "_";                                                                              \
     }
 OPDI_CARD_SCAN(cumsum, "")
@@ -34062,6 +34071,7 @@ OPDI_BW1(mv) {
 OPDI_OP(mv) {
     opdi_card_product(op, "mv(Tensor self, Tensor vec) -> Tensor", opdi_mv_kernel, opdi_mv_backward,
                       "self(vec), vec(self)", NULL, "mv.out", "[2,3], [3]");
+    op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
 }
 OPDI_KERNEL(addmv) {
     return opdi_mv_any(call, opd_arg_tensor(call, 0), 1, opd_arg_value(call, 3), opd_arg_value(call, 4));
@@ -34078,6 +34088,7 @@ OPDI_OP(addmv) {
     opdi_card_product(op, "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
                       opdi_addmv_kernel, opdi_addmv_backward, "mat(vec), vec(mat)", "addmv_", "addmv.out",
                       "[2], [2,3], [3]; [2], [2,3], [3], beta=0.5, alpha=2");
+    op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
 }
 static int opdi_dot_any(opd_call *call, const char *name) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
@@ -34107,12 +34118,12 @@ OPDI_KERNEL(vdot) { return opdi_dot_any(call, "vdot"); }
 OPDI_OP(dot) {
     opdi_card_product(op, "dot(Tensor self, Tensor tensor) -> Tensor", opdi_dot_kernel, opdi_dot_backward,
                       "self(tensor), tensor(self)", NULL, "dot.out", "[3], [3]");
-    op->autocast = OPD_AUTOCAST_PROMOTE;
+    op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
 }
 OPDI_OP(vdot) {
     opdi_card_product(op, "vdot(Tensor self, Tensor other) -> Tensor", opdi_vdot_kernel, opdi_dot_backward,
                       "self(other), other(self)", NULL, "vdot.out", "[3], [3]");
-    op->autocast = OPD_AUTOCAST_KEEP;
+    op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
 }
 
 //-- outer products ----------------------------------------------------------------------------------------------------
@@ -34171,7 +34182,7 @@ OPDI_KERNEL(addr) {
 OPDI_COLD_BEGIN
 OPDI_OP(addr) {
     opdi_card_above(op, "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                    opdi_addr_kernel, OPD_AUTOCAST_LOWER, "addr.out",
+                    opdi_addr_kernel, OPD_AUTOCAST_LOWER_NOT_CPU, "addr.out",
                     "[2,3], [2], [3]; [3], [2], [3], beta=0.5, alpha=2");
     op->inplace = "addr_";
 }
@@ -34356,7 +34367,8 @@ OPDI_KERNEL(tensordot) {
 }
 OPDI_OP(tensordot) {
     opdi_card_above(op, "tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
-                    opdi_tensordot_kernel, OPD_AUTOCAST_PROMOTE, "tensordot.out", "[2,3,4], [4,3,2], (1,2), (1,0)");
+                    opdi_tensordot_kernel, OPD_AUTOCAST_PROMOTE_NOT_CPU, "tensordot.out",
+                    "[2,3,4], [4,3,2], (1,2), (1,0)");
 }
 OPDI_KERNEL(inner) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
@@ -35074,7 +35086,7 @@ OPDI_OP(convolution) {
                  "bool transposed, int[] output_padding, int groups) -> Tensor";
     op->cpu = opdi_convolution_kernel; op->fake = opdi_convolution_kernel; op->backward = opdi_convolution_backward;
     op->save = "input, weight"; op->jvp = opdi_convolution_jvp;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_LOWER; op->out = "convolution.out";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU; op->out = "convolution.out";
     op->cases = "[2,2,5,4], [3,2,3,2], [3], (1,1), (1,0), (1,1), False, (0,0), 1; [1,4,5], [2,2,2], None, (2,), (1,), "
                 "(2,), False, (0,), 2; [2,2,3,3], [2,3,2,2], [3], (2,2), (1,1), (1,1), True, (1,0), 1; [1,2,3,3,3], "
                 "[2,2,2,2,2], [2], (1,), (0,), (1,), False, (0,), 1";
@@ -35205,7 +35217,7 @@ OPDI_KERNEL(under_convolution) {                  /* _convolution: the flags of 
                        "int groups, bool benchmark, bool deterministic, bool cudnn_enabled"
 OPDI_OP(_convolution) {
     opdi_card_above(op, "_convolution(" OPDI_CONV_ARGS ", bool allow_tf32) -> Tensor", opdi_under_convolution_kernel,
-                    OPD_AUTOCAST_LOWER, "_convolution.out",
+                    OPD_AUTOCAST_LOWER_NOT_CPU, "_convolution.out",
                     "[1,2,4,4], [3,2,2,2], [3], (1,1), (0,0), (1,1), False, (0,0), 1, False, False, True, True");
 }
 OPDI_OP(_convolution_deprecated) {
@@ -35712,7 +35724,7 @@ OPDI_OP(max_pool2d_with_indices) {
 }
 OPDI_OP(max_pool3d_with_indices) {
     opdi_card_pool(op, OPDI_MAX_SCHEMA("3"), opdi_max_pool3d_with_indices_kernel,
-                   opdi_max_pool3d_with_indices_backward, "self, result1", OPD_AUTOCAST_FP32,
+                   opdi_max_pool3d_with_indices_backward, "self, result1", OPD_AUTOCAST_KEEP,
                    OPDI_MAX_OUT("3"), "[1,2,4,4,4], 2");
 }
 OPDI_OP(max_pool2d_with_indices_backward) {
@@ -35733,7 +35745,7 @@ OPDI_OP(max_pool2d) {
     opdi_card_above(op, "max_pool2d(" OPDI_MAX_ARGS("2") ") -> Tensor", opdi_max_pool2d_kernel, OPD_AUTOCAST_KEEP,
                     NULL, "[1,2,4,4], 2"); }
 OPDI_OP(max_pool3d) {
-    opdi_card_above(op, "max_pool3d(" OPDI_MAX_ARGS("3") ") -> Tensor", opdi_max_pool3d_kernel, OPD_AUTOCAST_FP32,
+    opdi_card_above(op, "max_pool3d(" OPDI_MAX_ARGS("3") ") -> Tensor", opdi_max_pool3d_kernel, OPD_AUTOCAST_FP32_CPU,
                     NULL, "[1,2,4,4,4], 2"); }
 
 /* One dim is two with a first of size 1: (1, n) out of the int[1] arguments. */
@@ -35845,7 +35857,7 @@ OPDI_OP(avg_pool2d) {
 }
 OPDI_OP(avg_pool3d) {
     opdi_card_pool(op, OPDI_AVG_SCHEMA("3"), opdi_avg_pool3d_kernel, opdi_avg_pool3d_backward, "self",
-                   OPD_AUTOCAST_FP32, "avg_pool3d.out", "[1,2,4,4,4], 2, 2, 1");
+                   OPD_AUTOCAST_FP32_CPU, "avg_pool3d.out", "[1,2,4,4,4], 2, 2, 1");
 }
 OPDI_OP(avg_pool2d_backward) {
     opdi_card_pool(op, "avg_pool2d_backward(" OPDI_AVG_BACK("2") ") -> Tensor", opdi_avg_pool2d_backward_kernel,
@@ -35967,7 +35979,7 @@ OPDI_ADAPTIVE_ND(3)
                        nd == 2 ? "[1,2,2,3], [1,2,5,4], [1,2,2,3]i20" : "[1,1,2,2,3], [1,1,3,5,4], [1,1,2,2,3]i60"); \
     }
 OPDI_ADAPTIVE_CARDS(2, KEEP, KEEP, "[1,2,5,4], (2,3)", "[2,3,3], (1,1)")
-OPDI_ADAPTIVE_CARDS(3, FP32, FP32, "[1,2,3,5,4], (2,2,3)", "[2,3,3,3], (1,1,1)")
+OPDI_ADAPTIVE_CARDS(3, KEEP, FP32_CPU, "[1,2,3,5,4], (2,2,3)", "[2,3,3,3], (1,1,1)")
 
 OPDI_KERNEL(adaptive_avg_pool2d) {
     return opd_return_tensor(call, opd_under_adaptive_avg_pool2d(opd_arg_tensor(call, 0), opd_arg_ints(call, 1)));
@@ -35981,7 +35993,7 @@ OPDI_KERNEL(adaptive_avg_pool3d) {
 }
 OPDI_OP(adaptive_avg_pool3d) {
     opdi_card_above(op, "adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
-                    opdi_adaptive_avg_pool3d_kernel, OPD_AUTOCAST_FP32,
+                    opdi_adaptive_avg_pool3d_kernel, OPD_AUTOCAST_FP32_CPU,
                     "adaptive_avg_pool3d.out", "[1,2,3,5,4], (2,2,3)");
 }
 OPDI_KERNEL(adaptive_avg_pool1d) {
@@ -36694,7 +36706,7 @@ OPDI_OP(native_layer_norm) {
     opdi_describe(op, "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, "
                   "float eps) -> (Tensor, Tensor, Tensor)", opdi_native_layer_norm_kernel,
                   opdi_native_layer_norm_backward, "input, weight, bias, result1, result2", OPD_BATCH_LOOP,
-                  OPD_AUTOCAST_FP32, "[2,3], (3), [3], [3], 0.00001; [2,3], (3), None, None, 0.00001");
+                  OPD_AUTOCAST_FP32_NOT_CPU, "[2,3], (3), [3], [3], 0.00001; [2,3], (3), None, None, 0.00001");
     op->out = "native_layer_norm.out(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float "
               "eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
 }
@@ -36787,7 +36799,7 @@ OPDI_KERNEL(layer_norm) {
 OPDI_OP(layer_norm) {
     opdi_describe_composite(op, "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? "
                             "bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
-                        opdi_layer_norm_kernel, OPD_AUTOCAST_FP32, "[2,3], (3), [3], [3]");
+                        opdi_layer_norm_kernel, OPD_AUTOCAST_FP32_NOT_CPU, "[2,3], (3), [3], [3]");
 }
 
 //-- group norm --------------------------------------------------------------------------------------------------------
@@ -36935,7 +36947,7 @@ OPDI_KERNEL(group_norm) {
 OPDI_OP(group_norm) {
     opdi_describe_composite(op, "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, "
                             "float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
-                        opdi_group_norm_kernel, OPD_AUTOCAST_FP32, "[2,4,3], 2, [4], [4]");
+                        opdi_group_norm_kernel, OPD_AUTOCAST_FP32_NOT_CPU, "[2,4,3], 2, [4], [4]");
 }
 
 //-- batch norm --------------------------------------------------------------------------------------------------------
@@ -37619,7 +37631,7 @@ OPDI_KERNEL(cross_entropy_loss) {
 OPDI_OP(cross_entropy_loss) {
     opdi_describe_composite(op, "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
                             "int ignore_index=-100, float label_smoothing=0.0) -> Tensor",
-                        opdi_cross_entropy_loss_kernel, OPD_AUTOCAST_KEEP,
+                        opdi_cross_entropy_loss_kernel, OPD_AUTOCAST_FP32_CPU,
                         "[3,4], [3]i4; [3,4], [3,4]u; [3,4], [3]i4, [4]+, 1, -100, 0.1");
 }
 
@@ -37822,7 +37834,8 @@ OPDI_BW1(binary_cross_entropy_backward) {
 OPDI_OP(binary_cross_entropy) {
     opdi_describe_any(op, "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int "
                       "reduction=1) -> Tensor", opdi_binary_cross_entropy_kernel, opdi_binary_cross_entropy_backward,
-                      "self, target, weight", OPD_AUTOCAST_BANNED, "[2,3]u, [2,3]u; [2,3]u, [2,3]u, [2,3]+, 0");
+                      "self, target, weight", OPD_AUTOCAST_BANNED_FP32_CPU,
+                      "[2,3]u, [2,3]u; [2,3]u, [2,3]u, [2,3]+, 0");
     op->constant = "weight";
     op->out = "binary_cross_entropy.out";
 }
@@ -38044,7 +38057,7 @@ OPDI_OP(margin_ranking_loss) { opdi_describe_composite(op, "margin_ranking_loss(
                                                                "[2,3], [2,3], [2,3]"); }
 OPDI_OP(cosine_similarity) { opdi_describe_composite(op, "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float "
                                                      "eps=1e-08) -> Tensor", opdi_cosine_similarity_kernel,
-                                                         OPD_AUTOCAST_FP32, "[2,3], [2,3]"); }
+                                                         OPD_AUTOCAST_FP32_NOT_CPU, "[2,3], [2,3]"); }
 OPDI_OP(cosine_embedding_loss) { opdi_describe_composite(op, "cosine_embedding_loss(Tensor input1, Tensor input2, "
                                                          "Tensor target, float margin=0.0, int reduction=1) -> Tensor",
                                                              opdi_cosine_embedding_loss_kernel, OPD_AUTOCAST_FP32,
@@ -38517,7 +38530,7 @@ OPDI_OP(scatter_value_reduce) {
 }
 OPDI_OP(scatter_add) {
     opdi_describe(op, "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", opdi_scatter_add_kernel,
-                 opdi_scatter_add_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_PROMOTE,
+                 opdi_scatter_add_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_PROMOTE_NOT_CPU,
                  "[3,4], 1, [3,2]i4, [3,2]");
     op->inplace = "scatter_add_"; op->out = "scatter_add.out";
 }
@@ -38931,7 +38944,8 @@ OPDI_BW1(index_copy) {
 }
 OPDI_OP(index_copy) {
     opdi_describe(op, "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", opdi_index_copy_kernel,
-                 opdi_index_copy_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [1]i4, [3,1]");
+                 opdi_index_copy_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_PROMOTE_CPU,
+                 "[3,4], 1, [1]i4, [3,1]");
     op->inplace = "index_copy_"; op->out = "index_copy.out";
 }
 OPDI_KERNEL(index_fill) {
@@ -39328,7 +39342,8 @@ OPDI_BW1(index_put) {
 }
 OPDI_OP(index_put) {
     opdi_describe(op, "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-                  opdi_index_put_kernel, opdi_index_put_backward, "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE,
+                  opdi_index_put_kernel, opdi_index_put_backward, "indices", OPD_BATCH_LOOP,
+                  OPD_AUTOCAST_PROMOTE_NOT_CPU,
                   "[3,4], {[1]i3}, [4]; [3,4], {[2]i3}, [2,4], True");
     op->inplace = "index_put_"; op->out = "index_put.out";
 }
@@ -39752,7 +39767,7 @@ static int opdi_list_of_none(opd_call *call) {
 }
 OPDI_OP(cat) {
     opdi_describe(op, "cat(Tensor[] tensors, int dim=0) -> Tensor", opdi_cat_kernel, opdi_cat_backward, "tensors.sizes",
-                  OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE, "{[2,3], [1,3]}; {[2,3], [2,2]}, 1");
+                  OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE_CPU, "{[2,3], [1,3]}; {[2,3], [2,2]}, 1");
     op->any = opdi_list_of_none; op->jvp = OPD_JVP_LINEAR;
     op->out = "cat.out";
 }
@@ -39806,7 +39821,7 @@ OPDI_BW1(stack) {
 }
 OPDI_OP(stack) {
     opdi_describe(op, "stack(Tensor[] tensors, int dim=0) -> Tensor", opdi_stack_kernel, opdi_stack_backward, "",
-                  OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE, "{[2,3], [2,3]}; {[2,3], [2,3]}, 1; {[], []}");
+                  OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE_CPU, "{[2,3], [2,3]}; {[2,3], [2,3]}, 1; {[], []}");
     op->any = opdi_list_of_none; op->jvp = OPD_JVP_LINEAR;
     op->out = "stack.out";
 }
@@ -40085,7 +40100,7 @@ static opd_tensor *opdi_o_pad_backward(opd_tensor *g, opd_tensor *in, opd_value 
     (void)snprintf(name, sizeof name, "%s_backward", opdi_pad_names[reflect][OPDI_MIN(pad.n / 2, 3) - 1]);
     return opdi_aten(&h, name, opd_value_tensor(g), opd_value_tensor(in), pad, OPD_DEFAULT);
 }
-#define OPDI_PAD(id, reflect, pad_, schema_, backward_schema_, backward_out_, cases_, backward_cases_)        \
+#define OPDI_PAD(id, reflect, autocast_, schema_, backward_schema_, backward_out_, cases_, backward_cases_)        \
     OPDI_BW1(id) { return opd_bw_return(bw, 0, opdi_o_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), \
                                                                    opd_bw_value(bw, 1), reflect)); }        \
     OPDI_BW1(id##_backward) {                                                                               \
@@ -40095,7 +40110,7 @@ static opd_tensor *opdi_o_pad_backward(opd_tensor *g, opd_tensor *in, opd_value 
     }                                                                                                       \
     OPDI_OP(id) {                                                                                           \
         opdi_describe(op, schema_, opdi_pad_nd_kernel, opdi_##id##_backward, "self", OPD_BATCH_LOOP,        \
-                      OPD_AUTOCAST_KEEP, cases_);                                                           \
+                      OPD_AUTOCAST_##autocast_, cases_);                                                    \
         op->out = #id ".out";                                                                               \
     }                                                                                                       \
     OPDI_OP(id##_backward) {                                                                                \
@@ -40103,18 +40118,18 @@ static opd_tensor *opdi_o_pad_backward(opd_tensor *g, opd_tensor *in, opd_value 
                       OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, backward_cases_);                                  \
         op->out = backward_out_;                                                                            \
     }
-#define OPDI_PAD_SET(id, reflect, n, cases_, backward_cases_)                                               \
-    OPDI_PAD(id, reflect, n, #id "(Tensor self, int[" #n "] padding) -> Tensor",                            \
+#define OPDI_PAD_SET(id, reflect, n, autocast_, cases_, backward_cases_)                                    \
+    OPDI_PAD(id, reflect, autocast_, #id "(Tensor self, int[" #n "] padding) -> Tensor",                    \
              #id "_backward(Tensor grad_output, Tensor self, int[" #n "] padding) -> Tensor",               \
              #id "_backward.grad_input(Tensor grad_output, Tensor self, int[" #n "] padding, *, Tensor(a!) " \
                      "grad_input) -> Tensor(a!)",                                                           \
              cases_, backward_cases_)
-OPDI_PAD_SET(reflection_pad1d, true, 2, "[2,3,4], (1,2)", "[2,3,7], [2,3,4], (1,2)")
-OPDI_PAD_SET(reflection_pad2d, true, 4, "[2,3,4], (1,2,1,0)", "[2,4,7], [2,3,4], (1,2,1,0)")
-OPDI_PAD_SET(reflection_pad3d, true, 6, "[2,2,3,4], (1,2,1,0,0,1)", "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)")
-OPDI_PAD_SET(replication_pad1d, false, 2, "[2,3,4], (1,2)", "[2,3,7], [2,3,4], (1,2)")
-OPDI_PAD_SET(replication_pad2d, false, 4, "[2,3,4], (1,2,1,0)", "[2,4,7], [2,3,4], (1,2,1,0)")
-OPDI_PAD_SET(replication_pad3d, false, 6, "[2,2,3,4], (1,2,1,0,0,1)", "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)")
+OPDI_PAD_SET(reflection_pad1d, true, 2, FP32_CPU, "[2,3,4], (1,2)", "[2,3,7], [2,3,4], (1,2)")
+OPDI_PAD_SET(reflection_pad2d, true, 4, FP32_CPU, "[2,3,4], (1,2,1,0)", "[2,4,7], [2,3,4], (1,2,1,0)")
+OPDI_PAD_SET(reflection_pad3d, true, 6, KEEP, "[2,2,3,4], (1,2,1,0,0,1)", "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)")
+OPDI_PAD_SET(replication_pad1d, false, 2, FP32_CPU, "[2,3,4], (1,2)", "[2,3,7], [2,3,4], (1,2)")
+OPDI_PAD_SET(replication_pad2d, false, 4, FP32_CPU, "[2,3,4], (1,2,1,0)", "[2,4,7], [2,3,4], (1,2,1,0)")
+OPDI_PAD_SET(replication_pad3d, false, 6, FP32_CPU, "[2,2,3,4], (1,2,1,0,0,1)", "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)")
 /* circular: whole slices of the other end, dim by dim. */
 static opd_tensor *opdi_pad_circular(opd_tensor *t, opd_value pad) {
     int k;
