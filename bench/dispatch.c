@@ -738,6 +738,57 @@ static void bench_kernels(void) {
     opd_grad_set(was);
 }
 
+//-- transforms -------------------------------------------------------------------------------------------------------
+
+static int dot(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_dot(in[0], in[1]);
+    return 1;
+}
+/* A layer entered and left, one tensor in and out; an operator inside one. */
+static void bench_layer(void) {
+    OPD_SCOPED;
+    opd_tensor *x = opd_ones(OPD_INTS(8), OPD_FLOAT32), *a, *b;
+    samples plain = {0};
+    int level;
+    BENCH(ROW("vmap_level", "a vmap level with one tensor in and out", .peer = "vmap_level", .most = 60), 100000,
+          OPD_SCOPE {
+              const int l = opd_vmap_begin(8, OPD_RANDOM_ERROR);
+              opd_vmap_unwrap(opd_vmap_wrap(x, 0, l), 0, l);
+              opd_vmap_end(l);
+          });
+    if (!wanted_key("vmap_add")) { return; }
+    MEASURE(plain, 100000, 1, OPD_SCOPE { opd_add(x, x); });
+    report(ROW("vmap_add_plain", "add of 8 elements", .peer = "add8"), &plain);
+    level = opd_vmap_begin(8, OPD_RANDOM_ERROR);
+    a = opd_vmap_wrap(x, 0, level);
+    b = opd_vmap_wrap(x, 0, level);
+    BENCH(ROW("vmap_add", "  inside vmap", .peer = "vmap_add", .most = median(&plain) + 60, .note = "(60 more)"),
+          100000, OPD_SCOPE { opd_add(a, b); });
+    opd_vmap_end(level);
+}
+static void bench_vmap(void) {
+    static const char *const key[2][2] = {{"vmap_dot_16", "sum_mul_16"}, {"vmap_dot_512", "sum_mul_512"}};
+    static const char *const what[2] = {"dot product, vmap over 128 rows of 16",
+                                        "dot product, vmap over 128 rows of 512"};
+    bool was = opd_grad_set(false);
+    heading("transforms");
+    bench_layer();
+    for (int i = 0; i < 2; i++) {
+        const int64_t n = i ? 512 : 16;
+        samples sum = {0};
+        OPD_SCOPED;
+        opd_tensor *in[2] = {values(OPD_INTS(128, n)), values(OPD_INTS(128, n))}, *out;
+        if (!wanted_key(key[i][0])) { continue; }
+        MEASURE(sum, 2000, 1e3, OPD_SCOPE { opd_sum_dim(opd_mul(in[0], in[1]), OPD_INTS(1), false); });
+        BENCH(ROW(key[i][0], what[i], .unit = "us", .ops = 1e3, .peer = key[i][0], .peer_ops = 1e3,
+                  .most = 1.5 * median(&sum), .note = "(1.5 times the next)"), 2000,
+              OPD_SCOPE { opd_vmap(dot, NULL, in, 2, NULL, &out); });
+        report(ROW(key[i][1], "  (a * b).sum(1)", .unit = "us", .peer = key[i][1], .peer_ops = 1e3), &sum);
+    }
+    opd_grad_set(was);
+}
+
 /* One step of Adam as one writes it down. */
 static void adam_loop(float *restrict p, float *restrict m, float *restrict v, const float *restrict g, int64_t n,
                       float step, float scale) {
@@ -933,6 +984,7 @@ int main(int argc, char **argv) {
     bench_checkpoint();
     bench_bytes();
     bench_kernels();
+    bench_vmap();
     bench_steps();
     bench_faults();
     if (compiling) { bench_compile(); }
