@@ -120,6 +120,7 @@
      graph.register_multi_grad_hook     opd_multi_hook_add              graph.Node          opd_node_name, ...
      Engine::queue_callback             opd_backward_callback           detect_anomaly      opd_anomaly_set
      x.data, x.data = y                 opd_tensor_data, opd_tensor_set_data
+     graph.allow_mutation_on_saved_tensors                              OPD_ALLOW_MUTATION { }
 
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
      Backward through an operator without a formula is an error that names it, not a warning (opd_autograd_fallback_set
@@ -1161,6 +1162,9 @@ OPD_API int opd_context_save_for_backward(opd_context *ctx, opd_tensor *const *t
 OPD_API int opd_context_save_for_forward(opd_context *ctx, opd_tensor *const *tensors, int n);
 OPD_API int opd_context_nsaved(const opd_context *ctx);
 OPD_API opd_tensor *opd_context_saved(opd_context *ctx, int i);
+/* In the formula: frees what was saved now and not after it, when the backward does not retain the graph.  What
+   opd_context_saved gave may be gone, and it fails from here on. */
+OPD_API int opd_context_maybe_clear_saved_tensors(opd_context *ctx);
 /* Says that forward writes into an input, which must be returned then; counts its version up. */
 OPD_API int opd_context_mark_dirty(opd_context *ctx, opd_tensor *t);
 /* Says that an output never requires grad. */
@@ -1277,8 +1281,20 @@ OPD_API void opd_saved_hooks_pop(void);
    when a pair is pushed already.  opd_saved_hooks_disabled: the message, or NULL. */
 OPD_API int opd_saved_hooks_disable(const char *message);
 OPD_API const char *opd_saved_hooks_disabled(void);
-/* What a node saved, by the name of the argument in the schema, or "result" (grad_fn._saved_self), with its history;
-   of the innermost scope.  NULL without an error: None was saved.  And hooks for that one alone, at most once. */
+/* torch.autograd.graph.allow_mutation_on_saved_tensors: until the end, what nodes recorded on this thread save may be
+   written to on this thread; the first write into its memory copies it for the backward, which must come before the
+   end.  What writes memory without an operator says so first (opd_context_mark_dirty), else backward fails as ever.
+   These are saved-tensor hooks, pushed and popped with the rest.  As a block, left out when it cannot be entered:
+   OPD_ALLOW_MUTATION { }.  0, or -1 with an error: one is open already, hooks are switched off. */
+OPD_API int opd_allow_mutation_begin(void);
+OPD_API void opd_allow_mutation_end(void);
+OPD_INLINE int opd_allow_mutation_open(void) { return opd_allow_mutation_begin() == 0; }
+OPD_INLINE void opd_allow_mutation_close(int *open) {
+    if (*open) { *open = 0; opd_allow_mutation_end(); }
+}
+/* What a node saved, by the name of the argument in the schema, or "result" (grad_fn._saved_self), with its history; of
+   a list "tensors[2]".  Of the innermost scope.  NULL without an error: None was saved.  And hooks for that one alone,
+   at most once. */
 OPD_API opd_tensor *opd_node_saved(opd_node *node, const char *name);
 OPD_API int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks *hooks);
 
@@ -2026,6 +2042,23 @@ struct opd_dual_guard {
                             opd_dual_end(&opd_d))
 #else
 #define OPD_DUAL_LEVEL for (int opd_d = opd_dual_enter(); opd_d >= 0; opd_dual_end(&opd_d))
+#endif
+/* The same with opd_allow_mutation_begin and _end. */
+#if defined(__cplusplus)
+struct opd_mutation_guard {
+    int open;
+    opd_mutation_guard() : open(opd_allow_mutation_open()) {}
+    ~opd_mutation_guard() { opd_allow_mutation_close(&open); }
+    opd_mutation_guard(const opd_mutation_guard &) = delete;
+    opd_mutation_guard &operator=(const opd_mutation_guard &) = delete;
+};
+#define OPD_ALLOW_MUTATION for (opd_mutation_guard opd_m; opd_m.open; opd_allow_mutation_close(&opd_m.open))
+#elif defined(__GNUC__) && !defined(__TINYC__)
+#define OPD_ALLOW_MUTATION \
+    for (__attribute__((cleanup(opd_allow_mutation_close))) int opd_m = opd_allow_mutation_open(); opd_m; \
+         opd_allow_mutation_close(&opd_m))
+#else
+#define OPD_ALLOW_MUTATION for (int opd_m = opd_allow_mutation_open(); opd_m; opd_allow_mutation_close(&opd_m))
 #endif
 #define OPD_NO_GRAD OPD_GRAD_MODE(false)
 #define OPD_ENABLE_GRAD OPD_GRAD_MODE(true)
@@ -3535,7 +3568,10 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int, opd_autocast_support, 3, (opd_backend, const opd_scalar_type *, int)) \
     X(int, opd_register_autocast, 4, (opd_library *, const char *, opd_backend, opd_autocast)) \
     X(opd_tensor *, opd_cached_cast, 2, (opd_scalar_type, opd_tensor *)) \
-    X(opd_scalar_type, opd_promote_type, 3, (opd_scalar_type, opd_tensor *const *, int))
+    X(opd_scalar_type, opd_promote_type, 3, (opd_scalar_type, opd_tensor *const *, int)) \
+    X(int, opd_allow_mutation_begin, 0, ()) \
+    V(opd_allow_mutation_end, 0, ()) \
+    X(int, opd_context_maybe_clear_saved_tensors, 1, (opd_context *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -3903,6 +3939,7 @@ typedef struct opdi_thread {
     struct opdi_engine *engine;  /* autograd: innermost backward at work here, and how many are inside each other */
     int32_t depth, packers_off;  /* packers_off: see opd_saved_hooks_disable */
     struct opdi_packer *packer;  /* autograd: innermost saved-tensor hooks */
+    struct opdi_mutation *mutation;               /* autograd: see opd_allow_mutation_begin */
     void *recorder;              /* profiler: this thread's, if it belongs to profile recorder_of */
     uint64_t recorder_of;
     char message[2048];
@@ -12358,14 +12395,16 @@ static int opdi_check_fakes(const opd_call *call) {
     return 0;
 }
 
+static int opdi_mutation_write(struct opdi_mutation *m, const opd_tensor *t);
 //-- Counts a write into t, or (check) says whether there may be one.
-static int opdi_version_up(opd_tensor *t, bool check) {
+static int opdi_version_up(opdi_thread *th, opd_tensor *t, bool check) {
     if (OPDI_UNLIKELY(opdi_is_inference(t))) {
-        return !check || opdi_self()->state.inference ? 0
+        return !check || th->state.inference ? 0
             : opd_fail(OPD_ERROR_AUTOGRAD, "Inplace update to inference tensor outside InferenceMode is not allowed. "
                        "You can make a clone to get a normal tensor before doing inplace update.");
     }
-    if (!check) { (void)OPDI_ADD(&t->storage->version, 1u); }
+    if (check) { return OPDI_UNLIKELY(th->mutation != NULL) ? opdi_mutation_write(th->mutation, t) : 0; }
+    (void)OPDI_ADD(&t->storage->version, 1u);
     return 0;
 }
 static int opdi_versions_up(const opd_call *call, bool check) {
@@ -12373,9 +12412,9 @@ static int opdi_versions_up(const opd_call *call, bool check) {
     for (m = call->op->written_args; m; m &= m - 1) {
         const opd_value *v = &call->args[opdi_low_bit(m)];
         int k;
-        if (v->tag == OPD_TAG_TENSOR && opdi_version_up(v->u.t, check)) { return -1; }
+        if (v->tag == OPD_TAG_TENSOR && opdi_version_up(call->th, v->u.t, check)) { return -1; }
         for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
-            if (v->u.tensors[k] && opdi_version_up(v->u.tensors[k], check)) { return -1; }
+            if (v->u.tensors[k] && opdi_version_up(call->th, v->u.tensors[k], check)) { return -1; }
         }
     }
     return 0;
@@ -14817,7 +14856,7 @@ struct opd_context {
     opdi_attribute *attributes;
     void *data;
     void (*destroy)(void *data);
-    bool materialize, in_forward, in_setup, in_jvp;
+    bool materialize, in_forward, in_setup, in_jvp, cleared;
 };
 
 static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *v, uint32_t version);
@@ -14989,8 +15028,9 @@ int opd_context_save_for_forward(opd_context *ctx, opd_tensor *const *tensors, i
     return opdi_listed_set(&ctx->save_forward, 0, tensors, n);
 }
 int opd_context_mark_dirty(opd_context *ctx, opd_tensor *t) {
+    struct opdi_mutation *m = opdi_self()->mutation;
     if (opdi_context_during(ctx, "opd_context_mark_dirty", true) || opdi_null_tensor(t, "opd_context_mark_dirty") ||
-        opdi_listed_set(&ctx->dirty, ctx->dirty.n, &t, 1)) { return -1; }
+        (m && opdi_mutation_write(m, t)) || opdi_listed_set(&ctx->dirty, ctx->dirty.n, &t, 1)) { return -1; }
     (void)OPDI_ADD(&t->storage->version, 1u);
     return 0;
 }
@@ -15045,10 +15085,22 @@ opd_tensor *opd_context_saved(opd_context *ctx, int i) {
     const opd_value *v;
     if (ctx && ctx->in_jvp) { return i >= 0 && i < ctx->save_forward.n ? ctx->save_forward.t[i] : NULL; }
     if (!n || i < 0 || i >= ctx->nsaved) { return NULL; }
-    if (opdi_saved_gone(n)) { (void)opdi_fail_freed(n); return NULL; }
+    if (ctx->cleared || opdi_saved_gone(n)) { (void)opdi_fail_freed(n); return NULL; }
     v = &opdi_kept(n)[n->nkept - 1 - ctx->nsaved];
     if (v[i].tag == OPD_TAG_INT) { i = (int)v[i].u.i; }
     return opdi_unpack(n, &v[i], (uint32_t)v[i].n);
+}
+
+int opd_context_maybe_clear_saved_tensors(opd_context *ctx) {
+    uint8_t was;
+    if (!opd_ok() || !ctx) { return opd_ok() ? opd_fail(OPD_ERROR_ARGUMENT, "the context is NULL") : -1; }
+    if (!ctx->node || opd_backward_keeps_graph()) { return 0; }
+    was = OPDI_ACQUIRE(&ctx->node->saved);
+    if (was / OPDI_SAVED_USER != 1 ||             /* others are inside: the last to leave frees it */
+        !OPDI_EXCHANGE(&ctx->node->saved, &was, (uint8_t)(was | OPDI_SAVED_FREED))) { return 0; }
+    ctx->cleared = true;
+    opdi_node_free_saved(ctx->node);
+    return 0;
 }
 
 //-- Runs forward or set-up, with grad mode off, in a scope of its own.
@@ -16495,8 +16547,10 @@ static void *opdi_engine_thread(void *arg) {
         th->node = from->node;
         th->engine = from->engine;
         th->packer = from->packer;
+        th->mutation = from->mutation;
         e->rc = opdi_engine_here(e->engine, e->outputs, e->n, e->grads);
         th->packer = NULL;
+        th->mutation = NULL;
         th->node = NULL;
         th->engine = NULL;
     }
@@ -22484,6 +22538,206 @@ static opd_tensors opdi_parcel_list(const opd_value *v, bool history) {
         if (p && !list[k]) { return opd_tensors_of(NULL, 0); }
     }
     return list ? opd_tensors_of(list, v->n) : opd_tensors_of(NULL, 0);
+}
+
+//-- writing into what is saved
+//
+//  Hooks that keep what is saved where it lies, in a table by its storage.  A write copies what the table has of that
+//  storage, before it is written.
+
+/* A tensor as it was saved, perhaps several times. */
+typedef struct opdi_untouched {
+    struct opdi_untouched *next, **at, *over;     /* in its row of the table; what points at it there */
+    struct opdi_mutation *mode;
+    const void *key;                              /* its storage; when it has been copied, itself */
+    opd_tensor *t;                                /* a reference; NULL: the mode is over */
+    uint32_t version;
+    int32_t refs;                                 /* nodes */
+} opdi_untouched;
+typedef struct opdi_mutation {
+    opdi_untouched **rows;                        /* a power of two of them */
+    int64_t nrows, n;
+    opdi_packer *packer;
+} opdi_mutation;
+static opdi_mutex opdi_mutation_lock = OPDI_MUTEX_INIT;   /* the tables */
+
+static opdi_untouched **opdi_mutation_row(const opdi_mutation *m, const void *key) {
+    return &m->rows[((uintptr_t)key / 16 * (uintptr_t)0x9E3779B97F4A7C15u >> 20) & (uint64_t)(m->nrows - 1)];
+}
+static void opdi_untouched_put(const opdi_mutation *m, opdi_untouched *u) {
+    u->at = opdi_mutation_row(m, u->key);
+    u->next = *u->at;
+    if (u->next) { u->next->at = &u->next; }
+    *u->at = u;
+}
+static void opdi_untouched_take(opdi_untouched *u) {
+    *u->at = u->next;
+    if (u->next) { u->next->at = u->at; }
+}
+//-- Twice as many rows; as many as before when there is no memory.
+static void opdi_mutation_spread(opdi_mutation *m) {
+    const int mark = opd_error_mark();
+    opdi_mutation wide = *m;
+    int64_t i;
+    wide.nrows = 2 * m->nrows;
+    wide.rows = (opdi_untouched **)opdi_alloc((size_t)wide.nrows * sizeof *wide.rows);
+    (void)opd_error_rewind(mark);
+    if (!wide.rows) { return; }
+    memset(wide.rows, 0, (size_t)wide.nrows * sizeof *wide.rows);
+    for (i = 0; i < m->nrows; i++) {
+        opdi_untouched *u, *next;
+        for (u = m->rows[i]; u; u = next) { next = u->next; opdi_untouched_put(&wide, u); }
+    }
+    opdi_free(m->rows, (size_t)m->nrows * sizeof *m->rows);
+    *m = wide;
+}
+static bool opdi_untouched_is(const opdi_untouched *u, const opd_tensor *t) {
+    return u->t && u->key == t->storage && u->version == OPDI_LOAD(&t->storage->version) && u->t->data == t->data &&
+        u->t->dtype == t->dtype && u->t->ndim == t->ndim &&
+        memcmp(u->t->dims, t->dims, 2 * (size_t)t->ndim * sizeof *t->dims) == 0;
+}
+static void *opdi_mutation_pack(opd_tensor *t, void *user) {
+    opdi_mutation *m = (opdi_mutation *)user;
+    opdi_untouched *u, *made = (opdi_untouched *)opdi_alloc(sizeof *made);
+    int looked = 0;
+    if (!made) { return NULL; }
+    opdi_lock(&opdi_mutation_lock);
+    for (u = *opdi_mutation_row(m, t->storage); u && !opdi_untouched_is(u, t); u = ++looked < 8 ? u->next : NULL) { }
+    if (u) { u->refs++; }
+    else {
+        memset(made, 0, sizeof *made);
+        made->mode = m;
+        made->key = t->storage;
+        made->t = opd_keep(t);
+        made->version = OPDI_LOAD(&t->storage->version);
+        made->refs = 1;
+        opdi_untouched_put(m, made);
+        if (++m->n > m->nrows) { opdi_mutation_spread(m); }
+    }
+    opdi_unlock(&opdi_mutation_lock);
+    if (u) { opdi_free(made, sizeof *made); }
+    return u ? u : made;
+}
+static opd_tensor *opdi_mutation_unpack(void *packed, void *user) {
+    const opdi_untouched *u = (const opdi_untouched *)packed;
+    opd_tensor *t;
+    uint32_t now;
+    (void)user;
+    opdi_lock(&opdi_mutation_lock);
+    t = opd_keep(u->t);
+    now = t && u->key != u ? OPDI_LOAD(&t->storage->version) : u->version;
+    opdi_unlock(&opdi_mutation_lock);
+    if (!t) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to backward outside of the 'allow_mutation_on_saved_tensors' "
+                       "context in which the graph was originally recorded.");
+        return NULL;
+    }
+    t = opdi_own(t);
+    return now == u->version ? t : opdi_fail_written(t, now, u->version);
+}
+static void opdi_mutation_drop(void *packed, void *user) {
+    opdi_untouched *u = (opdi_untouched *)packed;
+    int32_t left;
+    (void)user;
+    opdi_lock(&opdi_mutation_lock);
+    left = --u->refs;
+    if (left == 0) { opdi_untouched_take(u); u->mode->n--; }
+    opdi_unlock(&opdi_mutation_lock);
+    if (left > 0) { return; }
+    opd_release(u->t);
+    opdi_free(u, sizeof *u);
+}
+//-- The next that t's memory has as it is now, with a reference.
+static opdi_untouched *opdi_mutation_next(const opdi_mutation *m, const opd_tensor *t) {
+    opdi_untouched *u;
+    opdi_lock(&opdi_mutation_lock);
+    u = *opdi_mutation_row(m, t->storage);
+    while (u && (u->key != t->storage || u->version != OPDI_LOAD(&t->storage->version))) { u = u->next; }
+    if (u) { u->refs++; }
+    opdi_unlock(&opdi_mutation_lock);
+    return u;
+}
+//-- t is about to be written: what is saved of its memory is copied.
+static int opdi_mutation_write(opdi_mutation *m, const opd_tensor *t) {
+    opdi_untouched *u;
+    while (opd_ok() && (u = opdi_mutation_next(m, t)) != NULL) {
+        opd_tensor *old = u->t, *copy = opdi_tensor_make(old->dims, NULL, old->ndim, (opd_scalar_type)old->dtype,
+                                                         opdi_place_of(old));
+        if (copy && opdi_copy(copy, old) == 0) {
+            opdi_lock(&opdi_mutation_lock);
+            u->t = copy;
+            opdi_untouched_take(u);
+            u->key = u;
+            opdi_untouched_put(m, u);
+            opdi_unlock(&opdi_mutation_lock);
+            copy = old;
+        }
+        opd_release(copy);
+        opdi_mutation_drop(u, NULL);
+    }
+    return opd_ok() ? 0 : -1;
+}
+static void opdi_mutation_free(void *user) {
+    opdi_mutation *m = (opdi_mutation *)user;
+    opdi_free(m->rows, (size_t)m->nrows * sizeof *m->rows);
+    opdi_free(m, sizeof *m);
+}
+
+int opd_allow_mutation_begin(void) {
+    opdi_thread *th = opdi_self();
+    opd_saved_hooks hooks;
+    opdi_mutation *m;
+    if (!opd_ok()) { return -1; }
+    if (th->mutation) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "allow_mutation_on_saved_tensors contexts cannot be nested");
+    }
+    m = (opdi_mutation *)opdi_alloc(sizeof *m);
+    if (!m) { return -1; }
+    memset(m, 0, sizeof *m);
+    memset(&hooks, 0, sizeof hooks);
+    hooks.pack = opdi_mutation_pack;
+    hooks.unpack = opdi_mutation_unpack;
+    hooks.drop = opdi_mutation_drop;
+    hooks.user = m;
+    hooks.destroy = opdi_mutation_free;
+    m->nrows = 64;
+    m->rows = (opdi_untouched **)opdi_alloc((size_t)m->nrows * sizeof *m->rows);
+    if (m->rows) { memset(m->rows, 0, (size_t)m->nrows * sizeof *m->rows); }
+    if (!m->rows || opd_saved_hooks_push(&hooks)) {
+        if (m->rows) { opdi_free(m->rows, (size_t)m->nrows * sizeof *m->rows); }
+        opdi_free(m, sizeof *m);
+        return -1;
+    }
+    m->packer = th->packer;
+    th->mutation = m;
+    return 0;
+}
+void opd_allow_mutation_end(void) {
+    opdi_thread *th = opdi_self();
+    opdi_mutation *m = th->mutation;
+    opdi_packer *packer, **at;
+    opdi_untouched *u, *over = NULL;
+    int64_t i;
+    if (!m) { return; }
+    th->mutation = NULL;
+    packer = m->packer;
+    opdi_lock(&opdi_mutation_lock);
+    for (i = 0; i < m->nrows; i++) {
+        for (u = m->rows[i]; u; u = u->next) { u->refs++; u->over = over; over = u; }
+    }
+    opdi_unlock(&opdi_mutation_lock);
+    while ((u = over) != NULL) {                  /* what goes with a tensor may run anything: outside of the lock */
+        opd_tensor *t;
+        over = u->over;
+        opdi_lock(&opdi_mutation_lock);
+        t = u->t;
+        u->t = NULL;
+        opdi_unlock(&opdi_mutation_lock);
+        opd_release(t);
+        opdi_mutation_drop(u, NULL);
+    }
+    for (at = &th->packer; *at && *at != packer; at = &(*at)->outer) { }
+    if (*at) { *at = packer->outer; opdi_packer_release(packer); }
 }
 
 //-- What a node saved under a name of its operator's schema, or "result".
@@ -36995,6 +37249,7 @@ static int opdi_batch_norm_track(opd_tensor *running, const opdi_norm *k, opd_sc
     int64_t i;
     if (!running) { return 0; }
     if (opdi_check_internal_overlap(running)) { return -1; }
+    if (opdi_version_up(opdi_self(), running, true)) { return -1; }
     desk = opdi_own(opdi_tensor_make(&k->c, NULL, 1, OPD_FLOAT64, OPD_CPU));
     if (!desk || opdi_copy(desk, running)) { return -1; }
     for (i = 0; i < k->c; i++) {

@@ -550,6 +550,189 @@ TEST(saved_tensor_hooks_switched_off) {                /* test_disabling_saved_t
     opd_saved_hooks_pop();
 }
 
+//-- writing into what is saved: upstream's TestAllowMutationOnSaved ----------------------------------------------------
+
+static opd_tensor *sin_(opd_tensor *t) { static opd_op *op; return OPD_CALL(OPD_OP(&op, "aten::sin_"), t); }
+static opd_tensor *square(opd_tensor *t) { return opd_pow_Tensor_Scalar(t, OPD_V(2)); }
+static opd_tensor *clone_of(opd_tensor *t) { return opd_clone(t); }
+static opd_tensor *large(void) {
+    opd_tensor *a = opd_linspace(OPD_V(0.1), OPD_V(0.9), 3000, OPD_FLOAT64);
+    return opd_tensor_set_requires_grad(a, true);
+}
+static int64_t copies_made(opd_tensor *(*write)(opd_tensor *), opd_tensor *t) {
+    const int64_t live = opd_memory_stats().live;
+    CHECK(write(t) != NULL);
+    return (opd_memory_stats().live - live) / (3000 * 8);
+}
+static void check_twice(opd_tensor *a, double factor) {
+    int i;
+    CHECK_OR_RETURN(opd_tensor_grad(a) != NULL);
+    for (i = 0; i < 3000; i += 700) {
+        CHECK_NEAR(opd_data_f64(opd_tensor_grad(a))[i], factor * opd_data_f64(a)[i], 1e-12);
+    }
+}
+static opd_tensor *sin_in_no_grad(opd_tensor *t) {
+    opd_tensor *r = NULL;
+    OPD_NO_GRAD { r = sin_(t); }
+    return r;
+}
+
+TEST(saved_may_be_written) {                      /* test_basic, test_save_base_and_modify_view, _view_modify_base */
+    opd_tensor *a, *b, *out;
+    OPD_ALLOW_MUTATION {
+        a = large();
+        b = clone_of(a);
+        out = opd_sum(square(b));
+        CHECK_INT(copies_made(sin_in_no_grad, b), 1);
+        CHECK_INT(opd_backward(out), 0);
+        check_twice(a, 2);
+
+        a = large();
+        b = clone_of(a);
+        out = opd_sum(square(b));
+        CHECK(sin_(opd_slice(b, 0, OPD_V(1), OPD_NONE, 1)) && sin_(opd_slice(b, 0, OPD_V(0), OPD_V(2), 1)));
+        CHECK_INT(opd_backward(out), 0);
+        check_twice(a, 2);
+
+        a = large();
+        b = clone_of(a);
+        out = opd_sum(square(opd_slice(b, 0, OPD_NONE, OPD_NONE, 1)));
+        CHECK(sin_(b) != NULL);
+        CHECK_INT(opd_backward(out), 0);
+        check_twice(a, 2);
+    }
+}
+TEST(saved_many_times_is_copied_once) {           /* test_saved_same_tensor_many_times, _different_versions */
+    opd_tensor *a = large(), *b, *out, *two = of(2), *x;
+    OPD_ALLOW_MUTATION {
+        b = clone_of(a);
+        x = opd_add(opd_mul(b, b), opd_mul(b, b));
+        out = opd_sum(x);
+        CHECK_INT(copies_made(sin_in_no_grad, b), 1);
+        CHECK_INT(opd_backward(out), 0);
+        check_twice(a, 4);
+
+        a = large();
+        b = clone_of(a);
+        out = square(b);
+        OPD_NO_GRAD { CHECK(OPD_CALL(op_named("aten::mul_.Tensor"), b, two) != NULL); }
+        out = opd_sum(opd_add(out, square(b)));   /* d (2a)^2/d(2a) = 4a, which the write in no_grad hides */
+        CHECK_INT(copies_made(sin_in_no_grad, b), 1);
+        CHECK_INT(copies_made(sin_in_no_grad, b), 0);
+        CHECK_INT(opd_backward(out), 0);
+        check_twice(a, 2 + 4);
+    }
+}
+TEST(saved_and_gone_is_not_copied) {              /* test_saved_but_not_anymore */
+    opd_tensor *a = large(), *b;
+    OPD_ALLOW_MUTATION {
+        b = clone_of(a);
+        OPD_SCOPE { CHECK(square(b) != NULL); }
+        CHECK_INT(copies_made(sin_in_no_grad, b), 0);
+        OPD_SCOPE { CHECK_INT(opd_backward(opd_sum(square(b))), 0); }
+        CHECK_INT(copies_made(sin_in_no_grad, b), 0);
+    }
+}
+TEST(written_values_and_second_derivatives) {     /* test_double_backward; a leaf under no_grad; out= */
+    opd_tensor *a = large(), *b, *out, *g = NULL;
+    opd_backward_options o = options();
+    opd_value v[2];
+    o.create_graph = true;
+    OPD_ALLOW_MUTATION {
+        b = clone_of(a);
+        out = opd_sum(square(b));
+        CHECK(sin_(b) != NULL);
+        CHECK_INT(opd_autograd_grad(&out, 1, &a, 1, &o, &g), 0);
+        CHECK_INT(opd_backward(opd_sum(g)), 0);
+        CHECK_NEAR(first(opd_tensor_grad(a)), 2, 0);
+
+        a = large();                              /* test_with_out_variant */
+        b = opd_rand(OPD_INTS(3000), OPD_FLOAT64);
+        g = clone_of(b);
+        out = opd_sum(opd_mul(a, b));
+        OPD_NO_GRAD {
+            v[0] = opd_value_tensor(a);
+            v[1] = opd_value_tensor(b);
+            CHECK(opd_call_op(op_named("aten::sin.out"), v, 2) == b);
+            CHECK(sin_(a) == a);
+        }
+        CHECK_INT(opd_backward(out), 0);
+        CHECK_NEAR(first(opd_tensor_grad(a)), first(g), 0);
+
+        a = large();                              /* the value of its own node; the node of the write itself */
+        b = opd_exp(a);
+        g = opd_detach(clone_of(b));
+        CHECK(sin_(b) == b);
+        CHECK_INT(opd_backward(opd_sum(b)), 0);
+        CHECK_NEAR(first(opd_tensor_grad(a)), first(g) * cos(first(g)), 1e-12);
+    }
+}
+TEST(saved_outside_of_the_mode) {                 /* test_backward_out_of_context, test_disallow_nesting */
+    opd_tensor *a = large(), *b, *out = NULL;
+    opd_saved_hooks h = doubling();
+    OPD_ALLOW_MUTATION {
+        out = opd_sum(square(clone_of(a)));
+        CHECK_INT(opd_allow_mutation_begin(), -1);
+        CHECK_ERROR(OPD_ERROR_AUTOGRAD, "allow_mutation_on_saved_tensors contexts cannot be nested");
+        OPD_ALLOW_MUTATION { CHECK(false); }
+        opd_error_clear();
+    }
+    CHECK_INT(opd_backward(out), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in "
+                "which the graph was originally recorded.");
+    OPD_ALLOW_MUTATION {                          /* another one is no help */
+        CHECK_INT(opd_backward(out), -1);
+        CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to backward outside");
+    }
+    b = clone_of(a);                              /* saved before: as ever */
+    out = opd_sum(square(b));
+    OPD_ALLOW_MUTATION { CHECK(sin_(b) != NULL); }
+    CHECK_INT(opd_backward(out), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "modified by an inplace operation");
+    CHECK_INT(opd_allow_mutation_begin(), 0);     /* hooks inside are asked first, and may outlive it */
+    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    out = opd_exp(a);
+    opd_allow_mutation_end();
+    opd_allow_mutation_end();                     /* none is open: harmless */
+    CHECK_INT(packs, 1);
+    out = opd_sum(opd_exp(out));
+    CHECK_INT(packs, 2);
+    opd_saved_hooks_pop();
+    CHECK_INT(opd_backward(out), 0);
+    CHECK_INT(opd_saved_hooks_disable("no hooks here"), 0);
+    CHECK_INT(opd_allow_mutation_begin(), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "no hooks here");
+    CHECK_INT(opd_saved_hooks_disable(NULL), 0);
+}
+TEST(many_saved_parts_of_one_memory) {
+    opd_tensor *a = large(), *b = clone_of(a), *sum = of(0);
+    int i;
+    OPD_ALLOW_MUTATION {
+        for (i = 0; i < 3000; i++) { sum = opd_add(sum, square(opd_select(b, 0, i))); }
+        for (i = 0; i < 3000; i += 3) { CHECK(sin_(opd_select(b, 0, i)) != NULL); }
+        CHECK_INT(opd_backward(sum), 0);
+        check_twice(a, 2);
+    }
+}
+TEST(saved_may_be_written_when_memory_runs_out) {
+    int64_t n;
+    for (n = 1; n < 300; n++) {
+        OPD_SCOPE {
+            opd_tensor *a = leaf(3), *b = clone_of(a), *out;
+            (void)opd_memory_fail_at(n, false);
+            OPD_ALLOW_MUTATION {
+                out = opd_sum(square(b));
+                (void)sin_(b);
+                if (opd_backward(out) == 0) { CHECK_NEAR(grad_of(a), 6, 0); }
+            }
+            (void)opd_memory_fail_at(0, false);
+        }
+        if (opd_ok()) { break; }
+        CHECK_ERROR(OPD_ERROR_MEMORY, "");
+    }
+    CHECK(n > 10 && n < 300);
+}
+
 static int k_product(opd_call *call) {
     opd_tensors xs = opd_arg_tensors(call, 0);
     return opd_return_tensor(call, opd_mul(xs.data[0], xs.data[1]));
