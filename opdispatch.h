@@ -1300,14 +1300,24 @@ OPD_API int opd_node_saved_hooks(opd_node *node, const char *name, const opd_sav
 
 /* torch.utils.checkpoint (use_reentrant=False): calls fn, which fills outputs, but keeps only the inputs of what it
    saves for backward, which calls fn again with equal inputs and the default generator as it was.  fn must do the same
-   each time (random numbers: of the default generator).  Checkpoints may be nested, and differentiated twice.
-   Outputs belong to the scope of the caller.  destroy gets the user pointer when the graph is gone, or at once when fn
-   fails.  0, or -1 with an error: the outputs are NULL, and without a call of fn the user pointer stays the caller's.
-   */
+   each time (random numbers: of the default generator, or of those given).  That second call ends early: when all that
+   is needed is there, its next operator fails, so fn checks opd_ok() before it reads data, as ever.  Checkpoints may
+   be nested, and differentiated twice.  Outputs belong to the scope of the caller.  destroy gets the user pointer when
+   the graph is gone, or at once when fn fails.  0, or -1 with an error: the outputs are NULL, and without a call of fn
+   the user pointer stays the caller's. */
 typedef int (*opd_checkpoint_fn)(opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int noutputs,
                                  void *user);
 OPD_API int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
                            int ninputs, opd_tensor **outputs, int noutputs);
+typedef struct opd_checkpoint_options {
+    bool no_early_stop;                  /* fn's second call runs to its end (early_stop=False) */
+    bool no_preserve_rng_state;          /* in it the default generator goes on from where it is */
+    opd_generator *const *generators;    /* further ones that are as they were, and then what they are again; they live */
+    int ngenerators;                     /* as long as the graph.  The array is copied. */
+} opd_checkpoint_options;
+/* The same with options; NULL: none. */
+OPD_API int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
+                                int ninputs, opd_tensor **outputs, int noutputs, const opd_checkpoint_options *options);
 
 /* torch.autograd.set_detect_anomaly, for all threads: nodes remember where they were recorded, and a backward that
    fails tells it through the log, with the chain of nodes that were at work then.  With check_nan a formula that gives
@@ -1360,7 +1370,9 @@ OPD_API opd_tensor *opd_jvp_tangent(opd_jvp_call *jv, int i);                 /*
 OPD_API opd_tensor *opd_jvp_tangent_at(opd_jvp_call *jv, int i, int k);       /* that of element k of a list argument */
 OPD_API opd_tensor *opd_jvp_result(opd_jvp_call *jv, int i);                  /* result i; lists count flat */
 /* Gives the tangent of result i, of its sizes (kept at once); none given: no tangent.  0, or -1; a NULL after something
-   failed passes the error on. */
+   failed passes the error on.  The jvp of a custom function gives one for each differentiable output: of an output that
+   is an input marked dirty, the input's tangent, into which it has written; of one that is a view of an input, the
+   same view of that one's tangent. */
 OPD_API int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent);
 /* The context of a custom function, or NULL.  Arguments and results are its inputs and outputs there. */
 OPD_API opd_context *opd_jvp_context(const opd_jvp_call *jv);
@@ -3571,7 +3583,9 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(opd_scalar_type, opd_promote_type, 3, (opd_scalar_type, opd_tensor *const *, int)) \
     X(int, opd_allow_mutation_begin, 0, ()) \
     V(opd_allow_mutation_end, 0, ()) \
-    X(int, opd_context_maybe_clear_saved_tensors, 1, (opd_context *))
+    X(int, opd_context_maybe_clear_saved_tensors, 1, (opd_context *)) \
+    X(int, opd_checkpoint_with, 8, (opd_checkpoint_fn, void *, opd_destroy, opd_tensor *const *, int, opd_tensor **, int, \
+      const opd_checkpoint_options *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -17085,6 +17099,10 @@ opd_tensor *opd_jvp_tangent(opd_jvp_call *jv, int i) { return opd_jvp_tangent_at
 opd_tensor *opd_jvp_result(opd_jvp_call *jv, int i) { return i >= 0 && i < jv->nresults ? jv->results[i] : NULL; }
 int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent) {
     if (!opd_ok()) { return -1; }
+    if (i >= jv->nresults && jv->ctx) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Function's jvp returned an invalid number of forward gradients (expected "
+                        "%d but got %d)", jv->nresults, i + 1);
+    }
     if (i < 0 || i >= jv->nresults || !tangent) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "the forward formula of %s gives %s %d",
                         jv->op ? jv->op->name : jv->ctx->name,
@@ -17482,8 +17500,57 @@ static int opdi_forward_copy(opd_tensor *copy, opd_tensor *t) {
     return rc;
 }
 
+//-- Output r of a custom function was an input and written to; version: of its tangent before the jvp.
+static int opdi_check_dirty_tangent(opd_tensor *tangent, const opd_tensor *given, uint32_t version) {
+    if (OPDI_LOAD(&tangent->storage->version) == version) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "An inplace custom Function is not modifying the forward mode gradients "
+                        "inplace. If the forward is modifying an input inplace, then the jvp function must modify the "
+                        "corresponding gradient inplace.");
+    }
+    return given == tangent ? 0 : opd_fail(OPD_ERROR_AUTOGRAD, "An inplace custom Function is not returning the forward "
+                                           "mode gradients as-is. If the forward is modifying an input inplace, then "
+                                           "the jvp function must modify the gradient inplace and return it as-is.");
+}
+//-- Output r is a view of an input that has a tangent.
+static int opdi_check_view_tangent(const opd_tensor *r, const opd_tensor *given) {
+    const opd_tensor *part = opdi_tangent_of(r);
+    if (!part) { return -1; }
+    if (!opdi_same_memory(part, given)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "A custom Function's forward is returning a view (or an input as-is) but "
+                        "the jvp is not returning a view.");
+    }
+    return part->data == given->data && opdi_has_sizes(given, part->dims, part->ndim) &&
+        memcmp(given->dims + given->ndim, part->dims + part->ndim, (size_t)part->ndim * sizeof *part->dims) == 0 ? 0
+        : opd_fail(OPD_ERROR_AUTOGRAD, "A custom Function is returning a view but the jvp is not returning a view of the "
+                   "given grad input.");
+}
+//-- Gives output i of a custom function its tangent.
+static int opdi_forward_output(const opd_context *ctx, opd_jvp_call *jv, int i, const uint32_t *versions) {
+    opd_tensor *r = jv->results[i];
+    int e, rc = 0;
+    if (!r || !opdi_differentiable(r) || opdi_is_listed(&ctx->constant, r)) { return 0; }
+    if (!jv->out[i]) {
+        int k, n = 0;
+        for (k = 0; k < jv->nresults; k++) { n += jv->out[k] != NULL; }
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Function's jvp returned an invalid number of forward gradients (expected "
+                        "%d but got %d: none for output %d)", jv->nresults, n, i);
+    }
+    if (opdi_is_listed(&ctx->dirty, r)) {
+        for (e = 0; e < jv->ninputs && jv->inputs[e] != r; e++) { }
+        if (e == jv->ninputs) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "Only input Tensors should be given to opd_context_mark_dirty. If a "
+                            "Tensor is not an input, there is no need to pass it to mark_dirty.");
+        }
+        if (jv->tangents[e]) { return opdi_check_dirty_tangent(jv->tangents[e], jv->out[i], versions[e]); }
+    } else if (opdi_jvp_is_view(jv->inputs, jv->ninputs, r, false, &rc) && rc == 0 && opdi_has_tangent(r)) {
+        return opdi_check_view_tangent(r, jv->out[i]);
+    }
+    return rc || opdi_tangent_give(r, jv->out[i], false) ? -1 : 0;
+}
+
 //-- Tangents for the outputs of a custom function, by its jvp.
 static int opdi_forward_outputs(opd_context *ctx) {
+    uint32_t *versions;
     opd_jvp_call jv;
     int32_t i, k, e = 0;
     int rc;
@@ -17495,12 +17562,14 @@ static int opdi_forward_outputs(opd_context *ctx) {
     jv.tangents = opdi_scope_tensors(jv.ninputs);
     jv.results = opdi_scope_tensors(jv.nresults);
     jv.out = opdi_scope_tensors(jv.nresults);
-    if (!jv.inputs || !jv.tangents || !jv.results || !jv.out) { return -1; }
+    versions = (uint32_t *)opdi_scope_alloc((size_t)OPDI_MAX(jv.ninputs, 1) * sizeof *versions);
+    if (!jv.inputs || !jv.tangents || !jv.results || !jv.out || !versions) { return -1; }
     for (i = 0; i < ctx->ninputs; i++) {
         const opd_value *v = &ctx->inputs[i];
         for (k = 0; k < ctx->first[i + 1] - ctx->first[i]; k++, e++) {
             jv.inputs[e] = v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->u.t;
             jv.tangents[e] = opdi_tangent_of(jv.inputs[e]);
+            versions[e] = jv.tangents[e] ? OPDI_LOAD(&jv.tangents[e]->storage->version) : 0;
         }
     }
     for (i = 0; i < ctx->noutputs; i++) { jv.results[i] = opdi_tensor_in(&ctx->outputs[i]); }
@@ -17512,12 +17581,8 @@ static int opdi_forward_outputs(opd_context *ctx) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "the jvp of %s failed without saying why", ctx->name);
     }
     if (!opd_ok()) { return opdi_fail_more(" [in the jvp of %s]", ctx->name); }
-    for (i = 0; i < ctx->noutputs && rc == 0; i++) {
-        opd_tensor *r = jv.results[i];
-        if (!r || !opdi_differentiable(r) || opdi_is_listed(&ctx->constant, r)) { continue; }
-        if (!opdi_is_listed(&ctx->dirty, r) && opdi_jvp_is_view(jv.inputs, jv.ninputs, r, false, &rc)) { continue; }
-        if (jv.out[i]) { rc = opdi_tangent_give(r, jv.out[i], false); }
-    }
+    for (i = 0; i < ctx->noutputs && rc == 0; i++) { rc = opdi_forward_output(ctx, &jv, i, versions); }
+    if (rc) { return opdi_fail_more(" [in the jvp of %s]", ctx->name); }
     return rc;
 }
 static int opdi_forward_function(opd_context *ctx) {
@@ -22466,8 +22531,8 @@ static opdi_parcel *opdi_pack(opdi_packer *packer, const opd_node *n, opd_tensor
     return NULL;
 }
 
-//-- Gives one kept value of a node to the hooks.
-static int opdi_pack_value(opdi_packer *packer, opd_node *n, opd_value *v) {
+//-- Gives one kept value of a node to the hooks; of a list all, or element `only`.
+static int opdi_pack_value(opdi_packer *packer, opd_node *n, opd_value *v, int32_t only) {
     opdi_parcel *p;
     int32_t k;
     if (v->tag == OPD_TAG_TENSOR && !(v->u.t->flags & OPDI_WRAPPED)) {
@@ -22479,7 +22544,7 @@ static int opdi_pack_value(opdi_packer *packer, opd_node *n, opd_value *v) {
     }
     for (k = 0; v->tag == OPD_TAG_TENSORS && v->u.tensors && k < v->n; k++) {
         opd_tensor **at = (opd_tensor **)(uintptr_t)&v->u.tensors[k], *old = *at;
-        if (!old || opdi_parcel_at(old) || old->backend == OPD_META) { continue; }       /* a fake holds nothing */
+        if (!old || opdi_parcel_at(old) || old->backend == OPD_META || (only >= 0 && k != only)) { continue; }
         if (!(p = opdi_pack(packer, n, old))) { return -1; }
         *at = (opd_tensor *)((uintptr_t)p | OPDI_PACKED);
         opdi_drop(old);
@@ -22492,7 +22557,7 @@ static int opdi_node_pack(opd_node *n) {
     opdi_packer *packer = opdi_self()->packer;
     int i, rc = 0;
     (void)OPDI_ADD(&packer->refs, 1);
-    for (i = 0; i < n->nkept + n->nresults && rc == 0; i++) { rc = opdi_pack_value(packer, n, &opdi_kept(n)[i]); }
+    for (i = 0; i < n->nkept + n->nresults && rc == 0; i++) { rc = opdi_pack_value(packer, n, &opdi_kept(n)[i], -1); }
     opdi_packer_release(packer);
     return rc;
 }
@@ -22740,6 +22805,9 @@ void opd_allow_mutation_end(void) {
     if (*at) { *at = packer->outer; opdi_packer_release(packer); }
 }
 
+/* One saved tensor: a kept value, or element k of one that is a list (-1: it is none). */
+typedef struct opdi_saved_place { opd_value *v; int32_t k; } opdi_saved_place;
+
 //-- What a node saved under a name of its operator's schema, or "result".
 static opd_value *opdi_saved_named(opd_node *node, const char *name) {
     const opdi_card *card = opdi_plain_node(node) ? node->formula->card : NULL;
@@ -22763,47 +22831,77 @@ static opd_value *opdi_saved_named(opd_node *node, const char *name) {
     }
     return NULL;
 }
+//-- "name", "name[2]".  False: there is no such one.
+static bool opdi_saved_find(opd_node *node, const char *name, opdi_saved_place *at) {
+    const char *bracket = name ? strchr(name, '[') : NULL;
+    char base[80], *end;
+    if (!bracket) { at->k = -1; return name && (at->v = opdi_saved_named(node, name)) != NULL; }
+    snprintf(base, sizeof base, "%.*s", (int)OPDI_MIN(bracket - name, 79), name);
+    at->v = opdi_saved_named(node, base);
+    at->k = (int32_t)OPDI_MIN(strtoul(bracket + 1, &end, 10), INT32_MAX);
+    return at->v && at->v->tag == OPD_TAG_TENSORS && end > bracket + 1 && strcmp(end, "]") == 0 && at->k < at->v->n;
+}
 
-static opd_value *opdi_saved_of(opd_node *node, const char *name, const char *freed) {
-    opd_value *v;
-    if (!opd_ok()) { return NULL; }
-    v = name ? opdi_saved_named(node, name) : NULL;
-    if (!v) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s saves no '%s'", opd_node_name(node), name ? name : "NULL");
-        return NULL;
+//-- Finds it and goes into the node.
+static bool opdi_saved_of(opd_node *node, const char *name, const char *freed, opdi_saved_place *at) {
+    if (!opd_ok()) { return false; }
+    if (!opdi_saved_find(node, name, at)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s saves no '%s'", opd_node_name(node), name ? name : "NULL") == 0;
     }
     if (!opdi_saved_enter(node)) {
         if (opd_ok()) { (void)(freed ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", freed) : opdi_fail_freed(node)); }
-        return NULL;
+        return false;
     }
+    if (at->k >= 0 || at->v->tag != OPD_TAG_TENSORS) { return true; }
+    opdi_saved_leave(node, false);
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s saves a list '%s' of %d tensors: say which, as in '%s[0]'",
+                    opd_node_name(node), name, at->v->n, name) == 0;
+}
+//-- As a kept value and the version that it was saved with.
+static opd_value opdi_saved_value(const opdi_saved_place *at, uint32_t *version) {
+    struct opdi_parcel *p;
+    opd_value v;
+    if (at->k < 0) { *version = (uint32_t)at->v->n; return *at->v; }
+    *version = ((const uint32_t *)(const void *)(at->v->u.tensors + at->v->n))[at->k];
+    p = opdi_parcel_at(at->v->u.tensors[at->k]);
+    v = at->v->u.tensors[at->k] ? opd_value_tensor(at->v->u.tensors[at->k]) : opd_value_none();
+    if (p) { v.tag = OPDI_TAG_PACKED; v.u.object = p; }
     return v;
 }
 
 opd_tensor *opd_node_saved(opd_node *node, const char *name) {
-    opd_value *v = opdi_saved_of(node, name, NULL);
+    opdi_saved_place at;
     opd_tensor *t;
-    if (!v) { return NULL; }
-    if (v->tag == OPDI_TAG_PACKED) { t = opdi_parcel_tensor((opdi_parcel *)v->u.object, true); }
-    else { t = opdi_own(opd_keep(opdi_unpack(node, v, (uint32_t)v->n))); }
+    opd_value v;
+    uint32_t version;
+    if (!opdi_saved_of(node, name, NULL, &at)) { return NULL; }
+    v = opdi_saved_value(&at, &version);
+    if (v.tag == OPDI_TAG_PACKED) { t = opdi_parcel_tensor((opdi_parcel *)v.u.object, true); }
+    else { t = opdi_own(opd_keep(opdi_unpack(node, &v, version))); }
     opdi_saved_leave(node, false);
     return t;
 }
 
 int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks *hooks) {
-    opd_value *v = opdi_saved_of(node, name, "Calling register_hooks on a saved tensor after it has been freed. Saved "
-                                 "intermediate values of the graph are freed when you call opd_backward or "
-                                 "opd_autograd_grad. Specify retain_graph if you need to backward through the graph a "
-                                 "second time or if you need to access saved variables after calling backward.");
-    opdi_packer *packer = v ? opdi_packer_make(hooks) : NULL;
-    int rc = packer ? 0 : -1;
-    if (!v) { return -1; }
-    if (rc == 0 && v->tag == OPDI_TAG_PACKED) {
+    opdi_saved_place at;
+    opdi_packer *packer;
+    opd_value v;
+    uint32_t version;
+    int rc;
+    if (!opdi_saved_of(node, name, "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate "
+                       "values of the graph are freed when you call opd_backward or opd_autograd_grad. Specify "
+                       "retain_graph if you need to backward through the graph a second time or if you need to access "
+                       "saved variables after calling backward.", &at)) { return -1; }
+    packer = opdi_packer_make(hooks);
+    v = opdi_saved_value(&at, &version);
+    rc = packer ? 0 : -1;
+    if (rc == 0 && v.tag == OPDI_TAG_PACKED) {
         rc = opd_fail(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor whose hooks have already been set. "
                       "Hint: only one pair of hooks is allowed at a time.");
-    } else if (rc == 0 && v->tag != OPD_TAG_TENSOR) {
+    } else if (rc == 0 && v.tag != OPD_TAG_TENSOR) {
         rc = opd_fail(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor with value None is forbidden");
     }
-    if (rc == 0) { rc = opdi_unpack(node, v, (uint32_t)v->n) ? opdi_pack_value(packer, node, v) : -1; }
+    if (rc == 0) { rc = opdi_unpack(node, &v, version) ? opdi_pack_value(packer, node, at.v, at.k) : -1; }
     if (rc && packer) { packer->hooks.destroy = NULL; }       /* the user pointer stays the caller's */
     if (packer) { opdi_packer_release(packer); }
     opdi_saved_leave(node, false);
@@ -22821,7 +22919,11 @@ typedef struct opdi_recompute {
     int64_t id;                                   /* of the backward, -1: none */
     int64_t n, cap;
     opd_tensor **saved;
+    bool stopped;                                 /* all there before the function's end */
 } opdi_recompute;
+
+/* A generator (NULL: the default one), and where it was. */
+typedef struct opdi_random_state { opd_generator *g; uint64_t at[2]; } opdi_random_state;
 
 typedef struct opdi_checkpoint {
     int32_t refs;
@@ -22830,7 +22932,9 @@ typedef struct opdi_checkpoint {
     opd_destroy destroy;
     opd_plugin *plugin;
     opdi_state state;
-    uint64_t random[2];
+    opdi_random_state *random;                    /* nrandom */
+    int nrandom;
+    bool stops;                                   /* early */
     opd_value *inputs;                            /* ninputs, kept as a node keeps them */
     bool *wants;                                  /* ninputs: require grad */
     int ninputs, noutputs;
@@ -22840,8 +22944,18 @@ typedef struct opdi_checkpoint {
 } opdi_checkpoint;
 
 static opdi_mutex opdi_checkpoint_lock = OPDI_MUTEX_INIT;
-static void opdi_random_get(uint64_t state[2]);
-static void opdi_random_set(const uint64_t state[2]);
+static void opdi_random_get(opd_generator *g, uint64_t state[2]);
+static void opdi_random_set(opd_generator *g, const uint64_t state[2]);
+//-- Puts the generators where they were, and notes where they are.
+static void opdi_random_swap(opdi_random_state *r, int n) {
+    int i;
+    for (i = 0; i < n; i++) {
+        uint64_t now[2];
+        opdi_random_get(r[i].g, now);
+        opdi_random_set(r[i].g, r[i].at);
+        memcpy(r[i].at, now, sizeof now);
+    }
+}
 
 static void opdi_recompute_free(opdi_recompute *r) {
     int64_t i;
@@ -22865,6 +22979,7 @@ static void opdi_checkpoint_release(void *user) {
     if (c->inputs) { opdi_free(c->inputs, (size_t)OPDI_MAX(c->ninputs, 1) * sizeof *c->inputs); }
     if (c->wants) { opdi_free(c->wants, (size_t)OPDI_MAX(c->ninputs, 1) * sizeof *c->wants); }
     if (c->shapes) { opdi_free(c->shapes, (size_t)c->cap * sizeof *c->shapes); }
+    if (c->random) { opdi_free(c->random, (size_t)c->nrandom * sizeof *c->random); }
     if (c->destroy) { c->destroy(c->user); }
     if (c->plugin) { opdi_plugin_let_go(c->plugin); }
     opdi_free(c, sizeof *c);
@@ -22915,6 +23030,11 @@ static void *opdi_checkpoint_collect(opd_tensor *t, void *user) {
     if (opdi_grow(&saved, r->n, &r->cap, sizeof *r->saved)) { return NULL; }
     r->saved = (opd_tensor **)saved;
     r->saved[r->n++] = opd_keep(t);
+    if (at->checkpoint->stops && r->n >= at->checkpoint->nsaved) {
+        r->stopped = true;
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: all that the recomputation is for is there");
+        return NULL;
+    }
     return (void *)(intptr_t)r->n;
 }
 static opd_tensor *opdi_checkpoint_collected(void *packed, void *user) {
@@ -22943,11 +23063,11 @@ static int opdi_checkpoint_again(opdi_checkpoint *c, opdi_recompute *r) {
     opdi_packer *outer = th->packer;
     opdi_recomputing at;
     opd_saved_hooks hooks;
-    uint64_t random[2];
     opd_tensor **inputs;
+    opdi_random_state *random;
     opdi_frame frame;
     int32_t off = th->packers_off;
-    int i, rc = 0;
+    int i, mark, rc = 0;
     at.checkpoint = c;
     at.run = r;
     memset(&hooks, 0, sizeof hooks);
@@ -22963,18 +23083,21 @@ static int opdi_checkpoint_again(opdi_checkpoint *c, opdi_recompute *r) {
         inputs[i] = t ? opdi_own(opdi_shallow_copy(t)) : NULL;
         if (inputs[i] && c->wants[i]) { inputs[i]->flags |= OPDI_REQUIRES_GRAD; }
     }
-    opdi_random_get(random);
-    opdi_random_set(c->random);
+    random = (opdi_random_state *)opdi_scope_alloc((size_t)OPDI_MAX(c->nrandom, 1) * sizeof *random);
     th->state = c->state;
     th->packers_off = 0;
-    if (!inputs || !opd_ok() || opd_saved_hooks_push(&hooks)) { rc = -1; }
+    if (!inputs || !random || !opd_ok() || opd_saved_hooks_push(&hooks)) { rc = -1; }
     if (rc == 0) {
+        for (i = 0; i < c->nrandom; i++) { random[i] = c->random[i]; }
+        opdi_random_swap(random, c->nrandom);
+        mark = opd_error_mark();
         rc = opdi_checkpoint_call(c, inputs, NULL);
-        opd_saved_hooks_pop();
+        if (r->stopped) { (void)opd_error_rewind(mark); rc = 0; }
+        opdi_random_swap(random, c->nrandom);
+        while (th->packer && th->packer != outer) { opd_saved_hooks_pop(); }
     }
     th->packer = outer;
     th->packers_off = off;
-    opdi_random_set(random);
     opdi_frame_leave(th, &frame);
     if (rc == 0 && r->n != c->nsaved) {
         rc = opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: A different number of tensors was saved during the original "
@@ -23056,11 +23179,26 @@ static int opdi_checkpoint_keep(opdi_checkpoint *c, int i, opd_tensor *t) {
     if (t && t->grad_fn && !(t = opdi_own(opdi_shallow_copy(t)))) { return -1; }
     v = t ? opd_value_tensor(t) : opd_value_none();
     if (opdi_keep_value(&c->inputs[i], &v, true)) { return -1; }
-    return t && packer ? opdi_pack_value(packer, NULL, &c->inputs[i]) : 0;
+    return t && packer ? opdi_pack_value(packer, NULL, &c->inputs[i], -1) : 0;
+}
+
+//-- Where the generators are.
+static int opdi_checkpoint_random(opdi_checkpoint *c, const opd_checkpoint_options *o) {
+    const int own = !o || !o->no_preserve_rng_state, more = o ? o->ngenerators : 0;
+    int i;
+    if (own + more == 0) { return 0; }
+    if (!(c->random = (opdi_random_state *)opdi_alloc((size_t)(own + more) * sizeof *c->random))) { return -1; }
+    c->nrandom = own + more;
+    for (i = 0; i < c->nrandom; i++) {
+        c->random[i].g = i < own ? NULL : o->generators[i - own];
+        opdi_random_get(c->random[i].g, c->random[i].at);
+    }
+    return 0;
 }
 
 static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, void *user, opd_destroy destroy,
-                                             opd_tensor *const *inputs, int ninputs, int noutputs) {
+                                             opd_tensor *const *inputs, int ninputs, int noutputs,
+                                             const opd_checkpoint_options *options) {
     opdi_checkpoint *c = (opdi_checkpoint *)opdi_alloc(sizeof *c);
     int i;
     if (!c) { return NULL; }
@@ -23080,14 +23218,18 @@ static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, void *user, o
     for (i = 0; i < c->ninputs && !c->state.inference && opd_ok(); i++) {
         (void)opdi_checkpoint_keep(c, i, inputs[i]);
     }
-    if (!opd_ok()) { opdi_checkpoint_release(c); return NULL; }
+    if (!opd_ok() || opdi_checkpoint_random(c, options)) { opdi_checkpoint_release(c); return NULL; }
     c->destroy = destroy;
-    opdi_random_get(c->random);
+    c->stops = !options || !options->no_early_stop;
     return c;
 }
 
 int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
                    opd_tensor **outputs, int noutputs) {
+    return opd_checkpoint_with(fn, user, destroy, inputs, ninputs, outputs, noutputs, NULL);
+}
+int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
+                        opd_tensor **outputs, int noutputs, const opd_checkpoint_options *options) {
     opdi_packer *outer = opdi_self()->packer;
     opdi_checkpoint *c;
     opd_saved_hooks hooks;
@@ -23097,7 +23239,10 @@ int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_te
     if (!fn || ninputs < 0 || noutputs < 1 || (ninputs && !inputs) || !outputs) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: a function, inputs and room for outputs are needed");
     }
-    c = opdi_checkpoint_make(fn, user, destroy, inputs, ninputs, noutputs);
+    if (options && (options->ngenerators < 0 || (options->ngenerators && !options->generators))) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the generators are NULL");
+    }
+    c = opdi_checkpoint_make(fn, user, destroy, inputs, ninputs, noutputs, options);
     if (!c) { return -1; }
     memset(&hooks, 0, sizeof hooks);
     hooks.pack = opdi_checkpoint_count;
@@ -27220,16 +27365,18 @@ void opd_generator_seed(opd_generator *g, uint64_t seed) {
     g->used = 0;
     opdi_unlock(&opdi_generator_lock);
 }
-static void opdi_random_get(uint64_t state[2]) {
+static void opdi_random_get(opd_generator *g, uint64_t state[2]) {
+    if (!g) { g = &opdi_generator_default; }
     opdi_lock(&opdi_generator_lock);
-    state[0] = opdi_generator_default.seed;
-    state[1] = opdi_generator_default.used;
+    state[0] = g->seed;
+    state[1] = g->used;
     opdi_unlock(&opdi_generator_lock);
 }
-static void opdi_random_set(const uint64_t state[2]) {
+static void opdi_random_set(opd_generator *g, const uint64_t state[2]) {
+    if (!g) { g = &opdi_generator_default; }
     opdi_lock(&opdi_generator_lock);
-    opdi_generator_default.seed = state[0];
-    opdi_generator_default.used = state[1];
+    g->seed = state[0];
+    g->used = state[1];
     opdi_unlock(&opdi_generator_lock);
 }
 void opd_manual_seed(uint64_t seed) { opd_generator_seed(NULL, seed); }

@@ -998,6 +998,8 @@ static int fn_write(opd_context *ctx) {
     return opd_context_mark_dirty(ctx, x) || opd_context_return(ctx, mul_to(x, vec(2, 2)));
 }
 static int fn_double(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, opd_mul(opd_jvp_tangent(jv, 0), vec(2, 2))); }
+static int fn_written(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, mul_to(opd_jvp_tangent(jv, 0), vec(2, 2))); }
+static int fn_viewed(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, opd_view(opd_jvp_tangent(jv, 0), OPD_INTS(2, 1))); }
 static opd_tensor *apply(int (*forward)(opd_context *), opd_jvp_fn jvp, opd_tensor *x, opd_tensor *y) {
     opd_autograd_function f;
     opd_value in[2], out[2];
@@ -1019,16 +1021,82 @@ TEST(custom_functions) {                          /* their errors: test_function
     CHECK(is_2(r, 5, 12) && is_2(tangent_of(r), 3 * 5 + 1, 4 * 6 + 2));
     CHECK(is_2(tangent_of(apply(fn_forward, fn_jvp, vec(1, 2), y)), 1, 2));
     CHECK(apply(fn_forward, NULL, vec(1, 2), vec(1, 2)) != NULL);
-    r = apply(fn_view, fn_double, x, NULL);       /* a view's tangent is a view, whatever jvp says */
+    r = apply(fn_view, fn_viewed, x, NULL);
     CHECK(r && opd_ndim(tangent_of(r)) == 2 && opd_tensor_same_storage(tangent_of(r), tangent_of(x)) && is_2(tangent_of(r), 3, 4));
-    r = apply(fn_write, fn_double, x, NULL);
+    r = apply(fn_write, fn_written, x, NULL);
     CHECK(is_2(r, 2, 4) && is_2(tangent_of(r), 6, 8) && is_2(tangent_of(x), 6, 8));
-    r = apply(fn_write, fn_double, opd_select(opd_view(x, OPD_INTS(1, 2)), 0, 0), NULL);
+    r = apply(fn_write, fn_written, opd_select(opd_view(x, OPD_INTS(1, 2)), 0, 0), NULL);
     CHECK(is_2(tangent_of(r), 12, 16) && is_2(tangent_of(x), 12, 16));
     in[0] = opd_tensor_set_requires_grad(vec(3, 4), true);          /* the tangent's history */
     in[1] = opd_tensor_set_requires_grad(vec(5, 6), true);
     r = tangent_of(apply(fn_forward, fn_jvp, opd_make_dual(vec(1, 2), in[0]), in[1]));
     CHECK(r && grads_of(r, in, 2, false, g) == 0 && is_2(g[0], 5, 6) && is_2(g[1], 3, 4));
+    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_OK();
+}
+
+/* What PyTorch says to jvps of inputs (x, y) by what forward returns and by which of them has a tangent. */
+static int strict_case;
+enum { WRITES, RETURNS_VIEW, RETURNS_INPUT, RETURNS_TWO, WRITES_OTHER };
+static int strict_forward(opd_context *ctx) {
+    opd_tensor *x = opd_context_tensor(ctx, 0), *y = opd_context_tensor(ctx, 1), *z;
+    switch (strict_case) {
+    case WRITES: return opd_context_mark_dirty(ctx, x) || opd_context_return(ctx, mul_to(x, vec(2, 2)));
+    case RETURNS_VIEW: return opd_context_return(ctx, opd_slice(x, 0, OPD_V(0), OPD_V(1), 1));
+    case RETURNS_INPUT: return opd_context_return(ctx, x);
+    case RETURNS_TWO: return opd_context_return(ctx, opd_mul(x, x)) || opd_context_return(ctx, opd_mul(y, y));
+    default: z = opd_clone(x); return opd_context_mark_dirty(ctx, z) || opd_context_return(ctx, z);
+    }
+}
+static int gives_double_y(opd_jvp_call *jv) {
+    opd_tensor *t = opd_mul(opd_jvp_tangent(jv, 1), vec(2, 2));
+    return opd_jvp_return(jv, 0, strict_case == RETURNS_VIEW ? opd_slice(t, 0, OPD_V(0), OPD_V(1), 1) : t);
+}
+static int gives_same(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, opd_jvp_tangent(jv, 0)); }
+static int gives_written_copy(opd_jvp_call *jv) {
+    opd_tensor *t = mul_to(opd_jvp_tangent(jv, 0), vec(2, 2));
+    return opd_jvp_return(jv, 0, opd_clone(t));
+}
+static int gives_nothing(opd_jvp_call *jv) { (void)jv; return 0; }
+static int gives_first_part(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, opd_slice(opd_jvp_tangent(jv, 0), 0, OPD_V(0), OPD_V(1), 1)); }
+static int gives_last_part(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, opd_slice(opd_jvp_tangent(jv, 0), 0, OPD_V(1), OPD_V(2), 1)); }
+static int gives_copied_part(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, opd_clone(opd_slice(opd_jvp_tangent(jv, 0), 0, OPD_V(0), OPD_V(1), 1))); }
+static int gives_one_too_many(opd_jvp_call *jv) { opd_tensor *t = vec(1, 1);
+    return opd_jvp_return(jv, 0, t) || opd_jvp_return(jv, 1, t) || opd_jvp_return(jv, 2, t); }
+static int gives_one(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, vec(1, 1)); }
+static opd_tensor *strict(int which, opd_jvp_fn jvp, bool dual_x) {
+    opd_tensor *x = vec(1, 2), *y = vec(5, 6);
+    strict_case = which;
+    return apply(strict_forward, jvp, dual_x ? opd_make_dual(x, vec(3, 4)) : x, dual_x ? y : opd_make_dual(y, vec(1, 1)));
+}
+static void refused(int which, opd_jvp_fn jvp, const char *text) {
+    CHECK(strict(which, jvp, true) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, text);
+}
+TEST(what_jvps_must_give) {
+    static const char *const unwritten = "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
+        "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace.";
+    static const char *const copied = "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.";
+    opd_tensor *r;
+    CHECK_INT(opd_dual_enter(), 0);
+    refused(WRITES, fn_double, unwritten);
+    refused(WRITES, gives_same, unwritten);
+    refused(WRITES, gives_written_copy, "An inplace custom Function is not returning the forward mode gradients as-is. If the forward is modifying "
+            "an input inplace, then the jvp function must modify the gradient inplace and return it as-is.");
+    CHECK(is_2(tangent_of(strict(WRITES, fn_written, true)), 6, 8));
+    CHECK(is_2(tangent_of(strict(WRITES, gives_double_y, false)), 2, 2));      /* x had none: this is it */
+    refused(RETURNS_VIEW, gives_copied_part, copied);
+    refused(RETURNS_VIEW, gives_last_part, "A custom Function is returning a view but the jvp is not returning a view of the given grad input.");
+    CHECK_NEAR(opd_item_f64(tangent_of(strict(RETURNS_VIEW, gives_first_part, true))), 3, 0);
+    CHECK_NEAR(opd_item_f64(tangent_of(strict(RETURNS_VIEW, gives_double_y, false))), 2, 0);
+    refused(RETURNS_INPUT, fn_double, copied);
+    r = strict(RETURNS_INPUT, gives_same, true);
+    CHECK(is_2(tangent_of(r), 3, 4));
+    refused(RETURNS_TWO, gives_one, "Function's jvp returned an invalid number of forward gradients (expected 2 but got 1: none for output 1)");
+    refused(RETURNS_TWO, gives_nothing, "(expected 2 but got 0");
+    refused(RETURNS_TWO, gives_one_too_many, "Function's jvp returned an invalid number of forward gradients (expected 2 but got 3)");
+    refused(RETURNS_INPUT, gives_first_part, "A custom Function is returning a view but the jvp is not returning a view of the given grad input.");
+    refused(WRITES_OTHER, gives_one, "Only input Tensors should be given to opd_context_mark_dirty.");
     CHECK_INT(opd_dual_exit(0), 0);
     CHECK_OK();
 }

@@ -785,7 +785,7 @@ TEST(jvp) {
     CHECK_NEAR(opd_data_f64(g)[2], 3 * exp(3), 1e-12);
     for (jvp_mode = 1; jvp_mode <= 2; jvp_mode++) {
         CHECK(apply1(&f, dual) == NULL);
-        CHECK_ERROR(OPD_ERROR_AUTOGRAD, jvp_mode == 1 ? "the jvp of ExpBackward failed without saying why" : "the tangent of a result that is not there: 2");
+        CHECK_ERROR(OPD_ERROR_AUTOGRAD, jvp_mode == 1 ? "the jvp of ExpBackward failed without saying why" : "Function's jvp returned an invalid number of forward gradients (expected 2 but got 3)");
     }
     jvp_mode = 0;
     f = function("Double", half_inplace_forward, half_inplace_backward);
@@ -793,7 +793,7 @@ TEST(jvp) {
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "You must implement the jvp function");
     (void)opd_dual_exit(level);
 }
-static int double_jvp(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, opd_mul(opd_jvp_tangent(jv, 0), num(2))); }
+static int double_jvp(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, into("aten::mul_.Tensor", opd_jvp_tangent(jv, 0), num(2))); }
 static int square_setup(opd_context *ctx) {
     opd_tensor *x = opd_context_tensor(ctx, 0);
     CHECK(opd_context_output(ctx, 0).tag == OPD_TAG_TENSOR);
@@ -928,6 +928,33 @@ TEST(saved_tensors_go_with_the_graph) {
         CHECK(opd_memory_stats().live < live + 1000000);
     }
     opd_library_close(lib);
+}
+
+static bool retained, cleared_early;
+static int clearing_backward(opd_backward_call *bw) {
+    opd_context *ctx = opd_bw_context(bw);
+    const int64_t live = opd_memory_stats().live;
+    CHECK(opd_context_saved(ctx, 0) != NULL);
+    CHECK_INT(opd_context_maybe_clear_saved_tensors(ctx), 0);
+    cleared_early = opd_memory_stats().live < live - 7000000;
+    CHECK(opd_context_saved(ctx, 0) == NULL || retained);
+    if (!retained) { CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time"); }
+    return opd_bw_return(bw, 0, opd_bw_grad(bw, 0));
+}
+TEST(saved_tensors_may_be_cleared) {              /* maybe_clear_saved_tensors */
+    opd_autograd_function f = function("Hoard", hoard_forward, clearing_backward);
+    opd_tensor *x = the_x(), *y = opd_sum(apply1(&f, x));
+    opd_backward_options o = options();
+    o.retain_graph = retained = true;
+    CHECK_INT(opd_backward_with(&y, 1, &o), 0);
+    CHECK(!cleared_early);
+    retained = false;
+    CHECK_INT(opd_backward(y), 0);
+    CHECK(cleared_early);
+    CHECK_INT(opd_backward(y), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time");
+    CHECK_INT(opd_context_maybe_clear_saved_tensors(NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the context is NULL");
 }
 
 //-- failures ------------------------------------------------------------------------------------------------------------

@@ -798,6 +798,44 @@ TEST(saved_values_by_name) {                           /* test_saved_variables_.
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor after it has been freed.");
 }
 
+TEST(hooks_for_one_of_a_saved_list) {
+    opd_library *lib = opd_library_open(OPD_DEF, "hooked", NULL, "t", 1);
+    opd_saved_hooks h = doubling();
+    opd_tensor *t[2], *y;
+    opd_node *n;
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = "product(Tensor[] xs) -> Tensor";
+    d.cpu = k_product;
+    d.backward = product_backward;
+    d.save = "xs";
+    CHECK_INT(opd_define(lib, &d), 0);
+    t[0] = vec(2, true);
+    t[1] = vec(2, true);
+    y = OPD_CALL(op_named("hooked::product"), opd_tensors_of(t, 2));
+    n = opd_tensor_node(y);
+    CHECK(opd_node_saved(n, "xs[1]") == t[1] && opd_node_saved(n, "xs[0]") == t[0]);
+    CHECK(opd_node_saved(n, "xs") == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "saves a list 'xs' of 2 tensors: say which, as in 'xs[0]'");
+    CHECK(opd_node_saved(n, "xs[2]") == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "saves no 'xs[2]'");
+    CHECK_INT(opd_node_saved_hooks(n, "xs[]", &h), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "saves no 'xs[]'");
+    CHECK_INT(opd_node_saved_hooks(n, "xs[1]", &h), 0);
+    CHECK_INT(packs, 1);
+    CHECK_INT(opd_node_saved_hooks(n, "xs[1]", &h), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor whose hooks have already been set.");
+    CHECK_NEAR(first(opd_node_saved(n, "xs[1]")), 2, 0);
+    CHECK_INT(backward_again(opd_sum(y)), 0);
+    CHECK_NEAR(first(opd_tensor_grad(t[0])), 2, 0);          /* the doubled one */
+    CHECK_NEAR(first(opd_tensor_grad(t[1])), 1, 0);
+    OPD_NO_GRAD { CHECK(sin_(t[0]) != NULL); }
+    CHECK_INT(opd_node_saved_hooks(n, "xs[0]", &h), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "modified by an inplace operation");
+    CHECK_INT(drops, 0);
+    opd_library_close(lib);
+}
+
 //-- checkpoints -------------------------------------------------------------------------------------------------------
 
 static int segment_runs;
@@ -823,9 +861,9 @@ static int outer_segment(opd_tensor *const *inputs, int n, opd_tensor **outputs,
 static int depths[] = {0, 1, 2, 3};
 static void run_segment(bool checkpointed, int depth, opd_tensor *x, opd_tensor **out) {
     if (depth > 0) {
-        CHECK_INT(checkpointed ? opd_checkpoint(outer_segment, &depths[depth], NULL, &x, 1, out, 2)
-                  : outer_segment(&x, 1, out, 2, &depths[depth]), 0);
-    } else if (checkpointed) { CHECK_INT(opd_checkpoint(segment, &segment_runs, NULL, &x, 1, out, 2), 0); }
+        if (checkpointed) { (void)opd_checkpoint(outer_segment, &depths[depth], NULL, &x, 1, out, 2); }
+        else { CHECK_INT(outer_segment(&x, 1, out, 2, &depths[depth]), 0); }
+    } else if (checkpointed) { (void)opd_checkpoint(segment, &segment_runs, NULL, &x, 1, out, 2); }
     else { CHECK_INT(segment(&x, 1, out, 2, &segment_runs), 0); }
 }
 /* Gradients of x and weight, and of x's gradient when `twice`, with or without a checkpoint, bit for bit. */
@@ -914,8 +952,11 @@ static int fails_at_once(opd_tensor *const *inputs, int n, opd_tensor **outputs,
 }
 TEST(checkpoints_that_go_wrong) {
     opd_tensor *x = vec(8, true), *out;
+    opd_checkpoint_options o;
     int runs = 0;
-    CHECK_INT(opd_checkpoint(grows, &runs, NULL, &x, 1, &out, 1), 0);
+    memset(&o, 0, sizeof o);
+    o.no_early_stop = true;
+    CHECK_INT(opd_checkpoint_with(grows, &runs, NULL, &x, 1, &out, 1, &o), 0);
     CHECK_INT(opd_backward(opd_sum(out)), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "A different number of tensors was saved during the original forward and recomputation.\nNumber of tensors "
                 "saved during forward: 1\nNumber of tensors saved during recomputation: 2");
@@ -933,6 +974,75 @@ TEST(checkpoints_that_go_wrong) {
     CHECK_INT(opd_checkpoint(NULL, NULL, NULL, &x, 1, &out, 1), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_checkpoint");
     CHECK_INT(opd_backward(opd_sum(opd_exp(x))), 0);         /* and nothing is left behind */
+}
+
+/* Reads its own results behind the last operator that saves something. */
+static int last_seen;
+static int ends_with_sums(opd_tensor *const *inputs, int n, opd_tensor **outputs, int m, void *user) {
+    opd_tensor *x = opd_exp(inputs[0]);
+    (void)n; (void)m;
+    outputs[0] = opd_add(opd_add(x, x), inputs[0]);
+    last_seen = outputs[0] ? last_seen + 1 : last_seen;
+    if (user && !opd_ok()) { opd_error_clear(); }
+    return outputs[0] ? 0 : -1;
+}
+TEST(recomputation_stops_early) {                 /* test_checkpointing_without_reentrant_early_free, early_stop */
+    opd_tensor *x = vec(8, true), *out;
+    opd_checkpoint_options o;
+    memset(&o, 0, sizeof o);
+    last_seen = 0;
+    CHECK_INT(opd_checkpoint(ends_with_sums, NULL, NULL, &x, 1, &out, 1), 0);
+    CHECK_INT(opd_backward(opd_sum(out)), 0);
+    CHECK_INT(last_seen, 1);
+    CHECK_NEAR(first(opd_tensor_grad(x)), 2 * exp(1) + 1, 1e-12);
+    CHECK_INT(opd_checkpoint(ends_with_sums, x, NULL, &x, 1, &out, 1), 0);      /* whatever it makes of the error */
+    CHECK_INT(opd_backward(opd_sum(out)), 0);
+    CHECK_INT(last_seen, 2);
+    o.no_early_stop = true;
+    CHECK_INT(opd_checkpoint_with(ends_with_sums, NULL, NULL, &x, 1, &out, 1, &o), 0);
+    CHECK_INT(opd_backward(opd_sum(out)), 0);
+    CHECK_INT(last_seen, 4);
+    CHECK_NEAR(first(opd_tensor_grad(x)), 3 * (2 * exp(1) + 1), 1e-12);
+}
+
+static opd_generator *own_generator;
+static int draws(opd_tensor *const *inputs, int n, opd_tensor **outputs, int m, void *user) {
+    opd_tensor *r = opd_bernoulli_full(opd_full(OPD_INTS(64), OPD_V(0.5), OPD_FLOAT64), (opd_generator *)user);
+    (void)n; (void)m;
+    outputs[0] = opd_mul(opd_exp(inputs[0]), r);
+    return opd_ok() ? 0 : -1;
+}
+/* Whether backward saw the numbers that forward did, and left the generator where it was. */
+static bool draws_the_same(opd_generator *g, const opd_checkpoint_options *o) {
+    opd_tensor *x = opd_tensor_set_requires_grad(opd_zeros(OPD_INTS(64), OPD_FLOAT64), true), *out, *a, *b;
+    opd_generator_seed(g, 5);
+    CHECK_INT(opd_checkpoint_with(draws, g, NULL, &x, 1, &out, 1, o), 0);
+    a = opd_bernoulli_full(opd_full(OPD_INTS(64), OPD_V(0.5), OPD_FLOAT64), g);
+    CHECK_INT(opd_backward(opd_sum(out)), 0);
+    b = opd_bernoulli_full(opd_full(OPD_INTS(64), OPD_V(0.5), OPD_FLOAT64), g);
+    CHECK_OK();
+    if (!opd_ok()) { return false; }
+    CHECK(o->no_preserve_rng_state || memcmp(opd_data(a), opd_data(b), 64 * sizeof(double)) != 0);
+    return memcmp(opd_data(opd_tensor_grad(x)), opd_data(out), 64 * sizeof(double)) == 0;
+}
+TEST(generators_of_checkpoints) {                 /* preserve_rng_state, and generators that are given */
+    opd_tensor *x = vec(2, true), *out;
+    opd_checkpoint_options o;
+    memset(&o, 0, sizeof o);
+    own_generator = opd_generator_new(3);
+    CHECK(draws_the_same(NULL, &o));
+    CHECK(!draws_the_same(own_generator, &o));
+    o.generators = &own_generator;
+    o.ngenerators = 1;
+    CHECK(draws_the_same(own_generator, &o));
+    CHECK(draws_the_same(NULL, &o));
+    o.no_preserve_rng_state = true;
+    CHECK(!draws_the_same(NULL, &o));
+    CHECK(draws_the_same(own_generator, &o));
+    o.generators = NULL;
+    CHECK_INT(opd_checkpoint_with(ends_with_sums, NULL, NULL, &x, 1, &out, 1, &o), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the generators are NULL");
+    opd_generator_free(own_generator);
 }
 
 TEST(checkpoint_inputs_must_not_change) {

@@ -248,7 +248,7 @@ static int triple_forward(opd_context *ctx) {
     return opd_context_return(ctx, x);
 }
 static int triple_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), of(3))); }
-static int triple_jvp(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, opd_mul(opd_jvp_tangent(jv, 0), of(3))); }
+static int triple_jvp(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, times(opd_jvp_tangent(jv, 0), of(3))); }
 static const opd_autograd_function triple = {"Triple", triple_forward, NULL, triple_backward, triple_jvp, NULL,
     false, {NULL, NULL}};
 static int square_forward(opd_context *ctx) {
