@@ -1312,8 +1312,8 @@ OPD_API int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy
 typedef struct opd_checkpoint_options {
     bool no_early_stop;                  /* fn's second call runs to its end (early_stop=False) */
     bool no_preserve_rng_state;          /* in it the default generator goes on from where it is */
-    opd_generator *const *generators;    /* further ones that are as they were, and then what they are again; they live */
-    int ngenerators;                     /* as long as the graph.  The array is copied. */
+    opd_generator *const *generators;    /* further ones that are put back as the default one is, and live as long as */
+    int ngenerators;                     /* the graph.  The array is copied. */
 } opd_checkpoint_options;
 /* The same with options; NULL: none. */
 OPD_API int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
@@ -3584,8 +3584,8 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int, opd_allow_mutation_begin, 0, ()) \
     V(opd_allow_mutation_end, 0, ()) \
     X(int, opd_context_maybe_clear_saved_tensors, 1, (opd_context *)) \
-    X(int, opd_checkpoint_with, 8, (opd_checkpoint_fn, void *, opd_destroy, opd_tensor *const *, int, opd_tensor **, int, \
-      const opd_checkpoint_options *))
+    X(int, opd_checkpoint_with, 8, (opd_checkpoint_fn, void *, opd_destroy, opd_tensor *const *, int, opd_tensor **, \
+      int, const opd_checkpoint_options *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -17507,9 +17507,10 @@ static int opdi_check_dirty_tangent(opd_tensor *tangent, const opd_tensor *given
                         "inplace. If the forward is modifying an input inplace, then the jvp function must modify the "
                         "corresponding gradient inplace.");
     }
-    return given == tangent ? 0 : opd_fail(OPD_ERROR_AUTOGRAD, "An inplace custom Function is not returning the forward "
-                                           "mode gradients as-is. If the forward is modifying an input inplace, then "
-                                           "the jvp function must modify the gradient inplace and return it as-is.");
+    return given == tangent ? 0
+        : opd_fail(OPD_ERROR_AUTOGRAD, "An inplace custom Function is not returning the forward mode gradients as-is. "
+                   "If the forward is modifying an input inplace, then the jvp function must modify the gradient "
+                   "inplace and return it as-is.");
 }
 //-- Output r is a view of an input that has a tangent.
 static int opdi_check_view_tangent(const opd_tensor *r, const opd_tensor *given) {
@@ -17521,8 +17522,8 @@ static int opdi_check_view_tangent(const opd_tensor *r, const opd_tensor *given)
     }
     return part->data == given->data && opdi_has_sizes(given, part->dims, part->ndim) &&
         memcmp(given->dims + given->ndim, part->dims + part->ndim, (size_t)part->ndim * sizeof *part->dims) == 0 ? 0
-        : opd_fail(OPD_ERROR_AUTOGRAD, "A custom Function is returning a view but the jvp is not returning a view of the "
-                   "given grad input.");
+        : opd_fail(OPD_ERROR_AUTOGRAD, "A custom Function is returning a view but the jvp is not returning a view of "
+                   "the given grad input.");
 }
 //-- Gives output i of a custom function its tangent.
 static int opdi_forward_output(const opd_context *ctx, opd_jvp_call *jv, int i, const uint32_t *versions) {
@@ -18151,8 +18152,8 @@ static int opdi_autocast_kernel(opd_call *call) {
 //----------------------------------------------------------------------------------------------------------------------
 
 static int opdi_dim_of(int64_t dim, int ndim);
-static void opdi_random_get(uint64_t state[2]);
-static void opdi_random_set(const uint64_t state[2]);
+static void opdi_random_get(opd_generator *g, uint64_t state[2]);
+static void opdi_random_set(opd_generator *g, const uint64_t state[2]);
 
 typedef enum opdi_layer_kind { OPDI_LAYER_VMAP, OPDI_LAYER_GRAD, OPDI_LAYER_JVP } opdi_layer_kind;
 /* In front of it stands an opdi_block, whose handle in the scope stack keeps it. */
@@ -19248,8 +19249,8 @@ static int opdi_mapped_chunks(const opdi_mapped *m, opd_tensor **outputs) {
     int i, n = 0;
     for (k = 0; k < count; k++) {
         int got;
-        if (m->o->randomness == OPD_RANDOM_SAME && k == 0) { opdi_random_get(random); }
-        else if (m->o->randomness == OPD_RANDOM_SAME) { opdi_random_set(random); }
+        if (m->o->randomness == OPD_RANDOM_SAME && k == 0) { opdi_random_get(NULL, random); }
+        else if (m->o->randomness == OPD_RANDOM_SAME) { opdi_random_set(NULL, random); }
         got = opdi_mapped_pass(m, k * step, OPDI_MIN(step, m->size - k * step), out);
         if (got < 0) { return -1; }
         if (k && got != n) {
@@ -22888,10 +22889,10 @@ int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks
     opd_value v;
     uint32_t version;
     int rc;
-    if (!opdi_saved_of(node, name, "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate "
-                       "values of the graph are freed when you call opd_backward or opd_autograd_grad. Specify "
-                       "retain_graph if you need to backward through the graph a second time or if you need to access "
-                       "saved variables after calling backward.", &at)) { return -1; }
+    if (!opdi_saved_of(node, name, "Calling register_hooks on a saved tensor after it has been freed. Saved "
+                       "intermediate values of the graph are freed when you call opd_backward or opd_autograd_grad. "
+                       "Specify retain_graph if you need to backward through the graph a second time or if you need to "
+                       "access saved variables after calling backward.", &at)) { return -1; }
     packer = opdi_packer_make(hooks);
     v = opdi_saved_value(&at, &version);
     rc = packer ? 0 : -1;
@@ -22944,8 +22945,6 @@ typedef struct opdi_checkpoint {
 } opdi_checkpoint;
 
 static opdi_mutex opdi_checkpoint_lock = OPDI_MUTEX_INIT;
-static void opdi_random_get(opd_generator *g, uint64_t state[2]);
-static void opdi_random_set(opd_generator *g, const uint64_t state[2]);
 //-- Puts the generators where they were, and notes where they are.
 static void opdi_random_swap(opdi_random_state *r, int n) {
     int i;
