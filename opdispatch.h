@@ -19004,10 +19004,10 @@ static int opdi_batched_kernel(opd_call *call) {
         return opdi_op_is_random(call->op) ? opdi_batch_random(call) : opdi_batch_escaped(call);
     }
     if (opdi_op_is_random(call->op) && rule != opd_batch_decompose) { return opdi_batch_random(call); }
-    if (OPDI_UNLIKELY(card && card->base != NULL) && card->base->desc.vmap != opd_batch_pointwise) {
-        return opdi_batch_derived(call, card);
+    if (OPDI_UNLIKELY(card && card->base != NULL)) {
+        rule = card->base->desc.vmap;
+        if (!card->inplace || rule != opd_batch_pointwise) { return opdi_batch_derived(call, card); }
     }
-    if (card && card->base) { rule = opd_batch_pointwise; }
     if (!rule) { rule = opdi_is_view_op(call->op) ? opd_batch_view : opd_batch_decompose; }
     return rule(call);
 }

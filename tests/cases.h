@@ -29,6 +29,7 @@ typedef struct op_case {
     opd_value args[OPD_MAX_ARGS];                 /* OPD_TAG_DEFAULT: not given */
     case_list lists[OPD_MAX_ARGS];
     int seed;
+    int first_seed;                               /* of the first tensor, less one: other numbers for another example */
     const char *at;                               /* the text that is left */
     const char *wrong;                            /* what could not be read; NULL: fine */
 } op_case;
@@ -224,7 +225,7 @@ OPD_UNUSED static bool case_read_next(op_case *c, const char **text) {
     c->nargs = opd_schema_nargs(opd_op_schema(c->op));
     c->at = *text;
     c->wrong = NULL;
-    c->seed = 1;
+    c->seed = 1 + c->first_seed;
     for (i = 0; i < OPD_MAX_ARGS; i++) { c->args[i] = opd_value_default(); }
     case_space(c);
     if (*c->at == ';') { c->at++; case_space(c); }
@@ -312,5 +313,50 @@ OPD_UNUSED static bool went_well(int rc) {
     CHECK(opd_ok() && rc >= 0);
     opd_error_clear();
     return false;
+}
+OPD_UNUSED static bool same_shape(const opd_tensor *a, const opd_tensor *b) {
+    return opd_ndim(a) == opd_ndim(b) && memcmp(opd_sizes(a), opd_sizes(b), (size_t)opd_ndim(a) * sizeof(int64_t)) == 0;
+}
+OPD_UNUSED static void same_values(const opd_tensor *a, const opd_tensor *b, double tol) {
+    int64_t i;
+    char text[200];
+    if (!say(same_shape(a, b), "shapes differ") || opd_dtype_is_complex(opd_dtype(a))) { return; }
+    for (i = 0; i < opd_numel(a); i++) {
+        double x = case_get(a, i), y = case_get(b, i);
+        bool both_nan = isnan(x) && isnan(y);
+        if (both_nan || (isinf(x) && isinf(y) && (x > 0) == (y > 0)) || fabs(x - y) <= tol * (1 + fabs(y))) { continue; }
+        (void)snprintf(text, sizeof text, "element %d is %.9g, not %.9g", (int)i, x, y);
+        (void)say(false, text);
+        return;
+    }
+}
+
+/* The in-place or out= form of an operator, by what its card says. */
+OPD_UNUSED static const opd_op *form_of(const opd_op *op, const char *form) {
+    char name[200];
+    (void)snprintf(name, sizeof name, "%.*s::%.*s", (int)strcspn(opd_op_name(op), ":"), opd_op_name(op),
+                   (int)strcspn(form, "("), form);
+    return opd_find(name);
+}
+OPD_UNUSED static int arg_named(const opd_op *op, const char *name) {
+    int i;
+    for (i = 0; i < opd_schema_nargs(opd_op_schema(op)); i++) {
+        if (strcmp(opd_schema_arg_name(opd_op_schema(op), i), name) == 0) { return i; }
+    }
+    return -1;
+}
+/* The arguments of c for another form of its operator, by name; what that form lacks must have its default. */
+OPD_UNUSED static bool other_form(const op_case *c, const opd_op *form, opd_value *args, int *rest) {
+    int i, n = opd_schema_nargs(opd_op_schema(form));
+    for (i = 0; i < OPD_MAX_ARGS; i++) { args[i] = opd_value_default(); }
+    for (i = 0; i < c->nargs; i++) {
+        int to = arg_named(form, opd_schema_arg_name(opd_op_schema(c->op), i));
+        if (to >= 0) { args[to] = c->args[i]; }
+        else if (c->args[i].tag != OPD_TAG_DEFAULT && c->args[i].tag != OPD_TAG_NONE) { return false; }
+    }
+    for (i = 0, *rest = n; i < n; i++) {
+        if (arg_named(c->op, opd_schema_arg_name(opd_op_schema(form), i)) < 0) { *rest = i; break; }
+    }
+    return true;
 }
 #endif /* OPD_TESTS_CASES_H */

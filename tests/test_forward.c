@@ -228,15 +228,9 @@ static void test_other_dtypes(const subject *s) {
     opd_error_clear();
 }
 
-static const opd_op *form_of(const subject *s, const char *form) {
-    char name[200];
-    (void)snprintf(name, sizeof name, "%.*s::%.*s", (int)strcspn(opd_op_name(s->op), ":"), opd_op_name(s->op),
-                   (int)strcspn(form, "("), form);
-    return opd_find(name);
-}
 /* The in-place form has the tangent that the functional one has, in the memory of self's. */
 static void test_inplace_tangent(const subject *s) {
-    const opd_op *form = form_of(s, s->card->inplace);
+    const opd_op *form = form_of(s->op, s->card->inplace);
     opd_tensor *in[MOST_INPUTS], *dual[MOST_INPUTS], *r[MOST_RESULTS], *w[MOST_RESULTS], *want = NULL, *had, *got;
     int i, n, level;
     int64_t k;

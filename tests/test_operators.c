@@ -41,9 +41,6 @@ static int run_case(const op_case *c, opd_tensor **out) {
     return results_of(c->op, rets, out);
 }
 
-static bool same_shape(const opd_tensor *a, const opd_tensor *b) {
-    return opd_ndim(a) == opd_ndim(b) && memcmp(opd_sizes(a), opd_sizes(b), (size_t)opd_ndim(a) * sizeof(int64_t)) == 0;
-}
 static bool same_strides(const opd_tensor *a, const opd_tensor *b) {
     int d;
     for (d = 0; d < opd_ndim(a); d++) {
@@ -51,20 +48,6 @@ static bool same_strides(const opd_tensor *a, const opd_tensor *b) {
     }
     return true;
 }
-static void same_values(const opd_tensor *a, const opd_tensor *b, double tol) {
-    int64_t i;
-    char text[200];
-    if (!say(same_shape(a, b), "shapes differ") || opd_dtype_is_complex(opd_dtype(a))) { return; }
-    for (i = 0; i < opd_numel(a); i++) {
-        double x = case_get(a, i), y = case_get(b, i);
-        bool both_nan = isnan(x) && isnan(y);
-        if (both_nan || (isinf(x) && isinf(y) && (x > 0) == (y > 0)) || fabs(x - y) <= tol * (1 + fabs(y))) { continue; }
-        (void)snprintf(text, sizeof text, "element %d is %.9g, not %.9g", (int)i, x, y);
-        (void)say(false, text);
-        return;
-    }
-}
-
 //-- the tests of one case ---------------------------------------------------------------------------------------------
 
 typedef struct subject { const opd_op *op; const opd_op_desc *card; const char *text; int index; op_case *c; } subject;
@@ -141,35 +124,8 @@ static void test_dtypes(const subject *s) {
     }
 }
 
-static const opd_op *form_of(const subject *s, const char *form) {
-    char name[200];
-    (void)snprintf(name, sizeof name, "%.*s::%.*s", (int)strcspn(opd_op_name(s->op), ":"), opd_op_name(s->op),
-                   (int)strcspn(form, "("), form);
-    return opd_find(name);
-}
-static int arg_named(const opd_op *op, const char *name) {
-    int i;
-    for (i = 0; i < opd_schema_nargs(opd_op_schema(op)); i++) {
-        if (strcmp(opd_schema_arg_name(opd_op_schema(op), i), name) == 0) { return i; }
-    }
-    return -1;
-}
-/* The arguments of c for another form of its operator, by name; what that form lacks must have its default. */
-static bool other_form(const op_case *c, const opd_op *form, opd_value *args, int *rest) {
-    int i, n = opd_schema_nargs(opd_op_schema(form));
-    for (i = 0; i < OPD_MAX_ARGS; i++) { args[i] = opd_value_default(); }
-    for (i = 0; i < c->nargs; i++) {
-        int to = arg_named(form, opd_schema_arg_name(opd_op_schema(c->op), i));
-        if (to >= 0) { args[to] = c->args[i]; }
-        else if (c->args[i].tag != OPD_TAG_DEFAULT && c->args[i].tag != OPD_TAG_NONE) { return false; }
-    }
-    for (i = 0, *rest = n; i < n; i++) {
-        if (arg_named(c->op, opd_schema_arg_name(opd_op_schema(form), i)) < 0) { *rest = i; break; }
-    }
-    return true;
-}
 static void test_out(const subject *s, opd_tensor **real, int n) {
-    const opd_op *form = form_of(s, s->card->out);
+    const opd_op *form = form_of(s->op, s->card->out);
     opd_value args[OPD_MAX_ARGS], rets[MOST_RESULTS];
     opd_tensor *got[MOST_RESULTS], *outs[MOST_RESULTS];
     int i, rest, how;
@@ -197,7 +153,7 @@ static void test_out(const subject *s, opd_tensor **real, int n) {
     }
 }
 static void test_inplace(const subject *s, opd_tensor **real, int n) {
-    const opd_op *form = form_of(s, s->card->inplace);
+    const opd_op *form = form_of(s->op, s->card->inplace);
     opd_value args[OPD_MAX_ARGS], rets[MOST_RESULTS];
     int rest, layout, rc;
     if (!went_well(form ? 0 : -1)) { return; }
@@ -302,7 +258,7 @@ static void test_derivatives(const subject *s, int layout) {
     bool narrowed = false;
     if (undifferentiated(s, layout) || !again(s, OPD_FLOAT64, layout >= BROADCAST ? CASE_CONTIGUOUS : layout, true, false)) { return; }
     if (layout >= BROADCAST) { (void)snprintf(what + strlen(what), sizeof what - strlen(what), "%s", derived_layouts[layout - BROADCAST]); }
-    f.form = layout >= IN_PLACE ? form_of(s, s->card->inplace) : NULL;
+    f.form = layout >= IN_PLACE ? form_of(s->op, s->card->inplace) : NULL;
     f.layout = layout;
     if (f.form && !fits_in_place(s->c)) { return; }
     i = arg_named(s->op, "padding_idx");          /* its row has no derivative, by definition */

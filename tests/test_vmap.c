@@ -1,0 +1,368 @@
+/* vmap of every built-in operator, by its card's sample cases: the result is that of a loop over the examples, for each set
+   of batched tensors, examples first and last, in two nested levels, without any example, in place and with out=.  One case
+   an operator; a part of a name as program argument runs those operators only.  With VMAP_LOOPS=1 in the environment, the
+   operators that run example by example are named ("loop NAME"). */
+#include "../opdispatch.h"
+#include "cases.h"
+
+#define EXAMPLES 6               /* 3 of one level, or 2 times 3 */
+#define MOST_SLOTS 20
+typedef struct slot { int arg, at; } slot;        /* at: in a list, or -1 */
+/* A call, with the arguments that each example has. */
+typedef struct plan {
+    const opd_op *op;
+    int nargs, nslots;
+    slot slots[MOST_SLOTS];
+    unsigned written;                             /* slots */
+    const opd_value *args[EXAMPLES];
+    bool failed;
+} plan;
+/* Arguments of one call. */
+typedef struct working {
+    opd_value args[OPD_MAX_ARGS];
+    opd_tensor *lists[OPD_MAX_ARGS][CASE_LIST];
+} working;
+typedef struct results { int n; opd_tensor *t[MOST_RESULTS]; opd_value rets[MOST_RESULTS]; } results;
+
+static bool looped;
+
+static opd_tensor *slot_get(const opd_value *args, slot s) {
+    return s.at < 0 ? args[s.arg].u.t : args[s.arg].u.tensors[s.at];
+}
+static void working_of(working *w, const opd_value *args, int nargs) {
+    int i;
+    for (i = 0; i < nargs; i++) {
+        w->args[i] = args[i];
+        if (args[i].tag != OPD_TAG_TENSORS || args[i].n > CASE_LIST) { continue; }
+        memcpy(w->lists[i], args[i].u.tensors, (size_t)args[i].n * sizeof(opd_tensor *));
+        w->args[i].u.tensors = w->lists[i];
+    }
+}
+static void slot_set(working *w, slot s, opd_tensor *t) {
+    if (s.at < 0) { w->args[s.arg].u.t = t; } else { w->lists[s.arg][s.at] = t; }
+}
+static bool plan_of(plan *p, const opd_op *op, const opd_value *args) {
+    const opd_schema *schema = opd_op_schema(op);
+    int i, k;
+    memset(p, 0, sizeof *p);
+    p->op = op;
+    p->nargs = opd_schema_nargs(schema);
+    p->args[0] = args;
+    for (i = 0; i < p->nargs; i++) {
+        const opd_value *v = &args[i];
+        for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR); k++) {
+            if (v->tag == OPD_TAG_TENSORS && !v->u.tensors[k]) { continue; }
+            if (p->nslots == MOST_SLOTS) { return false; }
+            if (opd_schema_is_mutable_at(schema, i, NULL)) { p->written |= 1u << p->nslots; }
+            p->slots[p->nslots].arg = i;
+            p->slots[p->nslots++].at = v->tag == OPD_TAG_TENSORS ? k : -1;
+        }
+    }
+    return p->nslots > 0;
+}
+
+//-- the loop ------------------------------------------------------------------------------------------------------------
+
+/* Example (i, j): a slot in outer takes its tensor of i, one in inner its of j. */
+static int reading(unsigned outer, unsigned inner, int s, int i, int j) {
+    return (outer >> s & 1 ? i * (inner ? 3 : 1) : 0) + (inner >> s & 1 ? j : 0);
+}
+static int one_example(const plan *p, unsigned outer, unsigned inner, int i, int j, results *r, opd_tensor **wrote) {
+    static working w;
+    int s;
+    working_of(&w, p->args[0], p->nargs);
+    for (s = 0; s < p->nslots; s++) {
+        opd_tensor *t = slot_get(p->args[reading(outer, inner, s, i, j)], p->slots[s]);
+        wrote[s] = NULL;
+        if (p->written >> s & 1 && !(t = wrote[s] = opd_clone(t))) { return -1; }
+        slot_set(&w, p->slots[s], t);
+    }
+    if (opd_call_all((opd_op *)(uintptr_t)p->op, r->rets, w.args, p->nargs)) { return -1; }
+    r->n = results_of(p->op, r->rets, r->t);
+    return 0;
+}
+/* The tensors of n0 times n1 examples in one: t[i * 3 + j]; n1 is 0 where there is one level. */
+static opd_tensor *together(opd_tensor **t, int n0, int n1, bool last) {
+    opd_tensor *rows[EXAMPLES];
+    int i;
+    for (i = 0; i < n0 && n1; i++) {
+        rows[i] = opd_stack_full(opd_tensors_of(&t[i * n1], n1), last ? opd_ndim(t[0]) : 0);
+        if (!rows[i]) { return NULL; }
+    }
+    return opd_stack_full(opd_tensors_of(n1 ? rows : t, n0), last ? opd_ndim(t[0]) + (n1 > 0) : 0);
+}
+
+//-- vmap ----------------------------------------------------------------------------------------------------------------
+
+/* The same by vmap: outer is the level around, inner the level inside (0: there is none).  stacked: the slots' tensors. */
+static int vmapped(const plan *p, unsigned outer, unsigned inner, bool last, opd_randomness randomness, results *r,
+                   opd_tensor **stacked) {
+    static working w;
+    const int n0 = inner ? 2 : 3, n1 = inner ? 3 : 0, dim = last ? -1 : 0;
+    const int64_t slow = opd_vmap_fallback_count();
+    int s, i, j, level, deeper = 0, rc = 0;
+    opd_tensor *t[EXAMPLES];
+    working_of(&w, p->args[0], p->nargs);
+    for (s = 0; s < p->nslots; s++) {
+        const bool o = (outer >> s & 1) != 0, in = (inner >> s & 1) != 0;
+        stacked[s] = NULL;
+        if (!o && !in) { continue; }
+        for (i = 0; i < (o ? n0 : 1); i++) {
+            for (j = 0; j < (in ? n1 : 1); j++) { t[i * (in ? n1 : 1) + j] = slot_get(p->args[reading(outer, inner, s, i, j)], p->slots[s]); }
+        }
+        stacked[s] = o ? together(t, n0, in ? n1 : 0, last) : together(t, n1, 0, last);
+        if (!stacked[s]) { return -1; }
+    }
+    if ((level = opd_vmap_begin(n0, randomness)) < 0) { return -1; }
+    if (inner && (deeper = opd_vmap_begin(n1, randomness)) < 0) { rc = -1; }
+    for (s = 0; s < p->nslots && rc == 0; s++) {
+        opd_tensor *x = stacked[s];
+        if (!x) { continue; }
+        if (outer >> s & 1) { x = opd_vmap_wrap(x, dim, level); }
+        if (x && (inner >> s & 1)) { x = opd_vmap_wrap(x, dim, deeper); }
+        if (!x) { rc = -1; break; }
+        slot_set(&w, p->slots[s], x);
+    }
+    if (rc == 0) { rc = opd_call_all((opd_op *)(uintptr_t)p->op, r->rets, w.args, p->nargs); }
+    r->n = rc ? 0 : results_of(p->op, r->rets, r->t);
+    for (i = 0; i < r->n && inner && rc == 0; i++) { if (!(r->t[i] = opd_vmap_unwrap(r->t[i], dim, deeper))) { rc = -1; } }
+    if (inner && opd_vmap_end(deeper)) { rc = -1; }
+    for (i = 0; i < r->n && rc == 0; i++) { if (!(r->t[i] = opd_vmap_unwrap(r->t[i], dim, level))) { rc = -1; } }
+    if (opd_vmap_end(level)) { rc = -1; }
+    if (opd_vmap_fallback_count() > slow) { looped = true; }
+    return rc;
+}
+
+//-- the comparison ------------------------------------------------------------------------------------------------------
+
+/* What it says is a reason that PyTorch has, too. */
+static bool may_refuse(const plan *p) {
+    const char *text = opd_error_message();
+    const uint32_t tags = opd_op_tags(p->op);
+    if (tags & OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE && strstr(text, "do not support batching operators that can output dynamic shape")) { return true; }
+    if (tags & OPD_OPTAG_DATA_DEPENDENT_OUTPUT || strstr(opd_op_name(p->op), "is_nonzero") || strstr(opd_op_name(p->op), "is_same_size")) {
+        return strstr(text, "vmap: It looks like you're calling .item() on a Tensor") || strstr(text, "Batching rule not implemented for");
+    }
+    return false;
+}
+static bool same_number(const opd_value *a, const opd_value *b) {
+    return a->tag == b->tag && (a->tag == OPD_TAG_FLOAT ? fabs(a->u.d - b->u.d) < 1e-6 : a->tag == OPD_TAG_INT || a->tag == OPD_TAG_BOOL ? a->u.i == b->u.i : true);
+}
+/* Compares one way to batch with the loop.  False: something was wrong, or there is nothing to compare. */
+static bool compare(const plan *p, const char *name, unsigned outer, unsigned inner, bool last, bool values) {
+    static results one[EXAMPLES], got;
+    opd_tensor *wrote[EXAMPLES][MOST_SLOTS], *stacked[MOST_SLOTS], *t[EXAMPLES], *want;
+    const int n0 = inner ? 2 : 3, n1 = inner ? 3 : 1, failures = check_failures;
+    int i, j, k, s, rc;
+    bool shapes = true;
+    size_t end = strlen(what);
+    (void)snprintf(what + end, sizeof what - end, " %s batched %x%s%.0x%s", name, outer, inner ? " inside " : "", inner, last ? " last" : "");
+    for (i = 0; i < n0; i++) {
+        for (j = 0; j < n1; j++) {
+            k = i * n1 + j;
+            if (one_example(p, outer, inner, i, j, &one[k], wrote[k])) { opd_error_clear(); what[end] = 0; CHECK(true); return false; }
+            for (s = 0; s < one[k].n && s < one[0].n; s++) { shapes = shapes && same_shape(one[k].t[s], one[0].t[s]); }
+            shapes = shapes && one[k].n == one[0].n;
+        }
+    }
+    rc = vmapped(p, outer, inner, last, OPD_RANDOM_DIFFERENT, &got, stacked);
+    if (rc && !opd_ok() && may_refuse(p)) { opd_error_clear(); CHECK(true); }
+    else if (!shapes) { (void)say(rc != 0 && !opd_ok(), "examples of different shapes are no error"); opd_error_clear(); }
+    else if (went_well(rc) && say(got.n == one[0].n, "another number of results")) {
+        for (k = 0; k < got.n; k++) {
+            for (i = 0; i < n0 * n1; i++) { t[i] = one[i].t[k]; }
+            want = together(t, n0, inner ? n1 : 0, last);
+            if (!went_well(want ? 0 : -1)) { continue; }
+            (void)say(opd_dtype(got.t[k]) == opd_dtype(want), "another dtype");
+            if (values) { same_values(got.t[k], want, 2e-5); } else { (void)say(same_shape(got.t[k], want), "shapes differ"); }
+        }
+        for (k = 0; k < opd_schema_nreturns(opd_op_schema(p->op)); k++) {
+            for (i = 0; i < n0 * n1; i++) { (void)say(same_number(&got.rets[k], &one[i].rets[k]), "another number"); }
+        }
+        for (s = 0; s < p->nslots; s++) {
+            if (!(p->written >> s & 1)) { continue; }
+            for (i = 0; i < n0 * n1; i++) { t[i] = wrote[i][s]; }
+            if (!stacked[s] || !values) { continue; }
+            want = together(t, n0, inner ? n1 : 0, last);
+            if (went_well(want ? 0 : -1)) { (void)say(opd_dtype(stacked[s]) == opd_dtype(want), "what is written has another dtype"); same_values(stacked[s], want, 2e-5); }
+        }
+    }
+    what[end] = 0;
+    return check_failures == failures;
+}
+/* Something batched goes into what is not. */
+static void no_room(const plan *p, const char *name, unsigned outer) {
+    static results got;
+    opd_tensor *stacked[MOST_SLOTS];
+    char text[400];
+    int rc;
+    bool right;
+    rc = vmapped(p, outer, 0, false, OPD_RANDOM_DIFFERENT, &got, stacked);
+    right = rc != 0 && !opd_ok() && strstr(opd_error_message(), "is not possible because there exists a Tensor `other` in extra_args");
+    (void)snprintf(text, sizeof text, "%s batched %x into what is not: %.200s", name, outer, rc ? opd_error_message() : "no error");
+    opd_error_clear();
+    (void)say(right, text);
+}
+/* No examples. */
+static bool none(const plan *p, const char *name) {
+    static working w;
+    static results one, got;
+    opd_tensor *wrote[MOST_SLOTS], *x;
+    const unsigned all = (1u << p->nslots) - 1;
+    const int failures = check_failures;
+    const size_t end = strlen(what);
+    int s, level, rc = 0;
+    (void)snprintf(what + end, sizeof what - end, " %s without examples", name);
+    if (one_example(p, all, 0, 0, 0, &one, wrote)) { opd_error_clear(); what[end] = 0; return false; }
+    working_of(&w, p->args[0], p->nargs);
+    if (!went_well(level = opd_vmap_begin(0, OPD_RANDOM_DIFFERENT))) { return false; }
+    for (s = 0; s < p->nslots && rc == 0; s++) {
+        x = slot_get(w.args, p->slots[s]);
+        {
+            int64_t sizes[OPD_MAX_DIMS];
+            sizes[0] = 0;
+            memcpy(sizes + 1, opd_sizes(x), (size_t)opd_ndim(x) * sizeof(int64_t));
+            x = opd_tensor_new(opd_ints_of(sizes, opd_ndim(x) + 1), opd_dtype(x));
+        }
+        if (!x || !(x = opd_vmap_wrap(x, 0, level))) { rc = -1; } else { slot_set(&w, p->slots[s], x); }
+    }
+    if (rc == 0) { rc = opd_call_all((opd_op *)(uintptr_t)p->op, got.rets, w.args, p->nargs); }
+    if (rc && may_refuse(p)) { opd_error_clear(); rc = 1; }
+    else if (went_well(rc)) {
+        got.n = results_of(p->op, got.rets, got.t);
+        (void)say(got.n == one.n, "another number of results");
+        for (s = 0; s < got.n && s < one.n; s++) {
+            x = opd_vmap_unwrap(got.t[s], 0, level);
+            if (!went_well(x ? 0 : -1)) { continue; }
+            (void)say(opd_ndim(x) == opd_ndim(one.t[s]) + 1 && opd_size(x, 0) == 0 &&
+                      memcmp(opd_sizes(x) + 1, opd_sizes(one.t[s]), (size_t)opd_ndim(one.t[s]) * sizeof(int64_t)) == 0, "another shape");
+            (void)say(opd_dtype(x) == opd_dtype(one.t[s]), "another dtype");
+        }
+    }
+    (void)opd_vmap_end(level);
+    what[end] = 0;
+    return check_failures == failures;
+}
+
+/* Random operators in 'error' mode. */
+static void refuse_random(const plan *p) {
+    static results got;
+    opd_tensor *stacked[MOST_SLOTS];
+    const bool random = opd_schema_is_nondeterministic(opd_op_schema(p->op), p->args[0]);
+    const int rc = vmapped(p, (1u << p->nslots) - 1, 0, false, OPD_RANDOM_ERROR, &got, stacked);
+    if (!random) { (void)went_well(rc); return; }
+    (void)say(rc != 0 && strstr(opd_error_message(), "vmap: called random operation while in randomness error mode"), "random, and no error");
+    opd_error_clear();
+}
+
+static bool all_ways(const plan *p, const char *name, bool values) {
+    const unsigned all = (1u << p->nslots) - 1, most = p->nslots <= 3 ? all : (unsigned)p->nslots + 1;
+    unsigned k, set, alternate = p->written;
+    int s;
+    for (k = 1; k <= most; k++) {                 /* every set of three; else each one, and all of them */
+        bool right = false;
+        set = p->nslots <= 3 ? k : k > (unsigned)p->nslots ? all : 1u << (k - 1);
+        if (p->nslots > 3) { set |= p->written; }
+        if (p->written & ~set) {
+            if (set & ~p->written) { OPD_SCOPE { no_room(p, name, set); } }
+            continue;
+        }
+        OPD_SCOPE { right = compare(p, name, set, 0, false, values); }
+        if (right) { OPD_SCOPE { right = compare(p, name, set, 0, true, values); } }
+        if (right && k == most) { OPD_SCOPE { right = compare(p, name, set, set, false, values); } }
+        if (right && k == most) { OPD_SCOPE { right = none(p, name); } }
+        if (!right) { return false; }
+    }
+    for (s = 0; s < p->nslots; s += 2) { alternate |= 1u << s; }
+    if (p->nslots > 1) {                          /* some at one level, the others at another, either way round */
+        OPD_SCOPE { if (compare(p, name, alternate, (all & ~alternate) | p->written, false, values)) { (void)compare(p, name, (all & ~alternate) | p->written, alternate, true, values); } }
+    }
+    return true;
+}
+
+//-- one operator ----------------------------------------------------------------------------------------------------------
+
+static op_case readings[EXAMPLES];
+
+static bool read_all(const opd_op *op, const char *text, int index, const char **rest) {
+    int k;
+    for (k = 0; k < EXAMPLES; k++) {
+        op_case *c = &readings[k];
+        *rest = text;
+        c->op = op;
+        c->dtype = OPD_FLOAT32;
+        c->layout = CASE_CONTIGUOUS;
+        c->smooth = c->meta = false;
+        c->first_seed = 1000 * k;
+        if (!case_read_next(c, rest)) { return false; }
+    }
+    (void)snprintf(what, sizeof what, "    case %d \"%.*s\"", index, (int)strcspn(text + (*text == ';'), ";"), text + (*text == ';'));
+    return true;
+}
+/* The strides of an example decide. */
+static bool depends_on_strides(const opd_op *op) {
+    static const char *const list[] = {"as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", "_reshape_alias",
+                                       "_reshape_alias_copy", "resize_", "resize_as_", "set_", "view_as_real", NULL};
+    return named(op, list);
+}
+static void test_form(const opd_op *op, const char *form, bool out) {
+    static opd_value args[EXAMPLES][OPD_MAX_ARGS];
+    static opd_tensor *lists[EXAMPLES][MOST_RESULTS];
+    static results one;
+    const opd_op *f = form_of(op, form);
+    opd_tensor *wrote[MOST_SLOTS];
+    plan p;
+    int k, i, rest = 0;
+    if (!went_well(f ? 0 : -1) || !plan_of(&p, op, readings[0].args)) { opd_error_clear(); return; }
+    if (one_example(&p, 0, 0, 0, 0, &one, wrote)) { opd_error_clear(); return; }
+    for (k = 0; k < EXAMPLES; k++) {
+        if (!other_form(&readings[k], f, args[k], &rest)) { return; }
+        for (i = 0; i < one.n && out; i++) {
+            lists[k][i] = opd_full_like(one.t[i], opd_value_int(k));
+            if (opd_schema_nreturns(opd_op_schema(f)) > 0) { args[k][rest + i] = opd_value_tensor(lists[k][i]); }
+        }
+        if (out && opd_schema_nreturns(opd_op_schema(f)) == 0) { args[k][rest] = opd_value_tensors(lists[k], one.n); }
+    }
+    if (!went_well(opd_ok() ? 0 : -1) || !plan_of(&p, f, args[0])) { return; }
+    for (k = 0; k < EXAMPLES; k++) { p.args[k] = args[k]; }
+    (void)all_ways(&p, out ? "out=" : "in place", !is_random(op));
+}
+static void test_operator(void *arg) {
+    const opd_op *op = (const opd_op *)arg;
+    const opd_op_desc *card = opd_op_card(op);
+    const char *text = card->cases, *rest;
+    int index = 0, k;
+    looped = false;
+    (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
+    do {
+        OPD_SCOPE {
+            plan p;
+            if (read_all(op, text, index, &rest)) {
+                if (plan_of(&p, op, readings[0].args)) {
+                    for (k = 0; k < EXAMPLES; k++) { p.args[k] = readings[k].args; }
+                    if (depends_on_strides(op)) { OPD_SCOPE { (void)compare(&p, "", (1u << p.nslots) - 1, 0, false, true); } }
+                    else if (all_ways(&p, "", !is_random(op))) {
+                        if (card->inplace) { OPD_SCOPE { test_form(op, card->inplace, false); } }
+                        if (card->out) { OPD_SCOPE { test_form(op, card->out, true); } }
+                    }
+                    OPD_SCOPE { if (is_random(op)) { refuse_random(&p); } }
+                }
+            }
+        }
+        text = rest;
+        index++;
+    } while (*text && !readings[0].wrong);
+    if (looped && getenv("VMAP_LOOPS")) { printf("loop %s\n", opd_op_name(op)); }
+    (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_WARN);
+    CHECK(true);
+}
+
+static void add_operators(void) {
+    int i;
+    for (i = 0; i < OPD_OP_COUNT; i++) {
+        const opd_op *op = opd_op_builtin((opd_op_id)i);
+        const opd_op_desc *card = op ? opd_op_card(op) : NULL;
+        if (card && card->cases && strchr(card->cases, '[')) { check_add_with(opd_op_name(op), test_operator, (void *)(uintptr_t)op); }
+    }
+}
+CHECK_MAIN_ADD(add_operators)
