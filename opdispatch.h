@@ -2379,6 +2379,12 @@ struct opd_autocast_guard {
     X(range_step, "range.step", T4, range_step, (V, V, V, i), T7, (V, V, V, V, V, V, V)) \
     X(linspace, "linspace", T4, linspace, (V, V, i, i), T7, (V, V, i, V, V, V, V)) \
     X(logspace, "logspace", T5, logspace, (V, V, i, d, i), T8, (V, V, i, d, V, V, V, V)) \
+    X(linspace_Tensor_Tensor, "linspace.Tensor_Tensor", T4, linspace_Tensor_Tensor, (T, T, i, i), T7, (T, T, i, V, V, V, V)) \
+    X(linspace_Tensor_Scalar, "linspace.Tensor_Scalar", T4, linspace_Tensor_Scalar, (T, V, i, i), T7, (T, V, i, V, V, V, V)) \
+    X(linspace_Scalar_Tensor, "linspace.Scalar_Tensor", T4, linspace_Scalar_Tensor, (V, T, i, i), T7, (V, T, i, V, V, V, V)) \
+    X(logspace_Tensor_Tensor, "logspace.Tensor_Tensor", T5, logspace_Tensor_Tensor, (T, T, i, d, i), T8, (T, T, i, d, V, V, V, V)) \
+    X(logspace_Tensor_Scalar, "logspace.Tensor_Scalar", T5, logspace_Tensor_Scalar, (T, V, i, d, i), T8, (T, V, i, d, V, V, V, V)) \
+    X(logspace_Scalar_Tensor, "logspace.Scalar_Tensor", T5, logspace_Scalar_Tensor, (V, T, i, d, i), T8, (V, T, i, d, V, V, V, V)) \
     X(eye, "eye", T2, eye, (i, i), T5, (i, V, V, V, V)) \
     X(eye_m, "eye.m", T3, eye_m, (i, i, i), T6, (i, i, V, V, V, V)) \
     X(tril, "tril", T1, tril, (T), T2, (T, i)) \
@@ -2408,6 +2414,7 @@ struct opd_autocast_guard {
     X(random__to, "random_.to", T2, random_to_, (T, i), T3, (T, i, G)) \
     X(bernoulli__float, "bernoulli_.float", T2, bernoulli_, (T, d), T3, (T, d, G)) \
     X(bernoulli__Tensor, "bernoulli_.Tensor", T2, bernoulli_Tensor_, (T, T), T3, (T, T, G)) \
+    X(bernoulli_Tensor, "bernoulli.Tensor", T2, bernoulli_Tensor, (T, T), T3, (T, T, G)) \
     X(bernoulli, "bernoulli", T1, bernoulli, (T), T2, (T, G)) \
     X(bernoulli_p, "bernoulli.p", T2, bernoulli_p, (T, d), T3, (T, d, G)) \
     X(normal_functional, "normal_functional", T3, normal_functional, (T, d, d), T4, (T, d, d, G)) \
@@ -27194,11 +27201,33 @@ OPDI_CARD_FACTORY(range, "range(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT
 OPDI_CARD_FACTORY(range_step, "range.step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
                   opdi_range_kernel, "range.out(Scalar start, Scalar end, Scalar step=1" OPDI_OUT_TEXT, "1, 4, 2")
 /* linspace; logspace has a base before the options. */
+/* What a 0-dim tensor holds; 0 where it has no memory. */
+static int opdi_space_end(opd_value *v) {
+    const opd_tensor *t = v->tag == OPD_TAG_TENSOR ? opdi_on_host(v->u.t) : NULL;
+    if (v->tag != OPD_TAG_TENSOR) { return 0; }
+    if (!t) { return -1; }
+    *v = !t->data ? opd_value_int(0) : opd_dtype_is_integral((opd_scalar_type)t->dtype, true)
+        ? opd_value_int(opd_item_i64(t)) : opd_value_float(opdi_element_f64(t, 0));
+    return 0;
+}
+static int opdi_space_ends(const opd_call *call, opd_value *start, opd_value *end) {
+    const int a = start->tag == OPD_TAG_TENSOR ? start->u.t->ndim : -1;
+    const int b = end->tag == OPD_TAG_TENSOR ? end->u.t->ndim : -1;
+    const char *name = call->op->schema->args[3].keyword_only ? "linspace" : "logspace";
+    if (a <= 0 && b <= 0) { return opdi_space_end(start) || opdi_space_end(end) ? -1 : 0; }
+    if (a >= 0 && b >= 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "%s only supports 0-dimensional start and end tensors, but got start with %d "
+                        "dimension(s) and end with %d dimension(s).", name, a, b);
+    }
+    return opd_fail(OPD_ERROR_SHAPE, "%s only supports 0-dimensional start and end tensors, but got %s with %d "
+                    "dimension(s).", name, a >= 0 ? "start" : "end", a >= 0 ? a : b);
+}
 static int opdi_linspace_kernel(opd_call *call) {
     const bool power = call->op->nargs == 8;
     opd_value start = opd_arg_value(call, 0), end = opd_arg_value(call, 1);
     opdi_sequence q;
     opdi_options o;
+    if (opdi_space_ends(call, &start, &end)) { return -1; }
     memset(&q, 0, sizeof q);
     q.n = opd_arg_int(call, 2); q.linear = true; q.power = power; q.base = power ? opd_arg_float(call, 3) : 0;
     if (opdi_options_read(call, power ? 4 : 3, false, OPD_FLOAT32, opdi_host(), &o) ||
@@ -27221,6 +27250,31 @@ OPDI_CARD_FACTORY(logspace, "logspace(Scalar start, Scalar end, int steps, float
                   OPDI_OPTIONS_TEXT ") -> Tensor", opdi_linspace_kernel,
                   "logspace.out(Scalar start, Scalar end, int steps, float base=10." OPDI_OUT_TEXT,
                   "0, 1, 5; 0, 3, 4, 2.0")
+/* y = start + w (end - start) with w from 0 to 1; logspace: base^y. */
+static int opdi_space_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *y = opd_bw_result(bw, 0), *w;
+    if (y) { g = opd_mul_Scalar(opd_mul(g, y), opd_value_float(log(opd_bw_value(bw, 3).u.d))); }
+    w = opd_linspace_full(opd_value_int(0), opd_value_int(1), opd_bw_value(bw, 2).u.i,
+                          opd_value_int(opd_dtype(g)), opd_value_none(), opd_value_device(opd_tensor_device(g)),
+                          opd_value_none());
+    if (opd_bw_needs(bw, 1) && opd_bw_return(bw, 1, opd_sum(opd_mul(g, w)))) { return -1; }
+    return !opd_bw_needs(bw, 0) || opd_bw_return(bw, 0, opd_sum(opd_sub(g, opd_mul(g, w)))) == 0 ? 0 : -1;
+}
+#define OPDI_CARD_SPACE(id, name, args, save_, cases_)                                                      \
+    OPDI_CARD_ANY(id, name "(" args ", *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_linspace_kernel,          \
+                  opdi_space_backward, save_, OPD_BATCH_LOOP, NULL, name "_out(" args OPDI_OUT_TEXT, cases_)
+OPDI_CARD_SPACE(linspace_Tensor_Tensor, "linspace.Tensor_Tensor", "Tensor start, Tensor end, int steps",
+                "", "[], [], 5, dtype=7; [], [], 1, dtype=7")
+OPDI_CARD_SPACE(linspace_Tensor_Scalar, "linspace.Tensor_Scalar", "Tensor start, Scalar end, int steps",
+                "", "[], 1.5, 4, dtype=7")
+OPDI_CARD_SPACE(linspace_Scalar_Tensor, "linspace.Scalar_Tensor", "Scalar start, Tensor end, int steps",
+                "", "0.5, [], 4, dtype=7")
+OPDI_CARD_SPACE(logspace_Tensor_Tensor, "logspace.Tensor_Tensor", "Tensor start, Tensor end, int steps, float base=10.",
+                "result", "[], [], 5, dtype=7; [], [], 1, dtype=7")
+OPDI_CARD_SPACE(logspace_Tensor_Scalar, "logspace.Tensor_Scalar", "Tensor start, Scalar end, int steps, float base=10.",
+                "result", "[], 1.5, 4, dtype=7")
+OPDI_CARD_SPACE(logspace_Scalar_Tensor, "logspace.Scalar_Tensor", "Scalar start, Tensor end, int steps, float base=10.",
+                "result", "0.5, [], 4, dtype=7")
 static int opdi_eye_kernel(opd_call *call) {
     const bool square = call->op->nargs == 5;
     int64_t sizes[2], diagonal, stride;
@@ -27730,11 +27784,15 @@ OPDI_CARD_DRAW(bernoulli__float, "bernoulli_.float(Tensor(a!) self, float p=0.5"
                opdi_bernoulli_p_kernel, NULL, "[2,3], 0.5")
 OPDI_CARD_DRAW(bernoulli__Tensor, "bernoulli_.Tensor(Tensor(a!) self, Tensor p" OPDI_GENERATOR_TEXT "(a!)",
                opdi_bernoulli__Tensor_kernel, NULL, "[2,3], [2,3]u")
+OPDI_CARD_DRAW(bernoulli_Tensor, "bernoulli.Tensor(Tensor self, Tensor p" OPDI_GENERATOR_TEXT,
+               opdi_bernoulli__Tensor_kernel, "bernoulli.Tensor_out", "[2,3], [2,3]u")
 OPDI_CARD_DRAW(bernoulli, "bernoulli(Tensor self" OPDI_GENERATOR_TEXT, opdi_bernoulli_kernel, "bernoulli.out", "[2,3]u")
-OPDI_CARD_DRAW(bernoulli_p, "bernoulli.p(Tensor self, float p" OPDI_GENERATOR_TEXT, opdi_bernoulli_p_kernel, NULL,
-               "[2,3], 0.5")
+OPDI_CARD_DRAW(bernoulli_p, "bernoulli.p(Tensor self, float p" OPDI_GENERATOR_TEXT, opdi_bernoulli_p_kernel,
+               "bernoulli.float_out(Tensor self, float p=0.5, *, Generator? generator=None, Tensor(a!) out) -> "
+               "Tensor(a!)", "[2,3], 0.5")
 OPDI_CARD_DRAW(normal_functional, "normal_functional(Tensor self, float mean=0., float std=1." OPDI_GENERATOR_TEXT,
-               opdi_normal__kernel, NULL, "[2,3]")
+               opdi_normal__kernel, "normal.out(Tensor self, float mean=0., float std=1., *, Generator? "
+               "generator=None, Tensor(a!) out) -> Tensor(a!)", "[2,3]")
 static opd_tensor *opdi_to_f64(opd_tensor *t, const int64_t *sizes, int ndim) {
     opd_tensor *d = opd_tensor_new(opd_ints_of(sizes, ndim), OPD_FLOAT64);
     return d && opdi_copy(d, t) == 0 ? d : NULL;
@@ -41401,7 +41459,10 @@ static int opdi_register_builtins(void) {
 
 //-- The length of "aten::add" in "aten::add_.Tensor".
 static size_t opdi_family(const char *name) {
+    static const char functional[] = "_functional";        /* normal_functional is of normal's */
+    const size_t m = sizeof functional - 1;
     size_t n = strcspn(name, ".(");
+    if (n > m && memcmp(name + n - m, functional, m) == 0) { n -= m; }
     while (n > 0 && name[n - 1] == '_') { n--; }
     return n;
 }

@@ -172,6 +172,55 @@ TEST(distributions) {
     check_moments(opd_normal_Tensor_Tensor(opd_full(n, OPD_V(5), OPD_FLOAT32), opd_full(OPD_INTS(1), OPD_V(2), OPD_FLOAT32)), 5, 2, -10, 20);
 }
 
+TEST(draws_into_tensors) {                        /* the out= forms, as PyTorch's schemas have them */
+    static const int64_t sizes[] = {300, 200};
+    const opd_ints n = opd_ints_of(sizes, 2);
+    static const char *const text[] = {
+        "aten::bernoulli.Tensor_out(Tensor self, Tensor p, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
+        "aten::bernoulli.float_out(Tensor self, float p=0.5, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
+        "aten::normal.out(Tensor self, float mean=0., float std=1., *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
+        "aten::linspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)",
+        "aten::logspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, float base=10., *, Tensor(a!) out) -> Tensor(a!)"};
+    opd_tensor *x = opd_zeros(n, OPD_FLOAT64), *out = opd_empty(OPD_INTS(0), OPD_FLOAT64), *g;
+    char name[80], schema[200];
+    size_t i;
+    for (i = 0; i < sizeof text / sizeof *text; i++) {
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(text[i], "("), text[i]);
+        CHECK_OR_RETURN(opd_find(name) != NULL);
+        CHECK(opd_schema_print(opd_op_schema(opd_find(name)), schema, sizeof schema) > 0);
+        CHECK_STR(schema, text[i]);
+    }
+    opd_manual_seed(2);
+    CHECK(OPD_CALL(opd_find("aten::bernoulli.Tensor_out"), x, opd_full(OPD_INTS(1), OPD_V(0.25), OPD_FLOAT32), OPD_NONE, out) == out);
+    check_moments(out, 0.25, sqrt(0.1875), 0, 1);
+    CHECK(OPD_CALL(opd_find("aten::bernoulli.float_out"), x, 0.75, OPD_NONE, out) == out);
+    check_moments(out, 0.75, sqrt(0.1875), 0, 1);
+    CHECK(OPD_CALL(opd_find("aten::normal.out"), x, 3.0, 2.0, OPD_NONE, out) == out);
+    check_moments(out, 3, 2, -12, 18);
+    FAILS(OPD_CALL(opd_find("aten::normal.out"), x, 3.0, -2.0, OPD_NONE, out), "normal expects std >= 0.0");
+    g = opd_tensor_set_requires_grad(opd_full(n, OPD_V(0.5), OPD_FLOAT64), true);
+    check_moments(opd_bernoulli_Tensor(x, g), 0.5, 0.5, 0, 1);
+    CHECK_INT(opd_backward(opd_sum(opd_bernoulli_Tensor(x, g))), 0);
+    CHECK_NEAR(value_at(opd_tensor_grad(g), 7), 0, 0);
+}
+TEST(spaces_between_tensors) {                    /* linspace and logspace of 0-dim tensors */
+    opd_tensor *a = opd_full(opd_ints_of(NULL, 0), OPD_V(1), OPD_INT64), *b = opd_full(opd_ints_of(NULL, 0), OPD_V(3), OPD_FLOAT64);
+    opd_tensor *out = opd_empty(OPD_INTS(0), OPD_FLOAT64), *y;
+    CHECK_NEAR(value_at(opd_linspace_Tensor_Tensor(a, b, 5, OPD_FLOAT32), 1), 1.5, 0);
+    CHECK_NEAR(value_at(opd_linspace_Tensor_Scalar(b, OPD_V(5), 3, OPD_INT64), 1), 4, 0);
+    CHECK_NEAR(value_at(opd_logspace_Scalar_Tensor(OPD_V(1), b, 3, 10, OPD_FLOAT64), 1), 100, 1e-12);
+    CHECK(OPD_CALL(opd_find("aten::logspace.Tensor_Tensor_out"), a, b, 3, 2.0, out) == out);
+    CHECK(opd_numel(out) == 3 && value_at(out, 2) == 8);
+    CHECK(opd_tensor_set_requires_grad(b, true) != NULL);
+    y = opd_linspace_Tensor_Tensor(a, b, 5, OPD_FLOAT64);
+    CHECK_INT(opd_backward(opd_sum(opd_mul(y, opd_detach(y)))), 0);
+    CHECK_NEAR(value_at(opd_tensor_grad(b), 0), 0 + 0.375 + 1 + 0.75 * 2.5 + 3, 1e-12);
+    FAILS(opd_linspace_Tensor_Tensor(opd_zeros(OPD_INTS(1), OPD_FLOAT32), b, 5, OPD_FLOAT32),
+          "linspace only supports 0-dimensional start and end tensors, but got start with 1 dimension(s) and end with 0 dimension(s).");
+    FAILS(opd_logspace_Scalar_Tensor(OPD_V(1), opd_zeros(OPD_INTS(2, 2), OPD_FLOAT32), 5, 10, OPD_FLOAT32),
+          "logspace only supports 0-dimensional start and end tensors, but got end with 2 dimension(s).");
+}
+
 TEST(randperm_is_a_permutation) {
     opd_tensor *p = opd_randperm(1000, OPD_INT64);
     bool seen[1000] = {false};
