@@ -146,10 +146,10 @@
      >>api:autograd    the tape
      >>api:hooks       nodes from outside, hooks, checkpoints, anomaly mode
      >>api:forward     forward mode: tangents beside values
-     >>api:autocast    mixed precision: regions, policies, the cache of weights, the gradient scaler
+     >>api:autocast    mixed precision: regions, policies, the cache of cast weights
      >>api:transforms  vmap and derivatives of functions
      >>api:checking    gradients against finite differences, pictures of graphs
-     >>api:training    optimizers, gradient clipping, learning rates
+     >>api:training    optimizers, the gradient scaler, clipping, learning rates
      >>api:observers   who is told of calls; the profiler
      >>api:plug        library blocks
      >>api:load        plug-ins, and compiling at run time
@@ -167,11 +167,11 @@
      >>backends        devices from outside
      >>autograd        nodes, the generic kernels, the engine, grad modes
      >>forward         dual tensors, levels, tangents of results
-     >>autocast        regions, policies, the cache of weights, the gradient scaler
+     >>autocast        regions, policies, the cache of cast weights
      >>transforms      the layer stack: vmap, batching rules, derivatives of functions
      >>gradcheck       gradients against finite differences
      >>pictures        the backward graph as Graphviz DOT
-     >>training        optimizers, gradient clipping, learning rates
+     >>training        optimizers, the gradient scaler, clipping, learning rates
      >>plugins         loading libraries of operators, compiling at run time
      >>hooks           handles of nodes, hooks, saved-tensor hooks, checkpoints, anomaly mode
      >>profiler        records of events, the table, the trace file
@@ -1378,7 +1378,7 @@ OPD_API int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent);
 OPD_API opd_context *opd_jvp_context(const opd_jvp_call *jv);
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:autocast   mixed precision: regions, policies, the cache of weights, the gradient scaler
+//  >>api:autocast   mixed precision: regions, policies, the cache of cast weights
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Regions of this thread in which operators choose their dtypes by their card's .autocast (torch.autocast): matrix
@@ -1414,6 +1414,13 @@ OPD_API int opd_register_autocast(opd_library *lib, const char *name, opd_backen
    a dtype that is neither float32 nor the device's is an error, and NONE (at::autocast::promote_type). */
 OPD_API opd_tensor *opd_cached_cast(opd_scalar_type dtype, opd_tensor *t);
 OPD_API opd_scalar_type opd_promote_type(opd_scalar_type dtype, opd_tensor *const *tensors, int n);
+
+/* For custom functions under autocast (torch.amp.custom_fwd, custom_bwd): `forward` of the struct calls opd_custom_fwd,
+   which runs the function given, its backward opd_custom_bwd.  cast_inputs OPD_DTYPE_NONE: forward runs in the state
+   that is there; a dtype: in a region the floating inputs of that device but float64 are cast to it, and forward runs
+   with autocast off; outside nothing is cast.  Backward runs as forward did, on or off and with its dtype. */
+OPD_API int opd_custom_fwd(opd_context *ctx, opd_backend device, opd_scalar_type cast_inputs, opd_setup_fn forward);
+OPD_API int opd_custom_bwd(opd_backward_call *bw, opd_backward_fn backward);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:transforms vmap and derivatives of functions
@@ -1523,7 +1530,7 @@ OPD_API size_t opd_graph_dot(opd_tensor *const *tensors, int n, const opd_graph_
                              size_t cap);
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:training   optimizers, gradient clipping, learning rates
+//  >>api:training   optimizers, the gradient scaler, clipping, learning rates
 //----------------------------------------------------------------------------------------------------------------------
 
 /* An optimizer holds its parameters (leaves) and their state.  Groups of parameters with numbers of their own: several
@@ -1558,6 +1565,35 @@ OPD_API opd_tensor *opd_optimizer_state(const opd_optimizer *o, int i, const cha
 OPD_API int opd_optimizer_set_state(opd_optimizer *o, int i, const char *name, const opd_tensor *value);
 /* Lets go of parameters and state; NULL: nothing. */
 OPD_API void opd_optimizer_free(opd_optimizer *o);
+
+/* torch.amp.GradScaler, against gradients that vanish in float16: the loss is multiplied by a scale before backward,
+   the gradients are divided by it before the step, which is left out when one is not finite; update then lowers the
+   scale, and raises it after growth_interval good steps.  A round is
+       opd_backward(opd_scaler_scale(s, loss)); opd_scaler_step(s, optimizer); opd_scaler_update(s);
+   with opd_scaler_unscale before the step for what looks at gradients (clipping).  One thread at a time. */
+typedef struct opd_scaler opd_scaler;
+typedef struct opd_scaler_options {
+    double init_scale, growth_factor, backoff_factor;
+    int64_t growth_interval;
+    bool enabled;                /* false: everything passes as it is, the scale is 1 */
+} opd_scaler_options;
+OPD_API opd_scaler_options opd_scaler_defaults(void);         /* 65536, 2, 0.5, 2000, true */
+OPD_API opd_scaler *opd_scaler_make(const opd_scaler_options *options);    /* NULL: the defaults.  NULL with an error */
+OPD_API void opd_scaler_free(opd_scaler *s);
+OPD_API opd_tensor *opd_scaler_scale(opd_scaler *s, opd_tensor *t);           /* t times the scale, differentiably */
+/* Divides the gradients of an optimizer's parameters, once between updates; float16 ones are an error.  0, or -1. */
+OPD_API int opd_scaler_unscale(opd_scaler *s, opd_optimizer *o);
+/* Unscales, unless that was done, and steps.  0; 1: the step was left out; -1 with an error. */
+OPD_API int opd_scaler_step(opd_scaler *s, opd_optimizer *o);
+/* Ends a round.  new_scale > 0 sets the scale; 0: by what was found.  0, or -1 with an error. */
+OPD_API int opd_scaler_update(opd_scaler *s, double new_scale);
+/* What a checkpoint keeps (state_dict), and the setters of factors and interval; growth_tracker counts good steps. */
+typedef struct opd_scaler_state {
+    double scale, growth_factor, backoff_factor;
+    int64_t growth_interval, growth_tracker;
+} opd_scaler_state;
+OPD_API opd_scaler_state opd_scaler_get(const opd_scaler *s);
+OPD_API int opd_scaler_set(opd_scaler *s, opd_scaler_state state);            /* 0, or -1 with nothing changed */
 
 /* torch.nn.utils.clip_grad_norm_: scales the gradients of params so that the norm of all of them together is at most
    max_norm; norm_type 2, any other order, infinity.  Returns the norm before (0 dims; of the innermost scope), NULL
@@ -3011,14 +3047,17 @@ struct opd_autocast_guard {
     X(bucketize_Tensor, "bucketize.Tensor", T2, bucketize, (T, T), T4, (T, T, b, b)) \
     X(bucketize_Scalar, "bucketize.Scalar", T2, bucketize_Scalar, (V, T), 0, ())
 
-/* Called through opd_optimizer_step. */
+/* Called through opd_optimizer_step and opd_scaler_step. */
 #define OPD_OPERATORS_TRAIN(X) \
     X(_fused_sgd_, "_fused_sgd_", 0, fused_sgd_, (), 0, ()) \
     X(_fused_sgd__tensor_lr, "_fused_sgd_.tensor_lr", 0, fused_sgd_tensor_lr_, (), 0, ()) \
     X(_fused_adam_, "_fused_adam_", 0, fused_adam_, (), 0, ()) \
     X(_fused_adam__tensor_lr, "_fused_adam_.tensor_lr", 0, fused_adam_tensor_lr_, (), 0, ()) \
     X(_fused_adamw_, "_fused_adamw_", 0, fused_adamw_, (), 0, ()) \
-    X(_fused_adamw__tensor_lr, "_fused_adamw_.tensor_lr", 0, fused_adamw_tensor_lr_, (), 0, ())
+    X(_fused_adamw__tensor_lr, "_fused_adamw_.tensor_lr", 0, fused_adamw_tensor_lr_, (), 0, ()) \
+    X(_amp_foreach_non_finite_check_and_unscale_, "_amp_foreach_non_finite_check_and_unscale_", 0, amp_unscale_, (), \
+      0, ()) \
+    X(_amp_update_scale_, "_amp_update_scale_", 0, amp_update_scale_, (), 0, ())
 
 #define OPD_C_T opd_tensor *
 #define OPD_C_i int64_t
@@ -3592,7 +3631,18 @@ typedef void (*opd_deleter)(void *data, void *user);
     V(opd_allow_mutation_end, 0, ()) \
     X(int, opd_context_maybe_clear_saved_tensors, 1, (opd_context *)) \
     X(int, opd_checkpoint_with, 8, (opd_checkpoint_fn, void *, opd_destroy, opd_tensor *const *, int, opd_tensor **, \
-      int, const opd_checkpoint_options *))
+      int, const opd_checkpoint_options *)) \
+    X(int, opd_custom_fwd, 4, (opd_context *, opd_backend, opd_scalar_type, opd_setup_fn)) \
+    X(int, opd_custom_bwd, 2, (opd_backward_call *, opd_backward_fn)) \
+    X(opd_scaler_options, opd_scaler_defaults, 0, ()) \
+    X(opd_scaler *, opd_scaler_make, 1, (const opd_scaler_options *)) \
+    V(opd_scaler_free, 1, (opd_scaler *)) \
+    X(opd_tensor *, opd_scaler_scale, 2, (opd_scaler *, opd_tensor *)) \
+    X(int, opd_scaler_unscale, 2, (opd_scaler *, opd_optimizer *)) \
+    X(int, opd_scaler_step, 2, (opd_scaler *, opd_optimizer *)) \
+    X(int, opd_scaler_update, 2, (opd_scaler *, double)) \
+    X(opd_scaler_state, opd_scaler_get, 1, (const opd_scaler *)) \
+    X(int, opd_scaler_set, 2, (opd_scaler *, opd_scaler_state))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -14878,6 +14928,9 @@ struct opd_context {
     void *data;
     void (*destroy)(void *data);
     bool materialize, in_forward, in_setup, in_jvp, cleared;
+    bool amp, amp_on;                             /* what opd_custom_fwd found, for opd_custom_bwd */
+    opd_backend amp_device;
+    opd_scalar_type amp_dtype;
 };
 
 static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *v, uint32_t version);
@@ -17644,7 +17697,7 @@ static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>autocast   regions, policies, the cache of weights, the gradient scaler
+//  >>autocast   regions, policies, the cache of cast weights
 //
 //  Every tensor has its backend's autocast key, and every thread excludes it until a region begins: what is off costs
 //  nothing.  A region is a number, of a list of what regions can say, among the thread's modes: the dispatcher puts it
@@ -18133,6 +18186,61 @@ int opd_register_autocast(opd_library *lib, const char *name, opd_backend device
         (void)opd_fail(OPD_ERROR_REGISTER, "opd_register_autocast: no policy, or no device that knows autocast");
     }
     return n > 0 ? 0 : opdi_library_error(lib);
+}
+OPDI_COLD_END
+
+//-- custom functions --------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+//-- Copies of a function's inputs, cast; they live as long as forward.
+static opd_value *opdi_custom_cast(const opd_context *ctx, int device, opd_scalar_type dtype) {
+    opd_value *cast = (opd_value *)opdi_scope_alloc((size_t)(ctx->ninputs + 1) * sizeof *cast);
+    int i;
+    for (i = 0; cast && i < ctx->ninputs; i++) {
+        cast[i] = ctx->inputs[i];
+        if (cast[i].tag == OPD_TAG_TENSORS && opdi_autocast_cast_list(&cast[i], device, dtype)) { return NULL; }
+        if (cast[i].tag != OPD_TAG_TENSOR || !opdi_autocast_eligible(cast[i].u.t, device)) { continue; }
+        if (!(cast[i].u.t = opd_cached_cast(dtype, cast[i].u.t))) { return NULL; }
+    }
+    return cast;
+}
+int opd_custom_fwd(opd_context *ctx, opd_backend device, opd_scalar_type cast_inputs, opd_setup_fn forward) {
+    opd_autocast_region region;
+    const opd_value *inputs;
+    int rc = -1;
+    if (!opd_ok()) { return -1; }
+    if (!ctx || !ctx->in_forward || !forward || (unsigned)device >= OPD_BACKEND_COUNT ||
+        opdi_autocast_default((int)device) == OPD_DTYPE_NONE) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_custom_fwd: it takes the context inside a forward, a device that "
+                        "knows autocast, and a function");
+    }
+    ctx->amp = true;
+    ctx->amp_device = device;
+    ctx->amp_dtype = opd_autocast_dtype(device);
+    ctx->amp_on = opd_autocast_enabled(device);
+    if (cast_inputs == OPD_DTYPE_NONE) { return forward(ctx); }
+    if (!ctx->amp_on) { return forward(ctx); }
+    ctx->amp_on = false;
+    inputs = ctx->inputs;
+    region = opd_autocast_begin(device, OPD_DTYPE_NONE, false, 0);
+    if (region.open && (ctx->inputs = opdi_custom_cast(ctx, (int)device, cast_inputs)) != NULL) { rc = forward(ctx); }
+    ctx->inputs = inputs;
+    opd_autocast_end(&region);
+    return rc;
+}
+int opd_custom_bwd(opd_backward_call *bw, opd_backward_fn backward) {
+    const opd_context *ctx = bw ? opd_bw_context(bw) : NULL;
+    opd_autocast_region region;
+    int rc;
+    if (!opd_ok()) { return -1; }
+    if (!ctx || !ctx->amp || !backward) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "opd_custom_bwd: the forward of this function did not run by "
+                        "opd_custom_fwd, or there is no function");
+    }
+    region = opd_autocast_begin(ctx->amp_device, ctx->amp_dtype, ctx->amp_on, -1);
+    rc = region.open ? backward(bw) : -1;
+    opd_autocast_end(&region);
+    return rc;
 }
 OPDI_COLD_END
 
@@ -20329,7 +20437,7 @@ size_t opd_graph_dot(opd_tensor *const *tensors, int n, const opd_graph_options 
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>training   optimizers, gradient clipping, learning rates
+//  >>training   optimizers, the gradient scaler, clipping, learning rates
 //
 //  Parameters and what is known of them; the steps themselves are operators (>>op:train).  Uses public functions
 //  and the tensors' gradients.  Follows torch/optim, torch/nn/utils/clip_grad.py, torch/optim/lr_scheduler.py.
@@ -20580,6 +20688,226 @@ int opd_optimizer_step(opd_optimizer *o) {
     for (i = 0; i < o->n && rc == 0; i++) { o->begun[i] = o->begun[i] || opd_tensor_grad(o->params[i]); }
     (void)opd_grad_set(was);
     return rc;
+}
+
+//-- the gradient scaler -----------------------------------------------------------------------------------------------
+
+enum { OPDI_SCALER_READY, OPDI_SCALER_UNSCALED, OPDI_SCALER_STEPPED };
+/* What has happened to an optimizer since the last update. */
+typedef struct opdi_scaler_record {
+    struct opdi_scaler_record *next;
+    const opd_optimizer *optimizer;
+    int stage;
+    bool checked, found_inf;
+} opdi_scaler_record;
+struct opd_scaler {
+    opd_scaler_state state;
+    bool enabled, used;                           /* used: something was scaled */
+    opdi_scaler_record *first;
+};
+
+opd_scaler_options opd_scaler_defaults(void) {
+    opd_scaler_options o;
+    memset(&o, 0, sizeof o);
+    o.init_scale = 65536;
+    o.growth_factor = 2;
+    o.backoff_factor = 0.5;
+    o.growth_interval = 2000;
+    o.enabled = true;
+    return o;
+}
+static int opdi_scaler_check(const opd_scaler_state *s) {
+    const float scale = (float)s->scale;
+    if (!(s->growth_factor > 1)) { return opd_fail(OPD_ERROR_ARGUMENT, "Growth factor must be > 1.0"); }
+    if (!(s->backoff_factor < 1)) { return opd_fail(OPD_ERROR_ARGUMENT, "Backoff factor must be < 1.0"); }
+    if (!(scale > 0) || !(scale < OPDI_INF) || s->growth_interval < 1 || s->growth_tracker < 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "gradient scaler: scale %g, growth_interval %lld and growth_tracker %lld "
+                        "must be positive numbers, the last at least 0", s->scale, (long long)s->growth_interval,
+                        (long long)s->growth_tracker);
+    }
+    return 0;
+}
+static int opdi_null_scaler(const opd_scaler *s, const char *function) {
+    if (!opd_ok()) { return -1; }
+    return s ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the scaler is NULL", function);
+}
+opd_scaler *opd_scaler_make(const opd_scaler_options *options) {
+    const opd_scaler_options o = options ? *options : opd_scaler_defaults();
+    opd_scaler_state state;
+    opd_scaler *s;
+    memset(&state, 0, sizeof state);
+    state.scale = o.enabled ? o.init_scale : 1;
+    state.growth_factor = o.growth_factor;
+    state.backoff_factor = o.backoff_factor;
+    state.growth_interval = o.growth_interval;
+    if (!opd_ok() || opdi_scaler_check(&state) || !(s = (opd_scaler *)opdi_alloc(sizeof *s))) { return NULL; }
+    memset(s, 0, sizeof *s);
+    s->state = state;
+    s->enabled = o.enabled;
+    return s;
+}
+static void opdi_scaler_forget(opd_scaler *s) {
+    opdi_scaler_record *r;
+    while ((r = s->first) != NULL) { s->first = r->next; opdi_free(r, sizeof *r); }
+}
+void opd_scaler_free(opd_scaler *s) {
+    if (!s) { return; }
+    opdi_scaler_forget(s);
+    opdi_free(s, sizeof *s);
+}
+opd_scaler_state opd_scaler_get(const opd_scaler *s) {
+    opd_scaler_state none;
+    memset(&none, 0, sizeof none);
+    return s ? s->state : none;
+}
+int opd_scaler_set(opd_scaler *s, opd_scaler_state state) {
+    if (opdi_null_scaler(s, "opd_scaler_set") || opdi_scaler_check(&state)) { return -1; }
+    s->state = state;
+    return 0;
+}
+
+/* A float32 tensor of one number on the device of t. */
+static opd_tensor *opdi_scaler_number(const opd_tensor *t, double v) {
+    const int64_t none = 0;
+    opd_tensor *number = opd_tensor_new_on(opd_ints_of(&none, 0), OPD_FLOAT32, opd_tensor_device(t));
+    return number ? opd_fill_(number, opd_value_float(v)) : NULL;
+}
+opd_tensor *opd_scaler_scale(opd_scaler *s, opd_tensor *t) {
+    if (opdi_null_scaler(s, "opd_scaler_scale") || opdi_null_tensor(t, "opd_scaler_scale")) { return NULL; }
+    if (!s->enabled) { return t; }
+    s->used = true;
+    return opd_mul(t, opdi_scaler_number(t, s->state.scale));
+}
+
+static opdi_scaler_record *opdi_scaler_of(opd_scaler *s, const opd_optimizer *o) {
+    opdi_scaler_record *r = s->first;
+    while (r && r->optimizer != o) { r = r->next; }
+    if (r || !(r = (opdi_scaler_record *)opdi_alloc(sizeof *r))) { return r; }
+    memset(r, 0, sizeof *r);
+    r->optimizer = o;
+    r->next = s->first;
+    s->first = r;
+    return r;
+}
+/* The gradients of one device: true when one was not finite. */
+static bool opdi_scaler_unscale_on(const opd_scaler *s, opd_optimizer *o, int first) {
+    static opd_op *unscale;
+    opd_tensor *g = opd_tensor_grad(o->params[first]);
+    const opd_device device = opd_tensor_device(g);
+    opd_value v[3], rets[1];
+    opd_tensor *found;
+    bool bad;
+    int i, n = 0;
+    for (i = first; i < o->n; i++) {
+        opd_device d;
+        if (!(g = opd_tensor_grad(o->params[i]))) { continue; }
+        d = opd_tensor_device(g);
+        if (d.type == device.type && d.index == device.index) { o->lists[n++] = g; }
+    }
+    found = opdi_scaler_number(o->lists[0], 0);
+    v[0] = opd_value_tensors(o->lists, n);
+    v[1] = opd_value_tensor(found);
+    v[2] = opd_value_tensor(opdi_scaler_number(o->lists[0], 1 / s->state.scale));
+    bad = opd_call_all(OPD_OP(&unscale, "aten::_amp_foreach_non_finite_check_and_unscale_"), rets, v, 3) == 0 &&
+        opd_item_f64(found) > 0;
+    return bad;
+}
+static int opdi_scaler_unscale(opd_scaler *s, opdi_scaler_record *r, opd_optimizer *o) {
+    opd_scope scope = opd_scope_open();
+    const bool was = opd_grad_set(false);
+    int i, k;
+    for (i = 0; i < o->n; i++) {
+        const opd_tensor *g = opd_tensor_grad(o->params[i]);
+        if (g && g->dtype == OPD_FLOAT16) { (void)opd_fail(OPD_ERROR_DTYPE, "Attempting to unscale FP16 gradients."); }
+    }
+    for (i = 0; i < o->n && opd_ok(); i++) {
+        const opd_tensor *g = opd_tensor_grad(o->params[i]), *h;
+        for (k = 0; k < i && g; k++) {            /* the first of its device? */
+            h = opd_tensor_grad(o->params[k]);
+            if (h && opdi_place_of(h) == opdi_place_of(g)) { break; }
+        }
+        if (!g || k < i) { continue; }
+        r->found_inf |= opdi_scaler_unscale_on(s, o, i);
+        r->checked = true;
+    }
+    if (opd_ok()) { r->stage = OPDI_SCALER_UNSCALED; }
+    (void)opd_grad_set(was);
+    opd_scope_close(&scope);
+    return opd_ok() ? 0 : -1;
+}
+/* What both need; NULL with an error. */
+static opdi_scaler_record *opdi_scaler_begin(opd_scaler *s, opd_optimizer *o, const char *function) {
+    if (opdi_null_scaler(s, function) || opdi_null_optimizer(o, function)) { return NULL; }
+    if (s->enabled && !s->used) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "Attempted %s but nothing was scaled.  This may indicate your program did "
+                       "not use opd_scaler_scale on the loss or outputs earlier in the iteration.", function);
+        return NULL;
+    }
+    return opdi_scaler_of(s, o);
+}
+int opd_scaler_unscale(opd_scaler *s, opd_optimizer *o) {
+    opdi_scaler_record *r = opdi_scaler_begin(s, o, "opd_scaler_unscale");
+    if (!r || !s->enabled) { return r ? 0 : -1; }
+    if (r->stage == OPDI_SCALER_UNSCALED) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_scaler_unscale has already been called on this optimizer since the "
+                        "last update.");
+    }
+    if (r->stage == OPDI_SCALER_STEPPED) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_scaler_unscale is being called after opd_scaler_step.");
+    }
+    return opdi_scaler_unscale(s, r, o);
+}
+int opd_scaler_step(opd_scaler *s, opd_optimizer *o) {
+    opdi_scaler_record *r = opdi_scaler_begin(s, o, "opd_scaler_step");
+    if (!r || !s->enabled) { return r ? opd_optimizer_step(o) : -1; }
+    if (r->stage == OPDI_SCALER_STEPPED) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_scaler_step has already been called since the last update.");
+    }
+    if (r->stage == OPDI_SCALER_READY && opdi_scaler_unscale(s, r, o)) { return -1; }
+    if (!r->checked) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "No inf checks were recorded for this optimizer: no parameter has a "
+                        "gradient.");
+    }
+    if (!r->found_inf && opd_optimizer_step(o)) { return -1; }
+    r->stage = OPDI_SCALER_STEPPED;
+    return r->found_inf;
+}
+/* _amp_update_scale_ on tensors that hold scale, tracker and what was found. */
+static int opdi_scaler_move(opd_scaler *s, bool found) {
+    static opd_op *update;
+    const int64_t none = 0;
+    const float scale = (float)s->state.scale, inf = found;
+    opd_value v[6];
+    OPD_SCOPE {
+        v[0] = opd_value_tensor(opd_tensor_from(&scale, opd_ints_of(&none, 0), OPD_FLOAT32));
+        v[1] = opd_value_tensor(opd_tensor_from(&s->state.growth_tracker, opd_ints_of(&none, 0), OPD_INT64));
+        v[2] = opd_value_tensor(opd_tensor_from(&inf, opd_ints_of(&none, 0), OPD_FLOAT32));
+        v[3] = opd_value_float(s->state.growth_factor);
+        v[4] = opd_value_float(s->state.backoff_factor);
+        v[5] = opd_value_int(s->state.growth_interval);
+        if (opd_call_op(OPD_OP(&update, "aten::_amp_update_scale_"), v, 6)) {
+            s->state.scale = opd_item_f64(v[0].u.t);
+            s->state.growth_tracker = opd_item_i64(v[1].u.t);
+        }
+    }
+    return opd_ok() ? 0 : -1;
+}
+int opd_scaler_update(opd_scaler *s, double new_scale) {
+    bool checked = false, found = false;
+    const opdi_scaler_record *r;
+    if (opdi_null_scaler(s, "opd_scaler_update")) { return -1; }
+    if (!s->enabled) { return 0; }
+    if (new_scale > 0 || new_scale < 0) {
+        opd_scaler_state state = s->state;
+        state.scale = new_scale;
+        if (opd_scaler_set(s, state)) { return -1; }
+    } else {
+        for (r = s->first; r; r = r->next) { checked |= r->checked; found |= r->found_inf; }
+        if (!checked) { return opd_fail(OPD_ERROR_ARGUMENT, "No inf checks were recorded prior to update."); }
+        if (opdi_scaler_move(s, found)) { return -1; }
+    }
+    opdi_scaler_forget(s);
+    return 0;
 }
 
 //-- gradient clipping -------------------------------------------------------------------------------------------------
@@ -41197,6 +41525,24 @@ OPDI_STEP_LOOP(adam, opdi_adam, f64)
 OPDI_STEP_LOOP(sgd, opdi_sgd, f32)
 OPDI_STEP_LOOP(sgd, opdi_sgd, f64)
 
+/* o = x scale; notes what is not finite: all bits of the exponent are set. */
+#define OPDI_UNSCALE_LOOP(name, T, I, inf)                                                                  \
+    static void name(void *const *p, int64_t n, const opdi_params *s) {                                     \
+        const T *x = (const T *)p[1], scale = (T)s->f64[0];                                                 \
+        T *o = (T *)p[0];                                                                                   \
+        I bad = 0;                                                                                          \
+        int64_t i;                                                                                          \
+        for (i = 0; i < n; i++) {                                                                           \
+            I bits;                                                                                         \
+            memcpy(&bits, &x[i], sizeof bits);                                                              \
+            bad |= (bits & inf) == inf;                                                                     \
+            o[i] = x[i] * scale;                                                                            \
+        }                                                                                                   \
+        if (bad) { OPDI_STORE(s->zero, 1); }                                                                \
+    }
+OPDI_UNSCALE_LOOP(opdi_unscale_f32, float, uint32_t, 0x7f800000u)
+OPDI_UNSCALE_LOOP(opdi_unscale_f64, double, uint64_t, UINT64_C(0x7ff0000000000000))
+
 OPDI_COLD_BEGIN
 
 /* The lists of a step: parameters, gradients, and state; absent ones have no tensors. */
@@ -41367,6 +41713,68 @@ static int opdi_fused_sgd_kernel(opd_call *call) {
     return 0;
 }
 
+//-- what a gradient scaler does (aten/src/ATen/native/cuda/AmpKernels.cu) ---------------------------------------------
+
+static int opdi_amp_check(const opd_call *call, int i, bool whole) {
+    const opd_tensor *t = opd_arg_tensor(call, i);
+    const char *name = opd_schema_arg_name(call->op->schema, i);
+    if (!t || t->numel != 1) { return opd_fail(OPD_ERROR_SHAPE, "%s must be a 1-element tensor.", name); }
+    return (whole ? t->dtype == OPD_INT32 || t->dtype == OPD_INT64 : t->dtype == OPD_FLOAT32) ? 0
+        : opd_fail(OPD_ERROR_DTYPE, "%s must be %s tensor.", name, whole ? "an int" : "a float");
+}
+/* self, found_inf, inv_scale */
+static int opdi_amp_unscale_kernel(opd_call *call) {
+    const opd_tensors grads = opd_arg_tensors(call, 0);
+    opd_tensor *found = opd_arg_tensor(call, 1), *ops[2];
+    int32_t bad = 0;
+    opdi_params s;
+    int64_t i;
+    if (opdi_amp_check(call, 1, false) || opdi_amp_check(call, 2, false)) { return -1; }
+    for (i = 0; i < grads.n; i++) {
+        const opd_tensor *g = grads.data[i];
+        if (!opd_dtype_is_floating((opd_scalar_type)g->dtype)) {
+            return opd_fail(OPD_ERROR_DTYPE, "gradient %lld has dtype %s; what is unscaled must be floating point",
+                            (long long)i, opd_dtype_name((opd_scalar_type)g->dtype));
+        }
+        if (opdi_check_internal_overlap(g) || opdi_check_partial_overlap(g, found)) { return -1; }
+    }
+    if (!found->data) { return 0; }
+    memset(&s, 0, sizeof s);
+    s.f64[0] = opd_item_f64(opd_arg_tensor(call, 2));
+    s.zero = &bad;
+    for (i = 0; i < grads.n && opd_ok(); i++) {
+        const opd_scalar_type t = (opd_scalar_type)grads.data[i]->dtype;
+        ops[0] = ops[1] = grads.data[i];
+        if (opdi_run(ops, 2, 1, t, opdi_compute_type(t), t == OPD_FLOAT64 ? opdi_unscale_f64 : opdi_unscale_f32, &s)) {
+            return -1;
+        }
+    }
+    if (bad) { *opd_data_f32(found) = 1; }
+    return opd_ok() ? 0 : -1;
+}
+/* self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval */
+static int opdi_amp_update_kernel(opd_call *call) {
+    opd_tensor *scale = opd_arg_tensor(call, 0), *tracker = opd_arg_tensor(call, 1);
+    int64_t successful = 0;
+    float grown;
+    if (opdi_amp_check(call, 0, false) || opdi_amp_check(call, 1, true) || opdi_amp_check(call, 2, false)) {
+        return -1;
+    }
+    if (!scale->data) { return opd_return_tensor(call, scale); }
+    grown = *opd_data_f32(scale);
+    if (opd_item_f64(opd_arg_tensor(call, 2)) > 0) { grown *= (float)opd_arg_float(call, 4); }
+    else if ((successful = opd_item_i64(tracker) + 1) == opd_arg_int(call, 5)) {
+        successful = 0;
+        grown *= (float)opd_arg_float(call, 3);
+        if (!(grown < OPDI_INF)) { grown = *opd_data_f32(scale); }         /* it does not leave float32 */
+    }
+    if (!opd_ok()) { return -1; }
+    *opd_data_f32(scale) = grown;
+    if (tracker->dtype == OPD_INT32) { *(int32_t *)(void *)tracker->data = (int32_t)successful; }
+    else { *(int64_t *)(void *)tracker->data = successful; }
+    return opd_return_tensor(call, scale);
+}
+
 /* A step is no part of a graph. */
 static int opdi_step_autograd(opd_call *call) {
     uint64_t m;
@@ -41414,6 +41822,12 @@ OPDI_CARD_STEP(_fused_adamw__tensor_lr, OPDI_ADAM_SCHEMA("_fused_adamw_.tensor_l
 OPDI_CARD_STEP(_fused_sgd_, OPDI_SGD_SCHEMA("_fused_sgd_", "float"), opdi_fused_sgd_kernel, OPDI_SGD_CASES("0.1"))
 OPDI_CARD_STEP(_fused_sgd__tensor_lr, OPDI_SGD_SCHEMA("_fused_sgd_.tensor_lr", "Tensor"), opdi_fused_sgd_kernel,
                OPDI_SGD_CASES("[]u"))
+OPDI_CARD_STEP(_amp_foreach_non_finite_check_and_unscale_,
+               "_amp_foreach_non_finite_check_and_unscale_(Tensor(a!)[] self, Tensor(b!) found_inf, Tensor inv_scale) "
+               "-> ()", opdi_amp_unscale_kernel, "{[2,3],[4]}, [], []u; {}, [], []u")
+OPDI_CARD_STEP(_amp_update_scale_, "_amp_update_scale_(Tensor(a!) self, Tensor(b!) growth_tracker, Tensor found_inf, "
+               "float scale_growth_factor, float scale_backoff_factor, int growth_interval) -> Tensor(a!)",
+               opdi_amp_update_kernel, "[]+, []i5, []+, 2.0, 0.5, 3; [1]+, [1]i1, [1]b, 2.0, 0.5, 1")
 OPDI_COLD_END
 
 //-- the list of all cards, and their registration ----------------------------------------------------------------
