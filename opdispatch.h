@@ -41719,8 +41719,17 @@ static int opdi_amp_check(const opd_call *call, int i, bool whole) {
     const opd_tensor *t = opd_arg_tensor(call, i);
     const char *name = opd_schema_arg_name(call->op->schema, i);
     if (!t || t->numel != 1) { return opd_fail(OPD_ERROR_SHAPE, "%s must be a 1-element tensor.", name); }
-    return (whole ? t->dtype == OPD_INT32 || t->dtype == OPD_INT64 : t->dtype == OPD_FLOAT32) ? 0
-        : opd_fail(OPD_ERROR_DTYPE, "%s must be %s tensor.", name, whole ? "an int" : "a float");
+    return (whole ? t->dtype == OPD_INT32 || t->dtype == OPD_INT64 : t->dtype == OPD_FLOAT32 || t->dtype == OPD_FLOAT64)
+        ? 0 : opd_fail(OPD_ERROR_DTYPE, "%s must be %s tensor.", name, whole ? "an int" : "a float");
+}
+static void opdi_amp_put(const opd_tensor *t, double v) {
+    void *at = t->data;
+    switch (t->dtype) {
+    case OPD_INT32: *(int32_t *)at = (int32_t)v; break;
+    case OPD_INT64: *(int64_t *)at = (int64_t)v; break;
+    case OPD_FLOAT32: *(float *)at = (float)v; break;
+    default: *(double *)at = v;
+    }
 }
 /* self, found_inf, inv_scale */
 static int opdi_amp_unscale_kernel(opd_call *call) {
@@ -41749,7 +41758,7 @@ static int opdi_amp_unscale_kernel(opd_call *call) {
             return -1;
         }
     }
-    if (bad) { *opd_data_f32(found) = 1; }
+    if (bad) { opdi_amp_put(found, 1); }
     return opd_ok() ? 0 : -1;
 }
 /* self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval */
@@ -41761,17 +41770,16 @@ static int opdi_amp_update_kernel(opd_call *call) {
         return -1;
     }
     if (!scale->data) { return opd_return_tensor(call, scale); }
-    grown = *opd_data_f32(scale);
+    grown = (float)opd_item_f64(scale);
     if (opd_item_f64(opd_arg_tensor(call, 2)) > 0) { grown *= (float)opd_arg_float(call, 4); }
     else if ((successful = opd_item_i64(tracker) + 1) == opd_arg_int(call, 5)) {
         successful = 0;
         grown *= (float)opd_arg_float(call, 3);
-        if (!(grown < OPDI_INF)) { grown = *opd_data_f32(scale); }         /* it does not leave float32 */
+        if (!(grown < OPDI_INF)) { grown = (float)opd_item_f64(scale); }   /* it does not leave float32 */
     }
     if (!opd_ok()) { return -1; }
-    *opd_data_f32(scale) = grown;
-    if (tracker->dtype == OPD_INT32) { *(int32_t *)(void *)tracker->data = (int32_t)successful; }
-    else { *(int64_t *)(void *)tracker->data = successful; }
+    opdi_amp_put(scale, (double)grown);
+    opdi_amp_put(tracker, (double)successful);
     return opd_return_tensor(call, scale);
 }
 
@@ -41827,7 +41835,7 @@ OPDI_CARD_STEP(_amp_foreach_non_finite_check_and_unscale_,
                "-> ()", opdi_amp_unscale_kernel, "{[2,3],[4]}, [], []u; {}, [], []u")
 OPDI_CARD_STEP(_amp_update_scale_, "_amp_update_scale_(Tensor(a!) self, Tensor(b!) growth_tracker, Tensor found_inf, "
                "float scale_growth_factor, float scale_backoff_factor, int growth_interval) -> Tensor(a!)",
-               opdi_amp_update_kernel, "[]+, []i5, []+, 2.0, 0.5, 3; [1]+, [1]i1, [1]b, 2.0, 0.5, 1")
+               opdi_amp_update_kernel, "[]+, []i5, []+, 2.0, 0.5, 3; [1]+, [1]i1, [1]+, 2.0, 0.5, 1")
 OPDI_COLD_END
 
 //-- the list of all cards, and their registration ----------------------------------------------------------------
