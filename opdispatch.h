@@ -148,6 +148,7 @@
      >>api:forward     forward mode: tangents beside values
      >>api:autocast    mixed precision: regions, policies, the cache of cast weights
      >>api:transforms  vmap and derivatives of functions
+     >>api:graphs      recording operators into a graph, printing and running it
      >>api:checking    gradients against finite differences, pictures of graphs
      >>api:training    optimizers, the gradient scaler, clipping, learning rates
      >>api:observers   who is told of calls; the profiler
@@ -169,6 +170,7 @@
      >>forward         dual tensors, levels, tangents of results
      >>autocast        regions, policies, the cache of cast weights
      >>transforms      the layer stack: vmap, batching rules, derivatives of functions
+     >>graphs          recording operators into a graph, printing it, passes, running it
      >>gradcheck       gradients against finite differences
      >>pictures        the backward graph as Graphviz DOT
      >>training        optimizers, the gradient scaler, clipping, learning rates
@@ -1482,6 +1484,46 @@ OPD_API opd_randomness opd_batch_randomness(void);
    error on.  list: a result Tensor[]. */
 OPD_API int opd_batch_return(opd_call *call, opd_tensor *t, int dim);
 OPD_API int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t n, int dim);
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:graphs     recording operators into a graph, printing and running it
+//----------------------------------------------------------------------------------------------------------------------
+
+/* A list of operators in the order in which they were called, over named values.  Belongs to whoever made it. */
+typedef struct opd_graph opd_graph;
+typedef struct opd_trace_options {
+    const char *const *names; int nnames;   /* of the inputs: "x"; NULL: numbers */
+    bool allow_constants;                   /* reading the data of a traced tensor warns and makes a constant of it */
+    bool list_output;                       /* several outputs are a list, not a tuple */
+    bool check;                             /* trace a second time, and compare graphs and what they give with fn */
+    double tolerance;                       /* of that comparison, absolute and relative; 0: 1e-5 */
+} opd_trace_options;
+/* torch.jit.trace: calls fn once with inputs and records each operator that it calls at the Tracer key: operators inside
+   kernels are not recorded, those of vmap and autograd as their layers call them.  Tensors from outside become constants
+   of the graph; one that requires grad is refused, it must be an input.  There are no silent constants: asking for the
+   data or the value of a traced tensor outside of a kernel is an error.  NULL with an error; does not nest. */
+OPD_API opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                             const opd_trace_options *options);
+OPD_API void opd_graph_free(opd_graph *graph);
+/* Runs it: inputs as traced, of any sizes that its operators take; fills outputs (at most cap; of the innermost scope)
+   and returns how many there are, or -1.  Values go after their last use.  Calls pass through the dispatcher as those
+   of fn did: the results are on the tape, and graphs run inside vmap, autocast and other traces.  Any thread, several
+   at once. */
+OPD_API int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int cap);
+/* The same as an opd_transform_fn, with the graph as user. */
+OPD_API int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
+/* TorchScript's text: cut to cap bytes with its zero; returns the full length. */
+OPD_API size_t opd_graph_print(const opd_graph *graph, char *buf, size_t cap);
+OPD_API int opd_graph_ninputs(const opd_graph *graph);
+OPD_API int opd_graph_noutputs(const opd_graph *graph);
+/* How many nodes call an operator of that qualified name ("aten::mul", any overload); NULL: all nodes. */
+OPD_API int opd_graph_count(const opd_graph *graph, const char *name);
+/* Passes; each returns how many nodes it took away, or -1.  dce: what no output needs and nothing sees (writes, and
+   operators that may do anything, stay).  cse: nodes that compute again what one before them has.  fold: operators of
+   constants become constants. */
+OPD_API int opd_graph_dce(opd_graph *graph);
+OPD_API int opd_graph_cse(opd_graph *graph);
+OPD_API int opd_graph_fold(opd_graph *graph);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:checking   gradients against finite differences, pictures of graphs
@@ -3642,7 +3684,19 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int, opd_scaler_step, 2, (opd_scaler *, opd_optimizer *)) \
     X(int, opd_scaler_update, 2, (opd_scaler *, double)) \
     X(opd_scaler_state, opd_scaler_get, 1, (const opd_scaler *)) \
-    X(int, opd_scaler_set, 2, (opd_scaler *, opd_scaler_state))
+    X(int, opd_scaler_set, 2, (opd_scaler *, opd_scaler_state)) \
+    X(opd_graph *, opd_graph_trace, 5, \
+      (opd_transform_fn, void *, opd_tensor *const *, int, const opd_trace_options *)) \
+    V(opd_graph_free, 1, (opd_graph *)) \
+    X(int, opd_graph_run, 5, (const opd_graph *, opd_tensor *const *, int, opd_tensor **, int)) \
+    X(int, opd_graph_function, 4, (void *, opd_tensor *const *, int, opd_tensor **)) \
+    X(size_t, opd_graph_print, 3, (const opd_graph *, char *, size_t)) \
+    X(int, opd_graph_ninputs, 1, (const opd_graph *)) \
+    X(int, opd_graph_noutputs, 1, (const opd_graph *)) \
+    X(int, opd_graph_count, 2, (const opd_graph *, const char *)) \
+    X(int, opd_graph_dce, 1, (opd_graph *)) \
+    X(int, opd_graph_cse, 1, (opd_graph *)) \
+    X(int, opd_graph_fold, 1, (opd_graph *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -3992,6 +4046,7 @@ typedef struct opdi_thread {
     struct opdi_level *level;    /* forward mode: the one that is open */
     struct opdi_layer *layer;    /* transforms: innermost layer, and the vmap whose batching rule is running */
     struct opdi_layer *rule;
+    struct opdi_tracer *tracer;  /* graphs: the recording that is under way */
     opdi_free_block *free_lists[OPDI_CLASSES];
     int64_t cached;              /* bytes in free_lists */
     int64_t live_delta;          /* bytes handed out and not yet added to the global count */
@@ -4922,6 +4977,7 @@ typedef struct opdi_foreign {
 #define OPDI_WEAK_NODE 32u       /* grad_fn is not held: only its own node still holds the tensor */
 #define OPDI_CONTIGUOUS 16u      /* row-major without gaps (kept up to date) */
 #define OPDI_BATCHED 64u         /* one example of many: has an opdi_batched */
+#define OPDI_TRACED 128u         /* a value of the graph that is being recorded */
 
 /* dims: sizes[ndim], then strides[ndim] (elements); behind the struct until a resize needs more room. */
 struct opd_tensor {
@@ -8145,6 +8201,7 @@ static int opdi_autograd_fallback(opd_call *call);
 static int opdi_front_kernel(opd_call *call);
 static int opdi_back_kernel(opd_call *call);
 static int opdi_batched_kernel(opd_call *call);
+static int opdi_tracer_kernel(opd_call *call);
 static int opdi_autograd_inplace_kernel(opd_call *call);
 static int opdi_autograd_out_kernel(opd_call *call);
 static int opdi_version_kernel(opd_call *call);
@@ -11937,11 +11994,14 @@ int64_t opd_size(const opd_tensor *t, int dim) {
     return t->dims[d];
 }
 
+static int opdi_traced_read(const opd_tensor *t);
 OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *t, opd_scalar_type dtype) {
     if (!t) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
     else if (t->dtype != (int8_t)dtype) {
         (void)opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s", opd_dtype_cname(dtype),
                        opd_dtype_cname((opd_scalar_type)t->dtype));
+    } else if ((t->flags & (OPDI_BATCHED | OPDI_TRACED)) == OPDI_TRACED && t->backend == OPD_CPU) {
+        return opdi_traced_read(t) ? NULL : t->data;
     } else if (t->flags & OPDI_BATCHED) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "accessing `data` under vmap transform is not allowed");
     } else {
@@ -11952,12 +12012,12 @@ OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *t, opd_scalar_type 
     return NULL;
 }
 void *opd_data(const opd_tensor *t) {
-    return t && (opdi_on_device(t) || (t->flags & OPDI_BATCHED)) ? opdi_data_error(t, (opd_scalar_type)t->dtype)
+    return t && (opdi_on_device(t) || (t->flags & (OPDI_BATCHED | OPDI_TRACED))) ? opdi_data_error(t, (opd_scalar_type)t->dtype)
         : t ? t->data : NULL;
 }
 OPDI_COLD_END
 static inline void *opdi_data_of(const opd_tensor *t, opd_scalar_type dtype) {
-    return OPDI_LIKELY(t && t->dtype == (int8_t)dtype && (t->backend | (t->flags & OPDI_BATCHED)) == 0)
+    return OPDI_LIKELY(t && t->dtype == (int8_t)dtype && (t->backend | (t->flags & (OPDI_BATCHED | OPDI_TRACED))) == 0)
         ? (void *)t->data
         : opdi_data_error(t, dtype);
 }
@@ -11980,6 +12040,7 @@ static int opdi_item_check(const opd_tensor *t) {
                         "operations.");
     }
     if (t->backend == OPD_META) { (void)opdi_data_error(t, (opd_scalar_type)t->dtype); return -1; }
+    if (OPDI_UNLIKELY(t->flags & OPDI_TRACED)) { return opdi_traced_read(t); }
     return 0;
 }
 //-- t, which has one element, where it can be read: of a device a copy at `room`, described by *one.  NULL: failed.
@@ -19405,6 +19466,914 @@ int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int nin
     if (opdi_mapped_check(&m)) { return -1; }
     return m.o->chunk_size > 0 && m.o->chunk_size < m.size ? opdi_mapped_chunks(&m, outputs)
         : opdi_mapped_pass(&m, 0, m.size, outputs);
+}
+
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>graphs     recording operators into a graph, printing it, passes, running it
+//
+//  A graph is a list of nodes over values; constants and lists are nodes too, as in TorchScript's text.  The kernel at
+//  the Tracer key records a call and redispatches.  Knows operators by their schemas alone.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+typedef enum opdi_gkind { OPDI_G_OP, OPDI_G_CONSTANT, OPDI_G_LIST, OPDI_G_TUPLE, OPDI_G_UNPACK } opdi_gkind;
+
+/* What is known of a value.  tag: OPD_TAG_*; NONE is NoneType; LIST with tuple set is the tuple of the outputs. */
+typedef struct opdi_gvalue {
+    const char *name;                             /* "x.1", or NULL: its number */
+    struct opdi_gnode *node;                      /* NULL: an input of the graph */
+    int32_t id, tag;
+    int32_t uses;
+    int8_t dtype;                                 /* tensors: what the traced one had; -1: not known */
+    uint8_t ndim, backend;
+    int8_t index;
+    bool requires_grad;
+    int64_t *dims;                                /* sizes, strides */
+    int32_t slot;                                 /* when it is run: its place among the values */
+} opdi_gvalue;
+
+typedef struct opdi_gnode {
+    struct opdi_gnode *next, *prev;
+    opdi_gkind kind;
+    int32_t nin, nout;
+    opdi_gvalue **in, **out;
+    opd_op *op;
+    opd_value constant;                           /* tensors: a reference; what it points to is in the graph's arena */
+    const char *word;                             /* a list's element type, as printed */
+    int32_t drop_from, ndrop;                     /* when it is run: what has its last use here */
+} opdi_gnode;
+
+struct opd_graph {
+    opdi_arena arena;
+    opdi_gnode *first, *last;
+    opdi_gvalue **inputs;
+    opdi_gvalue **outputs;                        /* flat */
+    opdi_gvalue *result;                          /* what the text returns; NULL: nothing */
+    int32_t ninputs, noutputs, next_id, nnodes;
+    int32_t nslots;                               /* of a run, after opdi_graph_plan */
+    int32_t *drops;
+    opd_value *start;                             /* the slots when a run begins: constants are there */
+    size_t scratch;                               /* bytes for the lists that a run makes */
+};
+
+//-- building -----------------------------------------------------------------------------------------------------
+
+static opd_graph *opdi_graph_new(void) {
+    opd_graph *g = (opd_graph *)opdi_alloc(sizeof *g);
+    if (g) { memset(g, 0, sizeof *g); }
+    return g;
+}
+
+void opd_graph_free(opd_graph *g) {
+    opdi_gnode *n;
+    if (!g) { return; }
+    for (n = g->first; n; n = n->next) {
+        if (n->kind == OPDI_G_CONSTANT && n->constant.tag == OPD_TAG_TENSOR) { opd_release(n->constant.u.t); }
+    }
+    opdi_arena_free(&g->arena);
+    opdi_free(g, sizeof *g);
+}
+
+static void *opdi_graph_alloc(opd_graph *g, size_t n) {
+    void *p = opdi_arena_alloc(&g->arena, n + 8);
+    if (p) { memset(p, 0, n + 8); }
+    return p;
+}
+
+static opdi_gvalue *opdi_gvalue_new(opd_graph *g, opdi_gnode *n, int32_t tag) {
+    opdi_gvalue *v = (opdi_gvalue *)opdi_graph_alloc(g, sizeof *v);
+    if (!v) { return NULL; }
+    v->node = n;
+    v->id = g->next_id++;
+    v->tag = tag;
+    v->dtype = -1;
+    return v;
+}
+
+//-- What is known of a tensor.
+static int opdi_gvalue_describe(opd_graph *g, opdi_gvalue *v, const opd_tensor *t) {
+    v->tag = OPD_TAG_TENSOR;
+    v->dims = (int64_t *)opdi_graph_alloc(g, 2 * (size_t)t->ndim * sizeof(int64_t));
+    if (!v->dims) { return -1; }
+    memcpy(v->dims, t->dims, 2 * (size_t)t->ndim * sizeof(int64_t));
+    v->dtype = t->dtype;
+    v->ndim = t->ndim;
+    v->backend = t->backend;
+    v->index = (int8_t)opd_tensor_device(t).index;
+    v->requires_grad = opdi_requires_grad(t);
+    return 0;
+}
+
+//-- A node at the end, with room for inputs and outputs.
+static opdi_gnode *opdi_gnode_new(opd_graph *g, opdi_gkind kind, int32_t nin, int32_t nout) {
+    opdi_gnode *n = (opdi_gnode *)opdi_graph_alloc(g, sizeof *n);
+    if (!n) { return NULL; }
+    n->kind = kind;
+    n->nin = nin;
+    n->nout = nout;
+    n->in = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)(nin + nout) * sizeof *n->in);
+    if (!n->in) { return NULL; }
+    n->out = n->in + nin;
+    return n;
+}
+static void opdi_gnode_append(opd_graph *g, opdi_gnode *n) {
+    n->prev = g->last;
+    if (g->last) { g->last->next = n; } else { g->first = n; }
+    g->last = n;
+    g->nnodes++;
+}
+
+//-- A constant: the node and its value.  NULL: out of memory.
+static opdi_gvalue *opdi_graph_constant(opd_graph *g, const opd_value *v) {
+    opdi_gnode *n = opdi_gnode_new(g, OPDI_G_CONSTANT, 0, 1);
+    opdi_gvalue *out = n ? opdi_gvalue_new(g, n, v->tag) : NULL;
+    if (!out) { return NULL; }
+    n->out[0] = out;
+    n->constant = *v;
+    if (v->tag == OPD_TAG_STR || v->tag == OPD_TAG_COMPLEX) {
+        char *p = (char *)opdi_graph_alloc(g, (size_t)OPDI_MAX(opdi_value_bytes(v, 0), 0));
+        if (!p) { return NULL; }
+        (void)opdi_value_copy(&n->constant, p);
+    }
+    if (v->tag == OPD_TAG_TENSOR) {
+        if (opdi_gvalue_describe(g, out, v->u.t)) { return NULL; }
+        opdi_retain(v->u.t);
+    }
+    opdi_gnode_append(g, n);
+    return out;
+}
+
+//-- A list of values; word is its elements' type.
+static opdi_gvalue *opdi_graph_list(opd_graph *g, opdi_gkind kind, int32_t tag, const char *word,
+                                    opdi_gvalue *const *values, int32_t count) {
+    opdi_gnode *n = opdi_gnode_new(g, kind, count, 1);
+    opdi_gvalue *out = n ? opdi_gvalue_new(g, n, tag) : NULL;
+    if (!out) { return NULL; }
+    memcpy(n->in, values, (size_t)count * sizeof *values);
+    n->word = word;
+    n->out[0] = out;
+    opdi_gnode_append(g, n);
+    return out;
+}
+
+//-- recording ----------------------------------------------------------------------------------------------------
+
+typedef struct opdi_traced { opd_tensor *tensor; opdi_gvalue *value; } opdi_traced;
+/* The recording of this thread: which tensor is which value.  The tensors are held, so their addresses stay theirs. */
+typedef struct opdi_tracer {
+    opd_graph *graph;
+    opdi_traced *map;                             /* open addressing, size a power of two */
+    int64_t size, used;
+    bool allow_constants;
+} opdi_tracer;
+
+static int64_t opdi_traced_at(const opdi_tracer *tr, const opd_tensor *t) {
+    int64_t i = (int64_t)(((uint64_t)(uintptr_t)t * 0x9e3779b97f4a7c15u) >> 20) & (tr->size - 1);
+    while (tr->map[i].tensor && tr->map[i].tensor != t) { i = (i + 1) & (tr->size - 1); }
+    return i;
+}
+static opdi_gvalue *opdi_traced_value(const opdi_tracer *tr, const opd_tensor *t) {
+    return tr->size ? tr->map[opdi_traced_at(tr, t)].value : NULL;
+}
+static int opdi_traced_put(opdi_tracer *tr, opd_tensor *t, opdi_gvalue *v) {
+    int64_t i;
+    if (2 * (tr->used + 1) > tr->size) {
+        const opdi_tracer old = *tr;
+        tr->size = OPDI_MAX(64, 2 * old.size);
+        tr->map = (opdi_traced *)opdi_alloc((size_t)tr->size * sizeof *tr->map);
+        if (!tr->map) { *tr = old; return -1; }
+        memset(tr->map, 0, (size_t)tr->size * sizeof *tr->map);
+        for (i = 0; i < old.size; i++) {
+            if (old.map[i].tensor) { tr->map[opdi_traced_at(tr, old.map[i].tensor)] = old.map[i]; }
+        }
+        opdi_free(old.map, (size_t)old.size * sizeof *old.map);
+    }
+    i = opdi_traced_at(tr, t);
+    if (!tr->map[i].tensor) { tr->used++; opdi_retain(t); tr->map[i].tensor = t; t->flags |= OPDI_TRACED; }
+    tr->map[i].value = v;
+    return 0;
+}
+static void opdi_tracer_end(opdi_tracer *tr) {
+    int64_t i;
+    for (i = 0; i < tr->size; i++) {
+        if (!tr->map[i].tensor) { continue; }
+        tr->map[i].tensor->flags &= (uint8_t)~OPDI_TRACED;
+        opdi_drop(tr->map[i].tensor);
+    }
+    opdi_free(tr->map, (size_t)tr->size * sizeof *tr->map);
+    tr->map = NULL;
+    tr->size = 0;
+}
+
+//-- Asked for the data of t outside of a kernel: 0 when that is allowed.
+static int opdi_traced_read(const opd_tensor *t) {
+    const opdi_thread *th = opdi_self();
+    const opdi_gvalue *v = th->tracer && !th->current ? opdi_traced_value(th->tracer, t) : NULL;
+    if (!v) { return 0; }
+    if (th->tracer->allow_constants) {
+        opd_warn("the data of a traced tensor is read: what is made of it will be a constant of the graph");
+        return 0;
+    }
+    return opd_fail(OPD_ERROR_ARGUMENT, "the data of a traced tensor, %s%s, was asked for outside of a kernel: what is made "
+                    "of it would be a constant of the graph. Register an operator whose kernel reads it (opd_define) and "
+                    "call that", v->node ? "a result of " : "an input of the graph",
+                    v->node && v->node->op ? v->node->op->base_name : "");
+}
+
+//-- The value of one tensor argument: what is recorded, or a constant.
+static opdi_gvalue *opdi_trace_tensor(opdi_tracer *tr, opd_tensor *t) {
+    opdi_gvalue *v = t ? opdi_traced_value(tr, t) : NULL;
+    opd_value c = t ? opd_value_tensor(t) : opd_value_none();
+    if (v) { return v; }
+    if (t && opdi_requires_grad(t)) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "Cannot insert a Tensor that requires grad as a constant. Consider making it a "
+                       "parameter or input, or detaching the gradient");
+        return NULL;
+    }
+    v = opdi_graph_constant(tr->graph, &c);
+    if (v && t && !(t->flags & OPDI_WRAPPED) && opdi_traced_put(tr, t, v)) { return NULL; }
+    return v;
+}
+
+//-- The value of one argument.
+static opdi_gvalue *opdi_trace_arg(opdi_tracer *tr, const opd_value *v) {
+    opdi_gvalue **list, *out;
+    const char *word = v->tag == OPD_TAG_INTS ? "int" : v->tag == OPD_TAG_FLOATS ? "float" : v->tag == OPD_TAG_BOOLS
+        ? "bool" : "Tensor";
+    int32_t k;
+    if (v->tag == OPD_TAG_TENSOR) { return opdi_trace_tensor(tr, v->u.t); }
+    if (v->tag == OPD_TAG_OBJECT) {
+        const opd_value none = opd_value_none();
+        return opdi_graph_constant(tr->graph, &none);
+    }
+    if (!opdi_is_list(v)) { return opdi_graph_constant(tr->graph, v); }
+    if (v->tag == OPD_TAG_LIST) { word = "Scalar"; }
+    if (!(list = (opdi_gvalue **)opdi_scope_alloc(((size_t)v->n + 1) * sizeof *list))) { return NULL; }
+    for (k = 0; k < v->n; k++) {
+        const opd_value e = v->tag == OPD_TAG_TENSORS ? opd_value_tensor(v->u.tensors[k]) : opdi_list_element(v, k);
+        if (v->tag == OPD_TAG_TENSORS && !v->u.tensors[k]) { word = "Tensor?"; }
+        list[k] = opdi_trace_arg(tr, &e);
+        if (!list[k]) { return NULL; }
+    }
+    out = opdi_graph_list(tr->graph, OPDI_G_LIST, v->tag, word, list, v->n);
+    return out;
+}
+
+//-- Result v of a node: its value, and which tensors it stands for.
+static int opdi_trace_result(opdi_tracer *tr, opdi_gnode *n, int i, const opd_value *v) {
+    opdi_gvalue *out = opdi_gvalue_new(tr->graph, n, v->tag);
+    opdi_gnode *unpack;
+    int32_t k;
+    if (!out) { return -1; }
+    n->out[i] = out;
+    if (v->tag == OPD_TAG_TENSOR) {
+        return opdi_gvalue_describe(tr->graph, out, v->u.t) ? -1 : opdi_traced_put(tr, v->u.t, out);
+    }
+    if (v->tag != OPD_TAG_TENSORS) { return 0; }
+    if (!(unpack = opdi_gnode_new(tr->graph, OPDI_G_UNPACK, 1, v->n))) { return -1; }
+    unpack->in[0] = out;
+    for (k = 0; k < v->n; k++) {
+        const opd_value e = v->u.tensors[k] ? opd_value_tensor(v->u.tensors[k]) : opd_value_none();
+        if (opdi_trace_result(tr, unpack, k, &e)) { return -1; }
+    }
+    opdi_gnode_append(tr->graph, unpack);
+    return 0;
+}
+
+//-- The kernel at Tracer.
+static int opdi_tracer_kernel(opd_call *call) {
+    opdi_thread *th = call->th;
+    opdi_tracer *tr = th->tracer;
+    const opd_op *op = call->op;
+    opdi_gvalue *in[OPD_MAX_ARGS];
+    opdi_gnode *n;
+    int i;
+    th->state.allow &= ~OPD_BIT_OF(OPD_F_TRACER);
+    if (!tr) { return opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER))); }
+    for (i = 0; i < op->nargs; i++) {
+        if (!(in[i] = opdi_trace_arg(tr, &call->args[i]))) { return -1; }
+    }
+    if (!(n = opdi_gnode_new(tr->graph, OPDI_G_OP, op->nargs, op->nrets))) { return -1; }
+    memcpy(n->in, in, (size_t)op->nargs * sizeof *in);
+    n->op = call->op;
+    if (opdi_call_again(call)) { return -1; }     /* not a redispatch: what is below may be of other keys than those here */
+    opdi_gnode_append(tr->graph, n);
+    for (i = 0; i < op->nrets; i++) {
+        if (opdi_trace_result(tr, n, i, &call->rets[i])) { return -1; }
+    }
+    return 0;
+}
+
+//-- Why a graph has no such name: taken, or not a name.  Names of the inputs.
+static int opdi_trace_inputs(opdi_tracer *tr, opd_tensor *const *inputs, int n, const opd_trace_options *o,
+                             opd_tensor **in) {
+    opd_graph *g = tr->graph;
+    int i;
+    if (!(g->inputs = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)n * sizeof *g->inputs))) { return -1; }
+    g->ninputs = n;
+    for (i = 0; i < n; i++) {
+        const char *name = o && o->names && i < o->nnames ? o->names[i] : NULL;
+        if (!inputs[i]) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "Only tensors or (possibly nested) dict or tuples of tensors can be inputs "
+                            "to traced functions. Got None as input %d", i);
+        }
+        if (!(g->inputs[i] = opdi_gvalue_new(g, NULL, OPD_TAG_TENSOR))) { return -1; }
+        if (name && *name) {
+            g->inputs[i]->name = opdi_arena_copy(&g->arena, name, strlen(name));
+            if (!g->inputs[i]->name) { return -1; }
+        }
+        /* one given twice is two values; and what was traced is not what the caller has */
+        if (!(in[i] = opd_alias(inputs[i])) || opdi_gvalue_describe(g, g->inputs[i], in[i]) ||
+            opdi_traced_put(tr, in[i], g->inputs[i])) { return -1; }
+    }
+    return 0;
+}
+
+static int opdi_trace_outputs(opdi_tracer *tr, opd_tensor *const *out, int n, bool list) {
+    opd_graph *g = tr->graph;
+    int i;
+    if (n == 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "The traced function didn't return any values! Side-effects are not captured in "
+                        "traces, so it would be a no-op.");
+    }
+    if (!(g->outputs = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)n * sizeof *g->outputs))) { return -1; }
+    g->noutputs = n;
+    for (i = 0; i < n; i++) {
+        char text[200];
+        g->outputs[i] = opdi_traced_value(tr, out[i]);
+        if (g->outputs[i]) { continue; }
+        return opd_fail(OPD_ERROR_ARGUMENT, "output %d (%s tensor of sizes %s) of traced region did not have observable data "
+                        "dependence with trace inputs; this probably indicates your program cannot be understood by the "
+                        "tracer.", i, opd_dtype_name((opd_scalar_type)out[i]->dtype),
+                        opdi_sizes_text(out[i]->dims, out[i]->ndim, text, sizeof text));
+    }
+    g->result = n == 1 && !list ? g->outputs[0]
+        : opdi_graph_list(g, list ? OPDI_G_LIST : OPDI_G_TUPLE, list ? OPD_TAG_TENSORS : OPD_TAG_LIST, "Tensor",
+                          g->outputs, n);
+    return g->result ? 0 : -1;
+}
+
+static int opdi_graph_plan(opd_graph *g);
+static int opdi_trace_check(const opd_graph *g, opd_transform_fn fn, void *user, opd_tensor *const *inputs, int n,
+                            const opd_trace_options *o);
+
+static opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                                  const opd_trace_options *o) {
+    opdi_thread *th = opdi_self();
+    opd_tensor **in, *out[OPD_TRANSFORM_OUTPUTS];
+    opdi_tracer tr;
+    opd_key_guard guard;
+    opd_scope scope;
+    int rc, n;
+    memset(&tr, 0, sizeof tr);
+    tr.allow_constants = o && o->allow_constants;
+    if (!(tr.graph = opdi_graph_new())) { return NULL; }
+    scope = opd_scope_open();
+    in = opdi_scope_tensors(ninputs);
+    rc = in ? opdi_trace_inputs(&tr, inputs, ninputs, o, in) : -1;
+    if (rc == 0) {
+        const int depth = th->layer ? th->layer->level + 1 : 1;
+        th->tracer = &tr;
+        guard = opd_keys_include(opd_keyset_make(OPD_BIT_OF(OPD_F_TRACER), 0));
+        n = opdi_outputs_check(fn(user, in, ninputs, out), out, "opd_graph_trace", "the function");
+        opdi_layers_end(depth);
+        opd_keys_restore(guard);
+        th->tracer = NULL;
+        rc = n < 0 ? -1 : opdi_trace_outputs(&tr, out, n, o && o->list_output);
+    }
+    opdi_tracer_end(&tr);
+    opd_scope_close(&scope);
+    if (rc == 0) { rc = opdi_graph_plan(tr.graph); }
+    if (rc == 0) { return tr.graph; }
+    opd_graph_free(tr.graph);
+    return NULL;
+}
+
+opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                     const opd_trace_options *options) {
+    opd_graph *g;
+    if (!opd_ok()) { return NULL; }
+    if (!fn || ninputs < 0 || (ninputs && !inputs)) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_trace: the %s", fn ? "inputs are NULL" : "function is NULL");
+        return NULL;
+    }
+    if (opdi_self()->tracer) { (void)opd_fail(OPD_ERROR_ARGUMENT, "Tracing can't be nested"); return NULL; }
+    g = opdi_trace_once(fn, user, inputs, ninputs, options);
+    if (g && options && options->check && opdi_trace_check(g, fn, user, inputs, ninputs, options)) {
+        opd_graph_free(g);
+        return NULL;
+    }
+    return g;
+}
+
+//-- the text -----------------------------------------------------------------------------------------------------
+
+static void opdi_gvalue_name(opdi_text *t, const opdi_gvalue *v) {
+    if (v->name) { opdi_text_add(t, "%%%s", v->name); } else { opdi_text_add(t, "%%%d", v->id); }
+}
+static void opdi_gvalue_type(opdi_text *t, const opdi_gvalue *v) {
+    static const char *const words[OPD_TAG_COUNT] = {"NoneType", "Tensor", "int", "float", "bool", "complex", "str", "Device",
+                                                     "Any", "int[]", "float[]", "bool[]", "Tensor[]", "Scalar[]", "Any"};
+    int i;
+    if (v->tag == OPD_TAG_LIST && v->node && v->node->kind == OPDI_G_TUPLE) {
+        opdi_text_add(t, "(");
+        for (i = 0; i < v->node->nin; i++) {
+            opdi_text_add(t, "%s", i ? ", " : "");
+            opdi_gvalue_type(t, v->node->in[i]);
+        }
+        opdi_text_add(t, ")");
+    } else if (v->tag == OPD_TAG_TENSORS && v->node && v->node->kind == OPDI_G_LIST) {
+        opdi_text_add(t, "%s[]", v->node->word);
+    } else if (v->tag == OPD_TAG_TENSOR && v->dtype >= 0) {
+        char device[32];
+        opdi_text_add(t, "%s(", opd_dtype_cname((opd_scalar_type)v->dtype));
+        for (i = 0; i < v->ndim; i++) { opdi_text_add(t, "%lld, ", (long long)v->dims[i]); }
+        for (i = 0; i < v->ndim; i++) {
+            opdi_text_add(t, "%s%lld", i ? ", " : "strides=[", (long long)v->dims[v->ndim + i]);
+        }
+        opdi_text_add(t, "%srequires_grad=%d, device=%s)", v->ndim ? "], " : "", v->requires_grad,
+                      opd_device_print(opd_device_of((opd_backend)v->backend, v->backend == OPD_CPU ? -1 : v->index),
+                                       device, sizeof device));
+    } else { opdi_text_add(t, "%s", words[v->tag]); }
+}
+
+//-- " 1  2 [ CPUFloatType{2} ]": at most ten elements of at most one dim; else <Tensor>.
+static void opdi_graph_print_tensor(opdi_text *t, const opd_tensor *x) {
+    char text[512];
+    int64_t i;
+    opd_value e;
+    if (x->backend != OPD_CPU || x->numel > 10 || x->ndim > 1 || opd_dtype_is_complex((opd_scalar_type)x->dtype)) {
+        opdi_text_add(t, "<Tensor>");
+        return;
+    }
+    if (x->numel == 1 && x->ndim == 0) { opdi_text_add(t, "{"); }
+    for (i = 0; i < x->numel; i++) {
+        const int64_t at = i * (x->ndim ? x->dims[1] : 0) * (int64_t)opd_dtype_size((opd_scalar_type)x->dtype);
+        const double d = opdi_element_f64(x, at);
+        e = opd_dtype_is_floating((opd_scalar_type)x->dtype) ? opd_value_float(d) : opd_value_int(opdi_element_i64(x, at));
+        if (e.tag == OPD_TAG_FLOAT) { (void)snprintf(text, sizeof text, "%.6g", d); }
+        else { (void)snprintf(text, sizeof text, "%lld", (long long)e.u.i); }
+        opdi_text_add(t, "%s%s", x->ndim ? i ? "  " : " " : "", text);
+    }
+    if (x->numel == 1 && x->ndim == 0) { opdi_text_add(t, "}"); }
+    else {
+        opdi_text_add(t, " [ %s%sType{%lld} ]", "CPU", opd_dtype_cname((opd_scalar_type)x->dtype), (long long)x->numel);
+    }
+}
+
+static void opdi_gnode_print(opdi_text *t, const opdi_gnode *n) {
+    static const char *const prims[] = {"", "prim::Constant", "prim::ListConstruct", "prim::TupleConstruct",
+                                        "prim::ListUnpack"};
+    char text[600];
+    int i;
+    opdi_text_add(t, "  ");
+    for (i = 0; i < n->nout; i++) {
+        opdi_text_add(t, "%s", i ? ", " : "");
+        opdi_gvalue_name(t, n->out[i]);
+        opdi_text_add(t, " : ");
+        opdi_gvalue_type(t, n->out[i]);
+    }
+    opdi_text_add(t, "%s%s", n->nout ? " = " : "", n->kind == OPDI_G_OP ? n->op->base_name : prims[n->kind]);
+    if (n->kind == OPDI_G_CONSTANT && n->constant.tag != OPD_TAG_NONE) {
+        opdi_text_add(t, "[value=");
+        if (n->constant.tag == OPD_TAG_TENSOR) { opdi_graph_print_tensor(t, n->constant.u.t); }
+        else if (n->constant.tag == OPD_TAG_BOOL) { opdi_text_add(t, "%d", n->constant.u.i != 0); }
+        else if (n->constant.tag == OPD_TAG_DEVICE) {
+            opdi_text_add(t, "\"%s\"", opd_device_print(n->constant.u.device, text, sizeof text));
+        } else {
+            opdi_writer w = {text, sizeof text - 1, 0, false};
+            if (n->constant.tag == OPD_TAG_STR) { opdi_write_quoted(&w, n->constant.u.s, (int)strlen(n->constant.u.s)); }
+            else { opdi_write_scalar(&w, &n->constant); }
+            text[OPDI_MIN(w.n, w.cap)] = 0;
+            opdi_text_add(t, "%s", text);
+        }
+        opdi_text_add(t, "]");
+    }
+    opdi_text_add(t, "(");
+    for (i = 0; i < n->nin; i++) { opdi_text_add(t, "%s", i ? ", " : ""); opdi_gvalue_name(t, n->in[i]); }
+    opdi_text_add(t, ")\n");
+}
+
+size_t opd_graph_print(const opd_graph *g, char *buf, size_t cap) {
+    opdi_text t = opdi_text_of(buf, cap);
+    const opdi_gnode *n;
+    int i;
+    if (!g) { return 0; }
+    opdi_text_add(&t, "graph(");
+    for (i = 0; i < g->ninputs; i++) {
+        opdi_text_add(&t, "%s", i ? ",\n      " : "");
+        opdi_gvalue_name(&t, g->inputs[i]);
+        opdi_text_add(&t, " : ");
+        opdi_gvalue_type(&t, g->inputs[i]);
+    }
+    opdi_text_add(&t, "):\n");
+    for (n = g->first; n; n = n->next) { opdi_gnode_print(&t, n); }
+    opdi_text_add(&t, "  return (");
+    if (g->result) { opdi_gvalue_name(&t, g->result); }
+    opdi_text_add(&t, ")\n");
+    return t.n;
+}
+
+int opd_graph_ninputs(const opd_graph *g) { return g ? g->ninputs : 0; }
+int opd_graph_noutputs(const opd_graph *g) { return g ? g->noutputs : 0; }
+int opd_graph_count(const opd_graph *g, const char *name) {
+    const opdi_gnode *n;
+    int count = 0;
+    for (n = g ? g->first : NULL; n; n = n->next) {
+        count += !name || (n->kind == OPDI_G_OP && strcmp(n->op->base_name, name) == 0);
+    }
+    return count;
+}
+
+//-- passes -------------------------------------------------------------------------------------------------------
+
+static void opdi_gnode_remove(opd_graph *g, opdi_gnode *n) {
+    if (n->prev) { n->prev->next = n->next; } else { g->first = n->next; }
+    if (n->next) { n->next->prev = n->prev; } else { g->last = n->prev; }
+    if (n->kind == OPDI_G_CONSTANT && n->constant.tag == OPD_TAG_TENSOR) { opd_release(n->constant.u.t); }
+    g->nnodes--;
+}
+
+static void opdi_graph_count_uses(opd_graph *g) {
+    opdi_gnode *n;
+    int i;
+    for (i = 0; i < g->ninputs; i++) { g->inputs[i]->uses = 0; }
+    for (n = g->first; n; n = n->next) {
+        for (i = 0; i < n->nout; i++) { n->out[i]->uses = 0; }
+    }
+    for (n = g->first; n; n = n->next) {
+        for (i = 0; i < n->nin; i++) { n->in[i]->uses++; }
+    }
+    for (i = 0; i < g->noutputs; i++) { g->outputs[i]->uses++; }
+    if (g->result) { g->result->uses++; }
+}
+
+//-- Whether a node does more than make its results.
+static bool opdi_gnode_stays(const opdi_gnode *n) {
+    return n->kind == OPDI_G_OP && (n->op->written_args || n->op->nrets == 0 ||
+                                    (n->op->definition && n->op->definition->alias == OPD_ALIAS_CONSERVATIVE));
+}
+
+int opd_graph_dce(opd_graph *g) {
+    opdi_gnode *n, *prev;
+    int i, gone = 0;
+    if (!g || !opd_ok()) { return -1; }
+    opdi_graph_count_uses(g);
+    for (n = g->last; n; n = prev) {
+        bool used = opdi_gnode_stays(n);
+        prev = n->prev;
+        for (i = 0; i < n->nout && !used; i++) { used = n->out[i]->uses > 0; }
+        if (used) { continue; }
+        for (i = 0; i < n->nin; i++) { n->in[i]->uses--; }
+        opdi_gnode_remove(g, n);
+        gone++;
+    }
+    return opdi_graph_plan(g) ? -1 : gone;
+}
+
+static bool opdi_graph_writes(const opd_graph *g) {
+    const opdi_gnode *n;
+    for (n = g->first; n; n = n->next) {
+        if (n->kind == OPDI_G_OP && n->op->written_args) { return true; }
+    }
+    return false;
+}
+
+static bool opdi_gconstant_equal(const opd_value *a, const opd_value *b) {
+    if (a->tag != b->tag) { return false; }
+    switch (a->tag) {
+    case OPD_TAG_NONE: return true;
+    case OPD_TAG_STR: return strcmp(a->u.s, b->u.s) == 0;
+    case OPD_TAG_COMPLEX: return memcmp(a->u.object, b->u.object, 2 * sizeof(double)) == 0;
+    case OPD_TAG_DEVICE: return a->u.device.type == b->u.device.type && a->u.device.index == b->u.device.index;
+    default: return a->u.i == b->u.i;             /* tensors: the same one; floats by their bits */
+    }
+}
+
+//-- b does again what a has done.
+static bool opdi_gnode_same(const opdi_gnode *a, const opdi_gnode *b, bool writes) {
+    if (a->kind != b->kind || a->nin != b->nin || a->nout != b->nout) { return false; }
+    if (a->kind == OPDI_G_CONSTANT) { return opdi_gconstant_equal(&a->constant, &b->constant); }
+    if (a->kind == OPDI_G_OP && (a->op != b->op || writes || opdi_gnode_stays(a) || opdi_op_is_random(a->op))) { return false; }
+    if (a->kind == OPDI_G_UNPACK || (a->kind != OPDI_G_OP && strcmp(a->word, b->word) != 0)) { return false; }
+    return memcmp(a->in, b->in, (size_t)a->nin * sizeof *a->in) == 0;
+}
+static void opdi_graph_replace(opd_graph *g, const opdi_gnode *old, const opdi_gnode *with) {
+    opdi_gnode *n;
+    int i, k;
+    for (k = 0; k < old->nout; k++) {
+        for (n = old->next; n; n = n->next) {
+            for (i = 0; i < n->nin; i++) { if (n->in[i] == old->out[k]) { n->in[i] = with->out[k]; } }
+        }
+        for (i = 0; i < g->noutputs; i++) { if (g->outputs[i] == old->out[k]) { g->outputs[i] = with->out[k]; } }
+        if (g->result == old->out[k]) { g->result = with->out[k]; }
+    }
+}
+int opd_graph_cse(opd_graph *g) {
+    opdi_gnode *n, *next, *before;
+    int gone = 0;
+    bool writes;
+    if (!g || !opd_ok()) { return -1; }
+    writes = opdi_graph_writes(g);
+    for (n = g->first; n; n = next) {
+        next = n->next;
+        for (before = g->first; before != n && !opdi_gnode_same(before, n, writes); before = before->next) { }
+        if (before == n) { continue; }
+        opdi_graph_replace(g, n, before);
+        opdi_gnode_remove(g, n);
+        gone++;
+    }
+    return opdi_graph_plan(g) ? -1 : gone;
+}
+
+//-- The constant that a value is, or a list of constants: its value at *v.
+static bool opdi_gvalue_constant(const opdi_gvalue *v, opd_value *out) {
+    const opdi_gnode *n = v->node;
+    int32_t k;
+    if (!n || (n->kind != OPDI_G_CONSTANT && n->kind != OPDI_G_LIST)) { return false; }
+    if (n->kind == OPDI_G_CONSTANT) { *out = n->constant; return true; }
+    for (k = 0; k < n->nin; k++) {
+        opd_value e;
+        if (!opdi_gvalue_constant(n->in[k], &e)) { return false; }
+    }
+    *out = opd_value_none();
+    out->tag = v->tag;
+    out->n = n->nin;
+    return true;
+}
+
+//-- The list a node makes, of values at vals, in memory at `at`; moves it on.
+static opd_value opdi_gnode_list(const opdi_gnode *n, const opd_value *vals, char **at) {
+    opd_value v = opd_value_none();
+    int32_t k;
+    v.tag = n->out[0]->tag;
+    v.n = n->nin;
+    v.u.object = *at;
+    for (k = 0; k < n->nin; k++) {
+        const opd_value *e = &vals[n->in[k]->slot];
+        switch (v.tag) {
+        case OPD_TAG_INTS: ((int64_t *)(void *)*at)[k] = e->u.i; break;
+        case OPD_TAG_FLOATS: ((double *)(void *)*at)[k] = e->tag == OPD_TAG_FLOAT ? e->u.d : (double)e->u.i; break;
+        case OPD_TAG_BOOLS: ((bool *)(void *)*at)[k] = e->u.i != 0; break;
+        case OPD_TAG_TENSORS: ((opd_tensor **)(void *)*at)[k] = e->tag == OPD_TAG_TENSOR ? e->u.t : NULL; break;
+        default: ((opd_value *)(void *)*at)[k] = *e; break;
+        }
+    }
+    *at += (size_t)n->nin * sizeof(opd_value) + 8;
+    return v;
+}
+
+int opd_graph_fold(opd_graph *g) {
+    opdi_gnode *n, *next;
+    int gone = 0, i;
+    if (!g || !opd_ok()) { return -1; }
+    if (opdi_graph_writes(g)) { return 0; }       /* a constant may be what is written */
+    for (n = g->first; n; n = next) {
+        opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+        opd_scope scope;
+        bool constant = n->kind == OPDI_G_OP && n->nout == 1 && n->op->ret_tensor[0] && !opdi_gnode_stays(n) &&
+            !opdi_op_is_random(n->op);
+        int rc = 0;
+        next = n->next;
+        for (i = 0; i < n->nin && constant; i++) { constant = opdi_gvalue_constant(n->in[i], &args[i]); }
+        if (!constant) { continue; }
+        scope = opd_scope_open();
+        for (i = 0; i < n->nin && rc == 0; i++) {
+            const opdi_gnode *l = n->in[i]->node;
+            if (l->kind == OPDI_G_LIST) {
+                char *at = (char *)opdi_scope_alloc((size_t)l->nin * sizeof(opd_value) + 16);
+                opd_value *vals = (opd_value *)opdi_scope_alloc(((size_t)g->nslots + 1) * sizeof *vals);
+                int32_t k;
+                if (!at || !vals) { rc = -1; break; }
+                for (k = 0; k < l->nin; k++) { (void)opdi_gvalue_constant(l->in[k], &vals[l->in[k]->slot]); }
+                args[i] = opdi_gnode_list(l, vals, &at);
+            }
+        }
+        rc = rc ? rc : opd_call_all(n->op, rets, args, n->nin);
+        if (rc == 0 && rets[0].tag == OPD_TAG_TENSOR) {
+            n->kind = OPDI_G_CONSTANT;
+            n->constant = opd_value_tensor(opd_keep(opd_detach(rets[0].u.t)));
+            if (!n->constant.u.t) { n->kind = OPDI_G_OP; rc = -1; }
+            else { n->nin = 0; n->op = NULL; gone++; }
+        }
+        opd_scope_close(&scope);
+        if (rc) { return -1; }
+    }
+    i = opd_graph_dce(g);
+    return i < 0 ? -1 : gone + i;
+}
+
+static int opdi_graph_where(const opdi_gnode *n) {
+    char text[64] = "";
+    opdi_text t = opdi_text_of(text, sizeof text);
+    if (n->nout) { opdi_gvalue_name(&t, n->out[0]); }
+    return opdi_fail_more(" [in the graph's node %s%s%s]", text, *text ? " = " : "", n->op->base_name);
+}
+static int opdi_graph_wrong(const opd_graph *g, opd_tensor *const *inputs, int n) {
+    if (!g) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_run: the graph is NULL"); }
+    if (n != g->ninputs) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_run: expected %d inputs but got %d", g->ninputs, n);
+    }
+    return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_run: the %s are NULL", inputs || !n ? "outputs" : "inputs");
+}
+
+//-- running ------------------------------------------------------------------------------------------------------
+
+//-- The run holds a reference of it.
+static bool opdi_gvalue_made(const opdi_gvalue *v) {
+    return v->node && (v->node->kind == OPDI_G_OP || v->node->kind == OPDI_G_UNPACK);
+}
+//-- Slots for all values, what each node uses last, and memory for the lists.
+static int opdi_graph_plan(opd_graph *g) {
+    opdi_gnode *n;
+    int32_t slots = 0, drops = 0, i;
+    size_t scratch = 0;
+    for (i = 0; i < g->ninputs; i++) { g->inputs[i]->slot = slots++; g->inputs[i]->uses = 0; }
+    for (n = g->first; n; n = n->next) {
+        for (i = 0; i < n->nout; i++) { n->out[i]->slot = slots++; }
+        drops += n->nin + n->nout;
+        if (n->kind == OPDI_G_LIST) { scratch += (size_t)n->nin * sizeof(opd_value) + 8; }
+    }
+    g->nslots = slots;
+    g->scratch = scratch;
+    g->drops = (int32_t *)opdi_graph_alloc(g, (size_t)drops * sizeof *g->drops);
+    g->start = (opd_value *)opdi_graph_alloc(g, (size_t)slots * sizeof *g->start);
+    if (!g->drops || !g->start) { return -1; }
+    opdi_graph_count_uses(g);
+    drops = 0;
+    for (n = g->first; n; n = n->next) {
+        n->drop_from = drops;
+        for (i = 0; i < n->nout; i++) { g->start[n->out[i]->slot] = n->kind == OPDI_G_CONSTANT ? n->constant : opd_value_none(); }
+        if (n->kind == OPDI_G_LIST || n->kind == OPDI_G_TUPLE) {          /* its elements live as long as it */
+            n->ndrop = 0;
+            continue;
+        }
+        for (i = 0; i < n->nin; i++) {
+            opdi_gvalue *v = n->in[i];
+            const opdi_gnode *l = v->node && v->node->kind == OPDI_G_LIST ? v->node : NULL;
+            int32_t k;
+            if (--v->uses) { continue; }
+            if (opdi_gvalue_made(v)) { g->drops[drops++] = v->slot; }
+            for (k = 0; l && k < l->nin; k++) {
+                if (--l->in[k]->uses == 0 && opdi_gvalue_made(l->in[k])) { g->drops[drops++] = l->in[k]->slot; }
+            }
+        }
+        for (i = 0; i < n->nout; i++) {
+            if (n->out[i]->uses == 0 && n->kind == OPDI_G_OP) { g->drops[drops++] = n->out[i]->slot; }
+        }
+        n->ndrop = drops - n->drop_from;
+    }
+    return 0;
+}
+
+OPDI_COLD_END
+
+//-- One operator: results are references in the slots.
+static int opdi_graph_step(opdi_thread *th, const opdi_gnode *n, opd_value *vals) {
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    const opdi_table *table = OPDI_ACQUIRE(&n->op->table);
+    opdi_union u;
+    opd_call c;
+    int i;
+    for (i = 0; i < n->nin; i++) { args[i] = vals[n->in[i]->slot]; }
+    if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(n->op))) { return -1; }
+    if (OPDI_UNLIKELY(opdi_unite_args(&u, n->op, args) < 0)) { return -1; }
+    c.op = n->op;
+    c.args = args;
+    c.rets = rets;
+    c.targets = NULL;
+    if (opdi_invoke(th, &c, opdi_find_slot(th, &c, table, &u))) { return -1; }
+    for (i = 0; i < n->nout; i++) {
+        opd_value *out = &vals[n->out[i]->slot];
+        *out = rets[i];
+        if (out->tag == OPD_TAG_TENSOR && !(c.owned >> i & 1)) { opdi_retain(out->u.t); }
+    }
+    return 0;
+}
+
+static void opdi_graph_let_go(opd_value *v) {
+    opd_value old = *v;
+    *v = opd_value_none();
+    if (old.tag == OPD_TAG_TENSOR) { opdi_drop(old.u.t); }
+    else if (old.tag == OPD_TAG_TENSORS) { opdi_ret_block_free(&old); }
+}
+
+static int opdi_graph_steps(opdi_thread *th, const opd_graph *g, opd_value *vals, char *scratch) {
+    const opdi_gnode *n;
+    int32_t i;
+    for (n = g->first; n; n = n->next) {
+        if (OPDI_LIKELY(n->kind == OPDI_G_OP)) {
+            if (opdi_graph_step(th, n, vals)) { return opdi_graph_where(n); }
+        } else if (n->kind == OPDI_G_LIST) { vals[n->out[0]->slot] = opdi_gnode_list(n, vals, &scratch); }
+        else if (n->kind == OPDI_G_UNPACK) {
+            const opd_value *list = &vals[n->in[0]->slot];
+            if (list->n != n->nout) {
+                return opd_fail(OPD_ERROR_ARGUMENT, "prim::ListUnpack: Expected %d elements in a list but found %d", n->nout,
+                                list->n);
+            }
+            for (i = 0; i < n->nout; i++) {
+                vals[n->out[i]->slot] = list->u.tensors[i] ? opd_value_tensor(opd_keep(list->u.tensors[i])) : opd_value_none();
+            }
+        }
+        for (i = 0; i < n->ndrop; i++) {
+            const int32_t slot = g->drops[n->drop_from + i];
+            opdi_graph_let_go(&vals[slot]);
+        }
+    }
+    return 0;
+}
+
+int opd_graph_run(const opd_graph *g, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int cap) {
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);
+    const opdi_gnode *n;
+    opd_value *vals = NULL;
+    char *scratch;
+    size_t bytes = 0;
+    int i, rc = -1;
+    if (th->error == OPD_OK && g && ninputs == g->ninputs && (inputs || !ninputs) && (outputs || !cap)) {
+        bytes = (size_t)g->nslots * sizeof *vals + g->scratch + 16;
+        vals = (opd_value *)opdi_alloc(bytes);
+    } else if (th->error == OPD_OK) { rc = opdi_graph_wrong(g, inputs, ninputs); }
+    if (vals) {
+        memcpy(vals, g->start, (size_t)g->nslots * sizeof *vals);
+        for (i = 0; i < ninputs; i++) { vals[i] = opd_value_tensor(inputs[i]); }
+        scratch = (char *)(vals + g->nslots);
+        rc = opdi_graph_steps(th, g, vals, scratch);
+        for (i = 0; i < g->noutputs && rc == 0; i++) {
+            const opd_value *v = &vals[g->outputs[i]->slot];
+            if (i < cap && !(outputs[i] = v->tag == OPD_TAG_TENSOR ? opdi_own(opd_keep(v->u.t)) : NULL)) { rc = -1; }
+        }
+        for (n = g->first; n; n = n->next) {
+            for (i = 0; i < n->nout && (n->kind == OPDI_G_OP || n->kind == OPDI_G_UNPACK); i++) {
+                opdi_graph_let_go(&vals[n->out[i]->slot]);
+            }
+        }
+        opdi_free(vals, bytes);
+    }
+    opdi_leave(th, was);
+    return rc ? -1 : g->noutputs;
+}
+
+OPDI_COLD_BEGIN
+
+int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
+    return opd_graph_run((const opd_graph *)graph, inputs, ninputs, outputs, OPD_TRANSFORM_OUTPUTS);
+}
+
+//-- check_trace: a second trace, and what both give.
+static int opdi_trace_differs(const char *a, const char *b) {
+    const char *la = a, *lb = b;
+    while (*a && *a == *b) {
+        if (*a == '\n') { la = a + 1; lb = b + 1; }
+        a++, b++;
+    }
+    return opd_fail(OPD_ERROR_ARGUMENT, "Tracing failed sanity checks!\nERROR: Graphs differed across invocations!\n"
+                    "First diverging operator:\n- %.*s\n+ %.*s", (int)OPDI_MIN(strcspn(la, "\n"), 400), la,
+                    (int)OPDI_MIN(strcspn(lb, "\n"), 400), lb);
+}
+static int opdi_trace_compare(const opd_graph *g, const opd_graph *again, opd_transform_fn fn, void *user,
+                              opd_tensor *const *inputs, int n, double tolerance) {
+    const size_t size = opd_graph_print(g, NULL, 0) + 1, other = opd_graph_print(again, NULL, 0) + 1;
+    char *a = (char *)opdi_scope_alloc(size), *b = (char *)opdi_scope_alloc(other);
+    opd_tensor *x[OPD_TRANSFORM_OUTPUTS], *y[OPD_TRANSFORM_OUTPUTS];
+    int i, k;
+    if (!a || !b) { return -1; }
+    (void)opd_graph_print(g, a, size);
+    (void)opd_graph_print(again, b, other);
+    if (strcmp(a, b) != 0) { return opdi_trace_differs(a, b); }
+    k = opdi_outputs_check(fn(user, inputs, n, x), x, "opd_graph_trace", "the function");
+    if (k < 0 || opd_graph_run(g, inputs, n, y, OPD_TRANSFORM_OUTPUTS) != k) { return -1; }
+    for (i = 0; i < k; i++) {
+        opd_tensor *p = opd_to_dtype(x[i], OPD_FLOAT64), *q = opd_to_dtype(y[i], OPD_FLOAT64), *close;
+        const opd_value most = opd_value_float(tolerance);
+        close = opd_le(opd_abs(opd_sub(p, q)), opd_add_Scalar(opd_mul_Scalar(opd_abs(q), most), most));
+        close = opd_all(opd_logical_or(close, opd_eq(p, q)));
+        if (!close) { return -1; }
+        if (!opd_item_i64(close)) {
+            opd_warn("Output nr %d. of the traced function does not match the corresponding output of the function", i + 1);
+        }
+    }
+    return 0;
+}
+static int opdi_trace_check(const opd_graph *g, opd_transform_fn fn, void *user, opd_tensor *const *inputs, int n,
+                            const opd_trace_options *o) {
+    opd_scope scope = opd_scope_open();
+    opd_graph *again = opdi_trace_once(fn, user, inputs, n, o);
+    const opdi_gnode *node;
+    int rc = again ? 0 : -1;
+    for (node = g->first; node && rc == 0; node = node->next) {
+        if (node->kind == OPDI_G_OP && opdi_op_is_random(node->op)) {
+            opd_warn("Trace had nondeterministic nodes: %s", node->op->base_name);
+        }
+    }
+    if (rc == 0) { rc = opdi_trace_compare(g, again, fn, user, inputs, n, o->tolerance > 0 ? o->tolerance : 1e-5); }
+    opd_graph_free(again);
+    opd_scope_close(&scope);
+    return rc;
 }
 
 OPDI_COLD_END
@@ -41849,10 +42818,11 @@ static int opdi_register_fallbacks(opd_library *lib) {
     opd_key key;
     for (key = 0; key < OPD_KEY_SLOTS; key++) {
         const int f = opdi_key_is_runtime(key) ? opdi_key_functionality(key) : 0;
-        if ((f == OPD_F_BACKEND_SELECT || f == OPD_F_AD_INPLACE_OR_VIEW || f == OPD_F_TRACER || f == OPD_F_VMAP_MODE ||
+        if ((f == OPD_F_BACKEND_SELECT || f == OPD_F_AD_INPLACE_OR_VIEW || f == OPD_F_VMAP_MODE ||
              f == OPD_F_AUTOCAST) && opdi_fallback_at(lib, key, opd_fallthrough)) { return -1; }
         if ((f == OPD_F_DYNAMIC_LAYER_FRONT && opdi_fallback_at(lib, key, opdi_front_kernel)) ||
             (f == OPD_F_DYNAMIC_LAYER_BACK && opdi_fallback_at(lib, key, opdi_back_kernel)) ||
+            (f == OPD_F_TRACER && opdi_fallback_at(lib, key, opdi_tracer_kernel)) ||
             (f == OPD_F_BATCHED && opdi_fallback_at(lib, key, opdi_batched_kernel))) { return -1; }
         if (opdi_key_covers(OPD_KEY_AUTOGRAD, key) && opdi_fallback_at(lib, key, opdi_autograd_fallback)) { return -1; }
     }
