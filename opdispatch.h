@@ -1498,9 +1498,9 @@ typedef struct opd_trace_options {
     bool check;                             /* trace a second time, and compare graphs and what they give with fn */
     double tolerance;                       /* of that comparison, absolute and relative; 0: 1e-5 */
 } opd_trace_options;
-/* torch.jit.trace: calls fn once with inputs and records each operator that it calls at the Tracer key: operators inside
-   kernels are not recorded, those of vmap and autograd as their layers call them.  Tensors from outside become constants
-   of the graph; one that requires grad is refused, it must be an input.  There are no silent constants: asking for the
+/* torch.jit.trace: calls fn once with inputs and records each operator that it calls at the Tracer key: operators
+   inside kernels are not recorded, those of vmap as its rules call them.  Tensors from outside become constants of the
+   graph; one that requires grad is refused, it must be an input.  There are no silent constants: asking for the
    data or the value of a traced tensor outside of a kernel is an error.  NULL with an error; does not nest. */
 OPD_API opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                              const opd_trace_options *options);
@@ -1509,7 +1509,8 @@ OPD_API void opd_graph_free(opd_graph *graph);
    and returns how many there are, or -1.  Values go after their last use.  Calls pass through the dispatcher as those
    of fn did: the results are on the tape, and graphs run inside vmap, autocast and other traces.  Any thread, several
    at once. */
-OPD_API int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int cap);
+OPD_API int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs,
+                          int cap);
 /* The same as an opd_transform_fn, with the graph as user. */
 OPD_API int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 /* TorchScript's text: cut to cap bytes with its zero; returns the full length. */
@@ -12012,8 +12013,8 @@ OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *t, opd_scalar_type 
     return NULL;
 }
 void *opd_data(const opd_tensor *t) {
-    return t && (opdi_on_device(t) || (t->flags & (OPDI_BATCHED | OPDI_TRACED))) ? opdi_data_error(t, (opd_scalar_type)t->dtype)
-        : t ? t->data : NULL;
+    return t && (opdi_on_device(t) || (t->flags & (OPDI_BATCHED | OPDI_TRACED)))
+        ? opdi_data_error(t, (opd_scalar_type)t->dtype) : t ? t->data : NULL;
 }
 OPDI_COLD_END
 static inline void *opdi_data_of(const opd_tensor *t, opd_scalar_type dtype) {
@@ -19677,9 +19678,9 @@ static int opdi_traced_read(const opd_tensor *t) {
         opd_warn("the data of a traced tensor is read: what is made of it will be a constant of the graph");
         return 0;
     }
-    return opd_fail(OPD_ERROR_ARGUMENT, "the data of a traced tensor, %s%s, was asked for outside of a kernel: what is made "
-                    "of it would be a constant of the graph. Register an operator whose kernel reads it (opd_define) and "
-                    "call that", v->node ? "a result of " : "an input of the graph",
+    return opd_fail(OPD_ERROR_ARGUMENT, "the data of a traced tensor, %s%s, was asked for outside of a kernel: what is "
+                    "made of it would be a constant of the graph. Register an operator whose kernel reads it "
+                    "(opd_define) and call that", v->node ? "a result of " : "an input of the graph",
                     v->node && v->node->op ? v->node->op->base_name : "");
 }
 
@@ -19689,8 +19690,8 @@ static opdi_gvalue *opdi_trace_tensor(opdi_tracer *tr, opd_tensor *t) {
     opd_value c = t ? opd_value_tensor(t) : opd_value_none();
     if (v) { return v; }
     if (t && opdi_requires_grad(t)) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "Cannot insert a Tensor that requires grad as a constant. Consider making it a "
-                       "parameter or input, or detaching the gradient");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "Cannot insert a Tensor that requires grad as a constant. Consider making it "
+                       "a parameter or input, or detaching the gradient");
         return NULL;
     }
     v = opdi_graph_constant(tr->graph, &c);
@@ -19759,7 +19760,7 @@ static int opdi_tracer_kernel(opd_call *call) {
     if (!(n = opdi_gnode_new(tr->graph, OPDI_G_OP, op->nargs, op->nrets))) { return -1; }
     memcpy(n->in, in, (size_t)op->nargs * sizeof *in);
     n->op = call->op;
-    if (opdi_call_again(call)) { return -1; }     /* not a redispatch: what is below may be of other keys than those here */
+    if (opdi_call_again(call)) { return -1; }
     opdi_gnode_append(tr->graph, n);
     for (i = 0; i < op->nrets; i++) {
         if (opdi_trace_result(tr, n, i, &call->rets[i])) { return -1; }
@@ -19777,8 +19778,8 @@ static int opdi_trace_inputs(opdi_tracer *tr, opd_tensor *const *inputs, int n, 
     for (i = 0; i < n; i++) {
         const char *name = o && o->names && i < o->nnames ? o->names[i] : NULL;
         if (!inputs[i]) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "Only tensors or (possibly nested) dict or tuples of tensors can be inputs "
-                            "to traced functions. Got None as input %d", i);
+            return opd_fail(OPD_ERROR_ARGUMENT, "Only tensors or (possibly nested) dict or tuples of tensors can be "
+                            "inputs to traced functions. Got None as input %d", i);
         }
         if (!(g->inputs[i] = opdi_gvalue_new(g, NULL, OPD_TAG_TENSOR))) { return -1; }
         if (name && *name) {
@@ -19796,8 +19797,8 @@ static int opdi_trace_outputs(opdi_tracer *tr, opd_tensor *const *out, int n, bo
     opd_graph *g = tr->graph;
     int i;
     if (n == 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "The traced function didn't return any values! Side-effects are not captured in "
-                        "traces, so it would be a no-op.");
+        return opd_fail(OPD_ERROR_ARGUMENT, "The traced function didn't return any values! Side-effects are not "
+                        "captured in traces, so it would be a no-op.");
     }
     if (!(g->outputs = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)n * sizeof *g->outputs))) { return -1; }
     g->noutputs = n;
@@ -19805,9 +19806,9 @@ static int opdi_trace_outputs(opdi_tracer *tr, opd_tensor *const *out, int n, bo
         char text[200];
         g->outputs[i] = opdi_traced_value(tr, out[i]);
         if (g->outputs[i]) { continue; }
-        return opd_fail(OPD_ERROR_ARGUMENT, "output %d (%s tensor of sizes %s) of traced region did not have observable data "
-                        "dependence with trace inputs; this probably indicates your program cannot be understood by the "
-                        "tracer.", i, opd_dtype_name((opd_scalar_type)out[i]->dtype),
+        return opd_fail(OPD_ERROR_ARGUMENT, "output %d (%s tensor of sizes %s) of traced region did not have observable "
+                        "data dependence with trace inputs; this probably indicates your program cannot be understood "
+                        "by the tracer.", i, opd_dtype_name((opd_scalar_type)out[i]->dtype),
                         opdi_sizes_text(out[i]->dims, out[i]->ndim, text, sizeof text));
     }
     g->result = n == 1 && !list ? g->outputs[0]
@@ -19875,8 +19876,9 @@ static void opdi_gvalue_name(opdi_text *t, const opdi_gvalue *v) {
     if (v->name) { opdi_text_add(t, "%%%s", v->name); } else { opdi_text_add(t, "%%%d", v->id); }
 }
 static void opdi_gvalue_type(opdi_text *t, const opdi_gvalue *v) {
-    static const char *const words[OPD_TAG_COUNT] = {"NoneType", "Tensor", "int", "float", "bool", "complex", "str", "Device",
-                                                     "Any", "int[]", "float[]", "bool[]", "Tensor[]", "Scalar[]", "Any"};
+    static const char *const words[OPD_TAG_COUNT] = {"NoneType", "Tensor", "int", "float", "bool", "complex", "str",
+                                                     "Device", "Any", "int[]", "float[]", "bool[]", "Tensor[]",
+                                                     "Scalar[]", "Any"};
     int i;
     if (v->tag == OPD_TAG_LIST && v->node && v->node->kind == OPDI_G_TUPLE) {
         opdi_text_add(t, "(");
@@ -19913,7 +19915,8 @@ static void opdi_graph_print_tensor(opdi_text *t, const opd_tensor *x) {
     for (i = 0; i < x->numel; i++) {
         const int64_t at = i * (x->ndim ? x->dims[1] : 0) * (int64_t)opd_dtype_size((opd_scalar_type)x->dtype);
         const double d = opdi_element_f64(x, at);
-        e = opd_dtype_is_floating((opd_scalar_type)x->dtype) ? opd_value_float(d) : opd_value_int(opdi_element_i64(x, at));
+        e = opd_dtype_is_floating((opd_scalar_type)x->dtype) ? opd_value_float(d)
+            : opd_value_int(opdi_element_i64(x, at));
         if (e.tag == OPD_TAG_FLOAT) { (void)snprintf(text, sizeof text, "%.6g", d); }
         else { (void)snprintf(text, sizeof text, "%lld", (long long)e.u.i); }
         opdi_text_add(t, "%s%s", x->ndim ? i ? "  " : " " : "", text);
@@ -19945,7 +19948,8 @@ static void opdi_gnode_print(opdi_text *t, const opdi_gnode *n) {
             opdi_text_add(t, "\"%s\"", opd_device_print(n->constant.u.device, text, sizeof text));
         } else {
             opdi_writer w = {text, sizeof text - 1, 0, false};
-            if (n->constant.tag == OPD_TAG_STR) { opdi_write_quoted(&w, n->constant.u.s, (int)strlen(n->constant.u.s)); }
+            const char *const str = n->constant.tag == OPD_TAG_STR ? n->constant.u.s : NULL;
+            if (str) { opdi_write_quoted(&w, str, (int)strlen(str)); }
             else { opdi_write_scalar(&w, &n->constant); }
             text[OPDI_MIN(w.n, w.cap)] = 0;
             opdi_text_add(t, "%s", text);
@@ -20057,7 +20061,8 @@ static bool opdi_gconstant_equal(const opd_value *a, const opd_value *b) {
 static bool opdi_gnode_same(const opdi_gnode *a, const opdi_gnode *b, bool writes) {
     if (a->kind != b->kind || a->nin != b->nin || a->nout != b->nout) { return false; }
     if (a->kind == OPDI_G_CONSTANT) { return opdi_gconstant_equal(&a->constant, &b->constant); }
-    if (a->kind == OPDI_G_OP && (a->op != b->op || writes || opdi_gnode_stays(a) || opdi_op_is_random(a->op))) { return false; }
+    if (a->kind == OPDI_G_OP &&
+        (a->op != b->op || writes || opdi_gnode_stays(a) || opdi_op_is_random(a->op))) { return false; }
     if (a->kind == OPDI_G_UNPACK || (a->kind != OPDI_G_OP && strcmp(a->word, b->word) != 0)) { return false; }
     return memcmp(a->in, b->in, (size_t)a->nin * sizeof *a->in) == 0;
 }
@@ -20206,7 +20211,9 @@ static int opdi_graph_plan(opd_graph *g) {
     drops = 0;
     for (n = g->first; n; n = n->next) {
         n->drop_from = drops;
-        for (i = 0; i < n->nout; i++) { g->start[n->out[i]->slot] = n->kind == OPDI_G_CONSTANT ? n->constant : opd_value_none(); }
+        for (i = 0; i < n->nout; i++) {
+            g->start[n->out[i]->slot] = n->kind == OPDI_G_CONSTANT ? n->constant : opd_value_none();
+        }
         if (n->kind == OPDI_G_LIST || n->kind == OPDI_G_TUPLE) {          /* its elements live as long as it */
             n->ndrop = 0;
             continue;
@@ -20271,11 +20278,11 @@ static int opdi_graph_steps(opdi_thread *th, const opd_graph *g, opd_value *vals
         else if (n->kind == OPDI_G_UNPACK) {
             const opd_value *list = &vals[n->in[0]->slot];
             if (list->n != n->nout) {
-                return opd_fail(OPD_ERROR_ARGUMENT, "prim::ListUnpack: Expected %d elements in a list but found %d", n->nout,
-                                list->n);
+                return opd_fail(OPD_ERROR_ARGUMENT, "prim::ListUnpack: Expected %d elements in a list but found %d",
+                                n->nout, list->n);
             }
             for (i = 0; i < n->nout; i++) {
-                vals[n->out[i]->slot] = list->u.tensors[i] ? opd_value_tensor(opd_keep(list->u.tensors[i])) : opd_value_none();
+                vals[n->out[i]->slot] = opd_value_tensor(opd_keep(list->u.tensors[i]));
             }
         }
         for (i = 0; i < n->ndrop; i++) {
@@ -20354,7 +20361,8 @@ static int opdi_trace_compare(const opd_graph *g, const opd_graph *again, opd_tr
         close = opd_all(opd_logical_or(close, opd_eq(p, q)));
         if (!close) { return -1; }
         if (!opd_item_i64(close)) {
-            opd_warn("Output nr %d. of the traced function does not match the corresponding output of the function", i + 1);
+            opd_warn("Output nr %d. of the traced function does not match the corresponding output of the function",
+                     i + 1);
         }
     }
     return 0;
