@@ -1517,6 +1517,15 @@ OPD_API int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninpu
 OPD_API size_t opd_graph_print(const opd_graph *graph, char *buf, size_t cap);
 OPD_API int opd_graph_ninputs(const opd_graph *graph);
 OPD_API int opd_graph_noutputs(const opd_graph *graph);
+/* The other way round: a graph of that text, operators by the first overload that takes the values (or the one that the
+   name says: aten::add.Tensor), arguments left out by their defaults, tensors of at most ten elements.  NULL with an
+   error that says the line. */
+OPD_API opd_graph *opd_graph_parse(const char *text);
+/* A file with the graph, its constants and overloads, and back: NULL with an error for one that is cut, damaged, of
+   another version, or that calls an operator which is not there.  from_bytes: a file in memory. */
+OPD_API int opd_graph_save(const opd_graph *graph, const char *path);
+OPD_API opd_graph *opd_graph_load(const char *path);
+OPD_API opd_graph *opd_graph_from_bytes(const void *data, size_t n);
 /* How many nodes call an operator of that qualified name ("aten::mul", any overload); NULL: all nodes. */
 OPD_API int opd_graph_count(const opd_graph *graph, const char *name);
 /* Passes; each returns how many nodes it took away, or -1.  dce: what no output needs and nothing sees (writes, and
@@ -3695,6 +3704,10 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int, opd_graph_ninputs, 1, (const opd_graph *)) \
     X(int, opd_graph_noutputs, 1, (const opd_graph *)) \
     X(int, opd_graph_count, 2, (const opd_graph *, const char *)) \
+    X(opd_graph *, opd_graph_parse, 1, (const char *)) \
+    X(int, opd_graph_save, 2, (const opd_graph *, const char *)) \
+    X(opd_graph *, opd_graph_load, 1, (const char *)) \
+    X(opd_graph *, opd_graph_from_bytes, 2, (const void *, size_t)) \
     X(int, opd_graph_dce, 1, (opd_graph *)) \
     X(int, opd_graph_cse, 1, (opd_graph *)) \
     X(int, opd_graph_fold, 1, (opd_graph *))
@@ -19690,8 +19703,8 @@ static opdi_gvalue *opdi_trace_tensor(opdi_tracer *tr, opd_tensor *t) {
     opd_value c = t ? opd_value_tensor(t) : opd_value_none();
     if (v) { return v; }
     if (t && opdi_requires_grad(t)) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "Cannot insert a Tensor that requires grad as a constant. Consider making it "
-                       "a parameter or input, or detaching the gradient");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "Cannot insert a Tensor that requires grad as a constant. Consider making "
+                       "it a parameter or input, or detaching the gradient");
         return NULL;
     }
     v = opdi_graph_constant(tr->graph, &c);
@@ -19806,9 +19819,9 @@ static int opdi_trace_outputs(opdi_tracer *tr, opd_tensor *const *out, int n, bo
         char text[200];
         g->outputs[i] = opdi_traced_value(tr, out[i]);
         if (g->outputs[i]) { continue; }
-        return opd_fail(OPD_ERROR_ARGUMENT, "output %d (%s tensor of sizes %s) of traced region did not have observable "
-                        "data dependence with trace inputs; this probably indicates your program cannot be understood "
-                        "by the tracer.", i, opd_dtype_name((opd_scalar_type)out[i]->dtype),
+        return opd_fail(OPD_ERROR_ARGUMENT, "output %d (%s tensor of sizes %s) of traced region did not have "
+                        "observable data dependence with trace inputs; this probably indicates your program cannot be "
+                        "understood by the tracer.", i, opd_dtype_name((opd_scalar_type)out[i]->dtype),
                         opdi_sizes_text(out[i]->dims, out[i]->ndim, text, sizeof text));
     }
     g->result = n == 1 && !list ? g->outputs[0]
@@ -19927,7 +19940,8 @@ static void opdi_graph_print_tensor(opdi_text *t, const opd_tensor *x) {
     }
 }
 
-static void opdi_gnode_print(opdi_text *t, const opdi_gnode *n) {
+//-- full: with overloads, and tensors as the numbers of constants (which *full counts).
+static void opdi_gnode_print(opdi_text *t, const opdi_gnode *n, int64_t *full) {
     static const char *const prims[] = {"", "prim::Constant", "prim::ListConstruct", "prim::TupleConstruct",
                                         "prim::ListUnpack"};
     char text[600];
@@ -19939,10 +19953,12 @@ static void opdi_gnode_print(opdi_text *t, const opdi_gnode *n) {
         opdi_text_add(t, " : ");
         opdi_gvalue_type(t, n->out[i]);
     }
-    opdi_text_add(t, "%s%s", n->nout ? " = " : "", n->kind == OPDI_G_OP ? n->op->base_name : prims[n->kind]);
+    opdi_text_add(t, "%s%s", n->nout ? " = " : "", n->kind != OPDI_G_OP ? prims[n->kind]
+                  : full ? n->op->name : n->op->base_name);
     if (n->kind == OPDI_G_CONSTANT && n->constant.tag != OPD_TAG_NONE) {
         opdi_text_add(t, "[value=");
-        if (n->constant.tag == OPD_TAG_TENSOR) { opdi_graph_print_tensor(t, n->constant.u.t); }
+        if (n->constant.tag == OPD_TAG_TENSOR && full) { opdi_text_add(t, "$%lld", (long long)(*full)++); }
+        else if (n->constant.tag == OPD_TAG_TENSOR) { opdi_graph_print_tensor(t, n->constant.u.t); }
         else if (n->constant.tag == OPD_TAG_BOOL) { opdi_text_add(t, "%d", n->constant.u.i != 0); }
         else if (n->constant.tag == OPD_TAG_DEVICE) {
             opdi_text_add(t, "\"%s\"", opd_device_print(n->constant.u.device, text, sizeof text));
@@ -19961,11 +19977,11 @@ static void opdi_gnode_print(opdi_text *t, const opdi_gnode *n) {
     opdi_text_add(t, ")\n");
 }
 
-size_t opd_graph_print(const opd_graph *g, char *buf, size_t cap) {
+static size_t opdi_graph_text(const opd_graph *g, char *buf, size_t cap, bool full) {
     opdi_text t = opdi_text_of(buf, cap);
     const opdi_gnode *n;
+    int64_t constants = 0;
     int i;
-    if (!g) { return 0; }
     opdi_text_add(&t, "graph(");
     for (i = 0; i < g->ninputs; i++) {
         opdi_text_add(&t, "%s", i ? ",\n      " : "");
@@ -19974,11 +19990,16 @@ size_t opd_graph_print(const opd_graph *g, char *buf, size_t cap) {
         opdi_gvalue_type(&t, g->inputs[i]);
     }
     opdi_text_add(&t, "):\n");
-    for (n = g->first; n; n = n->next) { opdi_gnode_print(&t, n); }
+    for (n = g->first; n; n = n->next) { opdi_gnode_print(&t, n, full ? &constants : NULL); }
     opdi_text_add(&t, "  return (");
     if (g->result) { opdi_gvalue_name(&t, g->result); }
     opdi_text_add(&t, ")\n");
     return t.n;
+}
+
+size_t opd_graph_print(const opd_graph *g, char *buf, size_t cap) {
+    if (buf && cap) { buf[0] = 0; }
+    return g ? opdi_graph_text(g, buf, cap, false) : 0;
 }
 
 int opd_graph_ninputs(const opd_graph *g) { return g ? g->ninputs : 0; }
@@ -20238,6 +20259,20 @@ static int opdi_graph_plan(opd_graph *g) {
 
 OPDI_COLD_END
 
+//-- The same where values do not fit as they are.
+OPDI_NOINLINE static int opdi_graph_bind_step(const opdi_gnode *n, const opd_value *args, opd_value *vals) {
+    opd_value rets[OPDI_MAX_RETURNS];
+    int i;
+    if (!opd_ok() || opd_call_all(n->op, rets, args, n->nin)) { return -1; }
+    for (i = 0; i < n->nout; i++) {
+        if (rets[i].tag == OPD_TAG_TENSORS) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "a list of tensors of a call whose arguments had to be converted");
+        }
+        vals[n->out[i]->slot] = rets[i];
+        if (rets[i].tag == OPD_TAG_TENSOR) { opdi_retain(rets[i].u.t); }
+    }
+    return 0;
+}
 //-- One operator: results are references in the slots.
 static int opdi_graph_step(opdi_thread *th, const opdi_gnode *n, opd_value *vals) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -20247,7 +20282,7 @@ static int opdi_graph_step(opdi_thread *th, const opdi_gnode *n, opd_value *vals
     int i;
     for (i = 0; i < n->nin; i++) { args[i] = vals[n->in[i]->slot]; }
     if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(n->op))) { return -1; }
-    if (OPDI_UNLIKELY(opdi_unite_args(&u, n->op, args) < 0)) { return -1; }
+    if (OPDI_UNLIKELY(opdi_unite_args(&u, n->op, args) != 0)) { return opdi_graph_bind_step(n, args, vals); }
     c.op = n->op;
     c.args = args;
     c.rets = rets;
@@ -20329,6 +20364,751 @@ OPDI_COLD_BEGIN
 
 int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
     return opd_graph_run((const opd_graph *)graph, inputs, ninputs, outputs, OPD_TRANSFORM_OUTPUTS);
+}
+
+//-- reading the text ---------------------------------------------------------------------------------------------
+
+typedef struct opdi_gnamed { const char *name; opdi_gvalue *value; } opdi_gnamed;
+typedef struct opdi_gparser {
+    opd_graph *graph;
+    const char *at;
+    int line;
+    opdi_gnamed *names;                           /* open addressing by the name behind the % */
+    int64_t size, used;
+    opd_tensor *const *constants;                 /* of a saved graph: what [value=$k] is */
+    int64_t nconstants;
+} opdi_gparser;
+
+static int opdi_gparse_fail(opdi_gparser *p, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
+static int opdi_gparse_fail(opdi_gparser *p, const char *format, ...) {
+    char text[600];
+    va_list ap;
+    if (!opd_ok()) { return -1; }
+    va_start(ap, format);
+    (void)vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    return opd_fail(OPD_ERROR_ARGUMENT, "line %d of the graph: %s, at '%.*s'", p->line, text,
+                    (int)OPDI_MIN(strcspn(p->at, "\n"), 40), p->at);
+}
+
+//-- Blanks within a line, or over lines; comments count as blanks.
+static void opdi_gparse_blanks(opdi_gparser *p, bool lines) {
+    for (;; p->at++) {
+        if (*p->at == '#') { p->at += strcspn(p->at, "\n"); }
+        if (*p->at == '\n' && lines) { p->line++; continue; }
+        if (*p->at != ' ' && *p->at != '\t' && *p->at != '\r') { return; }
+    }
+}
+static bool opdi_gparse_is(opdi_gparser *p, const char *token) {
+    const size_t n = strlen(token);
+    opdi_gparse_blanks(p, false);
+    if (strncmp(p->at, token, n) != 0) { return false; }
+    p->at += n;
+    return true;
+}
+static int opdi_gparse_want(opdi_gparser *p, const char *token) {
+    return opdi_gparse_is(p, token) ? 0 : opdi_gparse_fail(p, "expected '%s'", token);
+}
+static int opdi_gparse_int(opdi_gparser *p, int64_t *v) {
+    char *end;
+    opdi_gparse_blanks(p, false);
+    if (*p->at != '-' && (*p->at < '0' || *p->at > '9')) { return opdi_gparse_fail(p, "expected a number"); }
+    errno = 0;
+    *v = strtoll(p->at, &end, 10);
+    if (errno || end == p->at) { return opdi_gparse_fail(p, "expected a number"); }
+    p->at = end;
+    return 0;
+}
+#define OPDI_GRAPH_NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
+static size_t opdi_gparse_word(const char *at) { return strspn(at, OPDI_GRAPH_NAME); }
+
+//-- Where a name is, or is to be.
+static opdi_gnamed *opdi_gparse_slot(opdi_gparser *p, const char *name, size_t n) {
+    uint64_t h = 1469598103934665603u;
+    int64_t i;
+    size_t k;
+    for (k = 0; k < n; k++) { h = (h ^ (unsigned char)name[k]) * 1099511628211u; }
+    for (i = (int64_t)(h >> 16) & (p->size - 1); p->names[i].name; i = (i + 1) & (p->size - 1)) {
+        if (strlen(p->names[i].name) == n && memcmp(p->names[i].name, name, n) == 0) { break; }
+    }
+    return &p->names[i];
+}
+static int opdi_gparse_grow(opdi_gparser *p) {
+    const int64_t size = p->size;
+    opdi_gnamed *old = p->names;
+    int64_t i;
+    if (2 * (p->used + 1) <= size) { return 0; }
+    p->size = OPDI_MAX(64, 2 * size);
+    p->names = (opdi_gnamed *)opdi_scope_alloc((size_t)p->size * sizeof *p->names);
+    if (!p->names) { p->names = old; p->size = size; return -1; }
+    memset(p->names, 0, (size_t)p->size * sizeof *p->names);
+    for (i = 0; i < size; i++) {
+        if (old[i].name) { *opdi_gparse_slot(p, old[i].name, strlen(old[i].name)) = old[i]; }
+    }
+    return 0;
+}
+
+//-- "%name : " : a new value under that name.  A name that is a number is the value's own, when nobody has it.
+static opdi_gvalue *opdi_gparse_new(opdi_gparser *p, opdi_gnode *node) {
+    opdi_gvalue *v;
+    opdi_gnamed *slot;
+    char *name, *end;
+    size_t n;
+    long id;
+    if (opdi_gparse_want(p, "%")) { return NULL; }
+    n = opdi_gparse_word(p->at);
+    if (n == 0) { (void)opdi_gparse_fail(p, "expected a name"); return NULL; }
+    if (opdi_gparse_grow(p)) { return NULL; }
+    slot = opdi_gparse_slot(p, p->at, n);
+    if (slot->name) {
+        (void)opdi_gparse_fail(p, "the name %%%.*s is there already", (int)OPDI_MIN(n, 100), p->at);
+        return NULL;
+    }
+    if (!(v = opdi_gvalue_new(p->graph, node, OPD_TAG_NONE)) ||
+        !(name = opdi_arena_copy(&p->graph->arena, p->at, n))) { return NULL; }
+    slot->name = name;
+    slot->value = v;
+    p->used++;
+    errno = 0;
+    id = strtol(name, &end, 10);
+    if (*end || errno || id < 0 || id > 1000000000) {
+        if (*name >= '0' && *name <= '9') { (void)opdi_gparse_fail(p, "%%%s is no name", name); return NULL; }
+        v->name = name;
+        p->graph->next_id--;                      /* it needs no number */
+        v->id = -1;
+    } else {
+        v->id = (int32_t)id;
+        p->graph->next_id = OPDI_MAX(p->graph->next_id - 1, (int32_t)id + 1);
+    }
+    p->at += n;
+    return v;
+}
+static opdi_gvalue *opdi_gparse_use(opdi_gparser *p) {
+    const opdi_gnamed *slot;
+    size_t n;
+    if (opdi_gparse_want(p, "%")) { return NULL; }
+    n = opdi_gparse_word(p->at);
+    slot = p->size ? opdi_gparse_slot(p, p->at, n) : NULL;
+    if (!slot || !slot->value) {
+        (void)opdi_gparse_fail(p, "Cannot find a variable with name '%.*s'", (int)OPDI_MIN(n, 100), p->at);
+        return NULL;
+    }
+    p->at += n;
+    return slot->value;
+}
+
+//-- "(2, 3, strides=[3, 1], requires_grad=0, device=cpu)" behind a dtype's name.
+static int opdi_gparse_shape(opdi_gparser *p, opdi_gvalue *v) {
+    int64_t dims[2 * OPD_MAX_DIMS], x;
+    int ndim = 0, n = -1;
+    bool known = true;
+    if (opdi_gparse_want(p, "(")) { return -1; }
+    while (!opdi_gparse_is(p, ")")) {
+        if (opdi_gparse_is(p, ",")) { continue; }
+        if (opdi_gparse_is(p, "strides=[")) {
+            for (n = 0; !opdi_gparse_is(p, "]"); n++) {
+                if (n >= ndim) { return opdi_gparse_fail(p, "more strides than sizes"); }
+                if (n && opdi_gparse_want(p, ",")) { return -1; }
+                if (opdi_gparse_is(p, "*")) { known = false; continue; }
+                if (opdi_gparse_int(p, &dims[ndim + n])) { return -1; }
+            }
+        } else if (opdi_gparse_is(p, "requires_grad=")) {
+            if (opdi_gparse_int(p, &x)) { return -1; }
+            v->requires_grad = x != 0;
+        } else if (opdi_gparse_is(p, "device=")) {
+            char name[40];
+            opd_device d;
+            const size_t len = strcspn(p->at, ",) \n");
+            (void)snprintf(name, sizeof name, "%.*s", (int)OPDI_MIN(len, 39), p->at);
+            if (opd_device_parse(name, &d)) { return -1; }
+            v->backend = (uint8_t)d.type;
+            v->index = (int8_t)d.index;
+            p->at += len;
+        } else if (opdi_gparse_is(p, "*")) { known = false; ndim++; }
+        else {
+            if (n >= 0) { return opdi_gparse_fail(p, "a size behind the strides"); }
+            if (ndim == OPD_MAX_DIMS) { return opdi_gparse_fail(p, "more than %d dims", OPD_MAX_DIMS); }
+            if (opdi_gparse_int(p, &dims[ndim++])) { return -1; }
+        }
+    }
+    if (n >= 0 && n != ndim) { return opdi_gparse_fail(p, "%d sizes and %d strides", ndim, n); }
+    if (!known) { v->dtype = -1; return 0; }      /* printed as Tensor: of unknown sizes nothing else is kept */
+    if (n < 0) { opdi_strides_fill(dims, dims + ndim, ndim); }
+    v->ndim = (uint8_t)ndim;
+    v->dims = (int64_t *)opdi_graph_alloc(p->graph, 2 * (size_t)ndim * sizeof *dims);
+    if (!v->dims) { return -1; }
+    memcpy(v->dims, dims, 2 * (size_t)ndim * sizeof *dims);
+    return 0;
+}
+
+//-- A value's type; *word is that of a list's elements.
+static int opdi_gparse_type(opdi_gparser *p, opdi_gvalue *v, const char **word, int depth) {
+    static const struct { const char *word; int32_t tag, list; } words[] = {
+        {"Tensor", OPD_TAG_TENSOR, OPD_TAG_TENSORS}, {"int", OPD_TAG_INT, OPD_TAG_INTS},
+        {"float", OPD_TAG_FLOAT, OPD_TAG_FLOATS}, {"bool", OPD_TAG_BOOL, OPD_TAG_BOOLS},
+        {"complex", OPD_TAG_COMPLEX, OPD_TAG_LIST}, {"str", OPD_TAG_STR, OPD_TAG_LIST},
+        {"Device", OPD_TAG_DEVICE, OPD_TAG_LIST}, {"Scalar", OPD_TAG_INT, OPD_TAG_LIST},
+        {"NoneType", OPD_TAG_NONE, OPD_TAG_LIST}, {"Any", OPD_TAG_OBJECT, OPD_TAG_LIST},
+        {"Generator", OPD_TAG_OBJECT, OPD_TAG_LIST}};
+    size_t n, i;
+    int dtype;
+    opdi_gparse_blanks(p, false);
+    if (*p->at == '(') {                          /* a tuple: its elements are described where they are made */
+        opdi_gvalue e;
+        p->at++;
+        if (depth > 8) { return opdi_gparse_fail(p, "types are nested too deeply"); }
+        while (!opdi_gparse_is(p, ")")) {
+            memset(&e, 0, sizeof e);
+            if (opdi_gparse_type(p, &e, word, depth + 1)) { return -1; }
+            if (!opdi_gparse_is(p, ",") && *p->at != ')') { return opdi_gparse_fail(p, "expected ',' or ')'"); }
+        }
+        v->tag = OPD_TAG_LIST;
+        return 0;
+    }
+    n = opdi_gparse_word(p->at);
+    for (i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strlen(words[i].word) != n || memcmp(p->at, words[i].word, n) != 0) { continue; }
+        p->at += n;
+        v->tag = words[i].tag;
+        *word = words[i].word;
+        if (opdi_gparse_is(p, "?")) { if (v->tag == OPD_TAG_TENSOR) { *word = "Tensor?"; } }
+        if (opdi_gparse_is(p, "[]")) { v->tag = words[i].list; (void)opdi_gparse_is(p, "?"); }
+        return 0;
+    }
+    for (dtype = 0; dtype < 16; dtype++) {
+        const char *name = opd_dtype_size((opd_scalar_type)dtype) ? opd_dtype_cname((opd_scalar_type)dtype) : "";
+        if (strlen(name) != n || memcmp(p->at, name, n) != 0 || !n) { continue; }
+        p->at += n;
+        v->tag = OPD_TAG_TENSOR;
+        v->dtype = (int8_t)dtype;
+        return opdi_gparse_shape(p, v);
+    }
+    return opdi_gparse_fail(p, "expected a type");
+}
+//-- "%name : type"
+static opdi_gvalue *opdi_gparse_declare(opdi_gparser *p, opdi_gnode *node, const char **word) {
+    opdi_gvalue *v = opdi_gparse_new(p, node);
+    *word = "Tensor";
+    if (!v) { return NULL; }
+    v->tag = OPD_TAG_TENSOR;                      /* without a type */
+    if (opdi_gparse_is(p, ":") && opdi_gparse_type(p, v, word, 0)) { return NULL; }
+    return v;
+}
+
+//-- A number as written: int64 where it is one.
+static int opdi_gparse_number(opdi_gparser *p, opd_value *v) {
+    char *end;
+    const char *at, *start;
+    opdi_gparse_blanks(p, false);
+    at = start = p->at;
+    *v = opd_value_float(strtod(at, &end));
+    if (end == at) { return opdi_gparse_fail(p, "expected a number"); }
+    p->at = end;
+    for (; at < end; at++) {
+        if (*at == '.' || *at == 'e' || *at == 'n') { return 0; }
+    }
+    at = start;
+    errno = 0;
+    *v = opd_value_int(strtoll(at, NULL, 10));
+    return errno ? opdi_gparse_fail(p, "a number out of range") : 0;
+}
+
+//-- A tensor: "{1}", " 1  2 [ CPUFloatType{2} ]", or "$3" of a saved graph's.
+static opd_tensor *opdi_gparse_tensor(opdi_gparser *p, const opdi_gvalue *type) {
+    opd_value list[10];
+    opd_tensor *t;
+    int64_t n = 0, k;
+    const bool braces = opdi_gparse_is(p, "{");
+    if (opdi_gparse_is(p, "$")) {
+        if (opdi_gparse_int(p, &k)) { return NULL; }
+        if (k >= 0 && k < p->nconstants) { return p->constants[k]; }
+        (void)opdi_gparse_fail(p, "there is no constant %lld", (long long)k);
+        return NULL;
+    }
+    if (opdi_gparse_is(p, "<")) {
+        (void)opdi_gparse_fail(p, "the text does not hold this tensor; save the graph instead");
+        return NULL;
+    }
+    for (opdi_gparse_blanks(p, false); *p->at != '}' && *p->at != '['; opdi_gparse_blanks(p, false)) {
+        if (n == 10) { (void)opdi_gparse_fail(p, "more than 10 elements"); return NULL; }
+        if (opdi_gparse_number(p, &list[n++])) { return NULL; }
+    }
+    if (braces ? n != 1 || opdi_gparse_want(p, "}") : opdi_gparse_want(p, "[")) {
+        (void)opdi_gparse_fail(p, "no tensor");
+        return NULL;
+    }
+    if (!braces) { p->at += strcspn(p->at, "]\n"); if (opdi_gparse_want(p, "]")) { return NULL; } }
+    t = opd_zeros(opd_ints_of(&n, braces ? 0 : 1), type->dtype >= 0 ? (opd_scalar_type)type->dtype : OPD_FLOAT32);
+    for (k = 0; t && k < n; k++) {
+        opd_tensor *e = braces ? t : opd_select(t, 0, k);
+        if (!e || !opd_fill_(e, list[k])) { return NULL; }
+    }
+    return t;
+}
+
+//-- "[value=...]" of a constant of that type.
+static int opdi_gparse_constant(opdi_gparser *p, opdi_gnode *n) {
+    opdi_gvalue *v = n->out[0];
+    opd_value c = opd_value_none();
+    if (!opdi_gparse_is(p, "[")) { v->tag = OPD_TAG_NONE; n->constant = c; return 0; }
+    if (opdi_gparse_want(p, "value=")) { return -1; }
+    switch (v->tag) {
+    case OPD_TAG_TENSOR:
+        if (!(n->constant.u.t = opd_keep(opdi_gparse_tensor(p, v)))) { return -1; }
+        n->constant.tag = OPD_TAG_TENSOR;
+        return opdi_gvalue_describe(p->graph, v, n->constant.u.t) ? -1 : opdi_gparse_want(p, "]");
+    case OPD_TAG_STR: case OPD_TAG_DEVICE: {
+        char *s, *to;
+        if (opdi_gparse_want(p, "\"")) { return -1; }
+        if (!(s = to = (char *)opdi_graph_alloc(p->graph, strcspn(p->at, "\n") + 1))) { return -1; }
+        for (; *p->at && *p->at != '\n' && *p->at != '"'; p->at++) {
+            if (*p->at == '\\') {
+                static const char from[] = "abfnrtv", what[] = "\a\b\f\n\r\t\v";
+                const char *k = p->at[1] ? strchr(from, p->at[1]) : NULL;
+                p->at++;
+                if (*p->at >= '0' && *p->at <= '7') {
+                    int code = 0, digits = 0;
+                    while (digits++ < 3 && *p->at >= '0' && *p->at <= '7') { code = code * 8 + (*p->at++ - '0'); }
+                    p->at--;
+                    *to++ = (char)code;
+                } else if (k) { *to++ = what[k - from]; }
+                else if (*p->at && *p->at != '\n') { *to++ = *p->at; }
+                else { return opdi_gparse_fail(p, "the text ends behind a backslash"); }
+            } else { *to++ = *p->at; }
+        }
+        *to = 0;
+        if (opdi_gparse_want(p, "\"")) { return -1; }
+        c = opd_value_str(s);
+        if (v->tag == OPD_TAG_DEVICE) {
+            opd_device d;
+            if (opd_device_parse(s, &d)) { return -1; }
+            c = opd_value_device(d);
+        }
+        break;
+    }
+    case OPD_TAG_COMPLEX: {
+        double *pair = (double *)opdi_graph_alloc(p->graph, 2 * sizeof *pair);
+        char *end;
+        if (!pair) { return -1; }
+        pair[0] = strtod(p->at, &end);
+        p->at = end;
+        pair[1] = strtod(p->at, &end);
+        p->at = end;
+        (void)opdi_gparse_is(p, "j");
+        c = opd_value_complex(pair);
+        break;
+    }
+    default:
+        if (opdi_gparse_number(p, &c)) { return -1; }
+        if (v->tag == OPD_TAG_FLOAT && c.tag == OPD_TAG_INT) { c = opd_value_float((double)c.u.i); }
+        if (v->tag == OPD_TAG_BOOL) { c = opd_value_bool(c.u.i != 0); }
+        if (v->tag != c.tag) { return opdi_gparse_fail(p, "the constant is not of its type"); }
+    }
+    n->constant = c;
+    return opdi_gparse_want(p, "]");
+}
+
+//-- Whether a value may stand for argument i; a constant int becomes a float where one is wanted.
+static bool opdi_gparse_fits(const opd_op *op, int i, const opdi_gvalue *v, bool convert) {
+    if (v->tag == OPD_TAG_LIST && v->node && v->node->kind == OPDI_G_TUPLE) { return false; }
+    if (op->accepts[i] >> v->tag & 1) { return true; }
+    return convert && v->tag == OPD_TAG_INT && v->node && v->node->kind == OPDI_G_CONSTANT &&
+        (op->accepts[i] >> OPD_TAG_FLOAT & 1);
+}
+static bool opdi_gparse_suits(const opd_op *op, opdi_gvalue *const *in, int n, int nout, bool convert) {
+    int i;
+    if (!op->definition || n > op->nargs || n < op->required || nout != op->nrets) { return false; }
+    for (i = 0; i < n && opdi_gparse_fits(op, i, in[i], convert); i++) { }
+    return i == n;
+}
+//-- The overload of a name that takes these values; a name with an overload is that one.
+static opd_op *opdi_gparse_op(opdi_gparser *p, const char *name, opdi_gvalue *const *in, int n, int nout) {
+    const char *colons = strstr(name, "::");
+    opd_op *op = colons && strchr(colons, '.') ? opd_find_quiet(name) : NULL;
+    opd_overloads *set;
+    int round, i;
+    if (op && opdi_gparse_suits(op, in, n, nout, true)) { return op; }
+    if (op) {
+        for (i = 0; i < n && i < op->nargs && opdi_gparse_fits(op, i, in[i], true); i++) { }
+        if (i < n && i < op->nargs) {
+            (void)opdi_gparse_fail(p, "the type of argument '%s' does not match the schema of %s",
+                                   op->schema->args[i].name, name);
+        } else { (void)opdi_gparse_fail(p, "%s takes or gives another number of values", name); }
+        return NULL;
+    }
+    set = opd_find_quiet(name) || !colons || !strchr(colons, '.') ? opd_overloads_find(name) : NULL;
+    for (round = 0; set && round < 2; round++) {
+        for (i = 0; (op = opd_overloads_at(set, i)) != NULL; i++) {
+            if (opdi_gparse_suits(op, in, n, nout, round > 0)) { return op; }
+        }
+    }
+    if (opd_ok()) {
+        if (set) { (void)opdi_gparse_fail(p, "no overload of %s takes these values", name); }
+        else { (void)opdi_gparse_fail(p, "there is no operator %s: load the library that defines it", name); }
+    }
+    return NULL;
+}
+
+//-- Fills in what is left out, and converts constants.
+static int opdi_gparse_bind(opdi_gparser *p, opdi_gnode *n, opd_op *op, opdi_gvalue **in, int count) {
+    int i;
+    for (i = 0; i < op->nargs; i++) {
+        const opdi_gnode *c = i < count ? in[i]->node : NULL;
+        opd_value v;
+        n->in[i] = i < count ? in[i] : NULL;
+        if (i >= count) { v = op->schema->args[i].value; }
+        else if (!(op->accepts[i] >> in[i]->tag & 1)) { v = opd_value_float((double)c->constant.u.i); }
+        else { continue; }
+        if (opdi_is_list(&v)) {
+            int32_t k;
+            opdi_gvalue **list = (opdi_gvalue **)opdi_scope_alloc(((size_t)v.n + 1) * sizeof *list);
+            for (k = 0; list && k < v.n; k++) {
+                const opd_value e = opdi_list_element(&v, k);
+                if (!(list[k] = opdi_graph_constant(p->graph, &e))) { return -1; }
+            }
+            n->in[i] = list ? opdi_graph_list(p->graph, OPDI_G_LIST, v.tag, v.tag == OPD_TAG_INTS ? "int"
+                                              : v.tag == OPD_TAG_FLOATS ? "float" : "bool", list, v.n) : NULL;
+        } else { n->in[i] = opdi_graph_constant(p->graph, &v); }
+        if (!n->in[i]) { return -1; }
+    }
+    return 0;
+}
+
+//-- A list's elements are what its type says.
+static int opdi_gparse_list(opdi_gparser *p, const opdi_gnode *n) {
+    static const int32_t tags[][2] = {{OPD_TAG_INTS, OPD_TAG_INT}, {OPD_TAG_FLOATS, OPD_TAG_FLOAT},
+                                      {OPD_TAG_BOOLS, OPD_TAG_BOOL}, {OPD_TAG_TENSORS, OPD_TAG_TENSOR}};
+    int i, k;
+    for (k = 0; k < 4 && tags[k][0] != n->out[0]->tag; k++) { }
+    if (k == 4) { return n->out[0]->tag == OPD_TAG_LIST ? 0 : opdi_gparse_fail(p, "a list that is of no list type"); }
+    for (i = 0; i < n->nin; i++) {
+        const int32_t tag = n->in[i]->tag;
+        if (tag == tags[k][1] || (tag == OPD_TAG_INT && k == 1) || (tag == OPD_TAG_NONE && k == 3)) { continue; }
+        return opdi_gparse_fail(p, "element %d of the list is not of its type", i);
+    }
+    return 0;
+}
+
+static int opdi_gparse_node(opdi_gparser *p) {
+    static const char *const prims[] = {"prim::Constant", "prim::ListConstruct", "prim::TupleConstruct",
+                                        "prim::ListUnpack"};
+    opd_graph *g = p->graph;
+    opdi_gvalue *out[OPD_MAX_ARGS * 4], **in = NULL, **more;
+    const char *word = "Tensor";
+    char name[256];
+    int nout = 0, nin = 0, cap = 0, i, kind = OPDI_G_OP;
+    opdi_gnode *n = (opdi_gnode *)opdi_graph_alloc(g, sizeof *n);
+    opd_op *op = NULL;
+    size_t len;
+    if (!n) { return -1; }
+    while (*p->at == '%') {
+        if (nout == OPD_MAX_ARGS * 4) { return opdi_gparse_fail(p, "a node of more than %d results", nout); }
+        if (!(out[nout++] = opdi_gparse_declare(p, n, &word))) { return -1; }
+        if (!opdi_gparse_is(p, ",")) { break; }
+        opdi_gparse_blanks(p, false);
+    }
+    if (nout && opdi_gparse_want(p, "=")) { return -1; }
+    opdi_gparse_blanks(p, false);
+    len = strspn(p->at, OPDI_GRAPH_NAME ":");
+    if (len == 0 || len >= sizeof name) { return opdi_gparse_fail(p, "expected an operator"); }
+    memcpy(name, p->at, len);
+    name[len] = 0;
+    for (i = 0; i < 4; i++) { if (strcmp(name, prims[i]) == 0) { kind = OPDI_G_CONSTANT + i; } }
+    if (kind == OPDI_G_OP && strncmp(name, "prim::", 6) == 0) {
+        return opdi_gparse_fail(p, "%s is not known here", name);
+    }
+    p->at += len;
+    n->kind = (opdi_gkind)kind;
+    n->word = word;
+    n->nout = nout;
+    n->out = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)nout * sizeof *n->out);
+    if (!n->out) { return -1; }
+    memcpy(n->out, out, (size_t)nout * sizeof *out);
+    if (kind != OPDI_G_OP && kind != OPDI_G_UNPACK && nout != 1) {
+        return opdi_gparse_fail(p, "%s has one result", name);
+    }
+    if (kind == OPDI_G_CONSTANT && opdi_gparse_constant(p, n)) { opdi_gnode_append(g, n); return -1; }
+    if (opdi_gparse_want(p, "(")) { if (kind == OPDI_G_CONSTANT) { opdi_gnode_append(g, n); } return -1; }
+    while (!opdi_gparse_is(p, ")")) {
+        if (nin == cap) {
+            cap = cap ? 2 * cap : 16;
+            if (!(more = (opdi_gvalue **)opdi_scope_alloc((size_t)cap * sizeof *more))) { break; }
+            if (nin) { memcpy(more, in, (size_t)nin * sizeof *in); }
+            in = more;
+        }
+        if ((nin && opdi_gparse_want(p, ",")) || !(in[nin] = opdi_gparse_use(p))) { break; }
+        nin++;
+    }
+    if (kind == OPDI_G_CONSTANT) {                /* from here on the graph owns its tensor */
+        opdi_gnode_append(g, n);
+        return !opd_ok() ? -1 : nin ? opdi_gparse_fail(p, "a constant has no inputs") : 0;
+    }
+    if (!opd_ok()) { return -1; }
+    if (kind == OPDI_G_OP) {
+        if (nin > OPD_MAX_ARGS || !(op = opdi_gparse_op(p, name, in, nin, nout))) { return -1; }
+        n->in = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)op->nargs * sizeof *n->in);
+        n->op = op;
+        if (!n->in || opdi_gparse_bind(p, n, op, in, nin)) { return -1; }
+        n->nin = op->nargs;
+        opdi_gnode_append(g, n);
+        return 0;
+    }
+    n->nin = nin;
+    n->in = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)nin * sizeof *n->in);
+    if (!n->in) { return -1; }
+    if (nin) { memcpy(n->in, in, (size_t)nin * sizeof *in); }
+    opdi_gnode_append(g, n);
+    if (kind == OPDI_G_UNPACK && (nin != 1 || in[0]->tag != OPD_TAG_TENSORS)) {
+        return opdi_gparse_fail(p, "prim::ListUnpack takes one list of tensors");
+    }
+    if (kind == OPDI_G_LIST) { return opdi_gparse_list(p, n); }
+    return 0;
+}
+
+static int opdi_gparse_body(opdi_gparser *p) {
+    opd_graph *g = p->graph;
+    opdi_gvalue *in[256];
+    const opdi_gnode *made;
+    const char *word;
+    int n = 0, i;
+    opdi_gparse_blanks(p, true);
+    if (opdi_gparse_want(p, "graph(")) { return -1; }
+    for (opdi_gparse_blanks(p, true); !opdi_gparse_is(p, ")"); opdi_gparse_blanks(p, true)) {
+        if (n == 256) { return opdi_gparse_fail(p, "more than 256 inputs"); }
+        if (n && opdi_gparse_want(p, ",")) { return -1; }
+        opdi_gparse_blanks(p, true);
+        if (!(in[n] = opdi_gparse_declare(p, NULL, &word))) { return -1; }
+        if (in[n]->tag != OPD_TAG_TENSOR) { return opdi_gparse_fail(p, "an input that is no tensor"); }
+        n++;
+    }
+    if (opdi_gparse_want(p, ":")) { return -1; }
+    if (!(g->inputs = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)n * sizeof *in))) { return -1; }
+    memcpy(g->inputs, in, (size_t)n * sizeof *in);
+    g->ninputs = n;
+    for (opdi_gparse_blanks(p, true); !opdi_gparse_is(p, "return"); opdi_gparse_blanks(p, true)) {
+        if (opdi_gparse_node(p)) { return -1; }
+    }
+    if (opdi_gparse_want(p, "(")) { return -1; }
+    if (!opdi_gparse_is(p, ")")) {
+        if (!(g->result = opdi_gparse_use(p)) || opdi_gparse_want(p, ")")) { return -1; }
+    }
+    opdi_gparse_blanks(p, true);
+    if (*p->at) { return opdi_gparse_fail(p, "text behind the graph"); }
+    made = g->result ? g->result->node : NULL;
+    if (made && made->kind != OPDI_G_TUPLE && made->kind != OPDI_G_LIST) { made = NULL; }
+    n = made ? made->nin : g->result ? 1 : 0;
+    if (!(g->outputs = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)n * sizeof *in))) { return -1; }
+    g->noutputs = n;
+    for (i = 0; i < n; i++) {
+        g->outputs[i] = made ? made->in[i] : g->result;
+        if (g->outputs[i]->tag != OPD_TAG_TENSOR) { return opdi_gparse_fail(p, "an output that is no tensor"); }
+    }
+    return 0;
+}
+
+static opd_graph *opdi_graph_parse(const char *text, opd_tensor *const *constants, int64_t nconstants) {
+    opd_scope scope = opd_scope_open();
+    opdi_gparser p;
+    int rc;
+    memset(&p, 0, sizeof p);
+    p.at = text;
+    p.line = 1;
+    p.constants = constants;
+    p.nconstants = nconstants;
+    p.graph = opdi_graph_new();
+    rc = p.graph && opdi_gparse_grow(&p) == 0 && opdi_gparse_body(&p) == 0 ? opdi_graph_plan(p.graph) : -1;
+    opd_scope_close(&scope);
+    if (rc == 0) { return p.graph; }
+    opd_graph_free(p.graph);
+    return NULL;
+}
+opd_graph *opd_graph_parse(const char *text) {
+    if (!opd_ok()) { return NULL; }
+    if (!text) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_parse: the text is NULL"); return NULL; }
+    return opdi_graph_parse(text, NULL, 0);
+}
+
+//-- files --------------------------------------------------------------------------------------------------------
+//
+//  "OPDGRAPH", then little-endian: version 1 and the CRC-32 of all that follows it (32 bits each); bytes of the file,
+//  bytes of the text, number of constants (64 bits each); the text, which names overloads and constants ($0), with its
+//  zero and padded to 8; for each constant dtype and ndim (32 bits each), bytes, sizes (64 bits each), and the elements
+//  in rows, padded to 8.
+
+static uint32_t opdi_crc32(const unsigned char *p, size_t n) {
+    static const uint32_t nibble[16] = {
+        0, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
+        0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
+    uint32_t c = 0xffffffffu;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        c ^= p[i];
+        c = c >> 4 ^ nibble[c & 15];
+        c = c >> 4 ^ nibble[c & 15];
+    }
+    return ~c;
+}
+static void opdi_put_number(unsigned char *p, uint64_t v, int bytes) {
+    int i;
+    for (i = 0; i < bytes; i++) { p[i] = (unsigned char)(v >> 8 * i); }
+}
+static uint64_t opdi_get_number(const unsigned char *p, int bytes) {
+    uint64_t v = 0;
+    int i;
+    for (i = 0; i < bytes; i++) { v |= (uint64_t)p[i] << 8 * i; }
+    return v;
+}
+#define OPDI_GRAPH_HEAD 40
+
+static size_t opdi_pad8(size_t n) { return (n + 7) & ~(size_t)7; }
+
+int opd_graph_save(const opd_graph *g, const char *path) {
+    opd_scope scope = opd_scope_open();
+    const opdi_gnode *n;
+    size_t text, bytes, at;
+    unsigned char *file = NULL;
+    int64_t constants = 0;
+    FILE *f = NULL;
+    int rc = -1, i;
+    if (opd_ok() && (!g || !path)) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_save: the %s is NULL", g ? "path" : "graph");
+    }
+    text = opd_ok() ? opdi_pad8(opdi_graph_text(g, NULL, 0, true) + 1) : 0;
+    bytes = OPDI_GRAPH_HEAD + text;
+    for (n = opd_ok() ? g->first : NULL; n; n = n->next) {
+        const opd_tensor *t = n->kind == OPDI_G_CONSTANT && n->constant.tag == OPD_TAG_TENSOR ? n->constant.u.t : NULL;
+        if (!t) { continue; }
+        constants++;
+        bytes += 16 + 8 * (size_t)t->ndim + opdi_pad8((size_t)t->numel * opd_dtype_size((opd_scalar_type)t->dtype));
+    }
+    file = opd_ok() ? (unsigned char *)opdi_scope_alloc(bytes) : NULL;
+    if (file) {
+        memset(file, 0, bytes);
+        (void)opdi_graph_text(g, (char *)file + OPDI_GRAPH_HEAD, text, true);
+        at = OPDI_GRAPH_HEAD + text;
+        for (n = g->first; n && opd_ok(); n = n->next) {
+            opd_tensor *t = n->kind == OPDI_G_CONSTANT && n->constant.tag == OPD_TAG_TENSOR ? n->constant.u.t : NULL;
+            size_t size;
+            if (!t) { continue; }
+            size = (size_t)t->numel * opd_dtype_size((opd_scalar_type)t->dtype);
+            opdi_put_number(file + at, (uint64_t)t->dtype, 4);
+            opdi_put_number(file + at + 4, t->ndim, 4);
+            opdi_put_number(file + at + 8, size, 8);
+            for (i = 0; i < t->ndim; i++) { opdi_put_number(file + at + 16 + 8 * i, (uint64_t)t->dims[i], 8); }
+            at += 16 + 8 * (size_t)t->ndim;
+            if (t->backend == OPD_META) {
+                (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_save: a constant without memory");
+                break;
+            }
+            if (!(t = opd_contiguous(t))) { break; }
+            if (t->backend != OPD_CPU && !(t = opdi_own(opdi_host_copy(t)))) { break; }
+            if (size) { memcpy(file + at, t->data, size); }
+            at += opdi_pad8(size);
+        }
+        memcpy(file, "OPDGRAPH", 8);
+        opdi_put_number(file + 8, 1, 4);
+        opdi_put_number(file + 16, bytes, 8);
+        opdi_put_number(file + 24, text, 8);
+        opdi_put_number(file + 32, (uint64_t)constants, 8);
+        opdi_put_number(file + 12, opdi_crc32(file + 16, bytes - 16), 4);
+        f = opd_ok() ? fopen(path, "wb") : NULL;
+        rc = f && fwrite(file, 1, bytes, f) == bytes ? 0 : -1;
+        if (f && fclose(f)) { rc = -1; }
+        if (rc && opd_ok()) { (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", path, strerror(errno)); }
+    }
+    opd_scope_close(&scope);
+    return opd_ok() ? rc : -1;
+}
+
+//-- The constants behind the text: checked against what is left of the file before anything is made.
+static opd_tensor **opdi_graph_constants(const unsigned char *at, const unsigned char *end, int64_t n) {
+    opd_tensor **all;
+    int64_t k;
+    int i;
+    if (n < 0 || n > (end - at) / 16 || n > INT32_MAX - 1) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "the file says %lld constants, for which it is too short", (long long)n);
+        return NULL;
+    }
+    all = opdi_scope_tensors((int)n);
+    for (k = 0; all && k < n; k++) {
+        int64_t sizes[OPD_MAX_DIMS], numel;
+        const uint64_t dtype = end - at >= 16 ? opdi_get_number(at, 4) : 99;
+        const uint64_t ndim = dtype < 99 ? opdi_get_number(at + 4, 4) : 99;
+        const uint64_t bytes = dtype < 99 ? opdi_get_number(at + 8, 8) : 0;
+        size_t element;
+        if (ndim > OPD_MAX_DIMS || dtype > 15 || !(element = opd_dtype_size((opd_scalar_type)dtype)) ||
+            (uint64_t)(end - at) < 16 + 8 * ndim || bytes > (uint64_t)(end - at) - 16 - 8 * ndim) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "constant %lld of the file is no tensor that fits into it",
+                           (long long)k);
+            return NULL;
+        }
+        for (i = 0; i < (int)ndim; i++) { sizes[i] = (int64_t)opdi_get_number(at + 16 + 8 * i, 8); }
+        numel = opdi_count(sizes, (int)ndim, element);
+        if (numel < 0 || (uint64_t)numel * element != bytes) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "constant %lld of the file has sizes that are not those of its %llu "
+                           "bytes", (long long)k, (unsigned long long)bytes);
+            return NULL;
+        }
+        at += 16 + 8 * ndim;
+        all[k] = opd_tensor_from(bytes ? (const void *)at : (const void *)sizes, opd_ints_of(sizes, (int)ndim),
+                                 (opd_scalar_type)dtype);
+        if (!all[k]) { return NULL; }
+        at += OPDI_MIN((uint64_t)(end - at), opdi_pad8((size_t)bytes));
+    }
+    return all;
+}
+
+opd_graph *opd_graph_from_bytes(const void *data, size_t n) {
+    const unsigned char *file = (const unsigned char *)data;
+    opd_scope scope;
+    opd_tensor **constants;
+    opd_graph *g = NULL;
+    uint64_t text, count;
+    if (!opd_ok()) { return NULL; }
+    if (!data || n < OPDI_GRAPH_HEAD || memcmp(file, "OPDGRAPH", 8) != 0) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "no file of a graph: it does not begin with OPDGRAPH");
+        return NULL;
+    }
+    text = opdi_get_number(file + 24, 8);
+    count = opdi_get_number(file + 32, 8);
+    if (opdi_get_number(file + 8, 4) != 1) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "the graph's file is of version %llu; this is version 1",
+                       (unsigned long long)opdi_get_number(file + 8, 4));
+    } else if (opdi_get_number(file + 16, 8) != n) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "the graph's file should have %llu bytes and has %llu",
+                       (unsigned long long)opdi_get_number(file + 16, 8), (unsigned long long)n);
+    } else if (opdi_get_number(file + 12, 4) != opdi_crc32(file + 16, n - 16)) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "the graph's file is damaged: its checksum is another");
+    } else if (text == 0 || text > n - OPDI_GRAPH_HEAD || file[OPDI_GRAPH_HEAD + text - 1] || count > n) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "the graph's file says that its text has %llu bytes",
+                       (unsigned long long)text);
+    }
+    if (!opd_ok()) { return NULL; }
+    scope = opd_scope_open();
+    constants = opdi_graph_constants(file + OPDI_GRAPH_HEAD + text, file + n, (int64_t)count);
+    if (constants) { g = opdi_graph_parse((const char *)file + OPDI_GRAPH_HEAD, constants, (int64_t)count); }
+    opd_scope_close(&scope);
+    return g;
+}
+
+opd_graph *opd_graph_load(const char *path) {
+    unsigned char *data = NULL;
+    opd_graph *g = NULL;
+    long size = -1;
+    FILE *f;
+    if (!opd_ok()) { return NULL; }
+    f = path ? fopen(path, "rb") : NULL;
+    if (f && fseek(f, 0, SEEK_END) == 0 && (size = ftell(f)) >= 0 && fseek(f, 0, SEEK_SET) == 0) {
+        data = (unsigned char *)opdi_alloc((size_t)size + 1);
+        if (data && fread(data, 1, (size_t)size, f) == (size_t)size) { g = opd_graph_from_bytes(data, (size_t)size); }
+        else if (data) { (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", path, strerror(errno)); }
+        if (data) { opdi_free(data, (size_t)size + 1); }
+        if (!g) { (void)opdi_fail_more(" [%s]", path); }
+    } else {
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "%s: %s", path ? path : "NULL", f ? "cannot be read" : strerror(errno));
+    }
+    if (f) { (void)fclose(f); }
+    return g;
 }
 
 //-- check_trace: a second trace, and what both give.
