@@ -1091,7 +1091,9 @@ OPD_INLINE void opd_inference_end(opd_inference_block *b) {
 }
 
 /* Inside a formula.  Arguments and results are those of the forward call; only what the card's `save` names is there
-   (NULL for other tensors). */
+   (NULL for other tensors).  Of an operator that writes arguments those that it returns are results, and are saved as
+   they were before it; what it writes without returning it gets no history (the first argument does, as result 0), and
+   an error when it has one. */
 OPD_API opd_tensor *opd_bw_grad(opd_backward_call *bw, int i);                /* gradient of result i, or NULL */
 OPD_API opd_tensor *opd_bw_tensor(opd_backward_call *bw, int i);              /* saved tensor argument i */
 OPD_API opd_tensors opd_bw_tensors(opd_backward_call *bw, int i);             /* saved list argument i */
@@ -2415,12 +2417,18 @@ struct opd_autocast_guard {
     X(range_step, "range.step", T4, range_step, (V, V, V, i), T7, (V, V, V, V, V, V, V)) \
     X(linspace, "linspace", T4, linspace, (V, V, i, i), T7, (V, V, i, V, V, V, V)) \
     X(logspace, "logspace", T5, logspace, (V, V, i, d, i), T8, (V, V, i, d, V, V, V, V)) \
-    X(linspace_Tensor_Tensor, "linspace.Tensor_Tensor", T4, linspace_Tensor_Tensor, (T, T, i, i), T7, (T, T, i, V, V, V, V)) \
-    X(linspace_Tensor_Scalar, "linspace.Tensor_Scalar", T4, linspace_Tensor_Scalar, (T, V, i, i), T7, (T, V, i, V, V, V, V)) \
-    X(linspace_Scalar_Tensor, "linspace.Scalar_Tensor", T4, linspace_Scalar_Tensor, (V, T, i, i), T7, (V, T, i, V, V, V, V)) \
-    X(logspace_Tensor_Tensor, "logspace.Tensor_Tensor", T5, logspace_Tensor_Tensor, (T, T, i, d, i), T8, (T, T, i, d, V, V, V, V)) \
-    X(logspace_Tensor_Scalar, "logspace.Tensor_Scalar", T5, logspace_Tensor_Scalar, (T, V, i, d, i), T8, (T, V, i, d, V, V, V, V)) \
-    X(logspace_Scalar_Tensor, "logspace.Scalar_Tensor", T5, logspace_Scalar_Tensor, (V, T, i, d, i), T8, (V, T, i, d, V, V, V, V)) \
+    X(linspace_Tensor_Tensor, "linspace.Tensor_Tensor", T4, linspace_Tensor_Tensor, (T, T, i, i), T7, \
+      (T, T, i, V, V, V, V)) \
+    X(linspace_Tensor_Scalar, "linspace.Tensor_Scalar", T4, linspace_Tensor_Scalar, (T, V, i, i), T7, \
+      (T, V, i, V, V, V, V)) \
+    X(linspace_Scalar_Tensor, "linspace.Scalar_Tensor", T4, linspace_Scalar_Tensor, (V, T, i, i), T7, \
+      (V, T, i, V, V, V, V)) \
+    X(logspace_Tensor_Tensor, "logspace.Tensor_Tensor", T5, logspace_Tensor_Tensor, (T, T, i, d, i), T8, \
+      (T, T, i, d, V, V, V, V)) \
+    X(logspace_Tensor_Scalar, "logspace.Tensor_Scalar", T5, logspace_Tensor_Scalar, (T, V, i, d, i), T8, \
+      (T, V, i, d, V, V, V, V)) \
+    X(logspace_Scalar_Tensor, "logspace.Scalar_Tensor", T5, logspace_Scalar_Tensor, (V, T, i, d, i), T8, \
+      (V, T, i, d, V, V, V, V)) \
     X(eye, "eye", T2, eye, (i, i), T5, (i, V, V, V, V)) \
     X(eye_m, "eye.m", T3, eye_m, (i, i, i), T6, (i, i, V, V, V, V)) \
     X(tril, "tril", T1, tril, (T), T2, (T, i)) \
@@ -14085,7 +14093,7 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
         if (OPDI_UNLIKELY(nouts > 1)) { (void)opdi_view_of_many(outs[i]); }
         if (i <= 31 && (card->constant_results >> i & 1)) { continue; }
         if (OPDI_UNLIKELY(ctx != NULL) && opdi_context_constant(ctx, outs[i])) { continue; }
-        if (OPDI_LIKELY(formula == &card->formula)) { opdi_attach(outs[i], n, i); }
+        if (OPDI_LIKELY(formula == &card->formula && !op->written_args)) { opdi_attach(outs[i], n, i); }
         else if (opdi_attach_missing(call, n, outs[i], i)) { opdi_node_release(n); return -1; }
     }
     if (ctx) { opdi_context_tie(ctx); opdi_context_end_call(ctx); }
@@ -14094,6 +14102,9 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
         int when = card->save_result_if[i];
         if (!(card->save_results >> i & 1)) { continue; }
         if (t && (when < 0 || opdi_arg_requires_grad(&args[when]))) {
+            if (OPDI_UNLIKELY(op->written_args != 0) && (t->flags & OPDI_IS_VIEW)) {
+                if (!(t = opdi_own(opdi_shallow_copy(t)))) { opdi_node_release(n); return -1; }
+            }
             opdi_saved_results(n)[r] = opdi_keep_result(t);
             if (t->grad_fn == n) { t->flags |= OPDI_SAVED_BY_OWN; }
             n->saved = OPDI_SAVED;
@@ -14138,7 +14149,7 @@ static int opdi_check_constant(const opd_call *call, const opdi_card *card) {
     return 0;
 }
 
-static int opdi_check_written(const opd_call *call);
+static int opdi_recording_writes(opd_call *call, const opdi_card *card);
 
 //-- The kernel at Autograd of every operator that has a formula.
 static int opdi_recording_kernel(opd_call *call, const opdi_card *card) {
@@ -14147,7 +14158,7 @@ static int opdi_recording_kernel(opd_call *call, const opdi_card *card) {
     if (OPDI_UNLIKELY(flags & OPDI_IS_VIEW) && card->desc.backward != opd_not_differentiable &&
         opdi_refresh_args(call)) { return -1; }
     if (OPDI_UNLIKELY(card->constant_args) && opdi_check_constant(call, card)) { return -1; }
-    if (OPDI_UNLIKELY(call->op->written_args != 0) && opdi_check_written(call)) { return -1; }
+    if (OPDI_UNLIKELY(call->op->written_args != 0)) { return opdi_recording_writes(call, card); }
     call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
     if (opdi_below_autograd(call)) { return -1; }
     if (card->desc.backward == opd_not_differentiable) { return 0; }
@@ -14183,13 +14194,27 @@ static bool opdi_writes_it(const opd_call *call, const opd_tensor *t) {
     return false;
 }
 
+//-- Which edge of its node the written t has.
+static int opdi_written_edge(const opd_call *call, const opd_tensor *t) {
+    uint64_t m;
+    int e = 0;
+    for (m = call->op->tensor_args | call->op->list_args; m; m &= m - 1) {
+        const opd_value *v = &call->args[opdi_low_bit(m)];
+        if ((call->op->written_args & m & (~m + 1)) && v->tag == OPD_TAG_TENSOR && v->u.t == t) { break; }
+        e += call->op->tensor_args & m & (~m + 1) ? 1 : v->tag == OPD_TAG_TENSORS ? v->n : 0;
+    }
+    return e;
+}
+//-- The written arguments that come back as results.
+static uint64_t opdi_written_returned(const opd_op *op) {
+    uint64_t m = 0;
+    int i;
+    for (i = 0; i < op->nrets; i++) { m |= op->ret_alias[i] >= 0 ? (uint64_t)1 << op->ret_alias[i] : 0; }
+    return m & op->written_args;
+}
 //-- The first argument that is written and does not come back as a result; -1: there is none.
 static int opdi_written_unseen(const opd_op *op) {
-    uint64_t m = op->written_args;
-    int i;
-    for (i = 0; i < op->nrets; i++) {
-        if (op->ret_alias[i] >= 0) { m &= ~((uint64_t)1 << op->ret_alias[i]); }
-    }
+    const uint64_t m = op->written_args & ~opdi_written_returned(op);
     return m ? opdi_low_bit(m) : -1;
 }
 
@@ -14254,12 +14279,12 @@ static opd_tensor *opdi_warn_hook(opd_tensor *grad, void *user) {
     return NULL;
 }
 
-static int opdi_rebase_to(opd_tensor *t, opd_node *n, int nr);
+static int opdi_rebase_to(opd_tensor *t, opd_node *n, int nr, int edge);
 //-- Result nr of a call without a formula: n becomes its history, or of what was written and returned the newest.  A
 //-- warning leaves histories alone, and comes when backward passes them.
 static int opdi_attach_missing(const opd_call *call, opd_node *n, opd_tensor *t, int nr) {
     const bool written = opdi_writes_it(call, t), warns = n->formula == &n->formula->card->warning;
-    if (!warns && written) { return opdi_rebase_to(t, n, nr); }
+    if (!warns && written) { return opdi_rebase_to(t, n, nr, opdi_written_edge(call, t)); }
     if (warns && t && opdi_requires_grad(t)) {
         if (!opd_tensor_hook_add(t, opdi_warn_hook, call->op, NULL)) { return -1; }
         t = (t->flags & OPDI_IS_VIEW) && written ? opdi_view_record_of(t)->base : NULL;
@@ -14581,8 +14606,9 @@ static bool opdi_keeps_result(const opdi_card *card, const opd_value *args, int 
     return (card->save_results >> i & 1) && (when < 0 || opdi_arg_requires_grad(&args[when]));
 }
 
-//-- The base's node for a write into its view self, whose own node is n.  A reference.
-static opd_node *opdi_slices_make(opd_tensor *self, opd_node *n) {
+//-- The base's node for a write into its view self, whose own node is n and edge there `edge`.  The base has edge 0,
+//-- what stood there comes to `edge`, which edge 0 notes.  A reference.
+static opd_node *opdi_slices_make(opd_tensor *self, opd_node *n, int edge) {
     opd_tensor *base = opdi_view_record_of(self)->base;
     int64_t p[OPDI_MAX_SLICE];
     const opd_value geometry = opd_value_ints(p, opdi_slice_pack(self, base, p));
@@ -14593,9 +14619,10 @@ static opd_node *opdi_slices_make(opd_tensor *self, opd_node *n) {
     opdi_kept(s)->tag = OPD_TAG_OBJECT;
     opdi_kept(s)->u.object = n;
     opdi_edge_to(&opdi_edges(s)[0], base);
+    opdi_edges(s)[0].spare = (uint32_t)edge;
     for (i = 1; i < n->nedges; i++) {
         opdi_edge *e = &opdi_edges(s)[i];
-        *e = opdi_edges(n)[i];
+        *e = opdi_edges(n)[i == edge ? 0 : i];
         if (e->vertex & OPDI_LEAF) { opdi_retain(opdi_edge_leaf(e->vertex)); }
         else if (e->vertex) { opdi_ref_up(&opdi_edge_node(e->vertex)->refs); }
     }
@@ -14606,7 +14633,7 @@ static opd_node *opdi_slices_make(opd_tensor *self, opd_node *n) {
 //-- The same with what n keeps of the result.
 static opd_node *opdi_slices_node(const opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args,
                                   opd_node *n) {
-    opd_node *s = opdi_slices_make(self, n);
+    opd_node *s = opdi_slices_make(self, n, 0);
     int i, r = 0;
     if (!s) { return NULL; }
     for (i = 0; i < call->op->nrets; i++) {
@@ -14636,15 +14663,16 @@ static void opdi_slices_attach(opd_tensor *self, opd_node *s, opd_node *n) {
     for (i = 0; i < n->nresults; i++) { opdi_saved_results(n)[i].n = (int32_t)version; }
 }
 
-//-- t, which was written to, is result nr of n from here on; of a view, the base learns of it.
-static int opdi_rebase_to(opd_tensor *t, opd_node *n, int nr) {
+//-- t, which was written to and had edge `edge` of n, is result nr of n from here on; of a view, the base learns of it.
+static int opdi_rebase_to(opd_tensor *t, opd_node *n, int nr, int edge) {
     opd_node *s;
     if (!(t->flags & OPDI_IS_VIEW)) {
         opdi_leave_node(t);
+        opdi_void_saved(n, t);
         opdi_attach(t, n, nr);
         return 0;
     }
-    if (!(s = opdi_slices_make(t, n))) { return -1; }
+    if (!(s = opdi_slices_make(t, n, edge))) { return -1; }
     opdi_slices_attach(t, s, n);
     opdi_node_release(s);
     return 0;
@@ -14669,18 +14697,82 @@ static void opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self,
     }
 }
 
-//-- What forbids writing into the arguments but the first: their history would be lost.
+//-- What forbids the writes of a recorded call, but that into the first argument.
 OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
+    const opd_op *op = call->op;
+    const uint64_t back = opdi_written_returned(op);
     uint64_t m;
-    for (m = call->op->written_args & ~(uint64_t)1; m; m &= m - 1) {
-        int i = opdi_low_bit(m);
+    for (m = op->written_args & ~(uint64_t)1; m; m &= m - 1) {
+        const int i = opdi_low_bit(m);
         const opd_value *v = &call->args[i];
-        if (!opdi_arg_requires_grad(v) && !(v->tag == OPD_TAG_TENSOR && opdi_requires_grad(v->u.t))) { continue; }
-        if (v->tag == OPD_TAG_TENSOR && opdi_check_inplace(v->u.t)) { return -1; }
-        return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s', which requires grad; autograd records writes "
-                        "into the first argument only", call->op->name, call->op->schema->args[i].name);
+        opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
+        if (!opdi_arg_requires_grad(v) && !(t && (opdi_requires_grad(t) || (back >> i & 1)))) { continue; }
+        if (t && opdi_check_inplace(t)) { return -1; }
+        if (!t || !(back >> i & 1)) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s', which requires grad; autograd records "
+                            "writes into %s", op->name, op->schema->args[i].name,
+                            t ? "the first argument and those that are returned only" : "single tensors only");
+        }
+        if (op->schema->args[i].keyword_only) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "%s(): functions with out=... arguments don't support automatic "
+                            "differentiation, but one of the arguments requires grad.", op->schema->name);
+        }
+        if ((t->flags & OPDI_IS_VIEW) && op->nrets > 1) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "Functions which modify views in-place must return a single Variable "
+                            "(%s, argument '%s')", op->name, op->schema->args[i].name);
+        }
+    }
+    if (op->nrets || (op->written_args & 1)) { return 0; }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s' and does not return it, so that no gradient can "
+                    "flow through it, but one of its arguments requires grad; return it, or say "
+                    "OPD_NOT_DIFFERENTIABLE", op->name, op->schema->args[opdi_low_bit(op->written_args)].name);
+}
+
+//-- Puts copies of what is written and comes back where the formula reads it: as it was before the call.
+static int opdi_written_args(const opd_call *call, const opdi_card *card, opd_value *args) {
+    const uint64_t back = opdi_written_returned(call->op);
+    uint64_t w, m;
+    memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
+    for (w = back; w; w &= w - 1) {
+        const opd_value *written = &call->args[opdi_low_bit(w)];
+        for (m = written->tag == OPD_TAG_TENSOR ? card->save_args : 0; m; m &= m - 1) {
+            const int i = opdi_low_bit(m), when = card->save_if[i];
+            opd_value *v = &args[i];
+            int32_t k;
+            if (when >= 0 && !opdi_arg_requires_grad(&call->args[when])) { continue; }
+            for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+                if (!v->u.tensors[k] || !opdi_same_memory(v->u.tensors[k], written->u.t)) { continue; }
+                return opd_fail(OPD_ERROR_AUTOGRAD,
+                                "%s writes a tensor that its list '%s' holds too, which autograd needs as it was",
+                                call->op->name, call->op->schema->args[i].name);
+            }
+            if (v->tag != OPD_TAG_TENSOR || !opdi_same_memory(v->u.t, written->u.t)) { continue; }
+            if (!v->u.t->grad_fn && (v->u.t->flags & OPDI_REQUIRES_GRAD)) {
+                return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes into the memory of its argument '%s', a leaf that "
+                                "requires grad and that autograd needs as it was", call->op->name,
+                                call->op->schema->args[i].name);
+            }
+            if (!(v->u.t = opdi_inplace_original(v->u.t))) { return -1; }
+        }
     }
     return 0;
+}
+
+//-- Operators that write other arguments than the first, or several: each that comes back is a result of the node.
+OPDI_NOINLINE static int opdi_recording_writes(opd_call *call, const opdi_card *card) {
+    opd_value args[OPD_MAX_ARGS];
+    const opd_value *given = call->args;
+    opd_tensor *first = (call->op->written_args & 1) && given->tag == OPD_TAG_TENSOR ? given->u.t : NULL;
+    if ((first && opdi_check_inplace(first)) || opdi_check_written(call)) { return -1; }
+    if (first && (first->flags & OPDI_IS_VIEW) && call->op->nrets > 1) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Functions which modify views in-place must return a single Variable (%s, "
+                        "argument '%s')", call->op->name, call->op->schema->args[0].name);
+    }
+    if (card->desc.backward != opd_not_differentiable && opdi_written_args(call, card, args)) { return -1; }
+    call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
+    if (opdi_below_autograd(call)) { return -1; }
+    if (card->desc.backward == opd_not_differentiable) { return 0; }
+    return opdi_unalias_results(call) ? -1 : opdi_record(call, card, &card->formula, args);
 }
 
 //-- Puts a copy of what self was where the formula reads it: as self, or as another argument that is the same tensor.
@@ -14720,7 +14812,11 @@ static int opdi_recording_inplace_kernel(opd_call *call, const opdi_card *card, 
     opd_node *n, *s = NULL;
     int rc;
     if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
-    if ((self && opdi_check_inplace(self)) || opdi_check_written(call)) { return -1; }
+    if (OPDI_UNLIKELY(call->op->written_args > 1) && card->desc.backward &&
+        card->desc.backward != opd_not_differentiable && (opdi_written_returned(call->op) & ~(uint64_t)1)) {
+        return opdi_refresh_args(call) ? -1 : opdi_recording_writes(call, card);
+    }
+    if ((self && opdi_check_inplace(self)) || (call->op->written_args > 1 && opdi_check_written(call))) { return -1; }
     if (!self || !card->desc.backward || card->desc.backward == opd_not_differentiable) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "%s is not differentiable, but one of its arguments requires grad",
                         call->op->name);
@@ -15395,7 +15491,7 @@ static int opdi_function_record(opd_context *ctx, const opdi_derivative *formula
         opd_tensor *t = outs[i];
         if (!tied[i]) { continue; }
         if (t->grad_fn == n) { t->output_nr = (uint32_t)i; continue; }       /* returned twice */
-        if (opdi_is_listed(&ctx->dirty, t)) { rc = opdi_rebase_to(t, n, i) || rc; continue; }
+        if (opdi_is_listed(&ctx->dirty, t)) { rc = opdi_rebase_to(t, n, i, 0) || rc; continue; }
         opdi_attach(t, n, i);
         if (t->flags & OPDI_IS_VIEW) { opdi_view_record_of(t)->version = OPDI_LOAD(&t->storage->version); }
     }
@@ -16135,7 +16231,7 @@ static opd_tensor *opdi_validate(const opd_node *n, int i, opd_tensor *g) {
 static int opdi_slices_run(opd_backward_call *bw, opd_tensor **out) {
     opd_node *n = opdi_slices_inner(bw->node);
     const int64_t *meta = opdi_node_meta(bw->node, 0), *p = opdi_kept(bw->node)[1].u.ints;
-    const int ndim = (int)(*meta >> 24);
+    const int ndim = (int)(*meta >> 24), edge = (int)opdi_edges(bw->node)[0].spare;
     opd_tensor *g = opd_bw_grad(bw, 0), *whole, *part, *grad;
     opd_backward_call in;
     int i;
@@ -16151,11 +16247,12 @@ static int opdi_slices_run(opd_backward_call *bw, opd_tensor **out) {
             : opdi_fail_more(" [in %s]", n->formula->name);
     }
     if (opd_bw_needs(bw, 0)) {
-        g = out[0] ? opdi_validate(n, 0, out[0]) : NULL;
+        g = out[edge] ? opdi_validate(n, edge, out[edge]) : NULL;
         if (!opd_ok() || !(g ? opd_copy_(part, g) : opd_zero_(part)) || opd_bw_return(bw, 0, whole)) { return -1; }
     }
     for (i = 1; i < n->nedges; i++) {
-        if (out[i] && opd_bw_return(bw, i, out[i])) { return -1; }
+        g = out[i == edge ? 0 : i];
+        if (g && opd_bw_return(bw, i, g)) { return -1; }
     }
     return 0;
 }
