@@ -25452,8 +25452,12 @@ OPDI_DOT_PLAIN(double, f64)
 #define OPDI_DOT(name, attribute, T, V) \
     attribute static T name(int64_t k, const T *a, const T *x) { \
         enum { W = (int)(sizeof(V) / sizeof(T)) }; \
+        typedef T H __attribute__((vector_size(sizeof(V) / 2))); \
+        typedef T Q __attribute__((vector_size(sizeof(V) / 4))); \
         V s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0}; \
-        T lanes[W], sum = 0; \
+        H half[2]; \
+        Q quarter[2]; \
+        T lanes[W / 4], sum = 0; \
         int64_t t = 0; \
         for (; t + 4 * W <= k; t += 4 * W) { \
             const V *p = (const V *)(const void *)(a + t), *q = (const V *)(const void *)(x + t); \
@@ -25464,8 +25468,12 @@ OPDI_DOT_PLAIN(double, f64)
         } \
         for (; t + W <= k; t += W) s0 += *(const V *)(const void *)(a + t) * *(const V *)(const void *)(x + t); \
         s0 = (s0 + s1) + (s2 + s3); \
-        memcpy(lanes, &s0, sizeof lanes); \
-        for (int w = W / 2; w > 0; w /= 2) \
+        memcpy(half, &s0, sizeof half); \
+        half[0] += half[1]; \
+        memcpy(quarter, &half[0], sizeof quarter); \
+        quarter[0] += quarter[1]; \
+        memcpy(lanes, &quarter[0], sizeof lanes); \
+        for (int w = W / 8; w > 0; w /= 2) \
             for (int l = 0; l < w; l++) lanes[l] += lanes[l + w]; \
         for (; t < k; t++) sum += a[t] * x[t]; \
         return lanes[0] + sum; \
@@ -25496,19 +25504,70 @@ OPDI_AVX512 static void opdi_gemv_cols_avx512(const opdi_gemv_job *g, int64_t i,
 }
 #endif
 
-static void opdi_gemv_rows(const opdi_gemv_job *g, int64_t i, int64_t m, void *y) {
-    float (*f32)(int64_t, const float *, const float *) = opdi_dot_f32;
-    double (*f64)(int64_t, const double *, const double *) = opdi_dot_f64;
+static double opdi_dot(size_t size, int64_t k, const void *a, const void *x) {
+    const float *f = (const float *)a, *g = (const float *)x;
+    const double *d = (const double *)a, *e = (const double *)x;
 #if defined(OPDI_X86)
-    int level = opdi_cpu_level();
-    if (level == 1) { f32 = opdi_dot_f32_avx2; f64 = opdi_dot_f64_avx2; }
-    if (level == 2) { f32 = opdi_dot_f32_avx512; f64 = opdi_dot_f64_avx512; }
+    const int level = opdi_cpu_level();
+    if (level == 2) return size == 4 ? (double)opdi_dot_f32_avx512(k, f, g) : opdi_dot_f64_avx512(k, d, e);
+    if (level == 1) return size == 4 ? (double)opdi_dot_f32_avx2(k, f, g) : opdi_dot_f64_avx2(k, d, e);
 #endif
+    return size == 4 ? (double)opdi_dot_f32(k, f, g) : opdi_dot_f64(k, d, e);
+}
+
+static void opdi_gemv_rows(const opdi_gemv_job *g, int64_t i, int64_t m, void *y) {
     for (int64_t r = 0; r < m; r++) {
-        const void *a = g->a + (i + r) * g->rs * (int64_t)g->size, *x = g->x;
-        if (g->size == 4) ((float *)y)[r] = f32(g->k, (const float *)a, (const float *)x);
-        else ((double *)y)[r] = f64(g->k, (const double *)a, (const double *)x);
+        const double s = opdi_dot(g->size, g->k, g->a + (i + r) * g->rs * (int64_t)g->size, g->x);
+        if (g->size == 4) ((float *)y)[r] = (float)s;
+        else ((double *)y)[r] = s;
     }
+}
+
+/* Rows of C [m, n], rs elements apart, are numbers a, as apart, times b.  What is larger than caches goes past them. */
+#define OPDI_OUTER(name, attribute, T, W, STREAM) \
+    attribute static void name(int64_t m, int64_t n, const T *a, int64_t as, const T *b, T *c, int64_t rs, \
+                               int stream) { \
+        typedef T V __attribute__((vector_size(W * sizeof(T)), aligned(sizeof(T)), may_alias)); \
+        for (int64_t i = 0; i < m; i++) { \
+            const T s = a[i * as]; \
+            T *to = c + i * rs; \
+            int64_t j = 0; \
+            for (; j + W <= n; j += W) { \
+                const V v = *(const V *)(const void *)(b + j) * s; \
+                if (stream) STREAM(to + j, v); \
+                else *(V *)(void *)(to + j) = v; \
+            } \
+            for (; j < n; j++) to[j] = s * b[j]; \
+        } \
+    }
+#if defined(OPDI_X86)
+#if defined(__clang__)
+typedef float opdi_line_f32 __attribute__((vector_size(32)));
+typedef double opdi_line_f64 __attribute__((vector_size(32)));
+#define OPDI_STREAM_F32(p, v) __builtin_nontemporal_store((opdi_line_f32)(v), (opdi_line_f32 *)(void *)(p))
+#define OPDI_STREAM_F64(p, v) __builtin_nontemporal_store((opdi_line_f64)(v), (opdi_line_f64 *)(void *)(p))
+#else
+#define OPDI_STREAM_F32(p, v) __builtin_ia32_movntps256(p, v)
+#define OPDI_STREAM_F64(p, v) __builtin_ia32_movntpd256(p, v)
+#endif
+OPDI_OUTER(opdi_outer_f32_avx2, OPDI_AVX2, float, 8, OPDI_STREAM_F32)
+OPDI_OUTER(opdi_outer_f64_avx2, OPDI_AVX2, double, 4, OPDI_STREAM_F64)
+#endif
+
+/* C = a b^T where that has a loop of its own: 1; else 0. */
+static int opdi_outer_try(size_t size, int64_t m, int64_t n, const void *a, int64_t as, const void *b, void *c,
+                          int64_t rs, bool large) {
+#if defined(OPDI_X86)
+    const int stream = large && ((uintptr_t)c & 31) == 0 && rs * (int64_t)size % 32 == 0;
+    if (opdi_cpu_level() == 0) return 0;
+    if (size == 4) opdi_outer_f32_avx2(m, n, (const float *)a, as, (const float *)b, (float *)c, rs, stream);
+    else opdi_outer_f64_avx2(m, n, (const double *)a, as, (const double *)b, (double *)c, rs, stream);
+    if (stream) __builtin_ia32_sfence();
+    return 1;
+#else
+    (void)size; (void)m; (void)n; (void)a; (void)as; (void)b; (void)c; (void)rs; (void)large;
+    return 0;
+#endif
 }
 
 /* The last m < 16 rows of a matrix by columns */
@@ -34631,6 +34690,7 @@ typedef struct opdi_products {
     int64_t batch, m, n, k;
     double beta;
     int32_t failed;
+    int8_t dots, outer, large;                    /* m = n = 1; k = 1, c is written, and is larger than caches */
 } opdi_products;
 
 /* A tensor of up to three dims; one dim is a column, or a row. */
@@ -34647,9 +34707,18 @@ static opdi_matrix opdi_matrix_of(const opd_tensor *t, bool row) {
 static int opdi_product_at(const opdi_products *p, int64_t i, double beta) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)p->dtype),
         in = (int64_t)opd_dtype_size((opd_scalar_type)p->from);
-    char *c = p->c.data + i * p->c.bs * size;
-    opdi_gemm_in a = opdi_gemm_in_of(p->a.data + i * p->a.bs * in, p->from, p->a.rs, p->a.cs);
-    opdi_gemm_in b = opdi_gemm_in_of(p->b.data + i * p->b.bs * in, p->from, p->b.rs, p->b.cs);
+    char *const c = p->c.data + i * p->c.bs * size, *const x = p->a.data + i * p->a.bs * in,
+        *const y = p->b.data + i * p->b.bs * in;
+    opdi_gemm_in a, b;
+    if (p->dots) {
+        const double s = opdi_dot((size_t)size, p->k, x, y);
+        if (size == 4) { *(float *)(void *)c = (float)(s + (beta != 0 ? beta * *(float *)(void *)c : 0)); }
+        else { *(double *)(void *)c = s + (beta != 0 ? beta * *(double *)(void *)c : 0); }
+        return 0;
+    }
+    if (p->outer && opdi_outer_try((size_t)size, p->m, p->n, x, p->a.rs, y, c, p->c.rs, p->large)) { return 0; }
+    a = opdi_gemm_in_of(x, p->from, p->a.rs, p->a.cs);
+    b = opdi_gemm_in_of(y, p->from, p->b.rs, p->b.cs);
     if (p->dtype == OPD_INT64) {
         return opdi_gemm_i64(p->m, p->n, p->k, (const int64_t *)a.data, a.rs, a.cs, (const int64_t *)b.data, b.rs, b.cs,
                              (int64_t)beta, (int64_t *)(void *)c, p->c.rs, p->c.cs);
@@ -34672,6 +34741,12 @@ static int opdi_product_run(opd_tensor *c, opd_tensor *a, opd_tensor *b, double 
     p.m = a->ndim > 1 ? opdi_sizes(a)[a->ndim - 2] : 1;
     p.k = opdi_sizes(a)[a->ndim - 1];
     p.n = b->ndim > 1 ? opdi_sizes(b)[b->ndim - 1] : 1;
+    p.dots = p.outer = p.large = 0;
+    if (p.from == p.dtype && p.dtype != OPD_INT64) {
+        p.dots = p.m == 1 && p.n == 1 && (p.k == 1 || (p.a.cs == 1 && p.b.rs == 1));
+        p.outer = p.k == 1 && beta == 0 && c->ndim == a->ndim && p.c.cs == 1 && (p.b.cs == 1 || p.n == 1);
+        p.large = c->numel >= 1 << 22;
+    }
     if (p.batch == 1) { return opdi_product_at(&p, 0, beta); }
     if (c->ndim < a->ndim) {
         if (p.batch == 0) { p.k = 0; return opdi_product_at(&p, 0, beta); }
