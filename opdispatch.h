@@ -18978,11 +18978,11 @@ static int opdi_batch_check_loop(opd_call *call) {
     return opdi_batch_check_written(call);
 }
 
-//-- No examples: the results have the sizes that those of one made of ones have.
-static int opdi_batch_empty(opd_call *call) {
+//-- Calls the operator with an example made of ones.
+static int opdi_batch_ones(opd_call *call, opd_value *rets) {
     const opd_op *op = call->op;
     const int level = call->th->rule->level;
-    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opd_value args[OPD_MAX_ARGS];
     uint64_t m;
     int32_t j;
     memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
@@ -19001,7 +19001,12 @@ static int opdi_batch_empty(opd_call *call) {
         }
         if (v->tag == OPD_TAG_TENSORS) { v->u.tensors = list; } else if (n) { v->u.t = list[0]; }
     }
-    return opd_call_all(call->op, rets, args, op->nargs) ? -1 : opdi_batch_collect(call, rets, 1, true);
+    return opd_call_all(call->op, rets, args, op->nargs);
+}
+//-- No examples: the results have the sizes that those of that one have.
+static int opdi_batch_empty(opd_call *call) {
+    opd_value rets[OPDI_MAX_RETURNS];
+    return opdi_batch_ones(call, rets) ? -1 : opdi_batch_collect(call, rets, 1, true);
 }
 
 //-- Runs the operator for each example.  Works for every operator whose results are tensors or lists of them and that
@@ -19020,6 +19025,12 @@ int opd_batch_loop(opd_call *call) {
             opd_call_all(call->op, rets + k * call->op->nrets, args, call->op->nargs)) { return -1; }
     }
     return rets ? opdi_batch_collect(call, rets, layer->size, false) : -1;
+}
+
+//-- Sizes or dtypes that a rule is not made for: where they are wrong the operator itself says so.
+static int opdi_batch_unfit(opd_call *call) {
+    opd_value rets[OPDI_MAX_RETURNS];
+    return opdi_batch_ones(call, rets) ? -1 : opd_batch_loop(call);
 }
 
 //-- A view operator runs on one example; what it does to that one's geometry is done to all.
@@ -19150,7 +19161,32 @@ int opd_batch_shift_dim(opd_call *call) {
     return 0;
 }
 
-int opd_batch_matmul(opd_call *call) { return opd_batch_loop(call); }
+//-- Two factors as torch.matmul's, whose dims before the last two broadcast: the examples are one more.
+int opd_batch_matmul(opd_call *call) {
+    opd_op *op = call->op;
+    opd_value args[OPD_MAX_ARGS];
+    opd_tensor *r;
+    uint64_t m = op->tensor_args;
+    int at[2], ndim[2], k, dim, most;
+    if (op->list_args || op->written_args || op->nrets != 1) { return opd_batch_loop(call); }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    for (k = 0; k < 2 && m; k++, m &= m - 1) {
+        at[k] = opdi_low_bit(m);
+        ndim[k] = args[at[k]].tag == OPD_TAG_TENSOR ? args[at[k]].u.t->ndim : 0;
+    }
+    if (k < 2 || m || ndim[0] == 0 || ndim[1] == 0) { return opdi_batch_unfit(call); }
+    most = OPDI_MAX(2, OPDI_MAX(ndim[0], ndim[1]));
+    for (k = 0; k < 2; k++) {
+        opd_tensor *t = opd_batch_arg(call, at[k], &dim);
+        if (dim >= 0) { t = opd_batch_front(t, dim); }
+        if (ndim[k] == 1) { t = opd_unsqueeze(t, k ? -1 : -2); }
+        if (!(args[at[k]].u.t = dim < 0 ? t : opdi_batch_pad(t, most))) { return -1; }
+    }
+    r = opd_call_op(op, args, op->nargs);
+    if (ndim[0] == 1) { r = opd_squeeze_dim(r, -2); }
+    if (ndim[1] == 1) { r = opd_squeeze_dim(r, -1); }
+    return opd_batch_return(call, r, 0);
+}
 
 //-- Factories that take sizes and dtype from a tensor: new_zeros, empty_like.
 int opd_batch_factory(opd_call *call) { return opd_batch_loop(call); }
@@ -34811,6 +34847,124 @@ static int opdi_product_result(opd_call *call, opd_tensor *self, opd_tensor *a, 
 }
 static opd_value opdi_one(void) { return opd_value_int(1); }
 
+//-- batching rules of products ----------------------------------------------------------------------------------------
+
+/* A factor with all its examples: one of them has ndim dims; dim -1: it is the same for all. */
+typedef struct opdi_factor { opd_tensor *t; int dim, ndim; } opdi_factor;
+static opdi_factor opdi_factor_of(opd_call *call, int i) {
+    opdi_factor f;
+    f.t = opd_batch_arg(call, i, &f.dim);
+    f.ndim = call->args[i].u.t->ndim;
+    return f;
+}
+static opdi_factor opdi_factor_turned(opdi_factor f) {
+    if (f.dim > 0) { f.t = opd_batch_front(f.t, f.dim); f.dim = 0; }
+    if (f.ndim > 1) { f.t = opdi_mt(f.t); }
+    return f;
+}
+static opd_tensor *opdi_batch_shape(opd_tensor *t, const int64_t *sizes, int n) {
+    return t && opdi_has_sizes(t, sizes, n) ? t : opdi_reshape_to(t, sizes, n);
+}
+static opd_tensor *opdi_batch_shape3(opd_tensor *t, int64_t a, int64_t b, int64_t c) {
+    int64_t sizes[3];
+    sizes[0] = a; sizes[1] = b; sizes[2] = c;
+    return opdi_batch_shape(t, sizes, 3);
+}
+/* Products of examples a [m, k] and b [k, p], vectors being a row and a column, or of batches of n such: [B, m, p] or
+   [B, n, m, p] without the dims that vectors have not.  *dim says where the B examples are.  What is the same for all of
+   them is not repeated: the rows of all examples are one matrix.  add: what is put to a row of every result, when that
+   costs nothing; it is NULL then. */
+static opd_tensor *opdi_batch_product(opdi_factor a, opdi_factor b, opd_tensor **add, opd_value beta, opd_value alpha,
+                                      int *dim) {
+    const int64_t size = opd_batch_size(), *bs;
+    int64_t m, k, p, n, s[4];
+    opd_tensor *x, *y;
+    int r = 0;
+    *dim = 0;
+    if (a.dim < 0) {                              /* a b = (b^T a^T)^T */
+        const bool turn = a.ndim > 1 && b.ndim > 1;
+        y = opdi_batch_product(opdi_factor_turned(b), opdi_factor_turned(a), turn ? NULL : add, beta, alpha, dim);
+        return turn ? opdi_mt(y) : y;
+    }
+    x = opd_batch_front(a.t, a.dim);
+    y = b.dim < 0 ? b.t : opd_batch_front(b.t, b.dim);
+    if (!x || !y) { return NULL; }
+    bs = opdi_sizes(y) + (b.dim >= 0);
+    m = a.ndim > 1 ? opdi_sizes(x)[a.ndim - 1] : 1;
+    k = opdi_sizes(x)[a.ndim];
+    p = b.ndim > 1 ? bs[b.ndim - 1] : 1;
+    n = a.ndim > 2 ? opdi_sizes(x)[1] : 1;
+    if (b.dim >= 0) { y = opd_bmm(opdi_batch_shape3(x, size * n, m, k), opdi_batch_shape3(y, size * n, k, p)); }
+    else if (a.ndim > 2) {
+        y = opd_bmm(opdi_batch_shape3(opdi_swap_dims(x, 0, 1), n, size * m, k), y);
+        *dim = 1;
+    } else {
+        s[0] = size * m; s[1] = k; s[2] = p;
+        x = opdi_batch_shape(x, s, 2);
+        y = opdi_batch_shape(y, s + 1, 2);
+        if (add && *add && ((*add)->ndim == 0 || ((*add)->ndim == 1 && b.ndim > 1))) {
+            y = opd_addmm_full(*add, x, y, beta, alpha);
+            *add = NULL;
+        } else { y = opd_mm(x, y); }
+    }
+    s[r++] = *dim ? n : size;
+    if (a.ndim > 2) { s[r++] = *dim ? size : n; }
+    if (a.ndim > 1) { s[r++] = m; }
+    if (b.ndim > 1) { s[r++] = p; }
+    return opdi_batch_shape(y, s, r);
+}
+/* Factors [n, m, k], [n, k, p] of a sum over n as [m, n k], [n k, p]. */
+static opdi_factor opdi_factor_summed(opdi_factor f, bool second) {
+    if (f.dim > 0) { f.t = opd_batch_front(f.t, f.dim); f.dim = 0; }
+    f.t = second ? opd_flatten_full(f.t, -3, -2) : opd_flatten_full(opdi_swap_dims(f.t, -3, -2), -2, -1);
+    f.ndim = 2;
+    return f;
+}
+/* Products of factors with na and nb dims, or the sum of a batch of them, and what is added where there are three
+   tensors. */
+static int opdi_product_batch(opd_call *call, int na, int nb, bool summed) {
+    const int first = call->op->nargs > 2;
+    const opd_tensor *x = call->args[first].u.t, *y = call->args[first + 1].u.t;
+    opdi_factor a = opdi_factor_of(call, first), b = opdi_factor_of(call, first + 1);
+    const opd_value beta = first ? call->args[3] : opdi_one(), alpha = first ? call->args[4] : opdi_one();
+    opd_tensor *added = NULL, *same, *r;
+    int64_t sizes[3];
+    int dim, sdim = -1, ndim = 0;
+    if (x->ndim != na || y->ndim != nb || opdi_sizes(x)[na - 1] != opdi_sizes(y)[nb > 1 ? nb - 2 : 0] ||
+        (na == 3 && opdi_sizes(x)[0] != opdi_sizes(y)[0]) || x->dtype != y->dtype) { return opdi_batch_unfit(call); }
+    if (na > 2 && !summed) { sizes[ndim++] = opdi_sizes(x)[0]; }
+    if (na > 1) { sizes[ndim++] = opdi_sizes(x)[na - 2]; }
+    if (nb > 1) { sizes[ndim++] = opdi_sizes(y)[nb - 1]; }
+    if (first) {
+        const opd_tensor *t = call->args[0].u.t;
+        const int mark = opd_error_mark();
+        const bool fits = t->ndim <= ndim && opdi_expand_check(t, sizes, ndim) == 0;
+        (void)opd_error_rewind(mark);
+        if (!fits || t->dtype != x->dtype || (!opd_dtype_is_floating(OPDI_DTYPE(t)) &&
+            (beta.tag == OPD_TAG_FLOAT || alpha.tag == OPD_TAG_FLOAT))) { return opdi_batch_unfit(call); }
+        if (opdi_number_f64(beta) != 0) { added = opd_batch_arg(call, 0, &sdim); }
+    }
+    if (summed) { a = opdi_factor_summed(a, false); b = opdi_factor_summed(b, true); }
+    same = sdim < 0 ? added : NULL;
+    if (a.dim < 0 && b.dim < 0) { r = opd_matmul(a.t, b.t); dim = -1; }
+    else { r = opdi_batch_product(a, b, &same, beta, alpha, &dim); }
+    if (first && !(added && sdim < 0 && !same)) {
+        r = opdi_scale(r, alpha);
+        if (added) {
+            if (sdim >= 0) { added = opdi_batch_pad(opd_batch_front(added, sdim), ndim); }
+            r = opd_add(dim > 0 ? opd_batch_front(r, dim) : r, opdi_scale(added, beta));
+            dim = 0;
+        }
+    }
+    return opd_batch_return(call, r, dim);
+}
+
+static int opdi_product_of_matrices(opd_call *call) { return opdi_product_batch(call, 2, 2, false); }
+static int opdi_product_of_batches(opd_call *call) { return opdi_product_batch(call, 3, 3, false); }
+static int opdi_product_of_sum(opd_call *call) { return opdi_product_batch(call, 3, 3, true); }
+static int opdi_product_of_vector(opd_call *call) { return opdi_product_batch(call, 2, 1, false); }
+static int opdi_product_of_vectors(opd_call *call) { return opdi_product_batch(call, 1, 1, false); }
+
 //-- mm, addmm ---------------------------------------------------------------------------------------------------------
 
 static int opdi_mm_shapes(const opd_tensor *a, const opd_tensor *b) {
@@ -34862,10 +35016,11 @@ static int opdi_product_jvp(opd_jvp_call *jv) {
     return jv->ninputs > 2 ? opdi_bilinear_jvp(jv, 1, 2, 0) : opdi_bilinear_jvp(jv, 0, 1, -1);
 }
 static void opdi_card_product(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward,
-                              const char *save, const char *inplace, const char *out, const char *cases) {
+                              opd_vmap_rule vmap, const char *save, const char *inplace, const char *out,
+                              const char *cases) {
     op->schema = schema; op->cpu = kernel; op->fake = kernel; op->backward = backward; op->save = save;
     op->jvp = opdi_product_jvp;
-    op->vmap = OPD_BATCH_MATMUL;
+    op->vmap = vmap;
     op->autocast = OPD_AUTOCAST_LOWER;
     op->inplace = inplace;
     op->out = out;
@@ -34881,7 +35036,7 @@ static void opdi_card_above(opd_op_desc *op, const char *schema, opd_kernel comp
     op->cases = cases;
 }
 OPDI_OP(mm) {
-    opdi_card_product(op, "mm(Tensor self, Tensor mat2) -> Tensor", opdi_mm_kernel, opdi_mm_backward,
+    opdi_card_product(op, "mm(Tensor self, Tensor mat2) -> Tensor", opdi_mm_kernel, opdi_mm_backward, opdi_product_of_matrices,
                       "self(mat2), mat2(self)", NULL, "mm.out", "[2,3], [3,4]");
 }
 
@@ -34912,7 +35067,7 @@ OPDI_BW1(addmm) {
 }
 OPDI_OP(addmm) {
     opdi_card_product(op, "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_addmm_kernel, opdi_addmm_backward, "mat1(mat2), mat2(mat1)", "addmm_", "addmm.out",
+                      opdi_addmm_kernel, opdi_addmm_backward, opdi_product_of_matrices, "mat1(mat2), mat2(mat1)", "addmm_", "addmm.out",
                       "[4], [2,3], [3,4]; [2,4], [2,3], [3,4], beta=0.5, alpha=2");
 }
 
@@ -34942,7 +35097,7 @@ OPDI_BW1(bmm) {
     return 0;
 }
 OPDI_OP(bmm) {
-    opdi_card_product(op, "bmm(Tensor self, Tensor mat2) -> Tensor", opdi_bmm_kernel, opdi_bmm_backward,
+    opdi_card_product(op, "bmm(Tensor self, Tensor mat2) -> Tensor", opdi_bmm_kernel, opdi_bmm_backward, opdi_product_of_batches,
                       "self(mat2), mat2(self)", NULL, "bmm.out", "[2,3,4], [2,4,2]");
 }
 OPDI_KERNEL(baddbmm) {
@@ -34959,7 +35114,7 @@ OPDI_BW1(baddbmm) {
 OPDI_OP(baddbmm) {
     opdi_card_product(op,
                       "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_baddbmm_kernel, opdi_baddbmm_backward, "batch1(batch2), batch2(batch1)", "baddbmm_",
+                      opdi_baddbmm_kernel, opdi_baddbmm_backward, opdi_product_of_batches, "batch1(batch2), batch2(batch1)", "baddbmm_",
                       "baddbmm.out", "[2,3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2");
 }
 OPDI_KERNEL(addbmm) {
@@ -34997,7 +35152,7 @@ OPDI_BW1(addbmm) {
 OPDI_OP(addbmm) {
     opdi_card_product(op,
                       "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_addbmm_kernel, opdi_addbmm_backward, "batch1(batch2), batch2(batch1)", "addbmm_",
+                      opdi_addbmm_kernel, opdi_addbmm_backward, opdi_product_of_sum, "batch1(batch2), batch2(batch1)", "addbmm_",
                       "addbmm.out", "[3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2");
 }
 
@@ -35027,7 +35182,7 @@ OPDI_BW1(mv) {
     return 0;
 }
 OPDI_OP(mv) {
-    opdi_card_product(op, "mv(Tensor self, Tensor vec) -> Tensor", opdi_mv_kernel, opdi_mv_backward,
+    opdi_card_product(op, "mv(Tensor self, Tensor vec) -> Tensor", opdi_mv_kernel, opdi_mv_backward, opdi_product_of_vector,
                       "self(vec), vec(self)", NULL, "mv.out", "[2,3], [3]");
     op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
 }
@@ -35044,7 +35199,7 @@ OPDI_BW1(addmv) {
 }
 OPDI_OP(addmv) {
     opdi_card_product(op, "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_addmv_kernel, opdi_addmv_backward, "mat(vec), vec(mat)", "addmv_", "addmv.out",
+                      opdi_addmv_kernel, opdi_addmv_backward, opdi_product_of_vector, "mat(vec), vec(mat)", "addmv_", "addmv.out",
                       "[2], [2,3], [3]; [2], [2,3], [3], beta=0.5, alpha=2");
     op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
 }
@@ -35074,12 +35229,12 @@ static int opdi_dot_backward(opd_backward_call *bw) {
 OPDI_KERNEL(dot) { return opdi_dot_any(call, "dot"); }
 OPDI_KERNEL(vdot) { return opdi_dot_any(call, "vdot"); }
 OPDI_OP(dot) {
-    opdi_card_product(op, "dot(Tensor self, Tensor tensor) -> Tensor", opdi_dot_kernel, opdi_dot_backward,
+    opdi_card_product(op, "dot(Tensor self, Tensor tensor) -> Tensor", opdi_dot_kernel, opdi_dot_backward, opdi_product_of_vectors,
                       "self(tensor), tensor(self)", NULL, "dot.out", "[3], [3]");
     op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
 }
 OPDI_OP(vdot) {
-    opdi_card_product(op, "vdot(Tensor self, Tensor other) -> Tensor", opdi_vdot_kernel, opdi_dot_backward,
+    opdi_card_product(op, "vdot(Tensor self, Tensor other) -> Tensor", opdi_vdot_kernel, opdi_dot_backward, opdi_product_of_vectors,
                       "self(other), other(self)", NULL, "vdot.out", "[3], [3]");
     op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
 }
@@ -35100,13 +35255,26 @@ OPDI_KERNEL(outer) {
     if (opdi_outer_check("outer", a, b, "self") != 0) { return -1; }
     return opd_return_tensor(call, opd_mul(opdi_unsqueeze_at(a, 1), b));
 }
+static int opdi_outer_batch(opd_call *call) {
+    opdi_factor a = opdi_factor_of(call, 0), b = opdi_factor_of(call, 1);
+    int dim;
+    if (a.dim < 0 || b.dim < 0 || a.ndim != 1 || b.ndim != 1 || a.t->dtype != b.t->dtype ||
+        !opd_dtype_is_floating(OPDI_DTYPE(a.t))) { return opd_batch_decompose(call); }
+    a.t = opdi_unsqueeze_at(opd_batch_front(a.t, a.dim), 2);
+    b.t = opdi_unsqueeze_at(opd_batch_front(b.t, b.dim), 1);
+    a.ndim = b.ndim = 2;
+    a.dim = b.dim = 0;
+    return opd_batch_return(call, opdi_batch_product(a, b, NULL, opdi_one(), opdi_one(), &dim), 0);
+}
 OPDI_OP(outer) {
     opdi_card_above(op, "outer(Tensor self, Tensor vec2) -> Tensor", opdi_outer_kernel, OPD_AUTOCAST_KEEP,
                     "outer.out", "[2], [3]");
+    op->vmap = opdi_outer_batch;
 }
 OPDI_OP(ger) {
     opdi_card_above(op, "ger(Tensor self, Tensor vec2) -> Tensor", opdi_outer_kernel, OPD_AUTOCAST_KEEP,
                     "ger.out", "[2], [3]");
+    op->vmap = opdi_outer_batch;
 }
 OPDI_COLD_END
 /* beta self + alpha vec1 vec2^T, with promotion (at::native::math_addr) */
@@ -35230,10 +35398,16 @@ OPDI_KERNEL(matmul) {
     else { y = opdi_matmul_batches(a, b); }
     return opd_return_tensor(call, y);
 }
+static int opdi_matmul_batch(opd_call *call) {
+    const int na = call->args[0].u.t->ndim, nb = call->args[1].u.t->ndim;
+    return na && nb && na <= 2 && nb <= 2 && (na == 2 || nb == 1) ? opdi_product_batch(call, na, nb, false)
+        : opd_batch_matmul(call);
+}
 OPDI_OP(matmul) {
     opdi_card_above(op, "matmul(Tensor self, Tensor other) -> Tensor", opdi_matmul_kernel, OPD_AUTOCAST_LOWER,
                     "matmul.out", "[3], [3]; [2,3], [3]; [3], [3,2]; [2,3], [3,4]; [2,2,3], [3,4]; [2,3], [2,3,4]; "
                     "[2,1,2,3], [3,3,2]");
+    op->vmap = opdi_matmul_batch;
 }
 OPDI_KERNEL(linear) {
     opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *wt, *y;
@@ -35251,9 +35425,18 @@ OPDI_KERNEL(linear) {
     y = opd_matmul(x, wt);
     return opd_return_tensor(call, b ? opd_add(y, b) : y);
 }
+/* The usual layer, of which all examples share weight and bias: examples are one more dim of the input. */
+static int opdi_linear_batch(opd_call *call) {
+    int dim[3], i;
+    opd_tensor *t[3];
+    for (i = 0; i < 3; i++) { t[i] = opd_batch_arg(call, i, &dim[i]); }
+    if (dim[1] >= 0 || dim[2] >= 0 || t[0]->ndim < 2 || t[1]->ndim != 2) { return opd_batch_decompose(call); }
+    return opd_batch_return(call, opd_linear_full(opd_batch_front(t[0], dim[0]), t[1], t[2]), 0);
+}
 OPDI_OP(linear) {
     opdi_card_above(op, "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", opdi_linear_kernel,
                     OPD_AUTOCAST_LOWER, "linear.out", "[2,3], [4,3], [4]; [2,2,3], [4,3], [4]; [2,3], [4,3]");
+    op->vmap = opdi_linear_batch;
 }
 
 //-- inner, tensordot, kron --------------------------------------------------------------------------------------------
