@@ -4976,14 +4976,14 @@ enum opdi_creation {
 static inline opdi_view_record *opdi_view_record_of(const opd_tensor *t) {
     return (opdi_view_record *)(void *)((int64_t *)(uintptr_t)(t + 1) + t->room);
 }
-/* Of a tensor inside vmap, at the end of the room for its dims, which are those of one example: all examples in one.
-   It looks at the value's memory, but nobody reads it there. */
+/* Of a tensor inside vmap, whose dims are those of one example, behind its view record: all its examples in one.  It
+   looks at the value's memory, but nobody reads it there. */
 typedef struct opdi_batched {
     opd_tensor *value;           /* a reference */
     int32_t dim, level;          /* which of its dims counts the examples, of which layer */
 } opdi_batched;
 static inline opdi_batched *opdi_batched_of(const opd_tensor *t) {
-    return (opdi_batched *)(void *)((int64_t *)(uintptr_t)(t + 1) + t->room - 2);
+    return (opdi_batched *)(void *)(opdi_view_record_of(t) + 1);
 }
 /* Where a tensor is, or is to be, in one number: the backend, and above its 8 bits the index plus one (0: the current
    device).  The host is 0. */
@@ -11459,7 +11459,10 @@ again:                                            /* gradients of gradients: a l
         opdi_free(m, sizeof *m);
     }
     if (t->grad_fn && !(t->flags & OPDI_WEAK_NODE)) { opdi_node_release(t->grad_fn); }
-    if (!home) { opdi_free(t, sizeof *t + (size_t)t->room * sizeof(int64_t) + sizeof(opdi_view_record)); }
+    if (!home) {
+        opdi_free(t, sizeof *t + (size_t)t->room * sizeof(int64_t) + sizeof(opdi_view_record) +
+                  (t->flags & OPDI_BATCHED ? sizeof(opdi_batched) : 0));
+    }
     if (home && home != s) { opdi_storage_drop(home); }
     opdi_storage_drop(s);
     if (base && opdi_drop_last(base)) { base->data = (char *)dead; dead = base; }
@@ -12385,11 +12388,34 @@ static int opdi_derived_kernel(opd_call *call) {
     return rc;
 }
 
+//-- What was computed is copied into the tensor that is to have it, which may get its sizes.
+static int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize) {
+    static opd_op *copy;
+    opd_value args[3];
+    if (got == to) { return 0; }
+    if (!opdi_has_sizes(to, got->dims, got->ndim)) {
+        char a[256], b[256];
+        if (!resize) {
+            return opd_fail(OPD_ERROR_SHAPE, "output with shape %s doesn't match the broadcast shape %s",
+                            opdi_sizes_text(to->dims, to->ndim, a, sizeof a),
+                            opdi_sizes_text(got->dims, got->ndim, b, sizeof b));
+        }
+        if (opdi_resize(to, got->dims, got->ndim)) { return -1; }
+    }
+    if (!opd_can_cast((opd_scalar_type)got->dtype, (opd_scalar_type)to->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
+                        opd_dtype_cname((opd_scalar_type)got->dtype), opd_dtype_cname((opd_scalar_type)to->dtype));
+    }
+    args[0] = opd_value_tensor(to);
+    args[1] = opd_value_tensor(got);
+    args[2] = opd_value_bool(false);
+    return opd_call_op(OPD_OP(&copy, "aten::copy_"), args, 3) ? 0 : -1;
+}
+
 //-- The same above a composite form: compute, then copy_, which autograd sees.
 static int opdi_derived_composite(opd_call *call) {
-    static opd_op *copy;
     const opdi_card *card = (const opdi_card *)call->user;
-    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS], pair[3];
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_tensor *targets[OPDI_MAX_RETURNS];
     int i, n = opdi_derived_targets(call, card, targets);
     if (!card->inplace && opd_call_requires_grad(call)) { return opdi_autograd_out_kernel(call); }
@@ -12403,26 +12429,7 @@ static int opdi_derived_composite(opd_call *call) {
     }
     if (opd_call_all(card->base->op, rets, args, card->base->op->nargs)) { return -1; }
     for (i = 0; i < n && i < card->base->op->nrets; i++) {
-        opd_tensor *got = rets[i].u.t;
-        if (rets[i].tag != OPD_TAG_TENSOR) { continue; }
-        if (!opdi_has_sizes(targets[i], got->dims, got->ndim)) {
-            if (card->inplace) {
-                char a[256], b[256];
-                return opd_fail(OPD_ERROR_SHAPE, "output with shape %s doesn't match the broadcast shape %s",
-                                opdi_sizes_text(targets[i]->dims, targets[i]->ndim, a, sizeof a),
-                                opdi_sizes_text(got->dims, got->ndim, b, sizeof b));
-            }
-            if (opdi_resize(targets[i], got->dims, got->ndim)) { return -1; }
-        }
-        if (!opd_can_cast((opd_scalar_type)got->dtype, (opd_scalar_type)targets[i]->dtype)) {
-            return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
-                            opd_dtype_cname((opd_scalar_type)got->dtype),
-                            opd_dtype_cname((opd_scalar_type)targets[i]->dtype));
-        }
-        pair[0] = opd_value_tensor(targets[i]);
-        pair[1] = opd_value_tensor(got);
-        pair[2] = opd_value_bool(false);
-        if (got != targets[i] && !opd_call_op(OPD_OP(&copy, "aten::copy_"), pair, 3)) { return -1; }
+        if (rets[i].tag == OPD_TAG_TENSOR && opdi_derived_copy(targets[i], rets[i].u.t, !card->inplace)) { return -1; }
     }
     for (i = 0; i < call->op->nrets; i++) {
         if (opd_return_tensor(call, targets[i])) { return -1; }
@@ -12445,13 +12452,7 @@ static int opdi_derived_list(opd_call *call) {
                         (int)got.n, (long long)out.n);
     }
     for (k = 0; k < got.n; k++) {
-        opd_tensor *from = got.u.tensors[k], *to = out.data[k];
-        if (!opd_can_cast((opd_scalar_type)from->dtype, (opd_scalar_type)to->dtype)) {
-            return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
-                            opd_dtype_cname((opd_scalar_type)from->dtype), opd_dtype_cname((opd_scalar_type)to->dtype));
-        }
-        if (!opdi_has_sizes(to, from->dims, from->ndim) && opdi_resize(to, from->dims, from->ndim)) { return -1; }
-        if (opdi_copy(to, from)) { return -1; }
+        if (opdi_derived_copy(out.data[k], got.u.tensors[k], true)) { return -1; }
     }
     return 0;
 }
@@ -18455,16 +18456,14 @@ bool opd_tensor_is_batched(const opd_tensor *t) { return t && (t->flags & OPDI_B
 //-- One example of value, whose dim counts the examples of a vmap layer.  Takes hold of value; a reference.
 static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level) {
     const int ndim = value->ndim - 1;
-    const int64_t size = value->dims[dim];
-    opd_tensor *t = (opd_tensor *)opdi_alloc(sizeof *t + (2 * (size_t)ndim + 2) * sizeof(int64_t) +
-                                             sizeof(opdi_view_record));
+    opd_tensor *t = (opd_tensor *)opdi_alloc(sizeof *t + 2 * (size_t)ndim * sizeof(int64_t) +
+                                             sizeof(opdi_view_record) + sizeof(opdi_batched));
     opdi_batched *b;
     int64_t want = 1;
     int i;
     bool contiguous = true;
     if (!t) { return NULL; }
     opdi_tensor_init(t, (opd_scalar_type)value->dtype, value->backend, ndim);
-    t->room = (int16_t)(2 * ndim + 2);
     t->ndim = (uint8_t)ndim;
     t->numel = 1;
     for (i = 0; i < ndim; i++) {
@@ -18477,7 +18476,6 @@ static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level) {
         contiguous = contiguous && (t->dims[i] == 1 || t->dims[ndim + i] == want);
         want *= t->dims[i];
     }
-    (void)size;
     if (contiguous || t->numel == 0) { t->flags |= OPDI_CONTIGUOUS; }
     t->flags = (uint8_t)(t->flags | OPDI_BATCHED | (value->flags & OPDI_WRAPPED));
     t->functionality = (t->functionality & ~OPDI_GRAD_KEYS) | OPDI_BATCHED_BIT |
@@ -19033,26 +19031,47 @@ static int opdi_batch_unfit(opd_call *call) {
     return opdi_batch_ones(call, rets) ? -1 : opd_batch_loop(call);
 }
 
+//-- One example of t as a tensor of its own, for what looks at sizes and strides only.
+static opd_tensor *opdi_batch_alias(const opd_tensor *t) {
+    opd_tensor *one = opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim,
+                                     (opd_scalar_type)t->dtype, t->backend);
+    if (one) { opdi_ref_up(&t->storage->refs); }
+    return one ? opdi_own(one) : NULL;
+}
+
+static int opdi_redescribe(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset);
+//-- Gives batched t another value, with the examples in front.
+static int opdi_batch_become(opd_tensor *t, opd_tensor *value) {
+    opdi_batched *b = opdi_batched_of(t);
+    opd_tensor *was = b->value;
+    if (opdi_redescribe(t, value->dims + 1, value->dims + value->ndim + 1, value->ndim - 1, 0)) { return -1; }
+    t->data = value->data;
+    b->value = opd_keep(value);
+    b->dim = 0;
+    opd_release(was);
+    return 0;
+}
+
 //-- A view operator runs on one example; what it does to that one's geometry is done to all.
 int opd_batch_view(opd_call *call) {
     const opd_op *op = call->op;
     const opdi_layer *layer = call->th->rule;
     opd_value args[OPD_MAX_ARGS], ret;
-    opd_tensor *t = opd_arg_tensor(call, 0), *value, *one, **out;
+    opd_tensor *t = opd_arg_tensor(call, 0), *value, **out;
     opdi_state *state = &call->th->state;
     const opdi_state was = *state;
+    uint64_t m;
     int dim, i, rc;
     int32_t k, n;
     if (!t || !layer) { return -1; }
     value = opd_batch_value(t, &dim);
-    if (dim < 0 || op->nrets != 1 || op->written_args) { return opdi_batch_missing(call, ""); }
-    one = opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype,
-                         t->backend);
-    if (!one) { return -1; }
-    opdi_ref_up(&t->storage->refs);
-    if (!(one = opdi_own(one))) { return -1; }
+    if (dim < 0) { return opdi_batch_missing(call, ": self is the same for all examples"); }
+    if (op->nrets != 1) { return opdi_batch_missing(call, ""); }
     memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
-    args[0].u.t = one;
+    for (m = op->tensor_args; m; m &= m - 1) {
+        opd_value *v = &args[opdi_low_bit(m)];
+        if (v->tag == OPD_TAG_TENSOR && !(v->u.t = opdi_batch_alias(v->u.t))) { return -1; }
+    }
     state->include &= ~OPDI_FRONT_BIT;
     state->no_grad = 1;
     rc = opd_call_all(call->op, &ret, args, op->nargs);
@@ -19063,7 +19082,9 @@ int opd_batch_view(opd_call *call) {
     for (k = 0; k < n; k++) {
         const opd_tensor *r = ret.tag == OPD_TAG_TENSORS ? ret.u.tensors[k] : ret.u.t;
         int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1];
-        if (r->storage != t->storage || r->dtype != t->dtype) { return opdi_batch_missing(call, " of this dtype"); }
+        if (r->storage != t->storage || r->dtype != t->dtype) {
+            return opdi_batch_missing(call, ": its result does not look at the memory of self, or with another dtype");
+        }
         if (r->ndim == OPD_MAX_DIMS) {
             return opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
         }
@@ -19074,6 +19095,7 @@ int opd_batch_view(opd_call *call) {
                                      opd_value_int(opd_offset(r)));
         if (!out[k]) { return -1; }
     }
+    if (op->written_args) { return opdi_batch_become(t, out[0]) ? -1 : opd_return_tensor(call, t); }
     return ret.tag == OPD_TAG_TENSORS ? opd_batch_return_list(call, out, n, 0) : opd_batch_return(call, out[0], 0);
 }
 
@@ -19195,31 +19217,31 @@ int opd_batch_factory(opd_call *call) { return opd_batch_loop(call); }
 static int opdi_batch_derived(opd_call *call, const opdi_card *card) {
     opdi_thread *th = call->th;
     opdi_layer *const rule = th->rule, *const top = th->layer;
+    const opd_value *w = &call->args[opdi_low_bit(call->op->written_args)];
     opd_tensor *targets[OPDI_MAX_RETURNS];
+    opd_tensor *const *to = w->tag == OPD_TAG_TENSORS ? w->u.tensors : targets;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_op *base = card->base->op;
-    int i, n = opdi_derived_targets(call, card, targets), rc;
-    if (opdi_derived_args(call, card, targets[0], args)) { return -1; }
+    int i, n = w->tag == OPD_TAG_TENSORS ? w->n : opdi_derived_targets(call, card, targets), rc;
+    if (opdi_derived_args(call, card, n ? to[0] : NULL, args)) { return -1; }
     opdi_layer_set(th, rule);
     th->rule = NULL;
     rc = opd_call_all(base, rets, args, base->nargs);
-    for (i = 0; i < n && i < base->nrets && rc == 0; i++) {
-        opd_tensor *got = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
-        if (!got || got == targets[i]) { continue; }
-        if (!opdi_has_sizes(targets[i], got->dims, got->ndim)) {
-            char a[256], b[256];
-            rc = opd_fail(OPD_ERROR_SHAPE, "output with shape %s doesn't match the broadcast shape %s",
-                          opdi_sizes_text(targets[i]->dims, targets[i]->ndim, a, sizeof a),
-                          opdi_sizes_text(got->dims, got->ndim, b, sizeof b));
-        } else if (!opd_can_cast((opd_scalar_type)got->dtype, (opd_scalar_type)targets[i]->dtype)) {
-            rc = opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
-                          opd_dtype_cname((opd_scalar_type)got->dtype),
-                          opd_dtype_cname((opd_scalar_type)targets[i]->dtype));
-        } else { rc = opd_copy_(targets[i], got) ? 0 : -1; }
-    }
     th->rule = rule;
+    if (rc == 0 && w->tag == OPD_TAG_TENSORS && rets[0].n != n) {
+        rc = opd_fail(OPD_ERROR_ARGUMENT, "%s(): expected %d out tensors, but got %d", call->op->schema->name,
+                      (int)rets[0].n, n);
+    }
+    for (i = 0; i < n && rc == 0; i++) {
+        opd_tensor *got = w->tag == OPD_TAG_TENSORS ? rets[0].u.tensors[i]
+            : i < base->nrets && rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
+        if (!got || got == to[i]) { continue; }
+        if (opdi_batched_at(got, rule->level) && !opdi_batched_at(to[i], rule->level)) {
+            rc = opdi_batch_no_room(call, card->inplace ? "self" : "out");
+        } else { rc = opdi_derived_copy(to[i], got, false); }
+    }
     opdi_layer_set(th, top);
-    for (i = 0; i < call->op->nrets && rc == 0; i++) { rc = opd_return_tensor(call, targets[i]); }
+    for (i = 0; i < call->op->nrets && rc == 0; i++) { rc = opd_return_tensor(call, to[i]); }
     return rc;
 }
 
