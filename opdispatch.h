@@ -19099,6 +19099,38 @@ int opd_batch_view(opd_call *call) {
     return ret.tag == OPD_TAG_TENSORS ? opd_batch_return_list(call, out, n, 0) : opd_batch_return(call, out[0], 0);
 }
 
+//-- Questions about sizes and the like: one example's.
+static int opdi_batch_ask(opd_call *call) { return OPDI_ACQUIRE(&call->op->card)->desc.any(call); }
+
+//-- The numbers decide what the result's sizes are.
+static int opdi_batch_dynamic(opd_call *call) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "vmap: We do not support batching operators that can output dynamic shape. "
+                    "Attempted to vmap over %s.", call->op->name);
+}
+static int opdi_batch_item(opd_call *call) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap "
+                    "over calling .item() on a Tensor, please try to rewrite what you're doing with other operations "
+                    "(%s).", call->op->name);
+}
+
+//-- detach_: of the value.
+static int opdi_batch_detach_(opd_call *call) {
+    opd_tensor *t = opd_arg_tensor(call, 0), *v = opd_detach(opdi_batch_front_arg(call, 0));
+    return !v || opdi_batch_become(t, v) ? -1 : opd_return_tensor(call, t);
+}
+//-- resize_, resize_as_: what there is of each example, if that is enough.
+static int opdi_batch_resize(opd_call *call) {
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    const opd_value *to = &call->args[1];
+    int64_t numel;
+    if (opdi_batch_check_written(call)) { return -1; }
+    numel = to->tag == OPD_TAG_TENSOR ? to->u.t->numel : opdi_count(to->u.ints, (int)to->n, 1);
+    if (numel >= 0 && (numel > t->numel || !(t->flags & OPDI_CONTIGUOUS))) {
+        return opdi_batch_missing(call, " to more elements than an example has, or of examples that are not contiguous");
+    }
+    return numel < 0 ? -1 : opd_batch_view(call);
+}
+
 //-- Which arguments of an operator are dims of its first tensor, by their names in ATen.
 static bool opdi_is_dim_name(const char *name) {
     static const char *const names[] = {"dim", "dims", "dim0", "dim1", "dim2", "dimension", "axis", "axis0", "axis1",
@@ -29121,7 +29153,7 @@ static int opdi_item_kernel(opd_call *call) {
         : opd_return_int(call, opdi_element_i64(t, 0));
 }
 OPDI_CARD_ANY(_local_scalar_dense, "_local_scalar_dense(Tensor self) -> Scalar", opdi_item_kernel,
-              OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, NULL, NULL, "[]; [1]i5")
+              OPD_NOT_DIFFERENTIABLE, "", opdi_batch_item, NULL, NULL, "[]; [1]i5")
 static int opdi_item_composite(opd_call *call) {
     return opd_return_value(call, opd_local_scalar_dense(opd_arg_tensor(call, 0)));
 }
@@ -30057,11 +30089,12 @@ static int opdi_detach__autograd(opd_call *call) {
 OPDI_OP(detach_) {
     op->schema = "detach_(Tensor(a!) self) -> Tensor(a!)"; op->any = opdi_detach__kernel;
     op->autograd = opdi_detach__autograd; op->backward = OPD_NOT_DIFFERENTIABLE; op->cases = "[2,3]";
-    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_batch_detach_; op->autocast = OPD_AUTOCAST_KEEP;
 }
 #define OPDI_CARD_SELF(id, schema_, kernel_, backward_, cases_)                                             \
     OPDI_OP(id) {                                                                                           \
-        op->schema = schema_; op->any = kernel_; op->backward = backward_; op->vmap = OPD_BATCH_LOOP;       \
+        op->schema = schema_; op->any = kernel_; op->backward = backward_;                                  \
+        op->vmap = OPD_BATCH_VIEW;                                                                          \
         op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW; op->cases = cases_;            \
     }
 OPDI_CARD_SELF(transpose_, "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", opdi_transpose__kernel,
@@ -30102,11 +30135,14 @@ static int opdi_resize_kernel(opd_call *call) {
 static int opdi_resize_as_kernel(opd_call *call) {
     return opdi_resize_to(call, opdi_sizes_of(opd_arg_tensor(call, 1)), opdi_resize_format(call));
 }
-OPDI_CARD_SELF(resize_, "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
-               opdi_resize_kernel, OPD_NOT_DIFFERENTIABLE, "[2,3], (3,2)")
+OPDI_OP(resize_) {
+    op->schema = "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)";
+    op->any = opdi_resize_kernel; op->backward = OPD_NOT_DIFFERENTIABLE; op->vmap = opdi_batch_resize;
+    op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW; op->cases = "[2,3], (3,2)";
+}
 OPDI_OP(resize_as_) {                             /* which PyTorch gives no tag */
     op->schema = "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)";
-    op->any = opdi_resize_as_kernel; op->backward = OPD_NOT_DIFFERENTIABLE; op->vmap = OPD_BATCH_LOOP;
+    op->any = opdi_resize_as_kernel; op->backward = OPD_NOT_DIFFERENTIABLE; op->vmap = opdi_batch_resize;
     op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[2,3], [3,2]";
 }
 
@@ -30130,7 +30166,7 @@ static int opdi_size_kernel(opd_call *call) {
 static int opdi_numel_kernel(opd_call *call) { return opd_return_int(call, opd_arg_tensor(call, 0)->numel); }
 static int opdi_dim_kernel(opd_call *call) { return opd_return_int(call, opd_arg_tensor(call, 0)->ndim); }
 #define OPDI_CARD_ASK(id, schema_, kernel_, cases_) \
-    OPDI_CARD_ANY(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, NULL, NULL, cases_)
+    OPDI_CARD_ANY(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", opdi_batch_ask, NULL, NULL, cases_)
 OPDI_CARD_ASK(is_same_size, "is_same_size(Tensor self, Tensor other) -> bool", opdi_is_same_size_kernel,
               "[2,3], [2,3]; [2], [3]")
 OPDI_CARD_ASK(size_int, "size.int(Tensor self, int dim) -> int", opdi_size_kernel, "[2,3], 1")
@@ -33802,7 +33838,7 @@ OPDI_COLD_BEGIN
 OPDI_OP(nonzero) {
     opdi_card_reduce(op, "nonzero(Tensor self) -> Tensor", opdi_nonzero_kernel, OPD_NOT_DIFFERENTIABLE, "",
                      OPD_AUTOCAST_KEEP, "nonzero.out", "[2,3]; [2,3]b; []");
-    op->vmap = OPD_BATCH_LOOP;
+    op->vmap = opdi_batch_dynamic;
 }
 
 //-- the line driver ---------------------------------------------------------------------------------------------------
@@ -40740,9 +40776,15 @@ OPDI_BW1(masked_select) {
     if (ndim && g) { g = opdi_o_reshape(opdi_o_sum_dims(g, sizes, ndim, true), own.data, own.n); }
     return opd_bw_return(bw, 0, g);
 }
+static int opdi_batch_masked_select(opd_call *call) {
+    int dim;
+    (void)opd_batch_arg(call, 1, &dim);
+    return dim >= 0 ? opdi_batch_dynamic(call) : opd_batch_loop(call);
+}
 OPDI_OP(masked_select) {
     opdi_describe(op, "masked_select(Tensor self, Tensor mask) -> Tensor", opdi_masked_select_kernel,
-                  opdi_masked_select_backward, "mask", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [3,4]b; [3,4], [4]b");
+                  opdi_masked_select_backward, "mask", opdi_batch_masked_select, OPD_AUTOCAST_KEEP,
+                  "[3,4], [3,4]b; [3,4], [4]b");
     op->out = "masked_select.out";
 }
 OPDI_KERNEL(masked_scatter) {
@@ -41606,7 +41648,7 @@ OPDI_COLD_BEGIN
 OPDI_OP(repeat_interleave_Tensor) {
     opdi_describe(op, "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor",
                   opdi_repeat_interleave_Tensor_kernel,
-                 OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3]i4");
+                  OPD_NOT_DIFFERENTIABLE, "", opdi_batch_dynamic, OPD_AUTOCAST_KEEP, "[3]i4");
     op->out = "repeat_interleave.Tensor_out";
 }
 /* self's slices along dim (flat without one), each as often as repeats says (one number: all of them). */
