@@ -19082,8 +19082,12 @@ int opd_batch_view(opd_call *call) {
     for (k = 0; k < n; k++) {
         const opd_tensor *r = ret.tag == OPD_TAG_TENSORS ? ret.u.tensors[k] : ret.u.t;
         int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1];
-        if (r->storage != t->storage || r->dtype != t->dtype) {
-            return opdi_batch_missing(call, ": its result does not look at the memory of self, or with another dtype");
+        if (r->storage != t->storage) {
+            return opdi_batch_missing(call, ": its result does not look at the memory of self");
+        }
+        if (r->dtype != t->dtype && ret.tag == OPD_TAG_TENSOR) {      /* along the last dim */
+            args[0].u.t = opd_batch_front(value, dim);
+            return !args[0].u.t || opd_call_all(call->op, &ret, args, op->nargs) ? -1 : opd_batch_return(call, ret.u.t, 0);
         }
         if (r->ndim == OPD_MAX_DIMS) {
             return opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
@@ -41648,7 +41652,7 @@ OPDI_COLD_BEGIN
 OPDI_OP(repeat_interleave_Tensor) {
     opdi_describe(op, "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor",
                   opdi_repeat_interleave_Tensor_kernel,
-                  OPD_NOT_DIFFERENTIABLE, "", opdi_batch_dynamic, OPD_AUTOCAST_KEEP, "[3]i4");
+                  OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3]i4");
     op->out = "repeat_interleave.Tensor_out";
 }
 /* self's slices along dim (flat without one), each as often as repeats says (one number: all of them). */
