@@ -19087,7 +19087,8 @@ int opd_batch_view(opd_call *call) {
         }
         if (r->dtype != t->dtype && ret.tag == OPD_TAG_TENSOR) {      /* along the last dim */
             args[0].u.t = opd_batch_front(value, dim);
-            return !args[0].u.t || opd_call_all(call->op, &ret, args, op->nargs) ? -1 : opd_batch_return(call, ret.u.t, 0);
+            return !args[0].u.t || opd_call_all(call->op, &ret, args, op->nargs) ? -1
+                : opd_batch_return(call, ret.u.t, 0);
         }
         if (r->ndim == OPD_MAX_DIMS) {
             return opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
@@ -19130,7 +19131,8 @@ static int opdi_batch_resize(opd_call *call) {
     if (opdi_batch_check_written(call)) { return -1; }
     numel = to->tag == OPD_TAG_TENSOR ? to->u.t->numel : opdi_count(to->u.ints, (int)to->n, 1);
     if (numel >= 0 && (numel > t->numel || !(t->flags & OPDI_CONTIGUOUS))) {
-        return opdi_batch_missing(call, " to more elements than an example has, or of examples that are not contiguous");
+        return opdi_batch_missing(call, " to more elements than an example has, or of examples that are not "
+                                  "contiguous");
     }
     return numel < 0 ? -1 : opd_batch_view(call);
 }
