@@ -35680,6 +35680,7 @@ OPDI_COLD_BEGIN
 static int opdi_vol_gemm(const opdi_vol *v, int64_t m, int64_t n, int64_t k, const char *a, int64_t lda, bool ta,
                          const char *b, int64_t ldb, bool tb, double beta, char *c, int64_t ldc) {
     opdi_products p;
+    memset(&p, 0, sizeof p);
     p.a.data = (char *)(uintptr_t)a; p.a.bs = 0; p.a.rs = ta ? 1 : lda; p.a.cs = ta ? lda : 1;
     p.b.data = (char *)(uintptr_t)b; p.b.bs = 0; p.b.rs = tb ? 1 : ldb; p.b.cs = tb ? ldb : 1;
     p.c.data = c; p.c.bs = 0; p.c.rs = ldc; p.c.cs = 1;
