@@ -143,6 +143,7 @@
      >>api:scopes      who owns what
      >>api:tensors     making tensors, reading them, printing them
      >>api:backends    devices from outside
+     >>api:exchange    tensors from and for other programs: DLPack
      >>api:autograd    the tape
      >>api:hooks       nodes from outside, hooks, checkpoints, anomaly mode
      >>api:forward     forward mode: tangents beside values
@@ -173,6 +174,7 @@
      >>pictures        the backward graph as Graphviz DOT
      >>training        optimizers, the gradient scaler, clipping, learning rates
      >>plugins         loading libraries of operators, compiling at run time
+     >>exchange        DLPack
      >>hooks           handles of nodes, hooks, saved-tensor hooks, checkpoints, anomaly mode
      >>profiler        records of events, the table, the trace file
      >>kernels         instruction sets, threads, half precision, vector math, matrix product, convolution, random
@@ -1027,6 +1029,31 @@ OPD_API opd_stream opd_stream_current(opd_device device);
 OPD_API opd_stream opd_stream_set(opd_stream stream);
 OPD_API int opd_stream_wait(opd_stream stream, opd_stream other);             /* later work waits for other's */
 OPD_API int opd_stream_synchronize(opd_stream stream);
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:exchange   tensors from and for other programs: DLPack
+//----------------------------------------------------------------------------------------------------------------------
+
+/* DLPack, the memory of a tensor handed to another library, or taken from one, without a copy.  The two structs are
+   those of dlpack.h (1.x, and the older one without a version): a program that looks into them includes that before or
+   after this header and needs no cast; one that passes them on needs no more than these names. */
+struct DLManagedTensorVersioned;
+struct DLManagedTensor;
+/* Flags of a versioned one. */
+typedef enum opd_dlpack_flag { OPD_DLPACK_READ_ONLY = 1, OPD_DLPACK_IS_COPIED = 2 } opd_dlpack_flag;
+/* What other libraries take t's memory by (Tensor.__dlpack__); it stays alive until their deleter call, which may come
+   from any thread.  The caller owns the struct: he calls its deleter, or hands it on.  flags: OPD_DLPACK_*, or 0.  Work
+   queued on a device's stream is not waited for.  NULL with an error: t requires grad (opd_detach first), has no memory
+   (meta) or none of its own (inside vmap), or is on a device that DLPack does not know. */
+OPD_API struct DLManagedTensorVersioned *opd_dlpack_export(opd_tensor *t, unsigned flags);
+OPD_API struct DLManagedTensor *opd_dlpack_export_unversioned(opd_tensor *t);
+/* A tensor over another library's memory (torch.from_dlpack).  Takes the struct over, as opd_tensor_wrap does memory:
+   its deleter runs when the last view is gone, on the thread that let go of that, or at once when this fails.  *flags
+   gets OPD_DLPACK_*; with flags NULL a tensor that is read-only is refused, as every operator may write.  Pinned memory
+   of the host is the CPU's.  NULL with an error: another major version, a dtype, lanes or device that is not there,
+   misaligned data, negative strides. */
+OPD_API opd_tensor *opd_dlpack_import(struct DLManagedTensorVersioned *managed, unsigned *flags);
+OPD_API opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *managed);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:autograd   the tape
@@ -3650,7 +3677,11 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int, opd_scaler_step, 2, (opd_scaler *, opd_optimizer *)) \
     X(int, opd_scaler_update, 2, (opd_scaler *, double)) \
     X(opd_scaler_state, opd_scaler_get, 1, (const opd_scaler *)) \
-    X(int, opd_scaler_set, 2, (opd_scaler *, opd_scaler_state))
+    X(int, opd_scaler_set, 2, (opd_scaler *, opd_scaler_state)) \
+    X(struct DLManagedTensorVersioned *, opd_dlpack_export, 2, (opd_tensor *, unsigned)) \
+    X(struct DLManagedTensor *, opd_dlpack_export_unversioned, 1, (opd_tensor *)) \
+    X(opd_tensor *, opd_dlpack_import, 2, (struct DLManagedTensorVersioned *, unsigned *)) \
+    X(opd_tensor *, opd_dlpack_import_unversioned, 1, (struct DLManagedTensor *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -22094,6 +22125,245 @@ opd_plugin *opd_load_inline(const char *name, const char *source, const char *fl
 }
 
 #endif /* OPD_NO_PLUGINS */
+
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>exchange   DLPack
+//
+//  Tensors from and for other programs.  Uses tensors, storages of foreign memory and, to pin whose deleter it is,
+//  plug-ins; no operator.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+//-- DLPack -------------------------------------------------------------------------------------------------------
+//
+//  The structs have names of their own here, so that dlpack.h may be included beside; the compiler is told that they
+//  are the same memory.
+
+#if defined(__GNUC__)
+#define OPDI_MAY_ALIAS __attribute__((may_alias))
+#else
+#define OPDI_MAY_ALIAS
+#endif
+typedef struct OPDI_MAY_ALIAS opdi_dl_tensor {
+    void *data;                  /* opaque on some devices; the first element is byte_offset further */
+    int32_t device_type, device_id;
+    int32_t ndim;
+    uint8_t code, bits;          /* of the dtype */
+    uint16_t lanes;
+    int64_t *sizes, *strides;    /* strides in elements; NULL: contiguous */
+    uint64_t byte_offset;
+} opdi_dl_tensor;
+typedef struct OPDI_MAY_ALIAS opdi_dl_versioned {
+    uint32_t major, minor;
+    void *context;
+    void (*deleter)(struct DLManagedTensorVersioned *self);
+    uint64_t flags;
+    opdi_dl_tensor tensor;
+} opdi_dl_versioned;
+typedef struct OPDI_MAY_ALIAS opdi_dl_unversioned {
+    opdi_dl_tensor tensor;
+    void *context;
+    void (*deleter)(struct DLManagedTensor *self);
+} opdi_dl_unversioned;
+
+enum { OPDI_DL_INT, OPDI_DL_UINT, OPDI_DL_FLOAT, OPDI_DL_OPAQUE, OPDI_DL_BFLOAT, OPDI_DL_COMPLEX, OPDI_DL_BOOL };
+/* The first row of a backend is what its tensors are exported as. */
+static const struct { int type, backend; } opdi_dl_devices[] = {
+    {1, OPD_CPU}, {2, OPD_CUDA}, {3, OPD_CPU}, {8, OPD_MPS}, {10, OPD_HIP}, {11, OPD_CPU}, {12, OPD_PRIVATEUSE1},
+    {14, OPD_XPU}};
+
+static int opdi_dl_code(opd_scalar_type dtype) {
+    const int kind = opdi_dtype(dtype)->kind;
+    return dtype == OPD_UINT8 ? OPDI_DL_UINT : dtype == OPD_BFLOAT16 ? OPDI_DL_BFLOAT : kind == OPDI_CLASS_INT
+        ? OPDI_DL_INT : kind == OPDI_CLASS_FLOAT ? OPDI_DL_FLOAT : kind == OPDI_CLASS_BOOL ? OPDI_DL_BOOL
+        : OPDI_DL_COMPLEX;
+}
+static opd_scalar_type opdi_dl_dtype(const opdi_dl_tensor *d) {
+    static const char *const names[] = {"kInt", "kUInt", "kFloat", NULL, "kBfloat", "kComplex", "kDLBool"};
+    int i;
+    if (d->lanes != 1) {
+        (void)opd_fail(OPD_ERROR_DTYPE, "DLPack: lanes != 1 are not supported, this tensor has %d", (int)d->lanes);
+        return OPD_DTYPE_NONE;
+    }
+    for (i = 0; i < 16; i++) {
+        const opd_scalar_type dtype = (opd_scalar_type)i;
+        if (opd_dtype_size(dtype) * 8 == d->bits && d->bits && opdi_dl_code(dtype) == d->code) { return dtype; }
+    }
+    if (d->code <= OPDI_DL_BOOL && names[d->code]) {
+        (void)opd_fail(OPD_ERROR_DTYPE, "DLPack: Unsupported %s bits %d", names[d->code], (int)d->bits);
+    } else {
+        (void)opd_fail(OPD_ERROR_DTYPE, "DLPack: Unsupported code %d", (int)d->code);
+    }
+    return OPD_DTYPE_NONE;
+}
+
+/* What an exported tensor is held by. */
+typedef struct opdi_dl_export {
+    union { opdi_dl_versioned versioned; opdi_dl_unversioned unversioned; } u;
+    opd_tensor *held;            /* shares the storage, whatever memory the tensor is given later */
+    size_t bytes;                /* of this, with the sizes and strides behind it */
+} opdi_dl_export;
+static void opdi_dl_export_free(opdi_dl_export *e) {
+    opd_release(e->held);
+    opdi_free(e, e->bytes);
+}
+static void opdi_dl_release_versioned(struct DLManagedTensorVersioned *self) {
+    opdi_dl_export_free((opdi_dl_export *)((opdi_dl_versioned *)(void *)self)->context);
+}
+static void opdi_dl_release_unversioned(struct DLManagedTensor *self) {
+    opdi_dl_export_free((opdi_dl_export *)((opdi_dl_unversioned *)(void *)self)->context);
+}
+
+//-- Memory that can be read by itself: t's first element, in *data.  0, or -1 with an error.
+static int opdi_memory_of(const opd_tensor *t, const char *who, void **data) {
+    if (opdi_null_tensor(t, who)) { return -1; }
+    *data = opdi_on_device(t) && !(t->flags & OPDI_BATCHED) ? opd_device_data(t, (opd_backend)t->backend)
+        : opd_data(t);
+    if (!opd_ok()) { return -1; }
+    if (t->backend == OPD_META || (t->meta && t->meta->inner)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: this tensor has no memory (%s)", who,
+                        t->meta && t->meta->inner ? "it stands for another one" : "it is on meta");
+    }
+    return 0;
+}
+
+static opdi_dl_export *opdi_dl_pack(opd_tensor *t, const char *who, bool versioned, opdi_dl_tensor **d) {
+    opdi_dl_export *e;
+    int64_t *dims;
+    void *data;
+    size_t bytes, k = 0, rows = sizeof opdi_dl_devices / sizeof opdi_dl_devices[0];
+    int i;
+    if (!opd_ok()) { return NULL; }
+    if (t && opdi_requires_grad(t)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: Can't export tensors that require gradient, use tensor.detach()", who);
+        return NULL;
+    }
+    if (opdi_memory_of(t, who, &data)) { return NULL; }
+    while (k < rows && opdi_dl_devices[k].backend != t->backend) { k++; }
+    if (k == rows) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: Cannot pack tensors on %s", who, opdi_device_name(t->backend));
+        return NULL;
+    }
+    bytes = sizeof *e + 2 * (size_t)t->ndim * sizeof(int64_t);
+    e = (opdi_dl_export *)opdi_alloc(bytes);
+    if (!e) { return NULL; }
+    memset(e, 0, sizeof *e);
+    e->bytes = bytes;
+    e->held = opdi_shallow_copy(t);
+    if (!e->held) { opdi_free(e, bytes); return NULL; }
+    dims = (int64_t *)(void *)(e + 1);
+    *d = versioned ? &e->u.versioned.tensor : &e->u.unversioned.tensor;
+    (*d)->data = t->numel ? data : NULL;
+    (*d)->device_type = opdi_dl_devices[k].type;
+    (*d)->device_id = opdi_on_device(t) ? t->storage->index : 0;
+    (*d)->ndim = t->ndim;
+    (*d)->code = (uint8_t)opdi_dl_code((opd_scalar_type)t->dtype);
+    (*d)->bits = (uint8_t)(8 * opd_dtype_size((opd_scalar_type)t->dtype));
+    (*d)->lanes = 1;
+    (*d)->sizes = dims;
+    (*d)->strides = dims + t->ndim;
+    for (i = 0; i < t->ndim; i++) {               /* strides that say nothing are 1, as in PyTorch */
+        dims[i] = t->dims[i];
+        dims[t->ndim + i] = t->dims[i] < 2 ? 1 : t->dims[t->ndim + i];
+    }
+    return e;
+}
+
+struct DLManagedTensorVersioned *opd_dlpack_export(opd_tensor *t, unsigned flags) {
+    opdi_dl_tensor *d;
+    opdi_dl_export *e = opdi_dl_pack(t, "opd_dlpack_export", true, &d);
+    if (!e) { return NULL; }
+    e->u.versioned.major = 1;
+    e->u.versioned.minor = 1;
+    e->u.versioned.flags = flags & (OPD_DLPACK_READ_ONLY | OPD_DLPACK_IS_COPIED);
+    e->u.versioned.context = e;
+    e->u.versioned.deleter = opdi_dl_release_versioned;
+    return (struct DLManagedTensorVersioned *)(void *)&e->u.versioned;
+}
+struct DLManagedTensor *opd_dlpack_export_unversioned(opd_tensor *t) {
+    opdi_dl_tensor *d;
+    opdi_dl_export *e = opdi_dl_pack(t, "opd_dlpack_export_unversioned", false, &d);
+    if (!e) { return NULL; }
+    e->u.unversioned.context = e;
+    e->u.unversioned.deleter = opdi_dl_release_unversioned;
+    return (struct DLManagedTensor *)(void *)&e->u.unversioned;
+}
+
+static void opdi_dl_drop_versioned(void *data, void *user) {
+    opdi_dl_versioned *m = (opdi_dl_versioned *)user;
+    (void)data;
+    if (m->deleter) { m->deleter((struct DLManagedTensorVersioned *)user); }
+}
+static void opdi_dl_drop_unversioned(void *data, void *user) {
+    opdi_dl_unversioned *m = (opdi_dl_unversioned *)user;
+    (void)data;
+    if (m->deleter) { m->deleter((struct DLManagedTensor *)user); }
+}
+
+//-- Whether a struct from outside describes a tensor that can be had; then where it is and what it holds.
+static int opdi_dl_check(const opdi_dl_tensor *d, opd_scalar_type *dtype, opd_device *device, char **data) {
+    const size_t rows = sizeof opdi_dl_devices / sizeof opdi_dl_devices[0];
+    size_t k = 0, element;
+    *dtype = opdi_dl_dtype(d);
+    if (*dtype == OPD_DTYPE_NONE) { return -1; }
+    while (k < rows && opdi_dl_devices[k].type != d->device_type) { k++; }
+    if (k == rows) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "DLPack: Unsupported device_type: %d", (int)d->device_type);
+    }
+    *device = opd_device_of((opd_backend)opdi_dl_devices[k].backend, opdi_dl_devices[k].backend == OPD_CPU ? -1
+                            : d->device_id);
+    if (d->ndim < 0 || d->ndim > OPD_MAX_DIMS || (d->ndim && !d->sizes)) {
+        return opd_fail(OPD_ERROR_SHAPE, "DLPack: a tensor has 0 to %d dimensions, not %d%s", OPD_MAX_DIMS,
+                        (int)d->ndim, d->sizes ? "" : " at NULL");
+    }
+    *data = d->data ? (char *)d->data + d->byte_offset : NULL;
+    element = opd_dtype_is_complex(*dtype) ? opd_dtype_size(*dtype) / 2 : opd_dtype_size(*dtype);
+    if ((uintptr_t)*data % element) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "DLPack: the first element (byte_offset %llu) is not aligned to %d bytes",
+                        (unsigned long long)d->byte_offset, (int)element);
+    }
+    return 0;
+}
+//-- Takes over what `drop(NULL, managed)` gives back, by code at the address `code`; so also when something was wrong.
+static opd_tensor *opdi_dl_unpack(const opdi_dl_tensor *d, void (*drop)(void *, void *), void *managed,
+                                  uintptr_t code) {
+    opd_scalar_type dtype;
+    opd_device device;
+    opd_tensor *t;
+    char *data;
+    if (!opd_ok() || opdi_dl_check(d, &dtype, &device, &data)) { drop(NULL, managed); return NULL; }
+    t = opd_tensor_wrap_on(data, opd_ints_of(d->sizes, d->ndim), d->strides, dtype, device, drop, managed);
+    if (t) {
+        opdi_foreign *f = (opdi_foreign *)(void *)t->storage;
+        if (!f->plugin) { f->plugin = opdi_plugin_hold(code); }
+    }
+    return t;
+}
+
+opd_tensor *opd_dlpack_import(struct DLManagedTensorVersioned *managed, unsigned *flags) {
+    const opdi_dl_versioned *m = (const opdi_dl_versioned *)(void *)managed;
+    if (flags) { *flags = 0; }
+    if (!m) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import: the struct is NULL"); return NULL; }
+    if (m->major != 1) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import: a struct of DLPack %u.%u, this is 1.1",
+                       (unsigned)m->major, (unsigned)m->minor);
+    } else if ((m->flags & OPD_DLPACK_READ_ONLY) && !flags) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import: the tensor is read-only: take its flags, and do not "
+                       "write into it");
+    } else if (flags) {
+        *flags = (unsigned)(m->flags & (OPD_DLPACK_READ_ONLY | OPD_DLPACK_IS_COPIED));
+    }
+    return opdi_dl_unpack(&m->tensor, opdi_dl_drop_versioned, managed, (uintptr_t)m->deleter);
+}
+opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *managed) {
+    const opdi_dl_unversioned *m = (const opdi_dl_unversioned *)(void *)managed;
+    if (m) { return opdi_dl_unpack(&m->tensor, opdi_dl_drop_unversioned, managed, (uintptr_t)m->deleter); }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import_unversioned: the struct is NULL");
+    return NULL;
+}
 
 OPDI_COLD_END
 
