@@ -18772,22 +18772,35 @@ static int opdi_batch_check_written(const opd_call *call) {
     return 0;
 }
 
-//-- Composite operators: the kernel that is there, with this layer still in place.
-int opd_batch_decompose(opd_call *call) {
+//-- A kernel made of operators, with this layer still in place.
+static int opdi_batch_slot(opd_call *call, const opdi_slot *slot) {
     opdi_thread *th = call->th;
-    const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     opdi_layer *const rule = th->rule, *const top = th->layer;
-    opdi_slot slot = {NULL, NULL};
     int rc;
-    if (!rule) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_decompose: no batching rule is running"); }
-    if (card && card->desc.composite) { slot.fn = card->desc.composite; slot.user = card->desc.user; }
-    else if (!opdi_composite_slot(call->op, &slot)) { return opd_batch_loop(call); }
     opdi_layer_set(th, rule);
     th->rule = NULL;
-    rc = opdi_call_slot(call, &slot, OPD_KEY_OF(OPD_F_BATCHED));
+    rc = opdi_call_slot(call, slot, OPD_KEY_OF(OPD_F_BATCHED));
     th->rule = rule;
     opdi_layer_set(th, top);
     return rc;
+}
+static int opdi_batch_as(opd_call *call, opd_kernel fn) {
+    opdi_slot slot;
+    slot.fn = fn;
+    slot.user = NULL;
+    return opdi_batch_slot(call, &slot);
+}
+
+//-- Composite operators: the kernel that is there.
+int opd_batch_decompose(opd_call *call) {
+    const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
+    opdi_slot slot = {NULL, NULL};
+    if (!call->th->rule) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_decompose: no batching rule is running"); }
+    if (card) {
+        slot.fn = card->desc.composite || card->desc.vmap != opd_batch_decompose ? card->desc.composite : card->desc.any;
+        slot.user = card->desc.user;
+    }
+    return slot.fn || opdi_composite_slot(call->op, &slot) ? opdi_batch_slot(call, &slot) : opd_batch_loop(call);
 }
 
 //-- value, whose examples come first, with ones put in so that an example has ndim dims.
@@ -19038,14 +19051,11 @@ static int opdi_batch_empty(opd_call *call) {
     return opdi_batch_ones(call, rets) ? -1 : opdi_batch_collect(call, rets, 1, true);
 }
 
-//-- Runs the operator for each example.  Works for every operator whose results are tensors or lists of them and that
-//-- is no view: also for lists, for writes in place, and for no examples at all, which upstream's refuses.
-int opd_batch_loop(opd_call *call) {
+//-- The operator once for each example.
+static int opdi_batch_each(opd_call *call) {
     const opdi_layer *layer = call->th->rule;
     opd_value args[OPD_MAX_ARGS], *rets;
     int64_t k;
-    if (!layer) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_loop: no batching rule is running"); }
-    if (opdi_batch_check_loop(call) || opdi_batch_slow(call)) { return -1; }
     if (layer->size == 0) { return opdi_batch_empty(call); }
     rets = (opd_value *)opdi_scope_alloc(((size_t)layer->size * (size_t)call->op->nrets + OPDI_MAX_RETURNS) *
                                          sizeof *rets);
@@ -19054,6 +19064,13 @@ int opd_batch_loop(opd_call *call) {
             opd_call_all(call->op, rets + k * call->op->nrets, args, call->op->nargs)) { return -1; }
     }
     return rets ? opdi_batch_collect(call, rets, layer->size, false) : -1;
+}
+
+//-- Runs the operator for each example.  Works for every operator whose results are tensors or lists of them and that
+//-- is no view: also for lists, for writes in place, and for no examples at all, which upstream's refuses.
+int opd_batch_loop(opd_call *call) {
+    if (!call->th->rule) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_loop: no batching rule is running"); }
+    return opdi_batch_check_loop(call) || opdi_batch_slow(call) ? -1 : opdi_batch_each(call);
 }
 
 //-- Sizes or dtypes that a rule is not made for: where they are wrong the operator itself says so.
@@ -19279,8 +19296,62 @@ int opd_batch_matmul(opd_call *call) {
     return opd_batch_return(call, r, 0);
 }
 
-//-- Factories that take sizes and dtype from a tensor: new_zeros, empty_like.
-int opd_batch_factory(opd_call *call) { return opd_batch_loop(call); }
+//-- The argument of that name; -1.
+static int opdi_batch_named(const opd_op *op, const char *name) {
+    int i;
+    for (i = op->nargs; i-- > 0 && strcmp(op->schema->args[i].name, name) != 0;) { }
+    return i;
+}
+
+//-- A fresh tensor's sizes (and strides) with room for the examples in front.
+static int opdi_batch_enlarge(opd_call *call, opd_value *args, int at) {
+    const int64_t n = args[at].n;
+    const bool strided = opdi_batch_named(call->op, "stride") == at + 1 && args[at + 1].n == n;
+    int64_t *sizes = (int64_t *)opdi_scope_alloc(2 * ((size_t)n + 1) * sizeof *sizes), *strides = sizes + n + 1, i;
+    if (!sizes) { return -1; }
+    sizes[0] = call->th->rule->size;
+    strides[0] = 1;
+    for (i = 0; i < n; i++) {
+        sizes[i + 1] = args[at].u.ints[i];
+        if (!strided) { continue; }
+        strides[i + 1] = args[at + 1].u.ints[i];
+        if (sizes[i + 1] > 0 && strides[i + 1] > 0 && (sizes[i + 1] - 1 > (INT64_MAX / 4 - strides[0]) / strides[i + 1])) {
+            return opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
+        }
+        strides[0] += sizes[i + 1] > 0 ? (sizes[i + 1] - 1) * strides[i + 1] : 0;
+    }
+    args[at] = opd_value_ints(sizes, n + 1);
+    if (strided) { args[at + 1] = opd_value_ints(strides, n + 1); }
+    return 0;
+}
+
+//-- Factories, which take sizes from an argument, or from a tensor, and values from the random numbers or nowhere.
+int opd_batch_factory(opd_call *call) {
+    opd_op *op = call->op;
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opd_tensor *self = op->tensor_args & 1 && call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
+    const int at = opdi_batch_named(op, "size"), format = opdi_batch_named(op, "memory_format");
+    int dim = -1;
+    if (!call->th->rule || op->nrets != 1 || op->list_args) { return opd_batch_loop(call); }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    if (self) { args[0].u.t = opd_batch_value(self, &dim); }
+    if (opdi_op_is_random(op) && call->th->rule->randomness == OPD_RANDOM_SAME) {
+        if (dim >= 0) {                           /* one draw, of the sizes that one example has */
+            args[0].u.t = opd_new_empty_strided(args[0].u.t, opd_ints_of(self->dims, self->ndim),
+                                                opd_ints_of(self->dims + self->ndim, self->ndim));
+            dim = -1;
+        }
+    } else if (at >= 0) {
+        if (opdi_batch_enlarge(call, args, at)) { return -1; }
+        dim = 0;
+    } else if (self) {
+        const bool keep = format < 0 || args[format].tag != OPD_TAG_INT || args[format].u.i == 1;       /* preserve */
+        if (dim < 0 || !keep) { args[0].u.t = opd_batch_front(args[0].u.t, dim); dim = 0; }
+        if (!keep) { args[format].u.i = 0; }
+    } else { return opdi_batch_each(call); }
+    if ((self && !args[0].u.t) || opd_call_all(op, rets, args, op->nargs)) { return -1; }
+    return opd_batch_return(call, rets[0].u.t, dim);
+}
 
 //-- An in-place or out= form without a rule of its own: the functional form, then a copy.
 static int opdi_batch_derived(opd_call *call, const opdi_card *card) {
@@ -19331,7 +19402,7 @@ static bool opdi_is_view_op(const opd_op *op) {
 
 OPDI_COLD_END
 
-static int opdi_batch_random(opd_call *call);
+static int opdi_batch_random(opd_call *call, const opdi_card *card);
 //-- The kernel at FuncTorchBatched of every operator: its card's rule; what has none is composed of others, or goes
 //-- through the loop.
 static int opdi_batched_kernel(opd_call *call) {
@@ -19339,10 +19410,9 @@ static int opdi_batched_kernel(opd_call *call) {
     const opdi_layer *layer = call->th->rule;
     opd_vmap_rule rule = card ? card->desc.vmap : NULL;
     if (!layer) { return opdi_batch_escaped(call); }
-    if (!opdi_any_batched(call->op, call->args, layer->level)) {
-        return opdi_op_is_random(call->op) ? opdi_batch_random(call) : opdi_batch_escaped(call);
-    }
-    if (opdi_op_is_random(call->op) && rule != opd_batch_decompose) { return opdi_batch_random(call); }
+    if (opdi_op_is_random(call->op)) {
+        if (rule != opd_batch_decompose) { return opdi_batch_random(call, card); }
+    } else if (!opdi_any_batched(call->op, call->args, layer->level)) { return opdi_batch_escaped(call); }
     if (OPDI_UNLIKELY(card && card->base != NULL)) {
         rule = card->base->desc.vmap;
         if (!card->inplace || rule != opd_batch_pointwise) { return opdi_batch_derived(call, card); }
@@ -19353,15 +19423,79 @@ static int opdi_batched_kernel(opd_call *call) {
 
 OPDI_COLD_BEGIN
 
-//-- Random operators: refused, drawn once, or drawn for each example.
-static int opdi_batch_random(opd_call *call) {
-    switch (call->th->rule->randomness) {
-    case OPD_RANDOM_ERROR: default:
+//-- One draw cannot serve examples whose parameters differ; self of a draw in place is none.
+static int opdi_batch_check_same(const opd_call *call) {
+    const opd_op *op = call->op;
+    uint64_t m;
+    bool other = opdi_any_listed(call);
+    for (m = op->tensor_args & ~op->written_args; m; m &= m - 1) {
+        const opd_value *v = &call->args[opdi_low_bit(m)];
+        other = other || (v->tag == OPD_TAG_TENSOR && opdi_batched_at(v->u.t, call->th->rule->level));
+    }
+    return !other ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "Vmap does not currently support same randomness with a batched "
+                                 "tensor input");
+}
+
+//-- One draw for all examples.
+static int opdi_batch_draw_once(opd_call *call) {
+    opd_op *op = call->op;
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opd_tensor *self = (op->written_args & 1) && call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL, *value;
+    int i, dim = -1;
+    if (opdi_batch_check_same(call)) { return -1; }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    value = opd_batch_value(self, &dim);
+    if (dim >= 0 && !(args[0].u.t = opd_new_empty(value, opd_ints_of(self->dims, self->ndim)))) { return -1; }
+    if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
+    if (dim >= 0 && !opd_copy_(value, opd_unsqueeze(args[0].u.t, dim))) { return -1; }
+    for (i = 0; i < op->nrets; i++) {
+        if (opd_return_value(call, op->ret_alias[i] >= 0 ? call->args[op->ret_alias[i]] : rets[i])) { return -1; }
+    }
+    return 0;
+}
+
+//-- Draws for each element, in place or with parameters that are tensors: bernoulli_, normal.
+static int opdi_batch_drawn(opd_call *call) {
+    const opd_op *op = call->op;
+    const opd_value *const was = call->args;
+    opd_value args[OPD_MAX_ARGS];
+    const int i = opdi_low_bit(op->tensor_args);
+    opd_tensor *t;
+    int rc;
+    if (call->th->rule->randomness == OPD_RANDOM_SAME) { return opdi_batch_draw_once(call); }
+    if (opdi_batched_at(was[i].u.t, call->th->rule->level)) { return opd_batch_pointwise(call); }
+    if (op->written_args) {
+        if (opdi_any_batched(op, was, call->th->rule->level)) { return opdi_batch_check_written(call); }
+        return opd_fail(OPD_ERROR_ARGUMENT, "vmap: Cannot ask for different inplace randomness on an unbatched tensor. "
+                        "This will appear like same randomness.");
+    }
+    memcpy(args, was, (size_t)op->nargs * sizeof *args);
+    if (!(t = opd_batch_front(args[i].u.t, -1)) ||
+        !(args[i].u.t = opdi_own(opdi_batch_wrap(t, 0, call->th->rule->level)))) { return -1; }
+    call->args = args;
+    rc = opd_batch_pointwise(call);
+    call->args = was;
+    return rc;
+}
+
+//-- Random operators: refused, drawn once for all examples, or for each.  Their rules run also where nothing is batched.
+static int opdi_batch_random(opd_call *call, const opdi_card *card) {
+    const opd_vmap_rule rule = card ? card->desc.vmap : NULL;
+    if (card && card->base) {
+        return card->inplace ? opdi_batch_derived(call, card)
+            : opd_fail(OPD_ERROR_ARGUMENT, "vmap: We do not support calling out variants of random operations inside of "
+                       "vmap. Please use non-out variants as a workaround");
+    }
+    if (call->th->rule->randomness == OPD_RANDOM_ERROR && opd_schema_is_nondeterministic(call->op->schema, call->args)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "vmap: called random operation while in randomness error mode. Please "
                         "either use the 'same' or 'different' randomness flags on vmap or perform the randomness "
-                        "operation out of vmap (%s)", call->op->name);
-    case OPD_RANDOM_SAME: case OPD_RANDOM_DIFFERENT: return opd_batch_loop(call);
+                        "operation out of vmap");
     }
+    if (rule && rule != opd_batch_loop) { return rule(call); }
+    if (call->th->rule->randomness == OPD_RANDOM_DIFFERENT) {
+        return opdi_batch_check_loop(call) ? -1 : opdi_batch_each(call);
+    }
+    return opdi_batch_draw_once(call);
 }
 
 //-- vmap ---------------------------------------------------------------------------------------------------------
@@ -28617,7 +28751,7 @@ static int opdi_zeros_backward(opd_backward_call *bw) {
     return 0;
 }
 #define OPDI_CARD_DRAW(id, schema_, kernel_, out_, cases_) \
-    OPDI_CARD_ANY(id, schema_, kernel_, opdi_zeros_backward, "", OPD_BATCH_LOOP, NULL, out_, cases_)
+    OPDI_CARD_ANY(id, schema_, kernel_, opdi_zeros_backward, "", opdi_batch_drawn, NULL, out_, cases_)
 #define OPDI_GENERATOR_TEXT ", *, Generator? generator=None) -> Tensor"
 OPDI_CARD_DRAW(normal_, "normal_(Tensor(a!) self, float mean=0., float std=1." OPDI_GENERATOR_TEXT "(a!)",
                opdi_normal__kernel, NULL, "[2,3]")
@@ -38707,6 +38841,14 @@ static int opdi_dropout_check(double p) {
     return p >= 0 && p <= 1 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "dropout probability has to be between 0 and 1, but "
                                            "got %g", p);
 }
+/* 1 with probability 1 - p, else 0.  From sizes alone, so that vmap's randomness decides for whom it is drawn. */
+static opd_tensor *opdi_dropout_drawn(const opd_tensor *x, const int64_t *sizes, opd_scalar_type dtype, double p) {
+    int64_t zeros[OPD_MAX_DIMS];
+    memset(zeros, 0, sizeof zeros);
+    return opd_bernoulli_p(opd_empty_strided_full(opd_ints_of(sizes, x->ndim), opd_ints_of(zeros, x->ndim),
+                                                  opd_value_int(dtype), OPD_NONE,
+                                                  opd_value_device(opd_tensor_device(x)), OPD_NONE), 1 - p);
+}
 OPDI_KERNEL(native_dropout) {
     opd_tensor *x = opd_arg_tensor(call, 0), *mask;
     const double p = opd_arg_float(call, 1);
@@ -38720,8 +38862,7 @@ OPDI_KERNEL(native_dropout) {
         if (opd_return_tensor(call, opd_clone(x))) { return -1; }
         return opd_return_tensor(call, mask);
     }
-    mask = opd_bernoulli_(opd_empty_like_full(x, opd_value_int(OPD_BOOL), OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE),
-                          1 - p);
+    mask = opdi_dropout_drawn(x, opdi_sizes(x), OPD_BOOL, p);
     x = opdi_muls(opd_mul(x, mask), p >= 1 ? 0 : 1 / (1 - p));
     if (opd_return_tensor(call, x)) { return -1; }
     return opd_return_tensor(call, mask);
@@ -38737,6 +38878,7 @@ OPDI_OP(native_dropout) {
     opdi_describe_any(op, "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
                       opdi_native_dropout_kernel, opdi_native_dropout_backward, "result1",
                   OPD_AUTOCAST_KEEP, "[2,3], 0.0, True");
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> "
               "(Tensor(a!), Tensor(b!))";
 }
@@ -38750,24 +38892,22 @@ OPDI_OP(native_dropout_backward) {
     opdi_describe_any(op, "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
                       opdi_native_dropout_backward_kernel,
                   opdi_native_dropout_backward_backward, "mask", OPD_AUTOCAST_KEEP, "[2,3], [2,3]b, 2.0");
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "native_dropout_backward.out";
 }
 /* The factor each element gets: 0 or 1 / (1 - p); for features, one for each of the first two dims. */
 static opd_tensor *opdi_dropout_noise(opd_tensor *x, double p, bool features) {
     int64_t sizes[OPD_MAX_DIMS];
-    opd_tensor *t = x;
+    opd_tensor *t;
     int d;
     if (features) {
-        static opd_op *h;
         if (x->ndim < 2) {
             (void)opd_fail(OPD_ERROR_SHAPE, "Feature dropout requires at least 2 dimensions in the input");
             return NULL;
         }
         for (d = 0; d < x->ndim; d++) { sizes[d] = d < 2 ? opdi_sizes(x)[d] : 1; }
-        t = opdi_aten(&h, "aten::new_empty", opd_value_tensor(x), opd_value_ints(sizes, x->ndim), OPD_DEFAULT,
-                      OPD_DEFAULT);
-    } else { t = opd_empty_like(x); }
-    t = opd_bernoulli_(t, 1 - p);
+    }
+    t = opdi_dropout_drawn(x, features ? sizes : opdi_sizes(x), (opd_scalar_type)x->dtype, p);
     return p >= 1 ? t : opd_div_Scalar(t, opd_value_float(1 - p));
 }
 OPDI_KERNEL(dropout) {
