@@ -28074,13 +28074,30 @@ static int opdi_fill_Tensor_backward(opd_backward_call *bw) {
     OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_POINTWISE, NULL, out_, cases_)
 OPDI_CARD_FILL(fill__Scalar, "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", opdi_fill_Scalar_kernel,
                opdi_fill_backward, NULL, "[2,3], 2")
-OPDI_CARD_FILL(fill__Tensor, "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", opdi_fill_Tensor_kernel,
-               opdi_fill_Tensor_backward, NULL, "[2,3], []")
+/* vmap: a value for each example is copied. */
+static int opdi_fill_copied(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *value = opd_arg_tensor(call, 1);
+    if (value->ndim != 0) { return opdi_fill_Tensor_kernel(call); }
+    if (call->op->written_args) { return opd_return_tensor(call, opd_copy_(self, value)); }
+    value = opd_expand(opd_to_dtype(value, opd_dtype(self)), opd_ints_of(opdi_sizes(self), self->ndim));
+    return opd_return_tensor(call, opd_clone(value));
+}
+static int opdi_fill_batch(opd_call *call) {
+    int dim;
+    (void)opd_batch_arg(call, 1, &dim);
+    return dim < 0 ? opd_batch_pointwise(call) : opdi_batch_as(call, opdi_fill_copied);
+}
+#define OPDI_CARD_FILL_TENSOR(id, schema_, out_)                                                            \
+    OPDI_OP(id) {                                                                                           \
+        op->schema = schema_; op->any = opdi_fill_Tensor_kernel; op->backward = opdi_fill_Tensor_backward;  \
+        op->vmap = opdi_fill_batch; op->jvp = OPD_JVP_POINTWISE; op->tags = OPD_OPTAG_POINTWISE;            \
+        op->autocast = OPD_AUTOCAST_KEEP; op->out = out_; op->cases = "[2,3], []";                          \
+    }
+OPDI_CARD_FILL_TENSOR(fill__Tensor, "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", NULL)
 OPDI_CARD_FILL(zero_, "zero_(Tensor(a!) self) -> Tensor(a!)", opdi_zero_kernel, opdi_fill_backward, NULL, "[2,3]")
 OPDI_CARD_FILL(fill_Scalar, "fill.Scalar(Tensor self, Scalar value) -> Tensor", opdi_fill_Scalar_kernel,
                opdi_fill_backward, "fill.Scalar_out", "[2,3], 2")
-OPDI_CARD_FILL(fill_Tensor, "fill.Tensor(Tensor self, Tensor value) -> Tensor", opdi_fill_Tensor_kernel,
-               opdi_fill_Tensor_backward, "fill.Tensor_out", "[2,3], []")
+OPDI_CARD_FILL_TENSOR(fill_Tensor, "fill.Tensor(Tensor self, Tensor value) -> Tensor", "fill.Tensor_out")
 OPDI_CARD_FILL(zero, "zero(Tensor self) -> Tensor", opdi_zero_kernel, opdi_fill_backward, "zero.out", "[2,3]")
 
 //-- sequences ---------------------------------------------------------------------------------------------------------
@@ -32399,9 +32416,24 @@ OPDI_BW1(masked_fill) {
 OPDI_CARD(masked_fill_Scalar, "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", masked_fill,
           opdi_masked_fill_backward,
           "mask", KEEP, "masked_fill_.Scalar", "masked_fill.Scalar_out", "[2,3], [2,3]b, 1.5; [2,3], [3]b, 0")
-OPDI_CARD(masked_fill_Tensor, "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", masked_fill,
-          opdi_masked_fill_backward,
-          "mask", KEEP, "masked_fill_.Tensor", "masked_fill.Tensor_out", "[2,3], [2,3]b, []")
+/* vmap: where, with a value for each example. */
+static int opdi_masked_fill_where(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *value = opd_arg_tensor(call, 2);
+    if (value->ndim != 0) { return opdi_masked_fill_kernel(call); }
+    return opd_return_tensor(call, opd_where_self(opd_arg_tensor(call, 1), opd_to_dtype(value, opd_dtype(self)), self));
+}
+static int opdi_masked_fill_batch(opd_call *call) {
+    int dim;
+    (void)opd_batch_arg(call, 2, &dim);
+    return dim < 0 ? opd_batch_pointwise(call) : opdi_batch_as(call, opdi_masked_fill_where);
+}
+OPDI_OP(masked_fill_Tensor) {
+    opdi_card_pointwise(op, "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+                        opdi_masked_fill_kernel, opdi_masked_fill_backward, "mask", OPD_AUTOCAST_KEEP,
+                        "[2,3], [2,3]b, []");
+    op->vmap = opdi_masked_fill_batch; op->jvp = OPD_JVP_POINTWISE; op->tags = OPD_OPTAG_POINTWISE;
+    op->inplace = "masked_fill_.Tensor"; op->out = "masked_fill.Tensor_out";
+}
 
 /* x + w (y - x) */
 OPDI_FORMULA_F(lerp, lerp, 0)
