@@ -143,6 +143,7 @@
      >>api:scopes      who owns what
      >>api:tensors     making tensors, reading them, printing them
      >>api:backends    devices from outside
+     >>api:exchange    tensors from and for other programs: DLPack
      >>api:autograd    the tape
      >>api:hooks       nodes from outside, hooks, checkpoints, anomaly mode
      >>api:forward     forward mode: tangents beside values
@@ -175,6 +176,7 @@
      >>pictures        the backward graph as Graphviz DOT
      >>training        optimizers, the gradient scaler, clipping, learning rates
      >>plugins         loading libraries of operators, compiling at run time
+     >>exchange        DLPack
      >>hooks           handles of nodes, hooks, saved-tensor hooks, checkpoints, anomaly mode
      >>profiler        records of events, the table, the trace file
      >>kernels         instruction sets, threads, half precision, vector math, matrix product, convolution, random
@@ -1031,6 +1033,31 @@ OPD_API int opd_stream_wait(opd_stream stream, opd_stream other);             /*
 OPD_API int opd_stream_synchronize(opd_stream stream);
 
 //----------------------------------------------------------------------------------------------------------------------
+//  >>api:exchange   tensors from and for other programs: DLPack
+//----------------------------------------------------------------------------------------------------------------------
+
+/* DLPack, the memory of a tensor handed to another library, or taken from one, without a copy.  The two structs are
+   those of dlpack.h (1.x, and the older one without a version): a program that looks into them includes that before or
+   after this header and needs no cast; one that passes them on needs no more than these names. */
+struct DLManagedTensorVersioned;
+struct DLManagedTensor;
+/* Flags of a versioned one. */
+typedef enum opd_dlpack_flag { OPD_DLPACK_READ_ONLY = 1, OPD_DLPACK_IS_COPIED = 2 } opd_dlpack_flag;
+/* What other libraries take t's memory by (Tensor.__dlpack__); it stays alive until their deleter call, which may come
+   from any thread.  The caller owns the struct: he calls its deleter, or hands it on.  flags: OPD_DLPACK_*, or 0.  Work
+   queued on a device's stream is not waited for.  NULL with an error: t requires grad (opd_detach first), has no memory
+   (meta) or none of its own (inside vmap), or is on a device that DLPack does not know. */
+OPD_API struct DLManagedTensorVersioned *opd_dlpack_export(opd_tensor *t, unsigned flags);
+OPD_API struct DLManagedTensor *opd_dlpack_export_unversioned(opd_tensor *t);
+/* A tensor over another library's memory (torch.from_dlpack).  Takes the struct over, as opd_tensor_wrap does memory:
+   its deleter runs when the last view is gone, on the thread that let go of that, or at once when this fails.  *flags
+   gets OPD_DLPACK_*; with flags NULL a tensor that is read-only is refused, as every operator may write.  Pinned memory
+   of the host is the CPU's.  NULL with an error: another major version, a dtype, lanes or device that is not there,
+   misaligned data, negative strides. */
+OPD_API opd_tensor *opd_dlpack_import(struct DLManagedTensorVersioned *managed, unsigned *flags);
+OPD_API opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *managed);
+
+//----------------------------------------------------------------------------------------------------------------------
 //  >>api:autograd   the tape
 //----------------------------------------------------------------------------------------------------------------------
 
@@ -1093,7 +1120,9 @@ OPD_INLINE void opd_inference_end(opd_inference_block *b) {
 }
 
 /* Inside a formula.  Arguments and results are those of the forward call; only what the card's `save` names is there
-   (NULL for other tensors). */
+   (NULL for other tensors).  Of an operator that writes arguments those that it returns are results, and are saved as
+   they were before it; what it writes without returning it gets no history (the first argument does, as result 0), and
+   an error when it has one. */
 OPD_API opd_tensor *opd_bw_grad(opd_backward_call *bw, int i);                /* gradient of result i, or NULL */
 OPD_API opd_tensor *opd_bw_tensor(opd_backward_call *bw, int i);              /* saved tensor argument i */
 OPD_API opd_tensors opd_bw_tensors(opd_backward_call *bw, int i);             /* saved list argument i */
@@ -2467,12 +2496,18 @@ struct opd_autocast_guard {
     X(range_step, "range.step", T4, range_step, (V, V, V, i), T7, (V, V, V, V, V, V, V)) \
     X(linspace, "linspace", T4, linspace, (V, V, i, i), T7, (V, V, i, V, V, V, V)) \
     X(logspace, "logspace", T5, logspace, (V, V, i, d, i), T8, (V, V, i, d, V, V, V, V)) \
-    X(linspace_Tensor_Tensor, "linspace.Tensor_Tensor", T4, linspace_Tensor_Tensor, (T, T, i, i), T7, (T, T, i, V, V, V, V)) \
-    X(linspace_Tensor_Scalar, "linspace.Tensor_Scalar", T4, linspace_Tensor_Scalar, (T, V, i, i), T7, (T, V, i, V, V, V, V)) \
-    X(linspace_Scalar_Tensor, "linspace.Scalar_Tensor", T4, linspace_Scalar_Tensor, (V, T, i, i), T7, (V, T, i, V, V, V, V)) \
-    X(logspace_Tensor_Tensor, "logspace.Tensor_Tensor", T5, logspace_Tensor_Tensor, (T, T, i, d, i), T8, (T, T, i, d, V, V, V, V)) \
-    X(logspace_Tensor_Scalar, "logspace.Tensor_Scalar", T5, logspace_Tensor_Scalar, (T, V, i, d, i), T8, (T, V, i, d, V, V, V, V)) \
-    X(logspace_Scalar_Tensor, "logspace.Scalar_Tensor", T5, logspace_Scalar_Tensor, (V, T, i, d, i), T8, (V, T, i, d, V, V, V, V)) \
+    X(linspace_Tensor_Tensor, "linspace.Tensor_Tensor", T4, linspace_Tensor_Tensor, (T, T, i, i), T7, \
+      (T, T, i, V, V, V, V)) \
+    X(linspace_Tensor_Scalar, "linspace.Tensor_Scalar", T4, linspace_Tensor_Scalar, (T, V, i, i), T7, \
+      (T, V, i, V, V, V, V)) \
+    X(linspace_Scalar_Tensor, "linspace.Scalar_Tensor", T4, linspace_Scalar_Tensor, (V, T, i, i), T7, \
+      (V, T, i, V, V, V, V)) \
+    X(logspace_Tensor_Tensor, "logspace.Tensor_Tensor", T5, logspace_Tensor_Tensor, (T, T, i, d, i), T8, \
+      (T, T, i, d, V, V, V, V)) \
+    X(logspace_Tensor_Scalar, "logspace.Tensor_Scalar", T5, logspace_Tensor_Scalar, (T, V, i, d, i), T8, \
+      (T, V, i, d, V, V, V, V)) \
+    X(logspace_Scalar_Tensor, "logspace.Scalar_Tensor", T5, logspace_Scalar_Tensor, (V, T, i, d, i), T8, \
+      (V, T, i, d, V, V, V, V)) \
     X(eye, "eye", T2, eye, (i, i), T5, (i, V, V, V, V)) \
     X(eye_m, "eye.m", T3, eye_m, (i, i, i), T6, (i, i, V, V, V, V)) \
     X(tril, "tril", T1, tril, (T), T2, (T, i)) \
@@ -3652,6 +3687,22 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int, opd_anomaly_set, 2, (bool, bool)) \
     X(opd_tensor *, opd_tensor_data, 1, (opd_tensor *)) \
     X(int, opd_tensor_set_data, 2, (opd_tensor *, opd_tensor *)) \
+    X(opd_graph *, opd_graph_trace, 5, \
+      (opd_transform_fn, void *, opd_tensor *const *, int, const opd_trace_options *)) \
+    V(opd_graph_free, 1, (opd_graph *)) \
+    X(int, opd_graph_run, 5, (const opd_graph *, opd_tensor *const *, int, opd_tensor **, int)) \
+    X(int, opd_graph_function, 4, (void *, opd_tensor *const *, int, opd_tensor **)) \
+    X(size_t, opd_graph_print, 3, (const opd_graph *, char *, size_t)) \
+    X(int, opd_graph_ninputs, 1, (const opd_graph *)) \
+    X(int, opd_graph_noutputs, 1, (const opd_graph *)) \
+    X(int, opd_graph_count, 2, (const opd_graph *, const char *)) \
+    X(opd_graph *, opd_graph_parse, 1, (const char *)) \
+    X(int, opd_graph_save, 2, (const opd_graph *, const char *)) \
+    X(opd_graph *, opd_graph_load, 1, (const char *)) \
+    X(opd_graph *, opd_graph_from_bytes, 2, (const void *, size_t)) \
+    X(int, opd_graph_dce, 1, (opd_graph *)) \
+    X(int, opd_graph_cse, 1, (opd_graph *)) \
+    X(int, opd_graph_fold, 1, (opd_graph *)) \
     X(int, opd_vmap, 6, \
       (opd_transform_fn, void *, opd_tensor *const *, int, const opd_vmap_options *, opd_tensor **)) \
     X(int, opd_vmap_begin, 2, (int64_t, opd_randomness)) \
@@ -3695,22 +3746,10 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int, opd_scaler_update, 2, (opd_scaler *, double)) \
     X(opd_scaler_state, opd_scaler_get, 1, (const opd_scaler *)) \
     X(int, opd_scaler_set, 2, (opd_scaler *, opd_scaler_state)) \
-    X(opd_graph *, opd_graph_trace, 5, \
-      (opd_transform_fn, void *, opd_tensor *const *, int, const opd_trace_options *)) \
-    V(opd_graph_free, 1, (opd_graph *)) \
-    X(int, opd_graph_run, 5, (const opd_graph *, opd_tensor *const *, int, opd_tensor **, int)) \
-    X(int, opd_graph_function, 4, (void *, opd_tensor *const *, int, opd_tensor **)) \
-    X(size_t, opd_graph_print, 3, (const opd_graph *, char *, size_t)) \
-    X(int, opd_graph_ninputs, 1, (const opd_graph *)) \
-    X(int, opd_graph_noutputs, 1, (const opd_graph *)) \
-    X(int, opd_graph_count, 2, (const opd_graph *, const char *)) \
-    X(opd_graph *, opd_graph_parse, 1, (const char *)) \
-    X(int, opd_graph_save, 2, (const opd_graph *, const char *)) \
-    X(opd_graph *, opd_graph_load, 1, (const char *)) \
-    X(opd_graph *, opd_graph_from_bytes, 2, (const void *, size_t)) \
-    X(int, opd_graph_dce, 1, (opd_graph *)) \
-    X(int, opd_graph_cse, 1, (opd_graph *)) \
-    X(int, opd_graph_fold, 1, (opd_graph *))
+    X(struct DLManagedTensorVersioned *, opd_dlpack_export, 2, (opd_tensor *, unsigned)) \
+    X(struct DLManagedTensor *, opd_dlpack_export_unversioned, 1, (opd_tensor *)) \
+    X(opd_tensor *, opd_dlpack_import, 2, (struct DLManagedTensorVersioned *, unsigned *)) \
+    X(opd_tensor *, opd_dlpack_import_unversioned, 1, (struct DLManagedTensor *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -5038,14 +5077,14 @@ enum opdi_creation {
 static inline opdi_view_record *opdi_view_record_of(const opd_tensor *t) {
     return (opdi_view_record *)(void *)((int64_t *)(uintptr_t)(t + 1) + t->room);
 }
-/* Of a tensor inside vmap, at the end of the room for its dims, which are those of one example: all examples in one.
-   It looks at the value's memory, but nobody reads it there. */
+/* Of a tensor inside vmap, whose dims are those of one example, behind its view record: all its examples in one.  It
+   looks at the value's memory, but nobody reads it there. */
 typedef struct opdi_batched {
     opd_tensor *value;           /* a reference */
     int32_t dim, level;          /* which of its dims counts the examples, of which layer */
 } opdi_batched;
 static inline opdi_batched *opdi_batched_of(const opd_tensor *t) {
-    return (opdi_batched *)(void *)((int64_t *)(uintptr_t)(t + 1) + t->room - 2);
+    return (opdi_batched *)(void *)(opdi_view_record_of(t) + 1);
 }
 /* Where a tensor is, or is to be, in one number: the backend, and above its 8 bits the index plus one (0: the current
    device).  The host is 0. */
@@ -11522,7 +11561,10 @@ again:                                            /* gradients of gradients: a l
         opdi_free(m, sizeof *m);
     }
     if (t->grad_fn && !(t->flags & OPDI_WEAK_NODE)) { opdi_node_release(t->grad_fn); }
-    if (!home) { opdi_free(t, sizeof *t + (size_t)t->room * sizeof(int64_t) + sizeof(opdi_view_record)); }
+    if (!home) {
+        opdi_free(t, sizeof *t + (size_t)t->room * sizeof(int64_t) + sizeof(opdi_view_record) +
+                  (t->flags & OPDI_BATCHED ? sizeof(opdi_batched) : 0));
+    }
     if (home && home != s) { opdi_storage_drop(home); }
     opdi_storage_drop(s);
     if (base && opdi_drop_last(base)) { base->data = (char *)dead; dead = base; }
@@ -12452,11 +12494,34 @@ static int opdi_derived_kernel(opd_call *call) {
     return rc;
 }
 
+//-- What was computed is copied into the tensor that is to have it, which may get its sizes.
+static int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize) {
+    static opd_op *copy;
+    opd_value args[3];
+    if (got == to) { return 0; }
+    if (!opdi_has_sizes(to, got->dims, got->ndim)) {
+        char a[256], b[256];
+        if (!resize) {
+            return opd_fail(OPD_ERROR_SHAPE, "output with shape %s doesn't match the broadcast shape %s",
+                            opdi_sizes_text(to->dims, to->ndim, a, sizeof a),
+                            opdi_sizes_text(got->dims, got->ndim, b, sizeof b));
+        }
+        if (opdi_resize(to, got->dims, got->ndim)) { return -1; }
+    }
+    if (!opd_can_cast((opd_scalar_type)got->dtype, (opd_scalar_type)to->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
+                        opd_dtype_cname((opd_scalar_type)got->dtype), opd_dtype_cname((opd_scalar_type)to->dtype));
+    }
+    args[0] = opd_value_tensor(to);
+    args[1] = opd_value_tensor(got);
+    args[2] = opd_value_bool(false);
+    return opd_call_op(OPD_OP(&copy, "aten::copy_"), args, 3) ? 0 : -1;
+}
+
 //-- The same above a composite form: compute, then copy_, which autograd sees.
 static int opdi_derived_composite(opd_call *call) {
-    static opd_op *copy;
     const opdi_card *card = (const opdi_card *)call->user;
-    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS], pair[3];
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_tensor *targets[OPDI_MAX_RETURNS];
     int i, n = opdi_derived_targets(call, card, targets);
     if (!card->inplace && opd_call_requires_grad(call)) { return opdi_autograd_out_kernel(call); }
@@ -12470,26 +12535,7 @@ static int opdi_derived_composite(opd_call *call) {
     }
     if (opd_call_all(card->base->op, rets, args, card->base->op->nargs)) { return -1; }
     for (i = 0; i < n && i < card->base->op->nrets; i++) {
-        opd_tensor *got = rets[i].u.t;
-        if (rets[i].tag != OPD_TAG_TENSOR) { continue; }
-        if (!opdi_has_sizes(targets[i], got->dims, got->ndim)) {
-            if (card->inplace) {
-                char a[256], b[256];
-                return opd_fail(OPD_ERROR_SHAPE, "output with shape %s doesn't match the broadcast shape %s",
-                                opdi_sizes_text(targets[i]->dims, targets[i]->ndim, a, sizeof a),
-                                opdi_sizes_text(got->dims, got->ndim, b, sizeof b));
-            }
-            if (opdi_resize(targets[i], got->dims, got->ndim)) { return -1; }
-        }
-        if (!opd_can_cast((opd_scalar_type)got->dtype, (opd_scalar_type)targets[i]->dtype)) {
-            return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
-                            opd_dtype_cname((opd_scalar_type)got->dtype),
-                            opd_dtype_cname((opd_scalar_type)targets[i]->dtype));
-        }
-        pair[0] = opd_value_tensor(targets[i]);
-        pair[1] = opd_value_tensor(got);
-        pair[2] = opd_value_bool(false);
-        if (got != targets[i] && !opd_call_op(OPD_OP(&copy, "aten::copy_"), pair, 3)) { return -1; }
+        if (rets[i].tag == OPD_TAG_TENSOR && opdi_derived_copy(targets[i], rets[i].u.t, !card->inplace)) { return -1; }
     }
     for (i = 0; i < call->op->nrets; i++) {
         if (opd_return_tensor(call, targets[i])) { return -1; }
@@ -12512,13 +12558,7 @@ static int opdi_derived_list(opd_call *call) {
                         (int)got.n, (long long)out.n);
     }
     for (k = 0; k < got.n; k++) {
-        opd_tensor *from = got.u.tensors[k], *to = out.data[k];
-        if (!opd_can_cast((opd_scalar_type)from->dtype, (opd_scalar_type)to->dtype)) {
-            return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
-                            opd_dtype_cname((opd_scalar_type)from->dtype), opd_dtype_cname((opd_scalar_type)to->dtype));
-        }
-        if (!opdi_has_sizes(to, from->dims, from->ndim) && opdi_resize(to, from->dims, from->ndim)) { return -1; }
-        if (opdi_copy(to, from)) { return -1; }
+        if (opdi_derived_copy(out.data[k], got.u.tensors[k], true)) { return -1; }
     }
     return 0;
 }
@@ -14160,7 +14200,7 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
         if (OPDI_UNLIKELY(nouts > 1)) { (void)opdi_view_of_many(outs[i]); }
         if (i <= 31 && (card->constant_results >> i & 1)) { continue; }
         if (OPDI_UNLIKELY(ctx != NULL) && opdi_context_constant(ctx, outs[i])) { continue; }
-        if (OPDI_LIKELY(formula == &card->formula)) { opdi_attach(outs[i], n, i); }
+        if (OPDI_LIKELY(formula == &card->formula && !op->written_args)) { opdi_attach(outs[i], n, i); }
         else if (opdi_attach_missing(call, n, outs[i], i)) { opdi_node_release(n); return -1; }
     }
     if (ctx) { opdi_context_tie(ctx); opdi_context_end_call(ctx); }
@@ -14169,6 +14209,9 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
         int when = card->save_result_if[i];
         if (!(card->save_results >> i & 1)) { continue; }
         if (t && (when < 0 || opdi_arg_requires_grad(&args[when]))) {
+            if (OPDI_UNLIKELY(op->written_args != 0) && (t->flags & OPDI_IS_VIEW)) {
+                if (!(t = opdi_own(opdi_shallow_copy(t)))) { opdi_node_release(n); return -1; }
+            }
             opdi_saved_results(n)[r] = opdi_keep_result(t);
             if (t->grad_fn == n) { t->flags |= OPDI_SAVED_BY_OWN; }
             n->saved = OPDI_SAVED;
@@ -14213,7 +14256,7 @@ static int opdi_check_constant(const opd_call *call, const opdi_card *card) {
     return 0;
 }
 
-static int opdi_check_written(const opd_call *call);
+static int opdi_recording_writes(opd_call *call, const opdi_card *card);
 
 //-- The kernel at Autograd of every operator that has a formula.
 static int opdi_recording_kernel(opd_call *call, const opdi_card *card) {
@@ -14222,7 +14265,7 @@ static int opdi_recording_kernel(opd_call *call, const opdi_card *card) {
     if (OPDI_UNLIKELY(flags & OPDI_IS_VIEW) && card->desc.backward != opd_not_differentiable &&
         opdi_refresh_args(call)) { return -1; }
     if (OPDI_UNLIKELY(card->constant_args) && opdi_check_constant(call, card)) { return -1; }
-    if (OPDI_UNLIKELY(call->op->written_args != 0) && opdi_check_written(call)) { return -1; }
+    if (OPDI_UNLIKELY(call->op->written_args != 0)) { return opdi_recording_writes(call, card); }
     call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
     if (opdi_below_autograd(call)) { return -1; }
     if (card->desc.backward == opd_not_differentiable) { return 0; }
@@ -14258,13 +14301,27 @@ static bool opdi_writes_it(const opd_call *call, const opd_tensor *t) {
     return false;
 }
 
+//-- Which edge of its node the written t has.
+static int opdi_written_edge(const opd_call *call, const opd_tensor *t) {
+    uint64_t m;
+    int e = 0;
+    for (m = call->op->tensor_args | call->op->list_args; m; m &= m - 1) {
+        const opd_value *v = &call->args[opdi_low_bit(m)];
+        if ((call->op->written_args & m & (~m + 1)) && v->tag == OPD_TAG_TENSOR && v->u.t == t) { break; }
+        e += call->op->tensor_args & m & (~m + 1) ? 1 : v->tag == OPD_TAG_TENSORS ? v->n : 0;
+    }
+    return e;
+}
+//-- The written arguments that come back as results.
+static uint64_t opdi_written_returned(const opd_op *op) {
+    uint64_t m = 0;
+    int i;
+    for (i = 0; i < op->nrets; i++) { m |= op->ret_alias[i] >= 0 ? (uint64_t)1 << op->ret_alias[i] : 0; }
+    return m & op->written_args;
+}
 //-- The first argument that is written and does not come back as a result; -1: there is none.
 static int opdi_written_unseen(const opd_op *op) {
-    uint64_t m = op->written_args;
-    int i;
-    for (i = 0; i < op->nrets; i++) {
-        if (op->ret_alias[i] >= 0) { m &= ~((uint64_t)1 << op->ret_alias[i]); }
-    }
+    const uint64_t m = op->written_args & ~opdi_written_returned(op);
     return m ? opdi_low_bit(m) : -1;
 }
 
@@ -14329,12 +14386,12 @@ static opd_tensor *opdi_warn_hook(opd_tensor *grad, void *user) {
     return NULL;
 }
 
-static int opdi_rebase_to(opd_tensor *t, opd_node *n, int nr);
+static int opdi_rebase_to(opd_tensor *t, opd_node *n, int nr, int edge);
 //-- Result nr of a call without a formula: n becomes its history, or of what was written and returned the newest.  A
 //-- warning leaves histories alone, and comes when backward passes them.
 static int opdi_attach_missing(const opd_call *call, opd_node *n, opd_tensor *t, int nr) {
     const bool written = opdi_writes_it(call, t), warns = n->formula == &n->formula->card->warning;
-    if (!warns && written) { return opdi_rebase_to(t, n, nr); }
+    if (!warns && written) { return opdi_rebase_to(t, n, nr, opdi_written_edge(call, t)); }
     if (warns && t && opdi_requires_grad(t)) {
         if (!opd_tensor_hook_add(t, opdi_warn_hook, call->op, NULL)) { return -1; }
         t = (t->flags & OPDI_IS_VIEW) && written ? opdi_view_record_of(t)->base : NULL;
@@ -14656,8 +14713,9 @@ static bool opdi_keeps_result(const opdi_card *card, const opd_value *args, int 
     return (card->save_results >> i & 1) && (when < 0 || opdi_arg_requires_grad(&args[when]));
 }
 
-//-- The base's node for a write into its view self, whose own node is n.  A reference.
-static opd_node *opdi_slices_make(opd_tensor *self, opd_node *n) {
+//-- The base's node for a write into its view self, whose own node is n and edge there `edge`.  The base has edge 0,
+//-- what stood there comes to `edge`, which edge 0 notes.  A reference.
+static opd_node *opdi_slices_make(opd_tensor *self, opd_node *n, int edge) {
     opd_tensor *base = opdi_view_record_of(self)->base;
     int64_t p[OPDI_MAX_SLICE];
     const opd_value geometry = opd_value_ints(p, opdi_slice_pack(self, base, p));
@@ -14668,9 +14726,10 @@ static opd_node *opdi_slices_make(opd_tensor *self, opd_node *n) {
     opdi_kept(s)->tag = OPD_TAG_OBJECT;
     opdi_kept(s)->u.object = n;
     opdi_edge_to(&opdi_edges(s)[0], base);
+    opdi_edges(s)[0].spare = (uint32_t)edge;
     for (i = 1; i < n->nedges; i++) {
         opdi_edge *e = &opdi_edges(s)[i];
-        *e = opdi_edges(n)[i];
+        *e = opdi_edges(n)[i == edge ? 0 : i];
         if (e->vertex & OPDI_LEAF) { opdi_retain(opdi_edge_leaf(e->vertex)); }
         else if (e->vertex) { opdi_ref_up(&opdi_edge_node(e->vertex)->refs); }
     }
@@ -14681,7 +14740,7 @@ static opd_node *opdi_slices_make(opd_tensor *self, opd_node *n) {
 //-- The same with what n keeps of the result.
 static opd_node *opdi_slices_node(const opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args,
                                   opd_node *n) {
-    opd_node *s = opdi_slices_make(self, n);
+    opd_node *s = opdi_slices_make(self, n, 0);
     int i, r = 0;
     if (!s) { return NULL; }
     for (i = 0; i < call->op->nrets; i++) {
@@ -14711,15 +14770,16 @@ static void opdi_slices_attach(opd_tensor *self, opd_node *s, opd_node *n) {
     for (i = 0; i < n->nresults; i++) { opdi_saved_results(n)[i].n = (int32_t)version; }
 }
 
-//-- t, which was written to, is result nr of n from here on; of a view, the base learns of it.
-static int opdi_rebase_to(opd_tensor *t, opd_node *n, int nr) {
+//-- t, which was written to and had edge `edge` of n, is result nr of n from here on; of a view, the base learns of it.
+static int opdi_rebase_to(opd_tensor *t, opd_node *n, int nr, int edge) {
     opd_node *s;
     if (!(t->flags & OPDI_IS_VIEW)) {
         opdi_leave_node(t);
+        opdi_void_saved(n, t);
         opdi_attach(t, n, nr);
         return 0;
     }
-    if (!(s = opdi_slices_make(t, n))) { return -1; }
+    if (!(s = opdi_slices_make(t, n, edge))) { return -1; }
     opdi_slices_attach(t, s, n);
     opdi_node_release(s);
     return 0;
@@ -14744,18 +14804,82 @@ static void opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self,
     }
 }
 
-//-- What forbids writing into the arguments but the first: their history would be lost.
+//-- What forbids the writes of a recorded call, but that into the first argument.
 OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
+    const opd_op *op = call->op;
+    const uint64_t back = opdi_written_returned(op);
     uint64_t m;
-    for (m = call->op->written_args & ~(uint64_t)1; m; m &= m - 1) {
-        int i = opdi_low_bit(m);
+    for (m = op->written_args & ~(uint64_t)1; m; m &= m - 1) {
+        const int i = opdi_low_bit(m);
         const opd_value *v = &call->args[i];
-        if (!opdi_arg_requires_grad(v) && !(v->tag == OPD_TAG_TENSOR && opdi_requires_grad(v->u.t))) { continue; }
-        if (v->tag == OPD_TAG_TENSOR && opdi_check_inplace(v->u.t)) { return -1; }
-        return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s', which requires grad; autograd records writes "
-                        "into the first argument only", call->op->name, call->op->schema->args[i].name);
+        opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
+        if (!opdi_arg_requires_grad(v) && !(t && (opdi_requires_grad(t) || (back >> i & 1)))) { continue; }
+        if (t && opdi_check_inplace(t)) { return -1; }
+        if (!t || !(back >> i & 1)) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s', which requires grad; autograd records "
+                            "writes into %s", op->name, op->schema->args[i].name,
+                            t ? "the first argument and those that are returned only" : "single tensors only");
+        }
+        if (op->schema->args[i].keyword_only) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "%s(): functions with out=... arguments don't support automatic "
+                            "differentiation, but one of the arguments requires grad.", op->schema->name);
+        }
+        if ((t->flags & OPDI_IS_VIEW) && op->nrets > 1) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "Functions which modify views in-place must return a single Variable "
+                            "(%s, argument '%s')", op->name, op->schema->args[i].name);
+        }
+    }
+    if (op->nrets || (op->written_args & 1)) { return 0; }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s' and does not return it, so that no gradient can "
+                    "flow through it, but one of its arguments requires grad; return it, or say "
+                    "OPD_NOT_DIFFERENTIABLE", op->name, op->schema->args[opdi_low_bit(op->written_args)].name);
+}
+
+//-- Puts copies of what is written and comes back where the formula reads it: as it was before the call.
+static int opdi_written_args(const opd_call *call, const opdi_card *card, opd_value *args) {
+    const uint64_t back = opdi_written_returned(call->op);
+    uint64_t w, m;
+    memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
+    for (w = back; w; w &= w - 1) {
+        const opd_value *written = &call->args[opdi_low_bit(w)];
+        for (m = written->tag == OPD_TAG_TENSOR ? card->save_args : 0; m; m &= m - 1) {
+            const int i = opdi_low_bit(m), when = card->save_if[i];
+            opd_value *v = &args[i];
+            int32_t k;
+            if (when >= 0 && !opdi_arg_requires_grad(&call->args[when])) { continue; }
+            for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+                if (!v->u.tensors[k] || !opdi_same_memory(v->u.tensors[k], written->u.t)) { continue; }
+                return opd_fail(OPD_ERROR_AUTOGRAD,
+                                "%s writes a tensor that its list '%s' holds too, which autograd needs as it was",
+                                call->op->name, call->op->schema->args[i].name);
+            }
+            if (v->tag != OPD_TAG_TENSOR || !opdi_same_memory(v->u.t, written->u.t)) { continue; }
+            if (!v->u.t->grad_fn && (v->u.t->flags & OPDI_REQUIRES_GRAD)) {
+                return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes into the memory of its argument '%s', a leaf that "
+                                "requires grad and that autograd needs as it was", call->op->name,
+                                call->op->schema->args[i].name);
+            }
+            if (!(v->u.t = opdi_inplace_original(v->u.t))) { return -1; }
+        }
     }
     return 0;
+}
+
+//-- Operators that write other arguments than the first, or several: each that comes back is a result of the node.
+OPDI_NOINLINE static int opdi_recording_writes(opd_call *call, const opdi_card *card) {
+    opd_value args[OPD_MAX_ARGS];
+    const opd_value *given = call->args;
+    opd_tensor *first = (call->op->written_args & 1) && given->tag == OPD_TAG_TENSOR ? given->u.t : NULL;
+    if ((first && opdi_check_inplace(first)) || opdi_check_written(call)) { return -1; }
+    if (first && (first->flags & OPDI_IS_VIEW) && call->op->nrets > 1) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Functions which modify views in-place must return a single Variable (%s, "
+                        "argument '%s')", call->op->name, call->op->schema->args[0].name);
+    }
+    if (card->desc.backward != opd_not_differentiable && opdi_written_args(call, card, args)) { return -1; }
+    call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
+    if (opdi_below_autograd(call)) { return -1; }
+    if (card->desc.backward == opd_not_differentiable) { return 0; }
+    return opdi_unalias_results(call) ? -1 : opdi_record(call, card, &card->formula, args);
 }
 
 //-- Puts a copy of what self was where the formula reads it: as self, or as another argument that is the same tensor.
@@ -14795,7 +14919,11 @@ static int opdi_recording_inplace_kernel(opd_call *call, const opdi_card *card, 
     opd_node *n, *s = NULL;
     int rc;
     if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
-    if ((self && opdi_check_inplace(self)) || opdi_check_written(call)) { return -1; }
+    if (OPDI_UNLIKELY(call->op->written_args > 1) && card->desc.backward &&
+        card->desc.backward != opd_not_differentiable && (opdi_written_returned(call->op) & ~(uint64_t)1)) {
+        return opdi_refresh_args(call) ? -1 : opdi_recording_writes(call, card);
+    }
+    if ((self && opdi_check_inplace(self)) || (call->op->written_args > 1 && opdi_check_written(call))) { return -1; }
     if (!self || !card->desc.backward || card->desc.backward == opd_not_differentiable) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "%s is not differentiable, but one of its arguments requires grad",
                         call->op->name);
@@ -15470,7 +15598,7 @@ static int opdi_function_record(opd_context *ctx, const opdi_derivative *formula
         opd_tensor *t = outs[i];
         if (!tied[i]) { continue; }
         if (t->grad_fn == n) { t->output_nr = (uint32_t)i; continue; }       /* returned twice */
-        if (opdi_is_listed(&ctx->dirty, t)) { rc = opdi_rebase_to(t, n, i) || rc; continue; }
+        if (opdi_is_listed(&ctx->dirty, t)) { rc = opdi_rebase_to(t, n, i, 0) || rc; continue; }
         opdi_attach(t, n, i);
         if (t->flags & OPDI_IS_VIEW) { opdi_view_record_of(t)->version = OPDI_LOAD(&t->storage->version); }
     }
@@ -16210,7 +16338,7 @@ static opd_tensor *opdi_validate(const opd_node *n, int i, opd_tensor *g) {
 static int opdi_slices_run(opd_backward_call *bw, opd_tensor **out) {
     opd_node *n = opdi_slices_inner(bw->node);
     const int64_t *meta = opdi_node_meta(bw->node, 0), *p = opdi_kept(bw->node)[1].u.ints;
-    const int ndim = (int)(*meta >> 24);
+    const int ndim = (int)(*meta >> 24), edge = (int)opdi_edges(bw->node)[0].spare;
     opd_tensor *g = opd_bw_grad(bw, 0), *whole, *part, *grad;
     opd_backward_call in;
     int i;
@@ -16226,11 +16354,12 @@ static int opdi_slices_run(opd_backward_call *bw, opd_tensor **out) {
             : opdi_fail_more(" [in %s]", n->formula->name);
     }
     if (opd_bw_needs(bw, 0)) {
-        g = out[0] ? opdi_validate(n, 0, out[0]) : NULL;
+        g = out[edge] ? opdi_validate(n, edge, out[edge]) : NULL;
         if (!opd_ok() || !(g ? opd_copy_(part, g) : opd_zero_(part)) || opd_bw_return(bw, 0, whole)) { return -1; }
     }
     for (i = 1; i < n->nedges; i++) {
-        if (out[i] && opd_bw_return(bw, i, out[i])) { return -1; }
+        g = out[i == edge ? 0 : i];
+        if (g && opd_bw_return(bw, i, g)) { return -1; }
     }
     return 0;
 }
@@ -18433,16 +18562,14 @@ bool opd_tensor_is_batched(const opd_tensor *t) { return t && (t->flags & OPDI_B
 //-- One example of value, whose dim counts the examples of a vmap layer.  Takes hold of value; a reference.
 static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level) {
     const int ndim = value->ndim - 1;
-    const int64_t size = value->dims[dim];
-    opd_tensor *t = (opd_tensor *)opdi_alloc(sizeof *t + (2 * (size_t)ndim + 2) * sizeof(int64_t) +
-                                             sizeof(opdi_view_record));
+    opd_tensor *t = (opd_tensor *)opdi_alloc(sizeof *t + 2 * (size_t)ndim * sizeof(int64_t) +
+                                             sizeof(opdi_view_record) + sizeof(opdi_batched));
     opdi_batched *b;
     int64_t want = 1;
     int i;
     bool contiguous = true;
     if (!t) { return NULL; }
     opdi_tensor_init(t, (opd_scalar_type)value->dtype, value->backend, ndim);
-    t->room = (int16_t)(2 * ndim + 2);
     t->ndim = (uint8_t)ndim;
     t->numel = 1;
     for (i = 0; i < ndim; i++) {
@@ -18455,7 +18582,6 @@ static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level) {
         contiguous = contiguous && (t->dims[i] == 1 || t->dims[ndim + i] == want);
         want *= t->dims[i];
     }
-    (void)size;
     if (contiguous || t->numel == 0) { t->flags |= OPDI_CONTIGUOUS; }
     t->flags = (uint8_t)(t->flags | OPDI_BATCHED | (value->flags & OPDI_WRAPPED));
     t->functionality = (t->functionality & ~OPDI_GRAD_KEYS) | OPDI_BATCHED_BIT |
@@ -18721,22 +18847,35 @@ static int opdi_batch_check_written(const opd_call *call) {
     return 0;
 }
 
-//-- Composite operators: the kernel that is there, with this layer still in place.
-int opd_batch_decompose(opd_call *call) {
+//-- A kernel made of operators, with this layer still in place.
+static int opdi_batch_slot(opd_call *call, const opdi_slot *slot) {
     opdi_thread *th = call->th;
-    const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     opdi_layer *const rule = th->rule, *const top = th->layer;
-    opdi_slot slot = {NULL, NULL};
     int rc;
-    if (!rule) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_decompose: no batching rule is running"); }
-    if (card && card->desc.composite) { slot.fn = card->desc.composite; slot.user = card->desc.user; }
-    else if (!opdi_composite_slot(call->op, &slot)) { return opd_batch_loop(call); }
     opdi_layer_set(th, rule);
     th->rule = NULL;
-    rc = opdi_call_slot(call, &slot, OPD_KEY_OF(OPD_F_BATCHED));
+    rc = opdi_call_slot(call, slot, OPD_KEY_OF(OPD_F_BATCHED));
     th->rule = rule;
     opdi_layer_set(th, top);
     return rc;
+}
+static int opdi_batch_as(opd_call *call, opd_kernel fn) {
+    opdi_slot slot;
+    slot.fn = fn;
+    slot.user = NULL;
+    return opdi_batch_slot(call, &slot);
+}
+
+//-- Composite operators: the kernel that is there.
+int opd_batch_decompose(opd_call *call) {
+    const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
+    opdi_slot slot = {NULL, NULL};
+    if (!call->th->rule) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_decompose: no batching rule is running"); }
+    if (card) {
+        slot.fn = card->desc.composite || card->desc.vmap != opd_batch_decompose ? card->desc.composite : card->desc.any;
+        slot.user = card->desc.user;
+    }
+    return slot.fn || opdi_composite_slot(call->op, &slot) ? opdi_batch_slot(call, &slot) : opd_batch_loop(call);
 }
 
 //-- value, whose examples come first, with ones put in so that an example has ndim dims.
@@ -18956,11 +19095,11 @@ static int opdi_batch_check_loop(opd_call *call) {
     return opdi_batch_check_written(call);
 }
 
-//-- No examples: the results have the sizes that those of one made of ones have.
-static int opdi_batch_empty(opd_call *call) {
+//-- Calls the operator with an example made of ones.
+static int opdi_batch_ones(opd_call *call, opd_value *rets) {
     const opd_op *op = call->op;
     const int level = call->th->rule->level;
-    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opd_value args[OPD_MAX_ARGS];
     uint64_t m;
     int32_t j;
     memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
@@ -18979,17 +19118,19 @@ static int opdi_batch_empty(opd_call *call) {
         }
         if (v->tag == OPD_TAG_TENSORS) { v->u.tensors = list; } else if (n) { v->u.t = list[0]; }
     }
-    return opd_call_all(call->op, rets, args, op->nargs) ? -1 : opdi_batch_collect(call, rets, 1, true);
+    return opd_call_all(call->op, rets, args, op->nargs);
+}
+//-- No examples: the results have the sizes that those of that one have.
+static int opdi_batch_empty(opd_call *call) {
+    opd_value rets[OPDI_MAX_RETURNS];
+    return opdi_batch_ones(call, rets) ? -1 : opdi_batch_collect(call, rets, 1, true);
 }
 
-//-- Runs the operator for each example.  Works for every operator whose results are tensors or lists of them and that
-//-- is no view: also for lists, for writes in place, and for no examples at all, which upstream's refuses.
-int opd_batch_loop(opd_call *call) {
+//-- The operator once for each example.
+static int opdi_batch_each(opd_call *call) {
     const opdi_layer *layer = call->th->rule;
     opd_value args[OPD_MAX_ARGS], *rets;
     int64_t k;
-    if (!layer) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_loop: no batching rule is running"); }
-    if (opdi_batch_check_loop(call) || opdi_batch_slow(call)) { return -1; }
     if (layer->size == 0) { return opdi_batch_empty(call); }
     rets = (opd_value *)opdi_scope_alloc(((size_t)layer->size * (size_t)call->op->nrets + OPDI_MAX_RETURNS) *
                                          sizeof *rets);
@@ -19000,26 +19141,60 @@ int opd_batch_loop(opd_call *call) {
     return rets ? opdi_batch_collect(call, rets, layer->size, false) : -1;
 }
 
+//-- Runs the operator for each example.  Works for every operator whose results are tensors or lists of them and that
+//-- is no view: also for lists, for writes in place, and for no examples at all, which upstream's refuses.
+int opd_batch_loop(opd_call *call) {
+    if (!call->th->rule) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_loop: no batching rule is running"); }
+    return opdi_batch_check_loop(call) || opdi_batch_slow(call) ? -1 : opdi_batch_each(call);
+}
+
+//-- Sizes or dtypes that a rule is not made for: where they are wrong the operator itself says so.
+static int opdi_batch_unfit(opd_call *call) {
+    opd_value rets[OPDI_MAX_RETURNS];
+    return opdi_batch_ones(call, rets) ? -1 : opd_batch_loop(call);
+}
+
+//-- One example of t as a tensor of its own, for what looks at sizes and strides only.
+static opd_tensor *opdi_batch_alias(const opd_tensor *t) {
+    opd_tensor *one = opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim,
+                                     (opd_scalar_type)t->dtype, t->backend);
+    if (one) { opdi_ref_up(&t->storage->refs); }
+    return one ? opdi_own(one) : NULL;
+}
+
+static int opdi_redescribe(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset);
+//-- Gives batched t another value, with the examples in front.
+static int opdi_batch_become(opd_tensor *t, opd_tensor *value) {
+    opdi_batched *b = opdi_batched_of(t);
+    opd_tensor *was = b->value;
+    if (opdi_redescribe(t, value->dims + 1, value->dims + value->ndim + 1, value->ndim - 1, 0)) { return -1; }
+    t->data = value->data;
+    b->value = opd_keep(value);
+    b->dim = 0;
+    opd_release(was);
+    return 0;
+}
+
 //-- A view operator runs on one example; what it does to that one's geometry is done to all.
 int opd_batch_view(opd_call *call) {
     const opd_op *op = call->op;
     const opdi_layer *layer = call->th->rule;
     opd_value args[OPD_MAX_ARGS], ret;
-    opd_tensor *t = opd_arg_tensor(call, 0), *value, *one, **out;
+    opd_tensor *t = opd_arg_tensor(call, 0), *value, **out;
     opdi_state *state = &call->th->state;
     const opdi_state was = *state;
+    uint64_t m;
     int dim, i, rc;
     int32_t k, n;
     if (!t || !layer) { return -1; }
     value = opd_batch_value(t, &dim);
-    if (dim < 0 || op->nrets != 1 || op->written_args) { return opdi_batch_missing(call, ""); }
-    one = opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype,
-                         t->backend);
-    if (!one) { return -1; }
-    opdi_ref_up(&t->storage->refs);
-    if (!(one = opdi_own(one))) { return -1; }
+    if (dim < 0) { return opdi_batch_missing(call, ": self is the same for all examples"); }
+    if (op->nrets != 1) { return opdi_batch_missing(call, ""); }
     memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
-    args[0].u.t = one;
+    for (m = op->tensor_args; m; m &= m - 1) {
+        opd_value *v = &args[opdi_low_bit(m)];
+        if (v->tag == OPD_TAG_TENSOR && !(v->u.t = opdi_batch_alias(v->u.t))) { return -1; }
+    }
     state->include &= ~OPDI_FRONT_BIT;
     state->no_grad = 1;
     rc = opd_call_all(call->op, &ret, args, op->nargs);
@@ -19030,7 +19205,14 @@ int opd_batch_view(opd_call *call) {
     for (k = 0; k < n; k++) {
         const opd_tensor *r = ret.tag == OPD_TAG_TENSORS ? ret.u.tensors[k] : ret.u.t;
         int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1];
-        if (r->storage != t->storage || r->dtype != t->dtype) { return opdi_batch_missing(call, " of this dtype"); }
+        if (r->storage != t->storage) {
+            return opdi_batch_missing(call, ": its result does not look at the memory of self");
+        }
+        if (r->dtype != t->dtype && ret.tag == OPD_TAG_TENSOR) {      /* along the last dim */
+            args[0].u.t = opd_batch_front(value, dim);
+            return !args[0].u.t || opd_call_all(call->op, &ret, args, op->nargs) ? -1
+                : opd_batch_return(call, ret.u.t, 0);
+        }
         if (r->ndim == OPD_MAX_DIMS) {
             return opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
         }
@@ -19041,7 +19223,41 @@ int opd_batch_view(opd_call *call) {
                                      opd_value_int(opd_offset(r)));
         if (!out[k]) { return -1; }
     }
+    if (op->written_args) { return opdi_batch_become(t, out[0]) ? -1 : opd_return_tensor(call, t); }
     return ret.tag == OPD_TAG_TENSORS ? opd_batch_return_list(call, out, n, 0) : opd_batch_return(call, out[0], 0);
+}
+
+//-- Questions about sizes and the like: one example's.
+static int opdi_batch_ask(opd_call *call) { return OPDI_ACQUIRE(&call->op->card)->desc.any(call); }
+
+//-- The numbers decide what the result's sizes are.
+static int opdi_batch_dynamic(opd_call *call) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "vmap: We do not support batching operators that can output dynamic shape. "
+                    "Attempted to vmap over %s.", call->op->name);
+}
+static int opdi_batch_item(opd_call *call) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap "
+                    "over calling .item() on a Tensor, please try to rewrite what you're doing with other operations "
+                    "(%s).", call->op->name);
+}
+
+//-- detach_: of the value.
+static int opdi_batch_detach_(opd_call *call) {
+    opd_tensor *t = opd_arg_tensor(call, 0), *v = opd_detach(opdi_batch_front_arg(call, 0));
+    return !v || opdi_batch_become(t, v) ? -1 : opd_return_tensor(call, t);
+}
+//-- resize_, resize_as_: what there is of each example, if that is enough.
+static int opdi_batch_resize(opd_call *call) {
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    const opd_value *to = &call->args[1];
+    int64_t numel;
+    if (opdi_batch_check_written(call)) { return -1; }
+    numel = to->tag == OPD_TAG_TENSOR ? to->u.t->numel : opdi_count(to->u.ints, (int)to->n, 1);
+    if (numel >= 0 && (numel > t->numel || !(t->flags & OPDI_CONTIGUOUS))) {
+        return opdi_batch_missing(call, " to more elements than an example has, or of examples that are not "
+                                  "contiguous");
+    }
+    return numel < 0 ? -1 : opd_batch_view(call);
 }
 
 //-- Which arguments of an operator are dims of its first tensor, by their names in ATen.
@@ -19128,40 +19344,119 @@ int opd_batch_shift_dim(opd_call *call) {
     return 0;
 }
 
-int opd_batch_matmul(opd_call *call) { return opd_batch_loop(call); }
+//-- Two factors as torch.matmul's, whose dims before the last two broadcast: the examples are one more.
+int opd_batch_matmul(opd_call *call) {
+    opd_op *op = call->op;
+    opd_value args[OPD_MAX_ARGS];
+    opd_tensor *r;
+    uint64_t m = op->tensor_args;
+    int at[2], ndim[2], k, dim, most;
+    if (op->list_args || op->written_args || op->nrets != 1) { return opd_batch_loop(call); }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    for (k = 0; k < 2 && m; k++, m &= m - 1) {
+        at[k] = opdi_low_bit(m);
+        ndim[k] = args[at[k]].tag == OPD_TAG_TENSOR ? args[at[k]].u.t->ndim : 0;
+    }
+    if (k < 2 || m || ndim[0] == 0 || ndim[1] == 0) { return opdi_batch_unfit(call); }
+    most = OPDI_MAX(2, OPDI_MAX(ndim[0], ndim[1]));
+    for (k = 0; k < 2; k++) {
+        opd_tensor *t = opd_batch_arg(call, at[k], &dim);
+        if (dim >= 0) { t = opd_batch_front(t, dim); }
+        if (ndim[k] == 1) { t = opd_unsqueeze(t, k ? -1 : -2); }
+        if (!(args[at[k]].u.t = dim < 0 ? t : opdi_batch_pad(t, most))) { return -1; }
+    }
+    r = opd_call_op(op, args, op->nargs);
+    if (ndim[0] == 1) { r = opd_squeeze_dim(r, -2); }
+    if (ndim[1] == 1) { r = opd_squeeze_dim(r, -1); }
+    return opd_batch_return(call, r, 0);
+}
 
-//-- Factories that take sizes and dtype from a tensor: new_zeros, empty_like.
-int opd_batch_factory(opd_call *call) { return opd_batch_loop(call); }
+//-- The argument of that name; -1.
+static int opdi_batch_named(const opd_op *op, const char *name) {
+    int i;
+    for (i = op->nargs; i-- > 0 && strcmp(op->schema->args[i].name, name) != 0;) { }
+    return i;
+}
+
+//-- A fresh tensor's sizes (and strides) with room for the examples in front.
+static int opdi_batch_enlarge(opd_call *call, opd_value *args, int at) {
+    const int64_t n = args[at].n;
+    const bool strided = opdi_batch_named(call->op, "stride") == at + 1 && args[at + 1].n == n;
+    int64_t *sizes = (int64_t *)opdi_scope_alloc(2 * ((size_t)n + 1) * sizeof *sizes), *strides = sizes + n + 1, i;
+    if (!sizes) { return -1; }
+    sizes[0] = call->th->rule->size;
+    strides[0] = 1;
+    for (i = 0; i < n; i++) {
+        sizes[i + 1] = args[at].u.ints[i];
+        if (!strided) { continue; }
+        strides[i + 1] = args[at + 1].u.ints[i];
+        if (sizes[i + 1] > 0 && strides[i + 1] > 0 && (sizes[i + 1] - 1 > (INT64_MAX / 4 - strides[0]) / strides[i + 1])) {
+            return opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
+        }
+        strides[0] += sizes[i + 1] > 0 ? (sizes[i + 1] - 1) * strides[i + 1] : 0;
+    }
+    args[at] = opd_value_ints(sizes, n + 1);
+    if (strided) { args[at + 1] = opd_value_ints(strides, n + 1); }
+    return 0;
+}
+
+//-- Factories, which take sizes from an argument, or from a tensor, and values from the random numbers or nowhere.
+int opd_batch_factory(opd_call *call) {
+    opd_op *op = call->op;
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opd_tensor *self = op->tensor_args & 1 && call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
+    const int at = opdi_batch_named(op, "size"), format = opdi_batch_named(op, "memory_format");
+    int dim = -1;
+    if (!call->th->rule || op->nrets != 1 || op->list_args) { return opd_batch_loop(call); }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    if (self) { args[0].u.t = opd_batch_value(self, &dim); }
+    if (opdi_op_is_random(op) && call->th->rule->randomness == OPD_RANDOM_SAME) {
+        if (dim >= 0) {                           /* one draw, of the sizes that one example has */
+            args[0].u.t = opd_new_empty_strided(args[0].u.t, opd_ints_of(self->dims, self->ndim),
+                                                opd_ints_of(self->dims + self->ndim, self->ndim));
+            dim = -1;
+        }
+    } else if (at >= 0) {
+        if (opdi_batch_enlarge(call, args, at)) { return -1; }
+        dim = 0;
+    } else if (self) {
+        const bool keep = format < 0 || args[format].tag != OPD_TAG_INT || args[format].u.i == 1;       /* preserve */
+        if (dim < 0 || !keep) { args[0].u.t = opd_batch_front(args[0].u.t, dim); dim = 0; }
+        if (!keep) { args[format].u.i = 0; }
+    } else { return opdi_batch_each(call); }
+    if ((self && !args[0].u.t) || opd_call_all(op, rets, args, op->nargs)) { return -1; }
+    return opd_batch_return(call, rets[0].u.t, dim);
+}
 
 //-- An in-place or out= form without a rule of its own: the functional form, then a copy.
 static int opdi_batch_derived(opd_call *call, const opdi_card *card) {
     opdi_thread *th = call->th;
     opdi_layer *const rule = th->rule, *const top = th->layer;
+    const opd_value *w = &call->args[opdi_low_bit(call->op->written_args)];
     opd_tensor *targets[OPDI_MAX_RETURNS];
+    opd_tensor *const *to = w->tag == OPD_TAG_TENSORS ? w->u.tensors : targets;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_op *base = card->base->op;
-    int i, n = opdi_derived_targets(call, card, targets), rc;
-    if (opdi_derived_args(call, card, targets[0], args)) { return -1; }
+    int i, n = w->tag == OPD_TAG_TENSORS ? w->n : opdi_derived_targets(call, card, targets), rc;
+    if (opdi_derived_args(call, card, n ? to[0] : NULL, args)) { return -1; }
     opdi_layer_set(th, rule);
     th->rule = NULL;
     rc = opd_call_all(base, rets, args, base->nargs);
-    for (i = 0; i < n && i < base->nrets && rc == 0; i++) {
-        opd_tensor *got = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
-        if (!got || got == targets[i]) { continue; }
-        if (!opdi_has_sizes(targets[i], got->dims, got->ndim)) {
-            char a[256], b[256];
-            rc = opd_fail(OPD_ERROR_SHAPE, "output with shape %s doesn't match the broadcast shape %s",
-                          opdi_sizes_text(targets[i]->dims, targets[i]->ndim, a, sizeof a),
-                          opdi_sizes_text(got->dims, got->ndim, b, sizeof b));
-        } else if (!opd_can_cast((opd_scalar_type)got->dtype, (opd_scalar_type)targets[i]->dtype)) {
-            rc = opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
-                          opd_dtype_cname((opd_scalar_type)got->dtype),
-                          opd_dtype_cname((opd_scalar_type)targets[i]->dtype));
-        } else { rc = opd_copy_(targets[i], got) ? 0 : -1; }
-    }
     th->rule = rule;
+    if (rc == 0 && w->tag == OPD_TAG_TENSORS && rets[0].n != n) {
+        rc = opd_fail(OPD_ERROR_ARGUMENT, "%s(): expected %d out tensors, but got %d", call->op->schema->name,
+                      (int)rets[0].n, n);
+    }
+    for (i = 0; i < n && rc == 0; i++) {
+        opd_tensor *got = w->tag == OPD_TAG_TENSORS ? rets[0].u.tensors[i]
+            : i < base->nrets && rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
+        if (!got || got == to[i]) { continue; }
+        if (opdi_batched_at(got, rule->level) && !opdi_batched_at(to[i], rule->level)) {
+            rc = opdi_batch_no_room(call, card->inplace ? "self" : "out");
+        } else { rc = opdi_derived_copy(to[i], got, false); }
+    }
     opdi_layer_set(th, top);
-    for (i = 0; i < call->op->nrets && rc == 0; i++) { rc = opd_return_tensor(call, targets[i]); }
+    for (i = 0; i < call->op->nrets && rc == 0; i++) { rc = opd_return_tensor(call, to[i]); }
     return rc;
 }
 
@@ -19182,7 +19477,7 @@ static bool opdi_is_view_op(const opd_op *op) {
 
 OPDI_COLD_END
 
-static int opdi_batch_random(opd_call *call);
+static int opdi_batch_random(opd_call *call, const opdi_card *card);
 //-- The kernel at FuncTorchBatched of every operator: its card's rule; what has none is composed of others, or goes
 //-- through the loop.
 static int opdi_batched_kernel(opd_call *call) {
@@ -19190,10 +19485,9 @@ static int opdi_batched_kernel(opd_call *call) {
     const opdi_layer *layer = call->th->rule;
     opd_vmap_rule rule = card ? card->desc.vmap : NULL;
     if (!layer) { return opdi_batch_escaped(call); }
-    if (!opdi_any_batched(call->op, call->args, layer->level)) {
-        return opdi_op_is_random(call->op) ? opdi_batch_random(call) : opdi_batch_escaped(call);
-    }
-    if (opdi_op_is_random(call->op) && rule != opd_batch_decompose) { return opdi_batch_random(call); }
+    if (opdi_op_is_random(call->op)) {
+        if (rule != opd_batch_decompose) { return opdi_batch_random(call, card); }
+    } else if (!opdi_any_batched(call->op, call->args, layer->level)) { return opdi_batch_escaped(call); }
     if (OPDI_UNLIKELY(card && card->base != NULL)) {
         rule = card->base->desc.vmap;
         if (!card->inplace || rule != opd_batch_pointwise) { return opdi_batch_derived(call, card); }
@@ -19204,15 +19498,79 @@ static int opdi_batched_kernel(opd_call *call) {
 
 OPDI_COLD_BEGIN
 
-//-- Random operators: refused, drawn once, or drawn for each example.
-static int opdi_batch_random(opd_call *call) {
-    switch (call->th->rule->randomness) {
-    case OPD_RANDOM_ERROR: default:
+//-- One draw cannot serve examples whose parameters differ; self of a draw in place is none.
+static int opdi_batch_check_same(const opd_call *call) {
+    const opd_op *op = call->op;
+    uint64_t m;
+    bool other = opdi_any_listed(call);
+    for (m = op->tensor_args & ~op->written_args; m; m &= m - 1) {
+        const opd_value *v = &call->args[opdi_low_bit(m)];
+        other = other || (v->tag == OPD_TAG_TENSOR && opdi_batched_at(v->u.t, call->th->rule->level));
+    }
+    return !other ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "Vmap does not currently support same randomness with a batched "
+                                 "tensor input");
+}
+
+//-- One draw for all examples.
+static int opdi_batch_draw_once(opd_call *call) {
+    opd_op *op = call->op;
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opd_tensor *self = (op->written_args & 1) && call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL, *value;
+    int i, dim = -1;
+    if (opdi_batch_check_same(call)) { return -1; }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    value = opd_batch_value(self, &dim);
+    if (dim >= 0 && !(args[0].u.t = opd_new_empty(value, opd_ints_of(self->dims, self->ndim)))) { return -1; }
+    if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
+    if (dim >= 0 && !opd_copy_(value, opd_unsqueeze(args[0].u.t, dim))) { return -1; }
+    for (i = 0; i < op->nrets; i++) {
+        if (opd_return_value(call, op->ret_alias[i] >= 0 ? call->args[op->ret_alias[i]] : rets[i])) { return -1; }
+    }
+    return 0;
+}
+
+//-- Draws for each element, in place or with parameters that are tensors: bernoulli_, normal.
+static int opdi_batch_drawn(opd_call *call) {
+    const opd_op *op = call->op;
+    const opd_value *const was = call->args;
+    opd_value args[OPD_MAX_ARGS];
+    const int i = opdi_low_bit(op->tensor_args);
+    opd_tensor *t;
+    int rc;
+    if (call->th->rule->randomness == OPD_RANDOM_SAME) { return opdi_batch_draw_once(call); }
+    if (opdi_batched_at(was[i].u.t, call->th->rule->level)) { return opd_batch_pointwise(call); }
+    if (op->written_args) {
+        if (opdi_any_batched(op, was, call->th->rule->level)) { return opdi_batch_check_written(call); }
+        return opd_fail(OPD_ERROR_ARGUMENT, "vmap: Cannot ask for different inplace randomness on an unbatched tensor. "
+                        "This will appear like same randomness.");
+    }
+    memcpy(args, was, (size_t)op->nargs * sizeof *args);
+    if (!(t = opd_batch_front(args[i].u.t, -1)) ||
+        !(args[i].u.t = opdi_own(opdi_batch_wrap(t, 0, call->th->rule->level)))) { return -1; }
+    call->args = args;
+    rc = opd_batch_pointwise(call);
+    call->args = was;
+    return rc;
+}
+
+//-- Random operators: refused, drawn once for all examples, or for each.  Their rules run also where nothing is batched.
+static int opdi_batch_random(opd_call *call, const opdi_card *card) {
+    const opd_vmap_rule rule = card ? card->desc.vmap : NULL;
+    if (card && card->base) {
+        return card->inplace ? opdi_batch_derived(call, card)
+            : opd_fail(OPD_ERROR_ARGUMENT, "vmap: We do not support calling out variants of random operations inside of "
+                       "vmap. Please use non-out variants as a workaround");
+    }
+    if (call->th->rule->randomness == OPD_RANDOM_ERROR && opd_schema_is_nondeterministic(call->op->schema, call->args)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "vmap: called random operation while in randomness error mode. Please "
                         "either use the 'same' or 'different' randomness flags on vmap or perform the randomness "
-                        "operation out of vmap (%s)", call->op->name);
-    case OPD_RANDOM_SAME: case OPD_RANDOM_DIFFERENT: return opd_batch_loop(call);
+                        "operation out of vmap");
     }
+    if (rule && rule != opd_batch_loop) { return rule(call); }
+    if (call->th->rule->randomness == OPD_RANDOM_DIFFERENT) {
+        return opdi_batch_check_loop(call) ? -1 : opdi_batch_each(call);
+    }
+    return opdi_batch_draw_once(call);
 }
 
 //-- vmap ---------------------------------------------------------------------------------------------------------
@@ -23662,6 +24020,245 @@ opd_plugin *opd_load_inline(const char *name, const char *source, const char *fl
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
+//  >>exchange   DLPack
+//
+//  Tensors from and for other programs.  Uses tensors, storages of foreign memory and, to pin whose deleter it is,
+//  plug-ins; no operator.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+//-- DLPack -------------------------------------------------------------------------------------------------------
+//
+//  The structs have names of their own here, so that dlpack.h may be included beside; the compiler is told that they
+//  are the same memory.
+
+#if defined(__GNUC__)
+#define OPDI_MAY_ALIAS __attribute__((may_alias))
+#else
+#define OPDI_MAY_ALIAS
+#endif
+typedef struct OPDI_MAY_ALIAS opdi_dl_tensor {
+    void *data;                  /* opaque on some devices; the first element is byte_offset further */
+    int32_t device_type, device_id;
+    int32_t ndim;
+    uint8_t code, bits;          /* of the dtype */
+    uint16_t lanes;
+    int64_t *sizes, *strides;    /* strides in elements; NULL: contiguous */
+    uint64_t byte_offset;
+} opdi_dl_tensor;
+typedef struct OPDI_MAY_ALIAS opdi_dl_versioned {
+    uint32_t major, minor;
+    void *context;
+    void (*deleter)(struct DLManagedTensorVersioned *self);
+    uint64_t flags;
+    opdi_dl_tensor tensor;
+} opdi_dl_versioned;
+typedef struct OPDI_MAY_ALIAS opdi_dl_unversioned {
+    opdi_dl_tensor tensor;
+    void *context;
+    void (*deleter)(struct DLManagedTensor *self);
+} opdi_dl_unversioned;
+
+enum { OPDI_DL_INT, OPDI_DL_UINT, OPDI_DL_FLOAT, OPDI_DL_OPAQUE, OPDI_DL_BFLOAT, OPDI_DL_COMPLEX, OPDI_DL_BOOL };
+/* The first row of a backend is what its tensors are exported as. */
+static const struct { int type, backend; } opdi_dl_devices[] = {
+    {1, OPD_CPU}, {2, OPD_CUDA}, {3, OPD_CPU}, {8, OPD_MPS}, {10, OPD_HIP}, {11, OPD_CPU}, {12, OPD_PRIVATEUSE1},
+    {14, OPD_XPU}};
+
+static int opdi_dl_code(opd_scalar_type dtype) {
+    const int kind = opdi_dtype(dtype)->kind;
+    return dtype == OPD_UINT8 ? OPDI_DL_UINT : dtype == OPD_BFLOAT16 ? OPDI_DL_BFLOAT : kind == OPDI_CLASS_INT
+        ? OPDI_DL_INT : kind == OPDI_CLASS_FLOAT ? OPDI_DL_FLOAT : kind == OPDI_CLASS_BOOL ? OPDI_DL_BOOL
+        : OPDI_DL_COMPLEX;
+}
+static opd_scalar_type opdi_dl_dtype(const opdi_dl_tensor *d) {
+    static const char *const names[] = {"kInt", "kUInt", "kFloat", NULL, "kBfloat", "kComplex", "kDLBool"};
+    int i;
+    if (d->lanes != 1) {
+        (void)opd_fail(OPD_ERROR_DTYPE, "DLPack: lanes != 1 are not supported, this tensor has %d", (int)d->lanes);
+        return OPD_DTYPE_NONE;
+    }
+    for (i = 0; i < 16; i++) {
+        const opd_scalar_type dtype = (opd_scalar_type)i;
+        if (opd_dtype_size(dtype) * 8 == d->bits && d->bits && opdi_dl_code(dtype) == d->code) { return dtype; }
+    }
+    if (d->code <= OPDI_DL_BOOL && names[d->code]) {
+        (void)opd_fail(OPD_ERROR_DTYPE, "DLPack: Unsupported %s bits %d", names[d->code], (int)d->bits);
+    } else {
+        (void)opd_fail(OPD_ERROR_DTYPE, "DLPack: Unsupported code %d", (int)d->code);
+    }
+    return OPD_DTYPE_NONE;
+}
+
+/* What an exported tensor is held by. */
+typedef struct opdi_dl_export {
+    union { opdi_dl_versioned versioned; opdi_dl_unversioned unversioned; } u;
+    opd_tensor *held;            /* shares the storage, whatever memory the tensor is given later */
+    size_t bytes;                /* of this, with the sizes and strides behind it */
+} opdi_dl_export;
+static void opdi_dl_export_free(opdi_dl_export *e) {
+    opd_release(e->held);
+    opdi_free(e, e->bytes);
+}
+static void opdi_dl_release_versioned(struct DLManagedTensorVersioned *self) {
+    opdi_dl_export_free((opdi_dl_export *)((opdi_dl_versioned *)(void *)self)->context);
+}
+static void opdi_dl_release_unversioned(struct DLManagedTensor *self) {
+    opdi_dl_export_free((opdi_dl_export *)((opdi_dl_unversioned *)(void *)self)->context);
+}
+
+//-- Memory that can be read by itself: t's first element, in *data.  0, or -1 with an error.
+static int opdi_memory_of(const opd_tensor *t, const char *who, void **data) {
+    if (opdi_null_tensor(t, who)) { return -1; }
+    *data = opdi_on_device(t) && !(t->flags & OPDI_BATCHED) ? opd_device_data(t, (opd_backend)t->backend)
+        : opd_data(t);
+    if (!opd_ok()) { return -1; }
+    if (t->backend == OPD_META || (t->meta && t->meta->inner)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: this tensor has no memory (%s)", who,
+                        t->meta && t->meta->inner ? "it stands for another one" : "it is on meta");
+    }
+    return 0;
+}
+
+static opdi_dl_export *opdi_dl_pack(opd_tensor *t, const char *who, bool versioned, opdi_dl_tensor **d) {
+    opdi_dl_export *e;
+    int64_t *dims;
+    void *data;
+    size_t bytes, k = 0, rows = sizeof opdi_dl_devices / sizeof opdi_dl_devices[0];
+    int i;
+    if (!opd_ok()) { return NULL; }
+    if (t && opdi_requires_grad(t)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: Can't export tensors that require gradient, use tensor.detach()", who);
+        return NULL;
+    }
+    if (opdi_memory_of(t, who, &data)) { return NULL; }
+    while (k < rows && opdi_dl_devices[k].backend != t->backend) { k++; }
+    if (k == rows) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: Cannot pack tensors on %s", who, opdi_device_name(t->backend));
+        return NULL;
+    }
+    bytes = sizeof *e + 2 * (size_t)t->ndim * sizeof(int64_t);
+    e = (opdi_dl_export *)opdi_alloc(bytes);
+    if (!e) { return NULL; }
+    memset(e, 0, sizeof *e);
+    e->bytes = bytes;
+    e->held = opdi_shallow_copy(t);
+    if (!e->held) { opdi_free(e, bytes); return NULL; }
+    dims = (int64_t *)(void *)(e + 1);
+    *d = versioned ? &e->u.versioned.tensor : &e->u.unversioned.tensor;
+    (*d)->data = t->numel ? data : NULL;
+    (*d)->device_type = opdi_dl_devices[k].type;
+    (*d)->device_id = opdi_on_device(t) ? t->storage->index : 0;
+    (*d)->ndim = t->ndim;
+    (*d)->code = (uint8_t)opdi_dl_code((opd_scalar_type)t->dtype);
+    (*d)->bits = (uint8_t)(8 * opd_dtype_size((opd_scalar_type)t->dtype));
+    (*d)->lanes = 1;
+    (*d)->sizes = dims;
+    (*d)->strides = dims + t->ndim;
+    for (i = 0; i < t->ndim; i++) {               /* strides that say nothing are 1, as in PyTorch */
+        dims[i] = t->dims[i];
+        dims[t->ndim + i] = t->dims[i] < 2 ? 1 : t->dims[t->ndim + i];
+    }
+    return e;
+}
+
+struct DLManagedTensorVersioned *opd_dlpack_export(opd_tensor *t, unsigned flags) {
+    opdi_dl_tensor *d;
+    opdi_dl_export *e = opdi_dl_pack(t, "opd_dlpack_export", true, &d);
+    if (!e) { return NULL; }
+    e->u.versioned.major = 1;
+    e->u.versioned.minor = 1;
+    e->u.versioned.flags = flags & (OPD_DLPACK_READ_ONLY | OPD_DLPACK_IS_COPIED);
+    e->u.versioned.context = e;
+    e->u.versioned.deleter = opdi_dl_release_versioned;
+    return (struct DLManagedTensorVersioned *)(void *)&e->u.versioned;
+}
+struct DLManagedTensor *opd_dlpack_export_unversioned(opd_tensor *t) {
+    opdi_dl_tensor *d;
+    opdi_dl_export *e = opdi_dl_pack(t, "opd_dlpack_export_unversioned", false, &d);
+    if (!e) { return NULL; }
+    e->u.unversioned.context = e;
+    e->u.unversioned.deleter = opdi_dl_release_unversioned;
+    return (struct DLManagedTensor *)(void *)&e->u.unversioned;
+}
+
+static void opdi_dl_drop_versioned(void *data, void *user) {
+    opdi_dl_versioned *m = (opdi_dl_versioned *)user;
+    (void)data;
+    if (m->deleter) { m->deleter((struct DLManagedTensorVersioned *)user); }
+}
+static void opdi_dl_drop_unversioned(void *data, void *user) {
+    opdi_dl_unversioned *m = (opdi_dl_unversioned *)user;
+    (void)data;
+    if (m->deleter) { m->deleter((struct DLManagedTensor *)user); }
+}
+
+//-- Whether a struct from outside describes a tensor that can be had; then where it is and what it holds.
+static int opdi_dl_check(const opdi_dl_tensor *d, opd_scalar_type *dtype, opd_device *device, char **data) {
+    const size_t rows = sizeof opdi_dl_devices / sizeof opdi_dl_devices[0];
+    size_t k = 0, element;
+    *dtype = opdi_dl_dtype(d);
+    if (*dtype == OPD_DTYPE_NONE) { return -1; }
+    while (k < rows && opdi_dl_devices[k].type != d->device_type) { k++; }
+    if (k == rows) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "DLPack: Unsupported device_type: %d", (int)d->device_type);
+    }
+    *device = opd_device_of((opd_backend)opdi_dl_devices[k].backend, opdi_dl_devices[k].backend == OPD_CPU ? -1
+                            : d->device_id);
+    if (d->ndim < 0 || d->ndim > OPD_MAX_DIMS || (d->ndim && !d->sizes)) {
+        return opd_fail(OPD_ERROR_SHAPE, "DLPack: a tensor has 0 to %d dimensions, not %d%s", OPD_MAX_DIMS,
+                        (int)d->ndim, d->sizes ? "" : " at NULL");
+    }
+    *data = d->data ? (char *)d->data + d->byte_offset : NULL;
+    element = opd_dtype_is_complex(*dtype) ? opd_dtype_size(*dtype) / 2 : opd_dtype_size(*dtype);
+    if ((uintptr_t)*data % element) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "DLPack: the first element (byte_offset %llu) is not aligned to %d bytes",
+                        (unsigned long long)d->byte_offset, (int)element);
+    }
+    return 0;
+}
+//-- Takes over what `drop(NULL, managed)` gives back, by code at the address `code`; so also when something was wrong.
+static opd_tensor *opdi_dl_unpack(const opdi_dl_tensor *d, void (*drop)(void *, void *), void *managed,
+                                  uintptr_t code) {
+    opd_scalar_type dtype;
+    opd_device device;
+    opd_tensor *t;
+    char *data;
+    if (!opd_ok() || opdi_dl_check(d, &dtype, &device, &data)) { drop(NULL, managed); return NULL; }
+    t = opd_tensor_wrap_on(data, opd_ints_of(d->sizes, d->ndim), d->strides, dtype, device, drop, managed);
+    if (t) {
+        opdi_foreign *f = (opdi_foreign *)(void *)t->storage;
+        if (!f->plugin) { f->plugin = opdi_plugin_hold(code); }
+    }
+    return t;
+}
+
+opd_tensor *opd_dlpack_import(struct DLManagedTensorVersioned *managed, unsigned *flags) {
+    const opdi_dl_versioned *m = (const opdi_dl_versioned *)(void *)managed;
+    if (flags) { *flags = 0; }
+    if (!m) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import: the struct is NULL"); return NULL; }
+    if (m->major != 1) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import: a struct of DLPack %u.%u, this is 1.1",
+                       (unsigned)m->major, (unsigned)m->minor);
+    } else if ((m->flags & OPD_DLPACK_READ_ONLY) && !flags) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import: the tensor is read-only: take its flags, and do not "
+                       "write into it");
+    } else if (flags) {
+        *flags = (unsigned)(m->flags & (OPD_DLPACK_READ_ONLY | OPD_DLPACK_IS_COPIED));
+    }
+    return opdi_dl_unpack(&m->tensor, opdi_dl_drop_versioned, managed, (uintptr_t)m->deleter);
+}
+opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *managed) {
+    const opdi_dl_unversioned *m = (const opdi_dl_unversioned *)(void *)managed;
+    if (m) { return opdi_dl_unpack(&m->tensor, opdi_dl_drop_unversioned, managed, (uintptr_t)m->deleter); }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import_unversioned: the struct is NULL");
+    return NULL;
+}
+
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
 //  >>hooks      handles of nodes, hooks, saved-tensor hooks, checkpoints, anomaly mode
 //
 //  What few nodes and leaves have stands in an opdi_extra, which a leaf finds through its opdi_meta, and a node through
@@ -27112,8 +27709,12 @@ OPDI_DOT_PLAIN(double, f64)
 #define OPDI_DOT(name, attribute, T, V) \
     attribute static T name(int64_t k, const T *a, const T *x) { \
         enum { W = (int)(sizeof(V) / sizeof(T)) }; \
+        typedef T H __attribute__((vector_size(sizeof(V) / 2))); \
+        typedef T Q __attribute__((vector_size(sizeof(V) / 4))); \
         V s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0}; \
-        T lanes[W], sum = 0; \
+        H half[2]; \
+        Q quarter[2]; \
+        T lanes[W / 4], sum = 0; \
         int64_t t = 0; \
         for (; t + 4 * W <= k; t += 4 * W) { \
             const V *p = (const V *)(const void *)(a + t), *q = (const V *)(const void *)(x + t); \
@@ -27124,8 +27725,12 @@ OPDI_DOT_PLAIN(double, f64)
         } \
         for (; t + W <= k; t += W) s0 += *(const V *)(const void *)(a + t) * *(const V *)(const void *)(x + t); \
         s0 = (s0 + s1) + (s2 + s3); \
-        memcpy(lanes, &s0, sizeof lanes); \
-        for (int w = W / 2; w > 0; w /= 2) \
+        memcpy(half, &s0, sizeof half); \
+        half[0] += half[1]; \
+        memcpy(quarter, &half[0], sizeof quarter); \
+        quarter[0] += quarter[1]; \
+        memcpy(lanes, &quarter[0], sizeof lanes); \
+        for (int w = W / 8; w > 0; w /= 2) \
             for (int l = 0; l < w; l++) lanes[l] += lanes[l + w]; \
         for (; t < k; t++) sum += a[t] * x[t]; \
         return lanes[0] + sum; \
@@ -27156,19 +27761,70 @@ OPDI_AVX512 static void opdi_gemv_cols_avx512(const opdi_gemv_job *g, int64_t i,
 }
 #endif
 
-static void opdi_gemv_rows(const opdi_gemv_job *g, int64_t i, int64_t m, void *y) {
-    float (*f32)(int64_t, const float *, const float *) = opdi_dot_f32;
-    double (*f64)(int64_t, const double *, const double *) = opdi_dot_f64;
+static double opdi_dot(size_t size, int64_t k, const void *a, const void *x) {
+    const float *f = (const float *)a, *g = (const float *)x;
+    const double *d = (const double *)a, *e = (const double *)x;
 #if defined(OPDI_X86)
-    int level = opdi_cpu_level();
-    if (level == 1) { f32 = opdi_dot_f32_avx2; f64 = opdi_dot_f64_avx2; }
-    if (level == 2) { f32 = opdi_dot_f32_avx512; f64 = opdi_dot_f64_avx512; }
+    const int level = opdi_cpu_level();
+    if (level == 2) return size == 4 ? (double)opdi_dot_f32_avx512(k, f, g) : opdi_dot_f64_avx512(k, d, e);
+    if (level == 1) return size == 4 ? (double)opdi_dot_f32_avx2(k, f, g) : opdi_dot_f64_avx2(k, d, e);
 #endif
+    return size == 4 ? (double)opdi_dot_f32(k, f, g) : opdi_dot_f64(k, d, e);
+}
+
+static void opdi_gemv_rows(const opdi_gemv_job *g, int64_t i, int64_t m, void *y) {
     for (int64_t r = 0; r < m; r++) {
-        const void *a = g->a + (i + r) * g->rs * (int64_t)g->size, *x = g->x;
-        if (g->size == 4) ((float *)y)[r] = f32(g->k, (const float *)a, (const float *)x);
-        else ((double *)y)[r] = f64(g->k, (const double *)a, (const double *)x);
+        const double s = opdi_dot(g->size, g->k, g->a + (i + r) * g->rs * (int64_t)g->size, g->x);
+        if (g->size == 4) ((float *)y)[r] = (float)s;
+        else ((double *)y)[r] = s;
     }
+}
+
+/* Rows of C [m, n], rs elements apart, are numbers a, as apart, times b.  What is larger than caches goes past them. */
+#define OPDI_OUTER(name, attribute, T, W, STREAM) \
+    attribute static void name(int64_t m, int64_t n, const T *a, int64_t as, const T *b, T *c, int64_t rs, \
+                               int stream) { \
+        typedef T V __attribute__((vector_size(W * sizeof(T)), aligned(sizeof(T)), may_alias)); \
+        for (int64_t i = 0; i < m; i++) { \
+            const T s = a[i * as]; \
+            T *to = c + i * rs; \
+            int64_t j = 0; \
+            for (; j + W <= n; j += W) { \
+                const V v = *(const V *)(const void *)(b + j) * s; \
+                if (stream) STREAM(to + j, v); \
+                else *(V *)(void *)(to + j) = v; \
+            } \
+            for (; j < n; j++) to[j] = s * b[j]; \
+        } \
+    }
+#if defined(OPDI_X86)
+#if defined(__clang__)
+typedef float opdi_line_f32 __attribute__((vector_size(32)));
+typedef double opdi_line_f64 __attribute__((vector_size(32)));
+#define OPDI_STREAM_F32(p, v) __builtin_nontemporal_store((opdi_line_f32)(v), (opdi_line_f32 *)(void *)(p))
+#define OPDI_STREAM_F64(p, v) __builtin_nontemporal_store((opdi_line_f64)(v), (opdi_line_f64 *)(void *)(p))
+#else
+#define OPDI_STREAM_F32(p, v) __builtin_ia32_movntps256(p, v)
+#define OPDI_STREAM_F64(p, v) __builtin_ia32_movntpd256(p, v)
+#endif
+OPDI_OUTER(opdi_outer_f32_avx2, OPDI_AVX2, float, 8, OPDI_STREAM_F32)
+OPDI_OUTER(opdi_outer_f64_avx2, OPDI_AVX2, double, 4, OPDI_STREAM_F64)
+#endif
+
+/* C = a b^T where that has a loop of its own: 1; else 0. */
+static int opdi_outer_try(size_t size, int64_t m, int64_t n, const void *a, int64_t as, const void *b, void *c,
+                          int64_t rs, bool large) {
+#if defined(OPDI_X86)
+    const int stream = large && ((uintptr_t)c & 31) == 0 && rs * (int64_t)size % 32 == 0;
+    if (opdi_cpu_level() == 0) return 0;
+    if (size == 4) opdi_outer_f32_avx2(m, n, (const float *)a, as, (const float *)b, (float *)c, rs, stream);
+    else opdi_outer_f64_avx2(m, n, (const double *)a, as, (const double *)b, (double *)c, rs, stream);
+    if (stream) __builtin_ia32_sfence();
+    return 1;
+#else
+    (void)size; (void)m; (void)n; (void)a; (void)as; (void)b; (void)c; (void)rs; (void)large;
+    return 0;
+#endif
 }
 
 /* The last m < 16 rows of a matrix by columns */
@@ -29175,13 +29831,30 @@ static int opdi_fill_Tensor_backward(opd_backward_call *bw) {
     OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_POINTWISE, NULL, out_, cases_)
 OPDI_CARD_FILL(fill__Scalar, "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", opdi_fill_Scalar_kernel,
                opdi_fill_backward, NULL, "[2,3], 2")
-OPDI_CARD_FILL(fill__Tensor, "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", opdi_fill_Tensor_kernel,
-               opdi_fill_Tensor_backward, NULL, "[2,3], []")
+/* vmap: a value for each example is copied. */
+static int opdi_fill_copied(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *value = opd_arg_tensor(call, 1);
+    if (value->ndim != 0) { return opdi_fill_Tensor_kernel(call); }
+    if (call->op->written_args) { return opd_return_tensor(call, opd_copy_(self, value)); }
+    value = opd_expand(opd_to_dtype(value, opd_dtype(self)), opd_ints_of(opdi_sizes(self), self->ndim));
+    return opd_return_tensor(call, opd_clone(value));
+}
+static int opdi_fill_batch(opd_call *call) {
+    int dim;
+    (void)opd_batch_arg(call, 1, &dim);
+    return dim < 0 ? opd_batch_pointwise(call) : opdi_batch_as(call, opdi_fill_copied);
+}
+#define OPDI_CARD_FILL_TENSOR(id, schema_, out_)                                                            \
+    OPDI_OP(id) {                                                                                           \
+        op->schema = schema_; op->any = opdi_fill_Tensor_kernel; op->backward = opdi_fill_Tensor_backward;  \
+        op->vmap = opdi_fill_batch; op->jvp = OPD_JVP_POINTWISE; op->tags = OPD_OPTAG_POINTWISE;            \
+        op->autocast = OPD_AUTOCAST_KEEP; op->out = out_; op->cases = "[2,3], []";                          \
+    }
+OPDI_CARD_FILL_TENSOR(fill__Tensor, "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", NULL)
 OPDI_CARD_FILL(zero_, "zero_(Tensor(a!) self) -> Tensor(a!)", opdi_zero_kernel, opdi_fill_backward, NULL, "[2,3]")
 OPDI_CARD_FILL(fill_Scalar, "fill.Scalar(Tensor self, Scalar value) -> Tensor", opdi_fill_Scalar_kernel,
                opdi_fill_backward, "fill.Scalar_out", "[2,3], 2")
-OPDI_CARD_FILL(fill_Tensor, "fill.Tensor(Tensor self, Tensor value) -> Tensor", opdi_fill_Tensor_kernel,
-               opdi_fill_Tensor_backward, "fill.Tensor_out", "[2,3], []")
+OPDI_CARD_FILL_TENSOR(fill_Tensor, "fill.Tensor(Tensor self, Tensor value) -> Tensor", "fill.Tensor_out")
 OPDI_CARD_FILL(zero, "zero(Tensor self) -> Tensor", opdi_zero_kernel, opdi_fill_backward, "zero.out", "[2,3]")
 
 //-- sequences ---------------------------------------------------------------------------------------------------------
@@ -29852,7 +30525,7 @@ static int opdi_zeros_backward(opd_backward_call *bw) {
     return 0;
 }
 #define OPDI_CARD_DRAW(id, schema_, kernel_, out_, cases_) \
-    OPDI_CARD_ANY(id, schema_, kernel_, opdi_zeros_backward, "", OPD_BATCH_LOOP, NULL, out_, cases_)
+    OPDI_CARD_ANY(id, schema_, kernel_, opdi_zeros_backward, "", opdi_batch_drawn, NULL, out_, cases_)
 #define OPDI_GENERATOR_TEXT ", *, Generator? generator=None) -> Tensor"
 OPDI_CARD_DRAW(normal_, "normal_(Tensor(a!) self, float mean=0., float std=1." OPDI_GENERATOR_TEXT "(a!)",
                opdi_normal__kernel, NULL, "[2,3]")
@@ -30664,7 +31337,7 @@ static int opdi_item_kernel(opd_call *call) {
         : opd_return_int(call, opdi_element_i64(t, 0));
 }
 OPDI_CARD_ANY(_local_scalar_dense, "_local_scalar_dense(Tensor self) -> Scalar", opdi_item_kernel,
-              OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, NULL, NULL, "[]; [1]i5")
+              OPD_NOT_DIFFERENTIABLE, "", opdi_batch_item, NULL, NULL, "[]; [1]i5")
 static int opdi_item_composite(opd_call *call) {
     return opd_return_value(call, opd_local_scalar_dense(opd_arg_tensor(call, 0)));
 }
@@ -31600,11 +32273,12 @@ static int opdi_detach__autograd(opd_call *call) {
 OPDI_OP(detach_) {
     op->schema = "detach_(Tensor(a!) self) -> Tensor(a!)"; op->any = opdi_detach__kernel;
     op->autograd = opdi_detach__autograd; op->backward = OPD_NOT_DIFFERENTIABLE; op->cases = "[2,3]";
-    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_batch_detach_; op->autocast = OPD_AUTOCAST_KEEP;
 }
 #define OPDI_CARD_SELF(id, schema_, kernel_, backward_, cases_)                                             \
     OPDI_OP(id) {                                                                                           \
-        op->schema = schema_; op->any = kernel_; op->backward = backward_; op->vmap = OPD_BATCH_LOOP;       \
+        op->schema = schema_; op->any = kernel_; op->backward = backward_;                                  \
+        op->vmap = OPD_BATCH_VIEW;                                                                          \
         op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW; op->cases = cases_;            \
     }
 OPDI_CARD_SELF(transpose_, "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", opdi_transpose__kernel,
@@ -31645,11 +32319,14 @@ static int opdi_resize_kernel(opd_call *call) {
 static int opdi_resize_as_kernel(opd_call *call) {
     return opdi_resize_to(call, opdi_sizes_of(opd_arg_tensor(call, 1)), opdi_resize_format(call));
 }
-OPDI_CARD_SELF(resize_, "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
-               opdi_resize_kernel, OPD_NOT_DIFFERENTIABLE, "[2,3], (3,2)")
+OPDI_OP(resize_) {
+    op->schema = "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)";
+    op->any = opdi_resize_kernel; op->backward = OPD_NOT_DIFFERENTIABLE; op->vmap = opdi_batch_resize;
+    op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW; op->cases = "[2,3], (3,2)";
+}
 OPDI_OP(resize_as_) {                             /* which PyTorch gives no tag */
     op->schema = "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)";
-    op->any = opdi_resize_as_kernel; op->backward = OPD_NOT_DIFFERENTIABLE; op->vmap = OPD_BATCH_LOOP;
+    op->any = opdi_resize_as_kernel; op->backward = OPD_NOT_DIFFERENTIABLE; op->vmap = opdi_batch_resize;
     op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[2,3], [3,2]";
 }
 
@@ -31673,7 +32350,7 @@ static int opdi_size_kernel(opd_call *call) {
 static int opdi_numel_kernel(opd_call *call) { return opd_return_int(call, opd_arg_tensor(call, 0)->numel); }
 static int opdi_dim_kernel(opd_call *call) { return opd_return_int(call, opd_arg_tensor(call, 0)->ndim); }
 #define OPDI_CARD_ASK(id, schema_, kernel_, cases_) \
-    OPDI_CARD_ANY(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, NULL, NULL, cases_)
+    OPDI_CARD_ANY(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", opdi_batch_ask, NULL, NULL, cases_)
 OPDI_CARD_ASK(is_same_size, "is_same_size(Tensor self, Tensor other) -> bool", opdi_is_same_size_kernel,
               "[2,3], [2,3]; [2], [3]")
 OPDI_CARD_ASK(size_int, "size.int(Tensor self, int dim) -> int", opdi_size_kernel, "[2,3], 1")
@@ -33496,9 +34173,24 @@ OPDI_BW1(masked_fill) {
 OPDI_CARD(masked_fill_Scalar, "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", masked_fill,
           opdi_masked_fill_backward,
           "mask", KEEP, "masked_fill_.Scalar", "masked_fill.Scalar_out", "[2,3], [2,3]b, 1.5; [2,3], [3]b, 0")
-OPDI_CARD(masked_fill_Tensor, "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", masked_fill,
-          opdi_masked_fill_backward,
-          "mask", KEEP, "masked_fill_.Tensor", "masked_fill.Tensor_out", "[2,3], [2,3]b, []")
+/* vmap: where, with a value for each example. */
+static int opdi_masked_fill_where(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *value = opd_arg_tensor(call, 2);
+    if (value->ndim != 0) { return opdi_masked_fill_kernel(call); }
+    return opd_return_tensor(call, opd_where_self(opd_arg_tensor(call, 1), opd_to_dtype(value, opd_dtype(self)), self));
+}
+static int opdi_masked_fill_batch(opd_call *call) {
+    int dim;
+    (void)opd_batch_arg(call, 2, &dim);
+    return dim < 0 ? opd_batch_pointwise(call) : opdi_batch_as(call, opdi_masked_fill_where);
+}
+OPDI_OP(masked_fill_Tensor) {
+    opdi_card_pointwise(op, "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+                        opdi_masked_fill_kernel, opdi_masked_fill_backward, "mask", OPD_AUTOCAST_KEEP,
+                        "[2,3], [2,3]b, []");
+    op->vmap = opdi_masked_fill_batch; op->jvp = OPD_JVP_POINTWISE; op->tags = OPD_OPTAG_POINTWISE;
+    op->inplace = "masked_fill_.Tensor"; op->out = "masked_fill.Tensor_out";
+}
 
 /* x + w (y - x) */
 OPDI_FORMULA_F(lerp, lerp, 0)
@@ -35345,7 +36037,7 @@ OPDI_COLD_BEGIN
 OPDI_OP(nonzero) {
     opdi_card_reduce(op, "nonzero(Tensor self) -> Tensor", opdi_nonzero_kernel, OPD_NOT_DIFFERENTIABLE, "",
                      OPD_AUTOCAST_KEEP, "nonzero.out", "[2,3]; [2,3]b; []");
-    op->vmap = OPD_BATCH_LOOP;
+    op->vmap = opdi_batch_dynamic;
 }
 
 //-- the line driver ---------------------------------------------------------------------------------------------------
@@ -36291,6 +36983,7 @@ typedef struct opdi_products {
     int64_t batch, m, n, k;
     double beta;
     int32_t failed;
+    int8_t dots, outer, large;                    /* m = n = 1; k = 1, c is written, and is larger than caches */
 } opdi_products;
 
 /* A tensor of up to three dims; one dim is a column, or a row. */
@@ -36307,9 +37000,18 @@ static opdi_matrix opdi_matrix_of(const opd_tensor *t, bool row) {
 static int opdi_product_at(const opdi_products *p, int64_t i, double beta) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)p->dtype),
         in = (int64_t)opd_dtype_size((opd_scalar_type)p->from);
-    char *c = p->c.data + i * p->c.bs * size;
-    opdi_gemm_in a = opdi_gemm_in_of(p->a.data + i * p->a.bs * in, p->from, p->a.rs, p->a.cs);
-    opdi_gemm_in b = opdi_gemm_in_of(p->b.data + i * p->b.bs * in, p->from, p->b.rs, p->b.cs);
+    char *const c = p->c.data + i * p->c.bs * size, *const x = p->a.data + i * p->a.bs * in,
+        *const y = p->b.data + i * p->b.bs * in;
+    opdi_gemm_in a, b;
+    if (p->dots) {
+        const double s = opdi_dot((size_t)size, p->k, x, y);
+        if (size == 4) { *(float *)(void *)c = (float)(s + (beta != 0 ? beta * *(float *)(void *)c : 0)); }
+        else { *(double *)(void *)c = s + (beta != 0 ? beta * *(double *)(void *)c : 0); }
+        return 0;
+    }
+    if (p->outer && opdi_outer_try((size_t)size, p->m, p->n, x, p->a.rs, y, c, p->c.rs, p->large)) { return 0; }
+    a = opdi_gemm_in_of(x, p->from, p->a.rs, p->a.cs);
+    b = opdi_gemm_in_of(y, p->from, p->b.rs, p->b.cs);
     if (p->dtype == OPD_INT64) {
         return opdi_gemm_i64(p->m, p->n, p->k, (const int64_t *)a.data, a.rs, a.cs, (const int64_t *)b.data, b.rs, b.cs,
                              (int64_t)beta, (int64_t *)(void *)c, p->c.rs, p->c.cs);
@@ -36332,6 +37034,12 @@ static int opdi_product_run(opd_tensor *c, opd_tensor *a, opd_tensor *b, double 
     p.m = a->ndim > 1 ? opdi_sizes(a)[a->ndim - 2] : 1;
     p.k = opdi_sizes(a)[a->ndim - 1];
     p.n = b->ndim > 1 ? opdi_sizes(b)[b->ndim - 1] : 1;
+    p.dots = p.outer = p.large = 0;
+    if (p.from == p.dtype && p.dtype != OPD_INT64) {
+        p.dots = p.m == 1 && p.n == 1 && (p.k == 1 || (p.a.cs == 1 && p.b.rs == 1));
+        p.outer = p.k == 1 && beta == 0 && c->ndim == a->ndim && p.c.cs == 1 && (p.b.cs == 1 || p.n == 1);
+        p.large = c->numel >= 1 << 22;
+    }
     if (p.batch == 1) { return opdi_product_at(&p, 0, beta); }
     if (c->ndim < a->ndim) {
         if (p.batch == 0) { p.k = 0; return opdi_product_at(&p, 0, beta); }
@@ -36396,6 +37104,124 @@ static int opdi_product_result(opd_call *call, opd_tensor *self, opd_tensor *a, 
 }
 static opd_value opdi_one(void) { return opd_value_int(1); }
 
+//-- batching rules of products ----------------------------------------------------------------------------------------
+
+/* A factor with all its examples: one of them has ndim dims; dim -1: it is the same for all. */
+typedef struct opdi_factor { opd_tensor *t; int dim, ndim; } opdi_factor;
+static opdi_factor opdi_factor_of(opd_call *call, int i) {
+    opdi_factor f;
+    f.t = opd_batch_arg(call, i, &f.dim);
+    f.ndim = call->args[i].u.t->ndim;
+    return f;
+}
+static opdi_factor opdi_factor_turned(opdi_factor f) {
+    if (f.dim > 0) { f.t = opd_batch_front(f.t, f.dim); f.dim = 0; }
+    if (f.ndim > 1) { f.t = opdi_mt(f.t); }
+    return f;
+}
+static opd_tensor *opdi_batch_shape(opd_tensor *t, const int64_t *sizes, int n) {
+    return t && opdi_has_sizes(t, sizes, n) ? t : opdi_reshape_to(t, sizes, n);
+}
+static opd_tensor *opdi_batch_shape3(opd_tensor *t, int64_t a, int64_t b, int64_t c) {
+    int64_t sizes[3];
+    sizes[0] = a; sizes[1] = b; sizes[2] = c;
+    return opdi_batch_shape(t, sizes, 3);
+}
+/* Products of examples a [m, k] and b [k, p], vectors being a row and a column, or of batches of n such: [B, m, p] or
+   [B, n, m, p] without the dims that vectors have not.  *dim says where the B examples are.  What is the same for all of
+   them is not repeated: the rows of all examples are one matrix.  add: what is put to a row of every result, when that
+   costs nothing; it is NULL then. */
+static opd_tensor *opdi_batch_product(opdi_factor a, opdi_factor b, opd_tensor **add, opd_value beta, opd_value alpha,
+                                      int *dim) {
+    const int64_t size = opd_batch_size(), *bs;
+    int64_t m, k, p, n, s[4];
+    opd_tensor *x, *y;
+    int r = 0;
+    *dim = 0;
+    if (a.dim < 0) {                              /* a b = (b^T a^T)^T */
+        const bool turn = a.ndim > 1 && b.ndim > 1;
+        y = opdi_batch_product(opdi_factor_turned(b), opdi_factor_turned(a), turn ? NULL : add, beta, alpha, dim);
+        return turn ? opdi_mt(y) : y;
+    }
+    x = opd_batch_front(a.t, a.dim);
+    y = b.dim < 0 ? b.t : opd_batch_front(b.t, b.dim);
+    if (!x || !y) { return NULL; }
+    bs = opdi_sizes(y) + (b.dim >= 0);
+    m = a.ndim > 1 ? opdi_sizes(x)[a.ndim - 1] : 1;
+    k = opdi_sizes(x)[a.ndim];
+    p = b.ndim > 1 ? bs[b.ndim - 1] : 1;
+    n = a.ndim > 2 ? opdi_sizes(x)[1] : 1;
+    if (b.dim >= 0) { y = opd_bmm(opdi_batch_shape3(x, size * n, m, k), opdi_batch_shape3(y, size * n, k, p)); }
+    else if (a.ndim > 2) {
+        y = opd_bmm(opdi_batch_shape3(opdi_swap_dims(x, 0, 1), n, size * m, k), y);
+        *dim = 1;
+    } else {
+        s[0] = size * m; s[1] = k; s[2] = p;
+        x = opdi_batch_shape(x, s, 2);
+        y = opdi_batch_shape(y, s + 1, 2);
+        if (add && *add && ((*add)->ndim == 0 || ((*add)->ndim == 1 && b.ndim > 1))) {
+            y = opd_addmm_full(*add, x, y, beta, alpha);
+            *add = NULL;
+        } else { y = opd_mm(x, y); }
+    }
+    s[r++] = *dim ? n : size;
+    if (a.ndim > 2) { s[r++] = *dim ? size : n; }
+    if (a.ndim > 1) { s[r++] = m; }
+    if (b.ndim > 1) { s[r++] = p; }
+    return opdi_batch_shape(y, s, r);
+}
+/* Factors [n, m, k], [n, k, p] of a sum over n as [m, n k], [n k, p]. */
+static opdi_factor opdi_factor_summed(opdi_factor f, bool second) {
+    if (f.dim > 0) { f.t = opd_batch_front(f.t, f.dim); f.dim = 0; }
+    f.t = second ? opd_flatten_full(f.t, -3, -2) : opd_flatten_full(opdi_swap_dims(f.t, -3, -2), -2, -1);
+    f.ndim = 2;
+    return f;
+}
+/* Products of factors with na and nb dims, or the sum of a batch of them, and what is added where there are three
+   tensors. */
+static int opdi_product_batch(opd_call *call, int na, int nb, bool summed) {
+    const int first = call->op->nargs > 2;
+    const opd_tensor *x = call->args[first].u.t, *y = call->args[first + 1].u.t;
+    opdi_factor a = opdi_factor_of(call, first), b = opdi_factor_of(call, first + 1);
+    const opd_value beta = first ? call->args[3] : opdi_one(), alpha = first ? call->args[4] : opdi_one();
+    opd_tensor *added = NULL, *same, *r;
+    int64_t sizes[3];
+    int dim, sdim = -1, ndim = 0;
+    if (x->ndim != na || y->ndim != nb || opdi_sizes(x)[na - 1] != opdi_sizes(y)[nb > 1 ? nb - 2 : 0] ||
+        (na == 3 && opdi_sizes(x)[0] != opdi_sizes(y)[0]) || x->dtype != y->dtype) { return opdi_batch_unfit(call); }
+    if (na > 2 && !summed) { sizes[ndim++] = opdi_sizes(x)[0]; }
+    if (na > 1) { sizes[ndim++] = opdi_sizes(x)[na - 2]; }
+    if (nb > 1) { sizes[ndim++] = opdi_sizes(y)[nb - 1]; }
+    if (first) {
+        const opd_tensor *t = call->args[0].u.t;
+        const int mark = opd_error_mark();
+        const bool fits = t->ndim <= ndim && opdi_expand_check(t, sizes, ndim) == 0;
+        (void)opd_error_rewind(mark);
+        if (!fits || t->dtype != x->dtype || (!opd_dtype_is_floating(OPDI_DTYPE(t)) &&
+            (beta.tag == OPD_TAG_FLOAT || alpha.tag == OPD_TAG_FLOAT))) { return opdi_batch_unfit(call); }
+        if (opdi_number_f64(beta) != 0) { added = opd_batch_arg(call, 0, &sdim); }
+    }
+    if (summed) { a = opdi_factor_summed(a, false); b = opdi_factor_summed(b, true); }
+    same = sdim < 0 ? added : NULL;
+    if (a.dim < 0 && b.dim < 0) { r = opd_matmul(a.t, b.t); dim = -1; }
+    else { r = opdi_batch_product(a, b, &same, beta, alpha, &dim); }
+    if (first && !(added && sdim < 0 && !same)) {
+        r = opdi_scale(r, alpha);
+        if (added) {
+            if (sdim >= 0) { added = opdi_batch_pad(opd_batch_front(added, sdim), ndim); }
+            r = opd_add(dim > 0 ? opd_batch_front(r, dim) : r, opdi_scale(added, beta));
+            dim = 0;
+        }
+    }
+    return opd_batch_return(call, r, dim);
+}
+
+static int opdi_product_of_matrices(opd_call *call) { return opdi_product_batch(call, 2, 2, false); }
+static int opdi_product_of_batches(opd_call *call) { return opdi_product_batch(call, 3, 3, false); }
+static int opdi_product_of_sum(opd_call *call) { return opdi_product_batch(call, 3, 3, true); }
+static int opdi_product_of_vector(opd_call *call) { return opdi_product_batch(call, 2, 1, false); }
+static int opdi_product_of_vectors(opd_call *call) { return opdi_product_batch(call, 1, 1, false); }
+
 //-- mm, addmm ---------------------------------------------------------------------------------------------------------
 
 static int opdi_mm_shapes(const opd_tensor *a, const opd_tensor *b) {
@@ -36447,10 +37273,11 @@ static int opdi_product_jvp(opd_jvp_call *jv) {
     return jv->ninputs > 2 ? opdi_bilinear_jvp(jv, 1, 2, 0) : opdi_bilinear_jvp(jv, 0, 1, -1);
 }
 static void opdi_card_product(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward,
-                              const char *save, const char *inplace, const char *out, const char *cases) {
+                              opd_vmap_rule vmap, const char *save, const char *inplace, const char *out,
+                              const char *cases) {
     op->schema = schema; op->cpu = kernel; op->fake = kernel; op->backward = backward; op->save = save;
     op->jvp = opdi_product_jvp;
-    op->vmap = OPD_BATCH_MATMUL;
+    op->vmap = vmap;
     op->autocast = OPD_AUTOCAST_LOWER;
     op->inplace = inplace;
     op->out = out;
@@ -36466,7 +37293,7 @@ static void opdi_card_above(opd_op_desc *op, const char *schema, opd_kernel comp
     op->cases = cases;
 }
 OPDI_OP(mm) {
-    opdi_card_product(op, "mm(Tensor self, Tensor mat2) -> Tensor", opdi_mm_kernel, opdi_mm_backward,
+    opdi_card_product(op, "mm(Tensor self, Tensor mat2) -> Tensor", opdi_mm_kernel, opdi_mm_backward, opdi_product_of_matrices,
                       "self(mat2), mat2(self)", NULL, "mm.out", "[2,3], [3,4]");
 }
 
@@ -36497,7 +37324,7 @@ OPDI_BW1(addmm) {
 }
 OPDI_OP(addmm) {
     opdi_card_product(op, "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_addmm_kernel, opdi_addmm_backward, "mat1(mat2), mat2(mat1)", "addmm_", "addmm.out",
+                      opdi_addmm_kernel, opdi_addmm_backward, opdi_product_of_matrices, "mat1(mat2), mat2(mat1)", "addmm_", "addmm.out",
                       "[4], [2,3], [3,4]; [2,4], [2,3], [3,4], beta=0.5, alpha=2");
 }
 
@@ -36527,7 +37354,7 @@ OPDI_BW1(bmm) {
     return 0;
 }
 OPDI_OP(bmm) {
-    opdi_card_product(op, "bmm(Tensor self, Tensor mat2) -> Tensor", opdi_bmm_kernel, opdi_bmm_backward,
+    opdi_card_product(op, "bmm(Tensor self, Tensor mat2) -> Tensor", opdi_bmm_kernel, opdi_bmm_backward, opdi_product_of_batches,
                       "self(mat2), mat2(self)", NULL, "bmm.out", "[2,3,4], [2,4,2]");
 }
 OPDI_KERNEL(baddbmm) {
@@ -36544,7 +37371,7 @@ OPDI_BW1(baddbmm) {
 OPDI_OP(baddbmm) {
     opdi_card_product(op,
                       "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_baddbmm_kernel, opdi_baddbmm_backward, "batch1(batch2), batch2(batch1)", "baddbmm_",
+                      opdi_baddbmm_kernel, opdi_baddbmm_backward, opdi_product_of_batches, "batch1(batch2), batch2(batch1)", "baddbmm_",
                       "baddbmm.out", "[2,3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2");
 }
 OPDI_KERNEL(addbmm) {
@@ -36582,7 +37409,7 @@ OPDI_BW1(addbmm) {
 OPDI_OP(addbmm) {
     opdi_card_product(op,
                       "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_addbmm_kernel, opdi_addbmm_backward, "batch1(batch2), batch2(batch1)", "addbmm_",
+                      opdi_addbmm_kernel, opdi_addbmm_backward, opdi_product_of_sum, "batch1(batch2), batch2(batch1)", "addbmm_",
                       "addbmm.out", "[3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2");
 }
 
@@ -36612,7 +37439,7 @@ OPDI_BW1(mv) {
     return 0;
 }
 OPDI_OP(mv) {
-    opdi_card_product(op, "mv(Tensor self, Tensor vec) -> Tensor", opdi_mv_kernel, opdi_mv_backward,
+    opdi_card_product(op, "mv(Tensor self, Tensor vec) -> Tensor", opdi_mv_kernel, opdi_mv_backward, opdi_product_of_vector,
                       "self(vec), vec(self)", NULL, "mv.out", "[2,3], [3]");
     op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
 }
@@ -36629,7 +37456,7 @@ OPDI_BW1(addmv) {
 }
 OPDI_OP(addmv) {
     opdi_card_product(op, "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_addmv_kernel, opdi_addmv_backward, "mat(vec), vec(mat)", "addmv_", "addmv.out",
+                      opdi_addmv_kernel, opdi_addmv_backward, opdi_product_of_vector, "mat(vec), vec(mat)", "addmv_", "addmv.out",
                       "[2], [2,3], [3]; [2], [2,3], [3], beta=0.5, alpha=2");
     op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
 }
@@ -36659,12 +37486,12 @@ static int opdi_dot_backward(opd_backward_call *bw) {
 OPDI_KERNEL(dot) { return opdi_dot_any(call, "dot"); }
 OPDI_KERNEL(vdot) { return opdi_dot_any(call, "vdot"); }
 OPDI_OP(dot) {
-    opdi_card_product(op, "dot(Tensor self, Tensor tensor) -> Tensor", opdi_dot_kernel, opdi_dot_backward,
+    opdi_card_product(op, "dot(Tensor self, Tensor tensor) -> Tensor", opdi_dot_kernel, opdi_dot_backward, opdi_product_of_vectors,
                       "self(tensor), tensor(self)", NULL, "dot.out", "[3], [3]");
     op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
 }
 OPDI_OP(vdot) {
-    opdi_card_product(op, "vdot(Tensor self, Tensor other) -> Tensor", opdi_vdot_kernel, opdi_dot_backward,
+    opdi_card_product(op, "vdot(Tensor self, Tensor other) -> Tensor", opdi_vdot_kernel, opdi_dot_backward, opdi_product_of_vectors,
                       "self(other), other(self)", NULL, "vdot.out", "[3], [3]");
     op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
 }
@@ -36685,13 +37512,26 @@ OPDI_KERNEL(outer) {
     if (opdi_outer_check("outer", a, b, "self") != 0) { return -1; }
     return opd_return_tensor(call, opd_mul(opdi_unsqueeze_at(a, 1), b));
 }
+static int opdi_outer_batch(opd_call *call) {
+    opdi_factor a = opdi_factor_of(call, 0), b = opdi_factor_of(call, 1);
+    int dim;
+    if (a.dim < 0 || b.dim < 0 || a.ndim != 1 || b.ndim != 1 || a.t->dtype != b.t->dtype ||
+        !opd_dtype_is_floating(OPDI_DTYPE(a.t))) { return opd_batch_decompose(call); }
+    a.t = opdi_unsqueeze_at(opd_batch_front(a.t, a.dim), 2);
+    b.t = opdi_unsqueeze_at(opd_batch_front(b.t, b.dim), 1);
+    a.ndim = b.ndim = 2;
+    a.dim = b.dim = 0;
+    return opd_batch_return(call, opdi_batch_product(a, b, NULL, opdi_one(), opdi_one(), &dim), 0);
+}
 OPDI_OP(outer) {
     opdi_card_above(op, "outer(Tensor self, Tensor vec2) -> Tensor", opdi_outer_kernel, OPD_AUTOCAST_KEEP,
                     "outer.out", "[2], [3]");
+    op->vmap = opdi_outer_batch;
 }
 OPDI_OP(ger) {
     opdi_card_above(op, "ger(Tensor self, Tensor vec2) -> Tensor", opdi_outer_kernel, OPD_AUTOCAST_KEEP,
                     "ger.out", "[2], [3]");
+    op->vmap = opdi_outer_batch;
 }
 OPDI_COLD_END
 /* beta self + alpha vec1 vec2^T, with promotion (at::native::math_addr) */
@@ -36815,10 +37655,16 @@ OPDI_KERNEL(matmul) {
     else { y = opdi_matmul_batches(a, b); }
     return opd_return_tensor(call, y);
 }
+static int opdi_matmul_batch(opd_call *call) {
+    const int na = call->args[0].u.t->ndim, nb = call->args[1].u.t->ndim;
+    return na && nb && na <= 2 && nb <= 2 && (na == 2 || nb == 1) ? opdi_product_batch(call, na, nb, false)
+        : opd_batch_matmul(call);
+}
 OPDI_OP(matmul) {
     opdi_card_above(op, "matmul(Tensor self, Tensor other) -> Tensor", opdi_matmul_kernel, OPD_AUTOCAST_LOWER,
                     "matmul.out", "[3], [3]; [2,3], [3]; [3], [3,2]; [2,3], [3,4]; [2,2,3], [3,4]; [2,3], [2,3,4]; "
                     "[2,1,2,3], [3,3,2]");
+    op->vmap = opdi_matmul_batch;
 }
 OPDI_KERNEL(linear) {
     opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *wt, *y;
@@ -36836,9 +37682,18 @@ OPDI_KERNEL(linear) {
     y = opd_matmul(x, wt);
     return opd_return_tensor(call, b ? opd_add(y, b) : y);
 }
+/* The usual layer, of which all examples share weight and bias: examples are one more dim of the input. */
+static int opdi_linear_batch(opd_call *call) {
+    int dim[3], i;
+    opd_tensor *t[3];
+    for (i = 0; i < 3; i++) { t[i] = opd_batch_arg(call, i, &dim[i]); }
+    if (dim[1] >= 0 || dim[2] >= 0 || t[0]->ndim < 2 || t[1]->ndim != 2) { return opd_batch_decompose(call); }
+    return opd_batch_return(call, opd_linear_full(opd_batch_front(t[0], dim[0]), t[1], t[2]), 0);
+}
 OPDI_OP(linear) {
     opdi_card_above(op, "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", opdi_linear_kernel,
                     OPD_AUTOCAST_LOWER, "linear.out", "[2,3], [4,3], [4]; [2,2,3], [4,3], [4]; [2,3], [4,3]");
+    op->vmap = opdi_linear_batch;
 }
 
 //-- inner, tensordot, kron --------------------------------------------------------------------------------------------
@@ -37018,6 +37873,7 @@ OPDI_COLD_BEGIN
 static int opdi_vol_gemm(const opdi_vol *v, int64_t m, int64_t n, int64_t k, const char *a, int64_t lda, bool ta,
                          const char *b, int64_t ldb, bool tb, double beta, char *c, int64_t ldc) {
     opdi_products p;
+    memset(&p, 0, sizeof p);
     p.a.data = (char *)(uintptr_t)a; p.a.bs = 0; p.a.rs = ta ? 1 : lda; p.a.cs = ta ? lda : 1;
     p.b.data = (char *)(uintptr_t)b; p.b.bs = 0; p.b.rs = tb ? 1 : ldb; p.b.cs = tb ? ldb : 1;
     p.c.data = c; p.c.bs = 0; p.c.rs = ldc; p.c.cs = 1;
@@ -39774,6 +40630,14 @@ static int opdi_dropout_check(double p) {
     return p >= 0 && p <= 1 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "dropout probability has to be between 0 and 1, but "
                                            "got %g", p);
 }
+/* 1 with probability 1 - p, else 0.  From sizes alone, so that vmap's randomness decides for whom it is drawn. */
+static opd_tensor *opdi_dropout_drawn(const opd_tensor *x, const int64_t *sizes, opd_scalar_type dtype, double p) {
+    int64_t zeros[OPD_MAX_DIMS];
+    memset(zeros, 0, sizeof zeros);
+    return opd_bernoulli_p(opd_empty_strided_full(opd_ints_of(sizes, x->ndim), opd_ints_of(zeros, x->ndim),
+                                                  opd_value_int(dtype), OPD_NONE,
+                                                  opd_value_device(opd_tensor_device(x)), OPD_NONE), 1 - p);
+}
 OPDI_KERNEL(native_dropout) {
     opd_tensor *x = opd_arg_tensor(call, 0), *mask;
     const double p = opd_arg_float(call, 1);
@@ -39787,8 +40651,7 @@ OPDI_KERNEL(native_dropout) {
         if (opd_return_tensor(call, opd_clone(x))) { return -1; }
         return opd_return_tensor(call, mask);
     }
-    mask = opd_bernoulli_(opd_empty_like_full(x, opd_value_int(OPD_BOOL), OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE),
-                          1 - p);
+    mask = opdi_dropout_drawn(x, opdi_sizes(x), OPD_BOOL, p);
     x = opdi_muls(opd_mul(x, mask), p >= 1 ? 0 : 1 / (1 - p));
     if (opd_return_tensor(call, x)) { return -1; }
     return opd_return_tensor(call, mask);
@@ -39804,6 +40667,7 @@ OPDI_OP(native_dropout) {
     opdi_describe_any(op, "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
                       opdi_native_dropout_kernel, opdi_native_dropout_backward, "result1",
                   OPD_AUTOCAST_KEEP, "[2,3], 0.0, True");
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> "
               "(Tensor(a!), Tensor(b!))";
 }
@@ -39817,24 +40681,22 @@ OPDI_OP(native_dropout_backward) {
     opdi_describe_any(op, "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
                       opdi_native_dropout_backward_kernel,
                   opdi_native_dropout_backward_backward, "mask", OPD_AUTOCAST_KEEP, "[2,3], [2,3]b, 2.0");
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "native_dropout_backward.out";
 }
 /* The factor each element gets: 0 or 1 / (1 - p); for features, one for each of the first two dims. */
 static opd_tensor *opdi_dropout_noise(opd_tensor *x, double p, bool features) {
     int64_t sizes[OPD_MAX_DIMS];
-    opd_tensor *t = x;
+    opd_tensor *t;
     int d;
     if (features) {
-        static opd_op *h;
         if (x->ndim < 2) {
             (void)opd_fail(OPD_ERROR_SHAPE, "Feature dropout requires at least 2 dimensions in the input");
             return NULL;
         }
         for (d = 0; d < x->ndim; d++) { sizes[d] = d < 2 ? opdi_sizes(x)[d] : 1; }
-        t = opdi_aten(&h, "aten::new_empty", opd_value_tensor(x), opd_value_ints(sizes, x->ndim), OPD_DEFAULT,
-                      OPD_DEFAULT);
-    } else { t = opd_empty_like(x); }
-    t = opd_bernoulli_(t, 1 - p);
+    }
+    t = opdi_dropout_drawn(x, features ? sizes : opdi_sizes(x), (opd_scalar_type)x->dtype, p);
     return p >= 1 ? t : opd_div_Scalar(t, opd_value_float(1 - p));
 }
 OPDI_KERNEL(dropout) {
@@ -42120,9 +42982,15 @@ OPDI_BW1(masked_select) {
     if (ndim && g) { g = opdi_o_reshape(opdi_o_sum_dims(g, sizes, ndim, true), own.data, own.n); }
     return opd_bw_return(bw, 0, g);
 }
+static int opdi_batch_masked_select(opd_call *call) {
+    int dim;
+    (void)opd_batch_arg(call, 1, &dim);
+    return dim >= 0 ? opdi_batch_dynamic(call) : opd_batch_loop(call);
+}
 OPDI_OP(masked_select) {
     opdi_describe(op, "masked_select(Tensor self, Tensor mask) -> Tensor", opdi_masked_select_kernel,
-                  opdi_masked_select_backward, "mask", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [3,4]b; [3,4], [4]b");
+                  opdi_masked_select_backward, "mask", opdi_batch_masked_select, OPD_AUTOCAST_KEEP,
+                  "[3,4], [3,4]b; [3,4], [4]b");
     op->out = "masked_select.out";
 }
 OPDI_KERNEL(masked_scatter) {
@@ -42986,7 +43854,7 @@ OPDI_COLD_BEGIN
 OPDI_OP(repeat_interleave_Tensor) {
     opdi_describe(op, "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor",
                   opdi_repeat_interleave_Tensor_kernel,
-                 OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3]i4");
+                  OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3]i4");
     op->out = "repeat_interleave.Tensor_out";
 }
 /* self's slices along dim (flat without one), each as often as repeats says (one number: all of them). */

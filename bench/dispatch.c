@@ -63,7 +63,7 @@ static double indirect_ns = 1;                    /* of the latest measurement *
 static int missed;
 
 typedef struct peer_figure { char name[40]; double value; } peer_figure;
-static peer_figure peers[64];
+static peer_figure peers[128];
 static int npeers;
 
 static double peer_of(row r) {
@@ -378,8 +378,8 @@ static void bench_small(void) {
           OPD_SCOPE { opd_add(w, b); });
     OPD_DUAL_LEVEL {
         opd_tensor *da = opd_make_dual(a, b), *db = opd_make_dual(b, a);
-        BENCH(ROW("add1_open", "while a level of forward mode is open"), 50000, OPD_SCOPE { opd_add(a, b); });
-        BENCH(ROW("add1_dual", "of dual tensors"), 20000, OPD_SCOPE { opd_add(da, db); });
+        BENCH(ROW("add1_open", "while a level of forward mode is open", .peer = "add1_open"), 50000, OPD_SCOPE { opd_add(a, b); });
+        BENCH(ROW("add1_dual", "of dual tensors", .peer = "add1_dual"), 20000, OPD_SCOPE { opd_add(da, db); });
     }
 }
 
@@ -490,8 +490,8 @@ static void bench_wide(int64_t n) {
         snprintf(key[i], sizeof key[i], "wide_%lld_%s", (long long)n, i ? "backward" : "forward");
         snprintf(what[i], sizeof what[i], "%lld leaves into one sum, %s", (long long)n, i ? "backward" : "forward");
     }
-    report(ROW(key[0], what[0]), &forward);
-    report(ROW(key[1], what[1]), &backward);
+    report(ROW(key[0], what[0], .peer = key[0]), &forward);
+    report(ROW(key[1], what[1], .peer = key[1]), &backward);
 }
 
 /* The second derivative through a chain of n operators. */
@@ -519,8 +519,8 @@ static void bench_second(int64_t n) {
         snprintf(key[i], sizeof key[i], "second_%lld_%s", (long long)n, i ? "twice" : "once");
         snprintf(what[i], sizeof what[i], "%lld tanh, %s", (long long)n, i ? "second backward" : "backward, recorded");
     }
-    report(ROW(key[0], what[0]), &once);
-    report(ROW(key[1], what[1]), &twice);
+    report(ROW(key[0], what[0], .peer = key[0]), &once);
+    report(ROW(key[1], what[1], .peer = key[1]), &twice);
 }
 
 /* Checkpoints over a network of 32 layers, 8 in each: memory and time beside the same without. */

@@ -546,6 +546,208 @@ TEST(data_is_given) {                             /* x.data = y */
     CHECK_INT(opd_tensor_set_data(r, NULL), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the tensor is NULL");
 }
+//-- writes into other arguments than the first ------------------------------------------------------------------------
+
+/* y *= x */
+static int k_mul_into(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1);
+    return times(y, x) ? opd_return_tensor(call, y) : -1;
+}
+static int mul_into_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_mul(g, opd_bw_tensor(bw, 1)))) { return -1; }
+    return opd_bw_needs(bw, 1) ? opd_bw_return(bw, 1, opd_mul(g, opd_bw_tensor(bw, 0))) : 0;
+}
+/* x, y = x y, x + y */
+static int k_mix(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *old = opd_clone(x);
+    if (!times(x, y) || !plus(y, old)) { return -1; }
+    return opd_return_tensor(call, x) || opd_return_tensor(call, y) ? -1 : 0;
+}
+static int mix_backward(opd_backward_call *bw) {
+    opd_tensor *a = opd_bw_grad(bw, 0), *b = opd_bw_grad(bw, 1), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
+    opd_tensor *gx = a ? opd_mul(a, y) : NULL, *gy = a ? opd_mul(a, x) : NULL;
+    if (b) { gx = gx ? opd_add(gx, b) : b; gy = gy ? opd_add(gy, b) : b; }
+    return opd_bw_return(bw, 0, gx) || opd_bw_return(bw, 1, gy) ? -1 : 0;
+}
+/* y = exp(x), by what was written */
+static int k_exp_into(opd_call *call) {
+    opd_tensor *y = opd_arg_tensor(call, 1);
+    return write_into(y, "copy_", opd_exp(opd_arg_tensor(call, 0))) ? opd_return_tensor(call, y) : -1;
+}
+static int exp_into_backward(opd_backward_call *bw) {
+    if (opd_bw_needs(bw, 1) && opd_bw_return(bw, 1, opd_zeros_like(opd_bw_grad(bw, 0)))) { return -1; }
+    return opd_bw_needs(bw, 0) ? opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_bw_result(bw, 0))) : 0;
+}
+/* a buffer beside the result */
+static int k_counted(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *buffer = opd_arg_tensor(call, 1);
+    return plus(buffer, x) ? opd_return_tensor(call, opd_mul(x, x)) : -1;
+}
+static int counted_backward(opd_backward_call *bw) {
+    opd_tensor *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_add(x, x)));
+}
+static int k_silent(opd_call *call) { return times(opd_arg_tensor(call, 1), opd_arg_tensor(call, 0)) ? 0 : -1; }
+static void define(opd_library *lib, const char *schema, opd_kernel cpu, opd_backward_fn backward, const char *save) {
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = schema;
+    d.cpu = cpu;
+    d.backward = backward;
+    d.save = save;
+    CHECK_INT(opd_define(lib, &d), 0);
+}
+static opd_library *writers(void) {
+    opd_library *lib = opd_library_open(OPD_DEF, "writes", NULL, "t", 1);
+    define(lib, "mul_into(Tensor x, Tensor(a!) y) -> Tensor(a!)", k_mul_into, mul_into_backward, "x(y), y(x)");
+    define(lib, "mix(Tensor(a!) x, Tensor(b!) y) -> (Tensor(a!), Tensor(b!))", k_mix, mix_backward, "x, y");
+    define(lib, "exp_into(Tensor x, Tensor(a!) y) -> Tensor(a!)", k_exp_into, exp_into_backward, "result");
+    define(lib, "counted(Tensor x, Tensor(a!) buffer) -> Tensor", k_counted, counted_backward, "x");
+    define(lib, "silent(Tensor x, Tensor(a!) y) -> ()", k_silent, mul_into_backward, "x, y");
+    define(lib, "keyword(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", k_mul_into, mul_into_backward, "x");
+    return lib;
+}
+TEST(writes_into_a_later_argument) {
+    opd_library *lib = writers();
+    opd_op *op = opd_find("writes::mul_into");
+    opd_tensor *a = numbers(OPD_INTS(3), true), *b = numbers(OPD_INTS(3), true), *x = opd_mul(a, a), *y = non_leaf(b);
+    opd_tensor *g[2], *in[2], *s, *v, *w;
+    opd_backward_options o;
+    CHECK(OPD_CALL(op, x, y) == y);               /* a^2 b */
+    CHECK_INT(opd_tensor_version(y), 1);
+    s = opd_sum(opd_mul(y, y));
+    memset(&o, 0, sizeof o);
+    o.create_graph = true;
+    in[0] = a;
+    in[1] = b;
+    CHECK_INT(opd_autograd_grad(&s, 1, in, 2, &o, g), 0);
+    CHECK_NEAR(opd_data_f64(g[0])[2], 4 * 27 * 9, 1e-9);     /* d a^4 b^2 */
+    CHECK_NEAR(opd_data_f64(g[1])[2], 2 * 81 * 3, 1e-9);
+    s = opd_sum(g[0]);
+    CHECK_INT(opd_autograd_grad(&s, 1, in, 2, NULL, g), 0);
+    CHECK_NEAR(opd_data_f64(g[0])[2], 12 * 9 * 9, 1e-9);
+    CHECK_NEAR(opd_data_f64(g[1])[2], 8 * 27 * 3, 1e-9);
+
+    y = numbers(OPD_INTS(3), false);              /* one that requires no grad comes to */
+    CHECK(OPD_CALL(op, a, y) == y && opd_tensor_requires_grad(y));
+    CHECK_STR(opd_tensor_grad_fn(y), "MulIntoBackward0");
+    CHECK_INT(opd_backward(opd_sum(y)), 0);
+    CHECK_GRAD(a, 1, 2, 3);
+    x = numbers(OPD_INTS(3), false);
+    CHECK(OPD_CALL(op, numbers(OPD_INTS(3), false), x) == x && opd_tensor_is_leaf(x) && !opd_tensor_requires_grad(x));
+    CHECK_INT(opd_tensor_set_grad(a, NULL), 0);
+
+    y = non_leaf(b);                              /* a view: its base follows */
+    v = part(y, 1, 3);
+    w = part(y, 0, 2);
+    CHECK(OPD_CALL(op, part(a, 0, 2), v) == v);
+    CHECK_STR(opd_tensor_grad_fn(y), "CopySlices");
+    CHECK_INT(opd_backward(opd_sum(opd_mul(w, w))), 0);      /* b0^2 + (a0 b1)^2 */
+    CHECK_GRAD(a, 2 * 4, 0, 0);
+    CHECK_GRAD(b, 2, 4, 0);
+    y = opd_zeros(OPD_INTS(3), OPD_FLOAT64);
+    CHECK(OPD_CALL(op, part(a, 0, 2), part(y, 1, 3)) && opd_tensor_requires_grad(y));
+    opd_library_close(lib);
+}
+TEST(writes_into_several_arguments) {
+    opd_library *lib = writers();
+    opd_op *op = opd_find("writes::mix");
+    opd_tensor *a = numbers(OPD_INTS(3), true), *b = opd_mul(numbers(OPD_INTS(3), false), numbers(OPD_INTS(3), false)), *x, *y;
+    CHECK(opd_tensor_set_requires_grad(b, true) != NULL);
+    x = non_leaf(a);
+    y = non_leaf(b);
+    CHECK(OPD_CALL(op, x, y) == x);
+    CHECK_INT(opd_tensor_version(x), 1);
+    CHECK_INT(opd_tensor_version(y), 1);
+    CHECK(opd_tensor_node(x) == opd_tensor_node(y));
+    CHECK_INT(opd_backward(opd_sum(opd_mul(x, y))), 0);      /* a b (a + b) */
+    CHECK_GRAD(a, 2 + 1, 2 * 2 * 4 + 16, 2 * 3 * 9 + 81);
+    CHECK_GRAD(b, 1 + 2, 4 + 2 * 2 * 4, 9 + 2 * 3 * 9);
+    x = non_leaf(a);
+    CHECK(OPD_CALL(op, x, opd_zeros(OPD_INTS(3), OPD_FLOAT64)) == x);
+    REFUSED(OPD_CALL(op, a, y), LEAF);
+    REFUSED(OPD_CALL(op, y, a), LEAF);
+    REFUSED(OPD_CALL(op, part(y, 0, 2), part(x, 0, 2)), "Functions which modify views in-place must return a single Variable");
+    opd_library_close(lib);
+}
+TEST(writes_that_keep_their_result) {             /* and no cycle */
+    opd_library *lib = writers();
+    opd_op *op = opd_find("writes::exp_into");
+    opd_tensor *a = numbers(OPD_INTS(3), true), *y = opd_zeros(OPD_INTS(3), OPD_FLOAT64), *g, *s, *base;
+    opd_backward_options o;
+    memset(&o, 0, sizeof o);
+    o.create_graph = true;
+    CHECK(OPD_CALL(op, a, y) == y);
+    s = opd_sum(y);
+    CHECK_INT(opd_autograd_grad(&s, 1, &a, 1, &o, &g), 0);
+    CHECK_NEAR(opd_data_f64(g)[1], exp(2), 1e-12);
+    CHECK_INT(opd_backward(opd_sum(g)), 0);
+    CHECK_GRAD(a, exp(1), exp(2), exp(3));
+    CHECK_INT(opd_tensor_set_grad(a, NULL), 0);
+    base = non_leaf(ones(OPD_INTS(4), true));
+    y = part(base, 1, 4);
+    CHECK(OPD_CALL(op, a, y) == y);
+    s = opd_sum(base);
+    CHECK_INT(opd_autograd_grad(&s, 1, &a, 1, &o, &g), 0);
+    CHECK_NEAR(opd_data_f64(g)[1], exp(2), 1e-12);
+    CHECK_INT(opd_backward(opd_sum(g)), 0);
+    CHECK_GRAD(a, exp(1), exp(2), exp(3));
+    y = opd_zeros(OPD_INTS(3), OPD_FLOAT64);      /* written again: the saved value is void */
+    CHECK(OPD_CALL(op, a, y) == y);
+    s = opd_sum(y);
+    CHECK(plus(y, y) == y);
+    CHECK_INT(opd_backward(s), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, SAVED_CHANGED);
+    opd_library_close(lib);
+}
+TEST(writes_that_are_not_returned) {
+    opd_library *lib = writers();
+    opd_op *op = opd_find("writes::counted");
+    opd_tensor *a = numbers(OPD_INTS(3), true), *buffer = opd_zeros(OPD_INTS(3), OPD_FLOAT64), *y = OPD_CALL(op, a, buffer);
+    CHECK(!opd_tensor_requires_grad(buffer) && opd_data_f64(buffer)[2] == 3);
+    CHECK_INT(opd_backward(opd_sum(y)), 0);
+    CHECK_GRAD(a, 2, 4, 6);
+    REFUSED(OPD_CALL(op, a, non_leaf(a)), "writes::counted writes its argument 'buffer', which requires grad; autograd records writes "
+            "into the first argument and those that are returned only");
+    CHECK(OPD_CALL(opd_find("writes::silent"), a, buffer) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "writes::silent writes its argument 'y' and does not return it");
+    CHECK_NEAR(opd_data_f64(buffer)[2], 3, 0);
+    OPD_NO_GRAD { (void)OPD_CALL(opd_find("writes::silent"), a, buffer); }
+    CHECK(opd_ok() && opd_data_f64(buffer)[2] == 9);
+    REFUSED(OPD_CALL(opd_find("writes::keyword"), a, buffer), "keyword(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad.");
+    OPD_DUAL_LEVEL {
+        REFUSED(OPD_CALL(op, opd_make_dual(a, a), buffer), "Trying to use forward AD with");
+    }
+    opd_library_close(lib);
+}
+TEST_KEEPS(writes_when_memory_runs_out) {
+    opd_library *lib = writers();
+    opd_op *ops[3];
+    int64_t n;
+    int k;
+    ops[0] = opd_find("writes::mul_into");
+    ops[1] = opd_find("writes::mix");
+    ops[2] = opd_find("writes::exp_into");
+    for (k = 0; k < 3; k++) {
+        for (n = 1; n < 300; n++) {
+            OPD_SCOPE {
+                opd_tensor *a = non_leaf(numbers(OPD_INTS(3), true)), *y = non_leaf(a);
+                if (n % 2 && k != 1) { y = part(y, 0, 3); }
+                (void)opd_memory_fail_at(n, false);
+                (void)OPD_CALL(ops[k], a, y);
+                (void)opd_backward(opd_sum(y));
+                (void)opd_memory_fail_at(0, false);
+            }
+            if (opd_ok() && n % 2) { break; }
+            if (!opd_ok()) { CHECK_ERROR(OPD_ERROR_MEMORY, ""); }
+        }
+        CHECK(n > 5 && n < 300);
+    }
+    opd_library_close(lib);
+}
+
 TEST(states_that_lead_to_themselves_are_freed) {  /* what a write voids holds nothing: the runner counts the memory */
     opd_tensor *w = ones(OPD_INTS(2), true), *h = opd_zeros(OPD_INTS(2), OPD_FLOAT64), *b = opd_zeros(OPD_INTS(3, 2), OPD_FLOAT64);
     int i;

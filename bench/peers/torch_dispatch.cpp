@@ -21,6 +21,7 @@
 #include <torch/library.h>
 #include <torch/version.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/forward_grad.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
@@ -221,6 +222,15 @@ static void bench_small() {
     at::Tensor r = at::ones({1});
     r.requires_grad_(true);
     bench("add1_recording", 200000, [&] { use(at::add(r, b)); });
+    if (wanted("add1_open") || wanted("add1_dual")) {
+        const uint64_t level = torch::autograd::ForwardADLevel::get_next_idx();
+        {
+            at::Tensor da = at::_make_dual(a, b, (int64_t)level), db = at::_make_dual(b, a, (int64_t)level);
+            bench("add1_open", 200000, [&] { use(at::add(a, b)); });
+            bench("add1_dual", 100000, [&] { use(at::add(da, db)); });
+        }
+        torch::autograd::ForwardADLevel::release_idx(level);
+    }
 }
 
 /* y = y * w, n times over one element; then backward, then the tape is let go. */
@@ -262,6 +272,49 @@ static void bench_chain(int64_t n, bool w_grad) {
     }
     counting = false;
     report(std::string(base) + "_node_bytes", (double)peak_bytes / (double)n);
+}
+
+/* n leaves into one sum, by additions. */
+static void bench_wide(int64_t n) {
+    const std::string base = "wide_" + std::to_string(n);
+    if (!wanted(base.c_str())) return;
+    std::vector<double> forward, backward;
+    for (int round = -1; round < (quick ? 1 : 7); round++) {
+        std::vector<at::Tensor> x;
+        for (int64_t i = 0; i < n; i++) x.push_back(at::ones({1}).requires_grad_());
+        double t0 = now();
+        at::Tensor sum = x[0];
+        for (int64_t i = 1; i < n; i++) sum = at::add(sum, x[i]);
+        double t1 = now();
+        sum.backward();
+        double t2 = now();
+        if (round < 0) continue;
+        forward.push_back((t1 - t0) / (double)n);
+        backward.push_back((t2 - t1) / (double)n);
+    }
+    report(base + "_forward", median(forward));
+    report(base + "_backward", median(backward));
+}
+
+/* The second derivative through a chain of n operators. */
+static void bench_second(int64_t n) {
+    const std::string base = "second_" + std::to_string(n);
+    if (!wanted(base.c_str())) return;
+    std::vector<double> once, twice;
+    for (int round = -1; round < (quick ? 3 : 11); round++) {
+        at::Tensor x = at::ones({1}).requires_grad_(), y = x;
+        for (int64_t i = 0; i < n; i++) y = at::tanh(y);
+        double t0 = now();
+        at::Tensor g = torch::autograd::grad({y}, {x}, {}, true, true)[0];
+        double t1 = now();
+        use(torch::autograd::grad({g}, {x})[0]);
+        double t2 = now();
+        if (round < 0) continue;
+        once.push_back((t1 - t0) / (double)n);
+        twice.push_back((t2 - t1) / (double)n);
+    }
+    report(base + "_once", median(once));
+    report(base + "_twice", median(twice));
 }
 
 static void bench_kernels() {
@@ -422,6 +475,10 @@ int main(int argc, char **argv) {
     bench_chain(1000, false);
     bench_chain(100000, false);
     bench_chain(100000, true);
+    bench_wide(10000);
+    bench_wide(100000);
+    bench_second(1000);
+    bench_second(10000);
     bench_kernels();
     bench_transforms();
     bench_steps();
