@@ -20218,8 +20218,7 @@ static opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_tensor *c
     }
     opdi_tracer_end(&tr);
     opd_scope_close(&scope);
-    if (rc == 0) { rc = opdi_graph_plan(tr.graph); }
-    if (rc == 0) { return tr.graph; }
+    if (rc == 0 && opd_graph_dce(tr.graph) >= 0) { return tr.graph; }
     opd_graph_free(tr.graph);
     return NULL;
 }
@@ -21084,7 +21083,7 @@ static opd_op *opdi_gparse_op(opdi_gparser *p, const char *name, opdi_gvalue *co
     const char *colons = strstr(name, "::");
     opd_op *op = colons && strchr(colons, '.') ? opd_find_quiet(name) : NULL;
     opd_overloads *set;
-    int round, i;
+    int round, i, mark;
     if (op && opdi_gparse_suits(op, in, n, nout, true)) { return op; }
     if (op) {
         for (i = 0; i < n && i < op->nargs && opdi_gparse_fits(op, i, in[i], true); i++) { }
@@ -21094,7 +21093,9 @@ static opd_op *opdi_gparse_op(opdi_gparser *p, const char *name, opdi_gvalue *co
         } else { (void)opdi_gparse_fail(p, "%s takes or gives another number of values", name); }
         return NULL;
     }
-    set = opd_find_quiet(name) || !colons || !strchr(colons, '.') ? opd_overloads_find(name) : NULL;
+    mark = opd_error_mark();
+    set = opd_overloads_find(name);
+    if (opd_error_rewind(mark) == OPD_ERROR_MEMORY) { (void)opd_fail(OPD_ERROR_MEMORY, "out of memory"); }
     for (round = 0; set && round < 2; round++) {
         for (i = 0; (op = opd_overloads_at(set, i)) != NULL; i++) {
             if (opdi_gparse_suits(op, in, n, nout, round > 0)) { return op; }

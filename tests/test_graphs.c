@@ -1,0 +1,406 @@
+/* Graphs: traces of random programs against PyTorch's text, runs, passes, the parser, files, bad input, memory. */
+#include "../opdispatch.h"
+#include "check.h"
+
+//-- programs of graphs.txt --------------------------------------------------------------------------------------------
+
+typedef struct program { char lines[40][400]; int n; char text[40000]; } program;
+
+static opd_tensor *input(const char *sizes, int k) {
+    char *end;
+    int64_t s[2], i;
+    opd_tensor *t;
+    s[0] = strtoll(sizes, &end, 10);
+    s[1] = strtoll(end + 1, NULL, 10);
+    t = opd_tensor_new(opd_ints_of(s, 2), OPD_FLOAT32);
+    for (i = 0; t && i < opd_numel(t); i++) {
+        opd_data_f32(t)[i] = (float)(0.2 + fmod((double)(i + 1) * 0.618 + k * 0.27, 1.0));
+    }
+    return t;
+}
+
+/* One argument; what it points to lies in room. */
+static opd_value argument(const char *at, opd_tensor **values, int64_t *ints, opd_tensor **list) {
+    char *end;
+    int n = 0;
+    if (*at == 't') { return opd_value_tensor(values[atoi(at + 1)]); }
+    if (*at == '_') { return opd_value_none(); }
+    if (*at == 'T' || *at == 'F') { return opd_value_bool(*at == 'T'); }
+    if (*at == '(') {
+        for (at++; *at && *at != ')'; at = *end == ',' ? end + 1 : end) { ints[n++] = strtoll(at, &end, 10); }
+        return opd_value_ints(ints, n);
+    }
+    if (*at == '{') {
+        for (at++; *at && *at != '}'; at = *end == ',' ? end + 1 : end) { list[n++] = values[strtol(at + 1, &end, 10)]; }
+        return opd_value_tensors(list, n);
+    }
+    if (strpbrk(at, ".e")) { return opd_value_float(strtod(at, NULL)); }
+    return opd_value_int(strtoll(at, NULL, 10));
+}
+
+static int run_program(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const program *p = (const program *)user;
+    opd_tensor *values[200];
+    int count = n, k;
+    memcpy(values, in, (size_t)n * sizeof *in);
+    for (k = 1; k < p->n; k++) {
+        char line[400], name[100], *word, *save = line;
+        opd_value args[8], rets[4];
+        int64_t ints[8][8];
+        opd_tensor *lists[8][8];
+        int nargs = 0, i;
+        int32_t j;
+        opd_op *op;
+        (void)snprintf(line, sizeof line, "%s", p->lines[k] + 2);
+        if (p->lines[k][0] != 'C') {
+            for (i = 0, word = strtok(line, " "); word; word = strtok(NULL, " ")) { out[i++] = values[atoi(word + 1)]; }
+            return i;
+        }
+        word = strtok(save, " ");
+        (void)snprintf(name, sizeof name, "aten::%s", word ? word : "");
+        if (!(op = opd_find(name))) { return -1; }
+        while ((word = strtok(NULL, " ")) != NULL) {
+            args[nargs] = argument(word, values, ints[nargs], lists[nargs]);
+            nargs++;
+        }
+        if (opd_call_all(op, rets, args, nargs)) { return -1; }
+        for (i = 0; i < opd_schema_nreturns(opd_op_schema(op)); i++) {
+            for (j = 0; j < (rets[i].tag == OPD_TAG_TENSORS ? rets[i].n : 1); j++) {
+                values[count++] = rets[i].tag == OPD_TAG_TENSORS ? rets[i].u.tensors[j] : rets[i].u.t;
+            }
+        }
+    }
+    return -1;
+}
+
+/* The next program; false: the end. */
+static bool read_program(FILE *f, program *p, char *next, size_t cap) {
+    p->n = 0;
+    p->text[0] = 0;
+    while (*next || fgets(next, (int)cap, f)) {
+        if (*next == 'I' && p->n) { return true; }
+        next[strcspn(next, "\n")] = 0;
+        if (*next == '|') { strcat(strcat(p->text, next + 2), "\n"); }
+        else { (void)snprintf(p->lines[p->n++], sizeof p->lines[0], "%s", next); }
+        *next = 0;
+    }
+    return p->n > 0;
+}
+static FILE *golden(void) {
+    FILE *f = fopen("tests/golden/graphs.txt", "r");
+    return f ? f : fopen("golden/graphs.txt", "r");
+}
+static int inputs_of(const program *p, opd_tensor **in) {
+    char line[400], *word;
+    int n = 0;
+    (void)snprintf(line, sizeof line, "%s", p->lines[0] + 2);
+    for (word = strtok(line, " "); word; word = strtok(NULL, " ")) { in[n] = input(word, n); n++; }
+    return n;
+}
+static bool same(const opd_tensor *a, const opd_tensor *b) {
+    int64_t i;
+    opd_tensor *x = opd_to_dtype(opd_contiguous((opd_tensor *)(uintptr_t)a), OPD_FLOAT64);
+    opd_tensor *y = opd_to_dtype(opd_contiguous((opd_tensor *)(uintptr_t)b), OPD_FLOAT64);
+    bool right = x && y && opd_ndim(x) == opd_ndim(y) && opd_numel(x) == opd_numel(y) && opd_dtype(a) == opd_dtype(b);
+    for (i = 0; right && i < opd_numel(x); i++) {
+        const double d = opd_data_f64(x)[i], e = opd_data_f64(y)[i];
+        right = d == e || (isnan(d) && isnan(e));
+    }
+    return right;
+}
+
+static program one;                               /* too large for a stack */
+static char next_line[4000], text[40000], text2[40000];
+
+TEST(programs_trace_as_pytorch_does) {
+    FILE *f = golden();
+    static const char *const names[] = {"a0", "a1", "a2"};
+    int count = 0;
+    CHECK(f != NULL);
+    next_line[0] = 0;
+    while (f && read_program(f, &one, next_line, sizeof next_line)) {
+        OPD_SCOPE {
+            opd_tensor *in[4], *fresh[4], *out[8], *want[8];
+            opd_trace_options o;
+            opd_graph *g, *h;
+            int n = inputs_of(&one, in), k, i;
+            memset(&o, 0, sizeof o);
+            o.names = names;
+            o.nnames = n;
+            o.list_output = one.lines[one.n - 1][0] == 'L';
+            (void)inputs_of(&one, fresh);
+            g = opd_graph_trace(run_program, &one, fresh, n, &o);
+            CHECK_OK();
+            (void)opd_graph_print(g, text, sizeof text);
+            CHECK_STR(text, one.text);
+            /* it does what the program does, as it is and after the passes */
+            (void)inputs_of(&one, fresh);
+            k = run_program(&one, fresh, n, want);
+            (void)inputs_of(&one, fresh);
+            CHECK_INT(opd_graph_run(g, fresh, n, out, 8), k);
+            for (i = 0; i < k; i++) { CHECK(same(out[i], want[i])); }
+            h = opd_graph_parse(text);
+            CHECK_OK();
+            (void)opd_graph_print(h, text2, sizeof text2);
+            CHECK_STR(text2, text);
+            CHECK(opd_graph_cse(g) >= 0 && opd_graph_fold(g) >= 0 && opd_graph_dce(g) >= 0);
+            (void)inputs_of(&one, fresh);
+            CHECK_INT(opd_graph_run(g, fresh, n, out, 8), k);
+            for (i = 0; i < k; i++) { CHECK(same(out[i], want[i])); }
+            (void)inputs_of(&one, fresh);
+            CHECK_INT(opd_graph_run(h, fresh, n, out, 8), k);
+            for (i = 0; i < k; i++) { CHECK(same(out[i], want[i])); }
+            opd_graph_free(g);
+            opd_graph_free(h);
+            count++;
+        }
+    }
+    if (f) { fclose(f); }
+    CHECK_INT(count, 150);
+}
+
+//-- functions -----------------------------------------------------------------------------------------------------------
+
+static int affine(void *user, opd_tensor *const *in, int n, opd_tensor **out) {      /* tanh(x w) + 1 */
+    (void)n;
+    out[0] = opd_add_Scalar(opd_tanh(opd_mm(in[0], (opd_tensor *)user)), opd_value_int(1));
+    return 1;
+}
+static opd_tensor *numbers(opd_ints sizes) {
+    opd_tensor *t = opd_tensor_new(sizes, OPD_FLOAT32);
+    int64_t i;
+    for (i = 0; t && i < opd_numel(t); i++) { opd_data_f32(t)[i] = (float)(i * 37 % 11 - 5) / 7; }
+    return t;
+}
+static int64_t two_three[] = {2, 3}, three_two[] = {3, 2}, three[] = {3}, four_three[] = {4, 3};
+
+TEST(constants_inputs_and_other_sizes) {
+    opd_tensor *w = numbers(opd_ints_of(three_two, 2)), *x = numbers(opd_ints_of(two_three, 2)), *out, *want;
+    opd_tensor *other = numbers(opd_ints_of(four_three, 2));
+    opd_graph *g = opd_graph_trace(affine, w, &x, 1, NULL);
+    CHECK_INT(opd_graph_ninputs(g), 1);
+    CHECK_INT(opd_graph_noutputs(g), 1);
+    CHECK_INT(opd_graph_count(g, "aten::mm"), 1);
+    CHECK_INT(opd_graph_count(g, "aten::mul"), 0);
+    CHECK_INT(opd_graph_run(g, &other, 1, &out, 1), 1);
+    (void)affine(w, &other, 1, &want);
+    CHECK(same(out, want));
+    opd_graph_free(g);
+    opd_graph_free(NULL);
+    CHECK_INT(opd_graph_ninputs(NULL), 0);
+}
+TEST(gradients_pass_through_a_run) {
+    opd_tensor *w = numbers(opd_ints_of(three_two, 2)), *x = numbers(opd_ints_of(two_three, 2)), *y, *g1, *g2;
+    opd_graph *g = opd_graph_trace(affine, w, &x, 1, NULL);
+    (void)opd_tensor_set_requires_grad(x, true);
+    CHECK_INT(opd_graph_function(g, &x, 1, &y), 1);
+    y = opd_sum(y);
+    CHECK_INT(opd_autograd_grad(&y, 1, &x, 1, NULL, &g1), 0);
+    (void)affine(w, &x, 1, &y);
+    y = opd_sum(y);
+    CHECK_INT(opd_autograd_grad(&y, 1, &x, 1, NULL, &g2), 0);
+    CHECK(same(g1, g2));
+    opd_graph_free(g);
+}
+TEST(graphs_run_inside_vmap_and_vmap_is_traced) {
+    int64_t many[] = {5, 2, 3};
+    opd_tensor *w = numbers(opd_ints_of(three_two, 2)), *x = numbers(opd_ints_of(two_three, 2)), *xs = numbers(opd_ints_of(many, 3));
+    opd_tensor *a, *b;
+    opd_graph *g = opd_graph_trace(affine, w, &x, 1, NULL);
+    CHECK_INT(opd_vmap(opd_graph_function, g, &xs, 1, NULL, &a), 1);
+    CHECK_INT(opd_vmap(affine, w, &xs, 1, NULL, &b), 1);
+    CHECK(same(a, b));
+    opd_graph_free(g);
+}
+static int reads(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *e = opd_exp(in[0]);
+    (void)n;
+    if (*(int *)user == 0) { return opd_data_f32(e) ? 1 : -1; }
+    if (*(int *)user == 1) { return opd_item_f64(opd_sum(e)) > 0 && opd_ok() ? 1 : -1; }
+    if (*(int *)user == 2) { return 0; }
+    if (*(int *)user == 3) { out[0] = numbers(opd_ints_of(three, 1)); return 1; }
+    if (*(int *)user == 4) { return opd_graph_trace(reads, user, in, 1, NULL) ? 1 : -1; }
+    if (*(int *)user == 5) { return opd_fail(OPD_ERROR_USER, "of my own"); }
+    out[0] = opd_mul(e, opd_tensor_set_requires_grad(numbers(opd_ints_of(two_three, 2)), true));
+    return 1;
+}
+TEST(what_cannot_be_traced_is_said) {
+    static const char *const says[] = {"a result of aten::exp, was asked for outside of a kernel",
+        "a result of aten::sum, was asked for outside of a kernel", "didn't return any values!",
+        "did not have observable data dependence with trace inputs", "Tracing can't be nested", "of my own",
+        "Cannot insert a Tensor that requires grad as a constant"};
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *none = NULL;
+    opd_trace_options o;
+    opd_graph *g;
+    int i;
+    for (i = 0; i < 7; i++) {
+        CHECK(opd_graph_trace(reads, &i, &x, 1, NULL) == NULL);
+        if (!strstr(opd_error_message(), says[i])) { printf("%d: %s\n", i, opd_error_message()); }
+        CHECK(strstr(opd_error_message(), says[i]) != NULL);
+        opd_error_clear();
+        CHECK(opd_exp(x) != NULL && !opd_keyset_has(opd_keys_included(), opd_key_parse("Tracer")));
+    }
+    CHECK(opd_graph_trace(NULL, NULL, &x, 1, NULL) == NULL);
+    opd_error_clear();
+    CHECK(opd_graph_trace(affine, NULL, &none, 1, NULL) == NULL);
+    opd_error_clear();
+    i = 1;                                        /* as a constant, said aloud */
+    memset(&o, 0, sizeof o);
+    o.allow_constants = true;
+    opd_log_set(NULL, NULL);
+    i = 2;
+    g = opd_graph_trace(reads, &i, &x, 1, &o);
+    CHECK(g == NULL);
+    opd_error_clear();
+}
+static int calls;
+static int another(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = calls++ ? opd_exp(in[0]) : opd_tanh(in[0]);
+    return 1;
+}
+TEST(check_finds_traces_that_differ) {
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2));
+    opd_trace_options o;
+    opd_graph *g;
+    memset(&o, 0, sizeof o);
+    o.check = true;
+    calls = 0;
+    CHECK(opd_graph_trace(another, NULL, &x, 1, &o) == NULL);
+    CHECK(strstr(opd_error_message(), "Graphs differed across invocations!") != NULL);
+    CHECK(strstr(opd_error_message(), "aten::tanh(%0)") && strstr(opd_error_message(), "aten::exp(%0)"));
+    opd_error_clear();
+    g = opd_graph_trace(affine, numbers(opd_ints_of(three_two, 2)), &x, 1, &o);
+    CHECK(g != NULL);
+    opd_graph_free(g);
+}
+
+//-- passes --------------------------------------------------------------------------------------------------------------
+
+static int twice(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *c = opd_ones(opd_ints_of(three, 1), OPD_FLOAT32);
+    (void)user; (void)n;
+    out[0] = opd_add(opd_exp(in[0]), opd_exp(in[0]));
+    out[1] = opd_add(opd_mul(in[0], opd_add(c, c)), opd_tanh(opd_add(c, c)));
+    return 2;
+}
+TEST(passes_take_away_what_is_not_needed) {
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *out[2], *want[2];
+    opd_graph *g = opd_graph_trace(twice, NULL, &x, 1, NULL);
+    CHECK_INT(opd_graph_count(g, "aten::exp"), 2);
+    CHECK(opd_graph_cse(g) > 0);
+    CHECK_INT(opd_graph_count(g, "aten::exp"), 1);
+    CHECK_INT(opd_graph_count(g, "aten::tanh"), 1);
+    CHECK(opd_graph_fold(g) > 0);
+    CHECK_INT(opd_graph_count(g, "aten::tanh"), 0);
+    CHECK_INT(opd_graph_count(g, "aten::ones"), 0);
+    CHECK_INT(opd_graph_run(g, &x, 1, out, 2), 2);
+    (void)twice(NULL, &x, 1, want);
+    CHECK(same(out[0], want[0]) && same(out[1], want[1]));
+    opd_graph_free(g);
+}
+
+//-- texts and files -----------------------------------------------------------------------------------------------------
+
+TEST(texts_that_are_no_graph) {
+    static const struct { const char *text, *says; } bad[] = {
+        {"", "line 1 of the graph: expected 'graph('"}, {"graph(%x):\n  return (%y)\n", "Cannot find a variable with name 'y'"},
+        {"graph(%x):\n  %x = aten::exp(%x)\n  return (%x)\n", "the name %x is there already"},
+        {"graph(%x):\n  %y = aten::nothing(%x)\n  return (%y)\n", "there is no operator aten::nothing"},
+        {"graph(%x):\n  %y = aten::add(%x)\n  return (%y)\n", "no overload of aten::add takes these values"},
+        {"graph(%x):\n  %y = aten::mm(%x, %x, %x, %x)\n  return (%y)\n", "no overload of aten::mm"},
+        {"graph(%x):\n  %y : int = prim::Constant[value=1.5]()\n  return (%x)\n", "the constant is not of its type"},
+        {"graph(%x):\n  %y : Float(3) = prim::Constant[value=<Tensor>]()\n  return (%x)\n", "save the graph instead"},
+        {"graph(%x : Float(2, strides=[1, 1])):\n  return (%x)\n", "more strides than sizes"},
+        {"graph(%x : Float(2, 2, strides=[1])):\n  return (%x)\n", "2 sizes and 1 strides"},
+        {"graph(%x):\n  %y : int = prim::Constant[value=1]()\n  return (%y)\n", "an output that is no tensor"},
+        {"graph(%x):\n  %1x = aten::exp(%x)\n  return (%x)\n", "%1x is no name"},
+        {"graph(%x):\n  return (%x)\nmore", "line 3 of the graph: text behind the graph"},
+        {"graph(%x):\n  %l : int[] = prim::ListConstruct(%x)\n  return (%x)\n", "element 0 of the list is not of its type"},
+        {"graph(%x):\n  %y = prim::If(%x)\n  return (%x)\n", "prim::If is not known here"},
+        {"graph(%x : wrong):\n  return (%x)\n", "expected a type"}, {"graph(%x", "expected ','"}};
+    size_t i;
+    for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        CHECK(opd_graph_parse(bad[i].text) == NULL);
+        if (!strstr(opd_error_message(), bad[i].says)) { printf("%s: %s\n", bad[i].text, opd_error_message()); }
+        CHECK(strstr(opd_error_message(), bad[i].says) != NULL);
+        opd_error_clear();
+    }
+    CHECK(opd_graph_parse(NULL) == NULL);
+    opd_error_clear();
+}
+TEST(defaults_overloads_and_constants_in_texts) {
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *y;
+    opd_graph *g = opd_graph_parse("graph(%x):\n  %k : int = prim::Constant[value=2]()\n  %y = aten::mul.Scalar(%x, %k)\n"
+                                   "  %z = aten::pow(%y, %k) # a comment\n  return (%z)\n");
+    CHECK_OK();
+    CHECK_INT(opd_graph_run(g, &x, 1, &y, 1), 1);
+    CHECK(same(y, opd_pow_Tensor_Scalar(opd_mul_Scalar(x, opd_value_int(2)), opd_value_int(2))));
+    CHECK_INT(opd_graph_run(g, &x, 2, &y, 1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "expected 1 inputs but got 2");
+    opd_graph_free(g);
+}
+static const char *path(void) {
+    static char buf[300];
+    const char *dir = getenv("TMPDIR");
+    (void)snprintf(buf, sizeof buf, "%s/opdispatch_test_graph_%p", dir && *dir ? dir : "/tmp", (void *)buf);
+    return buf;
+}
+TEST(files_come_back_and_damaged_ones_do_not) {
+    opd_tensor *w = numbers(opd_ints_of(three_two, 2)), *x = numbers(opd_ints_of(two_three, 2)), *a, *b;
+    opd_graph *g = opd_graph_trace(affine, w, &x, 1, NULL), *h;
+    static unsigned char file[20000], bad[20000];
+    size_t n = 0, i;
+    FILE *f;
+    CHECK_INT(opd_graph_save(g, path()), 0);
+    h = opd_graph_load(path());
+    CHECK_OK();
+    (void)opd_graph_print(g, text, sizeof text);
+    (void)opd_graph_print(h, text2, sizeof text2);
+    CHECK_STR(text2, text);
+    CHECK_INT(opd_graph_run(h, &x, 1, &a, 1), 1);
+    (void)affine(w, &x, 1, &b);
+    CHECK(same(a, b));
+    f = fopen(path(), "rb");
+    if (f) { n = fread(file, 1, sizeof file, f); fclose(f); }
+    CHECK(n > 100 && n < sizeof file);
+    for (i = 0; i < n; i++) {                     /* each byte wrong in turn, and each length */
+        memcpy(bad, file, n);
+        bad[i] ^= 0x41;
+        CHECK(opd_graph_from_bytes(bad, n) == NULL && !opd_ok());
+        opd_error_clear();
+        CHECK(opd_graph_from_bytes(file, i) == NULL && !opd_ok());
+        opd_error_clear();
+    }
+    CHECK(opd_graph_load("/nowhere/graph") == NULL);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "/nowhere/graph: ");
+    CHECK_INT(opd_graph_save(g, "/nowhere/graph"), -1);
+    opd_error_clear();
+    (void)remove(path());
+    opd_graph_free(g);
+    opd_graph_free(h);
+}
+TEST(allocations_fail) {
+    opd_tensor *w = numbers(opd_ints_of(three_two, 2)), *x = numbers(opd_ints_of(two_three, 2)), *y;
+    int64_t n;
+    for (n = 1; n < 3000; n++) {
+        int64_t seen;
+        OPD_SCOPE {
+            opd_graph *g, *h = NULL;
+            (void)opd_memory_fail_at(n, false);
+            g = opd_graph_trace(affine, w, &x, 1, NULL);
+            if (g) { (void)opd_graph_print(g, text, sizeof text); (void)opd_graph_run(g, &x, 1, &y, 1); }
+            h = opd_ok() ? opd_graph_parse("graph(%x):\n %y = aten::exp(%x)\n return (%y)\n") : NULL;
+            if (opd_ok()) { (void)opd_graph_cse(g); (void)opd_graph_fold(g); }
+            seen = opd_memory_fail_at(0, false);
+            CHECK(opd_ok() || opd_error_code() == OPD_ERROR_MEMORY);
+            opd_error_clear();
+            opd_graph_free(g);
+            opd_graph_free(h);
+        }
+        if (seen < n) { break; }
+    }
+    CHECK(n > 10 && n < 3000);
+}
+
+CHECK_MAIN()
