@@ -8178,6 +8178,7 @@ static void opdi_plugin_pin(opd_plugin *p);
 static void opdi_plugin_let_go(opd_plugin *p);
 static opdi_kernel *opdi_autocast_policy(const opd_op *op, int device);
 static int opdi_autocast_kernel(opd_call *call);
+static int opdi_check_policy(opd_autocast policy);
 static bool opdi_autocast_is_on(const opdi_thread *th, int device);
 static int opdi_autograd_kernel(opd_call *call);
 static int opdi_autograd_fallback(opd_call *call);
@@ -9825,6 +9826,7 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     opdi_card *card;
     if (!opdi_library_usable(lib, "opd_define")) { return -1; }
     if (!desc) { return opd_fail(OPD_ERROR_REGISTER, "opd_define: the desc is NULL"); }
+    if (opdi_check_policy(desc->autocast)) { return opdi_library_error(lib); }
     before = lib->registrations;
     options.tags = opdi_desc_tags(desc);
     options.alias = OPD_ALIAS_FROM_SCHEMA;
@@ -13533,6 +13535,7 @@ int opd_cpu_fallback(opd_call *call) {
                         "%s: it needs a kernel", op->name, opdi_device_name(type));
     }
     for (i = 0; i < op->nargs; i++) { if (opdi_value_on_host(&call->args[i], &args[i])) { return -1; } }
+    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AUTOCAST);          /* it is the device's call, not one of the CPU */
     if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
     for (i = 0; i < op->nargs; i++) {
         const opd_value *v = &call->args[i];
