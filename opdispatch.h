@@ -1512,6 +1512,24 @@ OPD_API opd_randomness opd_batch_randomness(void);
 OPD_API int opd_batch_return(opd_call *call, opd_tensor *t, int dim);
 OPD_API int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t n, int dim);
 
+/* Derivatives of functions.  They nest by a function that calls one: for per-example gradients opd_vmap gets a function
+   whose body is `return opd_grad(loss, user, inputs, ninputs, NULL, outputs);`.  Inside grad mode is on, whatever it is
+   outside; tensors from outside are constants, and may not be written.  What comes back has a history only where
+   something outside is differentiated, too.  An input that does not count has a gradient of zeros.  Zero: default. */
+typedef struct opd_transform_options {
+    const int *argnums; int nargnums;       /* the inputs that are differentiated by, from the end if < 0; NULL: input 0 */
+    int naux;                               /* so many outputs at the end are no such but passed on (has_aux) */
+    int64_t chunk_size;                     /* Jacobians: so many rows at once; 0: all; 1: one by one, without vmap */
+    opd_randomness randomness;              /* Jacobians: of the vmap in them */
+    bool strict;                            /* opd_jvp: an output that does not depend on an input is an error */
+} opd_transform_options;
+/* torch.func.grad: fn gives one 0-dim output; writes its gradients by the inputs of argnums, then the aux outputs.  The
+   second (torch.func.grad_and_value) has the output between them.  How many, or -1 with an error. */
+OPD_API int opd_grad(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                     const opd_transform_options *options, opd_tensor **outputs);
+OPD_API int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                               const opd_transform_options *options, opd_tensor **outputs);
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:checking   gradients against finite differences, pictures of graphs
 //----------------------------------------------------------------------------------------------------------------------
@@ -3681,7 +3699,11 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(struct DLManagedTensorVersioned *, opd_dlpack_export, 2, (opd_tensor *, unsigned)) \
     X(struct DLManagedTensor *, opd_dlpack_export_unversioned, 1, (opd_tensor *)) \
     X(opd_tensor *, opd_dlpack_import, 2, (struct DLManagedTensorVersioned *, unsigned *)) \
-    X(opd_tensor *, opd_dlpack_import_unversioned, 1, (struct DLManagedTensor *))
+    X(opd_tensor *, opd_dlpack_import_unversioned, 1, (struct DLManagedTensor *)) \
+    X(int, opd_grad, 6, \
+      (opd_transform_fn, void *, opd_tensor *const *, int, const opd_transform_options *, opd_tensor **)) \
+    X(int, opd_grad_and_value, 6, \
+      (opd_transform_fn, void *, opd_tensor *const *, int, const opd_transform_options *, opd_tensor **))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -4028,7 +4050,8 @@ typedef struct opdi_thread {
     int64_t scope_mark;          /* where the innermost scope begins */
     uint64_t sequence;           /* autograd: number of the next node */
     opd_node *node;              /* autograd: node whose formula is running */
-    struct opdi_level *level;    /* forward mode: the one that is open */
+    struct opdi_level *level;    /* forward mode: the innermost that is open */
+    int32_t floor;               /* forward mode: levels inside this layer have tangents in the running call; 0: all */
     struct opdi_layer *layer;    /* transforms: innermost layer, and the vmap whose batching rule is running */
     struct opdi_layer *rule;
     opdi_free_block *free_lists[OPDI_CLASSES];
@@ -4164,7 +4187,7 @@ OPD_UNUSED static void opdi_thread_end(void *arg) {
     opdi_report_pending(th);
     opdi_observers_leave(th);
     opdi_scope_unwind(th, 0);
-    if (th->level) { opdi_level_end(th); }
+    while (th->level) { opdi_level_end(th); }
     if (th->handles) { OPD_FREE(th->handles); }
     th->handles = NULL;
     th->cap = 0;
@@ -4331,7 +4354,7 @@ int opd_finish(void) {
     opdi_report_pending(th);
     opdi_gone_give_back();
     opdi_scope_unwind(th, 0);
-    if (th->level) { opdi_level_end(th); }
+    while (th->level) { opdi_level_end(th); }
     th->scope_depth = 0;
     th->scope_mark = 0;
     return failed;
@@ -16008,7 +16031,7 @@ typedef struct opdi_engine {
     int64_t nheap, heap_cap, ntasks, hash_cap;
     opdi_capture *captures;
     int ncaptures;
-    bool first, retain, create, accumulate, restricted;
+    bool first, retain, create, once, accumulate, restricted;
     int64_t id;                                   /* counted in the process */
     struct opdi_final *finals, **finals_end;      /* callbacks for the end; where the next goes when there are some */
     struct opdi_gathering *gatherings;            /* of hooks that wait for several gradients */
@@ -16751,6 +16774,10 @@ static void *opdi_engine_thread(void *arg) {
     if (th->error == OPD_OK) {                    /* else: no memory for the thread */
         th->state = from->state;
         th->node = from->node;
+        th->layer = from->layer;
+        th->rule = from->rule;
+        th->level = from->level;
+        th->floor = from->floor;
         th->engine = from->engine;
         th->packer = from->packer;
         th->mutation = from->mutation;
@@ -16758,6 +16785,8 @@ static void *opdi_engine_thread(void *arg) {
         th->packer = NULL;
         th->mutation = NULL;
         th->node = NULL;
+        th->layer = th->rule = NULL;
+        th->level = NULL;
         th->engine = NULL;
     }
     if (th->error != OPD_OK) {
@@ -16792,7 +16821,7 @@ static int opdi_engine_run(opdi_engine *en, opd_tensor *const *outputs, int n, c
     static int64_t engines;
     opd_tensor *const *grads = o ? o->grad_outputs : NULL;
     en->create = o && o->create_graph;
-    en->retain = o && (o->retain_graph || o->create_graph);
+    en->retain = o && (o->retain_graph || (o->create_graph && !en->once));
     en->id = OPDI_ADD(&engines, 1) - 1;
     return OPDI_LIKELY(opdi_self()->depth < OPDI_NESTED_HERE) ? opdi_engine_here(en, outputs, n, grads)
         : opdi_engine_elsewhere(en, outputs, n, grads);
@@ -16844,14 +16873,16 @@ static opd_tensor *opdi_capture_zeros(const opdi_capture *c) {
     return opd_zeros_like(opdi_own(opdi_tensor_make(sizes, NULL, ndim, dtype, place)));
 }
 
-int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
-                      const opd_backward_options *options, opd_tensor **grads) {
+//-- once: create_graph records what the formulas do, but this graph is not retained.
+static int opdi_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
+                              const opd_backward_options *options, bool once, opd_tensor **grads) {
     const opd_edge *edges = options ? options->input_edges : NULL;
     const bool zeros = options && options->materialize_grads;
     opdi_engine en;
     int rc, i;
     if (!opd_ok()) { return -1; }
     memset(&en, 0, sizeof en);
+    en.once = once;
     if (ninputs < 1) { return opd_fail(OPD_ERROR_AUTOGRAD, "grad requires non-empty inputs."); }
     if (n < 1 || !outputs) { return opd_fail(OPD_ERROR_AUTOGRAD, "grad needs at least one output"); }
     if ((!inputs && !edges) || !grads) {
@@ -16871,6 +16902,10 @@ int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inpu
         rc = opd_ok() ? 0 : -1;
     }
     return opdi_captures_end(&en, grads, rc == 0);
+}
+int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
+                      const opd_backward_options *options, opd_tensor **grads) {
+    return opdi_autograd_grad(outputs, n, inputs, ninputs, options, false, grads);
 }
 
 //-- tensors on the tape ------------------------------------------------------------------------------------------
@@ -16948,7 +16983,12 @@ typedef struct opdi_dual {
     opd_tensor *tangent;                          /* a reference; its storage is as large as this one */
 } opdi_dual;
 
-typedef struct opdi_level { opdi_dual *duals; } opdi_level;
+typedef struct opdi_level {
+    opdi_dual *duals;
+    struct opdi_level *outer;
+    int32_t layer;                                /* of transforms: it is inside those before this one */
+    int16_t around;                               /* the thread's state.forward before */
+} opdi_level;
 
 static opdi_mutex opdi_dual_lock = OPDI_MUTEX_INIT;       /* the lists of all levels and storages */
 
@@ -17009,8 +17049,8 @@ static void opdi_level_end(opdi_thread *th) {
         OPDI_PUBLISH(p, d->next);
     }
     opdi_unlock(&opdi_dual_lock);
-    th->level = NULL;
-    th->state.forward &= ~OPDI_FORWARD_OPEN;
+    th->level = level->outer;
+    if (!th->level) { th->state.forward &= ~OPDI_FORWARD_OPEN; }
     while ((d = gone) != NULL) {
         gone = d->after;
         opdi_drop(d->tangent);
@@ -17159,6 +17199,9 @@ int opd_dual_enter(void) {
     th->level = (opdi_level *)opdi_alloc(sizeof *th->level);
     if (!th->level) { return -1; }
     th->level->duals = NULL;
+    th->level->outer = NULL;
+    th->level->layer = opd_transform_depth() + 1;
+    th->level->around = th->state.forward;
     th->state.forward |= OPDI_FORWARD_OPEN;
     return 0;
 }
@@ -18412,7 +18455,7 @@ typedef struct opdi_layer {
     opd_randomness randomness;
     int64_t size;                                 /* vmap: how many examples */
     opdi_state around;                            /* the thread's state when it was entered */
-    uint64_t include, allow;                      /* a call on its way through: the keys before */
+    opdi_state through;                           /* vmap: when the call came that a tape inside has before its rule */
     struct opdi_level *forward;                   /* the level of forward mode around it */
 } opdi_layer;
 
@@ -18461,6 +18504,7 @@ static void opdi_layer_gone(void *block) {
     opdi_thread *th = layer->th;
     if (layer->outer) { layer->outer->inner = NULL; }
     opdi_layer_set(th, layer->outer);
+    while (th->level && th->level != layer->forward) { opdi_level_end(th); }
 }
 
 //-- Takes the innermost layer away: its handle, wherever it is.
@@ -18613,9 +18657,12 @@ int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t n, in
 
 //-- calls through the layers -------------------------------------------------------------------------------------
 
-//-- The same call once more, under the thread's state as it is now.
-static int opdi_call_again(opd_call *call) {
+//-- The same call once more, as the layers are done with it: below them, or (`back`) at the tape of a vmap layer.
+static int opdi_call_again(opd_call *call, uint64_t back) {
+    opdi_state *state = &call->th->state;
+    const uint64_t include = state->include, allow = state->allow;
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    const opdi_slot *slot;
     opdi_union u;
     opd_call c;
     int rc;
@@ -18625,7 +18672,12 @@ static int opdi_call_again(opd_call *call) {
     c.args = call->args;
     c.rets = call->rets;
     c.targets = NULL;
-    rc = opdi_invoke(call->th, &c, opdi_find_slot(call->th, &c, table, &u));
+    state->include = (include & ~OPDI_FRONT_BIT) | back;
+    if (back) { state->allow &= ~OPDI_BATCHED_BIT; }
+    slot = opdi_find_slot(call->th, &c, table, &u);
+    state->include = include;                     /* what its kernels call comes to the layers again */
+    state->allow = allow;
+    rc = opdi_invoke(call->th, &c, slot);
     call->filled = c.filled;
     call->owned = c.owned;
     call->cursor = c.cursor;
@@ -18678,67 +18730,75 @@ static void opdi_batch_tie(opd_call *call) {
     }
 }
 
-//-- At a vmap layer: the batching rule, under the layers around it.
+//-- Whether forward mode computes tangents for what `floor` layers are around of, or (0) for everything.
+static inline void opdi_forward_at(opdi_thread *th, int32_t floor) {
+    const bool open = th->level && th->level->layer > floor;
+    th->floor = floor;
+    th->state.forward = (int16_t)((th->state.forward & OPDI_FORWARD_OFF) | (open ? OPDI_FORWARD_OPEN : 0));
+}
+
+//-- At a vmap layer: the batching rule, under the layers around it and their modes.
 static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
     opdi_thread *th = call->th;
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
-    opdi_layer *rule = th->rule;
+    opdi_layer *const top = th->layer, *const rule = th->rule, *l;
+    struct opdi_level *const forward = th->level;
+    const opdi_state state = th->state;
+    const int32_t floor = th->floor;
     int rc;
     if (!table && !(table = opdi_table_make(call->op))) { return -1; }
+    for (l = top; l != layer; l = l->outer) {
+        if (l->kind == OPDI_LAYER_GRAD && l->around.no_grad) { th->state.no_grad = 1; }
+        if (l->kind == OPDI_LAYER_JVP) { th->state.forward |= l->around.forward & OPDI_FORWARD_OFF; }
+    }
     th->rule = layer;
+    th->level = layer->forward;
+    opdi_forward_at(th, 0);
     opdi_layer_set(th, layer->outer);
     rc = opdi_call_slot(call, &table->slots[OPD_F_BATCHED], OPD_KEY_OF(OPD_F_BATCHED));
+    th->layer = top;
     th->rule = rule;
+    th->level = forward;
+    th->floor = floor;
+    th->state = state;
     if (rc == 0 && layer->inner) { opdi_batch_tie(call); }
     return rc;
 }
 
-//-- The call as `layer` and those around it see it.
-static int opdi_layers_call(opd_call *call, opdi_layer *layer) {
+//-- The innermost vmap layer that has to do with the call; NULL: none has.
+static opdi_layer *opdi_layer_of(const opd_call *call) {
+    opdi_layer *layer = call->th->layer;
+    while (layer && (layer->kind != OPDI_LAYER_VMAP || (!opdi_any_batched(call->op, call->args, layer->level) &&
+                                                        !opdi_op_is_random(call->op)))) { layer = layer->outer; }
+    return layer;
+}
+
+//-- Above everything: the tape inside of the vmap layer that the call belongs to has it first, then that layer's rule.
+//-- What belongs to none is an ordinary call: the tape is one for all layers.
+static int opdi_front_kernel(opd_call *call) {
     opdi_thread *th = call->th;
-    opdi_layer *const top = th->layer, *const rule = th->rule;
-    struct opdi_level *const forward = th->level;
+    opdi_layer *const rule = th->rule, *const layer = opdi_layer_of(call), *l = th->layer;
+    const int32_t floor = th->floor;
+    opdi_state through;
     int rc;
-    while (layer && layer->kind == OPDI_LAYER_VMAP && !opdi_any_batched(call->op, call->args, layer->level) &&
-           !opdi_op_is_random(call->op)) { layer = layer->outer; }
-    if (layer && layer->kind == OPDI_LAYER_VMAP) { rc = opdi_vmap_call(call, layer); }
-    else {
-        th->rule = NULL;
-        opdi_layer_set(th, layer);
-        th->state.include &= ~OPDI_FRONT_BIT;
-        if (layer && layer->vmaps) {              /* the tape of a layer with a vmap around it */
-            const uint64_t include = layer->include, allow = layer->allow;
-            layer->include = th->state.include;
-            layer->allow = th->state.allow;
-            th->state.include |= OPDI_BACK_BIT;
-            th->state.allow &= ~OPDI_BATCHED_BIT;
-            rc = opdi_call_again(call);
-            layer->include = include;
-            layer->allow = allow;
-        }
-        else { rc = opdi_call_again(call); }
-    }
-    th->layer = top;
+    while (l != layer && l->kind == OPDI_LAYER_VMAP) { l = l->outer; }
+    if (layer && l == layer && !(th->level && th->level->layer > layer->level)) { return opdi_vmap_call(call, layer); }
+    if (layer) { through = layer->through; layer->through = th->state; }
+    th->rule = NULL;
+    opdi_forward_at(th, layer ? layer->level : 0);
+    rc = opdi_call_again(call, layer ? OPDI_BACK_BIT : 0);
     th->rule = rule;
-    th->level = forward;
+    th->floor = floor;
+    if (layer) { layer->through = through; }
     return rc;
 }
-static int opdi_front_kernel(opd_call *call) { return opdi_layers_call(call, call->th->layer); }
 
-//-- Below the tape of a grad or jvp layer.
+//-- Below the tape.
 static int opdi_back_kernel(opd_call *call) {
-    opdi_thread *th = call->th;
-    opdi_layer *layer = th->layer;
+    opdi_layer *layer = opdi_layer_of(call);
     if (!layer) { return opd_fail(OPD_ERROR_KERNEL, "%s: the layers of transforms are gone", call->op->name); }
-    th->state.include = layer->include;
-    th->state.allow = layer->allow;
-    if (layer->kind == OPDI_LAYER_GRAD && layer->around.no_grad) { th->state.no_grad = 1; }
-    if (layer->kind == OPDI_LAYER_JVP) {
-        th->level = layer->forward;
-        th->state.forward = (int16_t)((layer->forward ? OPDI_FORWARD_OPEN : 0) |
-                                      (layer->around.forward & OPDI_FORWARD_OFF));
-    }
-    return opdi_layers_call(call, layer->outer);
+    call->th->state = layer->through;
+    return opdi_vmap_call(call, layer);
 }
 
 static int opdi_batch_yield(const opd_op *op, const opd_value *args, int i);
@@ -19766,6 +19826,291 @@ int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int nin
     if (opdi_mapped_check(&m)) { return -1; }
     return m.o->chunk_size > 0 && m.o->chunk_size < m.size ? opdi_mapped_chunks(&m, outputs)
         : opdi_mapped_pass(&m, 0, m.size, outputs);
+}
+
+OPDI_COLD_END
+
+//-- derivatives of functions -------------------------------------------------------------------------------------
+//
+//  The inputs that a function is differentiated by become aliases: leaves of their own, or, where the tape outside
+//  follows the input, linked to it by alias's node.  What the function does is recorded on the one tape there is; the
+//  gradients by the aliases are computed when the layer is gone, so by the layers around, and recorded only when they
+//  lead to something else than the aliases.
+
+OPDI_COLD_BEGIN
+
+typedef struct opdi_diff {
+    const char *who;
+    opd_transform_fn fn;
+    void *user;
+    const opd_transform_options *o;
+    opd_tensor **in;                              /* what fn gets */
+    int nin;
+    opd_tensor **by;                              /* those of them that it is differentiated by */
+    int *argnums, nby;
+    opdi_layer *layer;
+    opdi_state around;
+    uint64_t since;                               /* number of the first node inside */
+    bool linked;                                  /* an alias leads outside */
+    const char *packers;                          /* the message by which saved-tensor hooks were forbidden before */
+} opdi_diff;
+
+//-- Which inputs: from the options; all when they name none and `all`.
+static int opdi_diff_argnums(opdi_diff *d, bool all) {
+    const opd_transform_options *o = d->o;
+    const int n = o->argnums || o->nargnums ? o->nargnums : all ? d->nin : 1;
+    int i, k;
+    if (n <= 0) {
+        return all && !d->nin ? opd_fail(OPD_ERROR_ARGUMENT, "%s: got no inputs", d->who)
+            : opd_fail(OPD_ERROR_ARGUMENT, "%s: argnums must be non-empty", d->who);
+    }
+    if (!(d->argnums = (int *)opdi_scope_alloc((size_t)n * sizeof *d->argnums))) { return -1; }
+    for (i = 0; i < n; i++) {
+        const int given = o->argnums ? o->argnums[i] : i, a = given < 0 ? given + d->nin : given;
+        if (a < 0 || a >= d->nin) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got argnum=%d, but only %d positional inputs", d->who, given,
+                            d->nin);
+        }
+        for (k = 0; k < i && d->argnums[k] != a; k++) { }
+        if (k < i) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: argnums elements must be unique, got %d twice", d->who, given);
+        }
+        d->argnums[i] = a;
+    }
+    d->nby = n;
+    return 0;
+}
+
+//-- What is asked for; fills the struct.  0, or -1.
+static int opdi_diff_make(opdi_diff *d, const char *who, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
+                            int ninputs, const opd_transform_options *options, bool all) {
+    static const opd_transform_options none;
+    int i;
+    memset(d, 0, sizeof *d);
+    if (!opd_ok()) { return -1; }
+    d->who = who;
+    d->fn = fn;
+    d->user = user;
+    d->o = options ? options : &none;
+    d->nin = ninputs;
+    if (!fn || ninputs < 0 || (ninputs && !inputs)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the %s is NULL", who, fn ? "list of inputs" : "function");
+    }
+    if (d->o->naux < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: naux is %d", who, d->o->naux); }
+    if (!(d->in = opdi_scope_tensors(ninputs)) || opdi_diff_argnums(d, all)) { return -1; }
+    for (i = 0; i < ninputs; i++) { d->in[i] = inputs[i]; }
+    return (d->by = opdi_scope_tensors(d->nby)) ? 0 : -1;
+}
+
+//-- Input i in a place of its own on the tape.
+static opd_tensor *opdi_diff_alias(opdi_diff *d, int i) {
+    opd_tensor *t = d->in[i], *alias;
+    if (!t) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected all inputs that are differentiated by to be Tensors, got "
+                       "None as input %d", d->who, i);
+        return NULL;
+    }
+    if (!opdi_differentiable(t)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: only Tensors of floating point and complex dtype can require gradients "
+                       "(input %d is %s)", d->who, i, opd_dtype_name((opd_scalar_type)t->dtype));
+        return NULL;
+    }
+    if (!d->around.no_grad && opdi_requires_grad(t)) {
+        d->linked = true;
+        return opd_alias(t);
+    }
+    if (opdi_is_inference(t)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: Setting requires_grad=True on inference tensor outside "
+                       "InferenceMode is not allowed.", d->who);
+        return NULL;
+    }
+    alias = opdi_own(opdi_shallow_copy(t));
+    if (alias) { alias->flags |= OPDI_REQUIRES_GRAD; }
+    return alias;
+}
+
+//-- Enters a layer; with aliases, of a tape.
+static int opdi_diff_enter(opdi_diff *d, opdi_layer_kind kind) {
+    opdi_thread *th = opdi_self();
+    int i;
+    d->around = th->state;
+    for (i = 0; i < d->nby && kind == OPDI_LAYER_GRAD; i++) {
+        if (!(d->in[d->argnums[i]] = d->by[i] = opdi_diff_alias(d, d->argnums[i]))) { return -1; }
+    }
+    d->since = th->sequence;
+    if (!(d->layer = opdi_layer_push(kind, 0, OPD_RANDOM_ERROR))) { return -1; }
+    th->state.include |= OPDI_DEFAULT_INCLUDE;
+    th->state.allow |= OPDI_AUTOGRAD_BITS | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);
+    th->state.inference = 0;
+    if (kind == OPDI_LAYER_JVP) { return 0; }
+    th->state.no_grad = 0;
+    d->packers = opd_saved_hooks_disabled();
+    return d->packers ? 0 : opd_saved_hooks_disable("torch.func.{grad, vjp, jacrev, hessian} don't yet support saved "
+                                                    "tensor hooks. Please open an issue with your use case.");
+}
+static void opdi_diff_leave(opdi_diff *d) {
+    opdi_thread *th = opdi_self();
+    if (!d->layer) { return; }
+    if (d->layer->kind == OPDI_LAYER_GRAD && !d->packers) { th->packers_off = 0; }
+    opdi_layers_end(d->layer->level);
+    th->state = d->around;
+    d->layer = NULL;
+}
+
+//-- Calls the function inside; how many outputs it gives, without the aux ones.  -1.
+static int opdi_diff_call(opdi_diff *d, opd_tensor **out) {
+    const int n = opdi_outputs_check(d->fn(d->user, d->in, d->nin, out), out, d->who, "fn");
+    if (n < 0 || n > d->o->naux) { return n < 0 ? -1 : n - d->o->naux; }
+    return d->o->naux ? opd_fail(OPD_ERROR_ARGUMENT, "%s: output of function f should be a tuple: (output, aux) if "
+                                 "has_aux is True; got %d outputs, %d of them aux", d->who, n, d->o->naux)
+        : opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected f to be a function that has non-empty output", d->who);
+}
+
+//-- A set of nodes, in the order in which they were put in.
+typedef struct opdi_nodes { const opd_node **list; int32_t *slots; int32_t n, cap; } opdi_nodes;
+
+//-- The slot of n, or the empty one where it goes.
+static int32_t *opdi_nodes_slot(const opdi_nodes *s, const opd_node *n) {
+    uint32_t h = (uint32_t)((uintptr_t)n / 16) % (2 * (uint32_t)s->cap);
+    while (s->slots[h] && s->list[s->slots[h] - 1] != n) { h = h + 1 < 2 * (uint32_t)s->cap ? h + 1 : 0; }
+    return &s->slots[h];
+}
+static int opdi_nodes_grow(opdi_nodes *s) {
+    const int32_t cap = s->cap ? 4 * s->cap : 64;
+    const opd_node **list = (const opd_node **)opdi_scope_alloc((size_t)cap * (sizeof *list + 2 * sizeof *s->slots));
+    int32_t i;
+    if (!list) { return -1; }
+    if (s->n) { memcpy(list, s->list, (size_t)s->n * sizeof *list); }
+    s->list = list;
+    s->slots = (int32_t *)(void *)(list + cap);
+    s->cap = cap;
+    memset(s->slots, 0, 2 * (size_t)cap * sizeof *s->slots);
+    for (i = 0; i < s->n; i++) { *opdi_nodes_slot(s, list[i]) = i + 1; }
+    return 0;
+}
+static int opdi_nodes_put(opdi_nodes *s, const opd_node *n) {
+    int32_t *slot;
+    if (s->n == s->cap && opdi_nodes_grow(s)) { return -1; }
+    slot = opdi_nodes_slot(s, n);
+    if (!*slot) { s->list[s->n++] = n; *slot = s->n; }
+    return 0;
+}
+
+static bool opdi_diff_mine(const opdi_diff *d, const opd_tensor *leaf) {
+    int i;
+    for (i = 0; i < d->nby && d->by[i] != leaf; i++) { }
+    return i < d->nby;
+}
+//-- Recorded inside, by this thread.
+static bool opdi_diff_inside(const opdi_diff *d, const opd_node *n) {
+    return opdi_node_sequence(n) >= d->since && n->sequence >> OPDI_SEQUENCE_BITS == opdi_thread_number(opdi_self());
+}
+//-- Whether t's history leads to what was there before: 1, 0; -1: no memory.
+static int opdi_diff_leads_out(const opdi_diff *d, const opd_tensor *t) {
+    opdi_nodes seen;
+    int32_t i;
+    int k;
+    if (!t->grad_fn) { return (t->flags & OPDI_REQUIRES_GRAD) && !opdi_diff_mine(d, t); }
+    if (!opdi_diff_inside(d, t->grad_fn)) { return 1; }
+    memset(&seen, 0, sizeof seen);
+    if (opdi_nodes_put(&seen, t->grad_fn)) { return -1; }
+    for (i = 0; i < seen.n; i++) {
+        for (k = 0; k < seen.list[i]->nedges; k++) {
+            const uintptr_t v = opdi_edges(seen.list[i])[k].vertex;
+            if (!v) { continue; }
+            if (v & OPDI_LEAF ? !opdi_diff_mine(d, opdi_edge_leaf(v)) : !opdi_diff_inside(d, opdi_edge_node(v))) {
+                return 1;
+            }
+            if (!(v & OPDI_LEAF) && opdi_nodes_put(&seen, opdi_edge_node(v))) { return -1; }
+        }
+    }
+    return 0;
+}
+
+//-- What t is outside: itself, or without its history when nobody there follows that.  NULL: an error.
+static opd_tensor *opdi_diff_result(const opdi_diff *d, opd_tensor *t) {
+    int out;
+    if (!t || opdi_refresh(t)) { return NULL; }
+    if (!opdi_requires_grad(t)) { return t; }
+    if (!d->linked || d->around.no_grad) {
+        const opd_tensor *base = !t->grad_fn && (t->flags & OPDI_IS_VIEW) ? opdi_view_record_of(t)->base : t;
+        if (base->grad_fn ? !opdi_diff_inside(d, base->grad_fn) : !opdi_diff_mine(d, base)) { return t; }
+    }
+    if (!d->around.no_grad && ((out = opdi_diff_leads_out(d, t)) != 0)) { return out > 0 ? t : NULL; }
+    return opdi_own(opdi_shallow_copy(t));
+}
+
+//-- The gradients of outputs by the aliases, when the layer is gone; zeros where none comes.
+static int opdi_diff_pull(const opdi_diff *d, opd_tensor *const *outputs, int n, opd_tensor *const *grads,
+                            bool retain, bool create, opd_tensor **out) {
+    opd_tensor **roots = opdi_scope_tensors(n), **with = opdi_scope_tensors(n);
+    opd_backward_options o;
+    const opdi_layer *layer = opdi_self()->layer;
+    int i, k = 0, reach = d->linked;
+    if (!roots || !with) { return -1; }
+    for (i = 0; i < n; i++) {
+        if (opdi_refresh(outputs[i])) { return -1; }
+        if (!opdi_requires_grad(outputs[i])) { continue; }
+        if (grads) { with[k] = grads[i]; }
+        roots[k++] = outputs[i];
+        if (create && !reach && ((reach = opdi_diff_leads_out(d, outputs[i])) < 0)) { return -1; }
+        reach = reach || (grads && opdi_requires_grad(grads[i]));
+    }
+    memset(&o, 0, sizeof o);
+    o.grad_outputs = grads ? with : NULL;
+    o.retain_graph = retain;
+    o.create_graph = create && (reach || (layer && layer->vmaps));      /* below a vmap the tape is another one */
+    o.allow_unused = true;
+    if (k && opdi_autograd_grad(roots, k, d->by, d->nby, &o, !reach, out)) { return -1; }
+    for (i = 0; i < d->nby; i++) {
+        out[i] = k && out[i] ? create && reach ? out[i] : opdi_diff_result(d, out[i]) : opd_zeros_like(d->by[i]);
+        if (!out[i]) { return -1; }
+    }
+    return 0;
+}
+
+//-- fn's one output, a number, and its gradients; `value`: it stands between them and the rest.
+static int opdi_diff_grad(opdi_diff *d, bool value, opd_tensor **outputs) {
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS], **grads = opdi_scope_tensors(d->nby);
+    int i, n, k = d->nby;
+    if (!grads || opdi_diff_enter(d, OPDI_LAYER_GRAD) || (n = opdi_diff_call(d, out)) < 0) { return -1; }
+    if (n != 1) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected f(*args) to return one scalar Tensor, got %d outputs", d->who,
+                        n);
+    }
+    if (out[0]->ndim != 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected f(*args) to return a scalar Tensor, got tensor with %d dims. "
+                        "Maybe you wanted to use the vjp or jacrev APIs instead?", d->who, (int)out[0]->ndim);
+    }
+    opdi_diff_leave(d);
+    if (opdi_diff_pull(d, out, 1, NULL, false, !d->around.no_grad, grads)) { return -1; }
+    for (i = 0; i < d->nby; i++) { outputs[i] = grads[i]; }
+    for (i = value ? 0 : 1; i < 1 + d->o->naux; i++) {
+        if (!(outputs[k++] = opdi_diff_result(d, out[i]))) { return -1; }
+    }
+    return k;
+}
+static int opdi_grad_of(const char *who, opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                        const opd_transform_options *options, bool value, opd_tensor **outputs) {
+    opd_scope scope = opd_scope_open();
+    opdi_diff d;
+    int i, n = opdi_diff_make(&d, who, fn, user, inputs, ninputs, options, false);
+    if (n == 0 && !outputs) { n = opd_fail(OPD_ERROR_ARGUMENT, "%s: the outputs are NULL", who); }
+    if (n == 0) { n = opdi_diff_grad(&d, value, outputs); }
+    opdi_diff_leave(&d);
+    for (i = 0; i < n; i++) {
+        if (!opd_scope_return(outputs[i])) { n = -1; }
+    }
+    opd_scope_close(&scope);
+    return n;
+}
+int opd_grad(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+             const opd_transform_options *options, opd_tensor **outputs) {
+    return opdi_grad_of("grad", fn, user, inputs, ninputs, options, false, outputs);
+}
+int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                       const opd_transform_options *options, opd_tensor **outputs) {
+    return opdi_grad_of("grad_and_value", fn, user, inputs, ninputs, options, true, outputs);
 }
 
 OPDI_COLD_END
