@@ -40801,10 +40801,11 @@ OPDI_BW1(index_select) {
     return opd_bw_return(bw, 0, opd_index_select_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0),
                                                           opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2)));
 }
+static int opdi_rows_batch(opd_call *call);
 OPDI_OP(index_select) {
     opdi_describe(op, "index_select(Tensor self, int dim, Tensor index) -> Tensor", opdi_index_select_kernel,
                   opdi_index_select_backward,
-                 "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [5]i4; [3,4], 0, [2]i3");
+                 "index", opdi_rows_batch, OPD_AUTOCAST_KEEP, "[3,4], 1, [5]i4; [3,4], 0, [2]i3");
     op->out = "index_select.out";
 }
 OPDI_KERNEL(index_select_backward) {
@@ -40908,7 +40909,7 @@ OPDI_BW1(index_add) {
 }
 OPDI_OP(index_add) {
     opdi_describe(op, "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-                  opdi_index_add_kernel, opdi_index_add_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
+                  opdi_index_add_kernel, opdi_index_add_backward, "index", opdi_rows_batch, OPD_AUTOCAST_KEEP,
                   "[3,4], 1, [2]i4, [3,2]; [3,4], 0, [5]i3, [5,4], alpha=2");
     op->inplace = "index_add_"; op->out = "index_add.out";
 }
@@ -40941,7 +40942,7 @@ OPDI_BW1(index_copy) {
 }
 OPDI_OP(index_copy) {
     opdi_describe(op, "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", opdi_index_copy_kernel,
-                 opdi_index_copy_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_PROMOTE_CPU,
+                 opdi_index_copy_backward, "index", opdi_rows_batch, OPD_AUTOCAST_PROMOTE_CPU,
                  "[3,4], 1, [1]i4, [3,1]");
     op->inplace = "index_copy_"; op->out = "index_copy.out";
 }
@@ -40996,13 +40997,13 @@ OPDI_BW1(index_fill) {
 OPDI_OP(index_fill_int_Scalar) {
     opdi_describe(op, "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
                   opdi_index_fill_kernel,
-                 opdi_index_fill_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [2]i4, 1.5");
+                 opdi_index_fill_backward, "index", opdi_rows_batch, OPD_AUTOCAST_KEEP, "[3,4], 1, [2]i4, 1.5");
     op->inplace = "index_fill_.int_Scalar"; op->out = "index_fill.int_Scalar_out";
 }
 OPDI_OP(index_fill_int_Tensor) {
     opdi_describe(op, "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
                   opdi_index_fill_kernel,
-                 opdi_index_fill_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [1]i4, []");
+                 opdi_index_fill_backward, "index", opdi_rows_batch, OPD_AUTOCAST_KEEP, "[3,4], 1, [1]i4, []");
     op->inplace = "index_fill_.int_Tensor"; op->out = "index_fill.int_Tensor_out";
 }
 OPDI_COLD_END
@@ -41040,9 +41041,83 @@ OPDI_BW1(index_reduce) { return opdi_reduce_backward(bw, true); }
 OPDI_OP(index_reduce) {
     opdi_describe(op, "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, "
                   "bool include_self=True) -> Tensor", opdi_index_reduce_kernel, opdi_index_reduce_backward,
-                  "self, index, source, result", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
+                  "self, index, source, result", opdi_rows_batch, OPD_AUTOCAST_KEEP,
                   "[3,4], 1, [2]i4, [3,2], 'mean'");
     op->inplace = "index_reduce_"; op->out = "index_reduce.out";
+}
+/* vmap of index_select, index_add, index_copy, index_fill, index_reduce where each example has indices of its own:
+   gather and scatter with an index for every element. */
+static int opdi_rows_scattered(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 2), *src;
+    const opd_value v = call->op->nargs > 3 ? call->args[3] : opd_value_none();
+    const char *name = call->op->schema->name;
+    const char kind = name[6];                    /* index_(s)elect, (a)dd, (c)opy, (f)ill, (r)educe */
+    const int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
+    const int64_t one = 1, size = self->ndim ? opdi_sizes(self)[OPDI_MAX(dim, 0)] : 1;
+    int64_t sizes[OPD_MAX_DIMS], n = x->numel;
+    int d;
+    src = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
+    if (dim < 0) { return -1; }
+    if (x->ndim > 1) { return opd_fail(OPD_ERROR_INDEX, "%s(): Index is supposed to be a vector", name); }
+    if (opdi_index_dtype(x, "Expected dtype int32 or int64 for index") ||
+        (src && kind != 'f' && opdi_rows_check(self, dim, x, src, name))) { return -1; }
+    if (self->ndim == 0 || (src && src->ndim == 0 && kind != 'f')) {         /* as of one element */
+        opd_value args[OPD_MAX_ARGS];
+        opd_tensor *r;
+        memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
+        if (self->ndim == 0) { args[0].u.t = opdi_o_reshape(self, &one, 1); }
+        if (src && src->ndim == 0 && kind != 'f') { args[3].u.t = opdi_o_reshape(src, &one, 1); }
+        r = opd_call_op(call->op, args, call->op->nargs);
+        return opd_return_tensor(call, self->ndim == 0 ? opdi_o_reshape(r, NULL, 0) : r);
+    }
+    x = opd_to_dtype(x, OPD_INT64);
+    if (kind == 'f') {
+        x = opd_where_self(opd_lt_Scalar(x, opd_value_int(0)), opd_add_Scalar(x, opd_value_int(size)), x);
+    }
+    for (d = 0; d < self->ndim; d++) { sizes[d] = d == dim ? n : 1; }
+    x = opdi_o_reshape(x, sizes, self->ndim);
+    for (d = 0; d < self->ndim; d++) { sizes[d] = d == dim ? n : opdi_sizes(self)[d]; }
+    x = opdi_o_expand(x, sizes, self->ndim);
+    if (kind == 's') { return opd_return_tensor(call, opd_gather(self, dim, x)); }
+    if (kind == 'a') { return opd_return_tensor(call, opd_scatter_add(self, dim, x, opdi_scale(src, call->args[4]))); }
+    if (kind == 'c') { return opd_return_tensor(call, opd_scatter(self, dim, x, src)); }
+    if (kind == 'f' && !src) { return opd_return_tensor(call, opd_scatter_value(self, dim, x, v)); }
+    if (kind == 'f') {
+        src = opdi_o_expand(opd_to_dtype(src, opd_dtype(self)), sizes, self->ndim);
+        return opd_return_tensor(call, opd_scatter(self, dim, x, src));
+    }
+    return opd_return_tensor(call, opd_scatter_reduce_two_full(self, dim, x, src, opd_arg_str(call, 4),
+                                                               opd_arg_bool(call, 5)));
+}
+static int opdi_rows_batch(opd_call *call) {
+    opd_op *op = call->op;
+    opd_value args[OPD_MAX_ARGS], ret;
+    const char kind = op->schema->name[6];
+    const int ndim = call->args[0].u.t->ndim, dim = opdi_dim_of(call->args[1].u.i, ndim);
+    const bool src = op->nargs > 3 && call->args[3].tag == OPD_TAG_TENSOR;
+    int at, at_index, at_src = -1;
+    if (dim < 0) { return -1; }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    args[0].u.t = opd_batch_arg(call, 0, &at);
+    args[2].u.t = opd_batch_arg(call, 2, &at_index);
+    if (src) { args[3].u.t = opd_batch_arg(call, 3, &at_src); }
+    if (kind == 's' && at < 0 && ndim > 0 && call->args[2].u.t->ndim <= 1) {  /* rows of one tensor */
+        int64_t sizes[OPD_MAX_DIMS + 1], n = call->args[2].u.t->numel * call->th->rule->size;
+        opd_tensor *r = opd_index_select(args[0].u.t, dim, opdi_o_reshape(opd_batch_front(args[2].u.t, at_index), &n, 1));
+        int d;
+        if (!r) { return -1; }
+        for (d = 0; d <= ndim; d++) { sizes[d] = opdi_sizes(r)[d > dim ? d - 1 : d]; }
+        sizes[dim] = call->th->rule->size;
+        sizes[dim + 1] = call->args[2].u.t->numel;
+        return opd_batch_return(call, opdi_o_reshape(r, sizes, ndim + 1), dim);
+    }
+    if (at_index >= 0 || ndim == 0 || (src && (kind == 'f' ? at_src >= 0 : call->args[3].u.t->ndim == 0))) {
+        return opdi_batch_as(call, opdi_rows_scattered);
+    }
+    if (kind != 's') { args[0].u.t = opd_batch_front(args[0].u.t, at); at = 0; }
+    if (src && kind != 'f') { args[3].u.t = opd_batch_front(args[3].u.t, at_src); }
+    args[1].u.i = dim + (dim >= at);
+    return opd_call_all(op, &ret, args, op->nargs) ? -1 : opd_batch_return(call, ret.u.t, at);
 }
 OPDI_COLD_END
 
@@ -41292,10 +41367,94 @@ OPDI_BW1(index_Tensor) {
     return opd_bw_return(bw, 0, opd_index_put_full(opdi_o_zeros(g, opd_bw_sizes(bw, 0)), opd_bw_tensors(bw, 1), g,
                                                    true));
 }
+/* vmap of index and index_put: the list as it is for all examples. */
+typedef struct opdi_index_plan {
+    opd_tensors list;
+    int nshape, lead, width;                      /* dims of the broadcast indices; before the first; that are indexed */
+    bool batched, adjacent;                       /* an index is of each example; the indexed dims are neighbours */
+} opdi_index_plan;
+/* Of self with its examples in front (self_batched), or of one for all. */
+static int opdi_index_plan_of(opd_call *call, opdi_index_plan *p, bool self_batched) {
+    const opd_tensors list = opd_arg_tensors(call, 1);
+    opd_tensor **out = (opd_tensor **)opdi_scope_alloc(((size_t)list.n + 2) * sizeof *out);
+    int64_t k, ones[OPD_MAX_DIMS];
+    int regions = 0, n = 0, d, dim;
+    bool inside = false;
+    if (!out) { return -1; }
+    memset(p, 0, sizeof *p);
+    for (k = 0; k < list.n; k++) {
+        opd_tensor *t = list.data[k];
+        const bool mask = t && (t->dtype == OPD_BOOL || t->dtype == OPD_UINT8);
+        if (!t) { p->lead += regions == 0; inside = false; continue; }
+        (void)opd_batch_value(t, &dim);
+        if (mask && dim >= 0) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "vmap: We do not support batching operators that can output dynamic "
+                            "shape. Attempting to batch over indexing with a boolean mask.");
+        }
+        regions += !inside;
+        inside = true;
+        p->nshape = OPDI_MAX(p->nshape, mask ? 1 : t->ndim);
+        p->width += mask ? t->ndim : 1;
+        p->batched = p->batched || dim >= 0;
+    }
+    p->adjacent = regions <= 1;
+    if (self_batched && p->batched) {
+        opd_tensor *first = opd_arg_tensor(call, 0);
+        for (d = 0; d <= p->nshape && d < OPD_MAX_DIMS; d++) { ones[d] = d ? 1 : call->th->rule->size; }
+        out[n++] = opdi_o_reshape(opd_arange_full(opd_value_int(call->th->rule->size), opd_value_int(OPD_INT64), OPD_NONE,
+                                                  opd_value_device(opd_tensor_device(first)), OPD_NONE),
+                                  ones, p->nshape + 1);
+        if (!out[0]) { return -1; }
+    } else if (self_batched) { out[n++] = NULL; }
+    for (k = 0; k < list.n; k++) {
+        opd_tensor *t = list.data[k] ? opd_batch_value(list.data[k], &dim) : NULL;
+        if (t && dim >= 0 && !(t = opdi_batch_pad(opd_batch_front(t, dim), p->nshape))) { return -1; }
+        out[n++] = t;
+    }
+    p->list = opd_tensors_of(out, n);
+    return 0;
+}
+/* t [B, a..., b..., rest] as [B, b..., a..., rest]. */
+static opd_tensor *opdi_index_swap(opd_tensor *t, int a, int b) {
+    int64_t dims[OPD_MAX_DIMS];
+    int d;
+    if (!t || a == 0 || b == 0) { return t; }
+    for (d = 0; d < t->ndim; d++) { dims[d] = d == 0 || d > a + b ? d : d <= b ? d + a : d - b; }
+    return opd_permute(t, opd_ints_of(dims, t->ndim));
+}
+static int opdi_index_batch(opd_call *call) {
+    opdi_index_plan p;
+    int dim;
+    opd_tensor *self = opd_batch_arg(call, 0, &dim), *r;
+    if (opdi_index_plan_of(call, &p, dim >= 0)) { return -1; }
+    r = opd_index(dim >= 0 ? opd_batch_front(self, dim) : self, p.list);
+    if (!p.batched) { return opd_batch_return(call, r, p.adjacent ? 0 : p.nshape); }
+    if (dim < 0) { return opd_batch_return(call, r, p.adjacent ? p.lead : 0); }
+    return opd_batch_return(call, p.adjacent ? opdi_index_swap(r, p.nshape, p.lead) : r, 0);
+}
+static int opdi_index_put_batch(opd_call *call) {
+    opdi_index_plan p;
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    const int ndim = call->args[0].u.t->ndim, nvalues = call->args[2].u.t->ndim;
+    int dim, d, rank;
+    opd_tensor *values = opd_batch_arg(call, 2, &dim), *self = opdi_batch_front_arg(call, 0);
+    if (!self || opdi_index_plan_of(call, &p, true)) { return -1; }
+    rank = p.nshape + ndim - p.width;
+    if (p.width > ndim || nvalues > rank || rank >= OPD_MAX_DIMS) { return opdi_batch_unfit(call); }
+    if (dim >= 0) { values = opdi_batch_pad(opd_batch_front(values, dim), rank); }
+    else {
+        for (d = 0; d <= rank; d++) { sizes[d] = d <= rank - nvalues ? 1 : opdi_sizes(values)[d - 1 - rank + nvalues]; }
+        values = opdi_o_reshape(values, sizes, rank + 1);
+    }
+    if (!values) { return -1; }
+    if (p.batched && p.adjacent) { values = opdi_index_swap(values, p.lead, p.nshape); }
+    if (!p.batched && !p.adjacent) { values = opd_movedim(values, 0, p.nshape); }
+    return opd_batch_return(call, opd_index_put_full(self, p.list, values, opd_arg_bool(call, 3)), 0);
+}
 OPDI_OP(index_Tensor) {
     opdi_describe(op, "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", opdi_index_Tensor_kernel,
                   opdi_index_Tensor_backward,
-                 "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], {[2]i3}; [3,4,2], {[2,1]i3, [2]i4}");
+                 "indices", opdi_index_batch, OPD_AUTOCAST_KEEP, "[3,4], {[2]i3}; [3,4,2], {[2,1]i3, [2]i4}");
     op->out = "index.Tensor_out";
 }
 /* Writes or adds values at the list's places of the result, which begins as self. */
@@ -41339,7 +41498,7 @@ OPDI_BW1(index_put) {
 }
 OPDI_OP(index_put) {
     opdi_describe(op, "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-                  opdi_index_put_kernel, opdi_index_put_backward, "indices", OPD_BATCH_LOOP,
+                  opdi_index_put_kernel, opdi_index_put_backward, "indices", opdi_index_put_batch,
                   OPD_AUTOCAST_PROMOTE_NOT_CPU,
                   "[3,4], {[1]i3}, [4]; [3,4], {[2]i3}, [2,4], True");
     op->inplace = "index_put_"; op->out = "index_put.out";
@@ -41393,9 +41552,21 @@ OPDI_BW1(take) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opd_put_full(opdi_o_zeros(g, opd_bw_sizes(bw, 0)), opd_bw_tensor(bw, 1), g, true));
 }
+/* vmap: self in a row, indexed. */
+static int opdi_take_indexed(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1);
+    self = opdi_o_reshape(self, &self->numel, 1);
+    return self ? opd_return_tensor(call, opd_index(self, opd_tensors_of(&index, 1))) : -1;
+}
+static int opdi_take_batch(opd_call *call) {
+    int dim, at;
+    opd_tensor *self = opd_batch_arg(call, 0, &dim), *index = opd_batch_arg(call, 1, &at);
+    if (call->args[1].u.t->dtype != OPD_INT64 || (dim >= 0 && call->args[0].u.t->numel == 0)) { return opdi_batch_unfit(call); }
+    return dim < 0 ? opd_batch_return(call, opd_take(self, index), at) : opdi_batch_as(call, opdi_take_indexed);
+}
 OPDI_OP(take) {
     opdi_describe(op, "take(Tensor self, Tensor index) -> Tensor", opdi_take_kernel, opdi_take_backward, "index",
-                  OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [2,3]i12");
+                  opdi_take_batch, OPD_AUTOCAST_KEEP, "[3,4], [2,3]i12");
     op->out = "take.out";
 }
 OPDI_KERNEL(put) {
@@ -41448,10 +41619,23 @@ OPDI_BW1(put) {
     }
     return 0;
 }
+static int opdi_put_indexed(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1), *source = opd_arg_tensor(call, 2), *r;
+    if (self->numel == 0 || index->dtype != OPD_INT64 || index->numel != source->numel) {
+        return opd_fail(OPD_ERROR_SHAPE, "put_(): Expected int64 indices, as many as source has elements, and a self with "
+                        "elements");
+    }
+    index = opdi_o_reshape(index, &index->numel, 1);
+    source = opdi_o_reshape(source, &source->numel, 1);
+    r = opd_index_put_full(opdi_o_reshape(self, &self->numel, 1), opd_tensors_of(&index, 1), source,
+                           opd_arg_bool(call, 3));
+    return opd_return_tensor(call, opdi_o_reshape(r, opdi_sizes(self), self->ndim));
+}
+static int opdi_put_batch(opd_call *call) { return opdi_batch_as(call, opdi_put_indexed); }
 OPDI_OP(put) {
     opdi_describe(op, "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
                   opdi_put_kernel, opdi_put_backward,
-                 "index", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [1]i12, [1]; [3,4], [5]i12, [5], True");
+                 "index", opdi_put_batch, OPD_AUTOCAST_KEEP, "[3,4], [1]i12, [1]; [3,4], [5]i12, [5], True");
     op->inplace = "put_"; op->out = "put.out";
 }
 OPDI_KERNEL(take_along_dim) {
@@ -41573,14 +41757,25 @@ OPDI_BW1(masked_select) {
     if (ndim && g) { g = opdi_o_reshape(opdi_o_sum_dims(g, sizes, ndim, true), own.data, own.n); }
     return opd_bw_return(bw, 0, g);
 }
-static int opdi_batch_masked_select(opd_call *call) {
+/* vmap: the same mask for all is an index. */
+static int opdi_masked_select_indexed(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1);
+    int64_t sizes[OPD_MAX_DIMS], n;
+    int ndim = 0;
+    if (opdi_broadcast_into(sizes, &ndim, self) || opdi_broadcast_into(sizes, &ndim, mask)) { return -1; }
+    n = opdi_span_of(sizes, 0, ndim);
+    self = opdi_o_reshape(opdi_o_expand(self, sizes, ndim), &n, 1);
+    mask = opdi_o_reshape(opdi_o_expand(mask, sizes, ndim), &n, 1);
+    return mask ? opd_return_tensor(call, opd_index(self, opd_tensors_of(&mask, 1))) : -1;
+}
+static int opdi_masked_select_batch(opd_call *call) {
     int dim;
     (void)opd_batch_arg(call, 1, &dim);
-    return dim >= 0 ? opdi_batch_dynamic(call) : opd_batch_loop(call);
+    return dim >= 0 ? opdi_batch_dynamic(call) : opdi_batch_as(call, opdi_masked_select_indexed);
 }
 OPDI_OP(masked_select) {
     opdi_describe(op, "masked_select(Tensor self, Tensor mask) -> Tensor", opdi_masked_select_kernel,
-                  opdi_masked_select_backward, "mask", opdi_batch_masked_select, OPD_AUTOCAST_KEEP,
+                  opdi_masked_select_backward, "mask", opdi_masked_select_batch, OPD_AUTOCAST_KEEP,
                   "[3,4], [3,4]b; [3,4], [4]b");
     op->out = "masked_select.out";
 }
@@ -41768,9 +41963,26 @@ OPDI_BW1(cat) {
 static int opdi_list_of_none(opd_call *call) {
     return opd_arg_tensors(call, 0).n ? opdi_hidden_fallback(call) : opd_op_card(call->op)->cpu(call);
 }
+/* vmap of cat (more 0) and stack (1): examples in front. */
+static int opdi_join_batch(opd_call *call, int more) {
+    const opd_tensors list = opd_arg_tensors(call, 0);
+    opd_tensor **all = (opd_tensor **)opdi_scope_alloc(((size_t)list.n + 1) * sizeof *all);
+    int64_t k;
+    int at, dim = opdi_dim_of(opd_arg_int(call, 1), list.data[0]->ndim + more);
+    for (k = 0; all && k < list.n; k++) {
+        opd_tensor *t = opd_batch_value(list.data[k], &at);
+        if (list.data[k]->ndim != list.data[0]->ndim || list.data[k]->ndim + more == 0) { return opdi_batch_unfit(call); }
+        if (!(all[k] = opd_batch_front(t, at))) { return -1; }
+    }
+    if (!all || dim < 0) { return -1; }
+    return opd_batch_return(call, more ? opd_stack_full(opd_tensors_of(all, list.n), dim + 1)
+                            : opd_cat_full(opd_tensors_of(all, list.n), dim + 1), 0);
+}
+static int opdi_cat_batch(opd_call *call) { return opdi_join_batch(call, 0); }
+static int opdi_stack_batch(opd_call *call) { return opdi_join_batch(call, 1); }
 OPDI_OP(cat) {
     opdi_describe(op, "cat(Tensor[] tensors, int dim=0) -> Tensor", opdi_cat_kernel, opdi_cat_backward, "tensors.sizes",
-                  OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE_CPU, "{[2,3], [1,3]}; {[2,3], [2,2]}, 1");
+                  opdi_cat_batch, OPD_AUTOCAST_PROMOTE_CPU, "{[2,3], [1,3]}; {[2,3], [2,2]}, 1");
     op->any = opdi_list_of_none; op->jvp = OPD_JVP_LINEAR;
     op->out = "cat.out";
 }
@@ -41824,7 +42036,7 @@ OPDI_BW1(stack) {
 }
 OPDI_OP(stack) {
     opdi_describe(op, "stack(Tensor[] tensors, int dim=0) -> Tensor", opdi_stack_kernel, opdi_stack_backward, "",
-                  OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE_CPU, "{[2,3], [2,3]}; {[2,3], [2,3]}, 1; {[], []}");
+                  opdi_stack_batch, OPD_AUTOCAST_PROMOTE_CPU, "{[2,3], [2,3]}; {[2,3], [2,3]}, 1; {[], []}");
     op->any = opdi_list_of_none; op->jvp = OPD_JVP_LINEAR;
     op->out = "stack.out";
 }
