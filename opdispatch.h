@@ -8100,6 +8100,7 @@ struct opd_op {
     uint64_t undefined;                           /* epoch of that */
     uint64_t tensor_args, list_args;              /* which arguments are Tensor(?), Tensor(?)[] */
     uint64_t written_args;                        /* annotated as written */
+    uint64_t dim_args, size_args;                 /* for batching rules, once dims_known: dims; sizes of the result */
     int32_t nargs, nrets;
     int32_t required;                             /* arguments from here on have defaults */
     uint16_t accepts[OPD_MAX_ARGS];               /* bit t: a value of opd_tag t binds without conversion */
@@ -8108,6 +8109,7 @@ struct opd_op {
     char *name;                                   /* "ns::name.overload" */
     char *base_name;                              /* "ns::name" */
     bool unobserved;                              /* questions that observers are not told of */
+    int8_t dims_known;                            /* OPDI_DIMS_*; 0: not yet */
     int8_t random;                                /* draws random numbers: 1, it does not: -1, not known yet: 0 */
     int8_t slow_said;                             /* it was said that it has no batching rule */
     size_t length;                                /* of the name */
@@ -12428,7 +12430,7 @@ static int opdi_derived_kernel(opd_call *call) {
     c.slot = call->slot;
     c.targets = targets;
     c.inplace = card->inplace;
-    c.elementwise = card->desc.vmap == opd_batch_pointwise;
+    c.elementwise = (opdi_desc_tags(&card->desc) & OPD_OPTAG_POINTWISE) != 0;
     if (opdi_invoke(call->th, &c, &table->slots[c.slot])) { return -1; }
     for (i = 0; i < base->nrets && rc == 0; i++) {
         opd_tensor *got = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
@@ -19248,86 +19250,150 @@ static int opdi_batch_resize(opd_call *call) {
     return numel < 0 ? -1 : opd_batch_view(call);
 }
 
-//-- Which arguments of an operator are dims of its first tensor, by their names in ATen.
-static bool opdi_is_dim_name(const char *name) {
-    static const char *const names[] = {"dim", "dims", "dim0", "dim1", "dim2", "dimension", "axis", "axis0", "axis1",
-                                        "start_dim", "end_dim"};
-    size_t i;
-    for (i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(name, names[i]) == 0) { return true; }
+OPDI_COLD_END
+
+//-- Whether the schema says that a result looks at an argument's memory.
+static bool opdi_is_view_op(const opd_op *op) {
+    int i;
+    for (i = 0; i < op->nrets; i++) {
+        if (op->ret_alias[i] < 0 && opd_schema_is_aliasing(op->schema, OPD_RESULT(i))) { return true; }
     }
     return false;
 }
 
-//-- Puts the dims that argument i names behind the examples'.  ndim: of one example.  0, or -1.
-static int opdi_batch_shift(opd_call *call, opd_value *args, int i, int ndim) {
-    opd_value *v = &args[i];
+//-- What an operator's arguments have to do with dims, by their names in ATen.
+enum { OPDI_DIMS_KNOWN = 1, OPDI_DIMS_VIEW = 2, OPDI_DIMS_MORE = 4, OPDI_DIMS_NONE = 8, OPDI_DIMS_ANY = 16 };
+static bool opdi_is_one_of(const char *name, const char *const *names) {
+    while (*names && strcmp(name, *names) != 0) { names++; }
+    return *names != NULL;
+}
+static int opdi_dims_learn(opd_op *op) {
+    static const char *const dims[] = {"dim", "dims", "dim0", "dim1", "dim2", "dimension", NULL};
+    static const char *const sizes[] = {"input_sizes", "self_sizes", NULL};
+    static const char *const more[] = {"unsqueeze", "diag_embed", NULL}, *const none[] = {"flip", "squeeze", NULL};
+    static const char *const any[] = {"select_scatter", "diagonal_scatter", NULL};
+    int i, what = OPDI_DIMS_KNOWN;
+    uint64_t d = 0, n = 0;
+    for (i = 1; i < op->nargs; i++) {
+        const char *name = op->schema->args[i].name;
+        d |= (uint64_t)opdi_is_one_of(name, dims) << i;
+        n |= (uint64_t)opdi_is_one_of(name, sizes) << i;
+    }
+    if (opdi_is_view_op(op)) { what |= OPDI_DIMS_VIEW; }
+    if (opdi_is_one_of(op->schema->name, more)) { what |= OPDI_DIMS_MORE; }      /* dims of the result */
+    if (opdi_is_one_of(op->schema->name, none)) { what |= OPDI_DIMS_NONE; }      /* no dims are none, not all */
+    if (opdi_is_one_of(op->schema->name, any)) { what |= OPDI_DIMS_ANY; }        /* tensors of fewer dims than self */
+    OPDI_STORE(&op->dim_args, d);
+    OPDI_STORE(&op->size_args, n);
+    OPDI_PUBLISH(&op->dims_known, (int8_t)what);
+    return what;
+}
+
+/* 1, 2, ... : the dims of an example behind the examples'; one without dims gets one.  Puts them into dims[64]. */
+static opd_ints opdi_batch_all_dims(int ndim, int64_t *dims) {
+    int n;
+    for (n = 0; n < OPDI_MAX(ndim, 1); n++) { dims[n] = n + 1; }
+    return opd_ints_of(dims, n);
+}
+//-- value as [examples, elements of one].
+static opd_tensor *opdi_batch_flat(opd_tensor *value) {
+    int64_t sizes[2], i;
+    if (!value || value->ndim == 2) { return value; }
+    sizes[0] = value->dims[0];
+    for (sizes[1] = 1, i = 1; i < value->ndim; i++) { sizes[1] *= value->dims[i]; }
+    return value->ndim == 1 ? opd_unsqueeze(value, 1) : opd_reshape(value, opd_ints_of(sizes, 2));
+}
+
+//-- Puts the dims that argument v names behind the examples'.  ndim: how many may be named; self: of an example.
+//-- 0; -1: failed; 1: None, which is all elements in a row.
+static int opdi_batch_shift(const opd_call *call, opd_value *v, int i, int ndim, int self, int what) {
     int64_t *dims;
     int32_t k, n = v->tag == OPD_TAG_INTS ? v->n : 0;
     if (v->tag == OPD_TAG_INT) {
-        const int d = opdi_dim_of(v->u.i, OPDI_MAX(ndim, 1));
-        if (d < 0) { return -1; }
+        const int d = opdi_dim_of(v->u.i, ndim);
         v->u.i = d + 1;
-        return 0;
+        return d < 0 ? -1 : 0;
     }
-    if (v->tag != OPD_TAG_NONE && v->tag != OPD_TAG_INTS) { return 0; }
-    if (opdi_strip_optional(call->op->schema->args[i].type)->kind != OPDI_TYPE_LIST) {
-        return 1;                                 /* None: all elements in a row */
+    if (v->tag != OPD_TAG_INTS && opdi_strip_optional(call->op->schema->args[i].type)->kind != OPDI_TYPE_LIST) {
+        return 1;
     }
-    if (!(dims = (int64_t *)opdi_scope_alloc((OPD_MAX_DIMS + (size_t)n + 1) * sizeof *dims))) { return -1; }
+    if (!(dims = (int64_t *)opdi_scope_alloc((OPD_MAX_DIMS + (size_t)n) * sizeof *dims))) { return -1; }
     for (k = 0; k < n; k++) {
-        const int d = opdi_dim_of(v->u.ints[k], OPDI_MAX(ndim, 1));
+        const int d = opdi_dim_of(v->u.ints[k], ndim);
         if (d < 0) { return -1; }
         dims[k] = d + 1;
     }
-    if (n == 0 && strcmp(call->op->schema->name, "flip") != 0) {
-        for (n = 0; n < OPDI_MAX(ndim, 1); n++) { dims[n] = n + 1; }
-    }
+    if (n == 0 && !(what & OPDI_DIMS_NONE)) { n = (int32_t)opdi_batch_all_dims(self, dims).n; }
     *v = opd_value_ints(dims, n);
     return 0;
 }
+//-- first, and behind it the rest; of this scope.  No data: failed.
+static opd_ints opdi_batch_ints(int64_t first, opd_ints rest) {
+    int64_t *all = (int64_t *)opdi_scope_alloc(((size_t)rest.n + 1) * sizeof *all);
+    if (!all) { return opd_ints_of(NULL, 0); }
+    all[0] = first;
+    if (rest.n) { memcpy(all + 1, rest.data, (size_t)rest.n * sizeof *all); }
+    return opd_ints_of(all, rest.n + 1);
+}
+//-- Gives a result; what: an example has no dims (1), or all its dims were one (2), of `ndim`.
+static opd_tensor *opdi_batch_restore(opd_tensor *r, int what, int ndim, int64_t size) {
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    int k;
+    if (!r || what == 0 || r->ndim != 2) { return r; }
+    if (what == 1) { return opd_squeeze_dim(r, 1); }
+    sizes[0] = size;                              /* keepdim: of all dims */
+    for (k = 0; k < ndim; k++) { sizes[k + 1] = 1; }
+    return opd_reshape(r, opd_ints_of(sizes, ndim + 1));
+}
 
-//-- Operators that work along dims of their tensors: examples in front, dims behind them.
+//-- Operators that work along dims of their tensors, named by arguments that are called dim and so on, or along the
+//-- last ones; or that are told the sizes of the result: examples in front.
 int opd_batch_shift_dim(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     const opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
     uint64_t m;
-    int i, rc, ndim = self ? self->ndim : 0;
-    bool flat = false, dims = false;
+    int what = OPDI_ACQUIRE(&op->dims_known), i, rc, n, flat = 0;
+    int64_t size;
     if (!self || op->list_args || op->written_args || !call->th->rule) { return opd_batch_loop(call); }
-    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
-    for (i = 1; i < op->nargs; i++) {
-        if ((op->tensor_args >> i & 1) || !opdi_is_dim_name(op->schema->args[i].name)) { continue; }
-        if ((rc = opdi_batch_shift(call, args, i, ndim)) < 0) { return -1; }
-        dims = true;
-        if (rc > 0) { flat = true; args[i] = opd_value_int(1); }
+    if (OPDI_UNLIKELY(!what)) { what = opdi_dims_learn(op); }
+    size = call->th->rule->size;
+    if (OPDI_UNLIKELY(self->ndim < 2)) {
+        if (!op->dim_args && !op->size_args && !(what & OPDI_DIMS_VIEW)) { return opdi_batch_unfit(call); }
+        if (self->ndim == 0 && op->dim_args && !op->size_args) {
+            if (what & OPDI_DIMS_VIEW) { return opd_batch_view(call); }
+            if (what & OPDI_DIMS_MORE) { return opdi_batch_unfit(call); }
+            flat = 1;
+        }
     }
-    if (!dims) { return opd_batch_loop(call); }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    n = self->ndim;
+    for (m = op->size_args; m; m &= m - 1) {
+        i = opdi_low_bit(m);
+        n = args[i].n;
+        args[i].u.ints = opdi_batch_ints(size, opd_ints_of(args[i].u.ints, n)).data;
+        if (!args[i].u.ints) { return -1; }
+        args[i].n++;
+    }
+    for (m = op->dim_args; m; m &= m - 1) {
+        i = opdi_low_bit(m);
+        rc = opdi_batch_shift(call, &args[i], i, n + (what & OPDI_DIMS_MORE ? 1 : 0), self->ndim, what);
+        if (rc < 0) { return -1; }
+        if (rc > 0) { flat = flat ? flat : 2; args[i] = opd_value_int(1); }
+    }
     for (m = op->tensor_args; m; m &= m - 1) {
         i = opdi_low_bit(m);
         if (args[i].tag != OPD_TAG_TENSOR) { continue; }
-        if (args[i].u.t->ndim != ndim || (flat && i > 0)) { return opd_batch_loop(call); }
+        if (i > 0 && args[i].u.t->ndim != self->ndim && !(what & OPDI_DIMS_ANY)) { return opd_batch_loop(call); }
         args[i].u.t = opdi_batch_front_arg(call, i);
-        if (args[i].u.t && (ndim == 0 || flat)) {
-            const int64_t sizes[2] = {call->th->rule->size, self->numel};
-            args[i].u.t = opd_reshape(args[i].u.t, opd_ints_of(sizes, 2));
-        }
+        if (flat) { args[i].u.t = opdi_batch_flat(args[i].u.t); }
         if (!args[i].u.t) { return -1; }
     }
     if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
     for (i = 0; i < op->nrets; i++) {
-        opd_tensor *r = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
-        if (!r) { return opdi_batch_missing(call, ""); }
-        if (flat && r->ndim == 2 && ndim > 0) {   /* keepdim: of all dims */
-            int64_t sizes[OPD_MAX_DIMS + 1];
-            int k;
-            sizes[0] = call->th->rule->size;
-            for (k = 0; k < ndim; k++) { sizes[k + 1] = 1; }
-            r = opd_reshape(r, opd_ints_of(sizes, ndim + 1));
-        }
-        if (ndim == 0 && r && r->ndim == 2) { r = opd_squeeze_dim(r, 1); }
-        if (opd_batch_return(call, r, 0)) { return -1; }
+        if (rets[i].tag == OPD_TAG_TENSORS
+            ? opd_batch_return_list(call, rets[i].u.tensors, rets[i].n, 0)
+            : opd_batch_return(call, opdi_batch_restore(rets[i].u.t, flat, self->ndim, size), 0)) { return -1; }
     }
     return 0;
 }
@@ -19358,6 +19424,8 @@ int opd_batch_matmul(opd_call *call) {
     if (ndim[1] == 1) { r = opd_squeeze_dim(r, -1); }
     return opd_batch_return(call, r, 0);
 }
+
+OPDI_COLD_BEGIN
 
 //-- The argument of that name; -1.
 static int opdi_batch_named(const opd_op *op, const char *name) {
@@ -19452,15 +19520,6 @@ static int opdi_batch_escaped(const opd_call *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: Either your tensor may have escaped from inside a function being vmapped "
                     "and this is a user error, or a batching rule is wrong: one of the arguments is batched at a level "
                     "that is not open", call->op->name);
-}
-
-//-- Whether the schema says that a result looks at an argument's memory.
-static bool opdi_is_view_op(const opd_op *op) {
-    int i;
-    for (i = 0; i < op->nrets; i++) {
-        if (op->ret_alias[i] < 0 && opd_schema_is_aliasing(op->schema, OPD_RESULT(i))) { return true; }
-    }
-    return false;
 }
 
 OPDI_COLD_END
@@ -29231,7 +29290,9 @@ static int opdi_return_geometry(opd_call *call, opd_tensor *t, const opdi_geomet
 }
 
 #define OPDI_CARD_VIEW(id, schema_, kernel_, backward_, cases_) \
-    OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_VIEW, NULL, NULL, cases_)
+    OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_SHIFT_DIM, NULL, NULL, cases_)
+#define OPDI_CARD_VIEW_BY(id, schema_, kernel_, backward_, vmap_, cases_) \
+    OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", vmap_, NULL, NULL, cases_)
 
 //-- view, reshape -----------------------------------------------------------------------------------------------------
 
@@ -29301,8 +29362,17 @@ static int opdi_view_kernel(opd_call *call) {
 static int opdi_view_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_reshape(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0)));
 }
-OPDI_CARD_VIEW(view, "view(Tensor(a) self, SymInt[] size) -> Tensor(a)", opdi_view_kernel, opdi_view_backward,
-               "[2,3], (3,2); [2,3], (-1); [], (1,1)")
+/* Of all examples; what is not tied to self may be a copy. */
+static int opdi_view_batch(opd_call *call) {
+    opd_tensor *all = opdi_batch_front_arg(call, 0);
+    opd_ints shape = opd_arg_ints(call, 1);
+    int64_t sizes[OPD_MAX_DIMS];
+    if (!all || opdi_infer_size(shape, opd_arg_tensor(call, 0)->numel, sizes)) { return -1; }
+    shape = opdi_batch_ints(opd_batch_size(), opd_ints_of(sizes, shape.n));
+    return opd_batch_return(call, call->op->schema->name[0] == '_' ? opd_reshape(all, shape) : opd_view(all, shape), 0);
+}
+OPDI_CARD_VIEW_BY(view, "view(Tensor(a) self, SymInt[] size) -> Tensor(a)", opdi_view_kernel, opdi_view_backward,
+                  opdi_view_batch, "[2,3], (3,2); [2,3], (-1); [], (1,1)")
 /* The same of a tensor that nobody else has: not tied to it. */
 static int opdi_unsafe_view_kernel(opd_call *call) {
     if (opdi_view_kernel(call)) { return -1; }
@@ -29310,7 +29380,7 @@ static int opdi_unsafe_view_kernel(opd_call *call) {
     return 0;
 }
 OPDI_CARD_ANY(_unsafe_view, "_unsafe_view(Tensor self, SymInt[] size) -> Tensor", opdi_unsafe_view_kernel,
-              opdi_view_backward, "", OPD_BATCH_VIEW, NULL, "_unsafe_view.out", "[2,3], (3,2)")
+              opdi_view_backward, "", opdi_view_batch, NULL, "_unsafe_view.out", "[2,3], (3,2)")
 static int opdi_as_strided_at(opd_call *call, int64_t offset) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_ints sizes = opd_arg_ints(call, 1), strides = opd_arg_ints(call, 2);
@@ -29324,8 +29394,8 @@ static int opdi_as_strided_at(opd_call *call, int64_t offset) {
 static int opdi_reshape_alias_kernel(opd_call *call) {
     return opdi_as_strided_at(call, opd_offset(opd_arg_tensor(call, 0)));
 }
-OPDI_CARD_VIEW(_reshape_alias, "_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
-               opdi_reshape_alias_kernel, opdi_view_backward, "[2,3], (3,2), (2,1)")
+OPDI_CARD_VIEW_BY(_reshape_alias, "_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
+                  opdi_reshape_alias_kernel, opdi_view_backward, OPD_BATCH_VIEW, "[2,3], (3,2), (2,1)")
 /* A view where there is one, else a copy. */
 static int opdi_reshape_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -29417,8 +29487,18 @@ static int opdi_expand_kernel(opd_call *call) {
 }
 /* The engine sums a gradient that was broadcast. */
 static int opdi_pass_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
-OPDI_CARD_VIEW(expand, "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", opdi_expand_kernel,
-               opdi_pass_backward, "[3,1], (3,4); [3], (2,-1); [], (2)")
+static int opdi_expand_batch(opd_call *call) {
+    opd_tensor *all = opdi_batch_front_arg(call, 0);
+    opd_ints sizes = opd_arg_ints(call, 1);
+    int i, n = (int)sizes.n - opd_arg_tensor(call, 0)->ndim;
+    bool wrong = n < 0;
+    for (i = 0; i < n; i++) { wrong = wrong || sizes.data[i] < 0; }
+    if (wrong) { return opd_batch_view(call); }   /* which says so */
+    all = opd_expand(opdi_batch_pad(all, (int)sizes.n), opdi_batch_ints(opd_batch_size(), sizes));
+    return opd_batch_return(call, all, 0);
+}
+OPDI_CARD_VIEW_BY(expand, "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
+                  opdi_expand_kernel, opdi_pass_backward, opdi_expand_batch, "[3,1], (3,4); [3], (2,-1); [], (2)")
 
 //-- dims in another order, dims of one --------------------------------------------------------------------------------
 
@@ -29450,7 +29530,11 @@ static int opdi_t_kernel(opd_call *call) {
     return opdi_return_swapped(call, self, 0, self->ndim < 2 ? 0 : 1);
 }
 static int opdi_t_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_t(opd_bw_grad(bw, 0))); }
-OPDI_CARD_VIEW(t, "t(Tensor(a) self) -> Tensor(a)", opdi_t_kernel, opdi_t_backward, "[2,3]; [3]")
+static int opdi_t_batch(opd_call *call) {
+    if (opd_arg_tensor(call, 0)->ndim != 2) { return opd_batch_view(call); }
+    return opd_batch_return(call, opd_transpose(opdi_batch_front_arg(call, 0), 1, 2), 0);
+}
+OPDI_CARD_VIEW_BY(t, "t(Tensor(a) self) -> Tensor(a)", opdi_t_kernel, opdi_t_backward, opdi_t_batch, "[2,3]; [3]")
 /* perm[i] = the dim of a tensor with ndim dims that dims[i] names. */
 static int opdi_permutation(opd_ints dims, int ndim, int64_t *perm) {
     bool seen[OPD_MAX_DIMS];
@@ -29487,8 +29571,17 @@ static int opdi_permute_backward(opd_backward_call *bw) {
     for (i = 0; i < dims.n; i++) { inverse[perm[i]] = i; }
     return opd_bw_return(bw, 0, opd_permute(opd_bw_grad(bw, 0), opd_ints_of(inverse, dims.n)));
 }
-OPDI_CARD_VIEW(permute, "permute(Tensor(a) self, int[] dims) -> Tensor(a)", opdi_permute_kernel, opdi_permute_backward,
-               "[2,3], (1,0); [2,3,2], (2,0,-2)")
+static int opdi_permute_batch(opd_call *call) {
+    int64_t perm[OPD_MAX_DIMS];
+    opd_ints dims = opd_arg_ints(call, 1);
+    int i;
+    if (opdi_permutation(dims, opd_arg_tensor(call, 0)->ndim, perm)) { return -1; }
+    for (i = 0; i < dims.n; i++) { perm[i]++; }
+    return opd_batch_return(call, opd_permute(opdi_batch_front_arg(call, 0),
+                                              opdi_batch_ints(0, opd_ints_of(perm, dims.n))), 0);
+}
+OPDI_CARD_VIEW_BY(permute, "permute(Tensor(a) self, int[] dims) -> Tensor(a)", opdi_permute_kernel,
+                  opdi_permute_backward, opdi_permute_batch, "[2,3], (1,0); [2,3,2], (2,0,-2)")
 static int opdi_unsqueeze_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int d = opdi_dim_of(opd_arg_int(call, 1), self->ndim + 1);
@@ -29528,8 +29621,14 @@ static int opdi_squeeze_kernel(opd_call *call) {
     opdi_geometry g;
     return opdi_geometry_squeezed(call, &g) ? -1 : opdi_return_geometry(call, opd_arg_tensor(call, 0), &g, 0);
 }
-OPDI_CARD_VIEW(squeeze, "squeeze(Tensor(a) self) -> Tensor(a)", opdi_squeeze_kernel, opdi_view_backward,
-               "[2,1,3,1]; [1]")
+static int opdi_squeeze_batch(opd_call *call) {
+    int64_t dims[OPD_MAX_DIMS];
+    const int n = opd_arg_tensor(call, 0)->ndim;
+    if (n == 0) { return opd_batch_view(call); }
+    return opd_batch_return(call, opd_squeeze_dims(opdi_batch_front_arg(call, 0), opdi_batch_all_dims(n, dims)), 0);
+}
+OPDI_CARD_VIEW_BY(squeeze, "squeeze(Tensor(a) self) -> Tensor(a)", opdi_squeeze_kernel, opdi_view_backward,
+                  opdi_squeeze_batch, "[2,1,3,1]; [1]")
 OPDI_CARD_VIEW(squeeze_dim, "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", opdi_squeeze_kernel,
                opdi_view_backward, "[2,1,3], 1; [2,3], 0; [], 0")
 OPDI_CARD_VIEW(squeeze_dims, "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", opdi_squeeze_kernel,
@@ -29833,8 +29932,18 @@ static int opdi_copy_backward(opd_backward_call *bw) {
 }
 OPDI_CARD_ANY(copy_, "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", opdi_copy__kernel,
               opdi_copy_backward, "", OPD_BATCH_POINTWISE, NULL, NULL, "[2,3], [2,3]; [2,3], [3]")
-OPDI_CARD_ANY(copy, "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", opdi_copy_kernel,
-              opdi_copy_backward, "", OPD_BATCH_POINTWISE, NULL, "copy.out", "[2,3], [2,3]; [2,3], [3]")
+static int opdi_copy_batch(opd_call *call) {
+    opd_tensor *src = opd_arg_tensor(call, 1);
+    if (src->ndim > opd_arg_tensor(call, 0)->ndim) { return opdi_batch_unfit(call); }
+    src = opdi_batch_pad(opdi_batch_front_arg(call, 1), opd_arg_tensor(call, 0)->ndim);
+    return opd_batch_return(call, opd_copy_full(opdi_batch_front_arg(call, 0), src, opd_arg_bool(call, 2)), 0);
+}
+OPDI_OP(copy) {
+    op->schema = "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor"; op->any = opdi_copy_kernel;
+    op->backward = opdi_copy_backward; op->vmap = opdi_copy_batch; op->jvp = OPD_JVP_POINTWISE;
+    op->tags = OPD_OPTAG_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->out = "copy.out";
+    op->cases = "[2,3], [2,3]; [2,3], [3]";
+}
 static int64_t opdi_arg_format(const opd_call *call, int i) {
     opd_value v = opd_arg_value(call, i);
     return v.tag == OPD_TAG_INT ? v.u.i : (int64_t)OPDI_FORMAT_PRESERVE;
@@ -30642,8 +30751,14 @@ static int opdi_repeat_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opd_reshape(g, sizes));
 }
+static int opdi_repeat_batch(opd_call *call) {
+    opd_ints repeats = opd_arg_ints(call, 1);
+    if (repeats.n < opd_arg_tensor(call, 0)->ndim) { return opdi_batch_unfit(call); }
+    return opd_batch_return(call, opd_repeat(opdi_batch_pad(opdi_batch_front_arg(call, 0), (int)repeats.n),
+                                             opdi_batch_ints(1, repeats)), 0);
+}
 OPDI_CARD_ANY(repeat, "repeat(Tensor self, SymInt[] repeats) -> Tensor", opdi_repeat_kernel, opdi_repeat_backward, "",
-              OPD_BATCH_LOOP, NULL, "repeat.out", "[2,3], (2,1); [3], (2,2); [2,3], (1,0); [], (2)")
+              opdi_repeat_batch, NULL, "repeat.out", "[2,3], (2,1); [3], (2,2); [2,3], (1,0); [], (2)")
 static int opdi_tile_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_ints dims = opd_arg_ints(call, 1);
@@ -30753,8 +30868,17 @@ static int opdi_roll_backward(opd_backward_call *bw) {
     return back ? opd_bw_return(bw, 0, opd_roll_full(opd_bw_grad(bw, 0), opd_ints_of(back, shifts.n),
                                                      opd_ints_of(dims.u.ints, dims.n))) : -1;
 }
+/* Without dims: the elements of each example in a row. */
+static int opdi_roll_batch(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *all;
+    opd_ints shifts = opd_arg_ints(call, 1);
+    const int64_t one = 1;
+    if (opd_arg_ints(call, 2).n || shifts.n != 1) { return opd_batch_shift_dim(call); }
+    all = opd_roll_full(opdi_batch_flat(opdi_batch_front_arg(call, 0)), shifts, opd_ints_of(&one, 1));
+    return opd_batch_return(call, opd_reshape(all, opdi_batch_ints(opd_batch_size(), opdi_sizes_of(self))), 0);
+}
 OPDI_CARD_ANY(roll, "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", opdi_roll_kernel,
-              opdi_roll_backward, "", OPD_BATCH_LOOP, NULL, "roll.out",
+              opdi_roll_backward, "", opdi_roll_batch, NULL, "roll.out",
               "[2,3], (1); [2,3], (1), (1); [2,3], (1,-1), (0,1)")
 static int opdi_rot90_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *t;
@@ -31061,7 +31185,7 @@ OPDI_CARD_VIEW(view_as_real, "view_as_real(Tensor(a) self) -> Tensor(a)", opdi_v
                opdi_view_as_real_backward, "")
 OPDI_OP(view_as_complex) {
     op->schema = "view_as_complex(Tensor(a) self) -> Tensor(a)"; op->any = opdi_view_as_complex_kernel;
-    op->backward = opdi_view_as_complex_backward; op->save = ""; op->vmap = OPD_BATCH_VIEW;
+    op->backward = opdi_view_as_complex_backward; op->save = ""; op->vmap = OPD_BATCH_SHIFT_DIM;
     op->autocast = OPD_AUTOCAST_FP32_CPU; op->cases = "[3,2]";
 }
 static int opdi_conj_copy_kernel(opd_call *call) {
@@ -33605,6 +33729,24 @@ static void opdi_card_reduce(opd_op_desc *op, const char *schema, opd_kernel ker
         opdi_card_reduce(op, schema_, opdi_##kernel_##_kernel, backward_, save_,                            \
                          OPD_AUTOCAST_##autocast_, out_, cases_);                                           \
     }
+/* One that reduces everything to one element: `form` is what it is of all examples at once, along dims. */
+static opd_tensor *opdi_batch_whole(opd_call *call, int64_t *room, opd_ints *dims) {
+    opd_tensor *all = opdi_batch_front_arg(call, 0);
+    *dims = opdi_batch_all_dims(opd_arg_tensor(call, 0)->ndim, room);
+    return all && all->ndim == 1 ? opd_unsqueeze(all, 1) : all;
+}
+#define OPDI_CARD_WHOLE(id, form, schema_, kernel_, backward_, save_, autocast_, out_, cases_)               \
+    static int opdi_##id##_batch(opd_call *call) {                                                          \
+        int64_t room[OPD_MAX_DIMS];                                                                         \
+        opd_ints dims;                                                                                      \
+        opd_tensor *all = opdi_batch_whole(call, room, &dims);                                               \
+        return opd_batch_return(call, form, 0);                                                             \
+    }                                                                                                       \
+    OPDI_OP(id) {                                                                                           \
+        opdi_card_reduce(op, schema_, opdi_##kernel_##_kernel, backward_, save_,                            \
+                         OPD_AUTOCAST_##autocast_, out_, cases_);                                           \
+        op->vmap = opdi_##id##_batch;                                                                       \
+    }
 #define OPDI_CASES_ALL "[2,3]; [2,3]i5; []"
 #define OPDI_CASES_DIMS "[2,3], (1); [2,3,2], (0,-1), True; [2,3], ()"
 
@@ -33621,8 +33763,9 @@ OPDI_KERNEL(sum) { return opdi_reduce_sum(call, &opdi_the_sum, opd_ints_of(NULL,
 OPDI_KERNEL(sum_dim) { return opdi_reduce_sum(call, &opdi_the_sum, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3); }
 OPDI_BW1(sum) { return opd_bw_return(bw, 0, opdi_bw_spread(bw, opd_bw_grad(bw, 0), -1)); }
 OPDI_BW1(sum_dim) { return opd_bw_return(bw, 0, opdi_bw_spread(bw, opd_bw_grad(bw, 0), 1)); }
-OPDI_CARD_REDUCE(sum, "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", sum, opdi_sum_backward, "",
-                 SET_NOT_CPU, "sum.out", OPDI_CASES_ALL)
+OPDI_CARD_WHOLE(sum, opd_sum_dim_full(all, dims, false, opd_arg_value(call, 1)),
+                "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", sum, opdi_sum_backward, "", SET_NOT_CPU,
+                "sum.out", OPDI_CASES_ALL)
 OPDI_CARD_REDUCE(sum_dim_IntList,
                  "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
                  sum_dim, opdi_sum_dim_backward, "", SET_NOT_CPU, "sum.IntList_out", OPDI_CASES_DIMS)
@@ -33679,8 +33822,9 @@ static int opdi_mean_backward_of(opd_backward_call *bw, int dims) {
 }
 OPDI_BW1(mean) { return opdi_mean_backward_of(bw, -1); }
 OPDI_BW1(mean_dim) { return opdi_mean_backward_of(bw, 1); }
-OPDI_CARD_REDUCE(mean, "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", mean, opdi_mean_backward, "", KEEP,
-                 NULL, "[2,3]; []")
+OPDI_CARD_WHOLE(mean, opd_mean_dim_full(all, dims, false, opd_arg_value(call, 1)),
+                "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", mean, opdi_mean_backward, "", KEEP, NULL,
+                "[2,3]; []")
 OPDI_CARD_REDUCE(mean_dim,
                  "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
                  mean_dim, opdi_mean_dim_backward, "", KEEP, "mean.out", OPDI_CASES_DIMS)
@@ -33800,8 +33944,9 @@ OPDI_BW1(prod_dim) {
     g = opdi_unreduce(g, dims, keep, (int)sizes.n); r = opdi_unreduce(r, dims, keep, (int)sizes.n);
     return opd_bw_return(bw, 0, opdi_prod_gradient(g, x, r, dim));
 }
-OPDI_CARD_REDUCE(prod, "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", prod, opdi_prod_backward,
-                 "self, result", SET_FP32_CPU, "prod.out", OPDI_CASES_ALL)
+OPDI_CARD_WHOLE(prod, opd_prod_dim_full(opdi_batch_flat(all), 1, false, opd_arg_value(call, 1)),
+                "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", prod, opdi_prod_backward, "self, result",
+                SET_FP32_CPU, "prod.out", OPDI_CASES_ALL)
 OPDI_CARD_REDUCE(prod_dim_int,
                  "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
                  prod_dim, opdi_prod_dim_backward, "self, result", SET_FP32_CPU, "prod.int_out",
@@ -34114,10 +34259,10 @@ OPDI_CARD_EXTREME(amax, "amax(Tensor self, int[1] dim=[], bool keepdim=False) ->
                   "self, result", "amax.out", OPDI_CASES_DIMS)
 OPDI_CARD_EXTREME(amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", amin, opdi_amax_backward,
                   "self, result", "amin.out", OPDI_CASES_DIMS)
-OPDI_CARD_EXTREME(max, "max(Tensor self) -> Tensor", max, opdi_max_backward, "self, result", "max.unary_out",
-                  OPDI_CASES_ALL)
-OPDI_CARD_EXTREME(min, "min(Tensor self) -> Tensor", min, opdi_max_backward, "self, result", "min.unary_out",
-                  OPDI_CASES_ALL)
+OPDI_CARD_WHOLE(max, opd_amax(all, dims, false), "max(Tensor self) -> Tensor", max, opdi_max_backward, "self, result",
+                KEEP, "max.unary_out", OPDI_CASES_ALL)
+OPDI_CARD_WHOLE(min, opd_amin(all, dims, false), "min(Tensor self) -> Tensor", min, opdi_max_backward, "self, result",
+                KEEP, "min.unary_out", OPDI_CASES_ALL)
 #define OPDI_CASES_WHERE "[2,3], 1; [2,3,2], -2, True; []; [2,3]i5, 0"
 #define OPDI_CASES_SELECT "[2,3], 1; [2,3,2], -2, True; [2,3]i5, 0"
 OPDI_CARD_EXTREME(max_dim, "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
@@ -34261,8 +34406,10 @@ OPDI_KERNEL(count_nonzero) {
 }
 #define OPDI_CARD_TRUTH(id, schema_, kernel_, out_, cases_)                                                 \
     OPDI_CARD_REDUCE(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", KEEP, out_, cases_)
-OPDI_CARD_TRUTH(any, "any(Tensor self) -> Tensor", any, "any.all_out", "[2,3]; [2,3]b")
-OPDI_CARD_TRUTH(all, "all(Tensor self) -> Tensor", all, "all.all_out", "[2,3]; [2,3]b")
+OPDI_CARD_WHOLE(any, opd_any_dims(all, dims, false), "any(Tensor self) -> Tensor", any, OPD_NOT_DIFFERENTIABLE, "",
+                KEEP, "any.all_out", "[2,3]; [2,3]b")
+OPDI_CARD_WHOLE(all, opd_all_dims(all, dims, false), "all(Tensor self) -> Tensor", all, OPD_NOT_DIFFERENTIABLE, "",
+                KEEP, "all.all_out", "[2,3]; [2,3]b")
 OPDI_CARD_TRUTH(any_dim, "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", any_dim, "any.out", "[2,3]b, 1")
 OPDI_CARD_TRUTH(all_dim, "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", all_dim, "all.out", "[2,3]b, 1")
 OPDI_CARD_TRUTH(any_dims, "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", any_dims,
@@ -34400,11 +34547,13 @@ OPDI_CARD_REDUCE(linalg_vector_norm, "linalg_vector_norm(Tensor self, Scalar ord
                  "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", linalg_vector_norm,
                  opdi_norm_dims_backward, "self, result", SET_NOT_CPU, "linalg_vector_norm.out",
                  "[2,3]; [2,3], 3, (1); [2,3], 1.5, (0), True")
-OPDI_CARD_REDUCE(norm_Scalar, "norm.Scalar(Tensor self, Scalar p=2) -> Tensor", norm_Scalar, opdi_norm_all_backward,
-                 "self, result", APPEND_NOT_CPU, "norm.Scalar_out", "[2,3]; [2,3], 3")
-OPDI_CARD_REDUCE(norm_ScalarOpt_dtype, "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
-                 norm_ScalarOpt_dtype, opdi_norm_all_backward, "self, result", KEEP, "norm.ScalarOpt_dtype_out",
-                 "[2,3], 2, dtype=7")
+OPDI_CARD_WHOLE(norm_Scalar, opd_norm_dim(all, opd_arg_value(call, 1), dims, false),
+                "norm.Scalar(Tensor self, Scalar p=2) -> Tensor", norm_Scalar, opdi_norm_all_backward, "self, result",
+                APPEND_NOT_CPU, "norm.Scalar_out", "[2,3]; [2,3], 3")
+OPDI_CARD_WHOLE(norm_ScalarOpt_dtype,
+                opd_norm_dim_dtype(all, opd_arg_value(call, 1), dims, false, opd_arg_int(call, 2)),
+                "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor", norm_ScalarOpt_dtype,
+                opdi_norm_all_backward, "self, result", KEEP, "norm.ScalarOpt_dtype_out", "[2,3], 2, dtype=7")
 OPDI_CARD_REDUCE(norm_ScalarOpt_dim,
                  "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
                  norm_ScalarOpt_dim, opdi_norm_dims_backward, "self, result", APPEND_NOT_CPU, "norm.out",
@@ -34554,8 +34703,9 @@ static opd_tensor *opdi_trace_gradient(opd_tensor *g, opd_ints sizes) {
     return sizes.n == 2 ? opd_mul(g, opd_triu(opd_tril(opd_new_ones(g, sizes)))) : NULL;
 }
 OPDI_BW1(trace) { return opd_bw_return(bw, 0, opdi_trace_gradient(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0))); }
-OPDI_CARD_REDUCE(trace, "trace(Tensor self) -> Tensor", trace, opdi_trace_backward, "", FP32_CPU, "trace.out",
-                 "[3,3]; [2,4]")
+OPDI_CARD_WHOLE(trace, dims.n == 2 ? opd_sum_dim(opd_diagonal_full(all, 0, 1, 2), opd_ints_of(dims.data, 1), false)
+                : opd_trace(all), "trace(Tensor self) -> Tensor", trace, opdi_trace_backward, "", FP32_CPU,
+                "trace.out", "[3,3]; [2,4]")
 
 /* True where sizes and all values are the same. */
 OPDI_KERNEL(equal) {
@@ -35455,10 +35605,14 @@ OPDI_CARD_REDUCE(nanmedian_dim, "nanmedian.dim(Tensor self, int dim, bool keepdi
 OPDI_CARD_REDUCE(mode, "mode(Tensor self, int dim=-1, bool keepdim=False)" OPDI_PAIR, mode, opdi_select_dim_backward,
                  "indices", KEEP, OPDI_OUT_PAIR("mode.values(Tensor self, int dim=-1, bool keepdim=False, *"),
                  "[2,5], 1; [5,2], 0, True")
-OPDI_CARD_REDUCE(median, "median(Tensor self) -> Tensor", median, opdi_max_backward, "self, result", KEEP, "median.out",
-                 "[2,3]; [5]")
-OPDI_CARD_REDUCE(nanmedian, "nanmedian(Tensor self) -> Tensor", nanmedian, opdi_max_backward, "self, result", KEEP,
-                 "nanmedian.out", "[2,3]; [5]")
+static opd_tensor *opdi_batch_median(opd_tensor *all, bool skip_nan) {
+    opd_tensor *rets[2];
+    return (skip_nan ? opd_nanmedian_dim(rets, all, 1, false) : opd_median_dim(rets, all, 1, false)) ? NULL : rets[0];
+}
+OPDI_CARD_WHOLE(median, opdi_batch_median(opdi_batch_flat(all), false), "median(Tensor self) -> Tensor", median,
+                opdi_max_backward, "self, result", KEEP, "median.out", "[2,3]; [5]")
+OPDI_CARD_WHOLE(nanmedian, opdi_batch_median(opdi_batch_flat(all), true), "nanmedian(Tensor self) -> Tensor", nanmedian,
+                opdi_max_backward, "self, result", KEEP, "nanmedian.out", "[2,3]; [5]")
 static int opdi_sorted_part(opd_call *call, bool stable, int64_t dim, bool descending, int which) {
     opd_tensor *rets[2];
     opd_tensor *t = opd_arg_tensor(call, 0);
@@ -42601,12 +42755,20 @@ static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, c
     for (i = 1; i < nargs; i++) { v[i + 1] = opd_bw_value(bw, i + 1); }
     return opd_bw_return(bw, 0, opd_call_op(OPD_OP(&s, scatter), v, nargs + 1));
 }
+/* as_strided_scatter: examples one behind the other. */
+static int opdi_strided_scatter_batch(opd_call *call) {
+    opd_tensor *all = opd_contiguous(opdi_batch_front_arg(call, 0));
+    const opd_ints size = opdi_batch_ints(opd_batch_size(), opd_arg_ints(call, 2)),
+        stride = opdi_batch_ints(opd_arg_tensor(call, 0)->numel, opd_arg_ints(call, 3));
+    return opd_batch_return(call, opd_as_strided_scatter_full(all, opdi_batch_front_arg(call, 1), size, stride,
+                                                              opd_arg_value(call, 4)), 0);
+}
 #define OPDI_VIEW_SCATTER(id, view, nargs, flat, schema_, cases_)                                           \
     OPDI_KERNEL(id) { return opdi_view_scatter(call, view, nargs, flat); }                                  \
     OPDI_BW1(id) { return opdi_view_scatter_backward(bw, view, "aten::" #id, nargs, flat); }                \
     OPDI_OP(id) {                                                                                           \
-        opdi_describe(op, schema_, opdi_##id##_kernel, opdi_##id##_backward, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, \
-                      cases_);                                                                              \
+        opdi_describe(op, schema_, opdi_##id##_kernel, opdi_##id##_backward, "",                            \
+                      flat ? opdi_strided_scatter_batch : OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, cases_);  \
         op->out = #id ".out";                                                                               \
     }
 OPDI_VIEW_SCATTER(slice_scatter, "aten::slice.Tensor", 5, false,
