@@ -42301,10 +42301,15 @@ OPDI_BW1(constant_pad_nd) {
     for (i = 0; i < pad.n && i < 2 * OPD_MAX_DIMS; i++) { minus[i] = -pad.u.ints[i]; }
     return opd_bw_return(bw, 0, opd_constant_pad_nd(opd_bw_grad(bw, 0), opd_ints_of(minus, pad.n)));
 }
+static int opdi_constant_pad_nd_batch(opd_call *call) {
+    if (call->args[1].n > 2 * call->args[0].u.t->ndim) { return opdi_batch_unfit(call); }
+    return opd_batch_return(call, opd_constant_pad_nd_full(opdi_batch_front_arg(call, 0), opd_arg_ints(call, 1),
+                                                           opd_arg_value(call, 2)), 0);
+}
 OPDI_OP(constant_pad_nd) {
     opdi_describe(op, "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", opdi_constant_pad_nd_kernel,
                   opdi_constant_pad_nd_backward,
-                 "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[2,3], (1,2); [2,3], (1,-1,0,2), 1.5");
+                 "", opdi_constant_pad_nd_batch, OPD_AUTOCAST_KEEP, "[2,3], (1,2); [2,3], (1,-1,0,2), 1.5");
     op->out = "constant_pad_nd.out";
 }
 OPDI_COLD_END
@@ -42582,10 +42587,32 @@ OPDI_BW1(embedding) {
                                                              opd_bw_value(bw, 2).u.i,
                                                             opd_bw_value(bw, 3).u.i != 0));
 }
+/* vmap with a weight of each example: rows of it; none of the gradient goes to the row at padding_idx. */
+static int opdi_embedding_rows(opd_call *call) {
+    opd_tensor *w = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *r;
+    const int64_t skip = opd_arg_int(call, 2);
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    if (w->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "'weight' must be 2-D"); }
+    if (opdi_embedding_index(x, "embedding")) { return -1; }
+    memcpy(sizes, opdi_sizes(x), sizeof *sizes * x->ndim);
+    sizes[x->ndim] = opdi_sizes(w)[1];
+    r = opdi_o_reshape(opd_index_select(w, 0, opdi_o_reshape(x, &x->numel, 1)), sizes, x->ndim + 1);
+    if (skip >= 0) { r = opd_where_self(opdi_o_unsqueeze(opd_eq_Scalar(x, opd_value_int(skip)), -1), opd_detach(r), r); }
+    return opd_return_tensor(call, r);
+}
+static int opdi_embedding_batch(opd_call *call) {
+    opd_value args[OPD_MAX_ARGS], ret;
+    int dim, at;
+    memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
+    (void)opd_batch_arg(call, 0, &dim);
+    if (dim >= 0) { return opd_arg_bool(call, 3) ? opd_batch_loop(call) : opdi_batch_as(call, opdi_embedding_rows); }
+    args[1].u.t = opd_batch_arg(call, 1, &at);
+    return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, at);
+}
 OPDI_OP(embedding) {
     opdi_describe(op, "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, "
                   "bool sparse=False) -> Tensor", opdi_embedding_kernel, opdi_embedding_backward, "indices",
-                  OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[5,3], [2,2]i5; [5,3], [4]i5, 1");
+                  opdi_embedding_batch, OPD_AUTOCAST_KEEP, "[5,3], [2,2]i5; [5,3], [4]i5, 1");
     op->out = "embedding.out";
 }
 OPDI_COLD_END
@@ -42655,10 +42682,45 @@ OPDI_BW1(embedding_dense_backward) {
     if (skip >= 0) { g = opdi_unless(g, opdi_o_unsqueeze(opd_eq_Scalar(x, opd_value_int(skip)), -1)); }
     return opd_bw_return(bw, 0, g);
 }
+/* vmap: indices of each example put their gradients into rows of its own; one set of them serves wider rows. */
+static int opdi_embedding_dense_backward_put(opd_call *call) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1);
+    const int64_t skip = opd_arg_int(call, 3);
+    int64_t sizes[2];
+    if (opdi_embedding_index(x, "embedding_backward")) { return -1; }
+    if (g->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "embedding_dense_backward: expected grad_output with dimensions"); }
+    sizes[0] = opd_arg_int(call, 2);
+    sizes[1] = opdi_sizes(g)[g->ndim - 1];
+    if (skip >= 0) { g = opdi_unless(g, opdi_o_unsqueeze(opd_eq_Scalar(x, opd_value_int(skip)), -1)); }
+    x = opd_to_dtype(x, OPD_INT64);
+    if (!g || !x) { return -1; }
+    return opd_return_tensor(call, opd_index_put_full(opdi_o_zeros(g, opd_ints_of(sizes, 2)), opd_tensors_of(&x, 1), g, true));
+}
+static int opdi_embedding_dense_backward_batch(opd_call *call) {
+    opd_tensor *g, *x;
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    const int ndim = call->args[0].u.t->ndim;
+    int dim;
+    x = opd_batch_arg(call, 1, &dim);
+    if (dim >= 0 || ndim != x->ndim + 1) {
+        return opd_arg_bool(call, 4) ? opd_batch_loop(call) : opdi_batch_as(call, opdi_embedding_dense_backward_put);
+    }
+    g = opd_batch_arg(call, 0, &dim);
+    g = dim == ndim - 1 ? g : opd_movedim(g, dim, ndim - 1);
+    if (!g) { return -1; }
+    memcpy(sizes, opdi_sizes(g), sizeof *sizes * g->ndim);
+    sizes[ndim - 1] *= sizes[ndim];
+    x = opd_embedding_dense_backward(opdi_o_reshape(g, sizes, ndim), x, opd_arg_int(call, 2), opd_arg_int(call, 3),
+                                     opd_arg_bool(call, 4));
+    sizes[0] = opd_arg_int(call, 2);
+    sizes[2] = opdi_sizes(g)[ndim];
+    sizes[1] = call->th->rule->size;
+    return opd_batch_return(call, opdi_o_reshape(x, sizes, 3), 1);
+}
 OPDI_OP(embedding_dense_backward) {
     opdi_describe(op, "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, "
                   "int padding_idx, bool scale_grad_by_freq) -> Tensor", opdi_embedding_dense_backward_kernel,
-                  opdi_embedding_dense_backward_backward, "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP,
+                  opdi_embedding_dense_backward_backward, "indices", opdi_embedding_dense_backward_batch, OPD_AUTOCAST_KEEP,
                   "[2,2,3], [2,2]i5, 5, 1, False");
     op->out = "embedding_dense_backward.out";
 }
@@ -42706,9 +42768,15 @@ OPDI_KERNEL(one_hot) {
     return opdi_settle(out, desk);
 }
 OPDI_COLD_BEGIN
+static int opdi_one_hot_batch(opd_call *call) {
+    int dim;
+    opd_tensor *x = opd_batch_arg(call, 0, &dim);
+    if (opd_arg_int(call, 1) == -1) { return opdi_batch_dynamic(call); }
+    return opd_batch_return(call, opd_one_hot_full(x, opd_arg_int(call, 1)), dim);
+}
 OPDI_OP(one_hot) {
     opdi_describe(op, "one_hot(Tensor self, int num_classes=-1) -> Tensor", opdi_one_hot_kernel, OPD_NOT_DIFFERENTIABLE,
-                  "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[2,3]i5, 5");
+                  "", opdi_one_hot_batch, OPD_AUTOCAST_KEEP, "[2,3]i5, 5");
 }
 
 //-- writing through a view: slice_scatter and its kin -----------------------------------------------------------------
@@ -42982,10 +43050,57 @@ OPDI_KERNEL(bucketize) {
     if (opdi_search_check(seq, values, NULL)) { return -1; }
     return opdi_search(call, seq, values, NULL, opd_arg_bool(call, 2), opd_arg_bool(call, 3));
 }
+/* vmap: one sequence searches the values of all examples; else each example is a row, or rows. */
+static int opdi_searchsorted_batch(opd_call *call) {
+    opd_tensor *seq = call->args[0].u.t, *values = call->args[1].u.t, *front[3], *r;
+    opd_value args[OPD_MAX_ARGS];
+    const bool sorted = call->args[5].tag == OPD_TAG_TENSOR;
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    int at[3] = {-1, -1, -1}, ndim = values->ndim;
+    memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
+    front[0] = opd_batch_arg(call, 0, &at[0]);
+    front[1] = opd_batch_arg(call, 1, &at[1]);
+    front[2] = opd_batch_arg(call, 5, &at[2]);
+    if (seq->ndim == 0 || (seq->ndim > 1 && seq->ndim != ndim)) { return opdi_batch_unfit(call); }
+    if (seq->ndim > 1 || at[0] >= 0 || at[2] >= 0) {
+        front[0] = opd_batch_front(front[0], at[0]);
+        front[1] = opd_batch_front(front[1], at[1]);
+        at[1] = 0;
+        sizes[0] = call->th->rule->size;
+        sizes[1] = values->numel;
+        if (seq->ndim == 1) { front[1] = opdi_o_reshape(front[1], sizes, 2); }
+        if (sorted) { front[2] = opd_batch_front(front[2], at[2]); }
+    }
+    args[0].u.t = front[0];
+    args[1].u.t = front[1];
+    if (sorted) { args[5].u.t = front[2]; }
+    if (!front[0] || !front[1] || (sorted && !front[2]) || !(r = opd_call_op(call->op, args, call->op->nargs))) { return -1; }
+    if (r->ndim == ndim + 1) { return opd_batch_return(call, r, at[1]); }
+    memcpy(sizes + 1, opdi_sizes(values), sizeof *sizes * (size_t)ndim);
+    return opd_batch_return(call, opdi_o_reshape(r, sizes, ndim + 1), 0);
+}
+static int opdi_bucketize_searched(opd_call *call) {
+    opd_tensor *seq = opd_arg_tensor(call, 1);
+    if (seq->ndim != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "bucketize(): boundaries tensor must be 1 dimension, but got dim(%d)",
+                        seq->ndim);
+    }
+    return opd_return_tensor(call, opd_searchsorted_full(seq, opd_arg_tensor(call, 0), opd_arg_bool(call, 2),
+                                                         opd_arg_bool(call, 3), OPD_NONE, OPD_NONE));
+}
+static int opdi_bucketize_batch(opd_call *call) {
+    opd_value args[OPD_MAX_ARGS], ret;
+    int dim;
+    (void)opd_batch_arg(call, 1, &dim);
+    if (dim >= 0) { return opdi_batch_as(call, opdi_bucketize_searched); }
+    memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
+    args[0].u.t = opd_batch_arg(call, 0, &dim);
+    return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, dim);
+}
 OPDI_OP(searchsorted_Tensor) {
     opdi_describe(op, "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool "
                   "right=False, str? side=None, Tensor? sorter=None) -> Tensor",
-                 opdi_searchsorted_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[4], [2,3]");
+                 opdi_searchsorted_kernel, OPD_NOT_DIFFERENTIABLE, "", opdi_searchsorted_batch, OPD_AUTOCAST_KEEP, "[4], [2,3]");
     op->out = "searchsorted.Tensor_out";
 }
 OPDI_OP(searchsorted_Scalar) {
@@ -42997,7 +43112,7 @@ OPDI_OP(searchsorted_Scalar) {
 OPDI_OP(bucketize_Tensor) {
     opdi_describe(op, "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
                   "Tensor",
-                 opdi_bucketize_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[2,3], [4]");
+                 opdi_bucketize_kernel, OPD_NOT_DIFFERENTIABLE, "", opdi_bucketize_batch, OPD_AUTOCAST_KEEP, "[2,3], [4]");
     op->out = "bucketize.Tensor_out";
 }
 OPDI_OP(bucketize_Scalar) {
