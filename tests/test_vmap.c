@@ -143,7 +143,7 @@ static bool depends_on_strides(const opd_op *op) {
 }
 /* The numbers decide the sizes of the result. */
 static bool dynamic(const opd_op *op) {
-    static const char *const list[] = {"repeat_interleave", "masked_select", "nonzero", "index", "index_put", NULL};
+    static const char *const list[] = {"repeat_interleave", "masked_select", "nonzero", "index", "index_put", "index_put_", NULL};
     return named(op, list) || strcmp(opd_op_name(op), "aten::where") == 0;
 }
 /* What it says is a reason that PyTorch has, too. */
@@ -211,7 +211,7 @@ static void no_room(const plan *p, const char *name, unsigned outer) {
     bool right;
     rc = vmapped(p, outer, 0, false, OPD_RANDOM_DIFFERENT, &got, stacked);
     right = rc != 0 && !opd_ok() && may_refuse(p);
-    right = right || (rc != 0 && !opd_ok() && strstr(opd_error_message(), "is not possible because there exists a Tensor `other` in extra_args"));
+    right = right || (rc != 0 && !opd_ok() && (may_refuse(p) || strstr(opd_error_message(), "is not possible because there exists a Tensor `other` in extra_args")));
     (void)snprintf(text, sizeof text, "%s batched %x into what is not: %.200s", name, outer, rc ? opd_error_message() : "no error");
     opd_error_clear();
     (void)say(right, text);
