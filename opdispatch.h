@@ -8070,6 +8070,7 @@ typedef struct opdi_derivative {
     opd_plugin *plugin;                           /* where fn is: pinned by each node */
     bool context;                                 /* the last value that a node keeps is its opd_context */
     bool once;                                    /* once differentiable */
+    bool fresh;                                   /* of a call that writes no argument: results only have to be tied */
 } opdi_derivative;
 
 /* A card as registered: the desc, and what the autograd kernel needs, worked out once.  Never freed: nodes of a tape
@@ -9576,6 +9577,7 @@ static void opdi_card_init(opdi_card *card, opd_op *op) {
     card->formula.card = card->missing.card = card->warning.card = card;
     card->formula.context = card->desc.setup_context != NULL;
     card->formula.once = card->desc.once_differentiable != 0;
+    card->formula.fresh = op->written_args == 0;
     card->nargs = op->nargs;
     card->tensor_args = op->tensor_args;
     card->list_args = op->list_args;
@@ -13666,7 +13668,7 @@ static void opdi_own_forget(opd_tensor *t) {
 
 /* A write into a view: a node of the base that keeps the operator's own (see opdi_slices_bw). */
 static int opdi_slices_bw(opd_backward_call *bw);
-static const opdi_derivative opdi_slices_formula = {"CopySlices", opdi_slices_bw, NULL, NULL, false, false};
+static const opdi_derivative opdi_slices_formula = {"CopySlices", opdi_slices_bw, NULL, NULL, false, false, false};
 static opd_node *opdi_slices_inner(const opd_node *n) {
     return n->formula->fn == opdi_slices_bw ? (opd_node *)opdi_kept(n)->u.object : NULL;
 }
@@ -14153,7 +14155,7 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
         if (OPDI_UNLIKELY(nouts > 1)) { (void)opdi_view_of_many(outs[i]); }
         if (i <= 31 && (card->constant_results >> i & 1)) { continue; }
         if (OPDI_UNLIKELY(ctx != NULL) && opdi_context_constant(ctx, outs[i])) { continue; }
-        if (OPDI_LIKELY(formula == &card->formula && !op->written_args)) { opdi_attach(outs[i], n, i); }
+        if (OPDI_LIKELY(formula->fresh)) { opdi_attach(outs[i], n, i); }
         else if (opdi_attach_missing(call, n, outs[i], i)) { opdi_node_release(n); return -1; }
     }
     if (ctx) { opdi_context_tie(ctx); opdi_context_end_call(ctx); }
@@ -14162,7 +14164,7 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
         int when = card->save_result_if[i];
         if (!(card->save_results >> i & 1)) { continue; }
         if (t && (when < 0 || opdi_arg_requires_grad(&args[when]))) {
-            if (OPDI_UNLIKELY(op->written_args != 0) && (t->flags & OPDI_IS_VIEW)) {
+            if (OPDI_UNLIKELY(!formula->fresh) && (t->flags & OPDI_IS_VIEW)) {
                 if (!(t = opdi_own(opdi_shallow_copy(t)))) { opdi_node_release(n); return -1; }
             }
             opdi_saved_results(n)[r] = opdi_keep_result(t);
@@ -15705,7 +15707,7 @@ static int opdi_twice(opd_backward_call *bw) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "trying to differentiate twice a function that was marked with "
                     "@once_differentiable (%s)", opdi_kept(bw->node)->u.s);
 }
-static const opdi_derivative opdi_twice_formula = {"Error", opdi_twice, NULL, NULL, false, false};
+static const opdi_derivative opdi_twice_formula = {"Error", opdi_twice, NULL, NULL, false, false, false};
 
 static int opdi_call_once(opd_backward_call *bw) {
     opdi_thread *th = opdi_self();
@@ -23906,7 +23908,7 @@ static int opdi_identity_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0,
 
 //-- The tensor that p stands for, with its history if that is wanted.  Of the innermost scope; NULL with an error.
 static opd_tensor *opdi_parcel_tensor(const opdi_parcel *p, bool history) {
-    static const opdi_derivative identity = {"AliasBackward0", opdi_identity_bw, NULL, NULL, false, false};
+    static const opdi_derivative identity = {"AliasBackward0", opdi_identity_bw, NULL, NULL, false, false, false};
     opdi_thread *th = opdi_self();
     const int16_t no_grad = th->state.no_grad;
     opdi_packer *packer = th->packer;
@@ -27926,17 +27928,18 @@ OPDI_NOINLINE static int opdi_run_general(opd_tensor *const *ops, int nops, int 
     the
    loop is for `compute`, which holds it.  0, or -1 with an error.  Zero elements are fine. */
 static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, int compute,
-                           opdi_loop loop,
-                           const opdi_params *params) {
+                           opdi_loop loop, const opdi_params *params) {
     const opd_tensor *out = ops[0];
+    const uintptr_t bytes = (uintptr_t)out->numel * (compute == OPDI_F32 ? 4 : 8);
     void *p[OPDI_ITER_OPS];
     int k;
     if (out->numel == 0) { return 0; }
     if (out->numel > OPDI_GRAIN) { return opdi_run_general(ops, nops, nout, common, compute, loop, params); }
     for (k = 0; k < nops; k++) {                  /* small and simple: nothing to set up */
         const opd_tensor *t = ops[k];
+        const uintptr_t apart = (uintptr_t)t->data - (uintptr_t)out->data;
         if (!(t->flags & OPDI_CONTIGUOUS) || t->dtype != opdi_compute_dtype[compute] || t->numel != out->numel ||
-            (k > 0 && t->data != out->data && opdi_same_memory(t, out))) {
+            (apart + bytes - 1 < 2 * bytes - 1 && apart)) {
             return opdi_run_general(ops, nops, nout, common, compute, loop, params);
         }
         p[k] = t->data;
