@@ -13774,7 +13774,7 @@ static void opdi_node_destroy(opd_node *n) {
     if (inner) { opdi_node_release(inner); }
     if (OPDI_UNLIKELY(n->formula->context) && n->nkept) { opdi_context_free((opd_context *)v[n->nkept - 1].u.object); }
     for (i = 0; i < n->nkept; i++) {
-        size_t bytes = opdi_kept_bytes(&v[i]);
+        size_t bytes = v[i].tag < OPD_TAG_COMPLEX ? 0 : opdi_kept_bytes(&v[i]);
         if (bytes) { opdi_free(v[i].u.object, bytes); }
     }
     for (i = 0; i < n->nedges; i++) {
@@ -14013,10 +14013,10 @@ bool opd_call_requires_grad(const opd_call *call) {
     return opdi_call_flags(call) != 0 || opdi_call_forward(call);
 }
 
-static int opdi_popcount(uint64_t x) {
-    int n = 0;
-    for (; x; x &= x - 1) { n++; }
-    return n;
+static inline int opdi_popcount(uint64_t x) {     /* without branches, which would be guessed wrong */
+    x -= x >> 1 & 0x5555555555555555u;
+    x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
+    return (int)(((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);
 }
 
 static bool opdi_arg_requires_grad(const opd_value *v) {
