@@ -19307,9 +19307,8 @@ static opd_tensor *opdi_batch_flat(opd_tensor *value) {
 }
 
 //-- Puts the dims that argument v names behind the examples'.  ndim: how many may be named; self: of an example.
-//-- 0; -1: failed; 1: None, which is all elements in a row.
-static int opdi_batch_shift(const opd_call *call, opd_value *v, int i, int ndim, int self, int what) {
-    int64_t *dims;
+//-- dims[64]: room for a list.  0; -1: failed; 1: None, which is all elements in a row.
+static int opdi_batch_shift(const opd_call *call, opd_value *v, int i, int ndim, int self, int what, int64_t *dims) {
     int32_t k, n = v->tag == OPD_TAG_INTS ? v->n : 0;
     if (v->tag == OPD_TAG_INT) {
         const int d = opdi_dim_of(v->u.i, ndim);
@@ -19319,7 +19318,7 @@ static int opdi_batch_shift(const opd_call *call, opd_value *v, int i, int ndim,
     if (v->tag != OPD_TAG_INTS && opdi_strip_optional(call->op->schema->args[i].type)->kind != OPDI_TYPE_LIST) {
         return 1;
     }
-    if (!(dims = (int64_t *)opdi_scope_alloc((OPD_MAX_DIMS + (size_t)n) * sizeof *dims))) { return -1; }
+    if (n > OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_ARGUMENT, "%d dims are too many", (int)n); }
     for (k = 0; k < n; k++) {
         const int d = opdi_dim_of(v->u.ints[k], ndim);
         if (d < 0) { return -1; }
@@ -19329,13 +19328,15 @@ static int opdi_batch_shift(const opd_call *call, opd_value *v, int i, int ndim,
     *v = opd_value_ints(dims, n);
     return 0;
 }
-//-- first, and behind it the rest; of this scope.  No data: failed.
-static opd_ints opdi_batch_ints(int64_t first, opd_ints rest) {
-    int64_t *all = (int64_t *)opdi_scope_alloc(((size_t)rest.n + 1) * sizeof *all);
-    if (!all) { return opd_ints_of(NULL, 0); }
-    all[0] = first;
-    if (rest.n) { memcpy(all + 1, rest.data, (size_t)rest.n * sizeof *all); }
-    return opd_ints_of(all, rest.n + 1);
+//-- first, and behind it the rest, in room[64].  No data: failed.
+static opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *room) {
+    if (rest.n >= OPD_MAX_DIMS) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
+        return opd_ints_of(NULL, 0);
+    }
+    room[0] = first;
+    if (rest.n) { memcpy(room + 1, rest.data, (size_t)rest.n * sizeof *room); }
+    return opd_ints_of(room, rest.n + 1);
 }
 //-- Gives a result; what: an example has no dims (1), or all its dims were one (2), of `ndim`.
 static opd_tensor *opdi_batch_restore(opd_tensor *r, int what, int ndim, int64_t size) {
@@ -19356,7 +19357,7 @@ int opd_batch_shift_dim(opd_call *call) {
     const opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
     uint64_t m;
     int what = OPDI_ACQUIRE(&op->dims_known), i, rc, n, flat = 0;
-    int64_t size;
+    int64_t size, room[OPD_MAX_DIMS];
     if (!self || op->list_args || op->written_args || !call->th->rule) { return opd_batch_loop(call); }
     if (OPDI_UNLIKELY(!what)) { what = opdi_dims_learn(op); }
     size = call->th->rule->size;
@@ -19373,13 +19374,13 @@ int opd_batch_shift_dim(opd_call *call) {
     for (m = op->size_args; m; m &= m - 1) {
         i = opdi_low_bit(m);
         n = args[i].n;
-        args[i].u.ints = opdi_batch_ints(size, opd_ints_of(args[i].u.ints, n)).data;
+        args[i].u.ints = opdi_batch_ints(size, opd_ints_of(args[i].u.ints, n), room).data;
         if (!args[i].u.ints) { return -1; }
         args[i].n++;
     }
     for (m = op->dim_args; m; m &= m - 1) {
         i = opdi_low_bit(m);
-        rc = opdi_batch_shift(call, &args[i], i, n + (what & OPDI_DIMS_MORE ? 1 : 0), self->ndim, what);
+        rc = opdi_batch_shift(call, &args[i], i, n + (what & OPDI_DIMS_MORE ? 1 : 0), self->ndim, what, room);
         if (rc < 0) { return -1; }
         if (rc > 0) { flat = flat ? flat : 2; args[i] = opd_value_int(1); }
     }
@@ -29369,9 +29370,9 @@ static int opdi_view_backward(opd_backward_call *bw) {
 static int opdi_view_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
     opd_ints shape = opd_arg_ints(call, 1);
-    int64_t sizes[OPD_MAX_DIMS];
+    int64_t sizes[OPD_MAX_DIMS], room[OPD_MAX_DIMS];
     if (!all || opdi_infer_size(shape, opd_arg_tensor(call, 0)->numel, sizes)) { return -1; }
-    shape = opdi_batch_ints(opd_batch_size(), opd_ints_of(sizes, shape.n));
+    shape = opdi_batch_ints(opd_batch_size(), opd_ints_of(sizes, shape.n), room);
     return opd_batch_return(call, call->op->schema->name[0] == '_' ? opd_reshape(all, shape) : opd_view(all, shape), 0);
 }
 OPDI_CARD_VIEW_BY(view, "view(Tensor(a) self, SymInt[] size) -> Tensor(a)", opdi_view_kernel, opdi_view_backward,
@@ -29493,11 +29494,12 @@ static int opdi_pass_backward(opd_backward_call *bw) { return opd_bw_return(bw, 
 static int opdi_expand_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
     opd_ints sizes = opd_arg_ints(call, 1);
+    int64_t room[OPD_MAX_DIMS];
     int i, n = (int)sizes.n - opd_arg_tensor(call, 0)->ndim;
     bool wrong = n < 0;
     for (i = 0; i < n; i++) { wrong = wrong || sizes.data[i] < 0; }
     if (wrong) { return opd_batch_view(call); }   /* which says so */
-    all = opd_expand(opdi_batch_pad(all, (int)sizes.n), opdi_batch_ints(opd_batch_size(), sizes));
+    all = opd_expand(opdi_batch_pad(all, (int)sizes.n), opdi_batch_ints(opd_batch_size(), sizes, room));
     return opd_batch_return(call, all, 0);
 }
 OPDI_CARD_VIEW_BY(expand, "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
@@ -29575,13 +29577,13 @@ static int opdi_permute_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_permute(opd_bw_grad(bw, 0), opd_ints_of(inverse, dims.n)));
 }
 static int opdi_permute_batch(opd_call *call) {
-    int64_t perm[OPD_MAX_DIMS];
+    int64_t perm[OPD_MAX_DIMS], room[OPD_MAX_DIMS];
     opd_ints dims = opd_arg_ints(call, 1);
     int i;
     if (opdi_permutation(dims, opd_arg_tensor(call, 0)->ndim, perm)) { return -1; }
     for (i = 0; i < dims.n; i++) { perm[i]++; }
     return opd_batch_return(call, opd_permute(opdi_batch_front_arg(call, 0),
-                                              opdi_batch_ints(0, opd_ints_of(perm, dims.n))), 0);
+                                              opdi_batch_ints(0, opd_ints_of(perm, dims.n), room)), 0);
 }
 OPDI_CARD_VIEW_BY(permute, "permute(Tensor(a) self, int[] dims) -> Tensor(a)", opdi_permute_kernel,
                   opdi_permute_backward, opdi_permute_batch, "[2,3], (1,0); [2,3,2], (2,0,-2)")
@@ -30756,9 +30758,10 @@ static int opdi_repeat_backward(opd_backward_call *bw) {
 }
 static int opdi_repeat_batch(opd_call *call) {
     opd_ints repeats = opd_arg_ints(call, 1);
+    int64_t room[OPD_MAX_DIMS];
     if (repeats.n < opd_arg_tensor(call, 0)->ndim) { return opdi_batch_unfit(call); }
     return opd_batch_return(call, opd_repeat(opdi_batch_pad(opdi_batch_front_arg(call, 0), (int)repeats.n),
-                                             opdi_batch_ints(1, repeats)), 0);
+                                             opdi_batch_ints(1, repeats, room)), 0);
 }
 OPDI_CARD_ANY(repeat, "repeat(Tensor self, SymInt[] repeats) -> Tensor", opdi_repeat_kernel, opdi_repeat_backward, "",
               opdi_repeat_batch, NULL, "repeat.out", "[2,3], (2,1); [3], (2,2); [2,3], (1,0); [], (2)")
@@ -30876,9 +30879,10 @@ static int opdi_roll_batch(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *all;
     opd_ints shifts = opd_arg_ints(call, 1);
     const int64_t one = 1;
+    int64_t room[OPD_MAX_DIMS];
     if (opd_arg_ints(call, 2).n || shifts.n != 1) { return opd_batch_shift_dim(call); }
     all = opd_roll_full(opdi_batch_flat(opdi_batch_front_arg(call, 0)), shifts, opd_ints_of(&one, 1));
-    return opd_batch_return(call, opd_reshape(all, opdi_batch_ints(opd_batch_size(), opdi_sizes_of(self))), 0);
+    return opd_batch_return(call, opd_reshape(all, opdi_batch_ints(opd_batch_size(), opdi_sizes_of(self), room)), 0);
 }
 OPDI_CARD_ANY(roll, "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", opdi_roll_kernel,
               opdi_roll_backward, "", opdi_roll_batch, NULL, "roll.out",
@@ -42829,8 +42833,9 @@ static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, c
 /* as_strided_scatter: examples one behind the other. */
 static int opdi_strided_scatter_batch(opd_call *call) {
     opd_tensor *all = opd_contiguous(opdi_batch_front_arg(call, 0));
-    const opd_ints size = opdi_batch_ints(opd_batch_size(), opd_arg_ints(call, 2)),
-        stride = opdi_batch_ints(opd_arg_tensor(call, 0)->numel, opd_arg_ints(call, 3));
+    int64_t room[2][OPD_MAX_DIMS];
+    const opd_ints size = opdi_batch_ints(opd_batch_size(), opd_arg_ints(call, 2), room[0]),
+        stride = opdi_batch_ints(opd_arg_tensor(call, 0)->numel, opd_arg_ints(call, 3), room[1]);
     return opd_batch_return(call, opd_as_strided_scatter_full(all, opdi_batch_front_arg(call, 1), size, stride,
                                                               opd_arg_value(call, 4)), 0);
 }
