@@ -26414,23 +26414,31 @@ OPDI_AVX512 static void opdi_gemv_cols_avx512(const opdi_gemv_job *g, int64_t i,
 }
 #endif
 
-static double opdi_dot(size_t size, int64_t k, const void *a, const void *x) {
-    const float *f = (const float *)a, *g = (const float *)x;
-    const double *d = (const double *)a, *e = (const double *)x;
+/* n dot products of k elements: of a and b, rows of as and bs elements, cs apart in c, which holds what is added where
+   beta is not 0. */
+static void opdi_dots(size_t size, int64_t n, int64_t k, const void *a, int64_t as, const void *b, int64_t bs,
+                      double beta, void *c, int64_t cs) {
+    float (*f32)(int64_t, const float *, const float *) = opdi_dot_f32;
+    double (*f64)(int64_t, const double *, const double *) = opdi_dot_f64;
 #if defined(OPDI_X86)
-    const int level = opdi_cpu_level();
-    if (level == 2) return size == 4 ? (double)opdi_dot_f32_avx512(k, f, g) : opdi_dot_f64_avx512(k, d, e);
-    if (level == 1) return size == 4 ? (double)opdi_dot_f32_avx2(k, f, g) : opdi_dot_f64_avx2(k, d, e);
+    int level = opdi_cpu_level();
+    if (level == 1) { f32 = opdi_dot_f32_avx2; f64 = opdi_dot_f64_avx2; }
+    if (level == 2) { f32 = opdi_dot_f32_avx512; f64 = opdi_dot_f64_avx512; }
 #endif
-    return size == 4 ? (double)opdi_dot_f32(k, f, g) : opdi_dot_f64(k, d, e);
-}
-
-static void opdi_gemv_rows(const opdi_gemv_job *g, int64_t i, int64_t m, void *y) {
-    for (int64_t r = 0; r < m; r++) {
-        const double s = opdi_dot(g->size, g->k, g->a + (i + r) * g->rs * (int64_t)g->size, g->x);
-        if (g->size == 4) ((float *)y)[r] = (float)s;
-        else ((double *)y)[r] = s;
+    for (int64_t i = 0; i < n; i++) {
+        float *f = (float *)c + i * cs;
+        double *d = (double *)c + i * cs;
+        if (size == 4) {
+            const float s = f32(k, (const float *)a + i * as, (const float *)b + i * bs);
+            *f = beta == 0 ? s : s + (float)beta * *f;
+        } else {
+            const double s = f64(k, (const double *)a + i * as, (const double *)b + i * bs);
+            *d = beta == 0 ? s : s + beta * *d;
+        }
     }
+}
+static void opdi_gemv_rows(const opdi_gemv_job *g, int64_t i, int64_t m, void *y) {
+    opdi_dots(g->size, m, g->k, g->a + i * g->rs * (int64_t)g->size, g->rs, g->x, 0, 0, y, 1);
 }
 
 /* Rows of C [m, n], rs elements apart, are numbers a, as apart, times b.  What is larger than caches goes past them. */
@@ -35755,12 +35763,7 @@ static int opdi_product_at(const opdi_products *p, int64_t i, double beta) {
     char *const c = p->c.data + i * p->c.bs * size, *const x = p->a.data + i * p->a.bs * in,
         *const y = p->b.data + i * p->b.bs * in;
     opdi_gemm_in a, b;
-    if (p->dots) {
-        const double s = opdi_dot((size_t)size, p->k, x, y);
-        if (size == 4) { *(float *)(void *)c = (float)(s + (beta != 0 ? beta * *(float *)(void *)c : 0)); }
-        else { *(double *)(void *)c = s + (beta != 0 ? beta * *(double *)(void *)c : 0); }
-        return 0;
-    }
+    if (p->dots) { opdi_dots((size_t)size, 1, p->k, x, 0, y, 0, beta, c, 0); return 0; }
     if (p->outer && opdi_outer_try((size_t)size, p->m, p->n, x, p->a.rs, y, c, p->c.rs, p->large)) { return 0; }
     a = opdi_gemm_in_of(x, p->from, p->a.rs, p->a.cs);
     b = opdi_gemm_in_of(y, p->from, p->b.rs, p->b.cs);
@@ -35772,7 +35775,13 @@ static int opdi_product_at(const opdi_products *p, int64_t i, double beta) {
 }
 static void opdi_products_range(void *ctx, int64_t begin, int64_t end) {
     opdi_products *p = (opdi_products *)ctx;
+    const int64_t in = (int64_t)opd_dtype_size((opd_scalar_type)p->from);
     int64_t i;
+    if (p->dots) {
+        opdi_dots((size_t)in, end - begin, p->k, p->a.data + begin * p->a.bs * in, p->a.bs,
+                  p->b.data + begin * p->b.bs * in, p->b.bs, p->beta, p->c.data + begin * p->c.bs * in, p->c.bs);
+        return;
+    }
     for (i = begin; i < end; i++) { if (opdi_product_at(p, i, p->beta) != 0) { OPDI_STORE(&p->failed, 1); } }
 }
 /* c = a b + beta c, or with fewer dims than a and b (addbmm) the sum over the batch.  c of a compute dtype; a and b of
@@ -35872,7 +35881,8 @@ static opdi_factor opdi_factor_turned(opdi_factor f) {
     return f;
 }
 static opd_tensor *opdi_batch_shape(opd_tensor *t, const int64_t *sizes, int n) {
-    return t && opdi_has_sizes(t, sizes, n) ? t : opdi_reshape_to(t, sizes, n);
+    if (t && opdi_has_sizes(t, sizes, n)) { return t; }
+    return t && (t->flags & OPDI_CONTIGUOUS) ? opd_view(t, opd_ints_of(sizes, n)) : opdi_reshape_to(t, sizes, n);
 }
 static opd_tensor *opdi_batch_shape3(opd_tensor *t, int64_t a, int64_t b, int64_t c) {
     int64_t sizes[3];
