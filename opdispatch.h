@@ -626,6 +626,7 @@ OPD_API int opd_not_differentiable(opd_backward_call *bw);
 OPD_API int opd_batch_pointwise(opd_call *call);
 OPD_API int opd_batch_shift_dim(opd_call *call);
 OPD_API int opd_batch_matmul(opd_call *call);
+OPD_API int opd_batch_fold(opd_call *call);
 OPD_API int opd_batch_view(opd_call *call);
 OPD_API int opd_batch_decompose(opd_call *call);
 OPD_API int opd_batch_factory(opd_call *call);
@@ -633,6 +634,7 @@ OPD_API int opd_batch_loop(opd_call *call);
 #define OPD_BATCH_POINTWISE opd_batch_pointwise
 #define OPD_BATCH_SHIFT_DIM opd_batch_shift_dim
 #define OPD_BATCH_MATMUL opd_batch_matmul
+#define OPD_BATCH_FOLD opd_batch_fold
 #define OPD_BATCH_VIEW opd_batch_view
 #define OPD_BATCH_DECOMPOSE opd_batch_decompose
 #define OPD_BATCH_FACTORY opd_batch_factory
@@ -3703,7 +3705,8 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int, opd_grad, 6, \
       (opd_transform_fn, void *, opd_tensor *const *, int, const opd_transform_options *, opd_tensor **)) \
     X(int, opd_grad_and_value, 6, \
-      (opd_transform_fn, void *, opd_tensor *const *, int, const opd_transform_options *, opd_tensor **))
+      (opd_transform_fn, void *, opd_tensor *const *, int, const opd_transform_options *, opd_tensor **)) \
+    X(int, opd_batch_fold, 1, (opd_call *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -3781,6 +3784,7 @@ static opd_kernel opd_plugin_kernel(opd_kernel k) {
     const struct opd_host *h = opd_plugin_host;
     return k == opd_fallthrough ? h->opd_fallthrough : k == opd_batch_pointwise ? h->opd_batch_pointwise :
            k == opd_batch_shift_dim ? h->opd_batch_shift_dim : k == opd_batch_matmul ? h->opd_batch_matmul :
+           k == opd_batch_fold ? h->opd_batch_fold :
            k == opd_batch_view ? h->opd_batch_view : k == opd_batch_decompose ? h->opd_batch_decompose :
            k == opd_batch_factory ? h->opd_batch_factory : k == opd_batch_loop ? h->opd_batch_loop :
            k == opd_autograd_not_implemented ? h->opd_autograd_not_implemented :
@@ -19429,6 +19433,76 @@ int opd_batch_matmul(opd_call *call) {
 }
 
 OPDI_COLD_BEGIN
+
+//-- t, whose dims `at` and the next count examples and n of each, in one or (split) the other way round.
+static opd_tensor *opdi_batch_merge(opd_tensor *t, int at) { return opd_flatten_full(t, at, at + 1); }
+static opd_tensor *opdi_batch_split(opd_tensor *t, int at, int64_t n) {
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    int i, k = 0;
+    if (!t) { return NULL; }
+    for (i = 0; i < t->ndim; i++) {
+        if (i == at) { sizes[k++] = opd_batch_size(); }
+        sizes[k++] = i == at ? n : t->dims[i];
+    }
+    return opd_reshape(t, opd_ints_of(sizes, k));
+}
+//-- The examples of the arguments in `folded` become more samples of the batch that is their first dim, or, where the
+//-- operator also takes single samples and has such, that batch.
+static int opdi_batch_fold(opd_call *call, uint64_t folded, bool single) {
+    opd_op *op = call->op;
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    uint64_t m;
+    int i, dim;
+    int64_t n = -1;
+    if (op->written_args || op->list_args) { return opd_batch_loop(call); }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    for (m = op->tensor_args; m; m &= m - 1) {
+        opd_tensor *t;
+        i = opdi_low_bit(m);
+        if (args[i].tag != OPD_TAG_TENSOR) { continue; }
+        t = opd_batch_arg(call, i, &dim);
+        if (!(folded >> i & 1)) {
+            if (dim >= 0) { return opd_batch_loop(call); }
+            continue;
+        }
+        if (!single) {
+            const opd_tensor *one = call->args[i].u.t;
+            if (one->ndim == 0 || (n >= 0 && one->dims[0] != n)) { return opdi_batch_unfit(call); }
+            n = one->dims[0];
+        }
+        t = opd_batch_front(t, dim);
+        if (!(args[i].u.t = single ? t : opdi_batch_merge(t, 0))) { return -1; }
+    }
+    if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
+    for (i = 0; i < op->nrets; i++) {
+        opd_tensor *r = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
+        if (!r ? opd_return_value(call, rets[i]) : opd_batch_return(call, single ? r : opdi_batch_split(r, 0, n), 0)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+int opd_batch_fold(opd_call *call) { return opdi_batch_fold(call, ~(uint64_t)0, false); }
+//-- The same of an operator of images with nd dims and channels, a batch of them or one.
+static int opdi_batch_fold_nd(opd_call *call, int nd) {
+    uint64_t m;
+    int ndim = 0;
+    for (m = call->op->tensor_args; m; m &= m - 1) {
+        const opd_tensor *t = call->args[opdi_low_bit(m)].u.t;
+        if ((t->ndim != nd + 1 && t->ndim != nd + 2) || (ndim && t->ndim != ndim)) { return opdi_batch_unfit(call); }
+        ndim = t->ndim;
+    }
+    return opdi_batch_fold(call, ~(uint64_t)0, ndim == nd + 1);
+}
+static int opdi_batch_fold_1d(opd_call *call) { return opdi_batch_fold_nd(call, 1); }
+static int opdi_batch_fold_2d(opd_call *call) { return opdi_batch_fold_nd(call, 2); }
+static int opdi_batch_fold_3d(opd_call *call) { return opdi_batch_fold_nd(call, 3); }
+//-- Examples beside the channels that are the second dim: [N, B C, ...].
+static opd_tensor *opdi_batch_channels(opd_tensor *t, int dim) {
+    if (t && dim < 0) { t = opd_batch_front(t, -1); dim = 0; }
+    if (t && dim != 1) { t = opd_movedim(t, dim, 1); }
+    return opdi_batch_merge(t, 1);
+}
 
 //-- The argument of that name; -1.
 static int opdi_batch_named(const opd_op *op, const char *name) {
@@ -37241,13 +37315,56 @@ OPDI_BW1(convolution) {
     for (i = 0; i < 3; i++) { OPDI_GIVE(i, rets[i]); }
     return 0;
 }
+/* Examples of the input are samples; where they have weights of their own, too, they are channels and groups. */
+static int opdi_convolution_batch(opd_call *call) {
+    const bool transposed = opd_arg_bool(call, 6);
+    const opd_tensor *one = opd_arg_tensor(call, 0), *each = opd_arg_tensor(call, 1);
+    int64_t groups = opd_arg_int(call, 8), shape[OPD_MAX_DIMS];
+    int dim[3], i, at = 0;
+    opd_tensor *t[3], *y;
+    for (i = 0; i < 3; i++) { t[i] = opd_batch_arg(call, i, &dim[i]); }
+    if (opd_batch_size() == 0) { return opdi_batch_empty(call); }
+    if (one->ndim != each->ndim || one->ndim < 3 || one->ndim > 5 || (t[2] && opd_arg_tensor(call, 2)->ndim != 1)) {
+        return opdi_batch_unfit(call);
+    }
+    if (dim[1] < 0 && dim[2] < 0) {
+        return opdi_batch_fold(call, 1, false);
+    }
+    if (dim[1] < 0 && dim[0] < 0) { y = t[0]; }
+    else if (dim[1] < 0) { y = opdi_batch_merge(opd_batch_front(t[0], dim[0]), 0); }
+    else {
+        at = 1;
+        y = t[0];
+        if (dim[0] >= 0 || groups > 1) {
+            y = opdi_batch_channels(t[0], dim[0]);
+            t[1] = opdi_batch_merge(opd_batch_front(t[1], dim[1]), 0);
+            groups *= opd_batch_size();
+        } else if (transposed) { t[1] = opdi_batch_channels(t[1], dim[1]); }
+        else { t[1] = opdi_batch_merge(opd_batch_front(t[1], dim[1]), 0); }
+    }
+    y = opd_convolution(y, t[1], NULL, opd_arg_ints(call, 3), opd_arg_ints(call, 4), opd_arg_ints(call, 5), transposed,
+                        opd_arg_ints(call, 7), groups);
+    if (!y) { return -1; }
+    if (at) { y = opdi_batch_split(y, 1, opdi_sizes(y)[1] / opd_batch_size()); }
+    else if (dim[0] >= 0) { y = opdi_batch_split(y, 0, opdi_sizes(one)[0]); }
+    else { at = -1; }
+    if (y && t[2]) {                              /* [B, 1, O, 1, ..]; [B, O, 1, ..] where samples are first */
+        int n = 0;
+        if (dim[2] >= 0) { shape[n++] = opd_batch_size(); if (at != 1) { shape[n++] = 1; } }
+        shape[n++] = opd_arg_tensor(call, 2)->numel;
+        for (i = 2; i < one->ndim; i++) { shape[n++] = 1; }
+        y = opd_add(y, opd_reshape(dim[2] > 0 ? opd_batch_front(t[2], dim[2]) : t[2], opd_ints_of(shape, n)));
+        if (at < 0) { at = 0; }
+    }
+    return opd_batch_return(call, y, at);
+}
 static int opdi_convolution_jvp(opd_jvp_call *jv) { return opdi_bilinear_jvp(jv, 0, 1, 2); }
 OPDI_OP(convolution) {
     op->schema = "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
                  "bool transposed, int[] output_padding, int groups) -> Tensor";
     op->cpu = opdi_convolution_kernel; op->fake = opdi_convolution_kernel; op->backward = opdi_convolution_backward;
     op->save = "input, weight"; op->jvp = opdi_convolution_jvp;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU; op->out = "convolution.out";
+    op->vmap = opdi_convolution_batch; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU; op->out = "convolution.out";
     op->cases = "[2,2,5,4], [3,2,3,2], [3], (1,1), (1,0), (1,1), False, (0,0), 1; [1,4,5], [2,2,2], None, (2,), (1,), "
                 "(2,), False, (0,), 2; [2,2,3,3], [2,3,2,2], [3], (2,2), (1,1), (1,1), True, (1,0), 1; [1,2,3,3,3], "
                 "[2,2,2,2,2], [2], (1,), (0,), (1,), False, (0,), 1";
@@ -37308,7 +37425,10 @@ OPDI_KERNEL(convolution_backward) {
                         opd_dtype_cname(OPDI_DTYPE(x)));
     }
     if (x->data && g->data && w->data) {
-        g = opdi_dense_as(g, t); x = opdi_dense_as(x, t); w = opdi_dense_as(w, t);
+        const bool *mask = opd_call_args(call)[10].u.bools;
+        g = opdi_dense_as(g, t);
+        if (mask[1]) { x = opdi_dense_as(x, t); }
+        if (mask[0]) { w = opdi_dense_as(w, t); }
         if (!g || !x || !w) { return -1; }
     }
     for (i = 0; i < 3; i++) { if (opdi_conv_gradient(call, i, &q, g, x, w) != 0) { return -1; } }
@@ -37351,13 +37471,75 @@ OPDI_BW1(convolution_backward) {
     if (gi) { OPDI_GIVE(2, opdi_conv_back_again(bw, gi, w, 1)); }
     return opd_ok() ? 0 : -1;
 }
+/* Gradient i of arguments as they are. */
+static opd_tensor *opdi_conv_back_one(opd_call *call, opd_tensor *g, opd_tensor *x, opd_tensor *w, int64_t groups,
+                                      int i) {
+    bool mask[3] = {false, false, false};
+    opd_tensor *rets[3];
+    mask[i] = true;
+    return g && x && w &&
+        opd_convolution_backward(rets, g, x, w, OPD_NONE, opd_arg_ints(call, 4), opd_arg_ints(call, 5),
+                                 opd_arg_ints(call, 6), opd_arg_bool(call, 7), opd_arg_ints(call, 8), groups,
+                                 opd_value_bools(mask, 3)) == 0 ? rets[i] : NULL;
+}
+/* Something with the sizes of `one`, those of dim at for all examples; like: a tensor of its kind.  Nobody reads it. */
+static opd_tensor *opdi_batch_blank(opd_tensor *like, const opd_tensor *one, int at) {
+    int64_t sizes[OPD_MAX_DIMS];
+    memcpy(sizes, opdi_sizes(one), (size_t)one->ndim * sizeof *sizes);
+    if (at >= 0) { sizes[at] *= opd_batch_size(); }
+    return opd_expand(opd_new_zeros(like, opd_ints_of(sizes, 0)), opd_ints_of(sizes, one->ndim));
+}
+/* Gradient i of input (0), weight (1), bias (2) with the examples at *at. */
+static opd_tensor *opdi_conv_back_batch(opd_call *call, int i, int *at) {
+    const int64_t groups = opd_arg_int(call, 9);
+    const opd_tensor *one = opd_arg_tensor(call, i < 2 ? i + 1 : 0);        /* of an example */
+    int dim[3], k, n = 0;
+    opd_tensor *t[3], *r;
+    for (k = 0; k < 3; k++) { t[k] = opd_batch_arg(call, k, &dim[k]); }
+    *at = i || dim[2] < 0 ? 0 : 1;
+    if (i == 2) {
+        int64_t dims[4];
+        for (k = 0; k < one->ndim; k++) { if (k != 1) { dims[n++] = k + (dim[0] >= 0); } }
+        if (dim[0] < 0) { *at = -1; }
+        return opd_sum_dim(dim[0] > 0 ? opd_batch_front(t[0], dim[0]) : t[0], opd_ints_of(dims, n), false);
+    }
+    if (dim[0] < 0 && dim[i ? 1 : 2] < 0) {
+        *at = -1;
+        t[i + 1] = opdi_batch_blank(t[i + 1], one, -1);
+        return opdi_conv_back_one(call, t[0], t[1], t[2], groups, i);
+    }
+    if (i == 0 && dim[2] < 0) {                   /* more samples */
+        r = opdi_conv_back_one(call, opdi_batch_merge(opd_batch_front(t[0], dim[0]), 0),
+                               opdi_batch_blank(t[1], one, 0), t[2], groups, 0);
+    } else {                                      /* more channels */
+        r = opdi_conv_back_one(call, opdi_batch_channels(t[0], dim[0]),
+                               i ? opdi_batch_channels(t[1], dim[1]) : opdi_batch_blank(t[1], one, 1),
+                               i ? opdi_batch_blank(t[2], one, 0) : opdi_batch_merge(opd_batch_front(t[2], dim[2]), 0),
+                               groups * opd_batch_size(), i);
+    }
+    return opdi_batch_split(r, *at, opdi_sizes(one)[*at]);
+}
+static int opdi_convolution_backward_batch(opd_call *call) {
+    const opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2);
+    int i, at;
+    if (opd_batch_size() == 0) { return opdi_batch_empty(call); }
+    if (g->ndim != x->ndim || g->ndim != w->ndim || g->ndim < 3 || g->ndim > 5) { return opdi_batch_unfit(call); }
+    for (i = 0; i < 3; i++) {
+        if (opd_call_args(call)[10].u.bools[i]) {
+            opd_tensor *r = opdi_conv_back_batch(call, i, &at);
+            if (opd_batch_return(call, r, at)) { return -1; }
+        } else if (opd_return_value(call, OPD_NONE)) { return -1; }
+    }
+    return 0;
+}
 OPDI_OP(convolution_backward) {
     op->schema = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, "
                  "int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, "
                  "bool[3] output_mask) -> (Tensor, Tensor, Tensor)";
     op->cpu = opdi_convolution_backward_kernel; op->fake = opdi_convolution_backward_kernel;
     op->backward = opdi_convolution_backward_backward;
-    op->save = "grad_output, input, weight"; op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->save = "grad_output, input, weight"; op->vmap = opdi_convolution_backward_batch;
+    op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "convolution_backward.out(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, "
               "int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, "
               "int groups, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), "
@@ -37811,10 +37993,12 @@ static int opdi_pool_backward(opd_call *call, opdi_windows *v, opd_tensor *g, op
     }
     return opdi_done_with(out, y);
 }
+/* vmap by the digit in the name, which counts the dims of an image. */
 static void opdi_card_pool(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward,
                            const char *save, opd_autocast autocast, const char *out, const char *cases) {
     op->schema = schema; op->cpu = kernel; op->fake = kernel; op->backward = backward; op->save = save;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = autocast; op->out = out; op->cases = cases;
+    op->vmap = schema[strcspn(schema, "23")] == '3' ? opdi_batch_fold_3d : opdi_batch_fold_2d;
+    op->autocast = autocast; op->out = out; op->cases = cases;
 }
 
 //-- max_pool2d, max_pool3d --------------------------------------------------------------------------------------------
@@ -38324,6 +38508,7 @@ OPDI_OP(col2im) {
                    "padding, int[2] stride) -> Tensor", opdi_col2im_kernel,
                    opdi_col2im_backward, "", OPD_AUTOCAST_KEEP, "col2im.out",
                    "[1,8,9], (4,4), (2,2), (1,1), (0,0), (1,1)");
+    op->vmap = opdi_batch_fold_1d;
 }
 /* Numbers of memory formats (c10::MemoryFormat). */
 #define OPDI_MEMORY_DENSE opd_value_int(0)
