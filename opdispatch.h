@@ -35964,8 +35964,8 @@ static opd_tensor *opdi_batch_shape3(opd_tensor *t, int64_t a, int64_t b, int64_
     return opdi_batch_shape(t, sizes, 3);
 }
 /* Products of examples a [m, k] and b [k, p], vectors being a row and a column, or of batches of n such: [B, m, p] or
-   [B, n, m, p] without the dims that vectors have not.  *dim says where the B examples are.  What is the same for all of
-   them is not repeated: the rows of all examples are one matrix.  add: what is put to a row of every result, when that
+   [B, n, m, p] without the dims that vectors have not.  *dim says where the B examples are.  What is the same for all
+   of them is not repeated: the rows of all examples are one matrix.  add: what is put to a row of every result, when that
    costs nothing; it is NULL then. */
 static opd_tensor *opdi_batch_product(opdi_factor a, opdi_factor b, opd_tensor **add, opd_value beta, opd_value alpha,
                                       int *dim) {
@@ -36129,7 +36129,8 @@ static void opdi_card_above(opd_op_desc *op, const char *schema, opd_kernel comp
     op->cases = cases;
 }
 OPDI_OP(mm) {
-    opdi_card_product(op, "mm(Tensor self, Tensor mat2) -> Tensor", opdi_mm_kernel, opdi_mm_backward, opdi_product_of_matrices,
+    opdi_card_product(op, "mm(Tensor self, Tensor mat2) -> Tensor", opdi_mm_kernel, opdi_mm_backward,
+                      opdi_product_of_matrices,
                       "self(mat2), mat2(self)", NULL, "mm.out", "[2,3], [3,4]");
 }
 
@@ -36160,7 +36161,8 @@ OPDI_BW1(addmm) {
 }
 OPDI_OP(addmm) {
     opdi_card_product(op, "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_addmm_kernel, opdi_addmm_backward, opdi_product_of_matrices, "mat1(mat2), mat2(mat1)", "addmm_", "addmm.out",
+                      opdi_addmm_kernel, opdi_addmm_backward, opdi_product_of_matrices, "mat1(mat2), mat2(mat1)",
+                      "addmm_", "addmm.out",
                       "[4], [2,3], [3,4]; [2,4], [2,3], [3,4], beta=0.5, alpha=2");
 }
 
@@ -36190,7 +36192,8 @@ OPDI_BW1(bmm) {
     return 0;
 }
 OPDI_OP(bmm) {
-    opdi_card_product(op, "bmm(Tensor self, Tensor mat2) -> Tensor", opdi_bmm_kernel, opdi_bmm_backward, opdi_product_of_batches,
+    opdi_card_product(op, "bmm(Tensor self, Tensor mat2) -> Tensor", opdi_bmm_kernel, opdi_bmm_backward,
+                      opdi_product_of_batches,
                       "self(mat2), mat2(self)", NULL, "bmm.out", "[2,3,4], [2,4,2]");
 }
 OPDI_KERNEL(baddbmm) {
@@ -36207,7 +36210,8 @@ OPDI_BW1(baddbmm) {
 OPDI_OP(baddbmm) {
     opdi_card_product(op,
                       "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_baddbmm_kernel, opdi_baddbmm_backward, opdi_product_of_batches, "batch1(batch2), batch2(batch1)", "baddbmm_",
+                      opdi_baddbmm_kernel, opdi_baddbmm_backward, opdi_product_of_batches, "batch1(batch2),
+                      batch2(batch1)", "baddbmm_",
                       "baddbmm.out", "[2,3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2");
 }
 OPDI_KERNEL(addbmm) {
@@ -36245,7 +36249,8 @@ OPDI_BW1(addbmm) {
 OPDI_OP(addbmm) {
     opdi_card_product(op,
                       "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_addbmm_kernel, opdi_addbmm_backward, opdi_product_of_sum, "batch1(batch2), batch2(batch1)", "addbmm_",
+                      opdi_addbmm_kernel, opdi_addbmm_backward, opdi_product_of_sum, "batch1(batch2), batch2(batch1)",
+                      "addbmm_",
                       "addbmm.out", "[3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2");
 }
 
@@ -36275,7 +36280,8 @@ OPDI_BW1(mv) {
     return 0;
 }
 OPDI_OP(mv) {
-    opdi_card_product(op, "mv(Tensor self, Tensor vec) -> Tensor", opdi_mv_kernel, opdi_mv_backward, opdi_product_of_vector,
+    opdi_card_product(op, "mv(Tensor self, Tensor vec) -> Tensor", opdi_mv_kernel, opdi_mv_backward,
+                      opdi_product_of_vector,
                       "self(vec), vec(self)", NULL, "mv.out", "[2,3], [3]");
     op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
 }
@@ -36292,7 +36298,8 @@ OPDI_BW1(addmv) {
 }
 OPDI_OP(addmv) {
     opdi_card_product(op, "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_addmv_kernel, opdi_addmv_backward, opdi_product_of_vector, "mat(vec), vec(mat)", "addmv_", "addmv.out",
+                      opdi_addmv_kernel, opdi_addmv_backward, opdi_product_of_vector, "mat(vec), vec(mat)", "addmv_",
+                      "addmv.out",
                       "[2], [2,3], [3]; [2], [2,3], [3], beta=0.5, alpha=2");
     op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
 }
@@ -36322,12 +36329,14 @@ static int opdi_dot_backward(opd_backward_call *bw) {
 OPDI_KERNEL(dot) { return opdi_dot_any(call, "dot"); }
 OPDI_KERNEL(vdot) { return opdi_dot_any(call, "vdot"); }
 OPDI_OP(dot) {
-    opdi_card_product(op, "dot(Tensor self, Tensor tensor) -> Tensor", opdi_dot_kernel, opdi_dot_backward, opdi_product_of_vectors,
+    opdi_card_product(op, "dot(Tensor self, Tensor tensor) -> Tensor", opdi_dot_kernel, opdi_dot_backward,
+                      opdi_product_of_vectors,
                       "self(tensor), tensor(self)", NULL, "dot.out", "[3], [3]");
     op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
 }
 OPDI_OP(vdot) {
-    opdi_card_product(op, "vdot(Tensor self, Tensor other) -> Tensor", opdi_vdot_kernel, opdi_dot_backward, opdi_product_of_vectors,
+    opdi_card_product(op, "vdot(Tensor self, Tensor other) -> Tensor", opdi_vdot_kernel, opdi_dot_backward,
+                      opdi_product_of_vectors,
                       "self(other), other(self)", NULL, "vdot.out", "[3], [3]");
     op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
 }
