@@ -35965,8 +35965,8 @@ static opd_tensor *opdi_batch_shape3(opd_tensor *t, int64_t a, int64_t b, int64_
 }
 /* Products of examples a [m, k] and b [k, p], vectors being a row and a column, or of batches of n such: [B, m, p] or
    [B, n, m, p] without the dims that vectors have not.  *dim says where the B examples are.  What is the same for all
-   of them is not repeated: the rows of all examples are one matrix.  add: what is put to a row of every result, when that
-   costs nothing; it is NULL then. */
+   of them is not repeated: the rows of all examples are one matrix.  add: what is put to a row of every result, when
+   that costs nothing; it is NULL then. */
 static opd_tensor *opdi_batch_product(opdi_factor a, opdi_factor b, opd_tensor **add, opd_value beta, opd_value alpha,
                                       int *dim) {
     const int64_t size = opd_batch_size(), *bs;
@@ -36210,8 +36210,8 @@ OPDI_BW1(baddbmm) {
 OPDI_OP(baddbmm) {
     opdi_card_product(op,
                       "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_baddbmm_kernel, opdi_baddbmm_backward, opdi_product_of_batches, "batch1(batch2),
-                      batch2(batch1)", "baddbmm_",
+                      opdi_baddbmm_kernel, opdi_baddbmm_backward, opdi_product_of_batches,
+                      "batch1(batch2), batch2(batch1)", "baddbmm_",
                       "baddbmm.out", "[2,3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2");
 }
 OPDI_KERNEL(addbmm) {
