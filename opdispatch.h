@@ -42671,6 +42671,28 @@ OPDI_KERNEL(pad_nd_backward) {
     memset(desk->data, 0, (size_t)desk->numel * opd_dtype_size((opd_scalar_type)desk->dtype));
     return opdi_pad_run(desk, g, pad, reflect, true) == 0 ? opdi_settle(out, desk) : -1;
 }
+/* vmap: planes of the examples are planes. */
+static int opdi_pad_nd_batch(opd_call *call) {
+    const int tensors = call->op->nargs - 1, nd = (int)call->args[tensors].n / 2, ndim = call->args[0].u.t->ndim;
+    const bool merge = ndim == nd + 2;            /* into the dim of their own batches */
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    opd_value args[OPD_MAX_ARGS];
+    opd_tensor *r;
+    int i;
+    args[tensors] = call->args[tensors];
+    if ((ndim != nd + 1 && !merge) || call->args[tensors - 1].u.t->ndim != ndim) { return opdi_batch_unfit(call); }
+    for (i = 0; i < tensors; i++) {
+        if (!(r = opdi_batch_front_arg(call, i))) { return -1; }
+        memcpy(sizes, opdi_sizes(r), sizeof *sizes * r->ndim);
+        sizes[1] *= sizes[0];
+        args[i] = opd_value_tensor(merge ? opdi_o_reshape(r, sizes + 1, ndim) : r);
+    }
+    if (!(r = opd_call_op(call->op, args, call->op->nargs)) || !merge) { return opd_batch_return(call, r, 0); }
+    memcpy(sizes + 1, opdi_sizes(r), sizeof *sizes * r->ndim);
+    sizes[0] = call->th->rule->size;
+    sizes[1] = call->args[0].u.t->dims[0];
+    return opd_batch_return(call, opdi_o_reshape(r, sizes, ndim + 1), 0);
+}
 static const char *const opdi_pad_names[2][3] =
     {{"aten::replication_pad1d", "aten::replication_pad2d", "aten::replication_pad3d"},
      {"aten::reflection_pad1d", "aten::reflection_pad2d", "aten::reflection_pad3d"}};
@@ -42694,13 +42716,13 @@ static opd_tensor *opdi_o_pad_backward(opd_tensor *g, opd_tensor *in, opd_value 
         return 0;                                                                                           \
     }                                                                                                       \
     OPDI_OP(id) {                                                                                           \
-        opdi_describe(op, schema_, opdi_pad_nd_kernel, opdi_##id##_backward, "self", OPD_BATCH_LOOP,        \
+        opdi_describe(op, schema_, opdi_pad_nd_kernel, opdi_##id##_backward, "self", opdi_pad_nd_batch,     \
                       OPD_AUTOCAST_##autocast_, cases_);                                                    \
         op->out = #id ".out";                                                                               \
     }                                                                                                       \
     OPDI_OP(id##_backward) {                                                                                \
         opdi_describe(op, backward_schema_, opdi_pad_nd_backward_kernel, opdi_##id##_backward_backward, "", \
-                      OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, backward_cases_);                                  \
+                      opdi_pad_nd_batch, OPD_AUTOCAST_KEEP, backward_cases_);                               \
         op->out = backward_out_;                                                                            \
     }
 #define OPDI_PAD_SET(id, reflect, n, autocast_, cases_, backward_cases_)                                    \
