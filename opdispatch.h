@@ -1600,8 +1600,7 @@ OPD_API opd_adam_options opd_adamw_defaults(void);   /* the same with weight_dec
 OPD_API opd_optimizer *opd_sgd(opd_tensor *const *params, int n, const opd_sgd_options *options);
 OPD_API opd_optimizer *opd_adam(opd_tensor *const *params, int n, const opd_adam_options *options);
 OPD_API opd_optimizer *opd_adamw(opd_tensor *const *params, int n, const opd_adam_options *options);
-/* One step by the gradients that are there; parameters without one stay as they are.  0, or -1 with nothing changed,
-   except that of parameters that have seen a step and others, the first may have stepped when the others fail. */
+/* One step by the gradients that are there; parameters without one stay as they are.  0, or -1 with nothing changed. */
 OPD_API int opd_optimizer_step(opd_optimizer *o);
 /* Takes the gradients of its parameters away (set_to_none). */
 OPD_API int opd_optimizer_zero_grad(opd_optimizer *o);
@@ -21508,24 +21507,55 @@ static int opdi_optimizer_call(opd_optimizer *o, int n, bool first) {
     if (rc) { opdi_optimizer_count(o, n, -1); }
     return rc;
 }
+/* Fills the lists with the parameters that have a gradient and have seen a step (0), have not (1), either (2): how
+   many. */
+static int opdi_optimizer_lists(const opd_optimizer *o, int which) {
+    int i, k, n = 0;
+    for (i = 0; i < o->n; i++) {
+        if (!opd_tensor_grad(o->params[i]) || (which < 2 && o->begun[i] == (which == 1))) { continue; }
+        o->lists[n] = o->params[i];
+        o->lists[(size_t)(o->n + n)] = opd_tensor_grad(o->params[i]);
+        for (k = 0; k < OPDI_STATES; k++) { o->lists[(size_t)((2 + k) * o->n + n)] = *opdi_state_of(o, k, i); }
+        n++;
+    }
+    return n;
+}
+/* Two calls: parameters that have seen a step, and others.  When the second fails the first is undone. */
+static int opdi_optimizer_halves(opd_optimizer *o) {
+    opd_scope scope = opd_scope_open();
+    const int n = opdi_optimizer_lists(o, 0);
+    opd_tensor **was = (opd_tensor **)opdi_scope_alloc((size_t)n * 2 * sizeof *was);
+    int i, rc = was ? 0 : -1;
+    for (i = 0; i < n && rc == 0; i++) {
+        was[i] = opd_clone(o->lists[i]);
+        was[n + i] = opd_clone(o->lists[(size_t)(2 * o->n + i)]);
+        rc = was[i] && was[n + i] ? 0 : -1;
+    }
+    if (rc == 0) { rc = opdi_optimizer_call(o, n, false); }
+    if (rc == 0 && (rc = opdi_optimizer_call(o, opdi_optimizer_lists(o, 1), true)) != 0) {
+        (void)opdi_optimizer_lists(o, 0);
+        for (i = 0; i < n; i++) {
+            (void)opdi_copy(o->lists[i], was[i]);
+            (void)opdi_copy(o->lists[(size_t)(2 * o->n + i)], was[n + i]);
+        }
+    }
+    opd_scope_close(&scope);
+    return rc;
+}
 
 int opd_optimizer_step(opd_optimizer *o) {
-    int i, k, n, first, rc = 0;
+    int i, rc = 0, begun = 0, fresh = 0;
     bool was;
     if (!opd_ok() || opdi_null_optimizer(o, "opd_optimizer_step")) { return -1; }
     was = opd_grad_set(false);
     for (i = 0; i < o->n && rc == 0; i++) {
-        if (opd_tensor_grad(o->params[i]) && !o->begun[i]) { rc = opdi_optimizer_begin(o, i); }
+        if (!opd_tensor_grad(o->params[i])) { continue; }
+        if (o->begun[i]) { begun++; } else { fresh++; rc = opdi_optimizer_begin(o, i); }
     }
-    for (first = 0; first < 2 && rc == 0; first++) {         /* those that have seen a step, then the others */
-        for (i = n = 0; i < o->n; i++) {
-            if (!opd_tensor_grad(o->params[i]) || o->begun[i] == (first != 0)) { continue; }
-            o->lists[n] = o->params[i];
-            o->lists[(size_t)(o->n + n)] = opd_tensor_grad(o->params[i]);
-            for (k = 0; k < OPDI_STATES; k++) { o->lists[(size_t)((2 + k) * o->n + n)] = *opdi_state_of(o, k, i); }
-            n++;
-        }
-        if (n) { rc = opdi_optimizer_call(o, n, first != 0); }
+    if (rc == 0 && begun + fresh) {               /* state of zeros is that before the first step, but for dampening */
+        const bool dampened = o->kind == OPDI_SGD && o->sgd.momentum > 0 && fabs(o->sgd.dampening) > 0;
+        rc = dampened && begun && fresh ? opdi_optimizer_halves(o)
+            : opdi_optimizer_call(o, opdi_optimizer_lists(o, 2), dampened && fresh);
     }
     for (i = 0; i < o->n && rc == 0; i++) { o->begun[i] = o->begun[i] || opd_tensor_grad(o->params[i]); }
     (void)opd_grad_set(was);
