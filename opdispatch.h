@@ -628,6 +628,7 @@ OPD_API int opd_not_differentiable(opd_backward_call *bw);
 OPD_API int opd_batch_pointwise(opd_call *call);
 OPD_API int opd_batch_shift_dim(opd_call *call);
 OPD_API int opd_batch_matmul(opd_call *call);
+OPD_API int opd_batch_fold(opd_call *call);
 OPD_API int opd_batch_view(opd_call *call);
 OPD_API int opd_batch_decompose(opd_call *call);
 OPD_API int opd_batch_factory(opd_call *call);
@@ -635,6 +636,7 @@ OPD_API int opd_batch_loop(opd_call *call);
 #define OPD_BATCH_POINTWISE opd_batch_pointwise
 #define OPD_BATCH_SHIFT_DIM opd_batch_shift_dim
 #define OPD_BATCH_MATMUL opd_batch_matmul
+#define OPD_BATCH_FOLD opd_batch_fold
 #define OPD_BATCH_VIEW opd_batch_view
 #define OPD_BATCH_DECOMPOSE opd_batch_decompose
 #define OPD_BATCH_FACTORY opd_batch_factory
@@ -1514,6 +1516,24 @@ OPD_API opd_randomness opd_batch_randomness(void);
 OPD_API int opd_batch_return(opd_call *call, opd_tensor *t, int dim);
 OPD_API int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t n, int dim);
 
+/* Derivatives of functions.  They nest by a function that calls one: for per-example gradients opd_vmap gets a function
+   whose body is `return opd_grad(loss, user, inputs, ninputs, NULL, outputs);`.  Inside grad mode is on, whatever it is
+   outside; tensors from outside are constants, and may not be written.  What comes back has a history only where
+   something outside is differentiated, too.  An input that does not count has a gradient of zeros.  Zero: default. */
+typedef struct opd_transform_options {
+    const int *argnums; int nargnums;       /* the inputs that are differentiated by, from the end if < 0; NULL: input 0 */
+    int naux;                               /* so many outputs at the end are no such but passed on (has_aux) */
+    int64_t chunk_size;                     /* Jacobians: so many rows at once; 0: all; 1: one by one, without vmap */
+    opd_randomness randomness;              /* Jacobians: of the vmap in them */
+    bool strict;                            /* opd_jvp: an output that does not depend on an input is an error */
+} opd_transform_options;
+/* torch.func.grad: fn gives one 0-dim output; writes its gradients by the inputs of argnums, then the aux outputs.  The
+   second (torch.func.grad_and_value) has the output between them.  How many, or -1 with an error. */
+OPD_API int opd_grad(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                     const opd_transform_options *options, opd_tensor **outputs);
+OPD_API int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                               const opd_transform_options *options, opd_tensor **outputs);
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:graphs     recording operators into a graph, printing and running it
 //----------------------------------------------------------------------------------------------------------------------
@@ -1632,8 +1652,7 @@ OPD_API opd_adam_options opd_adamw_defaults(void);   /* the same with weight_dec
 OPD_API opd_optimizer *opd_sgd(opd_tensor *const *params, int n, const opd_sgd_options *options);
 OPD_API opd_optimizer *opd_adam(opd_tensor *const *params, int n, const opd_adam_options *options);
 OPD_API opd_optimizer *opd_adamw(opd_tensor *const *params, int n, const opd_adam_options *options);
-/* One step by the gradients that are there; parameters without one stay as they are.  0, or -1 with nothing changed,
-   except that of parameters that have seen a step and others, the first may have stepped when the others fail. */
+/* One step by the gradients that are there; parameters without one stay as they are.  0, or -1 with nothing changed. */
 OPD_API int opd_optimizer_step(opd_optimizer *o);
 /* Takes the gradients of its parameters away (set_to_none). */
 OPD_API int opd_optimizer_zero_grad(opd_optimizer *o);
@@ -3749,7 +3768,12 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(struct DLManagedTensorVersioned *, opd_dlpack_export, 2, (opd_tensor *, unsigned)) \
     X(struct DLManagedTensor *, opd_dlpack_export_unversioned, 1, (opd_tensor *)) \
     X(opd_tensor *, opd_dlpack_import, 2, (struct DLManagedTensorVersioned *, unsigned *)) \
-    X(opd_tensor *, opd_dlpack_import_unversioned, 1, (struct DLManagedTensor *))
+    X(opd_tensor *, opd_dlpack_import_unversioned, 1, (struct DLManagedTensor *)) \
+    X(int, opd_grad, 6, \
+      (opd_transform_fn, void *, opd_tensor *const *, int, const opd_transform_options *, opd_tensor **)) \
+    X(int, opd_grad_and_value, 6, \
+      (opd_transform_fn, void *, opd_tensor *const *, int, const opd_transform_options *, opd_tensor **)) \
+    X(int, opd_batch_fold, 1, (opd_call *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -3827,6 +3851,7 @@ static opd_kernel opd_plugin_kernel(opd_kernel k) {
     const struct opd_host *h = opd_plugin_host;
     return k == opd_fallthrough ? h->opd_fallthrough : k == opd_batch_pointwise ? h->opd_batch_pointwise :
            k == opd_batch_shift_dim ? h->opd_batch_shift_dim : k == opd_batch_matmul ? h->opd_batch_matmul :
+           k == opd_batch_fold ? h->opd_batch_fold :
            k == opd_batch_view ? h->opd_batch_view : k == opd_batch_decompose ? h->opd_batch_decompose :
            k == opd_batch_factory ? h->opd_batch_factory : k == opd_batch_loop ? h->opd_batch_loop :
            k == opd_autograd_not_implemented ? h->opd_autograd_not_implemented :
@@ -4096,7 +4121,8 @@ typedef struct opdi_thread {
     int64_t scope_mark;          /* where the innermost scope begins */
     uint64_t sequence;           /* autograd: number of the next node */
     opd_node *node;              /* autograd: node whose formula is running */
-    struct opdi_level *level;    /* forward mode: the one that is open */
+    struct opdi_level *level;    /* forward mode: the innermost that is open */
+    int32_t floor;               /* forward mode: levels inside this layer have tangents in the running call; 0: all */
     struct opdi_layer *layer;    /* transforms: innermost layer, and the vmap whose batching rule is running */
     struct opdi_layer *rule;
     struct opdi_tracer *tracer;  /* graphs: the recording that is under way */
@@ -4233,7 +4259,7 @@ OPD_UNUSED static void opdi_thread_end(void *arg) {
     opdi_report_pending(th);
     opdi_observers_leave(th);
     opdi_scope_unwind(th, 0);
-    if (th->level) { opdi_level_end(th); }
+    while (th->level) { opdi_level_end(th); }
     if (th->handles) { OPD_FREE(th->handles); }
     th->handles = NULL;
     th->cap = 0;
@@ -4400,7 +4426,7 @@ int opd_finish(void) {
     opdi_report_pending(th);
     opdi_gone_give_back();
     opdi_scope_unwind(th, 0);
-    if (th->level) { opdi_level_end(th); }
+    while (th->level) { opdi_level_end(th); }
     th->scope_depth = 0;
     th->scope_mark = 0;
     return failed;
@@ -8117,6 +8143,7 @@ typedef struct opdi_derivative {
     opd_plugin *plugin;                           /* where fn is: pinned by each node */
     bool context;                                 /* the last value that a node keeps is its opd_context */
     bool once;                                    /* once differentiable */
+    bool fresh;                                   /* of a call that writes no argument: results only have to be tied */
 } opdi_derivative;
 
 /* A card as registered: the desc, and what the autograd kernel needs, worked out once.  Never freed: nodes of a tape
@@ -8147,6 +8174,7 @@ struct opd_op {
     uint64_t undefined;                           /* epoch of that */
     uint64_t tensor_args, list_args;              /* which arguments are Tensor(?), Tensor(?)[] */
     uint64_t written_args;                        /* annotated as written */
+    uint64_t dim_args, size_args;                 /* for batching rules, once dims_known: dims; sizes of the result */
     int32_t nargs, nrets;
     int32_t required;                             /* arguments from here on have defaults */
     uint16_t accepts[OPD_MAX_ARGS];               /* bit t: a value of opd_tag t binds without conversion */
@@ -8155,6 +8183,7 @@ struct opd_op {
     char *name;                                   /* "ns::name.overload" */
     char *base_name;                              /* "ns::name" */
     bool unobserved;                              /* questions that observers are not told of */
+    int8_t dims_known;                            /* OPDI_DIMS_*; 0: not yet */
     int8_t random;                                /* draws random numbers: 1, it does not: -1, not known yet: 0 */
     int8_t slow_said;                             /* it was said that it has no batching rule */
     size_t length;                                /* of the name */
@@ -8248,6 +8277,7 @@ static void opdi_plugin_pin(opd_plugin *p);
 static void opdi_plugin_let_go(opd_plugin *p);
 static opdi_kernel *opdi_autocast_policy(const opd_op *op, int device);
 static int opdi_autocast_kernel(opd_call *call);
+static int opdi_check_policy(opd_autocast policy);
 static bool opdi_autocast_is_on(const opdi_thread *th, int device);
 static int opdi_autograd_kernel(opd_call *call);
 static int opdi_autograd_fallback(opd_call *call);
@@ -9621,6 +9651,7 @@ static void opdi_card_init(opdi_card *card, opd_op *op) {
     card->formula.card = card->missing.card = card->warning.card = card;
     card->formula.context = card->desc.setup_context != NULL;
     card->formula.once = card->desc.once_differentiable != 0;
+    card->formula.fresh = op->written_args == 0;
     card->nargs = op->nargs;
     card->tensor_args = op->tensor_args;
     card->list_args = op->list_args;
@@ -9896,6 +9927,7 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     opdi_card *card;
     if (!opdi_library_usable(lib, "opd_define")) { return -1; }
     if (!desc) { return opd_fail(OPD_ERROR_REGISTER, "opd_define: the desc is NULL"); }
+    if (opdi_check_policy(desc->autocast)) { return opdi_library_error(lib); }
     before = lib->registrations;
     options.tags = opdi_desc_tags(desc);
     options.alias = OPD_ALIAS_FROM_SCHEMA;
@@ -12478,7 +12510,7 @@ static int opdi_derived_kernel(opd_call *call) {
     c.slot = call->slot;
     c.targets = targets;
     c.inplace = card->inplace;
-    c.elementwise = card->desc.vmap == opd_batch_pointwise;
+    c.elementwise = (opdi_desc_tags(&card->desc) & OPD_OPTAG_POINTWISE) != 0;
     if (opdi_invoke(call->th, &c, &table->slots[c.slot])) { return -1; }
     for (i = 0; i < base->nrets && rc == 0; i++) {
         opd_tensor *got = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
@@ -13608,6 +13640,7 @@ int opd_cpu_fallback(opd_call *call) {
                         "%s: it needs a kernel", op->name, opdi_device_name(type));
     }
     for (i = 0; i < op->nargs; i++) { if (opdi_value_on_host(&call->args[i], &args[i])) { return -1; } }
+    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AUTOCAST);          /* it is the device's call, not one of the CPU */
     if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
     for (i = 0; i < op->nargs; i++) {
         const opd_value *v = &call->args[i];
@@ -13713,7 +13746,7 @@ static void opdi_own_forget(opd_tensor *t) {
 
 /* A write into a view: a node of the base that keeps the operator's own (see opdi_slices_bw). */
 static int opdi_slices_bw(opd_backward_call *bw);
-static const opdi_derivative opdi_slices_formula = {"CopySlices", opdi_slices_bw, NULL, NULL, false, false};
+static const opdi_derivative opdi_slices_formula = {"CopySlices", opdi_slices_bw, NULL, NULL, false, false, false};
 static opd_node *opdi_slices_inner(const opd_node *n) {
     return n->formula->fn == opdi_slices_bw ? (opd_node *)opdi_kept(n)->u.object : NULL;
 }
@@ -13819,7 +13852,7 @@ static void opdi_node_destroy(opd_node *n) {
     if (inner) { opdi_node_release(inner); }
     if (OPDI_UNLIKELY(n->formula->context) && n->nkept) { opdi_context_free((opd_context *)v[n->nkept - 1].u.object); }
     for (i = 0; i < n->nkept; i++) {
-        size_t bytes = opdi_kept_bytes(&v[i]);
+        size_t bytes = v[i].tag < OPD_TAG_COMPLEX ? 0 : opdi_kept_bytes(&v[i]);
         if (bytes) { opdi_free(v[i].u.object, bytes); }
     }
     for (i = 0; i < n->nedges; i++) {
@@ -14058,10 +14091,10 @@ bool opd_call_requires_grad(const opd_call *call) {
     return opdi_call_flags(call) != 0 || opdi_call_forward(call);
 }
 
-static int opdi_popcount(uint64_t x) {
-    int n = 0;
-    for (; x; x &= x - 1) { n++; }
-    return n;
+static inline int opdi_popcount(uint64_t x) {     /* without branches, which would be guessed wrong */
+    x -= x >> 1 & 0x5555555555555555u;
+    x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
+    return (int)(((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);
 }
 
 static bool opdi_arg_requires_grad(const opd_value *v) {
@@ -14200,7 +14233,7 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
         if (OPDI_UNLIKELY(nouts > 1)) { (void)opdi_view_of_many(outs[i]); }
         if (i <= 31 && (card->constant_results >> i & 1)) { continue; }
         if (OPDI_UNLIKELY(ctx != NULL) && opdi_context_constant(ctx, outs[i])) { continue; }
-        if (OPDI_LIKELY(formula == &card->formula && !op->written_args)) { opdi_attach(outs[i], n, i); }
+        if (OPDI_LIKELY(formula->fresh)) { opdi_attach(outs[i], n, i); }
         else if (opdi_attach_missing(call, n, outs[i], i)) { opdi_node_release(n); return -1; }
     }
     if (ctx) { opdi_context_tie(ctx); opdi_context_end_call(ctx); }
@@ -14209,7 +14242,7 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
         int when = card->save_result_if[i];
         if (!(card->save_results >> i & 1)) { continue; }
         if (t && (when < 0 || opdi_arg_requires_grad(&args[when]))) {
-            if (OPDI_UNLIKELY(op->written_args != 0) && (t->flags & OPDI_IS_VIEW)) {
+            if (OPDI_UNLIKELY(!formula->fresh) && (t->flags & OPDI_IS_VIEW)) {
                 if (!(t = opdi_own(opdi_shallow_copy(t)))) { opdi_node_release(n); return -1; }
             }
             opdi_saved_results(n)[r] = opdi_keep_result(t);
@@ -15752,7 +15785,7 @@ static int opdi_twice(opd_backward_call *bw) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "trying to differentiate twice a function that was marked with "
                     "@once_differentiable (%s)", opdi_kept(bw->node)->u.s);
 }
-static const opdi_derivative opdi_twice_formula = {"Error", opdi_twice, NULL, NULL, false, false};
+static const opdi_derivative opdi_twice_formula = {"Error", opdi_twice, NULL, NULL, false, false, false};
 
 static int opdi_call_once(opd_backward_call *bw) {
     opdi_thread *th = opdi_self();
@@ -16080,7 +16113,7 @@ typedef struct opdi_engine {
     int64_t nheap, heap_cap, ntasks, hash_cap;
     opdi_capture *captures;
     int ncaptures;
-    bool first, retain, create, accumulate, restricted;
+    bool first, retain, create, once, accumulate, restricted;
     int64_t id;                                   /* counted in the process */
     struct opdi_final *finals, **finals_end;      /* callbacks for the end; where the next goes when there are some */
     struct opdi_gathering *gatherings;            /* of hooks that wait for several gradients */
@@ -16823,6 +16856,10 @@ static void *opdi_engine_thread(void *arg) {
     if (th->error == OPD_OK) {                    /* else: no memory for the thread */
         th->state = from->state;
         th->node = from->node;
+        th->layer = from->layer;
+        th->rule = from->rule;
+        th->level = from->level;
+        th->floor = from->floor;
         th->engine = from->engine;
         th->packer = from->packer;
         th->mutation = from->mutation;
@@ -16830,6 +16867,8 @@ static void *opdi_engine_thread(void *arg) {
         th->packer = NULL;
         th->mutation = NULL;
         th->node = NULL;
+        th->layer = th->rule = NULL;
+        th->level = NULL;
         th->engine = NULL;
     }
     if (th->error != OPD_OK) {
@@ -16864,7 +16903,7 @@ static int opdi_engine_run(opdi_engine *en, opd_tensor *const *outputs, int n, c
     static int64_t engines;
     opd_tensor *const *grads = o ? o->grad_outputs : NULL;
     en->create = o && o->create_graph;
-    en->retain = o && (o->retain_graph || o->create_graph);
+    en->retain = o && (o->retain_graph || (o->create_graph && !en->once));
     en->id = OPDI_ADD(&engines, 1) - 1;
     return OPDI_LIKELY(opdi_self()->depth < OPDI_NESTED_HERE) ? opdi_engine_here(en, outputs, n, grads)
         : opdi_engine_elsewhere(en, outputs, n, grads);
@@ -16916,14 +16955,16 @@ static opd_tensor *opdi_capture_zeros(const opdi_capture *c) {
     return opd_zeros_like(opdi_own(opdi_tensor_make(sizes, NULL, ndim, dtype, place)));
 }
 
-int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
-                      const opd_backward_options *options, opd_tensor **grads) {
+//-- once: create_graph records what the formulas do, but this graph is not retained.
+static int opdi_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
+                              const opd_backward_options *options, bool once, opd_tensor **grads) {
     const opd_edge *edges = options ? options->input_edges : NULL;
     const bool zeros = options && options->materialize_grads;
     opdi_engine en;
     int rc, i;
     if (!opd_ok()) { return -1; }
     memset(&en, 0, sizeof en);
+    en.once = once;
     if (ninputs < 1) { return opd_fail(OPD_ERROR_AUTOGRAD, "grad requires non-empty inputs."); }
     if (n < 1 || !outputs) { return opd_fail(OPD_ERROR_AUTOGRAD, "grad needs at least one output"); }
     if ((!inputs && !edges) || !grads) {
@@ -16943,6 +16984,10 @@ int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inpu
         rc = opd_ok() ? 0 : -1;
     }
     return opdi_captures_end(&en, grads, rc == 0);
+}
+int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
+                      const opd_backward_options *options, opd_tensor **grads) {
+    return opdi_autograd_grad(outputs, n, inputs, ninputs, options, false, grads);
 }
 
 //-- tensors on the tape ------------------------------------------------------------------------------------------
@@ -17020,7 +17065,12 @@ typedef struct opdi_dual {
     opd_tensor *tangent;                          /* a reference; its storage is as large as this one */
 } opdi_dual;
 
-typedef struct opdi_level { opdi_dual *duals; } opdi_level;
+typedef struct opdi_level {
+    opdi_dual *duals;
+    struct opdi_level *outer;
+    int32_t layer;                                /* of transforms: it is inside those before this one */
+    int16_t around;                               /* the thread's state.forward before */
+} opdi_level;
 
 static opdi_mutex opdi_dual_lock = OPDI_MUTEX_INIT;       /* the lists of all levels and storages */
 
@@ -17081,8 +17131,8 @@ static void opdi_level_end(opdi_thread *th) {
         OPDI_PUBLISH(p, d->next);
     }
     opdi_unlock(&opdi_dual_lock);
-    th->level = NULL;
-    th->state.forward &= ~OPDI_FORWARD_OPEN;
+    th->level = level->outer;
+    if (!th->level) { th->state.forward &= ~OPDI_FORWARD_OPEN; }
     while ((d = gone) != NULL) {
         gone = d->after;
         opdi_drop(d->tangent);
@@ -17231,6 +17281,9 @@ int opd_dual_enter(void) {
     th->level = (opdi_level *)opdi_alloc(sizeof *th->level);
     if (!th->level) { return -1; }
     th->level->duals = NULL;
+    th->level->outer = NULL;
+    th->level->layer = opd_transform_depth() + 1;
+    th->level->around = th->state.forward;
     th->state.forward |= OPDI_FORWARD_OPEN;
     return 0;
 }
@@ -18484,7 +18537,7 @@ typedef struct opdi_layer {
     opd_randomness randomness;
     int64_t size;                                 /* vmap: how many examples */
     opdi_state around;                            /* the thread's state when it was entered */
-    uint64_t include, allow;                      /* a call on its way through: the keys before */
+    opdi_state through;                           /* vmap: when the call came that a tape inside has before its rule */
     struct opdi_level *forward;                   /* the level of forward mode around it */
 } opdi_layer;
 
@@ -18533,6 +18586,7 @@ static void opdi_layer_gone(void *block) {
     opdi_thread *th = layer->th;
     if (layer->outer) { layer->outer->inner = NULL; }
     opdi_layer_set(th, layer->outer);
+    while (th->level && th->level != layer->forward) { opdi_level_end(th); }
 }
 
 //-- Takes the innermost layer away: its handle, wherever it is.
@@ -18685,9 +18739,12 @@ int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t n, in
 
 //-- calls through the layers -------------------------------------------------------------------------------------
 
-//-- The same call once more, under the thread's state as it is now.
-static int opdi_call_again(opd_call *call) {
+//-- The same call once more, as the layers are done with it: below them, or (`back`) at the tape of a vmap layer.
+static int opdi_call_again(opd_call *call, uint64_t back) {
+    opdi_state *state = &call->th->state;
+    const uint64_t include = state->include, allow = state->allow;
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    const opdi_slot *slot;
     opdi_union u;
     opd_call c;
     int rc;
@@ -18697,7 +18754,12 @@ static int opdi_call_again(opd_call *call) {
     c.args = call->args;
     c.rets = call->rets;
     c.targets = NULL;
-    rc = opdi_invoke(call->th, &c, opdi_find_slot(call->th, &c, table, &u));
+    state->include = (include & ~OPDI_FRONT_BIT) | back;
+    if (back) { state->allow &= ~OPDI_BATCHED_BIT; }
+    slot = opdi_find_slot(call->th, &c, table, &u);
+    state->include = include;                     /* what its kernels call comes to the layers again */
+    state->allow = allow;
+    rc = opdi_invoke(call->th, &c, slot);
     call->filled = c.filled;
     call->owned = c.owned;
     call->cursor = c.cursor;
@@ -18750,67 +18812,75 @@ static void opdi_batch_tie(opd_call *call) {
     }
 }
 
-//-- At a vmap layer: the batching rule, under the layers around it.
+//-- Whether forward mode computes tangents for what `floor` layers are around of, or (0) for everything.
+static inline void opdi_forward_at(opdi_thread *th, int32_t floor) {
+    const bool open = th->level && th->level->layer > floor;
+    th->floor = floor;
+    th->state.forward = (int16_t)((th->state.forward & OPDI_FORWARD_OFF) | (open ? OPDI_FORWARD_OPEN : 0));
+}
+
+//-- At a vmap layer: the batching rule, under the layers around it and their modes.
 static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
     opdi_thread *th = call->th;
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
-    opdi_layer *rule = th->rule;
+    opdi_layer *const top = th->layer, *const rule = th->rule, *l;
+    struct opdi_level *const forward = th->level;
+    const opdi_state state = th->state;
+    const int32_t floor = th->floor;
     int rc;
     if (!table && !(table = opdi_table_make(call->op))) { return -1; }
+    for (l = top; l != layer; l = l->outer) {
+        if (l->kind == OPDI_LAYER_GRAD && l->around.no_grad) { th->state.no_grad = 1; }
+        if (l->kind == OPDI_LAYER_JVP) { th->state.forward |= l->around.forward & OPDI_FORWARD_OFF; }
+    }
     th->rule = layer;
+    th->level = layer->forward;
+    opdi_forward_at(th, 0);
     opdi_layer_set(th, layer->outer);
     rc = opdi_call_slot(call, &table->slots[OPD_F_BATCHED], OPD_KEY_OF(OPD_F_BATCHED));
+    th->layer = top;
     th->rule = rule;
+    th->level = forward;
+    th->floor = floor;
+    th->state = state;
     if (rc == 0 && layer->inner) { opdi_batch_tie(call); }
     return rc;
 }
 
-//-- The call as `layer` and those around it see it.
-static int opdi_layers_call(opd_call *call, opdi_layer *layer) {
+//-- The innermost vmap layer that has to do with the call; NULL: none has.
+static opdi_layer *opdi_layer_of(const opd_call *call) {
+    opdi_layer *layer = call->th->layer;
+    while (layer && (layer->kind != OPDI_LAYER_VMAP || (!opdi_any_batched(call->op, call->args, layer->level) &&
+                                                        !opdi_op_is_random(call->op)))) { layer = layer->outer; }
+    return layer;
+}
+
+//-- Above everything: the tape inside of the vmap layer that the call belongs to has it first, then that layer's rule.
+//-- What belongs to none is an ordinary call: the tape is one for all layers.
+static int opdi_front_kernel(opd_call *call) {
     opdi_thread *th = call->th;
-    opdi_layer *const top = th->layer, *const rule = th->rule;
-    struct opdi_level *const forward = th->level;
+    opdi_layer *const rule = th->rule, *const layer = opdi_layer_of(call), *l = th->layer;
+    const int32_t floor = th->floor;
+    opdi_state through;
     int rc;
-    while (layer && layer->kind == OPDI_LAYER_VMAP && !opdi_any_batched(call->op, call->args, layer->level) &&
-           !opdi_op_is_random(call->op)) { layer = layer->outer; }
-    if (layer && layer->kind == OPDI_LAYER_VMAP) { rc = opdi_vmap_call(call, layer); }
-    else {
-        th->rule = NULL;
-        opdi_layer_set(th, layer);
-        th->state.include &= ~OPDI_FRONT_BIT;
-        if (layer && layer->vmaps) {              /* the tape of a layer with a vmap around it */
-            const uint64_t include = layer->include, allow = layer->allow;
-            layer->include = th->state.include;
-            layer->allow = th->state.allow;
-            th->state.include |= OPDI_BACK_BIT;
-            th->state.allow &= ~OPDI_BATCHED_BIT;
-            rc = opdi_call_again(call);
-            layer->include = include;
-            layer->allow = allow;
-        }
-        else { rc = opdi_call_again(call); }
-    }
-    th->layer = top;
+    while (l != layer && l->kind == OPDI_LAYER_VMAP) { l = l->outer; }
+    if (layer && l == layer && !(th->level && th->level->layer > layer->level)) { return opdi_vmap_call(call, layer); }
+    if (layer) { through = layer->through; layer->through = th->state; }
+    th->rule = NULL;
+    opdi_forward_at(th, layer ? layer->level : 0);
+    rc = opdi_call_again(call, layer ? OPDI_BACK_BIT : 0);
     th->rule = rule;
-    th->level = forward;
+    th->floor = floor;
+    if (layer) { layer->through = through; }
     return rc;
 }
-static int opdi_front_kernel(opd_call *call) { return opdi_layers_call(call, call->th->layer); }
 
-//-- Below the tape of a grad or jvp layer.
+//-- Below the tape.
 static int opdi_back_kernel(opd_call *call) {
-    opdi_thread *th = call->th;
-    opdi_layer *layer = th->layer;
+    opdi_layer *layer = opdi_layer_of(call);
     if (!layer) { return opd_fail(OPD_ERROR_KERNEL, "%s: the layers of transforms are gone", call->op->name); }
-    th->state.include = layer->include;
-    th->state.allow = layer->allow;
-    if (layer->kind == OPDI_LAYER_GRAD && layer->around.no_grad) { th->state.no_grad = 1; }
-    if (layer->kind == OPDI_LAYER_JVP) {
-        th->level = layer->forward;
-        th->state.forward = (int16_t)((layer->forward ? OPDI_FORWARD_OPEN : 0) |
-                                      (layer->around.forward & OPDI_FORWARD_OFF));
-    }
-    return opdi_layers_call(call, layer->outer);
+    call->th->state = layer->through;
+    return opdi_vmap_call(call, layer);
 }
 
 static int opdi_batch_yield(const opd_op *op, const opd_value *args, int i);
@@ -19260,86 +19330,151 @@ static int opdi_batch_resize(opd_call *call) {
     return numel < 0 ? -1 : opd_batch_view(call);
 }
 
-//-- Which arguments of an operator are dims of its first tensor, by their names in ATen.
-static bool opdi_is_dim_name(const char *name) {
-    static const char *const names[] = {"dim", "dims", "dim0", "dim1", "dim2", "dimension", "axis", "axis0", "axis1",
-                                        "start_dim", "end_dim"};
-    size_t i;
-    for (i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(name, names[i]) == 0) { return true; }
+OPDI_COLD_END
+
+//-- Whether the schema says that a result looks at an argument's memory.
+static bool opdi_is_view_op(const opd_op *op) {
+    int i;
+    for (i = 0; i < op->nrets; i++) {
+        if (op->ret_alias[i] < 0 && opd_schema_is_aliasing(op->schema, OPD_RESULT(i))) { return true; }
     }
     return false;
 }
 
-//-- Puts the dims that argument i names behind the examples'.  ndim: of one example.  0, or -1.
-static int opdi_batch_shift(opd_call *call, opd_value *args, int i, int ndim) {
-    opd_value *v = &args[i];
-    int64_t *dims;
+//-- What an operator's arguments have to do with dims, by their names in ATen.
+enum { OPDI_DIMS_KNOWN = 1, OPDI_DIMS_VIEW = 2, OPDI_DIMS_MORE = 4, OPDI_DIMS_NONE = 8, OPDI_DIMS_ANY = 16 };
+static bool opdi_is_one_of(const char *name, const char *const *names) {
+    while (*names && strcmp(name, *names) != 0) { names++; }
+    return *names != NULL;
+}
+static int opdi_dims_learn(opd_op *op) {
+    static const char *const dims[] = {"dim", "dims", "dim0", "dim1", "dim2", "dimension", NULL};
+    static const char *const sizes[] = {"input_sizes", "self_sizes", NULL};
+    static const char *const more[] = {"unsqueeze", "diag_embed", NULL}, *const none[] = {"flip", "squeeze", NULL};
+    static const char *const any[] = {"select_scatter", "diagonal_scatter", NULL};
+    int i, what = OPDI_DIMS_KNOWN;
+    uint64_t d = 0, n = 0;
+    for (i = 1; i < op->nargs; i++) {
+        const char *name = op->schema->args[i].name;
+        d |= (uint64_t)opdi_is_one_of(name, dims) << i;
+        n |= (uint64_t)opdi_is_one_of(name, sizes) << i;
+    }
+    if (opdi_is_view_op(op)) { what |= OPDI_DIMS_VIEW; }
+    if (opdi_is_one_of(op->schema->name, more)) { what |= OPDI_DIMS_MORE; }      /* dims of the result */
+    if (opdi_is_one_of(op->schema->name, none)) { what |= OPDI_DIMS_NONE; }      /* no dims are none, not all */
+    if (opdi_is_one_of(op->schema->name, any)) { what |= OPDI_DIMS_ANY; }        /* tensors of fewer dims than self */
+    OPDI_STORE(&op->dim_args, d);
+    OPDI_STORE(&op->size_args, n);
+    OPDI_PUBLISH(&op->dims_known, (int8_t)what);
+    return what;
+}
+
+/* 1, 2, ... : the dims of an example behind the examples'; one without dims gets one.  Puts them into dims[64]. */
+static opd_ints opdi_batch_all_dims(int ndim, int64_t *dims) {
+    int n;
+    for (n = 0; n < OPDI_MAX(ndim, 1); n++) { dims[n] = n + 1; }
+    return opd_ints_of(dims, n);
+}
+//-- value as [examples, elements of one].
+static opd_tensor *opdi_batch_flat(opd_tensor *value) {
+    int64_t sizes[2], i;
+    if (!value || value->ndim == 2) { return value; }
+    sizes[0] = value->dims[0];
+    for (sizes[1] = 1, i = 1; i < value->ndim; i++) { sizes[1] *= value->dims[i]; }
+    return value->ndim == 1 ? opd_unsqueeze(value, 1) : opd_reshape(value, opd_ints_of(sizes, 2));
+}
+
+//-- Puts the dims that argument v names behind the examples'.  ndim: how many may be named; self: of an example.
+//-- dims[64]: room for a list.  0; -1: failed; 1: None, which is all elements in a row.
+static int opdi_batch_shift(const opd_call *call, opd_value *v, int i, int ndim, int self, int what, int64_t *dims) {
     int32_t k, n = v->tag == OPD_TAG_INTS ? v->n : 0;
     if (v->tag == OPD_TAG_INT) {
-        const int d = opdi_dim_of(v->u.i, OPDI_MAX(ndim, 1));
-        if (d < 0) { return -1; }
+        const int d = opdi_dim_of(v->u.i, ndim);
         v->u.i = d + 1;
-        return 0;
+        return d < 0 ? -1 : 0;
     }
-    if (v->tag != OPD_TAG_NONE && v->tag != OPD_TAG_INTS) { return 0; }
-    if (opdi_strip_optional(call->op->schema->args[i].type)->kind != OPDI_TYPE_LIST) {
-        return 1;                                 /* None: all elements in a row */
+    if (v->tag != OPD_TAG_INTS && opdi_strip_optional(call->op->schema->args[i].type)->kind != OPDI_TYPE_LIST) {
+        return 1;
     }
-    if (!(dims = (int64_t *)opdi_scope_alloc((OPD_MAX_DIMS + (size_t)n + 1) * sizeof *dims))) { return -1; }
+    if (n > OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_ARGUMENT, "%d dims are too many", (int)n); }
     for (k = 0; k < n; k++) {
-        const int d = opdi_dim_of(v->u.ints[k], OPDI_MAX(ndim, 1));
+        const int d = opdi_dim_of(v->u.ints[k], ndim);
         if (d < 0) { return -1; }
         dims[k] = d + 1;
     }
-    if (n == 0 && strcmp(call->op->schema->name, "flip") != 0) {
-        for (n = 0; n < OPDI_MAX(ndim, 1); n++) { dims[n] = n + 1; }
-    }
+    if (n == 0 && !(what & OPDI_DIMS_NONE)) { n = (int32_t)opdi_batch_all_dims(self, dims).n; }
     *v = opd_value_ints(dims, n);
     return 0;
 }
+//-- first, and behind it the rest, in room[64].  No data: failed.
+static opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *room) {
+    if (rest.n >= OPD_MAX_DIMS) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
+        return opd_ints_of(NULL, 0);
+    }
+    room[0] = first;
+    if (rest.n) { memcpy(room + 1, rest.data, (size_t)rest.n * sizeof *room); }
+    return opd_ints_of(room, rest.n + 1);
+}
+//-- Gives a result; what: an example has no dims (1), or all its dims were one (2), of `ndim`.
+static opd_tensor *opdi_batch_restore(opd_tensor *r, int what, int ndim, int64_t size) {
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    int k;
+    if (!r || what == 0 || r->ndim != 2) { return r; }
+    if (what == 1) { return opd_squeeze_dim(r, 1); }
+    sizes[0] = size;                              /* keepdim: of all dims */
+    for (k = 0; k < ndim; k++) { sizes[k + 1] = 1; }
+    return opd_reshape(r, opd_ints_of(sizes, ndim + 1));
+}
 
-//-- Operators that work along dims of their tensors: examples in front, dims behind them.
+//-- Operators that work along dims of their tensors, named by arguments that are called dim and so on, or along the
+//-- last ones; or that are told the sizes of the result: examples in front.
 int opd_batch_shift_dim(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     const opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
     uint64_t m;
-    int i, rc, ndim = self ? self->ndim : 0;
-    bool flat = false, dims = false;
+    int what = OPDI_ACQUIRE(&op->dims_known), i, rc, n, flat = 0;
+    int64_t size, room[OPD_MAX_DIMS];
     if (!self || op->list_args || op->written_args || !call->th->rule) { return opd_batch_loop(call); }
-    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
-    for (i = 1; i < op->nargs; i++) {
-        if ((op->tensor_args >> i & 1) || !opdi_is_dim_name(op->schema->args[i].name)) { continue; }
-        if ((rc = opdi_batch_shift(call, args, i, ndim)) < 0) { return -1; }
-        dims = true;
-        if (rc > 0) { flat = true; args[i] = opd_value_int(1); }
+    if (OPDI_UNLIKELY(!what)) { what = opdi_dims_learn(op); }
+    size = call->th->rule->size;
+    if (OPDI_UNLIKELY(self->ndim < 2)) {
+        if (!op->dim_args && !op->size_args && !(what & OPDI_DIMS_VIEW)) { return opdi_batch_unfit(call); }
+        if (self->ndim == 0 && op->dim_args && !op->size_args) {
+            if (what & OPDI_DIMS_VIEW) { return opd_batch_view(call); }
+            if (what & OPDI_DIMS_MORE) { return opdi_batch_unfit(call); }
+            flat = 1;
+        }
     }
-    if (!dims) { return opd_batch_loop(call); }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    n = self->ndim;
+    for (m = op->size_args; m; m &= m - 1) {
+        i = opdi_low_bit(m);
+        n = args[i].n;
+        args[i].u.ints = opdi_batch_ints(size, opd_ints_of(args[i].u.ints, n), room).data;
+        if (!args[i].u.ints) { return -1; }
+        args[i].n++;
+    }
+    for (m = op->dim_args; m; m &= m - 1) {
+        i = opdi_low_bit(m);
+        rc = opdi_batch_shift(call, &args[i], i, n + (what & OPDI_DIMS_MORE ? 1 : 0), self->ndim, what, room);
+        if (rc < 0) { return -1; }
+        if (rc > 0) { flat = flat ? flat : 2; args[i] = opd_value_int(1); }
+    }
     for (m = op->tensor_args; m; m &= m - 1) {
         i = opdi_low_bit(m);
         if (args[i].tag != OPD_TAG_TENSOR) { continue; }
-        if (args[i].u.t->ndim != ndim || (flat && i > 0)) { return opd_batch_loop(call); }
+        if (i > 0 && args[i].u.t->ndim != self->ndim && !(what & OPDI_DIMS_ANY)) { return opd_batch_loop(call); }
         args[i].u.t = opdi_batch_front_arg(call, i);
-        if (args[i].u.t && (ndim == 0 || flat)) {
-            const int64_t sizes[2] = {call->th->rule->size, self->numel};
-            args[i].u.t = opd_reshape(args[i].u.t, opd_ints_of(sizes, 2));
-        }
+        if (flat) { args[i].u.t = opdi_batch_flat(args[i].u.t); }
         if (!args[i].u.t) { return -1; }
     }
     if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
     for (i = 0; i < op->nrets; i++) {
-        opd_tensor *r = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
-        if (!r) { return opdi_batch_missing(call, ""); }
-        if (flat && r->ndim == 2 && ndim > 0) {   /* keepdim: of all dims */
-            int64_t sizes[OPD_MAX_DIMS + 1];
-            int k;
-            sizes[0] = call->th->rule->size;
-            for (k = 0; k < ndim; k++) { sizes[k + 1] = 1; }
-            r = opd_reshape(r, opd_ints_of(sizes, ndim + 1));
-        }
-        if (ndim == 0 && r && r->ndim == 2) { r = opd_squeeze_dim(r, 1); }
-        if (opd_batch_return(call, r, 0)) { return -1; }
+        if (rets[i].tag == OPD_TAG_TENSORS
+            ? opd_batch_return_list(call, rets[i].u.tensors, rets[i].n, 0)
+            : opd_batch_return(call, opdi_batch_restore(rets[i].u.t, flat, self->ndim, size), 0)) { return -1; }
     }
     return 0;
 }
@@ -19369,6 +19504,78 @@ int opd_batch_matmul(opd_call *call) {
     if (ndim[0] == 1) { r = opd_squeeze_dim(r, -2); }
     if (ndim[1] == 1) { r = opd_squeeze_dim(r, -1); }
     return opd_batch_return(call, r, 0);
+}
+
+OPDI_COLD_BEGIN
+
+//-- t, whose dims `at` and the next count examples and n of each, in one or (split) the other way round.
+static opd_tensor *opdi_batch_merge(opd_tensor *t, int at) { return opd_flatten_full(t, at, at + 1); }
+static opd_tensor *opdi_batch_split(opd_tensor *t, int at, int64_t n) {
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    int i, k = 0;
+    if (!t) { return NULL; }
+    for (i = 0; i < t->ndim; i++) {
+        if (i == at) { sizes[k++] = opd_batch_size(); }
+        sizes[k++] = i == at ? n : t->dims[i];
+    }
+    return opd_reshape(t, opd_ints_of(sizes, k));
+}
+//-- The examples of the arguments in `folded` become more samples of the batch that is their first dim, or, where the
+//-- operator also takes single samples and has such, that batch.
+static int opdi_batch_fold(opd_call *call, uint64_t folded, bool single) {
+    opd_op *op = call->op;
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    uint64_t m;
+    int i, dim;
+    int64_t n = -1;
+    if (op->written_args || op->list_args) { return opd_batch_loop(call); }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    for (m = op->tensor_args; m; m &= m - 1) {
+        opd_tensor *t;
+        i = opdi_low_bit(m);
+        if (args[i].tag != OPD_TAG_TENSOR) { continue; }
+        t = opd_batch_arg(call, i, &dim);
+        if (!(folded >> i & 1)) {
+            if (dim >= 0) { return opd_batch_loop(call); }
+            continue;
+        }
+        if (!single) {
+            const opd_tensor *one = call->args[i].u.t;
+            if (one->ndim == 0 || (n >= 0 && one->dims[0] != n)) { return opdi_batch_unfit(call); }
+            n = one->dims[0];
+        }
+        t = opd_batch_front(t, dim);
+        if (!(args[i].u.t = single ? t : opdi_batch_merge(t, 0))) { return -1; }
+    }
+    if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
+    for (i = 0; i < op->nrets; i++) {
+        opd_tensor *r = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
+        if (!r ? opd_return_value(call, rets[i]) : opd_batch_return(call, single ? r : opdi_batch_split(r, 0, n), 0)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+int opd_batch_fold(opd_call *call) { return opdi_batch_fold(call, ~(uint64_t)0, false); }
+//-- The same of an operator of images with nd dims and channels, a batch of them or one.
+static int opdi_batch_fold_nd(opd_call *call, int nd) {
+    uint64_t m;
+    int ndim = 0;
+    for (m = call->op->tensor_args; m; m &= m - 1) {
+        const opd_tensor *t = call->args[opdi_low_bit(m)].u.t;
+        if ((t->ndim != nd + 1 && t->ndim != nd + 2) || (ndim && t->ndim != ndim)) { return opdi_batch_unfit(call); }
+        ndim = t->ndim;
+    }
+    return opdi_batch_fold(call, ~(uint64_t)0, ndim == nd + 1);
+}
+static int opdi_batch_fold_1d(opd_call *call) { return opdi_batch_fold_nd(call, 1); }
+static int opdi_batch_fold_2d(opd_call *call) { return opdi_batch_fold_nd(call, 2); }
+static int opdi_batch_fold_3d(opd_call *call) { return opdi_batch_fold_nd(call, 3); }
+//-- Examples beside the channels that are the second dim: [N, B C, ...].
+static opd_tensor *opdi_batch_channels(opd_tensor *t, int dim) {
+    if (t && dim < 0) { t = opd_batch_front(t, -1); dim = 0; }
+    if (t && dim != 1) { t = opd_movedim(t, dim, 1); }
+    return opdi_batch_merge(t, 1);
 }
 
 //-- The argument of that name; -1.
@@ -19464,15 +19671,6 @@ static int opdi_batch_escaped(const opd_call *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: Either your tensor may have escaped from inside a function being vmapped "
                     "and this is a user error, or a batching rule is wrong: one of the arguments is batched at a level "
                     "that is not open", call->op->name);
-}
-
-//-- Whether the schema says that a result looks at an argument's memory.
-static bool opdi_is_view_op(const opd_op *op) {
-    int i;
-    for (i = 0; i < op->nrets; i++) {
-        if (op->ret_alias[i] < 0 && opd_schema_is_aliasing(op->schema, OPD_RESULT(i))) { return true; }
-    }
-    return false;
 }
 
 OPDI_COLD_END
@@ -19838,6 +20036,291 @@ int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int nin
     if (opdi_mapped_check(&m)) { return -1; }
     return m.o->chunk_size > 0 && m.o->chunk_size < m.size ? opdi_mapped_chunks(&m, outputs)
         : opdi_mapped_pass(&m, 0, m.size, outputs);
+}
+
+OPDI_COLD_END
+
+//-- derivatives of functions -------------------------------------------------------------------------------------
+//
+//  The inputs that a function is differentiated by become aliases: leaves of their own, or, where the tape outside
+//  follows the input, linked to it by alias's node.  What the function does is recorded on the one tape there is; the
+//  gradients by the aliases are computed when the layer is gone, so by the layers around, and recorded only when they
+//  lead to something else than the aliases.
+
+OPDI_COLD_BEGIN
+
+typedef struct opdi_diff {
+    const char *who;
+    opd_transform_fn fn;
+    void *user;
+    const opd_transform_options *o;
+    opd_tensor **in;                              /* what fn gets */
+    int nin;
+    opd_tensor **by;                              /* those of them that it is differentiated by */
+    int *argnums, nby;
+    opdi_layer *layer;
+    opdi_state around;
+    uint64_t since;                               /* number of the first node inside */
+    bool linked;                                  /* an alias leads outside */
+    const char *packers;                          /* the message by which saved-tensor hooks were forbidden before */
+} opdi_diff;
+
+//-- Which inputs: from the options; all when they name none and `all`.
+static int opdi_diff_argnums(opdi_diff *d, bool all) {
+    const opd_transform_options *o = d->o;
+    const int n = o->argnums || o->nargnums ? o->nargnums : all ? d->nin : 1;
+    int i, k;
+    if (n <= 0) {
+        return all && !d->nin ? opd_fail(OPD_ERROR_ARGUMENT, "%s: got no inputs", d->who)
+            : opd_fail(OPD_ERROR_ARGUMENT, "%s: argnums must be non-empty", d->who);
+    }
+    if (!(d->argnums = (int *)opdi_scope_alloc((size_t)n * sizeof *d->argnums))) { return -1; }
+    for (i = 0; i < n; i++) {
+        const int given = o->argnums ? o->argnums[i] : i, a = given < 0 ? given + d->nin : given;
+        if (a < 0 || a >= d->nin) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got argnum=%d, but only %d positional inputs", d->who, given,
+                            d->nin);
+        }
+        for (k = 0; k < i && d->argnums[k] != a; k++) { }
+        if (k < i) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: argnums elements must be unique, got %d twice", d->who, given);
+        }
+        d->argnums[i] = a;
+    }
+    d->nby = n;
+    return 0;
+}
+
+//-- What is asked for; fills the struct.  0, or -1.
+static int opdi_diff_make(opdi_diff *d, const char *who, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
+                            int ninputs, const opd_transform_options *options, bool all) {
+    static const opd_transform_options none;
+    int i;
+    memset(d, 0, sizeof *d);
+    if (!opd_ok()) { return -1; }
+    d->who = who;
+    d->fn = fn;
+    d->user = user;
+    d->o = options ? options : &none;
+    d->nin = ninputs;
+    if (!fn || ninputs < 0 || (ninputs && !inputs)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the %s is NULL", who, fn ? "list of inputs" : "function");
+    }
+    if (d->o->naux < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: naux is %d", who, d->o->naux); }
+    if (!(d->in = opdi_scope_tensors(ninputs)) || opdi_diff_argnums(d, all)) { return -1; }
+    for (i = 0; i < ninputs; i++) { d->in[i] = inputs[i]; }
+    return (d->by = opdi_scope_tensors(d->nby)) ? 0 : -1;
+}
+
+//-- Input i in a place of its own on the tape.
+static opd_tensor *opdi_diff_alias(opdi_diff *d, int i) {
+    opd_tensor *t = d->in[i], *alias;
+    if (!t) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected all inputs that are differentiated by to be Tensors, got "
+                       "None as input %d", d->who, i);
+        return NULL;
+    }
+    if (!opdi_differentiable(t)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: only Tensors of floating point and complex dtype can require gradients "
+                       "(input %d is %s)", d->who, i, opd_dtype_name((opd_scalar_type)t->dtype));
+        return NULL;
+    }
+    if (!d->around.no_grad && opdi_requires_grad(t)) {
+        d->linked = true;
+        return opd_alias(t);
+    }
+    if (opdi_is_inference(t)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: Setting requires_grad=True on inference tensor outside "
+                       "InferenceMode is not allowed.", d->who);
+        return NULL;
+    }
+    alias = opdi_own(opdi_shallow_copy(t));
+    if (alias) { alias->flags |= OPDI_REQUIRES_GRAD; }
+    return alias;
+}
+
+//-- Enters a layer; with aliases, of a tape.
+static int opdi_diff_enter(opdi_diff *d, opdi_layer_kind kind) {
+    opdi_thread *th = opdi_self();
+    int i;
+    d->around = th->state;
+    for (i = 0; i < d->nby && kind == OPDI_LAYER_GRAD; i++) {
+        if (!(d->in[d->argnums[i]] = d->by[i] = opdi_diff_alias(d, d->argnums[i]))) { return -1; }
+    }
+    d->since = th->sequence;
+    if (!(d->layer = opdi_layer_push(kind, 0, OPD_RANDOM_ERROR))) { return -1; }
+    th->state.include |= OPDI_DEFAULT_INCLUDE;
+    th->state.allow |= OPDI_AUTOGRAD_BITS | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);
+    th->state.inference = 0;
+    if (kind == OPDI_LAYER_JVP) { return 0; }
+    th->state.no_grad = 0;
+    d->packers = opd_saved_hooks_disabled();
+    return d->packers ? 0 : opd_saved_hooks_disable("torch.func.{grad, vjp, jacrev, hessian} don't yet support saved "
+                                                    "tensor hooks. Please open an issue with your use case.");
+}
+static void opdi_diff_leave(opdi_diff *d) {
+    opdi_thread *th = opdi_self();
+    if (!d->layer) { return; }
+    if (d->layer->kind == OPDI_LAYER_GRAD && !d->packers) { th->packers_off = 0; }
+    opdi_layers_end(d->layer->level);
+    th->state = d->around;
+    d->layer = NULL;
+}
+
+//-- Calls the function inside; how many outputs it gives, without the aux ones.  -1.
+static int opdi_diff_call(opdi_diff *d, opd_tensor **out) {
+    const int n = opdi_outputs_check(d->fn(d->user, d->in, d->nin, out), out, d->who, "fn");
+    if (n < 0 || n > d->o->naux) { return n < 0 ? -1 : n - d->o->naux; }
+    return d->o->naux ? opd_fail(OPD_ERROR_ARGUMENT, "%s: output of function f should be a tuple: (output, aux) if "
+                                 "has_aux is True; got %d outputs, %d of them aux", d->who, n, d->o->naux)
+        : opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected f to be a function that has non-empty output", d->who);
+}
+
+//-- A set of nodes, in the order in which they were put in.
+typedef struct opdi_nodes { const opd_node **list; int32_t *slots; int32_t n, cap; } opdi_nodes;
+
+//-- The slot of n, or the empty one where it goes.
+static int32_t *opdi_nodes_slot(const opdi_nodes *s, const opd_node *n) {
+    uint32_t h = (uint32_t)((uintptr_t)n / 16) % (2 * (uint32_t)s->cap);
+    while (s->slots[h] && s->list[s->slots[h] - 1] != n) { h = h + 1 < 2 * (uint32_t)s->cap ? h + 1 : 0; }
+    return &s->slots[h];
+}
+static int opdi_nodes_grow(opdi_nodes *s) {
+    const int32_t cap = s->cap ? 4 * s->cap : 64;
+    const opd_node **list = (const opd_node **)opdi_scope_alloc((size_t)cap * (sizeof *list + 2 * sizeof *s->slots));
+    int32_t i;
+    if (!list) { return -1; }
+    if (s->n) { memcpy(list, s->list, (size_t)s->n * sizeof *list); }
+    s->list = list;
+    s->slots = (int32_t *)(void *)(list + cap);
+    s->cap = cap;
+    memset(s->slots, 0, 2 * (size_t)cap * sizeof *s->slots);
+    for (i = 0; i < s->n; i++) { *opdi_nodes_slot(s, list[i]) = i + 1; }
+    return 0;
+}
+static int opdi_nodes_put(opdi_nodes *s, const opd_node *n) {
+    int32_t *slot;
+    if (s->n == s->cap && opdi_nodes_grow(s)) { return -1; }
+    slot = opdi_nodes_slot(s, n);
+    if (!*slot) { s->list[s->n++] = n; *slot = s->n; }
+    return 0;
+}
+
+static bool opdi_diff_mine(const opdi_diff *d, const opd_tensor *leaf) {
+    int i;
+    for (i = 0; i < d->nby && d->by[i] != leaf; i++) { }
+    return i < d->nby;
+}
+//-- Recorded inside, by this thread.
+static bool opdi_diff_inside(const opdi_diff *d, const opd_node *n) {
+    return opdi_node_sequence(n) >= d->since && n->sequence >> OPDI_SEQUENCE_BITS == opdi_thread_number(opdi_self());
+}
+//-- Whether t's history leads to what was there before: 1, 0; -1: no memory.
+static int opdi_diff_leads_out(const opdi_diff *d, const opd_tensor *t) {
+    opdi_nodes seen;
+    int32_t i;
+    int k;
+    if (!t->grad_fn) { return (t->flags & OPDI_REQUIRES_GRAD) && !opdi_diff_mine(d, t); }
+    if (!opdi_diff_inside(d, t->grad_fn)) { return 1; }
+    memset(&seen, 0, sizeof seen);
+    if (opdi_nodes_put(&seen, t->grad_fn)) { return -1; }
+    for (i = 0; i < seen.n; i++) {
+        for (k = 0; k < seen.list[i]->nedges; k++) {
+            const uintptr_t v = opdi_edges(seen.list[i])[k].vertex;
+            if (!v) { continue; }
+            if (v & OPDI_LEAF ? !opdi_diff_mine(d, opdi_edge_leaf(v)) : !opdi_diff_inside(d, opdi_edge_node(v))) {
+                return 1;
+            }
+            if (!(v & OPDI_LEAF) && opdi_nodes_put(&seen, opdi_edge_node(v))) { return -1; }
+        }
+    }
+    return 0;
+}
+
+//-- What t is outside: itself, or without its history when nobody there follows that.  NULL: an error.
+static opd_tensor *opdi_diff_result(const opdi_diff *d, opd_tensor *t) {
+    int out;
+    if (!t || opdi_refresh(t)) { return NULL; }
+    if (!opdi_requires_grad(t)) { return t; }
+    if (!d->linked || d->around.no_grad) {
+        const opd_tensor *base = !t->grad_fn && (t->flags & OPDI_IS_VIEW) ? opdi_view_record_of(t)->base : t;
+        if (base->grad_fn ? !opdi_diff_inside(d, base->grad_fn) : !opdi_diff_mine(d, base)) { return t; }
+    }
+    if (!d->around.no_grad && ((out = opdi_diff_leads_out(d, t)) != 0)) { return out > 0 ? t : NULL; }
+    return opdi_own(opdi_shallow_copy(t));
+}
+
+//-- The gradients of outputs by the aliases, when the layer is gone; zeros where none comes.
+static int opdi_diff_pull(const opdi_diff *d, opd_tensor *const *outputs, int n, opd_tensor *const *grads,
+                            bool retain, bool create, opd_tensor **out) {
+    opd_tensor **roots = opdi_scope_tensors(n), **with = opdi_scope_tensors(n);
+    opd_backward_options o;
+    const opdi_layer *layer = opdi_self()->layer;
+    int i, k = 0, reach = d->linked;
+    if (!roots || !with) { return -1; }
+    for (i = 0; i < n; i++) {
+        if (opdi_refresh(outputs[i])) { return -1; }
+        if (!opdi_requires_grad(outputs[i])) { continue; }
+        if (grads) { with[k] = grads[i]; }
+        roots[k++] = outputs[i];
+        if (create && !reach && ((reach = opdi_diff_leads_out(d, outputs[i])) < 0)) { return -1; }
+        reach = reach || (grads && opdi_requires_grad(grads[i]));
+    }
+    memset(&o, 0, sizeof o);
+    o.grad_outputs = grads ? with : NULL;
+    o.retain_graph = retain;
+    o.create_graph = create && (reach || (layer && layer->vmaps));      /* below a vmap the tape is another one */
+    o.allow_unused = true;
+    if (k && opdi_autograd_grad(roots, k, d->by, d->nby, &o, !reach, out)) { return -1; }
+    for (i = 0; i < d->nby; i++) {
+        out[i] = k && out[i] ? create && reach ? out[i] : opdi_diff_result(d, out[i]) : opd_zeros_like(d->by[i]);
+        if (!out[i]) { return -1; }
+    }
+    return 0;
+}
+
+//-- fn's one output, a number, and its gradients; `value`: it stands between them and the rest.
+static int opdi_diff_grad(opdi_diff *d, bool value, opd_tensor **outputs) {
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS], **grads = opdi_scope_tensors(d->nby);
+    int i, n, k = d->nby;
+    if (!grads || opdi_diff_enter(d, OPDI_LAYER_GRAD) || (n = opdi_diff_call(d, out)) < 0) { return -1; }
+    if (n != 1) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected f(*args) to return one scalar Tensor, got %d outputs", d->who,
+                        n);
+    }
+    if (out[0]->ndim != 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected f(*args) to return a scalar Tensor, got tensor with %d dims. "
+                        "Maybe you wanted to use the vjp or jacrev APIs instead?", d->who, (int)out[0]->ndim);
+    }
+    opdi_diff_leave(d);
+    if (opdi_diff_pull(d, out, 1, NULL, false, !d->around.no_grad, grads)) { return -1; }
+    for (i = 0; i < d->nby; i++) { outputs[i] = grads[i]; }
+    for (i = value ? 0 : 1; i < 1 + d->o->naux; i++) {
+        if (!(outputs[k++] = opdi_diff_result(d, out[i]))) { return -1; }
+    }
+    return k;
+}
+static int opdi_grad_of(const char *who, opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                        const opd_transform_options *options, bool value, opd_tensor **outputs) {
+    opd_scope scope = opd_scope_open();
+    opdi_diff d;
+    int i, n = opdi_diff_make(&d, who, fn, user, inputs, ninputs, options, false);
+    if (n == 0 && !outputs) { n = opd_fail(OPD_ERROR_ARGUMENT, "%s: the outputs are NULL", who); }
+    if (n == 0) { n = opdi_diff_grad(&d, value, outputs); }
+    opdi_diff_leave(&d);
+    for (i = 0; i < n; i++) {
+        if (!opd_scope_return(outputs[i])) { n = -1; }
+    }
+    opd_scope_close(&scope);
+    return n;
+}
+int opd_grad(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+             const opd_transform_options *options, opd_tensor **outputs) {
+    return opdi_grad_of("grad", fn, user, inputs, ninputs, options, false, outputs);
+}
+int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                       const opd_transform_options *options, opd_tensor **outputs) {
+    return opdi_grad_of("grad_and_value", fn, user, inputs, ninputs, options, true, outputs);
 }
 
 OPDI_COLD_END
@@ -22782,24 +23265,55 @@ static int opdi_optimizer_call(opd_optimizer *o, int n, bool first) {
     if (rc) { opdi_optimizer_count(o, n, -1); }
     return rc;
 }
+/* Fills the lists with the parameters that have a gradient and have seen a step (0), have not (1), either (2): how
+   many. */
+static int opdi_optimizer_lists(const opd_optimizer *o, int which) {
+    int i, k, n = 0;
+    for (i = 0; i < o->n; i++) {
+        if (!opd_tensor_grad(o->params[i]) || (which < 2 && o->begun[i] == (which == 1))) { continue; }
+        o->lists[n] = o->params[i];
+        o->lists[(size_t)(o->n + n)] = opd_tensor_grad(o->params[i]);
+        for (k = 0; k < OPDI_STATES; k++) { o->lists[(size_t)((2 + k) * o->n + n)] = *opdi_state_of(o, k, i); }
+        n++;
+    }
+    return n;
+}
+/* Two calls: parameters that have seen a step, and others.  When the second fails the first is undone. */
+static int opdi_optimizer_halves(opd_optimizer *o) {
+    opd_scope scope = opd_scope_open();
+    const int n = opdi_optimizer_lists(o, 0);
+    opd_tensor **was = (opd_tensor **)opdi_scope_alloc((size_t)n * 2 * sizeof *was);
+    int i, rc = was ? 0 : -1;
+    for (i = 0; i < n && rc == 0; i++) {
+        was[i] = opd_clone(o->lists[i]);
+        was[n + i] = opd_clone(o->lists[(size_t)(2 * o->n + i)]);
+        rc = was[i] && was[n + i] ? 0 : -1;
+    }
+    if (rc == 0) { rc = opdi_optimizer_call(o, n, false); }
+    if (rc == 0 && (rc = opdi_optimizer_call(o, opdi_optimizer_lists(o, 1), true)) != 0) {
+        (void)opdi_optimizer_lists(o, 0);
+        for (i = 0; i < n; i++) {
+            (void)opdi_copy(o->lists[i], was[i]);
+            (void)opdi_copy(o->lists[(size_t)(2 * o->n + i)], was[n + i]);
+        }
+    }
+    opd_scope_close(&scope);
+    return rc;
+}
 
 int opd_optimizer_step(opd_optimizer *o) {
-    int i, k, n, first, rc = 0;
+    int i, rc = 0, begun = 0, fresh = 0;
     bool was;
     if (!opd_ok() || opdi_null_optimizer(o, "opd_optimizer_step")) { return -1; }
     was = opd_grad_set(false);
     for (i = 0; i < o->n && rc == 0; i++) {
-        if (opd_tensor_grad(o->params[i]) && !o->begun[i]) { rc = opdi_optimizer_begin(o, i); }
+        if (!opd_tensor_grad(o->params[i])) { continue; }
+        if (o->begun[i]) { begun++; } else { fresh++; rc = opdi_optimizer_begin(o, i); }
     }
-    for (first = 0; first < 2 && rc == 0; first++) {         /* those that have seen a step, then the others */
-        for (i = n = 0; i < o->n; i++) {
-            if (!opd_tensor_grad(o->params[i]) || o->begun[i] == (first != 0)) { continue; }
-            o->lists[n] = o->params[i];
-            o->lists[(size_t)(o->n + n)] = opd_tensor_grad(o->params[i]);
-            for (k = 0; k < OPDI_STATES; k++) { o->lists[(size_t)((2 + k) * o->n + n)] = *opdi_state_of(o, k, i); }
-            n++;
-        }
-        if (n) { rc = opdi_optimizer_call(o, n, first != 0); }
+    if (rc == 0 && begun + fresh) {               /* state of zeros is that before the first step, but for dampening */
+        const bool dampened = o->kind == OPDI_SGD && o->sgd.momentum > 0 && fabs(o->sgd.dampening) > 0;
+        rc = dampened && begun && fresh ? opdi_optimizer_halves(o)
+            : opdi_optimizer_call(o, opdi_optimizer_lists(o, 2), dampened && fresh);
     }
     for (i = 0; i < o->n && rc == 0; i++) { o->begun[i] = o->begun[i] || opd_tensor_grad(o->params[i]); }
     (void)opd_grad_set(was);
@@ -25257,7 +25771,7 @@ static int opdi_identity_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0,
 
 //-- The tensor that p stands for, with its history if that is wanted.  Of the innermost scope; NULL with an error.
 static opd_tensor *opdi_parcel_tensor(const opdi_parcel *p, bool history) {
-    static const opdi_derivative identity = {"AliasBackward0", opdi_identity_bw, NULL, NULL, false, false};
+    static const opdi_derivative identity = {"AliasBackward0", opdi_identity_bw, NULL, NULL, false, false, false};
     opdi_thread *th = opdi_self();
     const int16_t no_grad = th->state.no_grad;
     opdi_packer *packer = th->packer;
@@ -27762,23 +28276,31 @@ OPDI_AVX512 static void opdi_gemv_cols_avx512(const opdi_gemv_job *g, int64_t i,
 }
 #endif
 
-static double opdi_dot(size_t size, int64_t k, const void *a, const void *x) {
-    const float *f = (const float *)a, *g = (const float *)x;
-    const double *d = (const double *)a, *e = (const double *)x;
+/* n dot products of k elements: of a and b, rows of as and bs elements, cs apart in c, which holds what is added where
+   beta is not 0. */
+static void opdi_dots(size_t size, int64_t n, int64_t k, const void *a, int64_t as, const void *b, int64_t bs,
+                      double beta, void *c, int64_t cs) {
+    float (*f32)(int64_t, const float *, const float *) = opdi_dot_f32;
+    double (*f64)(int64_t, const double *, const double *) = opdi_dot_f64;
 #if defined(OPDI_X86)
-    const int level = opdi_cpu_level();
-    if (level == 2) return size == 4 ? (double)opdi_dot_f32_avx512(k, f, g) : opdi_dot_f64_avx512(k, d, e);
-    if (level == 1) return size == 4 ? (double)opdi_dot_f32_avx2(k, f, g) : opdi_dot_f64_avx2(k, d, e);
+    int level = opdi_cpu_level();
+    if (level == 1) { f32 = opdi_dot_f32_avx2; f64 = opdi_dot_f64_avx2; }
+    if (level == 2) { f32 = opdi_dot_f32_avx512; f64 = opdi_dot_f64_avx512; }
 #endif
-    return size == 4 ? (double)opdi_dot_f32(k, f, g) : opdi_dot_f64(k, d, e);
-}
-
-static void opdi_gemv_rows(const opdi_gemv_job *g, int64_t i, int64_t m, void *y) {
-    for (int64_t r = 0; r < m; r++) {
-        const double s = opdi_dot(g->size, g->k, g->a + (i + r) * g->rs * (int64_t)g->size, g->x);
-        if (g->size == 4) ((float *)y)[r] = (float)s;
-        else ((double *)y)[r] = s;
+    for (int64_t i = 0; i < n; i++) {
+        float *f = (float *)c + i * cs;
+        double *d = (double *)c + i * cs;
+        if (size == 4) {
+            const float s = f32(k, (const float *)a + i * as, (const float *)b + i * bs);
+            *f = beta == 0 ? s : s + (float)beta * *f;
+        } else {
+            const double s = f64(k, (const double *)a + i * as, (const double *)b + i * bs);
+            *d = beta == 0 ? s : s + beta * *d;
+        }
     }
+}
+static void opdi_gemv_rows(const opdi_gemv_job *g, int64_t i, int64_t m, void *y) {
+    opdi_dots(g->size, m, g->k, g->a + i * g->rs * (int64_t)g->size, g->rs, g->x, 0, 0, y, 1);
 }
 
 /* Rows of C [m, n], rs elements apart, are numbers a, as apart, times b.  What is larger than caches goes past them. */
@@ -29277,17 +29799,18 @@ OPDI_NOINLINE static int opdi_run_general(opd_tensor *const *ops, int nops, int 
     the
    loop is for `compute`, which holds it.  0, or -1 with an error.  Zero elements are fine. */
 static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, int compute,
-                           opdi_loop loop,
-                           const opdi_params *params) {
+                           opdi_loop loop, const opdi_params *params) {
     const opd_tensor *out = ops[0];
+    const uintptr_t bytes = (uintptr_t)out->numel * (compute == OPDI_F32 ? 4 : 8);
     void *p[OPDI_ITER_OPS];
     int k;
     if (out->numel == 0) { return 0; }
     if (out->numel > OPDI_GRAIN) { return opdi_run_general(ops, nops, nout, common, compute, loop, params); }
     for (k = 0; k < nops; k++) {                  /* small and simple: nothing to set up */
         const opd_tensor *t = ops[k];
+        const uintptr_t apart = (uintptr_t)t->data - (uintptr_t)out->data;
         if (!(t->flags & OPDI_CONTIGUOUS) || t->dtype != opdi_compute_dtype[compute] || t->numel != out->numel ||
-            (k > 0 && t->data != out->data && opdi_same_memory(t, out))) {
+            (apart + bytes - 1 < 2 * bytes - 1 && apart)) {
             return opdi_run_general(ops, nops, nout, common, compute, loop, params);
         }
         p[k] = t->data;
@@ -30641,7 +31164,9 @@ static int opdi_return_geometry(opd_call *call, opd_tensor *t, const opdi_geomet
 }
 
 #define OPDI_CARD_VIEW(id, schema_, kernel_, backward_, cases_) \
-    OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_VIEW, NULL, NULL, cases_)
+    OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_SHIFT_DIM, NULL, NULL, cases_)
+#define OPDI_CARD_VIEW_BY(id, schema_, kernel_, backward_, vmap_, cases_) \
+    OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", vmap_, NULL, NULL, cases_)
 
 //-- view, reshape -----------------------------------------------------------------------------------------------------
 
@@ -30711,8 +31236,17 @@ static int opdi_view_kernel(opd_call *call) {
 static int opdi_view_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_reshape(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0)));
 }
-OPDI_CARD_VIEW(view, "view(Tensor(a) self, SymInt[] size) -> Tensor(a)", opdi_view_kernel, opdi_view_backward,
-               "[2,3], (3,2); [2,3], (-1); [], (1,1)")
+/* Of all examples; what is not tied to self may be a copy. */
+static int opdi_view_batch(opd_call *call) {
+    opd_tensor *all = opdi_batch_front_arg(call, 0);
+    opd_ints shape = opd_arg_ints(call, 1);
+    int64_t sizes[OPD_MAX_DIMS], room[OPD_MAX_DIMS];
+    if (!all || opdi_infer_size(shape, opd_arg_tensor(call, 0)->numel, sizes)) { return -1; }
+    shape = opdi_batch_ints(opd_batch_size(), opd_ints_of(sizes, shape.n), room);
+    return opd_batch_return(call, call->op->schema->name[0] == '_' ? opd_reshape(all, shape) : opd_view(all, shape), 0);
+}
+OPDI_CARD_VIEW_BY(view, "view(Tensor(a) self, SymInt[] size) -> Tensor(a)", opdi_view_kernel, opdi_view_backward,
+                  opdi_view_batch, "[2,3], (3,2); [2,3], (-1); [], (1,1)")
 /* The same of a tensor that nobody else has: not tied to it. */
 static int opdi_unsafe_view_kernel(opd_call *call) {
     if (opdi_view_kernel(call)) { return -1; }
@@ -30720,7 +31254,7 @@ static int opdi_unsafe_view_kernel(opd_call *call) {
     return 0;
 }
 OPDI_CARD_ANY(_unsafe_view, "_unsafe_view(Tensor self, SymInt[] size) -> Tensor", opdi_unsafe_view_kernel,
-              opdi_view_backward, "", OPD_BATCH_VIEW, NULL, "_unsafe_view.out", "[2,3], (3,2)")
+              opdi_view_backward, "", opdi_view_batch, NULL, "_unsafe_view.out", "[2,3], (3,2)")
 static int opdi_as_strided_at(opd_call *call, int64_t offset) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_ints sizes = opd_arg_ints(call, 1), strides = opd_arg_ints(call, 2);
@@ -30734,8 +31268,8 @@ static int opdi_as_strided_at(opd_call *call, int64_t offset) {
 static int opdi_reshape_alias_kernel(opd_call *call) {
     return opdi_as_strided_at(call, opd_offset(opd_arg_tensor(call, 0)));
 }
-OPDI_CARD_VIEW(_reshape_alias, "_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
-               opdi_reshape_alias_kernel, opdi_view_backward, "[2,3], (3,2), (2,1)")
+OPDI_CARD_VIEW_BY(_reshape_alias, "_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
+                  opdi_reshape_alias_kernel, opdi_view_backward, OPD_BATCH_VIEW, "[2,3], (3,2), (2,1)")
 /* A view where there is one, else a copy. */
 static int opdi_reshape_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -30827,8 +31361,19 @@ static int opdi_expand_kernel(opd_call *call) {
 }
 /* The engine sums a gradient that was broadcast. */
 static int opdi_pass_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
-OPDI_CARD_VIEW(expand, "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", opdi_expand_kernel,
-               opdi_pass_backward, "[3,1], (3,4); [3], (2,-1); [], (2)")
+static int opdi_expand_batch(opd_call *call) {
+    opd_tensor *all = opdi_batch_front_arg(call, 0);
+    opd_ints sizes = opd_arg_ints(call, 1);
+    int64_t room[OPD_MAX_DIMS];
+    int i, n = (int)sizes.n - opd_arg_tensor(call, 0)->ndim;
+    bool wrong = n < 0;
+    for (i = 0; i < n; i++) { wrong = wrong || sizes.data[i] < 0; }
+    if (wrong) { return opd_batch_view(call); }   /* which says so */
+    all = opd_expand(opdi_batch_pad(all, (int)sizes.n), opdi_batch_ints(opd_batch_size(), sizes, room));
+    return opd_batch_return(call, all, 0);
+}
+OPDI_CARD_VIEW_BY(expand, "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
+                  opdi_expand_kernel, opdi_pass_backward, opdi_expand_batch, "[3,1], (3,4); [3], (2,-1); [], (2)")
 
 //-- dims in another order, dims of one --------------------------------------------------------------------------------
 
@@ -30860,7 +31405,11 @@ static int opdi_t_kernel(opd_call *call) {
     return opdi_return_swapped(call, self, 0, self->ndim < 2 ? 0 : 1);
 }
 static int opdi_t_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_t(opd_bw_grad(bw, 0))); }
-OPDI_CARD_VIEW(t, "t(Tensor(a) self) -> Tensor(a)", opdi_t_kernel, opdi_t_backward, "[2,3]; [3]")
+static int opdi_t_batch(opd_call *call) {
+    if (opd_arg_tensor(call, 0)->ndim != 2) { return opd_batch_view(call); }
+    return opd_batch_return(call, opd_transpose(opdi_batch_front_arg(call, 0), 1, 2), 0);
+}
+OPDI_CARD_VIEW_BY(t, "t(Tensor(a) self) -> Tensor(a)", opdi_t_kernel, opdi_t_backward, opdi_t_batch, "[2,3]; [3]")
 /* perm[i] = the dim of a tensor with ndim dims that dims[i] names. */
 static int opdi_permutation(opd_ints dims, int ndim, int64_t *perm) {
     bool seen[OPD_MAX_DIMS];
@@ -30897,8 +31446,17 @@ static int opdi_permute_backward(opd_backward_call *bw) {
     for (i = 0; i < dims.n; i++) { inverse[perm[i]] = i; }
     return opd_bw_return(bw, 0, opd_permute(opd_bw_grad(bw, 0), opd_ints_of(inverse, dims.n)));
 }
-OPDI_CARD_VIEW(permute, "permute(Tensor(a) self, int[] dims) -> Tensor(a)", opdi_permute_kernel, opdi_permute_backward,
-               "[2,3], (1,0); [2,3,2], (2,0,-2)")
+static int opdi_permute_batch(opd_call *call) {
+    int64_t perm[OPD_MAX_DIMS], room[OPD_MAX_DIMS];
+    opd_ints dims = opd_arg_ints(call, 1);
+    int i;
+    if (opdi_permutation(dims, opd_arg_tensor(call, 0)->ndim, perm)) { return -1; }
+    for (i = 0; i < dims.n; i++) { perm[i]++; }
+    return opd_batch_return(call, opd_permute(opdi_batch_front_arg(call, 0),
+                                              opdi_batch_ints(0, opd_ints_of(perm, dims.n), room)), 0);
+}
+OPDI_CARD_VIEW_BY(permute, "permute(Tensor(a) self, int[] dims) -> Tensor(a)", opdi_permute_kernel,
+                  opdi_permute_backward, opdi_permute_batch, "[2,3], (1,0); [2,3,2], (2,0,-2)")
 static int opdi_unsqueeze_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int d = opdi_dim_of(opd_arg_int(call, 1), self->ndim + 1);
@@ -30938,8 +31496,14 @@ static int opdi_squeeze_kernel(opd_call *call) {
     opdi_geometry g;
     return opdi_geometry_squeezed(call, &g) ? -1 : opdi_return_geometry(call, opd_arg_tensor(call, 0), &g, 0);
 }
-OPDI_CARD_VIEW(squeeze, "squeeze(Tensor(a) self) -> Tensor(a)", opdi_squeeze_kernel, opdi_view_backward,
-               "[2,1,3,1]; [1]")
+static int opdi_squeeze_batch(opd_call *call) {
+    int64_t dims[OPD_MAX_DIMS];
+    const int n = opd_arg_tensor(call, 0)->ndim;
+    if (n == 0) { return opd_batch_view(call); }
+    return opd_batch_return(call, opd_squeeze_dims(opdi_batch_front_arg(call, 0), opdi_batch_all_dims(n, dims)), 0);
+}
+OPDI_CARD_VIEW_BY(squeeze, "squeeze(Tensor(a) self) -> Tensor(a)", opdi_squeeze_kernel, opdi_view_backward,
+                  opdi_squeeze_batch, "[2,1,3,1]; [1]")
 OPDI_CARD_VIEW(squeeze_dim, "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", opdi_squeeze_kernel,
                opdi_view_backward, "[2,1,3], 1; [2,3], 0; [], 0")
 OPDI_CARD_VIEW(squeeze_dims, "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", opdi_squeeze_kernel,
@@ -31243,8 +31807,18 @@ static int opdi_copy_backward(opd_backward_call *bw) {
 }
 OPDI_CARD_ANY(copy_, "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", opdi_copy__kernel,
               opdi_copy_backward, "", OPD_BATCH_POINTWISE, NULL, NULL, "[2,3], [2,3]; [2,3], [3]")
-OPDI_CARD_ANY(copy, "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", opdi_copy_kernel,
-              opdi_copy_backward, "", OPD_BATCH_POINTWISE, NULL, "copy.out", "[2,3], [2,3]; [2,3], [3]")
+static int opdi_copy_batch(opd_call *call) {
+    opd_tensor *src = opd_arg_tensor(call, 1);
+    if (src->ndim > opd_arg_tensor(call, 0)->ndim) { return opdi_batch_unfit(call); }
+    src = opdi_batch_pad(opdi_batch_front_arg(call, 1), opd_arg_tensor(call, 0)->ndim);
+    return opd_batch_return(call, opd_copy_full(opdi_batch_front_arg(call, 0), src, opd_arg_bool(call, 2)), 0);
+}
+OPDI_OP(copy) {
+    op->schema = "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor"; op->any = opdi_copy_kernel;
+    op->backward = opdi_copy_backward; op->vmap = opdi_copy_batch; op->jvp = OPD_JVP_POINTWISE;
+    op->tags = OPD_OPTAG_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->out = "copy.out";
+    op->cases = "[2,3], [2,3]; [2,3], [3]";
+}
 static int64_t opdi_arg_format(const opd_call *call, int i) {
     opd_value v = opd_arg_value(call, i);
     return v.tag == OPD_TAG_INT ? v.u.i : (int64_t)OPDI_FORMAT_PRESERVE;
@@ -32052,8 +32626,15 @@ static int opdi_repeat_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opd_reshape(g, sizes));
 }
+static int opdi_repeat_batch(opd_call *call) {
+    opd_ints repeats = opd_arg_ints(call, 1);
+    int64_t room[OPD_MAX_DIMS];
+    if (repeats.n < opd_arg_tensor(call, 0)->ndim) { return opdi_batch_unfit(call); }
+    return opd_batch_return(call, opd_repeat(opdi_batch_pad(opdi_batch_front_arg(call, 0), (int)repeats.n),
+                                             opdi_batch_ints(1, repeats, room)), 0);
+}
 OPDI_CARD_ANY(repeat, "repeat(Tensor self, SymInt[] repeats) -> Tensor", opdi_repeat_kernel, opdi_repeat_backward, "",
-              OPD_BATCH_LOOP, NULL, "repeat.out", "[2,3], (2,1); [3], (2,2); [2,3], (1,0); [], (2)")
+              opdi_repeat_batch, NULL, "repeat.out", "[2,3], (2,1); [3], (2,2); [2,3], (1,0); [], (2)")
 static int opdi_tile_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_ints dims = opd_arg_ints(call, 1);
@@ -32163,8 +32744,18 @@ static int opdi_roll_backward(opd_backward_call *bw) {
     return back ? opd_bw_return(bw, 0, opd_roll_full(opd_bw_grad(bw, 0), opd_ints_of(back, shifts.n),
                                                      opd_ints_of(dims.u.ints, dims.n))) : -1;
 }
+/* Without dims: the elements of each example in a row. */
+static int opdi_roll_batch(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *all;
+    opd_ints shifts = opd_arg_ints(call, 1);
+    const int64_t one = 1;
+    int64_t room[OPD_MAX_DIMS];
+    if (opd_arg_ints(call, 2).n || shifts.n != 1) { return opd_batch_shift_dim(call); }
+    all = opd_roll_full(opdi_batch_flat(opdi_batch_front_arg(call, 0)), shifts, opd_ints_of(&one, 1));
+    return opd_batch_return(call, opd_reshape(all, opdi_batch_ints(opd_batch_size(), opdi_sizes_of(self), room)), 0);
+}
 OPDI_CARD_ANY(roll, "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", opdi_roll_kernel,
-              opdi_roll_backward, "", OPD_BATCH_LOOP, NULL, "roll.out",
+              opdi_roll_backward, "", opdi_roll_batch, NULL, "roll.out",
               "[2,3], (1); [2,3], (1), (1); [2,3], (1,-1), (0,1)")
 static int opdi_rot90_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *t;
@@ -32471,7 +33062,7 @@ OPDI_CARD_VIEW(view_as_real, "view_as_real(Tensor(a) self) -> Tensor(a)", opdi_v
                opdi_view_as_real_backward, "")
 OPDI_OP(view_as_complex) {
     op->schema = "view_as_complex(Tensor(a) self) -> Tensor(a)"; op->any = opdi_view_as_complex_kernel;
-    op->backward = opdi_view_as_complex_backward; op->save = ""; op->vmap = OPD_BATCH_VIEW;
+    op->backward = opdi_view_as_complex_backward; op->save = ""; op->vmap = OPD_BATCH_SHIFT_DIM;
     op->autocast = OPD_AUTOCAST_FP32_CPU; op->cases = "[3,2]";
 }
 static int opdi_conj_copy_kernel(opd_call *call) {
@@ -35015,6 +35606,24 @@ static void opdi_card_reduce(opd_op_desc *op, const char *schema, opd_kernel ker
         opdi_card_reduce(op, schema_, opdi_##kernel_##_kernel, backward_, save_,                            \
                          OPD_AUTOCAST_##autocast_, out_, cases_);                                           \
     }
+/* One that reduces everything to one element: `form` is what it is of all examples at once, along dims. */
+static opd_tensor *opdi_batch_whole(opd_call *call, int64_t *room, opd_ints *dims) {
+    opd_tensor *all = opdi_batch_front_arg(call, 0);
+    *dims = opdi_batch_all_dims(opd_arg_tensor(call, 0)->ndim, room);
+    return all && all->ndim == 1 ? opd_unsqueeze(all, 1) : all;
+}
+#define OPDI_CARD_WHOLE(id, form, schema_, kernel_, backward_, save_, autocast_, out_, cases_)               \
+    static int opdi_##id##_batch(opd_call *call) {                                                          \
+        int64_t room[OPD_MAX_DIMS];                                                                         \
+        opd_ints dims;                                                                                      \
+        opd_tensor *all = opdi_batch_whole(call, room, &dims);                                               \
+        return opd_batch_return(call, form, 0);                                                             \
+    }                                                                                                       \
+    OPDI_OP(id) {                                                                                           \
+        opdi_card_reduce(op, schema_, opdi_##kernel_##_kernel, backward_, save_,                            \
+                         OPD_AUTOCAST_##autocast_, out_, cases_);                                           \
+        op->vmap = opdi_##id##_batch;                                                                       \
+    }
 #define OPDI_CASES_ALL "[2,3]; [2,3]i5; []"
 #define OPDI_CASES_DIMS "[2,3], (1); [2,3,2], (0,-1), True; [2,3], ()"
 
@@ -35031,8 +35640,9 @@ OPDI_KERNEL(sum) { return opdi_reduce_sum(call, &opdi_the_sum, opd_ints_of(NULL,
 OPDI_KERNEL(sum_dim) { return opdi_reduce_sum(call, &opdi_the_sum, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3); }
 OPDI_BW1(sum) { return opd_bw_return(bw, 0, opdi_bw_spread(bw, opd_bw_grad(bw, 0), -1)); }
 OPDI_BW1(sum_dim) { return opd_bw_return(bw, 0, opdi_bw_spread(bw, opd_bw_grad(bw, 0), 1)); }
-OPDI_CARD_REDUCE(sum, "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", sum, opdi_sum_backward, "",
-                 SET_NOT_CPU, "sum.out", OPDI_CASES_ALL)
+OPDI_CARD_WHOLE(sum, opd_sum_dim_full(all, dims, false, opd_arg_value(call, 1)),
+                "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", sum, opdi_sum_backward, "", SET_NOT_CPU,
+                "sum.out", OPDI_CASES_ALL)
 OPDI_CARD_REDUCE(sum_dim_IntList,
                  "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
                  sum_dim, opdi_sum_dim_backward, "", SET_NOT_CPU, "sum.IntList_out", OPDI_CASES_DIMS)
@@ -35089,8 +35699,9 @@ static int opdi_mean_backward_of(opd_backward_call *bw, int dims) {
 }
 OPDI_BW1(mean) { return opdi_mean_backward_of(bw, -1); }
 OPDI_BW1(mean_dim) { return opdi_mean_backward_of(bw, 1); }
-OPDI_CARD_REDUCE(mean, "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", mean, opdi_mean_backward, "", KEEP,
-                 NULL, "[2,3]; []")
+OPDI_CARD_WHOLE(mean, opd_mean_dim_full(all, dims, false, opd_arg_value(call, 1)),
+                "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", mean, opdi_mean_backward, "", KEEP, NULL,
+                "[2,3]; []")
 OPDI_CARD_REDUCE(mean_dim,
                  "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
                  mean_dim, opdi_mean_dim_backward, "", KEEP, "mean.out", OPDI_CASES_DIMS)
@@ -35210,8 +35821,9 @@ OPDI_BW1(prod_dim) {
     g = opdi_unreduce(g, dims, keep, (int)sizes.n); r = opdi_unreduce(r, dims, keep, (int)sizes.n);
     return opd_bw_return(bw, 0, opdi_prod_gradient(g, x, r, dim));
 }
-OPDI_CARD_REDUCE(prod, "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", prod, opdi_prod_backward,
-                 "self, result", SET_FP32_CPU, "prod.out", OPDI_CASES_ALL)
+OPDI_CARD_WHOLE(prod, opd_prod_dim_full(opdi_batch_flat(all), 1, false, opd_arg_value(call, 1)),
+                "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", prod, opdi_prod_backward, "self, result",
+                SET_FP32_CPU, "prod.out", OPDI_CASES_ALL)
 OPDI_CARD_REDUCE(prod_dim_int,
                  "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
                  prod_dim, opdi_prod_dim_backward, "self, result", SET_FP32_CPU, "prod.int_out",
@@ -35524,10 +36136,10 @@ OPDI_CARD_EXTREME(amax, "amax(Tensor self, int[1] dim=[], bool keepdim=False) ->
                   "self, result", "amax.out", OPDI_CASES_DIMS)
 OPDI_CARD_EXTREME(amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", amin, opdi_amax_backward,
                   "self, result", "amin.out", OPDI_CASES_DIMS)
-OPDI_CARD_EXTREME(max, "max(Tensor self) -> Tensor", max, opdi_max_backward, "self, result", "max.unary_out",
-                  OPDI_CASES_ALL)
-OPDI_CARD_EXTREME(min, "min(Tensor self) -> Tensor", min, opdi_max_backward, "self, result", "min.unary_out",
-                  OPDI_CASES_ALL)
+OPDI_CARD_WHOLE(max, opd_amax(all, dims, false), "max(Tensor self) -> Tensor", max, opdi_max_backward, "self, result",
+                KEEP, "max.unary_out", OPDI_CASES_ALL)
+OPDI_CARD_WHOLE(min, opd_amin(all, dims, false), "min(Tensor self) -> Tensor", min, opdi_max_backward, "self, result",
+                KEEP, "min.unary_out", OPDI_CASES_ALL)
 #define OPDI_CASES_WHERE "[2,3], 1; [2,3,2], -2, True; []; [2,3]i5, 0"
 #define OPDI_CASES_SELECT "[2,3], 1; [2,3,2], -2, True; [2,3]i5, 0"
 OPDI_CARD_EXTREME(max_dim, "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
@@ -35671,8 +36283,10 @@ OPDI_KERNEL(count_nonzero) {
 }
 #define OPDI_CARD_TRUTH(id, schema_, kernel_, out_, cases_)                                                 \
     OPDI_CARD_REDUCE(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", KEEP, out_, cases_)
-OPDI_CARD_TRUTH(any, "any(Tensor self) -> Tensor", any, "any.all_out", "[2,3]; [2,3]b")
-OPDI_CARD_TRUTH(all, "all(Tensor self) -> Tensor", all, "all.all_out", "[2,3]; [2,3]b")
+OPDI_CARD_WHOLE(any, opd_any_dims(all, dims, false), "any(Tensor self) -> Tensor", any, OPD_NOT_DIFFERENTIABLE, "",
+                KEEP, "any.all_out", "[2,3]; [2,3]b")
+OPDI_CARD_WHOLE(all, opd_all_dims(all, dims, false), "all(Tensor self) -> Tensor", all, OPD_NOT_DIFFERENTIABLE, "",
+                KEEP, "all.all_out", "[2,3]; [2,3]b")
 OPDI_CARD_TRUTH(any_dim, "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", any_dim, "any.out", "[2,3]b, 1")
 OPDI_CARD_TRUTH(all_dim, "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", all_dim, "all.out", "[2,3]b, 1")
 OPDI_CARD_TRUTH(any_dims, "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", any_dims,
@@ -35810,11 +36424,13 @@ OPDI_CARD_REDUCE(linalg_vector_norm, "linalg_vector_norm(Tensor self, Scalar ord
                  "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", linalg_vector_norm,
                  opdi_norm_dims_backward, "self, result", SET_NOT_CPU, "linalg_vector_norm.out",
                  "[2,3]; [2,3], 3, (1); [2,3], 1.5, (0), True")
-OPDI_CARD_REDUCE(norm_Scalar, "norm.Scalar(Tensor self, Scalar p=2) -> Tensor", norm_Scalar, opdi_norm_all_backward,
-                 "self, result", APPEND_NOT_CPU, "norm.Scalar_out", "[2,3]; [2,3], 3")
-OPDI_CARD_REDUCE(norm_ScalarOpt_dtype, "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
-                 norm_ScalarOpt_dtype, opdi_norm_all_backward, "self, result", KEEP, "norm.ScalarOpt_dtype_out",
-                 "[2,3], 2, dtype=7")
+OPDI_CARD_WHOLE(norm_Scalar, opd_norm_dim(all, opd_arg_value(call, 1), dims, false),
+                "norm.Scalar(Tensor self, Scalar p=2) -> Tensor", norm_Scalar, opdi_norm_all_backward, "self, result",
+                APPEND_NOT_CPU, "norm.Scalar_out", "[2,3]; [2,3], 3")
+OPDI_CARD_WHOLE(norm_ScalarOpt_dtype,
+                opd_norm_dim_dtype(all, opd_arg_value(call, 1), dims, false, opd_arg_int(call, 2)),
+                "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor", norm_ScalarOpt_dtype,
+                opdi_norm_all_backward, "self, result", KEEP, "norm.ScalarOpt_dtype_out", "[2,3], 2, dtype=7")
 OPDI_CARD_REDUCE(norm_ScalarOpt_dim,
                  "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
                  norm_ScalarOpt_dim, opdi_norm_dims_backward, "self, result", APPEND_NOT_CPU, "norm.out",
@@ -35964,8 +36580,9 @@ static opd_tensor *opdi_trace_gradient(opd_tensor *g, opd_ints sizes) {
     return sizes.n == 2 ? opd_mul(g, opd_triu(opd_tril(opd_new_ones(g, sizes)))) : NULL;
 }
 OPDI_BW1(trace) { return opd_bw_return(bw, 0, opdi_trace_gradient(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0))); }
-OPDI_CARD_REDUCE(trace, "trace(Tensor self) -> Tensor", trace, opdi_trace_backward, "", FP32_CPU, "trace.out",
-                 "[3,3]; [2,4]")
+OPDI_CARD_WHOLE(trace, dims.n == 2 ? opd_sum_dim(opd_diagonal_full(all, 0, 1, 2), opd_ints_of(dims.data, 1), false)
+                : opd_trace(all), "trace(Tensor self) -> Tensor", trace, opdi_trace_backward, "", FP32_CPU,
+                "trace.out", "[3,3]; [2,4]")
 
 /* True where sizes and all values are the same. */
 OPDI_KERNEL(equal) {
@@ -36865,10 +37482,14 @@ OPDI_CARD_REDUCE(nanmedian_dim, "nanmedian.dim(Tensor self, int dim, bool keepdi
 OPDI_CARD_REDUCE(mode, "mode(Tensor self, int dim=-1, bool keepdim=False)" OPDI_PAIR, mode, opdi_select_dim_backward,
                  "indices", KEEP, OPDI_OUT_PAIR("mode.values(Tensor self, int dim=-1, bool keepdim=False, *"),
                  "[2,5], 1; [5,2], 0, True")
-OPDI_CARD_REDUCE(median, "median(Tensor self) -> Tensor", median, opdi_max_backward, "self, result", KEEP, "median.out",
-                 "[2,3]; [5]")
-OPDI_CARD_REDUCE(nanmedian, "nanmedian(Tensor self) -> Tensor", nanmedian, opdi_max_backward, "self, result", KEEP,
-                 "nanmedian.out", "[2,3]; [5]")
+static opd_tensor *opdi_batch_median(opd_tensor *all, bool skip_nan) {
+    opd_tensor *rets[2];
+    return (skip_nan ? opd_nanmedian_dim(rets, all, 1, false) : opd_median_dim(rets, all, 1, false)) ? NULL : rets[0];
+}
+OPDI_CARD_WHOLE(median, opdi_batch_median(opdi_batch_flat(all), false), "median(Tensor self) -> Tensor", median,
+                opdi_max_backward, "self, result", KEEP, "median.out", "[2,3]; [5]")
+OPDI_CARD_WHOLE(nanmedian, opdi_batch_median(opdi_batch_flat(all), true), "nanmedian(Tensor self) -> Tensor", nanmedian,
+                opdi_max_backward, "self, result", KEEP, "nanmedian.out", "[2,3]; [5]")
 static int opdi_sorted_part(opd_call *call, bool stable, int64_t dim, bool descending, int which) {
     opd_tensor *rets[2];
     opd_tensor *t = opd_arg_tensor(call, 0);
@@ -37004,12 +37625,7 @@ static int opdi_product_at(const opdi_products *p, int64_t i, double beta) {
     char *const c = p->c.data + i * p->c.bs * size, *const x = p->a.data + i * p->a.bs * in,
         *const y = p->b.data + i * p->b.bs * in;
     opdi_gemm_in a, b;
-    if (p->dots) {
-        const double s = opdi_dot((size_t)size, p->k, x, y);
-        if (size == 4) { *(float *)(void *)c = (float)(s + (beta != 0 ? beta * *(float *)(void *)c : 0)); }
-        else { *(double *)(void *)c = s + (beta != 0 ? beta * *(double *)(void *)c : 0); }
-        return 0;
-    }
+    if (p->dots) { opdi_dots((size_t)size, 1, p->k, x, 0, y, 0, beta, c, 0); return 0; }
     if (p->outer && opdi_outer_try((size_t)size, p->m, p->n, x, p->a.rs, y, c, p->c.rs, p->large)) { return 0; }
     a = opdi_gemm_in_of(x, p->from, p->a.rs, p->a.cs);
     b = opdi_gemm_in_of(y, p->from, p->b.rs, p->b.cs);
@@ -37021,7 +37637,13 @@ static int opdi_product_at(const opdi_products *p, int64_t i, double beta) {
 }
 static void opdi_products_range(void *ctx, int64_t begin, int64_t end) {
     opdi_products *p = (opdi_products *)ctx;
+    const int64_t in = (int64_t)opd_dtype_size((opd_scalar_type)p->from);
     int64_t i;
+    if (p->dots) {
+        opdi_dots((size_t)in, end - begin, p->k, p->a.data + begin * p->a.bs * in, p->a.bs,
+                  p->b.data + begin * p->b.bs * in, p->b.bs, p->beta, p->c.data + begin * p->c.bs * in, p->c.bs);
+        return;
+    }
     for (i = begin; i < end; i++) { if (opdi_product_at(p, i, p->beta) != 0) { OPDI_STORE(&p->failed, 1); } }
 }
 /* c = a b + beta c, or with fewer dims than a and b (addbmm) the sum over the batch.  c of a compute dtype; a and b of
@@ -37121,7 +37743,8 @@ static opdi_factor opdi_factor_turned(opdi_factor f) {
     return f;
 }
 static opd_tensor *opdi_batch_shape(opd_tensor *t, const int64_t *sizes, int n) {
-    return t && opdi_has_sizes(t, sizes, n) ? t : opdi_reshape_to(t, sizes, n);
+    if (t && opdi_has_sizes(t, sizes, n)) { return t; }
+    return t && (t->flags & OPDI_CONTIGUOUS) ? opd_view(t, opd_ints_of(sizes, n)) : opdi_reshape_to(t, sizes, n);
 }
 static opd_tensor *opdi_batch_shape3(opd_tensor *t, int64_t a, int64_t b, int64_t c) {
     int64_t sizes[3];
@@ -37129,9 +37752,9 @@ static opd_tensor *opdi_batch_shape3(opd_tensor *t, int64_t a, int64_t b, int64_
     return opdi_batch_shape(t, sizes, 3);
 }
 /* Products of examples a [m, k] and b [k, p], vectors being a row and a column, or of batches of n such: [B, m, p] or
-   [B, n, m, p] without the dims that vectors have not.  *dim says where the B examples are.  What is the same for all of
-   them is not repeated: the rows of all examples are one matrix.  add: what is put to a row of every result, when that
-   costs nothing; it is NULL then. */
+   [B, n, m, p] without the dims that vectors have not.  *dim says where the B examples are.  What is the same for all
+   of them is not repeated: the rows of all examples are one matrix.  add: what is put to a row of every result, when
+   that costs nothing; it is NULL then. */
 static opd_tensor *opdi_batch_product(opdi_factor a, opdi_factor b, opd_tensor **add, opd_value beta, opd_value alpha,
                                       int *dim) {
     const int64_t size = opd_batch_size(), *bs;
@@ -37294,7 +37917,8 @@ static void opdi_card_above(opd_op_desc *op, const char *schema, opd_kernel comp
     op->cases = cases;
 }
 OPDI_OP(mm) {
-    opdi_card_product(op, "mm(Tensor self, Tensor mat2) -> Tensor", opdi_mm_kernel, opdi_mm_backward, opdi_product_of_matrices,
+    opdi_card_product(op, "mm(Tensor self, Tensor mat2) -> Tensor", opdi_mm_kernel, opdi_mm_backward,
+                      opdi_product_of_matrices,
                       "self(mat2), mat2(self)", NULL, "mm.out", "[2,3], [3,4]");
 }
 
@@ -37325,7 +37949,8 @@ OPDI_BW1(addmm) {
 }
 OPDI_OP(addmm) {
     opdi_card_product(op, "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_addmm_kernel, opdi_addmm_backward, opdi_product_of_matrices, "mat1(mat2), mat2(mat1)", "addmm_", "addmm.out",
+                      opdi_addmm_kernel, opdi_addmm_backward, opdi_product_of_matrices, "mat1(mat2), mat2(mat1)",
+                      "addmm_", "addmm.out",
                       "[4], [2,3], [3,4]; [2,4], [2,3], [3,4], beta=0.5, alpha=2");
 }
 
@@ -37355,7 +37980,8 @@ OPDI_BW1(bmm) {
     return 0;
 }
 OPDI_OP(bmm) {
-    opdi_card_product(op, "bmm(Tensor self, Tensor mat2) -> Tensor", opdi_bmm_kernel, opdi_bmm_backward, opdi_product_of_batches,
+    opdi_card_product(op, "bmm(Tensor self, Tensor mat2) -> Tensor", opdi_bmm_kernel, opdi_bmm_backward,
+                      opdi_product_of_batches,
                       "self(mat2), mat2(self)", NULL, "bmm.out", "[2,3,4], [2,4,2]");
 }
 OPDI_KERNEL(baddbmm) {
@@ -37372,7 +37998,8 @@ OPDI_BW1(baddbmm) {
 OPDI_OP(baddbmm) {
     opdi_card_product(op,
                       "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_baddbmm_kernel, opdi_baddbmm_backward, opdi_product_of_batches, "batch1(batch2), batch2(batch1)", "baddbmm_",
+                      opdi_baddbmm_kernel, opdi_baddbmm_backward, opdi_product_of_batches,
+                      "batch1(batch2), batch2(batch1)", "baddbmm_",
                       "baddbmm.out", "[2,3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2");
 }
 OPDI_KERNEL(addbmm) {
@@ -37410,7 +38037,8 @@ OPDI_BW1(addbmm) {
 OPDI_OP(addbmm) {
     opdi_card_product(op,
                       "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_addbmm_kernel, opdi_addbmm_backward, opdi_product_of_sum, "batch1(batch2), batch2(batch1)", "addbmm_",
+                      opdi_addbmm_kernel, opdi_addbmm_backward, opdi_product_of_sum, "batch1(batch2), batch2(batch1)",
+                      "addbmm_",
                       "addbmm.out", "[3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2");
 }
 
@@ -37440,7 +38068,8 @@ OPDI_BW1(mv) {
     return 0;
 }
 OPDI_OP(mv) {
-    opdi_card_product(op, "mv(Tensor self, Tensor vec) -> Tensor", opdi_mv_kernel, opdi_mv_backward, opdi_product_of_vector,
+    opdi_card_product(op, "mv(Tensor self, Tensor vec) -> Tensor", opdi_mv_kernel, opdi_mv_backward,
+                      opdi_product_of_vector,
                       "self(vec), vec(self)", NULL, "mv.out", "[2,3], [3]");
     op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
 }
@@ -37457,7 +38086,8 @@ OPDI_BW1(addmv) {
 }
 OPDI_OP(addmv) {
     opdi_card_product(op, "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_addmv_kernel, opdi_addmv_backward, opdi_product_of_vector, "mat(vec), vec(mat)", "addmv_", "addmv.out",
+                      opdi_addmv_kernel, opdi_addmv_backward, opdi_product_of_vector, "mat(vec), vec(mat)", "addmv_",
+                      "addmv.out",
                       "[2], [2,3], [3]; [2], [2,3], [3], beta=0.5, alpha=2");
     op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
 }
@@ -37487,12 +38117,14 @@ static int opdi_dot_backward(opd_backward_call *bw) {
 OPDI_KERNEL(dot) { return opdi_dot_any(call, "dot"); }
 OPDI_KERNEL(vdot) { return opdi_dot_any(call, "vdot"); }
 OPDI_OP(dot) {
-    opdi_card_product(op, "dot(Tensor self, Tensor tensor) -> Tensor", opdi_dot_kernel, opdi_dot_backward, opdi_product_of_vectors,
+    opdi_card_product(op, "dot(Tensor self, Tensor tensor) -> Tensor", opdi_dot_kernel, opdi_dot_backward,
+                      opdi_product_of_vectors,
                       "self(tensor), tensor(self)", NULL, "dot.out", "[3], [3]");
     op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
 }
 OPDI_OP(vdot) {
-    opdi_card_product(op, "vdot(Tensor self, Tensor other) -> Tensor", opdi_vdot_kernel, opdi_dot_backward, opdi_product_of_vectors,
+    opdi_card_product(op, "vdot(Tensor self, Tensor other) -> Tensor", opdi_vdot_kernel, opdi_dot_backward,
+                      opdi_product_of_vectors,
                       "self(other), other(self)", NULL, "vdot.out", "[3], [3]");
     op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
 }
@@ -38480,13 +39112,56 @@ OPDI_BW1(convolution) {
     for (i = 0; i < 3; i++) { OPDI_GIVE(i, rets[i]); }
     return 0;
 }
+/* Examples of the input are samples; where they have weights of their own, too, they are channels and groups. */
+static int opdi_convolution_batch(opd_call *call) {
+    const bool transposed = opd_arg_bool(call, 6);
+    const opd_tensor *one = opd_arg_tensor(call, 0), *each = opd_arg_tensor(call, 1);
+    int64_t groups = opd_arg_int(call, 8), shape[OPD_MAX_DIMS];
+    int dim[3], i, at = 0;
+    opd_tensor *t[3], *y;
+    for (i = 0; i < 3; i++) { t[i] = opd_batch_arg(call, i, &dim[i]); }
+    if (opd_batch_size() == 0) { return opdi_batch_empty(call); }
+    if (one->ndim != each->ndim || one->ndim < 3 || one->ndim > 5 || (t[2] && opd_arg_tensor(call, 2)->ndim != 1)) {
+        return opdi_batch_unfit(call);
+    }
+    if (dim[1] < 0 && dim[2] < 0) {
+        return opdi_batch_fold(call, 1, false);
+    }
+    if (dim[1] < 0 && dim[0] < 0) { y = t[0]; }
+    else if (dim[1] < 0) { y = opdi_batch_merge(opd_batch_front(t[0], dim[0]), 0); }
+    else {
+        at = 1;
+        y = t[0];
+        if (dim[0] >= 0 || groups > 1) {
+            y = opdi_batch_channels(t[0], dim[0]);
+            t[1] = opdi_batch_merge(opd_batch_front(t[1], dim[1]), 0);
+            groups *= opd_batch_size();
+        } else if (transposed) { t[1] = opdi_batch_channels(t[1], dim[1]); }
+        else { t[1] = opdi_batch_merge(opd_batch_front(t[1], dim[1]), 0); }
+    }
+    y = opd_convolution(y, t[1], NULL, opd_arg_ints(call, 3), opd_arg_ints(call, 4), opd_arg_ints(call, 5), transposed,
+                        opd_arg_ints(call, 7), groups);
+    if (!y) { return -1; }
+    if (at) { y = opdi_batch_split(y, 1, opdi_sizes(y)[1] / opd_batch_size()); }
+    else if (dim[0] >= 0) { y = opdi_batch_split(y, 0, opdi_sizes(one)[0]); }
+    else { at = -1; }
+    if (y && t[2]) {                              /* [B, 1, O, 1, ..]; [B, O, 1, ..] where samples are first */
+        int n = 0;
+        if (dim[2] >= 0) { shape[n++] = opd_batch_size(); if (at != 1) { shape[n++] = 1; } }
+        shape[n++] = opd_arg_tensor(call, 2)->numel;
+        for (i = 2; i < one->ndim; i++) { shape[n++] = 1; }
+        y = opd_add(y, opd_reshape(dim[2] > 0 ? opd_batch_front(t[2], dim[2]) : t[2], opd_ints_of(shape, n)));
+        if (at < 0) { at = 0; }
+    }
+    return opd_batch_return(call, y, at);
+}
 static int opdi_convolution_jvp(opd_jvp_call *jv) { return opdi_bilinear_jvp(jv, 0, 1, 2); }
 OPDI_OP(convolution) {
     op->schema = "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
                  "bool transposed, int[] output_padding, int groups) -> Tensor";
     op->cpu = opdi_convolution_kernel; op->fake = opdi_convolution_kernel; op->backward = opdi_convolution_backward;
     op->save = "input, weight"; op->jvp = opdi_convolution_jvp;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU; op->out = "convolution.out";
+    op->vmap = opdi_convolution_batch; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU; op->out = "convolution.out";
     op->cases = "[2,2,5,4], [3,2,3,2], [3], (1,1), (1,0), (1,1), False, (0,0), 1; [1,4,5], [2,2,2], None, (2,), (1,), "
                 "(2,), False, (0,), 2; [2,2,3,3], [2,3,2,2], [3], (2,2), (1,1), (1,1), True, (1,0), 1; [1,2,3,3,3], "
                 "[2,2,2,2,2], [2], (1,), (0,), (1,), False, (0,), 1";
@@ -38547,7 +39222,10 @@ OPDI_KERNEL(convolution_backward) {
                         opd_dtype_cname(OPDI_DTYPE(x)));
     }
     if (x->data && g->data && w->data) {
-        g = opdi_dense_as(g, t); x = opdi_dense_as(x, t); w = opdi_dense_as(w, t);
+        const bool *mask = opd_call_args(call)[10].u.bools;
+        g = opdi_dense_as(g, t);
+        if (mask[1]) { x = opdi_dense_as(x, t); }
+        if (mask[0]) { w = opdi_dense_as(w, t); }
         if (!g || !x || !w) { return -1; }
     }
     for (i = 0; i < 3; i++) { if (opdi_conv_gradient(call, i, &q, g, x, w) != 0) { return -1; } }
@@ -38590,13 +39268,75 @@ OPDI_BW1(convolution_backward) {
     if (gi) { OPDI_GIVE(2, opdi_conv_back_again(bw, gi, w, 1)); }
     return opd_ok() ? 0 : -1;
 }
+/* Gradient i of arguments as they are. */
+static opd_tensor *opdi_conv_back_one(opd_call *call, opd_tensor *g, opd_tensor *x, opd_tensor *w, int64_t groups,
+                                      int i) {
+    bool mask[3] = {false, false, false};
+    opd_tensor *rets[3];
+    mask[i] = true;
+    return g && x && w &&
+        opd_convolution_backward(rets, g, x, w, OPD_NONE, opd_arg_ints(call, 4), opd_arg_ints(call, 5),
+                                 opd_arg_ints(call, 6), opd_arg_bool(call, 7), opd_arg_ints(call, 8), groups,
+                                 opd_value_bools(mask, 3)) == 0 ? rets[i] : NULL;
+}
+/* Something with the sizes of `one`, those of dim at for all examples; like: a tensor of its kind.  Nobody reads it. */
+static opd_tensor *opdi_batch_blank(opd_tensor *like, const opd_tensor *one, int at) {
+    int64_t sizes[OPD_MAX_DIMS];
+    memcpy(sizes, opdi_sizes(one), (size_t)one->ndim * sizeof *sizes);
+    if (at >= 0) { sizes[at] *= opd_batch_size(); }
+    return opd_expand(opd_new_zeros(like, opd_ints_of(sizes, 0)), opd_ints_of(sizes, one->ndim));
+}
+/* Gradient i of input (0), weight (1), bias (2) with the examples at *at. */
+static opd_tensor *opdi_conv_back_batch(opd_call *call, int i, int *at) {
+    const int64_t groups = opd_arg_int(call, 9);
+    const opd_tensor *one = opd_arg_tensor(call, i < 2 ? i + 1 : 0);        /* of an example */
+    int dim[3], k, n = 0;
+    opd_tensor *t[3], *r;
+    for (k = 0; k < 3; k++) { t[k] = opd_batch_arg(call, k, &dim[k]); }
+    *at = i || dim[2] < 0 ? 0 : 1;
+    if (i == 2) {
+        int64_t dims[4];
+        for (k = 0; k < one->ndim; k++) { if (k != 1) { dims[n++] = k + (dim[0] >= 0); } }
+        if (dim[0] < 0) { *at = -1; }
+        return opd_sum_dim(dim[0] > 0 ? opd_batch_front(t[0], dim[0]) : t[0], opd_ints_of(dims, n), false);
+    }
+    if (dim[0] < 0 && dim[i ? 1 : 2] < 0) {
+        *at = -1;
+        t[i + 1] = opdi_batch_blank(t[i + 1], one, -1);
+        return opdi_conv_back_one(call, t[0], t[1], t[2], groups, i);
+    }
+    if (i == 0 && dim[2] < 0) {                   /* more samples */
+        r = opdi_conv_back_one(call, opdi_batch_merge(opd_batch_front(t[0], dim[0]), 0),
+                               opdi_batch_blank(t[1], one, 0), t[2], groups, 0);
+    } else {                                      /* more channels */
+        r = opdi_conv_back_one(call, opdi_batch_channels(t[0], dim[0]),
+                               i ? opdi_batch_channels(t[1], dim[1]) : opdi_batch_blank(t[1], one, 1),
+                               i ? opdi_batch_blank(t[2], one, 0) : opdi_batch_merge(opd_batch_front(t[2], dim[2]), 0),
+                               groups * opd_batch_size(), i);
+    }
+    return opdi_batch_split(r, *at, opdi_sizes(one)[*at]);
+}
+static int opdi_convolution_backward_batch(opd_call *call) {
+    const opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2);
+    int i, at;
+    if (opd_batch_size() == 0) { return opdi_batch_empty(call); }
+    if (g->ndim != x->ndim || g->ndim != w->ndim || g->ndim < 3 || g->ndim > 5) { return opdi_batch_unfit(call); }
+    for (i = 0; i < 3; i++) {
+        if (opd_call_args(call)[10].u.bools[i]) {
+            opd_tensor *r = opdi_conv_back_batch(call, i, &at);
+            if (opd_batch_return(call, r, at)) { return -1; }
+        } else if (opd_return_value(call, OPD_NONE)) { return -1; }
+    }
+    return 0;
+}
 OPDI_OP(convolution_backward) {
     op->schema = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, "
                  "int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, "
                  "bool[3] output_mask) -> (Tensor, Tensor, Tensor)";
     op->cpu = opdi_convolution_backward_kernel; op->fake = opdi_convolution_backward_kernel;
     op->backward = opdi_convolution_backward_backward;
-    op->save = "grad_output, input, weight"; op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->save = "grad_output, input, weight"; op->vmap = opdi_convolution_backward_batch;
+    op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "convolution_backward.out(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, "
               "int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, "
               "int groups, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), "
@@ -39050,10 +39790,12 @@ static int opdi_pool_backward(opd_call *call, opdi_windows *v, opd_tensor *g, op
     }
     return opdi_done_with(out, y);
 }
+/* vmap by the digit in the name, which counts the dims of an image. */
 static void opdi_card_pool(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward,
                            const char *save, opd_autocast autocast, const char *out, const char *cases) {
     op->schema = schema; op->cpu = kernel; op->fake = kernel; op->backward = backward; op->save = save;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = autocast; op->out = out; op->cases = cases;
+    op->vmap = schema[strcspn(schema, "23")] == '3' ? opdi_batch_fold_3d : opdi_batch_fold_2d;
+    op->autocast = autocast; op->out = out; op->cases = cases;
 }
 
 //-- max_pool2d, max_pool3d --------------------------------------------------------------------------------------------
@@ -39563,6 +40305,7 @@ OPDI_OP(col2im) {
                    "padding, int[2] stride) -> Tensor", opdi_col2im_kernel,
                    opdi_col2im_backward, "", OPD_AUTOCAST_KEEP, "col2im.out",
                    "[1,8,9], (4,4), (2,2), (1,1), (0,0), (1,1)");
+    op->vmap = opdi_batch_fold_1d;
 }
 /* Numbers of memory formats (c10::MemoryFormat). */
 #define OPDI_MEMORY_DENSE opd_value_int(0)
@@ -42211,10 +42954,11 @@ OPDI_BW1(index_select) {
     return opd_bw_return(bw, 0, opd_index_select_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0),
                                                           opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2)));
 }
+static int opdi_rows_batch(opd_call *call);
 OPDI_OP(index_select) {
     opdi_describe(op, "index_select(Tensor self, int dim, Tensor index) -> Tensor", opdi_index_select_kernel,
                   opdi_index_select_backward,
-                 "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [5]i4; [3,4], 0, [2]i3");
+                 "index", opdi_rows_batch, OPD_AUTOCAST_KEEP, "[3,4], 1, [5]i4; [3,4], 0, [2]i3");
     op->out = "index_select.out";
 }
 OPDI_KERNEL(index_select_backward) {
@@ -42318,7 +43062,7 @@ OPDI_BW1(index_add) {
 }
 OPDI_OP(index_add) {
     opdi_describe(op, "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-                  opdi_index_add_kernel, opdi_index_add_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
+                  opdi_index_add_kernel, opdi_index_add_backward, "index", opdi_rows_batch, OPD_AUTOCAST_KEEP,
                   "[3,4], 1, [2]i4, [3,2]; [3,4], 0, [5]i3, [5,4], alpha=2");
     op->inplace = "index_add_"; op->out = "index_add.out";
 }
@@ -42351,7 +43095,7 @@ OPDI_BW1(index_copy) {
 }
 OPDI_OP(index_copy) {
     opdi_describe(op, "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", opdi_index_copy_kernel,
-                 opdi_index_copy_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_PROMOTE_CPU,
+                 opdi_index_copy_backward, "index", opdi_rows_batch, OPD_AUTOCAST_PROMOTE_CPU,
                  "[3,4], 1, [1]i4, [3,1]");
     op->inplace = "index_copy_"; op->out = "index_copy.out";
 }
@@ -42406,13 +43150,13 @@ OPDI_BW1(index_fill) {
 OPDI_OP(index_fill_int_Scalar) {
     opdi_describe(op, "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
                   opdi_index_fill_kernel,
-                 opdi_index_fill_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [2]i4, 1.5");
+                 opdi_index_fill_backward, "index", opdi_rows_batch, OPD_AUTOCAST_KEEP, "[3,4], 1, [2]i4, 1.5");
     op->inplace = "index_fill_.int_Scalar"; op->out = "index_fill.int_Scalar_out";
 }
 OPDI_OP(index_fill_int_Tensor) {
     opdi_describe(op, "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
                   opdi_index_fill_kernel,
-                 opdi_index_fill_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [1]i4, []");
+                 opdi_index_fill_backward, "index", opdi_rows_batch, OPD_AUTOCAST_KEEP, "[3,4], 1, [1]i4, []");
     op->inplace = "index_fill_.int_Tensor"; op->out = "index_fill.int_Tensor_out";
 }
 OPDI_COLD_END
@@ -42450,9 +43194,83 @@ OPDI_BW1(index_reduce) { return opdi_reduce_backward(bw, true); }
 OPDI_OP(index_reduce) {
     opdi_describe(op, "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, "
                   "bool include_self=True) -> Tensor", opdi_index_reduce_kernel, opdi_index_reduce_backward,
-                  "self, index, source, result", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
+                  "self, index, source, result", opdi_rows_batch, OPD_AUTOCAST_KEEP,
                   "[3,4], 1, [2]i4, [3,2], 'mean'");
     op->inplace = "index_reduce_"; op->out = "index_reduce.out";
+}
+/* vmap of index_select, index_add, index_copy, index_fill, index_reduce where each example has indices of its own:
+   gather and scatter with an index for every element. */
+static int opdi_rows_scattered(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 2), *src;
+    const opd_value v = call->op->nargs > 3 ? call->args[3] : opd_value_none();
+    const char *name = call->op->schema->name;
+    const char kind = name[6];                    /* index_(s)elect, (a)dd, (c)opy, (f)ill, (r)educe */
+    const int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
+    const int64_t one = 1, size = self->ndim ? opdi_sizes(self)[OPDI_MAX(dim, 0)] : 1;
+    int64_t sizes[OPD_MAX_DIMS], n = x->numel;
+    int d;
+    src = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
+    if (dim < 0) { return -1; }
+    if (x->ndim > 1) { return opd_fail(OPD_ERROR_INDEX, "%s(): Index is supposed to be a vector", name); }
+    if (opdi_index_dtype(x, "Expected dtype int32 or int64 for index") ||
+        (src && kind != 'f' && opdi_rows_check(self, dim, x, src, name))) { return -1; }
+    if (self->ndim == 0 || (src && src->ndim == 0 && kind != 'f')) {         /* as of one element */
+        opd_value args[OPD_MAX_ARGS];
+        opd_tensor *r;
+        memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
+        if (self->ndim == 0) { args[0].u.t = opdi_o_reshape(self, &one, 1); }
+        if (src && src->ndim == 0 && kind != 'f') { args[3].u.t = opdi_o_reshape(src, &one, 1); }
+        r = opd_call_op(call->op, args, call->op->nargs);
+        return opd_return_tensor(call, self->ndim == 0 ? opdi_o_reshape(r, NULL, 0) : r);
+    }
+    x = opd_to_dtype(x, OPD_INT64);
+    if (kind == 'f') {
+        x = opd_where_self(opd_lt_Scalar(x, opd_value_int(0)), opd_add_Scalar(x, opd_value_int(size)), x);
+    }
+    for (d = 0; d < self->ndim; d++) { sizes[d] = d == dim ? n : 1; }
+    x = opdi_o_reshape(x, sizes, self->ndim);
+    for (d = 0; d < self->ndim; d++) { sizes[d] = d == dim ? n : opdi_sizes(self)[d]; }
+    x = opdi_o_expand(x, sizes, self->ndim);
+    if (kind == 's') { return opd_return_tensor(call, opd_gather(self, dim, x)); }
+    if (kind == 'a') { return opd_return_tensor(call, opd_scatter_add(self, dim, x, opdi_scale(src, call->args[4]))); }
+    if (kind == 'c') { return opd_return_tensor(call, opd_scatter(self, dim, x, src)); }
+    if (kind == 'f' && !src) { return opd_return_tensor(call, opd_scatter_value(self, dim, x, v)); }
+    if (kind == 'f') {
+        src = opdi_o_expand(opd_to_dtype(src, opd_dtype(self)), sizes, self->ndim);
+        return opd_return_tensor(call, opd_scatter(self, dim, x, src));
+    }
+    return opd_return_tensor(call, opd_scatter_reduce_two_full(self, dim, x, src, opd_arg_str(call, 4),
+                                                               opd_arg_bool(call, 5)));
+}
+static int opdi_rows_batch(opd_call *call) {
+    opd_op *op = call->op;
+    opd_value args[OPD_MAX_ARGS], ret;
+    const char kind = op->schema->name[6];
+    const int ndim = call->args[0].u.t->ndim, dim = opdi_dim_of(call->args[1].u.i, ndim);
+    const bool src = op->nargs > 3 && call->args[3].tag == OPD_TAG_TENSOR;
+    int at, at_index, at_src = -1;
+    if (dim < 0) { return -1; }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    args[0].u.t = opd_batch_arg(call, 0, &at);
+    args[2].u.t = opd_batch_arg(call, 2, &at_index);
+    if (src) { args[3].u.t = opd_batch_arg(call, 3, &at_src); }
+    if (kind == 's' && at < 0 && ndim > 0 && call->args[2].u.t->ndim <= 1) {  /* rows of one tensor */
+        int64_t sizes[OPD_MAX_DIMS + 1], n = call->args[2].u.t->numel * call->th->rule->size;
+        opd_tensor *r = opd_index_select(args[0].u.t, dim, opdi_o_reshape(opd_batch_front(args[2].u.t, at_index), &n, 1));
+        int d;
+        if (!r) { return -1; }
+        for (d = 0; d <= ndim; d++) { sizes[d] = opdi_sizes(r)[d > dim ? d - 1 : d]; }
+        sizes[dim] = call->th->rule->size;
+        sizes[dim + 1] = call->args[2].u.t->numel;
+        return opd_batch_return(call, opdi_o_reshape(r, sizes, ndim + 1), dim);
+    }
+    if (at_index >= 0 || ndim == 0 || (src && (kind == 'f' ? at_src >= 0 : call->args[3].u.t->ndim == 0))) {
+        return opdi_batch_as(call, opdi_rows_scattered);
+    }
+    if (kind != 's') { args[0].u.t = opd_batch_front(args[0].u.t, at); at = 0; }
+    if (src && kind != 'f') { args[3].u.t = opd_batch_front(args[3].u.t, at_src); }
+    args[1].u.i = dim + (dim >= at);
+    return opd_call_all(op, &ret, args, op->nargs) ? -1 : opd_batch_return(call, ret.u.t, at);
 }
 OPDI_COLD_END
 
@@ -42702,10 +43520,94 @@ OPDI_BW1(index_Tensor) {
     return opd_bw_return(bw, 0, opd_index_put_full(opdi_o_zeros(g, opd_bw_sizes(bw, 0)), opd_bw_tensors(bw, 1), g,
                                                    true));
 }
+/* vmap of index and index_put: the list as it is for all examples. */
+typedef struct opdi_index_plan {
+    opd_tensors list;
+    int nshape, lead, width;                      /* dims of the broadcast indices; before the first; that are indexed */
+    bool batched, adjacent;                       /* an index is of each example; the indexed dims are neighbours */
+} opdi_index_plan;
+/* Of self with its examples in front (self_batched), or of one for all. */
+static int opdi_index_plan_of(opd_call *call, opdi_index_plan *p, bool self_batched) {
+    const opd_tensors list = opd_arg_tensors(call, 1);
+    opd_tensor **out = (opd_tensor **)opdi_scope_alloc(((size_t)list.n + 2) * sizeof *out);
+    int64_t k, ones[OPD_MAX_DIMS];
+    int regions = 0, n = 0, d, dim;
+    bool inside = false;
+    if (!out) { return -1; }
+    memset(p, 0, sizeof *p);
+    for (k = 0; k < list.n; k++) {
+        opd_tensor *t = list.data[k];
+        const bool mask = t && (t->dtype == OPD_BOOL || t->dtype == OPD_UINT8);
+        if (!t) { p->lead += regions == 0; inside = false; continue; }
+        (void)opd_batch_value(t, &dim);
+        if (mask && dim >= 0) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "vmap: We do not support batching operators that can output dynamic "
+                            "shape. Attempting to batch over indexing with a boolean mask.");
+        }
+        regions += !inside;
+        inside = true;
+        p->nshape = OPDI_MAX(p->nshape, mask ? 1 : t->ndim);
+        p->width += mask ? t->ndim : 1;
+        p->batched = p->batched || dim >= 0;
+    }
+    p->adjacent = regions <= 1;
+    if (self_batched && p->batched) {
+        opd_tensor *first = opd_arg_tensor(call, 0);
+        for (d = 0; d <= p->nshape && d < OPD_MAX_DIMS; d++) { ones[d] = d ? 1 : call->th->rule->size; }
+        out[n++] = opdi_o_reshape(opd_arange_full(opd_value_int(call->th->rule->size), opd_value_int(OPD_INT64), OPD_NONE,
+                                                  opd_value_device(opd_tensor_device(first)), OPD_NONE),
+                                  ones, p->nshape + 1);
+        if (!out[0]) { return -1; }
+    } else if (self_batched) { out[n++] = NULL; }
+    for (k = 0; k < list.n; k++) {
+        opd_tensor *t = list.data[k] ? opd_batch_value(list.data[k], &dim) : NULL;
+        if (t && dim >= 0 && !(t = opdi_batch_pad(opd_batch_front(t, dim), p->nshape))) { return -1; }
+        out[n++] = t;
+    }
+    p->list = opd_tensors_of(out, n);
+    return 0;
+}
+/* t [B, a..., b..., rest] as [B, b..., a..., rest]. */
+static opd_tensor *opdi_index_swap(opd_tensor *t, int a, int b) {
+    int64_t dims[OPD_MAX_DIMS];
+    int d;
+    if (!t || a == 0 || b == 0) { return t; }
+    for (d = 0; d < t->ndim; d++) { dims[d] = d == 0 || d > a + b ? d : d <= b ? d + a : d - b; }
+    return opd_permute(t, opd_ints_of(dims, t->ndim));
+}
+static int opdi_index_batch(opd_call *call) {
+    opdi_index_plan p;
+    int dim;
+    opd_tensor *self = opd_batch_arg(call, 0, &dim), *r;
+    if (opdi_index_plan_of(call, &p, dim >= 0)) { return -1; }
+    r = opd_index(dim >= 0 ? opd_batch_front(self, dim) : self, p.list);
+    if (!p.batched) { return opd_batch_return(call, r, p.adjacent ? 0 : p.nshape); }
+    if (dim < 0) { return opd_batch_return(call, r, p.adjacent ? p.lead : 0); }
+    return opd_batch_return(call, p.adjacent ? opdi_index_swap(r, p.nshape, p.lead) : r, 0);
+}
+static int opdi_index_put_batch(opd_call *call) {
+    opdi_index_plan p;
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    const int ndim = call->args[0].u.t->ndim, nvalues = call->args[2].u.t->ndim;
+    int dim, d, rank;
+    opd_tensor *values = opd_batch_arg(call, 2, &dim), *self = opdi_batch_front_arg(call, 0);
+    if (!self || opdi_index_plan_of(call, &p, true)) { return -1; }
+    rank = p.nshape + ndim - p.width;
+    if (p.width > ndim || nvalues > rank || rank >= OPD_MAX_DIMS) { return opdi_batch_unfit(call); }
+    if (dim >= 0) { values = opdi_batch_pad(opd_batch_front(values, dim), rank); }
+    else {
+        for (d = 0; d <= rank; d++) { sizes[d] = d <= rank - nvalues ? 1 : opdi_sizes(values)[d - 1 - rank + nvalues]; }
+        values = opdi_o_reshape(values, sizes, rank + 1);
+    }
+    if (!values) { return -1; }
+    if (p.batched && p.adjacent) { values = opdi_index_swap(values, p.lead, p.nshape); }
+    if (!p.batched && !p.adjacent) { values = opd_movedim(values, 0, p.nshape); }
+    return opd_batch_return(call, opd_index_put_full(self, p.list, values, opd_arg_bool(call, 3)), 0);
+}
 OPDI_OP(index_Tensor) {
     opdi_describe(op, "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", opdi_index_Tensor_kernel,
                   opdi_index_Tensor_backward,
-                 "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], {[2]i3}; [3,4,2], {[2,1]i3, [2]i4}");
+                 "indices", opdi_index_batch, OPD_AUTOCAST_KEEP, "[3,4], {[2]i3}; [3,4,2], {[2,1]i3, [2]i4}");
     op->out = "index.Tensor_out";
 }
 /* Writes or adds values at the list's places of the result, which begins as self. */
@@ -42749,7 +43651,7 @@ OPDI_BW1(index_put) {
 }
 OPDI_OP(index_put) {
     opdi_describe(op, "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-                  opdi_index_put_kernel, opdi_index_put_backward, "indices", OPD_BATCH_LOOP,
+                  opdi_index_put_kernel, opdi_index_put_backward, "indices", opdi_index_put_batch,
                   OPD_AUTOCAST_PROMOTE_NOT_CPU,
                   "[3,4], {[1]i3}, [4]; [3,4], {[2]i3}, [2,4], True");
     op->inplace = "index_put_"; op->out = "index_put.out";
@@ -42803,9 +43705,21 @@ OPDI_BW1(take) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opd_put_full(opdi_o_zeros(g, opd_bw_sizes(bw, 0)), opd_bw_tensor(bw, 1), g, true));
 }
+/* vmap: self in a row, indexed. */
+static int opdi_take_indexed(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1);
+    self = opdi_o_reshape(self, &self->numel, 1);
+    return self ? opd_return_tensor(call, opd_index(self, opd_tensors_of(&index, 1))) : -1;
+}
+static int opdi_take_batch(opd_call *call) {
+    int dim, at;
+    opd_tensor *self = opd_batch_arg(call, 0, &dim), *index = opd_batch_arg(call, 1, &at);
+    if (call->args[1].u.t->dtype != OPD_INT64 || (dim >= 0 && call->args[0].u.t->numel == 0)) { return opdi_batch_unfit(call); }
+    return dim < 0 ? opd_batch_return(call, opd_take(self, index), at) : opdi_batch_as(call, opdi_take_indexed);
+}
 OPDI_OP(take) {
     opdi_describe(op, "take(Tensor self, Tensor index) -> Tensor", opdi_take_kernel, opdi_take_backward, "index",
-                  OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [2,3]i12");
+                  opdi_take_batch, OPD_AUTOCAST_KEEP, "[3,4], [2,3]i12");
     op->out = "take.out";
 }
 OPDI_KERNEL(put) {
@@ -42858,10 +43772,23 @@ OPDI_BW1(put) {
     }
     return 0;
 }
+static int opdi_put_indexed(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1), *source = opd_arg_tensor(call, 2), *r;
+    if (self->numel == 0 || index->dtype != OPD_INT64 || index->numel != source->numel) {
+        return opd_fail(OPD_ERROR_SHAPE, "put_(): Expected int64 indices, as many as source has elements, and a self with "
+                        "elements");
+    }
+    index = opdi_o_reshape(index, &index->numel, 1);
+    source = opdi_o_reshape(source, &source->numel, 1);
+    r = opd_index_put_full(opdi_o_reshape(self, &self->numel, 1), opd_tensors_of(&index, 1), source,
+                           opd_arg_bool(call, 3));
+    return opd_return_tensor(call, opdi_o_reshape(r, opdi_sizes(self), self->ndim));
+}
+static int opdi_put_batch(opd_call *call) { return opdi_batch_as(call, opdi_put_indexed); }
 OPDI_OP(put) {
     opdi_describe(op, "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
                   opdi_put_kernel, opdi_put_backward,
-                 "index", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [1]i12, [1]; [3,4], [5]i12, [5], True");
+                 "index", opdi_put_batch, OPD_AUTOCAST_KEEP, "[3,4], [1]i12, [1]; [3,4], [5]i12, [5], True");
     op->inplace = "put_"; op->out = "put.out";
 }
 OPDI_KERNEL(take_along_dim) {
@@ -42983,14 +43910,25 @@ OPDI_BW1(masked_select) {
     if (ndim && g) { g = opdi_o_reshape(opdi_o_sum_dims(g, sizes, ndim, true), own.data, own.n); }
     return opd_bw_return(bw, 0, g);
 }
-static int opdi_batch_masked_select(opd_call *call) {
+/* vmap: the same mask for all is an index. */
+static int opdi_masked_select_indexed(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1);
+    int64_t sizes[OPD_MAX_DIMS], n;
+    int ndim = 0;
+    if (opdi_broadcast_into(sizes, &ndim, self) || opdi_broadcast_into(sizes, &ndim, mask)) { return -1; }
+    n = opdi_span_of(sizes, 0, ndim);
+    self = opdi_o_reshape(opdi_o_expand(self, sizes, ndim), &n, 1);
+    mask = opdi_o_reshape(opdi_o_expand(mask, sizes, ndim), &n, 1);
+    return mask ? opd_return_tensor(call, opd_index(self, opd_tensors_of(&mask, 1))) : -1;
+}
+static int opdi_masked_select_batch(opd_call *call) {
     int dim;
     (void)opd_batch_arg(call, 1, &dim);
-    return dim >= 0 ? opdi_batch_dynamic(call) : opd_batch_loop(call);
+    return dim >= 0 ? opdi_batch_dynamic(call) : opdi_batch_as(call, opdi_masked_select_indexed);
 }
 OPDI_OP(masked_select) {
     opdi_describe(op, "masked_select(Tensor self, Tensor mask) -> Tensor", opdi_masked_select_kernel,
-                  opdi_masked_select_backward, "mask", opdi_batch_masked_select, OPD_AUTOCAST_KEEP,
+                  opdi_masked_select_backward, "mask", opdi_masked_select_batch, OPD_AUTOCAST_KEEP,
                   "[3,4], [3,4]b; [3,4], [4]b");
     op->out = "masked_select.out";
 }
@@ -43178,9 +44116,26 @@ OPDI_BW1(cat) {
 static int opdi_list_of_none(opd_call *call) {
     return opd_arg_tensors(call, 0).n ? opdi_hidden_fallback(call) : opd_op_card(call->op)->cpu(call);
 }
+/* vmap of cat (more 0) and stack (1): examples in front. */
+static int opdi_join_batch(opd_call *call, int more) {
+    const opd_tensors list = opd_arg_tensors(call, 0);
+    opd_tensor **all = (opd_tensor **)opdi_scope_alloc(((size_t)list.n + 1) * sizeof *all);
+    int64_t k;
+    int at, dim = opdi_dim_of(opd_arg_int(call, 1), list.data[0]->ndim + more);
+    for (k = 0; all && k < list.n; k++) {
+        opd_tensor *t = opd_batch_value(list.data[k], &at);
+        if (list.data[k]->ndim != list.data[0]->ndim || list.data[k]->ndim + more == 0) { return opdi_batch_unfit(call); }
+        if (!(all[k] = opd_batch_front(t, at))) { return -1; }
+    }
+    if (!all || dim < 0) { return -1; }
+    return opd_batch_return(call, more ? opd_stack_full(opd_tensors_of(all, list.n), dim + 1)
+                            : opd_cat_full(opd_tensors_of(all, list.n), dim + 1), 0);
+}
+static int opdi_cat_batch(opd_call *call) { return opdi_join_batch(call, 0); }
+static int opdi_stack_batch(opd_call *call) { return opdi_join_batch(call, 1); }
 OPDI_OP(cat) {
     opdi_describe(op, "cat(Tensor[] tensors, int dim=0) -> Tensor", opdi_cat_kernel, opdi_cat_backward, "tensors.sizes",
-                  OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE_CPU, "{[2,3], [1,3]}; {[2,3], [2,2]}, 1");
+                  opdi_cat_batch, OPD_AUTOCAST_PROMOTE_CPU, "{[2,3], [1,3]}; {[2,3], [2,2]}, 1");
     op->any = opdi_list_of_none; op->jvp = OPD_JVP_LINEAR;
     op->out = "cat.out";
 }
@@ -43234,7 +44189,7 @@ OPDI_BW1(stack) {
 }
 OPDI_OP(stack) {
     opdi_describe(op, "stack(Tensor[] tensors, int dim=0) -> Tensor", opdi_stack_kernel, opdi_stack_backward, "",
-                  OPD_BATCH_LOOP, OPD_AUTOCAST_PROMOTE_CPU, "{[2,3], [2,3]}; {[2,3], [2,3]}, 1; {[], []}");
+                  opdi_stack_batch, OPD_AUTOCAST_PROMOTE_CPU, "{[2,3], [2,3]}; {[2,3], [2,3]}, 1; {[], []}");
     op->any = opdi_list_of_none; op->jvp = OPD_JVP_LINEAR;
     op->out = "stack.out";
 }
@@ -43345,10 +44300,15 @@ OPDI_BW1(constant_pad_nd) {
     for (i = 0; i < pad.n && i < 2 * OPD_MAX_DIMS; i++) { minus[i] = -pad.u.ints[i]; }
     return opd_bw_return(bw, 0, opd_constant_pad_nd(opd_bw_grad(bw, 0), opd_ints_of(minus, pad.n)));
 }
+static int opdi_constant_pad_nd_batch(opd_call *call) {
+    if (call->args[1].n > 2 * call->args[0].u.t->ndim) { return opdi_batch_unfit(call); }
+    return opd_batch_return(call, opd_constant_pad_nd_full(opdi_batch_front_arg(call, 0), opd_arg_ints(call, 1),
+                                                           opd_arg_value(call, 2)), 0);
+}
 OPDI_OP(constant_pad_nd) {
     opdi_describe(op, "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", opdi_constant_pad_nd_kernel,
                   opdi_constant_pad_nd_backward,
-                 "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[2,3], (1,2); [2,3], (1,-1,0,2), 1.5");
+                 "", opdi_constant_pad_nd_batch, OPD_AUTOCAST_KEEP, "[2,3], (1,2); [2,3], (1,-1,0,2), 1.5");
     op->out = "constant_pad_nd.out";
 }
 OPDI_COLD_END
@@ -43499,6 +44459,28 @@ OPDI_KERNEL(pad_nd_backward) {
     memset(desk->data, 0, (size_t)desk->numel * opd_dtype_size((opd_scalar_type)desk->dtype));
     return opdi_pad_run(desk, g, pad, reflect, true) == 0 ? opdi_settle(out, desk) : -1;
 }
+/* vmap: planes of the examples are planes. */
+static int opdi_pad_nd_batch(opd_call *call) {
+    const int tensors = call->op->nargs - 1, nd = (int)call->args[tensors].n / 2, ndim = call->args[0].u.t->ndim;
+    const bool merge = ndim == nd + 2;            /* into the dim of their own batches */
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    opd_value args[OPD_MAX_ARGS];
+    opd_tensor *r;
+    int i;
+    args[tensors] = call->args[tensors];
+    if ((ndim != nd + 1 && !merge) || call->args[tensors - 1].u.t->ndim != ndim) { return opdi_batch_unfit(call); }
+    for (i = 0; i < tensors; i++) {
+        if (!(r = opdi_batch_front_arg(call, i))) { return -1; }
+        memcpy(sizes, opdi_sizes(r), sizeof *sizes * r->ndim);
+        sizes[1] *= sizes[0];
+        args[i] = opd_value_tensor(merge ? opdi_o_reshape(r, sizes + 1, ndim) : r);
+    }
+    if (!(r = opd_call_op(call->op, args, call->op->nargs)) || !merge) { return opd_batch_return(call, r, 0); }
+    memcpy(sizes + 1, opdi_sizes(r), sizeof *sizes * r->ndim);
+    sizes[0] = call->th->rule->size;
+    sizes[1] = call->args[0].u.t->dims[0];
+    return opd_batch_return(call, opdi_o_reshape(r, sizes, ndim + 1), 0);
+}
 static const char *const opdi_pad_names[2][3] =
     {{"aten::replication_pad1d", "aten::replication_pad2d", "aten::replication_pad3d"},
      {"aten::reflection_pad1d", "aten::reflection_pad2d", "aten::reflection_pad3d"}};
@@ -43522,13 +44504,13 @@ static opd_tensor *opdi_o_pad_backward(opd_tensor *g, opd_tensor *in, opd_value 
         return 0;                                                                                           \
     }                                                                                                       \
     OPDI_OP(id) {                                                                                           \
-        opdi_describe(op, schema_, opdi_pad_nd_kernel, opdi_##id##_backward, "self", OPD_BATCH_LOOP,        \
+        opdi_describe(op, schema_, opdi_pad_nd_kernel, opdi_##id##_backward, "self", opdi_pad_nd_batch,     \
                       OPD_AUTOCAST_##autocast_, cases_);                                                    \
         op->out = #id ".out";                                                                               \
     }                                                                                                       \
     OPDI_OP(id##_backward) {                                                                                \
         opdi_describe(op, backward_schema_, opdi_pad_nd_backward_kernel, opdi_##id##_backward_backward, "", \
-                      OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, backward_cases_);                                  \
+                      opdi_pad_nd_batch, OPD_AUTOCAST_KEEP, backward_cases_);                               \
         op->out = backward_out_;                                                                            \
     }
 #define OPDI_PAD_SET(id, reflect, n, autocast_, cases_, backward_cases_)                                    \
@@ -43626,10 +44608,32 @@ OPDI_BW1(embedding) {
                                                              opd_bw_value(bw, 2).u.i,
                                                             opd_bw_value(bw, 3).u.i != 0));
 }
+/* vmap with a weight of each example: rows of it; none of the gradient goes to the row at padding_idx. */
+static int opdi_embedding_rows(opd_call *call) {
+    opd_tensor *w = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *r;
+    const int64_t skip = opd_arg_int(call, 2);
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    if (w->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "'weight' must be 2-D"); }
+    if (opdi_embedding_index(x, "embedding")) { return -1; }
+    memcpy(sizes, opdi_sizes(x), sizeof *sizes * x->ndim);
+    sizes[x->ndim] = opdi_sizes(w)[1];
+    r = opdi_o_reshape(opd_index_select(w, 0, opdi_o_reshape(x, &x->numel, 1)), sizes, x->ndim + 1);
+    if (skip >= 0) { r = opd_where_self(opdi_o_unsqueeze(opd_eq_Scalar(x, opd_value_int(skip)), -1), opd_detach(r), r); }
+    return opd_return_tensor(call, r);
+}
+static int opdi_embedding_batch(opd_call *call) {
+    opd_value args[OPD_MAX_ARGS], ret;
+    int dim, at;
+    memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
+    (void)opd_batch_arg(call, 0, &dim);
+    if (dim >= 0) { return opd_arg_bool(call, 3) ? opd_batch_loop(call) : opdi_batch_as(call, opdi_embedding_rows); }
+    args[1].u.t = opd_batch_arg(call, 1, &at);
+    return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, at);
+}
 OPDI_OP(embedding) {
     opdi_describe(op, "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, "
                   "bool sparse=False) -> Tensor", opdi_embedding_kernel, opdi_embedding_backward, "indices",
-                  OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[5,3], [2,2]i5; [5,3], [4]i5, 1");
+                  opdi_embedding_batch, OPD_AUTOCAST_KEEP, "[5,3], [2,2]i5; [5,3], [4]i5, 1");
     op->out = "embedding.out";
 }
 OPDI_COLD_END
@@ -43699,10 +44703,45 @@ OPDI_BW1(embedding_dense_backward) {
     if (skip >= 0) { g = opdi_unless(g, opdi_o_unsqueeze(opd_eq_Scalar(x, opd_value_int(skip)), -1)); }
     return opd_bw_return(bw, 0, g);
 }
+/* vmap: indices of each example put their gradients into rows of its own; one set of them serves wider rows. */
+static int opdi_embedding_dense_backward_put(opd_call *call) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1);
+    const int64_t skip = opd_arg_int(call, 3);
+    int64_t sizes[2];
+    if (opdi_embedding_index(x, "embedding_backward")) { return -1; }
+    if (g->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "embedding_dense_backward: expected grad_output with dimensions"); }
+    sizes[0] = opd_arg_int(call, 2);
+    sizes[1] = opdi_sizes(g)[g->ndim - 1];
+    if (skip >= 0) { g = opdi_unless(g, opdi_o_unsqueeze(opd_eq_Scalar(x, opd_value_int(skip)), -1)); }
+    x = opd_to_dtype(x, OPD_INT64);
+    if (!g || !x) { return -1; }
+    return opd_return_tensor(call, opd_index_put_full(opdi_o_zeros(g, opd_ints_of(sizes, 2)), opd_tensors_of(&x, 1), g, true));
+}
+static int opdi_embedding_dense_backward_batch(opd_call *call) {
+    opd_tensor *g, *x;
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    const int ndim = call->args[0].u.t->ndim;
+    int dim;
+    x = opd_batch_arg(call, 1, &dim);
+    if (dim >= 0 || ndim != x->ndim + 1) {
+        return opd_arg_bool(call, 4) ? opd_batch_loop(call) : opdi_batch_as(call, opdi_embedding_dense_backward_put);
+    }
+    g = opd_batch_arg(call, 0, &dim);
+    g = dim == ndim - 1 ? g : opd_movedim(g, dim, ndim - 1);
+    if (!g) { return -1; }
+    memcpy(sizes, opdi_sizes(g), sizeof *sizes * g->ndim);
+    sizes[ndim - 1] *= sizes[ndim];
+    x = opd_embedding_dense_backward(opdi_o_reshape(g, sizes, ndim), x, opd_arg_int(call, 2), opd_arg_int(call, 3),
+                                     opd_arg_bool(call, 4));
+    sizes[0] = opd_arg_int(call, 2);
+    sizes[2] = opdi_sizes(g)[ndim];
+    sizes[1] = call->th->rule->size;
+    return opd_batch_return(call, opdi_o_reshape(x, sizes, 3), 1);
+}
 OPDI_OP(embedding_dense_backward) {
     opdi_describe(op, "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, "
                   "int padding_idx, bool scale_grad_by_freq) -> Tensor", opdi_embedding_dense_backward_kernel,
-                  opdi_embedding_dense_backward_backward, "indices", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP,
+                  opdi_embedding_dense_backward_backward, "indices", opdi_embedding_dense_backward_batch, OPD_AUTOCAST_KEEP,
                   "[2,2,3], [2,2]i5, 5, 1, False");
     op->out = "embedding_dense_backward.out";
 }
@@ -43750,9 +44789,15 @@ OPDI_KERNEL(one_hot) {
     return opdi_settle(out, desk);
 }
 OPDI_COLD_BEGIN
+static int opdi_one_hot_batch(opd_call *call) {
+    int dim;
+    opd_tensor *x = opd_batch_arg(call, 0, &dim);
+    if (opd_arg_int(call, 1) == -1) { return opdi_batch_dynamic(call); }
+    return opd_batch_return(call, opd_one_hot_full(x, opd_arg_int(call, 1)), dim);
+}
 OPDI_OP(one_hot) {
     opdi_describe(op, "one_hot(Tensor self, int num_classes=-1) -> Tensor", opdi_one_hot_kernel, OPD_NOT_DIFFERENTIABLE,
-                  "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[2,3]i5, 5");
+                  "", opdi_one_hot_batch, OPD_AUTOCAST_KEEP, "[2,3]i5, 5");
 }
 
 //-- writing through a view: slice_scatter and its kin -----------------------------------------------------------------
@@ -43799,12 +44844,21 @@ static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, c
     for (i = 1; i < nargs; i++) { v[i + 1] = opd_bw_value(bw, i + 1); }
     return opd_bw_return(bw, 0, opd_call_op(OPD_OP(&s, scatter), v, nargs + 1));
 }
+/* as_strided_scatter: examples one behind the other. */
+static int opdi_strided_scatter_batch(opd_call *call) {
+    opd_tensor *all = opd_contiguous(opdi_batch_front_arg(call, 0));
+    int64_t room[2][OPD_MAX_DIMS];
+    const opd_ints size = opdi_batch_ints(opd_batch_size(), opd_arg_ints(call, 2), room[0]),
+        stride = opdi_batch_ints(opd_arg_tensor(call, 0)->numel, opd_arg_ints(call, 3), room[1]);
+    return opd_batch_return(call, opd_as_strided_scatter_full(all, opdi_batch_front_arg(call, 1), size, stride,
+                                                              opd_arg_value(call, 4)), 0);
+}
 #define OPDI_VIEW_SCATTER(id, view, nargs, flat, schema_, cases_)                                           \
     OPDI_KERNEL(id) { return opdi_view_scatter(call, view, nargs, flat); }                                  \
     OPDI_BW1(id) { return opdi_view_scatter_backward(bw, view, "aten::" #id, nargs, flat); }                \
     OPDI_OP(id) {                                                                                           \
-        opdi_describe(op, schema_, opdi_##id##_kernel, opdi_##id##_backward, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, \
-                      cases_);                                                                              \
+        opdi_describe(op, schema_, opdi_##id##_kernel, opdi_##id##_backward, "",                            \
+                      flat ? opdi_strided_scatter_batch : OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, cases_);  \
         op->out = #id ".out";                                                                               \
     }
 OPDI_VIEW_SCATTER(slice_scatter, "aten::slice.Tensor", 5, false,
@@ -44018,10 +45072,57 @@ OPDI_KERNEL(bucketize) {
     if (opdi_search_check(seq, values, NULL)) { return -1; }
     return opdi_search(call, seq, values, NULL, opd_arg_bool(call, 2), opd_arg_bool(call, 3));
 }
+/* vmap: one sequence searches the values of all examples; else each example is a row, or rows. */
+static int opdi_searchsorted_batch(opd_call *call) {
+    opd_tensor *seq = call->args[0].u.t, *values = call->args[1].u.t, *front[3], *r;
+    opd_value args[OPD_MAX_ARGS];
+    const bool sorted = call->args[5].tag == OPD_TAG_TENSOR;
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    int at[3] = {-1, -1, -1}, ndim = values->ndim;
+    memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
+    front[0] = opd_batch_arg(call, 0, &at[0]);
+    front[1] = opd_batch_arg(call, 1, &at[1]);
+    front[2] = opd_batch_arg(call, 5, &at[2]);
+    if (seq->ndim == 0 || (seq->ndim > 1 && seq->ndim != ndim)) { return opdi_batch_unfit(call); }
+    if (seq->ndim > 1 || at[0] >= 0 || at[2] >= 0) {
+        front[0] = opd_batch_front(front[0], at[0]);
+        front[1] = opd_batch_front(front[1], at[1]);
+        at[1] = 0;
+        sizes[0] = call->th->rule->size;
+        sizes[1] = values->numel;
+        if (seq->ndim == 1) { front[1] = opdi_o_reshape(front[1], sizes, 2); }
+        if (sorted) { front[2] = opd_batch_front(front[2], at[2]); }
+    }
+    args[0].u.t = front[0];
+    args[1].u.t = front[1];
+    if (sorted) { args[5].u.t = front[2]; }
+    if (!front[0] || !front[1] || (sorted && !front[2]) || !(r = opd_call_op(call->op, args, call->op->nargs))) { return -1; }
+    if (r->ndim == ndim + 1) { return opd_batch_return(call, r, at[1]); }
+    memcpy(sizes + 1, opdi_sizes(values), sizeof *sizes * (size_t)ndim);
+    return opd_batch_return(call, opdi_o_reshape(r, sizes, ndim + 1), 0);
+}
+static int opdi_bucketize_searched(opd_call *call) {
+    opd_tensor *seq = opd_arg_tensor(call, 1);
+    if (seq->ndim != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "bucketize(): boundaries tensor must be 1 dimension, but got dim(%d)",
+                        seq->ndim);
+    }
+    return opd_return_tensor(call, opd_searchsorted_full(seq, opd_arg_tensor(call, 0), opd_arg_bool(call, 2),
+                                                         opd_arg_bool(call, 3), OPD_NONE, OPD_NONE));
+}
+static int opdi_bucketize_batch(opd_call *call) {
+    opd_value args[OPD_MAX_ARGS], ret;
+    int dim;
+    (void)opd_batch_arg(call, 1, &dim);
+    if (dim >= 0) { return opdi_batch_as(call, opdi_bucketize_searched); }
+    memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
+    args[0].u.t = opd_batch_arg(call, 0, &dim);
+    return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, dim);
+}
 OPDI_OP(searchsorted_Tensor) {
     opdi_describe(op, "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool "
                   "right=False, str? side=None, Tensor? sorter=None) -> Tensor",
-                 opdi_searchsorted_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[4], [2,3]");
+                 opdi_searchsorted_kernel, OPD_NOT_DIFFERENTIABLE, "", opdi_searchsorted_batch, OPD_AUTOCAST_KEEP, "[4], [2,3]");
     op->out = "searchsorted.Tensor_out";
 }
 OPDI_OP(searchsorted_Scalar) {
@@ -44033,7 +45134,7 @@ OPDI_OP(searchsorted_Scalar) {
 OPDI_OP(bucketize_Tensor) {
     opdi_describe(op, "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
                   "Tensor",
-                 opdi_bucketize_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[2,3], [4]");
+                 opdi_bucketize_kernel, OPD_NOT_DIFFERENTIABLE, "", opdi_bucketize_batch, OPD_AUTOCAST_KEEP, "[2,3], [4]");
     op->out = "bucketize.Tensor_out";
 }
 OPDI_OP(bucketize_Scalar) {

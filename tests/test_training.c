@@ -534,4 +534,42 @@ TEST(any_allocation_may_fail) {
     }
 }
 
+TEST(a_step_that_fails_changes_nothing) {         /* dampening: parameters on their first step are stepped apart */
+    int64_t n;
+    int t, failed = 0;
+    for (n = 1; n < 200; n++) OPD_SCOPE {
+        opd_sgd_options s = opd_sgd_defaults();
+        opd_tensor *params[2], *buffer;
+        opd_optimizer *o;
+        double before[3];
+        int64_t seen;
+        int rc;
+        s.momentum = 0.9;
+        s.dampening = 0.5;
+        for (t = 0; t < 2; t++) { params[t] = parameter(t, OPD_FLOAT64); }
+        o = opd_sgd(params, 2, &s);
+        (void)opd_tensor_set_grad(params[0], numbers(0, OPD_FLOAT64, slope, 0));
+        CHECK_INT(opd_optimizer_step(o), 0);
+        (void)opd_tensor_set_grad(params[1], opd_t(opd_contiguous(opd_t(numbers(1, OPD_FLOAT64, slope, 0)))));
+        buffer = opd_optimizer_state(o, 0, "momentum_buffer");
+        before[0] = element(params[0], 1);
+        before[1] = element(params[1], 1);
+        before[2] = element(buffer, 1);
+        (void)opd_memory_fail_at(n, true);
+        rc = opd_optimizer_step(o);
+        seen = opd_memory_fail_at(0, false);
+        opd_error_clear();
+        failed += rc != 0;
+        CHECK((element(params[0], 1) == before[0]) == (rc != 0));
+        CHECK((element(params[1], 1) == before[1]) == (rc != 0));
+        CHECK((element(buffer, 1) == before[2]) == (rc != 0));
+        if (rc) { CHECK_INT(opd_optimizer_step(o), 0); }
+        CHECK_NEAR(element(opd_optimizer_state(o, 1, "momentum_buffer"), 1), slope(1, 0, 1), 0);
+        CHECK_NEAR(element(buffer, 1), (0.9 + 0.5) * slope(0, 0, 1), 1e-15);
+        opd_optimizer_free(o);
+        if (seen < n) { n = 1000; }
+    }
+    CHECK(failed > 3);
+}
+
 CHECK_MAIN()

@@ -143,7 +143,7 @@ static bool depends_on_strides(const opd_op *op) {
 }
 /* The numbers decide the sizes of the result. */
 static bool dynamic(const opd_op *op) {
-    static const char *const list[] = {"repeat_interleave", "masked_select", "nonzero", NULL};
+    static const char *const list[] = {"repeat_interleave", "masked_select", "nonzero", "index", "index_put", "index_put_", NULL};
     return named(op, list) || strcmp(opd_op_name(op), "aten::where") == 0;
 }
 /* What it says is a reason that PyTorch has, too. */
@@ -211,7 +211,7 @@ static void no_room(const plan *p, const char *name, unsigned outer) {
     bool right;
     rc = vmapped(p, outer, 0, false, OPD_RANDOM_DIFFERENT, &got, stacked);
     right = rc != 0 && !opd_ok() && may_refuse(p);
-    right = right || (rc != 0 && !opd_ok() && strstr(opd_error_message(), "is not possible because there exists a Tensor `other` in extra_args"));
+    right = right || (rc != 0 && !opd_ok() && (may_refuse(p) || strstr(opd_error_message(), "is not possible because there exists a Tensor `other` in extra_args")));
     (void)snprintf(text, sizeof text, "%s batched %x into what is not: %.200s", name, outer, rc ? opd_error_message() : "no error");
     opd_error_clear();
     (void)say(right, text);
@@ -335,10 +335,9 @@ static void test_form(const opd_op *op, const char *form, bool out) {
     for (k = 0; k < EXAMPLES; k++) { p.args[k] = args[k]; }
     (void)all_ways(&p, out ? "out=" : "in place", !is_random(op));
 }
-static void test_operator(void *arg) {
-    const opd_op *op = (const opd_op *)arg;
+static void test_cases(const opd_op *op, const char *text) {
     const opd_op_desc *card = opd_op_card(op);
-    const char *text = card->cases, *rest;
+    const char *rest;
     int index = 0, k;
     looped = false;
     (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
@@ -365,12 +364,67 @@ static void test_operator(void *arg) {
     CHECK(true);
 }
 
+static void test_operator(void *arg) {
+    const opd_op *op = (const opd_op *)arg;
+    test_cases(op, opd_op_card(op)->cases);
+}
+
+/* Forms of indices that the cards' cases do not have: none, apart, behind others, masks; no dims; empty. */
+static const struct { const char *name, *cases; } further[] = {
+    {"aten::index.Tensor", "[3,4], {None, [2]i4}; [3,4,2], {None, [2]i4, [2]i2}; [3,4,2], {[2]i3, None, [2]i2}; "
+     "[3,4,2], {None, [2,1]i4, [3]i2}; [2,3,2,3], {None, [2]i3, None, [1]i3}; [3,4], {[]i3}; [3,4], {[]i3, [2]i4}; "
+     "[2,3,4], {None, None, [2,2]i4}; [2,3,4], {[2]i2, [2]i3, None}; [3,4], {None, None}; [3], {[2,2]i3}; "
+     "[3,4], {[3]b}; [3,4], {[3,4]b}; [2,3,4], {None, [3,4]b}; [2,3,4], {[2]i2, None, [4]b}; [3,4], {[0]i3}; [0,4], {None, [2]i4}"},
+    {"aten::index_put", "[3,4], {None, [1]i4}, [3,1]; [3,4,2], {None, [2]i4, [2]i2}, [3,2], True; "
+     "[3,4,2], {[2]i3, None, [2]i2}, [2,4], True; [3,4,2], {[2]i3, None, [2]i2}, [4], True; "
+     "[2,3,2,3], {None, [2]i3, None, [2]i3}, [2,2,2], True; [3,4], {[2]i3}, [], True; [3,4], {[]i3}, [4]; "
+     "[2,3,4], {None, None, [2,2]i4}, [2,2], True; [2,3,4], {None, [2,2]i3}, [2,2,4], True; [3], {[2,2]i3}, [1,2], True; "
+     "[3,4], {[3,4]b}, []; [2,3,4], {None, [3,4]b}, []; [3,4], {[3]b}, [1,4]"},
+    {"aten::index_select", "[], 0, [1]i1; [], 0, []i1; [4], 0, []i4; [3,4], -2, [0]i3; [2,3,4], 1, [2]i3"},
+    {"aten::index_add", "[], 0, [1]i1, [1]; [4], 0, [1]i4, [1]; [4], 0, []i4, []; [2,3,4], 1, [2]i3, [2,2,4], alpha=0.5; [3,4], -1, [0]i3, [3,0]"},
+    {"aten::index_copy", "[2,3,4], 1, [1]i3, [2,1,4]; [4], 0, []i4, []"},
+    {"aten::index_fill.int_Scalar", "[4], 0, []i4, 2; [2,3,4], -2, [2]i3, 1.5; [], 0, [1]i1, 2"},
+    {"aten::index_fill.int_Tensor", "[4], 0, []i4, []; [2,3,4], -2, [2]i3, []; [], 0, [1]i1, []"},
+    {"aten::index_reduce", "[3,4], 0, [2]i3, [2,4], 'amax'; [3,4], 1, [2]i4, [3,2], 'prod', False"},
+    {"aten::gather", "[], 0, []i1; [4], 0, [6]i4; [3,4], -1, [2,2]i4"},
+    {"aten::scatter_add", "[], 0, []i1, []; [3,4], -1, [2,2]i4, [3,3]"},
+    {"aten::take", "[], [3]i1; [3,4], []i12; [3,4], [0]i12"},
+    {"aten::put", "[], [1]i1, [1]; [3,4], [2,2]i12, [4], True"},
+    {"aten::masked_select", "[], [3]b; [3,1], [4]b; [4], []b"},
+    {"aten::cat", "{[2,3], [0], [1,3]}; {[2,3], [2,1]}, -1; {[3]i5, [2]}; {[3]}"},
+    {"aten::stack", "{[2,3], [2,3]}, -1; {[]i3, []}; {[3]}, 1"},
+    {"aten::embedding", "[5,3], []i5; [5,3], [2,2]i5, 2; [5,3], [4]i5, 1, True"},
+    {"aten::embedding_dense_backward", "[3], []i5, 5, -1, False; [2,2,3], [2,2]i5, 5, 2, False; [4,3], [4]i5, 5, 1, True"},
+    {"aten::one_hot", "[]i5, 5; [0]i5, 5"},
+    {"aten::searchsorted.Tensor", "[2,4], [2,3]; [4], []; [2,4], [2,3], right=True, sorter=[2,4]i4; [4], [2,2], sorter=[4]i4, out_int32=True"},
+    {"aten::bucketize.Tensor", "[], [4]; [2,2], [3], out_int32=True, right=True"},
+    {"aten::constant_pad_nd", "[3], (1,2); [2,3], (0,0,1,1); [2,3], ()"},
+    {"aten::reflection_pad1d", "[3,4], (1,2)"},
+    {"aten::replication_pad2d", "[2,1,3,4], (1,2,0,1)"},
+    {"aten::replication_pad2d_backward", "[2,1,4,7], [2,1,3,4], (1,2,0,1)"},
+    {"aten::empty_like", "[2,3], memory_format=0; [1,2,2,2], memory_format=2"},
+    {"aten::new_empty_strided", "[], (), (); [2], (0,2), (1,1); [2], (2,2), (0,0)"},
+    {"aten::zeros_like", "[2,3], memory_format=0; []; [0,2]"},
+    {"aten::new_full", "[], (), 2; [2], (0,3), 1.5"},
+    {"aten::fill.Tensor", "[], []; [3]i5, []"},
+    {"aten::masked_fill.Tensor", "[], []b, []; [3], [2,3]b, []; [3]i5, [3]b, []i5"},
+    {"aten::normal.Tensor_Tensor", "[3], [2,3]+; [], [2]+"},
+    {"aten::bernoulli.Tensor", "[2,3], []u"},
+};
+static void test_further(void *arg) {
+    const size_t k = (size_t)(uintptr_t)arg;
+    const opd_op *op = opd_find(further[k].name);
+    if (went_well(op ? 0 : -1)) { test_cases(op, further[k].cases); }
+}
+
 static void add_operators(void) {
+    size_t k;
     int i;
     for (i = 0; i < OPD_OP_COUNT; i++) {
         const opd_op *op = opd_op_builtin((opd_op_id)i);
         const opd_op_desc *card = op ? opd_op_card(op) : NULL;
         if (card && card->cases && strchr(card->cases, '[')) { check_add_with(opd_op_name(op), test_operator, (void *)(uintptr_t)op); }
     }
+    for (k = 0; k < sizeof further / sizeof *further; k++) { check_add_with(further[k].name, test_further, (void *)(uintptr_t)k); }
 }
 CHECK_MAIN_ADD(add_operators)

@@ -1,0 +1,178 @@
+/* The digits network of digits.c, trained in float32, under autocast in bfloat16, and in float16 with a gradient scaler.
+   cc -O2 examples/mixed_precision.c -o mixed_precision -lm && ./mixed_precision
+   ci: --epochs 2 --seeds 1 --check
+
+   Inside OPD_AUTOCAST convolutions and linear layers run in the lower dtype, the loss in float32; the weights and their
+   gradients stay float32.  Prints for each the accuracy on every fifth image, the time of a step, what a step keeps from
+   forward for backward, and the most memory that it has in use beyond weights and optimizer (there the buffers in which
+   the CPU's kernels convolve count too).  With more than one seed accuracy and time are means.
+   --check: fails when an accuracy is more than half a point below that of float32 (after enough epochs). */
+#define OPDISPATCH_IMPLEMENTATION
+#include "../opdispatch.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <math.h>
+#include <time.h>
+
+enum { IMAGES = 1797, PIXELS = 64, CLASSES = 10, BATCH = 64, PARAMETERS = 8 };
+
+typedef struct digit_set { float pixels[IMAGES][PIXELS]; int64_t label[IMAGES]; } digit_set;
+typedef struct precision { const char *name; bool on, scaled; opd_scalar_type dtype; } precision;
+typedef struct outcome { double accuracy, milliseconds, kept, most, scale; } outcome;
+
+static double now(void) {
+    struct timespec t;
+    timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* Lines of 64 pixels, 0 to 9 and a to g, a blank and the label; 0, or -1. */
+static int read_digits(const char *path, digit_set *set) {
+    char line[512];
+    int n = 0;
+    FILE *f = fopen(path, "r");
+    if (!f) { fprintf(stderr, "mixed_precision: %s cannot be opened (run from the project's root)\n", path); return -1; }
+    while (n < IMAGES && fgets(line, sizeof line, f)) {
+        if (line[0] == '#' || strlen(line) < PIXELS + 2) { continue; }
+        for (int i = 0; i < PIXELS; i++) {
+            set->pixels[n][i] = (float)(line[i] <= '9' ? line[i] - '0' : line[i] - 'a' + 10) / 16.0f;
+        }
+        set->label[n++] = line[PIXELS + 1] - '0';
+    }
+    fclose(f);
+    return n == IMAGES ? 0 : -1;
+}
+static void batch_of(const digit_set *set, const int *which, int n, opd_tensor **images, opd_tensor **labels) {
+    *images = opd_tensor_new(OPD_INTS(n, 1, 8, 8), OPD_FLOAT32);
+    *labels = opd_tensor_new(OPD_INTS(n), OPD_INT64);
+    for (int i = 0; i < n && opd_ok(); i++) {
+        memcpy(opd_data_f32(*images) + i * PIXELS, set->pixels[which[i]], sizeof set->pixels[0]);
+        opd_data_i64(*labels)[i] = set->label[which[i]];
+    }
+}
+
+/* Uniform in +-1/sqrt(fan_in), as PyTorch starts its layers. */
+static opd_tensor *parameter(opd_ints sizes, int fan_in) {
+    double bound = 1.0 / sqrt((double)fan_in);
+    opd_tensor *t = opd_mul_Scalar(opd_sub_Scalar(opd_rand(sizes, OPD_FLOAT32), OPD_V(0.5)), OPD_V(2 * bound));
+    return opd_keep(opd_tensor_set_requires_grad(t, true));
+}
+static void parameters_make(opd_tensor **p) {
+    OPD_SCOPE {
+        p[0] = parameter(OPD_INTS(16, 1, 3, 3), 9); p[1] = parameter(OPD_INTS(16), 9);
+        p[2] = parameter(OPD_INTS(32, 16, 3, 3), 144); p[3] = parameter(OPD_INTS(32), 144);
+        p[4] = parameter(OPD_INTS(64, 512), 512); p[5] = parameter(OPD_INTS(64), 512);
+        p[6] = parameter(OPD_INTS(CLASSES, 64), 64); p[7] = parameter(OPD_INTS(CLASSES), 64);
+    }
+}
+/* (n, 1, 8, 8) -> (n, 10) */
+static opd_tensor *forward(opd_tensor *const *p, opd_tensor *x) {
+    static opd_op *conv;
+    x = opd_relu(OPD_CALL(OPD_OP(&conv, "aten::conv2d"), x, p[0], p[1], 1, 1));
+    x = opd_relu(OPD_CALL(conv, x, p[2], p[3], 1, 1));
+    x = opd_flatten_full(opd_max_pool2d(x, OPD_INTS(2, 2)), 1, -1);
+    return opd_linear_full(opd_relu(opd_linear_full(x, p[4], p[5])), p[6], p[7]);
+}
+
+/* One step; the bytes that are there between forward and backward.  Only forward and the loss stand in the region:
+   backward runs in the dtypes that forward had. */
+static int64_t step(opd_tensor *const *p, opd_optimizer *adam, opd_scaler *scaler, const precision *how, opd_tensor *images,
+                 opd_tensor *labels) {
+    opd_tensor *loss = NULL;
+    OPD_AUTOCAST_AS(OPD_CPU, how->dtype, how->on, -1) { loss = opd_cross_entropy_loss(forward(p, images), labels); }
+    int64_t live = opd_memory_stats().live;
+    opd_backward(opd_scaler_scale(scaler, loss));
+    opd_scaler_step(scaler, adam);
+    opd_scaler_update(scaler, 0);
+    opd_optimizer_zero_grad(adam);
+    return live;
+}
+static int count_right(opd_tensor *const *p, const precision *how, const digit_set *set, const int *which, int n) {
+    int right = 0;
+    OPD_SCOPE {
+        opd_tensor *images, *labels, *scores = NULL;
+        batch_of(set, which, n, &images, &labels);
+        OPD_NO_GRAD { OPD_AUTOCAST_AS(OPD_CPU, how->dtype, how->on, -1) { scores = forward(p, images); } }
+        right = (int)opd_item_i64(opd_sum(opd_eq(opd_argmax_full(scores, OPD_V(1), false), labels)));
+    }
+    return right;
+}
+
+static outcome train(const digit_set *set, const precision *how, int epochs, unsigned long long seed) {
+    int train[IMAGES], test[IMAGES], order[IMAGES], ntrain = 0, ntest = 0, steps = 0;
+    opd_tensor *p[PARAMETERS];
+    opd_scaler_options options = opd_scaler_defaults();
+    opd_scaler *scaler;
+    opd_optimizer *adam;
+    int64_t before, kept = 0, most = 0;
+    double spent = 0;
+    outcome o;
+    for (int i = 0; i < IMAGES; i++) { if (i % 5 == 4) { test[ntest++] = i; } else { train[ntrain++] = i; } }
+    options.enabled = how->scaled;                /* off, it passes everything on */
+    scaler = opd_scaler_make(&options);
+    opd_manual_seed(seed);
+    parameters_make(p);
+    adam = opd_adam(p, PARAMETERS, NULL);
+    for (int e = 0; e < epochs && opd_ok(); e++) {
+        OPD_SCOPE {
+            const int64_t *perm = opd_data_i64(opd_randperm(ntrain, OPD_INT64));
+            for (int i = 0; perm && i < ntrain; i++) { order[i] = train[perm[i]]; }
+        }
+        for (int at = 0; at < ntrain && opd_ok(); at += BATCH) {
+            OPD_SCOPED;
+            opd_tensor *images, *labels;
+            batch_of(set, order + at, ntrain - at < BATCH ? ntrain - at : BATCH, &images, &labels);
+            opd_optimizer_set_lr(adam, 0.002 * (1 - (e + (double)at / ntrain) / epochs));
+            before = opd_memory_stats().live;
+            opd_memory_reset_peak();
+            double start = now();
+            int64_t live = step(p, adam, scaler, how, images, labels);
+            spent += now() - start;
+            if (live - before > kept) { kept = live - before; }
+            if (opd_memory_stats().peak - before > most) { most = opd_memory_stats().peak - before; }
+            steps++;
+        }
+    }
+    o.accuracy = 100.0 * count_right(p, how, set, test, ntest) / ntest;
+    o.milliseconds = spent / steps;
+    o.kept = (double)kept / 1e6;
+    o.most = (double)most / 1e6;
+    o.scale = opd_scaler_get(scaler).scale;
+    opd_scaler_free(scaler);
+    opd_optimizer_free(adam);
+    for (int i = 0; i < PARAMETERS; i++) { opd_release(p[i]); }
+    return o;
+}
+
+int main(int argc, char **argv) {
+    static const precision precisions[] = {
+        {"float32", false, false, OPD_DTYPE_NONE}, {"bfloat16", true, false, OPD_BFLOAT16},
+        {"float16, scaled", true, true, OPD_FLOAT16}};
+    static digit_set set;
+    double first = 0, worst = 0;
+    int epochs = 30, seeds = 3;
+    bool check = false;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--epochs") == 0 && i + 1 < argc) { epochs = atoi(argv[++i]); }
+        else if (strcmp(argv[i], "--seeds") == 0 && i + 1 < argc) { seeds = atoi(argv[++i]); }
+        else if (strcmp(argv[i], "--check") == 0) { check = true; }
+        else { fprintf(stderr, "usage: mixed_precision [--epochs N] [--seeds N] [--check]\n"); return 2; }
+    }
+    if (epochs < 1 || seeds < 1 || read_digits("examples/data/digits.txt", &set)) { return 1; }
+    printf("%-16s  test accuracy  ms a step  MB kept  MB at most  scale at the end\n", "");
+    for (int k = 0; k < 3 && opd_ok(); k++) {
+        outcome o = {0}, sum = {0};
+        for (int s = 0; s < seeds; s++) {
+            o = train(&set, &precisions[k], epochs, (unsigned long long)s);
+            sum.accuracy += o.accuracy / seeds;
+            sum.milliseconds += o.milliseconds / seeds;
+        }
+        printf("%-16s  %12.2f%%  %9.3f  %7.2f  %10.2f  %16g\n", precisions[k].name, sum.accuracy, sum.milliseconds,
+               o.kept, o.most, o.scale);
+        if (k == 0) { first = sum.accuracy; }
+        if (sum.accuracy - first < worst) { worst = sum.accuracy - first; }
+    }
+    if (check && epochs >= 20 && worst < -0.5) { printf("more than half a point worse: %.2f\n", worst); return 1; }
+    return opd_finish();
+}

@@ -1,0 +1,181 @@
+/* Derivatives of functions: grad, vjp, jvp, linearize, Jacobians and Hessians, alone and inside each other and vmap, with custom
+   functions and operators of one's own.  Expectations are worked out by hand or by finite differences. */
+#include "../opdispatch.h"
+#include "check.h"
+
+#define MOST 16
+
+static opd_tensor *vec(const double *v, int64_t n) { return opd_tensor_from(v, opd_ints_of(&n, 1), OPD_FLOAT64); }
+static opd_tensor *num(double v) { return opd_tensor_from(&v, opd_ints_of(NULL, 0), OPD_FLOAT64); }
+static opd_tensor *mat(const double *v, int64_t m, int64_t n) {
+    const int64_t sizes[2] = {m, n};
+    return opd_tensor_from(v, opd_ints_of(sizes, 2), OPD_FLOAT64);
+}
+static double at(opd_tensor *t, int64_t i) {
+    if (!t || !opd_ok()) { return NAN; }
+    t = opd_reshape(t, OPD_INTS(-1));
+    return opd_item_f64(opd_select(t, 0, i));
+}
+static bool near_all(opd_tensor *a, opd_tensor *b, double tol) {
+    int64_t i;
+    bool same = a && b && opd_ok() && opd_ndim(a) == opd_ndim(b);
+    for (i = 0; same && i < opd_ndim(a); i++) { same = opd_sizes(a)[i] == opd_sizes(b)[i]; }
+    for (i = 0; same && i < opd_numel(a); i++) { same = fabs(at(a, i) - at(b, i)) <= tol; }
+    return same && opd_ok();
+}
+/* rc is that of a call which fails with that text; nothing of it is left. */
+#define FAILS(rc, code, text) \
+    do { CHECK_INT(rc, -1); CHECK_ERROR(code, text); CHECK_INT(opd_transform_depth(), 0); CHECK(opd_grad_enabled()); \
+         CHECK(opd_saved_hooks_disabled() == NULL); } while (0)
+
+//-- functions ---------------------------------------------------------------------------------------------------------
+
+/* sum(sin(x)) */
+static int sum_sin(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_sum(opd_sin(in[0]));
+    return out[0] ? 1 : -1;
+}
+static int grad_sum_sin(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_grad(sum_sin, user, in, n, NULL, out);
+}
+/* x^3, 0-dim */
+static int cube(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_mul(in[0], opd_mul(in[0], in[0]));
+    return out[0] ? 1 : -1;
+}
+static int grad_cube(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_grad(cube, user, in, n, NULL, out);
+}
+static int grad_grad_cube(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_grad(grad_cube, user, in, n, NULL, out);
+}
+/* x * user, summed */
+static int sum_times(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)n;
+    out[0] = opd_sum(opd_mul(in[0], (opd_tensor *)user));
+    return out[0] ? 1 : -1;
+}
+static int grad_times(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_grad(sum_times, user, in, n, NULL, out);
+}
+/* x * y; the product of both, and x + y */
+static int product_aux(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_mul(in[0], in[1]);
+    out[1] = opd_add(in[0], in[1]);
+    return out[1] ? 2 : -1;
+}
+
+TEST(grad_of_a_number) {
+    const opd_transform_options both = {(const int[]){-1, 0}, 2, 1, 0, OPD_RANDOM_ERROR, false};
+    opd_tensor *x = num(2), *in[2], *out[MOST];
+    in[0] = x;
+    CHECK_INT(opd_grad(cube, NULL, in, 1, NULL, out), 1);
+    CHECK_NEAR(at(out[0], 0), 12, 1e-12);
+    CHECK(!opd_tensor_requires_grad(out[0]));
+    CHECK_INT(opd_grad(grad_cube, NULL, in, 1, NULL, out), 1);
+    CHECK_NEAR(at(out[0], 0), 12, 1e-12);
+    CHECK_INT(opd_grad(grad_grad_cube, NULL, in, 1, NULL, out), 1);
+    CHECK_NEAR(at(out[0], 0), 6, 1e-12);
+    CHECK(!opd_tensor_requires_grad(out[0]));
+    in[1] = num(5);
+    CHECK_INT(opd_grad_and_value(product_aux, NULL, in, 2, &both, out), 4);
+    CHECK_NEAR(at(out[0], 0), 2, 0);
+    CHECK_NEAR(at(out[1], 0), 5, 0);
+    CHECK_NEAR(at(out[2], 0), 10, 0);
+    CHECK_NEAR(at(out[3], 0), 7, 0);
+    CHECK(!opd_tensor_requires_grad(out[2]) && !opd_tensor_requires_grad(out[3]) && !opd_tensor_grad_fn(out[3]));
+    CHECK_INT(opd_transform_depth(), 0);
+}
+
+TEST(vmap_of_grad) {
+    const double v[] = {0.5, 1, 1.5, 2, 2.5, 3};
+    opd_tensor *x = mat(v, 3, 2), *out[MOST], *w = vec(v, 2);
+    CHECK_INT(opd_vmap(grad_sum_sin, NULL, &x, 1, NULL, out), 1);
+    CHECK(near_all(out[0], opd_cos(x), 1e-12));
+    CHECK(!opd_tensor_requires_grad(out[0]));
+    x = vec(v, 6);
+    CHECK_INT(opd_vmap(grad_grad_cube, NULL, &x, 1, NULL, out), 1);
+    CHECK(near_all(out[0], opd_mul(x, num(6)), 1e-12));
+    /* what is captured is a constant, or followed by the tape outside */
+    x = mat(v, 3, 2);
+    CHECK_INT(opd_vmap(grad_times, w, &x, 1, NULL, out), 1);
+    CHECK(near_all(out[0], opd_expand(w, OPD_INTS(3, 2)), 0));
+    (void)opd_tensor_set_requires_grad(w, true);
+    CHECK_INT(opd_vmap(grad_times, w, &x, 1, NULL, out), 1);
+    CHECK(opd_tensor_requires_grad(out[0]));
+    CHECK_INT(opd_backward(opd_sum(out[0])), 0);
+    CHECK_NEAR(at(opd_tensor_grad(w), 0), 3, 0);
+}
+
+static int vmap_sin_summed(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *o[MOST];
+    if (opd_vmap(sum_sin, user, in, n, NULL, o) < 0) { return -1; }
+    out[0] = opd_sum(o[0]);
+    return out[0] ? 1 : -1;
+}
+static int grad_cube_summed(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *o[MOST];
+    if (opd_vmap(grad_cube, user, in, n, NULL, o) < 0) { return -1; }
+    out[0] = opd_sum(o[0]);
+    return out[0] ? 1 : -1;
+}
+TEST(grad_of_vmap) {
+    const double v[] = {0.5, 1, 1.5, 2, 2.5, 3};
+    opd_tensor *x = mat(v, 3, 2), *out[MOST];
+    CHECK_INT(opd_grad(vmap_sin_summed, NULL, &x, 1, NULL, out), 1);
+    CHECK(near_all(out[0], opd_cos(x), 1e-12));
+    x = vec(v, 6);                                /* grad of vmap of grad */
+    CHECK_INT(opd_grad(grad_cube_summed, NULL, &x, 1, NULL, out), 1);
+    CHECK(near_all(out[0], opd_mul(x, num(6)), 1e-12));
+    CHECK(!opd_tensor_requires_grad(out[0]));
+}
+
+static int gives(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    switch (*(const char *)user) {
+    case 'v': out[0] = opd_mul(in[0], in[0]); return 1;
+    case '2': out[0] = opd_sum(in[0]); out[1] = opd_sum(in[0]); return 2;
+    case '0': return 0;
+    case '-': return -1;
+    case 'N': out[0] = NULL; return 1;
+    case 'e': out[0] = opd_matmul(in[0], in[0]); return 1;
+    case 'i': out[0] = in[n - 1]; return 1;
+    default: out[0] = opd_sum(opd_exp(in[0])); return 1;
+    }
+}
+TEST(grad_refuses) {
+    const double v[] = {1, 2, 3};
+    opd_transform_options o;
+    opd_tensor *in[2], *out[MOST], *ints;
+    int a[2] = {0, 2};
+    memset(&o, 0, sizeof o);
+    in[0] = in[1] = mat(v, 1, 3);
+    FAILS(opd_grad(gives, (void *)"v", in, 1, NULL, out), OPD_ERROR_ARGUMENT,
+          "Expected f(*args) to return a scalar Tensor, got tensor with 2 dims");
+    FAILS(opd_grad(gives, (void *)"2", in, 1, NULL, out), OPD_ERROR_ARGUMENT, "got 2 outputs");
+    FAILS(opd_grad(gives, (void *)"0", in, 1, NULL, out), OPD_ERROR_ARGUMENT, "non-empty output");
+    FAILS(opd_grad(gives, (void *)"-", in, 1, NULL, out), OPD_ERROR_USER, "failed without saying why");
+    FAILS(opd_grad(gives, (void *)"N", in, 1, NULL, out), OPD_ERROR_ARGUMENT, "must only return Tensors");
+    FAILS(opd_grad(gives, (void *)"e", in, 1, NULL, out), OPD_ERROR_SHAPE, "aten::m");
+    o.argnums = a; o.nargnums = 2;
+    FAILS(opd_grad(gives, (void *)"", in, 2, &o, out), OPD_ERROR_ARGUMENT, "Got argnum=2, but only 2 positional inputs");
+    a[1] = -3;
+    FAILS(opd_grad(gives, (void *)"", in, 2, &o, out), OPD_ERROR_ARGUMENT, "Got argnum=-3, but only 2 positional inputs");
+    a[1] = -2;
+    FAILS(opd_grad(gives, (void *)"", in, 2, &o, out), OPD_ERROR_ARGUMENT, "argnums elements must be unique");
+    o.nargnums = 0;
+    FAILS(opd_grad(gives, (void *)"", in, 2, &o, out), OPD_ERROR_ARGUMENT, "argnums must be non-empty");
+    o.argnums = NULL; o.naux = 1;
+    FAILS(opd_grad(gives, (void *)"", in, 2, &o, out), OPD_ERROR_ARGUMENT, "has_aux");
+    FAILS(opd_grad(NULL, NULL, in, 2, &o, out), OPD_ERROR_ARGUMENT, "the function is NULL");
+    ints = opd_to_dtype(in[0], OPD_INT64);
+    FAILS(opd_grad(gives, (void *)"", &ints, 1, NULL, out), OPD_ERROR_AUTOGRAD, "floating point");
+    /* what does not count has zeros */
+    in[1] = num(4);
+    CHECK_INT(opd_grad(gives, (void *)"i", in, 2, NULL, out), 1);
+    CHECK(near_all(out[0], opd_zeros_like(in[0]), 0));
+}
+
+CHECK_MAIN()
