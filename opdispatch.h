@@ -20614,7 +20614,7 @@ static int opdi_tracer_kernel(opd_call *call) {
     if (!(n = opdi_gnode_new(tr->graph, OPDI_G_OP, op->nargs, op->nrets))) { return -1; }
     memcpy(n->in, in, (size_t)op->nargs * sizeof *in);
     n->op = call->op;
-    if (opdi_call_again(call)) { return -1; }
+    if (opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER)))) { return -1; }
     opdi_gnode_append(tr->graph, n);
     for (i = 0; i < op->nrets; i++) {
         if (opdi_trace_result(tr, n, i, &call->rets[i])) { return -1; }
