@@ -17940,43 +17940,46 @@ static opd_scalar_type opdi_autocast_dtype_of(const opdi_thread *th, int device)
     return dtype ? (opd_scalar_type)dtype : opdi_autocast_default(device);
 }
 
-static bool opdi_autocast_supports(int device, opd_scalar_type dtype, char *names, size_t cap) {
-    static const opd_scalar_type all[] = {OPD_BFLOAT16, OPD_FLOAT16, OPD_FLOAT32};
+//-- The dtypes that regions of a device may have, as bits.
+static uint32_t opdi_autocast_dtypes(int device) {
     const uint32_t declared = OPDI_LOAD(&opdi_autocast_supported[device]);
-    const uint32_t known = declared ? declared : 1u << OPD_BFLOAT16 | 1u << OPD_FLOAT16 |
+    return declared ? declared : 1u << OPD_BFLOAT16 | 1u << OPD_FLOAT16 |
         (device == OPD_CUDA || device == OPD_HIP ? 1u << OPD_FLOAT32 : 0u);
-    size_t i, n = 0;
-    for (i = 0, names[0] = 0; i < sizeof all / sizeof all[0] && n < cap; i++) {
-        if (!(known >> all[i] & 1)) { continue; }
-        n += (size_t)snprintf(names + n, cap - n, "%s%s", n ? ", " : "", opd_dtype_name(all[i]));
-    }
-    return (unsigned)dtype < 32 && (known >> dtype & 1);
 }
-
-//-- Whether a region of that device can be on: 1; 0 after a warning; -1 with an error.
-static int opdi_autocast_check(opd_backend device, opd_scalar_type dtype) {
+static int opdi_autocast_unsupported(int device) {
+    static const opd_scalar_type all[] = {OPD_BFLOAT16, OPD_FLOAT16, OPD_FLOAT32};
     char name[32], names[64];
-    size_t i;
-    if ((unsigned)device >= OPD_BACKEND_COUNT || opdi_autocast_default(device) == OPD_DTYPE_NONE) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "User specified an unsupported autocast device_type '%s'",
-                        (unsigned)device < OPD_BACKEND_COUNT ? opdi_device_name((int)device) : "?");
-    }
-    (void)snprintf(name, sizeof name, "%s", opdi_device_name((int)device));
-    if (device != OPD_CPU && !opdi_backend_of((int)device)) {
-        if (device >= OPD_PRIVATEUSE1) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "autocast of the backend '%s', which nobody has registered "
-                            "(opd_backend_register)", name);
-        }
-        opd_warn("User provided device_type of '%s', but it is not available. Disabling autocast.", name);
-        return 0;
-    }
-    if (opdi_autocast_supports((int)device, dtype, names, sizeof names)) { return 1; }
+    size_t i, n = 0;
+    (void)snprintf(name, sizeof name, "%s", opdi_device_name(device));
     for (i = 0; name[i] && device < OPD_PRIVATEUSE1; i++) {
         if (name[i] >= 'a' && name[i] <= 'z') { name[i] = (char)(name[i] - 'a' + 'A'); }
+    }
+    for (i = 0, names[0] = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (!(opdi_autocast_dtypes(device) >> all[i] & 1)) { continue; }
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", opd_dtype_name(all[i]));
     }
     opd_warn("In %s autocast, but the target dtype is not supported. Disabling autocast.\n%s Autocast only supports "
              "dtypes of %s currently.", name, name, names);
     return 0;
+}
+
+//-- Whether a region of that device can be on: 1; 0 after a warning; -1 with an error.
+static int opdi_autocast_check(opd_backend device, opd_scalar_type dtype) {
+    if ((unsigned)device >= OPD_BACKEND_COUNT || opdi_autocast_default((int)device) == OPD_DTYPE_NONE) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "User specified an unsupported autocast device_type '%s'",
+                        (unsigned)device < OPD_BACKEND_COUNT ? opdi_device_name((int)device) : "?");
+    }
+    if (device != OPD_CPU && !opdi_backend_of((int)device)) {
+        if (device >= OPD_PRIVATEUSE1) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "autocast of the backend '%s', which nobody has registered "
+                            "(opd_backend_register)", opdi_device_name((int)device));
+        }
+        opd_warn("User provided device_type of '%s', but it is not available. Disabling autocast.",
+                 opdi_device_name((int)device));
+        return 0;
+    }
+    if ((unsigned)dtype < 32 && (opdi_autocast_dtypes((int)device) >> dtype & 1)) { return 1; }
+    return opdi_autocast_unsupported((int)device);
 }
 
 opd_autocast_region opd_autocast_begin(opd_backend device, opd_scalar_type dtype, bool enabled, int cache) {
