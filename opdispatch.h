@@ -2,13 +2,12 @@
 
    WHAT IT IS
      An operator is declared once by a schema string, gets kernels per dispatch key, and composes from then on with
-     autograd, fake tensors and other backends without knowing any of them.  This header holds the schema parser, the
-     keyed dispatch table, tensors, the autograd tape and CPU kernels of the usual ATen operators.  It follows PyTorch
+     autograd, autocast, vmap, fake tensors and other backends without knowing any of them.  This header holds the
+     schema parser, the keyed dispatch table, tensors, the autograd tape and CPU kernels of the usual ATen operators.  It follows PyTorch
      2.6 in behaviour and error texts; where PyTorch hurts it does better and says so below.
 
    WHAT IT IS NOT
-     No Python, no bindings, no model formats, no distributed anything.  Not yet there: vmap, autocast, tracing, CUDA;
-     cards already name what those layers will read (.vmap, .autocast).  Complex tensors can be stored, copied and
+     No Python, no bindings, no model formats, no distributed anything.  Not yet there: tracing, CUDA.  Complex tensors can be stored, copied and
      printed, not computed with.
 
    BUILD
@@ -121,6 +120,11 @@
      Engine::queue_callback             opd_backward_callback           detect_anomaly      opd_anomaly_set
      x.data, x.data = y                 opd_tensor_data, opd_tensor_set_data
      graph.allow_mutation_on_saved_tensors                              OPD_ALLOW_MUTATION { }
+     torch.autocast("cpu")              OPD_AUTOCAST(OPD_CPU) { }       amp.GradScaler      opd_scaler_make, ...
+     is_autocast_enabled                opd_autocast_enabled            amp.custom_fwd      opd_custom_fwd, _bwd
+     get_autocast_dtype                 opd_autocast_dtype              at::autocast::cached_cast    opd_cached_cast
+     clear_autocast_cache               opd_autocast_clear_cache        at::autocast::promote_type   opd_promote_type
+     torch.library.register_autocast    opd_register_autocast, .autocast of a card
 
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
      Backward through an operator without a formula is an error that names it, not a warning (opd_autograd_fallback_set
@@ -133,6 +137,8 @@
      Schemas: see the list at >>schema.  Random numbers are counter-based (Philox), not those of PyTorch's CPU
      generator.  The smallest int64 or int32 divided by -1 is an error.  Keys without a meaning in C are left out:
      Python, PythonTLSSnapshot, PythonDispatcher, Named, DeferredInit, Batched, VmapMode and the testing wrappers.
+     Autocast caches casts of weights as they are: one made under no_grad has a gradient for whoever uses it later, and
+     a weight that was written is cast anew.  The autocast keys are excluded together, not each device's for itself.
 
    CONTENTS (search for the anchor)
      >>api:base        results, errors, log, memory
