@@ -11787,6 +11787,8 @@ static void opdi_share_storage(opd_tensor *v, const opd_tensor *t) {
 }
 //-- Another tensor with t's memory and geometry and without history.  A reference.
 static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level);
+static opd_tensor *opdi_batch_clone(const opd_tensor *t);
+static int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src);
 static opd_tensor *opdi_shallow_copy(const opd_tensor *t) {
     const opdi_batched *b = OPDI_UNLIKELY(t->flags & OPDI_BATCHED) ? opdi_batched_of(t) : NULL;
     opd_tensor *v = b ? opdi_batch_wrap(b->value, b->dim, b->level)
@@ -11845,15 +11847,28 @@ static opd_tensor *opdi_view(opd_tensor *t, const int64_t *sizes, const int64_t 
 
 OPDI_COLD_BEGIN
 
+//-- An error inside a transform.
+static int opdi_inside_transform(const char *text) {
+    return opdi_self()->layer ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", text) : 0;
+}
+static bool opdi_any_element(opd_tensor *t, bool nan);
+static opd_tensor *opdi_batch_part(opd_tensor *t, opd_ints sizes, opd_ints strides, int64_t offset);
+
 static int opdi_null_tensor(const opd_tensor *t, const char *who) {
     return t ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor is NULL", who);
+}
+
+//-- An error when all examples of a vmap are in t.
+static int opdi_is_example(const opd_tensor *t) {
+    return t->flags & OPDI_BATCHED
+        ? opd_fail(OPD_ERROR_ARGUMENT, "accessing `data` under vmap transform is not allowed") : 0;
 }
 
 opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset) {
     opd_tensor *v;
     int64_t extent, own = opd_offset(t), element;
     int i;
-    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_view")) { return NULL; }
+    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_view") || opdi_is_example(t)) { return NULL; }
     element = (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
     if (ndim > 0 && (!sizes || !strides)) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_view: sizes or strides are NULL");
@@ -12211,7 +12226,8 @@ static int opdi_plain_tensor(const opd_tensor *t, const char *who) {
 }
 
 opd_tensor *opd_tensor_data(opd_tensor *t) {
-    opdi_storage *s = opdi_plain_tensor(t, "opd_tensor_data") ? NULL : opdi_storage_again(t->storage, 0);
+    opdi_storage *s = opdi_plain_tensor(t, "opd_tensor_data") || opdi_is_example(t) ? NULL
+        : opdi_storage_again(t->storage, 0);
     opd_tensor *v = s ? opdi_tensor_on(s, t->data, t->dims, t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype,
                                        t->backend) : NULL;
     if (!v) {
@@ -12228,7 +12244,10 @@ static bool opdi_has_tangent(const opd_tensor *t);
 //-- What forbids giving t the data of `data`.
 static int opdi_check_set_data(const opd_tensor *t, const opd_tensor *data) {
     if (opdi_plain_tensor(t, "opd_tensor_set_data") || opdi_null_tensor(data, "opd_tensor_set_data")) { return -1; }
-    if ((data->meta && data->meta->inner) || (t->backend == OPD_META) != (data->backend == OPD_META)) {
+    if (t->flags & OPDI_BATCHED) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "modifying `data` under vmap transform is not allowed");
+    }
+    if ((data->meta && data->meta->inner) || (data->flags & OPDI_BATCHED) || (t->backend == OPD_META) != (data->backend == OPD_META)) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Attempted to call `variable.set_data(tensor)`, but `variable` and "
                         "`tensor` have incompatible tensor type.");
     }
@@ -12855,6 +12874,26 @@ static void opdi_print_contents(opdi_printer *p, int indent) {
     opdi_print_elements(p, 0, 0, indent);
 }
 
+/* BatchedTensor(lvl=1, bdim=0, value=...), what it has in it four columns further right. */
+static void opdi_print_batched(opdi_printer *p) {
+    const opdi_batched *b = opdi_batched_of(p->t);
+    const size_t n = opd_tensor_print(b->value, NULL, 0);
+    char *text = (char *)opdi_alloc(n + 1), *line, *end;
+    char head[80];
+    (void)snprintf(head, sizeof head, "BatchedTensor(lvl=%d, bdim=%d, value=", (int)b->level, (int)b->dim);
+    opdi_puts(p, head);
+    if (!text) { return; }
+    (void)opd_tensor_print(b->value, text, n + 1);
+    for (line = text; line; line = end) {
+        end = strchr(line, '\n');
+        if (end) { *end++ = 0; }
+        opdi_puts(p, *line ? "\n    " : "\n");
+        opdi_puts(p, line);
+    }
+    opdi_puts(p, "\n)");
+    opdi_free(text, n + 1);
+}
+
 /* Of another device: a copy on the host is read.  What cannot be read is written as PyTorch writes meta tensors. */
 OPD_API size_t opd_tensor_print(const opd_tensor *t, char *buf, size_t cap) {
     const int indent = 7;                                                  /* strlen("tensor(") */
@@ -12867,6 +12906,8 @@ OPD_API size_t opd_tensor_print(const opd_tensor *t, char *buf, size_t cap) {
     p.cap = cap > 0 ? cap - 1 : 0;
     if (!t) {
         opdi_puts(&p, "None");
+    } else if (t->flags & OPDI_BATCHED) {
+        opdi_print_batched(&p);
     } else {
         bool readable = t->backend != OPD_META;
         opd_tensor *host = readable && t->backend != OPD_CPU && t->numel > 0 ? opdi_host_copy(t) : NULL;
@@ -13279,7 +13320,7 @@ static int opdi_device_differs(const opd_call *call, opd_device a, const opd_ten
 }
 void *opd_device_data(const opd_tensor *t, opd_backend backend) {
     const opd_call *call = opdi_self()->current;
-    if (t && t->backend == (int)backend) { return t->data; }
+    if (t && t->backend == (int)backend) { return opdi_is_example(t) ? NULL : t->data; }
     if (!t) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
     else { (void)opdi_device_differs(call, opd_device_current(backend), t); }
     return NULL;
@@ -14567,8 +14608,9 @@ static int opdi_check_inplace(const opd_tensor *self) {
 static int opdi_forward_copy(opd_tensor *copy, opd_tensor *t);
 //-- The value that self had, for a formula that reads it: a copy with self's history.
 static opd_tensor *opdi_inplace_original(opd_tensor *self) {
-    opd_tensor *t = opdi_tensor_make(self->dims, NULL, self->ndim, (opd_scalar_type)self->dtype, opdi_place_of(self));
-    if (!t || opdi_copy(t, self)) { opd_release(t); return NULL; }
+    opd_tensor *t = self->flags & OPDI_BATCHED ? opdi_batch_clone(self)
+        : opdi_tensor_make(self->dims, NULL, self->ndim, (opd_scalar_type)self->dtype, opdi_place_of(self));
+    if (!t || (!(self->flags & OPDI_BATCHED) && opdi_copy(t, self))) { opd_release(t); return NULL; }
     if (self->grad_fn) {
         opdi_ref_up(&self->grad_fn->refs);
         t->grad_fn = self->grad_fn;
@@ -15916,11 +15958,17 @@ opd_value opd_bw_value(opd_backward_call *bw, int i) {
 //-- The result t of a write into a view, with the history that it has: the view's, of the base after the write.
 static opd_tensor *opdi_slices_result(opd_backward_call *bw, opd_tensor *t) {
     const int64_t *meta = opdi_node_meta(bw->base, 0), *p = opdi_kept(bw->base)[1].u.ints;
-    opd_tensor *base = opdi_tensor_on(t->storage, t->data ? t->data - p[2] : NULL, meta + 1, p + 3 + 2 * p[0],
-                                      (int)(*meta >> 24), (opd_scalar_type)(*meta & 0xff), t->backend);
-    opd_tensor *v;
+    const int ndim = (int)(*meta >> 24);
+    opd_tensor *base, *v;
+    if (t->flags & OPDI_BATCHED) {
+        base = opdi_batch_part(t, opd_ints_of(meta + 1, ndim), opd_ints_of(p + 3 + 2 * p[0], ndim),
+                               opd_offset(t) - p[2] / (int64_t)opd_dtype_size((opd_scalar_type)t->dtype));
+    } else {
+        base = opdi_tensor_on(t->storage, t->data ? t->data - p[2] : NULL, meta + 1, p + 3 + 2 * p[0], ndim,
+                              (opd_scalar_type)(*meta & 0xff), t->backend);
+        if (base) { opdi_share_storage(base, t); }
+    }
     if (!base) { return NULL; }
-    opdi_share_storage(base, t);
     opdi_attach(base, bw->base, 0);
     v = opdi_view_replay(t, base);
     opdi_drop(base);
@@ -16349,9 +16397,9 @@ static void opdi_set_grad(opdi_meta *m, opd_tensor *grad) {
 
 //-- A copy of g with the layout of t, without history.
 static opd_tensor *opdi_grad_clone(const opd_tensor *t, const opd_tensor *g) {
-    opd_tensor *c = opdi_tensor_make(t->dims, opdi_overlaps_itself(t) ? NULL : t->dims + t->ndim, t->ndim,
+    opd_tensor *c = g->flags & OPDI_BATCHED ? opdi_batch_clone(g) : opdi_tensor_make(t->dims, opdi_overlaps_itself(t) ? NULL : t->dims + t->ndim, t->ndim,
                                      (opd_scalar_type)t->dtype, opdi_place_of(t));
-    if (c && opdi_copy(c, g)) { opdi_drop(c); return NULL; }
+    if (c && !(g->flags & OPDI_BATCHED) && opdi_copy(c, g)) { opdi_drop(c); return NULL; }
     return c;
 }
 
@@ -16848,6 +16896,9 @@ int opd_backward_with(opd_tensor *const *outputs, int n, const opd_backward_opti
     memset(&en, 0, sizeof en);
     en.accumulate = true;
     if (n < 1 || !outputs) { return opd_fail(OPD_ERROR_AUTOGRAD, "backward needs at least one tensor"); }
+    if (opdi_inside_transform("backward() called inside a functorch transform. This is not supported, please use "
+                              "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
+                              "transforms.")) { return -1; }
     if (options && options->create_graph) {
         static int warned;
         if (OPDI_ADD(&warned, 1) == 1) {
@@ -16935,7 +16986,12 @@ const char *opd_tensor_grad_fn(const opd_tensor *t) {
 }
 
 opd_tensor *opd_tensor_set_requires_grad(opd_tensor *t, bool on) {
-    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_set_requires_grad")) { return NULL; }
+    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_set_requires_grad") ||
+        opdi_inside_transform("You are attempting to call Tensor.requires_grad_() (or perhaps using "
+                              "torch.autograd.functional.* APIs) inside of a function being transformed by a functorch "
+                              "transform. This is unsupported, please attempt to use the functorch transforms (e.g. "
+                              "grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function "
+                              "being transformed instead.")) { return NULL; }
     if (on && opdi_is_inference(t) && !opdi_self()->state.inference) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "Setting requires_grad=True on inference tensor outside InferenceMode is "
                        "not allowed.");
@@ -17476,7 +17532,7 @@ static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *
         if (!results[i] || !opdi_differentiable(results[i]) || (i < 32 && (constant >> i & 1))) { continue; }
         v[i] = vs[k++] = opd_ones(opd_ints_of(results[i]->dims, results[i]->ndim), (opd_scalar_type)results[i]->dtype);
         if (v[i] && opdi_place_of(v[i]) != opdi_place_of(results[i])) { v[i] = vs[k - 1] = opd_ones_like(results[i]); }
-        if (!opd_tensor_set_requires_grad(v[i], true)) { rc = -1; }
+        if (v[i]) { v[i]->flags |= OPDI_REQUIRES_GRAD; } else { rc = -1; }
     }
     if (rc == 0 && k) { rc = opdi_jvp_formula(n, v, gave); }
     for (i = 0; i < nin && rc == 0; i++) {
@@ -17484,7 +17540,7 @@ static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *
         if (g && (g->flags & OPDI_REQUIRES_GRAD)) { gs[m] = g; ts[m++] = tangents[i]; continue; }
         if (!opd_ok()) { rc = -1; }
         /* nothing of it is on the tape: a constant, which can only be zero, or made without operators */
-        if (g && g->backend != OPD_META && opd_item_i64(opd_count_nonzero(g)) != 0) {
+        if (g && g->backend != OPD_META && opdi_any_element(g, false)) {
             rc = opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with %s that does not support it because its "
                           "formula cannot be differentiated itself; give it a .jvp", n->formula->name);
         }
@@ -19156,6 +19212,54 @@ int opd_batch_loop(opd_call *call) {
 static int opdi_batch_unfit(opd_call *call) {
     opd_value rets[OPDI_MAX_RETURNS];
     return opdi_batch_ones(call, rets) ? -1 : opd_batch_loop(call);
+}
+
+//-- A copy of t without history; a reference.
+static opd_tensor *opdi_batch_clone(const opd_tensor *t) {
+    opdi_state *state = &opdi_self()->state;
+    const int8_t was = (int8_t)state->no_grad;
+    opd_tensor *c;
+    state->no_grad = 1;
+    c = opd_clone((opd_tensor *)(uintptr_t)t);
+    state->no_grad = was;
+    return c ? opd_keep(c) : NULL;
+}
+static int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {
+    opdi_state *state = &opdi_self()->state;
+    const int8_t was = (int8_t)state->no_grad;
+    int rc;
+    state->no_grad = 1;
+    rc = opdi_derived_copy(dst, (opd_tensor *)(uintptr_t)src, false);
+    state->no_grad = was;
+    return rc;
+}
+//-- What as_strided gives of t, without history; a reference.
+static opd_tensor *opdi_batch_part(opd_tensor *t, opd_ints sizes, opd_ints strides, int64_t offset) {
+    opdi_state *state = &opdi_self()->state;
+    const int8_t was = (int8_t)state->no_grad;
+    opd_tensor *part;
+    state->no_grad = 1;
+    part = opd_as_strided_full(t, sizes, strides, opd_value_int(offset));
+    state->no_grad = was;
+    return part ? opdi_shallow_copy(part) : NULL;
+}
+
+//-- Whether an element of any example is NaN, or is not zero.
+static bool opdi_any_element(opd_tensor *t, bool nan) {
+    opdi_thread *th = opdi_self();
+    opdi_layer *const layer = th->layer, *const rule = th->rule;
+    const opdi_state was = th->state;
+    bool found;
+    while (t->flags & OPDI_BATCHED) { t = opdi_batched_of(t)->value; }
+    opdi_layer_set(th, NULL);
+    th->rule = NULL;
+    th->state.include &= ~OPDI_BACK_BIT;
+    th->state.no_grad = 1;
+    found = opd_item_f64(opd_any(nan ? opd_isnan(t) : opd_ne_Scalar(t, opd_value_int(0)))) > 0;
+    th->layer = layer;
+    th->rule = rule;
+    th->state = was;
+    return found;
 }
 
 //-- One example of t as a tensor of its own, for what looks at sizes and strides only.
@@ -23569,7 +23673,11 @@ static void opdi_box_follow(opd_tensor *t) {
 
 int opd_tensor_retain_grad(opd_tensor *t) {
     opdi_meta *m;
-    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_retain_grad") || opdi_refresh(t)) { return -1; }
+    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_retain_grad") ||
+        opdi_inside_transform("You are attempting to call Tensor.retain_grad() inside of a function being transformed "
+                              "by a functorch transform. This is unsupported, please attempt to use the functorch "
+                              "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call retain_grad() outside of "
+                              "a function being transformed instead.") || opdi_refresh(t)) { return -1; }
     if (!(t->flags & OPDI_REQUIRES_GRAD)) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "can't retain_grad on Tensor that has requires_grad=False");
     }
@@ -25019,7 +25127,7 @@ static int opdi_anomaly_check(const opd_node *n, opd_tensor *const *out) {
     th->state.no_grad = 1;
     for (i = 0; i < n->nedges; i++) {
         if (!out[i] || !opd_dtype_is_floating((opd_scalar_type)out[i]->dtype) || !out[i]->data) { continue; }
-        if (opd_item_f64(opd_any(opd_isnan(out[i]))) > 0) {
+        if (opdi_any_element(out[i], true)) {
             return opd_fail(OPD_ERROR_AUTOGRAD, "Function '%s' returned nan values in its %dth output.",
                             n->formula->name, i);
         }
@@ -28232,7 +28340,9 @@ static int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
         }
     }
     if (dst->numel == 0 || dst->backend == OPD_META) { return 0; }
-    if (OPDI_UNLIKELY((dst->backend | src->backend) != OPD_CPU)) { return opdi_device_copy(dst, src); }
+    if (OPDI_UNLIKELY(((dst->backend | src->backend) | ((dst->flags | src->flags) & OPDI_BATCHED)) != OPD_CPU)) {
+        return ((dst->flags | src->flags) & OPDI_BATCHED ? opdi_batch_copy : opdi_device_copy)(dst, src);
+    }
     if (dst->dtype == src->dtype && (dst->flags & src->flags & OPDI_CONTIGUOUS) && dst->numel == src->numel) {
         opdi_bytes b;
         const int64_t n = dst->numel * (int64_t)opd_dtype_size((opd_scalar_type)dst->dtype);
