@@ -1399,8 +1399,9 @@ OPD_API int opd_jvp_backward(opd_jvp_call *jv);
 #define OPD_JVP_POINTWISE opd_jvp_pointwise
 #define OPD_JVP_LINEAR opd_jvp_linear
 #define OPD_JVP_BACKWARD opd_jvp_backward
-/* Inside such a function, which runs after the call with forward mode off.  Arguments (as they were before it) and
-   results are those of the functional form; a tangent is NULL where there is none (zero), and may be on the tape. */
+/* Inside such a function, which runs after the call with forward mode off (inside other levels: theirs).  Arguments (as
+   they were before it) and results are those of the functional form; a tangent is NULL where there is none (zero), and
+   may be on the tape. */
 OPD_API opd_value opd_jvp_value(opd_jvp_call *jv, int i);                     /* argument i, of any kind */
 OPD_API opd_tensor *opd_jvp_tensor(opd_jvp_call *jv, int i);                  /* tensor argument i, or NULL */
 OPD_API opd_tensor *opd_jvp_tangent(opd_jvp_call *jv, int i);                 /* its tangent */
@@ -4059,7 +4060,8 @@ typedef struct opdi_thread {
     int64_t scope_mark;          /* where the innermost scope begins */
     uint64_t sequence;           /* autograd: number of the next node */
     opd_node *node;              /* autograd: node whose formula is running */
-    struct opdi_level *level;    /* forward mode: the innermost that is open */
+    struct opdi_level *level;    /* forward mode: the innermost that is open for what is called, */
+    struct opdi_level *dual;     /* and the one whose tangents are worked on, which is inside it */
     int32_t floor;               /* forward mode: levels inside this layer have tangents in the running call; 0: all */
     struct opdi_layer *layer;    /* transforms: innermost layer, and the vmap whose batching rule is running */
     struct opdi_layer *rule;
@@ -12240,7 +12242,7 @@ opd_tensor *opd_tensor_data(opd_tensor *t) {
 }
 
 static int opdi_own_replace(opd_tensor *self);
-static bool opdi_has_tangent(const opd_tensor *t);
+static bool opdi_is_dual(const opd_tensor *t);
 //-- What forbids giving t the data of `data`.
 static int opdi_check_set_data(const opd_tensor *t, const opd_tensor *data) {
     if (opdi_plain_tensor(t, "opd_tensor_set_data") || opdi_null_tensor(data, "opd_tensor_set_data")) { return -1; }
@@ -12258,7 +12260,7 @@ static int opdi_check_set_data(const opd_tensor *t, const opd_tensor *data) {
     if (opdi_is_inference(t) != opdi_is_inference(data)) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Cannot set version_counter for inference tensor");
     }
-    return !opdi_has_tangent(t) ? 0
+    return !opdi_is_dual(t) ? 0
         : opd_fail(OPD_ERROR_AUTOGRAD, "cannot set the data of a variable that has a forward grad");
 }
 
@@ -14049,10 +14051,11 @@ OPDI_NOINLINE static int opdi_refresh_args(const opd_call *call) {
     return 0;
 }
 
-static bool opdi_has_tangents(const opd_op *op, const opd_value *args);
+static struct opdi_level *opdi_level_of(const opd_value *args, int n);
 //-- True when forward mode has to do with this call.
 static inline bool opdi_call_forward(const opd_call *call) {
-    return OPDI_UNLIKELY(call->th->state.forward == OPDI_FORWARD_OPEN) && opdi_has_tangents(call->op, call->args);
+    return OPDI_UNLIKELY(call->th->state.forward == OPDI_FORWARD_OPEN) &&
+        opdi_level_of(call->args, call->op->nargs) != NULL;
 }
 static int opdi_forward_kernel(opd_call *call, const opdi_card *card);
 static int opdi_forward_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self);
@@ -15065,10 +15068,9 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
                         opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
                         opd_tensor *const *results, int nresults) {
     const opdi_derivative *formula;
-    int i, rc = opdi_record_by_hand(name, backward, inputs, ninputs, saved, nsaved, values, nvalues, results, nresults);
-    if (rc || opdi_self()->state.forward != OPDI_FORWARD_OPEN) { return rc; }
-    for (i = 0; i < ninputs && !opdi_has_tangent(inputs[i]); i++) { }
-    if (i == ninputs) { return 0; }
+    const opd_value list = opd_value_tensors(inputs, ninputs);
+    int rc = opdi_record_by_hand(name, backward, inputs, ninputs, saved, nsaved, values, nvalues, results, nresults);
+    if (rc || opdi_self()->state.forward != OPDI_FORWARD_OPEN || !opdi_level_of(&list, 1)) { return rc; }
     formula = opdi_hand_formula(name, backward, false, false);
     if (!formula) { return -1; }
     return opdi_forward_record(formula, inputs, ninputs, saved, nsaved, values, nvalues, results, nresults);
@@ -15475,18 +15477,11 @@ static int opdi_function_wanted(const opd_context *ctx) {
 
 //-- Whether an input has a tangent; -1: though there is no jvp.
 static int opdi_function_dual(const opd_context *ctx) {
-    int32_t i, k;
     if (OPDI_LIKELY(opdi_self()->state.forward != OPDI_FORWARD_OPEN)) { return 0; }
-    for (i = 0; i < ctx->ninputs; i++) {
-        const opd_value *v = &ctx->inputs[i];
-        for (k = 0; k < ctx->first[i + 1] - ctx->first[i]; k++) {
-            if (!opdi_has_tangent(v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->u.t)) { continue; }
-            if (ctx->fn.jvp) { return 1; }
-            return opd_fail(OPD_ERROR_AUTOGRAD, "You must implement the jvp function for custom autograd.Function to "
-                            "use it with forward mode AD. (%s)", ctx->name);
-        }
-    }
-    return 0;
+    if (!opdi_level_of(ctx->inputs, ctx->ninputs)) { return 0; }
+    return ctx->fn.jvp ? 1
+        : opd_fail(OPD_ERROR_AUTOGRAD, "You must implement the jvp function for custom autograd.Function to use it with "
+                   "forward mode AD. (%s)", ctx->name);
 }
 
 //-- Edges to the inputs, before forward may change them.
@@ -16838,6 +16833,7 @@ static void *opdi_engine_thread(void *arg) {
         th->layer = from->layer;
         th->rule = from->rule;
         th->level = from->level;
+        th->dual = from->dual;
         th->floor = from->floor;
         th->engine = from->engine;
         th->packer = from->packer;
@@ -16847,7 +16843,7 @@ static void *opdi_engine_thread(void *arg) {
         th->mutation = NULL;
         th->node = NULL;
         th->layer = th->rule = NULL;
-        th->level = NULL;
+        th->level = th->dual = NULL;
         th->engine = NULL;
     }
     if (th->error != OPD_OK) {
@@ -17055,7 +17051,8 @@ typedef struct opdi_dual {
 typedef struct opdi_level {
     opdi_dual *duals;
     struct opdi_level *outer;
-    int32_t layer;                                /* of transforms: it is inside those before this one */
+    int32_t layer;                                /* of transforms: it is inside those before this one, */
+    bool transform;                               /* which it belongs to */
     int16_t around;                               /* the thread's state.forward before */
 } opdi_level;
 
@@ -17081,13 +17078,23 @@ static int opdi_family_new(opd_tensor *t) {
     return 0;
 }
 
-//-- t's entry in the open level; the lock is held.
-static opdi_dual *opdi_dual_find(const opd_tensor *t) {
-    const opdi_level *level = opdi_self()->level;
+//-- t's entry in a level; the lock is held.
+static opdi_dual *opdi_dual_at(const opd_tensor *t, const opdi_level *level) {
     const uint64_t family = opdi_family_of(t);
     opdi_dual *d = level ? t->storage->duals : NULL;
     while (d && (d->level != level || d->family != family)) { d = d->next; }
     return d && d->tangent->dtype == t->dtype ? d : NULL;
+}
+static opdi_dual *opdi_dual_find(const opd_tensor *t) { return opdi_dual_at(t, opdi_self()->dual); }
+//-- Whether t has a tangent in any level.
+static bool opdi_is_dual(const opd_tensor *t) {
+    const uint64_t family = opdi_family_of(t);
+    const opdi_dual *d;
+    if (!OPDI_ACQUIRE(&t->storage->duals)) { return false; }
+    opdi_lock(&opdi_dual_lock);
+    for (d = t->storage->duals; d && d->family != family; d = d->next) { }
+    opdi_unlock(&opdi_dual_lock);
+    return d != NULL;
 }
 
 //-- Takes an entry out of its level; the lock is held.
@@ -17128,9 +17135,8 @@ static void opdi_level_end(opdi_thread *th) {
     opdi_free(level, sizeof *level);
 }
 
-//-- The tangent becomes t's; takes a reference.
-static int opdi_dual_put(opd_tensor *t, opd_tensor *tangent) {
-    opdi_level *level = opdi_self()->level;
+//-- The tangent becomes t's in a level; takes a reference.
+static int opdi_dual_put(opdi_level *level, opd_tensor *t, opd_tensor *tangent) {
     opdi_dual *d = (opdi_dual *)opdi_alloc(sizeof *d);
     if (!d) { return -1; }
     d->storage = t->storage;
@@ -17149,13 +17155,23 @@ static int opdi_dual_put(opd_tensor *t, opd_tensor *tangent) {
     return 0;
 }
 
-//-- Both look at their storages in the same way, and the storages are of one size.
-static bool opdi_congruent(const opd_tensor *a, const opd_tensor *b) {
+//-- A tangent's part of t's storage lies as t does: both look at their storages in the same way, and the storages are of
+//-- one size.  A tangent for more examples than t has is one for each, if t is all of its storage.
+static bool opdi_congruent(const opd_tensor *a, const opd_tensor *t) {
     int i;
-    if (a->dtype != b->dtype || !opdi_has_sizes(a, b->dims, b->ndim) || a->storage->bytes != b->storage->bytes ||
-        (a->numel && opd_offset(a) != opd_offset(b)) || opdi_place_of(a) != opdi_place_of(b)) { return false; }
+    if (a->dtype != t->dtype || !opdi_has_sizes(a, t->dims, t->ndim) || opdi_place_of(a) != opdi_place_of(t)) {
+        return false;
+    }
+    if (OPDI_UNLIKELY((a->flags | t->flags) & OPDI_BATCHED)) {
+        const opdi_batched *x = a->flags & OPDI_BATCHED ? opdi_batched_of(a) : NULL;
+        const opdi_batched *y = t->flags & OPDI_BATCHED ? opdi_batched_of(t) : NULL;
+        if (x && y && x->level == y->level) { return x->dim == y->dim && opdi_congruent(x->value, y->value); }
+        return x && !y && opd_offset(t) == 0 && opd_offset(a) == 0 && (a->flags & t->flags & OPDI_CONTIGUOUS) &&
+            t->numel * (int64_t)opd_dtype_size((opd_scalar_type)t->dtype) == t->storage->bytes;
+    }
+    if (a->storage->bytes != t->storage->bytes || (a->numel && opd_offset(a) != opd_offset(t))) { return false; }
     for (i = 0; i < a->ndim; i++) {
-        if (a->dims[i] > 1 && a->dims[a->ndim + i] != b->dims[b->ndim + i]) { return false; }
+        if (a->dims[i] > 1 && a->dims[a->ndim + i] != t->dims[t->ndim + i]) { return false; }
     }
     return true;
 }
@@ -17168,17 +17184,50 @@ static bool opdi_has_tangent(const opd_tensor *t) {
     opdi_unlock(&opdi_dual_lock);
     return has;
 }
-static bool opdi_has_tangents(const opd_op *op, const opd_value *args) {
-    uint64_t m;
+//-- The innermost level, among those that compute tangents in the running call, in which one of the values has one.
+static opdi_level *opdi_level_of(const opd_value *args, int n) {
+    const opdi_thread *th = opdi_self();
+    opdi_level *level = th->level;
+    bool found = false;
+    int i;
     int32_t k;
-    for (m = op->tensor_args | op->list_args; m; m &= m - 1) {
-        const opd_value *v = &args[opdi_low_bit(m)];
-        if (v->tag == OPD_TAG_TENSOR && opdi_has_tangent(v->u.t)) { return true; }
-        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
-            if (v->u.tensors && opdi_has_tangent(v->u.tensors[k])) { return true; }
+    while (level && level->layer > th->floor) {
+        opdi_lock(&opdi_dual_lock);
+        for (i = 0; i < n && !found; i++) {
+            for (k = 0; k < (args[i].tag == OPD_TAG_TENSORS ? args[i].n : args[i].tag == OPD_TAG_TENSOR); k++) {
+                const opd_tensor *t = args[i].tag == OPD_TAG_TENSOR ? args[i].u.t : args[i].u.tensors ?
+                    args[i].u.tensors[k] : NULL;
+                found = found || (t && t->storage->duals && opdi_dual_at(t, level));
+            }
         }
+        opdi_unlock(&opdi_dual_lock);
+        if (found) { return level; }
+        level = level->around & OPDI_FORWARD_OFF ? NULL : level->outer;
     }
-    return false;
+    return NULL;
+}
+
+//-- Work on a level's tangents: what is called meanwhile belongs to the levels around it.
+typedef struct opdi_within { opdi_level *level, *dual; opdi_state state; } opdi_within;
+//-- Tangents are computed by the levels inside layer `floor`; 0: by all.
+static inline void opdi_forward_at(opdi_thread *th, int32_t floor) {
+    const bool open = th->level && th->level->layer > floor;
+    th->floor = floor;
+    th->state.forward = (int16_t)((th->state.forward & OPDI_FORWARD_OFF) | (open ? OPDI_FORWARD_OPEN : 0));
+}
+static void opdi_within_enter(opdi_thread *th, opdi_within *w, opdi_level *level) {
+    w->level = th->level;
+    w->dual = th->dual;
+    w->state = th->state;
+    th->dual = level;
+    th->level = level->outer;
+    th->state.forward = level->outer ? level->around & OPDI_FORWARD_OFF : OPDI_FORWARD_OFF;
+    opdi_forward_at(th, th->floor);
+}
+static void opdi_within_leave(opdi_thread *th, const opdi_within *w) {
+    th->level = w->level;
+    th->dual = w->dual;
+    th->state = w->state;
 }
 
 static opd_ints opdi_strides_of(const opd_tensor *t) { return opd_ints_of(t->dims + t->ndim, t->ndim); }
@@ -17201,21 +17250,85 @@ static opd_tensor *opdi_tangent_part(opd_tensor *whole, const opd_tensor *t) {
 }
 static opd_tensor *opdi_tangent_of(const opd_tensor *t) { return opdi_tangent_part(opdi_tangent_whole(t), t); }
 
+//-- Nobody else sees g's memory.
+static bool opdi_held_alone(const opd_tensor *g) {
+    int32_t n = 1;
+    if (!(g->flags & OPDI_BATCHED)) { return opdi_held_by(g, 1); }
+    for (; g->flags & OPDI_BATCHED; g = opdi_batched_of(g)->value, n++) {
+        if (OPDI_ACQUIRE(&g->refs) != 1) { return false; }
+    }
+    return OPDI_ACQUIRE(&g->refs) == 1 && OPDI_ACQUIRE(&g->storage->refs) == n;
+}
+
+//-- Zeros that lie as t does, one for each example of t and of g.
+static opd_tensor *opdi_tangent_batched(const opd_tensor *t, const opd_tensor *g) {
+    const opd_tensor *wraps[OPDI_MAX_LAYERS], *p;
+    int32_t more[OPDI_MAX_LAYERS];
+    int64_t dims[2 * OPD_MAX_DIMS], sizes[OPD_MAX_DIMS];
+    opd_tensor *z, *flat;
+    int n = 0, e = 0, i, k, level;
+    int64_t count;
+    for (p = t; p->flags & OPDI_BATCHED; p = opdi_batched_of(p)->value) { wraps[n++] = p; }
+    for (; g->flags & OPDI_BATCHED; g = opdi_batched_of(g)->value) {        /* the innermost layer's is the outermost */
+        const opdi_batched *b = opdi_batched_of(g);
+        for (k = 0; k < n && opdi_batched_of(wraps[k])->level != b->level; k++) { }
+        if (k < n) { continue; }
+        sizes[e] = b->value->dims[b->dim];
+        more[e++] = b->level;
+    }
+    if (e + p->ndim > OPD_MAX_DIMS) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
+        return NULL;
+    }
+    count = p->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)p->dtype);
+    for (i = 0; i < e; i++) {                     /* the outermost layer's dim is the first */
+        dims[i] = sizes[e - 1 - i];
+        for (dims[e + p->ndim + i] = count, k = i + 1; k < e; k++) { dims[e + p->ndim + i] *= sizes[e - 1 - k]; }
+    }
+    memcpy(dims + e, p->dims, (size_t)p->ndim * sizeof *dims);
+    memcpy(dims + 2 * e + p->ndim, p->dims + p->ndim, (size_t)p->ndim * sizeof *dims);
+    for (i = 0; i < e; i++) { count *= sizes[i]; }
+    flat = opdi_own(opdi_tensor_make(&count, NULL, 1, (opd_scalar_type)p->dtype, opdi_place_of(p)));
+    z = flat && opd_zero_(flat) ? opdi_view(flat, dims, dims + e + p->ndim, e + p->ndim, opd_offset(p)) : NULL;
+    if (z) { opdi_view_untie(z); }
+    for (level = 1, i = e; z && (n || i); level++) {
+        const bool mine = n && opdi_batched_of(wraps[n - 1])->level == level;
+        if (mine) { z = opdi_own(opdi_batch_wrap(z, i + opdi_batched_of(wraps[--n])->dim, level)); }
+        else if (i && more[i - 1] == level) { z = opdi_own(opdi_batch_wrap(z, 0, level)); i--; }
+    }
+    return z;
+}
+
 //-- Another tangent for t's storage, in which t's part is g: g itself, when nobody else has it (or `as_is`) and it lies
 //-- in memory as t does.
 static opd_tensor *opdi_tangent_make(const opd_tensor *t, opd_tensor *g, bool as_is) {
     const int64_t n = t->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
+    const bool batched = OPDI_UNLIKELY((t->flags | g->flags) & OPDI_BATCHED) != 0;
     opd_tensor *z, *part;
     bool whole;
     if (opdi_congruent(g, t)) {
-        if (as_is ? g->storage != t->storage : opdi_held_by(g, 1)) { return g; }
+        if (as_is ? g->storage != t->storage : opdi_held_alone(g)) { return g; }
         if (!(z = opd_clone(g)) || opdi_congruent(z, t)) { return z; }
     }
-    whole = opd_offset(t) == 0 && !opdi_overlaps_itself(t) && opdi_extent(t->dims, t->dims + t->ndim, t->ndim) == n;
-    z = opdi_own(opdi_tensor_make(whole ? t->dims : &n, whole ? t->dims + t->ndim : NULL, whole ? t->ndim : 1,
-                                  (opd_scalar_type)t->dtype, opdi_place_of(t)));
-    part = z && (whole || opd_zero_(z)) ? opdi_tangent_part(z, t) : NULL;
+    whole = batched || (opd_offset(t) == 0 && !opdi_overlaps_itself(t) &&
+                        opdi_extent(t->dims, t->dims + t->ndim, t->ndim) == n);
+    z = batched ? opdi_tangent_batched(t, g)
+        : opdi_own(opdi_tensor_make(whole ? t->dims : &n, whole ? t->dims + t->ndim : NULL, whole ? t->ndim : 1,
+                                    (opd_scalar_type)t->dtype, opdi_place_of(t)));
+    part = z && (whole || opd_zero_(z)) ? batched ? z : opdi_tangent_part(z, t) : NULL;
     return part && opd_copy_(part, g) ? z : NULL;
+}
+
+//-- Whether g has examples of a layer of which `whole` has none.
+static bool opdi_more_examples(const opd_tensor *g, const opd_tensor *whole) {
+    for (; g->flags & OPDI_BATCHED; g = opdi_batched_of(g)->value) {
+        const opd_tensor *w = whole;
+        while ((w->flags & OPDI_BATCHED) && opdi_batched_of(w)->level != opdi_batched_of(g)->level) {
+            w = opdi_batched_of(w)->value;
+        }
+        if (!(w->flags & OPDI_BATCHED)) { return true; }
+    }
+    return false;
 }
 
 //-- A copy of a tangent in which t's part is g, recorded.  One that lies otherwise than in rows is looked at as a row.
@@ -17233,6 +17346,7 @@ static opd_tensor *opdi_tangent_scatter(opd_tensor *whole, const opd_tensor *t, 
 static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
     opd_tensor *whole = opdi_tangent_whole(t), *part = opdi_tangent_part(whole, t), *with, *old = NULL;
     opdi_dual *d;
+    bool batched;
     if (!opd_ok()) { return -1; }
     if (!opdi_has_sizes(g, t->dims, t->ndim)) {
         char a[256], b[256];
@@ -17241,13 +17355,16 @@ static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
                         "gradient is of size %s.", opdi_sizes_text(t->dims, t->ndim, a, sizeof a),
                         opdi_sizes_text(g->dims, g->ndim, b, sizeof b));
     }
-    if (!whole) { return (with = opdi_tangent_make(t, g, as_is)) ? opdi_dual_put(t, with) : -1; }
-    if (part == g) { return 0; }
-    if (!opd_grad_enabled() || !((whole->flags | g->flags) & OPDI_REQUIRES_GRAD)) {
-        return opd_copy_(part, g) ? 0 : -1;
+    if (!whole) {
+        return (with = opdi_tangent_make(t, g, as_is)) ? opdi_dual_put(opdi_self()->dual, t, with) : -1;
     }
-    with = part == whole ? opdi_tangent_make(t, g, false) : opdi_tangent_scatter(whole, t, g);
-    if (!with || with->storage->bytes != t->storage->bytes) { return with && opd_copy_(part, g) ? 0 : -1; }
+    if (part == g) { return 0; }
+    batched = ((t->flags | g->flags | whole->flags) & OPDI_BATCHED) != 0;
+    if ((!opd_grad_enabled() || !((whole->flags | g->flags) & OPDI_REQUIRES_GRAD)) &&
+        !(batched && opdi_more_examples(g, whole))) { return opd_copy_(part, g) ? 0 : -1; }
+    with = part == whole ? opdi_tangent_make(t, g, false) : batched ? NULL : opdi_tangent_scatter(whole, t, g);
+    if (!opd_ok()) { return -1; }
+    if (!with || (!batched && with->storage->bytes != t->storage->bytes)) { return opd_copy_(part, g) ? 0 : -1; }
     opdi_retain(with);
     opdi_lock(&opdi_dual_lock);
     d = opdi_dual_find(t);
@@ -17259,25 +17376,30 @@ static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
 
 //-- levels -------------------------------------------------------------------------------------------------------
 
-static bool opdi_forward_open(const opdi_thread *th) { return th->state.forward == OPDI_FORWARD_OPEN && th->level; }
+//-- Opens a level: of the public functions, or of a layer of transforms.
+static int opdi_level_begin(opdi_thread *th, bool transform) {
+    opdi_level *level = (opdi_level *)opdi_alloc(sizeof *level);
+    if (!level) { return -1; }
+    level->duals = NULL;
+    level->outer = th->level;
+    level->layer = transform ? opd_transform_depth() : opd_transform_depth() + 1;
+    level->transform = transform;
+    level->around = th->state.forward;
+    th->level = level;
+    th->state.forward |= OPDI_FORWARD_OPEN;
+    return 0;
+}
 
 int opd_dual_enter(void) {
     opdi_thread *th = opdi_self();
     if (!opd_ok()) { return -1; }
     if (th->level) { return opd_fail(OPD_ERROR_AUTOGRAD, "Nested forward mode AD is not supported at the moment"); }
-    th->level = (opdi_level *)opdi_alloc(sizeof *th->level);
-    if (!th->level) { return -1; }
-    th->level->duals = NULL;
-    th->level->outer = NULL;
-    th->level->layer = opd_transform_depth() + 1;
-    th->level->around = th->state.forward;
-    th->state.forward |= OPDI_FORWARD_OPEN;
-    return 0;
+    return opdi_level_begin(th, false);
 }
 
 int opd_dual_exit(int level) {
     opdi_thread *th = opdi_self();
-    if (level != 0 || !th->level) {
+    if (level != 0 || !th->level || th->level->transform) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to exit a forward AD level that was not the last one that was "
                         "created. This is not supported.");
     }
@@ -17289,16 +17411,30 @@ bool opd_forward_grad_enabled(void) { return !(opdi_self()->state.forward & OPDI
 bool opd_forward_grad_set(bool on) {
     opdi_thread *th = opdi_self();
     const bool was = !(th->state.forward & OPDI_FORWARD_OFF);
-    th->state.forward = (th->level ? OPDI_FORWARD_OPEN : 0) | (on ? 0 : OPDI_FORWARD_OFF);
+    th->state.forward = on ? 0 : OPDI_FORWARD_OFF;
+    opdi_forward_at(th, th->floor);
     return was;
 }
 
-//-- A view of t with t's history and no tangent.
+//-- A view of t with t's history, without a tangent in the level that is worked on.
 static opd_tensor *opdi_primal_of(opd_tensor *t) {
-    const bool was = opd_forward_grad_set(false);
     opd_tensor *v = opd_alias(t);
-    (void)opd_forward_grad_set(was);
-    return v && opdi_family_new(v) == 0 ? v : NULL;
+    opdi_level *level;
+    if (!v || opdi_family_new(v)) { return NULL; }
+    for (level = opdi_self()->level; level; level = level->outer) {
+        opd_tensor *tangent;
+        opdi_dual *d;
+        int rc;
+        opdi_lock(&opdi_dual_lock);
+        d = opdi_dual_at(t, level);
+        tangent = d ? opd_keep(d->tangent) : NULL;
+        opdi_unlock(&opdi_dual_lock);
+        if (!tangent) { continue; }
+        rc = opdi_dual_put(level, v, tangent);
+        opdi_drop(tangent);
+        if (rc) { return NULL; }
+    }
+    return v;
 }
 
 static bool opdi_dual_dtype(const opd_tensor *t, const char *what) {
@@ -17309,19 +17445,9 @@ static bool opdi_dual_dtype(const opd_tensor *t, const char *what) {
     return false;
 }
 
-opd_tensor *opd_make_dual(opd_tensor *primal, opd_tensor *tangent) {
-    opdi_thread *th = opdi_self();
+//-- The dual of both in the level that is worked on.
+static opd_tensor *opdi_make_dual(opd_tensor *primal, opd_tensor *tangent) {
     opd_tensor *dual;
-    bool was;
-    int rc;
-    if (!opd_ok() || opdi_null_tensor(primal, "opd_make_dual: the primal") ||
-        opdi_null_tensor(tangent, "opd_make_dual: the tangent")) { return NULL; }
-    if (!th->level) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to create a dual Tensor for forward AD but no level exists, make "
-                       "sure to opd_dual_enter() first.");
-        return NULL;
-    }
-    if (!opdi_dual_dtype(primal, "primal") || !opdi_dual_dtype(tangent, "tangent")) { return NULL; }
     if (opdi_has_tangent(primal)) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "Making a dual Tensor based on a Tensor that already has a forward gradient "
                        "at the same level 0 is not supported.");
@@ -17332,25 +17458,41 @@ opd_tensor *opd_make_dual(opd_tensor *primal, opd_tensor *tangent) {
                        "level 0 is not supported.");
         return NULL;
     }
-    if (!(dual = opdi_primal_of(primal))) { return NULL; }
-    was = opd_forward_grad_set(false);
-    rc = opdi_tangent_give(dual, tangent, true);
-    (void)opd_forward_grad_set(was);
-    return rc ? NULL : dual;
+    dual = opdi_primal_of(primal);
+    return dual && opdi_tangent_give(dual, tangent, true) == 0 ? dual : NULL;
+}
+opd_tensor *opd_make_dual(opd_tensor *primal, opd_tensor *tangent) {
+    opdi_thread *th = opdi_self();
+    opdi_within within;
+    opd_tensor *dual;
+    if (!opd_ok() || opdi_null_tensor(primal, "opd_make_dual: the primal") ||
+        opdi_null_tensor(tangent, "opd_make_dual: the tangent")) { return NULL; }
+    if (!th->level) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to create a dual Tensor for forward AD but no level exists, make "
+                       "sure to opd_dual_enter() first.");
+        return NULL;
+    }
+    if (!opdi_dual_dtype(primal, "primal") || !opdi_dual_dtype(tangent, "tangent")) { return NULL; }
+    opdi_within_enter(th, &within, th->level);
+    dual = opdi_make_dual(primal, tangent);
+    opdi_within_leave(th, &within);
+    return dual;
 }
 
 opd_tensor *opd_unpack_dual(opd_tensor *t, opd_tensor **tangent) {
     opdi_thread *th = opdi_self();
-    bool was;
+    opdi_within within;
+    opd_tensor *primal;
+    bool off;
     if (tangent) { *tangent = NULL; }
     if (!opd_ok() || opdi_null_tensor(t, "opd_unpack_dual")) { return NULL; }
     if (!th->level) { return t; }
-    if (tangent && opdi_forward_open(th)) {
-        was = opd_forward_grad_set(false);
-        *tangent = opdi_tangent_of(t);
-        (void)opd_forward_grad_set(was);
-    }
-    return opd_ok() ? opdi_primal_of(t) : NULL;
+    off = !opd_forward_grad_enabled();
+    opdi_within_enter(th, &within, th->level);
+    if (tangent && !off) { *tangent = opdi_tangent_of(t); }
+    primal = opd_ok() ? opdi_primal_of(t) : NULL;
+    opdi_within_leave(th, &within);
+    return primal;
 }
 
 //-- tangents of results ------------------------------------------------------------------------------------------
@@ -17717,23 +17859,54 @@ static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
     return rc;
 }
 
+//-- The level whose turn it is; NULL: all had theirs.
+static opdi_level *opdi_call_level(const opd_call *call) {
+    return call->th->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(call->args, call->op->nargs) : NULL;
+}
+//-- The call, recorded or not, when all levels have taken their tangents: it sees what it saw at first.
+static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_tensor *self, const opdi_within *first) {
+    opdi_thread *th = call->th;
+    opdi_level *outer = th->level;
+    const bool formula = self || (card && card->desc.backward);
+    int rc;
+    th->level = first->level;
+    th->state.forward = first->state.forward;
+    /* operators that the kernel calls have no tangents of their own, as they are not recorded either */
+    if (formula && !opdi_call_flags(call)) { th->state.allow &= ~OPDI_AUTOGRAD_BITS; }
+    rc = self ? opdi_recording_inplace_kernel(call, card, self)
+        : formula ? opdi_recording_kernel(call, card) : opdi_recording_fallback(call);
+    th->level = outer;
+    return rc;
+}
+
+//-- The call with tangents of the level that is worked on; the rules belong to the levels around, which come first.
+static int opdi_forward_call(opd_call *call, const opdi_card *card, const opdi_within *first) {
+    opdi_thread *th = call->th;
+    const opdi_state state = th->state;
+    opdi_within within;
+    opdi_level *level;
+    opd_jvp_call jv;
+    int rc;
+    if (opdi_jvp_begin(&jv, card, call->op, call->args)) { return -1; }
+    if ((level = opdi_call_level(call)) != NULL) {
+        opdi_within_enter(th, &within, level);
+        rc = opdi_forward_call(call, card, first);
+        opdi_within_leave(th, &within);
+    } else { rc = opdi_forward_record_call(call, card, NULL, first); }
+    th->state = state;
+    return rc ? rc : opdi_jvp_end(&jv, call, card && card->desc.backward == opd_not_differentiable);
+}
 //-- At Autograd, an argument has a tangent.  card NULL: the operator has no formula.
 OPDI_NOINLINE static int opdi_forward_kernel(opd_call *call, const opdi_card *card) {
     opdi_thread *th = call->th;
-    const opdi_state state = th->state;
-    opd_jvp_call jv;
+    opdi_within within;
     int rc;
     if (!card) { card = OPDI_ACQUIRE(&call->op->card); }
     if (call->op->written_args & ~(card ? card->constant_args : 0)) { return opdi_forward_missing(call); }
-    th->state.forward |= OPDI_FORWARD_OFF;
-    if (opdi_jvp_begin(&jv, card, call->op, call->args)) { return -1; }
-    th->state.forward = state.forward;
-    /* operators that the kernel calls have no tangents of their own, as they are not recorded either */
-    if (card && card->desc.backward && !opdi_call_flags(call)) { th->state.allow &= ~OPDI_AUTOGRAD_BITS; }
-    rc = card && card->desc.backward ? opdi_recording_kernel(call, card) : opdi_recording_fallback(call);
-    th->state = state;
-    th->state.forward |= OPDI_FORWARD_OFF;
-    return rc ? rc : opdi_jvp_end(&jv, call, card && card->desc.backward == opd_not_differentiable);
+    opdi_within_enter(th, &within, opdi_level_of(call->args, call->op->nargs));
+    rc = opdi_forward_call(call, card, &within);
+    opdi_within_leave(th, &within);
+    return rc;
 }
 
 //-- The arguments as they are before self is written: what lies in its memory is copied.
@@ -17754,31 +17927,29 @@ static int opdi_forward_originals(const opd_op *op, const opd_tensor *self, opd_
     return 0;
 }
 
-//-- At Autograd of what writes self: the functional form's rule, for self.
-OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self) {
+//-- The same of what writes self: the functional form's rule, for self.
+static int opdi_forward_write(opd_call *call, const opdi_card *card, opd_tensor *self, const opdi_within *first) {
     opdi_thread *th = call->th;
     const opdi_state state = th->state;
     const opdi_card *rule = card->base ? card->base : card;
     opd_value args[OPD_MAX_ARGS], ret = opd_value_tensor(self);
     opd_tensor *results[1], *out[1] = {NULL};
+    opdi_within within;
+    opdi_level *level;
     opd_jvp_call jv;
-    uint64_t m;
-    for (m = call->op->written_args & ~(uint64_t)1; m; m &= m - 1) {
-        if (call->args[opdi_low_bit(m)].tag == OPD_TAG_NONE) { continue; }
-        return opdi_forward_missing(call);
-    }
-    if (!self) { return opdi_forward_missing(call); }
-    th->state.forward |= OPDI_FORWARD_OFF;
+    int rc;
     if (card->base) { (void)opdi_derived_args(call, card, self, args); }
     else { memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args); }
     if (opdi_jvp_begin(&jv, rule, rule->op, args) || opdi_forward_originals(rule->op, self, args)) { return -1; }
-    th->state.forward = state.forward;
-    if (!opdi_call_flags(call)) { th->state.allow &= ~OPDI_AUTOGRAD_BITS; }
-    if (opdi_recording_inplace_kernel(call, card, self)) { return -1; }
+    if ((level = opdi_call_level(call)) != NULL) {
+        opdi_within_enter(th, &within, level);
+        rc = opdi_forward_write(call, card, self, first);
+        opdi_within_leave(th, &within);
+    } else { rc = opdi_forward_record_call(call, card, self, first); }
     th->state = state;
+    if (rc) { return -1; }
     /* squeeze_ and its like: another look at the same storage */
     if (!opdi_differentiable(self) || (rule->desc.tags & OPD_OPTAG_INPLACE_VIEW)) { return 0; }
-    th->state.forward |= OPDI_FORWARD_OFF;
     results[0] = self;
     jv.rets = &ret;
     jv.results = results;
@@ -17788,19 +17959,37 @@ OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_
     if (!out[0] && opdi_has_tangent(self) && !(out[0] = opd_zeros_like(self))) { return -1; }
     return out[0] ? opdi_tangent_give(self, out[0], false) : 0;
 }
+OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self) {
+    opdi_thread *th = call->th;
+    opdi_within within;
+    uint64_t m;
+    int rc;
+    for (m = call->op->written_args & ~(uint64_t)1; m; m &= m - 1) {
+        if (call->args[opdi_low_bit(m)].tag == OPD_TAG_NONE) { continue; }
+        return opdi_forward_missing(call);
+    }
+    if (!self) { return opdi_forward_missing(call); }
+    opdi_within_enter(th, &within, opdi_level_of(call->args, call->op->nargs));
+    rc = opdi_forward_write(call, card, self, &within);
+    opdi_within_leave(th, &within);
+    return rc;
+}
 
-//-- copy, without history, takes over t's tangent.
+//-- copy, without history, takes over t's tangents.
 static int opdi_forward_copy(opd_tensor *copy, opd_tensor *t) {
     opdi_thread *th = opdi_self();
-    const opdi_state state = th->state;
+    const opd_value v = opd_value_tensor(t);
+    opdi_level *level = th->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(&v, 1) : NULL;
+    opdi_within within;
     opd_tensor *tangent;
     int rc;
-    if (!opdi_forward_open(th) || !opdi_has_tangent(t)) { return 0; }
-    th->state.forward |= OPDI_FORWARD_OFF;
-    tangent = opdi_tangent_of(t);
+    if (!level) { return 0; }
+    opdi_within_enter(th, &within, level);
+    rc = opdi_forward_copy(copy, t);
+    tangent = rc == 0 ? opdi_tangent_of(t) : NULL;
     tangent = tangent ? opd_clone(tangent) : NULL;
     rc = tangent ? opdi_tangent_give(copy, tangent, false) : -1;
-    th->state = state;
+    opdi_within_leave(th, &within);
     return rc;
 }
 
@@ -17892,12 +18081,16 @@ static int opdi_forward_outputs(opd_context *ctx) {
 }
 static int opdi_forward_function(opd_context *ctx) {
     opdi_thread *th = opdi_self();
-    const opdi_state state = th->state;
-    opd_scope scope = opd_scope_open();
+    opdi_level *level = th->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(ctx->inputs, ctx->ninputs) : NULL;
+    opdi_within within;
+    opd_scope scope;
     int rc;
-    th->state.forward |= OPDI_FORWARD_OFF;
-    rc = opdi_forward_outputs(ctx);
-    th->state = state;
+    if (!level) { return 0; }
+    scope = opd_scope_open();
+    opdi_within_enter(th, &within, level);
+    rc = opdi_forward_function(ctx);
+    if (rc == 0) { rc = opdi_forward_outputs(ctx); }
+    opdi_within_leave(th, &within);
     opd_scope_close(&scope);
     return rc;
 }
@@ -17907,13 +18100,22 @@ static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const
                                opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
                                opd_tensor *const *results, int nresults) {
     opdi_thread *th = opdi_self();
-    const opdi_state state = th->state;
-    opd_tensor **tangents = opdi_scope_tensors(ninputs), **out = opdi_scope_tensors(nresults);
-    opd_node *n = tangents && out ? opdi_node_make(formula, ninputs, nsaved + nvalues, 0, results, nresults, 0) : NULL;
-    int i, rc = n ? 0 : -1;
+    const opd_value list = opd_value_tensors(inputs, ninputs);
+    opdi_level *level = th->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(&list, 1) : NULL;
+    opdi_within within;
+    opd_tensor **tangents, **out;
+    opd_node *n;
+    int i, rc;
     bool any = false;
-    th->state.forward |= OPDI_FORWARD_OFF;
+    if (!level) { return 0; }
+    opdi_within_enter(th, &within, level);
     th->state.allow |= OPDI_AUTOGRAD_BITS;
+    tangents = opdi_scope_tensors(ninputs);
+    out = opdi_scope_tensors(nresults);
+    n = tangents && out && opdi_forward_record(formula, inputs, ninputs, saved, nsaved, values, nvalues, results,
+                                               nresults) == 0
+        ? opdi_node_make(formula, ninputs, nsaved + nvalues, 0, results, nresults, 0) : NULL;
+    rc = n ? 0 : -1;
     for (i = 0; i < ninputs && rc == 0; i++) {
         if (!(tangents[i] = opdi_tangent_of(inputs[i]))) { rc = opd_ok() ? 0 : -1; continue; }
         opdi_retain(inputs[i]);
@@ -17934,7 +18136,7 @@ static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const
         }
     }
     if (n) { opdi_node_release(n); }
-    th->state = state;
+    opdi_within_leave(th, &within);
     return rc;
 }
 
@@ -18800,13 +19002,6 @@ static void opdi_batch_tie(opd_call *call) {
             }
         }
     }
-}
-
-//-- Whether forward mode computes tangents for what `floor` layers are around of, or (0) for everything.
-static inline void opdi_forward_at(opdi_thread *th, int32_t floor) {
-    const bool open = th->level && th->level->layer > floor;
-    th->floor = floor;
-    th->state.forward = (int16_t)((th->state.forward & OPDI_FORWARD_OFF) | (open ? OPDI_FORWARD_OPEN : 0));
 }
 
 //-- At a vmap layer: the batching rule, under the layers around it and their modes.
@@ -31220,7 +31415,7 @@ static int opdi_detach__autograd(opd_call *call) {
     if (self->flags & OPDI_IS_VIEW) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Can't detach views in-place. Use detach() instead.");
     }
-    if (opdi_has_tangent(self) && opdi_family_new(self)) { return -1; }
+    if (opdi_is_dual(self) && opdi_family_new(self)) { return -1; }
     return opdi_detach_here(self) ? -1 : opd_return_tensor(call, self);
 }
 OPDI_OP(detach_) {
@@ -31253,7 +31448,7 @@ OPDI_CARD_SELF(as_strided_, "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[
 static int opdi_resize_to(opd_call *call, opd_ints sizes, int64_t format) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int64_t strides[OPD_MAX_DIMS];
-    if (opdi_has_tangent(self)) {
+    if (opdi_is_dual(self)) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "cannot resize variables that has a forward grad");
     }
     if (sizes.n > OPD_MAX_DIMS) { return (int)opdi_count(sizes.data, OPD_MAX_DIMS + 1, 1); }
