@@ -24484,6 +24484,7 @@ static opdi_untouched *opdi_mutation_next(const opdi_mutation *m, const opd_tens
 //-- t is about to be written: what is saved of its memory is copied.
 static int opdi_mutation_write(opdi_mutation *m, const opd_tensor *t) {
     opdi_untouched *u;
+    if (t->meta && t->meta->inner) { return 0; }  /* it stands for another, which is written in its turn */
     while (opd_ok() && (u = opdi_mutation_next(m, t)) != NULL) {
         opd_tensor *old = u->t, *copy = opdi_tensor_make(old->dims, NULL, old->ndim, (opd_scalar_type)old->dtype,
                                                          opdi_place_of(old));
