@@ -19753,27 +19753,27 @@ static opd_tensor *opdi_batch_split(opd_tensor *t, int at, int64_t n) {
     }
     return opd_reshape(t, opd_ints_of(sizes, k));
 }
-//-- The examples of the arguments in `folded` become more samples of the batch that is their first dim, or, where the
+//-- Of the arguments given, the examples of those in `folded` become more samples of the batch that is their first dim, or, where the
 //-- operator also takes single samples and has such, that batch.
-static int opdi_batch_fold(opd_call *call, uint64_t folded, bool single) {
+static int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t folded, bool single) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     uint64_t m;
     int i, dim;
     int64_t n = -1;
     if (op->written_args || op->list_args) { return opd_batch_loop(call); }
-    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    memcpy(args, given, (size_t)op->nargs * sizeof *args);
     for (m = op->tensor_args; m; m &= m - 1) {
         opd_tensor *t;
         i = opdi_low_bit(m);
         if (args[i].tag != OPD_TAG_TENSOR) { continue; }
-        t = opd_batch_arg(call, i, &dim);
+        t = opd_batch_value(args[i].u.t, &dim);
         if (!(folded >> i & 1)) {
             if (dim >= 0) { return opd_batch_loop(call); }
             continue;
         }
         if (!single) {
-            const opd_tensor *one = call->args[i].u.t;
+            const opd_tensor *one = given[i].u.t;
             if (one->ndim == 0 || (n >= 0 && one->dims[0] != n)) { return opdi_batch_unfit(call); }
             n = one->dims[0];
         }
@@ -19789,7 +19789,7 @@ static int opdi_batch_fold(opd_call *call, uint64_t folded, bool single) {
     }
     return 0;
 }
-int opd_batch_fold(opd_call *call) { return opdi_batch_fold(call, ~(uint64_t)0, false); }
+int opd_batch_fold(opd_call *call) { return opdi_batch_fold(call, call->args, ~(uint64_t)0, false); }
 //-- The same of an operator of images with nd dims and channels, a batch of them or one.
 static int opdi_batch_fold_nd(opd_call *call, int nd) {
     uint64_t m;
@@ -19799,7 +19799,7 @@ static int opdi_batch_fold_nd(opd_call *call, int nd) {
         if ((t->ndim != nd + 1 && t->ndim != nd + 2) || (ndim && t->ndim != ndim)) { return opdi_batch_unfit(call); }
         ndim = t->ndim;
     }
-    return opdi_batch_fold(call, ~(uint64_t)0, ndim == nd + 1);
+    return opdi_batch_fold(call, call->args, ~(uint64_t)0, ndim == nd + 1);
 }
 static int opdi_batch_fold_1d(opd_call *call) { return opdi_batch_fold_nd(call, 1); }
 static int opdi_batch_fold_2d(opd_call *call) { return opdi_batch_fold_nd(call, 2); }
@@ -37682,7 +37682,7 @@ static int opdi_convolution_batch(opd_call *call) {
         return opdi_batch_unfit(call);
     }
     if (dim[1] < 0 && dim[2] < 0) {
-        return opdi_batch_fold(call, 1, false);
+        return opdi_batch_fold(call, call->args, 1, false);
     }
     if (dim[1] < 0 && dim[0] < 0) { y = t[0]; }
     else if (dim[1] < 0) { y = opdi_batch_merge(opd_batch_front(t[0], dim[0]), 0); }
@@ -39018,11 +39018,11 @@ static void opdi_describe(opd_op_desc *op, const char *schema, opd_kernel cpu, o
     op->schema = schema; op->cpu = cpu; op->fake = cpu; op->backward = backward; op->save = save;
     op->vmap = vmap; op->autocast = autocast; op->cases = cases;
 }
-/* One kernel for every backend, made of public operators. */
+/* One kernel for every backend, made of public operators that vmap knows. */
 static void opdi_describe_any(opd_op_desc *op, const char *schema, opd_kernel any, opd_backward_fn backward,
                               const char *save, opd_autocast autocast, const char *cases) {
     op->schema = schema; op->any = any; op->backward = backward; op->save = save;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = autocast; op->cases = cases;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = autocast; op->cases = cases;
 }
 static void opdi_describe_composite(opd_op_desc *op, const char *schema, opd_kernel composite, opd_autocast autocast,
                                     const char *cases) {
@@ -39306,6 +39306,47 @@ static int opdi_norm_twice(const opdi_norm_second *s, opd_tensor **dg, opd_tenso
     return opd_ok() ? 0 : -1;
 }
 
+//-- batching rules of norms -------------------------------------------------------------------------------------------
+
+/* Norms of channels: those of all examples are side by side.  kinds: of each argument x for [N, C, ..], c for [C], r for
+   one that is written, * for a number that counts channels or groups of them; then, behind a space, the results'. */
+static int opdi_batch_by_channel(opd_call *call, const char *kinds) {
+    opd_value args[OPD_MAX_ARGS], rets[3];
+    const int nargs = call->op->nargs;
+    const int64_t size = opd_batch_size();
+    int i, dim;
+    if (size == 0) { return opdi_batch_empty(call); }
+    memcpy(args, call->args, (size_t)nargs * sizeof *args);
+    for (i = 0; i < nargs; i++) {
+        if (kinds[i] == '*') { args[i] = opd_value_int(args[i].u.i * size); }
+        if (args[i].tag != OPD_TAG_TENSOR) { continue; }
+        if (args[i].u.t->ndim < (kinds[i] == 'x' ? 2 : 1)) { return opdi_batch_unfit(call); }
+        args[i].u.t = opd_batch_arg(call, i, &dim);
+        if (kinds[i] == 'x') { args[i].u.t = opdi_batch_channels(args[i].u.t, dim); }
+        else { args[i].u.t = opdi_batch_merge(opd_batch_front(args[i].u.t, dim), 0); }
+        if (!args[i].u.t) { return -1; }
+    }
+    if (opd_call_all(call->op, rets, args, nargs)) { return -1; }
+    for (i = 0; i < nargs; i++) {
+        opd_tensor *t = kinds[i] == 'r' ? opd_batch_arg(call, i, &dim) : NULL, *now = args[i].u.t;
+        if (!t || t->storage == now->storage) { continue; }
+        now = opdi_batch_split(now, 0, now->numel / size);
+        if (!opd_copy_(dim < 0 ? t : opd_batch_front(t, dim), dim < 0 ? opd_select(now, 0, 0) : now)) { return -1; }
+    }
+    for (i = 0; i < 3; i++) {
+        opd_tensor *r = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
+        const int at = kinds[nargs + 1 + i] == 'x';
+        if (r ? opd_batch_return(call, opdi_batch_split(r, at, opdi_sizes(r)[at] / size), at)
+            : opd_return_value(call, OPD_NONE)) { return -1; }
+    }
+    return 0;
+}
+static bool opdi_batch_is(opd_call *call, int i) {
+    int dim;
+    (void)opd_batch_arg(call, i, &dim);
+    return dim >= 0;
+}
+
 //-- layer norm --------------------------------------------------------------------------------------------------------
 
 static int opdi_layer_norm_axis(const opd_tensor *x, opd_ints shape, const opd_tensor *w, const opd_tensor *b) {
@@ -39402,10 +39443,32 @@ OPDI_BW1(native_layer_norm) {
     return opdi_give_norm(bw, 0, 2, 3, r, mask[0] ? opdi_stats_backward(bw, x, opdi_sizes(x), opdi_sizes(mean), x->ndim)
                                                   : NULL);
 }
+/* The statistics are of each row; weight and bias that examples have of their own come afterwards. */
+static int opdi_layer_norm_apart(opd_call *call) {
+    opd_tensor *w = opd_arg_tensor(call, 2), *b = opd_arg_tensor(call, 3), *x = opd_arg_tensor(call, 0), *r[3];
+    if (opd_native_layer_norm(r, x, opd_arg_ints(call, 1), NULL, NULL, opd_arg_float(call, 4))) { return -1; }
+    if (w) { r[0] = opd_mul(r[0], w); }
+    if (b) { r[0] = opd_add(r[0], b); }
+    return opd_return_tensor(call, opd_to_dtype(r[0], OPDI_DTYPE(x))) || opd_return_tensor(call, r[1]) ? -1
+        : opd_return_tensor(call, r[2]);
+}
+static int opdi_layer_norm_batch(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *r[3];
+    int i;
+    if (opdi_layer_norm_axis(x, opd_arg_ints(call, 1), opd_arg_tensor(call, 2), opd_arg_tensor(call, 3)) < 0) {
+        return -1;
+    }
+    if (opdi_batch_is(call, 2) || opdi_batch_is(call, 3)) { return opdi_batch_as(call, opdi_layer_norm_apart); }
+    x = opdi_batch_front_arg(call, 0);
+    if (!x || opd_native_layer_norm(r, x, opd_arg_ints(call, 1), opd_arg_tensor(call, 2), opd_arg_tensor(call, 3),
+                                    opd_arg_float(call, 4))) { return -1; }
+    for (i = 0; i < 3; i++) { if (opd_batch_return(call, r[i], 0)) { return -1; } }
+    return 0;
+}
 OPDI_OP(native_layer_norm) {
     opdi_describe(op, "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, "
                   "float eps) -> (Tensor, Tensor, Tensor)", opdi_native_layer_norm_kernel,
-                  opdi_native_layer_norm_backward, "input, weight, bias, result1, result2", OPD_BATCH_LOOP,
+                  opdi_native_layer_norm_backward, "input, weight, bias, result1, result2", opdi_layer_norm_batch,
                   OPD_AUTOCAST_FP32_NOT_CPU, "[2,3], (3), [3], [3], 0.00001; [2,3], (3), None, None, 0.00001");
     op->out = "native_layer_norm.out(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float "
               "eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
@@ -39481,11 +39544,52 @@ OPDI_BW1(native_layer_norm_backward) {
     if (dw) { OPDI_GIVE(5, opdi_o_reshape(dw, shape.u.ints, shape.n)); }
     return 0;
 }
+/* input's gradient by the operator without a weight; the others are sums over the rows of each example */
+static int opdi_layer_norm_back_apart(opd_call *call) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 3),
+        *rstd = opd_arg_tensor(call, 4), *w = opd_arg_tensor(call, 5), *r[3] = {NULL, NULL, NULL}, *gw;
+    const opd_ints shape = opd_arg_ints(call, 2);
+    const bool *mask = opd_call_args(call)[7].u.bools, only[3] = {true, false, false};
+    const int rows = x->ndim - (int)shape.n;
+    int64_t dims[OPD_MAX_DIMS];
+    int i;
+    for (i = 0; i < rows; i++) { dims[i] = i; }
+    if (mask[0]) {
+        gw = w ? opd_mul(g, w) : g;
+        if (opd_native_layer_norm_backward(r, gw, x, shape, mean, rstd, NULL, NULL, opd_value_bools(only, 3))) {
+            return -1;
+        }
+    }
+    for (i = 1; i < 3 && opd_ok(); i++) {
+        if (!mask[i]) { continue; }
+        r[i] = i == 1 ? opd_mul(g, opd_mul(opd_sub(x, mean), rstd)) : g;
+        if (rows) { r[i] = opd_sum_dim(r[i], opd_ints_of(dims, rows), false); }
+        r[i] = opd_to_dtype(r[i], OPDI_DTYPE(w ? w : x));
+    }
+    for (i = 0; i < 3; i++) {
+        if (mask[i] ? opd_return_tensor(call, r[i]) : opd_return_value(call, OPD_NONE)) { return -1; }
+    }
+    return 0;
+}
+static int opdi_layer_norm_back_batch(opd_call *call) {
+    const bool *mask = opd_call_args(call)[7].u.bools;
+    opd_tensor *t[5], *r[3];
+    int i;
+    if (opdi_layer_norm_axis(opd_arg_tensor(call, 1), opd_arg_ints(call, 2), opd_arg_tensor(call, 5), NULL) < 0) {
+        return -1;
+    }
+    if (mask[1] || mask[2] || opdi_batch_is(call, 5)) { return opdi_batch_as(call, opdi_layer_norm_back_apart); }
+    for (i = 0; i < 5; i++) { if (i != 2 && !(t[i] = opdi_batch_front_arg(call, i))) { return -1; } }
+    if (opd_native_layer_norm_backward(r, t[0], t[1], opd_arg_ints(call, 2), t[3], t[4], opd_arg_tensor(call, 5), NULL,
+                                       opd_value_bools(mask, 3))) { return -1; }
+    if (mask[0] ? opd_batch_return(call, r[0], 0) : opd_return_value(call, OPD_NONE)) { return -1; }
+    return opd_return_value(call, OPD_NONE) ? -1 : opd_return_value(call, OPD_NONE);
+}
 OPDI_OP(native_layer_norm_backward) {
     opdi_describe(op, "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor "
                   "mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
                  opdi_native_layer_norm_backward_kernel, opdi_native_layer_norm_backward_backward,
-                 "grad_out, input, mean, rstd, weight", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "");
+                 "grad_out, input, mean, rstd, weight", opdi_layer_norm_back_batch, OPD_AUTOCAST_KEEP, "");
     op->out = "native_layer_norm_backward.out(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, "
               "Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, "
               "Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
@@ -39567,11 +39671,12 @@ OPDI_BW1(native_group_norm) {
     stat[2] = 1;
     return opdi_give_norm(bw, 0, 1, 2, r, mask[0] ? opdi_stats_backward(bw, x, three, stat, 3) : NULL);
 }
+static int opdi_group_norm_batch(opd_call *call) { return opdi_batch_by_channel(call, "xcc.*.*. xxx"); }
 OPDI_OP(native_group_norm) {
     opdi_describe(op, "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, "
                   "int group, float eps) -> (Tensor, Tensor, Tensor)",
                  opdi_native_group_norm_kernel, opdi_native_group_norm_backward, "input, weight, result1, result2",
-                 OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[2,4,3], [4], [4], 2, 4, 3, 2, 0.00001");
+                 opdi_group_norm_batch, OPD_AUTOCAST_KEEP, "[2,4,3], [4], [4], 2, 4, 3, 2, 0.00001");
     op->out = "native_group_norm.out(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int "
               "group, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), "
               "Tensor(c!))";
@@ -39624,11 +39729,12 @@ OPDI_BW1(native_group_norm_backward) {
     if (dw) { OPDI_GIVE(4, opdi_o_reshape(dw, &c, 1)); }
     return 0;
 }
+static int opdi_group_norm_back_batch(opd_call *call) { return opdi_batch_by_channel(call, "xxxxc.*.*. xcc"); }
 OPDI_OP(native_group_norm_backward) {
     opdi_describe(op, "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? "
                   "weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
                  opdi_native_group_norm_backward_kernel, opdi_native_group_norm_backward_backward,
-                 "grad_out, input, mean, rstd, weight", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "");
+                 "grad_out, input, mean, rstd, weight", opdi_group_norm_back_batch, OPD_AUTOCAST_KEEP, "");
     op->out = "native_group_norm_backward.out(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? "
               "weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) "
               "out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
@@ -39770,11 +39876,22 @@ OPDI_BW1(native_batch_norm) {
     return opdi_give_norm(bw, 0, 1, 2, r, mask[0] && train ? opdi_stats_backward(bw, x, opdi_sizes(x), stat, x->ndim)
                                                            : NULL);
 }
+static int opdi_batch_norm_batch(opd_call *call) {
+    int i;
+    for (i = 3; i < 5; i++) {
+        if (opd_arg_bool(call, 5) && opd_arg_tensor(call, i) && !opdi_batch_is(call, i) && opdi_batch_is(call, 0)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "Batch norm got a batched tensor as input while the running_mean or "
+                            "running_var, which will be updated in place, were not batched.\nIf you are using a module "
+                            "and do not need eval mode, please set `track_running_stats` to be False.");
+        }
+    }
+    return opdi_batch_by_channel(call, opd_arg_bool(call, 5) ? "xccrr... xcc" : "xcccc... xcc");
+}
 OPDI_OP(native_batch_norm) {
     opdi_describe(op, "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
                   "running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
                  opdi_native_batch_norm_kernel, opdi_native_batch_norm_backward,
-                 "input, weight, running_mean, running_var, result1, result2", OPD_BATCH_LOOP,
+                 "input, weight, running_mean, running_var, result1, result2", opdi_batch_norm_batch,
                  OPD_AUTOCAST_KEEP, "[4,3,2], [3], [3], None, None, True, 0.1, 0.00001; [4,3,2], [3], [3], [3], [3]+, "
                                     "False, 0.1, 0.00001");
     op->constant = "running_mean, running_var";
@@ -39853,13 +39970,14 @@ OPDI_BW1(native_batch_norm_backward) {
     if (dw) { OPDI_GIVE(2, opdi_o_reshape(dw, wide + 1, 1)); }
     return 0;
 }
+static int opdi_batch_norm_back_batch(opd_call *call) { return opdi_batch_by_channel(call, "xxccccc... xcc"); }
 OPDI_OP(native_batch_norm_backward) {
     opdi_describe(op, "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? "
                   "running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, "
                   "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
                  opdi_native_batch_norm_backward_kernel, opdi_native_batch_norm_backward_backward,
                  "grad_out, input, weight, running_mean, running_var, save_mean, save_invstd",
-                 OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "");
+                 opdi_batch_norm_back_batch, OPD_AUTOCAST_KEEP, "");
     op->out = "native_batch_norm_backward.out(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
               "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] "
               "output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), "
@@ -39968,7 +40086,6 @@ OPDI_OP(native_dropout) {
     opdi_describe_any(op, "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
                       opdi_native_dropout_kernel, opdi_native_dropout_backward, "result1",
                   OPD_AUTOCAST_KEEP, "[2,3], 0.0, True");
-    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> "
               "(Tensor(a!), Tensor(b!))";
 }
@@ -39982,7 +40099,6 @@ OPDI_OP(native_dropout_backward) {
     opdi_describe_any(op, "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
                       opdi_native_dropout_backward_kernel,
                   opdi_native_dropout_backward_backward, "mask", OPD_AUTOCAST_KEEP, "[2,3], [2,3]b, 2.0");
-    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "native_dropout_backward.out";
 }
 /* The factor each element gets: 0 or 1 / (1 - p); for features, one for each of the first two dims. */
@@ -40180,6 +40296,74 @@ OPDI_KERNEL(nll_loss_forward) { return opdi_nll_forward(call, false); }
 OPDI_KERNEL(nll_loss2d_forward) { return opdi_nll_forward(call, true); }
 OPDI_KERNEL(nll_loss_backward) { return opdi_nll_backward(call, false); }
 OPDI_KERNEL(nll_loss2d_backward) { return opdi_nll_backward(call, true); }
+/* Reduced: of losses for each row, and of their weights, which are the losses of log-probabilities -1. */
+static opd_tensor *opdi_nll_ones(opd_tensor *x) {
+    return opd_expand(opd_new_full(x, opd_ints_of(x->dims, 0), opd_value_int(-1)), opd_ints_of(x->dims, x->ndim));
+}
+static int opdi_nll_apart(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *loss, *total;
+    opd_value args[5], rets[2];
+    memcpy(args, call->args, sizeof args);
+    args[3] = opd_value_int(OPDI_REDUCE_NONE);
+    if (opd_call_all(call->op, rets, args, 5)) { return -1; }
+    loss = rets[0].u.t; total = rets[1].u.t;
+    if (x->ndim > 1) {
+        args[0] = opd_value_tensor(opdi_nll_ones(x));
+        if (!args[0].u.t || opd_call_all(call->op, rets, args, 5)) { return -1; }
+        loss = opd_sum(loss); total = opd_sum(rets[0].u.t);
+    }
+    if (opd_arg_int(call, 3) == OPDI_REDUCE_MEAN) { loss = opd_div(loss, total); }
+    return opd_return_tensor(call, loss) ? -1 : opd_return_tensor(call, total);
+}
+static int opdi_nll_back_apart(opd_call *call) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *target = opd_arg_tensor(call, 2);
+    opd_value args[7];
+    memcpy(args, call->args, sizeof args);
+    if (opd_arg_int(call, 4) == OPDI_REDUCE_MEAN) { g = opd_div(g, opd_arg_tensor(call, 6)); }
+    args[0] = opd_value_tensor(opd_expand(g, opd_ints_of(target->dims, target->ndim)));
+    args[4] = opd_value_int(OPDI_REDUCE_NONE);
+    return args[0].u.t ? opd_return_tensor(call, opd_call_op(call->op, args, 7)) : -1;
+}
+/* Whether x at `first` and target have sizes for that, and no example has a weight of its own. */
+static bool opdi_nll_fits(opd_call *call, int first) {
+    const opd_tensor *x = call->args[first].u.t;
+    return !opdi_batch_is(call, first + 2) && x->ndim > 0 && x->ndim != 3 && x->ndim < 5 &&
+        call->args[first + 1].u.t->ndim == (x->ndim == 4 ? 3 : x->ndim - 1);
+}
+/* Rows of all examples are rows of one call. */
+static int opdi_nll_batch(opd_call *call) {
+    const opd_tensor *x = call->args[0].u.t;
+    const bool rows = x->ndim > 1;
+    opd_value args[5], rets[2], weights[2];
+    int i;
+    if (!opdi_nll_fits(call, 0) || (rows && opdi_sizes(x)[0] != opdi_sizes(call->args[1].u.t)[0])) {
+        return opdi_batch_unfit(call);
+    }
+    if (opd_arg_int(call, 3) != OPDI_REDUCE_NONE) { return opdi_batch_as(call, opdi_nll_apart); }
+    memcpy(args, call->args, sizeof args);
+    for (i = 0; i < 2; i++) {
+        args[i].u.t = opdi_batch_front_arg(call, i);
+        if (rows) { args[i].u.t = opdi_batch_merge(args[i].u.t, 0); }
+        if (!args[i].u.t) { return -1; }
+    }
+    if (opd_call_all(call->op, rets, args, 5)) { return -1; }
+    if (rows) {
+        return opd_batch_return(call, opdi_batch_split(rets[0].u.t, 0, opdi_sizes(x)[0]), 0) ? -1
+            : opd_batch_return(call, rets[1].u.t, -1);
+    }
+    args[0] = opd_value_tensor(opdi_nll_ones(args[0].u.t));
+    return !args[0].u.t || opd_call_all(call->op, weights, args, 5) || opd_batch_return(call, rets[0].u.t, 0) ? -1
+        : opd_batch_return(call, weights[0].u.t, 0);
+}
+static int opdi_nll_back_batch(opd_call *call) {
+    opd_value args[7];
+    int dim;
+    if (!opdi_nll_fits(call, 1)) { return opdi_batch_unfit(call); }
+    if (opd_arg_int(call, 4) != OPDI_REDUCE_NONE) { return opdi_batch_as(call, opdi_nll_back_apart); }
+    memcpy(args, call->args, sizeof args);
+    args[6] = opd_value_tensor(opd_new_zeros(opd_batch_arg(call, 6, &dim), opd_ints_of(NULL, 0)));
+    return args[6].u.t ? opdi_batch_fold(call, args, 7, call->args[1].u.t->ndim == 1) : -1;
+}
 #define OPDI_NLL(id)                                                                                        \
     OPDI_BW1(id##_forward) {                                                                                \
         if (!opd_bw_grad(bw, 0)) { return 0; }                                                              \
@@ -40204,7 +40388,7 @@ OPDI_KERNEL(nll_loss2d_backward) { return opdi_nll_backward(call, true); }
         opdi_describe(op, #id "_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int "    \
                       "ignore_index) -> (Tensor output, Tensor total_weight)",                              \
                      opdi_##id##_forward_kernel, opdi_##id##_forward_backward, "self, target, weight, total_weight", \
-                             OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, OPDI_CASES_##id);                           \
+                             opdi_nll_batch, OPD_AUTOCAST_KEEP, OPDI_CASES_##id);                           \
         op->constant = "weight, total_weight";                                                              \
         op->out = #id "_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, "         \
                   "int ignore_index, *, Tensor(a!) output, Tensor(b!) total_weight) "                       \
@@ -40213,7 +40397,7 @@ OPDI_KERNEL(nll_loss2d_backward) { return opdi_nll_backward(call, true); }
     OPDI_OP(id##_backward) {                                                                                \
         opdi_describe(op, #id "_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int " \
                       "reduction, int ignore_index, Tensor total_weight) -> Tensor",                        \
-                     opdi_##id##_backward_kernel, opdi_##id##_backward_backward, "target, weight", OPD_BATCH_LOOP, \
+                     opdi_##id##_backward_kernel, opdi_##id##_backward_backward, "target, weight", opdi_nll_back_batch, \
                              OPD_AUTOCAST_KEEP, "");                                                        \
         op->out = #id "_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int " \
                       "reduction, int ignore_index, Tensor total_weight, *, Tensor(a!) grad_input) -> Tensor(a!)"; \
@@ -40489,8 +40673,9 @@ OPDI_KERNEL(binary_cross_entropy) {
                         opd_dtype_cname((opd_scalar_type)(y->dtype != x->dtype ? y : w)->dtype),
                             opd_dtype_cname((opd_scalar_type)x->dtype));
     }
-    if (x->data && x->backend == OPD_CPU) {
-        v = opdi_as(x, opdi_norm_type(x));
+    for (v = x; v->flags & OPDI_BATCHED;) { v = opdi_batched_of(v)->value; }
+    if (v->data && v->backend == OPD_CPU) {
+        v = opdi_as(v, opdi_norm_type(x));
         for (i = 0; v && i < v->numel; i++) {
             const double p = v->dtype == OPD_FLOAT64 ? ((const double *)(const void *)v->data)[i]
                 : (double)((const float *)(const void *)v->data)[i];
