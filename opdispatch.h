@@ -40296,23 +40296,31 @@ OPDI_KERNEL(nll_loss_forward) { return opdi_nll_forward(call, false); }
 OPDI_KERNEL(nll_loss2d_forward) { return opdi_nll_forward(call, true); }
 OPDI_KERNEL(nll_loss_backward) { return opdi_nll_backward(call, false); }
 OPDI_KERNEL(nll_loss2d_backward) { return opdi_nll_backward(call, true); }
-/* Reduced: of losses for each row, and of their weights, which are the losses of log-probabilities -1. */
-static opd_tensor *opdi_nll_ones(opd_tensor *x) {
-    return opd_expand(opd_new_full(x, opd_ints_of(x->dims, 0), opd_value_int(-1)), opd_ints_of(x->dims, x->ndim));
+/* The weight of each row is the loss of minus the weights, or of -1, in place of log-probabilities. */
+static opd_tensor *opdi_nll_weights(opd_call *call, int first) {
+    opd_tensor *x = opd_arg_tensor(call, first), *w = opd_arg_tensor(call, first + 2), *r[2];
+    w = w ? opd_neg(w) : opd_new_full(x, opd_ints_of(x->dims, 0), opd_value_int(-1));
+    if (w && w->ndim == 1 && x->ndim == 4) { w = opd_unsqueeze(opd_unsqueeze(w, -1), -1); }
+    w = opd_expand(w, opd_ints_of(x->dims, x->ndim));
+    return (x->ndim == 4 ? opd_nll_loss2d_forward : opd_nll_loss_forward)
+        (r, w, opd_arg_tensor(call, first + 1), NULL, OPDI_REDUCE_NONE, opd_arg_int(call, first + 4)) ? NULL : r[0];
 }
+/* Of losses without reduction and without weight. */
 static int opdi_nll_apart(opd_call *call) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *loss, *total;
+    opd_tensor *loss, *total;
+    const int64_t reduction = opd_arg_int(call, 3);
+    const bool rows = opd_arg_tensor(call, 0)->ndim > 1, weighted = !opd_arg_is_none(call, 2);
     opd_value args[5], rets[2];
     memcpy(args, call->args, sizeof args);
+    args[2] = OPD_NONE;
     args[3] = opd_value_int(OPDI_REDUCE_NONE);
     if (opd_call_all(call->op, rets, args, 5)) { return -1; }
     loss = rets[0].u.t; total = rets[1].u.t;
-    if (x->ndim > 1) {
-        args[0] = opd_value_tensor(opdi_nll_ones(x));
-        if (!args[0].u.t || opd_call_all(call->op, rets, args, 5)) { return -1; }
-        loss = opd_sum(loss); total = opd_sum(rets[0].u.t);
-    }
-    if (opd_arg_int(call, 3) == OPDI_REDUCE_MEAN) { loss = opd_div(loss, total); }
+    if (weighted || (rows && reduction != OPDI_REDUCE_NONE)) { total = opdi_nll_weights(call, 0); }
+    if (weighted) { loss = opd_mul(loss, total); }
+    if (rows && reduction == OPDI_REDUCE_NONE) { total = rets[1].u.t; }
+    else if (rows) { loss = opd_sum(loss); total = opd_sum(total); }
+    if (reduction == OPDI_REDUCE_MEAN) { loss = opd_div(loss, total); }
     return opd_return_tensor(call, loss) ? -1 : opd_return_tensor(call, total);
 }
 static int opdi_nll_back_apart(opd_call *call) {
@@ -40320,26 +40328,29 @@ static int opdi_nll_back_apart(opd_call *call) {
     opd_value args[7];
     memcpy(args, call->args, sizeof args);
     if (opd_arg_int(call, 4) == OPDI_REDUCE_MEAN) { g = opd_div(g, opd_arg_tensor(call, 6)); }
+    if (!opd_arg_is_none(call, 3)) { g = opd_mul(g, opdi_nll_weights(call, 1)); }
     args[0] = opd_value_tensor(opd_expand(g, opd_ints_of(target->dims, target->ndim)));
+    args[3] = OPD_NONE;
     args[4] = opd_value_int(OPDI_REDUCE_NONE);
     return args[0].u.t ? opd_return_tensor(call, opd_call_op(call->op, args, 7)) : -1;
 }
-/* Whether x at `first` and target have sizes for that, and no example has a weight of its own. */
+/* Whether x at `first`, target and weight have sizes for that. */
 static bool opdi_nll_fits(opd_call *call, int first) {
-    const opd_tensor *x = call->args[first].u.t;
-    return !opdi_batch_is(call, first + 2) && x->ndim > 0 && x->ndim != 3 && x->ndim < 5 &&
-        call->args[first + 1].u.t->ndim == (x->ndim == 4 ? 3 : x->ndim - 1);
+    const opd_tensor *x = call->args[first].u.t, *target = call->args[first + 1].u.t, *w = opd_arg_tensor(call, first + 2);
+    const int c = x->ndim > 1;
+    return x->ndim > 0 && x->ndim != 3 && x->ndim < 5 && target->ndim == (x->ndim == 4 ? 3 : c) &&
+        (!c || opdi_sizes(x)[0] == opdi_sizes(target)[0]) && (!w || (w->ndim == 1 && w->numel == opdi_sizes(x)[c]));
 }
 /* Rows of all examples are rows of one call. */
 static int opdi_nll_batch(opd_call *call) {
     const opd_tensor *x = call->args[0].u.t;
     const bool rows = x->ndim > 1;
-    opd_value args[5], rets[2], weights[2];
+    opd_value args[5], rets[2];
     int i;
-    if (!opdi_nll_fits(call, 0) || (rows && opdi_sizes(x)[0] != opdi_sizes(call->args[1].u.t)[0])) {
-        return opdi_batch_unfit(call);
+    if (!opdi_nll_fits(call, 0)) { return opdi_batch_unfit(call); }
+    if (opd_arg_int(call, 3) != OPDI_REDUCE_NONE || (rows ? opdi_batch_is(call, 2) : !opd_arg_is_none(call, 2))) {
+        return opdi_batch_as(call, opdi_nll_apart);
     }
-    if (opd_arg_int(call, 3) != OPDI_REDUCE_NONE) { return opdi_batch_as(call, opdi_nll_apart); }
     memcpy(args, call->args, sizeof args);
     for (i = 0; i < 2; i++) {
         args[i].u.t = opdi_batch_front_arg(call, i);
@@ -40351,9 +40362,8 @@ static int opdi_nll_batch(opd_call *call) {
         return opd_batch_return(call, opdi_batch_split(rets[0].u.t, 0, opdi_sizes(x)[0]), 0) ? -1
             : opd_batch_return(call, rets[1].u.t, -1);
     }
-    args[0] = opd_value_tensor(opdi_nll_ones(args[0].u.t));
-    return !args[0].u.t || opd_call_all(call->op, weights, args, 5) || opd_batch_return(call, rets[0].u.t, 0) ? -1
-        : opd_batch_return(call, weights[0].u.t, 0);
+    return opd_batch_return(call, rets[0].u.t, 0) ? -1
+        : opd_batch_return(call, opd_to_dtype(opd_ne_Scalar(args[1].u.t, opd_arg_value(call, 4)), OPDI_DTYPE(x)), 0);
 }
 static int opdi_nll_back_batch(opd_call *call) {
     opd_value args[7];
