@@ -19868,6 +19868,28 @@ int opd_batch_factory(opd_call *call) {
     return opd_batch_return(call, rets[0].u.t, dim);
 }
 
+//-- Whether a tape around records the call: where a value requires grad.
+static bool opdi_batch_records(const opd_call *call) {
+    uint64_t m;
+    if (call->th->state.no_grad) { return false; }
+    for (m = call->op->tensor_args; m; m &= m - 1) {
+        const opd_value *v = &call->args[opdi_low_bit(m)];
+        const opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
+        while (t && (t->flags & OPDI_BATCHED) && !opd_tensor_requires_grad(t)) { t = opdi_batched_of(t)->value; }
+        if (t && opd_tensor_requires_grad(t)) { return true; }
+    }
+    return false;
+}
+//-- A copy in place of t, which is written to after formulas have saved it.
+static int opdi_batch_apart(const opd_op *op, opd_value *args, opd_tensor *t) {
+    opd_tensor *was = opd_clone(t);
+    int i;
+    for (i = 0; was && i < op->nargs; i++) {
+        if (args[i].tag == OPD_TAG_TENSOR && args[i].u.t == t) { args[i].u.t = was; }
+    }
+    return was ? 0 : -1;
+}
+
 //-- An in-place or out= form without a rule of its own: the functional form, then a copy.
 static int opdi_batch_derived(opd_call *call, const opdi_card *card) {
     opdi_thread *th = call->th;
@@ -19881,7 +19903,8 @@ static int opdi_batch_derived(opd_call *call, const opdi_card *card) {
     if (opdi_derived_args(call, card, n ? to[0] : NULL, args)) { return -1; }
     opdi_layer_set(th, rule);
     th->rule = NULL;
-    rc = opd_call_all(base, rets, args, base->nargs);
+    rc = card->inplace && n == 1 && opdi_batch_records(call) ? opdi_batch_apart(base, args, to[0]) : 0;
+    if (rc == 0) { rc = opd_call_all(base, rets, args, base->nargs); }
     th->rule = rule;
     if (rc == 0 && w->tag == OPD_TAG_TENSORS && rets[0].n != n) {
         rc = opd_fail(OPD_ERROR_ARGUMENT, "%s(): expected %d out tensors, but got %d", call->op->schema->name,
