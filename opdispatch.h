@@ -2,13 +2,12 @@
 
    WHAT IT IS
      An operator is declared once by a schema string, gets kernels per dispatch key, and composes from then on with
-     autograd, fake tensors and other backends without knowing any of them.  This header holds the schema parser, the
-     keyed dispatch table, tensors, the autograd tape and CPU kernels of the usual ATen operators.  It follows PyTorch
+     autograd, autocast, vmap, fake tensors and other backends without knowing any of them.  This header holds the
+     schema parser, the keyed dispatch table, tensors, the autograd tape and CPU kernels of the usual ATen operators.  It follows PyTorch
      2.6 in behaviour and error texts; where PyTorch hurts it does better and says so below.
 
    WHAT IT IS NOT
-     No Python, no bindings, no model formats, no distributed anything.  Not yet there: vmap, autocast, tracing, CUDA;
-     cards already name what those layers will read (.vmap, .autocast).  Complex tensors can be stored, copied and
+     No Python, no bindings, no model formats, no distributed anything.  Not yet there: tracing, CUDA.  Complex tensors can be stored, copied and
      printed, not computed with.
 
    BUILD
@@ -121,6 +120,11 @@
      Engine::queue_callback             opd_backward_callback           detect_anomaly      opd_anomaly_set
      x.data, x.data = y                 opd_tensor_data, opd_tensor_set_data
      graph.allow_mutation_on_saved_tensors                              OPD_ALLOW_MUTATION { }
+     torch.autocast("cpu")              OPD_AUTOCAST(OPD_CPU) { }       amp.GradScaler      opd_scaler_make, ...
+     is_autocast_enabled                opd_autocast_enabled            amp.custom_fwd      opd_custom_fwd, _bwd
+     get_autocast_dtype                 opd_autocast_dtype              at::autocast::cached_cast    opd_cached_cast
+     clear_autocast_cache               opd_autocast_clear_cache        at::autocast::promote_type   opd_promote_type
+     torch.library.register_autocast    opd_register_autocast, .autocast of a card
 
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
      Backward through an operator without a formula is an error that names it, not a warning (opd_autograd_fallback_set
@@ -133,6 +137,8 @@
      Schemas: see the list at >>schema.  Random numbers are counter-based (Philox), not those of PyTorch's CPU
      generator.  The smallest int64 or int32 divided by -1 is an error.  Keys without a meaning in C are left out:
      Python, PythonTLSSnapshot, PythonDispatcher, Named, DeferredInit, Batched, VmapMode and the testing wrappers.
+     Autocast caches casts of weights as they are: one made under no_grad has a gradient for whoever uses it later, and
+     a weight that was written is cast anew.  The autocast keys are excluded together, not each device's for itself.
 
    CONTENTS (search for the anchor)
      >>api:base        results, errors, log, memory
@@ -1395,8 +1401,9 @@ OPD_API int opd_jvp_backward(opd_jvp_call *jv);
 #define OPD_JVP_POINTWISE opd_jvp_pointwise
 #define OPD_JVP_LINEAR opd_jvp_linear
 #define OPD_JVP_BACKWARD opd_jvp_backward
-/* Inside such a function, which runs after the call with forward mode off.  Arguments (as they were before it) and
-   results are those of the functional form; a tangent is NULL where there is none (zero), and may be on the tape. */
+/* Inside such a function, which runs after the call with forward mode off (inside other levels: theirs).  Arguments (as
+   they were before it) and results are those of the functional form; a tangent is NULL where there is none (zero), and
+   may be on the tape. */
 OPD_API opd_value opd_jvp_value(opd_jvp_call *jv, int i);                     /* argument i, of any kind */
 OPD_API opd_tensor *opd_jvp_tensor(opd_jvp_call *jv, int i);                  /* tensor argument i, or NULL */
 OPD_API opd_tensor *opd_jvp_tangent(opd_jvp_call *jv, int i);                 /* its tangent */
@@ -4121,7 +4128,8 @@ typedef struct opdi_thread {
     int64_t scope_mark;          /* where the innermost scope begins */
     uint64_t sequence;           /* autograd: number of the next node */
     opd_node *node;              /* autograd: node whose formula is running */
-    struct opdi_level *level;    /* forward mode: the innermost that is open */
+    struct opdi_level *level;    /* forward mode: the innermost that is open for what is called, */
+    struct opdi_level *dual;     /* and the one whose tangents are worked on, which is inside it */
     int32_t floor;               /* forward mode: levels inside this layer have tangents in the running call; 0: all */
     struct opdi_layer *layer;    /* transforms: innermost layer, and the vmap whose batching rule is running */
     struct opdi_layer *rule;
@@ -11852,6 +11860,8 @@ static void opdi_share_storage(opd_tensor *v, const opd_tensor *t) {
 }
 //-- Another tensor with t's memory and geometry and without history.  A reference.
 static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level);
+static opd_tensor *opdi_batch_clone(const opd_tensor *t);
+static int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src);
 static opd_tensor *opdi_shallow_copy(const opd_tensor *t) {
     const opdi_batched *b = OPDI_UNLIKELY(t->flags & OPDI_BATCHED) ? opdi_batched_of(t) : NULL;
     opd_tensor *v = b ? opdi_batch_wrap(b->value, b->dim, b->level)
@@ -11910,15 +11920,28 @@ static opd_tensor *opdi_view(opd_tensor *t, const int64_t *sizes, const int64_t 
 
 OPDI_COLD_BEGIN
 
+//-- An error inside a transform.
+static int opdi_inside_transform(const char *text) {
+    return opdi_self()->layer ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", text) : 0;
+}
+static bool opdi_any_element(opd_tensor *t, bool nan);
+static opd_tensor *opdi_batch_part(opd_tensor *t, opd_ints sizes, opd_ints strides, int64_t offset);
+
 static int opdi_null_tensor(const opd_tensor *t, const char *who) {
     return t ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor is NULL", who);
+}
+
+//-- An error when all examples of a vmap are in t.
+static int opdi_is_example(const opd_tensor *t) {
+    return t->flags & OPDI_BATCHED
+        ? opd_fail(OPD_ERROR_ARGUMENT, "accessing `data` under vmap transform is not allowed") : 0;
 }
 
 opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset) {
     opd_tensor *v;
     int64_t extent, own = opd_offset(t), element;
     int i;
-    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_view")) { return NULL; }
+    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_view") || opdi_is_example(t)) { return NULL; }
     element = (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
     if (ndim > 0 && (!sizes || !strides)) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_view: sizes or strides are NULL");
@@ -12280,7 +12303,8 @@ static int opdi_plain_tensor(const opd_tensor *t, const char *who) {
 }
 
 opd_tensor *opd_tensor_data(opd_tensor *t) {
-    opdi_storage *s = opdi_plain_tensor(t, "opd_tensor_data") ? NULL : opdi_storage_again(t->storage, 0);
+    opdi_storage *s = opdi_plain_tensor(t, "opd_tensor_data") || opdi_is_example(t) ? NULL
+        : opdi_storage_again(t->storage, 0);
     opd_tensor *v = s ? opdi_tensor_on(s, t->data, t->dims, t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype,
                                        t->backend) : NULL;
     if (!v) {
@@ -12293,11 +12317,14 @@ opd_tensor *opd_tensor_data(opd_tensor *t) {
 }
 
 static int opdi_own_replace(opd_tensor *self);
-static bool opdi_has_tangent(const opd_tensor *t);
+static bool opdi_is_dual(const opd_tensor *t);
 //-- What forbids giving t the data of `data`.
 static int opdi_check_set_data(const opd_tensor *t, const opd_tensor *data) {
     if (opdi_plain_tensor(t, "opd_tensor_set_data") || opdi_null_tensor(data, "opd_tensor_set_data")) { return -1; }
-    if ((data->meta && data->meta->inner) || (t->backend == OPD_META) != (data->backend == OPD_META)) {
+    if (t->flags & OPDI_BATCHED) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "modifying `data` under vmap transform is not allowed");
+    }
+    if ((data->meta && data->meta->inner) || (data->flags & OPDI_BATCHED) || (t->backend == OPD_META) != (data->backend == OPD_META)) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Attempted to call `variable.set_data(tensor)`, but `variable` and "
                         "`tensor` have incompatible tensor type.");
     }
@@ -12308,7 +12335,7 @@ static int opdi_check_set_data(const opd_tensor *t, const opd_tensor *data) {
     if (opdi_is_inference(t) != opdi_is_inference(data)) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Cannot set version_counter for inference tensor");
     }
-    return !opdi_has_tangent(t) ? 0
+    return !opdi_is_dual(t) ? 0
         : opd_fail(OPD_ERROR_AUTOGRAD, "cannot set the data of a variable that has a forward grad");
 }
 
@@ -12924,6 +12951,26 @@ static void opdi_print_contents(opdi_printer *p, int indent) {
     opdi_print_elements(p, 0, 0, indent);
 }
 
+/* BatchedTensor(lvl=1, bdim=0, value=...), what it has in it four columns further right. */
+static void opdi_print_batched(opdi_printer *p) {
+    const opdi_batched *b = opdi_batched_of(p->t);
+    const size_t n = opd_tensor_print(b->value, NULL, 0);
+    char *text = (char *)opdi_alloc(n + 1), *line, *end;
+    char head[80];
+    (void)snprintf(head, sizeof head, "BatchedTensor(lvl=%d, bdim=%d, value=", (int)b->level, (int)b->dim);
+    opdi_puts(p, head);
+    if (!text) { return; }
+    (void)opd_tensor_print(b->value, text, n + 1);
+    for (line = text; line; line = end) {
+        end = strchr(line, '\n');
+        if (end) { *end++ = 0; }
+        opdi_puts(p, *line ? "\n    " : "\n");
+        opdi_puts(p, line);
+    }
+    opdi_puts(p, "\n)");
+    opdi_free(text, n + 1);
+}
+
 /* Of another device: a copy on the host is read.  What cannot be read is written as PyTorch writes meta tensors. */
 OPD_API size_t opd_tensor_print(const opd_tensor *t, char *buf, size_t cap) {
     const int indent = 7;                                                  /* strlen("tensor(") */
@@ -12936,6 +12983,8 @@ OPD_API size_t opd_tensor_print(const opd_tensor *t, char *buf, size_t cap) {
     p.cap = cap > 0 ? cap - 1 : 0;
     if (!t) {
         opdi_puts(&p, "None");
+    } else if (t->flags & OPDI_BATCHED) {
+        opdi_print_batched(&p);
     } else {
         bool readable = t->backend != OPD_META;
         opd_tensor *host = readable && t->backend != OPD_CPU && t->numel > 0 ? opdi_host_copy(t) : NULL;
@@ -13348,7 +13397,7 @@ static int opdi_device_differs(const opd_call *call, opd_device a, const opd_ten
 }
 void *opd_device_data(const opd_tensor *t, opd_backend backend) {
     const opd_call *call = opdi_self()->current;
-    if (t && t->backend == (int)backend) { return t->data; }
+    if (t && t->backend == (int)backend) { return opdi_is_example(t) ? NULL : t->data; }
     if (!t) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
     else { (void)opdi_device_differs(call, opd_device_current(backend), t); }
     return NULL;
@@ -14077,10 +14126,11 @@ OPDI_NOINLINE static int opdi_refresh_args(const opd_call *call) {
     return 0;
 }
 
-static bool opdi_has_tangents(const opd_op *op, const opd_value *args);
+static struct opdi_level *opdi_level_of(const opd_value *args, int n);
 //-- True when forward mode has to do with this call.
 static inline bool opdi_call_forward(const opd_call *call) {
-    return OPDI_UNLIKELY(call->th->state.forward == OPDI_FORWARD_OPEN) && opdi_has_tangents(call->op, call->args);
+    return OPDI_UNLIKELY(call->th->state.forward == OPDI_FORWARD_OPEN) &&
+        opdi_level_of(call->args, call->op->nargs) != NULL;
 }
 static int opdi_forward_kernel(opd_call *call, const opdi_card *card);
 static int opdi_forward_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self);
@@ -14636,8 +14686,9 @@ static int opdi_check_inplace(const opd_tensor *self) {
 static int opdi_forward_copy(opd_tensor *copy, opd_tensor *t);
 //-- The value that self had, for a formula that reads it: a copy with self's history.
 static opd_tensor *opdi_inplace_original(opd_tensor *self) {
-    opd_tensor *t = opdi_tensor_make(self->dims, NULL, self->ndim, (opd_scalar_type)self->dtype, opdi_place_of(self));
-    if (!t || opdi_copy(t, self)) { opd_release(t); return NULL; }
+    opd_tensor *t = self->flags & OPDI_BATCHED ? opdi_batch_clone(self)
+        : opdi_tensor_make(self->dims, NULL, self->ndim, (opd_scalar_type)self->dtype, opdi_place_of(self));
+    if (!t || (!(self->flags & OPDI_BATCHED) && opdi_copy(t, self))) { opd_release(t); return NULL; }
     if (self->grad_fn) {
         opdi_ref_up(&self->grad_fn->refs);
         t->grad_fn = self->grad_fn;
@@ -15092,10 +15143,9 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
                         opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
                         opd_tensor *const *results, int nresults) {
     const opdi_derivative *formula;
-    int i, rc = opdi_record_by_hand(name, backward, inputs, ninputs, saved, nsaved, values, nvalues, results, nresults);
-    if (rc || opdi_self()->state.forward != OPDI_FORWARD_OPEN) { return rc; }
-    for (i = 0; i < ninputs && !opdi_has_tangent(inputs[i]); i++) { }
-    if (i == ninputs) { return 0; }
+    const opd_value list = opd_value_tensors(inputs, ninputs);
+    int rc = opdi_record_by_hand(name, backward, inputs, ninputs, saved, nsaved, values, nvalues, results, nresults);
+    if (rc || opdi_self()->state.forward != OPDI_FORWARD_OPEN || !opdi_level_of(&list, 1)) { return rc; }
     formula = opdi_hand_formula(name, backward, false, false);
     if (!formula) { return -1; }
     return opdi_forward_record(formula, inputs, ninputs, saved, nsaved, values, nvalues, results, nresults);
@@ -15502,18 +15552,11 @@ static int opdi_function_wanted(const opd_context *ctx) {
 
 //-- Whether an input has a tangent; -1: though there is no jvp.
 static int opdi_function_dual(const opd_context *ctx) {
-    int32_t i, k;
     if (OPDI_LIKELY(opdi_self()->state.forward != OPDI_FORWARD_OPEN)) { return 0; }
-    for (i = 0; i < ctx->ninputs; i++) {
-        const opd_value *v = &ctx->inputs[i];
-        for (k = 0; k < ctx->first[i + 1] - ctx->first[i]; k++) {
-            if (!opdi_has_tangent(v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->u.t)) { continue; }
-            if (ctx->fn.jvp) { return 1; }
-            return opd_fail(OPD_ERROR_AUTOGRAD, "You must implement the jvp function for custom autograd.Function to "
-                            "use it with forward mode AD. (%s)", ctx->name);
-        }
-    }
-    return 0;
+    if (!opdi_level_of(ctx->inputs, ctx->ninputs)) { return 0; }
+    return ctx->fn.jvp ? 1
+        : opd_fail(OPD_ERROR_AUTOGRAD, "You must implement the jvp function for custom autograd.Function to use it with "
+                   "forward mode AD. (%s)", ctx->name);
 }
 
 //-- Edges to the inputs, before forward may change them.
@@ -15985,11 +16028,17 @@ opd_value opd_bw_value(opd_backward_call *bw, int i) {
 //-- The result t of a write into a view, with the history that it has: the view's, of the base after the write.
 static opd_tensor *opdi_slices_result(opd_backward_call *bw, opd_tensor *t) {
     const int64_t *meta = opdi_node_meta(bw->base, 0), *p = opdi_kept(bw->base)[1].u.ints;
-    opd_tensor *base = opdi_tensor_on(t->storage, t->data ? t->data - p[2] : NULL, meta + 1, p + 3 + 2 * p[0],
-                                      (int)(*meta >> 24), (opd_scalar_type)(*meta & 0xff), t->backend);
-    opd_tensor *v;
+    const int ndim = (int)(*meta >> 24);
+    opd_tensor *base, *v;
+    if (t->flags & OPDI_BATCHED) {
+        base = opdi_batch_part(t, opd_ints_of(meta + 1, ndim), opd_ints_of(p + 3 + 2 * p[0], ndim),
+                               opd_offset(t) - p[2] / (int64_t)opd_dtype_size((opd_scalar_type)t->dtype));
+    } else {
+        base = opdi_tensor_on(t->storage, t->data ? t->data - p[2] : NULL, meta + 1, p + 3 + 2 * p[0], ndim,
+                              (opd_scalar_type)(*meta & 0xff), t->backend);
+        if (base) { opdi_share_storage(base, t); }
+    }
     if (!base) { return NULL; }
-    opdi_share_storage(base, t);
     opdi_attach(base, bw->base, 0);
     v = opdi_view_replay(t, base);
     opdi_drop(base);
@@ -16418,9 +16467,9 @@ static void opdi_set_grad(opdi_meta *m, opd_tensor *grad) {
 
 //-- A copy of g with the layout of t, without history.
 static opd_tensor *opdi_grad_clone(const opd_tensor *t, const opd_tensor *g) {
-    opd_tensor *c = opdi_tensor_make(t->dims, opdi_overlaps_itself(t) ? NULL : t->dims + t->ndim, t->ndim,
+    opd_tensor *c = g->flags & OPDI_BATCHED ? opdi_batch_clone(g) : opdi_tensor_make(t->dims, opdi_overlaps_itself(t) ? NULL : t->dims + t->ndim, t->ndim,
                                      (opd_scalar_type)t->dtype, opdi_place_of(t));
-    if (c && opdi_copy(c, g)) { opdi_drop(c); return NULL; }
+    if (c && !(g->flags & OPDI_BATCHED) && opdi_copy(c, g)) { opdi_drop(c); return NULL; }
     return c;
 }
 
@@ -16859,6 +16908,7 @@ static void *opdi_engine_thread(void *arg) {
         th->layer = from->layer;
         th->rule = from->rule;
         th->level = from->level;
+        th->dual = from->dual;
         th->floor = from->floor;
         th->engine = from->engine;
         th->packer = from->packer;
@@ -16868,7 +16918,7 @@ static void *opdi_engine_thread(void *arg) {
         th->mutation = NULL;
         th->node = NULL;
         th->layer = th->rule = NULL;
-        th->level = NULL;
+        th->level = th->dual = NULL;
         th->engine = NULL;
     }
     if (th->error != OPD_OK) {
@@ -16917,6 +16967,9 @@ int opd_backward_with(opd_tensor *const *outputs, int n, const opd_backward_opti
     memset(&en, 0, sizeof en);
     en.accumulate = true;
     if (n < 1 || !outputs) { return opd_fail(OPD_ERROR_AUTOGRAD, "backward needs at least one tensor"); }
+    if (opdi_inside_transform("backward() called inside a functorch transform. This is not supported, please use "
+                              "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
+                              "transforms.")) { return -1; }
     if (options && options->create_graph) {
         static int warned;
         if (OPDI_ADD(&warned, 1) == 1) {
@@ -17004,7 +17057,12 @@ const char *opd_tensor_grad_fn(const opd_tensor *t) {
 }
 
 opd_tensor *opd_tensor_set_requires_grad(opd_tensor *t, bool on) {
-    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_set_requires_grad")) { return NULL; }
+    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_set_requires_grad") ||
+        opdi_inside_transform("You are attempting to call Tensor.requires_grad_() (or perhaps using "
+                              "torch.autograd.functional.* APIs) inside of a function being transformed by a functorch "
+                              "transform. This is unsupported, please attempt to use the functorch transforms (e.g. "
+                              "grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function "
+                              "being transformed instead.")) { return NULL; }
     if (on && opdi_is_inference(t) && !opdi_self()->state.inference) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "Setting requires_grad=True on inference tensor outside InferenceMode is "
                        "not allowed.");
@@ -17068,7 +17126,8 @@ typedef struct opdi_dual {
 typedef struct opdi_level {
     opdi_dual *duals;
     struct opdi_level *outer;
-    int32_t layer;                                /* of transforms: it is inside those before this one */
+    int32_t layer;                                /* of transforms: it is inside those before this one, */
+    bool transform;                               /* which it belongs to */
     int16_t around;                               /* the thread's state.forward before */
 } opdi_level;
 
@@ -17094,13 +17153,23 @@ static int opdi_family_new(opd_tensor *t) {
     return 0;
 }
 
-//-- t's entry in the open level; the lock is held.
-static opdi_dual *opdi_dual_find(const opd_tensor *t) {
-    const opdi_level *level = opdi_self()->level;
+//-- t's entry in a level; the lock is held.
+static opdi_dual *opdi_dual_at(const opd_tensor *t, const opdi_level *level) {
     const uint64_t family = opdi_family_of(t);
     opdi_dual *d = level ? t->storage->duals : NULL;
     while (d && (d->level != level || d->family != family)) { d = d->next; }
     return d && d->tangent->dtype == t->dtype ? d : NULL;
+}
+static opdi_dual *opdi_dual_find(const opd_tensor *t) { return opdi_dual_at(t, opdi_self()->dual); }
+//-- Whether t has a tangent in any level.
+static bool opdi_is_dual(const opd_tensor *t) {
+    const uint64_t family = opdi_family_of(t);
+    const opdi_dual *d;
+    if (!OPDI_ACQUIRE(&t->storage->duals)) { return false; }
+    opdi_lock(&opdi_dual_lock);
+    for (d = t->storage->duals; d && d->family != family; d = d->next) { }
+    opdi_unlock(&opdi_dual_lock);
+    return d != NULL;
 }
 
 //-- Takes an entry out of its level; the lock is held.
@@ -17141,9 +17210,8 @@ static void opdi_level_end(opdi_thread *th) {
     opdi_free(level, sizeof *level);
 }
 
-//-- The tangent becomes t's; takes a reference.
-static int opdi_dual_put(opd_tensor *t, opd_tensor *tangent) {
-    opdi_level *level = opdi_self()->level;
+//-- The tangent becomes t's in a level; takes a reference.
+static int opdi_dual_put(opdi_level *level, opd_tensor *t, opd_tensor *tangent) {
     opdi_dual *d = (opdi_dual *)opdi_alloc(sizeof *d);
     if (!d) { return -1; }
     d->storage = t->storage;
@@ -17162,13 +17230,23 @@ static int opdi_dual_put(opd_tensor *t, opd_tensor *tangent) {
     return 0;
 }
 
-//-- Both look at their storages in the same way, and the storages are of one size.
-static bool opdi_congruent(const opd_tensor *a, const opd_tensor *b) {
+//-- A tangent's part of t's storage lies as t does: both look at their storages in the same way, and the storages are of
+//-- one size.  A tangent for more examples than t has is one for each, if t is all of its storage.
+static bool opdi_congruent(const opd_tensor *a, const opd_tensor *t) {
     int i;
-    if (a->dtype != b->dtype || !opdi_has_sizes(a, b->dims, b->ndim) || a->storage->bytes != b->storage->bytes ||
-        (a->numel && opd_offset(a) != opd_offset(b)) || opdi_place_of(a) != opdi_place_of(b)) { return false; }
+    if (a->dtype != t->dtype || !opdi_has_sizes(a, t->dims, t->ndim) || opdi_place_of(a) != opdi_place_of(t)) {
+        return false;
+    }
+    if (OPDI_UNLIKELY((a->flags | t->flags) & OPDI_BATCHED)) {
+        const opdi_batched *x = a->flags & OPDI_BATCHED ? opdi_batched_of(a) : NULL;
+        const opdi_batched *y = t->flags & OPDI_BATCHED ? opdi_batched_of(t) : NULL;
+        if (x && y && x->level == y->level) { return x->dim == y->dim && opdi_congruent(x->value, y->value); }
+        return x && !y && opd_offset(t) == 0 && opd_offset(a) == 0 && (a->flags & t->flags & OPDI_CONTIGUOUS) &&
+            t->numel * (int64_t)opd_dtype_size((opd_scalar_type)t->dtype) == t->storage->bytes;
+    }
+    if (a->storage->bytes != t->storage->bytes || (a->numel && opd_offset(a) != opd_offset(t))) { return false; }
     for (i = 0; i < a->ndim; i++) {
-        if (a->dims[i] > 1 && a->dims[a->ndim + i] != b->dims[b->ndim + i]) { return false; }
+        if (a->dims[i] > 1 && a->dims[a->ndim + i] != t->dims[t->ndim + i]) { return false; }
     }
     return true;
 }
@@ -17181,17 +17259,50 @@ static bool opdi_has_tangent(const opd_tensor *t) {
     opdi_unlock(&opdi_dual_lock);
     return has;
 }
-static bool opdi_has_tangents(const opd_op *op, const opd_value *args) {
-    uint64_t m;
+//-- The innermost level, among those that compute tangents in the running call, in which one of the values has one.
+static opdi_level *opdi_level_of(const opd_value *args, int n) {
+    const opdi_thread *th = opdi_self();
+    opdi_level *level = th->level;
+    bool found = false;
+    int i;
     int32_t k;
-    for (m = op->tensor_args | op->list_args; m; m &= m - 1) {
-        const opd_value *v = &args[opdi_low_bit(m)];
-        if (v->tag == OPD_TAG_TENSOR && opdi_has_tangent(v->u.t)) { return true; }
-        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
-            if (v->u.tensors && opdi_has_tangent(v->u.tensors[k])) { return true; }
+    while (level && level->layer > th->floor) {
+        opdi_lock(&opdi_dual_lock);
+        for (i = 0; i < n && !found; i++) {
+            for (k = 0; k < (args[i].tag == OPD_TAG_TENSORS ? args[i].n : args[i].tag == OPD_TAG_TENSOR); k++) {
+                const opd_tensor *t = args[i].tag == OPD_TAG_TENSOR ? args[i].u.t : args[i].u.tensors ?
+                    args[i].u.tensors[k] : NULL;
+                found = found || (t && t->storage->duals && opdi_dual_at(t, level));
+            }
         }
+        opdi_unlock(&opdi_dual_lock);
+        if (found) { return level; }
+        level = level->around & OPDI_FORWARD_OFF ? NULL : level->outer;
     }
-    return false;
+    return NULL;
+}
+
+//-- Work on a level's tangents: what is called meanwhile belongs to the levels around it.
+typedef struct opdi_within { opdi_level *level, *dual; opdi_state state; } opdi_within;
+//-- Tangents are computed by the levels inside layer `floor`; 0: by all.
+static inline void opdi_forward_at(opdi_thread *th, int32_t floor) {
+    const bool open = th->level && th->level->layer > floor;
+    th->floor = floor;
+    th->state.forward = (int16_t)((th->state.forward & OPDI_FORWARD_OFF) | (open ? OPDI_FORWARD_OPEN : 0));
+}
+static void opdi_within_enter(opdi_thread *th, opdi_within *w, opdi_level *level) {
+    w->level = th->level;
+    w->dual = th->dual;
+    w->state = th->state;
+    th->dual = level;
+    th->level = level->outer;
+    th->state.forward = level->outer ? level->around & OPDI_FORWARD_OFF : OPDI_FORWARD_OFF;
+    opdi_forward_at(th, th->floor);
+}
+static void opdi_within_leave(opdi_thread *th, const opdi_within *w) {
+    th->level = w->level;
+    th->dual = w->dual;
+    th->state = w->state;
 }
 
 static opd_ints opdi_strides_of(const opd_tensor *t) { return opd_ints_of(t->dims + t->ndim, t->ndim); }
@@ -17214,21 +17325,85 @@ static opd_tensor *opdi_tangent_part(opd_tensor *whole, const opd_tensor *t) {
 }
 static opd_tensor *opdi_tangent_of(const opd_tensor *t) { return opdi_tangent_part(opdi_tangent_whole(t), t); }
 
+//-- Nobody else sees g's memory.
+static bool opdi_held_alone(const opd_tensor *g) {
+    int32_t n = 1;
+    if (!(g->flags & OPDI_BATCHED)) { return opdi_held_by(g, 1); }
+    for (; g->flags & OPDI_BATCHED; g = opdi_batched_of(g)->value, n++) {
+        if (OPDI_ACQUIRE(&g->refs) != 1) { return false; }
+    }
+    return OPDI_ACQUIRE(&g->refs) == 1 && OPDI_ACQUIRE(&g->storage->refs) == n;
+}
+
+//-- Zeros that lie as t does, one for each example of t and of g.
+static opd_tensor *opdi_tangent_batched(const opd_tensor *t, const opd_tensor *g) {
+    const opd_tensor *wraps[OPDI_MAX_LAYERS], *p;
+    int32_t more[OPDI_MAX_LAYERS];
+    int64_t dims[2 * OPD_MAX_DIMS], sizes[OPD_MAX_DIMS];
+    opd_tensor *z, *flat;
+    int n = 0, e = 0, i, k, level;
+    int64_t count;
+    for (p = t; p->flags & OPDI_BATCHED; p = opdi_batched_of(p)->value) { wraps[n++] = p; }
+    for (; g->flags & OPDI_BATCHED; g = opdi_batched_of(g)->value) {        /* the innermost layer's is the outermost */
+        const opdi_batched *b = opdi_batched_of(g);
+        for (k = 0; k < n && opdi_batched_of(wraps[k])->level != b->level; k++) { }
+        if (k < n) { continue; }
+        sizes[e] = b->value->dims[b->dim];
+        more[e++] = b->level;
+    }
+    if (e + p->ndim > OPD_MAX_DIMS) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
+        return NULL;
+    }
+    count = p->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)p->dtype);
+    for (i = 0; i < e; i++) {                     /* the outermost layer's dim is the first */
+        dims[i] = sizes[e - 1 - i];
+        for (dims[e + p->ndim + i] = count, k = i + 1; k < e; k++) { dims[e + p->ndim + i] *= sizes[e - 1 - k]; }
+    }
+    memcpy(dims + e, p->dims, (size_t)p->ndim * sizeof *dims);
+    memcpy(dims + 2 * e + p->ndim, p->dims + p->ndim, (size_t)p->ndim * sizeof *dims);
+    for (i = 0; i < e; i++) { count *= sizes[i]; }
+    flat = opdi_own(opdi_tensor_make(&count, NULL, 1, (opd_scalar_type)p->dtype, opdi_place_of(p)));
+    z = flat && opd_zero_(flat) ? opdi_view(flat, dims, dims + e + p->ndim, e + p->ndim, opd_offset(p)) : NULL;
+    if (z) { opdi_view_untie(z); }
+    for (level = 1, i = e; z && (n || i); level++) {
+        const bool mine = n && opdi_batched_of(wraps[n - 1])->level == level;
+        if (mine) { z = opdi_own(opdi_batch_wrap(z, i + opdi_batched_of(wraps[--n])->dim, level)); }
+        else if (i && more[i - 1] == level) { z = opdi_own(opdi_batch_wrap(z, 0, level)); i--; }
+    }
+    return z;
+}
+
 //-- Another tangent for t's storage, in which t's part is g: g itself, when nobody else has it (or `as_is`) and it lies
 //-- in memory as t does.
 static opd_tensor *opdi_tangent_make(const opd_tensor *t, opd_tensor *g, bool as_is) {
     const int64_t n = t->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
+    const bool batched = OPDI_UNLIKELY((t->flags | g->flags) & OPDI_BATCHED) != 0;
     opd_tensor *z, *part;
     bool whole;
     if (opdi_congruent(g, t)) {
-        if (as_is ? g->storage != t->storage : opdi_held_by(g, 1)) { return g; }
+        if (as_is ? g->storage != t->storage : opdi_held_alone(g)) { return g; }
         if (!(z = opd_clone(g)) || opdi_congruent(z, t)) { return z; }
     }
-    whole = opd_offset(t) == 0 && !opdi_overlaps_itself(t) && opdi_extent(t->dims, t->dims + t->ndim, t->ndim) == n;
-    z = opdi_own(opdi_tensor_make(whole ? t->dims : &n, whole ? t->dims + t->ndim : NULL, whole ? t->ndim : 1,
-                                  (opd_scalar_type)t->dtype, opdi_place_of(t)));
-    part = z && (whole || opd_zero_(z)) ? opdi_tangent_part(z, t) : NULL;
+    whole = batched || (opd_offset(t) == 0 && !opdi_overlaps_itself(t) &&
+                        opdi_extent(t->dims, t->dims + t->ndim, t->ndim) == n);
+    z = batched ? opdi_tangent_batched(t, g)
+        : opdi_own(opdi_tensor_make(whole ? t->dims : &n, whole ? t->dims + t->ndim : NULL, whole ? t->ndim : 1,
+                                    (opd_scalar_type)t->dtype, opdi_place_of(t)));
+    part = z && (whole || opd_zero_(z)) ? batched ? z : opdi_tangent_part(z, t) : NULL;
     return part && opd_copy_(part, g) ? z : NULL;
+}
+
+//-- Whether g has examples of a layer of which `whole` has none.
+static bool opdi_more_examples(const opd_tensor *g, const opd_tensor *whole) {
+    for (; g->flags & OPDI_BATCHED; g = opdi_batched_of(g)->value) {
+        const opd_tensor *w = whole;
+        while ((w->flags & OPDI_BATCHED) && opdi_batched_of(w)->level != opdi_batched_of(g)->level) {
+            w = opdi_batched_of(w)->value;
+        }
+        if (!(w->flags & OPDI_BATCHED)) { return true; }
+    }
+    return false;
 }
 
 //-- A copy of a tangent in which t's part is g, recorded.  One that lies otherwise than in rows is looked at as a row.
@@ -17246,6 +17421,7 @@ static opd_tensor *opdi_tangent_scatter(opd_tensor *whole, const opd_tensor *t, 
 static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
     opd_tensor *whole = opdi_tangent_whole(t), *part = opdi_tangent_part(whole, t), *with, *old = NULL;
     opdi_dual *d;
+    bool batched;
     if (!opd_ok()) { return -1; }
     if (!opdi_has_sizes(g, t->dims, t->ndim)) {
         char a[256], b[256];
@@ -17254,13 +17430,16 @@ static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
                         "gradient is of size %s.", opdi_sizes_text(t->dims, t->ndim, a, sizeof a),
                         opdi_sizes_text(g->dims, g->ndim, b, sizeof b));
     }
-    if (!whole) { return (with = opdi_tangent_make(t, g, as_is)) ? opdi_dual_put(t, with) : -1; }
-    if (part == g) { return 0; }
-    if (!opd_grad_enabled() || !((whole->flags | g->flags) & OPDI_REQUIRES_GRAD)) {
-        return opd_copy_(part, g) ? 0 : -1;
+    if (!whole) {
+        return (with = opdi_tangent_make(t, g, as_is)) ? opdi_dual_put(opdi_self()->dual, t, with) : -1;
     }
-    with = part == whole ? opdi_tangent_make(t, g, false) : opdi_tangent_scatter(whole, t, g);
-    if (!with || with->storage->bytes != t->storage->bytes) { return with && opd_copy_(part, g) ? 0 : -1; }
+    if (part == g) { return 0; }
+    batched = ((t->flags | g->flags | whole->flags) & OPDI_BATCHED) != 0;
+    if ((!opd_grad_enabled() || !((whole->flags | g->flags) & OPDI_REQUIRES_GRAD)) &&
+        !(batched && opdi_more_examples(g, whole))) { return opd_copy_(part, g) ? 0 : -1; }
+    with = part == whole ? opdi_tangent_make(t, g, false) : batched ? NULL : opdi_tangent_scatter(whole, t, g);
+    if (!opd_ok()) { return -1; }
+    if (!with || (!batched && with->storage->bytes != t->storage->bytes)) { return opd_copy_(part, g) ? 0 : -1; }
     opdi_retain(with);
     opdi_lock(&opdi_dual_lock);
     d = opdi_dual_find(t);
@@ -17272,25 +17451,30 @@ static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
 
 //-- levels -------------------------------------------------------------------------------------------------------
 
-static bool opdi_forward_open(const opdi_thread *th) { return th->state.forward == OPDI_FORWARD_OPEN && th->level; }
+//-- Opens a level: of the public functions, or of a layer of transforms.
+static int opdi_level_begin(opdi_thread *th, bool transform) {
+    opdi_level *level = (opdi_level *)opdi_alloc(sizeof *level);
+    if (!level) { return -1; }
+    level->duals = NULL;
+    level->outer = th->level;
+    level->layer = transform ? opd_transform_depth() : opd_transform_depth() + 1;
+    level->transform = transform;
+    level->around = th->state.forward;
+    th->level = level;
+    th->state.forward |= OPDI_FORWARD_OPEN;
+    return 0;
+}
 
 int opd_dual_enter(void) {
     opdi_thread *th = opdi_self();
     if (!opd_ok()) { return -1; }
     if (th->level) { return opd_fail(OPD_ERROR_AUTOGRAD, "Nested forward mode AD is not supported at the moment"); }
-    th->level = (opdi_level *)opdi_alloc(sizeof *th->level);
-    if (!th->level) { return -1; }
-    th->level->duals = NULL;
-    th->level->outer = NULL;
-    th->level->layer = opd_transform_depth() + 1;
-    th->level->around = th->state.forward;
-    th->state.forward |= OPDI_FORWARD_OPEN;
-    return 0;
+    return opdi_level_begin(th, false);
 }
 
 int opd_dual_exit(int level) {
     opdi_thread *th = opdi_self();
-    if (level != 0 || !th->level) {
+    if (level != 0 || !th->level || th->level->transform) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to exit a forward AD level that was not the last one that was "
                         "created. This is not supported.");
     }
@@ -17302,16 +17486,30 @@ bool opd_forward_grad_enabled(void) { return !(opdi_self()->state.forward & OPDI
 bool opd_forward_grad_set(bool on) {
     opdi_thread *th = opdi_self();
     const bool was = !(th->state.forward & OPDI_FORWARD_OFF);
-    th->state.forward = (th->level ? OPDI_FORWARD_OPEN : 0) | (on ? 0 : OPDI_FORWARD_OFF);
+    th->state.forward = on ? 0 : OPDI_FORWARD_OFF;
+    opdi_forward_at(th, th->floor);
     return was;
 }
 
-//-- A view of t with t's history and no tangent.
+//-- A view of t with t's history, without a tangent in the level that is worked on.
 static opd_tensor *opdi_primal_of(opd_tensor *t) {
-    const bool was = opd_forward_grad_set(false);
     opd_tensor *v = opd_alias(t);
-    (void)opd_forward_grad_set(was);
-    return v && opdi_family_new(v) == 0 ? v : NULL;
+    opdi_level *level;
+    if (!v || opdi_family_new(v)) { return NULL; }
+    for (level = opdi_self()->level; level; level = level->outer) {
+        opd_tensor *tangent;
+        opdi_dual *d;
+        int rc;
+        opdi_lock(&opdi_dual_lock);
+        d = opdi_dual_at(t, level);
+        tangent = d ? opd_keep(d->tangent) : NULL;
+        opdi_unlock(&opdi_dual_lock);
+        if (!tangent) { continue; }
+        rc = opdi_dual_put(level, v, tangent);
+        opdi_drop(tangent);
+        if (rc) { return NULL; }
+    }
+    return v;
 }
 
 static bool opdi_dual_dtype(const opd_tensor *t, const char *what) {
@@ -17322,19 +17520,9 @@ static bool opdi_dual_dtype(const opd_tensor *t, const char *what) {
     return false;
 }
 
-opd_tensor *opd_make_dual(opd_tensor *primal, opd_tensor *tangent) {
-    opdi_thread *th = opdi_self();
+//-- The dual of both in the level that is worked on.
+static opd_tensor *opdi_make_dual(opd_tensor *primal, opd_tensor *tangent) {
     opd_tensor *dual;
-    bool was;
-    int rc;
-    if (!opd_ok() || opdi_null_tensor(primal, "opd_make_dual: the primal") ||
-        opdi_null_tensor(tangent, "opd_make_dual: the tangent")) { return NULL; }
-    if (!th->level) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to create a dual Tensor for forward AD but no level exists, make "
-                       "sure to opd_dual_enter() first.");
-        return NULL;
-    }
-    if (!opdi_dual_dtype(primal, "primal") || !opdi_dual_dtype(tangent, "tangent")) { return NULL; }
     if (opdi_has_tangent(primal)) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "Making a dual Tensor based on a Tensor that already has a forward gradient "
                        "at the same level 0 is not supported.");
@@ -17345,25 +17533,41 @@ opd_tensor *opd_make_dual(opd_tensor *primal, opd_tensor *tangent) {
                        "level 0 is not supported.");
         return NULL;
     }
-    if (!(dual = opdi_primal_of(primal))) { return NULL; }
-    was = opd_forward_grad_set(false);
-    rc = opdi_tangent_give(dual, tangent, true);
-    (void)opd_forward_grad_set(was);
-    return rc ? NULL : dual;
+    dual = opdi_primal_of(primal);
+    return dual && opdi_tangent_give(dual, tangent, true) == 0 ? dual : NULL;
+}
+opd_tensor *opd_make_dual(opd_tensor *primal, opd_tensor *tangent) {
+    opdi_thread *th = opdi_self();
+    opdi_within within;
+    opd_tensor *dual;
+    if (!opd_ok() || opdi_null_tensor(primal, "opd_make_dual: the primal") ||
+        opdi_null_tensor(tangent, "opd_make_dual: the tangent")) { return NULL; }
+    if (!th->level) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to create a dual Tensor for forward AD but no level exists, make "
+                       "sure to opd_dual_enter() first.");
+        return NULL;
+    }
+    if (!opdi_dual_dtype(primal, "primal") || !opdi_dual_dtype(tangent, "tangent")) { return NULL; }
+    opdi_within_enter(th, &within, th->level);
+    dual = opdi_make_dual(primal, tangent);
+    opdi_within_leave(th, &within);
+    return dual;
 }
 
 opd_tensor *opd_unpack_dual(opd_tensor *t, opd_tensor **tangent) {
     opdi_thread *th = opdi_self();
-    bool was;
+    opdi_within within;
+    opd_tensor *primal;
+    bool off;
     if (tangent) { *tangent = NULL; }
     if (!opd_ok() || opdi_null_tensor(t, "opd_unpack_dual")) { return NULL; }
     if (!th->level) { return t; }
-    if (tangent && opdi_forward_open(th)) {
-        was = opd_forward_grad_set(false);
-        *tangent = opdi_tangent_of(t);
-        (void)opd_forward_grad_set(was);
-    }
-    return opd_ok() ? opdi_primal_of(t) : NULL;
+    off = !opd_forward_grad_enabled();
+    opdi_within_enter(th, &within, th->level);
+    if (tangent && !off) { *tangent = opdi_tangent_of(t); }
+    primal = opd_ok() ? opdi_primal_of(t) : NULL;
+    opdi_within_leave(th, &within);
+    return primal;
 }
 
 //-- tangents of results ------------------------------------------------------------------------------------------
@@ -17545,7 +17749,7 @@ static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *
         if (!results[i] || !opdi_differentiable(results[i]) || (i < 32 && (constant >> i & 1))) { continue; }
         v[i] = vs[k++] = opd_ones(opd_ints_of(results[i]->dims, results[i]->ndim), (opd_scalar_type)results[i]->dtype);
         if (v[i] && opdi_place_of(v[i]) != opdi_place_of(results[i])) { v[i] = vs[k - 1] = opd_ones_like(results[i]); }
-        if (!opd_tensor_set_requires_grad(v[i], true)) { rc = -1; }
+        if (v[i]) { v[i]->flags |= OPDI_REQUIRES_GRAD; } else { rc = -1; }
     }
     if (rc == 0 && k) { rc = opdi_jvp_formula(n, v, gave); }
     for (i = 0; i < nin && rc == 0; i++) {
@@ -17553,7 +17757,7 @@ static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *
         if (g && (g->flags & OPDI_REQUIRES_GRAD)) { gs[m] = g; ts[m++] = tangents[i]; continue; }
         if (!opd_ok()) { rc = -1; }
         /* nothing of it is on the tape: a constant, which can only be zero, or made without operators */
-        if (g && g->backend != OPD_META && opd_item_i64(opd_count_nonzero(g)) != 0) {
+        if (g && g->backend != OPD_META && opdi_any_element(g, false)) {
             rc = opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with %s that does not support it because its "
                           "formula cannot be differentiated itself; give it a .jvp", n->formula->name);
         }
@@ -17730,23 +17934,54 @@ static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
     return rc;
 }
 
+//-- The level whose turn it is; NULL: all had theirs.
+static opdi_level *opdi_call_level(const opd_call *call) {
+    return call->th->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(call->args, call->op->nargs) : NULL;
+}
+//-- The call, recorded or not, when all levels have taken their tangents: it sees what it saw at first.
+static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_tensor *self, const opdi_within *first) {
+    opdi_thread *th = call->th;
+    opdi_level *outer = th->level;
+    const bool formula = self || (card && card->desc.backward);
+    int rc;
+    th->level = first->level;
+    th->state.forward = first->state.forward;
+    /* operators that the kernel calls have no tangents of their own, as they are not recorded either */
+    if (formula && !opdi_call_flags(call)) { th->state.allow &= ~OPDI_AUTOGRAD_BITS; }
+    rc = self ? opdi_recording_inplace_kernel(call, card, self)
+        : formula ? opdi_recording_kernel(call, card) : opdi_recording_fallback(call);
+    th->level = outer;
+    return rc;
+}
+
+//-- The call with tangents of the level that is worked on; the rules belong to the levels around, which come first.
+static int opdi_forward_call(opd_call *call, const opdi_card *card, const opdi_within *first) {
+    opdi_thread *th = call->th;
+    const opdi_state state = th->state;
+    opdi_within within;
+    opdi_level *level;
+    opd_jvp_call jv;
+    int rc;
+    if (opdi_jvp_begin(&jv, card, call->op, call->args)) { return -1; }
+    if ((level = opdi_call_level(call)) != NULL) {
+        opdi_within_enter(th, &within, level);
+        rc = opdi_forward_call(call, card, first);
+        opdi_within_leave(th, &within);
+    } else { rc = opdi_forward_record_call(call, card, NULL, first); }
+    th->state = state;
+    return rc ? rc : opdi_jvp_end(&jv, call, card && card->desc.backward == opd_not_differentiable);
+}
 //-- At Autograd, an argument has a tangent.  card NULL: the operator has no formula.
 OPDI_NOINLINE static int opdi_forward_kernel(opd_call *call, const opdi_card *card) {
     opdi_thread *th = call->th;
-    const opdi_state state = th->state;
-    opd_jvp_call jv;
+    opdi_within within;
     int rc;
     if (!card) { card = OPDI_ACQUIRE(&call->op->card); }
     if (call->op->written_args & ~(card ? card->constant_args : 0)) { return opdi_forward_missing(call); }
-    th->state.forward |= OPDI_FORWARD_OFF;
-    if (opdi_jvp_begin(&jv, card, call->op, call->args)) { return -1; }
-    th->state.forward = state.forward;
-    /* operators that the kernel calls have no tangents of their own, as they are not recorded either */
-    if (card && card->desc.backward && !opdi_call_flags(call)) { th->state.allow &= ~OPDI_AUTOGRAD_BITS; }
-    rc = card && card->desc.backward ? opdi_recording_kernel(call, card) : opdi_recording_fallback(call);
-    th->state = state;
-    th->state.forward |= OPDI_FORWARD_OFF;
-    return rc ? rc : opdi_jvp_end(&jv, call, card && card->desc.backward == opd_not_differentiable);
+    opdi_within_enter(th, &within, opdi_level_of(call->args, call->op->nargs));
+    rc = opdi_forward_call(call, card, &within);
+    opdi_within_leave(th, &within);
+    return rc;
 }
 
 //-- The arguments as they are before self is written: what lies in its memory is copied.
@@ -17767,31 +18002,29 @@ static int opdi_forward_originals(const opd_op *op, const opd_tensor *self, opd_
     return 0;
 }
 
-//-- At Autograd of what writes self: the functional form's rule, for self.
-OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self) {
+//-- The same of what writes self: the functional form's rule, for self.
+static int opdi_forward_write(opd_call *call, const opdi_card *card, opd_tensor *self, const opdi_within *first) {
     opdi_thread *th = call->th;
     const opdi_state state = th->state;
     const opdi_card *rule = card->base ? card->base : card;
     opd_value args[OPD_MAX_ARGS], ret = opd_value_tensor(self);
     opd_tensor *results[1], *out[1] = {NULL};
+    opdi_within within;
+    opdi_level *level;
     opd_jvp_call jv;
-    uint64_t m;
-    for (m = call->op->written_args & ~(uint64_t)1; m; m &= m - 1) {
-        if (call->args[opdi_low_bit(m)].tag == OPD_TAG_NONE) { continue; }
-        return opdi_forward_missing(call);
-    }
-    if (!self) { return opdi_forward_missing(call); }
-    th->state.forward |= OPDI_FORWARD_OFF;
+    int rc;
     if (card->base) { (void)opdi_derived_args(call, card, self, args); }
     else { memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args); }
     if (opdi_jvp_begin(&jv, rule, rule->op, args) || opdi_forward_originals(rule->op, self, args)) { return -1; }
-    th->state.forward = state.forward;
-    if (!opdi_call_flags(call)) { th->state.allow &= ~OPDI_AUTOGRAD_BITS; }
-    if (opdi_recording_inplace_kernel(call, card, self)) { return -1; }
+    if ((level = opdi_call_level(call)) != NULL) {
+        opdi_within_enter(th, &within, level);
+        rc = opdi_forward_write(call, card, self, first);
+        opdi_within_leave(th, &within);
+    } else { rc = opdi_forward_record_call(call, card, self, first); }
     th->state = state;
+    if (rc) { return -1; }
     /* squeeze_ and its like: another look at the same storage */
     if (!opdi_differentiable(self) || (rule->desc.tags & OPD_OPTAG_INPLACE_VIEW)) { return 0; }
-    th->state.forward |= OPDI_FORWARD_OFF;
     results[0] = self;
     jv.rets = &ret;
     jv.results = results;
@@ -17801,19 +18034,37 @@ OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_
     if (!out[0] && opdi_has_tangent(self) && !(out[0] = opd_zeros_like(self))) { return -1; }
     return out[0] ? opdi_tangent_give(self, out[0], false) : 0;
 }
+OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self) {
+    opdi_thread *th = call->th;
+    opdi_within within;
+    uint64_t m;
+    int rc;
+    for (m = call->op->written_args & ~(uint64_t)1; m; m &= m - 1) {
+        if (call->args[opdi_low_bit(m)].tag == OPD_TAG_NONE) { continue; }
+        return opdi_forward_missing(call);
+    }
+    if (!self) { return opdi_forward_missing(call); }
+    opdi_within_enter(th, &within, opdi_level_of(call->args, call->op->nargs));
+    rc = opdi_forward_write(call, card, self, &within);
+    opdi_within_leave(th, &within);
+    return rc;
+}
 
-//-- copy, without history, takes over t's tangent.
+//-- copy, without history, takes over t's tangents.
 static int opdi_forward_copy(opd_tensor *copy, opd_tensor *t) {
     opdi_thread *th = opdi_self();
-    const opdi_state state = th->state;
+    const opd_value v = opd_value_tensor(t);
+    opdi_level *level = th->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(&v, 1) : NULL;
+    opdi_within within;
     opd_tensor *tangent;
     int rc;
-    if (!opdi_forward_open(th) || !opdi_has_tangent(t)) { return 0; }
-    th->state.forward |= OPDI_FORWARD_OFF;
-    tangent = opdi_tangent_of(t);
+    if (!level) { return 0; }
+    opdi_within_enter(th, &within, level);
+    rc = opdi_forward_copy(copy, t);
+    tangent = rc == 0 ? opdi_tangent_of(t) : NULL;
     tangent = tangent ? opd_clone(tangent) : NULL;
     rc = tangent ? opdi_tangent_give(copy, tangent, false) : -1;
-    th->state = state;
+    opdi_within_leave(th, &within);
     return rc;
 }
 
@@ -17905,12 +18156,16 @@ static int opdi_forward_outputs(opd_context *ctx) {
 }
 static int opdi_forward_function(opd_context *ctx) {
     opdi_thread *th = opdi_self();
-    const opdi_state state = th->state;
-    opd_scope scope = opd_scope_open();
+    opdi_level *level = th->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(ctx->inputs, ctx->ninputs) : NULL;
+    opdi_within within;
+    opd_scope scope;
     int rc;
-    th->state.forward |= OPDI_FORWARD_OFF;
-    rc = opdi_forward_outputs(ctx);
-    th->state = state;
+    if (!level) { return 0; }
+    scope = opd_scope_open();
+    opdi_within_enter(th, &within, level);
+    rc = opdi_forward_function(ctx);
+    if (rc == 0) { rc = opdi_forward_outputs(ctx); }
+    opdi_within_leave(th, &within);
     opd_scope_close(&scope);
     return rc;
 }
@@ -17920,13 +18175,22 @@ static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const
                                opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
                                opd_tensor *const *results, int nresults) {
     opdi_thread *th = opdi_self();
-    const opdi_state state = th->state;
-    opd_tensor **tangents = opdi_scope_tensors(ninputs), **out = opdi_scope_tensors(nresults);
-    opd_node *n = tangents && out ? opdi_node_make(formula, ninputs, nsaved + nvalues, 0, results, nresults, 0) : NULL;
-    int i, rc = n ? 0 : -1;
+    const opd_value list = opd_value_tensors(inputs, ninputs);
+    opdi_level *level = th->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(&list, 1) : NULL;
+    opdi_within within;
+    opd_tensor **tangents, **out;
+    opd_node *n;
+    int i, rc;
     bool any = false;
-    th->state.forward |= OPDI_FORWARD_OFF;
+    if (!level) { return 0; }
+    opdi_within_enter(th, &within, level);
     th->state.allow |= OPDI_AUTOGRAD_BITS;
+    tangents = opdi_scope_tensors(ninputs);
+    out = opdi_scope_tensors(nresults);
+    n = tangents && out && opdi_forward_record(formula, inputs, ninputs, saved, nsaved, values, nvalues, results,
+                                               nresults) == 0
+        ? opdi_node_make(formula, ninputs, nsaved + nvalues, 0, results, nresults, 0) : NULL;
+    rc = n ? 0 : -1;
     for (i = 0; i < ninputs && rc == 0; i++) {
         if (!(tangents[i] = opdi_tangent_of(inputs[i]))) { rc = opd_ok() ? 0 : -1; continue; }
         opdi_retain(inputs[i]);
@@ -17947,7 +18211,7 @@ static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const
         }
     }
     if (n) { opdi_node_release(n); }
-    th->state = state;
+    opdi_within_leave(th, &within);
     return rc;
 }
 
@@ -18015,43 +18279,46 @@ static opd_scalar_type opdi_autocast_dtype_of(const opdi_thread *th, int device)
     return dtype ? (opd_scalar_type)dtype : opdi_autocast_default(device);
 }
 
-static bool opdi_autocast_supports(int device, opd_scalar_type dtype, char *names, size_t cap) {
-    static const opd_scalar_type all[] = {OPD_BFLOAT16, OPD_FLOAT16, OPD_FLOAT32};
+//-- The dtypes that regions of a device may have, as bits.
+static uint32_t opdi_autocast_dtypes(int device) {
     const uint32_t declared = OPDI_LOAD(&opdi_autocast_supported[device]);
-    const uint32_t known = declared ? declared : 1u << OPD_BFLOAT16 | 1u << OPD_FLOAT16 |
+    return declared ? declared : 1u << OPD_BFLOAT16 | 1u << OPD_FLOAT16 |
         (device == OPD_CUDA || device == OPD_HIP ? 1u << OPD_FLOAT32 : 0u);
-    size_t i, n = 0;
-    for (i = 0, names[0] = 0; i < sizeof all / sizeof all[0] && n < cap; i++) {
-        if (!(known >> all[i] & 1)) { continue; }
-        n += (size_t)snprintf(names + n, cap - n, "%s%s", n ? ", " : "", opd_dtype_name(all[i]));
-    }
-    return (unsigned)dtype < 32 && (known >> dtype & 1);
 }
-
-//-- Whether a region of that device can be on: 1; 0 after a warning; -1 with an error.
-static int opdi_autocast_check(opd_backend device, opd_scalar_type dtype) {
+static int opdi_autocast_unsupported(int device) {
+    static const opd_scalar_type all[] = {OPD_BFLOAT16, OPD_FLOAT16, OPD_FLOAT32};
     char name[32], names[64];
-    size_t i;
-    if ((unsigned)device >= OPD_BACKEND_COUNT || opdi_autocast_default(device) == OPD_DTYPE_NONE) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "User specified an unsupported autocast device_type '%s'",
-                        (unsigned)device < OPD_BACKEND_COUNT ? opdi_device_name((int)device) : "?");
-    }
-    (void)snprintf(name, sizeof name, "%s", opdi_device_name((int)device));
-    if (device != OPD_CPU && !opdi_backend_of((int)device)) {
-        if (device >= OPD_PRIVATEUSE1) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "autocast of the backend '%s', which nobody has registered "
-                            "(opd_backend_register)", name);
-        }
-        opd_warn("User provided device_type of '%s', but it is not available. Disabling autocast.", name);
-        return 0;
-    }
-    if (opdi_autocast_supports((int)device, dtype, names, sizeof names)) { return 1; }
+    size_t i, n = 0;
+    (void)snprintf(name, sizeof name, "%s", opdi_device_name(device));
     for (i = 0; name[i] && device < OPD_PRIVATEUSE1; i++) {
         if (name[i] >= 'a' && name[i] <= 'z') { name[i] = (char)(name[i] - 'a' + 'A'); }
+    }
+    for (i = 0, names[0] = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (!(opdi_autocast_dtypes(device) >> all[i] & 1)) { continue; }
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", opd_dtype_name(all[i]));
     }
     opd_warn("In %s autocast, but the target dtype is not supported. Disabling autocast.\n%s Autocast only supports "
              "dtypes of %s currently.", name, name, names);
     return 0;
+}
+
+//-- Whether a region of that device can be on: 1; 0 after a warning; -1 with an error.
+static int opdi_autocast_check(opd_backend device, opd_scalar_type dtype) {
+    if ((unsigned)device >= OPD_BACKEND_COUNT || opdi_autocast_default((int)device) == OPD_DTYPE_NONE) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "User specified an unsupported autocast device_type '%s'",
+                        (unsigned)device < OPD_BACKEND_COUNT ? opdi_device_name((int)device) : "?");
+    }
+    if (device != OPD_CPU && !opdi_backend_of((int)device)) {
+        if (device >= OPD_PRIVATEUSE1) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "autocast of the backend '%s', which nobody has registered "
+                            "(opd_backend_register)", opdi_device_name((int)device));
+        }
+        opd_warn("User provided device_type of '%s', but it is not available. Disabling autocast.",
+                 opdi_device_name((int)device));
+        return 0;
+    }
+    if ((unsigned)dtype < 32 && (opdi_autocast_dtypes((int)device) >> dtype & 1)) { return 1; }
+    return opdi_autocast_unsupported((int)device);
 }
 
 opd_autocast_region opd_autocast_begin(opd_backend device, opd_scalar_type dtype, bool enabled, int cache) {
@@ -18812,13 +19079,6 @@ static void opdi_batch_tie(opd_call *call) {
     }
 }
 
-//-- Whether forward mode computes tangents for what `floor` layers are around of, or (0) for everything.
-static inline void opdi_forward_at(opdi_thread *th, int32_t floor) {
-    const bool open = th->level && th->level->layer > floor;
-    th->floor = floor;
-    th->state.forward = (int16_t)((th->state.forward & OPDI_FORWARD_OFF) | (open ? OPDI_FORWARD_OPEN : 0));
-}
-
 //-- At a vmap layer: the batching rule, under the layers around it and their modes.
 static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
     opdi_thread *th = call->th;
@@ -19224,6 +19484,54 @@ static int opdi_batch_unfit(opd_call *call) {
     return opdi_batch_ones(call, rets) ? -1 : opd_batch_loop(call);
 }
 
+//-- A copy of t without history; a reference.
+static opd_tensor *opdi_batch_clone(const opd_tensor *t) {
+    opdi_state *state = &opdi_self()->state;
+    const int8_t was = (int8_t)state->no_grad;
+    opd_tensor *c;
+    state->no_grad = 1;
+    c = opd_clone((opd_tensor *)(uintptr_t)t);
+    state->no_grad = was;
+    return c ? opd_keep(c) : NULL;
+}
+static int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {
+    opdi_state *state = &opdi_self()->state;
+    const int8_t was = (int8_t)state->no_grad;
+    int rc;
+    state->no_grad = 1;
+    rc = opdi_derived_copy(dst, (opd_tensor *)(uintptr_t)src, false);
+    state->no_grad = was;
+    return rc;
+}
+//-- What as_strided gives of t, without history; a reference.
+static opd_tensor *opdi_batch_part(opd_tensor *t, opd_ints sizes, opd_ints strides, int64_t offset) {
+    opdi_state *state = &opdi_self()->state;
+    const int8_t was = (int8_t)state->no_grad;
+    opd_tensor *part;
+    state->no_grad = 1;
+    part = opd_as_strided_full(t, sizes, strides, opd_value_int(offset));
+    state->no_grad = was;
+    return part ? opdi_shallow_copy(part) : NULL;
+}
+
+//-- Whether an element of any example is NaN, or is not zero.
+static bool opdi_any_element(opd_tensor *t, bool nan) {
+    opdi_thread *th = opdi_self();
+    opdi_layer *const layer = th->layer, *const rule = th->rule;
+    const opdi_state was = th->state;
+    bool found;
+    while (t->flags & OPDI_BATCHED) { t = opdi_batched_of(t)->value; }
+    opdi_layer_set(th, NULL);
+    th->rule = NULL;
+    th->state.include &= ~OPDI_BACK_BIT;
+    th->state.no_grad = 1;
+    found = opd_item_f64(opd_any(nan ? opd_isnan(t) : opd_ne_Scalar(t, opd_value_int(0)))) > 0;
+    th->layer = layer;
+    th->rule = rule;
+    th->state = was;
+    return found;
+}
+
 //-- One example of t as a tensor of its own, for what looks at sizes and strides only.
 static opd_tensor *opdi_batch_alias(const opd_tensor *t) {
     opd_tensor *one = opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim,
@@ -19520,27 +19828,27 @@ static opd_tensor *opdi_batch_split(opd_tensor *t, int at, int64_t n) {
     }
     return opd_reshape(t, opd_ints_of(sizes, k));
 }
-//-- The examples of the arguments in `folded` become more samples of the batch that is their first dim, or, where the
+//-- Of the arguments given, the examples of those in `folded` become more samples of the batch that is their first dim, or, where the
 //-- operator also takes single samples and has such, that batch.
-static int opdi_batch_fold(opd_call *call, uint64_t folded, bool single) {
+static int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t folded, bool single) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     uint64_t m;
     int i, dim;
     int64_t n = -1;
     if (op->written_args || op->list_args) { return opd_batch_loop(call); }
-    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    memcpy(args, given, (size_t)op->nargs * sizeof *args);
     for (m = op->tensor_args; m; m &= m - 1) {
         opd_tensor *t;
         i = opdi_low_bit(m);
         if (args[i].tag != OPD_TAG_TENSOR) { continue; }
-        t = opd_batch_arg(call, i, &dim);
+        t = opd_batch_value(args[i].u.t, &dim);
         if (!(folded >> i & 1)) {
             if (dim >= 0) { return opd_batch_loop(call); }
             continue;
         }
         if (!single) {
-            const opd_tensor *one = call->args[i].u.t;
+            const opd_tensor *one = given[i].u.t;
             if (one->ndim == 0 || (n >= 0 && one->dims[0] != n)) { return opdi_batch_unfit(call); }
             n = one->dims[0];
         }
@@ -19556,7 +19864,7 @@ static int opdi_batch_fold(opd_call *call, uint64_t folded, bool single) {
     }
     return 0;
 }
-int opd_batch_fold(opd_call *call) { return opdi_batch_fold(call, ~(uint64_t)0, false); }
+int opd_batch_fold(opd_call *call) { return opdi_batch_fold(call, call->args, ~(uint64_t)0, false); }
 //-- The same of an operator of images with nd dims and channels, a batch of them or one.
 static int opdi_batch_fold_nd(opd_call *call, int nd) {
     uint64_t m;
@@ -19566,7 +19874,7 @@ static int opdi_batch_fold_nd(opd_call *call, int nd) {
         if ((t->ndim != nd + 1 && t->ndim != nd + 2) || (ndim && t->ndim != ndim)) { return opdi_batch_unfit(call); }
         ndim = t->ndim;
     }
-    return opdi_batch_fold(call, ~(uint64_t)0, ndim == nd + 1);
+    return opdi_batch_fold(call, call->args, ~(uint64_t)0, ndim == nd + 1);
 }
 static int opdi_batch_fold_1d(opd_call *call) { return opdi_batch_fold_nd(call, 1); }
 static int opdi_batch_fold_2d(opd_call *call) { return opdi_batch_fold_nd(call, 2); }
@@ -19635,6 +19943,28 @@ int opd_batch_factory(opd_call *call) {
     return opd_batch_return(call, rets[0].u.t, dim);
 }
 
+//-- Whether a tape around records the call: where a value requires grad.
+static bool opdi_batch_records(const opd_call *call) {
+    uint64_t m;
+    if (call->th->state.no_grad) { return false; }
+    for (m = call->op->tensor_args; m; m &= m - 1) {
+        const opd_value *v = &call->args[opdi_low_bit(m)];
+        const opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
+        while (t && (t->flags & OPDI_BATCHED) && !opd_tensor_requires_grad(t)) { t = opdi_batched_of(t)->value; }
+        if (t && opd_tensor_requires_grad(t)) { return true; }
+    }
+    return false;
+}
+//-- A copy in place of t, which is written to after formulas have saved it.
+static int opdi_batch_apart(const opd_op *op, opd_value *args, opd_tensor *t) {
+    opd_tensor *was = opd_clone(t);
+    int i;
+    for (i = 0; was && i < op->nargs; i++) {
+        if (args[i].tag == OPD_TAG_TENSOR && args[i].u.t == t) { args[i].u.t = was; }
+    }
+    return was ? 0 : -1;
+}
+
 //-- An in-place or out= form without a rule of its own: the functional form, then a copy.
 static int opdi_batch_derived(opd_call *call, const opdi_card *card) {
     opdi_thread *th = call->th;
@@ -19648,7 +19978,8 @@ static int opdi_batch_derived(opd_call *call, const opdi_card *card) {
     if (opdi_derived_args(call, card, n ? to[0] : NULL, args)) { return -1; }
     opdi_layer_set(th, rule);
     th->rule = NULL;
-    rc = opd_call_all(base, rets, args, base->nargs);
+    rc = card->inplace && n == 1 && opdi_batch_records(call) ? opdi_batch_apart(base, args, to[0]) : 0;
+    if (rc == 0) { rc = opd_call_all(base, rets, args, base->nargs); }
     th->rule = rule;
     if (rc == 0 && w->tag == OPD_TAG_TENSORS && rets[0].n != n) {
         rc = opd_fail(OPD_ERROR_ARGUMENT, "%s(): expected %d out tensors, but got %d", call->op->schema->name,
@@ -25318,7 +25649,11 @@ static void opdi_box_follow(opd_tensor *t) {
 
 int opd_tensor_retain_grad(opd_tensor *t) {
     opdi_meta *m;
-    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_retain_grad") || opdi_refresh(t)) { return -1; }
+    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_retain_grad") ||
+        opdi_inside_transform("You are attempting to call Tensor.retain_grad() inside of a function being transformed "
+                              "by a functorch transform. This is unsupported, please attempt to use the functorch "
+                              "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call retain_grad() outside of "
+                              "a function being transformed instead.") || opdi_refresh(t)) { return -1; }
     if (!(t->flags & OPDI_REQUIRES_GRAD)) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "can't retain_grad on Tensor that has requires_grad=False");
     }
@@ -25930,6 +26265,7 @@ static opdi_untouched *opdi_mutation_next(const opdi_mutation *m, const opd_tens
 //-- t is about to be written: what is saved of its memory is copied.
 static int opdi_mutation_write(opdi_mutation *m, const opd_tensor *t) {
     opdi_untouched *u;
+    if (t->meta && t->meta->inner) { return 0; }  /* it stands for another, which is written in its turn */
     while (opd_ok() && (u = opdi_mutation_next(m, t)) != NULL) {
         opd_tensor *old = u->t, *copy = opdi_tensor_make(old->dims, NULL, old->ndim, (opd_scalar_type)old->dtype,
                                                          opdi_place_of(old));
@@ -26768,7 +27104,7 @@ static int opdi_anomaly_check(const opd_node *n, opd_tensor *const *out) {
     th->state.no_grad = 1;
     for (i = 0; i < n->nedges; i++) {
         if (!out[i] || !opd_dtype_is_floating((opd_scalar_type)out[i]->dtype) || !out[i]->data) { continue; }
-        if (opd_item_f64(opd_any(opd_isnan(out[i]))) > 0) {
+        if (opdi_any_element(out[i], true)) {
             return opd_fail(OPD_ERROR_AUTOGRAD, "Function '%s' returned nan values in its %dth output.",
                             n->formula->name, i);
         }
@@ -29981,7 +30317,9 @@ static int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
         }
     }
     if (dst->numel == 0 || dst->backend == OPD_META) { return 0; }
-    if (OPDI_UNLIKELY((dst->backend | src->backend) != OPD_CPU)) { return opdi_device_copy(dst, src); }
+    if (OPDI_UNLIKELY(((dst->backend | src->backend) | ((dst->flags | src->flags) & OPDI_BATCHED)) != OPD_CPU)) {
+        return ((dst->flags | src->flags) & OPDI_BATCHED ? opdi_batch_copy : opdi_device_copy)(dst, src);
+    }
     if (dst->dtype == src->dtype && (dst->flags & src->flags & OPDI_CONTIGUOUS) && dst->numel == src->numel) {
         opdi_bytes b;
         const int64_t n = dst->numel * (int64_t)opd_dtype_size((opd_scalar_type)dst->dtype);
@@ -32859,7 +33197,7 @@ static int opdi_detach__autograd(opd_call *call) {
     if (self->flags & OPDI_IS_VIEW) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Can't detach views in-place. Use detach() instead.");
     }
-    if (opdi_has_tangent(self) && opdi_family_new(self)) { return -1; }
+    if (opdi_is_dual(self) && opdi_family_new(self)) { return -1; }
     return opdi_detach_here(self) ? -1 : opd_return_tensor(call, self);
 }
 OPDI_OP(detach_) {
@@ -32892,7 +33230,7 @@ OPDI_CARD_SELF(as_strided_, "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[
 static int opdi_resize_to(opd_call *call, opd_ints sizes, int64_t format) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int64_t strides[OPD_MAX_DIMS];
-    if (opdi_has_tangent(self)) {
+    if (opdi_is_dual(self)) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "cannot resize variables that has a forward grad");
     }
     if (sizes.n > OPD_MAX_DIMS) { return (int)opdi_count(sizes.data, OPD_MAX_DIMS + 1, 1); }
@@ -39125,7 +39463,7 @@ static int opdi_convolution_batch(opd_call *call) {
         return opdi_batch_unfit(call);
     }
     if (dim[1] < 0 && dim[2] < 0) {
-        return opdi_batch_fold(call, 1, false);
+        return opdi_batch_fold(call, call->args, 1, false);
     }
     if (dim[1] < 0 && dim[0] < 0) { y = t[0]; }
     else if (dim[1] < 0) { y = opdi_batch_merge(opd_batch_front(t[0], dim[0]), 0); }
@@ -40461,11 +40799,11 @@ static void opdi_describe(opd_op_desc *op, const char *schema, opd_kernel cpu, o
     op->schema = schema; op->cpu = cpu; op->fake = cpu; op->backward = backward; op->save = save;
     op->vmap = vmap; op->autocast = autocast; op->cases = cases;
 }
-/* One kernel for every backend, made of public operators. */
+/* One kernel for every backend, made of public operators that vmap knows. */
 static void opdi_describe_any(opd_op_desc *op, const char *schema, opd_kernel any, opd_backward_fn backward,
                               const char *save, opd_autocast autocast, const char *cases) {
     op->schema = schema; op->any = any; op->backward = backward; op->save = save;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = autocast; op->cases = cases;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = autocast; op->cases = cases;
 }
 static void opdi_describe_composite(opd_op_desc *op, const char *schema, opd_kernel composite, opd_autocast autocast,
                                     const char *cases) {
@@ -40749,6 +41087,47 @@ static int opdi_norm_twice(const opdi_norm_second *s, opd_tensor **dg, opd_tenso
     return opd_ok() ? 0 : -1;
 }
 
+//-- batching rules of norms -------------------------------------------------------------------------------------------
+
+/* Norms of channels: those of all examples are side by side.  kinds: of each argument x for [N, C, ..], c for [C], r for
+   one that is written, * for a number that counts channels or groups of them; then, behind a space, the results'. */
+static int opdi_batch_by_channel(opd_call *call, const char *kinds) {
+    opd_value args[OPD_MAX_ARGS], rets[3];
+    const int nargs = call->op->nargs;
+    const int64_t size = opd_batch_size();
+    int i, dim;
+    if (size == 0) { return opdi_batch_empty(call); }
+    memcpy(args, call->args, (size_t)nargs * sizeof *args);
+    for (i = 0; i < nargs; i++) {
+        if (kinds[i] == '*') { args[i] = opd_value_int(args[i].u.i * size); }
+        if (args[i].tag != OPD_TAG_TENSOR) { continue; }
+        if (args[i].u.t->ndim < (kinds[i] == 'x' ? 2 : 1)) { return opdi_batch_unfit(call); }
+        args[i].u.t = opd_batch_arg(call, i, &dim);
+        if (kinds[i] == 'x') { args[i].u.t = opdi_batch_channels(args[i].u.t, dim); }
+        else { args[i].u.t = opdi_batch_merge(opd_batch_front(args[i].u.t, dim), 0); }
+        if (!args[i].u.t) { return -1; }
+    }
+    if (opd_call_all(call->op, rets, args, nargs)) { return -1; }
+    for (i = 0; i < nargs; i++) {
+        opd_tensor *t = kinds[i] == 'r' ? opd_batch_arg(call, i, &dim) : NULL, *now = args[i].u.t;
+        if (!t || t->storage == now->storage) { continue; }
+        now = opdi_batch_split(now, 0, now->numel / size);
+        if (!opd_copy_(dim < 0 ? t : opd_batch_front(t, dim), dim < 0 ? opd_select(now, 0, 0) : now)) { return -1; }
+    }
+    for (i = 0; i < 3; i++) {
+        opd_tensor *r = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
+        const int at = kinds[nargs + 1 + i] == 'x';
+        if (r ? opd_batch_return(call, opdi_batch_split(r, at, opdi_sizes(r)[at] / size), at)
+            : opd_return_value(call, OPD_NONE)) { return -1; }
+    }
+    return 0;
+}
+static bool opdi_batch_is(opd_call *call, int i) {
+    int dim;
+    (void)opd_batch_arg(call, i, &dim);
+    return dim >= 0;
+}
+
 //-- layer norm --------------------------------------------------------------------------------------------------------
 
 static int opdi_layer_norm_axis(const opd_tensor *x, opd_ints shape, const opd_tensor *w, const opd_tensor *b) {
@@ -40845,10 +41224,32 @@ OPDI_BW1(native_layer_norm) {
     return opdi_give_norm(bw, 0, 2, 3, r, mask[0] ? opdi_stats_backward(bw, x, opdi_sizes(x), opdi_sizes(mean), x->ndim)
                                                   : NULL);
 }
+/* The statistics are of each row; weight and bias that examples have of their own come afterwards. */
+static int opdi_layer_norm_apart(opd_call *call) {
+    opd_tensor *w = opd_arg_tensor(call, 2), *b = opd_arg_tensor(call, 3), *x = opd_arg_tensor(call, 0), *r[3];
+    if (opd_native_layer_norm(r, x, opd_arg_ints(call, 1), NULL, NULL, opd_arg_float(call, 4))) { return -1; }
+    if (w) { r[0] = opd_mul(r[0], w); }
+    if (b) { r[0] = opd_add(r[0], b); }
+    return opd_return_tensor(call, opd_to_dtype(r[0], OPDI_DTYPE(x))) || opd_return_tensor(call, r[1]) ? -1
+        : opd_return_tensor(call, r[2]);
+}
+static int opdi_layer_norm_batch(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *r[3];
+    int i;
+    if (opdi_layer_norm_axis(x, opd_arg_ints(call, 1), opd_arg_tensor(call, 2), opd_arg_tensor(call, 3)) < 0) {
+        return -1;
+    }
+    if (opdi_batch_is(call, 2) || opdi_batch_is(call, 3)) { return opdi_batch_as(call, opdi_layer_norm_apart); }
+    x = opdi_batch_front_arg(call, 0);
+    if (!x || opd_native_layer_norm(r, x, opd_arg_ints(call, 1), opd_arg_tensor(call, 2), opd_arg_tensor(call, 3),
+                                    opd_arg_float(call, 4))) { return -1; }
+    for (i = 0; i < 3; i++) { if (opd_batch_return(call, r[i], 0)) { return -1; } }
+    return 0;
+}
 OPDI_OP(native_layer_norm) {
     opdi_describe(op, "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, "
                   "float eps) -> (Tensor, Tensor, Tensor)", opdi_native_layer_norm_kernel,
-                  opdi_native_layer_norm_backward, "input, weight, bias, result1, result2", OPD_BATCH_LOOP,
+                  opdi_native_layer_norm_backward, "input, weight, bias, result1, result2", opdi_layer_norm_batch,
                   OPD_AUTOCAST_FP32_NOT_CPU, "[2,3], (3), [3], [3], 0.00001; [2,3], (3), None, None, 0.00001");
     op->out = "native_layer_norm.out(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float "
               "eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
@@ -40924,11 +41325,52 @@ OPDI_BW1(native_layer_norm_backward) {
     if (dw) { OPDI_GIVE(5, opdi_o_reshape(dw, shape.u.ints, shape.n)); }
     return 0;
 }
+/* input's gradient by the operator without a weight; the others are sums over the rows of each example */
+static int opdi_layer_norm_back_apart(opd_call *call) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 3),
+        *rstd = opd_arg_tensor(call, 4), *w = opd_arg_tensor(call, 5), *r[3] = {NULL, NULL, NULL}, *gw;
+    const opd_ints shape = opd_arg_ints(call, 2);
+    const bool *mask = opd_call_args(call)[7].u.bools, only[3] = {true, false, false};
+    const int rows = x->ndim - (int)shape.n;
+    int64_t dims[OPD_MAX_DIMS];
+    int i;
+    for (i = 0; i < rows; i++) { dims[i] = i; }
+    if (mask[0]) {
+        gw = w ? opd_mul(g, w) : g;
+        if (opd_native_layer_norm_backward(r, gw, x, shape, mean, rstd, NULL, NULL, opd_value_bools(only, 3))) {
+            return -1;
+        }
+    }
+    for (i = 1; i < 3 && opd_ok(); i++) {
+        if (!mask[i]) { continue; }
+        r[i] = i == 1 ? opd_mul(g, opd_mul(opd_sub(x, mean), rstd)) : g;
+        if (rows) { r[i] = opd_sum_dim(r[i], opd_ints_of(dims, rows), false); }
+        r[i] = opd_to_dtype(r[i], OPDI_DTYPE(w ? w : x));
+    }
+    for (i = 0; i < 3; i++) {
+        if (mask[i] ? opd_return_tensor(call, r[i]) : opd_return_value(call, OPD_NONE)) { return -1; }
+    }
+    return 0;
+}
+static int opdi_layer_norm_back_batch(opd_call *call) {
+    const bool *mask = opd_call_args(call)[7].u.bools;
+    opd_tensor *t[5], *r[3];
+    int i;
+    if (opdi_layer_norm_axis(opd_arg_tensor(call, 1), opd_arg_ints(call, 2), opd_arg_tensor(call, 5), NULL) < 0) {
+        return -1;
+    }
+    if (mask[1] || mask[2] || opdi_batch_is(call, 5)) { return opdi_batch_as(call, opdi_layer_norm_back_apart); }
+    for (i = 0; i < 5; i++) { if (i != 2 && !(t[i] = opdi_batch_front_arg(call, i))) { return -1; } }
+    if (opd_native_layer_norm_backward(r, t[0], t[1], opd_arg_ints(call, 2), t[3], t[4], opd_arg_tensor(call, 5), NULL,
+                                       opd_value_bools(mask, 3))) { return -1; }
+    if (mask[0] ? opd_batch_return(call, r[0], 0) : opd_return_value(call, OPD_NONE)) { return -1; }
+    return opd_return_value(call, OPD_NONE) ? -1 : opd_return_value(call, OPD_NONE);
+}
 OPDI_OP(native_layer_norm_backward) {
     opdi_describe(op, "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor "
                   "mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
                  opdi_native_layer_norm_backward_kernel, opdi_native_layer_norm_backward_backward,
-                 "grad_out, input, mean, rstd, weight", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "");
+                 "grad_out, input, mean, rstd, weight", opdi_layer_norm_back_batch, OPD_AUTOCAST_KEEP, "");
     op->out = "native_layer_norm_backward.out(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, "
               "Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, "
               "Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
@@ -41010,11 +41452,12 @@ OPDI_BW1(native_group_norm) {
     stat[2] = 1;
     return opdi_give_norm(bw, 0, 1, 2, r, mask[0] ? opdi_stats_backward(bw, x, three, stat, 3) : NULL);
 }
+static int opdi_group_norm_batch(opd_call *call) { return opdi_batch_by_channel(call, "xcc.*.*. xxx"); }
 OPDI_OP(native_group_norm) {
     opdi_describe(op, "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, "
                   "int group, float eps) -> (Tensor, Tensor, Tensor)",
                  opdi_native_group_norm_kernel, opdi_native_group_norm_backward, "input, weight, result1, result2",
-                 OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[2,4,3], [4], [4], 2, 4, 3, 2, 0.00001");
+                 opdi_group_norm_batch, OPD_AUTOCAST_KEEP, "[2,4,3], [4], [4], 2, 4, 3, 2, 0.00001");
     op->out = "native_group_norm.out(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int "
               "group, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), "
               "Tensor(c!))";
@@ -41067,11 +41510,12 @@ OPDI_BW1(native_group_norm_backward) {
     if (dw) { OPDI_GIVE(4, opdi_o_reshape(dw, &c, 1)); }
     return 0;
 }
+static int opdi_group_norm_back_batch(opd_call *call) { return opdi_batch_by_channel(call, "xxxxc.*.*. xcc"); }
 OPDI_OP(native_group_norm_backward) {
     opdi_describe(op, "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? "
                   "weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
                  opdi_native_group_norm_backward_kernel, opdi_native_group_norm_backward_backward,
-                 "grad_out, input, mean, rstd, weight", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "");
+                 "grad_out, input, mean, rstd, weight", opdi_group_norm_back_batch, OPD_AUTOCAST_KEEP, "");
     op->out = "native_group_norm_backward.out(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? "
               "weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) "
               "out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
@@ -41213,11 +41657,22 @@ OPDI_BW1(native_batch_norm) {
     return opdi_give_norm(bw, 0, 1, 2, r, mask[0] && train ? opdi_stats_backward(bw, x, opdi_sizes(x), stat, x->ndim)
                                                            : NULL);
 }
+static int opdi_batch_norm_batch(opd_call *call) {
+    int i;
+    for (i = 3; i < 5; i++) {
+        if (opd_arg_bool(call, 5) && opd_arg_tensor(call, i) && !opdi_batch_is(call, i) && opdi_batch_is(call, 0)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "Batch norm got a batched tensor as input while the running_mean or "
+                            "running_var, which will be updated in place, were not batched.\nIf you are using a module "
+                            "and do not need eval mode, please set `track_running_stats` to be False.");
+        }
+    }
+    return opdi_batch_by_channel(call, opd_arg_bool(call, 5) ? "xccrr... xcc" : "xcccc... xcc");
+}
 OPDI_OP(native_batch_norm) {
     opdi_describe(op, "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
                   "running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
                  opdi_native_batch_norm_kernel, opdi_native_batch_norm_backward,
-                 "input, weight, running_mean, running_var, result1, result2", OPD_BATCH_LOOP,
+                 "input, weight, running_mean, running_var, result1, result2", opdi_batch_norm_batch,
                  OPD_AUTOCAST_KEEP, "[4,3,2], [3], [3], None, None, True, 0.1, 0.00001; [4,3,2], [3], [3], [3], [3]+, "
                                     "False, 0.1, 0.00001");
     op->constant = "running_mean, running_var";
@@ -41296,13 +41751,14 @@ OPDI_BW1(native_batch_norm_backward) {
     if (dw) { OPDI_GIVE(2, opdi_o_reshape(dw, wide + 1, 1)); }
     return 0;
 }
+static int opdi_batch_norm_back_batch(opd_call *call) { return opdi_batch_by_channel(call, "xxccccc... xcc"); }
 OPDI_OP(native_batch_norm_backward) {
     opdi_describe(op, "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? "
                   "running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, "
                   "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
                  opdi_native_batch_norm_backward_kernel, opdi_native_batch_norm_backward_backward,
                  "grad_out, input, weight, running_mean, running_var, save_mean, save_invstd",
-                 OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "");
+                 opdi_batch_norm_back_batch, OPD_AUTOCAST_KEEP, "");
     op->out = "native_batch_norm_backward.out(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
               "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] "
               "output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), "
@@ -41411,7 +41867,6 @@ OPDI_OP(native_dropout) {
     opdi_describe_any(op, "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
                       opdi_native_dropout_kernel, opdi_native_dropout_backward, "result1",
                   OPD_AUTOCAST_KEEP, "[2,3], 0.0, True");
-    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> "
               "(Tensor(a!), Tensor(b!))";
 }
@@ -41425,7 +41880,6 @@ OPDI_OP(native_dropout_backward) {
     opdi_describe_any(op, "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
                       opdi_native_dropout_backward_kernel,
                   opdi_native_dropout_backward_backward, "mask", OPD_AUTOCAST_KEEP, "[2,3], [2,3]b, 2.0");
-    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "native_dropout_backward.out";
 }
 /* The factor each element gets: 0 or 1 / (1 - p); for features, one for each of the first two dims. */
@@ -41623,6 +42077,84 @@ OPDI_KERNEL(nll_loss_forward) { return opdi_nll_forward(call, false); }
 OPDI_KERNEL(nll_loss2d_forward) { return opdi_nll_forward(call, true); }
 OPDI_KERNEL(nll_loss_backward) { return opdi_nll_backward(call, false); }
 OPDI_KERNEL(nll_loss2d_backward) { return opdi_nll_backward(call, true); }
+/* The weight of each row is the loss of minus the weights, or of -1, in place of log-probabilities. */
+static opd_tensor *opdi_nll_weights(opd_call *call, int first) {
+    opd_tensor *x = opd_arg_tensor(call, first), *w = opd_arg_tensor(call, first + 2), *r[2];
+    w = w ? opd_neg(w) : opd_new_full(x, opd_ints_of(x->dims, 0), opd_value_int(-1));
+    if (w && w->ndim == 1 && x->ndim == 4) { w = opd_unsqueeze(opd_unsqueeze(w, -1), -1); }
+    w = opd_expand(w, opd_ints_of(x->dims, x->ndim));
+    return (x->ndim == 4 ? opd_nll_loss2d_forward : opd_nll_loss_forward)
+        (r, w, opd_arg_tensor(call, first + 1), NULL, OPDI_REDUCE_NONE, opd_arg_int(call, first + 4)) ? NULL : r[0];
+}
+/* Of losses without reduction and without weight. */
+static int opdi_nll_apart(opd_call *call) {
+    opd_tensor *loss, *total;
+    const int64_t reduction = opd_arg_int(call, 3);
+    const bool rows = opd_arg_tensor(call, 0)->ndim > 1, weighted = !opd_arg_is_none(call, 2);
+    opd_value args[5], rets[2];
+    memcpy(args, call->args, sizeof args);
+    args[2] = OPD_NONE;
+    args[3] = opd_value_int(OPDI_REDUCE_NONE);
+    if (opd_call_all(call->op, rets, args, 5)) { return -1; }
+    loss = rets[0].u.t; total = rets[1].u.t;
+    if (weighted || (rows && reduction != OPDI_REDUCE_NONE)) { total = opdi_nll_weights(call, 0); }
+    if (weighted) { loss = opd_mul(loss, total); }
+    if (rows && reduction == OPDI_REDUCE_NONE) { total = rets[1].u.t; }
+    else if (rows) { loss = opd_sum(loss); total = opd_sum(total); }
+    if (reduction == OPDI_REDUCE_MEAN) { loss = opd_div(loss, total); }
+    return opd_return_tensor(call, loss) ? -1 : opd_return_tensor(call, total);
+}
+static int opdi_nll_back_apart(opd_call *call) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *target = opd_arg_tensor(call, 2);
+    opd_value args[7];
+    memcpy(args, call->args, sizeof args);
+    if (opd_arg_int(call, 4) == OPDI_REDUCE_MEAN) { g = opd_div(g, opd_arg_tensor(call, 6)); }
+    if (!opd_arg_is_none(call, 3)) { g = opd_mul(g, opdi_nll_weights(call, 1)); }
+    args[0] = opd_value_tensor(opd_expand(g, opd_ints_of(target->dims, target->ndim)));
+    args[3] = OPD_NONE;
+    args[4] = opd_value_int(OPDI_REDUCE_NONE);
+    return args[0].u.t ? opd_return_tensor(call, opd_call_op(call->op, args, 7)) : -1;
+}
+/* Whether x at `first`, target and weight have sizes for that. */
+static bool opdi_nll_fits(opd_call *call, int first) {
+    const opd_tensor *x = call->args[first].u.t, *target = call->args[first + 1].u.t, *w = opd_arg_tensor(call, first + 2);
+    const int c = x->ndim > 1;
+    return x->ndim > 0 && x->ndim != 3 && x->ndim < 5 && target->ndim == (x->ndim == 4 ? 3 : c) &&
+        (!c || opdi_sizes(x)[0] == opdi_sizes(target)[0]) && (!w || (w->ndim == 1 && w->numel == opdi_sizes(x)[c]));
+}
+/* Rows of all examples are rows of one call. */
+static int opdi_nll_batch(opd_call *call) {
+    const opd_tensor *x = call->args[0].u.t;
+    const bool rows = x->ndim > 1;
+    opd_value args[5], rets[2];
+    int i;
+    if (!opdi_nll_fits(call, 0)) { return opdi_batch_unfit(call); }
+    if (opd_arg_int(call, 3) != OPDI_REDUCE_NONE || (rows ? opdi_batch_is(call, 2) : !opd_arg_is_none(call, 2))) {
+        return opdi_batch_as(call, opdi_nll_apart);
+    }
+    memcpy(args, call->args, sizeof args);
+    for (i = 0; i < 2; i++) {
+        args[i].u.t = opdi_batch_front_arg(call, i);
+        if (rows) { args[i].u.t = opdi_batch_merge(args[i].u.t, 0); }
+        if (!args[i].u.t) { return -1; }
+    }
+    if (opd_call_all(call->op, rets, args, 5)) { return -1; }
+    if (rows) {
+        return opd_batch_return(call, opdi_batch_split(rets[0].u.t, 0, opdi_sizes(x)[0]), 0) ? -1
+            : opd_batch_return(call, rets[1].u.t, -1);
+    }
+    return opd_batch_return(call, rets[0].u.t, 0) ? -1
+        : opd_batch_return(call, opd_to_dtype(opd_ne_Scalar(args[1].u.t, opd_arg_value(call, 4)), OPDI_DTYPE(x)), 0);
+}
+static int opdi_nll_back_batch(opd_call *call) {
+    opd_value args[7];
+    int dim;
+    if (!opdi_nll_fits(call, 1)) { return opdi_batch_unfit(call); }
+    if (opd_arg_int(call, 4) != OPDI_REDUCE_NONE) { return opdi_batch_as(call, opdi_nll_back_apart); }
+    memcpy(args, call->args, sizeof args);
+    args[6] = opd_value_tensor(opd_new_zeros(opd_batch_arg(call, 6, &dim), opd_ints_of(NULL, 0)));
+    return args[6].u.t ? opdi_batch_fold(call, args, 7, call->args[1].u.t->ndim == 1) : -1;
+}
 #define OPDI_NLL(id)                                                                                        \
     OPDI_BW1(id##_forward) {                                                                                \
         if (!opd_bw_grad(bw, 0)) { return 0; }                                                              \
@@ -41647,7 +42179,7 @@ OPDI_KERNEL(nll_loss2d_backward) { return opdi_nll_backward(call, true); }
         opdi_describe(op, #id "_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int "    \
                       "ignore_index) -> (Tensor output, Tensor total_weight)",                              \
                      opdi_##id##_forward_kernel, opdi_##id##_forward_backward, "self, target, weight, total_weight", \
-                             OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, OPDI_CASES_##id);                           \
+                             opdi_nll_batch, OPD_AUTOCAST_KEEP, OPDI_CASES_##id);                           \
         op->constant = "weight, total_weight";                                                              \
         op->out = #id "_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, "         \
                   "int ignore_index, *, Tensor(a!) output, Tensor(b!) total_weight) "                       \
@@ -41656,7 +42188,7 @@ OPDI_KERNEL(nll_loss2d_backward) { return opdi_nll_backward(call, true); }
     OPDI_OP(id##_backward) {                                                                                \
         opdi_describe(op, #id "_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int " \
                       "reduction, int ignore_index, Tensor total_weight) -> Tensor",                        \
-                     opdi_##id##_backward_kernel, opdi_##id##_backward_backward, "target, weight", OPD_BATCH_LOOP, \
+                     opdi_##id##_backward_kernel, opdi_##id##_backward_backward, "target, weight", opdi_nll_back_batch, \
                              OPD_AUTOCAST_KEEP, "");                                                        \
         op->out = #id "_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int " \
                       "reduction, int ignore_index, Tensor total_weight, *, Tensor(a!) grad_input) -> Tensor(a!)"; \
@@ -41932,8 +42464,9 @@ OPDI_KERNEL(binary_cross_entropy) {
                         opd_dtype_cname((opd_scalar_type)(y->dtype != x->dtype ? y : w)->dtype),
                             opd_dtype_cname((opd_scalar_type)x->dtype));
     }
-    if (x->data && x->backend == OPD_CPU) {
-        v = opdi_as(x, opdi_norm_type(x));
+    for (v = x; v->flags & OPDI_BATCHED;) { v = opdi_batched_of(v)->value; }
+    if (v->data && v->backend == OPD_CPU) {
+        v = opdi_as(v, opdi_norm_type(x));
         for (i = 0; v && i < v->numel; i++) {
             const double p = v->dtype == OPD_FLOAT64 ? ((const double *)(const void *)v->data)[i]
                 : (double)((const float *)(const void *)v->data)[i];

@@ -383,6 +383,32 @@ static void bench_small(void) {
     }
 }
 
+/* What a region costs: an operator that autocast leaves alone, one whose arguments have its dtype, one with a weight. */
+static void bench_autocast(void) {
+    OPD_SCOPED;
+    opd_tensor *a = opd_ones(OPD_INTS(1, 1), OPD_FLOAT32), *low = opd_to_dtype(a, OPD_BFLOAT16);
+    opd_tensor *w = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(1, 1), OPD_FLOAT32), true);
+    opd_tensor *low_w = opd_tensor_set_requires_grad(opd_detach(low), true);
+    samples add = {0}, mm = {0}, recorded = {0};
+    heading("autocast, one element");
+    if (!wanted_key("autocast")) { return; }
+    MEASURE(add, 50000, 1, OPD_SCOPE { opd_add(a, a); });
+    MEASURE(mm, 20000, 1, OPD_SCOPE { opd_mm(low, low); });
+    MEASURE(recorded, 20000, 1, OPD_SCOPE { opd_mm(low, low_w); });
+    BENCH(ROW("autocast_region", "a region begun and ended"), 50000, OPD_AUTOCAST(OPD_CPU) { });
+    OPD_AUTOCAST(OPD_CPU) {
+        report(ROW("autocast_add_outside", "add outside of a region"), &add);
+        BENCH(ROW("autocast_add", "  inside", .most = 1.1 * median(&add), .note = "(1.1 times)"), 50000,
+              OPD_SCOPE { opd_add(a, a); });
+        report(ROW("autocast_mm_outside", "mm of bfloat16 outside"), &mm);
+        BENCH(ROW("autocast_mm", "  inside"), 20000, OPD_SCOPE { opd_mm(low, low); });
+        report(ROW("autocast_weight_outside", "mm of bfloat16 and a bfloat16 weight outside, recorded"), &recorded);
+        BENCH(ROW("autocast_weight", "  and a float32 weight inside, its cast cached"), 20000,
+              OPD_SCOPE { opd_mm(low, w); });
+        BENCH(ROW("autocast_cast", "  two float32 tensors inside, both cast"), 20000, OPD_SCOPE { opd_mm(a, a); });
+    }
+}
+
 //-- the tape: chains over one element --------------------------------------------------------------------------------
 
 static opd_tensor *link_mul(opd_tensor *y, opd_tensor *w) { return opd_mul(y, w); }
@@ -971,6 +997,7 @@ int main(int argc, char **argv) {
     bench_calls();
     bench_plugin();
     bench_small();
+    bench_autocast();
     heading("chain y = y * w of one element, an operator");
     bench_chain(1000, false);
     bench_chain(100000, false);

@@ -261,6 +261,7 @@ TEST(in_place_and_out_forms_are_not_wrapped) {
     OPD_AUTOCAST(OPD_CPU) {
         CHECK(OPD_CALL(OPD_OP(&mm_out, "aten::mm.out"), x, x, out) == out);
         DTYPE(out, OPD_FLOAT32);
+        OPD_AUTOCAST_AS(OPD_CPU, OPD_DTYPE_NONE, false, -1) { CHECK_INT(near(out, opd_mm(x, x)), 2); }
         y = opd_mm(x, x);
         DTYPE(y, OPD_BFLOAT16);
         CHECK(OPD_CALL(named_op("aten::addmm_"), out, y, y) == NULL && failed_with("dtype"));     /* the caller's care */
@@ -523,6 +524,19 @@ TEST(policies_of_own_operators) {
     opd_library_close(lib);
     lib = define("plain(Tensor a, Tensor b) -> Tensor", same_kernel, OPD_AUTOCAST_FP32_APPEND_DTYPE);
     OPD_AUTOCAST(OPD_CPU) { CHECK(OPD_CALL(named_op("auto::plain"), x, x) == NULL && failed_with("there is none")); }
+    opd_library_close(lib);
+    CHECK_OK();
+}
+static int written_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
+    CHECK(opd_dtype(self) == OPD_FLOAT32 && opd_dtype(other) == OPD_BFLOAT16);
+    return opd_copy_(self, other) ? opd_return_tensor(call, self) : -1;
+}
+TEST(what_is_written_is_not_cast) {
+    opd_library *lib = define("write_(Tensor(a!) self, Tensor other) -> Tensor(a!)", written_kernel, OPD_AUTOCAST_LOWER);
+    opd_tensor *x = f32(OPD_INTS(2)), *y = f32(OPD_INTS(2));
+    OPD_AUTOCAST(OPD_CPU) { CHECK(OPD_CALL(named_op("auto::write_"), x, y) == x); }
+    CHECK_INT(near(x, in(in(y, OPD_BFLOAT16), OPD_FLOAT32)), 2);
     opd_library_close(lib);
     CHECK_OK();
 }

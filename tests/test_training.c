@@ -571,5 +571,26 @@ TEST(a_step_that_fails_changes_nothing) {         /* dampening: parameters on th
     }
     CHECK(failed > 3);
 }
+TEST(parameters_that_cannot_be_written) {         /* their call is the second, and the first is undone */
+    static const int64_t sizes[] = {2, 3}, strides[] = {0, 1};
+    opd_sgd_options s = opd_sgd_defaults();
+    opd_tensor *params[2], *buffer;
+    opd_optimizer *o;
+    double before[2];
+    s.momentum = s.dampening = 0.5;
+    params[0] = parameter(0, OPD_FLOAT64);
+    params[1] = opd_tensor_set_requires_grad(opd_tensor_view(numbers(1, OPD_FLOAT64, start, 0), sizes, strides, 2, 0), true);
+    o = opd_sgd(params, 2, &s);
+    (void)opd_tensor_set_grad(params[0], numbers(0, OPD_FLOAT64, slope, 0));
+    CHECK_INT(opd_optimizer_step(o), 0);
+    (void)opd_tensor_set_grad(params[1], opd_ones_like(opd_contiguous(opd_detach(params[1]))));
+    buffer = opd_optimizer_state(o, 0, "momentum_buffer");
+    before[0] = element(params[0], 1);
+    before[1] = element(buffer, 1);
+    CHECK_INT(opd_optimizer_step(o), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "refers to a single memory location");
+    CHECK(element(params[0], 1) == before[0] && element(buffer, 1) == before[1]);
+    opd_optimizer_free(o);
+}
 
 CHECK_MAIN()
