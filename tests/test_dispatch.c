@@ -752,18 +752,18 @@ static void show_line(void *user, int is_error, const char *text) {
     (void)opd_neg(cpu1());                        /* what a log function calls is not shown */
     (void)snprintf(shown + n, sizeof shown - n, "%s\n", text);
 }
-static int k_down_conjugate(opd_call *call) {
-    return opd_redispatch(call, opd_keyset_and(opd_call_keys(call), opd_keyset_below(OPD_F_CONJUGATE)));
+static int k_down_mode(opd_call *call) {
+    return opd_redispatch(call, opd_keyset_and(opd_call_keys(call), opd_keyset_below(OPD_F_VMAP_MODE)));
 }
 static int k_outer(opd_call *call) {
     return opd_return_tensor(call, call1(opd_find("shows::op.inner"), opd_arg_tensor(call, 0)));
 }
 TEST(calls_are_shown) {
     opd_library *d = lib_new(OPD_DEF, "shows", NULL, "d", 1), *i = lib_new(OPD_IMPL, "shows", NULL, "i", 1);
-    opd_key_guard g = opd_keys_include(opd_keyset_add(OPD_KEYS_EMPTY, OPD_F_CONJUGATE));
+    opd_key_guard g = opd_keys_include(opd_keyset_add(OPD_KEYS_EMPTY, OPD_F_VMAP_MODE));
     CHECK_INT(opd_def(d, "op(Tensor x) -> Tensor"), 0);
     CHECK_INT(opd_def(d, "op.inner(Tensor x) -> Tensor"), 0);
-    CHECK_INT(opd_impl_key(i, "op", "Conjugate", k_down_conjugate, NULL, NULL), 0);
+    CHECK_INT(opd_impl_key(i, "op", "FuncTorchVmapMode", k_down_mode, NULL, NULL), 0);
     CHECK_INT(opd_impl_key(i, "op", "CPU", k_outer, NULL, NULL), 0);
     CHECK_INT(opd_impl_key(i, "op.inner", "CPU", k_note, (void *)(uintptr_t)"c", NULL), 0);
     shown[0] = 0;
@@ -773,10 +773,10 @@ TEST(calls_are_shown) {
     CHECK(!opd_dispatch_trace_set(true));
     CHECK(call1(opd_find("shows::op"), cpu1()) != NULL);
     CHECK(opd_dispatch_trace_set(false));
-    CHECK_STR(shown, "[call] op=[shows::op], key=[Conjugate]\n [redispatch] op=[shows::op], key=[CPU]\n"
+    CHECK_STR(shown, "[call] op=[shows::op], key=[FuncTorchVmapMode]\n [redispatch] op=[shows::op], key=[CPU]\n"
                      "  [call] op=[shows::op.inner], key=[CPU]\n");
     CHECK(call1(opd_find("shows::op"), cpu1()) != NULL);
-    CHECK(strlen(shown) == strlen("[call] op=[shows::op], key=[Conjugate]\n [redispatch] op=[shows::op], key=[CPU]\n"
+    CHECK(strlen(shown) == strlen("[call] op=[shows::op], key=[FuncTorchVmapMode]\n [redispatch] op=[shows::op], key=[CPU]\n"
                                   "  [call] op=[shows::op.inner], key=[CPU]\n"));
     opd_log_set(NULL, NULL);
     opd_keys_restore(g);
