@@ -19936,7 +19936,7 @@ int opd_batch_factory(opd_call *call) {
         dim = 0;
     } else if (self) {
         const bool keep = format < 0 || args[format].tag != OPD_TAG_INT || args[format].u.i == 1;       /* preserve */
-        if (dim < 0 || !keep) { args[0].u.t = opd_batch_front(args[0].u.t, dim); dim = 0; }
+        if (dim < 0 || !keep || opdi_op_is_random(op)) { args[0].u.t = opd_batch_front(args[0].u.t, dim); dim = 0; }
         if (!keep) { args[format].u.i = 0; }
     } else { return opdi_batch_each(call); }
     if ((self && !args[0].u.t) || opd_call_all(op, rets, args, op->nargs)) { return -1; }
