@@ -32103,9 +32103,24 @@ static int opdi_as_strided_backward_bw(opd_backward_call *bw) {
     base = opd_as_strided_backward(g, whole, one, in, in_strides, -low);
     return opd_bw_return(bw, 0, opd_as_strided_full(base, size, stride, opd_value_int(offset - low)));
 }
+/* Bases one behind the other. */
+static int opdi_as_strided_backward_batch(opd_call *call) {
+    int64_t room[4][OPD_MAX_DIMS], a, b;
+    const int64_t offset = opd_arg_int(call, 5), low = OPDI_MIN(offset, 0), n = opd_batch_size();
+    opd_ints v[4];
+    int i;
+    for (i = 0; i < 4; i++) { v[i] = opd_arg_ints(call, i + 1); }
+    if (v[0].n != v[1].n || v[2].n != v[3].n) { return opdi_batch_unfit(call); }
+    a = opdi_extent(v[0].data, v[1].data, (int)v[0].n);
+    b = opdi_extent(v[2].data, v[3].data, (int)v[2].n);
+    if (a < 0 || b < 0 || offset > INT64_MAX / 4 || offset < -(INT64_MAX / 4)) { return opdi_batch_unfit(call); }
+    for (i = 0; i < 4; i++) { v[i] = opdi_batch_ints(i & 1 ? OPDI_MAX(a, b + offset) - low : n, v[i], room[i]); }
+    return opd_batch_return(call, opd_as_strided_backward(opdi_batch_front_arg(call, 0), v[0], v[1], v[2], v[3], offset),
+                            0);
+}
 OPDI_CARD_ANY(as_strided_backward, "as_strided_backward(Tensor grad_output, SymInt[] input_sizes, "
               "SymInt[] input_strides, SymInt[] size, SymInt[] stride, SymInt storage_offset) -> Tensor",
-              opdi_as_strided_backward_kernel, opdi_as_strided_backward_bw, "", OPD_BATCH_LOOP, NULL, NULL,
+              opdi_as_strided_backward_kernel, opdi_as_strided_backward_bw, "", opdi_as_strided_backward_batch, NULL, NULL,
               "[2,2], (6), (1), (2,2), (1,1), 1")
 
 //-- copies ------------------------------------------------------------------------------------------------------------
