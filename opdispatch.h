@@ -20425,7 +20425,7 @@ static int opdi_diff_argnums(opdi_diff *d, bool all) {
 //-- What is asked for; fills the struct.  0, or -1.
 static int opdi_diff_make(opdi_diff *d, const char *who, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
                             int ninputs, const opd_transform_options *options, bool all) {
-    static const opd_transform_options none;
+    static const opd_transform_options none = {NULL, 0, 0, 0, OPD_RANDOM_ERROR, false};
     int i;
     memset(d, 0, sizeof *d);
     if (!opd_ok()) { return -1; }

@@ -2,6 +2,8 @@
 #include "../opdispatch.h"
 #include "tape.h"
 
+#include <pthread.h>
+
 static double grad_of(opd_tensor *t) { return opd_tensor_grad(t) ? opd_item_f64(opd_tensor_grad(t)) : -1; }
 static double first(opd_tensor *t) { return t && opd_data_f64(t) ? opd_data_f64(t)[0] : -1e9; }
 static int backward_again(opd_tensor *y) {
@@ -713,6 +715,42 @@ TEST(many_saved_parts_of_one_memory) {
         CHECK_INT(opd_backward(sum), 0);
         check_twice(a, 2);
     }
+}
+static opd_tensor *mutation_graphs[4][50];
+static void *run_backwards(void *arg) {
+    opd_tensor **y = (opd_tensor **)arg;
+    int i;
+    for (i = 0; i < 50; i++) {
+        OPD_SCOPE { CHECK_INT(opd_backward(y[i]), 0); }
+        opd_release(y[i]);
+    }
+    return NULL;
+}
+TEST(graphs_of_the_mode_run_on_other_threads) {
+    pthread_t thread[4];
+    opd_tensor *a[4], *b;
+    int i, k;
+    OPD_ALLOW_MUTATION {
+        for (k = 0; k < 4; k++) {
+            a[k] = vec(8, true);
+            for (i = 0; i < 50; i++) {
+                OPD_SCOPE {
+                    b = clone_of(a[k]);
+                    mutation_graphs[k][i] = opd_keep(opd_sum(square(b)));
+                    CHECK(sin_(b) != NULL);
+                }
+            }
+        }
+        for (k = 0; k < 4; k++) { CHECK_INT(pthread_create(&thread[k], NULL, run_backwards, mutation_graphs[k]), 0); }
+        for (i = 0; i < 200; i++) {
+            OPD_SCOPE {
+                b = vec(8, true);
+                CHECK(square(clone_of(b)) && sin_in_no_grad(b) == b);
+            }
+        }
+        for (k = 0; k < 4; k++) { (void)pthread_join(thread[k], NULL); }
+    }
+    for (k = 0; k < 4; k++) { CHECK_NEAR(first(opd_tensor_grad(a[k])), 50 * 2, 1e-9); }
 }
 TEST(saved_may_be_written_when_memory_runs_out) {
     int64_t n;
