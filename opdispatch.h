@@ -42165,7 +42165,9 @@ static int opdi_nll_back_batch(opd_call *call) {
     opd_value args[7];
     int dim;
     if (!opdi_nll_fits(call, 1)) { return opdi_batch_unfit(call); }
-    if (opd_arg_int(call, 4) != OPDI_REDUCE_NONE) { return opdi_batch_as(call, opdi_nll_back_apart); }
+    if (opd_arg_int(call, 4) != OPDI_REDUCE_NONE || opdi_batch_is(call, 3)) {
+        return opdi_batch_as(call, opdi_nll_back_apart);
+    }
     memcpy(args, call->args, sizeof args);
     args[6] = opd_value_tensor(opd_new_zeros(opd_batch_arg(call, 6, &dim), opd_ints_of(NULL, 0)));
     return args[6].u.t ? opdi_batch_fold(call, args, 7, call->args[1].u.t->ndim == 1) : -1;
