@@ -3,12 +3,12 @@
    WHAT IT IS
      An operator is declared once by a schema string, gets kernels per dispatch key, and composes from then on with
      autograd, autocast, vmap, fake tensors and other backends without knowing any of them.  This header holds the
-     schema parser, the keyed dispatch table, tensors, the autograd tape and CPU kernels of the usual ATen operators.  It follows PyTorch
-     2.6 in behaviour and error texts; where PyTorch hurts it does better and says so below.
+     schema parser, the keyed dispatch table, tensors, the autograd tape and CPU kernels of the usual ATen operators.
+     It follows PyTorch 2.6 in behaviour and error texts; where PyTorch hurts it does better and says so below.
 
    WHAT IT IS NOT
-     No Python, no bindings, no model formats, no distributed anything.  Not yet there: tracing, CUDA.  Complex tensors can be stored, copied and
-     printed, not computed with.
+     No Python, no bindings, no model formats, no distributed anything.  Not yet there: tracing, CUDA.  Complex tensors
+     can be stored, copied and printed, not computed with.
 
    BUILD
      In exactly one C or C++ file:
@@ -26638,6 +26638,7 @@ static int opdi_checkpoint_again(opdi_checkpoint *c, opdi_recompute *r) {
     th->packer = outer;
     th->packers_off = off;
     opdi_frame_leave(th, &frame);
+    if (c->state.autocast && !th->state.autocast) { opd_autocast_clear_cache(); }         /* the end of its region */
     if (rc == 0 && r->n != c->nsaved) {
         rc = opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: A different number of tensors was saved during the original "
                       "forward and recomputation.\nNumber of tensors saved during forward: %lld\nNumber of tensors "

@@ -761,6 +761,27 @@ TEST(gradients_are_those_of_the_casts) {
     }
     CHECK_OK();
 }
+/* A checkpoint computes again in the region that forward was in; its casts go with it. */
+static int checkpointed(opd_tensor *const *inputs, int n, opd_tensor **outputs, int m, void *user) {
+    opd_tensor *w = (opd_tensor *)user;
+    (void)n; (void)m;
+    outputs[0] = opd_mm(opd_tanh(opd_mm(inputs[0], w)), w);
+    return opd_ok() ? 0 : -1;
+}
+TEST(checkpoints) {
+    opd_tensor *x = f32(OPD_INTS(3, 3)), *w = weight(OPD_INTS(3, 3)), *y = NULL, *plain;
+    opd_tensor_set_requires_grad(x, true);
+    OPD_AUTOCAST(OPD_CPU) { (void)checkpointed(&x, 1, &y, 1, w); }
+    CHECK_INT(opd_backward(opd_sum(y)), 0);
+    plain = opd_clone(opd_tensor_grad(w));
+    opd_tensor_set_grad(w, NULL);
+    OPD_AUTOCAST(OPD_CPU) { CHECK_INT(opd_checkpoint(checkpointed, w, NULL, &x, 1, &y, 1), 0); }
+    DTYPE(y, OPD_BFLOAT16);
+    CHECK_INT(opd_backward(opd_sum(y)), 0);
+    CHECK_INT(near(opd_tensor_grad(w), plain), 2);
+    CHECK(matches(OPD_CPU, false, OPD_BFLOAT16, true));
+    CHECK_OK();
+}
 static int product(void *user, opd_tensor *const *in_, int n, opd_tensor **out) {
     (void)n;
     out[0] = opd_mm(in_[0], (opd_tensor *)user);
