@@ -770,6 +770,7 @@ static int checkpointed(opd_tensor *const *inputs, int n, opd_tensor **outputs, 
 }
 TEST(checkpoints) {
     opd_tensor *x = f32(OPD_INTS(3, 3)), *w = weight(OPD_INTS(3, 3)), *y = NULL, *plain;
+    int64_t live;
     opd_tensor_set_requires_grad(x, true);
     OPD_AUTOCAST(OPD_CPU) { (void)checkpointed(&x, 1, &y, 1, w); }
     CHECK_INT(opd_backward(opd_sum(y)), 0);
@@ -779,6 +780,9 @@ TEST(checkpoints) {
     DTYPE(y, OPD_BFLOAT16);
     CHECK_INT(opd_backward(opd_sum(y)), 0);
     CHECK_INT(near(opd_tensor_grad(w), plain), 2);
+    live = opd_memory_stats().live;
+    opd_autocast_clear_cache();
+    CHECK_INT(opd_memory_stats().live, live);     /* nothing was left */
     CHECK(matches(OPD_CPU, false, OPD_BFLOAT16, true));
     CHECK_OK();
 }
