@@ -18470,7 +18470,7 @@ static opd_tensor *opdi_cast_make(opd_scalar_type dtype, opd_tensor *t) {
     v[5] = opd_value_bool(false);
     return opd_call_op(opd_op_builtin(OPD_OP__to_copy), v, 7);
 }
-//-- A cast that is kept is made under no layer, for a weight as it lies there.
+//-- A cast that is kept is that of a weight as it lies there: what transforms and traces differentiate by are views.
 static bool opdi_cast_cacheable(const opdi_thread *th, opd_scalar_type dtype, const opd_tensor *t) {
     return th->state.autocast && !opdi_autocast_here(th)->no_cache && !th->state.inference && !th->state.forward &&
            t->dtype == OPD_FLOAT32 && dtype == opdi_autocast_dtype_of(th, t->backend) &&

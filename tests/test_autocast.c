@@ -802,6 +802,44 @@ TEST(under_vmap) {
     DTYPE(opd_tensor_grad(w), OPD_FLOAT32);
     CHECK_OK();
 }
+/* Gradients of a function, for each example and in float32; what they were differentiated by is in no cache. */
+static int squares(void *user, opd_tensor *const *in_, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_mse_loss(opd_mm(opd_unsqueeze(in_[1], 0), in_[0]), opd_mm(opd_unsqueeze(in_[1], 0), in_[0]));
+    return out[0] ? 1 : -1;
+}
+static int gradients(void *user, opd_tensor *const *in_, int n, opd_tensor **out) {
+    return opd_grad(squares, user, in_, n, NULL, out);
+}
+TEST(under_transforms) {
+    const int dims[2] = {OPD_NO_DIM, 0};
+    opd_vmap_options o;
+    opd_tensor *inputs[2], *y[1] = {NULL};
+    opd_graph *g = NULL;
+    int64_t live;
+    memset(&o, 0, sizeof o);
+    o.in_dims = dims; o.nin_dims = 2;
+    inputs[0] = weight(OPD_INTS(3, 4)); inputs[1] = f32(OPD_INTS(5, 3));
+    OPD_AUTOCAST(OPD_CPU) {
+        CHECK_INT(opd_vmap(gradients, NULL, inputs, 2, &o, y), 1);
+        CHECK_OR_RETURN(y[0] != NULL);
+        DTYPE(y[0], OPD_FLOAT32);
+        CHECK_INT(opd_ndim(y[0]), 3);
+        CHECK_INT(opd_vmap(product, inputs[0], &inputs[1], 1, NULL, y) < 0, 1);     /* 1-D: mm refuses, all is as it was */
+        opd_error_clear();
+        CHECK(opd_autocast_enabled(OPD_CPU));
+        inputs[1] = opd_select(inputs[1], 0, 0);
+        CHECK_INT(opd_grad(squares, NULL, inputs, 2, NULL, y), 1);
+        DTYPE(y[0], OPD_FLOAT32);
+        g = opd_graph_trace(squares, NULL, inputs, 2, NULL);
+        CHECK_INT(g ? opd_graph_count(g, "aten::_to_copy") : 0, 6);
+        opd_graph_free(g);
+        live = opd_memory_stats().live;
+        opd_autocast_clear_cache();
+        CHECK_INT(opd_memory_stats().live, live);
+    }
+    CHECK_OK();
+}
 
 //-- custom functions --------------------------------------------------------------------------------------------------
 
