@@ -1332,8 +1332,8 @@ OPD_INLINE void opd_allow_mutation_close(int *open) {
     if (*open) { *open = 0; opd_allow_mutation_end(); }
 }
 /* What a node saved, by the name of the argument in the schema, or "result" (grad_fn._saved_self), with its history; of
-   a list "tensors[2]".  Of the innermost scope.  NULL without an error: None was saved.  And hooks for that one alone,
-   at most once. */
+   a list "tensors[2]"; of a custom function or set-up "saved_tensors[2]".  Of the innermost scope.  NULL without an
+   error: None was saved.  And hooks for that one alone, at most once. */
 OPD_API opd_tensor *opd_node_saved(opd_node *node, const char *name);
 OPD_API int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks *hooks);
 
@@ -26372,15 +26372,28 @@ static opd_value *opdi_saved_named(opd_node *node, const char *name) {
     }
     return NULL;
 }
-//-- "name", "name[2]".  False: there is no such one.
+//-- What a custom function or a set-up saved as number k.
+static bool opdi_saved_in_context(opd_node *node, opdi_saved_place *at) {
+    opd_value *kept = opdi_plain_node(node) && node->formula->context && node->nkept ? opdi_kept(node) : NULL;
+    const opd_context *ctx = kept ? (const opd_context *)kept[node->nkept - 1].u.object : NULL;
+    if (!ctx || at->k >= ctx->nsaved) { return false; }
+    kept += node->nkept - 1 - ctx->nsaved;
+    at->v = &kept[at->k];
+    if (at->v->tag == OPD_TAG_INT) { at->v = &kept[at->v->u.i]; }       /* saved twice */
+    at->k = -1;
+    return true;
+}
+//-- "name", "name[2]", "saved_tensors[2]".  False: there is no such one.
 static bool opdi_saved_find(opd_node *node, const char *name, opdi_saved_place *at) {
     const char *bracket = name ? strchr(name, '[') : NULL;
     char base[80], *end;
     if (!bracket) { at->k = -1; return name && (at->v = opdi_saved_named(node, name)) != NULL; }
     snprintf(base, sizeof base, "%.*s", (int)OPDI_MIN(bracket - name, 79), name);
-    at->v = opdi_saved_named(node, base);
     at->k = (int32_t)OPDI_MIN(strtoul(bracket + 1, &end, 10), INT32_MAX);
-    return at->v && at->v->tag == OPD_TAG_TENSORS && end > bracket + 1 && strcmp(end, "]") == 0 && at->k < at->v->n;
+    if (end == bracket + 1 || strcmp(end, "]") != 0) { return false; }
+    if (strcmp(base, "saved_tensors") == 0) { return opdi_saved_in_context(node, at); }
+    at->v = opdi_saved_named(node, base);
+    return at->v && at->v->tag == OPD_TAG_TENSORS && at->k < at->v->n;
 }
 
 //-- Finds it and goes into the node.

@@ -836,6 +836,45 @@ TEST(saved_values_by_name) {                           /* test_saved_variables_.
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor after it has been freed.");
 }
 
+static int pair_forward(opd_context *ctx) {
+    opd_tensor *t[3];
+    t[0] = opd_context_tensor(ctx, 0);
+    t[1] = NULL;
+    t[2] = opd_context_tensor(ctx, 1);
+    return opd_context_save_for_backward(ctx, t, 3) || opd_context_return(ctx, opd_mul(t[0], t[2]));
+}
+static int pair_backward(opd_backward_call *bw) {
+    opd_context *ctx = opd_bw_context(bw);
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(g, opd_context_saved(ctx, 2))) || opd_bw_return(bw, 1, opd_mul(g, opd_context_saved(ctx, 0)));
+}
+TEST(hooks_for_one_that_a_function_saved) {
+    opd_autograd_function f;
+    opd_saved_hooks h = doubling();
+    opd_tensor *a = leaf(3), *b = leaf(5), *y;
+    opd_node *n;
+    memset(&f, 0, sizeof f);
+    f.name = "Pair";
+    f.forward = pair_forward;
+    f.backward = pair_backward;
+    y = OPD_APPLY(&f, a, b);
+    n = opd_tensor_node(y);
+    CHECK(opd_node_saved(n, "saved_tensors[0]") == a && opd_node_saved(n, "saved_tensors[2]") == b);
+    CHECK(opd_node_saved(n, "saved_tensors[1]") == NULL && opd_ok());
+    CHECK(opd_node_saved(n, "saved_tensors[3]") == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "PairBackward saves no 'saved_tensors[3]'");
+    CHECK(opd_node_saved(n, "saved_tensors") == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "PairBackward saves no 'saved_tensors'");
+    CHECK(opd_node_saved(opd_tensor_node(opd_mul(a, b)), "saved_tensors[0]") == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "MulBackward0 saves no 'saved_tensors[0]'");
+    CHECK_INT(opd_node_saved_hooks(n, "saved_tensors[1]", &h), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor with value None is forbidden");
+    CHECK_INT(opd_node_saved_hooks(n, "saved_tensors[2]", &h), 0);
+    CHECK_INT(opd_backward(y), 0);
+    CHECK_NEAR(grad_of(a), 2 * 5, 0);
+    CHECK_NEAR(grad_of(b), 3, 0);
+    CHECK_INT(drops, 1);
+}
 TEST(hooks_for_one_of_a_saved_list) {
     opd_library *lib = opd_library_open(OPD_DEF, "hooked", NULL, "t", 1);
     opd_saved_hooks h = doubling();
