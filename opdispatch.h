@@ -19202,7 +19202,8 @@ int opd_batch_decompose(opd_call *call) {
     opdi_slot slot = {NULL, NULL};
     if (!call->th->rule) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_decompose: no batching rule is running"); }
     if (card) {
-        slot.fn = card->desc.composite || card->desc.vmap != opd_batch_decompose ? card->desc.composite : card->desc.any;
+        slot.fn = card->desc.composite;
+        if (!slot.fn && card->desc.vmap == opd_batch_decompose) { slot.fn = card->desc.any; }
         slot.user = card->desc.user;
     }
     return slot.fn || opdi_composite_slot(call->op, &slot) ? opdi_batch_slot(call, &slot) : opd_batch_loop(call);
@@ -19905,7 +19906,8 @@ static int opdi_batch_enlarge(opd_call *call, opd_value *args, int at) {
         sizes[i + 1] = args[at].u.ints[i];
         if (!strided) { continue; }
         strides[i + 1] = args[at + 1].u.ints[i];
-        if (sizes[i + 1] > 0 && strides[i + 1] > 0 && (sizes[i + 1] - 1 > (INT64_MAX / 4 - strides[0]) / strides[i + 1])) {
+        if (sizes[i + 1] > 0 && strides[i + 1] > 0 &&
+            (sizes[i + 1] - 1 > (INT64_MAX / 4 - strides[0]) / strides[i + 1])) {
             return opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
         }
         strides[0] += sizes[i + 1] > 0 ? (sizes[i + 1] - 1) * strides[i + 1] : 0;
@@ -20082,15 +20084,17 @@ static int opdi_batch_drawn(opd_call *call) {
     return rc;
 }
 
-//-- Random operators: refused, drawn once for all examples, or for each.  Their rules run also where nothing is batched.
+//-- Random operators: refused, drawn once for all examples, or for each.  Their rules also run for
+//-- calls where nothing is batched.
 static int opdi_batch_random(opd_call *call, const opdi_card *card) {
     const opd_vmap_rule rule = card ? card->desc.vmap : NULL;
     if (card && card->base) {
         return card->inplace ? opdi_batch_derived(call, card)
-            : opd_fail(OPD_ERROR_ARGUMENT, "vmap: We do not support calling out variants of random operations inside of "
-                       "vmap. Please use non-out variants as a workaround");
+            : opd_fail(OPD_ERROR_ARGUMENT, "vmap: We do not support calling out variants of random operations inside "
+                       "of vmap. Please use non-out variants as a workaround");
     }
-    if (call->th->rule->randomness == OPD_RANDOM_ERROR && opd_schema_is_nondeterministic(call->op->schema, call->args)) {
+    if (call->th->rule->randomness == OPD_RANDOM_ERROR &&
+        opd_schema_is_nondeterministic(call->op->schema, call->args)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "vmap: called random operation while in randomness error mode. Please "
                         "either use the 'same' or 'different' randomness flags on vmap or perform the randomness "
                         "operation out of vmap");
@@ -43820,7 +43824,8 @@ static int opdi_rows_batch(opd_call *call) {
     if (src) { args[3].u.t = opd_batch_arg(call, 3, &at_src); }
     if (kind == 's' && at < 0 && ndim > 0 && call->args[2].u.t->ndim <= 1) {  /* rows of one tensor */
         int64_t sizes[OPD_MAX_DIMS + 1], n = call->args[2].u.t->numel * call->th->rule->size;
-        opd_tensor *r = opd_index_select(args[0].u.t, dim, opdi_o_reshape(opd_batch_front(args[2].u.t, at_index), &n, 1));
+        opd_tensor *x = opd_batch_front(args[2].u.t, at_index);
+        opd_tensor *r = opd_index_select(args[0].u.t, dim, opdi_o_reshape(x, &n, 1));
         int d;
         if (!r) { return -1; }
         for (d = 0; d <= ndim; d++) { sizes[d] = opdi_sizes(r)[d > dim ? d - 1 : d]; }
@@ -44087,7 +44092,7 @@ OPDI_BW1(index_Tensor) {
 /* vmap of index and index_put: the list as it is for all examples. */
 typedef struct opdi_index_plan {
     opd_tensors list;
-    int nshape, lead, width;                      /* dims of the broadcast indices; before the first; that are indexed */
+    int nshape, lead, width;                      /* dims of the broadcast indices; before the first; indexed */
     bool batched, adjacent;                       /* an index is of each example; the indexed dims are neighbours */
 } opdi_index_plan;
 /* Of self with its examples in front (self_batched), or of one for all. */
@@ -44118,9 +44123,9 @@ static int opdi_index_plan_of(opd_call *call, opdi_index_plan *p, bool self_batc
     if (self_batched && p->batched) {
         opd_tensor *first = opd_arg_tensor(call, 0);
         for (d = 0; d <= p->nshape && d < OPD_MAX_DIMS; d++) { ones[d] = d ? 1 : call->th->rule->size; }
-        out[n++] = opdi_o_reshape(opd_arange_full(opd_value_int(call->th->rule->size), opd_value_int(OPD_INT64), OPD_NONE,
-                                                  opd_value_device(opd_tensor_device(first)), OPD_NONE),
-                                  ones, p->nshape + 1);
+        first = opd_arange_full(opd_value_int(call->th->rule->size), opd_value_int(OPD_INT64), OPD_NONE,
+                                opd_value_device(opd_tensor_device(first)), OPD_NONE);
+        out[n++] = opdi_o_reshape(first, ones, p->nshape + 1);
         if (!out[0]) { return -1; }
     } else if (self_batched) { out[n++] = NULL; }
     for (k = 0; k < list.n; k++) {
@@ -44278,7 +44283,9 @@ static int opdi_take_indexed(opd_call *call) {
 static int opdi_take_batch(opd_call *call) {
     int dim, at;
     opd_tensor *self = opd_batch_arg(call, 0, &dim), *index = opd_batch_arg(call, 1, &at);
-    if (call->args[1].u.t->dtype != OPD_INT64 || (dim >= 0 && call->args[0].u.t->numel == 0)) { return opdi_batch_unfit(call); }
+    if (call->args[1].u.t->dtype != OPD_INT64 || (dim >= 0 && call->args[0].u.t->numel == 0)) {
+        return opdi_batch_unfit(call);
+    }
     return dim < 0 ? opd_batch_return(call, opd_take(self, index), at) : opdi_batch_as(call, opdi_take_indexed);
 }
 OPDI_OP(take) {
@@ -44339,8 +44346,8 @@ OPDI_BW1(put) {
 static int opdi_put_indexed(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1), *source = opd_arg_tensor(call, 2), *r;
     if (self->numel == 0 || index->dtype != OPD_INT64 || index->numel != source->numel) {
-        return opd_fail(OPD_ERROR_SHAPE, "put_(): Expected int64 indices, as many as source has elements, and a self with "
-                        "elements");
+        return opd_fail(OPD_ERROR_SHAPE, "put_(): Expected int64 indices, as many as source has elements, and a self "
+                        "with elements");
     }
     index = opdi_o_reshape(index, &index->numel, 1);
     source = opdi_o_reshape(source, &source->numel, 1);
@@ -44688,7 +44695,9 @@ static int opdi_join_batch(opd_call *call, int more) {
     int at, dim = opdi_dim_of(opd_arg_int(call, 1), list.data[0]->ndim + more);
     for (k = 0; all && k < list.n; k++) {
         opd_tensor *t = opd_batch_value(list.data[k], &at);
-        if (list.data[k]->ndim != list.data[0]->ndim || list.data[k]->ndim + more == 0) { return opdi_batch_unfit(call); }
+        if (list.data[k]->ndim != list.data[0]->ndim || list.data[k]->ndim + more == 0) {
+            return opdi_batch_unfit(call);
+        }
         if (!(all[k] = opd_batch_front(t, at))) { return -1; }
     }
     if (!all || dim < 0) { return -1; }
@@ -45182,7 +45191,9 @@ static int opdi_embedding_rows(opd_call *call) {
     memcpy(sizes, opdi_sizes(x), sizeof *sizes * x->ndim);
     sizes[x->ndim] = opdi_sizes(w)[1];
     r = opdi_o_reshape(opd_index_select(w, 0, opdi_o_reshape(x, &x->numel, 1)), sizes, x->ndim + 1);
-    if (skip >= 0) { r = opd_where_self(opdi_o_unsqueeze(opd_eq_Scalar(x, opd_value_int(skip)), -1), opd_detach(r), r); }
+    if (skip >= 0) {
+        r = opd_where_self(opdi_o_unsqueeze(opd_eq_Scalar(x, opd_value_int(skip)), -1), opd_detach(r), r);
+    }
     return opd_return_tensor(call, r);
 }
 static int opdi_embedding_batch(opd_call *call) {
@@ -45273,13 +45284,16 @@ static int opdi_embedding_dense_backward_put(opd_call *call) {
     const int64_t skip = opd_arg_int(call, 3);
     int64_t sizes[2];
     if (opdi_embedding_index(x, "embedding_backward")) { return -1; }
-    if (g->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "embedding_dense_backward: expected grad_output with dimensions"); }
+    if (g->ndim == 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "embedding_dense_backward: expected grad_output with dimensions");
+    }
     sizes[0] = opd_arg_int(call, 2);
     sizes[1] = opdi_sizes(g)[g->ndim - 1];
     if (skip >= 0) { g = opdi_unless(g, opdi_o_unsqueeze(opd_eq_Scalar(x, opd_value_int(skip)), -1)); }
     x = opd_to_dtype(x, OPD_INT64);
     if (!g || !x) { return -1; }
-    return opd_return_tensor(call, opd_index_put_full(opdi_o_zeros(g, opd_ints_of(sizes, 2)), opd_tensors_of(&x, 1), g, true));
+    return opd_return_tensor(call, opd_index_put_full(opdi_o_zeros(g, opd_ints_of(sizes, 2)), opd_tensors_of(&x, 1), g,
+                                                      true));
 }
 static int opdi_embedding_dense_backward_batch(opd_call *call) {
     opd_tensor *g, *x;
@@ -45305,8 +45319,8 @@ static int opdi_embedding_dense_backward_batch(opd_call *call) {
 OPDI_OP(embedding_dense_backward) {
     opdi_describe(op, "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, "
                   "int padding_idx, bool scale_grad_by_freq) -> Tensor", opdi_embedding_dense_backward_kernel,
-                  opdi_embedding_dense_backward_backward, "indices", opdi_embedding_dense_backward_batch, OPD_AUTOCAST_KEEP,
-                  "[2,2,3], [2,2]i5, 5, 1, False");
+                  opdi_embedding_dense_backward_backward, "indices", opdi_embedding_dense_backward_batch,
+                  OPD_AUTOCAST_KEEP, "[2,2,3], [2,2]i5, 5, 1, False");
     op->out = "embedding_dense_backward.out";
 }
 OPDI_KERNEL(embedding_backward) {
@@ -45660,7 +45674,8 @@ static int opdi_searchsorted_batch(opd_call *call) {
     args[0].u.t = front[0];
     args[1].u.t = front[1];
     if (sorted) { args[5].u.t = front[2]; }
-    if (!front[0] || !front[1] || (sorted && !front[2]) || !(r = opd_call_op(call->op, args, call->op->nargs))) { return -1; }
+    if (!front[0] || !front[1] || (sorted && !front[2])) { return -1; }
+    if (!(r = opd_call_op(call->op, args, call->op->nargs))) { return -1; }
     if (r->ndim == ndim + 1) { return opd_batch_return(call, r, at[1]); }
     memcpy(sizes + 1, opdi_sizes(values), sizeof *sizes * (size_t)ndim);
     return opd_batch_return(call, opdi_o_reshape(r, sizes, ndim + 1), 0);
@@ -45686,7 +45701,8 @@ static int opdi_bucketize_batch(opd_call *call) {
 OPDI_OP(searchsorted_Tensor) {
     opdi_describe(op, "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool "
                   "right=False, str? side=None, Tensor? sorter=None) -> Tensor",
-                 opdi_searchsorted_kernel, OPD_NOT_DIFFERENTIABLE, "", opdi_searchsorted_batch, OPD_AUTOCAST_KEEP, "[4], [2,3]");
+                  opdi_searchsorted_kernel, OPD_NOT_DIFFERENTIABLE, "", opdi_searchsorted_batch, OPD_AUTOCAST_KEEP,
+                  "[4], [2,3]");
     op->out = "searchsorted.Tensor_out";
 }
 OPDI_OP(searchsorted_Scalar) {
@@ -45698,7 +45714,8 @@ OPDI_OP(searchsorted_Scalar) {
 OPDI_OP(bucketize_Tensor) {
     opdi_describe(op, "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
                   "Tensor",
-                 opdi_bucketize_kernel, OPD_NOT_DIFFERENTIABLE, "", opdi_bucketize_batch, OPD_AUTOCAST_KEEP, "[2,3], [4]");
+                  opdi_bucketize_kernel, OPD_NOT_DIFFERENTIABLE, "", opdi_bucketize_batch, OPD_AUTOCAST_KEEP,
+                  "[2,3], [4]");
     op->out = "bucketize.Tensor_out";
 }
 OPDI_OP(bucketize_Scalar) {
