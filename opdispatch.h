@@ -1540,6 +1540,33 @@ OPD_API int opd_grad(opd_transform_fn fn, void *user, opd_tensor *const *inputs,
                      const opd_transform_options *options, opd_tensor **outputs);
 OPD_API int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                                const opd_transform_options *options, opd_tensor **outputs);
+/* Jacobians: for each output of fn and each input of argnums a tensor of the sizes of the output and then those of the
+   input, output by output; then the aux outputs.  jacrev runs a vmap of the vjp over all elements of the outputs, jacfwd
+   one of the jvp over those of the inputs; hessian is jacfwd of jacrev.  How many, or -1 with an error. */
+OPD_API int opd_jacrev(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                       const opd_transform_options *options, opd_tensor **outputs);
+OPD_API int opd_jacfwd(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                       const opd_transform_options *options, opd_tensor **outputs);
+OPD_API int opd_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                        const opd_transform_options *options, opd_tensor **outputs);
+/* torch.func.jvp: the outputs of fn (aux ones at the end), and the tangents that they have when the primals have these;
+   a NULL among them: none.  argnums as above, but NULL: all.  How many outputs, or -1 with an error. */
+OPD_API int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_tensor *const *tangents, int n,
+                    const opd_transform_options *options, opd_tensor **outputs, opd_tensor **out_tangents);
+/* The derivative of a function at a place, which can be applied again and again: of opd_vjp (torch.func.vjp) from
+   cotangents of the outputs (NULL: zeros) to gradients of the inputs; of opd_linearize from tangents of the inputs to
+   those of the outputs, by another call of fn.  It and its options live as long as the innermost scope at the time.
+   argnums NULL: all inputs. */
+typedef struct opd_derivative opd_derivative;
+OPD_API int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int n,
+                    const opd_transform_options *options, opd_tensor **outputs, opd_derivative **vjp);
+OPD_API int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, int n,
+                          const opd_transform_options *options, opd_tensor **outputs, opd_derivative **jvp);
+/* Of a vjp: the graph is let go of (retain_graph=False); the gradients get no history (create_graph=False), which else
+   they have while grad mode is on, where it leads to something. */
+enum { OPD_DERIVATIVE_LAST = 1, OPD_DERIVATIVE_DETACHED = 2 };
+OPD_API int opd_derivative_call(opd_derivative *derivative, opd_tensor *const *in, int n, unsigned flags,
+                                opd_tensor **out);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:graphs     recording operators into a graph, printing and running it
@@ -3780,7 +3807,20 @@ typedef void (*opd_deleter)(void *data, void *user);
       (opd_transform_fn, void *, opd_tensor *const *, int, const opd_transform_options *, opd_tensor **)) \
     X(int, opd_grad_and_value, 6, \
       (opd_transform_fn, void *, opd_tensor *const *, int, const opd_transform_options *, opd_tensor **)) \
-    X(int, opd_batch_fold, 1, (opd_call *))
+    X(int, opd_batch_fold, 1, (opd_call *)) \
+    X(int, opd_jacrev, 6, \
+      (opd_transform_fn, void *, opd_tensor *const *, int, const opd_transform_options *, opd_tensor **)) \
+    X(int, opd_jacfwd, 6, \
+      (opd_transform_fn, void *, opd_tensor *const *, int, const opd_transform_options *, opd_tensor **)) \
+    X(int, opd_hessian, 6, \
+      (opd_transform_fn, void *, opd_tensor *const *, int, const opd_transform_options *, opd_tensor **)) \
+    X(int, opd_jvp, 8, (opd_transform_fn, void *, opd_tensor *const *, opd_tensor *const *, int, \
+      const opd_transform_options *, opd_tensor **, opd_tensor **)) \
+    X(int, opd_vjp, 7, (opd_transform_fn, void *, opd_tensor *const *, int, const opd_transform_options *, \
+      opd_tensor **, opd_derivative **)) \
+    X(int, opd_linearize, 7, (opd_transform_fn, void *, opd_tensor *const *, int, const opd_transform_options *, \
+      opd_tensor **, opd_derivative **)) \
+    X(int, opd_derivative_call, 5, (opd_derivative *, opd_tensor *const *, int, unsigned, opd_tensor **))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -20572,80 +20612,193 @@ static int opdi_diff_leads_out(const opdi_diff *d, const opd_tensor *t) {
     return 0;
 }
 
-//-- What t is outside: itself, or without its history when nobody there follows that.  NULL: an error.
-static opd_tensor *opdi_diff_result(const opdi_diff *d, opd_tensor *t) {
-    int out;
-    if (!t || opdi_refresh(t)) { return NULL; }
-    if (!opdi_requires_grad(t)) { return t; }
-    if (!d->linked || d->around.no_grad) {
-        const opd_tensor *base = !t->grad_fn && (t->flags & OPDI_IS_VIEW) ? opdi_view_record_of(t)->base : t;
-        if (base->grad_fn ? !opdi_diff_inside(d, base->grad_fn) : !opdi_diff_mine(d, base)) { return t; }
-    }
-    if (!d->around.no_grad && ((out = opdi_diff_leads_out(d, t)) != 0)) { return out > 0 ? t : NULL; }
-    return opdi_own(opdi_shallow_copy(t));
-}
-
-//-- The gradients of outputs by the aliases, when the layer is gone; zeros where none comes.
-static int opdi_diff_pull(const opdi_diff *d, opd_tensor *const *outputs, int n, opd_tensor *const *grads,
-                            bool retain, bool create, opd_tensor **out) {
-    opd_tensor **roots = opdi_scope_tensors(n), **with = opdi_scope_tensors(n);
-    opd_backward_options o;
-    const opdi_layer *layer = opdi_self()->layer;
-    int i, k = 0, reach = d->linked;
-    if (!roots || !with) { return -1; }
-    for (i = 0; i < n; i++) {
-        if (opdi_refresh(outputs[i])) { return -1; }
-        if (!opdi_requires_grad(outputs[i])) { continue; }
-        if (grads) { with[k] = grads[i]; }
-        roots[k++] = outputs[i];
-        if (create && !reach && ((reach = opdi_diff_leads_out(d, outputs[i])) < 0)) { return -1; }
-        reach = reach || (grads && opdi_requires_grad(grads[i]));
-    }
-    memset(&o, 0, sizeof o);
-    o.grad_outputs = grads ? with : NULL;
-    o.retain_graph = retain;
-    o.create_graph = create && (reach || (layer && layer->vmaps));      /* below a vmap the tape is another one */
-    o.allow_unused = true;
-    if (k && opdi_autograd_grad(roots, k, d->by, d->nby, &o, !reach, out)) { return -1; }
-    for (i = 0; i < d->nby; i++) {
-        out[i] = k && out[i] ? create && reach ? out[i] : opdi_diff_result(d, out[i]) : opd_zeros_like(d->by[i]);
-        if (!out[i]) { return -1; }
+static opd_tensor *opdi_diff_result(const opdi_diff *d, opd_tensor *t);
+//-- The same of t's tangents, which have histories of their own.
+static int opdi_diff_tangents(const opdi_diff *d, const opd_tensor *t) {
+    opdi_level *level;
+    for (level = opdi_self()->level; level; level = level->outer) {
+        opd_tensor *tangent, *made;
+        opdi_dual *dual;
+        opdi_lock(&opdi_dual_lock);
+        dual = opdi_dual_at(t, level);
+        tangent = dual ? opd_keep(dual->tangent) : NULL;
+        opdi_unlock(&opdi_dual_lock);
+        if (!tangent) { continue; }
+        made = opdi_diff_result(d, tangent);
+        if (made && made != tangent) {
+            opdi_retain(made);
+            opdi_lock(&opdi_dual_lock);
+            dual->tangent = made;
+            opdi_unlock(&opdi_dual_lock);
+            opdi_drop(tangent);
+        }
+        opdi_drop(tangent);
+        if (!made) { return -1; }
     }
     return 0;
 }
 
+//-- Whether t's history, if it has one, is something outside too: 1, 0; -1: an error.
+static int opdi_diff_keeps(const opdi_diff *d, const opd_tensor *t) {
+    const opd_tensor *base = !t->grad_fn && (t->flags & OPDI_IS_VIEW) ? opdi_view_record_of(t)->base : t;
+    if (!opdi_requires_grad(t)) { return 1; }
+    if (base->grad_fn ? !opdi_diff_inside(d, base->grad_fn) : !opdi_diff_mine(d, base)) { return 1; }
+    return d->around.no_grad ? 0 : opdi_diff_leads_out(d, t);
+}
+//-- What t is outside: itself, or without its history when nobody there follows that.  NULL: an error.
+static opd_tensor *opdi_diff_result(const opdi_diff *d, opd_tensor *t) {
+    const opdi_batched *b = t && t->flags & OPDI_BATCHED ? opdi_batched_of(t) : NULL;
+    opd_tensor *value = NULL, *v;
+    int keep;
+    if (!t || opdi_refresh(t)) { return NULL; }
+    if (OPDI_UNLIKELY(t->storage->duals != NULL) && opdi_diff_tangents(d, t)) { return NULL; }
+    if ((keep = opdi_diff_keeps(d, t)) < 0) { return NULL; }
+    if (keep && (!b || opdi_requires_grad(t))) { return t; }
+    if (b && !(value = opdi_diff_result(d, b->value))) { return NULL; }     /* whose tape is another one */
+    if (keep && value == b->value) { return t; }
+    v = b ? opdi_own(opdi_batch_wrap(value, b->dim, b->level)) : opdi_own(opdi_shallow_copy(t));
+    return v && opdi_family_pass(v, t) == 0 ? v : NULL;
+}
+
+//-- The function d, called once with aliases: what it gives, and what pulls cotangents back to the inputs.
+struct opd_derivative {
+    opdi_diff d;
+    opd_tensor **outs;                            /* of a vjp: with their histories */
+    opd_tensor *const *primals;                   /* of a linearization */
+    int nouts, vmaps;
+};
+
+//-- Outputs that can be differentiated.
+static int opdi_diff_check(const opdi_diff *d, opd_tensor *const *out, int n) {
+    int i;
+    for (i = 0; i < n; i++) {
+        if (opdi_differentiable(out[i])) { continue; }
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected f to return only floating point or complex Tensors, got %s as "
+                        "output %d", d->who, opd_dtype_name((opd_scalar_type)out[i]->dtype), i);
+    }
+    return 0;
+}
+
+//-- Whether the tape, here or below a vmap, follows t.
+static bool opdi_tracked(const opd_tensor *t) {
+    for (; t && (t->flags & OPDI_BATCHED); t = opdi_batched_of(t)->value) {
+        if (opdi_requires_grad(t)) { return true; }
+    }
+    return opdi_requires_grad(t);
+}
+
+//-- Enters, calls, leaves; the outputs and what was passed on as they are outside.  How many outputs; -1.
+static int opdi_vjp_make(opd_derivative *v, opd_tensor **outputs) {
+    opdi_diff *d = &v->d;
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
+    int i, n;
+    if (opdi_diff_enter(d, OPDI_LAYER_GRAD) || (n = opdi_diff_call(d, out)) < 0) { return -1; }
+    v->vmaps = d->layer->vmaps;
+    opdi_diff_leave(d);
+    if (opdi_diff_check(d, out, n) || !(v->outs = opdi_scope_tensors(n))) { return -1; }
+    for (i = 0; i < n + d->o->naux; i++) {
+        if (i < n) { v->outs[i] = opdi_own(opd_keep(out[i])); }
+        if (!(outputs[i] = opdi_diff_result(d, out[i]))) { return -1; }
+    }
+    v->nouts = n;
+    return n + d->o->naux;
+}
+static opd_derivative *opdi_derivative_new(void) {
+    opd_derivative *v = (opd_derivative *)opdi_scope_alloc(sizeof *v);
+    if (v) { memset(v, 0, sizeof *v); }
+    return v;
+}
+//-- Gives the innermost scope's results to the one around.
+static int opdi_diff_hand(opd_tensor *const *outputs, int n) {
+    int i;
+    for (i = 0; i < n; i++) {
+        if (!opd_scope_return(outputs[i])) { return -1; }
+    }
+    return n;
+}
+static int opdi_diff_room(const void *outputs, const void *other, const char *who) {
+    return outputs && other ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: where the results go is NULL", who);
+}
+
+int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int n, const opd_transform_options *options,
+            opd_tensor **outputs, opd_derivative **vjp) {
+    opd_derivative *v = opd_ok() ? opdi_derivative_new() : NULL;
+    int rc = -1;
+    if (!v) { return -1; }
+    if (opdi_diff_make(&v->d, "vjp", fn, user, primals, n, options, true) == 0 &&
+        opdi_diff_room(outputs, vjp, "vjp") == 0) { rc = opdi_vjp_make(v, outputs); }
+    opdi_diff_leave(&v->d);
+    if (rc >= 0) { *vjp = v; }
+    return rc;
+}
+
+//-- Cotangents of the outputs, or NULL for zeros, to gradients of the inputs.
+static int opdi_vjp_pull(opd_derivative *v, opd_tensor *const *cotangents, unsigned flags, opd_tensor **grads) {
+    opdi_thread *th = opdi_self();
+    opdi_diff d = v->d;
+    opd_tensor **roots = opdi_scope_tensors(v->nouts), **with = opdi_scope_tensors(v->nouts);
+    opd_backward_options o;
+    bool create = opd_grad_enabled() && !(flags & OPD_DERIVATIVE_DETACHED), reach = d.linked;
+    int i, k = 0;
+    if (!roots || !with) { return -1; }
+    d.around.no_grad = !create;
+    for (i = 0; i < v->nouts; i++) {
+        opd_tensor *t = v->outs[i], *g = cotangents ? cotangents[i] : NULL;
+        int out;
+        if (opdi_refresh(t)) { return -1; }
+        if (!opdi_requires_grad(t) || (cotangents && !g)) { continue; }
+        with[k] = g;
+        roots[k++] = t;
+        if (create && !reach && (out = opdi_diff_leads_out(&d, t)) != 0) {
+            if (out < 0) { return -1; }
+            reach = true;
+        }
+        reach = reach || opdi_tracked(g);
+    }
+    memset(&o, 0, sizeof o);
+    o.grad_outputs = with;
+    o.retain_graph = !(flags & OPD_DERIVATIVE_LAST);
+    o.create_graph = create && (reach || (v->vmaps && th->layer));      /* below a vmap the tape is another one */
+    o.allow_unused = true;
+    if (k && opdi_autograd_grad(roots, k, d.by, d.nby, &o, !reach, grads)) { return -1; }
+    for (i = 0; i < d.nby; i++) {
+        grads[i] = k && grads[i] ? create && reach ? grads[i] : opdi_diff_result(&d, grads[i]) : opd_zeros_like(d.by[i]);
+        if (!grads[i]) { return -1; }
+    }
+    return d.nby;
+}
+
 //-- fn's one output, a number, and its gradients; `value`: it stands between them and the rest.
 static int opdi_diff_grad(opdi_diff *d, bool value, opd_tensor **outputs) {
-    opd_tensor *out[OPD_TRANSFORM_OUTPUTS], **grads = opdi_scope_tensors(d->nby);
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS], *grads[OPD_TRANSFORM_OUTPUTS];
+    opd_derivative v;
     int i, n, k = d->nby;
-    if (!grads || opdi_diff_enter(d, OPDI_LAYER_GRAD) || (n = opdi_diff_call(d, out)) < 0) { return -1; }
-    if (n != 1) {
+    memset(&v, 0, sizeof v);
+    v.d = *d;
+    n = opdi_vjp_make(&v, out);
+    opdi_diff_leave(&v.d);
+    if (n < 0) { return -1; }
+    if (v.nouts != 1) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected f(*args) to return one scalar Tensor, got %d outputs", d->who,
-                        n);
+                        v.nouts);
     }
     if (out[0]->ndim != 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected f(*args) to return a scalar Tensor, got tensor with %d dims. "
                         "Maybe you wanted to use the vjp or jacrev APIs instead?", d->who, (int)out[0]->ndim);
     }
-    opdi_diff_leave(d);
-    if (opdi_diff_pull(d, out, 1, NULL, false, !d->around.no_grad, grads)) { return -1; }
+    if (opdi_vjp_pull(&v, NULL, OPD_DERIVATIVE_LAST, grads) < 0) { return -1; }
     for (i = 0; i < d->nby; i++) { outputs[i] = grads[i]; }
-    for (i = value ? 0 : 1; i < 1 + d->o->naux; i++) {
-        if (!(outputs[k++] = opdi_diff_result(d, out[i]))) { return -1; }
-    }
+    for (i = value ? 0 : 1; i < n; i++) { outputs[k++] = out[i]; }
     return k;
 }
 static int opdi_grad_of(const char *who, opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                         const opd_transform_options *options, bool value, opd_tensor **outputs) {
     opd_scope scope = opd_scope_open();
     opdi_diff d;
-    int i, n = opdi_diff_make(&d, who, fn, user, inputs, ninputs, options, false);
+    int n = opdi_diff_make(&d, who, fn, user, inputs, ninputs, options, false);
     if (n == 0 && !outputs) { n = opd_fail(OPD_ERROR_ARGUMENT, "%s: the outputs are NULL", who); }
     if (n == 0) { n = opdi_diff_grad(&d, value, outputs); }
-    opdi_diff_leave(&d);
-    for (i = 0; i < n; i++) {
-        if (!opd_scope_return(outputs[i])) { n = -1; }
-    }
+    n = opdi_diff_hand(outputs, n);
     opd_scope_close(&scope);
     return n;
 }
@@ -20656,6 +20809,345 @@ int opd_grad(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int nin
 int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                        const opd_transform_options *options, opd_tensor **outputs) {
     return opdi_grad_of("grad_and_value", fn, user, inputs, ninputs, options, true, outputs);
+}
+
+//-- forward ------------------------------------------------------------------------------------------------------
+
+//-- fn at the primals d->in with tangents, NULL where there is none: its outputs and their tangents.
+static int opdi_jvp_make(opdi_diff *d, opd_tensor *const *tangents, opd_tensor **outputs, opd_tensor **out_tangents) {
+    opdi_thread *th = opdi_self();
+    opdi_within within;
+    int i, n, rc = 0;
+    if (opdi_diff_enter(d, OPDI_LAYER_JVP) || opdi_level_begin(th, true)) { return -1; }
+    th->state.forward = 0;
+    opdi_forward_at(th, th->floor);
+    opdi_within_enter(th, &within, th->level);
+    for (i = 0; i < d->nby && rc == 0; i++) {
+        const int a = d->argnums[i];
+        if (tangents[i] && !(d->in[a] = opdi_make_dual(d->in[a], tangents[i]))) { rc = -1; }
+    }
+    opdi_within_leave(th, &within);
+    if (rc || (n = opdi_diff_call(d, outputs)) < 0 || opdi_diff_check(d, outputs, n)) { return -1; }
+    opdi_within_enter(th, &within, th->level);
+    for (i = 0; i < n && rc == 0; i++) {
+        out_tangents[i] = opdi_tangent_of(outputs[i]);
+        if (!out_tangents[i] && opd_ok() && d->o->strict) {
+            rc = opd_fail(OPD_ERROR_ARGUMENT, "jvp(f, primals, tangents, strict=True): Output %d of f is independent of the "
+                          "inputs. This is not allowed with strict=True.", i);
+        }
+        if (!out_tangents[i] && opd_ok()) { out_tangents[i] = opd_zeros_like(outputs[i]); }
+        rc = out_tangents[i] ? rc : -1;
+    }
+    opdi_within_leave(th, &within);
+    opdi_diff_leave(d);
+    return rc ? -1 : n + d->o->naux;
+}
+
+//-- A tangent for each primal, each of its kind.
+static int opdi_jvp_check(const opdi_diff *d, opd_tensor *const *tangents, const char *who) {
+    char a[256], b[256];
+    int i;
+    for (i = 0; i < d->nby; i++) {
+        const opd_tensor *p = d->in[d->argnums[i]], *t = tangents[i];
+        if (!p || !t) {
+            if (!p || strcmp(who, "linearize") == 0) {
+                return opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected %s to only contain Tensors, got None at %d", who,
+                                p ? "tangents" : "primals", i);
+            }
+            continue;
+        }
+        if (!opdi_dual_dtype(p, "primal") || !opdi_dual_dtype(t, "tangent")) { return -1; }
+        if (!opdi_has_sizes(t, p->dims, p->ndim)) {
+            return opd_fail(OPD_ERROR_SHAPE, "%s: tangent:%d with shape %s doesn't match the shape %s of the corresponding "
+                            "primal", who, i, opdi_sizes_text(t->dims, t->ndim, a, sizeof a),
+                            opdi_sizes_text(p->dims, p->ndim, b, sizeof b));
+        }
+        if (t->dtype != p->dtype) {
+            return opd_fail(OPD_ERROR_DTYPE, "%s: tangent:%d with dtype %s doesn't match the dtype %s of the corresponding "
+                            "primal", who, i, opd_dtype_name((opd_scalar_type)t->dtype),
+                            opd_dtype_name((opd_scalar_type)p->dtype));
+        }
+        if (opdi_place_of(t) != opdi_place_of(p)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: tangent:%d is on another device than the corresponding primal", who, i);
+        }
+    }
+    return 0;
+}
+
+int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_tensor *const *tangents, int n,
+            const opd_transform_options *options, opd_tensor **outputs, opd_tensor **out_tangents) {
+    opd_scope scope = opd_scope_open();
+    opdi_diff d;
+    int rc = opdi_diff_make(&d, "jvp", fn, user, primals, n, options, true);
+    if (rc == 0 && !tangents) {
+        rc = opd_fail(OPD_ERROR_ARGUMENT, "jvp(f, primals, tangents): Expected primals and tangents to have the same "
+                      "structure. For example, if primals is a tuple of 3 tensors, tangents also must be.");
+    }
+    if (rc == 0) { rc = opdi_diff_room(outputs, out_tangents, "jvp"); }
+    if (rc == 0) { rc = opdi_jvp_check(&d, tangents, "jvp"); }
+    if (rc == 0) { rc = opdi_jvp_make(&d, tangents, outputs, out_tangents); }
+    opdi_diff_leave(&d);
+    rc = opdi_diff_hand(outputs, rc);
+    if (rc > 0 && opdi_diff_hand(out_tangents, rc - d.o->naux) < 0) { rc = -1; }
+    opd_scope_close(&scope);
+    return rc;
+}
+
+int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, int n,
+                  const opd_transform_options *options, opd_tensor **outputs, opd_derivative **jvp) {
+    opd_derivative *v = opd_ok() ? opdi_derivative_new() : NULL;
+    opd_tensor **kept;
+    int i, rc = -1;
+    if (!v || opdi_diff_make(&v->d, "linearize", fn, user, primals, n, options, true) ||
+        opdi_diff_room(outputs, jvp, "linearize") || !(kept = opdi_scope_tensors(n))) { return -1; }
+    for (i = 0; i < n; i++) {
+        if (!primals[i] || !(kept[i] = opdi_own(opd_keep(primals[i])))) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "linearize: Expected primals to only contain Tensors, got None at %d", i);
+        }
+    }
+    v->primals = kept;
+    rc = opdi_diff_call(&v->d, outputs);
+    if (rc < 0 || opdi_diff_check(&v->d, outputs, rc)) { return -1; }
+    v->nouts = rc;
+    *jvp = v;
+    return rc + v->d.o->naux;
+}
+
+int opd_derivative_call(opd_derivative *v, opd_tensor *const *in, int n, unsigned flags, opd_tensor **out) {
+    opd_tensor *outputs[OPD_TRANSFORM_OUTPUTS];
+    opd_scope scope;
+    int rc = -1;
+    if (!opd_ok()) { return -1; }
+    if (!v || !out || (n && !in)) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_derivative_call: an argument is NULL"); }
+    if (n != (v->primals ? v->d.nby : v->nouts)) {
+        return v->primals ? opd_fail(OPD_ERROR_ARGUMENT, "linearize: Expected the tangents to have the same structure as "
+                                     "the primals. primals: %d, tangents: %d", v->d.nby, n)
+            : opd_fail(OPD_ERROR_ARGUMENT, "vjp: Expected pytree structure of cotangents to be the same as pytree "
+                       "structure of outputs to the function. cotangents: %d, primal output: %d", n, v->nouts);
+    }
+    scope = opd_scope_open();
+    if (!v->primals) { rc = opdi_vjp_pull(v, in, flags, out); }
+    else {
+        opdi_diff d;
+        rc = opdi_diff_make(&d, "linearize", v->d.fn, v->d.user, v->primals, v->d.nin, v->d.o, true);
+        if (rc == 0) { rc = opdi_jvp_check(&d, in, "linearize"); }
+        if (rc == 0) { rc = opdi_jvp_make(&d, in, outputs, out); }
+        opdi_diff_leave(&d);
+        if (rc > 0) { rc -= d.o->naux; }
+    }
+    rc = opdi_diff_hand(out, rc);
+    opd_scope_close(&scope);
+    return rc;
+}
+
+//-- Jacobians ----------------------------------------------------------------------------------------------------
+
+//-- Rows [first, first + rows) of the identity matrix, the columns that are t's elements, each row of t's sizes.
+static opd_tensor *opdi_basis(const opd_tensor *t, int64_t first, int64_t rows, int64_t offset) {
+    const opd_value none = opd_value_none(), dtype = opd_value_int(OPD_INT64);
+    const opd_value device = opd_value_device(opd_tensor_device(t));
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    opd_tensor *row, *column;
+    int i;
+    if (t->ndim == OPD_MAX_DIMS) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "a Jacobian has more than %d dimensions", OPD_MAX_DIMS);
+        return NULL;
+    }
+    sizes[0] = rows;
+    sizes[1] = 1;
+    row = opd_arange_start_full(opd_value_int(first), opd_value_int(first + rows), dtype, none, device, none);
+    row = row ? opd_reshape(row, opd_ints_of(sizes, 2)) : NULL;
+    column = opd_arange_start_full(opd_value_int(offset), opd_value_int(offset + t->numel), dtype, none, device, none);
+    for (i = 0; i < t->ndim; i++) { sizes[i + 1] = t->dims[i]; }
+    row = row && column ? opd_to_dtype(opd_eq(row, column), (opd_scalar_type)t->dtype) : NULL;
+    return row ? opd_reshape(row, opd_ints_of(sizes, t->ndim + 1)) : NULL;
+}
+
+//-- What the Jacobian's rows are: of `what`, n tensors with as many elements; one derivative by each of them.
+typedef struct opdi_jacobian {
+    opdi_diff *d;
+    opd_derivative *vjp;                          /* jacrev; NULL: jacfwd */
+    opd_tensor *const *what;
+    int n, nout;                                  /* nout: tensors that a row gives */
+    int64_t rows;
+    opd_tensor *aux[OPD_TRANSFORM_OUTPUTS];
+} opdi_jacobian;
+
+//-- The rows for a basis: through the vjp, or through the function.
+static int opdi_jacobian_apply(opdi_jacobian *j, opd_tensor **basis, opd_tensor **out) {
+    opd_tensor *all[OPD_TRANSFORM_OUTPUTS];
+    opdi_diff d;
+    int i, n;
+    if (j->vjp) { return opdi_vjp_pull(j->vjp, basis, 0, out); }
+    if (opdi_diff_make(&d, j->d->who, j->d->fn, j->d->user, j->d->in, j->d->nin, j->d->o, false)) { return -1; }
+    n = opdi_jvp_make(&d, basis, all, out);
+    opdi_diff_leave(&d);
+    for (i = 0; n >= 0 && i < d.o->naux; i++) { j->aux[i] = all[n - d.o->naux + i]; }
+    return n < 0 ? -1 : n - d.o->naux;
+}
+
+//-- Rows [first, first + count), each tensor of them with the rows in front.  How many tensors; -1.
+static int opdi_jacobian_rows(opdi_jacobian *j, int64_t first, int64_t count, opd_tensor **out) {
+    opd_tensor **basis = opdi_scope_tensors(j->n);
+    const bool single = j->d->o->chunk_size == 1;
+    int64_t offset = 0;
+    int i, n = 0, level = single ? 0 : opd_vmap_begin(count, j->d->o->randomness);
+    if (!basis || level < 0) { return -1; }
+    for (i = 0; i < j->n && n == 0; i++) {
+        basis[i] = opdi_basis(j->what[i], first, count, offset);
+        if (basis[i]) { basis[i] = single ? opd_select(basis[i], 0, 0) : opd_vmap_wrap(basis[i], 0, level); }
+        if (!basis[i]) { n = -1; }
+        offset += j->what[i]->numel;
+    }
+    if (n == 0) { n = opdi_jacobian_apply(j, basis, out); }
+    for (i = 0; i < n; i++) {
+        if (!(out[i] = single ? opd_unsqueeze(out[i], 0) : opd_vmap_unwrap(out[i], 0, level))) { n = -1; }
+    }
+    for (i = 0; n >= 0 && !single && !j->vjp && i < j->d->o->naux; i++) {
+        if (!(j->aux[i] = opd_vmap_unwrap(j->aux[i], OPD_NO_DIM, level))) { n = -1; }
+    }
+    if (!single) { opdi_layers_end(level); }
+    return n;
+}
+
+//-- All rows.
+static int opdi_jacobian_all(opdi_jacobian *j, opd_tensor **out) {
+    const int64_t given = j->d->o->chunk_size, step = given > 0 ? given : OPDI_MAX(j->rows, 1);
+    const int64_t count = OPDI_MAX((j->rows + step - 1) / step, 1);
+    opd_tensor **parts[OPD_TRANSFORM_OUTPUTS];
+    int64_t k;
+    int i, n = 0;
+    if (count == 1 && given != 1) { return opdi_jacobian_rows(j, 0, j->rows, out); }
+    for (k = 0; k < count; k++) {
+        const int got = opdi_jacobian_rows(j, k * step, OPDI_MIN(step, j->rows - k * step), out);
+        if (got < 0 || (k && got != n)) { return -1; }
+        n = got;
+        for (i = 0; i < n; i++) {
+            if (k == 0 && !(parts[i] = opdi_scope_tensors((int)count))) { return -1; }
+            parts[i][k] = out[i];
+        }
+    }
+    for (i = 0; i < n; i++) {
+        if (!(out[i] = opd_cat(opd_tensors_of(parts[i], count)))) { return -1; }
+    }
+    return n;
+}
+
+//-- The part of `rows` that belongs to t: of the sizes t's elements, then those of a row; or the other way round.
+static opd_tensor *opdi_jacobian_part(opd_tensor *rows, const opd_tensor *t, int64_t offset, bool last) {
+    const int inner = rows->ndim - 1;
+    int64_t sizes[2 * OPD_MAX_DIMS];
+    int i;
+    if (inner + t->ndim > OPD_MAX_DIMS) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "a Jacobian has more than %d dimensions", OPD_MAX_DIMS);
+        return NULL;
+    }
+    for (i = 0; i < t->ndim; i++) { sizes[last ? inner + i : i] = t->dims[i]; }
+    for (i = 0; i < inner; i++) { sizes[last ? i : t->ndim + i] = rows->dims[i + 1]; }
+    if (!(rows = opd_narrow(rows, 0, offset, t->numel))) { return NULL; }
+    if (last && !(rows = opd_movedim(rows, 0, -1))) { return NULL; }
+    return opd_reshape(rows, opd_ints_of(sizes, inner + t->ndim));
+}
+
+static int opdi_jacobian_check(const opdi_diff *d) {
+    int i;
+    if (d->o->chunk_size < 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: `chunk_size` should be greater than 0.", d->who);
+    }
+    for (i = 0; i < d->nby; i++) {
+        const opd_tensor *t = d->in[d->argnums[i]];
+        if (!t || opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected all inputs to be real but received %s at flattened input "
+                            "idx: %d", d->who, t ? "complex tensor" : "None", d->argnums[i]);
+        }
+        if (!opdi_dual_dtype(t, "primal")) { return -1; }
+    }
+    return 0;
+}
+
+//-- The Jacobian's blocks, output by output, and what was passed on behind them.
+static int opdi_jacobian_make(opdi_diff *d, bool reverse, opd_tensor **outputs) {
+    opd_derivative v;
+    opdi_jacobian j;
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS], *rows[OPD_TRANSFORM_OUTPUTS];
+    opd_tensor **by = opdi_scope_tensors(d->nby);
+    int i, k, n = 0, nouts;
+    int64_t offset;
+    memset(&j, 0, sizeof j);
+    if (!by || opdi_jacobian_check(d)) { return -1; }
+    for (i = 0; i < d->nby; i++) { by[i] = d->in[d->argnums[i]]; }
+    j.d = d;
+    j.what = by;
+    j.n = d->nby;
+    if (reverse) {
+        memset(&v, 0, sizeof v);
+        v.d = *d;
+        n = opdi_vjp_make(&v, out);
+        opdi_diff_leave(&v.d);
+        if (n < 0) { return -1; }
+        j.vjp = &v;
+        j.what = out;
+        j.n = v.nouts;
+        for (i = 0; i < d->o->naux; i++) { j.aux[i] = out[v.nouts + i]; }
+        for (i = 0; i < j.n; i++) {
+            if (!opd_dtype_is_complex((opd_scalar_type)out[i]->dtype)) { continue; }
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected all outputs to be real but received complex tensor at "
+                            "flattened output idx: %d", d->who, i);
+        }
+    }
+    for (i = 0; i < j.n; i++) { j.rows += j.what[i]->numel; }
+    if ((n = opdi_jacobian_all(&j, rows)) < 0) { return -1; }
+    nouts = reverse ? j.n : n;
+    if (nouts * d->nby + d->o->naux > OPD_TRANSFORM_OUTPUTS) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %d blocks are more than the %d outputs that are allowed", d->who,
+                        nouts * d->nby + d->o->naux, OPD_TRANSFORM_OUTPUTS);
+    }
+    for (k = 0, offset = 0; k < j.n; offset += j.what[k++]->numel) {
+        for (i = 0; i < n; i++) {
+            opd_tensor *block = opdi_jacobian_part(rows[i], j.what[k], offset, !reverse);
+            if (!block) { return -1; }
+            outputs[reverse ? k * n + i : i * j.n + k] = block;
+        }
+    }
+    for (i = 0; i < d->o->naux; i++) { outputs[n * j.n + i] = j.aux[i]; }
+    return n * j.n + d->o->naux;
+}
+
+static int opdi_jacobian_of(const char *who, opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                            const opd_transform_options *options, bool reverse, opd_tensor **outputs) {
+    opd_scope scope = opd_scope_open();
+    const int depth = opd_transform_depth();
+    opdi_diff d;
+    int n = opdi_diff_make(&d, who, fn, user, inputs, ninputs, options, false);
+    if (n == 0) { n = opdi_diff_room(outputs, outputs, who); }
+    if (n == 0) { n = opdi_jacobian_make(&d, reverse, outputs); }
+    opdi_layers_end(depth + 1);
+    n = opdi_diff_hand(outputs, n);
+    opd_scope_close(&scope);
+    return n;
+}
+int opd_jacrev(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+               const opd_transform_options *options, opd_tensor **outputs) {
+    return opdi_jacobian_of("jacrev", fn, user, inputs, ninputs, options, true, outputs);
+}
+int opd_jacfwd(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+               const opd_transform_options *options, opd_tensor **outputs) {
+    return opdi_jacobian_of("jacfwd", fn, user, inputs, ninputs, options, false, outputs);
+}
+
+typedef struct opdi_hessian { opd_transform_fn fn; void *user; const opd_transform_options *o; } opdi_hessian;
+static int opdi_hessian_inner(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
+    const opdi_hessian *h = (const opdi_hessian *)user;
+    return opd_jacrev(h->fn, h->user, inputs, ninputs, h->o, outputs);
+}
+int opd_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                const opd_transform_options *options, opd_tensor **outputs) {
+    opdi_hessian h;
+    h.fn = fn;
+    h.user = user;
+    h.o = options;
+    if (opd_ok() && !fn) { return opd_fail(OPD_ERROR_ARGUMENT, "hessian: the function is NULL"); }
+    return opd_jacfwd(opdi_hessian_inner, &h, inputs, ninputs, options, outputs);
 }
 
 OPDI_COLD_END

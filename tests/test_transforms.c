@@ -178,4 +178,187 @@ TEST(grad_refuses) {
     CHECK(near_all(out[0], opd_zeros_like(in[0]), 0));
 }
 
+//-- several outputs and inputs -----------------------------------------------------------------------------------------
+
+/* sin(x) * y, and x.y^2: both vectors of one size; and one that is passed on */
+static int two_of_two(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_mul(opd_sin(in[0]), in[1]);
+    out[1] = opd_sum(opd_mul(in[0], opd_mul(in[1], in[1])));
+    out[2] = opd_exp(in[0]);
+    return out[2] ? 3 : -1;
+}
+static const int both_inputs[] = {0, 1};
+static opd_transform_options options_of(const int *argnums, int nargnums, int naux) {
+    opd_transform_options o;
+    memset(&o, 0, sizeof o);
+    o.argnums = argnums;
+    o.nargnums = nargnums;
+    o.naux = naux;
+    return o;
+}
+static const double xs[] = {0.3, -0.7, 1.1}, ys[] = {2, 0.5, -1.5};
+
+TEST(vjp_of_several) {
+    const opd_transform_options o = options_of(NULL, 0, 1);
+    opd_tensor *in[2], *out[MOST], *cot[2], *g[MOST];
+    opd_derivative *vjp;
+    int i;
+    in[0] = vec(xs, 3);
+    in[1] = vec(ys, 3);
+    CHECK_INT(opd_vjp(two_of_two, NULL, in, 2, &o, out, &vjp), 3);
+    CHECK_INT(opd_transform_depth(), 0);
+    CHECK(near_all(out[2], opd_exp(in[0]), 0));
+    for (i = 0; i < 3; i++) { CHECK(!opd_tensor_requires_grad(out[i])); }
+    cot[0] = vec(ys, 3);
+    cot[1] = num(2);
+    for (i = 0; i < 2; i++) {                     /* again and again */
+        CHECK_INT(opd_derivative_call(vjp, cot, 2, 0, g), 2);
+        CHECK(near_all(g[0], opd_add(opd_mul(opd_mul(opd_cos(in[0]), in[1]), cot[0]),
+                                     opd_mul(cot[1], opd_mul(in[1], in[1]))), 1e-12));
+        CHECK(near_all(g[1], opd_add(opd_mul(opd_sin(in[0]), cot[0]),
+                                     opd_mul(opd_mul(cot[1], num(2)), opd_mul(in[0], in[1]))), 1e-12));
+        CHECK(!opd_tensor_requires_grad(g[0]));
+    }
+    cot[0] = NULL;
+    CHECK_INT(opd_derivative_call(vjp, cot, 2, OPD_DERIVATIVE_LAST, g), 2);
+    CHECK(near_all(g[0], opd_mul(cot[1], opd_mul(in[1], in[1])), 1e-12));
+    FAILS(opd_derivative_call(vjp, cot, 2, 0, g), OPD_ERROR_AUTOGRAD, "a second time");
+    FAILS(opd_derivative_call(vjp, cot, 1, 0, g), OPD_ERROR_ARGUMENT, "cotangents: 1, primal output: 2");
+    cot[1] = vec(xs, 3);
+    FAILS(opd_derivative_call(vjp, cot, 2, 0, g), OPD_ERROR_AUTOGRAD, "Mismatch in shape");
+}
+
+TEST(jvp_of_several) {
+    opd_transform_options o = options_of(NULL, 0, 1);
+    opd_tensor *in[2], *t[2], *out[MOST], *dot[MOST];
+    opd_derivative *jvp;
+    in[0] = vec(xs, 3);
+    in[1] = vec(ys, 3);
+    t[0] = vec(ys, 3);
+    t[1] = vec(xs, 3);
+    CHECK_INT(opd_jvp(two_of_two, NULL, in, t, 2, &o, out, dot), 3);
+    CHECK(near_all(out[0], opd_mul(opd_sin(in[0]), in[1]), 1e-12));
+    CHECK(near_all(dot[0], opd_add(opd_mul(opd_mul(opd_cos(in[0]), in[1]), t[0]), opd_mul(opd_sin(in[0]), t[1])), 1e-12));
+    CHECK_NEAR(at(dot[1], 0), 2 * 4 + 0.5 * 0.25 - 1.5 * 2.25 + 2 * (0.3 * 2 * 0.3 + 0.7 * 0.5 * 0.7 - 1.1 * 1.5 * 1.1), 1e-12);
+    CHECK_INT(opd_linearize(two_of_two, NULL, in, 2, &o, out, &jvp), 3);
+    CHECK_INT(opd_derivative_call(jvp, t, 2, 0, dot + 4), 2);
+    CHECK(near_all(dot[4], dot[0], 0) && near_all(dot[5], dot[1], 0));
+    t[0] = NULL;
+    CHECK_INT(opd_jvp(two_of_two, NULL, in, t, 2, &o, out, dot), 3);
+    CHECK(near_all(dot[0], opd_mul(opd_sin(in[0]), t[1]), 1e-12));
+    FAILS(opd_derivative_call(jvp, t, 2, 0, dot), OPD_ERROR_ARGUMENT, "only contain Tensors");
+    FAILS(opd_derivative_call(jvp, t, 1, 0, dot), OPD_ERROR_ARGUMENT, "primals: 2, tangents: 1");
+    t[0] = num(1);
+    FAILS(opd_derivative_call(jvp, t, 2, 0, dot), OPD_ERROR_SHAPE,
+          "tangent:0 with shape [] doesn't match the shape [3] of the corresponding primal");
+    t[0] = opd_to_dtype(in[0], OPD_FLOAT32);
+    FAILS(opd_derivative_call(jvp, t, 2, 0, dot), OPD_ERROR_DTYPE, "tangent:0 with dtype float32");
+    t[0] = opd_to_dtype(in[0], OPD_INT64);
+    FAILS(opd_jvp(two_of_two, NULL, in, t, 2, &o, out, dot), OPD_ERROR_DTYPE, "Expected tangent to be floating point");
+    FAILS(opd_jvp(two_of_two, NULL, in, NULL, 2, &o, out, dot), OPD_ERROR_ARGUMENT, "same structure");
+    o.naux = 0;
+    o.strict = true;
+    in[1] = t[0] = num(3);
+    FAILS(opd_jvp(gives, (void *)"i", in, t, 2, &(opd_transform_options){both_inputs, 1, 0, 0, OPD_RANDOM_ERROR, true}, out,
+                  dot), OPD_ERROR_SHAPE, "tangent:0");
+    in[0] = num(1);
+    FAILS(opd_jvp(gives, (void *)"i", in, t, 2, &(opd_transform_options){both_inputs, 1, 0, 0, OPD_RANDOM_ERROR, true}, out,
+                  dot), OPD_ERROR_ARGUMENT, "strict=True");
+    CHECK_INT(opd_jvp(gives, (void *)"i", in, t, 2, &(opd_transform_options){both_inputs, 1, 0, 0, OPD_RANDOM_ERROR, false},
+                      out, dot), 1);
+    CHECK_NEAR(at(dot[0], 0), 0, 0);
+}
+
+//-- Jacobians ---------------------------------------------------------------------------------------------------------
+
+/* By central differences, as jacrev lays them out. */
+static int differences(opd_transform_fn fn, void *user, opd_tensor *const *in, int n, const opd_transform_options *o,
+                       opd_tensor **blocks) {
+    const double step = 1e-6;
+    opd_tensor *out[MOST], *moved[MOST];
+    int nout = fn(user, in, n, out) - o->naux, i, k, a, c;
+    int64_t e;
+    for (a = 0; a < o->nargnums; a++) {
+        opd_tensor *columns[MOST][64];
+        for (e = 0; e < opd_numel(in[o->argnums[a]]); e++) {
+            opd_tensor *side[2][MOST];
+            for (k = 0; k < 2; k++) {
+                for (i = 0; i < n; i++) { moved[i] = in[i]; }
+                moved[o->argnums[a]] = opd_clone(in[o->argnums[a]]);
+                opd_data_f64(moved[o->argnums[a]])[e] += k ? -step : step;
+                if (fn(user, moved, n, side[k]) < 0) { return -1; }
+            }
+            for (c = 0; c < nout; c++) {
+                columns[c][e] = opd_div(opd_sub(side[0][c], side[1][c]), num(2 * step));
+            }
+        }
+        for (c = 0; c < nout; c++) {
+            int64_t sizes[16];
+            int d = 0;
+            opd_tensor *j = opd_stack_full(opd_tensors_of(columns[c], e), -1);
+            for (i = 0; i < opd_ndim(out[c]); i++) { sizes[d++] = opd_sizes(out[c])[i]; }
+            for (i = 0; i < opd_ndim(in[o->argnums[a]]); i++) { sizes[d++] = opd_sizes(in[o->argnums[a]])[i]; }
+            blocks[c * o->nargnums + a] = opd_reshape(j, opd_ints_of(sizes, d));
+        }
+    }
+    return nout * o->nargnums;
+}
+TEST(jacobians) {
+    opd_transform_options o = options_of(both_inputs, 2, 1);
+    opd_tensor *in[2], *rev[MOST], *fwd[MOST], *num_[MOST];
+    int64_t chunk;
+    int i;
+    in[0] = vec(xs, 3);
+    in[1] = vec(ys, 3);
+    CHECK_INT(differences(two_of_two, NULL, in, 2, &o, num_), 4);
+    for (chunk = 0; chunk < 5; chunk++) {
+        o.chunk_size = chunk;
+        CHECK_INT(opd_jacrev(two_of_two, NULL, in, 2, &o, rev), 5);
+        CHECK_INT(opd_jacfwd(two_of_two, NULL, in, 2, &o, fwd), 5);
+        for (i = 0; i < 4; i++) {
+            CHECK(near_all(rev[i], num_[i], 1e-7));
+            CHECK(near_all(fwd[i], rev[i], 1e-12));
+            CHECK(!opd_tensor_requires_grad(rev[i]) && !opd_tensor_requires_grad(fwd[i]));
+        }
+        CHECK(near_all(rev[4], opd_exp(in[0]), 0) && near_all(fwd[4], rev[4], 0));
+    }
+    o.chunk_size = -1;
+    FAILS(opd_jacrev(two_of_two, NULL, in, 2, &o, rev), OPD_ERROR_ARGUMENT, "jacrev: `chunk_size` should be greater than 0.");
+}
+
+/* sum(x^3 * y) */
+static int cubes(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_sum(opd_mul(opd_mul(in[0], in[0]), opd_mul(in[0], in[1])));
+    return out[0] ? 1 : -1;
+}
+typedef int (*transform)(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                         const opd_transform_options *options, opd_tensor **outputs);
+/* One transform of another of cubes. */
+typedef struct nest { transform inner; const opd_transform_options *o; } nest;
+static int nested(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const nest *f = (const nest *)user;
+    return f->inner(cubes, NULL, in, n, f->o, out);
+}
+TEST(hessians) {
+    const opd_transform_options o = options_of(both_inputs, 2, 0);
+    const transform kinds[] = {opd_jacrev, opd_jacfwd, opd_grad};
+    opd_tensor *in[2], *h[MOST], *other[MOST];
+    int i, k, b;
+    in[0] = vec(xs, 3);
+    in[1] = vec(ys, 3);
+    CHECK_INT(opd_hessian(cubes, NULL, in, 2, &o, h), 4);
+    CHECK(near_all(h[0], opd_diag(opd_mul(num(6), opd_mul(in[0], in[1]))), 1e-12));
+    CHECK(near_all(h[1], opd_diag(opd_mul(num(3), opd_mul(in[0], in[0]))), 1e-12));
+    CHECK(near_all(h[2], h[1], 1e-12) && near_all(h[3], opd_zeros_like(h[0]), 0));
+    for (i = 0; i < 3; i++) {
+        for (k = 0; k < 2; k++) {
+            nest f = {kinds[i], &o};
+            CHECK_INT(kinds[k](nested, &f, in, 2, &o, other), 4);
+            for (b = 0; b < 4; b++) { CHECK(near_all(other[b], h[b], 1e-12)); CHECK(!opd_tensor_requires_grad(other[b])); }
+        }
+    }
+}
+
 CHECK_MAIN()
