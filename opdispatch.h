@@ -12364,7 +12364,8 @@ static int opdi_check_set_data(const opd_tensor *t, const opd_tensor *data) {
     if (t->flags & OPDI_BATCHED) {
         return opd_fail(OPD_ERROR_ARGUMENT, "modifying `data` under vmap transform is not allowed");
     }
-    if ((data->meta && data->meta->inner) || (data->flags & OPDI_BATCHED) || (t->backend == OPD_META) != (data->backend == OPD_META)) {
+    if ((data->meta && data->meta->inner) || (data->flags & OPDI_BATCHED) ||
+        (t->backend == OPD_META) != (data->backend == OPD_META)) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Attempted to call `variable.set_data(tensor)`, but `variable` and "
                         "`tensor` have incompatible tensor type.");
     }
@@ -16507,9 +16508,11 @@ static void opdi_set_grad(opdi_meta *m, opd_tensor *grad) {
 
 //-- A copy of g with the layout of t, without history.
 static opd_tensor *opdi_grad_clone(const opd_tensor *t, const opd_tensor *g) {
-    opd_tensor *c = g->flags & OPDI_BATCHED ? opdi_batch_clone(g) : opdi_tensor_make(t->dims, opdi_overlaps_itself(t) ? NULL : t->dims + t->ndim, t->ndim,
-                                     (opd_scalar_type)t->dtype, opdi_place_of(t));
-    if (c && !(g->flags & OPDI_BATCHED) && opdi_copy(c, g)) { opdi_drop(c); return NULL; }
+    opd_tensor *c;
+    if (g->flags & OPDI_BATCHED) { return opdi_batch_clone(g); }
+    c = opdi_tensor_make(t->dims, opdi_overlaps_itself(t) ? NULL : t->dims + t->ndim, t->ndim,
+                         (opd_scalar_type)t->dtype, opdi_place_of(t));
+    if (c && opdi_copy(c, g)) { opdi_drop(c); return NULL; }
     return c;
 }
 
@@ -33172,7 +33175,7 @@ static int opdi_tensor_split_by(opd_call *call, opd_value v, int64_t dim) {
     }
     if (t->ndim == 0) { return opdi_tensor_split_sections(call, self, opd_item_i64(t), dim); }
     t = opd_contiguous(t);
-    return t ? opdi_tensor_split_indices(call, self, opd_ints_of((const int64_t *)(const void *)t->data, t->numel), dim)
+    return t && opd_data_i64(t) ? opdi_tensor_split_indices(call, self, opd_ints_of(opd_data_i64(t), t->numel), dim)
         : -1;
 }
 static int opdi_tensor_split_kernel(opd_call *call) {
@@ -36646,9 +36649,11 @@ static opd_tensor *opdi_prod_others(opd_tensor *g, opd_tensor *x, int64_t dim) {
 }
 /* True when the formulas with a division would meet a zero, or nobody can look. */
 static bool opdi_may_have_zero(opd_tensor *x) {
-    int64_t i, n = x->numel;
+    int64_t i, n;
     const opd_tensor *c;
     bool zero = false;
+    while (x->flags & OPDI_BATCHED) { x = opdi_batched_of(x)->value; }
+    n = x->numel;
     if (x->backend != OPD_CPU || !x->data) { return true; }
     c = opd_contiguous(x);
     if (!c || !c->data) { return true; }
