@@ -380,6 +380,45 @@ TEST(what_a_kernel_begins_ends_with_it) {
     opd_library_close(lib);
     CHECK_OK();
 }
+/* Each call of a function in turn fails, and the rest of it runs on as C does: everything ends as it began. */
+static int calls_left;
+static int breaks(opd_call *call) {
+    if (--calls_left == 0) { return opd_fail(OPD_ERROR_USER, "it broke"); }
+    return opd_return_tensor(call, opd_mm(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
+}
+static int calls_in_regions(opd_tensor *x, opd_tensor *w) {
+    opd_op *op = opd_find_quiet("auto::breaks");
+    opd_tensor *y = OPD_CALL(op, x, w);
+    OPD_AUTOCAST(OPD_CPU) {
+        y = OPD_CALL(op, y, w);
+        if (!y) { return -1; }
+        OPD_AUTOCAST_AS(OPD_CPU, OPD_FLOAT16, true, 0) {
+            y = OPD_CALL(op, y, w);
+            OPD_AUTOCAST_AS(OPD_CPU, OPD_DTYPE_NONE, false, -1) { y = OPD_CALL(op, x, w); if (!y) { break; } }
+            y = OPD_CALL(op, y, w);
+        }
+        y = OPD_CALL(op, y, w);
+    }
+    return y && opd_backward(opd_sum(y)) == 0 ? 0 : -1;
+}
+TEST(every_call_in_a_region_fails_in_turn) {
+    opd_library *lib = define("breaks(Tensor a, Tensor b) -> Tensor", breaks, OPD_AUTOCAST_LOWER);
+    opd_tensor *x = f32(OPD_INTS(2, 2)), *w = weight(OPD_INTS(2, 2));
+    const opd_dispatch_state was = opd_dispatch_state_get();
+    opd_dispatch_state is;
+    int n, rc;
+    for (n = 1; n < 8; n++) {
+        calls_left = n;
+        rc = calls_in_regions(x, w);
+        CHECK_INT(rc, n < 7 ? -1 : 0);
+        if (n < 7) { CHECK(failed_with("it broke")); }
+        is = opd_dispatch_state_get();
+        CHECK(is.included == was.included && is.excluded == was.excluded && is.autocast == was.autocast &&
+              is.grad_enabled == was.grad_enabled);
+    }
+    opd_library_close(lib);
+    CHECK_OK();
+}
 TEST(states_travel) {
     opd_dispatch_state in_region, was = opd_dispatch_state_get();
     memset(&in_region, 0, sizeof in_region);
@@ -492,12 +531,14 @@ TEST(policies_of_own_operators) {
     opd_tensor *x = f32(OPD_INTS(2)), *b = in(x, OPD_BFLOAT16);
     opd_library *lib = define("own(Tensor a, Tensor b) -> Tensor", same_kernel, OPD_AUTOCAST_LOWER), *late;
     opd_op *own = named_op("auto::own");
+    static char text[1 << 15];
     DTYPE(OPD_CALL(own, x, b), OPD_FLOAT32);
     OPD_AUTOCAST(OPD_CPU) { DTYPE(OPD_CALL(own, x, b), OPD_BFLOAT16); }
     late = opd_library_open(OPD_IMPL, "auto", NULL, __FILE__, __LINE__);
     CHECK_INT(opd_register_autocast(late, "own", OPD_CPU, OPD_AUTOCAST_FP32), 0);
     OPD_AUTOCAST(OPD_CPU) { DTYPE(OPD_CALL(own, b, b), OPD_FLOAT32); }
     CHECK_INT(opd_check_invariants(), 0);
+    CHECK(opd_dump_table(own, text, sizeof text) > 0 && strstr(text, "\nAutocastCUDA: by the policy of its card [kernel]\n"));
     opd_library_close(late);
     OPD_AUTOCAST(OPD_CPU) { DTYPE(OPD_CALL(own, x, b), OPD_BFLOAT16); }
     late = opd_library_open(OPD_IMPL, "auto", NULL, __FILE__, __LINE__);
