@@ -45033,13 +45033,28 @@ OPDI_KERNEL(masked_scatter) {
                      false);
     return opdi_settle(out, desk);
 }
+/* The gradient of n elements of source without results whose sizes the mask decides: how many chosen ones stand in front
+   of an element says where its gradient belongs. */
+static opd_tensor *opdi_masked_scatter_put(opd_tensor *g, opd_tensor *mask, int64_t n) {
+    opd_tensor *at, *zeros = opdi_o_zeros(g, opd_ints_of(&n, 1));
+    if (n == 0) { return zeros; }
+    mask = opdi_o_reshape(opdi_o_expand(opd_to_dtype(mask, OPD_BOOL), opdi_sizes(g), g->ndim), &g->numel, 1);
+    at = opd_clamp_min(opd_sub_Scalar(opd_cumsum(opd_to_dtype(mask, OPD_INT64), 0), opd_value_int(1)), opd_value_int(0));
+    g = opdi_where(mask, opdi_o_reshape(g, &g->numel, 1));
+    return at ? opd_index_put_full(zeros, opd_tensors_of(&at, 1), g, true) : NULL;
+}
 OPDI_BW1(masked_scatter) {
     opd_tensor *g = opd_bw_grad(bw, 0), *mask = opd_bw_tensor(bw, 1);
     OPDI_GIVE(0, opd_masked_fill_Scalar(g, mask, opd_value_int(0)));
     if (opd_bw_needs(bw, 2)) {                    /* the chosen ones, and zeros for the rest of source */
         const opd_ints sizes = opd_bw_sizes(bw, 2);
-        opd_tensor *t = opd_masked_select(g, mask);
+        opd_tensor *t;
         int64_t pad[2] = {0, 0};
+        if (opd_tensor_is_batched(mask)) {
+            t = opdi_masked_scatter_put(g, mask, opdi_span_of(sizes.data, 0, (int)sizes.n));
+            return opd_bw_return(bw, 2, opdi_o_reshape(t, sizes.data, sizes.n));
+        }
+        t = opd_masked_select(g, mask);
         if (!t) { return -1; }
         pad[1] = opdi_span_of(sizes.data, 0, (int)sizes.n) - t->numel;
         if (pad[1]) { t = opd_constant_pad_nd(t, opd_ints_of(pad, 2)); }

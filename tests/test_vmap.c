@@ -1,7 +1,8 @@
-/* vmap of every built-in operator, by its card's sample cases: the result is that of a loop over the examples, for each set
-   of batched tensors, examples first and last, in two nested levels, without any example, in place and with out=.  One case
-   an operator; a part of a name as program argument runs those operators only.  With VMAP_LOOPS=1 in the environment, the
-   operators that run example by example are named ("loop NAME"). */
+/* vmap of every built-in operator, by its card's sample cases: the result is that of a loop over the examples, for each
+   set of batched tensors, examples first and last, in two nested levels, without any example, in place and with out=;
+   gradients by vmap of grad are those of each example.  One case an operator; a part of a name as program argument runs
+   those operators only.  With VMAP_LOOPS=1 in the environment, the operators that run example by example are named ("loop
+   NAME"). */
 #include "../opdispatch.h"
 #include "cases.h"
 
@@ -269,6 +270,87 @@ static void refuse_random(const plan *p) {
     opd_error_clear();
 }
 
+//-- gradients of each example ------------------------------------------------------------------------------------------
+
+typedef struct subject { const plan *p; const opd_value *args; const unsigned *wrt; } subject;
+/* The sum of what the operator gives, squared so that the results themselves count. */
+static int summed(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const subject *u = (const subject *)user;
+    working w;
+    results *r = (results *)calloc(1, sizeof *r);
+    opd_tensor *total = NULL;
+    int s, k, i = 0;
+    if (!r) { return -1; }
+    working_of(&w, u->args, u->p->nargs);
+    for (s = 0; s < u->p->nslots && i < n; s++) { if (*u->wrt >> s & 1) { slot_set(&w, u->p->slots[s], in[i++]); } }
+    if (opd_call_all((opd_op *)(uintptr_t)u->p->op, r->rets, w.args, u->p->nargs) == 0) {
+        k = results_of(u->p->op, r->rets, r->t);
+        if (first_result_only(u->p->op)) { k = 1; }
+        for (s = 0; s < k; s++) {
+            opd_tensor *x = r->t[s];
+            if (!opd_dtype_is_floating(opd_dtype(x))) { continue; }
+            x = opd_sum(opd_mul(x, x));
+            total = total ? opd_add(total, x) : x;
+        }
+    }
+    free(r);
+    out[0] = total;
+    return total ? 1 : -1;
+}
+/* Gradients by vmap of grad against those of each example alone. */
+static void gradients(const plan *p, unsigned set) {
+    static working w;
+    const opd_schema *schema = opd_op_schema(p->op);
+    unsigned wrt = 0;
+    opd_tensor *in[MOST_SLOTS], *one[3][MOST_SLOTS], *got[OPD_TRANSFORM_OUTPUTS], *t[3], *want;
+    subject u;
+    opd_transform_options o;
+    int argnums[MOST_SLOTS], s, k, n = 0, level, rc;
+    const size_t end = strlen(what);
+    memset(&o, 0, sizeof o);
+    for (s = 0; s < p->nslots; s++) {
+        if (opd_dtype_is_floating(opd_dtype(slot_get(p->args[0], p->slots[s]))) &&
+            !constant_argument(p->op, opd_schema_arg_name(schema, p->slots[s].arg))) { wrt |= 1u << s; argnums[n] = n; n++; }
+    }
+    if (!n || p->written) { return; }
+    (void)snprintf(what + end, sizeof what - end, " gradients batched %x", set);
+    u.p = p; u.wrt = &wrt;
+    o.argnums = argnums;
+    o.nargnums = n;
+    for (k = 0; k < 3; k++) {
+        int i = 0;
+        working_of(&w, p->args[0], p->nargs);
+        for (s = 0; s < p->nslots; s++) {
+            if (set >> s & 1) { slot_set(&w, p->slots[s], slot_get(p->args[k], p->slots[s])); }
+            if (wrt >> s & 1) { in[i++] = slot_get(w.args, p->slots[s]); }
+        }
+        u.args = w.args;
+        if (opd_grad(summed, &u, in, n, &o, one[k]) < 0) { opd_error_clear(); what[end] = 0; return; }
+    }
+    working_of(&w, p->args[0], p->nargs);
+    if (!went_well(level = opd_vmap_begin(3, OPD_RANDOM_DIFFERENT))) { return; }
+    for (n = s = 0; s < p->nslots; s++) {
+        if (set >> s & 1) {
+            for (k = 0; k < 3; k++) { t[k] = slot_get(p->args[k], p->slots[s]); }
+            slot_set(&w, p->slots[s], opd_vmap_wrap(opd_stack(opd_tensors_of(t, 3)), 0, level));
+        }
+        if (wrt >> s & 1) { in[n++] = slot_get(w.args, p->slots[s]); }
+    }
+    u.args = w.args;
+    rc = opd_ok() ? opd_grad(summed, &u, in, n, &o, got) : -1;
+    for (k = 0; k < n && rc >= 0; k++) { if (!(got[k] = opd_vmap_unwrap(got[k], 0, level))) { rc = -1; } }
+    (void)opd_vmap_end(level);
+    if (rc < 0 && !opd_ok() && may_refuse(p)) { opd_error_clear(); CHECK(true); }
+    else if (went_well(rc)) {
+        for (s = 0; s < n; s++) {
+            for (k = 0; k < 3; k++) { t[k] = one[k][s]; }
+            want = opd_stack(opd_tensors_of(t, 3));
+            if (went_well(want ? 0 : -1)) { same_values(got[s], want, 1e-4); }
+        }
+    }
+    what[end] = 0;
+}
+
 static bool all_ways(const plan *p, const char *name, bool values) {
     const unsigned all = (1u << p->nslots) - 1, most = p->nslots <= 3 ? all : (unsigned)p->nslots + 1;
     unsigned k, set, alternate = p->written;
@@ -285,6 +367,7 @@ static bool all_ways(const plan *p, const char *name, bool values) {
         if (right) { OPD_SCOPE { right = compare(p, name, set, 0, true, values); } }
         if (right && k == most) { OPD_SCOPE { right = compare(p, name, set, set, false, values); } }
         if (right && k == most) { OPD_SCOPE { right = none(p, name); } }
+        if (right && values && !*name) { OPD_SCOPE { gradients(p, set); } }
         if (!right) { return false; }
     }
     for (s = 0; s < p->nslots; s += 2) { alternate |= 1u << s; }
