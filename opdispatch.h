@@ -39609,12 +39609,30 @@ static void opdi_shift_gw_range(void *ctx, int64_t begin, int64_t end) {
     }
     opdi_free(pad, (size_t)all);
 }
+/* gw [groups, og, k]: the sum of the parts, each [groups, kp, ldg]. */
+#define OPDI_SHIFT_SUM(name, T) \
+    static void name(const opdi_shift *s, int64_t k, int64_t kp, T *gw) { \
+        const int64_t og = s->v.og, groups = s->v.groups; \
+        int64_t i, o, t, p; \
+        for (i = 0; i < groups; i++) { \
+            const T *from = (const T *)(const void *)s->gw + i * kp * s->ldg; \
+            for (o = 0; o < og; o++, gw += k) { \
+                for (t = 0; t < k; t++) { \
+                    double sum = 0; \
+                    for (p = 0; p < s->parts; p++) { sum += from[(p * groups * kp + t) * s->ldg + o]; } \
+                    gw[t] = (T)sum; \
+                } \
+            } \
+        } \
+    }
+OPDI_SHIFT_SUM(opdi_shift_sum_f32, float)
+OPDI_SHIFT_SUM(opdi_shift_sum_f64, double)
 OPDI_COLD_BEGIN
 static int opdi_shift_grad_weight(const opdi_conv *v, const void *gy, const void *x, void *gw) {
     const opdi_micro mk = opdi_micro_of(v->size);
     const int64_t k = v->cg * v->kh * v->kw, kp = opdi_round_up(k, mk.mr), ldg = opdi_round_up(v->og, mk.nr);
     opdi_shift s;
-    int64_t bytes, i, o, t, p;
+    int64_t bytes;
     if (!opdi_shift_fits(v, &s, v->cg + ldg) || ldg > 2 * OPDI_MAX((int64_t)16, v->og)) { return 1; }
     s.x = (const char *)x; s.gy = (const char *)gy; s.ldg = ldg;
     s.parts = OPDI_MAX((int64_t)1, OPDI_MIN(OPDI_MIN(v->n / s.chunk, (int64_t)8),
@@ -39623,16 +39641,8 @@ static int opdi_shift_grad_weight(const opdi_conv *v, const void *gy, const void
     s.gw = (char *)opdi_alloc((size_t)bytes);
     if (!s.gw) { return -1; }
     opdi_parallel_for(s.parts * v->groups, 1, opdi_shift_gw_range, &s);
-    for (i = 0; i < v->groups; i++)
-        for (o = 0; o < v->og; o++)
-            for (t = 0; t < k; t++) {
-                const int64_t to = (i * v->og + o) * k + t;
-                double sum = 0;
-                for (p = 0; p < s.parts; p++) {
-                    sum += opdi_number_at(v->size, s.gw, ((p * v->groups + i) * kp + t) * ldg + o);
-                }
-                if (v->size == 4) { ((float *)gw)[to] = (float)sum; } else { ((double *)gw)[to] = sum; }
-            }
+    if (v->size == 4) { opdi_shift_sum_f32(&s, k, kp, (float *)gw); }
+    else { opdi_shift_sum_f64(&s, k, kp, (double *)gw); }
     opdi_free(s.gw, (size_t)bytes);
     return s.failed ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
 }
