@@ -1508,8 +1508,9 @@ OPD_API opd_vmap_fallback opd_vmap_fallback_set(opd_vmap_fallback mode);
 OPD_API int64_t opd_vmap_fallback_count(void);
 
 /* Inside a batching rule: `.vmap` of a card, or a kernel registered at the key "FuncTorchBatched".  It runs when one of
-   the tensors is batched at the innermost vmap layer; operators that it calls belong to the layers around.  A tensor
-   argument with all its examples; *dim is which of its dims counts them, -1: it is the same for all.  NULL: none. */
+   the tensors is batched at the innermost vmap layer, that of an operator tagged NONDETERMINISTIC_SEEDED for every call
+   there is that randomness allows; operators that it calls belong to the layers around.  A tensor argument with all its
+   examples; *dim is which of its dims counts them, -1: it is the same for all.  NULL: none. */
 OPD_API opd_tensor *opd_batch_arg(opd_call *call, int i, int *dim);
 /* The same of any tensor: an element of a list. */
 OPD_API opd_tensor *opd_batch_value(opd_tensor *t, int *dim);

@@ -521,24 +521,57 @@ TEST(operators_of_ones_own) {
 
 //-- memory --------------------------------------------------------------------------------------------------------------
 
-DRAW(everything, opd_add(opd_dropout(opd_add(opd_normal_(opd_clone(x), 0, 1), opd_rand(OPD_INTS(7), OPD_FLOAT32)), 0.5, true), opd_normal_Tensor_float(opd_randn_like(y), 1)))
+DRAW(randomly, opd_add(opd_dropout(opd_add(opd_normal_(opd_clone(x), 0, 1), opd_rand(OPD_INTS(7), OPD_FLOAT32)), 0.5, true), opd_normal_Tensor_float(opd_randn_like(y), 1)))
+/* x [3, 3, 7, 7] of each example, y [7] of all. */
+static opd_tensor *draw_indexed(opd_tensor *x, opd_tensor *y, opd_ints size, opd_generator *g) {
+    opd_tensor *at = opd_to_dtype(opd_select(opd_select(opd_select(x, 0, 0), 0, 0), 0, 0), OPD_INT64), *list[2], *a, *b;
+    (void)size; (void)g;
+    list[0] = NULL; list[1] = at;
+    a = opd_index(y, opd_tensors_of(&at, 1));                                     /* [7] */
+    b = opd_index_put_full(opd_select(x, 0, 0), opd_tensors_of(list, 2), a, true);  /* [3, 7, 7] */
+    b = opd_add(b, opd_index_select(b, 1, at));
+    b = opd_index_add(b, 2, at, b);
+    list[0] = a;
+    list[1] = opd_embedding(opd_select(b, 0, 1), at);                             /* [7, 7] */
+    list[1] = opd_add(opd_select(list[1], 0, 0), opd_take(b, at));
+    return at && list[1] ? opd_cat(opd_tensors_of(list, 2)) : NULL;
+}
 TEST(failing_allocations) {
+    static const draw all[] = {ROW(randomly), ROW(indexed)};
     static const opd_randomness modes[] = {OPD_RANDOM_DIFFERENT, OPD_RANDOM_SAME};
     int m;
-    for (m = 0; m < 2; m++) {
-        opd_tensor *x = image(FIRST), *y = opd_ones(OPD_INTS(7), OPD_FLOAT32), *r = NULL;
+    for (m = 0; m < 4; m++) {
+        opd_tensor *x = image(FIRST), *y = opd_ones(OPD_INTS(7), OPD_FLOAT32);
+        bool done = false;
         int64_t n;
-        for (n = 1; n < 2000 && !r; n++) {
+        for (n = 1; n < 2000 && !done; n++) {
             OPD_SCOPE {
                 (void)opd_memory_fail_at(n, false);
-                r = vmapped(draw_everything, x, 0, y, NONE, no_sizes(), NULL, modes[m]);
+                done = vmapped(all[m / 2].fn, x, 0, y, NONE, no_sizes(), NULL, modes[m % 2]) != NULL;
                 (void)opd_memory_fail_at(0, false);
-                CHECK(r || opd_error_code() == OPD_ERROR_MEMORY);
-                if (!r) { opd_error_clear(); }
+                CHECK(done || opd_error_code() == OPD_ERROR_MEMORY);
+                if (!done) { opd_error_clear(); }
                 CHECK_INT(opd_transform_depth(), 0);
             }
         }
         CHECK(n > 20 && n < 2000);
+    }
+}
+TEST(no_examples) {
+    static const draw all[] = {ROW(rand), ROW(randperm), ROW(rand_like), ROW(normal_), ROW(bernoulli), ROW(dropout), ROW(native_dropout)};
+    int i, m;
+    for (i = 0; i < COUNT(all); i++) {
+        for (m = OPD_RANDOM_DIFFERENT; m <= OPD_RANDOM_SAME; m++) {
+            const int level = opd_vmap_begin(0, (opd_randomness)m);
+            opd_tensor *x = opd_vmap_wrap(opd_ones(OPD_INTS(0, 10), OPD_FLOAT32), 0, level), *r;
+            (void)snprintf(what, sizeof what, "%s without examples in mode %d", all[i].name, m);
+            r = all[i].fn(x, NULL, OPD_INTS(10), NULL);
+            if (m == OPD_RANDOM_SAME && all[i].fn == draw_bernoulli) { refused(r, SAME_BATCHED); r = NULL; }
+            else { (void)went_well(r ? 0 : -1); }
+            if (r) { r = opd_vmap_unwrap(r, 0, level); }
+            if (r) { CHECK(opd_ndim(r) == 2 && opd_size(r, 0) == 0 && opd_size(r, 1) == 10); }
+            (void)opd_vmap_end(level);
+        }
     }
 }
 CHECK_MAIN()
