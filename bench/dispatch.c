@@ -815,6 +815,97 @@ static void bench_vmap(void) {
     opd_grad_set(was);
 }
 
+/* Per-example gradients.  A network of two linear layers, with the parameters as the first inputs of its loss. */
+static int network_loss(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *h = opd_tanh(opd_linear_full(in[4], in[0], in[1]));
+    (void)user; (void)n;
+    out[0] = opd_cross_entropy_loss(opd_unsqueeze(opd_linear_full(h, in[2], in[3]), 0), opd_unsqueeze(in[5], 0));
+    return 1;
+}
+/* The network of examples/digits.c for one image. */
+static opd_tensor *digits_output(opd_tensor *const *p, opd_tensor *x) {
+    static opd_op *conv;
+    x = opd_relu(OPD_CALL(OPD_OP(&conv, "aten::conv2d"), x, p[0], p[1], 1, 1));
+    x = opd_relu(OPD_CALL(conv, x, p[2], p[3], 1, 1));
+    x = opd_flatten_full(opd_max_pool2d(x, OPD_INTS(2, 2)), 1, -1);
+    return opd_linear_full(opd_relu(opd_linear_full(x, p[4], p[5])), p[6], p[7]);
+}
+static int digits_loss(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_cross_entropy_loss(digits_output(in, opd_unsqueeze(in[8], 0)), opd_unsqueeze(in[9], 0));
+    return 1;
+}
+/* Gradients of a loss by all inputs but the last two, image and label. */
+typedef struct example_loss { opd_transform_fn loss; int parameters; } example_loss;
+static int example_grads(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    static const int all[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    const example_loss *e = (const example_loss *)user;
+    return opd_grad(e->loss, NULL, in, n, &(opd_transform_options){.argnums = all, .nargnums = e->parameters}, out);
+}
+static int example_grads_all(const example_loss *e, opd_tensor *const *in, opd_tensor **out) {
+    const int n = e->parameters + 2;
+    int dims[10];
+    for (int i = 0; i < n; i++) { dims[i] = i < e->parameters ? OPD_NO_DIM : 0; }
+    return opd_vmap(example_grads, (void *)(uintptr_t)e, in, n, &(opd_vmap_options){.in_dims = dims, .nin_dims = n}, out);
+}
+static void example_grads_loop(const example_loss *e, opd_tensor *const *in, int64_t count) {
+    for (int64_t k = 0; k < count; k++) {
+        opd_tensor *one[10], *out[8];
+        OPD_SCOPED;
+        memcpy(one, in, sizeof one);
+        for (int i = e->parameters; i < e->parameters + 2; i++) { one[i] = opd_select(in[i], 0, k); }
+        example_grads((void *)(uintptr_t)e, one, e->parameters + 2, out);
+    }
+}
+static opd_tensor *labels_of(int64_t n) {
+    opd_tensor *t = opd_tensor_new(OPD_INTS(n), OPD_INT64);
+    for (int64_t i = 0; t && i < n; i++) { opd_data_i64(t)[i] = i % 10; }
+    return t;
+}
+/* Forward and backward of all examples at once, for the sum of their losses: what a training step does. */
+static void digits_step(opd_tensor *const *p, opd_tensor *images, opd_tensor *labels) {
+    opd_tensor *leaves[8], *grads[8], *loss;
+    OPD_SCOPED;
+    for (int i = 0; i < 8; i++) { leaves[i] = opd_tensor_set_requires_grad(opd_detach(p[i]), true); }
+    loss = opd_cross_entropy_loss(digits_output(leaves, images), labels);
+    opd_autograd_grad(&loss, 1, leaves, 8, NULL, grads);
+}
+static void bench_example_grads(void) {
+    static const example_loss network = {network_loss, 4}, digits = {digits_loss, 8};
+    enum { EXAMPLES = 256 };
+    samples step = {0}, fill = {0};
+    double bytes = 0, most;
+    int64_t live;
+    char note[80];
+    OPD_SCOPED;
+    opd_tensor *out[8], *in[10] = {values(OPD_INTS(256, 784)), values(OPD_INTS(256)), values(OPD_INTS(10, 256)),
+                                   values(OPD_INTS(10)), values(OPD_INTS(64, 784)), labels_of(64)};
+    BENCH(ROW("per_example", "per-example gradients, 784-256-10, 64 examples", .unit = "ms", .ops = 1e6, .most = 2,
+              .peer = "per_example", .peer_ops = 1e6), 5, OPD_SCOPE { example_grads_all(&network, in, out); });
+    BENCH(ROW("per_example_loop", "  by a loop", .unit = "ms", .ops = 1e6, .peer = "per_example_loop", .peer_ops = 1e6), 2,
+          OPD_SCOPE { example_grads_loop(&network, in, 64); });
+    if (!wanted_key("digits_example")) { return; }
+    in[0] = values(OPD_INTS(16, 1, 3, 3)); in[1] = values(OPD_INTS(16)); in[2] = values(OPD_INTS(32, 16, 3, 3));
+    in[3] = values(OPD_INTS(32)); in[4] = values(OPD_INTS(64, 512)); in[5] = values(OPD_INTS(64));
+    in[6] = values(OPD_INTS(10, 64)); in[7] = values(OPD_INTS(10));
+    in[8] = values(OPD_INTS(EXAMPLES, 1, 8, 8));
+    in[9] = labels_of(EXAMPLES);
+    for (int i = 0; i < 8; i++) { bytes += 4.0 * EXAMPLES * (double)opd_numel(in[i]); }
+    MEASURE(step, 2, 1e6, digits_step(in, in[8], in[9]));
+    report(ROW("digits_example_step", "digits' network, 256 images: forward and backward", .unit = "ms"), &step);
+    MEASURE(fill, 2, 1e6, OPD_SCOPE { opd_zeros(OPD_INTS((int64_t)(bytes / 4)), OPD_FLOAT32); });
+    report(ROW("digits_example_write", "  writing 256 gradients", .unit = "ms"), &fill);
+    most = 2 * (median(&step) + median(&fill));
+    BENCH(ROW("digits_example", "  per-example gradients", .unit = "ms", .ops = 1e6, .most = most,
+              .note = "(twice both)"), 1, OPD_SCOPE { example_grads_all(&digits, in, out); });
+    live = opd_memory_stats().live;
+    opd_memory_reset_peak();
+    OPD_SCOPE { example_grads_all(&digits, in, out); }
+    snprintf(note, sizeof note, "(3 times the gradients' %.1f)", bytes / 1048576);
+    report_value(ROW("digits_example_peak", "  memory at the peak of it", .unit = "MiB", .most = 3 * bytes / 1048576,
+                     .note = note), (double)(opd_memory_stats().peak - live) / 1048576);
+}
+
 /* One step of Adam as one writes it down. */
 static void adam_loop(float *restrict p, float *restrict m, float *restrict v, const float *restrict g, int64_t n,
                       float step, float scale) {
@@ -1012,6 +1103,7 @@ int main(int argc, char **argv) {
     bench_bytes();
     bench_kernels();
     bench_vmap();
+    bench_example_grads();
     bench_steps();
     bench_faults();
     if (compiling) { bench_compile(); }
