@@ -2,13 +2,14 @@
 
    WHAT IT IS
      An operator is declared once by a schema string, gets kernels per dispatch key, and composes from then on with
-     autograd, autocast, vmap, fake tensors and other backends without knowing any of them.  This header holds the
-     schema parser, the keyed dispatch table, tensors, the autograd tape and CPU kernels of the usual ATen operators.
-     It follows PyTorch 2.6 in behaviour and error texts; where PyTorch hurts it does better and says so below.
+     autograd, autocast, vmap, tracing, fake tensors and other backends without knowing any of them.  This header holds
+     the schema parser, the keyed dispatch table, tensors, the autograd tape, autocast, vmap and the other transforms of
+     functions, graphs, and CPU kernels of the usual ATen operators.  It follows PyTorch 2.6 in behaviour and error
+     texts; where PyTorch hurts it does better and says so below.
 
    WHAT IT IS NOT
-     No Python, no bindings, no model formats, no distributed anything.  Not yet there: tracing, CUDA.  Complex tensors
-     can be stored, copied and printed, not computed with.
+     No Python, no bindings, no model formats, no distributed anything.  Not yet there: CUDA.  Complex tensors can be
+     stored, copied and printed, not computed with.
 
    BUILD
      In exactly one C or C++ file:
@@ -111,6 +112,7 @@
      torch._C.parse_schema              opd_schema_parse                torch.ops.aten.add  opd_overloads_find, _call
      torch.library.register_autograd    opd_register_autograd           once_differentiable .once_differentiable
      TORCH_SHOW_DISPATCH_TRACE          opd_dispatch_trace_set          op.tags             opd_op_tags
+     torch.jit.trace                    opd_graph_trace                 str(graph), load    opd_graph_print, _load
      torch.autograd.gradcheck           opd_gradcheck, opd_gradgradcheck                    torch.optim.Adam    opd_adam
      torch.nn.utils.clip_grad_norm_     opd_clip_grad_norm              lr_scheduler        opd_lr_cosine, ...
      forward_ad.dual_level()            OPD_DUAL_LEVEL { }              fwAD.make_dual      opd_make_dual
@@ -3989,10 +3991,10 @@ static opd_op *opd_op_builtin(opd_op_id id) {
 #if !defined(__unix__) && !defined(OPD_NO_PLUGINS)
 #define OPD_NO_PLUGINS
 #endif
+#include <errno.h>
 #if !defined(OPD_NO_PLUGINS)
 #include <dlfcn.h>
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>

@@ -846,7 +846,8 @@ static int example_grads_all(const example_loss *e, opd_tensor *const *in, opd_t
     const int n = e->parameters + 2;
     int dims[10];
     for (int i = 0; i < n; i++) { dims[i] = i < e->parameters ? OPD_NO_DIM : 0; }
-    return opd_vmap(example_grads, (void *)(uintptr_t)e, in, n, &(opd_vmap_options){.in_dims = dims, .nin_dims = n}, out);
+    return opd_vmap(example_grads, (void *)(uintptr_t)e, in, n, &(opd_vmap_options){.in_dims = dims, .nin_dims = n},
+                    out);
 }
 static void example_grads_loop(const example_loss *e, opd_tensor *const *in, int64_t count) {
     for (int64_t k = 0; k < count; k++) {
@@ -882,8 +883,8 @@ static void bench_example_grads(void) {
                                    values(OPD_INTS(10)), values(OPD_INTS(64, 784)), labels_of(64)};
     BENCH(ROW("per_example", "per-example gradients, 784-256-10, 64 examples", .unit = "ms", .ops = 1e6, .most = 2,
               .peer = "per_example", .peer_ops = 1e6), 5, OPD_SCOPE { example_grads_all(&network, in, out); });
-    BENCH(ROW("per_example_loop", "  by a loop", .unit = "ms", .ops = 1e6, .peer = "per_example_loop", .peer_ops = 1e6), 2,
-          OPD_SCOPE { example_grads_loop(&network, in, 64); });
+    BENCH(ROW("per_example_loop", "  by a loop", .unit = "ms", .ops = 1e6, .peer = "per_example_loop",
+              .peer_ops = 1e6), 2, OPD_SCOPE { example_grads_loop(&network, in, 64); });
     if (!wanted_key("digits_example")) { return; }
     in[0] = values(OPD_INTS(16, 1, 3, 3)); in[1] = values(OPD_INTS(16)); in[2] = values(OPD_INTS(32, 16, 3, 3));
     in[3] = values(OPD_INTS(32)); in[4] = values(OPD_INTS(64, 512)); in[5] = values(OPD_INTS(64));
