@@ -4176,6 +4176,8 @@ typedef struct opdi_thread {
     int32_t floor;               /* forward mode: levels inside this layer have tangents in the running call; 0: all */
     struct opdi_layer *layer;    /* transforms: innermost layer, and the vmap whose batching rule is running */
     struct opdi_layer *rule;
+    uint32_t serials, serial;    /* layers so far; the number of the innermost that is open, */
+    uint32_t tape;               /* of the innermost of grad or jvp; 0: none */
     struct opdi_tracer *tracer;  /* graphs: the recording that is under way */
     opdi_free_block *free_lists[OPDI_CLASSES];
     int64_t cached;              /* bytes in free_lists */
@@ -5089,6 +5091,7 @@ typedef struct opdi_storage {
     uint8_t device;              /* the backend whose memory `data` is; 0: the host's, or none */
     int8_t index;                /* which of its devices */
     uint16_t spare;
+    uint32_t born;               /* in which layer of transforms: its serial number; 0: outside */
 } opdi_storage;
 
 #define OPDI_AGAIN (-2)
@@ -11868,6 +11871,7 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
     s->duals = NULL;
     s->device = 0;
     s->index = 0;
+    s->born = opdi_self()->serial;
     s->data = backend == OPD_META ? NULL : (char *)t + ((head + align - 1) & ~(align - 1));
     t->storage = s;
     t->data = s->data;
@@ -12069,6 +12073,7 @@ static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
     f->storage.data = (char *)data;
     f->storage.bytes = extent * (int64_t)opd_dtype_size(dtype);
     f->storage.block_bytes = -1;
+    f->storage.born = opdi_self()->serial;
     t = opdi_tensor_on(&f->storage, (char *)data, sizes.data, strides, (int)sizes.n, dtype, OPD_CPU);
     if (!t) { opdi_free(f, sizeof *f); return NULL; }
     f->deleter = deleter;
@@ -12274,6 +12279,7 @@ static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
     s->bytes = bytes;
     s->block = s;
     s->block_bytes = (int64_t)block;
+    s->born = opdi_self()->serial;
     s->data = backend == OPD_META ? NULL : (char *)s + head;
     return s;
 }
@@ -12685,6 +12691,7 @@ static int opdi_check_fakes(const opd_call *call) {
 }
 
 static int opdi_mutation_write(struct opdi_mutation *m, const opd_tensor *t);
+static int opdi_is_captured(opdi_thread *th, const opd_tensor *t);
 //-- Counts a write into t, or (check) says whether there may be one.
 static int opdi_version_up(opdi_thread *th, opd_tensor *t, bool check) {
     if (OPDI_UNLIKELY(opdi_is_inference(t))) {
@@ -12692,6 +12699,7 @@ static int opdi_version_up(opdi_thread *th, opd_tensor *t, bool check) {
             : opd_fail(OPD_ERROR_AUTOGRAD, "Inplace update to inference tensor outside InferenceMode is not allowed. "
                        "You can make a clone to get a normal tensor before doing inplace update.");
     }
+    if (check && OPDI_UNLIKELY(th->tape != 0) && opdi_is_captured(th, t)) { return -1; }
     if (check) { return OPDI_UNLIKELY(th->mutation != NULL) ? opdi_mutation_write(th->mutation, t) : 0; }
     (void)OPDI_ADD(&t->storage->version, 1u);
     return 0;
@@ -13365,6 +13373,7 @@ static opdi_storage *opdi_device_storage(int64_t bytes, int place) {
     s->refs = 1;
     s->block = s;
     s->block_bytes = (int64_t)sizeof *s;
+    s->born = opdi_self()->serial;
     if (opdi_device_alloc(s, b, place & 255, index, (size_t)bytes)) { opdi_free(s, sizeof *s); return NULL; }
     return s;
 }
@@ -13395,6 +13404,7 @@ static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strid
     s->refs = 1;
     s->block = t;
     s->block_bytes = (int64_t)block;
+    s->born = opdi_self()->serial;
     if (opdi_device_alloc(s, b, device.type, index, (size_t)extent * element)) { opdi_free(t, block); return NULL; }
     t->storage = s;
     t->data = s->data;
@@ -16952,6 +16962,9 @@ static void *opdi_engine_thread(void *arg) {
         th->state = from->state;
         th->node = from->node;
         th->layer = from->layer;
+        th->serials = from->serials;
+        th->serial = from->serial;
+        th->tape = from->tape;
         th->rule = from->rule;
         th->level = from->level;
         th->dual = from->dual;
@@ -16964,6 +16977,7 @@ static void *opdi_engine_thread(void *arg) {
         th->mutation = NULL;
         th->node = NULL;
         th->layer = th->rule = NULL;
+        th->serial = th->tape = 0;
         th->level = th->dual = NULL;
         th->engine = NULL;
     }
@@ -18852,6 +18866,9 @@ typedef struct opdi_layer {
     opdi_state around;                            /* the thread's state when it was entered */
     opdi_state through;                           /* vmap: when the call came that a tape inside has before its rule */
     struct opdi_level *forward;                   /* the level of forward mode around it */
+    uint32_t serial, tape;                        /* its number; th->tape before */
+    opd_tensor **inputs;                          /* grad, jvp: of the function inside */
+    int ninputs;
 } opdi_layer;
 
 #define OPDI_FRONT_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT)
@@ -18888,6 +18905,12 @@ static opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, opd_rando
     layer->size = size;
     layer->around = th->state;
     layer->forward = th->level;
+    layer->serial = ++th->serials ? th->serials : ++th->serials;
+    layer->tape = th->tape;
+    layer->inputs = NULL;
+    layer->ninputs = 0;
+    th->serial = layer->serial;
+    if (kind != OPDI_LAYER_VMAP) { th->tape = layer->serial; }
     if (th->layer) { th->layer->inner = layer; }
     opdi_layer_set(th, layer);
     return layer;
@@ -18899,7 +18922,26 @@ static void opdi_layer_gone(void *block) {
     opdi_thread *th = layer->th;
     if (layer->outer) { layer->outer->inner = NULL; }
     opdi_layer_set(th, layer->outer);
+    th->serial = layer->outer ? layer->outer->serial : 0;
+    th->tape = layer->tape;
     while (th->level && th->level != layer->forward) { opdi_level_end(th); }
+}
+
+//-- Refuses a write into what the function of the innermost grad or jvp has neither made nor been given.
+static int opdi_is_captured(opdi_thread *th, const opd_tensor *t) {
+    const opdi_layer *layer = th->layer ? th->layer : th->rule;
+    const uint32_t born = t->storage->born;
+    int i;
+    if (th->dual || (born && (int32_t)(born - th->tape) >= 0)) { return 0; }
+    while (layer && layer->inner) { layer = layer->inner; }
+    while (layer && layer->serial != th->tape) { layer = layer->outer; }
+    for (i = 0; layer && i < layer->ninputs; i++) {
+        if (layer->inputs[i] && layer->inputs[i]->storage == t->storage) { return 0; }
+    }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to "
+                    "call in-place operation (%s) that would mutate a captured Tensor. This is not supported; please "
+                    "rewrite the function being transformed to explicitly accept the mutated Tensor(s) as inputs.",
+                    th->current ? th->current->op->name : "");
 }
 
 //-- Takes the innermost layer away: its handle, wherever it is.
@@ -20530,6 +20572,8 @@ static int opdi_diff_enter(opdi_diff *d, opdi_layer_kind kind) {
     }
     d->since = th->sequence;
     if (!(d->layer = opdi_layer_push(kind, 0, OPD_RANDOM_ERROR))) { return -1; }
+    d->layer->inputs = d->in;
+    d->layer->ninputs = d->nin;
     th->state.include |= OPDI_DEFAULT_INCLUDE;
     th->state.allow |= OPDI_AUTOGRAD_BITS | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);
     th->state.inference = 0;
@@ -20679,8 +20723,8 @@ static int opdi_diff_check(const opdi_diff *d, opd_tensor *const *out, int n) {
     int i;
     for (i = 0; i < n; i++) {
         if (opdi_differentiable(out[i])) { continue; }
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected f to return only floating point or complex Tensors, got %s as "
-                        "output %d", d->who, opd_dtype_name((opd_scalar_type)out[i]->dtype), i);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected f to return only floating point or complex Tensors, got "
+                        "%s as output %d", d->who, opd_dtype_name((opd_scalar_type)out[i]->dtype), i);
     }
     return 0;
 }
@@ -20768,7 +20812,8 @@ static int opdi_vjp_pull(opd_derivative *v, opd_tensor *const *cotangents, unsig
     o.allow_unused = true;
     if (k && opdi_autograd_grad(roots, k, d.by, d.nby, &o, !reach, grads)) { return -1; }
     for (i = 0; i < d.nby; i++) {
-        grads[i] = k && grads[i] ? create && reach ? grads[i] : opdi_diff_result(&d, grads[i]) : opd_zeros_like(d.by[i]);
+        opd_tensor *g = k ? grads[i] : NULL;
+        grads[i] = !g ? opd_zeros_like(d.by[i]) : create && reach ? g : opdi_diff_result(&d, g);
         if (!grads[i]) { return -1; }
     }
     return d.nby;
@@ -20838,8 +20883,8 @@ static int opdi_jvp_make(opdi_diff *d, opd_tensor *const *tangents, opd_tensor *
     for (i = 0; i < n && rc == 0; i++) {
         out_tangents[i] = opdi_tangent_of(outputs[i]);
         if (!out_tangents[i] && opd_ok() && d->o->strict) {
-            rc = opd_fail(OPD_ERROR_ARGUMENT, "jvp(f, primals, tangents, strict=True): Output %d of f is independent of the "
-                          "inputs. This is not allowed with strict=True.", i);
+            rc = opd_fail(OPD_ERROR_ARGUMENT, "jvp(f, primals, tangents, strict=True): Output %d of f is independent "
+                          "of the inputs. This is not allowed with strict=True.", i);
         }
         if (!out_tangents[i] && opd_ok()) { out_tangents[i] = opd_zeros_like(outputs[i]); }
         rc = out_tangents[i] ? rc : -1;
@@ -20864,17 +20909,18 @@ static int opdi_jvp_check(const opdi_diff *d, opd_tensor *const *tangents, const
         }
         if (!opdi_dual_dtype(p, "primal") || !opdi_dual_dtype(t, "tangent")) { return -1; }
         if (!opdi_has_sizes(t, p->dims, p->ndim)) {
-            return opd_fail(OPD_ERROR_SHAPE, "%s: tangent:%d with shape %s doesn't match the shape %s of the corresponding "
-                            "primal", who, i, opdi_sizes_text(t->dims, t->ndim, a, sizeof a),
+            return opd_fail(OPD_ERROR_SHAPE, "%s: tangent:%d with shape %s doesn't match the shape %s of the "
+                            "corresponding primal", who, i, opdi_sizes_text(t->dims, t->ndim, a, sizeof a),
                             opdi_sizes_text(p->dims, p->ndim, b, sizeof b));
         }
         if (t->dtype != p->dtype) {
-            return opd_fail(OPD_ERROR_DTYPE, "%s: tangent:%d with dtype %s doesn't match the dtype %s of the corresponding "
-                            "primal", who, i, opd_dtype_name((opd_scalar_type)t->dtype),
+            return opd_fail(OPD_ERROR_DTYPE, "%s: tangent:%d with dtype %s doesn't match the dtype %s of the "
+                            "corresponding primal", who, i, opd_dtype_name((opd_scalar_type)t->dtype),
                             opd_dtype_name((opd_scalar_type)p->dtype));
         }
         if (opdi_place_of(t) != opdi_place_of(p)) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s: tangent:%d is on another device than the corresponding primal", who, i);
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: tangent:%d is on another device than the corresponding primal",
+                            who, i);
         }
     }
     return 0;
@@ -20908,7 +20954,8 @@ int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, i
         opdi_diff_room(outputs, jvp, "linearize") || !(kept = opdi_scope_tensors(n))) { return -1; }
     for (i = 0; i < n; i++) {
         if (!primals[i] || !(kept[i] = opdi_own(opd_keep(primals[i])))) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "linearize: Expected primals to only contain Tensors, got None at %d", i);
+            return opd_fail(OPD_ERROR_ARGUMENT, "linearize: Expected primals to only contain Tensors, got None at %d",
+                            i);
         }
     }
     v->primals = kept;
@@ -20926,8 +20973,8 @@ int opd_derivative_call(opd_derivative *v, opd_tensor *const *in, int n, unsigne
     if (!opd_ok()) { return -1; }
     if (!v || !out || (n && !in)) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_derivative_call: an argument is NULL"); }
     if (n != (v->primals ? v->d.nby : v->nouts)) {
-        return v->primals ? opd_fail(OPD_ERROR_ARGUMENT, "linearize: Expected the tangents to have the same structure as "
-                                     "the primals. primals: %d, tangents: %d", v->d.nby, n)
+        return v->primals ? opd_fail(OPD_ERROR_ARGUMENT, "linearize: Expected the tangents to have the same structure "
+                                     "as the primals. primals: %d, tangents: %d", v->d.nby, n)
             : opd_fail(OPD_ERROR_ARGUMENT, "vjp: Expected pytree structure of cotangents to be the same as pytree "
                        "structure of outputs to the function. cotangents: %d, primal output: %d", n, v->nouts);
     }

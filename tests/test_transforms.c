@@ -361,4 +361,73 @@ TEST(hessians) {
     }
 }
 
+//-- writes, modes ------------------------------------------------------------------------------------------------------
+
+static opd_tensor *mul_to(opd_tensor *a, opd_tensor *b) {
+    static opd_op *op;
+    return OPD_CALL(OPD_OP(&op, "aten::mul_.Tensor"), a, b);
+}
+typedef struct writing { char how; opd_tensor *other; transform inner; } writing;
+static int writes(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const writing *w = (const writing *)user;
+    opd_tensor *t;
+    switch (w->how) {
+    case 'c': (void)mul_to(w->other, num(2)); break;                       /* what is captured */
+    case 'v': (void)mul_to(opd_select(w->other, 0, 0), num(2)); break;     /* a view of it */
+    case 'i': (void)mul_to(in[n - 1], num(2)); break;                      /* an input */
+    case 'm': t = opd_clone(in[0]); (void)mul_to(t, in[0]); out[0] = opd_sum(t); return 1;     /* what is made here: x^2 */
+    case 'n': { OPD_NO_GRAD { t = opd_mul(in[0], in[0]); } out[0] = opd_sum(opd_mul(t, in[0])); return 1; }
+    case 'r': (void)opd_tensor_set_requires_grad(opd_clone(in[0]), true); break;
+    case 'b': (void)opd_backward(opd_sum(in[0])); break;
+    case 't': (void)opd_tensor_retain_grad(opd_mul(in[0], in[0])); break;
+    case 's': { opd_saved_hooks h; memset(&h, 0, sizeof h); if (opd_saved_hooks_push(&h) == 0) { opd_saved_hooks_pop(); } break; }
+    default: break;
+    }
+    out[0] = opd_sum(opd_mul(in[0], w->other));
+    return out[0] ? 1 : -1;
+}
+static int writes_inside(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return ((const writing *)user)->inner(writes, user, in, n, NULL, out);
+}
+TEST(writes_inside) {
+    const transform kinds[] = {opd_grad, opd_jacrev, opd_jacfwd};
+    const opd_transform_options o = options_of(both_inputs, 1, 0);
+    opd_tensor *in[2], *out[MOST], *w = vec(ys, 3);
+    writing f = {'c', w, NULL};
+    int i, k;
+    for (i = 0; i < 3; i++) {
+        in[0] = vec(xs, 3);
+        in[1] = vec(ys, 3);
+        for (k = 0; k < 2; k++) {
+            f.how = "cv"[k];
+            f.inner = kinds[i];
+            FAILS(kinds[i](writes, &f, in, 1, &o, out), OPD_ERROR_AUTOGRAD, "that would mutate a captured Tensor");
+            FAILS(opd_vmap(writes_inside, &f, in, 1, NULL, out), OPD_ERROR_AUTOGRAD, "that would mutate a captured Tensor");
+        }
+        CHECK(near_all(w, vec(ys, 3), 0));
+        f.how = 'i';                              /* written, as it is an input */
+        CHECK_INT(kinds[i](writes, &f, in, 2, &o, out), 1);
+        CHECK(near_all(out[0], w, 1e-12) && near_all(in[1], opd_mul(w, num(2)), 0));
+        f.how = 'm';
+        CHECK_INT(kinds[i](writes, &f, in, 1, &o, out), 1);
+        CHECK(near_all(out[0], opd_mul(in[0], num(2)), 1e-12));
+        f.how = 'r';
+        FAILS(kinds[i](writes, &f, in, 1, &o, out), OPD_ERROR_AUTOGRAD, "Tensor.requires_grad_()");
+        f.how = 'b';
+        FAILS(kinds[i](writes, &f, in, 1, &o, out), OPD_ERROR_AUTOGRAD, "backward() called inside a functorch transform");
+        f.how = 't';
+        FAILS(kinds[i](writes, &f, in, 1, &o, out), OPD_ERROR_AUTOGRAD, "retain_grad()");
+        f.how = 'n';                              /* grad mode off inside is obeyed by tapes, forward mode has its own */
+        CHECK_INT(kinds[i](writes, &f, in, 1, &o, out), 1);
+        CHECK(near_all(out[0], opd_mul(opd_mul(in[0], in[0]), num(i == 2 ? 3 : 1)), 1e-12));
+        OPD_NO_GRAD {                             /* outside it does not matter */
+            CHECK_INT(kinds[i](writes, &f, in, 1, &o, out), 1);
+            CHECK(!opd_grad_enabled());
+        }
+        CHECK(near_all(out[0], opd_mul(opd_mul(in[0], in[0]), num(i == 2 ? 3 : 1)), 1e-12));
+    }
+    f.how = 's';
+    FAILS(opd_grad(writes, &f, in, 1, NULL, out), OPD_ERROR_AUTOGRAD, "don't yet support saved tensor hooks");
+}
+
 CHECK_MAIN()
