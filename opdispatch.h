@@ -632,7 +632,13 @@ OPD_API int opd_fallthrough(opd_call *call);
 /* Said in a card in place of a formula: results never require grad. */
 OPD_API int opd_not_differentiable(opd_backward_call *bw);
 #define OPD_NOT_DIFFERENTIABLE opd_not_differentiable
-/* Batching families named in cards (zero means forgotten). */
+/* Batching families named in cards (zero means forgotten).  The operator is called once, on tensors with a dim more:
+     POINTWISE   a result's element depends on one element of each argument, after broadcasting
+     SHIFT_DIM   it works along dims that arguments named dim, dims, ... count; the others are independent
+     MATMUL      of two factors that are vectors, matrices or batches of them, whose batch dims broadcast (torch.matmul)
+     FOLD        the first dim of every tensor is a batch of independent samples
+     VIEW        results look at the memory of the first argument;  FACTORY  sizes or dtype are taken from it
+   DECOMPOSE: the composite kernel runs, on operators that have rules.  LOOP: the operator runs for each example. */
 OPD_API int opd_batch_pointwise(opd_call *call);
 OPD_API int opd_batch_shift_dim(opd_call *call);
 OPD_API int opd_batch_matmul(opd_call *call);
