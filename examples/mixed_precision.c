@@ -21,10 +21,15 @@ typedef struct digit_set { float pixels[IMAGES][PIXELS]; int64_t label[IMAGES]; 
 typedef struct precision { const char *name; bool on, scaled; opd_scalar_type dtype; } precision;
 typedef struct outcome { double accuracy, milliseconds, kept, most, scale; } outcome;
 
+/* Milliseconds. */
 static double now(void) {
+#if defined(TIME_UTC)
     struct timespec t;
     timespec_get(&t, TIME_UTC);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+#else
+    return 1e3 * (double)clock() / CLOCKS_PER_SEC;
+#endif
 }
 
 /* Lines of 64 pixels, 0 to 9 and a to g, a blank and the label; 0, or -1. */
