@@ -60,9 +60,9 @@
    HOW TO ADD AN OPERATOR
      One struct (opd_op_desc): a schema; kernels that read opd_arg_* and give opd_result or opd_return_*; optionally
      `fake` (shapes only, for the meta device), `backward` with `save` (what the formula reads) and `jvp` (forward mode,
-     which `backward` gives too), `inplace` and `out` (forms that the dispatcher derives).  Kernel and fake kernel may
-     be one function that returns after opd_result when opd_data is NULL.  Or in two steps: opd_def, then opd_impl_key
-     per key, in any order and from any file.
+     which `backward` gives too), `inplace` and `out` (forms that the dispatcher derives), `autocast` (the dtype it wants
+     in a region).  Kernel and fake kernel may be one function that returns after opd_result when opd_data is NULL.  Or
+     in two steps: opd_def, then opd_impl_key per key, in any order and from any file.
      opd_gradcheck and opd_gradgradcheck tell whether its formulas are right.
      A built-in operator: its card in the room of its family (see >>operators) and one row in OPD_OPERATORS.
 
@@ -18694,7 +18694,7 @@ opd_scalar_type opd_promote_type(opd_scalar_type dtype, opd_tensor *const *tenso
         (void)opd_fail(OPD_ERROR_DTYPE, "promote type is double in at::autocast::prioritize");
         return OPD_DTYPE_NONE;
     }
-    for (i = 0; i < n; i++) {
+    for (i = 0; tensors && i < n; i++) {
         const opd_tensor *t = tensors[i];
         if (opdi_cast_castable(t) && opdi_autocast_widen(th, &dtype, t, t->backend)) { return OPD_DTYPE_NONE; }
     }
