@@ -116,6 +116,9 @@
      torch.autograd.gradcheck           opd_gradcheck, opd_gradgradcheck                    torch.optim.Adam    opd_adam
      torch.nn.utils.clip_grad_norm_     opd_clip_grad_norm              lr_scheduler        opd_lr_cosine, ...
      forward_ad.dual_level()            OPD_DUAL_LEVEL { }              fwAD.make_dual      opd_make_dual
+     torch.func.vmap                    opd_vmap, opd_vmap_begin        torch.func.grad     opd_grad, opd_grad_and_value
+     torch.func.vjp, linearize          opd_vjp, opd_linearize          torch.func.jvp      opd_jvp
+     torch.func.jacrev, jacfwd          opd_jacrev, opd_jacfwd          torch.func.hessian  opd_hessian
      Tensor.register_hook               opd_tensor_hook_add             x.retain_grad()     opd_tensor_retain_grad
      graph.saved_tensors_hooks          opd_saved_hooks_push, _pop      utils.checkpoint    opd_checkpoint
      graph.register_multi_grad_hook     opd_multi_hook_add              graph.Node          opd_node_name, ...
