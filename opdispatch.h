@@ -44332,16 +44332,15 @@ OPDI_OP(index_reduce) {
                   "[3,4], 1, [2]i4, [3,2], 'mean'");
     op->inplace = "index_reduce_"; op->out = "index_reduce.out";
 }
-/* vmap of index_select, index_add, index_copy, index_fill, index_reduce where each example has indices of its own:
-   gather and scatter with an index for every element. */
-static int opdi_rows_scattered(opd_call *call) {
-    opd_tensor *self = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 2), *src;
+/* vmap of index_select, index_add, index_copy, index_fill, index_reduce where each example has indices of its own. */
+static int opdi_rows_indexed(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 2), *src, *list[OPD_MAX_DIMS];
     const opd_value v = call->op->nargs > 3 ? call->args[3] : opd_value_none();
     const char *name = call->op->schema->name;
     const char kind = name[6];                    /* index_(s)elect, (a)dd, (c)opy, (f)ill, (r)educe */
     const int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
-    const int64_t one = 1, size = self->ndim ? opdi_sizes(self)[OPDI_MAX(dim, 0)] : 1;
-    int64_t sizes[OPD_MAX_DIMS], n = x->numel;
+    const int64_t one = 1, n = x->numel;
+    int64_t sizes[OPD_MAX_DIMS];
     int d;
     src = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
     if (dim < 0) { return -1; }
@@ -44357,24 +44356,22 @@ static int opdi_rows_scattered(opd_call *call) {
         r = opd_call_op(call->op, args, call->op->nargs);
         return opd_return_tensor(call, self->ndim == 0 ? opdi_o_reshape(r, NULL, 0) : r);
     }
-    x = opd_to_dtype(x, OPD_INT64);
-    if (kind == 'f') {
-        x = opd_where_self(opd_lt_Scalar(x, opd_value_int(0)), opd_add_Scalar(x, opd_value_int(size)), x);
+    x = opdi_o_reshape(opd_to_dtype(x, OPD_INT64), &n, 1);
+    if (kind == 'r') {                            /* scatter_reduce, with an index for every element */
+        for (d = 0; d < self->ndim; d++) { sizes[d] = d == dim ? n : 1; }
+        x = opdi_o_expand(opdi_o_reshape(x, sizes, self->ndim), opdi_sizes(src), src->ndim);
+        return opd_return_tensor(call, opd_scatter_reduce_two_full(self, dim, x, src, opd_arg_str(call, 4),
+                                                                   opd_arg_bool(call, 5)));
     }
-    for (d = 0; d < self->ndim; d++) { sizes[d] = d == dim ? n : 1; }
-    x = opdi_o_reshape(x, sizes, self->ndim);
-    for (d = 0; d < self->ndim; d++) { sizes[d] = d == dim ? n : opdi_sizes(self)[d]; }
-    x = opdi_o_expand(x, sizes, self->ndim);
-    if (kind == 's') { return opd_return_tensor(call, opd_gather(self, dim, x)); }
-    if (kind == 'a') { return opd_return_tensor(call, opd_scatter_add(self, dim, x, opdi_scale(src, call->args[4]))); }
-    if (kind == 'c') { return opd_return_tensor(call, opd_scatter(self, dim, x, src)); }
-    if (kind == 'f' && !src) { return opd_return_tensor(call, opd_scatter_value(self, dim, x, v)); }
-    if (kind == 'f') {
-        src = opdi_o_expand(opd_to_dtype(src, opd_dtype(self)), sizes, self->ndim);
-        return opd_return_tensor(call, opd_scatter(self, dim, x, src));
+    if (kind != 'f') {                            /* what counts from the end elsewhere is an error here */
+        x = opd_masked_fill_Scalar(x, opd_lt_Scalar(x, opd_value_int(0)), opd_value_int(opdi_sizes(self)[dim]));
     }
-    return opd_return_tensor(call, opd_scatter_reduce_two_full(self, dim, x, src, opd_arg_str(call, 4),
-                                                               opd_arg_bool(call, 5)));
+    for (d = 0; d < dim; d++) { list[d] = NULL; }
+    if (!(list[dim] = x)) { return -1; }
+    if (kind == 's') { return opd_return_tensor(call, opd_index(self, opd_tensors_of(list, dim + 1))); }
+    if (kind == 'a') { src = opdi_scale(src, call->args[4]); }
+    if (kind == 'f') { src = src ? opd_to_dtype(src, opd_dtype(self)) : opd_new_full(self, opd_ints_of(NULL, 0), v); }
+    return opd_return_tensor(call, opd_index_put_full(self, opd_tensors_of(list, dim + 1), src, kind == 'a'));
 }
 static int opdi_rows_batch(opd_call *call) {
     opd_op *op = call->op;
@@ -44400,7 +44397,7 @@ static int opdi_rows_batch(opd_call *call) {
         return opd_batch_return(call, opdi_o_reshape(r, sizes, ndim + 1), dim);
     }
     if (at_index >= 0 || ndim == 0 || (src && (kind == 'f' ? at_src >= 0 : call->args[3].u.t->ndim == 0))) {
-        return opdi_batch_as(call, opdi_rows_scattered);
+        return opdi_batch_as(call, opdi_rows_indexed);
     }
     if (kind != 's') { args[0].u.t = opd_batch_front(args[0].u.t, at); at = 0; }
     if (src && kind != 'f') { args[3].u.t = opd_batch_front(args[3].u.t, at_src); }
