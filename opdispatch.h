@@ -18397,8 +18397,10 @@ opd_autocast_region opd_autocast_begin(opd_backend device, opd_scalar_type dtype
     uint16_t bit, number;
     int on;
     memset(&r, 0, sizeof r);
-    if (dtype == OPD_DTYPE_NONE && (unsigned)device < OPD_BACKEND_COUNT) { dtype = opdi_autocast_dtype_of(th, device); }
-    on = enabled || (unsigned)device >= OPD_BACKEND_COUNT || opdi_autocast_default(device) == OPD_DTYPE_NONE
+    if (dtype == OPD_DTYPE_NONE && (unsigned)device < OPD_BACKEND_COUNT) {
+        dtype = opdi_autocast_dtype_of(th, (int)device);
+    }
+    on = enabled || (unsigned)device >= OPD_BACKEND_COUNT || opdi_autocast_default((int)device) == OPD_DTYPE_NONE
         ? opdi_autocast_check(device, dtype) : 0;
     if (on < 0) { return r; }
     bit = (uint16_t)(1u << device);
