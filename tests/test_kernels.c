@@ -254,6 +254,62 @@ TEST(kernels_gemm_strides) {
     CHECK(r[0] == 19 && r[1] == 22 && r[2] == 43 && r[3] == 50);
 }
 
+static double kn_get(const opd_tensor *t, int64_t i) {
+    return opd_dtype(t) == OPD_FLOAT64 ? ((const double *)(const void *)t->data)[i] : (double)((const float *)(const void *)t->data)[i];
+}
+static void kn_set(opd_tensor *t, int64_t i, float v) {
+    if (opd_dtype(t) == OPD_FLOAT64) { ((double *)(void *)t->data)[i] = (double)v; } else { ((float *)(void *)t->data)[i] = v; }
+}
+/* Rows of numbers times a row, by loops of their own: also so large that they go past the caches. */
+TEST(kernels_outer) {
+    static const int64_t sizes[][4] = {{1, 4200, 1008, 0}, {3, 5, 9, 0}, {2, 3, 17, 1}, {4, 1, 3, 0}, {1, 2100, 2001, 0}};
+    int64_t i, j, b;
+    size_t k;
+    for (k = 0; k < 2 * sizeof sizes / sizeof *sizes; k++) {
+        OPD_SCOPE {
+            const int64_t *s = sizes[k / 2], n = s[0], rows = s[1], cols = s[2];
+            opd_tensor *x = opd_tensor_new(OPD_INTS(n, rows, 1), k % 2 ? OPD_FLOAT64 : OPD_FLOAT32);
+            opd_tensor *y = opd_tensor_new(OPD_INTS(n, 1, s[3] ? cols * 2 : cols), opd_dtype(x)), *r;
+            bool right = true;
+            for (i = 0; i < opd_numel(x); i++) { kn_set(x, i, kn_random()); }
+            for (i = 0; i < opd_numel(y); i++) { kn_set(y, i, kn_random()); }
+            if (s[3]) { y = opd_slice(y, 2, opd_value_int(0), OPD_NONE, 2); }
+            r = opd_bmm(x, y);
+            x = opd_contiguous(x); y = opd_contiguous(y);
+            for (b = 0; b < n; b++) {
+                for (i = 0; i < rows; i++) {
+                    for (j = 0; j < cols; j += rows > 1000 ? 7 : 1) {
+                        const double want = kn_get(x, b * rows + i) * kn_get(y, b * cols + j);
+                        const double got = kn_get(r, (b * rows + i) * cols + j);
+                        right = right && got == (k % 2 ? want : (double)(float)want);
+                    }
+                }
+            }
+            CHECK(right);
+        }
+    }
+}
+TEST(kernels_dots) {
+    static const int64_t sizes[] = {0, 1, 3, 16, 17, 40, 100, 512};
+    size_t k;
+    int64_t i, t;
+    for (k = 0; k < 2 * sizeof sizes / sizeof *sizes; k++) {
+        OPD_SCOPE {
+            const int64_t n = sizes[k / 2];
+            opd_tensor *x = opd_tensor_new(OPD_INTS(5, 1, n), k % 2 ? OPD_FLOAT64 : OPD_FLOAT32);
+            opd_tensor *y = opd_tensor_new(OPD_INTS(5, n, 1), opd_dtype(x)), *c = opd_tensor_new(OPD_INTS(5, 1, 1), opd_dtype(x)), *r;
+            for (i = 0; i < 5 * n; i++) { kn_set(x, i, kn_random()); kn_set(y, i, kn_random()); }
+            for (i = 0; i < 5; i++) { kn_set(c, i, kn_random()); }
+            r = opd_baddbmm_full(c, x, y, opd_value_float(0.5), opd_value_float(1));
+            for (i = 0; i < 5; i++) {
+                double want = 0.5 * kn_get(c, i);
+                for (t = 0; t < n; t++) { want += kn_get(x, i * n + t) * kn_get(y, i * n + t); }
+                CHECK_NEAR(kn_get(r, i), want, k % 2 ? 1e-12 : 1e-4);
+            }
+        }
+    }
+}
+
 TEST(kernels_gemm_half) {
     enum { M = 20, N = 37, K = 50 };
     uint16_t a[M * K], b[K * N];
