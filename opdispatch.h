@@ -114,6 +114,7 @@
      TORCH_SHOW_DISPATCH_TRACE          opd_dispatch_trace_set          op.tags             opd_op_tags
      torch.jit.trace                    opd_graph_trace                 str(graph), load    opd_graph_print, _load
      torch.autograd.gradcheck           opd_gradcheck, opd_gradgradcheck                    torch.optim.Adam    opd_adam
+     torch.library.opcheck              opd_opcheck
      torch.nn.utils.clip_grad_norm_     opd_clip_grad_norm              lr_scheduler        opd_lr_cosine, ...
      forward_ad.dual_level()            OPD_DUAL_LEVEL { }              fwAD.make_dual      opd_make_dual
      torch.func.vmap                    opd_vmap, opd_vmap_begin        torch.func.grad     opd_grad, opd_grad_and_value
@@ -161,7 +162,7 @@
      >>api:autocast    mixed precision: regions, policies, the cache of cast weights
      >>api:transforms  vmap and derivatives of functions
      >>api:graphs      recording operators into a graph, printing and running it
-     >>api:checking    gradients against finite differences, pictures of graphs
+     >>api:checking    gradients against finite differences, opcheck, pictures of graphs
      >>api:training    optimizers, the gradient scaler, clipping, learning rates
      >>api:observers   who is told of calls; the profiler
      >>api:plug        library blocks
@@ -184,6 +185,7 @@
      >>transforms      the layer stack: vmap, batching rules, derivatives of functions
      >>graphs          recording operators into a graph, printing it, passes, running it
      >>gradcheck       gradients against finite differences
+     >>opcheck         whether an operator does what its schema and registrations say
      >>pictures        the backward graph as Graphviz DOT
      >>training        optimizers, the gradient scaler, clipping, learning rates
      >>plugins         loading libraries of operators, compiling at run time
@@ -1631,7 +1633,7 @@ OPD_API int opd_graph_cse(opd_graph *graph);
 OPD_API int opd_graph_fold(opd_graph *graph);
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:checking   gradients against finite differences, pictures of graphs
+//  >>api:checking   gradients against finite differences, opcheck, pictures of graphs
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A function under test: fills outputs (of the innermost scope) and returns how many, at most OPD_GRADCHECK_OUTPUTS, or
@@ -1664,6 +1666,31 @@ OPD_API int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *in
    by all of them.  grad_outputs: one for each output that requires grad; NULL: random ones in [-1, 1]. */
 OPD_API int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                               opd_tensor *const *grad_outputs, const opd_gradcheck_options *options);
+
+/* Whether an operator does what its schema and its registrations say, for these arguments.  Sub-tests:
+     SCHEMA     what it writes and what shares memory is what the schema says
+     AUTOGRAD   results require grad only by a kernel at an autograd key (where an argument requires grad)
+     FAKE       the fake kernel gives the sizes, strides, dtype and device that the real one gives
+     TRACE      recorded into a graph and run it gives the results and gradients that it gives when it is called
+     VMAP       under opd_vmap it gives what a loop gives (random operators and sizes that data decide: skipped)
+   Gradients are compared with each other, not with finite differences: that is opd_gradcheck. */
+typedef enum opd_opcheck_test {
+    OPD_OPCHECK_SCHEMA = 1, OPD_OPCHECK_AUTOGRAD = 2, OPD_OPCHECK_FAKE = 4, OPD_OPCHECK_TRACE = 8,
+    OPD_OPCHECK_VMAP = 16, OPD_OPCHECK_ALL = 31
+} opd_opcheck_test;
+typedef struct opd_opcheck_options {
+    unsigned tests;                    /* OPD_OPCHECK_*; 0: all */
+    double atol, rtol;                 /* of results and gradients; both 0: by dtype, as torch.testing.assert_close */
+    uint64_t seed;                     /* of the default generator before each call of a random operator */
+    bool same_sizes;                   /* FAKE and TRACE are not repeated with other sizes */
+    unsigned *failed;                  /* not NULL: all sub-tests run, this gets those that failed, without an error */
+    char *report; size_t report_cap;   /* NULL, or where a line for each sub-test that failed goes */
+} opd_opcheck_options;
+/* torch.library.opcheck.  Arguments as for opd_call_all, tensors of any layout; they are copied, which of them require
+   grad decides what is looked at.  FAKE and TRACE run again with tensors of other sizes, made of the same numbers, as
+   far as the operator takes them: a size that is written down in a kernel shows.  options NULL: the defaults.  0, or -1
+   with the first failure as an error that says what to fix.  Not inside transforms and recordings. */
+OPD_API int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_options *options);
 
 /* The backward graph of tensors as Graphviz DOT: a box for each node with the operator's name, the sizes of its results
    and the bytes it has saved; leaves blue, the tensors given green; arrows as the forward computation went.  Text as
@@ -3832,7 +3859,8 @@ typedef void (*opd_deleter)(void *data, void *user);
       opd_tensor **, opd_derivative **)) \
     X(int, opd_linearize, 7, (opd_transform_fn, void *, opd_tensor *const *, int, const opd_transform_options *, \
       opd_tensor **, opd_derivative **)) \
-    X(int, opd_derivative_call, 5, (opd_derivative *, opd_tensor *const *, int, unsigned, opd_tensor **))
+    X(int, opd_derivative_call, 5, (opd_derivative *, opd_tensor *const *, int, unsigned, opd_tensor **)) \
+    X(int, opd_opcheck, 4, (opd_op *, const opd_value *, int, const opd_opcheck_options *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -23700,6 +23728,618 @@ int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs
     opd_scope_close(&scope);
     return rc;
 }
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>opcheck    whether an operator does what its schema and registrations say
+//
+//  A trial is the operator with tensors of certain sizes; each sub-test calls it on fresh copies of them.  What goes
+//  wrong in a sub-test is an error, to which the operator's and the sub-test's name are added.  Uses calls, graphs,
+//  vmap and the tape as a program would.  Follows torch.library.opcheck in what it checks and in its texts.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+/* The tensors of a call, those in lists too, are numbered in the order of the arguments. */
+typedef struct opdi_trial {
+    opd_op *op;
+    const opd_opcheck_options *o;
+    opd_value args[OPD_MAX_ARGS];
+    int n;
+    opd_tensor **x;
+    int *arg;                                     /* of which argument each is */
+    bool *written;
+    bool other_sizes;
+} opdi_trial;
+
+static const char *opdi_trial_arg(const opdi_trial *tr, int k) { return tr->op->schema->args[tr->arg[k]].name; }
+
+//-- The place of tensor k of the arguments in args, whose lists are the trial's own.
+static int opdi_trial_fill(const opdi_trial *tr, opd_tensor *const *in, opd_value *args) {
+    int i, k = 0;
+    int32_t j;
+    for (i = 0; i < tr->op->nargs; i++) {
+        args[i] = tr->args[i];
+        if (args[i].tag == OPD_TAG_TENSOR) { args[i] = opd_value_tensor(in[k++]); }
+        if (args[i].tag == OPD_TAG_TENSORS) {
+            opd_tensor **list = opdi_scope_tensors(args[i].n + 1);
+            if (!list) { return -1; }
+            for (j = 0; j < args[i].n; j++) { list[j] = tr->args[i].u.tensors[j] ? in[k++] : NULL; }
+            args[i].u.tensors = list;
+        }
+    }
+    return 0;
+}
+static int opdi_trial_call(const opdi_trial *tr, opd_tensor *const *in, opd_value *rets) {
+    opd_value args[OPD_MAX_ARGS];
+    if (opdi_trial_fill(tr, in, args)) { return -1; }
+    if (opdi_op_is_random(tr->op)) { opd_manual_seed(tr->o->seed); }
+    return opd_call_all(tr->op, rets, args, tr->op->nargs);
+}
+//-- The tensors among results (at most cap); which: the result of each.
+static int opdi_trial_results(const opd_op *op, const opd_value *rets, opd_tensor **out, int *which, int cap) {
+    int i, n = 0;
+    int32_t j;
+    for (i = 0; i < op->nrets; i++) {
+        const opd_value one = rets[i].tag == OPD_TAG_TENSOR ? opd_value_tensors(&rets[i].u.t, 1) : rets[i];
+        for (j = 0; one.tag == OPD_TAG_TENSORS && j < one.n && n < cap; j++) {
+            if (!one.u.tensors[j]) { continue; }
+            if (which) { which[n] = i; }
+            out[n++] = one.u.tensors[j];
+        }
+    }
+    return n;
+}
+//-- The operator as a function of its tensors: its results, then the arguments that it writes.
+static int opdi_trial_fn(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const opdi_trial *tr = (const opdi_trial *)user;
+    opd_value rets[OPDI_MAX_RETURNS];
+    int k, count;
+    if (opdi_trial_call(tr, in, rets)) { return -1; }
+    count = opdi_trial_results(tr->op, rets, out, NULL, OPD_TRANSFORM_OUTPUTS);
+    for (k = 0; k < n && count < OPD_TRANSFORM_OUTPUTS; k++) { if (tr->written[k]) { out[count++] = in[k]; } }
+    return count;
+}
+
+//-- Copies of the trial's tensors with their strides; with grad those require it that do and are not written.
+static opd_tensor **opdi_trial_copies(const opdi_trial *tr, bool grad) {
+    opd_tensor **in = opdi_scope_tensors(tr->n + 1);
+    int k;
+    for (k = 0; in && k < tr->n; k++) {
+        opd_tensor *t = tr->x[k];
+        if (t->flags & OPDI_WRAPPED) { in[k] = t; continue; }
+        in[k] = opdi_own(opdi_tensor_make(t->dims, opdi_overlaps_itself(t) ? NULL : t->dims + t->ndim, t->ndim,
+                                          (opd_scalar_type)t->dtype, opdi_place_of(t)));
+        if (!in[k] || opdi_copy(in[k], t)) { return NULL; }
+        if (grad && opdi_requires_grad(t) && !tr->written[k] && !opd_tensor_set_requires_grad(in[k], true)) {
+            return NULL;
+        }
+    }
+    return in;
+}
+//-- The bytes of t in reading order, on the host.
+static opd_tensor *opdi_trial_bytes(const opd_tensor *t) {
+    opd_tensor *desk = opdi_own(opdi_tensor_make(t->dims, NULL, t->ndim, (opd_scalar_type)t->dtype, OPD_CPU));
+    return desk && opdi_copy(desk, t) == 0 ? desk : NULL;
+}
+
+//-- what the schema says -----------------------------------------------------------------------------------------
+
+static int opdi_opcheck_written(const opdi_trial *tr, opd_tensor *const *in, opd_tensor *const *before,
+                                opd_tensor *const *shapes, const opd_value *args) {
+    int k;
+    for (k = 0; k < tr->n; k++) {
+        const opd_tensor *now = opdi_trial_bytes(in[k]);
+        bool same;
+        if (!now) { return -1; }
+        same = now->numel == before[k]->numel && shapes[k]->ndim == in[k]->ndim &&
+               memcmp(shapes[k]->dims, in[k]->dims, 2 * (size_t)in[k]->ndim * sizeof(int64_t)) == 0 &&
+               memcmp(now->data, before[k]->data, (size_t)now->storage->bytes) == 0;
+        if (same || opd_schema_is_mutable_at(tr->op->schema, tr->arg[k], args)) { continue; }
+        return opd_fail(OPD_ERROR_KERNEL, "Argument %s is not defined as mutable but was mutated. Say in the schema "
+                        "that it is written, Tensor(a!) %s, or let the kernel work on a copy (opd_clone)",
+                        opdi_trial_arg(tr, k), opdi_trial_arg(tr, k));
+    }
+    return 0;
+}
+static int opdi_opcheck_aliases(const opdi_trial *tr, opd_tensor *const *in, const opd_value *args, opd_tensor **out,
+                                const int *which, int nout) {
+    const opd_schema *schema = tr->op->schema;
+    int i, k;
+    for (i = 0; i < nout; i++) {
+        for (k = 0; k < tr->n; k++) {
+            if (!opdi_same_memory(out[i], in[k]) || (!in[k]->data && out[i] != in[k]) ||
+                opd_schema_may_contain_alias(schema, OPD_RESULT(which[i]), tr->arg[k], true, NULL)) { continue; }
+            if (out[i] == in[k]) {
+                return opd_fail(OPD_ERROR_KERNEL, "Result %d is argument %s itself: operators are not allowed to "
+                                "directly return inputs. Return a copy (opd_clone), or say in the schema that the one "
+                                "is the other, Tensor(a) %s ... -> Tensor(a)", which[i], opdi_trial_arg(tr, k),
+                                opdi_trial_arg(tr, k));
+            }
+            return opd_fail(OPD_ERROR_KERNEL, "Argument %s is not defined to alias output but was aliasing. Return a "
+                            "copy (opd_clone), or say in the schema that result %d looks at its memory, Tensor(a) %s "
+                            "... -> Tensor(a)", opdi_trial_arg(tr, k), which[i], opdi_trial_arg(tr, k));
+        }
+        for (k = 0; k < i; k++) {
+            if (which[k] == which[i] || !out[i]->data || !opdi_same_memory(out[i], out[k]) ||
+                opd_schema_may_contain_alias(schema, OPD_RESULT(which[k]), OPD_RESULT(which[i]), true, args)) {
+                continue;
+            }
+            return opd_fail(OPD_ERROR_KERNEL, "Outputs %d and %d alias unexpectedly. Return a copy of one of them "
+                            "(opd_clone)", which[k], which[i]);
+        }
+    }
+    return 0;
+}
+static int opdi_opcheck_schema(const opdi_trial *tr) {
+    opd_tensor **in = opdi_trial_copies(tr, false), **shapes = opdi_trial_copies(tr, false);
+    opd_tensor **before = opdi_scope_tensors(tr->n + 1), *out[OPD_TRANSFORM_OUTPUTS];
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    int which[OPD_TRANSFORM_OUTPUTS], k;
+    if (!in || !shapes || !before || opdi_trial_fill(tr, in, args)) { return -1; }
+    for (k = 0; k < tr->n; k++) { if (!(before[k] = opdi_trial_bytes(in[k]))) { return -1; } }
+    if (opdi_trial_call(tr, in, rets)) { return -1; }
+    return opdi_opcheck_written(tr, in, before, shapes, args) ||
+           opdi_opcheck_aliases(tr, in, args, out, which,
+                                opdi_trial_results(tr->op, rets, out, which, OPD_TRANSFORM_OUTPUTS)) ? -1 : 0;
+}
+
+//-- where gradients come from ------------------------------------------------------------------------------------
+
+//-- Whether calls with tensors of that backend that require grad reach a kernel at an autograd key.
+static bool opdi_opcheck_has_autograd(const opd_op *op, int backend) {
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    const opdi_slot *s = table ? &table->slots[OPD_KEY_PER_BACKEND(5, backend)] : NULL;
+    return s && s->fn != opdi_autograd_fallback && s->fn != opd_fallthrough && s->fn != opdi_missing_kernel;
+}
+static int opdi_opcheck_autograd(const opdi_trial *tr) {
+    opd_tensor **in = opdi_trial_copies(tr, true), *out[OPD_TRANSFORM_OUTPUTS];
+    opd_value rets[OPDI_MAX_RETURNS];
+    opd_autograd_fallback_mode was;
+    bool any = false;
+    int i, k, n, rc;
+    for (k = 0; in && k < tr->n; k++) { any |= opdi_requires_grad(in[k]); }
+    if (!in || !any) { return in ? 0 : -1; }
+    was = opd_autograd_fallback_set(OPD_AUTOGRAD_FALLBACK_NOTHING);
+    rc = opdi_trial_call(tr, in, rets);
+    (void)opd_autograd_fallback_set(was);
+    if (rc) { return -1; }
+    n = opdi_trial_results(tr->op, rets, out, NULL, OPD_TRANSFORM_OUTPUTS);
+    for (i = 0; i < n; i++) {
+        bool given = false;
+        for (k = 0; k < tr->n; k++) { given |= out[i] == in[k]; }
+        if (given || !opdi_requires_grad(out[i]) || opdi_opcheck_has_autograd(tr->op, out[i]->backend)) { continue; }
+        return opd_fail(OPD_ERROR_AUTOGRAD, "at least one output of this operator has requires_grad=True but the "
+                        "operator does not have an autograd kernel defined at an autograd key. Its kernel calls "
+                        "operators that record: declare a formula (`backward` of the card, opd_register_autograd), or "
+                        "register the kernel as composite, or run what it calls under OPD_NO_GRAD");
+    }
+    return 0;
+}
+
+//-- fake against real --------------------------------------------------------------------------------------------
+
+static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake, int i) {
+    char a[24 * OPD_MAX_DIMS], b[24 * OPD_MAX_DIMS];
+    int d;
+    if (!opdi_has_sizes(fake, real->dims, real->ndim)) {
+        return opd_fail(OPD_ERROR_SHAPE, "the fake kernel gives result %d the sizes %s, the real one %s. Sizes must be "
+                        "computed from those of the arguments, in the same way in both", i,
+                        opdi_sizes_text(fake->dims, fake->ndim, a, sizeof a),
+                        opdi_sizes_text(real->dims, real->ndim, b, sizeof b));
+    }
+    if (fake->dtype != real->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "the fake kernel gives result %d the dtype %s, the real one %s", i,
+                        opd_dtype_name((opd_scalar_type)fake->dtype), opd_dtype_name((opd_scalar_type)real->dtype));
+    }
+    for (d = 0; d < real->ndim && real->numel; d++) {
+        if (real->dims[d] == 1 || opdi_strides(real)[d] == opdi_strides(fake)[d]) { continue; }
+        return opd_fail(OPD_ERROR_SHAPE, "the fake kernel gives result %d the strides %s, the real one %s. Make one of "
+                        "them contiguous, or give both the strides (opd_result_strided)", i,
+                        opdi_sizes_text(opdi_strides(fake), fake->ndim, a, sizeof a),
+                        opdi_sizes_text(opdi_strides(real), real->ndim, b, sizeof b));
+    }
+    return 0;
+}
+static int opdi_opcheck_fake(const opdi_trial *tr) {
+    opd_tensor **in = opdi_trial_copies(tr, false), **fakes = opdi_scope_tensors(tr->n + 1);
+    opd_tensor *real[OPD_TRANSFORM_OUTPUTS], *fake[OPD_TRANSFORM_OUTPUTS];
+    opd_value rets[OPDI_MAX_RETURNS], got[OPDI_MAX_RETURNS];
+    int k, n, m, which[OPD_TRANSFORM_OUTPUTS];
+    if (!in || !fakes || tr->n == 0) { return in && fakes ? 0 : -1; }
+    for (k = 0; k < tr->n; k++) {
+        fakes[k] = in[k]->flags & OPDI_WRAPPED ? in[k]
+            : opdi_own(opdi_tensor_make(in[k]->dims, in[k]->dims + in[k]->ndim, in[k]->ndim,
+                                        (opd_scalar_type)in[k]->dtype, OPD_META));
+        if (!fakes[k]) { return -1; }
+    }
+    if (opd_op_tags(tr->op) & OPD_OPTAG_DATA_DEPENDENT_OUTPUT) { return 0; }
+    if (opdi_trial_call(tr, fakes, got) || opdi_trial_call(tr, in, rets)) { return -1; }
+    n = opdi_trial_results(tr->op, rets, real, which, OPD_TRANSFORM_OUTPUTS);
+    m = opdi_trial_results(tr->op, got, fake, NULL, OPD_TRANSFORM_OUTPUTS);
+    if (m != n) {
+        return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives %d tensors, the real one %d", m, n);
+    }
+    for (k = 0; k < n; k++) { if (opdi_opcheck_same_fake(real[k], fake[k], which[k])) { return -1; } }
+    return 0;
+}
+
+//-- traced against eager, vmap against a loop --------------------------------------------------------------------
+
+//-- Compares as torch.testing.assert_close does; `what` begins the error, `so` ends it.
+static int opdi_opcheck_close(const opdi_trial *tr, const opd_tensor *got, const opd_tensor *want, const char *what,
+                              int i, const char *so) {
+    const opd_scalar_type dtype = (opd_scalar_type)want->dtype;
+    double rtol = tr->o->rtol, atol = tr->o->atol, *a, *b;
+    char s[24 * OPD_MAX_DIMS], u[24 * OPD_MAX_DIMS];
+    int64_t k, n = opdi_check_numel(want);
+    if (!opdi_has_sizes(got, want->dims, want->ndim) || got->dtype != want->dtype) {
+        return opd_fail(OPD_ERROR_KERNEL, "%s %d is %s of sizes %s, not %s of sizes %s. %s", what, i,
+                        opd_dtype_name((opd_scalar_type)got->dtype),
+                        opdi_sizes_text(got->dims, got->ndim, s, sizeof s), opd_dtype_name(dtype),
+                        opdi_sizes_text(want->dims, want->ndim, u, sizeof u), so);
+    }
+    if (rtol <= 0 && atol <= 0 && opdi_check_counts(want)) {
+        rtol = dtype == OPD_FLOAT64 || dtype == OPD_COMPLEX128 ? 1e-7 : dtype == OPD_FLOAT16 ? 1e-3
+            : dtype == OPD_BFLOAT16 ? 1.6e-2 : 1.3e-6;
+        atol = dtype == OPD_FLOAT64 || dtype == OPD_COMPLEX128 ? 1e-7 : 1e-5;
+    }
+    if (!(a = opdi_check_read(got)) || !(b = opdi_check_read(want))) { return -1; }
+    for (k = 0; k < n; k++) {
+        if ((isnan(a[k]) && isnan(b[k])) || !(a[k] < b[k] || a[k] > b[k] || isnan(a[k]) || isnan(b[k])) ||
+            fabs(a[k] - b[k]) <= atol + rtol * fabs(b[k])) { continue; }
+        return opd_fail(OPD_ERROR_KERNEL, "%s %d: element %lld is %.9g, not %.9g (atol %g, rtol %g). %s", what, i,
+                        (long long)k, a[k], b[k], atol, rtol, so);
+    }
+    return 0;
+}
+
+//-- Gradients of outs by those of in that require grad; NULLs where there is none.
+static int opdi_opcheck_grads(const opdi_trial *tr, opd_tensor *const *in, opd_tensor *const *outs, int nouts,
+                              opd_tensor **grads) {
+    opd_tensor **to = opdi_scope_tensors(tr->n + 1), **got = opdi_scope_tensors(tr->n + 1);
+    opd_tensor *from[OPD_TRANSFORM_OUTPUTS], *seeds[OPD_TRANSFORM_OUTPUTS];
+    opd_backward_options o;
+    int k, n = 0, m = 0;
+    memset(&o, 0, sizeof o);
+    if (!to || !got) { return -1; }
+    for (k = 0; k < tr->n; k++) { grads[k] = NULL; if (opdi_requires_grad(in[k])) { to[m++] = in[k]; } }
+    for (k = 0; k < nouts; k++) {
+        opd_tensor *desk;
+        int64_t e;
+        bool leaf = false;
+        int j;
+        for (j = 0; j < tr->n; j++) { leaf |= outs[k] == in[j] && !tr->written[j]; }
+        if (leaf || !opdi_requires_grad(outs[k])) { continue; }
+        if (!(desk = opdi_check_desk(outs[k]))) { return -1; }
+        for (e = 0; e < opdi_check_numel(outs[k]); e++) {
+            ((double *)(void *)desk->data)[e] = opdi_check_random(k, e + (int64_t)tr->o->seed);
+        }
+        seeds[n] = opdi_own(opdi_tensor_make(outs[k]->dims, NULL, outs[k]->ndim, (opd_scalar_type)outs[k]->dtype,
+                                             opdi_place_of(outs[k])));
+        if (!seeds[n] || opdi_copy(seeds[n], desk)) { return -1; }
+        from[n++] = outs[k];
+    }
+    if (n == 0 || m == 0) { return 0; }
+    o.grad_outputs = seeds;
+    o.allow_unused = true;
+    if (opd_autograd_grad(from, n, to, m, &o, got)) { return -1; }
+    for (k = 0, m = 0; k < tr->n; k++) { if (opdi_requires_grad(in[k])) { grads[k] = got[m++]; } }
+    return 0;
+}
+static int opdi_opcheck_run_traced(const opdi_trial *tr, const opd_graph *g) {
+    opd_tensor **in = opdi_trial_copies(tr, true), **again = opdi_trial_copies(tr, true);
+    opd_tensor **da = opdi_scope_tensors(tr->n + 1), **db = opdi_scope_tensors(tr->n + 1);
+    opd_tensor *a[OPD_TRANSFORM_OUTPUTS], *b[OPD_TRANSFORM_OUTPUTS];
+    static const char so[] = "Nothing but the arguments may decide what a kernel does (no state between calls), and "
+        "what it writes must be in the schema";
+    const int mark = opd_error_mark();
+    int k, n;
+    if (!in || !again || !da || !db) { return -1; }
+    n = opdi_trial_fn((void *)(uintptr_t)tr, in, tr->n, a);
+    if (n < 0) { return -1; }
+    if (opdi_op_is_random(tr->op)) { opd_manual_seed(tr->o->seed); }
+    if (opd_graph_run(g, again, tr->n, b, OPD_TRANSFORM_OUTPUTS) != n) {
+        return opd_ok() ? opd_fail(OPD_ERROR_KERNEL, "the trace has another number of outputs than the call, %d", n) : -1;
+    }
+    for (k = 0; k < n; k++) {
+        if (opdi_opcheck_close(tr, b[k], a[k], "Outputs of the operator are different when it is called and when its "
+                               "trace is run: output", k, so)) { return -1; }
+    }
+    for (k = 0; k < n; k++) {
+        if (opdi_requires_grad(a[k]) && !opdi_opcheck_has_autograd(tr->op, a[k]->backend)) { return 0; }
+    }
+    if (opdi_opcheck_grads(tr, in, a, n, da)) {   /* of other sizes: the operator does not take them */
+        if (!tr->other_sizes || opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
+        return opd_error_rewind(mark) == OPD_OK;
+    }
+    if (opdi_opcheck_grads(tr, again, b, n, db)) { return -1; }
+    for (k = 0; k < tr->n; k++) {
+        if (!da[k] && !db[k]) { continue; }
+        if (!da[k] || !db[k]) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "Gradients of the operator are different: that of %s is there only "
+                            "when %s. %s", opdi_trial_arg(tr, k), da[k] ? "it is called" : "its trace is run", so);
+        }
+        if (opdi_opcheck_close(tr, db[k], da[k], "Gradients of the operator are different when it is called and when "
+                               "its trace is run: that of tensor", k, so)) { return -1; }
+    }
+    return 0;
+}
+
+//-- The trace is that of the sizes which the caller gave, and runs with those of the trial.
+static int opdi_opcheck_trace(const opdi_trial *tr, const opdi_trial *first) {
+    opd_tensor **in = opdi_trial_copies(first, true), **copies = opdi_trial_copies(tr, false), **again = in;
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
+    opd_graph *g;
+    int rc;
+    if (!in || !copies || (tr != first && !(again = opdi_trial_copies(first, false)))) { return -1; }
+    rc = tr->n == 0 ? 0 : opdi_trial_fn((void *)(uintptr_t)tr, copies, tr->n, out);
+    if (rc <= 0) { return rc; }                   /* nothing that a graph could give */
+    if (tr != first && opdi_trial_fn((void *)(uintptr_t)first, again, first->n, out) != rc) {
+        return opd_ok() ? 0 : -1;                 /* a list as long as a size: not what was recorded */
+    }
+    g = opd_graph_trace(opdi_trial_fn, (void *)(uintptr_t)first, in, first->n, NULL);
+    if (!g) { return -1; }
+    rc = opdi_opcheck_run_traced(tr, g);
+    opd_graph_free(g);
+    return rc;
+}
+
+//-- Two examples of each tensor: its numbers, and the same moved on by one.  second[k] is the first again where the
+//-- operator does not take the others.
+static int opdi_opcheck_examples(const opdi_trial *tr, opd_tensor **first, opd_tensor **second) {
+    const int mark = opd_error_mark();
+    opd_tensor **again = opdi_scope_tensors(tr->n + 1), *out[OPD_TRANSFORM_OUTPUTS];
+    int k;
+    for (k = 0; k < tr->n; k++) {
+        if (!(first[k] = opdi_trial_bytes(tr->x[k])) || !(second[k] = opdi_trial_bytes(tr->x[k]))) { return -1; }
+        if (first[k]->numel) {
+            const size_t size = opd_dtype_size((opd_scalar_type)first[k]->dtype);
+            const size_t rest = ((size_t)first[k]->numel - 1) * size;
+            memcpy(second[k]->data, first[k]->data + size, rest);
+            memcpy(second[k]->data + rest, first[k]->data, size);
+        }
+    }
+    for (k = 0; k < tr->n && again; k++) { again[k] = opdi_trial_bytes(second[k]); }
+    if (!again || !opd_ok()) { return -1; }
+    (void)opdi_trial_fn((void *)(uintptr_t)tr, again, tr->n, out);
+    if (opd_error_rewind(mark) == OPD_OK) { return 0; }
+    for (k = 0; k < tr->n; k++) { second[k] = first[k]; }
+    return 0;
+}
+static int opdi_opcheck_vmap_dims(const opdi_trial *tr, opd_tensor *const *first, opd_tensor *const *second,
+                                  const int *dims) {
+    opd_tensor **in = opdi_scope_tensors(tr->n + 1), **one = opdi_scope_tensors(tr->n + 1);
+    opd_tensor *got[OPD_TRANSFORM_OUTPUTS], *want[2][OPD_TRANSFORM_OUTPUTS];
+    opd_vmap_options o;
+    int k, e, n = 0;
+    if (!in || !one) { return -1; }
+    for (e = 0; e < 2; e++) {
+        for (k = 0; k < tr->n; k++) {
+            if (!(one[k] = opd_clone(e && dims[k] == 0 ? second[k] : first[k]))) { return -1; }
+        }
+        n = opdi_trial_fn((void *)(uintptr_t)tr, one, tr->n, want[e]);
+        if (n < 0) { return -1; }
+    }
+    for (k = 0; k < tr->n; k++) {
+        opd_tensor *both[2];
+        both[0] = first[k];
+        both[1] = second[k];
+        if (!(in[k] = dims[k] == 0 ? opd_stack(opd_tensors_of(both, 2)) : opd_clone(first[k]))) { return -1; }
+    }
+    memset(&o, 0, sizeof o);
+    o.in_dims = dims;
+    o.nin_dims = tr->n;
+    o.name = tr->op->base_name;
+    if (n == 0) { return 0; }
+    if (opd_vmap(opdi_trial_fn, (void *)(uintptr_t)tr, in, tr->n, &o, got) != n) { return -1; }
+    for (k = 0; k < n; k++) {
+        opd_tensor *both[2], *all;
+        both[0] = want[0][k];
+        both[1] = want[1][k];
+        if (!(all = opd_stack(opd_tensors_of(both, 2))) ||
+            opdi_opcheck_close(tr, got[k], all, "Outputs of the operator are different under vmap and in a loop over "
+                               "the examples: output", k, "Correct its batching rule (`vmap` of the card), or leave it "
+                               "to OPD_BATCH_LOOP")) { return -1; }
+    }
+    return 0;
+}
+static int opdi_opcheck_vmap(const opdi_trial *tr) {
+    opd_tensor **first = opdi_scope_tensors(tr->n + 1), **second = opdi_scope_tensors(tr->n + 1);
+    int *dims = (int *)opdi_scope_alloc(((size_t)tr->n + 1) * sizeof *dims), k, rc, batched = 0, writes = 0;
+    opd_vmap_fallback was;
+    if (!first || !second || !dims) { return -1; }
+    for (k = 0; k < tr->n; k++) {
+        dims[k] = tr->x[k]->flags & OPDI_WRAPPED ? OPD_NO_DIM : 0;
+        batched += dims[k] == 0;
+        writes += tr->written[k];
+    }
+    if (!batched || opdi_op_is_random(tr->op) || (opd_op_tags(tr->op) & OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE) ||
+        (opd_op_tags(tr->op) & OPD_OPTAG_DATA_DEPENDENT_OUTPUT)) { return 0; }
+    if (opdi_opcheck_examples(tr, first, second)) { return -1; }
+    was = opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
+    rc = opdi_opcheck_vmap_dims(tr, first, second, dims);
+    for (k = 1; k < tr->n; k++) { dims[k] = OPD_NO_DIM; }
+    if (rc == 0 && batched > 1 && dims[0] == 0 && !writes) { rc = opdi_opcheck_vmap_dims(tr, first, second, dims); }
+    (void)opd_vmap_fallback_set(was);
+    return rc;
+}
+
+//-- other sizes --------------------------------------------------------------------------------------------------
+
+#define OPDI_TRIAL_SIZES 4
+//-- The distinct sizes of more than one.
+static int opdi_trial_sizes(const opdi_trial *tr, int64_t *sizes) {
+    int k, d, i, n = 0;
+    for (k = 0; k < tr->n; k++) {
+        for (d = 0; d < tr->x[k]->ndim; d++) {
+            for (i = 0; i < n && sizes[i] != tr->x[k]->dims[d]; i++) { }
+            if (i == n && n < OPDI_TRIAL_SIZES && tr->x[k]->dims[d] > 1) { sizes[n++] = tr->x[k]->dims[d]; }
+        }
+    }
+    return n;
+}
+//-- t with each size of `from` one longer (0: all twice as long), filled with its numbers over and over.
+static opd_tensor *opdi_trial_grown(const opd_tensor *t, int64_t from) {
+    const opd_tensor *old = opdi_trial_bytes(t);
+    const size_t size = opd_dtype_size((opd_scalar_type)t->dtype);
+    int64_t dims[OPD_MAX_DIMS], i;
+    opd_tensor *desk, *out;
+    int d;
+    for (d = 0; d < t->ndim; d++) {
+        dims[d] = t->dims[d] + (from == 0 && t->dims[d] > 1 ? t->dims[d] : t->dims[d] == from);
+    }
+    if (!old || !(desk = opdi_own(opdi_tensor_make(dims, NULL, t->ndim, (opd_scalar_type)t->dtype, OPD_CPU)))) {
+        return NULL;
+    }
+    for (i = 0; i < desk->numel && old->numel; i++) {
+        memcpy(desk->data + (size_t)i * size, old->data + (size_t)(i % old->numel) * size, size);
+    }
+    if (opdi_place_of(t) == OPD_CPU) { out = desk; }
+    else {
+        out = opdi_own(opdi_tensor_make(dims, NULL, t->ndim, (opd_scalar_type)t->dtype, opdi_place_of(t)));
+        if (!out || opdi_copy(out, desk)) { return NULL; }
+    }
+    return opdi_requires_grad(t) ? opd_tensor_set_requires_grad(out, true) : out;
+}
+//-- The trial with other sizes: 1, 0 when the operator does not take them.
+static int opdi_trial_grow(const opdi_trial *tr, int64_t from, opdi_trial *other) {
+    const int mark = opd_error_mark();
+    opd_tensor **in, *out[OPD_TRANSFORM_OUTPUTS];
+    opd_code code;
+    int k;
+    *other = *tr;
+    other->other_sizes = true;
+    if (!(other->x = opdi_scope_tensors(tr->n + 1))) { return -1; }
+    for (k = 0; k < tr->n; k++) {
+        other->x[k] = tr->x[k]->flags & OPDI_WRAPPED ? tr->x[k] : opdi_trial_grown(tr->x[k], from);
+        if (!other->x[k]) { return -1; }
+    }
+    if (opdi_trial_fill(other, other->x, other->args) || !(in = opdi_trial_copies(other, false))) { return -1; }
+    (void)opdi_trial_fn(other, in, tr->n, out);
+    code = opd_error_rewind(mark);
+    return code == OPD_OK;
+}
+
+//-- all of them --------------------------------------------------------------------------------------------------
+
+static const char *const opdi_opcheck_names[] = {"test_schema", "test_autograd_registration", "test_faketensor",
+                                                 "test_trace", "test_vmap"};
+
+static int opdi_opcheck_run(const opdi_trial *tr, const opdi_trial *first, int which) {
+    return which == 0 ? opdi_opcheck_schema(tr) : which == 1 ? opdi_opcheck_autograd(tr)
+         : which == 2 ? opdi_opcheck_fake(tr) : which == 3 ? opdi_opcheck_trace(tr, first) : opdi_opcheck_vmap(tr);
+}
+//-- One sub-test of one trial: 0, 1 it has failed and its error is pending, -1 there is no memory.
+static int opdi_opcheck_one(const opdi_trial *tr, const opdi_trial *first, int which) {
+    opd_scope scope = opd_scope_open();
+    const int mark = opd_error_mark();
+    const bool grad = opd_grad_set(which != 0 && which != 4);
+    int rc = opdi_opcheck_run(tr, first, which);
+    char text[2000], sizes[24 * OPD_MAX_DIMS];
+    opd_code code;
+    (void)opd_grad_set(grad);
+    opd_scope_close(&scope);
+    if (rc == 0 && opd_ok()) { return 0; }
+    (void)snprintf(text, sizeof text, "%s", opd_error_message());
+    if ((code = opd_error_rewind(mark)) == OPD_ERROR_MEMORY) { return opd_fail(code, "%s", text); }
+    (void)opd_fail(code == OPD_OK ? OPD_ERROR_KERNEL : code, "opcheck(%s, ...): %s failed%s%s%s with %s", tr->op->name,
+                   opdi_opcheck_names[which], tr->other_sizes ? " with tensors of other sizes (the first is " : "",
+                   tr->other_sizes ? opdi_sizes_text(tr->x[0]->dims, tr->x[0]->ndim, sizes, sizeof sizes) : "",
+                   tr->other_sizes ? ")" : "", *text ? text : "no error");
+    return 1;
+}
+//-- Its result is known: 0 to go on.
+static int opdi_opcheck_tell(const opd_opcheck_options *o, opdi_text *report, int which, int rc, int mark) {
+    if (rc < 0) { return -1; }
+    if (rc == 0) { return 0; }
+    opdi_text_add(report, "%s\n", opd_error_message());
+    if (!o->failed) { return -1; }
+    *o->failed |= 1u << which;
+    (void)opd_error_rewind(mark);
+    return 0;
+}
+static int opdi_opcheck_all(opdi_trial *tr, const opd_opcheck_options *o) {
+    const int mark = opd_error_mark();
+    const unsigned tests = o->tests ? o->tests : (unsigned)OPD_OPCHECK_ALL;
+    opdi_text report = opdi_text_of(o->report, o->report_cap);
+    int64_t sizes[OPDI_TRIAL_SIZES + 1];
+    int which, i, n;
+    for (which = 0; which < 5; which++) {
+        if (!(tests >> which & 1)) { continue; }
+        if (opdi_opcheck_tell(o, &report, which, opdi_opcheck_one(tr, tr, which), mark)) { return -1; }
+    }
+    if (o->same_sizes || !(tests & (OPD_OPCHECK_FAKE | OPD_OPCHECK_TRACE)) || tr->n == 0) { return 0; }
+    n = opdi_trial_sizes(tr, sizes);
+    if (n > 1) { sizes[n++] = 0; }
+    for (i = 0; i < n; i++) {
+        opd_scope scope = opd_scope_open();
+        opdi_trial other;
+        int rc = opdi_trial_grow(tr, sizes[i], &other);
+        for (which = 2; which < 4 && rc > 0; which++) {
+            if (!(tests >> which & 1) || (o->failed && *o->failed >> which & 1)) { continue; }
+            if (opdi_opcheck_tell(o, &report, which, opdi_opcheck_one(&other, tr, which), mark)) { rc = -1; }
+        }
+        opd_scope_close(&scope);
+        if (rc < 0) { return -1; }
+    }
+    return 0;
+}
+//-- The tensors of the arguments.
+static int opdi_trial_make(opdi_trial *tr) {
+    int i, n = 0;
+    int32_t j;
+    for (i = 0; i < tr->op->nargs; i++) { n += tr->args[i].tag == OPD_TAG_TENSORS ? tr->args[i].n : 1; }
+    tr->x = opdi_scope_tensors(n + 1);
+    tr->arg = (int *)opdi_scope_alloc(((size_t)n + 1) * sizeof *tr->arg);
+    tr->written = (bool *)opdi_scope_alloc((size_t)n + 1);
+    if (!tr->x || !tr->arg || !tr->written) { return -1; }
+    for (i = 0; i < tr->op->nargs; i++) {
+        const opd_value *v = &tr->args[i];
+        const int32_t count = v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR;
+        for (j = 0; j < count; j++) {
+            opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : v->u.tensors[j];
+            if (!t) { continue; }
+            if (t->backend == OPD_META || t->flags & OPDI_BATCHED || (t->meta && t->meta->inner)) {
+                return opd_fail(OPD_ERROR_ARGUMENT, "opcheck(%s, ...): argument %s has no memory of its own", tr->op->name,
+                                tr->op->schema->args[i].name);
+            }
+            tr->written[tr->n] = (tr->op->written_args >> i & 1) != 0;
+            tr->arg[tr->n] = i;
+            tr->x[tr->n++] = t;
+        }
+    }
+    return 0;
+}
+
+int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_options *options) {
+    opd_opcheck_options o;
+    opdi_thread *th = opdi_self();
+    opdi_trial tr;
+    opd_scope scope;
+    int rc;
+    if (!opd_ok()) { return -1; }
+    memset(&o, 0, sizeof o);
+    if (options) { o = *options; }
+    if (o.failed) { *o.failed = 0; }
+    if (o.report && o.report_cap) { *o.report = 0; }
+    if (!op || !op->schema) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck: %s", op ? "an operator without a "
+                                              "definition" : "the operator is NULL"); }
+    if (o.tests & ~(unsigned)OPD_OPCHECK_ALL) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck: tests is %#x, which are no sub-tests", o.tests);
+    }
+    if (th->tracer || th->layer) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck: not inside %s", th->tracer ? "a recording" : "a transform");
+    }
+    memset(&tr, 0, sizeof tr);
+    tr.op = op;
+    tr.o = &o;
+    scope = opd_scope_open();
+    rc = opdi_bind_all(op, args, nargs, tr.args) || opdi_trial_make(&tr) ? -1 : opdi_opcheck_all(&tr, &o);
+    opd_scope_close(&scope);
+    return rc;
+}
+
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,318 @@
+/* opd_opcheck: every built-in operator's cases pass it; one broken operator for each kind of failure is caught. */
+#define OPDISPATCH_IMPLEMENTATION
+#include "../opdispatch.h"
+#include "cases.h"
+
+
+//-- the built-in operators ---------------------------------------------------------------------------------------------
+
+/* Results are whatever memory held, or are said to depend on it. */
+static bool undefined_results(const opd_op *op) {
+    static const char *const list[] = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided",
+                                       "resize_", "resize_as_", NULL};
+    return named(op, list);
+}
+/* ATen's schemas do not say that these give back the argument, or what looks at its memory. */
+static bool aliases_unsaid(const opd_op *op) {
+    static const char *const list[] = {"_unsafe_view", "unsafe_split", "unsafe_split_with_sizes", "unsafe_chunk", "conj_physical",
+                                       "atleast_1d", "atleast_2d", "atleast_3d", "dropout", "feature_dropout", NULL};
+    return named(op, list);
+}
+/* What detaches an input of a recording, which is a view of the caller's. */
+static unsigned left_out(const opd_op *op) {
+    static const char *const untraced[] = {"detach_", NULL}, *const unbatched[] = {"where", NULL},
+                      *const sized_by_data[] = {"nonzero", "masked_select", "where", "repeat_interleave", NULL};
+    return (named(op, sized_by_data) ? OPD_OPCHECK_FAKE : 0u) | (aliases_unsaid(op) ? OPD_OPCHECK_SCHEMA : 0u) | (named(op, untraced) ? OPD_OPCHECK_TRACE : 0u) |
+           (named(op, unbatched) && opd_schema_nargs(opd_op_schema(op)) == 1 ? OPD_OPCHECK_VMAP : 0u);
+}
+static bool read_case(op_case *c, const opd_op *op, const char **text, int k) {
+    const char *from = *text;
+    c->op = op;
+    c->dtype = OPD_FLOAT32;
+    c->layout = CASE_CONTIGUOUS;
+    c->smooth = true;
+    c->meta = false;
+    if (!case_read_next(c, text)) { return false; }
+    (void)snprintf(what, sizeof what, "    case %d \"%.*s\"", k, (int)strcspn(from + (*from == ';'), ";"), from + (*from == ';'));
+    return true;
+}
+static void require_grad(const op_case *c) {
+    int i, j;
+    for (i = 0; i < c->nargs; i++) {
+        for (j = 0; j < (c->args[i].tag == OPD_TAG_TENSORS ? c->args[i].n : c->args[i].tag == OPD_TAG_TENSOR); j++) {
+            opd_tensor *t = c->args[i].tag == OPD_TAG_TENSOR ? c->args[i].u.t : c->args[i].u.tensors[j];
+            if (t && opd_dtype_is_floating(opd_dtype(t)) && !constant_argument(c->op, opd_schema_arg_name(opd_op_schema(c->op), i))) {
+                (void)opd_tensor_set_requires_grad(t, true);
+            }
+        }
+    }
+}
+/* The cases of a functional operator are not all ones of its in-place form. */
+static bool takes_case(const op_case *c) {
+    opd_value args[OPD_MAX_ARGS];
+    memcpy(args, c->args, sizeof args);
+    if (args[0].tag != OPD_TAG_TENSOR || !opd_schema_is_mutable(opd_op_schema(c->op))) { return true; }
+    args[0] = opd_value_tensor(opd_clone(args[0].u.t));
+    if (opd_call_all((opd_op *)(uintptr_t)c->op, NULL, args, c->nargs) == 0) { return true; }
+    opd_error_clear();
+    return false;
+}
+static void one_operator(void *arg) {
+    const opd_op *op = (const opd_op *)arg;
+    const opd_op_desc *card = opd_op_card(op);
+    static op_case c;
+    const char *text = card->cases;
+    char report[2000];
+    opd_opcheck_options o;
+    unsigned failed = 0;
+    int k;
+    if (undefined_results(op)) { SKIP("results are what memory held"); }
+    memset(&o, 0, sizeof o);
+    o.tests = OPD_OPCHECK_ALL & ~left_out(op);
+    o.failed = &failed;
+    o.report = report;
+    o.report_cap = sizeof report;
+    for (k = 0; *text; k++) {
+        OPD_SCOPE {
+            if (!read_case(&c, op, &text, k)) { text = ""; break; }
+            CHECK(true);
+            if (!takes_case(&c)) { continue; }
+            require_grad(&c);
+            if (!takes_case(&c)) {                /* an in-place form without a derivative */
+                const char *again = card->cases;
+                int i;
+                for (i = 0; i <= k; i++) { (void)read_case(&c, op, &again, i); }
+            }
+            if (went_well(opd_opcheck((opd_op *)(uintptr_t)op, c.args, c.nargs, &o)) && failed) { (void)say(false, report); }
+        }
+    }
+}
+static void add_operators(void) {
+    const opd_op *op;
+    for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
+        if (strncmp(opd_op_name(op), "aten::", 6) == 0 && opd_op_card(op) && opd_op_card(op)->cases && *opd_op_card(op)->cases) {
+            check_add_with(opd_op_name(op), one_operator, (void *)(uintptr_t)op);
+        }
+    }
+}
+
+
+//-- one broken operator for each kind of failure ---------------------------------------------------------------------------
+
+static opd_library *lib;
+static int calls;                /* state that a kernel must not have */
+
+static opd_tensor *like(opd_call *call, int i) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    return opd_result(call, i, opd_sizes(x), opd_ndim(x), opd_dtype(x));
+}
+/* x * by */
+static int times(opd_call *call, float by) {
+    opd_tensor *x = opd_contiguous(opd_arg_tensor(call, 0)), *y = like(call, 0);
+    int64_t i;
+    if (!x || !y) { return -1; }
+    for (i = 0; i < opd_numel(x); i++) { opd_data_f32(y)[i] = opd_data_f32(x)[i] * by; }
+    return 0;
+}
+static int k_twice(opd_call *call) { return times(call, 2); }
+static int k_fake(opd_call *call) { return like(call, 0) ? 0 : -1; }
+static int b_twice(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_mul_Scalar(opd_bw_grad(bw, 0), opd_value_int(2))); }
+
+static int k_writes(opd_call *call) { opd_data_f32(opd_arg_tensor(call, 0))[0] += 1; return times(call, 2); }
+static int k_returns(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
+static int k_view(opd_call *call) { return opd_return_tensor(call, opd_alias(opd_arg_tensor(call, 0))); }
+static int k_pair(opd_call *call) {
+    opd_tensor *y = opd_clone(opd_arg_tensor(call, 0));
+    return opd_return_tensor(call, y) || opd_return_tensor(call, opd_alias(y)) ? -1 : 0;
+}
+static int k_records(opd_call *call) { return opd_return_tensor(call, opd_mul(opd_arg_tensor(call, 0), opd_arg_tensor(call, 0))); }
+static int k_row(opd_call *call) {                /* the fake of sizes [1] */
+    const int64_t one = 1;
+    return opd_result(call, 0, &one, 1, OPD_FLOAT32) ? 0 : -1;
+}
+static int k_two_three(opd_call *call) {
+    const int64_t sizes[] = {2, 3};
+    return opd_result(call, 0, sizes, 2, OPD_FLOAT32) ? 0 : -1;
+}
+static int k_double(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    return opd_result(call, 0, opd_sizes(x), opd_ndim(x), OPD_FLOAT64) ? 0 : -1;
+}
+static int k_columns(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    const int64_t strides[] = {1, opd_size(x, 0)};
+    return opd_result_strided(call, 0, opd_sizes(x), strides, 2, opd_dtype(x), opd_tensor_device(x)) ? 0 : -1;
+}
+static int k_two(opd_call *call) { return like(call, 0) && like(call, 1) ? 0 : -1; }
+static int k_reads(opd_call *call) {
+    float *p = opd_data_f32(opd_arg_tensor(call, 0));
+    const int64_t n = p ? (int64_t)p[0] : 0;
+    return p && opd_result(call, 0, &n, 1, OPD_FLOAT32) ? 0 : -1;
+}
+static int k_counts(opd_call *call) { return times(call, (float)++calls); }
+static int b_counts(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_mul_Scalar(opd_bw_grad(bw, 0), opd_value_int(++calls)));
+}
+static int v_wrong(opd_call *call) {
+    int dim;
+    opd_tensor *x = opd_batch_arg(call, 0, &dim);
+    return opd_batch_return(call, opd_mul_Scalar(x, opd_value_int(3)), dim);
+}
+
+static void define(const char *schema, opd_kernel cpu, opd_kernel fake, opd_backward_fn backward, opd_vmap_rule vmap) {
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = schema;
+    d.cpu = cpu;
+    d.fake = fake;
+    d.backward = backward;
+    d.vmap = vmap;
+    CHECK_INT(opd_define(lib, &d), 0);
+}
+/* opcheck of broken::name on a float tensor of sizes [2,3] finds this. */
+static void finds(const char *name, unsigned test, const char *text) {
+    char full[100], report[3000];
+    const float data[6] = {1, 2, 3, 4, 5, 6};
+    opd_opcheck_options o;
+    unsigned failed = 99;
+    opd_value x;
+    opd_op *op;
+    int rc;
+    (void)snprintf(full, sizeof full, "broken::%s", name);
+    op = opd_find(full);
+    x = opd_value_tensor(opd_tensor_set_requires_grad(opd_tensor_from(data, OPD_INTS(2, 3), OPD_FLOAT32), true));
+    rc = opd_opcheck(op, &x, 1, NULL);
+    if (!text) { CHECK_OK(); CHECK_INT(rc, 0); opd_error_clear(); }
+    else { CHECK_INT(rc, -1); CHECK(strstr(opd_error_message(), full)); (void)check_error(opd_error_code(), text, __FILE__, __LINE__); }
+    memset(&o, 0, sizeof o);
+    o.failed = &failed;
+    o.report = report;
+    o.report_cap = sizeof report;
+    CHECK_INT(opd_opcheck(op, &x, 1, &o), 0);
+    CHECK_INT(failed, text ? test : 0);
+    if (text) { CHECK(strstr(report, text)); }
+    if (failed != (text ? test : 0)) { printf("%s: %s\n", name, report); }
+}
+#define TWICE k_twice, k_fake, b_twice, NULL
+
+TEST(each_kind_of_failure_is_found) {
+    lib = opd_library_open(OPD_DEF, "broken", NULL, __FILE__, __LINE__);
+    OPD_SCOPE {
+        define("right(Tensor x) -> Tensor", TWICE);
+        finds("right", 0, NULL);
+        define("writes(Tensor x) -> Tensor", k_writes, k_fake, b_twice, NULL);
+        finds("writes", OPD_OPCHECK_SCHEMA, "test_schema failed with Argument x is not defined as mutable but was mutated");
+        define("returns(Tensor x) -> Tensor", k_returns, k_fake, OPD_NOT_DIFFERENTIABLE, NULL);
+        finds("returns", OPD_OPCHECK_SCHEMA, "are not allowed to directly return inputs");
+        define("view(Tensor x) -> Tensor", k_view, k_fake, OPD_NOT_DIFFERENTIABLE, NULL);
+        finds("view", OPD_OPCHECK_SCHEMA | OPD_OPCHECK_TRACE, "Argument x is not defined to alias output but was aliasing");
+        define("pair(Tensor x) -> (Tensor, Tensor)", k_pair, k_two, OPD_NOT_DIFFERENTIABLE, NULL);
+        finds("pair", OPD_OPCHECK_SCHEMA, "Outputs 0 and 1 alias unexpectedly");
+        define("records(Tensor x) -> Tensor", k_records, k_fake, NULL, NULL);
+        finds("records", OPD_OPCHECK_AUTOGRAD, "test_autograd_registration failed with at least one output of this operator has requires_grad=True but");
+        define("no_fake(Tensor x) -> Tensor", k_twice, NULL, b_twice, NULL);
+        finds("no_fake", OPD_OPCHECK_FAKE, "no fake impl");
+        define("fake_sizes(Tensor x) -> Tensor", k_twice, k_row, b_twice, NULL);
+        finds("fake_sizes", OPD_OPCHECK_FAKE, "the fake kernel gives result 0 the sizes [1], the real one [2, 3]");
+        define("hard_coded(Tensor x) -> Tensor", k_twice, k_two_three, b_twice, NULL);
+        finds("hard_coded", OPD_OPCHECK_FAKE, "test_faketensor failed with tensors of other sizes (the first is [3, 3])");
+        define("fake_dtype(Tensor x) -> Tensor", k_twice, k_double, b_twice, NULL);
+        finds("fake_dtype", OPD_OPCHECK_FAKE, "the dtype float64, the real one float32");
+        define("fake_strides(Tensor x) -> Tensor", k_twice, k_columns, b_twice, NULL);
+        finds("fake_strides", OPD_OPCHECK_FAKE, "the strides [1, 2], the real one [3, 1]");
+        define("fake_reads(Tensor x) -> Tensor", k_twice, k_reads, b_twice, NULL);
+        finds("fake_reads", OPD_OPCHECK_FAKE, "test_faketensor failed with broken::fake_reads");
+        define("counts(Tensor x) -> Tensor", k_counts, k_fake, b_twice, v_wrong);
+        finds("counts", OPD_OPCHECK_TRACE | OPD_OPCHECK_VMAP, "Outputs of the operator are different when it is called and when its trace is run");
+        define("gradient_counts(Tensor x) -> Tensor", k_twice, k_fake, b_counts, NULL);
+        finds("gradient_counts", OPD_OPCHECK_TRACE, "Gradients of the operator are different");
+        define("wrong_rule(Tensor x) -> Tensor", k_twice, k_fake, b_twice, v_wrong);
+        finds("wrong_rule", OPD_OPCHECK_VMAP, "Outputs of the operator are different under vmap and in a loop");
+    }
+    opd_library_close(lib);
+}
+
+/* What is said is all right: an argument that is written, one that comes back, a view, no tensor at all. */
+static const opd_value *two_of(opd_tensor *x) {
+    static opd_value args[2];
+    args[0] = args[1] = opd_value_tensor(x);
+    return args;
+}
+static int k_add_one(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    return x && opd_call_op(opd_find("aten::add_.Tensor"), two_of(x), 2) ? opd_return_tensor(call, x) : -1;
+}
+static int k_nothing(opd_call *call) { return opd_call_op(opd_find("aten::add_.Tensor"), two_of(opd_arg_tensor(call, 0)), 2) ? 0 : -1; }
+static int k_number(opd_call *call) { return opd_return_int(call, opd_arg_int(call, 0) + 1); }
+TEST(what_the_schema_says_is_right) {
+    lib = opd_library_open(OPD_DEF, "broken", NULL, __FILE__, __LINE__);
+    OPD_SCOPE {
+        const opd_value two = opd_value_int(2);
+        opd_op_desc d;
+        memset(&d, 0, sizeof d);
+        d.any = k_add_one;
+        d.schema = "add_one_(Tensor(a!) x) -> Tensor(a!)";
+        CHECK_INT(opd_define(lib, &d), 0);
+        finds("add_one_", 0, NULL);
+        d.any = k_nothing;
+        d.schema = "nothing(Tensor(a!) x) -> ()";
+        CHECK_INT(opd_define(lib, &d), 0);
+        finds("nothing", 0, NULL);
+        d.any = NULL;
+        d.composite = k_view;
+        d.schema = "composite_view(Tensor(a) x) -> Tensor(a)";
+        CHECK_INT(opd_define(lib, &d), 0);
+        finds("composite_view", 0, NULL);
+        d.composite = NULL;
+        d.any = k_number;
+        d.schema = "number(int x) -> int";
+        CHECK_INT(opd_define(lib, &d), 0);
+        CHECK_INT(opd_opcheck(opd_find("broken::number"), &two, 1, NULL), 0);
+        CHECK_OK();
+    }
+    opd_library_close(lib);
+}
+
+TEST(options_and_what_is_refused) {
+    opd_opcheck_options o;
+    opd_op *add = opd_find("aten::add.Tensor"), *rand = opd_find("aten::rand_like");
+    opd_value args[2];
+    memset(&o, 0, sizeof o);
+    o.tests = 64;
+    args[0] = args[1] = opd_value_tensor(opd_ones(OPD_INTS(2), OPD_FLOAT32));
+    CHECK_INT(opd_opcheck(add, args, 2, &o), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "which are no sub-tests");
+    CHECK_INT(opd_opcheck(NULL, args, 2, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the operator is NULL");
+    CHECK_INT(opd_opcheck(add, args, 1, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "other");
+    args[1] = opd_value_tensor(opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT32, opd_device_of(OPD_META, -1)));
+    CHECK_INT(opd_opcheck(add, args, 2, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument other has no memory of its own");
+    o.tests = OPD_OPCHECK_TRACE;
+    o.seed = 7;
+    CHECK_INT(opd_opcheck(rand, args, 1, &o), 0);
+    CHECK_OK();
+}
+
+/* The n-th allocation fails: an error of memory, never another, and nothing is lost. */
+TEST(allocations_that_fail) {
+    opd_op *op = opd_find("aten::addmm");
+    opd_value args[3];
+    int64_t n;
+    int rc = -1;
+    args[0] = opd_value_tensor(opd_tensor_set_requires_grad(opd_ones(OPD_INTS(4), OPD_FLOAT32), true));
+    args[1] = opd_value_tensor(opd_ones(OPD_INTS(2, 3), OPD_FLOAT32));
+    args[2] = opd_value_tensor(opd_tensor_set_requires_grad(opd_ones(OPD_INTS(3, 4), OPD_FLOAT32), true));
+    CHECK_INT(opd_opcheck(op, args, 3, NULL), 0);
+    for (n = 1; rc && n < 20000; n += 1 + n / 40) {
+        (void)opd_memory_fail_at(n, false);
+        rc = opd_opcheck(op, args, 3, NULL);
+        (void)opd_memory_fail_at(0, false);
+        if (rc) { (void)check_error(OPD_ERROR_MEMORY, "", __FILE__, __LINE__); }
+    }
+    CHECK_INT(rc, 0);
+    opd_error_clear();
+}
+
+CHECK_MAIN_ADD(add_operators)
