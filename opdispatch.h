@@ -1594,6 +1594,8 @@ typedef struct opd_trace_options {
     bool list_output;                       /* several outputs are a list, not a tuple */
     bool check;                             /* trace a second time, and compare graphs and what they give with fn */
     double tolerance;                       /* of that comparison, absolute and relative; 0: 1e-5 */
+    bool locations;                         /* where each call was made, "# FILE:LINE" behind it: slow; needs debug
+                                               information (-g) and the program addr2line */
 } opd_trace_options;
 /* torch.jit.trace: calls fn once with inputs and records each operator that it calls at the Tracer key: operators
    inside kernels are not recorded, those of vmap as its rules call them.  Tensors from outside become constants of the
@@ -1618,8 +1620,9 @@ OPD_API int opd_graph_noutputs(const opd_graph *graph);
    name says: aten::add.Tensor), arguments left out by their defaults, tensors of at most ten elements.  NULL with an
    error that says the line. */
 OPD_API opd_graph *opd_graph_parse(const char *text);
-/* A file with the graph, its constants and overloads, and back: NULL with an error for one that is cut, damaged, of
-   another version, or that calls an operator which is not there.  from_bytes: a file in memory. */
+/* A file with the graph, its constants, overloads and source locations, and back: NULL with an error for one that is
+   cut, damaged, of another version, or that calls an operator which is not there: then it says where that one was
+   registered when the graph was saved, and in which plug-in.  from_bytes: a file in memory. */
 OPD_API int opd_graph_save(const opd_graph *graph, const char *path);
 OPD_API opd_graph *opd_graph_load(const char *path);
 OPD_API opd_graph *opd_graph_from_bytes(const void *data, size_t n);
@@ -1962,6 +1965,7 @@ OPD_API opd_plugin *opd_load_inline(const char *name, const char *source, const 
 #define OPD_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
 #ifdef __cplusplus
 #include <initializer_list>
+#include <new>
 inline opd_value opd_v(bool b) { return opd_value_bool(b); }
 inline opd_value opd_v(int i) { return opd_value_int(i); }
 inline opd_value opd_v(long i) { return opd_value_int(i); }
@@ -2120,6 +2124,24 @@ template <class T> struct opd_cxx_long { typedef long other; };
 template <> struct opd_cxx_long<long> { typedef long long other; };
 template <> inline char opd_cxx_type<opd_cxx_long<int64_t>::other>::letter() { return 'l'; }
 
+/* A function of one's own for the header to call (kernel, formula, rule, function to trace) that may throw:
+
+       d.cpu = OPD_CATCH(warp_cpu);
+
+   An exception becomes an error with its what().  Without it one would have to pass the dispatcher, which cannot be:
+   the program ends, or the thread is left amid a call.  OPD_FUNCTION has it inside. */
+#define OPD_CATCH(fn) opd_catching<decltype(&fn), &fn>::call
+#if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
+static inline int opd_caught();                   /* the exception at hand */
+#define OPD_CXX_CALL(...) try { __VA_ARGS__ } catch (...) { return opd_caught(); }
+#else
+#define OPD_CXX_CALL(...) __VA_ARGS__
+#endif
+template <class F, F f> struct opd_catching;
+template <class... A, int (*f)(A...)> struct opd_catching<int (*)(A...), f> {
+    static int call(A... a) { OPD_CXX_CALL(return f(a...);) }
+};
+
 template <int... I> struct opd_cxx_indices {};
 template <int N, int... I> struct opd_cxx_count : opd_cxx_count<N - 1, N - 1, I...> {};
 template <int... I> struct opd_cxx_count<0, I...> { typedef opd_cxx_indices<I...> type; };
@@ -2139,7 +2161,7 @@ template <class R, class... A> struct opd_cxx_function {
         return opd_cxx_run<R>::run(call, f, opd_cxx_type<A>::get(call, I)...);
     }
     static int call(opd_call *call, R (*f)(A...)) {
-        return run(call, f, typename opd_cxx_count<static_cast<int>(sizeof...(A))>::type());
+        OPD_CXX_CALL(return run(call, f, typename opd_cxx_count<static_cast<int>(sizeof...(A))>::type());)
     }
     static const char *signature() {
         static const char letters[] = {opd_cxx_run<R>::letter(), opd_cxx_type<A>::letter()..., 0};
@@ -3979,6 +4001,20 @@ static opd_op *opd_op_builtin(opd_op_id id) {
 
 #ifdef __cplusplus
 }
+#if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
+static inline int opd_caught() {
+    try { throw; }
+    catch (const std::bad_alloc &e) { return opd_fail(OPD_ERROR_MEMORY, "%s", e.what()); }
+    catch (const std::exception &e) {
+        const char *what = e.what();
+        int n = 0;
+        while (what[n]) { n++; }
+        while (n && what[n - 1] == '\n') { n--; }
+        return opd_fail(OPD_ERROR_USER, "%.*s", n, what);
+    }
+    catch (...) { return opd_fail(OPD_ERROR_USER, "an exception that is no std::exception"); }
+}
+#endif
 #endif
 
 #endif /* OPDISPATCH_H */
@@ -21277,6 +21313,9 @@ typedef struct opdi_gnode {
     opd_op *op;
     opd_value constant;                           /* tensors: a reference; what it points to is in the graph's arena */
     const char *word;                             /* a list's element type, as printed */
+    const char *place;                            /* "FILE:LINE" of the call, or NULL */
+    void **frames;                                /* while it is recorded: where that is */
+    int32_t nframes;
     int32_t drop_from, ndrop;                     /* when it is run: what has its last use here */
 } opdi_gnode;
 
@@ -21401,7 +21440,7 @@ typedef struct opdi_tracer {
     opd_graph *graph;
     opdi_traced *map;                             /* open addressing, size a power of two */
     int64_t size, used;
-    bool allow_constants;
+    bool allow_constants, locations;
 } opdi_tracer;
 
 static int64_t opdi_traced_at(const opdi_tracer *tr, const opd_tensor *t) {
@@ -21517,6 +21556,53 @@ static int opdi_trace_result(opdi_tracer *tr, opdi_gnode *n, int i, const opd_va
     return 0;
 }
 
+//-- Where calls were made, see >>hooks.  The first `cap` of the addresses that this thread's calls return to, innermost
+//-- first; and "FILE:LINE" for the calls before n addresses, "" in this header, "?" where nobody knows.
+#define OPDI_FRAMES 48
+#define OPDI_PLACE 256
+static int opdi_frames(void **frames, int cap);
+static void opdi_places(void *const *addresses, int n, char (*places)[OPDI_PLACE]);
+
+static int opdi_trace_frames(opd_graph *g, opdi_gnode *n) {
+    void *frames[OPDI_FRAMES];
+    n->nframes = opdi_frames(frames, OPDI_FRAMES);
+    if (!(n->frames = (void **)opdi_graph_alloc(g, (size_t)n->nframes * sizeof *frames))) { return -1; }
+    memcpy(n->frames, frames, (size_t)n->nframes * sizeof *frames);
+    return 0;
+}
+static int opdi_trace_by_address(const void *a, const void *b) {
+    const uintptr_t x = (uintptr_t)*(void *const *)a, y = (uintptr_t)*(void *const *)b;
+    return x < y ? -1 : x > y;
+}
+//-- All addresses are asked for at once: most are those of many nodes.
+static int opdi_trace_places(opd_graph *g) {
+    opdi_gnode *n;
+    char (*places)[OPDI_PLACE];
+    void **all;
+    int64_t count = 0, unique = 0, i;
+    for (n = g->first; n; n = n->next) { count += n->nframes; }
+    if (!(all = (void **)opdi_scope_alloc(((size_t)count + 1) * sizeof *all))) { return -1; }
+    for (count = 0, n = g->first; n; n = n->next) {
+        for (i = 0; i < n->nframes; i++) { all[count++] = n->frames[i]; }
+    }
+    qsort(all, (size_t)count, sizeof *all, opdi_trace_by_address);
+    for (i = 0; i < count; i++) { if (!unique || all[i] != all[unique - 1]) { all[unique++] = all[i]; } }
+    places = (char (*)[OPDI_PLACE])opdi_scope_alloc(((size_t)unique + 1) * sizeof *places);
+    if (!places) { return -1; }
+    opdi_places(all, (int)unique, places);
+    for (n = g->first; n; n = n->next) {
+        const char *place = "";
+        for (i = 0; i < n->nframes && !*place; i++) {
+            void **at = (void **)bsearch(&n->frames[i], all, (size_t)unique, sizeof *all, opdi_trace_by_address);
+            place = places[at - all];
+        }
+        n->frames = NULL;
+        n->nframes = 0;
+        if (*place && *place != '?' && !(n->place = opdi_arena_copy(&g->arena, place, strlen(place)))) { return -1; }
+    }
+    return opd_ok() ? 0 : -1;
+}
+
 //-- The kernel at Tracer.
 static int opdi_tracer_kernel(opd_call *call) {
     opdi_thread *th = call->th;
@@ -21533,6 +21619,7 @@ static int opdi_tracer_kernel(opd_call *call) {
     if (!(n = opdi_gnode_new(tr->graph, OPDI_G_OP, op->nargs, op->nrets))) { return -1; }
     memcpy(n->in, in, (size_t)op->nargs * sizeof *in);
     n->op = call->op;
+    if (tr->locations && opdi_trace_frames(tr->graph, n)) { return -1; }
     if (opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER)))) { return -1; }
     opdi_gnode_append(tr->graph, n);
     for (i = 0; i < op->nrets; i++) {
@@ -21604,6 +21691,7 @@ static opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_tensor *c
     int rc, n;
     memset(&tr, 0, sizeof tr);
     tr.allow_constants = o && o->allow_constants;
+    tr.locations = o && o->locations;
     if (!(tr.graph = opdi_graph_new())) { return NULL; }
     scope = opd_scope_open();
     in = opdi_scope_tensors(ninputs);
@@ -21617,6 +21705,7 @@ static opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_tensor *c
         opd_keys_restore(guard);
         th->tracer = NULL;
         rc = n < 0 ? -1 : opdi_trace_outputs(&tr, out, n, o && o->list_output);
+        if (rc == 0 && tr.locations) { rc = opdi_trace_places(tr.graph); }
     }
     opdi_tracer_end(&tr);
     opd_scope_close(&scope);
@@ -21733,7 +21822,27 @@ static void opdi_gnode_print(opdi_text *t, const opdi_gnode *n, int64_t *full) {
     }
     opdi_text_add(t, "(");
     for (i = 0; i < n->nin; i++) { opdi_text_add(t, "%s", i ? ", " : ""); opdi_gvalue_name(t, n->in[i]); }
-    opdi_text_add(t, ")\n");
+    opdi_text_add(t, n->place ? ") # %s\n" : ")\n", n->place);
+}
+
+//-- For the file: where an operator that is not built in comes from, in a line of its own.
+static void opdi_gorigin_print(opdi_text *t, const opd_op *op) {
+    char text[600];
+    const opdi_registration *d;
+    const opd_plugin *plugin;
+    size_t i;
+    int n = 0;
+    opdi_lock(&opdi_registry.lock);
+    d = op->definition;
+    if (d && d->lib != opdi_registry.aten) {
+        plugin = opdi_plugin_at((uintptr_t)d->lib->file);
+        (void)opdi_place_text(d->place, text, 300);
+        n = (int)strlen(text);
+        if (plugin) { n += snprintf(text + n, sizeof text - (size_t)n, " of %.250s", opd_plugin_path(plugin)); }
+    }
+    opdi_unlock(&opdi_registry.lock);
+    for (i = 0; i < (size_t)n; i++) { if ((unsigned char)text[i] < ' ') { text[i] = '?'; } }
+    if (n) { opdi_text_add(t, "# %s %s\n", op->name, text); }
 }
 
 static size_t opdi_graph_text(const opd_graph *g, char *buf, size_t cap, bool full) {
@@ -21753,6 +21862,12 @@ static size_t opdi_graph_text(const opd_graph *g, char *buf, size_t cap, bool fu
     opdi_text_add(&t, "  return (");
     if (g->result) { opdi_gvalue_name(&t, g->result); }
     opdi_text_add(&t, ")\n");
+    for (n = full ? g->first : NULL; n; n = n->next) {
+        const opdi_gnode *before = g->first;
+        if (n->kind != OPDI_G_OP) { continue; }
+        while (before->op != n->op) { before = before->next; }
+        if (before == n) { opdi_gorigin_print(&t, n->op); }
+    }
     return t.n;
 }
 
@@ -22130,7 +22245,7 @@ int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_
 typedef struct opdi_gnamed { const char *name; opdi_gvalue *value; } opdi_gnamed;
 typedef struct opdi_gparser {
     opd_graph *graph;
-    const char *at;
+    const char *text, *at;
     int line;
     opdi_gnamed *names;                           /* open addressing by the name behind the % */
     int64_t size, used;
@@ -22146,6 +22261,7 @@ static int opdi_gparse_fail(opdi_gparser *p, const char *format, ...) {
     va_start(ap, format);
     (void)vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
+    if (!*p->at || *p->at == '\n') { return opd_fail(OPD_ERROR_ARGUMENT, "line %d of the graph: %s", p->line, text); }
     return opd_fail(OPD_ERROR_ARGUMENT, "line %d of the graph: %s, at '%.*s'", p->line, text,
                     (int)OPDI_MIN(strcspn(p->at, "\n"), 40), p->at);
 }
@@ -22480,6 +22596,18 @@ static bool opdi_gparse_suits(const opd_op *op, opdi_gvalue *const *in, int n, i
     for (i = 0; i < n && opdi_gparse_fits(op, i, in[i], convert); i++) { }
     return i == n;
 }
+//-- An operator that is not there: a saved graph says where it was from.
+static void opdi_gparse_unknown(opdi_gparser *p, const char *name) {
+    const size_t n = strlen(name);
+    const char *at = p->text;
+    while (at && (strncmp(at, "# ", 2) != 0 || strncmp(at + 2, name, n) != 0 || at[n + 2] != ' ')) {
+        at = strchr(at, '\n');
+        if (at) { at++; }
+    }
+    (void)opdi_gparse_fail(p, "there is no operator %s: load the library that defines it%s%.*s%s", name,
+                           at ? " (when the graph was saved it was " : "",
+                           at ? (int)OPDI_MIN(strcspn(at + n + 3, "\n"), 300) : 0, at ? at + n + 3 : "", at ? ")" : "");
+}
 //-- The overload of a name that takes these values; a name with an overload is that one.
 static opd_op *opdi_gparse_op(opdi_gparser *p, const char *name, opdi_gvalue *const *in, int n, int nout) {
     const char *colons = strstr(name, "::");
@@ -22505,7 +22633,7 @@ static opd_op *opdi_gparse_op(opdi_gparser *p, const char *name, opdi_gvalue *co
     }
     if (opd_ok()) {
         if (set) { (void)opdi_gparse_fail(p, "no overload of %s takes these values", name); }
-        else { (void)opdi_gparse_fail(p, "there is no operator %s: load the library that defines it", name); }
+        else { opdi_gparse_unknown(p, name); }
     }
     return NULL;
 }
@@ -22626,6 +22754,18 @@ static int opdi_gparse_node(opdi_gparser *p) {
     return 0;
 }
 
+//-- "# FILE:LINE" behind a node.
+static int opdi_gparse_place(opdi_gparser *p, opdi_gnode *n) {
+    size_t len;
+    while (*p->at == ' ') { p->at++; }
+    if (n->kind != OPDI_G_OP || *p->at != '#') { return 0; }
+    while (*++p->at == ' ') { }
+    len = strcspn(p->at, "\n");
+    if (len && !(n->place = opdi_arena_copy(&p->graph->arena, p->at, len))) { return -1; }
+    p->at += len;
+    return 0;
+}
+
 static int opdi_gparse_body(opdi_gparser *p) {
     opd_graph *g = p->graph;
     opdi_gvalue *in[256];
@@ -22647,7 +22787,7 @@ static int opdi_gparse_body(opdi_gparser *p) {
     memcpy(g->inputs, in, (size_t)n * sizeof *in);
     g->ninputs = n;
     for (opdi_gparse_blanks(p, true); !opdi_gparse_is(p, "return"); opdi_gparse_blanks(p, true)) {
-        if (opdi_gparse_node(p)) { return -1; }
+        if (opdi_gparse_node(p) || opdi_gparse_place(p, g->last)) { return -1; }
     }
     if (opdi_gparse_want(p, "(")) { return -1; }
     if (!opdi_gparse_is(p, ")")) {
@@ -22672,7 +22812,7 @@ static opd_graph *opdi_graph_parse(const char *text, opd_tensor *const *constant
     opdi_gparser p;
     int rc;
     memset(&p, 0, sizeof p);
-    p.at = text;
+    p.text = p.at = text;
     p.line = 1;
     p.constants = constants;
     p.nconstants = nconstants;
@@ -28236,6 +28376,35 @@ static void opdi_trace_text(opdi_string *out, void *const *frames, int n) {
     opdi_free(p, bytes);
 }
 
+static void opdi_places(void *const *addresses, int n, char (*places)[OPDI_PLACE]) {
+    enum { AT_ONCE = 500 };                       /* a command line is not endless */
+    opdi_place_name p[AT_ONCE];
+    int i, k, first;
+    for (first = 0; first < n; first += AT_ONCE) {
+        const int count = OPDI_MIN(n - first, (int)AT_ONCE);
+        memset(p, 0, sizeof p);
+        for (i = 0; i < count; i++) {
+            p[i].address = (char *)addresses[first + i] - 1;
+            (void)opdi_address_file(p[i].address, &p[i].file, &p[i].offset);
+        }
+        opdi_addresses_lines(p, count);
+        for (i = 0; i < count; i++) {
+            char *place = places[first + i], function[200], *at, *line = NULL;
+            (void)snprintf(place, OPDI_PLACE, "?");
+            if (!p[i].text.data) {
+                if (p[i].file && opdi_symbol_at(p[i].file, p[i].offset, function, sizeof function) &&
+                    opdi_ours(function)) { *place = 0; }
+                continue;
+            }
+            for (at = p[i].text.data; (at = strstr(at, "  File \"")) != NULL; at++) { line = at + 8; }
+            k = line ? (int)strcspn(line, "\"") : 0;
+            if (line) { (void)snprintf(place, OPDI_PLACE, "%.*s:%d", OPDI_MIN(k, 240), line, atoi(line + k + 8)); }
+            else { *place = 0; }
+            opdi_string_free(&p[i].text);
+        }
+    }
+}
+
 //-- anomaly mode -------------------------------------------------------------------------------------------------
 
 int opd_anomaly_set(bool on, bool check_nan) {
@@ -28248,35 +28417,42 @@ int opd_anomaly_set(bool on, bool check_nan) {
     return was;
 }
 
-#define OPDI_FRAMES 48
-typedef struct opdi_unwound { void *frames[OPDI_FRAMES]; int n, skip; } opdi_unwound;
+typedef struct opdi_unwound { void **frames; int n, cap, skip; } opdi_unwound;
 #if defined(__GNUC__) && !defined(__TINYC__)
 static _Unwind_Reason_Code opdi_unwind_step(struct _Unwind_Context *context, void *arg) {
     opdi_unwound *u = (opdi_unwound *)arg;
     void *ip = (void *)(uintptr_t)_Unwind_GetIP(context);
     if (u->skip > 0) { u->skip--; return _URC_NO_REASON; }
-    if (!ip || u->n == OPDI_FRAMES) { return _URC_END_OF_STACK; }
+    if (!ip || u->n == u->cap) { return _URC_END_OF_STACK; }
     u->frames[u->n++] = ip;
     return _URC_NO_REASON;
 }
 #endif
 
-//-- Notes where a node is recorded, and what node was at work.
-static int opdi_trace_node(opd_node *n) {
-    opdi_thread *th = opdi_self();
+static int opdi_frames(void **frames, int cap) {
     opdi_unwound u;
-    opdi_extra *x;
+    u.frames = frames;
+    u.cap = cap;
     u.n = 0;
-    u.skip = 1;
+    u.skip = 2;
 #if defined(__GNUC__) && !defined(__TINYC__)
     (void)_Unwind_Backtrace(opdi_unwind_step, &u);
 #endif
+    return u.n;
+}
+
+//-- Notes where a node is recorded, and what node was at work.
+static int opdi_trace_node(opd_node *n) {
+    opdi_thread *th = opdi_self();
+    void *frames[OPDI_FRAMES];
+    const int count = opdi_frames(frames, OPDI_FRAMES);
+    opdi_extra *x;
     opdi_lock(&opdi_hooks_lock);
     x = opdi_extra_of((uintptr_t)n);
     opdi_unlock(&opdi_hooks_lock);
     if (!x) { return -1; }
-    x->frames = u.n ? (void **)opdi_alloc((size_t)u.n * sizeof *x->frames) : NULL;
-    if (x->frames) { memcpy(x->frames, u.frames, (size_t)u.n * sizeof *x->frames); x->nframes = u.n; }
+    x->frames = count ? (void **)opdi_alloc((size_t)count * sizeof *x->frames) : NULL;
+    if (x->frames) { memcpy(x->frames, frames, (size_t)count * sizeof *x->frames); x->nframes = count; }
     x->parent = th->node;
     if (x->parent) { opdi_ref_up(&x->parent->refs); }
     return opd_ok() ? 0 : -1;

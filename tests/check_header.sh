@@ -104,7 +104,7 @@ check_contents() {
 }
 check_includes() {
     public_part | awk 'code { print } /\*\//{ code = 1 }' | sed -n 's/^ *# *include *[<"]\([^>"]*\)[>"].*/\1/p' |
-        grep -v -x -e stdint.h -e stddef.h -e stdbool.h -e initializer_list | sed 's/^/declarations include /'
+        grep -v -x -e stdint.h -e stddef.h -e stdbool.h -e initializer_list -e new | sed 's/^/declarations include /'
 }
 check_macro_names() {
     sed -n 's/^ *# *define *\([A-Za-z0-9_]*\).*/\1/p' "$header" | grep -v -E '^(OPD|opd)' | sort -u | head -n 8 |
@@ -112,7 +112,8 @@ check_macro_names() {
 }
 check_macros_visible() {
     visible_macros "$CC -x c" '' | sed 's/^/visible in C: /'
-    visible_macros "$CXX -x c++ -std=c++11" '#include <initializer_list>' | sed 's/^/visible in C++: /'
+    visible_macros "$CXX -x c++ -std=c++11" '#include <initializer_list>
+#include <new>' | sed 's/^/visible in C++: /'
 }
 check_symbols() {
     implementation_object

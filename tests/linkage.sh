@@ -11,7 +11,7 @@ plugin_host_exports plugin_cxx plugin_many_files plugin_halves plugin_host_strip
 plugin_strict plugin_needs_define plugin_own_implementation plugin_own_hidden plugin_own_static
 plugin_newer_minor plugin_other_major plugin_other_entry plugin_older_minor plugin_missing_symbol
 plugin_wrong_machine plugin_wrong_class plugin_example plugin_two_copies plugin_no_library plugin_no_blocks
-plugin_failing_block plugin_exports host_table no_plugins cmake'
+plugin_failing_block plugin_exports plugin_graph host_table no_plugins cmake'
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -159,6 +159,71 @@ check_plugin_many_files() {
     implementation
     quiet $CC -DLINKAGE_CUDA $inc "$here/main.c" "$tmp/implementation.o" -o "$tmp/host_cuda" $lib
     quiet "$tmp/host_cuda" "$tmp/many.so"
+}
+# A plug-in in C++ that throws, under a program in C; a graph that calls it says where, and what file has the operator.
+check_plugin_graph() {
+    cat >"$tmp/thrower.cpp" <<'TEXT'
+#include "opdispatch.h"
+#include <stdexcept>
+static int same(opd_call *call) {
+    if (opd_arg_bool(call, 1)) { throw std::runtime_error("thrown in the plug-in\n"); }
+    return opd_return_tensor(call, opd_clone(opd_arg_tensor(call, 0)));
+}
+OPD_LIBRARY(thrower, lib) {
+    opd_op_desc d = opd_op_desc();
+    d.schema = "same(Tensor x, bool now) -> Tensor";
+    d.cpu = OPD_CATCH(same);
+    opd_define(lib, &d);
+}
+TEXT
+    cat >"$tmp/thrown.c" <<'TEXT'
+#define OPDISPATCH_IMPLEMENTATION
+#include "opdispatch.h"
+#include <stdio.h>
+static int fn(void *now, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)n;
+    out[0] = opd_exp(OPD_CALL(opd_find("thrower::same"), in[0], now != NULL));
+    return out[0] ? 1 : -1;
+}
+int main(int argc, char **argv) {
+    static char text[4000];
+    opd_trace_options o = {0};
+    opd_plugin *p = opd_load_library(argv[1]);
+    o.locations = argc > 1;
+    OPD_SCOPE {
+        opd_tensor *x = opd_ones(OPD_INTS(2), OPD_FLOAT32);
+        opd_graph *g = opd_graph_trace(fn, text, &x, 1, &o);
+        printf("%s.\n", opd_error_message());
+        opd_error_clear();
+        opd_graph_free(g);
+        g = opd_graph_trace(fn, NULL, &x, 1, &o);
+        if (opd_graph_save(g, argv[2])) { break; }
+        opd_graph_free(g);
+        g = opd_graph_load(argv[2]);
+        opd_graph_print(g, text, sizeof text);
+        printf("%s", text);
+        opd_graph_free(g);
+        opd_unload_library(p);
+        g = opd_graph_load(argv[2]);
+        printf("%s.\n", opd_error_message());
+        opd_error_clear();
+        opd_graph_free(g);
+    }
+    return opd_finish();
+}
+TEXT
+    quiet $CXX -std=c++11 -Wall -Wextra $plugin_line $inc "$tmp/thrower.cpp" -o "$tmp/thrower.so"
+    quiet $CC -O0 -g $inc "$tmp/thrown.c" -o "$tmp/thrown" $lib
+    out=$(cd "$tmp" && ./thrown ./thrower.so thrown.opd 2>&1) || printf 'status %d\n' $?
+    case $out in *'thrower::same: thrown in the plug-in.'*) ;; *) printf 'no exception in: %s\n' "$out" ;; esac
+    case $out in
+        *'no operator thrower::same: load the library that defines it (when the graph was saved it was registered at '*'thrower.cpp:7 of ./thrower.so)'*) ;;
+        *) printf 'no origin in: %s\n' "$out" ;;
+    esac
+    command -v addr2line >/dev/null 2>&1 || return
+    case $out in *'thrower::same('*') # '*'thrown.c:6'*'aten::exp('*') # '*'thrown.c:6'*) ;;
+        *) printf 'no location in: %s\n' "$out" ;;
+    esac
 }
 # Each half a plug-in, in both orders.
 check_plugin_halves() {

@@ -380,15 +380,61 @@ TEST(files_come_back_and_damaged_ones_do_not) {
     opd_graph_free(g);
     opd_graph_free(h);
 }
+static int exp_neg(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_neg(opd_exp(in[0]));
+    return out[0] ? 1 : -1;
+}
+TEST(places_of_calls_stay) {
+    static const char with[] = "graph(%x : Float(2, strides=[1], requires_grad=0, device=cpu)):\n"
+        "  %y : Float(2, strides=[1], requires_grad=0, device=cpu) = aten::exp(%x) # a file.c:12\n"
+        "  %z : Float(2, strides=[1], requires_grad=0, device=cpu) = aten::neg(%y)\n  return (%z)\n";
+    opd_trace_options o;
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2));
+    opd_graph *g = opd_graph_parse(with), *h;
+    (void)opd_graph_print(g, text, sizeof text);
+    CHECK_STR(text, with);
+    CHECK_INT(opd_graph_save(g, path()), 0);
+    h = opd_graph_load(path());
+    (void)opd_graph_print(h, text, sizeof text);
+    CHECK_STR(text, with);
+    opd_graph_free(g);
+    opd_graph_free(h);
+    (void)remove(path());
+    memset(&o, 0, sizeof o);
+    o.locations = true;
+    o.check = true;
+    g = opd_graph_trace(exp_neg, NULL, &x, 1, &o);
+    CHECK_OK();
+    (void)opd_graph_print(g, text, sizeof text);
+    h = opd_graph_parse(text);                    /* with places where the build has debug information */
+    (void)opd_graph_print(h, text2, sizeof text2);
+    CHECK_STR(text2, text);
+    opd_graph_free(g);
+    opd_graph_free(h);
+}
+TEST(unknown_operators_are_named) {
+    static const char calls[] = "graph(%x : Tensor):\n  %y : Tensor = gone::op(%x)\n  return (%y)\n";
+    char more[400];
+    CHECK(opd_graph_parse(calls) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "line 2 of the graph: there is no operator gone::op: load the library that defines it");
+    (void)snprintf(more, sizeof more, "%s# gone::opera of other.so\n# gone::op registered at a.c:3 of b.so\n", calls);
+    CHECK(opd_graph_parse(more) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "gone::op: load the library that defines it (when the graph was saved it was "
+                "registered at a.c:3 of b.so)");
+}
 TEST(allocations_fail) {
     opd_tensor *w = numbers(opd_ints_of(three_two, 2)), *x = numbers(opd_ints_of(two_three, 2)), *y;
+    opd_trace_options o;
     int64_t n;
+    memset(&o, 0, sizeof o);
+    o.locations = true;
     for (n = 1; n < 3000; n++) {
         int64_t seen;
         OPD_SCOPE {
             opd_graph *g, *h = NULL;
             (void)opd_memory_fail_at(n, false);
-            g = opd_graph_trace(affine, w, &x, 1, NULL);
+            g = opd_graph_trace(affine, w, &x, 1, n % 2 ? NULL : &o);
             if (g) { (void)opd_graph_print(g, text, sizeof text); (void)opd_graph_run(g, &x, 1, &y, 1); }
             h = opd_ok() ? opd_graph_parse("graph(%x):\n %y = aten::exp(%x)\n return (%y)\n") : NULL;
             if (opd_ok()) { (void)opd_graph_cse(g); (void)opd_graph_fold(g); }

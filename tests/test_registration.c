@@ -685,6 +685,57 @@ TEST(schemas_of_c_functions) {
     CHECK_OK();
     opd_library_close(d);
 }
+#ifdef __cplusplus
+#include <stdexcept>
+static int throws(opd_call *call) {
+    switch (opd_arg_int(call, 0)) {
+    case 0: return opd_return_int(call, 7);
+    case 1: throw std::runtime_error("thrown by the kernel");
+    case 2: throw std::bad_alloc();
+    default: throw 5;
+    }
+}
+static int64_t f_throws(int64_t x) { return x ? throw std::runtime_error("thrown by the function") : 8; }
+static int formula_throws(opd_backward_call *) { throw std::runtime_error("thrown by the formula"); }
+static int gives_itself(opd_call *call) { return opd_return_tensor(call, opd_clone(opd_arg_tensor(call, 0))); }
+OPD_FUNCTION(throws_op, f_throws, int64_t, int64_t)
+TEST(exceptions_become_errors) {
+    opd_library *d = lib_new(OPD_DEF, "fn", NULL, "d.c", 1);
+    opd_op_desc desc = opd_op_desc();
+    const float one = 1;
+    opd_tensor *x = opd_tensor_from(&one, opd_ints_of(NULL, 0), OPD_FLOAT32);
+    desc.schema = "throws(int x) -> int";
+    desc.any = OPD_CATCH(throws);
+    CHECK_INT(opd_define(d, &desc), 0);
+    desc = opd_op_desc();
+    desc.schema = "itself(Tensor x) -> Tensor";
+    desc.any = gives_itself;
+    desc.backward = OPD_CATCH(formula_throws);
+    CHECK_INT(opd_define(d, &desc), 0);
+    CHECK_INT(opd_def_function(d, "function", &throws_op), 0);
+    for (int again = 0; again < 3; again++) {
+        opd_value v[] = {opd_value_int(0)};
+        CHECK_INT(opd_call_value(opd_find("fn::throws"), v, 1).u.i, 7);
+        CHECK_INT(opd_call_value(opd_find("fn::function"), v, 1).u.i, 8);
+        CHECK_OK();
+        v[0] = opd_value_int(1);
+        (void)opd_call_value(opd_find("fn::throws"), v, 1);
+        CHECK_ERROR(OPD_ERROR_USER, "fn::throws: thrown by the kernel");
+        (void)opd_call_value(opd_find("fn::function"), v, 1);
+        CHECK_ERROR(OPD_ERROR_USER, "fn::function: thrown by the function");
+        v[0] = opd_value_int(2);
+        (void)opd_call_value(opd_find("fn::throws"), v, 1);
+        CHECK_ERROR(OPD_ERROR_MEMORY, "fn::throws: ");
+        v[0] = opd_value_int(3);
+        (void)opd_call_value(opd_find("fn::throws"), v, 1);
+        CHECK_ERROR(OPD_ERROR_USER, "fn::throws: an exception that is no std::exception");
+    }
+    opd_tensor_set_requires_grad(x, true);
+    CHECK_INT(opd_backward(OPD_CALL(opd_find("fn::itself"), x)), -1);
+    CHECK_ERROR(OPD_ERROR_USER, "thrown by the formula");
+    opd_library_close(d);
+}
+#endif
 TEST(types_of_c_that_are_refused) {
     opd_library *d = lib_new(OPD_DEF, "fn", NULL, "d.c", 1);
     CHECK_INT(opd_def_function(d, "a", &float_op), -1);
