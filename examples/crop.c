@@ -5,7 +5,7 @@
    Nothing here can look into the library.  The plain function is therefore refused where a graph is recorded: what it
    reads would be a constant of the graph.  As an operator it is one node of it, runs on shapes alone, is differentiated
    through and runs under vmap.  The library computes with 16 bits a channel: values are cut to [0, 1], and rounded.
-   Needs the development files of MagickWand and pkg-config: libmagickwand-dev of Debian. */
+   Needs MagickWand's development files: libmagickwand-dev, pkg-config of Debian. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>

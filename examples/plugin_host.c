@@ -1,5 +1,6 @@
 /* Loads the plug-in of examples/plugin.c, calls its operator, differentiates through it and unloads it.
    cc -O2 examples/plugin_host.c -o plugin_host -lm
+   ci: $tmp/plugin.so
 
    With the plug-in in the same folder:  ./plugin_host plugin.so
    The program exports no symbols: the plug-in calls it through a table that it is given when it is loaded. */

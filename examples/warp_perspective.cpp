@@ -7,7 +7,7 @@
 
    The second line makes a plug-in of the same file: the operator alone.  OpenCV works on the tensors' memory as it is;
    only an image whose pixels are spread out is gathered first.  What OpenCV throws becomes an error of the call.
-   Needs the development files of OpenCV's imgproc: libopencv-imgproc-dev of Debian. */
+   Needs OpenCV's development files: libopencv-imgproc-dev of Debian. */
 #if !defined(OPDISPATCH_PLUGIN)
 #define OPDISPATCH_IMPLEMENTATION
 #endif
@@ -36,8 +36,8 @@ static int depth_of(opd_tensor *t) {
 }
 static cv::Mat mat_of(opd_tensor *t) {
     const int64_t *size = opd_sizes(t);
-    const int channels = opd_ndim(t) == 3 ? static_cast<int>(size[2]) : 1;
-    return cv::Mat(static_cast<int>(size[0]), static_cast<int>(size[1]), CV_MAKETYPE(depth_of(t), channels), opd_data(t),
+    const int type = CV_MAKETYPE(depth_of(t), opd_ndim(t) == 3 ? static_cast<int>(size[2]) : 1);
+    return cv::Mat(static_cast<int>(size[0]), static_cast<int>(size[1]), type, opd_data(t),
                    static_cast<size_t>(opd_strides(t)[0]) * opd_dtype_size(opd_dtype(t)));
 }
 
