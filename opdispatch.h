@@ -63,6 +63,7 @@
      which `backward` gives too), `inplace` and `out` (forms that the dispatcher derives), `autocast` (the dtype it wants
      in a region).  Kernel and fake kernel may be one function that returns after opd_result when opd_data is NULL.  Or
      in two steps: opd_def, then opd_impl_key per key, in any order and from any file.
+     In C++ OPD_CATCH(kernel) turns exceptions into errors.
      opd_gradcheck and opd_gradgradcheck tell whether its formulas are right.
      A built-in operator: its card in the room of its family (see >>operators) and one row in OPD_OPERATORS.
 

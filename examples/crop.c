@@ -165,6 +165,21 @@ static void graphs(opd_tensor *pic) {
     opd_graph_free(graph);
 }
 
+/* The inputs of PyTorch's tutorial: of both dtypes, with gradient and without.  opcheck tries other sizes by itself. */
+static void checks(void) {
+    static const struct { int64_t size; opd_scalar_type dtype; bool grad; int64_t box[4]; } examples[] = {
+        {64, OPD_FLOAT32, false, {0, 0, 10, 10}}, {91, OPD_FLOAT32, true, {10, 0, 20, 10}},
+        {60, OPD_FLOAT64, false, {3, 4, 32, 20}}, {512, OPD_FLOAT64, true, {3, 4, 32, 45}}};
+    size_t i;
+    for (i = 0; i < sizeof examples / sizeof *examples && opd_ok(); i++) {
+        opd_tensor *pic = opd_randn(OPD_INTS(3, examples[i].size, examples[i].size), examples[i].dtype);
+        const opd_value args[] = {OPD_V(opd_tensor_set_requires_grad(pic, examples[i].grad)),
+                                  opd_value_ints(examples[i].box, 4)};
+        printf("opcheck %3d x %-46d %s\n", (int)examples[i].size, (int)examples[i].size,
+               opd_opcheck(opd_find("mylib::crop"), args, 2, NULL) == 0 ? "yes" : "NO");
+    }
+}
+
 static void derivatives(opd_tensor *pic) {
     opd_gradcheck_options check = opd_gradcheck_defaults();
     opd_tensor *small = opd_clamp_full(opd_rand(OPD_INTS(3, 4, 5), OPD_FLOAT64), OPD_V(0.1), OPD_V(0.9));
@@ -206,6 +221,7 @@ int main(int argc, char **argv) {
         same("the crop is that part of the picture", cropped,
              opd_narrow(opd_narrow(pic, 1, face[1], face[3] - face[1]), 2, face[0], face[2] - face[0]));
         graphs(pic);
+        checks();
         derivatives(pic);
         batches(pic);
     }

@@ -13,6 +13,7 @@
 #endif
 #include "../opdispatch.h"
 #include <opencv2/imgproc.hpp>
+#include <climits>
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -36,6 +37,7 @@ static int depth_of(opd_tensor *t) {
 }
 static cv::Mat mat_of(opd_tensor *t) {
     const int64_t *size = opd_sizes(t);
+    if (size[0] > INT_MAX || size[1] > INT_MAX) { throw std::length_error("larger than OpenCV can count"); }
     const int type = CV_MAKETYPE(depth_of(t), opd_ndim(t) == 3 ? static_cast<int>(size[2]) : 1);
     return cv::Mat(static_cast<int>(size[0]), static_cast<int>(size[1]), type, opd_data(t),
                    static_cast<size_t>(opd_strides(t)[0]) * opd_dtype_size(opd_dtype(t)));
@@ -101,6 +103,8 @@ int main(int argc, char **argv) {
         warp_perspective(image, opd_to_dtype(warp, OPD_INT32));
         std::printf("thrown: %s\n", opd_error_message());
         opd_error_clear();
+        const opd_value args[] = {opd_value_tensor(image), opd_value_tensor(warp)};
+        std::printf("opcheck: %s\n", opd_opcheck(opd_find("my_ops::warp_perspective"), args, 2, nullptr) ? "no" : "yes");
 
         char text[4000];
         opd_trace_options o = opd_trace_options();
