@@ -115,7 +115,9 @@
      TORCH_SHOW_DISPATCH_TRACE          opd_dispatch_trace_set          op.tags             opd_op_tags
      torch.jit.trace                    opd_graph_trace                 str(graph), load    opd_graph_print, _load
      torch.autograd.gradcheck           opd_gradcheck, opd_gradgradcheck                    torch.optim.Adam    opd_adam
-     torch.library.opcheck              opd_opcheck
+     torch.library.opcheck              opd_opcheck                     FakeTensorMode      OPD_FAKE_MODE { }
+     FakeTensorMode.from_tensor         opd_fake_tensor                 new_dynamic_size    opd_fake_new_size
+     torch.utils.flop_counter           opd_cost_begin, _end, _print
      torch.nn.utils.clip_grad_norm_     opd_clip_grad_norm              lr_scheduler        opd_lr_cosine, ...
      forward_ad.dual_level()            OPD_DUAL_LEVEL { }              fwAD.make_dual      opd_make_dual
      torch.func.vmap                    opd_vmap, opd_vmap_begin        torch.func.grad     opd_grad, opd_grad_and_value
@@ -162,6 +164,7 @@
      >>api:forward     forward mode: tangents beside values
      >>api:autocast    mixed precision: regions, policies, the cache of cast weights
      >>api:transforms  vmap and derivatives of functions
+     >>api:fake        programs that run on shapes alone, and what they would cost
      >>api:graphs      recording operators into a graph, printing and running it
      >>api:checking    gradients against finite differences, opcheck, pictures of graphs
      >>api:training    optimizers, the gradient scaler, clipping, learning rates
@@ -184,6 +187,7 @@
      >>forward         dual tensors, levels, tangents of results
      >>autocast        regions, policies, the cache of cast weights
      >>transforms      the layer stack: vmap, batching rules, derivatives of functions
+     >>fake            programs that run on shapes alone, and what they would cost
      >>graphs          recording operators into a graph, printing it, passes, running it
      >>gradcheck       gradients against finite differences
      >>opcheck         whether an operator does what its schema and registrations say
@@ -1584,6 +1588,48 @@ OPD_API int opd_derivative_call(opd_derivative *derivative, opd_tensor *const *i
                                 opd_tensor **out);
 
 //----------------------------------------------------------------------------------------------------------------------
+//  >>api:fake       programs that run on shapes alone, and what they would cost
+//----------------------------------------------------------------------------------------------------------------------
+
+/* FakeTensorMode: between begin and end operators of this thread compute sizes, strides, dtype and device of their
+   results and nothing else: fake kernels run, for which the meta device is what stores no data.  Factories and
+   opd_tensor_new_on make fakes, of any device, whether it is there or not; real tensors (opd_tensor_new, _from, from
+   outside) are taken as fakes and are not written.  A fake says the device that it stands for; operators refuse those
+   of two devices, but for 0-dim CPU tensors.  Outside of a mode fakes are meta tensors.  Autograd, vmap, autocast and
+   recordings work in it; a fake has no data to read and no value.  As a block: OPD_FAKE_MODE { }.  opd_fake_end takes
+   the mode away, and those inside it; works while an error is pending, and may be called twice. */
+typedef struct opd_fake_block { bool open; void *mode; opd_key_guard guard; } opd_fake_block;
+OPD_API opd_fake_block opd_fake_begin(void);
+OPD_API void opd_fake_end(opd_fake_block *block);
+OPD_API bool opd_fake_enabled(void);
+/* FakeTensorMode.from_tensor: the fake that t is taken as in this mode (always the same); a leaf that requires grad,
+   when t requires it: parameters are taken so, for a real leaf gets no fake gradient (an error).  NULL with an error: no
+   mode. */
+OPD_API opd_tensor *opd_fake_tensor(opd_tensor *t);
+/* Inside a fake kernel, in a mode: a size that data decide, between min and max (-1: who knows).  What is computed with
+   is max, or min where there is none: memory that follows from it is the most there can be.  -1 with an error outside
+   of a mode, and for bounds that make no sense.  torch.library.get_ctx().new_dynamic_size. */
+OPD_API int64_t opd_fake_new_size(opd_call *call, int64_t min, int64_t max);
+
+/* What a program would cost: between begin and end a fake mode in which each operator is counted (by the innermost
+   operators that it calls, if any).  flops: of matrix products and convolutions two for each multiplication and addition
+   (torch.utils.flop_counter), of pointwise operators one for each element; of others none.  bytes: of results that have
+   memory of their own.  peak: the most bytes of fakes that were alive at once, with those of tensors from outside
+   (given) from their first use on; what the tape holds is alive.  The numbers stay until opd_cost_free; all on one
+   thread.  NULL with an error. */
+typedef struct opd_cost opd_cost;
+typedef struct opd_cost_row { const opd_op *op; int64_t calls; double flops; int64_t bytes; } opd_cost_row;
+typedef struct opd_cost_sum { int64_t calls; double flops; int64_t bytes, peak, given; } opd_cost_sum;
+OPD_API opd_cost *opd_cost_begin(void);
+OPD_API void opd_cost_end(opd_cost *cost);
+OPD_API void opd_cost_free(opd_cost *cost);                                   /* ends it, too */
+OPD_API opd_cost_sum opd_cost_total(const opd_cost *cost);
+/* Row i, the most expensive first after opd_cost_end; op NULL: behind the last. */
+OPD_API opd_cost_row opd_cost_at(const opd_cost *cost, int i);
+/* A table: operators, then the sum and the peak.  Cut to cap bytes with its zero; returns the full length. */
+OPD_API size_t opd_cost_print(const opd_cost *cost, char *buf, size_t cap);
+
+//----------------------------------------------------------------------------------------------------------------------
 //  >>api:graphs     recording operators into a graph, printing and running it
 //----------------------------------------------------------------------------------------------------------------------
 
@@ -2324,6 +2370,24 @@ struct opd_inference_guard {
 #else
 #define OPD_INFERENCE_MODE(on) \
     for (opd_inference_block opd_i = opd_inference_begin(on); opd_i.open; opd_inference_end(&opd_i))
+#endif
+
+/* OPD_FAKE_MODE { ... }: the same with a fake mode. */
+#if defined(__cplusplus)
+struct opd_fake_guard {
+    opd_fake_block block;
+    opd_fake_guard() : block(opd_fake_begin()) {}
+    ~opd_fake_guard() { opd_fake_end(&block); }
+    opd_fake_guard(const opd_fake_guard &) = delete;
+    opd_fake_guard &operator=(const opd_fake_guard &) = delete;
+};
+#define OPD_FAKE_MODE for (opd_fake_guard opd_f; opd_f.block.open; opd_fake_end(&opd_f.block))
+#elif defined(__GNUC__) && !defined(__TINYC__)
+#define OPD_FAKE_MODE \
+    for (__attribute__((cleanup(opd_fake_end))) opd_fake_block opd_f = opd_fake_begin(); opd_f.open; \
+         opd_fake_end(&opd_f))
+#else
+#define OPD_FAKE_MODE for (opd_fake_block opd_f = opd_fake_begin(); opd_f.open; opd_fake_end(&opd_f))
 #endif
 
 /* OPD_AUTOCAST(device) { ... }, OPD_AUTOCAST_AS(device, dtype, enabled, cache) { ... }: the same with autocast. */
@@ -3883,7 +3947,13 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int, opd_linearize, 7, (opd_transform_fn, void *, opd_tensor *const *, int, const opd_transform_options *, \
       opd_tensor **, opd_derivative **)) \
     X(int, opd_derivative_call, 5, (opd_derivative *, opd_tensor *const *, int, unsigned, opd_tensor **)) \
-    X(int, opd_opcheck, 4, (opd_op *, const opd_value *, int, const opd_opcheck_options *))
+    X(int, opd_opcheck, 4, (opd_op *, const opd_value *, int, const opd_opcheck_options *)) \
+    X(opd_fake_block, opd_fake_begin, 0, ()) V(opd_fake_end, 1, (opd_fake_block *)) X(bool, opd_fake_enabled, 0, ()) \
+    X(opd_tensor *, opd_fake_tensor, 1, (opd_tensor *)) \
+    X(int64_t, opd_fake_new_size, 3, (opd_call *, int64_t, int64_t)) \
+    X(opd_cost *, opd_cost_begin, 0, ()) V(opd_cost_end, 1, (opd_cost *)) V(opd_cost_free, 1, (opd_cost *)) \
+    X(opd_cost_sum, opd_cost_total, 1, (const opd_cost *)) X(opd_cost_row, opd_cost_at, 2, (const opd_cost *, int)) \
+    X(size_t, opd_cost_print, 3, (const opd_cost *, char *, size_t))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -4253,6 +4323,8 @@ typedef struct opdi_thread {
     uint32_t serials, serial;    /* layers so far; the number of the innermost that is open, */
     uint32_t tape;               /* of the innermost of grad or jvp; 0: none */
     struct opdi_tracer *tracer;  /* graphs: the recording that is under way */
+    struct opdi_fake *fake;      /* fakes: the innermost mode; bytes of those that this thread made and let go of */
+    int64_t fake_live;
     opdi_free_block *free_lists[OPDI_CLASSES];
     int64_t cached;              /* bytes in free_lists */
     int64_t live_delta;          /* bytes handed out and not yet added to the global count */
@@ -5162,9 +5234,9 @@ typedef struct opdi_storage {
     void *block;                 /* what to free, */
     int64_t block_bytes;         /* and its size; negative: an opdi_foreign, OPDI_AGAIN: of another storage's memory */
     struct opdi_dual *duals;     /* forward mode: tangents of the tensors that look at it */
-    uint8_t device;              /* the backend whose memory `data` is; 0: the host's, or none */
+    uint8_t device;              /* the backend whose memory `data` is; 0: the host's, or none; Meta: a fake's bytes */
     int8_t index;                /* which of its devices */
-    uint16_t spare;
+    uint16_t stands_for;         /* a fake's device, as a place plus one; 0: meta */
     uint32_t born;               /* in which layer of transforms: its serial number; 0: outside */
 } opdi_storage;
 
@@ -8413,6 +8485,7 @@ static int opdi_front_kernel(opd_call *call);
 static int opdi_back_kernel(opd_call *call);
 static int opdi_batched_kernel(opd_call *call);
 static int opdi_tracer_kernel(opd_call *call);
+static int opdi_fake_kernel(opd_call *call);
 static int opdi_autograd_inplace_kernel(opd_call *call);
 static int opdi_autograd_out_kernel(opd_call *call);
 static int opdi_version_kernel(opd_call *call);
@@ -8883,6 +8956,12 @@ OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "There were no tensor arguments to this function (e.g., "
                         "you passed an empty list of Tensors), but no fallback function is registered for schema "
                         "%s.\nAvailable functions are [%s]", call->op->name, have);
+    }
+    if (call->slot == OPD_KEY_META && call->th->fake) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, "There was no fake impl registered for %s. This is necessary for it to "
+                        "run in a fake mode: declare one (`fake` of the card, or opd_impl_key at \"Meta\"), which "
+                        "gives results of the right sizes with opd_result. It is only available for these backends: "
+                        "[%s]", call->op->name, have);
     }
     if (call->slot == OPD_KEY_META) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "attempted to run this operator with Meta tensors, but there was no fake "
@@ -11676,6 +11755,9 @@ static void opdi_own_retain(opd_tensor *t);
 static bool opdi_own_drop(opd_tensor *t);
 static int opdi_copy(opd_tensor *dst, const opd_tensor *src);
 static void opdi_device_free(opdi_storage *s);
+static void opdi_fake_born(opdi_storage *s);
+static opd_tensor *opdi_fake_new(opd_ints sizes, opd_scalar_type dtype, opd_device device);
+static int64_t opdi_fake_size(int64_t min, int64_t max);
 static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
                                       opd_device device);
 static opdi_storage *opdi_device_storage(int64_t bytes, int place);
@@ -11945,8 +12027,10 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
     s->duals = NULL;
     s->device = 0;
     s->index = 0;
+    s->stands_for = 0;
     s->born = opdi_self()->serial;
     s->data = backend == OPD_META ? NULL : (char *)t + ((head + align - 1) & ~(align - 1));
+    if (OPDI_UNLIKELY(backend == OPD_META)) { opdi_fake_born(s); }
     t->storage = s;
     t->data = s->data;
     return t;
@@ -12102,10 +12186,12 @@ static bool opdi_sizes_given(opd_ints sizes) {
 }
 opd_tensor *opd_tensor_new_on(opd_ints sizes, opd_scalar_type dtype, opd_device device) {
     if (!opd_ok() || !opdi_sizes_given(sizes)) { return NULL; }
+    if (OPDI_UNLIKELY(opdi_self()->fake != NULL)) { return opdi_fake_new(sizes, dtype, device); }
     return opdi_own(opdi_tensor_make(sizes.data, NULL, (int)sizes.n, dtype, opdi_place(device)));
 }
 opd_tensor *opd_tensor_new(opd_ints sizes, opd_scalar_type dtype) {
-    return opd_tensor_new_on(sizes, dtype, opd_device_of(OPD_CPU, -1));
+    if (!opd_ok() || !opdi_sizes_given(sizes)) { return NULL; }
+    return opdi_own(opdi_tensor_make(sizes.data, NULL, (int)sizes.n, dtype, OPD_CPU));
 }
 
 opd_tensor *opd_tensor_from(const void *data, opd_ints sizes, opd_scalar_type dtype) {
@@ -12192,6 +12278,9 @@ opd_scalar_type opd_dtype(const opd_tensor *t) { return t ? (opd_scalar_type)t->
 opd_device opd_tensor_device(const opd_tensor *t) {
     const opdi_meta *m = t ? OPDI_ACQUIRE(&t->meta) : NULL;
     if (m && m->inner) { return opd_tensor_device(m->inner); }
+    if (t && t->backend == OPD_META && t->storage->stands_for && opdi_self()->fake) {
+        return opdi_place_device(t->storage->stands_for - 1);
+    }
     return opdi_place_device(t ? opdi_place_of(t) : OPD_CPU);
 }
 opd_keyset opd_tensor_keys(const opd_tensor *t) {
@@ -12355,6 +12444,7 @@ static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
     s->block_bytes = (int64_t)block;
     s->born = opdi_self()->serial;
     s->data = backend == OPD_META ? NULL : (char *)s + head;
+    if (backend == OPD_META) { opdi_fake_born(s); }
     return s;
 }
 
@@ -12596,7 +12686,7 @@ opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, cons
     if (OPDI_UNLIKELY(!call->op->ret_tensor[i])) { (void)opdi_return_error(call, i, "Tensor"); return NULL; }
     if (call->targets) { return opdi_result_target(call, i, sizes, ndim, dtype); }
     if (OPDI_UNLIKELY(call->keys.backends >> OPD_META & 1) &&       /* of a fake come fakes, but empty_like(device=) */
-        !opdi_is_factory(call->op)) { device.type = OPD_META; }
+        (call->th->fake || !opdi_is_factory(call->op))) { device.type = OPD_META; }
     t = opdi_tensor_make(sizes, strides, ndim, dtype, opdi_place(device));
     if (!t) { return NULL; }
     call->rets[i] = opd_value_tensor(t);
@@ -13429,6 +13519,7 @@ static int opdi_device_alloc(opdi_storage *s, opdi_backend *b, int type, int ind
 static void opdi_device_free(opdi_storage *s) {
     opdi_backend *b = opdi_backend_of(s->device);
     opd_plugin *plugin = b ? b->plugin : NULL;
+    if (s->device == OPD_META) { opdi_self()->fake_live -= s->bytes; }
     if (!b || !s->data) { return; }
     if (plugin) { opdi_plugin_pin(plugin); }      /* with the last block another thread may unregister b */
     b->desc.free(b->desc.user, s->index, s->data, (size_t)s->bytes);
@@ -16523,7 +16614,7 @@ static opd_tensor *opdi_validate(const opd_node *n, int i, opd_tensor *g) {
                              OPD_NONE);
         if (!g) { return NULL; }
     }
-    if (opdi_place_of(g) != place) {
+    if (opdi_place_of(g) != place && !(g->backend == OPD_META && opdi_self()->fake)) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD,
                        "Function %s returned an invalid gradient at index %d - expected device %s but got %s",
                        n->formula->name, i, opd_device_print(opdi_place_device(place), a, sizeof a),
@@ -16625,11 +16716,16 @@ static opd_tensor *opdi_grad_clone_recorded(const opd_tensor *t, opd_tensor *g) 
     return c ? opd_keep(opd_call_op(OPD_OP(&copy, "aten::copy_"), v, 3)) : NULL;
 }
 
+OPDI_NOINLINE static int opdi_fake_gradient(void) {
+    return opd_fail(OPD_ERROR_AUTOGRAD, "the gradient of a real tensor would be a fake: take it as a fake first "
+                    "(opd_fake_tensor)");
+}
 //-- AccumulateGrad: the gradient of a leaf is taken over, copied or added to.  Takes a reference of g, which `held`
 //-- others have too, who only look at it.
 static int opdi_accumulate_here(opdi_engine *en, opd_tensor *t, opd_tensor *g, int held) {
     opdi_meta *m = t->meta;
     opd_tensor *sum;
+    if (OPDI_UNLIKELY(g->backend != t->backend)) { opdi_drop(g); return opdi_fake_gradient(); }
     if (!m->grad) {
         if (opdi_held_by(g, 1 + held) && opdi_same_layout(t, g)) { m->grad = g; return 0; }
         sum = en->create ? opdi_grad_clone_recorded(t, g) : opdi_grad_clone(t, g);
@@ -16897,7 +16993,7 @@ static opd_tensor *opdi_root_grad(const opd_tensor *t, opd_tensor *given, int i)
                            opd_dtype_name((opd_scalar_type)t->dtype));
             return NULL;
         }
-        if (opdi_place_of(given) != opdi_place_of(t)) {
+        if (opdi_place_of(given) != opdi_place_of(t) && !opdi_self()->fake) {
             (void)opd_fail(OPD_ERROR_AUTOGRAD, "grad_output[%d] is of an invalid kind - expected device %s but got %s",
                            i, opd_device_print(opd_tensor_device(t), a, sizeof a),
                            opd_device_print(opd_tensor_device(given), b, sizeof b));
@@ -21282,6 +21378,415 @@ int opd_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int 
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
+//  >>fake       programs that run on shapes alone, and what they would cost
+//
+//  A fake is a meta tensor whose storage knows the device that it stands for.  The kernel at the Fake key, below the
+//  tape, puts fakes in place of real tensors and runs the operator at Meta; what is made there gets the device of the
+//  call.  Bytes are counted where storages are made and freed.  Knows few operators by name: those with flops.
+//----------------------------------------------------------------------------------------------------------------------
+
+#define OPDI_FAKE_SIZES 16
+/* A real tensor, held, and its fake. */
+typedef struct opdi_faked { opd_tensor *real, *fake; } opdi_faked;
+typedef struct opdi_fake {
+    struct opdi_fake *outer;
+    int place;                                    /* what is made now stands for, */
+    int inside;                                   /* and is counted, where it is not 0: kernels that run */
+    opdi_faked *map;                              /* open addressing, size a power of two */
+    int64_t size, used, given;                    /* given: bytes of the real ones */
+    struct { int64_t value, min, max; } sizes[OPDI_FAKE_SIZES];           /* the last that data decide */
+    int nsizes;
+    opd_cost *cost;
+} opdi_fake;
+struct opd_cost {
+    opd_fake_block block;
+    opd_cost_row *rows;
+    int nrows, room;
+    int64_t begun, most, given;                   /* live bytes of fakes: at the beginning, at most */
+};
+
+static void opdi_fake_born(opdi_storage *s) {
+    opdi_thread *th = opdi_self();
+    opdi_fake *f = th->fake;
+    if (!f) { return; }
+    s->stands_for = (uint16_t)(f->place + 1);
+    if (!f->inside) { return; }
+    s->device = OPD_META;
+    th->fake_live += s->bytes;
+    if (f->cost && th->fake_live > f->cost->most) { f->cost->most = th->fake_live; }
+}
+
+OPDI_COLD_BEGIN
+
+opd_fake_block opd_fake_begin(void) {
+    opdi_thread *th = opdi_self();
+    opdi_fake *f = (opdi_fake *)opdi_alloc(sizeof *f);
+    opd_fake_block b;
+    memset(&b, 0, sizeof b);
+    b.open = true;
+    if (!f) { return b; }
+    memset(f, 0, sizeof *f);
+    f->outer = th->fake;
+    f->place = OPD_CPU;
+    th->fake = f;
+    b.mode = f;
+    b.guard = opd_keys_include(opd_keyset_make(OPD_BIT_OF(OPD_F_FAKE), 0));
+    return b;
+}
+void opd_fake_end(opd_fake_block *b) {
+    opdi_thread *th = opdi_self();
+    opdi_fake *f = b ? (opdi_fake *)b->mode : NULL, *m;
+    int64_t i;
+    if (!b || !b->open) { return; }
+    b->open = false;
+    for (m = th->fake; m && m != f; m = m->outer) { }
+    if (!m) { return; }
+    opd_keys_restore(b->guard);
+    do {                                          /* and what was begun inside and not ended */
+        m = th->fake;
+        th->fake = m->outer;
+        for (i = 0; i < m->size; i++) {
+            if (m->map[i].real) { opdi_drop(m->map[i].real); opdi_drop(m->map[i].fake); }
+        }
+        if (m->map) { opdi_free(m->map, (size_t)m->size * sizeof *m->map); }
+        if (m->cost) { m->cost->given = m->given; m->cost->block.open = false; }
+        opdi_free(m, sizeof *m);
+    } while (m != f);
+}
+bool opd_fake_enabled(void) { return opdi_self()->fake != NULL; }
+
+static opd_tensor *opdi_fake_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
+                                  int place) {
+    opdi_fake *f = opdi_self()->fake;
+    const int was = f->place;
+    opd_tensor *t;
+    f->place = place;
+    f->inside++;
+    t = opdi_tensor_make(sizes, strides, ndim, dtype, OPD_META);
+    f->inside--;
+    f->place = was;
+    return t;
+}
+static opd_tensor *opdi_fake_new(opd_ints sizes, opd_scalar_type dtype, opd_device device) {
+    return opdi_own(opdi_fake_make(sizes.data, NULL, (int)sizes.n, dtype, opdi_place(device)));
+}
+
+static int64_t opdi_faked_at(const opdi_fake *f, const opd_tensor *t) {
+    int64_t i = (int64_t)(((uint64_t)(uintptr_t)t * 0x9e3779b97f4a7c15u) >> 20) & (f->size - 1);
+    while (f->map[i].real && f->map[i].real != t) { i = (i + 1) & (f->size - 1); }
+    return i;
+}
+static int opdi_faked_grow(opdi_fake *f) {
+    const opdi_fake old = *f;
+    int64_t i;
+    if (2 * (f->used + 1) <= f->size) { return 0; }
+    f->size = OPDI_MAX(64, 2 * old.size);
+    f->map = (opdi_faked *)opdi_alloc((size_t)f->size * sizeof *f->map);
+    if (!f->map) { *f = old; return -1; }
+    memset(f->map, 0, (size_t)f->size * sizeof *f->map);
+    for (i = 0; i < old.size; i++) {
+        if (old.map[i].real) { f->map[opdi_faked_at(f, old.map[i].real)] = old.map[i]; }
+    }
+    if (old.map) { opdi_free(old.map, (size_t)old.size * sizeof *old.map); }
+    return 0;
+}
+//-- The fake of t, which the mode holds; numbers and fakes are themselves.
+static opd_tensor *opdi_fake_of(opd_tensor *t) {
+    opdi_fake *f = opdi_self()->fake;
+    opdi_faked *e;
+    if (t->backend == OPD_META || t->flags & (OPDI_WRAPPED | OPDI_BATCHED)) { return t; }
+    if (opdi_faked_grow(f)) { return NULL; }
+    e = &f->map[opdi_faked_at(f, t)];
+    if (e->real) { return e->fake; }
+    e->fake = opdi_fake_make(t->dims, t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype, opdi_place_of(t));
+    if (!e->fake) { return NULL; }
+    opdi_retain(t);
+    e->real = t;
+    f->used++;
+    f->given += e->fake->storage->bytes;
+    return e->fake;
+}
+opd_tensor *opd_fake_tensor(opd_tensor *t) {
+    opd_tensor *fake;
+    if (!t || !opd_ok()) { return NULL; }
+    if (!opdi_self()->fake) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_fake_tensor: there are fakes in a fake mode only (opd_fake_begin)");
+        return NULL;
+    }
+    if (!(fake = opdi_fake_of(t))) { return NULL; }
+    if (fake != t && opdi_requires_grad(t) && !opdi_requires_grad(fake)) {
+        (void)opd_tensor_set_requires_grad(fake, true);
+    }
+    return opdi_own(opd_keep(fake));
+}
+
+static int64_t opdi_fake_size(int64_t min, int64_t max) {
+    opdi_fake *f = opdi_self()->fake;
+    const int64_t value = max >= 0 ? max : min;
+    int i;
+    if (!f) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "the result's size depends on data, which a meta tensor does not have. In a "
+                        "fake mode (opd_fake_begin) it has a size");
+    }
+    if (min < 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "expected min to be greater than or equal to 0, got min=%lld",
+                        (long long)min);
+    }
+    if (max >= 0 && max < min) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "a size between %lld and %lld", (long long)min, (long long)max);
+    }
+    i = f->nsizes++ % OPDI_FAKE_SIZES;
+    f->sizes[i].value = value;
+    f->sizes[i].min = min;
+    f->sizes[i].max = max;
+    return value;
+}
+int64_t opd_fake_new_size(opd_call *call, int64_t min, int64_t max) { (void)call; return opdi_fake_size(min, max); }
+
+//-- The device of a call's tensors: 0, or -1 with an error where there are two.
+static int opdi_fake_place(const opd_call *call, const opd_value *args, int *place) {
+    const opd_tensor *first = NULL;
+    int i;
+    int32_t k;
+    *place = OPD_CPU;
+    for (i = 0; i < call->op->nargs; i++) {
+        const opd_value *v = &args[i];
+        for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR); k++) {
+            const opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : v->u.tensors[k];
+            const int its = t && t->backend == OPD_META && t->storage->stands_for ? t->storage->stands_for - 1 : -1;
+            if (its < 0 || (its == OPD_CPU && t->ndim == 0 && first)) { continue; }
+            if (!first || (first->ndim == 0 && *place == OPD_CPU)) { first = t; *place = its; continue; }
+            if (its != *place && !opdi_mixes_devices(call->op)) {
+                char a[32], b[32];
+                return opd_fail(OPD_ERROR_ARGUMENT, "Expected all tensors to be on the same device, but found at least "
+                                "two devices, %s and %s! (argument '%s')",
+                                opd_device_print(opdi_place_device(*place), a, sizeof a),
+                                opd_device_print(opdi_place_device(its), b, sizeof b), call->op->schema->args[i].name);
+            }
+        }
+    }
+    return 0;
+}
+//-- Fakes in place of the real tensors among a call's arguments, and meta in place of its device, which is the place.
+static int opdi_fake_args(const opd_call *call, opd_value *args, int *place) {
+    const opd_device meta = opd_device_of(OPD_META, -1);
+    int i;
+    int32_t k;
+    bool any = false;
+    for (i = 0; i < call->op->nargs; i++) {
+        opd_value *v = &args[i];
+        *v = call->args[i];
+        any |= v->tag == OPD_TAG_TENSOR || v->tag == OPD_TAG_TENSORS;
+        if (v->tag == OPD_TAG_TENSOR && !(v->u.t = opdi_fake_of(v->u.t))) { return -1; }
+        if (v->tag == OPD_TAG_TENSORS) {
+            opd_tensor **list = opdi_scope_tensors(v->n + 1);
+            if (!list) { return -1; }
+            for (k = 0; k < v->n; k++) {
+                list[k] = v->u.tensors[k];
+                if (list[k] && !(list[k] = opdi_fake_of(list[k]))) { return -1; }
+            }
+            v->u.tensors = list;
+        }
+        if (v->tag == OPD_TAG_TENSOR && v->u.t != call->args[i].u.t && i == 0 &&
+            (opd_op_tags(call->op) & OPD_OPTAG_INPLACE_VIEW)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s would give a real tensor other sizes in a fake mode: take it as a "
+                            "fake first (opd_fake_tensor)", call->op->name);
+        }
+    }
+    if (opdi_fake_place(call, args, place)) { return -1; }
+    for (i = 0; i < call->op->nargs; i++) {
+        if (opdi_strip_optional(call->op->schema->args[i].type)->kind != OPDI_TYPE_DEVICE) { continue; }
+        if (args[i].tag == OPD_TAG_DEVICE && (args[i].u.device.type != OPD_META || !opdi_self()->fake->inside)) {
+            *place = opdi_place(args[i].u.device);
+        }
+        if (args[i].tag == OPD_TAG_DEVICE || !any) { args[i] = opd_value_device(meta); }
+    }
+    return 0;
+}
+
+static void opdi_cost_add(opd_cost *cost, const opd_op *op, double flops, int64_t bytes) {
+    int i = 0;
+    while (i < cost->nrows && cost->rows[i].op != op) { i++; }
+    if (i == cost->room) {
+        const int room = OPDI_MAX(32, 2 * cost->room);
+        opd_cost_row *rows = (opd_cost_row *)opdi_alloc((size_t)room * sizeof *rows);
+        if (!rows) { return; }
+        if (cost->rows) {
+            memcpy(rows, cost->rows, (size_t)cost->nrows * sizeof *rows);
+            opdi_free(cost->rows, (size_t)cost->room * sizeof *rows);
+        }
+        cost->rows = rows;
+        cost->room = room;
+    }
+    if (i == cost->nrows) { memset(&cost->rows[cost->nrows++], 0, sizeof *cost->rows); cost->rows[i].op = op; }
+    cost->rows[i].calls++;
+    cost->rows[i].flops += flops;
+    cost->rows[i].bytes += bytes;
+}
+//-- Two for each product: of an argument's last dim there are as many products in each element of the result.
+static double opdi_cost_flops(const opd_call *call, const opd_value *args) {
+    static const struct { const char *name; int arg; } products[] = {
+        {"mm", 0}, {"bmm", 0}, {"mv", 0}, {"dot", 0}, {"vdot", 0}, {"matmul", 0}, {"linear", 0}, {"addmm", 1},
+        {"baddbmm", 1}, {"addmv", 1}};
+    const char *name = call->op->schema->name;
+    const opd_tensor *out = call->op->nrets > 0 && call->rets[0].tag == OPD_TAG_TENSOR ? call->rets[0].u.t : NULL;
+    size_t i, n;
+    for (i = 0; out && i < sizeof products / sizeof *products; i++) {
+        n = strlen(products[i].name);
+        if (strncmp(name, products[i].name, n) != 0 || (name[n] && strcmp(name + n, "_") != 0)) { continue; }
+        return args[products[i].arg].tag == OPD_TAG_TENSOR
+            ? 2. * (double)out->numel * (double)opd_size(args[products[i].arg].u.t, -1) : 0;
+    }
+    if (out && strcmp(name, "convolution") == 0) {
+        const opd_tensor *x = args[0].u.t, *w = args[1].u.t;
+        const bool transposed = args[6].u.i != 0;
+        return 2. * (double)(transposed ? x : out)->numel * (double)w->numel / (double)OPDI_MAX(w->dims[0], 1);
+    }
+    if (strcmp(name, "convolution_backward") == 0) {
+        const opd_tensor *g = args[0].u.t, *x = args[1].u.t, *w = args[2].u.t;
+        const double one = 2. * (double)(args[7].u.i ? x : g)->numel * (double)w->numel / (double)OPDI_MAX(w->dims[0], 1);
+        return one * ((call->rets[0].tag == OPD_TAG_TENSOR) + (call->rets[1].tag == OPD_TAG_TENSOR));
+    }
+    return out && (opd_op_tags(call->op) & OPD_OPTAG_POINTWISE) ? (double)out->numel : 0;
+}
+static void opdi_cost_call(opdi_fake *f, const opd_call *call, const opd_value *args) {
+    int64_t bytes = 0;
+    int i;
+    int32_t k;
+    for (i = 0; i < call->op->nrets; i++) {
+        const opd_value *v = &call->rets[i];
+        for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR); k++) {
+            const opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : v->u.tensors[k];
+            if (t && t->storage->block == t && (call->owned >> i & 1)) { bytes += t->storage->bytes; }
+        }
+    }
+    opdi_cost_add(f->cost, call->op, opdi_cost_flops(call, args), bytes);
+}
+
+//-- Its kernel calls operators, which come here by themselves.
+static bool opdi_fake_is_composite(const opd_op *op) {
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    return table && table->slots[OPD_KEY_META].fn != opdi_missing_kernel &&
+           table->slots[OPD_KEY_META].fn == table->slots[OPD_KEY_AUTOGRAD_CPU].fn;
+}
+//-- The kernel at Fake.
+static int opdi_fake_kernel(opd_call *call) {
+    opdi_thread *th = call->th;
+    opdi_fake *f = th->fake;
+    const opd_value *const given = call->args;
+    opd_keyset keys = opd_keyset_and(call->keys, opd_keyset_below(OPD_F_FAKE));
+    opd_value args[OPD_MAX_ARGS];
+    int64_t calls = 0;
+    int i, k, rc, place, was;
+    if (!f) { return opd_redispatch(call, keys); }
+    keys = opd_keyset_make(keys.functionality | OPD_BIT_OF(OPD_F_DENSE), (uint64_t)1 << OPD_META);
+    if (opdi_fake_is_composite(call->op)) { return opd_redispatch(call, keys); }
+    if (opdi_fake_args(call, args, &place)) { return -1; }
+    for (i = 0; f->cost && i < f->cost->nrows; i++) { calls += f->cost->rows[i].calls; }
+    was = f->place;
+    f->place = place;
+    f->inside++;
+    call->args = args;
+    rc = opd_redispatch(call, keys);
+    f->inside--;
+    f->place = was;
+    if (rc == 0 && f->cost) {
+        for (i = 0; i < f->cost->nrows; i++) { calls -= f->cost->rows[i].calls; }
+        if (calls == 0) { opdi_cost_call(f, call, args); }
+    }
+    call->args = given;
+    for (k = 0; rc == 0 && k < call->op->nrets; k++) {           /* what is written and returned is what was given */
+        for (i = 0; call->rets[k].tag == OPD_TAG_TENSOR && i < call->op->nargs; i++) {
+            if (given[i].tag == OPD_TAG_TENSOR && args[i].u.t == call->rets[k].u.t && !(call->owned >> k & 1)) {
+                call->rets[k] = given[i];
+                break;
+            }
+        }
+    }
+    return rc;
+}
+
+//-- costs --------------------------------------------------------------------------------------------------------
+
+opd_cost *opd_cost_begin(void) {
+    opd_cost *cost;
+    if (!opd_ok() || !(cost = (opd_cost *)opdi_alloc(sizeof *cost))) { return NULL; }
+    memset(cost, 0, sizeof *cost);
+    cost->block = opd_fake_begin();
+    if (!cost->block.mode) { opdi_free(cost, sizeof *cost); return NULL; }
+    ((opdi_fake *)cost->block.mode)->cost = cost;
+    cost->begun = cost->most = opdi_self()->fake_live;
+    return cost;
+}
+void opd_cost_end(opd_cost *cost) {
+    int i, k;
+    if (!cost) { return; }
+    opd_fake_end(&cost->block);
+    for (i = 1; i < cost->nrows; i++) {
+        const opd_cost_row row = cost->rows[i];
+        for (k = i; k > 0 && (row.flops > cost->rows[k - 1].flops || (row.flops >= cost->rows[k - 1].flops &&
+                              row.bytes > cost->rows[k - 1].bytes)); k--) { cost->rows[k] = cost->rows[k - 1]; }
+        cost->rows[k] = row;
+    }
+}
+void opd_cost_free(opd_cost *cost) {
+    if (!cost) { return; }
+    opd_cost_end(cost);
+    if (cost->rows) { opdi_free(cost->rows, (size_t)cost->room * sizeof *cost->rows); }
+    opdi_free(cost, sizeof *cost);
+}
+opd_cost_sum opd_cost_total(const opd_cost *cost) {
+    opd_cost_sum sum;
+    int i;
+    memset(&sum, 0, sizeof sum);
+    for (i = 0; cost && i < cost->nrows; i++) {
+        sum.calls += cost->rows[i].calls;
+        sum.flops += cost->rows[i].flops;
+        sum.bytes += cost->rows[i].bytes;
+    }
+    if (cost) {
+        sum.peak = cost->most - cost->begun;
+        sum.given = cost->block.open ? ((const opdi_fake *)cost->block.mode)->given : cost->given;
+    }
+    return sum;
+}
+opd_cost_row opd_cost_at(const opd_cost *cost, int i) {
+    opd_cost_row none;
+    memset(&none, 0, sizeof none);
+    return cost && i >= 0 && i < cost->nrows ? cost->rows[i] : none;
+}
+//-- "12.3 M": three digits and a unit.
+static const char *opdi_cost_number(double v, double step, const char *unit, char *buf, size_t cap) {
+    static const char prefixes[] = " kMGTPE";
+    int i = 0;
+    while (v >= step && prefixes[i + 1]) { v /= step; i++; }
+    (void)snprintf(buf, cap, "%.*f %.*s%s%s", i == 0 || v >= 100 ? 0 : v >= 10 ? 1 : 2, v, i > 0, prefixes + i,
+                   i > 0 && step > 1000 ? "i" : "", unit);
+    return buf;
+}
+size_t opd_cost_print(const opd_cost *cost, char *buf, size_t cap) {
+    opdi_text t = opdi_text_of(buf, cap);
+    const opd_cost_sum sum = opd_cost_total(cost);
+    char a[40], b[40];
+    int i;
+    opdi_text_add(&t, "%-40s %10s %12s %12s\n", "operator", "calls", "flops", "results");
+    for (i = 0; cost && i < cost->nrows; i++) {
+        const opd_cost_row *r = &cost->rows[i];
+        opdi_text_add(&t, "%-40s %10lld %12s %12s\n", opd_op_name(r->op), (long long)r->calls,
+                      opdi_cost_number(r->flops, 1000, "", a, sizeof a),
+                      opdi_cost_number((double)r->bytes, 1024, "B", b, sizeof b));
+    }
+    opdi_text_add(&t, "%-40s %10lld %12s %12s\n", "total", (long long)sum.calls,
+                  opdi_cost_number(sum.flops, 1000, "", a, sizeof a),
+                  opdi_cost_number((double)sum.bytes, 1024, "B", b, sizeof b));
+    opdi_text_add(&t, "peak memory %s, of it %s given\n", opdi_cost_number((double)sum.peak, 1024, "B", a, sizeof a),
+                  opdi_cost_number((double)sum.given, 1024, "B", b, sizeof b));
+    return t.n;
+}
+
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
 //  >>graphs     recording operators into a graph, printing it, passes, running it
 //
 //  A graph is a list of nodes over values; constants and lists are nodes too, as in TorchScript's text.  The kernel at
@@ -24060,9 +24565,23 @@ static int opdi_opcheck_autograd(const opdi_trial *tr) {
 
 //-- fake against real --------------------------------------------------------------------------------------------
 
+//-- Whether a fake's size may be the real one: equal, or one that data decide, between its bounds.
+static bool opdi_opcheck_size(int64_t real, int64_t fake) {
+    const opdi_fake *f = opdi_self()->fake;
+    int i;
+    for (i = 0; i < OPDI_MIN(f->nsizes, OPDI_FAKE_SIZES) && real != fake; i++) {
+        if (f->sizes[i].value == fake && real >= f->sizes[i].min &&
+            (f->sizes[i].max < 0 || real <= f->sizes[i].max)) { return true; }
+    }
+    return real == fake;
+}
 static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake, int i) {
     char a[24 * OPD_MAX_DIMS], b[24 * OPD_MAX_DIMS];
-    int d;
+    int d = 0;
+    if (opdi_self()->fake->nsizes && fake->ndim == real->ndim) {
+        while (d < real->ndim && opdi_opcheck_size(real->dims[d], fake->dims[d])) { d++; }
+        if (d == real->ndim && fake->dtype == real->dtype) { return 0; }
+    }
     if (!opdi_has_sizes(fake, real->dims, real->ndim)) {
         return opd_fail(OPD_ERROR_SHAPE, "the fake kernel gives result %d the sizes %s, the real one %s. Sizes must be "
                         "computed from those of the arguments, in the same way in both", i,
@@ -24073,6 +24592,11 @@ static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake
         return opd_fail(OPD_ERROR_DTYPE, "the fake kernel gives result %d the dtype %s, the real one %s", i,
                         opd_dtype_name((opd_scalar_type)fake->dtype), opd_dtype_name((opd_scalar_type)real->dtype));
     }
+    if (opd_tensor_device(fake).type != opd_tensor_device(real).type) {
+        return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives result %d the device %s, the real one %s", i,
+                        opd_device_print(opd_tensor_device(fake), a, sizeof a),
+                        opd_device_print(opd_tensor_device(real), b, sizeof b));
+    }
     for (d = 0; d < real->ndim && real->numel; d++) {
         if (real->dims[d] == 1 || opdi_strides(real)[d] == opdi_strides(fake)[d]) { continue; }
         return opd_fail(OPD_ERROR_SHAPE, "the fake kernel gives result %d the strides %s, the real one %s. Make one of "
@@ -24082,27 +24606,30 @@ static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake
     }
     return 0;
 }
-static int opdi_opcheck_fake(const opdi_trial *tr) {
-    opd_tensor **in = opdi_trial_copies(tr, false), **fakes = opdi_scope_tensors(tr->n + 1);
-    opd_tensor *real[OPD_TRANSFORM_OUTPUTS], *fake[OPD_TRANSFORM_OUTPUTS];
-    opd_value rets[OPDI_MAX_RETURNS], got[OPDI_MAX_RETURNS];
-    int k, n, m, which[OPD_TRANSFORM_OUTPUTS];
-    if (!in || !fakes || tr->n == 0) { return in && fakes ? 0 : -1; }
-    for (k = 0; k < tr->n; k++) {
-        fakes[k] = in[k]->flags & OPDI_WRAPPED ? in[k]
-            : opdi_own(opdi_tensor_make(in[k]->dims, in[k]->dims + in[k]->ndim, in[k]->ndim,
-                                        (opd_scalar_type)in[k]->dtype, OPD_META));
-        if (!fakes[k]) { return -1; }
-    }
-    if (opd_op_tags(tr->op) & OPD_OPTAG_DATA_DEPENDENT_OUTPUT) { return 0; }
-    if (opdi_trial_call(tr, fakes, got) || opdi_trial_call(tr, in, rets)) { return -1; }
-    n = opdi_trial_results(tr->op, rets, real, which, OPD_TRANSFORM_OUTPUTS);
-    m = opdi_trial_results(tr->op, got, fake, NULL, OPD_TRANSFORM_OUTPUTS);
-    if (m != n) {
-        return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives %d tensors, the real one %d", m, n);
-    }
+//-- In the fake mode that is open.
+static int opdi_opcheck_fake_run(const opdi_trial *tr, opd_tensor *const *real, int n, const int *which) {
+    opd_tensor **in = opdi_trial_copies(tr, false), *fake[OPD_TRANSFORM_OUTPUTS];
+    opd_value rets[OPDI_MAX_RETURNS];
+    int k, m;
+    for (k = 0; in && k < tr->n; k++) { if (!(in[k] = opd_fake_tensor(in[k]))) { return -1; } }
+    if (!in || opdi_trial_call(tr, in, rets)) { return -1; }
+    m = opdi_trial_results(tr->op, rets, fake, NULL, OPD_TRANSFORM_OUTPUTS);
+    if (m != n) { return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives %d tensors, the real one %d", m, n); }
     for (k = 0; k < n; k++) { if (opdi_opcheck_same_fake(real[k], fake[k], which[k])) { return -1; } }
     return 0;
+}
+static int opdi_opcheck_fake(const opdi_trial *tr) {
+    opd_tensor **in = opdi_trial_copies(tr, false), *real[OPD_TRANSFORM_OUTPUTS];
+    opd_value rets[OPDI_MAX_RETURNS];
+    opd_fake_block block;
+    int n, rc, which[OPD_TRANSFORM_OUTPUTS];
+    if (opd_op_tags(tr->op) & OPD_OPTAG_DATA_DEPENDENT_OUTPUT) { return 0; }
+    if (!in || opdi_trial_call(tr, in, rets)) { return -1; }
+    n = opdi_trial_results(tr->op, rets, real, which, OPD_TRANSFORM_OUTPUTS);
+    block = opd_fake_begin();
+    rc = opdi_opcheck_fake_run(tr, real, n, which);
+    opd_fake_end(&block);
+    return rc;
 }
 
 //-- traced against eager, vmap against a loop --------------------------------------------------------------------
@@ -24442,8 +24969,8 @@ static int opdi_trial_make(opdi_trial *tr) {
             opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : v->u.tensors[j];
             if (!t) { continue; }
             if (t->backend == OPD_META || t->flags & OPDI_BATCHED || (t->meta && t->meta->inner)) {
-                return opd_fail(OPD_ERROR_ARGUMENT, "opcheck(%s, ...): argument %s has no memory of its own", tr->op->name,
-                                tr->op->schema->args[i].name);
+                return opd_fail(OPD_ERROR_ARGUMENT, "opcheck(%s, ...): argument %s has no memory of its own",
+                                tr->op->name, tr->op->schema->args[i].name);
             }
             tr->written[tr->n] = (tr->op->written_args >> i & 1) != 0;
             tr->arg[tr->n] = i;
@@ -33578,7 +34105,7 @@ static int opdi_to_copy_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out;
     opdi_options o;
     if (opdi_like_options(call, 1, false, &o)) { return -1; }
-    if (self->backend == OPD_META && o.device.type != OPD_META) {
+    if (self->backend == OPD_META && o.device.type != OPD_META && !call->th->fake) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!");
     }
     o.format = opdi_arg_format(call, 6);
@@ -38361,10 +38888,13 @@ OPDI_KERNEL(nonzero) {
         return opd_fail(OPD_ERROR_DTYPE, "nonzero: Expected out tensor to have scalar type Long but got scalar type%s",
                         opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
     }
-    if (t->backend == OPD_META || opd_dtype_is_complex(dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, t->backend == OPD_META
-                        ? "nonzero: the result's size depends on data, which a meta tensor does not have"
-                        : "\"nonzero\" not implemented for complex numbers");
+    if (opd_dtype_is_complex(dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"nonzero\" not implemented for complex numbers");
+    }
+    if (t->backend == OPD_META) {
+        sizes[0] = opd_fake_new_size(call, 0, n); sizes[1] = t->ndim;
+        strides[0] = 1; strides[1] = OPDI_MAX(sizes[0], 1);
+        return opd_ok() && opd_result_strided(call, 0, sizes, strides, 2, OPD_INT64, opd_tensor_device(t)) ? 0 : -1;
     }
     t = opd_contiguous(t);
     if (!t) { return -1; }
@@ -45244,10 +45774,15 @@ typedef struct opdi_pick_plan {
 
 /* Positions of the true elements of a contiguous byte mask, as mask->ndim int64 vectors. */
 static int opdi_mask_positions(opd_tensor *mask, opd_tensor **out) {
-    opd_tensor *m = opdi_packed(mask);
+    opd_tensor *m = mask->backend == OPD_META ? mask : opdi_packed(mask);
     int64_t i, n = 0, k = 0, at[OPD_MAX_DIMS];
     int d;
     if (!m) { return -1; }
+    if (m->backend == OPD_META) {
+        n = opdi_fake_size(0, m->numel);
+        for (d = 0; d < m->ndim && opd_ok(); d++) { out[d] = opdi_own(opdi_tensor_make(&n, NULL, 1, OPD_INT64, OPD_META)); }
+        return opd_ok() ? 0 : -1;
+    }
     for (i = 0; i < m->numel; i++) { n += m->data[i] != 0; }
     for (d = 0; d < m->ndim; d++) {
         at[d] = 0;
@@ -45286,9 +45821,6 @@ static int opdi_pick_expand(opdi_pick_plan *p, const opd_tensor *self, opd_tenso
                                 "indexed tensor %s at index %d", opdi_sizes_text(opdi_sizes(t), t->ndim, a, sizeof a),
                                 d, opdi_sizes_text(opdi_sizes(self), self->ndim, b, sizeof b), n + d);
             }
-        }
-        if (!t->data) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "a mask without data says nothing about the result's size");
         }
         if (t->ndim == 0) {
             return opd_fail(OPD_ERROR_INDEX, "a mask without dimensions is not supported as an index");
@@ -45834,8 +46366,11 @@ OPDI_KERNEL(masked_select) {
     if (mask->dtype != OPD_BOOL && mask->dtype != OPD_UINT8) {
         return opd_fail(OPD_ERROR_DTYPE, "masked_select: expected BoolTensor for mask");
     }
-    if (!mask->data) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "a mask without data says nothing about the result's size");
+    if (mask->backend == OPD_META) {
+        ndim = 0;
+        if (opdi_broadcast_into(sizes, &ndim, self) || opdi_broadcast_into(sizes, &ndim, mask)) { return -1; }
+        n = opd_fake_new_size(call, 0, opdi_count(sizes, ndim, 1));
+        return opd_ok() && opd_result(call, 0, &n, 1, (opd_scalar_type)self->dtype) ? 0 : -1;
     }
     if (opdi_masked_open(&self, &mask, sizes, &ndim)) { return -1; }
     n = opdi_mask_count(mask);
@@ -46859,7 +47394,10 @@ OPDI_KERNEL(repeat_interleave_Tensor) {
     if (r->dtype != OPD_INT64 && r->dtype != OPD_INT32) {
         return opd_fail(OPD_ERROR_DTYPE, "repeats has to be Long or Int tensor");
     }
-    if (!r->data) { return opd_fail(OPD_ERROR_ARGUMENT, "repeats without data say nothing about the result's size"); }
+    if (r->backend == OPD_META) {
+        n = opd_arg_is_none(call, 1) ? opd_fake_new_size(call, 0, -1) : opd_arg_int(call, 1);
+        return opd_ok() && opd_result(call, 0, &n, 1, (opd_scalar_type)r->dtype) ? 0 : -1;
+    }
     x = opdi_as(r, OPD_INT64);
     if (!x) { return -1; }
     v = (const int64_t *)(const void *)x->data;
@@ -47559,6 +48097,7 @@ static int opdi_register_fallbacks(opd_library *lib) {
         if ((f == OPD_F_DYNAMIC_LAYER_FRONT && opdi_fallback_at(lib, key, opdi_front_kernel)) ||
             (f == OPD_F_DYNAMIC_LAYER_BACK && opdi_fallback_at(lib, key, opdi_back_kernel)) ||
             (f == OPD_F_TRACER && opdi_fallback_at(lib, key, opdi_tracer_kernel)) ||
+            (f == OPD_F_FAKE && opdi_fallback_at(lib, key, opdi_fake_kernel)) ||
             (f == OPD_F_BATCHED && opdi_fallback_at(lib, key, opdi_batched_kernel))) { return -1; }
         if (opdi_key_covers(OPD_KEY_AUTOGRAD, key) && opdi_fallback_at(lib, key, opdi_autograd_fallback)) { return -1; }
     }

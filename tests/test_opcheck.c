@@ -20,9 +20,8 @@ static bool aliases_unsaid(const opd_op *op) {
 }
 /* What detaches an input of a recording, which is a view of the caller's. */
 static unsigned left_out(const opd_op *op) {
-    static const char *const untraced[] = {"detach_", NULL}, *const unbatched[] = {"where", NULL},
-                      *const sized_by_data[] = {"nonzero", "masked_select", "where", "repeat_interleave", NULL};
-    return (named(op, sized_by_data) ? OPD_OPCHECK_FAKE : 0u) | (aliases_unsaid(op) ? OPD_OPCHECK_SCHEMA : 0u) | (named(op, untraced) ? OPD_OPCHECK_TRACE : 0u) |
+    static const char *const untraced[] = {"detach_", NULL}, *const unbatched[] = {"where", NULL};
+    return (aliases_unsaid(op) ? OPD_OPCHECK_SCHEMA : 0u) | (named(op, untraced) ? OPD_OPCHECK_TRACE : 0u) |
            (named(op, unbatched) && opd_schema_nargs(opd_op_schema(op)) == 1 ? OPD_OPCHECK_VMAP : 0u);
 }
 static bool read_case(op_case *c, const opd_op *op, const char **text, int k) {
@@ -211,7 +210,7 @@ TEST(each_kind_of_failure_is_found) {
         define("records(Tensor x) -> Tensor", k_records, k_fake, NULL, NULL);
         finds("records", OPD_OPCHECK_AUTOGRAD, "test_autograd_registration failed with at least one output of this operator has requires_grad=True but");
         define("no_fake(Tensor x) -> Tensor", k_twice, NULL, b_twice, NULL);
-        finds("no_fake", OPD_OPCHECK_FAKE, "no fake impl");
+        finds("no_fake", OPD_OPCHECK_FAKE, "There was no fake impl registered for broken::no_fake");
         define("fake_sizes(Tensor x) -> Tensor", k_twice, k_row, b_twice, NULL);
         finds("fake_sizes", OPD_OPCHECK_FAKE, "the fake kernel gives result 0 the sizes [1], the real one [2, 3]");
         define("hard_coded(Tensor x) -> Tensor", k_twice, k_two_three, b_twice, NULL);

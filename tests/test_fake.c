@@ -1,0 +1,275 @@
+/* Fake modes: programs on shapes alone, devices that are not there, sizes that data decide, and what a program costs. */
+#define OPDISPATCH_IMPLEMENTATION
+#include "../opdispatch.h"
+#include "check.h"
+
+static opd_tensor *floats(int64_t a, int64_t b) { return opd_zeros(OPD_INTS(a, b), OPD_FLOAT32); }
+static opd_tensor *zeros_on(int64_t n, opd_backend type) {
+    return opd_zeros_full(opd_ints_of(&n, 1), OPD_NONE, OPD_NONE, opd_value_device(opd_device_of(type, 0)), OPD_NONE);
+}
+static bool is_cpu(const opd_tensor *t) { return opd_tensor_device(t).type == OPD_CPU; }
+
+TEST(shapes_dtypes_and_devices) {
+    opd_tensor *x = floats(2, 3), *y = NULL, *z = NULL;
+    CHECK(!opd_fake_enabled());
+    OPD_FAKE_MODE {
+        CHECK(opd_fake_enabled());
+        y = opd_add(x, floats(3, 3) ? opd_zeros(OPD_INTS(3), OPD_FLOAT64) : NULL);
+        CHECK_OK();
+        CHECK(opd_ndim(y) == 2 && opd_size(y, 0) == 2 && opd_size(y, 1) == 3 && opd_dtype(y) == OPD_FLOAT64);
+        CHECK(is_cpu(y));
+        CHECK(opd_data(y) == NULL);
+        opd_error_clear();
+        z = opd_matmul(opd_transpose(x, 0, 1), x);
+        CHECK(opd_size(z, 0) == 3 && opd_size(z, 1) == 3 && is_cpu(z) && is_cpu(opd_ones_like(z)));
+        CHECK(opd_tensor_device(opd_ones_like(z)).type == OPD_CPU && opd_data(opd_ones_like(z)) == NULL);
+        opd_error_clear();
+        CHECK(is_cpu(opd_mul(z, opd_ones(opd_ints_of(NULL, 0), OPD_FLOAT32))));
+    }
+    CHECK(!opd_fake_enabled());
+    CHECK(opd_tensor_device(y).type == OPD_META && opd_tensor_device(opd_ones_like(y)).type == OPD_META);
+    CHECK(opd_data(floats(2, 2)) != NULL);
+    CHECK_OK();
+}
+TEST(devices_that_are_not_there) {
+    OPD_FAKE_MODE {
+        opd_tensor *a = zeros_on(4, OPD_CUDA), *b = opd_add(a, a);
+        CHECK_OK();
+        CHECK(opd_tensor_device(b).type == OPD_CUDA && opd_tensor_device(b).index == 0);
+        CHECK(opd_tensor_device(opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT32, opd_device_of(OPD_XPU, 1))).index == 1);
+        CHECK(opd_tensor_device(opd_sum(b)).type == OPD_CUDA);
+        CHECK(opd_tensor_device(opd_mul(b, opd_ones(opd_ints_of(NULL, 0), OPD_FLOAT32))).type == OPD_CUDA);
+        CHECK(opd_tensor_device(opd_mul(opd_ones(opd_ints_of(NULL, 0), OPD_FLOAT32), b)).type == OPD_CUDA);
+        CHECK_OK();
+        CHECK(opd_add(a, opd_zeros(OPD_INTS(4), OPD_FLOAT32)) == NULL);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "two devices, cuda:0 and cpu! (argument 'other')");
+    }
+}
+TEST(real_tensors_are_not_written) {
+    const float data[] = {1, 2};
+    opd_tensor *x = opd_tensor_from(data, OPD_INTS(2), OPD_FLOAT32), *f;
+    opd_value args[2];
+    args[0] = args[1] = opd_value_tensor(x);
+    OPD_FAKE_MODE {
+        CHECK(opd_call_op(opd_find("aten::add_.Tensor"), args, 2) == x);
+        CHECK_NEAR(opd_data_f32(x)[0], 1, 0);
+        f = opd_fake_tensor(x);
+        CHECK(f && f != x && f == opd_fake_tensor(x) && f == opd_fake_tensor(f) && opd_data(f) == NULL);
+        opd_error_clear();
+        CHECK(opd_call_op(opd_find("aten::unsqueeze_"), args, 1) == NULL);
+        opd_error_clear();
+        args[1] = opd_value_int(0);
+        CHECK(opd_call_op(opd_find("aten::unsqueeze_"), args, 2) == NULL);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_fake_tensor");
+    }
+    CHECK(opd_fake_tensor(x) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_fake_begin");
+    CHECK_INT(opd_ndim(x), 1);
+}
+
+/* A step of training on shapes alone: gradients have the parameters' sizes. */
+TEST(backward) {
+    opd_tensor *w = opd_tensor_set_requires_grad(floats(3, 5), true), *p = NULL, *loss;
+    OPD_FAKE_MODE {
+        p = opd_fake_tensor(w);
+        CHECK(opd_tensor_requires_grad(p) && opd_tensor_is_leaf(p));
+        loss = opd_sum(opd_relu(opd_mm(floats(2, 3), p)));
+        CHECK(opd_tensor_requires_grad(loss));
+        CHECK_INT(opd_backward(loss), 0);
+        CHECK_OK();
+        CHECK(opd_tensor_grad(p) && opd_size(opd_tensor_grad(p), 1) == 5 && is_cpu(opd_tensor_grad(p)));
+    }
+    CHECK(opd_tensor_grad(w) == NULL);
+}
+
+/* A parameter that is real: its gradient would be a fake. */
+TEST(gradients_of_real_parameters) {
+    opd_tensor *w = opd_tensor_set_requires_grad(floats(3, 5), true);
+    OPD_FAKE_MODE { CHECK_INT(opd_backward(opd_sum(opd_mul(w, w))), -1); }
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "the gradient of a real tensor would be a fake");
+    CHECK(opd_tensor_grad(w) == NULL);
+}
+static int squares(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    out[0] = opd_sum(opd_mul(in[0], in[n - 1]));
+    return out[0] ? 1 : -1;
+}
+TEST(under_transforms_autocast_and_recordings) {
+    opd_tensor *x = floats(4, 3), *y;
+    OPD_FAKE_MODE {
+        opd_graph *g;
+        CHECK_INT(opd_vmap(squares, NULL, &x, 1, NULL, &y), 1);
+        CHECK(opd_ndim(y) == 1 && opd_size(y, 0) == 4 && opd_tensor_device(y).type == OPD_CPU);
+        CHECK_INT(opd_grad(squares, NULL, &x, 1, NULL, &y), 1);
+        CHECK(opd_ndim(y) == 2 && opd_size(y, 1) == 3);
+        OPD_AUTOCAST(OPD_CPU) { CHECK_INT(opd_dtype(opd_mm(x, floats(3, 2))), OPD_BFLOAT16); }
+        g = opd_graph_trace(squares, NULL, &x, 1, NULL);
+        CHECK_INT(opd_graph_count(g, "aten::mul"), 1);
+        opd_graph_free(g);
+        CHECK_OK();
+    }
+}
+
+//-- sizes that data decide ---------------------------------------------------------------------------------------------
+
+static int k_compress(opd_call *call) {           /* at most half of it is left */
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    const int64_t n = opd_fake_new_size(call, 1, opd_numel(x) / 2);
+    return n >= 0 && opd_result(call, 0, &n, 1, opd_dtype(x)) ? 0 : -1;
+}
+static int k_one(opd_call *call) {
+    const int64_t one = 1;
+    opd_tensor *y = opd_result(call, 0, &one, 1, OPD_FLOAT32);
+    if (y) { opd_data_f32(y)[0] = 0; }
+    return y ? 0 : -1;
+}
+static int k_bounds(opd_call *call) { return opd_fake_new_size(call, 5, 2) < 0 || opd_fake_new_size(call, -1, 2) < 0 ? -1 : 0; }
+TEST(sizes_that_data_decide) {
+    opd_tensor *x = floats(3, 4), *m = opd_tensor_new_on(OPD_INTS(3, 4), OPD_FLOAT32, opd_device_of(OPD_META, -1)), *y;
+    opd_library *lib = opd_library_open(OPD_DEF, "sized", NULL, __FILE__, __LINE__);
+    opd_value v = opd_value_tensor(x);
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = "compress(Tensor x) -> Tensor";
+    d.fake = k_compress;
+    d.cpu = k_one;
+    CHECK_INT(opd_define(lib, &d), 0);
+    d.schema = "bounds(Tensor x) -> Tensor";
+    d.fake = k_bounds;
+    CHECK_INT(opd_define(lib, &d), 0);
+    d.schema = "no_fake(Tensor x) -> Tensor";
+    d.fake = NULL;
+    CHECK_INT(opd_define(lib, &d), 0);
+    OPD_FAKE_MODE {
+        y = opd_nonzero(x);
+        CHECK(opd_size(y, 0) == 12 && opd_size(y, 1) == 2);
+        CHECK_INT(opd_numel(opd_masked_select(x, opd_gt_Scalar(x, opd_value_int(0)))), 12);
+        CHECK_INT(opd_numel(opd_call_op(opd_find("sized::compress"), &v, 1)), 6);
+        CHECK_OK();
+        CHECK(opd_call_op(opd_find("sized::bounds"), &v, 1) == NULL);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "a size between 5 and 2");
+        CHECK(opd_call_op(opd_find("sized::no_fake"), &v, 1) == NULL);
+        CHECK_ERROR(OPD_ERROR_NO_KERNEL, "There was no fake impl registered for sized::no_fake");
+        (void)opd_item_f64(opd_sum(x));
+        CHECK(!opd_ok());
+        opd_error_clear();
+    }
+    CHECK(opd_nonzero(m) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "depends on data");
+    v = opd_value_tensor(m);
+    CHECK(opd_call_op(opd_find("sized::compress"), &v, 1) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "In a fake mode");
+    v = opd_value_tensor(x);
+    CHECK_INT(opd_opcheck(opd_find("sized::compress"), &v, 1, NULL), 0);
+    CHECK_OK();
+    opd_library_close(lib);
+}
+
+TEST(modes_nest_and_end_twice) {
+    opd_fake_block a = opd_fake_begin(), b = opd_fake_begin();
+    CHECK(opd_fake_enabled());
+    opd_fake_end(&a);                             /* with b, which is inside */
+    CHECK(!opd_fake_enabled());
+    opd_fake_end(&b);
+    opd_fake_end(&a);
+    OPD_FAKE_MODE { CHECK(is_cpu(floats(1, 1))); break; }
+    CHECK(!opd_fake_enabled() && opd_keys_included().functionality == (OPD_BIT_OF(OPD_F_BACKEND_SELECT) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW)));
+    CHECK(opd_data(floats(1, 1)) != NULL);
+}
+
+//-- costs --------------------------------------------------------------------------------------------------------------
+
+TEST(costs_of_products) {
+    opd_cost *cost = opd_cost_begin();
+    opd_cost_sum sum;
+    char text[2000];
+    size_t length;
+    const int64_t n = 1000000;                    /* 4 TB, of which nothing is allocated */
+    const int64_t live = opd_memory_stats().live;
+    OPD_SCOPE {
+        opd_tensor *a = floats(n, n);
+        (void)opd_relu(opd_mm(a, a));
+        CHECK(opd_memory_stats().live - live < 100000);
+    }
+    CHECK_OK();
+    sum = opd_cost_total(cost);
+    CHECK_NEAR(sum.flops, 2e18 + 1e12, 1e6);
+    CHECK_NEAR((double)sum.bytes, 12e12, 0);
+    CHECK_NEAR((double)sum.peak, 12e12, 0);
+    CHECK_INT(sum.calls, 3);
+    CHECK_INT(sum.given, 0);
+    opd_cost_end(cost);
+    CHECK(!opd_fake_enabled());
+    CHECK_STR(opd_op_name(opd_cost_at(cost, 0).op), "aten::mm");
+    CHECK(opd_cost_at(cost, 3).op == NULL);
+    length = opd_cost_print(cost, text, sizeof text);
+    CHECK_INT(length, strlen(text));
+    CHECK(strstr(text, "aten::mm                                          1       2.00 E     3.64 TiB") || printf("%s", text) < 0);
+    CHECK(strstr(text, "peak memory 10.9 TiB"));
+    opd_cost_free(cost);
+}
+/* 3x3 convolution of 4 to 8 channels at 10x10 without padding, its backward, and what is alive. */
+TEST(costs_of_convolutions) {
+    opd_tensor *w = opd_tensor_set_requires_grad(opd_zeros(OPD_INTS(8, 4, 3, 3), OPD_FLOAT32), true);
+    opd_tensor *x = opd_zeros(OPD_INTS(2, 4, 10, 10), OPD_FLOAT32);
+    opd_cost *cost = opd_cost_begin();
+    opd_cost_sum sum;
+    double one = 2. * 2 * 8 * 8 * 8 * 4 * 9;
+    int i;
+    OPD_SCOPE {
+        opd_tensor *y = opd_conv2d(x, opd_fake_tensor(w));
+        CHECK_OK();
+        sum = opd_cost_total(cost);
+        CHECK_NEAR(sum.flops, one, 0);
+        CHECK_INT(sum.bytes, 4 * 2 * 8 * 8 * 8);
+        CHECK_INT(sum.given, 4 * (2 * 4 * 100 + 8 * 4 * 9));
+        CHECK_INT(sum.peak, sum.bytes + sum.given);
+        CHECK_INT(opd_backward(opd_sum(y)), 0);
+    }
+    CHECK_OK();
+    opd_cost_end(cost);
+    for (i = 0; opd_cost_at(cost, i).op; i++) {
+        if (strcmp(opd_op_name(opd_cost_at(cost, i).op), "aten::convolution_backward") == 0) { CHECK_NEAR(opd_cost_at(cost, i).flops, one, 0); }
+    }
+    CHECK(opd_cost_total(cost).peak > sum.peak);
+    opd_cost_free(cost);
+    opd_cost_free(NULL);
+}
+/* Of ten results that are let go of, one after the other, two are alive. */
+TEST(peak_of_what_is_alive) {
+    opd_cost *cost = opd_cost_begin();
+    opd_tensor *h = NULL;
+    int i;
+    OPD_SCOPE { (void)opd_assign(&h, floats(100, 100)); }
+    for (i = 0; i < 10; i++) { OPD_SCOPE { (void)opd_assign(&h, opd_tanh(h)); } }
+    CHECK_INT(opd_cost_total(cost).peak, 2 * 40000);
+    CHECK_INT(opd_cost_total(cost).bytes, 11 * 40000);
+    opd_cost_free(cost);
+    opd_release(h);
+}
+
+static int step(opd_tensor *w) {
+    opd_fake_block b = opd_fake_begin();
+    opd_tensor *p = opd_fake_tensor(w);
+    const int rc = opd_backward(opd_sum(opd_mm(p, p)));
+    opd_fake_end(&b);
+    return rc;
+}
+TEST(allocations_that_fail) {
+    opd_tensor *w = opd_tensor_set_requires_grad(floats(3, 3), true);
+    int rc = -1;
+    int64_t n;
+    OPD_SCOPE { CHECK_INT(step(w), 0); }
+    for (n = 1; rc && n < 1000; n++) {
+        OPD_SCOPE {
+            (void)opd_memory_fail_at(n, false);
+            rc = step(w);
+            (void)opd_memory_fail_at(0, false);
+            if (rc) { CHECK_ERROR(OPD_ERROR_MEMORY, ""); }
+        }
+    }
+    CHECK_INT(rc, 0);
+    CHECK(!opd_fake_enabled());
+}
+
+CHECK_MAIN()
