@@ -4,8 +4,8 @@
      An operator is declared once by a schema string, gets kernels per dispatch key, and composes from then on with
      autograd, autocast, vmap, tracing, fake tensors and other backends without knowing any of them.  This header holds
      the schema parser, the keyed dispatch table, tensors, the autograd tape, autocast, vmap and the other transforms of
-     functions, graphs, and CPU kernels of the usual ATen operators.  It follows PyTorch 2.6 in behaviour and error
-     texts; where PyTorch hurts it does better and says so below.
+     functions, fake tensors, graphs, and CPU kernels of the usual ATen operators.  It follows PyTorch 2.6 in behaviour
+     and error texts; where PyTorch hurts it does better and says so below.
 
    WHAT IT IS NOT
      No Python, no bindings, no model formats, no distributed anything.  Not yet there: CUDA.  Complex tensors can be
@@ -64,7 +64,7 @@
      in a region).  Kernel and fake kernel may be one function that returns after opd_result when opd_data is NULL.  Or
      in two steps: opd_def, then opd_impl_key per key, in any order and from any file.
      In C++ OPD_CATCH(kernel) turns exceptions into errors.
-     opd_gradcheck and opd_gradgradcheck tell whether its formulas are right.
+     opd_opcheck tells whether it does what it says, opd_gradcheck and opd_gradgradcheck whether its formulas are right.
      A built-in operator: its card in the room of its family (see >>operators) and one row in OPD_OPERATORS.
 
    HOW TO ADD A KEY OR A BACKEND
@@ -1592,19 +1592,19 @@ OPD_API int opd_derivative_call(opd_derivative *derivative, opd_tensor *const *i
 //----------------------------------------------------------------------------------------------------------------------
 
 /* FakeTensorMode: between begin and end operators of this thread compute sizes, strides, dtype and device of their
-   results and nothing else: fake kernels run, for which the meta device is what stores no data.  Factories and
-   opd_tensor_new_on make fakes, of any device, whether it is there or not; real tensors (opd_tensor_new, _from, from
-   outside) are taken as fakes and are not written.  A fake says the device that it stands for; operators refuse those
-   of two devices, but for 0-dim CPU tensors.  Outside of a mode fakes are meta tensors.  Autograd, vmap, autocast and
-   recordings work in it; a fake has no data to read and no value.  As a block: OPD_FAKE_MODE { }.  opd_fake_end takes
-   the mode away, and those inside it; works while an error is pending, and may be called twice. */
+   results and nothing else: their fake kernels run.  Factories and opd_tensor_new_on make fakes, of any device, whether
+   it is there or not; real tensors (opd_tensor_new, _from, from outside) are taken as fakes and are not written.  A
+   fake says the device that it stands for; operators refuse those of two devices, but for 0-dim CPU tensors.  It has no
+   data to read and no value.  Outside of a mode fakes are meta tensors.  Autograd, transforms and recordings work in it;
+   autocast does not cast fakes.  As a block: OPD_FAKE_MODE { }.  opd_fake_end takes the mode away, and those inside it;
+   it works while an error is pending, and may be called twice. */
 typedef struct opd_fake_block { bool open; void *mode; opd_key_guard guard; } opd_fake_block;
 OPD_API opd_fake_block opd_fake_begin(void);
 OPD_API void opd_fake_end(opd_fake_block *block);
 OPD_API bool opd_fake_enabled(void);
 /* FakeTensorMode.from_tensor: the fake that t is taken as in this mode (always the same); a leaf that requires grad,
-   when t requires it: parameters are taken so, for a real leaf gets no fake gradient (an error).  NULL with an error: no
-   mode. */
+   when t requires it: parameters are taken so, for a real leaf gets no fake gradient (an error).  NULL with an error:
+   no mode. */
 OPD_API opd_tensor *opd_fake_tensor(opd_tensor *t);
 /* Inside a fake kernel, in a mode: a size that data decide, between min and max (-1: who knows).  What is computed with
    is max, or min where there is none: memory that follows from it is the most there can be.  -1 with an error outside
@@ -1612,11 +1612,11 @@ OPD_API opd_tensor *opd_fake_tensor(opd_tensor *t);
 OPD_API int64_t opd_fake_new_size(opd_call *call, int64_t min, int64_t max);
 
 /* What a program would cost: between begin and end a fake mode in which each operator is counted (by the innermost
-   operators that it calls, if any).  flops: of matrix products and convolutions two for each multiplication and addition
-   (torch.utils.flop_counter), of pointwise operators one for each element; of others none.  bytes: of results that have
-   memory of their own.  peak: the most bytes of fakes that were alive at once, with those of tensors from outside
-   (given) from their first use on; what the tape holds is alive.  The numbers stay until opd_cost_free; all on one
-   thread.  NULL with an error. */
+   operators that it calls, if any).  flops: of matrix products and convolutions two for each multiplication with its
+   addition (torch.utils.flop_counter), of pointwise operators one for each element; of others none.  bytes: of results
+   that have memory of their own.  peak: the most bytes of fakes that were alive at once, with those of tensors from
+   outside (given) from their first use on; what the tape holds is alive.  The numbers stay until opd_cost_free; all on
+   one thread.  NULL with an error. */
 typedef struct opd_cost opd_cost;
 typedef struct opd_cost_row { const opd_op *op; int64_t calls; double flops; int64_t bytes; } opd_cost_row;
 typedef struct opd_cost_sum { int64_t calls; double flops; int64_t bytes, peak, given; } opd_cost_sum;

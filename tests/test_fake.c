@@ -94,7 +94,7 @@ static int squares(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     out[0] = opd_sum(opd_mul(in[0], in[n - 1]));
     return out[0] ? 1 : -1;
 }
-TEST(under_transforms_autocast_and_recordings) {
+TEST(under_transforms_and_recordings) {
     opd_tensor *x = floats(4, 3), *y;
     OPD_FAKE_MODE {
         opd_graph *g;
@@ -102,7 +102,6 @@ TEST(under_transforms_autocast_and_recordings) {
         CHECK(opd_ndim(y) == 1 && opd_size(y, 0) == 4 && opd_tensor_device(y).type == OPD_CPU);
         CHECK_INT(opd_grad(squares, NULL, &x, 1, NULL, &y), 1);
         CHECK(opd_ndim(y) == 2 && opd_size(y, 1) == 3);
-        OPD_AUTOCAST(OPD_CPU) { CHECK_INT(opd_dtype(opd_mm(x, floats(3, 2))), OPD_BFLOAT16); }
         g = opd_graph_trace(squares, NULL, &x, 1, NULL);
         CHECK_INT(opd_graph_count(g, "aten::mul"), 1);
         opd_graph_free(g);

@@ -21,8 +21,8 @@ static bool aliases_unsaid(const opd_op *op) {
 /* What detaches an input of a recording, which is a view of the caller's. */
 static unsigned left_out(const opd_op *op) {
     static const char *const untraced[] = {"detach_", NULL}, *const unbatched[] = {"where", NULL};
-    return (aliases_unsaid(op) ? OPD_OPCHECK_SCHEMA : 0u) | (named(op, untraced) ? OPD_OPCHECK_TRACE : 0u) |
-           (named(op, unbatched) && opd_schema_nargs(opd_op_schema(op)) == 1 ? OPD_OPCHECK_VMAP : 0u);
+    return (aliases_unsaid(op) ? (unsigned)OPD_OPCHECK_SCHEMA : 0u) | (named(op, untraced) ? (unsigned)OPD_OPCHECK_TRACE : 0u) |
+           (named(op, unbatched) && opd_schema_nargs(opd_op_schema(op)) == 1 ? (unsigned)OPD_OPCHECK_VMAP : 0u);
 }
 static bool read_case(op_case *c, const opd_op *op, const char **text, int k) {
     const char *from = *text;
