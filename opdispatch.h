@@ -11755,7 +11755,7 @@ static void opdi_own_retain(opd_tensor *t);
 static bool opdi_own_drop(opd_tensor *t);
 static int opdi_copy(opd_tensor *dst, const opd_tensor *src);
 static void opdi_device_free(opdi_storage *s);
-static void opdi_fake_born(opdi_storage *s);
+OPDI_NOINLINE static void opdi_fake_born(opdi_storage *s);
 static opd_tensor *opdi_fake_new(opd_ints sizes, opd_scalar_type dtype, opd_device device);
 static int64_t opdi_fake_size(int64_t min, int64_t max);
 static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
@@ -21405,7 +21405,10 @@ struct opd_cost {
     int64_t begun, most, given;                   /* live bytes of fakes: at the beginning, at most */
 };
 
-static void opdi_fake_born(opdi_storage *s) {
+OPDI_COLD_BEGIN
+
+//-- A storage of meta: what it stands for; inside a kernel its bytes count.
+OPDI_NOINLINE static void opdi_fake_born(opdi_storage *s) {
     opdi_thread *th = opdi_self();
     opdi_fake *f = th->fake;
     if (!f) { return; }
@@ -21415,8 +21418,6 @@ static void opdi_fake_born(opdi_storage *s) {
     th->fake_live += s->bytes;
     if (f->cost && th->fake_live > f->cost->most) { f->cost->most = th->fake_live; }
 }
-
-OPDI_COLD_BEGIN
 
 opd_fake_block opd_fake_begin(void) {
     opdi_thread *th = opdi_self();
