@@ -1102,6 +1102,8 @@ typedef struct opd_backward_options {
     opd_tensor *const *inputs; int ninputs;   /* opd_backward_with: accumulate into these only, leaves or not */
     bool materialize_grads;            /* opd_autograd_grad: an input that was not used gives zeros */
     const opd_edge *input_edges;       /* ninputs of them, in place of `inputs` (of both functions) */
+    bool is_grads_batched;             /* opd_autograd_grad: grad_outputs have a dim in front that counts several of
+                                          them, and so have the gradients: one vmap of the backward */
 } opd_backward_options;
 /* Any thread; several may work on one graph.  Nested in a formula or hook it may go to any depth.  When it fails the
    first error is kept with the node's and the operator's name; leaves reached before keep what was added to them, the
@@ -1645,7 +1647,7 @@ typedef struct opd_gradcheck_options {
     bool check_undefined_grad;         /* undefined gradients of outputs must give zero or undefined ones of inputs */
     bool check_grad_dtypes;            /* a gradient must have its input's dtype */
     bool check_backward_ad, check_forward_ad;     /* which modes are checked; at least one */
-    bool check_batched_grad, check_batched_forward_grad;      /* need vmap: an error yet */
+    bool check_batched_grad, check_batched_forward_grad;      /* two vectors at once, by vmap, give what each gives */
     bool fast_mode;                    /* one random projection of each Jacobian in place of all its elements */
     bool check_fwd_over_rev, check_rev_over_rev;  /* of opd_gradgradcheck */
     char *report; size_t report_cap;   /* NULL, or where the whole text of a failed check goes (a message is short) */
@@ -17039,6 +17041,9 @@ int opd_backward_with(opd_tensor *const *outputs, int n, const opd_backward_opti
     if (opdi_inside_transform("backward() called inside a functorch transform. This is not supported, please use "
                               "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
                               "transforms.")) { return -1; }
+    if (options && options->is_grads_batched) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "is_grads_batched: opd_autograd_grad takes it, backward does not");
+    }
     if (options && options->create_graph) {
         static int warned;
         if (OPDI_ADD(&warned, 1) == 1) {
@@ -17107,9 +17112,12 @@ static int opdi_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *con
     }
     return opdi_captures_end(&en, grads, rc == 0);
 }
+static int opdi_grad_batched(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
+                             const opd_backward_options *options, opd_tensor **grads);
 int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
                       const opd_backward_options *options, opd_tensor **grads) {
-    return opdi_autograd_grad(outputs, n, inputs, ninputs, options, false, grads);
+    return options && options->is_grads_batched ? opdi_grad_batched(outputs, n, inputs, ninputs, options, grads)
+        : opdi_autograd_grad(outputs, n, inputs, ninputs, options, false, grads);
 }
 
 //-- tensors on the tape ------------------------------------------------------------------------------------------
@@ -20292,6 +20300,45 @@ int opd_vmap_end(int level) {
     }
     opdi_layer_pop(layer);
     return 0;
+}
+
+//-- torch.autograd.grad with is_grads_batched: the backward once, with gradients that are batched.
+static int opdi_grad_batched(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
+                             const opd_backward_options *options, opd_tensor **grads) {
+    opd_backward_options o = *options;
+    opd_tensor **g = opd_ok() && n > 0 && outputs && grads ? opdi_scope_tensors(n) : NULL;
+    int i, rc = 0, level;
+    o.is_grads_batched = false;
+    if (!g) { return opdi_autograd_grad(outputs, n, inputs, ninputs, &o, false, grads); }
+    for (i = 0; i < n; i++) {
+        const opd_tensor *t = outputs[i];
+        g[i] = o.grad_outputs ? o.grad_outputs[i] : NULL;
+        if (!g[i]) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "is_grads_batched: grad_output[%d] is None, each output needs one", i);
+        }
+        if (t && (g[i]->ndim != t->ndim + 1 ||
+                  memcmp(g[i]->dims + 1, t->dims, (size_t)t->ndim * sizeof *t->dims) != 0)) {
+            char a[256], b[256];
+            return opd_fail(OPD_ERROR_AUTOGRAD, "If `is_grads_batched=True`, we interpret the first dimension of each "
+                            "grad_output as the batch dimension. The sizes of the remaining dimensions are expected to "
+                            "match the shape of corresponding output, but a mismatch was detected: grad_output[%d] has "
+                            "a shape of %s and output[%d] has a shape of %s. If you only want some tensors in "
+                            "`grad_output` to be considered batched, consider using vmap.", i,
+                            opdi_sizes_text(g[i]->dims, g[i]->ndim, a, sizeof a), i,
+                            opdi_sizes_text(t->dims, t->ndim, b, sizeof b));
+        }
+    }
+    for (i = 0; i < ninputs; i++) { grads[i] = NULL; }
+    if ((level = opd_vmap_begin(g[0]->ndim ? g[0]->dims[0] : 0, OPD_RANDOM_ERROR)) < 0) { return -1; }
+    for (i = 0; i < n && rc == 0; i++) { if (!(g[i] = opd_vmap_wrap(g[i], 0, level))) { rc = -1; } }
+    o.grad_outputs = g;
+    if (rc == 0) { rc = opdi_autograd_grad(outputs, n, inputs, ninputs, &o, false, grads); }
+    for (i = 0; i < ninputs && rc == 0; i++) {
+        if (grads[i] && !(grads[i] = opd_vmap_unwrap(grads[i], 0, level))) { rc = -1; }
+    }
+    for (i = 0; i < ninputs && rc; i++) { grads[i] = NULL; }
+    opdi_layers_end(level);
+    return rc;
 }
 
 //-- vmap of a function: what every piece of it needs.
@@ -23477,6 +23524,102 @@ static int opdi_check_undefined_tangents(opdi_check *c) {
     return rc;
 }
 
+/* Two vectors as t, and both in one tensor. */
+static opd_tensor *opdi_check_pair(opd_tensor *t, opd_tensor **v /*[2]*/) {
+    t = opd_detach(t);
+    v[0] = opd_randn_like(t);
+    v[1] = opd_randn_like(t);
+    return opd_stack(opd_tensors_of(v, 2));
+}
+/* What vmap gave for both is what each gave; NULL is zeros. */
+static int opdi_check_pair_same(opdi_check *c, opd_tensor *got, opd_tensor *const *want /*[2]*/, int out, int in) {
+    int64_t k;
+    int i;
+    for (i = 0; i < 2; i++) {
+        opd_tensor *part = got ? opd_select(opd_detach(got), 0, i) : NULL;
+        const double *a = part ? opdi_check_read(part) : NULL, *b = want[i] ? opdi_check_read(want[i]) : NULL;
+        const int64_t n = a ? opdi_check_numel(part) : b ? opdi_check_numel(want[i]) : 0;
+        if (!opd_ok()) { return -1; }
+        for (k = 0; k < n; k++) {
+            const double x = a ? a[k] : 0, y = b ? b[k] : 0;
+            if (fabs(x - y) <= 1e-8 + 1e-5 * fabs(y) || (x != x && y != y)) { continue; }
+            return opdi_check_fail(c, "For output %d and input %d: gradcheck or gradgradcheck failed while testing "
+                                   "batched gradient computation. Got: %.9g, expected: %.9g (vector %d, element %lld)",
+                                   out, in, x, y, i, (long long)k);
+        }
+    }
+    return 0;
+}
+/* The vmap failed. */
+static int opdi_check_batched_error(opdi_check *c) {
+    char why[600];
+    if (opd_ok() || opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
+    (void)snprintf(why, sizeof why, "%s", opd_error_message());
+    opd_error_clear();
+    return opdi_check_fail(c, "While computing batched gradients, got: %s (gradcheck or gradgradcheck failed while "
+                           "testing batched gradient computation)", why);
+}
+static int opdi_check_batched(opdi_check *c) {
+    opd_tensor *outs[OPD_GRADCHECK_OUTPUTS], *in[OPDI_CHECK_INPUTS], *v[2], *both;
+    opd_tensor *one[2][OPDI_CHECK_INPUTS], *got[OPDI_CHECK_INPUTS], *want[2];
+    opd_backward_options o;
+    int i, j, n = opdi_check_recorded(c, outs);
+    for (j = 0; j < c->nin; j++) { in[j] = c->in[j].t; }
+    memset(&o, 0, sizeof o);
+    o.retain_graph = o.allow_unused = o.is_grads_batched = true;
+    o.grad_outputs = &both;
+    for (i = 0; i < n; i++) {
+        if (!(both = opdi_check_pair(outs[i], v)) || opdi_check_backward(c, &outs[i], 1, &v[0], one[0]) ||
+            opdi_check_backward(c, &outs[i], 1, &v[1], one[1])) { return -1; }
+        if (opd_autograd_grad(&outs[i], 1, in, c->nin, &o, got)) { return opdi_check_batched_error(c); }
+        for (j = 0; j < c->nin; j++) {
+            want[0] = one[0][j];
+            want[1] = one[1][j];
+            if (opdi_check_pair_same(c, got[j], want, i, c->in[j].which)) { return -1; }
+        }
+    }
+    return n < 0 ? -1 : 0;
+}
+
+typedef struct opdi_check_push_one { opdi_check *c; int which; } opdi_check_push_one;
+/* The outputs that count. */
+static int opdi_check_counting(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    int i, k = 0;
+    (void)n;
+    n = opdi_check_call(((opdi_check_push_one *)user)->c, in, out);
+    for (i = 0; i < n; i++) { if (opdi_check_counts(out[i])) { out[k++] = out[i]; } }
+    return n < 0 ? -1 : k;
+}
+/* The tangents of these when the input in question has that of in[0]. */
+static int opdi_check_one_tangent(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const opdi_check_push_one *p = (const opdi_check_push_one *)user;
+    opd_tensor *outs[OPD_TRANSFORM_OUTPUTS];
+    opd_transform_options o;
+    (void)n;
+    memset(&o, 0, sizeof o);
+    o.argnums = &p->which;
+    o.nargnums = 1;
+    return opd_jvp(opdi_check_counting, user, p->c->inputs, in, p->c->ninputs, &o, outs, out);
+}
+static int opdi_check_batched_tangents(opdi_check *c) {
+    opd_tensor *one[2][OPD_TRANSFORM_OUTPUTS], *got[OPD_TRANSFORM_OUTPUTS], *v[2], *both, *want[2];
+    opdi_check_push_one p;
+    int i, j, n;
+    p.c = c;
+    for (j = 0; j < c->nin; j++) {
+        p.which = c->in[j].which;
+        if (!(both = opdi_check_pair(c->in[j].t, v)) || (n = opdi_check_one_tangent(&p, &v[0], 1, one[0])) < 0 ||
+            opdi_check_one_tangent(&p, &v[1], 1, one[1]) < 0) { return -1; }
+        if (opd_vmap(opdi_check_one_tangent, &p, &both, 1, NULL, got) != n) { return opdi_check_batched_error(c); }
+        for (i = 0; i < n; i++) {
+            want[0] = one[0][i];
+            want[1] = one[1][i];
+            if (opdi_check_pair_same(c, got[i], want, i, p.which)) { return -1; }
+        }
+    }
+    return 0;
+}
+
 //-- the whole ---------------------------------------------------------------------------------------------------------
 
 static int opdi_check_inputs(opdi_check *c) {
@@ -23537,7 +23680,9 @@ static int opdi_check_run(opdi_check *c) {
     if (opdi_check_inputs(c) || opdi_check_find_outputs(c) || opdi_check_layout(c, o->fast_mode) ||
         opdi_check_jacobians(c)) { return -1; }
     if (o->check_undefined_grad && o->check_forward_ad && opdi_check_undefined_tangents(c)) { return -1; }
+    if (o->check_batched_forward_grad && opdi_check_batched_tangents(c)) { return -1; }
     if (o->check_backward_ad && opdi_check_multiplied(c)) { return -1; }
+    if (o->check_batched_grad && opdi_check_batched(c)) { return -1; }
     return o->check_undefined_grad && o->check_backward_ad ? opdi_check_undefined(c) : 0;
 }
 
@@ -23551,16 +23696,18 @@ opd_gradcheck_options opd_gradcheck_defaults(void) {
     return o;
 }
 
-static int opdi_check_options(const opd_gradcheck_options *o, bool backward, const char *without) {
+static int opdi_check_options(const opd_gradcheck_options *o, bool backward, bool forward, bool second) {
     if (!(o->eps > 0) || !(o->atol >= 0) || !(o->rtol >= 0) || !(o->nondet_tol >= 0)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: eps must be positive, tolerances not negative "
                         "(opd_gradcheck_defaults fills the options)");
     }
     if (o->check_batched_grad && !backward) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "Setting check_batched_grad=True requires %s to be True", without);
+        return opd_fail(OPD_ERROR_ARGUMENT, "Setting check_batched_grad=True requires %s to be True",
+                        second ? "check_rev_over_rev" : "check_backward_ad");
     }
-    if (o->check_batched_grad || o->check_batched_forward_grad) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: batched checks need vmap, which is not there yet");
+    if (o->check_batched_forward_grad && !forward) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Setting check_batched_forward_grad=True requires %s to be True",
+                        second ? "check_fwd_over_rev" : "check_forward_ad");
     }
     return 0;
 }
@@ -23602,7 +23749,7 @@ int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, in
         return opd_fail(OPD_ERROR_ARGUMENT,
                         "Expected at least one of check_forward_ad or check_backward_ad to be True");
     }
-    if (opdi_check_options(o, o->check_backward_ad, "check_backward_ad")) { return -1; }
+    if (opdi_check_options(o, o->check_backward_ad, o->check_forward_ad, false)) { return -1; }
     return opdi_check_start(fn, user, inputs, ninputs, o, false);
 }
 
@@ -23685,7 +23832,7 @@ int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs
         return opd_fail(OPD_ERROR_ARGUMENT,
                         "Setting check_undefined_grad=True requires check_rev_over_rev to be True");
     }
-    if (opdi_check_options(o, o->check_rev_over_rev, "check_rev_over_rev")) { return -1; }
+    if (opdi_check_options(o, o->check_rev_over_rev, o->check_fwd_over_rev, true)) { return -1; }
     over = *o;
     over.check_forward_ad = o->check_fwd_over_rev;
     over.check_backward_ad = o->check_rev_over_rev;

@@ -446,6 +446,47 @@ TEST(backward_through_vmap) {
     CHECK(same(opd_tensor_grad(y), opd_sum_dim(opd_detach(x), OPD_INTS(0), false)));
 }
 
+TEST(gradients_in_batches) {
+    opd_tensor *x = opd_tensor_set_requires_grad(count_up(1, OPD_INTS(3)), true), *u = opd_tensor_set_requires_grad(count_up(1, OPD_INTS(3)), true),
+               *y = opd_mul(opd_mul(x, x), x), *z = opd_sum(x), *in[2], *out[2], *g[2], *got[2], *more;
+    opd_backward_options o = options();
+    around a = around_now();
+    in[0] = x; in[1] = u;
+    out[0] = y; out[1] = z;
+    g[0] = opd_stack(opd_tensors_of(in, 2));
+    g[1] = count_up(1, OPD_INTS(2));
+    o.grad_outputs = g;
+    o.is_grads_batched = o.allow_unused = o.create_graph = true;
+    CHECK_INT(opd_autograd_grad(out, 2, in, 2, &o, got), 0);
+    CHECK(got[1] == NULL && same(opd_detach(got[0]), opd_detach(opd_add(opd_mul(g[0], opd_mul_Scalar(opd_mul(x, x), opd_value_int(3))), opd_unsqueeze(g[1], 1)))));
+    CHECK(opd_tensor_requires_grad(got[0]));
+    o.is_grads_batched = false;
+    o.grad_outputs = NULL;
+    more = opd_sum(got[0]);
+    CHECK_INT(opd_autograd_grad(&more, 1, in, 1, &o, got), 0);          /* through the batch: also by what was given */
+    CHECK(same(opd_detach(got[0]), opd_detach(opd_add(opd_mul(opd_mul_Scalar(x, opd_value_int(6)), opd_sum_dim(g[0], OPD_INTS(0), false)), opd_mul_Scalar(opd_mul(x, x), opd_value_int(3))))));
+    o.grad_outputs = g;
+    o.is_grads_batched = true;
+    CHECK_INT(opd_autograd_grad(&y, 1, &u, 1, &o, got), 0);
+    CHECK(got[0] == NULL);
+    o.materialize_grads = true;
+    o.allow_unused = false;
+    CHECK_INT(opd_autograd_grad(&y, 1, &u, 1, &o, got), 0);
+    CHECK(same(got[0], opd_zeros(OPD_INTS(2, 3), OPD_FLOAT32)));
+    CHECK_INT(opd_backward_with(&y, 1, &o), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is_grads_batched");
+    g[0] = x;
+    CHECK_INT(opd_autograd_grad(&y, 1, &x, 1, &o, got), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension.");
+    g[0] = NULL;
+    CHECK_INT(opd_autograd_grad(&y, 1, &x, 1, &o, got), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "grad_output[0] is None");
+    g[0] = count_up(0, OPD_INTS(4, 3));
+    CHECK_INT(opd_autograd_grad(out, 2, &x, 1, &o, got), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "same size in the mapped dimension");
+    CHECK(as_before(a));
+}
+
 //-- no examples ---------------------------------------------------------------------------------------------------------
 
 static opd_tensor *no_matter(opd_tensor *const *x) { return opd_cumsum(opd_mm(x[0], outside), 0); }
