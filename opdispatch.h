@@ -154,7 +154,7 @@
      >>api:scopes      who owns what
      >>api:tensors     making tensors, reading them, printing them
      >>api:backends    devices from outside
-     >>api:exchange    tensors from and for other programs: DLPack
+     >>api:exchange    tensors from and for other programs: DLPack, .npy, .npz, safetensors
      >>api:autograd    the tape
      >>api:hooks       nodes from outside, hooks, checkpoints, anomaly mode
      >>api:forward     forward mode: tangents beside values
@@ -187,7 +187,7 @@
      >>pictures        the backward graph as Graphviz DOT
      >>training        optimizers, the gradient scaler, clipping, learning rates
      >>plugins         loading libraries of operators, compiling at run time
-     >>exchange        DLPack
+     >>exchange        DLPack, .npy, .npz, safetensors
      >>hooks           handles of nodes, hooks, saved-tensor hooks, checkpoints, anomaly mode
      >>profiler        records of events, the table, the trace file
      >>kernels         instruction sets, threads, half precision, vector math, matrix product, convolution, random
@@ -272,7 +272,8 @@ typedef enum opd_code {
     OPD_ERROR_NO_KERNEL,         /* nothing registered for the keys of this call */
     OPD_ERROR_KERNEL,            /* a kernel broke the calling convention */
     OPD_ERROR_AUTOGRAD,          /* the tape refuses */
-    OPD_ERROR_USER               /* recorded by opd_fail in code that is not ours */
+    OPD_ERROR_USER,              /* recorded by opd_fail in code that is not ours */
+    OPD_ERROR_FILE               /* a file that cannot be read or written, or is not what it should be */
 } opd_code;
 
 /* True when no error is pending on this thread.  While one is pending every operator call and backward on the thread
@@ -1052,7 +1053,7 @@ OPD_API int opd_stream_wait(opd_stream stream, opd_stream other);             /*
 OPD_API int opd_stream_synchronize(opd_stream stream);
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:exchange   tensors from and for other programs: DLPack
+//  >>api:exchange   tensors from and for other programs: DLPack, .npy, .npz, safetensors
 //----------------------------------------------------------------------------------------------------------------------
 
 /* DLPack, the memory of a tensor handed to another library, or taken from one, without a copy.  The two structs are
@@ -1075,6 +1076,48 @@ OPD_API struct DLManagedTensor *opd_dlpack_export_unversioned(opd_tensor *t);
    misaligned data, negative strides. */
 OPD_API opd_tensor *opd_dlpack_import(struct DLManagedTensorVersioned *managed, unsigned *flags);
 OPD_API opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *managed);
+
+/* .npy, numpy.save's file of one array: versions 1.0 to 3.0, C and Fortran order, either byte order.  The tensor has
+   memory of its own, with Fortran's strides where the file has that order.  parse reads from memory.  NULL with an
+   error that names file and byte: truncated, too long, malformed, a dtype that is not there (structured, objects). */
+OPD_API opd_tensor *opd_npy_load(const char *path);
+OPD_API opd_tensor *opd_npy_parse(const void *data, size_t n);
+/* numpy.save: any strides, any device, also what requires grad; not bfloat16, which NumPy does not have.  All of save
+   write beside the path and rename when all is written, so that there is never half a file; a link is replaced.  0, or
+   -1 with an error. */
+OPD_API int opd_npy_save(const char *path, opd_tensor *t);
+
+/* Files of several tensors by name, .npz and .safetensors; which of the two, the contents tell.  Opening maps the file
+   and reads its directory, no tensor.  Tensors of a safetensors file look at the map, which lives as long as they do;
+   what is written into them never reaches the file; who shortens a file that is mapped ends its readers.  Those of an
+   .npz (stored or deflated, zip64) are read, and their checksums tested.  NULL with an error that names file, byte and
+   entry.  Any thread, several at a time. */
+typedef struct opd_tensor_file opd_tensor_file;
+OPD_API opd_tensor_file *opd_tensor_file_open(const char *path);
+/* The same in memory, taken over as opd_tensor_wrap does: deleter runs when the file is closed and the tensors over the
+   memory are gone, or at once when this fails; NULL: the memory outlives them. */
+OPD_API opd_tensor_file *opd_tensor_file_parse(void *data, size_t n, void (*deleter)(void *data, void *user),
+                                               void *user);
+OPD_API void opd_tensor_file_close(opd_tensor_file *file);                    /* its tensors stay */
+OPD_API int64_t opd_tensor_file_count(const opd_tensor_file *file);
+/* Of the i-th entry, in the file's order; without .npy, as NumPy shows it.  NULL beyond the last. */
+OPD_API const char *opd_tensor_file_name(const opd_tensor_file *file, int64_t i);
+/* Which entry has that name (.npz: with or without .npy); -1, without an error: none. */
+OPD_API int64_t opd_tensor_file_find(const opd_tensor_file *file, const char *name);
+/* The tensor of an entry; get: by name, where there being none is an error.  A dtype that is not there (U16, F8_E4M3)
+   is one only now. */
+OPD_API opd_tensor *opd_tensor_file_at(const opd_tensor_file *file, int64_t i);
+OPD_API opd_tensor *opd_tensor_file_get(const opd_tensor_file *file, const char *name);
+/* The strings of a safetensors file's __metadata__: by key, NULL: not there; the i-th key, NULL beyond the last. */
+OPD_API const char *opd_tensor_file_metadata(const opd_tensor_file *file, const char *key);
+OPD_API const char *opd_tensor_file_metadata_key(const opd_tensor_file *file, int64_t i);
+/* numpy.savez: names[i].npy in a zip file, stored. */
+OPD_API int opd_npz_save(const char *path, const char *const *names, opd_tensors tensors);
+/* safetensors.torch.save_file, byte for byte: big elements first, then by name, the header a multiple of 8 bytes.
+   metadata: key, value, key, value, ..., NULL; or NULL.  Not complex128, which the format does not have.  Tensors that
+   share memory are written each. */
+OPD_API int opd_safetensors_save(const char *path, const char *const *names, opd_tensors tensors,
+                                 const char *const *metadata);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:autograd   the tape
@@ -3834,7 +3877,22 @@ typedef void (*opd_deleter)(void *data, void *user);
       opd_tensor **, opd_derivative **)) \
     X(int, opd_linearize, 7, (opd_transform_fn, void *, opd_tensor *const *, int, const opd_transform_options *, \
       opd_tensor **, opd_derivative **)) \
-    X(int, opd_derivative_call, 5, (opd_derivative *, opd_tensor *const *, int, unsigned, opd_tensor **))
+    X(int, opd_derivative_call, 5, (opd_derivative *, opd_tensor *const *, int, unsigned, opd_tensor **)) \
+    X(opd_tensor *, opd_npy_load, 1, (const char *)) \
+    X(opd_tensor *, opd_npy_parse, 2, (const void *, size_t)) \
+    X(int, opd_npy_save, 2, (const char *, opd_tensor *)) \
+    X(opd_tensor_file *, opd_tensor_file_open, 1, (const char *)) \
+    X(opd_tensor_file *, opd_tensor_file_parse, 4, (void *, size_t, opd_deleter, void *)) \
+    V(opd_tensor_file_close, 1, (opd_tensor_file *)) \
+    X(int64_t, opd_tensor_file_count, 1, (const opd_tensor_file *)) \
+    X(const char *, opd_tensor_file_name, 2, (const opd_tensor_file *, int64_t)) \
+    X(int64_t, opd_tensor_file_find, 2, (const opd_tensor_file *, const char *)) \
+    X(opd_tensor *, opd_tensor_file_at, 2, (const opd_tensor_file *, int64_t)) \
+    X(opd_tensor *, opd_tensor_file_get, 2, (const opd_tensor_file *, const char *)) \
+    X(const char *, opd_tensor_file_metadata, 2, (const opd_tensor_file *, const char *)) \
+    X(const char *, opd_tensor_file_metadata_key, 2, (const opd_tensor_file *, int64_t)) \
+    X(int, opd_npz_save, 3, (const char *, const char *const *, opd_tensors)) \
+    X(int, opd_safetensors_save, 4, (const char *, const char *const *, opd_tensors, const char *const *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -3975,6 +4033,7 @@ static opd_op *opd_op_builtin(opd_op_id id) {
 #include <stdlib.h>
 #include <string.h>
 #include <math.h>
+#include <errno.h>
 #include <float.h>
 #include <limits.h>
 #include <time.h>
@@ -3996,8 +4055,12 @@ static opd_op *opd_op_builtin(opd_op_id id) {
 #include <sys/syscall.h>
 #endif
 #endif
-#if defined(__linux__) && !defined(__TINYC__)
+#if defined(__unix__) || defined(__linux__)
+#define OPDI_MAPS                /* files can be mapped */
+#include <fcntl.h>
+#include <unistd.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #endif
 #if !defined(__unix__) && !defined(OPD_NO_PLUGINS)
 #define OPD_NO_PLUGINS
@@ -25573,11 +25636,260 @@ opd_plugin *opd_load_inline(const char *name, const char *source, const char *fl
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>exchange   DLPack
+//  >>exchange   DLPack, .npy, .npz, safetensors
 //
-//  Tensors from and for other programs.  Uses tensors, storages of foreign memory and, to pin whose deleter it is,
+//  Tensors from and for other programs.  Files are read where they are mapped, and nothing of them is believed before
+//  it is checked against what there is.  Uses tensors, storages of foreign memory and, to pin whose deleter it is,
 //  plug-ins; no operator.
 //----------------------------------------------------------------------------------------------------------------------
+
+//-- sums and bits ------------------------------------------------------------------------------------------------
+//
+//  zip's checksum and its compression (RFC 1951).  No error is recorded here: `wrong` says what there is to say.
+
+/* CRC-32, eight bytes at a time. */
+typedef struct opdi_crc { uint32_t rows[8][256]; } opdi_crc;
+static void opdi_crc_init(opdi_crc *c) {
+    uint32_t i, k;
+    for (i = 0; i < 256; i++) {
+        uint32_t x = i;
+        for (k = 0; k < 8; k++) { x = x >> 1 ^ (x & 1 ? 0xedb88320u : 0); }
+        c->rows[0][i] = x;
+    }
+    for (k = 1; k < 8; k++) {
+        for (i = 0; i < 256; i++) { c->rows[k][i] = c->rows[k - 1][i] >> 8 ^ c->rows[0][c->rows[k - 1][i] & 255]; }
+    }
+}
+static uint32_t opdi_le32(const unsigned char *p) {
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+static uint32_t opdi_le16(const unsigned char *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
+static uint64_t opdi_le64(const unsigned char *p) { return opdi_le32(p) | (uint64_t)opdi_le32(p + 4) << 32; }
+static uint32_t opdi_crc_add(const opdi_crc *c, uint32_t crc, const void *data, size_t n) {
+    const unsigned char *p = (const unsigned char *)data;
+    crc = ~crc;
+    for (; n >= 8; n -= 8, p += 8) {
+        const uint32_t a = opdi_le32(p) ^ crc, b = opdi_le32(p + 4);
+        crc = c->rows[7][a & 255] ^ c->rows[6][a >> 8 & 255] ^ c->rows[5][a >> 16 & 255] ^ c->rows[4][a >> 24] ^
+            c->rows[3][b & 255] ^ c->rows[2][b >> 8 & 255] ^ c->rows[1][b >> 16 & 255] ^ c->rows[0][b >> 24];
+    }
+    for (; n; n--, p++) { crc = crc >> 8 ^ c->rows[0][(crc ^ *p) & 255]; }
+    return ~crc;
+}
+
+/* A prefix code.  quick: by the next 9 bits, symbol * 16 + length of its code; 0: the code is longer, or none. */
+typedef struct opdi_prefix { uint16_t quick[512], count[16], symbols[288]; } opdi_prefix;
+typedef struct opdi_inflate {
+    const unsigned char *p, *end;
+    uint64_t hold;               /* `bits` bits that were taken from p, the next one lowest */
+    int bits;
+    unsigned char *out;
+    size_t at, n;                /* written, of how many */
+    const char *wrong;
+    opdi_prefix literals, distances;
+} opdi_inflate;
+
+//-- From the lengths of the codes, shortest first and in order of the symbols.  How much of the code is left over;
+//-- negative: too many of them.
+static int opdi_prefix_make(opdi_prefix *h, const uint8_t *lengths, int n) {
+    unsigned next[16], at[16], code = 0;
+    int i, len, left = 1;
+    memset(h, 0, sizeof *h);
+    for (i = 0; i < n; i++) { h->count[lengths[i]]++; }
+    h->count[0] = 0;
+    at[0] = 0;
+    for (len = 1; len < 16; len++) {
+        left = 2 * left - h->count[len];
+        if (left < 0) { return left; }
+        code = (code + h->count[len - 1]) << 1;
+        next[len] = code;
+        at[len] = at[len - 1] + h->count[len - 1];
+    }
+    for (i = 0; i < n; i++) {
+        unsigned c, turned = 0;
+        len = lengths[i];
+        if (len == 0) { continue; }
+        h->symbols[at[len]++] = (uint16_t)i;
+        c = next[len]++;
+        if (len > 9) { continue; }
+        for (int b = 0; b < len; b++) { turned |= (c >> b & 1) << (len - 1 - b); }
+        for (; turned < 512; turned += 1u << len) { h->quick[turned] = (uint16_t)(i << 4 | len); }
+    }
+    return left;
+}
+
+static void opdi_inflate_fill(opdi_inflate *z) {
+    for (; z->bits <= 56 && z->p < z->end; z->bits += 8) { z->hold |= (uint64_t)*z->p++ << z->bits; }
+}
+static unsigned opdi_inflate_bits(opdi_inflate *z, int n) {
+    unsigned v;
+    if (z->bits < n) { opdi_inflate_fill(z); }
+    if (z->bits < n) { z->wrong = "the compressed data ends too early"; return 0; }
+    v = (unsigned)(z->hold & ((1u << n) - 1));
+    z->hold >>= n;
+    z->bits -= n;
+    return v;
+}
+static int opdi_inflate_symbol(opdi_inflate *z, const opdi_prefix *h) {
+    unsigned code = 0, first = 0, at = 0;
+    int len;
+    if (z->bits < 15) { opdi_inflate_fill(z); }
+    len = h->quick[z->hold & 511] & 15;
+    if (len) {
+        const int symbol = h->quick[z->hold & 511] >> 4;
+        (void)opdi_inflate_bits(z, len);
+        return z->wrong ? -1 : symbol;
+    }
+    for (len = 1; len < 16; len++) {
+        code = code << 1 | (unsigned)(z->hold >> (len - 1) & 1);
+        first <<= 1;
+        if (code - first < h->count[len]) {
+            (void)opdi_inflate_bits(z, len);
+            return z->wrong ? -1 : h->symbols[at + code - first];
+        }
+        at += h->count[len];
+        first += h->count[len];
+    }
+    z->wrong = z->bits < 15 ? "the compressed data ends too early" : "a code in the compressed data stands for nothing";
+    return -1;
+}
+
+//-- The symbols of one block, to its end.
+static void opdi_inflate_codes(opdi_inflate *z) {
+    while (!z->wrong) {
+        int s = opdi_inflate_symbol(z, &z->literals), e;
+        size_t len, back;
+        if (s < 0 || s == 256) { return; }
+        if (s < 256) {
+            if (z->at == z->n) { z->wrong = "there is more compressed data than the entry says"; return; }
+            z->out[z->at++] = (unsigned char)s;
+            continue;
+        }
+        s -= 257;                                 /* lengths from 3: four of each number of extra bits, after eight */
+        e = s < 8 || s == 28 ? 0 : s / 4 - 1;
+        len = s < 8 ? (size_t)s + 3 : s == 28 ? 258 : ((size_t)(4 + s % 4) << e) + 3;
+        len += opdi_inflate_bits(z, e);
+        if (s > 28 || (s = opdi_inflate_symbol(z, &z->distances)) < 0 || s > 29) {
+            if (!z->wrong) { z->wrong = "a code in the compressed data stands for nothing"; }
+            return;
+        }
+        e = s < 4 ? 0 : s / 2 - 1;                /* distances from 1: two of each, after four */
+        back = (s < 4 ? (size_t)s : (size_t)(2 + s % 2) << e) + 1;
+        back += opdi_inflate_bits(z, e);
+        if (z->wrong) { return; }
+        if (back > z->at) { z->wrong = "the compressed data refers to what is before its beginning"; return; }
+        if (len > z->n - z->at) { z->wrong = "there is more compressed data than the entry says"; return; }
+        for (; len; len--, z->at++) { z->out[z->at] = z->out[z->at - back]; }
+    }
+}
+
+static void opdi_inflate_stored(opdi_inflate *z) {
+    unsigned n, check;
+    (void)opdi_inflate_bits(z, z->bits & 7);
+    n = opdi_inflate_bits(z, 16);
+    check = opdi_inflate_bits(z, 16);
+    if (z->wrong) { return; }
+    if ((n ^ check) != 0xffff) { z->wrong = "the length of a stored block is not what its complement says"; return; }
+    if (n > z->n - z->at) { z->wrong = "there is more compressed data than the entry says"; return; }
+    for (; n && z->bits; n--) { z->out[z->at++] = (unsigned char)opdi_inflate_bits(z, 8); }
+    if (n > (size_t)(z->end - z->p)) { z->wrong = "the compressed data ends too early"; return; }
+    if (n) { memcpy(z->out + z->at, z->p, n); }
+    z->p += n;
+    z->at += n;
+}
+
+//-- Reads the lengths of a block's codes, or takes the fixed ones.
+static void opdi_inflate_tables(opdi_inflate *z, bool fixed) {
+    static const uint8_t order[19] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+    uint8_t lengths[320];
+    int i, nliterals = 288, ndistances = 30, ncodes, left, at = 0;
+    memset(lengths, 0, sizeof lengths);
+    if (fixed) {
+        for (i = 0; i < 288; i++) { lengths[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8; }
+        memset(lengths + 288, 5, 30);
+    } else {
+        nliterals = (int)opdi_inflate_bits(z, 5) + 257;
+        ndistances = (int)opdi_inflate_bits(z, 5) + 1;
+        ncodes = (int)opdi_inflate_bits(z, 4) + 4;
+        for (i = 0; i < ncodes; i++) { lengths[order[i]] = (uint8_t)opdi_inflate_bits(z, 3); }
+        if (z->wrong) { return; }
+        if (nliterals > 286 || ndistances > 30 || opdi_prefix_make(&z->literals, lengths, 19)) { goto bad; }
+        while (at < nliterals + ndistances) {
+            const int s = opdi_inflate_symbol(z, &z->literals);
+            int n = s < 16 ? 1 : s == 16 ? 3 + (int)opdi_inflate_bits(z, 2) : s == 17 ? 3 + (int)opdi_inflate_bits(z, 3)
+                : 11 + (int)opdi_inflate_bits(z, 7);
+            if (z->wrong) { return; }
+            if (n > nliterals + ndistances - at || (s == 16 && at == 0)) { goto bad; }
+            for (; n; n--, at++) { lengths[at] = (uint8_t)(s < 16 ? s : s == 16 ? lengths[at - 1] : 0); }
+        }
+        if (lengths[256] == 0) { goto bad; }
+    }
+    /* a code may be incomplete when it is of one symbol, one bit long, or of none */
+    left = opdi_prefix_make(&z->literals, lengths, nliterals);
+    if (left < 0 || (left > 0 && !(left == 1 << 14 && z->literals.count[1] == 1))) { goto bad; }
+    left = opdi_prefix_make(&z->distances, lengths + nliterals, ndistances);
+    if (!fixed && (left < 0 || (left > 0 && !(left == 1 << 14 && z->distances.count[1] == 1) && left != 1 << 15))) {
+        goto bad;
+    }
+    return;
+bad:
+    z->wrong = "the compressed data has a table of codes that is none";
+}
+
+//-- Unpacks n bytes into `out`, which must be filled, and nothing be left.  NULL, or what is wrong.
+static const char *opdi_inflate_all(opdi_inflate *z, const unsigned char *data, size_t n, unsigned char *out,
+                                    size_t out_n) {
+    bool last = false;
+    z->p = data;
+    z->end = data + n;
+    z->hold = 0;
+    z->bits = 0;
+    z->out = out;
+    z->at = 0;
+    z->n = out_n;
+    z->wrong = NULL;
+    while (!last && !z->wrong) {
+        unsigned kind;
+        last = opdi_inflate_bits(z, 1) != 0;
+        kind = opdi_inflate_bits(z, 2);
+        if (z->wrong) { break; }
+        if (kind == 3) { z->wrong = "a block of the compressed data is of no kind that there is"; }
+        else if (kind == 0) { opdi_inflate_stored(z); }
+        else {
+            opdi_inflate_tables(z, kind == 1);
+            opdi_inflate_codes(z);
+        }
+    }
+    if (!z->wrong && z->at != out_n) { z->wrong = "there is less compressed data than the entry says"; }
+    if (!z->wrong && (z->p < z->end || z->bits > 7)) { z->wrong = "something follows the compressed data"; }
+    return z->wrong;
+}
+
+static bool opdi_big_endian(void) {
+    const uint16_t one = 1;
+    unsigned char first;
+    memcpy(&first, &one, 1);
+    return first == 0;
+}
+//-- Turns round the bytes of every `size` of n.
+static void opdi_swap(char *p, size_t n, size_t size) {
+    size_t i;
+    for (; n; n -= size, p += size) {
+        for (i = 0; i < size / 2; i++) { const char c = p[i]; p[i] = p[size - 1 - i]; p[size - 1 - i] = c; }
+    }
+}
+//-- How many of n bytes come before the first that is neither 0 nor 1.
+static size_t opdi_bools(const void *data, size_t n) {
+    const unsigned char *p = (const unsigned char *)data;
+    size_t i = 0;
+    for (; n - i >= 64; i += 64) {
+        unsigned char any = 0;
+        for (int k = 0; k < 64; k++) { any |= p[i + (size_t)k]; }
+        if (any > 1) { break; }
+    }
+    while (i < n && p[i] <= 1) { i++; }
+    return i;
+}
 
 OPDI_COLD_BEGIN
 
@@ -25807,6 +26119,1348 @@ opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *managed) {
     if (m) { return opdi_dl_unpack(&m->tensor, opdi_dl_drop_unversioned, managed, (uintptr_t)m->deleter); }
     (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import_unversioned: the struct is NULL");
     return NULL;
+}
+
+//-- reading ------------------------------------------------------------------------------------------------------
+
+/* Memory that files and tensors hold together. */
+typedef struct opdi_bulk {
+    int32_t refs;
+    bool mapped;
+    unsigned char *data;
+    size_t n, block;             /* block: bytes of ours to free; 0: none */
+    void (*deleter)(void *data, void *user);
+    void *user;
+    opd_plugin *plugin;          /* where deleter is; pinned */
+} opdi_bulk;
+/* What is read, for errors: by which function, what file, which entry of it. */
+typedef struct opdi_source { const char *who, *path, *entry; const unsigned char *data; size_t n; } opdi_source;
+
+#define OPDI_NOWHERE SIZE_MAX
+OPD_PRINTF_LIKE(3, 4) static int opdi_bad(const opdi_source *s, size_t at, const char *format, ...) {
+    char text[512], place[32] = "";
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    if (at != OPDI_NOWHERE) { snprintf(place, sizeof place, ", byte %llu", (unsigned long long)at); }
+    return opd_fail(OPD_ERROR_FILE, "%s: %.500s%s%.300s%s%s: %s", s->who, s->path, s->entry ? ", entry '" : "",
+                    s->entry ? s->entry : "", s->entry ? "'" : "", place, text);
+}
+
+static opdi_bulk *opdi_bulk_new(void) {
+    opdi_bulk *b = (opdi_bulk *)opdi_alloc(sizeof *b);
+    if (!b) { return NULL; }
+    memset(b, 0, sizeof *b);
+    b->refs = 1;
+    return b;
+}
+static void opdi_bulk_drop(opdi_bulk *b) {
+    opd_plugin *plugin = b->plugin;
+    if (opdi_ref_down(&b->refs) != 0) { return; }
+#if defined(OPDI_MAPS)
+    if (b->mapped) { (void)munmap(b->data, b->n); }
+#endif
+    if (b->block) { opdi_free(b->data, b->block); }
+    if (b->deleter) { b->deleter(b->data, b->user); }
+    opdi_free(b, sizeof *b);
+    if (plugin) { opdi_plugin_let_go(plugin); }
+}
+static void opdi_bulk_let_go(void *data, void *user) {
+    (void)data;
+    opdi_bulk_drop((opdi_bulk *)user);
+}
+
+//-- Whether there is something else than a file, which is read and written as it is.
+static bool opdi_is_special(const char *path) {
+#if defined(OPDI_MAPS)
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+#else
+    (void)path;
+    return false;
+#endif
+}
+//-- Writing into the map changes this process's pages alone.
+static bool opdi_bulk_map(opdi_bulk *b, const char *path) {
+#if defined(OPDI_MAPS)
+#if defined(MAP_NORESERVE)
+    const int flags = MAP_PRIVATE | MAP_NORESERVE;
+#else
+    const int flags = MAP_PRIVATE;
+#endif
+    struct stat st;
+    int fd;
+    if (opdi_is_special(path) || (fd = open(path, O_RDONLY)) < 0) { return false; }
+    if (fstat(fd, &st) == 0 && st.st_size > 0 && (uint64_t)st.st_size <= SIZE_MAX / 2) {
+        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, flags, fd, 0);
+        b->mapped = p != MAP_FAILED;
+        if (b->mapped) { b->data = (unsigned char *)p; b->n = (size_t)st.st_size; }
+    }
+    (void)close(fd);
+#else
+    (void)b; (void)path;
+#endif
+    return b->mapped;
+}
+//-- What cannot be mapped: a pipe, an empty file.
+static int opdi_bulk_read(opdi_bulk *b, FILE *f) {
+    size_t got = 1;
+    while (got) {
+        if (b->n == b->block) {
+            const size_t block = OPDI_MAX(2 * b->block, (size_t)65536);
+            unsigned char *data = (unsigned char *)opdi_alloc(block);
+            if (!data) { return -1; }
+            if (b->n) { memcpy(data, b->data, b->n); }
+            opdi_free(b->data, b->block);
+            b->data = data;
+            b->block = block;
+        }
+        got = fread(b->data + b->n, 1, b->block - b->n, f);
+        b->n += got;
+    }
+    return ferror(f) ? -1 : 0;
+}
+//-- A whole file; NULL with an error.  s says who asks, and learns what there is.
+static opdi_bulk *opdi_bulk_open(opdi_source *s, const char *who, const char *path) {
+    opdi_bulk *b;
+    memset(s, 0, sizeof *s);
+    s->who = who;
+    s->path = path;
+    if (!opd_ok()) { return NULL; }
+    if (!path) { (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the path is NULL", who); return NULL; }
+    b = opdi_bulk_new();
+    if (b && !opdi_bulk_map(b, path)) {
+        FILE *f = fopen(path, "rb");
+        int wrong = !f || opdi_bulk_read(b, f);
+        if (wrong && opd_ok()) { (void)opdi_bad(s, OPDI_NOWHERE, "cannot be read: %s", strerror(errno)); }
+        if (f) { (void)fclose(f); }
+        if (wrong) { opdi_bulk_drop(b); return NULL; }
+    }
+    if (b) { s->data = b->data; s->n = b->n; }
+    return b;
+}
+
+/* A place in a text, with its end. */
+typedef struct opdi_look { const opdi_source *s; size_t at, end; } opdi_look;
+//-- The next character that is no blank, -1: the end.
+static int opdi_look_peek(opdi_look *c) {
+    while (c->at < c->end && strchr(" \t\r\n", c->s->data[c->at]) && c->s->data[c->at]) { c->at++; }
+    return c->at < c->end ? c->s->data[c->at] : -1;
+}
+static int opdi_look_wrong(opdi_look *c, const char *expected) {
+    const int ch = opdi_look_peek(c);
+    if (ch < 0) { return opdi_bad(c->s, c->at, "expected %s, the header ends here", expected); }
+    return opdi_bad(c->s, c->at, ch > 32 && ch < 127 ? "expected %s, not '%c'" : "expected %s, not \\x%02x", expected,
+                    ch);
+}
+static int opdi_look_take(opdi_look *c, char ch) {
+    const char expected[] = {'\'', ch, '\'', 0};
+    if (opdi_look_peek(c) != ch) { return opdi_look_wrong(c, expected); }
+    c->at++;
+    return 0;
+}
+static bool opdi_look_has(opdi_look *c, char ch) {
+    if (opdi_look_peek(c) != ch) { return false; }
+    c->at++;
+    return true;
+}
+static bool opdi_look_word(opdi_look *c, const char *word) {
+    const size_t n = strlen(word);
+    (void)opdi_look_peek(c);
+    if (c->end - c->at < n || memcmp(c->s->data + c->at, word, n) != 0) { return false; }
+    c->at += n;
+    return true;
+}
+static int opdi_look_count(opdi_look *c, int64_t *v) {
+    const int first = opdi_look_peek(c);
+    const size_t begin = c->at;
+    if (first < '0' || first > '9') { return opdi_look_wrong(c, "a number"); }
+    for (*v = 0; c->at < c->end && c->s->data[c->at] >= '0' && c->s->data[c->at] <= '9'; c->at++) {
+        const int digit = c->s->data[c->at] - '0';
+        if (*v > (INT64_MAX - digit) / 10) { return opdi_bad(c->s, begin, "a number that is too large"); }
+        *v = *v * 10 + digit;
+    }
+    return first == '0' && c->at > begin + 1 ? opdi_bad(c->s, begin, "a number that begins with 0") : 0;
+}
+//-- Bytes of a tensor of these sizes; -1 with an error when they are more than memory can be.
+static int64_t opdi_sizes_bytes(const opdi_source *s, size_t at, const int64_t *sizes, int ndim, int64_t bits) {
+    const int64_t limit = INT64_C(1) << 62;
+    int64_t n = bits;
+    bool zero = false;
+    int i;
+    for (i = 0; i < ndim; i++) {
+        if (sizes[i] == 0) { zero = true; continue; }
+        if (sizes[i] > limit / n) { return opdi_bad(s, at, "the sizes are too large for any memory"); }
+        n *= sizes[i];
+    }
+    if (!zero && n % 8) { return opdi_bad(s, at, "the sizes do not make whole bytes"); }
+    return zero ? 0 : n / 8;
+}
+static int opdi_bools_check(const opdi_source *s, size_t at, opd_scalar_type dtype, const void *data, size_t n) {
+    const size_t right = dtype == OPD_BOOL ? opdi_bools(data, n) : n;
+    return right == n ? 0 : opdi_bad(s, at + right, "a bool that is %d", ((const unsigned char *)data)[right]);
+}
+
+//-- .npy ---------------------------------------------------------------------------------------------------------
+
+/* Kind and bytes by dtype; "": NumPy has none. */
+static const char opdi_npy_kinds[16][4] = {"u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "", "c8", "c16", "b1", "",
+                                           "", "", ""};
+typedef struct opdi_npy {
+    opd_scalar_type dtype;
+    bool swap, fortran;
+    int ndim;
+    int64_t sizes[OPD_MAX_DIMS], bytes;
+    size_t at;                   /* where the elements are */
+} opdi_npy;
+
+//-- A string in either kind of quotes, without escapes.
+static int opdi_npy_string(opdi_look *c, const char **text, size_t *n) {
+    const int quote = opdi_look_peek(c);
+    if (quote != '\'' && quote != '"') { return opdi_look_wrong(c, "a string"); }
+    *text = (const char *)c->s->data + ++c->at;
+    for (*n = 0; c->at < c->end && c->s->data[c->at] != quote; c->at++, ++*n) {
+        if (c->s->data[c->at] == '\\' || c->s->data[c->at] < 32) { return opdi_look_wrong(c, "a plain string"); }
+    }
+    return opdi_look_take(c, (char)quote);
+}
+static int opdi_npy_descr(opdi_look *c, opdi_npy *h) {
+    const int first = opdi_look_peek(c);
+    const size_t begin = c->at;
+    const char *text;
+    size_t n;
+    int i;
+    if (first == '[' || first == '(' || first == '{') {
+        return opdi_bad(c->s, begin, "a structured dtype: only arrays of one plain dtype can be read");
+    }
+    if (opdi_npy_string(c, &text, &n)) { return -1; }
+    h->swap = n && (*text == '<' || *text == '>') && (*text == '>') != opdi_big_endian();
+    if (n && strchr("<>=|", *text) && *text) { text++; n--; }
+    for (i = 0; i < 16; i++) {
+        if (opdi_npy_kinds[i][0] && strlen(opdi_npy_kinds[i]) == n && memcmp(opdi_npy_kinds[i], text, n) == 0) {
+            h->dtype = (opd_scalar_type)i;
+            return 0;
+        }
+    }
+    return opdi_bad(c->s, begin, n && *text == 'O' ? "Python objects ('%.*s'), which nobody should read from a file"
+                    : "the dtype '%.*s' is not there", (int)OPDI_MIN(n, 100), text);
+}
+static int opdi_npy_shape(opdi_look *c, opdi_npy *h) {
+    bool comma = true;
+    if (opdi_look_take(c, '(')) { return -1; }
+    for (h->ndim = 0; opdi_look_peek(c) != ')'; h->ndim++) {
+        if (h->ndim == OPD_MAX_DIMS) { return opdi_bad(c->s, c->at, "more than %d dimensions", OPD_MAX_DIMS); }
+        if (!comma) { return opdi_look_wrong(c, "',' or ')'"); }
+        if (opdi_look_count(c, &h->sizes[h->ndim])) { return -1; }
+        if (c->at < c->end && c->s->data[c->at] == 'L') { c->at++; }      /* Python 2's */
+        comma = opdi_look_has(c, ',');
+    }
+    if (h->ndim == 1 && !comma) { return opdi_look_wrong(c, "',' after the only size"); }
+    return opdi_look_take(c, ')');
+}
+static int opdi_npy_fields(opdi_look *c, opdi_npy *h) {
+    static const char *const keys[] = {"descr", "fortran_order", "shape"};
+    int seen = 0, k;
+    if (opdi_look_take(c, '{')) { return -1; }
+    while (opdi_look_peek(c) != '}') {
+        const size_t begin = c->at;
+        const char *key;
+        size_t n;
+        int rc;
+        if (opdi_npy_string(c, &key, &n)) { return -1; }
+        for (k = 0; k < 3 && (strlen(keys[k]) != n || memcmp(keys[k], key, n) != 0); k++) { }
+        if (k == 3 || seen >> k & 1) {
+            return opdi_bad(c->s, begin, "the key '%.*s' is %s", (int)OPDI_MIN(n, 100), key,
+                            k < 3 ? "there twice" : "not one of descr, fortran_order and shape");
+        }
+        seen |= 1 << k;
+        if (opdi_look_take(c, ':')) { return -1; }
+        if (k == 1) {
+            h->fortran = opdi_look_word(c, "True");
+            rc = h->fortran || opdi_look_word(c, "False") ? 0 : opdi_look_wrong(c, "True or False");
+        } else {
+            rc = k ? opdi_npy_shape(c, h) : opdi_npy_descr(c, h);
+        }
+        if (rc) { return -1; }
+        if (!opdi_look_has(c, ',') && opdi_look_peek(c) != '}') { return opdi_look_wrong(c, "',' or '}'"); }
+    }
+    for (k = 0; k < 3; k++) {
+        if (!(seen >> k & 1)) { return opdi_bad(c->s, c->at, "the key '%s' is missing", keys[k]); }
+    }
+    c->at++;
+    return opdi_look_peek(c) < 0 ? 0 : opdi_look_wrong(c, "nothing");
+}
+static int opdi_npy_header(const opdi_source *s, opdi_npy *h) {
+    opdi_look c;
+    size_t n;
+    if (s->n < 10) { return opdi_bad(s, 0, "%llu bytes are too few for a .npy file", (unsigned long long)s->n); }
+    if (memcmp(s->data, "\x93NUMPY", 6) != 0) {
+        return opdi_bad(s, 0, "not a .npy file, which begins with \\x93NUMPY");
+    }
+    if (s->data[6] < 1 || s->data[6] > 3 || s->data[7]) {
+        return opdi_bad(s, 6, "version %d.%d: 1.0, 2.0 and 3.0 can be read", s->data[6], s->data[7]);
+    }
+    c.s = s;
+    c.at = s->data[6] == 1 ? 10 : 12;
+    n = s->data[6] == 1 ? opdi_le16(s->data + 8) : s->n < 12 ? SIZE_MAX : opdi_le32(s->data + 8);
+    if (s->n < c.at || n > s->n - c.at) {
+        return opdi_bad(s, 8, "the header does not end in the file, which has %llu bytes", (unsigned long long)s->n);
+    }
+    h->at = c.end = c.at + n;
+    if (opdi_npy_fields(&c, h)) { return -1; }
+    h->bytes = opdi_sizes_bytes(s, h->at, h->sizes, h->ndim, 8 * (int64_t)opd_dtype_size(h->dtype));
+    if (h->bytes < 0) { return -1; }
+    if ((uint64_t)h->bytes != s->n - h->at) {
+        return opdi_bad(s, h->at, "the array has %lld bytes, and the file %llu from here", (long long)h->bytes,
+                        (unsigned long long)(s->n - h->at));
+    }
+    return 0;
+}
+//-- A reference.
+static opd_tensor *opdi_npy_read(const opdi_source *s) {
+    int64_t strides[OPD_MAX_DIMS], step = 1;
+    opdi_npy h;
+    opd_tensor *t;
+    int i;
+    memset(&h, 0, sizeof h);
+    if (opdi_npy_header(s, &h)) { return NULL; }
+    for (i = 0; i < h.ndim; i++) {
+        strides[i] = step;
+        step *= OPDI_MAX(h.sizes[i], 1);
+    }
+    t = opdi_tensor_make(h.sizes, h.fortran ? strides : NULL, h.ndim, h.dtype, OPD_CPU);
+    if (!t) { return NULL; }
+    if (h.bytes) { memcpy(t->data, s->data + h.at, (size_t)h.bytes); }
+    if (h.swap) { opdi_swap(t->data, (size_t)h.bytes, opd_dtype_size(h.dtype) >> opd_dtype_is_complex(h.dtype)); }
+    if (opdi_bools_check(s, h.at, h.dtype, t->data, (size_t)h.bytes)) { opdi_drop(t); return NULL; }
+    return t;
+}
+opd_tensor *opd_npy_load(const char *path) {
+    opdi_source s;
+    opdi_bulk *b = opdi_bulk_open(&s, "opd_npy_load", path);
+    opd_tensor *t = b ? opdi_npy_read(&s) : NULL;
+    if (b) { opdi_bulk_drop(b); }
+    return t ? opdi_own(t) : NULL;
+}
+opd_tensor *opd_npy_parse(const void *data, size_t n) {
+    opdi_source s = {"opd_npy_parse", "memory", NULL, NULL, 0};
+    opd_tensor *t;
+    s.data = (const unsigned char *)data;
+    s.n = n;
+    if (!opd_ok()) { return NULL; }
+    if (!data) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_npy_parse: the data is NULL"); return NULL; }
+    t = opdi_npy_read(&s);
+    return t ? opdi_own(t) : NULL;
+}
+
+//-- writing ------------------------------------------------------------------------------------------------------
+
+/* Where bytes go: a file beside the one they are for, a checksum, or both. */
+typedef struct opdi_sink {
+    opdi_source s;
+    FILE *f;
+    char *tmp;                   /* NULL: f is the file itself */
+    size_t tmp_bytes;
+    uint64_t at;
+    const opdi_crc *table;
+    uint32_t crc;
+    bool swap;                   /* elements the other way round than here */
+} opdi_sink;
+
+static int opdi_sink_open(opdi_sink *k, const char *who, const char *path) {
+    int i;
+    memset(k, 0, sizeof *k);
+    k->s.who = who;
+    k->s.path = path;
+    if (!opd_ok()) { return -1; }
+    if (!path) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the path is NULL", who); }
+    if (opdi_is_special(path)) {
+        k->f = fopen(path, "wb");
+    } else {
+        k->tmp_bytes = strlen(path) + 16;
+        k->tmp = (char *)opdi_alloc(k->tmp_bytes);
+        if (!k->tmp) { return -1; }
+        for (i = 0; i < 100 && !k->f && (i == 0 || errno == EEXIST); i++) {
+            (void)snprintf(k->tmp, k->tmp_bytes, "%s.tmp%d", path, i);
+            k->f = fopen(k->tmp, "wbx");
+        }
+    }
+    if (k->f) { return 0; }
+    (void)opdi_bad(&k->s, OPDI_NOWHERE, "cannot be written: %s", strerror(errno));
+    opdi_free(k->tmp, k->tmp_bytes);
+    return -1;
+}
+static int opdi_sink_put(opdi_sink *k, const void *data, size_t n) {
+    if (k->table) { k->crc = opdi_crc_add(k->table, k->crc, data, n); }
+    if (k->f && fwrite(data, 1, n, k->f) != n) {
+        return opdi_bad(&k->s, (size_t)k->at, "cannot be written: %s", strerror(errno));
+    }
+    k->at += n;
+    return 0;
+}
+//-- rc: whether all went well so far.
+static int opdi_sink_close(opdi_sink *k, int rc) {
+    if (fclose(k->f) && rc == 0) { rc = opdi_bad(&k->s, OPDI_NOWHERE, "cannot be written: %s", strerror(errno)); }
+    if (k->tmp && rc == 0 && rename(k->tmp, k->s.path)) {
+        rc = opdi_bad(&k->s, OPDI_NOWHERE, "cannot be written: %s", strerror(errno));
+    }
+    if (k->tmp && rc) { (void)remove(k->tmp); }
+    opdi_free(k->tmp, k->tmp_bytes);
+    return rc;
+}
+//-- The elements of a tensor of the host, in order.
+static int opdi_sink_tensor(opdi_sink *k, const opd_tensor *t) {
+    const size_t element = opd_dtype_size((opd_scalar_type)t->dtype);
+    int64_t at[OPD_MAX_DIMS], left = t->numel;
+    const char *p = t->data;
+    char part[4096];
+    size_t n = 0;
+    if (t->numel == 0) { return 0; }
+    if ((t->flags & OPDI_CONTIGUOUS) && !k->swap) { return opdi_sink_put(k, t->data, (size_t)t->numel * element); }
+    memset(at, 0, sizeof at);
+    for (; left; left--) {
+        int d = t->ndim - 1;
+        memcpy(part + n, p, element);
+        n += element;
+        if (n == sizeof part || left == 1) {
+            if (k->swap) { opdi_swap(part, n, element >> opd_dtype_is_complex((opd_scalar_type)t->dtype)); }
+            if (opdi_sink_put(k, part, n)) { return -1; }
+            n = 0;
+        }
+        for (; d >= 0; d--) {
+            p += t->dims[t->ndim + d] * (int64_t)element;
+            if (++at[d] < t->dims[d]) { break; }
+            p -= t->dims[t->ndim + d] * t->dims[d] * (int64_t)element;
+            at[d] = 0;
+        }
+    }
+    return 0;
+}
+//-- t where the host can read it: a reference.
+static opd_tensor *opdi_host_of(opd_tensor *t, const char *who) {
+    void *data;
+    if (opdi_memory_of(t, who, &data)) { return NULL; }
+    if (opdi_on_device(t)) { return opdi_host_copy(t); }
+    opdi_retain(t);
+    return t;
+}
+
+#define OPDI_NPY_HEADER 2048     /* enough for 64 sizes */
+//-- The header of numpy.save: room for the first size to grow, then blanks up to a multiple of 64.  Its bytes, or 0.
+static size_t opdi_npy_build(const opdi_source *s, const opd_tensor *t, char *buf) {
+    const char *kind = opdi_npy_kinds[t->dtype];
+    opdi_text text = opdi_text_of(buf + 10, OPDI_NPY_HEADER - 10);
+    char first[32];
+    size_t n, at;
+    int i;
+    if (!*kind) {
+        (void)opdi_bad(s, OPDI_NOWHERE, "NumPy has no %s", opd_dtype_name((opd_scalar_type)t->dtype));
+        return 0;
+    }
+    opdi_text_add(&text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                  kind[1] == '1' && !kind[2] ? '|' : opdi_big_endian() ? '>' : '<', kind);
+    for (i = 0; i < t->ndim; i++) { opdi_text_add(&text, i ? ", %lld" : "%lld", (long long)t->dims[i]); }
+    opdi_text_add(&text, t->ndim == 1 ? ",), }" : "), }");
+    at = 10 + strlen(buf + 10);
+    n = at + 1 + (t->ndim ? 21 - (size_t)snprintf(first, sizeof first, "%lld", (long long)t->dims[0]) : 0);
+    n = (n + 63) & ~(size_t)63;
+    memset(buf + at, ' ', n - at);
+    buf[n - 1] = '\n';
+    memcpy(buf, "\x93NUMPY\1\0", 8);
+    buf[8] = (char)((n - 10) & 255);
+    buf[9] = (char)((n - 10) >> 8);
+    return n;
+}
+static int opdi_npy_write(opdi_sink *k, const opd_tensor *t) {
+    char header[OPDI_NPY_HEADER];
+    const size_t n = opdi_npy_build(&k->s, t, header);
+    return n && opdi_sink_put(k, header, n) == 0 ? opdi_sink_tensor(k, t) : -1;
+}
+int opd_npy_save(const char *path, opd_tensor *t) {
+    opd_tensor *h;
+    opdi_sink k;
+    int rc;
+    if (!opd_ok() || !(h = opdi_host_of(t, "opd_npy_save"))) { return -1; }
+    rc = opdi_sink_open(&k, "opd_npy_save", path);
+    if (rc == 0) { rc = opdi_sink_close(&k, opdi_npy_write(&k, h)); }
+    opdi_drop(h);
+    return rc;
+}
+
+//-- files of several tensors -------------------------------------------------------------------------------------
+
+/* Dtypes of safetensors, in the order in which its tensors are sorted; not all of them are there. */
+static const struct { const char *name; int bits; opd_scalar_type dtype; } opdi_st_dtypes[] = {
+    {"BOOL", 8, OPD_BOOL}, {"F4", 4, OPD_DTYPE_NONE}, {"F6_E2M3", 6, OPD_DTYPE_NONE}, {"F6_E3M2", 6, OPD_DTYPE_NONE},
+    {"U8", 8, OPD_UINT8}, {"I8", 8, OPD_INT8}, {"F8_E5M2", 8, OPD_DTYPE_NONE}, {"F8_E4M3", 8, OPD_DTYPE_NONE},
+    {"F8_E8M0", 8, OPD_DTYPE_NONE}, {"F8_E4M3FNUZ", 8, OPD_DTYPE_NONE}, {"F8_E5M2FNUZ", 8, OPD_DTYPE_NONE},
+    {"I16", 16, OPD_INT16}, {"U16", 16, OPD_DTYPE_NONE}, {"F16", 16, OPD_FLOAT16}, {"BF16", 16, OPD_BFLOAT16},
+    {"I32", 32, OPD_INT32}, {"U32", 32, OPD_DTYPE_NONE}, {"F32", 32, OPD_FLOAT32}, {"C64", 64, OPD_COMPLEX64},
+    {"F64", 64, OPD_FLOAT64}, {"I64", 64, OPD_INT64}, {"U64", 64, OPD_DTYPE_NONE}};
+enum { OPDI_ST_DTYPES = sizeof opdi_st_dtypes / sizeof opdi_st_dtypes[0] };
+
+typedef struct opdi_named {
+    size_t name;                 /* in the file's text */
+    size_t where;                /* what is said of it, for errors */
+    size_t begin, data, end;     /* of its part of the file; data: what comes after a header of its own */
+    int row, ndim;               /* safetensors: row of opdi_st_dtypes; */
+    size_t dims;                 /* where in the file's dims its sizes are */
+    uint64_t full;               /* zip: bytes when unpacked, checksum, how it is packed, flags */
+    uint32_t crc;
+    uint16_t method, flags;
+} opdi_named;
+typedef struct opdi_sorted { const char *name; size_t begin, end; int64_t i; } opdi_sorted;
+struct opd_tensor_file {
+    opdi_bulk *bytes;
+    opdi_source s;
+    bool zip;
+    int64_t n, nmeta;
+    size_t path_bytes;
+    opdi_string text;            /* names, keys and values, each with its zero */
+    opdi_string entries, dims;   /* opdi_named[n]; int64_t */
+    opdi_string meta;            /* size_t[nmeta][2]: a key and a value in the text */
+    opdi_sorted *sorted;         /* n, by name */
+};
+static opdi_named *opdi_named_of(const opd_tensor_file *f, int64_t i) {
+    return (opdi_named *)(void *)f->entries.data + i;
+}
+static const char *opdi_named_name(const opd_tensor_file *f, int64_t i) {
+    return f->text.data + opdi_named_of(f, i)->name;
+}
+static int opdi_named_add(opd_tensor_file *f, const opdi_named *e) {
+    opdi_string_add_n(&f->entries, (const char *)(const void *)e, sizeof *e);
+    f->n++;
+    return f->entries.failed ? -1 : 0;
+}
+
+static int opdi_by_place(const void *a, const void *b) {
+    const opdi_sorted *x = (const opdi_sorted *)a, *y = (const opdi_sorted *)b;
+    return x->begin != y->begin ? (x->begin < y->begin ? -1 : 1) : x->end != y->end ? (x->end < y->end ? -1 : 1) : 0;
+}
+static int opdi_by_name(const void *a, const void *b) {
+    return strcmp(((const opdi_sorted *)a)->name, ((const opdi_sorted *)b)->name);
+}
+//-- Checks that names differ and parts do not overlap; dense: that they fill [begin, end).
+static int opdi_named_check(opd_tensor_file *f, size_t begin, size_t end, bool dense) {
+    opdi_sorted *o;
+    int64_t i;
+    if (f->n == 0) { o = NULL; }
+    else if ((f->sorted = o = (opdi_sorted *)opdi_alloc((size_t)f->n * sizeof *o)) == NULL) { return -1; }
+    for (i = 0; i < f->n; i++) {
+        o[i].name = opdi_named_name(f, i);
+        o[i].begin = opdi_named_of(f, i)->begin;
+        o[i].end = opdi_named_of(f, i)->end;
+        o[i].i = i;
+    }
+    if (o) { qsort(o, (size_t)f->n, sizeof *o, opdi_by_place); }
+    for (i = 0; i < f->n; i++) {
+        f->s.entry = o[i].name;
+        if (o[i].begin < begin || (dense && o[i].begin > begin)) {
+            return opdi_bad(&f->s, opdi_named_of(f, o[i].i)->where, "its data is at byte %llu, where %s %llu",
+                            (unsigned long long)o[i].begin, o[i].begin < begin ? "there is other data up to byte"
+                            : "nothing says what there is from byte", (unsigned long long)begin);
+        }
+        begin = o[i].end;
+    }
+    f->s.entry = NULL;
+    if (dense && begin != end) {
+        return opdi_bad(&f->s, begin, "the data of the tensors ends here, and the file %s at byte %llu",
+                        begin < end ? "only" : "already", (unsigned long long)end);
+    }
+    if (o) { qsort(o, (size_t)f->n, sizeof *o, opdi_by_name); }
+    for (i = 1; i < f->n; i++) {
+        if (strcmp(o[i - 1].name, o[i].name) == 0) {
+            f->s.entry = o[i].name;
+            return opdi_bad(&f->s, opdi_named_of(f, OPDI_MAX(o[i - 1].i, o[i].i))->where, "there are two of that name");
+        }
+    }
+    return 0;
+}
+
+//-- safetensors: the header --------------------------------------------------------------------------------------
+
+//-- Bytes of the UTF-8 character at p; 0: it is none.
+static size_t opdi_utf8(const unsigned char *p, size_t n) {
+    const size_t len = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : (*p & 0xf0) == 0xe0 ? 3 : *p >= 0xf0 && *p < 0xf5
+        ? 4 : 0;
+    size_t i;
+    if (len > n) { return 0; }
+    for (i = 1; i < len; i++) { if ((p[i] & 0xc0) != 0x80) { return 0; } }
+    if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) || (*p == 0xf0 && p[1] < 0x90) ||
+        (*p == 0xf4 && p[1] > 0x8f)) { return 0; }
+    return len;
+}
+//-- The four digits after \u; -1 with an error.
+static int opdi_json_hex(opdi_look *c) {
+    int v = 0, i;
+    for (i = 0; i < 4; i++, c->at++) {
+        const int ch = c->at < c->end ? c->s->data[c->at] : 0;
+        const int digit = ch >= '0' && ch <= '9' ? ch - '0'
+            : (ch | 32) >= 'a' && (ch | 32) <= 'f' ? (ch | 32) - 'a' + 10 : -1;
+        if (digit < 0) { return opdi_bad(c->s, c->at, "expected four hexadecimal digits after \\u"); }
+        v = v * 16 + digit;
+    }
+    return v;
+}
+//-- What follows a backslash, as UTF-8 in out.  How many bytes, 0 with an error.
+static size_t opdi_json_escape(opdi_look *c, char *out) {
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    const size_t begin = c->at - 1;
+    const int ch = c->at < c->end ? c->s->data[c->at++] : 0;
+    const char *at = ch ? strchr(from, ch) : NULL;
+    int v, low;
+    if (at) { *out = to[at - from]; return 1; }
+    if (ch != 'u') { (void)opdi_bad(c->s, begin, "an escape that JSON does not have"); return 0; }
+    if ((v = opdi_json_hex(c)) < 0) { return 0; }
+    if (v >= 0xd800 && v < 0xdc00 && c->end - c->at > 1 && c->s->data[c->at] == '\\' && c->s->data[c->at + 1] == 'u') {
+        c->at += 2;
+        if ((low = opdi_json_hex(c)) < 0) { return 0; }
+        v = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((v - 0xd800) << 10) + (low - 0xdc00) : 0xd800;
+    }
+    if (v == 0 || (v >= 0xd800 && v < 0xe000)) {
+        (void)opdi_bad(c->s, begin, v ? "half a surrogate pair" : "a zero byte in a name or text");
+        return 0;
+    }
+    if (v < 0x80) { out[0] = (char)v; return 1; }
+    if (v < 0x800) { out[0] = (char)(0xc0 | v >> 6); out[1] = (char)(0x80 | (v & 63)); return 2; }
+    out[0] = (char)(v < 0x10000 ? 0xe0 | v >> 12 : 0xf0 | v >> 18);
+    out[1] = (char)(0x80 | (v < 0x10000 ? v >> 6 & 63 : v >> 12 & 63));
+    out[2] = (char)(0x80 | (v < 0x10000 ? v & 63 : v >> 6 & 63));
+    out[3] = (char)(0x80 | (v & 63));
+    return v < 0x10000 ? 3 : 4;
+}
+//-- A string, put into text with a zero behind; *at is where.
+static int opdi_json_string(opdi_look *c, opdi_string *text, size_t *at) {
+    *at = text->n;
+    if (opdi_look_take(c, '"')) { return -1; }
+    while (c->at < c->end && c->s->data[c->at] != '"') {
+        const unsigned char *p = c->s->data + c->at;
+        const size_t n = *p < 32 ? 0 : opdi_utf8(p, c->end - c->at);
+        char out[4];
+        size_t made;
+        if (n == 0) {
+            return opdi_bad(c->s, c->at, *p < 32 ? "a control character in a string" : "this is not UTF-8");
+        }
+        c->at += n;
+        if (*p != '\\') { opdi_string_add_n(text, (const char *)p, n); continue; }
+        if ((made = opdi_json_escape(c, out)) == 0) { return -1; }
+        opdi_string_add_n(text, out, made);
+    }
+    opdi_string_add_n(text, "", 1);
+    if (opdi_look_take(c, '"')) { return -1; }
+    return text->failed ? -1 : 0;
+}
+//-- After a member of a list or object: whether another one follows.  -1 with an error.
+static int opdi_json_more(opdi_look *c, char end) {
+    if (opdi_look_has(c, ',')) { return 1; }
+    if (opdi_look_has(c, end)) { return 0; }
+    return opdi_look_wrong(c, end == '}' ? "',' or '}'" : "',' or ']'");
+}
+
+static int opdi_st_metadata(opd_tensor_file *f, opdi_look *c) {
+    int more;
+    if (f->meta.n) { return opdi_bad(c->s, c->at, "__metadata__ is there twice"); }
+    if (opdi_look_take(c, '{')) { return -1; }
+    for (more = !opdi_look_has(c, '}'); more; ) {
+        size_t pair[2];
+        int64_t i;
+        const size_t where = c->at;
+        if (opdi_json_string(c, &f->text, &pair[0]) || opdi_look_take(c, ':') ||
+            opdi_json_string(c, &f->text, &pair[1])) { return -1; }
+        for (i = 0; i < f->nmeta; i++) {
+            if (strcmp(f->text.data + pair[0], opd_tensor_file_metadata_key(f, i)) == 0) {
+                return opdi_bad(c->s, where, "the metadata has the key '%.100s' twice", f->text.data + pair[0]);
+            }
+        }
+        opdi_string_add_n(&f->meta, (const char *)(const void *)pair, sizeof pair);
+        f->nmeta++;
+        if (f->meta.failed || (more = opdi_json_more(c, '}')) < 0) { return -1; }
+    }
+    return 0;
+}
+//-- A list of numbers, at most `most`, into dims.  How many; -1 with an error.
+static int opdi_st_numbers(opd_tensor_file *f, opdi_look *c, int most) {
+    int n = 0, more;
+    if (opdi_look_take(c, '[')) { return -1; }
+    for (more = !opdi_look_has(c, ']'); more; n++) {
+        int64_t v;
+        if (n == most) { return opdi_bad(c->s, c->at, "more than %d numbers", most); }
+        if (opdi_look_count(c, &v)) { return -1; }
+        opdi_string_add_n(&f->dims, (const char *)(const void *)&v, sizeof v);
+        if (f->dims.failed || (more = opdi_json_more(c, ']')) < 0) { return -1; }
+    }
+    return n;
+}
+static int opdi_st_dtype(opd_tensor_file *f, opdi_look *c) {
+    const size_t begin = c->at, was = f->text.n;
+    size_t at;
+    int row;
+    if (opdi_json_string(c, &f->text, &at)) { return -1; }
+    for (row = 0; row < OPDI_ST_DTYPES && strcmp(opdi_st_dtypes[row].name, f->text.data + at) != 0; row++) { }
+    if (row == OPDI_ST_DTYPES) {
+        return opdi_bad(c->s, begin, "'%.100s' is no dtype of safetensors", f->text.data + at);
+    }
+    f->text.n = was;
+    return row;
+}
+//-- {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, each once, in any order.
+static int opdi_st_tensor(opd_tensor_file *f, opdi_look *c, opdi_named *e, size_t base) {
+    static const char *const keys[] = {"dtype", "shape", "data_offsets"};
+    const int64_t *offsets;
+    size_t at[2] = {0, 0};
+    int64_t bytes;
+    int seen = 0, more, k;
+    if (opdi_look_take(c, '{')) { return -1; }
+    for (more = !opdi_look_has(c, '}'); more; ) {
+        const size_t was = f->text.n, where = c->at;
+        size_t key;
+        if (opdi_json_string(c, &f->text, &key)) { return -1; }
+        for (k = 0; k < 3 && strcmp(keys[k], f->text.data + key) != 0; k++) { }
+        if (k == 3 || seen >> k & 1) {
+            return opdi_bad(c->s, where, "the key '%.100s' is %s", f->text.data + key,
+                            k < 3 ? "there twice" : "not one of dtype, shape and data_offsets");
+        }
+        f->text.n = was;
+        seen |= 1 << k;
+        if (opdi_look_take(c, ':')) { return -1; }
+        if (k == 0) {
+            if ((e->row = opdi_st_dtype(f, c)) < 0) { return -1; }
+        } else {
+            const size_t from = c->at;
+            int n;
+            at[k - 1] = f->dims.n / sizeof(int64_t);
+            if ((n = opdi_st_numbers(f, c, k == 1 ? OPD_MAX_DIMS : 2)) < 0) { return -1; }
+            if (k == 1) { e->ndim = n; }
+            else if (n != 2) { return opdi_bad(c->s, from, "data_offsets are two numbers, not %d", n); }
+        }
+        if ((more = opdi_json_more(c, '}')) < 0) { return -1; }
+    }
+    for (k = 0; k < 3; k++) {
+        if (!(seen >> k & 1)) { return opdi_bad(c->s, c->at, "the key '%s' is missing", keys[k]); }
+    }
+    e->dims = at[0];
+    offsets = (const int64_t *)(void *)f->dims.data + at[1];
+    bytes = opdi_sizes_bytes(c->s, e->where, (const int64_t *)(void *)f->dims.data + at[0], e->ndim,
+                             opdi_st_dtypes[e->row].bits);
+    if (bytes < 0) { return -1; }
+    if (offsets[0] > offsets[1] || (uint64_t)offsets[1] > f->s.n - base) {
+        return opdi_bad(c->s, e->where, "data_offsets [%lld, %lld] are not in the data, which has %llu bytes",
+                        (long long)offsets[0], (long long)offsets[1], (unsigned long long)(f->s.n - base));
+    }
+    if (offsets[1] - offsets[0] != bytes) {
+        return opdi_bad(c->s, e->where, "data_offsets [%lld, %lld] say %lld bytes, dtype and shape %lld",
+                        (long long)offsets[0], (long long)offsets[1], (long long)(offsets[1] - offsets[0]),
+                        (long long)bytes);
+    }
+    e->begin = e->data = base + (size_t)offsets[0];
+    e->end = base + (size_t)offsets[1];
+    return 0;
+}
+//-- Room for all names and texts, which are less than what they are read from: they never move.
+static int opdi_text_reserve(opd_tensor_file *f, size_t n) {
+    f->text.data = (char *)opdi_alloc(n + 2);
+    f->text.cap = f->text.data ? n + 2 : 0;
+    return f->text.data ? 0 : -1;
+}
+#define OPDI_ST_HEADER 100000000 /* the most that the format allows */
+static int opdi_st_parse(opd_tensor_file *f) {
+    opdi_look c;
+    uint64_t n;
+    int more;
+    if (f->s.n < 9) {
+        return opdi_bad(&f->s, 0, "%llu bytes are too few for a file of tensors", (unsigned long long)f->s.n);
+    }
+    n = opdi_le64(f->s.data);
+    if (n > OPDI_ST_HEADER || n > f->s.n - 8) {
+        return opdi_bad(&f->s, 0, "neither a zip file nor safetensors, whose header would have %llu bytes of %s%llu",
+                        (unsigned long long)n, n > OPDI_ST_HEADER ? "at most " : "", n > OPDI_ST_HEADER
+                        ? (unsigned long long)OPDI_ST_HEADER : (unsigned long long)(f->s.n - 8));
+    }
+    c.s = &f->s;
+    c.at = 8;
+    c.end = 8 + (size_t)n;
+    if (f->s.data[8] != '{') { return opdi_look_wrong(&c, "'{' at once"); }
+    c.at++;
+    if (opdi_text_reserve(f, (size_t)n)) { return -1; }
+    for (more = !opdi_look_has(&c, '}'); more; ) {
+        opdi_named e;
+        int rc;
+        memset(&e, 0, sizeof e);
+        (void)opdi_look_peek(&c);
+        e.where = c.at;
+        if (opdi_json_string(&c, &f->text, &e.name) || opdi_look_take(&c, ':')) { return -1; }
+        if (strcmp(f->text.data + e.name, "__metadata__") == 0) {
+            rc = opdi_st_metadata(f, &c);
+        } else {
+            f->s.entry = f->text.data + e.name;
+            rc = opdi_st_tensor(f, &c, &e, c.end) || opdi_named_add(f, &e);
+            f->s.entry = NULL;
+        }
+        if (rc || (more = opdi_json_more(&c, '}')) < 0) { return -1; }
+    }
+    if (opdi_look_peek(&c) >= 0) { return opdi_look_wrong(&c, "nothing after the header's object"); }
+    return opdi_named_check(f, c.end, f->s.n, true);
+}
+
+//-- zip: the central directory -----------------------------------------------------------------------------------
+
+//-- The entry's fields of 64 bits: those that say 0xffffffff, in this order, from the extra field.
+static int opdi_zip_extra(const opdi_source *s, size_t at, size_t n, uint64_t *full, uint64_t *packed,
+                          uint64_t *begin) {
+    uint64_t *const fields[] = {full, packed, begin};
+    const size_t end = at + n;
+    while (end - at >= 4) {
+        const size_t id = opdi_le16(s->data + at), size = opdi_le16(s->data + at + 2), next = at + 4 + size;
+        int k;
+        if (size > end - at - 4) { break; }
+        for (at += 4, k = 0; id == 1 && k < 3; k++) {
+            if (*fields[k] != 0xffffffffu) { continue; }
+            if (next - at < 8) { return opdi_bad(s, at, "the zip64 field is too short"); }
+            *fields[k] = opdi_le64(s->data + at);
+            at += 8;
+        }
+        at = next;
+    }
+    return at == end || end - at < 4 ? 0 : opdi_bad(s, at, "an extra field that is longer than there is room");
+}
+//-- The local header of an entry whose central one has been read; name is the entry's, name_n bytes.
+static int opdi_zip_local(const opdi_source *s, opdi_named *e, const unsigned char *name, size_t name_n, size_t end) {
+    const unsigned char *p = s->data + e->begin;
+    const size_t room = end - e->begin, packed = e->end;
+    size_t head;
+    if (room < 30 || opdi_le32(p) != 0x04034b50u) {
+        return opdi_bad(s, e->begin, "there is no header of an entry, where the directory says");
+    }
+    head = 30 + opdi_le16(p + 26) + opdi_le16(p + 28);
+    if (opdi_le16(p + 26) != name_n || head > room || memcmp(p + 30, name, name_n) != 0) {
+        return opdi_bad(s, e->begin, "the entry has another name than in the directory");
+    }
+    if (packed > room - head) {
+        return opdi_bad(s, e->begin, "its %llu bytes are not there, the directory begins at byte %llu",
+                        (unsigned long long)packed, (unsigned long long)end);
+    }
+    e->data = e->begin + head;
+    e->end = e->data + packed;
+    return 0;
+}
+//-- One entry of the directory, which stands in [*at, end).
+static int opdi_zip_entry(opd_tensor_file *f, size_t *at, size_t end, size_t directory) {
+    const unsigned char *p = f->s.data + *at;
+    uint64_t packed, begin;
+    size_t name_n, extra_n, n;
+    opdi_named e;
+    int rc;
+    memset(&e, 0, sizeof e);
+    if (end - *at < 46 || opdi_le32(p) != 0x02014b50u) {
+        return opdi_bad(&f->s, *at, "expected an entry of the directory");
+    }
+    name_n = opdi_le16(p + 28);
+    extra_n = opdi_le16(p + 30);
+    if (name_n + extra_n + opdi_le16(p + 32) > end - *at - 46) {
+        return opdi_bad(&f->s, *at, "the entry is longer than the directory");
+    }
+    e.where = *at;
+    *at += 46 + name_n + extra_n + opdi_le16(p + 32);
+    if (memchr(p + 46, 0, name_n)) { return opdi_bad(&f->s, e.where + 46, "a name with a zero byte"); }
+    n = name_n > 4 && memcmp(p + 46 + name_n - 4, ".npy", 4) == 0 ? name_n - 4 : name_n;
+    e.name = f->text.n;
+    opdi_string_add_n(&f->text, (const char *)p + 46, n);
+    opdi_string_add_n(&f->text, "", 1);
+    if (f->text.failed) { return -1; }
+    f->s.entry = f->text.data + e.name;
+    e.flags = (uint16_t)opdi_le16(p + 8);
+    e.method = (uint16_t)opdi_le16(p + 10);
+    e.crc = opdi_le32(p + 16);
+    packed = opdi_le32(p + 20);
+    e.full = opdi_le32(p + 24);
+    begin = opdi_le32(p + 42);
+    if (opdi_zip_extra(&f->s, e.where + 46 + name_n, extra_n, &e.full, &packed, &begin)) { return -1; }
+    if (name_n && p[46 + name_n - 1] == '/') { f->s.entry = NULL; f->text.n = e.name; return 0; }      /* a folder */
+    if (begin > directory || packed > directory) {
+        return opdi_bad(&f->s, e.where, "%llu bytes at byte %llu are not in the file", (unsigned long long)packed,
+                        (unsigned long long)begin);
+    }
+    e.begin = (size_t)begin;
+    e.end = (size_t)packed;
+    rc = opdi_zip_local(&f->s, &e, p + 46, name_n, directory);
+    f->s.entry = NULL;
+    return rc ? -1 : opdi_named_add(f, &e);
+}
+//-- Where the directory is: from its record at the file's end, or the one of zip64.
+static int opdi_zip_directory(const opdi_source *s, size_t *begin, size_t *end, uint64_t *n) {
+    const unsigned char *p;
+    uint64_t at, size, offset;
+    bool split;
+    if (s->n < 22) { return opdi_bad(s, s->n, "the zip file ends without a directory"); }
+    for (at = s->n - 22;; at--) {
+        p = s->data + at;
+        if (opdi_le32(p) == 0x06054b50u && opdi_le16(p + 20) == s->n - at - 22) { break; }
+        if (at == 0 || s->n - at > 22 + 65535) {
+            return opdi_bad(s, s->n, "the zip file ends without a directory (it is cut off, or something follows it)");
+        }
+    }
+    *n = opdi_le16(p + 10);
+    size = opdi_le32(p + 12);
+    offset = opdi_le32(p + 16);
+    split = opdi_le16(p + 4) || opdi_le16(p + 6) || opdi_le16(p + 8) != *n;
+    if (at >= 20 && opdi_le32(p - 20) == 0x07064b50u) {
+        const uint64_t where = opdi_le64(p - 12);
+        at -= 20;
+        if (at < 56 || where > at - 56 || opdi_le32(s->data + where) != 0x06064b50u) {
+            return opdi_bad(s, (size_t)at, "zip64's end of the directory is not at byte %llu, as is said here",
+                            (unsigned long long)where);
+        }
+        at = where;
+        p = s->data + at;
+        *n = opdi_le64(p + 32);
+        size = opdi_le64(p + 40);
+        offset = opdi_le64(p + 48);
+        split = opdi_le32(p + 16) || opdi_le32(p + 20) || opdi_le64(p + 24) != *n;
+    }
+    if (split) { return opdi_bad(s, (size_t)at, "a zip file in several parts"); }
+    if (offset > at || size != at - offset || *n > size / 46) {
+        return opdi_bad(s, (size_t)at, "a directory of %llu entries in %llu bytes at byte %llu is not there",
+                        (unsigned long long)*n, (unsigned long long)size, (unsigned long long)offset);
+    }
+    *begin = (size_t)offset;
+    *end = (size_t)at;
+    return 0;
+}
+static int opdi_zip_parse(opd_tensor_file *f) {
+    size_t at, begin, end;
+    uint64_t n;
+    f->zip = true;
+    if (opdi_zip_directory(&f->s, &begin, &end, &n) || opdi_text_reserve(f, end - begin)) { return -1; }
+    for (at = begin; n; n--) {
+        if (opdi_zip_entry(f, &at, end, begin)) { return -1; }
+    }
+    if (at != end) { return opdi_bad(&f->s, at, "the directory has more entries than it says"); }
+    return opdi_named_check(f, 0, begin, false);
+}
+
+//-- The array of an entry: what is packed is unpacked first.  A reference.
+static opd_tensor *opdi_zip_read(const opd_tensor_file *f, const opdi_named *e) {
+    const size_t packed = e->end - e->data;
+    opdi_source s = f->s;
+    opdi_inflate *z = NULL;
+    unsigned char *own = NULL;
+    opd_tensor *t = NULL;
+    opdi_crc crc;
+    s.entry = f->text.data + e->name;
+    if (e->flags & 1) { (void)opdi_bad(&s, e->begin, "it is encrypted"); return NULL; }
+    if (e->method != 0 && e->method != 8) {
+        (void)opdi_bad(&s, e->begin, "packed by method %d: stored (0) and deflated (8) can be read", (int)e->method);
+        return NULL;
+    }
+    if (e->method ? e->full / 1032 > packed : e->full != packed) {        /* no more than that can be packed */
+        (void)opdi_bad(&s, e->begin, "%llu bytes cannot be packed in %llu", (unsigned long long)e->full,
+                       (unsigned long long)packed);
+        return NULL;
+    }
+    s.data += e->data;
+    s.n = (size_t)e->full;
+    if (e->method) {
+        const char *wrong;
+        own = (unsigned char *)opdi_alloc(s.n);
+        z = own ? (opdi_inflate *)opdi_alloc(sizeof *z) : NULL;
+        if (!z) { opdi_free(own, s.n); return NULL; }
+        wrong = opdi_inflate_all(z, s.data, packed, own, s.n);
+        if (wrong) { (void)opdi_bad(&s, (size_t)(z->p - f->s.data), "%s", wrong); }
+        opdi_free(z, sizeof *z);
+        s.data = own;
+    }
+    if (opd_ok()) {
+        opdi_crc_init(&crc);
+        if (opdi_crc_add(&crc, 0, s.data, s.n) != e->crc) { (void)opdi_bad(&s, OPDI_NOWHERE, "Bad CRC-32"); }
+        else { t = opdi_npy_read(&s); }
+    }
+    if (own) { opdi_free(own, s.n); }
+    return t;
+}
+
+//-- open files ---------------------------------------------------------------------------------------------------
+
+void opd_tensor_file_close(opd_tensor_file *f) {
+    if (!f) { return; }
+    if (f->sorted) { opdi_free(f->sorted, (size_t)f->n * sizeof *f->sorted); }
+    opdi_string_free(&f->text);
+    opdi_string_free(&f->entries);
+    opdi_string_free(&f->dims);
+    opdi_string_free(&f->meta);
+    opdi_bulk_drop(f->bytes);
+    opdi_free(f, sizeof *f + f->path_bytes);
+}
+//-- Takes over bytes, which may be NULL: failed.
+static opd_tensor_file *opdi_tensor_file(opdi_bulk *bytes, const opdi_source *s) {
+    const size_t n = bytes ? strlen(s->path) + 1 : 0;
+    opd_tensor_file *f = bytes ? (opd_tensor_file *)opdi_alloc(sizeof *f + n) : NULL;
+    int rc;
+    if (!f) {
+        if (bytes) { opdi_bulk_drop(bytes); }
+        return NULL;
+    }
+    memset(f, 0, sizeof *f);
+    f->bytes = bytes;
+    f->path_bytes = n;
+    f->s = *s;
+    f->s.path = (const char *)memcpy(f + 1, s->path, n);
+    if (f->s.n >= 6 && memcmp(f->s.data, "\x93NUMPY", 6) == 0) {
+        rc = opdi_bad(&f->s, 0, "a .npy file, of one tensor: opd_npy_load reads it");
+    } else {                                      /* no header of safetensors is so long that it begins with PK.... */
+        rc = f->s.n > 4 && f->s.data[0] == 'P' && f->s.data[1] == 'K' && (f->s.data[4] || f->s.data[2] == 5)
+            ? opdi_zip_parse(f) : opdi_st_parse(f);
+    }
+    if (rc == 0) { return f; }
+    opd_tensor_file_close(f);
+    return NULL;
+}
+opd_tensor_file *opd_tensor_file_open(const char *path) {
+    opdi_source s;
+    opdi_bulk *b = opdi_bulk_open(&s, "opd_tensor_file_open", path);
+    return opdi_tensor_file(b, &s);
+}
+opd_tensor_file *opd_tensor_file_parse(void *data, size_t n, void (*deleter)(void *data, void *user), void *user) {
+    opdi_source s = {"opd_tensor_file_parse", "memory", NULL, NULL, 0};
+    opdi_bulk *b = opd_ok() && data ? opdi_bulk_new() : NULL;
+    if (opd_ok() && !data) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_file_parse: the data is NULL"); }
+    if (b) {
+        b->data = (unsigned char *)data;
+        b->n = n;
+        b->deleter = deleter;
+        b->user = user;
+        b->plugin = opdi_plugin_hold((uintptr_t)deleter);
+        s.data = b->data;
+        s.n = n;
+    } else if (deleter) {
+        deleter(data, user);
+    }
+    return opdi_tensor_file(b, &s);
+}
+
+int64_t opd_tensor_file_count(const opd_tensor_file *f) { return f ? f->n : 0; }
+const char *opd_tensor_file_name(const opd_tensor_file *f, int64_t i) {
+    return f && i >= 0 && i < f->n ? opdi_named_name(f, i) : NULL;
+}
+static int64_t opdi_tensor_file_find(const opd_tensor_file *f, const char *name, size_t n) {
+    int64_t low = 0, high = f->n;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        const char *its = f->sorted[middle].name;
+        const int order = strncmp(its, name, n);
+        if (order == 0 && !its[n]) { return f->sorted[middle].i; }
+        if (order < 0) { low = middle + 1; } else { high = middle; }
+    }
+    return -1;
+}
+int64_t opd_tensor_file_find(const opd_tensor_file *f, const char *name) {
+    const size_t n = name ? strlen(name) : 0;
+    int64_t i = f && name ? opdi_tensor_file_find(f, name, n) : -1;
+    if (i < 0 && f && f->zip && n > 4 && memcmp(name + n - 4, ".npy", 4) == 0) {
+        i = opdi_tensor_file_find(f, name, n - 4);
+    }
+    return i;
+}
+const char *opd_tensor_file_metadata_key(const opd_tensor_file *f, int64_t i) {
+    return f && i >= 0 && i < f->nmeta ? f->text.data + ((const size_t *)(void *)f->meta.data)[2 * i] : NULL;
+}
+const char *opd_tensor_file_metadata(const opd_tensor_file *f, const char *key) {
+    int64_t i;
+    for (i = 0; f && key && i < f->nmeta; i++) {
+        if (strcmp(key, opd_tensor_file_metadata_key(f, i)) == 0) {
+            return f->text.data + ((const size_t *)(void *)f->meta.data)[2 * i + 1];
+        }
+    }
+    return NULL;
+}
+
+//-- A tensor of a safetensors file: over its memory, unless that is not as our kernels need it.
+static opd_tensor *opdi_st_read(const opd_tensor_file *f, const opdi_named *e) {
+    const opd_scalar_type dtype = opdi_st_dtypes[e->row].dtype;
+    const opd_ints sizes = opd_ints_of((const int64_t *)(void *)f->dims.data + e->dims, e->ndim);
+    unsigned char *data = f->bytes->data + e->data;
+    opdi_source s = f->s;
+    size_t part;
+    s.entry = f->text.data + e->name;
+    if (dtype == OPD_DTYPE_NONE) {
+        (void)opdi_bad(&s, e->where, "the dtype %s is not there", opdi_st_dtypes[e->row].name);
+        return NULL;
+    }
+    if (opdi_bools_check(&s, e->data, dtype, data, e->end - e->data)) { return NULL; }
+    part = opd_dtype_size(dtype) >> opd_dtype_is_complex(dtype);
+    if ((uintptr_t)data % part || (opdi_big_endian() && part > 1)) {
+        opd_tensor *t = opd_tensor_from(data, sizes, dtype);
+        if (t && opdi_big_endian()) { opdi_swap(t->data, e->end - e->data, part); }
+        return t;
+    }
+    opdi_ref_up(&f->bytes->refs);
+    return opd_tensor_wrap(data, sizes, NULL, dtype, opdi_bulk_let_go, f->bytes);
+}
+opd_tensor *opd_tensor_file_at(const opd_tensor_file *f, int64_t i) {
+    opd_tensor *t;
+    if (!opd_ok()) { return NULL; }
+    if (!f || i < 0 || i >= f->n) {
+        (void)opd_fail(OPD_ERROR_INDEX, "opd_tensor_file_at: there is no tensor %lld of %lld", (long long)i,
+                       (long long)opd_tensor_file_count(f));
+        return NULL;
+    }
+    if (!f->zip) { return opdi_st_read(f, opdi_named_of(f, i)); }
+    t = opdi_zip_read(f, opdi_named_of(f, i));
+    return t ? opdi_own(t) : NULL;
+}
+opd_tensor *opd_tensor_file_get(const opd_tensor_file *f, const char *name) {
+    const int64_t i = opd_tensor_file_find(f, name);
+    if (i >= 0) { return opd_tensor_file_at(f, i); }
+    (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_tensor_file_get: %.500s has no tensor '%.300s'", f ? f->s.path : "NULL",
+                   name ? name : "NULL");
+    return NULL;
+}
+
+//-- writing files of several tensors -----------------------------------------------------------------------------
+
+/* One of those that are written. */
+typedef struct opdi_output {
+    const char *name;
+    opd_tensor *t;               /* where the host reads it: a reference */
+    int row;
+    uint64_t begin, bytes;
+    uint32_t crc;
+} opdi_output;
+static void opdi_outputs_free(opdi_output *o, int64_t n) {
+    int64_t i;
+    for (i = 0; o && i < n; i++) {
+        if (o[i].t) { opdi_drop(o[i].t); }
+    }
+    opdi_free(o, (size_t)n * sizeof *o);
+}
+static int opdi_by_output(const void *a, const void *b) {
+    const opdi_output *x = (const opdi_output *)a, *y = (const opdi_output *)b;
+    return x->row != y->row ? y->row - x->row : strcmp(x->name, y->name);
+}
+//-- Whether text can stand in such a file.
+static int opdi_name_check(const opdi_source *s, const char *name, const char *what) {
+    size_t n = name ? strlen(name) : 0, at, len;
+    if (!name) { return opdi_bad(s, OPDI_NOWHERE, "%s is NULL", what); }
+    for (at = 0; at < n; at += len) {
+        if ((len = opdi_utf8((const unsigned char *)name + at, n - at)) == 0) {
+            return opdi_bad(s, OPDI_NOWHERE, "%s '%.100s' is not UTF-8", what, name);
+        }
+    }
+    return 0;
+}
+static int opdi_names_differ(const opdi_source *s, const opdi_output *o, int64_t n) {
+    opdi_sorted *sorted = (opdi_sorted *)opdi_alloc((size_t)n * sizeof *sorted);
+    int64_t i;
+    if (!sorted) { return -1; }
+    for (i = 0; i < n; i++) { sorted[i].name = o[i].name; }
+    qsort(sorted, (size_t)n, sizeof *sorted, opdi_by_name);
+    for (i = 1; i < n && strcmp(sorted[i - 1].name, sorted[i].name) != 0; i++) { }
+    if (i < n) { (void)opdi_bad(s, OPDI_NOWHERE, "two tensors have the name '%.300s'", sorted[i].name); }
+    opdi_free(sorted, (size_t)n * sizeof *sorted);
+    return i < n ? -1 : 0;
+}
+//-- Names and tensors, checked; NULL with an error, or for n = 0.
+static opdi_output *opdi_outputs(const opdi_source *s, const char *const *names, opd_tensors tensors) {
+    opdi_output *o;
+    int64_t i;
+    if (!s->path || tensors.n < 0 || (tensors.n && (!names || !tensors.data))) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the %s NULL", s->who, s->path ? "names or tensors are" : "path is");
+        return NULL;
+    }
+    if (tensors.n == 0) { return NULL; }
+    o = (opdi_output *)opdi_alloc((size_t)tensors.n * sizeof *o);
+    if (!o) { return NULL; }
+    memset(o, 0, (size_t)tensors.n * sizeof *o);
+    for (i = 0; i < tensors.n && opdi_name_check(s, names[i], "a name") == 0; i++) {
+        o[i].name = names[i];
+        o[i].t = opdi_host_of(tensors.data[i], s->who);
+        if (!o[i].t) { break; }
+        o[i].bytes = (uint64_t)o[i].t->numel * opd_dtype_size((opd_scalar_type)o[i].t->dtype);
+    }
+    if (i == tensors.n && opdi_names_differ(s, o, i) == 0) { return o; }
+    opdi_outputs_free(o, tensors.n);
+    return NULL;
+}
+
+//-- Text as a JSON string.
+static void opdi_json_put(opdi_string *h, const char *text) {
+    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+    opdi_string_add(h, "\"");
+    for (; *text; text++) {
+        const char *at = strchr(from, *text);
+        char out[8];
+        if (at) { (void)snprintf(out, sizeof out, "\\%c", to[at - from]); }
+        else { (void)snprintf(out, sizeof out, (unsigned char)*text < 32 ? "\\u%04x" : "%c", *text); }
+        opdi_string_add(h, out);
+    }
+    opdi_string_add(h, "\"");
+}
+static int opdi_st_build(const opdi_source *s, opdi_output *o, int64_t n, const char *const *metadata, opdi_string *h) {
+    uint64_t at = 0;
+    int64_t i;
+    char text[64];
+    int d;
+    opdi_string_add_n(h, "\0\0\0\0\0\0\0\0{", 9);
+    if (metadata) { opdi_string_add(h, "\"__metadata__\":{"); }
+    for (i = 0; metadata && metadata[i]; i += 2) {
+        if (opdi_name_check(s, metadata[i], "a key of the metadata") ||
+            opdi_name_check(s, metadata[i + 1], "a value of the metadata")) { return -1; }
+        if (i) { opdi_string_add(h, ","); }
+        opdi_json_put(h, metadata[i]);
+        opdi_string_add(h, ":");
+        opdi_json_put(h, metadata[i + 1]);
+    }
+    if (metadata) { opdi_string_add(h, n ? "}," : "}"); }
+    for (i = 0; i < n; i++) {
+        const opd_tensor *t = o[i].t;
+        opdi_json_put(h, o[i].name);
+        opdi_string_add(h, ":{\"dtype\":\"");
+        opdi_string_add(h, opdi_st_dtypes[o[i].row].name);
+        opdi_string_add(h, "\",\"shape\":[");
+        for (d = 0; d < t->ndim; d++) {
+            (void)snprintf(text, sizeof text, "%s%lld", d ? "," : "", (long long)t->dims[d]);
+            opdi_string_add(h, text);
+        }
+        (void)snprintf(text, sizeof text, "],\"data_offsets\":[%llu,%llu]}%s", (unsigned long long)at,
+                       (unsigned long long)(at + o[i].bytes), i + 1 < n ? "," : "");
+        opdi_string_add(h, text);
+        at += o[i].bytes;
+    }
+    opdi_string_add(h, "}");
+    while (!h->failed && h->n % 8) { opdi_string_add(h, " "); }
+    if (h->failed) { return -1; }
+    if (h->n - 8 > OPDI_ST_HEADER) { return opdi_bad(s, OPDI_NOWHERE, "the header is too long for the format"); }
+    for (d = 0; d < 8; d++) { h->data[d] = (char)((uint64_t)(h->n - 8) >> 8 * d & 255); }
+    return 0;
+}
+int opd_safetensors_save(const char *path, const char *const *names, opd_tensors tensors,
+                         const char *const *metadata) {
+    opdi_source s = {"opd_safetensors_save", path, NULL, NULL, 0};
+    opdi_string header = {NULL, 0, 0, false};
+    opdi_output *o;
+    opdi_sink k;
+    int64_t i;
+    int rc;
+    if (!opd_ok()) { return -1; }
+    o = opdi_outputs(&s, names, tensors);
+    rc = opd_ok() ? 0 : -1;
+    for (i = 0; rc == 0 && i < tensors.n; i++) {
+        int row = 0;
+        while (row < OPDI_ST_DTYPES && opdi_st_dtypes[row].dtype != (opd_scalar_type)o[i].t->dtype) { row++; }
+        o[i].row = row;
+        s.entry = o[i].name;
+        if (row == OPDI_ST_DTYPES) {
+            rc = opdi_bad(&s, OPDI_NOWHERE, "safetensors has no %s", opd_dtype_name((opd_scalar_type)o[i].t->dtype));
+        } else if (strcmp(o[i].name, "__metadata__") == 0) {
+            rc = opdi_bad(&s, OPDI_NOWHERE, "no tensor can have this name");
+        }
+        s.entry = NULL;
+    }
+    if (o && rc == 0) { qsort(o, (size_t)tensors.n, sizeof *o, opdi_by_output); }
+    if (rc == 0) { rc = opdi_st_build(&s, o, tensors.n, metadata, &header); }
+    if (rc == 0 && (rc = opdi_sink_open(&k, s.who, path)) == 0) {
+        rc = opdi_sink_put(&k, header.data, header.n);
+        k.swap = opdi_big_endian();
+        for (i = 0; rc == 0 && i < tensors.n; i++) { rc = opdi_sink_tensor(&k, o[i].t); }
+        rc = opdi_sink_close(&k, rc);
+    }
+    opdi_string_free(&header);
+    opdi_outputs_free(o, tensors.n);
+    return rc;
+}
+
+static uint64_t opdi_zip64_from = 0xffffffffu;    /* sizes and places that need fields of 64 bits */
+static unsigned char *opdi_le_put(unsigned char *p, uint64_t v, int bytes) {
+    for (; bytes; bytes--, v >>= 8) { *p++ = (unsigned char)(v & 255); }
+    return p;
+}
+//-- The header of an entry, in front of it or (central) in the directory.
+static int opdi_zip_put(opdi_sink *k, const opdi_output *o, bool central) {
+    const bool big = o->bytes >= opdi_zip64_from, far = central && o->begin >= opdi_zip64_from;
+    const size_t n = strlen(o->name);
+    unsigned char h[128], *p = h, *extra;
+    const char *c = o->name;
+    while (*c && (unsigned char)*c < 0x80) { c++; }
+    p = opdi_le_put(p, central ? 0x02014b50u : 0x04034b50u, 4);
+    if (central) { p = opdi_le_put(p, 3 << 8 | 45, 2); }
+    p = opdi_le_put(p, big || far ? 45 : 20, 2);
+    p = opdi_le_put(p, *c ? 0x800 : 0, 2);        /* the name is UTF-8 */
+    p = opdi_le_put(p, 0, 2);                     /* stored */
+    p = opdi_le_put(p, 0x21 << 16, 4);            /* on the first of January 1980 */
+    p = opdi_le_put(p, o->crc, 4);
+    p = opdi_le_put(p, big ? 0xffffffffu : o->bytes, 4);
+    p = opdi_le_put(p, big ? 0xffffffffu : o->bytes, 4);
+    p = opdi_le_put(p, n + 4, 2);
+    p = opdi_le_put(p, big || far ? 4 + 16 * (unsigned)big + 8 * (unsigned)far : 0, 2);
+    if (central) {
+        p = opdi_le_put(p, 0, 6);
+        p = opdi_le_put(p, 0100644u << 16, 4);
+        p = opdi_le_put(p, far ? 0xffffffffu : o->begin, 4);
+    }
+    if (opdi_sink_put(k, h, (size_t)(p - h)) || opdi_sink_put(k, o->name, n) || opdi_sink_put(k, ".npy", 4)) {
+        return -1;
+    }
+    if (!big && !far) { return 0; }
+    extra = opdi_le_put(h, 1, 2);
+    extra = opdi_le_put(extra, 16 * (unsigned)big + 8 * (unsigned)far, 2);
+    if (big) { extra = opdi_le_put(opdi_le_put(extra, o->bytes, 8), o->bytes, 8); }
+    if (far) { extra = opdi_le_put(extra, o->begin, 8); }
+    return opdi_sink_put(k, h, (size_t)(extra - h));
+}
+static int opdi_zip_end(opdi_sink *k, uint64_t begin, uint64_t n) {
+    const uint64_t at = k->at, size = at - begin;
+    const bool big = n >= 0xffff || size >= opdi_zip64_from || begin >= opdi_zip64_from;
+    unsigned char h[128], *p = h;
+    if (big) {
+        p = opdi_le_put(opdi_le_put(p, 0x06064b50u, 4), 44, 8);
+        p = opdi_le_put(opdi_le_put(p, 3 << 8 | 45, 2), 45, 2);
+        p = opdi_le_put(p, 0, 8);
+        p = opdi_le_put(opdi_le_put(p, n, 8), n, 8);
+        p = opdi_le_put(opdi_le_put(p, size, 8), begin, 8);
+        p = opdi_le_put(opdi_le_put(p, 0x07064b50u, 4), 0, 4);
+        p = opdi_le_put(opdi_le_put(p, at, 8), 1, 4);
+    }
+    p = opdi_le_put(opdi_le_put(p, 0x06054b50u, 4), 0, 4);
+    p = opdi_le_put(opdi_le_put(p, big ? 0xffff : n, 2), big ? 0xffff : n, 2);
+    p = opdi_le_put(opdi_le_put(p, big ? 0xffffffffu : size, 4), big ? 0xffffffffu : begin, 4);
+    p = opdi_le_put(p, 0, 2);
+    return opdi_sink_put(k, h, (size_t)(p - h));
+}
+static int opdi_npz_write(opdi_sink *k, opdi_output *o, int64_t n) {
+    opdi_crc table;
+    uint64_t begin;
+    int64_t i;
+    opdi_crc_init(&table);
+    for (i = 0; i < n; i++) {                     /* once for the checksum, once into the file */
+        opdi_sink sum;
+        memset(&sum, 0, sizeof sum);
+        sum.s = k->s;
+        sum.s.entry = o[i].name;
+        sum.table = &table;
+        if (strlen(o[i].name) > 65000) { return opdi_bad(&k->s, OPDI_NOWHERE, "a name is too long for a zip file"); }
+        if (opdi_npy_write(&sum, o[i].t)) { return -1; }
+        o[i].begin = k->at;
+        o[i].bytes = sum.at;
+        o[i].crc = sum.crc;
+        if (opdi_zip_put(k, &o[i], false) || opdi_npy_write(k, o[i].t)) { return -1; }
+    }
+    begin = k->at;
+    for (i = 0; i < n; i++) {
+        if (opdi_zip_put(k, &o[i], true)) { return -1; }
+    }
+    return opdi_zip_end(k, begin, (uint64_t)n);
+}
+int opd_npz_save(const char *path, const char *const *names, opd_tensors tensors) {
+    opdi_source s = {"opd_npz_save", path, NULL, NULL, 0};
+    opdi_output *o;
+    opdi_sink k;
+    int rc;
+    if (!opd_ok()) { return -1; }
+    o = opdi_outputs(&s, names, tensors);
+    rc = opd_ok() ? opdi_sink_open(&k, s.who, path) : -1;
+    if (rc == 0) { rc = opdi_sink_close(&k, opdi_npz_write(&k, o, tensors.n)); }
+    opdi_outputs_free(o, tensors.n);
+    return rc;
 }
 
 OPDI_COLD_END
