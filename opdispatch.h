@@ -8,8 +8,8 @@
      texts; where PyTorch hurts it does better and says so below.
 
    WHAT IT IS NOT
-     No Python, no bindings, no model formats, no distributed anything.  Not yet there: CUDA.  Complex tensors can be
-     stored, copied and printed, not computed with.
+     No Python, no bindings, no model formats but files of tensors, no distributed anything.  Not yet there: CUDA.
+     Complex tensors can be stored, copied and printed, not computed with.
 
    BUILD
      In exactly one C or C++ file:
@@ -124,6 +124,9 @@
      graph.register_multi_grad_hook     opd_multi_hook_add              graph.Node          opd_node_name, ...
      Engine::queue_callback             opd_backward_callback           detect_anomaly      opd_anomaly_set
      x.data, x.data = y                 opd_tensor_data, opd_tensor_set_data
+     torch.from_dlpack, x.__dlpack__()  opd_dlpack_import, _export      numpy.load, save    opd_npy_load, opd_npy_save
+     safetensors.torch.load_file        opd_tensor_file_open, _get      numpy.load, savez   the same, opd_npz_save
+     safetensors.torch.save_file        opd_safetensors_save
      graph.allow_mutation_on_saved_tensors                              OPD_ALLOW_MUTATION { }
      torch.autocast("cpu")              OPD_AUTOCAST(OPD_CPU) { }       amp.GradScaler      opd_scaler_make, ...
      is_autocast_enabled                opd_autocast_enabled            amp.custom_fwd      opd_custom_fwd, _bwd
@@ -4055,7 +4058,7 @@ static opd_op *opd_op_builtin(opd_op_id id) {
 #include <sys/syscall.h>
 #endif
 #endif
-#if defined(__unix__) || defined(__linux__)
+#if defined(__unix__) || defined(__linux__) || defined(__APPLE__)
 #define OPDI_MAPS                /* files can be mapped */
 #include <fcntl.h>
 #include <unistd.h>

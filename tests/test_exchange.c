@@ -351,6 +351,53 @@ TEST(dlpack_without_memory) {
     CHECK(k > 3);
 }
 
+/* A device whose memory is the host's under another name. */
+static void *device_alloc(void *user, int index, size_t n) { (void)user; (void)index; return malloc(n); }
+static void device_free(void *user, int index, void *data, size_t n) {
+    (void)user; (void)index; (void)n;
+    free(data);
+}
+static int device_copy(void *user, void *to, int to_index, const void *from, int from_index, size_t n) {
+    (void)user; (void)to_index; (void)from_index;
+    memcpy(to, from, n);
+    return 0;
+}
+static const char *in_folder(const char *name);
+TEST(tensors_of_a_device) {
+    const float a[] = {1, 2, 3, 4, 5, 6};
+    const int64_t sizes[] = {2, 3};
+    const char *path = in_folder("device.npy");
+    opd_backend_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.alloc = device_alloc;
+    desc.free = device_free;
+    desc.copy = device_copy;
+    CHECK_INT(opd_backend_register(OPD_PRIVATEUSE1, &desc), 0);
+    CHECK_INT(opd_backend_register(OPD_PRIVATEUSE2, &desc), 0);
+    OPD_SCOPE {
+        opd_tensor *host = opd_tensor_from(a, ints(sizes, 2), OPD_FLOAT32), *u, *h;
+        opd_tensor *t = opd_tensor_new_on(ints(sizes, 2), OPD_FLOAT32, opd_device_of(OPD_PRIVATEUSE1, 0));
+        opd_tensor *other = opd_tensor_new_on(ints(sizes, 2), OPD_FLOAT32, opd_device_of(OPD_PRIVATEUSE2, 0));
+        DLManagedTensorVersioned *m;
+        (void)OPD_CALL(opd_find("aten::copy_"), t, host, false);
+        m = opd_dlpack_export(opd_transpose(t, 0, 1), 0);
+        CHECK_OK();
+        CHECK_OR_RETURN(m);
+        CHECK(m->dl_tensor.device.device_type == kDLExtDev && m->dl_tensor.device.device_id == 0);
+        CHECK(m->dl_tensor.data == opd_device_data(t, OPD_PRIVATEUSE1));
+        u = opd_dlpack_import(m, NULL);
+        CHECK_OR_RETURN(u);
+        CHECK(opd_tensor_device(u).type == OPD_PRIVATEUSE1 && opd_tensor_device(u).index == 0);
+        CHECK_INT(opd_npy_save(path, u), 0);
+        h = opd_npy_load(path);
+        CHECK(h && opd_size(h, 0) == 3 && opd_data_f32(h)[1] == 4 && opd_data_f32(h)[5] == 6);
+        CHECK(!opd_dlpack_export(other, 0));
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_dlpack_export: Cannot pack tensors on privateusetwo");
+    }
+    CHECK_INT(opd_backend_unregister(OPD_PRIVATEUSE1), 0);
+    CHECK_INT(opd_backend_unregister(OPD_PRIVATEUSE2), 0);
+}
+
 //-- files -------------------------------------------------------------------------------------------------------------
 
 static char line[1 << 17];
@@ -493,7 +540,8 @@ static void golden_same(golden_state *st) {
     if (strcmp(st->g.kind, "npy") == 0) {
         CHECK_INT(opd_npy_save(path, st->tensors[0]), 0);
     } else {
-        CHECK_INT(opd_safetensors_save(path, names, opd_tensors_of(st->tensors, st->n), st->nmeta ? metadata : NULL), 0);
+        CHECK_INT(opd_safetensors_save(path, names, opd_tensors_of(st->tensors, st->n),
+                                       st->nmeta ? metadata : NULL), 0);
     }
     CHECK_OK();
     CHECK_INT(read_file(path, got, sizeof got), st->g.n);
@@ -944,6 +992,103 @@ TEST(files_read_by_threads) {
             CHECK(pthread_join(threads[i], &right) == 0 && right == f);
         }
         opd_tensor_file_close(f);
+    }
+}
+
+//-- the other direction: exchange.py -------------------------------------------------------------------------------
+
+/* Runs exchange.py with a Python that has the package; its last line in `said`.  Its exit status, 77: there is none. */
+static int python(const char *package, const char *what, const char *with, char *said, size_t cap) {
+    const char *const named = getenv("OPD_PYTHON");
+    const char *const pythons[] = {named ? named : "python3", "python3", "/usr/bin/python3"};
+    const char *slash = strrchr(__FILE__, '/');
+    char command[1000], text[400];
+    int i;
+    for (i = 0; i < 3; i++) {
+        FILE *f;
+        int status;
+        snprintf(command, sizeof command, "%s -c 'import %s' 2>/dev/null", pythons[i], package);
+        if (system(command)) { continue; }
+        snprintf(command, sizeof command, "%s %.*sexchange.py %s '%s' 2>&1", pythons[i],
+                 slash ? (int)(slash - __FILE__ + 1) : 0, __FILE__, what, with);
+        f = popen(command, "r");
+        while (f && fgets(text, sizeof text, f)) { snprintf(said, cap, "%s", text); }
+        status = f ? pclose(f) : -1;
+        said[strcspn(said, "\n")] = 0;
+        return status;
+    }
+    return 77;
+}
+TEST(files_read_by_numpy_and_safetensors) {
+    static const opd_scalar_type dtypes[] = {OPD_UINT8, OPD_INT8, OPD_INT16, OPD_INT32, OPD_INT64, OPD_FLOAT16,
+        OPD_FLOAT32, OPD_FLOAT64, OPD_COMPLEX64, OPD_COMPLEX128, OPD_BOOL};
+    const char *names[14], *some[13];
+    const char *metadata[] = {"format", "pt", "\xd0\xba\xd0\xbb\xd1\x8e\xd1\x87 \"1\"", "a\nb\\", NULL};
+    const int64_t sizes[] = {2, 3}, none[] = {0, 4};
+    opd_tensor *in[14], *few[13];
+    char said[400] = "", file[64];
+    int i, n = 0, status;
+    for (i = 0; i < 11; i++) {
+        opd_tensor *t = opd_tensor_new(ints(sizes, 2), dtypes[i]);
+        int64_t k;
+        for (k = 0; k < 6; k++) {
+            char *p = (char *)opd_data(t) + (size_t)k * opd_dtype_size(dtypes[i]);
+            const float f = (float)k;
+            const double d = (double)k;
+            const uint16_t halves[] = {0, 0x3c00, 0x4000, 0x4200, 0x4400, 0x4500};
+            if (dtypes[i] == OPD_BOOL) { *p = k % 3 == 1; }
+            else if (dtypes[i] == OPD_FLOAT16) { memcpy(p, &halves[k], 2); }
+            else if (dtypes[i] == OPD_FLOAT32) { memcpy(p, &f, 4); }
+            else if (dtypes[i] == OPD_FLOAT64) { memcpy(p, &d, 8); }
+            else if (dtypes[i] == OPD_COMPLEX64) { memcpy(p, &f, 4); memcpy(p + 4, &f, 4); }
+            else if (dtypes[i] == OPD_COMPLEX128) { memcpy(p, &d, 8); memcpy(p + 8, &d, 8); }
+            else { memcpy(p, &k, opd_dtype_size(dtypes[i])); }
+        }
+        in[i] = t;
+        names[i] = opd_dtype_name(dtypes[i]);
+        snprintf(file, sizeof file, "%s.npy", names[i]);
+        CHECK_INT(opd_npy_save(in_folder(file), t), 0);
+    }
+    in[11] = opd_transpose(in[6], 0, 1);
+    names[11] = "turned";
+    in[12] = opd_tensor_wrapped_number(opd_value_int(5));
+    names[12] = "gr\xc3\xbcn";
+    in[13] = opd_tensor_new(ints(none, 2), OPD_INT16);
+    names[13] = "none";
+    CHECK_INT(opd_npz_save(in_folder("plain.npz"), names, opd_tensors_of(in, 14)), 0);
+    opdi_zip64_from = 100;
+    CHECK_INT(opd_npz_save(in_folder("zip64.npz"), names, opd_tensors_of(in, 14)), 0);
+    opdi_zip64_from = 0xffffffffu;
+    for (i = 0; i < 14; i++) {
+        if (i == 9) { continue; }
+        few[n] = in[i];
+        some[n++] = names[i];
+    }
+    CHECK_INT(opd_safetensors_save(in_folder("all.safetensors"), some, opd_tensors_of(few, 13), metadata), 0);
+    status = python("safetensors, numpy", "files", folder(), said, sizeof said);
+    if (status == 77) { status = python("numpy", "files", folder(), said, sizeof said); }
+    if (status == 77) { SKIP("no python3 with numpy"); }
+    if (status) { printf("%s\n", said); }
+    CHECK_INT(status, 0);
+    CHECK(strstr(said, "checked: 13 files") || strstr(said, "checked: 14 files"));
+    if (strstr(said, "no safetensors")) { SKIP("no python3 with safetensors: only NumPy has read the files"); }
+}
+TEST(dlpack_with_python) {
+    const char *cc = getenv("CC"), *slash = strrchr(__FILE__, '/'), *library = in_folder("shared.so");
+    char said[400] = "", command[1000];
+    int status, i;
+    if (python("numpy", "", "", said, sizeof said) == 77) { SKIP("no python3 with numpy"); }
+    snprintf(command, sizeof command, "printf '#define OPDISPATCH_IMPLEMENTATION\n#include \"opdispatch.h\"\n' | "
+             "%s -x c -O0 -shared -fPIC -I%.*s.. - -o '%s' -lm -lpthread", cc ? cc : "cc",
+             slash ? (int)(slash - __FILE__ + 1) : 2, slash ? __FILE__ : "./", library);
+    CHECK_OR_RETURN(system(command) == 0);
+    for (i = 0; i < 2; i++) {                                 /* PyTorch may come with an older NumPy */
+        status = python(i ? "torch, numpy" : "numpy", "dlpack", library, said, sizeof said);
+        if (i && status == 77) { break; }
+        if (status) { printf("%s\n", said); }
+        CHECK_INT(status, 0);
+        CHECK(strstr(said, "checked: unversioned") != NULL);
+        if (getenv("OPD_VERBOSE")) { printf("%s\n", said); }
     }
 }
 

@@ -1,5 +1,5 @@
-// Fuzz target of safetensors files (tests/fuzz/run.sh).  What is accepted can be asked everything, every tensor of it is
-// read or refused with its name, and nothing is left behind.
+// Fuzz target of safetensors files (tests/fuzz/run.sh).  What is accepted can be asked everything, every tensor of it
+// is read or refused with its name, and nothing is left behind.
 #define OPDISPATCH_IMPLEMENTATION
 #include "../../opdispatch.h"
 
