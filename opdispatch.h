@@ -19134,7 +19134,11 @@ opd_tensor *opd_batch_front(opd_tensor *t, int dim) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     int i;
     if (!t || dim == 0) { return t; }
-    if (dim > 0) { return opd_movedim(t, dim, 0); }
+    if (dim > 0) {                                /* the order of the dims */
+        sizes[0] = dim;
+        for (i = 1; i < t->ndim; i++) { sizes[i] = i <= dim ? i - 1 : i; }
+        return opd_permute(t, opd_ints_of(sizes, t->ndim));
+    }
     if (t->ndim == OPD_MAX_DIMS) {
         (void)opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
         return NULL;
@@ -19253,6 +19257,8 @@ static void opdi_batch_tie(opd_call *call) {
 }
 
 //-- At a vmap layer: the batching rule, under the layers around it and their modes.
+static int opdi_batched_kernel(opd_call *call);
+static int opdi_batched_rule(opd_call *call);
 static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
     opdi_thread *th = call->th;
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
@@ -19270,7 +19276,8 @@ static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
     th->level = layer->forward;
     opdi_forward_at(th, 0);
     opdi_layer_set(th, layer->outer);
-    rc = opdi_call_slot(call, &table->slots[OPD_F_BATCHED], OPD_KEY_OF(OPD_F_BATCHED));
+    rc = table->slots[OPD_F_BATCHED].fn == opdi_batched_kernel ? opdi_batched_rule(call)
+        : opdi_call_slot(call, &table->slots[OPD_F_BATCHED], OPD_KEY_OF(OPD_F_BATCHED));
     th->layer = top;
     th->rule = rule;
     th->level = forward;
@@ -19393,37 +19400,26 @@ static opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim) {
     return opd_view(value, opd_ints_of(sizes, n));
 }
 
-//-- The arguments of a pointwise call with the examples in front and aligned.  0, or -1.
-static int opdi_batch_align(opd_call *call, opd_value *args) {
+//-- The arguments of a pointwise call whose examples are not along the same dim, or which have fewer dims than others:
+//-- the examples in front, and aligned.  ndim: the most dims of an example; zero_dim: some have none and another dtype;
+//-- such a tensor yields to others in promotion, which all its examples in one would not.  0, or -1.
+static int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero_dim) {
     const opd_op *op = call->op;
-    const int level = call->th->rule->level;
-    int ndim = 0, zero_dim = 0, dtype = -1;
-    bool mixed = false;
     uint64_t m;
     for (m = op->tensor_args; m; m &= m - 1) {
-        const opd_tensor *t = args[opdi_low_bit(m)].tag == OPD_TAG_TENSOR ? args[opdi_low_bit(m)].u.t : NULL;
-        if (!t) { continue; }
-        ndim = OPDI_MAX(ndim, t->ndim);
-        mixed = mixed || (dtype >= 0 && dtype != t->dtype);
-        dtype = t->dtype;
-        zero_dim += t->ndim == 0 && opdi_batched_at(t, level);
-    }
-    for (m = op->tensor_args; m; m &= m - 1) {
         const int i = opdi_low_bit(m);
-        opd_tensor *t = args[i].tag == OPD_TAG_TENSOR ? args[i].u.t : NULL;
-        const opdi_batched *b;
-        if (!t || !opdi_batched_at(t, level)) { continue; }
-        b = opdi_batched_of(t);
-        args[i].u.t = b->value;
-        if (b->dim == 0 && t->ndim == ndim && !(zero_dim && mixed)) { continue; }
-        if (zero_dim && mixed && t->ndim == 0 && ndim > 0 && t->dtype != OPD_BOOL) {
-            /* as one example it has no dims, and yields to the others' dtype */
-            const int want = opdi_batch_yield(op, call->args, i);
-            if (want >= 0 && want != t->dtype && !(args[i].u.t = opd_to_dtype(args[i].u.t, (opd_scalar_type)want))) {
-                return -1;
-            }
+        opd_tensor *t = call->args[i].tag == OPD_TAG_TENSOR ? call->args[i].u.t : NULL;
+        int want, dim;
+        if (!t) { continue; }
+        args[i].u.t = opd_batch_value(t, &dim);
+        if (dim < 0) {                            /* beside examples without dims as good as they */
+            if (zero_dim && ndim == 0 && !(t->flags & OPDI_WRAPPED)) { args[i].u.t = opd_unsqueeze(t, 0); }
+        } else {
+            const bool yields = zero_dim && t->ndim == 0 && ndim > 0 && t->dtype != OPD_BOOL;
+            want = yields ? opdi_batch_yield(op, call->args, i) : -1;
+            if (want >= 0 && want != t->dtype) { args[i].u.t = opd_to_dtype(args[i].u.t, (opd_scalar_type)want); }
+            args[i].u.t = opdi_batch_pad(opd_batch_front(args[i].u.t, dim), ndim);
         }
-        args[i].u.t = opdi_batch_pad(opd_batch_front(args[i].u.t, b->dim), ndim);
         if (!args[i].u.t) { return -1; }
     }
     return 0;
@@ -19433,14 +19429,36 @@ static int opdi_batch_align(opd_call *call, opd_value *args) {
 int opd_batch_pointwise(opd_call *call) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_op *op = call->op;
-    int i;
+    const int level = call->th->rule ? call->th->rule->level : 0;
+    int i, ndim = 0, least = OPD_MAX_DIMS, alone = 0, dim = -1, dtype = -1;
+    bool mixed = false, apart = false;
+    uint64_t m;
     if (op->list_args && opdi_any_listed(call)) { return opd_batch_loop(call); }
     if (op->written_args && opdi_batch_check_written(call)) { return -1; }
     for (i = 0; i < op->nargs; i++) { args[i] = call->args[i]; }
-    if (opdi_batch_align(call, args) || opdi_call_inside(call->th, op, rets, args, op->nargs)) { return -1; }
+    for (m = op->tensor_args; m; m &= m - 1) {
+        opd_value *v = &args[opdi_low_bit(m)];
+        const opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
+        if (!t) { continue; }
+        mixed = mixed || (dtype >= 0 && dtype != t->dtype);
+        dtype = t->dtype;
+        if (opdi_batched_at(t, level)) {
+            const opdi_batched *b = opdi_batched_of(t);
+            apart = apart || (dim >= 0 && dim != b->dim);
+            dim = b->dim;
+            least = OPDI_MIN(least, t->ndim);
+            ndim = OPDI_MAX(ndim, t->ndim);
+            v->u.t = b->value;
+        } else { alone = OPDI_MAX(alone, t->ndim); }
+    }
+    if (OPDI_UNLIKELY(apart || least != ndim || alone > ndim - dim || (ndim == 0 && mixed))) {
+        if (opdi_batch_align(call, args, OPDI_MAX(ndim, alone), least == 0 && mixed)) { return -1; }
+        dim = 0;
+    }
+    if (opdi_call_inside(call->th, op, rets, args, op->nargs)) { return -1; }
     for (i = 0; i < op->nrets; i++) {
         const int alias = op->ret_alias[i];
-        if (alias >= 0 ? opd_return_tensor(call, call->args[alias].u.t) : opd_batch_return(call, rets[i].u.t, 0)) {
+        if (alias >= 0 ? opd_return_tensor(call, call->args[alias].u.t) : opd_batch_return(call, rets[i].u.t, dim)) {
             return -1;
         }
     }
@@ -19898,11 +19916,11 @@ static opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *room) {
     if (rest.n) { memcpy(room + 1, rest.data, (size_t)rest.n * sizeof *room); }
     return opd_ints_of(room, rest.n + 1);
 }
-//-- Gives a result; what: an example has no dims (1), or all its dims were one (2), of `ndim`.
+//-- A result of examples that have no dims (what is 1), or whose dims were one (2), of `ndim`.
 static opd_tensor *opdi_batch_restore(opd_tensor *r, int what, int ndim, int64_t size) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     int k;
-    if (!r || what == 0 || r->ndim != 2) { return r; }
+    if (!r || r->ndim != 2) { return r; }
     if (what == 1) { return opd_squeeze_dim(r, 1); }
     sizes[0] = size;                              /* keepdim: of all dims */
     for (k = 0; k < ndim; k++) { sizes[k + 1] = 1; }
@@ -19916,7 +19934,7 @@ int opd_batch_shift_dim(opd_call *call) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     const opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
     uint64_t m;
-    int what = OPDI_ACQUIRE(&op->dims_known), i, rc, n, flat = 0;
+    int what = OPDI_ACQUIRE(&op->dims_known), i, rc, n, dim, flat = 0;
     int64_t size, room[OPD_MAX_DIMS];
     if (!self || op->list_args || op->written_args || !call->th->rule) { return opd_batch_loop(call); }
     if (OPDI_UNLIKELY(!what)) { what = opdi_dims_learn(op); }
@@ -19929,7 +19947,7 @@ int opd_batch_shift_dim(opd_call *call) {
             flat = 1;
         }
     }
-    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    for (i = 0; i < op->nargs; i++) { args[i] = call->args[i]; }
     n = self->ndim;
     for (m = op->size_args; m; m &= m - 1) {
         i = opdi_low_bit(m);
@@ -19948,7 +19966,8 @@ int opd_batch_shift_dim(opd_call *call) {
         i = opdi_low_bit(m);
         if (args[i].tag != OPD_TAG_TENSOR) { continue; }
         if (i > 0 && args[i].u.t->ndim != self->ndim && !(what & OPDI_DIMS_ANY)) { return opd_batch_loop(call); }
-        args[i].u.t = opdi_batch_front_arg(call, i);
+        args[i].u.t = opd_batch_value(args[i].u.t, &dim);
+        if (dim != 0) { args[i].u.t = opd_batch_front(args[i].u.t, dim); }
         if (flat) { args[i].u.t = opdi_batch_flat(args[i].u.t); }
         if (!args[i].u.t) { return -1; }
     }
@@ -19956,7 +19975,8 @@ int opd_batch_shift_dim(opd_call *call) {
     for (i = 0; i < op->nrets; i++) {
         if (rets[i].tag == OPD_TAG_TENSORS
             ? opd_batch_return_list(call, rets[i].u.tensors, rets[i].n, 0)
-            : opd_batch_return(call, opdi_batch_restore(rets[i].u.t, flat, self->ndim, size), 0)) { return -1; }
+            : opd_batch_return(call, OPDI_UNLIKELY(flat) ? opdi_batch_restore(rets[i].u.t, flat, self->ndim, size)
+                               : rets[i].u.t, 0)) { return -1; }
     }
     return 0;
 }
@@ -20183,21 +20203,23 @@ OPDI_COLD_END
 
 static int opdi_batch_random(opd_call *call, const opdi_card *card);
 //-- The kernel at FuncTorchBatched of every operator: its card's rule; what has none is composed of others, or goes
-//-- through the loop.
-static int opdi_batched_kernel(opd_call *call) {
+//-- The batching rule of an operator's card; what has none is composed of others, or goes through the loop.
+static int opdi_batched_rule(opd_call *call) {
     const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
-    const opdi_layer *layer = call->th->rule;
     opd_vmap_rule rule = card ? card->desc.vmap : NULL;
-    if (!layer) { return opdi_batch_escaped(call); }
-    if (opdi_op_is_random(call->op)) {
-        if (rule != opd_batch_decompose) { return opdi_batch_random(call, card); }
-    } else if (!opdi_any_batched(call->op, call->args, layer->level)) { return opdi_batch_escaped(call); }
+    if (opdi_op_is_random(call->op) && rule != opd_batch_decompose) { return opdi_batch_random(call, card); }
     if (OPDI_UNLIKELY(card && card->base != NULL)) {
         rule = card->base->desc.vmap;
         if (!card->inplace || rule != opd_batch_pointwise) { return opdi_batch_derived(call, card); }
     }
     if (!rule) { rule = opdi_is_view_op(call->op) ? opd_batch_view : opd_batch_decompose; }
     return rule(call);
+}
+//-- The kernel at FuncTorchBatched of every operator; a call that comes here without its layer has what escaped.
+static int opdi_batched_kernel(opd_call *call) {
+    const opdi_layer *layer = call->th->rule;
+    return layer && (opdi_op_is_random(call->op) || opdi_any_batched(call->op, call->args, layer->level))
+        ? opdi_batched_rule(call) : opdi_batch_escaped(call);
 }
 
 OPDI_COLD_BEGIN
@@ -34559,8 +34581,26 @@ static int opdi_clone_kernel(opd_call *call) {
     out = opdi_result_like(call, self, (opd_scalar_type)self->dtype, opd_tensor_device(self), opdi_arg_format(call, 1));
     return out ? opdi_copy_into(out, self) : -1;
 }
-OPDI_CARD_ANY(clone, "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", opdi_clone_kernel,
-              opdi_pass_backward, "", OPD_BATCH_POINTWISE, NULL, "clone.out", "[2,3]; []")
+/* What asks for rows gets rows of each example. */
+static int opdi_copy_format_batch(opd_call *call) {
+    opd_value args[8], *v = &args[call->op->nargs - 1], ret;
+    memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
+    if (v->tag != OPD_TAG_INT || v->u.i == OPDI_FORMAT_PRESERVE) { return opd_batch_pointwise(call); }
+    if (v->u.i != OPDI_FORMAT_CONTIGUOUS) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "NYI: Tensor.clone(memory_format) inside vmap is only supported with "
+                        "memory_format torch.preserve_format or torch.contiguous_format");
+    }
+    if (!(args[0].u.t = opdi_batch_front_arg(call, 0))) { return -1; }
+    return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, 0);
+}
+#define OPDI_CARD_CLONE(id, schema_, kernel_, backward_, out_, cases_)                                      \
+    OPDI_OP(id) {                                                                                           \
+        op->schema = schema_; op->any = kernel_; op->backward = backward_; op->save = "";                   \
+        op->vmap = opdi_copy_format_batch; op->jvp = OPD_JVP_POINTWISE; op->tags = OPD_OPTAG_POINTWISE;     \
+        op->autocast = OPD_AUTOCAST_KEEP; op->out = out_; op->cases = cases_;                               \
+    }
+OPDI_CARD_CLONE(clone, "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", opdi_clone_kernel,
+                opdi_pass_backward, "clone.out", "[2,3]; []")
 static int opdi_to_copy_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out;
     opdi_options o;
@@ -34574,11 +34614,11 @@ static int opdi_to_copy_kernel(opd_call *call) {
     return out ? opdi_copy_into(out, self) : -1;
 }
 /* The engine casts a gradient back to the input's dtype. */
-OPDI_CARD_ANY(_to_copy, "_to_copy(Tensor self, *, "
-              OPDI_OPTIONS_TEXT ", bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
-              opdi_to_copy_kernel, opdi_to_copy_backward, "", OPD_BATCH_POINTWISE, NULL, "_to_copy.out(Tensor self, *, "
-              "bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
-              "[2,3], dtype=7; [2,3]; [2,3]i5, dtype=6")
+OPDI_CARD_CLONE(_to_copy, "_to_copy(Tensor self, *, "
+                OPDI_OPTIONS_TEXT ", bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+                opdi_to_copy_kernel, opdi_to_copy_backward, "_to_copy.out(Tensor self, *, "
+                "bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
+                "[2,3], dtype=7; [2,3]; [2,3]i5, dtype=6")
 static bool opdi_has_format(const opd_tensor *t, int64_t format) {
     int64_t strides[OPD_MAX_DIMS];
     int i;
@@ -37505,7 +37545,8 @@ static int opdi_masked_fill_where(opd_call *call) {
 static int opdi_masked_fill_batch(opd_call *call) {
     int dim;
     (void)opd_batch_arg(call, 2, &dim);
-    return dim < 0 ? opd_batch_pointwise(call) : opdi_batch_as(call, opdi_masked_fill_where);
+    return dim < 0 && opd_arg_tensor(call, 0)->ndim ? opd_batch_pointwise(call)
+        : opdi_batch_as(call, opdi_masked_fill_where);
 }
 OPDI_OP(masked_fill_Tensor) {
     opdi_card_pointwise(op, "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
