@@ -1,7 +1,10 @@
 /* vmap: its arguments and errors, levels, chunks, randomness, writes in place, what is refused, rules of a program's own,
-   the form for straight code, failing calls and allocations, escaped tensors. */
+   the form for straight code, failing calls and allocations, escaped tensors, threads.  THREADED */
 #include "../opdispatch.h"
 #include "tape.h"
+#if !defined(OPD_NO_THREADS)
+#include <pthread.h>
+#endif
 
 //-- helpers -------------------------------------------------------------------------------------------------------------
 
@@ -486,6 +489,95 @@ TEST(gradients_in_batches) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "same size in the mapped dimension");
     CHECK(as_before(a));
 }
+
+/* y = x, of which one element is written: y[1] = exp(y[1]); the sum of squares. */
+static opd_tensor *written_part(opd_tensor *x) {
+    opd_tensor *y = opd_mul_Scalar(x, opd_value_int(1));
+    if (!y || !OPD_CALL(opd_find("aten::exp_"), opd_slice(y, 0, opd_value_int(1), opd_value_int(2), 1))) { return NULL; }
+    return opd_sum(opd_mul(y, y));
+}
+static int written_number(void *user, opd_tensor *const *in, int n, opd_tensor **out) { (void)user; (void)n; return (out[0] = written_part(in[0])) ? 1 : -1; }
+static int written_gradient(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    if (opd_grad(written_number, user, in, n, NULL, out) != 1) { return -1; }
+    return (out[0] = opd_sum(out[0])) ? 1 : -1;
+}
+static int written_second(void *user, opd_tensor *const *in, int n, opd_tensor **out) { return opd_grad(written_gradient, user, in, n, NULL, out); }
+static double second(opd_tensor *x, int64_t i, int64_t k) {
+    const float v = opd_data_f32(x)[i * opd_size(x, 1) + k];
+    return k == 1 ? 4 * exp(2 * (double)v) : 2;
+}
+TEST(second_derivatives_of_writes_into_views) {
+    opd_tensor *x = opd_mul_Scalar(count_up(-3, OPD_INTS(2, 3)), opd_value_float(0.25)), *out[OPD_TRANSFORM_OUTPUTS], *g, *y;
+    opd_backward_options o = options();
+    int level;
+    int64_t i;
+    CHECK_INT(opd_vmap(written_second, NULL, &x, 1, NULL, out), 1);
+    for (i = 0; i < 6 && opd_ok(); i++) { CHECK_NEAR(opd_data_f32(out[0])[i], second(x, i / 3, i % 3), 1e-4); }
+    CHECK_OK();
+    opd_error_clear();
+    x = opd_tensor_set_requires_grad(x, true);     /* the same on the tape through vmap */
+    level = opd_vmap_begin(2, OPD_RANDOM_ERROR);
+    y = written_part(opd_vmap_wrap(x, 0, level));
+    y = y ? opd_vmap_unwrap(y, 0, level) : NULL;
+    CHECK_INT(opd_vmap_end(level), 0);
+    CHECK_OR_RETURN(y != NULL);
+    y = opd_sum(y);
+    o.create_graph = true;
+    CHECK_INT(opd_autograd_grad(&y, 1, &x, 1, &o, &g), 0);
+    y = opd_sum(g);
+    CHECK_INT(opd_autograd_grad(&y, 1, &x, 1, NULL, &g), 0);
+    for (i = 0; i < 6 && opd_ok(); i++) { CHECK_NEAR(opd_data_f32(g)[i], second(x, i / 3, i % 3), 1e-4); }
+}
+
+static void hush(void *user, int is_error, const char *text) { (void)user; (void)is_error; (void)text; }
+static int root(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    return (out[0] = opd_sum(opd_mul_Scalar(opd_sqrt(in[0]), opd_value_int(0)))) ? 1 : -1;
+}
+static int root_gradient(void *user, opd_tensor *const *in, int n, opd_tensor **out) { return opd_grad(root, user, in, n, NULL, out); }
+TEST(anomaly_mode_looks_at_all_examples) {
+    opd_tensor *x = count_up(1, OPD_INTS(3, 2)), *out[OPD_TRANSFORM_OUTPUTS];
+    around a = around_now();
+    opd_log_set(hush, NULL);
+    (void)opd_anomaly_set(true, true);
+    CHECK_INT(opd_vmap(root_gradient, NULL, &x, 1, NULL, out), 1);
+    opd_data_f32(x)[5] = 0;                       /* of the last example: 0 times infinity */
+    CHECK_INT(opd_vmap(root_gradient, NULL, &x, 1, NULL, out), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "returned nan values in its 0th output");
+    (void)opd_anomaly_set(false, false);
+    opd_log_set(NULL, NULL);
+    CHECK(as_before(a));
+}
+
+TEST(works_while_its_keys_are_excluded) {
+    opd_tensor *x = count_up(1, OPD_INTS(3, 2));
+    opd_key_guard guard = opd_keys_exclude(opd_keyset_add(opd_keyset_add(OPD_KEYS_EMPTY, OPD_F_BATCHED), OPD_F_VMAP_MODE));
+    CHECK(same(map1(square, x), opd_mul(x, x)));
+    opd_keys_restore(guard);
+}
+
+#if !defined(OPD_NO_THREADS)
+static void *run_thread(void *arg) {
+    int i;
+    for (i = 0; i < 30; i++) {
+        OPD_SCOPE {
+            opd_tensor *x = count_up(i, OPD_INTS(2, 3, 4));
+            CHECK(opd_transform_depth() == 0 && same(map1(nested_square, x), opd_mul(x, x)));
+            (void)opd_vmap_begin(2, OPD_RANDOM_ERROR);
+        }
+    }
+    (void)arg;
+    return NULL;
+}
+TEST(each_thread_has_its_layers) {
+    pthread_t thread[3];
+    int i, level = opd_vmap_begin(5, OPD_RANDOM_ERROR);
+    for (i = 0; i < 3; i++) { CHECK_INT(pthread_create(&thread[i], NULL, run_thread, NULL), 0); }
+    for (i = 0; i < 3; i++) { (void)pthread_join(thread[i], NULL); }
+    CHECK_INT(opd_transform_depth(), 1);
+    CHECK_INT(opd_vmap_end(level), 0);
+}
+#endif
 
 //-- no examples ---------------------------------------------------------------------------------------------------------
 
