@@ -292,7 +292,7 @@ static bool all_ways(const plan *p, const char *name, bool values) {
         set = p->nslots <= 4 ? k : k > (unsigned)p->nslots ? all : 1u << (k - 1);
         if (p->nslots > 4) { set |= p->written; }
         if (p->written & ~set) {
-            if (set & ~p->written) { OPD_SCOPE { no_room(p, name, set); } }
+            if (!(set & p->written)) { OPD_SCOPE { no_room(p, name, set); } }   /* one of several that are written may be the same for all */
             continue;
         }
         OPD_SCOPE { right = compare(p, name, set, 0, FIRST, values); }
