@@ -20022,8 +20022,8 @@ static opd_tensor *opdi_batch_split(opd_tensor *t, int at, int64_t n) {
     }
     return opd_reshape(t, opd_ints_of(sizes, k));
 }
-//-- Of the arguments given, the examples of those in `folded` become more samples of the batch that is their first dim, or, where the
-//-- operator also takes single samples and has such, that batch.
+//-- Of the arguments given, the examples of those in `folded` become more samples of the batch that is their first
+//-- dim, or, where the operator also takes single samples and has such, that batch.
 static int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t folded, bool single) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -43535,8 +43535,8 @@ static int opdi_norm_twice(const opdi_norm_second *s, opd_tensor **dg, opd_tenso
 
 //-- batching rules of norms -------------------------------------------------------------------------------------------
 
-/* Norms of channels: those of all examples are side by side.  kinds: of each argument x for [N, C, ..], c for [C], r for
-   one that is written, * for a number that counts channels or groups of them; then, behind a space, the results'. */
+/* Norms of channels: those of all examples are side by side.  kinds: of each argument x for [N, C, ..], c for [C], r
+   for one that is written, * for a number that counts channels or groups of them; behind a space, the results'. */
 static int opdi_batch_by_channel(opd_call *call, const char *kinds) {
     opd_value args[OPD_MAX_ARGS], rets[3];
     const int nargs = call->op->nargs;
@@ -44563,7 +44563,8 @@ static int opdi_nll_back_apart(opd_call *call) {
 }
 /* Whether x at `first`, target and weight have sizes for that. */
 static bool opdi_nll_fits(opd_call *call, int first) {
-    const opd_tensor *x = call->args[first].u.t, *target = call->args[first + 1].u.t, *w = opd_arg_tensor(call, first + 2);
+    const opd_tensor *x = call->args[first].u.t, *target = call->args[first + 1].u.t;
+    const opd_tensor *w = opd_arg_tensor(call, first + 2);
     const int c = x->ndim > 1;
     return x->ndim > 0 && x->ndim != 3 && x->ndim < 5 && target->ndim == (x->ndim == 4 ? 3 : c) &&
         (!c || opdi_sizes(x)[0] == opdi_sizes(target)[0]) && (!w || (w->ndim == 1 && w->numel == opdi_sizes(x)[c]));
@@ -44636,8 +44637,8 @@ static int opdi_nll_back_batch(opd_call *call) {
     OPDI_OP(id##_backward) {                                                                                \
         opdi_describe(op, #id "_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int " \
                       "reduction, int ignore_index, Tensor total_weight) -> Tensor",                        \
-                     opdi_##id##_backward_kernel, opdi_##id##_backward_backward, "target, weight", opdi_nll_back_batch, \
-                             OPD_AUTOCAST_KEEP, "");                                                        \
+                     opdi_##id##_backward_kernel, opdi_##id##_backward_backward, "target, weight",          \
+                             opdi_nll_back_batch, OPD_AUTOCAST_KEEP, "");                                                        \
         op->out = #id "_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int " \
                       "reduction, int ignore_index, Tensor total_weight, *, Tensor(a!) grad_input) -> Tensor(a!)"; \
     }                                                                                                       \
