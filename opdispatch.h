@@ -1222,7 +1222,13 @@ OPD_API bool opd_call_requires_grad(const opd_call *call);
    when grad mode is on and an input requires grad, `backward` is its formula.  What they share is in the context:
    forward fills it itself, or leaves that to `setup_context`, which runs behind it and sees inputs and outputs.  In the
    formula opd_bw_grad(bw, i) is the gradient of output i, opd_bw_return(bw, i, g) gives that of input i; an input
-   without one gets none.  All three return 0, or not 0 after an error. */
+   without one gets none.  All three return 0, or not 0 after an error.
+   Inside transforms (vmap, grad, ...) a function needs a setup_context.  Under vmap it calls `vmap`, if that is there:
+   inputs with all their examples along in_dims (-1: not batched; of a list dim 0) to outputs and theirs, by operators
+   and functions of the layers around (see opd_batch_size); it returns how many.  Else forward itself runs batched, or,
+   where a tape or forward mode outside of the vmap follows an input, the whole function for each example. */
+typedef int (*opd_function_vmap_fn)(void *user, const opd_value *inputs, const int *in_dims, int n, opd_value *outputs,
+                                    int *out_dims);
 typedef struct opd_autograd_function {
     const char *name;            /* its nodes are NAMEBackward */
     opd_setup_fn forward;
@@ -1231,7 +1237,8 @@ typedef struct opd_autograd_function {
     opd_jvp_fn jvp;              /* forward mode (see >>api:forward), after forward; NULL: inputs have no tangents */
     void *user;                  /* opd_context_user */
     bool once_differentiable;    /* the formula runs with grad mode off; a second derivative is refused */
-    void *reserved[2];           /* zero */
+    opd_function_vmap_fn vmap;   /* at most OPD_TRANSFORM_OUTPUTS outputs; or NULL */
+    void *reserved[1];           /* zero */
 } opd_autograd_function;
 /* Function.apply.  Writes the first cap outputs (tensors and lists of the innermost scope) and returns how many there
    are, or -1 with an error.  An input that is returned as it is comes back as a view of it; one that is returned twice,
@@ -15345,6 +15352,7 @@ struct opd_context {
     void *data;
     void (*destroy)(void *data);
     bool materialize, in_forward, in_setup, in_jvp, cleared;
+    struct opdi_layer *layer;                     /* during the call: the vmap that it belongs to, if there is one */
     bool amp, amp_on;                             /* what opd_custom_fwd found, for opd_custom_bwd */
     opd_backend amp_device;
     opd_scalar_type amp_dtype;
@@ -15857,6 +15865,8 @@ static int opdi_function_finish(opd_context *ctx, const opdi_derivative *formula
     return rc ? -1 : n;
 }
 
+static int opdi_function_layer(opd_context *ctx);
+static int opdi_function_compute(opd_context *ctx);
 static int opdi_function_call(opd_context *ctx, opd_value *outputs, int cap) {
     const opdi_derivative *formula;
     char name[64];
@@ -15867,7 +15877,8 @@ static int opdi_function_call(opd_context *ctx, opd_value *outputs, int cap) {
     ctx->name = formula ? formula->name : "";
     wanted = formula ? opdi_function_wanted(ctx) : -1;
     if (wanted < 0 || opdi_function_dual(ctx) < 0 || (wanted && opdi_function_edges(ctx)) ||
-        opdi_context_run(ctx, ctx->fn.forward, &ctx->in_forward, "forward") ||
+        (ctx->layer ? opdi_function_compute(ctx)
+         : opdi_context_run(ctx, ctx->fn.forward, &ctx->in_forward, "forward")) ||
         (ctx->fn.setup_context && opdi_context_run(ctx, ctx->fn.setup_context, &ctx->in_setup, "setup_context"))) {
         opdi_context_free(ctx);
         return -1;
@@ -15892,6 +15903,9 @@ static int opdi_function_observed(opd_context *ctx, opd_value *outputs, int cap)
 }
 
 int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs, int n) {
+    opdi_thread *th = opdi_self();
+    const int32_t floor = th->floor;
+    const int16_t forward = th->state.forward;
     opd_context *ctx;
     int i;
     if (!opd_ok()) { return -1; }
@@ -15913,8 +15927,11 @@ int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int 
         ctx->first[i + 1] = ctx->first[i] + (inputs[i].tag == OPD_TAG_TENSORS ? inputs[i].n
                                              : inputs[i].tag == OPD_TAG_TENSOR);
     }
-    return OPDI_LOAD(&opdi_self()->observed) ? opdi_function_observed(ctx, outputs, cap)
-        : opdi_function_call(ctx, outputs, cap);
+    if (OPDI_UNLIKELY(th->layer != NULL) && opdi_function_layer(ctx)) { opdi_context_free(ctx); return -1; }
+    i = OPDI_LOAD(&th->observed) ? opdi_function_observed(ctx, outputs, cap) : opdi_function_call(ctx, outputs, cap);
+    th->floor = floor;
+    th->state.forward = forward;
+    return i;
 }
 
 opd_tensor *opd_autograd_call(const opd_autograd_function *fn, const opd_value *inputs, int n) {
@@ -19256,19 +19273,23 @@ static void opdi_batch_tie(opd_call *call) {
     }
 }
 
-//-- At a vmap layer: the batching rule, under the layers around it and their modes.
 static int opdi_batched_kernel(opd_call *call);
 static int opdi_batched_rule(opd_call *call);
-static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
-    opdi_thread *th = call->th;
-    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
-    opdi_layer *const top = th->layer, *const rule = th->rule, *l;
-    struct opdi_level *const forward = th->level;
-    const opdi_state state = th->state;
-    const int32_t floor = th->floor;
-    int rc;
-    if (!table && !(table = opdi_table_make(call->op))) { return -1; }
-    for (l = top; l != layer; l = l->outer) {
+//-- Under the layers around a vmap layer, and their modes: where its batching rules run.
+typedef struct opdi_ruling {
+    opdi_layer *layer, *rule;
+    struct opdi_level *level;
+    opdi_state state;
+    int32_t floor;
+} opdi_ruling;
+static inline void opdi_rule_begin(opdi_thread *th, opdi_layer *layer, opdi_ruling *was) {
+    const opdi_layer *l;
+    was->layer = th->layer;
+    was->rule = th->rule;
+    was->level = th->level;
+    was->state = th->state;
+    was->floor = th->floor;
+    for (l = th->layer; l != layer; l = l->outer) {
         if (l->kind == OPDI_LAYER_GRAD && l->around.no_grad) { th->state.no_grad = 1; }
         if (l->kind == OPDI_LAYER_JVP) { th->state.forward |= l->around.forward & OPDI_FORWARD_OFF; }
     }
@@ -19276,13 +19297,26 @@ static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
     th->level = layer->forward;
     opdi_forward_at(th, 0);
     opdi_layer_set(th, layer->outer);
+}
+static inline void opdi_rule_end(opdi_thread *th, const opdi_ruling *was) {
+    th->layer = was->layer;
+    th->rule = was->rule;
+    th->level = was->level;
+    th->state = was->state;
+    th->floor = was->floor;
+}
+
+//-- At a vmap layer: the batching rule.
+static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
+    opdi_thread *th = call->th;
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    opdi_ruling was;
+    int rc;
+    if (!table && !(table = opdi_table_make(call->op))) { return -1; }
+    opdi_rule_begin(th, layer, &was);
     rc = table->slots[OPD_F_BATCHED].fn == opdi_batched_kernel ? opdi_batched_rule(call)
         : opdi_call_slot(call, &table->slots[OPD_F_BATCHED], OPD_KEY_OF(OPD_F_BATCHED));
-    th->layer = top;
-    th->rule = rule;
-    th->level = forward;
-    th->floor = floor;
-    th->state = state;
+    opdi_rule_end(th, &was);
     if (rc == 0 && layer->inner) { opdi_batch_tie(call); }
     return rc;
 }
@@ -21137,6 +21171,151 @@ int opd_derivative_call(opd_derivative *v, opd_tensor *const *in, int n, unsigne
     rc = opdi_diff_hand(out, rc);
     opd_scope_close(&scope);
     return rc;
+}
+
+//-- custom functions under vmap ----------------------------------------------------------------------------------
+
+//-- The innermost vmap layer that one of a function's inputs is batched at; forward mode is that of the layers inside.
+static int opdi_function_layer(opd_context *ctx) {
+    opdi_layer *layer = opdi_self()->layer;
+    int i;
+    int32_t k;
+    if (!ctx->fn.setup_context) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "In order to use an autograd.Function with functorch transforms (vmap, grad, "
+                        "jvp, jacrev, ...), it must override the setup_context staticmethod. (%s)", ctx->fn.name);
+    }
+    for (; layer && !ctx->layer; layer = layer->outer) {
+        for (i = 0; i < ctx->ninputs && layer->kind == OPDI_LAYER_VMAP; i++) {
+            const opd_value *v = &ctx->inputs[i];
+            for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR); k++) {
+                if (opdi_batched_at(v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->u.t, layer->level)) {
+                    ctx->layer = layer;
+                }
+            }
+        }
+    }
+    opdi_forward_at(opdi_self(), ctx->layer ? ctx->layer->level : 0);
+    return 0;
+}
+
+//-- Element k of a value; an element of a list, or the tensor.
+static opd_tensor *opdi_value_tensor(const opd_value *v, int32_t k) {
+    return v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->u.t;
+}
+static int32_t opdi_value_tensors(const opd_value *v) {
+    return v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR;
+}
+//-- v with other tensors: those of `list`, in the innermost scope.
+static opd_value opdi_value_with(const opd_value *v, opd_tensor **list) {
+    return v->tag == OPD_TAG_TENSORS ? opd_value_tensors(list, v->n) : v->tag == OPD_TAG_TENSOR && list[0]
+        ? opd_value_tensor(list[0]) : *v;
+}
+
+//-- The function for each example, by the layers around; examples of outputs that are tensors are stacked.
+static int opdi_function_loop(opd_context *ctx, const opd_value *values, const int *dims, opd_value *outputs) {
+    const int64_t size = opd_batch_size(), runs = OPDI_MAX(size, 1);
+    opd_value *args = (opd_value *)opdi_scope_alloc(((size_t)ctx->ninputs + 1) * sizeof *args);
+    opd_value *all = (opd_value *)opdi_scope_alloc((size_t)runs * OPD_TRANSFORM_OUTPUTS * sizeof *all);
+    opd_tensor **list;
+    int64_t e;
+    int i, n = 0;
+    int32_t k;
+    for (e = 0; args && all && e < runs; e++) {
+        int got;
+        for (i = 0; i < ctx->ninputs; i++) {
+            const int32_t count = opdi_value_tensors(&values[i]);
+            if (!(list = opdi_scope_tensors(count))) { return -1; }
+            for (k = 0; k < count; k++) {
+                opd_tensor *t = opdi_value_tensor(&values[i], k), *one = opdi_value_tensor(&ctx->inputs[i], k);
+                list[k] = dims[i] < 0 || !t ? t : size ? opd_select(t, dims[i], e)
+                    : opd_new_ones(t, opd_ints_of(one->dims, one->ndim));
+                if (t && !list[k]) { return -1; }
+            }
+            args[i] = opdi_value_with(&values[i], list);
+        }
+        got = opd_autograd_apply(&ctx->fn, all + e * OPD_TRANSFORM_OUTPUTS, OPD_TRANSFORM_OUTPUTS, args, ctx->ninputs);
+        if (got < 0 || got > OPD_TRANSFORM_OUTPUTS || (e && got != n)) { return -1; }
+        n = got;
+    }
+    if (!args || !all) { return -1; }
+    for (i = 0; i < n; i++) {
+        outputs[i] = all[i];
+        if (outputs[i].tag != OPD_TAG_TENSOR) { continue; }
+        if (!(list = opdi_scope_tensors((int)runs))) { return -1; }
+        for (e = 0; e < runs; e++) { list[e] = all[e * OPD_TRANSFORM_OUTPUTS + i].u.t; }
+        if (!(list[0] = opd_stack(opd_tensors_of(list, runs)))) { return -1; }
+        if (!size && !(list[0] = opd_narrow(list[0], 0, 0, 0))) { return -1; }
+        outputs[i].u.t = list[0];
+    }
+    return n;
+}
+
+//-- By the function's rule, or by the loop where something outside follows an input; -2: neither, forward may run as it
+//-- is.
+static int opdi_function_outside(opd_context *ctx, opd_value *outputs, int *out_dims) {
+    opdi_thread *th = opdi_self();
+    opd_value *values = (opd_value *)opdi_scope_alloc(((size_t)ctx->ninputs + 1) * sizeof *values);
+    int *dims = (int *)opdi_scope_alloc(((size_t)ctx->ninputs + 1) * sizeof *dims);
+    bool followed = false;
+    int i, n, dim;
+    int32_t k;
+    for (i = 0; values && dims && i < ctx->ninputs; i++) {
+        const int32_t count = opdi_value_tensors(&ctx->inputs[i]);
+        opd_tensor **list = opdi_scope_tensors(count);
+        if (!list) { return -1; }
+        dims[i] = -1;
+        for (k = 0; k < count; k++) {
+            (void)opd_batch_value(opdi_value_tensor(&ctx->inputs[i], k), &dim);
+            dims[i] = dim < 0 ? dims[i] : ctx->inputs[i].tag == OPD_TAG_TENSORS ? 0 : dim;
+        }
+        for (k = 0; k < count; k++) {
+            list[k] = opd_batch_value(opdi_value_tensor(&ctx->inputs[i], k), &dim);
+            if (ctx->inputs[i].tag == OPD_TAG_TENSORS && dims[i] == 0 && !(list[k] = opd_batch_front(list[k], dim))) {
+                return -1;
+            }
+            followed = followed || (!th->state.no_grad && opdi_tracked(list[k]));
+        }
+        values[i] = opdi_value_with(&ctx->inputs[i], list);
+    }
+    if (!values || !dims) { return -1; }
+    for (i = 0; i < OPD_TRANSFORM_OUTPUTS; i++) { out_dims[i] = ctx->fn.vmap ? -1 : 0; }
+    followed = followed || (th->state.forward == OPDI_FORWARD_OPEN && opdi_level_of(values, ctx->ninputs));
+    if (!ctx->fn.vmap) { return followed ? opdi_function_loop(ctx, values, dims, outputs) : -2; }
+    n = ctx->fn.vmap(ctx->fn.user, values, dims, ctx->ninputs, outputs, out_dims);
+    if (opd_ok() && (n < 0 || n > OPD_TRANSFORM_OUTPUTS)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "the vmap of %s failed without saying why", ctx->name);
+    }
+    for (i = 0; i < n; i++) {
+        const opd_tensor *t = opdi_tensor_in(&outputs[i]);
+        if (out_dims[i] < 0 || (t && out_dims[i] < t->ndim && t->dims[out_dims[i]] == ctx->layer->size)) { continue; }
+        return opd_fail(OPD_ERROR_AUTOGRAD, "the vmap of %s returned an incompatible (output, out_dims) tuple: output %d "
+                        "has no examples at dim %d", ctx->name, i, out_dims[i]);
+    }
+    return opd_ok() ? n : -1;
+}
+
+//-- The outputs of a function with batched inputs, in place of its forward.
+static int opdi_function_compute(opd_context *ctx) {
+    opdi_thread *th = opdi_self();
+    opd_value outputs[OPD_TRANSFORM_OUTPUTS];
+    int out_dims[OPD_TRANSFORM_OUTPUTS], i, n, rc = 0;
+    opd_scope scope = opd_scope_open();
+    opdi_ruling was;
+    opdi_rule_begin(th, ctx->layer, &was);
+    n = opdi_function_outside(ctx, outputs, out_dims);
+    opdi_rule_end(th, &was);
+    if (n == -2) { rc = opdi_context_run(ctx, ctx->fn.forward, &ctx->in_forward, "forward"); }
+    ctx->in_forward = true;
+    for (i = 0; i < n && rc == 0; i++) {
+        if (outputs[i].tag == OPD_TAG_TENSOR && out_dims[i] >= 0) {
+            outputs[i].u.t = opdi_own(opdi_batch_wrap(outputs[i].u.t, out_dims[i], ctx->layer->level));
+            rc = outputs[i].u.t ? 0 : -1;
+        }
+        if (rc == 0) { rc = opd_context_return_value(ctx, outputs[i]); }
+    }
+    ctx->in_forward = false;
+    opd_scope_close(&scope);
+    return n == -1 ? -1 : rc;
 }
 
 //-- Jacobians ----------------------------------------------------------------------------------------------------

@@ -430,4 +430,127 @@ TEST(writes_inside) {
     FAILS(opd_grad(writes, &f, in, 1, NULL, out), OPD_ERROR_AUTOGRAD, "don't yet support saved tensor hooks");
 }
 
+//-- custom functions and operators of one's own -----------------------------------------------------------------------
+
+/* user * x^3 with a derivative that says how often it ran; what is saved is an input and the output. */
+static int cube_forwards, cube_backwards, cube_rules;
+static int cube_forward(opd_context *ctx) {
+    opd_tensor *x = opd_context_tensor(ctx, 0);
+    cube_forwards++;
+    return opd_context_return(ctx, opd_mul(x, opd_mul(x, x)));
+}
+static int cube_setup(opd_context *ctx) {
+    opd_tensor *saved[2];
+    saved[0] = opd_context_tensor(ctx, 0);
+    saved[1] = opd_context_output(ctx, 0).u.t;
+    return opd_context_save_for_backward(ctx, saved, 2) || opd_context_save_for_forward(ctx, saved, 2);
+}
+static int cube_backward(opd_backward_call *bw) {           /* 3 y / x */
+    opd_context *ctx = opd_bw_context(bw);
+    cube_backwards++;
+    return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_div(opd_mul_Scalar(opd_context_saved(ctx, 1), OPD_V(3)),
+                                                                    opd_context_saved(ctx, 0))));
+}
+static int cube_jvp(opd_jvp_call *jv) {
+    opd_tensor *x = opd_jvp_tensor(jv, 0);
+    return opd_jvp_return(jv, 0, opd_mul(opd_jvp_tangent(jv, 0), opd_mul_Scalar(opd_mul(x, x), OPD_V(3))));
+}
+static int cube_rule(void *user, const opd_value *in, const int *in_dims, int n, opd_value *out, int *out_dims) {
+    (void)user;
+    CHECK(n == 1 && in_dims[0] >= 0 && opd_batch_size() >= 0);
+    cube_rules++;
+    out[0] = opd_value_tensor(opd_pow_Tensor_Scalar(in[0].u.t, OPD_V(3)));
+    out_dims[0] = in_dims[0];
+    return out[0].u.t ? 1 : -1;
+}
+static opd_autograd_function cube_of(bool rule, bool split) {
+    opd_autograd_function f;
+    memset(&f, 0, sizeof f);
+    f.name = "Cube";
+    f.forward = cube_forward;
+    f.setup_context = split ? cube_setup : NULL;
+    f.backward = cube_backward;
+    f.jvp = cube_jvp;
+    f.vmap = rule ? cube_rule : NULL;
+    return f;
+}
+/* The sum of it. */
+static int cube_sum(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)n;
+    out[0] = opd_sum(OPD_APPLY((const opd_autograd_function *)user, in[0]));
+    return out[0] ? 1 : -1;
+}
+static int cube_grad(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_grad(cube_sum, user, in, n, NULL, out);
+}
+static int cube_grad_sum(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    if (cube_grad(user, in, n, out) < 0) { return -1; }
+    out[0] = opd_sum(out[0]);
+    return out[0] ? 1 : -1;
+}
+static int cube_hessian_diagonal(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_grad(cube_grad_sum, user, in, n, NULL, out);
+}
+static int cube_all(void *user, opd_tensor *const *in, int n, opd_tensor **out) {      /* of rows: vmap, summed */
+    if (opd_vmap(cube_sum, user, in, n, NULL, out) < 0) { return -1; }
+    out[0] = opd_sum(out[0]);
+    return out[0] ? 1 : -1;
+}
+static int cube_all_grad_sum(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    if (opd_vmap(cube_grad, user, in, n, NULL, out) < 0) { return -1; }
+    out[0] = opd_sum(out[0]);
+    return out[0] ? 1 : -1;
+}
+static int jvp_ones(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *ones = opd_ones_like(in[0]), *y[MOST];
+    (void)n;
+    return opd_jvp(cube_all, user, in, &ones, 1, NULL, y, out);
+}
+static int jvp_each(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *ones = opd_ones_like(in[0]), *y[MOST];
+    (void)n;
+    return opd_jvp(cube_sum, user, in, &ones, 1, NULL, y, out);
+}
+TEST(custom_functions) {
+    const double v[] = {0.5, 1, 1.5, 2, 2.5, 3};
+    int rule;
+    for (rule = 0; rule < 2; rule++) {
+        opd_autograd_function f = cube_of(rule != 0, true), whole = cube_of(false, false);
+        opd_tensor *x = mat(v, 3, 2), *d1 = opd_mul_Scalar(opd_mul(x, x), OPD_V(3)), *d2 = opd_mul_Scalar(x, OPD_V(6));
+        opd_tensor *row = vec(v, 6), *out[MOST];
+        cube_forwards = cube_backwards = cube_rules = 0;
+        CHECK_INT(opd_grad(cube_sum, &f, &x, 1, NULL, out), 1);
+        CHECK(near_all(out[0], d1, 1e-12));
+        CHECK_INT(cube_rules, 0);
+        CHECK_INT(opd_vmap(cube_grad, &f, &x, 1, NULL, out), 1);
+        CHECK(near_all(out[0], d1, 1e-12));
+        CHECK_INT(cube_forwards, rule ? 1 : 2);
+        CHECK_INT(cube_backwards, 2);
+        CHECK_INT(cube_rules, rule);
+        CHECK_INT(opd_vmap(cube_hessian_diagonal, &f, &x, 1, NULL, out), 1);
+        CHECK(near_all(out[0], d2, 1e-12));
+        CHECK_INT(opd_grad(cube_all, &f, &x, 1, NULL, out), 1);
+        CHECK(near_all(out[0], d1, 1e-12));
+        CHECK_INT(opd_grad(cube_all_grad_sum, &f, &x, 1, NULL, out), 1);
+        CHECK(near_all(out[0], d2, 1e-12));
+        CHECK_INT(opd_jacrev(cube_sum, &f, &x, 1, NULL, out), 1);
+        CHECK(near_all(out[0], d1, 1e-12));
+        CHECK_INT(opd_jacfwd(cube_sum, &f, &x, 1, NULL, out), 1);
+        CHECK(near_all(out[0], d1, 1e-12));
+        CHECK_INT(opd_hessian(cube_sum, &f, &row, 1, NULL, out), 1);
+        CHECK(near_all(out[0], opd_diag(opd_mul_Scalar(row, OPD_V(6))), 1e-12));
+        CHECK_INT(opd_jacfwd(jvp_each, &f, &row, 1, NULL, out), 1);
+        CHECK(near_all(out[0], opd_mul_Scalar(row, OPD_V(6)), 1e-12));
+        CHECK_INT(jvp_ones(&f, &x, 1, out), 1);
+        CHECK_NEAR(at(out[0], 0), opd_item_f64(opd_sum(d1)), 1e-12);
+        CHECK_INT(opd_vmap(jvp_each, &f, &x, 1, NULL, out), 1);
+        CHECK(near_all(out[0], opd_sum_dim(d1, OPD_INTS(1), false), 1e-12));
+        FAILS(opd_grad(cube_sum, &whole, &x, 1, NULL, out), OPD_ERROR_AUTOGRAD, "must override the setup_context staticmethod");
+        FAILS(opd_vmap(cube_sum, &whole, &x, 1, NULL, out), OPD_ERROR_AUTOGRAD, "must override the setup_context staticmethod");
+        x = opd_zeros(OPD_INTS(0, 2), OPD_FLOAT64);
+        CHECK_INT(opd_grad(cube_all, &f, &x, 1, NULL, out), 1);
+        CHECK(near_all(out[0], x, 0));
+    }
+}
+
 CHECK_MAIN()
