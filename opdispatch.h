@@ -20495,19 +20495,14 @@ static const char *opdi_mapped_text(const opdi_mapped *m, char *buf, size_t cap)
     return buf;
 }
 
-//-- Checks what is given and finds the number of examples.
-static int opdi_mapped_check(opdi_mapped *m) {
-    char text[256];
-    opdi_text sizes;
-    char list[256];
-    bool differ = false;
-    int i, n = 0;
+//-- What is wrong with input `at`, or (-1) with all of them.
+OPDI_NOINLINE static int opdi_mapped_wrong(const opdi_mapped *m, int at, int mapped) {
+    char text[256], list[256];
+    opdi_text sizes = opdi_text_of(list, sizeof list);
+    const opd_tensor *t = at >= 0 ? m->inputs[at] : NULL;
+    const int dim = at >= 0 ? opdi_mapped_in(m, at) : 0;
+    int i;
     (void)opdi_mapped_text(m, text, sizeof text);
-    if (opdi_randomness_check(m->o->randomness)) { return -1; }
-    if (m->o->chunk_size < 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "vmap: chunk_size should be None or greater than 0. (got %lld)",
-                        (long long)m->o->chunk_size);
-    }
     if (m->ninputs <= 0 || !m->inputs) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: got no inputs. Maybe you forgot to add inputs, or you are trying to "
                         "vmap over a function with no inputs. The latter is unsupported.", text);
@@ -20516,27 +20511,49 @@ static int opdi_mapped_check(opdi_mapped *m) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: in_dims is not compatible with the structure of `inputs`: in_dims has "
                         "%d elements but there are %d inputs.", text, m->o->nin_dims, m->ninputs);
     }
-    sizes = opdi_text_of(list, sizeof list);
+    if (at >= 0 && !t) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got in_dim=%d for an input but the input is None. We cannot vmap over "
+                        "non-Tensor arguments, please use None as the respective in_dim", text, dim);
+    }
+    if (at >= 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got in_dim=%d for some input, but that input is a Tensor of "
+                        "dimensionality %d so expected in_dim to satisfy -%d <= in_dim < %d.", text, dim, t->ndim,
+                        t->ndim, t->ndim);
+    }
+    if (mapped == 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: vmap: Expected at least one Tensor to vmap over", text);
+    }
+    for (i = mapped = 0; i < m->ninputs; i++) {
+        const int d = opdi_mapped_in(m, i);
+        if (d == OPD_NO_DIM) { continue; }
+        opdi_text_add(&sizes, "%s%lld", mapped++ ? ", " : "", (long long)opd_size(m->inputs[i], d));
+    }
+    return opd_fail(OPD_ERROR_ARGUMENT, "vmap: Expected all tensors to have the same size in the mapped dimension, got "
+                    "sizes [%s] for the mapped dimension", list);
+}
+//-- Checks what is given and finds the number of examples.
+static int opdi_mapped_check(opdi_mapped *m) {
+    bool differ = false;
+    int i, n = 0;
+    if (opdi_randomness_check(m->o->randomness)) { return -1; }
+    if (m->o->chunk_size < 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "vmap: chunk_size should be None or greater than 0. (got %lld)",
+                        (long long)m->o->chunk_size);
+    }
+    if (m->ninputs <= 0 || !m->inputs || (m->o->in_dims && m->o->nin_dims != 1 && m->o->nin_dims != m->ninputs)) {
+        return opdi_mapped_wrong(m, -1, 0);
+    }
     for (i = 0; i < m->ninputs; i++) {
         const opd_tensor *t = m->inputs[i];
         const int dim = opdi_mapped_in(m, i), ndim = t ? t->ndim : 0;
+        int64_t size;
         if (dim == OPD_NO_DIM) { continue; }
-        if (!t) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got in_dim=%d for an input but the input is None. We cannot vmap "
-                            "over non-Tensor arguments, please use None as the respective in_dim", text, dim);
-        }
-        if (dim < -ndim || dim >= ndim) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got in_dim=%d for some input, but that input is a Tensor of "
-                            "dimensionality %d so expected in_dim to satisfy -%d <= in_dim < %d.", text, dim, ndim,
-                            ndim, ndim);
-        }
-        opdi_text_add(&sizes, "%s%lld", n ? ", " : "", (long long)t->dims[dim < 0 ? dim + ndim : dim]);
-        if (n++ == 0) { m->size = t->dims[dim < 0 ? dim + ndim : dim]; }
-        differ = differ || t->dims[dim < 0 ? dim + ndim : dim] != m->size;
+        if (dim < -ndim || dim >= ndim) { return opdi_mapped_wrong(m, i, 0); }
+        size = t->dims[dim < 0 ? dim + ndim : dim];
+        if (n++ == 0) { m->size = size; }
+        differ = differ || size != m->size;
     }
-    if (n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: vmap: Expected at least one Tensor to vmap over", text); }
-    return !differ ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "vmap: Expected all tensors to have the same size in the mapped "
-                                  "dimension, got sizes [%s] for the mapped dimension", list);
+    return n == 0 || differ ? opdi_mapped_wrong(m, -1, n) : 0;
 }
 
 //-- What fn gave, or how many; -1.
