@@ -60,9 +60,9 @@
    HOW TO ADD AN OPERATOR
      One struct (opd_op_desc): a schema; kernels that read opd_arg_* and give opd_result or opd_return_*; optionally
      `fake` (shapes only, for the meta device), `backward` with `save` (what the formula reads) and `jvp` (forward mode,
-     which `backward` gives too), `inplace` and `out` (forms that the dispatcher derives), `autocast` (the dtype it wants
-     in a region).  Kernel and fake kernel may be one function that returns after opd_result when opd_data is NULL.  Or
-     in two steps: opd_def, then opd_impl_key per key, in any order and from any file.
+     which `backward` gives too), `inplace` and `out` (forms that the dispatcher derives), `vmap` (a batching rule),
+     `autocast` (the dtype it wants in a region).  Kernel and fake kernel may be one function that returns after
+     opd_result when opd_data is NULL.  Or in two steps: opd_def, then opd_impl_key per key, in any order and from any file.
      opd_gradcheck and opd_gradgradcheck tell whether its formulas are right.
      A built-in operator: its card in the room of its family (see >>operators) and one row in OPD_OPERATORS.
 
@@ -1595,7 +1595,7 @@ OPD_API int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64
    outside; tensors from outside are constants, and may not be written.  What comes back has a history only where
    something outside is differentiated, too.  An input that does not count has a gradient of zeros.  Zero: default. */
 typedef struct opd_transform_options {
-    const int *argnums; int nargnums;       /* the inputs that are differentiated by, from the end if < 0; NULL: input 0 */
+    const int *argnums; int nargnums;       /* inputs that are differentiated by, from the end if < 0; NULL: input 0 */
     int naux;                               /* so many outputs at the end are no such but passed on (has_aux) */
     int64_t chunk_size;                     /* Jacobians: so many rows at once; 0: all; 1: one by one, without vmap */
     opd_randomness randomness;              /* Jacobians: of the vmap in them */
@@ -1608,8 +1608,8 @@ OPD_API int opd_grad(opd_transform_fn fn, void *user, opd_tensor *const *inputs,
 OPD_API int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                                const opd_transform_options *options, opd_tensor **outputs);
 /* Jacobians: for each output of fn and each input of argnums a tensor of the sizes of the output and then those of the
-   input, output by output; then the aux outputs.  jacrev runs a vmap of the vjp over all elements of the outputs, jacfwd
-   one of the jvp over those of the inputs; hessian is jacfwd of jacrev.  How many, or -1 with an error. */
+   input, output by output; then the aux outputs.  jacrev runs a vmap of the vjp over all elements of the outputs,
+   jacfwd one of the jvp over those of the inputs; hessian is jacfwd of jacrev.  How many, or -1 with an error. */
 OPD_API int opd_jacrev(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                        const opd_transform_options *options, opd_tensor **outputs);
 OPD_API int opd_jacfwd(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
@@ -15694,8 +15694,8 @@ static int opdi_function_dual(const opd_context *ctx) {
     if (OPDI_LIKELY(opdi_self()->state.forward != OPDI_FORWARD_OPEN)) { return 0; }
     if (!opdi_level_of(ctx->inputs, ctx->ninputs)) { return 0; }
     return ctx->fn.jvp ? 1
-        : opd_fail(OPD_ERROR_AUTOGRAD, "You must implement the jvp function for custom autograd.Function to use it with "
-                   "forward mode AD. (%s)", ctx->name);
+        : opd_fail(OPD_ERROR_AUTOGRAD, "You must implement the jvp function for custom autograd.Function to use it "
+                   "with forward mode AD. (%s)", ctx->name);
 }
 
 //-- Edges to the inputs, before forward may change them.
@@ -17390,8 +17390,8 @@ static int opdi_dual_put(opdi_level *level, opd_tensor *t, opd_tensor *tangent) 
     return 0;
 }
 
-//-- A tangent's part of t's storage lies as t does: both look at their storages in the same way, and the storages are of
-//-- one size.  A tangent for more examples than t has is one for each, if t is all of its storage.
+//-- A tangent's part of t's storage lies as t does: both look at their storages in the same way, and the storages are
+//-- of one size.  A tangent for more examples than t has is one for each, if t is all of its storage.
 static bool opdi_congruent(const opd_tensor *a, const opd_tensor *t) {
     int i;
     if (a->dtype != t->dtype || !opdi_has_sizes(a, t->dims, t->ndim) || opdi_place_of(a) != opdi_place_of(t)) {
@@ -19040,8 +19040,8 @@ static int opdi_is_captured(opdi_thread *th, const opd_tensor *t) {
     for (i = 0; layer && i < layer->ninputs; i++) {
         if (layer->inputs[i] && layer->inputs[i]->storage == t->storage) { return 0; }
     }
-    return opd_fail(OPD_ERROR_AUTOGRAD, "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to "
-                    "call in-place operation (%s) that would mutate a captured Tensor. This is not supported; please "
+    return opd_fail(OPD_ERROR_AUTOGRAD, "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted "
+                    "to call in-place operation (%s) that would mutate a captured Tensor. This is not supported; please "
                     "rewrite the function being transformed to explicitly accept the mutated Tensor(s) as inputs.",
                     th->current ? th->current->op->name : "");
 }
@@ -21198,8 +21198,8 @@ static int opdi_function_layer(opd_context *ctx) {
     int i;
     int32_t k;
     if (!ctx->fn.setup_context) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "In order to use an autograd.Function with functorch transforms (vmap, grad, "
-                        "jvp, jacrev, ...), it must override the setup_context staticmethod. (%s)", ctx->fn.name);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "In order to use an autograd.Function with functorch transforms (vmap, "
+                        "grad, jvp, jacrev, ...), it must override the setup_context staticmethod. (%s)", ctx->fn.name);
     }
     for (; layer && !ctx->layer; layer = layer->outer) {
         for (i = 0; i < ctx->ninputs && layer->kind == OPDI_LAYER_VMAP; i++) {
@@ -21305,8 +21305,8 @@ static int opdi_function_outside(opd_context *ctx, opd_value *outputs, int *out_
     for (i = 0; i < n; i++) {
         const opd_tensor *t = opdi_tensor_in(&outputs[i]);
         if (out_dims[i] < 0 || (t && out_dims[i] < t->ndim && t->dims[out_dims[i]] == ctx->layer->size)) { continue; }
-        return opd_fail(OPD_ERROR_AUTOGRAD, "the vmap of %s returned an incompatible (output, out_dims) tuple: output %d "
-                        "has no examples at dim %d", ctx->name, i, out_dims[i]);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "the vmap of %s returned an incompatible (output, out_dims) tuple: output "
+                        "%d has no examples at dim %d", ctx->name, i, out_dims[i]);
     }
     return opd_ok() ? n : -1;
 }
@@ -34711,13 +34711,13 @@ static int opdi_as_strided_backward_batch(opd_call *call) {
     b = opdi_extent(v[2].data, v[3].data, (int)v[2].n);
     if (a < 0 || b < 0 || offset > INT64_MAX / 4 || offset < -(INT64_MAX / 4)) { return opdi_batch_unfit(call); }
     for (i = 0; i < 4; i++) { v[i] = opdi_batch_ints(i & 1 ? OPDI_MAX(a, b + offset) - low : n, v[i], room[i]); }
-    return opd_batch_return(call, opd_as_strided_backward(opdi_batch_front_arg(call, 0), v[0], v[1], v[2], v[3], offset),
-                            0);
+    return opd_batch_return(call, opd_as_strided_backward(opdi_batch_front_arg(call, 0), v[0], v[1], v[2], v[3],
+                                                          offset), 0);
 }
 OPDI_CARD_ANY(as_strided_backward, "as_strided_backward(Tensor grad_output, SymInt[] input_sizes, "
               "SymInt[] input_strides, SymInt[] size, SymInt[] stride, SymInt storage_offset) -> Tensor",
-              opdi_as_strided_backward_kernel, opdi_as_strided_backward_bw, "", opdi_as_strided_backward_batch, NULL, NULL,
-              "[2,2], (6), (1), (2,2), (1,1), 1")
+              opdi_as_strided_backward_kernel, opdi_as_strided_backward_bw, "", opdi_as_strided_backward_batch, NULL,
+              NULL, "[2,2], (6), (1), (2,2), (1,1), 1")
 
 //-- copies ------------------------------------------------------------------------------------------------------------
 
@@ -44834,7 +44834,7 @@ static int opdi_nll_back_batch(opd_call *call) {
         opdi_describe(op, #id "_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int " \
                       "reduction, int ignore_index, Tensor total_weight) -> Tensor",                        \
                      opdi_##id##_backward_kernel, opdi_##id##_backward_backward, "target, weight",          \
-                             opdi_nll_back_batch, OPD_AUTOCAST_KEEP, "");                                                        \
+                             opdi_nll_back_batch, OPD_AUTOCAST_KEEP, "");                                   \
         op->out = #id "_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int " \
                       "reduction, int ignore_index, Tensor total_weight, *, Tensor(a!) grad_input) -> Tensor(a!)"; \
     }                                                                                                       \
@@ -47143,13 +47143,14 @@ OPDI_KERNEL(masked_scatter) {
                      false);
     return opdi_settle(out, desk);
 }
-/* The gradient of n elements of source without results whose sizes the mask decides: how many chosen ones stand in front
-   of an element says where its gradient belongs. */
+/* The gradient of n elements of source without results whose sizes the mask decides: how many chosen ones stand in
+   front of an element says where its gradient belongs. */
 static opd_tensor *opdi_masked_scatter_put(opd_tensor *g, opd_tensor *mask, int64_t n) {
     opd_tensor *at, *zeros = opdi_o_zeros(g, opd_ints_of(&n, 1));
     if (n == 0) { return zeros; }
     mask = opdi_o_reshape(opdi_o_expand(opd_to_dtype(mask, OPD_BOOL), opdi_sizes(g), g->ndim), &g->numel, 1);
-    at = opd_clamp_min(opd_sub_Scalar(opd_cumsum(opd_to_dtype(mask, OPD_INT64), 0), opd_value_int(1)), opd_value_int(0));
+    at = opd_sub_Scalar(opd_cumsum(opd_to_dtype(mask, OPD_INT64), 0), opd_value_int(1));
+    at = opd_clamp_min(at, opd_value_int(0));
     g = opdi_where(mask, opdi_o_reshape(g, &g->numel, 1));
     return at ? opd_index_put_full(zeros, opd_tensors_of(&at, 1), g, true) : NULL;
 }
