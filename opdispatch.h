@@ -62,7 +62,8 @@
      `fake` (shapes only, for the meta device), `backward` with `save` (what the formula reads) and `jvp` (forward mode,
      which `backward` gives too), `inplace` and `out` (forms that the dispatcher derives), `vmap` (a batching rule),
      `autocast` (the dtype it wants in a region).  Kernel and fake kernel may be one function that returns after
-     opd_result when opd_data is NULL.  Or in two steps: opd_def, then opd_impl_key per key, in any order and from any file.
+     opd_result when opd_data is NULL.  Or in two steps: opd_def, then opd_impl_key per key, in any order and from any
+     file.
      opd_gradcheck and opd_gradgradcheck tell whether its formulas are right.
      A built-in operator: its card in the room of its family (see >>operators) and one row in OPD_OPERATORS.
 
@@ -19040,10 +19041,10 @@ static int opdi_is_captured(opdi_thread *th, const opd_tensor *t) {
     for (i = 0; layer && i < layer->ninputs; i++) {
         if (layer->inputs[i] && layer->inputs[i]->storage == t->storage) { return 0; }
     }
-    return opd_fail(OPD_ERROR_AUTOGRAD, "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted "
-                    "to call in-place operation (%s) that would mutate a captured Tensor. This is not supported; please "
-                    "rewrite the function being transformed to explicitly accept the mutated Tensor(s) as inputs.",
-                    th->current ? th->current->op->name : "");
+    return opd_fail(OPD_ERROR_AUTOGRAD, "During a grad (vjp, jvp, grad, etc) transform, the function provided "
+                    "attempted to call in-place operation (%s) that would mutate a captured Tensor. This is not "
+                    "supported; please rewrite the function being transformed to explicitly accept the mutated "
+                    "Tensor(s) as inputs.", th->current ? th->current->op->name : "");
 }
 
 //-- Takes the innermost layer away: its handle, wherever it is.
