@@ -595,6 +595,8 @@ TEST(no_examples) {
     o.chunk_size = 2;
     u.fn = square;
     CHECK(opd_vmap(call_one, &u, &x, 1, &o, out) == 1 && shape_is(out[0], OPD_INTS(0, 2, 3)));
+    CHECK(shape_is(map1(nested_square, opd_zeros(OPD_INTS(0, 3, 2), OPD_FLOAT32)), OPD_INTS(0, 3, 2)));
+    CHECK(shape_is(map1(nested_square, opd_zeros(OPD_INTS(3, 0, 2), OPD_FLOAT32)), OPD_INTS(3, 0, 2)));
     CHECK_OK();
 }
 
@@ -777,6 +779,150 @@ TEST(operators_without_rules) {
     opd_library_close(lib);
 }
 
+//-- random programs -----------------------------------------------------------------------------------------------------
+
+/* Four registers of [3,3]; each step computes one of them from two. */
+typedef struct step { int op, a, b, to, dim; } step;
+#define STEPS 8
+enum { PROGRAM_OPS = 24 };
+static uint64_t program_state;
+static int program_random(int n) {
+    program_state = program_state * 6364136223846793005u + 1442695040888963407u;
+    return (int)((program_state >> 33) % (uint64_t)n);
+}
+static opd_tensor *run_step(const step *s, opd_tensor *const *r) {
+    opd_tensor *a = r[s->a], *b = r[s->b], *pair[2], *t;
+    const int64_t three[] = {3, 3}, back[] = {2, 0, 1};
+    pair[0] = a; pair[1] = b;
+    switch (s->op) {
+    case 0: return opd_add(a, b);
+    case 1: return opd_mul(a, opd_sin(b));
+    case 2: return opd_tanh(opd_mm(a, b));
+    case 3: return opd_t(a);
+    case 4: return opd_softmax(a, s->dim);
+    case 5: return opd_mul_Scalar(opd_cumsum(a, s->dim), opd_value_float(0.3));
+    case 6: return opd_flip(a, OPD_INTS(0, -1));
+    case 7: return opd_add(a, opd_sum_dim(b, opd_ints_of((const int64_t[]){s->dim}, 1), true));
+    case 8: return opd_index_select(a, s->dim, opd_tensor_from(back, OPD_INTS(3), OPD_INT64));
+    case 9: return opd_where_self(opd_gt(a, b), a, opd_t(b));
+    case 10: return opd_narrow(opd_cat(opd_tensors_of(pair, 2)), 0, 1 + s->dim, 3);
+    case 11: return opd_select(opd_stack_full(opd_tensors_of(pair, 2), s->dim), s->dim, 1);
+    case 12: t = opd_add(a, opd_zeros_like(b)); return t ? add_to(t, b) : NULL;
+    case 13: t = opd_add(a, opd_zeros_like(b)); return t && mul_to(opd_select(t, s->dim, 1), opd_select(b, 0, 2)) ? t : NULL;
+    case 14: return opd_reshape(opd_t(a), opd_ints_of(three, 2));
+    case 15: return opd_expand(opd_slice(a, s->dim, opd_value_int(1), opd_value_int(2), 1), opd_ints_of(three, 2));
+    case 16: return opd_mul(a, opd_sigmoid(opd_sum(b)));
+    case 17: return opd_tanh(opd_matmul(a, opd_select(b, 0, 1))) ? opd_mul(a, opd_unsqueeze(opd_matmul(a, opd_select(b, 0, 1)), s->dim)) : NULL;
+    case 18: return opd_tril_full(opd_add(a, b), s->dim);
+    case 19: return opd_roll_full(a, OPD_INTS(1), OPD_INTS(1));
+    case 20: return opd_sub(a, opd_mean_dim(b, OPD_INTS(0, 1), true));
+    case 21: return opd_copy_(opd_sub(a, b), b);
+    case 22: t = opd_unsqueeze(opd_unsqueeze(b, 0), 0);
+             return opd_squeeze(opd_tanh(opd_conv2d_full(opd_unsqueeze(opd_unsqueeze(a, 0), 0), t, NULL, OPD_INTS(1, 1), OPD_INTS(1, 1), OPD_INTS(1, 1), 1)));
+    default: return opd_layer_norm_full(opd_add(a, b), OPD_INTS(3), NULL, NULL, 1e-3, false);
+    }
+}
+static opd_tensor *run_program(const step *p, opd_tensor *const *in) {
+    opd_tensor *r[4];
+    int i;
+    memcpy(r, in, sizeof r);
+    for (i = 0; i < STEPS; i++) { if (!(r[p[i].to] = run_step(&p[i], r))) { return NULL; } }
+    return opd_add(opd_add(r[0], r[1]), opd_add(r[2], r[3]));
+}
+static int program_number(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *r = run_program((const step *)user, in);
+    (void)n;
+    return r && (out[0] = opd_sum(opd_mul(r, r))) ? 1 : -1;
+}
+TEST(random_programs) {
+    static const bool outer[] = {true, false, true, false}, inner[] = {false, true, true, false};
+    int n, k, i, j;
+    (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
+    program_state = 7;
+    for (n = 0; n < 300; n++) {
+        static step p[STEPS];
+        int od[4], id[4], failures = check_failures;
+        for (k = 0; k < STEPS; k++) {
+            p[k].op = program_random(PROGRAM_OPS); p[k].a = program_random(4); p[k].b = program_random(4);
+            p[k].to = program_random(4); p[k].dim = program_random(2);
+        }
+        OPD_SCOPE {
+            opd_tensor *leaf[4], *x[4], *out[6], *want, *got, *total, *g[2][4], *each[OPD_TRANSFORM_OUTPUTS];
+            const int all[] = {0, 1, 2, 3};
+            opd_transform_options d;
+            opd_backward_options o = options();
+            int level, deeper;
+            o.allow_unused = o.materialize_grads = true;
+            memset(&d, 0, sizeof d);
+            d.argnums = all;
+            d.nargnums = 4;
+            for (k = 0; k < 4; k++) {             /* outer dim first in sizes, unless it is put elsewhere */
+                int64_t sizes[4];
+                int nd = 2;
+                sizes[0] = sizes[1] = 3;
+                id[k] = inner[k] ? program_random(nd + 1) : -1;
+                if (inner[k]) { memmove(sizes + id[k] + 1, sizes + id[k], (size_t)(nd - id[k]) * sizeof *sizes); sizes[id[k]] = 4; nd++; }
+                od[k] = outer[k] ? program_random(nd + 1) : -1;
+                if (outer[k]) { memmove(sizes + od[k] + 1, sizes + od[k], (size_t)(nd - od[k]) * sizeof *sizes); sizes[od[k]] = 2; nd++; }
+                leaf[k] = opd_tensor_new(opd_ints_of(sizes, nd), OPD_FLOAT64);
+                for (i = 0; i < opd_numel(leaf[k]); i++) { opd_data_f64(leaf[k])[i] = program_random(2000) / 1000.0 - 1; }
+                (void)opd_tensor_set_requires_grad(leaf[k], true);
+            }
+            for (i = 0; i < 2; i++) {
+                opd_tensor *row[4];
+                for (j = 0; j < 4; j++) {
+                    for (k = 0; k < 4; k++) {
+                        x[k] = leaf[k];
+                        if (outer[k]) { x[k] = opd_select(x[k], od[k], i); }
+                        if (inner[k]) { x[k] = opd_select(x[k], id[k], j); }
+                    }
+                    row[j] = run_program(p, x);
+                }
+                out[i] = opd_ok() ? opd_stack(opd_tensors_of(row, 4)) : NULL;
+            }
+            want = opd_ok() ? opd_stack(opd_tensors_of(out, 2)) : NULL;
+            total = want ? opd_sum(opd_mul(want, want)) : NULL;
+            if (!total || opd_autograd_grad(&total, 1, leaf, 4, &o, g[0])) { CHECK_OK(); }
+            level = opd_vmap_begin(2, OPD_RANDOM_ERROR);
+            deeper = opd_vmap_begin(4, OPD_RANDOM_ERROR);
+            for (k = 0; k < 4; k++) {
+                x[k] = leaf[k];
+                if (outer[k]) { x[k] = opd_vmap_wrap(x[k], od[k], level); }
+                if (inner[k] && x[k]) { x[k] = opd_vmap_wrap(x[k], id[k], deeper); }
+            }
+            got = opd_ok() ? run_program(p, x) : NULL;
+            got = got ? opd_vmap_unwrap(got, 0, deeper) : NULL;
+            if (got && opd_grad(program_number, p, x, 4, &d, each) != 4) { CHECK_OK(); got = NULL; }
+            for (k = 0; k < 4 && got; k++) { each[k] = opd_vmap_unwrap(each[k], 0, deeper); }
+            CHECK_INT(opd_vmap_end(deeper), 0);
+            for (k = 0; k < 4 && got; k++) { each[k] = opd_vmap_unwrap(each[k], 0, level); }
+            got = got ? opd_vmap_unwrap(got, 0, level) : NULL;
+            CHECK_INT(opd_vmap_end(level), 0);
+            CHECK_OK();
+            if (got && want) {
+                CHECK_NEAR(opd_item_f64(opd_max(opd_abs(opd_sub(got, want)))), 0, 1e-9);
+                for (k = 0; k < 4; k++) {         /* gradients of the examples: in sum those of all */
+                    opd_tensor *w = opd_detach(g[0][k]), *e = opd_detach(each[k]);
+                    if (outer[k]) { w = opd_movedim(w, od[k], 0); }
+                    if (inner[k]) { w = opd_movedim(w, id[k] + outer[k], outer[k]); } else { e = opd_sum_dim(e, OPD_INTS(1), false); }
+                    if (!outer[k]) { e = opd_sum_dim(e, OPD_INTS(0), false); }
+                    CHECK_NEAR(opd_item_f64(opd_max(opd_abs(opd_sub(w, e)))), 0, 1e-7);
+                }
+                total = opd_sum(opd_mul(got, got));
+                if (opd_autograd_grad(&total, 1, leaf, 4, &o, g[1])) { CHECK_OK(); }
+                else { for (k = 0; k < 4; k++) { CHECK_NEAR(opd_item_f64(opd_max(opd_abs(opd_sub(g[0][k], g[1][k])))), 0, 1e-7); } }
+            }
+        }
+        opd_error_clear();
+        if (check_failures > failures) {
+            printf("  program %d:", n);
+            for (k = 0; k < STEPS; k++) { printf(" r%d=op%d(r%d,r%d,%d)", p[k].to, p[k].op, p[k].a, p[k].b, p[k].dim); }
+    XX
+        }
+    }
+    (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_WARN);
+}
+
 //-- straight code -------------------------------------------------------------------------------------------------------
 
 TEST(straight_code) {
@@ -838,6 +984,43 @@ TEST(layers_end_with_their_scope) {
         CHECK(as_before(a));
         CHECK(same(map1(square, count_up(1, OPD_INTS(2))), opd_mul(count_up(1, OPD_INTS(2)), count_up(1, OPD_INTS(2)))));
     }
+}
+/* A kernel that leaves layers open. */
+static int leaving_kernel(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    const int64_t how = opd_arg_int(call, 1);
+    int level = opd_vmap_begin(2, OPD_RANDOM_ERROR);
+    CHECK(level > 0 && opd_transform_depth() == level);
+    (void)opd_vmap_begin(3, OPD_RANDOM_SAME);
+    (void)opd_grad_set(false);
+    if (how == 1) { return opd_fail(OPD_ERROR_USER, "left in the middle"); }
+    return how == 2 ? -1 : opd_return_tensor(call, x);
+}
+static int64_t leaving_how;
+static opd_tensor *call_leaving(opd_tensor *const *x) {
+    opd_value v[2];
+    v[0] = opd_value_tensor(x[0]);
+    v[1] = opd_value_int(leaving_how);
+    return opd_call_op(opd_find("vleave::it"), v, 2);
+}
+TEST(layers_that_a_kernel_opens_end_with_it) {
+    opd_library *lib = opd_library_open(OPD_DEF, "vleave", NULL, __FILE__, __LINE__);
+    opd_tensor *x = count_up(1, OPD_INTS(2, 3)), *r;
+    around a = around_now();
+    CHECK(lib && opd_def(lib, "it(Tensor x, int how) -> Tensor") == 0 && opd_impl_key(lib, "it", "CPU", leaving_kernel, NULL, NULL) == 0);
+    (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
+    for (leaving_how = 0; leaving_how < 3; leaving_how++) {
+        r = call_leaving(&x);
+        CHECK(leaving_how ? !r : same(r, x));
+        opd_error_clear();
+        CHECK(as_before(a));
+        r = map1(call_leaving, x);
+        CHECK(leaving_how ? !r : same(r, x));
+        opd_error_clear();
+        CHECK(as_before(a));
+    }
+    (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_WARN);
+    opd_library_close(lib);
 }
 TEST(an_end_works_while_an_error_is_pending) {
     around a = around_now();
