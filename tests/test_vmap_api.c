@@ -792,7 +792,7 @@ static int program_random(int n) {
 }
 static opd_tensor *run_step(const step *s, opd_tensor *const *r) {
     opd_tensor *a = r[s->a], *b = r[s->b], *pair[2], *t;
-    const int64_t three[] = {3, 3}, back[] = {2, 0, 1};
+    const int64_t three[] = {3, 3}, back[] = {2, 0, 1}, dim = s->dim;
     pair[0] = a; pair[1] = b;
     switch (s->op) {
     case 0: return opd_add(a, b);
@@ -802,7 +802,7 @@ static opd_tensor *run_step(const step *s, opd_tensor *const *r) {
     case 4: return opd_softmax(a, s->dim);
     case 5: return opd_mul_Scalar(opd_cumsum(a, s->dim), opd_value_float(0.3));
     case 6: return opd_flip(a, OPD_INTS(0, -1));
-    case 7: return opd_add(a, opd_sum_dim(b, opd_ints_of((const int64_t[]){s->dim}, 1), true));
+    case 7: return opd_add(a, opd_sum_dim(b, opd_ints_of(&dim, 1), true));
     case 8: return opd_index_select(a, s->dim, opd_tensor_from(back, OPD_INTS(3), OPD_INT64));
     case 9: return opd_where_self(opd_gt(a, b), a, opd_t(b));
     case 10: return opd_narrow(opd_cat(opd_tensors_of(pair, 2)), 0, 1 + s->dim, 3);
@@ -917,7 +917,7 @@ TEST(random_programs) {
         if (check_failures > failures) {
             printf("  program %d:", n);
             for (k = 0; k < STEPS; k++) { printf(" r%d=op%d(r%d,r%d,%d)", p[k].to, p[k].op, p[k].a, p[k].b, p[k].dim); }
-    XX
+            printf("  dims %d %d %d %d\n", od[0], id[1], od[2], id[2]);
         }
     }
     (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_WARN);
