@@ -319,12 +319,13 @@ one = np.array([7, 9], 'u1')
 for name, header in (
         ('spaces', '{ "a" : { "shape" : [ 2 ] ,\t"data_offsets":[0,\n2],\r"dtype":"U8" } }   '),
         ('escaped', '{"\\u0061":{"dtype":"\\u00558","shape":[2],"data_offsets":[0,2]}}'),
+        ('escaped_pairs', '{"\\ud83d\\ude00\\u00e9\\u20AC\\/\\b":' + ONE[4:] + '}'),
         ('metadata_last', '{' + ONE + ',"__metadata__":{}}'),
         ('zero_sizes', '{"z":{"dtype":"F32","shape":[0],"data_offsets":[2,2]},' + ONE + '}')):
     file('safetensors', name, st(header, b'\7\11'))
     if name == 'zero_sizes':
         tensor('z', np.zeros(0, 'f4'))
-    tensor('a', one)
+    tensor('x' + '\U0001f600\u00e9\u20ac/\b'.encode().hex() if name == 'escaped_pairs' else 'a', one)
 file('safetensors', 'unaligned', st('{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},'
                                     '"b":{"dtype":"F32","shape":[2],"data_offsets":[1,9]}}', b'\7' + six[4:12]))
 tensor('a', one[:1])
