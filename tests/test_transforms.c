@@ -1,7 +1,7 @@
 /* Derivatives of functions: grad, vjp, jvp, linearize, Jacobians and Hessians, alone and inside each other and vmap, with custom
    functions and operators of one's own.  Expectations are worked out by hand or by finite differences. */
 #include "../opdispatch.h"
-#include "check.h"
+#include "cases.h"
 
 #define MOST 16
 
@@ -553,4 +553,192 @@ TEST(custom_functions) {
     }
 }
 
-CHECK_MAIN()
+//-- what fails --------------------------------------------------------------------------------------------------------
+
+/* The step-th of the steps inside fails. */
+typedef struct failing { int step, at; } failing;
+static bool step_of(failing *f) { return ++f->at == f->step ? opd_fail(OPD_ERROR_USER, "step %d", f->step) == 0 : opd_ok(); }
+static int fails(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    failing *f = (failing *)user;
+    opd_autograd_function cube = cube_of(false, true);
+    opd_tensor *x = in[0], *y;
+    (void)n;
+    if (!step_of(f)) { return -1; }
+    y = opd_mul(opd_sin(x), x);
+    if (!step_of(f)) { return -1; }
+    (void)mul_to(y, x);
+    if (!step_of(f)) { return -1; }
+    y = opd_add(y, OPD_APPLY(&cube, x));
+    if (!step_of(f)) { return -1; }
+    out[0] = opd_sum(y);
+    return out[0] ? 1 : -1;
+}
+static int fails_grad(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    if (!step_of((failing *)user) || opd_grad(fails, user, in, n, NULL, out) < 0) { return -1; }
+    return step_of((failing *)user) ? 1 : -1;
+}
+static int fails_jvp(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *ones = opd_ones_like(in[0]), *y[MOST];
+    if (!ones || !step_of((failing *)user) || opd_jvp(fails_grad, user, in, &ones, n, NULL, y, out) < 0) { return -1; }
+    return step_of((failing *)user) ? 1 : -1;
+}
+static int fails_all(failing *f, opd_tensor *x, opd_tensor **out) {
+    opd_tensor *h[MOST], *v;
+    opd_derivative *d;
+    f->at = 0;
+    if (opd_vmap(fails_jvp, f, &x, 1, NULL, out) < 0 || opd_hessian(fails, f, &x, 1, NULL, h) < 0) { return -1; }
+    if (opd_vjp(fails, f, &x, 1, NULL, h, &d) < 0 || opd_derivative_call(d, h, 1, 0, &v) < 0) { return -1; }
+    return opd_linearize(fails, f, &x, 1, NULL, h, &d) < 0 || opd_derivative_call(d, &x, 1, 0, &v) < 0 ? -1 : 0;
+}
+TEST(every_step_fails) {
+    const double v[] = {0.5, 1, 1.5, 2};
+    failing f = {0, 0};
+    opd_tensor *x = mat(v, 2, 2), *out[MOST];
+    int steps, i;
+    CHECK_INT(fails_all(&f, x, out), 0);
+    steps = f.at;
+    CHECK(steps > 20);
+    for (i = 1; i <= steps; i++) {
+        char text[40];
+        OPD_SCOPE {
+            f.step = i;
+            (void)snprintf(text, sizeof text, "step %d", i);
+            FAILS(fails_all(&f, x, out), OPD_ERROR_USER, text);
+            CHECK(opd_forward_grad_enabled());
+            CHECK_INT(opd_dual_enter(), 0);       /* no level is open */
+            CHECK_INT(opd_dual_exit(0), 0);
+        }
+    }
+    f.step = 0;
+    CHECK_INT(fails_all(&f, x, out), 0);
+}
+TEST(every_allocation_fails) {
+    const double v[] = {0.5, 1, 1.5, 2};
+    failing f = {0, 0};
+    opd_tensor *x = mat(v, 2, 2), *out[MOST];
+    int64_t n, seen = 1, live, wrong = 0;
+    int rc = 0;
+    OPD_SCOPE { CHECK_INT(fails_all(&f, x, out), 0); }
+    for (n = 1; n <= seen || wrong == 0; n += n < 2000 ? 1 : 3) {
+        live = opd_memory_stats().live;
+        (void)opd_memory_fail_at(n, false);
+        OPD_SCOPE { rc = fails_all(&f, x, out); }
+        seen = opd_memory_fail_at(0, false);
+        if (seen < n) { break; }
+        if (opd_ok() ? rc < 0 : opd_error_code() != OPD_ERROR_MEMORY) {
+            printf("allocation %d: %s\n", (int)n, opd_error_message());
+            CHECK(!"an error that is not OPD_ERROR_MEMORY");
+            wrong++;
+        }
+        opd_error_clear();
+        if (opd_memory_stats().live > live || opd_transform_depth() || !opd_grad_enabled() || opd_saved_hooks_disabled()) {
+            printf("allocation %d: %d bytes, depth %d\n", (int)n, (int)(opd_memory_stats().live - live), opd_transform_depth());
+            CHECK(!"not as it was");
+            wrong++;
+        }
+        if (wrong > 5) { break; }
+    }
+    CHECK(n > 500);
+}
+
+//-- every operator ----------------------------------------------------------------------------------------------------
+
+/* A call of an operator as a function of the tensors that it is differentiated by. */
+typedef struct applied { op_case *c; opd_tensor *in[MOST_INPUTS]; int n; } applied;
+static int apply(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const applied *a = (const applied *)user;
+    opd_tensor *lists[OPD_MAX_ARGS][CASE_LIST], *r[MOST_RESULTS];
+    opd_value args[OPD_MAX_ARGS], rets[MOST_RESULTS];
+    int i, j, m, k = 0;
+    int32_t e;
+    memcpy(args, a->c->args, sizeof args);
+    for (i = 0; i < a->c->nargs; i++) {
+        for (j = 0; j < n && args[i].tag == OPD_TAG_TENSOR; j++) {
+            if (args[i].u.t == a->in[j]) { args[i].u.t = in[j]; break; }
+        }
+        for (e = 0; args[i].tag == OPD_TAG_TENSORS && e < args[i].n; e++) {
+            lists[i][e] = args[i].u.tensors[e];
+            for (j = 0; j < n; j++) {
+                if (lists[i][e] == a->in[j]) { lists[i][e] = in[j]; break; }
+            }
+        }
+        if (args[i].tag == OPD_TAG_TENSORS) { args[i].u.tensors = lists[i]; }
+    }
+    if (args[0].tag == OPD_TAG_TENSOR && opd_schema_is_mutable(opd_op_schema(a->c->op))) { args[0].u.t = opd_clone(args[0].u.t); }
+    if (!args[0].u.t || opd_call_all((opd_op *)(uintptr_t)a->c->op, rets, args, a->c->nargs)) { return -1; }
+    m = results_of(a->c->op, rets, r);
+    if (m > 1 && first_result_only(a->c->op)) { m = 1; }
+    for (i = 0; i < m; i++) {
+        if (r[i] && opd_dtype(r[i]) == OPD_FLOAT64) { out[k++] = r[i]; }
+    }
+    if (k == 0) { out[k++] = opd_zeros(OPD_INTS(1), OPD_FLOAT64); }
+    return k;
+}
+/* jacrev is jacfwd, for whole bases and in chunks; and the tape leaves no trace. */
+static void test_operator(void *arg) {
+    static op_case c;
+    const opd_op *op = (const opd_op *)arg;
+    const opd_op_desc *card = opd_op_card(op);
+    static const int all[MOST_INPUTS] = {0, 1, 2, 3};
+    const char *text;
+    int index = 0;
+    CHECK_OR_RETURN(card && card->cases);
+    CHECK(true);
+    if (card->backward == OPD_NOT_DIFFERENTIABLE || is_random(op) || opd_schema_is_mutable(opd_op_schema(op))) { return; }
+    text = card->cases;
+    do {
+        bool more = false;
+        OPD_SCOPE {
+            opd_tensor *rev[OPD_TRANSFORM_OUTPUTS], *fwd[OPD_TRANSFORM_OUTPUTS];
+            opd_transform_options o;
+            applied a;
+            int i, n, m;
+            int32_t k;
+            memset(&a, 0, sizeof a);
+            a.c = &c;
+            c.op = op;
+            c.dtype = OPD_FLOAT64;
+            c.layout = CASE_CONTIGUOUS;
+            c.smooth = true;
+            c.meta = false;
+            (void)snprintf(what, sizeof what, "    case %d \"%.*s\"", index, (int)strcspn(text + (*text == ';'), ";"), text + (*text == ';'));
+            more = case_read_next(&c, &text);
+            for (i = 0; more && i < c.nargs; i++) {
+                const opd_value *v = &c.args[i];
+                if (constant_argument(op, opd_schema_arg_name(opd_op_schema(op), i))) { continue; }
+                for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR); k++) {
+                    opd_tensor *t = v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->u.t;
+                    if (t && opd_dtype(t) == OPD_FLOAT64 && a.n < 4) { a.in[a.n++] = t; }
+                }
+            }
+            o = options_of(all, a.n, 0);
+            if (more && a.n) {
+                n = opd_jacrev(apply, &a, a.in, a.n, &o, rev);
+                if (went_well(n)) {
+                    o.chunk_size = index % 2 ? 3 : 0;
+                    m = opd_jacfwd(apply, &a, a.in, a.n, &o, fwd);
+                    if (went_well(m) && say(m == n, "another number of blocks")) {
+                        for (i = 0; i < n; i++) {
+                            if (say(same_shape(rev[i], fwd[i]), "another shape")) { same_values(opd_contiguous(rev[i]), opd_contiguous(fwd[i]), 1e-9); }
+                            (void)say(!opd_tensor_requires_grad(rev[i]) && !opd_tensor_requires_grad(fwd[i]), "a Jacobian that requires grad");
+                        }
+                    }
+                }
+            }
+            CHECK_INT(opd_transform_depth(), 0);
+            opd_error_clear();
+        }
+        if (!more) { break; }
+        index++;
+    } while (*text);
+}
+static void add_operators(void) {
+    int i;
+    (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
+    for (i = 0; i < OPD_OP_COUNT; i++) {
+        const opd_op *op = opd_op_builtin((opd_op_id)i);
+        if (op) { check_add_with(opd_op_name(op), test_operator, (void *)(uintptr_t)op); }
+    }
+}
+
+CHECK_MAIN_ADD(add_operators)
