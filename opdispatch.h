@@ -19802,6 +19802,7 @@ int opd_batch_view(opd_call *call) {
     }
     state->include &= ~OPDI_FRONT_BIT;
     state->no_grad = 1;
+    state->forward |= OPDI_FORWARD_OFF;
     rc = opd_call_all(call->op, &ret, args, op->nargs);
     *state = was;
     if (rc) { return -1; }

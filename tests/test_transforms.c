@@ -553,6 +553,67 @@ TEST(custom_functions) {
     }
 }
 
+//-- all inside each other ---------------------------------------------------------------------------------------------
+
+/* Steps from the outside in, each a function of the one behind it, for functions that work element by element: g grad of
+   the sum, v vjp, j jvp, l linearize, r jacrev, f jacfwd: all give the derivative; m is vmap.  At the end sin. */
+static int steps(void *user, opd_tensor *const *in, int n, opd_tensor **out);
+static int steps_sum(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    if (steps(user, in, n, out) < 0) { return -1; }
+    out[0] = opd_sum(out[0]);
+    return out[0] ? 1 : -1;
+}
+static int steps(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const char *at_ = (const char *)user;
+    void *inner = (void *)(uintptr_t)(at_ + 1);
+    opd_tensor *y[MOST], *ones = opd_ones_like(in[0]);
+    opd_derivative *d;
+    switch (*at_) {
+    case 'g': return opd_grad(steps_sum, inner, in, n, NULL, out);
+    case 'v': return opd_vjp(steps, inner, in, n, NULL, y, &d) < 0 ? -1 : opd_derivative_call(d, &ones, 1, 0, out);
+    case 'j': return opd_jvp(steps, inner, in, &ones, n, NULL, y, out);
+    case 'l': return opd_linearize(steps, inner, in, n, NULL, y, &d) < 0 ? -1 : opd_derivative_call(d, &ones, 1, 0, out);
+    case 'r': return opd_jacrev(steps_sum, inner, in, n, NULL, out);
+    case 'f': return opd_jacfwd(steps_sum, inner, in, n, NULL, out);
+    case 'm': return opd_vmap(steps, inner, in, n, NULL, out);
+    default: out[0] = opd_sin(in[0]); return out[0] ? 1 : -1;
+    }
+}
+TEST(three_derivatives_and_a_vmap) {
+    static const char kinds[] = "gvjlrf";
+    const double v[] = {0.5, -1.5};
+    opd_tensor *x = vec(v, 2), *want = opd_neg(opd_cos(x)), *w = opd_tensor_set_requires_grad(vec(v, 2), true);
+    int i, k;
+    for (i = 0; i < 6 * 6 * 6; i++) {
+        const int code[3] = {i % 6, i / 6 % 6, i / 36};
+        for (k = 0; k < 5; k++) {
+            OPD_SCOPE {
+                char text[8], *t = text;
+                opd_tensor *out[MOST], *g;
+                int j;
+                for (j = 0; j < 4; j++) {
+                    if (j == k) { *t++ = 'm'; }
+                    if (j < 3) { *t++ = kinds[code[j]]; }
+                }
+                *t = 0;
+                if (!(opd_ok() && steps(text, &x, 1, out) == 1 && near_all(out[0], want, 1e-9) && !opd_tensor_requires_grad(out[0]))) {
+                    printf("%s: %s\n", text, opd_error_message());
+                    CHECK(!"another derivative");
+                    opd_error_clear();
+                }
+                if (i % 7) { continue; }                  /* the tape outside goes on: the fourth */
+                if (!(steps(text, &w, 1, out) == 1 && near_all(out[0], want, 1e-9) && opd_tensor_requires_grad(out[0]) &&
+                      opd_autograd_grad(&(opd_tensor *){opd_sum(out[0])}, 1, &w, 1, NULL, &g) == 0 && near_all(g, opd_sin(x), 1e-9))) {
+                    printf("%s, tape: %s\n", text, opd_error_message());
+                    CHECK(!"another derivative");
+                    opd_error_clear();
+                }
+            }
+        }
+    }
+    CHECK_INT(opd_transform_depth(), 0);
+}
+
 //-- what fails --------------------------------------------------------------------------------------------------------
 
 /* The step-th of the steps inside fails. */
