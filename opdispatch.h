@@ -17061,6 +17061,7 @@ static void *opdi_engine_thread(void *arg) {
         th->serial = from->serial;
         th->tape = from->tape;
         th->rule = from->rule;
+        th->tracer = from->tracer;
         th->level = from->level;
         th->dual = from->dual;
         th->floor = from->floor;
@@ -17072,6 +17073,7 @@ static void *opdi_engine_thread(void *arg) {
         th->mutation = NULL;
         th->node = NULL;
         th->layer = th->rule = NULL;
+        th->tracer = NULL;
         th->serial = th->tape = 0;
         th->level = th->dual = NULL;
         th->engine = NULL;
@@ -19486,6 +19488,7 @@ int opd_batch_pointwise(opd_call *call) {
             v->u.t = b->value;
         } else { alone = OPDI_MAX(alone, t->ndim); }
     }
+    apart = apart || (dim > 0 && OPDI_LOAD(&op->random) > 0);     /* what is drawn does not depend on where they are */
     if (OPDI_UNLIKELY(apart || least != ndim || alone > ndim - dim || (ndim == 0 && mixed))) {
         if (opdi_batch_align(call, args, OPDI_MAX(ndim, alone), least == 0 && mixed)) { return -1; }
         dim = 0;
