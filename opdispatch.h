@@ -19764,8 +19764,14 @@ static bool opdi_any_element(opd_tensor *t, bool nan) {
 
 //-- One example of t as a tensor of its own, for what looks at sizes and strides only.
 static opd_tensor *opdi_batch_alias(const opd_tensor *t) {
-    opd_tensor *one = opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim,
-                                     (opd_scalar_type)t->dtype, t->backend);
+    opd_tensor *one;
+    if (t->numel && t->storage->bytes == 0) {     /* of no examples: memory of its own */
+        const opd_value none = opd_value_none();
+        return opd_empty_strided_full(opd_ints_of(t->dims, t->ndim), opd_ints_of(t->dims + t->ndim, t->ndim),
+                                      opd_value_int(t->dtype), none, opd_value_device(opd_tensor_device(t)), none);
+    }
+    one = opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype,
+                         t->backend);
     if (one) { opdi_ref_up(&t->storage->refs); }
     return one ? opdi_own(one) : NULL;
 }
@@ -19814,7 +19820,7 @@ int opd_batch_view(opd_call *call) {
     for (k = 0; k < n; k++) {
         const opd_tensor *r = ret.tag == OPD_TAG_TENSORS ? ret.u.tensors[k] : ret.u.t;
         int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1];
-        if (r->storage != t->storage) {
+        if (r->storage != t->storage && t->storage->bytes) {
             return opdi_batch_missing(call, ": its result does not look at the memory of self");
         }
         if (r->dtype != t->dtype && ret.tag == OPD_TAG_TENSOR) {      /* along the last dim */
@@ -21015,7 +21021,7 @@ static int opdi_vjp_pull(opd_derivative *v, opd_tensor *const *cotangents, unsig
     if (k && opdi_autograd_grad(roots, k, d.by, d.nby, &o, !reach, grads)) { return -1; }
     for (i = 0; i < d.nby; i++) {
         opd_tensor *g = k ? grads[i] : NULL;
-        grads[i] = !g ? opd_zeros_like(d.by[i]) : create && reach ? g : opdi_diff_result(&d, g);
+        grads[i] = g ? opdi_diff_result(&d, g) : opd_zeros_like(d.by[i]);
         if (!grads[i]) { return -1; }
     }
     return d.nby;
@@ -21389,7 +21395,7 @@ static int opdi_jacobian_apply(opdi_jacobian *j, opd_tensor **basis, opd_tensor 
 //-- Rows [first, first + count), each tensor of them with the rows in front.  How many tensors; -1.
 static int opdi_jacobian_rows(opdi_jacobian *j, int64_t first, int64_t count, opd_tensor **out) {
     opd_tensor **basis = opdi_scope_tensors(j->n);
-    const bool single = j->d->o->chunk_size == 1;
+    const bool single = j->d->o->chunk_size == 1 && count > 0;
     int64_t offset = 0;
     int i, n = 0, level = single ? 0 : opd_vmap_begin(count, j->d->o->randomness);
     if (!basis || level < 0) { return -1; }
@@ -45228,6 +45234,7 @@ OPDI_OP(log_sigmoid_forward) {
                       opdi_log_sigmoid_forward_kernel, opdi_log_sigmoid_forward_backward, "self, buffer",
                           OPD_AUTOCAST_KEEP, "[2,3]");
     op->constant = "buffer";
+    op->vmap = OPD_BATCH_POINTWISE;               /* the formula at 0, not those of what the kernel is made of */
     op->out = "log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, Tensor(b!) buffer) -> (Tensor(a!), "
               "Tensor(b!))";
 }
@@ -45235,6 +45242,7 @@ OPDI_OP(log_sigmoid_backward) {
     opdi_describe_any(op, "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
                       opdi_log_sigmoid_backward_kernel, opdi_log_sigmoid_backward_backward, "grad_output, self, buffer",
                   OPD_AUTOCAST_KEEP, "");
+    op->vmap = OPD_BATCH_POINTWISE;               /* buffer is a constant to the formula, not to the kernel */
     op->out = "log_sigmoid_backward.grad_input(Tensor grad_output, Tensor self, Tensor buffer, *, Tensor(a!) "
               "grad_input) -> Tensor(a!)";
 }

@@ -389,6 +389,75 @@ static int writes(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
 static int writes_inside(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     return ((const writing *)user)->inner(writes, user, in, n, NULL, out);
 }
+/* The sum of exp(x); of (log sigmoid x)^2; of squares of all inputs; no rows of x. */
+static int sum_exp(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_sum(opd_exp(in[0]));
+    return out[0] ? 1 : -1;
+}
+static int hessian_exp(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_hessian(sum_exp, user, in, n, NULL, out);
+}
+static int log_sigmoid_squared(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_sum(opd_square(opd_log_sigmoid(in[0])));
+    return out[0] ? 1 : -1;
+}
+static int sum_squares(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_add(opd_sum(opd_square(in[0])), opd_sum(opd_square(in[1])));
+    return out[0] ? 1 : -1;
+}
+static int no_rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_narrow(in[0], 0, 0, 0);
+    return out[0] ? 1 : -1;
+}
+TEST(derivatives_through_layers_around) {
+    const double v[] = {1.5, -0.5};
+    opd_tensor *x = vec(v, 2), *w = vec(v, 2), *in[2], *out[4];
+    int64_t i, k;
+    /* forward over forward over reverse: views of tangents that have more examples than what they belong to */
+    CHECK_INT(opd_jacfwd(hessian_exp, NULL, &x, 1, NULL, out), 1);
+    CHECK_INT(opd_ndim(out[0]), 3);
+    for (i = 0; i < 8; i++) { CHECK_NEAR(at(out[0], i), i == 0 ? exp(1.5) : i == 7 ? exp(-0.5) : 0, 1e-12); }
+    /* the rule of log_sigmoid's derivative keeps to its formula */
+    CHECK_INT(opd_hessian(log_sigmoid_squared, NULL, &x, 1, NULL, out), 1);
+    for (i = 0; i < 2; i++) {
+        const double s = 1 / (1 + exp(-v[i])), y = log(s);
+        CHECK_NEAR(at(out[0], 3 * i), 2 * ((1 - s) * (1 - s) - y * s * (1 - s)), 1e-12);
+    }
+    /* a gradient has a history only where it leads to something outside itself */
+    (void)opd_tensor_set_requires_grad(w, true);
+    in[0] = x;
+    in[1] = w;
+    {
+        static const int both[] = {0, 1};
+        opd_transform_options o;
+        memset(&o, 0, sizeof o);
+        o.argnums = both;
+        o.nargnums = 2;
+        CHECK_INT(opd_grad(sum_squares, NULL, in, 2, &o, out), 2);
+        CHECK(!opd_tensor_requires_grad(out[0]) && opd_tensor_requires_grad(out[1]));
+        CHECK_NEAR(at(out[0], 0), 3, 1e-12);
+        CHECK_NEAR(at(out[1], 1), -1, 1e-12);
+    }
+    /* one by one, of no elements */
+    for (k = 0; k < 2; k++) {
+        opd_transform_options o;
+        memset(&o, 0, sizeof o);
+        o.chunk_size = k;
+        CHECK_INT(opd_jacrev(no_rows, NULL, &x, 1, &o, out), 1);
+        CHECK_INT(opd_ndim(out[0]), 2);
+        CHECK(opd_ok() && opd_sizes(out[0])[0] == 0 && opd_sizes(out[0])[1] == 2);
+    }
+    /* no examples */
+    in[0] = opd_narrow(mat(v, 1, 2), 0, 0, 0);
+    CHECK_INT(opd_vmap(hessian_exp, NULL, in, 1, NULL, out), 1);
+    CHECK_OK();
+    CHECK(opd_ok() && opd_ndim(out[0]) == 3 && opd_sizes(out[0])[0] == 0 && opd_sizes(out[0])[2] == 2);
+}
+
 TEST(writes_inside) {
     const transform kinds[] = {opd_grad, opd_jacrev, opd_jacfwd};
     const opd_transform_options o = options_of(both_inputs, 1, 0);
