@@ -862,6 +862,57 @@ static void test_operator(void *arg) {
         index++;
     } while (*text);
 }
+//-- what reaches outside --------------------------------------------------------------------------------------------------
+
+static int inner_product(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_sum(opd_mul(opd_exp(in[0]), in[1]));
+    return 1;
+}
+static int of_inner_gradients(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    static const int both[] = {0, 1};
+    opd_tensor *o[4];
+    opd_transform_options options;
+    (void)user;
+    memset(&options, 0, sizeof options);
+    options.argnums = both;
+    options.nargnums = 2;
+    if (opd_grad_and_value(inner_product, NULL, in, n, &options, o) < 0) { return -1; }
+    out[0] = opd_sum(opd_add(opd_mul(o[0], o[1]), o[2]));
+    return 1;
+}
+TEST(inner_layers_are_nothing_outside) {
+    static const int second[] = {1};
+    const int64_t three = 3;
+    opd_tensor *in[2], *o[4];
+    opd_transform_options options;
+    int round, i, n;
+    memset(&options, 0, sizeof options);
+    options.argnums = second;
+    options.nargnums = 1;
+    in[0] = opd_ones(opd_ints_of(&three, 1), OPD_FLOAT64);
+    in[1] = opd_ones(opd_ints_of(&three, 1), OPD_FLOAT64);
+    for (round = 0; round < 2; round++) {         /* then with something outside that requires grad */
+        (void)opd_tensor_set_requires_grad(in[0], round == 1);
+        n = opd_grad_and_value(of_inner_gradients, NULL, in, 2, &options, o);
+        CHECK_INT(n, 2);
+        for (i = 0; i < n; i++) { CHECK_INT(opd_tensor_requires_grad(o[i]), round); }
+    }
+}
+static int largest_and_exp(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_argmax(in[0]);
+    out[1] = opd_exp(in[0]);
+    return 2;
+}
+TEST(integers_have_tangents_of_zeros) {
+    const int64_t three = 3;
+    opd_tensor *x = opd_ones(opd_ints_of(&three, 1), OPD_FLOAT64), *out[2], *tangents[2];
+    CHECK_INT(opd_jvp(largest_and_exp, NULL, &x, &x, 1, NULL, out, tangents), 2);
+    CHECK(opd_dtype(tangents[0]) == OPD_INT64 && opd_item_i64(tangents[0]) == 0);
+    CHECK_NEAR(opd_item_f64(opd_select(tangents[1], 0, 1)), 2.718281828459045, 1e-12);
+}
+
 static void add_operators(void) {
     int i;
     (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
