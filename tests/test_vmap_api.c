@@ -1134,4 +1134,59 @@ TEST(allocations_fail_in_turn) {
     (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_WARN);
 }
 
+#if defined(__cplusplus)
+//-- exceptions -----------------------------------------------------------------------------------------------------------
+
+/* Opens a layer, a region, a scope and changes modes, then throws; the exception ends at the kernel's border. */
+static void deep_inside(opd_tensor *x) {
+    const int level = opd_vmap_begin(2, OPD_RANDOM_SAME);
+    (void)opd_grad_set(false);
+    OPD_AUTOCAST(OPD_CPU) {
+        OPD_SCOPED;
+        (void)opd_exp(opd_vmap_wrap(x, 0, level));
+        (void)opd_vmap_begin(3, OPD_RANDOM_ERROR);
+        throw 7;
+    }
+}
+static int throwing_kernel(opd_call *call) {
+    try { deep_inside(opd_arg_tensor(call, 0)); }
+    catch (int e) { return opd_fail(OPD_ERROR_USER, "caught %d", e); }
+    return opd_return_tensor(call, opd_arg_tensor(call, 0));
+}
+static int calls_what_throws(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)n;
+    out[0] = OPD_CALL((opd_op *)user, in[0]);
+    return out[0] ? 1 : -1;
+}
+TEST(exceptions_that_end_at_a_kernel) {
+    opd_library *lib = opd_library_open(OPD_DEF, "vthrow", NULL, "here", 1);
+    const opd_dispatch_state before = opd_dispatch_state_get();
+    const int depth = opd_scope_stats().depth;
+    const int64_t sizes[] = {2, 3}, four[] = {4, 2, 3};
+    opd_tensor *x = count_up(1, opd_ints_of(sizes, 2)), *xs = count_up(1, opd_ints_of(four, 3)), *out[4];
+    opd_op_desc d = opd_op_desc();
+    opd_dispatch_state after;
+    opd_op *op;
+    int round;
+    d.schema = "throws(Tensor x) -> Tensor";
+    d.cpu = throwing_kernel;
+    d.backward = OPD_NOT_DIFFERENTIABLE;
+    d.vmap = OPD_BATCH_LOOP;
+    CHECK_INT(opd_define(lib, &d), 0);
+    op = opd_find("vthrow::throws");
+    for (round = 0; round < 3; round++) {         /* by itself, inside vmap, inside grad inside vmap's place */
+        const int n = round == 0 ? calls_what_throws(op, &x, 1, out) : round == 1
+            ? opd_vmap(calls_what_throws, op, &xs, 1, NULL, out) : opd_grad(calls_what_throws, op, &x, 1, NULL, out);
+        CHECK_INT(n, -1);
+        CHECK_ERROR(OPD_ERROR_USER, "caught 7");
+        after = opd_dispatch_state_get();
+        CHECK(memcmp(&after, &before, sizeof after) == 0);
+        CHECK_INT(opd_transform_depth(), 0);
+        CHECK_INT(opd_scope_stats().depth, depth);
+        CHECK(opd_grad_enabled() && !opd_autocast_enabled(OPD_CPU));
+    }
+    opd_library_close(lib);
+}
+#endif
+
 CHECK_MAIN()
