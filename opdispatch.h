@@ -11994,6 +11994,7 @@ static void opdi_share_storage(opd_tensor *v, const opd_tensor *t) {
 static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level);
 static opd_tensor *opdi_batch_clone(const opd_tensor *t);
 static int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src);
+static int opdi_traced_copy(opd_tensor *v, const opd_tensor *t);
 static opd_tensor *opdi_shallow_copy(const opd_tensor *t) {
     const opdi_batched *b = OPDI_UNLIKELY(t->flags & OPDI_BATCHED) ? opdi_batched_of(t) : NULL;
     opd_tensor *v = b ? opdi_batch_wrap(b->value, b->dim, b->level)
@@ -12002,6 +12003,7 @@ static opd_tensor *opdi_shallow_copy(const opd_tensor *t) {
     if (!v) { return NULL; }
     if (!b) { opdi_share_storage(v, t); }
     if (OPDI_UNLIKELY(t->meta != NULL) && opdi_family_pass(v, t)) { opdi_drop(v); return NULL; }
+    if (OPDI_UNLIKELY(t->flags & OPDI_TRACED) && opdi_traced_copy(v, t)) { opdi_drop(v); return NULL; }
     return v;
 }
 
@@ -21749,6 +21751,12 @@ static int opdi_traced_put(opdi_tracer *tr, opd_tensor *t, opdi_gvalue *v) {
     if (!tr->map[i].tensor) { tr->used++; opdi_retain(t); tr->map[i].tensor = t; t->flags |= OPDI_TRACED; }
     tr->map[i].value = v;
     return 0;
+}
+//-- v, another tensor with t's memory, is the same value.
+static int opdi_traced_copy(opd_tensor *v, const opd_tensor *t) {
+    opdi_tracer *tr = opdi_self()->tracer;
+    opdi_gvalue *value = tr ? opdi_traced_value(tr, t) : NULL;
+    return value ? opdi_traced_put(tr, v, value) : 0;
 }
 static void opdi_tracer_end(opdi_tracer *tr) {
     int64_t i;
