@@ -230,6 +230,7 @@ TEST(vjp_of_several) {
 }
 
 TEST(jvp_of_several) {
+    opd_transform_options strictly = {both_inputs, 1, 0, 0, OPD_RANDOM_ERROR, true};
     opd_transform_options o = options_of(NULL, 0, 1);
     opd_tensor *in[2], *t[2], *out[MOST], *dot[MOST];
     opd_derivative *jvp;
@@ -260,13 +261,11 @@ TEST(jvp_of_several) {
     o.naux = 0;
     o.strict = true;
     in[1] = t[0] = num(3);
-    FAILS(opd_jvp(gives, (void *)"i", in, t, 2, &(opd_transform_options){both_inputs, 1, 0, 0, OPD_RANDOM_ERROR, true}, out,
-                  dot), OPD_ERROR_SHAPE, "tangent:0");
+    FAILS(opd_jvp(gives, (void *)(uintptr_t)"i", in, t, 2, &strictly, out, dot), OPD_ERROR_SHAPE, "tangent:0");
     in[0] = num(1);
-    FAILS(opd_jvp(gives, (void *)"i", in, t, 2, &(opd_transform_options){both_inputs, 1, 0, 0, OPD_RANDOM_ERROR, true}, out,
-                  dot), OPD_ERROR_ARGUMENT, "strict=True");
-    CHECK_INT(opd_jvp(gives, (void *)"i", in, t, 2, &(opd_transform_options){both_inputs, 1, 0, 0, OPD_RANDOM_ERROR, false},
-                      out, dot), 1);
+    FAILS(opd_jvp(gives, (void *)(uintptr_t)"i", in, t, 2, &strictly, out, dot), OPD_ERROR_ARGUMENT, "strict=True");
+    strictly.strict = false;
+    CHECK_INT(opd_jvp(gives, (void *)(uintptr_t)"i", in, t, 2, &strictly, out, dot), 1);
     CHECK_NEAR(at(dot[0], 0), 0, 0);
 }
 
@@ -658,7 +657,7 @@ TEST(three_derivatives_and_a_vmap) {
         for (k = 0; k < 5; k++) {
             OPD_SCOPE {
                 char text[8], *t = text;
-                opd_tensor *out[MOST], *g;
+                opd_tensor *out[MOST], *g, *sum;
                 int j;
                 for (j = 0; j < 4; j++) {
                     if (j == k) { *t++ = 'm'; }
@@ -671,8 +670,9 @@ TEST(three_derivatives_and_a_vmap) {
                     opd_error_clear();
                 }
                 if (i % 7) { continue; }                  /* the tape outside goes on: the fourth */
-                if (!(steps(text, &w, 1, out) == 1 && near_all(out[0], want, 1e-9) && opd_tensor_requires_grad(out[0]) &&
-                      opd_autograd_grad(&(opd_tensor *){opd_sum(out[0])}, 1, &w, 1, NULL, &g) == 0 && near_all(g, opd_sin(x), 1e-9))) {
+                sum = steps(text, &w, 1, out) == 1 ? opd_sum(out[0]) : NULL;
+                if (!(sum && near_all(out[0], want, 1e-9) && opd_tensor_requires_grad(out[0]) &&
+                      opd_autograd_grad(&sum, 1, &w, 1, NULL, &g) == 0 && near_all(g, opd_sin(x), 1e-9))) {
                     printf("%s, tape: %s\n", text, opd_error_message());
                     CHECK(!"another derivative");
                     opd_error_clear();
