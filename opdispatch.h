@@ -8,8 +8,8 @@
      and error texts; where PyTorch hurts it does better and says so below.
 
    WHAT IT IS NOT
-     No Python, no bindings, no model formats, no distributed anything.  Not yet there: CUDA.  Complex tensors can be
-     stored, copied and printed, not computed with.
+     No Python, no bindings, no model formats but files of tensors, no distributed anything.  Not yet there: CUDA.
+     Complex tensors can be stored, copied and printed, not computed with.
 
    BUILD
      In exactly one C or C++ file:
@@ -60,10 +60,10 @@
    HOW TO ADD AN OPERATOR
      One struct (opd_op_desc): a schema; kernels that read opd_arg_* and give opd_result or opd_return_*; optionally
      `fake` (shapes only, for the meta device), `backward` with `save` (what the formula reads) and `jvp` (forward mode,
-     which `backward` gives too), `inplace` and `out` (forms that the dispatcher derives), `autocast` (the dtype it wants
-     in a region).  Kernel and fake kernel may be one function that returns after opd_result when opd_data is NULL.  Or
-     in two steps: opd_def, then opd_impl_key per key, in any order and from any file.
-     In C++ OPD_CATCH(kernel) turns exceptions into errors.
+     which `backward` gives too), `inplace` and `out` (forms that the dispatcher derives), `vmap` (a batching rule),
+     `autocast` (the dtype it wants in a region).  Kernel and fake kernel may be one function that returns after
+     opd_result when opd_data is NULL.  Or in two steps: opd_def, then opd_impl_key per key, in any order and from any
+     file.  In C++ OPD_CATCH(kernel) turns exceptions into errors.
      opd_opcheck tells whether it does what it says, opd_gradcheck and opd_gradgradcheck whether its formulas are right.
      A built-in operator: its card in the room of its family (see >>operators) and one row in OPD_OPERATORS.
 
@@ -128,6 +128,9 @@
      graph.register_multi_grad_hook     opd_multi_hook_add              graph.Node          opd_node_name, ...
      Engine::queue_callback             opd_backward_callback           detect_anomaly      opd_anomaly_set
      x.data, x.data = y                 opd_tensor_data, opd_tensor_set_data
+     torch.from_dlpack, x.__dlpack__()  opd_dlpack_import, _export      numpy.load, save    opd_npy_load, opd_npy_save
+     safetensors.torch.load_file        opd_tensor_file_open, _get      numpy.load, savez   the same, opd_npz_save
+     safetensors.torch.save_file        opd_safetensors_save
      graph.allow_mutation_on_saved_tensors                              OPD_ALLOW_MUTATION { }
      torch.autocast("cpu")              OPD_AUTOCAST(OPD_CPU) { }       amp.GradScaler      opd_scaler_make, ...
      is_autocast_enabled                opd_autocast_enabled            amp.custom_fwd      opd_custom_fwd, _bwd
@@ -158,7 +161,7 @@
      >>api:scopes      who owns what
      >>api:tensors     making tensors, reading them, printing them
      >>api:backends    devices from outside
-     >>api:exchange    tensors from and for other programs: DLPack
+     >>api:exchange    tensors from and for other programs: DLPack, .npy, .npz, safetensors
      >>api:autograd    the tape
      >>api:hooks       nodes from outside, hooks, checkpoints, anomaly mode
      >>api:forward     forward mode: tangents beside values
@@ -194,7 +197,7 @@
      >>pictures        the backward graph as Graphviz DOT
      >>training        optimizers, the gradient scaler, clipping, learning rates
      >>plugins         loading libraries of operators, compiling at run time
-     >>exchange        DLPack
+     >>exchange        DLPack, .npy, .npz, safetensors
      >>hooks           handles of nodes, hooks, saved-tensor hooks, checkpoints, anomaly mode
      >>profiler        records of events, the table, the trace file
      >>kernels         instruction sets, threads, half precision, vector math, matrix product, convolution, random
@@ -279,7 +282,8 @@ typedef enum opd_code {
     OPD_ERROR_NO_KERNEL,         /* nothing registered for the keys of this call */
     OPD_ERROR_KERNEL,            /* a kernel broke the calling convention */
     OPD_ERROR_AUTOGRAD,          /* the tape refuses */
-    OPD_ERROR_USER               /* recorded by opd_fail in code that is not ours */
+    OPD_ERROR_USER,              /* recorded by opd_fail in code that is not ours */
+    OPD_ERROR_FILE               /* a file that cannot be read or written, or is not what it should be */
 } opd_code;
 
 /* True when no error is pending on this thread.  While one is pending every operator call and backward on the thread
@@ -1059,7 +1063,7 @@ OPD_API int opd_stream_wait(opd_stream stream, opd_stream other);             /*
 OPD_API int opd_stream_synchronize(opd_stream stream);
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:exchange   tensors from and for other programs: DLPack
+//  >>api:exchange   tensors from and for other programs: DLPack, .npy, .npz, safetensors
 //----------------------------------------------------------------------------------------------------------------------
 
 /* DLPack, the memory of a tensor handed to another library, or taken from one, without a copy.  The two structs are
@@ -1082,6 +1086,48 @@ OPD_API struct DLManagedTensor *opd_dlpack_export_unversioned(opd_tensor *t);
    misaligned data, negative strides. */
 OPD_API opd_tensor *opd_dlpack_import(struct DLManagedTensorVersioned *managed, unsigned *flags);
 OPD_API opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *managed);
+
+/* .npy, numpy.save's file of one array: versions 1.0 to 3.0, C and Fortran order, either byte order.  The tensor has
+   memory of its own, with Fortran's strides where the file has that order.  parse reads from memory.  NULL with an
+   error that names file and byte: truncated, too long, malformed, a dtype that is not there (structured, objects). */
+OPD_API opd_tensor *opd_npy_load(const char *path);
+OPD_API opd_tensor *opd_npy_parse(const void *data, size_t n);
+/* numpy.save: any strides, any device, also what requires grad; not bfloat16, which NumPy does not have.  All of save
+   write beside the path and rename when all is written, so that there is never half a file; a link is replaced.  0, or
+   -1 with an error. */
+OPD_API int opd_npy_save(const char *path, opd_tensor *t);
+
+/* Files of several tensors by name, .npz and .safetensors; which of the two, the contents tell.  Opening maps the file
+   and reads its directory, no tensor.  Tensors of a safetensors file look at the map, which lives as long as they do;
+   what is written into them never reaches the file; who shortens a file that is mapped ends its readers.  Those of an
+   .npz (stored or deflated, zip64) are read, and their checksums tested.  NULL with an error that names file, byte and
+   entry.  Any thread, several at a time. */
+typedef struct opd_tensor_file opd_tensor_file;
+OPD_API opd_tensor_file *opd_tensor_file_open(const char *path);
+/* The same in memory, taken over as opd_tensor_wrap does: deleter runs when the file is closed and the tensors over the
+   memory are gone, or at once when this fails; NULL: the memory outlives them. */
+OPD_API opd_tensor_file *opd_tensor_file_parse(void *data, size_t n, void (*deleter)(void *data, void *user),
+                                               void *user);
+OPD_API void opd_tensor_file_close(opd_tensor_file *file);                    /* its tensors stay */
+OPD_API int64_t opd_tensor_file_count(const opd_tensor_file *file);
+/* Of the i-th entry, in the file's order; without .npy, as NumPy shows it.  NULL beyond the last. */
+OPD_API const char *opd_tensor_file_name(const opd_tensor_file *file, int64_t i);
+/* Which entry has that name (.npz: with or without .npy); -1, without an error: none. */
+OPD_API int64_t opd_tensor_file_find(const opd_tensor_file *file, const char *name);
+/* The tensor of an entry; get: by name, where there being none is an error.  A dtype that is not there (U16, F8_E4M3)
+   is one only now. */
+OPD_API opd_tensor *opd_tensor_file_at(const opd_tensor_file *file, int64_t i);
+OPD_API opd_tensor *opd_tensor_file_get(const opd_tensor_file *file, const char *name);
+/* The strings of a safetensors file's __metadata__: by key, NULL: not there; the i-th key, NULL beyond the last. */
+OPD_API const char *opd_tensor_file_metadata(const opd_tensor_file *file, const char *key);
+OPD_API const char *opd_tensor_file_metadata_key(const opd_tensor_file *file, int64_t i);
+/* numpy.savez: names[i].npy in a zip file, stored. */
+OPD_API int opd_npz_save(const char *path, const char *const *names, opd_tensors tensors);
+/* safetensors.torch.save_file, byte for byte: big elements first, then by name, the header a multiple of 8 bytes.
+   metadata: key, value, key, value, ..., NULL; or NULL.  Not complex128, which the format does not have.  Tensors that
+   share memory are written each. */
+OPD_API int opd_safetensors_save(const char *path, const char *const *names, opd_tensors tensors,
+                                 const char *const *metadata);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:autograd   the tape
@@ -1109,6 +1155,8 @@ typedef struct opd_backward_options {
     opd_tensor *const *inputs; int ninputs;   /* opd_backward_with: accumulate into these only, leaves or not */
     bool materialize_grads;            /* opd_autograd_grad: an input that was not used gives zeros */
     const opd_edge *input_edges;       /* ninputs of them, in place of `inputs` (of both functions) */
+    bool is_grads_batched;             /* opd_autograd_grad: grad_outputs have a dim in front that counts several of
+                                          them, and so have the gradients: one vmap of the backward */
 } opd_backward_options;
 /* Any thread; several may work on one graph.  Nested in a formula or hook it may go to any depth.  When it fails the
    first error is kept with the node's and the operator's name; leaves reached before keep what was added to them, the
@@ -1181,7 +1229,13 @@ OPD_API bool opd_call_requires_grad(const opd_call *call);
    when grad mode is on and an input requires grad, `backward` is its formula.  What they share is in the context:
    forward fills it itself, or leaves that to `setup_context`, which runs behind it and sees inputs and outputs.  In the
    formula opd_bw_grad(bw, i) is the gradient of output i, opd_bw_return(bw, i, g) gives that of input i; an input
-   without one gets none.  All three return 0, or not 0 after an error. */
+   without one gets none.  All three return 0, or not 0 after an error.
+   Inside transforms (vmap, grad, ...) a function needs a setup_context.  Under vmap it calls `vmap`, if that is there:
+   inputs with all their examples along in_dims (-1: not batched; of a list dim 0) to outputs and theirs, by operators
+   and functions of the layers around (see opd_batch_size); it returns how many.  Else forward itself runs batched, or,
+   where a tape or forward mode outside of the vmap follows an input, the whole function for each example. */
+typedef int (*opd_function_vmap_fn)(void *user, const opd_value *inputs, const int *in_dims, int n, opd_value *outputs,
+                                    int *out_dims);
 typedef struct opd_autograd_function {
     const char *name;            /* its nodes are NAMEBackward */
     opd_setup_fn forward;
@@ -1190,7 +1244,8 @@ typedef struct opd_autograd_function {
     opd_jvp_fn jvp;              /* forward mode (see >>api:forward), after forward; NULL: inputs have no tangents */
     void *user;                  /* opd_context_user */
     bool once_differentiable;    /* the formula runs with grad mode off; a second derivative is refused */
-    void *reserved[2];           /* zero */
+    opd_function_vmap_fn vmap;   /* at most OPD_TRANSFORM_OUTPUTS outputs; or NULL */
+    void *reserved[1];           /* zero */
 } opd_autograd_function;
 /* Function.apply.  Writes the first cap outputs (tensors and lists of the innermost scope) and returns how many there
    are, or -1 with an error.  An input that is returned as it is comes back as a view of it; one that is returned twice,
@@ -1547,7 +1602,7 @@ OPD_API int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64
    outside; tensors from outside are constants, and may not be written.  What comes back has a history only where
    something outside is differentiated, too.  An input that does not count has a gradient of zeros.  Zero: default. */
 typedef struct opd_transform_options {
-    const int *argnums; int nargnums;       /* the inputs that are differentiated by, from the end if < 0; NULL: input 0 */
+    const int *argnums; int nargnums;       /* inputs that are differentiated by, from the end if < 0; NULL: input 0 */
     int naux;                               /* so many outputs at the end are no such but passed on (has_aux) */
     int64_t chunk_size;                     /* Jacobians: so many rows at once; 0: all; 1: one by one, without vmap */
     opd_randomness randomness;              /* Jacobians: of the vmap in them */
@@ -1560,8 +1615,8 @@ OPD_API int opd_grad(opd_transform_fn fn, void *user, opd_tensor *const *inputs,
 OPD_API int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                                const opd_transform_options *options, opd_tensor **outputs);
 /* Jacobians: for each output of fn and each input of argnums a tensor of the sizes of the output and then those of the
-   input, output by output; then the aux outputs.  jacrev runs a vmap of the vjp over all elements of the outputs, jacfwd
-   one of the jvp over those of the inputs; hessian is jacfwd of jacrev.  How many, or -1 with an error. */
+   input, output by output; then the aux outputs.  jacrev runs a vmap of the vjp over all elements of the outputs,
+   jacfwd one of the jvp over those of the inputs; hessian is jacfwd of jacrev.  How many, or -1 with an error. */
 OPD_API int opd_jacrev(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                        const opd_transform_options *options, opd_tensor **outputs);
 OPD_API int opd_jacfwd(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
@@ -1697,7 +1752,7 @@ typedef struct opd_gradcheck_options {
     bool check_undefined_grad;         /* undefined gradients of outputs must give zero or undefined ones of inputs */
     bool check_grad_dtypes;            /* a gradient must have its input's dtype */
     bool check_backward_ad, check_forward_ad;     /* which modes are checked; at least one */
-    bool check_batched_grad, check_batched_forward_grad;      /* need vmap: an error yet */
+    bool check_batched_grad, check_batched_forward_grad;      /* two vectors at once, by vmap, give what each gives */
     bool fast_mode;                    /* one random projection of each Jacobian in place of all its elements */
     bool check_fwd_over_rev, check_rev_over_rev;  /* of opd_gradgradcheck */
     char *report; size_t report_cap;   /* NULL, or where the whole text of a failed check goes (a message is short) */
@@ -3947,6 +4002,21 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int, opd_linearize, 7, (opd_transform_fn, void *, opd_tensor *const *, int, const opd_transform_options *, \
       opd_tensor **, opd_derivative **)) \
     X(int, opd_derivative_call, 5, (opd_derivative *, opd_tensor *const *, int, unsigned, opd_tensor **)) \
+    X(opd_tensor *, opd_npy_load, 1, (const char *)) \
+    X(opd_tensor *, opd_npy_parse, 2, (const void *, size_t)) \
+    X(int, opd_npy_save, 2, (const char *, opd_tensor *)) \
+    X(opd_tensor_file *, opd_tensor_file_open, 1, (const char *)) \
+    X(opd_tensor_file *, opd_tensor_file_parse, 4, (void *, size_t, opd_deleter, void *)) \
+    V(opd_tensor_file_close, 1, (opd_tensor_file *)) \
+    X(int64_t, opd_tensor_file_count, 1, (const opd_tensor_file *)) \
+    X(const char *, opd_tensor_file_name, 2, (const opd_tensor_file *, int64_t)) \
+    X(int64_t, opd_tensor_file_find, 2, (const opd_tensor_file *, const char *)) \
+    X(opd_tensor *, opd_tensor_file_at, 2, (const opd_tensor_file *, int64_t)) \
+    X(opd_tensor *, opd_tensor_file_get, 2, (const opd_tensor_file *, const char *)) \
+    X(const char *, opd_tensor_file_metadata, 2, (const opd_tensor_file *, const char *)) \
+    X(const char *, opd_tensor_file_metadata_key, 2, (const opd_tensor_file *, int64_t)) \
+    X(int, opd_npz_save, 3, (const char *, const char *const *, opd_tensors)) \
+    X(int, opd_safetensors_save, 4, (const char *, const char *const *, opd_tensors, const char *const *)) \
     X(int, opd_opcheck, 4, (opd_op *, const opd_value *, int, const opd_opcheck_options *)) \
     X(opd_fake_block, opd_fake_begin, 0, ()) V(opd_fake_end, 1, (opd_fake_block *)) X(bool, opd_fake_enabled, 0, ()) \
     X(opd_tensor *, opd_fake_tensor, 1, (opd_tensor *)) \
@@ -4108,6 +4178,7 @@ static inline int opd_caught() {
 #include <stdlib.h>
 #include <string.h>
 #include <math.h>
+#include <errno.h>
 #include <float.h>
 #include <limits.h>
 #include <time.h>
@@ -4129,8 +4200,12 @@ static inline int opd_caught() {
 #include <sys/syscall.h>
 #endif
 #endif
-#if defined(__linux__) && !defined(__TINYC__)
+#if defined(__unix__) || defined(__linux__) || defined(__APPLE__)
+#define OPDI_MAPS                /* files can be mapped */
+#include <fcntl.h>
+#include <unistd.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #endif
 #if !defined(__unix__) && !defined(OPD_NO_PLUGINS)
 #define OPD_NO_PLUGINS
@@ -12067,6 +12142,7 @@ static void opdi_share_storage(opd_tensor *v, const opd_tensor *t) {
 static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level);
 static opd_tensor *opdi_batch_clone(const opd_tensor *t);
 static int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src);
+static int opdi_traced_copy(opd_tensor *v, const opd_tensor *t);
 static opd_tensor *opdi_shallow_copy(const opd_tensor *t) {
     const opdi_batched *b = OPDI_UNLIKELY(t->flags & OPDI_BATCHED) ? opdi_batched_of(t) : NULL;
     opd_tensor *v = b ? opdi_batch_wrap(b->value, b->dim, b->level)
@@ -12075,6 +12151,7 @@ static opd_tensor *opdi_shallow_copy(const opd_tensor *t) {
     if (!v) { return NULL; }
     if (!b) { opdi_share_storage(v, t); }
     if (OPDI_UNLIKELY(t->meta != NULL) && opdi_family_pass(v, t)) { opdi_drop(v); return NULL; }
+    if (OPDI_UNLIKELY(t->flags & OPDI_TRACED) && opdi_traced_copy(v, t)) { opdi_drop(v); return NULL; }
     return v;
 }
 
@@ -15433,6 +15510,7 @@ struct opd_context {
     void *data;
     void (*destroy)(void *data);
     bool materialize, in_forward, in_setup, in_jvp, cleared;
+    struct opdi_layer *layer;                     /* during the call: the vmap that it belongs to, if there is one */
     bool amp, amp_on;                             /* what opd_custom_fwd found, for opd_custom_bwd */
     opd_backend amp_device;
     opd_scalar_type amp_dtype;
@@ -15774,8 +15852,8 @@ static int opdi_function_dual(const opd_context *ctx) {
     if (OPDI_LIKELY(opdi_self()->state.forward != OPDI_FORWARD_OPEN)) { return 0; }
     if (!opdi_level_of(ctx->inputs, ctx->ninputs)) { return 0; }
     return ctx->fn.jvp ? 1
-        : opd_fail(OPD_ERROR_AUTOGRAD, "You must implement the jvp function for custom autograd.Function to use it with "
-                   "forward mode AD. (%s)", ctx->name);
+        : opd_fail(OPD_ERROR_AUTOGRAD, "You must implement the jvp function for custom autograd.Function to use it "
+                   "with forward mode AD. (%s)", ctx->name);
 }
 
 //-- Edges to the inputs, before forward may change them.
@@ -15945,6 +16023,8 @@ static int opdi_function_finish(opd_context *ctx, const opdi_derivative *formula
     return rc ? -1 : n;
 }
 
+static int opdi_function_layer(opd_context *ctx);
+static int opdi_function_compute(opd_context *ctx);
 static int opdi_function_call(opd_context *ctx, opd_value *outputs, int cap) {
     const opdi_derivative *formula;
     char name[64];
@@ -15955,7 +16035,8 @@ static int opdi_function_call(opd_context *ctx, opd_value *outputs, int cap) {
     ctx->name = formula ? formula->name : "";
     wanted = formula ? opdi_function_wanted(ctx) : -1;
     if (wanted < 0 || opdi_function_dual(ctx) < 0 || (wanted && opdi_function_edges(ctx)) ||
-        opdi_context_run(ctx, ctx->fn.forward, &ctx->in_forward, "forward") ||
+        (ctx->layer ? opdi_function_compute(ctx)
+         : opdi_context_run(ctx, ctx->fn.forward, &ctx->in_forward, "forward")) ||
         (ctx->fn.setup_context && opdi_context_run(ctx, ctx->fn.setup_context, &ctx->in_setup, "setup_context"))) {
         opdi_context_free(ctx);
         return -1;
@@ -15980,6 +16061,9 @@ static int opdi_function_observed(opd_context *ctx, opd_value *outputs, int cap)
 }
 
 int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs, int n) {
+    opdi_thread *th = opdi_self();
+    const int32_t floor = th->floor;
+    const int16_t forward = th->state.forward;
     opd_context *ctx;
     int i;
     if (!opd_ok()) { return -1; }
@@ -16001,8 +16085,11 @@ int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int 
         ctx->first[i + 1] = ctx->first[i] + (inputs[i].tag == OPD_TAG_TENSORS ? inputs[i].n
                                              : inputs[i].tag == OPD_TAG_TENSOR);
     }
-    return OPDI_LOAD(&opdi_self()->observed) ? opdi_function_observed(ctx, outputs, cap)
-        : opdi_function_call(ctx, outputs, cap);
+    if (OPDI_UNLIKELY(th->layer != NULL) && opdi_function_layer(ctx)) { opdi_context_free(ctx); return -1; }
+    i = OPDI_LOAD(&th->observed) ? opdi_function_observed(ctx, outputs, cap) : opdi_function_call(ctx, outputs, cap);
+    th->floor = floor;
+    th->state.forward = forward;
+    return i;
 }
 
 opd_tensor *opd_autograd_call(const opd_autograd_function *fn, const opd_value *inputs, int n) {
@@ -17136,6 +17223,7 @@ static void *opdi_engine_thread(void *arg) {
         th->serial = from->serial;
         th->tape = from->tape;
         th->rule = from->rule;
+        th->tracer = from->tracer;
         th->level = from->level;
         th->dual = from->dual;
         th->floor = from->floor;
@@ -17147,6 +17235,7 @@ static void *opdi_engine_thread(void *arg) {
         th->mutation = NULL;
         th->node = NULL;
         th->layer = th->rule = NULL;
+        th->tracer = NULL;
         th->serial = th->tape = 0;
         th->level = th->dual = NULL;
         th->engine = NULL;
@@ -17200,6 +17289,9 @@ int opd_backward_with(opd_tensor *const *outputs, int n, const opd_backward_opti
     if (opdi_inside_transform("backward() called inside a functorch transform. This is not supported, please use "
                               "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
                               "transforms.")) { return -1; }
+    if (options && options->is_grads_batched) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "is_grads_batched: opd_autograd_grad takes it, backward does not");
+    }
     if (options && options->create_graph) {
         static int warned;
         if (OPDI_ADD(&warned, 1) == 1) {
@@ -17268,9 +17360,12 @@ static int opdi_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *con
     }
     return opdi_captures_end(&en, grads, rc == 0);
 }
+static int opdi_grad_batched(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
+                             const opd_backward_options *options, opd_tensor **grads);
 int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
                       const opd_backward_options *options, opd_tensor **grads) {
-    return opdi_autograd_grad(outputs, n, inputs, ninputs, options, false, grads);
+    return options && options->is_grads_batched ? opdi_grad_batched(outputs, n, inputs, ninputs, options, grads)
+        : opdi_autograd_grad(outputs, n, inputs, ninputs, options, false, grads);
 }
 
 //-- tensors on the tape ------------------------------------------------------------------------------------------
@@ -17460,8 +17555,8 @@ static int opdi_dual_put(opdi_level *level, opd_tensor *t, opd_tensor *tangent) 
     return 0;
 }
 
-//-- A tangent's part of t's storage lies as t does: both look at their storages in the same way, and the storages are of
-//-- one size.  A tangent for more examples than t has is one for each, if t is all of its storage.
+//-- A tangent's part of t's storage lies as t does: both look at their storages in the same way, and the storages are
+//-- of one size.  A tangent for more examples than t has is one for each, if t is all of its storage.
 static bool opdi_congruent(const opd_tensor *a, const opd_tensor *t) {
     int i;
     if (a->dtype != t->dtype || !opdi_has_sizes(a, t->dims, t->ndim) || opdi_place_of(a) != opdi_place_of(t)) {
@@ -19110,10 +19205,10 @@ static int opdi_is_captured(opdi_thread *th, const opd_tensor *t) {
     for (i = 0; layer && i < layer->ninputs; i++) {
         if (layer->inputs[i] && layer->inputs[i]->storage == t->storage) { return 0; }
     }
-    return opd_fail(OPD_ERROR_AUTOGRAD, "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to "
-                    "call in-place operation (%s) that would mutate a captured Tensor. This is not supported; please "
-                    "rewrite the function being transformed to explicitly accept the mutated Tensor(s) as inputs.",
-                    th->current ? th->current->op->name : "");
+    return opd_fail(OPD_ERROR_AUTOGRAD, "During a grad (vjp, jvp, grad, etc) transform, the function provided "
+                    "attempted to call in-place operation (%s) that would mutate a captured Tensor. This is not "
+                    "supported; please rewrite the function being transformed to explicitly accept the mutated "
+                    "Tensor(s) as inputs.", th->current ? th->current->op->name : "");
 }
 
 //-- Takes the innermost layer away: its handle, wherever it is.
@@ -19221,7 +19316,11 @@ opd_tensor *opd_batch_front(opd_tensor *t, int dim) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     int i;
     if (!t || dim == 0) { return t; }
-    if (dim > 0) { return opd_movedim(t, dim, 0); }
+    if (dim > 0) {                                /* the order of the dims */
+        sizes[0] = dim;
+        for (i = 1; i < t->ndim; i++) { sizes[i] = i <= dim ? i - 1 : i; }
+        return opd_permute(t, opd_ints_of(sizes, t->ndim));
+    }
     if (t->ndim == OPD_MAX_DIMS) {
         (void)opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
         return NULL;
@@ -19339,17 +19438,23 @@ static void opdi_batch_tie(opd_call *call) {
     }
 }
 
-//-- At a vmap layer: the batching rule, under the layers around it and their modes.
-static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
-    opdi_thread *th = call->th;
-    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
-    opdi_layer *const top = th->layer, *const rule = th->rule, *l;
-    struct opdi_level *const forward = th->level;
-    const opdi_state state = th->state;
-    const int32_t floor = th->floor;
-    int rc;
-    if (!table && !(table = opdi_table_make(call->op))) { return -1; }
-    for (l = top; l != layer; l = l->outer) {
+static int opdi_batched_kernel(opd_call *call);
+static int opdi_batched_rule(opd_call *call);
+//-- Under the layers around a vmap layer, and their modes: where its batching rules run.
+typedef struct opdi_ruling {
+    opdi_layer *layer, *rule;
+    struct opdi_level *level;
+    opdi_state state;
+    int32_t floor;
+} opdi_ruling;
+static inline void opdi_rule_begin(opdi_thread *th, opdi_layer *layer, opdi_ruling *was) {
+    const opdi_layer *l;
+    was->layer = th->layer;
+    was->rule = th->rule;
+    was->level = th->level;
+    was->state = th->state;
+    was->floor = th->floor;
+    for (l = th->layer; l != layer; l = l->outer) {
         if (l->kind == OPDI_LAYER_GRAD && l->around.no_grad) { th->state.no_grad = 1; }
         if (l->kind == OPDI_LAYER_JVP) { th->state.forward |= l->around.forward & OPDI_FORWARD_OFF; }
     }
@@ -19357,12 +19462,26 @@ static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
     th->level = layer->forward;
     opdi_forward_at(th, 0);
     opdi_layer_set(th, layer->outer);
-    rc = opdi_call_slot(call, &table->slots[OPD_F_BATCHED], OPD_KEY_OF(OPD_F_BATCHED));
-    th->layer = top;
-    th->rule = rule;
-    th->level = forward;
-    th->floor = floor;
-    th->state = state;
+}
+static inline void opdi_rule_end(opdi_thread *th, const opdi_ruling *was) {
+    th->layer = was->layer;
+    th->rule = was->rule;
+    th->level = was->level;
+    th->state = was->state;
+    th->floor = was->floor;
+}
+
+//-- At a vmap layer: the batching rule.
+static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
+    opdi_thread *th = call->th;
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    opdi_ruling was;
+    int rc;
+    if (!table && !(table = opdi_table_make(call->op))) { return -1; }
+    opdi_rule_begin(th, layer, &was);
+    rc = table->slots[OPD_F_BATCHED].fn == opdi_batched_kernel ? opdi_batched_rule(call)
+        : opdi_call_slot(call, &table->slots[OPD_F_BATCHED], OPD_KEY_OF(OPD_F_BATCHED));
+    opdi_rule_end(th, &was);
     if (rc == 0 && layer->inner) { opdi_batch_tie(call); }
     return rc;
 }
@@ -19480,37 +19599,26 @@ static opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim) {
     return opd_view(value, opd_ints_of(sizes, n));
 }
 
-//-- The arguments of a pointwise call with the examples in front and aligned.  0, or -1.
-static int opdi_batch_align(opd_call *call, opd_value *args) {
+//-- The arguments of a pointwise call whose examples are not along the same dim, or which have fewer dims than others:
+//-- the examples in front, and aligned.  ndim: the most dims of an example; zero_dim: some have none and another dtype;
+//-- such a tensor yields to others in promotion, which all its examples in one would not.  0, or -1.
+static int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero_dim) {
     const opd_op *op = call->op;
-    const int level = call->th->rule->level;
-    int ndim = 0, zero_dim = 0, dtype = -1;
-    bool mixed = false;
     uint64_t m;
     for (m = op->tensor_args; m; m &= m - 1) {
-        const opd_tensor *t = args[opdi_low_bit(m)].tag == OPD_TAG_TENSOR ? args[opdi_low_bit(m)].u.t : NULL;
-        if (!t) { continue; }
-        ndim = OPDI_MAX(ndim, t->ndim);
-        mixed = mixed || (dtype >= 0 && dtype != t->dtype);
-        dtype = t->dtype;
-        zero_dim += t->ndim == 0 && opdi_batched_at(t, level);
-    }
-    for (m = op->tensor_args; m; m &= m - 1) {
         const int i = opdi_low_bit(m);
-        opd_tensor *t = args[i].tag == OPD_TAG_TENSOR ? args[i].u.t : NULL;
-        const opdi_batched *b;
-        if (!t || !opdi_batched_at(t, level)) { continue; }
-        b = opdi_batched_of(t);
-        args[i].u.t = b->value;
-        if (b->dim == 0 && t->ndim == ndim && !(zero_dim && mixed)) { continue; }
-        if (zero_dim && mixed && t->ndim == 0 && ndim > 0 && t->dtype != OPD_BOOL) {
-            /* as one example it has no dims, and yields to the others' dtype */
-            const int want = opdi_batch_yield(op, call->args, i);
-            if (want >= 0 && want != t->dtype && !(args[i].u.t = opd_to_dtype(args[i].u.t, (opd_scalar_type)want))) {
-                return -1;
-            }
+        opd_tensor *t = call->args[i].tag == OPD_TAG_TENSOR ? call->args[i].u.t : NULL;
+        int want, dim;
+        if (!t) { continue; }
+        args[i].u.t = opd_batch_value(t, &dim);
+        if (dim < 0) {                            /* beside examples without dims as good as they */
+            if (zero_dim && ndim == 0 && !(t->flags & OPDI_WRAPPED)) { args[i].u.t = opd_unsqueeze(t, 0); }
+        } else {
+            const bool yields = zero_dim && t->ndim == 0 && ndim > 0 && t->dtype != OPD_BOOL;
+            want = yields ? opdi_batch_yield(op, call->args, i) : -1;
+            if (want >= 0 && want != t->dtype) { args[i].u.t = opd_to_dtype(args[i].u.t, (opd_scalar_type)want); }
+            args[i].u.t = opdi_batch_pad(opd_batch_front(args[i].u.t, dim), ndim);
         }
-        args[i].u.t = opdi_batch_pad(opd_batch_front(args[i].u.t, b->dim), ndim);
         if (!args[i].u.t) { return -1; }
     }
     return 0;
@@ -19520,14 +19628,37 @@ static int opdi_batch_align(opd_call *call, opd_value *args) {
 int opd_batch_pointwise(opd_call *call) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_op *op = call->op;
-    int i;
+    const int level = call->th->rule ? call->th->rule->level : 0;
+    int i, ndim = 0, least = OPD_MAX_DIMS, alone = 0, dim = -1, dtype = -1;
+    bool mixed = false, apart = false;
+    uint64_t m;
     if (op->list_args && opdi_any_listed(call)) { return opd_batch_loop(call); }
     if (op->written_args && opdi_batch_check_written(call)) { return -1; }
     for (i = 0; i < op->nargs; i++) { args[i] = call->args[i]; }
-    if (opdi_batch_align(call, args) || opdi_call_inside(call->th, op, rets, args, op->nargs)) { return -1; }
+    for (m = op->tensor_args; m; m &= m - 1) {
+        opd_value *v = &args[opdi_low_bit(m)];
+        const opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
+        if (!t) { continue; }
+        mixed = mixed || (dtype >= 0 && dtype != t->dtype);
+        dtype = t->dtype;
+        if (opdi_batched_at(t, level)) {
+            const opdi_batched *b = opdi_batched_of(t);
+            apart = apart || (dim >= 0 && dim != b->dim);
+            dim = b->dim;
+            least = OPDI_MIN(least, t->ndim);
+            ndim = OPDI_MAX(ndim, t->ndim);
+            v->u.t = b->value;
+        } else { alone = OPDI_MAX(alone, t->ndim); }
+    }
+    apart = apart || (dim > 0 && OPDI_LOAD(&op->random) > 0);     /* what is drawn does not depend on where they are */
+    if (OPDI_UNLIKELY(apart || least != ndim || alone > ndim - dim || (ndim == 0 && mixed))) {
+        if (opdi_batch_align(call, args, OPDI_MAX(ndim, alone), least == 0 && mixed)) { return -1; }
+        dim = 0;
+    }
+    if (opdi_call_inside(call->th, op, rets, args, op->nargs)) { return -1; }
     for (i = 0; i < op->nrets; i++) {
         const int alias = op->ret_alias[i];
-        if (alias >= 0 ? opd_return_tensor(call, call->args[alias].u.t) : opd_batch_return(call, rets[i].u.t, 0)) {
+        if (alias >= 0 ? opd_return_tensor(call, call->args[alias].u.t) : opd_batch_return(call, rets[i].u.t, dim)) {
             return -1;
         }
     }
@@ -19795,8 +19926,14 @@ static bool opdi_any_element(opd_tensor *t, bool nan) {
 
 //-- One example of t as a tensor of its own, for what looks at sizes and strides only.
 static opd_tensor *opdi_batch_alias(const opd_tensor *t) {
-    opd_tensor *one = opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim,
-                                     (opd_scalar_type)t->dtype, t->backend);
+    opd_tensor *one;
+    if (t->numel && t->storage->bytes == 0) {     /* of no examples: memory of its own */
+        const opd_value none = opd_value_none();
+        return opd_empty_strided_full(opd_ints_of(t->dims, t->ndim), opd_ints_of(t->dims + t->ndim, t->ndim),
+                                      opd_value_int(t->dtype), none, opd_value_device(opd_tensor_device(t)), none);
+    }
+    one = opdi_tensor_on(t->storage, t->data, t->dims, t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype,
+                         t->backend);
     if (one) { opdi_ref_up(&t->storage->refs); }
     return one ? opdi_own(one) : NULL;
 }
@@ -19836,6 +19973,7 @@ int opd_batch_view(opd_call *call) {
     }
     state->include &= ~OPDI_FRONT_BIT;
     state->no_grad = 1;
+    state->forward |= OPDI_FORWARD_OFF;
     rc = opd_call_all(call->op, &ret, args, op->nargs);
     *state = was;
     if (rc) { return -1; }
@@ -19844,7 +19982,7 @@ int opd_batch_view(opd_call *call) {
     for (k = 0; k < n; k++) {
         const opd_tensor *r = ret.tag == OPD_TAG_TENSORS ? ret.u.tensors[k] : ret.u.t;
         int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1];
-        if (r->storage != t->storage) {
+        if (r->storage != t->storage && t->storage->bytes) {
             return opdi_batch_missing(call, ": its result does not look at the memory of self");
         }
         if (r->dtype != t->dtype && ret.tag == OPD_TAG_TENSOR) {      /* along the last dim */
@@ -19985,11 +20123,11 @@ static opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *room) {
     if (rest.n) { memcpy(room + 1, rest.data, (size_t)rest.n * sizeof *room); }
     return opd_ints_of(room, rest.n + 1);
 }
-//-- Gives a result; what: an example has no dims (1), or all its dims were one (2), of `ndim`.
+//-- A result of examples that have no dims (what is 1), or whose dims were one (2), of `ndim`.
 static opd_tensor *opdi_batch_restore(opd_tensor *r, int what, int ndim, int64_t size) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     int k;
-    if (!r || what == 0 || r->ndim != 2) { return r; }
+    if (!r || r->ndim != 2) { return r; }
     if (what == 1) { return opd_squeeze_dim(r, 1); }
     sizes[0] = size;                              /* keepdim: of all dims */
     for (k = 0; k < ndim; k++) { sizes[k + 1] = 1; }
@@ -20003,7 +20141,7 @@ int opd_batch_shift_dim(opd_call *call) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     const opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
     uint64_t m;
-    int what = OPDI_ACQUIRE(&op->dims_known), i, rc, n, flat = 0;
+    int what = OPDI_ACQUIRE(&op->dims_known), i, rc, n, dim, flat = 0;
     int64_t size, room[OPD_MAX_DIMS];
     if (!self || op->list_args || op->written_args || !call->th->rule) { return opd_batch_loop(call); }
     if (OPDI_UNLIKELY(!what)) { what = opdi_dims_learn(op); }
@@ -20016,7 +20154,7 @@ int opd_batch_shift_dim(opd_call *call) {
             flat = 1;
         }
     }
-    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    for (i = 0; i < op->nargs; i++) { args[i] = call->args[i]; }
     n = self->ndim;
     for (m = op->size_args; m; m &= m - 1) {
         i = opdi_low_bit(m);
@@ -20035,7 +20173,8 @@ int opd_batch_shift_dim(opd_call *call) {
         i = opdi_low_bit(m);
         if (args[i].tag != OPD_TAG_TENSOR) { continue; }
         if (i > 0 && args[i].u.t->ndim != self->ndim && !(what & OPDI_DIMS_ANY)) { return opd_batch_loop(call); }
-        args[i].u.t = opdi_batch_front_arg(call, i);
+        args[i].u.t = opd_batch_value(args[i].u.t, &dim);
+        if (dim != 0) { args[i].u.t = opd_batch_front(args[i].u.t, dim); }
         if (flat) { args[i].u.t = opdi_batch_flat(args[i].u.t); }
         if (!args[i].u.t) { return -1; }
     }
@@ -20043,7 +20182,8 @@ int opd_batch_shift_dim(opd_call *call) {
     for (i = 0; i < op->nrets; i++) {
         if (rets[i].tag == OPD_TAG_TENSORS
             ? opd_batch_return_list(call, rets[i].u.tensors, rets[i].n, 0)
-            : opd_batch_return(call, opdi_batch_restore(rets[i].u.t, flat, self->ndim, size), 0)) { return -1; }
+            : opd_batch_return(call, OPDI_UNLIKELY(flat) ? opdi_batch_restore(rets[i].u.t, flat, self->ndim, size)
+                               : rets[i].u.t, 0)) { return -1; }
     }
     return 0;
 }
@@ -20089,8 +20229,8 @@ static opd_tensor *opdi_batch_split(opd_tensor *t, int at, int64_t n) {
     }
     return opd_reshape(t, opd_ints_of(sizes, k));
 }
-//-- Of the arguments given, the examples of those in `folded` become more samples of the batch that is their first dim, or, where the
-//-- operator also takes single samples and has such, that batch.
+//-- Of the arguments given, the examples of those in `folded` become more samples of the batch that is their first
+//-- dim, or, where the operator also takes single samples and has such, that batch.
 static int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t folded, bool single) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -20270,21 +20410,23 @@ OPDI_COLD_END
 
 static int opdi_batch_random(opd_call *call, const opdi_card *card);
 //-- The kernel at FuncTorchBatched of every operator: its card's rule; what has none is composed of others, or goes
-//-- through the loop.
-static int opdi_batched_kernel(opd_call *call) {
+//-- The batching rule of an operator's card; what has none is composed of others, or goes through the loop.
+static int opdi_batched_rule(opd_call *call) {
     const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
-    const opdi_layer *layer = call->th->rule;
     opd_vmap_rule rule = card ? card->desc.vmap : NULL;
-    if (!layer) { return opdi_batch_escaped(call); }
-    if (opdi_op_is_random(call->op)) {
-        if (rule != opd_batch_decompose) { return opdi_batch_random(call, card); }
-    } else if (!opdi_any_batched(call->op, call->args, layer->level)) { return opdi_batch_escaped(call); }
+    if (opdi_op_is_random(call->op) && rule != opd_batch_decompose) { return opdi_batch_random(call, card); }
     if (OPDI_UNLIKELY(card && card->base != NULL)) {
         rule = card->base->desc.vmap;
         if (!card->inplace || rule != opd_batch_pointwise) { return opdi_batch_derived(call, card); }
     }
     if (!rule) { rule = opdi_is_view_op(call->op) ? opd_batch_view : opd_batch_decompose; }
     return rule(call);
+}
+//-- The kernel at FuncTorchBatched of every operator; a call that comes here without its layer has what escaped.
+static int opdi_batched_kernel(opd_call *call) {
+    const opdi_layer *layer = call->th->rule;
+    return layer && (opdi_op_is_random(call->op) || opdi_any_batched(call->op, call->args, layer->level))
+        ? opdi_batched_rule(call) : opdi_batch_escaped(call);
 }
 
 OPDI_COLD_BEGIN
@@ -20455,6 +20597,45 @@ int opd_vmap_end(int level) {
     return 0;
 }
 
+//-- torch.autograd.grad with is_grads_batched: the backward once, with gradients that are batched.
+static int opdi_grad_batched(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
+                             const opd_backward_options *options, opd_tensor **grads) {
+    opd_backward_options o = *options;
+    opd_tensor **g = opd_ok() && n > 0 && outputs && grads ? opdi_scope_tensors(n) : NULL;
+    int i, rc = 0, level;
+    o.is_grads_batched = false;
+    if (!g) { return opdi_autograd_grad(outputs, n, inputs, ninputs, &o, false, grads); }
+    for (i = 0; i < n; i++) {
+        const opd_tensor *t = outputs[i];
+        g[i] = o.grad_outputs ? o.grad_outputs[i] : NULL;
+        if (!g[i]) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "is_grads_batched: grad_output[%d] is None, each output needs one", i);
+        }
+        if (t && (g[i]->ndim != t->ndim + 1 ||
+                  memcmp(g[i]->dims + 1, t->dims, (size_t)t->ndim * sizeof *t->dims) != 0)) {
+            char a[256], b[256];
+            return opd_fail(OPD_ERROR_AUTOGRAD, "If `is_grads_batched=True`, we interpret the first dimension of each "
+                            "grad_output as the batch dimension. The sizes of the remaining dimensions are expected to "
+                            "match the shape of corresponding output, but a mismatch was detected: grad_output[%d] has "
+                            "a shape of %s and output[%d] has a shape of %s. If you only want some tensors in "
+                            "`grad_output` to be considered batched, consider using vmap.", i,
+                            opdi_sizes_text(g[i]->dims, g[i]->ndim, a, sizeof a), i,
+                            opdi_sizes_text(t->dims, t->ndim, b, sizeof b));
+        }
+    }
+    for (i = 0; i < ninputs; i++) { grads[i] = NULL; }
+    if ((level = opd_vmap_begin(g[0]->ndim ? g[0]->dims[0] : 0, OPD_RANDOM_ERROR)) < 0) { return -1; }
+    for (i = 0; i < n && rc == 0; i++) { if (!(g[i] = opd_vmap_wrap(g[i], 0, level))) { rc = -1; } }
+    o.grad_outputs = g;
+    if (rc == 0) { rc = opdi_autograd_grad(outputs, n, inputs, ninputs, &o, false, grads); }
+    for (i = 0; i < ninputs && rc == 0; i++) {
+        if (grads[i] && !(grads[i] = opd_vmap_unwrap(grads[i], 0, level))) { rc = -1; }
+    }
+    for (i = 0; i < ninputs && rc; i++) { grads[i] = NULL; }
+    opdi_layers_end(level);
+    return rc;
+}
+
 //-- vmap of a function: what every piece of it needs.
 typedef struct opdi_mapped {
     opd_transform_fn fn;
@@ -20487,19 +20668,14 @@ static const char *opdi_mapped_text(const opdi_mapped *m, char *buf, size_t cap)
     return buf;
 }
 
-//-- Checks what is given and finds the number of examples.
-static int opdi_mapped_check(opdi_mapped *m) {
-    char text[256];
-    opdi_text sizes;
-    char list[256];
-    bool differ = false;
-    int i, n = 0;
+//-- What is wrong with input `at`, or (-1) with all of them.
+OPDI_NOINLINE static int opdi_mapped_wrong(const opdi_mapped *m, int at, int mapped) {
+    char text[256], list[256];
+    opdi_text sizes = opdi_text_of(list, sizeof list);
+    const opd_tensor *t = at >= 0 ? m->inputs[at] : NULL;
+    const int dim = at >= 0 ? opdi_mapped_in(m, at) : 0;
+    int i;
     (void)opdi_mapped_text(m, text, sizeof text);
-    if (opdi_randomness_check(m->o->randomness)) { return -1; }
-    if (m->o->chunk_size < 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "vmap: chunk_size should be None or greater than 0. (got %lld)",
-                        (long long)m->o->chunk_size);
-    }
     if (m->ninputs <= 0 || !m->inputs) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: got no inputs. Maybe you forgot to add inputs, or you are trying to "
                         "vmap over a function with no inputs. The latter is unsupported.", text);
@@ -20508,27 +20684,49 @@ static int opdi_mapped_check(opdi_mapped *m) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: in_dims is not compatible with the structure of `inputs`: in_dims has "
                         "%d elements but there are %d inputs.", text, m->o->nin_dims, m->ninputs);
     }
-    sizes = opdi_text_of(list, sizeof list);
+    if (at >= 0 && !t) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got in_dim=%d for an input but the input is None. We cannot vmap over "
+                        "non-Tensor arguments, please use None as the respective in_dim", text, dim);
+    }
+    if (at >= 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got in_dim=%d for some input, but that input is a Tensor of "
+                        "dimensionality %d so expected in_dim to satisfy -%d <= in_dim < %d.", text, dim, t->ndim,
+                        t->ndim, t->ndim);
+    }
+    if (mapped == 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: vmap: Expected at least one Tensor to vmap over", text);
+    }
+    for (i = mapped = 0; i < m->ninputs; i++) {
+        const int d = opdi_mapped_in(m, i);
+        if (d == OPD_NO_DIM) { continue; }
+        opdi_text_add(&sizes, "%s%lld", mapped++ ? ", " : "", (long long)opd_size(m->inputs[i], d));
+    }
+    return opd_fail(OPD_ERROR_ARGUMENT, "vmap: Expected all tensors to have the same size in the mapped dimension, got "
+                    "sizes [%s] for the mapped dimension", list);
+}
+//-- Checks what is given and finds the number of examples.
+static int opdi_mapped_check(opdi_mapped *m) {
+    bool differ = false;
+    int i, n = 0;
+    if (opdi_randomness_check(m->o->randomness)) { return -1; }
+    if (m->o->chunk_size < 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "vmap: chunk_size should be None or greater than 0. (got %lld)",
+                        (long long)m->o->chunk_size);
+    }
+    if (m->ninputs <= 0 || !m->inputs || (m->o->in_dims && m->o->nin_dims != 1 && m->o->nin_dims != m->ninputs)) {
+        return opdi_mapped_wrong(m, -1, 0);
+    }
     for (i = 0; i < m->ninputs; i++) {
         const opd_tensor *t = m->inputs[i];
         const int dim = opdi_mapped_in(m, i), ndim = t ? t->ndim : 0;
+        int64_t size;
         if (dim == OPD_NO_DIM) { continue; }
-        if (!t) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got in_dim=%d for an input but the input is None. We cannot vmap "
-                            "over non-Tensor arguments, please use None as the respective in_dim", text, dim);
-        }
-        if (dim < -ndim || dim >= ndim) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got in_dim=%d for some input, but that input is a Tensor of "
-                            "dimensionality %d so expected in_dim to satisfy -%d <= in_dim < %d.", text, dim, ndim,
-                            ndim, ndim);
-        }
-        opdi_text_add(&sizes, "%s%lld", n ? ", " : "", (long long)t->dims[dim < 0 ? dim + ndim : dim]);
-        if (n++ == 0) { m->size = t->dims[dim < 0 ? dim + ndim : dim]; }
-        differ = differ || t->dims[dim < 0 ? dim + ndim : dim] != m->size;
+        if (dim < -ndim || dim >= ndim) { return opdi_mapped_wrong(m, i, 0); }
+        size = t->dims[dim < 0 ? dim + ndim : dim];
+        if (n++ == 0) { m->size = size; }
+        differ = differ || size != m->size;
     }
-    if (n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: vmap: Expected at least one Tensor to vmap over", text); }
-    return !differ ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "vmap: Expected all tensors to have the same size in the mapped "
-                                  "dimension, got sizes [%s] for the mapped dimension", list);
+    return n == 0 || differ ? opdi_mapped_wrong(m, -1, n) : 0;
 }
 
 //-- What fn gave, or how many; -1.
@@ -20656,6 +20854,7 @@ typedef struct opdi_diff {
     opdi_layer *layer;
     opdi_state around;
     uint64_t since;                               /* number of the first node inside */
+    uint32_t serial;                              /* its layer's; in output_nr of the leaves that it makes */
     bool linked;                                  /* an alias leads outside */
     const char *packers;                          /* the message by which saved-tensor hooks were forbidden before */
 } opdi_diff;
@@ -20730,7 +20929,10 @@ static opd_tensor *opdi_diff_alias(opdi_diff *d, int i) {
         return NULL;
     }
     alias = opdi_own(opdi_shallow_copy(t));
-    if (alias) { alias->flags |= OPDI_REQUIRES_GRAD; }
+    if (alias) {
+        alias->flags |= OPDI_REQUIRES_GRAD;
+        alias->output_nr = d->serial;
+    }
     return alias;
 }
 
@@ -20739,6 +20941,7 @@ static int opdi_diff_enter(opdi_diff *d, opdi_layer_kind kind) {
     opdi_thread *th = opdi_self();
     int i;
     d->around = th->state;
+    d->serial = th->serials + 1 ? th->serials + 1 : 1;
     for (i = 0; i < d->nby && kind == OPDI_LAYER_GRAD; i++) {
         if (!(d->in[d->argnums[i]] = d->by[i] = opdi_diff_alias(d, d->argnums[i]))) { return -1; }
     }
@@ -20803,10 +21006,11 @@ static int opdi_nodes_put(opdi_nodes *s, const opd_node *n) {
     return 0;
 }
 
+//-- A leaf of this layer, or of one inside it that is gone.
 static bool opdi_diff_mine(const opdi_diff *d, const opd_tensor *leaf) {
     int i;
     for (i = 0; i < d->nby && d->by[i] != leaf; i++) { }
-    return i < d->nby;
+    return i < d->nby || (leaf->output_nr && leaf->output_nr > d->serial);
 }
 //-- Recorded inside, by this thread.
 static bool opdi_diff_inside(const opdi_diff *d, const opd_node *n) {
@@ -20985,7 +21189,7 @@ static int opdi_vjp_pull(opd_derivative *v, opd_tensor *const *cotangents, unsig
     if (k && opdi_autograd_grad(roots, k, d.by, d.nby, &o, !reach, grads)) { return -1; }
     for (i = 0; i < d.nby; i++) {
         opd_tensor *g = k ? grads[i] : NULL;
-        grads[i] = !g ? opd_zeros_like(d.by[i]) : create && reach ? g : opdi_diff_result(&d, g);
+        grads[i] = g ? opdi_diff_result(&d, g) : opd_zeros_like(d.by[i]);
         if (!grads[i]) { return -1; }
     }
     return d.nby;
@@ -21050,7 +21254,7 @@ static int opdi_jvp_make(opdi_diff *d, opd_tensor *const *tangents, opd_tensor *
         if (tangents[i] && !(d->in[a] = opdi_make_dual(d->in[a], tangents[i]))) { rc = -1; }
     }
     opdi_within_leave(th, &within);
-    if (rc || (n = opdi_diff_call(d, outputs)) < 0 || opdi_diff_check(d, outputs, n)) { return -1; }
+    if (rc || (n = opdi_diff_call(d, outputs)) < 0) { return -1; }
     opdi_within_enter(th, &within, th->level);
     for (i = 0; i < n && rc == 0; i++) {
         out_tangents[i] = opdi_tangent_of(outputs[i]);
@@ -21132,7 +21336,7 @@ int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, i
     }
     v->primals = kept;
     rc = opdi_diff_call(&v->d, outputs);
-    if (rc < 0 || opdi_diff_check(&v->d, outputs, rc)) { return -1; }
+    if (rc < 0) { return -1; }
     v->nouts = rc;
     *jvp = v;
     return rc + v->d.o->naux;
@@ -21163,6 +21367,151 @@ int opd_derivative_call(opd_derivative *v, opd_tensor *const *in, int n, unsigne
     rc = opdi_diff_hand(out, rc);
     opd_scope_close(&scope);
     return rc;
+}
+
+//-- custom functions under vmap ----------------------------------------------------------------------------------
+
+//-- The innermost vmap layer that one of a function's inputs is batched at; forward mode is that of the layers inside.
+static int opdi_function_layer(opd_context *ctx) {
+    opdi_layer *layer = opdi_self()->layer;
+    int i;
+    int32_t k;
+    if (!ctx->fn.setup_context) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "In order to use an autograd.Function with functorch transforms (vmap, "
+                        "grad, jvp, jacrev, ...), it must override the setup_context staticmethod. (%s)", ctx->fn.name);
+    }
+    for (; layer && !ctx->layer; layer = layer->outer) {
+        for (i = 0; i < ctx->ninputs && layer->kind == OPDI_LAYER_VMAP; i++) {
+            const opd_value *v = &ctx->inputs[i];
+            for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR); k++) {
+                if (opdi_batched_at(v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->u.t, layer->level)) {
+                    ctx->layer = layer;
+                }
+            }
+        }
+    }
+    opdi_forward_at(opdi_self(), ctx->layer ? ctx->layer->level : 0);
+    return 0;
+}
+
+//-- Element k of a value; an element of a list, or the tensor.
+static opd_tensor *opdi_value_tensor(const opd_value *v, int32_t k) {
+    return v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->u.t;
+}
+static int32_t opdi_value_tensors(const opd_value *v) {
+    return v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR;
+}
+//-- v with other tensors: those of `list`, in the innermost scope.
+static opd_value opdi_value_with(const opd_value *v, opd_tensor **list) {
+    return v->tag == OPD_TAG_TENSORS ? opd_value_tensors(list, v->n) : v->tag == OPD_TAG_TENSOR && list[0]
+        ? opd_value_tensor(list[0]) : *v;
+}
+
+//-- The function for each example, by the layers around; examples of outputs that are tensors are stacked.
+static int opdi_function_loop(opd_context *ctx, const opd_value *values, const int *dims, opd_value *outputs) {
+    const int64_t size = opd_batch_size(), runs = OPDI_MAX(size, 1);
+    opd_value *args = (opd_value *)opdi_scope_alloc(((size_t)ctx->ninputs + 1) * sizeof *args);
+    opd_value *all = (opd_value *)opdi_scope_alloc((size_t)runs * OPD_TRANSFORM_OUTPUTS * sizeof *all);
+    opd_tensor **list;
+    int64_t e;
+    int i, n = 0;
+    int32_t k;
+    for (e = 0; args && all && e < runs; e++) {
+        int got;
+        for (i = 0; i < ctx->ninputs; i++) {
+            const int32_t count = opdi_value_tensors(&values[i]);
+            if (!(list = opdi_scope_tensors(count))) { return -1; }
+            for (k = 0; k < count; k++) {
+                opd_tensor *t = opdi_value_tensor(&values[i], k), *one = opdi_value_tensor(&ctx->inputs[i], k);
+                list[k] = dims[i] < 0 || !t ? t : size ? opd_select(t, dims[i], e)
+                    : opd_new_ones(t, opd_ints_of(one->dims, one->ndim));
+                if (t && !list[k]) { return -1; }
+            }
+            args[i] = opdi_value_with(&values[i], list);
+        }
+        got = opd_autograd_apply(&ctx->fn, all + e * OPD_TRANSFORM_OUTPUTS, OPD_TRANSFORM_OUTPUTS, args, ctx->ninputs);
+        if (got < 0 || got > OPD_TRANSFORM_OUTPUTS || (e && got != n)) { return -1; }
+        n = got;
+    }
+    if (!args || !all) { return -1; }
+    for (i = 0; i < n; i++) {
+        outputs[i] = all[i];
+        if (outputs[i].tag != OPD_TAG_TENSOR) { continue; }
+        if (!(list = opdi_scope_tensors((int)runs))) { return -1; }
+        for (e = 0; e < runs; e++) { list[e] = all[e * OPD_TRANSFORM_OUTPUTS + i].u.t; }
+        if (!(list[0] = opd_stack(opd_tensors_of(list, runs)))) { return -1; }
+        if (!size && !(list[0] = opd_narrow(list[0], 0, 0, 0))) { return -1; }
+        outputs[i].u.t = list[0];
+    }
+    return n;
+}
+
+//-- By the function's rule, or by the loop where something outside follows an input; -2: neither, forward may run as it
+//-- is.
+static int opdi_function_outside(opd_context *ctx, opd_value *outputs, int *out_dims) {
+    opdi_thread *th = opdi_self();
+    opd_value *values = (opd_value *)opdi_scope_alloc(((size_t)ctx->ninputs + 1) * sizeof *values);
+    int *dims = (int *)opdi_scope_alloc(((size_t)ctx->ninputs + 1) * sizeof *dims);
+    bool followed = false;
+    int i, n, dim;
+    int32_t k;
+    for (i = 0; values && dims && i < ctx->ninputs; i++) {
+        const int32_t count = opdi_value_tensors(&ctx->inputs[i]);
+        opd_tensor **list = opdi_scope_tensors(count);
+        if (!list) { return -1; }
+        dims[i] = -1;
+        for (k = 0; k < count; k++) {
+            (void)opd_batch_value(opdi_value_tensor(&ctx->inputs[i], k), &dim);
+            dims[i] = dim < 0 ? dims[i] : ctx->inputs[i].tag == OPD_TAG_TENSORS ? 0 : dim;
+        }
+        for (k = 0; k < count; k++) {
+            list[k] = opd_batch_value(opdi_value_tensor(&ctx->inputs[i], k), &dim);
+            if (ctx->inputs[i].tag == OPD_TAG_TENSORS && dims[i] == 0 && !(list[k] = opd_batch_front(list[k], dim))) {
+                return -1;
+            }
+            followed = followed || (!th->state.no_grad && opdi_tracked(list[k]));
+        }
+        values[i] = opdi_value_with(&ctx->inputs[i], list);
+    }
+    if (!values || !dims) { return -1; }
+    for (i = 0; i < OPD_TRANSFORM_OUTPUTS; i++) { out_dims[i] = ctx->fn.vmap ? -1 : 0; }
+    followed = followed || (th->state.forward == OPDI_FORWARD_OPEN && opdi_level_of(values, ctx->ninputs));
+    if (!ctx->fn.vmap) { return followed ? opdi_function_loop(ctx, values, dims, outputs) : -2; }
+    n = ctx->fn.vmap(ctx->fn.user, values, dims, ctx->ninputs, outputs, out_dims);
+    if (opd_ok() && (n < 0 || n > OPD_TRANSFORM_OUTPUTS)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "the vmap of %s failed without saying why", ctx->name);
+    }
+    for (i = 0; i < n; i++) {
+        const opd_tensor *t = opdi_tensor_in(&outputs[i]);
+        if (out_dims[i] < 0 || (t && out_dims[i] < t->ndim && t->dims[out_dims[i]] == ctx->layer->size)) { continue; }
+        return opd_fail(OPD_ERROR_AUTOGRAD, "the vmap of %s returned an incompatible (output, out_dims) tuple: output "
+                        "%d has no examples at dim %d", ctx->name, i, out_dims[i]);
+    }
+    return opd_ok() ? n : -1;
+}
+
+//-- The outputs of a function with batched inputs, in place of its forward.
+static int opdi_function_compute(opd_context *ctx) {
+    opdi_thread *th = opdi_self();
+    opd_value outputs[OPD_TRANSFORM_OUTPUTS];
+    int out_dims[OPD_TRANSFORM_OUTPUTS], i, n, rc = 0;
+    opd_scope scope = opd_scope_open();
+    opdi_ruling was;
+    opdi_rule_begin(th, ctx->layer, &was);
+    n = opdi_function_outside(ctx, outputs, out_dims);
+    opdi_rule_end(th, &was);
+    if (n == -2) { rc = opdi_context_run(ctx, ctx->fn.forward, &ctx->in_forward, "forward"); }
+    ctx->in_forward = true;
+    for (i = 0; i < n && rc == 0; i++) {
+        if (outputs[i].tag == OPD_TAG_TENSOR && out_dims[i] >= 0) {
+            outputs[i].u.t = opdi_own(opdi_batch_wrap(outputs[i].u.t, out_dims[i], ctx->layer->level));
+            rc = outputs[i].u.t ? 0 : -1;
+        }
+        if (rc == 0) { rc = opd_context_return_value(ctx, outputs[i]); }
+    }
+    ctx->in_forward = false;
+    opd_scope_close(&scope);
+    return n == -1 ? -1 : rc;
 }
 
 //-- Jacobians ----------------------------------------------------------------------------------------------------
@@ -21214,7 +21563,7 @@ static int opdi_jacobian_apply(opdi_jacobian *j, opd_tensor **basis, opd_tensor 
 //-- Rows [first, first + count), each tensor of them with the rows in front.  How many tensors; -1.
 static int opdi_jacobian_rows(opdi_jacobian *j, int64_t first, int64_t count, opd_tensor **out) {
     opd_tensor **basis = opdi_scope_tensors(j->n);
-    const bool single = j->d->o->chunk_size == 1;
+    const bool single = j->d->o->chunk_size == 1 && count > 0;
     int64_t offset = 0;
     int i, n = 0, level = single ? 0 : opd_vmap_begin(count, j->d->o->randomness);
     if (!basis || level < 0) { return -1; }
@@ -21975,6 +22324,12 @@ static int opdi_traced_put(opdi_tracer *tr, opd_tensor *t, opdi_gvalue *v) {
     if (!tr->map[i].tensor) { tr->used++; opdi_retain(t); tr->map[i].tensor = t; t->flags |= OPDI_TRACED; }
     tr->map[i].value = v;
     return 0;
+}
+//-- v, another tensor with t's memory, is the same value.
+static int opdi_traced_copy(opd_tensor *v, const opd_tensor *t) {
+    opdi_tracer *tr = opdi_self()->tracer;
+    opdi_gvalue *value = tr ? opdi_traced_value(tr, t) : NULL;
+    return value ? opdi_traced_put(tr, v, value) : 0;
 }
 static void opdi_tracer_end(opdi_tracer *tr) {
     int64_t i;
@@ -24153,6 +24508,102 @@ static int opdi_check_undefined_tangents(opdi_check *c) {
     return rc;
 }
 
+/* Two vectors as t, and both in one tensor. */
+static opd_tensor *opdi_check_pair(opd_tensor *t, opd_tensor **v /*[2]*/) {
+    t = opd_detach(t);
+    v[0] = opd_randn_like(t);
+    v[1] = opd_randn_like(t);
+    return opd_stack(opd_tensors_of(v, 2));
+}
+/* What vmap gave for both is what each gave; NULL is zeros. */
+static int opdi_check_pair_same(opdi_check *c, opd_tensor *got, opd_tensor *const *want /*[2]*/, int out, int in) {
+    int64_t k;
+    int i;
+    for (i = 0; i < 2; i++) {
+        opd_tensor *part = got ? opd_select(opd_detach(got), 0, i) : NULL;
+        const double *a = part ? opdi_check_read(part) : NULL, *b = want[i] ? opdi_check_read(want[i]) : NULL;
+        const int64_t n = a ? opdi_check_numel(part) : b ? opdi_check_numel(want[i]) : 0;
+        if (!opd_ok()) { return -1; }
+        for (k = 0; k < n; k++) {
+            const double x = a ? a[k] : 0, y = b ? b[k] : 0;
+            if (fabs(x - y) <= 1e-8 + 1e-5 * fabs(y) || (x != x && y != y)) { continue; }
+            return opdi_check_fail(c, "For output %d and input %d: gradcheck or gradgradcheck failed while testing "
+                                   "batched gradient computation. Got: %.9g, expected: %.9g (vector %d, element %lld)",
+                                   out, in, x, y, i, (long long)k);
+        }
+    }
+    return 0;
+}
+/* The vmap failed. */
+static int opdi_check_batched_error(opdi_check *c) {
+    char why[600];
+    if (opd_ok() || opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
+    (void)snprintf(why, sizeof why, "%s", opd_error_message());
+    opd_error_clear();
+    return opdi_check_fail(c, "While computing batched gradients, got: %s (gradcheck or gradgradcheck failed while "
+                           "testing batched gradient computation)", why);
+}
+static int opdi_check_batched(opdi_check *c) {
+    opd_tensor *outs[OPD_GRADCHECK_OUTPUTS], *in[OPDI_CHECK_INPUTS], *v[2], *both;
+    opd_tensor *one[2][OPDI_CHECK_INPUTS], *got[OPDI_CHECK_INPUTS], *want[2];
+    opd_backward_options o;
+    int i, j, n = opdi_check_recorded(c, outs);
+    for (j = 0; j < c->nin; j++) { in[j] = c->in[j].t; }
+    memset(&o, 0, sizeof o);
+    o.retain_graph = o.allow_unused = o.is_grads_batched = true;
+    o.grad_outputs = &both;
+    for (i = 0; i < n; i++) {
+        if (!(both = opdi_check_pair(outs[i], v)) || opdi_check_backward(c, &outs[i], 1, &v[0], one[0]) ||
+            opdi_check_backward(c, &outs[i], 1, &v[1], one[1])) { return -1; }
+        if (opd_autograd_grad(&outs[i], 1, in, c->nin, &o, got)) { return opdi_check_batched_error(c); }
+        for (j = 0; j < c->nin; j++) {
+            want[0] = one[0][j];
+            want[1] = one[1][j];
+            if (opdi_check_pair_same(c, got[j], want, i, c->in[j].which)) { return -1; }
+        }
+    }
+    return n < 0 ? -1 : 0;
+}
+
+typedef struct opdi_check_push_one { opdi_check *c; int which; } opdi_check_push_one;
+/* The outputs that count. */
+static int opdi_check_counting(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    int i, k = 0;
+    (void)n;
+    n = opdi_check_call(((opdi_check_push_one *)user)->c, in, out);
+    for (i = 0; i < n; i++) { if (opdi_check_counts(out[i])) { out[k++] = out[i]; } }
+    return n < 0 ? -1 : k;
+}
+/* The tangents of these when the input in question has that of in[0]. */
+static int opdi_check_one_tangent(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const opdi_check_push_one *p = (const opdi_check_push_one *)user;
+    opd_tensor *outs[OPD_TRANSFORM_OUTPUTS];
+    opd_transform_options o;
+    (void)n;
+    memset(&o, 0, sizeof o);
+    o.argnums = &p->which;
+    o.nargnums = 1;
+    return opd_jvp(opdi_check_counting, user, p->c->inputs, in, p->c->ninputs, &o, outs, out);
+}
+static int opdi_check_batched_tangents(opdi_check *c) {
+    opd_tensor *one[2][OPD_TRANSFORM_OUTPUTS], *got[OPD_TRANSFORM_OUTPUTS], *v[2], *both, *want[2];
+    opdi_check_push_one p;
+    int i, j, n;
+    p.c = c;
+    for (j = 0; j < c->nin; j++) {
+        p.which = c->in[j].which;
+        if (!(both = opdi_check_pair(c->in[j].t, v)) || (n = opdi_check_one_tangent(&p, &v[0], 1, one[0])) < 0 ||
+            opdi_check_one_tangent(&p, &v[1], 1, one[1]) < 0) { return -1; }
+        if (opd_vmap(opdi_check_one_tangent, &p, &both, 1, NULL, got) != n) { return opdi_check_batched_error(c); }
+        for (i = 0; i < n; i++) {
+            want[0] = one[0][i];
+            want[1] = one[1][i];
+            if (opdi_check_pair_same(c, got[i], want, i, p.which)) { return -1; }
+        }
+    }
+    return 0;
+}
+
 //-- the whole ---------------------------------------------------------------------------------------------------------
 
 static int opdi_check_inputs(opdi_check *c) {
@@ -24213,7 +24664,9 @@ static int opdi_check_run(opdi_check *c) {
     if (opdi_check_inputs(c) || opdi_check_find_outputs(c) || opdi_check_layout(c, o->fast_mode) ||
         opdi_check_jacobians(c)) { return -1; }
     if (o->check_undefined_grad && o->check_forward_ad && opdi_check_undefined_tangents(c)) { return -1; }
+    if (o->check_batched_forward_grad && opdi_check_batched_tangents(c)) { return -1; }
     if (o->check_backward_ad && opdi_check_multiplied(c)) { return -1; }
+    if (o->check_batched_grad && opdi_check_batched(c)) { return -1; }
     return o->check_undefined_grad && o->check_backward_ad ? opdi_check_undefined(c) : 0;
 }
 
@@ -24227,16 +24680,18 @@ opd_gradcheck_options opd_gradcheck_defaults(void) {
     return o;
 }
 
-static int opdi_check_options(const opd_gradcheck_options *o, bool backward, const char *without) {
+static int opdi_check_options(const opd_gradcheck_options *o, bool backward, bool forward, bool second) {
     if (!(o->eps > 0) || !(o->atol >= 0) || !(o->rtol >= 0) || !(o->nondet_tol >= 0)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: eps must be positive, tolerances not negative "
                         "(opd_gradcheck_defaults fills the options)");
     }
     if (o->check_batched_grad && !backward) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "Setting check_batched_grad=True requires %s to be True", without);
+        return opd_fail(OPD_ERROR_ARGUMENT, "Setting check_batched_grad=True requires %s to be True",
+                        second ? "check_rev_over_rev" : "check_backward_ad");
     }
-    if (o->check_batched_grad || o->check_batched_forward_grad) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: batched checks need vmap, which is not there yet");
+    if (o->check_batched_forward_grad && !forward) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Setting check_batched_forward_grad=True requires %s to be True",
+                        second ? "check_fwd_over_rev" : "check_forward_ad");
     }
     return 0;
 }
@@ -24278,7 +24733,7 @@ int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, in
         return opd_fail(OPD_ERROR_ARGUMENT,
                         "Expected at least one of check_forward_ad or check_backward_ad to be True");
     }
-    if (opdi_check_options(o, o->check_backward_ad, "check_backward_ad")) { return -1; }
+    if (opdi_check_options(o, o->check_backward_ad, o->check_forward_ad, false)) { return -1; }
     return opdi_check_start(fn, user, inputs, ninputs, o, false);
 }
 
@@ -24361,7 +24816,7 @@ int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs
         return opd_fail(OPD_ERROR_ARGUMENT,
                         "Setting check_undefined_grad=True requires check_rev_over_rev to be True");
     }
-    if (opdi_check_options(o, o->check_rev_over_rev, "check_rev_over_rev")) { return -1; }
+    if (opdi_check_options(o, o->check_rev_over_rev, o->check_fwd_over_rev, true)) { return -1; }
     over = *o;
     over.check_forward_ad = o->check_fwd_over_rev;
     over.check_backward_ad = o->check_rev_over_rev;
@@ -26736,11 +27191,260 @@ opd_plugin *opd_load_inline(const char *name, const char *source, const char *fl
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>exchange   DLPack
+//  >>exchange   DLPack, .npy, .npz, safetensors
 //
-//  Tensors from and for other programs.  Uses tensors, storages of foreign memory and, to pin whose deleter it is,
+//  Tensors from and for other programs.  Files are read where they are mapped, and nothing of them is believed before
+//  it is checked against what there is.  Uses tensors, storages of foreign memory and, to pin whose deleter it is,
 //  plug-ins; no operator.
 //----------------------------------------------------------------------------------------------------------------------
+
+//-- sums and bits ------------------------------------------------------------------------------------------------
+//
+//  zip's checksum and its compression (RFC 1951).  No error is recorded here: `wrong` says what there is to say.
+
+/* CRC-32, eight bytes at a time. */
+typedef struct opdi_crc { uint32_t rows[8][256]; } opdi_crc;
+static void opdi_crc_init(opdi_crc *c) {
+    uint32_t i, k;
+    for (i = 0; i < 256; i++) {
+        uint32_t x = i;
+        for (k = 0; k < 8; k++) { x = x >> 1 ^ (x & 1 ? 0xedb88320u : 0); }
+        c->rows[0][i] = x;
+    }
+    for (k = 1; k < 8; k++) {
+        for (i = 0; i < 256; i++) { c->rows[k][i] = c->rows[k - 1][i] >> 8 ^ c->rows[0][c->rows[k - 1][i] & 255]; }
+    }
+}
+static uint32_t opdi_le32(const unsigned char *p) {
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+static uint32_t opdi_le16(const unsigned char *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
+static uint64_t opdi_le64(const unsigned char *p) { return opdi_le32(p) | (uint64_t)opdi_le32(p + 4) << 32; }
+static uint32_t opdi_crc_add(const opdi_crc *c, uint32_t crc, const void *data, size_t n) {
+    const unsigned char *p = (const unsigned char *)data;
+    crc = ~crc;
+    for (; n >= 8; n -= 8, p += 8) {
+        const uint32_t a = opdi_le32(p) ^ crc, b = opdi_le32(p + 4);
+        crc = c->rows[7][a & 255] ^ c->rows[6][a >> 8 & 255] ^ c->rows[5][a >> 16 & 255] ^ c->rows[4][a >> 24] ^
+            c->rows[3][b & 255] ^ c->rows[2][b >> 8 & 255] ^ c->rows[1][b >> 16 & 255] ^ c->rows[0][b >> 24];
+    }
+    for (; n; n--, p++) { crc = crc >> 8 ^ c->rows[0][(crc ^ *p) & 255]; }
+    return ~crc;
+}
+
+/* A prefix code.  quick: by the next 9 bits, symbol * 16 + length of its code; 0: the code is longer, or none. */
+typedef struct opdi_prefix { uint16_t quick[512], count[16], symbols[288]; } opdi_prefix;
+typedef struct opdi_inflate {
+    const unsigned char *p, *end;
+    uint64_t hold;               /* `bits` bits that were taken from p, the next one lowest */
+    int bits;
+    unsigned char *out;
+    size_t at, n;                /* written, of how many */
+    const char *wrong;
+    opdi_prefix literals, distances;
+} opdi_inflate;
+
+//-- From the lengths of the codes, shortest first and in order of the symbols.  How much of the code is left over;
+//-- negative: too many of them.
+static int opdi_prefix_make(opdi_prefix *h, const uint8_t *lengths, int n) {
+    unsigned next[16], at[16], code = 0;
+    int i, len, left = 1;
+    memset(h, 0, sizeof *h);
+    for (i = 0; i < n; i++) { h->count[lengths[i]]++; }
+    h->count[0] = 0;
+    at[0] = 0;
+    for (len = 1; len < 16; len++) {
+        left = 2 * left - h->count[len];
+        if (left < 0) { return left; }
+        code = (code + h->count[len - 1]) << 1;
+        next[len] = code;
+        at[len] = at[len - 1] + h->count[len - 1];
+    }
+    for (i = 0; i < n; i++) {
+        unsigned c, turned = 0;
+        len = lengths[i];
+        if (len == 0) { continue; }
+        h->symbols[at[len]++] = (uint16_t)i;
+        c = next[len]++;
+        if (len > 9) { continue; }
+        for (int b = 0; b < len; b++) { turned |= (c >> b & 1) << (len - 1 - b); }
+        for (; turned < 512; turned += 1u << len) { h->quick[turned] = (uint16_t)(i << 4 | len); }
+    }
+    return left;
+}
+
+static void opdi_inflate_fill(opdi_inflate *z) {
+    for (; z->bits <= 56 && z->p < z->end; z->bits += 8) { z->hold |= (uint64_t)*z->p++ << z->bits; }
+}
+static unsigned opdi_inflate_bits(opdi_inflate *z, int n) {
+    unsigned v;
+    if (z->bits < n) { opdi_inflate_fill(z); }
+    if (z->bits < n) { z->wrong = "the compressed data ends too early"; return 0; }
+    v = (unsigned)(z->hold & ((1u << n) - 1));
+    z->hold >>= n;
+    z->bits -= n;
+    return v;
+}
+static int opdi_inflate_symbol(opdi_inflate *z, const opdi_prefix *h) {
+    unsigned code = 0, first = 0, at = 0;
+    int len;
+    if (z->bits < 15) { opdi_inflate_fill(z); }
+    len = h->quick[z->hold & 511] & 15;
+    if (len) {
+        const int symbol = h->quick[z->hold & 511] >> 4;
+        (void)opdi_inflate_bits(z, len);
+        return z->wrong ? -1 : symbol;
+    }
+    for (len = 1; len < 16; len++) {
+        code = code << 1 | (unsigned)(z->hold >> (len - 1) & 1);
+        first <<= 1;
+        if (code - first < h->count[len]) {
+            (void)opdi_inflate_bits(z, len);
+            return z->wrong ? -1 : h->symbols[at + code - first];
+        }
+        at += h->count[len];
+        first += h->count[len];
+    }
+    z->wrong = z->bits < 15 ? "the compressed data ends too early" : "a code in the compressed data stands for nothing";
+    return -1;
+}
+
+//-- The symbols of one block, to its end.
+static void opdi_inflate_codes(opdi_inflate *z) {
+    while (!z->wrong) {
+        int s = opdi_inflate_symbol(z, &z->literals), e;
+        size_t len, back;
+        if (s < 0 || s == 256) { return; }
+        if (s < 256) {
+            if (z->at == z->n) { z->wrong = "there is more compressed data than the entry says"; return; }
+            z->out[z->at++] = (unsigned char)s;
+            continue;
+        }
+        s -= 257;                                 /* lengths from 3: four of each number of extra bits, after eight */
+        e = s < 8 || s == 28 ? 0 : s / 4 - 1;
+        len = s < 8 ? (size_t)s + 3 : s == 28 ? 258 : ((size_t)(4 + s % 4) << e) + 3;
+        len += opdi_inflate_bits(z, e);
+        if (s > 28 || (s = opdi_inflate_symbol(z, &z->distances)) < 0 || s > 29) {
+            if (!z->wrong) { z->wrong = "a code in the compressed data stands for nothing"; }
+            return;
+        }
+        e = s < 4 ? 0 : s / 2 - 1;                /* distances from 1: two of each, after four */
+        back = (s < 4 ? (size_t)s : (size_t)(2 + s % 2) << e) + 1;
+        back += opdi_inflate_bits(z, e);
+        if (z->wrong) { return; }
+        if (back > z->at) { z->wrong = "the compressed data refers to what is before its beginning"; return; }
+        if (len > z->n - z->at) { z->wrong = "there is more compressed data than the entry says"; return; }
+        for (; len; len--, z->at++) { z->out[z->at] = z->out[z->at - back]; }
+    }
+}
+
+static void opdi_inflate_stored(opdi_inflate *z) {
+    unsigned n, check;
+    (void)opdi_inflate_bits(z, z->bits & 7);
+    n = opdi_inflate_bits(z, 16);
+    check = opdi_inflate_bits(z, 16);
+    if (z->wrong) { return; }
+    if ((n ^ check) != 0xffff) { z->wrong = "the length of a stored block is not what its complement says"; return; }
+    if (n > z->n - z->at) { z->wrong = "there is more compressed data than the entry says"; return; }
+    for (; n && z->bits; n--) { z->out[z->at++] = (unsigned char)opdi_inflate_bits(z, 8); }
+    if (n > (size_t)(z->end - z->p)) { z->wrong = "the compressed data ends too early"; return; }
+    if (n) { memcpy(z->out + z->at, z->p, n); }
+    z->p += n;
+    z->at += n;
+}
+
+//-- Reads the lengths of a block's codes, or takes the fixed ones.
+static void opdi_inflate_tables(opdi_inflate *z, bool fixed) {
+    static const uint8_t order[19] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+    uint8_t lengths[320];
+    int i, nliterals = 288, ndistances = 30, ncodes, left, at = 0;
+    memset(lengths, 0, sizeof lengths);
+    if (fixed) {
+        for (i = 0; i < 288; i++) { lengths[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8; }
+        memset(lengths + 288, 5, 30);
+    } else {
+        nliterals = (int)opdi_inflate_bits(z, 5) + 257;
+        ndistances = (int)opdi_inflate_bits(z, 5) + 1;
+        ncodes = (int)opdi_inflate_bits(z, 4) + 4;
+        for (i = 0; i < ncodes; i++) { lengths[order[i]] = (uint8_t)opdi_inflate_bits(z, 3); }
+        if (z->wrong) { return; }
+        if (nliterals > 286 || ndistances > 30 || opdi_prefix_make(&z->literals, lengths, 19)) { goto bad; }
+        while (at < nliterals + ndistances) {
+            const int s = opdi_inflate_symbol(z, &z->literals);
+            int n = s < 16 ? 1 : s == 16 ? 3 + (int)opdi_inflate_bits(z, 2) : s == 17 ? 3 + (int)opdi_inflate_bits(z, 3)
+                : 11 + (int)opdi_inflate_bits(z, 7);
+            if (z->wrong) { return; }
+            if (n > nliterals + ndistances - at || (s == 16 && at == 0)) { goto bad; }
+            for (; n; n--, at++) { lengths[at] = (uint8_t)(s < 16 ? s : s == 16 ? lengths[at - 1] : 0); }
+        }
+        if (lengths[256] == 0) { goto bad; }
+    }
+    /* a code may be incomplete when it is of one symbol, one bit long, or of none */
+    left = opdi_prefix_make(&z->literals, lengths, nliterals);
+    if (left < 0 || (left > 0 && !(left == 1 << 14 && z->literals.count[1] == 1))) { goto bad; }
+    left = opdi_prefix_make(&z->distances, lengths + nliterals, ndistances);
+    if (!fixed && (left < 0 || (left > 0 && !(left == 1 << 14 && z->distances.count[1] == 1) && left != 1 << 15))) {
+        goto bad;
+    }
+    return;
+bad:
+    z->wrong = "the compressed data has a table of codes that is none";
+}
+
+//-- Unpacks n bytes into `out`, which must be filled, and nothing be left.  NULL, or what is wrong.
+static const char *opdi_inflate_all(opdi_inflate *z, const unsigned char *data, size_t n, unsigned char *out,
+                                    size_t out_n) {
+    bool last = false;
+    z->p = data;
+    z->end = data + n;
+    z->hold = 0;
+    z->bits = 0;
+    z->out = out;
+    z->at = 0;
+    z->n = out_n;
+    z->wrong = NULL;
+    while (!last && !z->wrong) {
+        unsigned kind;
+        last = opdi_inflate_bits(z, 1) != 0;
+        kind = opdi_inflate_bits(z, 2);
+        if (z->wrong) { break; }
+        if (kind == 3) { z->wrong = "a block of the compressed data is of no kind that there is"; }
+        else if (kind == 0) { opdi_inflate_stored(z); }
+        else {
+            opdi_inflate_tables(z, kind == 1);
+            opdi_inflate_codes(z);
+        }
+    }
+    if (!z->wrong && z->at != out_n) { z->wrong = "there is less compressed data than the entry says"; }
+    if (!z->wrong && (z->p < z->end || z->bits > 7)) { z->wrong = "something follows the compressed data"; }
+    return z->wrong;
+}
+
+static bool opdi_big_endian(void) {
+    const uint16_t one = 1;
+    unsigned char first;
+    memcpy(&first, &one, 1);
+    return first == 0;
+}
+//-- Turns round the bytes of every `size` of n.
+static void opdi_swap(char *p, size_t n, size_t size) {
+    size_t i;
+    for (; n; n -= size, p += size) {
+        for (i = 0; i < size / 2; i++) { const char c = p[i]; p[i] = p[size - 1 - i]; p[size - 1 - i] = c; }
+    }
+}
+//-- How many of n bytes come before the first that is neither 0 nor 1.
+static size_t opdi_bools(const void *data, size_t n) {
+    const unsigned char *p = (const unsigned char *)data;
+    size_t i = 0;
+    for (; n - i >= 64; i += 64) {
+        unsigned char any = 0;
+        for (int k = 0; k < 64; k++) { any |= p[i + (size_t)k]; }
+        if (any > 1) { break; }
+    }
+    while (i < n && p[i] <= 1) { i++; }
+    return i;
+}
 
 OPDI_COLD_BEGIN
 
@@ -26970,6 +27674,1348 @@ opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *managed) {
     if (m) { return opdi_dl_unpack(&m->tensor, opdi_dl_drop_unversioned, managed, (uintptr_t)m->deleter); }
     (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import_unversioned: the struct is NULL");
     return NULL;
+}
+
+//-- reading ------------------------------------------------------------------------------------------------------
+
+/* Memory that files and tensors hold together. */
+typedef struct opdi_bulk {
+    int32_t refs;
+    bool mapped;
+    unsigned char *data;
+    size_t n, block;             /* block: bytes of ours to free; 0: none */
+    void (*deleter)(void *data, void *user);
+    void *user;
+    opd_plugin *plugin;          /* where deleter is; pinned */
+} opdi_bulk;
+/* What is read, for errors: by which function, what file, which entry of it. */
+typedef struct opdi_source { const char *who, *path, *entry; const unsigned char *data; size_t n; } opdi_source;
+
+#define OPDI_NOWHERE SIZE_MAX
+OPD_PRINTF_LIKE(3, 4) static int opdi_bad(const opdi_source *s, size_t at, const char *format, ...) {
+    char text[512], place[32] = "";
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    if (at != OPDI_NOWHERE) { snprintf(place, sizeof place, ", byte %llu", (unsigned long long)at); }
+    return opd_fail(OPD_ERROR_FILE, "%s: %.500s%s%.300s%s%s: %s", s->who, s->path, s->entry ? ", entry '" : "",
+                    s->entry ? s->entry : "", s->entry ? "'" : "", place, text);
+}
+
+static opdi_bulk *opdi_bulk_new(void) {
+    opdi_bulk *b = (opdi_bulk *)opdi_alloc(sizeof *b);
+    if (!b) { return NULL; }
+    memset(b, 0, sizeof *b);
+    b->refs = 1;
+    return b;
+}
+static void opdi_bulk_drop(opdi_bulk *b) {
+    opd_plugin *plugin = b->plugin;
+    if (opdi_ref_down(&b->refs) != 0) { return; }
+#if defined(OPDI_MAPS)
+    if (b->mapped) { (void)munmap(b->data, b->n); }
+#endif
+    if (b->block) { opdi_free(b->data, b->block); }
+    if (b->deleter) { b->deleter(b->data, b->user); }
+    opdi_free(b, sizeof *b);
+    if (plugin) { opdi_plugin_let_go(plugin); }
+}
+static void opdi_bulk_let_go(void *data, void *user) {
+    (void)data;
+    opdi_bulk_drop((opdi_bulk *)user);
+}
+
+//-- Whether there is something else than a file, which is read and written as it is.
+static bool opdi_is_special(const char *path) {
+#if defined(OPDI_MAPS)
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+#else
+    (void)path;
+    return false;
+#endif
+}
+//-- Writing into the map changes this process's pages alone.
+static bool opdi_bulk_map(opdi_bulk *b, const char *path) {
+#if defined(OPDI_MAPS)
+#if defined(MAP_NORESERVE)
+    const int flags = MAP_PRIVATE | MAP_NORESERVE;
+#else
+    const int flags = MAP_PRIVATE;
+#endif
+    struct stat st;
+    int fd;
+    if (opdi_is_special(path) || (fd = open(path, O_RDONLY)) < 0) { return false; }
+    if (fstat(fd, &st) == 0 && st.st_size > 0 && (uint64_t)st.st_size <= SIZE_MAX / 2) {
+        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, flags, fd, 0);
+        b->mapped = p != MAP_FAILED;
+        if (b->mapped) { b->data = (unsigned char *)p; b->n = (size_t)st.st_size; }
+    }
+    (void)close(fd);
+#else
+    (void)b; (void)path;
+#endif
+    return b->mapped;
+}
+//-- What cannot be mapped: a pipe, an empty file.
+static int opdi_bulk_read(opdi_bulk *b, FILE *f) {
+    size_t got = 1;
+    while (got) {
+        if (b->n == b->block) {
+            const size_t block = OPDI_MAX(2 * b->block, (size_t)65536);
+            unsigned char *data = (unsigned char *)opdi_alloc(block);
+            if (!data) { return -1; }
+            if (b->n) { memcpy(data, b->data, b->n); }
+            opdi_free(b->data, b->block);
+            b->data = data;
+            b->block = block;
+        }
+        got = fread(b->data + b->n, 1, b->block - b->n, f);
+        b->n += got;
+    }
+    return ferror(f) ? -1 : 0;
+}
+//-- A whole file; NULL with an error.  s says who asks, and learns what there is.
+static opdi_bulk *opdi_bulk_open(opdi_source *s, const char *who, const char *path) {
+    opdi_bulk *b;
+    memset(s, 0, sizeof *s);
+    s->who = who;
+    s->path = path;
+    if (!opd_ok()) { return NULL; }
+    if (!path) { (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the path is NULL", who); return NULL; }
+    b = opdi_bulk_new();
+    if (b && !opdi_bulk_map(b, path)) {
+        FILE *f = fopen(path, "rb");
+        int wrong = !f || opdi_bulk_read(b, f);
+        if (wrong && opd_ok()) { (void)opdi_bad(s, OPDI_NOWHERE, "cannot be read: %s", strerror(errno)); }
+        if (f) { (void)fclose(f); }
+        if (wrong) { opdi_bulk_drop(b); return NULL; }
+    }
+    if (b) { s->data = b->data; s->n = b->n; }
+    return b;
+}
+
+/* A place in a text, with its end. */
+typedef struct opdi_look { const opdi_source *s; size_t at, end; } opdi_look;
+//-- The next character that is no blank, -1: the end.
+static int opdi_look_peek(opdi_look *c) {
+    while (c->at < c->end && strchr(" \t\r\n", c->s->data[c->at]) && c->s->data[c->at]) { c->at++; }
+    return c->at < c->end ? c->s->data[c->at] : -1;
+}
+static int opdi_look_wrong(opdi_look *c, const char *expected) {
+    const int ch = opdi_look_peek(c);
+    if (ch < 0) { return opdi_bad(c->s, c->at, "expected %s, the header ends here", expected); }
+    return opdi_bad(c->s, c->at, ch > 32 && ch < 127 ? "expected %s, not '%c'" : "expected %s, not \\x%02x", expected,
+                    ch);
+}
+static int opdi_look_take(opdi_look *c, char ch) {
+    const char expected[] = {'\'', ch, '\'', 0};
+    if (opdi_look_peek(c) != ch) { return opdi_look_wrong(c, expected); }
+    c->at++;
+    return 0;
+}
+static bool opdi_look_has(opdi_look *c, char ch) {
+    if (opdi_look_peek(c) != ch) { return false; }
+    c->at++;
+    return true;
+}
+static bool opdi_look_word(opdi_look *c, const char *word) {
+    const size_t n = strlen(word);
+    (void)opdi_look_peek(c);
+    if (c->end - c->at < n || memcmp(c->s->data + c->at, word, n) != 0) { return false; }
+    c->at += n;
+    return true;
+}
+static int opdi_look_count(opdi_look *c, int64_t *v) {
+    const int first = opdi_look_peek(c);
+    const size_t begin = c->at;
+    if (first < '0' || first > '9') { return opdi_look_wrong(c, "a number"); }
+    for (*v = 0; c->at < c->end && c->s->data[c->at] >= '0' && c->s->data[c->at] <= '9'; c->at++) {
+        const int digit = c->s->data[c->at] - '0';
+        if (*v > (INT64_MAX - digit) / 10) { return opdi_bad(c->s, begin, "a number that is too large"); }
+        *v = *v * 10 + digit;
+    }
+    return first == '0' && c->at > begin + 1 ? opdi_bad(c->s, begin, "a number that begins with 0") : 0;
+}
+//-- Bytes of a tensor of these sizes; -1 with an error when they are more than memory can be.
+static int64_t opdi_sizes_bytes(const opdi_source *s, size_t at, const int64_t *sizes, int ndim, int64_t bits) {
+    const int64_t limit = INT64_C(1) << 62;
+    int64_t n = bits;
+    bool zero = false;
+    int i;
+    for (i = 0; i < ndim; i++) {
+        if (sizes[i] == 0) { zero = true; continue; }
+        if (sizes[i] > limit / n) { return opdi_bad(s, at, "the sizes are too large for any memory"); }
+        n *= sizes[i];
+    }
+    if (!zero && n % 8) { return opdi_bad(s, at, "the sizes do not make whole bytes"); }
+    return zero ? 0 : n / 8;
+}
+static int opdi_bools_check(const opdi_source *s, size_t at, opd_scalar_type dtype, const void *data, size_t n) {
+    const size_t right = dtype == OPD_BOOL ? opdi_bools(data, n) : n;
+    return right == n ? 0 : opdi_bad(s, at + right, "a bool that is %d", ((const unsigned char *)data)[right]);
+}
+
+//-- .npy ---------------------------------------------------------------------------------------------------------
+
+/* Kind and bytes by dtype; "": NumPy has none. */
+static const char opdi_npy_kinds[16][4] = {"u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "", "c8", "c16", "b1", "",
+                                           "", "", ""};
+typedef struct opdi_npy {
+    opd_scalar_type dtype;
+    bool swap, fortran;
+    int ndim;
+    int64_t sizes[OPD_MAX_DIMS], bytes;
+    size_t at;                   /* where the elements are */
+} opdi_npy;
+
+//-- A string in either kind of quotes, without escapes.
+static int opdi_npy_string(opdi_look *c, const char **text, size_t *n) {
+    const int quote = opdi_look_peek(c);
+    if (quote != '\'' && quote != '"') { return opdi_look_wrong(c, "a string"); }
+    *text = (const char *)c->s->data + ++c->at;
+    for (*n = 0; c->at < c->end && c->s->data[c->at] != quote; c->at++, ++*n) {
+        if (c->s->data[c->at] == '\\' || c->s->data[c->at] < 32) { return opdi_look_wrong(c, "a plain string"); }
+    }
+    return opdi_look_take(c, (char)quote);
+}
+static int opdi_npy_descr(opdi_look *c, opdi_npy *h) {
+    const int first = opdi_look_peek(c);
+    const size_t begin = c->at;
+    const char *text;
+    size_t n;
+    int i;
+    if (first == '[' || first == '(' || first == '{') {
+        return opdi_bad(c->s, begin, "a structured dtype: only arrays of one plain dtype can be read");
+    }
+    if (opdi_npy_string(c, &text, &n)) { return -1; }
+    h->swap = n && (*text == '<' || *text == '>') && (*text == '>') != opdi_big_endian();
+    if (n && strchr("<>=|", *text) && *text) { text++; n--; }
+    for (i = 0; i < 16; i++) {
+        if (opdi_npy_kinds[i][0] && strlen(opdi_npy_kinds[i]) == n && memcmp(opdi_npy_kinds[i], text, n) == 0) {
+            h->dtype = (opd_scalar_type)i;
+            return 0;
+        }
+    }
+    return opdi_bad(c->s, begin, n && *text == 'O' ? "Python objects ('%.*s'), which nobody should read from a file"
+                    : "the dtype '%.*s' is not there", (int)OPDI_MIN(n, 100), text);
+}
+static int opdi_npy_shape(opdi_look *c, opdi_npy *h) {
+    bool comma = true;
+    if (opdi_look_take(c, '(')) { return -1; }
+    for (h->ndim = 0; opdi_look_peek(c) != ')'; h->ndim++) {
+        if (h->ndim == OPD_MAX_DIMS) { return opdi_bad(c->s, c->at, "more than %d dimensions", OPD_MAX_DIMS); }
+        if (!comma) { return opdi_look_wrong(c, "',' or ')'"); }
+        if (opdi_look_count(c, &h->sizes[h->ndim])) { return -1; }
+        if (c->at < c->end && c->s->data[c->at] == 'L') { c->at++; }      /* Python 2's */
+        comma = opdi_look_has(c, ',');
+    }
+    if (h->ndim == 1 && !comma) { return opdi_look_wrong(c, "',' after the only size"); }
+    return opdi_look_take(c, ')');
+}
+static int opdi_npy_fields(opdi_look *c, opdi_npy *h) {
+    static const char *const keys[] = {"descr", "fortran_order", "shape"};
+    int seen = 0, k;
+    if (opdi_look_take(c, '{')) { return -1; }
+    while (opdi_look_peek(c) != '}') {
+        const size_t begin = c->at;
+        const char *key;
+        size_t n;
+        int rc;
+        if (opdi_npy_string(c, &key, &n)) { return -1; }
+        for (k = 0; k < 3 && (strlen(keys[k]) != n || memcmp(keys[k], key, n) != 0); k++) { }
+        if (k == 3 || seen >> k & 1) {
+            return opdi_bad(c->s, begin, "the key '%.*s' is %s", (int)OPDI_MIN(n, 100), key,
+                            k < 3 ? "there twice" : "not one of descr, fortran_order and shape");
+        }
+        seen |= 1 << k;
+        if (opdi_look_take(c, ':')) { return -1; }
+        if (k == 1) {
+            h->fortran = opdi_look_word(c, "True");
+            rc = h->fortran || opdi_look_word(c, "False") ? 0 : opdi_look_wrong(c, "True or False");
+        } else {
+            rc = k ? opdi_npy_shape(c, h) : opdi_npy_descr(c, h);
+        }
+        if (rc) { return -1; }
+        if (!opdi_look_has(c, ',') && opdi_look_peek(c) != '}') { return opdi_look_wrong(c, "',' or '}'"); }
+    }
+    for (k = 0; k < 3; k++) {
+        if (!(seen >> k & 1)) { return opdi_bad(c->s, c->at, "the key '%s' is missing", keys[k]); }
+    }
+    c->at++;
+    return opdi_look_peek(c) < 0 ? 0 : opdi_look_wrong(c, "nothing");
+}
+static int opdi_npy_header(const opdi_source *s, opdi_npy *h) {
+    opdi_look c;
+    size_t n;
+    if (s->n < 10) { return opdi_bad(s, 0, "%llu bytes are too few for a .npy file", (unsigned long long)s->n); }
+    if (memcmp(s->data, "\x93NUMPY", 6) != 0) {
+        return opdi_bad(s, 0, "not a .npy file, which begins with \\x93NUMPY");
+    }
+    if (s->data[6] < 1 || s->data[6] > 3 || s->data[7]) {
+        return opdi_bad(s, 6, "version %d.%d: 1.0, 2.0 and 3.0 can be read", s->data[6], s->data[7]);
+    }
+    c.s = s;
+    c.at = s->data[6] == 1 ? 10 : 12;
+    n = s->data[6] == 1 ? opdi_le16(s->data + 8) : s->n < 12 ? SIZE_MAX : opdi_le32(s->data + 8);
+    if (s->n < c.at || n > s->n - c.at) {
+        return opdi_bad(s, 8, "the header does not end in the file, which has %llu bytes", (unsigned long long)s->n);
+    }
+    h->at = c.end = c.at + n;
+    if (opdi_npy_fields(&c, h)) { return -1; }
+    h->bytes = opdi_sizes_bytes(s, h->at, h->sizes, h->ndim, 8 * (int64_t)opd_dtype_size(h->dtype));
+    if (h->bytes < 0) { return -1; }
+    if ((uint64_t)h->bytes != s->n - h->at) {
+        return opdi_bad(s, h->at, "the array has %lld bytes, and the file %llu from here", (long long)h->bytes,
+                        (unsigned long long)(s->n - h->at));
+    }
+    return 0;
+}
+//-- A reference.
+static opd_tensor *opdi_npy_read(const opdi_source *s) {
+    int64_t strides[OPD_MAX_DIMS], step = 1;
+    opdi_npy h;
+    opd_tensor *t;
+    int i;
+    memset(&h, 0, sizeof h);
+    if (opdi_npy_header(s, &h)) { return NULL; }
+    for (i = 0; i < h.ndim; i++) {
+        strides[i] = step;
+        step *= OPDI_MAX(h.sizes[i], 1);
+    }
+    t = opdi_tensor_make(h.sizes, h.fortran ? strides : NULL, h.ndim, h.dtype, OPD_CPU);
+    if (!t) { return NULL; }
+    if (h.bytes) { memcpy(t->data, s->data + h.at, (size_t)h.bytes); }
+    if (h.swap) { opdi_swap(t->data, (size_t)h.bytes, opd_dtype_size(h.dtype) >> opd_dtype_is_complex(h.dtype)); }
+    if (opdi_bools_check(s, h.at, h.dtype, t->data, (size_t)h.bytes)) { opdi_drop(t); return NULL; }
+    return t;
+}
+opd_tensor *opd_npy_load(const char *path) {
+    opdi_source s;
+    opdi_bulk *b = opdi_bulk_open(&s, "opd_npy_load", path);
+    opd_tensor *t = b ? opdi_npy_read(&s) : NULL;
+    if (b) { opdi_bulk_drop(b); }
+    return t ? opdi_own(t) : NULL;
+}
+opd_tensor *opd_npy_parse(const void *data, size_t n) {
+    opdi_source s = {"opd_npy_parse", "memory", NULL, NULL, 0};
+    opd_tensor *t;
+    s.data = (const unsigned char *)data;
+    s.n = n;
+    if (!opd_ok()) { return NULL; }
+    if (!data) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_npy_parse: the data is NULL"); return NULL; }
+    t = opdi_npy_read(&s);
+    return t ? opdi_own(t) : NULL;
+}
+
+//-- writing ------------------------------------------------------------------------------------------------------
+
+/* Where bytes go: a file beside the one they are for, a checksum, or both. */
+typedef struct opdi_sink {
+    opdi_source s;
+    FILE *f;
+    char *tmp;                   /* NULL: f is the file itself */
+    size_t tmp_bytes;
+    uint64_t at;
+    const opdi_crc *table;
+    uint32_t crc;
+    bool swap;                   /* elements the other way round than here */
+} opdi_sink;
+
+static int opdi_sink_open(opdi_sink *k, const char *who, const char *path) {
+    int i;
+    memset(k, 0, sizeof *k);
+    k->s.who = who;
+    k->s.path = path;
+    if (!opd_ok()) { return -1; }
+    if (!path) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the path is NULL", who); }
+    if (opdi_is_special(path)) {
+        k->f = fopen(path, "wb");
+    } else {
+        k->tmp_bytes = strlen(path) + 16;
+        k->tmp = (char *)opdi_alloc(k->tmp_bytes);
+        if (!k->tmp) { return -1; }
+        for (i = 0; i < 100 && !k->f && (i == 0 || errno == EEXIST); i++) {
+            (void)snprintf(k->tmp, k->tmp_bytes, "%s.tmp%d", path, i);
+            k->f = fopen(k->tmp, "wbx");
+        }
+    }
+    if (k->f) { return 0; }
+    (void)opdi_bad(&k->s, OPDI_NOWHERE, "cannot be written: %s", strerror(errno));
+    opdi_free(k->tmp, k->tmp_bytes);
+    return -1;
+}
+static int opdi_sink_put(opdi_sink *k, const void *data, size_t n) {
+    if (k->table) { k->crc = opdi_crc_add(k->table, k->crc, data, n); }
+    if (k->f && fwrite(data, 1, n, k->f) != n) {
+        return opdi_bad(&k->s, (size_t)k->at, "cannot be written: %s", strerror(errno));
+    }
+    k->at += n;
+    return 0;
+}
+//-- rc: whether all went well so far.
+static int opdi_sink_close(opdi_sink *k, int rc) {
+    if (fclose(k->f) && rc == 0) { rc = opdi_bad(&k->s, OPDI_NOWHERE, "cannot be written: %s", strerror(errno)); }
+    if (k->tmp && rc == 0 && rename(k->tmp, k->s.path)) {
+        rc = opdi_bad(&k->s, OPDI_NOWHERE, "cannot be written: %s", strerror(errno));
+    }
+    if (k->tmp && rc) { (void)remove(k->tmp); }
+    opdi_free(k->tmp, k->tmp_bytes);
+    return rc;
+}
+//-- The elements of a tensor of the host, in order.
+static int opdi_sink_tensor(opdi_sink *k, const opd_tensor *t) {
+    const size_t element = opd_dtype_size((opd_scalar_type)t->dtype);
+    int64_t at[OPD_MAX_DIMS], left = t->numel;
+    const char *p = t->data;
+    char part[4096];
+    size_t n = 0;
+    if (t->numel == 0) { return 0; }
+    if ((t->flags & OPDI_CONTIGUOUS) && !k->swap) { return opdi_sink_put(k, t->data, (size_t)t->numel * element); }
+    memset(at, 0, sizeof at);
+    for (; left; left--) {
+        int d = t->ndim - 1;
+        memcpy(part + n, p, element);
+        n += element;
+        if (n == sizeof part || left == 1) {
+            if (k->swap) { opdi_swap(part, n, element >> opd_dtype_is_complex((opd_scalar_type)t->dtype)); }
+            if (opdi_sink_put(k, part, n)) { return -1; }
+            n = 0;
+        }
+        for (; d >= 0; d--) {
+            p += t->dims[t->ndim + d] * (int64_t)element;
+            if (++at[d] < t->dims[d]) { break; }
+            p -= t->dims[t->ndim + d] * t->dims[d] * (int64_t)element;
+            at[d] = 0;
+        }
+    }
+    return 0;
+}
+//-- t where the host can read it: a reference.
+static opd_tensor *opdi_host_of(opd_tensor *t, const char *who) {
+    void *data;
+    if (opdi_memory_of(t, who, &data)) { return NULL; }
+    if (opdi_on_device(t)) { return opdi_host_copy(t); }
+    opdi_retain(t);
+    return t;
+}
+
+#define OPDI_NPY_HEADER 2048     /* enough for 64 sizes */
+//-- The header of numpy.save: room for the first size to grow, then blanks up to a multiple of 64.  Its bytes, or 0.
+static size_t opdi_npy_build(const opdi_source *s, const opd_tensor *t, char *buf) {
+    const char *kind = opdi_npy_kinds[t->dtype];
+    opdi_text text = opdi_text_of(buf + 10, OPDI_NPY_HEADER - 10);
+    char first[32];
+    size_t n, at;
+    int i;
+    if (!*kind) {
+        (void)opdi_bad(s, OPDI_NOWHERE, "NumPy has no %s", opd_dtype_name((opd_scalar_type)t->dtype));
+        return 0;
+    }
+    opdi_text_add(&text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                  kind[1] == '1' && !kind[2] ? '|' : opdi_big_endian() ? '>' : '<', kind);
+    for (i = 0; i < t->ndim; i++) { opdi_text_add(&text, i ? ", %lld" : "%lld", (long long)t->dims[i]); }
+    opdi_text_add(&text, t->ndim == 1 ? ",), }" : "), }");
+    at = 10 + strlen(buf + 10);
+    n = at + 1 + (t->ndim ? 21 - (size_t)snprintf(first, sizeof first, "%lld", (long long)t->dims[0]) : 0);
+    n = (n + 63) & ~(size_t)63;
+    memset(buf + at, ' ', n - at);
+    buf[n - 1] = '\n';
+    memcpy(buf, "\x93NUMPY\1\0", 8);
+    buf[8] = (char)((n - 10) & 255);
+    buf[9] = (char)((n - 10) >> 8);
+    return n;
+}
+static int opdi_npy_write(opdi_sink *k, const opd_tensor *t) {
+    char header[OPDI_NPY_HEADER];
+    const size_t n = opdi_npy_build(&k->s, t, header);
+    return n && opdi_sink_put(k, header, n) == 0 ? opdi_sink_tensor(k, t) : -1;
+}
+int opd_npy_save(const char *path, opd_tensor *t) {
+    opd_tensor *h;
+    opdi_sink k;
+    int rc;
+    if (!opd_ok() || !(h = opdi_host_of(t, "opd_npy_save"))) { return -1; }
+    rc = opdi_sink_open(&k, "opd_npy_save", path);
+    if (rc == 0) { rc = opdi_sink_close(&k, opdi_npy_write(&k, h)); }
+    opdi_drop(h);
+    return rc;
+}
+
+//-- files of several tensors -------------------------------------------------------------------------------------
+
+/* Dtypes of safetensors, in the order in which its tensors are sorted; not all of them are there. */
+static const struct { const char *name; int bits; opd_scalar_type dtype; } opdi_st_dtypes[] = {
+    {"BOOL", 8, OPD_BOOL}, {"F4", 4, OPD_DTYPE_NONE}, {"F6_E2M3", 6, OPD_DTYPE_NONE}, {"F6_E3M2", 6, OPD_DTYPE_NONE},
+    {"U8", 8, OPD_UINT8}, {"I8", 8, OPD_INT8}, {"F8_E5M2", 8, OPD_DTYPE_NONE}, {"F8_E4M3", 8, OPD_DTYPE_NONE},
+    {"F8_E8M0", 8, OPD_DTYPE_NONE}, {"F8_E4M3FNUZ", 8, OPD_DTYPE_NONE}, {"F8_E5M2FNUZ", 8, OPD_DTYPE_NONE},
+    {"I16", 16, OPD_INT16}, {"U16", 16, OPD_DTYPE_NONE}, {"F16", 16, OPD_FLOAT16}, {"BF16", 16, OPD_BFLOAT16},
+    {"I32", 32, OPD_INT32}, {"U32", 32, OPD_DTYPE_NONE}, {"F32", 32, OPD_FLOAT32}, {"C64", 64, OPD_COMPLEX64},
+    {"F64", 64, OPD_FLOAT64}, {"I64", 64, OPD_INT64}, {"U64", 64, OPD_DTYPE_NONE}};
+enum { OPDI_ST_DTYPES = sizeof opdi_st_dtypes / sizeof opdi_st_dtypes[0] };
+
+typedef struct opdi_named {
+    size_t name;                 /* in the file's text */
+    size_t where;                /* what is said of it, for errors */
+    size_t begin, data, end;     /* of its part of the file; data: what comes after a header of its own */
+    int row, ndim;               /* safetensors: row of opdi_st_dtypes; */
+    size_t dims;                 /* where in the file's dims its sizes are */
+    uint64_t full;               /* zip: bytes when unpacked, checksum, how it is packed, flags */
+    uint32_t crc;
+    uint16_t method, flags;
+} opdi_named;
+typedef struct opdi_sorted { const char *name; size_t begin, end; int64_t i; } opdi_sorted;
+struct opd_tensor_file {
+    opdi_bulk *bytes;
+    opdi_source s;
+    bool zip;
+    int64_t n, nmeta;
+    size_t path_bytes;
+    opdi_string text;            /* names, keys and values, each with its zero */
+    opdi_string entries, dims;   /* opdi_named[n]; int64_t */
+    opdi_string meta;            /* size_t[nmeta][2]: a key and a value in the text */
+    opdi_sorted *sorted;         /* n, by name */
+};
+static opdi_named *opdi_named_of(const opd_tensor_file *f, int64_t i) {
+    return (opdi_named *)(void *)f->entries.data + i;
+}
+static const char *opdi_named_name(const opd_tensor_file *f, int64_t i) {
+    return f->text.data + opdi_named_of(f, i)->name;
+}
+static int opdi_named_add(opd_tensor_file *f, const opdi_named *e) {
+    opdi_string_add_n(&f->entries, (const char *)(const void *)e, sizeof *e);
+    f->n++;
+    return f->entries.failed ? -1 : 0;
+}
+
+static int opdi_by_place(const void *a, const void *b) {
+    const opdi_sorted *x = (const opdi_sorted *)a, *y = (const opdi_sorted *)b;
+    return x->begin != y->begin ? (x->begin < y->begin ? -1 : 1) : x->end != y->end ? (x->end < y->end ? -1 : 1) : 0;
+}
+static int opdi_by_name(const void *a, const void *b) {
+    return strcmp(((const opdi_sorted *)a)->name, ((const opdi_sorted *)b)->name);
+}
+//-- Checks that names differ and parts do not overlap; dense: that they fill [begin, end).
+static int opdi_named_check(opd_tensor_file *f, size_t begin, size_t end, bool dense) {
+    opdi_sorted *o;
+    int64_t i;
+    if (f->n == 0) { o = NULL; }
+    else if ((f->sorted = o = (opdi_sorted *)opdi_alloc((size_t)f->n * sizeof *o)) == NULL) { return -1; }
+    for (i = 0; i < f->n; i++) {
+        o[i].name = opdi_named_name(f, i);
+        o[i].begin = opdi_named_of(f, i)->begin;
+        o[i].end = opdi_named_of(f, i)->end;
+        o[i].i = i;
+    }
+    if (o) { qsort(o, (size_t)f->n, sizeof *o, opdi_by_place); }
+    for (i = 0; i < f->n; i++) {
+        f->s.entry = o[i].name;
+        if (o[i].begin < begin || (dense && o[i].begin > begin)) {
+            return opdi_bad(&f->s, opdi_named_of(f, o[i].i)->where, "its data is at byte %llu, where %s %llu",
+                            (unsigned long long)o[i].begin, o[i].begin < begin ? "there is other data up to byte"
+                            : "nothing says what there is from byte", (unsigned long long)begin);
+        }
+        begin = o[i].end;
+    }
+    f->s.entry = NULL;
+    if (dense && begin != end) {
+        return opdi_bad(&f->s, begin, "the data of the tensors ends here, and the file %s at byte %llu",
+                        begin < end ? "only" : "already", (unsigned long long)end);
+    }
+    if (o) { qsort(o, (size_t)f->n, sizeof *o, opdi_by_name); }
+    for (i = 1; i < f->n; i++) {
+        if (strcmp(o[i - 1].name, o[i].name) == 0) {
+            f->s.entry = o[i].name;
+            return opdi_bad(&f->s, opdi_named_of(f, OPDI_MAX(o[i - 1].i, o[i].i))->where, "there are two of that name");
+        }
+    }
+    return 0;
+}
+
+//-- safetensors: the header --------------------------------------------------------------------------------------
+
+//-- Bytes of the UTF-8 character at p; 0: it is none.
+static size_t opdi_utf8(const unsigned char *p, size_t n) {
+    const size_t len = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : (*p & 0xf0) == 0xe0 ? 3 : *p >= 0xf0 && *p < 0xf5
+        ? 4 : 0;
+    size_t i;
+    if (len > n) { return 0; }
+    for (i = 1; i < len; i++) { if ((p[i] & 0xc0) != 0x80) { return 0; } }
+    if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) || (*p == 0xf0 && p[1] < 0x90) ||
+        (*p == 0xf4 && p[1] > 0x8f)) { return 0; }
+    return len;
+}
+//-- The four digits after \u; -1 with an error.
+static int opdi_json_hex(opdi_look *c) {
+    int v = 0, i;
+    for (i = 0; i < 4; i++, c->at++) {
+        const int ch = c->at < c->end ? c->s->data[c->at] : 0;
+        const int digit = ch >= '0' && ch <= '9' ? ch - '0'
+            : (ch | 32) >= 'a' && (ch | 32) <= 'f' ? (ch | 32) - 'a' + 10 : -1;
+        if (digit < 0) { return opdi_bad(c->s, c->at, "expected four hexadecimal digits after \\u"); }
+        v = v * 16 + digit;
+    }
+    return v;
+}
+//-- What follows a backslash, as UTF-8 in out.  How many bytes, 0 with an error.
+static size_t opdi_json_escape(opdi_look *c, char *out) {
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    const size_t begin = c->at - 1;
+    const int ch = c->at < c->end ? c->s->data[c->at++] : 0;
+    const char *at = ch ? strchr(from, ch) : NULL;
+    int v, low;
+    if (at) { *out = to[at - from]; return 1; }
+    if (ch != 'u') { (void)opdi_bad(c->s, begin, "an escape that JSON does not have"); return 0; }
+    if ((v = opdi_json_hex(c)) < 0) { return 0; }
+    if (v >= 0xd800 && v < 0xdc00 && c->end - c->at > 1 && c->s->data[c->at] == '\\' && c->s->data[c->at + 1] == 'u') {
+        c->at += 2;
+        if ((low = opdi_json_hex(c)) < 0) { return 0; }
+        v = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((v - 0xd800) << 10) + (low - 0xdc00) : 0xd800;
+    }
+    if (v == 0 || (v >= 0xd800 && v < 0xe000)) {
+        (void)opdi_bad(c->s, begin, v ? "half a surrogate pair" : "a zero byte in a name or text");
+        return 0;
+    }
+    if (v < 0x80) { out[0] = (char)v; return 1; }
+    if (v < 0x800) { out[0] = (char)(0xc0 | v >> 6); out[1] = (char)(0x80 | (v & 63)); return 2; }
+    out[0] = (char)(v < 0x10000 ? 0xe0 | v >> 12 : 0xf0 | v >> 18);
+    out[1] = (char)(0x80 | (v < 0x10000 ? v >> 6 & 63 : v >> 12 & 63));
+    out[2] = (char)(0x80 | (v < 0x10000 ? v & 63 : v >> 6 & 63));
+    out[3] = (char)(0x80 | (v & 63));
+    return v < 0x10000 ? 3 : 4;
+}
+//-- A string, put into text with a zero behind; *at is where.
+static int opdi_json_string(opdi_look *c, opdi_string *text, size_t *at) {
+    *at = text->n;
+    if (opdi_look_take(c, '"')) { return -1; }
+    while (c->at < c->end && c->s->data[c->at] != '"') {
+        const unsigned char *p = c->s->data + c->at;
+        const size_t n = *p < 32 ? 0 : opdi_utf8(p, c->end - c->at);
+        char out[4];
+        size_t made;
+        if (n == 0) {
+            return opdi_bad(c->s, c->at, *p < 32 ? "a control character in a string" : "this is not UTF-8");
+        }
+        c->at += n;
+        if (*p != '\\') { opdi_string_add_n(text, (const char *)p, n); continue; }
+        if ((made = opdi_json_escape(c, out)) == 0) { return -1; }
+        opdi_string_add_n(text, out, made);
+    }
+    opdi_string_add_n(text, "", 1);
+    if (opdi_look_take(c, '"')) { return -1; }
+    return text->failed ? -1 : 0;
+}
+//-- After a member of a list or object: whether another one follows.  -1 with an error.
+static int opdi_json_more(opdi_look *c, char end) {
+    if (opdi_look_has(c, ',')) { return 1; }
+    if (opdi_look_has(c, end)) { return 0; }
+    return opdi_look_wrong(c, end == '}' ? "',' or '}'" : "',' or ']'");
+}
+
+static int opdi_st_metadata(opd_tensor_file *f, opdi_look *c) {
+    int more;
+    if (f->meta.n) { return opdi_bad(c->s, c->at, "__metadata__ is there twice"); }
+    if (opdi_look_take(c, '{')) { return -1; }
+    for (more = !opdi_look_has(c, '}'); more; ) {
+        size_t pair[2];
+        int64_t i;
+        const size_t where = c->at;
+        if (opdi_json_string(c, &f->text, &pair[0]) || opdi_look_take(c, ':') ||
+            opdi_json_string(c, &f->text, &pair[1])) { return -1; }
+        for (i = 0; i < f->nmeta; i++) {
+            if (strcmp(f->text.data + pair[0], opd_tensor_file_metadata_key(f, i)) == 0) {
+                return opdi_bad(c->s, where, "the metadata has the key '%.100s' twice", f->text.data + pair[0]);
+            }
+        }
+        opdi_string_add_n(&f->meta, (const char *)(const void *)pair, sizeof pair);
+        f->nmeta++;
+        if (f->meta.failed || (more = opdi_json_more(c, '}')) < 0) { return -1; }
+    }
+    return 0;
+}
+//-- A list of numbers, at most `most`, into dims.  How many; -1 with an error.
+static int opdi_st_numbers(opd_tensor_file *f, opdi_look *c, int most) {
+    int n = 0, more;
+    if (opdi_look_take(c, '[')) { return -1; }
+    for (more = !opdi_look_has(c, ']'); more; n++) {
+        int64_t v;
+        if (n == most) { return opdi_bad(c->s, c->at, "more than %d numbers", most); }
+        if (opdi_look_count(c, &v)) { return -1; }
+        opdi_string_add_n(&f->dims, (const char *)(const void *)&v, sizeof v);
+        if (f->dims.failed || (more = opdi_json_more(c, ']')) < 0) { return -1; }
+    }
+    return n;
+}
+static int opdi_st_dtype(opd_tensor_file *f, opdi_look *c) {
+    const size_t begin = c->at, was = f->text.n;
+    size_t at;
+    int row;
+    if (opdi_json_string(c, &f->text, &at)) { return -1; }
+    for (row = 0; row < OPDI_ST_DTYPES && strcmp(opdi_st_dtypes[row].name, f->text.data + at) != 0; row++) { }
+    if (row == OPDI_ST_DTYPES) {
+        return opdi_bad(c->s, begin, "'%.100s' is no dtype of safetensors", f->text.data + at);
+    }
+    f->text.n = was;
+    return row;
+}
+//-- {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, each once, in any order.
+static int opdi_st_tensor(opd_tensor_file *f, opdi_look *c, opdi_named *e, size_t base) {
+    static const char *const keys[] = {"dtype", "shape", "data_offsets"};
+    const int64_t *offsets;
+    size_t at[2] = {0, 0};
+    int64_t bytes;
+    int seen = 0, more, k;
+    if (opdi_look_take(c, '{')) { return -1; }
+    for (more = !opdi_look_has(c, '}'); more; ) {
+        const size_t was = f->text.n, where = c->at;
+        size_t key;
+        if (opdi_json_string(c, &f->text, &key)) { return -1; }
+        for (k = 0; k < 3 && strcmp(keys[k], f->text.data + key) != 0; k++) { }
+        if (k == 3 || seen >> k & 1) {
+            return opdi_bad(c->s, where, "the key '%.100s' is %s", f->text.data + key,
+                            k < 3 ? "there twice" : "not one of dtype, shape and data_offsets");
+        }
+        f->text.n = was;
+        seen |= 1 << k;
+        if (opdi_look_take(c, ':')) { return -1; }
+        if (k == 0) {
+            if ((e->row = opdi_st_dtype(f, c)) < 0) { return -1; }
+        } else {
+            const size_t from = c->at;
+            int n;
+            at[k - 1] = f->dims.n / sizeof(int64_t);
+            if ((n = opdi_st_numbers(f, c, k == 1 ? OPD_MAX_DIMS : 2)) < 0) { return -1; }
+            if (k == 1) { e->ndim = n; }
+            else if (n != 2) { return opdi_bad(c->s, from, "data_offsets are two numbers, not %d", n); }
+        }
+        if ((more = opdi_json_more(c, '}')) < 0) { return -1; }
+    }
+    for (k = 0; k < 3; k++) {
+        if (!(seen >> k & 1)) { return opdi_bad(c->s, c->at, "the key '%s' is missing", keys[k]); }
+    }
+    e->dims = at[0];
+    offsets = (const int64_t *)(void *)f->dims.data + at[1];
+    bytes = opdi_sizes_bytes(c->s, e->where, (const int64_t *)(void *)f->dims.data + at[0], e->ndim,
+                             opdi_st_dtypes[e->row].bits);
+    if (bytes < 0) { return -1; }
+    if (offsets[0] > offsets[1] || (uint64_t)offsets[1] > f->s.n - base) {
+        return opdi_bad(c->s, e->where, "data_offsets [%lld, %lld] are not in the data, which has %llu bytes",
+                        (long long)offsets[0], (long long)offsets[1], (unsigned long long)(f->s.n - base));
+    }
+    if (offsets[1] - offsets[0] != bytes) {
+        return opdi_bad(c->s, e->where, "data_offsets [%lld, %lld] say %lld bytes, dtype and shape %lld",
+                        (long long)offsets[0], (long long)offsets[1], (long long)(offsets[1] - offsets[0]),
+                        (long long)bytes);
+    }
+    e->begin = e->data = base + (size_t)offsets[0];
+    e->end = base + (size_t)offsets[1];
+    return 0;
+}
+//-- Room for all names and texts, which are less than what they are read from: they never move.
+static int opdi_text_reserve(opd_tensor_file *f, size_t n) {
+    f->text.data = (char *)opdi_alloc(n + 2);
+    f->text.cap = f->text.data ? n + 2 : 0;
+    return f->text.data ? 0 : -1;
+}
+#define OPDI_ST_HEADER 100000000 /* the most that the format allows */
+static int opdi_st_parse(opd_tensor_file *f) {
+    opdi_look c;
+    uint64_t n;
+    int more;
+    if (f->s.n < 9) {
+        return opdi_bad(&f->s, 0, "%llu bytes are too few for a file of tensors", (unsigned long long)f->s.n);
+    }
+    n = opdi_le64(f->s.data);
+    if (n > OPDI_ST_HEADER || n > f->s.n - 8) {
+        return opdi_bad(&f->s, 0, "neither a zip file nor safetensors, whose header would have %llu bytes of %s%llu",
+                        (unsigned long long)n, n > OPDI_ST_HEADER ? "at most " : "", n > OPDI_ST_HEADER
+                        ? (unsigned long long)OPDI_ST_HEADER : (unsigned long long)(f->s.n - 8));
+    }
+    c.s = &f->s;
+    c.at = 8;
+    c.end = 8 + (size_t)n;
+    if (f->s.data[8] != '{') { return opdi_look_wrong(&c, "'{' at once"); }
+    c.at++;
+    if (opdi_text_reserve(f, (size_t)n)) { return -1; }
+    for (more = !opdi_look_has(&c, '}'); more; ) {
+        opdi_named e;
+        int rc;
+        memset(&e, 0, sizeof e);
+        (void)opdi_look_peek(&c);
+        e.where = c.at;
+        if (opdi_json_string(&c, &f->text, &e.name) || opdi_look_take(&c, ':')) { return -1; }
+        if (strcmp(f->text.data + e.name, "__metadata__") == 0) {
+            rc = opdi_st_metadata(f, &c);
+        } else {
+            f->s.entry = f->text.data + e.name;
+            rc = opdi_st_tensor(f, &c, &e, c.end) || opdi_named_add(f, &e);
+            f->s.entry = NULL;
+        }
+        if (rc || (more = opdi_json_more(&c, '}')) < 0) { return -1; }
+    }
+    if (opdi_look_peek(&c) >= 0) { return opdi_look_wrong(&c, "nothing after the header's object"); }
+    return opdi_named_check(f, c.end, f->s.n, true);
+}
+
+//-- zip: the central directory -----------------------------------------------------------------------------------
+
+//-- The entry's fields of 64 bits: those that say 0xffffffff, in this order, from the extra field.
+static int opdi_zip_extra(const opdi_source *s, size_t at, size_t n, uint64_t *full, uint64_t *packed,
+                          uint64_t *begin) {
+    uint64_t *const fields[] = {full, packed, begin};
+    const size_t end = at + n;
+    while (end - at >= 4) {
+        const size_t id = opdi_le16(s->data + at), size = opdi_le16(s->data + at + 2), next = at + 4 + size;
+        int k;
+        if (size > end - at - 4) { break; }
+        for (at += 4, k = 0; id == 1 && k < 3; k++) {
+            if (*fields[k] != 0xffffffffu) { continue; }
+            if (next - at < 8) { return opdi_bad(s, at, "the zip64 field is too short"); }
+            *fields[k] = opdi_le64(s->data + at);
+            at += 8;
+        }
+        at = next;
+    }
+    return at == end || end - at < 4 ? 0 : opdi_bad(s, at, "an extra field that is longer than there is room");
+}
+//-- The local header of an entry whose central one has been read; name is the entry's, name_n bytes.
+static int opdi_zip_local(const opdi_source *s, opdi_named *e, const unsigned char *name, size_t name_n, size_t end) {
+    const unsigned char *p = s->data + e->begin;
+    const size_t room = end - e->begin, packed = e->end;
+    size_t head;
+    if (room < 30 || opdi_le32(p) != 0x04034b50u) {
+        return opdi_bad(s, e->begin, "there is no header of an entry, where the directory says");
+    }
+    head = 30 + opdi_le16(p + 26) + opdi_le16(p + 28);
+    if (opdi_le16(p + 26) != name_n || head > room || memcmp(p + 30, name, name_n) != 0) {
+        return opdi_bad(s, e->begin, "the entry has another name than in the directory");
+    }
+    if (packed > room - head) {
+        return opdi_bad(s, e->begin, "its %llu bytes are not there, the directory begins at byte %llu",
+                        (unsigned long long)packed, (unsigned long long)end);
+    }
+    e->data = e->begin + head;
+    e->end = e->data + packed;
+    return 0;
+}
+//-- One entry of the directory, which stands in [*at, end).
+static int opdi_zip_entry(opd_tensor_file *f, size_t *at, size_t end, size_t directory) {
+    const unsigned char *p = f->s.data + *at;
+    uint64_t packed, begin;
+    size_t name_n, extra_n, n;
+    opdi_named e;
+    int rc;
+    memset(&e, 0, sizeof e);
+    if (end - *at < 46 || opdi_le32(p) != 0x02014b50u) {
+        return opdi_bad(&f->s, *at, "expected an entry of the directory");
+    }
+    name_n = opdi_le16(p + 28);
+    extra_n = opdi_le16(p + 30);
+    if (name_n + extra_n + opdi_le16(p + 32) > end - *at - 46) {
+        return opdi_bad(&f->s, *at, "the entry is longer than the directory");
+    }
+    e.where = *at;
+    *at += 46 + name_n + extra_n + opdi_le16(p + 32);
+    if (memchr(p + 46, 0, name_n)) { return opdi_bad(&f->s, e.where + 46, "a name with a zero byte"); }
+    n = name_n > 4 && memcmp(p + 46 + name_n - 4, ".npy", 4) == 0 ? name_n - 4 : name_n;
+    e.name = f->text.n;
+    opdi_string_add_n(&f->text, (const char *)p + 46, n);
+    opdi_string_add_n(&f->text, "", 1);
+    if (f->text.failed) { return -1; }
+    f->s.entry = f->text.data + e.name;
+    e.flags = (uint16_t)opdi_le16(p + 8);
+    e.method = (uint16_t)opdi_le16(p + 10);
+    e.crc = opdi_le32(p + 16);
+    packed = opdi_le32(p + 20);
+    e.full = opdi_le32(p + 24);
+    begin = opdi_le32(p + 42);
+    if (opdi_zip_extra(&f->s, e.where + 46 + name_n, extra_n, &e.full, &packed, &begin)) { return -1; }
+    if (name_n && p[46 + name_n - 1] == '/') { f->s.entry = NULL; f->text.n = e.name; return 0; }      /* a folder */
+    if (begin > directory || packed > directory) {
+        return opdi_bad(&f->s, e.where, "%llu bytes at byte %llu are not in the file", (unsigned long long)packed,
+                        (unsigned long long)begin);
+    }
+    e.begin = (size_t)begin;
+    e.end = (size_t)packed;
+    rc = opdi_zip_local(&f->s, &e, p + 46, name_n, directory);
+    f->s.entry = NULL;
+    return rc ? -1 : opdi_named_add(f, &e);
+}
+//-- Where the directory is: from its record at the file's end, or the one of zip64.
+static int opdi_zip_directory(const opdi_source *s, size_t *begin, size_t *end, uint64_t *n) {
+    const unsigned char *p;
+    uint64_t at, size, offset;
+    bool split;
+    if (s->n < 22) { return opdi_bad(s, s->n, "the zip file ends without a directory"); }
+    for (at = s->n - 22;; at--) {
+        p = s->data + at;
+        if (opdi_le32(p) == 0x06054b50u && opdi_le16(p + 20) == s->n - at - 22) { break; }
+        if (at == 0 || s->n - at > 22 + 65535) {
+            return opdi_bad(s, s->n, "the zip file ends without a directory (it is cut off, or something follows it)");
+        }
+    }
+    *n = opdi_le16(p + 10);
+    size = opdi_le32(p + 12);
+    offset = opdi_le32(p + 16);
+    split = opdi_le16(p + 4) || opdi_le16(p + 6) || opdi_le16(p + 8) != *n;
+    if (at >= 20 && opdi_le32(p - 20) == 0x07064b50u) {
+        const uint64_t where = opdi_le64(p - 12);
+        at -= 20;
+        if (at < 56 || where > at - 56 || opdi_le32(s->data + where) != 0x06064b50u) {
+            return opdi_bad(s, (size_t)at, "zip64's end of the directory is not at byte %llu, as is said here",
+                            (unsigned long long)where);
+        }
+        at = where;
+        p = s->data + at;
+        *n = opdi_le64(p + 32);
+        size = opdi_le64(p + 40);
+        offset = opdi_le64(p + 48);
+        split = opdi_le32(p + 16) || opdi_le32(p + 20) || opdi_le64(p + 24) != *n;
+    }
+    if (split) { return opdi_bad(s, (size_t)at, "a zip file in several parts"); }
+    if (offset > at || size != at - offset || *n > size / 46) {
+        return opdi_bad(s, (size_t)at, "a directory of %llu entries in %llu bytes at byte %llu is not there",
+                        (unsigned long long)*n, (unsigned long long)size, (unsigned long long)offset);
+    }
+    *begin = (size_t)offset;
+    *end = (size_t)at;
+    return 0;
+}
+static int opdi_zip_parse(opd_tensor_file *f) {
+    size_t at, begin, end;
+    uint64_t n;
+    f->zip = true;
+    if (opdi_zip_directory(&f->s, &begin, &end, &n) || opdi_text_reserve(f, end - begin)) { return -1; }
+    for (at = begin; n; n--) {
+        if (opdi_zip_entry(f, &at, end, begin)) { return -1; }
+    }
+    if (at != end) { return opdi_bad(&f->s, at, "the directory has more entries than it says"); }
+    return opdi_named_check(f, 0, begin, false);
+}
+
+//-- The array of an entry: what is packed is unpacked first.  A reference.
+static opd_tensor *opdi_zip_read(const opd_tensor_file *f, const opdi_named *e) {
+    const size_t packed = e->end - e->data;
+    opdi_source s = f->s;
+    opdi_inflate *z = NULL;
+    unsigned char *own = NULL;
+    opd_tensor *t = NULL;
+    opdi_crc crc;
+    s.entry = f->text.data + e->name;
+    if (e->flags & 1) { (void)opdi_bad(&s, e->begin, "it is encrypted"); return NULL; }
+    if (e->method != 0 && e->method != 8) {
+        (void)opdi_bad(&s, e->begin, "packed by method %d: stored (0) and deflated (8) can be read", (int)e->method);
+        return NULL;
+    }
+    if (e->method ? e->full / 1032 > packed : e->full != packed) {        /* no more than that can be packed */
+        (void)opdi_bad(&s, e->begin, "%llu bytes cannot be packed in %llu", (unsigned long long)e->full,
+                       (unsigned long long)packed);
+        return NULL;
+    }
+    s.data += e->data;
+    s.n = (size_t)e->full;
+    if (e->method) {
+        const char *wrong;
+        own = (unsigned char *)opdi_alloc(s.n);
+        z = own ? (opdi_inflate *)opdi_alloc(sizeof *z) : NULL;
+        if (!z) { opdi_free(own, s.n); return NULL; }
+        wrong = opdi_inflate_all(z, s.data, packed, own, s.n);
+        if (wrong) { (void)opdi_bad(&s, (size_t)(z->p - f->s.data), "%s", wrong); }
+        opdi_free(z, sizeof *z);
+        s.data = own;
+    }
+    if (opd_ok()) {
+        opdi_crc_init(&crc);
+        if (opdi_crc_add(&crc, 0, s.data, s.n) != e->crc) { (void)opdi_bad(&s, OPDI_NOWHERE, "Bad CRC-32"); }
+        else { t = opdi_npy_read(&s); }
+    }
+    if (own) { opdi_free(own, s.n); }
+    return t;
+}
+
+//-- open files ---------------------------------------------------------------------------------------------------
+
+void opd_tensor_file_close(opd_tensor_file *f) {
+    if (!f) { return; }
+    if (f->sorted) { opdi_free(f->sorted, (size_t)f->n * sizeof *f->sorted); }
+    opdi_string_free(&f->text);
+    opdi_string_free(&f->entries);
+    opdi_string_free(&f->dims);
+    opdi_string_free(&f->meta);
+    opdi_bulk_drop(f->bytes);
+    opdi_free(f, sizeof *f + f->path_bytes);
+}
+//-- Takes over bytes, which may be NULL: failed.
+static opd_tensor_file *opdi_tensor_file(opdi_bulk *bytes, const opdi_source *s) {
+    const size_t n = bytes ? strlen(s->path) + 1 : 0;
+    opd_tensor_file *f = bytes ? (opd_tensor_file *)opdi_alloc(sizeof *f + n) : NULL;
+    int rc;
+    if (!f) {
+        if (bytes) { opdi_bulk_drop(bytes); }
+        return NULL;
+    }
+    memset(f, 0, sizeof *f);
+    f->bytes = bytes;
+    f->path_bytes = n;
+    f->s = *s;
+    f->s.path = (const char *)memcpy(f + 1, s->path, n);
+    if (f->s.n >= 6 && memcmp(f->s.data, "\x93NUMPY", 6) == 0) {
+        rc = opdi_bad(&f->s, 0, "a .npy file, of one tensor: opd_npy_load reads it");
+    } else {                                      /* no header of safetensors is so long that it begins with PK.... */
+        rc = f->s.n > 4 && f->s.data[0] == 'P' && f->s.data[1] == 'K' && (f->s.data[4] || f->s.data[2] == 5)
+            ? opdi_zip_parse(f) : opdi_st_parse(f);
+    }
+    if (rc == 0) { return f; }
+    opd_tensor_file_close(f);
+    return NULL;
+}
+opd_tensor_file *opd_tensor_file_open(const char *path) {
+    opdi_source s;
+    opdi_bulk *b = opdi_bulk_open(&s, "opd_tensor_file_open", path);
+    return opdi_tensor_file(b, &s);
+}
+opd_tensor_file *opd_tensor_file_parse(void *data, size_t n, void (*deleter)(void *data, void *user), void *user) {
+    opdi_source s = {"opd_tensor_file_parse", "memory", NULL, NULL, 0};
+    opdi_bulk *b = opd_ok() && data ? opdi_bulk_new() : NULL;
+    if (opd_ok() && !data) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_file_parse: the data is NULL"); }
+    if (b) {
+        b->data = (unsigned char *)data;
+        b->n = n;
+        b->deleter = deleter;
+        b->user = user;
+        b->plugin = opdi_plugin_hold((uintptr_t)deleter);
+        s.data = b->data;
+        s.n = n;
+    } else if (deleter) {
+        deleter(data, user);
+    }
+    return opdi_tensor_file(b, &s);
+}
+
+int64_t opd_tensor_file_count(const opd_tensor_file *f) { return f ? f->n : 0; }
+const char *opd_tensor_file_name(const opd_tensor_file *f, int64_t i) {
+    return f && i >= 0 && i < f->n ? opdi_named_name(f, i) : NULL;
+}
+static int64_t opdi_tensor_file_find(const opd_tensor_file *f, const char *name, size_t n) {
+    int64_t low = 0, high = f->n;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        const char *its = f->sorted[middle].name;
+        const int order = strncmp(its, name, n);
+        if (order == 0 && !its[n]) { return f->sorted[middle].i; }
+        if (order < 0) { low = middle + 1; } else { high = middle; }
+    }
+    return -1;
+}
+int64_t opd_tensor_file_find(const opd_tensor_file *f, const char *name) {
+    const size_t n = name ? strlen(name) : 0;
+    int64_t i = f && name ? opdi_tensor_file_find(f, name, n) : -1;
+    if (i < 0 && f && f->zip && n > 4 && memcmp(name + n - 4, ".npy", 4) == 0) {
+        i = opdi_tensor_file_find(f, name, n - 4);
+    }
+    return i;
+}
+const char *opd_tensor_file_metadata_key(const opd_tensor_file *f, int64_t i) {
+    return f && i >= 0 && i < f->nmeta ? f->text.data + ((const size_t *)(void *)f->meta.data)[2 * i] : NULL;
+}
+const char *opd_tensor_file_metadata(const opd_tensor_file *f, const char *key) {
+    int64_t i;
+    for (i = 0; f && key && i < f->nmeta; i++) {
+        if (strcmp(key, opd_tensor_file_metadata_key(f, i)) == 0) {
+            return f->text.data + ((const size_t *)(void *)f->meta.data)[2 * i + 1];
+        }
+    }
+    return NULL;
+}
+
+//-- A tensor of a safetensors file: over its memory, unless that is not as our kernels need it.
+static opd_tensor *opdi_st_read(const opd_tensor_file *f, const opdi_named *e) {
+    const opd_scalar_type dtype = opdi_st_dtypes[e->row].dtype;
+    const opd_ints sizes = opd_ints_of((const int64_t *)(void *)f->dims.data + e->dims, e->ndim);
+    unsigned char *data = f->bytes->data + e->data;
+    opdi_source s = f->s;
+    size_t part;
+    s.entry = f->text.data + e->name;
+    if (dtype == OPD_DTYPE_NONE) {
+        (void)opdi_bad(&s, e->where, "the dtype %s is not there", opdi_st_dtypes[e->row].name);
+        return NULL;
+    }
+    if (opdi_bools_check(&s, e->data, dtype, data, e->end - e->data)) { return NULL; }
+    part = opd_dtype_size(dtype) >> opd_dtype_is_complex(dtype);
+    if ((uintptr_t)data % part || (opdi_big_endian() && part > 1)) {
+        opd_tensor *t = opd_tensor_from(data, sizes, dtype);
+        if (t && opdi_big_endian()) { opdi_swap(t->data, e->end - e->data, part); }
+        return t;
+    }
+    opdi_ref_up(&f->bytes->refs);
+    return opd_tensor_wrap(data, sizes, NULL, dtype, opdi_bulk_let_go, f->bytes);
+}
+opd_tensor *opd_tensor_file_at(const opd_tensor_file *f, int64_t i) {
+    opd_tensor *t;
+    if (!opd_ok()) { return NULL; }
+    if (!f || i < 0 || i >= f->n) {
+        (void)opd_fail(OPD_ERROR_INDEX, "opd_tensor_file_at: there is no tensor %lld of %lld", (long long)i,
+                       (long long)opd_tensor_file_count(f));
+        return NULL;
+    }
+    if (!f->zip) { return opdi_st_read(f, opdi_named_of(f, i)); }
+    t = opdi_zip_read(f, opdi_named_of(f, i));
+    return t ? opdi_own(t) : NULL;
+}
+opd_tensor *opd_tensor_file_get(const opd_tensor_file *f, const char *name) {
+    const int64_t i = opd_tensor_file_find(f, name);
+    if (i >= 0) { return opd_tensor_file_at(f, i); }
+    (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_tensor_file_get: %.500s has no tensor '%.300s'", f ? f->s.path : "NULL",
+                   name ? name : "NULL");
+    return NULL;
+}
+
+//-- writing files of several tensors -----------------------------------------------------------------------------
+
+/* One of those that are written. */
+typedef struct opdi_output {
+    const char *name;
+    opd_tensor *t;               /* where the host reads it: a reference */
+    int row;
+    uint64_t begin, bytes;
+    uint32_t crc;
+} opdi_output;
+static void opdi_outputs_free(opdi_output *o, int64_t n) {
+    int64_t i;
+    for (i = 0; o && i < n; i++) {
+        if (o[i].t) { opdi_drop(o[i].t); }
+    }
+    opdi_free(o, (size_t)n * sizeof *o);
+}
+static int opdi_by_output(const void *a, const void *b) {
+    const opdi_output *x = (const opdi_output *)a, *y = (const opdi_output *)b;
+    return x->row != y->row ? y->row - x->row : strcmp(x->name, y->name);
+}
+//-- Whether text can stand in such a file.
+static int opdi_name_check(const opdi_source *s, const char *name, const char *what) {
+    size_t n = name ? strlen(name) : 0, at, len;
+    if (!name) { return opdi_bad(s, OPDI_NOWHERE, "%s is NULL", what); }
+    for (at = 0; at < n; at += len) {
+        if ((len = opdi_utf8((const unsigned char *)name + at, n - at)) == 0) {
+            return opdi_bad(s, OPDI_NOWHERE, "%s '%.100s' is not UTF-8", what, name);
+        }
+    }
+    return 0;
+}
+static int opdi_names_differ(const opdi_source *s, const opdi_output *o, int64_t n) {
+    opdi_sorted *sorted = (opdi_sorted *)opdi_alloc((size_t)n * sizeof *sorted);
+    int64_t i;
+    if (!sorted) { return -1; }
+    for (i = 0; i < n; i++) { sorted[i].name = o[i].name; }
+    qsort(sorted, (size_t)n, sizeof *sorted, opdi_by_name);
+    for (i = 1; i < n && strcmp(sorted[i - 1].name, sorted[i].name) != 0; i++) { }
+    if (i < n) { (void)opdi_bad(s, OPDI_NOWHERE, "two tensors have the name '%.300s'", sorted[i].name); }
+    opdi_free(sorted, (size_t)n * sizeof *sorted);
+    return i < n ? -1 : 0;
+}
+//-- Names and tensors, checked; NULL with an error, or for n = 0.
+static opdi_output *opdi_outputs(const opdi_source *s, const char *const *names, opd_tensors tensors) {
+    opdi_output *o;
+    int64_t i;
+    if (!s->path || tensors.n < 0 || (tensors.n && (!names || !tensors.data))) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the %s NULL", s->who, s->path ? "names or tensors are" : "path is");
+        return NULL;
+    }
+    if (tensors.n == 0) { return NULL; }
+    o = (opdi_output *)opdi_alloc((size_t)tensors.n * sizeof *o);
+    if (!o) { return NULL; }
+    memset(o, 0, (size_t)tensors.n * sizeof *o);
+    for (i = 0; i < tensors.n && opdi_name_check(s, names[i], "a name") == 0; i++) {
+        o[i].name = names[i];
+        o[i].t = opdi_host_of(tensors.data[i], s->who);
+        if (!o[i].t) { break; }
+        o[i].bytes = (uint64_t)o[i].t->numel * opd_dtype_size((opd_scalar_type)o[i].t->dtype);
+    }
+    if (i == tensors.n && opdi_names_differ(s, o, i) == 0) { return o; }
+    opdi_outputs_free(o, tensors.n);
+    return NULL;
+}
+
+//-- Text as a JSON string.
+static void opdi_json_put(opdi_string *h, const char *text) {
+    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+    opdi_string_add(h, "\"");
+    for (; *text; text++) {
+        const char *at = strchr(from, *text);
+        char out[8];
+        if (at) { (void)snprintf(out, sizeof out, "\\%c", to[at - from]); }
+        else { (void)snprintf(out, sizeof out, (unsigned char)*text < 32 ? "\\u%04x" : "%c", *text); }
+        opdi_string_add(h, out);
+    }
+    opdi_string_add(h, "\"");
+}
+static int opdi_st_build(const opdi_source *s, opdi_output *o, int64_t n, const char *const *metadata, opdi_string *h) {
+    uint64_t at = 0;
+    int64_t i;
+    char text[64];
+    int d;
+    opdi_string_add_n(h, "\0\0\0\0\0\0\0\0{", 9);
+    if (metadata) { opdi_string_add(h, "\"__metadata__\":{"); }
+    for (i = 0; metadata && metadata[i]; i += 2) {
+        if (opdi_name_check(s, metadata[i], "a key of the metadata") ||
+            opdi_name_check(s, metadata[i + 1], "a value of the metadata")) { return -1; }
+        if (i) { opdi_string_add(h, ","); }
+        opdi_json_put(h, metadata[i]);
+        opdi_string_add(h, ":");
+        opdi_json_put(h, metadata[i + 1]);
+    }
+    if (metadata) { opdi_string_add(h, n ? "}," : "}"); }
+    for (i = 0; i < n; i++) {
+        const opd_tensor *t = o[i].t;
+        opdi_json_put(h, o[i].name);
+        opdi_string_add(h, ":{\"dtype\":\"");
+        opdi_string_add(h, opdi_st_dtypes[o[i].row].name);
+        opdi_string_add(h, "\",\"shape\":[");
+        for (d = 0; d < t->ndim; d++) {
+            (void)snprintf(text, sizeof text, "%s%lld", d ? "," : "", (long long)t->dims[d]);
+            opdi_string_add(h, text);
+        }
+        (void)snprintf(text, sizeof text, "],\"data_offsets\":[%llu,%llu]}%s", (unsigned long long)at,
+                       (unsigned long long)(at + o[i].bytes), i + 1 < n ? "," : "");
+        opdi_string_add(h, text);
+        at += o[i].bytes;
+    }
+    opdi_string_add(h, "}");
+    while (!h->failed && h->n % 8) { opdi_string_add(h, " "); }
+    if (h->failed) { return -1; }
+    if (h->n - 8 > OPDI_ST_HEADER) { return opdi_bad(s, OPDI_NOWHERE, "the header is too long for the format"); }
+    for (d = 0; d < 8; d++) { h->data[d] = (char)((uint64_t)(h->n - 8) >> 8 * d & 255); }
+    return 0;
+}
+int opd_safetensors_save(const char *path, const char *const *names, opd_tensors tensors,
+                         const char *const *metadata) {
+    opdi_source s = {"opd_safetensors_save", path, NULL, NULL, 0};
+    opdi_string header = {NULL, 0, 0, false};
+    opdi_output *o;
+    opdi_sink k;
+    int64_t i;
+    int rc;
+    if (!opd_ok()) { return -1; }
+    o = opdi_outputs(&s, names, tensors);
+    rc = opd_ok() ? 0 : -1;
+    for (i = 0; rc == 0 && i < tensors.n; i++) {
+        int row = 0;
+        while (row < OPDI_ST_DTYPES && opdi_st_dtypes[row].dtype != (opd_scalar_type)o[i].t->dtype) { row++; }
+        o[i].row = row;
+        s.entry = o[i].name;
+        if (row == OPDI_ST_DTYPES) {
+            rc = opdi_bad(&s, OPDI_NOWHERE, "safetensors has no %s", opd_dtype_name((opd_scalar_type)o[i].t->dtype));
+        } else if (strcmp(o[i].name, "__metadata__") == 0) {
+            rc = opdi_bad(&s, OPDI_NOWHERE, "no tensor can have this name");
+        }
+        s.entry = NULL;
+    }
+    if (o && rc == 0) { qsort(o, (size_t)tensors.n, sizeof *o, opdi_by_output); }
+    if (rc == 0) { rc = opdi_st_build(&s, o, tensors.n, metadata, &header); }
+    if (rc == 0 && (rc = opdi_sink_open(&k, s.who, path)) == 0) {
+        rc = opdi_sink_put(&k, header.data, header.n);
+        k.swap = opdi_big_endian();
+        for (i = 0; rc == 0 && i < tensors.n; i++) { rc = opdi_sink_tensor(&k, o[i].t); }
+        rc = opdi_sink_close(&k, rc);
+    }
+    opdi_string_free(&header);
+    opdi_outputs_free(o, tensors.n);
+    return rc;
+}
+
+static uint64_t opdi_zip64_from = 0xffffffffu;    /* sizes and places that need fields of 64 bits */
+static unsigned char *opdi_le_put(unsigned char *p, uint64_t v, int bytes) {
+    for (; bytes; bytes--, v >>= 8) { *p++ = (unsigned char)(v & 255); }
+    return p;
+}
+//-- The header of an entry, in front of it or (central) in the directory.
+static int opdi_zip_put(opdi_sink *k, const opdi_output *o, bool central) {
+    const bool big = o->bytes >= opdi_zip64_from, far = central && o->begin >= opdi_zip64_from;
+    const size_t n = strlen(o->name);
+    unsigned char h[128], *p = h, *extra;
+    const char *c = o->name;
+    while (*c && (unsigned char)*c < 0x80) { c++; }
+    p = opdi_le_put(p, central ? 0x02014b50u : 0x04034b50u, 4);
+    if (central) { p = opdi_le_put(p, 3 << 8 | 45, 2); }
+    p = opdi_le_put(p, big || far ? 45 : 20, 2);
+    p = opdi_le_put(p, *c ? 0x800 : 0, 2);        /* the name is UTF-8 */
+    p = opdi_le_put(p, 0, 2);                     /* stored */
+    p = opdi_le_put(p, 0x21 << 16, 4);            /* on the first of January 1980 */
+    p = opdi_le_put(p, o->crc, 4);
+    p = opdi_le_put(p, big ? 0xffffffffu : o->bytes, 4);
+    p = opdi_le_put(p, big ? 0xffffffffu : o->bytes, 4);
+    p = opdi_le_put(p, n + 4, 2);
+    p = opdi_le_put(p, big || far ? 4 + 16 * (unsigned)big + 8 * (unsigned)far : 0, 2);
+    if (central) {
+        p = opdi_le_put(p, 0, 6);
+        p = opdi_le_put(p, 0100644u << 16, 4);
+        p = opdi_le_put(p, far ? 0xffffffffu : o->begin, 4);
+    }
+    if (opdi_sink_put(k, h, (size_t)(p - h)) || opdi_sink_put(k, o->name, n) || opdi_sink_put(k, ".npy", 4)) {
+        return -1;
+    }
+    if (!big && !far) { return 0; }
+    extra = opdi_le_put(h, 1, 2);
+    extra = opdi_le_put(extra, 16 * (unsigned)big + 8 * (unsigned)far, 2);
+    if (big) { extra = opdi_le_put(opdi_le_put(extra, o->bytes, 8), o->bytes, 8); }
+    if (far) { extra = opdi_le_put(extra, o->begin, 8); }
+    return opdi_sink_put(k, h, (size_t)(extra - h));
+}
+static int opdi_zip_end(opdi_sink *k, uint64_t begin, uint64_t n) {
+    const uint64_t at = k->at, size = at - begin;
+    const bool big = n >= 0xffff || size >= opdi_zip64_from || begin >= opdi_zip64_from;
+    unsigned char h[128], *p = h;
+    if (big) {
+        p = opdi_le_put(opdi_le_put(p, 0x06064b50u, 4), 44, 8);
+        p = opdi_le_put(opdi_le_put(p, 3 << 8 | 45, 2), 45, 2);
+        p = opdi_le_put(p, 0, 8);
+        p = opdi_le_put(opdi_le_put(p, n, 8), n, 8);
+        p = opdi_le_put(opdi_le_put(p, size, 8), begin, 8);
+        p = opdi_le_put(opdi_le_put(p, 0x07064b50u, 4), 0, 4);
+        p = opdi_le_put(opdi_le_put(p, at, 8), 1, 4);
+    }
+    p = opdi_le_put(opdi_le_put(p, 0x06054b50u, 4), 0, 4);
+    p = opdi_le_put(opdi_le_put(p, big ? 0xffff : n, 2), big ? 0xffff : n, 2);
+    p = opdi_le_put(opdi_le_put(p, big ? 0xffffffffu : size, 4), big ? 0xffffffffu : begin, 4);
+    p = opdi_le_put(p, 0, 2);
+    return opdi_sink_put(k, h, (size_t)(p - h));
+}
+static int opdi_npz_write(opdi_sink *k, opdi_output *o, int64_t n) {
+    opdi_crc table;
+    uint64_t begin;
+    int64_t i;
+    opdi_crc_init(&table);
+    for (i = 0; i < n; i++) {                     /* once for the checksum, once into the file */
+        opdi_sink sum;
+        memset(&sum, 0, sizeof sum);
+        sum.s = k->s;
+        sum.s.entry = o[i].name;
+        sum.table = &table;
+        if (strlen(o[i].name) > 65000) { return opdi_bad(&k->s, OPDI_NOWHERE, "a name is too long for a zip file"); }
+        if (opdi_npy_write(&sum, o[i].t)) { return -1; }
+        o[i].begin = k->at;
+        o[i].bytes = sum.at;
+        o[i].crc = sum.crc;
+        if (opdi_zip_put(k, &o[i], false) || opdi_npy_write(k, o[i].t)) { return -1; }
+    }
+    begin = k->at;
+    for (i = 0; i < n; i++) {
+        if (opdi_zip_put(k, &o[i], true)) { return -1; }
+    }
+    return opdi_zip_end(k, begin, (uint64_t)n);
+}
+int opd_npz_save(const char *path, const char *const *names, opd_tensors tensors) {
+    opdi_source s = {"opd_npz_save", path, NULL, NULL, 0};
+    opdi_output *o;
+    opdi_sink k;
+    int rc;
+    if (!opd_ok()) { return -1; }
+    o = opdi_outputs(&s, names, tensors);
+    rc = opd_ok() ? opdi_sink_open(&k, s.who, path) : -1;
+    if (rc == 0) { rc = opdi_sink_close(&k, opdi_npz_write(&k, o, tensors.n)); }
+    opdi_outputs_free(o, tensors.n);
+    return rc;
 }
 
 OPDI_COLD_END
@@ -34035,13 +36081,13 @@ static int opdi_as_strided_backward_batch(opd_call *call) {
     b = opdi_extent(v[2].data, v[3].data, (int)v[2].n);
     if (a < 0 || b < 0 || offset > INT64_MAX / 4 || offset < -(INT64_MAX / 4)) { return opdi_batch_unfit(call); }
     for (i = 0; i < 4; i++) { v[i] = opdi_batch_ints(i & 1 ? OPDI_MAX(a, b + offset) - low : n, v[i], room[i]); }
-    return opd_batch_return(call, opd_as_strided_backward(opdi_batch_front_arg(call, 0), v[0], v[1], v[2], v[3], offset),
-                            0);
+    return opd_batch_return(call, opd_as_strided_backward(opdi_batch_front_arg(call, 0), v[0], v[1], v[2], v[3],
+                                                          offset), 0);
 }
 OPDI_CARD_ANY(as_strided_backward, "as_strided_backward(Tensor grad_output, SymInt[] input_sizes, "
               "SymInt[] input_strides, SymInt[] size, SymInt[] stride, SymInt storage_offset) -> Tensor",
-              opdi_as_strided_backward_kernel, opdi_as_strided_backward_bw, "", opdi_as_strided_backward_batch, NULL, NULL,
-              "[2,2], (6), (1), (2,2), (1,1), 1")
+              opdi_as_strided_backward_kernel, opdi_as_strided_backward_bw, "", opdi_as_strided_backward_batch, NULL,
+              NULL, "[2,2], (6), (1), (2,2), (1,1), 1")
 
 //-- copies ------------------------------------------------------------------------------------------------------------
 
@@ -34101,8 +36147,26 @@ static int opdi_clone_kernel(opd_call *call) {
     out = opdi_result_like(call, self, (opd_scalar_type)self->dtype, opd_tensor_device(self), opdi_arg_format(call, 1));
     return out ? opdi_copy_into(out, self) : -1;
 }
-OPDI_CARD_ANY(clone, "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", opdi_clone_kernel,
-              opdi_pass_backward, "", OPD_BATCH_POINTWISE, NULL, "clone.out", "[2,3]; []")
+/* What asks for rows gets rows of each example. */
+static int opdi_copy_format_batch(opd_call *call) {
+    opd_value args[8], *v = &args[call->op->nargs - 1], ret;
+    memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
+    if (v->tag != OPD_TAG_INT || v->u.i == OPDI_FORMAT_PRESERVE) { return opd_batch_pointwise(call); }
+    if (v->u.i != OPDI_FORMAT_CONTIGUOUS) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "NYI: Tensor.clone(memory_format) inside vmap is only supported with "
+                        "memory_format torch.preserve_format or torch.contiguous_format");
+    }
+    if (!(args[0].u.t = opdi_batch_front_arg(call, 0))) { return -1; }
+    return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, 0);
+}
+#define OPDI_CARD_CLONE(id, schema_, kernel_, backward_, out_, cases_)                                      \
+    OPDI_OP(id) {                                                                                           \
+        op->schema = schema_; op->any = kernel_; op->backward = backward_; op->save = "";                   \
+        op->vmap = opdi_copy_format_batch; op->jvp = OPD_JVP_POINTWISE; op->tags = OPD_OPTAG_POINTWISE;     \
+        op->autocast = OPD_AUTOCAST_KEEP; op->out = out_; op->cases = cases_;                               \
+    }
+OPDI_CARD_CLONE(clone, "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", opdi_clone_kernel,
+                opdi_pass_backward, "clone.out", "[2,3]; []")
 static int opdi_to_copy_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out;
     opdi_options o;
@@ -34116,11 +36180,11 @@ static int opdi_to_copy_kernel(opd_call *call) {
     return out ? opdi_copy_into(out, self) : -1;
 }
 /* The engine casts a gradient back to the input's dtype. */
-OPDI_CARD_ANY(_to_copy, "_to_copy(Tensor self, *, "
-              OPDI_OPTIONS_TEXT ", bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
-              opdi_to_copy_kernel, opdi_to_copy_backward, "", OPD_BATCH_POINTWISE, NULL, "_to_copy.out(Tensor self, *, "
-              "bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
-              "[2,3], dtype=7; [2,3]; [2,3]i5, dtype=6")
+OPDI_CARD_CLONE(_to_copy, "_to_copy(Tensor self, *, "
+                OPDI_OPTIONS_TEXT ", bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+                opdi_to_copy_kernel, opdi_to_copy_backward, "_to_copy.out(Tensor self, *, "
+                "bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
+                "[2,3], dtype=7; [2,3]; [2,3]i5, dtype=6")
 static bool opdi_has_format(const opd_tensor *t, int64_t format) {
     int64_t strides[OPD_MAX_DIMS];
     int i;
@@ -37047,7 +39111,8 @@ static int opdi_masked_fill_where(opd_call *call) {
 static int opdi_masked_fill_batch(opd_call *call) {
     int dim;
     (void)opd_batch_arg(call, 2, &dim);
-    return dim < 0 ? opd_batch_pointwise(call) : opdi_batch_as(call, opdi_masked_fill_where);
+    return dim < 0 && opd_arg_tensor(call, 0)->ndim ? opd_batch_pointwise(call)
+        : opdi_batch_as(call, opdi_masked_fill_where);
 }
 OPDI_OP(masked_fill_Tensor) {
     opdi_card_pointwise(op, "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
@@ -43039,8 +45104,8 @@ static int opdi_norm_twice(const opdi_norm_second *s, opd_tensor **dg, opd_tenso
 
 //-- batching rules of norms -------------------------------------------------------------------------------------------
 
-/* Norms of channels: those of all examples are side by side.  kinds: of each argument x for [N, C, ..], c for [C], r for
-   one that is written, * for a number that counts channels or groups of them; then, behind a space, the results'. */
+/* Norms of channels: those of all examples are side by side.  kinds: of each argument x for [N, C, ..], c for [C], r
+   for one that is written, * for a number that counts channels or groups of them; behind a space, the results'. */
 static int opdi_batch_by_channel(opd_call *call, const char *kinds) {
     opd_value args[OPD_MAX_ARGS], rets[3];
     const int nargs = call->op->nargs;
@@ -44067,7 +46132,8 @@ static int opdi_nll_back_apart(opd_call *call) {
 }
 /* Whether x at `first`, target and weight have sizes for that. */
 static bool opdi_nll_fits(opd_call *call, int first) {
-    const opd_tensor *x = call->args[first].u.t, *target = call->args[first + 1].u.t, *w = opd_arg_tensor(call, first + 2);
+    const opd_tensor *x = call->args[first].u.t, *target = call->args[first + 1].u.t;
+    const opd_tensor *w = opd_arg_tensor(call, first + 2);
     const int c = x->ndim > 1;
     return x->ndim > 0 && x->ndim != 3 && x->ndim < 5 && target->ndim == (x->ndim == 4 ? 3 : c) &&
         (!c || opdi_sizes(x)[0] == opdi_sizes(target)[0]) && (!w || (w->ndim == 1 && w->numel == opdi_sizes(x)[c]));
@@ -44140,8 +46206,8 @@ static int opdi_nll_back_batch(opd_call *call) {
     OPDI_OP(id##_backward) {                                                                                \
         opdi_describe(op, #id "_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int " \
                       "reduction, int ignore_index, Tensor total_weight) -> Tensor",                        \
-                     opdi_##id##_backward_kernel, opdi_##id##_backward_backward, "target, weight", opdi_nll_back_batch, \
-                             OPD_AUTOCAST_KEEP, "");                                                        \
+                     opdi_##id##_backward_kernel, opdi_##id##_backward_backward, "target, weight",          \
+                             opdi_nll_back_batch, OPD_AUTOCAST_KEEP, "");                                   \
         op->out = #id "_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int " \
                       "reduction, int ignore_index, Tensor total_weight, *, Tensor(a!) grad_input) -> Tensor(a!)"; \
     }                                                                                                       \
@@ -44530,6 +46596,7 @@ OPDI_OP(log_sigmoid_forward) {
                       opdi_log_sigmoid_forward_kernel, opdi_log_sigmoid_forward_backward, "self, buffer",
                           OPD_AUTOCAST_KEEP, "[2,3]");
     op->constant = "buffer";
+    op->vmap = OPD_BATCH_POINTWISE;               /* the formula at 0, not those of what the kernel is made of */
     op->out = "log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, Tensor(b!) buffer) -> (Tensor(a!), "
               "Tensor(b!))";
 }
@@ -44537,6 +46604,7 @@ OPDI_OP(log_sigmoid_backward) {
     opdi_describe_any(op, "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
                       opdi_log_sigmoid_backward_kernel, opdi_log_sigmoid_backward_backward, "grad_output, self, buffer",
                   OPD_AUTOCAST_KEEP, "");
+    op->vmap = OPD_BATCH_POINTWISE;               /* buffer is a constant to the formula, not to the kernel */
     op->out = "log_sigmoid_backward.grad_input(Tensor grad_output, Tensor self, Tensor buffer, *, Tensor(a!) "
               "grad_input) -> Tensor(a!)";
 }
@@ -46455,13 +48523,14 @@ OPDI_KERNEL(masked_scatter) {
                      false);
     return opdi_settle(out, desk);
 }
-/* The gradient of n elements of source without results whose sizes the mask decides: how many chosen ones stand in front
-   of an element says where its gradient belongs. */
+/* The gradient of n elements of source without results whose sizes the mask decides: how many chosen ones stand in
+   front of an element says where its gradient belongs. */
 static opd_tensor *opdi_masked_scatter_put(opd_tensor *g, opd_tensor *mask, int64_t n) {
     opd_tensor *at, *zeros = opdi_o_zeros(g, opd_ints_of(&n, 1));
     if (n == 0) { return zeros; }
     mask = opdi_o_reshape(opdi_o_expand(opd_to_dtype(mask, OPD_BOOL), opdi_sizes(g), g->ndim), &g->numel, 1);
-    at = opd_clamp_min(opd_sub_Scalar(opd_cumsum(opd_to_dtype(mask, OPD_INT64), 0), opd_value_int(1)), opd_value_int(0));
+    at = opd_sub_Scalar(opd_cumsum(opd_to_dtype(mask, OPD_INT64), 0), opd_value_int(1));
+    at = opd_clamp_min(at, opd_value_int(0));
     g = opdi_where(mask, opdi_o_reshape(g, &g->numel, 1));
     return at ? opd_index_put_full(zeros, opd_tensors_of(&at, 1), g, true) : NULL;
 }

@@ -979,6 +979,51 @@ static void bench_faults(void) {
                  (double)(after.ru_minflt - before.ru_minflt) / 8);
 }
 
+//-- files ------------------------------------------------------------------------------------------------------------
+
+/* A safetensors file of 500 MB, 200 tensors, written as a hole: opening must not read it. */
+static void bench_files(void) {
+    enum { TENSORS = 200 };
+    static char header[TENSORS * 100];
+    const char *tmp = getenv("TMPDIR");
+    const int64_t each = 2500000;
+    char path[300], begin[8];
+    samples open_it = {0}, one = {0};
+    size_t n = 0;
+    FILE *f;
+    if (!wanted_key("open_safetensors") && !wanted_key("open_safetensors_get")) { return; }
+    heading("a safetensors file of 500 MB, 200 tensors");
+    for (int i = 0; i < TENSORS; i++) {
+        n += (size_t)snprintf(header + n, sizeof header - n, "%c\"layer.%d.weight\":{\"dtype\":\"F32\","
+                              "\"shape\":[625,1000],\"data_offsets\":[%lld,%lld]}", i ? ',' : '{', i, (long long)(i * each),
+                              (long long)((i + 1) * each));
+    }
+    header[n++] = '}';
+    while (n % 8) { header[n++] = ' '; }
+    for (int i = 0; i < 8; i++) { begin[i] = (char)(n >> 8 * i & 255); }
+    snprintf(path, sizeof path, "%s/opd_bench_%d.safetensors", tmp ? tmp : "/tmp", (int)getpid());
+    f = fopen(path, "wb");
+    if (!f || fwrite(begin, 1, 8, f) != 8 || fwrite(header, 1, n, f) != n || fclose(f) ||
+        truncate(path, (off_t)(8 + n) + TENSORS * each)) {
+        printf("left out: %s cannot be written\n", path);
+        return;
+    }
+    for (int round = -2; round < (quick ? 5 : 31); round++) {
+        double t = wall();
+        opd_tensor_file *file = opd_tensor_file_open(path);
+        if (round >= 0) { add_sample(&open_it, (wall() - t) / 1e3); }
+        OPD_SCOPE {
+            t = wall();
+            opd_tensor_file_get(file, "layer.150.weight");
+            if (round >= 0) { add_sample(&one, (wall() - t) / 1e3); }
+        }
+        opd_tensor_file_close(file);
+    }
+    report(ROW("open_safetensors", "opening it", .unit = "us", .most = 1000), &open_it);
+    report(ROW("open_safetensors_get", "a tensor of it, by name", .unit = "us"), &one);
+    (void)remove(path);
+}
+
 //-- start-up and compiling -------------------------------------------------------------------------------------------
 
 extern char **environ;
@@ -1085,6 +1130,7 @@ int main(int argc, char **argv) {
     opd_threads_set(1);
     print_machine();
     run_peer();
+    bench_files();
     bench_start();
     bench_calls();
     bench_plugin();

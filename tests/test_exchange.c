@@ -1,4 +1,5 @@
-/* Exchange with other programs: DLPack.  THREADED */
+/* Exchange with other programs: DLPack, .npy, .npz, safetensors.  What NumPy and the safetensors package write, and say
+   of bad files: golden/exchange.txt, made by golden/make_exchange.py.  THREADED */
 /* dlpack.h's structs by their own names, as a program sees that includes it: before the header, which must not mind. */
 #include <stdint.h>
 typedef struct { uint32_t major, minor; } DLPackVersion;
@@ -29,6 +30,7 @@ typedef struct DLManagedTensorVersioned {
 #define OPDISPATCH_IMPLEMENTATION
 #include "check.h"
 #include <pthread.h>
+#include <unistd.h>
 
 static opd_ints ints(const int64_t *data, int64_t n) { return opd_ints_of(data, n); }
 
@@ -347,6 +349,747 @@ TEST(dlpack_without_memory) {
         if (done) { break; }
     }
     CHECK(k > 3);
+}
+
+/* A device whose memory is the host's under another name. */
+static void *device_alloc(void *user, int index, size_t n) { (void)user; (void)index; return malloc(n); }
+static void device_free(void *user, int index, void *data, size_t n) {
+    (void)user; (void)index; (void)n;
+    free(data);
+}
+static int device_copy(void *user, void *to, int to_index, const void *from, int from_index, size_t n) {
+    (void)user; (void)to_index; (void)from_index;
+    memcpy(to, from, n);
+    return 0;
+}
+static const char *in_folder(const char *name);
+TEST(tensors_of_a_device) {
+    const float a[] = {1, 2, 3, 4, 5, 6};
+    const int64_t sizes[] = {2, 3};
+    const char *path = in_folder("device.npy");
+    opd_backend_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.alloc = device_alloc;
+    desc.free = device_free;
+    desc.copy = device_copy;
+    CHECK_INT(opd_backend_register(OPD_PRIVATEUSE1, &desc), 0);
+    CHECK_INT(opd_backend_register(OPD_PRIVATEUSE2, &desc), 0);
+    OPD_SCOPE {
+        opd_tensor *host = opd_tensor_from(a, ints(sizes, 2), OPD_FLOAT32), *u, *h;
+        opd_tensor *t = opd_tensor_new_on(ints(sizes, 2), OPD_FLOAT32, opd_device_of(OPD_PRIVATEUSE1, 0));
+        opd_tensor *other = opd_tensor_new_on(ints(sizes, 2), OPD_FLOAT32, opd_device_of(OPD_PRIVATEUSE2, 0));
+        DLManagedTensorVersioned *m;
+        (void)OPD_CALL(opd_find("aten::copy_"), t, host, false);
+        m = opd_dlpack_export(opd_transpose(t, 0, 1), 0);
+        CHECK_OK();
+        CHECK_OR_RETURN(m);
+        CHECK(m->dl_tensor.device.device_type == kDLExtDev && m->dl_tensor.device.device_id == 0);
+        CHECK(m->dl_tensor.data == opd_device_data(t, OPD_PRIVATEUSE1));
+        u = opd_dlpack_import(m, NULL);
+        CHECK_OR_RETURN(u);
+        CHECK(opd_tensor_device(u).type == OPD_PRIVATEUSE1 && opd_tensor_device(u).index == 0);
+        CHECK_INT(opd_npy_save(path, u), 0);
+        h = opd_npy_load(path);
+        CHECK(h && opd_size(h, 0) == 3 && opd_data_f32(h)[1] == 4 && opd_data_f32(h)[5] == 6);
+        CHECK(!opd_dlpack_export(other, 0));
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_dlpack_export: Cannot pack tensors on privateusetwo");
+    }
+    CHECK_INT(opd_backend_unregister(OPD_PRIVATEUSE1), 0);
+    CHECK_INT(opd_backend_unregister(OPD_PRIVATEUSE2), 0);
+}
+
+//-- files -------------------------------------------------------------------------------------------------------------
+
+static char line[1 << 17];
+static unsigned char bytes[1 << 16];
+
+static int hex_digit(int c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
+static size_t unhex(const char *text, unsigned char *to) {
+    size_t n = 0;
+    for (; text[0] && text[1]; text += 2) { to[n++] = (unsigned char)(hex_digit(text[0]) * 16 + hex_digit(text[1])); }
+    return n;
+}
+static int list_of(const char *text, int64_t *out) {
+    int n = 0;
+    char *end;
+    if (text[0] == '-') { return 0; }
+    for (;; text = end + 1) {
+        out[n++] = strtoll(text, &end, 10);
+        if (*end != ',') { return n; }
+    }
+}
+/* A copy whose end is the end of its memory, so that a sanitizer sees what is read behind it. */
+static unsigned char *exactly(const unsigned char *data, size_t n) {
+    unsigned char *p = (unsigned char *)malloc(n ? n : 1);
+    memcpy(p, data, n);
+    return p;
+}
+static void free_it(void *data, void *user) {
+    (void)user;
+    free(data);
+}
+static char path_of_folder[200];
+static void folder_remove(void) {
+    char command[300];
+    snprintf(command, sizeof command, "rm -rf '%s'", path_of_folder);
+    if (path_of_folder[0] && system(command)) { printf("%s fails\n", command); }
+}
+static const char *folder(void) {
+    char *const path = path_of_folder;
+    if (!path[0]) {
+        const char *tmp = getenv("RUN_TMP");
+        snprintf(path, sizeof path_of_folder, "%s/exchange_XXXXXX", tmp ? tmp : "/tmp");
+        if (!mkdtemp(path)) { path[0] = 0; }
+        (void)atexit(folder_remove);
+    }
+    return path;
+}
+static const char *in_folder(const char *name) {
+    static char path[4][300];
+    static int k;
+    k = (k + 1) % 4;
+    snprintf(path[k], sizeof path[k], "%s/%s", folder(), name);
+    return path[k];
+}
+static void write_file(const char *path, const void *data, size_t n) {
+    FILE *f = fopen(path, "wb");
+    CHECK(f && fwrite(data, 1, n, f) == n);
+    if (f) { fclose(f); }
+}
+static size_t read_file(const char *path, unsigned char *to, size_t cap) {
+    FILE *f = fopen(path, "rb");
+    size_t n = f ? fread(to, 1, cap, f) : 0;
+    CHECK(f != NULL);
+    if (f) { fclose(f); }
+    return n;
+}
+/* Is t what the line says: "DTYPE SIZES STRIDES HEX". */
+static void check_tensor(opd_tensor *t, char *text, const char *name) {
+    static unsigned char want[1 << 15];
+    const char *dtype = strtok(text, " \n"), *sizes = strtok(NULL, " \n"), *strides = strtok(NULL, " \n");
+    const char *hex = strtok(NULL, " \n");
+    int64_t dims[OPD_MAX_DIMS];
+    int i, n;
+    size_t len;
+    if (!opd_ok()) { printf("%s: %s\n", name, opd_error_message()); }
+    CHECK_OK();
+    CHECK(t != NULL);
+    opd_error_clear();
+    if (!t) { return; }
+    CHECK_STR(opd_dtype_name(opd_dtype(t)), dtype);
+    n = list_of(sizes, dims);
+    CHECK_INT(opd_ndim(t), n);
+    for (i = 0; i < n; i++) { CHECK_INT(opd_size(t, i), dims[i]); }
+    n = list_of(strides, dims);
+    for (i = 0; i < n && opd_numel(t); i++) { CHECK(opd_size(t, i) < 2 || opd_strides(t)[i] == dims[i]); }
+    t = opd_contiguous(t);
+    len = unhex(*hex == '-' ? "" : hex, want);
+    CHECK_INT(len, (size_t)opd_numel(t) * opd_dtype_size(opd_dtype(t)));
+    if (memcmp(opd_data(t), want, len) != 0) { printf("%s: other elements\n", name); }
+    CHECK(memcmp(opd_data(t), want, len) == 0);
+}
+
+/* Every file of golden/exchange.txt, from memory and from a file. */
+typedef struct golden { char kind[16], name[64], verdict[16]; size_t n; } golden;
+static void golden_bad(const golden *g, const char *text) {
+    int k;
+    for (k = 0; k < 2; k++) {
+        unsigned char *copy = exactly(bytes, g->n);
+        const char *path = in_folder("bad");
+        opd_tensor_file *f = NULL;
+        const char *message;
+        if (k) { write_file(path, bytes, g->n); }
+        if (strcmp(g->kind, "npy") == 0) {
+            CHECK(!(k ? opd_npy_load(path) : opd_npy_parse(copy, g->n)));
+        } else {
+            f = k ? opd_tensor_file_open(path) : opd_tensor_file_parse(copy, g->n, NULL, NULL);
+            if (f) { CHECK(!opd_tensor_file_at(f, 0)); }
+        }
+        message = opd_error_message();
+        if (!strstr(message, text)) { printf("%s %s: '%s', expected '%s'\n", g->kind, g->name, message, text); }
+        CHECK(opd_error_code() == OPD_ERROR_FILE && strstr(message, text));
+        CHECK(strstr(message, k ? path : "memory") != NULL);
+        opd_error_clear();
+        opd_tensor_file_close(f);
+        free(copy);
+    }
+}
+static char *of_line(char *text, const char **name) {     /* the name, in clear or as x and hex; the rest is returned */
+    static char clear[200];
+    char *rest = strchr(text, ' ');
+    *rest++ = 0;
+    *name = text;
+    if (text[0] == 'x') { clear[unhex(text + 1, (unsigned char *)clear)] = 0; *name = clear; }
+    return rest;
+}
+typedef struct golden_state {
+    golden g;
+    opd_tensor_file *file;
+    opd_tensor *tensors[16];
+    char names[16][64];
+    char metadata[8][64];
+    int n, nmeta, files, refused, same, streams;
+} golden_state;
+static void golden_same(golden_state *st) {
+    static unsigned char got[1 << 15];
+    const char *path = in_folder("same"), *names[16], *metadata[9];
+    int i;
+    for (i = 0; i < st->n; i++) { names[i] = st->names[i]; }
+    for (i = 0; i < st->nmeta; i++) { metadata[i] = st->metadata[i]; }
+    metadata[i] = NULL;
+    if (strcmp(st->g.kind, "npy") == 0) {
+        CHECK_INT(opd_npy_save(path, st->tensors[0]), 0);
+    } else {
+        CHECK_INT(opd_safetensors_save(path, names, opd_tensors_of(st->tensors, st->n),
+                                       st->nmeta ? metadata : NULL), 0);
+    }
+    CHECK_OK();
+    CHECK_INT(read_file(path, got, sizeof got), st->g.n);
+    if (memcmp(got, bytes, st->g.n) != 0) { printf("%s %s: other bytes\n", st->g.kind, st->g.name); }
+    CHECK(memcmp(got, bytes, st->g.n) == 0);
+    st->same++;
+}
+/* Every allocation of opening and reading fails once. */
+static void golden_without_memory(golden_state *st) {
+    unsigned char *copy = exactly(bytes, st->g.n);
+    bool done = false;
+    int64_t k;
+    for (k = 1; !done; k++) {
+        const int64_t live = opd_memory_stats().live;
+        OPD_SCOPE {
+            opd_tensor_file *f;
+            int i;
+            (void)opd_memory_fail_at(k, false);
+            f = opd_tensor_file_parse(copy, st->g.n, NULL, NULL);
+            for (i = 0; f && opd_ok() && i < st->n; i++) { (void)opd_tensor_file_at(f, i); }
+            (void)opd_memory_fail_at(0, false);
+            done = opd_ok();
+            CHECK(done || opd_error_code() == OPD_ERROR_MEMORY);
+            opd_error_clear();
+            opd_tensor_file_close(f);
+        }
+        CHECK_INT(opd_memory_stats().live, live);
+    }
+    CHECK(k > 4);
+    free(copy);
+}
+static void golden_end(golden_state *st) {
+    int i;
+    if (st->file) { golden_without_memory(st); }
+    if (st->file) { CHECK_INT(opd_tensor_file_count(st->file), st->n); }
+    for (i = 0; i < st->n; i++) { opd_release(st->tensors[i]); }
+    opd_tensor_file_close(st->file);
+    st->file = NULL;
+    st->n = st->nmeta = 0;
+}
+static void golden_tensor(golden_state *st) {
+    const char *name;
+    char *rest = of_line(line + 2, &name);
+    opd_tensor *t;
+    if (strcmp(st->g.kind, "npy") == 0) {
+        const char *path = in_folder("good");
+        unsigned char *copy = exactly(bytes, st->g.n);
+        char again[1 << 10];
+        snprintf(again, sizeof again, "%s", rest);
+        check_tensor(opd_npy_parse(copy, st->g.n), again, st->g.name);
+        free(copy);
+        write_file(path, bytes, st->g.n);
+        t = opd_npy_load(path);
+    } else {
+        if (!st->file) {
+            const char *path = in_folder("good");
+            write_file(path, bytes, st->g.n);
+            st->file = st->files % 2 ? opd_tensor_file_open(path)
+                : opd_tensor_file_parse(exactly(bytes, st->g.n), st->g.n, free_it, NULL);
+        }
+        t = opd_tensor_file_get(st->file, name);
+    }
+    check_tensor(t, rest, st->g.name);
+    if (st->n == 16) { CHECK(0); return; }
+    snprintf(st->names[st->n], 64, "%s", name);
+    st->tensors[st->n++] = opd_keep(t);
+}
+static void golden_stream(void) {
+    static opdi_inflate z;
+    char name[64];
+    static char hex[1 << 14];
+    unsigned length, crc;
+    static opdi_crc table;
+    size_t n;
+    unsigned char *out, *in;
+    const char *wrong;
+    CHECK(sscanf(line, "deflate %63s %16383s %u %x", name, hex, &length, &crc) == 4);
+    n = unhex(hex, bytes);
+    in = exactly(bytes, n);
+    out = (unsigned char *)malloc(length ? length : 1);
+    wrong = opdi_inflate_all(&z, in, n, out, length);
+    if (wrong) { printf("%s: %s\n", name, wrong); }
+    CHECK(wrong == NULL);
+    opdi_crc_init(&table);
+    CHECK(wrong || opdi_crc_add(&table, 0, out, length) == crc);
+    CHECK(opdi_inflate_all(&z, in, n - 1, out, length) != NULL);
+    free(in);
+    free(out);
+}
+TEST(golden_files) {
+    static golden_state st;
+    FILE *f = check_golden("exchange.txt");
+    int i;
+    CHECK_OR_RETURN(f && folder()[0]);
+    memset(&st, 0, sizeof st);
+    while (fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = 0;
+        if (strncmp(line, "file ", 5) == 0) {
+            static char hex[1 << 16];
+            golden_end(&st);
+            CHECK(sscanf(line, "file %15s %63s %15s %65535s", st.g.kind, st.g.name, st.g.verdict, hex) == 4);
+            st.g.n = unhex(hex[0] == '-' ? "" : hex, bytes);
+            st.files++;
+        } else if (line[0] == '~') {
+            golden_bad(&st.g, line + 2);
+            st.refused++;
+        } else if (line[0] == '=') {
+            OPD_SCOPE { golden_tensor(&st); }
+        } else if (line[0] == 'm') {
+            const char *text = strtok(line + 2, " ");
+            for (i = 0; i < 2; i++, text = strtok(NULL, " ")) {
+                st.metadata[st.nmeta][unhex(text, (unsigned char *)st.metadata[st.nmeta])] = 0;
+                st.nmeta++;
+            }
+            CHECK_STR(opd_tensor_file_metadata(st.file, st.metadata[st.nmeta - 2]), st.metadata[st.nmeta - 1]);
+            CHECK_STR(opd_tensor_file_metadata_key(st.file, st.nmeta / 2 - 1), st.metadata[st.nmeta - 2]);
+        } else if (strncmp(line, "same", 4) == 0) {
+            golden_same(&st);
+        } else if (strncmp(line, "deflate ", 8) == 0) {
+            golden_stream();
+            st.streams++;
+        }
+    }
+    golden_end(&st);
+    fclose(f);
+    CHECK(st.files > 180 && st.refused > 130 && st.same > 20 && st.streams > 20);
+}
+
+static int deleted;
+static void count_deleted(void *data, void *user) {
+    (void)data;
+    CHECK(user == &deleted);
+    deleted++;
+}
+/* Tensors over a file's memory keep it, the file closed or not; what is written into them stays with them. */
+TEST(safetensors_memory) {
+    const float a[] = {1, 2, 3, 4, 5, 6};
+    const int64_t sizes[] = {2, 3};
+    const char *names[] = {"w", "v"}, *path = in_folder("memory");
+    static unsigned char data[1000], again[1000];
+    opd_tensor *kept = NULL;
+    opd_tensor_file *f;
+    size_t n;
+    OPD_SCOPE {
+        opd_tensor *t = opd_tensor_from(a, ints(sizes, 2), OPD_FLOAT32), *both[2];
+        both[0] = t;
+        both[1] = opd_transpose(t, 0, 1);
+        opd_tensor_set_requires_grad(both[0], true);
+        CHECK_INT(opd_safetensors_save(path, names, opd_tensors_of(both, 2), NULL), 0);
+        CHECK_OK();
+    }
+    n = read_file(path, data, sizeof data);
+    deleted = 0;
+    f = opd_tensor_file_parse(data, n, count_deleted, &deleted);
+    CHECK_OR_RETURN(f);
+    CHECK_INT(opd_tensor_file_count(f), 2);
+    CHECK_STR(opd_tensor_file_name(f, 0), "v");              /* sorted */
+    CHECK_STR(opd_tensor_file_name(f, 1), "w");
+    CHECK(!opd_tensor_file_name(f, 2) && !opd_tensor_file_name(f, -1));
+    CHECK_INT(opd_tensor_file_find(f, "w"), 1);
+    CHECK_INT(opd_tensor_file_find(f, "w.npy"), -1);
+    CHECK_INT(opd_tensor_file_find(f, ""), -1);
+    CHECK_INT(opd_tensor_file_find(f, NULL), -1);
+    CHECK(!opd_tensor_file_metadata(f, "format") && !opd_tensor_file_metadata_key(f, 0));
+    OPD_SCOPE {
+        opd_tensor *v = opd_tensor_file_get(f, "v");
+        const float turned[] = {1, 4, 2, 5, 3, 6};
+        CHECK(v && opd_size(v, 0) == 3 && memcmp(opd_data(v), turned, sizeof turned) == 0);
+        CHECK((unsigned char *)opd_data(v) > data && (unsigned char *)opd_data(v) < data + n);        /* no copy */
+        CHECK(!opd_tensor_requires_grad(v));
+        kept = opd_keep(opd_select(opd_tensor_file_get(f, "w"), 0, 1));
+    }
+    opd_tensor_file_close(f);
+    CHECK_INT(deleted, 0);
+    CHECK(kept && opd_data_f32(kept)[2] == 6);
+    opd_release(kept);
+    CHECK_INT(deleted, 1);
+    f = opd_tensor_file_open(path);
+    CHECK_OR_RETURN(f);
+    OPD_SCOPE {
+        opd_tensor *v = opd_tensor_file_get(f, "v");
+        opd_tensor_file_close(f);
+        CHECK_OR_RETURN(v);
+        opd_data_f32(v)[0] = 100;
+        CHECK(opd_data_f32(v)[0] == 100 && opd_data_f32(v)[5] == 6);
+    }
+    CHECK_INT(read_file(path, again, sizeof again), n);
+    CHECK(memcmp(again, data, n) == 0);
+}
+TEST(npz_round_trip) {
+    const char *names[] = {"a", "b.npy", "gr\xc3\xbcn"}, *path = in_folder("trip.npz");
+    const int64_t sizes[] = {3, 700}, none = 0;
+    int big;
+    for (big = 0; big < 2; big++) {                           /* with fields of 32 and of 64 bits */
+        opd_tensor *in[3];
+        opd_tensor_file *f;
+        int64_t i;
+        in[0] = opd_randn(ints(sizes, 2), OPD_FLOAT32);
+        in[1] = opd_transpose(in[0], 0, 1);
+        in[2] = opd_tensor_new(ints(&none, 1), OPD_BOOL);
+        if (big) { opdi_zip64_from = 100; }
+        CHECK_INT(opd_npz_save(path, names, opd_tensors_of(in, 3)), 0);
+        opdi_zip64_from = 0xffffffffu;
+        f = opd_tensor_file_open(path);
+        CHECK_OK();
+        CHECK_OR_RETURN(f);
+        CHECK_INT(opd_tensor_file_count(f), 3);
+        for (i = 0; i < 3; i++) {
+            opd_tensor *t = opd_tensor_file_at(f, i);
+            CHECK_STR(opd_tensor_file_name(f, i), names[i]);
+            CHECK_INT(opd_tensor_file_find(f, names[i]), i);
+            CHECK_OR_RETURN(t);
+            CHECK(opd_dtype(t) == opd_dtype(in[i]) && opd_is_contiguous(t));
+            CHECK_INT(opd_equal(t, in[i]).u.i, 1);
+        }
+        CHECK_INT(opd_tensor_file_find(f, "a.npy"), 0);
+        CHECK_INT(opd_tensor_file_find(f, "b"), -1);
+        CHECK(!opd_tensor_file_get(f, "c"));
+        CHECK_ERROR(OPD_ERROR_NOT_FOUND, "has no tensor 'c'");
+        CHECK(!opd_tensor_file_at(f, 3));
+        CHECK_ERROR(OPD_ERROR_INDEX, "no tensor 3 of 3");
+        opd_tensor_file_close(f);
+    }
+    opd_tensor_file_close(NULL);
+    CHECK_INT(opd_tensor_file_count(NULL), 0);
+    CHECK(!opd_tensor_file_name(NULL, 0) && !opd_tensor_file_metadata(NULL, "a"));
+    CHECK_INT(opd_npz_save(path, NULL, opd_tensors_of(NULL, 0)), 0);
+    {
+        opd_tensor_file *f = opd_tensor_file_open(path);
+        CHECK(f && opd_tensor_file_count(f) == 0);
+        opd_tensor_file_close(f);
+    }
+}
+TEST(many_tensors) {
+    enum { MANY = 70000 };                                    /* more than a zip file's 16 bits count */
+    static char text[MANY][8];
+    static const char *names[MANY];
+    static opd_tensor *in[MANY];
+    const char *path = in_folder("many");
+    opd_tensor *t = opd_tensor_wrapped_number(opd_value_int(5));
+    int i, zip;
+    for (i = 0; i < MANY; i++) {
+        snprintf(text[i], sizeof text[i], "t%d", i);
+        names[i] = text[i];
+        in[i] = t;
+    }
+    for (zip = 0; zip < 2; zip++) {
+        opd_tensor_file *f;
+        CHECK_INT(zip ? opd_npz_save(path, names, opd_tensors_of(in, MANY))
+                      : opd_safetensors_save(path, names, opd_tensors_of(in, MANY), NULL), 0);
+        f = opd_tensor_file_open(path);
+        CHECK_OK();
+        CHECK_OR_RETURN(f);
+        CHECK_INT(opd_tensor_file_count(f), MANY);
+        for (i = 0; i < MANY; i += 997) {
+            OPD_SCOPE { CHECK(opd_item_i64(opd_tensor_file_get(f, names[i])) == 5); }
+        }
+        opd_tensor_file_close(f);
+        names[MANY - 1] = names[7];
+        CHECK_INT(zip ? opd_npz_save(path, names, opd_tensors_of(in, MANY))
+                      : opd_safetensors_save(path, names, opd_tensors_of(in, MANY), NULL), -1);
+        CHECK_ERROR(OPD_ERROR_FILE, "two tensors have the name 't7'");
+        names[MANY - 1] = text[MANY - 1];
+    }
+    (void)remove(path);
+}
+
+#include <dirent.h>
+static int files_in_folder(void) {
+    DIR *d = opendir(folder());
+    int n = 0;
+    CHECK(d != NULL);
+    while (d && readdir(d)) { n++; }
+    if (d) { closedir(d); }
+    return n - 2;
+}
+/* What cannot be read or written says so, and leaves nothing behind. */
+TEST(refused) {
+    const int64_t n = 3, huge[] = {3};
+    opd_tensor *t = opd_ones(ints(&n, 1), OPD_FLOAT32), *bf = opd_ones(ints(&n, 1), OPD_BFLOAT16);
+    opd_tensor *c = opd_tensor_new(ints(&n, 1), OPD_COMPLEX128), *null = NULL;
+    opd_tensor *meta = opd_tensor_new_on(ints(huge, 1), OPD_FLOAT32, opd_device_of(OPD_META, -1));
+    const char *name = "a", *bad = "\xff", *null_name = NULL, *metadata_name = "__metadata__";
+    const char *odd[] = {"key", NULL}, *bad_value[] = {"key", "\xc3", NULL};
+    const char *path = in_folder("refused");
+    const int before = files_in_folder();
+    int saved;
+    CHECK(!opd_npy_load(in_folder("no such file")));
+    CHECK_ERROR(OPD_ERROR_FILE, "no such file: cannot be read: No such file or directory");
+    CHECK(!opd_npy_load(folder()));
+    CHECK_ERROR(OPD_ERROR_FILE, "cannot be read: Is a directory");
+    CHECK(!opd_npy_load(NULL));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_npy_load: the path is NULL");
+    CHECK(!opd_npy_parse(NULL, 9));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_npy_parse: the data is NULL");
+    CHECK(!opd_tensor_file_open("/dev/null"));
+    CHECK_ERROR(OPD_ERROR_FILE, "/dev/null, byte 0: 0 bytes are too few");
+    CHECK(!opd_tensor_file_open(NULL));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the path is NULL");
+    deleted = 0;
+    CHECK(!opd_tensor_file_parse(NULL, 0, count_deleted, &deleted));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the data is NULL");
+    CHECK(!opd_tensor_file_parse(bytes, 3, count_deleted, &deleted));
+    CHECK_ERROR(OPD_ERROR_FILE, "3 bytes are too few");
+    (void)opd_fail(OPD_ERROR_USER, "pending");
+    CHECK(!opd_tensor_file_parse(bytes, 3, count_deleted, &deleted) && !opd_tensor_file_open(path));
+    CHECK(!opd_npy_load(path) && !opd_npy_parse(bytes, 3) && opd_npy_save(path, t) == -1);
+    CHECK(opd_npz_save(path, &name, opd_tensors_of(&t, 1)) == -1);
+    CHECK(opd_safetensors_save(path, &name, opd_tensors_of(&t, 1), NULL) == -1);
+    CHECK_ERROR(OPD_ERROR_USER, "pending");
+    CHECK_INT(deleted, 3);
+
+    CHECK_INT(opd_npy_save("/no/such/folder/x", t), -1);
+    CHECK_ERROR(OPD_ERROR_FILE, "opd_npy_save: /no/such/folder/x: cannot be written: No such file or directory");
+    CHECK_INT(opd_npy_save(NULL, t), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the path is NULL");
+    CHECK_INT(opd_npy_save(path, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the tensor is NULL");
+    CHECK_INT(opd_npy_save(path, meta), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "has no memory (it is on meta)");
+    CHECK_INT(opd_npy_save(path, bf), -1);
+    CHECK_ERROR(OPD_ERROR_FILE, "NumPy has no bfloat16");
+    CHECK_INT(opd_npz_save(path, &name, opd_tensors_of(&bf, 1)), -1);
+    CHECK_ERROR(OPD_ERROR_FILE, "entry 'a': NumPy has no bfloat16");
+    CHECK_INT(opd_safetensors_save(path, &name, opd_tensors_of(&c, 1), NULL), -1);
+    CHECK_ERROR(OPD_ERROR_FILE, "entry 'a': safetensors has no complex128");
+    CHECK_INT(opd_safetensors_save(path, &name, opd_tensors_of(&null, 1), NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the tensor is NULL");
+    CHECK_INT(opd_safetensors_save(path, NULL, opd_tensors_of(&t, 1), NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the names or tensors are NULL");
+    CHECK_INT(opd_safetensors_save(NULL, &name, opd_tensors_of(&t, 1), NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the path is NULL");
+    CHECK_INT(opd_safetensors_save(path, &null_name, opd_tensors_of(&t, 1), NULL), -1);
+    CHECK_ERROR(OPD_ERROR_FILE, "a name is NULL");
+    CHECK_INT(opd_npz_save(path, &bad, opd_tensors_of(&t, 1)), -1);
+    CHECK_ERROR(OPD_ERROR_FILE, "is not UTF-8");
+    CHECK_INT(opd_safetensors_save(path, &metadata_name, opd_tensors_of(&t, 1), NULL), -1);
+    CHECK_ERROR(OPD_ERROR_FILE, "entry '__metadata__': no tensor can have this name");
+    CHECK_INT(opd_safetensors_save(path, &name, opd_tensors_of(&t, 1), odd), -1);
+    CHECK_ERROR(OPD_ERROR_FILE, "a value of the metadata is NULL");
+    CHECK_INT(opd_safetensors_save(path, &name, opd_tensors_of(&t, 1), bad_value), -1);
+    CHECK_ERROR(OPD_ERROR_FILE, "a value of the metadata '\xc3' is not UTF-8");
+    CHECK_INT(files_in_folder(), before);
+
+    saved = opd_npy_save("/dev/full", t);                     /* written as it is, not replaced */
+    if (files_in_folder() == before && access("/dev/full", F_OK) == 0) {
+        CHECK_INT(saved, -1);
+        CHECK_ERROR(OPD_ERROR_FILE, "/dev/full: cannot be written: No space left on device");
+        CHECK_INT(opd_npy_save("/dev/null", t), 0);
+        CHECK(opdi_is_special("/dev/null") && opdi_is_special("/dev/full"));
+    }
+    opd_error_clear();
+}
+/* A file that is there is replaced at once, or stays as it is. */
+TEST(whole_or_not_at_all) {
+    const int64_t n = 3;
+    opd_tensor *t = opd_ones(ints(&n, 1), OPD_FLOAT32), *bf = opd_ones(ints(&n, 1), OPD_BFLOAT16);
+    const char *path = in_folder("whole"), *names[] = {"a", "b"};
+    opd_tensor *both[2];
+    unsigned char was[1000], is[1000];
+    size_t size;
+    int before;
+    both[0] = t;
+    both[1] = bf;
+    write_file(in_folder("whole.tmp0"), "x", 1);              /* somebody else's */
+    CHECK_INT(opd_npy_save(path, t), 0);
+    size = read_file(path, was, sizeof was);
+    before = files_in_folder();
+    CHECK_INT(opd_npz_save(path, names, opd_tensors_of(both, 2)), -1);
+    CHECK_ERROR(OPD_ERROR_FILE, "NumPy has no bfloat16");
+    CHECK_INT(read_file(path, is, sizeof is), size);
+    CHECK(memcmp(was, is, size) == 0);
+    CHECK_INT(files_in_folder(), before);
+    CHECK_INT(opd_npz_save(path, names, opd_tensors_of(both, 1)), 0);
+    CHECK_INT(files_in_folder(), before);
+    CHECK(read_file(in_folder("whole.tmp0"), is, sizeof is) == 1 && is[0] == 'x');
+    {
+        opd_tensor_file *f = opd_tensor_file_open(path);
+        CHECK(f && opd_tensor_file_get(f, "a"));
+        opd_tensor_file_close(f);
+    }
+}
+TEST(files_without_memory) {
+    const int64_t sizes[] = {2, 3};
+    const char *path = in_folder("oom"), *names[] = {"a", "b"}, *metadata[] = {"k", "v", NULL};
+    int64_t k;
+    int before, what;
+    write_file(path, "x", 1);
+    before = files_in_folder();
+    for (what = 0; what < 6; what++) {
+        for (k = 1; k < 1000; k++) {
+            bool done = false;
+            OPD_SCOPE {
+                opd_tensor *in[2];
+                opd_tensor_file *f = NULL;
+                in[0] = opd_ones(ints(sizes, 2), OPD_FLOAT32);
+                in[1] = opd_transpose(in[0], 0, 1);
+                (void)opd_memory_fail_at(k, false);
+                switch (what) {
+                case 0: (void)opd_npy_save(path, in[1]); break;
+                case 1: (void)opd_npy_load(path); break;
+                case 2: (void)opd_npz_save(path, names, opd_tensors_of(in, 2)); break;
+                case 4: (void)opd_safetensors_save(path, names, opd_tensors_of(in, 2), metadata); break;
+                default: f = opd_tensor_file_open(path); break;
+                }
+                if (f) { (void)opd_tensor_file_get(f, "b"); }
+                (void)opd_memory_fail_at(0, false);
+                done = opd_ok();
+                CHECK(done || opd_error_code() == OPD_ERROR_MEMORY);
+                opd_error_clear();
+                opd_tensor_file_close(f);
+            }
+            CHECK_INT(files_in_folder(), before);
+            if (done) { break; }
+        }
+        CHECK(k > 1 && k < 100);
+    }
+    (void)remove(path);
+}
+/* One file, several threads. */
+static void *read_all(void *user) {
+    const opd_tensor_file *f = (const opd_tensor_file *)user;
+    int i;
+    for (i = 0; i < 200; i++) {
+        OPD_SCOPE {
+            opd_tensor *a = opd_tensor_file_get(f, "a"), *b = opd_tensor_file_get(f, "b");
+            if (!a || !b || opd_data_f32(a)[5] != 1 || opd_data_f32(b)[5] != 1) { return NULL; }
+        }
+    }
+    return opd_ok() ? user : NULL;
+}
+TEST(files_read_by_threads) {
+    const int64_t sizes[] = {2, 3};
+    const char *path = in_folder("threads"), *names[] = {"a", "b"};
+    int zip, i;
+    for (zip = 0; zip < 2; zip++) {
+        opd_tensor *in[2];
+        opd_tensor_file *f;
+        pthread_t threads[4];
+        in[0] = in[1] = opd_ones(ints(sizes, 2), OPD_FLOAT32);
+        CHECK_INT(zip ? opd_npz_save(path, names, opd_tensors_of(in, 2))
+                      : opd_safetensors_save(path, names, opd_tensors_of(in, 2), NULL), 0);
+        f = opd_tensor_file_open(path);
+        CHECK_OR_RETURN(f);
+        for (i = 0; i < 4; i++) { CHECK(pthread_create(&threads[i], NULL, read_all, f) == 0); }
+        for (i = 0; i < 4; i++) {
+            void *right = NULL;
+            CHECK(pthread_join(threads[i], &right) == 0 && right == f);
+        }
+        opd_tensor_file_close(f);
+    }
+}
+
+//-- the other direction: exchange.py -------------------------------------------------------------------------------
+
+/* Runs exchange.py with a Python that has the package; its last line in `said`.  Its exit status, 77: there is none. */
+static int python(const char *package, const char *what, const char *with, char *said, size_t cap) {
+    const char *const named = getenv("OPD_PYTHON");
+    const char *const pythons[] = {named ? named : "python3", "python3", "/usr/bin/python3"};
+    const char *slash = strrchr(__FILE__, '/');
+    char command[1000], text[400];
+    int i;
+    for (i = 0; i < 3; i++) {
+        FILE *f;
+        int status;
+        snprintf(command, sizeof command, "%s -c 'import %s' 2>/dev/null", pythons[i], package);
+        if (system(command)) { continue; }
+        snprintf(command, sizeof command, "%s %.*sexchange.py %s '%s' 2>&1", pythons[i],
+                 slash ? (int)(slash - __FILE__ + 1) : 0, __FILE__, what, with);
+        f = popen(command, "r");
+        while (f && fgets(text, sizeof text, f)) { snprintf(said, cap, "%s", text); }
+        status = f ? pclose(f) : -1;
+        said[strcspn(said, "\n")] = 0;
+        return status;
+    }
+    return 77;
+}
+TEST(files_read_by_numpy_and_safetensors) {
+    static const opd_scalar_type dtypes[] = {OPD_UINT8, OPD_INT8, OPD_INT16, OPD_INT32, OPD_INT64, OPD_FLOAT16,
+        OPD_FLOAT32, OPD_FLOAT64, OPD_COMPLEX64, OPD_COMPLEX128, OPD_BOOL};
+    const char *names[14], *some[13];
+    const char *metadata[] = {"format", "pt", "\xd0\xba\xd0\xbb\xd1\x8e\xd1\x87 \"1\"", "a\nb\\", NULL};
+    const int64_t sizes[] = {2, 3}, none[] = {0, 4};
+    opd_tensor *in[14], *few[13];
+    char said[400] = "", file[64];
+    int i, n = 0, status;
+    for (i = 0; i < 11; i++) {
+        opd_tensor *t = opd_tensor_new(ints(sizes, 2), dtypes[i]);
+        int64_t k;
+        for (k = 0; k < 6; k++) {
+            char *p = (char *)opd_data(t) + (size_t)k * opd_dtype_size(dtypes[i]);
+            const float f = (float)k;
+            const double d = (double)k;
+            const uint16_t halves[] = {0, 0x3c00, 0x4000, 0x4200, 0x4400, 0x4500};
+            if (dtypes[i] == OPD_BOOL) { *p = k % 3 == 1; }
+            else if (dtypes[i] == OPD_FLOAT16) { memcpy(p, &halves[k], 2); }
+            else if (dtypes[i] == OPD_FLOAT32) { memcpy(p, &f, 4); }
+            else if (dtypes[i] == OPD_FLOAT64) { memcpy(p, &d, 8); }
+            else if (dtypes[i] == OPD_COMPLEX64) { memcpy(p, &f, 4); memcpy(p + 4, &f, 4); }
+            else if (dtypes[i] == OPD_COMPLEX128) { memcpy(p, &d, 8); memcpy(p + 8, &d, 8); }
+            else { memcpy(p, &k, opd_dtype_size(dtypes[i])); }
+        }
+        in[i] = t;
+        names[i] = opd_dtype_name(dtypes[i]);
+        snprintf(file, sizeof file, "%s.npy", names[i]);
+        CHECK_INT(opd_npy_save(in_folder(file), t), 0);
+    }
+    in[11] = opd_transpose(in[6], 0, 1);
+    names[11] = "turned";
+    in[12] = opd_tensor_wrapped_number(opd_value_int(5));
+    names[12] = "gr\xc3\xbcn";
+    in[13] = opd_tensor_new(ints(none, 2), OPD_INT16);
+    names[13] = "none";
+    CHECK_INT(opd_npz_save(in_folder("plain.npz"), names, opd_tensors_of(in, 14)), 0);
+    opdi_zip64_from = 100;
+    CHECK_INT(opd_npz_save(in_folder("zip64.npz"), names, opd_tensors_of(in, 14)), 0);
+    opdi_zip64_from = 0xffffffffu;
+    for (i = 0; i < 14; i++) {
+        if (i == 9) { continue; }
+        few[n] = in[i];
+        some[n++] = names[i];
+    }
+    CHECK_INT(opd_safetensors_save(in_folder("all.safetensors"), some, opd_tensors_of(few, 13), metadata), 0);
+    status = python("safetensors, numpy", "files", folder(), said, sizeof said);
+    if (status == 77) { status = python("numpy", "files", folder(), said, sizeof said); }
+    if (status == 77) { SKIP("no python3 with numpy"); }
+    if (status) { printf("%s\n", said); }
+    CHECK_INT(status, 0);
+    CHECK(strstr(said, "checked: 13 files") || strstr(said, "checked: 14 files"));
+    if (strstr(said, "no safetensors")) { SKIP("no python3 with safetensors: only NumPy has read the files"); }
+}
+TEST(dlpack_with_python) {
+    const char *cc = getenv("CC"), *slash = strrchr(__FILE__, '/'), *library = in_folder("shared.so");
+    char said[400] = "", command[1000];
+    int status, i;
+    if (python("numpy", "", "", said, sizeof said) == 77) { SKIP("no python3 with numpy"); }
+    snprintf(command, sizeof command, "printf '#define OPDISPATCH_IMPLEMENTATION\n#include \"opdispatch.h\"\n' | "
+             "%s -x c -O0 -shared -fPIC -I%.*s.. - -o '%s' -lm -lpthread", cc ? cc : "cc",
+             slash ? (int)(slash - __FILE__ + 1) : 2, slash ? __FILE__ : "./", library);
+    CHECK_OR_RETURN(system(command) == 0);
+    for (i = 0; i < 2; i++) {                                 /* PyTorch may come with an older NumPy */
+        status = python(i ? "torch, numpy" : "numpy", "dlpack", library, said, sizeof said);
+        if (i && status == 77) { break; }
+        if (status) { printf("%s\n", said); }
+        CHECK_INT(status, 0);
+        CHECK(strstr(said, "checked: unversioned") != NULL);
+        if (getenv("OPD_VERBOSE")) { printf("%s\n", said); }
+    }
 }
 
 CHECK_MAIN()

@@ -315,9 +315,24 @@ static int pair_jvp(opd_jvp_call *jv) {
     if (!dy) { dy = opd_item_f64(opd_select(dx, 0, 0)) == 0.75 ? opd_ones_like(y) : opd_zeros_like(y); }
     return opd_jvp_return(jv, 0, opd_add(opd_mul(dx, y), opd_mul(x, dy)));
 }
+/* 2 x; the rule for vmap is another operator's, or there is none. */
+static int doubled_cpu(opd_call *call) { return opd_return_tensor(call, opd_add(opd_arg_tensor(call, 0), opd_arg_tensor(call, 0))); }
+static int doubled_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, OPD_CALL(opd_find("gradcheck_test::doubled"), opd_bw_grad(bw, 0))); }
+static bool refuses;
+static int doubled_rule(opd_call *call) {
+    int dim;
+    opd_tensor *x = opd_batch_arg(call, 0, &dim);
+    return refuses ? opd_fail(OPD_ERROR_USER, "no examples, please") : opd_batch_return(call, opd_mul(x, x), dim);
+}
 OPD_LIBRARY(gradcheck_test, lib) {
     opd_op_desc d;
     memset(&d, 0, sizeof d);
+    d.schema = "doubled(Tensor x) -> Tensor";
+    d.cpu = doubled_cpu;
+    d.backward = doubled_backward;
+    d.vmap = doubled_rule;
+    opd_define(lib, &d);
+    d.vmap = NULL;
     d.schema = "twice(Tensor x, bool wrong) -> Tensor";
     d.cpu = twice_cpu;
     d.backward = twice_backward;
@@ -337,6 +352,40 @@ static int twice(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     v[1] = opd_value_bool(user != NULL);
     out[0] = opd_call_op(opd_find("gradcheck_test::twice"), v, 2);
     return 1;
+}
+static int doubled(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = OPD_CALL(opd_find("gradcheck_test::doubled"), in[0]);
+    return 1;
+}
+TEST(batched_gradients) {
+    opd_tensor *x = leaf(OPD_INTS(2, 3));
+    char text[2000];
+    opd_gradcheck_options o = quiet(text, sizeof text);
+    o.check_forward_ad = true;
+    refuses = false;
+    CHECK_INT(opd_gradcheck(doubled, NULL, &x, 1, &o), 0);
+    o.check_batched_grad = true;
+    CHECK_INT(opd_gradcheck(doubled, NULL, &x, 1, &o), 1);
+    starts_with(text, "For output 0 and input 0: gradcheck or gradgradcheck failed while testing batched gradient computation. Got: ");
+    refuses = true;
+    CHECK_INT(opd_gradcheck(doubled, NULL, &x, 1, &o), 1);
+    starts_with(text, "While computing batched gradients, got: ");
+    CHECK(strstr(text, "no examples, please") != NULL);
+    o.check_batched_grad = false;
+    o.check_batched_forward_grad = true;
+    CHECK_INT(opd_gradcheck(doubled, NULL, &x, 1, &o), 1);
+    starts_with(text, "While computing batched gradients, got: ");
+    refuses = false;
+    CHECK_INT(opd_gradcheck(doubled, NULL, &x, 1, &o), 1);
+    starts_with(text, "For output 0 and input 0: ");
+    CHECK_INT(opd_transform_depth(), 0);
+    o = opd_gradcheck_defaults();
+    o.check_batched_grad = o.check_fwd_over_rev = o.check_batched_forward_grad = true;
+    CHECK_INT(opd_gradgradcheck(product, NULL, &x, 1, NULL, &o), 0);
+    o.check_fwd_over_rev = false;
+    CHECK_INT(opd_gradgradcheck(product, NULL, &x, 1, NULL, &o), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Setting check_batched_forward_grad=True requires check_fwd_over_rev to be True");
 }
 static int pair_of(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_value v[2];
@@ -542,9 +591,12 @@ TEST(bad_input) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "eps must be positive");
     o = opd_gradcheck_defaults();
     o.check_batched_grad = true;
+    CHECK_INT(opd_gradcheck(product, NULL, &x, 1, &o), 0);
+    o.check_batched_forward_grad = true;
     CHECK_INT(opd_gradcheck(product, NULL, &x, 1, &o), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "batched checks need vmap, which is not there yet");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Setting check_batched_forward_grad=True requires check_forward_ad to be True");
     o.check_forward_ad = true;
+    CHECK_INT(opd_gradcheck(product, NULL, &x, 1, &o), 0);
     o.check_backward_ad = false;
     CHECK_INT(opd_gradcheck(product, NULL, &x, 1, &o), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Setting check_batched_grad=True requires check_backward_ad to be True");

@@ -212,6 +212,25 @@ TEST(graphs_run_inside_vmap_and_vmap_is_traced) {
     CHECK(same(a, b));
     opd_graph_free(g);
 }
+static int affine_sum(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    if (affine(user, in, n, out) < 0) { return -1; }
+    out[0] = opd_sum(out[0]);
+    return 1;
+}
+static int affine_gradient(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_grad(affine_sum, user, in, n, NULL, out);
+}
+TEST(derivatives_are_traced) {
+    opd_tensor *w = numbers(opd_ints_of(three_two, 2)), *x = numbers(opd_ints_of(two_three, 2)), *a, *b;
+    opd_graph *g = opd_graph_trace(affine_gradient, w, &x, 1, NULL);
+    CHECK_OK();
+    CHECK_INT(opd_graph_count(g, "aten::tanh"), 1);
+    x = opd_mul_Scalar(x, opd_value_int(3));
+    CHECK_INT(opd_graph_run(g, &x, 1, &a, 1), 1);
+    CHECK_INT(affine_gradient(w, &x, 1, &b), 1);
+    CHECK(same(a, b));
+    opd_graph_free(g);
+}
 static int reads(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *e = opd_exp(in[0]);
     (void)n;

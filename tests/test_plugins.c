@@ -150,6 +150,60 @@ TEST(built_in_operator_gets_its_kernel_back) {
     opd_scope_close(&scope);
     check_unmapped();
 }
+/* Rules for vmap in a plug-in: a family by its name, a function; and a vmap that it runs. */
+static const char vmap_source[] = TWICE_CODE
+    "static int calls;\n"
+    "static int rule(opd_call *call) {\n"
+    "    int dim;\n"
+    "    opd_tensor *x = opd_batch_arg(call, 0, &dim);\n"
+    "    calls += (int)opd_batch_size();\n"
+    "    return opd_batch_return(call, opd_add(x, x), dim);\n"
+    "}\n"
+    "static int sum_of(void *user, opd_tensor *const *in, int n, opd_tensor **out) {\n"
+    "    (void)user; (void)n;\n"
+    "    out[0] = opd_sum(in[0]);\n"
+    "    return out[0] ? 1 : -1;\n"
+    "}\n"
+    "static int sums(opd_call *call) {\n"
+    "    opd_tensor *x = opd_arg_tensor(call, 0), *out[OPD_TRANSFORM_OUTPUTS];\n"
+    "    return opd_vmap(sum_of, NULL, &x, 1, NULL, out) == 1 ? opd_return_tensor(call, out[0]) : -1;\n"
+    "}\n"
+    "static int count(opd_call *call) { return opd_return_int(call, calls); }\n"
+    "OPD_LIBRARY(vplug, lib) {\n"
+    "    opd_op_desc d = {0};\n"
+    "    d.schema = \"ruled(Tensor x) -> Tensor\"; d.cpu = twice; d.vmap = rule; opd_define(lib, &d);\n"
+    "    d.schema = \"pointwise(Tensor x) -> Tensor\"; d.vmap = OPD_BATCH_POINTWISE; opd_define(lib, &d);\n"
+    "    opd_def(lib, \"sums(Tensor x) -> Tensor\"); opd_impl_key(lib, \"sums\", \"CPU\", sums, NULL, NULL);\n"
+    "    opd_def(lib, \"count() -> int\"); opd_impl(lib, \"count\", count);\n"
+    "}\n";
+TEST(rules_for_vmap_in_a_plugin) {
+    static const char *const names[] = {"vplug::ruled", "vplug::pointwise"};
+    static const float data[] = {1, 2, 3, 4, 5, 6};
+    const int64_t slow = opd_vmap_fallback_count();
+    opd_plugin *p;
+    opd_value r;
+    int i, level;
+    set_up();
+    p = opd_load_inline("vmaps", vmap_source, NULL);
+    CHECK_OK();
+    OPD_SCOPE {
+        opd_tensor *x = opd_tensor_from(data, OPD_INTS(2, 3), OPD_FLOAT32), *y;
+        for (i = 0; i < 2; i++) {
+            level = opd_vmap_begin(3, OPD_RANDOM_ERROR);
+            y = opd_vmap_unwrap(call1(names[i], opd_value_tensor(opd_vmap_wrap(x, 1, level))), 1, level);
+            CHECK_INT(opd_vmap_end(level), 0);
+            CHECK(y && opd_equal(y, opd_add(x, x)).u.i);
+        }
+        CHECK(opd_call_all(opd_find("vplug::count"), &r, NULL, 0) == 0 && r.u.i == 3);
+        y = call1("vplug::sums", opd_value_tensor(x));
+        CHECK(y && opd_numel(y) == 2 && opd_data_f32(y)[0] == 6 && opd_data_f32(y)[1] == 15);
+    }
+    CHECK_INT(opd_vmap_fallback_count() - slow, 0);
+    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_check_invariants(), 0);
+    check_unmapped();
+}
+
 /* Forward mode in a plug-in: rules by name, a rule of its own, duals that it makes. */
 static const char forward_source[] = TWICE_CODE
     "static int own_jvp(opd_jvp_call *jv) {\n"

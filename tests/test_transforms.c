@@ -1,7 +1,7 @@
 /* Derivatives of functions: grad, vjp, jvp, linearize, Jacobians and Hessians, alone and inside each other and vmap, with custom
    functions and operators of one's own.  Expectations are worked out by hand or by finite differences. */
 #include "../opdispatch.h"
-#include "check.h"
+#include "cases.h"
 
 #define MOST 16
 
@@ -230,6 +230,7 @@ TEST(vjp_of_several) {
 }
 
 TEST(jvp_of_several) {
+    opd_transform_options strictly = {both_inputs, 1, 0, 0, OPD_RANDOM_ERROR, true};
     opd_transform_options o = options_of(NULL, 0, 1);
     opd_tensor *in[2], *t[2], *out[MOST], *dot[MOST];
     opd_derivative *jvp;
@@ -260,13 +261,11 @@ TEST(jvp_of_several) {
     o.naux = 0;
     o.strict = true;
     in[1] = t[0] = num(3);
-    FAILS(opd_jvp(gives, (void *)"i", in, t, 2, &(opd_transform_options){both_inputs, 1, 0, 0, OPD_RANDOM_ERROR, true}, out,
-                  dot), OPD_ERROR_SHAPE, "tangent:0");
+    FAILS(opd_jvp(gives, (void *)(uintptr_t)"i", in, t, 2, &strictly, out, dot), OPD_ERROR_SHAPE, "tangent:0");
     in[0] = num(1);
-    FAILS(opd_jvp(gives, (void *)"i", in, t, 2, &(opd_transform_options){both_inputs, 1, 0, 0, OPD_RANDOM_ERROR, true}, out,
-                  dot), OPD_ERROR_ARGUMENT, "strict=True");
-    CHECK_INT(opd_jvp(gives, (void *)"i", in, t, 2, &(opd_transform_options){both_inputs, 1, 0, 0, OPD_RANDOM_ERROR, false},
-                      out, dot), 1);
+    FAILS(opd_jvp(gives, (void *)(uintptr_t)"i", in, t, 2, &strictly, out, dot), OPD_ERROR_ARGUMENT, "strict=True");
+    strictly.strict = false;
+    CHECK_INT(opd_jvp(gives, (void *)(uintptr_t)"i", in, t, 2, &strictly, out, dot), 1);
     CHECK_NEAR(at(dot[0], 0), 0, 0);
 }
 
@@ -389,6 +388,75 @@ static int writes(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
 static int writes_inside(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     return ((const writing *)user)->inner(writes, user, in, n, NULL, out);
 }
+/* The sum of exp(x); of (log sigmoid x)^2; of squares of all inputs; no rows of x. */
+static int sum_exp(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_sum(opd_exp(in[0]));
+    return out[0] ? 1 : -1;
+}
+static int hessian_exp(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_hessian(sum_exp, user, in, n, NULL, out);
+}
+static int log_sigmoid_squared(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_sum(opd_square(opd_log_sigmoid(in[0])));
+    return out[0] ? 1 : -1;
+}
+static int sum_squares(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_add(opd_sum(opd_square(in[0])), opd_sum(opd_square(in[1])));
+    return out[0] ? 1 : -1;
+}
+static int no_rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_narrow(in[0], 0, 0, 0);
+    return out[0] ? 1 : -1;
+}
+TEST(derivatives_through_layers_around) {
+    const double v[] = {1.5, -0.5};
+    opd_tensor *x = vec(v, 2), *w = vec(v, 2), *in[2], *out[4];
+    int64_t i, k;
+    /* forward over forward over reverse: views of tangents that have more examples than what they belong to */
+    CHECK_INT(opd_jacfwd(hessian_exp, NULL, &x, 1, NULL, out), 1);
+    CHECK_INT(opd_ndim(out[0]), 3);
+    for (i = 0; i < 8; i++) { CHECK_NEAR(at(out[0], i), i == 0 ? exp(1.5) : i == 7 ? exp(-0.5) : 0, 1e-12); }
+    /* the rule of log_sigmoid's derivative keeps to its formula */
+    CHECK_INT(opd_hessian(log_sigmoid_squared, NULL, &x, 1, NULL, out), 1);
+    for (i = 0; i < 2; i++) {
+        const double s = 1 / (1 + exp(-v[i])), y = log(s);
+        CHECK_NEAR(at(out[0], 3 * i), 2 * ((1 - s) * (1 - s) - y * s * (1 - s)), 1e-12);
+    }
+    /* a gradient has a history only where it leads to something outside itself */
+    (void)opd_tensor_set_requires_grad(w, true);
+    in[0] = x;
+    in[1] = w;
+    {
+        static const int both[] = {0, 1};
+        opd_transform_options o;
+        memset(&o, 0, sizeof o);
+        o.argnums = both;
+        o.nargnums = 2;
+        CHECK_INT(opd_grad(sum_squares, NULL, in, 2, &o, out), 2);
+        CHECK(!opd_tensor_requires_grad(out[0]) && opd_tensor_requires_grad(out[1]));
+        CHECK_NEAR(at(out[0], 0), 3, 1e-12);
+        CHECK_NEAR(at(out[1], 1), -1, 1e-12);
+    }
+    /* one by one, of no elements */
+    for (k = 0; k < 2; k++) {
+        opd_transform_options o;
+        memset(&o, 0, sizeof o);
+        o.chunk_size = k;
+        CHECK_INT(opd_jacrev(no_rows, NULL, &x, 1, &o, out), 1);
+        CHECK_INT(opd_ndim(out[0]), 2);
+        CHECK(opd_ok() && opd_sizes(out[0])[0] == 0 && opd_sizes(out[0])[1] == 2);
+    }
+    /* no examples */
+    in[0] = opd_narrow(mat(v, 1, 2), 0, 0, 0);
+    CHECK_INT(opd_vmap(hessian_exp, NULL, in, 1, NULL, out), 1);
+    CHECK_OK();
+    CHECK(opd_ok() && opd_ndim(out[0]) == 3 && opd_sizes(out[0])[0] == 0 && opd_sizes(out[0])[2] == 2);
+}
+
 TEST(writes_inside) {
     const transform kinds[] = {opd_grad, opd_jacrev, opd_jacfwd};
     const opd_transform_options o = options_of(both_inputs, 1, 0);
@@ -430,4 +498,428 @@ TEST(writes_inside) {
     FAILS(opd_grad(writes, &f, in, 1, NULL, out), OPD_ERROR_AUTOGRAD, "don't yet support saved tensor hooks");
 }
 
-CHECK_MAIN()
+//-- custom functions and operators of one's own -----------------------------------------------------------------------
+
+/* user * x^3 with a derivative that says how often it ran; what is saved is an input and the output. */
+static int cube_forwards, cube_backwards, cube_rules;
+static int cube_forward(opd_context *ctx) {
+    opd_tensor *x = opd_context_tensor(ctx, 0);
+    cube_forwards++;
+    return opd_context_return(ctx, opd_mul(x, opd_mul(x, x)));
+}
+static int cube_setup(opd_context *ctx) {
+    opd_tensor *saved[2];
+    saved[0] = opd_context_tensor(ctx, 0);
+    saved[1] = opd_context_output(ctx, 0).u.t;
+    return opd_context_save_for_backward(ctx, saved, 2) || opd_context_save_for_forward(ctx, saved, 2);
+}
+static int cube_backward(opd_backward_call *bw) {           /* 3 y / x */
+    opd_context *ctx = opd_bw_context(bw);
+    cube_backwards++;
+    return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_div(opd_mul_Scalar(opd_context_saved(ctx, 1), OPD_V(3)),
+                                                                    opd_context_saved(ctx, 0))));
+}
+static int cube_jvp(opd_jvp_call *jv) {
+    opd_tensor *x = opd_jvp_tensor(jv, 0);
+    return opd_jvp_return(jv, 0, opd_mul(opd_jvp_tangent(jv, 0), opd_mul_Scalar(opd_mul(x, x), OPD_V(3))));
+}
+static int cube_rule(void *user, const opd_value *in, const int *in_dims, int n, opd_value *out, int *out_dims) {
+    (void)user;
+    CHECK(n == 1 && in_dims[0] >= 0 && opd_batch_size() >= 0);
+    cube_rules++;
+    out[0] = opd_value_tensor(opd_pow_Tensor_Scalar(in[0].u.t, OPD_V(3)));
+    out_dims[0] = in_dims[0];
+    return out[0].u.t ? 1 : -1;
+}
+static opd_autograd_function cube_of(bool rule, bool split) {
+    opd_autograd_function f;
+    memset(&f, 0, sizeof f);
+    f.name = "Cube";
+    f.forward = cube_forward;
+    f.setup_context = split ? cube_setup : NULL;
+    f.backward = cube_backward;
+    f.jvp = cube_jvp;
+    f.vmap = rule ? cube_rule : NULL;
+    return f;
+}
+/* The sum of it. */
+static int cube_sum(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)n;
+    out[0] = opd_sum(OPD_APPLY((const opd_autograd_function *)user, in[0]));
+    return out[0] ? 1 : -1;
+}
+static int cube_grad(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_grad(cube_sum, user, in, n, NULL, out);
+}
+static int cube_grad_sum(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    if (cube_grad(user, in, n, out) < 0) { return -1; }
+    out[0] = opd_sum(out[0]);
+    return out[0] ? 1 : -1;
+}
+static int cube_hessian_diagonal(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_grad(cube_grad_sum, user, in, n, NULL, out);
+}
+static int cube_all(void *user, opd_tensor *const *in, int n, opd_tensor **out) {      /* of rows: vmap, summed */
+    if (opd_vmap(cube_sum, user, in, n, NULL, out) < 0) { return -1; }
+    out[0] = opd_sum(out[0]);
+    return out[0] ? 1 : -1;
+}
+static int cube_all_grad_sum(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    if (opd_vmap(cube_grad, user, in, n, NULL, out) < 0) { return -1; }
+    out[0] = opd_sum(out[0]);
+    return out[0] ? 1 : -1;
+}
+static int jvp_ones(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *ones = opd_ones_like(in[0]), *y[MOST];
+    (void)n;
+    return opd_jvp(cube_all, user, in, &ones, 1, NULL, y, out);
+}
+static int jvp_each(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *ones = opd_ones_like(in[0]), *y[MOST];
+    (void)n;
+    return opd_jvp(cube_sum, user, in, &ones, 1, NULL, y, out);
+}
+TEST(custom_functions) {
+    const double v[] = {0.5, 1, 1.5, 2, 2.5, 3};
+    int rule;
+    for (rule = 0; rule < 2; rule++) {
+        opd_autograd_function f = cube_of(rule != 0, true), whole = cube_of(false, false);
+        opd_tensor *x = mat(v, 3, 2), *d1 = opd_mul_Scalar(opd_mul(x, x), OPD_V(3)), *d2 = opd_mul_Scalar(x, OPD_V(6));
+        opd_tensor *row = vec(v, 6), *out[MOST];
+        cube_forwards = cube_backwards = cube_rules = 0;
+        CHECK_INT(opd_grad(cube_sum, &f, &x, 1, NULL, out), 1);
+        CHECK(near_all(out[0], d1, 1e-12));
+        CHECK_INT(cube_rules, 0);
+        CHECK_INT(opd_vmap(cube_grad, &f, &x, 1, NULL, out), 1);
+        CHECK(near_all(out[0], d1, 1e-12));
+        CHECK_INT(cube_forwards, rule ? 1 : 2);
+        CHECK_INT(cube_backwards, 2);
+        CHECK_INT(cube_rules, rule);
+        CHECK_INT(opd_vmap(cube_hessian_diagonal, &f, &x, 1, NULL, out), 1);
+        CHECK(near_all(out[0], d2, 1e-12));
+        CHECK_INT(opd_grad(cube_all, &f, &x, 1, NULL, out), 1);
+        CHECK(near_all(out[0], d1, 1e-12));
+        CHECK_INT(opd_grad(cube_all_grad_sum, &f, &x, 1, NULL, out), 1);
+        CHECK(near_all(out[0], d2, 1e-12));
+        CHECK_INT(opd_jacrev(cube_sum, &f, &x, 1, NULL, out), 1);
+        CHECK(near_all(out[0], d1, 1e-12));
+        CHECK_INT(opd_jacfwd(cube_sum, &f, &x, 1, NULL, out), 1);
+        CHECK(near_all(out[0], d1, 1e-12));
+        CHECK_INT(opd_hessian(cube_sum, &f, &row, 1, NULL, out), 1);
+        CHECK(near_all(out[0], opd_diag(opd_mul_Scalar(row, OPD_V(6))), 1e-12));
+        CHECK_INT(opd_jacfwd(jvp_each, &f, &row, 1, NULL, out), 1);
+        CHECK(near_all(out[0], opd_mul_Scalar(row, OPD_V(6)), 1e-12));
+        CHECK_INT(jvp_ones(&f, &x, 1, out), 1);
+        CHECK_NEAR(at(out[0], 0), opd_item_f64(opd_sum(d1)), 1e-12);
+        CHECK_INT(opd_vmap(jvp_each, &f, &x, 1, NULL, out), 1);
+        CHECK(near_all(out[0], opd_sum_dim(d1, OPD_INTS(1), false), 1e-12));
+        FAILS(opd_grad(cube_sum, &whole, &x, 1, NULL, out), OPD_ERROR_AUTOGRAD, "must override the setup_context staticmethod");
+        FAILS(opd_vmap(cube_sum, &whole, &x, 1, NULL, out), OPD_ERROR_AUTOGRAD, "must override the setup_context staticmethod");
+        x = opd_zeros(OPD_INTS(0, 2), OPD_FLOAT64);
+        CHECK_INT(opd_grad(cube_all, &f, &x, 1, NULL, out), 1);
+        CHECK(near_all(out[0], x, 0));
+    }
+}
+
+//-- all inside each other ---------------------------------------------------------------------------------------------
+
+/* Steps from the outside in, each a function of the one behind it, for functions that work element by element: g grad of
+   the sum, v vjp, j jvp, l linearize, r jacrev, f jacfwd: all give the derivative; m is vmap.  At the end sin. */
+static int steps(void *user, opd_tensor *const *in, int n, opd_tensor **out);
+static int steps_sum(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    if (steps(user, in, n, out) < 0) { return -1; }
+    out[0] = opd_sum(out[0]);
+    return out[0] ? 1 : -1;
+}
+static int steps(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const char *at_ = (const char *)user;
+    void *inner = (void *)(uintptr_t)(at_ + 1);
+    opd_tensor *y[MOST], *ones = opd_ones_like(in[0]);
+    opd_derivative *d;
+    switch (*at_) {
+    case 'g': return opd_grad(steps_sum, inner, in, n, NULL, out);
+    case 'v': return opd_vjp(steps, inner, in, n, NULL, y, &d) < 0 ? -1 : opd_derivative_call(d, &ones, 1, 0, out);
+    case 'j': return opd_jvp(steps, inner, in, &ones, n, NULL, y, out);
+    case 'l': return opd_linearize(steps, inner, in, n, NULL, y, &d) < 0 ? -1 : opd_derivative_call(d, &ones, 1, 0, out);
+    case 'r': return opd_jacrev(steps_sum, inner, in, n, NULL, out);
+    case 'f': return opd_jacfwd(steps_sum, inner, in, n, NULL, out);
+    case 'm': return opd_vmap(steps, inner, in, n, NULL, out);
+    default: out[0] = opd_sin(in[0]); return out[0] ? 1 : -1;
+    }
+}
+TEST(three_derivatives_and_a_vmap) {
+    static const char kinds[] = "gvjlrf";
+    const double v[] = {0.5, -1.5};
+    opd_tensor *x = vec(v, 2), *want = opd_neg(opd_cos(x)), *w = opd_tensor_set_requires_grad(vec(v, 2), true);
+    int i, k;
+    for (i = 0; i < 6 * 6 * 6; i++) {
+        const int code[3] = {i % 6, i / 6 % 6, i / 36};
+        for (k = 0; k < 5; k++) {
+            OPD_SCOPE {
+                char text[8], *t = text;
+                opd_tensor *out[MOST], *g, *sum;
+                int j;
+                for (j = 0; j < 4; j++) {
+                    if (j == k) { *t++ = 'm'; }
+                    if (j < 3) { *t++ = kinds[code[j]]; }
+                }
+                *t = 0;
+                if (!(opd_ok() && steps(text, &x, 1, out) == 1 && near_all(out[0], want, 1e-9) && !opd_tensor_requires_grad(out[0]))) {
+                    printf("%s: %s\n", text, opd_error_message());
+                    CHECK(!"another derivative");
+                    opd_error_clear();
+                }
+                if (i % 7) { continue; }                  /* the tape outside goes on: the fourth */
+                sum = steps(text, &w, 1, out) == 1 ? opd_sum(out[0]) : NULL;
+                if (!(sum && near_all(out[0], want, 1e-9) && opd_tensor_requires_grad(out[0]) &&
+                      opd_autograd_grad(&sum, 1, &w, 1, NULL, &g) == 0 && near_all(g, opd_sin(x), 1e-9))) {
+                    printf("%s, tape: %s\n", text, opd_error_message());
+                    CHECK(!"another derivative");
+                    opd_error_clear();
+                }
+            }
+        }
+    }
+    CHECK_INT(opd_transform_depth(), 0);
+}
+
+//-- what fails --------------------------------------------------------------------------------------------------------
+
+/* The step-th of the steps inside fails. */
+typedef struct failing { int step, at; } failing;
+static bool step_of(failing *f) { return ++f->at == f->step ? opd_fail(OPD_ERROR_USER, "step %d", f->step) == 0 : opd_ok(); }
+static int fails(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    failing *f = (failing *)user;
+    opd_autograd_function cube = cube_of(false, true);
+    opd_tensor *x = in[0], *y;
+    (void)n;
+    if (!step_of(f)) { return -1; }
+    y = opd_mul(opd_sin(x), x);
+    if (!step_of(f)) { return -1; }
+    (void)mul_to(y, x);
+    if (!step_of(f)) { return -1; }
+    y = opd_add(y, OPD_APPLY(&cube, x));
+    if (!step_of(f)) { return -1; }
+    out[0] = opd_sum(y);
+    return out[0] ? 1 : -1;
+}
+static int fails_grad(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    if (!step_of((failing *)user) || opd_grad(fails, user, in, n, NULL, out) < 0) { return -1; }
+    return step_of((failing *)user) ? 1 : -1;
+}
+static int fails_jvp(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *ones = opd_ones_like(in[0]), *y[MOST];
+    if (!ones || !step_of((failing *)user) || opd_jvp(fails_grad, user, in, &ones, n, NULL, y, out) < 0) { return -1; }
+    return step_of((failing *)user) ? 1 : -1;
+}
+static int fails_all(failing *f, opd_tensor *x, opd_tensor **out) {
+    opd_tensor *h[MOST], *v;
+    opd_derivative *d;
+    f->at = 0;
+    if (opd_vmap(fails_jvp, f, &x, 1, NULL, out) < 0 || opd_hessian(fails, f, &x, 1, NULL, h) < 0) { return -1; }
+    if (opd_vjp(fails, f, &x, 1, NULL, h, &d) < 0 || opd_derivative_call(d, h, 1, 0, &v) < 0) { return -1; }
+    return opd_linearize(fails, f, &x, 1, NULL, h, &d) < 0 || opd_derivative_call(d, &x, 1, 0, &v) < 0 ? -1 : 0;
+}
+TEST(every_step_fails) {
+    const double v[] = {0.5, 1, 1.5, 2};
+    failing f = {0, 0};
+    opd_tensor *x = mat(v, 2, 2), *out[MOST];
+    int steps, i;
+    CHECK_INT(fails_all(&f, x, out), 0);
+    steps = f.at;
+    CHECK(steps > 20);
+    for (i = 1; i <= steps; i++) {
+        char text[40];
+        OPD_SCOPE {
+            f.step = i;
+            (void)snprintf(text, sizeof text, "step %d", i);
+            FAILS(fails_all(&f, x, out), OPD_ERROR_USER, text);
+            CHECK(opd_forward_grad_enabled());
+            CHECK_INT(opd_dual_enter(), 0);       /* no level is open */
+            CHECK_INT(opd_dual_exit(0), 0);
+        }
+    }
+    f.step = 0;
+    CHECK_INT(fails_all(&f, x, out), 0);
+}
+TEST(every_allocation_fails) {
+    const double v[] = {0.5, 1, 1.5, 2};
+    failing f = {0, 0};
+    opd_tensor *x = mat(v, 2, 2), *out[MOST];
+    int64_t n, seen = 1, live, wrong = 0;
+    int rc = 0;
+    OPD_SCOPE { CHECK_INT(fails_all(&f, x, out), 0); }
+    for (n = 1; n <= seen || wrong == 0; n += n < 2000 ? 1 : 3) {
+        live = opd_memory_stats().live;
+        (void)opd_memory_fail_at(n, false);
+        OPD_SCOPE { rc = fails_all(&f, x, out); }
+        seen = opd_memory_fail_at(0, false);
+        if (seen < n) { break; }
+        if (opd_ok() ? rc < 0 : opd_error_code() != OPD_ERROR_MEMORY) {
+            printf("allocation %d: %s\n", (int)n, opd_error_message());
+            CHECK(!"an error that is not OPD_ERROR_MEMORY");
+            wrong++;
+        }
+        opd_error_clear();
+        if (opd_memory_stats().live > live || opd_transform_depth() || !opd_grad_enabled() || opd_saved_hooks_disabled()) {
+            printf("allocation %d: %d bytes, depth %d\n", (int)n, (int)(opd_memory_stats().live - live), opd_transform_depth());
+            CHECK(!"not as it was");
+            wrong++;
+        }
+        if (wrong > 5) { break; }
+    }
+    CHECK(n > 500);
+}
+
+//-- every operator ----------------------------------------------------------------------------------------------------
+
+/* A call of an operator as a function of the tensors that it is differentiated by. */
+typedef struct applied { op_case *c; opd_tensor *in[MOST_INPUTS]; int n; } applied;
+static int apply(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const applied *a = (const applied *)user;
+    opd_tensor *lists[OPD_MAX_ARGS][CASE_LIST], *r[MOST_RESULTS];
+    opd_value args[OPD_MAX_ARGS], rets[MOST_RESULTS];
+    int i, j, m, k = 0;
+    int32_t e;
+    memcpy(args, a->c->args, sizeof args);
+    for (i = 0; i < a->c->nargs; i++) {
+        for (j = 0; j < n && args[i].tag == OPD_TAG_TENSOR; j++) {
+            if (args[i].u.t == a->in[j]) { args[i].u.t = in[j]; break; }
+        }
+        for (e = 0; args[i].tag == OPD_TAG_TENSORS && e < args[i].n; e++) {
+            lists[i][e] = args[i].u.tensors[e];
+            for (j = 0; j < n; j++) {
+                if (lists[i][e] == a->in[j]) { lists[i][e] = in[j]; break; }
+            }
+        }
+        if (args[i].tag == OPD_TAG_TENSORS) { args[i].u.tensors = lists[i]; }
+    }
+    if (args[0].tag == OPD_TAG_TENSOR && opd_schema_is_mutable(opd_op_schema(a->c->op))) { args[0].u.t = opd_clone(args[0].u.t); }
+    if (!args[0].u.t || opd_call_all((opd_op *)(uintptr_t)a->c->op, rets, args, a->c->nargs)) { return -1; }
+    m = results_of(a->c->op, rets, r);
+    if (m > 1 && first_result_only(a->c->op)) { m = 1; }
+    for (i = 0; i < m; i++) {
+        if (r[i] && opd_dtype(r[i]) == OPD_FLOAT64) { out[k++] = r[i]; }
+    }
+    if (k == 0) { out[k++] = opd_zeros(OPD_INTS(1), OPD_FLOAT64); }
+    return k;
+}
+/* jacrev is jacfwd, for whole bases and in chunks; and the tape leaves no trace. */
+static void test_operator(void *arg) {
+    static op_case c;
+    const opd_op *op = (const opd_op *)arg;
+    const opd_op_desc *card = opd_op_card(op);
+    static const int all[MOST_INPUTS] = {0, 1, 2, 3};
+    const char *text;
+    int index = 0;
+    CHECK_OR_RETURN(card && card->cases);
+    CHECK(true);
+    if (card->backward == OPD_NOT_DIFFERENTIABLE || is_random(op) || opd_schema_is_mutable(opd_op_schema(op))) { return; }
+    text = card->cases;
+    do {
+        bool more = false;
+        OPD_SCOPE {
+            opd_tensor *rev[OPD_TRANSFORM_OUTPUTS], *fwd[OPD_TRANSFORM_OUTPUTS];
+            opd_transform_options o;
+            applied a;
+            int i, n, m;
+            int32_t k;
+            memset(&a, 0, sizeof a);
+            a.c = &c;
+            c.op = op;
+            c.dtype = OPD_FLOAT64;
+            c.layout = CASE_CONTIGUOUS;
+            c.smooth = true;
+            c.meta = false;
+            (void)snprintf(what, sizeof what, "    case %d \"%.*s\"", index, (int)strcspn(text + (*text == ';'), ";"), text + (*text == ';'));
+            more = case_read_next(&c, &text);
+            for (i = 0; more && i < c.nargs; i++) {
+                const opd_value *v = &c.args[i];
+                if (constant_argument(op, opd_schema_arg_name(opd_op_schema(op), i))) { continue; }
+                for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR); k++) {
+                    opd_tensor *t = v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->u.t;
+                    if (t && opd_dtype(t) == OPD_FLOAT64 && a.n < 4) { a.in[a.n++] = t; }
+                }
+            }
+            o = options_of(all, a.n, 0);
+            if (more && a.n) {
+                n = opd_jacrev(apply, &a, a.in, a.n, &o, rev);
+                if (went_well(n)) {
+                    o.chunk_size = index % 2 ? 3 : 0;
+                    m = opd_jacfwd(apply, &a, a.in, a.n, &o, fwd);
+                    if (went_well(m) && say(m == n, "another number of blocks")) {
+                        for (i = 0; i < n; i++) {
+                            if (say(same_shape(rev[i], fwd[i]), "another shape")) { same_values(opd_contiguous(rev[i]), opd_contiguous(fwd[i]), 1e-9); }
+                            (void)say(!opd_tensor_requires_grad(rev[i]) && !opd_tensor_requires_grad(fwd[i]), "a Jacobian that requires grad");
+                        }
+                    }
+                }
+            }
+            CHECK_INT(opd_transform_depth(), 0);
+            opd_error_clear();
+        }
+        if (!more) { break; }
+        index++;
+    } while (*text);
+}
+//-- what reaches outside --------------------------------------------------------------------------------------------------
+
+static int inner_product(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_sum(opd_mul(opd_exp(in[0]), in[1]));
+    return 1;
+}
+static int of_inner_gradients(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    static const int both[] = {0, 1};
+    opd_tensor *o[4];
+    opd_transform_options options;
+    (void)user;
+    memset(&options, 0, sizeof options);
+    options.argnums = both;
+    options.nargnums = 2;
+    if (opd_grad_and_value(inner_product, NULL, in, n, &options, o) < 0) { return -1; }
+    out[0] = opd_sum(opd_add(opd_mul(o[0], o[1]), o[2]));
+    return 1;
+}
+TEST(inner_layers_are_nothing_outside) {
+    static const int second[] = {1};
+    const int64_t three = 3;
+    opd_tensor *in[2], *o[4];
+    opd_transform_options options;
+    int round, i, n;
+    memset(&options, 0, sizeof options);
+    options.argnums = second;
+    options.nargnums = 1;
+    in[0] = opd_ones(opd_ints_of(&three, 1), OPD_FLOAT64);
+    in[1] = opd_ones(opd_ints_of(&three, 1), OPD_FLOAT64);
+    for (round = 0; round < 2; round++) {         /* then with something outside that requires grad */
+        (void)opd_tensor_set_requires_grad(in[0], round == 1);
+        n = opd_grad_and_value(of_inner_gradients, NULL, in, 2, &options, o);
+        CHECK_INT(n, 2);
+        for (i = 0; i < n; i++) { CHECK_INT(opd_tensor_requires_grad(o[i]), round); }
+    }
+}
+static int largest_and_exp(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_argmax(in[0]);
+    out[1] = opd_exp(in[0]);
+    return 2;
+}
+TEST(integers_have_tangents_of_zeros) {
+    const int64_t three = 3;
+    opd_tensor *x = opd_ones(opd_ints_of(&three, 1), OPD_FLOAT64), *out[2], *tangents[2];
+    CHECK_INT(opd_jvp(largest_and_exp, NULL, &x, &x, 1, NULL, out, tangents), 2);
+    CHECK(opd_dtype(tangents[0]) == OPD_INT64 && opd_item_i64(tangents[0]) == 0);
+    CHECK_NEAR(opd_item_f64(opd_select(tangents[1], 0, 1)), 2.718281828459045, 1e-12);
+}
+
+static void add_operators(void) {
+    int i;
+    (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
+    for (i = 0; i < OPD_OP_COUNT; i++) {
+        const opd_op *op = opd_op_builtin((opd_op_id)i);
+        if (op) { check_add_with(opd_op_name(op), test_operator, (void *)(uintptr_t)op); }
+    }
+}
+
+CHECK_MAIN_ADD(add_operators)

@@ -1,7 +1,10 @@
 /* vmap: its arguments and errors, levels, chunks, randomness, writes in place, what is refused, rules of a program's own,
-   the form for straight code, failing calls and allocations, escaped tensors. */
+   the form for straight code, failing calls and allocations, escaped tensors, threads.  THREADED */
 #include "../opdispatch.h"
 #include "tape.h"
+#if !defined(OPD_NO_THREADS)
+#include <pthread.h>
+#endif
 
 //-- helpers -------------------------------------------------------------------------------------------------------------
 
@@ -446,6 +449,136 @@ TEST(backward_through_vmap) {
     CHECK(same(opd_tensor_grad(y), opd_sum_dim(opd_detach(x), OPD_INTS(0), false)));
 }
 
+TEST(gradients_in_batches) {
+    opd_tensor *x = opd_tensor_set_requires_grad(count_up(1, OPD_INTS(3)), true), *u = opd_tensor_set_requires_grad(count_up(1, OPD_INTS(3)), true),
+               *y = opd_mul(opd_mul(x, x), x), *z = opd_sum(x), *in[2], *out[2], *g[2], *got[2], *more;
+    opd_backward_options o = options();
+    around a = around_now();
+    in[0] = x; in[1] = u;
+    out[0] = y; out[1] = z;
+    g[0] = opd_stack(opd_tensors_of(in, 2));
+    g[1] = count_up(1, OPD_INTS(2));
+    o.grad_outputs = g;
+    o.is_grads_batched = o.allow_unused = o.create_graph = true;
+    CHECK_INT(opd_autograd_grad(out, 2, in, 2, &o, got), 0);
+    CHECK(got[1] == NULL && same(opd_detach(got[0]), opd_detach(opd_add(opd_mul(g[0], opd_mul_Scalar(opd_mul(x, x), opd_value_int(3))), opd_unsqueeze(g[1], 1)))));
+    CHECK(opd_tensor_requires_grad(got[0]));
+    o.is_grads_batched = false;
+    o.grad_outputs = NULL;
+    more = opd_sum(got[0]);
+    CHECK_INT(opd_autograd_grad(&more, 1, in, 1, &o, got), 0);          /* through the batch: also by what was given */
+    CHECK(same(opd_detach(got[0]), opd_detach(opd_add(opd_mul(opd_mul_Scalar(x, opd_value_int(6)), opd_sum_dim(g[0], OPD_INTS(0), false)), opd_mul_Scalar(opd_mul(x, x), opd_value_int(3))))));
+    o.grad_outputs = g;
+    o.is_grads_batched = true;
+    CHECK_INT(opd_autograd_grad(&y, 1, &u, 1, &o, got), 0);
+    CHECK(got[0] == NULL);
+    o.materialize_grads = true;
+    o.allow_unused = false;
+    CHECK_INT(opd_autograd_grad(&y, 1, &u, 1, &o, got), 0);
+    CHECK(same(got[0], opd_zeros(OPD_INTS(2, 3), OPD_FLOAT32)));
+    CHECK_INT(opd_backward_with(&y, 1, &o), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is_grads_batched");
+    g[0] = x;
+    CHECK_INT(opd_autograd_grad(&y, 1, &x, 1, &o, got), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension.");
+    g[0] = NULL;
+    CHECK_INT(opd_autograd_grad(&y, 1, &x, 1, &o, got), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "grad_output[0] is None");
+    g[0] = count_up(0, OPD_INTS(4, 3));
+    CHECK_INT(opd_autograd_grad(out, 2, &x, 1, &o, got), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "same size in the mapped dimension");
+    CHECK(as_before(a));
+}
+
+/* y = x, of which one element is written: y[1] = exp(y[1]); the sum of squares. */
+static opd_tensor *written_part(opd_tensor *x) {
+    opd_tensor *y = opd_mul_Scalar(x, opd_value_int(1));
+    if (!y || !OPD_CALL(opd_find("aten::exp_"), opd_slice(y, 0, opd_value_int(1), opd_value_int(2), 1))) { return NULL; }
+    return opd_sum(opd_mul(y, y));
+}
+static int written_number(void *user, opd_tensor *const *in, int n, opd_tensor **out) { (void)user; (void)n; return (out[0] = written_part(in[0])) ? 1 : -1; }
+static int written_gradient(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    if (opd_grad(written_number, user, in, n, NULL, out) != 1) { return -1; }
+    return (out[0] = opd_sum(out[0])) ? 1 : -1;
+}
+static int written_second(void *user, opd_tensor *const *in, int n, opd_tensor **out) { return opd_grad(written_gradient, user, in, n, NULL, out); }
+static double second(opd_tensor *x, int64_t i, int64_t k) {
+    const float v = opd_data_f32(x)[i * opd_size(x, 1) + k];
+    return k == 1 ? 4 * exp(2 * (double)v) : 2;
+}
+TEST(second_derivatives_of_writes_into_views) {
+    opd_tensor *x = opd_mul_Scalar(count_up(-3, OPD_INTS(2, 3)), opd_value_float(0.25)), *out[OPD_TRANSFORM_OUTPUTS], *g, *y;
+    opd_backward_options o = options();
+    int level;
+    int64_t i;
+    CHECK_INT(opd_vmap(written_second, NULL, &x, 1, NULL, out), 1);
+    for (i = 0; i < 6 && opd_ok(); i++) { CHECK_NEAR(opd_data_f32(out[0])[i], second(x, i / 3, i % 3), 1e-4); }
+    CHECK_OK();
+    opd_error_clear();
+    x = opd_tensor_set_requires_grad(x, true);     /* the same on the tape through vmap */
+    level = opd_vmap_begin(2, OPD_RANDOM_ERROR);
+    y = written_part(opd_vmap_wrap(x, 0, level));
+    y = y ? opd_vmap_unwrap(y, 0, level) : NULL;
+    CHECK_INT(opd_vmap_end(level), 0);
+    CHECK_OR_RETURN(y != NULL);
+    y = opd_sum(y);
+    o.create_graph = true;
+    CHECK_INT(opd_autograd_grad(&y, 1, &x, 1, &o, &g), 0);
+    y = opd_sum(g);
+    CHECK_INT(opd_autograd_grad(&y, 1, &x, 1, NULL, &g), 0);
+    for (i = 0; i < 6 && opd_ok(); i++) { CHECK_NEAR(opd_data_f32(g)[i], second(x, i / 3, i % 3), 1e-4); }
+}
+
+static void hush(void *user, int is_error, const char *text) { (void)user; (void)is_error; (void)text; }
+static int root(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    return (out[0] = opd_sum(opd_mul_Scalar(opd_sqrt(in[0]), opd_value_int(0)))) ? 1 : -1;
+}
+static int root_gradient(void *user, opd_tensor *const *in, int n, opd_tensor **out) { return opd_grad(root, user, in, n, NULL, out); }
+TEST(anomaly_mode_looks_at_all_examples) {
+    opd_tensor *x = count_up(1, OPD_INTS(3, 2)), *out[OPD_TRANSFORM_OUTPUTS];
+    around a = around_now();
+    opd_log_set(hush, NULL);
+    (void)opd_anomaly_set(true, true);
+    CHECK_INT(opd_vmap(root_gradient, NULL, &x, 1, NULL, out), 1);
+    opd_data_f32(x)[5] = 0;                       /* of the last example: 0 times infinity */
+    CHECK_INT(opd_vmap(root_gradient, NULL, &x, 1, NULL, out), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "returned nan values in its 0th output");
+    (void)opd_anomaly_set(false, false);
+    opd_log_set(NULL, NULL);
+    CHECK(as_before(a));
+}
+
+TEST(works_while_its_keys_are_excluded) {
+    opd_tensor *x = count_up(1, OPD_INTS(3, 2));
+    opd_key_guard guard = opd_keys_exclude(opd_keyset_add(opd_keyset_add(OPD_KEYS_EMPTY, OPD_F_BATCHED), OPD_F_VMAP_MODE));
+    CHECK(same(map1(square, x), opd_mul(x, x)));
+    opd_keys_restore(guard);
+}
+
+#if !defined(OPD_NO_THREADS)
+static void *run_thread(void *arg) {
+    int i;
+    for (i = 0; i < 30; i++) {
+        OPD_SCOPE {
+            opd_tensor *x = count_up(i, OPD_INTS(2, 3, 4));
+            CHECK(opd_transform_depth() == 0 && same(map1(nested_square, x), opd_mul(x, x)));
+            (void)opd_vmap_begin(2, OPD_RANDOM_ERROR);
+        }
+    }
+    (void)arg;
+    return NULL;
+}
+TEST(each_thread_has_its_layers) {
+    pthread_t thread[3];
+    int i, level = opd_vmap_begin(5, OPD_RANDOM_ERROR);
+    for (i = 0; i < 3; i++) { CHECK_INT(pthread_create(&thread[i], NULL, run_thread, NULL), 0); }
+    for (i = 0; i < 3; i++) { (void)pthread_join(thread[i], NULL); }
+    CHECK_INT(opd_transform_depth(), 1);
+    CHECK_INT(opd_vmap_end(level), 0);
+}
+#endif
+
 //-- no examples ---------------------------------------------------------------------------------------------------------
 
 static opd_tensor *no_matter(opd_tensor *const *x) { return opd_cumsum(opd_mm(x[0], outside), 0); }
@@ -462,6 +595,8 @@ TEST(no_examples) {
     o.chunk_size = 2;
     u.fn = square;
     CHECK(opd_vmap(call_one, &u, &x, 1, &o, out) == 1 && shape_is(out[0], OPD_INTS(0, 2, 3)));
+    CHECK(shape_is(map1(nested_square, opd_zeros(OPD_INTS(0, 3, 2), OPD_FLOAT32)), OPD_INTS(0, 3, 2)));
+    CHECK(shape_is(map1(nested_square, opd_zeros(OPD_INTS(3, 0, 2), OPD_FLOAT32)), OPD_INTS(3, 0, 2)));
     CHECK_OK();
 }
 
@@ -644,6 +779,150 @@ TEST(operators_without_rules) {
     opd_library_close(lib);
 }
 
+//-- random programs -----------------------------------------------------------------------------------------------------
+
+/* Four registers of [3,3]; each step computes one of them from two. */
+typedef struct step { int op, a, b, to, dim; } step;
+#define STEPS 8
+enum { PROGRAM_OPS = 24 };
+static uint64_t program_state;
+static int program_random(int n) {
+    program_state = program_state * 6364136223846793005u + 1442695040888963407u;
+    return (int)((program_state >> 33) % (uint64_t)n);
+}
+static opd_tensor *run_step(const step *s, opd_tensor *const *r) {
+    opd_tensor *a = r[s->a], *b = r[s->b], *pair[2], *t;
+    const int64_t three[] = {3, 3}, back[] = {2, 0, 1}, dim = s->dim;
+    pair[0] = a; pair[1] = b;
+    switch (s->op) {
+    case 0: return opd_add(a, b);
+    case 1: return opd_mul(a, opd_sin(b));
+    case 2: return opd_tanh(opd_mm(a, b));
+    case 3: return opd_t(a);
+    case 4: return opd_softmax(a, s->dim);
+    case 5: return opd_mul_Scalar(opd_cumsum(a, s->dim), opd_value_float(0.3));
+    case 6: return opd_flip(a, OPD_INTS(0, -1));
+    case 7: return opd_add(a, opd_sum_dim(b, opd_ints_of(&dim, 1), true));
+    case 8: return opd_index_select(a, s->dim, opd_tensor_from(back, OPD_INTS(3), OPD_INT64));
+    case 9: return opd_where_self(opd_gt(a, b), a, opd_t(b));
+    case 10: return opd_narrow(opd_cat(opd_tensors_of(pair, 2)), 0, 1 + s->dim, 3);
+    case 11: return opd_select(opd_stack_full(opd_tensors_of(pair, 2), s->dim), s->dim, 1);
+    case 12: t = opd_add(a, opd_zeros_like(b)); return t ? add_to(t, b) : NULL;
+    case 13: t = opd_add(a, opd_zeros_like(b)); return t && mul_to(opd_select(t, s->dim, 1), opd_select(b, 0, 2)) ? t : NULL;
+    case 14: return opd_reshape(opd_t(a), opd_ints_of(three, 2));
+    case 15: return opd_expand(opd_slice(a, s->dim, opd_value_int(1), opd_value_int(2), 1), opd_ints_of(three, 2));
+    case 16: return opd_mul(a, opd_sigmoid(opd_sum(b)));
+    case 17: return opd_tanh(opd_matmul(a, opd_select(b, 0, 1))) ? opd_mul(a, opd_unsqueeze(opd_matmul(a, opd_select(b, 0, 1)), s->dim)) : NULL;
+    case 18: return opd_tril_full(opd_add(a, b), s->dim);
+    case 19: return opd_roll_full(a, OPD_INTS(1), OPD_INTS(1));
+    case 20: return opd_sub(a, opd_mean_dim(b, OPD_INTS(0, 1), true));
+    case 21: return opd_copy_(opd_sub(a, b), b);
+    case 22: t = opd_unsqueeze(opd_unsqueeze(b, 0), 0);
+             return opd_squeeze(opd_tanh(opd_conv2d_full(opd_unsqueeze(opd_unsqueeze(a, 0), 0), t, NULL, OPD_INTS(1, 1), OPD_INTS(1, 1), OPD_INTS(1, 1), 1)));
+    default: return opd_layer_norm_full(opd_add(a, b), OPD_INTS(3), NULL, NULL, 1e-3, false);
+    }
+}
+static opd_tensor *run_program(const step *p, opd_tensor *const *in) {
+    opd_tensor *r[4];
+    int i;
+    memcpy(r, in, sizeof r);
+    for (i = 0; i < STEPS; i++) { if (!(r[p[i].to] = run_step(&p[i], r))) { return NULL; } }
+    return opd_add(opd_add(r[0], r[1]), opd_add(r[2], r[3]));
+}
+static int program_number(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *r = run_program((const step *)user, in);
+    (void)n;
+    return r && (out[0] = opd_sum(opd_mul(r, r))) ? 1 : -1;
+}
+TEST(random_programs) {
+    static const bool outer[] = {true, false, true, false}, inner[] = {false, true, true, false};
+    int n, k, i, j;
+    (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
+    program_state = 7;
+    for (n = 0; n < 300; n++) {
+        static step p[STEPS];
+        int od[4], id[4], failures = check_failures;
+        for (k = 0; k < STEPS; k++) {
+            p[k].op = program_random(PROGRAM_OPS); p[k].a = program_random(4); p[k].b = program_random(4);
+            p[k].to = program_random(4); p[k].dim = program_random(2);
+        }
+        OPD_SCOPE {
+            opd_tensor *leaf[4], *x[4], *out[6], *want, *got, *total, *g[2][4], *each[OPD_TRANSFORM_OUTPUTS];
+            const int all[] = {0, 1, 2, 3};
+            opd_transform_options d;
+            opd_backward_options o = options();
+            int level, deeper;
+            o.allow_unused = o.materialize_grads = true;
+            memset(&d, 0, sizeof d);
+            d.argnums = all;
+            d.nargnums = 4;
+            for (k = 0; k < 4; k++) {             /* outer dim first in sizes, unless it is put elsewhere */
+                int64_t sizes[4];
+                int nd = 2;
+                sizes[0] = sizes[1] = 3;
+                id[k] = inner[k] ? program_random(nd + 1) : -1;
+                if (inner[k]) { memmove(sizes + id[k] + 1, sizes + id[k], (size_t)(nd - id[k]) * sizeof *sizes); sizes[id[k]] = 4; nd++; }
+                od[k] = outer[k] ? program_random(nd + 1) : -1;
+                if (outer[k]) { memmove(sizes + od[k] + 1, sizes + od[k], (size_t)(nd - od[k]) * sizeof *sizes); sizes[od[k]] = 2; nd++; }
+                leaf[k] = opd_tensor_new(opd_ints_of(sizes, nd), OPD_FLOAT64);
+                for (i = 0; i < opd_numel(leaf[k]); i++) { opd_data_f64(leaf[k])[i] = program_random(2000) / 1000.0 - 1; }
+                (void)opd_tensor_set_requires_grad(leaf[k], true);
+            }
+            for (i = 0; i < 2; i++) {
+                opd_tensor *row[4];
+                for (j = 0; j < 4; j++) {
+                    for (k = 0; k < 4; k++) {
+                        x[k] = leaf[k];
+                        if (outer[k]) { x[k] = opd_select(x[k], od[k], i); }
+                        if (inner[k]) { x[k] = opd_select(x[k], id[k], j); }
+                    }
+                    row[j] = run_program(p, x);
+                }
+                out[i] = opd_ok() ? opd_stack(opd_tensors_of(row, 4)) : NULL;
+            }
+            want = opd_ok() ? opd_stack(opd_tensors_of(out, 2)) : NULL;
+            total = want ? opd_sum(opd_mul(want, want)) : NULL;
+            if (!total || opd_autograd_grad(&total, 1, leaf, 4, &o, g[0])) { CHECK_OK(); }
+            level = opd_vmap_begin(2, OPD_RANDOM_ERROR);
+            deeper = opd_vmap_begin(4, OPD_RANDOM_ERROR);
+            for (k = 0; k < 4; k++) {
+                x[k] = leaf[k];
+                if (outer[k]) { x[k] = opd_vmap_wrap(x[k], od[k], level); }
+                if (inner[k] && x[k]) { x[k] = opd_vmap_wrap(x[k], id[k], deeper); }
+            }
+            got = opd_ok() ? run_program(p, x) : NULL;
+            got = got ? opd_vmap_unwrap(got, 0, deeper) : NULL;
+            if (got && opd_grad(program_number, p, x, 4, &d, each) != 4) { CHECK_OK(); got = NULL; }
+            for (k = 0; k < 4 && got; k++) { each[k] = opd_vmap_unwrap(each[k], 0, deeper); }
+            CHECK_INT(opd_vmap_end(deeper), 0);
+            for (k = 0; k < 4 && got; k++) { each[k] = opd_vmap_unwrap(each[k], 0, level); }
+            got = got ? opd_vmap_unwrap(got, 0, level) : NULL;
+            CHECK_INT(opd_vmap_end(level), 0);
+            CHECK_OK();
+            if (got && want) {
+                CHECK_NEAR(opd_item_f64(opd_max(opd_abs(opd_sub(got, want)))), 0, 1e-9);
+                for (k = 0; k < 4; k++) {         /* gradients of the examples: in sum those of all */
+                    opd_tensor *w = opd_detach(g[0][k]), *e = opd_detach(each[k]);
+                    if (outer[k]) { w = opd_movedim(w, od[k], 0); }
+                    if (inner[k]) { w = opd_movedim(w, id[k] + outer[k], outer[k]); } else { e = opd_sum_dim(e, OPD_INTS(1), false); }
+                    if (!outer[k]) { e = opd_sum_dim(e, OPD_INTS(0), false); }
+                    CHECK_NEAR(opd_item_f64(opd_max(opd_abs(opd_sub(w, e)))), 0, 1e-7);
+                }
+                total = opd_sum(opd_mul(got, got));
+                if (opd_autograd_grad(&total, 1, leaf, 4, &o, g[1])) { CHECK_OK(); }
+                else { for (k = 0; k < 4; k++) { CHECK_NEAR(opd_item_f64(opd_max(opd_abs(opd_sub(g[0][k], g[1][k])))), 0, 1e-7); } }
+            }
+        }
+        opd_error_clear();
+        if (check_failures > failures) {
+            printf("  program %d:", n);
+            for (k = 0; k < STEPS; k++) { printf(" r%d=op%d(r%d,r%d,%d)", p[k].to, p[k].op, p[k].a, p[k].b, p[k].dim); }
+            printf("  dims %d %d %d %d\n", od[0], id[1], od[2], id[2]);
+        }
+    }
+    (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_WARN);
+}
+
 //-- straight code -------------------------------------------------------------------------------------------------------
 
 TEST(straight_code) {
@@ -705,6 +984,43 @@ TEST(layers_end_with_their_scope) {
         CHECK(as_before(a));
         CHECK(same(map1(square, count_up(1, OPD_INTS(2))), opd_mul(count_up(1, OPD_INTS(2)), count_up(1, OPD_INTS(2)))));
     }
+}
+/* A kernel that leaves layers open. */
+static int leaving_kernel(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    const int64_t how = opd_arg_int(call, 1);
+    int level = opd_vmap_begin(2, OPD_RANDOM_ERROR);
+    CHECK(level > 0 && opd_transform_depth() == level);
+    (void)opd_vmap_begin(3, OPD_RANDOM_SAME);
+    (void)opd_grad_set(false);
+    if (how == 1) { return opd_fail(OPD_ERROR_USER, "left in the middle"); }
+    return how == 2 ? -1 : opd_return_tensor(call, x);
+}
+static int64_t leaving_how;
+static opd_tensor *call_leaving(opd_tensor *const *x) {
+    opd_value v[2];
+    v[0] = opd_value_tensor(x[0]);
+    v[1] = opd_value_int(leaving_how);
+    return opd_call_op(opd_find("vleave::it"), v, 2);
+}
+TEST(layers_that_a_kernel_opens_end_with_it) {
+    opd_library *lib = opd_library_open(OPD_DEF, "vleave", NULL, __FILE__, __LINE__);
+    opd_tensor *x = count_up(1, OPD_INTS(2, 3)), *r;
+    around a = around_now();
+    CHECK(lib && opd_def(lib, "it(Tensor x, int how) -> Tensor") == 0 && opd_impl_key(lib, "it", "CPU", leaving_kernel, NULL, NULL) == 0);
+    (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
+    for (leaving_how = 0; leaving_how < 3; leaving_how++) {
+        r = call_leaving(&x);
+        CHECK(leaving_how ? !r : same(r, x));
+        opd_error_clear();
+        CHECK(as_before(a));
+        r = map1(call_leaving, x);
+        CHECK(leaving_how ? !r : same(r, x));
+        opd_error_clear();
+        CHECK(as_before(a));
+    }
+    (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_WARN);
+    opd_library_close(lib);
 }
 TEST(an_end_works_while_an_error_is_pending) {
     around a = around_now();
@@ -817,5 +1133,60 @@ TEST(allocations_fail_in_turn) {
     }
     (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_WARN);
 }
+
+#if defined(__cplusplus)
+//-- exceptions -----------------------------------------------------------------------------------------------------------
+
+/* Opens a layer, a region, a scope and changes modes, then throws; the exception ends at the kernel's border. */
+static void deep_inside(opd_tensor *x) {
+    const int level = opd_vmap_begin(2, OPD_RANDOM_SAME);
+    (void)opd_grad_set(false);
+    OPD_AUTOCAST(OPD_CPU) {
+        OPD_SCOPED;
+        (void)opd_exp(opd_vmap_wrap(x, 0, level));
+        (void)opd_vmap_begin(3, OPD_RANDOM_ERROR);
+        throw 7;
+    }
+}
+static int throwing_kernel(opd_call *call) {
+    try { deep_inside(opd_arg_tensor(call, 0)); }
+    catch (int e) { return opd_fail(OPD_ERROR_USER, "caught %d", e); }
+    return opd_return_tensor(call, opd_arg_tensor(call, 0));
+}
+static int calls_what_throws(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)n;
+    out[0] = OPD_CALL((opd_op *)user, in[0]);
+    return out[0] ? 1 : -1;
+}
+TEST(exceptions_that_end_at_a_kernel) {
+    opd_library *lib = opd_library_open(OPD_DEF, "vthrow", NULL, "here", 1);
+    const opd_dispatch_state before = opd_dispatch_state_get();
+    const int depth = opd_scope_stats().depth;
+    const int64_t sizes[] = {2, 3}, four[] = {4, 2, 3};
+    opd_tensor *x = count_up(1, opd_ints_of(sizes, 2)), *xs = count_up(1, opd_ints_of(four, 3)), *out[4];
+    opd_op_desc d = opd_op_desc();
+    opd_dispatch_state after;
+    opd_op *op;
+    int round;
+    d.schema = "throws(Tensor x) -> Tensor";
+    d.cpu = throwing_kernel;
+    d.backward = OPD_NOT_DIFFERENTIABLE;
+    d.vmap = OPD_BATCH_LOOP;
+    CHECK_INT(opd_define(lib, &d), 0);
+    op = opd_find("vthrow::throws");
+    for (round = 0; round < 3; round++) {         /* by itself, inside vmap, inside grad inside vmap's place */
+        const int n = round == 0 ? calls_what_throws(op, &x, 1, out) : round == 1
+            ? opd_vmap(calls_what_throws, op, &xs, 1, NULL, out) : opd_grad(calls_what_throws, op, &x, 1, NULL, out);
+        CHECK_INT(n, -1);
+        CHECK_ERROR(OPD_ERROR_USER, "caught 7");
+        after = opd_dispatch_state_get();
+        CHECK(memcmp(&after, &before, sizeof after) == 0);
+        CHECK_INT(opd_transform_depth(), 0);
+        CHECK_INT(opd_scope_stats().depth, depth);
+        CHECK(opd_grad_enabled() && !opd_autocast_enabled(OPD_CPU));
+    }
+    opd_library_close(lib);
+}
+#endif
 
 CHECK_MAIN()

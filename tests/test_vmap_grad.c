@@ -195,27 +195,27 @@ static void compare(number *f, unsigned batched, bool all) {
         count = level == 2 ? EXAMPLES : 3;
         for (k = 0; k < f->nslots; k++) {
             for (i = 0; i < count; i++) { t[i] = of_example(f, k, i); }
-            in[k] = batched >> f->slots[k] & 1 ? together(t, level == 2 ? 2 : 3, level == 2 ? 3 : 0, false) : t[0];
+            in[k] = batched >> f->slots[k] & 1 ? together(t, level == 2 ? 2 : 3, level == 2 ? 3 : 0, FIRST) : t[0];
             for (i = 0; i < count; i++) { t[i] = of_example(f, k, (i + 1) % EXAMPLES); }
-            in[f->nslots + k] = batched >> f->slots[k] & 1 ? together(t, level == 2 ? 2 : 3, level == 2 ? 3 : 0, false) : t[0];
+            in[f->nslots + k] = batched >> f->slots[k] & 1 ? together(t, level == 2 ? 2 : 3, level == 2 ? 3 : 0, FIRST) : t[0];
         }
         saying(level == 2 ? "vmap of vmap of grad" : "vmap of grad");
         m = map_it(f, run_grad, in, f->nslots, level, out);
         if (went_well(m) && say(m == f->nslots, "another number of gradients")) {
             for (k = 0; k < m; k++) {
                 for (i = 0; i < count; i++) { t[i] = grads[i][k]; }
-                near(out[k], together(t, level == 2 ? 2 : 3, level == 2 ? 3 : 0, false));
+                near(out[k], together(t, level == 2 ? 2 : 3, level == 2 ? 3 : 0, FIRST));
             }
         }
         saying(level == 2 ? "vmap of vmap of jvp" : "vmap of jvp");
         if (forward && went_well(m = map_it(f, run_jvp, in, 2 * f->nslots, level, out))) {
-            near(out[0], together(tangents, level == 2 ? 2 : 3, level == 2 ? 3 : 0, false));
+            near(out[0], together(tangents, level == 2 ? 2 : 3, level == 2 ? 3 : 0, FIRST));
         }
         if (level == 2) { return; }
         for (k = 0; k < f->nslots; k++) {         /* of the sum over all examples */
             argnums[k] = k;
             for (i = 0; i < 3; i++) { t[i] = grads[i][k]; }
-            want[k] = together(t, 3, 0, false);
+            want[k] = together(t, 3, 0, FIRST);
             if (!(batched >> f->slots[k] & 1)) { want[k] = opd_sum_dim(want[k], OPD_INTS(0), false); }
         }
         saying("the tape through vmap");
@@ -236,7 +236,7 @@ static void compare(number *f, unsigned batched, bool all) {
         saying("jvp of vmap");
         begin(f);
         if (forward && went_well(run_jvp_mapped(f, in, 2 * f->nslots, out))) {
-            near(out[0], opd_sum(together(tangents, 3, 0, false)));
+            near(out[0], opd_sum(together(tangents, 3, 0, FIRST)));
         }
     }
 }

@@ -270,4 +270,77 @@ TEST(memory_runs_out_in_rules) {
     }
     CHECK(n > 100 && rc == 2);
 }
+
+//-- dims, promotion, where the examples lie -----------------------------------------------------------------------------
+
+/* torch.result_type: a tensor without dims yields to others of its category also where there are many of it. */
+TEST(promotion_of_examples_without_dims) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_INT64, OPD_BOOL, OPD_FLOAT16, OPD_INT32};
+    static const int64_t three = 3;
+    int i, j, k;
+    for (i = 0; i < 36; i++) {
+        for (j = 0; j < 16; j++) {                /* bits: a, b are batched; a, b have a dim */
+            OPD_SCOPE {
+                opd_tensor *a, *b, *want, *got, *pair[2];
+                int level;
+                a = opd_to_dtype(opd_ones(opd_ints_of(&three, j >> 2 & 1), OPD_FLOAT32), dtypes[i % 6]);
+                b = opd_to_dtype(opd_ones(opd_ints_of(&three, j >> 3), OPD_FLOAT32), dtypes[i / 6]);
+                want = opd_mul(a, b);
+                level = opd_vmap_begin(2, OPD_RANDOM_ERROR);
+                for (k = 0; k < 2; k++) {
+                    opd_tensor **t = k ? &b : &a;
+                    pair[0] = pair[1] = *t;
+                    if (j >> k & 1) { *t = opd_vmap_wrap(opd_stack_full(opd_tensors_of(pair, 2), k ? 0 : -1), k ? 0 : -1, level); }
+                }
+                got = opd_mul(a, b);
+                CHECK(got && opd_dtype(got) == opd_dtype(want) && opd_ndim(got) == opd_ndim(want));
+                CHECK(opd_vmap_end(level) == 0);
+            }
+        }
+    }
+}
+FN(relu, opd_relu(in[0]))
+FN(rows, opd_view(opd_clone_full(in[0], opd_value_int(0)), OPD_INTS(6)))
+FN(in_place, opd_mul(opd_unsqueeze_(in[0], 0), opd_t(opd_squeeze_dim(in[0], 0))))
+/* A unary operator leaves the examples where they are, a copy in rows makes rows of each. */
+TEST(examples_stay_where_they_are) {
+    opd_tensor *x = numbers(OPD_INTS(2, 3, 4)), *t = opd_permute(x, OPD_INTS(2, 0, 1)), *y;
+    int level = opd_vmap_begin(4, OPD_RANDOM_ERROR);
+    y = opd_vmap_unwrap(opd_relu(opd_vmap_wrap(x, 2, level)), 2, level);
+    CHECK(y && opd_is_contiguous(y) && opd_vmap_end(level) == 0);
+    CHECK(same(mapped(relu, 1, x, 2, NULL, 0, NULL), opd_relu(t)));
+    CHECK(same(mapped(rows, 1, x, 2, NULL, 0, NULL), opd_reshape(t, OPD_INTS(4, 6))));
+    /* one example that changes its dims does not change what it is an example of */
+    y = numbers(OPD_INTS(4, 3, 3));
+    CHECK(same(mapped(in_place, 1, y, 0, NULL, 0, NULL), opd_reshape(opd_mul(y, opd_transpose(y, 1, 2)), OPD_INTS(4, 1, 3, 3))));
+    CHECK_INT(opd_ndim(y), 3);
+}
+FN(all_dims, opd_sum_dim(in[0], OPD_INTS(), true))
+FN(last, opd_sum_dim(in[0], OPD_INTS(-3), false))
+FN(too_far, opd_sum_dim(in[0], OPD_INTS(2), false))
+FN(twice, opd_flip(in[0], OPD_INTS(0, -2)))
+FN(no_matrix, opd_tril(opd_select(in[0], 0, 0)))
+FN(diagonal_of_number, opd_diag_embed(opd_sum(in[0])))
+FN(wrong_view, opd_view(in[0], OPD_INTS(4, 2)))
+FN(fewer, opd_expand(in[0], OPD_INTS(3)))
+/* Dims are those of an example, also in what is said of wrong ones. */
+TEST(dims_of_an_example) {
+    static const struct { opd_transform_fn fn; const char *says; } wrong[] = {
+        {last, "Dimension out of range (expected to be in range of [-2, 1], but got -3)"},
+        {too_far, "Dimension out of range (expected to be in range of [-2, 1], but got 2)"},
+        {twice, "appears multiple times in the list of dims"},
+        {no_matrix, "input tensor must have at least 2 dimensions"},
+        {diagonal_of_number, "expected to be in range of [-1, 0], but got -2"},
+        {wrong_view, "shape '[4, 2]' is invalid for input of size 6"},
+        {fewer, "must be greater or equal to the number of dimensions in the tensor (2)"}};
+    opd_tensor *x = numbers(OPD_INTS(3, 2, 4)), *y;
+    size_t i;
+    y = mapped(all_dims, 1, opd_narrow(x, 2, 0, 3), 0, NULL, 0, NULL);
+    CHECK(y && opd_ndim(y) == 3 && opd_numel(y) == 3);
+    for (i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        CHECK(!mapped(wrong[i].fn, 1, opd_narrow(x, 2, 0, 3), 0, NULL, 0, NULL));
+        CHECK(strstr(opd_error_message(), wrong[i].says));
+        opd_error_clear();
+    }
+}
 CHECK_MAIN()

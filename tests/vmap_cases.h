@@ -64,15 +64,18 @@ OPD_UNUSED static bool plan_of(plan *p, const opd_op *op, const opd_value *args)
 OPD_UNUSED static int reading(unsigned outer, unsigned inner, int s, int i, int j) {
     return (outer >> s & 1 ? i * (inner ? 3 : 1) : 0) + (inner >> s & 1 ? j : 0);
 }
+/* Where the examples are counted: in front, behind, or at dim 1 if there is any. */
+enum { FIRST, LAST, MIDDLE };
+OPD_UNUSED static int dim_at(int where, int ndim) { return where == FIRST ? 0 : where == LAST || ndim == 0 ? ndim : 1; }
 /* The tensors of n0 times n1 examples in one: t[i * 3 + j]; n1 is 0 where there is one level. */
-OPD_UNUSED static opd_tensor *together(opd_tensor **t, int n0, int n1, bool last) {
+OPD_UNUSED static opd_tensor *together(opd_tensor **t, int n0, int n1, int where) {
     opd_tensor *rows[EXAMPLES];
     int i;
     for (i = 0; i < n0 && n1; i++) {
-        rows[i] = opd_stack_full(opd_tensors_of(&t[i * n1], n1), last ? opd_ndim(t[0]) : 0);
+        rows[i] = opd_stack_full(opd_tensors_of(&t[i * n1], n1), dim_at(where, opd_ndim(t[0])));
         if (!rows[i]) { return NULL; }
     }
-    return opd_stack_full(opd_tensors_of(n1 ? rows : t, n0), last ? opd_ndim(t[0]) + (n1 > 0) : 0);
+    return opd_stack_full(opd_tensors_of(n1 ? rows : t, n0), dim_at(where, opd_ndim(t[0]) + (n1 > 0)));
 }
 
 //-- reading cases ---------------------------------------------------------------------------------------------------------
