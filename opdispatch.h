@@ -1650,8 +1650,8 @@ OPD_API int opd_derivative_call(opd_derivative *derivative, opd_tensor *const *i
    results and nothing else: their fake kernels run.  Factories and opd_tensor_new_on make fakes, of any device, whether
    it is there or not; real tensors (opd_tensor_new, _from, from outside) are taken as fakes and are not written.  A
    fake says the device that it stands for; operators refuse those of two devices, but for 0-dim CPU tensors.  It has no
-   data to read and no value.  Outside of a mode fakes are meta tensors.  Autograd, transforms and recordings work in it;
-   autocast does not cast fakes.  As a block: OPD_FAKE_MODE { }.  opd_fake_end takes the mode away, and those inside it;
+   data to read and no value.  Outside of a mode fakes are meta tensors.  Autograd, transforms and recordings work in
+   it; autocast does not cast fakes.  As a block: OPD_FAKE_MODE { }.  opd_fake_end takes the mode away, and those inside it;
    it works while an error is pending, and may be called twice. */
 typedef struct opd_fake_block { bool open; void *mode; opd_key_guard guard; } opd_fake_block;
 OPD_API opd_fake_block opd_fake_begin(void);
@@ -21875,8 +21875,8 @@ static int64_t opdi_fake_size(int64_t min, int64_t max) {
     const int64_t value = max >= 0 ? max : min;
     int i;
     if (!f) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "the result's size depends on data, which a meta tensor does not have. In a "
-                        "fake mode (opd_fake_begin) it has a size");
+        return opd_fail(OPD_ERROR_ARGUMENT, "the result's size depends on data, which a meta tensor does not have. In "
+                        "a fake mode (opd_fake_begin) it has a size");
     }
     if (min < 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "expected min to be greater than or equal to 0, got min=%lld",
@@ -21994,7 +21994,8 @@ static double opdi_cost_flops(const opd_call *call, const opd_value *args) {
     }
     if (strcmp(name, "convolution_backward") == 0) {
         const opd_tensor *g = args[0].u.t, *x = args[1].u.t, *w = args[2].u.t;
-        const double one = 2. * (double)(args[7].u.i ? x : g)->numel * (double)w->numel / (double)OPDI_MAX(w->dims[0], 1);
+        const double channels = (double)OPDI_MAX(w->dims[0], 1);
+        const double one = 2. * (double)(args[7].u.i ? x : g)->numel * (double)w->numel / channels;
         return one * ((call->rets[0].tag == OPD_TAG_TENSOR) + (call->rets[1].tag == OPD_TAG_TENSOR));
     }
     return out && (opd_op_tags(call->op) & OPD_OPTAG_POINTWISE) ? (double)out->numel : 0;
@@ -25165,7 +25166,8 @@ static int opdi_opcheck_run_traced(const opdi_trial *tr, const opd_graph *g) {
     if (n < 0) { return -1; }
     if (opdi_op_is_random(tr->op)) { opd_manual_seed(tr->o->seed); }
     if (opd_graph_run(g, again, tr->n, b, OPD_TRANSFORM_OUTPUTS) != n) {
-        return opd_ok() ? opd_fail(OPD_ERROR_KERNEL, "the trace has another number of outputs than the call, %d", n) : -1;
+        return opd_ok() ? opd_fail(OPD_ERROR_KERNEL, "the trace has another number of outputs than the call's %d", n)
+            : -1;
     }
     for (k = 0; k < n; k++) {
         if (opdi_opcheck_close(tr, b[k], a[k], "Outputs of the operator are different when it is called and when its "
@@ -47850,7 +47852,9 @@ static int opdi_mask_positions(opd_tensor *mask, opd_tensor **out) {
     if (!m) { return -1; }
     if (m->backend == OPD_META) {
         n = opdi_fake_size(0, m->numel);
-        for (d = 0; d < m->ndim && opd_ok(); d++) { out[d] = opdi_own(opdi_tensor_make(&n, NULL, 1, OPD_INT64, OPD_META)); }
+        for (d = 0; d < m->ndim && opd_ok(); d++) {
+            out[d] = opdi_own(opdi_tensor_make(&n, NULL, 1, OPD_INT64, OPD_META));
+        }
         return opd_ok() ? 0 : -1;
     }
     for (i = 0; i < m->numel; i++) { n += m->data[i] != 0; }
