@@ -23695,10 +23695,10 @@ opd_graph *opd_graph_parse(const char *text) {
 //-- files --------------------------------------------------------------------------------------------------------
 //
 //  "OPDGRAPH", then little-endian: version 1 and the CRC-32 of all that follows it (32 bits each); bytes of the file,
-//  bytes of the text, number of constants (64 bits each); the text, which names overloads and constants ($0), has a
-//  comment for each operator that is not built in ("# NAME registered at FILE:LINE of PLUG-IN"), ends with a zero and is
-//  padded to 8; for each constant dtype and ndim (32 bits each), bytes, sizes (64 bits each), and the elements
-//  in rows, padded to 8.
+//  bytes of the text, number of constants (64 bits each); the text, which names overloads and constants ($0), has
+//  a comment for each operator that is not built in ("# NAME registered at FILE:LINE of PLUG-IN"), ends with a zero and
+//  is padded to 8; for each constant dtype and ndim (32 bits each), bytes, sizes (64 bits each), and the elements in
+//  rows, padded to 8.
 
 static uint32_t opdi_crc32(const unsigned char *p, size_t n) {
     static const uint32_t nibble[16] = {

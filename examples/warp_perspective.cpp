@@ -104,7 +104,8 @@ int main(int argc, char **argv) {
         std::printf("thrown: %s\n", opd_error_message());
         opd_error_clear();
         const opd_value args[] = {opd_value_tensor(image), opd_value_tensor(warp)};
-        std::printf("opcheck: %s\n", opd_opcheck(opd_find("my_ops::warp_perspective"), args, 2, nullptr) ? "no" : "yes");
+        const int wrong = opd_opcheck(opd_find("my_ops::warp_perspective"), args, 2, nullptr);
+        std::printf("opcheck: %s\n", wrong ? "no" : "yes");
 
         char text[4000];
         opd_trace_options o = opd_trace_options();
