@@ -1651,8 +1651,8 @@ OPD_API int opd_derivative_call(opd_derivative *derivative, opd_tensor *const *i
    it is there or not; real tensors (opd_tensor_new, _from, from outside) are taken as fakes and are not written.  A
    fake says the device that it stands for; operators refuse those of two devices, but for 0-dim CPU tensors.  It has no
    data to read and no value.  Outside of a mode fakes are meta tensors.  Autograd, transforms and recordings work in
-   it; autocast does not cast fakes.  As a block: OPD_FAKE_MODE { }.  opd_fake_end takes the mode away, and those inside it;
-   it works while an error is pending, and may be called twice. */
+   it; autocast does not cast fakes.  As a block: OPD_FAKE_MODE { }.  opd_fake_end takes the mode away, and those inside
+   it; it works while an error is pending, and may be called twice. */
 typedef struct opd_fake_block { bool open; void *mode; opd_key_guard guard; } opd_fake_block;
 OPD_API opd_fake_block opd_fake_begin(void);
 OPD_API void opd_fake_end(opd_fake_block *block);
@@ -4018,11 +4018,16 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int, opd_npz_save, 3, (const char *, const char *const *, opd_tensors)) \
     X(int, opd_safetensors_save, 4, (const char *, const char *const *, opd_tensors, const char *const *)) \
     X(int, opd_opcheck, 4, (opd_op *, const opd_value *, int, const opd_opcheck_options *)) \
-    X(opd_fake_block, opd_fake_begin, 0, ()) V(opd_fake_end, 1, (opd_fake_block *)) X(bool, opd_fake_enabled, 0, ()) \
+    X(opd_fake_block, opd_fake_begin, 0, ()) \
+    V(opd_fake_end, 1, (opd_fake_block *)) \
+    X(bool, opd_fake_enabled, 0, ()) \
     X(opd_tensor *, opd_fake_tensor, 1, (opd_tensor *)) \
     X(int64_t, opd_fake_new_size, 3, (opd_call *, int64_t, int64_t)) \
-    X(opd_cost *, opd_cost_begin, 0, ()) V(opd_cost_end, 1, (opd_cost *)) V(opd_cost_free, 1, (opd_cost *)) \
-    X(opd_cost_sum, opd_cost_total, 1, (const opd_cost *)) X(opd_cost_row, opd_cost_at, 2, (const opd_cost *, int)) \
+    X(opd_cost *, opd_cost_begin, 0, ()) \
+    V(opd_cost_end, 1, (opd_cost *)) \
+    V(opd_cost_free, 1, (opd_cost *)) \
+    X(opd_cost_sum, opd_cost_total, 1, (const opd_cost *)) \
+    X(opd_cost_row, opd_cost_at, 2, (const opd_cost *, int)) \
     X(size_t, opd_cost_print, 3, (const opd_cost *, char *, size_t))
 
 #define OPD_X0() (void)
