@@ -20515,6 +20515,8 @@ static int opdi_batch_random(opd_call *call, const opdi_card *card) {
 
 //-- vmap ---------------------------------------------------------------------------------------------------------
 
+OPDI_COLD_END
+
 static opdi_layer *opdi_layer_at(int level, opdi_layer_kind kind, const char *who) {
     opdi_layer *layer = opdi_self()->layer;
     while (layer && layer->level != level) { layer = layer->outer; }
@@ -20601,6 +20603,8 @@ int opd_vmap_end(int level) {
     opdi_layer_pop(layer);
     return 0;
 }
+
+OPDI_COLD_BEGIN
 
 //-- torch.autograd.grad with is_grads_batched: the backward once, with gradients that are batched.
 static int opdi_grad_batched(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
