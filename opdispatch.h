@@ -20303,8 +20303,9 @@ static int opdi_batch_named(const opd_op *op, const char *name) {
 static int opdi_batch_enlarge(opd_call *call, opd_value *args, int at) {
     const int64_t n = args[at].n;
     const bool strided = opdi_batch_named(call->op, "stride") == at + 1 && args[at + 1].n == n;
-    int64_t *sizes = (int64_t *)opdi_scope_alloc(2 * ((size_t)n + 1) * sizeof *sizes), *strides = sizes + n + 1, i;
+    int64_t *sizes = (int64_t *)opdi_scope_alloc(2 * ((size_t)n + 1) * sizeof *sizes), *strides, i;
     if (!sizes) { return -1; }
+    strides = sizes + n + 1;
     sizes[0] = call->th->rule->size;
     strides[0] = 1;
     for (i = 0; i < n; i++) {
