@@ -197,7 +197,7 @@
      >>pictures        the backward graph as Graphviz DOT
      >>training        optimizers, the gradient scaler, clipping, learning rates
      >>plugins         loading libraries of operators, compiling at run time
-     >>exchange        DLPack, .npy, .npz, safetensors
+     >>exchange        DLPack, .npy, .npz, safetensors, saved graphs
      >>hooks           handles of nodes, hooks, saved-tensor hooks, checkpoints, anomaly mode
      >>profiler        records of events, the table, the trace file
      >>kernels         instruction sets, threads, half precision, vector math, matrix product, convolution, random
@@ -1724,7 +1724,8 @@ OPD_API int opd_graph_noutputs(const opd_graph *graph);
 OPD_API opd_graph *opd_graph_parse(const char *text);
 /* A file with the graph, its constants, overloads and source locations, and back: NULL with an error for one that is
    cut, damaged, of another version, or that calls an operator which is not there: then it says where that one was
-   registered when the graph was saved, and in which plug-in.  from_bytes: a file in memory. */
+   registered when the graph was saved, and in which plug-in.  from_bytes: a file in memory, which is not kept.
+   Graphs belong to the caller; a file is written whole or not at all.  save: 0, or -1 with an error.  Any thread. */
 OPD_API int opd_graph_save(const opd_graph *graph, const char *path);
 OPD_API opd_graph *opd_graph_load(const char *path);
 OPD_API opd_graph *opd_graph_from_bytes(const void *data, size_t n);
@@ -23702,190 +23703,6 @@ opd_graph *opd_graph_parse(const char *text) {
     return opdi_graph_parse(text, NULL, 0);
 }
 
-//-- files --------------------------------------------------------------------------------------------------------
-//
-//  "OPDGRAPH", then little-endian: version 1 and the CRC-32 of all that follows it (32 bits each); bytes of the file,
-//  bytes of the text, number of constants (64 bits each); the text, which names overloads and constants ($0), has
-//  a comment for each operator that is not built in ("# NAME registered at FILE:LINE of PLUG-IN"), ends with a zero and
-//  is padded to 8; for each constant dtype and ndim (32 bits each), bytes, sizes (64 bits each), and the elements in
-//  rows, padded to 8.
-
-static uint32_t opdi_crc32(const unsigned char *p, size_t n) {
-    static const uint32_t nibble[16] = {
-        0, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
-        0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
-    uint32_t c = 0xffffffffu;
-    size_t i;
-    for (i = 0; i < n; i++) {
-        c ^= p[i];
-        c = c >> 4 ^ nibble[c & 15];
-        c = c >> 4 ^ nibble[c & 15];
-    }
-    return ~c;
-}
-static void opdi_put_number(unsigned char *p, uint64_t v, int bytes) {
-    int i;
-    for (i = 0; i < bytes; i++) { p[i] = (unsigned char)(v >> 8 * i); }
-}
-static uint64_t opdi_get_number(const unsigned char *p, int bytes) {
-    uint64_t v = 0;
-    int i;
-    for (i = 0; i < bytes; i++) { v |= (uint64_t)p[i] << 8 * i; }
-    return v;
-}
-#define OPDI_GRAPH_HEAD 40
-
-static size_t opdi_pad8(size_t n) { return (n + 7) & ~(size_t)7; }
-
-int opd_graph_save(const opd_graph *g, const char *path) {
-    opd_scope scope = opd_scope_open();
-    const opdi_gnode *n;
-    size_t text, bytes, at;
-    unsigned char *file = NULL;
-    int64_t constants = 0;
-    FILE *f = NULL;
-    int rc = -1, i;
-    if (opd_ok() && (!g || !path)) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_save: the %s is NULL", g ? "path" : "graph");
-    }
-    text = opd_ok() ? opdi_pad8(opdi_graph_text(g, NULL, 0, true) + 1) : 0;
-    bytes = OPDI_GRAPH_HEAD + text;
-    for (n = opd_ok() ? g->first : NULL; n; n = n->next) {
-        const opd_tensor *t = n->kind == OPDI_G_CONSTANT && n->constant.tag == OPD_TAG_TENSOR ? n->constant.u.t : NULL;
-        if (!t) { continue; }
-        constants++;
-        bytes += 16 + 8 * (size_t)t->ndim + opdi_pad8((size_t)t->numel * opd_dtype_size((opd_scalar_type)t->dtype));
-    }
-    file = opd_ok() ? (unsigned char *)opdi_scope_alloc(bytes) : NULL;
-    if (file) {
-        memset(file, 0, bytes);
-        (void)opdi_graph_text(g, (char *)file + OPDI_GRAPH_HEAD, text, true);
-        at = OPDI_GRAPH_HEAD + text;
-        for (n = g->first; n && opd_ok(); n = n->next) {
-            opd_tensor *t = n->kind == OPDI_G_CONSTANT && n->constant.tag == OPD_TAG_TENSOR ? n->constant.u.t : NULL;
-            size_t size;
-            if (!t) { continue; }
-            size = (size_t)t->numel * opd_dtype_size((opd_scalar_type)t->dtype);
-            opdi_put_number(file + at, (uint64_t)t->dtype, 4);
-            opdi_put_number(file + at + 4, t->ndim, 4);
-            opdi_put_number(file + at + 8, size, 8);
-            for (i = 0; i < t->ndim; i++) { opdi_put_number(file + at + 16 + 8 * i, (uint64_t)t->dims[i], 8); }
-            at += 16 + 8 * (size_t)t->ndim;
-            if (t->backend == OPD_META) {
-                (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_save: a constant without memory");
-                break;
-            }
-            if (!(t = opd_contiguous(t))) { break; }
-            if (t->backend != OPD_CPU && !(t = opdi_own(opdi_host_copy(t)))) { break; }
-            if (size) { memcpy(file + at, t->data, size); }
-            at += opdi_pad8(size);
-        }
-        memcpy(file, "OPDGRAPH", 8);
-        opdi_put_number(file + 8, 1, 4);
-        opdi_put_number(file + 16, bytes, 8);
-        opdi_put_number(file + 24, text, 8);
-        opdi_put_number(file + 32, (uint64_t)constants, 8);
-        opdi_put_number(file + 12, opdi_crc32(file + 16, bytes - 16), 4);
-        f = opd_ok() ? fopen(path, "wb") : NULL;
-        rc = f && fwrite(file, 1, bytes, f) == bytes ? 0 : -1;
-        if (f && fclose(f)) { rc = -1; }
-        if (rc && opd_ok()) { (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", path, strerror(errno)); }
-    }
-    opd_scope_close(&scope);
-    return opd_ok() ? rc : -1;
-}
-
-//-- The constants behind the text: checked against what is left of the file before anything is made.
-static opd_tensor **opdi_graph_constants(const unsigned char *at, const unsigned char *end, int64_t n) {
-    opd_tensor **all;
-    int64_t k;
-    int i;
-    if (n < 0 || n > (end - at) / 16 || n > INT32_MAX - 1) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "the file says %lld constants, for which it is too short", (long long)n);
-        return NULL;
-    }
-    all = opdi_scope_tensors((int)n);
-    for (k = 0; all && k < n; k++) {
-        int64_t sizes[OPD_MAX_DIMS], numel;
-        const uint64_t dtype = end - at >= 16 ? opdi_get_number(at, 4) : 99;
-        const uint64_t ndim = dtype < 99 ? opdi_get_number(at + 4, 4) : 99;
-        const uint64_t bytes = dtype < 99 ? opdi_get_number(at + 8, 8) : 0;
-        size_t element;
-        if (ndim > OPD_MAX_DIMS || dtype > 15 || !(element = opd_dtype_size((opd_scalar_type)dtype)) ||
-            (uint64_t)(end - at) < 16 + 8 * ndim || bytes > (uint64_t)(end - at) - 16 - 8 * ndim) {
-            (void)opd_fail(OPD_ERROR_ARGUMENT, "constant %lld of the file is no tensor that fits into it",
-                           (long long)k);
-            return NULL;
-        }
-        for (i = 0; i < (int)ndim; i++) { sizes[i] = (int64_t)opdi_get_number(at + 16 + 8 * i, 8); }
-        numel = opdi_count(sizes, (int)ndim, element);
-        if (numel < 0 || (uint64_t)numel * element != bytes) {
-            (void)opd_fail(OPD_ERROR_ARGUMENT, "constant %lld of the file has sizes that are not those of its %llu "
-                           "bytes", (long long)k, (unsigned long long)bytes);
-            return NULL;
-        }
-        at += 16 + 8 * ndim;
-        all[k] = opd_tensor_from(bytes ? (const void *)at : (const void *)sizes, opd_ints_of(sizes, (int)ndim),
-                                 (opd_scalar_type)dtype);
-        if (!all[k]) { return NULL; }
-        at += OPDI_MIN((uint64_t)(end - at), opdi_pad8((size_t)bytes));
-    }
-    return all;
-}
-
-opd_graph *opd_graph_from_bytes(const void *data, size_t n) {
-    const unsigned char *file = (const unsigned char *)data;
-    opd_scope scope;
-    opd_tensor **constants;
-    opd_graph *g = NULL;
-    uint64_t text, count;
-    if (!opd_ok()) { return NULL; }
-    if (!data || n < OPDI_GRAPH_HEAD || memcmp(file, "OPDGRAPH", 8) != 0) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "no file of a graph: it does not begin with OPDGRAPH");
-        return NULL;
-    }
-    text = opdi_get_number(file + 24, 8);
-    count = opdi_get_number(file + 32, 8);
-    if (opdi_get_number(file + 8, 4) != 1) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "the graph's file is of version %llu; this is version 1",
-                       (unsigned long long)opdi_get_number(file + 8, 4));
-    } else if (opdi_get_number(file + 16, 8) != n) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "the graph's file should have %llu bytes and has %llu",
-                       (unsigned long long)opdi_get_number(file + 16, 8), (unsigned long long)n);
-    } else if (opdi_get_number(file + 12, 4) != opdi_crc32(file + 16, n - 16)) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "the graph's file is damaged: its checksum is another");
-    } else if (text == 0 || text > n - OPDI_GRAPH_HEAD || file[OPDI_GRAPH_HEAD + text - 1] || count > n) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "the graph's file says that its text has %llu bytes",
-                       (unsigned long long)text);
-    }
-    if (!opd_ok()) { return NULL; }
-    scope = opd_scope_open();
-    constants = opdi_graph_constants(file + OPDI_GRAPH_HEAD + text, file + n, (int64_t)count);
-    if (constants) { g = opdi_graph_parse((const char *)file + OPDI_GRAPH_HEAD, constants, (int64_t)count); }
-    opd_scope_close(&scope);
-    return g;
-}
-
-opd_graph *opd_graph_load(const char *path) {
-    unsigned char *data = NULL;
-    opd_graph *g = NULL;
-    long size = -1;
-    FILE *f;
-    if (!opd_ok()) { return NULL; }
-    f = path ? fopen(path, "rb") : NULL;
-    if (f && fseek(f, 0, SEEK_END) == 0 && (size = ftell(f)) >= 0 && fseek(f, 0, SEEK_SET) == 0) {
-        data = (unsigned char *)opdi_alloc((size_t)size + 1);
-        if (data && fread(data, 1, (size_t)size, f) == (size_t)size) { g = opd_graph_from_bytes(data, (size_t)size); }
-        else if (data) { (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", path, strerror(errno)); }
-        if (data) { opdi_free(data, (size_t)size + 1); }
-        if (!g) { (void)opdi_fail_more(" [%s]", path); }
-    } else {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "%s: %s", path ? path : "NULL", f ? "cannot be read" : strerror(errno));
-    }
-    if (f) { (void)fclose(f); }
-    return g;
-}
-
 //-- check_trace: a second trace, and what both give.
 static int opdi_trace_differs(const char *a, const char *b) {
     const char *la = a, *lb = b;
@@ -27203,11 +27020,12 @@ opd_plugin *opd_load_inline(const char *name, const char *source, const char *fl
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>exchange   DLPack, .npy, .npz, safetensors
+//  >>exchange   DLPack, .npy, .npz, safetensors, saved graphs
 //
-//  Tensors from and for other programs.  Files are read where they are mapped, and nothing of them is believed before
-//  it is checked against what there is.  Uses tensors, storages of foreign memory and, to pin whose deleter it is,
-//  plug-ins; no operator.
+//  Tensors and graphs from and for other programs.  Files are read where they are mapped, and nothing of them is
+//  believed before it is checked against what there is; what is written is there whole or not at all.  Uses tensors,
+//  storages of foreign memory, of graphs their text and constants, and, to pin whose deleter it is, plug-ins; no
+//  operator.
 //----------------------------------------------------------------------------------------------------------------------
 
 //-- sums and bits ------------------------------------------------------------------------------------------------
@@ -29028,6 +28846,184 @@ int opd_npz_save(const char *path, const char *const *names, opd_tensors tensors
     if (rc == 0) { rc = opdi_sink_close(&k, opdi_npz_write(&k, o, tensors.n)); }
     opdi_outputs_free(o, tensors.n);
     return rc;
+}
+
+//-- saved graphs -------------------------------------------------------------------------------------------------
+//
+//  "OPDGRAPH", then little-endian: version 1 and the CRC-32 of all that follows it (32 bits each); bytes of the file,
+//  bytes of the text, number of constants (64 bits each); the text, which names overloads and constants ($0), has
+//  a comment for each operator that is not built in ("# NAME registered at FILE:LINE of PLUG-IN"), ends with a zero and
+//  is padded to 8; for each constant dtype and ndim (32 bits each), bytes, sizes (64 bits each), and the elements in
+//  rows, padded to 8.
+
+#define OPDI_GRAPH_HEAD 40
+static size_t opdi_pad8(size_t n) { return (n + 7) & ~(size_t)7; }
+
+//-- The node's tensor; NULL: it is no such constant.
+static opd_tensor *opdi_gnode_tensor(const opdi_gnode *n) {
+    return n->kind == OPDI_G_CONSTANT && n->constant.tag == OPD_TAG_TENSOR ? n->constant.u.t : NULL;
+}
+static size_t opdi_tensor_bytes(const opd_tensor *t) {
+    return (size_t)t->numel * opd_dtype_size((opd_scalar_type)t->dtype);
+}
+
+static int opdi_graph_put_tensor(opdi_sink *k, opd_tensor *t) {
+    static const unsigned char zeros[8] = {0};
+    unsigned char h[16 + 8 * OPD_MAX_DIMS], *p = opdi_le_put(h, (uint64_t)t->dtype, 4);
+    const size_t bytes = opdi_tensor_bytes(t);
+    opd_tensor *host = opdi_host_of(t, k->s.who);
+    int i, rc;
+    if (!host) { return -1; }
+    p = opdi_le_put(opdi_le_put(p, t->ndim, 4), bytes, 8);
+    for (i = 0; i < t->ndim; i++) { p = opdi_le_put(p, (uint64_t)t->dims[i], 8); }
+    rc = opdi_sink_put(k, h, (size_t)(p - h)) || opdi_sink_tensor(k, host) ||
+        opdi_sink_put(k, zeros, opdi_pad8(bytes) - bytes) ? -1 : 0;
+    opdi_drop(host);
+    return rc;
+}
+//-- All behind the checksum.
+static int opdi_graph_put(opdi_sink *k, const opd_graph *g, const char *text, size_t text_bytes) {
+    size_t bytes = OPDI_GRAPH_HEAD + text_bytes;
+    unsigned char h[24];
+    const opdi_gnode *n;
+    uint64_t constants = 0;
+    for (n = g->first; n; n = n->next) {
+        const opd_tensor *t = opdi_gnode_tensor(n);
+        if (!t) { continue; }
+        constants++;
+        bytes += 16 + 8 * (size_t)t->ndim + opdi_pad8(opdi_tensor_bytes(t));
+    }
+    (void)opdi_le_put(opdi_le_put(opdi_le_put(h, bytes, 8), text_bytes, 8), constants, 8);
+    if (opdi_sink_put(k, h, sizeof h) || opdi_sink_put(k, text, text_bytes)) { return -1; }
+    for (n = g->first; n; n = n->next) {
+        opd_tensor *t = opdi_gnode_tensor(n);
+        if (t && opdi_graph_put_tensor(k, t)) { return -1; }
+    }
+    return 0;
+}
+static int opdi_graph_write(opdi_sink *k, const opd_graph *g, const char *text, size_t n) {
+    unsigned char h[16] = {'O', 'P', 'D', 'G', 'R', 'A', 'P', 'H'};
+    opdi_crc table;
+    opdi_sink sum;
+    opdi_crc_init(&table);
+    memset(&sum, 0, sizeof sum);                  /* once for the checksum, once into the file */
+    sum.s = k->s;
+    sum.table = &table;
+    k->swap = sum.swap = opdi_big_endian();
+    if (opdi_graph_put(&sum, g, text, n)) { return -1; }
+    (void)opdi_le_put(opdi_le_put(h + 8, 1, 4), sum.crc, 4);
+    return opdi_sink_put(k, h, sizeof h) ? -1 : opdi_graph_put(k, g, text, n);
+}
+int opd_graph_save(const opd_graph *g, const char *path) {
+    opd_scope scope;
+    opdi_sink k;
+    char *text;
+    size_t n;
+    int rc = -1;
+    if (!opd_ok()) { return -1; }
+    if (!g) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_save: the graph is NULL"); }
+    scope = opd_scope_open();
+    n = opdi_pad8(opdi_graph_text(g, NULL, 0, true) + 1);
+    text = (char *)opdi_scope_alloc(n);
+    if (text) {
+        memset(text, 0, n);
+        (void)opdi_graph_text(g, text, n, true);
+        rc = opdi_sink_open(&k, "opd_graph_save", path);
+        if (rc == 0) { rc = opdi_sink_close(&k, opdi_graph_write(&k, g, text, n)); }
+    }
+    opd_scope_close(&scope);
+    return rc;
+}
+
+//-- One constant; moves *at behind it.
+static opd_tensor *opdi_graph_get_tensor(const opdi_source *s, size_t *at) {
+    const unsigned char *p = s->data + *at;
+    const size_t left = s->n - *at;
+    const uint32_t dtype = left >= 16 ? opdi_le32(p) : 0, ndim = left >= 16 ? opdi_le32(p + 4) : 0;
+    const size_t element = dtype < 16 ? opd_dtype_size((opd_scalar_type)dtype) : 0;
+    const uint64_t bytes = left >= 16 ? opdi_le64(p + 8) : 0;
+    int64_t sizes[OPD_MAX_DIMS];
+    opd_tensor *t;
+    uint32_t i;
+    if (left < 16 || !element || ndim > OPD_MAX_DIMS || left - 16 < 8 * (size_t)ndim ||
+        bytes > left - 16 - 8 * (size_t)ndim) {
+        (void)opdi_bad(s, *at, "no constant that fits into the file");
+        return NULL;
+    }
+    for (i = 0; i < ndim; i++) {
+        sizes[i] = (int64_t)opdi_le64(p + 16 + 8 * i);
+        if (sizes[i] < 0) { (void)opdi_bad(s, *at, "a constant of a negative size"); return NULL; }
+    }
+    if (opdi_sizes_bytes(s, *at, sizes, (int)ndim, 8 * (int64_t)element) != (int64_t)bytes) {
+        if (opd_ok()) {
+            (void)opdi_bad(s, *at, "a constant whose sizes are not those of its %llu bytes", (unsigned long long)bytes);
+        }
+        return NULL;
+    }
+    t = opdi_own(opdi_tensor_make(sizes, NULL, (int)ndim, (opd_scalar_type)dtype, OPD_CPU));
+    if (!t) { return NULL; }
+    *at += 16 + 8 * (size_t)ndim;
+    if (bytes) { memcpy(t->data, s->data + *at, (size_t)bytes); }
+    if (opdi_big_endian()) {
+        opdi_swap(t->data, (size_t)bytes, element >> opd_dtype_is_complex((opd_scalar_type)dtype));
+    }
+    if (opdi_bools_check(s, *at, (opd_scalar_type)dtype, t->data, (size_t)bytes)) { return NULL; }
+    *at += OPDI_MIN(s->n - *at, opdi_pad8((size_t)bytes));
+    return t;
+}
+static opd_graph *opdi_graph_read(const opdi_source *s) {
+    opd_tensor **constants;
+    uint64_t text, count, k;
+    size_t at;
+    if (s->n < OPDI_GRAPH_HEAD || memcmp(s->data, "OPDGRAPH", 8) != 0) {
+        (void)opdi_bad(s, 0, "not a file of a graph, which begins with OPDGRAPH");
+        return NULL;
+    }
+    text = opdi_le64(s->data + 24);
+    count = opdi_le64(s->data + 32);
+    if (opdi_le32(s->data + 8) != 1) {
+        (void)opdi_bad(s, 8, "version %lu: 1 can be read", (unsigned long)opdi_le32(s->data + 8));
+    } else if (opdi_le64(s->data + 16) != s->n) {
+        (void)opdi_bad(s, 16, "the file should have %llu bytes and has %llu",
+                       (unsigned long long)opdi_le64(s->data + 16), (unsigned long long)s->n);
+    } else {
+        opdi_crc table;
+        opdi_crc_init(&table);
+        if (opdi_crc_add(&table, 0, s->data + 16, s->n - 16) != opdi_le32(s->data + 12)) {
+            (void)opdi_bad(s, 12, "the file is damaged: its checksum is another");
+        } else if (text == 0 || text > s->n - OPDI_GRAPH_HEAD || s->data[OPDI_GRAPH_HEAD + text - 1]) {
+            (void)opdi_bad(s, 24, "there is no text of %llu bytes", (unsigned long long)text);
+        } else if (count > (s->n - OPDI_GRAPH_HEAD - text) / 16 || count >= INT32_MAX) {
+            (void)opdi_bad(s, 32, "the file is too short for %llu constants", (unsigned long long)count);
+        }
+    }
+    if (!opd_ok() || !(constants = opdi_scope_tensors((int)count))) { return NULL; }
+    for (k = 0, at = OPDI_GRAPH_HEAD + (size_t)text; k < count; k++) {
+        if (!(constants[k] = opdi_graph_get_tensor(s, &at))) { return NULL; }
+    }
+    return opdi_graph_parse((const char *)s->data + OPDI_GRAPH_HEAD, constants, (int64_t)count);
+}
+static opd_graph *opdi_graph_read_in_scope(const opdi_source *s) {
+    opd_scope scope = opd_scope_open();
+    opd_graph *g = opdi_graph_read(s);
+    opd_scope_close(&scope);
+    return g;
+}
+opd_graph *opd_graph_from_bytes(const void *data, size_t n) {
+    opdi_source s = {"opd_graph_from_bytes", "memory", NULL, NULL, 0};
+    s.data = (const unsigned char *)data;
+    s.n = n;
+    if (!opd_ok()) { return NULL; }
+    if (!data) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_from_bytes: the data is NULL"); return NULL; }
+    return opdi_graph_read_in_scope(&s);
+}
+opd_graph *opd_graph_load(const char *path) {
+    opdi_source s;
+    opdi_bulk *b = opdi_bulk_open(&s, "opd_graph_load", path);
+    opd_graph *g = b ? opdi_graph_read_in_scope(&s) : NULL;
+    if (b) { opdi_bulk_drop(b); }
+    if (b && !g) { (void)opdi_fail_more(" [%s]", path); }
+    return g;
 }
 
 OPDI_COLD_END

@@ -392,7 +392,7 @@ TEST(files_come_back_and_damaged_ones_do_not) {
         opd_error_clear();
     }
     CHECK(opd_graph_load("/nowhere/graph") == NULL);
-    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "/nowhere/graph: ");
+    CHECK_ERROR(OPD_ERROR_FILE, "/nowhere/graph: ");
     CHECK_INT(opd_graph_save(g, "/nowhere/graph"), -1);
     opd_error_clear();
     (void)remove(path());

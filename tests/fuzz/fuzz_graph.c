@@ -28,9 +28,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         if (data[0] & 1) {
             if (n - 1 >= 40) {
                 memcpy(copy, "OPDGRAPH", 8);
-                opdi_put_number((unsigned char *)copy + 8, 1, 4);
-                opdi_put_number((unsigned char *)copy + 16, n - 1, 8);
-                opdi_put_number((unsigned char *)copy + 12, opdi_crc32((unsigned char *)copy + 16, n - 17), 4);
+                static opdi_crc table;
+                if (!table.rows[0][1]) { opdi_crc_init(&table); }
+                (void)opdi_le_put((unsigned char *)copy + 8, 1, 4);
+                (void)opdi_le_put((unsigned char *)copy + 16, n - 1, 8);
+                (void)opdi_le_put((unsigned char *)copy + 12, opdi_crc_add(&table, 0, copy + 16, n - 17), 4);
             }
             g = opd_graph_from_bytes(copy, n - 1);
         } else { g = opd_graph_parse(copy); }
