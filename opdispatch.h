@@ -1039,6 +1039,11 @@ OPD_API int opd_cpu_fallback(opd_call *call);
 /* The first element's address in memory of that backend, for its kernels; NULL with an error that names the argument
    for a tensor that is elsewhere.  (A 0-dim CPU tensor may stand beside tensors of a device: opd_item_f64.) */
 OPD_API void *opd_device_data(const opd_tensor *t, opd_backend backend);
+/* Inside a kernel of a device: makes the results of the call, with the sizes, strides and dtypes that the operator's own
+   Meta kernel gives, which also checks the arguments; contents undefined, in opd_call_rets.  Works for out= and in-place
+   forms; a written argument that the operator returns is returned.  Not for operators that return views, nor for those
+   whose sizes data decide.  0, or -1 with an error. */
+OPD_API int opd_results_from_fake(opd_call *call);
 /* opd_tensor_wrap for memory of a device. */
 OPD_API opd_tensor *opd_tensor_wrap_on(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
                                        opd_device device, void (*deleter)(void *data, void *user), void *user);
@@ -4029,7 +4034,8 @@ typedef void (*opd_deleter)(void *data, void *user);
     V(opd_cost_free, 1, (opd_cost *)) \
     X(opd_cost_sum, opd_cost_total, 1, (const opd_cost *)) \
     X(opd_cost_row, opd_cost_at, 2, (const opd_cost *, int)) \
-    X(size_t, opd_cost_print, 3, (const opd_cost *, char *, size_t))
+    X(size_t, opd_cost_print, 3, (const opd_cost *, char *, size_t)) \
+    X(int, opd_results_from_fake, 1, (opd_call *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -13912,6 +13918,125 @@ static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_
         how == OPDI_CHOSEN_MISSING || s->fn == opd_fallthrough) { return; }
     table->behind[type] = s->fn;
     s->fn = opdi_mixes_devices(op) ? opdi_device_mixed_kernel : opdi_device_kernel;
+}
+
+//-- results by the Meta kernel -----------------------------------------------------------------------------------
+
+#define OPDI_STAND_INS 8
+/* Tensors without memory in place of a call's own; they live as long as this, and nothing keeps them. */
+typedef struct opdi_stand_ins {
+    opd_tensor *fakes, **real, few[OPDI_STAND_INS], *few_real[OPDI_STAND_INS];
+    int n;
+} opdi_stand_ins;
+
+static opd_tensor *opdi_stand_in(opdi_stand_ins *s, opd_tensor *t) {
+    opd_tensor *f = &s->fakes[s->n];
+    if (!t || t->backend == OPD_META || (t->flags & (OPDI_WRAPPED | OPDI_BATCHED))) { return t; }
+    s->real[s->n++] = t;
+    *f = *t;
+    f->refs = 1;
+    f->functionality |= OPDI_TENSOR_KEYS;
+    f->data = NULL;
+    f->grad_fn = NULL;
+    f->meta = NULL;
+    f->flags &= (uint8_t)~(OPDI_REQUIRES_GRAD | OPDI_IS_VIEW);
+    f->backend = OPD_META;
+    f->backend_bit = (uint16_t)(1u << OPD_META);
+    return f;
+}
+static int opdi_stand_ins_for(const opd_call *call, opdi_stand_ins *s, opd_value *args) {
+    int64_t n = 0;
+    int i, k;
+    for (i = 0; i < call->op->nargs; i++) {
+        n += call->args[i].tag == OPD_TAG_TENSOR ? 1 : call->args[i].tag == OPD_TAG_TENSORS ? call->args[i].n : 0;
+    }
+    s->n = 0;
+    s->fakes = n <= OPDI_STAND_INS ? s->few : (opd_tensor *)opdi_scope_alloc((size_t)n * sizeof *s->fakes);
+    s->real = n <= OPDI_STAND_INS ? s->few_real : (opd_tensor **)opdi_scope_alloc((size_t)n * sizeof *s->real);
+    if (!s->fakes || !s->real) { return -1; }
+    for (i = 0; i < call->op->nargs; i++) {
+        opd_value *v = &args[i];
+        *v = call->args[i];
+        if (v->tag == OPD_TAG_DEVICE) { *v = opd_value_device(opd_device_of(OPD_META, -1)); }
+        if (v->tag == OPD_TAG_TENSOR) { v->u.t = opdi_stand_in(s, v->u.t); }
+        if (v->tag == OPD_TAG_TENSORS && v->n) {
+            opd_tensor **list = (opd_tensor **)opdi_scope_alloc((size_t)v->n * sizeof *list);
+            for (k = 0; list && k < v->n; k++) { list[k] = opdi_stand_in(s, v->u.tensors[k]); }
+            if (!list) { return -1; }
+            v->u.tensors = list;
+        }
+    }
+    return 0;
+}
+//-- A tensor of the device like f, or what f stands for; a reference.
+static opd_tensor *opdi_stood_for(const opdi_stand_ins *s, const opd_tensor *f, int place) {
+    if (f >= s->fakes && f < s->fakes + s->n) { opd_tensor *t = s->real[f - s->fakes]; opdi_retain(t); return t; }
+    return opdi_tensor_make(f->dims, f->flags & OPDI_CONTIGUOUS ? NULL : f->dims + f->ndim, f->ndim,
+                            (opd_scalar_type)f->dtype, place);
+}
+//-- Result i of the call, which the Meta kernel gave as v.
+static int opdi_result_like_fake(opd_call *call, const opdi_stand_ins *s, int i, opd_value v) {
+    const int place = opdi_place(opdi_call_device(call));
+    const opd_tensor *f = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
+    int32_t k;
+    if (f && !(f >= s->fakes && f < s->fakes + s->n)) {
+        return opd_result_strided(call, i, f->dims, f->flags & OPDI_CONTIGUOUS ? NULL : f->dims + f->ndim, f->ndim,
+                                  (opd_scalar_type)f->dtype, opdi_call_device(call)) ? 0 : -1;
+    }
+    call->filled |= 1u << i;
+    call->rets[i] = v;
+    if (f) {
+        opd_tensor *t = s->real[f - s->fakes];
+        const int alias = call->op->ret_alias[i];
+        call->rets[i].u.t = t;
+        if (alias < 0 || call->args[alias].u.t != t) { opdi_retain(t); call->owned |= 1u << i; }
+    } else if (v.tag == OPD_TAG_TENSORS) {
+        opd_tensor **list = (opd_tensor **)opdi_ret_block((size_t)v.n * sizeof *list);
+        call->rets[i] = opd_value_none();
+        if (!list) { return -1; }
+        memset(list, 0, (size_t)v.n * sizeof *list);
+        call->rets[i] = opd_value_tensors(list, v.n);
+        call->owned |= 1u << i;
+        for (k = 0; k < v.n; k++) {
+            if (v.u.tensors[k] && !(list[k] = opdi_stood_for(s, v.u.tensors[k], place))) { return -1; }
+        }
+    }
+    return 0;
+}
+
+int opd_results_from_fake(opd_call *call) {
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    const opd_call was = *call;
+    opd_call fake;
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opdi_stand_ins s;
+    int i, rc;
+    if (!table && !(table = opdi_table_make(call->op))) { return -1; }
+    if (opdi_stand_ins_for(call, &s, args)) { return -1; }
+    call->keys = opd_keyset_make(OPD_BIT_OF(OPD_F_DENSE), (uint64_t)1 << OPD_META);
+    call->slot = OPD_KEY_META;
+    call->user = table->slots[OPD_KEY_META].user;
+    call->args = args;
+    call->rets = rets;
+    call->targets = NULL;
+    call->filled = call->owned = 0;
+    call->cursor = 0;
+    rc = table->slots[OPD_KEY_META].fn(call);
+    fake = *call;
+    *call = was;
+    if (rc == 0 && call->th->error != OPD_OK) { rc = -1; }
+    for (i = 0; rc == 0 && i < call->op->nrets; i++) {
+        if (!(fake.filled >> i & 1)) { continue; }
+        rc = opdi_result_like_fake(call, &s, i, rets[i]);
+        if (rets[i].tag != OPD_TAG_TENSOR && rets[i].tag != OPD_TAG_TENSORS) {     /* a text or list has moved */
+            call->owned |= fake.owned & 1u << i;
+            fake.owned &= ~(1u << i);
+        }
+    }
+    for (i = 0; i < call->op->nrets; i++) { if (!(fake.filled >> i & 1)) { rets[i] = opd_value_none(); } }
+    fake.rets = rets;
+    opdi_rets_drop(&fake);
+    return rc;
 }
 
 //-- the CPU instead ----------------------------------------------------------------------------------------------

@@ -1,0 +1,454 @@
+/* opdispatch_cuda.cu - GPU kernels for opdispatch's operators, at the dispatch key CUDA.
+
+   WHAT IT IS
+     One translation unit.  Linked into a program, or loaded by it, it makes "cuda" a device and registers kernels for
+     the built-in operators there; nothing else changes.  Where there is no GPU or no driver it registers nothing, and
+     asking for a CUDA tensor is an error that says why.
+
+   BUILD, with the CUDA Toolkit (13; compute capability 7.5 and up), linked in:
+         nvcc -O3 -arch=all-major -c opdispatch_cuda.cu
+         cc -O2 program.c opdispatch_cuda.o -o program -lm -L/usr/local/cuda/lib64 \
+             -lcudart_static -lcublas -lcublasLt -lstdc++ -lpthread -ldl -lrt
+     or as a plug-in, so that the same program starts where no CUDA library is installed:
+         nvcc -O3 -arch=all-major -shared -Xcompiler -fPIC -DOPDISPATCH_PLUGIN opdispatch_cuda.cu \
+             -o opdispatch_cuda.so -lcublas -lcublasLt
+         ... opd_load_library("./opdispatch_cuda.so") ...
+     -arch=sm_90 in place of -arch=all-major makes code for one kind of GPU in a fraction of the time.
+
+   CONTENTS (search for the anchor)
+     >>cu:platform       errors, devices, launches, types, what threads of a block do together
+     >>cu:memory         the caching allocator, pinned memory, copies
+     >>cu:streams        streams, events, graphs
+     >>cu:pointwise      the formulas
+     >>cu:copy           strided and converting copies
+     >>cu:random         random numbers
+     >>cu:reductions     sums, extremes, norms
+     >>cu:softmax        softmax and norms over rows
+     >>cu:scans          scans and sorting
+     >>cu:indexing       indexing, joining, scattering
+     >>cu:pooling        pooling, padding, resampling
+     >>cu:losses         losses
+     >>cu:matmul         matrix products
+     >>cu:convolution    convolution
+     >>cu:optimizers     steps of optimizers
+     >>cu:registration   which kernel is for which operator
+
+   Licence: that of opdispatch.h.
+*/
+#include "opdispatch.h"
+
+#include <cuda_runtime.h>
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:platform    errors, devices, launches, types, what threads of a block do together
+//----------------------------------------------------------------------------------------------------------------------
+
+#define OPDI_CU_MAX_DEVICES 16
+#define OPDI_CU_WARP 32
+#define OPDI_CU_ALL_LANES 0xffffffffu
+#define OPDI_CU_GRID 0x7fffffff                  /* blocks there can be in x */
+
+/* A row of the list of kernels; a section's list ends with {NULL, NULL}. */
+typedef struct opdi_cu_row { const char *name; opd_kernel kernel; } opdi_cu_row;
+
+static bool opdi_cu_debug;                       /* synchronise after each launch */
+
+/* 0, or -1 with an error that says what failed. */
+static int opdi_cu_failed(cudaError_t e, const char *what) {
+    (void)cudaGetLastError();                    /* one that does not stick is forgotten */
+    return opd_fail(e == cudaErrorMemoryAllocation ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL, "CUDA error: %s (%s in %s)%s",
+                    cudaGetErrorString(e), cudaGetErrorName(e), what,
+                    opdi_cu_debug ? "" : "\nKernels run asynchronously: the call that is named may be a later one than "
+                    "the one that failed. opd_cuda_debug_set(true), or OPD_CUDA_DEBUG=1, names it.");
+}
+#define OPDI_CU_TRY(call, what) \
+    do { cudaError_t opdi_cu_e = (call); if (opdi_cu_e != cudaSuccess) return opdi_cu_failed(opdi_cu_e, what); } while (0)
+
+//-- devices -----------------------------------------------------------------------------------------------------------
+
+static int opdi_cu_ndevices;                     /* found at the start */
+/* What is asked of a device again and again. */
+typedef struct opdi_cu_device { int multiprocessors, threads, shared, major, minor; } opdi_cu_device;
+static opdi_cu_device opdi_cu_devices[OPDI_CU_MAX_DEVICES];
+static thread_local cudaStream_t opdi_cu_streams[OPDI_CU_MAX_DEVICES];       /* this thread's current ones */
+
+static int opdi_cu_current() {
+    int d = 0;
+    return cudaGetDevice(&d) == cudaSuccess && d < OPDI_CU_MAX_DEVICES ? d : 0;
+}
+static const opdi_cu_device *opdi_cu_properties() { return &opdi_cu_devices[opdi_cu_current()]; }
+/* The stream that kernels and copies of this thread go to. */
+static cudaStream_t opdi_cu_stream() { return opdi_cu_streams[opdi_cu_current()]; }
+
+//-- launches ----------------------------------------------------------------------------------------------------------
+
+static int64_t opdi_cu_ceil(int64_t n, int64_t d) { return (n + d - 1) / d; }
+/* Blocks for n pieces of work of one thread each, in kernels that loop until all is done (by gridDim.x * blockDim.x):
+   as many as run at once, a few times over. */
+static dim3 opdi_cu_grid(int64_t n, int threads) {
+    const opdi_cu_device *p = opdi_cu_properties();
+    const int64_t most = (int64_t)p->multiprocessors * (p->threads / threads) * 8, want = opdi_cu_ceil(n, threads);
+    return dim3((unsigned)(want < 1 ? 1 : want < most ? want : most));
+}
+/* Blocks for n pieces of work of one block each, in kernels that loop by gridDim.x. */
+static dim3 opdi_cu_grid_rows(int64_t n) { return dim3((unsigned)(n < 1 ? 1 : n < (1 << 20) ? n : (1 << 20))); }
+
+static int opdi_cu_launch_failed(cudaError_t e, const void *kernel) {
+    const char *name = "a kernel";
+#if !defined(OPD_CUDA_EMULATED)
+    if (cudaFuncGetName(&name, kernel) != cudaSuccess) { name = "a kernel"; }
+#else
+    (void)kernel;
+#endif
+    return opdi_cu_failed(e, name);
+}
+/* Runs kernel<<<grid, block, shared>>>(args...) on the current stream; 0, or -1 with an error that names it. */
+template <typename... P, typename... A>
+static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A... args) {
+    cudaLaunchConfig_t config = cudaLaunchConfig_t();
+    cudaError_t e = cudaSuccess;
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = shared;
+    config.stream = opdi_cu_stream();
+    if (shared > 48 * 1024) {
+        e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+    }
+    if (e == cudaSuccess) { e = cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...); }
+    if (e == cudaSuccess && opdi_cu_debug) { e = cudaStreamSynchronize(config.stream); }
+    return e == cudaSuccess ? 0 : opdi_cu_launch_failed(e, (const void *)kernel);
+}
+
+/* In a kernel: `unsigned char *name` is the block's dynamic shared memory, aligned to 16 bytes. */
+#if defined(OPD_CUDA_EMULATED)
+#define OPDI_CU_SHARED(name) unsigned char *name = opd_cuda_emulated_shared()
+#else
+extern __shared__ __align__(16) unsigned char opdi_cu_shared_memory[];
+#define OPDI_CU_SHARED(name) unsigned char *name = opdi_cu_shared_memory
+#endif
+
+//-- types -------------------------------------------------------------------------------------------------------------
+
+typedef __half opdi_cu_f16;
+typedef __nv_bfloat16 opdi_cu_bf16;
+struct alignas(16) opdi_cu_16 { uint64_t a, b; };                            /* 16 bytes that are moved as they are */
+
+/* Dtype checks have happened where the result was made; this is for what no kernel is written for. */
+static int opdi_cu_no_dtype(opd_scalar_type dtype) {
+    return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s' on CUDA", opd_dtype_cname(dtype));
+}
+/* OPDI_CU_FLOATS(dtype, T, body): runs body with T the type of dtype, in a function that returns int. */
+#define OPDI_CU_CASE(number, type, T, ...) case number: { typedef type T; __VA_ARGS__; break; }
+#define OPDI_CU_CASES_FLOAT(T, ...) \
+    OPDI_CU_CASE(OPD_FLOAT32, float, T, __VA_ARGS__) OPDI_CU_CASE(OPD_FLOAT64, double, T, __VA_ARGS__) \
+    OPDI_CU_CASE(OPD_FLOAT16, opdi_cu_f16, T, __VA_ARGS__) OPDI_CU_CASE(OPD_BFLOAT16, opdi_cu_bf16, T, __VA_ARGS__)
+#define OPDI_CU_CASES_INT(T, ...) \
+    OPDI_CU_CASE(OPD_UINT8, uint8_t, T, __VA_ARGS__) OPDI_CU_CASE(OPD_INT8, int8_t, T, __VA_ARGS__) \
+    OPDI_CU_CASE(OPD_INT16, int16_t, T, __VA_ARGS__) OPDI_CU_CASE(OPD_INT32, int32_t, T, __VA_ARGS__) \
+    OPDI_CU_CASE(OPD_INT64, int64_t, T, __VA_ARGS__)
+#define OPDI_CU_FLOATS(dtype, T, ...) \
+    switch (dtype) { OPDI_CU_CASES_FLOAT(T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
+#define OPDI_CU_INTS(dtype, T, ...) \
+    switch (dtype) { OPDI_CU_CASES_INT(T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
+/* All but complex ones. */
+#define OPDI_CU_ALL(dtype, T, ...) \
+    switch (dtype) { OPDI_CU_CASES_FLOAT(T, __VA_ARGS__) OPDI_CU_CASES_INT(T, __VA_ARGS__) \
+        OPDI_CU_CASE(OPD_BOOL, bool, T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
+/* By the size of an element, for what only moves them: uint8_t to uint64_t, and 16 bytes. */
+#define OPDI_CU_SIZES(dtype, T, ...) \
+    switch (opd_dtype_size(dtype)) { OPDI_CU_CASE(1, uint8_t, T, __VA_ARGS__) OPDI_CU_CASE(2, uint16_t, T, __VA_ARGS__) \
+        OPDI_CU_CASE(4, uint32_t, T, __VA_ARGS__) OPDI_CU_CASE(8, uint64_t, T, __VA_ARGS__) \
+        OPDI_CU_CASE(16, opdi_cu_16, T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
+/* int32 and int64, of indices. */
+#define OPDI_CU_INDEX(dtype, T, ...) \
+    switch (dtype) { OPDI_CU_CASE(OPD_INT32, int32_t, T, __VA_ARGS__) OPDI_CU_CASE(OPD_INT64, int64_t, T, __VA_ARGS__) \
+        default: return opdi_cu_no_dtype(dtype); }
+
+/* What sums of T are computed in: float for the short floats, int64_t for integers and bool. */
+template <typename T> struct opdi_cu_acc_of { typedef int64_t type; };
+template <> struct opdi_cu_acc_of<float> { typedef float type; };
+template <> struct opdi_cu_acc_of<double> { typedef double type; };
+template <> struct opdi_cu_acc_of<opdi_cu_f16> { typedef float type; };
+template <> struct opdi_cu_acc_of<opdi_cu_bf16> { typedef float type; };
+template <typename T> using opdi_cu_acc = typename opdi_cu_acc_of<T>::type;
+
+/* A number of one type as another: the short floats by way of float; bool is "not zero". */
+template <typename C, typename T> struct opdi_cu_convert {
+    static __host__ __device__ __forceinline__ C of(T v) { return static_cast<C>(v); }
+};
+template <typename T> struct opdi_cu_convert<bool, T> {
+    static __host__ __device__ __forceinline__ bool of(T v) { return v != T(0); }
+};
+template <> struct opdi_cu_convert<bool, bool> {
+    static __host__ __device__ __forceinline__ bool of(bool v) { return v; }
+};
+template <typename C> struct opdi_cu_convert<C, opdi_cu_f16> {
+    static __host__ __device__ __forceinline__ C of(opdi_cu_f16 v) {
+        return opdi_cu_convert<C, float>::of(__half2float(v));
+    }
+};
+template <typename C> struct opdi_cu_convert<C, opdi_cu_bf16> {
+    static __host__ __device__ __forceinline__ C of(opdi_cu_bf16 v) {
+        return opdi_cu_convert<C, float>::of(__bfloat162float(v));
+    }
+};
+template <typename T> struct opdi_cu_convert<opdi_cu_f16, T> {
+    static __host__ __device__ __forceinline__ opdi_cu_f16 of(T v) { return __float2half_rn((float)v); }
+};
+template <typename T> struct opdi_cu_convert<opdi_cu_bf16, T> {
+    static __host__ __device__ __forceinline__ opdi_cu_bf16 of(T v) { return __float2bfloat16_rn((float)v); }
+};
+#define OPDI_CU_CONVERT_SHORT(C, T, expr) \
+    template <> struct opdi_cu_convert<C, T> { \
+        static __host__ __device__ __forceinline__ C of(T v) { return expr; } \
+    };
+OPDI_CU_CONVERT_SHORT(bool, opdi_cu_f16, __half2float(v) != 0.0f)
+OPDI_CU_CONVERT_SHORT(bool, opdi_cu_bf16, __bfloat162float(v) != 0.0f)
+OPDI_CU_CONVERT_SHORT(opdi_cu_f16, opdi_cu_f16, v)
+OPDI_CU_CONVERT_SHORT(opdi_cu_bf16, opdi_cu_bf16, v)
+OPDI_CU_CONVERT_SHORT(opdi_cu_f16, opdi_cu_bf16, __float2half_rn(__bfloat162float(v)))
+OPDI_CU_CONVERT_SHORT(opdi_cu_bf16, opdi_cu_f16, __float2bfloat16_rn(__half2float(v)))
+
+/* opdi_cu_cast<float>(v), opdi_cu_load<float>(p): *p as a float; opdi_cu_store(p, v): v as what p points to. */
+template <typename C, typename T> __host__ __device__ __forceinline__ C opdi_cu_cast(T v) {
+    return opdi_cu_convert<C, T>::of(v);
+}
+template <typename C, typename T> __device__ __forceinline__ C opdi_cu_load(const T *p) { return opdi_cu_cast<C>(*p); }
+template <typename T, typename C> __device__ __forceinline__ void opdi_cu_store(T *p, C v) { *p = opdi_cu_cast<T>(v); }
+
+/* N elements that are loaded and stored at once; N * sizeof(T) is 16 at most, and p aligned to it. */
+template <typename T, int N> struct alignas(sizeof(T) * N) opdi_cu_vector { T at[N]; };
+template <int N, typename T> __device__ __forceinline__ opdi_cu_vector<T, N> opdi_cu_load_vector(const T *p) {
+    return *reinterpret_cast<const opdi_cu_vector<T, N> *>(p);
+}
+template <int N, typename T> __device__ __forceinline__ void opdi_cu_store_vector(T *p, opdi_cu_vector<T, N> v) {
+    *reinterpret_cast<opdi_cu_vector<T, N> *>(p) = v;
+}
+static bool opdi_cu_aligned(const void *p) { return ((uintptr_t)p & 15) == 0; }
+
+//-- tensors -----------------------------------------------------------------------------------------------------------
+
+/* Result i of a call whose results are made (opd_results_from_fake); NULL: undefined. */
+static opd_tensor *opdi_cu_result(opd_call *call, int i) {
+    const opd_value *v = &opd_call_rets(call)[i];
+    return v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
+}
+/* The first element of a CUDA tensor, typed; NULL with an error when it is elsewhere. */
+template <typename T> static T *opdi_cu_data(const opd_tensor *t) {
+    return static_cast<T *>(opd_device_data(t, OPD_CUDA));
+}
+/* A tensor of this device for a kernel's own use; it belongs to the kernel's scope.  NULL with an error. */
+static opd_tensor *opdi_cu_new(opd_ints sizes, opd_scalar_type dtype) {
+    return opd_tensor_new_on(sizes, dtype, opd_device_of(OPD_CUDA, -1));
+}
+/* Bytes of scratch memory; stream-ordered as every tensor.  NULL with an error. */
+static void *opdi_cu_scratch(int64_t bytes) {
+    const int64_t n = bytes < 1 ? 1 : bytes;
+    opd_tensor *t = opdi_cu_new(opd_ints_of(&n, 1), OPD_UINT8);
+    return t ? opd_device_data(t, OPD_CUDA) : NULL;
+}
+
+//-- what threads do together ------------------------------------------------------------------------------------------
+
+/* Any value of 4, 8, 12, ... bytes from the lane `mask` away, or `delta` further up. */
+template <typename A> __device__ __forceinline__ A opdi_cu_shuffle_xor(A v, int mask) {
+    static_assert(sizeof(A) % 4 == 0, "whole words");
+    union { A v; int w[sizeof(A) / 4]; } u = {v};
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof(A) / 4); i++) { u.w[i] = __shfl_xor_sync(OPDI_CU_ALL_LANES, u.w[i], mask); }
+    return u.v;
+}
+/* f over the values of a warp's lanes; every lane has the result. */
+template <typename A, typename F> __device__ __forceinline__ A opdi_cu_warp_reduce(A v, F f) {
+#pragma unroll
+    for (int m = OPDI_CU_WARP / 2; m > 0; m /= 2) { v = f(v, opdi_cu_shuffle_xor(v, m)); }
+    return v;
+}
+/* f over the values of a block's threads (x only, whole warps); `none` is its neutral value; every thread has the
+   result.  Every thread takes part. */
+template <typename A, typename F> __device__ A opdi_cu_block_reduce(A v, F f, A none) {
+    __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(A)];
+    A *parts = reinterpret_cast<A *>(room);
+    const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
+    v = opdi_cu_warp_reduce(v, f);
+    __syncthreads();                              /* parts may still be read from the last time */
+    if (lane == 0) { parts[warp] = v; }
+    __syncthreads();
+    v = lane < (int)blockDim.x / OPDI_CU_WARP ? parts[lane] : none;
+    return opdi_cu_warp_reduce(v, f);
+}
+struct opdi_cu_sum { template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a + b; } };
+/* NaN wins, as in max and min of PyTorch. */
+struct opdi_cu_max {
+    template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a > b || a != a ? a : b; }
+};
+struct opdi_cu_min {
+    template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a < b || a != a ? a : b; }
+};
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:memory      the caching allocator, pinned memory, copies
+//----------------------------------------------------------------------------------------------------------------------
+
+static void *opdi_cu_alloc(void *user, int index, size_t bytes) {
+    void *p = NULL;
+    int was = opdi_cu_current();
+    (void)user;
+    if (index != was) { (void)cudaSetDevice(index); }
+    if (cudaMalloc(&p, bytes) != cudaSuccess) { (void)cudaGetLastError(); p = NULL; }
+    if (index != was) { (void)cudaSetDevice(was); }
+    return p;
+}
+static void opdi_cu_free(void *user, int index, void *data, size_t bytes) {
+    (void)user; (void)index; (void)bytes;
+    (void)cudaFree(data);
+}
+static int opdi_cu_copy_bytes(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes) {
+    cudaStream_t stream = opdi_cu_stream();
+    (void)user;
+    OPDI_CU_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "a copy");
+    if (to_index < 0 || from_index < 0) { OPDI_CU_TRY(cudaStreamSynchronize(stream), "a copy"); }
+    return 0;
+}
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:streams     streams, events, graphs
+//----------------------------------------------------------------------------------------------------------------------
+
+static int opdi_cu_device_count(void *user) { (void)user; return opdi_cu_ndevices; }
+static int opdi_cu_device_get(void *user) { (void)user; return opdi_cu_current(); }
+static int opdi_cu_device_set(void *user, int index) {
+    (void)user;
+    OPDI_CU_TRY(cudaSetDevice(index), "cudaSetDevice");
+    return 0;
+}
+static int opdi_cu_synchronize(void *user, int index) {
+    const int was = opdi_cu_current();
+    cudaError_t e;
+    (void)user;
+    if (index != was) { (void)cudaSetDevice(index); }
+    e = cudaDeviceSynchronize();
+    if (index != was) { (void)cudaSetDevice(was); }
+    return e == cudaSuccess ? 0 : opdi_cu_failed(e, "cudaDeviceSynchronize");
+}
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:pointwise   the formulas
+//----------------------------------------------------------------------------------------------------------------------
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:copy        strided and converting copies
+//----------------------------------------------------------------------------------------------------------------------
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:random      random numbers
+//----------------------------------------------------------------------------------------------------------------------
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:reductions  sums, extremes, norms
+//----------------------------------------------------------------------------------------------------------------------
+
+static const opdi_cu_row opdi_cu_rows_reductions[] = {
+    {NULL, NULL}};
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:softmax     softmax and norms over rows
+//----------------------------------------------------------------------------------------------------------------------
+
+static const opdi_cu_row opdi_cu_rows_softmax[] = {
+    {NULL, NULL}};
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:scans       scans and sorting
+//----------------------------------------------------------------------------------------------------------------------
+
+static const opdi_cu_row opdi_cu_rows_scans[] = {
+    {NULL, NULL}};
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:indexing    indexing, joining, scattering
+//----------------------------------------------------------------------------------------------------------------------
+
+static const opdi_cu_row opdi_cu_rows_indexing[] = {
+    {NULL, NULL}};
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:pooling     pooling, padding, resampling
+//----------------------------------------------------------------------------------------------------------------------
+
+static const opdi_cu_row opdi_cu_rows_pooling[] = {
+    {NULL, NULL}};
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:losses      losses
+//----------------------------------------------------------------------------------------------------------------------
+
+static const opdi_cu_row opdi_cu_rows_losses[] = {
+    {NULL, NULL}};
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:matmul      matrix products
+//----------------------------------------------------------------------------------------------------------------------
+
+static const opdi_cu_row opdi_cu_rows_matmul[] = {
+    {NULL, NULL}};
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:convolution convolution
+//----------------------------------------------------------------------------------------------------------------------
+
+static const opdi_cu_row opdi_cu_rows_convolution[] = {
+    {NULL, NULL}};
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:optimizers  steps of optimizers
+//----------------------------------------------------------------------------------------------------------------------
+
+static const opdi_cu_row opdi_cu_rows_optimizers[] = {
+    {NULL, NULL}};
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:registration which kernel is for which operator
+//----------------------------------------------------------------------------------------------------------------------
+
+static const opdi_cu_row *const opdi_cu_rows[] = {
+    opdi_cu_rows_reductions, opdi_cu_rows_softmax, opdi_cu_rows_scans, opdi_cu_rows_indexing, opdi_cu_rows_pooling,
+    opdi_cu_rows_losses, opdi_cu_rows_matmul, opdi_cu_rows_convolution, opdi_cu_rows_optimizers};
+
+/* The GPUs of this machine: how many; 0: none, or no driver. */
+static int opdi_cu_find_devices() {
+    int n = 0, i;
+    if (cudaGetDeviceCount(&n) != cudaSuccess) { (void)cudaGetLastError(); return 0; }
+    n = n < OPDI_CU_MAX_DEVICES ? n : OPDI_CU_MAX_DEVICES;
+    for (i = 0; i < n; i++) {
+        opdi_cu_device *p = &opdi_cu_devices[i];
+        (void)cudaDeviceGetAttribute(&p->multiprocessors, cudaDevAttrMultiProcessorCount, i);
+        (void)cudaDeviceGetAttribute(&p->threads, cudaDevAttrMaxThreadsPerMultiProcessor, i);
+        (void)cudaDeviceGetAttribute(&p->shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, i);
+        (void)cudaDeviceGetAttribute(&p->major, cudaDevAttrComputeCapabilityMajor, i);
+        (void)cudaDeviceGetAttribute(&p->minor, cudaDevAttrComputeCapabilityMinor, i);
+    }
+    return n;
+}
+
+OPD_LIBRARY_IMPL(aten, CUDA, lib) {
+    opd_backend_desc d = opd_backend_desc();
+    const char *debug = getenv("OPD_CUDA_DEBUG");
+    opdi_cu_debug = debug && *debug && *debug != '0';
+    opdi_cu_ndevices = opdi_cu_find_devices();
+    if (opdi_cu_ndevices == 0) { return; }
+    d.alloc = opdi_cu_alloc; d.free = opdi_cu_free; d.copy = opdi_cu_copy_bytes;
+    d.device_count = opdi_cu_device_count; d.device_get = opdi_cu_device_get; d.device_set = opdi_cu_device_set;
+    d.synchronize = opdi_cu_synchronize;
+    if (opd_backend_register(OPD_CUDA, &d)) { return; }
+    for (size_t s = 0; s < sizeof opdi_cu_rows / sizeof *opdi_cu_rows; s++) {
+        for (const opdi_cu_row *r = opdi_cu_rows[s]; r->name; r++) { (void)opd_impl(lib, r->name, r->kernel); }
+    }
+}
