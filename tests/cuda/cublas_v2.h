@@ -1,0 +1,134 @@
+/* What opdispatch_cuda.cu uses of cuBLAS, as plain loops that add in double: see cuda_runtime.h. */
+#ifndef OPD_EMU_CUBLAS_V2_H
+#define OPD_EMU_CUBLAS_V2_H
+#include "cuda_runtime.h"
+#include "cuda_fp16.h"
+#include "cuda_bf16.h"
+
+typedef enum {
+    CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16F = 2, CUDA_R_8I = 3, CUDA_C_32F = 4, CUDA_C_64F = 5, CUDA_R_32I = 10,
+    CUDA_R_16BF = 14
+} cudaDataType_t;
+typedef cudaDataType_t cudaDataType;
+typedef enum {
+    CUBLAS_STATUS_SUCCESS = 0, CUBLAS_STATUS_NOT_INITIALIZED = 1, CUBLAS_STATUS_ALLOC_FAILED = 3,
+    CUBLAS_STATUS_INVALID_VALUE = 7, CUBLAS_STATUS_EXECUTION_FAILED = 13, CUBLAS_STATUS_NOT_SUPPORTED = 15
+} cublasStatus_t;
+typedef enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1, CUBLAS_OP_C = 2 } cublasOperation_t;
+typedef enum {
+    CUBLAS_COMPUTE_16F = 64, CUBLAS_COMPUTE_32F = 68, CUBLAS_COMPUTE_32F_FAST_16F = 74, CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
+    CUBLAS_COMPUTE_64F = 70, CUBLAS_COMPUTE_32I = 72
+} cublasComputeType_t;
+typedef enum { CUBLAS_GEMM_DEFAULT = -1, CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99 } cublasGemmAlgo_t;
+typedef enum { CUBLAS_POINTER_MODE_HOST = 0, CUBLAS_POINTER_MODE_DEVICE = 1 } cublasPointerMode_t;
+typedef enum {
+    CUBLAS_DEFAULT_MATH = 0, CUBLAS_TF32_TENSOR_OP_MATH = 3, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16
+} cublasMath_t;
+struct opd_emu_cublas { cudaStream_t stream; int device; };
+typedef struct opd_emu_cublas *cublasHandle_t;
+
+static inline const char *cublasGetStatusString(cublasStatus_t s) {
+    return s == CUBLAS_STATUS_SUCCESS ? "success" : s == CUBLAS_STATUS_INVALID_VALUE ? "an invalid value"
+        : s == CUBLAS_STATUS_NOT_SUPPORTED ? "not supported" : s == CUBLAS_STATUS_NOT_INITIALIZED ? "not initialized" : "failed";
+}
+static inline cublasStatus_t cublasCreate(cublasHandle_t *h) {
+    *h = NULL;
+    if (opd_emu::usable() != cudaSuccess) { return CUBLAS_STATUS_NOT_INITIALIZED; }
+    *h = new opd_emu_cublas();
+    (*h)->device = opd_emu::current_device;
+    return CUBLAS_STATUS_SUCCESS;
+}
+static inline cublasStatus_t cublasDestroy(cublasHandle_t h) { delete h; return CUBLAS_STATUS_SUCCESS; }
+static inline cublasStatus_t cublasSetStream(cublasHandle_t h, cudaStream_t s) { h->stream = s; return CUBLAS_STATUS_SUCCESS; }
+static inline cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t) { return CUBLAS_STATUS_SUCCESS; }
+static inline cublasStatus_t cublasSetPointerMode(cublasHandle_t, cublasPointerMode_t) { return CUBLAS_STATUS_SUCCESS; }
+static inline cublasStatus_t cublasSetWorkspace(cublasHandle_t, void *, size_t) { return CUBLAS_STATUS_SUCCESS; }
+static inline cublasStatus_t cublasGetVersion(cublasHandle_t, int *v) { *v = 130000; return CUBLAS_STATUS_SUCCESS; }
+
+struct opd_emu_complex { double re, im; };
+static inline size_t opd_emu_element(cudaDataType t) {
+    switch (t) {
+        case CUDA_R_32F: case CUDA_R_32I: return 4;
+        case CUDA_R_64F: case CUDA_C_32F: return 8;
+        case CUDA_R_16F: case CUDA_R_16BF: return 2;
+        case CUDA_C_64F: return 16;
+        case CUDA_R_8I: return 1;
+    }
+    return 0;
+}
+static inline opd_emu_complex opd_emu_get(const void *p, int64_t i, cudaDataType t) {
+    opd_emu_complex v = {0, 0};
+    switch (t) {
+        case CUDA_R_32F: v.re = ((const float *)p)[i]; break;
+        case CUDA_R_64F: v.re = ((const double *)p)[i]; break;
+        case CUDA_R_16F: v.re = (float)((const __half *)p)[i]; break;
+        case CUDA_R_16BF: v.re = (float)((const __nv_bfloat16 *)p)[i]; break;
+        case CUDA_R_8I: v.re = ((const signed char *)p)[i]; break;
+        case CUDA_R_32I: v.re = ((const int *)p)[i]; break;
+        case CUDA_C_32F: v.re = ((const float *)p)[2 * i]; v.im = ((const float *)p)[2 * i + 1]; break;
+        case CUDA_C_64F: v.re = ((const double *)p)[2 * i]; v.im = ((const double *)p)[2 * i + 1]; break;
+    }
+    return v;
+}
+static inline void opd_emu_set(void *p, int64_t i, cudaDataType t, opd_emu_complex v) {
+    switch (t) {
+        case CUDA_R_32F: ((float *)p)[i] = (float)v.re; break;
+        case CUDA_R_64F: ((double *)p)[i] = v.re; break;
+        case CUDA_R_16F: ((__half *)p)[i] = __half((float)v.re); break;
+        case CUDA_R_16BF: ((__nv_bfloat16 *)p)[i] = __nv_bfloat16((float)v.re); break;
+        case CUDA_R_8I: ((signed char *)p)[i] = (signed char)v.re; break;
+        case CUDA_R_32I: ((int *)p)[i] = (int)v.re; break;
+        case CUDA_C_32F: ((float *)p)[2 * i] = (float)v.re; ((float *)p)[2 * i + 1] = (float)v.im; break;
+        case CUDA_C_64F: ((double *)p)[2 * i] = v.re; ((double *)p)[2 * i + 1] = v.im; break;
+    }
+}
+/* The type of alpha and beta. */
+static inline cudaDataType opd_emu_scale(cublasComputeType_t compute, cudaDataType c) {
+    if (c == CUDA_C_32F || c == CUDA_C_64F) { return c; }
+    return compute == CUBLAS_COMPUTE_64F ? CUDA_R_64F : compute == CUBLAS_COMPUTE_16F ? CUDA_R_16F
+        : compute == CUBLAS_COMPUTE_32I ? CUDA_R_32I : CUDA_R_32F;
+}
+/* C = alpha op(A) op(B) + beta C, columns one after another, for each of a batch. */
+static inline cublasStatus_t cublasGemmStridedBatchedEx(
+    cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *alpha, const void *A,
+    cudaDataType at, int lda, long long sa, const void *B, cudaDataType bt, int ldb, long long sb, const void *beta, void *C,
+    cudaDataType ct, int ldc, long long sc, int batch, cublasComputeType_t compute, cublasGemmAlgo_t) {
+    const cudaDataType scale = opd_emu_scale(compute, ct);
+    const opd_emu_complex al = opd_emu_get(alpha, 0, scale), be = opd_emu_get(beta, 0, scale);
+    if (m < 0 || n < 0 || k < 0 || batch < 0 || lda < std::max(1, ta == CUBLAS_OP_N ? m : k) ||
+        ldb < std::max(1, tb == CUBLAS_OP_N ? k : n) || ldc < std::max(1, m)) { return CUBLAS_STATUS_INVALID_VALUE; }
+    if (at != bt || (compute == CUBLAS_COMPUTE_64F) != (ct == CUDA_R_64F || ct == CUDA_C_64F)) { return CUBLAS_STATUS_NOT_SUPPORTED; }
+    if (at == CUDA_R_8I && (compute != CUBLAS_COMPUTE_32I || ct != CUDA_R_32I)) { return CUBLAS_STATUS_NOT_SUPPORTED; }
+    const cudaError_t e = opd_emu::queue(h->stream, [=] {
+        opd_emu::Open open;
+        for (int b = 0; b < batch; b++) {
+            for (int j = 0; j < n; j++) {
+                for (int i = 0; i < m; i++) {
+                    opd_emu_complex sum = {0, 0}, c = {0, 0};
+                    const int64_t at_c = b * sc + i + (int64_t)j * ldc;
+                    for (int l = 0; l < k; l++) {
+                        opd_emu_complex x = opd_emu_get(A, b * sa + (ta == CUBLAS_OP_N ? i + (int64_t)l * lda : l + (int64_t)i * lda), at);
+                        opd_emu_complex y = opd_emu_get(B, b * sb + (tb == CUBLAS_OP_N ? l + (int64_t)j * ldb : j + (int64_t)l * ldb), bt);
+                        if (ta == CUBLAS_OP_C) { x.im = -x.im; }
+                        if (tb == CUBLAS_OP_C) { y.im = -y.im; }
+                        sum.re += x.re * y.re - x.im * y.im;
+                        sum.im += x.re * y.im + x.im * y.re;
+                    }
+                    if (be.re != 0 || be.im != 0) { c = opd_emu_get(C, at_c, ct); }
+                    const opd_emu_complex r = {al.re * sum.re - al.im * sum.im + be.re * c.re - be.im * c.im,
+                                               al.re * sum.im + al.im * sum.re + be.re * c.im + be.im * c.re};
+                    opd_emu_set(C, at_c, ct, r);
+                }
+            }
+        }
+        return cudaSuccess;
+    });
+    return e == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+static inline cublasStatus_t cublasGemmEx(
+    cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *alpha, const void *A,
+    cudaDataType at, int lda, const void *B, cudaDataType bt, int ldb, const void *beta, void *C, cudaDataType ct, int ldc,
+    cublasComputeType_t compute, cublasGemmAlgo_t algo) {
+    return cublasGemmStridedBatchedEx(h, ta, tb, m, n, k, alpha, A, at, lda, 0, B, bt, ldb, 0, beta, C, ct, ldc, 0, 1, compute, algo);
+}
+#endif
