@@ -87,6 +87,53 @@ static const opdi_cu_device *opdi_cu_properties() { return &opdi_cu_devices[opdi
 /* The stream that kernels and copies of this thread go to. */
 static cudaStream_t opdi_cu_stream() { return opdi_cu_streams[opdi_cu_current()]; }
 
+//-- what kernels find wrong -------------------------------------------------------------------------------------------
+//
+//  An index out of range is never followed.  The kernel notes it in memory of the host and goes on; the next call that
+//  waits for the device, or in debug mode the launch itself, is the one that fails, and names the operator.
+
+typedef struct opdi_cu_fault {
+    volatile int32_t set;
+    const opd_op *op;
+    const char *text;                             /* NULL: of an index */
+    int64_t index, size;
+} opdi_cu_fault;
+static opdi_cu_fault *opdi_cu_the_fault;         /* pinned */
+
+/* What a kernel notes it with: an argument of the kernel, made by opdi_cu_guard_of. */
+struct opdi_cu_guard {
+    opdi_cu_fault *fault;
+    const opd_op *op;
+    const char *text;
+    __device__ void note(int64_t index, int64_t size) const {
+        if (fault->set) { return; }
+        fault->op = op; fault->text = text; fault->index = index; fault->size = size;
+        __threadfence_system();
+        fault->set = 1;
+    }
+    /* Whether an index is inside; notes one that is not. */
+    __device__ __forceinline__ bool inside(int64_t index, int64_t size) const {
+        if ((uint64_t)index < (uint64_t)size) { return true; }
+        note(index, size);
+        return false;
+    }
+};
+static opdi_cu_guard opdi_cu_guard_of(const opd_call *call, const char *text = NULL) {
+    const opdi_cu_guard g = {opdi_cu_the_fault, opd_call_operator(call), text};
+    return g;
+}
+/* 0, or -1 with the error of what a kernel noted, which is forgotten then.  The device has been waited for. */
+static int opdi_cu_faults() {
+    opdi_cu_fault *f = opdi_cu_the_fault;
+    if (!f || !f->set) { return 0; }
+    f->set = 0;
+    if (f->text) {
+        return opd_fail(OPD_ERROR_INDEX, "%s on CUDA: %s", opd_op_name(f->op), f->text);
+    }
+    return opd_fail(OPD_ERROR_INDEX, "%s on CUDA: index %lld is out of bounds for dimension with size %lld",
+                    opd_op_name(f->op), (long long)f->index, (long long)f->size);
+}
+
 //-- launches ----------------------------------------------------------------------------------------------------------
 
 static int64_t opdi_cu_ceil(int64_t n, int64_t d) { return (n + d - 1) / d; }
@@ -123,7 +170,7 @@ static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t sh
     }
     if (e == cudaSuccess) { e = cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...); }
     if (e == cudaSuccess && opdi_cu_debug) { e = cudaStreamSynchronize(config.stream); }
-    return e == cudaSuccess ? 0 : opdi_cu_launch_failed(e, (const void *)kernel);
+    return e != cudaSuccess ? opdi_cu_launch_failed(e, (const void *)kernel) : opdi_cu_debug ? opdi_cu_faults() : 0;
 }
 
 /* In a kernel: `unsigned char *name` is the block's dynamic shared memory, aligned to 16 bytes. */
@@ -314,8 +361,9 @@ static int opdi_cu_copy_bytes(void *user, void *to, int to_index, const void *fr
     cudaStream_t stream = opdi_cu_stream();
     (void)user;
     OPDI_CU_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "a copy");
-    if (to_index < 0 || from_index < 0) { OPDI_CU_TRY(cudaStreamSynchronize(stream), "a copy"); }
-    return 0;
+    if (to_index >= 0 && from_index >= 0) { return 0; }
+    OPDI_CU_TRY(cudaStreamSynchronize(stream), "a copy");
+    return opdi_cu_faults();
 }
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -336,7 +384,7 @@ static int opdi_cu_synchronize(void *user, int index) {
     if (index != was) { (void)cudaSetDevice(index); }
     e = cudaDeviceSynchronize();
     if (index != was) { (void)cudaSetDevice(was); }
-    return e == cudaSuccess ? 0 : opdi_cu_failed(e, "cudaDeviceSynchronize");
+    return e == cudaSuccess ? opdi_cu_faults() : opdi_cu_failed(e, "cudaDeviceSynchronize");
 }
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -444,6 +492,11 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     opdi_cu_debug = debug && *debug && *debug != '0';
     opdi_cu_ndevices = opdi_cu_find_devices();
     if (opdi_cu_ndevices == 0) { return; }
+    if (cudaHostAlloc((void **)&opdi_cu_the_fault, sizeof *opdi_cu_the_fault, cudaHostAllocPortable) != cudaSuccess) {
+        (void)opdi_cu_failed(cudaGetLastError(), "cudaHostAlloc");
+        return;
+    }
+    memset((void *)opdi_cu_the_fault, 0, sizeof *opdi_cu_the_fault);
     d.alloc = opdi_cu_alloc; d.free = opdi_cu_free; d.copy = opdi_cu_copy_bytes;
     d.device_count = opdi_cu_device_count; d.device_get = opdi_cu_device_get; d.device_set = opdi_cu_device_set;
     d.synchronize = opdi_cu_synchronize;
