@@ -536,6 +536,7 @@ static inline void __threadfence_block() {}
 static inline void __threadfence_system() {}
 [[noreturn]] static inline void __trap() { opd_emu::trap(); }
 #define OPD_EMU_SHARED_BYTES() (opd_emu::machine.shared)
+static inline unsigned char *opd_cuda_emulated_shared() { return opd_emu::machine.shared; }
 
 //-- device functions ---------------------------------------------------------------------------------------------
 

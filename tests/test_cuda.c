@@ -1,0 +1,296 @@
+/* opdispatch_cuda.cu: every built-in operator at CUDA against the CPU, by its card's sample cases: results, what is
+   written, in-place and out= forms, gradients; float32, float64, float16 and bfloat16; in rows, transposed, sliced,
+   without elements.  Then devices, streams, memory and errors.  Where there is no GPU, what is left without one.
+   One case an operator; a part of a name as program argument runs those only.  With CUDA_TABLE=1 in the environment a
+   line for each operator says what has run on which device.  Linked with the companion by tests/cuda.sh; C ONLY */
+#include "../opdispatch.h"
+#include "cases.h"
+#include "further_cases.h"
+
+static opd_device gpu(int index) { return opd_device_of(OPD_CUDA, index); }
+static opd_device host(void) { return opd_device_of(OPD_CPU, -1); }
+static bool there(void) { return opd_device_count(OPD_CUDA) > 0; }
+
+//-- tensors there and back ----------------------------------------------------------------------------------------------
+
+/* The same tensor on the GPU, with its strides; what lies between its elements comes along. */
+static opd_tensor *to_gpu(opd_tensor *t) {
+    int64_t span = 1;
+    const int64_t one = 1;
+    opd_tensor *flat, *to;
+    int d;
+    if (!t || opd_tensor_device(t).type != OPD_CPU) { return t; }
+    for (d = 0; d < opd_ndim(t); d++) { span = opd_size(t, d) == 0 || span == 0 ? 0 : span + (opd_size(t, d) - 1) * opd_strides(t)[d]; }
+    flat = opd_tensor_view(opd_detach(t), &span, &one, 1, 0);
+    to = opd_tensor_new_on(opd_ints_of(&span, 1), opd_dtype(t), gpu(-1));
+    if (!flat || !to || !opd_copy_(to, flat)) { return NULL; }
+    return opd_tensor_view(to, opd_sizes(t), opd_strides(t), opd_ndim(t), 0);
+}
+static opd_tensor *to_host(opd_tensor *t) { return t ? opd_to_device(opd_detach(t), host(), opd_dtype(t)) : NULL; }
+
+/* Arguments of one call. */
+typedef struct arguments {
+    int n;
+    opd_value v[OPD_MAX_ARGS];
+    opd_tensor *lists[OPD_MAX_ARGS][CASE_LIST];
+} arguments;
+/* A copy of the arguments: of their own on the CPU, or on the GPU.  grad: what may require grad does. */
+static bool arguments_of(arguments *a, const opd_op *op, const opd_value *from, int n, bool on_gpu, bool grad) {
+    int i, k;
+    a->n = n;
+    for (i = 0; i < n; i++) {
+        a->v[i] = from[i];
+        if (from[i].tag == OPD_TAG_DEVICE) { a->v[i] = opd_value_device(on_gpu ? gpu(-1) : host()); }
+        if (from[i].tag != OPD_TAG_TENSOR && from[i].tag != OPD_TAG_TENSORS) { continue; }
+        for (k = 0; k < (from[i].tag == OPD_TAG_TENSORS ? from[i].n : 1); k++) {
+            opd_tensor *t = from[i].tag == OPD_TAG_TENSORS ? from[i].u.tensors[k] : from[i].u.t, *copy = NULL;
+            if (t) {
+                OPD_SCOPE {
+                    copy = to_gpu(t);
+                    if (!on_gpu && copy) {        /* there and back, so that it is a copy with the same strides */
+                        int64_t span = 1;
+                        const int64_t one = 1;
+                        int d;
+                        opd_tensor *flat;
+                        for (d = 0; d < opd_ndim(t); d++) { span = opd_size(t, d) == 0 || span == 0 ? 0 : span + (opd_size(t, d) - 1) * opd_strides(t)[d]; }
+                        flat = opd_clone(opd_tensor_view(opd_detach(t), &span, &one, 1, 0));
+                        copy = flat ? opd_tensor_view(flat, opd_sizes(t), opd_strides(t), opd_ndim(t), 0) : NULL;
+                    }
+                    if (copy && grad && opd_dtype_is_floating(opd_dtype(t)) && !constant_argument(op, opd_schema_arg_name(opd_op_schema(op), i))) {
+                        copy = opd_tensor_set_requires_grad(opd_detach(copy), true);
+                    }
+                    copy = copy ? opd_scope_return(copy) : NULL;
+                }
+                if (!copy) { return false; }
+            }
+            if (from[i].tag == OPD_TAG_TENSORS) { a->lists[i][k] = copy; } else { a->v[i].u.t = copy; }
+        }
+        if (from[i].tag == OPD_TAG_TENSORS) { a->v[i].u.tensors = a->lists[i]; }
+    }
+    return true;
+}
+
+//-- the comparison ------------------------------------------------------------------------------------------------------
+
+typedef struct outcome { int n; opd_tensor *t[MOST_RESULTS]; opd_value rets[MOST_RESULTS]; } outcome;
+static int run_on(const opd_op *op, arguments *a, outcome *o) {
+    o->n = 0;
+    if (opd_call_all((opd_op *)(uintptr_t)op, o->rets, a->v, a->n)) { return -1; }
+    o->n = results_of(op, o->rets, o->t);
+    return opd_ok() ? 0 : -1;
+}
+static double tolerance(opd_scalar_type t) {
+    return t == OPD_FLOAT64 ? 1e-11 : t == OPD_FLOAT16 ? 4e-3 : t == OPD_BFLOAT16 ? 3e-2 : 2e-5;
+}
+static double the_tolerance;                      /* of the case */
+/* A tensor of the GPU against one of the CPU. */
+static bool same_tensor(opd_tensor *got, opd_tensor *want, bool values, const char *name) {
+    const int failures = check_failures;
+    char text[160];
+    if (!got || !want) { (void)snprintf(text, sizeof text, "%s: one is undefined", name); return say(!got && !want, text); }
+    (void)snprintf(text, sizeof text, "%s has another dtype, %s", name, opd_dtype_name(opd_dtype(got)));
+    if (!say(opd_dtype(got) == opd_dtype(want), text)) { return false; }
+    (void)snprintf(text, sizeof text, "%s has other sizes", name);
+    if (!say(same_shape(got, want), text)) { return false; }
+    (void)snprintf(text, sizeof text, "%s is not on the GPU", name);
+    (void)say(opd_tensor_device(got).type == OPD_CUDA || opd_ndim(got) == 0, text);
+    (void)snprintf(text, sizeof text, "%s has other strides", name);
+    (void)say(opd_numel(got) == 0 || memcmp(opd_strides(got), opd_strides(want), (size_t)opd_ndim(got) * sizeof(int64_t)) == 0, text);
+    if (values) {
+        opd_tensor *back = to_host(got);
+        if (went_well(back ? 0 : -1)) {
+            if (opd_dtype_is_complex(opd_dtype(back))) { same_values(opd_contiguous(opd_view_as_real(back)), opd_contiguous(opd_view_as_real(opd_detach(want))), the_tolerance); }
+            else { same_values(back, want, the_tolerance); }
+        }
+    }
+    return check_failures == failures;
+}
+static bool same_number(const opd_value *a, const opd_value *b) {
+    return a->tag == b->tag && (a->tag == OPD_TAG_FLOAT ? fabs(a->u.d - b->u.d) <= the_tolerance * (1 + fabs(b->u.d))
+                                                        : a->tag == OPD_TAG_INT || a->tag == OPD_TAG_BOOL ? a->u.i == b->u.i : true);
+}
+/* Contents that nobody can foretell: what empty gives. */
+static bool undefined_contents(const opd_op *op) { return strstr(opd_op_name(op), "empty") || strstr(opd_op_name(op), "resize"); }
+
+/* Calls both, compares; false: wrong, or nothing that could go on to be compared. */
+static bool compare(const opd_op *op, const opd_value *args, int n, const char *form) {
+    static arguments here, there_;
+    static outcome want, got;
+    const opd_schema *schema = opd_op_schema(op);
+    const int failures = check_failures;
+    const size_t end = strlen(what);
+    char name[40];
+    int i, k, rc;
+    bool values = !undefined_contents(op);
+    (void)snprintf(what + end, sizeof what - end, " %s", form);
+    if (!went_well(arguments_of(&here, op, args, n, false, false) && arguments_of(&there_, op, args, n, true, false) ? 0 : -1)) { what[end] = 0; return false; }
+    opd_manual_seed(7);
+    rc = run_on(op, &here, &want);
+    if (rc) {                                     /* on the GPU it fails, too, or does what the CPU cannot */
+        opd_error_clear();
+        if (run_on(op, &there_, &got)) { opd_error_clear(); }
+        CHECK(true);
+        what[end] = 0;
+        return false;
+    }
+    opd_manual_seed(7);
+    rc = run_on(op, &there_, &got);
+    if (went_well(rc) && say(got.n == want.n, "another number of results")) {
+        for (k = 0; k < got.n; k++) {
+            (void)snprintf(name, sizeof name, "result %d", k);
+            (void)same_tensor(got.t[k], want.t[k], values, name);
+        }
+        for (i = 0; i < opd_schema_nreturns(schema); i++) { (void)say(same_number(&got.rets[i], &want.rets[i]), "another number"); }
+        for (i = 0; i < n; i++) {
+            if (!opd_schema_is_mutable_at(schema, i, NULL)) { continue; }
+            if (args[i].tag == OPD_TAG_TENSOR) { (void)same_tensor(there_.v[i].u.t, here.v[i].u.t, values, "what is written"); }
+            for (k = 0; args[i].tag == OPD_TAG_TENSORS && k < args[i].n; k++) { (void)same_tensor(there_.lists[i][k], here.lists[i][k], values, "what is written"); }
+        }
+        (void)went_well(opd_device_synchronize(gpu(-1)));
+    }
+    what[end] = 0;
+    return check_failures == failures;
+}
+
+/* Gradients by every argument that has one, of the sum of the results' squares. */
+static bool backward_on(const opd_op *op, arguments *a, opd_tensor **grads, int *n) {
+    static outcome o;
+    opd_tensor *total = NULL;
+    int i, k, last;
+    *n = 0;
+    opd_manual_seed(7);
+    if (run_on(op, a, &o)) { return false; }
+    last = first_result_only(op) ? (o.n < 1 ? o.n : 1) : o.n;
+    for (k = 0; k < last; k++) {
+        opd_tensor *x = o.t[k];
+        if (!opd_dtype_is_floating(opd_dtype(x)) || !opd_tensor_requires_grad(x)) { continue; }
+        x = opd_sum(opd_mul(x, x));
+        total = total ? opd_add(total, opd_to_device(x, opd_tensor_device(total), opd_dtype(total))) : x;
+    }
+    if (!total || opd_backward(total)) { return false; }
+    for (i = 0; i < a->n; i++) {
+        for (k = 0; k < (a->v[i].tag == OPD_TAG_TENSORS ? a->v[i].n : a->v[i].tag == OPD_TAG_TENSOR); k++) {
+            opd_tensor *t = a->v[i].tag == OPD_TAG_TENSORS ? a->lists[i][k] : a->v[i].u.t;
+            if (t && opd_tensor_requires_grad(t) && *n < MOST_INPUTS) { grads[(*n)++] = opd_tensor_grad(t); }
+        }
+    }
+    return opd_ok();
+}
+static void gradients(const opd_op *op, const opd_value *args, int nargs) {
+    static arguments here, there_;
+    opd_tensor *want[MOST_INPUTS], *got[MOST_INPUTS];
+    const size_t end = strlen(what);
+    char name[40];
+    int n = 0, m = 0, k;
+    if (!opd_op_card(op)->backward && !opd_op_card(op)->composite) { return; }
+    (void)snprintf(what + end, sizeof what - end, " backward");
+    if (went_well(arguments_of(&here, op, args, nargs, false, true) && arguments_of(&there_, op, args, nargs, true, true) ? 0 : -1)) {
+        if (!backward_on(op, &here, want, &n)) { opd_error_clear(); }
+        else if (went_well(backward_on(op, &there_, got, &m) ? 0 : -1) && say(n == m, "another number of gradients")) {
+            for (k = 0; k < n; k++) {
+                (void)snprintf(name, sizeof name, "gradient %d", k);
+                if (!got[k] || !want[k]) { (void)say(!got[k] && !want[k], "a gradient is missing"); continue; }
+                if (say(same_shape(got[k], want[k]) && opd_dtype(got[k]) == opd_dtype(want[k]), "a gradient of another shape or dtype")) {
+                    opd_tensor *back = to_host(got[k]);
+                    if (went_well(back ? 0 : -1)) { same_values(back, want[k], 10 * the_tolerance); }
+                }
+            }
+        }
+    }
+    what[end] = 0;
+}
+
+//-- one operator --------------------------------------------------------------------------------------------------------
+
+static void test_form(const op_case *c, const char *name, bool out) {
+    static opd_value args[OPD_MAX_ARGS];
+    static outcome o;
+    static arguments a;
+    opd_tensor *list[MOST_RESULTS];
+    const opd_op *f = form_of(c->op, name);
+    int i, rest = 0;
+    if (!went_well(f ? 0 : -1) || !other_form(c, f, args, &rest)) { opd_error_clear(); return; }
+    if (out) {
+        if (!arguments_of(&a, c->op, c->args, c->nargs, false, false) || run_on(c->op, &a, &o)) { opd_error_clear(); return; }
+        for (i = 0; i < o.n; i++) {
+            list[i] = opd_zeros_like(o.t[i]);
+            if (opd_schema_nreturns(opd_op_schema(f)) > 0) { args[rest + i] = opd_value_tensor(list[i]); }
+        }
+        if (opd_schema_nreturns(opd_op_schema(f)) == 0) { args[rest] = opd_value_tensors(list, o.n); }
+    }
+    if (went_well(opd_ok() ? 0 : -1)) { (void)compare(f, args, opd_schema_nargs(opd_op_schema(f)), out ? "out=" : "in place"); }
+}
+
+static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16};
+static int ran[4];                                /* cases of the operator that gave the right result, by dtype */
+static void test_cases(const opd_op *op, const char *all) {
+    const opd_op_desc *card = opd_op_card(op);
+    int layout, d, index;
+    memset(ran, 0, sizeof ran);
+    for (d = 0; d < 4; d++) {
+        for (layout = 0; layout < CASE_LAYOUTS; layout++) {
+            const char *text = all;
+            if (d >= 2 && layout != CASE_CONTIGUOUS && layout != CASE_SLICED) { continue; }
+            for (index = 0; *text; index++) {
+                static const char *const layouts[] = {"", " transposed", " sliced", " no elements"};
+                bool wrong = false;
+                OPD_SCOPE {
+                    static op_case c;
+                    memset(&c, 0, sizeof c);
+                    c.op = op; c.dtype = dtypes[d]; c.layout = layout; c.smooth = d < 2;
+                    the_tolerance = tolerance(dtypes[d]);
+                    if (!case_read_next(&c, &text)) { wrong = true; }
+                    else {
+                        (void)snprintf(what, sizeof what, "    %s%s case %d", opd_dtype_name(dtypes[d]), layouts[layout], index);
+                        if (compare(op, c.args, c.nargs, "")) {
+                            ran[d]++;
+                            if (d < 2 && !is_random(op)) { gradients(op, c.args, c.nargs); }
+                            if (card->inplace && d < 2) { test_form(&c, card->inplace, false); }
+                            if (card->out && d < 2 && !undefined_contents(op)) { test_form(&c, card->out, true); }
+                        }
+                    }
+                }
+                if (wrong) { break; }
+            }
+        }
+    }
+    if (getenv("CUDA_TABLE")) {
+        printf("%-44s float32 %d, float64 %d, float16 %d, bfloat16 %d\n", opd_op_name(op), ran[0], ran[1], ran[2], ran[3]);
+    }
+    CHECK(true);
+}
+static void test_operator(void *arg) {
+    const opd_op *op = (const opd_op *)arg;
+    if (!there()) { SKIP("no GPU"); }
+    test_cases(op, opd_op_card(op)->cases);
+}
+static void test_further(void *arg) {
+    const size_t k = (size_t)(uintptr_t)arg;
+    const opd_op *op = opd_find(further[k].name);
+    if (!there()) { SKIP("no GPU"); }
+    if (went_well(op ? 0 : -1)) { test_cases(op, further[k].cases); }
+}
+
+//-- without a GPU -------------------------------------------------------------------------------------------------------
+
+TEST(without_a_gpu_the_error_says_what_is_missing) {
+    opd_tensor *t;
+    if (there()) { SKIP("there is a GPU"); }
+    t = opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT32, gpu(0));
+    CHECK(t == NULL);
+    CHECK(strstr(opd_error_message(), "opdispatch_cuda.cu") || strstr(opd_error_message(), "driver") || strstr(opd_error_message(), "no CUDA-capable device"));
+    opd_error_clear();
+    CHECK(opd_add(opd_ones(OPD_INTS(2), OPD_FLOAT32), opd_ones(OPD_INTS(2), OPD_FLOAT32)) != NULL);
+}
+
+static void add_operators(void) {
+    size_t k;
+    int i;
+    for (i = 0; i < OPD_OP_COUNT; i++) {
+        const opd_op *op = opd_op_builtin((opd_op_id)i);
+        const opd_op_desc *card = op ? opd_op_card(op) : NULL;
+        if (card && card->cases && strchr(card->cases, '[')) { check_add_with(opd_op_name(op), test_operator, (void *)(uintptr_t)op); }
+    }
+    for (k = 0; k < sizeof further / sizeof *further; k++) { check_add_with(further[k].name, test_further, (void *)(uintptr_t)k); }
+}
+CHECK_MAIN_ADD(add_operators)
