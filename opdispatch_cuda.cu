@@ -138,7 +138,7 @@ static int opdi_cu_faults() {
 
 //-- launches ----------------------------------------------------------------------------------------------------------
 
-static int64_t opdi_cu_ceil(int64_t n, int64_t d) { return (n + d - 1) / d; }
+static __host__ __device__ __forceinline__ int64_t opdi_cu_ceil(int64_t n, int64_t d) { return (n + d - 1) / d; }
 /* Blocks for n pieces of work of one thread each, in kernels that loop until all is done (by gridDim.x * blockDim.x):
    as many as run at once, a few times over. */
 static dim3 opdi_cu_grid(int64_t n, int threads) {
