@@ -47,6 +47,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <type_traits>
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:platform    errors, devices, launches, types, what threads of a block do together
@@ -424,9 +425,1260 @@ static const opdi_cu_row opdi_cu_rows_scans[] = {
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:indexing    indexing, joining, scattering
+//
+//  Nearly everything here is one loop over positions: a functor is given a position and does what belongs to it.
+//  Elements are moved by their size, so that one kernel of each size serves all dtypes.
 //----------------------------------------------------------------------------------------------------------------------
 
+//-- one loop for all --------------------------------------------------------------------------------------------------
+
+template <class F> __global__ void opdi_cu_each_kernel(int64_t n, F f) {
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) { f(i); }
+}
+template <class F> static int opdi_cu_each(int64_t n, const F &f) {
+    const int block = 256;
+    return n <= 0 ? 0 : opdi_cu_launch(opdi_cu_each_kernel<F>, opdi_cu_grid(n, block), block, 0, n, f);
+}
+/* By a number of bytes. */
+#define OPDI_CU_UNITS(bytes, T, ...) \
+    switch (bytes) { OPDI_CU_CASE(1, uint8_t, T, __VA_ARGS__) OPDI_CU_CASE(2, uint16_t, T, __VA_ARGS__) \
+        OPDI_CU_CASE(4, uint32_t, T, __VA_ARGS__) OPDI_CU_CASE(8, uint64_t, T, __VA_ARGS__) \
+        default: { typedef opdi_cu_16 T; __VA_ARGS__; break; } }
+/* i / n, and the rest in *r: with 32 bits where they are enough, which they nearly always are. */
+static __device__ __forceinline__ int64_t opdi_cu_divide(int64_t i, int64_t n, int64_t *r) {
+    if (((uint64_t)(i | n) >> 32) == 0) {
+        const uint32_t q = (uint32_t)i / (uint32_t)n;
+        *r = (int64_t)((uint32_t)i - q * (uint32_t)n);
+        return (int64_t)q;
+    }
+    const int64_t q = i / n;
+    *r = i - q * n;
+    return q;
+}
+
+/* Sizes with the strides of K operands, in elements. */
+template <int K> struct opdi_cu_walk {
+    int n;
+    int64_t size[OPD_MAX_DIMS], stride[K][OPD_MAX_DIMS];
+    /* Where position i of the sizes, in row-major order, lies in each operand. */
+    __device__ __forceinline__ void at(int64_t i, int64_t *offset) const {
+        for (int k = 0; k < K; k++) { offset[k] = 0; }
+        for (int d = n - 1; d > 0; d--) {
+            int64_t r;
+            i = opdi_cu_divide(i, size[d], &r);
+            for (int k = 0; k < K; k++) { offset[k] += r * stride[k][d]; }
+        }
+        if (n > 0) { for (int k = 0; k < K; k++) { offset[k] += i * stride[k][0]; } }
+    }
+    void begin() { n = 0; }
+    /* One more dim inside those that are there; dims that all operands can take as one become one. */
+    void add(int64_t s, const int64_t *strides) {
+        int k;
+        if (s == 1) { return; }
+        for (k = 0; n > 0 && k < K && stride[k][n - 1] == strides[k] * s; k++) { }
+        if (n > 0 && k == K) { size[n - 1] *= s; } else { size[n++] = s; }
+        for (k = 0; k < K; k++) { stride[k][n - 1] = strides[k]; }
+    }
+};
+
+//-- tensors -----------------------------------------------------------------------------------------------------------
+
+/* dim counted from the front; a 0-dim tensor has one dim here. */
+static int opdi_cu_dim(int64_t dim, const opd_tensor *t) {
+    const int n = opd_ndim(t) > 0 ? opd_ndim(t) : 1;
+    return (int)(dim < 0 ? dim + n : dim);
+}
+/* t contiguous in that dtype; t itself where it is so. */
+static opd_tensor *opdi_cu_as(opd_tensor *t, opd_scalar_type dtype) {
+    if (t && opd_dtype(t) != dtype) { t = opd_to_dtype(t, dtype); }
+    return t && !opd_is_contiguous(t) ? opd_contiguous(t) : t;
+}
+/* float for the 16-bit types and float, double, and int64_t for whole numbers: what sums are made in. */
+static opd_scalar_type opdi_cu_compute_dtype(opd_scalar_type t) {
+    return t == OPD_FLOAT64 ? OPD_FLOAT64 : opd_dtype_is_floating(t) ? OPD_FLOAT32 : OPD_INT64;
+}
+/* Contiguous memory to compute `out` in, in that dtype; out itself where it is so. */
+static opd_tensor *opdi_cu_desk(opd_tensor *out, opd_scalar_type dtype) {
+    if (opd_dtype(out) == dtype && opd_is_contiguous(out)) { return out; }
+    return opd_tensor_new_on(opd_ints_of(opd_sizes(out), opd_ndim(out)), dtype, opd_tensor_device(out));
+}
+/* The same, with what `out` holds. */
+static opd_tensor *opdi_cu_desk_filled(opd_tensor *out, opd_scalar_type dtype) {
+    opd_tensor *d = opdi_cu_desk(out, dtype);
+    return d == out || (d && opd_copy_(d, out)) ? d : NULL;
+}
+static int opdi_cu_settle(opd_tensor *out, opd_tensor *desk) { return desk == out || opd_copy_(out, desk) ? 0 : -1; }
+/* A number as a 0-dim tensor of the device. */
+static opd_tensor *opdi_cu_number(const opd_tensor *like, opd_value v, opd_scalar_type dtype) {
+    opd_tensor *t = opd_tensor_new_on(opd_ints_of(NULL, 0), dtype, opd_tensor_device(like));
+    return t ? opd_fill_(t, v) : NULL;
+}
+/* Argument i, a Tensor or a Scalar, as a contiguous tensor of the device and dtype. */
+static opd_tensor *opdi_cu_arg_as(opd_call *call, int i, const opd_tensor *like, opd_scalar_type dtype) {
+    const opd_value v = opd_arg_value(call, i);
+    if (v.tag != OPD_TAG_TENSOR) { return opdi_cu_number(like, v, dtype); }
+    if (opd_tensor_device(v.u.t).type != OPD_CUDA) {                 /* a number that lies on the host */
+        return opdi_cu_as(opd_to_device(v.u.t, opd_tensor_device(like), dtype), dtype);
+    }
+    return opdi_cu_as(v.u.t, dtype);
+}
+/* Result 0 with what argument 0 holds. */
+static opd_tensor *opdi_cu_update(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *out;
+    if (opd_results_from_fake(call)) { return NULL; }
+    out = opdi_cu_result(call, 0);
+    return out == self || (out && opd_copy_(out, self)) ? out : NULL;
+}
+/* The largest number of bytes, of at most 16, that divides all of these; memory of tensors begins at multiples of it. */
+static int64_t opdi_cu_unit(int64_t bytes, uintptr_t a, uintptr_t b) {
+    int64_t u = 16;
+    while (((uint64_t)bytes | (uint64_t)a | (uint64_t)b) % (uint64_t)u) { u /= 2; }
+    return u;
+}
+static int64_t opdi_cu_span(const int64_t *sizes, int from, int to) {
+    int64_t n = 1;
+    for (int d = from; d < to; d++) { n *= sizes[d]; }
+    return n;
+}
+
+//-- gather, scatter, and the same by rows -----------------------------------------------------------------------------
+//
+//  For every position p of `index`: a's element lies at p with dim `dim` replaced by index[p], b's at p.
+
+enum { OPDI_CU_GATHER = 0, OPDI_CU_SCATTER, OPDI_CU_ADD, OPDI_CU_MUL, OPDI_CU_MAX, OPDI_CU_MIN };
+
+static __device__ __forceinline__ float opdi_cu_bits_to(uint32_t x, float *) { return __uint_as_float(x); }
+static __device__ __forceinline__ double opdi_cu_bits_to(unsigned long long x, double *) {
+    return __longlong_as_double((long long)x);
+}
+static __device__ __forceinline__ int64_t opdi_cu_bits_to(unsigned long long x, int64_t *) { return (int64_t)x; }
+static __device__ __forceinline__ uint32_t opdi_cu_bits_of(float x) { return __float_as_uint(x); }
+static __device__ __forceinline__ unsigned long long opdi_cu_bits_of(double x) {
+    return (unsigned long long)__double_as_longlong(x);
+}
+static __device__ __forceinline__ unsigned long long opdi_cu_bits_of(int64_t x) { return (unsigned long long)x; }
+
+/* a + b and a * b that wrap. */
+static __device__ __forceinline__ int64_t opdi_cu_times(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+static __device__ __forceinline__ float opdi_cu_times(float a, float b) { return a * b; }
+static __device__ __forceinline__ double opdi_cu_times(double a, double b) { return a * b; }
+
+static __device__ __forceinline__ void opdi_cu_atomic_add(float *p, float v) { atomicAdd(p, v); }
+static __device__ __forceinline__ void opdi_cu_atomic_add(double *p, double v) { atomicAdd(p, v); }
+static __device__ __forceinline__ void opdi_cu_atomic_add(int64_t *p, int64_t v) {
+    atomicAdd((unsigned long long *)p, (unsigned long long)v);
+}
+/* *p = *p how v, as one step; what is no number stays in a maximum or minimum. */
+template <class T> static __device__ void opdi_cu_atomic(int how, T *p, T v) {
+    if (how == OPDI_CU_ADD) { opdi_cu_atomic_add(p, v); return; }
+    auto *at = (decltype(opdi_cu_bits_of(v)) *)p;
+    auto seen = *at;
+    for (;;) {
+        const T u = opdi_cu_bits_to(seen, (T *)0);
+        const T w = how == OPDI_CU_MUL ? opdi_cu_times(u, v)
+            : how == OPDI_CU_MAX ? (u > v || !(u <= u) ? u : v) : (u < v || !(u <= u) ? u : v);
+        const auto was = atomicCAS(at, seen, opdi_cu_bits_of(w));
+        if (was == seen) { return; }
+        seen = was;
+    }
+}
+
+/* Operands of the walk: index, a without dim, b. */
+struct opdi_cu_indexed {
+    opdi_cu_walk<3> walk;
+    const int64_t *index;
+    void *a, *b;
+    int64_t at, size;                             /* a's stride and size along dim */
+    double alpha;
+    int how;
+    bool wrap;                                    /* negative indices count from the end */
+    opdi_cu_guard guard;
+    __device__ __forceinline__ bool place(int64_t i, int64_t *pa, int64_t *pb) const {
+        int64_t o[3], k;
+        walk.at(i, o);
+        k = index[o[0]];
+        if (wrap && k < 0) { k += size; }
+        *pa = o[1] + k * at; *pb = o[2];
+        if ((uint64_t)k < (uint64_t)size) { return true; }
+        guard.note(index[o[0]], size);
+        return false;
+    }
+};
+template <class T> struct opdi_cu_gather : opdi_cu_indexed {
+    explicit opdi_cu_gather(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
+    __device__ void operator()(int64_t i) const {
+        int64_t pa, pb;
+        if (place(i, &pa, &pb)) { ((T *)b)[pb] = ((const T *)a)[pa]; }
+    }
+};
+/* Where an index comes twice, which of them is written is not determined. */
+template <class T> struct opdi_cu_scatter : opdi_cu_indexed {
+    explicit opdi_cu_scatter(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
+    __device__ void operator()(int64_t i) const {
+        int64_t pa, pb;
+        if (place(i, &pa, &pb)) { ((T *)a)[pa] = ((const T *)b)[pb]; }
+    }
+};
+/* Atomic: the order of a sum is not determined, as PyTorch's. */
+template <class T> struct opdi_cu_scatter_fold : opdi_cu_indexed {
+    explicit opdi_cu_scatter_fold(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
+    __device__ void operator()(int64_t i) const {
+        int64_t pa, pb;
+        if (place(i, &pa, &pb)) { opdi_cu_atomic(how, (T *)a + pa, opdi_cu_times((T)alpha, ((const T *)b)[pb])); }
+    }
+};
+/* index int64; a and b of one dtype, b with sizes at least index's, or one number; folds are for compute types. */
+static int opdi_cu_indexed_run(const opd_call *call, int how, opd_tensor *a, int dim, opd_tensor *index,
+                               opd_tensor *b, bool wrap, double alpha) {
+    const int nd = opd_ndim(a);
+    const int64_t n = opd_numel(index);
+    opdi_cu_indexed f;
+    if (n == 0) { return opd_ok() ? 0 : -1; }
+    f.walk.begin();
+    for (int d = 0; d < opd_ndim(index); d++) {
+        const int64_t s[3] = {opd_strides(index)[d], d == dim || nd == 0 ? 0 : opd_strides(a)[d],
+                              opd_ndim(b) == 0 ? 0 : opd_strides(b)[d]};
+        f.walk.add(opd_sizes(index)[d], s);
+    }
+    f.index = opdi_cu_data<int64_t>(index); f.a = opdi_cu_data<void>(a); f.b = opdi_cu_data<void>(b);
+    f.at = nd ? opd_strides(a)[dim] : 0; f.size = nd ? opd_sizes(a)[dim] : 1;
+    f.alpha = alpha; f.how = how; f.wrap = wrap; f.guard = opdi_cu_guard_of(call);
+    if (!opd_ok()) { return -1; }
+    if (how == OPDI_CU_GATHER) { OPDI_CU_SIZES(opd_dtype(a), T, return opdi_cu_each(n, opdi_cu_gather<T>(f))) }
+    if (how == OPDI_CU_SCATTER) { OPDI_CU_SIZES(opd_dtype(a), T, return opdi_cu_each(n, opdi_cu_scatter<T>(f))) }
+    if (opd_dtype(a) == OPD_FLOAT32) { return opdi_cu_each(n, opdi_cu_scatter_fold<float>(f)); }
+    if (opd_dtype(a) == OPD_FLOAT64) { return opdi_cu_each(n, opdi_cu_scatter_fold<double>(f)); }
+    return opdi_cu_each(n, opdi_cu_scatter_fold<int64_t>(f));
+}
+/* gather(self, dim, index) */
+static int opdi_cu_gather_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2);
+    if (opd_results_from_fake(call)) { return -1; }
+    return opdi_cu_indexed_run(call, OPDI_CU_GATHER, self, opdi_cu_dim(opd_arg_int(call, 1), self), index,
+                               opdi_cu_result(call, 0), false, 1);
+}
+/* scatter(self, dim, index, src or value), and folds of it, in the compute type. */
+static int opdi_cu_scatter_how(opd_call *call, int how) {
+    opd_tensor *index = opd_arg_tensor(call, 2), *out = opdi_cu_update(call), *src, *desk = out;
+    opd_scalar_type t = opd_dtype(out);
+    const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
+    if (!out) { return -1; }
+    if (how != OPDI_CU_SCATTER) { t = opdi_cu_compute_dtype(t); }
+    if (t != opd_dtype(out)) { desk = opdi_cu_desk_filled(out, t); }
+    src = opd_arg_value(call, 3).tag == OPD_TAG_TENSOR && opd_dtype(opd_arg_tensor(call, 3)) == t
+        ? opd_arg_tensor(call, 3) : opdi_cu_arg_as(call, 3, out, t);
+    if (!desk || !src || opdi_cu_indexed_run(call, how, desk, dim, index, src, false, 1)) { return -1; }
+    return opdi_cu_settle(out, desk);
+}
+static int opdi_cu_scatter_kernel(opd_call *call) { return opdi_cu_scatter_how(call, OPDI_CU_SCATTER); }
+static int opdi_cu_scatter_add_kernel(opd_call *call) { return opdi_cu_scatter_how(call, OPDI_CU_ADD); }
+static int opdi_cu_scatter_reduce_kernel(opd_call *call) {
+    const char *how = opd_arg_str(call, 4);
+    if (strcmp(how, "add") && strcmp(how, "multiply")) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "reduce argument must be either add or multiply.");
+    }
+    return opdi_cu_scatter_how(call, *how == 'a' ? OPDI_CU_ADD : OPDI_CU_MUL);
+}
+/* desk /= max(count, 1), rounding down for integers. */
+template <class T> struct opdi_cu_share {
+    T *desk;
+    const int64_t *count;
+    static __device__ float divide(float x, int64_t k) { return x / (float)k; }
+    static __device__ double divide(double x, int64_t k) { return x / (double)k; }
+    static __device__ int64_t divide(int64_t x, int64_t k) { return x / k - (x % k < 0); }
+    __device__ void operator()(int64_t i) const { desk[i] = divide(desk[i], count[i] > 1 ? count[i] : 1); }
+};
+/* Folds src into out at index along dim: sum, prod, mean, amax, amin. */
+static int opdi_cu_reduce_into(const opd_call *call, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src,
+                               const char *name, bool include_self) {
+    const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
+    const bool whole = t == OPD_INT64, mean = strcmp(name, "mean") == 0;
+    const int how = strcmp(name, "prod") == 0 ? OPDI_CU_MUL : strcmp(name, "amax") == 0 ? OPDI_CU_MAX
+        : strcmp(name, "amin") == 0 ? OPDI_CU_MIN : OPDI_CU_ADD;
+    opd_tensor *desk = opdi_cu_desk_filled(out, t), *count, *one;
+    if (opd_dtype(src) != t) { src = opdi_cu_as(src, t); }
+    if (!desk || !src) { return -1; }
+    if (!include_self) {                          /* the places written begin anew */
+        const opd_value start = how == OPDI_CU_MUL ? opd_value_int(1) : how == OPDI_CU_ADD ? opd_value_int(0)
+            : whole ? opd_value_int(how == OPDI_CU_MAX ? INT64_MIN : INT64_MAX)
+            : opd_value_float(how == OPDI_CU_MAX ? -INFINITY : INFINITY);
+        opd_tensor *first = opdi_cu_number(out, start, t);
+        if (!first || opdi_cu_indexed_run(call, OPDI_CU_SCATTER, desk, dim, index, first, false, 1)) { return -1; }
+    }
+    if (opdi_cu_indexed_run(call, how, desk, dim, index, src, false, 1)) { return -1; }
+    if (mean && opd_numel(desk) > 0) {
+        one = opdi_cu_number(out, opd_value_int(1), OPD_INT64);
+        count = opd_tensor_new_on(opd_ints_of(opd_sizes(out), opd_ndim(out)), OPD_INT64, opd_tensor_device(out));
+        if (!one || !count || !opd_fill_(count, opd_value_int(include_self)) ||
+            opdi_cu_indexed_run(call, OPDI_CU_ADD, count, dim, index, one, false, 1)) {
+            return -1;
+        }
+        const int64_t n = opd_numel(desk), *c = opdi_cu_data<int64_t>(count);
+        if (t == OPD_FLOAT32) {
+            const opdi_cu_share<float> f = {opdi_cu_data<float>(desk), c};
+            if (opdi_cu_each(n, f)) { return -1; }
+        } else if (t == OPD_FLOAT64) {
+            const opdi_cu_share<double> f = {opdi_cu_data<double>(desk), c};
+            if (opdi_cu_each(n, f)) { return -1; }
+        } else {
+            const opdi_cu_share<int64_t> f = {opdi_cu_data<int64_t>(desk), c};
+            if (opdi_cu_each(n, f)) { return -1; }
+        }
+    }
+    return opdi_cu_settle(out, desk);
+}
+static int opdi_cu_scatter_reduce_two_kernel(opd_call *call) {
+    opd_tensor *out = opdi_cu_update(call);
+    return !out ? -1 : opdi_cu_reduce_into(call, out, opdi_cu_dim(opd_arg_int(call, 1), out), opd_arg_tensor(call, 2),
+                                           opd_arg_tensor(call, 3), opd_arg_str(call, 4), opd_arg_bool(call, 5));
+}
+/* A vector of indices along dim as an index for each element of these sizes. */
+static opd_tensor *opdi_cu_spread(opd_tensor *index, int dim, const int64_t *sizes, int ndim) {
+    int64_t strides[OPD_MAX_DIMS];
+    index = opdi_cu_as(index, OPD_INT64);
+    for (int d = 0; d < ndim; d++) { strides[d] = d == dim ? 1 : 0; }
+    return index ? opd_tensor_view(index, sizes, strides, ndim, opd_offset(index)) : NULL;
+}
+/* index_add, index_copy(self, dim, index, source, ...) */
+static int opdi_cu_index_add_kernel(opd_call *call) {
+    opd_tensor *src = opd_arg_tensor(call, 3), *out = opdi_cu_update(call), *desk, *index;
+    const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
+    const opd_value alpha = opd_arg_value(call, 4);
+    const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
+    if (!out) { return -1; }
+    desk = t == opd_dtype(out) ? out : opdi_cu_desk_filled(out, t);
+    index = opdi_cu_spread(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src));
+    if (opd_dtype(src) != t) { src = opdi_cu_as(src, t); }
+    if (!desk || !index || !src ||
+        opdi_cu_indexed_run(call, OPDI_CU_ADD, desk, dim, index, src, false,
+                            alpha.tag == OPD_TAG_FLOAT ? alpha.u.d : (double)alpha.u.i)) {
+        return -1;
+    }
+    return opdi_cu_settle(out, desk);
+}
+static int opdi_cu_index_copy_kernel(opd_call *call) {
+    opd_tensor *src = opd_arg_tensor(call, 3), *out = opdi_cu_update(call), *index;
+    const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
+    index = out ? opdi_cu_spread(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src)) : NULL;
+    return !index ? -1 : opdi_cu_indexed_run(call, OPDI_CU_SCATTER, out, dim, index, src, false, 1);
+}
+/* index_fill(self, dim, index, value) */
+static int opdi_cu_index_fill_kernel(opd_call *call) {
+    opd_tensor *index = opd_arg_tensor(call, 2), *out = opdi_cu_update(call), *value;
+    const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
+    int64_t sizes[OPD_MAX_DIMS];
+    if (!out) { return -1; }
+    for (int d = 0; d < opd_ndim(out); d++) { sizes[d] = opd_sizes(out)[d]; }
+    sizes[dim] = opd_numel(index);
+    index = opdi_cu_spread(index, dim, sizes, opd_ndim(out) > 0 ? opd_ndim(out) : 1);
+    value = opdi_cu_arg_as(call, 3, out, opd_dtype(out));
+    return !index || !value ? -1 : opdi_cu_indexed_run(call, OPDI_CU_SCATTER, out, dim, index, value, true, 1);
+}
+static int opdi_cu_index_reduce_kernel(opd_call *call) {
+    opd_tensor *src = opd_arg_tensor(call, 3), *out = opdi_cu_update(call), *index;
+    const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
+    index = out ? opdi_cu_spread(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src)) : NULL;
+    return !index ? -1 : opdi_cu_reduce_into(call, out, dim, index, src, opd_arg_str(call, 4), opd_arg_bool(call, 5));
+}
+
+/* b[outer][j][inner] = a[outer][index[j]][inner], in units of T */
+template <class T> struct opdi_cu_select_rows {
+    const T *a;
+    T *b;
+    const int64_t *index;
+    int64_t n, size, inner;
+    bool wrap;
+    opdi_cu_guard guard;
+    __device__ void operator()(int64_t i) const {
+        int64_t c, j, k;
+        const int64_t o = opdi_cu_divide(opdi_cu_divide(i, inner, &c), n, &j);
+        k = index[j];
+        if (wrap && k < 0) { k += size; }
+        if (guard.inside(k, size)) { b[i] = a[(o * size + k) * inner + c]; }
+    }
+};
+/* out = a's rows at index along dim, in the order outer, index, inner. */
+static int opdi_cu_rows_select(const opd_call *call, opd_tensor *a, int dim, opd_tensor *index, opd_tensor *out,
+                               bool wrap) {
+    const int nd = opd_ndim(a);
+    const int64_t outer = nd ? opdi_cu_span(opd_sizes(a), 0, dim) : 1, size = nd ? opd_sizes(a)[dim] : 1;
+    int64_t bytes = (int64_t)opd_dtype_size(opd_dtype(a)) * (nd ? opdi_cu_span(opd_sizes(a), dim + 1, nd) : 1), unit;
+    opd_tensor *desk = opdi_cu_desk(out, opd_dtype(out));
+    a = opdi_cu_as(a, opd_dtype(a));
+    index = opdi_cu_as(index, OPD_INT64);
+    if (!desk || !a || !index) { return -1; }
+    if (opd_numel(out) == 0) { return 0; }
+    unit = opdi_cu_unit(bytes, (uintptr_t)opdi_cu_data<void>(a), (uintptr_t)opdi_cu_data<void>(desk));
+    OPDI_CU_UNITS(unit, T, {
+        const opdi_cu_select_rows<T> f = {opdi_cu_data<T>(a), opdi_cu_data<T>(desk), opdi_cu_data<int64_t>(index),
+                                   opd_numel(index), size, bytes / unit, wrap, opdi_cu_guard_of(call)};
+        if (opdi_cu_each(outer * f.n * f.inner, f)) { return -1; }
+    })
+    return opdi_cu_settle(out, desk);
+}
+static int opdi_cu_index_select_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    if (opd_results_from_fake(call)) { return -1; }
+    return opdi_cu_rows_select(call, self, opdi_cu_dim(opd_arg_int(call, 1), self), opd_arg_tensor(call, 2),
+                               opdi_cu_result(call, 0), false);
+}
+static int opdi_cu_embedding_kernel(opd_call *call) {
+    if (opd_results_from_fake(call)) { return -1; }
+    return opdi_cu_rows_select(call, opd_arg_tensor(call, 0), 0, opd_arg_tensor(call, 1), opdi_cu_result(call, 0), false);
+}
+/* t as one dim. */
+static opd_tensor *opdi_cu_flat(opd_tensor *t) {
+    const int64_t one = 1, n = opd_numel(t);
+    t = opdi_cu_as(t, opd_dtype(t));
+    return t ? opd_tensor_view(t, &n, &one, 1, opd_offset(t)) : NULL;
+}
+static int opdi_cu_take_kernel(opd_call *call) {
+    opd_tensor *self;
+    if (opd_results_from_fake(call) || !(self = opdi_cu_flat(opd_arg_tensor(call, 0)))) { return -1; }
+    return opdi_cu_rows_select(call, self, 0, opd_arg_tensor(call, 1), opdi_cu_result(call, 0), true);
+}
+
+//-- what is not zero: how many, and which -----------------------------------------------------------------------------
+//
+//  Three steps: how many are in each tile; where each tile's begin, and the total, which the host waits for where the
+//  result's size is it; then the tiles again, with the place of each that is in.
+
+enum { OPDI_CU_TILE_THREADS = 256, OPDI_CU_TILE = 2048 };
+
+/* x[i] = x[0] + ... + x[i - 1], and x[n] the sum of all; one block. */
+static __global__ void opdi_cu_scan_kernel(int64_t *x, int64_t n) {
+    __shared__ int64_t warps[OPDI_CU_WARP];
+    const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
+    int64_t carry = 0;
+    for (int64_t from = 0; from < n; from += blockDim.x) {
+        const int64_t i = from + threadIdx.x, mine = i < n ? x[i] : 0;
+        int64_t sum = mine, before = carry;
+        for (int d = 1; d < OPDI_CU_WARP; d *= 2) {
+            const int64_t left = __shfl_up_sync(OPDI_CU_ALL_LANES, sum, d);
+            if (lane >= d) { sum += left; }
+        }
+        if (lane == OPDI_CU_WARP - 1) { warps[warp] = sum; }
+        __syncthreads();
+        for (int w = 0; w < (int)blockDim.x / OPDI_CU_WARP; w++) {
+            if (w < warp) { before += warps[w]; }
+            carry += warps[w];
+        }
+        if (i < n) { x[i] = before + sum - mine; }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) { x[n] = carry; }
+}
+static int opdi_cu_scan(int64_t *x, int64_t n) { return opdi_cu_launch(opdi_cu_scan_kernel, 1, 1024, 0, x, n); }
+
+template <class P> __global__ void opdi_cu_count_kernel(int64_t n, P in, int64_t *counts) {
+    const int64_t from = (int64_t)blockIdx.x * OPDI_CU_TILE + threadIdx.x;
+    int c = 0;
+    for (int k = 0; k < OPDI_CU_TILE; k += OPDI_CU_TILE_THREADS) { c += from + k < n && in(from + k); }
+    c = opdi_cu_block_reduce(c, opdi_cu_sum(), 0);
+    if (threadIdx.x == 0) { counts[blockIdx.x] = c; }
+}
+/* each(i, how many before i are in) for every i that is in. */
+template <class P, class E> __global__ void opdi_cu_pick_kernel(int64_t n, P in, const int64_t *counts, E each) {
+    __shared__ int warps[OPDI_CU_TILE_THREADS / OPDI_CU_WARP];
+    const int64_t from = (int64_t)blockIdx.x * OPDI_CU_TILE + threadIdx.x;
+    const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
+    int64_t at = counts[blockIdx.x];
+    for (int k = 0; k < OPDI_CU_TILE; k += OPDI_CU_TILE_THREADS) {
+        const bool mine = from + k < n && in(from + k);
+        const unsigned all = __ballot_sync(OPDI_CU_ALL_LANES, mine);
+        int64_t before = at + __popc(all & ((1u << lane) - 1));
+        if (lane == 0) { warps[warp] = __popc(all); }
+        __syncthreads();
+        for (int w = 0; w < OPDI_CU_TILE_THREADS / OPDI_CU_WARP; w++) {
+            if (w < warp) { before += warps[w]; }
+            at += warps[w];
+        }
+        if (mine) { each(from + k, before); }
+        __syncthreads();
+    }
+}
+/* counts, whose last element, at *tiles, is the total. */
+template <class P> static int64_t *opdi_cu_count(int64_t n, const P &in, int64_t *tiles) {
+    *tiles = opdi_cu_ceil(n, OPDI_CU_TILE);
+    int64_t *counts = (int64_t *)opdi_cu_scratch((*tiles + 1) * 8);
+    if (!counts || (n > 0 && opdi_cu_launch(opdi_cu_count_kernel<P>, (unsigned)*tiles, OPDI_CU_TILE_THREADS, 0, n, in,
+                                            counts)) || opdi_cu_scan(counts, *tiles)) {
+        return NULL;
+    }
+    return counts;
+}
+template <class P, class E> static int opdi_cu_pick(int64_t n, const P &in, const int64_t *counts, const E &each) {
+    return n <= 0 ? 0 : opdi_cu_launch(opdi_cu_pick_kernel<P, E>, (unsigned)opdi_cu_ceil(n, OPDI_CU_TILE),
+                                       OPDI_CU_TILE_THREADS, 0, n, in, counts, each);
+}
+/* A number that kernels have computed; waits for it.  -1 with an error. */
+static int64_t opdi_cu_fetch(const int64_t *at) {
+    int64_t v = -1;
+    return opdi_cu_copy_bytes(NULL, &v, -1, at, opdi_cu_current(), sizeof v) ? -1 : v;
+}
+
+template <class T> struct opdi_cu_is_true {
+    const T *x;
+    __device__ bool operator()(int64_t i) const { return opdi_cu_load<bool>(x + i); }
+};
+/* Row `at` of the result is where i lies. */
+struct opdi_cu_place {
+    opdi_cu_walk<1> walk;                         /* stride 1: only the sizes are used */
+    int64_t *out, row, column;
+    __device__ void operator()(int64_t i, int64_t at) const {
+        for (int d = walk.n - 1; d >= 0; d--) {
+            int64_t r;
+            i = opdi_cu_divide(i, walk.size[d], &r);
+            out[at * row + d * column] = r;
+        }
+    }
+};
+template <class T> static int opdi_cu_nonzero_of(opd_call *call, opd_tensor *t) {
+    const opdi_cu_is_true<T> in = {opdi_cu_data<T>(t)};
+    int64_t tiles, sizes[2], strides[2], *counts = opdi_cu_count(opd_numel(t), in, &tiles);
+    opdi_cu_place each;
+    opd_tensor *out;
+    sizes[0] = counts ? opdi_cu_fetch(counts + tiles) : -1;
+    if (sizes[0] < 0) { return -1; }
+    sizes[1] = opd_ndim(t); strides[0] = 1; strides[1] = sizes[0] ? sizes[0] : 1;        /* columns, as PyTorch */
+    out = opd_result_strided(call, 0, sizes, strides, 2, OPD_INT64, opd_tensor_device(t));
+    if (!out || opd_numel(out) == 0) { return out ? 0 : -1; }
+    each.walk.n = opd_ndim(t);
+    for (int d = 0; d < opd_ndim(t); d++) { each.walk.size[d] = opd_sizes(t)[d]; }
+    each.out = opdi_cu_data<int64_t>(out); each.row = opd_strides(out)[0]; each.column = opd_strides(out)[1];
+    return opdi_cu_pick(opd_numel(t), in, counts, each);
+}
+static int opdi_cu_nonzero_kernel(opd_call *call) {
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    if (opd_dtype_is_complex(opd_dtype(t))) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"nonzero\" not implemented for complex numbers");
+    }
+    if (!(t = opdi_cu_as(t, opd_dtype(t)))) { return -1; }
+    OPDI_CU_ALL(opd_dtype(t), T, return opdi_cu_nonzero_of<T>(call, t))
+}
+
+/* masked_select: out[at] = self[i];  masked_scatter: self[i] = source[at] */
+template <class T> struct opdi_cu_masked {
+    opdi_cu_walk<1> walk;                         /* of self */
+    T *self, *list;
+    int64_t n;                                    /* of list */
+    bool back;
+    opdi_cu_guard guard;
+    __device__ void operator()(int64_t i, int64_t at) const {
+        int64_t o;
+        walk.at(i, &o);
+        if (!back) { list[at] = self[o]; return; }
+        if (guard.inside(at, n)) { self[o] = list[at]; }
+    }
+};
+/* The mask in these sizes, as bytes. */
+static opd_tensor *opdi_cu_mask(opd_tensor *mask, const int64_t *sizes, int ndim) {
+    mask = opd_expand(mask, opd_ints_of(sizes, ndim));
+    return mask ? opdi_cu_as(mask, opd_dtype(mask)) : NULL;
+}
+template <class T> static int opdi_cu_masked_move(opd_call *call, opd_tensor *self, opd_tensor *mask, opd_tensor *src) {
+    const opdi_cu_is_true<uint8_t> in = {opdi_cu_data<uint8_t>(mask)};
+    int64_t tiles, n, *counts = opdi_cu_count(opd_numel(mask), in, &tiles);
+    opdi_cu_masked<T> each;
+    opd_tensor *out = src, *desk = src;
+    if (!src) {                                   /* masked_select */
+        n = counts ? opdi_cu_fetch(counts + tiles) : -1;
+        out = n < 0 ? NULL : opd_result(call, 0, &n, 1, opd_dtype(self));
+        desk = out ? opdi_cu_desk(out, opd_dtype(out)) : NULL;
+    }
+    if (!counts || !desk) { return -1; }
+    each.walk.begin();
+    for (int d = 0; d < opd_ndim(self); d++) { each.walk.add(opd_sizes(self)[d], opd_strides(self) + d); }
+    each.self = opdi_cu_data<T>(self); each.list = opdi_cu_data<T>(desk); each.n = opd_numel(desk);
+    each.back = src != NULL;
+    each.guard = opdi_cu_guard_of(call, "Number of elements of source < number of ones in mask");
+    if (opdi_cu_pick(opd_numel(mask), in, counts, each)) { return -1; }
+    return src ? 0 : opdi_cu_settle(out, desk);
+}
+static int opdi_cu_masked_select_kernel(opd_call *call) {
+    opd_tensor *both[2] = {opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)};
+    opd_tensors wide;
+    if (opd_dtype(both[1]) != OPD_BOOL && opd_dtype(both[1]) != OPD_UINT8) {
+        return opd_fail(OPD_ERROR_DTYPE, "masked_select: expected BoolTensor for mask");
+    }
+    wide = opd_broadcast_tensors(opd_tensors_of(both, 2));
+    if (wide.n != 2 || !(both[1] = opdi_cu_as(wide.data[1], opd_dtype(both[1])))) { return -1; }
+    OPDI_CU_SIZES(opd_dtype(both[0]), T, return opdi_cu_masked_move<T>(call, wide.data[0], both[1], NULL))
+    return 0;
+}
+static int opdi_cu_masked_scatter_kernel(opd_call *call) {
+    opd_tensor *out = opdi_cu_update(call), *src = opd_arg_tensor(call, 2), *mask;
+    if (!out || !(mask = opdi_cu_mask(opd_arg_tensor(call, 1), opd_sizes(out), opd_ndim(out))) ||
+        !(src = opdi_cu_as(src, opd_dtype(src)))) {
+        return -1;
+    }
+    OPDI_CU_SIZES(opd_dtype(out), T, return opdi_cu_masked_move<T>(call, out, mask, src))
+    return 0;
+}
+/* Operands of the walk: out, self, mask. */
+template <class T> struct opdi_cu_fill_masked {
+    opdi_cu_walk<3> walk;
+    T *out;
+    const T *self, *value;
+    const uint8_t *mask;
+    __device__ void operator()(int64_t i) const {
+        int64_t o[3];
+        walk.at(i, o);
+        out[o[0]] = mask[o[2]] ? *value : self[o[1]];
+    }
+};
+static int opdi_cu_masked_fill_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *out, *value;
+    if (opd_results_from_fake(call) || !(out = opdi_cu_result(call, 0))) { return -1; }
+    const opd_ints sizes = opd_ints_of(opd_sizes(out), opd_ndim(out));
+    self = opd_expand(self, sizes);
+    mask = opd_expand(mask, sizes);
+    value = opdi_cu_arg_as(call, 2, out, opd_dtype(out));
+    if (!self || !mask || !value) { return -1; }
+    OPDI_CU_SIZES(opd_dtype(out), T, {
+        opdi_cu_fill_masked<T> f;
+        f.walk.begin();
+        for (int d = 0; d < opd_ndim(out); d++) {
+            const int64_t s[3] = {opd_strides(out)[d], opd_strides(self)[d], opd_strides(mask)[d]};
+            f.walk.add(sizes.data[d], s);
+        }
+        f.out = opdi_cu_data<T>(out); f.self = opdi_cu_data<T>(self); f.value = opdi_cu_data<T>(value);
+        f.mask = opdi_cu_data<uint8_t>(mask);
+        return opdi_cu_each(opd_numel(out), f);
+    })
+    return 0;
+}
+
+//-- index, index_put, put: lists of index tensors ---------------------------------------------------------------------
+
+enum { OPDI_CU_READ = 0, OPDI_CU_WRITE, OPDI_CU_ACCUMULATE };
+/* Values [before][q][after] against self: what the list says about self is its dims before the indexed ones, those, and
+   the dims after (all others are after when the indexed ones are not neighbours). */
+struct opdi_cu_list {
+    int n;                                        /* indexed dims */
+    const int64_t *index[OPD_MAX_DIMS];           /* [nq] each */
+    int64_t size[OPD_MAX_DIMS], stride[OPD_MAX_DIMS];
+    opdi_cu_walk<1> before, after;
+    int64_t nb, nq, na;
+    int64_t one;                                  /* 0: values is one number */
+    opdi_cu_guard guard;
+    /* Where the indexed dims say that q lies in self; -1: nowhere. */
+    __device__ __forceinline__ int64_t place(int64_t q) const {
+        int64_t at = 0;
+        for (int d = 0; d < n; d++) {
+            int64_t k = index[d][q];
+            if (k < 0) { k += size[d]; }
+            if ((uint64_t)k >= (uint64_t)size[d]) { guard.note(index[d][q], size[d]); return -1; }
+            at += k * stride[d];
+        }
+        return at;
+    }
+    __device__ __forceinline__ int64_t rest(int64_t b, int64_t a) const {
+        int64_t x, y;
+        before.at(b, &x);
+        after.at(a, &y);
+        return x + y;
+    }
+};
+template <class T> struct opdi_cu_list_move {
+    opdi_cu_list list;
+    T *self, *values;
+    bool back;
+    __device__ void operator()(int64_t i) const {
+        int64_t a, q;
+        const int64_t b = opdi_cu_divide(opdi_cu_divide(i, list.na, &a), list.nq, &q), at = list.place(q);
+        if (at < 0) { return; }
+        T *p = self + at + list.rest(b, a);
+        if (back) { *p = values[i * list.one]; } else { values[i] = *p; }
+    }
+};
+/* keys[q] = where q lies in self, to be sorted */
+struct opdi_cu_list_keys {
+    opdi_cu_list list;
+    int64_t *keys, skip;                          /* skip: a key that is as none; -1 without */
+    __device__ void operator()(int64_t q) const {
+        const int64_t at = list.place(q);
+        keys[q] = skip >= 0 && at == skip ? -1 : at;
+    }
+};
+/* Adds up the values of each key in the order in which they came, so that sums are the same every time. */
+template <class T> struct opdi_cu_list_sum {
+    opdi_cu_list list;
+    const int64_t *keys, *order;                  /* [nq] sorted, and where they were */
+    T *self;
+    const T *values;
+    bool scale;                                   /* divide by how often the key comes */
+    __device__ void operator()(int64_t i) const {
+        int64_t a, q, k;
+        const int64_t b = opdi_cu_divide(opdi_cu_divide(i, list.na, &a), list.nq, &q), key = keys[q];
+        T sum = 0;
+        if (key < 0 || (q > 0 && keys[q - 1] == key)) { return; }
+        for (k = q; k < list.nq && keys[k] == key; k++) {
+            sum += values[((b * list.nq + order[k]) * list.na + a) * list.one];
+        }
+        self[key + list.rest(b, a)] += scale ? opdi_cu_share<T>::divide(sum, k - q) : sum;
+    }
+};
+/* The mask's places as one index for each of its dims. */
+static int opdi_cu_mask_index(opd_tensor *mask, opd_tensor **out) {
+    opd_tensor *at = opd_nonzero(mask);
+    for (int d = 0; d < opd_ndim(mask); d++) {
+        out[d] = opd_select(at, 1, d);
+        if (!out[d]) { return -1; }
+    }
+    return 0;
+}
+/* index[d] for each dim of self, NULL: all of it (at::native::expandTensors). */
+static int opdi_cu_list_expand(const opd_tensor *self, opd_tensors list, opd_tensor **index) {
+    const int ndim = opd_ndim(self);
+    int n = 0;
+    for (int64_t k = 0; k < list.n; k++) {
+        opd_tensor *t = list.data[k];
+        const bool mask = t && (opd_dtype(t) == OPD_BOOL || opd_dtype(t) == OPD_UINT8);
+        const int width = mask ? opd_ndim(t) : 1;
+        if (n + width > ndim) {
+            return opd_fail(OPD_ERROR_INDEX, "too many indices for tensor of dimension %d (got %lld)", ndim,
+                            (long long)(list.n > n + width ? list.n : n + width));
+        }
+        if (!mask) {
+            if (t && opd_dtype(t) != OPD_INT64) {
+                return opd_fail(OPD_ERROR_INDEX, "tensors used as indices must be long, byte or bool tensors");
+            }
+            index[n++] = t;
+            continue;
+        }
+        for (int d = 0; d < width; d++) {
+            if (opd_sizes(t)[d] != opd_sizes(self)[n + d]) {
+                return opd_fail(OPD_ERROR_INDEX, "The shape of the mask at index %d does not match the shape of the "
+                                "indexed tensor at index %d: %lld and %lld", d, n + d, (long long)opd_sizes(t)[d],
+                                (long long)opd_sizes(self)[n + d]);
+            }
+        }
+        if (width == 0) {
+            return opd_fail(OPD_ERROR_INDEX, "a mask without dimensions is not supported as an index");
+        }
+        if (opdi_cu_mask_index(t, index + n)) { return -1; }
+        n += width;
+    }
+    for (; n < ndim; n++) { index[n] = NULL; }
+    return 0;
+}
+/* The plan of self[list], and the sizes of what that gives. */
+static int opdi_cu_list_make(const opd_call *call, opdi_cu_list *p, const opd_tensor *self, opd_tensors list,
+                             int64_t *out, int *nout) {
+    const int ndim = opd_ndim(self);
+    opd_tensor *index[OPD_MAX_DIMS], *some[OPD_MAX_DIMS];
+    const opd_tensor *shape = NULL;
+    int first = -1, last = -1, d, k;
+    p->n = 0; p->nq = 1; p->one = 1;
+    p->guard = opdi_cu_guard_of(call);
+    p->before.begin(); p->after.begin();
+    if (opdi_cu_list_expand(self, list, index)) { return -1; }
+    for (d = 0; d < ndim; d++) {
+        if (!index[d]) { continue; }
+        if (first < 0) { first = d; }
+        last = d;
+        p->size[p->n] = opd_sizes(self)[d];
+        p->stride[p->n] = opd_strides(self)[d];
+        some[p->n++] = index[d];
+    }
+    if (p->n) {
+        const opd_tensors wide = opd_broadcast_tensors(opd_tensors_of(some, p->n));
+        for (k = 0; k < p->n; k++) {
+            opd_tensor *t = wide.n == p->n ? opdi_cu_as(wide.data[k], OPD_INT64) : NULL;
+            p->index[k] = opdi_cu_data<int64_t>(t);
+            if (!t || !opd_ok()) { return -1; }
+            shape = t;
+        }
+        p->nq = opd_numel(shape);
+        if (last - first + 1 != p->n) { first = 0; }
+    } else { first = ndim; }
+    if (ndim - p->n + opd_ndim(shape) > OPD_MAX_DIMS) {
+        return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS);
+    }
+    *nout = 0;
+    p->nb = p->na = 1;
+    for (d = 0; d < first; d++) {
+        if (index[d]) { break; }
+        p->before.add(opd_sizes(self)[d], opd_strides(self) + d);
+        p->nb *= out[(*nout)++] = opd_sizes(self)[d];
+    }
+    for (k = 0; k < opd_ndim(shape); k++) { out[(*nout)++] = opd_sizes(shape)[k]; }
+    for (; d < ndim; d++) {
+        if (index[d]) { continue; }
+        p->after.add(opd_sizes(self)[d], opd_strides(self) + d);
+        p->na *= out[(*nout)++] = opd_sizes(self)[d];
+    }
+    return 0;
+}
+/* Counts in units that are larger than an element where everything allows it; returns their bytes. */
+static int64_t opdi_cu_list_units(opdi_cu_list *p, int64_t bytes, const void *self, const void *values) {
+    int64_t all = bytes, unit, f;
+    int d;
+    if (p->after.n != 1 || p->after.stride[0][0] != 1 || !p->one) { return bytes; }
+    for (d = 0; d < p->n; d++) { all |= p->stride[d] * bytes; }
+    for (d = 0; d < p->before.n; d++) { all |= p->before.stride[0][d] * bytes; }
+    all = (all & ~bytes) | (p->na * bytes);       /* an element need not be whole units, a row must */
+    unit = opdi_cu_unit(all, (uintptr_t)self, (uintptr_t)values);
+    if (unit <= bytes) { return bytes; }
+    f = unit / bytes;
+    for (d = 0; d < p->n; d++) { p->stride[d] /= f; }
+    for (d = 0; d < p->before.n; d++) { p->before.stride[0][d] /= f; }
+    p->na /= f;
+    p->after.size[0] = p->na;
+    return unit;
+}
+static int opdi_cu_list_run(opdi_cu_list *p, opd_tensor *self, opd_tensor *values, bool back) {
+    void *s = opdi_cu_data<void>(self), *v = opdi_cu_data<void>(values);
+    const int64_t unit = opdi_cu_list_units(p, (int64_t)opd_dtype_size(opd_dtype(self)), s, v);
+    OPDI_CU_UNITS(unit, T, {
+        const opdi_cu_list_move<T> f = {*p, (T *)s, (T *)v, back};
+        return opdi_cu_each(p->nb * p->nq * p->na, f);
+    })
+    return 0;
+}
+static int opdi_cu_index_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *out, *desk;
+    int64_t sizes[OPD_MAX_DIMS];
+    opdi_cu_list p;
+    int n;
+    if (opdi_cu_list_make(call, &p, self, opd_arg_tensors(call, 1), sizes, &n)) { return -1; }
+    out = opd_result(call, 0, sizes, n, opd_dtype(self));
+    desk = out ? opdi_cu_desk(out, opd_dtype(self)) : NULL;
+    return desk && opdi_cu_list_run(&p, self, desk, false) == 0 ? opdi_cu_settle(out, desk) : -1;
+}
+/* self += values, both of a compute type; the key `skip` is left out. */
+static int opdi_cu_list_add(const opdi_cu_list *p, opd_tensor *self, opd_tensor *values, int64_t skip, bool scale) {
+    opd_tensor *keys = opdi_cu_new(opd_ints_of(&p->nq, 1), OPD_INT64), *sorted[2];
+    const int64_t n = p->nb * p->nq * p->na;
+    if (!keys) { return -1; }
+    if (n == 0) { return 0; }
+    const opdi_cu_list_keys f = {*p, opdi_cu_data<int64_t>(keys), skip};
+    if (opdi_cu_each(p->nq, f) || opd_sort_stable(sorted, keys, opd_value_bool(true), 0, false)) { return -1; }
+    const int64_t *k = opdi_cu_data<int64_t>(sorted[0]), *order = opdi_cu_data<int64_t>(sorted[1]);
+    void *s = opdi_cu_data<void>(self), *v = opdi_cu_data<void>(values);
+    if (!k || !order || !s || !v) { return -1; }
+    if (opd_dtype(self) == OPD_FLOAT32) {
+        const opdi_cu_list_sum<float> g = {*p, k, order, (float *)s, (const float *)v, scale};
+        return opdi_cu_each(n, g);
+    }
+    if (opd_dtype(self) == OPD_FLOAT64) {
+        const opdi_cu_list_sum<double> g = {*p, k, order, (double *)s, (const double *)v, scale};
+        return opdi_cu_each(n, g);
+    }
+    const opdi_cu_list_sum<int64_t> g = {*p, k, order, (int64_t *)s, (const int64_t *)v, scale};
+    return opdi_cu_each(n, g);
+}
+/* Writes or adds values at the list's places of out, which holds self. */
+static int opdi_cu_list_put(const opd_call *call, opd_tensor *out, opd_tensors list, opd_tensor *values,
+                            bool accumulate) {
+    const opd_scalar_type t = accumulate ? opdi_cu_compute_dtype(opd_dtype(out)) : opd_dtype(out);
+    opd_tensor *desk = t == opd_dtype(out) ? out : opdi_cu_desk_filled(out, t);
+    int64_t sizes[OPD_MAX_DIMS];
+    opdi_cu_list p;
+    int n;
+    if (!desk || opdi_cu_list_make(call, &p, desk, list, sizes, &n)) { return -1; }
+    if (opd_tensor_device(values).type != OPD_CUDA) {
+        values = opd_to_device(values, opd_tensor_device(out), opd_dtype(values));
+    }
+    if (values && opd_numel(values) == 1 && opd_ndim(values) == 0) { p.one = 0; }
+    else { values = values ? opd_expand(values, opd_ints_of(sizes, n)) : NULL; }
+    values = values ? opdi_cu_as(values, t) : NULL;
+    if (!values || (accumulate ? opdi_cu_list_add(&p, desk, values, -1, false)
+                    : opdi_cu_list_run(&p, desk, values, true))) {
+        return -1;
+    }
+    return opdi_cu_settle(out, desk);
+}
+static int opdi_cu_index_put_kernel(opd_call *call) {
+    opd_tensor *out = opdi_cu_update(call);
+    return !out ? -1 : opdi_cu_list_put(call, out, opd_arg_tensors(call, 1), opd_arg_tensor(call, 2),
+                                        opd_arg_bool(call, 3));
+}
+/* put(self, index, source, accumulate): self as one dim. */
+static int opdi_cu_put_kernel(opd_call *call) {
+    opd_tensor *out = opdi_cu_update(call), *desk, *flat, *index, *src;
+    desk = !out ? NULL : opd_is_contiguous(out) ? out : opdi_cu_desk_filled(out, opd_dtype(out));
+    flat = desk ? opdi_cu_flat(desk) : NULL;
+    index = flat ? opdi_cu_flat(opd_arg_tensor(call, 1)) : NULL;
+    src = index ? opdi_cu_flat(opd_arg_tensor(call, 2)) : NULL;
+    if (!src || opdi_cu_list_put(call, flat, opd_tensors_of(&index, 1), src, opd_arg_bool(call, 3))) { return -1; }
+    return opdi_cu_settle(out, desk);
+}
+/* embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq) */
+static int opdi_cu_embedding_backward_kernel(opd_call *call) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *out, *desk;
+    int64_t sizes[OPD_MAX_DIMS], skip = opd_arg_int(call, 3);
+    opdi_cu_list p;
+    int n;
+    if (opd_results_from_fake(call) || !(out = opdi_cu_result(call, 0))) { return -1; }
+    desk = opdi_cu_desk(out, opdi_cu_compute_dtype(opd_dtype(out)));
+    x = desk && opd_zero_(desk) ? opdi_cu_as(x, OPD_INT64) : NULL;
+    g = x ? opdi_cu_as(g, opd_dtype(desk)) : NULL;
+    if (!g || opdi_cu_list_make(call, &p, desk, opd_tensors_of(&x, 1), sizes, &n)) { return -1; }
+    if (opd_numel(desk) == 0) { return 0; }
+    skip = skip < 0 ? -1 : skip * opd_strides(desk)[0];
+    return opdi_cu_list_add(&p, desk, g, skip, opd_arg_bool(call, 4)) ? -1 : opdi_cu_settle(out, desk);
+}
+
+//-- cat, stack --------------------------------------------------------------------------------------------------------
+
+enum { OPDI_CU_PIECES = 64 };
+/* Pieces [outer][len] of a row of the result. */
+template <class T> struct opdi_cu_pieces {
+    const T *from[OPDI_CU_PIECES];
+    int64_t len[OPDI_CU_PIECES], at[OPDI_CU_PIECES];
+    T *out;
+    int64_t outer, row;
+};
+template <class T> __global__ void opdi_cu_join_kernel(opdi_cu_pieces<T> p) {
+    const int64_t len = p.len[blockIdx.y], at = p.at[blockIdx.y], n = p.outer * len;
+    const T *from = p.from[blockIdx.y];
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
+        int64_t c;
+        const int64_t o = opdi_cu_divide(i, len, &c);
+        p.out[o * p.row + at + c] = from[i];
+    }
+}
+/* As many pieces as a launch takes. */
+template <class T> static int opdi_cu_join_some(opdi_cu_pieces<T> *p, int *n) {
+    int64_t most = 0;
+    const int count = *n;
+    for (int k = 0; k < count; k++) { most = p->len[k] > most ? p->len[k] : most; }
+    *n = 0;
+    if (count == 0 || most * p->outer == 0) { return 0; }
+    dim3 grid = opdi_cu_grid(most * p->outer, 256);
+    grid.y = (unsigned)count;
+    return opdi_cu_launch(opdi_cu_join_kernel<T>, grid, 256, 0, *p);
+}
+static bool opdi_cu_join_skips(const opd_tensor *t, bool stack) {
+    return !stack && opd_ndim(t) == 1 && opd_numel(t) == 0;
+}
+/* The size of t along dim of the result. */
+static int64_t opdi_cu_join_size(const opd_tensor *t, int dim, bool stack) { return stack ? 1 : opd_sizes(t)[dim]; }
+template <class T> static int opdi_cu_join_units(opd_tensor *out, opd_tensors list, int dim, bool stack) {
+    const int64_t bytes = (int64_t)opd_dtype_size(opd_dtype(out));
+    int64_t at = 0;
+    opdi_cu_pieces<T> p;
+    int n = 0;
+    p.out = opdi_cu_data<T>(out);
+    p.outer = opdi_cu_span(opd_sizes(out), 0, dim);
+    p.row = opd_numel(out) / p.outer * bytes / (int64_t)sizeof(T);
+    for (int64_t k = 0; k < list.n; k++) {
+        const opd_tensor *t = list.data[k];
+        if (opdi_cu_join_skips(t, stack)) { continue; }
+        p.from[n] = opdi_cu_data<T>(t); p.at[n] = at;
+        p.len[n] = opd_numel(t) / p.outer * bytes / (int64_t)sizeof(T);
+        at += p.len[n++];
+        if (n == OPDI_CU_PIECES && opdi_cu_join_some(&p, &n)) { return -1; }
+    }
+    return opdi_cu_join_some(&p, &n);
+}
+static int opdi_cu_join(opd_call *call, bool stack) {
+    const opd_tensors list = opd_arg_tensors(call, 0);
+    int64_t at = 0, unit = 16, k;
+    bool straight;
+    opd_tensor *out;
+    int dim;
+    if (opd_results_from_fake(call) || !(out = opdi_cu_result(call, 0))) { return -1; }
+    if (opd_numel(out) == 0) { return 0; }
+    dim = opdi_cu_dim(opd_arg_int(call, 1), out);
+    straight = opd_is_contiguous(out);
+    for (k = 0; k < list.n && straight; k++) {
+        const opd_tensor *t = list.data[k];
+        const int64_t bytes = (int64_t)opd_dtype_size(opd_dtype(t));
+        if (opdi_cu_join_skips(t, stack)) { continue; }
+        straight = opd_dtype(t) == opd_dtype(out) && opd_is_contiguous(t);
+        if (opd_numel(t) == 0) { continue; }
+        const int64_t u = opdi_cu_unit(opd_numel(t) / opdi_cu_span(opd_sizes(out), 0, dim) * bytes,
+                                       (uintptr_t)opdi_cu_data<void>(t), (uintptr_t)opdi_cu_data<void>(out));
+        unit = u < unit ? u : unit;
+    }
+    if (straight) { OPDI_CU_UNITS(unit, T, return opdi_cu_join_units<T>(out, list, dim, stack)) }
+    for (k = 0; k < list.n; k++) {                /* with other strides or dtypes: a copy for each */
+        opd_tensor *t = list.data[k], *piece;
+        int64_t strides[OPD_MAX_DIMS];
+        if (opdi_cu_join_skips(t, stack)) { continue; }
+        for (int d = 0; d < opd_ndim(t); d++) { strides[d] = opd_strides(out)[d + (stack && d >= dim)]; }
+        piece = opd_tensor_view(out, opd_sizes(t), strides, opd_ndim(t), opd_offset(out) + at * opd_strides(out)[dim]);
+        if (!piece || !opd_copy_(piece, t)) { return -1; }
+        at += opdi_cu_join_size(t, dim, stack);
+    }
+    return 0;
+}
+static int opdi_cu_cat_kernel(opd_call *call) { return opdi_cu_join(call, false); }
+static int opdi_cu_stack_kernel(opd_call *call) { return opdi_cu_join(call, true); }
+
+//-- writing through a view: slice_scatter and its kin -----------------------------------------------------------------
+
+static int opdi_cu_view_scatter(opd_call *call, const char *view, int nargs) {
+    opd_tensor *out = opdi_cu_update(call), *place;
+    opd_value v[6];
+    if (!out) { return -1; }
+    v[0] = opd_value_tensor(out);
+    for (int i = 1; i < nargs; i++) { v[i] = opd_arg_value(call, i + 1); }
+    place = opd_call_op(opd_find(view), v, nargs);
+    return place && opd_copy_(place, opd_arg_tensor(call, 1)) ? 0 : -1;
+}
+static int opdi_cu_slice_scatter_kernel(opd_call *call) { return opdi_cu_view_scatter(call, "aten::slice.Tensor", 5); }
+static int opdi_cu_select_scatter_kernel(opd_call *call) { return opdi_cu_view_scatter(call, "aten::select.int", 3); }
+static int opdi_cu_diagonal_scatter_kernel(opd_call *call) { return opdi_cu_view_scatter(call, "aten::diagonal", 4); }
+static int opdi_cu_as_strided_scatter_kernel(opd_call *call) {
+    return opdi_cu_view_scatter(call, "aten::as_strided", 4);
+}
+
+//-- one_hot, repeat_interleave, searchsorted, bucketize ---------------------------------------------------------------
+
+struct opdi_cu_one_hot {
+    const int64_t *x;
+    int64_t *out, n;
+    opdi_cu_guard guard;
+    __device__ void operator()(int64_t i) const {
+        int64_t c;
+        const int64_t v = x[opdi_cu_divide(i, n, &c)];
+        out[i] = v == c;
+        if (c == 0) { (void)guard.inside(v, n); }
+    }
+};
+static int opdi_cu_one_hot_kernel(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *out, *desk;
+    int64_t n = opd_arg_int(call, 1), sizes[OPD_MAX_DIMS];
+    if (n == -1 && opd_numel(x) > 0 && opd_ndim(x) < OPD_MAX_DIMS && opd_dtype(x) == OPD_INT64) {
+        n = opd_item_i64(opd_max(x)) + 1;         /* waits */
+        if (!opd_ok()) { return -1; }
+        for (int d = 0; d < opd_ndim(x); d++) { sizes[d] = opd_sizes(x)[d]; }
+        sizes[opd_ndim(x)] = n < 1 ? 1 : n;
+        out = opd_result(call, 0, sizes, opd_ndim(x) + 1, OPD_INT64);
+    } else { out = opd_results_from_fake(call) ? NULL : opdi_cu_result(call, 0); }
+    desk = out ? opdi_cu_desk(out, OPD_INT64) : NULL;
+    x = desk ? opdi_cu_as(x, OPD_INT64) : NULL;
+    if (!x) { return -1; }
+    const opdi_cu_one_hot f = {opdi_cu_data<int64_t>(x), opdi_cu_data<int64_t>(desk), opd_sizes(out)[opd_ndim(x)],
+                               opdi_cu_guard_of(call, "Class values must be non-negative and smaller than "
+                                                "num_classes.")};
+    return opdi_cu_each(opd_numel(desk), f) ? -1 : opdi_cu_settle(out, desk);
+}
+
+template <class T> struct opdi_cu_repeats {       /* ends[i] = repeats[i]; a bad one makes a sum that cannot be */
+    const T *x;
+    int64_t *ends;
+    __device__ void operator()(int64_t i) const {
+        const int64_t v = (int64_t)x[i];
+        ends[i] = v < 0 ? INT64_MIN / 2 : v;
+    }
+};
+/* out[i] = the last j whose beginning is not after i */
+template <class T> struct opdi_cu_repeat {
+    const int64_t *begins;                        /* [n + 1] */
+    int64_t n;
+    T *out;
+    __device__ void operator()(int64_t i) const {
+        int64_t low = 0, high = n;
+        while (low < high) {
+            const int64_t mid = low + (high - low) / 2;
+            if (begins[mid + 1] <= i) { low = mid + 1; } else { high = mid; }
+        }
+        out[i] = (T)low;
+    }
+};
+template <class T> static int opdi_cu_repeat_of(opd_call *call, opd_tensor *r) {
+    const int64_t n = opd_numel(r);
+    int64_t *begins = (int64_t *)opdi_cu_scratch((n + 1) * 8), total;
+    const opdi_cu_repeats<T> f = {opdi_cu_data<T>(r), begins};
+    opd_tensor *out, *desk;
+    if (!begins || opdi_cu_each(n, f) || opdi_cu_scan(begins, n)) { return -1; }
+    total = opdi_cu_fetch(begins + n);
+    if (!opd_ok()) { return -1; }
+    if (total < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "repeats can not be negative"); }
+    if (!opd_arg_is_none(call, 1) && opd_arg_int(call, 1) != total) {
+        return opd_fail(OPD_ERROR_SHAPE, "allocated size does not match required size");
+    }
+    out = opd_result(call, 0, &total, 1, opd_dtype(r));
+    desk = out ? opdi_cu_desk(out, opd_dtype(r)) : NULL;
+    if (!desk) { return -1; }
+    const opdi_cu_repeat<T> g = {begins, n, opdi_cu_data<T>(desk)};
+    return opdi_cu_each(total, g) ? -1 : opdi_cu_settle(out, desk);
+}
+static int opdi_cu_repeat_interleave_kernel(opd_call *call) {
+    opd_tensor *r = opd_arg_tensor(call, 0);
+    if (opd_ndim(r) != 1) { return opd_fail(OPD_ERROR_SHAPE, "repeat_interleave only accept 1D vector as repeat"); }
+    if (opd_dtype(r) != OPD_INT64 && opd_dtype(r) != OPD_INT32) {
+        return opd_fail(OPD_ERROR_DTYPE, "repeats has to be Long or Int tensor");
+    }
+    if (!(r = opdi_cu_as(r, opd_dtype(r)))) { return -1; }
+    OPDI_CU_INDEX(opd_dtype(r), T, return opdi_cu_repeat_of<T>(call, r))
+}
+
+/* The first place whose number is not below v, or (right) the first above it; whole numbers as int64, others as
+   double. */
+template <class T, class C, class O> struct opdi_cu_search {
+    const T *seq, *values;
+    const int64_t *order;
+    O *out;
+    int64_t n, m;                                 /* of a row of seq, of values; m 0: seq has one row for all */
+    C number;                                     /* where values is NULL */
+    opdi_cu_guard guard;
+    __device__ void operator()(int64_t i, bool right) const {
+        const int64_t row = m ? i / m : 0;
+        const T *s = seq + row * n;
+        const C x = values ? opdi_cu_load<C>(values + i) : number;
+        int64_t low = 0, high = n;
+        while (low < high) {
+            const int64_t mid = low + (high - low) / 2, at = order ? order[row * n + mid] : mid;
+            if (!guard.inside(at, n)) { break; }
+            const C y = opdi_cu_load<C>(s + at);
+            if (right ? !(y > x) : !(y >= x)) { low = mid + 1; } else { high = mid; }
+        }
+        out[i] = (O)low;
+    }
+};
+template <class F, bool right> struct opdi_cu_search_side : F {
+    explicit opdi_cu_search_side(const F &f) : F(f) { }
+    __device__ void operator()(int64_t i) const { F::operator()(i, right); }
+};
+template <class T, class O> static int opdi_cu_search_of(const opd_call *call, opd_tensor *out, opd_tensor *seq,
+                                                         opd_tensor *values, opd_value number, opd_tensor *sorter,
+                                                         bool right) {
+    typedef typename std::conditional<std::is_same<opdi_cu_acc<T>, int64_t>::value, int64_t, double>::type C;
+    typedef opdi_cu_search<T, C, O> F;
+    F f;
+    f.seq = opdi_cu_data<T>(seq); f.values = values ? opdi_cu_data<T>(values) : NULL;
+    f.order = sorter ? opdi_cu_data<int64_t>(sorter) : NULL; f.out = opdi_cu_data<O>(out);
+    f.n = opd_size(seq, -1); f.m = opd_ndim(seq) > 1 ? opd_size(values, -1) : 0;
+    f.number = number.tag == OPD_TAG_FLOAT ? (C)number.u.d : (C)number.u.i;
+    f.guard = opdi_cu_guard_of(call, "torch.searchsorted(): sorter index out of range");
+    return right ? opdi_cu_each(opd_numel(out), opdi_cu_search_side<F, true>(f))
+        : opdi_cu_each(opd_numel(out), opdi_cu_search_side<F, false>(f));
+}
+static int opdi_cu_search_run(opd_call *call, opd_tensor *seq, opd_value v, opd_tensor *sorter, bool right) {
+    opd_tensor *out = opdi_cu_result(call, 0), *desk, *values = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
+    if (!out || !(desk = opdi_cu_desk(out, opd_dtype(out))) || opd_numel(out) == 0) { return out ? 0 : -1; }
+    if (values && opd_tensor_device(values).type != OPD_CUDA) {              /* a number on the host */
+        v = opd_dtype_is_floating(opd_dtype(values)) ? opd_value_float(opd_item_f64(values))
+            : opd_value_int(opd_item_i64(values));
+        values = NULL;
+    } else if (values && !(values = opdi_cu_as(values, opd_dtype(seq)))) { return -1; }
+    seq = opdi_cu_as(seq, opd_dtype(seq));
+    sorter = sorter ? opdi_cu_as(sorter, OPD_INT64) : NULL;
+    if (!seq || !opd_ok()) { return -1; }
+    if (opd_dtype(out) == OPD_INT32) {
+        OPDI_CU_ALL(opd_dtype(seq), T, {
+            if (opdi_cu_search_of<T, int32_t>(call, desk, seq, values, v, sorter, right)) { return -1; }
+        })
+    } else {
+        OPDI_CU_ALL(opd_dtype(seq), T, {
+            if (opdi_cu_search_of<T, int64_t>(call, desk, seq, values, v, sorter, right)) { return -1; }
+        })
+    }
+    return opdi_cu_settle(out, desk);
+}
+/* searchsorted(sorted_sequence, self, *, out_int32, right, side, sorter) */
+static int opdi_cu_searchsorted_kernel(opd_call *call) {
+    if (opd_results_from_fake(call)) { return -1; }
+    return opdi_cu_search_run(call, opd_arg_tensor(call, 0), opd_arg_value(call, 1), opd_arg_tensor(call, 5),
+                              opd_arg_is_none(call, 4) ? opd_arg_bool(call, 3) : *opd_arg_str(call, 4) == 'r');
+}
+/* bucketize(self, boundaries, *, out_int32, right) */
+static int opdi_cu_bucketize_kernel(opd_call *call) {
+    if (opd_results_from_fake(call)) { return -1; }
+    return opdi_cu_search_run(call, opd_arg_tensor(call, 1), opd_arg_value(call, 0), NULL, opd_arg_bool(call, 3));
+}
+
+//-- tril, triu, flip --------------------------------------------------------------------------------------------------
+
+template <class T> struct opdi_cu_triangle {
+    const T *x;
+    T *out;
+    int64_t rows, cols, diagonal;
+    bool lower;
+    __device__ void operator()(int64_t i) const {
+        int64_t r, c;
+        (void)opdi_cu_divide(opdi_cu_divide(i, cols, &c), rows, &r);
+        out[i] = (lower ? c - r <= diagonal : c - r >= diagonal) ? x[i] : T();
+    }
+};
+static int opdi_cu_triangle_run(opd_call *call, bool lower) {
+    const int64_t diagonal = opd_arg_int(call, 1);
+    opd_tensor *x = opd_arg_tensor(call, 0), *out, *desk;
+    if (opd_results_from_fake(call) || !(out = opdi_cu_result(call, 0))) { return -1; }
+    desk = opdi_cu_desk(out, opd_dtype(out));
+    x = desk ? opdi_cu_as(x, opd_dtype(x)) : NULL;
+    if (!x) { return -1; }
+    OPDI_CU_SIZES(opd_dtype(x), T, {
+        const opdi_cu_triangle<T> f = {opdi_cu_data<T>(x), opdi_cu_data<T>(desk), opd_size(x, -2), opd_size(x, -1),
+                                       diagonal, lower};
+        if (opdi_cu_each(opd_numel(x), f)) { return -1; }
+    })
+    return opdi_cu_settle(out, desk);
+}
+static int opdi_cu_tril_kernel(opd_call *call) { return opdi_cu_triangle_run(call, true); }
+static int opdi_cu_triu_kernel(opd_call *call) { return opdi_cu_triangle_run(call, false); }
+
+/* Operands of the walk: out, x; dims that are turned round have negative strides. */
+template <class T> struct opdi_cu_walk_copy {
+    opdi_cu_walk<2> walk;
+    T *out;
+    const T *x;
+    __device__ void operator()(int64_t i) const {
+        int64_t o[2];
+        walk.at(i, o);
+        out[o[0]] = x[o[1]];
+    }
+};
+static int opdi_cu_flip_kernel(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *out;
+    const opd_ints dims = opd_arg_ints(call, 1);
+    int64_t strides[OPD_MAX_DIMS], at = 0;
+    int order[OPD_MAX_DIMS], d, k;
+    const int n = opd_ndim(x);
+    if (opd_results_from_fake(call) || !(out = opdi_cu_result(call, 0))) { return -1; }
+    for (d = 0; d < n; d++) { strides[d] = opd_strides(x)[d]; }
+    for (k = 0; k < (int)dims.n && n > 0 && opd_numel(x) > 0; k++) {
+        d = opdi_cu_dim(dims.data[k], x);
+        at += (opd_sizes(x)[d] - 1) * strides[d];
+        strides[d] = -strides[d];
+    }
+    for (d = 0; d < n; d++) {                     /* dims as they lie in out */
+        for (k = d; k > 0 && opd_strides(out)[order[k - 1]] < opd_strides(out)[d]; k--) { order[k] = order[k - 1]; }
+        order[k] = d;
+    }
+    OPDI_CU_SIZES(opd_dtype(x), T, {
+        opdi_cu_walk_copy<T> f;
+        f.walk.begin();
+        for (d = 0; d < n; d++) {
+            const int64_t s[2] = {opd_strides(out)[order[d]], strides[order[d]]};
+            f.walk.add(opd_sizes(x)[order[d]], s);
+        }
+        f.out = opdi_cu_data<T>(out); f.x = opdi_cu_data<T>(x) + at;
+        return opdi_cu_each(opd_numel(out), f);
+    })
+    return 0;
+}
+
 static const opdi_cu_row opdi_cu_rows_indexing[] = {
+    {"gather", opdi_cu_gather_kernel}, {"scatter.src", opdi_cu_scatter_kernel},
+    {"scatter.value", opdi_cu_scatter_kernel}, {"scatter.reduce", opdi_cu_scatter_reduce_kernel},
+    {"scatter.value_reduce", opdi_cu_scatter_reduce_kernel}, {"scatter_add", opdi_cu_scatter_add_kernel},
+    {"scatter_reduce.two", opdi_cu_scatter_reduce_two_kernel}, {"index_select", opdi_cu_index_select_kernel},
+    {"index_add", opdi_cu_index_add_kernel}, {"index_copy", opdi_cu_index_copy_kernel},
+    {"index_fill.int_Scalar", opdi_cu_index_fill_kernel}, {"index_fill.int_Tensor", opdi_cu_index_fill_kernel},
+    {"index_reduce", opdi_cu_index_reduce_kernel}, {"index.Tensor", opdi_cu_index_kernel},
+    {"index_put", opdi_cu_index_put_kernel}, {"take", opdi_cu_take_kernel}, {"put", opdi_cu_put_kernel},
+    {"masked_select", opdi_cu_masked_select_kernel}, {"masked_scatter", opdi_cu_masked_scatter_kernel},
+    {"masked_fill.Tensor", opdi_cu_masked_fill_kernel}, {"nonzero", opdi_cu_nonzero_kernel},
+    {"cat", opdi_cu_cat_kernel}, {"stack", opdi_cu_stack_kernel}, {"embedding", opdi_cu_embedding_kernel},
+    {"embedding_dense_backward", opdi_cu_embedding_backward_kernel}, {"one_hot", opdi_cu_one_hot_kernel},
+    {"slice_scatter", opdi_cu_slice_scatter_kernel}, {"select_scatter", opdi_cu_select_scatter_kernel},
+    {"diagonal_scatter", opdi_cu_diagonal_scatter_kernel},
+    {"as_strided_scatter", opdi_cu_as_strided_scatter_kernel},
+    {"repeat_interleave.Tensor", opdi_cu_repeat_interleave_kernel},
+    {"searchsorted.Tensor", opdi_cu_searchsorted_kernel}, {"searchsorted.Scalar", opdi_cu_searchsorted_kernel},
+    {"bucketize.Tensor", opdi_cu_bucketize_kernel}, {"bucketize.Scalar", opdi_cu_bucketize_kernel},
+    {"tril", opdi_cu_tril_kernel}, {"triu", opdi_cu_triu_kernel}, {"flip", opdi_cu_flip_kernel},
     {NULL, NULL}};
 
 //----------------------------------------------------------------------------------------------------------------------
