@@ -1331,7 +1331,7 @@ static __device__ __forceinline__ int64_t opdi_cu_divide(int64_t i, int64_t n, i
 }
 
 /* Sizes with the strides of K operands, in elements. */
-template <int K> struct opdi_cu_walk {
+template <int K> struct opdi_cu_strided {
     int n;
     int64_t size[OPD_MAX_DIMS], stride[K][OPD_MAX_DIMS];
     /* Where position i of the sizes, in row-major order, lies in each operand. */
@@ -1403,7 +1403,7 @@ static opd_tensor *opdi_cu_update(opd_call *call) {
     out = opdi_cu_result(call, 0);
     return out == self || (out && opd_copy_(out, self)) ? out : NULL;
 }
-/* The largest number of bytes, of at most 16, that divides all of these; memory of tensors begins at multiples of it. */
+/* The largest number of bytes, of at most 16, that divides all of these. */
 static int64_t opdi_cu_unit(int64_t bytes, uintptr_t a, uintptr_t b) {
     int64_t u = 16;
     while (((uint64_t)bytes | (uint64_t)a | (uint64_t)b) % (uint64_t)u) { u /= 2; }
@@ -1461,7 +1461,7 @@ template <class T> static __device__ void opdi_cu_atomic(int how, T *p, T v) {
 
 /* Operands of the walk: index, a without dim, b. */
 struct opdi_cu_indexed {
-    opdi_cu_walk<3> walk;
+    opdi_cu_strided<3> walk;
     const int64_t *index;
     void *a, *b;
     int64_t at, size;                             /* a's stride and size along dim */
@@ -1700,7 +1700,8 @@ static int opdi_cu_index_select_kernel(opd_call *call) {
 }
 static int opdi_cu_embedding_kernel(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
-    return opdi_cu_rows_select(call, opd_arg_tensor(call, 0), 0, opd_arg_tensor(call, 1), opdi_cu_result(call, 0), false);
+    return opdi_cu_rows_select(call, opd_arg_tensor(call, 0), 0, opd_arg_tensor(call, 1), opdi_cu_result(call, 0),
+                               false);
 }
 /* t as one dim. */
 static opd_tensor *opdi_cu_flat(opd_tensor *t) {
@@ -1799,7 +1800,7 @@ template <class T> struct opdi_cu_is_true {
 };
 /* Row `at` of the result is where i lies. */
 struct opdi_cu_place {
-    opdi_cu_walk<1> walk;                         /* stride 1: only the sizes are used */
+    opdi_cu_strided<1> walk;                         /* stride 1: only the sizes are used */
     int64_t *out, row, column;
     __device__ void operator()(int64_t i, int64_t at) const {
         for (int d = walk.n - 1; d >= 0; d--) {
@@ -1835,7 +1836,7 @@ static int opdi_cu_nonzero_kernel(opd_call *call) {
 
 /* masked_select: out[at] = self[i];  masked_scatter: self[i] = source[at] */
 template <class T> struct opdi_cu_masked {
-    opdi_cu_walk<1> walk;                         /* of self */
+    opdi_cu_strided<1> walk;                         /* of self */
     T *self, *list;
     int64_t n;                                    /* of list */
     bool back;
@@ -1893,7 +1894,7 @@ static int opdi_cu_masked_scatter_kernel(opd_call *call) {
 }
 /* Operands of the walk: out, self, mask. */
 template <class T> struct opdi_cu_fill_masked {
-    opdi_cu_walk<3> walk;
+    opdi_cu_strided<3> walk;
     T *out;
     const T *self, *value;
     const uint8_t *mask;
@@ -1934,7 +1935,7 @@ struct opdi_cu_list {
     int n;                                        /* indexed dims */
     const int64_t *index[OPD_MAX_DIMS];           /* [nq] each */
     int64_t size[OPD_MAX_DIMS], stride[OPD_MAX_DIMS];
-    opdi_cu_walk<1> before, after;
+    opdi_cu_strided<1> before, after;
     int64_t nb, nq, na;
     int64_t one;                                  /* 0: values is one number */
     opdi_cu_guard guard;
@@ -2493,7 +2494,7 @@ static int opdi_cu_triu_kernel(opd_call *call) { return opdi_cu_triangle_run(cal
 
 /* Operands of the walk: out, x; dims that are turned round have negative strides. */
 template <class T> struct opdi_cu_walk_copy {
-    opdi_cu_walk<2> walk;
+    opdi_cu_strided<2> walk;
     T *out;
     const T *x;
     __device__ void operator()(int64_t i) const {
