@@ -1000,6 +1000,8 @@ OPD_API void opd_generator_seed(opd_generator *g, uint64_t seed);
 //  >>api:backends   devices from outside
 //----------------------------------------------------------------------------------------------------------------------
 
+typedef struct opd_pointwise opd_pointwise;       /* see >>api:formulas */
+typedef struct opd_draw opd_draw;
 /* What a program tells about a kind of device.  Every function gets `user` and the index of a device; those that return
    int return 0, or not 0 after opd_fail or without a word.  They are called from any thread.  What is NULL below
    "optional" is not there: one device, one stream.  Kernels are registered at the backend's key, as for any other. */
@@ -1024,6 +1026,12 @@ typedef struct opd_backend_desc {
     int (*stream_synchronize)(void *user, int index, int64_t stream);
     void *user;
     void (*destroy)(void *user);                                              /* after opd_backend_unregister */
+    /* optional, from 0.2 on.  Runs a formula over memory of the device, queued on the current stream (see
+       >>api:formulas): with it all pointwise operators, fill_ and copies that convert or have strides work on the
+       device; a kernel of the program's own at its key comes first. */
+    int (*pointwise)(void *user, int index, const opd_pointwise *p);
+    /* Writes random numbers, the same as the CPU's; without it the host makes and copies them. */
+    int (*draw)(void *user, int index, const opd_draw *d);
 } opd_backend_desc;
 /* Makes a backend (PrivateUse1 to 3, or one of PyTorch's but CPU and Meta) a device whose tensors empty, zeros, full,
    copy_, to, clone, item, printing, views, random numbers and autograd work with; other operators need kernels at its
@@ -1031,6 +1039,8 @@ typedef struct opd_backend_desc {
    ("AutogradNpu", and "npu" itself; PyTorch's are still understood).  desc is copied.  0, or -1 with an error: taken, a
    function missing.  Any thread.  Follows torch.utils.rename_privateuse1_backend, c10::DeviceGuardImplInterface. */
 OPD_API int opd_backend_register(opd_backend backend, const opd_backend_desc *desc);
+/* The same for a struct of `size` bytes: what opd_backend_register is, so that it may grow. */
+OPD_API int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *desc, size_t size);
 /* Undoes it; refused with an error while memory of the device is in use.  No other thread may be using the device. */
 OPD_API int opd_backend_unregister(opd_backend backend);
 /* A kernel for opd_fallback or opd_impl: copies tensors to the CPU, runs the operator there, and copies back what it
@@ -1039,10 +1049,10 @@ OPD_API int opd_cpu_fallback(opd_call *call);
 /* The first element's address in memory of that backend, for its kernels; NULL with an error that names the argument
    for a tensor that is elsewhere.  (A 0-dim CPU tensor may stand beside tensors of a device: opd_item_f64.) */
 OPD_API void *opd_device_data(const opd_tensor *t, opd_backend backend);
-/* Inside a kernel of a device: makes the results of the call, with the sizes, strides and dtypes that the operator's own
-   Meta kernel gives, which also checks the arguments; contents undefined, in opd_call_rets.  Works for out= and in-place
-   forms; a written argument that the operator returns is returned.  Not for operators that return views, nor for those
-   whose sizes data decide.  0, or -1 with an error. */
+/* Inside a kernel of a device: makes the results of the call, with the sizes, strides and dtypes that the operator's
+   own Meta kernel gives, which also checks the arguments; contents undefined, in opd_call_rets.  Works for out= and
+   in-place forms; a written argument that the operator returns is returned.  Not for operators that return views, nor
+   for those whose sizes data decide.  0, or -1 with an error. */
 OPD_API int opd_results_from_fake(opd_call *call);
 /* opd_tensor_wrap for memory of a device. */
 OPD_API opd_tensor *opd_tensor_wrap_on(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
@@ -2566,6 +2576,7 @@ struct opd_autocast_guard {
     X(signbit, 1, D, (OPD_T)(OPD_FN(copysign)(1, x) < 0)) \
     X(copysign, 2, D, OPD_FN(copysign)(x, y)) \
     X(nextafter, 2, S, OPD_FN(nextafter)(x, y)) \
+    X(nextafter_bf16, 2, S, OPD_H(nextafter_bf16)(x, y)) \
     X(atan2, 2, D, OPD_FN(atan2)(x, y)) \
     X(hypot, 2, D, OPD_FN(hypot)(x, y)) \
     X(xlogy, 2, D, y != y ? y : x == 0 ? 0 : x * OPD_FN(log)(y)) \
@@ -2606,8 +2617,9 @@ struct opd_autocast_guard {
     X(sinc, 1, D, x == 0 ? 1 : OPD_FN(sin)(x * (OPD_T)3.14159265358979323846) / (x * (OPD_T)3.14159265358979323846)) \
     X(nan_to_num, 1, S, x != x ? a : x == (OPD_T)INFINITY ? b : x == -(OPD_T)INFINITY ? c : x)
 
-/* int64_t, which narrower integers and bool are computed in.  OPD_H's also wrap, and know of division by zero. */
-#define OPD_FORMULAS_INT(X) \
+/* int64_t, which narrower integers and bool are computed in: those that floats have, too, and those of their own. */
+#define OPD_FORMULAS_INT(X) OPD_FORMULAS_INT_SHARED(X) OPD_FORMULAS_INT_OWN(X)
+#define OPD_FORMULAS_INT_SHARED(X) \
     X(abs, 1, S, x < 0 ? OPD_NEG(x) : x) \
     X(div_trunc, 2, S, OPD_H(div_trunc)(x, y)) \
     X(div_floor, 2, S, OPD_H(div_floor)(x, y)) \
@@ -2616,6 +2628,8 @@ struct opd_autocast_guard {
     X(pow, 2, S, OPD_H(pow)(x, y)) \
     X(clamp_tensor, 3, S, OPD_H(clamp)(x, y, z)) \
     X(floor, 1, S, x) \
+    X(signbit, 1, S, (OPD_T)(x < 0))
+#define OPD_FORMULAS_INT_OWN(X) \
     X(zero, 1, S, 0 * x) \
     X(one, 1, S, 0 * x + 1) \
     X(bitwise_and, 2, V, x & y) \
@@ -2624,7 +2638,6 @@ struct opd_autocast_guard {
     X(bitwise_not, 1, V, ~x) \
     X(bitwise_left_shift, 2, S, OPD_H(shift_left)(x, y)) \
     X(bitwise_right_shift, 2, S, OPD_H(shift_right)(x, y)) \
-    X(signbit, 1, S, (OPD_T)(x < 0)) \
     X(gcd, 2, S, OPD_H(gcd)(x, y)) \
     X(lcm, 2, S, OPD_H(lcm)(x, y))
 
@@ -2690,7 +2703,130 @@ struct opd_autocast_guard {
     QUAL OPD_T OPD_H(logit)(OPD_T x, OPD_T low, OPD_T high) { \
         OPD_T p = x < low ? low : x > high ? high : x; \
         return p == 1 ? (OPD_T)INFINITY : OPD_FN(log)(p / (1 - p)); \
+    } \
+    /* the neighbour of a bfloat16 is one of its own kind: one step of the upper bits of a float32 */ \
+    QUAL OPD_T OPD_H(nextafter_bf16)(OPD_T x, OPD_T y) { \
+        union { float f; uint32_t u; } v; \
+        if (x != x || y != y) { return x + y; } \
+        if (x == y) { return y; } \
+        v.f = (float)x; \
+        v.u = x == 0 ? 0x00010000u | (y < 0 ? 0x80000000u : 0u) : (x > 0) == (y > x) ? v.u + 0x00010000u \
+            : v.u - 0x00010000u; \
+        return (OPD_T)v.f; \
     }
+
+/* Helpers of the integer formulas, named OPD_HELPER(name), defined for every input.  OPD_NOTES is a further parameter,
+   OPD_PASS_NOTES hands it on, or both are empty; OPD_NOTE(k) notes a division, 1: by zero, 2: of the smallest number
+   OPD_SMALLEST by -1. */
+#define OPD_FORMULA_HELPERS_INT(QUAL) \
+    QUAL OPD_T OPD_HELPER(div_trunc)(OPD_T x, OPD_T y OPD_NOTES) { \
+        if (y == 0) { OPD_NOTE(1); return 0; } \
+        if (y != -1) { return x / y; } \
+        if (x == OPD_SMALLEST) { OPD_NOTE(2); } \
+        return OPD_NEG(x); \
+    } \
+    QUAL OPD_T OPD_HELPER(fmod)(OPD_T x, OPD_T y OPD_NOTES) { \
+        if (y == 0) { OPD_NOTE(1); return 0; } \
+        return y == -1 ? 0 : x % y; \
+    } \
+    QUAL OPD_T OPD_HELPER(div_floor)(OPD_T x, OPD_T y OPD_NOTES) { \
+        OPD_T q = OPD_HELPER(div_trunc)(x, y OPD_PASS_NOTES); \
+        return y != 0 && y != -1 && x % y != 0 && (x < 0) != (y < 0) ? q - 1 : q; \
+    } \
+    QUAL OPD_T OPD_HELPER(remainder)(OPD_T x, OPD_T y OPD_NOTES) { \
+        OPD_T r = OPD_HELPER(fmod)(x, y OPD_PASS_NOTES); \
+        return r != 0 && (r < 0) != (y < 0) ? r + y : r; \
+    } \
+    /* at::native::powi: a negative power of anything but 1 and -1 is 0 */ \
+    QUAL OPD_T OPD_HELPER(pow)(OPD_T x, OPD_T y) { \
+        uint64_t r = 1, b = (uint64_t)x; \
+        if (y < 0) { return x == 1 ? 1 : x == -1 ? (y & 1 ? -1 : 1) : 0; } \
+        for (; y; y >>= 1) { if (y & 1) { r *= b; } b *= b; } \
+        return (OPD_T)r; \
+    } \
+    QUAL OPD_T OPD_HELPER(clamp)(OPD_T x, OPD_T y, OPD_T z) { \
+        OPD_T m = x > y ? x : y; \
+        return m < z ? m : z; \
+    } \
+    /* shifts by a negative count or past the width push everything out (PyTorch from 2.0 on) */ \
+    QUAL OPD_T OPD_HELPER(shift_left)(OPD_T x, OPD_T y) { \
+        return y < 0 || y > 63 ? 0 : (OPD_T)((uint64_t)x << y); \
+    } \
+    QUAL OPD_T OPD_HELPER(shift_right)(OPD_T x, OPD_T y) { \
+        int k = y < 0 || y > 63 ? 63 : (int)y; \
+        return x < 0 ? (OPD_T)~(~(uint64_t)x >> k) : (OPD_T)((uint64_t)x >> k); \
+    } \
+    QUAL OPD_T OPD_HELPER(gcd)(OPD_T x, OPD_T y) { \
+        uint64_t a = x < 0 ? 0 - (uint64_t)x : (uint64_t)x, b = y < 0 ? 0 - (uint64_t)y : (uint64_t)y, t; \
+        while (b) { t = a % b; a = b; b = t; } \
+        return (OPD_T)a; \
+    } \
+    QUAL OPD_T OPD_HELPER(lcm)(OPD_T x, OPD_T y) { \
+        OPD_T g = OPD_HELPER(gcd)(x, y), r; \
+        if (g == 0) { return 0; } \
+        r = OPD_MUL(g == -1 ? OPD_NEG(x) : x / g, y); \
+        return r < 0 ? OPD_NEG(r) : r; \
+    }
+
+/* The number of a formula: OPD_FORMULA_add; the same for every type.  OPD_FORMULA_copy is no row: its input, which may
+   be complex, as the result's dtype. */
+typedef enum opd_formula {
+#define OPD_FORMULA_NUMBER(name, inputs, kind, formula) OPD_FORMULA_##name,
+    OPD_FORMULAS_ALL(OPD_FORMULA_NUMBER) OPD_FORMULAS_FLOAT(OPD_FORMULA_NUMBER)
+    OPD_FORMULAS_INT_OWN(OPD_FORMULA_NUMBER)
+#undef OPD_FORMULA_NUMBER
+    OPD_FORMULA_copy, OPD_FORMULA_COUNT
+} opd_formula;
+/* An operand of a formula: memory of the device, or (data NULL) a number, which is converted to `common` already. */
+typedef struct opd_operand {
+    void *data;
+    const int64_t *strides;      /* [ndim], in elements; 0 where it is repeated */
+    opd_scalar_type dtype;
+    double f64[2];               /* the number, as a double (imaginary part for copies only), */
+    int64_t i64;                 /* and as an integer */
+} opd_operand;
+/* What opd_backend_desc.pointwise is to run: operands[0][i] = formula(operands[1][i], ...) for every index.  Inputs are
+   converted to `common`, then to `compute`, in which the formula is; its value is converted to the result's dtype. */
+struct opd_pointwise {
+    opd_formula formula;
+    int32_t noperands;           /* the result and one to three inputs */
+    opd_scalar_type compute;     /* float32, float64 or int64 */
+    opd_scalar_type common;      /* none for copies */
+    int32_t ndim;                /* at least 1; dimensions that can be walked as one are one */
+    bool linear;                 /* every operand in memory is contiguous: ndim is 1 */
+    const int64_t *sizes;        /* [ndim], the innermost first; none is 0 */
+    int64_t numel;
+    opd_operand operands[4];
+    double f64[3];               /* the numbers a, b, c */
+    float f32[3];
+    int64_t i64[3];
+    int32_t *zero;               /* integer division, may be NULL: becomes 1 where something was divided by zero, if it
+                                    is known when the function returns */
+};
+
+/* What opd_backend_desc.draw is to write: numbers in a row, out of 32-bit words of Philox 4x32-10: word w of a key is
+   word w % 4 of its counter w / 4.  Uniform numbers are u = (word >> 8) / 2^24 of word at + i in float32, which shorter
+   floats, integers and bool take, too; float64 takes two words: u = (second << 32 | first) >> 11) / 2^53.
+     uniform      u * (b - a) + a; float16 and bfloat16: floor(u * n) / n * (b - a) + a, n = 2048 and 256
+     exponential  -log1p(-u) / a
+     bernoulli    1 where u < a, else 0
+     normal       two at once, of u and the next, v: a + b * r * cos(2 pi v), a + b * r * sin(2 pi v), where
+                  r = sqrt(-2 log(u + 2^-25)) in float32, sqrt(-2 log(1 - u)) in float64
+     integers     low + x % range, x of two words as above; of range below 2^32 low + (x * range >> 64); of range 0
+                  low + x, cut to 64 bits */
+typedef enum opd_draw_kind {
+    OPD_DRAW_UNIFORM, OPD_DRAW_NORMAL, OPD_DRAW_EXPONENTIAL, OPD_DRAW_BERNOULLI, OPD_DRAW_INTEGERS
+} opd_draw_kind;
+struct opd_draw {
+    opd_draw_kind kind;
+    opd_scalar_type dtype;       /* no complex one */
+    void *data;
+    int64_t numel;
+    uint64_t key, at;            /* at is a multiple of 64 */
+    double a, b;
+    int64_t low;
+    uint64_t range;
+};
 
 /* The rows of the operator list: see >>api:operators. */
 
@@ -4035,7 +4171,8 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(opd_cost_sum, opd_cost_total, 1, (const opd_cost *)) \
     X(opd_cost_row, opd_cost_at, 2, (const opd_cost *, int)) \
     X(size_t, opd_cost_print, 3, (const opd_cost *, char *, size_t)) \
-    X(int, opd_results_from_fake, 1, (opd_call *))
+    X(int, opd_results_from_fake, 1, (opd_call *)) \
+    X(int, opd_backend_register_sized, 3, (opd_backend, const opd_backend_desc *, size_t))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -4151,6 +4288,8 @@ static opd_op *opd_op_builtin(opd_op_id id) {
     return (unsigned)id < (unsigned)OPD_OP_COUNT ? opd_find_quiet(names[id]) : NULL;
 }
 #endif
+
+#define opd_backend_register(backend, desc) opd_backend_register_sized(backend, desc, sizeof(opd_backend_desc))
 
 #ifdef __cplusplus
 }
@@ -8987,12 +9126,22 @@ static bool opdi_is_autocast_slot(int slot) {
     return slot >= OPDI_AUTOCAST_SLOT && slot < OPDI_AUTOCAST_SLOT + OPD_BACKEND_COUNT;
 }
 
+#define OPDI_OPTAG_FORMULA (1u << 23)             /* a pointwise card of ours; not seen outside */
+static bool opdi_backend_pointwise(int backend);
+//-- A pointwise operator of ours at a device that runs formulas: its kernel is the one at Meta.
+static bool opdi_runs_formula(const opd_op *op, opd_key key) {
+    const opdi_card *card = OPDI_ACQUIRE(&op->card);
+    return card && (card->desc.tags & OPDI_OPTAG_FORMULA) && !card->base && key > OPD_KEY_CPU && key < OPD_KEY_META &&
+           opdi_backend_pointwise((int)(key - OPD_KEY_CPU));
+}
+
 //-- The kernel for one slot, in the order of precedence of OperatorEntry::computeDispatchTableEntryWithDebug.
 static opdi_kernel *opdi_compute_slot(const opd_op *op, opd_key key, opdi_chosen *how) {
     opdi_kernel *k;
     bool undefined = key == OPD_KEY_UNDEFINED;
     *how = OPDI_CHOSEN_KERNEL;
     if ((k = opdi_direct(op, key)) != NULL) { return k; }
+    if (opdi_runs_formula(op, key) && (k = opdi_direct(op, OPD_KEY_META)) != NULL) { return k; }
     *how = OPDI_CHOSEN_DEFAULT;
     if ((undefined || opdi_key_covers(OPD_KEY_COMPOSITE_EXPLICIT_NON_FUNCTIONAL, key)) &&
         (k = opdi_direct(op, OPD_KEY_COMPOSITE_EXPLICIT_NON_FUNCTIONAL)) != NULL) { return k; }
@@ -10090,7 +10239,8 @@ static int opdi_derive_check(const opd_schema *f, const opd_schema *own, const c
 }
 
 static uint32_t opdi_desc_tags(const opd_op_desc *desc) {
-    return desc->tags | (desc->vmap == OPD_BATCH_POINTWISE ? (uint32_t)OPD_OPTAG_POINTWISE : 0u);
+    return (desc->tags & ~OPDI_OPTAG_FORMULA) |
+           (desc->vmap == OPD_BATCH_POINTWISE ? (uint32_t)OPD_OPTAG_POINTWISE : 0u);
 }
 
 //-- Registers an in-place or out= form of a functional card: one kernel for every backend (or a composite one), the
@@ -13349,6 +13499,10 @@ static opdi_backend *opdi_backend_of(int type) {
     return type > OPD_CPU && type < OPD_META && OPDI_ACQUIRE(&opdi_backends[type].registered) ? &opdi_backends[type]
         : NULL;
 }
+static bool opdi_backend_pointwise(int type) {
+    const opdi_backend *b = opdi_backend_of(type);
+    return b && b->desc.pointwise;
+}
 static int opdi_backend_missing(int type) {
     return opd_fail(OPD_ERROR_NO_KERNEL, "no allocator for device %s: nothing in this program provides one",
                     opdi_device_name(type));
@@ -13422,10 +13576,17 @@ static void opdi_backend_publish(opd_backend backend, int on) {
     opdi_unlock(&opdi_registry.lock);
 }
 
-int opd_backend_register(opd_backend backend, const opd_backend_desc *desc) {
+//-- A file that was compiled before the struct grew.
+int (opd_backend_register)(opd_backend backend, const opd_backend_desc *desc) {
+    return opd_backend_register_sized(backend, desc, offsetof(opd_backend_desc, pointwise));
+}
+int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *given, size_t size) {
     const char *wrong = NULL;
+    opd_backend_desc whole, *desc = given ? &whole : NULL;
     opdi_backend *b;
     if (!opd_ok()) { return -1; }
+    memset(&whole, 0, sizeof whole);
+    if (given) { memcpy(&whole, given, OPDI_MIN(size, sizeof whole)); }
     if ((int)backend <= OPD_CPU || (int)backend >= OPD_META) {
         return opd_fail(OPD_ERROR_REGISTER, "opd_backend_register: backend %d cannot come from outside", (int)backend);
     }
@@ -13777,6 +13938,39 @@ static bool opdi_device_fill(opd_tensor *t, opd_value v, int *rc) {
     return true;
 }
 
+//-- dst = src within one device, by the backend's function for formulas; src may be a number on the host.
+static int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src);
+static bool opdi_like(const opd_tensor *a, const opd_tensor *b) {
+    return a->dtype == b->dtype && opdi_has_sizes(a, b->dims, b->ndim) && (a->flags & b->flags & OPDI_CONTIGUOUS);
+}
+//-- dst = src from one memory to another, where a device with formulas is on either side: by contiguous tensors.
+static int opdi_copy_packed(opd_tensor *dst, const opd_tensor *src) {
+    const bool from = opdi_on_device(src), at_source = from && (!(src->flags & OPDI_CONTIGUOUS) ||
+                                                                src->dtype != dst->dtype);
+    opd_tensor *t;
+    int rc;
+    if (opdi_like(dst, src)) {
+        return opdi_device_move(dst->storage, dst->data, src->storage, src->data, opdi_span(dst));
+    }
+    if (at_source) {                              /* converted and in order where it is */
+        t = opdi_tensor_make(src->dims, NULL, src->ndim, (opd_scalar_type)dst->dtype, opdi_place_of(src));
+        rc = t ? opdi_copy_by_formula(t, src) : -1;
+    } else {                                      /* as it is, to where it goes */
+        const opd_tensor *s = src;
+        if (!from && !(src->flags & OPDI_CONTIGUOUS)) {
+            opd_tensor *order = opdi_tensor_make(src->dims, NULL, src->ndim, (opd_scalar_type)src->dtype, OPD_CPU);
+            if (!order || opdi_copy(order, src)) { if (order) { opdi_drop(order); } return -1; }
+            s = order;
+        }
+        t = opdi_tensor_make(src->dims, NULL, src->ndim, (opd_scalar_type)src->dtype, opdi_place_of(dst));
+        rc = t ? opdi_device_move(t->storage, t->data, s->storage, s->data, opdi_span(s)) : -1;
+        if (s != src) { opdi_drop((opd_tensor *)(uintptr_t)s); }
+    }
+    if (rc == 0) { rc = opdi_copy(dst, t); }
+    if (t) { opdi_drop(t); }
+    return rc;
+}
+
 //-- What the host does for opdi_device_copy: converts, strides, broadcasts.
 static int opdi_copy_by_host(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *from = opdi_on_device(src) ? opdi_host_copy(src) : (opd_tensor *)(uintptr_t)src, *to = dst;
@@ -13799,6 +13993,9 @@ static int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
     opd_value args[3];
     if (dst->backend == OPD_META) { return 0; }
     if (src->backend == OPD_META) { return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!"); }
+    if (src->backend == OPD_CPU && src->ndim == 0 && opdi_backend_pointwise(dst->backend)) {
+        return opdi_copy_by_formula(dst, src);    /* nothing waits */
+    }
     if (within && opdi_check_partial_overlap(dst, src)) { return -1; }
     if (dst->dtype == src->dtype && opdi_has_sizes(src, dst->dims, dst->ndim) &&
         opdi_extent(dst->dims, dst->dims + dst->ndim, dst->ndim) == dst->numel && !opdi_overlaps_itself(dst) &&
@@ -13811,6 +14008,10 @@ static int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
         args[1] = opd_value_tensor((opd_tensor *)(uintptr_t)src);
         args[2] = opd_value_bool(false);
         return opdi_device_call(op, args, 3);
+    }
+    if (within && opdi_backend_pointwise(dst->backend)) { return opdi_copy_by_formula(dst, src); }
+    if (opdi_backend_pointwise(opdi_on_device(src) ? src->backend : dst->backend)) {
+        return opdi_copy_packed(dst, src);
     }
     return opdi_copy_by_host(dst, src);
 }
@@ -35224,17 +35425,36 @@ static int opdi_random_dtype(const char *name, const opd_tensor *out) {
                     opd_dtype_cname((opd_scalar_type)out->dtype));
 }
 
-enum { OPDI_DRAW_UNIFORM, OPDI_DRAW_NORMAL, OPDI_DRAW_EXPONENTIAL, OPDI_DRAW_BERNOULLI };
+/* A device that makes random numbers by itself. */
+static bool opdi_draws(const opd_tensor *out) {
+    const opdi_backend *b = opdi_on_device(out) ? opdi_backend_of(out->backend) : NULL;
+    return b && b->desc.draw && !opd_dtype_is_complex((opd_scalar_type)out->dtype);
+}
+static int opdi_draw_on_device(const opd_call *call, opd_tensor *out, opd_draw *d) {
+    opdi_backend *b = opdi_backend_of(out->backend);
+    opd_tensor *t = out;
+    const bool two = d->kind == OPD_DRAW_INTEGERS || out->dtype == OPD_FLOAT64;
+    if (!(out->flags & OPDI_CONTIGUOUS)) {
+        t = opd_tensor_new_on(opd_ints_of(opdi_sizes(out), out->ndim), (opd_scalar_type)out->dtype,
+                              opd_tensor_device(out));
+        if (!t) { return -1; }
+    }
+    d->dtype = (opd_scalar_type)t->dtype; d->data = t->data; d->numel = t->numel;
+    d->at = opdi_words(call, two ? 2 * t->numel : t->numel, &d->key);
+    if (opdi_backend_rc(b->desc.draw(b->desc.user, t->storage->index, d), t->backend, "draw")) { return -1; }
+    return t == out ? 0 : opdi_copy(out, t);
+}
+
 typedef struct opdi_shape { void *p; bool wide; int kind; double a, b, bits; } opdi_shape;
 #define OPDI_SHAPE_LOOP(T, formula) \
     for (i = begin; i < end; i++) { const T x = ((T *)s->p)[i]; ((T *)s->p)[i] = (T)(formula); }
 #define OPDI_SHAPE_LOOPS(T, log1p_) do {                                                                    \
         const T a = (T)s->a, b = (T)s->b, width = (T)(s->b - s->a), bits = (T)s->bits;                      \
-        if (s->kind == OPDI_DRAW_UNIFORM && s->bits > 0) {                                                  \
+        if (s->kind == OPD_DRAW_UNIFORM && s->bits > 0) {                                                  \
             OPDI_SHAPE_LOOP(T, (T)(int32_t)(x * bits) / bits * width + a)                                   \
-        } else if (s->kind == OPDI_DRAW_UNIFORM) { OPDI_SHAPE_LOOP(T, x * width + a) }                        \
-        else if (s->kind == OPDI_DRAW_NORMAL) { OPDI_SHAPE_LOOP(T, x * b + a) }                             \
-        else if (s->kind == OPDI_DRAW_EXPONENTIAL) { OPDI_SHAPE_LOOP(T, -log1p_(-x) / a) }                  \
+        } else if (s->kind == OPD_DRAW_UNIFORM) { OPDI_SHAPE_LOOP(T, x * width + a) }                        \
+        else if (s->kind == OPD_DRAW_NORMAL) { OPDI_SHAPE_LOOP(T, x * b + a) }                             \
+        else if (s->kind == OPD_DRAW_EXPONENTIAL) { OPDI_SHAPE_LOOP(T, -log1p_(-x) / a) }                  \
         else { OPDI_SHAPE_LOOP(T, x < a ? 1 : 0) }                                                          \
     } while (0)
 static void opdi_shape_part(void *ctx, int64_t begin, int64_t end) {
@@ -35249,11 +35469,17 @@ static int opdi_draw_into(const opd_call *call, opd_tensor *out, int kind, doubl
     opd_tensor *t;
     opdi_shape s;
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    if (opdi_draws(out)) {
+        opd_draw d;
+        memset(&d, 0, sizeof d);
+        d.kind = (opd_draw_kind)kind; d.a = a; d.b = b;
+        return opdi_draw_on_device(call, out, &d);
+    }
     if (!(t = opdi_draft(out, opdi_float_work(out->dtype)))) { return -1; }
-    opdi_draw_floats(call, t, kind == OPDI_DRAW_NORMAL);
+    opdi_draw_floats(call, t, kind == OPD_DRAW_NORMAL);
     s.p = t->data; s.wide = t->dtype == OPD_FLOAT64; s.kind = kind; s.a = a; s.b = b;
     s.bits = out->dtype == OPD_FLOAT16 ? 2048 : out->dtype == OPD_BFLOAT16 ? 256 : 0;
-    if (kind > OPDI_DRAW_NORMAL || a < 0 || a > 0 || b < 1 || b > 1 || s.bits > 0) {
+    if (kind > OPD_DRAW_NORMAL || a < 0 || a > 0 || b < 1 || b > 1 || s.bits > 0) {
         opdi_parallel_for(t->numel, OPDI_GRAIN, opdi_shape_part, &s);
     }
     return opdi_draft_done(out, t);
@@ -35261,7 +35487,7 @@ static int opdi_draw_into(const opd_call *call, opd_tensor *out, int kind, doubl
 static int opdi_normal_into(const opd_call *call, opd_tensor *out, double mean, double std) {
     if (!(std >= 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "normal expects std >= 0.0, but found std %g", std); }
     return out && opdi_random_dtype("normal_kernel_cpu", out) == 0
-        ? opdi_draw_into(call, out, OPDI_DRAW_NORMAL, mean, std) : -1;
+        ? opdi_draw_into(call, out, OPD_DRAW_NORMAL, mean, std) : -1;
 }
 static int opdi_uniform_into(const opd_call *call, opd_tensor *out, double from, double to) {
     if (!(from <= to)) {
@@ -35273,13 +35499,13 @@ static int opdi_uniform_into(const opd_call *call, opd_tensor *out, double from,
                         "uniform_ expects to-from to be finite, but found to=%g and from=%g", to, from);
     }
     return out && opdi_random_dtype("check_uniform_bounds", out) == 0
-        ? opdi_draw_into(call, out, OPDI_DRAW_UNIFORM, from, to) : -1;
+        ? opdi_draw_into(call, out, OPD_DRAW_UNIFORM, from, to) : -1;
 }
 static int opdi_bernoulli_into(const opd_call *call, opd_tensor *out, double p) {
     if (!(p >= 0 && p <= 1)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
     }
-    return opdi_draw_into(call, out, OPDI_DRAW_BERNOULLI, p, 0);
+    return opdi_draw_into(call, out, OPD_DRAW_BERNOULLI, p, 0);
 }
 /* Integers of [low, high), which the dtype must hold. */
 static int opdi_ints_into(const opd_call *call, opd_tensor *out, int64_t low, int64_t high) {
@@ -35303,6 +35529,12 @@ static int opdi_ints_into(const opd_call *call, opd_tensor *out, int64_t low, in
                         (long long)high - 1, opd_dtype_name((opd_scalar_type)out->dtype));
     }
     if (!out->data || out->numel == 0) { return 0; }
+    if (opdi_draws(out)) {
+        opd_draw d;
+        memset(&d, 0, sizeof d);
+        d.kind = OPD_DRAW_INTEGERS; d.low = low; d.range = (uint64_t)high - (uint64_t)low;
+        return opdi_draw_on_device(call, out, &d);
+    }
     if (!(t = opdi_draft(out, OPD_INT64))) { return -1; }
     opdi_draw_ints(call, (int64_t *)(void *)t->data, t->numel, low, (uint64_t)high - (uint64_t)low);
     return opdi_draft_done(out, t);
@@ -35423,7 +35655,7 @@ static int opdi_exponential__kernel(opd_call *call) {
     }
     out = opdi_written(call);
     return out && opdi_random_dtype("exponential_cpu", out) == 0
-        ? opdi_draw_into(call, out, OPDI_DRAW_EXPONENTIAL, rate, 0) : -1;
+        ? opdi_draw_into(call, out, OPD_DRAW_EXPONENTIAL, rate, 0) : -1;
 }
 static int opdi_bernoulli_p_kernel(opd_call *call) {
     return opdi_bernoulli_into(call, opdi_written(call), opd_arg_float(call, 1));
@@ -37683,60 +37915,6 @@ OPDI_LOOPS_BEGIN
 static inline int64_t opdi_wrap_add(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }
 static inline int64_t opdi_wrap_sub(int64_t x, int64_t y) { return (int64_t)((uint64_t)x - (uint64_t)y); }
 static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((uint64_t)x * (uint64_t)y); }
-static inline int64_t opdi_h_i64_div_trunc(int64_t x, int64_t y, const opdi_params *s) {
-    if (y == 0) { OPDI_STORE(s->zero, 1); return 0; }
-    if (y != -1) { return x / y; }
-    if (x == s->i64[0]) { OPDI_STORE(s->zero, 2); }
-    return opdi_wrap_sub(0, x);
-}
-static inline int64_t opdi_h_i64_fmod(int64_t x, int64_t y, const opdi_params *s) {
-    if (y == 0) { OPDI_STORE(s->zero, 1); return 0; }
-    return y == -1 ? 0 : x % y;
-}
-static inline int64_t opdi_h_i64_div_floor(int64_t x, int64_t y, const opdi_params *s) {
-    int64_t q = opdi_h_i64_div_trunc(x, y, s);
-    return y != 0 && y != -1 && x % y != 0 && (x < 0) != (y < 0) ? q - 1 : q;
-}
-static inline int64_t opdi_h_i64_remainder(int64_t x, int64_t y, const opdi_params *s) {
-    int64_t r = opdi_h_i64_fmod(x, y, s);
-    return r != 0 && (r < 0) != (y < 0) ? r + y : r;
-}
-/* at::native::powi: a negative power of anything but 1 and -1 is 0. */
-static int64_t opdi_h_i64_pow(int64_t x, int64_t y, const opdi_params *s) {
-    uint64_t r = 1, b = (uint64_t)x;
-    (void)s;
-    if (y < 0) { return x == 1 ? 1 : x == -1 ? (y & 1 ? -1 : 1) : 0; }
-    for (; y; y >>= 1) { if (y & 1) { r *= b; } b *= b; }
-    return (int64_t)r;
-}
-static inline int64_t opdi_h_i64_clamp(int64_t x, int64_t y, int64_t z, const opdi_params *s) {
-    int64_t m = x > y ? x : y;
-    (void)s;
-    return m < z ? m : z;
-}
-/* Shifts by a negative count or past the width push everything out (PyTorch from 2.0 on). */
-static inline int64_t opdi_h_i64_shift_left(int64_t x, int64_t y, const opdi_params *s) {
-    (void)s;
-    return y < 0 || y > 63 ? 0 : (int64_t)((uint64_t)x << y);
-}
-static inline int64_t opdi_h_i64_shift_right(int64_t x, int64_t y, const opdi_params *s) {
-    int k = y < 0 || y > 63 ? 63 : (int)y;
-    (void)s;
-    return x < 0 ? (int64_t)~(~(uint64_t)x >> k) : (int64_t)((uint64_t)x >> k);
-}
-static int64_t opdi_h_i64_gcd(int64_t x, int64_t y, const opdi_params *s) {
-    uint64_t a = x < 0 ? 0 - (uint64_t)x : (uint64_t)x, b = y < 0 ? 0 - (uint64_t)y : (uint64_t)y, t;
-    (void)s;
-    while (b) { t = a % b; a = b; b = t; }
-    return (int64_t)a;
-}
-static int64_t opdi_h_i64_lcm(int64_t x, int64_t y, const opdi_params *s) {
-    int64_t g = opdi_h_i64_gcd(x, y, s), r;
-    if (g == 0) { return 0; }
-    r = opdi_wrap_mul(g == -1 ? opdi_wrap_sub(0, x) : x / g, y);
-    return r < 0 ? opdi_wrap_sub(0, r) : r;
-}
-
 //-- loops: opdi_<type>_<formula> --------------------------------------------------------------------------------------
 
 #define OPDI_LOOP_IN_1(T) const T *xp = (const T *)p[1];
@@ -37833,21 +38011,32 @@ OPD_FORMULAS_FLOAT(OPDI_LOOP_F64)
 #define OPD_MUL(x, y) opdi_wrap_mul(x, y)
 #define OPD_NEG(x) opdi_wrap_sub(0, x)
 #define OPD_T int64_t
-#define OPD_H(name) OPDI_H_##name                        /* the integer helpers also take s */
+#define OPD_H(name) OPDI_H_##name                        /* those that divide also take s */
+#define OPD_HELPER(name) opdi_h_i64_##name
+#define OPD_NOTES , const opdi_params *s
+#define OPD_PASS_NOTES , s
+#define OPD_NOTE(k) OPDI_STORE(s->zero, k)
+#define OPD_SMALLEST s->i64[0]
 #define OPDI_H_div_trunc(x, y) opdi_h_i64_div_trunc(x, y, s)
 #define OPDI_H_div_floor(x, y) opdi_h_i64_div_floor(x, y, s)
 #define OPDI_H_fmod(x, y) opdi_h_i64_fmod(x, y, s)
 #define OPDI_H_remainder(x, y) opdi_h_i64_remainder(x, y, s)
-#define OPDI_H_pow(x, y) opdi_h_i64_pow(x, y, s)
-#define OPDI_H_shift_left(x, y) opdi_h_i64_shift_left(x, y, s)
-#define OPDI_H_shift_right(x, y) opdi_h_i64_shift_right(x, y, s)
-#define OPDI_H_gcd(x, y) opdi_h_i64_gcd(x, y, s)
-#define OPDI_H_lcm(x, y) opdi_h_i64_lcm(x, y, s)
-#define OPDI_H_clamp(x, y, z) opdi_h_i64_clamp(x, y, z, s)
+#define OPDI_H_pow(x, y) opdi_h_i64_pow(x, y)
+#define OPDI_H_shift_left(x, y) opdi_h_i64_shift_left(x, y)
+#define OPDI_H_shift_right(x, y) opdi_h_i64_shift_right(x, y)
+#define OPDI_H_gcd(x, y) opdi_h_i64_gcd(x, y)
+#define OPDI_H_lcm(x, y) opdi_h_i64_lcm(x, y)
+#define OPDI_H_clamp(x, y, z) opdi_h_i64_clamp(x, y, z)
+OPD_FORMULA_HELPERS_INT(static inline)
 OPD_FORMULAS_ALL(OPDI_LOOP_I64)
 OPD_FORMULAS_INT(OPDI_LOOP_I64)
 #undef OPD_T
 #undef OPD_H
+#undef OPD_HELPER
+#undef OPD_NOTES
+#undef OPD_PASS_NOTES
+#undef OPD_NOTE
+#undef OPD_SMALLEST
 #undef OPD_ADD
 #undef OPD_SUB
 #undef OPD_MUL
@@ -37947,23 +38136,29 @@ OPDI_ACTIVATION_LOOP(silu_backward, OPDI_SILU_BACKWARD, 1, 2)
 #define OPDI_CONTIGUOUS_RESULT 16                 /* the result does not take over its arguments' strides */
 
 /* Loops by compute type, NULL where there is none (float then runs in double, if that is there);
-    what: the kernel's name in "not implemented for"; rule: above. */
+    what: the kernel's name in "not implemented for"; rule: above; number: opd_formula of floats and of integers. */
 typedef struct opdi_formula {
     opdi_loop loop[3];
     const char *what;
     int rule;
+    int16_t number[2];
 } opdi_formula;
+#define OPDI_NUMBER(f, i) {(int16_t)OPD_FORMULA_##f, (int16_t)OPD_FORMULA_##i}
 #define OPDI_FORMULA_A(id, name, rule_) \
     static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", \
-        rule_};
+        rule_, OPDI_NUMBER(name, name)};
 #define OPDI_FORMULA_F(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, NULL}, #id "_cpu", rule_};
+    static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, NULL}, #id "_cpu", \
+        rule_, OPDI_NUMBER(name, name)};
 #define OPDI_FORMULA_D(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, NULL}, #id "_cpu", rule_};
+    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, NULL}, #id "_cpu", \
+        rule_, OPDI_NUMBER(name, name)};
 #define OPDI_FORMULA_DI(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", rule_};
+    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", \
+        rule_, OPDI_NUMBER(name, name)};
 #define OPDI_FORMULA_I(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{NULL, NULL, opdi_i64_##name}, #id "_cpu", rule_};
+    static const opdi_formula opdi_formula_##id = {{NULL, NULL, opdi_i64_##name}, #id "_cpu", \
+        rule_, OPDI_NUMBER(name, name)};
 
 OPDI_LOOPS_END
 
@@ -38066,6 +38261,83 @@ static opd_tensor *opdi_contiguous_result(opd_call *call, opd_tensor *const *in,
 OPDI_NOINLINE static int opdi_not_implemented(const opdi_formula *f, opd_scalar_type t) {
     return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", f->what, opd_dtype_cname(t));
 }
+static const opdi_params opdi_no_params = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, NULL};
+OPDI_COLD_BEGIN
+/* A 0-dim tensor of the host, or a number, among operands of a device. */
+static int opdi_operand_number(opd_operand *o, const opd_tensor *t, opd_scalar_type common, int compute) {
+    const opd_scalar_type dtype = (opd_scalar_type)t->dtype;
+    uint64_t n[2] = {0, 0}, raw[2];
+    if (opd_dtype_is_complex(dtype)) {            /* copies only */
+        float pair[2];
+        if (dtype == OPD_COMPLEX128) { memcpy(o->f64, t->data, sizeof o->f64); }
+        else { memcpy(pair, t->data, sizeof pair); o->f64[0] = pair[0]; o->f64[1] = pair[1]; }
+        o->i64 = opdi_f64_to_i64(o->f64[0]);
+        return 0;
+    }
+    if (!opdi_load_table[compute][dtype]) { return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s'",
+                                                            opd_dtype_cname(dtype)); }
+    opdi_load_table[compute][dtype](n, t->data, 1);
+    if (dtype != common && common != OPD_DTYPE_NONE && (int)common != opdi_compute_dtype[compute]) {
+        opdi_store_table[compute][common](raw, n, 1);
+        opdi_load_table[compute][common](n, raw, 1);
+    }
+    if (compute == OPDI_I64) { memcpy(&o->i64, n, 8); o->f64[0] = (double)o->i64; return 0; }
+    if (compute == OPDI_F64) { memcpy(o->f64, n, 8); }
+    else { float f; memcpy(&f, n, 4); o->f64[0] = f; }
+    o->i64 = opdi_f64_to_i64(o->f64[0]);
+    return 0;
+}
+/* One pass over operands of a device, by the backend's own function; the first is the result. */
+static int opdi_device_run(opd_tensor *const *ops, int nops, int formula, opd_scalar_type common, int compute,
+                           const opdi_params *s) {
+    static const int64_t one = 1, none = 0;
+    opdi_backend *b = opdi_backend_of(ops[0]->backend);
+    opd_tensor *many[4];
+    opd_pointwise p;
+    opdi_iter it;
+    int k, d, m = 0;
+    if (!b || !b->desc.pointwise) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, "%s has no function for pointwise operators",
+                        opdi_device_name(ops[0]->backend));
+    }
+    memset(&p, 0, sizeof p);
+    p.formula = (opd_formula)formula; p.noperands = nops; p.common = common; p.numel = ops[0]->numel;
+    p.compute = (opd_scalar_type)opdi_compute_dtype[compute]; p.zero = s->zero;
+    memcpy(p.f64, s->f64, sizeof p.f64); memcpy(p.f32, s->f32, sizeof p.f32); memcpy(p.i64, s->i64, sizeof p.i64);
+    p.linear = true; p.ndim = 1; p.sizes = &p.numel;
+    for (k = 0; k < nops; k++) {
+        opd_operand *o = &p.operands[k];
+        o->dtype = (opd_scalar_type)ops[k]->dtype; o->data = ops[k]->data; o->strides = &one;
+        if (ops[k]->backend == OPD_CPU) {
+            if (opdi_operand_number(o, ops[k], common, compute)) { return -1; }
+            o->data = NULL; o->strides = &none;
+            continue;
+        }
+        many[m++] = ops[k];
+        p.linear = p.linear && (ops[k]->flags & OPDI_CONTIGUOUS) && ops[k]->numel == p.numel &&
+                   (k == 0 || ops[k]->data == ops[0]->data || !opdi_same_memory(ops[k], ops[0]));
+    }
+    if (!p.linear) {
+        if (opdi_iter_init(&it, many, m, 1, common, compute)) { return -1; }
+        p.ndim = it.ndim; p.sizes = it.sizes;
+        for (k = 0, m = 0; k < nops; k++) {
+            opd_operand *o = &p.operands[k];
+            const int64_t size = (int64_t)opd_dtype_size(o->dtype);
+            if (!o->data) { continue; }
+            for (d = 0; d < it.ndim; d++) { it.op[m].stride[d] /= size; }
+            o->strides = it.op[m++].stride;
+        }
+    }
+    return opdi_backend_rc(b->desc.pointwise(b->desc.user, ops[0]->storage->index, &p), ops[0]->backend, "pointwise");
+}
+static int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
+    opd_tensor *ops[2];
+    ops[0] = dst; ops[1] = (opd_tensor *)(uintptr_t)src;
+    if (dst->numel == 0) { return 0; }
+    return opdi_device_run(ops, 2, OPD_FORMULA_copy, OPD_DTYPE_NONE, opdi_compute_type((opd_scalar_type)src->dtype),
+                           &opdi_no_params);
+}
+OPDI_COLD_END
 /* Runs formula f with the inputs ops[1..nin] promoted to `common`, giving a result of dtype `result`. */
 static int opdi_pointwise_typed(opd_call *call, const opdi_formula *f, opd_tensor **ops, int nin,
                                 opd_scalar_type common, opd_scalar_type result, const opdi_params *s) {
@@ -38080,6 +38352,9 @@ static int opdi_pointwise_typed(opd_call *call, const opdi_formula *f, opd_tenso
     else { ops[0] = opdi_pointwise_result(call, ops + 1, nin, result); }
     if (!ops[0]) { return -1; }
     if (!ops[0]->data) { return 0; }              /* a fake, or no elements */
+    if (OPDI_UNLIKELY(ops[0]->backend != OPD_CPU)) {
+        return opdi_device_run(ops, nin + 1, f->number[compute == OPDI_I64], common, opdi_compute_type(common), s);
+    }
     return opdi_run(ops, nin + 1, 1, common, compute, f->loop[compute], s);
 }
 static opd_scalar_type opdi_rule_dtype(int rule, opd_scalar_type t) {
@@ -38091,7 +38366,6 @@ static int opdi_pointwise(opd_call *call, const opdi_formula *f, opd_tensor **op
     if (f->rule & (OPDI_TO_FLOAT | OPDI_BOOL_TO_INT)) { common = opdi_rule_dtype(f->rule, common); }
     return opdi_pointwise_typed(call, f, ops, nin, common, f->rule & OPDI_TO_BOOL ? OPD_BOOL : common, s);
 }
-static const opdi_params opdi_no_params = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, NULL};
 /* Kernels of formulas without numbers. */
 static int opdi_unary(opd_call *call, const opdi_formula *f) {
     opd_tensor *ops[2];
@@ -38159,7 +38433,7 @@ static opd_tensor *opdi_sinc_derivative(opd_tensor *g, opd_tensor *x) {
 static void opdi_card_pointwise(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward,
                                 const char *save, opd_autocast autocast, const char *cases) {
     op->schema = schema; op->cpu = kernel; op->fake = kernel; op->backward = backward; op->save = save;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = autocast; op->cases = cases;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = autocast; op->cases = cases; op->tags = OPDI_OPTAG_FORMULA;
 }
 /* Defines opdi_<id>_kernel, opdi_<id>_backward and the card <id> of a unary operator.  In the derivative g is the
    gradient, x the argument and r the result, of which only what `save` names is there. */
@@ -38221,19 +38495,21 @@ OPDI_UNARY(hardswish, F, 0, KEEP, "[2,3]", "self", opd_hardswish_backward(g, x))
 OPDI_UNARY(mish, D, 0, KEEP, "[2,3]", "self", opd_mish_backward(g, x))
 /* Rounding of integers is the identity (the int64 loop of floor). */
 static const opdi_formula opdi_formula_ceil = {{opdi_f32_ceil, opdi_f64_ceil, opdi_i64_floor}, "ceil_cpu",
-    OPDI_NOT_BOOL};
+    OPDI_NOT_BOOL, OPDI_NUMBER(ceil, floor)};
 static const opdi_formula opdi_formula_round = {{opdi_f32_round, opdi_f64_round, opdi_i64_floor}, "round_cpu",
-    OPDI_NOT_BOOL};
+    OPDI_NOT_BOOL, OPDI_NUMBER(round, floor)};
 static const opdi_formula opdi_formula_trunc = {{opdi_f32_trunc, opdi_f64_trunc, opdi_i64_floor}, "trunc_cpu",
-    OPDI_NOT_BOOL};
-static const opdi_formula opdi_formula_sgn = {{opdi_f32_sign, opdi_f64_sign, opdi_i64_sign}, "sgn_cpu", 0};
-static const opdi_formula opdi_formula_isinf = {{NULL, opdi_f64_isinf, opdi_i64_zero}, "isinf_cpu", OPDI_TO_BOOL};
+    OPDI_NOT_BOOL, OPDI_NUMBER(trunc, floor)};
+static const opdi_formula opdi_formula_sgn = {{opdi_f32_sign, opdi_f64_sign, opdi_i64_sign}, "sgn_cpu", 0,
+    OPDI_NUMBER(sign, sign)};
+static const opdi_formula opdi_formula_isinf = {{NULL, opdi_f64_isinf, opdi_i64_zero}, "isinf_cpu", OPDI_TO_BOOL,
+    OPDI_NUMBER(isinf, zero)};
 static const opdi_formula opdi_formula_isfinite = {{NULL, opdi_f64_isfinite, opdi_i64_one}, "isfinite_cpu",
-    OPDI_TO_BOOL};
+    OPDI_TO_BOOL, OPDI_NUMBER(isfinite, one)};
 static const opdi_formula opdi_formula_isposinf = {{NULL, opdi_f64_isposinf, opdi_i64_zero}, "isposinf_cpu",
-    OPDI_TO_BOOL};
+    OPDI_TO_BOOL, OPDI_NUMBER(isposinf, zero)};
 static const opdi_formula opdi_formula_isneginf = {{NULL, opdi_f64_isneginf, opdi_i64_zero}, "isneginf_cpu",
-    OPDI_TO_BOOL};
+    OPDI_TO_BOOL, OPDI_NUMBER(isneginf, zero)};
 /* The same as OPDI_UNARY for a formula defined by hand; and for operators without a derivative. */
 #define OPDI_UNARY_OF(id, autocast_, cases_, save_, derivative)                                             \
     OPDI_UNARY_KERNEL(id) OPDI_UNARY_BACKWARD(id, derivative)                                               \
@@ -38268,7 +38544,8 @@ static int opdi_neg_kernel(opd_call *call) {
 OPDI_UNARY_BACKWARD(neg, opd_neg(g))
 OPDI_UNARY_CARD(neg, opdi_neg_backward, "", KEEP, "[2,3]")
 OPDI_FORMULA_I(bitwise_not, bitwise_not, 0)
-static const opdi_formula opdi_formula_bitwise_not_bool = {{NULL, NULL, opdi_i64_logical_not}, "bitwise_not_cpu", 0};
+static const opdi_formula opdi_formula_bitwise_not_bool = {{NULL, NULL, opdi_i64_logical_not}, "bitwise_not_cpu", 0,
+    OPDI_NUMBER(logical_not, logical_not)};
 static int opdi_bitwise_not_kernel(opd_call *call) {
     bool b = opd_arg_tensor(call, 0)->dtype == OPD_BOOL;
     return opdi_unary(call, b ? &opdi_formula_bitwise_not_bool : &opdi_formula_bitwise_not);
@@ -38283,7 +38560,8 @@ static int opdi_relu_kernel(opd_call *call) {
 OPDI_UNARY_BACKWARD(relu, opd_threshold_backward(g, r, opd_value_int(0)))
 OPDI_UNARY_CARD(relu, opdi_relu_backward, "result", KEEP, "[2,3]")
 /* silu: float32 has its block form */
-static const opdi_formula opdi_formula_silu = {{opdi_f32_vsilu, opdi_f64_silu, NULL}, "silu_cpu", 0};
+static const opdi_formula opdi_formula_silu = {{opdi_f32_vsilu, opdi_f64_silu, NULL}, "silu_cpu", 0,
+    OPDI_NUMBER(silu, silu)};
 OPDI_UNARY_OF(silu, KEEP, "[2,3]", "self", opd_silu_backward(g, x))
 
 //-- unary operators with numbers --------------------------------------------------------------------------------------
@@ -38312,9 +38590,10 @@ static int opdi_zero_backward(opd_backward_call *bw) {
 }
 
 static const opdi_formula opdi_formula_clamp = {{opdi_f32_clamp, opdi_f64_clamp, opdi_i64_clamp}, "clamp_cpu",
-    OPDI_NOT_BOOL};
+    OPDI_NOT_BOOL, OPDI_NUMBER(clamp, clamp)};
 static const opdi_formula opdi_formula_clamp_tensor =
-    {{opdi_f32_clamp_tensor, opdi_f64_clamp_tensor, opdi_i64_clamp_tensor}, "clamp_cpu", OPDI_NOT_BOOL};
+    {{opdi_f32_clamp_tensor, opdi_f64_clamp_tensor, opdi_i64_clamp_tensor}, "clamp_cpu", OPDI_NOT_BOOL,
+    OPDI_NUMBER(clamp_tensor, clamp_tensor)};
 /* Bounds in s; the result's dtype is promoted by the bounds (at::meta clamp). */
 static int opdi_clamp_bounds(opd_call *call, opd_value low, opd_value high) {
     opd_tensor *ops[4];
@@ -38397,13 +38676,15 @@ OPDI_KERNEL(relu6) { return opdi_hardtanh_bounds(call, opd_value_int(0), opd_val
 OPDI_UNARY_BACKWARD(relu6, opd_hardtanh_backward(g, x, opd_value_int(0), opd_value_int(6)))
 OPDI_CARD(relu6, "relu6(Tensor self) -> Tensor", relu6, opdi_relu6_backward, "self", KEEP, "relu6_", NULL, "[2,3]")
 
-static const opdi_formula opdi_formula_gelu = {{opdi_f32_vgelu, opdi_f64_gelu, NULL}, "GeluKernelImpl", 0};
+static const opdi_formula opdi_formula_gelu = {{opdi_f32_vgelu, opdi_f64_gelu, NULL}, "GeluKernelImpl", 0,
+    OPDI_NUMBER(gelu, gelu)};
 static const opdi_formula opdi_formula_gelu_tanh = {{opdi_f32_vgelu_tanh, opdi_f64_gelu_tanh, NULL}, "GeluKernelImpl",
-    0};
+    0, OPDI_NUMBER(gelu_tanh, gelu_tanh)};
 static const opdi_formula opdi_formula_gelu_backward = {{opdi_f32_vgelu_backward, opdi_f64_gelu_backward, NULL},
-    "GeluBackwardKernelImpl", 0};
+    "GeluBackwardKernelImpl", 0, OPDI_NUMBER(gelu_backward, gelu_backward)};
 static const opdi_formula opdi_formula_gelu_tanh_backward =
-    {{opdi_f32_vgelu_tanh_backward, opdi_f64_gelu_tanh_backward, NULL}, "GeluBackwardKernelImpl", 0};
+    {{opdi_f32_vgelu_tanh_backward, opdi_f64_gelu_tanh_backward, NULL}, "GeluBackwardKernelImpl", 0,
+    OPDI_NUMBER(gelu_tanh_backward, gelu_tanh_backward)};
 /* 0 for "none", 1 for "tanh", -1 with an error. */
 static int opdi_gelu_approximate(const char *text) {
     if (text && strcmp(text, "none") == 0) { return 0; }
@@ -38574,7 +38855,7 @@ OPDI_CARD(hardshrink_backward, "hardshrink_backward(Tensor grad_out, Tensor self
 
 /* nan_to_num: None means 0 for NaN and the dtype's largest and smallest numbers for the infinities. */
 static const opdi_formula opdi_formula_nan_to_num =
-    {{opdi_f32_nan_to_num, opdi_f64_nan_to_num, opdi_i64_floor}, "nan_to_num", 0};
+    {{opdi_f32_nan_to_num, opdi_f64_nan_to_num, opdi_i64_floor}, "nan_to_num", 0, OPDI_NUMBER(nan_to_num, floor)};
 static double opdi_dtype_max(int8_t t) {
     return t == OPD_FLOAT16 ? 65504.0 : t == OPD_BFLOAT16 ? 3.38953138925153547590e38
         : t == OPD_FLOAT32 ? (double)FLT_MAX : DBL_MAX;
@@ -38593,7 +38874,8 @@ OPDI_CARD(nan_to_num, "nan_to_num(Tensor self, float? nan=None, float? posinf=No
           opdi_nan_to_num_backward, "self", KEEP, "nan_to_num_", "nan_to_num.out", "[2,3]; [2,3], 1., 2., 3.")
 
 /* deg2rad and rad2deg multiply by a constant. */
-static const opdi_formula opdi_formula_angle = {{opdi_f32_mul, opdi_f64_mul, NULL}, "mul", OPDI_TO_FLOAT};
+static const opdi_formula opdi_formula_angle = {{opdi_f32_mul, opdi_f64_mul, NULL}, "mul", OPDI_TO_FLOAT,
+    OPDI_NUMBER(mul, mul)};
 static int opdi_unary_times(opd_call *call, double k) {
     opd_tensor *ops[3];
     opdi_number n;
@@ -38848,8 +39130,9 @@ OPDI_CARD(remainder_Scalar, "remainder.Scalar(Tensor self, Scalar other) -> Tens
 
 OPDI_FORMULA_A(pow, pow, OPDI_NOT_BOOL)
 static const opdi_formula opdi_formula_pow_2 = {{opdi_f32_square, opdi_f64_square, opdi_i64_square}, "pow",
-    OPDI_NOT_BOOL};
-static const opdi_formula opdi_formula_pow_3 = {{opdi_f32_cube, opdi_f64_cube, opdi_i64_cube}, "pow", OPDI_NOT_BOOL};
+    OPDI_NOT_BOOL, OPDI_NUMBER(square, square)};
+static const opdi_formula opdi_formula_pow_3 = {{opdi_f32_cube, opdi_f64_cube, opdi_i64_cube}, "pow", OPDI_NOT_BOOL,
+    OPDI_NUMBER(cube, cube)};
 OPDI_FORMULA_F(pow_half, sqrt, 0)
 OPDI_FORMULA_F(pow_inverse, reciprocal, 0)
 OPDI_FORMULA_F(pow_rsqrt, rsqrt, 0)
@@ -39077,23 +39360,7 @@ OPDI_KERNEL(xlogy) { return opdi_binary(call, &opdi_formula_xlogy); }
 OPDI_KERNEL(logaddexp) { return opdi_binary(call, &opdi_formula_logaddexp); }
 OPDI_KERNEL(logaddexp2) { return opdi_binary(call, &opdi_formula_logaddexp2); }
 OPDI_KERNEL(copysign) { return opdi_binary(call, &opdi_formula_copysign); }
-/* The neighbour of a bfloat16 or float16 is one of its own kind: one step of the bits. */
-static void opdi_bf16_nextafter(void *const *p, int64_t n, const opdi_params *s) {
-    float *o = (float *)p[0]; const float *x = (const float *)p[1]; const float *y = (const float *)p[2];
-    int64_t i;
-    (void)s;
-    for (i = 0; i < n; i++) {
-        uint32_t u;
-        float r = x[i];
-        if (r != r || y[i] != y[i]) { o[i] = NAN; continue; }
-        if (r == y[i]) { o[i] = y[i]; continue; }
-        memcpy(&u, &r, sizeof u);
-        u = r == 0 ? 0x00010000u | (y[i] < 0 ? 0x80000000u : 0u) : (r > 0) == (y[i] > r) ? u + 0x00010000u
-            : u - 0x00010000u;
-        memcpy(&o[i], &u, sizeof u);
-    }
-}
-static const opdi_formula opdi_formula_nextafter_bf16 = {{opdi_bf16_nextafter, NULL, NULL}, "nextafter_cpu", 0};
+OPDI_FORMULA_F(nextafter_bf16, nextafter_bf16, 0)
 OPDI_KERNEL(nextafter) {
     bool low = opd_arg_tensor(call, 0)->dtype == OPD_BFLOAT16 && opd_arg_tensor(call, 1)->dtype == OPD_BFLOAT16;
     return opdi_binary(call, low ? &opdi_formula_nextafter_bf16 : &opdi_formula_nextafter);
@@ -39169,7 +39436,8 @@ OPDI_CARD(heaviside, "heaviside(Tensor self, Tensor values) -> Tensor", heavisid
 
 //-- where, masked_fill, lerp, addcmul, addcdiv ------------------------------------------------------------------------
 
-static const opdi_formula opdi_formula_where = {{opdi_f32_where, opdi_f64_where, opdi_i64_where}, "where_cpu", 0};
+static const opdi_formula opdi_formula_where = {{opdi_f32_where, opdi_f64_where, opdi_i64_where}, "where_cpu", 0,
+    OPDI_NUMBER(where, where)};
 static int opdi_check_condition(const opd_tensor *c) {
     if (c->dtype == OPD_BOOL || c->dtype == OPD_UINT8) { return 0; }
     return opd_fail(OPD_ERROR_DTYPE, "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
@@ -39202,7 +39470,7 @@ OPDI_CARD(where_ScalarSelf, "where.ScalarSelf(Tensor condition, Scalar self, Ten
 
 /* self's dtype stays; value is cast to it.  Like PyTorch's, which fills a contiguous clone. */
 static const opdi_formula opdi_formula_masked_fill = {{opdi_f32_where, opdi_f64_where, opdi_i64_where}, "masked_fill",
-                                                      OPDI_CONTIGUOUS_RESULT};
+                                                      OPDI_CONTIGUOUS_RESULT, OPDI_NUMBER(where, where)};
 OPDI_KERNEL(masked_fill) {
     opd_tensor *ops[4], *self = opd_arg_tensor(call, 0), *value;
     const opd_scalar_type t = (opd_scalar_type)self->dtype;
@@ -39385,7 +39653,8 @@ OPDI_BW1(sigmoid_backward) {
 OPDI_CARD_BACKWARD(sigmoid_backward, "Tensor grad_output, Tensor output", "grad_output(output), output",
                    OPDI_CASES_PAIR)
 static const opdi_formula opdi_formula_threshold_backward =
-    {{opdi_f32_threshold, opdi_f64_threshold, opdi_i64_threshold}, "threshold_cpu", OPDI_NOT_BOOL};
+    {{opdi_f32_threshold, opdi_f64_threshold, opdi_i64_threshold}, "threshold_cpu", OPDI_NOT_BOOL,
+    OPDI_NUMBER(threshold, threshold)};
 OPDI_KERNEL(threshold_backward) { return opdi_binary_swapped(call, &opdi_formula_threshold_backward); }
 OPDI_BW1(threshold_backward) {
     opd_tensor *g = opd_bw_grad(bw, 0);
@@ -39461,7 +39730,7 @@ OPDI_CARD_BACKWARD(softplus_backward, "Tensor grad_output, Tensor self, Scalar b
                    "grad_output(self), self",
                    "[2,3], [2,3], 1.5, 20")
 static const opdi_formula opdi_formula_silu_backward = {{opdi_f32_vsilu_backward, opdi_f64_silu_backward, NULL},
-    "silu_backward_cpu", 0};
+    "silu_backward_cpu", 0, OPDI_NUMBER(silu_backward, silu_backward)};
 OPDI_KERNEL(silu_backward) { return opdi_binary(call, &opdi_formula_silu_backward); }
 /* f'' = s (1 - s) (2 + x (1 - 2 s)) */
 OPDI_BW1(silu_backward) {

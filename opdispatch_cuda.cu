@@ -71,8 +71,10 @@ static int opdi_cu_failed(cudaError_t e, const char *what) {
                     opdi_cu_debug ? "" : "\nKernels run asynchronously: the call that is named may be a later one than "
                     "the one that failed. opd_cuda_debug_set(true), or OPD_CUDA_DEBUG=1, names it.");
 }
-#define OPDI_CU_TRY(call, what) \
-    do { cudaError_t opdi_cu_e = (call); if (opdi_cu_e != cudaSuccess) return opdi_cu_failed(opdi_cu_e, what); } while (0)
+#define OPDI_CU_TRY(call, what) do { \
+        cudaError_t opdi_cu_e = (call); \
+        if (opdi_cu_e != cudaSuccess) { return opdi_cu_failed(opdi_cu_e, what); } \
+    } while (0)
 
 //-- devices -----------------------------------------------------------------------------------------------------------
 
@@ -213,7 +215,8 @@ static int opdi_cu_no_dtype(opd_scalar_type dtype) {
         OPDI_CU_CASE(OPD_BOOL, bool, T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
 /* By the size of an element, for what only moves them: uint8_t to uint64_t, and 16 bytes. */
 #define OPDI_CU_SIZES(dtype, T, ...) \
-    switch (opd_dtype_size(dtype)) { OPDI_CU_CASE(1, uint8_t, T, __VA_ARGS__) OPDI_CU_CASE(2, uint16_t, T, __VA_ARGS__) \
+    switch (opd_dtype_size(dtype)) { \
+        OPDI_CU_CASE(1, uint8_t, T, __VA_ARGS__) OPDI_CU_CASE(2, uint16_t, T, __VA_ARGS__) \
         OPDI_CU_CASE(4, uint32_t, T, __VA_ARGS__) OPDI_CU_CASE(8, uint64_t, T, __VA_ARGS__) \
         OPDI_CU_CASE(16, opdi_cu_16, T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
 /* int32 and int64, of indices. */
