@@ -79,6 +79,7 @@ static int run_on(const opd_op *op, arguments *a, outcome *o) {
     o->n = results_of(op, o->rets, o->t);
     return opd_ok() ? 0 : -1;
 }
+/* Sums in another order. */
 static double tolerance(opd_scalar_type t) {
     return t == OPD_FLOAT64 ? 1e-11 : t == OPD_FLOAT16 ? 4e-3 : t == OPD_BFLOAT16 ? 3e-2 : 2e-5;
 }
@@ -271,6 +272,26 @@ static void test_further(void *arg) {
     if (went_well(op ? 0 : -1)) { test_cases(op, further[k].cases); }
 }
 
+/* What is large enough for the kernels of large tensors. */
+static const struct { const char *name, *cases; } large[] = {
+    {"aten::convolution", "[1,8,12,12], [70,8,3,3], [70], (1,1), (1,1), (1,1), False, (0,0), 1; [1,9,5,5], [17,9,3,3], None, (2,2), (2,2), "
+     "(2,2), False, (0,0), 1; [2,16,6], [16,8,3], [16], (1,), (1,), (1,), False, (0,), 2; [1,9,4,4], [9,10,2,2], [10], (2,2), (0,0), (1,1), True, "
+     "(0,0), 1; [1,9,4,5], [9,10,3,2], None, (1,1), (1,0), (1,1), True, (0,0), 1; [1,8,3,4,3], [8,8,2,2,2], [8], (1,1,1), (1,0,1), (1,1,1), "
+     "False, (0,0,0), 1; [2,8,5,5], [8,8,1,1], None, (1,1), (0,0), (1,1), False, (0,0), 1; [2,6,5,5], [6,1,3,3], [6], (1,1), (1,1), (1,1), False, "
+     "(0,0), 6"},
+    {"aten::convolution_backward", "[1,10,5,5], [1,9,5,5], [10,9,3,3], (10,), (1,1), (1,1), (1,1), False, (0,0), 1, (True,True,True); "
+     "[2,16,6], [2,16,6], [16,8,3], (16,), (1,), (1,), (1,), False, (0,), 2, (True,True,False); [2,6,5,5], [2,6,5,5], [6,1,3,3], (6,), (1,1), "
+     "(1,1), (1,1), False, (0,0), 6, (True,True,True)"},
+    {"aten::mm", "[70,33], [33,65]; [1,300], [300,1]; [130,2], [2,3]"},
+    {"aten::dot", "[5000], [5000]"},
+};
+static void test_large(void *arg) {
+    const size_t k = (size_t)(uintptr_t)arg;
+    const opd_op *op = opd_find(large[k].name);
+    if (!there()) { SKIP("no GPU"); }
+    if (went_well(op ? 0 : -1)) { test_cases(op, large[k].cases); }
+}
+
 //-- without a GPU -------------------------------------------------------------------------------------------------------
 
 TEST(without_a_gpu_the_error_says_what_is_missing) {
@@ -283,14 +304,21 @@ TEST(without_a_gpu_the_error_says_what_is_missing) {
     CHECK(opd_add(opd_ones(OPD_INTS(2), OPD_FLOAT32), opd_ones(OPD_INTS(2), OPD_FLOAT32)) != NULL);
 }
 
+/* The companion as a plug-in: OPD_TEST_PLUGIN is its path. */
+static void load_companion(void) {
+    const char *path = getenv("OPD_TEST_PLUGIN");
+    if (path && *path && !opd_load_library(path)) { printf("%s: %s\n", path, opd_error_message()); exit(1); }
+}
 static void add_operators(void) {
     size_t k;
     int i;
+    load_companion();
     for (i = 0; i < OPD_OP_COUNT; i++) {
         const opd_op *op = opd_op_builtin((opd_op_id)i);
         const opd_op_desc *card = op ? opd_op_card(op) : NULL;
         if (card && card->cases && strchr(card->cases, '[')) { check_add_with(opd_op_name(op), test_operator, (void *)(uintptr_t)op); }
     }
     for (k = 0; k < sizeof further / sizeof *further; k++) { check_add_with(further[k].name, test_further, (void *)(uintptr_t)k); }
+    for (k = 0; k < sizeof large / sizeof *large; k++) { check_add_with(large[k].name, test_large, (void *)(uintptr_t)k); }
 }
 CHECK_MAIN_ADD(add_operators)

@@ -1,0 +1,97 @@
+#!/bin/sh
+# The CUDA companion: its device code run thread by thread on the CPU (tests/cuda), and what nvcc makes of it.
+# Called by run.sh, with CC, CXX and RUN_TMP in the environment; prints "ok NAME", "FAIL NAME: why", "skip NAME: why".
+#   sh tests/cuda.sh [name]     those whose name has this in it
+#   sh tests/cuda.sh --list     the names
+#   NVCC=... CUDA_ARCH=sm_90    another compiler; the GPU to compile for
+set -u
+
+names='cuda_emulated cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory cuda_emulated_sanitized
+cuda_emulated_plugin cuda_without_companion cuda_builds cuda_linked cuda_plugin'
+
+if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
+only=${1:-}
+[ "$only" != cuda ] || only=
+root=$(cd "$(dirname "$0")/.." && pwd)
+CC=${CC:-cc}; CXX=${CXX:-c++}
+own=
+if [ -z "${RUN_TMP:-}" ]; then RUN_TMP=$(mktemp -d "${TMPDIR:-/tmp}/opd_cuda.XXXXXX"); own=yes; fi
+tmp=$RUN_TMP/cuda; mkdir -p "$tmp"
+[ -z "$own" ] || trap 'rm -rf "$RUN_TMP"' EXIT
+lib='-lstdc++ -lm -lpthread -ldl'
+NVCC=${NVCC:-nvcc}
+command -v "$NVCC" >/dev/null 2>&1 || { [ ! -x /usr/local/cuda/bin/nvcc ] || NVCC=/usr/local/cuda/bin/nvcc; }
+toolkit=$(dirname "$(dirname "$(command -v "$NVCC" || echo /usr/local/cuda/bin/nvcc)")")
+arch=${CUDA_ARCH:-sm_90}
+
+. "$root/tests/checks.sh"
+
+printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/implementation.c"
+# implementation FLAGS...: once for each set of flags
+implementation() { [ -f "$tmp/implementation.o" ] || quiet $CC -O0 -I"$root" -c "$tmp/implementation.c" -o "$tmp/implementation.o"; }
+tests_object() { [ -f "$tmp/tests.o" ] || quiet $CC -O0 -I"$root" -c "$root/tests/test_cuda.c" -o "$tmp/tests.o"; }
+emulated() {
+    implementation; tests_object
+    [ -x "$tmp/emulated" ] || {
+        quiet $CXX -std=c++17 -O1 -I"$root/tests/cuda" -I"$root" -x c++ -c "$root/opdispatch_cuda.cu" -o "$tmp/emulated.o"
+        quiet $CC "$tmp/tests.o" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/emulated" $lib
+    }
+}
+# ran PROGRAM ARGUMENTS...: nothing when all its cases pass, with at least one that did
+ran() {
+    "$@" >"$tmp/ran.log" 2>&1
+    case $? in
+        0) grep -q '^test_cuda.c: [1-9][0-9]* passed, 0 failed' "$tmp/ran.log" || tail -n 3 "$tmp/ran.log" ;;
+        *) tail -n 30 "$tmp/ran.log" ;;
+    esac
+}
+
+check_cuda_emulated() { emulated; ran "$tmp/emulated"; }
+check_cuda_emulated_without_gpu() { emulated; OPD_EMU_DEVICES=0 ran "$tmp/emulated" without; }
+check_cuda_emulated_without_driver() { emulated; OPD_EMU_DEVICES=-1 ran "$tmp/emulated" without; }
+check_cuda_emulated_out_of_memory() { emulated; OPD_EMU_MEMORY=8388608 ran "$tmp/emulated" memory; }
+check_cuda_emulated_sanitized() {
+    flags='-g -O1 -DOPD_NO_CACHE -fsanitize=address,undefined -fno-sanitize-recover=undefined'
+    quiet $CC $flags -I"$root" "$root/tests/test_cuda.c" -c -o "$tmp/s_tests.o"
+    quiet $CC $flags -I"$root" -c "$tmp/implementation.c" -o "$tmp/s_implementation.o"
+    quiet $CXX $flags -std=c++17 -I"$root/tests/cuda" -I"$root" -x c++ -c "$root/opdispatch_cuda.cu" -o "$tmp/s_emulated.o"
+    quiet $CXX $flags "$tmp/s_tests.o" "$tmp/s_implementation.o" "$tmp/s_emulated.o" -o "$tmp/sanitized" $lib
+    OPD_CUDA_NO_CACHE=1 ran "$tmp/sanitized"
+}
+check_cuda_emulated_plugin() {
+    implementation; tests_object
+    quiet $CXX -std=c++17 -O1 -shared -fPIC -DOPDISPATCH_PLUGIN -I"$root/tests/cuda" -I"$root" -x c++ "$root/opdispatch_cuda.cu" \
+        -o "$tmp/emulated.so"
+    quiet $CC "$tmp/tests.o" "$tmp/implementation.o" -o "$tmp/alone" $lib
+    OPD_TEST_PLUGIN=$tmp/emulated.so ran "$tmp/alone"
+}
+check_cuda_without_companion() {
+    implementation; tests_object
+    quiet $CC "$tmp/tests.o" "$tmp/implementation.o" -o "$tmp/alone" $lib
+    ran "$tmp/alone" without
+}
+no_nvcc() { command -v "$NVCC" >/dev/null 2>&1 && return 1; echo 'SKIP: no nvcc'; }
+check_cuda_builds() {
+    no_nvcc && return
+    quiet "$NVCC" -O3 -arch="$arch" -Xcompiler -Wall,-Wextra -I"$root" -c "$root/opdispatch_cuda.cu" -o "$tmp/companion.o"
+}
+check_cuda_linked() {                    # as the companion's first comment says; every case where there is a GPU
+    no_nvcc && return
+    implementation; tests_object
+    [ -f "$tmp/companion.o" ] || { echo 'SKIP: it was not built'; return; }
+    quiet $CC "$tmp/tests.o" "$tmp/implementation.o" "$tmp/companion.o" -o "$tmp/linked" -lm -L"$toolkit/lib64" \
+        -lcudart_static -lcublas -lcublasLt -lstdc++ -lpthread -ldl -lrt
+    LD_LIBRARY_PATH=$toolkit/lib64 ran "$tmp/linked"
+}
+check_cuda_plugin() {
+    no_nvcc && return
+    implementation; tests_object
+    quiet "$NVCC" -O3 -arch="$arch" -shared -Xcompiler -fPIC -DOPDISPATCH_PLUGIN -I"$root" "$root/opdispatch_cuda.cu" \
+        -o "$tmp/opdispatch_cuda.so" -lcublas -lcublasLt
+    quiet $CC "$tmp/tests.o" "$tmp/implementation.o" -o "$tmp/alone" $lib
+    OPD_TEST_PLUGIN=$tmp/opdispatch_cuda.so LD_LIBRARY_PATH=$toolkit/lib64 ran "$tmp/alone"
+}
+
+for name in $names; do
+    case $name in *"$only"*) result "$name" "$(check_"$name")" ;; esac
+done
