@@ -4,7 +4,10 @@
 
    The network: two 3x3 convolutions of 16 and 32 filters, each followed by digits::bias_relu (defined below), 2x2 max
    pooling, and two linear layers; Adam.  Every fifth image (index mod 5 = 4) is held out for the test.
-   The same seed gives the same output at any number of threads ($OPD_NUM_THREADS). */
+   The same seed gives the same output at any number of threads ($OPD_NUM_THREADS).
+
+   On a GPU (opdispatch_cuda.cu says how to build the companion, as a part of the program or to be loaded):
+   ./digits --device cuda --load ./opdispatch_cuda.so */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>
@@ -50,6 +53,12 @@ static int bias_relu_cpu(opd_call *call) {
     return opd_return_tensor(call, out);
 }
 
+/* On any other device: of operators that are there. */
+static int bias_relu_elsewhere(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *bias = opd_arg_tensor(call, 1);
+    return opd_return_tensor(call, opd_relu(opd_add(x, opd_view(bias, OPD_INTS(1, opd_numel(bias), 1, 1)))));
+}
+
 /* dx = g where the result is positive; dbias = dx summed over all but the channels. */
 static int bias_relu_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_threshold_backward(opd_bw_grad(bw, 0), opd_bw_result(bw, 0), opd_value_int(0));
@@ -60,7 +69,7 @@ static int bias_relu_backward(opd_backward_call *bw) {
 OPD_LIBRARY(digits, lib) {
     opd_define(lib, &(opd_op_desc){
         .schema = "bias_relu(Tensor x, Tensor bias) -> Tensor",
-        .cpu = bias_relu_cpu, .fake = bias_relu_fake, .backward = bias_relu_backward, .save = "result",
+        .cpu = bias_relu_cpu, .any = bias_relu_elsewhere, .fake = bias_relu_fake, .backward = bias_relu_backward, .save = "result",
     });
 }
 
@@ -106,6 +115,8 @@ static int read_digits(const char *path, digit_set *set) {
     return hash == want ? 0 : bad_data(path, "is damaged: its checksum is wrong");
 }
 
+static opd_device device;                /* of the network and the images */
+
 /* Images `which[0..n)` as (n, 1, 8, 8), and their labels as (n). */
 static void batch_of(const digit_set *set, const int *which, int n, opd_tensor **images, opd_tensor **labels) {
     *images = opd_tensor_new(OPD_INTS(n, 1, 8, 8), OPD_FLOAT32);
@@ -116,6 +127,8 @@ static void batch_of(const digit_set *set, const int *which, int n, opd_tensor *
         memcpy(x + i * PIXELS, set->pixels[which[i]], sizeof set->pixels[0]);
         y[i] = set->label[which[i]];
     }
+    *images = opd_to_device(*images, device, OPD_FLOAT32);
+    *labels = opd_to_device(*labels, device, OPD_INT64);
 }
 
 //-- the network --------------------------------------------------------------------------------------------------
@@ -129,7 +142,7 @@ typedef struct network {
 static opd_tensor *parameter(opd_ints sizes, int fan_in) {
     double bound = 1.0 / sqrt((double)fan_in);
     opd_tensor *t = opd_mul_Scalar(opd_sub_Scalar(opd_rand(sizes, OPD_FLOAT32), OPD_V(0.5)), OPD_V(2 * bound));
-    return opd_tensor_set_requires_grad(t, true);
+    return opd_tensor_set_requires_grad(opd_to_device(t, device, OPD_FLOAT32), true);
 }
 
 static void network_make(network *net) {
@@ -207,7 +220,7 @@ static int predict(const network *net, const digit_set *set, const int *which, i
     OPD_SCOPE {
         opd_tensor *images, *labels, *best;
         batch_of(set, which, n, &images, &labels);
-        best = opd_argmax_full(forward(net, images), OPD_V(1), false);
+        best = opd_to_device(opd_argmax_full(forward(net, images), OPD_V(1), false), opd_device_of(OPD_CPU, -1), OPD_INT64);
         const int64_t *b = opd_data_i64(best);
         for (int i = 0; b && i < n; i++) {
             predicted[i] = (int)b[i];
@@ -260,11 +273,14 @@ static void draw_digits(const digit_set *set, const int *which, int n, const int
 
 static int usage(FILE *to, int status) {
     fprintf(to, "usage: digits [--epochs N] [--seed N] [--data FILE] [--plain]\n"
+                "              [--device NAME] [--load FILE]\n"
                 "  Trains a small convolutional network on 8x8 images of handwritten digits and tests it on every fifth one.\n"
                 "  --epochs N   passes over the training images (30)\n"
                 "  --seed N     of the first weights and of the order of the images (0)\n"
                 "  --data FILE  the images (examples/data/digits.txt)\n"
-                "  --plain      one line an epoch, no progress bar that moves (the default when the output is no terminal)\n");
+                "  --plain      one line an epoch, no progress bar that moves (the default when the output is no terminal)\n"
+                "  --device D   where it trains: cpu (the default), cuda\n"
+                "  --load FILE  a plug-in that brings the device: opdispatch_cuda.so\n");
     return status;
 }
 
@@ -277,6 +293,7 @@ int main(int argc, char **argv) {
     int epochs = 30, ntrain = 0, ntest = 0;
     unsigned long long seed = 0;
     p.live = IS_TERMINAL;
+    device = opd_device_of(OPD_CPU, -1);
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) { return usage(stdout, 0); }
@@ -284,6 +301,8 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--epochs") == 0 && more) { epochs = atoi(argv[++i]); }
         else if (strcmp(argv[i], "--seed") == 0 && more) { seed = strtoull(argv[++i], NULL, 10); }
         else if (strcmp(argv[i], "--data") == 0 && more) { data = argv[++i]; }
+        else if (strcmp(argv[i], "--device") == 0 && more) { if (opd_device_parse(argv[++i], &device) < 0) { return opd_finish(); } }
+        else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_load_library(argv[++i])) { return opd_finish(); } }
         else { fprintf(stderr, "digits: '%s' is not understood\n", argv[i]); return usage(stderr, 2); }
     }
     if (epochs < 1) { fprintf(stderr, "digits: --epochs needs a number of at least 1\n"); return 2; }
