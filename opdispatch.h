@@ -39519,7 +39519,7 @@ OPDI_OP(masked_fill_Tensor) {
     opdi_card_pointwise(op, "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
                         opdi_masked_fill_kernel, opdi_masked_fill_backward, "mask", OPD_AUTOCAST_KEEP,
                         "[2,3], [2,3]b, []");
-    op->vmap = opdi_masked_fill_batch; op->jvp = OPD_JVP_POINTWISE; op->tags = OPD_OPTAG_POINTWISE;
+    op->vmap = opdi_masked_fill_batch; op->jvp = OPD_JVP_POINTWISE; op->tags |= OPD_OPTAG_POINTWISE;
     op->inplace = "masked_fill_.Tensor"; op->out = "masked_fill.Tensor_out";
 }
 
