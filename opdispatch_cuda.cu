@@ -425,13 +425,33 @@ static int opdi_cu_synchronize(void *user, int index) {
 
    A fold says what is done: F<C> has a State, and init, take (elements in), join (two states), store (results out). */
 
+/* Where results go: element `at` of up to two tensors. */
+typedef struct opdi_cu_results { void *data[2]; int dtype[2]; int64_t at[2]; } opdi_cu_results;
+#define OPDI_CU_REDUCE_DIMS 12                    /* after joining; a tensor with more is copied first */
+typedef struct opdi_cu_reduction {
+    const char *x;
+    const char *second;                           /* a pair's second tensor, which lies as the first; or NULL */
+    int dtype, bytes;                             /* of the input, of an element of it */
+    bool odd;                                     /* no loads of 16 bytes */
+    int nred, nkept;                              /* dims, innermost first; at least one each */
+    int64_t rsize[OPDI_CU_REDUCE_DIMS], rstride[OPDI_CU_REDUCE_DIMS];
+    int64_t ksize[OPDI_CU_REDUCE_DIMS], kstride[OPDI_CU_REDUCE_DIMS], ostride[2][OPDI_CU_REDUCE_DIMS];
+    int64_t n, outer;                             /* elements of a row; rows */
+    int64_t chunk;                                /* elements of a chunk */
+    int chunks;                                   /* of a row; more than one: states go to `states` [chunks][outer] */
+    void *states;
+    opdi_cu_results out;
+} opdi_cu_reduction;
+
 /* Reads elements of storage type T in the type folds compute in, C: one, or W in a row from an address that is a
    multiple of W elements. */
 template <class T> struct opdi_cu_reader {
     typedef opdi_cu_acc<T> C;
     enum { W = 16 / sizeof(T), BYTES = sizeof(T) };
-    static __device__ __forceinline__ C one(const char *p, int64_t i, int) { return opdi_cu_load<C>((const T *)p + i); }
-    static __device__ __forceinline__ void many(const char *p, int64_t i, int, C *c) {
+    static __device__ __forceinline__ C one(const char *p, int64_t i, const opdi_cu_reduction &) {
+        return opdi_cu_load<C>((const T *)p + i);
+    }
+    static __device__ __forceinline__ void many(const char *p, int64_t i, const opdi_cu_reduction &, C *c) {
         const opdi_cu_vector<T, W> v = *(const opdi_cu_vector<T, W> *)((const T *)p + i);
         OPDI_CU_UNROLL
         for (int k = 0; k < W; k++) { c[k] = opdi_cu_cast<C>(v.at[k]); }
@@ -451,8 +471,8 @@ template <> struct opdi_cu_reader<opdi_cu_integers> {
             for (int j = 0; j < P; j++) { c[k + j] = (C)v.at[j]; }
         }
     }
-    static __device__ __forceinline__ C one(const char *p, int64_t i, int dtype) {
-        switch (dtype) {
+    static __device__ __forceinline__ C one(const char *p, int64_t i, const opdi_cu_reduction &r) {
+        switch (r.dtype) {
             case OPD_INT64: return ((const int64_t *)p)[i];
             case OPD_INT32: return ((const int32_t *)p)[i];
             case OPD_INT16: return ((const int16_t *)p)[i];
@@ -460,8 +480,8 @@ template <> struct opdi_cu_reader<opdi_cu_integers> {
             default: return ((const uint8_t *)p)[i];
         }
     }
-    static __device__ __forceinline__ void many(const char *p, int64_t i, int dtype, C *c) {
-        switch (dtype) {
+    static __device__ __forceinline__ void many(const char *p, int64_t i, const opdi_cu_reduction &r, C *c) {
+        switch (r.dtype) {
             case OPD_INT64: some<int64_t>(p, i, c); break;
             case OPD_INT32: some<int32_t>(p, i, c); break;
             case OPD_INT16: some<int16_t>(p, i, c); break;
@@ -500,7 +520,7 @@ template <class F> __device__ __forceinline__ void opdi_cu_fold_lanes(const F &f
         if (lane == 0) { room[warp] = s; }
         __syncthreads();
         if (warp == 0) {
-            s = f.init();
+            s = f.init(0);
             if (lane < lanes / 32) { s = room[lane]; }
         }
         for (int bits = 16; bits > 0; bits /= 2) {
@@ -514,9 +534,6 @@ template <class F> __device__ __forceinline__ void opdi_cu_fold_lanes(const F &f
 
 /* What a fold is told: a number of the operator's, the elements of a row, which of its variants. */
 typedef struct opdi_cu_fold { double p; int64_t n; int kind, flag; } opdi_cu_fold;
-/* Where results go: element `at` of up to two tensors. */
-typedef struct opdi_cu_results { void *data[2]; int dtype[2]; int64_t at[2]; } opdi_cu_results;
-
 /* A fold that takes elements one by one. */
 #define OPDI_CU_TAKE_EACH                                                                                             \
     template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t at, int64_t step) const {    \
@@ -553,7 +570,7 @@ template <class C_, class MAP> struct opdi_cu_fold_sums {
     typedef C_ C;
     typedef struct State { C v; } State;
     opdi_cu_fold how;
-    __device__ __forceinline__ State init() const { State s; s.v = 0; return s; }
+    __device__ __forceinline__ State init(int64_t) const { State s; s.v = 0; return s; }
     /* N elements are added up in pairs first: shorter chains, smaller errors. */
     template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t, int64_t) const {
         C v[N];
@@ -583,7 +600,7 @@ template <class C_> struct opdi_cu_fold_prod {
     typedef C_ C;
     typedef struct State { C v; } State;
     opdi_cu_fold how;
-    __device__ __forceinline__ State init() const { State s; s.v = 1; return s; }
+    __device__ __forceinline__ State init(int64_t) const { State s; s.v = 1; return s; }
     __device__ __forceinline__ void one(State &s, C x, int64_t) const { s.v = opdi_cu_times(s.v, x); }
     OPDI_CU_TAKE_EACH
     __device__ __forceinline__ void join(State &s, const State &with) const { one(s, with.v, 0); }
@@ -603,7 +620,7 @@ template <class C_> struct opdi_cu_fold_extreme {
     typedef C_ C;
     typedef struct State { C v; } State;
     opdi_cu_fold how;
-    __device__ __forceinline__ State init() const {
+    __device__ __forceinline__ State init(int64_t) const {
         State s;
         s.v = how.flag ? opdi_cu_highest<C>() : how.kind ? (C)0 : opdi_cu_lowest<C>();
         return s;
@@ -623,7 +640,7 @@ template <class C_> struct opdi_cu_fold_where {
     typedef C_ C;
     typedef struct State { C v; int64_t at; } State;
     opdi_cu_fold how;
-    __device__ __forceinline__ State init() const { State s; s.v = 0; s.at = -1; return s; }
+    __device__ __forceinline__ State init(int64_t) const { State s; s.v = 0; s.at = -1; return s; }
     __device__ __forceinline__ void one(State &s, C x, int64_t at) const {
         const bool nan = x != x, had = s.v != s.v;
         const bool better = nan == had ? (how.flag ? x < s.v : x > s.v) : nan;
@@ -643,7 +660,7 @@ template <class C_> struct opdi_cu_fold_both {
     typedef C_ C;
     typedef struct State { C low, high; } State;
     opdi_cu_fold how;
-    __device__ __forceinline__ State init() const {
+    __device__ __forceinline__ State init(int64_t) const {
         State s;
         s.low = opdi_cu_highest<C>(); s.high = opdi_cu_lowest<C>();
         return s;
@@ -667,7 +684,7 @@ template <class C_> struct opdi_cu_fold_count {
     typedef C_ C;
     typedef struct State { int64_t v; } State;
     opdi_cu_fold how;
-    __device__ __forceinline__ State init() const { State s; s.v = 0; return s; }
+    __device__ __forceinline__ State init(int64_t) const { State s; s.v = 0; return s; }
     template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t, int64_t) const {
         int count = 0;
         OPDI_CU_UNROLL
@@ -686,7 +703,7 @@ template <class C_> struct opdi_cu_fold_var {
     typedef C_ C;
     typedef struct State { C mean, squares; int64_t n; } State;
     opdi_cu_fold how;
-    __device__ __forceinline__ State init() const { State s; s.mean = s.squares = 0; s.n = 0; return s; }
+    __device__ __forceinline__ State init(int64_t) const { State s; s.mean = s.squares = 0; s.n = 0; return s; }
     /* mean = a + d m / n,  squares = a + b + d^2 k m / n  with d = b - a, of k and m elements, n = k + m */
     __device__ __forceinline__ void join(State &s, const State &with) const {
         if (with.n == 0) { return; }
@@ -722,7 +739,7 @@ template <class C_> struct opdi_cu_fold_lse {
     typedef C_ C;
     typedef struct State { C top, sum; } State;
     opdi_cu_fold how;
-    __device__ __forceinline__ State init() const { State s; s.top = opdi_cu_lowest<C>(); s.sum = 0; return s; }
+    __device__ __forceinline__ State init(int64_t) const { State s; s.top = opdi_cu_lowest<C>(); s.sum = 0; return s; }
     template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t, int64_t) const {
         C top = s.top;
         OPDI_CU_UNROLL
@@ -748,21 +765,7 @@ template <class C_> struct opdi_cu_fold_lse {
     }
 };
 
-//-- the kernels -------------------------------------------------------------------------------------------------------
-
-#define OPDI_CU_REDUCE_DIMS 12                    /* after joining; a tensor with more is copied first */
-typedef struct opdi_cu_reduction {
-    const char *x;
-    int dtype, bytes;                             /* of the input, of an element of it */
-    int nred, nkept;                              /* dims, innermost first; at least one each */
-    int64_t rsize[OPDI_CU_REDUCE_DIMS], rstride[OPDI_CU_REDUCE_DIMS];
-    int64_t ksize[OPDI_CU_REDUCE_DIMS], kstride[OPDI_CU_REDUCE_DIMS], ostride[2][OPDI_CU_REDUCE_DIMS];
-    int64_t n, outer;                             /* elements of a row; rows */
-    int64_t chunk;                                /* elements of a chunk */
-    int chunks;                                   /* of a row; more than one: states go to `states` [chunks][outer] */
-    void *states;
-    opdi_cu_results out;
-} opdi_cu_reduction;
+//-- kernels -----------------------------------------------------------------------------------------------------------
 
 /* i in mixed radix `sizes`, times strides: 32-bit divisions where that is enough, none for one dim. */
 __device__ __forceinline__ int64_t opdi_cu_offset(int64_t i, const int64_t *sizes, const int64_t *strides, int ndim) {
@@ -784,73 +787,49 @@ __device__ __forceinline__ void opdi_cu_reduce_put(const opdi_cu_reduction &r, c
     out.at[1] = opdi_cu_offset(row, r.ksize, r.ostride[1], r.nkept);
     f.store(s, out);
 }
-/* Elements [begin, end) of the row at x by `lanes` threads, of which this is `lane`. */
+/* Elements first, first + step, ... below end of the row at x, N of them from each place on, four places at a time. */
+template <class T, class F, int N>
+__device__ __forceinline__ void opdi_cu_reduce_walk(const opdi_cu_reduction &r, const F &f, const char *x,
+                                                    int64_t first, int64_t end, int64_t step, typename F::State &s) {
+    typedef opdi_cu_reader<T> R;
+    typedef typename R::C C;
+    const int U = 4;
+    int64_t i = first;
+    for (; i + (U - 1) * step < end; i += U * step) {
+        C c[U * N];
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) {
+            const int64_t at = opdi_cu_offset(i + u * step, r.rsize, r.rstride, r.nred);
+            if (N > 1) { R::many(x, at, r, c + u * N); } else { c[u] = R::one(x, at, r); }
+        }
+        if (N == 1) { f.template take<U>(s, c, i, step); continue; }
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { f.template take<N>(s, c + u * N, i + u * step, 1); }
+    }
+    for (; i < end; i += step) {
+        const int64_t at = opdi_cu_offset(i, r.rsize, r.rstride, r.nred);
+        C c[N];
+        if (N > 1) { R::many(x, at, r, c); } else { c[0] = R::one(x, at, r); }
+        f.template take<N>(s, c, i, 1);
+    }
+}
+/* Elements [begin, end) of the row at x by `lanes` threads, of which this is `lane`: by 16 bytes those between the
+   first and the last address that is a multiple of that (with several dims, rows begin and end at such). */
 template <class T, class F, bool VEC>
 __device__ __forceinline__ void opdi_cu_reduce_part(const opdi_cu_reduction &r, const F &f, const char *x,
                                                     int64_t begin, int64_t end, int lane, int lanes,
                                                     typename F::State &s) {
-    typedef opdi_cu_reader<T> R;
-    typedef typename R::C C;
-    const int W = R::W, U = 4;
-    int64_t i = begin + lane;
-    if (VEC) {                                    /* up to an address to load 16 bytes from, then those */
-        const int64_t size0 = r.rsize[0] / W;
-        int64_t head = 0, k;
+    const int W = VEC ? (int)opdi_cu_reader<T>::W : 1;
+    if (VEC) {
+        int64_t head = 0;
         if (r.nred == 1) { head = (W - (int64_t)((uint64_t)(uintptr_t)x / r.bytes + (uint64_t)begin) % W) % W; }
         if (head > end - begin) { head = end - begin; }
-        const int64_t first = begin + head, packs = (end - first) / W;
-        for (k = begin + lane; k < first; k += lanes) {
-            const C c = R::one(x, k, r.dtype);
-            f.template take<1>(s, &c, k, 1);
-        }
-        for (k = lane; k < packs; k += U * lanes) {
-            C c[U][W];
-            if (k + (U - 1) * lanes < packs) {
-                OPDI_CU_UNROLL
-                for (int u = 0; u < U; u++) {
-                    const int64_t at = k + u * lanes;
-                    if (r.nred == 1) { R::many(x, first + at * W, r.dtype, c[u]); }
-                    else {
-                        const int64_t p = (begin / W + at), q = p / size0;
-                        R::many(x, (p - q * size0) * W + opdi_cu_offset(q, r.rsize + 1, r.rstride + 1, r.nred - 1),
-                                r.dtype, c[u]);
-                    }
-                }
-                OPDI_CU_UNROLL
-                for (int u = 0; u < U; u++) { f.template take<W>(s, c[u], first + (k + u * lanes) * W, 1); }
-            } else {
-                for (int u = 0; u < U; u++) {
-                    const int64_t at = k + u * lanes;
-                    if (at >= packs) { break; }
-                    if (r.nred == 1) { R::many(x, first + at * W, r.dtype, c[0]); }
-                    else {
-                        const int64_t p = (begin / W + at), q = p / size0;
-                        R::many(x, (p - q * size0) * W + opdi_cu_offset(q, r.rsize + 1, r.rstride + 1, r.nred - 1),
-                                r.dtype, c[0]);
-                    }
-                    f.template take<W>(s, c[0], first + at * W, 1);
-                }
-            }
-        }
-        i = first + packs * W + lane;             /* of several dims nothing is left */
-        for (; i < end; i += lanes) {
-            const C c = R::one(x, i, r.dtype);
-            f.template take<1>(s, &c, i, 1);
-        }
-        return;
+        opdi_cu_reduce_walk<T, F, 1>(r, f, x, begin + lane, begin + head, lanes, s);
+        begin += head;
     }
-    for (; i + (U - 1) * lanes < end; i += U * lanes) {
-        C c[U];
-        OPDI_CU_UNROLL
-        for (int u = 0; u < U; u++) {
-            c[u] = R::one(x, opdi_cu_offset(i + u * lanes, r.rsize, r.rstride, r.nred), r.dtype);
-        }
-        f.template take<U>(s, c, i, lanes);
-    }
-    for (; i < end; i += lanes) {
-        const C c = R::one(x, opdi_cu_offset(i, r.rsize, r.rstride, r.nred), r.dtype);
-        f.template take<1>(s, &c, i, 1);
-    }
+    const int64_t whole = begin + (end - begin) / W * W;
+    opdi_cu_reduce_walk<T, F, W>(r, f, x, begin + (int64_t)lane * W, whole, (int64_t)lanes * W, s);
+    if (VEC) { opdi_cu_reduce_walk<T, F, 1>(r, f, x, whole + lane, end, lanes, s); }
 }
 /* blockDim.x threads a row, blockDim.y rows a block; blockIdx.y: the chunk. */
 template <class T, class F, bool VEC> __global__ void opdi_cu_reduce_rows(const opdi_cu_reduction r, const F f) {
@@ -859,7 +838,7 @@ template <class T, class F, bool VEC> __global__ void opdi_cu_reduce_rows(const 
     const int64_t begin = blockIdx.y * r.chunk, end = begin + r.chunk < r.n ? begin + r.chunk : r.n;
     for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < r.outer; first += (int64_t)gridDim.x * blockDim.y) {
         const int64_t row = first + threadIdx.y;
-        typename F::State s = f.init();
+        typename F::State s = f.init(row < r.outer ? row : 0);
         if (row < r.outer) {
             const char *x = r.x + opdi_cu_offset(row, r.ksize, r.kstride, r.nkept) * r.bytes;
             opdi_cu_reduce_part<T, F, VEC>(r, f, x, begin, end, (int)threadIdx.x, lanes, s);
@@ -886,13 +865,13 @@ template <class T, class F, bool VEC> __global__ void opdi_cu_reduce_columns(con
         S s[N];
         int64_t i = begin + y;
         OPDI_CU_UNROLL
-        for (int k = 0; k < N; k++) { s[k] = f.init(); }
+        for (int k = 0; k < N; k++) { s[k] = f.init(in ? first + column + k : 0); }
         for (; in && i + (U - 1) * down < end; i += U * down) {
             C c[U][N];
             OPDI_CU_UNROLL
             for (int u = 0; u < U; u++) {
                 const int64_t at = opdi_cu_offset(i + u * down, r.rsize, r.rstride, r.nred);
-                if (VEC) { R::many(x, at, r.dtype, c[u]); } else { c[u][0] = R::one(x, at, r.dtype); }
+                if (VEC) { R::many(x, at, r, c[u]); } else { c[u][0] = R::one(x, at, r); }
             }
             OPDI_CU_UNROLL
             for (int k = 0; k < N; k++) {
@@ -905,7 +884,7 @@ template <class T, class F, bool VEC> __global__ void opdi_cu_reduce_columns(con
         for (; in && i < end; i += down) {
             const int64_t at = opdi_cu_offset(i, r.rsize, r.rstride, r.nred);
             C c[N];
-            if (VEC) { R::many(x, at, r.dtype, c); } else { c[0] = R::one(x, at, r.dtype); }
+            if (VEC) { R::many(x, at, r, c); } else { c[0] = R::one(x, at, r); }
             OPDI_CU_UNROLL
             for (int k = 0; k < N; k++) { f.template take<1>(s[k], c + k, i, 1); }
         }
@@ -934,7 +913,7 @@ template <class F> __global__ void opdi_cu_reduce_chunks(opdi_cu_reduction r, co
     r.chunks = 1;
     for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < r.outer; first += (int64_t)gridDim.x * blockDim.y) {
         const int64_t row = first + threadIdx.y;
-        typename F::State s = f.init();
+        typename F::State s = f.init(row < r.outer ? row : 0);
         if (row < r.outer) {
             for (int k = (int)threadIdx.x; k < chunks; k += 32) { f.join(s, states[k * r.outer + row]); }
         }
@@ -1032,7 +1011,8 @@ template <class T, class F> static int opdi_cu_reduce_launch(opdi_cu_reduction *
     size_t shared = 0;
     if (rows1) {
         int lanes = 1, down;
-        vec = r->rstride[0] == 1 && (r->nred == 1 ? r->n >= 2 * W : r->rsize[0] % W == 0 && opdi_cu_reduce_even(r, W));
+        vec = !r->odd && r->rstride[0] == 1 &&
+            (r->nred == 1 ? r->n >= 2 * W : r->rsize[0] % W == 0 && opdi_cu_reduce_even(r, W));
         while (lanes < OPDI_CU_WARP && lanes * 2 * (vec ? W : 1) <= r->n) { lanes *= 2; }
         while (lanes >= OPDI_CU_WARP && lanes < 512 && r->outer * lanes < 512 * 1024 &&
                (int64_t)lanes * 2 * (vec ? W : 1) * U <= r->n) { lanes *= 2; }
@@ -1044,7 +1024,7 @@ template <class T, class F> static int opdi_cu_reduce_launch(opdi_cu_reduction *
     } else {
         int wide = 1, down = 1, N;
         int64_t columns, items;
-        vec = r->kstride[0] == 1 && r->ksize[0] % W == 0 && opdi_cu_reduce_even(r, W);
+        vec = !r->odd && r->kstride[0] == 1 && r->ksize[0] % W == 0 && opdi_cu_reduce_even(r, W);
         N = vec ? W : 1;
         columns = r->ksize[0] / N;
         while (wide < 32 && wide < columns) { wide *= 2; }
@@ -1289,7 +1269,323 @@ static const opdi_cu_row opdi_cu_rows_reductions[] = {
 //  >>cu:softmax     softmax and norms over rows
 //----------------------------------------------------------------------------------------------------------------------
 
+//-- rows --------------------------------------------------------------------------------------------------------------
+//
+//  Kernels that work on rows of n elements in one piece: softmax, layer and group norm.  threadIdx.x is a thread's lane
+//  of those that share a row, threadIdx.y the row of the block's.  A thread has W neighbours (16 bytes, or one) of every
+//  lanes * W elements.  With PACKS > 0 a row is loaded once and stays in registers, PACKS times W elements a thread;
+//  with 0 each pass loads it again, which for rows that long is from the cache.
+
+/* OPDI_CU_EACH_PACK(p, i): for each pack p of this thread, element i the first of it. */
+#define OPDI_CU_EACH_PACK(p, i)                                                                                       \
+    OPDI_CU_UNROLL                                                                                                    \
+    for (int p = 0; p < (PACKS ? PACKS : 1); p++)                                                                     \
+        for (int64_t i = ((int64_t)p * lanes + lane) * W; in && i < n; i += PACKS ? n : (int64_t)lanes * W)
+
+template <int W, typename T, typename C> __device__ __forceinline__ void opdi_cu_load_some(const T *p, C *c) {
+    const opdi_cu_vector<T, W> v = opdi_cu_load_vector<W>(p);
+    OPDI_CU_UNROLL
+    for (int w = 0; w < W; w++) { c[w] = opdi_cu_cast<C>(v.at[w]); }
+}
+template <int W, typename T, typename C> __device__ __forceinline__ void opdi_cu_store_some(T *p, const C *c) {
+    opdi_cu_vector<T, W> v;
+    OPDI_CU_UNROLL
+    for (int w = 0; w < W; w++) { v.at[w] = opdi_cu_cast<T>(c[w]); }
+    opdi_cu_store_vector<W>(p, v);
+}
+/* f over the values of a row's lanes; all of them have the result. */
+template <typename A, typename F> __device__ __forceinline__ A opdi_cu_row_reduce(A v, F f, A none, int lanes) {
+    if (lanes > OPDI_CU_WARP) { return opdi_cu_block_reduce(v, f, none); }
+    for (int m = lanes / 2; m > 0; m /= 2) { v = f(v, opdi_cu_shuffle_xor(v, m)); }
+    return v;
+}
+struct opdi_cu_top { template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a > b ? a : b; } };
+/* How rows of n are shared out. */
+typedef struct opdi_cu_row_plan { dim3 grid, block; int packs; bool vec; } opdi_cu_row_plan;
+/* Up to a warp a pack each, then up to `most` packs (1, 2 or 4), then up to 1,024 threads; else 0 packs. */
+static opdi_cu_row_plan opdi_cu_row_plan_of(int64_t rows, int64_t n, int W, bool vec, int most) {
+    opdi_cu_row_plan p;
+    int lanes = 1;
+    if (!vec) { W = 1; }
+    while (lanes < OPDI_CU_WARP && (int64_t)lanes * W < n) { lanes *= 2; }
+    p.packs = 1;
+    while (p.packs < most && (int64_t)lanes * p.packs * W < n) { p.packs *= 2; }
+    while (lanes < 1024 && (int64_t)lanes * p.packs * W < n) { lanes *= 2; }
+    if ((int64_t)lanes * p.packs * W < n) { p.packs = 0; }
+    if (!vec && p.packs > 0) { p.packs = most; }  /* one kernel for all of these */
+    p.vec = vec;
+    p.block = dim3((unsigned)lanes, lanes < 128 ? (unsigned)(128 / lanes) : 1u);
+    if (lanes > OPDI_CU_WARP) { p.block.y = 1; }
+    p.grid = opdi_cu_grid_rows(opdi_cu_ceil(rows, p.block.y));
+    return p;
+}
+/* The variant of a kernel template <T, W, PACKS> for a plan, MOST being 2 or 4. */
+#define OPDI_CU_ROW_KERNEL(plan, kernel, T, MOST)                                                                     \
+    ((plan).vec ? (plan).packs == 1 ? kernel<T, 16 / (int)sizeof(T), 1> : (plan).packs == 2 ? kernel<T, 16 / (int)sizeof(T), 2>     \
+         : (plan).packs == 4 ? kernel<T, 16 / (int)sizeof(T), MOST> : kernel<T, 16 / (int)sizeof(T), 0>               \
+     : (plan).packs ? kernel<T, 1, MOST> : kernel<T, 1, 0>)
+/* y itself where it is contiguous, else a tensor for opdi_cu_settle to copy from. */
+static opd_tensor *opdi_cu_desk(opd_tensor *y) {
+    return !y || opd_is_contiguous(y) ? y : opdi_cu_new(opd_ints_of(opd_sizes(y), opd_ndim(y)), opd_dtype(y));
+}
+static int opdi_cu_settle(opd_tensor *y, opd_tensor *desk) { return y == desk || opd_copy_(y, desk) ? 0 : -1; }
+static opd_scalar_type opdi_cu_acc_dtype(opd_scalar_type dtype) {
+    return dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
+}
+
+//-- softmax -----------------------------------------------------------------------------------------------------------
+
+/* The largest element so far and the sum of exp(x - top), while elements come in.  A row of only -inf, or with inf or
+   NaN, gives NaN. */
+template <typename C> struct opdi_cu_exps {
+    C top, sum;
+    template <int W> __device__ __forceinline__ void take(const C *x) {
+        C now = top;
+        OPDI_CU_UNROLL
+        for (int w = 0; w < W; w++) { now = x[w] > now ? x[w] : now; }
+        if (now > top) { sum *= opdi_cu_exp(top - now); top = now; }
+        const C shift = top > opdi_cu_lowest<C>() ? top : (C)0;
+        OPDI_CU_UNROLL
+        for (int w = 0; w < W; w++) { sum += opdi_cu_exp(x[w] - shift); }
+    }
+    __device__ __forceinline__ C total() const { return top > opdi_cu_lowest<C>() ? sum : (C)NAN; }
+};
+struct opdi_cu_exps_join {
+    template <typename E> __device__ __forceinline__ E operator()(E a, E b) const {
+        if (b.top > a.top) { const E t = a; a = b; b = t; }
+        if (a.top > b.top) { b.sum *= opdi_cu_exp(b.top - a.top); }
+        a.sum += b.sum;
+        return a;
+    }
+};
+/* exp(x - top) / sum, or x - top - log(sum) */
+template <typename T, int W, int PACKS>
+__global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, int64_t rows, int64_t n, bool logarithm) {
+    typedef opdi_cu_acc<T> C;
+    const int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
+    for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < rows; first += (int64_t)gridDim.x * blockDim.y) {
+        const int64_t row = first + threadIdx.y;
+        const bool in = row < rows;
+        const T *from = x + row * n;
+        T *to = y + row * n;
+        if (PACKS) {
+            C v[PACKS ? PACKS : 1][W], top = opdi_cu_lowest<C>(), sum = 0;
+            OPDI_CU_EACH_PACK(p, i) {
+                opdi_cu_load_some<W>(from + i, v[p]);
+                OPDI_CU_UNROLL
+                for (int w = 0; w < W; w++) { top = v[p][w] > top ? v[p][w] : top; }
+            }
+            top = opdi_cu_row_reduce(top, opdi_cu_top(), opdi_cu_lowest<C>(), lanes);
+            OPDI_CU_EACH_PACK(p, i) {
+                OPDI_CU_UNROLL
+                for (int w = 0; w < W; w++) {
+                    const C d = v[p][w] - top, e = opdi_cu_exp(d);
+                    sum += e;
+                    v[p][w] = logarithm ? d : e;
+                }
+            }
+            sum = opdi_cu_row_reduce(sum, opdi_cu_sum(), (C)0, lanes);
+            sum = logarithm ? (C)log(sum) : (C)1 / sum;
+            OPDI_CU_EACH_PACK(p, i) {
+                OPDI_CU_UNROLL
+                for (int w = 0; w < W; w++) { v[p][w] = logarithm ? v[p][w] - sum : v[p][w] * sum; }
+                opdi_cu_store_some<W>(to + i, v[p]);
+            }
+        } else {
+            const opdi_cu_exps<C> none = {opdi_cu_lowest<C>(), 0};
+            opdi_cu_exps<C> e = none;
+            C v[W], sum;
+            OPDI_CU_EACH_PACK(p, i) {
+                opdi_cu_load_some<W>(from + i, v);
+                e.template take<W>(v);
+            }
+            e = opdi_cu_row_reduce(e, opdi_cu_exps_join(), none, lanes);
+            sum = logarithm ? (C)log(e.total()) : (C)1 / e.total();
+            OPDI_CU_EACH_PACK(p, i) {
+                opdi_cu_load_some<W>(from + i, v);
+                OPDI_CU_UNROLL
+                for (int w = 0; w < W; w++) {
+                    v[w] = logarithm ? v[w] - e.top - sum : opdi_cu_exp(v[w] - e.top) * sum;
+                }
+                opdi_cu_store_some<W>(to + i, v);
+            }
+        }
+    }
+}
+/* y (g - sum(g y)); of the logarithm, g - exp(y) sum(g) */
+template <typename T, int W, int PACKS>
+__global__ void __launch_bounds__(1024) opdi_cu_softmax_backward_rows(const T *g, const T *y, T *dx, int64_t rows,
+                                                                      int64_t n, bool logarithm) {
+    typedef opdi_cu_acc<T> C;
+    const int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
+    for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < rows; first += (int64_t)gridDim.x * blockDim.y) {
+        const int64_t row = first + threadIdx.y;
+        const bool in = row < rows;
+        const int64_t at = row * n;
+        opdi_cu_vector<T, W> gs[PACKS ? PACKS : 1], ys[PACKS ? PACKS : 1];
+        C sum = 0;
+        OPDI_CU_EACH_PACK(p, i) {
+            gs[p] = opdi_cu_load_vector<W>(g + at + i);
+            ys[p] = opdi_cu_load_vector<W>(y + at + i);
+            OPDI_CU_UNROLL
+            for (int w = 0; w < W; w++) {
+                const C a = opdi_cu_cast<C>(gs[p].at[w]);
+                sum += logarithm ? a : a * opdi_cu_cast<C>(ys[p].at[w]);
+            }
+        }
+        sum = opdi_cu_row_reduce(sum, opdi_cu_sum(), (C)0, lanes);
+        OPDI_CU_EACH_PACK(p, i) {
+            if (!PACKS) { gs[p] = opdi_cu_load_vector<W>(g + at + i); ys[p] = opdi_cu_load_vector<W>(y + at + i); }
+            C v[W];
+            OPDI_CU_UNROLL
+            for (int w = 0; w < W; w++) {
+                const C a = opdi_cu_cast<C>(gs[p].at[w]), b = opdi_cu_cast<C>(ys[p].at[w]);
+                v[w] = logarithm ? a - opdi_cu_exp(b) * sum : b * (a - sum);
+            }
+            opdi_cu_store_some<W>(dx + at + i, v);
+        }
+    }
+}
+/* Along a dim behind which `inner` elements lie: threadIdx.x is a column, blockDim.y threads share it. */
+template <typename T> __global__ void opdi_cu_softmax_columns(const T *x, T *y, int64_t outer, int64_t n, int64_t inner,
+                                                              bool logarithm) {
+    typedef opdi_cu_acc<T> C;
+    __shared__ __align__(16) unsigned char room[256 * sizeof(opdi_cu_exps<C>)];
+    opdi_cu_exps<C> *shared = reinterpret_cast<opdi_cu_exps<C> *>(room);
+    const int down = (int)blockDim.y, slot = (int)(threadIdx.y * blockDim.x + threadIdx.x);
+    const int64_t tiles = opdi_cu_ceil(inner, blockDim.x);
+    for (int64_t item = blockIdx.x; item < tiles * outer; item += gridDim.x) {
+        const int64_t column = item % tiles * blockDim.x + threadIdx.x, base = item / tiles * n * inner + column;
+        const bool in = column < inner;
+        opdi_cu_exps<C> e = {opdi_cu_lowest<C>(), 0};
+        for (int64_t i = threadIdx.y; in && i < n; i += down) {
+            const C v = opdi_cu_load<C>(x + base + i * inner);
+            e.template take<1>(&v);
+        }
+        shared[slot] = e;
+        for (int half = down / 2; half > 0; half /= 2) {
+            __syncthreads();
+            if ((int)threadIdx.y < half) {
+                shared[slot] = opdi_cu_exps_join()(shared[slot], shared[slot + half * (int)blockDim.x]);
+            }
+        }
+        __syncthreads();
+        e = shared[threadIdx.x];
+        __syncthreads();
+        const C sum = logarithm ? (C)log(e.total()) : (C)1 / e.total();
+        for (int64_t i = threadIdx.y; in && i < n; i += down) {
+            const C v = opdi_cu_load<C>(x + base + i * inner);
+            opdi_cu_store(y + base + i * inner, logarithm ? v - e.top - sum : opdi_cu_exp(v - e.top) * sum);
+        }
+    }
+}
+template <typename T> __global__ void opdi_cu_softmax_backward_columns(const T *g, const T *y, T *dx, int64_t outer,
+                                                                       int64_t n, int64_t inner, bool logarithm) {
+    typedef opdi_cu_acc<T> C;
+    __shared__ __align__(16) unsigned char room[256 * sizeof(C)];
+    C *shared = reinterpret_cast<C *>(room);
+    const int down = (int)blockDim.y, slot = (int)(threadIdx.y * blockDim.x + threadIdx.x);
+    const int64_t tiles = opdi_cu_ceil(inner, blockDim.x);
+    for (int64_t item = blockIdx.x; item < tiles * outer; item += gridDim.x) {
+        const int64_t column = item % tiles * blockDim.x + threadIdx.x, base = item / tiles * n * inner + column;
+        const bool in = column < inner;
+        C sum = 0;
+        for (int64_t i = threadIdx.y; in && i < n; i += down) {
+            const C a = opdi_cu_load<C>(g + base + i * inner);
+            sum += logarithm ? a : a * opdi_cu_load<C>(y + base + i * inner);
+        }
+        shared[slot] = sum;
+        for (int half = down / 2; half > 0; half /= 2) {
+            __syncthreads();
+            if ((int)threadIdx.y < half) { shared[slot] += shared[slot + half * (int)blockDim.x]; }
+        }
+        __syncthreads();
+        sum = shared[threadIdx.x];
+        __syncthreads();
+        for (int64_t i = threadIdx.y; in && i < n; i += down) {
+            const C a = opdi_cu_load<C>(g + base + i * inner), b = opdi_cu_load<C>(y + base + i * inner);
+            opdi_cu_store(dx + base + i * inner, logarithm ? a - opdi_cu_exp(b) * sum : b * (a - sum));
+        }
+    }
+}
+/* [outer, n, inner]: what dim splits the tensor into. */
+typedef struct opdi_cu_line { int64_t outer, n, inner; } opdi_cu_line;
+static opdi_cu_line opdi_cu_line_of(const opd_tensor *x, int64_t dim) {
+    opdi_cu_line l = {1, 1, 1};
+    const int at = (int)(dim < 0 ? dim + opd_ndim(x) : dim);
+    for (int d = 0; d < opd_ndim(x); d++) { *(d < at ? &l.outer : d == at ? &l.n : &l.inner) *= opd_sizes(x)[d]; }
+    return l;
+}
+/* Threads side by side over `inner`, and down the columns. */
+static dim3 opdi_cu_column_block(opdi_cu_line l) {
+    unsigned wide = 1, down = 1;
+    while (wide < 32 && wide < l.inner) { wide *= 2; }
+    while (wide * down < 256 && down * 4 < l.n) { down *= 2; }
+    while (wide * down < 256 && wide < l.inner) { wide *= 2; }
+    return dim3(wide, down);
+}
+static int opdi_cu_softmax_of(opd_call *call, bool logarithm) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y, *desk;
+    const opdi_cu_line l = opdi_cu_line_of(x, opd_arg_int(call, 1));
+    if (opd_results_from_fake(call)) { return -1; }
+    y = opdi_cu_result(call, 0);
+    if (opd_numel(y) == 0) { return 0; }
+    x = opd_contiguous(x);
+    desk = opdi_cu_desk(y);
+    if (!x || !desk) { return -1; }
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        const T *from = opdi_cu_data<T>(x);
+        T *to = opdi_cu_data<T>(desk);
+        const int W = 16 / (int)sizeof(T);
+        if (l.inner == 1) {
+            const bool vec = l.n % W == 0 && opdi_cu_aligned(from) && opdi_cu_aligned(to);
+            const opdi_cu_row_plan p = opdi_cu_row_plan_of(l.outer, l.n, W, vec, 4);
+            if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_softmax_rows, T, 4), p.grid, p.block, 0, from, to, l.outer,
+                               l.n, logarithm)) { return -1; }
+        } else {
+            const dim3 block = opdi_cu_column_block(l);
+            if (opdi_cu_launch(opdi_cu_softmax_columns<T>, opdi_cu_grid_rows(opdi_cu_ceil(l.inner, block.x) * l.outer),
+                               block, 0, from, to, l.outer, l.n, l.inner, logarithm)) { return -1; }
+        }
+    })
+    return opdi_cu_settle(y, desk);
+}
+static int opdi_cu_softmax_backward_of(opd_call *call, bool logarithm) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *dx, *desk;
+    const opdi_cu_line l = opdi_cu_line_of(g, opd_arg_int(call, 2));
+    if (opd_results_from_fake(call)) { return -1; }
+    dx = opdi_cu_result(call, 0);
+    if (opd_numel(dx) == 0) { return 0; }
+    g = opd_contiguous(g);
+    y = opd_contiguous(y);
+    desk = opdi_cu_desk(dx);
+    if (!g || !y || !desk) { return -1; }
+    OPDI_CU_FLOATS(opd_dtype(g), T, {
+        const T *gs = opdi_cu_data<T>(g), *ys = opdi_cu_data<T>(y);
+        T *to = opdi_cu_data<T>(desk);
+        const int W = 16 / (int)sizeof(T);
+        if (l.inner == 1) {
+            const bool vec = l.n % W == 0 && opdi_cu_aligned(gs) && opdi_cu_aligned(ys) && opdi_cu_aligned(to);
+            const opdi_cu_row_plan p = opdi_cu_row_plan_of(l.outer, l.n, W, vec, 2);
+            if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_softmax_backward_rows, T, 2), p.grid, p.block, 0, gs, ys,
+                               to, l.outer, l.n, logarithm)) { return -1; }
+        } else {
+            const dim3 block = opdi_cu_column_block(l), grid = opdi_cu_grid_rows(opdi_cu_ceil(l.inner, block.x) * l.outer);
+            if (opdi_cu_launch(opdi_cu_softmax_backward_columns<T>, grid, block, 0, gs, ys, to, l.outer, l.n, l.inner,
+                               logarithm)) { return -1; }
+        }
+    })
+    return opdi_cu_settle(dx, desk);
+}
+static int opdi_cu_softmax(opd_call *call) { return opdi_cu_softmax_of(call, false); }
+static int opdi_cu_log_softmax(opd_call *call) { return opdi_cu_softmax_of(call, true); }
+static int opdi_cu_softmax_backward(opd_call *call) { return opdi_cu_softmax_backward_of(call, false); }
+static int opdi_cu_log_softmax_backward(opd_call *call) { return opdi_cu_softmax_backward_of(call, true); }
+
 static const opdi_cu_row opdi_cu_rows_softmax[] = {
+    {"_softmax", opdi_cu_softmax}, {"_log_softmax", opdi_cu_log_softmax},
+    {"_softmax_backward_data", opdi_cu_softmax_backward},
+    {"_log_softmax_backward_data", opdi_cu_log_softmax_backward},
     {NULL, NULL}};
 
 //----------------------------------------------------------------------------------------------------------------------
