@@ -2858,7 +2858,515 @@ static const opdi_cu_row opdi_cu_rows_indexing[] = {
 //  >>cu:pooling     pooling, padding, resampling
 //----------------------------------------------------------------------------------------------------------------------
 
+//-- padding -------------------------------------------------------------------------------------------------------------
+
+/* out = value, or x where that is inside. */
+template <class T> struct opdi_cu_pad {
+    int n;
+    int64_t out_size[OPD_MAX_DIMS], size[OPD_MAX_DIMS], low[OPD_MAX_DIMS], stride[OPD_MAX_DIMS];
+    const T *x, *value;
+    T *out;
+    __device__ void operator()(int64_t i) const {
+        int64_t rest = i, at = 0, r;
+        bool inside = true;
+        for (int d = n - 1; d >= 0; d--) {
+            rest = opdi_cu_divide(rest, out_size[d], &r);
+            r -= low[d];
+            inside = inside && r >= 0 && r < size[d];
+            at += r * stride[d];
+        }
+        out[i] = inside ? x[at] : *value;
+    }
+};
+/* constant_pad_nd(self, pad, value) */
+static int opdi_cu_constant_pad_kernel(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *out, *desk, *value;
+    const opd_ints pad = opd_arg_ints(call, 1);
+    const int n = opd_ndim(x);
+    if (opd_results_from_fake(call) || !(out = opdi_cu_result(call, 0))) { return -1; }
+    desk = opdi_cu_desk(out, opd_dtype(out));
+    value = desk ? opdi_cu_arg_as(call, 2, out, opd_dtype(out)) : NULL;
+    if (!value) { return -1; }
+    OPDI_CU_SIZES(opd_dtype(x), T, {
+        opdi_cu_pad<T> f;
+        f.n = 0;
+        for (int d = 0; d < n; d++) {             /* what is not padded goes with the dim before it */
+            const int k = 2 * (n - 1 - d), m = f.n - 1;
+            const int64_t low = k < (int)pad.n ? pad.data[k] : 0, size = opd_sizes(x)[d];
+            if (m >= 0 && low == 0 && opd_sizes(out)[d] == size && f.stride[m] == opd_strides(x)[d] * size) {
+                f.low[m] *= size; f.size[m] *= size; f.out_size[m] *= size; f.stride[m] = opd_strides(x)[d];
+                continue;
+            }
+            f.low[f.n] = low; f.size[f.n] = size; f.out_size[f.n] = opd_sizes(out)[d];
+            f.stride[f.n++] = opd_strides(x)[d];
+        }
+        f.x = opdi_cu_data<T>(x); f.value = opdi_cu_data<T>(value); f.out = opdi_cu_data<T>(desk);
+        if (opdi_cu_each(opd_numel(desk), f)) { return -1; }
+    })
+    return opdi_cu_settle(out, desk);
+}
+
+/* reflection_pad and replication_pad of the last three dims, of which leading ones may have size 1. */
+struct opdi_cu_mirror {
+    int64_t in[3], out[3], low[3];
+    bool reflect;
+    /* The place in x of coordinate i of out. */
+    __device__ __forceinline__ int64_t from(int d, int64_t i) const {
+        const int64_t n = in[d];
+        i -= low[d];
+        if (!reflect) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
+        return i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
+    }
+    /* The k-th coordinate of out, in rising order, that is a copy of x's i; -1: none, -2: that was all. */
+    __device__ __forceinline__ int64_t to(int d, int64_t i, int64_t k) const {
+        const int64_t n = in[d];
+        if (reflect) {
+            const int64_t o = k == 0 ? low[d] - i : k == 1 ? low[d] + i : low[d] + 2 * (n - 1) - i;
+            if (k > 2) { return -2; }
+            return o < 0 || o >= out[d] || (k == 0 && i == 0) || (k == 2 && i == n - 1) ? -1 : o;
+        }
+        const int64_t first = i == 0 ? 0 : i + low[d], last = i == n - 1 ? out[d] - 1 : i + low[d];
+        const int64_t o = (first > 0 ? first : 0) + k;
+        return o > last || o >= out[d] ? -2 : o;
+    }
+};
+template <class T> struct opdi_cu_mirror_pad {
+    opdi_cu_mirror m;
+    const T *x;
+    T *out;
+    __device__ void operator()(int64_t i) const {
+        int64_t c[3], p = i;
+        for (int d = 2; d >= 0; d--) { p = opdi_cu_divide(p, m.out[d], &c[d]); }
+        out[i] = x[((p * m.in[0] + m.from(0, c[0])) * m.in[1] + m.from(1, c[1])) * m.in[2] + m.from(2, c[2])];
+    }
+};
+/* Each element of x's gradient gathers the ones of its copies. */
+template <class T> struct opdi_cu_mirror_pad_backward {
+    opdi_cu_mirror m;
+    const T *g;
+    T *out;
+    __device__ void operator()(int64_t i) const {
+        opdi_cu_acc<T> sum = 0;
+        int64_t c[3], o[3], p = i;
+        for (int d = 2; d >= 0; d--) { p = opdi_cu_divide(p, m.in[d], &c[d]); }
+        for (int64_t a = 0; (o[0] = m.to(0, c[0], a)) != -2; a++) {
+            for (int64_t b = 0; o[0] >= 0 && (o[1] = m.to(1, c[1], b)) != -2; b++) {
+                for (int64_t e = 0; o[1] >= 0 && (o[2] = m.to(2, c[2], e)) != -2; e++) {
+                    if (o[2] < 0) { continue; }
+                    const int64_t at = ((p * m.out[0] + o[0]) * m.out[1] + o[1]) * m.out[2] + o[2];
+                    sum += opdi_cu_load<opdi_cu_acc<T> >(g + at);
+                }
+            }
+        }
+        opdi_cu_store(out + i, sum);
+    }
+};
+static bool opdi_cu_is_named(const opd_call *call, const char *prefix) {
+    return strncmp(opd_op_name(opd_call_operator(call)) + strlen("aten::"), prefix, strlen(prefix)) == 0;
+}
+/* (self, padding), or backward (grad_output, self, padding) */
+static int opdi_cu_mirror_run(opd_call *call, bool back) {
+    opd_tensor *from = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, back), *out, *desk, *padded;
+    const opd_ints pad = opd_arg_ints(call, 1 + back);
+    const int nd = (int)pad.n / 2;
+    opdi_cu_mirror m;
+    if (opd_results_from_fake(call) || !(out = opdi_cu_result(call, 0))) { return -1; }
+    desk = opdi_cu_desk(out, opd_dtype(out));
+    padded = back ? from : out;
+    m.reflect = opdi_cu_is_named(call, "reflection");
+    for (int d = 0; d < 3; d++) {
+        const bool there = 3 - d <= nd;
+        m.in[d] = there ? opd_size(x, d - 3) : 1;
+        m.out[d] = there ? opd_size(padded, d - 3) : 1;
+        m.low[d] = there ? pad.data[2 * (2 - d)] : 0;
+    }
+    from = desk ? opdi_cu_as(from, opd_dtype(from)) : NULL;
+    if (!from) { return -1; }
+    if (!back) {
+        OPDI_CU_SIZES(opd_dtype(x), T, {
+            const opdi_cu_mirror_pad<T> f = {m, opdi_cu_data<T>(from), opdi_cu_data<T>(desk)};
+            if (opdi_cu_each(opd_numel(desk), f)) { return -1; }
+        })
+    } else {
+        OPDI_CU_FLOATS(opd_dtype(from), T, {
+            const opdi_cu_mirror_pad_backward<T> f = {m, opdi_cu_data<T>(from), opdi_cu_data<T>(desk)};
+            if (opdi_cu_each(opd_numel(desk), f)) { return -1; }
+        })
+    }
+    return opdi_cu_settle(out, desk);
+}
+static int opdi_cu_mirror_pad_kernel(opd_call *call) { return opdi_cu_mirror_run(call, false); }
+static int opdi_cu_mirror_pad_backward_kernel(opd_call *call) { return opdi_cu_mirror_run(call, true); }
+
+//-- pooling -------------------------------------------------------------------------------------------------------------
+
+/* Where an image [n, c, z, h, w] of any strides lies. */
+struct opdi_cu_image {
+    int64_t stride[5];
+    __device__ __forceinline__ int64_t at(const int64_t *p, int64_t z, int64_t h, int64_t w) const {
+        return p[0] * stride[0] + p[1] * stride[1] + z * stride[2] + h * stride[3] + w * stride[4];
+    }
+};
+/* Windows over x of up to three dims. */
+struct opdi_cu_windows {
+    int64_t n, c, in[3], out[3], k[3], s[3], p[3], d[3], divisor;
+    opdi_cu_image x, y, at;                       /* x and gradients of it; y and gradients of it; positions */
+    bool adaptive, include_pad, last;             /* last: channels lie next to each other in what is written */
+    opdi_cu_guard guard;
+    /* Position i of what is written as n, c and three coordinates. */
+    __device__ __forceinline__ void split(int64_t i, const int64_t *size, int64_t *plane, int64_t *o) const {
+        if (last) { i = opdi_cu_divide(i, c, &plane[1]); }
+        for (int e = 2; e >= 0; e--) { i = opdi_cu_divide(i, size[e], &o[e]); }
+        if (last) { plane[0] = i; } else { plane[0] = opdi_cu_divide(i, c, &plane[1]); }
+    }
+    /* Window o of dim e covers lo, lo + d, .. below hi; returns by how much an average is divided. */
+    __device__ __forceinline__ int64_t window(int e, int64_t o, int64_t *lo, int64_t *hi) const {
+        if (adaptive) {
+            int64_t r;
+            *lo = opdi_cu_divide(o * in[e], out[e], &r);
+            *hi = 1 + opdi_cu_divide((o + 1) * in[e] - 1, out[e], &r);
+            return *hi - *lo;
+        }
+        const int64_t begin = o * s[e] - p[e], end = begin + k[e] < in[e] + p[e] ? begin + k[e] : in[e] + p[e];
+        *lo = begin;
+        *hi = begin + d[e] * (k[e] - 1) + 1;
+        if (*lo < 0) { *lo += (d[e] - 1 - *lo) / d[e] * d[e]; }
+        if (*hi > in[e]) { *hi = in[e]; }
+        return include_pad ? end - begin : *hi - *lo;
+    }
+    /* The windows of dim e that may cover i: lo up to and without hi. */
+    __device__ __forceinline__ void windows(int e, int64_t i, int64_t *lo, int64_t *hi) const {
+        int64_t r;
+        if (adaptive) {
+            *lo = opdi_cu_divide(i * out[e], in[e], &r);
+            *hi = 1 + opdi_cu_divide((i + 1) * out[e] - 1, in[e], &r);
+            return;
+        }
+        const int64_t first = i + p[e] - d[e] * (k[e] - 1);
+        *lo = first <= 0 ? 0 : opdi_cu_divide(first + s[e] - 1, s[e], &r);
+        *hi = opdi_cu_divide(i + p[e], s[e], &r) + 1;
+        if (*hi > out[e]) { *hi = out[e]; }
+    }
+};
+static __device__ __forceinline__ float opdi_cu_lowest(float) { return -INFINITY; }
+static __device__ __forceinline__ double opdi_cu_lowest(double) { return -INFINITY; }
+static __device__ __forceinline__ int64_t opdi_cu_lowest(int64_t) { return INT64_MIN; }
+
+template <class T> struct opdi_cu_max_pool {
+    opdi_cu_windows v;
+    const T *x;
+    T *y;
+    int64_t *at;
+    __device__ void operator()(int64_t i) const {
+        typedef opdi_cu_acc<T> A;
+        int64_t plane[2], o[3], lo[3], hi[3], best;
+        A top = opdi_cu_lowest((A)0);
+        v.split(i, v.out, plane, o);
+        for (int e = 0; e < 3; e++) { (void)v.window(e, o[e], &lo[e], &hi[e]); }
+        best = (lo[0] * v.in[1] + lo[1]) * v.in[2] + lo[2];
+        for (int64_t a = lo[0]; a < hi[0]; a += v.d[0]) {
+            for (int64_t b = lo[1]; b < hi[1]; b += v.d[1]) {
+                for (int64_t c = lo[2]; c < hi[2]; c += v.d[2]) {
+                    const A u = opdi_cu_load<A>(x + v.x.at(plane, a, b, c));
+                    if (u > top || u != u) { top = u; best = (a * v.in[1] + b) * v.in[2] + c; }
+                }
+            }
+        }
+        opdi_cu_store(y + v.y.at(plane, o[0], o[1], o[2]), top);
+        at[v.at.at(plane, o[0], o[1], o[2])] = best;
+    }
+};
+template <class T> struct opdi_cu_avg_pool {
+    opdi_cu_windows v;
+    const T *x;
+    T *y;
+    __device__ void operator()(int64_t i) const {
+        typedef opdi_cu_acc<T> A;
+        int64_t plane[2], o[3], lo[3], hi[3], n = 1;
+        A sum = 0;
+        v.split(i, v.out, plane, o);
+        for (int e = 0; e < 3; e++) { n *= v.window(e, o[e], &lo[e], &hi[e]); }
+        if (v.divisor) { n = v.divisor; }
+        for (int64_t a = lo[0]; a < hi[0]; a++) {
+            for (int64_t b = lo[1]; b < hi[1]; b++) {
+                for (int64_t c = lo[2]; c < hi[2]; c++) { sum += opdi_cu_load<A>(x + v.x.at(plane, a, b, c)); }
+            }
+        }
+        opdi_cu_store(y + v.y.at(plane, o[0], o[1], o[2]), n ? sum / (A)n : (A)0);
+    }
+};
+/* The gradient of x gathers from the windows that may cover it; y is the gradient of the output. */
+template <class T, bool maximum> struct opdi_cu_pool_backward {
+    opdi_cu_windows v;
+    const T *y;
+    T *x;
+    const int64_t *at;
+    __device__ void operator()(int64_t i) const {
+        typedef opdi_cu_acc<T> A;
+        int64_t plane[2], p[3], lo[3], hi[3], l, h;
+        A sum = 0;
+        v.split(i, v.in, plane, p);
+        for (int e = 0; e < 3; e++) { v.windows(e, p[e], &lo[e], &hi[e]); }
+        const int64_t me = (p[0] * v.in[1] + p[1]) * v.in[2] + p[2];
+        for (int64_t a = lo[0]; a < hi[0]; a++) {
+            const int64_t na = maximum ? 1 : v.window(0, a, &l, &h);
+            for (int64_t b = lo[1]; b < hi[1]; b++) {
+                const int64_t nb = maximum ? 1 : na * v.window(1, b, &l, &h);
+                for (int64_t c = lo[2]; c < hi[2]; c++) {
+                    const T *g = y + v.y.at(plane, a, b, c);
+                    if (maximum) { if (at[v.at.at(plane, a, b, c)] == me) { sum += opdi_cu_load<A>(g); } continue; }
+                    const int64_t n = v.divisor ? v.divisor : nb * v.window(2, c, &l, &h);
+                    if (n) { sum += opdi_cu_load<A>(g) / (A)n; }
+                }
+            }
+        }
+        opdi_cu_store(x + v.x.at(plane, p[0], p[1], p[2]), sum);
+    }
+};
+/* *p += v for every type of float. */
+static __device__ __forceinline__ void opdi_cu_atomic_more(float *p, float v) { atomicAdd(p, v); }
+static __device__ __forceinline__ void opdi_cu_atomic_more(double *p, double v) { atomicAdd(p, v); }
+template <class T> static __device__ void opdi_cu_atomic_more(T *p, T v) {
+    unsigned short *at = reinterpret_cast<unsigned short *>(p), seen = *at, was;
+    do {
+        union { unsigned short bits; T number; } u = {seen};
+        u.number = opdi_cu_cast<T>(opdi_cu_cast<float>(u.number) + opdi_cu_cast<float>(v));
+        was = seen;
+        seen = atomicCAS(at, was, u.bits);
+    } while (seen != was);
+}
+/* Positions that are not of a maximum of their window have been passed over: they are added here, one by one, as if
+   there were no windows.  Nothing to do where the positions are max_pool's own. */
+template <class T> struct opdi_cu_pool_strays {
+    opdi_cu_windows v;
+    const T *y;
+    T *x;
+    const int64_t *at;
+    __device__ void operator()(int64_t i) const {
+        int64_t plane[2], o[3], p[3], lo, hi, rest;
+        bool inside = true;
+        v.split(i, v.out, plane, o);
+        const int64_t k = at[v.at.at(plane, o[0], o[1], o[2])];
+        if (!v.guard.inside(k, v.in[0] * v.in[1] * v.in[2])) { return; }
+        rest = opdi_cu_divide(k, v.in[2], &p[2]);
+        p[0] = opdi_cu_divide(rest, v.in[1], &p[1]);
+        for (int e = 0; e < 3; e++) {
+            v.windows(e, p[e], &lo, &hi);
+            inside = inside && o[e] >= lo && o[e] < hi;
+        }
+        if (!inside) { opdi_cu_atomic_more(x + v.x.at(plane, p[0], p[1], p[2]), y[v.y.at(plane, o[0], o[1], o[2])]); }
+    }
+};
+static void opdi_cu_image_of(opdi_cu_image *m, const opd_tensor *t, int nd) {
+    const int n = opd_ndim(t);
+    m->stride[0] = n == nd + 2 ? opd_strides(t)[0] : 0;
+    m->stride[1] = opd_strides(t)[n - nd - 1];
+    for (int e = 0; e < 3; e++) { m->stride[2 + e] = e < 3 - nd ? 0 : opd_strides(t)[n - 3 + e]; }
+}
+/* Argument i, an int[nd] that may be one number, or none. */
+static void opdi_cu_pool_list(opd_call *call, int i, int nd, int64_t *out, int64_t fill, const int64_t *otherwise) {
+    const opd_ints l = opd_arg_ints(call, i);
+    for (int e = 0; e < 3; e++) {
+        out[e] = l.n == 0 && otherwise ? otherwise[e] : e < 3 - nd ? fill : l.data[l.n == 1 ? 0 : e - 3 + nd];
+    }
+}
+/* Sizes of x, and of its windows of sizes as in y. */
+static void opdi_cu_windows_of(opd_call *call, opdi_cu_windows *v, const opd_tensor *x, const opd_tensor *y, int nd) {
+    const int n = opd_ndim(x);
+    v->n = n == nd + 2 ? opd_sizes(x)[0] : 1;
+    v->c = opd_sizes(x)[n - nd - 1];
+    for (int e = 0; e < 3; e++) {
+        v->in[e] = e < 3 - nd ? 1 : opd_sizes(x)[n - 3 + e];
+        v->out[e] = e < 3 - nd ? 1 : opd_sizes(y)[n - 3 + e];
+        v->k[e] = v->s[e] = v->d[e] = 1; v->p[e] = 0;
+    }
+    opdi_cu_image_of(&v->x, x, nd);
+    opdi_cu_image_of(&v->y, y, nd);
+    v->divisor = 0;
+    v->adaptive = v->include_pad = false;
+    v->guard = opdi_cu_guard_of(call, "max pooling backward: an index is out of range");
+}
+/* kernel_size, stride, padding from argument `first` on; dilation after them for a maximum, else
+   ceil_mode, count_include_pad, divisor_override. */
+static void opdi_cu_windows_read(opd_call *call, opdi_cu_windows *v, int first, int nd, bool maximum) {
+    opdi_cu_pool_list(call, first, nd, v->k, 1, NULL);
+    opdi_cu_pool_list(call, first + 1, nd, v->s, 1, v->k);
+    opdi_cu_pool_list(call, first + 2, nd, v->p, 0, NULL);
+    if (maximum) { opdi_cu_pool_list(call, first + 3, nd, v->d, 1, NULL); return; }
+    v->include_pad = opd_arg_bool(call, first + 4);
+    v->divisor = opd_arg_is_none(call, first + 5) ? 0 : opd_arg_int(call, first + 5);
+}
+/* Whether channels are what lies together in t. */
+static bool opdi_cu_channels_last(const opd_tensor *t, int nd) {
+    const int n = opd_ndim(t);
+    return n == nd + 2 && opd_strides(t)[1] == 1 && opd_sizes(t)[1] > 1 && opd_strides(t)[n - 1] == opd_sizes(t)[1];
+}
+static int opdi_cu_pool_forward(opd_call *call, int nd, bool maximum, bool adaptive) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y, *at = NULL;
+    opdi_cu_windows v;
+    if (opd_results_from_fake(call) || !(y = opdi_cu_result(call, 0)) ||
+        (maximum && !(at = opdi_cu_result(call, 1)))) {
+        return -1;
+    }
+    if (opd_numel(y) == 0) { return 0; }
+    opdi_cu_windows_of(call, &v, x, y, nd);
+    v.adaptive = adaptive;
+    if (!adaptive) { opdi_cu_windows_read(call, &v, 1, nd, maximum); }
+    v.last = opdi_cu_channels_last(y, nd);
+    if (maximum) { opdi_cu_image_of(&v.at, at, nd); }
+    OPDI_CU_ALL(opd_dtype(x), T, {
+        const T *from = opdi_cu_data<T>(x);
+        T *to = opdi_cu_data<T>(y);
+        if (maximum) {
+            const opdi_cu_max_pool<T> f = {v, from, to, opdi_cu_data<int64_t>(at)};
+            return opdi_cu_each(opd_numel(y), f);
+        }
+        const opdi_cu_avg_pool<T> f = {v, from, to};
+        return opdi_cu_each(opd_numel(y), f);
+    })
+}
+/* (grad_output, self, ...) */
+static int opdi_cu_pool_gradient(opd_call *call, int nd, opd_tensor *at, bool adaptive) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *out;
+    opdi_cu_windows v;
+    if (opd_results_from_fake(call) || !(out = opdi_cu_result(call, 0))) { return -1; }
+    if (opd_numel(g) == 0) { return opd_zero_(out) ? 0 : -1; }
+    opdi_cu_windows_of(call, &v, out, g, nd);
+    v.adaptive = adaptive;
+    if (!adaptive) { opdi_cu_windows_read(call, &v, 2, nd, at != NULL); }
+    v.last = opdi_cu_channels_last(out, nd);
+    if (at) { opdi_cu_image_of(&v.at, at, nd); }
+    OPDI_CU_FLOATS(opd_dtype(out), T, {
+        const T *from = opdi_cu_data<T>(g);
+        T *to = opdi_cu_data<T>(out);
+        if (!at) {
+            const opdi_cu_pool_backward<T, false> f = {v, from, to, NULL};
+            return opdi_cu_each(opd_numel(out), f);
+        }
+        const int64_t *p = opdi_cu_data<int64_t>(at);
+        const opdi_cu_pool_backward<T, true> f = {v, from, to, p};
+        const opdi_cu_pool_strays<T> strays = {v, from, to, p};
+        return opdi_cu_each(opd_numel(out), f) || opdi_cu_each(opd_numel(g), strays) ? -1 : 0;
+    })
+}
+#define OPDI_CU_POOLS(nd)                                                                                   \
+    static int opdi_cu_max_pool##nd##d(opd_call *call) { return opdi_cu_pool_forward(call, nd, true, false); } \
+    static int opdi_cu_max_pool##nd##d_backward(opd_call *call) {                                           \
+        return opdi_cu_pool_gradient(call, nd, opd_arg_tensor(call, 7), false);                             \
+    }                                                                                                       \
+    static int opdi_cu_avg_pool##nd##d(opd_call *call) { return opdi_cu_pool_forward(call, nd, false, false); } \
+    static int opdi_cu_avg_pool##nd##d_backward(opd_call *call) {                                           \
+        return opdi_cu_pool_gradient(call, nd, NULL, false);                                                \
+    }                                                                                                       \
+    static int opdi_cu_adaptive_avg##nd##d(opd_call *call) { return opdi_cu_pool_forward(call, nd, false, true); } \
+    static int opdi_cu_adaptive_avg##nd##d_backward(opd_call *call) {                                       \
+        return opdi_cu_pool_gradient(call, nd, NULL, true);                                                 \
+    }                                                                                                       \
+    static int opdi_cu_adaptive_max##nd##d(opd_call *call) { return opdi_cu_pool_forward(call, nd, true, true); } \
+    static int opdi_cu_adaptive_max##nd##d_backward(opd_call *call) {                                       \
+        return opdi_cu_pool_gradient(call, nd, opd_arg_tensor(call, 2), true);                              \
+    }
+OPDI_CU_POOLS(2)
+OPDI_CU_POOLS(3)
+
+//-- im2col, col2im ------------------------------------------------------------------------------------------------------
+
+/* An image [n, c, h, w], and columns [n, c k k, blocks]. */
+struct opdi_cu_blocks {
+    int64_t in[2], out[2], k[2], d[2], p[2], s[2];
+};
+template <class T> struct opdi_cu_im2col {
+    opdi_cu_blocks v;
+    const T *x;
+    T *col;
+    __device__ void operator()(int64_t i) const {
+        int64_t o[2], t[2], rest = i;
+        rest = opdi_cu_divide(rest, v.out[1], &o[1]);
+        rest = opdi_cu_divide(rest, v.out[0], &o[0]);
+        rest = opdi_cu_divide(rest, v.k[1], &t[1]);
+        rest = opdi_cu_divide(rest, v.k[0], &t[0]);
+        const int64_t h = o[0] * v.s[0] - v.p[0] + t[0] * v.d[0], w = o[1] * v.s[1] - v.p[1] + t[1] * v.d[1];
+        col[i] = h >= 0 && h < v.in[0] && w >= 0 && w < v.in[1] ? x[(rest * v.in[0] + h) * v.in[1] + w] : T();
+    }
+};
+/* Each pixel gathers the columns that it went to. */
+template <class T> struct opdi_cu_col2im {
+    opdi_cu_blocks v;
+    const T *col;
+    T *x;
+    __device__ void operator()(int64_t i) const {
+        opdi_cu_acc<T> sum = 0;
+        int64_t p[2], o[2], r;
+        const int64_t c = opdi_cu_divide(opdi_cu_divide(i, v.in[1], &p[1]), v.in[0], &p[0]);
+        for (int64_t a = 0; a < v.k[0]; a++) {
+            const int64_t h = p[0] + v.p[0] - a * v.d[0];
+            if (h < 0) { break; }
+            o[0] = opdi_cu_divide(h, v.s[0], &r);
+            if (r || o[0] >= v.out[0]) { continue; }
+            for (int64_t b = 0; b < v.k[1]; b++) {
+                const int64_t w = p[1] + v.p[1] - b * v.d[1];
+                if (w < 0) { break; }
+                o[1] = opdi_cu_divide(w, v.s[1], &r);
+                if (r || o[1] >= v.out[1]) { continue; }
+                sum += opdi_cu_load<opdi_cu_acc<T> >(
+                    col + (((c * v.k[0] + a) * v.k[1] + b) * v.out[0] + o[0]) * v.out[1] + o[1]);
+            }
+        }
+        opdi_cu_store(x + i, sum);
+    }
+};
+/* (self, kernel_size, dilation, padding, stride), col2im with output_size before them */
+static int opdi_cu_im2col_run(opd_call *call, bool back) {
+    opd_tensor *from = opd_arg_tensor(call, 0), *out, *desk;
+    opdi_cu_blocks v;
+    if (opd_results_from_fake(call) || !(out = opdi_cu_result(call, 0))) { return -1; }
+    if (opd_numel(out) == 0) { return 0; }
+    desk = opdi_cu_desk(out, opd_dtype(out));
+    for (int e = 0; e < 2; e++) {
+        v.in[e] = opd_size(back ? out : from, e - 2);
+        v.k[e] = opd_arg_ints(call, 1 + back).data[e];
+        v.d[e] = opd_arg_ints(call, 2 + back).data[e];
+        v.p[e] = opd_arg_ints(call, 3 + back).data[e];
+        v.s[e] = opd_arg_ints(call, 4 + back).data[e];
+        v.out[e] = (v.in[e] + 2 * v.p[e] - v.d[e] * (v.k[e] - 1) - 1) / v.s[e] + 1;
+    }
+    from = desk ? opdi_cu_as(from, opd_dtype(from)) : NULL;
+    if (!from) { return -1; }
+    if (back) {
+        OPDI_CU_FLOATS(opd_dtype(from), T, {
+            const opdi_cu_col2im<T> f = {v, opdi_cu_data<T>(from), opdi_cu_data<T>(desk)};
+            if (opdi_cu_each(opd_numel(desk), f)) { return -1; }
+        })
+    } else {
+        OPDI_CU_SIZES(opd_dtype(from), T, {
+            const opdi_cu_im2col<T> f = {v, opdi_cu_data<T>(from), opdi_cu_data<T>(desk)};
+            if (opdi_cu_each(opd_numel(desk), f)) { return -1; }
+        })
+    }
+    return opdi_cu_settle(out, desk);
+}
+static int opdi_cu_im2col_kernel(opd_call *call) { return opdi_cu_im2col_run(call, false); }
+static int opdi_cu_col2im_kernel(opd_call *call) { return opdi_cu_im2col_run(call, true); }
+
+#define OPDI_CU_PAD_ROWS(name)                                                                              \
+    {name, opdi_cu_mirror_pad_kernel}, {name "_backward", opdi_cu_mirror_pad_backward_kernel}
 static const opdi_cu_row opdi_cu_rows_pooling[] = {
+    {"constant_pad_nd", opdi_cu_constant_pad_kernel},
+    OPDI_CU_PAD_ROWS("reflection_pad1d"), OPDI_CU_PAD_ROWS("reflection_pad2d"), OPDI_CU_PAD_ROWS("reflection_pad3d"),
+    OPDI_CU_PAD_ROWS("replication_pad1d"), OPDI_CU_PAD_ROWS("replication_pad2d"),
+    OPDI_CU_PAD_ROWS("replication_pad3d"),
+    {"max_pool2d_with_indices", opdi_cu_max_pool2d}, {"max_pool3d_with_indices", opdi_cu_max_pool3d},
+    {"max_pool2d_with_indices_backward", opdi_cu_max_pool2d_backward},
+    {"max_pool3d_with_indices_backward", opdi_cu_max_pool3d_backward},
+    {"avg_pool2d", opdi_cu_avg_pool2d}, {"avg_pool3d", opdi_cu_avg_pool3d},
+    {"avg_pool2d_backward", opdi_cu_avg_pool2d_backward}, {"avg_pool3d_backward", opdi_cu_avg_pool3d_backward},
+    {"_adaptive_avg_pool2d", opdi_cu_adaptive_avg2d}, {"_adaptive_avg_pool3d", opdi_cu_adaptive_avg3d},
+    {"_adaptive_avg_pool2d_backward", opdi_cu_adaptive_avg2d_backward},
+    {"_adaptive_avg_pool3d_backward", opdi_cu_adaptive_avg3d_backward},
+    {"adaptive_max_pool2d", opdi_cu_adaptive_max2d}, {"adaptive_max_pool3d", opdi_cu_adaptive_max3d},
+    {"adaptive_max_pool2d_backward", opdi_cu_adaptive_max2d_backward},
+    {"adaptive_max_pool3d_backward", opdi_cu_adaptive_max3d_backward},
+    {"im2col", opdi_cu_im2col_kernel}, {"col2im", opdi_cu_col2im_kernel},
     {NULL, NULL}};
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -3527,9 +4035,327 @@ static const opdi_cu_row opdi_cu_rows_convolution[] = {
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:optimizers  steps of optimizers
+//
+//  A list of tensors in few launches: a block takes a piece of one of them, which it finds in a table that is an argument
+//  of the kernel.  Numbers that lie on the device (steps, scales, learning rates) are read there, so that a step waits
+//  for nothing and can be captured.
 //----------------------------------------------------------------------------------------------------------------------
 
+enum { OPDI_CU_STEP_TENSORS = 48, OPDI_CU_STEP_OPERANDS = 5, OPDI_CU_STEP_PIECE = 16384, OPDI_CU_STEP_THREADS = 256 };
+/* A number that is known, or lies on the device. */
+struct opdi_cu_scalar {
+    const void *at;
+    bool wide;                                    /* float64, else float32 */
+    double value;
+    __device__ double get() const { return !at ? value : wide ? *(const double *)at : *(const float *)at; }
+};
+struct opdi_cu_step_table {
+    void *p[OPDI_CU_STEP_OPERANDS][OPDI_CU_STEP_TENSORS];
+    opdi_cu_scalar step[OPDI_CU_STEP_TENSORS];
+    int64_t numel[OPDI_CU_STEP_TENSORS];
+    int32_t first[OPDI_CU_STEP_TENSORS + 1];      /* block of each tensor */
+    int32_t n;
+};
+static int opdi_cu_scalar_of(opdi_cu_scalar *s, opd_value v) {
+    opd_tensor *t = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
+    s->at = NULL; s->wide = false;
+    s->value = v.tag == OPD_TAG_FLOAT ? v.u.d : v.tag == OPD_TAG_TENSOR ? 0 : (double)v.u.i;
+    if (!t) { return 0; }
+    if (opd_tensor_device(t).type != OPD_CUDA) { s->value = opd_item_f64(t); return opd_ok() ? 0 : -1; }
+    if (opd_dtype(t) != OPD_FLOAT32) { t = opd_to_dtype(t, OPD_FLOAT64); }
+    s->wide = opd_dtype(t) == OPD_FLOAT64;
+    s->at = t ? opdi_cu_data<void>(t) : NULL;
+    return s->at ? 0 : -1;
+}
+/* S: values `operands`, of which apply changes the first `written` (and the last where s.back()); begin looks at the
+   tensor's step, in one thread, and says what all threads of the block go by. */
+template <class T, class S> __global__ void opdi_cu_step_kernel(opdi_cu_step_table table, S s) {
+    typedef opdi_cu_acc<T> A;
+    enum { N = 16 / sizeof(T), K = S::operands };
+    __shared__ __align__(16) unsigned char room[sizeof(typename S::numbers)];
+    typename S::numbers *shared = reinterpret_cast<typename S::numbers *>(room);
+    int low = 0, high = table.n - 1;
+    while (low < high) {                          /* the last tensor whose first block is not after this one */
+        const int mid = (low + high + 1) / 2;
+        if (table.first[mid] <= (int)blockIdx.x) { low = mid; } else { high = mid - 1; }
+    }
+    if (threadIdx.x == 0) { *shared = s.begin(table.step[low]); }
+    __syncthreads();
+    const typename S::numbers q = *shared;
+    const int64_t from = (int64_t)((int)blockIdx.x - table.first[low]) * OPDI_CU_STEP_PIECE;
+    int64_t n = table.numel[low] - from, i = threadIdx.x, whole = 0;
+    T *p[K];
+    uintptr_t all = 0;
+    if (q.skip) { return; }
+    n = n < OPDI_CU_STEP_PIECE ? n : OPDI_CU_STEP_PIECE;
+    for (int k = 0; k < K; k++) { p[k] = (T *)table.p[k][low] + from; all |= (uintptr_t)p[k]; }
+    if (all % 16 == 0) {
+        whole = n / N * N;
+        for (i = (int64_t)threadIdx.x * N; i < whole; i += (int64_t)blockDim.x * N) {
+            opdi_cu_vector<T, N> v[K];
+            for (int k = 0; k < K; k++) { v[k] = opdi_cu_load_vector<N>(p[k] + i); }
+            for (int j = 0; j < N; j++) {
+                A a[K];
+                for (int k = 0; k < K; k++) { a[k] = opdi_cu_cast<A>(v[k].at[j]); }
+                s.apply(a, q);
+                for (int k = 0; k < K; k++) { v[k].at[j] = opdi_cu_cast<T>(a[k]); }
+            }
+            for (int k = 0; k < K; k++) { if (k < S::written || s.back()) { opdi_cu_store_vector<N>(p[k] + i, v[k]); } }
+        }
+        i = whole + threadIdx.x;
+    }
+    for (; i < n; i += blockDim.x) {
+        A a[K];
+        for (int k = 0; k < K; k++) { a[k] = opdi_cu_load<A>(p[k] + i); }
+        s.apply(a, q);
+        for (int k = 0; k < K; k++) { if (k < S::written || s.back()) { opdi_cu_store(p[k] + i, a[k]); } }
+    }
+}
+/* A table under way, with the tensors that had to be laid in a row. */
+typedef struct opdi_cu_steps {
+    opdi_cu_step_table table;
+    opd_tensor *own[OPDI_CU_STEP_OPERANDS][OPDI_CU_STEP_TENSORS], *row[OPDI_CU_STEP_OPERANDS][OPDI_CU_STEP_TENSORS];
+    opd_scalar_type dtype;
+} opdi_cu_steps;
+template <class S> static int opdi_cu_steps_flush(opdi_cu_steps *b, const S &s) {
+    const int n = b->table.n, operands = S::operands;
+    if (n == 0) { return 0; }
+    if (b->table.first[n] > 0) {
+        OPDI_CU_FLOATS(b->dtype, T, {
+            if (opdi_cu_launch(opdi_cu_step_kernel<T, S>, (unsigned)b->table.first[n], OPDI_CU_STEP_THREADS, 0,
+                               b->table, s)) {
+                return -1;
+            }
+        })
+    }
+    for (int k = 0; k < operands; k++) {
+        for (int i = 0; i < n; i++) {
+            if (b->row[k][i] != b->own[k][i] && !opd_copy_(b->own[k][i], b->row[k][i])) { return -1; }
+        }
+    }
+    b->table.n = 0;
+    return 0;
+}
+/* Whether elements fill their memory, whatever the order. */
+static bool opdi_cu_dense(const opd_tensor *t) {
+    int64_t reach = 1;
+    for (int d = 0; d < opd_ndim(t); d++) { reach += (opd_sizes(t)[d] - 1) * opd_strides(t)[d]; }
+    return opd_numel(t) == 0 || reach == opd_numel(t);
+}
+/* One more tensor: its operands, and its step (NULL: none). */
+template <class S> static int opdi_cu_steps_add(opdi_cu_steps *b, const S &s, opd_tensor *const *t, opd_tensor *step) {
+    const opd_scalar_type dtype = opd_dtype(t[0]);
+    const int operands = S::operands;
+    bool alike = opdi_cu_dense(t[0]);
+    int k, i;
+    if ((b->table.n == OPDI_CU_STEP_TENSORS || b->dtype != dtype) && opdi_cu_steps_flush(b, s)) { return -1; }
+    i = b->table.n;
+    b->dtype = dtype;
+    for (k = 1; k < operands; k++) {
+        for (int d = 0; d < opd_ndim(t[0]); d++) { alike = alike && opd_strides(t[k])[d] == opd_strides(t[0])[d]; }
+    }
+    for (k = 0; k < operands; k++) {
+        b->own[k][i] = t[k];
+        b->row[k][i] = alike ? t[k] : opdi_cu_as(t[k], dtype);
+        b->table.p[k][i] = b->row[k][i] ? opdi_cu_data<void>(b->row[k][i]) : NULL;
+    }
+    if (opdi_cu_scalar_of(&b->table.step[i], opd_value_tensor(step))) { return -1; }
+    b->table.numel[i] = opd_numel(t[0]);
+    if (i == 0) { b->table.first[0] = 0; }
+    b->table.first[i + 1] = b->table.first[i] + (int32_t)opdi_cu_ceil(opd_numel(t[0]), OPDI_CU_STEP_PIECE);
+    b->table.n++;
+    return opd_ok() ? 0 : -1;
+}
+
+/* Operands x, m, v, with amsgrad the largest v, g. */
+template <bool amsgrad> struct opdi_cu_adam {
+    enum { operands = amsgrad ? 5 : 4, written = amsgrad ? 4 : 3 };
+    struct numbers { double decay, step, scale, grad_scale; bool skip; };
+    double sign, l2, beta1, beta2, eps, weight_decay;
+    opdi_cu_scalar lr, grad_scale, found;
+    bool decoupled, scaled;
+    __device__ bool back() const { return scaled; }
+    __device__ numbers begin(const opdi_cu_scalar &at) const {
+        numbers q;
+        const double step = at.get(), rate = lr.get();
+        q.decay = decoupled ? 1 - rate * weight_decay : 1;
+        q.step = rate / (1 - pow(beta1, step));
+        q.scale = 1 / sqrt(1 - pow(beta2, step));
+        q.grad_scale = grad_scale.get();
+        q.skip = found.get() == 1;
+        return q;
+    }
+    static __device__ float root(float x) { return sqrtf(x); }
+    static __device__ double root(double x) { return sqrt(x); }
+    /* g = sign g + l2 x;  m += (g - m) (1 - beta1);  v = beta2 v + (1 - beta2) g g;
+       x = decay x - step m / (scale sqrt v + eps) */
+    template <class A> __device__ void apply(A *a, const numbers &q) const {
+        A *last = a + operands - 1, g, w;
+        if (scaled) { *last = *last / (A)q.grad_scale; }
+        g = *last * (A)sign;
+        if (l2 != 0) { g = g + a[0] * (A)l2; }
+        a[1] = a[1] + (g - a[1]) * (A)(1 - beta1);
+        w = a[2] = a[2] * (A)beta2 + g * g * (A)(1 - beta2);
+        if (amsgrad) { w = a[3] = w > a[3] ? w : a[3]; }
+        a[0] = a[0] * (A)q.decay - a[1] * (A)q.step / (root(w) * (A)q.scale + (A)eps);
+    }
+};
+/* Operands x, b where there is momentum, g. */
+template <bool buffer> struct opdi_cu_sgd {
+    enum { operands = buffer ? 3 : 2, written = buffer ? 2 : 1 };
+    struct numbers { double lr, grad_scale; bool skip; };
+    double sign, l2, momentum, w;
+    opdi_cu_scalar lr, grad_scale, found;
+    bool first, nesterov, scaled;
+    __device__ bool back() const { return scaled; }
+    __device__ numbers begin(const opdi_cu_scalar &) const {
+        numbers q;
+        q.lr = lr.get();
+        q.grad_scale = grad_scale.get();
+        q.skip = found.get() == 1;
+        return q;
+    }
+    /* g = sign g + l2 x;  b = momentum b + w g, at first g;  x -= lr (b, or g + momentum b) */
+    template <class A> __device__ void apply(A *a, const numbers &q) const {
+        A *last = a + operands - 1, g;
+        if (scaled) { *last = *last / (A)q.grad_scale; }
+        g = *last * (A)sign;
+        if (l2 != 0) { g = g + a[0] * (A)l2; }
+        if (buffer) {
+            a[1] = first ? g : a[1] * (A)momentum + g * (A)w;
+            g = nesterov ? g + a[1] * (A)momentum : a[1];
+        }
+        a[0] = a[0] - g * (A)q.lr;
+    }
+};
+/* One tensor: x *= scale; notes what is not finite. */
+struct opdi_cu_unscale {
+    enum { operands = 1, written = 1 };
+    struct numbers { double scale; bool skip; };
+    opdi_cu_scalar scale;
+    void *found;
+    bool wide;
+    __device__ bool back() const { return false; }
+    __device__ numbers begin(const opdi_cu_scalar &) const { const numbers q = {scale.get(), false}; return q; }
+    template <class A> __device__ void apply(A *a, const numbers &q) const {
+        if (!(a[0] - a[0] == 0)) { if (wide) { *(double *)found = 1; } else { *(float *)found = 1; } }
+        a[0] = a[0] * (A)q.scale;
+    }
+};
+
+/* self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad,
+   maximize, grad_scale, found_inf */
+template <bool amsgrad> static int opdi_cu_adam_run(opd_call *call, bool decoupled) {
+    const opd_tensors params = opd_arg_tensors(call, 0);
+    opdi_cu_adam<amsgrad> s;
+    opdi_cu_steps b;
+    s.beta1 = opd_arg_float(call, 7); s.beta2 = opd_arg_float(call, 8); s.weight_decay = opd_arg_float(call, 9);
+    s.l2 = decoupled ? 0 : s.weight_decay;
+    s.eps = opd_arg_float(call, 10);
+    s.sign = opd_arg_bool(call, 12) ? -1 : 1;
+    s.decoupled = decoupled;
+    s.scaled = !opd_arg_is_none(call, 13);
+    if (opdi_cu_scalar_of(&s.lr, opd_arg_value(call, 6)) || opdi_cu_scalar_of(&s.grad_scale, opd_arg_value(call, 13)) ||
+        opdi_cu_scalar_of(&s.found, opd_arg_value(call, 14))) {
+        return -1;
+    }
+    b.table.n = 0;
+    for (int64_t i = 0; i < params.n; i++) {
+        opd_tensor *t[5] = {params.data[i], opd_arg_tensors(call, 2).data[i], opd_arg_tensors(call, 3).data[i]};
+        if (amsgrad) { t[3] = opd_arg_tensors(call, 4).data[i]; }
+        t[amsgrad ? 4 : 3] = opd_arg_tensors(call, 1).data[i];
+        if (opdi_cu_steps_add(&b, s, t, opd_arg_tensors(call, 5).data[i])) { return -1; }
+    }
+    return opdi_cu_steps_flush(&b, s);
+}
+static int opdi_cu_adam_any(opd_call *call, bool decoupled) {
+    if (opd_results_from_fake(call)) { return -1; }                          /* which checks */
+    return opd_arg_bool(call, 11) ? opdi_cu_adam_run<true>(call, decoupled) : opdi_cu_adam_run<false>(call, decoupled);
+}
+static int opdi_cu_fused_adam_kernel(opd_call *call) { return opdi_cu_adam_any(call, false); }
+static int opdi_cu_fused_adamw_kernel(opd_call *call) { return opdi_cu_adam_any(call, true); }
+
+/* self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step,
+   grad_scale, found_inf */
+template <bool buffer> static int opdi_cu_sgd_run(opd_call *call) {
+    const opd_tensors params = opd_arg_tensors(call, 0);
+    opdi_cu_sgd<buffer> s;
+    opdi_cu_steps b;
+    s.l2 = opd_arg_float(call, 3); s.momentum = opd_arg_float(call, 4); s.w = 1 - opd_arg_float(call, 6);
+    s.nesterov = opd_arg_bool(call, 7);
+    s.sign = opd_arg_bool(call, 8) ? -1 : 1;
+    s.first = opd_arg_bool(call, 9);
+    s.scaled = !opd_arg_is_none(call, 10);
+    if (opdi_cu_scalar_of(&s.lr, opd_arg_value(call, 5)) || opdi_cu_scalar_of(&s.grad_scale, opd_arg_value(call, 10)) ||
+        opdi_cu_scalar_of(&s.found, opd_arg_value(call, 11))) {
+        return -1;
+    }
+    b.table.n = 0;
+    for (int64_t i = 0; i < params.n; i++) {
+        opd_tensor *t[3] = {params.data[i]};
+        if (buffer) { t[1] = opd_arg_tensors(call, 2).data[i]; }
+        t[buffer ? 2 : 1] = opd_arg_tensors(call, 1).data[i];
+        if (opdi_cu_steps_add(&b, s, t, NULL)) { return -1; }
+    }
+    return opdi_cu_steps_flush(&b, s);
+}
+static int opdi_cu_fused_sgd_kernel(opd_call *call) {
+    const double momentum = opd_arg_float(call, 4);
+    if (opd_results_from_fake(call)) { return -1; }
+    return momentum > 0 || momentum < 0 ? opdi_cu_sgd_run<true>(call) : opdi_cu_sgd_run<false>(call);
+}
+
+/* _amp_foreach_non_finite_check_and_unscale_(self, found_inf, inv_scale) */
+static int opdi_cu_amp_unscale_kernel(opd_call *call) {
+    const opd_tensors grads = opd_arg_tensors(call, 0);
+    opd_tensor *found = opd_arg_tensor(call, 1);
+    opdi_cu_unscale s;
+    opdi_cu_steps b;
+    if (opd_results_from_fake(call) || opdi_cu_scalar_of(&s.scale, opd_arg_value(call, 2))) { return -1; }
+    s.found = opdi_cu_data<void>(found);
+    s.wide = opd_dtype(found) == OPD_FLOAT64;
+    b.table.n = 0;
+    for (int64_t i = 0; i < grads.n; i++) {
+        opd_tensor *t[1] = {grads.data[i]};
+        if (opdi_cu_steps_add(&b, s, t, NULL)) { return -1; }
+    }
+    return opd_ok() ? opdi_cu_steps_flush(&b, s) : -1;
+}
+/* The scale backs off when something was not finite, and grows after `interval` steps without. */
+template <class T, class I> __global__ void opdi_cu_amp_update(T *scale, I *tracker, opdi_cu_scalar found, float growth,
+                                                               float backoff, int64_t interval) {
+    float grown = (float)*scale;
+    int64_t successful = 0;
+    if (found.get() > 0) { grown *= backoff; }
+    else if ((successful = (int64_t)*tracker + 1) == interval) {
+        successful = 0;
+        if (grown * growth < INFINITY) { grown *= growth; }                  /* it does not leave float32 */
+    }
+    *scale = (T)grown;
+    *tracker = (I)successful;
+}
+/* self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval */
+template <class T> static int opdi_cu_amp_update_of(opd_call *call) {
+    opd_tensor *scale = opd_arg_tensor(call, 0), *tracker = opd_arg_tensor(call, 1);
+    const float growth = (float)opd_arg_float(call, 3), backoff = (float)opd_arg_float(call, 4);
+    opdi_cu_scalar found;
+    if (opdi_cu_scalar_of(&found, opd_arg_value(call, 2))) { return -1; }
+    OPDI_CU_INDEX(opd_dtype(tracker), I, return opdi_cu_launch(opdi_cu_amp_update<T, I>, 1, 1, 0, opdi_cu_data<T>(scale),
+                                                               opdi_cu_data<I>(tracker), found, growth, backoff,
+                                                               opd_arg_int(call, 5)))
+}
+static int opdi_cu_amp_update_kernel(opd_call *call) {
+    if (opd_results_from_fake(call)) { return -1; }
+    return opd_dtype(opd_arg_tensor(call, 0)) == OPD_FLOAT64 ? opdi_cu_amp_update_of<double>(call)
+        : opdi_cu_amp_update_of<float>(call);
+}
+
 static const opdi_cu_row opdi_cu_rows_optimizers[] = {
+    {"_fused_adam_", opdi_cu_fused_adam_kernel}, {"_fused_adam_.tensor_lr", opdi_cu_fused_adam_kernel},
+    {"_fused_adamw_", opdi_cu_fused_adamw_kernel}, {"_fused_adamw_.tensor_lr", opdi_cu_fused_adamw_kernel},
+    {"_fused_sgd_", opdi_cu_fused_sgd_kernel}, {"_fused_sgd_.tensor_lr", opdi_cu_fused_sgd_kernel},
+    {"_amp_foreach_non_finite_check_and_unscale_", opdi_cu_amp_unscale_kernel},
+    {"_amp_update_scale_", opdi_cu_amp_update_kernel},
     {NULL, NULL}};
 
 //----------------------------------------------------------------------------------------------------------------------
