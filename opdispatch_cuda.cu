@@ -1672,24 +1672,22 @@ static opd_scalar_type opdi_cu_compute_dtype(opd_scalar_type t) {
 }
 /* Contiguous memory to compute `out` in, in that dtype; out itself where it is so. */
 static opd_tensor *opdi_cu_desk(opd_tensor *out, opd_scalar_type dtype) {
-    if (opd_dtype(out) == dtype && opd_is_contiguous(out)) { return out; }
-    return opd_tensor_new_on(opd_ints_of(opd_sizes(out), opd_ndim(out)), dtype, opd_tensor_device(out));
+    return opd_dtype(out) == dtype ? opdi_cu_desk(out) : opdi_cu_new(opd_ints_of(opd_sizes(out), opd_ndim(out)), dtype);
 }
 /* The same, with what `out` holds. */
 static opd_tensor *opdi_cu_desk_filled(opd_tensor *out, opd_scalar_type dtype) {
     opd_tensor *d = opdi_cu_desk(out, dtype);
     return d == out || (d && opd_copy_(d, out)) ? d : NULL;
 }
-static int opdi_cu_settle(opd_tensor *out, opd_tensor *desk) { return desk == out || opd_copy_(out, desk) ? 0 : -1; }
 /* A number as a 0-dim tensor of the device. */
-static opd_tensor *opdi_cu_number(const opd_tensor *like, opd_value v, opd_scalar_type dtype) {
-    opd_tensor *t = opd_tensor_new_on(opd_ints_of(NULL, 0), dtype, opd_tensor_device(like));
+static opd_tensor *opdi_cu_number(opd_value v, opd_scalar_type dtype) {
+    opd_tensor *t = opdi_cu_new(opd_ints_of(NULL, 0), dtype);
     return t ? opd_fill_(t, v) : NULL;
 }
 /* Argument i, a Tensor or a Scalar, as a contiguous tensor of the device and dtype. */
 static opd_tensor *opdi_cu_arg_as(opd_call *call, int i, const opd_tensor *like, opd_scalar_type dtype) {
     const opd_value v = opd_arg_value(call, i);
-    if (v.tag != OPD_TAG_TENSOR) { return opdi_cu_number(like, v, dtype); }
+    if (v.tag != OPD_TAG_TENSOR) { return opdi_cu_number(v, dtype); }
     if (opd_tensor_device(v.u.t).type != OPD_CUDA) {                 /* a number that lies on the host */
         return opdi_cu_as(opd_to_device(v.u.t, opd_tensor_device(like), dtype), dtype);
     }
@@ -1877,13 +1875,13 @@ static int opdi_cu_reduce_into(const opd_call *call, opd_tensor *out, int dim, o
         const opd_value start = how == OPDI_CU_MUL ? opd_value_int(1) : how == OPDI_CU_ADD ? opd_value_int(0)
             : whole ? opd_value_int(how == OPDI_CU_MAX ? INT64_MIN : INT64_MAX)
             : opd_value_float(how == OPDI_CU_MAX ? -INFINITY : INFINITY);
-        opd_tensor *first = opdi_cu_number(out, start, t);
+        opd_tensor *first = opdi_cu_number(start, t);
         if (!first || opdi_cu_indexed_run(call, OPDI_CU_SCATTER, desk, dim, index, first, false, 1)) { return -1; }
     }
     if (opdi_cu_indexed_run(call, how, desk, dim, index, src, false, 1)) { return -1; }
     if (mean && opd_numel(desk) > 0) {
-        one = opdi_cu_number(out, opd_value_int(1), OPD_INT64);
-        count = opd_tensor_new_on(opd_ints_of(opd_sizes(out), opd_ndim(out)), OPD_INT64, opd_tensor_device(out));
+        one = opdi_cu_number(opd_value_int(1), OPD_INT64);
+        count = opdi_cu_new(opd_ints_of(opd_sizes(out), opd_ndim(out)), OPD_INT64);
         if (!one || !count || !opd_fill_(count, opd_value_int(include_self)) ||
             opdi_cu_indexed_run(call, OPDI_CU_ADD, count, dim, index, one, false, 1)) {
             return -1;
@@ -4087,7 +4085,7 @@ template <class T, class S> __global__ void opdi_cu_step_kernel(opdi_cu_step_tab
     T *p[K];
     uintptr_t all = 0;
     if (q.skip) { return; }
-    n = n < OPDI_CU_STEP_PIECE ? n : OPDI_CU_STEP_PIECE;
+    n = n < OPDI_CU_STEP_PIECE ? n : (int64_t)OPDI_CU_STEP_PIECE;
     for (int k = 0; k < K; k++) { p[k] = (T *)table.p[k][low] + from; all |= (uintptr_t)p[k]; }
     if (all % 16 == 0) {
         whole = n / N * N;
