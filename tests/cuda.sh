@@ -7,7 +7,7 @@
 set -u
 
 names='cuda_emulated cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory cuda_emulated_sanitized
-cuda_emulated_plugin cuda_without_companion cuda_builds cuda_linked cuda_plugin'
+cuda_emulated_plugin cuda_emulated_example cuda_without_companion cuda_builds cuda_linked cuda_plugin'
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -64,6 +64,13 @@ check_cuda_emulated_plugin() {
         -o "$tmp/emulated.so"
     quiet $CC "$tmp/tests.o" "$tmp/implementation.o" -o "$tmp/alone" $lib
     OPD_TEST_PLUGIN=$tmp/emulated.so ran "$tmp/alone"
+}
+check_cuda_emulated_example() {
+    emulated
+    sed 's|\([a-z_]*\)<<<\([^>]*\)>>>(|opd_emu_call(\1, \2)(|; s|"../opdispatch.h"|"opdispatch.h"|' "$root/examples/cuda_op.cu" >"$tmp/cuda_op.cpp"
+    quiet $CXX -std=c++17 -I"$root/tests/cuda" -I"$root" "$tmp/cuda_op.cpp" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/cuda_op" $lib
+    quiet_out=$("$tmp/cuda_op" 2>&1)
+    case $quiet_out in *'cuda: the sum is '*'result 0.0e+00'*|*'cuda: the sum is '*'result '*e-0[678]*) ;; *) printf '%s\n' "$quiet_out" ;; esac
 }
 check_cuda_without_companion() {
     implementation; tests_object

@@ -955,4 +955,18 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (
     });
 }
 
+/* kernel<<<grid, block, shared, stream>>>(arguments) is written opd_emu_call(kernel, grid, block, shared, stream)(...). */
+template <class... P> struct opd_emu_call_of {
+    cudaLaunchConfig_t config;
+    void (*kernel)(P...);
+    template <class... A> void operator()(A &&...args) const { (void)cudaLaunchKernelEx(&config, kernel, std::forward<A>(args)...); }
+};
+template <class... P>
+static inline opd_emu_call_of<P...> opd_emu_call(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = NULL) {
+    opd_emu_call_of<P...> call = {cudaLaunchConfig_t(), kernel};
+    call.config.gridDim = grid; call.config.blockDim = block;
+    call.config.dynamicSmemBytes = shared; call.config.stream = stream;
+    return call;
+}
+
 #endif
