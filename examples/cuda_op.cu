@@ -89,8 +89,10 @@ int main() {
         if (opd_device_count(OPD_CUDA) == 0) { printf("cuda: there is no GPU here\n"); }
         else {
             run_on(opd_device_of(OPD_CUDA, -1), x, g, &y[1], &dx[1], &dg[1]);
-            printf("cuda: the sum is %.6f; largest differences: result %.1e, gradients %.1e and %.1e\n", opd_item_f64(opd_sum(y[1])),
-                   apart(y[0], y[1]), apart(dx[0], dx[1]), apart(dg[0], dg[1]));
+            if (opd_ok()) {
+                printf("cuda: the sum is %.6f; largest differences: result %.1e, gradients %.1e and %.1e\n", opd_item_f64(opd_sum(y[1])),
+                       apart(y[0], y[1]), apart(dx[0], dx[1]), apart(dg[0], dg[1]));
+            }
         }
     }
     return opd_finish();

@@ -69,8 +69,8 @@ check_cuda_emulated_example() {
     emulated
     sed 's|\([a-z_]*\)<<<\([^>]*\)>>>(|opd_emu_call(\1, \2)(|; s|"../opdispatch.h"|"opdispatch.h"|' "$root/examples/cuda_op.cu" >"$tmp/cuda_op.cpp"
     quiet $CXX -std=c++17 -I"$root/tests/cuda" -I"$root" "$tmp/cuda_op.cpp" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/cuda_op" $lib
-    quiet_out=$("$tmp/cuda_op" 2>&1)
-    case $quiet_out in *'cuda: the sum is '*'result 0.0e+00'*|*'cuda: the sum is '*'result '*e-0[678]*) ;; *) printf '%s\n' "$quiet_out" ;; esac
+    quiet_out=$("$tmp/cuda_op" 2>&1) || quiet_out="status $?: $quiet_out"
+    case $quiet_out in status*) printf '%s\n' "$quiet_out" ;; *'cuda: the sum is '*'result 0.0e+00'*|*'cuda: the sum is '*'result '*e-0[678]*) ;; *) printf '%s\n' "$quiet_out" ;; esac
 }
 check_cuda_without_companion() {
     implementation; tests_object
