@@ -447,7 +447,7 @@ typedef struct opdi_cu_reduction {
    multiple of W elements. */
 template <class T> struct opdi_cu_reader {
     typedef opdi_cu_acc<T> C;
-    enum { W = 16 / sizeof(T), BYTES = sizeof(T) };
+    enum { W = 16 / sizeof(T) };
     static __device__ __forceinline__ C one(const char *p, int64_t i, const opdi_cu_reduction &) {
         return opdi_cu_load<C>((const T *)p + i);
     }
@@ -461,7 +461,7 @@ template <class T> struct opdi_cu_reader {
 struct opdi_cu_integers {};
 template <> struct opdi_cu_reader<opdi_cu_integers> {
     typedef int64_t C;
-    enum { W = 8, BYTES = 0 };
+    enum { W = 8 };
     template <class T> static __device__ __forceinline__ void some(const char *p, int64_t i, C *c) {
         const int P = sizeof(T) * W > 16 ? 16 / (int)sizeof(T) : (int)W;
         OPDI_CU_UNROLL
@@ -488,6 +488,26 @@ template <> struct opdi_cu_reader<opdi_cu_integers> {
             case OPD_INT8: some<int8_t>(p, i, c); break;
             default: some<uint8_t>(p, i, c);
         }
+    }
+};
+/* Two tensors of T, element by element. */
+template <class A> struct opdi_cu_pair { A x, g; };
+template <class T> struct opdi_cu_pairs {};
+template <class T> struct opdi_cu_reader<opdi_cu_pairs<T> > {
+    typedef opdi_cu_pair<opdi_cu_acc<T> > C;
+    typedef opdi_cu_acc<T> A;
+    enum { W = 16 / sizeof(T) };
+    static __device__ __forceinline__ C one(const char *p, int64_t i, const opdi_cu_reduction &r) {
+        C c;
+        c.x = opdi_cu_load<A>((const T *)p + i);
+        c.g = opdi_cu_load<A>((const T *)(r.second + (p - r.x)) + i);
+        return c;
+    }
+    static __device__ __forceinline__ void many(const char *p, int64_t i, const opdi_cu_reduction &r, C *c) {
+        const opdi_cu_vector<T, W> x = opdi_cu_load_vector<W>((const T *)p + i),
+            g = opdi_cu_load_vector<W>((const T *)(r.second + (p - r.x)) + i);
+        OPDI_CU_UNROLL
+        for (int k = 0; k < W; k++) { c[k].x = opdi_cu_cast<A>(x.at[k]); c[k].g = opdi_cu_cast<A>(g.at[k]); }
     }
 };
 
@@ -705,7 +725,7 @@ template <class C_> struct opdi_cu_fold_var {
     opdi_cu_fold how;
     __device__ __forceinline__ State init(int64_t) const { State s; s.mean = s.squares = 0; s.n = 0; return s; }
     /* mean = a + d m / n,  squares = a + b + d^2 k m / n  with d = b - a, of k and m elements, n = k + m */
-    __device__ __forceinline__ void join(State &s, const State &with) const {
+    static __device__ __forceinline__ void join(State &s, const State &with) {
         if (with.n == 0) { return; }
         const int64_t n = s.n + with.n;
         const C part = (C)with.n / (C)n, d = with.mean - s.mean;
@@ -802,9 +822,11 @@ __device__ __forceinline__ void opdi_cu_reduce_walk(const opdi_cu_reduction &r, 
             const int64_t at = opdi_cu_offset(i + u * step, r.rsize, r.rstride, r.nred);
             if (N > 1) { R::many(x, at, r, c + u * N); } else { c[u] = R::one(x, at, r); }
         }
-        if (N == 1) { f.template take<U>(s, c, i, step); continue; }
-        OPDI_CU_UNROLL
-        for (int u = 0; u < U; u++) { f.template take<N>(s, c + u * N, i + u * step, 1); }
+        if constexpr (N == 1) { f.template take<U>(s, c, i, step); }
+        else {
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) { f.template take<N>(s, c + u * N, i + u * step, 1); }
+        }
     }
     for (; i < end; i += step) {
         const int64_t at = opdi_cu_offset(i, r.rsize, r.rstride, r.nred);
@@ -1299,7 +1321,9 @@ template <typename A, typename F> __device__ __forceinline__ A opdi_cu_row_reduc
     for (int m = lanes / 2; m > 0; m /= 2) { v = f(v, opdi_cu_shuffle_xor(v, m)); }
     return v;
 }
-struct opdi_cu_top { template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a > b ? a : b; } };
+struct opdi_cu_top {
+    template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a > b ? a : b; }
+};
 /* How rows of n are shared out. */
 typedef struct opdi_cu_row_plan { dim3 grid, block; int packs; bool vec; } opdi_cu_row_plan;
 /* Up to a warp a pack each, then up to `most` packs (1, 2 or 4), then up to 1,024 threads; else 0 packs. */
@@ -1321,9 +1345,9 @@ static opdi_cu_row_plan opdi_cu_row_plan_of(int64_t rows, int64_t n, int W, bool
 }
 /* The variant of a kernel template <T, W, PACKS> for a plan, MOST being 2 or 4. */
 #define OPDI_CU_ROW_KERNEL(plan, kernel, T, MOST)                                                                     \
-    ((plan).vec ? (plan).packs == 1 ? kernel<T, 16 / (int)sizeof(T), 1> : (plan).packs == 2 ? kernel<T, 16 / (int)sizeof(T), 2>     \
-         : (plan).packs == 4 ? kernel<T, 16 / (int)sizeof(T), MOST> : kernel<T, 16 / (int)sizeof(T), 0>               \
-     : (plan).packs ? kernel<T, 1, MOST> : kernel<T, 1, 0>)
+    (!(plan).vec ? (plan).packs ? kernel<T, 1, MOST> : kernel<T, 1, 0>                                                \
+     : (plan).packs == 1 ? kernel<T, 16 / (int)sizeof(T), 1> : (plan).packs == 2 ? kernel<T, 16 / (int)sizeof(T), 2>  \
+     : (plan).packs == 4 ? kernel<T, 16 / (int)sizeof(T), MOST> : kernel<T, 16 / (int)sizeof(T), 0>)
 /* y itself where it is contiguous, else a tensor for opdi_cu_settle to copy from. */
 static opd_tensor *opdi_cu_desk(opd_tensor *y) {
     return !y || opd_is_contiguous(y) ? y : opdi_cu_new(opd_ints_of(opd_sizes(y), opd_ndim(y)), opd_dtype(y));
@@ -1360,7 +1384,8 @@ struct opdi_cu_exps_join {
 };
 /* exp(x - top) / sum, or x - top - log(sum) */
 template <typename T, int W, int PACKS>
-__global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, int64_t rows, int64_t n, bool logarithm) {
+__global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, int64_t rows, int64_t n,
+                                                             bool logarithm) {
     typedef opdi_cu_acc<T> C;
     const int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
     for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < rows; first += (int64_t)gridDim.x * blockDim.y) {
@@ -1570,7 +1595,8 @@ static int opdi_cu_softmax_backward_of(opd_call *call, bool logarithm) {
             if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_softmax_backward_rows, T, 2), p.grid, p.block, 0, gs, ys,
                                to, l.outer, l.n, logarithm)) { return -1; }
         } else {
-            const dim3 block = opdi_cu_column_block(l), grid = opdi_cu_grid_rows(opdi_cu_ceil(l.inner, block.x) * l.outer);
+            const dim3 block = opdi_cu_column_block(l),
+                grid = opdi_cu_grid_rows(opdi_cu_ceil(l.inner, block.x) * l.outer);
             if (opdi_cu_launch(opdi_cu_softmax_backward_columns<T>, grid, block, 0, gs, ys, to, l.outer, l.n, l.inner,
                                logarithm)) { return -1; }
         }
@@ -1582,10 +1608,517 @@ static int opdi_cu_log_softmax(opd_call *call) { return opdi_cu_softmax_of(call,
 static int opdi_cu_softmax_backward(opd_call *call) { return opdi_cu_softmax_backward_of(call, false); }
 static int opdi_cu_log_softmax_backward(opd_call *call) { return opdi_cu_softmax_backward_of(call, true); }
 
+//-- layer and group norm ----------------------------------------------------------------------------------------------
+
+/* Rows of n elements.  Layer norm (hw 0): weights go with the elements.  Group norm: with the channels, `per` of `hw`
+   elements a row, c in all. */
+typedef struct opdi_cu_norm {
+    const void *x, *g, *w, *b;                    /* w and b: NULL, or of x's type; `wide`: of the type computed in */
+    void *y, *save_mean, *save_rstd;              /* the result; statistics of dtype `stat` */
+    const void *mean, *rstd;                      /* of the forward, in the type computed in */
+    double eps;
+    int64_t rows, n, hw, per, c;
+    int stat;
+    bool wide;
+} opdi_cu_norm;
+/* W weights for elements i, i + 1, ... of a row. */
+template <typename T, int W, typename C>
+__device__ __forceinline__ void opdi_cu_norm_weights(const opdi_cu_norm &k, const void *p, int64_t row, int64_t i,
+                                                     C *c) {
+    const int P = W * (int)sizeof(C) > 16 ? 16 / (int)sizeof(C) : W;
+    if (k.hw > 0) {
+        const int64_t at = (row * k.per + i / k.hw) % k.c;
+        const C v = k.wide ? ((const C *)p)[at] : opdi_cu_load<C>((const T *)p + at);
+        OPDI_CU_UNROLL
+        for (int w = 0; w < W; w++) { c[w] = v; }
+    } else if (k.wide) {
+        OPDI_CU_UNROLL
+        for (int w = 0; w < W; w += P) { opdi_cu_load_some<P>((const C *)p + i + w, c + w); }
+    } else { opdi_cu_load_some<W>((const T *)p + i, c); }
+}
+struct opdi_cu_var_join {
+    template <typename S> __device__ __forceinline__ S operator()(S a, const S &b) const {
+        opdi_cu_fold_var<decltype(a.mean)>::join(a, b);
+        return a;
+    }
+};
+/* (x - mean) rstd w + b */
+template <typename T, int W, int PACKS>
+__global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) {
+    typedef opdi_cu_acc<T> C;
+    const int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
+    const int64_t n = k.n;
+    for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < k.rows; first += (int64_t)gridDim.x * blockDim.y) {
+        const int64_t row = first + threadIdx.y;
+        const bool in = row < k.rows;
+        const T *x = (const T *)k.x + row * n;
+        T *y = (T *)k.y + row * n;
+        opdi_cu_vector<T, W> v[PACKS ? PACKS : 1];
+        C mean = 0, squares = 0, rstd;
+        if (PACKS) {
+            OPDI_CU_EACH_PACK(p, i) {
+                v[p] = opdi_cu_load_vector<W>(x + i);
+                OPDI_CU_UNROLL
+                for (int w = 0; w < W; w++) { mean += opdi_cu_cast<C>(v[p].at[w]); }
+            }
+            mean = opdi_cu_row_reduce(mean, opdi_cu_sum(), (C)0, lanes) / (C)n;
+            OPDI_CU_EACH_PACK(p, i) {
+                OPDI_CU_UNROLL
+                for (int w = 0; w < W; w++) { const C d = opdi_cu_cast<C>(v[p].at[w]) - mean; squares += d * d; }
+            }
+            squares = opdi_cu_row_reduce(squares, opdi_cu_sum(), (C)0, lanes);
+        } else {
+            typedef typename opdi_cu_fold_var<C>::State S;
+            const S none = opdi_cu_fold_var<C>().init(0);
+            S s = none;
+            OPDI_CU_EACH_PACK(p, i) {
+                C c[W];
+                opdi_cu_load_some<W>(x + i, c);
+                opdi_cu_fold_var<C>().template take<W>(s, c, 0, 0);
+            }
+            s = opdi_cu_row_reduce(s, opdi_cu_var_join(), none, lanes);
+            mean = s.mean; squares = s.squares;
+        }
+        rstd = (C)1 / (C)sqrt(squares / (C)n + (C)k.eps);
+        if (in && lane == 0) {
+            opdi_cu_put(k.save_mean, k.stat, row, mean);
+            opdi_cu_put(k.save_rstd, k.stat, row, rstd);
+        }
+        OPDI_CU_EACH_PACK(p, i) {
+            C c[W], f[W];
+            if (!PACKS) { v[p] = opdi_cu_load_vector<W>(x + i); }
+            OPDI_CU_UNROLL
+            for (int w = 0; w < W; w++) { c[w] = (opdi_cu_cast<C>(v[p].at[w]) - mean) * rstd; }
+            if (k.w) {
+                opdi_cu_norm_weights<T, W>(k, k.w, row, i, f);
+                OPDI_CU_UNROLL
+                for (int w = 0; w < W; w++) { c[w] *= f[w]; }
+            }
+            if (k.b) {
+                opdi_cu_norm_weights<T, W>(k, k.b, row, i, f);
+                OPDI_CU_UNROLL
+                for (int w = 0; w < W; w++) { c[w] += f[w]; }
+            }
+            opdi_cu_store_some<W>(y + i, c);
+        }
+    }
+}
+/* dx = rstd (w g - mean(w g) - (x - mean) rstd^2 mean(w g (x - mean))) */
+template <typename T, int W, int PACKS>
+__global__ void __launch_bounds__(1024) opdi_cu_norm_backward_rows(const opdi_cu_norm k) {
+    typedef opdi_cu_acc<T> C;
+    const int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
+    const int64_t n = k.n;
+    for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < k.rows; first += (int64_t)gridDim.x * blockDim.y) {
+        const int64_t row = first + threadIdx.y;
+        const bool in = row < k.rows;
+        const T *x = (const T *)k.x + row * n, *g = (const T *)k.g + row * n;
+        T *dx = (T *)k.y + row * n;
+        const C mean = in ? ((const C *)k.mean)[row] : (C)0, rstd = in ? ((const C *)k.rstd)[row] : (C)0;
+        opdi_cu_vector<T, W> xs[PACKS ? PACKS : 1], gs[PACKS ? PACKS : 1];
+        C a = 0, b = 0;
+        OPDI_CU_EACH_PACK(p, i) {
+            C f[W];
+            xs[p] = opdi_cu_load_vector<W>(x + i);
+            gs[p] = opdi_cu_load_vector<W>(g + i);
+            if (k.w) { opdi_cu_norm_weights<T, W>(k, k.w, row, i, f); }
+            OPDI_CU_UNROLL
+            for (int w = 0; w < W; w++) {
+                const C wg = opdi_cu_cast<C>(gs[p].at[w]) * (k.w ? f[w] : (C)1);
+                a += wg;
+                b += wg * (opdi_cu_cast<C>(xs[p].at[w]) - mean);
+            }
+        }
+        a = opdi_cu_row_reduce(a, opdi_cu_sum(), (C)0, lanes) / (C)n;
+        b = opdi_cu_row_reduce(b, opdi_cu_sum(), (C)0, lanes) * rstd * rstd / (C)n;
+        OPDI_CU_EACH_PACK(p, i) {
+            C f[W], c[W];
+            if (!PACKS) { xs[p] = opdi_cu_load_vector<W>(x + i); gs[p] = opdi_cu_load_vector<W>(g + i); }
+            if (k.w) { opdi_cu_norm_weights<T, W>(k, k.w, row, i, f); }
+            OPDI_CU_UNROLL
+            for (int w = 0; w < W; w++) {
+                const C wg = opdi_cu_cast<C>(gs[p].at[w]) * (k.w ? f[w] : (C)1);
+                c[w] = rstd * (wg - a - (opdi_cu_cast<C>(xs[p].at[w]) - mean) * b);
+            }
+            opdi_cu_store_some<W>(dx + i, c);
+        }
+    }
+}
+/* Sums of g and of g (x - mean) rstd.  Statistics belong to `per` rows in a row of this reduction, or with per 0 to the
+   elements of a row by their index. */
+template <class A> struct opdi_cu_fold_pairs {
+    typedef opdi_cu_pair<A> C;
+    typedef struct State { A gx, g, mean, rstd; } State;
+    const A *mean, *rstd;
+    int64_t per;
+    __device__ __forceinline__ State init(int64_t row) const {
+        State s;
+        s.gx = s.g = s.mean = s.rstd = 0;
+        if (per > 0) { s.mean = mean[row / per]; s.rstd = rstd[row / per]; }
+        return s;
+    }
+    __device__ __forceinline__ void one(State &s, C c, int64_t at) const {
+        const A m = per > 0 ? s.mean : mean[at], r = per > 0 ? s.rstd : rstd[at];
+        s.gx += c.g * (c.x - m) * r;
+        s.g += c.g;
+    }
+    OPDI_CU_TAKE_EACH
+    __device__ __forceinline__ void join(State &s, const State &with) const { s.gx += with.gx; s.g += with.g; }
+    __device__ void store(const State &s, const opdi_cu_results &out) const {
+        if (out.data[0]) { opdi_cu_put(out.data[0], out.dtype[0], out.at[0], s.gx); }
+        if (out.data[1]) { opdi_cu_put(out.data[1], out.dtype[1], out.at[1], s.g); }
+    }
+};
+/* A contiguous tensor seen with other sizes. */
+static opd_tensor *opdi_cu_seen_as(opd_tensor *t, const int64_t *sizes, int ndim) {
+    int64_t strides[4], n = 1;
+    if (!t) { return NULL; }
+    for (int d = ndim - 1; d >= 0; d--) { strides[d] = n; n *= sizes[d]; }
+    return opd_tensor_view(t, sizes, strides, ndim, opd_offset(t));
+}
+/* Those sums over the dims of [a, c, n] in mask, into gx and g (or NULL), contiguous tensors of what is left. */
+static int opdi_cu_pair_sums(opd_tensor *x, opd_tensor *second, int64_t a, int64_t c, int64_t n, uint64_t mask,
+                             opd_tensor *mean, opd_tensor *rstd, int64_t per, opd_tensor *gx, opd_tensor *g) {
+    const int64_t sizes[3] = {a, c, n}, left[3] = {mask & 1 ? 1 : a, mask & 2 ? 1 : c, mask & 4 ? 1 : n};
+    opd_tensor *outs[2] = {gx, g};
+    opdi_cu_reduction r;
+    if (!gx && !g) { return 0; }
+    x = opdi_cu_seen_as(x, sizes, 3);
+    for (int k = 0; k < 2; k++) { if (outs[k] && !(outs[k] = opdi_cu_seen_as(outs[k], left, 3))) { return -1; } }
+    if (!x || opdi_cu_reduce_plan(&r, x, mask, outs[0] ? outs[0] : outs[1], outs[1] ? outs[1] : outs[0], false)) {
+        return -1;
+    }
+    for (int k = 0; k < 2; k++) { if (!outs[k]) { r.out.data[k] = NULL; } }
+    r.second = opdi_cu_data<char>(second);
+    r.odd = ((uintptr_t)r.x ^ (uintptr_t)r.second) & 15;
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        typedef opdi_cu_acc<T> A;
+        const opdi_cu_fold_pairs<A> f = {opdi_cu_data<A>(mean), opdi_cu_data<A>(rstd), per};
+        return r.outer ? opdi_cu_reduce_launch<opdi_cu_pairs<T> >(&r, f) : 0;
+    })
+    return 0;
+}
+/* t in rows, of this dtype; NULL stays NULL.  *bad on failure. */
+static opd_tensor *opdi_cu_norm_in(opd_tensor *t, opd_scalar_type dtype, bool *bad) {
+    if (!t) { return NULL; }
+    if (opd_dtype(t) != dtype) { t = opd_to_dtype(t, dtype); }
+    t = opd_contiguous(t);
+    if (!t) { *bad = true; }
+    return t;
+}
+static const void *opdi_cu_norm_data(opd_tensor *t) { return t ? opd_device_data(t, OPD_CUDA) : NULL; }
+/* Weights where the kernels find them. */
+static int opdi_cu_norm_params(opdi_cu_norm *k, opd_tensor *x, opd_tensor *w, opd_tensor *b) {
+    const opd_scalar_type dtype = w ? opd_dtype(w) : b ? opd_dtype(b) : opd_dtype(x);
+    bool bad = false;
+    w = opdi_cu_norm_in(w, dtype, &bad);
+    b = opdi_cu_norm_in(b, dtype, &bad);
+    k->w = opdi_cu_norm_data(w);
+    k->b = opdi_cu_norm_data(b);
+    k->wide = dtype != opd_dtype(x);
+    return bad ? -1 : 0;
+}
+static bool opdi_cu_norm_vector(const opdi_cu_norm *k, int W) {
+    return k->n % W == 0 && k->hw % W == 0 && opdi_cu_aligned(k->x) && opdi_cu_aligned(k->y) && opdi_cu_aligned(k->g) &&
+        (k->hw || (opdi_cu_aligned(k->w) && opdi_cu_aligned(k->b)));
+}
+/* k: rows, n, hw, per and c are set. */
+static int opdi_cu_norm_forward(opd_call *call, opd_tensor *x, opd_tensor *w, opd_tensor *b, double eps,
+                                opdi_cu_norm *k) {
+    opd_tensor *out[3], *desk[3];
+    x = opd_contiguous(x);
+    if (!x || opdi_cu_norm_params(k, x, w, b)) { return -1; }
+    for (int i = 0; i < 3; i++) {
+        out[i] = opdi_cu_result(call, i);
+        if (!(desk[i] = opdi_cu_desk(out[i]))) { return -1; }
+    }
+    if (k->rows == 0) { return 0; }
+    k->x = opdi_cu_data<char>(x); k->y = opdi_cu_data<char>(desk[0]);
+    k->save_mean = opdi_cu_data<char>(desk[1]); k->save_rstd = opdi_cu_data<char>(desk[2]);
+    k->stat = opd_dtype(desk[1]);
+    k->eps = eps;
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        const int W = 16 / (int)sizeof(T);
+        const opdi_cu_row_plan p = opdi_cu_row_plan_of(k->rows, k->n, W, opdi_cu_norm_vector(k, W), 4);
+        if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_norm_rows, T, 4), p.grid, p.block, 0, *k)) { return -1; }
+    })
+    for (int i = 0; i < 3; i++) { if (opdi_cu_settle(out[i], desk[i])) { return -1; } }
+    return 0;
+}
+/* The gradient by x; x and g are contiguous, mean and rstd in the type computed in. */
+static int opdi_cu_norm_dx(opd_tensor *dx, opd_tensor *g, opd_tensor *x, opd_tensor *mean, opd_tensor *rstd,
+                           opd_tensor *w, opdi_cu_norm *k) {
+    opd_tensor *desk = opdi_cu_desk(dx);
+    if (!dx || opd_numel(dx) == 0) { return 0; }
+    if (!desk || opdi_cu_norm_params(k, x, w, NULL)) { return -1; }
+    k->x = opdi_cu_data<char>(x); k->g = opdi_cu_data<char>(g); k->y = opdi_cu_data<char>(desk);
+    k->mean = opdi_cu_data<char>(mean); k->rstd = opdi_cu_data<char>(rstd);
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        const int W = 16 / (int)sizeof(T);
+        const opdi_cu_row_plan p = opdi_cu_row_plan_of(k->rows, k->n, W, opdi_cu_norm_vector(k, W), 2);
+        if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_norm_backward_rows, T, 2), p.grid, p.block, 0, *k)) {
+            return -1;
+        }
+    })
+    return opdi_cu_settle(dx, desk);
+}
+static int64_t opdi_cu_count(opd_ints sizes) {
+    int64_t n = 1;
+    for (int64_t i = 0; i < sizes.n; i++) { n *= sizes.data[i]; }
+    return n;
+}
+static int opdi_cu_layer_norm(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    opdi_cu_norm k = opdi_cu_norm();
+    if (opd_results_from_fake(call)) { return -1; }
+    k.n = opdi_cu_count(opd_arg_ints(call, 1));
+    k.rows = k.n ? opd_numel(x) / k.n : opd_numel(opdi_cu_result(call, 1));
+    return opdi_cu_norm_forward(call, x, opd_arg_tensor(call, 2), opd_arg_tensor(call, 3), opd_arg_float(call, 4), &k);
+}
+static int opdi_cu_layer_norm_backward(opd_call *call) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 3),
+        *rstd = opd_arg_tensor(call, 4), *dw, *db, *wdesk, *bdesk;
+    const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
+    opdi_cu_norm k = opdi_cu_norm();
+    bool bad = false;
+    if (opd_results_from_fake(call)) { return -1; }
+    k.n = opdi_cu_count(opd_arg_ints(call, 2));
+    k.rows = opd_numel(mean);
+    mean = opdi_cu_norm_in(mean, acc, &bad); rstd = opdi_cu_norm_in(rstd, acc, &bad);
+    g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad);
+    if (bad || opdi_cu_norm_dx(opdi_cu_result(call, 0), g, x, mean, rstd, opd_arg_tensor(call, 5), &k)) { return -1; }
+    dw = opdi_cu_result(call, 1); wdesk = opdi_cu_desk(dw);
+    db = opdi_cu_result(call, 2); bdesk = opdi_cu_desk(db);
+    if (opdi_cu_pair_sums(x, g, k.rows, k.n, 1, 1, mean, rstd, 0, wdesk, bdesk)) { return -1; }
+    return opdi_cu_settle(dw, wdesk) || opdi_cu_settle(db, bdesk) ? -1 : 0;
+}
+/* N, C, HxW and group are the arguments from `first` on. */
+static void opdi_cu_group_norm_read(opd_call *call, int first, opdi_cu_norm *k) {
+    const int64_t groups = opd_arg_int(call, first + 3);
+    k->c = opd_arg_int(call, first + 1);
+    k->hw = opd_arg_int(call, first + 2);
+    k->per = k->c / groups;
+    k->rows = opd_arg_int(call, first) * groups;
+    k->n = k->per * k->hw;
+}
+static int opdi_cu_group_norm(opd_call *call) {
+    opdi_cu_norm k = opdi_cu_norm();
+    if (opd_results_from_fake(call)) { return -1; }
+    opdi_cu_group_norm_read(call, 3, &k);
+    return opdi_cu_norm_forward(call, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
+                                opd_arg_float(call, 7), &k);
+}
+static int opdi_cu_group_norm_backward(opd_call *call) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 2),
+        *rstd = opd_arg_tensor(call, 3), *sums[2], *out;
+    const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
+    const int64_t a = opd_arg_int(call, 5), sizes[2] = {a, opd_arg_int(call, 6)};
+    opdi_cu_norm k = opdi_cu_norm();
+    bool bad = false;
+    if (opd_results_from_fake(call)) { return -1; }
+    opdi_cu_group_norm_read(call, 5, &k);
+    mean = opdi_cu_norm_in(mean, acc, &bad); rstd = opdi_cu_norm_in(rstd, acc, &bad);
+    g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad);
+    if (bad || opdi_cu_norm_dx(opdi_cu_result(call, 0), g, x, mean, rstd, opd_arg_tensor(call, 4), &k)) { return -1; }
+    /* over the pixels of each channel, then over the images */
+    for (int i = 0; i < 2; i++) {
+        sums[i] = opdi_cu_result(call, 1 + i) ? opdi_cu_new(opd_ints_of(sizes, 2), acc) : NULL;
+        if (opdi_cu_result(call, 1 + i) && !sums[i]) { return -1; }
+    }
+    if (opdi_cu_pair_sums(x, g, a, k.c, k.hw, 4, mean, rstd, k.per, sums[0], sums[1])) { return -1; }
+    for (int i = 0; i < 2; i++) {
+        out = opdi_cu_result(call, 1 + i);
+        if (out && opdi_cu_reduce<opdi_cu_fold_sum, true>(sums[i], 1, out, NULL, opdi_cu_how(0), false)) { return -1; }
+    }
+    return 0;
+}
+
+//-- batch norm --------------------------------------------------------------------------------------------------------
+
+/* One channel's numbers: for y = (x - mean) scale + shift, or for dx = scale (g - shift - (x - mean) slope). */
+template <typename A> struct opdi_cu_channel { A mean, scale, shift, slope; };
+typedef struct opdi_cu_batch {
+    int64_t c;
+    const void *mean, *var, *w, *b;               /* var: of the batch, or running; in the type computed in */
+    bool wide, eval;
+    const void *run_mean, *run_var;               /* what they were, or NULL */
+    void *new_mean, *new_var, *save_mean, *save_rstd;      /* what they become; of dtype `stat` */
+    int stat;
+    double eps, momentum, count;
+    const void *rstd, *gx, *g;                    /* backward: sums of g (x - mean) rstd, and of g */
+    void *channels;
+} opdi_cu_batch;
+template <typename T> __global__ void opdi_cu_batch_channels(const opdi_cu_batch k) {
+    typedef opdi_cu_acc<T> A;
+    const int64_t c = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    opdi_cu_channel<A> to;
+    if (c >= k.c) { return; }
+    const double var = (double)((const A *)k.var)[c], now = (double)((const A *)k.mean)[c];
+    const A rstd = (A)(1 / sqrt(var + k.eps));
+    to.mean = (A)now;
+    to.scale = !k.w ? rstd : rstd * (k.wide ? ((const A *)k.w)[c] : opdi_cu_load<A>((const T *)k.w + c));
+    to.shift = !k.b ? (A)0 : k.wide ? ((const A *)k.b)[c] : opdi_cu_load<A>((const T *)k.b + c);
+    to.slope = 0;
+    ((opdi_cu_channel<A> *)k.channels)[c] = to;
+    if (k.eval) { return; }
+    opdi_cu_put(k.save_mean, k.stat, c, to.mean);
+    opdi_cu_put(k.save_rstd, k.stat, c, rstd);
+    if (k.new_mean) {
+        ((A *)k.new_mean)[c] = (A)(k.momentum * now + (1 - k.momentum) * (double)((const A *)k.run_mean)[c]);
+    }
+    if (k.new_var) {
+        ((A *)k.new_var)[c] = (A)(k.momentum * (var * k.count / (k.count - 1)) +
+                                  (1 - k.momentum) * (double)((const A *)k.run_var)[c]);
+    }
+}
+/* With batch statistics shift and slope are the means of g and of g (x - mean) rstd^2; with running ones 0. */
+template <typename T> __global__ void opdi_cu_batch_backward_channels(const opdi_cu_batch k) {
+    typedef opdi_cu_acc<T> A;
+    const int64_t c = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    opdi_cu_channel<A> to;
+    if (c >= k.c) { return; }
+    const A rstd = ((const A *)k.rstd)[c];
+    to.mean = ((const A *)k.mean)[c];
+    to.scale = !k.w ? rstd : rstd * (k.wide ? ((const A *)k.w)[c] : opdi_cu_load<A>((const T *)k.w + c));
+    to.shift = k.eval ? (A)0 : (A)((double)((const A *)k.g)[c] / k.count);
+    to.slope = k.eval ? (A)0 : (A)((double)((const A *)k.gx)[c] * (double)rstd / k.count);
+    ((opdi_cu_channel<A> *)k.channels)[c] = to;
+}
+/* [a, c, hw]; g: backward.  W > 1: W divides hw, or hw is 1 and W divides c. */
+template <typename T, int W> __global__ void opdi_cu_batch_apply(const T *x, const T *g, T *y, int64_t total, int64_t c,
+                                                                 int64_t hw, const void *channels, bool eval) {
+    typedef opdi_cu_acc<T> A;
+    const opdi_cu_channel<A> *const all = (const opdi_cu_channel<A> *)channels;
+    const int64_t step = (int64_t)gridDim.x * blockDim.x * W;
+    for (int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * W; i < total; i += step) {
+        const int64_t q = total >> 32 ? i / hw : (int64_t)((uint32_t)i / (uint32_t)hw);
+        const int64_t at = total >> 32 ? q % c : (int64_t)((uint32_t)q % (uint32_t)c);
+        opdi_cu_channel<A> k = all[at];
+        A v[W], gs[W];
+        if (!g || !eval) { opdi_cu_load_some<W>(x + i, v); }
+        if (g) { opdi_cu_load_some<W>(g + i, gs); }
+        OPDI_CU_UNROLL
+        for (int w = 0; w < W; w++) {
+            if (w > 0 && hw == 1) { k = all[at + w]; }
+            v[w] = !g ? (v[w] - k.mean) * k.scale + k.shift
+                : eval ? k.scale * gs[w] : k.scale * (gs[w] - k.shift - (v[w] - k.mean) * k.slope);
+        }
+        opdi_cu_store_some<W>(y + i, v);
+    }
+}
+static int opdi_cu_batch_run(opd_tensor *x, opd_tensor *g, opd_tensor *y, const opdi_cu_batch *k, int64_t hw) {
+    const int64_t total = opd_numel(x);
+    if (total == 0) { return 0; }
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        const int W = 16 / (int)sizeof(T);
+        const T *xs = opdi_cu_data<T>(x), *gs = g ? opdi_cu_data<T>(g) : NULL;
+        T *ys = opdi_cu_data<T>(y);
+        const bool vec = (hw % W == 0 || (hw == 1 && k->c % W == 0)) && opdi_cu_aligned(xs) && opdi_cu_aligned(gs) &&
+            opdi_cu_aligned(ys);
+        return opdi_cu_launch(vec ? opdi_cu_batch_apply<T, W> : opdi_cu_batch_apply<T, 1>,
+                              opdi_cu_grid(total / (vec ? W : 1), 256), dim3(256), 0, xs, gs, ys, total, k->c, hw,
+                              k->channels, k->eval);
+    })
+    return 0;
+}
+static int64_t opdi_cu_pixels(const opd_tensor *x) {
+    return opdi_cu_count(opd_ints_of(opd_sizes(x) + 2, opd_ndim(x) - 2));
+}
+static int opdi_cu_batch_norm(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *run[2] = {opd_arg_tensor(call, 3), opd_arg_tensor(call, 4)}, *was[2],
+        *now[2] = {NULL, NULL}, *out[3], *desk[3], *mean, *var;
+    const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
+    const bool train = opd_arg_bool(call, 5);
+    const int64_t c = opd_size(x, 1), hw = opdi_cu_pixels(x), three[3] = {opd_size(x, 0), c, hw};
+    opdi_cu_batch k = opdi_cu_batch();
+    opdi_cu_norm weights = opdi_cu_norm();
+    bool bad = false;
+    if (opd_results_from_fake(call)) { return -1; }
+    x = opd_contiguous(x);
+    for (int i = 0; i < 3; i++) {
+        out[i] = opdi_cu_result(call, i);
+        if (!(desk[i] = opdi_cu_desk(out[i]))) { return -1; }
+    }
+    if (c == 0) { return 0; }
+    for (int i = 0; i < 2; i++) { was[i] = opdi_cu_norm_in(run[i], acc, &bad); }
+    if (!x || bad || opdi_cu_norm_params(&weights, x, opd_arg_tensor(call, 1), opd_arg_tensor(call, 2))) { return -1; }
+    mean = train ? opdi_cu_new(opd_ints_of(&c, 1), acc) : was[0];
+    var = train ? opdi_cu_new(opd_ints_of(&c, 1), acc) : was[1];
+    if (!mean || !var) { return -1; }
+    if (train && opdi_cu_reduce<opdi_cu_fold_var, false>(opdi_cu_seen_as(x, three, 3), 5, var, mean, opdi_cu_how(2),
+                                                         false)) { return -1; }
+    for (int i = 0; i < 2 && train; i++) {
+        if (run[i] && !(now[i] = opdi_cu_new(opd_ints_of(&c, 1), acc))) { return -1; }
+    }
+    k.c = c; k.count = (double)(three[0] * hw); k.eval = !train;
+    k.mean = opdi_cu_norm_data(mean); k.var = opdi_cu_norm_data(var);
+    k.w = weights.w; k.b = weights.b; k.wide = weights.wide;
+    k.run_mean = opdi_cu_norm_data(was[0]); k.run_var = opdi_cu_norm_data(was[1]);
+    k.new_mean = (void *)opdi_cu_norm_data(now[0]); k.new_var = (void *)opdi_cu_norm_data(now[1]);
+    k.save_mean = (void *)opdi_cu_norm_data(desk[1]); k.save_rstd = (void *)opdi_cu_norm_data(desk[2]);
+    k.stat = opd_dtype(desk[1]);
+    k.momentum = opd_arg_float(call, 6); k.eps = opd_arg_float(call, 7);
+    k.channels = opdi_cu_scratch(c * 4 * (int64_t)opd_dtype_size(acc));
+    if (!k.channels) { return -1; }
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        if (opdi_cu_launch(opdi_cu_batch_channels<T>, dim3((unsigned)opdi_cu_ceil(c, 256)), dim3(256), 0, k)) {
+            return -1;
+        }
+    })
+    for (int i = 0; i < 2; i++) { if (now[i] && !opd_copy_(run[i], now[i])) { return -1; } }
+    if (opdi_cu_batch_run(x, NULL, desk[0], &k, hw)) { return -1; }
+    for (int i = 0; i < 3; i++) { if (opdi_cu_settle(out[i], desk[i])) { return -1; } }
+    return 0;
+}
+static int opdi_cu_batch_norm_backward(opd_call *call) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean, *rstd, *sums[2], *dx, *desk, *out;
+    const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
+    const bool train = opd_arg_bool(call, 7);
+    int64_t c;
+    opdi_cu_batch k = opdi_cu_batch();
+    opdi_cu_norm weights = opdi_cu_norm();
+    bool bad = false;
+    if (opd_results_from_fake(call)) { return -1; }
+    c = opd_size(x, 1);
+    mean = opdi_cu_norm_in(opd_arg_tensor(call, train ? 5 : 3), acc, &bad);
+    rstd = opdi_cu_norm_in(opd_arg_tensor(call, train ? 6 : 4), acc, &bad);
+    if (!train && !bad) {
+        rstd = opd_rsqrt(opd_add(rstd, opd_tensor_wrapped_number(opd_value_float(opd_arg_float(call, 8)))));
+    }
+    g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad);
+    for (int i = 0; i < 2; i++) { if (!(sums[i] = opdi_cu_new(opd_ints_of(&c, 1), acc))) { return -1; } }
+    if (bad || !rstd || opdi_cu_norm_params(&weights, x, opd_arg_tensor(call, 2), NULL)) { return -1; }
+    if (opdi_cu_pair_sums(x, g, opd_size(x, 0), c, opdi_cu_pixels(x), 5, mean, rstd, 1, sums[0], sums[1])) {
+        return -1;
+    }
+    for (int i = 0; i < 2; i++) {
+        out = opdi_cu_result(call, 1 + i);
+        if (out && !opd_copy_(out, sums[i])) { return -1; }
+    }
+    dx = opdi_cu_result(call, 0);
+    desk = opdi_cu_desk(dx);
+    if (!dx || opd_numel(dx) == 0) { return 0; }
+    k.c = c; k.count = (double)(opd_numel(x) / c); k.eval = !train;
+    k.mean = opdi_cu_norm_data(mean); k.rstd = opdi_cu_norm_data(rstd);
+    k.w = weights.w; k.wide = weights.wide;
+    k.gx = opdi_cu_norm_data(sums[0]); k.g = opdi_cu_norm_data(sums[1]);
+    k.channels = opdi_cu_scratch(c * 4 * (int64_t)opd_dtype_size(acc));
+    if (!k.channels || !desk) { return -1; }
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        if (opdi_cu_launch(opdi_cu_batch_backward_channels<T>, dim3((unsigned)opdi_cu_ceil(c, 256)), dim3(256), 0, k)) {
+            return -1;
+        }
+    })
+    return opdi_cu_batch_run(x, g, desk, &k, opdi_cu_pixels(x)) ? -1 : opdi_cu_settle(dx, desk);
+}
+
 static const opdi_cu_row opdi_cu_rows_softmax[] = {
     {"_softmax", opdi_cu_softmax}, {"_log_softmax", opdi_cu_log_softmax},
     {"_softmax_backward_data", opdi_cu_softmax_backward},
     {"_log_softmax_backward_data", opdi_cu_log_softmax_backward},
+    {"native_layer_norm", opdi_cu_layer_norm}, {"native_layer_norm_backward", opdi_cu_layer_norm_backward},
+    {"native_group_norm", opdi_cu_group_norm}, {"native_group_norm_backward", opdi_cu_group_norm_backward},
+    {"native_batch_norm", opdi_cu_batch_norm}, {"native_batch_norm_backward", opdi_cu_batch_norm_backward},
     {NULL, NULL}};
 
 //----------------------------------------------------------------------------------------------------------------------
