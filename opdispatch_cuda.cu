@@ -178,6 +178,11 @@ static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t sh
     return e != cudaSuccess ? opdi_cu_launch_failed(e, (const void *)kernel) : opdi_cu_debug ? opdi_cu_faults() : 0;
 }
 
+#if defined(OPD_CUDA_EMULATED)
+#define OPDI_CU_NOINLINE __attribute__((noinline))
+#else
+#define OPDI_CU_NOINLINE __noinline__
+#endif
 /* In a kernel: `unsigned char *name` is the block's dynamic shared memory, aligned to 16 bytes. */
 #if defined(OPD_CUDA_EMULATED)
 #define OPDI_CU_SHARED(name) unsigned char *name = opd_cuda_emulated_shared()
@@ -236,6 +241,19 @@ template <typename T> using opdi_cu_acc = typename opdi_cu_acc_of<T>::type;
 template <typename C, typename T> struct opdi_cu_convert {
     static __host__ __device__ __forceinline__ C of(T v) { return static_cast<C>(v); }
 };
+/* Floats as narrow integers: the low bits of the long one. */
+template <typename C> __host__ __device__ __forceinline__ C opdi_cu_narrow(int64_t v) { return static_cast<C>(v); }
+#define OPDI_CU_CONVERT_NARROW(C) \
+    template <> struct opdi_cu_convert<C, float> { \
+        static __host__ __device__ __forceinline__ C of(float v) { return opdi_cu_narrow<C>((int64_t)v); } \
+    }; \
+    template <> struct opdi_cu_convert<C, double> { \
+        static __host__ __device__ __forceinline__ C of(double v) { return opdi_cu_narrow<C>((int64_t)v); } \
+    };
+OPDI_CU_CONVERT_NARROW(uint8_t)
+OPDI_CU_CONVERT_NARROW(int8_t)
+OPDI_CU_CONVERT_NARROW(int16_t)
+OPDI_CU_CONVERT_NARROW(int32_t)
 template <typename T> struct opdi_cu_convert<bool, T> {
     static __host__ __device__ __forceinline__ bool of(T v) { return v != T(0); }
 };
@@ -395,11 +413,642 @@ static int opdi_cu_synchronize(void *user, int index) {
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:pointwise   the formulas
+//
+//  Each formula is a functor; three kernels run it.  Operands of one dtype in a row: 16 bytes at a time.  Operands of
+//  one dtype with strides, or repeated: the same along the innermost dimension where that is possible.  Anything else,
+//  element by element, with dtypes known at run time only.
 //----------------------------------------------------------------------------------------------------------------------
+
+/* The numbers a, b and c of a formula, and operands that are numbers. */
+template <typename C> struct opdi_cu_pw_numbers { C a, b, c, in[3]; };
+
+template <int F, typename C> struct opdi_cu_pw_formula;
+#define OPDI_CU_FORMULA(name, inputs_, kind, formula) \
+    template <> struct opdi_cu_pw_formula<OPD_FORMULA_##name, OPD_T> { \
+        enum { inputs = inputs_ }; \
+        static __device__ __forceinline__ OPD_T run(OPD_T x, OPD_T y, OPD_T z, OPD_T a, OPD_T b, OPD_T c) { \
+            (void)y; (void)z; (void)a; (void)b; (void)c; \
+            return (OPD_T)(formula); \
+        } \
+    };
+#define OPD_ADD(x, y) ((x) + (y))
+#define OPD_SUB(x, y) ((x) - (y))
+#define OPD_MUL(x, y) ((x) * (y))
+#define OPD_NEG(x) (-(x))
+#define OPD_T float
+#define OPD_FN(name) name##f
+#define OPD_H(name) opdi_cu_f32_##name
+OPD_FORMULA_HELPERS_FLOAT(static __device__ inline)
+OPD_FORMULAS_ALL(OPDI_CU_FORMULA)
+OPD_FORMULAS_FLOAT(OPDI_CU_FORMULA)
+#undef OPD_T
+#undef OPD_FN
+#undef OPD_H
+#define OPD_T double
+#define OPD_FN(name) name
+#define OPD_H(name) opdi_cu_f64_##name
+OPD_FORMULA_HELPERS_FLOAT(static __device__ inline)
+OPD_FORMULAS_ALL(OPDI_CU_FORMULA)
+OPD_FORMULAS_FLOAT(OPDI_CU_FORMULA)
+#undef OPD_T
+#undef OPD_FN
+#undef OPD_H
+#undef OPD_ADD
+#undef OPD_SUB
+#undef OPD_MUL
+#undef OPD_NEG
+#define OPD_T int64_t
+#define OPD_H(name) opdi_cu_i64_##name
+#define OPD_HELPER(name) opdi_cu_i64_##name
+#define OPD_ADD(x, y) ((int64_t)((uint64_t)(x) + (uint64_t)(y)))
+#define OPD_SUB(x, y) ((int64_t)((uint64_t)(x) - (uint64_t)(y)))
+#define OPD_MUL(x, y) ((int64_t)((uint64_t)(x) * (uint64_t)(y)))
+#define OPD_NEG(x) ((int64_t)(0 - (uint64_t)(x)))
+#define OPD_NOTES
+#define OPD_PASS_NOTES
+#define OPD_NOTE(k)                               /* the result is 0, as in PyTorch it is anything */
+#define OPD_SMALLEST INT64_MIN
+OPD_FORMULA_HELPERS_INT(static __device__ inline)
+OPD_FORMULAS_ALL(OPDI_CU_FORMULA)
+OPD_FORMULAS_INT(OPDI_CU_FORMULA)
+#undef OPD_T
+#undef OPD_H
+#undef OPD_HELPER
+#undef OPD_ADD
+#undef OPD_SUB
+#undef OPD_MUL
+#undef OPD_NEG
+#undef OPD_NOTES
+#undef OPD_PASS_NOTES
+#undef OPD_NOTE
+#undef OPD_SMALLEST
+
+/* What the fast kernels store: bool for questions, the inputs' type for everything else; the condition of where is
+   bool, too. */
+__host__ __device__ constexpr bool opdi_cu_asks(int f) {
+    return f == OPD_FORMULA_eq || f == OPD_FORMULA_ne || f == OPD_FORMULA_lt || f == OPD_FORMULA_le ||
+           f == OPD_FORMULA_gt || f == OPD_FORMULA_ge || f == OPD_FORMULA_logical_not ||
+           f == OPD_FORMULA_logical_and || f == OPD_FORMULA_logical_or || f == OPD_FORMULA_logical_xor ||
+           f == OPD_FORMULA_isnan || f == OPD_FORMULA_isinf || f == OPD_FORMULA_isfinite ||
+           f == OPD_FORMULA_isposinf || f == OPD_FORMULA_isneginf || f == OPD_FORMULA_signbit;
+}
+template <bool B, typename T> struct opdi_cu_or_bool { typedef T type; };
+template <typename T> struct opdi_cu_or_bool<true, T> { typedef bool type; };
+
+//-- rows --------------------------------------------------------------------------------------------------------------
+
+#define OPDI_CU_RUN 256
+
+template <typename C> struct opdi_cu_pw_flat {
+    void *out;
+    const void *in[3];                            /* NULL: a number */
+    int64_t n;
+    opdi_cu_pw_numbers<C> s;
+};
+template <typename C, int N, typename T>
+__device__ __forceinline__ void opdi_cu_pw_take(C *to /*[N]*/, const T *p, int64_t i, C number) {
+    if (p) {
+        const opdi_cu_vector<T, N> v = opdi_cu_load_vector<N>(p + i);
+#pragma unroll
+        for (int j = 0; j < N; j++) { to[j] = opdi_cu_cast<C>(v.at[j]); }
+    } else {
+#pragma unroll
+        for (int j = 0; j < N; j++) { to[j] = number; }
+    }
+}
+/* A block computes U runs of 16 bytes for each of its threads. */
+template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_RUN)
+opdi_cu_pointwise_flat(opdi_cu_pw_flat<C> f) {
+    typedef opdi_cu_pw_formula<F, C> formula;
+    typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
+    typedef typename opdi_cu_or_bool<F == OPD_FORMULA_where, T>::type X;
+    constexpr int N = 16 / sizeof(T), U = formula::inputs == 1 ? 4 : 2;
+    R *out = (R *)f.out;
+    const X *xp = (const X *)f.in[0];
+    const T *yp = (const T *)f.in[1], *zp = (const T *)f.in[2];
+    const int64_t first = (int64_t)blockIdx.x * (OPDI_CU_RUN * N * U);
+    if (first + OPDI_CU_RUN * N * U <= f.n) {
+        C x[U][N], y[U][N], z[U][N];
+#pragma unroll
+        for (int u = 0; u < U; u++) {
+            const int64_t i = first + (int64_t)(u * OPDI_CU_RUN + threadIdx.x) * N;
+            opdi_cu_pw_take<C, N>(x[u], xp, i, f.s.in[0]);
+            if (formula::inputs > 1) { opdi_cu_pw_take<C, N>(y[u], yp, i, f.s.in[1]); }
+            if (formula::inputs > 2) { opdi_cu_pw_take<C, N>(z[u], zp, i, f.s.in[2]); }
+        }
+#pragma unroll
+        for (int u = 0; u < U; u++) {
+            const int64_t i = first + (int64_t)(u * OPDI_CU_RUN + threadIdx.x) * N;
+            opdi_cu_vector<R, N> r;
+#pragma unroll
+            for (int j = 0; j < N; j++) {
+                r.at[j] = opdi_cu_cast<R>(formula::run(x[u][j], formula::inputs > 1 ? y[u][j] : x[u][j],
+                                                       formula::inputs > 2 ? z[u][j] : x[u][j], f.s.a, f.s.b, f.s.c));
+            }
+            opdi_cu_store_vector<N>(out + i, r);
+        }
+        return;
+    }
+    for (int64_t i = first + threadIdx.x; i < f.n; i += OPDI_CU_RUN) {
+        const C x = xp ? opdi_cu_load<C>(xp + i) : f.s.in[0];
+        const C y = formula::inputs > 1 ? (yp ? opdi_cu_load<C>(yp + i) : f.s.in[1]) : x;
+        const C z = formula::inputs > 2 ? (zp ? opdi_cu_load<C>(zp + i) : f.s.in[2]) : x;
+        opdi_cu_store(out + i, formula::run(x, y, z, f.s.a, f.s.b, f.s.c));
+    }
+}
+
+//-- strides -----------------------------------------------------------------------------------------------------------
+
+#define OPDI_CU_PW_DIMS 12
+/* n / d for n below 2^31, by a multiplication: (n * m >> 32) + n >> s. */
+struct opdi_cu_pw_divider {
+    uint32_t d, m, s;
+    __device__ __forceinline__ uint32_t of(uint32_t n) const { return (__umulhi(n, m) + n) >> s; }
+};
+static opdi_cu_pw_divider opdi_cu_divide_by(uint32_t d) {
+    opdi_cu_pw_divider r = {d, 0, 0};
+    while ((uint64_t)1 << r.s < d) { r.s++; }
+    r.m = (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << r.s) - d)) / d + 1);
+    return r;
+}
+/* Where the elements of up to four operands are: fewer than 2^31, dim 0 innermost; strides in elements. */
+struct opdi_cu_pw_walk {
+    int32_t ndim, n;
+    opdi_cu_pw_divider sizes[OPDI_CU_PW_DIMS];
+    int64_t strides[4][OPDI_CU_PW_DIMS];
+    void *data[4];                                /* NULL: a number */
+    int32_t dtype[4];
+};
+/* The offsets of K operands of element i. */
+template <int K> __device__ __forceinline__ void opdi_cu_pw_offsets(const opdi_cu_pw_walk &w, uint32_t i, int64_t *at) {
+#pragma unroll
+    for (int k = 0; k < K; k++) { at[k] = 0; }
+#pragma unroll 1
+    for (int d = 0; d < w.ndim - 1; d++) {
+        const uint32_t q = w.sizes[d].of(i);
+        const int64_t r = i - q * w.sizes[d].d;
+#pragma unroll
+        for (int k = 0; k < K; k++) { at[k] += r * w.strides[k][d]; }
+        i = q;
+    }
+#pragma unroll
+    for (int k = 0; k < K; k++) { at[k] += (int64_t)i * w.strides[k][w.ndim - 1]; }
+}
+/* Element i, or, with `run`, the N elements from i * N on, which lie in a row or are one element repeated. */
+template <typename C> struct opdi_cu_pw_strided { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t run; };
+template <typename C, int N, typename T>
+__device__ __forceinline__ void opdi_cu_pw_take_run(C *to /*[N]*/, const T *p, int64_t at, int64_t stride, C number) {
+    if (p && stride == 0) { number = opdi_cu_load<C>(p + at); }
+    opdi_cu_pw_take<C, N>(to, stride ? p + at : (const T *)NULL, 0, number);
+}
+template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_RUN)
+opdi_cu_pointwise_strided(opdi_cu_pw_strided<C> f) {
+    typedef opdi_cu_pw_formula<F, C> formula;
+    typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
+    typedef typename opdi_cu_or_bool<F == OPD_FORMULA_where, T>::type X;
+    constexpr int N = 16 / sizeof(T), K = formula::inputs + 1;
+    R *out = (R *)f.w.data[0];
+    const X *xp = (const X *)f.w.data[1];
+    const T *yp = (const T *)f.w.data[2], *zp = (const T *)f.w.data[3];
+    const uint32_t step = gridDim.x * OPDI_CU_RUN;
+    int64_t at[K];
+    for (uint32_t i = blockIdx.x * OPDI_CU_RUN + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
+        if (f.run) {
+            C x[N], y[N], z[N];
+            opdi_cu_vector<R, N> r;
+            opdi_cu_pw_offsets<K>(f.w, i * N, at);
+            opdi_cu_pw_take_run<C, N>(x, xp, at[1], f.w.strides[1][0], f.s.in[0]);
+            if (K > 2) { opdi_cu_pw_take_run<C, N>(y, yp, at[K > 2 ? 2 : 0], f.w.strides[2][0], f.s.in[1]); }
+            if (K > 3) { opdi_cu_pw_take_run<C, N>(z, zp, at[K > 3 ? 3 : 0], f.w.strides[3][0], f.s.in[2]); }
+#pragma unroll
+            for (int j = 0; j < N; j++) {
+                r.at[j] = opdi_cu_cast<R>(formula::run(x[j], K > 2 ? y[j] : x[j], K > 3 ? z[j] : x[j], f.s.a, f.s.b,
+                                                       f.s.c));
+            }
+            opdi_cu_store_vector<N>(out + at[0], r);
+        } else {
+            opdi_cu_pw_offsets<K>(f.w, i, at);
+            const C x = xp ? opdi_cu_load<C>(xp + at[1]) : f.s.in[0];
+            const C y = K > 2 ? (yp ? opdi_cu_load<C>(yp + at[K > 2 ? 2 : 0]) : f.s.in[1]) : x;
+            const C z = K > 3 ? (zp ? opdi_cu_load<C>(zp + at[K > 3 ? 3 : 0]) : f.s.in[2]) : x;
+            opdi_cu_store(out + at[0], formula::run(x, y, z, f.s.a, f.s.b, f.s.c));
+        }
+    }
+}
+
+//-- dtypes known at run time ------------------------------------------------------------------------------------------
+
+#define OPDI_CU_EACH_DTYPE(X) \
+    X(OPD_FLOAT32, float) X(OPD_FLOAT64, double) X(OPD_FLOAT16, opdi_cu_f16) X(OPD_BFLOAT16, opdi_cu_bf16) \
+    X(OPD_UINT8, uint8_t) X(OPD_INT8, int8_t) X(OPD_INT16, int16_t) X(OPD_INT32, int32_t) X(OPD_INT64, int64_t) \
+    X(OPD_BOOL, bool)
+template <typename C> __device__ OPDI_CU_NOINLINE C opdi_cu_load_as(const void *p, int64_t i, int dtype) {
+    switch (dtype) {
+#define OPDI_CU_LOAD_CASE(number, T) case number: return opdi_cu_load<C>((const T *)p + i);
+        OPDI_CU_EACH_DTYPE(OPDI_CU_LOAD_CASE)
+        default: return C(0);
+    }
+}
+template <typename C> __device__ OPDI_CU_NOINLINE void opdi_cu_store_as(void *p, int64_t i, int dtype, C v) {
+    switch (dtype) {
+#define OPDI_CU_STORE_CASE(number, T) case number: opdi_cu_store((T *)p + i, v); break;
+        OPDI_CU_EACH_DTYPE(OPDI_CU_STORE_CASE)
+        default: break;
+    }
+}
+/* v as it is after a conversion to dtype. */
+template <typename C> __device__ OPDI_CU_NOINLINE C opdi_cu_through(C v, int dtype) {
+    switch (dtype) {
+#define OPDI_CU_THROUGH_CASE(number, T) case number: return opdi_cu_cast<C>(opdi_cu_cast<T>(v));
+        OPDI_CU_EACH_DTYPE(OPDI_CU_THROUGH_CASE)
+        default: return v;
+    }
+}
+/* common: what inputs of another dtype are converted to first; -1: nothing more than the compute type. */
+template <typename C> struct opdi_cu_pw_general { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t common; };
+template <typename C>
+__device__ __forceinline__ C opdi_cu_pw_general_in(const opdi_cu_pw_general<C> &f, int k, int64_t at) {
+    if (!f.w.data[k]) { return f.s.in[k - 1]; }
+    const C v = opdi_cu_load_as<C>(f.w.data[k], at, f.w.dtype[k]);
+    return f.common < 0 || f.common == f.w.dtype[k] ? v : opdi_cu_through<C>(v, f.common);
+}
+template <int F, typename C> __global__ void __launch_bounds__(OPDI_CU_RUN)
+opdi_cu_pointwise_general(opdi_cu_pw_general<C> f) {
+    typedef opdi_cu_pw_formula<F, C> formula;
+    constexpr int K = formula::inputs + 1;
+    const uint32_t step = gridDim.x * OPDI_CU_RUN;
+    for (uint32_t i = blockIdx.x * OPDI_CU_RUN + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
+        int64_t at[K];
+        opdi_cu_pw_offsets<K>(f.w, i, at);
+        const C x = opdi_cu_pw_general_in(f, 1, at[1]);
+        const C y = K > 2 ? opdi_cu_pw_general_in(f, 2, at[K > 2 ? 2 : 0]) : x;
+        const C z = K > 3 ? opdi_cu_pw_general_in(f, 3, at[K > 3 ? 3 : 0]) : x;
+        opdi_cu_store_as<C>(f.w.data[0], at[0], f.w.dtype[0], formula::run(x, y, z, f.s.a, f.s.b, f.s.c));
+    }
+}
+
+//-- which kernel ------------------------------------------------------------------------------------------------------
+
+/* The kernels of a formula in compute type C; NULL: none for that dtype, or no such formula. */
+template <typename C> struct opdi_cu_pw_kernels {
+    void (*flat[3])(opdi_cu_pw_flat<C>);             /* by opdi_cu_fast_dtype */
+    void (*strided[3])(opdi_cu_pw_strided<C>);
+    void (*general)(opdi_cu_pw_general<C>);
+};
+template <int F> static opdi_cu_pw_kernels<float> opdi_cu_kernels_f32() {
+    const opdi_cu_pw_kernels<float> k = {
+        {opdi_cu_pointwise_flat<F, float, float>, opdi_cu_pointwise_flat<F, float, opdi_cu_f16>,
+         opdi_cu_pointwise_flat<F, float, opdi_cu_bf16>},
+        {opdi_cu_pointwise_strided<F, float, float>, opdi_cu_pointwise_strided<F, float, opdi_cu_f16>,
+         opdi_cu_pointwise_strided<F, float, opdi_cu_bf16>},
+        opdi_cu_pointwise_general<F, float>};
+    return k;
+}
+template <int F> static opdi_cu_pw_kernels<double> opdi_cu_kernels_f64() {
+    const opdi_cu_pw_kernels<double> k = {
+        {opdi_cu_pointwise_flat<F, double, double>, NULL, NULL},
+        {NULL, NULL, NULL},
+        opdi_cu_pointwise_general<F, double>};
+    return k;
+}
+template <int F> static opdi_cu_pw_kernels<int64_t> opdi_cu_kernels_i64() {
+    const opdi_cu_pw_kernels<int64_t> k = {
+        {opdi_cu_pointwise_flat<F, int64_t, int64_t>, opdi_cu_pointwise_flat<F, int64_t, int32_t>, NULL},
+        {NULL, NULL, NULL},
+        opdi_cu_pointwise_general<F, int64_t>};
+    return k;
+}
+#define OPDI_CU_PICK_f32(name, inputs, kind, formula) \
+    case OPD_FORMULA_##name: return opdi_cu_kernels_f32<OPD_FORMULA_##name>();
+#define OPDI_CU_PICK_f64(name, inputs, kind, formula) \
+    case OPD_FORMULA_##name: return opdi_cu_kernels_f64<OPD_FORMULA_##name>();
+#define OPDI_CU_PICK_i64(name, inputs, kind, formula) \
+    case OPD_FORMULA_##name: return opdi_cu_kernels_i64<OPD_FORMULA_##name>();
+static opdi_cu_pw_kernels<float> opdi_cu_pw_kernels_of(int formula, float) {
+    switch (formula) {
+        OPD_FORMULAS_ALL(OPDI_CU_PICK_f32) OPD_FORMULAS_FLOAT(OPDI_CU_PICK_f32)
+        default: return opdi_cu_pw_kernels<float>();
+    }
+}
+static opdi_cu_pw_kernels<double> opdi_cu_pw_kernels_of(int formula, double) {
+    switch (formula) {
+        OPD_FORMULAS_ALL(OPDI_CU_PICK_f64) OPD_FORMULAS_FLOAT(OPDI_CU_PICK_f64)
+        default: return opdi_cu_pw_kernels<double>();
+    }
+}
+static opdi_cu_pw_kernels<int64_t> opdi_cu_pw_kernels_of(int formula, int64_t) {
+    switch (formula) {
+        OPD_FORMULAS_ALL(OPDI_CU_PICK_i64) OPD_FORMULAS_INT(OPDI_CU_PICK_i64)
+        default: return opdi_cu_pw_kernels<int64_t>();
+    }
+}
+/* The dtypes of the fast kernels by their place in opdi_cu_pw_kernels; -1: another. */
+static int opdi_cu_fast_dtype(opd_scalar_type t, float) {
+    return t == OPD_FLOAT32 ? 0 : t == OPD_FLOAT16 ? 1 : t == OPD_BFLOAT16 ? 2 : -1;
+}
+static int opdi_cu_fast_dtype(opd_scalar_type t, double) { return t == OPD_FLOAT64 ? 0 : -1; }
+static int opdi_cu_fast_dtype(opd_scalar_type t, int64_t) { return t == OPD_INT64 ? 0 : t == OPD_INT32 ? 1 : -1; }
+/* The place of the fast kernel for these operands' dtypes. */
+template <typename C> static int opdi_cu_pw_fast(const opd_pointwise *p) {
+    const int which = opdi_cu_fast_dtype(p->common, C(0));
+    int k;
+    if (which < 0 || p->operands[0].dtype != (opdi_cu_asks(p->formula) ? OPD_BOOL : p->common)) { return -1; }
+    for (k = 1; k < p->noperands; k++) {
+        const opd_operand *o = &p->operands[k];
+        if (!o->data) { continue; }
+        if (o->dtype != (p->formula == OPD_FORMULA_where && k == 1 ? OPD_BOOL : p->common)) { return -1; }
+    }
+    return which;
+}
+static float opdi_cu_pw_number(const opd_operand *o, float) { return (float)o->f64[0]; }
+static double opdi_cu_pw_number(const opd_operand *o, double) { return o->f64[0]; }
+static int64_t opdi_cu_pw_number(const opd_operand *o, int64_t) { return o->i64; }
+static const float *opdi_cu_abc(const opd_pointwise *p, float) { return p->f32; }
+static const double *opdi_cu_abc(const opd_pointwise *p, double) { return p->f64; }
+static const int64_t *opdi_cu_abc(const opd_pointwise *p, int64_t) { return p->i64; }
+template <typename C> static opdi_cu_pw_numbers<C> opdi_cu_pw_numbers_of(const opd_pointwise *p) {
+    const C *abc = opdi_cu_abc(p, C(0));
+    opdi_cu_pw_numbers<C> s = {abc[0], abc[1], abc[2], {C(0), C(0), C(0)}};
+    int k;
+    for (k = 1; k < p->noperands; k++) { s.in[k - 1] = opdi_cu_pw_number(&p->operands[k], C(0)); }
+    return s;
+}
+/* All of it as a walk; false: too many elements or dimensions for one. */
+static bool opdi_cu_pw_walk_of(const opd_pointwise *p, opdi_cu_pw_walk *w) {
+    int k, d;
+    if (p->ndim > OPDI_CU_PW_DIMS || p->numel > INT32_MAX) { return false; }
+    memset(w, 0, sizeof *w);
+    w->ndim = p->ndim;
+    w->n = (int32_t)p->numel;
+    for (d = 0; d < p->ndim; d++) { w->sizes[d] = opdi_cu_divide_by((uint32_t)p->sizes[d]); }
+    for (k = 0; k < p->noperands; k++) {
+        const opd_operand *o = &p->operands[k];
+        w->data[k] = o->data;
+        w->dtype[k] = o->dtype;
+        for (d = 0; o->data && d < p->ndim; d++) { w->strides[k][d] = p->ndim == 1 && p->linear ? 1 : o->strides[d]; }
+    }
+    return true;
+}
+/* Whether N elements from any multiple of N on lie in a row, aligned, or are one repeated, for every operand. */
+static bool opdi_cu_pw_in_runs(const opdi_cu_pw_walk *w, int nops, int n) {
+    int k, d;
+    if (w->sizes[0].d % (uint32_t)n || w->strides[0][0] != 1) { return false; }
+    for (k = 0; k < nops; k++) {
+        const int64_t size = w->data[k] ? (int64_t)opd_dtype_size((opd_scalar_type)w->dtype[k]) : 0;
+        if (!w->data[k] || w->strides[k][0] == 0) { continue; }
+        if (w->strides[k][0] != 1 || (uintptr_t)w->data[k] % (uintptr_t)(size * n)) { return false; }
+        for (d = 1; d < w->ndim; d++) { if (w->strides[k][d] % n) { return false; } }
+    }
+    return true;
+}
+template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) {
+    const opdi_cu_pw_kernels<C> kernels = opdi_cu_pw_kernels_of(p->formula, C(0));
+    const int fast = opdi_cu_pw_fast<C>(p);
+    const opdi_cu_pw_numbers<C> s = opdi_cu_pw_numbers_of<C>(p);
+    opdi_cu_pw_walk w;
+    bool aligned = true;
+    int k;
+    if (!kernels.general) { return opd_fail(OPD_ERROR_NO_KERNEL, "formula %d is not known on CUDA", (int)p->formula); }
+    for (k = 0; k < p->noperands; k++) { aligned = aligned && opdi_cu_aligned(p->operands[k].data); }
+    if (p->linear && fast >= 0 && aligned) {
+        const int per_thread = (int)(16 / opd_dtype_size(p->common)) * (p->noperands == 2 ? 4 : 2);
+        opdi_cu_pw_flat<C> f = {p->operands[0].data, {NULL, NULL, NULL}, p->numel, s};
+        for (k = 1; k < p->noperands; k++) { f.in[k - 1] = p->operands[k].data; }
+        return opdi_cu_launch(kernels.flat[fast], dim3((unsigned)opdi_cu_ceil(p->numel, OPDI_CU_RUN * per_thread)),
+                              OPDI_CU_RUN, 0, f);
+    }
+    if (!opdi_cu_pw_walk_of(p, &w)) { return 1; }
+    if (fast >= 0 && kernels.strided[fast]) {
+        const int n = (int)(16 / opd_dtype_size(p->common));
+        opdi_cu_pw_strided<C> f = {w, s, opdi_cu_pw_in_runs(&w, p->noperands, n)};
+        if (f.run) { f.w.n /= n; }
+        return opdi_cu_launch(kernels.strided[fast], opdi_cu_grid(f.w.n, OPDI_CU_RUN), OPDI_CU_RUN, 0, f);
+    }
+    opdi_cu_pw_general<C> f = {w, s, p->common == p->compute ? -1 : (int32_t)p->common};
+    return opdi_cu_launch(kernels.general, opdi_cu_grid(w.n, OPDI_CU_RUN), OPDI_CU_RUN, 0, f);
+}
+static int opdi_cu_copy_part(const opd_pointwise *p);
+static int opdi_cu_pointwise_one(const opd_pointwise *p) {
+    if (p->formula == OPD_FORMULA_copy) { return opdi_cu_copy_part(p); }
+    return p->compute == OPD_FLOAT32 ? opdi_cu_pointwise_part<float>(p)
+        : p->compute == OPD_FLOAT64 ? opdi_cu_pointwise_part<double>(p) : opdi_cu_pointwise_part<int64_t>(p);
+}
+/* A part that is too large for one launch (1) is done in two or more, along its outermost dimension. */
+static int opdi_cu_pointwise_split(const opd_pointwise *p) {
+    const int rc = opdi_cu_pointwise_one(p), last = p->ndim - 1;
+    int64_t sizes[OPD_MAX_DIMS], at, step = p->ndim > OPDI_CU_PW_DIMS ? 1 : opdi_cu_ceil(p->sizes[last], 2);
+    opd_pointwise half = *p;
+    int k;
+    if (rc <= 0) { return rc; }
+    memcpy(sizes, p->sizes, (size_t)p->ndim * sizeof *sizes);
+    half.sizes = sizes;
+    for (at = 0; at < p->sizes[last]; at += step) {
+        sizes[last] = p->sizes[last] - at < step ? p->sizes[last] - at : step;
+        half.numel = p->numel / p->sizes[last] * sizes[last];
+        half.ndim = p->ndim > OPDI_CU_PW_DIMS ? last : p->ndim;
+        for (k = 0; k < p->noperands; k++) {
+            const opd_operand *o = &p->operands[k];
+            const int64_t stride = p->linear ? 1 : o->strides[last];
+            if (o->data) { half.operands[k].data = (char *)o->data + at * stride * (int64_t)opd_dtype_size(o->dtype); }
+        }
+        if (opdi_cu_pointwise_split(&half)) { return -1; }
+    }
+    return 0;
+}
+static int opdi_cu_pointwise(void *user, int index, const opd_pointwise *p) {
+    const int was = opdi_cu_current();
+    int rc;
+    (void)user;
+    if (index != was) { OPDI_CU_TRY(cudaSetDevice(index), "cudaSetDevice"); }
+    rc = opdi_cu_pointwise_split(p);
+    if (index != was) { (void)cudaSetDevice(was); }
+    return rc;
+}
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:copy        strided and converting copies
 //----------------------------------------------------------------------------------------------------------------------
+
+/* Numbers of two parts, which are only moved and converted. */
+template <typename T> struct alignas(2 * sizeof(T)) opdi_cu_pw_complex { T re, im; };
+typedef opdi_cu_pw_complex<float> opdi_cu_c64;
+typedef opdi_cu_pw_complex<double> opdi_cu_c128;
+template <typename To, typename From> struct opdi_cu_pw_moved {
+    static __device__ __forceinline__ To of(From v) { return opdi_cu_cast<To>(v); }
+};
+template <typename To, typename P> struct opdi_cu_pw_moved<To, opdi_cu_pw_complex<P> > {
+    static __device__ __forceinline__ To of(opdi_cu_pw_complex<P> v) { return opdi_cu_cast<To>(v.re); }
+};
+template <typename P> struct opdi_cu_pw_moved<bool, opdi_cu_pw_complex<P> > {
+    static __device__ __forceinline__ bool of(opdi_cu_pw_complex<P> v) { return v.re != 0 || v.im != 0; }
+};
+template <typename Q, typename From> struct opdi_cu_pw_moved<opdi_cu_pw_complex<Q>, From> {
+    static __device__ __forceinline__ opdi_cu_pw_complex<Q> of(From v) {
+        const opdi_cu_pw_complex<Q> c = {opdi_cu_cast<Q>(v), Q(0)};
+        return c;
+    }
+};
+template <typename Q, typename P> struct opdi_cu_pw_moved<opdi_cu_pw_complex<Q>, opdi_cu_pw_complex<P> > {
+    static __device__ __forceinline__ opdi_cu_pw_complex<Q> of(opdi_cu_pw_complex<P> v) {
+        const opdi_cu_pw_complex<Q> c = {(Q)v.re, (Q)v.im};
+        return c;
+    }
+};
+
+/* Of one type, in a row or not: uint8_t to opdi_cu_16 by size.  in NULL: the number. */
+template <typename T> struct opdi_cu_pw_move { opdi_cu_pw_walk w; T number; int32_t run; };
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_RUN) opdi_cu_copy_same(opdi_cu_pw_move<T> m) {
+    constexpr int N = 16 / sizeof(T);
+    T *out = (T *)m.w.data[0];
+    const T *in = (const T *)m.w.data[1];
+    const uint32_t step = gridDim.x * OPDI_CU_RUN;
+    int64_t at[2];
+    for (uint32_t i = blockIdx.x * OPDI_CU_RUN + threadIdx.x; i < (uint32_t)m.w.n; i += step) {
+        if (m.run) {
+            opdi_cu_vector<T, N> v;
+            opdi_cu_pw_offsets<2>(m.w, i * N, at);
+            if (in && m.w.strides[1][0]) { v = opdi_cu_load_vector<N>(in + at[1]); }
+            else {
+                const T one = in ? in[at[1]] : m.number;
+#pragma unroll
+                for (int j = 0; j < N; j++) { v.at[j] = one; }
+            }
+            opdi_cu_store_vector<N>(out + at[0], v);
+        } else {
+            opdi_cu_pw_offsets<2>(m.w, i, at);
+            out[at[0]] = in ? in[at[1]] : m.number;
+        }
+    }
+}
+/* A transposition, by tiles through shared memory: out has stride 1 along dim 0, in along dim `across`, which is made
+   dim 1 of the walk; the others are batches.  grid: tiles along dim 0 times dim 1, batches. */
+#define OPDI_CU_SIDE 32
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_RUN)
+opdi_cu_copy_turned(opdi_cu_pw_walk w, int batches) {
+    __shared__ T tile[OPDI_CU_SIDE][OPDI_CU_SIDE + 1];
+    const int x = threadIdx.x % OPDI_CU_SIDE, y = threadIdx.x / OPDI_CU_SIDE, rows = OPDI_CU_RUN / OPDI_CU_SIDE;
+    const uint32_t n0 = w.sizes[0].d, n1 = w.sizes[1].d, across = (n0 + OPDI_CU_SIDE - 1) / OPDI_CU_SIDE;
+    const uint32_t from0 = blockIdx.x % across * OPDI_CU_SIDE, from1 = blockIdx.x / across * OPDI_CU_SIDE;
+    for (int batch = blockIdx.y; batch < batches; batch += gridDim.y) {
+        int64_t at[2];
+        opdi_cu_pw_offsets<2>(w, (uint32_t)batch * n0 * n1, at);
+        const T *in = (const T *)w.data[1] + at[1];
+        T *out = (T *)w.data[0] + at[0];
+        __syncthreads();
+        for (int r = y; r < OPDI_CU_SIDE; r += rows) {
+            if (from0 + r < n0 && from1 + x < n1) {
+                tile[r][x] = in[(from0 + r) * w.strides[1][0] + (from1 + x) * w.strides[1][1]];
+            }
+        }
+        __syncthreads();
+        for (int r = y; r < OPDI_CU_SIDE; r += rows) {
+            if (from1 + r < n1 && from0 + x < n0) {
+                out[(from0 + x) * w.strides[0][0] + (from1 + r) * w.strides[0][1]] = tile[x][r];
+            }
+        }
+    }
+}
+/* Of two dtypes. */
+template <typename To, typename From> __global__ void __launch_bounds__(OPDI_CU_RUN)
+opdi_cu_copy_convert(opdi_cu_pw_walk w, int run) {
+    constexpr int N = 4;
+    To *out = (To *)w.data[0];
+    const From *in = (const From *)w.data[1];
+    const uint32_t step = gridDim.x * OPDI_CU_RUN;
+    int64_t at[2];
+    for (uint32_t i = blockIdx.x * OPDI_CU_RUN + threadIdx.x; i < (uint32_t)w.n; i += step) {
+        if (run && sizeof(To) <= 4 && sizeof(From) <= 4) {
+            opdi_cu_pw_offsets<2>(w, i * N, at);
+            const opdi_cu_vector<From, N> v = opdi_cu_load_vector<N>(in + at[1]);
+            opdi_cu_vector<To, N> r;
+#pragma unroll
+            for (int j = 0; j < N; j++) { r.at[j] = opdi_cu_pw_moved<To, From>::of(v.at[j]); }
+            opdi_cu_store_vector<N>(out + at[0], r);
+        } else {
+            opdi_cu_pw_offsets<2>(w, i, at);
+            out[at[0]] = opdi_cu_pw_moved<To, From>::of(in[at[1]]);
+        }
+    }
+}
+template <typename To> static int opdi_cu_copy_from(opdi_cu_pw_walk w, opd_scalar_type from) {
+    const size_t widest = opd_dtype_size((opd_scalar_type)w.dtype[0]) > opd_dtype_size(from)
+        ? opd_dtype_size((opd_scalar_type)w.dtype[0]) : opd_dtype_size(from);
+    const int run = widest <= 4 && w.strides[1][0] == 1 && opdi_cu_pw_in_runs(&w, 2, 4);
+    void (*kernel)(opdi_cu_pw_walk, int) = NULL;
+    if (run) { w.n /= 4; }
+    switch ((int)from) {
+#define OPDI_CU_FROM_CASE(number, T) case number: kernel = opdi_cu_copy_convert<To, T>; break;
+        OPDI_CU_EACH_DTYPE(OPDI_CU_FROM_CASE)
+        OPDI_CU_FROM_CASE(OPD_COMPLEX64, opdi_cu_c64) OPDI_CU_FROM_CASE(OPD_COMPLEX128, opdi_cu_c128)
+        default: return opdi_cu_no_dtype(from);
+    }
+    return opdi_cu_launch(kernel, opdi_cu_grid(w.n, OPDI_CU_RUN), OPDI_CU_RUN, 0, w, run);
+}
+/* Dim `d` of a walk becomes dim 1. */
+static void opdi_cu_pw_walk_bring(opdi_cu_pw_walk *w, int d) {
+    const opdi_cu_pw_divider size = w->sizes[d];
+    const int64_t a = w->strides[0][d], b = w->strides[1][d];
+    for (; d > 1; d--) {
+        w->sizes[d] = w->sizes[d - 1];
+        w->strides[0][d] = w->strides[0][d - 1];
+        w->strides[1][d] = w->strides[1][d - 1];
+    }
+    w->sizes[1] = size; w->strides[0][1] = a; w->strides[1][1] = b;
+}
+template <typename T> static int opdi_cu_copy_one_type(opdi_cu_pw_walk *w, T number) {
+    opdi_cu_pw_move<T> m;
+    int d;
+    for (d = 1; w->data[1] && w->strides[0][0] == 1 && w->strides[1][0] > 1 && d < w->ndim; d++) {
+        if (w->strides[1][d] != 1 || w->sizes[d].d < 8 || w->sizes[0].d < 8) { continue; }
+        opdi_cu_pw_walk_bring(w, d);
+        const int64_t tiles = opdi_cu_ceil(w->sizes[0].d, OPDI_CU_SIDE) * opdi_cu_ceil(w->sizes[1].d, OPDI_CU_SIDE);
+        const int batches = (int)(w->n / ((int64_t)w->sizes[0].d * w->sizes[1].d));
+        return opdi_cu_launch(opdi_cu_copy_turned<T>, dim3((unsigned)tiles, batches < 65535 ? batches : 65535),
+                              OPDI_CU_RUN, 0, *w, batches);
+    }
+    m.w = *w;
+    m.number = number;
+    m.run = sizeof(T) < 16 && opdi_cu_pw_in_runs(w, 2, 16 / (int)sizeof(T));
+    if (m.run) { m.w.n /= 16 / (int)sizeof(T); }
+    return opdi_cu_launch(opdi_cu_copy_same<T>, opdi_cu_grid(m.w.n, OPDI_CU_RUN), OPDI_CU_RUN, 0, m);
+}
+/* A number as an element of dtype t, in out[2]. */
+template <typename T> static void opdi_cu_pw_element_put(double *out, T v) { memcpy(out, &v, sizeof v); }
+static void opdi_cu_pw_element(const opd_operand *o, opd_scalar_type t, double *out /*[2]*/) {
+    const bool whole = opd_dtype_is_integral(o->dtype, true);
+    const float pair[2] = {(float)o->f64[0], (float)o->f64[1]};
+    out[0] = out[1] = 0;
+    switch ((int)t) {
+#define OPDI_CU_ELEMENT_CASE(number, T) \
+        case number: \
+            if (whole) { opdi_cu_pw_element_put<T>(out, opdi_cu_cast<T>(o->i64)); } \
+            else { opdi_cu_pw_element_put<T>(out, opdi_cu_cast<T>(o->f64[0])); } \
+            break;
+        OPDI_CU_EACH_DTYPE(OPDI_CU_ELEMENT_CASE)
+        case OPD_COMPLEX64: memcpy(out, pair, sizeof pair); break;
+        case OPD_COMPLEX128: out[0] = o->f64[0]; out[1] = o->f64[1]; break;
+        default: break;
+    }
+}
+/* 1: too large for one launch. */
+static int opdi_cu_copy_part(const opd_pointwise *p) {
+    const opd_scalar_type to = p->operands[0].dtype, from = p->operands[1].dtype;
+    opdi_cu_pw_walk w;
+    double element[2];
+    if (!opdi_cu_pw_walk_of(p, &w)) { return 1; }
+    if (!w.data[1] || to == from) {
+        opdi_cu_pw_element(&p->operands[1], to, element);
+        w.dtype[1] = w.dtype[0];
+        OPDI_CU_SIZES(to, T, T number; memcpy(&number, element, sizeof number);
+                      return opdi_cu_copy_one_type<T>(&w, number))
+    }
+    switch ((int)to) {
+#define OPDI_CU_TO_CASE(number, T) case number: return opdi_cu_copy_from<T>(w, from);
+        OPDI_CU_EACH_DTYPE(OPDI_CU_TO_CASE)
+        OPDI_CU_TO_CASE(OPD_COMPLEX64, opdi_cu_c64) OPDI_CU_TO_CASE(OPD_COMPLEX128, opdi_cu_c128)
+        default: return opdi_cu_no_dtype(to);
+    }
+}
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:random      random numbers
@@ -4927,6 +5576,7 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     d.alloc = opdi_cu_alloc; d.free = opdi_cu_free; d.copy = opdi_cu_copy_bytes;
     d.device_count = opdi_cu_device_count; d.device_get = opdi_cu_device_get; d.device_set = opdi_cu_device_set;
     d.synchronize = opdi_cu_synchronize;
+    d.pointwise = opdi_cu_pointwise;
     if (opd_backend_register(OPD_CUDA, &d)) { return; }
     for (size_t s = 0; s < sizeof opdi_cu_rows / sizeof *opdi_cu_rows; s++) {
         for (const opdi_cu_row *r = opdi_cu_rows[s]; r->name; r++) { (void)opd_impl(lib, r->name, r->kernel); }
