@@ -40,7 +40,9 @@ static bool arguments_of(arguments *a, const opd_op *op, const opd_value *from, 
     a->n = n;
     for (i = 0; i < n; i++) {
         a->v[i] = from[i];
-        if (from[i].tag == OPD_TAG_DEVICE) { a->v[i] = opd_value_device(on_gpu ? gpu(-1) : host()); }
+        if (from[i].tag == OPD_TAG_DEVICE || (on_gpu && from[i].tag == OPD_TAG_DEFAULT && strcmp(opd_schema_arg_name(opd_op_schema(op), i), "device") == 0)) {
+            a->v[i] = opd_value_device(on_gpu ? gpu(-1) : host());
+        }
         if (from[i].tag != OPD_TAG_TENSOR && from[i].tag != OPD_TAG_TENSORS) { continue; }
         for (k = 0; k < (from[i].tag == OPD_TAG_TENSORS ? from[i].n : 1); k++) {
             opd_tensor *t = from[i].tag == OPD_TAG_TENSORS ? from[i].u.tensors[k] : from[i].u.t, *copy = NULL;
