@@ -2573,7 +2573,7 @@ struct opd_autocast_guard {
     X(isfinite, 1, D, (OPD_T)(OPD_FN(fabs)(x) < (OPD_T)INFINITY)) \
     X(isposinf, 1, D, (OPD_T)(x == (OPD_T)INFINITY)) \
     X(isneginf, 1, D, (OPD_T)(x == -(OPD_T)INFINITY)) \
-    X(signbit, 1, D, (OPD_T)(OPD_FN(copysign)(1, x) < 0)) \
+    X(signbit, 1, D, (OPD_T)(OPD_FN(copysign)((OPD_T)1, x) < 0)) \
     X(copysign, 2, D, OPD_FN(copysign)(x, y)) \
     X(nextafter, 2, S, OPD_FN(nextafter)(x, y)) \
     X(nextafter_bf16, 2, S, OPD_H(nextafter_bf16)(x, y)) \
@@ -2650,7 +2650,7 @@ struct opd_autocast_guard {
         mod = OPD_FN(fmod)(x, y); \
         q = (x - mod) / y; \
         if (mod != 0 && (y < 0) != (mod < 0)) { q -= 1; } \
-        if (q == 0) { return OPD_FN(copysign)(0, x / y); } \
+        if (q == 0) { return OPD_FN(copysign)((OPD_T)0, x / y); } \
         f = OPD_FN(floor)(q); \
         return q - f > (OPD_T)0.5 ? f + 1 : f; \
     } \
