@@ -45715,7 +45715,7 @@ OPDI_KERNEL(native_layer_norm_backward) {
                           desk)) {
         return -1;
     }
-    if (!x->data && x->numel) { return opdi_norm_settle(call, out, desk); }
+    if (x->backend == OPD_META) { return opdi_norm_settle(call, out, desk); }
     k.x = opdi_norm_in(x, t, &bad); k.g = opdi_norm_in(g, t, &bad); k.w = opdi_norm_in(w, t, &bad);
     k.mean_in = opdi_norm_in(opd_arg_tensor(call, 3), t, &bad);
     k.rstd_in = opdi_norm_in(opd_arg_tensor(call, 4), t, &bad);
@@ -45892,7 +45892,7 @@ OPDI_KERNEL(native_group_norm_backward) {
                         "of the forward");
     }
     if (opdi_norm_results(call, 9, x, &k.c, 1, (opd_scalar_type)(w ? w->dtype : x->dtype), out, desk)) { return -1; }
-    if (!x->data && x->numel) { return opdi_norm_settle(call, out, desk); }
+    if (x->backend == OPD_META) { return opdi_norm_settle(call, out, desk); }
     k.x = opdi_norm_in(x, t, &bad); k.g = opdi_norm_in(g, t, &bad); k.w = opdi_norm_in(w, t, &bad);
     k.mean_in = opdi_norm_in(opd_arg_tensor(call, 2), t, &bad);
     k.rstd_in = opdi_norm_in(opd_arg_tensor(call, 3), t, &bad);
@@ -46121,7 +46121,7 @@ OPDI_KERNEL(native_batch_norm_backward) {
         return opd_fail(OPD_ERROR_SHAPE, "native_batch_norm_backward: grad_out does not have the sizes of input");
     }
     if (opdi_norm_results(call, 9, x, &k.c, 1, (opd_scalar_type)(w ? w->dtype : x->dtype), out, desk)) { return -1; }
-    if (!x->data && x->numel) { return opdi_norm_settle(call, out, desk); }
+    if (x->backend == OPD_META) { return opdi_norm_settle(call, out, desk); }
     turn = k.n < 16 && k.a > 1;
     xs = opdi_as(x, t); gs = opdi_as(g, t);
     if (xs && gs && turn) { xs = opdi_batch_rows(xs, &k, false, NULL); gs = opdi_batch_rows(gs, &k, false, NULL); }
