@@ -2894,7 +2894,555 @@ static const opdi_cu_row opdi_cu_rows_softmax[] = {
 //  >>cu:scans       scans and sorting
 //----------------------------------------------------------------------------------------------------------------------
 
+//-- scans -------------------------------------------------------------------------------------------------------------
+//
+//  A line along the dim is taken in tiles of 4 elements a thread: each thread scans its own, the threads' totals are
+//  scanned by warps and over them, and what has been so far is carried to the next tile.  Short lines belong to a warp,
+//  or to a thread where they lie side by side.  Few long lines are cut into chunks: their totals first, then the chunks
+//  with what is before them.  join(a, b) takes b as what comes behind a.
+
+template <typename A> __device__ __forceinline__ A opdi_cu_shuffle_up(A v, int by) {
+    static_assert(sizeof(A) % 4 == 0, "whole words");
+    union { A v; int w[sizeof(A) / 4]; } u = {v};
+    OPDI_CU_UNROLL
+    for (int i = 0; i < (int)(sizeof(A) / 4); i++) {
+        u.w[i] = __shfl_up_sync(OPDI_CU_ALL_LANES, u.w[i], (unsigned)by);
+    }
+    return u.v;
+}
+template <typename C> struct opdi_cu_scan_value { C v; };
+template <typename C> struct opdi_cu_scan_place { C v; int64_t at; };
+template <typename T> struct opdi_cu_scan_sum {
+    typedef opdi_cu_acc<T> C;
+    typedef opdi_cu_scan_value<C> S;
+    static __device__ __forceinline__ S none() { const S s = {0}; return s; }
+    static __device__ __forceinline__ S of(C x, int64_t) { const S s = {x}; return s; }
+    static __device__ __forceinline__ S join(S a, S b) { a.v = opdi_cu_plus(a.v, b.v); return a; }
+    static __device__ __forceinline__ void store(const S &s, T *y, int64_t *, int64_t i) { opdi_cu_store(y + i, s.v); }
+};
+template <typename T> struct opdi_cu_scan_prod {
+    typedef opdi_cu_acc<T> C;
+    typedef opdi_cu_scan_value<C> S;
+    static __device__ __forceinline__ S none() { const S s = {1}; return s; }
+    static __device__ __forceinline__ S of(C x, int64_t) { const S s = {x}; return s; }
+    static __device__ __forceinline__ S join(S a, S b) { a.v = opdi_cu_times(a.v, b.v); return a; }
+    static __device__ __forceinline__ void store(const S &s, T *y, int64_t *, int64_t i) { opdi_cu_store(y + i, s.v); }
+};
+/* log(exp(a) + exp(b)) */
+template <typename T> struct opdi_cu_scan_exps {
+    typedef opdi_cu_acc<T> C;
+    typedef opdi_cu_scan_value<C> S;
+    static __device__ __forceinline__ S none() { const S s = {opdi_cu_lowest<C>()}; return s; }
+    static __device__ __forceinline__ S of(C x, int64_t) { const S s = {x}; return s; }
+    static __device__ __forceinline__ S join(S a, S b) {
+        const C low = a.v < b.v ? a.v : b.v, top = a.v != a.v || b.v != b.v ? (C)NAN : a.v < b.v ? b.v : a.v;
+        const bool finite = top < opdi_cu_highest<C>() && top > opdi_cu_lowest<C>();
+        a.v = low != top || finite ? (C)log1p(opdi_cu_exp(low - top)) + top : top;
+        return a;
+    }
+    static __device__ __forceinline__ void store(const S &s, T *y, int64_t *, int64_t i) { opdi_cu_store(y + i, s.v); }
+};
+/* The last of the largest (LEAST: smallest) so far; NaN stays once it is there. */
+template <typename T, bool LEAST> struct opdi_cu_scan_extreme {
+    typedef opdi_cu_acc<T> C;
+    typedef opdi_cu_scan_place<C> S;
+    static __device__ __forceinline__ S none() { const S s = {0, -1}; return s; }
+    static __device__ __forceinline__ S of(C x, int64_t at) { const S s = {x, at}; return s; }
+    static __device__ __forceinline__ S join(S a, S b) {
+        if (a.at < 0 || (b.at >= 0 && (b.v != b.v || (a.v == a.v && (LEAST ? b.v <= a.v : b.v >= a.v))))) { return b; }
+        return a;
+    }
+    static __device__ __forceinline__ void store(const S &s, T *y, int64_t *index, int64_t i) {
+        opdi_cu_store(y + i, s.v);
+        index[i] = s.at;
+    }
+};
+template <typename T> using opdi_cu_scan_max = opdi_cu_scan_extreme<T, false>;
+template <typename T> using opdi_cu_scan_min = opdi_cu_scan_extreme<T, true>;
+
+/* Lines [outer, n, inner]; chunk: elements of a chunk, of which there are `chunks` a line; with more than one the totals
+   are `states` [lines][chunks]: written first (totals), then, scanned, what is before each chunk. */
+typedef struct opdi_cu_scan { opdi_cu_line l; int64_t chunk, chunks; void *states; bool totals; } opdi_cu_scan;
+/* blockDim.x threads (a warp, or 8) a chunk of a line, blockDim.y chunks a block. */
+template <typename T, typename L>
+__global__ void opdi_cu_scan_lines(const opdi_cu_scan k, const T *x, T *y, int64_t *index) {
+    typedef typename L::C C;
+    typedef typename L::S S;
+    __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(S)];
+    S *warps = reinterpret_cast<S *>(room);
+    const int lanes = (int)blockDim.x, me = (int)threadIdx.x, lane = me % OPDI_CU_WARP, I = 4;
+    const int64_t items = k.l.outer * k.l.inner * k.chunks;
+    for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < items; first += (int64_t)gridDim.x * blockDim.y) {
+        const int64_t item = first + threadIdx.y, line = item / k.chunks, c = item % k.chunks;
+        const bool in = item < items;
+        const int64_t base = line / k.l.inner * k.l.n * k.l.inner + line % k.l.inner, begin = c * k.chunk;
+        const int64_t end = !in ? begin : begin + k.chunk < k.l.n ? begin + k.chunk : k.l.n;
+        S carry = L::none();
+        if (k.chunks > 1 && !k.totals && in && c > 0) { carry = ((const S *)k.states)[item - 1]; }
+        for (int64_t tile = begin; tile < begin + k.chunk; tile += (int64_t)lanes * I) {
+            const int64_t from = tile + (int64_t)me * I;
+            S s[I], all = L::none(), before;
+            OPDI_CU_UNROLL
+            for (int i = 0; i < I; i++) {
+                if (from + i < end) {
+                    const S now = L::of(opdi_cu_load<C>(x + base + (from + i) * k.l.inner), from + i);
+                    all = i ? L::join(all, now) : now;
+                }
+                s[i] = all;
+            }
+            for (int by = 1; by < OPDI_CU_WARP; by *= 2) {
+                const S other = opdi_cu_shuffle_up(all, by);
+                if (lane >= by) { all = L::join(other, all); }
+            }
+            before = opdi_cu_shuffle_up(all, 1);
+            if (lane == 0) { before = L::none(); }
+            if (lanes > OPDI_CU_WARP) {
+                __syncthreads();
+                if (lane == OPDI_CU_WARP - 1) { warps[me / OPDI_CU_WARP] = all; }
+                __syncthreads();
+                S outside = L::none(), total = L::none();
+                for (int w = 0; w < lanes / OPDI_CU_WARP; w++) {
+                    if (w == me / OPDI_CU_WARP) { outside = total; }
+                    total = w ? L::join(total, warps[w]) : warps[0];
+                }
+                before = L::join(outside, before);
+                all = total;
+            } else {
+                union { S s; int w[sizeof(S) / 4]; } u = {all};
+                for (int i = 0; i < (int)(sizeof(S) / 4); i++) {
+                    u.w[i] = __shfl_sync(OPDI_CU_ALL_LANES, u.w[i], OPDI_CU_WARP - 1);
+                }
+                all = u.s;
+            }
+            before = L::join(carry, before);
+            OPDI_CU_UNROLL
+            for (int i = 0; i < I; i++) {
+                if (k.totals || from + i >= end) { continue; }
+                L::store(L::join(before, s[i]), y, index, base + (from + i) * k.l.inner);
+            }
+            carry = L::join(carry, all);
+        }
+        if (k.totals && in && me == 0) { ((S *)k.states)[item] = carry; }
+    }
+}
+/* The chunks' totals of a line become what is up to each chunk's end: a thread a line. */
+template <typename L> __global__ void opdi_cu_scan_totals(typename L::S *states, int64_t lines, int64_t chunks) {
+    const int64_t line = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (line >= lines) { return; }
+    states += line * chunks;
+    for (int64_t c = 1; c < chunks; c++) { states[c] = L::join(states[c - 1], states[c]); }
+}
+/* A thread a line; those that lie side by side belong to one warp. */
+template <typename T, typename L>
+__global__ void opdi_cu_scan_columns(const opdi_cu_line l, const T *x, T *y, int64_t *index) {
+    typedef typename L::C C;
+    const int64_t lines = l.outer * l.inner;
+    for (int64_t line = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; line < lines;
+         line += (int64_t)gridDim.x * blockDim.x) {
+        int64_t at = line / l.inner * l.n * l.inner + line % l.inner;
+        typename L::S s = L::none();
+        for (int64_t i = 0; i < l.n; i++, at += l.inner) {
+            const typename L::S now = L::of(opdi_cu_load<C>(x + at), i);
+            s = i ? L::join(s, now) : now;
+            L::store(s, y, index, at);
+        }
+    }
+}
+template <typename T, typename L> static int opdi_cu_scan_run(opdi_cu_line l, const T *x, T *y, int64_t *index) {
+    typedef typename L::S S;
+    const int64_t lines = l.outer * l.inner;
+    opdi_cu_scan k = {l, l.n, 1, NULL, false};
+    dim3 block = l.n <= 1024 ? dim3(OPDI_CU_WARP, 4) : dim3(256, 1);
+    if (l.n <= 8 || (l.inner >= 16 && lines >= 4096)) {
+        return opdi_cu_launch(opdi_cu_scan_columns<T, L>, opdi_cu_grid(lines, 128), dim3(128), 0, l, x, y, index);
+    }
+    if (lines < 128 && l.n >= 32768) {
+        k.chunks = 512 / lines < l.n / 8192 ? 512 / lines : l.n / 8192;
+        k.chunk = opdi_cu_ceil(opdi_cu_ceil(l.n, k.chunks), 1024) * 1024;
+        k.chunks = opdi_cu_ceil(l.n, k.chunk);
+        k.states = opdi_cu_scratch(lines * k.chunks * (int64_t)sizeof(S));
+        if (!k.states) { return -1; }
+        k.totals = true;
+        if (opdi_cu_launch(opdi_cu_scan_lines<T, L>, opdi_cu_grid_rows(lines * k.chunks), block, 0, k, x, y, index) ||
+            opdi_cu_launch(opdi_cu_scan_totals<L>, dim3((unsigned)opdi_cu_ceil(lines, 32)), dim3(32), 0, (S *)k.states,
+                           lines, k.chunks)) { return -1; }
+        k.totals = false;
+    }
+    return opdi_cu_launch(opdi_cu_scan_lines<T, L>, opdi_cu_grid_rows(opdi_cu_ceil(lines * k.chunks, block.y)), block,
+                          0, k, x, y, index);
+}
+/* Along dim argument 1, into one result or two. */
+template <template <class> class L, bool INTEGERS> static int opdi_cu_scan_of(opd_call *call, bool two) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y, *index = NULL, *desk, *index_desk = NULL;
+    const opdi_cu_line l = opdi_cu_line_of(x, opd_arg_int(call, 1));
+    if (opd_results_from_fake(call)) { return -1; }
+    y = opdi_cu_result(call, 0);
+    desk = opdi_cu_desk(y);
+    if (two) { index = opdi_cu_result(call, 1); index_desk = opdi_cu_desk(index); }
+    if (!desk || (two && !index_desk)) { return -1; }
+    if (opd_numel(y) == 0) { return 0; }
+    x = opd_contiguous(opd_dtype(x) == opd_dtype(y) ? x : opd_to_dtype(x, opd_dtype(y)));
+    if (!x) { return -1; }
+#define OPDI_CU_SCAN_RUN(T)                                                                                           \
+    if (opdi_cu_scan_run<T, L<T> >(l, opdi_cu_data<T>(x), opdi_cu_data<T>(desk),                                      \
+                                   two ? opdi_cu_data<int64_t>(index_desk) : NULL)) { return -1; }
+    if constexpr (INTEGERS) { OPDI_CU_ALL(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T)) }
+    else { OPDI_CU_FLOATS(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T)) }
+#undef OPDI_CU_SCAN_RUN
+    return opdi_cu_settle(y, desk) || (two && opdi_cu_settle(index, index_desk)) ? -1 : 0;
+}
+static int opdi_cu_cumsum(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_sum, true>(call, false); }
+static int opdi_cu_cumprod(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_prod, true>(call, false); }
+static int opdi_cu_logcumsumexp(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_exps, false>(call, false); }
+static int opdi_cu_cummax(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_max, true>(call, true); }
+static int opdi_cu_cummin(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_min, true>(call, true); }
+
+//-- sorting -----------------------------------------------------------------------------------------------------------
+//
+//  Rows of pairs of a key and an index.  Keys are unsigned numbers that are in order as the values are: NaN above all,
+//  -0 equal to 0, all turned round to descend; the index settles ties, so every way to sort is a stable one.  Tiles are
+//  sorted by a bitonic network in shared memory, several rows a tile where they are short; longer rows are merged then,
+//  runs of twice the length in each pass, a block 2,048 of the result.
+
+#define OPDI_CU_TILE 2048
+
+template <typename T> struct opdi_cu_key_of { typedef uint32_t K; };
+template <> struct opdi_cu_key_of<int64_t> { typedef uint64_t K; };
+template <> struct opdi_cu_key_of<double> { typedef uint64_t K; };
+static __device__ __forceinline__ uint64_t opdi_cu_key(int64_t v) { return (uint64_t)v ^ (uint64_t)1 << 63; }
+static __device__ __forceinline__ uint64_t opdi_cu_key(double v) {
+    const uint64_t u = (uint64_t)__double_as_longlong(v == 0 ? 0.0 : v);
+    return v != v ? ~(uint64_t)0 : u >> 63 ? ~u : u | (uint64_t)1 << 63;
+}
+static __device__ __forceinline__ uint32_t opdi_cu_key(int32_t v) { return (uint32_t)v ^ 0x80000000u; }
+static __device__ __forceinline__ uint32_t opdi_cu_key(float v) {
+    const uint32_t u = __float_as_uint(v == 0 ? 0.0f : v);
+    return v != v ? ~(uint32_t)0 : u >> 31 ? ~u : u | 0x80000000u;
+}
+/* What keys are made of: float for the short floats, int32_t for the short integers and bool. */
+template <typename T> struct opdi_cu_key_from { typedef int32_t type; };
+template <> struct opdi_cu_key_from<int64_t> { typedef int64_t type; };
+template <> struct opdi_cu_key_from<double> { typedef double type; };
+template <> struct opdi_cu_key_from<float> { typedef float type; };
+template <> struct opdi_cu_key_from<opdi_cu_f16> { typedef float type; };
+template <> struct opdi_cu_key_from<opdi_cu_bf16> { typedef float type; };
+
+/* rows of n elements, the first k of each wanted, in results [rows][k]; or all of them as keys and index. */
+template <typename T> struct opdi_cu_sort {
+    typedef typename opdi_cu_key_of<T>::K K;
+    const T *x;
+    int64_t rows, n, k;
+    bool descending;
+    K *keys;                                      /* NULL: the results are written */
+    uint32_t *index;
+    T *values;
+    int64_t *places;
+};
+/* A block sorts `tile` places: tile / seg rows of n <= seg, or with seg = tile a piece of a longer row. */
+template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s, int tile, int seg) {
+    typedef typename opdi_cu_key_of<T>::K K;
+    OPDI_CU_SHARED(room);
+    K *keys = (K *)room;
+    uint32_t *index = (uint32_t *)(keys + tile);
+    const int64_t pieces = s.n > seg ? opdi_cu_ceil(s.n, seg) : 1, rows = tile / seg;      /* rows: of a tile */
+    const int64_t tiles = s.n > seg ? s.rows * pieces : opdi_cu_ceil(s.rows, rows);
+    for (int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
+        const int64_t row0 = s.n > seg ? t / pieces : t * rows, at0 = s.n > seg ? t % pieces * seg : 0;
+        __syncthreads();
+        for (int i = (int)threadIdx.x; i < tile; i += (int)blockDim.x) {
+            const int64_t row = row0 + i / seg, at = at0 + i % seg;
+            keys[i] = ~(K)0; index[i] = ~(uint32_t)0;
+            if (row < s.rows && at < s.n) {
+                const K key = opdi_cu_key(opdi_cu_load<typename opdi_cu_key_from<T>::type>(s.x + row * s.n + at));
+                keys[i] = s.descending ? ~key : key;
+                index[i] = (uint32_t)at;
+            }
+        }
+        for (int size = 2; size <= seg; size *= 2) {
+            for (int apart = size / 2; apart > 0; apart /= 2) {
+                __syncthreads();
+                for (int p = (int)threadIdx.x; p < tile / 2; p += (int)blockDim.x) {
+                    const int i = p / apart * 2 * apart + p % apart, j = i + apart;
+                    const K a = keys[i], b = keys[j];
+                    const uint32_t c = index[i], d = index[j];
+                    const bool later = a > b || (a == b && c > d), up = !(i & size & (seg - 1));
+                    if (later == up) { keys[i] = b; keys[j] = a; index[i] = d; index[j] = c; }
+                }
+            }
+        }
+        __syncthreads();
+        for (int i = (int)threadIdx.x; i < tile; i += (int)blockDim.x) {
+            const int64_t row = row0 + i / seg, at = at0 + i % seg;
+            if (row >= s.rows || at >= s.n) { continue; }
+            if (s.keys) { s.keys[row * s.n + at] = keys[i]; s.index[row * s.n + at] = index[i]; }
+            else if (at < s.k) {
+                s.values[row * s.k + at] = s.x[row * s.n + index[i]];
+                s.places[row * s.k + at] = index[i];
+            }
+        }
+    }
+}
+/* How many of the first `diag` of the merged runs a and b come from a: of equal keys those of a are first. */
+template <typename K>
+__device__ __forceinline__ int64_t opdi_cu_merge_path(const K *a, int64_t na, const K *b, int64_t nb, int64_t diag) {
+    int64_t low = diag > nb ? diag - nb : 0, high = diag < na ? diag : na;
+    while (low < high) {
+        const int64_t mid = (low + high) / 2;
+        if (a[mid] <= b[diag - 1 - mid]) { low = mid + 1; } else { high = mid; }
+    }
+    return low;
+}
+/* Runs of `width` in rows of n are merged in pairs. */
+template <typename K>
+__global__ void opdi_cu_sort_merge(const K *keys, const uint32_t *index, K *to_keys, uint32_t *to_index, int64_t rows,
+                                   int64_t n, int64_t width) {
+    __shared__ K k[OPDI_CU_TILE];
+    __shared__ uint32_t x[OPDI_CU_TILE];
+    __shared__ int64_t split[2];
+    const int64_t pieces = opdi_cu_ceil(n, OPDI_CU_TILE);
+    for (int64_t t = blockIdx.x; t < rows * pieces; t += gridDim.x) {
+        const int64_t row = t / pieces * n, out = t % pieces * OPDI_CU_TILE, pair = out / (2 * width) * 2 * width;
+        const int64_t na = n - pair < width ? n - pair : width, nb = n - pair - na < width ? n - pair - na : width;
+        const K *a = keys + row + pair, *b = a + na;
+        const int64_t from = out - pair, many = na + nb - from < OPDI_CU_TILE ? na + nb - from : OPDI_CU_TILE;
+        __syncthreads();
+        if (threadIdx.x < 2) {
+            split[threadIdx.x] = opdi_cu_merge_path(a, na, b, nb, from + (threadIdx.x ? many : 0));
+        }
+        __syncthreads();
+        const int ka = (int)(split[1] - split[0]), all = (int)many, kb = all - ka;
+        const int64_t a0 = pair + split[0], b0 = pair + na + from - split[0];
+        for (int i = (int)threadIdx.x; i < all; i += (int)blockDim.x) {
+            const int64_t at = row + (i < ka ? a0 + i : b0 + i - ka);
+            k[i] = keys[at]; x[i] = index[at];
+        }
+        __syncthreads();
+        const int each = OPDI_CU_TILE / (int)blockDim.x, diag = (int)threadIdx.x * each;
+        if (diag < all) {
+            int i = (int)opdi_cu_merge_path(k, ka, k + ka, kb, diag), j = diag - i;
+            for (int m = diag; m < diag + each && m < all; m++) {
+                const bool first = j >= kb || (i < ka && k[i] <= k[ka + j]);
+                const int at = first ? i++ : ka + j++;
+                to_keys[row + out + m] = k[at];
+                to_index[row + out + m] = x[at];
+            }
+        }
+    }
+}
+template <typename T> __global__ void opdi_cu_sort_emit(const opdi_cu_sort<T> s) {
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < s.rows * s.k;
+         i += (int64_t)gridDim.x * blockDim.x) {
+        const int64_t row = i / s.k, at = s.index[row * s.n + i % s.k];
+        s.values[i] = s.x[row * s.n + at];
+        s.places[i] = at;
+    }
+}
+/* Sorts; `keep`: s->keys and s->index hold all of each row afterwards, else the results do. */
+template <typename T> static int opdi_cu_sort_run(opdi_cu_sort<T> *s, bool keep) {
+    typedef typename opdi_cu_key_of<T>::K K;
+    const bool longer = s->n > OPDI_CU_TILE;
+    int seg = 1, tile;
+    unsigned threads;
+    while (seg < s->n && seg < OPDI_CU_TILE) { seg *= 2; }
+    tile = seg;
+    while (tile < OPDI_CU_TILE && tile / seg < s->rows) { tile *= 2; }
+    threads = tile / 4 < 64 ? 64 : (unsigned)tile / 4;
+    s->keys = NULL; s->index = NULL;
+    if (s->n >= (int64_t)~(uint32_t)0) {
+        return opd_fail(OPD_ERROR_SHAPE, "sorting along a dim of %lld elements is not implemented on CUDA",
+                        (long long)s->n);
+    }
+    if (longer || keep) {
+        s->keys = (K *)opdi_cu_scratch(s->rows * s->n * (int64_t)sizeof(K));
+        s->index = (uint32_t *)opdi_cu_scratch(s->rows * s->n * (int64_t)sizeof(uint32_t));
+        if (!s->keys || !s->index) { return -1; }
+    }
+    if (opdi_cu_launch(opdi_cu_sort_tiles<T>, opdi_cu_grid_rows(s->n > seg ? s->rows * opdi_cu_ceil(s->n, seg)
+                                                                : opdi_cu_ceil(s->rows, tile / seg)), dim3(threads),
+                       (size_t)tile * (sizeof(K) + sizeof(uint32_t)), *s, tile, seg)) { return -1; }
+    if (longer) {
+        K *keys = (K *)opdi_cu_scratch(s->rows * s->n * (int64_t)sizeof(K));
+        uint32_t *index = (uint32_t *)opdi_cu_scratch(s->rows * s->n * (int64_t)sizeof(uint32_t));
+        if (!keys || !index) { return -1; }
+        for (int64_t width = OPDI_CU_TILE; width < s->n; width *= 2) {
+            K *const k = s->keys;
+            uint32_t *const i = s->index;
+            if (opdi_cu_launch(opdi_cu_sort_merge<K>, opdi_cu_grid_rows(s->rows * opdi_cu_ceil(s->n, OPDI_CU_TILE)),
+                               dim3(512), 0, (const K *)k, (const uint32_t *)i, keys, index, s->rows, s->n, width)) {
+                return -1;
+            }
+            s->keys = keys; s->index = index;
+            keys = k; index = i;
+        }
+    }
+    if (longer && !keep) {
+        return opdi_cu_launch(opdi_cu_sort_emit<T>, opdi_cu_grid(s->rows * s->k, 256), dim3(256), 0, *s);
+    }
+    return 0;
+}
+/* t with dim last, and in rows if `copy`; a view else. */
+static opd_tensor *opdi_cu_dim_last(opd_tensor *t, int64_t dim, bool copy) {
+    if (t && opd_ndim(t) > 1) { t = opd_movedim(t, dim, -1); }
+    return t && copy ? opd_contiguous(t) : t;
+}
+/* The first k of the rows along dim into the call's two results; k < 0: all. */
+static int opdi_cu_sort_of(opd_call *call, int64_t dim, int64_t k, bool descending) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *out[2], *last[2], *desk[2];
+    if (opd_results_from_fake(call)) { return -1; }
+    x = opdi_cu_dim_last(x, dim, true);
+    if (!x) { return -1; }
+    for (int i = 0; i < 2; i++) {
+        out[i] = opdi_cu_result(call, i);
+        last[i] = opdi_cu_dim_last(out[i], dim, false);
+        if (!last[i] || !(desk[i] = opdi_cu_desk(last[i]))) { return -1; }
+    }
+    if (opd_numel(out[0]) == 0) { return 0; }
+    OPDI_CU_ALL(opd_dtype(x), T, {
+        opdi_cu_sort<T> s;
+        s.x = opdi_cu_data<T>(x);
+        s.n = opd_ndim(x) ? opd_size(x, -1) : 1;
+        s.rows = opd_numel(x) / s.n;
+        s.k = k < 0 ? s.n : k;
+        s.descending = descending;
+        s.values = opdi_cu_data<T>(desk[0]); s.places = opdi_cu_data<int64_t>(desk[1]);
+        if (opdi_cu_sort_run(&s, false)) { return -1; }
+    })
+    return opdi_cu_settle(last[0], desk[0]) || opdi_cu_settle(last[1], desk[1]) ? -1 : 0;
+}
+static int opdi_cu_sort_plain(opd_call *call) {
+    return opdi_cu_sort_of(call, opd_arg_int(call, 1), -1, opd_arg_bool(call, 2));
+}
+static int opdi_cu_sort_stable(opd_call *call) {
+    return opdi_cu_sort_of(call, opd_arg_int(call, 2), -1, opd_arg_bool(call, 3));
+}
+static int opdi_cu_topk(opd_call *call) {
+    return opdi_cu_sort_of(call, opd_arg_int(call, 2), opd_arg_int(call, 1), opd_arg_bool(call, 3));
+}
+
+//-- one element of the sorted row: kthvalue, median, mode -------------------------------------------------------------
+
+/* The k-th (from 1), or with k 0 the median: the lower of two; NaN if there is one, or with skip that of the others. */
+template <typename T> __global__ void opdi_cu_sort_pick(const opdi_cu_sort<T> s, int64_t k, bool floating, bool skip) {
+    typedef typename opdi_cu_key_of<T>::K K;
+    for (int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; row < s.rows;
+         row += (int64_t)gridDim.x * blockDim.x) {
+        const K *keys = s.keys + row * s.n;
+        int64_t at = k - 1;
+        if (k == 0) {
+            int64_t low = 0, high = s.n;          /* the first NaN */
+            while (floating && low < high) {
+                const int64_t mid = (low + high) / 2;
+                if (keys[mid] == ~(K)0) { high = mid; } else { low = mid + 1; }
+            }
+            const int64_t numbers = high;
+            at = numbers == s.n ? (s.n - 1) / 2 : !skip ? numbers : numbers == 0 ? 0 : (numbers - 1) / 2;
+        }
+        at = s.index[row * s.n + at];
+        s.values[row] = s.x[row * s.n + at];
+        if (s.places) { s.places[row] = at; }
+    }
+}
+/* The most frequent value, the smallest of several, and where it is last: a block a row. */
+typedef struct opdi_cu_run { int64_t many, first; } opdi_cu_run;
+struct opdi_cu_run_join {
+    __device__ __forceinline__ opdi_cu_run operator()(opdi_cu_run a, opdi_cu_run b) const {
+        return b.many > a.many || (b.many == a.many && b.first < a.first) ? b : a;
+    }
+};
+template <typename T> __global__ void opdi_cu_sort_mode(const opdi_cu_sort<T> s) {
+    typedef typename opdi_cu_key_of<T>::K K;
+    for (int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
+        const K *keys = s.keys + row * s.n;
+        const opdi_cu_run none = {0, 0};
+        opdi_cu_run best = none;
+        for (int64_t i = threadIdx.x; i < s.n; i += blockDim.x) {
+            int64_t low = i + 1, high, step = 1;
+            const K key = keys[i];
+            if (i > 0 && keys[i - 1] == key) { continue; }
+            while (low + step <= s.n && keys[low + step - 1] == key) { low += step; step *= 2; }
+            high = low + step - 1 < s.n ? low + step - 1 : s.n;   /* the run ends in [low, high] */
+            while (low < high) {
+                const int64_t mid = (low + high) / 2;
+                if (keys[mid] == key) { low = mid + 1; } else { high = mid; }
+            }
+            const opdi_cu_run run = {low - i, i};
+            best = best.many == 0 ? run : opdi_cu_run_join()(best, run);
+        }
+        best = opdi_cu_block_reduce(best, opdi_cu_run_join(), none);
+        if (threadIdx.x == 0) {
+            const int64_t at = s.index[row * s.n + best.first + best.many - 1];
+            s.values[row] = s.x[row * s.n + at];
+            s.places[row] = at;
+        }
+    }
+}
+enum { OPDI_CU_PICK, OPDI_CU_MODE };
+/* Of the rows of x, whose last dim is theirs and which lie in a row, into values and places (may be NULL). */
+static int opdi_cu_pick_rows(opd_tensor *x, opd_tensor *values, opd_tensor *places, int what, int64_t k, bool skip) {
+    OPDI_CU_ALL(opd_dtype(x), T, {
+        opdi_cu_sort<T> s;
+        s.x = opdi_cu_data<T>(x);
+        s.n = opd_ndim(x) ? opd_size(x, -1) : 1;
+        s.rows = opd_numel(x) / s.n;
+        s.k = 1;
+        s.descending = false;
+        s.values = opdi_cu_data<T>(values); s.places = places ? opdi_cu_data<int64_t>(places) : NULL;
+        if (opdi_cu_sort_run(&s, true)) { return -1; }
+        if (what == OPDI_CU_MODE) {
+            return opdi_cu_launch(opdi_cu_sort_mode<T>, opdi_cu_grid_rows(s.rows), dim3(s.n < 256 ? 32 : 256), 0, s);
+        }
+        return opdi_cu_launch(opdi_cu_sort_pick<T>, opdi_cu_grid(s.rows, 64), dim3(64), 0, s, k,
+                              opd_dtype_is_floating(opd_dtype(x)), skip);
+    })
+    return 0;
+}
+static int opdi_cu_pick_of(opd_call *call, int64_t dim, int what, int64_t k, bool skip) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *out[2], *desk[2];
+    if (opd_results_from_fake(call)) { return -1; }
+    for (int i = 0; i < 2; i++) {
+        out[i] = opdi_cu_result(call, i);
+        if (!(desk[i] = opdi_cu_desk(out[i]))) { return -1; }
+    }
+    if (opd_numel(out[0]) == 0) { return 0; }
+    x = opdi_cu_dim_last(x, dim, true);
+    if (!x || opdi_cu_pick_rows(x, desk[0], desk[1], what, k, skip)) { return -1; }
+    return opdi_cu_settle(out[0], desk[0]) || opdi_cu_settle(out[1], desk[1]) ? -1 : 0;
+}
+static int opdi_cu_kthvalue(opd_call *call) {
+    return opdi_cu_pick_of(call, opd_arg_int(call, 2), OPDI_CU_PICK, opd_arg_int(call, 1), false);
+}
+static int opdi_cu_median_dim(opd_call *call) {
+    return opdi_cu_pick_of(call, opd_arg_int(call, 1), OPDI_CU_PICK, 0, false);
+}
+static int opdi_cu_nanmedian_dim(opd_call *call) {
+    return opdi_cu_pick_of(call, opd_arg_int(call, 1), OPDI_CU_PICK, 0, true);
+}
+static int opdi_cu_mode(opd_call *call) {
+    return opdi_cu_pick_of(call, opd_arg_int(call, 1), OPDI_CU_MODE, 0, false);
+}
+/* Of all elements; of none NaN, or of integers the smallest one. */
+static int opdi_cu_median_all(opd_call *call, bool skip) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y;
+    const int64_t n = opd_numel(x);
+    if (opd_results_from_fake(call)) { return -1; }
+    y = opdi_cu_result(call, 0);
+    if (n == 0) {
+        const opd_scalar_type t = opd_dtype(x);
+        return opd_fill_(y, opd_dtype_is_floating(t) ? opd_value_float((double)NAN)
+                         : opd_value_int(t == OPD_INT64 ? INT64_MIN : t == OPD_INT32 ? INT32_MIN : 0)) ? 0 : -1;
+    }
+    x = opdi_cu_seen_as(opd_contiguous(x), &n, 1);
+    return x ? opdi_cu_pick_rows(x, y, NULL, OPDI_CU_PICK, 0, skip) : -1;
+}
+static int opdi_cu_median(opd_call *call) { return opdi_cu_median_all(call, false); }
+static int opdi_cu_nanmedian(opd_call *call) { return opdi_cu_median_all(call, true); }
+
 static const opdi_cu_row opdi_cu_rows_scans[] = {
+    {"cumsum", opdi_cu_cumsum}, {"cumprod", opdi_cu_cumprod}, {"logcumsumexp", opdi_cu_logcumsumexp},
+    {"cummax", opdi_cu_cummax}, {"cummin", opdi_cu_cummin},
+    {"sort", opdi_cu_sort_plain}, {"sort.stable", opdi_cu_sort_stable}, {"topk", opdi_cu_topk},
+    {"kthvalue", opdi_cu_kthvalue}, {"median.dim", opdi_cu_median_dim}, {"nanmedian.dim", opdi_cu_nanmedian_dim},
+    {"mode", opdi_cu_mode}, {"median", opdi_cu_median}, {"nanmedian", opdi_cu_nanmedian},
     {NULL, NULL}};
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -4673,7 +5221,139 @@ static const opdi_cu_row opdi_cu_rows_pooling[] = {
 //  >>cu:losses      losses
 //----------------------------------------------------------------------------------------------------------------------
 
+//-- nll_loss ----------------------------------------------------------------------------------------------------------
+
+/* Input [n, c, inner] against targets [n, inner]; a target that is `ignore` counts for nothing, as does one out of
+   range, which is noted. */
+template <typename T> struct opdi_cu_nll {
+    const T *x, *w;                               /* w: NULL, or the classes' weights */
+    const int64_t *target;
+    int64_t n, c, inner, ignore;
+    opdi_cu_guard guard;
+    /* The weight of target i; *at: its element of x. */
+    __device__ __forceinline__ opdi_cu_acc<T> weight(int64_t i, int64_t *at) const {
+        const int64_t t = target[i];
+        *at = -1;
+        if (t == ignore || !guard.inside(t, c)) { return 0; }
+        *at = (i / inner * c + t) * inner + i % inner;
+        return w ? opdi_cu_load<opdi_cu_acc<T> >(w + t) : (opdi_cu_acc<T>)1;
+    }
+};
+template <typename T> __global__ void opdi_cu_nll_each(const opdi_cu_nll<T> k, T *y, T *total) {
+    typedef opdi_cu_acc<T> A;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < k.n * k.inner;
+         i += (int64_t)gridDim.x * blockDim.x) {
+        int64_t at;
+        const A w = k.weight(i, &at);
+        opdi_cu_store(y + i, at < 0 ? (A)0 : -w * opdi_cu_load<A>(k.x + at));
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0) { opdi_cu_store(total, (A)0); }
+}
+/* parts [2][gridDim.x]: the sums of each block; a kernel of one block adds those up. */
+template <typename T> __global__ void opdi_cu_nll_sums(const opdi_cu_nll<T> k, opdi_cu_acc<T> *parts) {
+    typedef opdi_cu_acc<T> A;
+    A sum = 0, weights = 0;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < k.n * k.inner;
+         i += (int64_t)gridDim.x * blockDim.x) {
+        int64_t at;
+        const A w = k.weight(i, &at);
+        weights += w;
+        if (at >= 0) { sum -= w * opdi_cu_load<A>(k.x + at); }
+    }
+    sum = opdi_cu_block_reduce(sum, opdi_cu_sum(), (A)0);
+    weights = opdi_cu_block_reduce(weights, opdi_cu_sum(), (A)0);
+    if (threadIdx.x == 0) { parts[blockIdx.x] = sum; parts[gridDim.x + blockIdx.x] = weights; }
+}
+template <typename T>
+__global__ void opdi_cu_nll_total(const opdi_cu_acc<T> *parts, int blocks, bool mean, T *y, T *total) {
+    typedef opdi_cu_acc<T> A;
+    const int i = (int)threadIdx.x;
+    const A sum = opdi_cu_block_reduce(i < blocks ? parts[i] : (A)0, opdi_cu_sum(), (A)0);
+    const A weights = opdi_cu_block_reduce(i < blocks ? parts[blocks + i] : (A)0, opdi_cu_sum(), (A)0);
+    if (i == 0) { opdi_cu_store(y, mean ? sum / weights : sum); opdi_cu_store(total, weights); }
+}
+/* Every element of dx [n, c, inner]: at its target -w g, elsewhere 0.  one: a single g for all, over total if mean. */
+template <typename T> __global__ void opdi_cu_nll_back(const opdi_cu_nll<T> k, const T *g, bool one, bool mean,
+                                                       const T *total, T *dx) {
+    typedef opdi_cu_acc<T> A;
+    const A scale = !one ? (A)1 : mean ? opdi_cu_load<A>(g) / opdi_cu_load<A>(total) : opdi_cu_load<A>(g);
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < k.n * k.c * k.inner;
+         i += (int64_t)gridDim.x * blockDim.x) {
+        const int64_t q = i / k.inner, t = q / k.c * k.inner + i % k.inner;
+        A v = 0;
+        int64_t at;
+        if (q % k.c == 0 || k.target[t] == q % k.c) {             /* by the first class a target is checked */
+            const A w = k.weight(t, &at);
+            if (at == i) { v = -w * (one ? scale : opdi_cu_load<A>(g + t)); }
+        }
+        opdi_cu_store(dx + i, v);
+    }
+}
+/* first: the argument `reduction`; x, target and weight are those from `input` on. */
+template <typename T>
+static int opdi_cu_nll_of(opd_call *call, int input, int first, opdi_cu_nll<T> *k) {
+    opd_tensor *x = opd_contiguous(opd_arg_tensor(call, input)), *target = opd_contiguous(opd_arg_tensor(call, input + 1)),
+        *w = opd_arg_tensor(call, input + 2);
+    if (!x || !target || (w && !(w = opd_contiguous(w)))) { return -1; }
+    k->x = opdi_cu_data<T>(x); k->w = w ? opdi_cu_data<T>(w) : NULL; k->target = opdi_cu_data<int64_t>(target);
+    k->n = opd_ndim(x) == 1 ? 1 : opd_size(x, 0);
+    k->c = opd_size(x, opd_ndim(x) == 1 ? 0 : 1);
+    k->inner = opd_ndim(x) == 4 ? opd_size(x, 2) * opd_size(x, 3) : 1;
+    k->ignore = opd_arg_int(call, first + 1);
+    k->guard = opdi_cu_guard_of(call);
+    return 0;
+}
+static int opdi_cu_nll_forward(opd_call *call) {
+    const int64_t reduction = opd_arg_int(call, 3);               /* 0 none, 1 mean, 2 sum */
+    opd_tensor *y, *total, *desk;
+    if (opd_results_from_fake(call)) { return -1; }
+    y = opdi_cu_result(call, 0); total = opdi_cu_result(call, 1);
+    desk = opdi_cu_desk(y);
+    if (!desk) { return -1; }
+    OPDI_CU_FLOATS(opd_dtype(y), T, {
+        opdi_cu_nll<T> k;
+        T *to = opdi_cu_data<T>(desk), *weight = opdi_cu_data<T>(total);
+        if (opdi_cu_nll_of<T>(call, 0, 3, &k)) { return -1; }
+        if (reduction == 0 && opd_ndim(opd_arg_tensor(call, 0)) > 1) {
+            if (opdi_cu_launch(opdi_cu_nll_each<T>, opdi_cu_grid(k.n * k.inner, 256), dim3(256), 0, k, to, weight)) {
+                return -1;
+            }
+        } else {
+            const int64_t want = opdi_cu_ceil(k.n * k.inner, 1024);
+            const int blocks = (int)(want < 1 ? 1 : want < 256 ? want : 256);
+            opdi_cu_acc<T> *parts = (opdi_cu_acc<T> *)opdi_cu_scratch(2 * blocks * (int64_t)sizeof *parts);
+            if (!parts || opdi_cu_launch(opdi_cu_nll_sums<T>, dim3((unsigned)blocks), dim3(256), 0, k, parts) ||
+                opdi_cu_launch(opdi_cu_nll_total<T>, dim3(1), dim3(256), 0, (const opdi_cu_acc<T> *)parts, blocks,
+                               reduction == 1, to, weight)) { return -1; }
+        }
+    })
+    return opdi_cu_settle(y, desk);
+}
+static int opdi_cu_nll_backward(opd_call *call) {
+    const int64_t reduction = opd_arg_int(call, 4);
+    opd_tensor *g = opd_arg_tensor(call, 0), *total = opd_arg_tensor(call, 6), *dx, *desk;
+    bool one;
+    if (opd_results_from_fake(call)) { return -1; }
+    dx = opdi_cu_result(call, 0);
+    if (opd_numel(dx) == 0) { return 0; }
+    one = reduction != 0 || opd_ndim(dx) == 1;
+    desk = opdi_cu_desk(dx);
+    g = opd_contiguous(opd_to_dtype(g, opd_dtype(dx)));
+    total = opd_to_dtype(total, opd_dtype(dx));
+    if (!desk || !g || !total) { return -1; }
+    OPDI_CU_FLOATS(opd_dtype(dx), T, {
+        opdi_cu_nll<T> k;
+        if (opdi_cu_nll_of<T>(call, 1, 4, &k) ||
+            opdi_cu_launch(opdi_cu_nll_back<T>, opdi_cu_grid(opd_numel(dx), 256), dim3(256), 0, k,
+                           (const T *)opdi_cu_data<T>(g), one, reduction == 1, (const T *)opdi_cu_data<T>(total),
+                           opdi_cu_data<T>(desk))) { return -1; }
+    })
+    return opdi_cu_settle(dx, desk);
+}
+
 static const opdi_cu_row opdi_cu_rows_losses[] = {
+    {"nll_loss_forward", opdi_cu_nll_forward}, {"nll_loss2d_forward", opdi_cu_nll_forward},
+    {"nll_loss_backward", opdi_cu_nll_backward}, {"nll_loss2d_backward", opdi_cu_nll_backward},
     {NULL, NULL}};
 
 //----------------------------------------------------------------------------------------------------------------------
