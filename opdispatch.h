@@ -1032,6 +1032,24 @@ typedef struct opd_backend_desc {
     int (*pointwise)(void *user, int index, const opd_pointwise *p);
     /* Writes random numbers, the same as the CPU's; without it the host makes and copies them. */
     int (*draw)(void *user, int index, const opd_draw *d);
+    /* copy that is queued only, also where one side is the host, whose memory stays until it has happened. */
+    int (*copy_async)(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes);
+    void *(*host_alloc)(void *user, size_t bytes);                            /* of the host, which it copies fast */
+    void (*host_free)(void *user, void *data);
+    int (*empty_cache)(void *user, int index);                                /* what free kept is given back */
+    int64_t (*cached)(void *user, int index);                                 /* bytes of that */
+    int (*event_new)(void *user, int index, bool timing, int64_t *event);     /* not 0 */
+    void (*event_free)(void *user, int index, int64_t event);
+    int (*event_record)(void *user, int index, int64_t event, int64_t stream);
+    int (*event_wait)(void *user, int index, int64_t event, int64_t stream);  /* the stream waits */
+    int (*event_synchronize)(void *user, int index, int64_t event);
+    int (*event_done)(void *user, int index, int64_t event);                  /* 1, 0, or -1 with an error */
+    int (*event_elapsed)(void *user, int index, int64_t from, int64_t to, double *milliseconds);
+    int (*capture_begin)(void *user, int index, int64_t stream);
+    int (*capture_end)(void *user, int index, int64_t stream, int64_t *capture);
+    int (*capture_replay)(void *user, int index, int64_t capture, int64_t stream);
+    void (*capture_free)(void *user, int index, int64_t capture);
+    bool (*debug_set)(void *user, bool on);                                   /* what it was */
 } opd_backend_desc;
 /* Makes a backend (PrivateUse1 to 3, or one of PyTorch's but CPU and Meta) a device whose tensors empty, zeros, full,
    copy_, to, clone, item, printing, views, random numbers and autograd work with; other operators need kernels at its
@@ -1066,8 +1084,17 @@ OPD_API opd_device opd_device_current(opd_backend backend);
 OPD_API opd_device opd_device_set(opd_device device);
 /* Waits for the work of a device (index -1: the current one).  0, or -1 with an error. */
 OPD_API int opd_device_synchronize(opd_device device);
-/* Bytes of a device; cached is 0 (its allocator may know more). */
+/* Bytes of a device. */
 OPD_API opd_memory opd_device_memory(opd_device device);
+/* Gives memory that the device's allocator keeps for reuse back to the device.  0, or -1 with an error. */
+OPD_API int opd_device_empty_cache(opd_device device);
+/* A CPU tensor in memory that the backend's devices copy from and to at full speed, and meanwhile (copy_ with
+   non_blocking=True; opd_stream_synchronize waits).  It must live until the copy is done.  NULL with an error. */
+OPD_API opd_tensor *opd_tensor_new_pinned(opd_ints sizes, opd_scalar_type dtype, opd_backend backend);
+/* Debug mode: each operator waits for its kernels, so that an error names the one that failed.  Returns what it was. */
+OPD_API bool opd_device_debug_set(opd_backend backend, bool on);
+/* Why this program has no device of a kind ("no driver"): what an error then says; the text is not copied. */
+OPD_API void opd_backend_missing_set(opd_backend backend, const char *why);
 /* A queue of work.  opd_stream_set makes it the current one of this thread and its device, and returns what was. */
 typedef struct opd_stream { opd_device device; int64_t id; } opd_stream;
 OPD_API opd_stream opd_stream_new(opd_device device);                         /* id 0 with an error: none there */
@@ -1076,6 +1103,29 @@ OPD_API opd_stream opd_stream_current(opd_device device);
 OPD_API opd_stream opd_stream_set(opd_stream stream);
 OPD_API int opd_stream_wait(opd_stream stream, opd_stream other);             /* later work waits for other's */
 OPD_API int opd_stream_synchronize(opd_stream stream);
+/* A mark in a queue: record puts it there, and it is done when what was queued before is.  timing: elapsed tells the
+   milliseconds between two.  Those that return int give 0, or -1 with an error. */
+typedef struct opd_device_event { opd_device device; int64_t id; } opd_device_event;
+OPD_API opd_device_event opd_device_event_new(opd_device device, bool timing);   /* id 0 with an error: none there */
+OPD_API void opd_device_event_free(opd_device_event event);
+OPD_API int opd_device_event_record(opd_device_event event, opd_stream stream);
+OPD_API int opd_stream_wait_event(opd_stream stream, opd_device_event event); /* later work waits for it */
+OPD_API int opd_device_event_synchronize(opd_device_event event);
+OPD_API int opd_device_event_done(opd_device_event event);                                  /* 1, 0, or -1 with an error */
+OPD_API double opd_device_event_elapsed(opd_device_event from, opd_device_event to);     /* -1 with an error */
+/* Work that is kept instead of done, and then done again and again at once (CUDA graphs, torch.cuda.graph).  Between
+   begin and end nothing may wait for the stream, which is no default one; shapes, addresses and random numbers stay
+   what they are, and memory that was made meanwhile stays the capture's.  Run what is captured once before, on that
+   stream.  begin, replay: 0, or -1 with an error; end: NULL with an error. */
+typedef struct opd_capture opd_capture;
+OPD_API int opd_capture_begin(opd_stream stream);
+OPD_API opd_capture *opd_capture_end(opd_stream stream);
+OPD_API int opd_capture_replay(opd_capture *capture, opd_stream stream);
+OPD_API void opd_capture_free(opd_capture *capture);
+/* torch.cuda.is_available, device_count, empty_cache, and debug mode. */
+OPD_INLINE bool opd_cuda_available(void) { return opd_device_count(OPD_CUDA) > 0; }
+OPD_INLINE int opd_cuda_empty_cache(void) { return opd_device_empty_cache(opd_device_of(OPD_CUDA, -1)); }
+OPD_INLINE bool opd_cuda_debug_set(bool on) { return opd_device_debug_set(OPD_CUDA, on); }
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:exchange   tensors from and for other programs: DLPack, .npy, .npz, safetensors
@@ -4172,7 +4222,22 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(opd_cost_row, opd_cost_at, 2, (const opd_cost *, int)) \
     X(size_t, opd_cost_print, 3, (const opd_cost *, char *, size_t)) \
     X(int, opd_results_from_fake, 1, (opd_call *)) \
-    X(int, opd_backend_register_sized, 3, (opd_backend, const opd_backend_desc *, size_t))
+    X(int, opd_backend_register_sized, 3, (opd_backend, const opd_backend_desc *, size_t)) \
+    X(int, opd_device_empty_cache, 1, (opd_device)) \
+    X(opd_tensor *, opd_tensor_new_pinned, 3, (opd_ints, opd_scalar_type, opd_backend)) \
+    X(bool, opd_device_debug_set, 2, (opd_backend, bool)) \
+    V(opd_backend_missing_set, 2, (opd_backend, const char *)) \
+    X(opd_device_event, opd_device_event_new, 2, (opd_device, bool)) \
+    V(opd_device_event_free, 1, (opd_device_event)) \
+    X(int, opd_device_event_record, 2, (opd_device_event, opd_stream)) \
+    X(int, opd_stream_wait_event, 2, (opd_stream, opd_device_event)) \
+    X(int, opd_device_event_synchronize, 1, (opd_device_event)) \
+    X(int, opd_device_event_done, 1, (opd_device_event)) \
+    X(double, opd_device_event_elapsed, 2, (opd_device_event, opd_device_event)) \
+    X(int, opd_capture_begin, 1, (opd_stream)) \
+    X(opd_capture *, opd_capture_end, 1, (opd_stream)) \
+    X(int, opd_capture_replay, 2, (opd_capture *, opd_stream)) \
+    V(opd_capture_free, 1, (opd_capture *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -4573,6 +4638,7 @@ typedef struct opdi_thread {
     void *recorder;              /* profiler: this thread's, if it belongs to profile recorder_of */
     uint64_t recorder_of;
     char message[2048];
+    bool no_wait;                /* a copy to or from a device is queued only */
 } opdi_thread;
 
 static opdi_thread opdi_main_thread;              /* the first thread's; no allocation */
@@ -13503,9 +13569,16 @@ static bool opdi_backend_pointwise(int type) {
     const opdi_backend *b = opdi_backend_of(type);
     return b && b->desc.pointwise;
 }
+static const char *opdi_missing_why[OPD_BACKEND_COUNT];
+void opd_backend_missing_set(opd_backend backend, const char *why) {
+    if ((unsigned)backend < OPD_BACKEND_COUNT) { OPDI_PUBLISH(&opdi_missing_why[backend], why); }
+}
 static int opdi_backend_missing(int type) {
-    return opd_fail(OPD_ERROR_NO_KERNEL, "no allocator for device %s: nothing in this program provides one",
-                    opdi_device_name(type));
+    const char *why = (unsigned)type < OPD_BACKEND_COUNT ? OPDI_ACQUIRE(&opdi_missing_why[type]) : NULL;
+    return opd_fail(OPD_ERROR_NO_KERNEL, "no allocator for device %s: %s", opdi_device_name(type),
+                    why ? why : type == OPD_CUDA ? "nothing in this program provides one: the companion "
+                    "opdispatch_cuda.cu is neither linked in nor loaded (opd_load_library)"
+                    : "nothing in this program provides one");
 }
 //-- A function of the backend has returned rc.
 static int opdi_backend_rc(int rc, int type, const char *what) {
@@ -13689,6 +13762,7 @@ opd_memory opd_device_memory(opd_device device) {
     opdi_lock(&opdi_backend_lock);
     m = b->memory[device.index];
     opdi_unlock(&opdi_backend_lock);
+    if (b->desc.cached) { m.cached = b->desc.cached(b->desc.user, device.index); }
     return m;
 }
 
@@ -13738,6 +13812,104 @@ int opd_stream_synchronize(opd_stream s) {
     if (!b->desc.stream_synchronize) { return opd_device_synchronize(s.device); }
     return opdi_backend_rc(b->desc.stream_synchronize(b->desc.user, s.device.index, s.id), s.device.type,
                            "stream_synchronize");
+}
+
+int opd_device_empty_cache(opd_device device) {
+    opdi_backend *b = opdi_device_find(device, &device.index);
+    if (!b) { return -1; }
+    return b->desc.empty_cache
+        ? opdi_backend_rc(b->desc.empty_cache(b->desc.user, device.index), device.type, "empty_cache") : 0;
+}
+bool opd_device_debug_set(opd_backend backend, bool on) {
+    const opdi_backend *b = opdi_backend_of((int)backend);
+    return b && b->desc.debug_set ? b->desc.debug_set(b->desc.user, on) : false;
+}
+
+//-- events and captures ------------------------------------------------------------------------------------------
+
+//-- The backend of a device that has what `fn` is; NULL with an error.
+static opdi_backend *opdi_device_with(opd_device *device, size_t at, const char *what) {
+    opdi_backend *b = opdi_device_find(*device, &device->index);
+    void (*fn)(void);
+    if (!b) { return NULL; }
+    memcpy(&fn, (const char *)&b->desc + at, sizeof fn);
+    if (fn) { return b; }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s has no %s", opdi_device_name(device->type), what);
+    return NULL;
+}
+#define OPDI_DEVICE_WITH(device, hook, what) opdi_device_with(device, offsetof(opd_backend_desc, hook), what)
+
+opd_device_event opd_device_event_new(opd_device device, bool timing) {
+    opdi_backend *b = OPDI_DEVICE_WITH(&device, event_new, "events");
+    opd_device_event e;
+    e.id = 0;
+    if (b && opdi_backend_rc(b->desc.event_new(b->desc.user, device.index, timing, &e.id), device.type, "event_new")) {
+        e.id = 0;
+    }
+    e.device = device;
+    return e;
+}
+void opd_device_event_free(opd_device_event e) {
+    const opdi_backend *b = e.id ? opdi_backend_of(e.device.type) : NULL;
+    if (b && b->desc.event_free) { b->desc.event_free(b->desc.user, e.device.index, e.id); }
+}
+int opd_device_event_record(opd_device_event e, opd_stream s) {
+    opdi_backend *b = OPDI_DEVICE_WITH(&e.device, event_record, "events");
+    return b ? opdi_backend_rc(b->desc.event_record(b->desc.user, e.device.index, e.id, s.id), e.device.type,
+                               "event_record") : -1;
+}
+int opd_stream_wait_event(opd_stream s, opd_device_event e) {
+    opdi_backend *b = OPDI_DEVICE_WITH(&s.device, event_wait, "events");
+    return b ? opdi_backend_rc(b->desc.event_wait(b->desc.user, s.device.index, e.id, s.id), s.device.type,
+                               "event_wait") : -1;
+}
+int opd_device_event_synchronize(opd_device_event e) {
+    opdi_backend *b = OPDI_DEVICE_WITH(&e.device, event_synchronize, "events");
+    return b ? opdi_backend_rc(b->desc.event_synchronize(b->desc.user, e.device.index, e.id), e.device.type,
+                               "event_synchronize") : -1;
+}
+int opd_device_event_done(opd_device_event e) {
+    opdi_backend *b = OPDI_DEVICE_WITH(&e.device, event_done, "events");
+    const int done = b ? b->desc.event_done(b->desc.user, e.device.index, e.id) : -1;
+    return done < 0 && b ? opdi_backend_rc(done, e.device.type, "event_done") : done;
+}
+double opd_device_event_elapsed(opd_device_event from, opd_device_event to) {
+    opdi_backend *b = OPDI_DEVICE_WITH(&from.device, event_elapsed, "events");
+    double ms = -1;
+    return b && opdi_backend_rc(b->desc.event_elapsed(b->desc.user, from.device.index, from.id, to.id, &ms),
+                                from.device.type, "event_elapsed") == 0 ? ms : -1;
+}
+
+struct opd_capture { opd_device device; int64_t id; };
+int opd_capture_begin(opd_stream s) {
+    opdi_backend *b = opd_ok() ? OPDI_DEVICE_WITH(&s.device, capture_begin, "captures") : NULL;
+    return b ? opdi_backend_rc(b->desc.capture_begin(b->desc.user, s.device.index, s.id), s.device.type,
+                               "capture_begin") : -1;
+}
+opd_capture *opd_capture_end(opd_stream s) {
+    opdi_backend *b = OPDI_DEVICE_WITH(&s.device, capture_end, "captures");
+    opd_capture *c = b ? (opd_capture *)opdi_alloc(sizeof *c) : NULL;
+    int64_t id = 0;
+    if (!b) { return NULL; }                      /* it ends also where something has failed */
+    if (opdi_backend_rc(b->desc.capture_end(b->desc.user, s.device.index, s.id, &id), s.device.type, "capture_end") ||
+        !c || !opd_ok()) {
+        if (id && b->desc.capture_free) { b->desc.capture_free(b->desc.user, s.device.index, id); }
+        if (c) { opdi_free(c, sizeof *c); }
+        return NULL;
+    }
+    c->device = s.device;
+    c->id = id;
+    return c;
+}
+int opd_capture_replay(opd_capture *c, opd_stream s) {
+    opdi_backend *b = c && opd_ok() ? OPDI_DEVICE_WITH(&c->device, capture_replay, "captures") : NULL;
+    return b ? opdi_backend_rc(b->desc.capture_replay(b->desc.user, c->device.index, c->id, s.id), c->device.type,
+                               "capture_replay") : -1;
+}
+void opd_capture_free(opd_capture *c) {
+    const opdi_backend *b = c ? opdi_backend_of(c->device.type) : NULL;
+    if (b && b->desc.capture_free) { b->desc.capture_free(b->desc.user, c->device.index, c->id); }
+    if (c) { opdi_free(c, sizeof *c); }
 }
 
 //-- memory -------------------------------------------------------------------------------------------------------
@@ -13841,6 +14013,26 @@ opd_tensor *opd_tensor_wrap_on(void *data, opd_ints sizes, const int64_t *stride
     return t ? opdi_own(t) : NULL;
 }
 
+static void opdi_pinned_free(void *data, void *backend) {
+    const opdi_backend *b = opdi_backend_of((int)(intptr_t)backend);
+    if (b && b->desc.host_free) { b->desc.host_free(b->desc.user, data); }
+}
+opd_tensor *opd_tensor_new_pinned(opd_ints sizes, opd_scalar_type dtype, opd_backend backend) {
+    opd_device device = opd_device_of(backend, -1);
+    opdi_backend *b = opd_ok() ? OPDI_DEVICE_WITH(&device, host_alloc, "pinned memory") : NULL;
+    const int64_t n = b ? opdi_count(sizes.data, (int)sizes.n, opd_dtype_size(dtype)) : -1;
+    void *data;
+    if (n < 0) { return NULL; }
+    if (n == 0) { return opd_tensor_new(sizes, dtype); }
+    data = b->desc.host_alloc(b->desc.user, (size_t)n * opd_dtype_size(dtype));
+    if (!data) {
+        (void)opd_fail(OPD_ERROR_MEMORY, "%s: no pinned memory of %lld bytes", opdi_device_name(device.type),
+                       (long long)(n * (int64_t)opd_dtype_size(dtype)));
+        return NULL;
+    }
+    return opd_tensor_wrap(data, sizes, NULL, dtype, opdi_pinned_free, (void *)(intptr_t)backend);
+}
+
 //-- The argument of the running kernel that t is, for an error; NULL: none.
 static const char *opdi_argument_named(const opd_call *call, const opd_tensor *t) {
     int i, k;
@@ -13889,7 +14081,8 @@ static int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storag
         opdi_free(room, bytes);
         return rc;
     }
-    return opdi_backend_rc(b->desc.copy(b->desc.user, to, d ? dst->index : -1, from, s ? src->index : -1, bytes),
+    return opdi_backend_rc((opdi_self()->no_wait && b->desc.copy_async ? b->desc.copy_async : b->desc.copy)
+                           (b->desc.user, to, d ? dst->index : -1, from, s ? src->index : -1, bytes),
                            d ? d : s, "copy");
 }
 //-- Bytes from t's first element to its last.
@@ -36467,8 +36660,12 @@ static int opdi_copy_into(opd_tensor *dst, const opd_tensor *src) {
 }
 static int opdi_copy__kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *src = opd_arg_tensor(call, 1);
+    int rc;
     if (self != src && opdi_check_internal_overlap(self)) { return -1; }
-    return opdi_copy_into(self, src) ? -1 : opd_return_tensor(call, self);
+    call->th->no_wait = opd_arg_bool(call, 2) && self->backend != src->backend && opdi_like(self, src);
+    rc = opdi_copy_into(self, src);
+    call->th->no_wait = false;
+    return rc ? -1 : opd_return_tensor(call, self);
 }
 static int opdi_copy_kernel(opd_call *call) {
     opd_tensor *out = opdi_written(call);
