@@ -1,0 +1,179 @@
+/* What operators cost on a GPU, beside the GPU's own copy and PyTorch.
+   cc -O2 bench/cuda.c -o bench_cuda -lm -lpthread
+   ./bench_cuda --load ./opdispatch_cuda.so [--quick] [--filter TEXT] [--help]
+
+   opdispatch_cuda.cu says how the plug-in is built.  Times are of the queue: many calls, then one wait, by the wall clock;
+   medians of rounds.  Bandwidths count what an operator has to read and write, beside those of a copy from device to
+   device in the same run.  PyTorch's figures come from bench/peers/torch_cuda.py, which is run with $OPD_TORCH_PYTHON
+   (python3) where that has PyTorch with CUDA.  Without a GPU there is nothing to measure, and that is said. */
+#define OPDISPATCH_IMPLEMENTATION
+#include "../opdispatch.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { ROUNDS = 9, ROWS = 64 };
+static bool quick;
+static const char *filter = "";
+static opd_device gpu;
+static double copy_gbs;                           /* of the copy in this run */
+
+/* One line: what is called, what it moves and computes. */
+typedef struct row { const char *key, *what; double bytes, flops, ops, target; } row;
+typedef opd_tensor *(*work)(opd_tensor **in);
+
+static double now(void) {
+    struct timespec t;
+    timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+static int compare(const void *a, const void *b) { return *(const double *)a < *(const double *)b ? -1 : *(const double *)a > *(const double *)b; }
+
+/* Nanoseconds of a call: as many in a row as take some milliseconds. */
+static double measure(work f, opd_tensor **in) {
+    double rounds[ROUNDS], start;
+    int calls = 1;
+    for (int r = -2; r < (quick ? 3 : ROUNDS) && opd_ok(); r++) {
+        opd_device_synchronize(gpu);
+        start = now();
+        for (int k = 0; k < calls; k++) { OPD_SCOPE { f(in); } }
+        opd_device_synchronize(gpu);
+        start = (now() - start) / calls;
+        if (r < 0) { const double want = (quick ? 2e6 : 2e7) / (start + 1); calls = want < 1 ? 1 : want > 2000 ? 2000 : (int)want; }
+        else { rounds[r] = start; }
+    }
+    qsort(rounds, (size_t)(quick ? 3 : ROUNDS), sizeof rounds[0], compare);
+    return rounds[(quick ? 3 : ROUNDS) / 2];
+}
+
+//-- PyTorch's figures --------------------------------------------------------------------------------------------
+
+static struct { char key[48]; double ns; } peer[ROWS];
+static int npeers;
+static void read_peer(void) {
+    const char *python = getenv("OPD_TORCH_PYTHON");
+    char command[600], line[200];
+    FILE *f;
+    (void)snprintf(command, sizeof command, "%s bench/peers/torch_cuda.py%s 2>/dev/null", python ? python : "python3", quick ? " --quick" : "");
+    f = popen(command, "r");
+    while (f && npeers < ROWS && fgets(line, sizeof line, f)) {
+        if (sscanf(line, "%47s %lf", peer[npeers].key, &peer[npeers].ns) == 2) { npeers++; }
+    }
+    if (f) { (void)pclose(f); }
+    if (!npeers) { printf("no PyTorch with CUDA: its column stays empty\n"); }
+}
+
+static void print_row(row r, double ns) {
+    char figure[32] = "", part[32] = "", ratio[32] = "";
+    if (r.bytes > 0) {
+        (void)snprintf(figure, sizeof figure, "%.0f GB/s", r.bytes / ns);
+        if (copy_gbs > 0) { (void)snprintf(part, sizeof part, "%.0f%% of copy", 100 * r.bytes / ns / copy_gbs); }
+    } else if (r.flops > 0) { (void)snprintf(figure, sizeof figure, "%.1f TFLOP/s", r.flops / ns / 1e3); }
+    for (int i = 0; i < npeers; i++) {
+        if (strcmp(peer[i].key, r.key) == 0) { (void)snprintf(ratio, sizeof ratio, "%.2f of PyTorch's time", ns / peer[i].ns); }
+    }
+    printf("%-16s %-52s %12.0f ns %14s %14s %s\n", r.key, r.what, ns / (r.ops > 0 ? r.ops : 1), figure, part, ratio);
+}
+static void bench(row r, work f, opd_tensor **in) {
+    if (!strstr(r.key, filter) && !strstr(r.what, filter)) { return; }
+    const double ns = measure(f, in);
+    if (!opd_ok()) { printf("%-16s %s\n", r.key, opd_error_message()); opd_error_clear(); return; }
+    if (strcmp(r.key, "copy") == 0) { copy_gbs = r.bytes / ns; }
+    print_row(r, ns);
+}
+
+//-- what is measured ---------------------------------------------------------------------------------------------
+
+static opd_tensor *w_copy(opd_tensor **in) { return opd_copy_(in[1], in[0]); }
+static opd_tensor *w_add(opd_tensor **in) { return opd_add(in[0], in[1]); }
+static opd_tensor *w_exp(opd_tensor **in) { return opd_exp(in[0]); }
+static opd_tensor *w_gelu(opd_tensor **in) { return opd_gelu(in[0]); }
+static opd_tensor *w_half(opd_tensor **in) { return opd_to_device(in[0], gpu, OPD_FLOAT16); }
+static opd_tensor *w_turn(opd_tensor **in) { return opd_contiguous(opd_transpose(in[0], 0, 1)); }
+static opd_tensor *w_sum(opd_tensor **in) { return opd_sum(in[0]); }
+static opd_tensor *w_sum_rows(opd_tensor **in) { return opd_sum_dim(in[0], OPD_INTS(1), false); }
+static opd_tensor *w_sum_columns(opd_tensor **in) { return opd_sum_dim(in[0], OPD_INTS(0), false); }
+static opd_tensor *w_softmax(opd_tensor **in) { return opd_softmax(in[0], -1); }
+static opd_tensor *w_layer_norm(opd_tensor **in) { return opd_layer_norm(in[0], OPD_INTS(opd_size(in[0], 1))); }
+static opd_tensor *w_mm(opd_tensor **in) { return opd_mm(in[0], in[1]); }
+static opd_tensor *w_conv(opd_tensor **in) {
+    return opd_convolution(in[0], in[1], NULL, OPD_INTS(1, 1), OPD_INTS(1, 1), OPD_INTS(1, 1), false, OPD_INTS(0, 0), 1);
+}
+static opd_tensor *w_chain(opd_tensor **in) {     /* a thousand launches */
+    opd_tensor *x = in[0];
+    for (int i = 0; i < 1000; i++) { x = opd_add(x, in[1]); }
+    return x;
+}
+static opd_tensor *random_on(opd_ints sizes, opd_scalar_type dtype) {
+    return opd_to_device(opd_mul_Scalar(opd_randn(sizes, OPD_FLOAT32), OPD_V(0.1)), gpu, dtype);
+}
+
+static void memory_bound(int64_t rows, opd_scalar_type dtype, const char *suffix) {
+    const double size = (double)opd_dtype_size(dtype), n = (double)rows * 8192;
+    static char keys[16][24];
+    static const struct { const char *key, *what; double moved; work f; } table[] = {
+        {"add", "x + y", 3, w_add}, {"exp", "exp(x)", 2, w_exp}, {"gelu", "gelu(x)", 2, w_gelu}, {"turn", "transposed, into rows", 2, w_turn},
+        {"sum", "sum of all", 1, w_sum}, {"sum_rows", "sums of rows of 8192", 1, w_sum_rows}, {"sum_columns", "sums of columns", 1, w_sum_columns},
+        {"softmax", "softmax of rows of 8192", 2, w_softmax}, {"layer_norm", "layer norm of rows of 8192", 2, w_layer_norm}};
+    OPD_SCOPE {
+        opd_tensor *in[2] = {random_on(OPD_INTS(rows, 8192), dtype), random_on(OPD_INTS(rows, 8192), dtype)};
+        for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+            (void)snprintf(keys[i], sizeof keys[i], "%s_%s", table[i].key, suffix);
+            bench((row){keys[i], table[i].what, table[i].moved * size * n, 0, 0, 0}, table[i].f, in);
+        }
+    }
+}
+static void products(int64_t n) {
+    static const struct { const char *key, *what; opd_scalar_type dtype; } table[] = {
+        {"mm_f32", "4096 x 4096 x 4096, float32", OPD_FLOAT32}, {"mm_f16", "the same in float16", OPD_FLOAT16},
+        {"mm_bf16", "the same in bfloat16", OPD_BFLOAT16}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        OPD_SCOPE {
+            opd_tensor *in[2] = {random_on(OPD_INTS(n, n), table[i].dtype), random_on(OPD_INTS(n, n), table[i].dtype)};
+            bench((row){table[i].key, table[i].what, 0, 2.0 * (double)n * (double)n * (double)n, 0, 0}, w_mm, in);
+        }
+    }
+}
+static void convolutions(int64_t batch) {
+    static const struct { const char *key, *what; opd_scalar_type dtype; } table[] = {
+        {"conv_f16", "3x3, 64 channels, 56x56, batch 64, float16", OPD_FLOAT16}, {"conv_f32", "the same in float32", OPD_FLOAT32}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        OPD_SCOPE {
+            opd_tensor *in[2] = {random_on(OPD_INTS(batch, 64, 56, 56), table[i].dtype), random_on(OPD_INTS(64, 64, 3, 3), table[i].dtype)};
+            bench((row){table[i].key, table[i].what, 0, 2.0 * 64 * 64 * 9 * 56 * 56 * (double)batch, 0, 0}, w_conv, in);
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        const bool more = i + 1 < argc;
+        if (strcmp(argv[i], "--quick") == 0) { quick = true; }
+        else if (strcmp(argv[i], "--filter") == 0 && more) { filter = argv[++i]; }
+        else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_load_library(argv[++i])) { return opd_finish(); } }
+        else {
+            printf("bench_cuda: what operators cost on a GPU\n  --load FILE    the companion as a plug-in: opdispatch_cuda.so\n"
+                   "  --quick        small tensors, few rounds\n  --filter TEXT  only rows whose name or text contains TEXT\n");
+            return strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0 ? 0 : 2;
+        }
+    }
+    if (opd_device_count(OPD_CUDA) == 0) { printf("no GPU, or no companion (--load): nothing to measure\n"); return opd_finish(); }
+    gpu = opd_device_of(OPD_CUDA, 0);
+    read_peer();
+    const int64_t rows = quick ? 64 : 8192;       /* 64 Mi elements */
+    OPD_SCOPE {
+        opd_tensor *in[2] = {random_on(OPD_INTS(rows, 8192), OPD_FLOAT32), random_on(OPD_INTS(rows, 8192), OPD_FLOAT32)};
+        bench((row){"copy", "device to device, float32", 8.0 * (double)rows * 8192, 0, 0, 0}, w_copy, in);
+        bench((row){"to_half", "float32 to float16", 6.0 * (double)rows * 8192, 0, 0, 0}, w_half, in);
+    }
+    memory_bound(rows, OPD_FLOAT32, "f32");
+    memory_bound(rows, OPD_FLOAT16, "f16");
+    products(quick ? 64 : 4096);
+    convolutions(quick ? 1 : 64);
+    OPD_SCOPE {
+        opd_tensor *in[2] = {random_on(OPD_INTS(1024), OPD_FLOAT32), random_on(OPD_INTS(1024), OPD_FLOAT32)};
+        bench((row){"chain", "one of 1,000 sums of 1,024 elements, one after another", 0, 0, 1000, 0}, w_chain, in);
+    }
+    return opd_finish();
+}
