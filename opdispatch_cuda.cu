@@ -2962,10 +2962,10 @@ template <typename T> using opdi_cu_scan_min = opdi_cu_scan_extreme<T, true>;
 
 /* Lines [outer, n, inner]; chunk: elements of a chunk, of which there are `chunks` a line; with more than one the totals
    are `states` [lines][chunks]: written first (totals), then, scanned, what is before each chunk. */
-typedef struct opdi_cu_scan { opdi_cu_line l; int64_t chunk, chunks; void *states; bool totals; } opdi_cu_scan;
+typedef struct opdi_cu_scan_plan { opdi_cu_line l; int64_t chunk, chunks; void *states; bool totals; } opdi_cu_scan_plan;
 /* blockDim.x threads (a warp, or 8) a chunk of a line, blockDim.y chunks a block. */
 template <typename T, typename L>
-__global__ void opdi_cu_scan_lines(const opdi_cu_scan k, const T *x, T *y, int64_t *index) {
+__global__ void opdi_cu_scan_lines(const opdi_cu_scan_plan k, const T *x, T *y, int64_t *index) {
     typedef typename L::C C;
     typedef typename L::S S;
     __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(S)];
@@ -3051,7 +3051,7 @@ __global__ void opdi_cu_scan_columns(const opdi_cu_line l, const T *x, T *y, int
 template <typename T, typename L> static int opdi_cu_scan_run(opdi_cu_line l, const T *x, T *y, int64_t *index) {
     typedef typename L::S S;
     const int64_t lines = l.outer * l.inner;
-    opdi_cu_scan k = {l, l.n, 1, NULL, false};
+    opdi_cu_scan_plan k = {l, l.n, 1, NULL, false};
     dim3 block = l.n <= 1024 ? dim3(OPDI_CU_WARP, 4) : dim3(256, 1);
     if (l.n <= 8 || (l.inner >= 16 && lines >= 4096)) {
         return opdi_cu_launch(opdi_cu_scan_columns<T, L>, opdi_cu_grid(lines, 128), dim3(128), 0, l, x, y, index);
@@ -3104,7 +3104,7 @@ static int opdi_cu_cummin(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_
 //  sorted by a bitonic network in shared memory, several rows a tile where they are short; longer rows are merged then,
 //  runs of twice the length in each pass, a block 2,048 of the result.
 
-#define OPDI_CU_TILE 2048
+#define OPDI_CU_SORTED 2048
 
 template <typename T> struct opdi_cu_key_of { typedef uint32_t K; };
 template <> struct opdi_cu_key_of<int64_t> { typedef uint64_t K; };
@@ -3196,15 +3196,15 @@ __device__ __forceinline__ int64_t opdi_cu_merge_path(const K *a, int64_t na, co
 template <typename K>
 __global__ void opdi_cu_sort_merge(const K *keys, const uint32_t *index, K *to_keys, uint32_t *to_index, int64_t rows,
                                    int64_t n, int64_t width) {
-    __shared__ K k[OPDI_CU_TILE];
-    __shared__ uint32_t x[OPDI_CU_TILE];
+    __shared__ K k[OPDI_CU_SORTED];
+    __shared__ uint32_t x[OPDI_CU_SORTED];
     __shared__ int64_t split[2];
-    const int64_t pieces = opdi_cu_ceil(n, OPDI_CU_TILE);
+    const int64_t pieces = opdi_cu_ceil(n, OPDI_CU_SORTED);
     for (int64_t t = blockIdx.x; t < rows * pieces; t += gridDim.x) {
-        const int64_t row = t / pieces * n, out = t % pieces * OPDI_CU_TILE, pair = out / (2 * width) * 2 * width;
+        const int64_t row = t / pieces * n, out = t % pieces * OPDI_CU_SORTED, pair = out / (2 * width) * 2 * width;
         const int64_t na = n - pair < width ? n - pair : width, nb = n - pair - na < width ? n - pair - na : width;
         const K *a = keys + row + pair, *b = a + na;
-        const int64_t from = out - pair, many = na + nb - from < OPDI_CU_TILE ? na + nb - from : OPDI_CU_TILE;
+        const int64_t from = out - pair, many = na + nb - from < OPDI_CU_SORTED ? na + nb - from : OPDI_CU_SORTED;
         __syncthreads();
         if (threadIdx.x < 2) {
             split[threadIdx.x] = opdi_cu_merge_path(a, na, b, nb, from + (threadIdx.x ? many : 0));
@@ -3217,7 +3217,7 @@ __global__ void opdi_cu_sort_merge(const K *keys, const uint32_t *index, K *to_k
             k[i] = keys[at]; x[i] = index[at];
         }
         __syncthreads();
-        const int each = OPDI_CU_TILE / (int)blockDim.x, diag = (int)threadIdx.x * each;
+        const int each = OPDI_CU_SORTED / (int)blockDim.x, diag = (int)threadIdx.x * each;
         if (diag < all) {
             int i = (int)opdi_cu_merge_path(k, ka, k + ka, kb, diag), j = diag - i;
             for (int m = diag; m < diag + each && m < all; m++) {
@@ -3240,12 +3240,12 @@ template <typename T> __global__ void opdi_cu_sort_emit(const opdi_cu_sort<T> s)
 /* Sorts; `keep`: s->keys and s->index hold all of each row afterwards, else the results do. */
 template <typename T> static int opdi_cu_sort_run(opdi_cu_sort<T> *s, bool keep) {
     typedef typename opdi_cu_key_of<T>::K K;
-    const bool longer = s->n > OPDI_CU_TILE;
+    const bool longer = s->n > OPDI_CU_SORTED;
     int seg = 1, tile;
     unsigned threads;
-    while (seg < s->n && seg < OPDI_CU_TILE) { seg *= 2; }
+    while (seg < s->n && seg < OPDI_CU_SORTED) { seg *= 2; }
     tile = seg;
-    while (tile < OPDI_CU_TILE && tile / seg < s->rows) { tile *= 2; }
+    while (tile < OPDI_CU_SORTED && tile / seg < s->rows) { tile *= 2; }
     threads = tile / 4 < 64 ? 64 : (unsigned)tile / 4;
     s->keys = NULL; s->index = NULL;
     if (s->n >= (int64_t)~(uint32_t)0) {
@@ -3264,10 +3264,10 @@ template <typename T> static int opdi_cu_sort_run(opdi_cu_sort<T> *s, bool keep)
         K *keys = (K *)opdi_cu_scratch(s->rows * s->n * (int64_t)sizeof(K));
         uint32_t *index = (uint32_t *)opdi_cu_scratch(s->rows * s->n * (int64_t)sizeof(uint32_t));
         if (!keys || !index) { return -1; }
-        for (int64_t width = OPDI_CU_TILE; width < s->n; width *= 2) {
+        for (int64_t width = OPDI_CU_SORTED; width < s->n; width *= 2) {
             K *const k = s->keys;
             uint32_t *const i = s->index;
-            if (opdi_cu_launch(opdi_cu_sort_merge<K>, opdi_cu_grid_rows(s->rows * opdi_cu_ceil(s->n, OPDI_CU_TILE)),
+            if (opdi_cu_launch(opdi_cu_sort_merge<K>, opdi_cu_grid_rows(s->rows * opdi_cu_ceil(s->n, OPDI_CU_SORTED)),
                                dim3(512), 0, (const K *)k, (const uint32_t *)i, keys, index, s->rows, s->n, width)) {
                 return -1;
             }
