@@ -3867,10 +3867,10 @@ static int opdi_cu_take_kernel(opd_call *call) {
 //  Three steps: how many are in each tile; where each tile's begin, and the total, which the host waits for where the
 //  result's size is it; then the tiles again, with the place of each that is in.
 
-enum { OPDI_CU_TILE_THREADS = 256, OPDI_CU_TILE = 2048 };
+enum { OPDI_CU_PICK_THREADS = 256, OPDI_CU_PICK_TILE = 2048 };
 
 /* x[i] = x[0] + ... + x[i - 1], and x[n] the sum of all; one block. */
-static __global__ void opdi_cu_scan_kernel(int64_t *x, int64_t n) {
+static __global__ void opdi_cu_offsets_kernel(int64_t *x, int64_t n) {
     __shared__ int64_t warps[OPDI_CU_WARP];
     const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
     int64_t carry = 0;
@@ -3892,28 +3892,28 @@ static __global__ void opdi_cu_scan_kernel(int64_t *x, int64_t n) {
     }
     if (threadIdx.x == 0) { x[n] = carry; }
 }
-static int opdi_cu_scan(int64_t *x, int64_t n) { return opdi_cu_launch(opdi_cu_scan_kernel, 1, 1024, 0, x, n); }
+static int opdi_cu_offsets(int64_t *x, int64_t n) { return opdi_cu_launch(opdi_cu_offsets_kernel, 1, 1024, 0, x, n); }
 
 template <class P> __global__ void opdi_cu_count_kernel(int64_t n, P in, int64_t *counts) {
-    const int64_t from = (int64_t)blockIdx.x * OPDI_CU_TILE + threadIdx.x;
+    const int64_t from = (int64_t)blockIdx.x * OPDI_CU_PICK_TILE + threadIdx.x;
     int c = 0;
-    for (int k = 0; k < OPDI_CU_TILE; k += OPDI_CU_TILE_THREADS) { c += from + k < n && in(from + k); }
+    for (int k = 0; k < OPDI_CU_PICK_TILE; k += OPDI_CU_PICK_THREADS) { c += from + k < n && in(from + k); }
     c = opdi_cu_block_reduce(c, opdi_cu_sum(), 0);
     if (threadIdx.x == 0) { counts[blockIdx.x] = c; }
 }
 /* each(i, how many before i are in) for every i that is in. */
 template <class P, class E> __global__ void opdi_cu_pick_kernel(int64_t n, P in, const int64_t *counts, E each) {
-    __shared__ int warps[OPDI_CU_TILE_THREADS / OPDI_CU_WARP];
-    const int64_t from = (int64_t)blockIdx.x * OPDI_CU_TILE + threadIdx.x;
+    __shared__ int warps[OPDI_CU_PICK_THREADS / OPDI_CU_WARP];
+    const int64_t from = (int64_t)blockIdx.x * OPDI_CU_PICK_TILE + threadIdx.x;
     const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
     int64_t at = counts[blockIdx.x];
-    for (int k = 0; k < OPDI_CU_TILE; k += OPDI_CU_TILE_THREADS) {
+    for (int k = 0; k < OPDI_CU_PICK_TILE; k += OPDI_CU_PICK_THREADS) {
         const bool mine = from + k < n && in(from + k);
         const unsigned all = __ballot_sync(OPDI_CU_ALL_LANES, mine);
         int64_t before = at + __popc(all & ((1u << lane) - 1));
         if (lane == 0) { warps[warp] = __popc(all); }
         __syncthreads();
-        for (int w = 0; w < OPDI_CU_TILE_THREADS / OPDI_CU_WARP; w++) {
+        for (int w = 0; w < OPDI_CU_PICK_THREADS / OPDI_CU_WARP; w++) {
             if (w < warp) { before += warps[w]; }
             at += warps[w];
         }
@@ -3923,17 +3923,17 @@ template <class P, class E> __global__ void opdi_cu_pick_kernel(int64_t n, P in,
 }
 /* counts, whose last element, at *tiles, is the total. */
 template <class P> static int64_t *opdi_cu_count(int64_t n, const P &in, int64_t *tiles) {
-    *tiles = opdi_cu_ceil(n, OPDI_CU_TILE);
+    *tiles = opdi_cu_ceil(n, OPDI_CU_PICK_TILE);
     int64_t *counts = (int64_t *)opdi_cu_scratch((*tiles + 1) * 8);
-    if (!counts || (n > 0 && opdi_cu_launch(opdi_cu_count_kernel<P>, (unsigned)*tiles, OPDI_CU_TILE_THREADS, 0, n, in,
-                                            counts)) || opdi_cu_scan(counts, *tiles)) {
+    if (!counts || (n > 0 && opdi_cu_launch(opdi_cu_count_kernel<P>, (unsigned)*tiles, OPDI_CU_PICK_THREADS, 0, n, in,
+                                            counts)) || opdi_cu_offsets(counts, *tiles)) {
         return NULL;
     }
     return counts;
 }
 template <class P, class E> static int opdi_cu_pick(int64_t n, const P &in, const int64_t *counts, const E &each) {
-    return n <= 0 ? 0 : opdi_cu_launch(opdi_cu_pick_kernel<P, E>, (unsigned)opdi_cu_ceil(n, OPDI_CU_TILE),
-                                       OPDI_CU_TILE_THREADS, 0, n, in, counts, each);
+    return n <= 0 ? 0 : opdi_cu_launch(opdi_cu_pick_kernel<P, E>, (unsigned)opdi_cu_ceil(n, OPDI_CU_PICK_TILE),
+                                       OPDI_CU_PICK_THREADS, 0, n, in, counts, each);
 }
 /* A number that kernels have computed; waits for it.  -1 with an error. */
 static int64_t opdi_cu_fetch(const int64_t *at) {
@@ -4511,7 +4511,7 @@ template <class T> static int opdi_cu_repeat_of(opd_call *call, opd_tensor *r) {
     int64_t *begins = (int64_t *)opdi_cu_scratch((n + 1) * 8), total;
     const opdi_cu_repeats<T> f = {opdi_cu_data<T>(r), begins};
     opd_tensor *out, *desk;
-    if (!begins || opdi_cu_each(n, f) || opdi_cu_scan(begins, n)) { return -1; }
+    if (!begins || opdi_cu_each(n, f) || opdi_cu_offsets(begins, n)) { return -1; }
     total = opdi_cu_fetch(begins + n);
     if (!opd_ok()) { return -1; }
     if (total < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "repeats can not be negative"); }
