@@ -69,7 +69,8 @@ static int product_aux(void *user, opd_tensor *const *in, int n, opd_tensor **ou
 }
 
 TEST(grad_of_a_number) {
-    const opd_transform_options both = {(const int[]){-1, 0}, 2, 1, 0, OPD_RANDOM_ERROR, false};
+    const int last_first[] = {-1, 0};
+    const opd_transform_options both = {last_first, 2, 1, 0, OPD_RANDOM_ERROR, false};
     opd_tensor *x = num(2), *in[2], *out[MOST];
     in[0] = x;
     CHECK_INT(opd_grad(cube, NULL, in, 1, NULL, out), 1);
