@@ -1650,9 +1650,9 @@ OPD_API int opd_derivative_call(opd_derivative *derivative, opd_tensor *const *i
    results and nothing else: their fake kernels run.  Factories and opd_tensor_new_on make fakes, of any device, whether
    it is there or not; real tensors (opd_tensor_new, _from, from outside) are taken as fakes and are not written.  A
    fake says the device that it stands for; operators refuse those of two devices, but for 0-dim CPU tensors.  It has no
-   data to read and no value.  Outside of a mode fakes are meta tensors.  Autograd, transforms and recordings work in
-   it; autocast does not cast fakes.  As a block: OPD_FAKE_MODE { }.  opd_fake_end takes the mode away, and those inside
-   it; it works while an error is pending, and may be called twice. */
+   data to read and no value.  Outside of a mode fakes are meta tensors.  Autograd, autocast (of devices that are not
+   there, too), transforms and recordings work in it.  As a block: OPD_FAKE_MODE { }.  opd_fake_end takes the mode away,
+   and those inside it; it works while an error is pending, and may be called twice. */
 typedef struct opd_fake_block { bool open; void *mode; opd_key_guard guard; } opd_fake_block;
 OPD_API opd_fake_block opd_fake_begin(void);
 OPD_API void opd_fake_end(opd_fake_block *block);
@@ -8558,6 +8558,7 @@ static void opdi_plugin_pin(opd_plugin *p);
 static void opdi_plugin_let_go(opd_plugin *p);
 static opdi_kernel *opdi_autocast_policy(const opd_op *op, int device);
 static int opdi_autocast_kernel(opd_call *call);
+static int opdi_autocast_of_fakes(opd_call *call);
 static int opdi_check_policy(opd_autocast policy);
 static bool opdi_autocast_is_on(const opdi_thread *th, int device);
 static int opdi_autograd_kernel(opd_call *call);
@@ -9083,6 +9084,7 @@ static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_
 
 static void opdi_fill_table(const opd_op *op, opdi_table *table) {
     uint64_t skip = OPDI_AUTOGRAD_BITS;
+    bool casts = false;
     int slot, b;
     memset(table, 0, sizeof *table);
     for (b = 0; b < 16; b++) { table->masks[1][b] = ~(uint64_t)0; }
@@ -9096,6 +9098,9 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
         if (opdi_is_autocast_slot(slot) && k && k->fn != opd_fallthrough) {
             s->fn = opdi_autocast_kernel;         /* which runs k where the device's autocast is on */
             s->user = (void *)(uintptr_t)k;
+            casts = true;
+        } else if (slot == OPDI_AUTOCAST_SLOT + OPD_META && casts) {
+            s->fn = opdi_autocast_of_fakes;       /* the last of these slots: those of the devices are there */
         }
         if (opdi_is_autograd_slot(slot) && !opdi_slot_skips(s, how)) { skip = 0; }
         if (s->fn != opd_fallthrough || slot == 0) { continue; }
@@ -18639,7 +18644,7 @@ static int opdi_autocast_check(opd_backend device, opd_scalar_type dtype) {
         return opd_fail(OPD_ERROR_ARGUMENT, "User specified an unsupported autocast device_type '%s'",
                         (unsigned)device < OPD_BACKEND_COUNT ? opdi_device_name((int)device) : "?");
     }
-    if (device != OPD_CPU && !opdi_backend_of((int)device)) {
+    if (device != OPD_CPU && !opdi_backend_of((int)device) && !(opdi_self()->fake && device < OPD_PRIVATEUSE1)) {
         if (device >= OPD_PRIVATEUSE1) {
             return opd_fail(OPD_ERROR_ARGUMENT, "autocast of the backend '%s', which nobody has registered "
                             "(opd_backend_register)", opdi_device_name((int)device));
@@ -18794,6 +18799,10 @@ static int opdi_cast_add(opd_tensor *t, opd_tensor *cast, uint32_t version) {
 static bool opdi_cast_castable(const opd_tensor *t) {
     return t && opd_dtype_is_floating((opd_scalar_type)t->dtype) && t->dtype != OPD_FLOAT64;
 }
+//-- The device that decides: of a fake the one that it stands for.
+static int opdi_cast_device(const opd_tensor *t) {
+    return t->backend == OPD_META ? (int)opd_tensor_device(t).type : t->backend;
+}
 static opd_tensor *opdi_cast_make(opd_scalar_type dtype, opd_tensor *t) {
     opd_value v[7];
     int i;
@@ -18806,7 +18815,7 @@ static opd_tensor *opdi_cast_make(opd_scalar_type dtype, opd_tensor *t) {
 //-- A cast that is kept is that of a weight as it lies there: what transforms and traces differentiate by are views.
 static bool opdi_cast_cacheable(const opdi_thread *th, opd_scalar_type dtype, const opd_tensor *t) {
     return th->state.autocast && !opdi_autocast_here(th)->no_cache && !th->state.inference && !th->state.forward &&
-           t->dtype == OPD_FLOAT32 && dtype == opdi_autocast_dtype_of(th, t->backend) &&
+           t->dtype == OPD_FLOAT32 && dtype == opdi_autocast_dtype_of(th, opdi_cast_device(t)) &&
            (OPDI_LOAD(&t->flags) & (OPDI_REQUIRES_GRAD | OPDI_IS_VIEW)) == OPDI_REQUIRES_GRAD && !t->grad_fn &&
            !(t->functionality & ~OPDI_TENSOR_KEYS);
 }
@@ -18824,7 +18833,7 @@ opd_tensor *opd_cached_cast(opd_scalar_type dtype, opd_tensor *t) {
     th->state.no_grad = 0;
     cast = opdi_cast_make(dtype, t);
     th->state.no_grad = no_grad;
-    if (!cast || (cast->functionality & ~OPDI_TENSOR_KEYS)) { return cast; }
+    if (!cast || (cast->functionality & ~OPDI_TENSOR_KEYS) || cast->backend != t->backend) { return cast; }
     return opdi_cast_add(t, cast, version) ? NULL : cast;
 }
 
@@ -18832,7 +18841,8 @@ opd_tensor *opd_cached_cast(opd_scalar_type dtype, opd_tensor *t) {
 
 static int opdi_autocast_device(const opd_call *call) { return call->slot - OPDI_AUTOCAST_SLOT; }
 static bool opdi_autocast_eligible(const opd_tensor *t, int device) {
-    return opdi_cast_castable(t) && (t->backend == device || (device == OPD_CUDA && t->backend == OPD_XLA));
+    const int its = opdi_cast_castable(t) ? opdi_cast_device(t) : -1;
+    return its == device || (its == OPD_XLA && device == OPD_CUDA);
 }
 
 //-- The kernel below the autocast keys, with other arguments of the same kinds.
@@ -18963,7 +18973,7 @@ opd_scalar_type opd_promote_type(opd_scalar_type dtype, opd_tensor *const *tenso
     }
     for (i = 0; tensors && i < n; i++) {
         const opd_tensor *t = tensors[i];
-        if (opdi_cast_castable(t) && opdi_autocast_widen(th, &dtype, t, t->backend)) { return OPD_DTYPE_NONE; }
+        if (opdi_cast_castable(t) && opdi_autocast_widen(th, &dtype, t, opdi_cast_device(t))) { return OPD_DTYPE_NONE; }
     }
     return dtype;
 }
@@ -19111,6 +19121,31 @@ static int opdi_autocast_kernel(opd_call *call) {
     }
     call->user = k->user;
     return k->fn(call);
+}
+//-- At the autocast key of meta tensors: what fakes among them would do on the device that they stand for.
+static int opdi_autocast_of_fakes(opd_call *call) {
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    const opdi_slot *slot = NULL;
+    int device = OPD_CPU, rc;
+    const int was = call->slot;
+    uint64_t m;
+    int32_t k;
+    for (m = call->th->fake ? call->op->tensor_args | call->op->list_args : 0; m; m &= m - 1) {
+        const opd_value *v = &call->args[opdi_low_bit(m)];
+        for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR); k++) {
+            const opd_tensor *t = v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->u.t;
+            const int its = t ? opdi_cast_device(t) : OPD_META;
+            if (its == OPD_META) { continue; }
+            device = OPDI_MAX(device, its);
+            slot = table ? &table->slots[OPDI_AUTOCAST_SLOT + device] : NULL;
+        }
+    }
+    if (!slot || slot->fn == opd_fallthrough) { return opdi_autocast_again(call, call->args); }
+    call->slot = OPDI_AUTOCAST_SLOT + device;
+    call->user = slot->user;
+    rc = slot->fn(call);
+    call->slot = was;
+    return rc;
 }
 
 //----------------------------------------------------------------------------------------------------------------------

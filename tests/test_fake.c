@@ -109,6 +109,46 @@ TEST(under_transforms_and_recordings) {
     }
 }
 
+/* Regions choose the dtypes of fakes as those of the tensors that they stand for: by their device, there or not. */
+static opd_scalar_type product(opd_tensor *a, opd_tensor *b) { return opd_dtype(opd_mm(a, b)); }
+TEST(autocast_of_fakes) {
+    opd_tensor *x = floats(4, 4), *w = opd_tensor_set_requires_grad(floats(4, 4), true), *half = NULL, *p, *y;
+    OPD_FAKE_MODE {
+        opd_tensor *f = floats(4, 4), *gpu, *sum;
+        p = opd_fake_tensor(w);
+        OPD_AUTOCAST(OPD_CPU) {
+            CHECK_INT(product(x, x), OPD_BFLOAT16);
+            CHECK_INT(product(f, f), OPD_BFLOAT16);
+            CHECK_INT(product(x, f), OPD_BFLOAT16);
+            CHECK_INT(opd_dtype(opd_add(f, f)), OPD_FLOAT32);
+            CHECK_INT(opd_dtype(opd_cat(OPD_TENSORS(opd_mm(f, f), f))), OPD_FLOAT32);      /* the widest */
+            y = opd_mm(f, p);
+            CHECK(opd_cached_cast(OPD_BFLOAT16, p) == opd_cached_cast(OPD_BFLOAT16, p));      /* weights once */
+            half = opd_cached_cast(OPD_BFLOAT16, w);
+            CHECK(half && opd_data(half) == NULL);
+            opd_error_clear();
+            CHECK_INT(opd_backward(opd_sum(y)), 0);
+            CHECK_INT(opd_dtype(opd_tensor_grad(p)), OPD_FLOAT32);
+            CHECK_INT(opd_promote_type(OPD_BFLOAT16, &f, 1), OPD_FLOAT32);
+        }
+        CHECK_INT(product(f, f), OPD_FLOAT32);
+        gpu = opd_reshape(zeros_on(4, OPD_CUDA), OPD_INTS(2, 2));
+        OPD_AUTOCAST(OPD_CUDA) {
+            sum = opd_mm(gpu, gpu);
+            CHECK_INT(opd_dtype(sum), OPD_FLOAT16);
+            CHECK_INT(opd_dtype(opd_exp(sum)), OPD_FLOAT32);
+            CHECK(opd_tensor_device(opd_exp(sum)).type == OPD_CUDA);
+            CHECK_INT(product(f, f), OPD_FLOAT32);            /* of the CPU, whose autocast is off */
+        }
+    }
+    OPD_AUTOCAST(OPD_CPU) {                       /* what a mode has cast is nothing for the calls outside of it */
+        OPD_FAKE_MODE { CHECK_INT(product(x, w), OPD_BFLOAT16); }
+        CHECK(opd_data(opd_mm(x, w)) != NULL);
+        CHECK_INT(product(x, w), OPD_BFLOAT16);
+    }
+    CHECK_OK();
+}
+
 //-- sizes that data decide ---------------------------------------------------------------------------------------------
 
 static int k_compress(opd_call *call) {           /* at most half of it is left */
