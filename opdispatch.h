@@ -719,6 +719,7 @@ typedef struct opd_op_desc {
     opd_setup_fn setup_context;  /* with `backward`: what it keeps in a context (see opd_context) after each recorded
                                     call, in place of `save` or beside it; functional schemas only */
     int32_t once_differentiable; /* 1: the formula computes what no tape sees; a second derivative is refused */
+    double (*flops)(const opd_call *call);        /* what opd_cost counts a call for; see >>api:fake */
 } opd_op_desc;
 
 /* What an operator is, for those who ask: PyTorch's tags (aten/src/ATen/native/tags.yaml). */
@@ -1668,10 +1669,11 @@ OPD_API int64_t opd_fake_new_size(opd_call *call, int64_t min, int64_t max);
 
 /* What a program would cost: between begin and end a fake mode in which each operator is counted (by the innermost
    operators that it calls, if any).  flops: of matrix products and convolutions two for each multiplication with its
-   addition (torch.utils.flop_counter), of pointwise operators one for each element; of others none.  bytes: of results
-   that have memory of their own.  peak: the most bytes of fakes that were alive at once, with those of tensors from
-   outside (given) from their first use on; what the tape holds is alive.  The numbers stay until opd_cost_free; all on
-   one thread.  NULL with an error. */
+   addition (torch.utils.flop_counter); of pointwise operators, reductions, scans, softmax, normalisations, pooling and
+   optimizers one for each element of the largest tensor; of what fills, copies, moves, sorts or draws none; of others
+   what `flops` of the card says.  bytes: of results that have memory of their own.  peak: the most bytes of fakes that
+   were alive at once, with those of tensors from outside (given) from their first use on; what the tape holds is alive.
+   The numbers stay until opd_cost_free; all on one thread.  NULL with an error. */
 typedef struct opd_cost opd_cost;
 typedef struct opd_cost_row { const opd_op *op; int64_t calls; double flops; int64_t bytes; } opd_cost_row;
 typedef struct opd_cost_sum { int64_t calls; double flops; int64_t bytes, peak, given; } opd_cost_sum;
@@ -1787,7 +1789,8 @@ typedef enum opd_opcheck_test {
 typedef struct opd_opcheck_options {
     unsigned tests;                    /* OPD_OPCHECK_*; 0: all */
     double atol, rtol;                 /* of results and gradients; both 0: by dtype, as torch.testing.assert_close */
-    uint64_t seed;                     /* of the default generator before each call of a random operator */
+    uint64_t seed;                     /* of the default generator before each call of a random operator; afterwards
+                                          generators are where they were */
     bool same_sizes;                   /* FAKE and TRACE are not repeated with other sizes */
     unsigned *failed;                  /* not NULL: all sub-tests run, this gets those that failed, without an error */
     char *report; size_t report_cap;   /* NULL, or where a line for each sub-test that failed goes */
@@ -22019,19 +22022,42 @@ static void opdi_cost_add(opd_cost *cost, const opd_op *op, double flops, int64_
     cost->rows[i].flops += flops;
     cost->rows[i].bytes += bytes;
 }
+//-- Whether " a b c " has the name; an in-place form's is that without its "_".
+static bool opdi_cost_listed(const char *list, const char *name) {
+    const size_t whole = strlen(name), n = whole - (whole > 1 && name[whole - 1] == '_');
+    const char *at;
+    for (at = list; (at = strchr(at, ' ')) != NULL; at++) {
+        if (strncmp(at + 1, name, n) == 0 && at[1 + n] == ' ') { return true; }
+    }
+    return false;
+}
+//-- The elements of the largest tensor, those of a list together.
+static double opdi_cost_elements(const opd_value *v, int n) {
+    double most = 0;
+    int i;
+    int32_t k;
+    for (i = 0; i < n; i++) {
+        double here = 0;
+        for (k = 0; k < (v[i].tag == OPD_TAG_TENSORS ? v[i].n : v[i].tag == OPD_TAG_TENSOR); k++) {
+            const opd_tensor *t = v[i].tag == OPD_TAG_TENSOR ? v[i].u.t : v[i].u.tensors[k];
+            here += t ? (double)t->numel : 0;
+        }
+        most = OPDI_MAX(most, here);
+    }
+    return most;
+}
 //-- Two for each product: of an argument's last dim there are as many products in each element of the result.
-static double opdi_cost_flops(const opd_call *call, const opd_value *args) {
+static double opdi_cost_products(const opd_call *call, const opd_value *args) {
     static const struct { const char *name; int arg; } products[] = {
-        {"mm", 0}, {"bmm", 0}, {"mv", 0}, {"dot", 0}, {"vdot", 0}, {"matmul", 0}, {"linear", 0}, {"addmm", 1},
-        {"baddbmm", 1}, {"addmv", 1}};
+        {" mm bmm mv dot vdot matmul linear ", 0}, {" addmm baddbmm addbmm addmv ", 1}};
     const char *name = call->op->schema->name;
     const opd_tensor *out = call->op->nrets > 0 && call->rets[0].tag == OPD_TAG_TENSOR ? call->rets[0].u.t : NULL;
-    size_t i, n;
+    size_t i;
     for (i = 0; out && i < sizeof products / sizeof *products; i++) {
-        n = strlen(products[i].name);
-        if (strncmp(name, products[i].name, n) != 0 || (name[n] && strcmp(name + n, "_") != 0)) { continue; }
-        return args[products[i].arg].tag == OPD_TAG_TENSOR
-            ? 2. * (double)out->numel * (double)opd_size(args[products[i].arg].u.t, -1) : 0;
+        const opd_value *a = &args[products[i].arg];
+        if (!opdi_cost_listed(products[i].name, name) || a->tag != OPD_TAG_TENSOR) { continue; }
+        return 2. * (double)out->numel * (double)opd_size(a->u.t, -1) *
+            (a->u.t->ndim > out->ndim && out->ndim == 2 ? (double)a->u.t->dims[0] : 1);       /* addbmm sums a batch */
     }
     if (out && strcmp(name, "convolution") == 0) {
         const opd_tensor *x = args[0].u.t, *w = args[1].u.t;
@@ -22044,7 +22070,28 @@ static double opdi_cost_flops(const opd_call *call, const opd_value *args) {
         const double one = 2. * (double)(args[7].u.i ? x : g)->numel * (double)w->numel / channels;
         return one * ((call->rets[0].tag == OPD_TAG_TENSOR) + (call->rets[1].tag == OPD_TAG_TENSOR));
     }
-    return out && (opd_op_tags(call->op) & OPD_OPTAG_POINTWISE) ? (double)out->numel : 0;
+    return 0;
+}
+static double opdi_cost_flops(const opd_call *call, const opd_value *args) {
+    static const char copies[] = " fill zero copy clone _to_copy _conj_physical ";
+    static const char sums[] =
+        " sum nansum mean prod var std var_mean std_mean amax amin max min argmax argmin aminmax any all count_nonzero "
+        "linalg_vector_norm norm logsumexp trace cumsum cumprod logcumsumexp cummax cummin _softmax _log_softmax "
+        "_softmax_backward_data _log_softmax_backward_data max_pool2d_with_indices max_pool2d_with_indices_backward "
+        "max_pool3d_with_indices max_pool3d_with_indices_backward avg_pool2d avg_pool2d_backward avg_pool3d "
+        "avg_pool3d_backward _adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d "
+        "_adaptive_avg_pool3d_backward adaptive_max_pool2d adaptive_max_pool2d_backward adaptive_max_pool3d "
+        "adaptive_max_pool3d_backward native_layer_norm native_layer_norm_backward native_group_norm "
+        "native_group_norm_backward native_batch_norm native_batch_norm_backward nll_loss_forward nll_loss2d_forward "
+        "scatter_add scatter_reduce index_add index_reduce embedding_dense_backward _fused_sgd _fused_adam "
+        "_fused_adamw _amp_foreach_non_finite_check_and_unscale col2im ";
+    const char *name = call->op->schema->name;
+    const opdi_card *card = call->op->card;
+    const double products = card && card->desc.flops ? card->desc.flops(call) : opdi_cost_products(call, args);
+    if (products > 0 || (card && card->desc.flops)) { return products; }
+    if (!(opd_op_tags(call->op) & OPD_OPTAG_POINTWISE ? !opdi_cost_listed(copies, name)
+          : opdi_cost_listed(sums, name))) { return 0; }
+    return OPDI_MAX(opdi_cost_elements(args, call->op->nargs), opdi_cost_elements(call->rets, call->op->nrets));
 }
 static void opdi_cost_call(opdi_fake *f, const opd_call *call, const opd_value *args) {
     int64_t bytes = 0;
@@ -24716,6 +24763,9 @@ typedef struct opdi_trial {
     int *arg;                                     /* of which argument each is */
     bool *written;
     bool other_sizes;
+    opd_generator *generator;                     /* the one among the arguments; NULL: the default one */
+    uint64_t random[2];                           /* where it begins, */
+    uint64_t random_was[2][2];                    /* where the default one and it were */
 } opdi_trial;
 
 static const char *opdi_trial_arg(const opdi_trial *tr, int k) { return tr->op->schema->args[tr->arg[k]].name; }
@@ -24736,10 +24786,22 @@ static int opdi_trial_fill(const opdi_trial *tr, opd_tensor *const *in, opd_valu
     }
     return 0;
 }
+//-- Each call of a random operator draws the same numbers; a graph draws them from the default generator.
+static void opdi_trial_seed(const opdi_trial *tr) {
+    if (!opdi_op_is_random(tr->op)) { return; }
+    opdi_random_set(NULL, tr->random);
+    opdi_random_set(tr->generator, tr->random);
+}
+static void opdi_trial_seeded(opdi_trial *tr) {
+    opdi_random_get(NULL, tr->random_was[0]);
+    opdi_random_get(tr->generator, tr->random_was[1]);
+    tr->random[0] = tr->generator ? tr->random_was[1][0] : tr->o->seed;
+    tr->random[1] = tr->generator ? tr->random_was[1][1] : 0;
+}
 static int opdi_trial_call(const opdi_trial *tr, opd_tensor *const *in, opd_value *rets) {
     opd_value args[OPD_MAX_ARGS];
     if (opdi_trial_fill(tr, in, args)) { return -1; }
-    if (opdi_op_is_random(tr->op)) { opd_manual_seed(tr->o->seed); }
+    opdi_trial_seed(tr);
     return opd_call_all(tr->op, rets, args, tr->op->nargs);
 }
 //-- The tensors among results (at most cap); which: the result of each.
@@ -25026,7 +25088,7 @@ static int opdi_opcheck_run_traced(const opdi_trial *tr, const opd_graph *g) {
     if (!in || !again || !da || !db) { return -1; }
     n = opdi_trial_fn((void *)(uintptr_t)tr, in, tr->n, a);
     if (n < 0) { return -1; }
-    if (opdi_op_is_random(tr->op)) { opd_manual_seed(tr->o->seed); }
+    opdi_trial_seed(tr);
     if (opd_graph_run(g, again, tr->n, b, OPD_TRANSFORM_OUTPUTS) != n) {
         return opd_ok() ? opd_fail(OPD_ERROR_KERNEL, "the trace has another number of outputs than the call's %d", n)
             : -1;
@@ -25286,6 +25348,9 @@ static int opdi_trial_make(opdi_trial *tr) {
     for (i = 0; i < tr->op->nargs; i++) {
         const opd_value *v = &tr->args[i];
         const int32_t count = v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR;
+        if (v->tag == OPD_TAG_OBJECT && opdi_arg_index(tr->op->schema, "generator", 9) == i) {
+            tr->generator = (opd_generator *)v->u.object;
+        }
         for (j = 0; j < count; j++) {
             opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : v->u.tensors[j];
             if (!t) { continue; }
@@ -25324,7 +25389,11 @@ int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_
     tr.op = op;
     tr.o = &o;
     scope = opd_scope_open();
-    rc = opdi_bind_all(op, args, nargs, tr.args) || opdi_trial_make(&tr) ? -1 : opdi_opcheck_all(&tr, &o);
+    rc = opdi_bind_all(op, args, nargs, tr.args) || opdi_trial_make(&tr) ? -1 : 0;
+    opdi_trial_seeded(&tr);
+    if (!rc) { rc = opdi_opcheck_all(&tr, &o); }
+    opdi_random_set(NULL, tr.random_was[0]);
+    opdi_random_set(tr.generator, tr.random_was[1]);
     opd_scope_close(&scope);
     return rc;
 }

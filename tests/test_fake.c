@@ -274,6 +274,74 @@ TEST(costs_of_convolutions) {
     opd_cost_free(cost);
     opd_cost_free(NULL);
 }
+/* What else counts: an element once, of the largest tensor; nothing for what only moves.  sum, var: what goes in. */
+static double flops_of(opd_tensor *(*fn)(opd_tensor *x), opd_tensor *x) {
+    opd_cost *cost = opd_cost_begin();
+    double flops;
+    OPD_SCOPE { (void)fn(x); }
+    flops = opd_cost_total(cost).flops;
+    opd_cost_free(cost);
+    return flops;
+}
+static opd_tensor *of_sum(opd_tensor *x) { return opd_sum(x); }
+static opd_tensor *of_rows(opd_tensor *x) { return opd_mean_dim(x, OPD_INTS(1), false); }
+static opd_tensor *of_softmax(opd_tensor *x) { return opd_softmax(x, 1); }
+static opd_tensor *of_most(opd_tensor *x) { return opd_argmax(x); }
+static opd_tensor *of_norm(opd_tensor *x) { return opd_layer_norm(x, OPD_INTS(5)); }
+static opd_tensor *of_scan(opd_tensor *x) { return opd_cumsum(x, 0); }
+static opd_tensor *of_outer(opd_tensor *x) { return opd_add(x, opd_unsqueeze(opd_unsqueeze(opd_select(x, 1, 0), 1), 2)); }
+static opd_tensor *of_copies(opd_tensor *x) { return opd_cat(OPD_TENSORS(opd_clone(opd_t(x)), opd_contiguous(opd_t(x)))); }
+static opd_tensor *of_pool(opd_tensor *x) { return opd_avg_pool2d(opd_unsqueeze(opd_unsqueeze(x, 0), 0), OPD_INTS(2, 2)); }
+static opd_tensor *of_batches(opd_tensor *x) {                /* two products of [4,5] and [5,4] in one sum */
+    opd_tensor *both = opd_stack(OPD_TENSORS(x, x));
+    return opd_addbmm(opd_zeros(OPD_INTS(4, 4), OPD_FLOAT32), both, opd_transpose(both, 1, 2));
+}
+TEST(costs_of_what_is_no_product) {
+    opd_tensor *x = floats(4, 5);
+    CHECK_NEAR(flops_of(of_sum, x), 20, 0);
+    CHECK_NEAR(flops_of(of_rows, x), 20, 0);
+    CHECK_NEAR(flops_of(of_softmax, x), 20, 0);
+    CHECK_NEAR(flops_of(of_most, x), 20, 0);
+    CHECK_NEAR(flops_of(of_norm, x), 20, 0);
+    CHECK_NEAR(flops_of(of_scan, x), 20, 0);
+    CHECK_NEAR(flops_of(of_outer, x), 80, 0);
+    CHECK_NEAR(flops_of(of_copies, x), 0, 0);
+    CHECK_NEAR(flops_of(of_pool, x), 20, 0);
+    CHECK_NEAR(flops_of(of_batches, x), 2. * 2 * 4 * 4 * 5, 0);
+    CHECK_OK();
+}
+/* A program's own operators: POINTWISE ones count as others do, others by what their card says. */
+static int k_like(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    return opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x)) ? 0 : -1;
+}
+static double hundred(const opd_call *call) {
+    const opd_value *ret = opd_call_rets((opd_call *)(uintptr_t)call);
+    return (double)opd_arg_int(call, 1) * (double)opd_numel(opd_arg_tensor(call, 0)) + (double)opd_numel(ret->u.t) / 1000;
+}
+static opd_tensor *of_plain(opd_tensor *x) { return OPD_CALL(opd_find("costs::plain"), x); }
+static opd_tensor *of_marked(opd_tensor *x) { return OPD_CALL(opd_find("costs::marked"), x); }
+static opd_tensor *of_said(opd_tensor *x) { return OPD_CALL(opd_find("costs::said"), x, 100); }
+TEST(costs_of_own_operators) {
+    opd_library *lib = opd_library_open(OPD_DEF, "costs", NULL, __FILE__, __LINE__);
+    opd_tensor *x = floats(4, 5);
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = "plain(Tensor x) -> Tensor";
+    d.fake = k_like;
+    CHECK_INT(opd_define(lib, &d), 0);
+    d.schema = "marked(Tensor x) -> Tensor";
+    d.tags = OPD_OPTAG_POINTWISE;
+    CHECK_INT(opd_define(lib, &d), 0);
+    d.schema = "said(Tensor x, int times) -> Tensor";
+    d.flops = hundred;
+    CHECK_INT(opd_define(lib, &d), 0);
+    CHECK_NEAR(flops_of(of_plain, x), 0, 0);
+    CHECK_NEAR(flops_of(of_marked, x), 20, 0);
+    CHECK_NEAR(flops_of(of_said, x), 2000.02, 1e-9);
+    CHECK_OK();
+    opd_library_close(lib);
+}
 /* Of ten results that are let go of, one after the other, two are alive. */
 TEST(peak_of_what_is_alive) {
     opd_cost *cost = opd_cost_begin();

@@ -294,6 +294,51 @@ TEST(options_and_what_is_refused) {
     CHECK_OK();
 }
 
+/* What is drawn afterwards is what would have been drawn without it; a generator given draws the same in each trial. */
+static double drawn(opd_generator *g) {
+    opd_value args[6];
+    const int64_t one = 1;
+    int i;
+    args[0] = opd_value_ints(&one, 1);
+    args[1] = opd_value_object(g);
+    for (i = 2; i < 6; i++) { args[i] = opd_value_none(); }
+    return opd_item_f64(opd_call_op(opd_find("aten::rand.generator"), args, 6));
+}
+static int k_draws(opd_call *call) {              /* a random kernel that does not say so, and draws for its gradient */
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    return opd_return_tensor(call, opd_add(opd_mul_Scalar(opd_rand_like(x), opd_value_int(0)), x));
+}
+TEST(generators_are_where_they_were) {
+    opd_generator *g = opd_generator_new(5);
+    opd_tensor *x = opd_rand(OPD_INTS(3), OPD_FLOAT32);
+    opd_value args[2];
+    double before, own;
+    opd_op_desc d;
+    opd_manual_seed(11);
+    (void)opd_rand(OPD_INTS(100), OPD_FLOAT32);
+    before = opd_item_f64(opd_rand(OPD_INTS(1), OPD_FLOAT32));
+    opd_manual_seed(11);
+    (void)opd_rand(OPD_INTS(100), OPD_FLOAT32);
+    own = drawn(g);
+    opd_generator_seed(g, 5);
+    args[0] = opd_value_tensor(x);
+    CHECK_INT(opd_opcheck(opd_find("aten::rand_like"), args, 1, NULL), 0);
+    args[1] = opd_value_object(g);
+    CHECK_INT(opd_opcheck(opd_find("aten::bernoulli"), args, 2, NULL), 0);
+    lib = opd_library_open(OPD_DEF, "broken", NULL, __FILE__, __LINE__);
+    memset(&d, 0, sizeof d);
+    d.schema = "draws(Tensor x) -> Tensor";
+    d.any = k_draws;
+    d.fake = k_fake;
+    CHECK_INT(opd_define(lib, &d), 0);
+    CHECK_INT(opd_opcheck(opd_find("broken::draws"), args, 1, NULL), 0);
+    opd_library_close(lib);
+    CHECK_OK();
+    CHECK_NEAR(opd_item_f64(opd_rand(OPD_INTS(1), OPD_FLOAT32)), before, 0);
+    CHECK_NEAR(drawn(g), own, 0);
+    opd_generator_free(g);
+}
+
 /* The n-th allocation fails: an error of memory, never another, and nothing is lost. */
 TEST(allocations_that_fail) {
     opd_op *op = opd_find("aten::addmm");
