@@ -1090,19 +1090,20 @@ OPD_API opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *manage
 
 /* .npy, numpy.save's file of one array: versions 1.0 to 3.0, C and Fortran order, either byte order.  The tensor has
    memory of its own, with Fortran's strides where the file has that order.  parse reads from memory.  NULL with an
-   error that names file and byte: truncated, too long, malformed, a dtype that is not there (structured, objects). */
+   error that names file and byte: truncated, too long, malformed, a dtype that is not there (structured, objects).
+   Files of every kind are read where they are mapped: who shortens one meanwhile ends its readers (SIGBUS). */
 OPD_API opd_tensor *opd_npy_load(const char *path);
 OPD_API opd_tensor *opd_npy_parse(const void *data, size_t n);
 /* numpy.save: any strides, any device, also what requires grad; not bfloat16, which NumPy does not have.  All of save
-   write beside the path and rename when all is written, so that there is never half a file; a link is replaced.  0, or
-   -1 with an error. */
+   write beside the path and rename when all is written, so that there is never half a file; the new one has the old
+   one's permissions, a link is replaced.  0, or -1 with an error. */
 OPD_API int opd_npy_save(const char *path, opd_tensor *t);
 
 /* Files of several tensors by name, .npz and .safetensors; which of the two, the contents tell.  Opening maps the file
    and reads its directory, no tensor.  Tensors of a safetensors file look at the map, which lives as long as they do;
-   what is written into them never reaches the file; who shortens a file that is mapped ends its readers.  Those of an
-   .npz (stored or deflated, zip64) are read, and their checksums tested.  NULL with an error that names file, byte and
-   entry.  Any thread, several at a time. */
+   what is written into them never reaches the file, which nobody should shorten so long.  Those of an .npz (stored or
+   deflated, zip64) are read, and their checksums tested.  NULL with an error that names file, byte and entry.  Any
+   thread, several at a time. */
 typedef struct opd_tensor_file opd_tensor_file;
 OPD_API opd_tensor_file *opd_tensor_file_open(const char *path);
 /* The same in memory, taken over as opd_tensor_wrap does: deleter runs when the file is closed and the tensors over the
@@ -12013,19 +12014,19 @@ static int64_t opdi_count(const int64_t *sizes, int ndim, size_t element) {
     return zero ? 0 : (int64_t)(n >> opdi_low_bit(element));
 }
 
-//-- Elements from the first to the last that sizes and strides reach, plus one; 0 when there are none; -1: overflow.
+//-- Elements from the first to the last that sizes and strides reach, plus one; 0 when there are none; -1: overflow,
+//-- also of a stride that nothing is reached by: places are computed with it.
 static int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim) {
     uint64_t last = 0;
+    bool none = false;
     int i;
     for (i = 0; i < ndim; i++) {
-        uint64_t steps, stride;
-        if (sizes[i] == 0) { return 0; }
-        steps = (uint64_t)sizes[i] - 1;
-        stride = (uint64_t)strides[i];
-        if (steps && stride > ((uint64_t)INT64_MAX / 4 - last) / steps) { return -1; }
+        const uint64_t steps = (uint64_t)(sizes[i] ? sizes[i] - 1 : 0), stride = (uint64_t)strides[i];
+        none = none || sizes[i] == 0;
+        if (steps ? stride > ((uint64_t)INT64_MAX / 4 - last) / steps : stride >> 57) { return -1; }
         last += steps * stride;
     }
-    return (int64_t)last + 1;
+    return none ? 0 : (int64_t)last + 1;
 }
 
 static bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim) {
@@ -12317,6 +12318,10 @@ static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
         return NULL;
     }
     if (numel && !data) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_wrap: the data is NULL"); return NULL; }
+    if ((uint64_t)extent * opd_dtype_size(dtype) > UINTPTR_MAX - (uintptr_t)data) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "opd_tensor_wrap: sizes and strides reach beyond any memory");
+        return NULL;
+    }
     f = (opdi_foreign *)opdi_alloc(sizeof *f);
     if (!f) { return NULL; }
     memset(f, 0, sizeof *f);
@@ -27564,6 +27569,10 @@ static int opdi_dl_check(const opdi_dl_tensor *d, opd_scalar_type *dtype, opd_de
         return opd_fail(OPD_ERROR_SHAPE, "DLPack: a tensor has 0 to %d dimensions, not %d%s", OPD_MAX_DIMS,
                         (int)d->ndim, d->sizes ? "" : " at NULL");
     }
+    if (d->byte_offset > UINTPTR_MAX - (uintptr_t)d->data) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "DLPack: the first element (byte_offset %llu) is beyond any memory",
+                        (unsigned long long)d->byte_offset);
+    }
     *data = d->data ? (char *)d->data + d->byte_offset : NULL;
     element = opd_dtype_is_complex(*dtype) ? opd_dtype_size(*dtype) / 2 : opd_dtype_size(*dtype);
     if ((uintptr_t)*data % element) {
@@ -27626,15 +27635,18 @@ typedef struct opdi_bulk {
 typedef struct opdi_source { const char *who, *path, *entry; const unsigned char *data; size_t n; } opdi_source;
 
 #define OPDI_NOWHERE SIZE_MAX
+//-- What a file says of itself is shown without its control characters.
 OPD_PRINTF_LIKE(3, 4) static int opdi_bad(const opdi_source *s, size_t at, const char *format, ...) {
-    char text[512], place[32] = "";
+    char text[512], place[32] = "", all[1600], *p;
     va_list ap;
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
     if (at != OPDI_NOWHERE) { snprintf(place, sizeof place, ", byte %llu", (unsigned long long)at); }
-    return opd_fail(OPD_ERROR_FILE, "%s: %.500s%s%.300s%s%s: %s", s->who, s->path, s->entry ? ", entry '" : "",
-                    s->entry ? s->entry : "", s->entry ? "'" : "", place, text);
+    (void)snprintf(all, sizeof all, "%s: %.500s%s%.300s%s%s: %s", s->who, s->path, s->entry ? ", entry '" : "",
+                   s->entry ? s->entry : "", s->entry ? "'" : "", place, text);
+    for (p = all; *p; p++) { if ((unsigned char)*p < 32 || *p == 127) { *p = '?'; } }
+    return opd_fail(OPD_ERROR_FILE, "%s", all);
 }
 
 static opdi_bulk *opdi_bulk_new(void) {
@@ -27765,8 +27777,9 @@ static int opdi_look_count(opdi_look *c, int64_t *v) {
     const int first = opdi_look_peek(c);
     const size_t begin = c->at;
     if (first < '0' || first > '9') { return opdi_look_wrong(c, "a number"); }
-    for (*v = 0; c->at < c->end && c->s->data[c->at] >= '0' && c->s->data[c->at] <= '9'; c->at++) {
+    for (*v = 0; c->at < c->end; c->at++) {
         const int digit = c->s->data[c->at] - '0';
+        if (digit < 0 || digit > 9) { break; }
         if (*v > (INT64_MAX - digit) / 10) { return opdi_bad(c->s, begin, "a number that is too large"); }
         *v = *v * 10 + digit;
     }
@@ -27957,6 +27970,15 @@ typedef struct opdi_sink {
     bool swap;                   /* elements the other way round than here */
 } opdi_sink;
 
+//-- What stands in for a file lets nobody read it who could not before.
+static void opdi_same_mode(const char *tmp, const char *path) {
+#if defined(OPDI_MAPS)
+    struct stat st;
+    if (stat(path, &st) == 0) { (void)chmod(tmp, st.st_mode & 0777); }
+#else
+    (void)tmp; (void)path;
+#endif
+}
 static int opdi_sink_open(opdi_sink *k, const char *who, const char *path) {
     int i;
     memset(k, 0, sizeof *k);
@@ -27974,6 +27996,7 @@ static int opdi_sink_open(opdi_sink *k, const char *who, const char *path) {
             (void)snprintf(k->tmp, k->tmp_bytes, "%s.tmp%d", path, i);
             k->f = fopen(k->tmp, "wbx");
         }
+        if (k->f) { opdi_same_mode(k->tmp, path); }
     }
     if (k->f) { return 0; }
     (void)opdi_bad(&k->s, OPDI_NOWHERE, "cannot be written: %s", strerror(errno));
@@ -28130,8 +28153,18 @@ static int opdi_by_place(const void *a, const void *b) {
 static int opdi_by_name(const void *a, const void *b) {
     return strcmp(((const opdi_sorted *)a)->name, ((const opdi_sorted *)b)->name);
 }
+//-- Sorts by name; the second of two that have the same one, NULL: all differ.
+static const opdi_sorted *opdi_same_names(opdi_sorted *o, int64_t n) {
+    int64_t i;
+    if (n) { qsort(o, (size_t)n, sizeof *o, opdi_by_name); }
+    for (i = 1; i < n; i++) {
+        if (strcmp(o[i - 1].name, o[i].name) == 0) { return &o[i]; }
+    }
+    return NULL;
+}
 //-- Checks that names differ and parts do not overlap; dense: that they fill [begin, end).
 static int opdi_named_check(opd_tensor_file *f, size_t begin, size_t end, bool dense) {
+    const opdi_sorted *same;
     opdi_sorted *o;
     int64_t i;
     if (f->n == 0) { o = NULL; }
@@ -28157,14 +28190,9 @@ static int opdi_named_check(opd_tensor_file *f, size_t begin, size_t end, bool d
         return opdi_bad(&f->s, begin, "the data of the tensors ends here, and the file %s at byte %llu",
                         begin < end ? "only" : "already", (unsigned long long)end);
     }
-    if (o) { qsort(o, (size_t)f->n, sizeof *o, opdi_by_name); }
-    for (i = 1; i < f->n; i++) {
-        if (strcmp(o[i - 1].name, o[i].name) == 0) {
-            f->s.entry = o[i].name;
-            return opdi_bad(&f->s, opdi_named_of(f, OPDI_MAX(o[i - 1].i, o[i].i))->where, "there are two of that name");
-        }
-    }
-    return 0;
+    if ((same = opdi_same_names(o, f->n)) == NULL) { return 0; }
+    f->s.entry = same->name;
+    return opdi_bad(&f->s, opdi_named_of(f, OPDI_MAX(same[-1].i, same->i))->where, "there are two of that name");
 }
 
 //-- safetensors: the header --------------------------------------------------------------------------------------
@@ -28248,25 +28276,31 @@ static int opdi_json_more(opdi_look *c, char end) {
 }
 
 static int opdi_st_metadata(opd_tensor_file *f, opdi_look *c) {
-    int more;
+    opdi_string keys = {NULL, 0, 0, false};       /* opdi_sorted[], of which i is where the key is */
+    const opdi_sorted *same;
+    int more, rc = 0;
     if (f->meta.n) { return opdi_bad(c->s, c->at, "__metadata__ is there twice"); }
     if (opdi_look_take(c, '{')) { return -1; }
-    for (more = !opdi_look_has(c, '}'); more; ) {
+    for (more = !opdi_look_has(c, '}'); rc == 0 && more; ) {
+        opdi_sorted key;
         size_t pair[2];
-        int64_t i;
-        const size_t where = c->at;
-        if (opdi_json_string(c, &f->text, &pair[0]) || opdi_look_take(c, ':') ||
-            opdi_json_string(c, &f->text, &pair[1])) { return -1; }
-        for (i = 0; i < f->nmeta; i++) {
-            if (strcmp(f->text.data + pair[0], opd_tensor_file_metadata_key(f, i)) == 0) {
-                return opdi_bad(c->s, where, "the metadata has the key '%.100s' twice", f->text.data + pair[0]);
-            }
-        }
+        memset(&key, 0, sizeof key);
+        key.i = (int64_t)c->at;
+        rc = opdi_json_string(c, &f->text, &pair[0]) || opdi_look_take(c, ':') ||
+            opdi_json_string(c, &f->text, &pair[1]) || (more = opdi_json_more(c, '}')) < 0 ? -1 : 0;
+        if (rc) { break; }
+        key.name = f->text.data + pair[0];
+        opdi_string_add_n(&keys, (const char *)(const void *)&key, sizeof key);
         opdi_string_add_n(&f->meta, (const char *)(const void *)pair, sizeof pair);
         f->nmeta++;
-        if (f->meta.failed || (more = opdi_json_more(c, '}')) < 0) { return -1; }
+        rc = keys.failed || f->meta.failed ? -1 : 0;
     }
-    return 0;
+    if (rc == 0 && (same = opdi_same_names((opdi_sorted *)(void *)keys.data, f->nmeta)) != NULL) {
+        rc = opdi_bad(c->s, (size_t)OPDI_MAX(same[-1].i, same->i), "the metadata has the key '%.100s' twice",
+                      same->name);
+    }
+    opdi_string_free(&keys);
+    return rc;
 }
 //-- A list of numbers, at most `most`, into dims.  How many; -1 with an error.
 static int opdi_st_numbers(opd_tensor_file *f, opdi_look *c, int most) {
@@ -28437,7 +28471,7 @@ static int opdi_zip_local(const opdi_source *s, opdi_named *e, const unsigned ch
 static int opdi_zip_entry(opd_tensor_file *f, size_t *at, size_t end, size_t directory) {
     const unsigned char *p = f->s.data + *at;
     uint64_t packed, begin;
-    size_t name_n, extra_n, n;
+    size_t name_n, extra_n, comment_n, n;
     opdi_named e;
     int rc;
     memset(&e, 0, sizeof e);
@@ -28446,11 +28480,12 @@ static int opdi_zip_entry(opd_tensor_file *f, size_t *at, size_t end, size_t dir
     }
     name_n = opdi_le16(p + 28);
     extra_n = opdi_le16(p + 30);
-    if (name_n + extra_n + opdi_le16(p + 32) > end - *at - 46) {
+    comment_n = opdi_le16(p + 32);
+    if (name_n + extra_n + comment_n > end - *at - 46) {
         return opdi_bad(&f->s, *at, "the entry is longer than the directory");
     }
     e.where = *at;
-    *at += 46 + name_n + extra_n + opdi_le16(p + 32);
+    *at += 46 + name_n + extra_n + comment_n;
     if (memchr(p + 46, 0, name_n)) { return opdi_bad(&f->s, e.where + 46, "a name with a zero byte"); }
     n = name_n > 4 && memcmp(p + 46 + name_n - 4, ".npy", 4) == 0 ? name_n - 4 : name_n;
     e.name = f->text.n;
@@ -28542,7 +28577,7 @@ static opd_tensor *opdi_zip_read(const opd_tensor_file *f, const opdi_named *e) 
         (void)opdi_bad(&s, e->begin, "packed by method %d: stored (0) and deflated (8) can be read", (int)e->method);
         return NULL;
     }
-    if (e->method ? e->full / 1032 > packed : e->full != packed) {        /* no more than that can be packed */
+    if (e->full > SIZE_MAX / 2 || (e->method ? e->full / 1032 > packed : e->full != packed)) {    /* no more can be */
         (void)opdi_bad(&s, e->begin, "%llu bytes cannot be packed in %llu", (unsigned long long)e->full,
                        (unsigned long long)packed);
         return NULL;
@@ -28739,14 +28774,14 @@ static int opdi_name_check(const opdi_source *s, const char *name, const char *w
 }
 static int opdi_names_differ(const opdi_source *s, const opdi_output *o, int64_t n) {
     opdi_sorted *sorted = (opdi_sorted *)opdi_alloc((size_t)n * sizeof *sorted);
+    const opdi_sorted *same;
     int64_t i;
     if (!sorted) { return -1; }
     for (i = 0; i < n; i++) { sorted[i].name = o[i].name; }
-    qsort(sorted, (size_t)n, sizeof *sorted, opdi_by_name);
-    for (i = 1; i < n && strcmp(sorted[i - 1].name, sorted[i].name) != 0; i++) { }
-    if (i < n) { (void)opdi_bad(s, OPDI_NOWHERE, "two tensors have the name '%.300s'", sorted[i].name); }
+    same = opdi_same_names(sorted, n);
+    if (same) { (void)opdi_bad(s, OPDI_NOWHERE, "two tensors have the name '%.300s'", same->name); }
     opdi_free(sorted, (size_t)n * sizeof *sorted);
-    return i < n ? -1 : 0;
+    return same ? -1 : 0;
 }
 //-- Names and tensors, checked; NULL with an error, or for n = 0.
 static opdi_output *opdi_outputs(const opdi_source *s, const char *const *names, opd_tensors tensors) {
@@ -29079,6 +29114,7 @@ static opd_graph *opdi_graph_read(const opdi_source *s) {
     opd_tensor **constants;
     uint64_t text, count, k;
     size_t at;
+    char *own;
     if (s->n < OPDI_GRAPH_HEAD || memcmp(s->data, "OPDGRAPH", 8) != 0) {
         (void)opdi_bad(s, 0, "not a file of a graph, which begins with OPDGRAPH");
         return NULL;
@@ -29105,7 +29141,10 @@ static opd_graph *opdi_graph_read(const opdi_source *s) {
     for (k = 0, at = OPDI_GRAPH_HEAD + (size_t)text; k < count; k++) {
         if (!(constants[k] = opdi_graph_get_tensor(s, &at))) { return NULL; }
     }
-    return opdi_graph_parse((const char *)s->data + OPDI_GRAPH_HEAD, constants, (int64_t)count);
+    if (!(own = (char *)opdi_scope_alloc((size_t)text))) { return NULL; }
+    memcpy(own, s->data + OPDI_GRAPH_HEAD, (size_t)text);
+    own[text - 1] = 0;                            /* whatever others do to the file now */
+    return opdi_graph_parse(own, constants, (int64_t)count);
 }
 static opd_graph *opdi_graph_read_in_scope(const opdi_source *s) {
     opd_scope scope = opd_scope_open();
