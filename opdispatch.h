@@ -116,6 +116,8 @@
      torch.jit.trace                    opd_graph_trace                 str(graph), load    opd_graph_print, _load
      torch.autograd.gradcheck           opd_gradcheck, opd_gradgradcheck                    torch.optim.Adam    opd_adam
      torch.library.opcheck              opd_opcheck                     FakeTensorMode      OPD_FAKE_MODE { }
+     torch.library.register_fake        opd_register_fake               register_vmap       opd_register_vmap
+     torch.library.register_kernel      opd_impl_key                    infer_schema        .function of a card
      FakeTensorMode.from_tensor         opd_fake_tensor                 new_dynamic_size    opd_fake_new_size
      torch.utils.flop_counter           opd_cost_begin, _end, _print
      torch.nn.utils.clip_grad_norm_     opd_clip_grad_norm              lr_scheduler        opd_lr_cosine, ...
@@ -720,6 +722,8 @@ typedef struct opd_op_desc {
                                     call, in place of `save` or beside it; functional schemas only */
     int32_t once_differentiable; /* 1: the formula computes what no tape sees; a second derivative is refused */
     double (*flops)(const opd_call *call);        /* what opd_cost counts a call for; see >>api:fake */
+    const struct opd_function *function;          /* a C function in place of `any`, see >>api:functions: it is checked
+                                    against the schema, or makes it, where that is a name alone */
 } opd_op_desc;
 
 /* What an operator is, for those who ask: PyTorch's tags (aten/src/ATen/native/tags.yaml). */
@@ -760,8 +764,16 @@ OPD_API int opd_impl_key(opd_library *lib, const char *name, const char *key, op
                          void (*destroy)(void *user));
 /* Registers a kernel for every operator at the library's key, where nothing better is there (namespace "_" only). */
 OPD_API int opd_fallback(opd_library *lib, opd_kernel kernel);
-/* Defines an operator with everything that belongs to it.  The desc is copied. */
+/* Defines an operator with everything that belongs to it.  The desc is copied.  A name that is defined already is an
+   error, but see same_again; when its library is closed it may be defined anew.  Whatever is left out may be registered
+   later, by other libraries too, in any order: the newest registration is used, until its library is closed. */
 OPD_API int opd_define(opd_library *lib, const opd_op_desc *desc);
+/* The parts of a card by themselves (torch.library.register_fake, register_vmap), before or after the definition; a
+   kernel for a device is opd_impl_key at "CPU", "CUDA", ...  An operator that has a fake kernel, or one that is composed
+   of others, takes no other fake kernel.  jvp: a function or OPD_JVP_*.  0, or -1 with nothing changed. */
+OPD_API int opd_register_fake(opd_library *lib, const char *name, opd_kernel fake);
+OPD_API int opd_register_vmap(opd_library *lib, const char *name, opd_vmap_rule rule);
+OPD_API int opd_register_jvp(opd_library *lib, const char *name, opd_jvp_fn jvp);
 /* Gives an operator that is defined a formula, as a kernel at Autograd of this library (torch.library.
    register_autograd): functional schemas only.  setup_context fills the context that the formula reads after each
    recorded call (see opd_context); NULL: nothing is saved.  0, or -1 with nothing changed. */
@@ -4033,7 +4045,10 @@ typedef void (*opd_deleter)(void *data, void *user);
     V(opd_cost_free, 1, (opd_cost *)) \
     X(opd_cost_sum, opd_cost_total, 1, (const opd_cost *)) \
     X(opd_cost_row, opd_cost_at, 2, (const opd_cost *, int)) \
-    X(size_t, opd_cost_print, 3, (const opd_cost *, char *, size_t))
+    X(size_t, opd_cost_print, 3, (const opd_cost *, char *, size_t)) \
+    X(int, opd_register_fake, 3, (opd_library *, const char *, opd_kernel)) \
+    X(int, opd_register_vmap, 3, (opd_library *, const char *, opd_vmap_rule)) \
+    X(int, opd_register_jvp, 3, (opd_library *, const char *, opd_jvp_fn))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -7725,6 +7740,9 @@ static bool opdi_key_is_runtime(opd_key key) {
     return f >= 0 && (key >= OPD_KEY_BACKEND_BASE || !opdi_functionality_per_backend(f));
 }
 
+/* Behind the keys, none of them: where formulas of forward mode are registered. */
+#define OPDI_KEY_JVP (OPD_KEY_COUNT + 1)
+
 OPD_API bool opd_key_is_alias(opd_key key) { return key >= OPD_KEY_SLOTS && key < OPD_KEY_COUNT; }
 
 /* The role bits of a slot; 0 for a key that is none. */
@@ -7796,6 +7814,7 @@ static const char *opdi_functionality_name(int functionality) {
 OPD_API const char *opd_key_name(opd_key key) {
     const opdi_given_name *given;
     int f = opdi_key_functionality(key);
+    if (key == OPDI_KEY_JVP) { return "forward mode"; }
     if (opd_key_is_alias(key)) { return opdi_alias_names[key - OPD_KEY_SLOTS]; }
     if (f < 0) { return "?"; }
     if (key < OPD_KEY_BACKEND_BASE) { return opdi_functionality_name(f); }
@@ -8418,6 +8437,7 @@ typedef struct opdi_table {
     uint64_t masks[2][16];                        /* [1] also while forward mode is on */
     opd_kernel behind[16];                        /* run by opdi_device_kernel; [15]: by opdi_by_device_kernel */
     opdi_slot slots[OPD_KEY_SLOTS];
+    opd_kernel jvp;                               /* an opd_jvp_fn registered by itself; NULL: the card's */
 } opdi_table;
 
 /* What a node runs in backward. */
@@ -9041,11 +9061,12 @@ OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
     if (call->slot == OPD_KEY_UNDEFINED) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "There were no tensor arguments to this function (e.g., "
                         "you passed an empty list of Tensors), but no fallback function is registered for schema "
-                        "%s.\nAvailable functions are [%s]", call->op->name, have);
+                        "%s. Give it a Device argument, which then says whose kernel is meant, or a kernel of every "
+                        "device (`any`).\nAvailable functions are [%s]", call->op->name, have);
     }
     if (call->slot == OPD_KEY_META && call->th->fake) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "There was no fake impl registered for %s. This is necessary for it to "
-                        "run in a fake mode: declare one (`fake` of the card, or opd_impl_key at \"Meta\"), which "
+                        "run in a fake mode: declare one (`fake` of the card, or opd_register_fake), which "
                         "gives results of the right sizes with opd_result. It is only available for these backends: "
                         "[%s]", call->op->name, have);
     }
@@ -9084,6 +9105,7 @@ static bool opdi_slot_skips(const opdi_slot *s, opdi_chosen how) {
 
 static int opdi_by_device_kernel(opd_call *call);
 static int opdi_device_arg(const opd_op *op, const opd_value *args);
+static int opdi_by_device(const opd_op *op, const opdi_table *table, const opd_value *args);
 static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how);
 
 static void opdi_fill_table(const opd_op *op, opdi_table *table) {
@@ -9116,6 +9138,7 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
         }
     }
     for (b = 0; b < 16; b++) { table->masks[0][b] = table->masks[1][b] & ~skip; }
+    table->jvp = opdi_direct(op, OPDI_KEY_JVP) ? opdi_direct(op, OPDI_KEY_JVP)->fn : NULL;
 }
 
 //-- The table of an operator, computed at its first call; NULL with an error when it is not defined.
@@ -9734,6 +9757,47 @@ int opd_impl(opd_library *lib, const char *name, opd_kernel kernel) {
     return opd_impl_key(lib, name, NULL, kernel, NULL, NULL);
 }
 
+//-- The parts of a card by themselves: at keys of their own, whatever that of the library is.
+static int opdi_register_part(opd_library *lib, const char *name, opd_key key, opd_kernel fn, const char *what) {
+    char qualified[256], place[200];
+    const opdi_kernel *meta, *implicit;
+    const opd_op *op;
+    if (!opdi_library_usable(lib, what)) { return -1; }
+    if (!name || !fn) {
+        return opd_fail(OPD_ERROR_REGISTER, "%s: the %s is NULL", what, name ? "function" : "name");
+    }
+    if (opdi_check_name(name) || opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) {
+        return opdi_library_error(lib);
+    }
+    opdi_builtins_make(qualified);
+    opdi_lock(&opdi_registry.lock);
+    op = key == OPD_KEY_META ? opdi_lookup(qualified, strlen(qualified)) : NULL;
+    meta = op ? opdi_direct(op, OPD_KEY_META) : NULL;
+    implicit = op ? opdi_direct(op, OPD_KEY_COMPOSITE_IMPLICIT) : NULL;
+    (void)opdi_place_text(meta ? meta->place : implicit ? implicit->place : lib->place, place, sizeof place);
+    opdi_unlock(&opdi_registry.lock);
+    if (meta) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "register_fake(...): the operator %s already has a fake impl, %s. Please "
+                       "either remove that registration or don't call opd_register_fake (opd_impl_key at \"Meta\" "
+                       "replaces it).", qualified, place);
+    } else if (implicit) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "register_fake(...): the operator %s already has an implementation for this "
+                       "device type via a pre-existing registration to CompositeImplicitAutograd, %s. Such operators "
+                       "do not need a fake impl; instead, the operator will decompose into its constituents and those "
+                       "can have fake impls defined on them.", qualified, place);
+    }
+    return opd_ok() && opdi_impl_at(lib, qualified, key, fn, NULL, NULL) == 0 ? 0 : opdi_library_error(lib);
+}
+int opd_register_fake(opd_library *lib, const char *name, opd_kernel fake) {
+    return opdi_register_part(lib, name, OPD_KEY_META, fake, "opd_register_fake");
+}
+int opd_register_vmap(opd_library *lib, const char *name, opd_vmap_rule rule) {
+    return opdi_register_part(lib, name, OPD_KEY_OF(OPD_F_BATCHED), rule, "opd_register_vmap");
+}
+int opd_register_jvp(opd_library *lib, const char *name, opd_jvp_fn jvp) {
+    return opdi_register_part(lib, name, OPDI_KEY_JVP, (opd_kernel)(void (*)(void))jvp, "opd_register_jvp");
+}
+
 //-- C functions --------------------------------------------------------------------------------------------------
 
 /* Types that no operator takes are named, with the one to use (c10/core/op_registration/infer_schema.h). */
@@ -10141,6 +10205,8 @@ static int opdi_define_kernels(opd_library *lib, opdi_card *card, void *user) {
     if (d->cuda && opdi_impl_at(lib, name, OPD_KEY_CUDA, d->cuda, user, NULL)) { return -1; }
     if (d->fake && opdi_impl_at(lib, name, OPD_KEY_META, d->fake, user, NULL)) { return -1; }
     if (d->any && opdi_impl_at(lib, name, OPD_KEY_COMPOSITE_EXPLICIT, d->any, user, NULL)) { return -1; }
+    if (d->function && opdi_impl_typed(lib, name, OPD_KEY_COMPOSITE_EXPLICIT, d->function->kernel, user, NULL,
+                                       d->function->signature)) { return -1; }
     if (d->composite && opdi_impl_at(lib, name, OPD_KEY_COMPOSITE_IMPLICIT, d->composite, user, NULL)) { return -1; }
     if (d->inplace && opdi_derive(lib, card, d->inplace, true)) { return -1; }
     return d->out ? opdi_derive(lib, card, d->out, false) : 0;
@@ -10217,6 +10283,25 @@ int opd_register_autograd(opd_library *lib, const char *name, opd_backward_fn ba
     return 0;
 }
 
+static int opdi_function_check(const opd_function *f, const char *what);
+
+//-- By its schema, or by a name and the type of its C function.
+static opd_op *opdi_define_schema(opd_library *lib, const opd_op_desc *desc, const opd_def_options *options) {
+    char inferred[300], text[600];
+    const opd_function *f = desc->function;
+    if (f && (desc->any || opdi_function_check(f, desc->schema ? desc->schema : "NULL"))) {
+        if (opd_ok()) { (void)opd_fail(OPD_ERROR_REGISTER, "opd_define: `function` is there in place of `any`"); }
+        (void)opdi_library_error(lib);
+        return NULL;
+    }
+    if (!f || !desc->schema || strchr(desc->schema, '(') || strlen(desc->schema) > 250) {
+        return opdi_def_text(lib, desc->schema, options);
+    }
+    (void)snprintf(text, sizeof text, "%s%s", desc->schema, opdi_inferred_print(f->signature, inferred,
+                                                                                sizeof inferred));
+    return opdi_def_text(lib, text, options);
+}
+
 int opd_define(opd_library *lib, const opd_op_desc *desc) {
     const opdi_registration *before;
     opd_def_options options;
@@ -10229,7 +10314,7 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     options.tags = opdi_desc_tags(desc);
     options.alias = OPD_ALIAS_FROM_SCHEMA;
     options.same_again = desc->same_again;
-    op = opdi_def_text(lib, desc->schema, &options);
+    op = opdi_define_schema(lib, desc, &options);
     if (!op) { return -1; }
     card = opdi_check_setup(op, desc) ? NULL : opdi_card_new(op, desc, NULL, false, true);
     /* the user pointer last: a failure takes nothing */
@@ -11489,7 +11574,7 @@ size_t opd_dump(const opd_op *op, char *buf, size_t cap) {
         opdi_text_add(&t, "schema: (none)\n");
     }
     (void)opdi_inferred_print(op->signature, schema, sizeof schema);
-    for (key = 0; key < OPD_KEY_COUNT; key++) {
+    for (key = 0; key <= OPDI_KEY_JVP; key++) {
         const opdi_kernel *k;
         bool first = true;
         for (k = op->kernels; k; k = k->next) {
@@ -11740,10 +11825,10 @@ static void opdi_explain_keys(opdi_text *t, const opdi_thread *th, const opd_op 
         opdi_text_add(t, "\n");
         if (!why) { arrow = "-> "; }
     }
-    i = table->slots[0].fn == opdi_by_device_kernel ? opdi_device_arg(op, args) : -1;
-    last = i >= 0 ? OPD_KEY_CPU + args[i].u.device.type : OPD_KEY_UNDEFINED;
+    i = table->slots[0].fn == opdi_by_device_kernel ? opdi_by_device(op, table, args) : -1;
+    last = i >= 0 ? OPD_KEY_CPU + i : OPD_KEY_UNDEFINED;
     opdi_text_add(t, "  %s%s: ", arrow, opd_key_name(last));
-    if (i >= 0) { opdi_text_add(t, "from argument '%s', ", op->schema->args[i].name); }
+    if (i >= 0 && (i = opdi_device_arg(op, args)) >= 0) { opdi_text_add(t, "from argument '%s', ", op->schema->args[i].name); }
     opdi_text_add(t, "when no other key is left; ");
     opdi_explain_kernel(t, op, last);
     opdi_text_add(t, "\n");
@@ -13891,19 +13976,35 @@ static int opdi_device_round(opd_call *call, bool mixes) {
 static int opdi_device_kernel(opd_call *call) { return opdi_device_round(call, false); }
 static int opdi_device_mixed_kernel(opd_call *call) { return opdi_device_round(call, true); }
 
-//-- The argument that is a registered device; -1: none.
+//-- The argument that is a device; -1: none.
 static int opdi_device_arg(const opd_op *op, const opd_value *args) {
     int i = op->nargs - 1;
-    while (i >= 0 && !(args[i].tag == OPD_TAG_DEVICE && opdi_backend_of(args[i].u.device.type))) { i--; }
+    while (i >= 0 && args[i].tag != OPD_TAG_DEVICE) { i--; }
     return i;
+}
+//-- The device whose kernel a call without tensors means: the one that is named, or the CPU.  -1: the kernel of every
+//-- backend, which serves what is not registered and has no kernel of its own.
+static int opdi_by_device(const opd_op *op, const opdi_table *table, const opd_value *args) {
+    const int i = opdi_device_arg(op, args);
+    const int type = i < 0 || (unsigned)args[i].u.device.type >= OPD_BACKEND_COUNT ? OPD_CPU : args[i].u.device.type;
+    const opd_kernel any = table->behind[15], own = table->slots[OPD_KEY_CPU + type].fn;
+    return any == opdi_missing_kernel || opdi_backend_of(type) || (own != any && own != opdi_missing_kernel)
+        ? type : -1;
 }
 //-- An operator without tensors, called with a device: as if a tensor of that device were among its arguments
 //-- (BackendSelect).
 static int opdi_by_device_kernel(opd_call *call) {
-    const int i = opdi_device_arg(call->op, call->args);
-    const opd_kernel fn = i < 0 ? opdi_behind(call, 15) : NULL;
-    if (i < 0) { return fn ? fn(call) : -1; }
-    return opd_redispatch(call, opd_keyset_make(OPD_BIT_OF(OPD_F_DENSE), (uint64_t)1 << call->args[i].u.device.type));
+    const opd_kernel fn = opdi_behind(call, 15);
+    const opdi_table *table = fn ? OPDI_ACQUIRE(&call->op->table) : NULL;
+    const int type = table ? opdi_by_device(call->op, table, call->args) : -1;
+    if (type < 0) { return fn ? fn(call) : -1; }
+    return opd_redispatch(call, opd_keyset_make(OPD_BIT_OF(OPD_F_DENSE), (uint64_t)1 << type));
+}
+//-- Whether a device has a kernel of its own.
+static bool opdi_has_device_kernel(const opd_op *op) {
+    const opdi_kernel *k;
+    for (k = op->kernels; k; k = k->next) { if (k->key >= OPD_KEY_CPU && k->key < OPD_KEY_CPU + 16) { return true; } }
+    return false;
 }
 
 //-- Puts these round the kernels of a table, where a backend is registered.
@@ -13913,7 +14014,7 @@ static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_
     int i;
     if (slot == OPD_KEY_UNDEFINED && !op->tensor_args && !op->list_args) {
         for (i = 0; i < OPD_BACKEND_COUNT && !opdi_backend_of(i); i++) { }
-        if (i == OPD_BACKEND_COUNT) { return; }
+        if (i == OPD_BACKEND_COUNT && !opdi_has_device_kernel(op)) { return; }
         for (i = 0; i < op->nargs; i++) {
             if (opdi_strip_optional(op->schema->args[i].type)->kind != OPDI_TYPE_DEVICE) { continue; }
             table->behind[15] = s->fn;
@@ -18006,13 +18107,18 @@ static opd_context *opdi_jvp_setup(const opd_jvp_call *jv) {
 //-- those with a tangent.
 static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
     const opdi_card *card = jv->card;
-    opd_context *ctx = card->formula.context ? opdi_jvp_setup(jv) : NULL;
-    opd_node *n = card->formula.context && !ctx ? NULL
+    const bool formula = card && card->desc.backward;
+    opd_context *ctx = formula && card->formula.context ? opdi_jvp_setup(jv) : NULL;
+    opd_node *n = !formula || (card->formula.context && !ctx) ? NULL
         : opdi_node_make(&card->formula, jv->ninputs, opdi_popcount(card->kept_args) + opdi_context_room(ctx),
                          opdi_popcount(card->save_results), jv->results, jv->nresults, 0);
     opd_value *kept = n ? opdi_kept(n) : NULL;
     uint64_t m;
     int i, k = 0, r = 0;
+    if (!formula) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s has no formula (.backward) that its tangents could be taken from",
+                       jv->op->name);
+    }
     if (!n || (ctx && opdi_context_keep(ctx, n, jv->results, jv->nresults))) {
         opdi_context_free(ctx);
         if (n) { opdi_node_release(n); }
@@ -18227,10 +18333,15 @@ static int opdi_jvp_begin(opd_jvp_call *jv, const opdi_card *card, opd_op *op, c
     return 0;
 }
 
-//-- Runs the rule.
-static int opdi_jvp_run(opd_jvp_call *jv) {
-    const opd_op_desc *d = &jv->card->desc;
-    const opd_jvp_fn rule = d->jvp ? d->jvp : d->vmap == opd_batch_pointwise ? opd_jvp_pointwise : opd_jvp_backward;
+//-- What is registered by itself, or the card's, or what its formula gives; NULL: nothing.
+static opd_jvp_fn opdi_jvp_rule(const opd_jvp_call *jv) {
+    const opdi_table *table = OPDI_ACQUIRE(&jv->op->table);
+    const opd_op_desc *d = jv->card ? &jv->card->desc : NULL;
+    if (table && table->jvp) { return (opd_jvp_fn)(void (*)(void))table->jvp; }
+    return !d || (!d->jvp && !d->backward) ? NULL : d->jvp ? d->jvp
+        : d->vmap == opd_batch_pointwise ? opd_jvp_pointwise : opd_jvp_backward;
+}
+static int opdi_jvp_run(opd_jvp_call *jv, opd_jvp_fn rule) {
     const int rc = rule(jv);
     if (rc && opd_ok()) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "the forward formula of %s failed without saying why", jv->op->name);
@@ -18252,6 +18363,7 @@ static bool opdi_jvp_is_view(opd_tensor *const *inputs, int n, opd_tensor *r, bo
 
 //-- Tangents for the results of a call that has been made.
 static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
+    opd_jvp_fn rule;
     int i, rc = 0;
     bool any = false;
     jv->rets = call->rets;
@@ -18266,10 +18378,10 @@ static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
         any = any || i > 31 || !(jv->constant >> i & 1);
     }
     if (rc || !any || apart) { return rc; }
-    if (!jv->card || !(jv->card->desc.backward || jv->card->desc.jvp)) {
+    if (!(rule = opdi_jvp_rule(jv))) {
         return OPDI_LOAD(&opdi_fallback_mode) == OPD_AUTOGRAD_FALLBACK_ERROR ? opdi_forward_missing(call) : 0;
     }
-    rc = opdi_jvp_run(jv);
+    rc = opdi_jvp_run(jv, rule);
     for (i = 0; i < jv->nresults && rc == 0; i++) {
         opd_tensor *r = jv->results[i];
         if (!jv->out[i] || !r || !opdi_differentiable(r) || (i < 32 && (jv->constant >> i & 1))) { continue; }
@@ -18374,7 +18486,11 @@ static int opdi_forward_write(opd_call *call, const opdi_card *card, opd_tensor 
     jv.results = results;
     jv.out = out;
     jv.nresults = 1;
-    if (rule->desc.backward != opd_not_differentiable && opdi_jvp_run(&jv)) { return -1; }
+    if (rule->desc.backward != opd_not_differentiable) {
+        const opd_jvp_fn jvp = opdi_jvp_rule(&jv);
+        if (!jvp) { return opdi_forward_missing(call); }
+        if (opdi_jvp_run(&jv, jvp)) { return -1; }
+    }
     if (!out[0] && opdi_has_tangent(self) && !(out[0] = opd_zeros_like(self))) { return -1; }
     return out[0] ? opdi_tangent_give(self, out[0], false) : 0;
 }
