@@ -9055,6 +9055,7 @@ OPDI_NOINLINE static int opdi_ambiguous_kernel(opd_call *call) {
 //-- The slot of keys for which nothing is registered: names what is, real kernels first.
 OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
     char have[1200];
+    if (call->slot == OPD_KEY_META && call->op->nrets == 0 && call->op->written_args) { return 0; }    /* no shapes */
     opdi_lock(&opdi_registry.lock);
     (void)opdi_table_text(call->op, have, sizeof have);
     opdi_unlock(&opdi_registry.lock);
@@ -49765,11 +49766,13 @@ OPDI_OP(repeat_interleave_Tensor) {
                   OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3]i4");
     op->out = "repeat_interleave.Tensor_out";
 }
-/* self's slices along dim (flat without one), each as often as repeats says (one number: all of them). */
-static int opdi_repeat_interleave(opd_call *call, opd_tensor *repeats) {
+/* self's slices along dim (flat without one), each as often as repeats says (one number: all of them); times: that number,
+   when it is known without the data, or -1. */
+static int opdi_repeat_interleave(opd_call *call, opd_tensor *repeats, int64_t times) {
     static opd_op *h;
     opd_tensor *self = opd_arg_tensor(call, 0), *index;
     const int64_t minus = -1;
+    opd_value size = opd_arg_value(call, 3);
     int dim = 0;
     int64_t n;
     if (opd_arg_is_none(call, 2)) { self = opdi_o_reshape(self, &minus, 1); }
@@ -49783,17 +49786,20 @@ static int opdi_repeat_interleave(opd_call *call, opd_tensor *repeats) {
     else if (repeats->numel != n) {
         return opd_fail(OPD_ERROR_SHAPE, "repeats must have the same size as input along dim");
     }
-    index = opdi_aten(&h, "aten::repeat_interleave.Tensor", opd_value_tensor(repeats), opd_arg_value(call, 3),
+    if (times >= 0 && size.tag == OPD_TAG_NONE && n <= INT64_MAX / 16 / OPDI_MAX(times, 1)) {
+        size = opd_value_int(n * times);
+    }
+    index = opdi_aten(&h, "aten::repeat_interleave.Tensor", opd_value_tensor(repeats), size,
                       OPD_DEFAULT, OPD_DEFAULT);
     return opd_return_tensor(call, opd_index_select(self, dim, index));
 }
-OPDI_KERNEL(repeat_interleave_self_Tensor) { return opdi_repeat_interleave(call, opd_arg_tensor(call, 1)); }
+OPDI_KERNEL(repeat_interleave_self_Tensor) { return opdi_repeat_interleave(call, opd_arg_tensor(call, 1), -1); }
 OPDI_KERNEL(repeat_interleave_self_int) {
     const int64_t n = opd_arg_int(call, 1);
     const opd_tensor *self = opd_arg_tensor(call, 0);
     opd_tensor *repeats = opd_tensor_from(&n, opd_ints_of(NULL, 0), OPD_INT64);
     if (opdi_on_device(self)) { repeats = opd_to_device(repeats, opd_tensor_device(self), OPD_INT64); }
-    return opdi_repeat_interleave(call, repeats);
+    return opdi_repeat_interleave(call, repeats, n);
 }
 OPDI_OP(repeat_interleave_self_Tensor) {
     opdi_describe_composite(op, "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? "

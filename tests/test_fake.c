@@ -1,7 +1,7 @@
 /* Fake modes: programs on shapes alone, devices that are not there, sizes that data decide, and what a program costs. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
-#include "check.h"
+#include "cases.h"
 
 static opd_tensor *floats(int64_t a, int64_t b) { return opd_zeros(OPD_INTS(a, b), OPD_FLOAT32); }
 static opd_tensor *zeros_on(int64_t n, opd_backend type) {
@@ -147,6 +147,91 @@ TEST(autocast_of_fakes) {
         CHECK_INT(product(x, w), OPD_BFLOAT16);
     }
     CHECK_OK();
+}
+
+//-- every operator ------------------------------------------------------------------------------------------------------
+
+/* What decides sizes, or gives a number. */
+static bool data_decide(const opd_op *op) {
+    static const char *const list[] = {"nonzero", "masked_select", "item", "_local_scalar_dense", "equal", "repeat_interleave.Tensor",
+                                       "repeat_interleave.self_Tensor", "resize_as_", "allclose", "_unique2", "unique_dim",
+                                       "unique_consecutive", "bincount", NULL};
+    return named(op, list) || strcmp(opd_op_name(op), "aten::where") == 0;
+}
+static const char *differs(const opd_tensor *real, const opd_tensor *fake) {
+    int d;
+    if (!real || !fake) { return real == fake ? NULL : "one is undefined"; }
+    if (!same_shape(real, fake)) { return "sizes"; }
+    if (opd_dtype(real) != opd_dtype(fake)) { return "dtype"; }
+    if (opd_tensor_device(real).type != opd_tensor_device(fake).type) { return "device"; }
+    for (d = 0; d < opd_ndim(real) && opd_numel(real); d++) {
+        if (opd_sizes(real)[d] > 1 && opd_strides(real)[d] != opd_strides(fake)[d]) { return "strides"; }
+    }
+    return NULL;
+}
+/* The arguments as fakes of the mode that is open. */
+static void fake_arguments(const op_case *c, opd_value *args) {
+    static case_list lists[OPD_MAX_ARGS];
+    int i, k;
+    for (i = 0; i < c->nargs; i++) {
+        args[i] = c->args[i];
+        if (args[i].tag == OPD_TAG_TENSOR) { args[i].u.t = opd_fake_tensor(args[i].u.t); }
+        if (args[i].tag != OPD_TAG_TENSORS) { continue; }
+        for (k = 0; k < args[i].n; k++) {
+            opd_tensor *t = c->args[i].u.tensors[k];
+            lists[i].tensors[k] = t ? opd_fake_tensor(t) : NULL;
+        }
+        args[i].u.tensors = lists[i].tensors;
+    }
+}
+/* What a call gives, or refuses. */
+static int results(const op_case *c, const opd_value *args, opd_tensor **out) {
+    opd_value rets[MOST_RESULTS];
+    if (opd_call_all((opd_op *)(uintptr_t)c->op, rets, args, c->nargs) == 0) { return results_of(c->op, rets, out); }
+    opd_error_clear();
+    return -1;
+}
+static bool like_the_real_one(const op_case *c) {
+    opd_tensor *real[MOST_RESULTS], *fake[MOST_RESULTS];
+    opd_value args[OPD_MAX_ARGS];
+    opd_fake_block mode = opd_fake_begin();
+    const char *why = NULL;
+    int i, n, m;
+    fake_arguments(c, args);                      /* before the call, which may write */
+    m = results(c, args, fake);
+    opd_fake_end(&mode);
+    n = results(c, c->args, real);
+    mode = opd_fake_begin();
+    if (n != m) { why = n < 0 ? "only the real one is refused" : m < 0 ? "only the fake is refused" : "number of results"; }
+    for (i = 0; i < n && !why; i++) { why = differs(real[i], fake[i]); }
+    opd_fake_end(&mode);
+    if (why) { printf("    %s, layout %d, %s: %s\n", opd_op_name(c->op), c->layout, opd_dtype_name(c->dtype), why); }
+    return !why;
+}
+/* All cases of all operators, in every layout and floating dtype, those that they refuse too. */
+TEST(every_operator_like_the_real_one) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16};
+    static op_case c;
+    const opd_op *op;
+    int k, compared = 0, wrong = 0;
+    for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
+        const char *cases = opd_op_card(op) ? opd_op_card(op)->cases : NULL;
+        if (!cases || strncmp(opd_op_name(op), "aten::", 6) != 0 || data_decide(op)) { continue; }
+        for (k = 0; k < 4 * CASE_LAYOUTS; k++) {
+            const char *text = cases;
+            while (*text) {
+                opd_scope scope = opd_scope_open();
+                c.op = op;
+                c.dtype = dtypes[k % 4];
+                c.layout = k / 4;
+                c.smooth = c.meta = false;
+                if (case_read_next(&c, &text)) { compared++; wrong += !like_the_real_one(&c); } else { text = ""; }
+                opd_scope_close(&scope);
+            }
+        }
+    }
+    CHECK_INT(wrong, 0);
+    CHECK(compared > 15000);
 }
 
 //-- sizes that data decide ---------------------------------------------------------------------------------------------
