@@ -1143,7 +1143,7 @@ TEST(scaler_with_parameters_of_two_devices) {
 
 //-- memory ------------------------------------------------------------------------------------------------------------
 
-static int everything(void) {
+static int everything(void *arg) {
     opd_tensor *x = f32(OPD_INTS(2, 3)), *w[2], *y = NULL;
     opd_autograd_function f = mm_function(mm_forward_f32);
     opd_scaler *s = opd_scaler_make(NULL);
@@ -1164,29 +1164,15 @@ static int everything(void) {
     }
     opd_optimizer_free(a);
     opd_scaler_free(s);
+    CHECK(matches(OPD_CPU, false, OPD_BFLOAT16, true));       /* the state is as it was */
+    (void)arg;
     return rc;
 }
 TEST(out_of_memory) {
-    int64_t n, seen, live;
-    int rc = -1, lost = 0;
-    OPD_SCOPE { CHECK_INT(everything(), 0); }
-    CHECK_OK();
-    for (n = 1; n < 2000 && lost < 3; n++) {
-        live = opd_memory_stats().live;
-        (void)opd_memory_fail_at(n, (n & 1) != 0);
-        OPD_SCOPE { rc = everything(); }
-        seen = opd_memory_fail_at(0, false);
-        if (seen < n) { break; }
-        if (rc == 0 || opd_error_code() != OPD_ERROR_MEMORY) {
-            printf("    allocation %d: %d %s\n", (int)n, rc, opd_error_message());
-            lost++;
-        }
-        opd_error_clear();
-        if (opd_memory_stats().live > live) { printf("    allocation %d loses memory\n", (int)n); lost++; }
-        if (!matches(OPD_CPU, false, OPD_BFLOAT16, true)) { printf("    allocation %d: the state\n", (int)n); lost++; }
-    }
-    CHECK_INT(lost, 0);
-    CHECK(n > 50 && rc == 0);
+    int64_t n;
+    CHECK_INT(everything(NULL), 0);
+    n = check_allocations(everything, NULL, "everything", 2000, true);
+    CHECK(n > 50 && n < 2000);
 }
 
 CHECK_MAIN()

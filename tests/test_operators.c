@@ -294,7 +294,8 @@ static bool has_formula(const opd_op_desc *card) {
 //-- out of memory -----------------------------------------------------------------------------------------------------
 
 /* The operator and its derivatives; 0, -1. */
-static int with_derivatives(const subject *s) {
+static int with_derivatives(void *arg) {
+    const subject *s = (const subject *)arg;
     static as_function f;
     opd_tensor *in[MOST_INPUTS], *g[MOST_INPUTS], *out[MOST_RESULTS], *total = NULL;
     opd_backward_options o;
@@ -311,30 +312,6 @@ static int with_derivatives(const subject *s) {
     }
     if (!total || n == 0 || !opd_ok()) { return opd_ok() ? 0 : -1; }
     return opd_autograd_grad(&total, 1, in, n, &o, g);
-}
-static void test_memory(const subject *s) {
-    int64_t n, seen, live;
-    int rc = 0;
-    OPD_SCOPE { (void)with_derivatives(s); }
-    opd_error_clear();
-    for (n = 1; n < 3000; n += n < 200 ? 1 : 7) {
-        live = opd_memory_stats().live;
-        (void)opd_memory_fail_at(n, (n & 1) != 0);
-        OPD_SCOPE { rc = with_derivatives(s); }
-        seen = opd_memory_fail_at(0, false);
-        if (seen < n) { opd_error_clear(); break; }
-        if (opd_ok() ? rc != 0 : opd_error_code() != OPD_ERROR_MEMORY) {
-            printf("%s allocation %d: %s\n", what, (int)n, opd_error_message());
-            CHECK(!"an error that is not OPD_ERROR_MEMORY");
-        }
-        opd_error_clear();
-        if (opd_memory_stats().live > live) {
-            printf("%s allocation %d: loses %d bytes\n", what, (int)n, (int)(opd_memory_stats().live - live));
-            CHECK(!"memory is lost");
-            break;
-        }
-    }
-    CHECK(true);
 }
 
 //-- extreme arguments -------------------------------------------------------------------------------------------------
@@ -428,7 +405,7 @@ static void test_case(const subject *s) {
     for (layout = CASE_CONTIGUOUS; layout <= (s->card->inplace ? INTO_VIEW : BROADCAST) && has_formula(s->card); layout++) {
         OPD_SCOPE { test_derivatives(s, layout); }
     }
-    OPD_SCOPE { test_memory(s); }
+    (void)check_allocations(with_derivatives, (void *)(uintptr_t)s, what, 200, false);
     OPD_SCOPE { test_extremes(s); }
 }
 static void test_operator(void *arg) {
