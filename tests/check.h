@@ -14,7 +14,8 @@
    that keep memory on purpose (reachable, or the address sanitizer reports it), or that cannot.  Checks may be made
    from any thread.
 
-   A file that does not define OPDISPATCH_IMPLEMENTATION before this header is linked with an implementation by run.sh.
+   run.sh links all files with the implementation of one of them, test_kernels.c, which defines OPDISPATCH_IMPLEMENTATION
+   before this header; others call what is behind the public names by inside.h.
    Program arguments: parts of names of the cases to run; -v names each case before it runs; --list names them only. */
 #ifndef OPD_TESTS_CHECK_H
 #define OPD_TESTS_CHECK_H
@@ -161,7 +162,12 @@ OPD_UNUSED static int64_t check_allocations_at(int (*attempt)(void *arg), void *
 
 #define TEST(name) CHECK_CASE(name, 0)
 #define TEST_KEEPS(name) CHECK_CASE(name, 1)
-#define CHECK_MAIN() int main(int argc, char **argv) { return check_main(argc, argv, __FILE__); }
+#if defined(OPDISPATCH_IMPLEMENTATION)
+#define CHECK_WEAK __attribute__((weak))          /* its main gives way to that of a file it is linked with */
+#else
+#define CHECK_WEAK
+#endif
+#define CHECK_MAIN() CHECK_WEAK int main(int argc, char **argv) { return check_main(argc, argv, __FILE__); }
 /* The same, for a file whose function add() adds more cases with check_add_with. */
 #define CHECK_MAIN_ADD(add) int main(int argc, char **argv) { add(); return check_main(argc, argv, __FILE__); }
 
@@ -184,10 +190,12 @@ OPD_UNUSED static void check_add_with(const char *name, void (*run)(void *arg), 
     c->arg = arg;
 }
 #if defined(__cplusplus)
+namespace {                                       /* of this file, though another one is linked */
 struct check_entry {
     check_case c;
     check_entry(const char *name, void (*run)(void), int keeps) { check_add(&c, name, run, keeps); }
 };
+}
 #define CHECK_CASE(id, keeps) \
     static void check_run_##id(void); \
     static check_entry check_entry_##id(#id, check_run_##id, keeps); \

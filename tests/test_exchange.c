@@ -27,7 +27,7 @@ typedef struct DLManagedTensorVersioned {
     DLTensor dl_tensor;
 } DLManagedTensorVersioned;
 
-#define OPDISPATCH_IMPLEMENTATION
+#include "inside.h"
 #include "check.h"
 #include <pthread.h>
 #include <signal.h>
@@ -620,11 +620,10 @@ static void golden_tensor(golden_state *st) {
     st->tensors[st->n++] = opd_keep(t);
 }
 static void golden_stream(void) {
-    static opdi_inflate z;
     char name[64];
     static char hex[1 << 14];
     unsigned length, crc;
-    static opdi_crc table;
+    uint32_t sum = 0;
     size_t n;
     unsigned char *out, *in;
     const char *wrong;
@@ -632,12 +631,11 @@ static void golden_stream(void) {
     n = unhex(hex, bytes);
     in = exactly(bytes, n);
     out = (unsigned char *)malloc(length ? length : 1);
-    wrong = opdi_inflate_all(&z, in, n, out, length);
+    wrong = inside_inflate(in, n, out, length, &sum);
     if (wrong) { printf("%s: %s\n", name, wrong); }
     CHECK(wrong == NULL);
-    opdi_crc_init(&table);
-    CHECK(wrong || opdi_crc_add(&table, 0, out, length) == crc);
-    CHECK(opdi_inflate_all(&z, in, n - 1, out, length) != NULL);
+    CHECK(wrong || sum == crc);
+    CHECK(inside_inflate(in, n - 1, out, length, &sum) != NULL);
     free(in);
     free(out);
 }
@@ -752,9 +750,9 @@ TEST(npz_round_trip) {
         in[0] = opd_randn(ints(sizes, 2), OPD_FLOAT32);
         in[1] = opd_transpose(in[0], 0, 1);
         in[2] = opd_tensor_new(ints(&none, 1), OPD_BOOL);
-        if (big) { opdi_zip64_from = 100; }
+        if (big) { inside_zip64_from(100); }
         CHECK_INT(opd_npz_save(path, names, opd_tensors_of(in, 3)), 0);
-        opdi_zip64_from = 0xffffffffu;
+        inside_zip64_from(0xffffffffu);
         f = opd_tensor_file_open(path);
         CHECK_OK();
         CHECK_OR_RETURN(f);
@@ -901,7 +899,7 @@ TEST(refused) {
         CHECK_INT(saved, -1);
         CHECK_ERROR(OPD_ERROR_FILE, "/dev/full: cannot be written: No space left on device");
         CHECK_INT(opd_npy_save("/dev/null", t), 0);
-        CHECK(opdi_is_special("/dev/null") && opdi_is_special("/dev/full"));
+        CHECK(inside_is_special("/dev/null") && inside_is_special("/dev/full"));
     }
     opd_error_clear();
 }
@@ -1182,9 +1180,9 @@ TEST(files_read_by_numpy_and_safetensors) {
     in[13] = opd_tensor_new(ints(none, 2), OPD_INT16);
     names[13] = "none";
     CHECK_INT(opd_npz_save(in_folder("plain.npz"), names, opd_tensors_of(in, 14)), 0);
-    opdi_zip64_from = 100;
+    inside_zip64_from(100);
     CHECK_INT(opd_npz_save(in_folder("zip64.npz"), names, opd_tensors_of(in, 14)), 0);
-    opdi_zip64_from = 0xffffffffu;
+    inside_zip64_from(0xffffffffu);
     for (i = 0; i < 14; i++) {
         if (i == 9) { continue; }
         few[n] = in[i];

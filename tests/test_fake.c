@@ -1,5 +1,4 @@
 /* Fake modes: programs on shapes alone, devices that are not there, sizes that data decide, and what a program costs. */
-#define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include "cases.h"
 

@@ -1,5 +1,4 @@
 /* opd_opcheck: every built-in operator's cases pass it; one broken operator for each kind of failure is caught. */
-#define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include "cases.h"
 
