@@ -1,6 +1,7 @@
 /* Graphs: traces of random programs against PyTorch's text, runs, passes, the parser, files, bad input, memory. */
 #include "../opdispatch.h"
 #include "check.h"
+#include <unistd.h>
 
 //-- programs of graphs.txt --------------------------------------------------------------------------------------------
 
@@ -362,7 +363,7 @@ TEST(defaults_overloads_and_constants_in_texts) {
 static const char *path(void) {
     static char buf[300];
     const char *dir = getenv("TMPDIR");
-    (void)snprintf(buf, sizeof buf, "%s/opdispatch_test_graph_%p", dir && *dir ? dir : "/tmp", (void *)buf);
+    (void)snprintf(buf, sizeof buf, "%s/opdispatch_test_graph_%ld", dir && *dir ? dir : "/tmp", (long)getpid());
     return buf;
 }
 TEST(files_come_back_and_damaged_ones_do_not) {
