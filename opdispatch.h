@@ -36029,14 +36029,17 @@ static int opdi_permute_batch(opd_call *call) {
 }
 OPDI_CARD_VIEW_BY(permute, "permute(Tensor(a) self, int[] dims) -> Tensor(a)", opdi_permute_kernel,
                   opdi_permute_backward, opdi_permute_batch, "[2,3], (1,0); [2,3,2], (2,0,-2)")
-static int opdi_unsqueeze_kernel(opd_call *call) {
-    opd_tensor *self = opd_arg_tensor(call, 0);
-    int d = opdi_dim_of(opd_arg_int(call, 1), self->ndim + 1);
-    opdi_geometry g;
+static int opdi_geometry_unsqueezed(opd_call *call, opdi_geometry *g) {
+    const opd_tensor *self = opd_arg_tensor(call, 0);
+    const int d = opdi_dim_of(opd_arg_int(call, 1), self->ndim + 1);
     if (d < 0) { return -1; }
-    opdi_geometry_of(&g, self);
-    opdi_geometry_insert(&g, d, 1, d < self->ndim ? g.sizes[d] * g.strides[d] : 1);
-    return opdi_return_geometry(call, self, &g, 0);
+    opdi_geometry_of(g, self);
+    opdi_geometry_insert(g, d, 1, d < self->ndim ? g->sizes[d] * g->strides[d] : 1);
+    return 0;
+}
+static int opdi_unsqueeze_kernel(opd_call *call) {
+    opdi_geometry g;
+    return opdi_geometry_unsqueezed(call, &g) ? -1 : opdi_return_geometry(call, opd_arg_tensor(call, 0), &g, 0);
 }
 static int opdi_unsqueeze_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_squeeze_dim(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
@@ -37436,13 +37439,8 @@ static int opdi_transpose__kernel(opd_call *call) {
     return opdi_redescribed(call, self, &g);
 }
 static int opdi_unsqueeze__kernel(opd_call *call) {
-    opd_tensor *self = opd_arg_tensor(call, 0);
-    int d = opdi_dim_of(opd_arg_int(call, 1), self->ndim + 1);
     opdi_geometry g;
-    if (d < 0) { return -1; }
-    opdi_geometry_of(&g, self);
-    opdi_geometry_insert(&g, d, 1, d < self->ndim ? g.sizes[d] * g.strides[d] : 1);
-    return opdi_redescribed(call, self, &g);
+    return opdi_geometry_unsqueezed(call, &g) ? -1 : opdi_redescribed(call, opd_arg_tensor(call, 0), &g);
 }
 static int opdi_squeeze__kernel(opd_call *call) {
     opdi_geometry g;
@@ -41887,6 +41885,15 @@ static opdi_key *opdi_keys_sort(opdi_key *a, opdi_key *b, int64_t n) {
     }
     return a;
 }
+/* opdi_line_NAME, the functions of opdi_line_NAME_body by type. */
+#define OPDI_LINE_OF(name, t, type)                                                                               \
+    static void opdi_line_##name##_##t(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { \
+        opdi_line_##name##_body(r, in, out, tmp, type);                                                           \
+    }
+#define OPDI_LINE_TYPES(name)                                                                                     \
+    OPDI_LINE_OF(name, f32, OPDI_F32) OPDI_LINE_OF(name, f64, OPDI_F64) OPDI_LINE_OF(name, i64, OPDI_I64)         \
+    static const opdi_line_fn opdi_line_##name[3] = {opdi_line_##name##_f32, opdi_line_##name##_f64,              \
+                                                     opdi_line_##name##_i64};
 /* The first len[1] of the sorted line. */
 OPDI_ALWAYS void opdi_line_sort_body(const opdi_lines *r, const void *const *in, void *const *out,
                                      char *tmp, int type) {
@@ -41900,16 +41907,7 @@ OPDI_ALWAYS void opdi_line_sort_body(const opdi_lines *r, const void *const *in,
         else { ((uint64_t *)out[0])[i] = ((const uint64_t *)in[0])[a[i].index]; }
     }
 }
-static void opdi_line_sort_f32(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    opdi_line_sort_body(r, in, out, tmp, OPDI_F32);
-}
-static void opdi_line_sort_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    opdi_line_sort_body(r, in, out, tmp, OPDI_F64);
-}
-static void opdi_line_sort_i64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    opdi_line_sort_body(r, in, out, tmp, OPDI_I64);
-}
-static const opdi_line_fn opdi_line_sort[3] = {opdi_line_sort_f32, opdi_line_sort_f64, opdi_line_sort_i64};
+OPDI_LINE_TYPES(sort)
 /* One element of the sorted line: the k-th (flag2 false), or the median.  flag: medians pass over NaN. */
 OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *r, const void *const *in, void *const *out,
                                      char *tmp, int type) {
@@ -41926,16 +41924,7 @@ OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *r, const void *const *in,
     if (type == OPDI_F32) { ((float *)out[0])[0] = ((const float *)in[0])[a[k].index]; }
     else { ((uint64_t *)out[0])[0] = ((const uint64_t *)in[0])[a[k].index]; }
 }
-static void opdi_line_pick_f32(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    opdi_line_pick_body(r, in, out, tmp, OPDI_F32);
-}
-static void opdi_line_pick_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    opdi_line_pick_body(r, in, out, tmp, OPDI_F64);
-}
-static void opdi_line_pick_i64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    opdi_line_pick_body(r, in, out, tmp, OPDI_I64);
-}
-static const opdi_line_fn opdi_line_pick[3] = {opdi_line_pick_f32, opdi_line_pick_f64, opdi_line_pick_i64};
+OPDI_LINE_TYPES(pick)
 /* The most frequent value, the smallest of several, and where it is last. */
 OPDI_ALWAYS void opdi_line_mode_body(const opdi_lines *r, const void *const *in, void *const *out,
                                      char *tmp, int type) {
@@ -41953,16 +41942,7 @@ OPDI_ALWAYS void opdi_line_mode_body(const opdi_lines *r, const void *const *in,
     if (type == OPDI_F32) { ((float *)out[0])[0] = ((const float *)in[0])[at]; }
     else { ((uint64_t *)out[0])[0] = ((const uint64_t *)in[0])[at]; }
 }
-static void opdi_line_mode_f32(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    opdi_line_mode_body(r, in, out, tmp, OPDI_F32);
-}
-static void opdi_line_mode_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    opdi_line_mode_body(r, in, out, tmp, OPDI_F64);
-}
-static void opdi_line_mode_i64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    opdi_line_mode_body(r, in, out, tmp, OPDI_I64);
-}
-static const opdi_line_fn opdi_line_mode[3] = {opdi_line_mode_f32, opdi_line_mode_f64, opdi_line_mode_i64};
+OPDI_LINE_TYPES(mode)
 
 /* The size of dim, 1 for a 0-dim tensor; -1 with an error. */
 static int64_t opdi_line_size(const opd_tensor *t, int64_t dim) {

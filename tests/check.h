@@ -122,14 +122,15 @@ OPD_UNUSED static int64_t check_allocations_at(int (*attempt)(void *arg), void *
                                                bool needed, const char *file, int line) {
     int64_t n, live;
     int rc = 0, wrong = 0;
+    bool last = false;
     OPD_SCOPE { (void)attempt(arg); }
     opd_error_clear();
     for (n = 1; n < 10 * dense && wrong < 3; n += n < dense ? 1 : 7) {
         live = opd_memory_stats().live;
         (void)opd_memory_fail_at(n, (n & 1) != 0);
         OPD_SCOPE { rc = attempt(arg); }
-        if (opd_memory_fail_at(0, false) < n) { break; }
-        if (opd_ok() ? rc < 0 || needed : opd_error_code() != OPD_ERROR_MEMORY) {
+        last = opd_memory_fail_at(0, false) < n;
+        if (!last && (opd_ok() ? rc < 0 || needed : opd_error_code() != OPD_ERROR_MEMORY)) {
             printf("%s: allocation %d: %d %s\n", what, (int)n, rc, opd_error_message());
             wrong++;
         }
@@ -138,8 +139,8 @@ OPD_UNUSED static int64_t check_allocations_at(int (*attempt)(void *arg), void *
             printf("%s: allocation %d: loses %d bytes\n", what, (int)n, (int)(opd_memory_stats().live - live));
             wrong++;
         }
+        if (last) { break; }
     }
-    opd_error_clear();
     if (check_failed(!wrong, file, line)) { printf("%s: an allocation that failed did harm\n", what); }
     return n;
 }
