@@ -166,35 +166,30 @@ static void check_tensor(const opd_tensor *t, const void *want, double tol, int 
 
 //-- registering -------------------------------------------------------------------------------------------------------
 
+static void not_registered(opd_backend backend, const opd_backend_desc *d, const char *why) {
+    CHECK_INT(opd_backend_register(backend, d), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, why);
+}
 TEST(what_cannot_be_registered) {
     opd_backend_desc d = dev_desc("npu");
     opd_device device;
     CHECK(opd_device_count(OPD_PRIVATEUSE3) == 0 && opd_device_count(OPD_CPU) == 1);
-    CHECK_INT(opd_backend_register(OPD_CPU, &d), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "cannot come from outside");
-    CHECK_INT(opd_backend_register(OPD_META, &d), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "cannot come from outside");
-    CHECK_INT(opd_backend_register(OPD_PRIVATEUSE3, NULL), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "alloc, free or copy is missing");
+    not_registered(OPD_CPU, &d, "cannot come from outside");
+    not_registered(OPD_META, &d, "cannot come from outside");
+    not_registered(OPD_PRIVATEUSE3, NULL, "alloc, free or copy is missing");
     d.copy = NULL;
-    CHECK_INT(opd_backend_register(OPD_PRIVATEUSE3, &d), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "alloc, free or copy is missing");
+    not_registered(OPD_PRIVATEUSE3, &d, "alloc, free or copy is missing");
     d = dev_desc("tpu");
     d.device_set = NULL;
-    CHECK_INT(opd_backend_register(OPD_PRIVATEUSE3, &d), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "belong together");
+    not_registered(OPD_PRIVATEUSE3, &d, "belong together");
     d = dev_desc("cuda");
-    CHECK_INT(opd_backend_register(OPD_PRIVATEUSE3, &d), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "another device has that name");
+    not_registered(OPD_PRIVATEUSE3, &d, "another device has that name");
     d = dev_desc("Tracer");
-    CHECK_INT(opd_backend_register(OPD_PRIVATEUSE3, &d), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "a dispatch key has that name");
+    not_registered(OPD_PRIVATEUSE3, &d, "a dispatch key has that name");
     d = dev_desc("npu2");
-    CHECK_INT(opd_backend_register(OPD_PRIVATEUSE3, &d), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "letters");
+    not_registered(OPD_PRIVATEUSE3, &d, "letters");
     d = dev_desc("mine");
-    CHECK_INT(opd_backend_register(OPD_XLA, &d), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "only PrivateUse1 to 3");
+    not_registered(OPD_XLA, &d, "only PrivateUse1 to 3");
     /* nothing of it has happened */
     CHECK_INT(opd_device_parse("tpu", &device), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected one of cpu, cuda");
