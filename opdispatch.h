@@ -22374,7 +22374,7 @@ typedef struct opdi_gvalue {
     int8_t index;
     bool requires_grad;
     int64_t *dims;                                /* sizes, strides */
-    int32_t slot;                                 /* when it is run: its place among the values */
+    int32_t slot;                                 /* of a run, see opdi_gplan */
 } opdi_gvalue;
 
 typedef struct opdi_gnode {
@@ -22388,8 +22388,22 @@ typedef struct opdi_gnode {
     const char *place;                            /* "FILE:LINE" of the call, or NULL */
     void **frames;                                /* while it is recorded: where that is */
     int32_t nframes;
-    int32_t drop_from, ndrop;                     /* when it is run: what has its last use here */
+    bool fixed;                                   /* a constant or a list of them, see opdi_graph_number */
 } opdi_gnode;
+
+/* What a run does, one after another.  Its slots: those of its arguments, then the first of its results, then those of
+   what has its last use here. */
+typedef struct opdi_gstep {
+    const opdi_gnode *node;                       /* an operator, a list of what is not constant, or parts of a list */
+    int32_t slots, nin, nout, ndrop;
+} opdi_gstep;
+typedef struct opdi_gplan {
+    size_t bytes, scratch;                        /* of this; for the lists that a run makes */
+    int32_t nslots, nsteps, nrest;
+    opd_value *start;                             /* the slots when a run begins: constants are there */
+    opdi_gstep *steps;
+    int32_t *slots, *rest;                        /* rest: what is there when all steps are done */
+} opdi_gplan;
 
 struct opd_graph {
     opdi_arena arena;
@@ -22398,10 +22412,7 @@ struct opd_graph {
     opdi_gvalue **outputs;                        /* flat */
     opdi_gvalue *result;                          /* what the text returns; NULL: nothing */
     int32_t ninputs, noutputs, next_id, nnodes;
-    int32_t nslots;                               /* of a run, after opdi_graph_plan */
-    int32_t *drops;
-    opd_value *start;                             /* the slots when a run begins: constants are there */
-    size_t scratch;                               /* bytes for the lists that a run makes */
+    opdi_gplan *plan;                             /* NULL: made by the next run */
 };
 
 //-- building -----------------------------------------------------------------------------------------------------
@@ -22412,9 +22423,16 @@ static opd_graph *opdi_graph_new(void) {
     return g;
 }
 
+//-- It has changed: the next run works out anew what to do.
+static void opdi_graph_changed(opd_graph *g) {
+    if (g->plan) { opdi_free(g->plan, g->plan->bytes); }
+    g->plan = NULL;
+}
+
 void opd_graph_free(opd_graph *g) {
     opdi_gnode *n;
     if (!g) { return; }
+    opdi_graph_changed(g);
     for (n = g->first; n; n = n->next) {
         if (n->kind == OPDI_G_CONSTANT && n->constant.tag == OPD_TAG_TENSOR) { opd_release(n->constant.u.t); }
     }
@@ -22755,7 +22773,6 @@ static int opdi_trace_outputs(opdi_tracer *tr, opd_tensor *const *out, int n, bo
     return g->result ? 0 : -1;
 }
 
-static int opdi_graph_plan(opd_graph *g);
 static int opdi_trace_check(const opd_graph *g, opd_transform_fn fn, void *user, opd_tensor *const *inputs, int n,
                             const opd_trace_options *o);
 
@@ -22968,6 +22985,7 @@ int opd_graph_count(const opd_graph *g, const char *name) {
 //-- passes -------------------------------------------------------------------------------------------------------
 
 static void opdi_gnode_remove(opd_graph *g, opdi_gnode *n) {
+    opdi_graph_changed(g);
     if (n->prev) { n->prev->next = n->next; } else { g->first = n->next; }
     if (n->next) { n->next->prev = n->prev; } else { g->last = n->prev; }
     if (n->kind == OPDI_G_CONSTANT && n->constant.tag == OPD_TAG_TENSOR) { opd_release(n->constant.u.t); }
@@ -23008,7 +23026,7 @@ int opd_graph_dce(opd_graph *g) {
         opdi_gnode_remove(g, n);
         gone++;
     }
-    return opdi_graph_plan(g) ? -1 : gone;
+    return gone;
 }
 
 static bool opdi_graph_writes(const opd_graph *g) {
@@ -23064,84 +23082,80 @@ int opd_graph_cse(opd_graph *g) {
         opdi_gnode_remove(g, n);
         gone++;
     }
-    return opdi_graph_plan(g) ? -1 : gone;
+    return gone;
 }
 
-//-- The constant that a value is, or a list of constants: its value at *v.
-static bool opdi_gvalue_constant(const opdi_gvalue *v, opd_value *out) {
-    const opdi_gnode *n = v->node;
-    int32_t k;
-    if (!n || (n->kind != OPDI_G_CONSTANT && n->kind != OPDI_G_LIST)) { return false; }
-    if (n->kind == OPDI_G_CONSTANT) { *out = n->constant; return true; }
-    for (k = 0; k < n->nin; k++) {
-        opd_value e;
-        if (!opdi_gvalue_constant(n->in[k], &e)) { return false; }
+//-- Slots for all values; notes what is a constant, or a list of them.  Returns how many slots; *lists: bytes for the
+//-- lists.
+static int32_t opdi_graph_number(opd_graph *g, size_t *lists) {
+    opdi_gnode *n;
+    int32_t slots = 0, i;
+    *lists = 0;
+    for (i = 0; i < g->ninputs; i++) { g->inputs[i]->slot = slots++; }
+    for (n = g->first; n; n = n->next) {
+        for (i = 0; i < n->nout; i++) { n->out[i]->slot = slots++; }
+        n->fixed = n->kind == OPDI_G_CONSTANT || n->kind == OPDI_G_LIST;
+        if (n->kind != OPDI_G_LIST) { continue; }
+        *lists += (size_t)n->nin * sizeof(opd_value) + 8;
+        for (i = 0; i < n->nin; i++) { n->fixed = n->fixed && n->in[i]->node && n->in[i]->node->fixed; }
     }
-    *out = opd_value_none();
-    out->tag = v->tag;
-    out->n = n->nin;
-    return true;
+    return slots;
 }
-
-//-- The list a node makes, of values at vals, in memory at `at`; moves it on.
-static opd_value opdi_gnode_list(const opdi_gnode *n, const opd_value *vals, char **at) {
-    opd_value v = opd_value_none();
-    int32_t k;
-    v.tag = n->out[0]->tag;
-    v.n = n->nin;
-    v.u.object = *at;
-    for (k = 0; k < n->nin; k++) {
-        const opd_value *e = &vals[n->in[k]->slot];
-        switch (v.tag) {
-        case OPD_TAG_INTS: ((int64_t *)(void *)*at)[k] = e->u.i; break;
-        case OPD_TAG_FLOATS: ((double *)(void *)*at)[k] = e->tag == OPD_TAG_FLOAT ? e->u.d : (double)e->u.i; break;
-        case OPD_TAG_BOOLS: ((bool *)(void *)*at)[k] = e->u.i != 0; break;
-        case OPD_TAG_TENSORS: ((opd_tensor **)(void *)*at)[k] = e->tag == OPD_TAG_TENSOR ? e->u.t : NULL; break;
-        default: ((opd_value *)(void *)*at)[k] = *e; break;
-        }
+static opd_value opdi_gnode_list(const opdi_gnode *n, const opd_value *vals, char **at);
+//-- An operator of constants, called: 1 when it is a constant now.
+static int opdi_gnode_fold(opd_graph *g, opdi_gnode *n, const opd_value *vals) {
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opd_scope scope = opd_scope_open();
+    opd_tensor *t = NULL;
+    int i, rc;
+    for (i = 0; i < n->nin; i++) { args[i] = vals[n->in[i]->slot]; }
+    rc = opd_call_all(n->op, rets, args, n->nin);
+    if (rc == 0 && rets[0].tag == OPD_TAG_TENSOR) {
+        t = opd_keep(opd_detach(rets[0].u.t));
+        rc = t ? opdi_gvalue_describe(g, n->out[0], t) : -1;
+        if (rc) { opd_release(t); }
     }
-    *at += (size_t)n->nin * sizeof(opd_value) + 8;
-    return v;
+    opd_scope_close(&scope);
+    if (rc || !t) { return rc; }
+    n->kind = OPDI_G_CONSTANT;
+    n->constant = opd_value_tensor(t);
+    n->nin = 0;
+    n->op = NULL;
+    n->fixed = true;
+    opdi_graph_changed(g);
+    return 1;
 }
-
-int opd_graph_fold(opd_graph *g) {
-    opdi_gnode *n, *next;
-    int gone = 0, i;
-    if (!g || !opd_ok()) { return -1; }
-    if (opdi_graph_writes(g)) { return 0; }       /* a constant may be what is written */
-    for (n = g->first; n; n = next) {
-        opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
-        opd_scope scope;
+static int opdi_graph_fold(opd_graph *g) {
+    size_t bytes;
+    const int32_t slots = opdi_graph_number(g, &bytes);
+    opd_value *vals = (opd_value *)opdi_scope_alloc(((size_t)slots + 1) * sizeof *vals);
+    char *lists = (char *)opdi_scope_alloc(bytes + 8);
+    opdi_gnode *n;
+    int gone = 0, rc, i;
+    if (!vals || !lists) { return -1; }
+    for (n = g->first; n; n = n->next) {
         bool constant = n->kind == OPDI_G_OP && n->nout == 1 && n->op->ret_tensor[0] && !opdi_gnode_stays(n) &&
             !opdi_op_is_random(n->op);
-        int rc = 0;
-        next = n->next;
-        for (i = 0; i < n->nin && constant; i++) { constant = opdi_gvalue_constant(n->in[i], &args[i]); }
-        if (!constant) { continue; }
-        scope = opd_scope_open();
-        for (i = 0; i < n->nin && rc == 0; i++) {
-            const opdi_gnode *l = n->in[i]->node;
-            if (l->kind == OPDI_G_LIST) {
-                char *at = (char *)opdi_scope_alloc((size_t)l->nin * sizeof(opd_value) + 16);
-                opd_value *vals = (opd_value *)opdi_scope_alloc(((size_t)g->nslots + 1) * sizeof *vals);
-                int32_t k;
-                if (!at || !vals) { rc = -1; break; }
-                for (k = 0; k < l->nin; k++) { (void)opdi_gvalue_constant(l->in[k], &vals[l->in[k]->slot]); }
-                args[i] = opdi_gnode_list(l, vals, &at);
-            }
+        for (i = 0; i < n->nin && constant; i++) { constant = n->in[i]->node && n->in[i]->node->fixed; }
+        if (constant) {
+            if ((rc = opdi_gnode_fold(g, n, vals)) < 0) { return -1; }
+            gone += rc;
         }
-        rc = rc ? rc : opd_call_all(n->op, rets, args, n->nin);
-        if (rc == 0 && rets[0].tag == OPD_TAG_TENSOR) {
-            n->kind = OPDI_G_CONSTANT;
-            n->constant = opd_value_tensor(opd_keep(opd_detach(rets[0].u.t)));
-            if (!n->constant.u.t) { n->kind = OPDI_G_OP; rc = -1; }
-            else { n->nin = 0; n->op = NULL; gone++; }
-        }
-        opd_scope_close(&scope);
-        if (rc) { return -1; }
+        if (!n->fixed) { continue; }
+        vals[n->out[0]->slot] = n->kind == OPDI_G_LIST ? opdi_gnode_list(n, vals, &lists) : n->constant;
     }
     i = opd_graph_dce(g);
     return i < 0 ? -1 : gone + i;
+}
+int opd_graph_fold(opd_graph *g) {
+    opd_scope scope;
+    int gone;
+    if (!g || !opd_ok()) { return -1; }
+    if (opdi_graph_writes(g)) { return 0; }       /* a constant may be what is written */
+    scope = opd_scope_open();
+    gone = opdi_graph_fold(g);
+    opd_scope_close(&scope);
+    return gone;
 }
 
 static int opdi_graph_where(const opdi_gnode *n) {
@@ -23164,117 +23178,205 @@ static int opdi_graph_wrong(const opd_graph *g, opd_tensor *const *inputs, int n
 static bool opdi_gvalue_made(const opdi_gvalue *v) {
     return v->node && (v->node->kind == OPDI_G_OP || v->node->kind == OPDI_G_UNPACK);
 }
-//-- Slots for all values, what each node uses last, and memory for the lists.
-static int opdi_graph_plan(opd_graph *g) {
+//-- Nodes that runs have no step for: constants, lists of them, and the tuple of the outputs.
+static bool opdi_gnode_rests(const opdi_gnode *n) { return n->fixed || n->kind == OPDI_G_TUPLE; }
+//-- Memory for slots, steps, and lists.
+static opdi_gplan *opdi_gplan_new(opd_graph *g) {
+    opdi_gplan *p;
     opdi_gnode *n;
-    int32_t slots = 0, drops = 0, i;
-    size_t scratch = 0;
-    for (i = 0; i < g->ninputs; i++) { g->inputs[i]->slot = slots++; g->inputs[i]->uses = 0; }
+    size_t lists, refs = 0, steps = 0, bytes;
+    const int32_t slots = opdi_graph_number(g, &lists);
     for (n = g->first; n; n = n->next) {
-        for (i = 0; i < n->nout; i++) { n->out[i]->slot = slots++; }
-        drops += n->nin + n->nout;
-        if (n->kind == OPDI_G_LIST) { scratch += (size_t)n->nin * sizeof(opd_value) + 8; }
+        if (opdi_gnode_rests(n)) { continue; }
+        refs += (size_t)n->nin + 1;
+        steps++;
     }
-    g->nslots = slots;
-    g->scratch = scratch;
-    g->drops = (int32_t *)opdi_graph_alloc(g, (size_t)drops * sizeof *g->drops);
-    g->start = (opd_value *)opdi_graph_alloc(g, (size_t)slots * sizeof *g->start);
-    if (!g->drops || !g->start) { return -1; }
+    bytes = sizeof *p + (size_t)slots * (sizeof *p->start + 2 * sizeof *p->slots) + lists + steps * sizeof *p->steps +
+        refs * sizeof *p->slots;
+    if (!(p = (opdi_gplan *)opdi_alloc(bytes))) { return NULL; }
+    memset(p, 0, bytes);
+    p->bytes = bytes;
+    p->nslots = slots;
+    p->scratch = lists;
+    p->start = (opd_value *)(void *)(p + 1);      /* lists of constants are behind the slots */
+    p->steps = (opdi_gstep *)(void *)((char *)(p->start + slots) + lists);
+    p->slots = (int32_t *)(void *)(p->steps + steps);
+    p->rest = p->slots + refs + (size_t)slots;
+    return p;
+}
+//-- One use of v is over: what goes with the last one.  A list holds what is in it.
+static void opdi_gplan_used(opdi_gplan *p, opdi_gvalue *v, int32_t *n) {
+    const opdi_gnode *l = v->node && v->node->kind == OPDI_G_LIST ? v->node : NULL;
+    int32_t k;
+    if (--v->uses) { return; }
+    if (opdi_gvalue_made(v)) { p->slots[(*n)++] = v->slot; }
+    for (k = 0; l && k < l->nin; k++) { opdi_gplan_used(p, l->in[k], n); }
+}
+static opdi_gplan *opdi_gplan_make(opd_graph *g) {
+    opdi_gplan *p = opdi_gplan_new(g);
+    opdi_gnode *n;
+    int32_t at = 0, i;
+    char *lists;
+    if (!p) { return NULL; }
     opdi_graph_count_uses(g);
-    drops = 0;
+    lists = (char *)(p->start + p->nslots);
     for (n = g->first; n; n = n->next) {
-        n->drop_from = drops;
+        opdi_gstep *s = &p->steps[p->nsteps];
         for (i = 0; i < n->nout; i++) {
-            g->start[n->out[i]->slot] = n->kind == OPDI_G_CONSTANT ? n->constant : opd_value_none();
+            p->start[n->out[i]->slot] = n->kind == OPDI_G_CONSTANT ? n->constant : opd_value_none();
         }
-        if (n->kind == OPDI_G_LIST || n->kind == OPDI_G_TUPLE) {          /* its elements live as long as it */
-            n->ndrop = 0;
+        if (opdi_gnode_rests(n)) {
+            if (n->kind == OPDI_G_LIST) { p->start[n->out[0]->slot] = opdi_gnode_list(n, p->start, &lists); }
             continue;
         }
-        for (i = 0; i < n->nin; i++) {
-            opdi_gvalue *v = n->in[i];
-            const opdi_gnode *l = v->node && v->node->kind == OPDI_G_LIST ? v->node : NULL;
-            int32_t k;
-            if (--v->uses) { continue; }
-            if (opdi_gvalue_made(v)) { g->drops[drops++] = v->slot; }
-            for (k = 0; l && k < l->nin; k++) {
-                if (--l->in[k]->uses == 0 && opdi_gvalue_made(l->in[k])) { g->drops[drops++] = l->in[k]->slot; }
-            }
-        }
+        p->nsteps++;
+        s->node = n;
+        s->slots = at;
+        s->nin = n->nin;
+        s->nout = n->nout;
+        for (i = 0; i < n->nin; i++) { p->slots[at++] = n->in[i]->slot; }
+        p->slots[at++] = n->nout ? n->out[0]->slot : 0;
+        s->ndrop = at;
+        for (i = 0; i < n->nin && n->kind != OPDI_G_LIST; i++) { opdi_gplan_used(p, n->in[i], &at); }
         for (i = 0; i < n->nout; i++) {
-            if (n->out[i]->uses == 0 && n->kind == OPDI_G_OP) { g->drops[drops++] = n->out[i]->slot; }
+            if (n->out[i]->uses == 0 && opdi_gvalue_made(n->out[i])) { p->slots[at++] = n->out[i]->slot; }
         }
-        n->ndrop = drops - n->drop_from;
+        s->ndrop = at - s->ndrop;
     }
-    return 0;
-}
-
-OPDI_COLD_END
-
-//-- The same where values do not fit as they are.
-OPDI_NOINLINE static int opdi_graph_bind_step(const opdi_gnode *n, const opd_value *args, opd_value *vals) {
-    opd_value rets[OPDI_MAX_RETURNS];
-    int i;
-    if (!opd_ok() || opd_call_all(n->op, rets, args, n->nin)) { return -1; }
-    for (i = 0; i < n->nout; i++) {
-        if (rets[i].tag == OPD_TAG_TENSORS) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "a list of tensors of a call whose arguments had to be converted");
+    for (n = g->first; n; n = n->next) {
+        for (i = 0; i < n->nout; i++) {
+            if (n->out[i]->uses > 0 && opdi_gvalue_made(n->out[i])) { p->rest[p->nrest++] = n->out[i]->slot; }
         }
-        vals[n->out[i]->slot] = rets[i];
-        if (rets[i].tag == OPD_TAG_TENSOR) { opdi_retain(rets[i].u.t); }
     }
-    return 0;
+    return p;
 }
-//-- One operator: results are references in the slots.
-static int opdi_graph_step(opdi_thread *th, const opdi_gnode *n, opd_value *vals) {
-    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
-    const opdi_table *table = OPDI_ACQUIRE(&n->op->table);
-    opdi_union u;
-    opd_call c;
-    int i;
-    for (i = 0; i < n->nin; i++) { args[i] = vals[n->in[i]->slot]; }
-    if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(n->op))) { return -1; }
-    if (OPDI_UNLIKELY(opdi_unite_args(&u, n->op, args) != 0)) { return opdi_graph_bind_step(n, args, vals); }
-    c.op = n->op;
-    c.args = args;
-    c.rets = rets;
-    c.targets = NULL;
-    if (opdi_invoke(th, &c, opdi_find_slot(th, &c, table, &u))) { return -1; }
-    for (i = 0; i < n->nout; i++) {
-        opd_value *out = &vals[n->out[i]->slot];
-        *out = rets[i];
-        if (out->tag == OPD_TAG_TENSOR && !(c.owned >> i & 1)) { opdi_retain(out->u.t); }
-    }
-    return 0;
+//-- What runs of g do, worked out by the first one.
+static const opdi_gplan *opdi_graph_plan(const opd_graph *graph) {
+    static opdi_mutex lock = OPDI_MUTEX_INIT;
+    opd_graph *g = (opd_graph *)(uintptr_t)graph;
+    opdi_gplan *p;
+    opdi_lock(&lock);
+    p = g->plan ? g->plan : opdi_gplan_make(g);
+    OPDI_PUBLISH(&g->plan, p);
+    opdi_unlock(&lock);
+    return p;
 }
 
+//-- A value of a run goes.
 static void opdi_graph_let_go(opd_value *v) {
     opd_value old = *v;
     *v = opd_value_none();
     if (old.tag == OPD_TAG_TENSOR) { opdi_drop(old.u.t); }
-    else if (old.tag == OPD_TAG_TENSORS) { opdi_ret_block_free(&old); }
+    else if (old.tag == OPD_TAG_STR || old.tag == OPD_TAG_COMPLEX || opdi_is_list(&old)) { opdi_ret_block_free(&old); }
 }
-
-static int opdi_graph_steps(opdi_thread *th, const opd_graph *g, opd_value *vals, char *scratch) {
+static void opdi_graph_let_all_go(const opd_graph *g, opd_value *vals) {
     const opdi_gnode *n;
     int32_t i;
     for (n = g->first; n; n = n->next) {
-        if (OPDI_LIKELY(n->kind == OPDI_G_OP)) {
-            if (opdi_graph_step(th, n, vals)) { return opdi_graph_where(n); }
-        } else if (n->kind == OPDI_G_LIST) { vals[n->out[0]->slot] = opdi_gnode_list(n, vals, &scratch); }
-        else if (n->kind == OPDI_G_UNPACK) {
-            const opd_value *list = &vals[n->in[0]->slot];
-            if (list->n != n->nout) {
-                return opd_fail(OPD_ERROR_ARGUMENT, "prim::ListUnpack: Expected %d elements in a list but found %d",
-                                n->nout, list->n);
-            }
-            for (i = 0; i < n->nout; i++) {
-                vals[n->out[i]->slot] = opd_value_tensor(opd_keep(list->u.tensors[i]));
-            }
+        for (i = 0; i < n->nout; i++) {
+            if (opdi_gvalue_made(n->out[i])) { opdi_graph_let_go(&vals[n->out[i]->slot]); }
         }
-        for (i = 0; i < n->ndrop; i++) {
-            const int32_t slot = g->drops[n->drop_from + i];
-            opdi_graph_let_go(&vals[slot]);
+    }
+}
+
+OPDI_COLD_END
+
+static void opdi_glist_set(const opd_value *list, int32_t k, const opd_value *e) {
+    void *const at = list->u.object;
+    switch (list->tag) {
+    case OPD_TAG_INTS: ((int64_t *)at)[k] = e->u.i; break;
+    case OPD_TAG_FLOATS: ((double *)at)[k] = e->tag == OPD_TAG_FLOAT ? e->u.d : (double)e->u.i; break;
+    case OPD_TAG_BOOLS: ((bool *)at)[k] = e->u.i != 0; break;
+    case OPD_TAG_TENSORS: ((opd_tensor **)at)[k] = e->tag == OPD_TAG_TENSOR ? e->u.t : NULL; break;
+    default: ((opd_value *)at)[k] = *e; break;
+    }
+}
+//-- The list a node makes, of values at vals, in memory at `at`; moves it on.
+static opd_value opdi_gnode_list(const opdi_gnode *n, const opd_value *vals, char **at) {
+    opd_value v = opd_value_none();
+    int32_t k;
+    v.tag = n->out[0]->tag;
+    v.n = n->nin;
+    v.u.object = *at;
+    for (k = 0; k < n->nin; k++) { opdi_glist_set(&v, k, &vals[n->in[k]->slot]); }
+    *at += (size_t)n->nin * sizeof(opd_value) + 8;
+    return v;
+}
+
+//-- A call whose values do not fit as they are, that is observed, or whose operator was defined anew.  What it gives
+//-- is the scope's: the run takes what it needs.
+OPDI_NOINLINE static int opdi_graph_call(const opdi_gnode *n, opd_value *rets, const opd_value *args) {
+    opd_scope scope = opd_scope_open();
+    opd_value given[OPDI_MAX_RETURNS];
+    int i, rc = opd_ok() ? 0 : -1;
+    if (rc == 0 && n->nout != n->op->nrets) {
+        rc = opd_fail(OPD_ERROR_ARGUMENT, "%s was defined anew, with %d results", n->op->name, n->op->nrets);
+    }
+    rc = rc ? rc : opd_call_all(n->op, given, args, n->nin);
+    for (i = 0; i < n->nout && rc == 0; i++) {
+        opd_value v = given[i];
+        if (v.tag == OPD_TAG_TENSOR) { opdi_retain(v.u.t); }
+        else if (v.tag == OPD_TAG_TENSORS) {
+            opd_tensor **copy = (opd_tensor **)opdi_ret_block((size_t)v.n * sizeof *copy);
+            int32_t k;
+            for (k = 0; copy && k < v.n; k++) { copy[k] = opd_keep(v.u.tensors[k]); }
+            v = opd_value_tensors(copy, v.n);
+            rc = copy ? 0 : -1;
+        } else if (v.tag == OPD_TAG_STR || v.tag == OPD_TAG_COMPLEX || opdi_is_list(&v)) { rc = opdi_ret_copy(&v); }
+        if (rc == 0) { rets[i] = v; }
+    }
+    opd_scope_close(&scope);
+    return rc;
+}
+//-- One operator: results are references in the slots.
+OPDI_FORCE_INLINE static int opdi_graph_step(opdi_thread *th, const opdi_gstep *s, const int32_t *slots,
+                                             opd_value *vals) {
+    opd_value args[OPD_MAX_ARGS], *const rets = &vals[slots[s->nin]];
+    opd_op *const op = s->node->op;
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    opdi_union u;
+    opd_call c;
+    int i;
+    for (i = 0; i < s->nin; i++) { args[i] = vals[slots[i]]; }
+    if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(op))) { return -1; }
+    if (OPDI_UNLIKELY(((s->nin ^ op->nargs) | (s->nout ^ op->nrets) | OPDI_LOAD(&th->observed)) != 0 ||
+                      opdi_unite_args(&u, op, args) != 0)) { return opdi_graph_call(s->node, rets, args); }
+    c.op = op;
+    c.args = args;
+    c.rets = rets;
+    c.targets = NULL;
+    if (opdi_invoke_here(th, &c, opdi_find_slot(th, &c, table, &u))) { return -1; }
+    if (OPDI_LIKELY(c.owned == (1u << s->nout) - 1)) { return 0; }
+    for (i = 0; i < s->nout; i++) {
+        if (rets[i].tag == OPD_TAG_TENSOR && !(c.owned >> i & 1)) { opdi_retain(rets[i].u.t); }
+    }
+    return 0;
+}
+static int opdi_graph_unpack(const opdi_gstep *s, const int32_t *slots, opd_value *vals) {
+    const opd_value *list = &vals[slots[0]];
+    int32_t i;
+    if (list->tag != OPD_TAG_TENSORS || list->n != s->nout) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "prim::ListUnpack: Expected %d elements in a list but found %d",
+                        s->nout, list->n);
+    }
+    for (i = 0; i < s->nout; i++) { vals[slots[1] + i] = opd_value_tensor(opd_keep(list->u.tensors[i])); }
+    return 0;
+}
+
+static int opdi_graph_steps(opdi_thread *th, const opdi_gplan *p, opd_value *vals, char *scratch) {
+    const opdi_gstep *s, *const end = p->steps + p->nsteps;
+    const int32_t *slots;
+    int32_t i;
+    for (s = p->steps; s != end; s++) {
+        slots = p->slots + s->slots;
+        if (OPDI_LIKELY(s->node->kind == OPDI_G_OP)) {
+            if (OPDI_UNLIKELY(opdi_graph_step(th, s, slots, vals) != 0)) { return opdi_graph_where(s->node); }
+        } else if (s->node->kind == OPDI_G_LIST) { vals[slots[s->nin]] = opdi_gnode_list(s->node, vals, &scratch); }
+        else if (opdi_graph_unpack(s, slots, vals)) { return -1; }
+        for (slots += s->nin + 1, i = 0; i < s->ndrop; i++) {
+            opd_value *v = &vals[slots[i]];
+            if (OPDI_LIKELY(v->tag == OPD_TAG_TENSOR)) { v->tag = OPD_TAG_NONE; opdi_drop(v->u.t); }
+            else { opdi_graph_let_go(v); }
         }
     }
     return 0;
@@ -23283,29 +23385,27 @@ static int opdi_graph_steps(opdi_thread *th, const opd_graph *g, opd_value *vals
 int opd_graph_run(const opd_graph *g, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int cap) {
     opdi_thread *th = opdi_self();
     const uint64_t was = opdi_enter(th);
-    const opdi_gnode *n;
+    const opdi_gplan *p = NULL;
     opd_value *vals = NULL;
-    char *scratch;
     size_t bytes = 0;
     int i, rc = -1;
     if (th->error == OPD_OK && g && ninputs == g->ninputs && (inputs || !ninputs) && (outputs || !cap)) {
-        bytes = (size_t)g->nslots * sizeof *vals + g->scratch + 16;
-        vals = (opd_value *)opdi_alloc(bytes);
+        if ((p = OPDI_ACQUIRE(&g->plan)) != NULL || (p = opdi_graph_plan(g)) != NULL) {
+            bytes = (size_t)p->nslots * sizeof *vals + p->scratch + 16;
+            vals = (opd_value *)opdi_alloc(bytes);
+        }
     } else if (th->error == OPD_OK) { rc = opdi_graph_wrong(g, inputs, ninputs); }
     if (vals) {
-        memcpy(vals, g->start, (size_t)g->nslots * sizeof *vals);
+        memcpy(vals, p->start, (size_t)p->nslots * sizeof *vals);
         for (i = 0; i < ninputs; i++) { vals[i] = opd_value_tensor(inputs[i]); }
-        scratch = (char *)(vals + g->nslots);
-        rc = opdi_graph_steps(th, g, vals, scratch);
-        for (i = 0; i < g->noutputs && rc == 0; i++) {
+        rc = opdi_graph_steps(th, p, vals, (char *)(vals + p->nslots));
+        for (i = 0; i < g->noutputs && i < cap && rc == 0; i++) {
             const opd_value *v = &vals[g->outputs[i]->slot];
-            if (i < cap && !(outputs[i] = v->tag == OPD_TAG_TENSOR ? opdi_own(opd_keep(v->u.t)) : NULL)) { rc = -1; }
+            outputs[i] = v->tag == OPD_TAG_TENSOR ? opdi_own(opd_keep(v->u.t)) : NULL;
+            if (!outputs[i] && !opd_ok()) { rc = -1; }
         }
-        for (n = g->first; n; n = n->next) {
-            for (i = 0; i < n->nout && (n->kind == OPDI_G_OP || n->kind == OPDI_G_UNPACK); i++) {
-                opdi_graph_let_go(&vals[n->out[i]->slot]);
-            }
-        }
+        if (OPDI_UNLIKELY(rc != 0)) { opdi_graph_let_all_go(g, vals); }
+        else { for (i = 0; i < p->nrest; i++) { opdi_graph_let_go(&vals[p->rest[i]]); } }
         opdi_free(vals, bytes);
     }
     opdi_leave(th, was);
@@ -23895,7 +23995,7 @@ static opd_graph *opdi_graph_parse(const char *text, opd_tensor *const *constant
     p.constants = constants;
     p.nconstants = nconstants;
     p.graph = opdi_graph_new();
-    rc = p.graph && opdi_gparse_grow(&p) == 0 && opdi_gparse_body(&p) == 0 ? opdi_graph_plan(p.graph) : -1;
+    rc = p.graph && opdi_gparse_grow(&p) == 0 && opdi_gparse_body(&p) == 0 ? 0 : -1;
     opd_scope_close(&scope);
     if (rc == 0) { return p.graph; }
     opd_graph_free(p.graph);
