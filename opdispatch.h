@@ -22364,8 +22364,9 @@ OPDI_COLD_BEGIN
 typedef enum opdi_gkind { OPDI_G_OP, OPDI_G_CONSTANT, OPDI_G_LIST, OPDI_G_TUPLE, OPDI_G_UNPACK } opdi_gkind;
 
 /* What is known of a value.  tag: OPD_TAG_*; NONE is NoneType; LIST with tuple set is the tuple of the outputs. */
-typedef struct opdi_gvalue {
+typedef struct opd_graph_value {
     const char *name;                             /* "x.1", or NULL: its number */
+    opd_graph *graph;                             /* NULL: it has been taken away */
     struct opdi_gnode *node;                      /* NULL: an input of the graph */
     int32_t id, tag;
     int32_t uses;
@@ -22375,6 +22376,7 @@ typedef struct opdi_gvalue {
     bool requires_grad;
     int64_t *dims;                                /* sizes, strides */
     int32_t slot;                                 /* of a run, see opdi_gplan */
+    uint8_t nesting;                              /* lists: of lists */
 } opdi_gvalue;
 
 typedef struct opdi_gnode {
@@ -22411,7 +22413,8 @@ struct opd_graph {
     opdi_gvalue **inputs;
     opdi_gvalue **outputs;                        /* flat */
     opdi_gvalue *result;                          /* what the text returns; NULL: nothing */
-    int32_t ninputs, noutputs, next_id, nnodes;
+    int32_t ninputs, noutputs, next_id;
+    opdi_gnode *at;                               /* new nodes go before this one; NULL: behind all */
     opdi_gplan *plan;                             /* NULL: made by the next run */
 };
 
@@ -22449,6 +22452,7 @@ static void *opdi_graph_alloc(opd_graph *g, size_t n) {
 static opdi_gvalue *opdi_gvalue_new(opd_graph *g, opdi_gnode *n, int32_t tag) {
     opdi_gvalue *v = (opdi_gvalue *)opdi_graph_alloc(g, sizeof *v);
     if (!v) { return NULL; }
+    v->graph = g;
     v->node = n;
     v->id = g->next_id++;
     v->tag = tag;
@@ -22470,7 +22474,7 @@ static int opdi_gvalue_describe(opd_graph *g, opdi_gvalue *v, const opd_tensor *
     return 0;
 }
 
-//-- A node at the end, with room for inputs and outputs.
+//-- A node with room for inputs and outputs.
 static opdi_gnode *opdi_gnode_new(opd_graph *g, opdi_gkind kind, int32_t nin, int32_t nout) {
     opdi_gnode *n = (opdi_gnode *)opdi_graph_alloc(g, sizeof *n);
     if (!n) { return NULL; }
@@ -22483,10 +22487,11 @@ static opdi_gnode *opdi_gnode_new(opd_graph *g, opdi_gkind kind, int32_t nin, in
     return n;
 }
 static void opdi_gnode_append(opd_graph *g, opdi_gnode *n) {
-    n->prev = g->last;
-    if (g->last) { g->last->next = n; } else { g->first = n; }
-    g->last = n;
-    g->nnodes++;
+    n->next = g->at;
+    n->prev = g->at ? g->at->prev : g->last;
+    if (n->prev) { n->prev->next = n; } else { g->first = n; }
+    if (n->next) { n->next->prev = n; } else { g->last = n; }
+    opdi_graph_changed(g);
 }
 
 //-- A constant: the node and its value.  NULL: out of memory.
@@ -22985,11 +22990,13 @@ int opd_graph_count(const opd_graph *g, const char *name) {
 //-- passes -------------------------------------------------------------------------------------------------------
 
 static void opdi_gnode_remove(opd_graph *g, opdi_gnode *n) {
+    int i;
     opdi_graph_changed(g);
+    if (g->at == n) { g->at = n->next; }
+    for (i = 0; i < n->nout; i++) { n->out[i]->graph = NULL; }
     if (n->prev) { n->prev->next = n->next; } else { g->first = n->next; }
     if (n->next) { n->next->prev = n->prev; } else { g->last = n->prev; }
     if (n->kind == OPDI_G_CONSTANT && n->constant.tag == OPD_TAG_TENSOR) { opd_release(n->constant.u.t); }
-    g->nnodes--;
 }
 
 static void opdi_graph_count_uses(opd_graph *g) {
@@ -23420,10 +23427,11 @@ int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_
 
 //-- reading the text ---------------------------------------------------------------------------------------------
 
-typedef struct opdi_gnamed { const char *name; opdi_gvalue *value; } opdi_gnamed;
+typedef struct opdi_gnamed { const char *name; opdi_gvalue *value; int32_t suffix; } opdi_gnamed;
 typedef struct opdi_gparser {
     opd_graph *graph;
     const char *text, *at;
+    const char *who;                              /* a graph that is built by hand: the function; NULL: a text's line */
     int line;
     opdi_gnamed *names;                           /* open addressing by the name behind the % */
     int64_t size, used;
@@ -23439,6 +23447,7 @@ static int opdi_gparse_fail(opdi_gparser *p, const char *format, ...) {
     va_start(ap, format);
     (void)vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
+    if (p->who) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", p->who, text); }
     if (!*p->at || *p->at == '\n') { return opd_fail(OPD_ERROR_ARGUMENT, "line %d of the graph: %s", p->line, text); }
     return opd_fail(OPD_ERROR_ARGUMENT, "line %d of the graph: %s, at '%.*s'", p->line, text,
                     (int)OPDI_MIN(strcspn(p->at, "\n"), 40), p->at);
@@ -23501,38 +23510,58 @@ static int opdi_gparse_grow(opdi_gparser *p) {
     return 0;
 }
 
-//-- "%name : " : a new value under that name.  A name that is a number is the value's own, when nobody has it.
+//-- Who has the name gives it up, as setDebugName has it: x, x.1, x.2.
+static int opdi_gparse_rename(opdi_gparser *p, opdi_gnamed *slot) {
+    opdi_gvalue *old = slot->value;
+    const char *const dot = strrchr(slot->name, '.');
+    const bool numbered = dot && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1) && strlen(dot) < 8;
+    const int base = (int)(numbered ? (size_t)(dot - slot->name) : strlen(slot->name));
+    int32_t suffix = OPDI_MAX(slot->suffix, numbered ? (int32_t)strtol(dot + 1, NULL, 10) : 1);
+    char *name = (char *)opdi_arena_alloc(&p->graph->arena, (size_t)base + 13);
+    opdi_gnamed *at;
+    if (!name) { return -1; }
+    do { (void)snprintf(name, (size_t)base + 13, "%.*s.%d", base, slot->name, suffix++); }
+    while ((at = opdi_gparse_slot(p, name, strlen(name)))->name);
+    slot->suffix = suffix;
+    at->name = old->name = name;
+    at->value = old;
+    p->used++;
+    return 0;
+}
+
+//-- From here on the text means v by its name.  A name that is a number is the value's own, and nobody else's.
+static int opdi_gparse_enter(opdi_gparser *p, opdi_gvalue *v) {
+    const char *const name = v->name;
+    opdi_gnamed *slot;
+    char *end;
+    long id;
+    if (opdi_gparse_grow(p)) { return -1; }
+    slot = opdi_gparse_slot(p, name, strlen(name));
+    if (slot->name && !slot->value->name) { return opdi_gparse_fail(p, "the name %%%.100s is there already", name); }
+    if (slot->name && opdi_gparse_rename(p, slot)) { return -1; }
+    p->used += !slot->name;
+    slot->name = name;
+    slot->value = v;
+    errno = 0;
+    id = strtol(name, &end, 10);
+    v->id = -1;                                   /* a name needs no number */
+    if (*name < '0' || *name > '9') { return 0; }
+    if (*end || errno || id > 1000000000) { return opdi_gparse_fail(p, "%%%.100s is no name", name); }
+    v->name = NULL;
+    v->id = (int32_t)id;
+    p->graph->next_id = OPDI_MAX(p->graph->next_id, (int32_t)id + 1);
+    return 0;
+}
+//-- "%name": a new value, for opdi_gparse_enter.
 static opdi_gvalue *opdi_gparse_new(opdi_gparser *p, opdi_gnode *node) {
     opdi_gvalue *v;
-    opdi_gnamed *slot;
-    char *name, *end;
     size_t n;
-    long id;
     if (opdi_gparse_want(p, "%")) { return NULL; }
     n = opdi_gparse_word(p->at);
     if (n == 0) { (void)opdi_gparse_fail(p, "expected a name"); return NULL; }
-    if (opdi_gparse_grow(p)) { return NULL; }
-    slot = opdi_gparse_slot(p, p->at, n);
-    if (slot->name) {
-        (void)opdi_gparse_fail(p, "the name %%%.*s is there already", (int)OPDI_MIN(n, 100), p->at);
-        return NULL;
-    }
     if (!(v = opdi_gvalue_new(p->graph, node, OPD_TAG_NONE)) ||
-        !(name = opdi_arena_copy(&p->graph->arena, p->at, n))) { return NULL; }
-    slot->name = name;
-    slot->value = v;
-    p->used++;
-    errno = 0;
-    id = strtol(name, &end, 10);
-    if (*end || errno || id < 0 || id > 1000000000) {
-        if (*name >= '0' && *name <= '9') { (void)opdi_gparse_fail(p, "%%%s is no name", name); return NULL; }
-        v->name = name;
-        p->graph->next_id--;                      /* it needs no number */
-        v->id = -1;
-    } else {
-        v->id = (int32_t)id;
-        p->graph->next_id = OPDI_MAX(p->graph->next_id - 1, (int32_t)id + 1);
-    }
+        !(v->name = opdi_arena_copy(&p->graph->arena, p->at, n))) { return NULL; }
+    p->graph->next_id--;
     p->at += n;
     return v;
 }
@@ -23638,12 +23667,12 @@ static int opdi_gparse_type(opdi_gparser *p, opdi_gvalue *v, const char **word, 
     }
     return opdi_gparse_fail(p, "expected a type");
 }
-//-- "%name : type"
+//-- "%name : type"; without a type OPD_TAG_DEFAULT, until it is known what makes it.
 static opdi_gvalue *opdi_gparse_declare(opdi_gparser *p, opdi_gnode *node, const char **word) {
     opdi_gvalue *v = opdi_gparse_new(p, node);
     *word = "Tensor";
     if (!v) { return NULL; }
-    v->tag = OPD_TAG_TENSOR;                      /* without a type */
+    v->tag = node ? OPD_TAG_DEFAULT : OPD_TAG_TENSOR;
     if (opdi_gparse_is(p, ":") && opdi_gparse_type(p, v, word, 0)) { return NULL; }
     return v;
 }
@@ -23705,6 +23734,11 @@ static int opdi_gparse_constant(opdi_gparser *p, opdi_gnode *n) {
     opd_value c = opd_value_none();
     if (!opdi_gparse_is(p, "[")) { v->tag = OPD_TAG_NONE; n->constant = c; return 0; }
     if (opdi_gparse_want(p, "value=")) { return -1; }
+    if (v->tag == OPD_TAG_DEFAULT) {
+        const char *const at = p->at;
+        v->tag = *at == '"' ? OPD_TAG_STR : strchr("{ <$", *at) ? OPD_TAG_TENSOR : OPD_TAG_INT;
+        if (v->tag == OPD_TAG_INT && opdi_gparse_number(p, &c) == 0) { v->tag = c.tag; p->at = at; }
+    }
     switch (v->tag) {
     case OPD_TAG_TENSOR:
         if (!(n->constant.u.t = opd_keep(opdi_gparse_tensor(p, v)))) { return -1; }
@@ -23761,18 +23795,56 @@ static int opdi_gparse_constant(opdi_gparser *p, opdi_gnode *n) {
     return opdi_gparse_want(p, "]");
 }
 
-//-- Whether a value may stand for argument i; a constant int becomes a float where one is wanted.
-static bool opdi_gparse_fits(const opd_op *op, int i, const opdi_gvalue *v, bool convert) {
-    if (v->tag == OPD_TAG_LIST && v->node && v->node->kind == OPDI_G_TUPLE) { return false; }
+//-- What a value of a schema's type is.
+static int32_t opdi_gtag_of(const opdi_type *type) {
+    const opdi_type *t = opdi_strip_optional(type), *e = t->kind == OPDI_TYPE_LIST ? opdi_strip_optional(t->elems[0]) : t;
+    switch (e->kind) {
+    case OPDI_TYPE_TENSOR: return e == t ? OPD_TAG_TENSOR : OPD_TAG_TENSORS;
+    case OPDI_TYPE_INT: return e == t ? OPD_TAG_INT : OPD_TAG_INTS;
+    case OPDI_TYPE_FLOAT: return e == t ? OPD_TAG_FLOAT : OPD_TAG_FLOATS;
+    case OPDI_TYPE_BOOL: return e == t ? OPD_TAG_BOOL : OPD_TAG_BOOLS;
+    case OPDI_TYPE_NUMBER: return e == t ? OPD_TAG_INT : OPD_TAG_LIST;
+    case OPDI_TYPE_COMPLEX: return e == t ? OPD_TAG_COMPLEX : OPD_TAG_LIST;
+    case OPDI_TYPE_STR: return e == t ? OPD_TAG_STR : OPD_TAG_LIST;
+    case OPDI_TYPE_DEVICE: return e == t ? OPD_TAG_DEVICE : OPD_TAG_LIST;
+    default: return e == t ? OPD_TAG_OBJECT : OPD_TAG_LIST;
+    }
+}
+//-- Whether a value may stand for argument i, NULL for its default; a constant int becomes a float where one is wanted.
+static bool opdi_gmatch_one(const opd_op *op, int i, const opdi_gvalue *v, bool convert) {
+    if (!v) { return op->schema->args[i].has_default; }
+    if (v->tag == OPD_TAG_LIST) {
+        return v->node && v->node->kind != OPDI_G_TUPLE && opdi_gtag_of(op->schema->args[i].type) == OPD_TAG_LIST;
+    }
     if (op->accepts[i] >> v->tag & 1) { return true; }
     return convert && v->tag == OPD_TAG_INT && v->node && v->node->kind == OPDI_G_CONSTANT &&
         (op->accepts[i] >> OPD_TAG_FLOAT & 1);
 }
-static bool opdi_gparse_suits(const opd_op *op, opdi_gvalue *const *in, int n, int nout, bool convert) {
+static void opdi_gvalue_type(opdi_text *t, const opdi_gvalue *v);
+//-- Whether an operator takes these values and gives nout results (-1: any number); if not, why, in PyTorch's words.
+static bool opdi_gmatch(const opd_op *op, opdi_gvalue *const *in, int n, int nout, bool convert, opdi_text *why) {
+    char text[100];
     int i;
-    if (!op->definition || n > op->nargs || n < op->required || nout != op->nrets) { return false; }
-    for (i = 0; i < n && opdi_gparse_fits(op, i, in[i], convert); i++) { }
-    return i == n;
+    if (!op->definition) { opdi_text_add(why, "%s is not defined any more", op->name); return false; }
+    for (i = 0; i < op->nargs; i++) {
+        const opdi_arg *const arg = &op->schema->args[i];
+        const opdi_gvalue *const v = i < n ? in[i] : NULL;
+        if (opdi_gmatch_one(op, i, v, convert)) { continue; }
+        if (!v) { opdi_text_add(why, "%s() is missing value for argument '%s'.", op->name, arg->name); }
+        else {
+            opdi_text_add(why, "%s() Expected a value of type '%s' for argument '%s' but instead found type '", op->name,
+                          opdi_type_print_plain(arg->type, text, sizeof text), arg->name);
+            opdi_gvalue_type(why, v);
+            opdi_text_add(why, "'.");
+        }
+        return false;
+    }
+    if (n > op->nargs) {
+        opdi_text_add(why, "%s() Expected at most %d argument(s) but received %d argument(s).", op->name, op->nargs, n);
+    } else if (nout >= 0 && nout != op->nrets) {
+        opdi_text_add(why, "%s() gives %d result(s), not %d.", op->name, op->nrets, nout);
+    } else { return true; }
+    return false;
 }
 //-- An operator that is not there: a saved graph says where it was from.
 static void opdi_gparse_unknown(opdi_gparser *p, const char *name) {
@@ -23791,68 +23863,133 @@ static opd_op *opdi_gparse_op(opdi_gparser *p, const char *name, opdi_gvalue *co
     const char *colons = strstr(name, "::");
     opd_op *op = colons && strchr(colons, '.') ? opd_find_quiet(name) : NULL;
     opd_overloads *set;
+    char text[500] = "";
+    opdi_text why = opdi_text_of(text, sizeof text);
     int round, i, mark;
-    if (op && opdi_gparse_suits(op, in, n, nout, true)) { return op; }
-    if (op) {
-        for (i = 0; i < n && i < op->nargs && opdi_gparse_fits(op, i, in[i], true); i++) { }
-        if (i < n && i < op->nargs) {
-            (void)opdi_gparse_fail(p, "the type of argument '%s' does not match the schema of %s",
-                                   op->schema->args[i].name, name);
-        } else { (void)opdi_gparse_fail(p, "%s takes or gives another number of values", name); }
-        return NULL;
-    }
+    if (op && opdi_gmatch(op, in, n, nout, true, &why)) { return op; }
+    if (op) { (void)opdi_gparse_fail(p, "%s", text); return NULL; }
     mark = opd_error_mark();
     set = opd_overloads_find(name);
     if (opd_error_rewind(mark) == OPD_ERROR_MEMORY) { (void)opd_fail(OPD_ERROR_MEMORY, "out of memory"); }
     for (round = 0; set && round < 2; round++) {
+        why = opdi_text_of(text, sizeof text);
         for (i = 0; (op = opd_overloads_at(set, i)) != NULL; i++) {
-            if (opdi_gparse_suits(op, in, n, nout, round > 0)) { return op; }
+            opdi_text_add(&why, i ? " " : "");
+            if (opdi_gmatch(op, in, n, nout, round > 0, &why)) { return op; }
         }
     }
     if (opd_ok()) {
-        if (set) { (void)opdi_gparse_fail(p, "no overload of %s takes these values", name); }
+        if (set) { (void)opdi_gparse_fail(p, "no overload of %s takes these values: %s", name, text); }
         else { opdi_gparse_unknown(p, name); }
     }
     return NULL;
+}
+
+//-- A list's type of its elements; the word for it.
+static const struct { int32_t list, element; const char *word; } opdi_glists[] = {
+    {OPD_TAG_INTS, OPD_TAG_INT, "int"}, {OPD_TAG_FLOATS, OPD_TAG_FLOAT, "float"}, {OPD_TAG_BOOLS, OPD_TAG_BOOL, "bool"},
+    {OPD_TAG_TENSORS, OPD_TAG_TENSOR, "Tensor"}, {OPD_TAG_LIST, -1, "Scalar"}};
+
+//-- A value as constants of the graph: lists as one for each element.
+static opdi_gvalue *opdi_graph_constants(opd_graph *g, const opd_value *v) {
+    opdi_gvalue **list;
+    int32_t k;
+    int t = 0;
+    if (!opdi_is_list(v)) { return opdi_graph_constant(g, v); }
+    while (t < 4 && opdi_glists[t].list != v->tag) { t++; }
+    if (!(list = (opdi_gvalue **)opdi_scope_alloc(((size_t)v->n + 1) * sizeof *list))) { return NULL; }
+    for (k = 0; k < v->n; k++) {
+        const opd_value e = v->tag == OPD_TAG_TENSORS ? opd_value_tensor(v->u.tensors[k]) : opdi_list_element(v, k);
+        if (!(list[k] = opdi_graph_constants(g, &e))) { return NULL; }
+    }
+    return opdi_graph_list(g, OPDI_G_LIST, v->tag, opdi_glists[t].word, list, v->n);
 }
 
 //-- Fills in what is left out, and converts constants.
 static int opdi_gparse_bind(opdi_gparser *p, opdi_gnode *n, opd_op *op, opdi_gvalue **in, int count) {
     int i;
     for (i = 0; i < op->nargs; i++) {
-        const opdi_gnode *c = i < count ? in[i]->node : NULL;
         opd_value v;
         n->in[i] = i < count ? in[i] : NULL;
-        if (i >= count) { v = op->schema->args[i].value; }
-        else if (!(op->accepts[i] >> in[i]->tag & 1)) { v = opd_value_float((double)c->constant.u.i); }
-        else { continue; }
-        if (opdi_is_list(&v)) {
-            int32_t k;
-            opdi_gvalue **list = (opdi_gvalue **)opdi_scope_alloc(((size_t)v.n + 1) * sizeof *list);
-            for (k = 0; list && k < v.n; k++) {
-                const opd_value e = opdi_list_element(&v, k);
-                if (!(list[k] = opdi_graph_constant(p->graph, &e))) { return -1; }
-            }
-            n->in[i] = list ? opdi_graph_list(p->graph, OPDI_G_LIST, v.tag, v.tag == OPD_TAG_INTS ? "int"
-                                              : v.tag == OPD_TAG_FLOATS ? "float" : "bool", list, v.n) : NULL;
-        } else { n->in[i] = opdi_graph_constant(p->graph, &v); }
-        if (!n->in[i]) { return -1; }
+        if (!n->in[i]) { v = op->schema->args[i].value; }
+        else if (n->in[i]->tag == OPD_TAG_INT && !(op->accepts[i] >> OPD_TAG_INT & 1)) {
+            v = opd_value_float((double)in[i]->node->constant.u.i);
+        } else { continue; }
+        if (!(n->in[i] = opdi_graph_constants(p->graph, &v))) { return -1; }
+    }
+    return 0;
+}
+//-- The results are of the types that the schema says, where they have one.
+static int opdi_gparse_results(opdi_gparser *p, const opdi_gnode *n) {
+    char text[100] = "", type[100];
+    int i;
+    for (i = 0; i < n->nout; i++) {
+        opdi_text t = opdi_text_of(text, sizeof text);
+        const opdi_type *want = n->op->schema->returns[i].type;
+        opdi_gvalue *v = n->out[i];
+        const int32_t tag = opdi_gtag_of(want);
+        if (v->tag == OPD_TAG_DEFAULT) { v->tag = tag; }
+        if (v->tag == tag || v->tag == OPD_TAG_NONE || (opdi_accepts(want) >> v->tag & 1)) { continue; }
+        opdi_gvalue_type(&t, v);
+        return opdi_gparse_fail(p, "Annotated type %s does not match schema type %s for operator %s", text,
+                                opdi_type_print_plain(want, type, sizeof type), n->op->name);
     }
     return 0;
 }
 
 //-- A list's elements are what its type says.
-static int opdi_gparse_list(opdi_gparser *p, const opdi_gnode *n) {
-    static const int32_t tags[][2] = {{OPD_TAG_INTS, OPD_TAG_INT}, {OPD_TAG_FLOATS, OPD_TAG_FLOAT},
-                                      {OPD_TAG_BOOLS, OPD_TAG_BOOL}, {OPD_TAG_TENSORS, OPD_TAG_TENSOR}};
-    int i, k;
-    for (k = 0; k < 4 && tags[k][0] != n->out[0]->tag; k++) { }
-    if (k == 4) { return n->out[0]->tag == OPD_TAG_LIST ? 0 : opdi_gparse_fail(p, "a list that is of no list type"); }
+static int opdi_gparse_list(opdi_gparser *p, opdi_gnode *n) {
+    opdi_gvalue *l = n->out[0];
+    int i, t = 0;
+    if (l->tag == OPD_TAG_DEFAULT) {              /* that of its first element */
+        while (t < 4 && (!n->nin || opdi_glists[t].element != n->in[0]->tag)) { t++; }
+        l->tag = opdi_glists[t].list;
+        n->word = opdi_glists[t].word;
+    }
+    for (t = 0; t < 5 && opdi_glists[t].list != l->tag; t++) { }
+    if (t == 5) { return opdi_gparse_fail(p, "a list that is of no list type"); }
     for (i = 0; i < n->nin; i++) {
-        const int32_t tag = n->in[i]->tag;
-        if (tag == tags[k][1] || (tag == OPD_TAG_INT && k == 1) || (tag == OPD_TAG_NONE && k == 3)) { continue; }
+        const opdi_gvalue *e = n->in[i];
+        l->nesting = (uint8_t)OPDI_MAX(l->nesting, e->nesting + 1);
+        if (l->nesting > 8) { return opdi_gparse_fail(p, "lists are nested too deeply"); }
+        if (t == 4 ? !e->node || e->node->kind != OPDI_G_TUPLE
+            : e->tag == opdi_glists[t].element || (e->tag == OPD_TAG_INT && l->tag == OPD_TAG_FLOATS) ||
+              (e->tag == OPD_TAG_NONE && l->tag == OPD_TAG_TENSORS)) { continue; }
         return opdi_gparse_fail(p, "element %d of the list is not of its type", i);
     }
+    return 0;
+}
+//-- What the nodes of TorchScript's own take and give.
+static int opdi_gparse_prim(opdi_gparser *p, opdi_gnode *n) {
+    int i;
+    if (n->kind == OPDI_G_LIST) { return opdi_gparse_list(p, n); }
+    if (n->kind == OPDI_G_TUPLE) {
+        n->out[0]->tag = OPD_TAG_LIST;
+        for (i = 0; i < n->nin; i++) {
+            if (n->in[i]->tag != OPD_TAG_TENSOR) {
+                return opdi_gparse_fail(p, "element %d of the tuple is no tensor", i);
+            }
+        }
+        return 0;
+    }
+    if (n->nin != 1 || n->in[0]->tag != OPD_TAG_TENSORS) {
+        return opdi_gparse_fail(p, "prim::ListUnpack takes one list of tensors");
+    }
+    for (i = 0; i < n->nout; i++) {
+        if (n->out[i]->tag == OPD_TAG_DEFAULT) { n->out[i]->tag = OPD_TAG_TENSOR; }
+        if (n->out[i]->tag != OPD_TAG_TENSOR && n->out[i]->tag != OPD_TAG_NONE) {
+            return opdi_gparse_fail(p, "prim::ListUnpack gives tensors, result %d is none", i);
+        }
+    }
+    return 0;
+}
+//-- Room for one more in an array of n pointers, which lives as long as the innermost scope.
+static int opdi_gparse_room(opdi_gvalue ***list, int n) {
+    opdi_gvalue **more;
+    if (n & (n - 1) || (n && n < 16)) { return 0; }
+    if (!(more = (opdi_gvalue **)opdi_scope_alloc((size_t)OPDI_MAX(16, 2 * n) * sizeof *more))) { return -1; }
+    if (n) { memcpy(more, *list, (size_t)n * sizeof *more); }
+    *list = more;
     return 0;
 }
 
@@ -23860,17 +23997,17 @@ static int opdi_gparse_node(opdi_gparser *p) {
     static const char *const prims[] = {"prim::Constant", "prim::ListConstruct", "prim::TupleConstruct",
                                         "prim::ListUnpack"};
     opd_graph *g = p->graph;
-    opdi_gvalue *out[OPD_MAX_ARGS * 4], **in = NULL, **more;
+    opdi_gvalue **out = NULL, **in = NULL;
     const char *word = "Tensor";
     char name[256];
-    int nout = 0, nin = 0, cap = 0, i, kind = OPDI_G_OP;
+    int nout = 0, nin = 0, i, kind = OPDI_G_OP;
     opdi_gnode *n = (opdi_gnode *)opdi_graph_alloc(g, sizeof *n);
     opd_op *op = NULL;
     size_t len;
     if (!n) { return -1; }
     while (*p->at == '%') {
-        if (nout == OPD_MAX_ARGS * 4) { return opdi_gparse_fail(p, "a node of more than %d results", nout); }
-        if (!(out[nout++] = opdi_gparse_declare(p, n, &word))) { return -1; }
+        if (opdi_gparse_room(&out, nout) || !(out[nout] = opdi_gparse_declare(p, n, &word))) { return -1; }
+        nout++;
         if (!opdi_gparse_is(p, ",")) { break; }
         opdi_gparse_blanks(p, false);
     }
@@ -23890,22 +24027,17 @@ static int opdi_gparse_node(opdi_gparser *p) {
     n->nout = nout;
     n->out = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)nout * sizeof *n->out);
     if (!n->out) { return -1; }
-    memcpy(n->out, out, (size_t)nout * sizeof *out);
+    if (nout) { memcpy(n->out, out, (size_t)nout * sizeof *out); }
     if (kind != OPDI_G_OP && kind != OPDI_G_UNPACK && nout != 1) {
         return opdi_gparse_fail(p, "%s has one result", name);
     }
     if (kind == OPDI_G_CONSTANT && opdi_gparse_constant(p, n)) { opdi_gnode_append(g, n); return -1; }
     if (opdi_gparse_want(p, "(")) { if (kind == OPDI_G_CONSTANT) { opdi_gnode_append(g, n); } return -1; }
     while (!opdi_gparse_is(p, ")")) {
-        if (nin == cap) {
-            cap = cap ? 2 * cap : 16;
-            if (!(more = (opdi_gvalue **)opdi_scope_alloc((size_t)cap * sizeof *more))) { break; }
-            if (nin) { memcpy(more, in, (size_t)nin * sizeof *in); }
-            in = more;
-        }
-        if ((nin && opdi_gparse_want(p, ",")) || !(in[nin] = opdi_gparse_use(p))) { break; }
+        if (opdi_gparse_room(&in, nin) || (nin && opdi_gparse_want(p, ",")) || !(in[nin] = opdi_gparse_use(p))) { break; }
         nin++;
     }
+    for (i = 0; i < nout && opd_ok(); i++) { (void)opdi_gparse_enter(p, out[i]); }
     if (kind == OPDI_G_CONSTANT) {                /* from here on the graph owns its tensor */
         opdi_gnode_append(g, n);
         return !opd_ok() ? -1 : nin ? opdi_gparse_fail(p, "a constant has no inputs") : 0;
@@ -23915,7 +24047,7 @@ static int opdi_gparse_node(opdi_gparser *p) {
         if (nin > OPD_MAX_ARGS || !(op = opdi_gparse_op(p, name, in, nin, nout))) { return -1; }
         n->in = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)op->nargs * sizeof *n->in);
         n->op = op;
-        if (!n->in || opdi_gparse_bind(p, n, op, in, nin)) { return -1; }
+        if (!n->in || opdi_gparse_results(p, n) || opdi_gparse_bind(p, n, op, in, nin)) { return -1; }
         n->nin = op->nargs;
         opdi_gnode_append(g, n);
         return 0;
@@ -23925,11 +24057,7 @@ static int opdi_gparse_node(opdi_gparser *p) {
     if (!n->in) { return -1; }
     if (nin) { memcpy(n->in, in, (size_t)nin * sizeof *in); }
     opdi_gnode_append(g, n);
-    if (kind == OPDI_G_UNPACK && (nin != 1 || in[0]->tag != OPD_TAG_TENSORS)) {
-        return opdi_gparse_fail(p, "prim::ListUnpack takes one list of tensors");
-    }
-    if (kind == OPDI_G_LIST) { return opdi_gparse_list(p, n); }
-    return 0;
+    return opdi_gparse_prim(p, n);
 }
 
 //-- "# FILE:LINE" behind a node.
@@ -23946,23 +24074,24 @@ static int opdi_gparse_place(opdi_gparser *p, opdi_gnode *n) {
 
 static int opdi_gparse_body(opdi_gparser *p) {
     opd_graph *g = p->graph;
-    opdi_gvalue *in[256];
+    opdi_gvalue **in = NULL;
     const opdi_gnode *made;
     const char *word;
     int n = 0, i;
     opdi_gparse_blanks(p, true);
     if (opdi_gparse_want(p, "graph(")) { return -1; }
     for (opdi_gparse_blanks(p, true); !opdi_gparse_is(p, ")"); opdi_gparse_blanks(p, true)) {
-        if (n == 256) { return opdi_gparse_fail(p, "more than 256 inputs"); }
         if (n && opdi_gparse_want(p, ",")) { return -1; }
         opdi_gparse_blanks(p, true);
-        if (!(in[n] = opdi_gparse_declare(p, NULL, &word))) { return -1; }
+        if (opdi_gparse_room(&in, n) || !(in[n] = opdi_gparse_declare(p, NULL, &word)) || opdi_gparse_enter(p, in[n])) {
+            return -1;
+        }
         if (in[n]->tag != OPD_TAG_TENSOR) { return opdi_gparse_fail(p, "an input that is no tensor"); }
         n++;
     }
     if (opdi_gparse_want(p, ":")) { return -1; }
     if (!(g->inputs = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)n * sizeof *in))) { return -1; }
-    memcpy(g->inputs, in, (size_t)n * sizeof *in);
+    if (n) { memcpy(g->inputs, in, (size_t)n * sizeof *in); }
     g->ninputs = n;
     for (opdi_gparse_blanks(p, true); !opdi_gparse_is(p, "return"); opdi_gparse_blanks(p, true)) {
         if (opdi_gparse_node(p) || opdi_gparse_place(p, g->last)) { return -1; }

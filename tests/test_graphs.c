@@ -325,7 +325,11 @@ TEST(passes_take_away_what_is_not_needed) {
 TEST(texts_that_are_no_graph) {
     static const struct { const char *text, *says; } bad[] = {
         {"", "line 1 of the graph: expected 'graph('"}, {"graph(%x):\n  return (%y)\n", "Cannot find a variable with name 'y'"},
-        {"graph(%x):\n  %x = aten::exp(%x)\n  return (%x)\n", "the name %x is there already"},
+        {"graph(%1):\n  %1 = aten::exp(%1)\n  return (%1)\n", "the name %1 is there already"},
+        {"graph(%x):\n  %y : int = aten::exp(%x)\n  return (%x)\n",
+         "Annotated type int does not match schema type Tensor for operator aten::exp"},
+        {"graph(%x):\n  %y : int[] = aten::split(%x, %x)\n  return (%x)\n", "Expected a value of type 'int' for argument"},
+        {"graph(%x):\n  %y = aten::mm.out(%x, %x)\n  return (%x)\n", "aten::mm.out() is missing value for argument 'out'."},
         {"graph(%x):\n  %y = aten::nothing(%x)\n  return (%y)\n", "there is no operator aten::nothing"},
         {"graph(%x):\n  %y = aten::add(%x)\n  return (%y)\n", "no overload of aten::add takes these values"},
         {"graph(%x):\n  %y = aten::mm(%x, %x, %x, %x)\n  return (%y)\n", "no overload of aten::mm"},
