@@ -1746,6 +1746,43 @@ OPD_API opd_graph *opd_graph_load(const char *path);
 OPD_API opd_graph *opd_graph_from_bytes(const void *data, size_t n);
 /* How many nodes call an operator of that qualified name ("aten::mul", any overload); NULL: all nodes. */
 OPD_API int opd_graph_count(const opd_graph *graph, const char *name);
+/* A graph by hand, as by torch._C.Graph.  Each step is checked against the schemas, and changes nothing when it fails
+   (NULL or -1 with an error).  It gives a graph like a traced, parsed or loaded one; those can be changed by the same
+   functions.  Values belong to their graph.  One thread at a time, and while nobody runs the graph.
+       opd_graph *g = opd_graph_new();
+       opd_graph_value *in[] = {opd_graph_input(g, "x", NULL), opd_graph_constant(g, opd_value_int(2))}, *y;
+       opd_graph_call(g, "aten::mul", in, 2, &y, 1);
+       opd_graph_output(g, &y, 1, false); */
+typedef struct opd_graph_value opd_graph_value;
+OPD_API opd_graph *opd_graph_new(void);
+/* One more input, a tensor.  name: NULL for a number.  type: as it is printed, "Float(2, strides=[1], device=cpu)", or
+   NULL: "Tensor". */
+OPD_API opd_graph_value *opd_graph_input(opd_graph *graph, const char *name, const char *type);
+/* prim::Constant; for a list one for each element, and prim::ListConstruct.  Keeps a copy; of a tensor, which must not
+   require grad, a reference. */
+OPD_API opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value);
+/* prim::ListConstruct; element: what it is a list of, "Tensor", "Tensor?", "int", "float", "bool" or "Scalar". */
+OPD_API opd_graph_value *opd_graph_list(opd_graph *graph, const char *element, opd_graph_value *const *values, int n);
+/* prim::ListUnpack of a list of n tensors: 0, or -1. */
+OPD_API int opd_graph_unpack(opd_graph *graph, opd_graph_value *list, opd_graph_value **parts, int n);
+/* A call.  Arguments by position, NULL or left out for the schema's default; constant integers become floats where
+   those are wanted.  name: with its overload ("aten::add.Tensor"), or without: the first one that takes the arguments.
+   Fills results (at most cap) and returns how many there are, or -1.  _op: of an operator that one has. */
+OPD_API int opd_graph_call(opd_graph *graph, const char *name, opd_graph_value *const *args, int nargs,
+                           opd_graph_value **results, int cap);
+OPD_API int opd_graph_call_op(opd_graph *graph, opd_op *op, opd_graph_value *const *args, int nargs,
+                              opd_graph_value **results, int cap);
+/* Gives a value a name ("" takes it away; who has it is renamed to name.1), and a tensor a type as it is printed; NULL:
+   stays.  0, or -1. */
+OPD_API int opd_graph_describe(opd_graph *graph, opd_graph_value *value, const char *name, const char *type);
+/* The value that is printed as %name: "x", "3".  NULL, without an error: there is none. */
+OPD_API opd_graph_value *opd_graph_find(opd_graph *graph, const char *name);
+/* What is made from now on goes before the node that makes the value; NULL: behind all others again.  0, or -1. */
+OPD_API int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value);
+/* What the graph returns, in place of what it did: a tensor, several as a tuple, or a list.  0, or -1. */
+OPD_API int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int n, bool list);
+/* Takes away the node that makes the value, or the input.  An error when it, or another of its results, is used. */
+OPD_API int opd_graph_erase(opd_graph *graph, opd_graph_value *value);
 /* Passes; each returns how many nodes it took away, or -1.  dce: what no output needs and nothing sees (writes, and
    operators that may do anything, stay).  cse: nodes that compute again what one before them has.  fold: operators of
    constants become constants. */
@@ -4048,7 +4085,19 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(size_t, opd_cost_print, 3, (const opd_cost *, char *, size_t)) \
     X(int, opd_register_fake, 3, (opd_library *, const char *, opd_kernel)) \
     X(int, opd_register_vmap, 3, (opd_library *, const char *, opd_vmap_rule)) \
-    X(int, opd_register_jvp, 3, (opd_library *, const char *, opd_jvp_fn))
+    X(int, opd_register_jvp, 3, (opd_library *, const char *, opd_jvp_fn)) \
+    X(opd_graph *, opd_graph_new, 0, ()) \
+    X(opd_graph_value *, opd_graph_input, 3, (opd_graph *, const char *, const char *)) \
+    X(opd_graph_value *, opd_graph_constant, 2, (opd_graph *, opd_value)) \
+    X(opd_graph_value *, opd_graph_list, 4, (opd_graph *, const char *, opd_graph_value *const *, int)) \
+    X(int, opd_graph_unpack, 4, (opd_graph *, opd_graph_value *, opd_graph_value **, int)) \
+    X(int, opd_graph_call, 6, (opd_graph *, const char *, opd_graph_value *const *, int, opd_graph_value **, int)) \
+    X(int, opd_graph_call_op, 6, (opd_graph *, opd_op *, opd_graph_value *const *, int, opd_graph_value **, int)) \
+    X(int, opd_graph_describe, 4, (opd_graph *, opd_graph_value *, const char *, const char *)) \
+    X(opd_graph_value *, opd_graph_find, 2, (opd_graph *, const char *)) \
+    X(int, opd_graph_insert_before, 2, (opd_graph *, opd_graph_value *)) \
+    X(int, opd_graph_output, 4, (opd_graph *, opd_graph_value *const *, int, bool)) \
+    X(int, opd_graph_erase, 2, (opd_graph *, opd_graph_value *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -22729,7 +22778,6 @@ static int opdi_tracer_kernel(opd_call *call) {
     return 0;
 }
 
-//-- Why a graph has no such name: taken, or not a name.  Names of the inputs.
 static int opdi_trace_inputs(opdi_tracer *tr, opd_tensor *const *inputs, int n, const opd_trace_options *o,
                              opd_tensor **in) {
     opd_graph *g = tr->graph;
@@ -22737,19 +22785,17 @@ static int opdi_trace_inputs(opdi_tracer *tr, opd_tensor *const *inputs, int n, 
     if (!(g->inputs = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)n * sizeof *g->inputs))) { return -1; }
     g->ninputs = n;
     for (i = 0; i < n; i++) {
-        const char *name = o && o->names && i < o->nnames ? o->names[i] : NULL;
         if (!inputs[i]) {
             return opd_fail(OPD_ERROR_ARGUMENT, "Only tensors or (possibly nested) dict or tuples of tensors can be "
                             "inputs to traced functions. Got None as input %d", i);
         }
         if (!(g->inputs[i] = opdi_gvalue_new(g, NULL, OPD_TAG_TENSOR))) { return -1; }
-        if (name && *name) {
-            g->inputs[i]->name = opdi_arena_copy(&g->arena, name, strlen(name));
-            if (!g->inputs[i]->name) { return -1; }
-        }
         /* one given twice is two values; and what was traced is not what the caller has */
         if (!(in[i] = opd_alias(inputs[i])) || opdi_gvalue_describe(g, g->inputs[i], in[i]) ||
             opdi_traced_put(tr, in[i], g->inputs[i])) { return -1; }
+    }
+    for (i = 0; o && o->names && i < n && i < o->nnames; i++) {
+        if (o->names[i] && opd_graph_describe(g, g->inputs[i], o->names[i], NULL)) { return -1; }
     }
     return 0;
 }
@@ -23510,16 +23556,31 @@ static int opdi_gparse_grow(opdi_gparser *p) {
     return 0;
 }
 
-//-- Who has the name gives it up, as setDebugName has it: x, x.1, x.2.
+//-- A name like that one and with a number, as setDebugName makes it (x, x.1, x.2), that is free.
+static int opdi_gname_base(const char *name, int32_t *suffix) {
+    const char *const dot = strrchr(name, '.');
+    const bool numbered = dot && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1) && strlen(dot) < 8;
+    *suffix = numbered ? (int32_t)strtol(dot + 1, NULL, 10) : 1;
+    return (int)(numbered ? (size_t)(dot - name) : strlen(name));
+}
+static opdi_gvalue *opdi_graph_named(opd_graph *g, const char *name);
+static char *opdi_graph_free_name(opd_graph *g, const char *name) {
+    int32_t suffix;
+    const int base = opdi_gname_base(name, &suffix);
+    char *out = (char *)opdi_arena_alloc(&g->arena, (size_t)base + 13);
+    if (!out) { return NULL; }
+    do { (void)snprintf(out, (size_t)base + 13, "%.*s.%d", base, name, suffix++); } while (opdi_graph_named(g, out));
+    return out;
+}
+//-- In a text who has the name gives it up.
 static int opdi_gparse_rename(opdi_gparser *p, opdi_gnamed *slot) {
     opdi_gvalue *old = slot->value;
-    const char *const dot = strrchr(slot->name, '.');
-    const bool numbered = dot && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1) && strlen(dot) < 8;
-    const int base = (int)(numbered ? (size_t)(dot - slot->name) : strlen(slot->name));
-    int32_t suffix = OPDI_MAX(slot->suffix, numbered ? (int32_t)strtol(dot + 1, NULL, 10) : 1);
+    int32_t suffix;
+    const int base = opdi_gname_base(slot->name, &suffix);
     char *name = (char *)opdi_arena_alloc(&p->graph->arena, (size_t)base + 13);
     opdi_gnamed *at;
     if (!name) { return -1; }
+    suffix = OPDI_MAX(suffix, slot->suffix);      /* a name that is given often is not tried from 1 each time */
     do { (void)snprintf(name, (size_t)base + 13, "%.*s.%d", base, slot->name, suffix++); }
     while ((at = opdi_gparse_slot(p, name, strlen(name)))->name);
     slot->suffix = suffix;
@@ -24134,6 +24195,323 @@ opd_graph *opd_graph_parse(const char *text) {
     if (!opd_ok()) { return NULL; }
     if (!text) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_parse: the text is NULL"); return NULL; }
     return opdi_graph_parse(text, NULL, 0);
+}
+
+//-- building by hand ---------------------------------------------------------------------------------------------
+
+/* One step: what it has added goes again when it fails. */
+typedef struct opdi_gbuild {
+    opdi_gparser p;                               /* what checks texts checks here, too */
+    opd_scope scope;
+    opdi_gnode *before;                           /* the node in front of what it adds */
+    int32_t next_id;
+} opdi_gbuild;
+
+static int opdi_gbuild_begin(opdi_gbuild *b, opd_graph *g, const char *who) {
+    if (!opd_ok()) { return -1; }
+    if (!g) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the graph is NULL", who); }
+    memset(b, 0, sizeof *b);
+    b->p.graph = g;
+    b->p.who = who;
+    b->p.at = "";
+    b->before = g->at ? g->at->prev : g->last;
+    b->next_id = g->next_id;
+    b->scope = opd_scope_open();
+    return 0;
+}
+static int opdi_gbuild_end(opdi_gbuild *b, bool done) {
+    opd_graph *g = b->p.graph;
+    opdi_gnode *n;
+    if (!done) {
+        while ((n = b->before ? b->before->next : g->first) != g->at) { opdi_gnode_remove(g, n); }
+        g->next_id = b->next_id;
+    }
+    opd_scope_close(&b->scope);
+    return done ? 0 : -1;
+}
+//-- Values that may be used where the next node goes; NULL among them stands for a default.
+static int opdi_gbuild_values(opdi_gbuild *b, opdi_gvalue *const *values, int n, bool defaults) {
+    const opd_graph *g = b->p.graph;
+    const opdi_gnode *at, *m;
+    int i;
+    if (n < 0 || (n && !values)) { return opdi_gparse_fail(&b->p, "the values are NULL"); }
+    for (i = 0; i < n; i++) {
+        if (!values[i] && defaults) { continue; }
+        if (!values[i] || values[i]->graph != g) {
+            return opdi_gparse_fail(&b->p, values[i] ? "value %d is not one of this graph" : "value %d is NULL", i);
+        }
+        at = g->at ? values[i]->node : NULL;
+        for (m = at ? g->at : NULL; m && m != at; m = m->next) { }
+        if (m) { return opdi_gparse_fail(&b->p, "value %d is made behind the place where nodes are inserted", i); }
+    }
+    return 0;
+}
+static opdi_gvalue *opdi_gbuild_node(opdi_gbuild *b, opdi_gkind kind, opdi_gvalue *const *in, int nin, int nout,
+                                     int32_t tag) {
+    opd_graph *g = b->p.graph;
+    opdi_gnode *n = opdi_gnode_new(g, kind, nin, nout);
+    int i;
+    if (!n) { return NULL; }
+    for (i = 0; i < nout; i++) { if (!(n->out[i] = opdi_gvalue_new(g, n, tag))) { return NULL; } }
+    if (nin) { memcpy(n->in, in, (size_t)nin * sizeof *in); }
+    opdi_gnode_append(g, n);
+    return nout ? n->out[0] : NULL;
+}
+
+opd_graph *opd_graph_new(void) { return opd_ok() ? opdi_graph_new() : NULL; }
+
+opd_graph_value *opd_graph_constant(opd_graph *g, opd_value value) {
+    opdi_gbuild b;
+    opdi_gvalue *v = NULL;
+    int32_t k = 0;
+    const bool list = opdi_is_list(&value);
+    if (opdi_gbuild_begin(&b, g, "opd_graph_constant")) { return NULL; }
+    while (value.tag == OPD_TAG_TENSORS && k < value.n && value.u.tensors &&
+           (!value.u.tensors[k] || !opdi_requires_grad(value.u.tensors[k]))) { k++; }
+    if (value.tag < 0 || value.tag >= OPD_TAG_DEFAULT || value.tag == OPD_TAG_OBJECT ||
+        (list ? value.n < 0 || (value.n && !value.u.object)
+         : (value.tag == OPD_TAG_TENSOR || value.tag == OPD_TAG_STR || value.tag == OPD_TAG_COMPLEX) && !value.u.object)) {
+        (void)opdi_gparse_fail(&b.p, "%s cannot be a constant", opdi_value_kind(&value));
+    } else if ((value.tag == OPD_TAG_TENSOR && opdi_requires_grad(value.u.t)) ||
+               (value.tag == OPD_TAG_TENSORS && k < value.n)) {
+        (void)opdi_gparse_fail(&b.p, "Cannot insert a Tensor that requires grad as a constant. Consider making it a "
+                               "parameter or input, or detaching the gradient");
+    } else { v = opdi_graph_constants(g, &value); }
+    return opdi_gbuild_end(&b, v != NULL) ? NULL : v;
+}
+
+opd_graph_value *opd_graph_list(opd_graph *g, const char *element, opd_graph_value *const *values, int n) {
+    opdi_gbuild b;
+    opdi_gvalue *v = NULL;
+    bool done = false;
+    int t = 0;
+    if (opdi_gbuild_begin(&b, g, "opd_graph_list")) { return NULL; }
+    if (!element) { element = ""; }
+    while (t < 5 && strcmp(element, opdi_glists[t].word) != 0) { t++; }
+    if (strcmp(element, "Tensor?") == 0) { t = 3; }
+    if (t == 5) { (void)opdi_gparse_fail(&b.p, "there are no lists of '%.40s'", element); }
+    else if (opdi_gbuild_values(&b, values, n, false) == 0 &&
+             (v = opdi_gbuild_node(&b, OPDI_G_LIST, values, n, 1, opdi_glists[t].list)) != NULL) {
+        v->node->word = t == 3 && element[6] ? "Tensor?" : opdi_glists[t].word;
+        done = opdi_gparse_list(&b.p, v->node) == 0;
+    }
+    return opdi_gbuild_end(&b, done) ? NULL : v;
+}
+int opd_graph_unpack(opd_graph *g, opd_graph_value *list, opd_graph_value **parts, int n) {
+    opdi_gbuild b;
+    bool done = false;
+    if (opdi_gbuild_begin(&b, g, "opd_graph_unpack")) { return -1; }
+    if (n < 0 || (n && !parts)) { (void)opdi_gparse_fail(&b.p, "the parts are NULL"); }
+    else if (opdi_gbuild_values(&b, &list, 1, false) == 0) {
+        (void)opdi_gbuild_node(&b, OPDI_G_UNPACK, &list, 1, n, OPD_TAG_TENSOR);
+        done = opd_ok() && opdi_gparse_prim(&b.p, g->at ? g->at->prev : g->last) == 0;
+        if (done && n) { memcpy(parts, (g->at ? g->at->prev : g->last)->out, (size_t)n * sizeof *parts); }
+    }
+    return opdi_gbuild_end(&b, done);
+}
+
+static int opdi_gbuild_call(opdi_gbuild *b, opd_op *op, opdi_gvalue *const *args, int nargs, opdi_gvalue **results,
+                            int cap) {
+    opdi_gvalue *in[OPD_MAX_ARGS];
+    opdi_gnode *n;
+    int i;
+    if (nargs) { memcpy(in, args, (size_t)nargs * sizeof *in); }
+    if (!(n = opdi_gnode_new(b->p.graph, OPDI_G_OP, op->nargs, op->nrets))) { return -1; }
+    n->op = op;
+    if (opdi_gparse_bind(&b->p, n, op, in, nargs)) { return -1; }
+    for (i = 0; i < op->nrets; i++) {
+        n->out[i] = opdi_gvalue_new(b->p.graph, n, opdi_gtag_of(op->schema->returns[i].type));
+        if (!n->out[i]) { return -1; }
+    }
+    opdi_gnode_append(b->p.graph, n);
+    for (i = 0; i < op->nrets && i < cap; i++) { results[i] = n->out[i]; }
+    return 0;
+}
+int opd_graph_call_op(opd_graph *g, opd_op *op, opd_graph_value *const *args, int nargs, opd_graph_value **results,
+                      int cap) {
+    opdi_gbuild b;
+    char text[500];
+    opdi_text why = opdi_text_of(text, sizeof text);
+    bool done = false;
+    if (opdi_gbuild_begin(&b, g, "opd_graph_call")) { return -1; }
+    if (!op) { (void)opdi_gparse_fail(&b.p, "the operator is NULL"); }
+    else if (cap > 0 && !results) { (void)opdi_gparse_fail(&b.p, "the results are NULL"); }
+    else if (opdi_gbuild_values(&b, args, nargs, true) == 0) {
+        if (!opdi_gmatch(op, args, nargs, -1, true, &why)) { (void)opdi_gparse_fail(&b.p, "%s", text); }
+        else { done = opdi_gbuild_call(&b, op, args, nargs, results, cap) == 0; }
+    }
+    return opdi_gbuild_end(&b, done) ? -1 : op->nrets;
+}
+int opd_graph_call(opd_graph *g, const char *name, opd_graph_value *const *args, int nargs, opd_graph_value **results,
+                   int cap) {
+    opdi_gbuild b;
+    opd_op *op = NULL;
+    if (opdi_gbuild_begin(&b, g, "opd_graph_call")) { return -1; }
+    if (!name) { (void)opdi_gparse_fail(&b.p, "the operator's name is NULL"); }
+    else if (opdi_gbuild_values(&b, args, nargs, true) == 0) { op = opdi_gparse_op(&b.p, name, args, nargs, -1); }
+    if (opdi_gbuild_end(&b, op != NULL)) { return -1; }
+    return opd_graph_call_op(g, op, args, nargs, results, cap);
+}
+
+//-- The value of that name.
+static opdi_gvalue *opdi_graph_named(opd_graph *g, const char *name) {
+    const bool number = *name >= '0' && *name <= '9';
+    const int64_t id = number ? strtoll(name, NULL, 10) : -1;
+    opdi_gnode *n;
+    int i;
+    for (i = 0; i < g->ninputs; i++) {
+        opdi_gvalue *const v = g->inputs[i];
+        if (number ? !v->name && v->id == id : v->name && strcmp(v->name, name) == 0) { return v; }
+    }
+    for (n = g->first; n; n = n->next) {
+        for (i = 0; i < n->nout; i++) {
+            opdi_gvalue *const v = n->out[i];
+            if (number ? !v->name && v->id == id : v->name && strcmp(v->name, name) == 0) { return v; }
+        }
+    }
+    return NULL;
+}
+opd_graph_value *opd_graph_find(opd_graph *g, const char *name) { return g && name ? opdi_graph_named(g, name) : NULL; }
+
+//-- Name and type of a value.
+static int opdi_gbuild_describe(opdi_gbuild *b, opdi_gvalue *v, const char *name, const char *type) {
+    opd_graph *g = b->p.graph;
+    opdi_gvalue to = *v, *old = NULL;
+    const char *word;
+    char *copy = NULL, *other = NULL;
+    if (type) {
+        b->p.at = type;
+        if (opdi_gparse_type(&b->p, &to, &word, 0)) { return -1; }
+        if (*b->p.at) { return opdi_gparse_fail(&b->p, "text behind the type: '%.40s'", b->p.at); }
+        if (to.tag != v->tag || (v->node && v->node->kind == OPDI_G_CONSTANT)) {
+            return opdi_gparse_fail(&b->p, "the value cannot have the type '%.100s'", type);
+        }
+    }
+    if (name && *name) {
+        if (name[strspn(name, OPDI_GRAPH_NAME)] || (*name >= '0' && *name <= '9')) {
+            return opdi_gparse_fail(&b->p, "'%.100s' is no name", name);
+        }
+        if (!(copy = opdi_arena_copy(&g->arena, name, strlen(name)))) { return -1; }
+        old = opdi_graph_named(g, name);
+        if (old && old != v && !(other = opdi_graph_free_name(g, name))) { return -1; }
+    }
+    if (name) {
+        if (other) { old->name = other; }
+        to.name = copy;
+        if (!copy && to.id < 0) { to.id = g->next_id++; }
+    }
+    *v = to;
+    return 0;
+}
+int opd_graph_describe(opd_graph *g, opd_graph_value *value, const char *name, const char *type) {
+    opdi_gbuild b;
+    bool done;
+    if (opdi_gbuild_begin(&b, g, "opd_graph_describe")) { return -1; }
+    done = value && value->graph == g ? opdi_gbuild_describe(&b, value, name, type) == 0
+        : opdi_gparse_fail(&b.p, value ? "the value is not one of this graph" : "the value is NULL") == 0;
+    return opdi_gbuild_end(&b, done);
+}
+
+opd_graph_value *opd_graph_input(opd_graph *g, const char *name, const char *type) {
+    opdi_gbuild b;
+    opdi_gvalue *v, **more = NULL;
+    int n;
+    bool done = false;
+    if (opdi_gbuild_begin(&b, g, "opd_graph_input")) { return NULL; }
+    n = g->ninputs;
+    if (n & (n - 1)) { more = g->inputs; }        /* its room is a power of two */
+    else if ((more = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)OPDI_MAX(1, 2 * n) * sizeof *more)) != NULL && n) {
+        memcpy(more, g->inputs, (size_t)n * sizeof *more);
+    }
+    if (more && (v = opdi_gvalue_new(g, NULL, OPD_TAG_TENSOR)) != NULL) {
+        done = opdi_gbuild_describe(&b, v, name && *name ? name : NULL, type) == 0;
+        if (done) {
+            g->inputs = more;
+            g->inputs[g->ninputs++] = v;
+            opdi_graph_changed(g);
+        }
+    }
+    return opdi_gbuild_end(&b, done) ? NULL : v;
+}
+
+int opd_graph_insert_before(opd_graph *g, opd_graph_value *value) {
+    opdi_gbuild b;
+    bool done = false;
+    if (opdi_gbuild_begin(&b, g, "opd_graph_insert_before")) { return -1; }
+    if (value && value->graph != g) { (void)opdi_gparse_fail(&b.p, "the value is not one of this graph"); }
+    else { done = true; }
+    (void)opdi_gbuild_end(&b, true);
+    if (done) { g->at = !value ? NULL : value->node ? value->node : g->first; }
+    return done ? 0 : -1;
+}
+
+int opd_graph_output(opd_graph *g, opd_graph_value *const *values, int n, bool list) {
+    opdi_gbuild b;
+    opdi_gnode *at, *old;
+    opdi_gvalue **outputs = NULL, *result = NULL;
+    bool done = false;
+    int i;
+    if (opdi_gbuild_begin(&b, g, "opd_graph_output")) { return -1; }
+    at = g->at;
+    g->at = NULL;
+    b.before = g->last;
+    done = opdi_gbuild_values(&b, values, n, false) == 0;
+    for (i = 0; done && i < n; i++) {
+        done = values[i]->tag == OPD_TAG_TENSOR || opdi_gparse_fail(&b.p, "output %d is no tensor", i) == 0;
+    }
+    done = done && (outputs = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)n * sizeof *outputs)) != NULL;
+    if (done && n) {
+        memcpy(outputs, values, (size_t)n * sizeof *outputs);
+        result = n == 1 && !list ? values[0]
+            : opdi_graph_list(g, list ? OPDI_G_LIST : OPDI_G_TUPLE, list ? OPD_TAG_TENSORS : OPD_TAG_LIST, "Tensor",
+                              outputs, n);
+        done = result != NULL;
+    }
+    if (done) {
+        old = g->result ? g->result->node : NULL;
+        g->outputs = outputs;
+        g->noutputs = n;
+        g->result = result;
+        opdi_graph_changed(g);
+        opdi_graph_count_uses(g);                 /* the tuple or list that was returned */
+        if (old && (old->kind == OPDI_G_TUPLE || old->kind == OPDI_G_LIST) && old->out[0]->uses == 0) {
+            if (old == at) { at = old->next; }
+            opdi_gnode_remove(g, old);
+        }
+    }
+    (void)opdi_gbuild_end(&b, done);
+    g->at = at;
+    return done ? 0 : -1;
+}
+
+int opd_graph_erase(opd_graph *g, opd_graph_value *value) {
+    opdi_gbuild b;
+    bool done;
+    int i;
+    if (opdi_gbuild_begin(&b, g, "opd_graph_erase")) { return -1; }
+    done = value && value->graph == g ? true
+        : opdi_gparse_fail(&b.p, value ? "the value is not one of this graph" : "the value is NULL") == 0;
+    if (done) {
+        opdi_gvalue **const all = value->node ? value->node->out : &value;
+        const int n = value->node ? value->node->nout : 1;
+        opdi_graph_count_uses(g);
+        for (i = 0; i < n && done; i++) {
+            opdi_text t;
+            char text[100] = "";
+            if (!all[i]->uses) { continue; }
+            t = opdi_text_of(text, sizeof text);
+            opdi_gvalue_name(&t, all[i]);
+            done = opdi_gparse_fail(&b.p, "%s is still used", text) == 0;
+        }
+    }
+    (void)opdi_gbuild_end(&b, true);
+    if (!done) { return -1; }
+    if (value->node) { opdi_gnode_remove(g, value->node); return 0; }
+    for (i = 0; g->inputs[i] != value; i++) { }
+    for (g->ninputs--; i < g->ninputs; i++) { g->inputs[i] = g->inputs[i + 1]; }
+    value->graph = NULL;
+    opdi_graph_changed(g);
+    return 0;
 }
 
 //-- check_trace: a second trace, and what both give.
