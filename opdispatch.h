@@ -23858,7 +23858,8 @@ static int opdi_gparse_constant(opdi_gparser *p, opdi_gnode *n) {
 
 //-- What a value of a schema's type is.
 static int32_t opdi_gtag_of(const opdi_type *type) {
-    const opdi_type *t = opdi_strip_optional(type), *e = t->kind == OPDI_TYPE_LIST ? opdi_strip_optional(t->elems[0]) : t;
+    const opdi_type *t = opdi_strip_optional(type);
+    const opdi_type *e = t->kind == OPDI_TYPE_LIST ? opdi_strip_optional(t->elems[0]) : t;
     switch (e->kind) {
     case OPDI_TYPE_TENSOR: return e == t ? OPD_TAG_TENSOR : OPD_TAG_TENSORS;
     case OPDI_TYPE_INT: return e == t ? OPD_TAG_INT : OPD_TAG_INTS;
@@ -23893,8 +23894,8 @@ static bool opdi_gmatch(const opd_op *op, opdi_gvalue *const *in, int n, int nou
         if (opdi_gmatch_one(op, i, v, convert)) { continue; }
         if (!v) { opdi_text_add(why, "%s() is missing value for argument '%s'.", op->name, arg->name); }
         else {
-            opdi_text_add(why, "%s() Expected a value of type '%s' for argument '%s' but instead found type '", op->name,
-                          opdi_type_print_plain(arg->type, text, sizeof text), arg->name);
+            opdi_text_add(why, "%s() Expected a value of type '%s' for argument '%s' but instead found type '",
+                          op->name, opdi_type_print_plain(arg->type, text, sizeof text), arg->name);
             opdi_gvalue_type(why, v);
             opdi_text_add(why, "'.");
         }
@@ -24095,7 +24096,8 @@ static int opdi_gparse_node(opdi_gparser *p) {
     if (kind == OPDI_G_CONSTANT && opdi_gparse_constant(p, n)) { opdi_gnode_append(g, n); return -1; }
     if (opdi_gparse_want(p, "(")) { if (kind == OPDI_G_CONSTANT) { opdi_gnode_append(g, n); } return -1; }
     while (!opdi_gparse_is(p, ")")) {
-        if (opdi_gparse_room(&in, nin) || (nin && opdi_gparse_want(p, ",")) || !(in[nin] = opdi_gparse_use(p))) { break; }
+        if (opdi_gparse_room(&in, nin) || (nin && opdi_gparse_want(p, ",")) ||
+            !(in[nin] = opdi_gparse_use(p))) { break; }
         nin++;
     }
     for (i = 0; i < nout && opd_ok(); i++) { (void)opdi_gparse_enter(p, out[i]); }
@@ -24265,12 +24267,12 @@ opd_graph_value *opd_graph_constant(opd_graph *g, opd_value value) {
     opdi_gvalue *v = NULL;
     int32_t k = 0;
     const bool list = opdi_is_list(&value);
+    const bool object = value.tag == OPD_TAG_TENSOR || value.tag == OPD_TAG_STR || value.tag == OPD_TAG_COMPLEX;
     if (opdi_gbuild_begin(&b, g, "opd_graph_constant")) { return NULL; }
     while (value.tag == OPD_TAG_TENSORS && k < value.n && value.u.tensors &&
            (!value.u.tensors[k] || !opdi_requires_grad(value.u.tensors[k]))) { k++; }
     if (value.tag < 0 || value.tag >= OPD_TAG_DEFAULT || value.tag == OPD_TAG_OBJECT ||
-        (list ? value.n < 0 || (value.n && !value.u.object)
-         : (value.tag == OPD_TAG_TENSOR || value.tag == OPD_TAG_STR || value.tag == OPD_TAG_COMPLEX) && !value.u.object)) {
+        (list && value.n < 0) || ((object || (list && value.n)) && !value.u.object)) {
         (void)opdi_gparse_fail(&b.p, "%s cannot be a constant", opdi_value_kind(&value));
     } else if ((value.tag == OPD_TAG_TENSOR && opdi_requires_grad(value.u.t)) ||
                (value.tag == OPD_TAG_TENSORS && k < value.n)) {
@@ -24414,7 +24416,7 @@ int opd_graph_describe(opd_graph *g, opd_graph_value *value, const char *name, c
 
 opd_graph_value *opd_graph_input(opd_graph *g, const char *name, const char *type) {
     opdi_gbuild b;
-    opdi_gvalue *v, **more = NULL;
+    opdi_gvalue *v = NULL, **more = NULL;
     int n;
     bool done = false;
     if (opdi_gbuild_begin(&b, g, "opd_graph_input")) { return NULL; }
