@@ -769,8 +769,8 @@ OPD_API int opd_fallback(opd_library *lib, opd_kernel kernel);
    later, by other libraries too, in any order: the newest registration is used, until its library is closed. */
 OPD_API int opd_define(opd_library *lib, const opd_op_desc *desc);
 /* The parts of a card by themselves (torch.library.register_fake, register_vmap), before or after the definition; a
-   kernel for a device is opd_impl_key at "CPU", "CUDA", ...  An operator that has a fake kernel, or one that is composed
-   of others, takes no other fake kernel.  jvp: a function or OPD_JVP_*.  0, or -1 with nothing changed. */
+   kernel for a device is opd_impl_key at "CPU", "CUDA", ...  An operator that has a fake kernel, or that is composed of
+   others, takes no other fake kernel.  jvp: a function or OPD_JVP_*.  0, or -1 with nothing changed. */
 OPD_API int opd_register_fake(opd_library *lib, const char *name, opd_kernel fake);
 OPD_API int opd_register_vmap(opd_library *lib, const char *name, opd_vmap_rule rule);
 OPD_API int opd_register_jvp(opd_library *lib, const char *name, opd_jvp_fn jvp);
@@ -1830,7 +1830,8 @@ OPD_API int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const
      AUTOGRAD   results require grad only by a kernel at an autograd key (where an argument requires grad)
      FAKE       the fake kernel gives the sizes, strides, dtype and device that the real one gives
      TRACE      recorded into a graph and run it gives the results and gradients that it gives when it is called
-     VMAP       under opd_vmap it gives what a loop gives (random operators and sizes that data decide: skipped)
+     VMAP       under opd_vmap it gives what a loop gives (random operators, sizes that data decide and results that are
+                no tensors: skipped)
    Gradients are compared with each other, not with finite differences: that is opd_gradcheck. */
 typedef enum opd_opcheck_test {
     OPD_OPCHECK_SCHEMA = 1, OPD_OPCHECK_AUTOGRAD = 2, OPD_OPCHECK_FAKE = 4, OPD_OPCHECK_TRACE = 8,
@@ -2223,9 +2224,10 @@ template <class... A> inline opd_tensor *opd_apply_cpp(const opd_autograd_functi
        opd_def_function(lib, "scaled(float x, int n=2) -> float", &scaled_op);
        opd_impl_function(lib, "scaled", "CPU", &scaled_op);
 
-   Types: double, int64_t, bool, const char *, opd_tensor *, opd_device, opd_ints, opd_floats, opd_tensors (as a result
-   only the first five and opd_tensors); up to 8 arguments.  float, int, long and the others of C are refused where they
-   are registered, with the type to use. */
+   Types: double, int64_t, bool, const char *, opd_tensor * (NULL for None), opd_device, opd_ints, opd_floats,
+   opd_tensors, opd_value for anything else (Scalar, int?, ...); as a result only the first five, opd_tensors and
+   opd_value; up to 8 arguments.  float, int, long and the others of C are refused where they are registered, with the
+   type to use.  As part of a card: `.function = &scaled_op`. */
 typedef struct opd_function { opd_kernel kernel; const char *signature; } opd_function;
 
 #ifdef __cplusplus
@@ -2272,6 +2274,7 @@ OPD_CXX_TYPE(bool, 'b', opd_arg_bool, opd_return_bool)
 OPD_CXX_TYPE(const char *, 's', opd_arg_str, opd_return_str)
 OPD_CXX_TYPE(opd_tensor *, 'T', opd_arg_tensor, opd_return_tensor)
 OPD_CXX_TYPE(opd_tensors, 'L', opd_arg_tensors, opd_return_list)
+OPD_CXX_TYPE(opd_value, 'V', opd_arg_value, opd_return_value)
 OPD_CXX_ARGUMENT(opd_ints, 'I', opd_arg_ints)
 OPD_CXX_ARGUMENT(opd_floats, 'F', opd_arg_floats)
 OPD_CXX_ARGUMENT(opd_device, 'D', opd_device_argument)
@@ -2331,16 +2334,17 @@ template <class R, class... A> struct opd_cxx_function {
 OPD_INLINE int opd_c_refused(const opd_call *call, int i) { (void)call; (void)i; return 0; }
 OPD_INLINE int opd_c_refused_result(opd_call *call, ...) { (void)call; return -1; }
 #define OPD_C_LETTER(T) _Generic((T *)0, double *: 'd', int64_t *: 'i', bool *: 'b', const char **: 's', \
-    opd_tensor **: 'T', opd_tensors *: 'L', opd_ints *: 'I', opd_floats *: 'F', opd_device *: 'D', void *: 'v', \
+    opd_tensor **: 'T', opd_tensors *: 'L', opd_ints *: 'I', opd_floats *: 'F', opd_device *: 'D', \
+    opd_value *: 'V', void *: 'v', \
     default: _Generic((T *)0, float *: 'f', int *: 'n', long *: 'l', long long *: 'l', unsigned *: 'u', \
                       unsigned long *: 'u', unsigned long long *: 'u', default: '?'))
 #define OPD_C_GET(T, i) _Generic((T *)0, double *: opd_arg_float, int64_t *: opd_arg_int, bool *: opd_arg_bool, \
     const char **: opd_arg_str, opd_tensor **: opd_arg_tensor, opd_tensors *: opd_arg_tensors, \
     opd_ints *: opd_arg_ints, opd_floats *: opd_arg_floats, opd_device *: opd_device_argument, \
-    default: opd_c_refused)(call, i)
+    opd_value *: opd_arg_value, default: opd_c_refused)(call, i)
 #define OPD_C_GIVE(T) _Generic((T *)0, double *: opd_return_float, int64_t *: opd_return_int, bool *: opd_return_bool, \
     const char **: opd_return_str, opd_tensor **: opd_return_tensor, opd_tensors *: opd_return_list, \
-    default: opd_c_refused_result)
+    opd_value *: opd_return_value, default: opd_c_refused_result)
 /* A void function has no value to give: OPD_C_IS_void makes the second argument of OPD_C_SECOND another one. */
 #define OPD_C_IS_void ~, OPD_C_RUN_VOID,
 #define OPD_C_SECOND(...) OPD_C_SECOND_(__VA_ARGS__)
@@ -8974,7 +8978,7 @@ static int opdi_signature_type(const opdi_type *t, char c) {
 /* A letter's type in the words of schemas. */
 static const char *opdi_signature_word(char c) {
     static const char words[] = "TTensor\0iint\0dfloat\0bbool\0sstr\0DDevice\0GGenerator?\0Iint[]\0Ffloat[]\0"
-        "LTensor[]\0Vopd_value\0";
+        "LTensor[]\0VScalar\0";
     const char *p = words;
     while (*p && *p != c) { p += strlen(p) + 1; }
     return *p ? p + 1 : "unknown type";
@@ -9857,7 +9861,7 @@ static int opdi_function_check(const opd_function *f, const char *what) {
         return opd_fail(OPD_ERROR_REGISTER, "%s: the function is NULL or has no signature", what);
     }
     for (p = f->signature; *p; p++) {
-        found = strchr(p == f->signature ? "TidbsLv" : "TidbsDIFL", *p);
+        found = strchr(p == f->signature ? "TidbsLVv" : "TidbsDIFLV", *p);
         if (found) { continue; }
         return opd_fail(OPD_ERROR_REGISTER, "%s: INVALID TYPE in %s %d: %s", what,
                         p == f->signature ? "return" : "argument", p == f->signature ? 1 : (int)(p - f->signature),
@@ -11878,7 +11882,8 @@ static void opdi_explain_keys(opdi_text *t, const opdi_thread *th, const opd_op 
     i = table->slots[0].fn == opdi_by_device_kernel ? opdi_by_device(op, table, args) : -1;
     last = i >= 0 ? OPD_KEY_CPU + i : OPD_KEY_UNDEFINED;
     opdi_text_add(t, "  %s%s: ", arrow, opd_key_name(last));
-    if (i >= 0 && (i = opdi_device_arg(op, args)) >= 0) { opdi_text_add(t, "from argument '%s', ", op->schema->args[i].name); }
+    i = i >= 0 ? opdi_device_arg(op, args) : -1;
+    if (i >= 0) { opdi_text_add(t, "from argument '%s', ", op->schema->args[i].name); }
     opdi_text_add(t, "when no other key is left; ");
     opdi_explain_kernel(t, op, last);
     opdi_text_add(t, "\n");
@@ -25926,6 +25931,16 @@ static int opdi_opcheck_vmap_dims(const opdi_trial *tr, opd_tensor *const *first
     }
     return 0;
 }
+//-- Whether examples of its results can be put together: tensors and lists of them.
+static bool opdi_opcheck_stacks(const opd_op *op) {
+    int i;
+    for (i = 0; i < op->nrets; i++) {
+        const opdi_type *t = opdi_strip_optional(op->schema->returns[i].type);
+        if (t->kind == OPDI_TYPE_LIST) { t = opdi_strip_optional(t->elems[0]); }
+        if (t->kind != OPDI_TYPE_TENSOR) { return false; }
+    }
+    return true;
+}
 static int opdi_opcheck_vmap(const opdi_trial *tr) {
     opd_tensor **first = opdi_scope_tensors(tr->n + 1), **second = opdi_scope_tensors(tr->n + 1);
     int *dims = (int *)opdi_scope_alloc(((size_t)tr->n + 1) * sizeof *dims), k, rc, batched = 0, writes = 0;
@@ -25936,8 +25951,8 @@ static int opdi_opcheck_vmap(const opdi_trial *tr) {
         batched += dims[k] == 0;
         writes += tr->written[k];
     }
-    if (!batched || opdi_op_is_random(tr->op) || (opd_op_tags(tr->op) & OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE) ||
-        (opd_op_tags(tr->op) & OPD_OPTAG_DATA_DEPENDENT_OUTPUT)) { return 0; }
+    if (!batched || opdi_op_is_random(tr->op) || !opdi_opcheck_stacks(tr->op) ||
+        (opd_op_tags(tr->op) & (OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPD_OPTAG_DATA_DEPENDENT_OUTPUT))) { return 0; }
     if (opdi_opcheck_examples(tr, first, second)) { return -1; }
     was = opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
     rc = opdi_opcheck_vmap_dims(tr, first, second, dims);
@@ -50355,8 +50370,8 @@ OPDI_OP(repeat_interleave_Tensor) {
                   OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3]i4");
     op->out = "repeat_interleave.Tensor_out";
 }
-/* self's slices along dim (flat without one), each as often as repeats says (one number: all of them); times: that number,
-   when it is known without the data, or -1. */
+/* self's slices along dim (flat without one), each as often as repeats says (one number: all of them); times: that
+   number, when it is known without the data, or -1. */
 static int opdi_repeat_interleave(opd_call *call, opd_tensor *repeats, int64_t times) {
     static opd_op *h;
     opd_tensor *self = opd_arg_tensor(call, 0), *index;
