@@ -12222,6 +12222,8 @@ static inline void opdi_tensor_init(opd_tensor *t, opd_scalar_type dtype, int ba
     t->dims = (int64_t *)(void *)(t + 1);
 }
 
+/* Of a tensor, also where a size_t has 32 bits. */
+#define OPDI_MOST_BYTES (OPDI_MIN((uint64_t)INT64_MAX, (uint64_t)SIZE_MAX) / 2)
 //-- A fresh tensor with one reference, owned by the caller; backend is an opdi_place.
 static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
                                     int backend) {
@@ -12236,7 +12238,7 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
     numel = extent = opdi_count(sizes, ndim, element);
     if (numel < 0) { return NULL; }
     if (strides && numel) { extent = opdi_extent(sizes, strides, ndim); }
-    if (extent < 0 || (uint64_t)extent > (uint64_t)INT64_MAX / 2 / element) {
+    if (extent < 0 || (uint64_t)extent > OPDI_MOST_BYTES / element) {
         (void)opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
         return NULL;
     }
@@ -13791,7 +13793,7 @@ static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strid
     size_t block;
     if (numel < 0) { return NULL; }
     if (strides && numel) { extent = opdi_extent(sizes, strides, ndim); }
-    if (extent < 0 || (uint64_t)extent > (uint64_t)INT64_MAX / 2 / element) {
+    if (extent < 0 || (uint64_t)extent > OPDI_MOST_BYTES / element) {
         (void)opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
         return NULL;
     }
