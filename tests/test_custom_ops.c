@@ -1,6 +1,5 @@
 /* Operators of one's own (torch.library's custom operators): every slot of a card in one call, or each later and from
    elsewhere, in any order; arguments and results of every kind; what writes; what has no tensors; plain C functions. */
-#define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include "check.h"
 
