@@ -12566,8 +12566,12 @@ OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *t, opd_scalar_type 
         (void)opd_fail(OPD_ERROR_ARGUMENT, "accessing `data` under vmap transform is not allowed");
     } else {
         char device[32];
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor on %s has no data that the host can read",
-                       opd_device_print(opd_tensor_device(t), device, sizeof device));
+        (void)opd_device_print(opd_tensor_device(t), device, sizeof device);
+        if (t->backend == OPD_META) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "a fake tensor (on %s) has no data to read: a kernel that reads data "
+                           "needs one beside it that computes sizes and dtype alone (`fake` of the card, "
+                           "opd_register_fake); what data decide is opd_fake_new_size there", device);
+        } else { (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor on %s has no data that the host can read", device); }
     }
     return NULL;
 }
@@ -25709,11 +25713,13 @@ static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake
                         opdi_sizes_text(real->dims, real->ndim, b, sizeof b));
     }
     if (fake->dtype != real->dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "the fake kernel gives result %d the dtype %s, the real one %s", i,
+        return opd_fail(OPD_ERROR_DTYPE, "the fake kernel gives result %d the dtype %s, the real one %s. Give opd_result "
+                        "the same dtype in both", i,
                         opd_dtype_name((opd_scalar_type)fake->dtype), opd_dtype_name((opd_scalar_type)real->dtype));
     }
     if (opd_tensor_device(fake).type != opd_tensor_device(real).type) {
-        return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives result %d the device %s, the real one %s", i,
+        return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives result %d the device %s, the real one %s. Make results "
+                        "in both with opd_result, or on opd_tensor_device of an argument", i,
                         opd_device_print(opd_tensor_device(fake), a, sizeof a),
                         opd_device_print(opd_tensor_device(real), b, sizeof b));
     }
@@ -25734,7 +25740,10 @@ static int opdi_opcheck_fake_run(const opdi_trial *tr, opd_tensor *const *real, 
     for (k = 0; in && k < tr->n; k++) { if (!(in[k] = opd_fake_tensor(in[k]))) { return -1; } }
     if (!in || opdi_trial_call(tr, in, rets)) { return -1; }
     m = opdi_trial_results(tr->op, rets, fake, NULL, OPD_TRANSFORM_OUTPUTS);
-    if (m != n) { return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives %d tensors, the real one %d", m, n); }
+    if (m != n) {
+        return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives %d tensors, the real one %d. Lists must be as long in "
+                        "both", m, n);
+    }
     for (k = 0; k < n; k++) { if (opdi_opcheck_same_fake(real[k], fake[k], which[k])) { return -1; } }
     return 0;
 }
