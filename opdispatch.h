@@ -12166,7 +12166,7 @@ static int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndi
         if (steps ? stride > ((uint64_t)INT64_MAX / 4 - last) / steps : stride >> 57) { return -1; }
         last += steps * stride;
     }
-    return none ? 0 : (int64_t)last + 1;
+    return !none ? (int64_t)last + 1 : last >> 57 ? -1 : 0;
 }
 
 static bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim) {

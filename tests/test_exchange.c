@@ -313,7 +313,7 @@ TEST(dlpack_in_refused) {
             case 20: d->byte_offset = UINT64_MAX - 7; break;
             case 21: d->data = (void *)(UINTPTR_MAX - 15); break;
             case 22: f.shape[0] = 1; f.strides[0] = INT64_MAX; break;
-            default: f.shape[1] = 0; f.strides[0] = INT64_MAX; break;
+            default: f.shape[1] = 0; f.strides[0] = INT64_C(1) << 58; break;
             }
             CHECK(!(old ? opd_dlpack_import_unversioned(&f.old) : opd_dlpack_import(&f.versioned, NULL)));
             CHECK_ERROR(kinds[k].code, kinds[k].text);
