@@ -116,6 +116,8 @@
      torch.jit.trace                    opd_graph_trace                 str(graph), load    opd_graph_print, _load
      torch.autograd.gradcheck           opd_gradcheck, opd_gradgradcheck                    torch.optim.Adam    opd_adam
      torch.library.opcheck              opd_opcheck                     FakeTensorMode      OPD_FAKE_MODE { }
+     torch.library.register_fake        opd_register_fake               register_vmap       opd_register_vmap
+     torch.library.register_kernel      opd_impl_key                    infer_schema        .function of a card
      FakeTensorMode.from_tensor         opd_fake_tensor                 new_dynamic_size    opd_fake_new_size
      torch.utils.flop_counter           opd_cost_begin, _end, _print
      torch.nn.utils.clip_grad_norm_     opd_clip_grad_norm              lr_scheduler        opd_lr_cosine, ...
@@ -719,6 +721,9 @@ typedef struct opd_op_desc {
     opd_setup_fn setup_context;  /* with `backward`: what it keeps in a context (see opd_context) after each recorded
                                     call, in place of `save` or beside it; functional schemas only */
     int32_t once_differentiable; /* 1: the formula computes what no tape sees; a second derivative is refused */
+    double (*flops)(const opd_call *call);        /* what opd_cost counts a call for; see >>api:fake */
+    const struct opd_function *function;          /* a C function in place of `any`, see >>api:functions: it is checked
+                                    against the schema, or makes it, where that is a name alone */
 } opd_op_desc;
 
 /* What an operator is, for those who ask: PyTorch's tags (aten/src/ATen/native/tags.yaml). */
@@ -759,8 +764,16 @@ OPD_API int opd_impl_key(opd_library *lib, const char *name, const char *key, op
                          void (*destroy)(void *user));
 /* Registers a kernel for every operator at the library's key, where nothing better is there (namespace "_" only). */
 OPD_API int opd_fallback(opd_library *lib, opd_kernel kernel);
-/* Defines an operator with everything that belongs to it.  The desc is copied. */
+/* Defines an operator with everything that belongs to it.  The desc is copied.  A name that is defined already is an
+   error, but see same_again; when its library is closed it may be defined anew.  Whatever is left out may be registered
+   later, by other libraries too, in any order: the newest registration is used, until its library is closed. */
 OPD_API int opd_define(opd_library *lib, const opd_op_desc *desc);
+/* The parts of a card by themselves (torch.library.register_fake, register_vmap), before or after the definition; a
+   kernel for a device is opd_impl_key at "CPU", "CUDA", ...  An operator that has a fake kernel, or that is composed of
+   others, takes no other fake kernel.  jvp: a function or OPD_JVP_*.  0, or -1 with nothing changed. */
+OPD_API int opd_register_fake(opd_library *lib, const char *name, opd_kernel fake);
+OPD_API int opd_register_vmap(opd_library *lib, const char *name, opd_vmap_rule rule);
+OPD_API int opd_register_jvp(opd_library *lib, const char *name, opd_jvp_fn jvp);
 /* Gives an operator that is defined a formula, as a kernel at Autograd of this library (torch.library.
    register_autograd): functional schemas only.  setup_context fills the context that the formula reads after each
    recorded call (see opd_context); NULL: nothing is saved.  0, or -1 with nothing changed. */
@@ -1154,19 +1167,20 @@ OPD_API opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *manage
 
 /* .npy, numpy.save's file of one array: versions 1.0 to 3.0, C and Fortran order, either byte order.  The tensor has
    memory of its own, with Fortran's strides where the file has that order.  parse reads from memory.  NULL with an
-   error that names file and byte: truncated, too long, malformed, a dtype that is not there (structured, objects). */
+   error that names file and byte: truncated, too long, malformed, a dtype that is not there (structured, objects).
+   Files of every kind are read where they are mapped: who shortens one meanwhile ends its readers (SIGBUS). */
 OPD_API opd_tensor *opd_npy_load(const char *path);
 OPD_API opd_tensor *opd_npy_parse(const void *data, size_t n);
 /* numpy.save: any strides, any device, also what requires grad; not bfloat16, which NumPy does not have.  All of save
-   write beside the path and rename when all is written, so that there is never half a file; a link is replaced.  0, or
-   -1 with an error. */
+   write beside the path and rename when all is written, so that there is never half a file; the new one has the old
+   one's permissions, a link is replaced.  0, or -1 with an error. */
 OPD_API int opd_npy_save(const char *path, opd_tensor *t);
 
 /* Files of several tensors by name, .npz and .safetensors; which of the two, the contents tell.  Opening maps the file
    and reads its directory, no tensor.  Tensors of a safetensors file look at the map, which lives as long as they do;
-   what is written into them never reaches the file; who shortens a file that is mapped ends its readers.  Those of an
-   .npz (stored or deflated, zip64) are read, and their checksums tested.  NULL with an error that names file, byte and
-   entry.  Any thread, several at a time. */
+   what is written into them never reaches the file, which nobody should shorten so long.  Those of an .npz (stored or
+   deflated, zip64) are read, and their checksums tested.  NULL with an error that names file, byte and entry.  Any
+   thread, several at a time. */
 typedef struct opd_tensor_file opd_tensor_file;
 OPD_API opd_tensor_file *opd_tensor_file_open(const char *path);
 /* The same in memory, taken over as opd_tensor_wrap does: deleter runs when the file is closed and the tensors over the
@@ -1715,9 +1729,9 @@ OPD_API int opd_derivative_call(opd_derivative *derivative, opd_tensor *const *i
    results and nothing else: their fake kernels run.  Factories and opd_tensor_new_on make fakes, of any device, whether
    it is there or not; real tensors (opd_tensor_new, _from, from outside) are taken as fakes and are not written.  A
    fake says the device that it stands for; operators refuse those of two devices, but for 0-dim CPU tensors.  It has no
-   data to read and no value.  Outside of a mode fakes are meta tensors.  Autograd, transforms and recordings work in
-   it; autocast does not cast fakes.  As a block: OPD_FAKE_MODE { }.  opd_fake_end takes the mode away, and those inside
-   it; it works while an error is pending, and may be called twice. */
+   data to read and no value.  Outside of a mode fakes are meta tensors.  Autograd, autocast (of devices that are not
+   there, too), transforms and recordings work in it.  As a block: OPD_FAKE_MODE { }.  opd_fake_end takes the mode away,
+   and those inside it; it works while an error is pending, and may be called twice. */
 typedef struct opd_fake_block { bool open; void *mode; opd_key_guard guard; } opd_fake_block;
 OPD_API opd_fake_block opd_fake_begin(void);
 OPD_API void opd_fake_end(opd_fake_block *block);
@@ -1733,10 +1747,11 @@ OPD_API int64_t opd_fake_new_size(opd_call *call, int64_t min, int64_t max);
 
 /* What a program would cost: between begin and end a fake mode in which each operator is counted (by the innermost
    operators that it calls, if any).  flops: of matrix products and convolutions two for each multiplication with its
-   addition (torch.utils.flop_counter), of pointwise operators one for each element; of others none.  bytes: of results
-   that have memory of their own.  peak: the most bytes of fakes that were alive at once, with those of tensors from
-   outside (given) from their first use on; what the tape holds is alive.  The numbers stay until opd_cost_free; all on
-   one thread.  NULL with an error. */
+   addition (torch.utils.flop_counter); of pointwise operators, reductions, scans, softmax, normalisations, pooling and
+   optimizers one for each element of the largest tensor; of what fills, copies, moves, sorts or draws none; of others
+   what `flops` of the card says.  bytes: of results that have memory of their own.  peak: the most bytes of fakes that
+   were alive at once, with those of tensors from outside (given) from their first use on; what the tape holds is alive.
+   The numbers stay until opd_cost_free; all on one thread.  NULL with an error. */
 typedef struct opd_cost opd_cost;
 typedef struct opd_cost_row { const opd_op *op; int64_t calls; double flops; int64_t bytes; } opd_cost_row;
 typedef struct opd_cost_sum { int64_t calls; double flops; int64_t bytes, peak, given; } opd_cost_sum;
@@ -1796,6 +1811,43 @@ OPD_API opd_graph *opd_graph_load(const char *path);
 OPD_API opd_graph *opd_graph_from_bytes(const void *data, size_t n);
 /* How many nodes call an operator of that qualified name ("aten::mul", any overload); NULL: all nodes. */
 OPD_API int opd_graph_count(const opd_graph *graph, const char *name);
+/* A graph by hand, as by torch._C.Graph.  Each step is checked against the schemas, and changes nothing when it fails
+   (NULL or -1 with an error).  It gives a graph like a traced, parsed or loaded one; those can be changed by the same
+   functions.  Values belong to their graph.  One thread at a time, and while nobody runs the graph.
+       opd_graph *g = opd_graph_new();
+       opd_graph_value *in[] = {opd_graph_input(g, "x", NULL), opd_graph_constant(g, opd_value_int(2))}, *y;
+       opd_graph_call(g, "aten::mul", in, 2, &y, 1);
+       opd_graph_output(g, &y, 1, false); */
+typedef struct opd_graph_value opd_graph_value;
+OPD_API opd_graph *opd_graph_new(void);
+/* One more input, a tensor.  name: NULL for a number.  type: as it is printed, "Float(2, strides=[1], device=cpu)", or
+   NULL: "Tensor". */
+OPD_API opd_graph_value *opd_graph_input(opd_graph *graph, const char *name, const char *type);
+/* prim::Constant; for a list one for each element, and prim::ListConstruct.  Keeps a copy; of a tensor, which must not
+   require grad, a reference. */
+OPD_API opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value);
+/* prim::ListConstruct; element: what it is a list of, "Tensor", "Tensor?", "int", "float", "bool" or "Scalar". */
+OPD_API opd_graph_value *opd_graph_list(opd_graph *graph, const char *element, opd_graph_value *const *values, int n);
+/* prim::ListUnpack of a list of n tensors: 0, or -1. */
+OPD_API int opd_graph_unpack(opd_graph *graph, opd_graph_value *list, opd_graph_value **parts, int n);
+/* A call.  Arguments by position, NULL or left out for the schema's default; constant integers become floats where
+   those are wanted.  name: with its overload ("aten::add.Tensor"), or without: the first one that takes the arguments.
+   Fills results (at most cap) and returns how many there are, or -1.  _op: of an operator that one has. */
+OPD_API int opd_graph_call(opd_graph *graph, const char *name, opd_graph_value *const *args, int nargs,
+                           opd_graph_value **results, int cap);
+OPD_API int opd_graph_call_op(opd_graph *graph, opd_op *op, opd_graph_value *const *args, int nargs,
+                              opd_graph_value **results, int cap);
+/* Gives a value a name ("" takes it away; who has it is renamed to name.1), and a tensor a type as it is printed; NULL:
+   stays.  0, or -1. */
+OPD_API int opd_graph_describe(opd_graph *graph, opd_graph_value *value, const char *name, const char *type);
+/* The value that is printed as %name: "x", "3".  NULL, without an error: there is none. */
+OPD_API opd_graph_value *opd_graph_find(opd_graph *graph, const char *name);
+/* What is made from now on goes before the node that makes the value; NULL: behind all others again.  0, or -1. */
+OPD_API int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value);
+/* What the graph returns, in place of what it did: a tensor, several as a tuple, or a list.  0, or -1. */
+OPD_API int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int n, bool list);
+/* Takes away the node that makes the value, or the input.  An error when it, or another of its results, is used. */
+OPD_API int opd_graph_erase(opd_graph *graph, opd_graph_value *value);
 /* Passes; each returns how many nodes it took away, or -1.  dce: what no output needs and nothing sees (writes, and
    operators that may do anything, stay).  cse: nodes that compute again what one before them has.  fold: operators of
    constants become constants. */
@@ -1843,7 +1895,8 @@ OPD_API int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const
      AUTOGRAD   results require grad only by a kernel at an autograd key (where an argument requires grad)
      FAKE       the fake kernel gives the sizes, strides, dtype and device that the real one gives
      TRACE      recorded into a graph and run it gives the results and gradients that it gives when it is called
-     VMAP       under opd_vmap it gives what a loop gives (random operators and sizes that data decide: skipped)
+     VMAP       under opd_vmap it gives what a loop gives (random operators, sizes that data decide and results that are
+                no tensors: skipped)
    Gradients are compared with each other, not with finite differences: that is opd_gradcheck. */
 typedef enum opd_opcheck_test {
     OPD_OPCHECK_SCHEMA = 1, OPD_OPCHECK_AUTOGRAD = 2, OPD_OPCHECK_FAKE = 4, OPD_OPCHECK_TRACE = 8,
@@ -1852,7 +1905,8 @@ typedef enum opd_opcheck_test {
 typedef struct opd_opcheck_options {
     unsigned tests;                    /* OPD_OPCHECK_*; 0: all */
     double atol, rtol;                 /* of results and gradients; both 0: by dtype, as torch.testing.assert_close */
-    uint64_t seed;                     /* of the default generator before each call of a random operator */
+    uint64_t seed;                     /* of the default generator before each call of a random operator; afterwards
+                                          generators are where they were */
     bool same_sizes;                   /* FAKE and TRACE are not repeated with other sizes */
     unsigned *failed;                  /* not NULL: all sub-tests run, this gets those that failed, without an error */
     char *report; size_t report_cap;   /* NULL, or where a line for each sub-test that failed goes */
@@ -2235,9 +2289,10 @@ template <class... A> inline opd_tensor *opd_apply_cpp(const opd_autograd_functi
        opd_def_function(lib, "scaled(float x, int n=2) -> float", &scaled_op);
        opd_impl_function(lib, "scaled", "CPU", &scaled_op);
 
-   Types: double, int64_t, bool, const char *, opd_tensor *, opd_device, opd_ints, opd_floats, opd_tensors (as a result
-   only the first five and opd_tensors); up to 8 arguments.  float, int, long and the others of C are refused where they
-   are registered, with the type to use. */
+   Types: double, int64_t, bool, const char *, opd_tensor * (NULL for None), opd_device, opd_ints, opd_floats,
+   opd_tensors, opd_value for anything else (Scalar, int?, ...); as a result only the first five, opd_tensors and
+   opd_value; up to 8 arguments.  float, int, long and the others of C are refused where they are registered, with the
+   type to use.  As part of a card: `.function = &scaled_op`. */
 typedef struct opd_function { opd_kernel kernel; const char *signature; } opd_function;
 
 #ifdef __cplusplus
@@ -2284,6 +2339,7 @@ OPD_CXX_TYPE(bool, 'b', opd_arg_bool, opd_return_bool)
 OPD_CXX_TYPE(const char *, 's', opd_arg_str, opd_return_str)
 OPD_CXX_TYPE(opd_tensor *, 'T', opd_arg_tensor, opd_return_tensor)
 OPD_CXX_TYPE(opd_tensors, 'L', opd_arg_tensors, opd_return_list)
+OPD_CXX_TYPE(opd_value, 'V', opd_arg_value, opd_return_value)
 OPD_CXX_ARGUMENT(opd_ints, 'I', opd_arg_ints)
 OPD_CXX_ARGUMENT(opd_floats, 'F', opd_arg_floats)
 OPD_CXX_ARGUMENT(opd_device, 'D', opd_device_argument)
@@ -2343,16 +2399,17 @@ template <class R, class... A> struct opd_cxx_function {
 OPD_INLINE int opd_c_refused(const opd_call *call, int i) { (void)call; (void)i; return 0; }
 OPD_INLINE int opd_c_refused_result(opd_call *call, ...) { (void)call; return -1; }
 #define OPD_C_LETTER(T) _Generic((T *)0, double *: 'd', int64_t *: 'i', bool *: 'b', const char **: 's', \
-    opd_tensor **: 'T', opd_tensors *: 'L', opd_ints *: 'I', opd_floats *: 'F', opd_device *: 'D', void *: 'v', \
+    opd_tensor **: 'T', opd_tensors *: 'L', opd_ints *: 'I', opd_floats *: 'F', opd_device *: 'D', \
+    opd_value *: 'V', void *: 'v', \
     default: _Generic((T *)0, float *: 'f', int *: 'n', long *: 'l', long long *: 'l', unsigned *: 'u', \
                       unsigned long *: 'u', unsigned long long *: 'u', default: '?'))
 #define OPD_C_GET(T, i) _Generic((T *)0, double *: opd_arg_float, int64_t *: opd_arg_int, bool *: opd_arg_bool, \
     const char **: opd_arg_str, opd_tensor **: opd_arg_tensor, opd_tensors *: opd_arg_tensors, \
     opd_ints *: opd_arg_ints, opd_floats *: opd_arg_floats, opd_device *: opd_device_argument, \
-    default: opd_c_refused)(call, i)
+    opd_value *: opd_arg_value, default: opd_c_refused)(call, i)
 #define OPD_C_GIVE(T) _Generic((T *)0, double *: opd_return_float, int64_t *: opd_return_int, bool *: opd_return_bool, \
     const char **: opd_return_str, opd_tensor **: opd_return_tensor, opd_tensors *: opd_return_list, \
-    default: opd_c_refused_result)
+    opd_value *: opd_return_value, default: opd_c_refused_result)
 /* A void function has no value to give: OPD_C_IS_void makes the second argument of OPD_C_SECOND another one. */
 #define OPD_C_IS_void ~, OPD_C_RUN_VOID,
 #define OPD_C_SECOND(...) OPD_C_SECOND_(__VA_ARGS__)
@@ -4221,6 +4278,21 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(opd_cost_sum, opd_cost_total, 1, (const opd_cost *)) \
     X(opd_cost_row, opd_cost_at, 2, (const opd_cost *, int)) \
     X(size_t, opd_cost_print, 3, (const opd_cost *, char *, size_t)) \
+    X(int, opd_register_fake, 3, (opd_library *, const char *, opd_kernel)) \
+    X(int, opd_register_vmap, 3, (opd_library *, const char *, opd_vmap_rule)) \
+    X(int, opd_register_jvp, 3, (opd_library *, const char *, opd_jvp_fn)) \
+    X(opd_graph *, opd_graph_new, 0, ()) \
+    X(opd_graph_value *, opd_graph_input, 3, (opd_graph *, const char *, const char *)) \
+    X(opd_graph_value *, opd_graph_constant, 2, (opd_graph *, opd_value)) \
+    X(opd_graph_value *, opd_graph_list, 4, (opd_graph *, const char *, opd_graph_value *const *, int)) \
+    X(int, opd_graph_unpack, 4, (opd_graph *, opd_graph_value *, opd_graph_value **, int)) \
+    X(int, opd_graph_call, 6, (opd_graph *, const char *, opd_graph_value *const *, int, opd_graph_value **, int)) \
+    X(int, opd_graph_call_op, 6, (opd_graph *, opd_op *, opd_graph_value *const *, int, opd_graph_value **, int)) \
+    X(int, opd_graph_describe, 4, (opd_graph *, opd_graph_value *, const char *, const char *)) \
+    X(opd_graph_value *, opd_graph_find, 2, (opd_graph *, const char *)) \
+    X(int, opd_graph_insert_before, 2, (opd_graph *, opd_graph_value *)) \
+    X(int, opd_graph_output, 4, (opd_graph *, opd_graph_value *const *, int, bool)) \
+    X(int, opd_graph_erase, 2, (opd_graph *, opd_graph_value *)) \
     X(int, opd_results_from_fake, 1, (opd_call *)) \
     X(int, opd_backend_register_sized, 3, (opd_backend, const opd_backend_desc *, size_t)) \
     X(int, opd_device_empty_cache, 1, (opd_device)) \
@@ -7932,6 +8004,9 @@ static bool opdi_key_is_runtime(opd_key key) {
     return f >= 0 && (key >= OPD_KEY_BACKEND_BASE || !opdi_functionality_per_backend(f));
 }
 
+/* Behind the keys, none of them: where formulas of forward mode are registered. */
+#define OPDI_KEY_JVP (OPD_KEY_COUNT + 1)
+
 OPD_API bool opd_key_is_alias(opd_key key) { return key >= OPD_KEY_SLOTS && key < OPD_KEY_COUNT; }
 
 /* The role bits of a slot; 0 for a key that is none. */
@@ -8003,6 +8078,7 @@ static const char *opdi_functionality_name(int functionality) {
 OPD_API const char *opd_key_name(opd_key key) {
     const opdi_given_name *given;
     int f = opdi_key_functionality(key);
+    if (key == OPDI_KEY_JVP) { return "forward mode"; }
     if (opd_key_is_alias(key)) { return opdi_alias_names[key - OPD_KEY_SLOTS]; }
     if (f < 0) { return "?"; }
     if (key < OPD_KEY_BACKEND_BASE) { return opdi_functionality_name(f); }
@@ -8625,6 +8701,7 @@ typedef struct opdi_table {
     uint64_t masks[2][16];                        /* [1] also while forward mode is on */
     opd_kernel behind[16];                        /* run by opdi_device_kernel; [15]: by opdi_by_device_kernel */
     opdi_slot slots[OPD_KEY_SLOTS];
+    opd_kernel jvp;                               /* an opd_jvp_fn registered by itself; NULL: the card's */
 } opdi_table;
 
 /* What a node runs in backward. */
@@ -8769,6 +8846,7 @@ static void opdi_plugin_pin(opd_plugin *p);
 static void opdi_plugin_let_go(opd_plugin *p);
 static opdi_kernel *opdi_autocast_policy(const opd_op *op, int device);
 static int opdi_autocast_kernel(opd_call *call);
+static int opdi_autocast_of_fakes(opd_call *call);
 static int opdi_check_policy(opd_autocast policy);
 static bool opdi_autocast_is_on(const opdi_thread *th, int device);
 static int opdi_autograd_kernel(opd_call *call);
@@ -9111,7 +9189,7 @@ static int opdi_signature_type(const opdi_type *t, char c) {
 /* A letter's type in the words of schemas. */
 static const char *opdi_signature_word(char c) {
     static const char words[] = "TTensor\0iint\0dfloat\0bbool\0sstr\0DDevice\0GGenerator?\0Iint[]\0Ffloat[]\0"
-        "LTensor[]\0Vopd_value\0";
+        "LTensor[]\0VScalar\0";
     const char *p = words;
     while (*p && *p != c) { p += strlen(p) + 1; }
     return *p ? p + 1 : "unknown type";
@@ -9251,17 +9329,19 @@ OPDI_NOINLINE static int opdi_ambiguous_kernel(opd_call *call) {
 //-- The slot of keys for which nothing is registered: names what is, real kernels first.
 OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
     char have[1200];
+    if (call->slot == OPD_KEY_META && call->op->nrets == 0 && call->op->written_args) { return 0; }    /* no shapes */
     opdi_lock(&opdi_registry.lock);
     (void)opdi_table_text(call->op, have, sizeof have);
     opdi_unlock(&opdi_registry.lock);
     if (call->slot == OPD_KEY_UNDEFINED) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "There were no tensor arguments to this function (e.g., "
                         "you passed an empty list of Tensors), but no fallback function is registered for schema "
-                        "%s.\nAvailable functions are [%s]", call->op->name, have);
+                        "%s. Give it a Device argument, which then says whose kernel is meant, or a kernel of every "
+                        "device (`any`).\nAvailable functions are [%s]", call->op->name, have);
     }
     if (call->slot == OPD_KEY_META && call->th->fake) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "There was no fake impl registered for %s. This is necessary for it to "
-                        "run in a fake mode: declare one (`fake` of the card, or opd_impl_key at \"Meta\"), which "
+                        "run in a fake mode: declare one (`fake` of the card, or opd_register_fake), which "
                         "gives results of the right sizes with opd_result. It is only available for these backends: "
                         "[%s]", call->op->name, have);
     }
@@ -9300,10 +9380,12 @@ static bool opdi_slot_skips(const opdi_slot *s, opdi_chosen how) {
 
 static int opdi_by_device_kernel(opd_call *call);
 static int opdi_device_arg(const opd_op *op, const opd_value *args);
+static int opdi_by_device(const opd_op *op, const opdi_table *table, const opd_value *args);
 static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how);
 
 static void opdi_fill_table(const opd_op *op, opdi_table *table) {
     uint64_t skip = OPDI_AUTOGRAD_BITS;
+    bool casts = false;
     int slot, b;
     memset(table, 0, sizeof *table);
     for (b = 0; b < 16; b++) { table->masks[1][b] = ~(uint64_t)0; }
@@ -9317,6 +9399,9 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
         if (opdi_is_autocast_slot(slot) && k && k->fn != opd_fallthrough) {
             s->fn = opdi_autocast_kernel;         /* which runs k where the device's autocast is on */
             s->user = (void *)(uintptr_t)k;
+            casts = true;
+        } else if (slot == OPDI_AUTOCAST_SLOT + OPD_META && casts) {
+            s->fn = opdi_autocast_of_fakes;       /* the last of these slots: those of the devices are there */
         }
         if (opdi_is_autograd_slot(slot) && !opdi_slot_skips(s, how)) { skip = 0; }
         if (s->fn != opd_fallthrough || slot == 0) { continue; }
@@ -9328,6 +9413,7 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
         }
     }
     for (b = 0; b < 16; b++) { table->masks[0][b] = table->masks[1][b] & ~skip; }
+    table->jvp = opdi_direct(op, OPDI_KEY_JVP) ? opdi_direct(op, OPDI_KEY_JVP)->fn : NULL;
 }
 
 //-- The table of an operator, computed at its first call; NULL with an error when it is not defined.
@@ -9946,6 +10032,47 @@ int opd_impl(opd_library *lib, const char *name, opd_kernel kernel) {
     return opd_impl_key(lib, name, NULL, kernel, NULL, NULL);
 }
 
+//-- The parts of a card by themselves: at keys of their own, whatever that of the library is.
+static int opdi_register_part(opd_library *lib, const char *name, opd_key key, opd_kernel fn, const char *what) {
+    char qualified[256], place[200];
+    const opdi_kernel *meta, *implicit;
+    const opd_op *op;
+    if (!opdi_library_usable(lib, what)) { return -1; }
+    if (!name || !fn) {
+        return opd_fail(OPD_ERROR_REGISTER, "%s: the %s is NULL", what, name ? "function" : "name");
+    }
+    if (opdi_check_name(name) || opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) {
+        return opdi_library_error(lib);
+    }
+    opdi_builtins_make(qualified);
+    opdi_lock(&opdi_registry.lock);
+    op = key == OPD_KEY_META ? opdi_lookup(qualified, strlen(qualified)) : NULL;
+    meta = op ? opdi_direct(op, OPD_KEY_META) : NULL;
+    implicit = op ? opdi_direct(op, OPD_KEY_COMPOSITE_IMPLICIT) : NULL;
+    (void)opdi_place_text(meta ? meta->place : implicit ? implicit->place : lib->place, place, sizeof place);
+    opdi_unlock(&opdi_registry.lock);
+    if (meta) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "register_fake(...): the operator %s already has a fake impl, %s. Please "
+                       "either remove that registration or don't call opd_register_fake (opd_impl_key at \"Meta\" "
+                       "replaces it).", qualified, place);
+    } else if (implicit) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "register_fake(...): the operator %s already has an implementation for this "
+                       "device type via a pre-existing registration to CompositeImplicitAutograd, %s. Such operators "
+                       "do not need a fake impl; instead, the operator will decompose into its constituents and those "
+                       "can have fake impls defined on them.", qualified, place);
+    }
+    return opd_ok() && opdi_impl_at(lib, qualified, key, fn, NULL, NULL) == 0 ? 0 : opdi_library_error(lib);
+}
+int opd_register_fake(opd_library *lib, const char *name, opd_kernel fake) {
+    return opdi_register_part(lib, name, OPD_KEY_META, fake, "opd_register_fake");
+}
+int opd_register_vmap(opd_library *lib, const char *name, opd_vmap_rule rule) {
+    return opdi_register_part(lib, name, OPD_KEY_OF(OPD_F_BATCHED), rule, "opd_register_vmap");
+}
+int opd_register_jvp(opd_library *lib, const char *name, opd_jvp_fn jvp) {
+    return opdi_register_part(lib, name, OPDI_KEY_JVP, (opd_kernel)(void (*)(void))jvp, "opd_register_jvp");
+}
+
 //-- C functions --------------------------------------------------------------------------------------------------
 
 /* Types that no operator takes are named, with the one to use (c10/core/op_registration/infer_schema.h). */
@@ -9955,7 +10082,7 @@ static int opdi_function_check(const opd_function *f, const char *what) {
         return opd_fail(OPD_ERROR_REGISTER, "%s: the function is NULL or has no signature", what);
     }
     for (p = f->signature; *p; p++) {
-        found = strchr(p == f->signature ? "TidbsLv" : "TidbsDIFL", *p);
+        found = strchr(p == f->signature ? "TidbsLVv" : "TidbsDIFLV", *p);
         if (found) { continue; }
         return opd_fail(OPD_ERROR_REGISTER, "%s: INVALID TYPE in %s %d: %s", what,
                         p == f->signature ? "return" : "argument", p == f->signature ? 1 : (int)(p - f->signature),
@@ -10354,6 +10481,8 @@ static int opdi_define_kernels(opd_library *lib, opdi_card *card, void *user) {
     if (d->cuda && opdi_impl_at(lib, name, OPD_KEY_CUDA, d->cuda, user, NULL)) { return -1; }
     if (d->fake && opdi_impl_at(lib, name, OPD_KEY_META, d->fake, user, NULL)) { return -1; }
     if (d->any && opdi_impl_at(lib, name, OPD_KEY_COMPOSITE_EXPLICIT, d->any, user, NULL)) { return -1; }
+    if (d->function && opdi_impl_typed(lib, name, OPD_KEY_COMPOSITE_EXPLICIT, d->function->kernel, user, NULL,
+                                       d->function->signature)) { return -1; }
     if (d->composite && opdi_impl_at(lib, name, OPD_KEY_COMPOSITE_IMPLICIT, d->composite, user, NULL)) { return -1; }
     if (d->inplace && opdi_derive(lib, card, d->inplace, true)) { return -1; }
     return d->out ? opdi_derive(lib, card, d->out, false) : 0;
@@ -10430,6 +10559,25 @@ int opd_register_autograd(opd_library *lib, const char *name, opd_backward_fn ba
     return 0;
 }
 
+static int opdi_function_check(const opd_function *f, const char *what);
+
+//-- By its schema, or by a name and the type of its C function.
+static opd_op *opdi_define_schema(opd_library *lib, const opd_op_desc *desc, const opd_def_options *options) {
+    char inferred[300], text[600];
+    const opd_function *f = desc->function;
+    if (f && (desc->any || opdi_function_check(f, desc->schema ? desc->schema : "NULL"))) {
+        if (opd_ok()) { (void)opd_fail(OPD_ERROR_REGISTER, "opd_define: `function` is there in place of `any`"); }
+        (void)opdi_library_error(lib);
+        return NULL;
+    }
+    if (!f || !desc->schema || strchr(desc->schema, '(') || strlen(desc->schema) > 250) {
+        return opdi_def_text(lib, desc->schema, options);
+    }
+    (void)snprintf(text, sizeof text, "%s%s", desc->schema, opdi_inferred_print(f->signature, inferred,
+                                                                                sizeof inferred));
+    return opdi_def_text(lib, text, options);
+}
+
 int opd_define(opd_library *lib, const opd_op_desc *desc) {
     const opdi_registration *before;
     opd_def_options options;
@@ -10442,7 +10590,7 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     options.tags = opdi_desc_tags(desc);
     options.alias = OPD_ALIAS_FROM_SCHEMA;
     options.same_again = desc->same_again;
-    op = opdi_def_text(lib, desc->schema, &options);
+    op = opdi_define_schema(lib, desc, &options);
     if (!op) { return -1; }
     card = opdi_check_setup(op, desc) ? NULL : opdi_card_new(op, desc, NULL, false, true);
     /* the user pointer last: a failure takes nothing */
@@ -11702,7 +11850,7 @@ size_t opd_dump(const opd_op *op, char *buf, size_t cap) {
         opdi_text_add(&t, "schema: (none)\n");
     }
     (void)opdi_inferred_print(op->signature, schema, sizeof schema);
-    for (key = 0; key < OPD_KEY_COUNT; key++) {
+    for (key = 0; key <= OPDI_KEY_JVP; key++) {
         const opdi_kernel *k;
         bool first = true;
         for (k = op->kernels; k; k = k->next) {
@@ -11953,9 +12101,10 @@ static void opdi_explain_keys(opdi_text *t, const opdi_thread *th, const opd_op 
         opdi_text_add(t, "\n");
         if (!why) { arrow = "-> "; }
     }
-    i = table->slots[0].fn == opdi_by_device_kernel ? opdi_device_arg(op, args) : -1;
-    last = i >= 0 ? OPD_KEY_CPU + args[i].u.device.type : OPD_KEY_UNDEFINED;
+    i = table->slots[0].fn == opdi_by_device_kernel ? opdi_by_device(op, table, args) : -1;
+    last = i >= 0 ? OPD_KEY_CPU + i : OPD_KEY_UNDEFINED;
     opdi_text_add(t, "  %s%s: ", arrow, opd_key_name(last));
+    i = i >= 0 ? opdi_device_arg(op, args) : -1;
     if (i >= 0) { opdi_text_add(t, "from argument '%s', ", op->schema->args[i].name); }
     opdi_text_add(t, "when no other key is left; ");
     opdi_explain_kernel(t, op, last);
@@ -12227,19 +12376,19 @@ static int64_t opdi_count(const int64_t *sizes, int ndim, size_t element) {
     return zero ? 0 : (int64_t)(n >> opdi_low_bit(element));
 }
 
-//-- Elements from the first to the last that sizes and strides reach, plus one; 0 when there are none; -1: overflow.
+//-- Elements from the first to the last that sizes and strides reach, plus one; 0 when there are none; -1: overflow,
+//-- also of a stride that nothing is reached by: places are computed with it.
 static int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim) {
     uint64_t last = 0;
+    bool none = false;
     int i;
     for (i = 0; i < ndim; i++) {
-        uint64_t steps, stride;
-        if (sizes[i] == 0) { return 0; }
-        steps = (uint64_t)sizes[i] - 1;
-        stride = (uint64_t)strides[i];
-        if (steps && stride > ((uint64_t)INT64_MAX / 4 - last) / steps) { return -1; }
+        const uint64_t steps = (uint64_t)(sizes[i] ? sizes[i] - 1 : 0), stride = (uint64_t)strides[i];
+        none = none || sizes[i] == 0;
+        if (steps ? stride > ((uint64_t)INT64_MAX / 4 - last) / steps : stride >> 57) { return -1; }
         last += steps * stride;
     }
-    return (int64_t)last + 1;
+    return !none ? (int64_t)last + 1 : last >> 57 ? -1 : 0;
 }
 
 static bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim) {
@@ -12295,6 +12444,8 @@ static inline void opdi_tensor_init(opd_tensor *t, opd_scalar_type dtype, int ba
     t->dims = (int64_t *)(void *)(t + 1);
 }
 
+/* Of a tensor, also where a size_t has 32 bits. */
+#define OPDI_MOST_BYTES (OPDI_MIN((uint64_t)INT64_MAX, (uint64_t)SIZE_MAX) / 2)
 //-- A fresh tensor with one reference, owned by the caller; backend is an opdi_place.
 static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
                                     int backend) {
@@ -12309,7 +12460,7 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
     numel = extent = opdi_count(sizes, ndim, element);
     if (numel < 0) { return NULL; }
     if (strides && numel) { extent = opdi_extent(sizes, strides, ndim); }
-    if (extent < 0 || (uint64_t)extent > (uint64_t)INT64_MAX / 2 / element) {
+    if (extent < 0 || (uint64_t)extent > OPDI_MOST_BYTES / element) {
         (void)opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
         return NULL;
     }
@@ -12531,6 +12682,10 @@ static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
         return NULL;
     }
     if (numel && !data) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_wrap: the data is NULL"); return NULL; }
+    if ((uint64_t)extent * opd_dtype_size(dtype) > UINTPTR_MAX - (uintptr_t)data) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "opd_tensor_wrap: sizes and strides reach beyond any memory");
+        return NULL;
+    }
     f = (opdi_foreign *)opdi_alloc(sizeof *f);
     if (!f) { return NULL; }
     memset(f, 0, sizeof *f);
@@ -12633,8 +12788,12 @@ OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *t, opd_scalar_type 
         (void)opd_fail(OPD_ERROR_ARGUMENT, "accessing `data` under vmap transform is not allowed");
     } else {
         char device[32];
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor on %s has no data that the host can read",
-                       opd_device_print(opd_tensor_device(t), device, sizeof device));
+        (void)opd_device_print(opd_tensor_device(t), device, sizeof device);
+        if (t->backend == OPD_META) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "a fake tensor (on %s) has no data to read: a kernel that reads data "
+                           "needs one beside it that computes sizes and dtype alone (`fake` of the card, "
+                           "opd_register_fake); what data decide is opd_fake_new_size there", device);
+        } else { (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor on %s has no data that the host can read", device); }
     }
     return NULL;
 }
@@ -13977,7 +14136,7 @@ static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strid
     size_t block;
     if (numel < 0) { return NULL; }
     if (strides && numel) { extent = opdi_extent(sizes, strides, ndim); }
-    if (extent < 0 || (uint64_t)extent > (uint64_t)INT64_MAX / 2 / element) {
+    if (extent < 0 || (uint64_t)extent > OPDI_MOST_BYTES / element) {
         (void)opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
         return NULL;
     }
@@ -14278,19 +14437,35 @@ static int opdi_device_round(opd_call *call, bool mixes) {
 static int opdi_device_kernel(opd_call *call) { return opdi_device_round(call, false); }
 static int opdi_device_mixed_kernel(opd_call *call) { return opdi_device_round(call, true); }
 
-//-- The argument that is a registered device; -1: none.
+//-- The argument that is a device; -1: none.
 static int opdi_device_arg(const opd_op *op, const opd_value *args) {
     int i = op->nargs - 1;
-    while (i >= 0 && !(args[i].tag == OPD_TAG_DEVICE && opdi_backend_of(args[i].u.device.type))) { i--; }
+    while (i >= 0 && args[i].tag != OPD_TAG_DEVICE) { i--; }
     return i;
+}
+//-- The device whose kernel a call without tensors means: the one that is named, or the CPU.  -1: the kernel of every
+//-- backend, which serves what is not registered and has no kernel of its own.
+static int opdi_by_device(const opd_op *op, const opdi_table *table, const opd_value *args) {
+    const int i = opdi_device_arg(op, args);
+    const int type = i < 0 || (unsigned)args[i].u.device.type >= OPD_BACKEND_COUNT ? OPD_CPU : args[i].u.device.type;
+    const opd_kernel any = table->behind[15], own = table->slots[OPD_KEY_CPU + type].fn;
+    return any == opdi_missing_kernel || opdi_backend_of(type) || (own != any && own != opdi_missing_kernel)
+        ? type : -1;
 }
 //-- An operator without tensors, called with a device: as if a tensor of that device were among its arguments
 //-- (BackendSelect).
 static int opdi_by_device_kernel(opd_call *call) {
-    const int i = opdi_device_arg(call->op, call->args);
-    const opd_kernel fn = i < 0 ? opdi_behind(call, 15) : NULL;
-    if (i < 0) { return fn ? fn(call) : -1; }
-    return opd_redispatch(call, opd_keyset_make(OPD_BIT_OF(OPD_F_DENSE), (uint64_t)1 << call->args[i].u.device.type));
+    const opd_kernel fn = opdi_behind(call, 15);
+    const opdi_table *table = fn ? OPDI_ACQUIRE(&call->op->table) : NULL;
+    const int type = table ? opdi_by_device(call->op, table, call->args) : -1;
+    if (type < 0) { return fn ? fn(call) : -1; }
+    return opd_redispatch(call, opd_keyset_make(OPD_BIT_OF(OPD_F_DENSE), (uint64_t)1 << type));
+}
+//-- Whether a device has a kernel of its own.
+static bool opdi_has_device_kernel(const opd_op *op) {
+    const opdi_kernel *k;
+    for (k = op->kernels; k; k = k->next) { if (k->key >= OPD_KEY_CPU && k->key < OPD_KEY_CPU + 16) { return true; } }
+    return false;
 }
 
 //-- Puts these round the kernels of a table, where a backend is registered.
@@ -14300,7 +14475,7 @@ static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_
     int i;
     if (slot == OPD_KEY_UNDEFINED && !op->tensor_args && !op->list_args) {
         for (i = 0; i < OPD_BACKEND_COUNT && !opdi_backend_of(i); i++) { }
-        if (i == OPD_BACKEND_COUNT) { return; }
+        if (i == OPD_BACKEND_COUNT && !opdi_has_device_kernel(op)) { return; }
         for (i = 0; i < op->nargs; i++) {
             if (opdi_strip_optional(op->schema->args[i].type)->kind != OPDI_TYPE_DEVICE) { continue; }
             table->behind[15] = s->fn;
@@ -18512,13 +18687,18 @@ static opd_context *opdi_jvp_setup(const opd_jvp_call *jv) {
 //-- those with a tangent.
 static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
     const opdi_card *card = jv->card;
-    opd_context *ctx = card->formula.context ? opdi_jvp_setup(jv) : NULL;
-    opd_node *n = card->formula.context && !ctx ? NULL
+    const bool formula = card && card->desc.backward;
+    opd_context *ctx = formula && card->formula.context ? opdi_jvp_setup(jv) : NULL;
+    opd_node *n = !formula || (card->formula.context && !ctx) ? NULL
         : opdi_node_make(&card->formula, jv->ninputs, opdi_popcount(card->kept_args) + opdi_context_room(ctx),
                          opdi_popcount(card->save_results), jv->results, jv->nresults, 0);
     opd_value *kept = n ? opdi_kept(n) : NULL;
     uint64_t m;
     int i, k = 0, r = 0;
+    if (!formula) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s has no formula (.backward) that its tangents could be taken from",
+                       jv->op->name);
+    }
     if (!n || (ctx && opdi_context_keep(ctx, n, jv->results, jv->nresults))) {
         opdi_context_free(ctx);
         if (n) { opdi_node_release(n); }
@@ -18733,10 +18913,15 @@ static int opdi_jvp_begin(opd_jvp_call *jv, const opdi_card *card, opd_op *op, c
     return 0;
 }
 
-//-- Runs the rule.
-static int opdi_jvp_run(opd_jvp_call *jv) {
-    const opd_op_desc *d = &jv->card->desc;
-    const opd_jvp_fn rule = d->jvp ? d->jvp : d->vmap == opd_batch_pointwise ? opd_jvp_pointwise : opd_jvp_backward;
+//-- What is registered by itself, or the card's, or what its formula gives; NULL: nothing.
+static opd_jvp_fn opdi_jvp_rule(const opd_jvp_call *jv) {
+    const opdi_table *table = OPDI_ACQUIRE(&jv->op->table);
+    const opd_op_desc *d = jv->card ? &jv->card->desc : NULL;
+    if (table && table->jvp) { return (opd_jvp_fn)(void (*)(void))table->jvp; }
+    return !d || (!d->jvp && !d->backward) ? NULL : d->jvp ? d->jvp
+        : d->vmap == opd_batch_pointwise ? opd_jvp_pointwise : opd_jvp_backward;
+}
+static int opdi_jvp_run(opd_jvp_call *jv, opd_jvp_fn rule) {
     const int rc = rule(jv);
     if (rc && opd_ok()) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "the forward formula of %s failed without saying why", jv->op->name);
@@ -18758,6 +18943,7 @@ static bool opdi_jvp_is_view(opd_tensor *const *inputs, int n, opd_tensor *r, bo
 
 //-- Tangents for the results of a call that has been made.
 static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
+    opd_jvp_fn rule;
     int i, rc = 0;
     bool any = false;
     jv->rets = call->rets;
@@ -18772,10 +18958,10 @@ static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
         any = any || i > 31 || !(jv->constant >> i & 1);
     }
     if (rc || !any || apart) { return rc; }
-    if (!jv->card || !(jv->card->desc.backward || jv->card->desc.jvp)) {
+    if (!(rule = opdi_jvp_rule(jv))) {
         return OPDI_LOAD(&opdi_fallback_mode) == OPD_AUTOGRAD_FALLBACK_ERROR ? opdi_forward_missing(call) : 0;
     }
-    rc = opdi_jvp_run(jv);
+    rc = opdi_jvp_run(jv, rule);
     for (i = 0; i < jv->nresults && rc == 0; i++) {
         opd_tensor *r = jv->results[i];
         if (!jv->out[i] || !r || !opdi_differentiable(r) || (i < 32 && (jv->constant >> i & 1))) { continue; }
@@ -18880,7 +19066,11 @@ static int opdi_forward_write(opd_call *call, const opdi_card *card, opd_tensor 
     jv.results = results;
     jv.out = out;
     jv.nresults = 1;
-    if (rule->desc.backward != opd_not_differentiable && opdi_jvp_run(&jv)) { return -1; }
+    if (rule->desc.backward != opd_not_differentiable) {
+        const opd_jvp_fn jvp = opdi_jvp_rule(&jv);
+        if (!jvp) { return opdi_forward_missing(call); }
+        if (opdi_jvp_run(&jv, jvp)) { return -1; }
+    }
     if (!out[0] && opdi_has_tangent(self) && !(out[0] = opd_zeros_like(self))) { return -1; }
     return out[0] ? opdi_tangent_give(self, out[0], false) : 0;
 }
@@ -19158,7 +19348,7 @@ static int opdi_autocast_check(opd_backend device, opd_scalar_type dtype) {
         return opd_fail(OPD_ERROR_ARGUMENT, "User specified an unsupported autocast device_type '%s'",
                         (unsigned)device < OPD_BACKEND_COUNT ? opdi_device_name((int)device) : "?");
     }
-    if (device != OPD_CPU && !opdi_backend_of((int)device)) {
+    if (device != OPD_CPU && !opdi_backend_of((int)device) && !(opdi_self()->fake && device < OPD_PRIVATEUSE1)) {
         if (device >= OPD_PRIVATEUSE1) {
             return opd_fail(OPD_ERROR_ARGUMENT, "autocast of the backend '%s', which nobody has registered "
                             "(opd_backend_register)", opdi_device_name((int)device));
@@ -19313,6 +19503,10 @@ static int opdi_cast_add(opd_tensor *t, opd_tensor *cast, uint32_t version) {
 static bool opdi_cast_castable(const opd_tensor *t) {
     return t && opd_dtype_is_floating((opd_scalar_type)t->dtype) && t->dtype != OPD_FLOAT64;
 }
+//-- The device that decides: of a fake the one that it stands for.
+static int opdi_cast_device(const opd_tensor *t) {
+    return t->backend == OPD_META ? (int)opd_tensor_device(t).type : t->backend;
+}
 static opd_tensor *opdi_cast_make(opd_scalar_type dtype, opd_tensor *t) {
     opd_value v[7];
     int i;
@@ -19325,7 +19519,7 @@ static opd_tensor *opdi_cast_make(opd_scalar_type dtype, opd_tensor *t) {
 //-- A cast that is kept is that of a weight as it lies there: what transforms and traces differentiate by are views.
 static bool opdi_cast_cacheable(const opdi_thread *th, opd_scalar_type dtype, const opd_tensor *t) {
     return th->state.autocast && !opdi_autocast_here(th)->no_cache && !th->state.inference && !th->state.forward &&
-           t->dtype == OPD_FLOAT32 && dtype == opdi_autocast_dtype_of(th, t->backend) &&
+           t->dtype == OPD_FLOAT32 && dtype == opdi_autocast_dtype_of(th, opdi_cast_device(t)) &&
            (OPDI_LOAD(&t->flags) & (OPDI_REQUIRES_GRAD | OPDI_IS_VIEW)) == OPDI_REQUIRES_GRAD && !t->grad_fn &&
            !(t->functionality & ~OPDI_TENSOR_KEYS);
 }
@@ -19343,7 +19537,7 @@ opd_tensor *opd_cached_cast(opd_scalar_type dtype, opd_tensor *t) {
     th->state.no_grad = 0;
     cast = opdi_cast_make(dtype, t);
     th->state.no_grad = no_grad;
-    if (!cast || (cast->functionality & ~OPDI_TENSOR_KEYS)) { return cast; }
+    if (!cast || (cast->functionality & ~OPDI_TENSOR_KEYS) || cast->backend != t->backend) { return cast; }
     return opdi_cast_add(t, cast, version) ? NULL : cast;
 }
 
@@ -19351,7 +19545,8 @@ opd_tensor *opd_cached_cast(opd_scalar_type dtype, opd_tensor *t) {
 
 static int opdi_autocast_device(const opd_call *call) { return call->slot - OPDI_AUTOCAST_SLOT; }
 static bool opdi_autocast_eligible(const opd_tensor *t, int device) {
-    return opdi_cast_castable(t) && (t->backend == device || (device == OPD_CUDA && t->backend == OPD_XLA));
+    const int its = opdi_cast_castable(t) ? opdi_cast_device(t) : -1;
+    return its == device || (its == OPD_XLA && device == OPD_CUDA);
 }
 
 //-- The kernel below the autocast keys, with other arguments of the same kinds.
@@ -19482,7 +19677,7 @@ opd_scalar_type opd_promote_type(opd_scalar_type dtype, opd_tensor *const *tenso
     }
     for (i = 0; tensors && i < n; i++) {
         const opd_tensor *t = tensors[i];
-        if (opdi_cast_castable(t) && opdi_autocast_widen(th, &dtype, t, t->backend)) { return OPD_DTYPE_NONE; }
+        if (opdi_cast_castable(t) && opdi_autocast_widen(th, &dtype, t, opdi_cast_device(t))) { return OPD_DTYPE_NONE; }
     }
     return dtype;
 }
@@ -19630,6 +19825,31 @@ static int opdi_autocast_kernel(opd_call *call) {
     }
     call->user = k->user;
     return k->fn(call);
+}
+//-- At the autocast key of meta tensors: what fakes among them would do on the device that they stand for.
+static int opdi_autocast_of_fakes(opd_call *call) {
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    const opdi_slot *slot = NULL;
+    int device = OPD_CPU, rc;
+    const int was = call->slot;
+    uint64_t m;
+    int32_t k;
+    for (m = call->th->fake ? call->op->tensor_args | call->op->list_args : 0; m; m &= m - 1) {
+        const opd_value *v = &call->args[opdi_low_bit(m)];
+        for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR); k++) {
+            const opd_tensor *t = v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->u.t;
+            const int its = t ? opdi_cast_device(t) : OPD_META;
+            if (its == OPD_META) { continue; }
+            device = OPDI_MAX(device, its);
+            slot = table ? &table->slots[OPDI_AUTOCAST_SLOT + device] : NULL;
+        }
+    }
+    if (!slot || slot->fn == opd_fallthrough) { return opdi_autocast_again(call, call->args); }
+    call->slot = OPDI_AUTOCAST_SLOT + device;
+    call->user = slot->user;
+    rc = slot->fn(call);
+    call->slot = was;
+    return rc;
 }
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -22503,19 +22723,42 @@ static void opdi_cost_add(opd_cost *cost, const opd_op *op, double flops, int64_
     cost->rows[i].flops += flops;
     cost->rows[i].bytes += bytes;
 }
+//-- Whether " a b c " has the name; an in-place form's is that without its "_".
+static bool opdi_cost_listed(const char *list, const char *name) {
+    const size_t whole = strlen(name), n = whole - (whole > 1 && name[whole - 1] == '_');
+    const char *at;
+    for (at = list; (at = strchr(at, ' ')) != NULL; at++) {
+        if (strncmp(at + 1, name, n) == 0 && at[1 + n] == ' ') { return true; }
+    }
+    return false;
+}
+//-- The elements of the largest tensor, those of a list together.
+static double opdi_cost_elements(const opd_value *v, int n) {
+    double most = 0;
+    int i;
+    int32_t k;
+    for (i = 0; i < n; i++) {
+        double here = 0;
+        for (k = 0; k < (v[i].tag == OPD_TAG_TENSORS ? v[i].n : v[i].tag == OPD_TAG_TENSOR); k++) {
+            const opd_tensor *t = v[i].tag == OPD_TAG_TENSOR ? v[i].u.t : v[i].u.tensors[k];
+            here += t ? (double)t->numel : 0;
+        }
+        most = OPDI_MAX(most, here);
+    }
+    return most;
+}
 //-- Two for each product: of an argument's last dim there are as many products in each element of the result.
-static double opdi_cost_flops(const opd_call *call, const opd_value *args) {
+static double opdi_cost_products(const opd_call *call, const opd_value *args) {
     static const struct { const char *name; int arg; } products[] = {
-        {"mm", 0}, {"bmm", 0}, {"mv", 0}, {"dot", 0}, {"vdot", 0}, {"matmul", 0}, {"linear", 0}, {"addmm", 1},
-        {"baddbmm", 1}, {"addmv", 1}};
+        {" mm bmm mv dot vdot matmul linear ", 0}, {" addmm baddbmm addbmm addmv ", 1}};
     const char *name = call->op->schema->name;
     const opd_tensor *out = call->op->nrets > 0 && call->rets[0].tag == OPD_TAG_TENSOR ? call->rets[0].u.t : NULL;
-    size_t i, n;
+    size_t i;
     for (i = 0; out && i < sizeof products / sizeof *products; i++) {
-        n = strlen(products[i].name);
-        if (strncmp(name, products[i].name, n) != 0 || (name[n] && strcmp(name + n, "_") != 0)) { continue; }
-        return args[products[i].arg].tag == OPD_TAG_TENSOR
-            ? 2. * (double)out->numel * (double)opd_size(args[products[i].arg].u.t, -1) : 0;
+        const opd_value *a = &args[products[i].arg];
+        if (!opdi_cost_listed(products[i].name, name) || a->tag != OPD_TAG_TENSOR) { continue; }
+        return 2. * (double)out->numel * (double)opd_size(a->u.t, -1) *
+            (a->u.t->ndim > out->ndim && out->ndim == 2 ? (double)a->u.t->dims[0] : 1);       /* addbmm sums a batch */
     }
     if (out && strcmp(name, "convolution") == 0) {
         const opd_tensor *x = args[0].u.t, *w = args[1].u.t;
@@ -22528,7 +22771,28 @@ static double opdi_cost_flops(const opd_call *call, const opd_value *args) {
         const double one = 2. * (double)(args[7].u.i ? x : g)->numel * (double)w->numel / channels;
         return one * ((call->rets[0].tag == OPD_TAG_TENSOR) + (call->rets[1].tag == OPD_TAG_TENSOR));
     }
-    return out && (opd_op_tags(call->op) & OPD_OPTAG_POINTWISE) ? (double)out->numel : 0;
+    return 0;
+}
+static double opdi_cost_flops(const opd_call *call, const opd_value *args) {
+    static const char copies[] = " fill zero copy clone _to_copy _conj_physical ";
+    static const char sums[] =
+        " sum nansum mean prod var std var_mean std_mean amax amin max min argmax argmin aminmax any all count_nonzero "
+        "linalg_vector_norm norm logsumexp trace cumsum cumprod logcumsumexp cummax cummin _softmax _log_softmax "
+        "_softmax_backward_data _log_softmax_backward_data max_pool2d_with_indices max_pool2d_with_indices_backward "
+        "max_pool3d_with_indices max_pool3d_with_indices_backward avg_pool2d avg_pool2d_backward avg_pool3d "
+        "avg_pool3d_backward _adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d "
+        "_adaptive_avg_pool3d_backward adaptive_max_pool2d adaptive_max_pool2d_backward adaptive_max_pool3d "
+        "adaptive_max_pool3d_backward native_layer_norm native_layer_norm_backward native_group_norm "
+        "native_group_norm_backward native_batch_norm native_batch_norm_backward nll_loss_forward nll_loss2d_forward "
+        "scatter_add scatter_reduce index_add index_reduce embedding_dense_backward _fused_sgd _fused_adam "
+        "_fused_adamw _amp_foreach_non_finite_check_and_unscale col2im ";
+    const char *name = call->op->schema->name;
+    const opdi_card *card = call->op->card;
+    const double products = card && card->desc.flops ? card->desc.flops(call) : opdi_cost_products(call, args);
+    if (products > 0 || (card && card->desc.flops)) { return products; }
+    if (!(opd_op_tags(call->op) & OPD_OPTAG_POINTWISE ? !opdi_cost_listed(copies, name)
+          : opdi_cost_listed(sums, name))) { return 0; }
+    return OPDI_MAX(opdi_cost_elements(args, call->op->nargs), opdi_cost_elements(call->rets, call->op->nrets));
 }
 static void opdi_cost_call(opdi_fake *f, const opd_call *call, const opd_value *args) {
     int64_t bytes = 0;
@@ -22679,8 +22943,9 @@ OPDI_COLD_BEGIN
 typedef enum opdi_gkind { OPDI_G_OP, OPDI_G_CONSTANT, OPDI_G_LIST, OPDI_G_TUPLE, OPDI_G_UNPACK } opdi_gkind;
 
 /* What is known of a value.  tag: OPD_TAG_*; NONE is NoneType; LIST with tuple set is the tuple of the outputs. */
-typedef struct opdi_gvalue {
+typedef struct opd_graph_value {
     const char *name;                             /* "x.1", or NULL: its number */
+    opd_graph *graph;                             /* NULL: it has been taken away */
     struct opdi_gnode *node;                      /* NULL: an input of the graph */
     int32_t id, tag;
     int32_t uses;
@@ -22689,7 +22954,8 @@ typedef struct opdi_gvalue {
     int8_t index;
     bool requires_grad;
     int64_t *dims;                                /* sizes, strides */
-    int32_t slot;                                 /* when it is run: its place among the values */
+    int32_t slot;                                 /* of a run, see opdi_gplan */
+    uint8_t nesting;                              /* lists: of lists */
 } opdi_gvalue;
 
 typedef struct opdi_gnode {
@@ -22703,8 +22969,22 @@ typedef struct opdi_gnode {
     const char *place;                            /* "FILE:LINE" of the call, or NULL */
     void **frames;                                /* while it is recorded: where that is */
     int32_t nframes;
-    int32_t drop_from, ndrop;                     /* when it is run: what has its last use here */
+    bool fixed;                                   /* a constant or a list of them, see opdi_graph_number */
 } opdi_gnode;
+
+/* What a run does, one after another.  Its slots: those of its arguments, then the first of its results, then those of
+   what has its last use here. */
+typedef struct opdi_gstep {
+    const opdi_gnode *node;                       /* an operator, a list of what is not constant, or parts of a list */
+    int32_t slots, nin, nout, ndrop;
+} opdi_gstep;
+typedef struct opdi_gplan {
+    size_t bytes, scratch;                        /* of this; for the lists that a run makes */
+    int32_t nslots, nsteps, nrest;
+    opd_value *start;                             /* the slots when a run begins: constants are there */
+    opdi_gstep *steps;
+    int32_t *slots, *rest;                        /* rest: what is there when all steps are done */
+} opdi_gplan;
 
 struct opd_graph {
     opdi_arena arena;
@@ -22712,11 +22992,9 @@ struct opd_graph {
     opdi_gvalue **inputs;
     opdi_gvalue **outputs;                        /* flat */
     opdi_gvalue *result;                          /* what the text returns; NULL: nothing */
-    int32_t ninputs, noutputs, next_id, nnodes;
-    int32_t nslots;                               /* of a run, after opdi_graph_plan */
-    int32_t *drops;
-    opd_value *start;                             /* the slots when a run begins: constants are there */
-    size_t scratch;                               /* bytes for the lists that a run makes */
+    int32_t ninputs, noutputs, next_id;
+    opdi_gnode *at;                               /* new nodes go before this one; NULL: behind all */
+    opdi_gplan *plan;                             /* NULL: made by the next run */
 };
 
 //-- building -----------------------------------------------------------------------------------------------------
@@ -22727,9 +23005,16 @@ static opd_graph *opdi_graph_new(void) {
     return g;
 }
 
+//-- It has changed: the next run works out anew what to do.
+static void opdi_graph_changed(opd_graph *g) {
+    if (g->plan) { opdi_free(g->plan, g->plan->bytes); }
+    g->plan = NULL;
+}
+
 void opd_graph_free(opd_graph *g) {
     opdi_gnode *n;
     if (!g) { return; }
+    opdi_graph_changed(g);
     for (n = g->first; n; n = n->next) {
         if (n->kind == OPDI_G_CONSTANT && n->constant.tag == OPD_TAG_TENSOR) { opd_release(n->constant.u.t); }
     }
@@ -22746,6 +23031,7 @@ static void *opdi_graph_alloc(opd_graph *g, size_t n) {
 static opdi_gvalue *opdi_gvalue_new(opd_graph *g, opdi_gnode *n, int32_t tag) {
     opdi_gvalue *v = (opdi_gvalue *)opdi_graph_alloc(g, sizeof *v);
     if (!v) { return NULL; }
+    v->graph = g;
     v->node = n;
     v->id = g->next_id++;
     v->tag = tag;
@@ -22767,7 +23053,7 @@ static int opdi_gvalue_describe(opd_graph *g, opdi_gvalue *v, const opd_tensor *
     return 0;
 }
 
-//-- A node at the end, with room for inputs and outputs.
+//-- A node with room for inputs and outputs.
 static opdi_gnode *opdi_gnode_new(opd_graph *g, opdi_gkind kind, int32_t nin, int32_t nout) {
     opdi_gnode *n = (opdi_gnode *)opdi_graph_alloc(g, sizeof *n);
     if (!n) { return NULL; }
@@ -22780,10 +23066,11 @@ static opdi_gnode *opdi_gnode_new(opd_graph *g, opdi_gkind kind, int32_t nin, in
     return n;
 }
 static void opdi_gnode_append(opd_graph *g, opdi_gnode *n) {
-    n->prev = g->last;
-    if (g->last) { g->last->next = n; } else { g->first = n; }
-    g->last = n;
-    g->nnodes++;
+    n->next = g->at;
+    n->prev = g->at ? g->at->prev : g->last;
+    if (n->prev) { n->prev->next = n; } else { g->first = n; }
+    if (n->next) { n->next->prev = n; } else { g->last = n; }
+    opdi_graph_changed(g);
 }
 
 //-- A constant: the node and its value.  NULL: out of memory.
@@ -23021,7 +23308,6 @@ static int opdi_tracer_kernel(opd_call *call) {
     return 0;
 }
 
-//-- Why a graph has no such name: taken, or not a name.  Names of the inputs.
 static int opdi_trace_inputs(opdi_tracer *tr, opd_tensor *const *inputs, int n, const opd_trace_options *o,
                              opd_tensor **in) {
     opd_graph *g = tr->graph;
@@ -23029,19 +23315,17 @@ static int opdi_trace_inputs(opdi_tracer *tr, opd_tensor *const *inputs, int n, 
     if (!(g->inputs = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)n * sizeof *g->inputs))) { return -1; }
     g->ninputs = n;
     for (i = 0; i < n; i++) {
-        const char *name = o && o->names && i < o->nnames ? o->names[i] : NULL;
         if (!inputs[i]) {
             return opd_fail(OPD_ERROR_ARGUMENT, "Only tensors or (possibly nested) dict or tuples of tensors can be "
                             "inputs to traced functions. Got None as input %d", i);
         }
         if (!(g->inputs[i] = opdi_gvalue_new(g, NULL, OPD_TAG_TENSOR))) { return -1; }
-        if (name && *name) {
-            g->inputs[i]->name = opdi_arena_copy(&g->arena, name, strlen(name));
-            if (!g->inputs[i]->name) { return -1; }
-        }
         /* one given twice is two values; and what was traced is not what the caller has */
         if (!(in[i] = opd_alias(inputs[i])) || opdi_gvalue_describe(g, g->inputs[i], in[i]) ||
             opdi_traced_put(tr, in[i], g->inputs[i])) { return -1; }
+    }
+    for (i = 0; o && o->names && i < n && i < o->nnames; i++) {
+        if (o->names[i] && opd_graph_describe(g, g->inputs[i], o->names[i], NULL)) { return -1; }
     }
     return 0;
 }
@@ -23070,7 +23354,6 @@ static int opdi_trace_outputs(opdi_tracer *tr, opd_tensor *const *out, int n, bo
     return g->result ? 0 : -1;
 }
 
-static int opdi_graph_plan(opd_graph *g);
 static int opdi_trace_check(const opd_graph *g, opd_transform_fn fn, void *user, opd_tensor *const *inputs, int n,
                             const opd_trace_options *o);
 
@@ -23283,10 +23566,13 @@ int opd_graph_count(const opd_graph *g, const char *name) {
 //-- passes -------------------------------------------------------------------------------------------------------
 
 static void opdi_gnode_remove(opd_graph *g, opdi_gnode *n) {
+    int i;
+    opdi_graph_changed(g);
+    if (g->at == n) { g->at = n->next; }
+    for (i = 0; i < n->nout; i++) { n->out[i]->graph = NULL; }
     if (n->prev) { n->prev->next = n->next; } else { g->first = n->next; }
     if (n->next) { n->next->prev = n->prev; } else { g->last = n->prev; }
     if (n->kind == OPDI_G_CONSTANT && n->constant.tag == OPD_TAG_TENSOR) { opd_release(n->constant.u.t); }
-    g->nnodes--;
 }
 
 static void opdi_graph_count_uses(opd_graph *g) {
@@ -23323,7 +23609,7 @@ int opd_graph_dce(opd_graph *g) {
         opdi_gnode_remove(g, n);
         gone++;
     }
-    return opdi_graph_plan(g) ? -1 : gone;
+    return gone;
 }
 
 static bool opdi_graph_writes(const opd_graph *g) {
@@ -23379,84 +23665,80 @@ int opd_graph_cse(opd_graph *g) {
         opdi_gnode_remove(g, n);
         gone++;
     }
-    return opdi_graph_plan(g) ? -1 : gone;
+    return gone;
 }
 
-//-- The constant that a value is, or a list of constants: its value at *v.
-static bool opdi_gvalue_constant(const opdi_gvalue *v, opd_value *out) {
-    const opdi_gnode *n = v->node;
-    int32_t k;
-    if (!n || (n->kind != OPDI_G_CONSTANT && n->kind != OPDI_G_LIST)) { return false; }
-    if (n->kind == OPDI_G_CONSTANT) { *out = n->constant; return true; }
-    for (k = 0; k < n->nin; k++) {
-        opd_value e;
-        if (!opdi_gvalue_constant(n->in[k], &e)) { return false; }
+//-- Slots for all values; notes what is a constant, or a list of them.  Returns how many slots; *lists: bytes for the
+//-- lists.
+static int32_t opdi_graph_number(opd_graph *g, size_t *lists) {
+    opdi_gnode *n;
+    int32_t slots = 0, i;
+    *lists = 0;
+    for (i = 0; i < g->ninputs; i++) { g->inputs[i]->slot = slots++; }
+    for (n = g->first; n; n = n->next) {
+        for (i = 0; i < n->nout; i++) { n->out[i]->slot = slots++; }
+        n->fixed = n->kind == OPDI_G_CONSTANT || n->kind == OPDI_G_LIST;
+        if (n->kind != OPDI_G_LIST) { continue; }
+        *lists += (size_t)n->nin * sizeof(opd_value) + 8;
+        for (i = 0; i < n->nin; i++) { n->fixed = n->fixed && n->in[i]->node && n->in[i]->node->fixed; }
     }
-    *out = opd_value_none();
-    out->tag = v->tag;
-    out->n = n->nin;
-    return true;
+    return slots;
 }
-
-//-- The list a node makes, of values at vals, in memory at `at`; moves it on.
-static opd_value opdi_gnode_list(const opdi_gnode *n, const opd_value *vals, char **at) {
-    opd_value v = opd_value_none();
-    int32_t k;
-    v.tag = n->out[0]->tag;
-    v.n = n->nin;
-    v.u.object = *at;
-    for (k = 0; k < n->nin; k++) {
-        const opd_value *e = &vals[n->in[k]->slot];
-        switch (v.tag) {
-        case OPD_TAG_INTS: ((int64_t *)(void *)*at)[k] = e->u.i; break;
-        case OPD_TAG_FLOATS: ((double *)(void *)*at)[k] = e->tag == OPD_TAG_FLOAT ? e->u.d : (double)e->u.i; break;
-        case OPD_TAG_BOOLS: ((bool *)(void *)*at)[k] = e->u.i != 0; break;
-        case OPD_TAG_TENSORS: ((opd_tensor **)(void *)*at)[k] = e->tag == OPD_TAG_TENSOR ? e->u.t : NULL; break;
-        default: ((opd_value *)(void *)*at)[k] = *e; break;
-        }
+static opd_value opdi_gnode_list(const opdi_gnode *n, const opd_value *vals, char **at);
+//-- An operator of constants, called: 1 when it is a constant now.
+static int opdi_gnode_fold(opd_graph *g, opdi_gnode *n, const opd_value *vals) {
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opd_scope scope = opd_scope_open();
+    opd_tensor *t = NULL;
+    int i, rc;
+    for (i = 0; i < n->nin; i++) { args[i] = vals[n->in[i]->slot]; }
+    rc = opd_call_all(n->op, rets, args, n->nin);
+    if (rc == 0 && rets[0].tag == OPD_TAG_TENSOR) {
+        t = opd_keep(opd_detach(rets[0].u.t));
+        rc = t ? opdi_gvalue_describe(g, n->out[0], t) : -1;
+        if (rc) { opd_release(t); }
     }
-    *at += (size_t)n->nin * sizeof(opd_value) + 8;
-    return v;
+    opd_scope_close(&scope);
+    if (rc || !t) { return rc; }
+    n->kind = OPDI_G_CONSTANT;
+    n->constant = opd_value_tensor(t);
+    n->nin = 0;
+    n->op = NULL;
+    n->fixed = true;
+    opdi_graph_changed(g);
+    return 1;
 }
-
-int opd_graph_fold(opd_graph *g) {
-    opdi_gnode *n, *next;
-    int gone = 0, i;
-    if (!g || !opd_ok()) { return -1; }
-    if (opdi_graph_writes(g)) { return 0; }       /* a constant may be what is written */
-    for (n = g->first; n; n = next) {
-        opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
-        opd_scope scope;
+static int opdi_graph_fold(opd_graph *g) {
+    size_t bytes;
+    const int32_t slots = opdi_graph_number(g, &bytes);
+    opd_value *vals = (opd_value *)opdi_scope_alloc(((size_t)slots + 1) * sizeof *vals);
+    char *lists = (char *)opdi_scope_alloc(bytes + 8);
+    opdi_gnode *n;
+    int gone = 0, rc, i;
+    if (!vals || !lists) { return -1; }
+    for (n = g->first; n; n = n->next) {
         bool constant = n->kind == OPDI_G_OP && n->nout == 1 && n->op->ret_tensor[0] && !opdi_gnode_stays(n) &&
             !opdi_op_is_random(n->op);
-        int rc = 0;
-        next = n->next;
-        for (i = 0; i < n->nin && constant; i++) { constant = opdi_gvalue_constant(n->in[i], &args[i]); }
-        if (!constant) { continue; }
-        scope = opd_scope_open();
-        for (i = 0; i < n->nin && rc == 0; i++) {
-            const opdi_gnode *l = n->in[i]->node;
-            if (l->kind == OPDI_G_LIST) {
-                char *at = (char *)opdi_scope_alloc((size_t)l->nin * sizeof(opd_value) + 16);
-                opd_value *vals = (opd_value *)opdi_scope_alloc(((size_t)g->nslots + 1) * sizeof *vals);
-                int32_t k;
-                if (!at || !vals) { rc = -1; break; }
-                for (k = 0; k < l->nin; k++) { (void)opdi_gvalue_constant(l->in[k], &vals[l->in[k]->slot]); }
-                args[i] = opdi_gnode_list(l, vals, &at);
-            }
+        for (i = 0; i < n->nin && constant; i++) { constant = n->in[i]->node && n->in[i]->node->fixed; }
+        if (constant) {
+            if ((rc = opdi_gnode_fold(g, n, vals)) < 0) { return -1; }
+            gone += rc;
         }
-        rc = rc ? rc : opd_call_all(n->op, rets, args, n->nin);
-        if (rc == 0 && rets[0].tag == OPD_TAG_TENSOR) {
-            n->kind = OPDI_G_CONSTANT;
-            n->constant = opd_value_tensor(opd_keep(opd_detach(rets[0].u.t)));
-            if (!n->constant.u.t) { n->kind = OPDI_G_OP; rc = -1; }
-            else { n->nin = 0; n->op = NULL; gone++; }
-        }
-        opd_scope_close(&scope);
-        if (rc) { return -1; }
+        if (!n->fixed) { continue; }
+        vals[n->out[0]->slot] = n->kind == OPDI_G_LIST ? opdi_gnode_list(n, vals, &lists) : n->constant;
     }
     i = opd_graph_dce(g);
     return i < 0 ? -1 : gone + i;
+}
+int opd_graph_fold(opd_graph *g) {
+    opd_scope scope;
+    int gone;
+    if (!g || !opd_ok()) { return -1; }
+    if (opdi_graph_writes(g)) { return 0; }       /* a constant may be what is written */
+    scope = opd_scope_open();
+    gone = opdi_graph_fold(g);
+    opd_scope_close(&scope);
+    return gone;
 }
 
 static int opdi_graph_where(const opdi_gnode *n) {
@@ -23479,117 +23761,205 @@ static int opdi_graph_wrong(const opd_graph *g, opd_tensor *const *inputs, int n
 static bool opdi_gvalue_made(const opdi_gvalue *v) {
     return v->node && (v->node->kind == OPDI_G_OP || v->node->kind == OPDI_G_UNPACK);
 }
-//-- Slots for all values, what each node uses last, and memory for the lists.
-static int opdi_graph_plan(opd_graph *g) {
+//-- Nodes that runs have no step for: constants, lists of them, and the tuple of the outputs.
+static bool opdi_gnode_rests(const opdi_gnode *n) { return n->fixed || n->kind == OPDI_G_TUPLE; }
+//-- Memory for slots, steps, and lists.
+static opdi_gplan *opdi_gplan_new(opd_graph *g) {
+    opdi_gplan *p;
     opdi_gnode *n;
-    int32_t slots = 0, drops = 0, i;
-    size_t scratch = 0;
-    for (i = 0; i < g->ninputs; i++) { g->inputs[i]->slot = slots++; g->inputs[i]->uses = 0; }
+    size_t lists, refs = 0, steps = 0, bytes;
+    const int32_t slots = opdi_graph_number(g, &lists);
     for (n = g->first; n; n = n->next) {
-        for (i = 0; i < n->nout; i++) { n->out[i]->slot = slots++; }
-        drops += n->nin + n->nout;
-        if (n->kind == OPDI_G_LIST) { scratch += (size_t)n->nin * sizeof(opd_value) + 8; }
+        if (opdi_gnode_rests(n)) { continue; }
+        refs += (size_t)n->nin + 1;
+        steps++;
     }
-    g->nslots = slots;
-    g->scratch = scratch;
-    g->drops = (int32_t *)opdi_graph_alloc(g, (size_t)drops * sizeof *g->drops);
-    g->start = (opd_value *)opdi_graph_alloc(g, (size_t)slots * sizeof *g->start);
-    if (!g->drops || !g->start) { return -1; }
+    bytes = sizeof *p + (size_t)slots * (sizeof *p->start + 2 * sizeof *p->slots) + lists + steps * sizeof *p->steps +
+        refs * sizeof *p->slots;
+    if (!(p = (opdi_gplan *)opdi_alloc(bytes))) { return NULL; }
+    memset(p, 0, bytes);
+    p->bytes = bytes;
+    p->nslots = slots;
+    p->scratch = lists;
+    p->start = (opd_value *)(void *)(p + 1);      /* lists of constants are behind the slots */
+    p->steps = (opdi_gstep *)(void *)((char *)(p->start + slots) + lists);
+    p->slots = (int32_t *)(void *)(p->steps + steps);
+    p->rest = p->slots + refs + (size_t)slots;
+    return p;
+}
+//-- One use of v is over: what goes with the last one.  A list holds what is in it.
+static void opdi_gplan_used(opdi_gplan *p, opdi_gvalue *v, int32_t *n) {
+    const opdi_gnode *l = v->node && v->node->kind == OPDI_G_LIST ? v->node : NULL;
+    int32_t k;
+    if (--v->uses) { return; }
+    if (opdi_gvalue_made(v)) { p->slots[(*n)++] = v->slot; }
+    for (k = 0; l && k < l->nin; k++) { opdi_gplan_used(p, l->in[k], n); }
+}
+static opdi_gplan *opdi_gplan_make(opd_graph *g) {
+    opdi_gplan *p = opdi_gplan_new(g);
+    opdi_gnode *n;
+    int32_t at = 0, i;
+    char *lists;
+    if (!p) { return NULL; }
     opdi_graph_count_uses(g);
-    drops = 0;
+    lists = (char *)(p->start + p->nslots);
     for (n = g->first; n; n = n->next) {
-        n->drop_from = drops;
+        opdi_gstep *s = &p->steps[p->nsteps];
         for (i = 0; i < n->nout; i++) {
-            g->start[n->out[i]->slot] = n->kind == OPDI_G_CONSTANT ? n->constant : opd_value_none();
+            p->start[n->out[i]->slot] = n->kind == OPDI_G_CONSTANT ? n->constant : opd_value_none();
         }
-        if (n->kind == OPDI_G_LIST || n->kind == OPDI_G_TUPLE) {          /* its elements live as long as it */
-            n->ndrop = 0;
+        if (opdi_gnode_rests(n)) {
+            if (n->kind == OPDI_G_LIST) { p->start[n->out[0]->slot] = opdi_gnode_list(n, p->start, &lists); }
             continue;
         }
-        for (i = 0; i < n->nin; i++) {
-            opdi_gvalue *v = n->in[i];
-            const opdi_gnode *l = v->node && v->node->kind == OPDI_G_LIST ? v->node : NULL;
-            int32_t k;
-            if (--v->uses) { continue; }
-            if (opdi_gvalue_made(v)) { g->drops[drops++] = v->slot; }
-            for (k = 0; l && k < l->nin; k++) {
-                if (--l->in[k]->uses == 0 && opdi_gvalue_made(l->in[k])) { g->drops[drops++] = l->in[k]->slot; }
-            }
-        }
+        p->nsteps++;
+        s->node = n;
+        s->slots = at;
+        s->nin = n->nin;
+        s->nout = n->nout;
+        for (i = 0; i < n->nin; i++) { p->slots[at++] = n->in[i]->slot; }
+        p->slots[at++] = n->nout ? n->out[0]->slot : 0;
+        s->ndrop = at;
+        for (i = 0; i < n->nin && n->kind != OPDI_G_LIST; i++) { opdi_gplan_used(p, n->in[i], &at); }
         for (i = 0; i < n->nout; i++) {
-            if (n->out[i]->uses == 0 && n->kind == OPDI_G_OP) { g->drops[drops++] = n->out[i]->slot; }
+            if (n->out[i]->uses == 0 && opdi_gvalue_made(n->out[i])) { p->slots[at++] = n->out[i]->slot; }
         }
-        n->ndrop = drops - n->drop_from;
+        s->ndrop = at - s->ndrop;
     }
-    return 0;
-}
-
-OPDI_COLD_END
-
-//-- The same where values do not fit as they are.
-OPDI_NOINLINE static int opdi_graph_bind_step(const opdi_gnode *n, const opd_value *args, opd_value *vals) {
-    opd_value rets[OPDI_MAX_RETURNS];
-    int i;
-    if (!opd_ok() || opd_call_all(n->op, rets, args, n->nin)) { return -1; }
-    for (i = 0; i < n->nout; i++) {
-        if (rets[i].tag == OPD_TAG_TENSORS) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "a list of tensors of a call whose arguments had to be converted");
+    for (n = g->first; n; n = n->next) {
+        for (i = 0; i < n->nout; i++) {
+            if (n->out[i]->uses > 0 && opdi_gvalue_made(n->out[i])) { p->rest[p->nrest++] = n->out[i]->slot; }
         }
-        vals[n->out[i]->slot] = rets[i];
-        if (rets[i].tag == OPD_TAG_TENSOR) { opdi_retain(rets[i].u.t); }
     }
-    return 0;
+    return p;
 }
-//-- One operator: results are references in the slots.
-static int opdi_graph_step(opdi_thread *th, const opdi_gnode *n, opd_value *vals) {
-    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
-    const opdi_table *table = OPDI_ACQUIRE(&n->op->table);
-    opdi_union u;
-    opd_call c;
-    int i;
-    for (i = 0; i < n->nin; i++) { args[i] = vals[n->in[i]->slot]; }
-    if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(n->op))) { return -1; }
-    if (OPDI_UNLIKELY(opdi_unite_args(&u, n->op, args) != 0)) { return opdi_graph_bind_step(n, args, vals); }
-    c.op = n->op;
-    c.args = args;
-    c.rets = rets;
-    c.targets = NULL;
-    if (opdi_invoke(th, &c, opdi_find_slot(th, &c, table, &u))) { return -1; }
-    for (i = 0; i < n->nout; i++) {
-        opd_value *out = &vals[n->out[i]->slot];
-        *out = rets[i];
-        if (out->tag == OPD_TAG_TENSOR && !(c.owned >> i & 1)) { opdi_retain(out->u.t); }
-    }
-    return 0;
+//-- What runs of g do, worked out by the first one.
+static const opdi_gplan *opdi_graph_plan(const opd_graph *graph) {
+    static opdi_mutex lock = OPDI_MUTEX_INIT;
+    opd_graph *g = (opd_graph *)(uintptr_t)graph;
+    opdi_gplan *p;
+    opdi_lock(&lock);
+    p = g->plan ? g->plan : opdi_gplan_make(g);
+    OPDI_PUBLISH(&g->plan, p);
+    opdi_unlock(&lock);
+    return p;
 }
 
+//-- A value of a run goes.
 static void opdi_graph_let_go(opd_value *v) {
     opd_value old = *v;
     *v = opd_value_none();
     if (old.tag == OPD_TAG_TENSOR) { opdi_drop(old.u.t); }
-    else if (old.tag == OPD_TAG_TENSORS) { opdi_ret_block_free(&old); }
+    else if (old.tag == OPD_TAG_STR || old.tag == OPD_TAG_COMPLEX || opdi_is_list(&old)) { opdi_ret_block_free(&old); }
 }
-
-static int opdi_graph_steps(opdi_thread *th, const opd_graph *g, opd_value *vals, char *scratch) {
+static void opdi_graph_let_all_go(const opd_graph *g, opd_value *vals) {
     const opdi_gnode *n;
     int32_t i;
     for (n = g->first; n; n = n->next) {
-        if (OPDI_LIKELY(n->kind == OPDI_G_OP)) {
-            if (opdi_graph_step(th, n, vals)) { return opdi_graph_where(n); }
-        } else if (n->kind == OPDI_G_LIST) { vals[n->out[0]->slot] = opdi_gnode_list(n, vals, &scratch); }
-        else if (n->kind == OPDI_G_UNPACK) {
-            const opd_value *list = &vals[n->in[0]->slot];
-            if (list->n != n->nout) {
-                return opd_fail(OPD_ERROR_ARGUMENT, "prim::ListUnpack: Expected %d elements in a list but found %d",
-                                n->nout, list->n);
-            }
-            for (i = 0; i < n->nout; i++) {
-                vals[n->out[i]->slot] = opd_value_tensor(opd_keep(list->u.tensors[i]));
-            }
+        for (i = 0; i < n->nout; i++) {
+            if (opdi_gvalue_made(n->out[i])) { opdi_graph_let_go(&vals[n->out[i]->slot]); }
         }
-        for (i = 0; i < n->ndrop; i++) {
-            const int32_t slot = g->drops[n->drop_from + i];
-            opdi_graph_let_go(&vals[slot]);
+    }
+}
+
+OPDI_COLD_END
+
+static void opdi_glist_set(const opd_value *list, int32_t k, const opd_value *e) {
+    void *const at = list->u.object;
+    switch (list->tag) {
+    case OPD_TAG_INTS: ((int64_t *)at)[k] = e->u.i; break;
+    case OPD_TAG_FLOATS: ((double *)at)[k] = e->tag == OPD_TAG_FLOAT ? e->u.d : (double)e->u.i; break;
+    case OPD_TAG_BOOLS: ((bool *)at)[k] = e->u.i != 0; break;
+    case OPD_TAG_TENSORS: ((opd_tensor **)at)[k] = e->tag == OPD_TAG_TENSOR ? e->u.t : NULL; break;
+    default: ((opd_value *)at)[k] = *e; break;
+    }
+}
+//-- The list a node makes, of values at vals, in memory at `at`; moves it on.
+static opd_value opdi_gnode_list(const opdi_gnode *n, const opd_value *vals, char **at) {
+    opd_value v = opd_value_none();
+    int32_t k;
+    v.tag = n->out[0]->tag;
+    v.n = n->nin;
+    v.u.object = *at;
+    for (k = 0; k < n->nin; k++) { opdi_glist_set(&v, k, &vals[n->in[k]->slot]); }
+    *at += (size_t)n->nin * sizeof(opd_value) + 8;
+    return v;
+}
+
+//-- A call whose values do not fit as they are, that is observed, or whose operator was defined anew.  What it gives
+//-- is the scope's: the run takes what it needs.
+OPDI_NOINLINE static int opdi_graph_call(const opdi_gnode *n, opd_value *rets, const opd_value *args) {
+    opd_scope scope = opd_scope_open();
+    opd_value given[OPDI_MAX_RETURNS];
+    int i, rc = opd_ok() ? 0 : -1;
+    if (rc == 0 && n->nout != n->op->nrets) {
+        rc = opd_fail(OPD_ERROR_ARGUMENT, "%s was defined anew, with %d results", n->op->name, n->op->nrets);
+    }
+    rc = rc ? rc : opd_call_all(n->op, given, args, n->nin);
+    for (i = 0; i < n->nout && rc == 0; i++) {
+        opd_value v = given[i];
+        if (v.tag == OPD_TAG_TENSOR) { opdi_retain(v.u.t); }
+        else if (v.tag == OPD_TAG_TENSORS) {
+            opd_tensor **copy = (opd_tensor **)opdi_ret_block((size_t)v.n * sizeof *copy);
+            int32_t k;
+            for (k = 0; copy && k < v.n; k++) { copy[k] = opd_keep(v.u.tensors[k]); }
+            v = opd_value_tensors(copy, v.n);
+            rc = copy ? 0 : -1;
+        } else if (v.tag == OPD_TAG_STR || v.tag == OPD_TAG_COMPLEX || opdi_is_list(&v)) { rc = opdi_ret_copy(&v); }
+        if (rc == 0) { rets[i] = v; }
+    }
+    opd_scope_close(&scope);
+    return rc;
+}
+//-- One operator: results are references in the slots.
+OPDI_FORCE_INLINE static int opdi_graph_step(opdi_thread *th, const opdi_gstep *s, const int32_t *slots,
+                                             opd_value *vals) {
+    opd_value args[OPD_MAX_ARGS], *const rets = &vals[slots[s->nin]];
+    opd_op *const op = s->node->op;
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    opdi_union u;
+    opd_call c;
+    int i;
+    for (i = 0; i < s->nin; i++) { args[i] = vals[slots[i]]; }
+    if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(op))) { return -1; }
+    if (OPDI_UNLIKELY(((s->nin ^ op->nargs) | (s->nout ^ op->nrets) | OPDI_LOAD(&th->observed)) != 0 ||
+                      opdi_unite_args(&u, op, args) != 0)) { return opdi_graph_call(s->node, rets, args); }
+    c.op = op;
+    c.args = args;
+    c.rets = rets;
+    c.targets = NULL;
+    if (opdi_invoke_here(th, &c, opdi_find_slot(th, &c, table, &u))) { return -1; }
+    if (OPDI_LIKELY(c.owned == (1u << s->nout) - 1)) { return 0; }
+    for (i = 0; i < s->nout; i++) {
+        if (rets[i].tag == OPD_TAG_TENSOR && !(c.owned >> i & 1)) { opdi_retain(rets[i].u.t); }
+    }
+    return 0;
+}
+static int opdi_graph_unpack(const opdi_gstep *s, const int32_t *slots, opd_value *vals) {
+    const opd_value *list = &vals[slots[0]];
+    int32_t i;
+    if (list->tag != OPD_TAG_TENSORS || list->n != s->nout) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "prim::ListUnpack: Expected %d elements in a list but found %d",
+                        s->nout, list->n);
+    }
+    for (i = 0; i < s->nout; i++) { vals[slots[1] + i] = opd_value_tensor(opd_keep(list->u.tensors[i])); }
+    return 0;
+}
+
+static int opdi_graph_steps(opdi_thread *th, const opdi_gplan *p, opd_value *vals, char *scratch) {
+    const opdi_gstep *s, *const end = p->steps + p->nsteps;
+    const int32_t *slots;
+    int32_t i;
+    for (s = p->steps; s != end; s++) {
+        slots = p->slots + s->slots;
+        if (OPDI_LIKELY(s->node->kind == OPDI_G_OP)) {
+            if (OPDI_UNLIKELY(opdi_graph_step(th, s, slots, vals) != 0)) { return opdi_graph_where(s->node); }
+        } else if (s->node->kind == OPDI_G_LIST) { vals[slots[s->nin]] = opdi_gnode_list(s->node, vals, &scratch); }
+        else if (opdi_graph_unpack(s, slots, vals)) { return -1; }
+        for (slots += s->nin + 1, i = 0; i < s->ndrop; i++) {
+            opd_value *v = &vals[slots[i]];
+            if (OPDI_LIKELY(v->tag == OPD_TAG_TENSOR)) { v->tag = OPD_TAG_NONE; opdi_drop(v->u.t); }
+            else { opdi_graph_let_go(v); }
         }
     }
     return 0;
@@ -23598,29 +23968,27 @@ static int opdi_graph_steps(opdi_thread *th, const opd_graph *g, opd_value *vals
 int opd_graph_run(const opd_graph *g, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int cap) {
     opdi_thread *th = opdi_self();
     const uint64_t was = opdi_enter(th);
-    const opdi_gnode *n;
+    const opdi_gplan *p = NULL;
     opd_value *vals = NULL;
-    char *scratch;
     size_t bytes = 0;
     int i, rc = -1;
     if (th->error == OPD_OK && g && ninputs == g->ninputs && (inputs || !ninputs) && (outputs || !cap)) {
-        bytes = (size_t)g->nslots * sizeof *vals + g->scratch + 16;
-        vals = (opd_value *)opdi_alloc(bytes);
+        if ((p = OPDI_ACQUIRE(&g->plan)) != NULL || (p = opdi_graph_plan(g)) != NULL) {
+            bytes = (size_t)p->nslots * sizeof *vals + p->scratch + 16;
+            vals = (opd_value *)opdi_alloc(bytes);
+        }
     } else if (th->error == OPD_OK) { rc = opdi_graph_wrong(g, inputs, ninputs); }
     if (vals) {
-        memcpy(vals, g->start, (size_t)g->nslots * sizeof *vals);
+        memcpy(vals, p->start, (size_t)p->nslots * sizeof *vals);
         for (i = 0; i < ninputs; i++) { vals[i] = opd_value_tensor(inputs[i]); }
-        scratch = (char *)(vals + g->nslots);
-        rc = opdi_graph_steps(th, g, vals, scratch);
-        for (i = 0; i < g->noutputs && rc == 0; i++) {
+        rc = opdi_graph_steps(th, p, vals, (char *)(vals + p->nslots));
+        for (i = 0; i < g->noutputs && i < cap && rc == 0; i++) {
             const opd_value *v = &vals[g->outputs[i]->slot];
-            if (i < cap && !(outputs[i] = v->tag == OPD_TAG_TENSOR ? opdi_own(opd_keep(v->u.t)) : NULL)) { rc = -1; }
+            outputs[i] = v->tag == OPD_TAG_TENSOR ? opdi_own(opd_keep(v->u.t)) : NULL;
+            if (!outputs[i] && !opd_ok()) { rc = -1; }
         }
-        for (n = g->first; n; n = n->next) {
-            for (i = 0; i < n->nout && (n->kind == OPDI_G_OP || n->kind == OPDI_G_UNPACK); i++) {
-                opdi_graph_let_go(&vals[n->out[i]->slot]);
-            }
-        }
+        if (OPDI_UNLIKELY(rc != 0)) { opdi_graph_let_all_go(g, vals); }
+        else { for (i = 0; i < p->nrest; i++) { opdi_graph_let_go(&vals[p->rest[i]]); } }
         opdi_free(vals, bytes);
     }
     opdi_leave(th, was);
@@ -23635,10 +24003,11 @@ int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_
 
 //-- reading the text ---------------------------------------------------------------------------------------------
 
-typedef struct opdi_gnamed { const char *name; opdi_gvalue *value; } opdi_gnamed;
+typedef struct opdi_gnamed { const char *name; opdi_gvalue *value; int32_t suffix; } opdi_gnamed;
 typedef struct opdi_gparser {
     opd_graph *graph;
     const char *text, *at;
+    const char *who;                              /* a graph that is built by hand: the function; NULL: a text's line */
     int line;
     opdi_gnamed *names;                           /* open addressing by the name behind the % */
     int64_t size, used;
@@ -23654,6 +24023,7 @@ static int opdi_gparse_fail(opdi_gparser *p, const char *format, ...) {
     va_start(ap, format);
     (void)vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
+    if (p->who) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", p->who, text); }
     if (!*p->at || *p->at == '\n') { return opd_fail(OPD_ERROR_ARGUMENT, "line %d of the graph: %s", p->line, text); }
     return opd_fail(OPD_ERROR_ARGUMENT, "line %d of the graph: %s, at '%.*s'", p->line, text,
                     (int)OPDI_MIN(strcspn(p->at, "\n"), 40), p->at);
@@ -23716,38 +24086,73 @@ static int opdi_gparse_grow(opdi_gparser *p) {
     return 0;
 }
 
-//-- "%name : " : a new value under that name.  A name that is a number is the value's own, when nobody has it.
+//-- A name like that one and with a number, as setDebugName makes it (x, x.1, x.2), that is free.
+static int opdi_gname_base(const char *name, int32_t *suffix) {
+    const char *const dot = strrchr(name, '.');
+    const bool numbered = dot && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1) && strlen(dot) < 8;
+    *suffix = numbered ? (int32_t)strtol(dot + 1, NULL, 10) : 1;
+    return (int)(numbered ? (size_t)(dot - name) : strlen(name));
+}
+static opdi_gvalue *opdi_graph_named(opd_graph *g, const char *name);
+static char *opdi_graph_free_name(opd_graph *g, const char *name) {
+    int32_t suffix;
+    const int base = opdi_gname_base(name, &suffix);
+    char *out = (char *)opdi_arena_alloc(&g->arena, (size_t)base + 13);
+    if (!out) { return NULL; }
+    do { (void)snprintf(out, (size_t)base + 13, "%.*s.%d", base, name, suffix++); } while (opdi_graph_named(g, out));
+    return out;
+}
+//-- In a text who has the name gives it up.
+static int opdi_gparse_rename(opdi_gparser *p, opdi_gnamed *slot) {
+    opdi_gvalue *old = slot->value;
+    int32_t suffix;
+    const int base = opdi_gname_base(slot->name, &suffix);
+    char *name = (char *)opdi_arena_alloc(&p->graph->arena, (size_t)base + 13);
+    opdi_gnamed *at;
+    if (!name) { return -1; }
+    suffix = OPDI_MAX(suffix, slot->suffix);      /* a name that is given often is not tried from 1 each time */
+    do { (void)snprintf(name, (size_t)base + 13, "%.*s.%d", base, slot->name, suffix++); }
+    while ((at = opdi_gparse_slot(p, name, strlen(name)))->name);
+    slot->suffix = suffix;
+    at->name = old->name = name;
+    at->value = old;
+    p->used++;
+    return 0;
+}
+
+//-- From here on the text means v by its name.  A name that is a number is the value's own, and nobody else's.
+static int opdi_gparse_enter(opdi_gparser *p, opdi_gvalue *v) {
+    const char *const name = v->name;
+    opdi_gnamed *slot;
+    char *end;
+    long id;
+    if (opdi_gparse_grow(p)) { return -1; }
+    slot = opdi_gparse_slot(p, name, strlen(name));
+    if (slot->name && !slot->value->name) { return opdi_gparse_fail(p, "the name %%%.100s is there already", name); }
+    if (slot->name && opdi_gparse_rename(p, slot)) { return -1; }
+    p->used += !slot->name;
+    slot->name = name;
+    slot->value = v;
+    errno = 0;
+    id = strtol(name, &end, 10);
+    v->id = -1;                                   /* a name needs no number */
+    if (*name < '0' || *name > '9') { return 0; }
+    if (*end || errno || id > 1000000000) { return opdi_gparse_fail(p, "%%%.100s is no name", name); }
+    v->name = NULL;
+    v->id = (int32_t)id;
+    p->graph->next_id = OPDI_MAX(p->graph->next_id, (int32_t)id + 1);
+    return 0;
+}
+//-- "%name": a new value, for opdi_gparse_enter.
 static opdi_gvalue *opdi_gparse_new(opdi_gparser *p, opdi_gnode *node) {
     opdi_gvalue *v;
-    opdi_gnamed *slot;
-    char *name, *end;
     size_t n;
-    long id;
     if (opdi_gparse_want(p, "%")) { return NULL; }
     n = opdi_gparse_word(p->at);
     if (n == 0) { (void)opdi_gparse_fail(p, "expected a name"); return NULL; }
-    if (opdi_gparse_grow(p)) { return NULL; }
-    slot = opdi_gparse_slot(p, p->at, n);
-    if (slot->name) {
-        (void)opdi_gparse_fail(p, "the name %%%.*s is there already", (int)OPDI_MIN(n, 100), p->at);
-        return NULL;
-    }
     if (!(v = opdi_gvalue_new(p->graph, node, OPD_TAG_NONE)) ||
-        !(name = opdi_arena_copy(&p->graph->arena, p->at, n))) { return NULL; }
-    slot->name = name;
-    slot->value = v;
-    p->used++;
-    errno = 0;
-    id = strtol(name, &end, 10);
-    if (*end || errno || id < 0 || id > 1000000000) {
-        if (*name >= '0' && *name <= '9') { (void)opdi_gparse_fail(p, "%%%s is no name", name); return NULL; }
-        v->name = name;
-        p->graph->next_id--;                      /* it needs no number */
-        v->id = -1;
-    } else {
-        v->id = (int32_t)id;
-        p->graph->next_id = OPDI_MAX(p->graph->next_id - 1, (int32_t)id + 1);
-    }
+        !(v->name = opdi_arena_copy(&p->graph->arena, p->at, n))) { return NULL; }
+    p->graph->next_id--;
     p->at += n;
     return v;
 }
@@ -23853,12 +24258,12 @@ static int opdi_gparse_type(opdi_gparser *p, opdi_gvalue *v, const char **word, 
     }
     return opdi_gparse_fail(p, "expected a type");
 }
-//-- "%name : type"
+//-- "%name : type"; without a type OPD_TAG_DEFAULT, until it is known what makes it.
 static opdi_gvalue *opdi_gparse_declare(opdi_gparser *p, opdi_gnode *node, const char **word) {
     opdi_gvalue *v = opdi_gparse_new(p, node);
     *word = "Tensor";
     if (!v) { return NULL; }
-    v->tag = OPD_TAG_TENSOR;                      /* without a type */
+    v->tag = node ? OPD_TAG_DEFAULT : OPD_TAG_TENSOR;
     if (opdi_gparse_is(p, ":") && opdi_gparse_type(p, v, word, 0)) { return NULL; }
     return v;
 }
@@ -23920,6 +24325,11 @@ static int opdi_gparse_constant(opdi_gparser *p, opdi_gnode *n) {
     opd_value c = opd_value_none();
     if (!opdi_gparse_is(p, "[")) { v->tag = OPD_TAG_NONE; n->constant = c; return 0; }
     if (opdi_gparse_want(p, "value=")) { return -1; }
+    if (v->tag == OPD_TAG_DEFAULT) {
+        const char *const at = p->at;
+        v->tag = *at == '"' ? OPD_TAG_STR : strchr("{ <$", *at) ? OPD_TAG_TENSOR : OPD_TAG_INT;
+        if (v->tag == OPD_TAG_INT && opdi_gparse_number(p, &c) == 0) { v->tag = c.tag; p->at = at; }
+    }
     switch (v->tag) {
     case OPD_TAG_TENSOR:
         if (!(n->constant.u.t = opd_keep(opdi_gparse_tensor(p, v)))) { return -1; }
@@ -23976,18 +24386,57 @@ static int opdi_gparse_constant(opdi_gparser *p, opdi_gnode *n) {
     return opdi_gparse_want(p, "]");
 }
 
-//-- Whether a value may stand for argument i; a constant int becomes a float where one is wanted.
-static bool opdi_gparse_fits(const opd_op *op, int i, const opdi_gvalue *v, bool convert) {
-    if (v->tag == OPD_TAG_LIST && v->node && v->node->kind == OPDI_G_TUPLE) { return false; }
+//-- What a value of a schema's type is.
+static int32_t opdi_gtag_of(const opdi_type *type) {
+    const opdi_type *t = opdi_strip_optional(type);
+    const opdi_type *e = t->kind == OPDI_TYPE_LIST ? opdi_strip_optional(t->elems[0]) : t;
+    switch (e->kind) {
+    case OPDI_TYPE_TENSOR: return e == t ? OPD_TAG_TENSOR : OPD_TAG_TENSORS;
+    case OPDI_TYPE_INT: return e == t ? OPD_TAG_INT : OPD_TAG_INTS;
+    case OPDI_TYPE_FLOAT: return e == t ? OPD_TAG_FLOAT : OPD_TAG_FLOATS;
+    case OPDI_TYPE_BOOL: return e == t ? OPD_TAG_BOOL : OPD_TAG_BOOLS;
+    case OPDI_TYPE_NUMBER: return e == t ? OPD_TAG_INT : OPD_TAG_LIST;
+    case OPDI_TYPE_COMPLEX: return e == t ? OPD_TAG_COMPLEX : OPD_TAG_LIST;
+    case OPDI_TYPE_STR: return e == t ? OPD_TAG_STR : OPD_TAG_LIST;
+    case OPDI_TYPE_DEVICE: return e == t ? OPD_TAG_DEVICE : OPD_TAG_LIST;
+    default: return e == t ? OPD_TAG_OBJECT : OPD_TAG_LIST;
+    }
+}
+//-- Whether a value may stand for argument i, NULL for its default; a constant int becomes a float where one is wanted.
+static bool opdi_gmatch_one(const opd_op *op, int i, const opdi_gvalue *v, bool convert) {
+    if (!v) { return op->schema->args[i].has_default; }
+    if (v->tag == OPD_TAG_LIST) {
+        return v->node && v->node->kind != OPDI_G_TUPLE && opdi_gtag_of(op->schema->args[i].type) == OPD_TAG_LIST;
+    }
     if (op->accepts[i] >> v->tag & 1) { return true; }
     return convert && v->tag == OPD_TAG_INT && v->node && v->node->kind == OPDI_G_CONSTANT &&
         (op->accepts[i] >> OPD_TAG_FLOAT & 1);
 }
-static bool opdi_gparse_suits(const opd_op *op, opdi_gvalue *const *in, int n, int nout, bool convert) {
+static void opdi_gvalue_type(opdi_text *t, const opdi_gvalue *v);
+//-- Whether an operator takes these values and gives nout results (-1: any number); if not, why, in PyTorch's words.
+static bool opdi_gmatch(const opd_op *op, opdi_gvalue *const *in, int n, int nout, bool convert, opdi_text *why) {
+    char text[100];
     int i;
-    if (!op->definition || n > op->nargs || n < op->required || nout != op->nrets) { return false; }
-    for (i = 0; i < n && opdi_gparse_fits(op, i, in[i], convert); i++) { }
-    return i == n;
+    if (!op->definition) { opdi_text_add(why, "%s is not defined any more", op->name); return false; }
+    for (i = 0; i < op->nargs; i++) {
+        const opdi_arg *const arg = &op->schema->args[i];
+        const opdi_gvalue *const v = i < n ? in[i] : NULL;
+        if (opdi_gmatch_one(op, i, v, convert)) { continue; }
+        if (!v) { opdi_text_add(why, "%s() is missing value for argument '%s'.", op->name, arg->name); }
+        else {
+            opdi_text_add(why, "%s() Expected a value of type '%s' for argument '%s' but instead found type '",
+                          op->name, opdi_type_print_plain(arg->type, text, sizeof text), arg->name);
+            opdi_gvalue_type(why, v);
+            opdi_text_add(why, "'.");
+        }
+        return false;
+    }
+    if (n > op->nargs) {
+        opdi_text_add(why, "%s() Expected at most %d argument(s) but received %d argument(s).", op->name, op->nargs, n);
+    } else if (nout >= 0 && nout != op->nrets) {
+        opdi_text_add(why, "%s() gives %d result(s), not %d.", op->name, op->nrets, nout);
+    } else { return true; }
+    return false;
 }
 //-- An operator that is not there: a saved graph says where it was from.
 static void opdi_gparse_unknown(opdi_gparser *p, const char *name) {
@@ -24006,68 +24455,133 @@ static opd_op *opdi_gparse_op(opdi_gparser *p, const char *name, opdi_gvalue *co
     const char *colons = strstr(name, "::");
     opd_op *op = colons && strchr(colons, '.') ? opd_find_quiet(name) : NULL;
     opd_overloads *set;
+    char text[500] = "";
+    opdi_text why = opdi_text_of(text, sizeof text);
     int round, i, mark;
-    if (op && opdi_gparse_suits(op, in, n, nout, true)) { return op; }
-    if (op) {
-        for (i = 0; i < n && i < op->nargs && opdi_gparse_fits(op, i, in[i], true); i++) { }
-        if (i < n && i < op->nargs) {
-            (void)opdi_gparse_fail(p, "the type of argument '%s' does not match the schema of %s",
-                                   op->schema->args[i].name, name);
-        } else { (void)opdi_gparse_fail(p, "%s takes or gives another number of values", name); }
-        return NULL;
-    }
+    if (op && opdi_gmatch(op, in, n, nout, true, &why)) { return op; }
+    if (op) { (void)opdi_gparse_fail(p, "%s", text); return NULL; }
     mark = opd_error_mark();
     set = opd_overloads_find(name);
     if (opd_error_rewind(mark) == OPD_ERROR_MEMORY) { (void)opd_fail(OPD_ERROR_MEMORY, "out of memory"); }
     for (round = 0; set && round < 2; round++) {
+        why = opdi_text_of(text, sizeof text);
         for (i = 0; (op = opd_overloads_at(set, i)) != NULL; i++) {
-            if (opdi_gparse_suits(op, in, n, nout, round > 0)) { return op; }
+            opdi_text_add(&why, i ? " " : "");
+            if (opdi_gmatch(op, in, n, nout, round > 0, &why)) { return op; }
         }
     }
     if (opd_ok()) {
-        if (set) { (void)opdi_gparse_fail(p, "no overload of %s takes these values", name); }
+        if (set) { (void)opdi_gparse_fail(p, "no overload of %s takes these values: %s", name, text); }
         else { opdi_gparse_unknown(p, name); }
     }
     return NULL;
+}
+
+//-- A list's type of its elements; the word for it.
+static const struct { int32_t list, element; const char *word; } opdi_glists[] = {
+    {OPD_TAG_INTS, OPD_TAG_INT, "int"}, {OPD_TAG_FLOATS, OPD_TAG_FLOAT, "float"}, {OPD_TAG_BOOLS, OPD_TAG_BOOL, "bool"},
+    {OPD_TAG_TENSORS, OPD_TAG_TENSOR, "Tensor"}, {OPD_TAG_LIST, -1, "Scalar"}};
+
+//-- A value as constants of the graph: lists as one for each element.
+static opdi_gvalue *opdi_graph_constants(opd_graph *g, const opd_value *v) {
+    opdi_gvalue **list;
+    int32_t k;
+    int t = 0;
+    if (!opdi_is_list(v)) { return opdi_graph_constant(g, v); }
+    while (t < 4 && opdi_glists[t].list != v->tag) { t++; }
+    if (!(list = (opdi_gvalue **)opdi_scope_alloc(((size_t)v->n + 1) * sizeof *list))) { return NULL; }
+    for (k = 0; k < v->n; k++) {
+        const opd_value e = v->tag == OPD_TAG_TENSORS ? opd_value_tensor(v->u.tensors[k]) : opdi_list_element(v, k);
+        if (!(list[k] = opdi_graph_constants(g, &e))) { return NULL; }
+    }
+    return opdi_graph_list(g, OPDI_G_LIST, v->tag, opdi_glists[t].word, list, v->n);
 }
 
 //-- Fills in what is left out, and converts constants.
 static int opdi_gparse_bind(opdi_gparser *p, opdi_gnode *n, opd_op *op, opdi_gvalue **in, int count) {
     int i;
     for (i = 0; i < op->nargs; i++) {
-        const opdi_gnode *c = i < count ? in[i]->node : NULL;
         opd_value v;
         n->in[i] = i < count ? in[i] : NULL;
-        if (i >= count) { v = op->schema->args[i].value; }
-        else if (!(op->accepts[i] >> in[i]->tag & 1)) { v = opd_value_float((double)c->constant.u.i); }
-        else { continue; }
-        if (opdi_is_list(&v)) {
-            int32_t k;
-            opdi_gvalue **list = (opdi_gvalue **)opdi_scope_alloc(((size_t)v.n + 1) * sizeof *list);
-            for (k = 0; list && k < v.n; k++) {
-                const opd_value e = opdi_list_element(&v, k);
-                if (!(list[k] = opdi_graph_constant(p->graph, &e))) { return -1; }
-            }
-            n->in[i] = list ? opdi_graph_list(p->graph, OPDI_G_LIST, v.tag, v.tag == OPD_TAG_INTS ? "int"
-                                              : v.tag == OPD_TAG_FLOATS ? "float" : "bool", list, v.n) : NULL;
-        } else { n->in[i] = opdi_graph_constant(p->graph, &v); }
-        if (!n->in[i]) { return -1; }
+        if (!n->in[i]) { v = op->schema->args[i].value; }
+        else if (n->in[i]->tag == OPD_TAG_INT && !(op->accepts[i] >> OPD_TAG_INT & 1)) {
+            v = opd_value_float((double)in[i]->node->constant.u.i);
+        } else { continue; }
+        if (!(n->in[i] = opdi_graph_constants(p->graph, &v))) { return -1; }
+    }
+    return 0;
+}
+//-- The results are of the types that the schema says, where they have one.
+static int opdi_gparse_results(opdi_gparser *p, const opdi_gnode *n) {
+    char text[100] = "", type[100];
+    int i;
+    for (i = 0; i < n->nout; i++) {
+        opdi_text t = opdi_text_of(text, sizeof text);
+        const opdi_type *want = n->op->schema->returns[i].type;
+        opdi_gvalue *v = n->out[i];
+        const int32_t tag = opdi_gtag_of(want);
+        if (v->tag == OPD_TAG_DEFAULT) { v->tag = tag; }
+        if (v->tag == tag || v->tag == OPD_TAG_NONE || (opdi_accepts(want) >> v->tag & 1)) { continue; }
+        opdi_gvalue_type(&t, v);
+        return opdi_gparse_fail(p, "Annotated type %s does not match schema type %s for operator %s", text,
+                                opdi_type_print_plain(want, type, sizeof type), n->op->name);
     }
     return 0;
 }
 
 //-- A list's elements are what its type says.
-static int opdi_gparse_list(opdi_gparser *p, const opdi_gnode *n) {
-    static const int32_t tags[][2] = {{OPD_TAG_INTS, OPD_TAG_INT}, {OPD_TAG_FLOATS, OPD_TAG_FLOAT},
-                                      {OPD_TAG_BOOLS, OPD_TAG_BOOL}, {OPD_TAG_TENSORS, OPD_TAG_TENSOR}};
-    int i, k;
-    for (k = 0; k < 4 && tags[k][0] != n->out[0]->tag; k++) { }
-    if (k == 4) { return n->out[0]->tag == OPD_TAG_LIST ? 0 : opdi_gparse_fail(p, "a list that is of no list type"); }
+static int opdi_gparse_list(opdi_gparser *p, opdi_gnode *n) {
+    opdi_gvalue *l = n->out[0];
+    int i, t = 0;
+    if (l->tag == OPD_TAG_DEFAULT) {              /* that of its first element */
+        while (t < 4 && (!n->nin || opdi_glists[t].element != n->in[0]->tag)) { t++; }
+        l->tag = opdi_glists[t].list;
+        n->word = opdi_glists[t].word;
+    }
+    for (t = 0; t < 5 && opdi_glists[t].list != l->tag; t++) { }
+    if (t == 5) { return opdi_gparse_fail(p, "a list that is of no list type"); }
     for (i = 0; i < n->nin; i++) {
-        const int32_t tag = n->in[i]->tag;
-        if (tag == tags[k][1] || (tag == OPD_TAG_INT && k == 1) || (tag == OPD_TAG_NONE && k == 3)) { continue; }
+        const opdi_gvalue *e = n->in[i];
+        l->nesting = (uint8_t)OPDI_MAX(l->nesting, e->nesting + 1);
+        if (l->nesting > 8) { return opdi_gparse_fail(p, "lists are nested too deeply"); }
+        if (t == 4 ? !e->node || e->node->kind != OPDI_G_TUPLE
+            : e->tag == opdi_glists[t].element || (e->tag == OPD_TAG_INT && l->tag == OPD_TAG_FLOATS) ||
+              (e->tag == OPD_TAG_NONE && l->tag == OPD_TAG_TENSORS)) { continue; }
         return opdi_gparse_fail(p, "element %d of the list is not of its type", i);
     }
+    return 0;
+}
+//-- What the nodes of TorchScript's own take and give.
+static int opdi_gparse_prim(opdi_gparser *p, opdi_gnode *n) {
+    int i;
+    if (n->kind == OPDI_G_LIST) { return opdi_gparse_list(p, n); }
+    if (n->kind == OPDI_G_TUPLE) {
+        n->out[0]->tag = OPD_TAG_LIST;
+        for (i = 0; i < n->nin; i++) {
+            if (n->in[i]->tag != OPD_TAG_TENSOR) {
+                return opdi_gparse_fail(p, "element %d of the tuple is no tensor", i);
+            }
+        }
+        return 0;
+    }
+    if (n->nin != 1 || n->in[0]->tag != OPD_TAG_TENSORS) {
+        return opdi_gparse_fail(p, "prim::ListUnpack takes one list of tensors");
+    }
+    for (i = 0; i < n->nout; i++) {
+        if (n->out[i]->tag == OPD_TAG_DEFAULT) { n->out[i]->tag = OPD_TAG_TENSOR; }
+        if (n->out[i]->tag != OPD_TAG_TENSOR && n->out[i]->tag != OPD_TAG_NONE) {
+            return opdi_gparse_fail(p, "prim::ListUnpack gives tensors, result %d is none", i);
+        }
+    }
+    return 0;
+}
+//-- Room for one more in an array of n pointers, which lives as long as the innermost scope.
+static int opdi_gparse_room(opdi_gvalue ***list, int n) {
+    opdi_gvalue **more;
+    if (n & (n - 1) || (n && n < 16)) { return 0; }
+    if (!(more = (opdi_gvalue **)opdi_scope_alloc((size_t)OPDI_MAX(16, 2 * n) * sizeof *more))) { return -1; }
+    if (n) { memcpy(more, *list, (size_t)n * sizeof *more); }
+    *list = more;
     return 0;
 }
 
@@ -24075,17 +24589,17 @@ static int opdi_gparse_node(opdi_gparser *p) {
     static const char *const prims[] = {"prim::Constant", "prim::ListConstruct", "prim::TupleConstruct",
                                         "prim::ListUnpack"};
     opd_graph *g = p->graph;
-    opdi_gvalue *out[OPD_MAX_ARGS * 4], **in = NULL, **more;
+    opdi_gvalue **out = NULL, **in = NULL;
     const char *word = "Tensor";
     char name[256];
-    int nout = 0, nin = 0, cap = 0, i, kind = OPDI_G_OP;
+    int nout = 0, nin = 0, i, kind = OPDI_G_OP;
     opdi_gnode *n = (opdi_gnode *)opdi_graph_alloc(g, sizeof *n);
     opd_op *op = NULL;
     size_t len;
     if (!n) { return -1; }
     while (*p->at == '%') {
-        if (nout == OPD_MAX_ARGS * 4) { return opdi_gparse_fail(p, "a node of more than %d results", nout); }
-        if (!(out[nout++] = opdi_gparse_declare(p, n, &word))) { return -1; }
+        if (opdi_gparse_room(&out, nout) || !(out[nout] = opdi_gparse_declare(p, n, &word))) { return -1; }
+        nout++;
         if (!opdi_gparse_is(p, ",")) { break; }
         opdi_gparse_blanks(p, false);
     }
@@ -24105,22 +24619,18 @@ static int opdi_gparse_node(opdi_gparser *p) {
     n->nout = nout;
     n->out = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)nout * sizeof *n->out);
     if (!n->out) { return -1; }
-    memcpy(n->out, out, (size_t)nout * sizeof *out);
+    if (nout) { memcpy(n->out, out, (size_t)nout * sizeof *out); }
     if (kind != OPDI_G_OP && kind != OPDI_G_UNPACK && nout != 1) {
         return opdi_gparse_fail(p, "%s has one result", name);
     }
     if (kind == OPDI_G_CONSTANT && opdi_gparse_constant(p, n)) { opdi_gnode_append(g, n); return -1; }
     if (opdi_gparse_want(p, "(")) { if (kind == OPDI_G_CONSTANT) { opdi_gnode_append(g, n); } return -1; }
     while (!opdi_gparse_is(p, ")")) {
-        if (nin == cap) {
-            cap = cap ? 2 * cap : 16;
-            if (!(more = (opdi_gvalue **)opdi_scope_alloc((size_t)cap * sizeof *more))) { break; }
-            if (nin) { memcpy(more, in, (size_t)nin * sizeof *in); }
-            in = more;
-        }
-        if ((nin && opdi_gparse_want(p, ",")) || !(in[nin] = opdi_gparse_use(p))) { break; }
+        if (opdi_gparse_room(&in, nin) || (nin && opdi_gparse_want(p, ",")) ||
+            !(in[nin] = opdi_gparse_use(p))) { break; }
         nin++;
     }
+    for (i = 0; i < nout && opd_ok(); i++) { (void)opdi_gparse_enter(p, out[i]); }
     if (kind == OPDI_G_CONSTANT) {                /* from here on the graph owns its tensor */
         opdi_gnode_append(g, n);
         return !opd_ok() ? -1 : nin ? opdi_gparse_fail(p, "a constant has no inputs") : 0;
@@ -24130,7 +24640,7 @@ static int opdi_gparse_node(opdi_gparser *p) {
         if (nin > OPD_MAX_ARGS || !(op = opdi_gparse_op(p, name, in, nin, nout))) { return -1; }
         n->in = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)op->nargs * sizeof *n->in);
         n->op = op;
-        if (!n->in || opdi_gparse_bind(p, n, op, in, nin)) { return -1; }
+        if (!n->in || opdi_gparse_results(p, n) || opdi_gparse_bind(p, n, op, in, nin)) { return -1; }
         n->nin = op->nargs;
         opdi_gnode_append(g, n);
         return 0;
@@ -24140,11 +24650,7 @@ static int opdi_gparse_node(opdi_gparser *p) {
     if (!n->in) { return -1; }
     if (nin) { memcpy(n->in, in, (size_t)nin * sizeof *in); }
     opdi_gnode_append(g, n);
-    if (kind == OPDI_G_UNPACK && (nin != 1 || in[0]->tag != OPD_TAG_TENSORS)) {
-        return opdi_gparse_fail(p, "prim::ListUnpack takes one list of tensors");
-    }
-    if (kind == OPDI_G_LIST) { return opdi_gparse_list(p, n); }
-    return 0;
+    return opdi_gparse_prim(p, n);
 }
 
 //-- "# FILE:LINE" behind a node.
@@ -24161,23 +24667,24 @@ static int opdi_gparse_place(opdi_gparser *p, opdi_gnode *n) {
 
 static int opdi_gparse_body(opdi_gparser *p) {
     opd_graph *g = p->graph;
-    opdi_gvalue *in[256];
+    opdi_gvalue **in = NULL;
     const opdi_gnode *made;
     const char *word;
     int n = 0, i;
     opdi_gparse_blanks(p, true);
     if (opdi_gparse_want(p, "graph(")) { return -1; }
     for (opdi_gparse_blanks(p, true); !opdi_gparse_is(p, ")"); opdi_gparse_blanks(p, true)) {
-        if (n == 256) { return opdi_gparse_fail(p, "more than 256 inputs"); }
         if (n && opdi_gparse_want(p, ",")) { return -1; }
         opdi_gparse_blanks(p, true);
-        if (!(in[n] = opdi_gparse_declare(p, NULL, &word))) { return -1; }
+        if (opdi_gparse_room(&in, n) || !(in[n] = opdi_gparse_declare(p, NULL, &word)) || opdi_gparse_enter(p, in[n])) {
+            return -1;
+        }
         if (in[n]->tag != OPD_TAG_TENSOR) { return opdi_gparse_fail(p, "an input that is no tensor"); }
         n++;
     }
     if (opdi_gparse_want(p, ":")) { return -1; }
     if (!(g->inputs = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)n * sizeof *in))) { return -1; }
-    memcpy(g->inputs, in, (size_t)n * sizeof *in);
+    if (n) { memcpy(g->inputs, in, (size_t)n * sizeof *in); }
     g->ninputs = n;
     for (opdi_gparse_blanks(p, true); !opdi_gparse_is(p, "return"); opdi_gparse_blanks(p, true)) {
         if (opdi_gparse_node(p) || opdi_gparse_place(p, g->last)) { return -1; }
@@ -24210,7 +24717,7 @@ static opd_graph *opdi_graph_parse(const char *text, opd_tensor *const *constant
     p.constants = constants;
     p.nconstants = nconstants;
     p.graph = opdi_graph_new();
-    rc = p.graph && opdi_gparse_grow(&p) == 0 && opdi_gparse_body(&p) == 0 ? opdi_graph_plan(p.graph) : -1;
+    rc = p.graph && opdi_gparse_grow(&p) == 0 && opdi_gparse_body(&p) == 0 ? 0 : -1;
     opd_scope_close(&scope);
     if (rc == 0) { return p.graph; }
     opd_graph_free(p.graph);
@@ -24220,6 +24727,323 @@ opd_graph *opd_graph_parse(const char *text) {
     if (!opd_ok()) { return NULL; }
     if (!text) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_parse: the text is NULL"); return NULL; }
     return opdi_graph_parse(text, NULL, 0);
+}
+
+//-- building by hand ---------------------------------------------------------------------------------------------
+
+/* One step: what it has added goes again when it fails. */
+typedef struct opdi_gbuild {
+    opdi_gparser p;                               /* what checks texts checks here, too */
+    opd_scope scope;
+    opdi_gnode *before;                           /* the node in front of what it adds */
+    int32_t next_id;
+} opdi_gbuild;
+
+static int opdi_gbuild_begin(opdi_gbuild *b, opd_graph *g, const char *who) {
+    if (!opd_ok()) { return -1; }
+    if (!g) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the graph is NULL", who); }
+    memset(b, 0, sizeof *b);
+    b->p.graph = g;
+    b->p.who = who;
+    b->p.at = "";
+    b->before = g->at ? g->at->prev : g->last;
+    b->next_id = g->next_id;
+    b->scope = opd_scope_open();
+    return 0;
+}
+static int opdi_gbuild_end(opdi_gbuild *b, bool done) {
+    opd_graph *g = b->p.graph;
+    opdi_gnode *n;
+    if (!done) {
+        while ((n = b->before ? b->before->next : g->first) != g->at) { opdi_gnode_remove(g, n); }
+        g->next_id = b->next_id;
+    }
+    opd_scope_close(&b->scope);
+    return done ? 0 : -1;
+}
+//-- Values that may be used where the next node goes; NULL among them stands for a default.
+static int opdi_gbuild_values(opdi_gbuild *b, opdi_gvalue *const *values, int n, bool defaults) {
+    const opd_graph *g = b->p.graph;
+    const opdi_gnode *at, *m;
+    int i;
+    if (n < 0 || (n && !values)) { return opdi_gparse_fail(&b->p, "the values are NULL"); }
+    for (i = 0; i < n; i++) {
+        if (!values[i] && defaults) { continue; }
+        if (!values[i] || values[i]->graph != g) {
+            return opdi_gparse_fail(&b->p, values[i] ? "value %d is not one of this graph" : "value %d is NULL", i);
+        }
+        at = g->at ? values[i]->node : NULL;
+        for (m = at ? g->at : NULL; m && m != at; m = m->next) { }
+        if (m) { return opdi_gparse_fail(&b->p, "value %d is made behind the place where nodes are inserted", i); }
+    }
+    return 0;
+}
+static opdi_gvalue *opdi_gbuild_node(opdi_gbuild *b, opdi_gkind kind, opdi_gvalue *const *in, int nin, int nout,
+                                     int32_t tag) {
+    opd_graph *g = b->p.graph;
+    opdi_gnode *n = opdi_gnode_new(g, kind, nin, nout);
+    int i;
+    if (!n) { return NULL; }
+    for (i = 0; i < nout; i++) { if (!(n->out[i] = opdi_gvalue_new(g, n, tag))) { return NULL; } }
+    if (nin) { memcpy(n->in, in, (size_t)nin * sizeof *in); }
+    opdi_gnode_append(g, n);
+    return nout ? n->out[0] : NULL;
+}
+
+opd_graph *opd_graph_new(void) { return opd_ok() ? opdi_graph_new() : NULL; }
+
+opd_graph_value *opd_graph_constant(opd_graph *g, opd_value value) {
+    opdi_gbuild b;
+    opdi_gvalue *v = NULL;
+    int32_t k = 0;
+    const bool list = opdi_is_list(&value);
+    const bool object = value.tag == OPD_TAG_TENSOR || value.tag == OPD_TAG_STR || value.tag == OPD_TAG_COMPLEX;
+    if (opdi_gbuild_begin(&b, g, "opd_graph_constant")) { return NULL; }
+    while (value.tag == OPD_TAG_TENSORS && k < value.n && value.u.tensors &&
+           (!value.u.tensors[k] || !opdi_requires_grad(value.u.tensors[k]))) { k++; }
+    if (value.tag < 0 || value.tag >= OPD_TAG_DEFAULT || value.tag == OPD_TAG_OBJECT ||
+        (list && value.n < 0) || ((object || (list && value.n)) && !value.u.object)) {
+        (void)opdi_gparse_fail(&b.p, "%s cannot be a constant", opdi_value_kind(&value));
+    } else if ((value.tag == OPD_TAG_TENSOR && opdi_requires_grad(value.u.t)) ||
+               (value.tag == OPD_TAG_TENSORS && k < value.n)) {
+        (void)opdi_gparse_fail(&b.p, "Cannot insert a Tensor that requires grad as a constant. Consider making it a "
+                               "parameter or input, or detaching the gradient");
+    } else { v = opdi_graph_constants(g, &value); }
+    return opdi_gbuild_end(&b, v != NULL) ? NULL : v;
+}
+
+opd_graph_value *opd_graph_list(opd_graph *g, const char *element, opd_graph_value *const *values, int n) {
+    opdi_gbuild b;
+    opdi_gvalue *v = NULL;
+    bool done = false;
+    int t = 0;
+    if (opdi_gbuild_begin(&b, g, "opd_graph_list")) { return NULL; }
+    if (!element) { element = ""; }
+    while (t < 5 && strcmp(element, opdi_glists[t].word) != 0) { t++; }
+    if (strcmp(element, "Tensor?") == 0) { t = 3; }
+    if (t == 5) { (void)opdi_gparse_fail(&b.p, "there are no lists of '%.40s'", element); }
+    else if (opdi_gbuild_values(&b, values, n, false) == 0 &&
+             (v = opdi_gbuild_node(&b, OPDI_G_LIST, values, n, 1, opdi_glists[t].list)) != NULL) {
+        v->node->word = t == 3 && element[6] ? "Tensor?" : opdi_glists[t].word;
+        done = opdi_gparse_list(&b.p, v->node) == 0;
+    }
+    return opdi_gbuild_end(&b, done) ? NULL : v;
+}
+int opd_graph_unpack(opd_graph *g, opd_graph_value *list, opd_graph_value **parts, int n) {
+    opdi_gbuild b;
+    bool done = false;
+    if (opdi_gbuild_begin(&b, g, "opd_graph_unpack")) { return -1; }
+    if (n < 0 || (n && !parts)) { (void)opdi_gparse_fail(&b.p, "the parts are NULL"); }
+    else if (opdi_gbuild_values(&b, &list, 1, false) == 0) {
+        (void)opdi_gbuild_node(&b, OPDI_G_UNPACK, &list, 1, n, OPD_TAG_TENSOR);
+        done = opd_ok() && opdi_gparse_prim(&b.p, g->at ? g->at->prev : g->last) == 0;
+        if (done && n) { memcpy(parts, (g->at ? g->at->prev : g->last)->out, (size_t)n * sizeof *parts); }
+    }
+    return opdi_gbuild_end(&b, done);
+}
+
+static int opdi_gbuild_call(opdi_gbuild *b, opd_op *op, opdi_gvalue *const *args, int nargs, opdi_gvalue **results,
+                            int cap) {
+    opdi_gvalue *in[OPD_MAX_ARGS];
+    opdi_gnode *n;
+    int i;
+    if (nargs) { memcpy(in, args, (size_t)nargs * sizeof *in); }
+    if (!(n = opdi_gnode_new(b->p.graph, OPDI_G_OP, op->nargs, op->nrets))) { return -1; }
+    n->op = op;
+    if (opdi_gparse_bind(&b->p, n, op, in, nargs)) { return -1; }
+    for (i = 0; i < op->nrets; i++) {
+        n->out[i] = opdi_gvalue_new(b->p.graph, n, opdi_gtag_of(op->schema->returns[i].type));
+        if (!n->out[i]) { return -1; }
+    }
+    opdi_gnode_append(b->p.graph, n);
+    for (i = 0; i < op->nrets && i < cap; i++) { results[i] = n->out[i]; }
+    return 0;
+}
+int opd_graph_call_op(opd_graph *g, opd_op *op, opd_graph_value *const *args, int nargs, opd_graph_value **results,
+                      int cap) {
+    opdi_gbuild b;
+    char text[500];
+    opdi_text why = opdi_text_of(text, sizeof text);
+    bool done = false;
+    if (opdi_gbuild_begin(&b, g, "opd_graph_call")) { return -1; }
+    if (!op) { (void)opdi_gparse_fail(&b.p, "the operator is NULL"); }
+    else if (cap > 0 && !results) { (void)opdi_gparse_fail(&b.p, "the results are NULL"); }
+    else if (opdi_gbuild_values(&b, args, nargs, true) == 0) {
+        if (!opdi_gmatch(op, args, nargs, -1, true, &why)) { (void)opdi_gparse_fail(&b.p, "%s", text); }
+        else { done = opdi_gbuild_call(&b, op, args, nargs, results, cap) == 0; }
+    }
+    return opdi_gbuild_end(&b, done) ? -1 : op->nrets;
+}
+int opd_graph_call(opd_graph *g, const char *name, opd_graph_value *const *args, int nargs, opd_graph_value **results,
+                   int cap) {
+    opdi_gbuild b;
+    opd_op *op = NULL;
+    if (opdi_gbuild_begin(&b, g, "opd_graph_call")) { return -1; }
+    if (!name) { (void)opdi_gparse_fail(&b.p, "the operator's name is NULL"); }
+    else if (opdi_gbuild_values(&b, args, nargs, true) == 0) { op = opdi_gparse_op(&b.p, name, args, nargs, -1); }
+    if (opdi_gbuild_end(&b, op != NULL)) { return -1; }
+    return opd_graph_call_op(g, op, args, nargs, results, cap);
+}
+
+//-- The value of that name.
+static opdi_gvalue *opdi_graph_named(opd_graph *g, const char *name) {
+    const bool number = *name >= '0' && *name <= '9';
+    const int64_t id = number ? strtoll(name, NULL, 10) : -1;
+    opdi_gnode *n;
+    int i;
+    for (i = 0; i < g->ninputs; i++) {
+        opdi_gvalue *const v = g->inputs[i];
+        if (number ? !v->name && v->id == id : v->name && strcmp(v->name, name) == 0) { return v; }
+    }
+    for (n = g->first; n; n = n->next) {
+        for (i = 0; i < n->nout; i++) {
+            opdi_gvalue *const v = n->out[i];
+            if (number ? !v->name && v->id == id : v->name && strcmp(v->name, name) == 0) { return v; }
+        }
+    }
+    return NULL;
+}
+opd_graph_value *opd_graph_find(opd_graph *g, const char *name) { return g && name ? opdi_graph_named(g, name) : NULL; }
+
+//-- Name and type of a value.
+static int opdi_gbuild_describe(opdi_gbuild *b, opdi_gvalue *v, const char *name, const char *type) {
+    opd_graph *g = b->p.graph;
+    opdi_gvalue to = *v, *old = NULL;
+    const char *word;
+    char *copy = NULL, *other = NULL;
+    if (type) {
+        b->p.at = type;
+        if (opdi_gparse_type(&b->p, &to, &word, 0)) { return -1; }
+        if (*b->p.at) { return opdi_gparse_fail(&b->p, "text behind the type: '%.40s'", b->p.at); }
+        if (to.tag != v->tag || (v->node && v->node->kind == OPDI_G_CONSTANT)) {
+            return opdi_gparse_fail(&b->p, "the value cannot have the type '%.100s'", type);
+        }
+    }
+    if (name && *name) {
+        if (name[strspn(name, OPDI_GRAPH_NAME)] || (*name >= '0' && *name <= '9')) {
+            return opdi_gparse_fail(&b->p, "'%.100s' is no name", name);
+        }
+        if (!(copy = opdi_arena_copy(&g->arena, name, strlen(name)))) { return -1; }
+        old = opdi_graph_named(g, name);
+        if (old && old != v && !(other = opdi_graph_free_name(g, name))) { return -1; }
+    }
+    if (name) {
+        if (other) { old->name = other; }
+        to.name = copy;
+        if (!copy && to.id < 0) { to.id = g->next_id++; }
+    }
+    *v = to;
+    return 0;
+}
+int opd_graph_describe(opd_graph *g, opd_graph_value *value, const char *name, const char *type) {
+    opdi_gbuild b;
+    bool done;
+    if (opdi_gbuild_begin(&b, g, "opd_graph_describe")) { return -1; }
+    done = value && value->graph == g ? opdi_gbuild_describe(&b, value, name, type) == 0
+        : opdi_gparse_fail(&b.p, value ? "the value is not one of this graph" : "the value is NULL") == 0;
+    return opdi_gbuild_end(&b, done);
+}
+
+opd_graph_value *opd_graph_input(opd_graph *g, const char *name, const char *type) {
+    opdi_gbuild b;
+    opdi_gvalue *v = NULL, **more = NULL;
+    int n;
+    bool done = false;
+    if (opdi_gbuild_begin(&b, g, "opd_graph_input")) { return NULL; }
+    n = g->ninputs;
+    if (n & (n - 1)) { more = g->inputs; }        /* its room is a power of two */
+    else if ((more = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)OPDI_MAX(1, 2 * n) * sizeof *more)) != NULL && n) {
+        memcpy(more, g->inputs, (size_t)n * sizeof *more);
+    }
+    if (more && (v = opdi_gvalue_new(g, NULL, OPD_TAG_TENSOR)) != NULL) {
+        done = opdi_gbuild_describe(&b, v, name && *name ? name : NULL, type) == 0;
+        if (done) {
+            g->inputs = more;
+            g->inputs[g->ninputs++] = v;
+            opdi_graph_changed(g);
+        }
+    }
+    return opdi_gbuild_end(&b, done) ? NULL : v;
+}
+
+int opd_graph_insert_before(opd_graph *g, opd_graph_value *value) {
+    opdi_gbuild b;
+    bool done = false;
+    if (opdi_gbuild_begin(&b, g, "opd_graph_insert_before")) { return -1; }
+    if (value && value->graph != g) { (void)opdi_gparse_fail(&b.p, "the value is not one of this graph"); }
+    else { done = true; }
+    (void)opdi_gbuild_end(&b, true);
+    if (done) { g->at = !value ? NULL : value->node ? value->node : g->first; }
+    return done ? 0 : -1;
+}
+
+int opd_graph_output(opd_graph *g, opd_graph_value *const *values, int n, bool list) {
+    opdi_gbuild b;
+    opdi_gnode *at, *old;
+    opdi_gvalue **outputs = NULL, *result = NULL;
+    bool done = false;
+    int i;
+    if (opdi_gbuild_begin(&b, g, "opd_graph_output")) { return -1; }
+    at = g->at;
+    g->at = NULL;
+    b.before = g->last;
+    done = opdi_gbuild_values(&b, values, n, false) == 0;
+    for (i = 0; done && i < n; i++) {
+        done = values[i]->tag == OPD_TAG_TENSOR || opdi_gparse_fail(&b.p, "output %d is no tensor", i) == 0;
+    }
+    done = done && (outputs = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)n * sizeof *outputs)) != NULL;
+    if (done && n) {
+        memcpy(outputs, values, (size_t)n * sizeof *outputs);
+        result = n == 1 && !list ? values[0]
+            : opdi_graph_list(g, list ? OPDI_G_LIST : OPDI_G_TUPLE, list ? OPD_TAG_TENSORS : OPD_TAG_LIST, "Tensor",
+                              outputs, n);
+        done = result != NULL;
+    }
+    if (done) {
+        old = g->result ? g->result->node : NULL;
+        g->outputs = outputs;
+        g->noutputs = n;
+        g->result = result;
+        opdi_graph_changed(g);
+        opdi_graph_count_uses(g);                 /* the tuple or list that was returned */
+        if (old && (old->kind == OPDI_G_TUPLE || old->kind == OPDI_G_LIST) && old->out[0]->uses == 0) {
+            if (old == at) { at = old->next; }
+            opdi_gnode_remove(g, old);
+        }
+    }
+    (void)opdi_gbuild_end(&b, done);
+    g->at = at;
+    return done ? 0 : -1;
+}
+
+int opd_graph_erase(opd_graph *g, opd_graph_value *value) {
+    opdi_gbuild b;
+    bool done;
+    int i;
+    if (opdi_gbuild_begin(&b, g, "opd_graph_erase")) { return -1; }
+    done = value && value->graph == g ? true
+        : opdi_gparse_fail(&b.p, value ? "the value is not one of this graph" : "the value is NULL") == 0;
+    if (done) {
+        opdi_gvalue **const all = value->node ? value->node->out : &value;
+        const int n = value->node ? value->node->nout : 1;
+        opdi_graph_count_uses(g);
+        for (i = 0; i < n && done; i++) {
+            opdi_text t;
+            char text[100] = "";
+            if (!all[i]->uses) { continue; }
+            t = opdi_text_of(text, sizeof text);
+            opdi_gvalue_name(&t, all[i]);
+            done = opdi_gparse_fail(&b.p, "%s is still used", text) == 0;
+        }
+    }
+    (void)opdi_gbuild_end(&b, true);
+    if (!done) { return -1; }
+    if (value->node) { opdi_gnode_remove(g, value->node); return 0; }
+    for (i = 0; g->inputs[i] != value; i++) { }
+    for (g->ninputs--; i < g->ninputs; i++) { g->inputs[i] = g->inputs[i + 1]; }
+    value->graph = NULL;
+    opdi_graph_changed(g);
+    return 0;
 }
 
 //-- check_trace: a second trace, and what both give.
@@ -25200,6 +26024,9 @@ typedef struct opdi_trial {
     int *arg;                                     /* of which argument each is */
     bool *written;
     bool other_sizes;
+    opd_generator *generator;                     /* the one among the arguments; NULL: the default one */
+    uint64_t random[2];                           /* where it begins, */
+    uint64_t random_was[2][2];                    /* where the default one and it were */
 } opdi_trial;
 
 static const char *opdi_trial_arg(const opdi_trial *tr, int k) { return tr->op->schema->args[tr->arg[k]].name; }
@@ -25220,10 +26047,22 @@ static int opdi_trial_fill(const opdi_trial *tr, opd_tensor *const *in, opd_valu
     }
     return 0;
 }
+//-- Each call of a random operator draws the same numbers; a graph draws them from the default generator.
+static void opdi_trial_seed(const opdi_trial *tr) {
+    if (!opdi_op_is_random(tr->op)) { return; }
+    opdi_random_set(NULL, tr->random);
+    opdi_random_set(tr->generator, tr->random);
+}
+static void opdi_trial_seeded(opdi_trial *tr) {
+    opdi_random_get(NULL, tr->random_was[0]);
+    opdi_random_get(tr->generator, tr->random_was[1]);
+    tr->random[0] = tr->generator ? tr->random_was[1][0] : tr->o->seed;
+    tr->random[1] = tr->generator ? tr->random_was[1][1] : 0;
+}
 static int opdi_trial_call(const opdi_trial *tr, opd_tensor *const *in, opd_value *rets) {
     opd_value args[OPD_MAX_ARGS];
     if (opdi_trial_fill(tr, in, args)) { return -1; }
-    if (opdi_op_is_random(tr->op)) { opd_manual_seed(tr->o->seed); }
+    opdi_trial_seed(tr);
     return opd_call_all(tr->op, rets, args, tr->op->nargs);
 }
 //-- The tensors among results (at most cap); which: the result of each.
@@ -25393,11 +26232,13 @@ static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake
                         opdi_sizes_text(real->dims, real->ndim, b, sizeof b));
     }
     if (fake->dtype != real->dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "the fake kernel gives result %d the dtype %s, the real one %s", i,
+        return opd_fail(OPD_ERROR_DTYPE, "the fake kernel gives result %d the dtype %s, the real one %s. Give opd_result "
+                        "the same dtype in both", i,
                         opd_dtype_name((opd_scalar_type)fake->dtype), opd_dtype_name((opd_scalar_type)real->dtype));
     }
     if (opd_tensor_device(fake).type != opd_tensor_device(real).type) {
-        return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives result %d the device %s, the real one %s", i,
+        return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives result %d the device %s, the real one %s. Make results "
+                        "in both with opd_result, or on opd_tensor_device of an argument", i,
                         opd_device_print(opd_tensor_device(fake), a, sizeof a),
                         opd_device_print(opd_tensor_device(real), b, sizeof b));
     }
@@ -25418,7 +26259,10 @@ static int opdi_opcheck_fake_run(const opdi_trial *tr, opd_tensor *const *real, 
     for (k = 0; in && k < tr->n; k++) { if (!(in[k] = opd_fake_tensor(in[k]))) { return -1; } }
     if (!in || opdi_trial_call(tr, in, rets)) { return -1; }
     m = opdi_trial_results(tr->op, rets, fake, NULL, OPD_TRANSFORM_OUTPUTS);
-    if (m != n) { return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives %d tensors, the real one %d", m, n); }
+    if (m != n) {
+        return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives %d tensors, the real one %d. Lists must be as long in "
+                        "both", m, n);
+    }
     for (k = 0; k < n; k++) { if (opdi_opcheck_same_fake(real[k], fake[k], which[k])) { return -1; } }
     return 0;
 }
@@ -25510,7 +26354,7 @@ static int opdi_opcheck_run_traced(const opdi_trial *tr, const opd_graph *g) {
     if (!in || !again || !da || !db) { return -1; }
     n = opdi_trial_fn((void *)(uintptr_t)tr, in, tr->n, a);
     if (n < 0) { return -1; }
-    if (opdi_op_is_random(tr->op)) { opd_manual_seed(tr->o->seed); }
+    opdi_trial_seed(tr);
     if (opd_graph_run(g, again, tr->n, b, OPD_TRANSFORM_OUTPUTS) != n) {
         return opd_ok() ? opd_fail(OPD_ERROR_KERNEL, "the trace has another number of outputs than the call's %d", n)
             : -1;
@@ -25617,6 +26461,16 @@ static int opdi_opcheck_vmap_dims(const opdi_trial *tr, opd_tensor *const *first
     }
     return 0;
 }
+//-- Whether examples of its results can be put together: tensors and lists of them.
+static bool opdi_opcheck_stacks(const opd_op *op) {
+    int i;
+    for (i = 0; i < op->nrets; i++) {
+        const opdi_type *t = opdi_strip_optional(op->schema->returns[i].type);
+        if (t->kind == OPDI_TYPE_LIST) { t = opdi_strip_optional(t->elems[0]); }
+        if (t->kind != OPDI_TYPE_TENSOR) { return false; }
+    }
+    return true;
+}
 static int opdi_opcheck_vmap(const opdi_trial *tr) {
     opd_tensor **first = opdi_scope_tensors(tr->n + 1), **second = opdi_scope_tensors(tr->n + 1);
     int *dims = (int *)opdi_scope_alloc(((size_t)tr->n + 1) * sizeof *dims), k, rc, batched = 0, writes = 0;
@@ -25627,8 +26481,8 @@ static int opdi_opcheck_vmap(const opdi_trial *tr) {
         batched += dims[k] == 0;
         writes += tr->written[k];
     }
-    if (!batched || opdi_op_is_random(tr->op) || (opd_op_tags(tr->op) & OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE) ||
-        (opd_op_tags(tr->op) & OPD_OPTAG_DATA_DEPENDENT_OUTPUT)) { return 0; }
+    if (!batched || opdi_op_is_random(tr->op) || !opdi_opcheck_stacks(tr->op) ||
+        (opd_op_tags(tr->op) & (OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPD_OPTAG_DATA_DEPENDENT_OUTPUT))) { return 0; }
     if (opdi_opcheck_examples(tr, first, second)) { return -1; }
     was = opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
     rc = opdi_opcheck_vmap_dims(tr, first, second, dims);
@@ -25770,6 +26624,9 @@ static int opdi_trial_make(opdi_trial *tr) {
     for (i = 0; i < tr->op->nargs; i++) {
         const opd_value *v = &tr->args[i];
         const int32_t count = v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR;
+        if (v->tag == OPD_TAG_OBJECT && opdi_arg_index(tr->op->schema, "generator", 9) == i) {
+            tr->generator = (opd_generator *)v->u.object;
+        }
         for (j = 0; j < count; j++) {
             opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : v->u.tensors[j];
             if (!t) { continue; }
@@ -25808,7 +26665,11 @@ int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_
     tr.op = op;
     tr.o = &o;
     scope = opd_scope_open();
-    rc = opdi_bind_all(op, args, nargs, tr.args) || opdi_trial_make(&tr) ? -1 : opdi_opcheck_all(&tr, &o);
+    rc = opdi_bind_all(op, args, nargs, tr.args) || opdi_trial_make(&tr) ? -1 : 0;
+    opdi_trial_seeded(&tr);
+    if (!rc) { rc = opdi_opcheck_all(&tr, &o); }
+    opdi_random_set(NULL, tr.random_was[0]);
+    opdi_random_set(tr.generator, tr.random_was[1]);
     opd_scope_close(&scope);
     return rc;
 }
@@ -27979,6 +28840,10 @@ static int opdi_dl_check(const opdi_dl_tensor *d, opd_scalar_type *dtype, opd_de
         return opd_fail(OPD_ERROR_SHAPE, "DLPack: a tensor has 0 to %d dimensions, not %d%s", OPD_MAX_DIMS,
                         (int)d->ndim, d->sizes ? "" : " at NULL");
     }
+    if (d->byte_offset > UINTPTR_MAX - (uintptr_t)d->data) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "DLPack: the first element (byte_offset %llu) is beyond any memory",
+                        (unsigned long long)d->byte_offset);
+    }
     *data = d->data ? (char *)d->data + d->byte_offset : NULL;
     element = opd_dtype_is_complex(*dtype) ? opd_dtype_size(*dtype) / 2 : opd_dtype_size(*dtype);
     if ((uintptr_t)*data % element) {
@@ -28041,15 +28906,18 @@ typedef struct opdi_bulk {
 typedef struct opdi_source { const char *who, *path, *entry; const unsigned char *data; size_t n; } opdi_source;
 
 #define OPDI_NOWHERE SIZE_MAX
+//-- What a file says of itself is shown without its control characters.
 OPD_PRINTF_LIKE(3, 4) static int opdi_bad(const opdi_source *s, size_t at, const char *format, ...) {
-    char text[512], place[32] = "";
+    char text[512], place[32] = "", all[1600], *p;
     va_list ap;
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
     if (at != OPDI_NOWHERE) { snprintf(place, sizeof place, ", byte %llu", (unsigned long long)at); }
-    return opd_fail(OPD_ERROR_FILE, "%s: %.500s%s%.300s%s%s: %s", s->who, s->path, s->entry ? ", entry '" : "",
-                    s->entry ? s->entry : "", s->entry ? "'" : "", place, text);
+    (void)snprintf(all, sizeof all, "%s: %.500s%s%.300s%s%s: %s", s->who, s->path, s->entry ? ", entry '" : "",
+                   s->entry ? s->entry : "", s->entry ? "'" : "", place, text);
+    for (p = all; *p; p++) { if ((unsigned char)*p < 32 || *p == 127) { *p = '?'; } }
+    return opd_fail(OPD_ERROR_FILE, "%s", all);
 }
 
 static opdi_bulk *opdi_bulk_new(void) {
@@ -28180,8 +29048,9 @@ static int opdi_look_count(opdi_look *c, int64_t *v) {
     const int first = opdi_look_peek(c);
     const size_t begin = c->at;
     if (first < '0' || first > '9') { return opdi_look_wrong(c, "a number"); }
-    for (*v = 0; c->at < c->end && c->s->data[c->at] >= '0' && c->s->data[c->at] <= '9'; c->at++) {
+    for (*v = 0; c->at < c->end; c->at++) {
         const int digit = c->s->data[c->at] - '0';
+        if (digit < 0 || digit > 9) { break; }
         if (*v > (INT64_MAX - digit) / 10) { return opdi_bad(c->s, begin, "a number that is too large"); }
         *v = *v * 10 + digit;
     }
@@ -28372,6 +29241,15 @@ typedef struct opdi_sink {
     bool swap;                   /* elements the other way round than here */
 } opdi_sink;
 
+//-- What stands in for a file lets nobody read it who could not before.
+static void opdi_same_mode(const char *tmp, const char *path) {
+#if defined(OPDI_MAPS)
+    struct stat st;
+    if (stat(path, &st) == 0) { (void)chmod(tmp, st.st_mode & 0777); }
+#else
+    (void)tmp; (void)path;
+#endif
+}
 static int opdi_sink_open(opdi_sink *k, const char *who, const char *path) {
     int i;
     memset(k, 0, sizeof *k);
@@ -28389,6 +29267,7 @@ static int opdi_sink_open(opdi_sink *k, const char *who, const char *path) {
             (void)snprintf(k->tmp, k->tmp_bytes, "%s.tmp%d", path, i);
             k->f = fopen(k->tmp, "wbx");
         }
+        if (k->f) { opdi_same_mode(k->tmp, path); }
     }
     if (k->f) { return 0; }
     (void)opdi_bad(&k->s, OPDI_NOWHERE, "cannot be written: %s", strerror(errno));
@@ -28545,8 +29424,18 @@ static int opdi_by_place(const void *a, const void *b) {
 static int opdi_by_name(const void *a, const void *b) {
     return strcmp(((const opdi_sorted *)a)->name, ((const opdi_sorted *)b)->name);
 }
+//-- Sorts by name; the second of two that have the same one, NULL: all differ.
+static const opdi_sorted *opdi_same_names(opdi_sorted *o, int64_t n) {
+    int64_t i;
+    if (n) { qsort(o, (size_t)n, sizeof *o, opdi_by_name); }
+    for (i = 1; i < n; i++) {
+        if (strcmp(o[i - 1].name, o[i].name) == 0) { return &o[i]; }
+    }
+    return NULL;
+}
 //-- Checks that names differ and parts do not overlap; dense: that they fill [begin, end).
 static int opdi_named_check(opd_tensor_file *f, size_t begin, size_t end, bool dense) {
+    const opdi_sorted *same;
     opdi_sorted *o;
     int64_t i;
     if (f->n == 0) { o = NULL; }
@@ -28572,14 +29461,9 @@ static int opdi_named_check(opd_tensor_file *f, size_t begin, size_t end, bool d
         return opdi_bad(&f->s, begin, "the data of the tensors ends here, and the file %s at byte %llu",
                         begin < end ? "only" : "already", (unsigned long long)end);
     }
-    if (o) { qsort(o, (size_t)f->n, sizeof *o, opdi_by_name); }
-    for (i = 1; i < f->n; i++) {
-        if (strcmp(o[i - 1].name, o[i].name) == 0) {
-            f->s.entry = o[i].name;
-            return opdi_bad(&f->s, opdi_named_of(f, OPDI_MAX(o[i - 1].i, o[i].i))->where, "there are two of that name");
-        }
-    }
-    return 0;
+    if ((same = opdi_same_names(o, f->n)) == NULL) { return 0; }
+    f->s.entry = same->name;
+    return opdi_bad(&f->s, opdi_named_of(f, OPDI_MAX(same[-1].i, same->i))->where, "there are two of that name");
 }
 
 //-- safetensors: the header --------------------------------------------------------------------------------------
@@ -28663,25 +29547,31 @@ static int opdi_json_more(opdi_look *c, char end) {
 }
 
 static int opdi_st_metadata(opd_tensor_file *f, opdi_look *c) {
-    int more;
+    opdi_string keys = {NULL, 0, 0, false};       /* opdi_sorted[], of which i is where the key is */
+    const opdi_sorted *same;
+    int more, rc = 0;
     if (f->meta.n) { return opdi_bad(c->s, c->at, "__metadata__ is there twice"); }
     if (opdi_look_take(c, '{')) { return -1; }
-    for (more = !opdi_look_has(c, '}'); more; ) {
+    for (more = !opdi_look_has(c, '}'); rc == 0 && more; ) {
+        opdi_sorted key;
         size_t pair[2];
-        int64_t i;
-        const size_t where = c->at;
-        if (opdi_json_string(c, &f->text, &pair[0]) || opdi_look_take(c, ':') ||
-            opdi_json_string(c, &f->text, &pair[1])) { return -1; }
-        for (i = 0; i < f->nmeta; i++) {
-            if (strcmp(f->text.data + pair[0], opd_tensor_file_metadata_key(f, i)) == 0) {
-                return opdi_bad(c->s, where, "the metadata has the key '%.100s' twice", f->text.data + pair[0]);
-            }
-        }
+        memset(&key, 0, sizeof key);
+        key.i = (int64_t)c->at;
+        rc = opdi_json_string(c, &f->text, &pair[0]) || opdi_look_take(c, ':') ||
+            opdi_json_string(c, &f->text, &pair[1]) || (more = opdi_json_more(c, '}')) < 0 ? -1 : 0;
+        if (rc) { break; }
+        key.name = f->text.data + pair[0];
+        opdi_string_add_n(&keys, (const char *)(const void *)&key, sizeof key);
         opdi_string_add_n(&f->meta, (const char *)(const void *)pair, sizeof pair);
         f->nmeta++;
-        if (f->meta.failed || (more = opdi_json_more(c, '}')) < 0) { return -1; }
+        rc = keys.failed || f->meta.failed ? -1 : 0;
     }
-    return 0;
+    if (rc == 0 && (same = opdi_same_names((opdi_sorted *)(void *)keys.data, f->nmeta)) != NULL) {
+        rc = opdi_bad(c->s, (size_t)OPDI_MAX(same[-1].i, same->i), "the metadata has the key '%.100s' twice",
+                      same->name);
+    }
+    opdi_string_free(&keys);
+    return rc;
 }
 //-- A list of numbers, at most `most`, into dims.  How many; -1 with an error.
 static int opdi_st_numbers(opd_tensor_file *f, opdi_look *c, int most) {
@@ -28852,7 +29742,7 @@ static int opdi_zip_local(const opdi_source *s, opdi_named *e, const unsigned ch
 static int opdi_zip_entry(opd_tensor_file *f, size_t *at, size_t end, size_t directory) {
     const unsigned char *p = f->s.data + *at;
     uint64_t packed, begin;
-    size_t name_n, extra_n, n;
+    size_t name_n, extra_n, comment_n, n;
     opdi_named e;
     int rc;
     memset(&e, 0, sizeof e);
@@ -28861,11 +29751,12 @@ static int opdi_zip_entry(opd_tensor_file *f, size_t *at, size_t end, size_t dir
     }
     name_n = opdi_le16(p + 28);
     extra_n = opdi_le16(p + 30);
-    if (name_n + extra_n + opdi_le16(p + 32) > end - *at - 46) {
+    comment_n = opdi_le16(p + 32);
+    if (name_n + extra_n + comment_n > end - *at - 46) {
         return opdi_bad(&f->s, *at, "the entry is longer than the directory");
     }
     e.where = *at;
-    *at += 46 + name_n + extra_n + opdi_le16(p + 32);
+    *at += 46 + name_n + extra_n + comment_n;
     if (memchr(p + 46, 0, name_n)) { return opdi_bad(&f->s, e.where + 46, "a name with a zero byte"); }
     n = name_n > 4 && memcmp(p + 46 + name_n - 4, ".npy", 4) == 0 ? name_n - 4 : name_n;
     e.name = f->text.n;
@@ -28957,7 +29848,7 @@ static opd_tensor *opdi_zip_read(const opd_tensor_file *f, const opdi_named *e) 
         (void)opdi_bad(&s, e->begin, "packed by method %d: stored (0) and deflated (8) can be read", (int)e->method);
         return NULL;
     }
-    if (e->method ? e->full / 1032 > packed : e->full != packed) {        /* no more than that can be packed */
+    if (e->full > SIZE_MAX / 2 || (e->method ? e->full / 1032 > packed : e->full != packed)) {    /* no more can be */
         (void)opdi_bad(&s, e->begin, "%llu bytes cannot be packed in %llu", (unsigned long long)e->full,
                        (unsigned long long)packed);
         return NULL;
@@ -29154,14 +30045,14 @@ static int opdi_name_check(const opdi_source *s, const char *name, const char *w
 }
 static int opdi_names_differ(const opdi_source *s, const opdi_output *o, int64_t n) {
     opdi_sorted *sorted = (opdi_sorted *)opdi_alloc((size_t)n * sizeof *sorted);
+    const opdi_sorted *same;
     int64_t i;
     if (!sorted) { return -1; }
     for (i = 0; i < n; i++) { sorted[i].name = o[i].name; }
-    qsort(sorted, (size_t)n, sizeof *sorted, opdi_by_name);
-    for (i = 1; i < n && strcmp(sorted[i - 1].name, sorted[i].name) != 0; i++) { }
-    if (i < n) { (void)opdi_bad(s, OPDI_NOWHERE, "two tensors have the name '%.300s'", sorted[i].name); }
+    same = opdi_same_names(sorted, n);
+    if (same) { (void)opdi_bad(s, OPDI_NOWHERE, "two tensors have the name '%.300s'", same->name); }
     opdi_free(sorted, (size_t)n * sizeof *sorted);
-    return i < n ? -1 : 0;
+    return same ? -1 : 0;
 }
 //-- Names and tensors, checked; NULL with an error, or for n = 0.
 static opdi_output *opdi_outputs(const opdi_source *s, const char *const *names, opd_tensors tensors) {
@@ -29494,6 +30385,7 @@ static opd_graph *opdi_graph_read(const opdi_source *s) {
     opd_tensor **constants;
     uint64_t text, count, k;
     size_t at;
+    char *own;
     if (s->n < OPDI_GRAPH_HEAD || memcmp(s->data, "OPDGRAPH", 8) != 0) {
         (void)opdi_bad(s, 0, "not a file of a graph, which begins with OPDGRAPH");
         return NULL;
@@ -29520,7 +30412,10 @@ static opd_graph *opdi_graph_read(const opdi_source *s) {
     for (k = 0, at = OPDI_GRAPH_HEAD + (size_t)text; k < count; k++) {
         if (!(constants[k] = opdi_graph_get_tensor(s, &at))) { return NULL; }
     }
-    return opdi_graph_parse((const char *)s->data + OPDI_GRAPH_HEAD, constants, (int64_t)count);
+    if (!(own = (char *)opdi_scope_alloc((size_t)text))) { return NULL; }
+    memcpy(own, s->data + OPDI_GRAPH_HEAD, (size_t)text);
+    own[text - 1] = 0;                            /* whatever others do to the file now */
+    return opdi_graph_parse(own, constants, (int64_t)count);
 }
 static opd_graph *opdi_graph_read_in_scope(const opdi_source *s) {
     opd_scope scope = opd_scope_open();
@@ -36319,14 +37214,17 @@ static int opdi_permute_batch(opd_call *call) {
 }
 OPDI_CARD_VIEW_BY(permute, "permute(Tensor(a) self, int[] dims) -> Tensor(a)", opdi_permute_kernel,
                   opdi_permute_backward, opdi_permute_batch, "[2,3], (1,0); [2,3,2], (2,0,-2)")
-static int opdi_unsqueeze_kernel(opd_call *call) {
-    opd_tensor *self = opd_arg_tensor(call, 0);
-    int d = opdi_dim_of(opd_arg_int(call, 1), self->ndim + 1);
-    opdi_geometry g;
+static int opdi_geometry_unsqueezed(opd_call *call, opdi_geometry *g) {
+    const opd_tensor *self = opd_arg_tensor(call, 0);
+    const int d = opdi_dim_of(opd_arg_int(call, 1), self->ndim + 1);
     if (d < 0) { return -1; }
-    opdi_geometry_of(&g, self);
-    opdi_geometry_insert(&g, d, 1, d < self->ndim ? g.sizes[d] * g.strides[d] : 1);
-    return opdi_return_geometry(call, self, &g, 0);
+    opdi_geometry_of(g, self);
+    opdi_geometry_insert(g, d, 1, d < self->ndim ? g->sizes[d] * g->strides[d] : 1);
+    return 0;
+}
+static int opdi_unsqueeze_kernel(opd_call *call) {
+    opdi_geometry g;
+    return opdi_geometry_unsqueezed(call, &g) ? -1 : opdi_return_geometry(call, opd_arg_tensor(call, 0), &g, 0);
 }
 static int opdi_unsqueeze_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_squeeze_dim(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
@@ -37730,13 +38628,8 @@ static int opdi_transpose__kernel(opd_call *call) {
     return opdi_redescribed(call, self, &g);
 }
 static int opdi_unsqueeze__kernel(opd_call *call) {
-    opd_tensor *self = opd_arg_tensor(call, 0);
-    int d = opdi_dim_of(opd_arg_int(call, 1), self->ndim + 1);
     opdi_geometry g;
-    if (d < 0) { return -1; }
-    opdi_geometry_of(&g, self);
-    opdi_geometry_insert(&g, d, 1, d < self->ndim ? g.sizes[d] * g.strides[d] : 1);
-    return opdi_redescribed(call, self, &g);
+    return opdi_geometry_unsqueezed(call, &g) ? -1 : opdi_redescribed(call, opd_arg_tensor(call, 0), &g);
 }
 static int opdi_squeeze__kernel(opd_call *call) {
     opdi_geometry g;
@@ -42218,6 +43111,15 @@ static opdi_key *opdi_keys_sort(opdi_key *a, opdi_key *b, int64_t n) {
     }
     return a;
 }
+/* opdi_line_NAME, the functions of opdi_line_NAME_body by type. */
+#define OPDI_LINE_OF(name, t, type)                                                                               \
+    static void opdi_line_##name##_##t(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { \
+        opdi_line_##name##_body(r, in, out, tmp, type);                                                           \
+    }
+#define OPDI_LINE_TYPES(name)                                                                                     \
+    OPDI_LINE_OF(name, f32, OPDI_F32) OPDI_LINE_OF(name, f64, OPDI_F64) OPDI_LINE_OF(name, i64, OPDI_I64)         \
+    static const opdi_line_fn opdi_line_##name[3] = {opdi_line_##name##_f32, opdi_line_##name##_f64,              \
+                                                     opdi_line_##name##_i64};
 /* The first len[1] of the sorted line. */
 OPDI_ALWAYS void opdi_line_sort_body(const opdi_lines *r, const void *const *in, void *const *out,
                                      char *tmp, int type) {
@@ -42231,16 +43133,7 @@ OPDI_ALWAYS void opdi_line_sort_body(const opdi_lines *r, const void *const *in,
         else { ((uint64_t *)out[0])[i] = ((const uint64_t *)in[0])[a[i].index]; }
     }
 }
-static void opdi_line_sort_f32(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    opdi_line_sort_body(r, in, out, tmp, OPDI_F32);
-}
-static void opdi_line_sort_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    opdi_line_sort_body(r, in, out, tmp, OPDI_F64);
-}
-static void opdi_line_sort_i64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    opdi_line_sort_body(r, in, out, tmp, OPDI_I64);
-}
-static const opdi_line_fn opdi_line_sort[3] = {opdi_line_sort_f32, opdi_line_sort_f64, opdi_line_sort_i64};
+OPDI_LINE_TYPES(sort)
 /* One element of the sorted line: the k-th (flag2 false), or the median.  flag: medians pass over NaN. */
 OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *r, const void *const *in, void *const *out,
                                      char *tmp, int type) {
@@ -42257,16 +43150,7 @@ OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *r, const void *const *in,
     if (type == OPDI_F32) { ((float *)out[0])[0] = ((const float *)in[0])[a[k].index]; }
     else { ((uint64_t *)out[0])[0] = ((const uint64_t *)in[0])[a[k].index]; }
 }
-static void opdi_line_pick_f32(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    opdi_line_pick_body(r, in, out, tmp, OPDI_F32);
-}
-static void opdi_line_pick_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    opdi_line_pick_body(r, in, out, tmp, OPDI_F64);
-}
-static void opdi_line_pick_i64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    opdi_line_pick_body(r, in, out, tmp, OPDI_I64);
-}
-static const opdi_line_fn opdi_line_pick[3] = {opdi_line_pick_f32, opdi_line_pick_f64, opdi_line_pick_i64};
+OPDI_LINE_TYPES(pick)
 /* The most frequent value, the smallest of several, and where it is last. */
 OPDI_ALWAYS void opdi_line_mode_body(const opdi_lines *r, const void *const *in, void *const *out,
                                      char *tmp, int type) {
@@ -42284,16 +43168,7 @@ OPDI_ALWAYS void opdi_line_mode_body(const opdi_lines *r, const void *const *in,
     if (type == OPDI_F32) { ((float *)out[0])[0] = ((const float *)in[0])[at]; }
     else { ((uint64_t *)out[0])[0] = ((const uint64_t *)in[0])[at]; }
 }
-static void opdi_line_mode_f32(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    opdi_line_mode_body(r, in, out, tmp, OPDI_F32);
-}
-static void opdi_line_mode_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    opdi_line_mode_body(r, in, out, tmp, OPDI_F64);
-}
-static void opdi_line_mode_i64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    opdi_line_mode_body(r, in, out, tmp, OPDI_I64);
-}
-static const opdi_line_fn opdi_line_mode[3] = {opdi_line_mode_f32, opdi_line_mode_f64, opdi_line_mode_i64};
+OPDI_LINE_TYPES(mode)
 
 /* The size of dim, 1 for a 0-dim tensor; -1 with an error. */
 static int64_t opdi_line_size(const opd_tensor *t, int64_t dim) {
@@ -50097,11 +50972,13 @@ OPDI_OP(repeat_interleave_Tensor) {
                   OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3]i4");
     op->out = "repeat_interleave.Tensor_out";
 }
-/* self's slices along dim (flat without one), each as often as repeats says (one number: all of them). */
-static int opdi_repeat_interleave(opd_call *call, opd_tensor *repeats) {
+/* self's slices along dim (flat without one), each as often as repeats says (one number: all of them); times: that
+   number, when it is known without the data, or -1. */
+static int opdi_repeat_interleave(opd_call *call, opd_tensor *repeats, int64_t times) {
     static opd_op *h;
     opd_tensor *self = opd_arg_tensor(call, 0), *index;
     const int64_t minus = -1;
+    opd_value size = opd_arg_value(call, 3);
     int dim = 0;
     int64_t n;
     if (opd_arg_is_none(call, 2)) { self = opdi_o_reshape(self, &minus, 1); }
@@ -50115,17 +50992,20 @@ static int opdi_repeat_interleave(opd_call *call, opd_tensor *repeats) {
     else if (repeats->numel != n) {
         return opd_fail(OPD_ERROR_SHAPE, "repeats must have the same size as input along dim");
     }
-    index = opdi_aten(&h, "aten::repeat_interleave.Tensor", opd_value_tensor(repeats), opd_arg_value(call, 3),
+    if (times >= 0 && size.tag == OPD_TAG_NONE && n <= INT64_MAX / 16 / OPDI_MAX(times, 1)) {
+        size = opd_value_int(n * times);
+    }
+    index = opdi_aten(&h, "aten::repeat_interleave.Tensor", opd_value_tensor(repeats), size,
                       OPD_DEFAULT, OPD_DEFAULT);
     return opd_return_tensor(call, opd_index_select(self, dim, index));
 }
-OPDI_KERNEL(repeat_interleave_self_Tensor) { return opdi_repeat_interleave(call, opd_arg_tensor(call, 1)); }
+OPDI_KERNEL(repeat_interleave_self_Tensor) { return opdi_repeat_interleave(call, opd_arg_tensor(call, 1), -1); }
 OPDI_KERNEL(repeat_interleave_self_int) {
     const int64_t n = opd_arg_int(call, 1);
     const opd_tensor *self = opd_arg_tensor(call, 0);
     opd_tensor *repeats = opd_tensor_from(&n, opd_ints_of(NULL, 0), OPD_INT64);
     if (opdi_on_device(self)) { repeats = opd_to_device(repeats, opd_tensor_device(self), OPD_INT64); }
-    return opdi_repeat_interleave(call, repeats);
+    return opdi_repeat_interleave(call, repeats, n);
 }
 OPDI_OP(repeat_interleave_self_Tensor) {
     opdi_describe_composite(op, "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? "

@@ -963,6 +963,48 @@ static void bench_steps(void) {
     opd_optimizer_free(adam);
 }
 
+/* A hundred operators of 16 elements: the graph of a trace, run, beside the calls that were traced. */
+static int hundred(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *x = in[0], *y = in[1];
+    (void)user; (void)n;
+    for (int k = 0; k < 25; k++) { x = opd_relu(opd_sub(opd_mul(opd_add(x, y), y), in[0])); }
+    out[0] = x;
+    return 1;
+}
+static void hundred_called(opd_tensor *const *in) {
+    opd_tensor *out;
+    OPD_SCOPE { hundred(NULL, in, 2, &out); }
+}
+static void hundred_run(opd_graph *g, opd_tensor *const *in) {
+    opd_tensor *out;
+    OPD_SCOPE { opd_graph_run(g, in, 2, &out, 1); }
+}
+static void bench_graphs(void) {
+    OPD_SCOPED;
+    opd_tensor *in[2], *w[2];
+    opd_graph *g;
+    samples plain = {0}, tape = {0};
+    heading("a graph of 100 operators on 16 elements, an operator");
+    if (!wanted_key("graph")) { return; }
+    in[0] = w[0] = opd_full(OPD_INTS(16), OPD_V(0.5), OPD_FLOAT32);
+    in[1] = opd_full(OPD_INTS(16), OPD_V(0.75), OPD_FLOAT32);
+    w[1] = opd_tensor_set_requires_grad(opd_detach(in[1]), true);
+    g = opd_graph_trace(hundred, NULL, in, 2, NULL);
+    MEASURE(plain, 500, 100, hundred_called(in));
+    report(ROW("graph_called", "its kernels called through the wrappers (opd_add)", .peer = "graph_called",
+               .peer_ops = 100), &plain);
+    BENCH(ROW("graph_run", "  the graph run", .ops = 100, .peer = "graph_run", .peer_ops = 100,
+              .most = 1.2 * median(&plain), .note = "(1.2 times the calls)"), 500, hundred_run(g, in));
+    MEASURE(tape, 500, 100, hundred_called(w));
+    report(ROW("graph_called_tape", "the calls, recorded on the tape"), &tape);
+    BENCH(ROW("graph_run_tape", "  the graph run, recorded on the tape", .ops = 100, .most = 1.2 * median(&tape),
+              .note = "(1.2 times the calls)"), 500, hundred_run(g, w));
+    BENCH(ROW("graph_trace", "  traced: calls, graph and its release", .ops = 100, .peer = "graph_trace",
+              .peer_ops = 100, .most = median(&plain) + 300, .note = "(the calls and 300)"), 100,
+          opd_graph_free(opd_graph_trace(hundred, NULL, in, 2, NULL)));
+    opd_graph_free(g);
+}
+
 /* Page faults of a 64 MiB result whose predecessor was just freed. */
 static void bench_faults(void) {
     struct rusage before, after;
@@ -1151,6 +1193,7 @@ int main(int argc, char **argv) {
     bench_kernels();
     bench_vmap();
     bench_example_grads();
+    bench_graphs();
     bench_steps();
     bench_faults();
     if (compiling) { bench_compile(); }

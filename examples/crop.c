@@ -155,6 +155,7 @@ static void graphs(opd_tensor *pic) {
     printf("\nThe plain function is refused: %s\n", opd_error_message());
     opd_error_clear();
     opd_graph_free(graph);
+    if (graph) { opd_fail(OPD_ERROR_USER, "the plain function was not refused"); return; }
     graph = opd_graph_trace(registered, NULL, &pic, 1, &(opd_trace_options){.names = &name, .nnames = 1});
     if (!graph) { return; }
     opd_graph_print(graph, text, sizeof text);
@@ -175,7 +176,8 @@ static void checks(void) {
         opd_tensor *pic = opd_randn(OPD_INTS(3, examples[i].size, examples[i].size), examples[i].dtype);
         const opd_value args[] = {OPD_V(opd_tensor_set_requires_grad(pic, examples[i].grad)),
                                   opd_value_ints(examples[i].box, 4)};
-        printf("opcheck %3d x %-46d %s\n", (int)examples[i].size, (int)examples[i].size,
+        printf("opcheck %3d x %-3d %-42s %s\n", (int)examples[i].size, (int)examples[i].size,
+               examples[i].dtype == OPD_FLOAT64 ? "double" : "float",
                opd_opcheck(opd_find("mylib::crop"), args, 2, NULL) == 0 ? "yes" : "NO");
     }
 }

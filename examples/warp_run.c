@@ -9,24 +9,29 @@
 #include <stdio.h>
 
 int main(int argc, char **argv) {
+    int right = 0;
     if (argc < 3) { printf("usage: warp_run warp.opd warp.so\n"); return 0; }
     OPD_SCOPE {
         const float matrix[] = {-1, 0, 4,  0, -1, 4,  0, 0, 1};             /* half a turn of 5 x 5 */
         opd_tensor *image = opd_reshape(opd_arange(OPD_V(25), OPD_FLOAT32), OPD_INTS(5, 5)), *out;
         opd_tensor *in[] = {image, opd_tensor_from(matrix, OPD_INTS(3, 3), OPD_FLOAT32)};
         opd_graph *graph = opd_graph_load(argv[1]);
+        right += !graph;
         printf("without the plug-in: %s\n", graph ? "?" : opd_error_message());
         opd_error_clear();
         opd_graph_free(graph);
 
         opd_plugin *plugin = opd_load_library(argv[2]);
         graph = opd_graph_load(argv[1]);
-        if (graph && opd_graph_run(graph, in, 2, &out, 1) == 1) { opd_print(out); }      /* all ones */
+        if (graph && opd_graph_run(graph, in, 2, &out, 1) == 1) {                /* all ones */
+            opd_print(out);
+            right += opd_item_f64(opd_min(out)) > 0.999 && opd_item_f64(opd_max(out)) < 1.001;
+        }
         in[0] = opd_to_device(image, opd_device_of(OPD_META, -1), OPD_FLOAT32);
         in[1] = opd_to_device(in[1], opd_device_of(OPD_META, -1), OPD_FLOAT32);
         if (graph && opd_graph_run(graph, in, 2, &out, 1) == 1) { opd_print(out); }      /* shapes alone */
         opd_graph_free(graph);
         opd_unload_library(plugin);
     }
-    return opd_finish();
+    return opd_finish() || right != 2;
 }

@@ -14,7 +14,8 @@
    that keep memory on purpose (reachable, or the address sanitizer reports it), or that cannot.  Checks may be made
    from any thread.
 
-   A file that does not define OPDISPATCH_IMPLEMENTATION before this header is linked with an implementation by run.sh.
+   run.sh links all files with the implementation of one of them, test_kernels.c, which defines OPDISPATCH_IMPLEMENTATION
+   before this header; others call what is behind the public names by inside.h.
    Program arguments: parts of names of the cases to run; -v names each case before it runs; --list names them only. */
 #ifndef OPD_TESTS_CHECK_H
 #define OPD_TESTS_CHECK_H
@@ -113,6 +114,37 @@ OPD_UNUSED static FILE *check_golden_at(const char *source, const char *name) {
     return f;
 }
 
+/* Runs it once for what grows once, then with each allocation failing in turn, every second time with all after it too:
+   the attempt, in a scope of its own, must be well (0 or more) or end with OPD_ERROR_MEMORY, and lose nothing.  needed:
+   there is no allocation that it can do without.  Each of the first `dense`, then every seventh up to ten times as
+   many.  Returns the number of the first that does not come to pass; `what` is said of a failure. */
+OPD_UNUSED static int64_t check_allocations_at(int (*attempt)(void *arg), void *arg, const char *what, int64_t dense,
+                                               bool needed, const char *file, int line) {
+    int64_t n, live;
+    int rc = 0, wrong = 0;
+    bool last = false;
+    OPD_SCOPE { (void)attempt(arg); }
+    opd_error_clear();
+    for (n = 1; n < 10 * dense && wrong < 3; n += n < dense ? 1 : 7) {
+        live = opd_memory_stats().live;
+        (void)opd_memory_fail_at(n, (n & 1) != 0);
+        OPD_SCOPE { rc = attempt(arg); }
+        last = opd_memory_fail_at(0, false) < n;
+        if (!last && (opd_ok() ? rc < 0 || needed : opd_error_code() != OPD_ERROR_MEMORY)) {
+            printf("%s: allocation %d: %d %s\n", what, (int)n, rc, opd_error_message());
+            wrong++;
+        }
+        opd_error_clear();
+        if (opd_memory_stats().live > live) {
+            printf("%s: allocation %d: loses %d bytes\n", what, (int)n, (int)(opd_memory_stats().live - live));
+            wrong++;
+        }
+        if (last) { break; }
+    }
+    if (check_failed(!wrong, file, line)) { printf("%s: an allocation that failed did harm\n", what); }
+    return n;
+}
+
 //-- what a test says --------------------------------------------------------------------------------------------------
 
 #define CHECK(cond) ((void)check_true(!!(cond), #cond, __FILE__, __LINE__))
@@ -125,11 +157,18 @@ OPD_UNUSED static FILE *check_golden_at(const char *source, const char *name) {
 #define CHECK_OR_RETURN(cond) do { if (!check_true(!!(cond), #cond, __FILE__, __LINE__)) { return; } } while (0)
 /* Leaves the case, which counts as skipped. */
 #define SKIP(why) do { check_skip(why); return; } while (0)
+#define check_allocations(attempt, arg, what, dense, needed) \
+    check_allocations_at(attempt, arg, what, dense, needed, __FILE__, __LINE__)
 #define check_golden(name) check_golden_at(__FILE__, name)
 
 #define TEST(name) CHECK_CASE(name, 0)
 #define TEST_KEEPS(name) CHECK_CASE(name, 1)
-#define CHECK_MAIN() int main(int argc, char **argv) { return check_main(argc, argv, __FILE__); }
+#if defined(OPDISPATCH_IMPLEMENTATION)
+#define CHECK_WEAK __attribute__((weak))          /* its main gives way to that of a file it is linked with */
+#else
+#define CHECK_WEAK
+#endif
+#define CHECK_MAIN() CHECK_WEAK int main(int argc, char **argv) { return check_main(argc, argv, __FILE__); }
 /* The same, for a file whose function add() adds more cases with check_add_with. */
 #define CHECK_MAIN_ADD(add) int main(int argc, char **argv) { add(); return check_main(argc, argv, __FILE__); }
 
@@ -152,10 +191,12 @@ OPD_UNUSED static void check_add_with(const char *name, void (*run)(void *arg), 
     c->arg = arg;
 }
 #if defined(__cplusplus)
+namespace {                                       /* of this file, though another one is linked */
 struct check_entry {
     check_case c;
     check_entry(const char *name, void (*run)(void), int keeps) { check_add(&c, name, run, keeps); }
 };
+}
 #define CHECK_CASE(id, keeps) \
     static void check_run_##id(void); \
     static check_entry check_entry_##id(#id, check_run_##id, keeps); \

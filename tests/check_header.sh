@@ -1,13 +1,15 @@
 #!/bin/sh
 # Checks of the header as a file: contents list, symbols, macros, ways to include and build it.
 # Called by run.sh, with CC, CXX and RUN_TMP in the environment; prints "ok NAME", "FAIL NAME: why", "skip NAME: why".
+# With RUN_AGAIN=yes, without the checks for which CC and CXX make no difference.
 #   sh tests/check_header.sh [name]     those whose name has this in it
 #   sh tests/check_header.sh --list     the names
 set -u
 
-names='contents includes macro_names macros_visible symbols symbols_cxx function_length line_length included_twice
-two_files cxx_with_c_implementation cxx_implementation static_in_two_files build_lines tcc no_threads no_simd no_cache
-no_everything std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
+names='macros_visible symbols symbols_cxx included_twice beside_dlpack two_files cxx_with_c_implementation
+cxx_implementation static_in_two_files no_threads no_simd no_cache no_everything
+std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
+[ -n "${RUN_AGAIN:-}" ] || names="contents includes macro_names function_length line_length build_lines tcc $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -85,8 +87,16 @@ build_run() {           # $1: name of the program; the rest: command that builds
     out=$(fails "$@" -o "$program" $lib)
     if [ -n "$out" ]; then printf '%s\n' "$out"; else fails "$program"; fi
 }
+# The implementation as C and as C++, once, with all warnings; gcc sees some of what it warns of only when it optimises.
+optimised=-O1
+case $($CC --version 2>/dev/null) in *clang*) optimised=-O0 ;; esac
 implementation_object() {
-    [ -f "$tmp/implementation.o" ] || $CC -O0 $inc -c "$tmp/implementation.c" -o "$tmp/implementation.o" 2>&1 | head -n 8
+    [ -f "$tmp/implementation.o" ] ||
+        quiet $CC $strict_c $optimised $inc -c "$tmp/implementation.c" -o "$tmp/implementation.o" >"$tmp/warnings"
+}
+implementation_object_cxx() {
+    [ -f "$tmp/implementation_cxx.o" ] ||
+        quiet $CXX $strict_cxx $optimised $inc -c "$tmp/implementation.c" -o "$tmp/implementation_cxx.o" >"$tmp/warnings_cxx"
 }
 
 #-- the checks ---------------------------------------------------------------------------------------------------------
@@ -115,14 +125,8 @@ check_macros_visible() {
     visible_macros "$CXX -x c++ -std=c++11" '#include <initializer_list>
 #include <new>' | sed 's/^/visible in C++: /'
 }
-check_symbols() {
-    implementation_object
-    [ ! -f "$tmp/implementation.o" ] || same_symbols "$tmp/implementation.o"
-}
-check_symbols_cxx() {
-    fails $CXX -x c++ -std=c++11 -O0 $inc -c "$tmp/implementation.c" -o "$tmp/implementation_cxx.o"
-    [ ! -f "$tmp/implementation_cxx.o" ] || same_symbols "$tmp/implementation_cxx.o"
-}
+check_symbols() { implementation_object; same_symbols "$tmp/implementation.o"; }
+check_symbols_cxx() { implementation_object_cxx; same_symbols "$tmp/implementation_cxx.o"; }
 check_function_length() {
     if ! ctags --version 2>/dev/null | grep -q Universal; then echo 'SKIP: no universal-ctags'; return; fi
     ctags --languages=C --langmap=C:+.h --kinds-C=f -x --_xformat='%N %n %{end}' "$header" 2>/dev/null |
@@ -132,18 +136,29 @@ check_function_length() {
 check_line_length() {
     awk 'length($0) > 120 && !/https?:\/\// { print "line " NR " has " length($0) " columns" }' "$header" | head -n 8
 }
+# Declarations and implementation, in any order and number, are what one implementation is.
 check_included_twice() {
+    $CC -E -P $inc "$tmp/implementation.c" | grep . >"$tmp/once"
+    grep -q 'int opd_finish(void) {' "$tmp/once" || echo 'no implementation'
     for order in 'd i' 'i d' 'i i' 'd d i d'; do
         : >"$tmp/twice.c"
         for part in $order; do
             [ $part = d ] || echo '#define OPDISPATCH_IMPLEMENTATION' >>"$tmp/twice.c"
             printf '#include "opdispatch.h"\n#undef OPDISPATCH_IMPLEMENTATION\n' >>"$tmp/twice.c"
         done
-        echo 'int main(void) { return opd_finish(); }' >>"$tmp/twice.c"
-        build_run twice $CC -O0 $inc "$tmp/twice.c"
+        as_once "$order"
     done
-    printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n#include "opdispatch.h"\nint main(void) { return 0; }\n' >"$tmp/twice.c"
-    build_run twice $CC -O0 $inc "$tmp/twice.c"
+    printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n#include "opdispatch.h"\n' >"$tmp/twice.c"
+    as_once 'i and again'
+}
+as_once() { $CC -E -P $inc "$tmp/twice.c" | grep . | cmp -s - "$tmp/once" || echo "$1: not the same as one implementation"; }
+# In a program that has included dlpack.h, whose structs have the names that the header declares.
+check_beside_dlpack() {
+    { sed -n '/^typedef struct.*DLPackVersion/,/^} DLManagedTensorVersioned/p' "$root/tests/test_exchange.c"
+      cat "$tmp/implementation.c"; } | sed '1i #include <stdint.h>' >"$tmp/dlpack.c"
+    grep -q '^} DLManagedTensorVersioned' "$tmp/dlpack.c" || echo 'test_exchange.c has no structs'
+    quiet $CC -fsyntax-only $inc "$tmp/dlpack.c"
+    quiet $CXX -x c++ -std=c++11 -fsyntax-only $inc "$tmp/dlpack.c"
 }
 check_two_files() {
     implementation_object
@@ -161,9 +176,9 @@ check_cxx_implementation() {
 check_static_in_two_files() {
     sed 's/use_library/use_again/' "$tmp/use_whole.c" >"$tmp/static_b.c"
     sed 's/^int main(void) { return/int use_again(void);\nint main(void) { return use_again() ||/' "$tmp/whole.c" >"$tmp/static_a.c"
-    build_run static_two $CC -O0 -DOPD_STATIC $inc "$tmp/static_a.c" "$tmp/static_b.c"
-    fails $CC -O0 -DOPD_STATIC $inc -c "$tmp/implementation.c" -o "$tmp/static.o"
-    [ ! -f "$tmp/static.o" ] || exported "$tmp/static.o" | head -n 4 | sed 's/^/exported with OPD_STATIC: /'
+    for part in a b; do fails $CC -O0 -DOPD_STATIC $inc -c "$tmp/static_$part.c" -o "$tmp/static_$part.o"; done
+    build_run static_two $CC "$tmp/static_a.o" "$tmp/static_b.o"
+    exported "$tmp/static_b.o" | grep -v -x use_again | head -n 4 | sed 's/^/exported with OPD_STATIC: /'
 }
 # Every build line of the manual, with its own flags, on a program of ours.
 check_build_lines() {
@@ -197,15 +212,15 @@ check_tcc() {
 without() {
     flags=; for feature in "$@"; do flags="$flags -DOPD_NO_$feature"; done
     quiet $CC -O0 -Wall -Wextra $flags $inc -c "$tmp/implementation.c" -o "$tmp/without.o"
-    build_run without $CC -O0 $flags $inc "$tmp/whole.c"
+    build_run without $CC -O0 $flags $inc "$tmp/main.c" "$tmp/use.c" "$tmp/without.o"
 }
 check_no_threads() { without THREADS; }
 check_no_simd() { without SIMD; }
 check_no_cache() { without CACHE; }
 check_no_everything() { without THREADS SIMD CACHE; }
-check_std11_c_implementation() { quiet $CC $strict_c -O1 $inc -c "$tmp/implementation.c" -o "$tmp/strict.o"; }
+check_std11_c_implementation() { implementation_object; cat "$tmp/warnings"; }
 check_std11_c_declarations() { quiet $CC $strict_c -O1 $inc -c "$tmp/strict_declarations.c" -o "$tmp/strict.o"; }
-check_std11_cxx_implementation() { quiet $CXX $strict_cxx -O1 $inc -c "$tmp/implementation.c" -o "$tmp/strict.o"; }
+check_std11_cxx_implementation() { implementation_object_cxx; cat "$tmp/warnings_cxx"; }
 check_std11_cxx_declarations() { quiet $CXX $strict_cxx -O1 $inc -c "$tmp/strict_declarations.c" -o "$tmp/strict.o"; }
 printf '#include "opdispatch.h"\n#include <stdio.h>\n' >"$tmp/strict_declarations.c"
 

@@ -9,13 +9,16 @@ usage: sh tests/run.sh [options] [name]
 Builds every tests/test_*.c and test_*.cpp, runs it, checks the header itself (tests/check_header.sh) and every way to
 link or load operators (tests/linkage.sh).  With a name: the test file test_NAME.c, or the checks of those two that have
 it in their names (linkage: all of the second), or else the cases whose name has it in them.
-Ends with one line: N passed, N failed (a test is a named case), and ', N skipped' where some were.
+Ends with one line: N passed, N failed (a test is a named case), and ', N skipped' where some were.  Seconds are of
+processor time.  The implementation is built once, with test_kernels.c, and linked with every test file.
 
   --sanitize          with the address and undefined-behaviour sanitizers
   --thread-sanitize   with the thread sanitizer: the files that say THREADED in their first ten lines
-  --cxx               test files as C++11 (not those that say C ONLY in their first ten lines)
+  --cxx               test files as C++11 (not those that say C ONLY in their first ten lines), and the implementation
+  --cxx-on-c          test files as C++11, linked with an implementation in C
   --std11             only the strict builds of implementation and declarations, C11 and C++11, no warning allowed
   --header            only the checks of the header
+  --again             without the checks that depend on no compiler, or on all: with CC another one than the last time
   --help              this text
 
   CC=clang CXX=clang++   other compilers          CFLAGS=-O3   instead of -O1
@@ -30,16 +33,16 @@ one() {
     file=$1
     base=$(basename "$file"); name=${base%.*}
     log=$RUN_TMP/$name.log
-    start=$(date +%s)
-    link=
-    grep -q 'define *OPDISPATCH_IMPLEMENTATION' "$file" || link=$RUN_TMP/implementation.o
     case $file in
-        *.cpp) build="$CXX -std=c++11 $RUN_FLAGS $file" ;;
-        *) if [ "$RUN_MODE" = cxx ]; then build="$CXX -x c++ -std=c++11 $RUN_FLAGS $file -x none"
-           else build="$CC $RUN_FLAGS $file"; fi ;;
+        "$RUN_WHOLE") source= ;;                  # it is the implementation
+        *.c) source="-x $RUN_LANGUAGE $file -x none" ;;
+        *) source="-std=c++11 $file" ;;
     esac
+    build=$RUN_COMPILER
+    case $file in *.cpp) build=$CXX ;; esac
+    build="$build $RUN_FLAGS $source $RUN_TMP/implementation.o"
     passed=0; failed=0; skipped=0
-    if ! $build $link -o "$RUN_TMP/$name" -lm -lpthread >"$log" 2>&1; then
+    if ! $build -o "$RUN_TMP/$name" -lm -lpthread >"$log" 2>&1; then
         echo "$base: does not build: $build" >>"$log"
         failed=1; text=$(cat "$log")
     else
@@ -63,24 +66,33 @@ $base: exit status $rc"
 $base: died with status $rc in $(grep -a '^case ' "$log" | tail -n 1)"
         fi
     fi
+    times >"$log.times"
     echo "$passed $failed $skipped" >"$RUN_TMP/$name.result"
     [ -z "$text" ] || text="$text
 "
     [ "$((passed + failed + skipped))" -eq 0 ] ||
         printf '%s%s: %d passed, %d failed, %d skipped, %d s\n' "$text" "$base" "$passed" "$failed" "$skipped" \
-               $(($(date +%s) - start))
+               "$(seconds "$log.times")"
+}
+# seconds FILE...: of processor time in what `times` has said; between two sayings of one shell, as the second is longer.
+seconds() {
+    for said in "$@"; do
+        tr 'ms' '  ' <"$said" | awk '{ s += 60 * ($1 + $3) + $2 + $4 } END { print s + 0 }'
+    done | awk '{ s = $1 - s } END { printf "%d", s + 0.5 }'
 }
 if [ "${1:-}" = --one ]; then one "$2"; exit 0; fi
 
 #-- options ------------------------------------------------------------------------------------------------------------
 
 here=$(cd "$(dirname "$0")" && pwd)
-mode=plain; name=
+mode=plain; name=; RUN_AGAIN=
 for arg in "$@"; do
     case $arg in
         --sanitize) mode=sanitize ;;
         --thread-sanitize) mode=thread ;;
         --cxx) mode=cxx ;;
+        --cxx-on-c) mode=cxx_on_c ;;
+        --again) RUN_AGAIN=yes ;;
         --std11) mode=std11 ;;
         --header) mode=header ;;
         --help|-h) help; exit 0 ;;
@@ -103,7 +115,7 @@ case $mode in
 esac
 ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1}
 TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=0:exitcode=66}
-RUN_MODE=$mode; RUN_LIMIT=
+RUN_LIMIT=
 if command -v timeout >/dev/null 2>&1; then RUN_LIMIT='timeout 600'; fi
 RUN_TMP=$(mktemp -d "${TMPDIR:-/tmp}/opd_tests.XXXXXX") || exit 1
 trap 'rm -rf "$RUN_TMP"' EXIT
@@ -120,7 +132,7 @@ esac
 case $mode in
     header|std11) files= ;;
     thread) files=$(for f in $files; do head -n 10 "$f" | grep -q THREADED && echo "$f"; done) ;;
-    cxx) files=$(for f in $files; do head -n 10 "$f" | grep -q 'C ONLY' || echo "$f"; done) ;;
+    cxx*) files=$(for f in $files; do head -n 10 "$f" | grep -q 'C ONLY' || echo "$f"; done) ;;
 esac
 [ $mode = std11 ] && header_name=std11
 RUN_CASES=
@@ -133,16 +145,22 @@ if [ -n "$name" ]; then
         [ "$name" = linkage ] || linkage_name=$name
     else RUN_CASES=$name; header=no; fi
 fi
-export CC CXX RUN_TMP RUN_FLAGS RUN_MODE RUN_LIMIT RUN_CASES ASAN_OPTIONS TSAN_OPTIONS
+RUN_COMPILER=$CC; RUN_LANGUAGE=c; language=c
+case $mode in
+    cxx*) RUN_COMPILER="$CXX -std=c++11"; RUN_LANGUAGE=c++; [ $mode = cxx_on_c ] || language=c++ ;;
+esac
+RUN_WHOLE=$here/test_kernels.c
+export CC CXX RUN_TMP RUN_FLAGS RUN_COMPILER RUN_LANGUAGE RUN_LIMIT RUN_CASES RUN_WHOLE RUN_AGAIN ASAN_OPTIONS TSAN_OPTIONS
 
 #-- run ----------------------------------------------------------------------------------------------------------------
 
 failed_early=0
-unlinked=$(for f in $files; do grep -q 'define *OPDISPATCH_IMPLEMENTATION' "$f" || echo "$f"; done)
-if [ -n "$unlinked" ]; then
-    printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$RUN_TMP/implementation.c"
-    if ! $CC $RUN_FLAGS -I"$here/.." -c "$RUN_TMP/implementation.c" -o "$RUN_TMP/implementation.o"; then
-        echo "implementation.c: does not build"
+if [ -n "$files" ]; then
+    [ $language = c ] && build="$CC $RUN_FLAGS" || build="$RUN_COMPILER -x c++ $RUN_FLAGS"
+    if $build -c "$RUN_WHOLE" -o "$RUN_TMP/implementation.o"; then
+        times >"$RUN_TMP/times"; echo "the implementation: built, $(seconds "$RUN_TMP/times") s"
+    else
+        echo "the implementation: does not build: $build -c $RUN_WHOLE"
         failed_early=1; files=
     fi
 fi
@@ -150,14 +168,14 @@ fi
 
 # checks SCRIPT NAME: a script that prints "ok NAME", "FAIL NAME: why" or "skip NAME: why"
 checks() {
-    base=$(basename "$1"); start=$(date +%s)
-    sh "$1" $2 >"$RUN_TMP/$base.log" 2>&1
+    base=$(basename "$1")
+    times >"$RUN_TMP/before"; sh "$1" $2 >"$RUN_TMP/$base.log" 2>&1; times >"$RUN_TMP/after"
     grep -a -v '^ok ' "$RUN_TMP/$base.log"
     set -- $(grep -a -c '^ok ' "$RUN_TMP/$base.log") $(grep -a -c '^FAIL ' "$RUN_TMP/$base.log") \
            $(grep -a -c '^skip ' "$RUN_TMP/$base.log")
     [ "$(($1 + $2 + $3))" -gt 0 ] || set -- 0 1 0
     echo "$1 $2 $3" >"$RUN_TMP/$base.result"
-    echo "$base: $1 passed, $2 failed, $3 skipped, $(($(date +%s) - start)) s"
+    echo "$base: $1 passed, $2 failed, $3 skipped, $(seconds "$RUN_TMP/before" "$RUN_TMP/after") s"
 }
 if [ $failed_early = 0 ]; then
     [ $header = no ] || checks "$here/check_header.sh" "$header_name"

@@ -696,28 +696,21 @@ static void *long_grads(void *arg) {
     (void)opd_finish();
     return NULL;
 }
-TEST(gradients_of_gradients_on_a_small_stack) {
+static void on_a_small_stack(void *(*fn)(void *)) {
     pthread_attr_t attr;
     pthread_t id;
     chain_wrong = 0;
     CHECK_INT(pthread_attr_init(&attr), 0);
     CHECK_INT(pthread_attr_setstacksize(&attr, STACK), 0);
-    CHECK_INT(pthread_create(&id, &attr, long_grads, NULL), 0);
+    CHECK_INT(pthread_create(&id, &attr, fn, NULL), 0);
     CHECK_INT(pthread_join(id, NULL), 0);
     (void)pthread_attr_destroy(&attr);
     CHECK_INT(chain_wrong, 0);
 }
+TEST(gradients_of_gradients_on_a_small_stack) { on_a_small_stack(long_grads); }
 TEST(long_chain_on_a_small_stack) {
-    pthread_attr_t attr;
-    pthread_t id;
     int64_t live = opd_memory_stats().live;
-    chain_wrong = 0;
-    CHECK_INT(pthread_attr_init(&attr), 0);
-    CHECK_INT(pthread_attr_setstacksize(&attr, STACK), 0);
-    CHECK_INT(pthread_create(&id, &attr, long_chain, NULL), 0);
-    CHECK_INT(pthread_join(id, NULL), 0);
-    (void)pthread_attr_destroy(&attr);
-    CHECK_INT(chain_wrong, 0);
+    on_a_small_stack(long_chain);
     CHECK(opd_memory_stats().live <= live + 100000);
 }
 

@@ -166,35 +166,30 @@ static void check_tensor(const opd_tensor *t, const void *want, double tol, int 
 
 //-- registering -------------------------------------------------------------------------------------------------------
 
+static void not_registered(opd_backend backend, const opd_backend_desc *d, const char *why) {
+    CHECK_INT(opd_backend_register(backend, d), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, why);
+}
 TEST(what_cannot_be_registered) {
     opd_backend_desc d = dev_desc("npu");
     opd_device device;
     CHECK(opd_device_count(OPD_PRIVATEUSE3) == 0 && opd_device_count(OPD_CPU) == 1);
-    CHECK_INT(opd_backend_register(OPD_CPU, &d), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "cannot come from outside");
-    CHECK_INT(opd_backend_register(OPD_META, &d), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "cannot come from outside");
-    CHECK_INT(opd_backend_register(OPD_PRIVATEUSE3, NULL), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "alloc, free or copy is missing");
+    not_registered(OPD_CPU, &d, "cannot come from outside");
+    not_registered(OPD_META, &d, "cannot come from outside");
+    not_registered(OPD_PRIVATEUSE3, NULL, "alloc, free or copy is missing");
     d.copy = NULL;
-    CHECK_INT(opd_backend_register(OPD_PRIVATEUSE3, &d), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "alloc, free or copy is missing");
+    not_registered(OPD_PRIVATEUSE3, &d, "alloc, free or copy is missing");
     d = dev_desc("tpu");
     d.device_set = NULL;
-    CHECK_INT(opd_backend_register(OPD_PRIVATEUSE3, &d), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "belong together");
+    not_registered(OPD_PRIVATEUSE3, &d, "belong together");
     d = dev_desc("cuda");
-    CHECK_INT(opd_backend_register(OPD_PRIVATEUSE3, &d), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "another device has that name");
+    not_registered(OPD_PRIVATEUSE3, &d, "another device has that name");
     d = dev_desc("Tracer");
-    CHECK_INT(opd_backend_register(OPD_PRIVATEUSE3, &d), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "a dispatch key has that name");
+    not_registered(OPD_PRIVATEUSE3, &d, "a dispatch key has that name");
     d = dev_desc("npu2");
-    CHECK_INT(opd_backend_register(OPD_PRIVATEUSE3, &d), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "letters");
+    not_registered(OPD_PRIVATEUSE3, &d, "letters");
     d = dev_desc("mine");
-    CHECK_INT(opd_backend_register(OPD_XLA, &d), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "only PrivateUse1 to 3");
+    not_registered(OPD_XLA, &d, "only PrivateUse1 to 3");
     /* nothing of it has happened */
     CHECK_INT(opd_device_parse("tpu", &device), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected one of cpu, cuda");
@@ -661,6 +656,58 @@ TEST(operators_of_ones_own) {
     opd_library_close(impl);
     opd_library_close(def);
     CHECK_OK();
+}
+/* A kernel of every device that works on the CPU, and back: opaque to everything else, and at home everywhere. */
+static int head_result(opd_call *call, opd_tensor **x, opd_tensor **out, opd_device device) {
+    const int64_t n = opd_arg_int(call, 1);
+    *x = opd_arg_tensor(call, 0);
+    if (n < 0 || n > opd_size(*x, 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "head: more than there is"); }
+    *out = opd_result_strided(call, 0, &n, NULL, 1, opd_dtype(*x), device);
+    return *out ? 0 : -1;
+}
+static int head_fake(opd_call *call) {
+    opd_tensor *x, *out;
+    return head_result(call, &x, &out, opd_tensor_device(opd_arg_tensor(call, 0)));
+}
+static int head_any(opd_call *call) {
+    const opd_device cpu = opd_device_of(OPD_CPU, -1);
+    opd_tensor *x, *out;
+    if (head_result(call, &x, &out, cpu) || !(x = opd_contiguous(opd_to_device(x, cpu, opd_dtype(x))))) { return -1; }
+    memcpy(opd_data(out), opd_data(x), (size_t)opd_numel(out) * opd_dtype_size(opd_dtype(x)));
+    return opd_return_tensor(call, opd_to_device(out, opd_tensor_device(opd_arg_tensor(call, 0)), opd_dtype(x)));
+}
+static int head_backward(opd_backward_call *bw) {
+    const int64_t more = opd_bw_sizes(bw, 0).data[0] - opd_bw_value(bw, 1).u.i;
+    return opd_bw_return(bw, 0, opd_constant_pad_nd(opd_bw_grad(bw, 0), OPD_INTS(0, more)));
+}
+TEST(a_kernel_of_every_device) {
+    opd_library *lib;
+    opd_op_desc d;
+    opd_tensor *x, *y;
+    opd_value v[2];
+    dev_on(true);
+    lib = opd_library_open(OPD_DEF, "mine", NULL, __FILE__, __LINE__);
+    memset(&d, 0, sizeof d);
+    d.schema = "head(Tensor x, int n) -> Tensor";
+    d.any = head_any;
+    d.fake = head_fake;
+    d.backward = head_backward;
+    d.vmap = OPD_BATCH_LOOP;
+    CHECK_INT(opd_define(lib, &d), 0);
+    x = opd_tensor_set_requires_grad(up(vec(5)), true);
+    v[0] = opd_value_tensor(x);
+    v[1] = opd_value_int(2);
+    y = opd_call_op(opd_find("mine::head"), v, 2);
+    CHECK(y && opd_tensor_device(y).type == (int32_t)NPU && opd_tensor_device(y).index == opd_tensor_device(x).index);
+    CHECK_INT(opd_numel(y), 2);
+    CHECK_INT(opd_backward(opd_sum(y)), 0);
+    CHECK(opd_tensor_device(opd_tensor_grad(x)).type == (int32_t)NPU);
+    CHECK_NEAR(opd_item_f64(opd_sum(opd_tensor_grad(x))), 2, 0);
+    CHECK_INT(opd_opcheck(opd_find("mine::head"), v, 2, NULL), 0);
+    v[0] = opd_value_tensor(vec(5));
+    CHECK_INT(opd_opcheck(opd_find("mine::head"), v, 2, NULL), 0);
+    CHECK_OK();
+    opd_library_close(lib);
 }
 TEST(a_device_argument_is_explained) {
     opd_library *def, *impl;

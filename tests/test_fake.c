@@ -1,7 +1,6 @@
 /* Fake modes: programs on shapes alone, devices that are not there, sizes that data decide, and what a program costs. */
-#define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
-#include "check.h"
+#include "cases.h"
 
 static opd_tensor *floats(int64_t a, int64_t b) { return opd_zeros(OPD_INTS(a, b), OPD_FLOAT32); }
 static opd_tensor *zeros_on(int64_t n, opd_backend type) {
@@ -107,6 +106,131 @@ TEST(under_transforms_and_recordings) {
         opd_graph_free(g);
         CHECK_OK();
     }
+}
+
+/* Regions choose the dtypes of fakes as those of the tensors that they stand for: by their device, there or not. */
+static opd_scalar_type product(opd_tensor *a, opd_tensor *b) { return opd_dtype(opd_mm(a, b)); }
+TEST(autocast_of_fakes) {
+    opd_tensor *x = floats(4, 4), *w = opd_tensor_set_requires_grad(floats(4, 4), true), *half = NULL, *p, *y;
+    OPD_FAKE_MODE {
+        opd_tensor *f = floats(4, 4), *gpu, *sum;
+        p = opd_fake_tensor(w);
+        OPD_AUTOCAST(OPD_CPU) {
+            CHECK_INT(product(x, x), OPD_BFLOAT16);
+            CHECK_INT(product(f, f), OPD_BFLOAT16);
+            CHECK_INT(product(x, f), OPD_BFLOAT16);
+            CHECK_INT(opd_dtype(opd_add(f, f)), OPD_FLOAT32);
+            CHECK_INT(opd_dtype(opd_cat(OPD_TENSORS(opd_mm(f, f), f))), OPD_FLOAT32);      /* the widest */
+            y = opd_mm(f, p);
+            CHECK(opd_cached_cast(OPD_BFLOAT16, p) == opd_cached_cast(OPD_BFLOAT16, p));      /* weights once */
+            half = opd_cached_cast(OPD_BFLOAT16, w);
+            CHECK(half && opd_data(half) == NULL);
+            opd_error_clear();
+            CHECK_INT(opd_backward(opd_sum(y)), 0);
+            CHECK_INT(opd_dtype(opd_tensor_grad(p)), OPD_FLOAT32);
+            CHECK_INT(opd_promote_type(OPD_BFLOAT16, &f, 1), OPD_FLOAT32);
+        }
+        CHECK_INT(product(f, f), OPD_FLOAT32);
+        gpu = opd_reshape(zeros_on(4, OPD_CUDA), OPD_INTS(2, 2));
+        OPD_AUTOCAST(OPD_CUDA) {
+            sum = opd_mm(gpu, gpu);
+            CHECK_INT(opd_dtype(sum), OPD_FLOAT16);
+            CHECK_INT(opd_dtype(opd_exp(sum)), OPD_FLOAT32);
+            CHECK(opd_tensor_device(opd_exp(sum)).type == OPD_CUDA);
+            CHECK_INT(product(f, f), OPD_FLOAT32);            /* of the CPU, whose autocast is off */
+        }
+    }
+    OPD_AUTOCAST(OPD_CPU) {                       /* what a mode has cast is nothing for the calls outside of it */
+        OPD_FAKE_MODE { CHECK_INT(product(x, w), OPD_BFLOAT16); }
+        CHECK(opd_data(opd_mm(x, w)) != NULL);
+        CHECK_INT(product(x, w), OPD_BFLOAT16);
+    }
+    CHECK_OK();
+}
+
+//-- every operator ------------------------------------------------------------------------------------------------------
+
+/* What decides sizes, or gives a number. */
+static bool data_decide(const opd_op *op) {
+    static const char *const list[] = {"nonzero", "masked_select", "item", "_local_scalar_dense", "equal", "repeat_interleave.Tensor",
+                                       "repeat_interleave.self_Tensor", "resize_as_", "allclose", "_unique2", "unique_dim",
+                                       "unique_consecutive", "bincount", NULL};
+    return named(op, list) || strcmp(opd_op_name(op), "aten::where") == 0;
+}
+static const char *differs(const opd_tensor *real, const opd_tensor *fake) {
+    int d;
+    if (!real || !fake) { return real == fake ? NULL : "one is undefined"; }
+    if (!same_shape(real, fake)) { return "sizes"; }
+    if (opd_dtype(real) != opd_dtype(fake)) { return "dtype"; }
+    if (opd_tensor_device(real).type != opd_tensor_device(fake).type) { return "device"; }
+    for (d = 0; d < opd_ndim(real) && opd_numel(real); d++) {
+        if (opd_sizes(real)[d] > 1 && opd_strides(real)[d] != opd_strides(fake)[d]) { return "strides"; }
+    }
+    return NULL;
+}
+/* The arguments as fakes of the mode that is open. */
+static void fake_arguments(const op_case *c, opd_value *args) {
+    static case_list lists[OPD_MAX_ARGS];
+    int i, k;
+    for (i = 0; i < c->nargs; i++) {
+        args[i] = c->args[i];
+        if (args[i].tag == OPD_TAG_TENSOR) { args[i].u.t = opd_fake_tensor(args[i].u.t); }
+        if (args[i].tag != OPD_TAG_TENSORS) { continue; }
+        for (k = 0; k < args[i].n; k++) {
+            opd_tensor *t = c->args[i].u.tensors[k];
+            lists[i].tensors[k] = t ? opd_fake_tensor(t) : NULL;
+        }
+        args[i].u.tensors = lists[i].tensors;
+    }
+}
+/* What a call gives, or refuses. */
+static int results(const op_case *c, const opd_value *args, opd_tensor **out) {
+    opd_value rets[MOST_RESULTS];
+    if (opd_call_all((opd_op *)(uintptr_t)c->op, rets, args, c->nargs) == 0) { return results_of(c->op, rets, out); }
+    opd_error_clear();
+    return -1;
+}
+static bool like_the_real_one(const op_case *c) {
+    opd_tensor *real[MOST_RESULTS], *fake[MOST_RESULTS];
+    opd_value args[OPD_MAX_ARGS];
+    opd_fake_block mode = opd_fake_begin();
+    const char *why = NULL;
+    int i, n, m;
+    fake_arguments(c, args);                      /* before the call, which may write */
+    m = results(c, args, fake);
+    opd_fake_end(&mode);
+    n = results(c, c->args, real);
+    mode = opd_fake_begin();
+    if (n != m) { why = n < 0 ? "only the real one is refused" : m < 0 ? "only the fake is refused" : "number of results"; }
+    for (i = 0; i < n && !why; i++) { why = differs(real[i], fake[i]); }
+    opd_fake_end(&mode);
+    if (why) { printf("    %s, layout %d, %s: %s\n", opd_op_name(c->op), c->layout, opd_dtype_name(c->dtype), why); }
+    return !why;
+}
+/* All cases of all operators, in every layout and floating dtype, those that they refuse too. */
+TEST(every_operator_like_the_real_one) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16};
+    static op_case c;
+    const opd_op *op;
+    int k, compared = 0, wrong = 0;
+    for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
+        const char *cases = opd_op_card(op) ? opd_op_card(op)->cases : NULL;
+        if (!cases || strncmp(opd_op_name(op), "aten::", 6) != 0 || data_decide(op)) { continue; }
+        for (k = 0; k < 4 * CASE_LAYOUTS; k++) {
+            const char *text = cases;
+            while (*text) {
+                opd_scope scope = opd_scope_open();
+                c.op = op;
+                c.dtype = dtypes[k % 4];
+                c.layout = k / 4;
+                c.smooth = c.meta = false;
+                if (case_read_next(&c, &text)) { compared++; wrong += !like_the_real_one(&c); } else { text = ""; }
+                opd_scope_close(&scope);
+            }
+        }
+    }
+    CHECK_INT(wrong, 0);
+    CHECK(compared > 15000);
 }
 
 //-- sizes that data decide ---------------------------------------------------------------------------------------------
@@ -233,6 +357,74 @@ TEST(costs_of_convolutions) {
     CHECK(opd_cost_total(cost).peak > sum.peak);
     opd_cost_free(cost);
     opd_cost_free(NULL);
+}
+/* What else counts: an element once, of the largest tensor; nothing for what only moves.  sum, var: what goes in. */
+static double flops_of(opd_tensor *(*fn)(opd_tensor *x), opd_tensor *x) {
+    opd_cost *cost = opd_cost_begin();
+    double flops;
+    OPD_SCOPE { (void)fn(x); }
+    flops = opd_cost_total(cost).flops;
+    opd_cost_free(cost);
+    return flops;
+}
+static opd_tensor *of_sum(opd_tensor *x) { return opd_sum(x); }
+static opd_tensor *of_rows(opd_tensor *x) { return opd_mean_dim(x, OPD_INTS(1), false); }
+static opd_tensor *of_softmax(opd_tensor *x) { return opd_softmax(x, 1); }
+static opd_tensor *of_most(opd_tensor *x) { return opd_argmax(x); }
+static opd_tensor *of_norm(opd_tensor *x) { return opd_layer_norm(x, OPD_INTS(5)); }
+static opd_tensor *of_scan(opd_tensor *x) { return opd_cumsum(x, 0); }
+static opd_tensor *of_outer(opd_tensor *x) { return opd_add(x, opd_unsqueeze(opd_unsqueeze(opd_select(x, 1, 0), 1), 2)); }
+static opd_tensor *of_copies(opd_tensor *x) { return opd_cat(OPD_TENSORS(opd_clone(opd_t(x)), opd_contiguous(opd_t(x)))); }
+static opd_tensor *of_pool(opd_tensor *x) { return opd_avg_pool2d(opd_unsqueeze(opd_unsqueeze(x, 0), 0), OPD_INTS(2, 2)); }
+static opd_tensor *of_batches(opd_tensor *x) {                /* two products of [4,5] and [5,4] in one sum */
+    opd_tensor *both = opd_stack(OPD_TENSORS(x, x));
+    return opd_addbmm(opd_zeros(OPD_INTS(4, 4), OPD_FLOAT32), both, opd_transpose(both, 1, 2));
+}
+TEST(costs_of_what_is_no_product) {
+    opd_tensor *x = floats(4, 5);
+    CHECK_NEAR(flops_of(of_sum, x), 20, 0);
+    CHECK_NEAR(flops_of(of_rows, x), 20, 0);
+    CHECK_NEAR(flops_of(of_softmax, x), 20, 0);
+    CHECK_NEAR(flops_of(of_most, x), 20, 0);
+    CHECK_NEAR(flops_of(of_norm, x), 20, 0);
+    CHECK_NEAR(flops_of(of_scan, x), 20, 0);
+    CHECK_NEAR(flops_of(of_outer, x), 80, 0);
+    CHECK_NEAR(flops_of(of_copies, x), 0, 0);
+    CHECK_NEAR(flops_of(of_pool, x), 20, 0);
+    CHECK_NEAR(flops_of(of_batches, x), 2. * 2 * 4 * 4 * 5, 0);
+    CHECK_OK();
+}
+/* A program's own operators: POINTWISE ones count as others do, others by what their card says. */
+static int k_like(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    return opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x)) ? 0 : -1;
+}
+static double hundred(const opd_call *call) {
+    const opd_value *ret = opd_call_rets((opd_call *)(uintptr_t)call);
+    return (double)opd_arg_int(call, 1) * (double)opd_numel(opd_arg_tensor(call, 0)) + (double)opd_numel(ret->u.t) / 1000;
+}
+static opd_tensor *of_plain(opd_tensor *x) { return OPD_CALL(opd_find("costs::plain"), x); }
+static opd_tensor *of_marked(opd_tensor *x) { return OPD_CALL(opd_find("costs::marked"), x); }
+static opd_tensor *of_said(opd_tensor *x) { return OPD_CALL(opd_find("costs::said"), x, 100); }
+TEST(costs_of_own_operators) {
+    opd_library *lib = opd_library_open(OPD_DEF, "costs", NULL, __FILE__, __LINE__);
+    opd_tensor *x = floats(4, 5);
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = "plain(Tensor x) -> Tensor";
+    d.fake = k_like;
+    CHECK_INT(opd_define(lib, &d), 0);
+    d.schema = "marked(Tensor x) -> Tensor";
+    d.tags = OPD_OPTAG_POINTWISE;
+    CHECK_INT(opd_define(lib, &d), 0);
+    d.schema = "said(Tensor x, int times) -> Tensor";
+    d.flops = hundred;
+    CHECK_INT(opd_define(lib, &d), 0);
+    CHECK_NEAR(flops_of(of_plain, x), 0, 0);
+    CHECK_NEAR(flops_of(of_marked, x), 20, 0);
+    CHECK_NEAR(flops_of(of_said, x), 2000.02, 1e-9);
+    CHECK_OK();
+    opd_library_close(lib);
 }
 /* Of ten results that are let go of, one after the other, two are alive. */
 TEST(peak_of_what_is_alive) {

@@ -255,7 +255,8 @@ static void test_inplace_tangent(const subject *s) {
     CHECK_INT(opd_dual_exit(level), 0);
 }
 
-static int forward_once(const subject *s) {
+static int forward_once(void *arg) {
+    const subject *s = (const subject *)arg;
     opd_tensor *in[MOST_INPUTS], *dual[MOST_INPUTS], *r[MOST_RESULTS];
     int i, n, m, level;
     if (!again(s, CASE_CONTIGUOUS) || !opd_ok()) { return -1; }
@@ -266,32 +267,6 @@ static int forward_once(const subject *s) {
     (void)opd_dual_exit(level);
     return m;
 }
-/* Every n-th allocation fails. */
-static void test_memory(const subject *s) {
-    int64_t n, seen, live;
-    int rc = 0;
-    OPD_SCOPE { (void)forward_once(s); }
-    opd_error_clear();
-    for (n = 1; n < 1000; n += n < 100 ? 1 : 7) {
-        live = opd_memory_stats().live;
-        (void)opd_memory_fail_at(n, (n & 1) != 0);
-        OPD_SCOPE { rc = forward_once(s); }
-        seen = opd_memory_fail_at(0, false);
-        if (seen < n) { opd_error_clear(); break; }
-        if (opd_ok() ? rc < 0 : opd_error_code() != OPD_ERROR_MEMORY) {
-            printf("%s allocation %d: %s\n", what, (int)n, opd_error_message());
-            CHECK(!"an error that is not OPD_ERROR_MEMORY");
-        }
-        opd_error_clear();
-        if (opd_memory_stats().live > live) {
-            printf("%s allocation %d: loses %d bytes\n", what, (int)n, (int)(opd_memory_stats().live - live));
-            CHECK(!"memory is lost");
-            break;
-        }
-    }
-    CHECK(true);
-}
-
 static void test_operator(void *arg) {
     static op_case c;
     const opd_op *op = (const opd_op *)arg;
@@ -319,7 +294,7 @@ static void test_operator(void *arg) {
         for (layout = CASE_CONTIGUOUS; layout <= CASE_SLICED; layout++) { OPD_SCOPE { test_tangents(&s, op, layout); } }
         if (s.card->inplace) { OPD_SCOPE { test_inplace_tangent(&s); } }
         OPD_SCOPE { test_other_dtypes(&s); }
-        if (s.index == 0) { OPD_SCOPE { test_memory(&s); } }
+        if (s.index == 0) { (void)check_allocations(forward_once, &s, what, 100, false); }
         s.text = rest;
         s.index++;
     } while (*s.text);

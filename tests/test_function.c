@@ -1008,11 +1008,12 @@ TEST(functions_that_fail) {
     CHECK(!opd_context_tensor(NULL, 0) && !opd_context_saved(NULL, 0) && !opd_context_data(NULL) && !opd_context_ninputs(NULL));
     CHECK(opd_tensor_grad(x) == NULL);
 }
-static int everything(void) {
+static int everything(void *arg) {
     static opd_autograd_function f[5];
     opd_value in[3], out[7];
     opd_tensor *x = the_x(), *y = the_y(), *r, *two[2], *g[2], *inputs[2];
     opd_backward_options o = options();
+    (void)arg;
     f[0] = function("Scaled", scaled_forward, scaled_backward);
     f[1] = function("Exp", exp_forward, exp_backward);
     f[2] = function("AddInto", add_into_forward, add_into_backward);
@@ -1036,29 +1037,10 @@ static int everything(void) {
     return opd_autograd_grad(&r, 1, inputs, 2, &o, g);
 }
 TEST(out_of_memory) {
-    int64_t n, seen, live;
-    int rc = 0;
-    int failures = check_failures;
-    OPD_SCOPE { CHECK_INT(everything(), 0); }
-    opd_error_clear();
-    for (n = 1; n < 2000; n++) {
-        live = opd_memory_stats().live;
-        (void)opd_memory_fail_at(n, (n & 1) != 0);
-        OPD_SCOPE { rc = everything(); }
-        seen = opd_memory_fail_at(0, false);
-        if (seen < n) { break; }
-        if (rc == 0 || opd_error_code() != OPD_ERROR_MEMORY) {
-            printf("allocation %d: %d %s\n", (int)n, rc, opd_error_message());
-            check_failures = failures + 1;
-        }
-        opd_error_clear();
-        if (opd_memory_stats().live > live) {
-            printf("allocation %d: loses %d bytes\n", (int)n, (int)(opd_memory_stats().live - live));
-            check_failures = failures + 1;
-            break;
-        }
-    }
-    CHECK(n > 50 && rc == 0);
+    int64_t n;
+    OPD_SCOPE { CHECK_INT(everything(NULL), 0); }
+    n = check_allocations(everything, NULL, "everything", 2000, true);
+    CHECK(n > 50 && n < 2000);
 }
 
 //-- backward within a function --------------------------------------------------------------------------------------------

@@ -780,11 +780,8 @@ static int product_backward(opd_backward_call *bw) {
     return xs.n != 2 || opd_bw_return_at(bw, 0, 0, opd_mul(opd_bw_grad(bw, 0), xs.data[1])) ||
            opd_bw_return_at(bw, 0, 1, opd_mul(opd_bw_grad(bw, 0), xs.data[0])) ? -1 : 0;
 }
-TEST(saved_tensor_hooks_and_lists) {
+static opd_library *product_library(void) {
     opd_library *lib = opd_library_open(OPD_DEF, "hooked", NULL, "t", 1);
-    opd_saved_hooks h = doubling();
-    opd_tensor *t[2], *y, *g = NULL, *gg = NULL;
-    opd_backward_options o = options();
     opd_op_desc d;
     memset(&d, 0, sizeof d);
     d.schema = "product(Tensor[] xs) -> Tensor";
@@ -792,6 +789,13 @@ TEST(saved_tensor_hooks_and_lists) {
     d.backward = product_backward;
     d.save = "xs";
     CHECK_INT(opd_define(lib, &d), 0);
+    return lib;
+}
+TEST(saved_tensor_hooks_and_lists) {
+    opd_library *lib = product_library();
+    opd_saved_hooks h = doubling();
+    opd_tensor *t[2], *y, *g = NULL, *gg = NULL;
+    opd_backward_options o = options();
     o.create_graph = true;
     t[0] = vec(2, true);
     t[1] = vec(2, true);
@@ -876,17 +880,10 @@ TEST(hooks_for_one_that_a_function_saved) {
     CHECK_INT(drops, 1);
 }
 TEST(hooks_for_one_of_a_saved_list) {
-    opd_library *lib = opd_library_open(OPD_DEF, "hooked", NULL, "t", 1);
+    opd_library *lib = product_library();
     opd_saved_hooks h = doubling();
     opd_tensor *t[2], *y;
     opd_node *n;
-    opd_op_desc d;
-    memset(&d, 0, sizeof d);
-    d.schema = "product(Tensor[] xs) -> Tensor";
-    d.cpu = k_product;
-    d.backward = product_backward;
-    d.save = "xs";
-    CHECK_INT(opd_define(lib, &d), 0);
     t[0] = vec(2, true);
     t[1] = vec(2, true);
     y = OPD_CALL(op_named("hooked::product"), opd_tensors_of(t, 2));

@@ -1,7 +1,7 @@
 /* Kernels on raw pointers: threads, half precision, vector math, matrix product, convolution, random numbers.
    cc -O2 test_kernels.c -lm -lpthread && ./a.out */
 #define OPDISPATCH_IMPLEMENTATION
-#include "../opdispatch.h"
+#include "inside.h"
 #include "check.h"
 
 static float kn_random(void) {

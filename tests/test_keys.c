@@ -1,6 +1,5 @@
 /* Dispatch keys: names, alias keys, key sets. */
-#define OPDISPATCH_IMPLEMENTATION
-#include "../opdispatch.h"
+#include "inside.h"
 #include "check.h"
 
 /* Parses and prints back. */
@@ -9,7 +8,7 @@ static const char *again(const char *name) { return opd_key_name(opd_key_parse(n
 static int covered(opd_key key) {
     uint8_t slots[OPD_KEY_SLOTS];
     int i, n = 0;
-    opdi_key_expand(key, slots);
+    inside_key_expand(key, slots);
     for (i = 0; i < OPD_KEY_SLOTS; i++) { n += slots[i]; }
     return n;
 }
@@ -17,8 +16,8 @@ static int covered(opd_key key) {
 TEST(names_round_trip) {
     opd_key key;
     for (key = 0; key < OPD_KEY_COUNT; key++) {
-        bool named = opdi_key_is_runtime(key) || opd_key_is_alias(key) || opdi_key_functionality(key) >= 0;
-        bool user = key < OPD_F_COUNT && opdi_functionality_is_user((int)key);
+        bool named = inside_key_is_runtime(key) || opd_key_is_alias(key) || inside_key_functionality(key) >= 0;
+        bool user = key < OPD_F_COUNT && inside_functionality_is_user((int)key);
         if (named && !user) { CHECK_INT(opd_key_parse(opd_key_name(key)), key); }
         if (!named) { CHECK_STR(opd_key_name(key), "?"); }
     }
@@ -92,39 +91,39 @@ TEST(alias_keys) {
     CHECK_INT(covered(OPD_KEY_CPU), 1);
     CHECK_INT(covered(OPD_KEY_OF(OPD_F_DENSE)), 0);
     CHECK_INT(covered(OPD_KEY_INVALID), 0);
-    CHECK(!opdi_key_covers(OPD_KEY_COMPOSITE_EXPLICIT_NON_FUNCTIONAL, OPD_KEY_PER_BACKEND(2, OPD_CPU)));
-    CHECK(opdi_key_covers(OPD_KEY_COMPOSITE_EXPLICIT_NON_FUNCTIONAL, OPD_KEY_PER_BACKEND(3, OPD_CPU)));
-    CHECK(!opdi_key_covers(OPD_KEY_COMPOSITE_EXPLICIT_NON_FUNCTIONAL, OPD_KEY_PER_BACKEND(1, OPD_XLA)));
-    CHECK(!opdi_key_covers(OPD_KEY_COMPOSITE_EXPLICIT, OPD_KEY_PER_BACKEND(4, OPD_CPU)));
-    CHECK(opdi_key_covers(OPD_KEY_COMPOSITE_IMPLICIT, OPD_KEY_OF(OPD_F_FUNCTIONALIZE)));
-    CHECK(opdi_key_covers(OPD_KEY_COMPOSITE_IMPLICIT, OPD_KEY_UNDEFINED));
-    CHECK(!opdi_key_covers(OPD_KEY_AUTOGRAD, OPD_KEY_UNDEFINED));
+    CHECK(!inside_key_covers(OPD_KEY_COMPOSITE_EXPLICIT_NON_FUNCTIONAL, OPD_KEY_PER_BACKEND(2, OPD_CPU)));
+    CHECK(inside_key_covers(OPD_KEY_COMPOSITE_EXPLICIT_NON_FUNCTIONAL, OPD_KEY_PER_BACKEND(3, OPD_CPU)));
+    CHECK(!inside_key_covers(OPD_KEY_COMPOSITE_EXPLICIT_NON_FUNCTIONAL, OPD_KEY_PER_BACKEND(1, OPD_XLA)));
+    CHECK(!inside_key_covers(OPD_KEY_COMPOSITE_EXPLICIT, OPD_KEY_PER_BACKEND(4, OPD_CPU)));
+    CHECK(inside_key_covers(OPD_KEY_COMPOSITE_IMPLICIT, OPD_KEY_OF(OPD_F_FUNCTIONALIZE)));
+    CHECK(inside_key_covers(OPD_KEY_COMPOSITE_IMPLICIT, OPD_KEY_UNDEFINED));
+    CHECK(!inside_key_covers(OPD_KEY_AUTOGRAD, OPD_KEY_UNDEFINED));
     CHECK(opd_key_is_alias(OPD_KEY_AUTOGRAD) && !opd_key_is_alias(OPD_KEY_AUTOGRAD_OTHER));
 }
 
 TEST(autograd_key_above) {
-    CHECK_STR(opd_key_name(opdi_autograd_key_of(OPD_KEY_CUDA)), "AutogradCUDA");
-    CHECK_STR(opd_key_name(opdi_autograd_key_of(opd_key_parse("FPGA"))), "AutogradOther");
-    CHECK_STR(opd_key_name(opdi_autograd_key_of(opd_key_parse("SparseCPU"))), "AutogradOther");
-    CHECK_STR(opd_key_name(opdi_autograd_key_of(opd_key_parse("SparseCsrMeta"))), "AutogradOther");
-    CHECK_STR(opd_key_name(opdi_autograd_key_of(opd_key_parse("QuantizedCPU"))), "AutogradOther");
-    CHECK_STR(opd_key_name(opdi_autograd_key_of(opd_key_parse("NestedTensorCPU"))), "AutogradNestedTensor");
-    CHECK_INT(opdi_autograd_key_of(OPD_KEY_BACKEND_SELECT), OPD_KEY_UNDEFINED);
-    CHECK_INT(opdi_autograd_key_of(OPD_KEY_AUTOGRAD_CPU), OPD_KEY_UNDEFINED);
-    CHECK(opdi_key_is_backend(OPD_KEY_CPU) && !opdi_key_is_backend(OPD_KEY_UNDEFINED));
-    CHECK(!opdi_key_is_backend(opd_key_parse("NestedTensorCPU")));
-    CHECK(opdi_key_in_autograd_other(opd_key_parse("MkldnnCPU")) && !opdi_key_in_autograd_other(OPD_KEY_CPU));
+    CHECK_STR(opd_key_name(inside_autograd_key_of(OPD_KEY_CUDA)), "AutogradCUDA");
+    CHECK_STR(opd_key_name(inside_autograd_key_of(opd_key_parse("FPGA"))), "AutogradOther");
+    CHECK_STR(opd_key_name(inside_autograd_key_of(opd_key_parse("SparseCPU"))), "AutogradOther");
+    CHECK_STR(opd_key_name(inside_autograd_key_of(opd_key_parse("SparseCsrMeta"))), "AutogradOther");
+    CHECK_STR(opd_key_name(inside_autograd_key_of(opd_key_parse("QuantizedCPU"))), "AutogradOther");
+    CHECK_STR(opd_key_name(inside_autograd_key_of(opd_key_parse("NestedTensorCPU"))), "AutogradNestedTensor");
+    CHECK_INT(inside_autograd_key_of(OPD_KEY_BACKEND_SELECT), OPD_KEY_UNDEFINED);
+    CHECK_INT(inside_autograd_key_of(OPD_KEY_AUTOGRAD_CPU), OPD_KEY_UNDEFINED);
+    CHECK(inside_key_is_backend(OPD_KEY_CPU) && !inside_key_is_backend(OPD_KEY_UNDEFINED));
+    CHECK(!inside_key_is_backend(opd_key_parse("NestedTensorCPU")));
+    CHECK(inside_key_in_autograd_other(opd_key_parse("MkldnnCPU")) && !inside_key_in_autograd_other(OPD_KEY_CPU));
 }
 
 TEST(sets_single) {
     opd_key key;
     for (key = 1; key < OPD_KEY_SLOTS; key++) {
         opd_keyset s;
-        if (!opdi_key_is_runtime(key)) { continue; }
+        if (!inside_key_is_runtime(key)) { continue; }
         s = opd_keyset_add(OPD_KEYS_EMPTY, key);
         CHECK(opd_keyset_has(s, key));
         CHECK_INT(opd_keyset_highest(s), key);
-        CHECK_INT(opdi_slot_of(s), key);
+        CHECK_INT(inside_slot_of(s), key);
         CHECK_INT(opd_keyset_remove(s, key).functionality, 0);
         CHECK(opd_keyset_remove(s, key).backends == s.backends);
     }
@@ -137,7 +136,7 @@ TEST(sets_pairs_take_the_highest) {
         for (b = a; b < OPD_F_COUNT; b++) {
             opd_keyset s = opd_keyset_add(opd_keyset_add(OPD_KEYS_EMPTY, a), b);
             s.backends = 2;
-            CHECK_INT(opdi_key_functionality(opd_keyset_highest(s)), b);
+            CHECK_INT(inside_key_functionality(opd_keyset_highest(s)), b);
         }
     }
     for (a = 0; a < OPD_BACKEND_COUNT; a++) {
@@ -153,9 +152,9 @@ TEST(sets_pairs_take_the_highest) {
 TEST(sets_edges) {
     opd_keyset all = opd_keyset_make(~(uint64_t)0, ~(uint64_t)0), dense = opd_keyset_make(OPD_BIT_OF(OPD_F_DENSE), 0);
     CHECK_INT(opd_keyset_highest(OPD_KEYS_EMPTY), OPD_KEY_UNDEFINED);
-    CHECK_INT(opdi_slot_of(OPD_KEYS_EMPTY), 0);
+    CHECK_INT(inside_slot_of(OPD_KEYS_EMPTY), 0);
     CHECK_INT(opd_keyset_highest(all), OPD_KEY_OF(OPD_F_PRE_DISPATCH));
-    CHECK(opdi_slot_of(all) >= 0 && opdi_slot_of(all) < OPD_KEY_SLOTS);
+    CHECK(inside_slot_of(all) >= 0 && inside_slot_of(all) < OPD_KEY_SLOTS);
     CHECK_INT(opd_keyset_highest(dense), OPD_KEY_UNDEFINED);
     CHECK(opd_keyset_has(dense, OPD_KEY_OF(OPD_F_DENSE)) && !opd_keyset_has(dense, OPD_KEY_CPU));
     CHECK_INT(opd_keyset_highest(opd_keyset_make(OPD_BIT_OF(OPD_F_DENSE), ~(uint64_t)0)), OPD_KEY_META);
@@ -212,7 +211,7 @@ TEST(sets_iterate) {
     for (k = opd_keyset_next(s, 0); k; k = opd_keyset_next(s, k)) { CHECK_STR(opd_key_name(k), want[n++ % 5]); }
     CHECK_INT(n, 5);
     for (n = 0, k = opd_keyset_next(all, 0); k; last = k, k = opd_keyset_next(all, k)) {
-        CHECK(opdi_key_is_runtime(k) && opdi_key_functionality(last) <= opdi_key_functionality(k));
+        CHECK(inside_key_is_runtime(k) && inside_key_functionality(last) <= inside_key_functionality(k));
         seen = opd_keyset_add(seen, k);
         n++;
     }
@@ -230,7 +229,7 @@ TEST(user_keys_in_every_gap) {
     int f;
     for (i = 0; i + 1 < sizeof layers / sizeof layers[0]; i++) {
         int users = 0;
-        for (f = layers[i] + 1; f < layers[i + 1]; f++) { users += opdi_functionality_is_user(f); }
+        for (f = layers[i] + 1; f < layers[i + 1]; f++) { users += inside_functionality_is_user(f); }
         CHECK_INT(users, 4);
     }
 }
@@ -250,10 +249,10 @@ TEST(sets_print) {
 }
 
 TEST(user_key_names) {
-    OPDI_PUBLISH(&opdi_user_names[OPD_F_USER_3], (const char *)"MyLayer");
+    inside_name_user_key(OPD_F_USER_3, "MyLayer");
     CHECK_STR(opd_key_name(OPD_F_USER_3), "MyLayer");
     CHECK_INT(opd_key_parse("MyLayer"), OPD_F_USER_3);
-    OPDI_PUBLISH(&opdi_user_names[OPD_F_USER_3], (const char *)NULL);
+    inside_name_user_key(OPD_F_USER_3, NULL);
     CHECK_STR(opd_key_name(OPD_F_USER_3), "UserKey32");
     CHECK(opd_ok());
 }

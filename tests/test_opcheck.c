@@ -1,5 +1,4 @@
 /* opd_opcheck: every built-in operator's cases pass it; one broken operator for each kind of failure is caught. */
-#define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include "cases.h"
 
@@ -168,8 +167,8 @@ static void define(const char *schema, opd_kernel cpu, opd_kernel fake, opd_back
     d.vmap = vmap;
     CHECK_INT(opd_define(lib, &d), 0);
 }
-/* opcheck of broken::name on a float tensor of sizes [2,3] finds this. */
-static void finds(const char *name, unsigned test, const char *text) {
+/* opcheck of broken::name on a float tensor of sizes [2,3] finds this, and says what to fix. */
+static void finds(const char *name, unsigned test, const char *text, const char *fix) {
     char full[100], report[3000];
     const float data[6] = {1, 2, 3, 4, 5, 6};
     opd_opcheck_options o;
@@ -182,7 +181,12 @@ static void finds(const char *name, unsigned test, const char *text) {
     x = opd_value_tensor(opd_tensor_set_requires_grad(opd_tensor_from(data, OPD_INTS(2, 3), OPD_FLOAT32), true));
     rc = opd_opcheck(op, &x, 1, NULL);
     if (!text) { CHECK_OK(); CHECK_INT(rc, 0); opd_error_clear(); }
-    else { CHECK_INT(rc, -1); CHECK(strstr(opd_error_message(), full)); (void)check_error(opd_error_code(), text, __FILE__, __LINE__); }
+    else {
+        CHECK_INT(rc, -1);
+        CHECK(strstr(opd_error_message(), full));
+        if (!strstr(opd_error_message(), fix)) { printf("%s\n", opd_error_message()); CHECK(!"says what to fix"); }
+        (void)check_error(opd_error_code(), text, __FILE__, __LINE__);
+    }
     memset(&o, 0, sizeof o);
     o.failed = &failed;
     o.report = report;
@@ -193,41 +197,115 @@ static void finds(const char *name, unsigned test, const char *text) {
     if (failed != (text ? test : 0)) { printf("%s: %s\n", name, report); }
 }
 #define TWICE k_twice, k_fake, b_twice, NULL
+#define RIGHT 0, NULL, NULL
+
+/* Another size than its own for what it was given; a list that is longer; a rule that gives up. */
+static int k_resizes(opd_call *call) {
+    opd_value v[2];
+    const int64_t six = 6;
+    v[0] = opd_arg_value(call, 0);
+    v[1] = opd_value_ints(&six, 1);
+    return times(call, 2) || !opd_call_op(opd_find("aten::resize_"), v, 2) ? -1 : 0;
+}
+static int k_list(opd_call *call) {
+    opd_tensor *l[3];
+    const int meta = opd_tensor_device(opd_arg_tensor(call, 0)).type == OPD_META || opd_fake_enabled();
+    l[0] = opd_clone(opd_arg_tensor(call, 0));
+    l[1] = opd_clone(l[0]);
+    l[2] = opd_clone(l[0]);
+    return opd_return_tensors(call, l, meta ? 3 : 2);
+}
+static int k_elsewhere(opd_call *call) {          /* the fake on another device */
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    return opd_return_tensor(call, opd_tensor_new_on(opd_ints_of(opd_sizes(x), opd_ndim(x)), OPD_FLOAT32, opd_device_of(OPD_CUDA, 0)));
+}
+static int v_gives_up(opd_call *call) { (void)call; return opd_fail(OPD_ERROR_USER, "no such rule"); }
+static int b_halves(opd_backward_call *bw) {      /* of the wrong size: found by the tape */
+    return opd_bw_return(bw, 0, opd_sum(opd_bw_grad(bw, 0)));
+}
+static int k_inner(opd_call *call) {              /* the same, and leaves its state in the argument's first element */
+    opd_data_f32(opd_arg_tensor(call, 0))[1] = 77;
+    return times(call, 2);
+}
 
 TEST(each_kind_of_failure_is_found) {
+    const char *copy = "(opd_clone)";
     lib = opd_library_open(OPD_DEF, "broken", NULL, __FILE__, __LINE__);
     OPD_SCOPE {
         define("right(Tensor x) -> Tensor", TWICE);
-        finds("right", 0, NULL);
+        finds("right", RIGHT);
         define("writes(Tensor x) -> Tensor", k_writes, k_fake, b_twice, NULL);
-        finds("writes", OPD_OPCHECK_SCHEMA, "test_schema failed with Argument x is not defined as mutable but was mutated");
+        finds("writes", OPD_OPCHECK_SCHEMA, "test_schema failed with Argument x is not defined as mutable but was mutated",
+              "Say in the schema that it is written, Tensor(a!) x, or");
+        define("writes_once(Tensor x) -> Tensor", k_inner, k_fake, b_twice, NULL);
+        finds("writes_once", OPD_OPCHECK_SCHEMA, "Argument x is not defined as mutable but was mutated", copy);
+        define("resizes(Tensor x) -> Tensor", k_resizes, k_fake, OPD_NOT_DIFFERENTIABLE, NULL);
+        finds("resizes", OPD_OPCHECK_SCHEMA, "Argument x is not defined as mutable but was mutated", copy);
         define("returns(Tensor x) -> Tensor", k_returns, k_fake, OPD_NOT_DIFFERENTIABLE, NULL);
-        finds("returns", OPD_OPCHECK_SCHEMA, "are not allowed to directly return inputs");
+        finds("returns", OPD_OPCHECK_SCHEMA, "are not allowed to directly return inputs", copy);
         define("view(Tensor x) -> Tensor", k_view, k_fake, OPD_NOT_DIFFERENTIABLE, NULL);
-        finds("view", OPD_OPCHECK_SCHEMA | OPD_OPCHECK_TRACE, "Argument x is not defined to alias output but was aliasing");
+        finds("view", OPD_OPCHECK_SCHEMA | OPD_OPCHECK_TRACE, "Argument x is not defined to alias output but was aliasing", "Tensor(a) x");
         define("pair(Tensor x) -> (Tensor, Tensor)", k_pair, k_two, OPD_NOT_DIFFERENTIABLE, NULL);
-        finds("pair", OPD_OPCHECK_SCHEMA, "Outputs 0 and 1 alias unexpectedly");
+        finds("pair", OPD_OPCHECK_SCHEMA, "Outputs 0 and 1 alias unexpectedly", copy);
         define("records(Tensor x) -> Tensor", k_records, k_fake, NULL, NULL);
-        finds("records", OPD_OPCHECK_AUTOGRAD, "test_autograd_registration failed with at least one output of this operator has requires_grad=True but");
+        finds("records", OPD_OPCHECK_AUTOGRAD, "test_autograd_registration failed with at least one output of this operator has "
+              "requires_grad=True but", "declare a formula");
         define("no_fake(Tensor x) -> Tensor", k_twice, NULL, b_twice, NULL);
-        finds("no_fake", OPD_OPCHECK_FAKE, "There was no fake impl registered for broken::no_fake");
+        finds("no_fake", OPD_OPCHECK_FAKE, "There was no fake impl registered for broken::no_fake", "opd_register_fake");
         define("fake_sizes(Tensor x) -> Tensor", k_twice, k_row, b_twice, NULL);
-        finds("fake_sizes", OPD_OPCHECK_FAKE, "the fake kernel gives result 0 the sizes [1], the real one [2, 3]");
+        finds("fake_sizes", OPD_OPCHECK_FAKE, "the fake kernel gives result 0 the sizes [1], the real one [2, 3]", "computed from those");
         define("hard_coded(Tensor x) -> Tensor", k_twice, k_two_three, b_twice, NULL);
-        finds("hard_coded", OPD_OPCHECK_FAKE, "test_faketensor failed with tensors of other sizes (the first is [3, 3])");
+        finds("hard_coded", OPD_OPCHECK_FAKE, "test_faketensor failed with tensors of other sizes (the first is [3, 3])", "computed from");
         define("fake_dtype(Tensor x) -> Tensor", k_twice, k_double, b_twice, NULL);
-        finds("fake_dtype", OPD_OPCHECK_FAKE, "the dtype float64, the real one float32");
+        finds("fake_dtype", OPD_OPCHECK_FAKE, "the dtype float64, the real one float32", "Give opd_result the same dtype");
         define("fake_strides(Tensor x) -> Tensor", k_twice, k_columns, b_twice, NULL);
-        finds("fake_strides", OPD_OPCHECK_FAKE, "the strides [1, 2], the real one [3, 1]");
+        finds("fake_strides", OPD_OPCHECK_FAKE, "the strides [1, 2], the real one [3, 1]", "opd_result_strided");
+        define("fake_device(Tensor x) -> Tensor", k_twice, k_elsewhere, b_twice, NULL);
+        finds("fake_device", OPD_OPCHECK_FAKE, "the device cuda:0, the real one cpu", "Make results in both with opd_result");
+        define("fake_list(Tensor x) -> Tensor[]", k_list, k_list, OPD_NOT_DIFFERENTIABLE, NULL);
+        finds("fake_list", OPD_OPCHECK_FAKE, "the fake kernel gives 3 tensors, the real one 2", "as long in both");
         define("fake_reads(Tensor x) -> Tensor", k_twice, k_reads, b_twice, NULL);
-        finds("fake_reads", OPD_OPCHECK_FAKE, "test_faketensor failed with broken::fake_reads");
+        finds("fake_reads", OPD_OPCHECK_FAKE, "test_faketensor failed with broken::fake_reads: a fake tensor (on cpu) has no data",
+              "opd_register_fake");
         define("counts(Tensor x) -> Tensor", k_counts, k_fake, b_twice, v_wrong);
-        finds("counts", OPD_OPCHECK_TRACE | OPD_OPCHECK_VMAP, "Outputs of the operator are different when it is called and when its trace is run");
+        finds("counts", OPD_OPCHECK_TRACE | OPD_OPCHECK_VMAP, "Outputs of the operator are different when it is called and when its "
+              "trace is run", "no state between calls");
         define("gradient_counts(Tensor x) -> Tensor", k_twice, k_fake, b_counts, NULL);
-        finds("gradient_counts", OPD_OPCHECK_TRACE, "Gradients of the operator are different");
+        finds("gradient_counts", OPD_OPCHECK_TRACE, "Gradients of the operator are different", "no state between calls");
+        define("gradient_sizes(Tensor x) -> Tensor", k_twice, k_fake, b_halves, NULL);
+        finds("gradient_sizes", OPD_OPCHECK_TRACE, "returned an invalid gradient at index 0", "gradient_sizes");
         define("wrong_rule(Tensor x) -> Tensor", k_twice, k_fake, b_twice, v_wrong);
-        finds("wrong_rule", OPD_OPCHECK_VMAP, "Outputs of the operator are different under vmap and in a loop");
+        finds("wrong_rule", OPD_OPCHECK_VMAP, "Outputs of the operator are different under vmap and in a loop", "Correct its batching rule");
+        define("no_rule(Tensor x) -> Tensor", k_twice, k_fake, b_twice, v_gives_up);
+        finds("no_rule", OPD_OPCHECK_VMAP, "test_vmap failed with", "no such rule");
     }
+    opd_library_close(lib);
+}
+
+/* Tolerances are those given; results of halves may differ by more than those of float. */
+static int k_noise(opd_call *call) {              /* x plus up to a hundredth, never twice the same */
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    return opd_return_tensor(call, opd_add_Scalar(x, opd_value_float((++calls % 2) * 0.01)));
+}
+static unsigned noisy(opd_scalar_type dtype, double atol) {
+    opd_opcheck_options o;
+    unsigned failed = 0;
+    opd_value x = opd_value_tensor(opd_ones_full(OPD_INTS(2, 3), opd_value_int(dtype), OPD_NONE, OPD_NONE, OPD_NONE));
+    memset(&o, 0, sizeof o);
+    o.failed = &failed;
+    o.atol = atol;
+    calls = 0;
+    CHECK_INT(opd_opcheck(opd_find("broken::noise"), &x, 1, &o), 0);
+    CHECK_OK();
+    return failed;
+}
+TEST(tolerances) {
+    lib = opd_library_open(OPD_DEF, "broken", NULL, __FILE__, __LINE__);
+    define("noise(Tensor x) -> Tensor", k_noise, k_fake, OPD_NOT_DIFFERENTIABLE, NULL);
+    CHECK(noisy(OPD_FLOAT32, 0) & OPD_OPCHECK_TRACE);
+    CHECK(noisy(OPD_FLOAT64, 0.001) & OPD_OPCHECK_TRACE);
+    CHECK_INT(noisy(OPD_FLOAT32, 0.02), 0);
+    CHECK_INT(noisy(OPD_BFLOAT16, 0), 0);
     opd_library_close(lib);
 }
 
@@ -252,16 +330,16 @@ TEST(what_the_schema_says_is_right) {
         d.any = k_add_one;
         d.schema = "add_one_(Tensor(a!) x) -> Tensor(a!)";
         CHECK_INT(opd_define(lib, &d), 0);
-        finds("add_one_", 0, NULL);
+        finds("add_one_", RIGHT);
         d.any = k_nothing;
         d.schema = "nothing(Tensor(a!) x) -> ()";
         CHECK_INT(opd_define(lib, &d), 0);
-        finds("nothing", 0, NULL);
+        finds("nothing", RIGHT);
         d.any = NULL;
         d.composite = k_view;
         d.schema = "composite_view(Tensor(a) x) -> Tensor(a)";
         CHECK_INT(opd_define(lib, &d), 0);
-        finds("composite_view", 0, NULL);
+        finds("composite_view", RIGHT);
         d.composite = NULL;
         d.any = k_number;
         d.schema = "number(int x) -> int";
@@ -292,6 +370,51 @@ TEST(options_and_what_is_refused) {
     o.seed = 7;
     CHECK_INT(opd_opcheck(rand, args, 1, &o), 0);
     CHECK_OK();
+}
+
+/* What is drawn afterwards is what would have been drawn without it; a generator given draws the same in each trial. */
+static double drawn(opd_generator *g) {
+    opd_value args[6];
+    const int64_t one = 1;
+    int i;
+    args[0] = opd_value_ints(&one, 1);
+    args[1] = opd_value_object(g);
+    for (i = 2; i < 6; i++) { args[i] = opd_value_none(); }
+    return opd_item_f64(opd_call_op(opd_find("aten::rand.generator"), args, 6));
+}
+static int k_draws(opd_call *call) {              /* a random kernel that does not say so, and draws for its gradient */
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    return opd_return_tensor(call, opd_add(opd_mul_Scalar(opd_rand_like(x), opd_value_int(0)), x));
+}
+TEST(generators_are_where_they_were) {
+    opd_generator *g = opd_generator_new(5);
+    opd_tensor *x = opd_rand(OPD_INTS(3), OPD_FLOAT32);
+    opd_value args[2];
+    double before, own;
+    opd_op_desc d;
+    opd_manual_seed(11);
+    (void)opd_rand(OPD_INTS(100), OPD_FLOAT32);
+    before = opd_item_f64(opd_rand(OPD_INTS(1), OPD_FLOAT32));
+    opd_manual_seed(11);
+    (void)opd_rand(OPD_INTS(100), OPD_FLOAT32);
+    own = drawn(g);
+    opd_generator_seed(g, 5);
+    args[0] = opd_value_tensor(x);
+    CHECK_INT(opd_opcheck(opd_find("aten::rand_like"), args, 1, NULL), 0);
+    args[1] = opd_value_object(g);
+    CHECK_INT(opd_opcheck(opd_find("aten::bernoulli"), args, 2, NULL), 0);
+    lib = opd_library_open(OPD_DEF, "broken", NULL, __FILE__, __LINE__);
+    memset(&d, 0, sizeof d);
+    d.schema = "draws(Tensor x) -> Tensor";
+    d.any = k_draws;
+    d.fake = k_fake;
+    CHECK_INT(opd_define(lib, &d), 0);
+    CHECK_INT(opd_opcheck(opd_find("broken::draws"), args, 1, NULL), 0);
+    opd_library_close(lib);
+    CHECK_OK();
+    CHECK_NEAR(opd_item_f64(opd_rand(OPD_INTS(1), OPD_FLOAT32)), before, 0);
+    CHECK_NEAR(drawn(g), own, 0);
+    opd_generator_free(g);
 }
 
 /* The n-th allocation fails: an error of memory, never another, and nothing is lost. */

@@ -1,12 +1,6 @@
 /* Every operator's card, by its sample cases: shapes without data, layouts, out= and in-place forms, dtypes, first and
    second derivatives, allocations that fail, extreme arguments.  One case an operator. */
-#include <stdlib.h>
-/* What an extreme argument asks for is not there. */
-static void *small_malloc(size_t n) { return n > (size_t)64 << 20 ? NULL : malloc(n); }
-#define OPD_MALLOC(n) small_malloc(n)
-#define OPD_FREE(p) free(p)
-#define OPDISPATCH_IMPLEMENTATION
-#include "../opdispatch.h"
+#include "inside.h"
 #include "cases.h"
 
 
@@ -294,7 +288,8 @@ static bool has_formula(const opd_op_desc *card) {
 //-- out of memory -----------------------------------------------------------------------------------------------------
 
 /* The operator and its derivatives; 0, -1. */
-static int with_derivatives(const subject *s) {
+static int with_derivatives(void *arg) {
+    const subject *s = (const subject *)arg;
     static as_function f;
     opd_tensor *in[MOST_INPUTS], *g[MOST_INPUTS], *out[MOST_RESULTS], *total = NULL;
     opd_backward_options o;
@@ -311,30 +306,6 @@ static int with_derivatives(const subject *s) {
     }
     if (!total || n == 0 || !opd_ok()) { return opd_ok() ? 0 : -1; }
     return opd_autograd_grad(&total, 1, in, n, &o, g);
-}
-static void test_memory(const subject *s) {
-    int64_t n, seen, live;
-    int rc = 0;
-    OPD_SCOPE { (void)with_derivatives(s); }
-    opd_error_clear();
-    for (n = 1; n < 3000; n += n < 200 ? 1 : 7) {
-        live = opd_memory_stats().live;
-        (void)opd_memory_fail_at(n, (n & 1) != 0);
-        OPD_SCOPE { rc = with_derivatives(s); }
-        seen = opd_memory_fail_at(0, false);
-        if (seen < n) { opd_error_clear(); break; }
-        if (opd_ok() ? rc != 0 : opd_error_code() != OPD_ERROR_MEMORY) {
-            printf("%s allocation %d: %s\n", what, (int)n, opd_error_message());
-            CHECK(!"an error that is not OPD_ERROR_MEMORY");
-        }
-        opd_error_clear();
-        if (opd_memory_stats().live > live) {
-            printf("%s allocation %d: loses %d bytes\n", what, (int)n, (int)(opd_memory_stats().live - live));
-            CHECK(!"memory is lost");
-            break;
-        }
-    }
-    CHECK(true);
 }
 
 //-- extreme arguments -------------------------------------------------------------------------------------------------
@@ -383,7 +354,8 @@ static uint64_t print_of(const op_case *c) {
     int i;
     for (i = 0; i < c->nargs; i++) {
         const opd_tensor *t = c->args[i].tag == OPD_TAG_TENSOR ? c->args[i].u.t : NULL;
-        const unsigned char *p = t && opd_data(t) ? (const unsigned char *)t->storage->data : NULL;
+        const unsigned char *p = t ? (const unsigned char *)opd_data(t) : NULL;
+        if (p) { p -= opd_offset(t) * (int64_t)opd_dtype_size(opd_dtype(t)); }
         for (k = 0; p && k < opd_tensor_storage_bytes(t); k++) { h = (h ^ p[k]) * 1099511628211u; }
         for (k = 0; t && k < opd_ndim(t); k++) { h = (h ^ (uint64_t)opd_sizes(t)[k]) * 1099511628211u; }
     }
@@ -428,7 +400,7 @@ static void test_case(const subject *s) {
     for (layout = CASE_CONTIGUOUS; layout <= (s->card->inplace ? INTO_VIEW : BROADCAST) && has_formula(s->card); layout++) {
         OPD_SCOPE { test_derivatives(s, layout); }
     }
-    OPD_SCOPE { test_memory(s); }
+    (void)check_allocations(with_derivatives, (void *)(uintptr_t)s, what, 200, false);
     OPD_SCOPE { test_extremes(s); }
 }
 static void test_operator(void *arg) {
@@ -469,6 +441,7 @@ static void test_operator(void *arg) {
 
 static void add_operators(void) {
     int i;
+    inside_most = (size_t)64 << 20;               /* what an extreme argument asks for is not there */
     for (i = 0; i < OPD_OP_COUNT; i++) {
         const opd_op *op = opd_op_builtin((opd_op_id)i);
         if (op) { check_add_with(opd_op_name(op), test_operator, (void *)(uintptr_t)op); }

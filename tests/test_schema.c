@@ -1,11 +1,7 @@
 // Schemas: every declaration of PyTorch's own operators is read and printed as PyTorch prints it; what PyTorch refuses
 // is refused with its words; the deliberate differences are the table below.  tests/golden/schemas was made from
 // PyTorch 1.13 by tests/golden/make_schemas.py, which says what is in it.
-#include <stdbool.h>
-static bool tight;
-#define OPDI_ARENA_TIGHT tight                    /* every piece of a schema is an allocation, where a test says so */
-#define OPDISPATCH_IMPLEMENTATION
-#include "../opdispatch.h"
+#include "inside.h"
 #include "check.h"
 
 static char printed[1 << 16], again[1 << 16];
@@ -228,8 +224,9 @@ TEST(schema_queries) {
     CHECK_INT(opd_error_code(), OPD_ERROR_INDEX);
     opd_error_clear();
     CHECK(opd_schema_is_mutable(s));
-    for (i = 0; i < 13; i++) CHECK_INT(s->args[i].tag, tags[i]);
-    CHECK(s->args[12].keyword_only && s->args[12].written && s->args[0].optional && !s->args[1].optional);
+    for (i = 0; i < 13; i++) CHECK_INT(inside_arg_tag(s, i), tags[i]);
+    CHECK(inside_arg_is_keyword_only(s, 12) && inside_arg_is_written(s, 12));
+    CHECK(inside_arg_is_optional(s, 0) && !inside_arg_is_optional(s, 1));
     CHECK(opd_schema_print(s, cut, sizeof cut) > 100);
     CHECK_STR(cut, "aten:");
     CHECK(opd_schema_print(s, NULL, 0) > 100);
@@ -365,15 +362,9 @@ static bool listed(const char *list, int a, int b) {
     return false;
 }
 
-static bool holds_others(const opdi_type *t) {
-    if (t->kind == OPDI_TYPE_OPTIONAL) t = t->elems[0];
-    return t->kind == OPDI_TYPE_LIST || t->kind == OPDI_TYPE_TUPLE || t->kind == OPDI_TYPE_DICT ||
-        t->kind == OPDI_TYPE_CLASS;
-}
-
 static bool is_one_of(const opd_schema *s, const char *const *names) {
     char name[80];
-    snprintf(name, sizeof name, "%s.%s", s->name, s->overload);
+    snprintf(name, sizeof name, "%s.%s", inside_schema_name(s), inside_schema_overload(s));
     while (*names != NULL && strcmp(name, *names) != 0) names++;
     return *names != NULL;
 }
@@ -401,14 +392,14 @@ TEST(schema_alias) {
             const int a = i < na ? i : OPD_RESULT(i - na);
             const bool mutable_here = opd_schema_is_mutable_at(s, a, given ? values : NULL);
             bool as_there = mutable_here == listed(cells[2], a, 99);
-            if (mutable_here && (holds_others(opdi_place_arg(s, a)->type) || is_one_of(s, forgotten))) as_there = true;
+            if (mutable_here && (inside_holds_others(s, a) || is_one_of(s, forgotten))) as_there = true;
             more += mutable_here && !listed(cells[2], a, 99);
             for (k = i; k < total; k++) {
                 const int b = k < na ? k : OPD_RESULT(k - na);
                 const bool may = opd_schema_may_alias(s, a, b, given ? values : NULL);
                 const bool contain = opd_schema_may_contain_alias(s, a, b, true, given ? values : NULL);
                 const bool may_there = listed(cells[3], a, b), contain_there = listed(cells[4], a, b);
-                const bool open = holds_others(opdi_place_arg(s, a)->type) && holds_others(opdi_place_arg(s, b)->type);
+                const bool open = inside_holds_others(s, a) && inside_holds_others(s, b);
                 as_there &= may == may_there || (open && may);
                 as_there &= contain == contain_there || (open && contain);
                 more += may != may_there || contain != contain_there;
@@ -439,24 +430,25 @@ TEST(schema_alias_places) {
 // Type variables: in aten and prim always, elsewhere where the caller allows them.  The library's namespace.
 TEST(schema_namespace) {
     const char *text = "f(t x) -> t";
-    opd_schema *s = opdi_schema_parse(text, strlen(text), "aten", false);
-    CHECK(s != NULL && strcmp(s->ns, "aten") == 0);
+    opd_schema *s = inside_schema_parse(text, "aten", false);
+    CHECK(s != NULL && strcmp(inside_schema_ns(s), "aten") == 0);
     opd_schema_free(s);
-    CHECK(opdi_schema_parse(text, strlen(text), "myops", false) == NULL);
+    CHECK(inside_schema_parse(text, "myops", false) == NULL);
     CHECK(starts_with(opd_error_message(), "unknown type specifier"));
     opd_error_clear();
 }
 
 TEST(schema_names) {
-    opdi_name name;
-    CHECK_INT(opdi_name_parse("aten::add.Tensor", 16, &name), 0);
-    CHECK(name.nns == 4 && name.nname == 3 && name.noverload == 6 && memcmp(name.overload, "Tensor", 6) == 0);
-    CHECK_INT(opdi_name_parse(" f ", 3, &name), 0);
-    CHECK(name.nns == 0 && name.nname == 1 && name.noverload == 0);
-    CHECK_INT(opdi_name_parse("f() -> ()", 9, &name), -1);
+    const char *overload = NULL;
+    int lengths[3] = {0, 0, 0};
+    CHECK_INT(inside_name_parse("aten::add.Tensor", lengths, &overload), 0);
+    CHECK(lengths[0] == 4 && lengths[1] == 3 && lengths[2] == 6 && memcmp(overload, "Tensor", 6) == 0);
+    CHECK_INT(inside_name_parse(" f ", lengths, &overload), 0);
+    CHECK(lengths[0] == 0 && lengths[1] == 1 && lengths[2] == 0);
+    CHECK_INT(inside_name_parse("f() -> ()", lengths, &overload), -1);
     CHECK(strstr(opd_error_message(), "function schema was given") != NULL);
     opd_error_clear();
-    CHECK_INT(opdi_name_parse("f.default", 9, &name), -1);
+    CHECK_INT(inside_name_parse("f.default", lengths, &overload), -1);
     opd_error_clear();
 }
 
@@ -473,11 +465,11 @@ TEST(schema_out_of_memory) {
     size_t i;
     for (i = 0; i < sizeof texts / sizeof *texts; i++) {
         for (n = 1, s = NULL; n < 200 && s == NULL; n++) {
-            tight = true;
+            inside_tight = true;
             opd_memory_fail_at(n, false);
             s = opd_schema_parse(texts[i]);
             opd_memory_fail_at(0, false);
-            tight = false;
+            inside_tight = false;
             CHECK_INT(opd_error_code(), s != NULL ? OPD_OK : OPD_ERROR_MEMORY);
             opd_error_clear();
         }

@@ -1,26 +1,10 @@
-// Fuzz target of registration and calls (tests/fuzz/run.sh).  Input: a script, a byte for each step and some for what
-// it needs.  After every step the invariants hold; a step that fails says why and has changed nothing; at the end, when
-// everything is closed, the registry is as it was and every user pointer has been destroyed once.
-#define OPDISPATCH_IMPLEMENTATION
-#include "../../opdispatch.h"
+// Fuzz target of registration and calls: fuzz.h says how it is built and run, but for the memory, which grows with what
+// is registered.  Input: a script, a byte for each step and some for what it needs.  After every step the invariants
+// hold; a step that fails says why and has changed nothing; at the end, when everything is closed, the registry is as
+// it was and every user pointer has been destroyed once.
+#include "fuzz.h"
 
-#define MUST(cond) do { if (!(cond)) { fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond); abort(); } } while (0)
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define PICK(a) ((a)[next() % COUNT(a)])
-
-static void log_nothing(void *user, int is_error, const char *text) { (void)user; (void)is_error; (void)text; }
-
-//-- the script --------------------------------------------------------------------------------------------------------
-
-static const uint8_t *at, *end;
-static unsigned next(void) { return at < end ? *at++ : 0; }
-static const char *next_text(char *buf, size_t cap) {
-    size_t n = 0;
-    while (at < end && *at >= 32 && n + 1 < cap) { buf[n++] = (char)*at++; }
-    buf[n] = 0;
-    if (at < end) { at++; }
-    return buf;
-}
 
 //-- kernels -----------------------------------------------------------------------------------------------------------
 

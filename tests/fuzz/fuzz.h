@@ -1,0 +1,122 @@
+/* fuzz.h: what the fuzz targets are written with.
+
+       #include "fuzz.h"
+
+       // `inputs` says what the bytes are, MUST what has to hold whatever they are.
+       static void one(const uint8_t *data, size_t n) { ... }
+       FUZZ(one)
+
+   FUZZ runs each input in a scope of its own, and for one of eight a second time with an allocation that fails; an
+   error that is left pending is forgotten, memory must not be.  A target is built and run by itself with
+
+       clang -g -O1 -fsanitize=fuzzer,address,undefined fuzz_npy.c -o fuzz_npy -lm -lpthread
+       ./fuzz_npy -dict=npy.dict -max_total_time=60 new_corpus npy
+       ./fuzz_npy crash-...                        (what was found, again)
+
+   or with others by run.sh.  The files in TARGET/ are the first corpus. */
+#ifndef OPD_TESTS_FUZZ_H
+#define OPD_TESTS_FUZZ_H
+
+#define OPDISPATCH_IMPLEMENTATION
+#include "../../opdispatch.h"
+
+#define MUST(cond) do { if (!(cond)) { fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond); abort(); } } while (0)
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* The entry that libFuzzer calls. */
+#define FUZZ(one) \
+    int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n); \
+    int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) { fuzz_twice(one, data, n); return 0; }
+
+static bool fuzz_short;          /* in this run an allocation fails, or has */
+
+OPD_UNUSED static void log_nothing(void *user, int is_error, const char *text) {
+    (void)user; (void)is_error; (void)text;
+}
+
+/* The input as a script: its next byte, 0 when it is at its end; its next characters, up to one that is none. */
+static const uint8_t *at, *end;
+OPD_UNUSED static unsigned next(void) { return at < end ? *at++ : 0; }
+OPD_UNUSED static const char *next_text(char *buf, size_t cap) {
+    size_t n = 0;
+    while (at < end && *at >= 32 && n + 1 < cap) { buf[n++] = (char)*at++; }
+    buf[n] = 0;
+    if (at < end) { at++; }
+    return buf;
+}
+
+/* What of zip's and saved graphs' checksums a target puts right. */
+OPD_UNUSED static uint32_t crc_of(const void *data, size_t n) {
+    static opdi_crc table;
+    if (!table.rows[0][1]) { opdi_crc_init(&table); }
+    return opdi_crc_add(&table, 0, data, n);
+}
+
+/* Every element can be read. */
+OPD_UNUSED static unsigned sum_of(const opd_tensor *t) {
+    const unsigned char *p = (const unsigned char *)opd_data(t);
+    const int64_t n = opd_tensor_storage_bytes(t);
+    unsigned sum = 0;
+    int64_t i;
+    for (i = 0; i < n; i++) { sum += p[i]; }
+    return sum;
+}
+
+/* The pending error is one of that code that names `part`, or says that there was no memory. */
+OPD_UNUSED static void must_say(opd_code code, const char *part) {
+    if (fuzz_short && opd_error_code() == OPD_ERROR_MEMORY) { return; }
+    if (opd_error_code() != code || !strstr(opd_error_message(), part)) {
+        fprintf(stderr, "error %d: %s\n", (int)opd_error_code(), opd_error_message());
+    }
+    MUST(opd_error_code() == code && strstr(opd_error_message(), part));
+}
+
+/* A file of several tensors in memory: what is accepted can be asked everything, every tensor of it is read or refused
+   with its name. */
+OPD_UNUSED static void walk_archive(uint8_t *data, size_t n) {
+    opd_tensor_file *f = opd_tensor_file_parse(data, n, NULL, NULL);
+    int64_t i;
+    if (!f) { must_say(OPD_ERROR_FILE, "memory"); return; }
+    MUST(opd_ok());
+    for (i = 0; i < opd_tensor_file_count(f) && i < 100; i++) {
+        const char *name = opd_tensor_file_name(f, i);
+        const int64_t found = opd_tensor_file_find(f, name);
+        MUST(found == i || (found >= 0 && strcmp(opd_tensor_file_name(f, found), name) == 0));
+        OPD_SCOPE {
+            opd_tensor *t = opd_tensor_file_at(f, i);
+            if (t) { MUST(opd_ok()); (void)sum_of(t); } else { must_say(OPD_ERROR_FILE, "entry '"); }
+        }
+        opd_error_clear();
+    }
+    MUST(!opd_tensor_file_name(f, opd_tensor_file_count(f)) && !opd_tensor_file_name(f, -1));
+    for (i = 0; i < 100 && opd_tensor_file_metadata_key(f, i); i++) {
+        MUST(opd_tensor_file_metadata(f, opd_tensor_file_metadata_key(f, i)));
+    }
+    opd_tensor_file_close(f);
+}
+
+/* What grows once (a registry, a thread's stacks) is told from what is lost by running the input again. */
+OPD_UNUSED static void fuzz_once(void (*one)(const uint8_t *, size_t), const uint8_t *data, size_t n, uint32_t fails) {
+    int tries;
+    int64_t live = 0;
+    for (tries = 0; tries < 3; tries++) {
+        live = opd_memory_stats().live;
+        fuzz_short = fails != 0;
+        OPD_SCOPE {
+            if (fails) { (void)opd_memory_fail_at(1 + fails % 32, fails / 32 % 2 != 0); }
+            one(data, n);
+            (void)opd_memory_fail_at(0, false);
+            opd_error_clear();
+        }
+        if (opd_memory_stats().live <= live) { return; }
+    }
+    MUST(opd_memory_stats().live <= live);
+}
+OPD_UNUSED static void fuzz_twice(void (*one)(const uint8_t *, size_t), const uint8_t *data, size_t n) {
+    const uint32_t h = crc_of(data, n);
+    opd_log_set(log_nothing, NULL);
+    fuzz_once(one, data, n, 0);
+    if (h % 8 == 1) { fuzz_once(one, data, n, h / 8); }
+}
+
+#endif /* OPD_TESTS_FUZZ_H */

@@ -1,0 +1,105 @@
+/* inside.h: the header for tests that look behind its public names: windows to what is static there, and seams.
+
+   Where OPDISPATCH_IMPLEMENTATION is defined, this has the windows' functions.  That is test_kernels.c, whose object is
+   the implementation that run.sh links all tests with. */
+#ifndef OPD_TESTS_INSIDE_H
+#define OPD_TESTS_INSIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+extern size_t inside_most;       /* more bytes at once are not to be had, as if memory had run out */
+extern bool inside_tight;        /* every piece of a schema is an allocation */
+#if defined(OPDISPATCH_IMPLEMENTATION)
+size_t inside_most = SIZE_MAX;
+bool inside_tight;
+#define OPD_MALLOC(size) ((size) > inside_most ? NULL : malloc(size))
+#define OPD_FREE(pointer) free(pointer)
+#define OPDI_ARENA_TIGHT inside_tight
+#endif
+#if defined(__cplusplus)
+}
+#endif
+
+#include "../opdispatch.h"
+
+#if defined(OPDISPATCH_IMPLEMENTATION)
+#define INSIDE(type, name, args, answer) type inside_##name args; type inside_##name args { return answer; }
+#else
+#define INSIDE(type, name, args, answer) type inside_##name args;
+#endif
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/* keys */
+INSIDE(bool, key_is_runtime, (opd_key key), opdi_key_is_runtime(key))
+INSIDE(bool, key_is_backend, (opd_key slot), opdi_key_is_backend(slot))
+INSIDE(bool, key_in_autograd_other, (opd_key slot), opdi_key_in_autograd_other(slot))
+INSIDE(bool, key_covers, (opd_key alias, opd_key slot), opdi_key_covers(alias, slot))
+INSIDE(int, key_functionality, (opd_key key), opdi_key_functionality(key))
+INSIDE(bool, functionality_is_user, (int functionality), opdi_functionality_is_user(functionality))
+INSIDE(opd_key, autograd_key_of, (opd_key slot), opdi_autograd_key_of(slot))
+INSIDE(int, slot_of, (opd_keyset set), opdi_slot_of(set))
+INSIDE(int, key_expand, (opd_key key, uint8_t *slots), (opdi_key_expand(key, slots), 0))
+INSIDE(int, name_user_key, (int functionality, const char *name), (OPDI_PUBLISH(&opdi_user_names[functionality], name), 0))
+
+/* schemas */
+INSIDE(opd_schema *, schema_parse, (const char *text, const char *ns, bool variables),
+       opdi_schema_parse(text, strlen(text), ns, variables))
+INSIDE(const char *, schema_ns, (const opd_schema *s), s->ns)
+INSIDE(const char *, schema_name, (const opd_schema *s), s->name)
+INSIDE(const char *, schema_overload, (const opd_schema *s), s->overload)
+INSIDE(int, arg_tag, (const opd_schema *s, int i), s->args[i].tag)
+INSIDE(bool, arg_is_keyword_only, (const opd_schema *s, int i), s->args[i].keyword_only)
+INSIDE(bool, arg_is_written, (const opd_schema *s, int i), s->args[i].written)
+INSIDE(bool, arg_is_optional, (const opd_schema *s, int i), s->args[i].optional)
+/* A name's three parts: namespace, name, overload. */
+int inside_name_parse(const char *text, int lengths[3], const char **overload);
+/* The type at a place is, or may be, a list, tuple, dictionary or object. */
+bool inside_holds_others(const opd_schema *s, int place);
+#if defined(OPDISPATCH_IMPLEMENTATION)
+int inside_name_parse(const char *text, int lengths[3], const char **overload) {
+    opdi_name name;
+    const int rc = opdi_name_parse(text, strlen(text), &name);
+    if (rc == 0) {
+        lengths[0] = (int)name.nns; lengths[1] = (int)name.nname; lengths[2] = (int)name.noverload;
+        *overload = name.overload;
+    }
+    return rc;
+}
+bool inside_holds_others(const opd_schema *s, int place) {
+    const opdi_type *t = opdi_place_arg(s, place)->type;
+    if (t->kind == OPDI_TYPE_OPTIONAL) { t = t->elems[0]; }
+    return t->kind == OPDI_TYPE_LIST || t->kind == OPDI_TYPE_TUPLE || t->kind == OPDI_TYPE_DICT ||
+        t->kind == OPDI_TYPE_CLASS;
+}
+#endif
+
+/* files */
+/* What is wrong with a deflated stream, or NULL; out has its `length` bytes, and *crc their sum. */
+const char *inside_inflate(const unsigned char *in, size_t n, unsigned char *out, size_t length, uint32_t *crc);
+INSIDE(bool, is_special, (const char *path), opdi_is_special(path))
+INSIDE(int, zip64_from, (uint64_t size), (opdi_zip64_from = size, 0))
+#if defined(OPDISPATCH_IMPLEMENTATION)
+const char *inside_inflate(const unsigned char *in, size_t n, unsigned char *out, size_t length, uint32_t *crc) {
+    static opdi_inflate state;
+    static opdi_crc table;
+    const char *wrong = opdi_inflate_all(&state, in, n, out, length);
+    opdi_crc_init(&table);
+    if (!wrong) { *crc = opdi_crc_add(&table, 0, out, length); }
+    return wrong;
+}
+#endif
+
+#if defined(__cplusplus)
+}
+#endif
+
+#endif /* OPD_TESTS_INSIDE_H */
