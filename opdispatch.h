@@ -38875,8 +38875,21 @@ static int opdi_conj_copy_kernel(opd_call *call) {
     return opdi_draft_done(out, t);
 }
 static int opdi_conj_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_conj(opd_bw_grad(bw, 0))); }
-OPDI_CARD_HOST(_conj_physical, "_conj_physical(Tensor self) -> Tensor", opdi_conj_copy_kernel, opdi_conj_backward, "",
-              OPD_BATCH_POINTWISE, NULL, "_conj_physical.out", "[2,3]")
+/* The same on another device: the imaginary parts of a copy are negated. */
+static int opdi_conj_device_kernel(opd_call *call) {
+    opd_tensor *out = opd_clone(opd_arg_tensor(call, 0)), *im;
+    if (out && opd_dtype_is_complex(opd_dtype(out))) {
+        im = opd_select(opd_view_as_real(out), -1, 1);
+        if (!opd_copy_(im, opd_neg(im))) { return -1; }
+    }
+    return opd_return_tensor(call, out);
+}
+OPDI_OP(_conj_physical) {
+    op->schema = "_conj_physical(Tensor self) -> Tensor"; op->cpu = opdi_conj_copy_kernel; op->fake = op->cpu;
+    op->any = opdi_conj_device_kernel; op->backward = opdi_conj_backward; op->save = "";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->out = "_conj_physical.out";
+    op->cases = "[2,3]";
+}
 /* conj, conj_physical, _conj */
 static int opdi_conj_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
