@@ -1085,6 +1085,9 @@ OPD_API void *opd_device_data(const opd_tensor *t, opd_backend backend);
    in-place forms; a written argument that the operator returns is returned.  Not for operators that return views, nor
    for those whose sizes data decide.  0, or -1 with an error. */
 OPD_API int opd_results_from_fake(opd_call *call);
+/* The same for an operator that changes a copy of its first argument: result 0, which holds what that does.  An in-place
+   form gets the argument itself where no other one looks at its memory.  NULL with an error. */
+OPD_API opd_tensor *opd_result_update(opd_call *call);
 /* opd_tensor_wrap for memory of a device. */
 OPD_API opd_tensor *opd_tensor_wrap_on(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
                                        opd_device device, void (*deleter)(void *data, void *user), void *user);
@@ -4309,7 +4312,8 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int, opd_capture_begin, 1, (opd_stream)) \
     X(opd_capture *, opd_capture_end, 1, (opd_stream)) \
     X(int, opd_capture_replay, 2, (opd_capture *, opd_stream)) \
-    V(opd_capture_free, 1, (opd_capture *))
+    V(opd_capture_free, 1, (opd_capture *)) \
+    X(opd_tensor *, opd_result_update, 1, (opd_call *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -13133,6 +13137,23 @@ static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *size
     return temp;
 }
 
+//-- In an in-place form, makes argument 0 the result where no other argument looks at its memory.
+static bool opdi_updates_self(opd_call *call) {
+    opd_tensor *self = call->args[0].u.t;
+    int i, k;
+    if (!call->targets || !call->inplace || call->targets[0] != self || opdi_overlaps_itself(self)) { return false; }
+    for (i = 1; i < call->op->nargs; i++) {
+        const opd_value *v = &call->args[i];
+        if (v->tag == OPD_TAG_TENSOR && opdi_same_memory(v->u.t, self)) { return false; }
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+            if (v->u.tensors[k] && opdi_same_memory(v->u.tensors[k], self)) { return false; }
+        }
+    }
+    call->rets[0] = opd_value_tensor(self);
+    call->filled |= 1u;
+    return true;
+}
+
 static bool opdi_is_factory(const opd_op *op) {
     const opdi_card *card = OPDI_ACQUIRE(&op->card);
     return card && card->desc.vmap == opd_batch_factory;
@@ -14544,10 +14565,11 @@ static opd_tensor *opdi_stood_for(const opdi_stand_ins *s, const opd_tensor *f, 
                             (opd_scalar_type)f->dtype, place);
 }
 //-- Result i of the call, which the Meta kernel gave as v.
-static int opdi_result_like_fake(opd_call *call, const opdi_stand_ins *s, int i, opd_value v) {
+static int opdi_result_like_fake(opd_call *call, const opdi_stand_ins *s, int i, opd_value v, bool update) {
     const int place = opdi_place(opdi_call_device(call));
     const opd_tensor *f = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
     int32_t k;
+    if (update && f && opdi_has_sizes(call->args[0].u.t, f->dims, f->ndim) && opdi_updates_self(call)) { return 0; }
     if (f && !(f >= s->fakes && f < s->fakes + s->n)) {
         return opd_result_strided(call, i, f->dims, f->flags & OPDI_CONTIGUOUS ? NULL : f->dims + f->ndim, f->ndim,
                                   (opd_scalar_type)f->dtype, opdi_call_device(call)) ? 0 : -1;
@@ -14573,7 +14595,7 @@ static int opdi_result_like_fake(opd_call *call, const opdi_stand_ins *s, int i,
     return 0;
 }
 
-int opd_results_from_fake(opd_call *call) {
+static int opdi_results_from_fake(opd_call *call, bool update) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const opd_call was = *call;
     opd_call fake;
@@ -14596,7 +14618,7 @@ int opd_results_from_fake(opd_call *call) {
     if (rc == 0 && call->th->error != OPD_OK) { rc = -1; }
     for (i = 0; rc == 0 && i < call->op->nrets; i++) {
         if (!(fake.filled >> i & 1)) { continue; }
-        rc = opdi_result_like_fake(call, &s, i, rets[i]);
+        rc = opdi_result_like_fake(call, &s, i, rets[i], update && i == 0);
         if (rets[i].tag != OPD_TAG_TENSOR && rets[i].tag != OPD_TAG_TENSORS) {     /* a text or list has moved */
             call->owned |= fake.owned & 1u << i;
             fake.owned &= ~(1u << i);
@@ -14606,6 +14628,13 @@ int opd_results_from_fake(opd_call *call) {
     fake.rets = rets;
     opdi_rets_drop(&fake);
     return rc;
+}
+int opd_results_from_fake(opd_call *call) { return opdi_results_from_fake(call, false); }
+opd_tensor *opd_result_update(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *out;
+    if (opdi_results_from_fake(call, true)) { return NULL; }
+    out = call->rets[0].tag == OPD_TAG_TENSOR ? call->rets[0].u.t : NULL;
+    return out == self || (out && opdi_copy(out, self) == 0) ? out : NULL;
 }
 
 //-- the CPU instead ----------------------------------------------------------------------------------------------
@@ -48417,26 +48446,11 @@ OPDI_COLD_END
 //-- results that begin as a copy of self ------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
-/* Result 0 filled with self.  The in-place form works on self at once when no other argument looks at its memory.  With
-   `keep_strides` a fresh result has self's strides.  NULL with an error; its data is NULL on fakes. */
+/* Result 0 filled with self, which in an in-place form may be self.  With `keep_strides` a fresh result has self's
+   strides.  NULL with an error; its data is NULL on fakes. */
 static opd_tensor *opdi_update(opd_call *call, bool keep_strides) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out;
-    if (call->targets && call->inplace && call->targets[0] == self && !opdi_overlaps_itself(self)) {
-        bool shared = false;
-        int i, k;
-        for (i = 1; i < call->op->nargs; i++) {
-            const opd_value *v = &call->args[i];
-            if (v->tag == OPD_TAG_TENSOR) { shared = shared || opdi_same_memory(v->u.t, self); }
-            for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
-                if (v->u.tensors[k]) { shared = shared || opdi_same_memory(v->u.tensors[k], self); }
-            }
-        }
-        if (!shared) {
-            call->rets[0] = opd_value_tensor(self);
-            call->filled |= 1u;
-            return self;
-        }
-    }
+    if (opdi_updates_self(call)) { return self; }
     keep_strides = keep_strides && opdi_is_dense(self);
     out = opd_result_strided(call, 0, opdi_sizes(self), keep_strides ? opdi_strides(self) : NULL, self->ndim,
                              (opd_scalar_type)self->dtype, opd_tensor_device(self));

@@ -3543,13 +3543,6 @@ static opd_tensor *opdi_cu_arg_as(opd_call *call, int i, const opd_tensor *like,
     }
     return opdi_cu_as(v.u.t, dtype);
 }
-/* Result 0 with what argument 0 holds. */
-static opd_tensor *opdi_cu_update(opd_call *call) {
-    opd_tensor *self = opd_arg_tensor(call, 0), *out;
-    if (opd_results_from_fake(call)) { return NULL; }
-    out = opdi_cu_result(call, 0);
-    return out == self || (out && opd_copy_(out, self)) ? out : NULL;
-}
 /* The largest number of bytes, of at most 16, that divides all of these. */
 static int64_t opdi_cu_unit(int64_t bytes, uintptr_t a, uintptr_t b) {
     int64_t u = 16;
@@ -3682,7 +3675,7 @@ static int opdi_cu_gather_kernel(opd_call *call) {
 }
 /* scatter(self, dim, index, src or value), and folds of it, in the compute type. */
 static int opdi_cu_scatter_how(opd_call *call, int how) {
-    opd_tensor *index = opd_arg_tensor(call, 2), *out = opdi_cu_update(call), *src, *desk = out;
+    opd_tensor *index = opd_arg_tensor(call, 2), *out = opd_result_update(call), *src, *desk = out;
     opd_scalar_type t = opd_dtype(out);
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
     if (!out) { return -1; }
@@ -3751,7 +3744,7 @@ static int opdi_cu_reduce_into(const opd_call *call, opd_tensor *out, int dim, o
     return opdi_cu_settle(out, desk);
 }
 static int opdi_cu_scatter_reduce_two_kernel(opd_call *call) {
-    opd_tensor *out = opdi_cu_update(call);
+    opd_tensor *out = opd_result_update(call);
     return !out ? -1 : opdi_cu_reduce_into(call, out, opdi_cu_dim(opd_arg_int(call, 1), out), opd_arg_tensor(call, 2),
                                            opd_arg_tensor(call, 3), opd_arg_str(call, 4), opd_arg_bool(call, 5));
 }
@@ -3764,7 +3757,7 @@ static opd_tensor *opdi_cu_spread(opd_tensor *index, int dim, const int64_t *siz
 }
 /* index_add, index_copy(self, dim, index, source, ...) */
 static int opdi_cu_index_add_kernel(opd_call *call) {
-    opd_tensor *src = opd_arg_tensor(call, 3), *out = opdi_cu_update(call), *desk, *index;
+    opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *desk, *index;
     const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
     const opd_value alpha = opd_arg_value(call, 4);
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
@@ -3780,14 +3773,14 @@ static int opdi_cu_index_add_kernel(opd_call *call) {
     return opdi_cu_settle(out, desk);
 }
 static int opdi_cu_index_copy_kernel(opd_call *call) {
-    opd_tensor *src = opd_arg_tensor(call, 3), *out = opdi_cu_update(call), *index;
+    opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *index;
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
     index = out ? opdi_cu_spread(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src)) : NULL;
     return !index ? -1 : opdi_cu_indexed_run(call, OPDI_CU_SCATTER, out, dim, index, src, false, 1);
 }
 /* index_fill(self, dim, index, value) */
 static int opdi_cu_index_fill_kernel(opd_call *call) {
-    opd_tensor *index = opd_arg_tensor(call, 2), *out = opdi_cu_update(call), *value;
+    opd_tensor *index = opd_arg_tensor(call, 2), *out = opd_result_update(call), *value;
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
     int64_t sizes[OPD_MAX_DIMS];
     if (!out) { return -1; }
@@ -3798,7 +3791,7 @@ static int opdi_cu_index_fill_kernel(opd_call *call) {
     return !index || !value ? -1 : opdi_cu_indexed_run(call, OPDI_CU_SCATTER, out, dim, index, value, true, 1);
 }
 static int opdi_cu_index_reduce_kernel(opd_call *call) {
-    opd_tensor *src = opd_arg_tensor(call, 3), *out = opdi_cu_update(call), *index;
+    opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *index;
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
     index = out ? opdi_cu_spread(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src)) : NULL;
     return !index ? -1 : opdi_cu_reduce_into(call, out, dim, index, src, opd_arg_str(call, 4), opd_arg_bool(call, 5));
@@ -4031,7 +4024,7 @@ static int opdi_cu_masked_select_kernel(opd_call *call) {
     return 0;
 }
 static int opdi_cu_masked_scatter_kernel(opd_call *call) {
-    opd_tensor *out = opdi_cu_update(call), *src = opd_arg_tensor(call, 2), *mask;
+    opd_tensor *out = opd_result_update(call), *src = opd_arg_tensor(call, 2), *mask;
     if (!out || !(mask = opdi_cu_mask(opd_arg_tensor(call, 1), opd_sizes(out), opd_ndim(out))) ||
         !(src = opdi_cu_as(src, opd_dtype(src)))) {
         return -1;
@@ -4315,13 +4308,13 @@ static int opdi_cu_list_put(const opd_call *call, opd_tensor *out, opd_tensors l
     return opdi_cu_settle(out, desk);
 }
 static int opdi_cu_index_put_kernel(opd_call *call) {
-    opd_tensor *out = opdi_cu_update(call);
+    opd_tensor *out = opd_result_update(call);
     return !out ? -1 : opdi_cu_list_put(call, out, opd_arg_tensors(call, 1), opd_arg_tensor(call, 2),
                                         opd_arg_bool(call, 3));
 }
 /* put(self, index, source, accumulate): self as one dim. */
 static int opdi_cu_put_kernel(opd_call *call) {
-    opd_tensor *out = opdi_cu_update(call), *desk, *flat, *index, *src;
+    opd_tensor *out = opd_result_update(call), *desk, *flat, *index, *src;
     desk = !out ? NULL : opd_is_contiguous(out) ? out : opdi_cu_desk_filled(out, opd_dtype(out));
     flat = desk ? opdi_cu_flat(desk) : NULL;
     index = flat ? opdi_cu_flat(opd_arg_tensor(call, 1)) : NULL;
@@ -4437,7 +4430,7 @@ static int opdi_cu_stack_kernel(opd_call *call) { return opdi_cu_join(call, true
 //-- writing through a view: slice_scatter and its kin -----------------------------------------------------------------
 
 static int opdi_cu_view_scatter(opd_call *call, const char *view, int nargs) {
-    opd_tensor *out = opdi_cu_update(call), *place;
+    opd_tensor *out = opd_result_update(call), *place;
     opd_value v[6];
     if (!out) { return -1; }
     v[0] = opd_value_tensor(out);
