@@ -295,6 +295,231 @@ static void test_large(void *arg) {
     if (went_well(op ? 0 : -1)) { test_cases(op, large[k].cases); }
 }
 
+//-- the layers above --------------------------------------------------------------------------------------------------
+
+static opd_tensor *on_gpu(const double *v, int64_t n) {
+    float f[64];
+    int64_t i;
+    for (i = 0; i < n; i++) { f[i] = (float)v[i]; }
+    return opd_to_device(opd_tensor_from(f, opd_ints_of(&n, 1), OPD_FLOAT32), gpu(-1), OPD_FLOAT32);
+}
+static double at(opd_tensor *t, int64_t i) {
+    opd_tensor *h = to_host(t);
+    return h ? case_get(opd_to_dtype(h, OPD_FLOAT64), i) : NAN;
+}
+static const double four[] = {1, -2, 3, 0.5};
+/* sum(x x) */
+static int squares(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_sum(opd_mul(in[0], in[0]));
+    return out[0] ? 1 : -1;
+}
+TEST(transforms_on_the_gpu) {
+    opd_tensor *x, *y = NULL;
+    if (!there()) { SKIP("no GPU"); }
+    x = opd_view(on_gpu(four, 4), OPD_INTS(2, 2));
+    CHECK_INT(opd_vmap(squares, NULL, &x, 1, NULL, &y), 1);
+    CHECK(opd_tensor_device(y).type == OPD_CUDA && opd_ndim(y) == 1);
+    CHECK_NEAR(at(y, 0), 5, 1e-6);
+    CHECK_NEAR(at(y, 1), 9.25, 1e-6);
+    CHECK_INT(opd_grad(squares, NULL, &x, 1, NULL, &y), 1);
+    CHECK(opd_tensor_device(y).type == OPD_CUDA);
+    CHECK_NEAR(at(y, 2), 6, 1e-6);
+    CHECK_OK();
+}
+TEST(autocast_on_the_gpu) {
+    opd_tensor *a, *y = NULL, *z = NULL;
+    if (!there()) { SKIP("no GPU"); }
+    a = opd_view(on_gpu(four, 4), OPD_INTS(2, 2));
+    OPD_AUTOCAST(OPD_CUDA) {
+        y = opd_mm(a, a);
+        z = opd_softmax(y, -1);
+    }
+    CHECK(opd_dtype(y) == OPD_FLOAT16 && opd_dtype(z) == OPD_FLOAT32 && opd_tensor_device(z).type == OPD_CUDA);
+    CHECK_NEAR(at(y, 0), -5, 1e-2);
+    CHECK_OK();
+}
+TEST(graphs_on_the_gpu) {
+    opd_tensor *x, *out[1];
+    opd_graph *g;
+    if (!there()) { SKIP("no GPU"); }
+    x = on_gpu(four, 4);
+    g = opd_graph_trace(squares, NULL, &x, 1, NULL);
+    CHECK(g != NULL);
+    CHECK_INT(opd_graph_run(g, &x, 1, out, 1), 1);
+    CHECK_NEAR(at(out[0], 0), 14.25, 1e-6);
+    opd_graph_free(g);
+    CHECK_OK();
+}
+TEST(opcheck_on_the_gpu) {
+    opd_value args[3];
+    if (!there()) { SKIP("no GPU"); }
+    args[0] = opd_value_tensor(opd_tensor_set_requires_grad(on_gpu(four, 4), true));
+    args[1] = opd_value_int(0);
+    args[2] = opd_value_bool(false);
+    CHECK_INT(opd_opcheck(opd_find("aten::tanh"), args, 1, NULL), 0);
+    CHECK_INT(opd_opcheck(opd_find("aten::_softmax"), args, 3, NULL), 0);
+    CHECK_OK();
+}
+
+//-- devices, streams, memory, errors ----------------------------------------------------------------------------------
+
+TEST(devices_do_not_mix) {
+    opd_tensor *x;
+    if (!there()) { SKIP("no GPU"); }
+    x = on_gpu(four, 4);
+    CHECK(opd_add(x, opd_ones(OPD_INTS(4), OPD_FLOAT32)) == NULL);
+    CHECK(strstr(opd_error_message(), "cuda:0") && strstr(opd_error_message(), "cpu") && strstr(opd_error_message(), "add"));
+    opd_error_clear();
+    CHECK_NEAR(at(opd_add(x, opd_ones(opd_ints_of(NULL, 0), OPD_FLOAT32)), 1), -1, 0);        /* a number may stand beside */
+    CHECK(opd_data(x) == NULL);                   /* no address for the host */
+    CHECK(!opd_ok());
+    opd_error_clear();
+}
+TEST(second_gpu) {
+    opd_tensor *x, *y;
+    opd_device was;
+    if (opd_device_count(OPD_CUDA) < 2) { SKIP("no second GPU"); }
+    x = on_gpu(four, 4);
+    was = opd_device_set(gpu(1));
+    y = opd_to_device(x, gpu(-1), OPD_FLOAT32);
+    CHECK(opd_tensor_device(y).index == 1 && opd_tensor_device(x).index == 0);
+    CHECK_NEAR(at(opd_mul(y, y), 1), 4, 0);
+    CHECK(opd_device_current(OPD_CUDA).index == 1);
+    CHECK_NEAR(at(opd_mul(x, x), 2), 9, 0);       /* the tensors' device is the kernels', and then it is as it was */
+    CHECK(opd_device_current(OPD_CUDA).index == 1);
+    CHECK(opd_add(x, y) == NULL);
+    CHECK(strstr(opd_error_message(), "cuda:0") && strstr(opd_error_message(), "cuda:1"));
+    opd_error_clear();
+    opd_device_set(was);
+    CHECK_OK();
+}
+TEST(out_of_memory_is_an_ordinary_error) {
+    opd_tensor *x;
+    if (!there()) { SKIP("no GPU"); }
+    x = on_gpu(four, 4);
+    CHECK(opd_tensor_new_on(OPD_INTS((int64_t)1 << 42), OPD_FLOAT32, gpu(0)) == NULL);
+    CHECK(opd_error_code() == OPD_ERROR_MEMORY && strstr(opd_error_message(), "cuda"));
+    opd_error_clear();
+    CHECK_NEAR(at(opd_add(x, x), 1), -4, 0);
+    CHECK_INT(opd_cuda_empty_cache(), 0);
+    CHECK_OK();
+}
+/* What is freed is found again, on its stream. */
+TEST(memory_is_cached) {
+    void *first = NULL, *second = NULL;
+    if (!there()) { SKIP("no GPU"); }
+    OPD_SCOPE { first = opd_device_data(opd_tensor_new_on(OPD_INTS(1000), OPD_FLOAT32, gpu(0)), OPD_CUDA); }
+    OPD_SCOPE { second = opd_device_data(opd_tensor_new_on(OPD_INTS(1000), OPD_FLOAT32, gpu(0)), OPD_CUDA); }
+    CHECK(first && (first == second || getenv("OPD_CUDA_NO_CACHE")));
+    CHECK_OK();
+}
+TEST(streams_and_events) {
+    opd_tensor *x, *y = NULL;
+    opd_stream s, was;
+    opd_device_event from, to;
+    if (!there()) { SKIP("no GPU"); }
+    x = on_gpu(four, 4);
+    s = opd_stream_new(gpu(0));
+    from = opd_device_event_new(gpu(0), true);
+    to = opd_device_event_new(gpu(0), true);
+    CHECK(s.id != 0 && from.id != 0);
+    CHECK_INT(opd_stream_wait(s, opd_stream_current(gpu(0))), 0);
+    was = opd_stream_set(s);
+    CHECK_INT(opd_device_event_record(from, s), 0);
+    y = opd_add(x, x);
+    CHECK_INT(opd_device_event_record(to, s), 0);
+    CHECK(opd_stream_current(gpu(0)).id == s.id);
+    opd_stream_set(was);
+    CHECK_INT(opd_stream_wait_event(was, to), 0);
+    CHECK_INT(opd_device_event_synchronize(to), 0);
+    CHECK_INT(opd_device_event_done(to), 1);
+    CHECK(opd_device_event_elapsed(from, to) >= 0);
+    CHECK_NEAR(at(y, 2), 6, 0);
+    CHECK_INT(opd_stream_synchronize(s), 0);
+    opd_device_event_free(from);
+    opd_device_event_free(to);
+    opd_stream_free(s);
+    CHECK_OK();
+}
+/* A step of training, captured and replayed: the same as done by hand. */
+static opd_tensor *step(opd_tensor *w, opd_tensor *x, opd_tensor *y, opd_optimizer *sgd) {
+    opd_tensor *d = opd_sub(opd_mv(x, w), y), *loss = opd_mean(opd_mul(d, d));
+    (void)opd_backward(loss);
+    (void)opd_optimizer_step(sgd);
+    (void)opd_zero_(opd_tensor_grad(w));          /* in place: a capture keeps addresses */
+    return loss;
+}
+TEST(captured_training_step) {
+    static const double xs[] = {1, 2, 0.5, -1, 3, 0.25, 2, 1}, ys[] = {1, -1, 2, 0.5}, ws[] = {0.1, -0.2};
+    opd_tensor *w[2], *x, *y;
+    opd_optimizer *sgd[2];
+    opd_capture *c;
+    opd_stream s, was;
+    int i;
+    if (!there()) { SKIP("no GPU"); }
+    x = opd_view(on_gpu(xs, 8), OPD_INTS(4, 2));
+    y = on_gpu(ys, 4);
+    for (i = 0; i < 2; i++) {
+        w[i] = opd_tensor_set_requires_grad(on_gpu(ws, 2), true);
+        sgd[i] = opd_sgd(&w[i], 1, NULL);
+        (void)opd_optimizer_set_lr(sgd[i], 0.05);
+    }
+    for (i = 0; i < 6; i++) { OPD_SCOPE { (void)step(w[0], x, y, sgd[0]); } }
+    s = opd_stream_new(gpu(0));
+    (void)opd_stream_wait(s, opd_stream_current(gpu(0)));
+    was = opd_stream_set(s);
+    OPD_SCOPE { (void)step(w[1], x, y, sgd[1]); }                 /* warm */
+    CHECK_INT(opd_capture_begin(s), 0);
+    OPD_SCOPE { (void)step(w[1], x, y, sgd[1]); }
+    c = opd_capture_end(s);
+    CHECK(c != NULL);
+    for (i = 0; i < 5; i++) { CHECK_INT(opd_capture_replay(c, s), 0); }
+    CHECK_INT(opd_stream_synchronize(s), 0);
+    opd_stream_set(was);
+    CHECK_NEAR(at(w[1], 0), at(w[0], 0), 1e-6);
+    CHECK_NEAR(at(w[1], 1), at(w[0], 1), 1e-6);
+    CHECK(fabs(at(w[1], 0) - 0.1) > 1e-3);
+    opd_capture_free(c);
+    opd_stream_free(s);
+    for (i = 0; i < 2; i++) { opd_optimizer_free(sgd[i]); }
+    CHECK_OK();
+}
+/* Waiting for what is being captured cannot be captured. */
+TEST(a_capture_that_cannot_be) {
+    opd_tensor *x;
+    opd_stream s, was;
+    opd_capture *c;
+    if (!there()) { SKIP("no GPU"); }
+    x = on_gpu(four, 4);
+    s = opd_stream_new(gpu(0));
+    was = opd_stream_set(s);
+    CHECK_INT(opd_capture_begin(s), 0);
+    CHECK(isnan(opd_item_f64(opd_sum(x))) || !opd_ok());
+    CHECK(!opd_ok());
+    opd_error_clear();
+    c = opd_capture_end(s);
+    if (c) { opd_capture_free(c); }
+    opd_error_clear();
+    opd_stream_set(was);
+    opd_stream_free(s);
+    CHECK_NEAR(at(opd_add(x, x), 0), 2, 0);
+    CHECK_OK();
+}
+TEST(an_index_out_of_range_is_an_error_that_names_the_operator) {
+    const int64_t far = 1000000;
+    opd_tensor *x, *i;
+    if (!there()) { SKIP("no GPU"); }
+    x = on_gpu(four, 4);
+    i = opd_to_device(opd_tensor_from(&far, OPD_INTS(1), OPD_INT64), gpu(0), OPD_INT64);
+    (void)opd_index_select(x, 0, i);
+    (void)opd_device_synchronize(gpu(0));
+    CHECK(!opd_ok() && strstr(opd_error_message(), "index_select"));
+    opd_error_clear();
+    CHECK_NEAR(at(opd_add(x, x), 0), 2, 0);       /* the process goes on */
+    CHECK_OK();
+}
+
 //-- without a GPU -------------------------------------------------------------------------------------------------------
 
 TEST(without_a_gpu_the_error_says_what_is_missing) {
