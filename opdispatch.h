@@ -1127,7 +1127,7 @@ OPD_API void opd_device_event_free(opd_device_event event);
 OPD_API int opd_device_event_record(opd_device_event event, opd_stream stream);
 OPD_API int opd_stream_wait_event(opd_stream stream, opd_device_event event); /* later work waits for it */
 OPD_API int opd_device_event_synchronize(opd_device_event event);
-OPD_API int opd_device_event_done(opd_device_event event);                                  /* 1, 0, or -1 with an error */
+OPD_API int opd_device_event_done(opd_device_event event);                      /* 1, 0, or -1 with an error */
 OPD_API double opd_device_event_elapsed(opd_device_event from, opd_device_event to);     /* -1 with an error */
 /* Work that is kept instead of done, and then done again and again at once (CUDA graphs, torch.cuda.graph).  Between
    begin and end nothing may wait for the stream, which is no default one; shapes, addresses and random numbers stay

@@ -47,6 +47,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <mutex>
+#include <new>
+#include <set>
+#include <unordered_map>
+#include <vector>
 #include <type_traits>
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -366,12 +372,135 @@ struct opdi_cu_min {
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:memory      the caching allocator, pinned memory, copies
+//
+//  Segments come from cudaMalloc and are cut into blocks; free blocks are joined with their free neighbours and kept by
+//  stream and size: a block is used again on the stream that it was made on, in whose order that is right.  While a
+//  stream is captured its memory comes from a pool of the capture's own, which other work never gets.
 //----------------------------------------------------------------------------------------------------------------------
 
+struct opdi_cu_pool;
+typedef struct opdi_cu_piece {
+    char *at;
+    size_t bytes;
+    opdi_cu_pool *pool;
+    cudaStream_t stream;
+    opdi_cu_piece *before, *after;                /* its neighbours in the segment */
+    bool used;
+} opdi_cu_piece;
+struct opdi_cu_piece_order {
+    bool operator()(const opdi_cu_piece *a, const opdi_cu_piece *b) const {
+        return a->stream != b->stream ? (uintptr_t)a->stream < (uintptr_t)b->stream
+            : a->bytes != b->bytes ? a->bytes < b->bytes : a->at < b->at;
+    }
+};
+struct opdi_cu_pool {
+    int device;
+    int64_t captures;                             /* 0: the device's own */
+    std::set<opdi_cu_piece *, opdi_cu_piece_order> free;
+};
+static std::mutex opdi_cu_memory_lock;            /* all of the below */
+static opdi_cu_pool opdi_cu_pools[OPDI_CU_MAX_DEVICES];
+static std::unordered_map<void *, opdi_cu_piece *> *opdi_cu_all_pieces;          /* by address; never destroyed */
+static int64_t opdi_cu_cached_bytes[OPDI_CU_MAX_DEVICES];
+static bool opdi_cu_no_cache;                     /* OPD_CUDA_NO_CACHE=1: every block is cudaMalloc's */
+/* The streams that are captured, with the pools of their memory. */
+typedef struct opdi_cu_captured { cudaStream_t stream; opdi_cu_pool *pool; } opdi_cu_captured;
+static std::vector<opdi_cu_captured> opdi_cu_capturing;
+
+#define OPDI_CU_SMALL ((size_t)1 << 20)           /* up to here from segments of 2 MiB, larger ones of 20 MiB, */
+#define OPDI_CU_LARGE ((size_t)10 << 20)          /* and from here of their own */
+static size_t opdi_cu_segment_bytes(size_t bytes) {
+    const size_t mega = (size_t)2 << 20;
+    return bytes <= OPDI_CU_SMALL ? mega : bytes < OPDI_CU_LARGE ? 10 * mega : (bytes + mega - 1) / mega * mega;
+}
+static void opdi_cu_piece_free(opdi_cu_piece *p) {
+    opdi_cu_cached_bytes[p->pool->device] += (int64_t)p->bytes;
+    p->pool->free.insert(p);
+}
+static void opdi_cu_piece_take(opdi_cu_piece *p) {
+    opdi_cu_cached_bytes[p->pool->device] -= (int64_t)p->bytes;
+    p->pool->free.erase(p);
+}
+/* The smallest free block of the stream that holds bytes; NULL: none.  Small blocks do not come out of large ones. */
+static opdi_cu_piece *opdi_cu_piece_find(opdi_cu_pool *pool, cudaStream_t stream, size_t bytes, bool whole) {
+    opdi_cu_piece key = {NULL, bytes, pool, stream, NULL, NULL, false};
+    for (auto i = pool->free.lower_bound(&key); i != pool->free.end() && (*i)->stream == stream; ++i) {
+        if (bytes <= OPDI_CU_SMALL && (*i)->bytes > (size_t)2 << 20) { break; }
+        if (!whole || (!(*i)->before && !(*i)->after)) { return *i; }
+    }
+    return NULL;
+}
+static int64_t opdi_cu_release(int device);
+/* A new segment; NULL: there is no more memory. */
+static opdi_cu_piece *opdi_cu_segment(opdi_cu_pool *pool, cudaStream_t stream, size_t bytes) {
+    const int was = opdi_cu_current();
+    void *at = NULL;
+    cudaError_t e;
+    if (pool->device != was) { (void)cudaSetDevice(pool->device); }
+    if ((e = cudaMalloc(&at, bytes)) == cudaErrorMemoryAllocation && opdi_cu_release(pool->device) > 0) {
+        (void)cudaGetLastError();
+        e = cudaMalloc(&at, bytes);
+    }
+    if (pool->device != was) { (void)cudaSetDevice(was); }
+    if (e != cudaSuccess) {
+        (void)cudaGetLastError();
+        if (e != cudaErrorMemoryAllocation) { (void)opdi_cu_failed(e, "cudaMalloc"); }
+        return NULL;
+    }
+    opdi_cu_piece *p = new (std::nothrow) opdi_cu_piece();
+    if (!p) { (void)cudaFree(at); return NULL; }
+    p->at = (char *)at; p->bytes = bytes; p->pool = pool; p->stream = stream;
+    (*opdi_cu_all_pieces)[at] = p;
+    return p;
+}
+/* The rest of a block behind `bytes` is one of its own. */
+static void opdi_cu_piece_split(opdi_cu_piece *p, size_t bytes) {
+    opdi_cu_piece *rest;
+    if (p->bytes - bytes < (p->bytes > OPDI_CU_LARGE ? OPDI_CU_SMALL : 512)) { return; }
+    if (!(rest = new (std::nothrow) opdi_cu_piece(*p))) { return; }
+    rest->at = p->at + bytes; rest->bytes = p->bytes - bytes; rest->before = p; rest->used = false;
+    if (p->after) { p->after->before = rest; }
+    p->after = rest; p->bytes = bytes;
+    (*opdi_cu_all_pieces)[rest->at] = rest;
+    opdi_cu_piece_free(rest);
+}
+/* p and what is behind it become one. */
+static void opdi_cu_piece_join(opdi_cu_piece *p) {
+    opdi_cu_piece *q = p->after;
+    p->bytes += q->bytes; p->after = q->after;
+    if (q->after) { q->after->before = p; }
+    opdi_cu_all_pieces->erase(q->at);
+    delete q;
+}
+static opdi_cu_pool *opdi_cu_pool_for(int device, cudaStream_t stream) {
+    for (const opdi_cu_captured &c : opdi_cu_capturing) {
+        if (c.stream == stream && c.pool->device == device) { return c.pool; }
+    }
+    return &opdi_cu_pools[device];
+}
+static void *opdi_cu_alloc_cached(int index, size_t bytes) {
+    const cudaStream_t stream = opdi_cu_streams[index];
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    opdi_cu_pool *pool = opdi_cu_pool_for(index, stream);
+    opdi_cu_piece *p = opdi_cu_piece_find(pool, stream, bytes, false);
+    if (!p && pool->captures && (p = opdi_cu_piece_find(&opdi_cu_pools[index], stream, bytes, true)) != NULL) {
+        opdi_cu_piece_take(p);                    /* a whole segment of the device's becomes the capture's */
+        p->pool = pool;
+    }
+    else if (p) { opdi_cu_piece_take(p); }
+    else if (!(p = opdi_cu_segment(pool, stream, opdi_cu_segment_bytes(bytes))) &&
+             !(p = opdi_cu_segment(pool, stream, bytes))) { return NULL; }
+    opdi_cu_piece_split(p, bytes);
+    p->used = true;
+    return p->at;
+}
+/* Of bytes that is rounded up to whole 512. */
 static void *opdi_cu_alloc(void *user, int index, size_t bytes) {
     void *p = NULL;
-    int was = opdi_cu_current();
     (void)user;
+    bytes = (bytes + 511) & ~(size_t)511;
+    if (!opdi_cu_no_cache) { return opdi_cu_alloc_cached(index, bytes); }
+    const int was = opdi_cu_current();
     if (index != was) { (void)cudaSetDevice(index); }
     if (cudaMalloc(&p, bytes) != cudaSuccess) { (void)cudaGetLastError(); p = NULL; }
     if (index != was) { (void)cudaSetDevice(was); }
@@ -379,20 +508,81 @@ static void *opdi_cu_alloc(void *user, int index, size_t bytes) {
 }
 static void opdi_cu_free(void *user, int index, void *data, size_t bytes) {
     (void)user; (void)index; (void)bytes;
-    (void)cudaFree(data);
+    if (opdi_cu_no_cache) { (void)cudaFree(data); return; }
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    auto i = opdi_cu_all_pieces->find(data);
+    if (i == opdi_cu_all_pieces->end()) { return; }
+    opdi_cu_piece *p = i->second;
+    p->used = false;
+    if (p->after && !p->after->used) { opdi_cu_piece_take(p->after); opdi_cu_piece_join(p); }
+    if (p->before && !p->before->used) { p = p->before; opdi_cu_piece_take(p); opdi_cu_piece_join(p); }
+    opdi_cu_piece_free(p);
+}
+/* Gives segments that are free as a whole back; how many bytes.  Under the lock. */
+static int64_t opdi_cu_release(int device) {
+    opdi_cu_pool *pool = &opdi_cu_pools[device];
+    std::vector<opdi_cu_piece *> whole;
+    int64_t bytes = 0;
+    if (!opdi_cu_capturing.empty()) { return 0; }
+    for (opdi_cu_piece *p : pool->free) { if (!p->before && !p->after) { whole.push_back(p); } }
+    for (opdi_cu_piece *p : whole) {
+        opdi_cu_piece_take(p);
+        bytes += (int64_t)p->bytes;
+        (void)cudaFree(p->at);                    /* which waits for work that still uses it */
+        opdi_cu_all_pieces->erase(p->at);
+        delete p;
+    }
+    return bytes;
+}
+static int opdi_cu_empty_cache(void *user, int index) {
+    const int was = opdi_cu_current();
+    (void)user;
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    if (index != was) { OPDI_CU_TRY(cudaSetDevice(index), "cudaSetDevice"); }
+    (void)opdi_cu_release(index);
+    if (index != was) { (void)cudaSetDevice(was); }
+    return 0;
+}
+static int64_t opdi_cu_cached(void *user, int index) {
+    (void)user;
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    return opdi_cu_cached_bytes[index];
+}
+
+static void *opdi_cu_host_alloc(void *user, size_t bytes) {
+    void *p = NULL;
+    (void)user;
+    if (cudaHostAlloc(&p, bytes, cudaHostAllocPortable) != cudaSuccess) { (void)cudaGetLastError(); return NULL; }
+    return p;
+}
+static void opdi_cu_host_free(void *user, void *data) { (void)user; (void)cudaFreeHost(data); }
+
+static int opdi_cu_copy_async(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes) {
+    (void)user; (void)to_index; (void)from_index;
+    OPDI_CU_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, opdi_cu_stream()), "a copy");
+    return 0;
 }
 static int opdi_cu_copy_bytes(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes) {
-    cudaStream_t stream = opdi_cu_stream();
-    (void)user;
-    OPDI_CU_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "a copy");
+    if (opdi_cu_copy_async(user, to, to_index, from, from_index, bytes)) { return -1; }
     if (to_index >= 0 && from_index >= 0) { return 0; }
-    OPDI_CU_TRY(cudaStreamSynchronize(stream), "a copy");
+    OPDI_CU_TRY(cudaStreamSynchronize(opdi_cu_stream()), "a copy");
     return opdi_cu_faults();
 }
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:streams     streams, events, graphs
+//
+//  Numbers of streams, events and captures are their addresses; stream 0 is CUDA's default one.
 //----------------------------------------------------------------------------------------------------------------------
+
+/* The device of the calling thread is another one while this lives. */
+struct opdi_cu_on {
+    int was, index;
+    opdi_cu_on(int index_) : was(opdi_cu_current()), index(index_) { if (was != index) { (void)cudaSetDevice(index); } }
+    ~opdi_cu_on() { if (was != index) { (void)cudaSetDevice(was); } }
+    opdi_cu_on(const opdi_cu_on &) = delete;
+    opdi_cu_on &operator=(const opdi_cu_on &) = delete;
+};
 
 static int opdi_cu_device_count(void *user) { (void)user; return opdi_cu_ndevices; }
 static int opdi_cu_device_get(void *user) { (void)user; return opdi_cu_current(); }
@@ -402,13 +592,196 @@ static int opdi_cu_device_set(void *user, int index) {
     return 0;
 }
 static int opdi_cu_synchronize(void *user, int index) {
-    const int was = opdi_cu_current();
+    const opdi_cu_on on(index);
+    (void)user;
+    OPDI_CU_TRY(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    return opdi_cu_faults();
+}
+
+static int opdi_cu_stream_new(void *user, int index, int64_t *stream) {
+    const opdi_cu_on on(index);
+    cudaStream_t s;
+    (void)user;
+    OPDI_CU_TRY(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreate");
+    *stream = (int64_t)(intptr_t)s;
+    return 0;
+}
+/* Its cached memory goes to the default stream when its work is done. */
+static void opdi_cu_stream_free(void *user, int index, int64_t stream) {
+    const opdi_cu_on on(index);
+    const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
+    (void)user;
+    (void)cudaStreamSynchronize(s);
+    (void)cudaStreamDestroy(s);
+    if (opdi_cu_streams[index] == s) { opdi_cu_streams[index] = NULL; }
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    for (auto &i : *opdi_cu_all_pieces) {
+        opdi_cu_piece *p = i.second;
+        if (p->stream != s || p->pool->device != index) { continue; }
+        if (!p->used) { p->pool->free.erase(p); }
+        p->stream = NULL;
+        if (!p->used) { p->pool->free.insert(p); }
+    }
+}
+static int64_t opdi_cu_stream_get(void *user, int index) {
+    (void)user;
+    return (int64_t)(intptr_t)opdi_cu_streams[index];
+}
+static int opdi_cu_stream_set(void *user, int index, int64_t stream) {
+    (void)user;
+    opdi_cu_streams[index] = (cudaStream_t)(intptr_t)stream;
+    return 0;
+}
+static int opdi_cu_stream_synchronize(void *user, int index, int64_t stream) {
+    const opdi_cu_on on(index);
+    (void)user;
+    OPDI_CU_TRY(cudaStreamSynchronize((cudaStream_t)(intptr_t)stream), "cudaStreamSynchronize");
+    return opdi_cu_faults();
+}
+
+static int opdi_cu_event_new(void *user, int index, bool timing, int64_t *event) {
+    const opdi_cu_on on(index);
+    cudaEvent_t e;
+    (void)user;
+    OPDI_CU_TRY(cudaEventCreateWithFlags(&e, timing ? cudaEventDefault : cudaEventDisableTiming), "cudaEventCreate");
+    *event = (int64_t)(intptr_t)e;
+    return 0;
+}
+static void opdi_cu_event_free(void *user, int index, int64_t event) {
+    const opdi_cu_on on(index);
+    (void)user;
+    (void)cudaEventDestroy((cudaEvent_t)(intptr_t)event);
+}
+static int opdi_cu_event_record(void *user, int index, int64_t event, int64_t stream) {
+    const opdi_cu_on on(index);
+    (void)user;
+    OPDI_CU_TRY(cudaEventRecord((cudaEvent_t)(intptr_t)event, (cudaStream_t)(intptr_t)stream), "cudaEventRecord");
+    return 0;
+}
+static int opdi_cu_event_wait(void *user, int index, int64_t event, int64_t stream) {
+    const opdi_cu_on on(index);
+    (void)user;
+    OPDI_CU_TRY(cudaStreamWaitEvent((cudaStream_t)(intptr_t)stream, (cudaEvent_t)(intptr_t)event, 0),
+                "cudaStreamWaitEvent");
+    return 0;
+}
+static int opdi_cu_event_synchronize(void *user, int index, int64_t event) {
+    const opdi_cu_on on(index);
+    (void)user;
+    OPDI_CU_TRY(cudaEventSynchronize((cudaEvent_t)(intptr_t)event), "cudaEventSynchronize");
+    return opdi_cu_faults();
+}
+static int opdi_cu_event_done(void *user, int index, int64_t event) {
+    const opdi_cu_on on(index);
+    const cudaError_t e = cudaEventQuery((cudaEvent_t)(intptr_t)event);
+    (void)user;
+    if (e == cudaErrorNotReady) { (void)cudaGetLastError(); return 0; }
+    return e == cudaSuccess ? 1 : opdi_cu_failed(e, "cudaEventQuery");
+}
+static int opdi_cu_event_elapsed(void *user, int index, int64_t from, int64_t to, double *milliseconds) {
+    const opdi_cu_on on(index);
+    float ms = 0;
+    (void)user;
+    OPDI_CU_TRY(cudaEventElapsedTime(&ms, (cudaEvent_t)(intptr_t)from, (cudaEvent_t)(intptr_t)to),
+                "cudaEventElapsedTime");
+    *milliseconds = ms;
+    return 0;
+}
+static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_index, int64_t other) {
+    int64_t event = 0;
+    int rc = opdi_cu_event_new(user, other_index, false, &event);
+    if (rc == 0) { rc = opdi_cu_event_record(user, other_index, event, other); }
+    if (rc == 0) { rc = opdi_cu_event_wait(user, index, event, stream); }
+    if (event) { opdi_cu_event_free(user, other_index, event); }
+    return rc;
+}
+
+//-- captures ----------------------------------------------------------------------------------------------------------
+
+typedef struct opdi_cu_graph { cudaGraphExec_t exec; opdi_cu_pool *pool; } opdi_cu_graph;
+
+/* The blocks of a pool are the device's from here on; those in use, once they are freed. */
+static void opdi_cu_pool_free(opdi_cu_pool *pool) {
+    opdi_cu_pool *to = &opdi_cu_pools[pool->device];
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    for (auto &i : *opdi_cu_all_pieces) {
+        if (i.second->pool != pool) { continue; }
+        i.second->pool = to;
+        if (!i.second->used) { to->free.insert(i.second); }
+    }
+    delete pool;
+}
+static int opdi_cu_capture_begin(void *user, int index, int64_t stream) {
+    const opdi_cu_on on(index);
+    const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
+    opdi_cu_pool *pool = new (std::nothrow) opdi_cu_pool();
     cudaError_t e;
     (void)user;
-    if (index != was) { (void)cudaSetDevice(index); }
-    e = cudaDeviceSynchronize();
-    if (index != was) { (void)cudaSetDevice(was); }
-    return e == cudaSuccess ? opdi_cu_faults() : opdi_cu_failed(e, "cudaDeviceSynchronize");
+    if (!pool) { return opd_fail(OPD_ERROR_MEMORY, "no memory for a capture"); }
+    pool->device = index;
+    pool->captures = 1;
+    if ((e = cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed)) != cudaSuccess) {
+        delete pool;
+        return opdi_cu_failed(e, s ? "cudaStreamBeginCapture" : "cudaStreamBeginCapture: the default stream cannot be "
+                              "captured, make one (opd_stream_new)");
+    }
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    opdi_cu_capturing.push_back({s, pool});
+    return 0;
+}
+static int opdi_cu_capture_end(void *user, int index, int64_t stream, int64_t *capture) {
+    const opdi_cu_on on(index);
+    const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
+    opdi_cu_pool *pool = NULL;
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t exec = NULL;
+    cudaError_t e = cudaStreamEndCapture(s, &graph);
+    (void)user;
+    {
+        std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+        for (size_t i = 0; i < opdi_cu_capturing.size() && !pool; i++) {
+            if (opdi_cu_capturing[i].stream != s || opdi_cu_capturing[i].pool->device != index) { continue; }
+            pool = opdi_cu_capturing[i].pool;
+            opdi_cu_capturing.erase(opdi_cu_capturing.begin() + (long)i);
+        }
+    }
+    if (e == cudaSuccess) { e = cudaGraphInstantiate(&exec, graph, 0); }
+    if (graph) { (void)cudaGraphDestroy(graph); }
+    opdi_cu_graph *g = e == cudaSuccess && pool ? new (std::nothrow) opdi_cu_graph() : NULL;
+    if (!g) {
+        if (pool) { opdi_cu_pool_free(pool); }
+        return e == cudaSuccess ? opd_fail(OPD_ERROR_ARGUMENT, "this stream is not being captured")
+            : opdi_cu_failed(e, "a capture: something that was called meanwhile cannot be captured (it waits for the "
+                             "device, or another stream's work is used)");
+    }
+    g->exec = exec;
+    g->pool = pool;
+    *capture = (int64_t)(intptr_t)g;
+    return 0;
+}
+static int opdi_cu_capture_replay(void *user, int index, int64_t capture, int64_t stream) {
+    const opdi_cu_on on(index);
+    (void)user;
+    OPDI_CU_TRY(cudaGraphLaunch(((opdi_cu_graph *)(intptr_t)capture)->exec, (cudaStream_t)(intptr_t)stream),
+                "cudaGraphLaunch");
+    if (opdi_cu_debug) { return opdi_cu_stream_synchronize(user, index, stream); }
+    return 0;
+}
+static void opdi_cu_capture_free(void *user, int index, int64_t capture) {
+    const opdi_cu_on on(index);
+    opdi_cu_graph *g = (opdi_cu_graph *)(intptr_t)capture;
+    (void)user;
+    (void)cudaDeviceSynchronize();                /* it may still run */
+    (void)cudaGraphExecDestroy(g->exec);
+    opdi_cu_pool_free(g->pool);
+    delete g;
+}
+
+static bool opdi_cu_debug_set(void *user, bool on) {
+    const bool was = opdi_cu_debug;
+    (void)user;
+    opdi_cu_debug = on;
+    return was;
 }
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -497,7 +870,7 @@ template <typename T> struct opdi_cu_or_bool<true, T> { typedef bool type; };
 
 //-- rows --------------------------------------------------------------------------------------------------------------
 
-#define OPDI_CU_RUN 256
+#define OPDI_CU_TEAM 256
 
 template <typename C> struct opdi_cu_pw_flat {
     void *out;
@@ -517,7 +890,7 @@ __device__ __forceinline__ void opdi_cu_pw_take(C *to /*[N]*/, const T *p, int64
     }
 }
 /* A block computes U runs of 16 bytes for each of its threads. */
-template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_RUN)
+template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM)
 opdi_cu_pointwise_flat(opdi_cu_pw_flat<C> f) {
     typedef opdi_cu_pw_formula<F, C> formula;
     typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
@@ -526,19 +899,19 @@ opdi_cu_pointwise_flat(opdi_cu_pw_flat<C> f) {
     R *out = (R *)f.out;
     const X *xp = (const X *)f.in[0];
     const T *yp = (const T *)f.in[1], *zp = (const T *)f.in[2];
-    const int64_t first = (int64_t)blockIdx.x * (OPDI_CU_RUN * N * U);
-    if (first + OPDI_CU_RUN * N * U <= f.n) {
+    const int64_t first = (int64_t)blockIdx.x * (OPDI_CU_TEAM * N * U);
+    if (first + OPDI_CU_TEAM * N * U <= f.n) {
         C x[U][N], y[U][N], z[U][N];
 #pragma unroll
         for (int u = 0; u < U; u++) {
-            const int64_t i = first + (int64_t)(u * OPDI_CU_RUN + threadIdx.x) * N;
+            const int64_t i = first + (int64_t)(u * OPDI_CU_TEAM + threadIdx.x) * N;
             opdi_cu_pw_take<C, N>(x[u], xp, i, f.s.in[0]);
             if (formula::inputs > 1) { opdi_cu_pw_take<C, N>(y[u], yp, i, f.s.in[1]); }
             if (formula::inputs > 2) { opdi_cu_pw_take<C, N>(z[u], zp, i, f.s.in[2]); }
         }
 #pragma unroll
         for (int u = 0; u < U; u++) {
-            const int64_t i = first + (int64_t)(u * OPDI_CU_RUN + threadIdx.x) * N;
+            const int64_t i = first + (int64_t)(u * OPDI_CU_TEAM + threadIdx.x) * N;
             opdi_cu_vector<R, N> r;
 #pragma unroll
             for (int j = 0; j < N; j++) {
@@ -549,7 +922,7 @@ opdi_cu_pointwise_flat(opdi_cu_pw_flat<C> f) {
         }
         return;
     }
-    for (int64_t i = first + threadIdx.x; i < f.n; i += OPDI_CU_RUN) {
+    for (int64_t i = first + threadIdx.x; i < f.n; i += OPDI_CU_TEAM) {
         const C x = xp ? opdi_cu_load<C>(xp + i) : f.s.in[0];
         const C y = formula::inputs > 1 ? (yp ? opdi_cu_load<C>(yp + i) : f.s.in[1]) : x;
         const C z = formula::inputs > 2 ? (zp ? opdi_cu_load<C>(zp + i) : f.s.in[2]) : x;
@@ -601,7 +974,7 @@ __device__ __forceinline__ void opdi_cu_pw_take_run(C *to /*[N]*/, const T *p, i
     if (p && stride == 0) { number = opdi_cu_load<C>(p + at); }
     opdi_cu_pw_take<C, N>(to, stride ? p + at : (const T *)NULL, 0, number);
 }
-template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_RUN)
+template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM)
 opdi_cu_pointwise_strided(opdi_cu_pw_strided<C> f) {
     typedef opdi_cu_pw_formula<F, C> formula;
     typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
@@ -610,9 +983,9 @@ opdi_cu_pointwise_strided(opdi_cu_pw_strided<C> f) {
     R *out = (R *)f.w.data[0];
     const X *xp = (const X *)f.w.data[1];
     const T *yp = (const T *)f.w.data[2], *zp = (const T *)f.w.data[3];
-    const uint32_t step = gridDim.x * OPDI_CU_RUN;
+    const uint32_t step = gridDim.x * OPDI_CU_TEAM;
     int64_t at[K];
-    for (uint32_t i = blockIdx.x * OPDI_CU_RUN + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
+    for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
         if (f.run) {
             C x[N], y[N], z[N];
             opdi_cu_vector<R, N> r;
@@ -672,12 +1045,12 @@ __device__ __forceinline__ C opdi_cu_pw_general_in(const opdi_cu_pw_general<C> &
     const C v = opdi_cu_load_as<C>(f.w.data[k], at, f.w.dtype[k]);
     return f.common < 0 || f.common == f.w.dtype[k] ? v : opdi_cu_through<C>(v, f.common);
 }
-template <int F, typename C> __global__ void __launch_bounds__(OPDI_CU_RUN)
+template <int F, typename C> __global__ void __launch_bounds__(OPDI_CU_TEAM)
 opdi_cu_pointwise_general(opdi_cu_pw_general<C> f) {
     typedef opdi_cu_pw_formula<F, C> formula;
     constexpr int K = formula::inputs + 1;
-    const uint32_t step = gridDim.x * OPDI_CU_RUN;
-    for (uint32_t i = blockIdx.x * OPDI_CU_RUN + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
+    const uint32_t step = gridDim.x * OPDI_CU_TEAM;
+    for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
         int64_t at[K];
         opdi_cu_pw_offsets<K>(f.w, i, at);
         const C x = opdi_cu_pw_general_in(f, 1, at[1]);
@@ -814,18 +1187,18 @@ template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) 
         const int per_thread = (int)(16 / opd_dtype_size(p->common)) * (p->noperands == 2 ? 4 : 2);
         opdi_cu_pw_flat<C> f = {p->operands[0].data, {NULL, NULL, NULL}, p->numel, s};
         for (k = 1; k < p->noperands; k++) { f.in[k - 1] = p->operands[k].data; }
-        return opdi_cu_launch(kernels.flat[fast], dim3((unsigned)opdi_cu_ceil(p->numel, OPDI_CU_RUN * per_thread)),
-                              OPDI_CU_RUN, 0, f);
+        return opdi_cu_launch(kernels.flat[fast], dim3((unsigned)opdi_cu_ceil(p->numel, OPDI_CU_TEAM * per_thread)),
+                              OPDI_CU_TEAM, 0, f);
     }
     if (!opdi_cu_pw_walk_of(p, &w)) { return 1; }
     if (fast >= 0 && kernels.strided[fast]) {
         const int n = (int)(16 / opd_dtype_size(p->common));
         opdi_cu_pw_strided<C> f = {w, s, opdi_cu_pw_in_runs(&w, p->noperands, n)};
         if (f.run) { f.w.n /= n; }
-        return opdi_cu_launch(kernels.strided[fast], opdi_cu_grid(f.w.n, OPDI_CU_RUN), OPDI_CU_RUN, 0, f);
+        return opdi_cu_launch(kernels.strided[fast], opdi_cu_grid(f.w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, f);
     }
     opdi_cu_pw_general<C> f = {w, s, p->common == p->compute ? -1 : (int32_t)p->common};
-    return opdi_cu_launch(kernels.general, opdi_cu_grid(w.n, OPDI_CU_RUN), OPDI_CU_RUN, 0, f);
+    return opdi_cu_launch(kernels.general, opdi_cu_grid(w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, f);
 }
 static int opdi_cu_copy_part(const opd_pointwise *p);
 static int opdi_cu_pointwise_one(const opd_pointwise *p) {
@@ -856,13 +1229,9 @@ static int opdi_cu_pointwise_split(const opd_pointwise *p) {
     return 0;
 }
 static int opdi_cu_pointwise(void *user, int index, const opd_pointwise *p) {
-    const int was = opdi_cu_current();
-    int rc;
+    const opdi_cu_on on(index);
     (void)user;
-    if (index != was) { OPDI_CU_TRY(cudaSetDevice(index), "cudaSetDevice"); }
-    rc = opdi_cu_pointwise_split(p);
-    if (index != was) { (void)cudaSetDevice(was); }
-    return rc;
+    return opdi_cu_pointwise_split(p);
 }
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -897,13 +1266,13 @@ template <typename Q, typename P> struct opdi_cu_pw_moved<opdi_cu_pw_complex<Q>,
 
 /* Of one type, in a row or not: uint8_t to opdi_cu_16 by size.  in NULL: the number. */
 template <typename T> struct opdi_cu_pw_move { opdi_cu_pw_walk w; T number; int32_t run; };
-template <typename T> __global__ void __launch_bounds__(OPDI_CU_RUN) opdi_cu_copy_same(opdi_cu_pw_move<T> m) {
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM) opdi_cu_copy_same(opdi_cu_pw_move<T> m) {
     constexpr int N = 16 / sizeof(T);
     T *out = (T *)m.w.data[0];
     const T *in = (const T *)m.w.data[1];
-    const uint32_t step = gridDim.x * OPDI_CU_RUN;
+    const uint32_t step = gridDim.x * OPDI_CU_TEAM;
     int64_t at[2];
-    for (uint32_t i = blockIdx.x * OPDI_CU_RUN + threadIdx.x; i < (uint32_t)m.w.n; i += step) {
+    for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)m.w.n; i += step) {
         if (m.run) {
             opdi_cu_vector<T, N> v;
             opdi_cu_pw_offsets<2>(m.w, i * N, at);
@@ -923,10 +1292,10 @@ template <typename T> __global__ void __launch_bounds__(OPDI_CU_RUN) opdi_cu_cop
 /* A transposition, by tiles through shared memory: out has stride 1 along dim 0, in along dim `across`, which is made
    dim 1 of the walk; the others are batches.  grid: tiles along dim 0 times dim 1, batches. */
 #define OPDI_CU_SIDE 32
-template <typename T> __global__ void __launch_bounds__(OPDI_CU_RUN)
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM)
 opdi_cu_copy_turned(opdi_cu_pw_walk w, int batches) {
     __shared__ T tile[OPDI_CU_SIDE][OPDI_CU_SIDE + 1];
-    const int x = threadIdx.x % OPDI_CU_SIDE, y = threadIdx.x / OPDI_CU_SIDE, rows = OPDI_CU_RUN / OPDI_CU_SIDE;
+    const int x = threadIdx.x % OPDI_CU_SIDE, y = threadIdx.x / OPDI_CU_SIDE, rows = OPDI_CU_TEAM / OPDI_CU_SIDE;
     const uint32_t n0 = w.sizes[0].d, n1 = w.sizes[1].d, across = (n0 + OPDI_CU_SIDE - 1) / OPDI_CU_SIDE;
     const uint32_t from0 = blockIdx.x % across * OPDI_CU_SIDE, from1 = blockIdx.x / across * OPDI_CU_SIDE;
     for (int batch = blockIdx.y; batch < batches; batch += gridDim.y) {
@@ -949,14 +1318,14 @@ opdi_cu_copy_turned(opdi_cu_pw_walk w, int batches) {
     }
 }
 /* Of two dtypes. */
-template <typename To, typename From> __global__ void __launch_bounds__(OPDI_CU_RUN)
+template <typename To, typename From> __global__ void __launch_bounds__(OPDI_CU_TEAM)
 opdi_cu_copy_convert(opdi_cu_pw_walk w, int run) {
     constexpr int N = 4;
     To *out = (To *)w.data[0];
     const From *in = (const From *)w.data[1];
-    const uint32_t step = gridDim.x * OPDI_CU_RUN;
+    const uint32_t step = gridDim.x * OPDI_CU_TEAM;
     int64_t at[2];
-    for (uint32_t i = blockIdx.x * OPDI_CU_RUN + threadIdx.x; i < (uint32_t)w.n; i += step) {
+    for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)w.n; i += step) {
         if (run && sizeof(To) <= 4 && sizeof(From) <= 4) {
             opdi_cu_pw_offsets<2>(w, i * N, at);
             const opdi_cu_vector<From, N> v = opdi_cu_load_vector<N>(in + at[1]);
@@ -982,7 +1351,7 @@ template <typename To> static int opdi_cu_copy_from(opdi_cu_pw_walk w, opd_scala
         OPDI_CU_FROM_CASE(OPD_COMPLEX64, opdi_cu_c64) OPDI_CU_FROM_CASE(OPD_COMPLEX128, opdi_cu_c128)
         default: return opdi_cu_no_dtype(from);
     }
-    return opdi_cu_launch(kernel, opdi_cu_grid(w.n, OPDI_CU_RUN), OPDI_CU_RUN, 0, w, run);
+    return opdi_cu_launch(kernel, opdi_cu_grid(w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, w, run);
 }
 /* Dim `d` of a walk becomes dim 1. */
 static void opdi_cu_pw_walk_bring(opdi_cu_pw_walk *w, int d) {
@@ -1004,13 +1373,13 @@ template <typename T> static int opdi_cu_copy_one_type(opdi_cu_pw_walk *w, T num
         const int64_t tiles = opdi_cu_ceil(w->sizes[0].d, OPDI_CU_SIDE) * opdi_cu_ceil(w->sizes[1].d, OPDI_CU_SIDE);
         const int batches = (int)(w->n / ((int64_t)w->sizes[0].d * w->sizes[1].d));
         return opdi_cu_launch(opdi_cu_copy_turned<T>, dim3((unsigned)tiles, batches < 65535 ? batches : 65535),
-                              OPDI_CU_RUN, 0, *w, batches);
+                              OPDI_CU_TEAM, 0, *w, batches);
     }
     m.w = *w;
     m.number = number;
     m.run = sizeof(T) < 16 && opdi_cu_pw_in_runs(w, 2, 16 / (int)sizeof(T));
     if (m.run) { m.w.n /= 16 / (int)sizeof(T); }
-    return opdi_cu_launch(opdi_cu_copy_same<T>, opdi_cu_grid(m.w.n, OPDI_CU_RUN), OPDI_CU_RUN, 0, m);
+    return opdi_cu_launch(opdi_cu_copy_same<T>, opdi_cu_grid(m.w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, m);
 }
 /* A number as an element of dtype t, in out[2]. */
 template <typename T> static void opdi_cu_pw_element_put(double *out, T v) { memcpy(out, &v, sizeof v); }
@@ -1165,13 +1534,9 @@ static int opdi_cu_draw_on(const opd_draw *d) {
     return 0;
 }
 static int opdi_cu_draw(void *user, int index, const opd_draw *d) {
-    const int was = opdi_cu_current();
-    int rc;
+    const opdi_cu_on on(index);
     (void)user;
-    if (index != was) { OPDI_CU_TRY(cudaSetDevice(index), "cudaSetDevice"); }
-    rc = opdi_cu_draw_on(d);
-    if (index != was) { (void)cudaSetDevice(was); }
-    return rc;
+    return opdi_cu_draw_on(d);
 }
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -6339,10 +6704,18 @@ static const opdi_cu_row *const opdi_cu_rows[] = {
     opdi_cu_rows_reductions, opdi_cu_rows_softmax, opdi_cu_rows_scans, opdi_cu_rows_indexing, opdi_cu_rows_pooling,
     opdi_cu_rows_losses, opdi_cu_rows_matmul, opdi_cu_rows_convolution, opdi_cu_rows_optimizers};
 
-/* The GPUs of this machine: how many; 0: none, or no driver. */
+/* The GPUs of this machine: how many; 0: none, or no driver, which later errors say. */
 static int opdi_cu_find_devices() {
     int n = 0, i;
-    if (cudaGetDeviceCount(&n) != cudaSuccess) { (void)cudaGetLastError(); return 0; }
+    const cudaError_t e = cudaGetDeviceCount(&n);
+    if (e != cudaSuccess || n == 0) {
+        (void)cudaGetLastError();
+        opd_backend_missing_set(OPD_CUDA, e == cudaErrorInsufficientDriver
+            ? "there is no NVIDIA driver on this machine, or one that is older than the companion opdispatch_cuda.cu"
+            : e == cudaSuccess || e == cudaErrorNoDevice ? "there is no GPU in this machine, or none is visible "
+            "(CUDA_VISIBLE_DEVICES)" : "the NVIDIA driver of this machine does not work (nvidia-smi says more)");
+        return 0;
+    }
     n = n < OPDI_CU_MAX_DEVICES ? n : OPDI_CU_MAX_DEVICES;
     for (i = 0; i < n; i++) {
         opdi_cu_device *p = &opdi_cu_devices[i];
@@ -6358,7 +6731,9 @@ static int opdi_cu_find_devices() {
 OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     opd_backend_desc d = opd_backend_desc();
     const char *debug = getenv("OPD_CUDA_DEBUG");
+    const char *no_cache = getenv("OPD_CUDA_NO_CACHE");
     opdi_cu_debug = debug && *debug && *debug != '0';
+    opdi_cu_no_cache = no_cache && *no_cache && *no_cache != '0';
     opdi_cu_ndevices = opdi_cu_find_devices();
     if (opdi_cu_ndevices == 0) { return; }
     if (cudaHostAlloc((void **)&opdi_cu_the_fault, sizeof *opdi_cu_the_fault, cudaHostAllocPortable) != cudaSuccess) {
@@ -6366,10 +6741,23 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
         return;
     }
     memset((void *)opdi_cu_the_fault, 0, sizeof *opdi_cu_the_fault);
+    opdi_cu_all_pieces = new std::unordered_map<void *, opdi_cu_piece *>();
+    for (int i = 0; i < opdi_cu_ndevices; i++) { opdi_cu_pools[i].device = i; }
     d.alloc = opdi_cu_alloc; d.free = opdi_cu_free; d.copy = opdi_cu_copy_bytes;
     d.device_count = opdi_cu_device_count; d.device_get = opdi_cu_device_get; d.device_set = opdi_cu_device_set;
     d.synchronize = opdi_cu_synchronize;
+    d.stream_new = opdi_cu_stream_new; d.stream_free = opdi_cu_stream_free;
+    d.stream_get = opdi_cu_stream_get; d.stream_set = opdi_cu_stream_set; d.stream_wait = opdi_cu_stream_wait;
+    d.stream_synchronize = opdi_cu_stream_synchronize;
     d.pointwise = opdi_cu_pointwise; d.draw = opdi_cu_draw;
+    d.copy_async = opdi_cu_copy_async; d.host_alloc = opdi_cu_host_alloc; d.host_free = opdi_cu_host_free;
+    d.empty_cache = opdi_cu_empty_cache; d.cached = opdi_cu_cached;
+    d.event_new = opdi_cu_event_new; d.event_free = opdi_cu_event_free; d.event_record = opdi_cu_event_record;
+    d.event_wait = opdi_cu_event_wait; d.event_synchronize = opdi_cu_event_synchronize;
+    d.event_done = opdi_cu_event_done; d.event_elapsed = opdi_cu_event_elapsed;
+    d.capture_begin = opdi_cu_capture_begin; d.capture_end = opdi_cu_capture_end;
+    d.capture_replay = opdi_cu_capture_replay; d.capture_free = opdi_cu_capture_free;
+    d.debug_set = opdi_cu_debug_set;
     if (opd_backend_register(OPD_CUDA, &d)) { return; }
     for (size_t s = 0; s < sizeof opdi_cu_rows / sizeof *opdi_cu_rows; s++) {
         for (const opdi_cu_row *r = opdi_cu_rows[s]; r->name; r++) { (void)opd_impl(lib, r->name, r->kernel); }
