@@ -13776,6 +13776,7 @@ static int opdi_backend_current(const opdi_backend *b) {
 static opdi_backend *opdi_device_find(opd_device device, int *index) {
     opdi_backend *b = opdi_backend_of(device.type);
     int n;
+    if (!b) { opdi_started(); b = opdi_backend_of(device.type); }
     if (!b) { (void)opdi_backend_missing(device.type); return NULL; }
     *index = device.index >= 0 ? device.index : opdi_backend_current(b);
     n = opdi_backend_count(b);
@@ -13911,7 +13912,9 @@ static void opdi_backends_unload(const opd_plugin *plugin) {
 //-- devices and streams ------------------------------------------------------------------------------------------
 
 int opd_device_count(opd_backend backend) {
-    const opdi_backend *b = opdi_backend_of((int)backend);
+    const opdi_backend *b;
+    opdi_started();
+    b = opdi_backend_of((int)backend);
     return b ? opdi_backend_count(b) : backend == OPD_CPU;
 }
 opd_device opd_device_current(opd_backend backend) {

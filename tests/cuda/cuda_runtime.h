@@ -406,6 +406,7 @@ inline cudaError_t queue(void *s, const std::function<cudaError_t()> &work) {
     return note(work());
 }
 /* What may not be done while anything is captured. */
+inline bool relaxed;                              // the mode of the last capture
 inline cudaError_t uncaptured() {
     std::lock_guard<std::recursive_mutex> guard(machine.lock);
     if (usable() != cudaSuccess) { return note(usable()); }
@@ -700,7 +701,8 @@ static inline cudaError_t cudaMalloc(void **p, size_t bytes) {
     std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
     const size_t whole = (bytes + 511) & ~(size_t)511;
     *p = NULL;
-    if (opd_emu::uncaptured() != cudaSuccess) { return opd_emu::last_error; }
+    if (!opd_emu::relaxed && opd_emu::uncaptured() != cudaSuccess) { return opd_emu::last_error; }
+    if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
     if (bytes == 0) { return cudaSuccess; }
     if (whole > opd_emu::capacity() - std::min(opd_emu::capacity(), opd_emu::machine.used[opd_emu::current_device])) {
         return opd_emu::note(cudaErrorMemoryAllocation);
@@ -827,12 +829,13 @@ static inline cudaError_t cudaStreamSynchronize(cudaStream_t s) {
     return opd_emu::stream_of(s)->capture ? opd_emu::note(cudaErrorStreamCaptureUnsupported) : cudaSuccess;
 }
 static inline cudaError_t cudaStreamQuery(cudaStream_t s) { return cudaStreamSynchronize(s); }
-static inline cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode) {
+static inline cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode) {
     opd_emu::Stream *stream = opd_emu::stream_of(s);
     std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
     if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
     if ((uintptr_t)s <= 1 || stream->capture) { return opd_emu::note(cudaErrorStreamCaptureUnsupported); }
     stream->capture = new opd_emu::Graph();
+    opd_emu::relaxed = mode == cudaStreamCaptureModeRelaxed;    /* memory may be made meanwhile */
     stream->foreign = false;
     opd_emu::capturing.push_back(stream);
     return cudaSuccess;
