@@ -12154,19 +12154,19 @@ static int64_t opdi_count(const int64_t *sizes, int ndim, size_t element) {
     return zero ? 0 : (int64_t)(n >> opdi_low_bit(element));
 }
 
-//-- Elements from the first to the last that sizes and strides reach, plus one; 0 when there are none; -1: overflow,
-//-- also of a stride that nothing is reached by: places are computed with it.
+//-- Elements from the first to the last that sizes and strides reach, plus one; 0 when there are none; -1: overflow.
 static int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim) {
     uint64_t last = 0;
-    bool none = false;
     int i;
     for (i = 0; i < ndim; i++) {
-        const uint64_t steps = (uint64_t)(sizes[i] ? sizes[i] - 1 : 0), stride = (uint64_t)strides[i];
-        none = none || sizes[i] == 0;
-        if (steps ? stride > ((uint64_t)INT64_MAX / 4 - last) / steps : stride >> 57) { return -1; }
+        uint64_t steps, stride;
+        if (sizes[i] == 0) { return 0; }
+        steps = (uint64_t)sizes[i] - 1;
+        stride = (uint64_t)strides[i];
+        if (steps && stride > ((uint64_t)INT64_MAX / 4 - last) / steps) { return -1; }
         last += steps * stride;
     }
-    return !none ? (int64_t)last + 1 : last >> 57 ? -1 : 0;
+    return (int64_t)last + 1;
 }
 
 static bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim) {
@@ -12455,6 +12455,11 @@ static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
     }
     if (!strides) { opdi_strides_fill(sizes.data, own, (int)sizes.n); }
     extent = opdi_extent(sizes.data, strides ? strides : own, (int)sizes.n);
+    for (i = 0; strides && i < sizes.n; i++) {    /* places are computed also with a stride that reaches no element */
+        if ((numel == 0 || sizes.data[i] == 1) && strides[i] > (INT64_C(1) << 51) / OPDI_MAX(sizes.data[i], 1)) {
+            extent = -1;
+        }
+    }
     if (extent < 0 || extent > INT64_MAX / 16) {
         (void)opd_fail(OPD_ERROR_SHAPE, "opd_tensor_wrap: sizes and strides overflow");
         return NULL;
