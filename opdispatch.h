@@ -12773,6 +12773,7 @@ opd_tensor *opd_tensor_data(opd_tensor *t) {
     }
     v->functionality = t->functionality;
     v->flags |= t->flags & OPDI_WRAPPED;
+    if (OPDI_UNLIKELY(t->flags & OPDI_TRACED) && opdi_traced_copy(v, t)) { opdi_drop(v); return NULL; }
     return opdi_own(v);
 }
 
@@ -13863,7 +13864,9 @@ static int opdi_device_differs(const opd_call *call, opd_device a, const opd_ten
 }
 void *opd_device_data(const opd_tensor *t, opd_backend backend) {
     const opd_call *call = opdi_self()->current;
-    if (t && t->backend == (int)backend) { return opdi_is_example(t) ? NULL : t->data; }
+    if (t && t->backend == (int)backend) {
+        return opdi_is_example(t) || ((t->flags & OPDI_TRACED) && opdi_traced_read(t)) ? NULL : t->data;
+    }
     if (!t) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
     else { (void)opdi_device_differs(call, opd_device_current(backend), t); }
     return NULL;
@@ -22455,7 +22458,7 @@ typedef struct opdi_gnode {
     const char *place;                            /* "FILE:LINE" of the call, or NULL */
     void **frames;                                /* while it is recorded: where that is */
     int32_t nframes;
-    bool fixed;                                   /* a constant or a list of them, see opdi_graph_number */
+    bool fixed;                                   /* a constant or a list of them, see opdi_gnode_fix */
 } opdi_gnode;
 
 /* What a run does, one after another.  Its slots: those of its arguments, then the first of its results, then those of
@@ -22647,19 +22650,49 @@ static void opdi_tracer_end(opdi_tracer *tr) {
     tr->size = 0;
 }
 
+//-- Whether a value is another one when the inputs are.
+static bool opdi_gvalue_follows(const opdi_gvalue *v) {
+    int32_t k;
+    bool follows = false;
+    if (!v->node || v->node->kind != OPDI_G_LIST) { return !v->node || v->node->kind != OPDI_G_CONSTANT; }
+    for (k = 0; k < v->node->nin && !follows; k++) { follows = opdi_gvalue_follows(v->node->in[k]); }
+    return follows;
+}
+//-- The C value of a traced tensor is about to leave the recording: 0 when that is allowed.
+static int opdi_traced_leaves(const opdi_tracer *tr, const opdi_gvalue *v, const char *what) {
+    const char *const op = v->node && v->node->op ? v->node->op->base_name : "";
+    if (tr->allow_constants) {
+        opd_warn("%s of a traced tensor, %s%s, is read: what is made of it will be a constant of the graph", what,
+                 *op ? "a result of " : "an input of the graph", op);
+        return 0;
+    }
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s of a traced tensor, %s%s, was asked for outside of a kernel: what is "
+                    "made of it would be a constant of the graph. Register an operator whose kernel reads it "
+                    "(opd_define) and call that", what, *op ? "a result of " : "an input of the graph", op);
+}
 //-- Asked for the data of t outside of a kernel: 0 when that is allowed.
 static int opdi_traced_read(const opd_tensor *t) {
     const opdi_thread *th = opdi_self();
     const opdi_gvalue *v = th->tracer && !th->current ? opdi_traced_value(th->tracer, t) : NULL;
-    if (!v) { return 0; }
-    if (th->tracer->allow_constants) {
-        opd_warn("the data of a traced tensor is read: what is made of it will be a constant of the graph");
-        return 0;
+    return v && opdi_gvalue_follows(v) ? opdi_traced_leaves(th->tracer, v, "the data") : 0;
+}
+//-- The operator of a node gives C values of what is recorded.  Those of PyTorch's own that only look at sizes may.
+static int opdi_traced_gives(const opdi_tracer *tr, const opd_call *call, const opdi_gnode *n) {
+    const opd_op *op = call->op;
+    int i, k;
+    for (i = 0; i < op->nrets; i++) {
+        const int32_t tag = call->rets[i].tag;
+        if (tag == OPD_TAG_TENSOR || tag == OPD_TAG_TENSORS || tag == OPD_TAG_NONE ||
+            (op->definition && op->definition->lib == opdi_registry.aten &&
+             !(opd_op_tags(op) & OPD_OPTAG_DATA_DEPENDENT_OUTPUT))) { continue; }
+        for (k = 0; k < n->nin; k++) {
+            const int32_t in = n->in[k]->tag;
+            if ((in != OPD_TAG_TENSOR && in != OPD_TAG_TENSORS) || !opdi_gvalue_follows(n->in[k])) { continue; }
+            if (opdi_traced_leaves(tr, n->in[k], op->name)) { return -1; }
+            break;
+        }
     }
-    return opd_fail(OPD_ERROR_ARGUMENT, "the data of a traced tensor, %s%s, was asked for outside of a kernel: what is "
-                    "made of it would be a constant of the graph. Register an operator whose kernel reads it "
-                    "(opd_define) and call that", v->node ? "a result of " : "an input of the graph",
-                    v->node && v->node->op ? v->node->op->base_name : "");
+    return 0;
 }
 
 //-- The value of one tensor argument: what is recorded, or a constant.
@@ -22787,6 +22820,7 @@ static int opdi_tracer_kernel(opd_call *call) {
     n->op = call->op;
     if (tr->locations && opdi_trace_frames(tr->graph, n)) { return -1; }
     if (opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER)))) { return -1; }
+    if (opdi_traced_gives(tr, call, n)) { return -1; }
     opdi_gnode_append(tr->graph, n);
     for (i = 0; i < op->nrets; i++) {
         if (opdi_trace_result(tr, n, i, &call->rets[i])) { return -1; }
@@ -23154,8 +23188,14 @@ int opd_graph_cse(opd_graph *g) {
     return gone;
 }
 
-//-- Slots for all values; notes what is a constant, or a list of them.  Returns how many slots; *lists: bytes for the
-//-- lists.
+//-- Notes whether a node is a constant, or a list of those.
+static bool opdi_gnode_fix(opdi_gnode *n) {
+    int32_t i;
+    n->fixed = n->kind == OPDI_G_CONSTANT || n->kind == OPDI_G_LIST;
+    for (i = 0; i < n->nin && n->fixed; i++) { n->fixed = n->in[i]->node && n->in[i]->node->fixed; }
+    return n->fixed;
+}
+//-- Slots for all values.  Returns how many; *lists: bytes for the lists.
 static int32_t opdi_graph_number(opd_graph *g, size_t *lists) {
     opdi_gnode *n;
     int32_t slots = 0, i;
@@ -23163,10 +23203,8 @@ static int32_t opdi_graph_number(opd_graph *g, size_t *lists) {
     for (i = 0; i < g->ninputs; i++) { g->inputs[i]->slot = slots++; }
     for (n = g->first; n; n = n->next) {
         for (i = 0; i < n->nout; i++) { n->out[i]->slot = slots++; }
-        n->fixed = n->kind == OPDI_G_CONSTANT || n->kind == OPDI_G_LIST;
-        if (n->kind != OPDI_G_LIST) { continue; }
-        *lists += (size_t)n->nin * sizeof(opd_value) + 8;
-        for (i = 0; i < n->nin; i++) { n->fixed = n->fixed && n->in[i]->node && n->in[i]->node->fixed; }
+        (void)opdi_gnode_fix(n);
+        if (n->kind == OPDI_G_LIST) { *lists += (size_t)n->nin * sizeof(opd_value) + 8; }
     }
     return slots;
 }
@@ -23190,7 +23228,6 @@ static int opdi_gnode_fold(opd_graph *g, opdi_gnode *n, const opd_value *vals) {
     n->constant = opd_value_tensor(t);
     n->nin = 0;
     n->op = NULL;
-    n->fixed = true;
     opdi_graph_changed(g);
     return 1;
 }
@@ -23210,7 +23247,7 @@ static int opdi_graph_fold(opd_graph *g) {
             if ((rc = opdi_gnode_fold(g, n, vals)) < 0) { return -1; }
             gone += rc;
         }
-        if (!n->fixed) { continue; }
+        if (!opdi_gnode_fix(n)) { continue; }
         vals[n->out[0]->slot] = n->kind == OPDI_G_LIST ? opdi_gnode_list(n, vals, &lists) : n->constant;
     }
     i = opd_graph_dce(g);
@@ -23890,11 +23927,11 @@ static int32_t opdi_gtag_of(const opdi_type *type) {
 }
 //-- Whether a value may stand for argument i, NULL for its default; a constant int becomes a float where one is wanted.
 static bool opdi_gmatch_one(const opd_op *op, int i, const opdi_gvalue *v, bool convert) {
+    const opdi_type *const t = opdi_strip_optional(op->schema->args[i].type);
     if (!v) { return op->schema->args[i].has_default; }
-    if (v->tag == OPD_TAG_LIST) {
-        return v->node && v->node->kind != OPDI_G_TUPLE && opdi_gtag_of(op->schema->args[i].type) == OPD_TAG_LIST;
-    }
-    if (op->accepts[i] >> v->tag & 1) { return true; }
+    if (v->tag == OPD_TAG_LIST && (!v->node || v->node->kind == OPDI_G_TUPLE)) { return false; }
+    if ((op->accepts[i] >> v->tag & 1) || v->tag == opdi_gtag_of(t)) { return true; }
+    if (t->kind == OPDI_TYPE_LIST && t->size > 0 && v->tag == opdi_gtag_of(t->elems[0])) { return true; }
     return convert && v->tag == OPD_TAG_INT && v->node && v->node->kind == OPDI_G_CONSTANT &&
         (op->accepts[i] >> OPD_TAG_FLOAT & 1);
 }
@@ -23990,9 +24027,8 @@ static int opdi_gparse_bind(opdi_gparser *p, opdi_gnode *n, opd_op *op, opdi_gva
         opd_value v;
         n->in[i] = i < count ? in[i] : NULL;
         if (!n->in[i]) { v = op->schema->args[i].value; }
-        else if (n->in[i]->tag == OPD_TAG_INT && !(op->accepts[i] >> OPD_TAG_INT & 1)) {
-            v = opd_value_float((double)in[i]->node->constant.u.i);
-        } else { continue; }
+        else if (!opdi_gmatch_one(op, i, in[i], false)) { v = opd_value_float((double)in[i]->node->constant.u.i); }
+        else { continue; }
         if (!(n->in[i] = opdi_graph_constants(p->graph, &v))) { return -1; }
     }
     return 0;
@@ -24543,6 +24579,29 @@ static int opdi_trace_differs(const char *a, const char *b) {
                     "First diverging operator:\n- %.*s\n+ %.*s", (int)OPDI_MIN(strcspn(la, "\n"), 400), la,
                     (int)OPDI_MIN(strcspn(lb, "\n"), 400), lb);
 }
+//-- Whether two tensors have close values: 1, 0, or -1 failed.
+static int opdi_trace_close(opd_tensor *x, opd_tensor *y, double tolerance) {
+    opd_tensor *p = opd_to_dtype(x, OPD_FLOAT64), *q = opd_to_dtype(y, OPD_FLOAT64), *close;
+    const opd_value most = opd_value_float(tolerance);
+    close = opd_le(opd_abs(opd_sub(p, q)), opd_add_Scalar(opd_mul_Scalar(opd_abs(q), most), most));
+    close = opd_logical_or(opd_logical_or(close, opd_eq(p, q)), opd_logical_and(opd_ne(p, p), opd_ne(q, q)));
+    close = opd_all(close);
+    return close ? opd_item_i64(close) != 0 : -1;
+}
+//-- The graphs have one text: what tensors there are stand in the same places.
+static int opdi_trace_constants(const opd_graph *g, const opd_graph *again, double tolerance) {
+    const opdi_gnode *a = g->first, *b = again->first;
+    int close = 1;
+    for (; a && b && close > 0; a = a->next, b = b->next) {
+        opd_tensor *x = a->constant.u.t, *y = b->constant.u.t;
+        if (a->kind != OPDI_G_CONSTANT || a->constant.tag != OPD_TAG_TENSOR || x == y ||
+            opd_dtype_is_complex((opd_scalar_type)x->dtype)) { continue; }
+        close = opdi_trace_close(x, y, tolerance);
+    }
+    return close > 0 ? 0 : close < 0 ? -1 : opd_fail(OPD_ERROR_ARGUMENT, "Tracing failed sanity checks!\nERROR: "
+        "Tensor-valued Constant nodes differed in value across invocations. This often indicates that the tracer has "
+        "encountered untraceable code.");
+}
 static int opdi_trace_compare(const opd_graph *g, const opd_graph *again, opd_transform_fn fn, void *user,
                               opd_tensor *const *inputs, int n, double tolerance) {
     const size_t size = opd_graph_print(g, NULL, 0) + 1, other = opd_graph_print(again, NULL, 0) + 1;
@@ -24553,15 +24612,13 @@ static int opdi_trace_compare(const opd_graph *g, const opd_graph *again, opd_tr
     (void)opd_graph_print(g, a, size);
     (void)opd_graph_print(again, b, other);
     if (strcmp(a, b) != 0) { return opdi_trace_differs(a, b); }
+    if (opdi_trace_constants(g, again, tolerance)) { return -1; }
     k = opdi_outputs_check(fn(user, inputs, n, x), x, "opd_graph_trace", "the function");
     if (k < 0 || opd_graph_run(g, inputs, n, y, OPD_TRANSFORM_OUTPUTS) != k) { return -1; }
     for (i = 0; i < k; i++) {
-        opd_tensor *p = opd_to_dtype(x[i], OPD_FLOAT64), *q = opd_to_dtype(y[i], OPD_FLOAT64), *close;
-        const opd_value most = opd_value_float(tolerance);
-        close = opd_le(opd_abs(opd_sub(p, q)), opd_add_Scalar(opd_mul_Scalar(opd_abs(q), most), most));
-        close = opd_all(opd_logical_or(close, opd_eq(p, q)));
-        if (!close) { return -1; }
-        if (!opd_item_i64(close)) {
+        const int close = opdi_trace_close(x[i], y[i], tolerance);
+        if (close < 0) { return -1; }
+        if (!close) {
             opd_warn("Output nr %d. of the traced function does not match the corresponding output of the function",
                      i + 1);
         }
