@@ -114,6 +114,7 @@
      torch.library.register_autograd    opd_register_autograd           once_differentiable .once_differentiable
      TORCH_SHOW_DISPATCH_TRACE          opd_dispatch_trace_set          op.tags             opd_op_tags
      torch.jit.trace                    opd_graph_trace                 str(graph), load    opd_graph_print, _load
+     torch._C.Graph                     opd_graph_new, _input, _call    torch._C.parse_ir   opd_graph_parse
      torch.autograd.gradcheck           opd_gradcheck, opd_gradgradcheck                    torch.optim.Adam    opd_adam
      torch.library.opcheck              opd_opcheck                     FakeTensorMode      OPD_FAKE_MODE { }
      torch.library.register_fake        opd_register_fake               register_vmap       opd_register_vmap
@@ -22443,6 +22444,7 @@ typedef struct opd_graph_value {
     int8_t index;
     bool requires_grad;
     int64_t *dims;                                /* sizes, strides */
+    struct opd_graph_value *same;                 /* in opd_graph_cse: what takes its place */
     int32_t slot;                                 /* of a run, see opdi_gplan */
     uint8_t nesting;                              /* lists: of lists */
 } opdi_gvalue;
@@ -23151,40 +23153,58 @@ static bool opdi_gconstant_equal(const opd_value *a, const opd_value *b) {
     }
 }
 
-//-- b does again what a has done.
-static bool opdi_gnode_same(const opdi_gnode *a, const opdi_gnode *b, bool writes) {
-    if (a->kind != b->kind || a->nin != b->nin || a->nout != b->nout) { return false; }
+//-- Once does for a node; writes: the graph has some.
+static bool opdi_gnode_merges(const opdi_gnode *n, bool writes) {
+    return n->kind != OPDI_G_OP || (!writes && !opdi_gnode_stays(n) && !opdi_op_is_random(n->op));
+}
+//-- b, which merges, does again what a has done.
+static bool opdi_gnode_same(const opdi_gnode *a, const opdi_gnode *b) {
+    if (a->kind != b->kind || a->op != b->op || a->nin != b->nin || a->nout != b->nout) { return false; }
     if (a->kind == OPDI_G_CONSTANT) { return opdi_gconstant_equal(&a->constant, &b->constant); }
-    if (a->kind == OPDI_G_OP &&
-        (a->op != b->op || writes || opdi_gnode_stays(a) || opdi_op_is_random(a->op))) { return false; }
-    if (a->kind == OPDI_G_UNPACK || (a->kind != OPDI_G_OP && strcmp(a->word, b->word) != 0)) { return false; }
+    if (a->kind == OPDI_G_LIST && strcmp(a->word, b->word) != 0) { return false; }
     return memcmp(a->in, b->in, (size_t)a->nin * sizeof *a->in) == 0;
 }
-static void opdi_graph_replace(opd_graph *g, const opdi_gnode *old, const opdi_gnode *with) {
-    opdi_gnode *n;
-    int i, k;
-    for (k = 0; k < old->nout; k++) {
-        for (n = old->next; n; n = n->next) {
-            for (i = 0; i < n->nin; i++) { if (n->in[i] == old->out[k]) { n->in[i] = with->out[k]; } }
-        }
-        for (i = 0; i < g->noutputs; i++) { if (g->outputs[i] == old->out[k]) { g->outputs[i] = with->out[k]; } }
-        if (g->result == old->out[k]) { g->result = with->out[k]; }
-    }
+static opdi_gvalue *opdi_gvalue_now(opdi_gvalue *v) { return v && v->same ? v->same : v; }
+static size_t opdi_gnode_hash(const opdi_gnode *n) {
+    uint64_t h = (uint64_t)n->kind * 31 + (uint64_t)(uintptr_t)n->op;
+    const bool by_bits = n->kind == OPDI_G_CONSTANT && n->constant.tag != OPD_TAG_STR && n->constant.tag != OPD_TAG_COMPLEX;
+    int i;
+    if (by_bits) { h = (h ^ (uint64_t)n->constant.tag) * 0x9e3779b97f4a7c15u + (uint64_t)n->constant.u.i; }
+    for (i = 0; i < n->nin; i++) { h = (h ^ (h >> 29) ^ (uint64_t)(uintptr_t)n->in[i]) * 0x9e3779b97f4a7c15u; }
+    return (size_t)(h ^ (h >> 32));
 }
-int opd_graph_cse(opd_graph *g) {
-    opdi_gnode *n, *next, *before;
-    int gone = 0;
-    bool writes;
-    if (!g || !opd_ok()) { return -1; }
-    writes = opdi_graph_writes(g);
+//-- Takes away nodes that do again what one in the table has done.
+static int opdi_graph_cse(opd_graph *g) {
+    const bool writes = opdi_graph_writes(g);
+    opdi_gnode *n, *next, **table;
+    size_t size = 16, count = 0, at;
+    int gone = 0, i;
+    for (n = g->first; n; n = n->next) { count++; }
+    while (size < 2 * count) { size *= 2; }
+    if (!(table = (opdi_gnode **)opdi_scope_alloc(size * sizeof *table))) { return -1; }
+    memset(table, 0, size * sizeof *table);
     for (n = g->first; n; n = next) {
         next = n->next;
-        for (before = g->first; before != n && !opdi_gnode_same(before, n, writes); before = before->next) { }
-        if (before == n) { continue; }
-        opdi_graph_replace(g, n, before);
+        for (i = 0; i < n->nin; i++) { n->in[i] = opdi_gvalue_now(n->in[i]); }
+        if (!opdi_gnode_merges(n, writes)) { continue; }
+        at = opdi_gnode_hash(n) & (size - 1);
+        while (table[at] && !opdi_gnode_same(table[at], n)) { at = (at + 1) & (size - 1); }
+        if (!table[at]) { table[at] = n; continue; }
+        for (i = 0; i < n->nout; i++) { n->out[i]->same = table[at]->out[i]; }
         opdi_gnode_remove(g, n);
         gone++;
     }
+    for (i = 0; i < g->noutputs; i++) { g->outputs[i] = opdi_gvalue_now(g->outputs[i]); }
+    g->result = opdi_gvalue_now(g->result);
+    return gone;
+}
+int opd_graph_cse(opd_graph *g) {
+    opd_scope scope;
+    int gone;
+    if (!g || !opd_ok()) { return -1; }
+    scope = opd_scope_open();
+    gone = opdi_graph_cse(g);
+    opd_scope_close(&scope);
     return gone;
 }
 

@@ -861,6 +861,24 @@ TEST(folding_takes_lists) {
     CHECK(same(a, b));
     opd_graph_free(g);
 }
+static int splits(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensors a = opd_split(in[0], 1), b = opd_split(in[0], 1);
+    (void)user; (void)n;
+    out[0] = opd_add(opd_exp(a.data[0]), opd_exp(b.data[0]));
+    out[1] = opd_exp(b.data[1]);
+    return 2;
+}
+TEST(equal_parts_of_lists_are_merged) {
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *out[2], *want[2];
+    opd_graph *g = opd_graph_trace(splits, NULL, &x, 1, NULL);
+    CHECK_INT(opd_graph_cse(g), 6);               /* split, its two arguments, its parts, exp, and one of the ones */
+    CHECK_INT(opd_graph_count(g, "aten::split"), 1);
+    CHECK_INT(opd_graph_count(g, "aten::exp"), 2);
+    CHECK_INT(opd_graph_run(g, &x, 1, out, 2), 2);
+    (void)splits(NULL, &x, 1, want);
+    CHECK(same(out[0], want[0]) && same(out[1], want[1]));
+    opd_graph_free(g);
+}
 static int random_sum(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user; (void)n;
     out[0] = opd_add(in[0], opd_rand(opd_ints_of(two_three, 2), OPD_FLOAT32));
