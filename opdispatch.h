@@ -24622,19 +24622,34 @@ static int opdi_trace_constants(const opd_graph *g, const opd_graph *again, doub
         "Tensor-valued Constant nodes differed in value across invocations. This often indicates that the tracer has "
         "encountered untraceable code.");
 }
+//-- The inputs for one more run; where the graph writes, copies of them.
+static opd_tensor *const *opdi_trace_fresh(const opd_graph *g, opd_tensor *const *inputs, int n) {
+    opd_tensor **in;
+    int i;
+    if (!opdi_graph_writes(g)) { return inputs; }
+    if (!(in = opdi_scope_tensors(n))) { return NULL; }
+    for (i = 0; i < n; i++) {
+        in[i] = opd_clone(opd_detach(inputs[i]));
+        if (!in[i] || (opdi_requires_grad(inputs[i]) && !opd_tensor_set_requires_grad(in[i], true))) { return NULL; }
+    }
+    return in;
+}
 static int opdi_trace_compare(const opd_graph *g, const opd_graph *again, opd_transform_fn fn, void *user,
                               opd_tensor *const *inputs, int n, double tolerance) {
     const size_t size = opd_graph_print(g, NULL, 0) + 1, other = opd_graph_print(again, NULL, 0) + 1;
     char *a = (char *)opdi_scope_alloc(size), *b = (char *)opdi_scope_alloc(other);
-    opd_tensor *x[OPD_TRANSFORM_OUTPUTS], *y[OPD_TRANSFORM_OUTPUTS];
+    opd_tensor *x[OPD_TRANSFORM_OUTPUTS], *y[OPD_TRANSFORM_OUTPUTS], *const *in;
     int i, k;
     if (!a || !b) { return -1; }
     (void)opd_graph_print(g, a, size);
     (void)opd_graph_print(again, b, other);
     if (strcmp(a, b) != 0) { return opdi_trace_differs(a, b); }
     if (opdi_trace_constants(g, again, tolerance)) { return -1; }
-    k = opdi_outputs_check(fn(user, inputs, n, x), x, "opd_graph_trace", "the function");
-    if (k < 0 || opd_graph_run(g, inputs, n, y, OPD_TRANSFORM_OUTPUTS) != k) { return -1; }
+    in = opdi_trace_fresh(g, inputs, n);
+    if (!opd_ok()) { return -1; }
+    k = opdi_outputs_check(fn(user, in, n, x), x, "opd_graph_trace", "the function");
+    in = opdi_trace_fresh(g, inputs, n);
+    if (k < 0 || !opd_ok() || opd_graph_run(g, in, n, y, OPD_TRANSFORM_OUTPUTS) != k) { return -1; }
     for (i = 0; i < k; i++) {
         const int close = opdi_trace_close(x[i], y[i], tolerance);
         if (close < 0) { return -1; }
@@ -24648,7 +24663,8 @@ static int opdi_trace_compare(const opd_graph *g, const opd_graph *again, opd_tr
 static int opdi_trace_check(const opd_graph *g, opd_transform_fn fn, void *user, opd_tensor *const *inputs, int n,
                             const opd_trace_options *o) {
     opd_scope scope = opd_scope_open();
-    opd_graph *again = opdi_trace_once(fn, user, inputs, n, o);
+    opd_tensor *const *const in = opdi_trace_fresh(g, inputs, n);
+    opd_graph *again = opd_ok() ? opdi_trace_once(fn, user, in, n, o) : NULL;
     const opdi_gnode *node;
     int rc = again ? 0 : -1;
     for (node = g->first; node && rc == 0; node = node->next) {

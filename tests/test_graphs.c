@@ -1065,7 +1065,7 @@ static int shifting_outside(void *user, opd_tensor *const *in, int n, opd_tensor
     return 1;
 }
 TEST(check_finds_constants_values_and_random_numbers) {
-    opd_tensor *x = numbers(opd_ints_of(two_three, 2));
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *in;
     opd_trace_options o;
     opd_graph *g;
     memset(&o, 0, sizeof o);
@@ -1088,7 +1088,33 @@ TEST(check_finds_constants_values_and_random_numbers) {
     CHECK_OK();
     CHECK(strstr(heard, "Trace had nondeterministic nodes: aten::rand") != NULL);
     opd_graph_free(g);
+    heard[0] = 0;                                 /* what writes its inputs is given copies of them */
+    in = opd_clone(x);
+    g = opd_graph_trace(use_writes, NULL, &in, 1, &o);
+    CHECK_OK();
+    CHECK_STR(heard, "");
+    CHECK(same(in, opd_mul_Scalar(x, opd_value_int(2))));
+    opd_graph_free(g);
     opd_log_set(NULL, NULL);
+}
+
+static int drawn(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)in;
+    out[0] = opd_exp(opd_ones(opd_ints_of(three, 1), OPD_FLOAT32));
+    return n ? -1 : 1;
+}
+TEST(functions_without_inputs) {
+    opd_tensor *y;
+    opd_trace_options o;
+    opd_graph *g;
+    memset(&o, 0, sizeof o);
+    o.check = true;
+    g = opd_graph_trace(drawn, NULL, NULL, 0, &o);
+    CHECK_OK();
+    CHECK(opd_graph_fold(g) > 0);
+    CHECK_INT(opd_graph_run(g, NULL, 0, &y, 1), 1);
+    CHECK(same(y, opd_exp(opd_ones(opd_ints_of(three, 1), OPD_FLOAT32))));
+    opd_graph_free(g);
 }
 
 //-- operators that change or go -----------------------------------------------------------------------------------------
