@@ -3210,6 +3210,8 @@ struct opd_autocast_guard {
     X(nanmean, "nanmean", T1, nanmean, (T), T4, (T, V, b, V)) \
     X(trace, "trace", T1, trace, (T), 0, ()) \
     X(equal, "equal", V2, equal, (T, T), 0, ()) \
+    X(isclose, "isclose", T2, isclose, (T, T), T5, (T, T, d, d, b)) \
+    X(allclose, "allclose", V2, allclose, (T, T), V5, (T, T, d, d, b)) \
     X(nonzero, "nonzero", T1, nonzero, (T), 0, ()) \
     X(_softmax, "_softmax", T3, _softmax, (T, i, b), 0, ()) \
     X(_log_softmax, "_log_softmax", T3, _log_softmax, (T, i, b), 0, ()) \
@@ -3303,7 +3305,15 @@ struct opd_autocast_guard {
     X(im2col, "im2col", T5, im2col, (T, I, I, I, I), 0, ()) \
     X(col2im, "col2im", T6, col2im, (T, I, I, I, I, I), 0, ()) \
     X(pixel_shuffle, "pixel_shuffle", T2, pixel_shuffle, (T, i), 0, ()) \
-    X(pixel_unshuffle, "pixel_unshuffle", T2, pixel_unshuffle, (T, i), 0, ())
+    X(pixel_unshuffle, "pixel_unshuffle", T2, pixel_unshuffle, (T, i), 0, ()) \
+    X(upsample_nearest2d, "upsample_nearest2d", T2, upsample_nearest2d, (T, I), T4, (T, I, V, V)) \
+    X(upsample_nearest2d_backward, "upsample_nearest2d_backward", T3, upsample_nearest2d_backward, (T, I, I), \
+      T5, (T, I, I, V, V)) \
+    X(upsample_nearest2d_vec, "upsample_nearest2d.vec", T3, upsample_nearest2d_vec, (T, V, V), 0, ()) \
+    X(upsample_bilinear2d, "upsample_bilinear2d", T3, upsample_bilinear2d, (T, I, b), T5, (T, I, b, V, V)) \
+    X(upsample_bilinear2d_backward, "upsample_bilinear2d_backward", T4, upsample_bilinear2d_backward, (T, I, I, b), \
+      T6, (T, I, I, b, V, V)) \
+    X(upsample_bilinear2d_vec, "upsample_bilinear2d.vec", T4, upsample_bilinear2d_vec, (T, V, b, V), 0, ())
 
 #define OPD_OPERATORS_NN(X) \
     X(native_layer_norm, "native_layer_norm", N5, native_layer_norm, (T, I, T, T, d), 0, ()) \
@@ -25811,13 +25821,13 @@ static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake
                         opdi_sizes_text(real->dims, real->ndim, b, sizeof b));
     }
     if (fake->dtype != real->dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "the fake kernel gives result %d the dtype %s, the real one %s. Give opd_result "
-                        "the same dtype in both", i,
+        return opd_fail(OPD_ERROR_DTYPE, "the fake kernel gives result %d the dtype %s, the real one %s. Give "
+                        "opd_result the same dtype in both", i,
                         opd_dtype_name((opd_scalar_type)fake->dtype), opd_dtype_name((opd_scalar_type)real->dtype));
     }
     if (opd_tensor_device(fake).type != opd_tensor_device(real).type) {
-        return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives result %d the device %s, the real one %s. Make results "
-                        "in both with opd_result, or on opd_tensor_device of an argument", i,
+        return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives result %d the device %s, the real one %s. Make "
+                        "results in both with opd_result, or on opd_tensor_device of an argument", i,
                         opd_device_print(opd_tensor_device(fake), a, sizeof a),
                         opd_device_print(opd_tensor_device(real), b, sizeof b));
     }
@@ -41942,6 +41952,46 @@ OPDI_OP(equal) {
     op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[2,3], [2,3]; [2], [3]";
 }
 
+/* |self - other| <= atol + |rtol other|, where that is finite, or self == other (aten/src/ATen/native/
+   TensorCompare.cpp). */
+OPDI_KERNEL(isclose) {
+    opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1), *close, *error;
+    const double rtol = opd_arg_float(call, 2), atol = opd_arg_float(call, 3);
+    if (a->dtype != b->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "%s did not match %s", opd_dtype_cname((opd_scalar_type)a->dtype),
+                        opd_dtype_cname((opd_scalar_type)b->dtype));
+    }
+    if (!(rtol >= 0) || !(atol >= 0)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s must be greater than or equal to zero, but got %g",
+                        rtol >= 0 ? "atol" : "rtol", rtol >= 0 ? atol : rtol);
+    }
+    close = opd_eq(a, b);
+    if (opd_arg_bool(call, 4) && opd_dtype_is_floating((opd_scalar_type)a->dtype)) {
+        close = opd_logical_or(close, opd_logical_and(opd_isnan(a), opd_isnan(b)));
+    }
+    if (rtol > 0 || atol > 0) {
+        if (opd_dtype_is_integral((opd_scalar_type)b->dtype, true)) { b = opd_to_dtype(b, OPD_FLOAT32); }
+        error = opd_abs(opd_sub(a, b));
+        b = opd_add_Scalar(opd_abs(opd_mul_Scalar(b, opd_value_float(rtol))), opd_value_float(atol));
+        close = opd_logical_or(close, opd_logical_and(opd_isfinite(error), opd_le(error, b)));
+    }
+    return opd_return_tensor(call, close);
+}
+#define OPDI_CLOSE_ARGS "Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False"
+OPDI_COMPOSITE(isclose, "isclose(" OPDI_CLOSE_ARGS ") -> Tensor", NULL, NULL,
+               "[2,3], [2,3]; [2,3], [3], 10., 0.1; [2,3]i5, [2,3]i5, 0., 0., True; [2]b, [2]b, 0., 0.")
+OPDI_KERNEL(allclose) {
+    opd_tensor *all = opd_all(opd_isclose_full(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_float(call, 2),
+                                               opd_arg_float(call, 3), opd_arg_bool(call, 4)));
+    return all ? opd_return_bool(call, opd_item_i64(all) != 0) : -1;
+}
+OPDI_OP(allclose) {
+    op->schema = "allclose(" OPDI_CLOSE_ARGS ") -> bool";
+    op->any = opdi_allclose_kernel;
+    op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[2,3], [2,3]; [2], [2], 10., 10.";
+}
+
 OPDI_COLD_END
 /* Indices of the elements that are not 0, one row each, in order: how many depends on the data. */
 OPDI_KERNEL(nonzero) {
@@ -45702,6 +45752,270 @@ OPDI_OP(pixel_unshuffle) {
     opdi_card_above(op, "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", opdi_pixel_unshuffle_kernel,
                     OPD_AUTOCAST_KEEP, "pixel_unshuffle.out", "[1,2,4,6], 2");
 }
+
+//-- upsample_nearest2d, upsample_bilinear2d ---------------------------------------------------------------------------
+//
+//  Rows and columns apart: each of the output is made of two of the input (of one, where the nearest is taken), at a
+//  place that both directions share; the derivative adds where the other reads.
+
+typedef struct opdi_sample { int64_t at[2]; double weight[2]; } opdi_sample;
+typedef struct opdi_upsample {
+    opdi_sample *side[2];                         /* rows, columns of the output */
+    int64_t in[2], out[2], planes;
+    bool nearest, back, twice;                    /* twice: double, else float */
+    const void *x;
+    void *y;
+} opdi_upsample;
+
+//-- Where output i of n looks, of m inputs (area_pixel_compute_source_index).
+static void opdi_sample_set(opdi_sample *s, const opdi_upsample *u, int64_t i, int64_t m, int64_t n, bool corners,
+                            double factor) {
+    double scale = corners ? n > 1 ? (double)(m - 1) / (double)(n - 1) : 0
+        : factor > 0 ? 1 / factor : (double)m / (double)n, at;
+    if (!u->twice) { scale = (double)(float)scale; }
+    at = u->nearest || corners ? scale * (double)i : scale * ((double)i + 0.5) - 0.5;
+    if (!u->twice) {
+        at = u->nearest || corners ? (double)((float)scale * (float)i)
+            : (double)((float)scale * ((float)i + 0.5f) - 0.5f);
+    }
+    at = OPDI_MAX(at, 0.);
+    s->at[0] = OPDI_MIN((int64_t)at, m - 1);
+    s->at[1] = s->at[0] + (s->at[0] < m - 1);
+    s->weight[1] = u->nearest ? 0 : OPDI_MIN(OPDI_MAX(at - (double)s->at[0], 0.), 1.);
+    s->weight[0] = 1 - s->weight[1];
+}
+#define OPDI_UPSAMPLE_PLANE(T, name)                                                                        \
+    static void name(const opdi_upsample *u, const T *x, T *y) {                                            \
+        const int64_t w = u->in[1];                                                                         \
+        int64_t i, j;                                                                                       \
+        for (i = 0; i < u->out[0]; i++) {                                                                   \
+            const opdi_sample *r = &u->side[0][i];                                                          \
+            const T r0 = (T)r->weight[0], r1 = (T)r->weight[1];                                             \
+            for (j = 0; j < u->out[1]; j++) {                                                               \
+                const opdi_sample *c = &u->side[1][j];                                                      \
+                const T c0 = (T)c->weight[0], c1 = (T)c->weight[1];                                         \
+                const int64_t a = r->at[0] * w, b = r->at[1] * w, o = i * u->out[1] + j;                    \
+                if (u->nearest && u->back) { y[a + c->at[0]] += x[o]; }                                     \
+                else if (u->nearest) { y[o] = x[a + c->at[0]]; }                                            \
+                else if (u->back) {                                                                         \
+                    y[a + c->at[0]] += r0 * c0 * x[o]; y[a + c->at[1]] += r0 * c1 * x[o];                   \
+                    y[b + c->at[0]] += r1 * c0 * x[o]; y[b + c->at[1]] += r1 * c1 * x[o];                   \
+                } else {                                                                                    \
+                    y[o] = r0 * (c0 * x[a + c->at[0]] + c1 * x[a + c->at[1]]) +                             \
+                           r1 * (c0 * x[b + c->at[0]] + c1 * x[b + c->at[1]]);                              \
+                }                                                                                           \
+            }                                                                                               \
+        }                                                                                                   \
+    }
+OPDI_UPSAMPLE_PLANE(float, opdi_upsample_f32)
+OPDI_UPSAMPLE_PLANE(double, opdi_upsample_f64)
+static void opdi_upsample_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_upsample *u = (const opdi_upsample *)ctx;
+    const int64_t n = u->in[0] * u->in[1], m = u->out[0] * u->out[1], x = u->back ? m : n, y = u->back ? n : m;
+    int64_t p;
+    for (p = begin; p < end; p++) {
+        if (u->twice) { opdi_upsample_f64(u, (const double *)u->x + p * x, (double *)u->y + p * y); }
+        else { opdi_upsample_f32(u, (const float *)u->x + p * x, (float *)u->y + p * y); }
+    }
+}
+OPDI_COLD_BEGIN
+//-- Reads and checks sizes; in[4] of the input, its first two also of the output.
+static int opdi_upsample_read(opdi_upsample *u, opd_ints out, const int64_t *in, int ndim) {
+    if (out.n != 2) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "It is expected output_size equals to 2, but got size %lld",
+                        (long long)out.n);
+    }
+    if (ndim != 4) {
+        return opd_fail(OPD_ERROR_SHAPE, "It is expected input_size equals to 4, but got size %d", ndim);
+    }
+    u->in[0] = in[2]; u->in[1] = in[3]; u->out[0] = out.data[0]; u->out[1] = out.data[1];
+    u->planes = in[0] * in[1];
+    if (in[2] <= 0 || in[3] <= 0 || out.data[0] <= 0 || out.data[1] <= 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "Input and output sizes should be greater than 0, but got input (H: %lld, W: "
+                        "%lld) output (H: %lld, W: %lld)", (long long)in[2], (long long)in[3], (long long)out.data[0],
+                        (long long)out.data[1]);
+    }
+    return 0;
+}
+static int opdi_upsample_run(opd_call *call, opdi_upsample *u, opd_tensor *x, opd_tensor *out, bool corners,
+                             int scales) {
+    const opd_scalar_type t = x->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
+    opd_tensor *y;
+    int64_t i;
+    int d;
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    u->twice = t == OPD_FLOAT64;
+    for (d = 0; d < 2; d++) {
+        const double factor = opd_arg_is_none(call, scales + d) ? 0 : opd_arg_float(call, scales + d);
+        u->side[d] = (opdi_sample *)opdi_scope_alloc((size_t)u->out[d] * sizeof *u->side[d]);
+        for (i = 0; u->side[d] && i < u->out[d]; i++) {
+            opdi_sample_set(&u->side[d][i], u, i, u->in[d], u->out[d], corners, factor);
+        }
+        if (!u->side[d]) { return -1; }
+    }
+    x = opdi_dense_as(x, t);
+    y = opdi_work_for(out, t);
+    if (!x || !y) { return -1; }
+    if (u->back) { memset(y->data, 0, (size_t)y->numel * opd_dtype_size(t)); }
+    u->x = x->data;
+    u->y = y->data;
+    opdi_parallel_for(u->planes, OPDI_MAX((int64_t)1, OPDI_GRAIN / (u->out[0] * u->out[1])), opdi_upsample_range, u);
+    return opdi_done_with(out, y);
+}
+static int opdi_upsample_forward(opd_call *call, bool nearest, const char *name) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    const int64_t *s = opdi_sizes(x);
+    int64_t sizes[4];
+    char text[256];
+    opdi_upsample u;
+    memset(&u, 0, sizeof u);
+    u.nearest = nearest;
+    if (opdi_upsample_read(&u, opd_arg_ints(call, 1), s, x->ndim)) { return -1; }
+    if (x->numel == 0 && s[1] * s[2] * s[3] == 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "Non-empty 4D data tensor expected but got a tensor with sizes %s",
+                        opdi_sizes_text(s, 4, text, sizeof text));
+    }
+    if (!(nearest && x->dtype == OPD_UINT8) && opdi_kernel_dtype(OPDI_DTYPE(x), false, name) < 0) { return -1; }
+    sizes[0] = s[0]; sizes[1] = s[1]; sizes[2] = u.out[0]; sizes[3] = u.out[1];
+    return opdi_upsample_run(call, &u, x, opdi_result_format(call, 0, opdi_is_channels_last(x), sizes, 4,
+                                                             OPDI_DTYPE(x)),
+                             !nearest && opd_arg_bool(call, 2), nearest ? 2 : 3);
+}
+static int opdi_upsample_backward(opd_call *call, bool nearest, const char *name) {
+    opd_tensor *g = opd_arg_tensor(call, 0);
+    const opd_ints in = opd_arg_ints(call, 2);
+    int64_t sizes[4];
+    char text[2][256];
+    opdi_upsample u;
+    memset(&u, 0, sizeof u);
+    u.nearest = nearest;
+    u.back = true;
+    if (opdi_upsample_read(&u, opd_arg_ints(call, 1), in.data, (int)OPDI_MIN(in.n, (int64_t)64))) { return -1; }
+    sizes[0] = in.data[0]; sizes[1] = in.data[1]; sizes[2] = u.out[0]; sizes[3] = u.out[1];
+    if (!opdi_has_sizes(g, sizes, 4)) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected grad_output to have the sizes of the output, %s; got %s",
+                        opdi_sizes_text(sizes, 4, text[0], sizeof text[0]),
+                        opdi_sizes_text(opdi_sizes(g), g->ndim, text[1], sizeof text[1]));
+    }
+    if (opdi_kernel_dtype(OPDI_DTYPE(g), false, name) < 0) { return -1; }
+    return opdi_upsample_run(call, &u, g, opdi_result_format(call, 0, opdi_is_channels_last(g), in.data, 4,
+                                                             OPDI_DTYPE(g)),
+                             !nearest && opd_arg_bool(call, 3), nearest ? 3 : 4);
+}
+//-- The examples as more images.
+static int opdi_upsample_backward_batch(opd_call *call) {
+    int dim, i;
+    opd_tensor *g = opd_batch_arg(call, 0, &dim);
+    const opd_ints in = opd_arg_ints(call, 2);
+    opd_value args[OPD_MAX_ARGS];
+    int64_t sizes[5];
+    const int64_t n = opd_batch_size();
+    g = opd_batch_front(g, dim);
+    if (!g || in.n != 4 || g->ndim != 5) { return opd_batch_loop(call); }
+    for (i = 0; i < call->op->nargs; i++) { args[i] = call->args[i]; }
+    args[0] = opd_value_tensor(opd_flatten_full(g, 0, 1));
+    memcpy(sizes + 1, in.data, 4 * sizeof *sizes);
+    sizes[1] *= n;
+    args[2] = opd_value_ints(sizes + 1, 4);
+    g = args[0].u.t ? opd_call_op(call->op, args, call->op->nargs) : NULL;
+    sizes[0] = n;
+    sizes[1] = in.data[0];
+    return opd_batch_return(call, g ? opdi_reshape_to(g, sizes, 5) : NULL, 0);
+}
+/* The output's size: given, or floor(size * factor); exactly one of the two. */
+static int opdi_upsample_vec(opd_call *call, int corners) {
+    const opd_tensor *x = opd_arg_tensor(call, 0);
+    const opd_value size = opd_arg_value(call, 1), factors = opd_arg_value(call, corners + 1);
+    opd_value args[5];
+    int64_t out[2];
+    int d, n = 0;
+    if ((size.tag == OPD_TAG_NONE) == (factors.tag == OPD_TAG_NONE)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Must specify exactly one of output_size and scale_factors");
+    }
+    if (x->ndim != 4 || (factors.tag != OPD_TAG_NONE && factors.n != 2)) {
+        return opd_fail(OPD_ERROR_SHAPE, "upsample: two scale_factors, of an input of 4 dims");
+    }
+    args[n++] = opd_value_tensor(opd_arg_tensor(call, 0));
+    args[n++] = size;
+    if (corners > 1) { args[n++] = opd_arg_value(call, 2); }
+    for (d = 0; d < 2; d++) {
+        const double f = factors.tag == OPD_TAG_NONE ? 0 : factors.u.floats[d];
+        args[n++] = f > 0 || f < 0 ? opd_value_float(f) : opd_value_none();
+        out[d] = (int64_t)OPDI_MIN(OPDI_MAX((double)opdi_sizes(x)[2 + d] * f, -1.), 1e15);
+    }
+    if (size.tag == OPD_TAG_NONE) { args[1] = opd_value_ints(out, 2); }
+    return opd_return_tensor(call, opd_call_op(opd_op_builtin(corners > 1 ? OPD_OP_upsample_bilinear2d
+                                                              : OPD_OP_upsample_nearest2d), args, n));
+}
+OPDI_KERNEL(upsample_nearest2d) { return opdi_upsample_forward(call, true, "compute_indices_weights_nearest"); }
+OPDI_KERNEL(upsample_bilinear2d) { return opdi_upsample_forward(call, false, "compute_indices_weights_linear"); }
+OPDI_KERNEL(upsample_nearest2d_backward) { return opdi_upsample_backward(call, true, "upsample_nearest2d_backward"); }
+OPDI_KERNEL(upsample_bilinear2d_backward) {
+    return opdi_upsample_backward(call, false, "upsample_bilinear2d_backward");
+}
+OPDI_KERNEL(upsample_nearest2d_vec) { return opdi_upsample_vec(call, 1); }
+OPDI_KERNEL(upsample_bilinear2d_vec) { return opdi_upsample_vec(call, 2); }
+OPDI_BW1(upsample_nearest2d) {
+    return opd_bw_return(bw, 0, opd_upsample_nearest2d_backward_full(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 1),
+                                                                     opd_bw_sizes(bw, 0), opd_bw_value(bw, 2),
+                                                                     opd_bw_value(bw, 3)));
+}
+OPDI_BW1(upsample_bilinear2d) {
+    return opd_bw_return(bw, 0, opd_upsample_bilinear2d_backward_full(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 1),
+                                                                      opd_bw_sizes(bw, 0), opd_bw_value(bw, 2).u.i != 0,
+                                                                      opd_bw_value(bw, 3), opd_bw_value(bw, 4)));
+}
+OPDI_BW1(upsample_nearest2d_backward) {
+    return opd_bw_return(bw, 0, opd_upsample_nearest2d_full(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 1),
+                                                            opd_bw_value(bw, 3), opd_bw_value(bw, 4)));
+}
+OPDI_BW1(upsample_bilinear2d_backward) {
+    return opd_bw_return(bw, 0, opd_upsample_bilinear2d_full(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 1),
+                                                             opd_bw_value(bw, 3).u.i != 0, opd_bw_value(bw, 4),
+                                                             opd_bw_value(bw, 5)));
+}
+#define OPDI_SCALES ", float? scales_h=None, float? scales_w=None"
+#define OPDI_UP_BACK(more) "Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size" more OPDI_SCALES
+OPDI_OP(upsample_nearest2d) {
+    opdi_card_pool(op, "upsample_nearest2d(Tensor self, SymInt[2] output_size" OPDI_SCALES ") -> Tensor",
+                   opdi_upsample_nearest2d_kernel, opdi_upsample_nearest2d_backward, "", OPD_AUTOCAST_FP32_NOT_CPU,
+                   "upsample_nearest2d.out", "[1,2,3,4], (5,4); [2,1,4,4], (2,3); [1,1,3,3], (7,7), 2.5, 2.4");
+    op->jvp = OPD_JVP_LINEAR;
+}
+OPDI_OP(upsample_bilinear2d) {
+    opdi_card_pool(op, "upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners" OPDI_SCALES
+                   ") -> Tensor", opdi_upsample_bilinear2d_kernel, opdi_upsample_bilinear2d_backward, "",
+                   OPD_AUTOCAST_FP32_NOT_CPU, "upsample_bilinear2d.out",
+                   "[1,2,3,4], (5,4), False; [2,1,4,4], (2,3), True; [1,1,3,3], (7,7), False, 2.5, 2.4; "
+                   "[1,2,2,3], (1,6), True");
+    op->jvp = OPD_JVP_LINEAR;
+}
+OPDI_OP(upsample_nearest2d_backward) {
+    opdi_card_pool(op, "upsample_nearest2d_backward(" OPDI_UP_BACK("") ") -> Tensor",
+                   opdi_upsample_nearest2d_backward_kernel, opdi_upsample_nearest2d_backward_backward, "",
+                   OPD_AUTOCAST_KEEP, OPDI_GRAD_INPUT("upsample_nearest2d_backward", OPDI_UP_BACK("")),
+                   "[1,2,5,4], (5,4), (1,2,3,4); [2,1,2,3], (2,3), (2,1,4,4)");
+    op->vmap = opdi_upsample_backward_batch; op->jvp = OPD_JVP_LINEAR;
+}
+OPDI_OP(upsample_bilinear2d_backward) {
+    opdi_card_pool(op, "upsample_bilinear2d_backward(" OPDI_UP_BACK(", bool align_corners") ") -> Tensor",
+                   opdi_upsample_bilinear2d_backward_kernel, opdi_upsample_bilinear2d_backward_backward, "",
+                   OPD_AUTOCAST_KEEP, OPDI_GRAD_INPUT("upsample_bilinear2d_backward",
+                                                      OPDI_UP_BACK(", bool align_corners")),
+                   "[1,2,5,4], (5,4), (1,2,3,4), False; [2,1,2,3], (2,3), (2,1,4,4), True");
+    op->vmap = opdi_upsample_backward_batch; op->jvp = OPD_JVP_LINEAR;
+}
+OPDI_OP(upsample_nearest2d_vec) {
+    opdi_card_above(op, "upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+                    opdi_upsample_nearest2d_vec_kernel, OPD_AUTOCAST_KEEP, "upsample_nearest2d.vec_out",
+                    "[1,2,3,4], (5,4), None; [1,2,3,4], None, (2.5,1.5)");
+}
+OPDI_OP(upsample_bilinear2d_vec) {
+    opdi_card_above(op, "upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
+                    "scale_factors) -> Tensor", opdi_upsample_bilinear2d_vec_kernel, OPD_AUTOCAST_KEEP,
+                    "upsample_bilinear2d.vec_out", "[1,2,3,4], (5,4), True, None; [1,2,3,4], None, False, (2.5,1.5)");
+}
+OPDI_COLD_END
 
 //-- end of convolution and pooling ------------------------------------------------------------------------------------
 
