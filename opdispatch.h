@@ -41970,7 +41970,10 @@ OPDI_KERNEL(isclose) {
         close = opd_logical_or(close, opd_logical_and(opd_isnan(a), opd_isnan(b)));
     }
     if (rtol > 0 || atol > 0) {
-        if (opd_dtype_is_integral((opd_scalar_type)b->dtype, true)) { b = opd_to_dtype(b, OPD_FLOAT32); }
+        if (opd_dtype_is_integral((opd_scalar_type)b->dtype, true)) {
+            a = opd_to_dtype(a, OPD_FLOAT32);
+            b = opd_to_dtype(b, OPD_FLOAT32);
+        }
         error = opd_abs(opd_sub(a, b));
         b = opd_add_Scalar(opd_abs(opd_mul_Scalar(b, opd_value_float(rtol))), opd_value_float(atol));
         close = opd_logical_or(close, opd_logical_and(opd_isfinite(error), opd_le(error, b)));
@@ -41979,7 +41982,7 @@ OPDI_KERNEL(isclose) {
 }
 #define OPDI_CLOSE_ARGS "Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False"
 OPDI_COMPOSITE(isclose, "isclose(" OPDI_CLOSE_ARGS ") -> Tensor", NULL, NULL,
-               "[2,3], [2,3]; [2,3], [3], 10., 0.1; [2,3]i5, [2,3]i5, 0., 0., True; [2]b, [2]b, 0., 0.")
+               "[2,3], [2,3]; [2,3], [3], 10., 0.1; [2,3]i5, [2,3]i5, 0., 0., True; [2]b, [2]b")
 OPDI_KERNEL(allclose) {
     opd_tensor *all = opd_all(opd_isclose_full(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_float(call, 2),
                                                opd_arg_float(call, 3), opd_arg_bool(call, 4)));
