@@ -3424,6 +3424,8 @@ struct opd_autocast_guard {
     X(embedding_dense_backward, "embedding_dense_backward", T5, embedding_dense_backward, (T, T, i, i, b), 0, ()) \
     X(embedding_backward, "embedding_backward", T6, embedding_backward, (T, T, i, i, b, b), 0, ()) \
     X(one_hot, "one_hot", T1, one_hot, (T), T2, (T, i)) \
+    X(bincount, "bincount", T1, bincount, (T), T3, (T, T, i)) \
+    X(multinomial, "multinomial", T2, multinomial, (T, i), T4, (T, i, b, G)) \
     X(slice_scatter, "slice_scatter", T2, slice_scatter, (T, T), T6, (T, T, i, V, V, i)) \
     X(select_scatter, "select_scatter", T4, select_scatter, (T, T, i, i), 0, ()) \
     X(diagonal_scatter, "diagonal_scatter", T2, diagonal_scatter, (T, T), T5, (T, T, i, i, i)) \
@@ -23177,7 +23179,8 @@ static bool opdi_gnode_same(const opdi_gnode *a, const opdi_gnode *b) {
 static opdi_gvalue *opdi_gvalue_now(opdi_gvalue *v) { return v && v->same ? v->same : v; }
 static size_t opdi_gnode_hash(const opdi_gnode *n) {
     uint64_t h = (uint64_t)n->kind * 31 + (uint64_t)(uintptr_t)n->op;
-    const bool by_bits = n->kind == OPDI_G_CONSTANT && n->constant.tag != OPD_TAG_STR && n->constant.tag != OPD_TAG_COMPLEX;
+    const bool by_bits = n->kind == OPDI_G_CONSTANT && n->constant.tag != OPD_TAG_STR &&
+        n->constant.tag != OPD_TAG_COMPLEX;
     int i;
     if (by_bits) { h = (h ^ (uint64_t)n->constant.tag) * 0x9e3779b97f4a7c15u + (uint64_t)n->constant.u.i; }
     for (i = 0; i < n->nin; i++) { h = (h ^ (h >> 29) ^ (uint64_t)(uintptr_t)n->in[i]) * 0x9e3779b97f4a7c15u; }
@@ -50648,7 +50651,7 @@ OPDI_KERNEL(one_hot) {
     if (x->numel == 0 && n <= 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Can not infer total number of classes from empty tensor.");
     }
-    if (!x->data && n <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "one_hot of a fake tensor needs num_classes"); }
+    if (!x->data && n == -1 && (n = opd_fake_new_size(call, 1, -1)) < 0) { return -1; }
     x = x->data ? opdi_packed(x) : x;
     if (!x) { return -1; }
     v = (const int64_t *)(const void *)x->data;
@@ -50679,6 +50682,115 @@ static int opdi_one_hot_batch(opd_call *call) {
 OPDI_OP(one_hot) {
     opdi_describe(op, "one_hot(Tensor self, int num_classes=-1) -> Tensor", opdi_one_hot_kernel, OPD_NOT_DIFFERENTIABLE,
                   "", opdi_one_hot_batch, OPD_AUTOCAST_KEEP, "[2,3]i5, 5");
+}
+
+//-- bincount, multinomial ---------------------------------------------------------------------------------------------
+
+/* How often each number is there, or the sum of its weights. */
+OPDI_KERNEL(bincount) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *weights = opd_arg_tensor(call, 1), *out, *desk;
+    const int64_t least = opd_arg_int(call, 2);
+    const opd_scalar_type dtype = !weights || (x->ndim == 1 && x->numel == 0) ? OPD_INT64
+        : weights->dtype == OPD_FLOAT32 ? OPD_FLOAT32 : OPD_FLOAT64;
+    const int64_t *v;
+    int64_t i, n = least;
+    if (least < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "minlength should be >= 0"); }
+    if (!opd_dtype_is_integral((opd_scalar_type)x->dtype, false)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"bincount_cpu\" not implemented for '%s'",
+                        opd_dtype_cname((opd_scalar_type)x->dtype));
+    }
+    if (x->ndim != 1) { return opd_fail(OPD_ERROR_SHAPE, "bincount only supports 1-d non-negative integral inputs."); }
+    if (weights && x->numel && (weights->ndim != 1 || weights->numel != x->numel)) {
+        return opd_fail(OPD_ERROR_SHAPE, "weights should be 1-d and have the same length as input");
+    }
+    if (x->backend == OPD_META || (weights && weights->backend == OPD_META)) {
+        n = opd_fake_new_size(call, least, -1);
+        return n >= 0 && opd_result(call, 0, &n, 1, dtype) ? 0 : -1;
+    }
+    if (!(x = opdi_as(x, OPD_INT64)) || (weights && !(weights = opdi_as(weights, dtype)))) { return -1; }
+    v = (const int64_t *)(const void *)x->data;
+    for (i = 0; i < x->numel; i++) {
+        if (v[i] < 0) { return opd_fail(OPD_ERROR_INDEX, "bincount only supports 1-d non-negative integral inputs."); }
+        n = OPDI_MAX(n, v[i] == INT64_MAX ? v[i] : v[i] + 1);
+    }
+    out = opd_result(call, 0, &n, 1, dtype);
+    desk = out ? opdi_desk(out, dtype) : NULL;
+    if (!desk) { return -1; }
+    memset(desk->data, 0, (size_t)n * opd_dtype_size(dtype));
+    for (i = 0; i < x->numel; i++) {
+        if (!weights) { ((int64_t *)(void *)desk->data)[v[i]]++; }
+        else if (dtype == OPD_FLOAT32) {
+            ((float *)(void *)desk->data)[v[i]] += ((const float *)(const void *)weights->data)[i];
+        } else { ((double *)(void *)desk->data)[v[i]] += ((const double *)(const void *)weights->data)[i]; }
+    }
+    return opdi_settle(out, desk);
+}
+OPDI_OP(bincount) {
+    opdi_describe(op, "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor", opdi_bincount_kernel,
+                  OPD_NOT_DIFFERENTIABLE, "", opdi_batch_dynamic, OPD_AUTOCAST_KEEP,
+                  "[6]i5; [6]i5, None, 9; [4]i5, [4]");
+    op->out = "bincount.out";
+}
+
+static int opdi_multinomial_check(const opd_tensor *p, int64_t n, bool again) {
+    if (!opd_dtype_is_floating((opd_scalar_type)p->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "multinomial only supports floating-point dtypes for input, got: %s",
+                        opd_dtype_cname((opd_scalar_type)p->dtype));
+    }
+    if (p->ndim != 1 && p->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "prob_dist must be 1 or 2 dim"); }
+    if (n <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "cannot sample n_sample <= 0 samples"); }
+    if (!again && n > opd_size(p, -1)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+    }
+    return opd_size(p, -1) <= 1 << 24 && opd_size(p, -1) > 0 ? 0
+        : opd_fail(OPD_ERROR_SHAPE, "number of categories cannot exceed 2^24, and must be positive");
+}
+//-- Of real numbers: none negative or infinite, and some in each row.
+static int opdi_multinomial_values(opd_tensor *p) {
+    const int64_t last = -1;
+    opd_tensor *right, *sums;
+    if (p->backend == OPD_META || p->numel == 0) { return 0; }
+    right = opd_all(opd_logical_and(opd_isfinite(p), opd_ge_Scalar(p, opd_value_int(0))));
+    if (!right) { return -1; }
+    if (!opd_item_i64(right)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "probability tensor contains either `inf`, `nan` or element < 0");
+    }
+    sums = opd_min(opd_sum_dim(p, opd_ints_of(&last, 1), false));
+    return sums && opd_item_f64(sums) > 0 ? 0
+        : opd_fail(OPD_ERROR_ARGUMENT, "invalid multinomial distribution (sum of probabilities <= 0)");
+}
+/* Without replacement those that come first when each waits exponentially, by its rate; with it the places of uniform
+   numbers among the sums of the probabilities. */
+OPDI_KERNEL(multinomial) {
+    opd_tensor *p = opd_arg_tensor(call, 0), *sums, *u, *parts[2];
+    const int64_t n = opd_arg_int(call, 1);
+    const bool again = opd_arg_bool(call, 2);
+    const opd_value g = opd_arg_value(call, 3);
+    opd_generator *generator = g.tag == OPD_TAG_OBJECT ? (opd_generator *)g.u.object : NULL;
+    int64_t sizes[2];
+    if (opdi_multinomial_check(p, n, again) || opdi_multinomial_values(p)) { return -1; }
+    if (!again || n == 1) {
+        u = opd_exponential__full(opd_empty_like(p), 1, generator);
+        u = opd_div(p, u);
+        if (n == 1) { return opd_return_tensor(call, opd_argmax_full(u, opd_value_int(-1), true)); }
+        return opd_topk_full(parts, u, n, -1, true, true) ? -1 : opd_return_tensor(call, parts[1]);
+    }
+    sums = opd_cumsum_full(p, -1, opd_value_int(OPD_FLOAT64));
+    sizes[0] = opdi_sizes(p)[0];
+    sizes[p->ndim - 1] = n;
+    u = opd_uniform__full(opd_new_empty_full(sums, opd_ints_of(sizes, p->ndim), OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE),
+                          0, 1, generator);
+    u = opd_mul(opd_mul_Scalar(u, opd_value_float(1 - 1e-15)), opdi_range_dim(sums, -1, opd_size(sums, -1) - 1,
+                                                                              opd_size(sums, -1)));
+    u = opd_searchsorted_full(sums, u, false, true, OPD_NONE, OPD_NONE);
+    return opd_return_tensor(call, opd_clamp_max(u, opd_value_int(opd_size(p, -1) - 1)));
+}
+OPDI_OP(multinomial) {
+    opdi_describe_any(op, "multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? "
+                      "generator=None) -> Tensor", opdi_multinomial_kernel, OPD_NOT_DIFFERENTIABLE, "",
+                      OPD_AUTOCAST_KEEP, "[4]+, 3; [2,4]+, 1; [2,3]+, 5, True");
+    op->vmap = OPD_BATCH_LOOP;
+    op->out = "multinomial.out";
 }
 
 //-- writing through a view: slice_scatter and its kin -----------------------------------------------------------------
