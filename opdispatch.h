@@ -12452,12 +12452,13 @@ opd_tensor *opd_tensor_from(const void *data, opd_ints sizes, opd_scalar_type dt
 
 static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
                                     void (*deleter)(void *data, void *user), void *user) {
-    int64_t numel, extent, own[2 * OPD_MAX_DIMS];
+    int64_t numel, extent, most, own[2 * OPD_MAX_DIMS];
     opdi_foreign *f;
     opd_tensor *t;
     int i;
     if (!opdi_sizes_given(sizes)) { return NULL; }
     if (!opd_dtype_size(dtype)) { (void)opd_fail(OPD_ERROR_DTYPE, "%d is no dtype", (int)dtype); return NULL; }
+    most = (INT64_C(1) << 62) / (int64_t)opd_dtype_size(dtype);
     numel = opdi_count(sizes.data, (int)sizes.n, opd_dtype_size(dtype));
     if (numel < 0) { return NULL; }
     for (i = 0; strides && i < sizes.n; i++) {
@@ -12469,9 +12470,9 @@ static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
     if (!strides) { opdi_strides_fill(sizes.data, own, (int)sizes.n); }
     extent = opdi_extent(sizes.data, strides ? strides : own, (int)sizes.n);
     for (i = 0; strides && i < sizes.n; i++) {    /* places are computed also with a stride that reaches no element */
-        if ((numel == 0 || sizes.data[i] == 1) && strides[i] > (INT64_C(1) << 51) / OPDI_MAX(sizes.data[i], 1)) {
-            extent = -1;
-        }
+        const int64_t steps = OPDI_MAX(sizes.data[i], 1) - 1;
+        if (strides[i] > most || (steps && strides[i] > most / steps)) { extent = -1; break; }
+        most -= steps * strides[i];
     }
     if (extent < 0 || extent > INT64_MAX / 16) {
         (void)opd_fail(OPD_ERROR_SHAPE, "opd_tensor_wrap: sizes and strides overflow");
@@ -28436,7 +28437,7 @@ static int opdi_dl_check(const opdi_dl_tensor *d, opd_scalar_type *dtype, opd_de
         return opd_fail(OPD_ERROR_ARGUMENT, "DLPack: the first element (byte_offset %llu) is beyond any memory",
                         (unsigned long long)d->byte_offset);
     }
-    *data = d->data ? (char *)d->data + d->byte_offset : NULL;
+    *data = d->data ? (char *)((uintptr_t)d->data + (uintptr_t)d->byte_offset) : NULL;
     element = opd_dtype_is_complex(*dtype) ? opd_dtype_size(*dtype) / 2 : opd_dtype_size(*dtype);
     if ((uintptr_t)*data % element) {
         return opd_fail(OPD_ERROR_ARGUMENT, "DLPack: the first element (byte_offset %llu) is not aligned to %d bytes",
