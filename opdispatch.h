@@ -4589,7 +4589,16 @@ static inline int opdi_top_bit(uint64_t x) {
     return n + (int)(x >> 1);
 #endif
 }
+static inline int opdi_popcount(uint64_t x) {     /* without branches, which would be guessed wrong */
+    x -= x >> 1 & 0x5555555555555555u;
+    x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
+    return (int)(((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);
+}
+#if defined(__GNUC__) && !defined(__TINYC__)
+static inline int opdi_low_bit(uint64_t x) { return __builtin_ctzll(x); }
+#else
 static inline int opdi_low_bit(uint64_t x) { return opdi_top_bit(x & (0 - x)); }
+#endif
 
 OPDI_COLD_BEGIN
 
@@ -4735,9 +4744,13 @@ static uint64_t opdi_oldest_call(void) {
     return oldest;
 }
 
+OPDI_COLD_END
+
 //-- errors -------------------------------------------------------------------------------------------------------
 
 bool opd_ok(void) { return opdi_self()->error == OPD_OK; }
+
+OPDI_COLD_BEGIN
 opd_code opd_error_code(void) { return opdi_self()->error; }
 const char *opd_error_message(void) {
     opdi_thread *th = opdi_self();
@@ -8531,6 +8544,7 @@ typedef struct opdi_card {
     uint32_t constant_results;
     int32_t nargs;                                /* of its schema: the operator may be defined anew while nodes live */
     uint64_t tensor_args, list_args, kept_args;   /* kept: what a node holds, tensors or their places */
+    uint8_t nkept, nresults;                      /* how many bits kept_args and save_results have */
     int8_t save_if[OPD_MAX_ARGS];                 /* saved only if this argument's gradient is wanted; -1: always */
     int8_t save_result_if[OPDI_MAX_RETURNS];
     struct opdi_card *base;                       /* derived forms: the functional card */
@@ -8544,6 +8558,7 @@ struct opd_op {
     opd_schema *schema;                           /* stays when undefined, for calls that are inside; NULL: never was */
     uint64_t undefined;                           /* epoch of that */
     uint64_t tensor_args, list_args;              /* which arguments are Tensor(?), Tensor(?)[] */
+    int32_t ntensors;                             /* how many of the former */
     uint64_t written_args;                        /* annotated as written */
     uint64_t dim_args, size_args;                 /* for batching rules, once dims_known: dims; sizes of the result */
     int32_t nargs, nrets;
@@ -8606,9 +8621,12 @@ struct opd_call {
     int32_t cursor;                               /* next result of opd_return_* */
     int32_t scope_depth, depth;                   /* scopes open, and calls nested, when the kernel was called */
     int64_t mark;                                 /* handles then: its own scope begins here */
+    uint32_t flags;                               /* of its arguments, united, and OPDI_FLAGS_KNOWN; 0: not looked at */
     opd_key slot;
     bool inplace, elementwise;                    /* derived forms: target is self; kernel may write over its inputs */
 };
+
+#define OPDI_FLAGS_KNOWN 256u
 
 /* A derived form is what was called. */
 static const char *opdi_call_name(const opd_call *call) {
@@ -9461,6 +9479,7 @@ static void opdi_op_describe(opd_op *op) {
         if (s->args[i].tag == OPD_TAG_TENSORS) { op->list_args |= (uint64_t)1 << i; }
         if (s->args[i].written) { op->written_args |= (uint64_t)1 << i; }
     }
+    op->ntensors = opdi_popcount(op->tensor_args);
     for (i = 0; i < s->nreturns; i++) {
         const opdi_alias *ra = s->returns[i].type->alias;
         op->ret_alias[i] = -1;
@@ -10089,6 +10108,8 @@ static void opdi_card_init(opdi_card *card, opd_op *op) {
 static void opdi_card_layout(opdi_card *card) {
     uint64_t all = card->nargs == 64 ? ~(uint64_t)0 : ((uint64_t)1 << card->nargs) - 1;
     card->kept_args = (all & ~card->tensor_args) | card->save_args;
+    card->nkept = (uint8_t)opdi_popcount(card->kept_args);
+    card->nresults = (uint8_t)opdi_popcount(card->save_results);
 }
 
 //-- Nodes of both look the same.
@@ -10862,6 +10883,7 @@ static inline const opdi_slot *opdi_find_slot(const opdi_thread *th, opd_call *c
     const int backend = u->backends & (u->backends - 1) ? opdi_top_bit(u->backends) : (int)u->backend;
     const uint64_t f = (u->functionality | th->state.include) & th->state.allow & table->masks[grad][backend];
     const int base = f == OPD_BIT_OF(OPD_F_DENSE) ? OPD_KEY_CPU : opdi_key_base[opdi_top_bit(f << 1 | 1)];
+    c->flags = u->flags | OPDI_FLAGS_KNOWN;
     c->keys.functionality = f;
     c->keys.backends = u->backends;
     c->slot = base + (base >= OPD_KEY_BACKEND_BASE ? backend : 0);
@@ -11299,6 +11321,7 @@ static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, op
     c.keys.backends = keys.backends & OPDI_BACKEND_MASK;
     base = opdi_key_base[opdi_top_bit(c.keys.functionality << 1 | 1)];
     c.slot = base + (base >= OPD_KEY_BACKEND_BASE ? backend : 0);
+    c.flags = 0;
     rc = opdi_invoke_here(th, &c, &table->slots[c.slot]);
     call->filled = c.filled;
     call->owned = c.owned;
@@ -12150,7 +12173,7 @@ OPDI_NOINLINE static int64_t opdi_count_error(const int64_t *sizes, int ndim) {
     return opd_fail(OPD_ERROR_SHAPE, "the sizes %s do not fit into memory", text);
 }
 OPDI_COLD_END
-static int64_t opdi_count(const int64_t *sizes, int ndim, size_t element) {
+static inline int64_t opdi_count(const int64_t *sizes, int ndim, size_t element) {
     const uint64_t limit = (uint64_t)1 << 62;
     uint64_t n = element;
     bool zero = false;
@@ -12206,17 +12229,24 @@ static void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int ndim) 
 
 //-- Writes sizes, strides (NULL: contiguous) and what follows from them.
 static inline void opdi_set_dims(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t numel) {
+    int64_t *dims = t->dims, n = 1;
     int i;
     t->ndim = (uint8_t)ndim;
     t->numel = numel;
-    for (i = 0; i < ndim; i++) { t->dims[i] = sizes[i]; }
-    if (strides) {
-        for (i = 0; i < ndim; i++) { t->dims[ndim + i] = strides[i]; }
-    } else {
-        opdi_strides_fill(t->dims, t->dims + ndim, ndim);
+    if (!strides) {
+        for (i = ndim; i-- > 0;) {
+            const int64_t size = sizes[i];
+            dims[i] = size;
+            dims[ndim + i] = n;
+            n *= OPDI_MAX(size, 1);
+        }
+        t->flags |= OPDI_CONTIGUOUS;
+        return;
     }
+    for (i = 0; i < ndim; i++) { dims[i] = sizes[i]; }
+    for (i = 0; i < ndim; i++) { dims[ndim + i] = strides[i]; }
     t->flags = (uint8_t)(t->flags & ~OPDI_CONTIGUOUS);
-    if (!strides || opdi_strides_contiguous(t->dims, t->dims + ndim, ndim)) { t->flags |= OPDI_CONTIGUOUS; }
+    if (opdi_strides_contiguous(dims, dims + ndim, ndim)) { t->flags |= OPDI_CONTIGUOUS; }
 }
 
 #define OPDI_GRAD_KEYS (OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD))
@@ -12251,7 +12281,7 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
     numel = extent = opdi_count(sizes, ndim, element);
     if (numel < 0) { return NULL; }
     if (strides && numel) { extent = opdi_extent(sizes, strides, ndim); }
-    if (extent < 0 || (uint64_t)extent > OPDI_MOST_BYTES / element) {
+    if (extent < 0 || (uint64_t)extent > OPDI_MOST_BYTES >> opdi_low_bit(element)) {
         (void)opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
         return NULL;
     }
@@ -13011,6 +13041,7 @@ static int opdi_derived_kernel(opd_call *call) {
     c.rets = rets;
     c.keys = call->keys;
     c.slot = call->slot;
+    c.flags = 0;
     c.targets = targets;
     c.inplace = card->inplace;
     c.elementwise = (opdi_desc_tags(&card->desc) & OPD_OPTAG_POINTWISE) != 0;
@@ -14337,6 +14368,10 @@ static void opdi_kept_drop(const opd_node *n, opd_value *v) {
     }
 }
 
+//-- Values that hold nothing: one load says so of most.
+static inline bool opdi_is_plain(const opd_value *v) {
+    return (1u << OPD_TAG_NONE | 1u << OPD_TAG_INT | 1u << OPD_TAG_FLOAT | 1u << OPD_TAG_BOOL) >> v->tag & 1;
+}
 static size_t opdi_kept_bytes(const opd_value *v) {
     switch (v->tag) {
     case OPD_TAG_INTS: return (size_t)v->n * sizeof(int64_t);
@@ -14388,21 +14423,52 @@ static void opdi_saved_leave(opd_node *n, bool free) {
     if ((now & OPDI_SAVED_FREED) && now < OPDI_SAVED_USER) { opdi_node_free_saved(n); }
 }
 
+//-- What user code may change, and is put back.
+typedef struct opdi_frame {
+    opdi_state state;
+    int64_t mark, scope_mark;
+    int32_t scope_depth;
+    opd_node *node;
+} opdi_frame;
+static inline void opdi_frame_enter(opdi_thread *th, opdi_frame *f) {
+    f->state = th->state;
+    f->mark = th->top;
+    f->scope_mark = th->scope_mark;
+    f->scope_depth = th->scope_depth;
+    f->node = th->node;
+    th->scope_mark = f->mark;
+    th->scope_depth = f->scope_depth + 1;
+}
+static inline void opdi_frame_leave(opdi_thread *th, const opdi_frame *f) {
+    th->state = f->state;
+    th->node = f->node;
+    th->scope_depth = f->scope_depth;
+    th->scope_mark = f->scope_mark;
+    if (th->top != f->mark) { opdi_scope_unwind(th, f->mark); }
+}
+
 static void opdi_context_free(opd_context *ctx);
 
+//-- A kept value, whatever it is; objects are the node's to let go of.
+static void opdi_kept_gone(const opd_node *n, opd_value *v) {
+    opd_value old = *v;
+    const size_t bytes = opdi_kept_bytes(v);
+    if (old.tag == OPD_TAG_OBJECT) { return; }
+    *v = opd_value_none();
+    if (bytes) { opdi_free(old.u.object, bytes); } else { opdi_kept_drop(n, &old); }
+}
 static void opdi_node_destroy(opd_node *n) {
     opdi_edge *e = opdi_edges(n);
     opd_value *v = opdi_kept(n);
     opd_plugin *plugin = n->formula->plugin;
     opd_node *inner = opdi_slices_inner(n);
     int i;
-    opdi_node_free_saved(n);
-    if (inner) { opdi_node_release(inner); }
-    if (OPDI_UNLIKELY(n->formula->context) && n->nkept) { opdi_context_free((opd_context *)v[n->nkept - 1].u.object); }
-    for (i = 0; i < n->nkept; i++) {
-        size_t bytes = v[i].tag < OPD_TAG_COMPLEX ? 0 : opdi_kept_bytes(&v[i]);
-        if (bytes) { opdi_free(v[i].u.object, bytes); }
+    if (OPDI_UNLIKELY(inner != NULL)) { opdi_node_free_saved(inner); }
+    for (i = 0; i < n->nkept + n->nresults; i++) {
+        if (!opdi_is_plain(&v[i])) { opdi_kept_gone(n, &v[i]); }
     }
+    if (OPDI_UNLIKELY(inner != NULL)) { opdi_node_release(inner); }
+    if (OPDI_UNLIKELY(n->formula->context) && n->nkept) { opdi_context_free((opd_context *)v[n->nkept - 1].u.object); }
     for (i = 0; i < n->nedges; i++) {
         if (e[i].vertex & OPDI_LEAF) { opdi_drop(opdi_edge_leaf(e[i].vertex)); }
         else if (e[i].vertex) { opdi_node_release(opdi_edge_node(e[i].vertex)); }
@@ -14432,10 +14498,8 @@ static inline int opdi_refresh(opd_tensor *t) {
     return OPDI_UNLIKELY(t->flags & OPDI_IS_VIEW) ? opdi_view_refresh(t) : 0;
 }
 
-//-- t has been refreshed.
+//-- t has been refreshed; e is empty.
 static inline void opdi_edge_to(opdi_edge *e, opd_tensor *t) {
-    e->vertex = 0;
-    e->nr = e->spare = 0;
     if (!t || !(t->flags & OPDI_REQUIRES_GRAD)) { return; }
     if (t->grad_fn) {
         opdi_ref_up(&t->grad_fn->refs);
@@ -14453,9 +14517,10 @@ static void opdi_node_describe(opd_node *n, opd_tensor *const *outs) {
     bool even = true;
     for (i = 0; i < n->noutputs; i++) {
         const opd_tensor *t = outs[i];
-        even = even && t && t->ndim == outs[0]->ndim;
-        *meta++ = t ? (int64_t)(uint8_t)t->dtype | (int64_t)opdi_place_of(t) << 8 | (int64_t)t->ndim << 24 : -1;
-        for (k = 0; t && k < t->ndim; k++) { *meta++ = t->dims[k]; }
+        if (OPDI_UNLIKELY(!t)) { *meta++ = -1; even = false; continue; }
+        even = even && t->ndim == outs[0]->ndim;
+        *meta++ = (uint8_t)t->dtype | opdi_place_of(t) << 8 | (int64_t)t->ndim << 24;
+        for (k = 0; k < t->ndim; k++) { *meta++ = t->dims[k]; }
     }
     n->flags = (uint8_t)(even ? n->flags | OPDI_NODE_EVEN : n->flags & ~OPDI_NODE_EVEN);
 }
@@ -14603,7 +14668,7 @@ bool opd_grad_set(bool on) {
 }
 
 //-- 0 when a call is not to be recorded, else the united flags of its arguments, with OPDI_REQUIRES_GRAD.
-static unsigned opdi_call_flags(const opd_call *call) {
+OPDI_NOINLINE static unsigned opdi_call_flags(const opd_call *call) {
     opdi_union u;
     if (call->th->state.no_grad || opdi_unite_args(&u, call->op, call->args) < 0) { return 0; }
     if (OPDI_UNLIKELY((u.flags & (OPDI_IS_VIEW | OPDI_REQUIRES_GRAD)) == OPDI_IS_VIEW) &&
@@ -14640,12 +14705,6 @@ bool opd_call_requires_grad(const opd_call *call) {
     return opdi_call_flags(call) != 0 || opdi_call_forward(call);
 }
 
-static inline int opdi_popcount(uint64_t x) {     /* without branches, which would be guessed wrong */
-    x -= x >> 1 & 0x5555555555555555u;
-    x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
-    return (int)(((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);
-}
-
 static bool opdi_arg_requires_grad(const opd_value *v) {
     int32_t k;
     if (v->tag == OPD_TAG_TENSOR) { return (v->u.t->flags & OPDI_REQUIRES_GRAD) != 0; }
@@ -14656,7 +14715,7 @@ static bool opdi_arg_requires_grad(const opd_value *v) {
 }
 
 static int opdi_count_edges(const opd_op *op, const opd_value *args) {
-    int n = opdi_popcount(op->tensor_args);
+    int n = op->ntensors;
     uint64_t m;
     for (m = op->list_args; m; m &= m - 1) {
         const opd_value *v = &args[opdi_low_bit(m)];
@@ -14670,12 +14729,11 @@ static void opdi_link_edges(opd_node *n, const opd_op *op, const opd_value *args
     opdi_edge *e = opdi_edges(n);
     uint64_t m;
     for (m = op->tensor_args | op->list_args; m; m &= m - 1) {
-        int i = opdi_low_bit(m), k;
-        const opd_value *v = &args[i];
-        if (op->tensor_args >> i & 1) { opdi_edge_to(e++, v->tag == OPD_TAG_TENSOR ? v->u.t : NULL); }
-        else if (v->tag == OPD_TAG_TENSORS) {
-            for (k = 0; k < v->n; k++) { opdi_edge_to(e++, v->u.tensors[k]); }
-        }
+        const opd_value *v = &args[opdi_low_bit(m)];
+        int32_t k;
+        if (v->tag == OPD_TAG_TENSOR) { opdi_edge_to(e++, v->u.t); }
+        else if (op->tensor_args & m & (0 - m)) { e++; }
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) { opdi_edge_to(e++, v->u.tensors[k]); }
     }
 }
 
@@ -14684,7 +14742,9 @@ static int opdi_save_args(opd_node *n, const opdi_card *card, const opd_value *a
     uint64_t m;
     for (m = card->kept_args; m; m &= m - 1) {
         int i = opdi_low_bit(m), when = card->save_if[i];
-        bool save = (card->save_args >> i & 1) && (when < 0 || opdi_arg_requires_grad(&args[when]));
+        bool save;
+        if (opdi_is_plain(&args[i])) { *kept++ = args[i]; continue; }
+        save = (card->save_args >> i & 1) && (when < 0 || opdi_arg_requires_grad(&args[when]));
         if (opdi_keep_form(kept, &args[i], save, (card->save_sizes >> i & 1) != 0)) { return -1; }
         if (save && (kept->tag == OPD_TAG_TENSOR || kept->tag == OPD_TAG_TENSORS)) { n->saved = OPDI_SAVED; }
         kept++;
@@ -14699,10 +14759,12 @@ static int64_t opdi_flat_results(const opd_call *call, opd_tensor **outs, int64_
     int i;
     for (i = 0; i < call->op->nrets; i++) {
         const opd_value *v = &call->rets[i];
-        for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : 1); k++, n++) {
-            if (n >= cap) { continue; }
-            outs[n] = v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++, n++) {
+            if (n < cap) { outs[n] = v->u.tensors[k]; }
         }
+        if (v->tag == OPD_TAG_TENSORS) { continue; }
+        if (n < cap) { outs[n] = v->tag == OPD_TAG_TENSOR ? v->u.t : NULL; }
+        n++;
     }
     return n;
 }
@@ -14724,9 +14786,12 @@ static void opdi_attach(opd_tensor *t, opd_node *n, int nr) {
 
 //-- A result that somebody else holds too (an argument that comes back, one tensor returned twice) or that has a
 //-- history becomes a tensor of its own.  *t is ours when `owned`.
-static int opdi_unalias(opd_tensor **t, bool owned) {
+static inline bool opdi_is_own(const opd_tensor *t, bool owned) {
+    return owned && OPDI_ACQUIRE(&t->refs) == 1 && !(t->flags & OPDI_REQUIRES_GRAD);
+}
+OPDI_NOINLINE static int opdi_unalias(opd_tensor **t, bool owned) {
     opd_tensor *old = *t, *v;
-    if (!old || (owned && OPDI_ACQUIRE(&old->refs) == 1 && !(old->flags & OPDI_REQUIRES_GRAD))) { return 0; }
+    if (!old || opdi_is_own(old, owned)) { return 0; }
     v = opdi_shallow_copy(old);
     if (!v) { return -1; }
     opdi_view_tie(v, old, OPDI_VIEW_CUSTOM);
@@ -14735,14 +14800,16 @@ static int opdi_unalias(opd_tensor **t, bool owned) {
     return 0;
 }
 static int opdi_unalias_results(opd_call *call) {
+    const opd_op *op = call->op;
     int32_t i, k;
-    for (i = 0; i < call->op->nrets; i++) {
+    for (i = 0; i < op->nrets; i++) {
         opd_value *v = &call->rets[i];
         bool owned = (call->owned >> i & 1) != 0;
-        if (call->op->ret_alias[i] >= 0) { continue; }
-        if (v->tag == OPD_TAG_TENSOR) {
-            if (opdi_unalias(&v->u.t, owned)) { return -1; }
+        if (op->ret_alias[i] >= 0) { continue; }
+        if (OPDI_LIKELY(v->tag == OPD_TAG_TENSOR)) {
+            if (v->u.t && !opdi_is_own(v->u.t, owned) && opdi_unalias(&v->u.t, owned)) { return -1; }
             call->owned |= 1u << i;
+            continue;
         }
         for (k = 0; owned && v->tag == OPD_TAG_TENSORS && k < v->n; k++) {      /* the list is our copy */
             if (opdi_unalias((opd_tensor **)(uintptr_t)&v->u.tensors[k], true)) { return -1; }
@@ -14769,8 +14836,8 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
     if (OPDI_UNLIKELY(formula->context) && !(ctx = opdi_context_setup(op, card, args, call->rets))) {
         return -1;
     }
-    n = opdi_node_make(formula, opdi_count_edges(op, args), opdi_popcount(card->kept_args) + opdi_context_room(ctx),
-                       opdi_popcount(card->save_results), outs, nouts, 0);
+    n = opdi_node_make(formula, opdi_count_edges(op, args), card->nkept + opdi_context_room(ctx),
+                       card->nresults, outs, nouts, 0);
     if (!n) { opdi_context_free(ctx); return -1; }
     opdi_link_edges(n, op, args);
     if (opdi_save_args(n, card, args) || (ctx && opdi_context_keep(ctx, n, outs, nouts))) {
@@ -14786,7 +14853,7 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
         else if (opdi_attach_missing(call, n, outs[i], i)) { opdi_node_release(n); return -1; }
     }
     if (ctx) { opdi_context_tie(ctx); opdi_context_end_call(ctx); }
-    for (i = 0; i < op->nrets; i++) {
+    for (i = 0; card->save_results && i < op->nrets; i++) {
         opd_tensor *t = call->rets[i].tag == OPD_TAG_TENSOR ? call->rets[i].u.t : NULL;
         int when = card->save_result_if[i];
         if (!(card->save_results >> i & 1)) { continue; }
@@ -14842,7 +14909,10 @@ static int opdi_recording_writes(opd_call *call, const opdi_card *card);
 
 //-- The kernel at Autograd of every operator that has a formula.
 static int opdi_recording_kernel(opd_call *call, const opdi_card *card) {
-    const unsigned flags = opdi_call_flags(call);
+    /* the dispatcher has just looked */
+    const unsigned seen = OPDI_FLAGS_KNOWN | OPDI_REQUIRES_GRAD;
+    const unsigned flags = (call->flags & seen) == seen && !call->th->state.no_grad ? call->flags
+        : opdi_call_flags(call);
     if (!flags) { return opdi_below_autograd(call); }
     if (OPDI_UNLIKELY(flags & OPDI_IS_VIEW) && card->desc.backward != opd_not_differentiable &&
         opdi_refresh_args(call)) { return -1; }
@@ -15246,8 +15316,8 @@ static int opdi_detach_here(opd_tensor *self) {
 //-- A node for the write: its edges are those of the arguments before it.  A reference.
 static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, opd_tensor *self,
                                    const opd_value *args) {
-    opd_node *n = opdi_node_make(&card->formula, opdi_count_edges(call->op, args), opdi_popcount(card->kept_args),
-                                 opdi_popcount(card->save_results), &self, 1, OPDI_NODE_ROOM);
+    opd_node *n = opdi_node_make(&card->formula, opdi_count_edges(call->op, args), card->nkept,
+                                 card->nresults, &self, 1, OPDI_NODE_ROOM);
     int i;
     if (!n) { return NULL; }
     opdi_link_edges(n, call->op, args);
@@ -15659,30 +15729,6 @@ struct opd_backward_call {
 
 static int opdi_forward_function(opd_context *ctx);
 
-//-- What user code may change, and is put back.
-typedef struct opdi_frame {
-    opdi_state state;
-    int64_t mark, scope_mark;
-    int32_t scope_depth;
-    opd_node *node;
-} opdi_frame;
-static inline void opdi_frame_enter(opdi_thread *th, opdi_frame *f) {
-    f->state = th->state;
-    f->mark = th->top;
-    f->scope_mark = th->scope_mark;
-    f->scope_depth = th->scope_depth;
-    f->node = th->node;
-    th->scope_mark = f->mark;
-    th->scope_depth = f->scope_depth + 1;
-}
-static inline void opdi_frame_leave(opdi_thread *th, const opdi_frame *f) {
-    th->state = f->state;
-    th->node = f->node;
-    th->scope_depth = f->scope_depth;
-    th->scope_mark = f->scope_mark;
-    if (th->top != f->mark) { opdi_scope_unwind(th, f->mark); }
-}
-
 //-- custom functions ---------------------------------------------------------------------------------------------
 //
 //  A context is made for a call, filled by forward or set-up, and then kept by the node, behind the tensors that were
@@ -16065,6 +16111,7 @@ static int opdi_function_edges(opd_context *ctx) {
     const int32_t n = ctx->first[ctx->ninputs];
     ctx->edges = (opdi_edge *)opdi_alloc((size_t)n * sizeof *ctx->edges);
     if (!ctx->edges) { return -1; }
+    memset(ctx->edges, 0, (size_t)n * sizeof *ctx->edges);
     ctx->nedges = n;
     for (i = 0; i < ctx->ninputs; i++) {
         const opd_value *v = &ctx->inputs[i];
@@ -18193,8 +18240,8 @@ static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
     const bool formula = card && card->desc.backward;
     opd_context *ctx = formula && card->formula.context ? opdi_jvp_setup(jv) : NULL;
     opd_node *n = !formula || (card->formula.context && !ctx) ? NULL
-        : opdi_node_make(&card->formula, jv->ninputs, opdi_popcount(card->kept_args) + opdi_context_room(ctx),
-                         opdi_popcount(card->save_results), jv->results, jv->nresults, 0);
+        : opdi_node_make(&card->formula, jv->ninputs, card->nkept + opdi_context_room(ctx), card->nresults,
+                         jv->results, jv->nresults, 0);
     opd_value *kept = n ? opdi_kept(n) : NULL;
     uint64_t m;
     int i, k = 0, r = 0;
@@ -19650,6 +19697,7 @@ static int opdi_call_slot(opd_call *call, const opdi_slot *slot, opd_key key) {
     c.targets = NULL;
     c.keys = call->keys;
     c.slot = key;
+    c.flags = 0;
     rc = opdi_invoke(call->th, &c, slot);
     call->filled = c.filled;
     call->owned = c.owned;
