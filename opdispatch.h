@@ -4469,13 +4469,13 @@ typedef struct opdi_observer opdi_observer;
 typedef struct opdi_watch { opdi_observer *observer; int64_t left; } opdi_watch;      /* sampled: events to the next */
 
 typedef struct opdi_thread {
+    uint64_t inside;             /* epoch in which the outermost running call began; 0: none runs */
     opdi_state state;
     opd_code error;              /* OPD_OK: none pending */
     int32_t observed;            /* observers: whether there are any; see opdi_observing */
     int32_t scope_depth;
     int32_t warned_root;
     opd_call *current;           /* innermost running call */
-    uint64_t inside;             /* epoch in which the outermost running call began; 0: none runs */
     uintptr_t *handles;          /* the scope stack: tensors; with bit 0 set, opdi_block */
     int64_t top, cap;            /* handles in use and allocated */
     int64_t scope_mark;          /* where the innermost scope begins */
@@ -8513,7 +8513,7 @@ typedef struct opdi_table {
     opdi_gone gone;                               /* once it is out of use */
     /* functionalities that do not fall through, per backend; [0]: when nothing requires grad, where autograd kernels
        that then do nothing are left out */
-    uint64_t masks[2][16];                        /* [1] also while forward mode is on */
+    uint64_t masks[32];                           /* from [16] on also while forward mode is on */
     opd_kernel behind[16];                        /* run by opdi_device_kernel; [15]: by opdi_by_device_kernel */
     opdi_slot slots[OPD_KEY_SLOTS];
     opd_kernel jvp;                               /* an opd_jvp_fn registered by itself; NULL: the card's */
@@ -8562,6 +8562,8 @@ struct opd_op {
     uint64_t written_args;                        /* annotated as written */
     uint64_t dim_args, size_args;                 /* for batching rules, once dims_known: dims; sizes of the result */
     int32_t nargs, nrets;
+    uint32_t all_rets;                            /* a bit for each */
+    int32_t direct;                               /* nargs; -1 with lists among them, which take more looking at */
     int32_t required;                             /* arguments from here on have defaults */
     uint16_t accepts[OPD_MAX_ARGS];               /* bit t: a value of opd_tag t binds without conversion */
     int8_t ret_alias[OPDI_MAX_RETURNS];           /* the written argument that result i is, or -1 */
@@ -9198,7 +9200,7 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
     bool casts = false;
     int slot, b;
     memset(table, 0, sizeof *table);
-    for (b = 0; b < 16; b++) { table->masks[1][b] = ~(uint64_t)0; }
+    for (b = 0; b < 16; b++) { table->masks[16 + b] = ~(uint64_t)0; }
     for (slot = 0; slot < OPD_KEY_SLOTS; slot++) {
         opdi_chosen how;
         const opdi_kernel *k = opdi_compute_slot(op, slot, &how);
@@ -9216,13 +9218,13 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
         if (opdi_is_autograd_slot(slot) && !opdi_slot_skips(s, how)) { skip = 0; }
         if (s->fn != opd_fallthrough || slot == 0) { continue; }
         if (slot < OPD_KEY_BACKEND_BASE) {
-            for (b = 0; b < 16; b++) { table->masks[1][b] &= ~OPD_BIT_OF(slot); }
+            for (b = 0; b < 16; b++) { table->masks[16 + b] &= ~OPD_BIT_OF(slot); }
         } else {
             b = (slot - OPD_KEY_BACKEND_BASE) % 16;
-            table->masks[1][b] &= ~OPD_BIT_OF(opdi_row_functionality[(slot - OPD_KEY_BACKEND_BASE) / 16]);
+            table->masks[16 + b] &= ~OPD_BIT_OF(opdi_row_functionality[(slot - OPD_KEY_BACKEND_BASE) / 16]);
         }
     }
-    for (b = 0; b < 16; b++) { table->masks[0][b] = table->masks[1][b] & ~skip; }
+    for (b = 0; b < 16; b++) { table->masks[b] = table->masks[16 + b] & ~skip; }
     table->jvp = opdi_direct(op, OPDI_KEY_JVP) ? opdi_direct(op, OPDI_KEY_JVP)->fn : NULL;
 }
 
@@ -9470,6 +9472,7 @@ static void opdi_op_describe(opd_op *op) {
     int i, j;
     op->nargs = s->nargs;
     op->nrets = s->nreturns;
+    op->all_rets = (1u << op->nrets) - 1;
     op->required = 0;
     op->tensor_args = op->list_args = op->written_args = 0;
     for (i = 0; i < s->nargs; i++) {
@@ -9480,6 +9483,7 @@ static void opdi_op_describe(opd_op *op) {
         if (s->args[i].written) { op->written_args |= (uint64_t)1 << i; }
     }
     op->ntensors = opdi_popcount(op->tensor_args);
+    op->direct = op->list_args ? -1 : op->nargs;
     for (i = 0; i < s->nreturns; i++) {
         const opdi_alias *ra = s->returns[i].type->alias;
         op->ret_alias[i] = -1;
@@ -10706,7 +10710,7 @@ OPDI_NOINLINE static int opdi_unite_lists(opdi_union *u, const opd_op *op, const
 
 //-- Unites the arguments and compares their tags with the schema's on the way: 0 all as expected, 1 some other kind is
 //-- there (None, or one that binding has to convert), -1 failed.
-OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *u, const opd_op *op, const opd_value *args) {
+OPDI_FORCE_INLINE static int opdi_unite_direct(opdi_union *u, const opd_op *op, const opd_value *args) {
     uint64_t functionality = 0;
     opdi_traits traits;
     uint32_t all = 0;
@@ -10721,21 +10725,17 @@ OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *u, const opd_op *op, co
             all |= opdi_traits_of(args[i].u.t);
         }
     }
-    if (OPDI_UNLIKELY(op->list_args != 0)) {
-        opdi_union l = {0, 0, 0, 0};
-        if (opdi_unite_lists(&l, op, args)) { return -1; }
-        functionality |= l.functionality;
-        traits.f.flags = (uint8_t)l.flags;
-        traits.f.backend = (uint8_t)l.backend;
-        traits.f.backends = (uint16_t)l.backends;
-        all |= traits.all;
-    }
     traits.all = all;
     u->functionality = functionality;
     u->backends = traits.f.backends;
     u->flags = traits.f.flags;
     u->backend = traits.f.backend;
     return !fits;
+}
+//-- The same where there may be lists.
+OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *u, const opd_op *op, const opd_value *args) {
+    const int rc = opdi_unite_direct(u, op, args);
+    return OPDI_UNLIKELY(op->list_args != 0) && opdi_unite_lists(u, op, args) ? -1 : rc;
 }
 
 OPDI_COLD_BEGIN
@@ -10844,7 +10844,7 @@ OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, cons
     const int64_t mark = th->top;
     const int32_t scope_depth = th->scope_depth;
     opd_call *const outer = th->current;
-    const int nrets = c->op->nrets;
+    const uint32_t wanted = c->op->all_rets;
     int rc;
     c->th = th;
     c->user = slot->user;
@@ -10864,9 +10864,7 @@ OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, cons
     th->current = outer;
     if (OPDI_UNLIKELY(th->scope_depth != scope_depth)) { opdi_scopes_forgotten(th, scope_depth, mark); }
     if (OPDI_UNLIKELY(th->top != mark)) { opdi_scope_unwind(th, mark); }
-    if (OPDI_UNLIKELY((rc | (int)th->error | (int)(c->filled ^ ((1u << nrets) - 1))) != 0)) {
-        return opdi_call_failed(c, rc);
-    }
+    if (OPDI_UNLIKELY((rc | (int)th->error | (int)(c->filled ^ wanted)) != 0)) { return opdi_call_failed(c, rc); }
     return 0;
 }
 
@@ -10875,19 +10873,30 @@ OPDI_NOINLINE static int opdi_invoke(opdi_thread *th, opd_call *c, const opdi_sl
 }
 
 //-- The slot for the united keys under this thread's state; sets c->keys and c->slot.  The usual cases go without bit
-//-- scans.
-static inline const opdi_slot *opdi_find_slot(const opdi_thread *th, opd_call *c, const opdi_table *table,
-                                              const opdi_union *u) {
-    const int grad = OPDI_UNLIKELY((int)(u->flags & OPDI_IS_VIEW) | th->state.forward)
-        ? opdi_wants_autograd(th, c, u->flags) : (u->flags & OPDI_REQUIRES_GRAD) && !th->state.no_grad;
-    const int backend = u->backends & (u->backends - 1) ? opdi_top_bit(u->backends) : (int)u->backend;
-    const uint64_t f = (u->functionality | th->state.include) & th->state.allow & table->masks[grad][backend];
-    const int base = f == OPD_BIT_OF(OPD_F_DENSE) ? OPD_KEY_CPU : opdi_key_base[opdi_top_bit(f << 1 | 1)];
+//-- scans.  grad: 16 when autograd kernels have something to do, else 0.
+OPDI_FORCE_INLINE static const opdi_slot *opdi_slot_for(const opdi_thread *th, opd_call *c, const opdi_table *table,
+                                                        const opdi_union *u, unsigned grad) {
+    const unsigned backend = u->backends & (u->backends - 1) ? (unsigned)opdi_top_bit(u->backends) : u->backend;
+    const uint64_t f = (u->functionality | th->state.include) & th->state.allow & table->masks[grad + backend];
+    const unsigned base = f == OPD_BIT_OF(OPD_F_DENSE) ? OPD_KEY_CPU : (unsigned)opdi_key_base[opdi_top_bit(f << 1 | 1)];
+    const unsigned slot = base + (base >= OPD_KEY_BACKEND_BASE ? backend : 0);
     c->flags = u->flags | OPDI_FLAGS_KNOWN;
     c->keys.functionality = f;
     c->keys.backends = u->backends;
-    c->slot = base + (base >= OPD_KEY_BACKEND_BASE ? backend : 0);
-    return &table->slots[c->slot];
+    c->slot = (opd_key)slot;
+    return &table->slots[slot];
+}
+//-- With a view, or while a level of forward mode is open.
+OPDI_NOINLINE static const opdi_slot *opdi_find_slot_asking(const opdi_thread *th, opd_call *c, const opdi_table *table,
+                                                            opdi_union u) {
+    return opdi_slot_for(th, c, table, &u, opdi_wants_autograd(th, c, u.flags) ? 16 : 0);
+}
+OPDI_FORCE_INLINE static const opdi_slot *opdi_find_slot(const opdi_thread *th, opd_call *c, const opdi_table *table,
+                                                         const opdi_union *u) {
+    if (OPDI_UNLIKELY(((int)(u->flags & OPDI_IS_VIEW) | th->state.forward) != 0)) {
+        return opdi_find_slot_asking(th, c, table, *u);
+    }
+    return opdi_slot_for(th, c, table, u, (u->flags & OPDI_REQUIRES_GRAD) && !th->state.no_grad ? 16 : 0);
 }
 
 //-- Results go to the caller's scope; room for them was reserved before the call.
@@ -10901,22 +10910,29 @@ static inline int opdi_rets_own(opdi_thread *th, opd_call *c) {
     return rc;
 }
 
+OPDI_NOINLINE static int opdi_call_owned(opdi_thread *th, opd_call *c) {
+    if (opdi_scope_reserve(th, OPDI_MAX_RETURNS)) { opdi_rets_drop(c); return -1; }
+    return opdi_rets_own(th, c);
+}
 OPDI_FORCE_INLINE static int opdi_call_united(opdi_thread *th, opd_op *op, const opdi_table *table, const opdi_union *u,
                                               opd_value *rets, const opd_value *args) {
     opd_call c;
-    const opdi_slot *slot;
-    if (OPDI_UNLIKELY(opdi_scope_reserve(th, OPDI_MAX_RETURNS))) { return -1; }
     c.op = op;
     c.args = args;
     c.rets = rets;
     c.targets = NULL;
-    slot = opdi_find_slot(th, &c, table, u);
-    if (opdi_invoke_here(th, &c, slot)) { return -1; }
-    if (c.owned) {
-        if (OPDI_UNLIKELY(opdi_scope_reserve(th, OPDI_MAX_RETURNS))) { opdi_rets_drop(&c); return -1; }
-        return opdi_rets_own(th, &c);
+    if (opdi_invoke_here(th, &c, opdi_find_slot(th, &c, table, u))) { return -1; }
+    if (!c.owned) { return 0; }
+    if (c.owned == 1 && OPDI_LIKELY(rets->tag == OPD_TAG_TENSOR && th->top + OPDI_MAX_RETURNS <= th->cap)) {
+        opdi_push_of(th, rets->u.t, op);
+        return 0;
     }
-    return 0;
+    return opdi_call_owned(th, &c);
+}
+//-- The same for who is not in a hurry.
+OPDI_NOINLINE static int opdi_call_with(opdi_thread *th, opd_op *op, const opdi_table *table, const opdi_union *u,
+                                        opd_value *rets, const opd_value *args) {
+    return opdi_scope_reserve(th, OPDI_MAX_RETURNS) ? -1 : opdi_call_united(th, op, table, u, rets, args);
 }
 
 //-- The same with arguments that were bound; wrapped numbers and lists made since `mark` live until the call is over.
@@ -10941,7 +10957,7 @@ static int opdi_call_bound(opdi_thread *th, opd_op *op, const opdi_table *table,
         opdi_observe_begin(th, &b, OPD_OBSERVE_CALL, op->base_name, recording ? (int64_t)th->sequence : -1);
     }
     if (rc == 0) {
-        rc = opdi_call_united(th, op, table, &u, rets, bound);
+        rc = opdi_call_with(th, op, table, &u, rets, bound);
         if (watched) { opdi_observe_end(th, &b, rets, op->nrets); }
     }
     if (top != mark) { opdi_scope_remove(th, mark, top); }
@@ -10970,19 +10986,33 @@ OPDI_NOINLINE static int opdi_call_slow(opdi_thread *th, opd_op *op, const opdi_
     return opdi_call_given(th, op, table, rets, &g, false);
 }
 
-//-- The same when trailing arguments are left out: their defaults stand in.
-OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
-                                          const opd_value *args, int nargs) {
+//-- The same where trailing arguments may be left out, for which their defaults stand in, and where there may be lists.
+//-- The end of a call that began at `was`.
+OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
+                                          int nargs, uint64_t was) {
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
     opd_value full[OPD_MAX_ARGS];
+    const opd_value *all = args;
     opdi_union u;
-    int i;
-    if (nargs > op->nargs || nargs < op->required) { return opdi_call_slow(th, op, table, rets, args, nargs); }
-    for (i = 0; i < nargs; i++) { full[i] = args[i]; }
-    for (; i < op->nargs; i++) { full[i] = op->schema->args[i].value; }
-    if (opdi_unite_args(&u, op, full) != 0) {
-        return th->error == OPD_OK ? opdi_call_slow(th, op, table, rets, args, nargs) : -1;
+    int i, rc = 0;
+    if ((OPDI_UNLIKELY(!table) && !(table = opdi_table_make(op))) || opdi_scope_reserve(th, OPDI_MAX_RETURNS)) {
+        rc = -1;
+    } else if (OPDI_UNLIKELY(nargs > op->nargs || nargs < op->required)) {
+        rc = opdi_call_slow(th, op, table, rets, args, nargs);
+    } else {
+        if (nargs < op->nargs) {
+            for (i = 0; i < nargs; i++) { full[i] = args[i]; OPDI_IN_ORDER(); }      /* few: not worth a memcpy */
+            for (; i < op->nargs; i++) { full[i] = op->schema->args[i].value; }
+            all = full;
+        }
+        if (OPDI_LIKELY((rc = opdi_unite_args(&u, op, all)) == 0)) {
+            rc = opdi_call_united(th, op, table, &u, rets, all);
+        } else if (rc > 0) {
+            rc = opdi_call_slow(th, op, table, rets, args, nargs);
+        }
     }
-    return opdi_call_united(th, op, table, &u, rets, full);
+    opdi_leave(th, was);
+    return rc;
 }
 
 static bool opdi_is_watched(opdi_thread *th, const opd_op *op) {
@@ -11008,27 +11038,38 @@ OPDI_NOINLINE static int opdi_call_watched(opdi_thread *th, opd_op *op, opd_valu
     return opdi_call_otherwise(th, op, rets, args, nargs, watched);
 }
 
-OPDI_FORCE_INLINE static int opdi_call_inside(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
-                                              int nargs) {
-    const opdi_table *table = OPDI_ACQUIRE(&op->table);
-    opdi_union u;
-    if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(op))) { return -1; }
-    if (OPDI_UNLIKELY(nargs != op->nargs)) { return opdi_call_filled(th, op, table, rets, args, nargs); }
-    if (OPDI_UNLIKELY(opdi_unite_args(&u, op, args) != 0)) {
-        return th->error == OPD_OK ? opdi_call_slow(th, op, table, rets, args, nargs) : -1;
-    }
-    return opdi_call_united(th, op, table, &u, rets, args);
-}
-
-int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
+//-- A call on a thread that has not made one, with an error pending, while somebody observes, or without its arrays.
+OPDI_NOINLINE static int opdi_call_rare(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
     opdi_thread *th = opdi_self();
     const uint64_t was = opdi_enter(th);
     int rc = 1;
-    if (OPDI_UNLIKELY(((int)th->error | OPDI_LOAD(&th->observed)) != 0 || !args || !rets)) {
+    if (((int)th->error | OPDI_LOAD(&th->observed)) != 0 || !args || !rets) {
         rc = opdi_call_watched(th, op, rets, args, nargs);
     }
-    if (OPDI_UNLIKELY(!op)) { rc = opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL"); }
-    if (OPDI_LIKELY(rc > 0)) { rc = opdi_call_inside(th, op, rets, args, nargs); }
+    if (!op) { rc = opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL"); }
+    if (rc > 0) { return opdi_call_filled(th, op, rets, args, nargs, was); }
+    opdi_leave(th, was);
+    return rc;
+}
+
+int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
+    opdi_thread *th = opdi_thread_self;
+    const opdi_table *table;
+    opdi_union u;
+    uint64_t was;
+    int rc;
+    if (OPDI_UNLIKELY(!th || !op || !args || !rets || ((int)th->error | OPDI_LOAD(&th->observed)) != 0)) {
+        return opdi_call_rare(op, rets, args, nargs);
+    }
+    if (OPDI_UNLIKELY(nargs != op->direct) || OPDI_UNLIKELY(opdi_unite_direct(&u, op, args) != 0)) {
+        return opdi_call_filled(th, op, rets, args, nargs, opdi_enter(th));
+    }
+    was = opdi_enter(th);
+    table = OPDI_ACQUIRE(&op->table);
+    if (OPDI_UNLIKELY(!table || th->top + OPDI_MAX_RETURNS > th->cap)) {
+        return opdi_call_filled(th, op, rets, args, nargs, was);
+    }
+    rc = opdi_call_united(th, op, table, &u, rets, args);
     opdi_leave(th, was);
     return rc;
 }
@@ -11317,7 +11358,7 @@ static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, op
     c.rets = call->rets;
     c.targets = NULL;
     backend = opdi_top_bit((keys.backends & OPDI_BACKEND_MASK) | 1);
-    c.keys.functionality = keys.functionality & table->masks[1][backend];
+    c.keys.functionality = keys.functionality & table->masks[16 + backend];
     c.keys.backends = keys.backends & OPDI_BACKEND_MASK;
     base = opdi_key_base[opdi_top_bit(c.keys.functionality << 1 | 1)];
     c.slot = base + (base >= OPD_KEY_BACKEND_BASE ? backend : 0);
@@ -11877,9 +11918,9 @@ static const char *opdi_explain_mask(const opdi_thread *th, const opdi_table *ta
     if (!(th->state.allow & OPD_BIT_OF(f))) {
         return OPDI_DEFAULT_ALLOW & OPD_BIT_OF(f) ? "excluded on this thread" : "excluded on this thread, by default";
     }
-    if (!(table->masks[1][backend] & OPD_BIT_OF(f))) { return "falls through"; }
+    if (!(table->masks[16 + backend] & OPD_BIT_OF(f))) { return "falls through"; }
     if (f == OPD_F_AUTOCAST && !opdi_autocast_is_on(th, backend)) { return "off for this device"; }
-    return grad || table->masks[0][backend] & OPD_BIT_OF(f) ? NULL
+    return grad || table->masks[backend] & OPD_BIT_OF(f) ? NULL
         : "left out: no argument requires grad, or grad mode is off";
 }
 
@@ -19951,7 +19992,7 @@ int opd_batch_pointwise(opd_call *call) {
         if (opdi_batch_align(call, args, OPDI_MAX(ndim, alone), least == 0 && mixed)) { return -1; }
         dim = 0;
     }
-    if (opdi_call_inside(call->th, op, rets, args, op->nargs)) { return -1; }
+    if (opdi_call_filled(call->th, op, rets, args, op->nargs, call->th->inside)) { return -1; }
     for (i = 0; i < op->nrets; i++) {
         const int alias = op->ret_alias[i];
         if (alias >= 0 ? opd_return_tensor(call, call->args[alias].u.t) : opd_batch_return(call, rets[i].u.t, dim)) {
