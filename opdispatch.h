@@ -12965,8 +12965,13 @@ static bool opdi_shares_input(const opd_call *call, const opd_tensor *out) {
     return false;
 }
 
-static bool opdi_has_sizes(const opd_tensor *t, const int64_t *sizes, int ndim) {
-    return t->ndim == ndim && (ndim == 0 || memcmp(t->dims, sizes, (size_t)ndim * sizeof *sizes) == 0);
+static inline bool opdi_has_sizes(const opd_tensor *t, const int64_t *sizes, int ndim) {
+    int i;
+    if (t->ndim != ndim) { return false; }
+    for (i = 0; i < ndim; i++) {
+        if (t->dims[i] != sizes[i]) { return false; }
+    }
+    return true;
 }
 
 //-- The out= tensor or self, checked against what the kernel wants to write; a temporary where it cannot be written
@@ -32734,12 +32739,9 @@ OPDI_LOOPS_BEGIN
 #endif
 
 OPDI_COLD_BEGIN
-/* 0: plain C, 1: AVX2 with FMA, 2: AVX-512 F, BW, VL, DQ.  OPD_CPU_LEVEL in the environment may lower it. */
-OPD_UNUSED static int opdi_cpu_level(void) {
-    static int known = -1;
-    int level = OPDI_LOAD(&known);
-    if (OPDI_LIKELY(level >= 0)) return level;
-    level = 0;
+static int opdi_cpu_known = -1;                   /* what opdi_cpu_level says; -1: nobody has asked */
+OPDI_NOINLINE static int opdi_cpu_look(void) {
+    int level = 0;
 #if defined(OPDI_X86)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) level = 1;
@@ -32748,10 +32750,15 @@ OPD_UNUSED static int opdi_cpu_level(void) {
     const char *wish = getenv("OPD_CPU_LEVEL");
     if (wish && wish[0] >= '0' && wish[0] <= '2' && wish[1] == 0 && wish[0] - '0' < level) level = wish[0] - '0';
 #endif
-    OPDI_STORE(&known, level);
+    OPDI_STORE(&opdi_cpu_known, level);
     return level;
 }
 OPDI_COLD_END
+/* 0: plain C, 1: AVX2 with FMA, 2: AVX-512 F, BW, VL, DQ.  OPD_CPU_LEVEL in the environment may lower it. */
+OPDI_ALWAYS int opdi_cpu_level(void) {
+    const int level = OPDI_LOAD(&opdi_cpu_known);
+    return OPDI_LIKELY(level >= 0) ? level : opdi_cpu_look();
+}
 
 //-- threads -----------------------------------------------------------------------------------------------------------
 
@@ -34545,7 +34552,8 @@ typedef struct opdi_params {
 /* p[0] is the output, p[1].. the inputs: n contiguous elements of the compute type each. */
 typedef void (*opdi_loop)(void *const *p, int64_t n, const opdi_params *s);
 
-static int opdi_compute_type(opd_scalar_type t) {
+static inline int opdi_compute_type(opd_scalar_type t) {
+    if (t == OPD_FLOAT32) { return OPDI_F32; }
     if (t == OPD_FLOAT64) { return OPDI_F64; }
     return opd_dtype_is_floating(t) ? OPDI_F32 : OPDI_I64;
 }
@@ -34768,12 +34776,9 @@ static opd_scalar_type opdi_result_combine(opd_scalar_type higher, opd_scalar_ty
     if (lower == OPD_DTYPE_NONE || opdi_category(lower) <= opdi_category(higher)) { return higher; }
     return opd_promote_types(higher, lower);
 }
-static opd_scalar_type opdi_result_type(opd_tensor *const *ts, int n) {
+OPDI_NOINLINE static opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int n) {
     opd_scalar_type rank[3] = {OPD_DTYPE_NONE, OPD_DTYPE_NONE, OPD_DTYPE_NONE};   /* dims, 0-dim, wrapped */
     int i;
-    if (n == 2 && ts[0]->dtype == ts[1]->dtype && !((ts[0]->flags & ts[1]->flags) & OPDI_WRAPPED)) {
-        return (opd_scalar_type)ts[0]->dtype;
-    }
     for (i = 0; i < n; i++) {
         opd_scalar_type t = (opd_scalar_type)ts[i]->dtype;
         int k = ts[i]->flags & OPDI_WRAPPED ? 2 : ts[i]->ndim == 0 ? 1 : 0;
@@ -34783,11 +34788,15 @@ static opd_scalar_type opdi_result_type(opd_tensor *const *ts, int n) {
     }
     return opdi_result_combine(opdi_result_combine(rank[0], rank[1]), rank[2]);
 }
+static inline opd_scalar_type opdi_result_type(opd_tensor *const *ts, int n) {
+    return n == 2 && ts[0]->dtype == ts[1]->dtype && !((ts[0]->flags & ts[1]->flags) & OPDI_WRAPPED)
+        ? (opd_scalar_type)ts[0]->dtype : opdi_result_type_of(ts, n);
+}
 
 //-- shapes ------------------------------------------------------------------------------------------------------------
 
 static bool opdi_same_sizes(const opd_tensor *a, const opd_tensor *b) {
-    return a->ndim == b->ndim && memcmp(opdi_sizes(a), opdi_sizes(b), sizeof(int64_t) * a->ndim) == 0;
+    return opdi_has_sizes(a, b->dims, b->ndim);
 }
 /* Broadcasts t's sizes into sizes[*ndim] (aligned at the end); -1 with PyTorch's error. */
 static int opdi_broadcast_into(int64_t *sizes, int *ndim, const opd_tensor *t) {
@@ -35211,11 +35220,14 @@ static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scala
     void *p[OPDI_ITER_OPS];
     int k;
     if (out->numel == 0) { return 0; }
-    if (out->numel > OPDI_GRAIN) { return opdi_run_general(ops, nops, nout, common, compute, loop, params); }
-    for (k = 0; k < nops; k++) {                  /* small and simple: nothing to set up */
+    if (out->numel > OPDI_GRAIN || !(out->flags & OPDI_CONTIGUOUS) || out->dtype != opdi_compute_dtype[compute]) {
+        return opdi_run_general(ops, nops, nout, common, compute, loop, params);
+    }
+    p[0] = out->data;
+    for (k = 1; k < nops; k++) {                  /* small and simple: nothing to set up */
         const opd_tensor *t = ops[k];
         const uintptr_t apart = (uintptr_t)t->data - (uintptr_t)out->data;
-        if (!(t->flags & OPDI_CONTIGUOUS) || t->dtype != opdi_compute_dtype[compute] || t->numel != out->numel ||
+        if (!(t->flags & OPDI_CONTIGUOUS) || t->dtype != out->dtype || t->numel != out->numel ||
             (apart + bytes - 1 < 2 * bytes - 1 && apart)) {
             return opdi_run_general(ops, nops, nout, common, compute, loop, params);
         }
@@ -38742,10 +38754,13 @@ static int64_t opdi_h_i64_lcm(int64_t x, int64_t y, const opdi_params *s) {
 #define OPDI_LOOP_V_WIDE(tag, T, name, inputs, formula)                                                     \
     OPDI_AVX2 static void opdi_##tag##_##name##_avx2(void *const *p, int64_t n, const opdi_params *s)       \
     OPDI_LOOP_V_BODY(tag, T, name, inputs, formula)                                                         \
-    static void opdi_##tag##_##name(void *const *p, int64_t n, const opdi_params *s) {                      \
+    OPDI_NOINLINE static void opdi_##tag##_##name##_plain(void *const *p, int64_t n, const opdi_params *s) { \
         OPDI_LOOP_HEAD(tag, T, inputs)                                                                      \
-        if (opdi_cpu_level() > 0) { opdi_##tag##_##name##_avx2(p, n, s); return; }                          \
         for (; i < n; i++) { OPDI_LOOP_AT_##inputs(T, i) o[i] = (formula); }                                \
+    }                                                                                                       \
+    static void opdi_##tag##_##name(void *const *p, int64_t n, const opdi_params *s) {                      \
+        if (opdi_cpu_level() > 0) { opdi_##tag##_##name##_avx2(p, n, s); }                                  \
+        else { opdi_##tag##_##name##_plain(p, n, s); }                                                      \
     }
 #else
 #define OPDI_LOOP_V_WIDE OPDI_LOOP_V_PLAIN
