@@ -4354,6 +4354,7 @@ extern char **environ;
 #define OPDI_EXCHANGE(p, was, v) \
     (OPDI_ALONE ? (*(p) = (v), true) : __atomic_compare_exchange_n(p, was, v, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 #define OPDI_IN_ORDER() __atomic_signal_fence(__ATOMIC_SEQ_CST)      /* of the compiler: no instruction */
+#define OPDI_PREFETCH(p) __builtin_prefetch((const void *)(p))
 #else
 #define OPDI_LIKELY(x) (x)
 #define OPDI_UNLIKELY(x) (x)
@@ -4368,6 +4369,7 @@ extern char **environ;
 #define OPDI_SUB(p, v) (*(p) -= (v))
 #define OPDI_EXCHANGE(p, was, v) ((void)(was), *(p) = (v), true)
 #define OPDI_IN_ORDER() ((void)0)
+#define OPDI_PREFETCH(p) ((void)(p))
 #endif
 
 /* True while the process has one thread: glibc says so, and only the thread that asks can change it by making
@@ -8530,6 +8532,8 @@ typedef struct opdi_derivative {
     bool fresh;                                   /* of a call that writes no argument: results only have to be tied */
 } opdi_derivative;
 
+#define OPDI_EDGE_COUNTED (-2)
+
 /* A card as registered: the desc, and what the autograd kernel needs, worked out once.  Never freed: nodes of a tape
    may outlive the library. */
 typedef struct opdi_card {
@@ -8545,6 +8549,8 @@ typedef struct opdi_card {
     int32_t nargs;                                /* of its schema: the operator may be defined anew while nodes live */
     uint64_t tensor_args, list_args, kept_args;   /* kept: what a node holds, tensors or their places */
     uint8_t nkept, nresults;                      /* how many bits kept_args and save_results have */
+    int8_t kept_at[OPD_MAX_ARGS];                 /* which kept value an argument is; -1: none */
+    int8_t edge_at[OPD_MAX_ARGS];                 /* which edge; -1: no tensor; OPDI_EDGE_COUNTED: there are lists */
     int8_t save_if[OPD_MAX_ARGS];                 /* saved only if this argument's gradient is wanted; -1: always */
     int8_t save_result_if[OPDI_MAX_RETURNS];
     struct opdi_card *base;                       /* derived forms: the functional card */
@@ -10111,7 +10117,14 @@ static void opdi_card_init(opdi_card *card, opd_op *op) {
 //-- What nodes keep: arguments that are no tensors, lists (for their length), and what the card saves.
 static void opdi_card_layout(opdi_card *card) {
     uint64_t all = card->nargs == 64 ? ~(uint64_t)0 : ((uint64_t)1 << card->nargs) - 1;
+    int i;
     card->kept_args = (all & ~card->tensor_args) | card->save_args;
+    for (i = 0; i < OPD_MAX_ARGS; i++) {
+        const uint64_t bit = (uint64_t)1 << i;
+        card->kept_at[i] = (int8_t)(card->kept_args & bit ? opdi_popcount(card->kept_args & (bit - 1)) : -1);
+        card->edge_at[i] = (int8_t)(card->list_args ? OPDI_EDGE_COUNTED
+                                    : card->tensor_args & bit ? opdi_popcount(card->tensor_args & (bit - 1)) : -1);
+    }
     card->nkept = (uint8_t)opdi_popcount(card->kept_args);
     card->nresults = (uint8_t)opdi_popcount(card->save_results);
 }
@@ -10878,7 +10891,8 @@ OPDI_FORCE_INLINE static const opdi_slot *opdi_slot_for(const opdi_thread *th, o
                                                         const opdi_union *u, unsigned grad) {
     const unsigned backend = u->backends & (u->backends - 1) ? (unsigned)opdi_top_bit(u->backends) : u->backend;
     const uint64_t f = (u->functionality | th->state.include) & th->state.allow & table->masks[grad + backend];
-    const unsigned base = f == OPD_BIT_OF(OPD_F_DENSE) ? OPD_KEY_CPU : (unsigned)opdi_key_base[opdi_top_bit(f << 1 | 1)];
+    const unsigned base = f == OPD_BIT_OF(OPD_F_DENSE) ? OPD_KEY_CPU
+        : (unsigned)opdi_key_base[opdi_top_bit(f << 1 | 1)];
     const unsigned slot = base + (base >= OPD_KEY_BACKEND_BASE ? backend : 0);
     c->flags = u->flags | OPDI_FLAGS_KNOWN;
     c->keys.functionality = f;
@@ -14438,6 +14452,7 @@ static void opdi_node_free_saved(opd_node *n) {
     if (inner) { opdi_node_free_saved(inner); }
     for (i = 0; i < n->nkept + n->nresults; i++) {
         opd_value old = v[i];
+        if (opdi_is_plain(&old)) { continue; }
         if (old.tag == OPD_TAG_TENSOR || old.tag == OPDI_TAG_PACKED) { v[i] = opd_value_none(); }
         else if (old.tag == OPD_TAG_TENSORS) { v[i].u.tensors = NULL; }
         else { continue; }
@@ -16547,17 +16562,15 @@ static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *v, uint32_
 }
 
 //-- Where argument i is kept; NULL when it is not.
-static const opd_value *opdi_bw_kept(const opd_backward_call *bw, int i) {
+OPDI_NOINLINE static const opd_value *opdi_bw_kept_by_hand(const opd_backward_call *bw, int i) {
+    const bool context = bw->node->formula->context;          /* the last; saved twice is its first place */
+    const opd_value *v = i >= 0 && i < bw->node->nkept - context ? &opdi_kept(bw->node)[i] : NULL;
+    return v && context && v->tag == OPD_TAG_INT ? &opdi_kept(bw->node)[v->u.i] : v;
+}
+static inline const opd_value *opdi_bw_kept(const opd_backward_call *bw, int i) {
     const opdi_card *card = bw->node->formula->card;
-    uint64_t mask;
-    if (!card) {
-        const bool context = bw->node->formula->context;          /* the last; saved twice is its first place */
-        const opd_value *v = i >= 0 && i < bw->node->nkept - context ? &opdi_kept(bw->node)[i] : NULL;
-        return v && context && v->tag == OPD_TAG_INT ? &opdi_kept(bw->node)[v->u.i] : v;
-    }
-    mask = card->kept_args;
-    if (i < 0 || i >= card->nargs || !(mask >> i & 1)) { return NULL; }
-    return &opdi_kept(bw->node)[opdi_popcount(mask & (((uint64_t)1 << i) - 1))];
+    if (OPDI_UNLIKELY(!card)) { return opdi_bw_kept_by_hand(bw, i); }
+    return i < 0 || i >= OPD_MAX_ARGS || card->kept_at[i] < 0 ? NULL : &opdi_kept(bw->node)[card->kept_at[i]];
 }
 
 //-- Edge of element k of argument i; -1 when there is none.
@@ -16581,10 +16594,10 @@ OPDI_NOINLINE static int opdi_bw_edge_of(const opd_backward_call *bw, int i, int
 }
 static inline int opdi_bw_edge(const opd_backward_call *bw, int i, int k) {
     const opdi_card *card = bw->node->formula->card;
-    uint64_t bit;
-    if (OPDI_UNLIKELY(!card) || card->list_args || i < 0 || i >= OPD_MAX_ARGS) { return opdi_bw_edge_of(bw, i, k); }
-    bit = (uint64_t)1 << i;
-    return k == 0 && (card->tensor_args & bit) ? opdi_popcount(card->tensor_args & (bit - 1)) : -1;
+    if (OPDI_UNLIKELY(!card || i < 0 || i >= OPD_MAX_ARGS) || card->edge_at[i] == OPDI_EDGE_COUNTED) {
+        return opdi_bw_edge_of(bw, i, k);
+    }
+    return k == 0 ? card->edge_at[i] : -1;
 }
 
 opd_tensor *opd_bw_grad(opd_backward_call *bw, int i) {
@@ -16750,17 +16763,24 @@ int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad) { return opd_b
 typedef struct opdi_task {
     uintptr_t vertex;
     struct opdi_task *next, *up;                  /* all tasks; the parent in the search */
-    int32_t deps, cursor, ngrads;
-    unsigned seen : 1, needed : 1, captured : 1, counted : 1;
-    unsigned leads : 1;                           /* to another one that is needed */
+    int32_t deps, cursor;
+    uint16_t ngrads;
+    bool seen, needed, captured, counted;
+    bool leads;                                   /* to another one that is needed */
     opd_tensor *grads[1];                         /* ngrads of them, references */
 } opdi_task;
+
+/* Tasks stand in blocks, in the order of the search, which is often that of the run. */
+typedef struct opdi_task_block { struct opdi_task_block *next; size_t bytes; } opdi_task_block;
 
 /* One of `inputs`.  In the order of vertices, so that a task finds its own. */
 typedef struct opdi_capture { uintptr_t vertex; uint32_t nr; int index; opd_tensor *grad; } opdi_capture;
 
 typedef struct opdi_engine {
+    opdi_task_block *blocks;                      /* newest first; the free part of that */
+    char *at, *end;
     opdi_task *tasks, **heap, **hash;
+    opdi_task *ready;                             /* beside the heap, which most chains never use */
     int64_t nheap, heap_cap, ntasks, hash_cap;
     opdi_capture *captures;
     int ncaptures;
@@ -16814,17 +16834,33 @@ static opdi_task *opdi_task_find(const opdi_engine *en, uintptr_t vertex) {
     return *opdi_task_home(vertex);
 }
 
+//-- A block that has room for a task; each is twice as large as the one before, up to a limit.
+OPDI_NOINLINE static int opdi_task_room(opdi_engine *en, size_t bytes) {
+    size_t size = en->blocks ? OPDI_MIN(2 * en->blocks->bytes, (size_t)1 << 18) : 1024;
+    opdi_task_block *b;
+    size = OPDI_MAX(size, sizeof *b + bytes);
+    if (!(b = (opdi_task_block *)opdi_alloc(size))) { return -1; }
+    b->next = en->blocks;
+    b->bytes = size;
+    en->blocks = b;
+    en->at = (char *)(b + 1);
+    en->end = (char *)b + size;
+    return 0;
+}
 static opdi_task *opdi_task_make(opdi_engine *en, uintptr_t vertex) {
     int n = vertex & OPDI_LEAF ? 1 : opdi_edge_node(vertex)->noutputs;
     size_t bytes = sizeof(opdi_task) + (size_t)OPDI_MAX(n - 1, 0) * sizeof(opd_tensor *);
     opdi_task *t;
     if ((vertex & OPDI_LEAF) && !opdi_meta_of(opdi_edge_leaf(vertex))) { return NULL; }
     if (!en->first && 2 * (en->ntasks + 1) > en->hash_cap && opdi_hash_grow(en)) { return NULL; }
-    t = (opdi_task *)opdi_alloc(bytes);
-    if (!t) { return NULL; }
-    memset(t, 0, bytes);
+    if (OPDI_UNLIKELY((size_t)(en->end - en->at) < bytes) && opdi_task_room(en, bytes)) { return NULL; }
+    t = (opdi_task *)(void *)en->at;
+    en->at += bytes;
+    memset(t, 0, sizeof *t);
+    if (OPDI_UNLIKELY(n > 1)) { memset(t->grads, 0, (size_t)n * sizeof(opd_tensor *)); }
     t->vertex = vertex;
-    t->ngrads = n;
+    t->ngrads = (uint16_t)n;
+    t->leads = t->needed = !en->restricted;
     if (en->first) { *opdi_task_home(vertex) = t; } else { en->hash[opdi_hash_slot(en, vertex)] = t; }
     t->next = en->tasks;
     en->tasks = t;
@@ -16837,12 +16873,13 @@ static inline opdi_task *opdi_task_at(opdi_engine *en, uintptr_t vertex) {
     return t ? t : opdi_task_make(en, vertex);
 }
 
-//-- Depth-first from one root.  With inputs given, a task is needed when it is captured or leads to one that is.
+//-- Depth-first from one root.  With inputs given, a task is needed when it is captured or leads to one that is; else
+//-- all are, and their edges are counted on the way.
 static int opdi_discover(opdi_engine *en, uintptr_t root) {
     opdi_task *t = opdi_task_at(en, root);
     if (!t) { return -1; }
     if (t->seen) { return 0; }
-    t->seen = 1;
+    t->seen = true;
     while (t) {
         opd_node *n = t->vertex & OPDI_LEAF ? NULL : opdi_edge_node(t->vertex);
         if (n && t->cursor < n->nedges) {
@@ -16850,15 +16887,17 @@ static int opdi_discover(opdi_engine *en, uintptr_t root) {
             opdi_task *child = v ? opdi_task_at(en, v) : NULL;
             if (!v) { continue; }
             if (!child) { return -1; }
+            child->deps += !en->restricted;
             if (child->seen) { t->leads |= child->needed; continue; }
-            child->seen = 1;
+            child->seen = true;
             child->up = t;
             t = child;
             continue;
         }
-        t->leads |= !en->restricted;
-        t->needed = t->leads | t->captured;
-        if (t->up) { t->up->leads |= t->needed; }
+        if (en->restricted) {
+            t->needed = t->leads | t->captured;
+            if (t->up) { t->up->leads |= t->needed; }
+        }
         t = t->up;
     }
     return 0;
@@ -16909,6 +16948,19 @@ static opdi_task *opdi_heap_pop(opdi_engine *en) {
     }
     en->heap[i] = last;
     return top;
+}
+
+//-- The same beside the heap.
+static inline int opdi_ready_push(opdi_engine *en, opdi_task *t) {
+    if (en->ready) { return opdi_heap_push(en, t); }
+    en->ready = t;
+    return 0;
+}
+static inline opdi_task *opdi_ready_pop(opdi_engine *en) {
+    opdi_task *t = en->ready;
+    if (en->nheap && (!t || opdi_task_order(en->heap[0]) > opdi_task_order(t))) { return opdi_heap_pop(en); }
+    en->ready = NULL;
+    return t;
 }
 
 //-- Nobody but n holders can see t: whoever let go of it before, on any thread, is through with it.
@@ -17200,7 +17252,7 @@ static void opdi_task_capture(opdi_engine *en, opdi_task *t) {
 //-- All gradients of a task have arrived: leaves accumulate at once, nodes wait their turn.
 static int opdi_task_done(opdi_engine *en, opdi_task *t) {
     opd_tensor *g = t->grads[0];
-    if (!(t->vertex & OPDI_LEAF)) { return opdi_heap_push(en, t); }
+    if (!(t->vertex & OPDI_LEAF)) { return opdi_ready_push(en, t); }
     if (opdi_leaf_hooked(opdi_edge_leaf(t->vertex))) { return opdi_leaf_hooks(en, t); }
     if (!g) { return 0; }
     if (!en->accumulate) {
@@ -17305,6 +17357,10 @@ static int opdi_run_task(opdi_engine *en, opdi_task *t) {
     opdi_frame frame;
     int i, rc = 0;
     bool any = false;
+    for (i = 0; i < OPDI_MIN(n->nedges, 2); i++) {               /* what is likely to run next */
+        const char *next = (const char *)opdi_edges(n)[i].vertex;
+        if (next) { OPDI_PREFETCH(next); OPDI_PREFETCH(next + 64); OPDI_PREFETCH(next + 128); }
+    }
     opdi_frame_enter(th, &frame);
     th->node = n;
     th->state.no_grad = !en->create;
@@ -17339,15 +17395,19 @@ static int opdi_run_task(opdi_engine *en, opdi_task *t) {
 }
 
 static void opdi_engine_end(opdi_engine *en) {
-    while (en->tasks) {
-        opdi_task *t = en->tasks;
-        int i;
-        en->tasks = t->next;
+    opdi_task *t;
+    int i;
+    for (t = en->tasks; t; t = t->next) {
+        if (t->next) { OPDI_PREFETCH(t->next->vertex & ~OPDI_LEAF); }
         if (en->first) { *opdi_task_home(t->vertex) = NULL; }
         for (i = 0; i < t->ngrads; i++) {
             if (t->grads[i]) { opdi_drop(t->grads[i]); }
         }
-        opdi_free(t, sizeof *t + (size_t)OPDI_MAX(t->ngrads - 1, 0) * sizeof(opd_tensor *));
+    }
+    while (en->blocks) {
+        opdi_task_block *b = en->blocks;
+        en->blocks = b->next;
+        opdi_free(b, b->bytes);
     }
     opdi_free(en->heap, (size_t)en->heap_cap * sizeof *en->heap);
     opdi_free(en->hash, (size_t)en->hash_cap * sizeof *en->hash);
@@ -17401,30 +17461,37 @@ static opd_tensor *opdi_root_grad(const opd_tensor *t, opd_tensor *given, int i)
 }
 OPDI_COLD_END
 
+static uintptr_t opdi_root_vertex(const opd_tensor *t) {
+    return t->grad_fn ? (uintptr_t)t->grad_fn : (uintptr_t)t | OPDI_LEAF;
+}
 //-- Discovers from all roots and puts their gradients in place.
 static int opdi_engine_start(opdi_engine *en, opd_tensor *const *outputs, int n, opd_tensor *const *grads) {
     opdi_task *t;
     int i;
     for (i = 0; i < n; i++) {
-        opdi_edge e;
         opd_tensor *out = outputs[i];
         if (out && opdi_refresh(out)) { return -1; }
         if (!out || !(out->flags & OPDI_REQUIRES_GRAD)) {
             return opd_fail(OPD_ERROR_AUTOGRAD,
                             "element %d of tensors does not require grad and does not have a grad_fn", i);
         }
-        e.vertex = out->grad_fn ? (uintptr_t)out->grad_fn : (uintptr_t)out | OPDI_LEAF;
-        if (opdi_discover(en, e.vertex)) { return -1; }
+        if (opdi_discover(en, opdi_root_vertex(out))) { return -1; }
     }
     for (i = 0; i < n; i++) {
         opd_tensor *out = outputs[i], *g = opdi_root_grad(out, grads ? grads[i] : NULL, i);
-        uintptr_t v = out->grad_fn ? (uintptr_t)out->grad_fn : (uintptr_t)out | OPDI_LEAF;
-        if (!g || opdi_task_add(en, opdi_task_find(en, v), out->grad_fn ? out->output_nr : 0, g)) { return -1; }
+        t = opdi_task_find(en, opdi_root_vertex(out));
+        if (!g || opdi_task_add(en, t, out->grad_fn ? out->output_nr : 0, g)) { return -1; }
     }
-    opdi_count_deps(en);
-    for (t = en->tasks; t; t = t->next) { t->counted = t->deps == 0; }
-    for (t = en->tasks; t; t = t->next) {
-        if (t->counted && t->needed && opdi_task_done(en, t)) { return -1; }
+    if (en->restricted) { opdi_count_deps(en); }
+    for (i = 0; i < n; i++) {                     /* no edge leads to what can begin: it is among the roots */
+        t = opdi_task_find(en, opdi_root_vertex(outputs[i]));
+        t->counted = t->deps == 0;
+    }
+    for (i = n; i-- > 0;) {
+        t = opdi_task_find(en, opdi_root_vertex(outputs[i]));
+        if (!t->counted || !t->needed) { continue; }
+        t->counted = false;
+        if (opdi_task_done(en, t)) { return -1; }
     }
     return 0;
 }
@@ -17470,6 +17537,7 @@ static int opdi_engine_here(opdi_engine *en, opd_tensor *const *outputs, int n, 
     opdi_thread *th = opdi_self();
     struct opdi_engine *outer = th->engine;
     opdi_frame frame;
+    opdi_task *t;
     int rc = 0, i;
     /* an addition that orders memory: the last engine's marks are gone */
     en->first = OPDI_SUB(&opdi_engines, -1) == 1;
@@ -17478,11 +17546,11 @@ static int opdi_engine_here(opdi_engine *en, opd_tensor *const *outputs, int n, 
     opdi_frame_enter(th, &frame);
     th->state.no_grad = !en->create;
     for (i = 0; i < en->ncaptures && rc == 0; i++) {
-        opdi_task *t = opdi_task_at(en, en->captures[i].vertex);
-        if (t) { t->captured = 1; } else { rc = -1; }
+        t = opdi_task_at(en, en->captures[i].vertex);
+        if (t) { t->captured = true; } else { rc = -1; }
     }
     if (rc == 0) { rc = opdi_engine_start(en, outputs, n, grads); }
-    while (rc == 0 && en->nheap) { rc = opdi_run_task(en, opdi_heap_pop(en)); }
+    while (rc == 0 && (t = opdi_ready_pop(en)) != NULL) { rc = opdi_run_task(en, t); }
     if (rc == 0 && en->finals) { rc = opdi_finals_run(en); }
     opdi_frame_leave(th, &frame);
     th->depth--;
