@@ -4577,10 +4577,10 @@ void opd_warn(const char *format, ...) {
     opdi_log_say(opdi_self(), 0, text, false);
 }
 
-//-- counting leading zeros: the highest set bit of x, x != 0
+//-- counting leading zeros: the highest set bit of x, x != 0.  63 ^ is one instruction, 63 - not always.
 static inline int opdi_top_bit(uint64_t x) {
 #if defined(__GNUC__) && !defined(__TINYC__)
-    return 63 - __builtin_clzll(x);
+    return 63 ^ __builtin_clzll(x);
 #else
     int n = 0;
     if (x >> 32) { n += 32; x >>= 32; }
@@ -7958,7 +7958,7 @@ OPDI_COLD_END
 /* Number of the highest bit; x must not be 0. */
 static inline int opdi_highest_bit(uint64_t x) {
 #if defined(__GNUC__) && !defined(__TINYC__)
-    return 63 - __builtin_clzll(x);
+    return 63 ^ __builtin_clzll(x);
 #else
     int n = 0, step;
     for (step = 32; step > 0; step >>= 1) {
@@ -10861,6 +10861,7 @@ OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, cons
     int rc;
     c->th = th;
     c->user = slot->user;
+    OPDI_IN_ORDER();                              /* else gcc takes the way through vector registers */
     c->outer = outer;
     c->filled = 0;
     c->owned = 0;
@@ -11361,7 +11362,8 @@ OPDI_COLD_END
 static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, opd_keyset keys) {
     opdi_thread *th = call->th;
     opd_call c;
-    int rc, base, backend;
+    int rc;
+    unsigned base, backend;
     if (OPDI_UNLIKELY(th->error != OPD_OK)) { return -1; }
     if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(call->op))) { return -1; }
     if (OPDI_UNLIKELY(call->filled != 0)) {
@@ -11369,17 +11371,21 @@ static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, op
     }
     c.op = call->op;
     c.args = call->args;
+    OPDI_IN_ORDER();                              /* one wide load would have to wait for the two stores before it */
     c.rets = call->rets;
     c.targets = NULL;
-    backend = opdi_top_bit((keys.backends & OPDI_BACKEND_MASK) | 1);
+    backend = (unsigned)opdi_top_bit((keys.backends & OPDI_BACKEND_MASK) | 1);
     c.keys.functionality = keys.functionality & table->masks[16 + backend];
     c.keys.backends = keys.backends & OPDI_BACKEND_MASK;
-    base = opdi_key_base[opdi_top_bit(c.keys.functionality << 1 | 1)];
-    c.slot = base + (base >= OPD_KEY_BACKEND_BASE ? backend : 0);
+    base = (unsigned)opdi_key_base[opdi_top_bit(c.keys.functionality << 1 | 1)];
+    base += base >= OPD_KEY_BACKEND_BASE ? backend : 0;
+    c.slot = (opd_key)base;
     c.flags = 0;
-    rc = opdi_invoke_here(th, &c, &table->slots[c.slot]);
+    rc = opdi_invoke_here(th, &c, &table->slots[base]);
     call->filled = c.filled;
+    OPDI_IN_ORDER();
     call->owned = c.owned;
+    OPDI_IN_ORDER();
     call->cursor = c.cursor;
     return rc;
 }
