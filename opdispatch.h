@@ -1831,8 +1831,8 @@ OPD_API int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const
      AUTOGRAD   results require grad only by a kernel at an autograd key (where an argument requires grad)
      FAKE       the fake kernel gives the sizes, strides, dtype and device that the real one gives
      TRACE      recorded into a graph and run it gives the results and gradients that it gives when it is called
-     VMAP       under opd_vmap it gives what a loop gives (random operators, sizes that data decide and results that are
-                no tensors: skipped)
+     VMAP       under opd_vmap it gives what a loop gives (random operators and sizes that data decide: skipped)
+   Of an operator with results that are no tensors TRACE and VMAP are skipped: no graph and no batch has them.
    Gradients are compared with each other, not with finite differences: that is opd_gradcheck. */
 typedef enum opd_opcheck_test {
     OPD_OPCHECK_SCHEMA = 1, OPD_OPCHECK_AUTOGRAD = 2, OPD_OPCHECK_FAKE = 4, OPD_OPCHECK_TRACE = 8,
@@ -26144,12 +26144,23 @@ static int opdi_opcheck_run_traced(const opdi_trial *tr, const opd_graph *g) {
     return 0;
 }
 
+//-- Whether its results are tensors and lists of them: what graphs give, and examples can be put together of.
+static bool opdi_opcheck_gives_tensors(const opd_op *op) {
+    int i;
+    for (i = 0; i < op->nrets; i++) {
+        const opdi_type *t = opdi_strip_optional(op->schema->returns[i].type);
+        if (t->kind == OPDI_TYPE_LIST) { t = opdi_strip_optional(t->elems[0]); }
+        if (t->kind != OPDI_TYPE_TENSOR) { return false; }
+    }
+    return true;
+}
 //-- The trace is that of the sizes which the caller gave, and runs with those of the trial.
 static int opdi_opcheck_trace(const opdi_trial *tr, const opdi_trial *first) {
     opd_tensor **in = opdi_trial_copies(first, true), **copies = opdi_trial_copies(tr, false), **again = in;
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
     opd_graph *g;
     int rc;
+    if (!opdi_opcheck_gives_tensors(tr->op)) { return 0; }
     if (!in || !copies || (tr != first && !(again = opdi_trial_copies(first, false)))) { return -1; }
     rc = tr->n == 0 ? 0 : opdi_trial_fn((void *)(uintptr_t)tr, copies, tr->n, out);
     if (rc <= 0) { return rc; }                   /* nothing that a graph could give */
@@ -26222,16 +26233,6 @@ static int opdi_opcheck_vmap_dims(const opdi_trial *tr, opd_tensor *const *first
     }
     return 0;
 }
-//-- Whether examples of its results can be put together: tensors and lists of them.
-static bool opdi_opcheck_stacks(const opd_op *op) {
-    int i;
-    for (i = 0; i < op->nrets; i++) {
-        const opdi_type *t = opdi_strip_optional(op->schema->returns[i].type);
-        if (t->kind == OPDI_TYPE_LIST) { t = opdi_strip_optional(t->elems[0]); }
-        if (t->kind != OPDI_TYPE_TENSOR) { return false; }
-    }
-    return true;
-}
 static int opdi_opcheck_vmap(const opdi_trial *tr) {
     opd_tensor **first = opdi_scope_tensors(tr->n + 1), **second = opdi_scope_tensors(tr->n + 1);
     int *dims = (int *)opdi_scope_alloc(((size_t)tr->n + 1) * sizeof *dims), k, rc, batched = 0, writes = 0;
@@ -26242,7 +26243,7 @@ static int opdi_opcheck_vmap(const opdi_trial *tr) {
         batched += dims[k] == 0;
         writes += tr->written[k];
     }
-    if (!batched || opdi_op_is_random(tr->op) || !opdi_opcheck_stacks(tr->op) ||
+    if (!batched || opdi_op_is_random(tr->op) || !opdi_opcheck_gives_tensors(tr->op) ||
         (opd_op_tags(tr->op) & (OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPD_OPTAG_DATA_DEPENDENT_OUTPUT))) { return 0; }
     if (opdi_opcheck_examples(tr, first, second)) { return -1; }
     was = opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
