@@ -114,6 +114,7 @@
      torch.library.register_autograd    opd_register_autograd           once_differentiable .once_differentiable
      TORCH_SHOW_DISPATCH_TRACE          opd_dispatch_trace_set          op.tags             opd_op_tags
      torch.jit.trace                    opd_graph_trace                 str(graph), load    opd_graph_print, _load
+     torch._C.Graph                     opd_graph_new, _input, _call    torch._C.parse_ir   opd_graph_parse
      torch.autograd.gradcheck           opd_gradcheck, opd_gradgradcheck                    torch.optim.Adam    opd_adam
      torch.library.opcheck              opd_opcheck                     FakeTensorMode      OPD_FAKE_MODE { }
      torch.library.register_fake        opd_register_fake               register_vmap       opd_register_vmap
@@ -1898,8 +1899,8 @@ OPD_API int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const
      AUTOGRAD   results require grad only by a kernel at an autograd key (where an argument requires grad)
      FAKE       the fake kernel gives the sizes, strides, dtype and device that the real one gives
      TRACE      recorded into a graph and run it gives the results and gradients that it gives when it is called
-     VMAP       under opd_vmap it gives what a loop gives (random operators, sizes that data decide and results that are
-                no tensors: skipped)
+     VMAP       under opd_vmap it gives what a loop gives (random operators and sizes that data decide: skipped)
+   Of an operator with results that are no tensors TRACE and VMAP are skipped: no graph and no batch has them.
    Gradients are compared with each other, not with finite differences: that is opd_gradcheck. */
 typedef enum opd_opcheck_test {
     OPD_OPCHECK_SCHEMA = 1, OPD_OPCHECK_AUTOGRAD = 2, OPD_OPCHECK_FAKE = 4, OPD_OPCHECK_TRACE = 8,
@@ -3403,6 +3404,8 @@ struct opd_draw {
     X(nanmean, "nanmean", T1, nanmean, (T), T4, (T, V, b, V)) \
     X(trace, "trace", T1, trace, (T), 0, ()) \
     X(equal, "equal", V2, equal, (T, T), 0, ()) \
+    X(isclose, "isclose", T2, isclose, (T, T), T5, (T, T, d, d, b)) \
+    X(allclose, "allclose", V2, allclose, (T, T), V5, (T, T, d, d, b)) \
     X(nonzero, "nonzero", T1, nonzero, (T), 0, ()) \
     X(_softmax, "_softmax", T3, _softmax, (T, i, b), 0, ()) \
     X(_log_softmax, "_log_softmax", T3, _log_softmax, (T, i, b), 0, ()) \
@@ -3496,7 +3499,15 @@ struct opd_draw {
     X(im2col, "im2col", T5, im2col, (T, I, I, I, I), 0, ()) \
     X(col2im, "col2im", T6, col2im, (T, I, I, I, I, I), 0, ()) \
     X(pixel_shuffle, "pixel_shuffle", T2, pixel_shuffle, (T, i), 0, ()) \
-    X(pixel_unshuffle, "pixel_unshuffle", T2, pixel_unshuffle, (T, i), 0, ())
+    X(pixel_unshuffle, "pixel_unshuffle", T2, pixel_unshuffle, (T, i), 0, ()) \
+    X(upsample_nearest2d, "upsample_nearest2d", T2, upsample_nearest2d, (T, I), T4, (T, I, V, V)) \
+    X(upsample_nearest2d_backward, "upsample_nearest2d_backward", T3, upsample_nearest2d_backward, (T, I, I), \
+      T5, (T, I, I, V, V)) \
+    X(upsample_nearest2d_vec, "upsample_nearest2d.vec", T3, upsample_nearest2d_vec, (T, V, V), 0, ()) \
+    X(upsample_bilinear2d, "upsample_bilinear2d", T3, upsample_bilinear2d, (T, I, b), T5, (T, I, b, V, V)) \
+    X(upsample_bilinear2d_backward, "upsample_bilinear2d_backward", T4, upsample_bilinear2d_backward, (T, I, I, b), \
+      T6, (T, I, I, b, V, V)) \
+    X(upsample_bilinear2d_vec, "upsample_bilinear2d.vec", T4, upsample_bilinear2d_vec, (T, V, b, V), 0, ())
 
 #define OPD_OPERATORS_NN(X) \
     X(native_layer_norm, "native_layer_norm", N5, native_layer_norm, (T, I, T, T, d), 0, ()) \
@@ -3607,6 +3618,8 @@ struct opd_draw {
     X(embedding_dense_backward, "embedding_dense_backward", T5, embedding_dense_backward, (T, T, i, i, b), 0, ()) \
     X(embedding_backward, "embedding_backward", T6, embedding_backward, (T, T, i, i, b, b), 0, ()) \
     X(one_hot, "one_hot", T1, one_hot, (T), T2, (T, i)) \
+    X(bincount, "bincount", T1, bincount, (T), T3, (T, T, i)) \
+    X(multinomial, "multinomial", T2, multinomial, (T, i), T4, (T, i, b, G)) \
     X(slice_scatter, "slice_scatter", T2, slice_scatter, (T, T), T6, (T, T, i, V, V, i)) \
     X(select_scatter, "select_scatter", T4, select_scatter, (T, T, i, i), 0, ()) \
     X(diagonal_scatter, "diagonal_scatter", T2, diagonal_scatter, (T, T), T5, (T, T, i, i, i)) \
@@ -4555,6 +4568,7 @@ extern char **environ;
 #define OPDI_EXCHANGE(p, was, v) \
     (OPDI_ALONE ? (*(p) = (v), true) : __atomic_compare_exchange_n(p, was, v, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 #define OPDI_IN_ORDER() __atomic_signal_fence(__ATOMIC_SEQ_CST)      /* of the compiler: no instruction */
+#define OPDI_PREFETCH(p) __builtin_prefetch((const void *)(p))
 #else
 #define OPDI_LIKELY(x) (x)
 #define OPDI_UNLIKELY(x) (x)
@@ -4569,6 +4583,7 @@ extern char **environ;
 #define OPDI_SUB(p, v) (*(p) -= (v))
 #define OPDI_EXCHANGE(p, was, v) ((void)(was), *(p) = (v), true)
 #define OPDI_IN_ORDER() ((void)0)
+#define OPDI_PREFETCH(p) ((void)(p))
 #endif
 
 /* True while the process has one thread: glibc says so, and only the thread that asks can change it by making
@@ -4670,13 +4685,13 @@ typedef struct opdi_observer opdi_observer;
 typedef struct opdi_watch { opdi_observer *observer; int64_t left; } opdi_watch;      /* sampled: events to the next */
 
 typedef struct opdi_thread {
+    uint64_t inside;             /* epoch in which the outermost running call began; 0: none runs */
     opdi_state state;
     opd_code error;              /* OPD_OK: none pending */
     int32_t observed;            /* observers: whether there are any; see opdi_observing */
     int32_t scope_depth;
     int32_t warned_root;
     opd_call *current;           /* innermost running call */
-    uint64_t inside;             /* epoch in which the outermost running call began; 0: none runs */
     uintptr_t *handles;          /* the scope stack: tensors; with bit 0 set, opdi_block */
     int64_t top, cap;            /* handles in use and allocated */
     int64_t scope_mark;          /* where the innermost scope begins */
@@ -4777,10 +4792,10 @@ void opd_warn(const char *format, ...) {
     opdi_log_say(opdi_self(), 0, text, false);
 }
 
-//-- counting leading zeros: the highest set bit of x, x != 0
+//-- counting leading zeros: the highest set bit of x, x != 0.  63 ^ is one instruction, 63 - not always.
 static inline int opdi_top_bit(uint64_t x) {
 #if defined(__GNUC__) && !defined(__TINYC__)
-    return 63 - __builtin_clzll(x);
+    return 63 ^ __builtin_clzll(x);
 #else
     int n = 0;
     if (x >> 32) { n += 32; x >>= 32; }
@@ -4791,7 +4806,16 @@ static inline int opdi_top_bit(uint64_t x) {
     return n + (int)(x >> 1);
 #endif
 }
+static inline int opdi_popcount(uint64_t x) {     /* without branches, which would be guessed wrong */
+    x -= x >> 1 & 0x5555555555555555u;
+    x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
+    return (int)(((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);
+}
+#if defined(__GNUC__) && !defined(__TINYC__)
+static inline int opdi_low_bit(uint64_t x) { return __builtin_ctzll(x); }
+#else
 static inline int opdi_low_bit(uint64_t x) { return opdi_top_bit(x & (0 - x)); }
+#endif
 
 OPDI_COLD_BEGIN
 
@@ -4937,9 +4961,13 @@ static uint64_t opdi_oldest_call(void) {
     return oldest;
 }
 
+OPDI_COLD_END
+
 //-- errors -------------------------------------------------------------------------------------------------------
 
 bool opd_ok(void) { return opdi_self()->error == OPD_OK; }
+
+OPDI_COLD_BEGIN
 opd_code opd_error_code(void) { return opdi_self()->error; }
 const char *opd_error_message(void) {
     opdi_thread *th = opdi_self();
@@ -8145,7 +8173,7 @@ OPDI_COLD_END
 /* Number of the highest bit; x must not be 0. */
 static inline int opdi_highest_bit(uint64_t x) {
 #if defined(__GNUC__) && !defined(__TINYC__)
-    return 63 - __builtin_clzll(x);
+    return 63 ^ __builtin_clzll(x);
 #else
     int n = 0, step;
     for (step = 32; step > 0; step >>= 1) {
@@ -8702,7 +8730,7 @@ typedef struct opdi_table {
     opdi_gone gone;                               /* once it is out of use */
     /* functionalities that do not fall through, per backend; [0]: when nothing requires grad, where autograd kernels
        that then do nothing are left out */
-    uint64_t masks[2][16];                        /* [1] also while forward mode is on */
+    uint64_t masks[32];                           /* from [16] on also while forward mode is on */
     opd_kernel behind[16];                        /* run by opdi_device_kernel; [15]: by opdi_by_device_kernel */
     opdi_slot slots[OPD_KEY_SLOTS];
     opd_kernel jvp;                               /* an opd_jvp_fn registered by itself; NULL: the card's */
@@ -8719,6 +8747,8 @@ typedef struct opdi_derivative {
     bool fresh;                                   /* of a call that writes no argument: results only have to be tied */
 } opdi_derivative;
 
+#define OPDI_EDGE_COUNTED (-2)
+
 /* A card as registered: the desc, and what the autograd kernel needs, worked out once.  Never freed: nodes of a tape
    may outlive the library. */
 typedef struct opdi_card {
@@ -8733,6 +8763,9 @@ typedef struct opdi_card {
     uint32_t constant_results;
     int32_t nargs;                                /* of its schema: the operator may be defined anew while nodes live */
     uint64_t tensor_args, list_args, kept_args;   /* kept: what a node holds, tensors or their places */
+    uint8_t nkept, nresults;                      /* how many bits kept_args and save_results have */
+    int8_t kept_at[OPD_MAX_ARGS];                 /* which kept value an argument is; -1: none */
+    int8_t edge_at[OPD_MAX_ARGS];                 /* which edge; -1: no tensor; OPDI_EDGE_COUNTED: there are lists */
     int8_t save_if[OPD_MAX_ARGS];                 /* saved only if this argument's gradient is wanted; -1: always */
     int8_t save_result_if[OPDI_MAX_RETURNS];
     struct opdi_card *base;                       /* derived forms: the functional card */
@@ -8746,9 +8779,12 @@ struct opd_op {
     opd_schema *schema;                           /* stays when undefined, for calls that are inside; NULL: never was */
     uint64_t undefined;                           /* epoch of that */
     uint64_t tensor_args, list_args;              /* which arguments are Tensor(?), Tensor(?)[] */
+    int32_t ntensors;                             /* how many of the former */
     uint64_t written_args;                        /* annotated as written */
     uint64_t dim_args, size_args;                 /* for batching rules, once dims_known: dims; sizes of the result */
     int32_t nargs, nrets;
+    uint32_t all_rets;                            /* a bit for each */
+    int32_t direct;                               /* nargs; -1 with lists among them, which take more looking at */
     int32_t required;                             /* arguments from here on have defaults */
     uint16_t accepts[OPD_MAX_ARGS];               /* bit t: a value of opd_tag t binds without conversion */
     int8_t ret_alias[OPDI_MAX_RETURNS];           /* the written argument that result i is, or -1 */
@@ -8808,9 +8844,12 @@ struct opd_call {
     int32_t cursor;                               /* next result of opd_return_* */
     int32_t scope_depth, depth;                   /* scopes open, and calls nested, when the kernel was called */
     int64_t mark;                                 /* handles then: its own scope begins here */
+    uint32_t flags;                               /* of its arguments, united, and OPDI_FLAGS_KNOWN; 0: not looked at */
     opd_key slot;
     bool inplace, elementwise;                    /* derived forms: target is self; kernel may write over its inputs */
 };
+
+#define OPDI_FLAGS_KNOWN 256u
 
 /* A derived form is what was called. */
 static const char *opdi_call_name(const opd_call *call) {
@@ -9392,7 +9431,7 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
     bool casts = false;
     int slot, b;
     memset(table, 0, sizeof *table);
-    for (b = 0; b < 16; b++) { table->masks[1][b] = ~(uint64_t)0; }
+    for (b = 0; b < 16; b++) { table->masks[16 + b] = ~(uint64_t)0; }
     for (slot = 0; slot < OPD_KEY_SLOTS; slot++) {
         opdi_chosen how;
         const opdi_kernel *k = opdi_compute_slot(op, slot, &how);
@@ -9410,13 +9449,13 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
         if (opdi_is_autograd_slot(slot) && !opdi_slot_skips(s, how)) { skip = 0; }
         if (s->fn != opd_fallthrough || slot == 0) { continue; }
         if (slot < OPD_KEY_BACKEND_BASE) {
-            for (b = 0; b < 16; b++) { table->masks[1][b] &= ~OPD_BIT_OF(slot); }
+            for (b = 0; b < 16; b++) { table->masks[16 + b] &= ~OPD_BIT_OF(slot); }
         } else {
             b = (slot - OPD_KEY_BACKEND_BASE) % 16;
-            table->masks[1][b] &= ~OPD_BIT_OF(opdi_row_functionality[(slot - OPD_KEY_BACKEND_BASE) / 16]);
+            table->masks[16 + b] &= ~OPD_BIT_OF(opdi_row_functionality[(slot - OPD_KEY_BACKEND_BASE) / 16]);
         }
     }
-    for (b = 0; b < 16; b++) { table->masks[0][b] = table->masks[1][b] & ~skip; }
+    for (b = 0; b < 16; b++) { table->masks[b] = table->masks[16 + b] & ~skip; }
     table->jvp = opdi_direct(op, OPDI_KEY_JVP) ? opdi_direct(op, OPDI_KEY_JVP)->fn : NULL;
 }
 
@@ -9664,6 +9703,7 @@ static void opdi_op_describe(opd_op *op) {
     int i, j;
     op->nargs = s->nargs;
     op->nrets = s->nreturns;
+    op->all_rets = (1u << op->nrets) - 1;
     op->required = 0;
     op->tensor_args = op->list_args = op->written_args = 0;
     for (i = 0; i < s->nargs; i++) {
@@ -9673,6 +9713,8 @@ static void opdi_op_describe(opd_op *op) {
         if (s->args[i].tag == OPD_TAG_TENSORS) { op->list_args |= (uint64_t)1 << i; }
         if (s->args[i].written) { op->written_args |= (uint64_t)1 << i; }
     }
+    op->ntensors = opdi_popcount(op->tensor_args);
+    op->direct = op->list_args ? -1 : op->nargs;
     for (i = 0; i < s->nreturns; i++) {
         const opdi_alias *ra = s->returns[i].type->alias;
         op->ret_alias[i] = -1;
@@ -10300,7 +10342,16 @@ static void opdi_card_init(opdi_card *card, opd_op *op) {
 //-- What nodes keep: arguments that are no tensors, lists (for their length), and what the card saves.
 static void opdi_card_layout(opdi_card *card) {
     uint64_t all = card->nargs == 64 ? ~(uint64_t)0 : ((uint64_t)1 << card->nargs) - 1;
+    int i;
     card->kept_args = (all & ~card->tensor_args) | card->save_args;
+    for (i = 0; i < OPD_MAX_ARGS; i++) {
+        const uint64_t bit = (uint64_t)1 << i;
+        card->kept_at[i] = (int8_t)(card->kept_args & bit ? opdi_popcount(card->kept_args & (bit - 1)) : -1);
+        card->edge_at[i] = (int8_t)(card->list_args ? OPDI_EDGE_COUNTED
+                                    : card->tensor_args & bit ? opdi_popcount(card->tensor_args & (bit - 1)) : -1);
+    }
+    card->nkept = (uint8_t)opdi_popcount(card->kept_args);
+    card->nresults = (uint8_t)opdi_popcount(card->save_results);
 }
 
 //-- Nodes of both look the same.
@@ -10898,7 +10949,7 @@ OPDI_NOINLINE static int opdi_unite_lists(opdi_union *u, const opd_op *op, const
 
 //-- Unites the arguments and compares their tags with the schema's on the way: 0 all as expected, 1 some other kind is
 //-- there (None, or one that binding has to convert), -1 failed.
-OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *u, const opd_op *op, const opd_value *args) {
+OPDI_FORCE_INLINE static int opdi_unite_direct(opdi_union *u, const opd_op *op, const opd_value *args) {
     uint64_t functionality = 0;
     opdi_traits traits;
     uint32_t all = 0;
@@ -10913,21 +10964,17 @@ OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *u, const opd_op *op, co
             all |= opdi_traits_of(args[i].u.t);
         }
     }
-    if (OPDI_UNLIKELY(op->list_args != 0)) {
-        opdi_union l = {0, 0, 0, 0};
-        if (opdi_unite_lists(&l, op, args)) { return -1; }
-        functionality |= l.functionality;
-        traits.f.flags = (uint8_t)l.flags;
-        traits.f.backend = (uint8_t)l.backend;
-        traits.f.backends = (uint16_t)l.backends;
-        all |= traits.all;
-    }
     traits.all = all;
     u->functionality = functionality;
     u->backends = traits.f.backends;
     u->flags = traits.f.flags;
     u->backend = traits.f.backend;
     return !fits;
+}
+//-- The same where there may be lists.
+OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *u, const opd_op *op, const opd_value *args) {
+    const int rc = opdi_unite_direct(u, op, args);
+    return OPDI_UNLIKELY(op->list_args != 0) && opdi_unite_lists(u, op, args) ? -1 : rc;
 }
 
 OPDI_COLD_BEGIN
@@ -11036,10 +11083,11 @@ OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, cons
     const int64_t mark = th->top;
     const int32_t scope_depth = th->scope_depth;
     opd_call *const outer = th->current;
-    const int nrets = c->op->nrets;
+    const uint32_t wanted = c->op->all_rets;
     int rc;
     c->th = th;
     c->user = slot->user;
+    OPDI_IN_ORDER();                              /* else gcc takes the way through vector registers */
     c->outer = outer;
     c->filled = 0;
     c->owned = 0;
@@ -11056,9 +11104,7 @@ OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, cons
     th->current = outer;
     if (OPDI_UNLIKELY(th->scope_depth != scope_depth)) { opdi_scopes_forgotten(th, scope_depth, mark); }
     if (OPDI_UNLIKELY(th->top != mark)) { opdi_scope_unwind(th, mark); }
-    if (OPDI_UNLIKELY((rc | (int)th->error | (int)(c->filled ^ ((1u << nrets) - 1))) != 0)) {
-        return opdi_call_failed(c, rc);
-    }
+    if (OPDI_UNLIKELY((rc | (int)th->error | (int)(c->filled ^ wanted)) != 0)) { return opdi_call_failed(c, rc); }
     return 0;
 }
 
@@ -11067,18 +11113,31 @@ OPDI_NOINLINE static int opdi_invoke(opdi_thread *th, opd_call *c, const opdi_sl
 }
 
 //-- The slot for the united keys under this thread's state; sets c->keys and c->slot.  The usual cases go without bit
-//-- scans.
-static inline const opdi_slot *opdi_find_slot(const opdi_thread *th, opd_call *c, const opdi_table *table,
-                                              const opdi_union *u) {
-    const int grad = OPDI_UNLIKELY((int)(u->flags & OPDI_IS_VIEW) | th->state.forward)
-        ? opdi_wants_autograd(th, c, u->flags) : (u->flags & OPDI_REQUIRES_GRAD) && !th->state.no_grad;
-    const int backend = u->backends & (u->backends - 1) ? opdi_top_bit(u->backends) : (int)u->backend;
-    const uint64_t f = (u->functionality | th->state.include) & th->state.allow & table->masks[grad][backend];
-    const int base = f == OPD_BIT_OF(OPD_F_DENSE) ? OPD_KEY_CPU : opdi_key_base[opdi_top_bit(f << 1 | 1)];
+//-- scans.  grad: 16 when autograd kernels have something to do, else 0.
+OPDI_FORCE_INLINE static const opdi_slot *opdi_slot_for(const opdi_thread *th, opd_call *c, const opdi_table *table,
+                                                        const opdi_union *u, unsigned grad) {
+    const unsigned backend = u->backends & (u->backends - 1) ? (unsigned)opdi_top_bit(u->backends) : u->backend;
+    const uint64_t f = (u->functionality | th->state.include) & th->state.allow & table->masks[grad + backend];
+    const unsigned base = f == OPD_BIT_OF(OPD_F_DENSE) ? OPD_KEY_CPU
+        : (unsigned)opdi_key_base[opdi_top_bit(f << 1 | 1)];
+    const unsigned slot = base + (base >= OPD_KEY_BACKEND_BASE ? backend : 0);
+    c->flags = u->flags | OPDI_FLAGS_KNOWN;
     c->keys.functionality = f;
     c->keys.backends = u->backends;
-    c->slot = base + (base >= OPD_KEY_BACKEND_BASE ? backend : 0);
-    return &table->slots[c->slot];
+    c->slot = (opd_key)slot;
+    return &table->slots[slot];
+}
+//-- With a view, or while a level of forward mode is open.
+OPDI_NOINLINE static const opdi_slot *opdi_find_slot_asking(const opdi_thread *th, opd_call *c, const opdi_table *table,
+                                                            opdi_union u) {
+    return opdi_slot_for(th, c, table, &u, opdi_wants_autograd(th, c, u.flags) ? 16 : 0);
+}
+OPDI_FORCE_INLINE static const opdi_slot *opdi_find_slot(const opdi_thread *th, opd_call *c, const opdi_table *table,
+                                                         const opdi_union *u) {
+    if (OPDI_UNLIKELY(((int)(u->flags & OPDI_IS_VIEW) | th->state.forward) != 0)) {
+        return opdi_find_slot_asking(th, c, table, *u);
+    }
+    return opdi_slot_for(th, c, table, u, (u->flags & OPDI_REQUIRES_GRAD) && !th->state.no_grad ? 16 : 0);
 }
 
 //-- Results go to the caller's scope; room for them was reserved before the call.
@@ -11092,22 +11151,29 @@ static inline int opdi_rets_own(opdi_thread *th, opd_call *c) {
     return rc;
 }
 
+OPDI_NOINLINE static int opdi_call_owned(opdi_thread *th, opd_call *c) {
+    if (opdi_scope_reserve(th, OPDI_MAX_RETURNS)) { opdi_rets_drop(c); return -1; }
+    return opdi_rets_own(th, c);
+}
 OPDI_FORCE_INLINE static int opdi_call_united(opdi_thread *th, opd_op *op, const opdi_table *table, const opdi_union *u,
                                               opd_value *rets, const opd_value *args) {
     opd_call c;
-    const opdi_slot *slot;
-    if (OPDI_UNLIKELY(opdi_scope_reserve(th, OPDI_MAX_RETURNS))) { return -1; }
     c.op = op;
     c.args = args;
     c.rets = rets;
     c.targets = NULL;
-    slot = opdi_find_slot(th, &c, table, u);
-    if (opdi_invoke_here(th, &c, slot)) { return -1; }
-    if (c.owned) {
-        if (OPDI_UNLIKELY(opdi_scope_reserve(th, OPDI_MAX_RETURNS))) { opdi_rets_drop(&c); return -1; }
-        return opdi_rets_own(th, &c);
+    if (opdi_invoke_here(th, &c, opdi_find_slot(th, &c, table, u))) { return -1; }
+    if (!c.owned) { return 0; }
+    if (c.owned == 1 && OPDI_LIKELY(rets->tag == OPD_TAG_TENSOR && th->top + OPDI_MAX_RETURNS <= th->cap)) {
+        opdi_push_of(th, rets->u.t, op);
+        return 0;
     }
-    return 0;
+    return opdi_call_owned(th, &c);
+}
+//-- The same for who is not in a hurry.
+OPDI_NOINLINE static int opdi_call_with(opdi_thread *th, opd_op *op, const opdi_table *table, const opdi_union *u,
+                                        opd_value *rets, const opd_value *args) {
+    return opdi_scope_reserve(th, OPDI_MAX_RETURNS) ? -1 : opdi_call_united(th, op, table, u, rets, args);
 }
 
 //-- The same with arguments that were bound; wrapped numbers and lists made since `mark` live until the call is over.
@@ -11132,7 +11198,7 @@ static int opdi_call_bound(opdi_thread *th, opd_op *op, const opdi_table *table,
         opdi_observe_begin(th, &b, OPD_OBSERVE_CALL, op->base_name, recording ? (int64_t)th->sequence : -1);
     }
     if (rc == 0) {
-        rc = opdi_call_united(th, op, table, &u, rets, bound);
+        rc = opdi_call_with(th, op, table, &u, rets, bound);
         if (watched) { opdi_observe_end(th, &b, rets, op->nrets); }
     }
     if (top != mark) { opdi_scope_remove(th, mark, top); }
@@ -11161,19 +11227,33 @@ OPDI_NOINLINE static int opdi_call_slow(opdi_thread *th, opd_op *op, const opdi_
     return opdi_call_given(th, op, table, rets, &g, false);
 }
 
-//-- The same when trailing arguments are left out: their defaults stand in.
-OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
-                                          const opd_value *args, int nargs) {
+//-- The same where trailing arguments may be left out, for which their defaults stand in, and where there may be lists.
+//-- The end of a call that began at `was`.
+OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
+                                          int nargs, uint64_t was) {
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
     opd_value full[OPD_MAX_ARGS];
+    const opd_value *all = args;
     opdi_union u;
-    int i;
-    if (nargs > op->nargs || nargs < op->required) { return opdi_call_slow(th, op, table, rets, args, nargs); }
-    for (i = 0; i < nargs; i++) { full[i] = args[i]; }
-    for (; i < op->nargs; i++) { full[i] = op->schema->args[i].value; }
-    if (opdi_unite_args(&u, op, full) != 0) {
-        return th->error == OPD_OK ? opdi_call_slow(th, op, table, rets, args, nargs) : -1;
+    int i, rc = 0;
+    if ((OPDI_UNLIKELY(!table) && !(table = opdi_table_make(op))) || opdi_scope_reserve(th, OPDI_MAX_RETURNS)) {
+        rc = -1;
+    } else if (OPDI_UNLIKELY(nargs > op->nargs || nargs < op->required)) {
+        rc = opdi_call_slow(th, op, table, rets, args, nargs);
+    } else {
+        if (nargs < op->nargs) {
+            for (i = 0; i < nargs; i++) { full[i] = args[i]; OPDI_IN_ORDER(); }      /* few: not worth a memcpy */
+            for (; i < op->nargs; i++) { full[i] = op->schema->args[i].value; }
+            all = full;
+        }
+        if (OPDI_LIKELY((rc = opdi_unite_args(&u, op, all)) == 0)) {
+            rc = opdi_call_united(th, op, table, &u, rets, all);
+        } else if (rc > 0) {
+            rc = opdi_call_slow(th, op, table, rets, args, nargs);
+        }
     }
-    return opdi_call_united(th, op, table, &u, rets, full);
+    opdi_leave(th, was);
+    return rc;
 }
 
 static bool opdi_is_watched(opdi_thread *th, const opd_op *op) {
@@ -11199,27 +11279,38 @@ OPDI_NOINLINE static int opdi_call_watched(opdi_thread *th, opd_op *op, opd_valu
     return opdi_call_otherwise(th, op, rets, args, nargs, watched);
 }
 
-OPDI_FORCE_INLINE static int opdi_call_inside(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
-                                              int nargs) {
-    const opdi_table *table = OPDI_ACQUIRE(&op->table);
-    opdi_union u;
-    if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(op))) { return -1; }
-    if (OPDI_UNLIKELY(nargs != op->nargs)) { return opdi_call_filled(th, op, table, rets, args, nargs); }
-    if (OPDI_UNLIKELY(opdi_unite_args(&u, op, args) != 0)) {
-        return th->error == OPD_OK ? opdi_call_slow(th, op, table, rets, args, nargs) : -1;
-    }
-    return opdi_call_united(th, op, table, &u, rets, args);
-}
-
-int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
+//-- A call on a thread that has not made one, with an error pending, while somebody observes, or without its arrays.
+OPDI_NOINLINE static int opdi_call_rare(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
     opdi_thread *th = opdi_self();
     const uint64_t was = opdi_enter(th);
     int rc = 1;
-    if (OPDI_UNLIKELY(((int)th->error | OPDI_LOAD(&th->observed)) != 0 || !args || !rets)) {
+    if (((int)th->error | OPDI_LOAD(&th->observed)) != 0 || !args || !rets) {
         rc = opdi_call_watched(th, op, rets, args, nargs);
     }
-    if (OPDI_UNLIKELY(!op)) { rc = opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL"); }
-    if (OPDI_LIKELY(rc > 0)) { rc = opdi_call_inside(th, op, rets, args, nargs); }
+    if (!op) { rc = opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL"); }
+    if (rc > 0) { return opdi_call_filled(th, op, rets, args, nargs, was); }
+    opdi_leave(th, was);
+    return rc;
+}
+
+int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
+    opdi_thread *th = opdi_thread_self;
+    const opdi_table *table;
+    opdi_union u;
+    uint64_t was;
+    int rc;
+    if (OPDI_UNLIKELY(!th || !op || !args || !rets || ((int)th->error | OPDI_LOAD(&th->observed)) != 0)) {
+        return opdi_call_rare(op, rets, args, nargs);
+    }
+    if (OPDI_UNLIKELY(nargs != op->direct) || OPDI_UNLIKELY(opdi_unite_direct(&u, op, args) != 0)) {
+        return opdi_call_filled(th, op, rets, args, nargs, opdi_enter(th));
+    }
+    was = opdi_enter(th);
+    table = OPDI_ACQUIRE(&op->table);
+    if (OPDI_UNLIKELY(!table || th->top + OPDI_MAX_RETURNS > th->cap)) {
+        return opdi_call_filled(th, op, rets, args, nargs, was);
+    }
+    rc = opdi_call_united(th, op, table, &u, rets, args);
     opdi_leave(th, was);
     return rc;
 }
@@ -11497,7 +11588,8 @@ OPDI_COLD_END
 static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, opd_keyset keys) {
     opdi_thread *th = call->th;
     opd_call c;
-    int rc, base, backend;
+    int rc;
+    unsigned base, backend;
     if (OPDI_UNLIKELY(th->error != OPD_OK)) { return -1; }
     if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(call->op))) { return -1; }
     if (OPDI_UNLIKELY(call->filled != 0)) {
@@ -11505,16 +11597,21 @@ static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, op
     }
     c.op = call->op;
     c.args = call->args;
+    OPDI_IN_ORDER();                              /* one wide load would have to wait for the two stores before it */
     c.rets = call->rets;
     c.targets = NULL;
-    backend = opdi_top_bit((keys.backends & OPDI_BACKEND_MASK) | 1);
-    c.keys.functionality = keys.functionality & table->masks[1][backend];
+    backend = (unsigned)opdi_top_bit((keys.backends & OPDI_BACKEND_MASK) | 1);
+    c.keys.functionality = keys.functionality & table->masks[16 + backend];
     c.keys.backends = keys.backends & OPDI_BACKEND_MASK;
-    base = opdi_key_base[opdi_top_bit(c.keys.functionality << 1 | 1)];
-    c.slot = base + (base >= OPD_KEY_BACKEND_BASE ? backend : 0);
-    rc = opdi_invoke_here(th, &c, &table->slots[c.slot]);
+    base = (unsigned)opdi_key_base[opdi_top_bit(c.keys.functionality << 1 | 1)];
+    base += base >= OPD_KEY_BACKEND_BASE ? backend : 0;
+    c.slot = (opd_key)base;
+    c.flags = 0;
+    rc = opdi_invoke_here(th, &c, &table->slots[base]);
     call->filled = c.filled;
+    OPDI_IN_ORDER();
     call->owned = c.owned;
+    OPDI_IN_ORDER();
     call->cursor = c.cursor;
     return rc;
 }
@@ -12067,9 +12164,9 @@ static const char *opdi_explain_mask(const opdi_thread *th, const opdi_table *ta
     if (!(th->state.allow & OPD_BIT_OF(f))) {
         return OPDI_DEFAULT_ALLOW & OPD_BIT_OF(f) ? "excluded on this thread" : "excluded on this thread, by default";
     }
-    if (!(table->masks[1][backend] & OPD_BIT_OF(f))) { return "falls through"; }
+    if (!(table->masks[16 + backend] & OPD_BIT_OF(f))) { return "falls through"; }
     if (f == OPD_F_AUTOCAST && !opdi_autocast_is_on(th, backend)) { return "off for this device"; }
-    return grad || table->masks[0][backend] & OPD_BIT_OF(f) ? NULL
+    return grad || table->masks[backend] & OPD_BIT_OF(f) ? NULL
         : "left out: no argument requires grad, or grad mode is off";
 }
 
@@ -12363,7 +12460,7 @@ OPDI_NOINLINE static int64_t opdi_count_error(const int64_t *sizes, int ndim) {
     return opd_fail(OPD_ERROR_SHAPE, "the sizes %s do not fit into memory", text);
 }
 OPDI_COLD_END
-static int64_t opdi_count(const int64_t *sizes, int ndim, size_t element) {
+static inline int64_t opdi_count(const int64_t *sizes, int ndim, size_t element) {
     const uint64_t limit = (uint64_t)1 << 62;
     uint64_t n = element;
     bool zero = false;
@@ -12380,19 +12477,19 @@ static int64_t opdi_count(const int64_t *sizes, int ndim, size_t element) {
     return zero ? 0 : (int64_t)(n >> opdi_low_bit(element));
 }
 
-//-- Elements from the first to the last that sizes and strides reach, plus one; 0 when there are none; -1: overflow,
-//-- also of a stride that nothing is reached by: places are computed with it.
+//-- Elements from the first to the last that sizes and strides reach, plus one; 0 when there are none; -1: overflow.
 static int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim) {
     uint64_t last = 0;
-    bool none = false;
     int i;
     for (i = 0; i < ndim; i++) {
-        const uint64_t steps = (uint64_t)(sizes[i] ? sizes[i] - 1 : 0), stride = (uint64_t)strides[i];
-        none = none || sizes[i] == 0;
-        if (steps ? stride > ((uint64_t)INT64_MAX / 4 - last) / steps : stride >> 57) { return -1; }
+        uint64_t steps, stride;
+        if (sizes[i] == 0) { return 0; }
+        steps = (uint64_t)sizes[i] - 1;
+        stride = (uint64_t)strides[i];
+        if (steps && stride > ((uint64_t)INT64_MAX / 4 - last) / steps) { return -1; }
         last += steps * stride;
     }
-    return !none ? (int64_t)last + 1 : last >> 57 ? -1 : 0;
+    return (int64_t)last + 1;
 }
 
 static bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim) {
@@ -12419,17 +12516,24 @@ static void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int ndim) 
 
 //-- Writes sizes, strides (NULL: contiguous) and what follows from them.
 static inline void opdi_set_dims(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t numel) {
+    int64_t *dims = t->dims, n = 1;
     int i;
     t->ndim = (uint8_t)ndim;
     t->numel = numel;
-    for (i = 0; i < ndim; i++) { t->dims[i] = sizes[i]; }
-    if (strides) {
-        for (i = 0; i < ndim; i++) { t->dims[ndim + i] = strides[i]; }
-    } else {
-        opdi_strides_fill(t->dims, t->dims + ndim, ndim);
+    if (!strides) {
+        for (i = ndim; i-- > 0;) {
+            const int64_t size = sizes[i];
+            dims[i] = size;
+            dims[ndim + i] = n;
+            n *= OPDI_MAX(size, 1);
+        }
+        t->flags |= OPDI_CONTIGUOUS;
+        return;
     }
+    for (i = 0; i < ndim; i++) { dims[i] = sizes[i]; }
+    for (i = 0; i < ndim; i++) { dims[ndim + i] = strides[i]; }
     t->flags = (uint8_t)(t->flags & ~OPDI_CONTIGUOUS);
-    if (!strides || opdi_strides_contiguous(t->dims, t->dims + ndim, ndim)) { t->flags |= OPDI_CONTIGUOUS; }
+    if (opdi_strides_contiguous(dims, dims + ndim, ndim)) { t->flags |= OPDI_CONTIGUOUS; }
 }
 
 #define OPDI_GRAD_KEYS (OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD))
@@ -12464,7 +12568,7 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
     numel = extent = opdi_count(sizes, ndim, element);
     if (numel < 0) { return NULL; }
     if (strides && numel) { extent = opdi_extent(sizes, strides, ndim); }
-    if (extent < 0 || (uint64_t)extent > OPDI_MOST_BYTES / element) {
+    if (extent < 0 || (uint64_t)extent > OPDI_MOST_BYTES >> opdi_low_bit(element)) {
         (void)opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
         return NULL;
     }
@@ -12665,12 +12769,13 @@ opd_tensor *opd_tensor_from(const void *data, opd_ints sizes, opd_scalar_type dt
 
 static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
                                     void (*deleter)(void *data, void *user), void *user) {
-    int64_t numel, extent, own[2 * OPD_MAX_DIMS];
+    int64_t numel, extent, most, own[2 * OPD_MAX_DIMS];
     opdi_foreign *f;
     opd_tensor *t;
     int i;
     if (!opdi_sizes_given(sizes)) { return NULL; }
     if (!opd_dtype_size(dtype)) { (void)opd_fail(OPD_ERROR_DTYPE, "%d is no dtype", (int)dtype); return NULL; }
+    most = (INT64_C(1) << 62) / (int64_t)opd_dtype_size(dtype);
     numel = opdi_count(sizes.data, (int)sizes.n, opd_dtype_size(dtype));
     if (numel < 0) { return NULL; }
     for (i = 0; strides && i < sizes.n; i++) {
@@ -12681,6 +12786,11 @@ static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
     }
     if (!strides) { opdi_strides_fill(sizes.data, own, (int)sizes.n); }
     extent = opdi_extent(sizes.data, strides ? strides : own, (int)sizes.n);
+    for (i = 0; strides && i < sizes.n; i++) {    /* places are computed also with a stride that reaches no element */
+        const int64_t steps = OPDI_MAX(sizes.data[i], 1) - 1;
+        if (strides[i] > most || (steps && strides[i] > most / steps)) { extent = -1; break; }
+        most -= steps * strides[i];
+    }
     if (extent < 0 || extent > INT64_MAX / 16) {
         (void)opd_fail(OPD_ERROR_SHAPE, "opd_tensor_wrap: sizes and strides overflow");
         return NULL;
@@ -12994,6 +13104,7 @@ opd_tensor *opd_tensor_data(opd_tensor *t) {
     }
     v->functionality = t->functionality;
     v->flags |= t->flags & OPDI_WRAPPED;
+    if (OPDI_UNLIKELY(t->flags & OPDI_TRACED) && opdi_traced_copy(v, t)) { opdi_drop(v); return NULL; }
     return opdi_own(v);
 }
 
@@ -13100,8 +13211,13 @@ static bool opdi_shares_input(const opd_call *call, const opd_tensor *out) {
     return false;
 }
 
-static bool opdi_has_sizes(const opd_tensor *t, const int64_t *sizes, int ndim) {
-    return t->ndim == ndim && (ndim == 0 || memcmp(t->dims, sizes, (size_t)ndim * sizeof *sizes) == 0);
+static inline bool opdi_has_sizes(const opd_tensor *t, const int64_t *sizes, int ndim) {
+    int i;
+    if (t->ndim != ndim) { return false; }
+    for (i = 0; i < ndim; i++) {
+        if (t->dims[i] != sizes[i]) { return false; }
+    }
+    return true;
 }
 
 //-- The out= tensor or self, checked against what the kernel wants to write; a temporary where it cannot be written
@@ -13234,6 +13350,7 @@ static int opdi_derived_kernel(opd_call *call) {
     c.rets = rets;
     c.keys = call->keys;
     c.slot = call->slot;
+    c.flags = 0;
     c.targets = targets;
     c.inplace = card->inplace;
     c.elementwise = (opdi_desc_tags(&card->desc) & OPD_OPTAG_POINTWISE) != 0;
@@ -14241,7 +14358,9 @@ static int opdi_device_differs(const opd_call *call, opd_device a, const opd_ten
 }
 void *opd_device_data(const opd_tensor *t, opd_backend backend) {
     const opd_call *call = opdi_self()->current;
-    if (t && t->backend == (int)backend) { return opdi_is_example(t) ? NULL : t->data; }
+    if (t && t->backend == (int)backend) {
+        return opdi_is_example(t) || ((t->flags & OPDI_TRACED) && opdi_traced_read(t)) ? NULL : t->data;
+    }
     if (!t) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
     else { (void)opdi_device_differs(call, opd_device_current(backend), t); }
     return NULL;
@@ -14866,6 +14985,10 @@ static void opdi_kept_drop(const opd_node *n, opd_value *v) {
     }
 }
 
+//-- Values that hold nothing: one load says so of most.
+static inline bool opdi_is_plain(const opd_value *v) {
+    return (1u << OPD_TAG_NONE | 1u << OPD_TAG_INT | 1u << OPD_TAG_FLOAT | 1u << OPD_TAG_BOOL) >> v->tag & 1;
+}
 static size_t opdi_kept_bytes(const opd_value *v) {
     switch (v->tag) {
     case OPD_TAG_INTS: return (size_t)v->n * sizeof(int64_t);
@@ -14886,6 +15009,7 @@ static void opdi_node_free_saved(opd_node *n) {
     if (inner) { opdi_node_free_saved(inner); }
     for (i = 0; i < n->nkept + n->nresults; i++) {
         opd_value old = v[i];
+        if (opdi_is_plain(&old)) { continue; }
         if (old.tag == OPD_TAG_TENSOR || old.tag == OPDI_TAG_PACKED) { v[i] = opd_value_none(); }
         else if (old.tag == OPD_TAG_TENSORS) { v[i].u.tensors = NULL; }
         else { continue; }
@@ -14917,21 +15041,52 @@ static void opdi_saved_leave(opd_node *n, bool free) {
     if ((now & OPDI_SAVED_FREED) && now < OPDI_SAVED_USER) { opdi_node_free_saved(n); }
 }
 
+//-- What user code may change, and is put back.
+typedef struct opdi_frame {
+    opdi_state state;
+    int64_t mark, scope_mark;
+    int32_t scope_depth;
+    opd_node *node;
+} opdi_frame;
+static inline void opdi_frame_enter(opdi_thread *th, opdi_frame *f) {
+    f->state = th->state;
+    f->mark = th->top;
+    f->scope_mark = th->scope_mark;
+    f->scope_depth = th->scope_depth;
+    f->node = th->node;
+    th->scope_mark = f->mark;
+    th->scope_depth = f->scope_depth + 1;
+}
+static inline void opdi_frame_leave(opdi_thread *th, const opdi_frame *f) {
+    th->state = f->state;
+    th->node = f->node;
+    th->scope_depth = f->scope_depth;
+    th->scope_mark = f->scope_mark;
+    if (th->top != f->mark) { opdi_scope_unwind(th, f->mark); }
+}
+
 static void opdi_context_free(opd_context *ctx);
 
+//-- A kept value, whatever it is; objects are the node's to let go of.
+static void opdi_kept_gone(const opd_node *n, opd_value *v) {
+    opd_value old = *v;
+    const size_t bytes = opdi_kept_bytes(v);
+    if (old.tag == OPD_TAG_OBJECT) { return; }
+    *v = opd_value_none();
+    if (bytes) { opdi_free(old.u.object, bytes); } else { opdi_kept_drop(n, &old); }
+}
 static void opdi_node_destroy(opd_node *n) {
     opdi_edge *e = opdi_edges(n);
     opd_value *v = opdi_kept(n);
     opd_plugin *plugin = n->formula->plugin;
     opd_node *inner = opdi_slices_inner(n);
     int i;
-    opdi_node_free_saved(n);
-    if (inner) { opdi_node_release(inner); }
-    if (OPDI_UNLIKELY(n->formula->context) && n->nkept) { opdi_context_free((opd_context *)v[n->nkept - 1].u.object); }
-    for (i = 0; i < n->nkept; i++) {
-        size_t bytes = v[i].tag < OPD_TAG_COMPLEX ? 0 : opdi_kept_bytes(&v[i]);
-        if (bytes) { opdi_free(v[i].u.object, bytes); }
+    if (OPDI_UNLIKELY(inner != NULL)) { opdi_node_free_saved(inner); }
+    for (i = 0; i < n->nkept + n->nresults; i++) {
+        if (!opdi_is_plain(&v[i])) { opdi_kept_gone(n, &v[i]); }
     }
+    if (OPDI_UNLIKELY(inner != NULL)) { opdi_node_release(inner); }
+    if (OPDI_UNLIKELY(n->formula->context) && n->nkept) { opdi_context_free((opd_context *)v[n->nkept - 1].u.object); }
     for (i = 0; i < n->nedges; i++) {
         if (e[i].vertex & OPDI_LEAF) { opdi_drop(opdi_edge_leaf(e[i].vertex)); }
         else if (e[i].vertex) { opdi_node_release(opdi_edge_node(e[i].vertex)); }
@@ -14961,10 +15116,8 @@ static inline int opdi_refresh(opd_tensor *t) {
     return OPDI_UNLIKELY(t->flags & OPDI_IS_VIEW) ? opdi_view_refresh(t) : 0;
 }
 
-//-- t has been refreshed.
+//-- t has been refreshed; e is empty.
 static inline void opdi_edge_to(opdi_edge *e, opd_tensor *t) {
-    e->vertex = 0;
-    e->nr = e->spare = 0;
     if (!t || !(t->flags & OPDI_REQUIRES_GRAD)) { return; }
     if (t->grad_fn) {
         opdi_ref_up(&t->grad_fn->refs);
@@ -14982,9 +15135,10 @@ static void opdi_node_describe(opd_node *n, opd_tensor *const *outs) {
     bool even = true;
     for (i = 0; i < n->noutputs; i++) {
         const opd_tensor *t = outs[i];
-        even = even && t && t->ndim == outs[0]->ndim;
-        *meta++ = t ? (int64_t)(uint8_t)t->dtype | (int64_t)opdi_place_of(t) << 8 | (int64_t)t->ndim << 24 : -1;
-        for (k = 0; t && k < t->ndim; k++) { *meta++ = t->dims[k]; }
+        if (OPDI_UNLIKELY(!t)) { *meta++ = -1; even = false; continue; }
+        even = even && t->ndim == outs[0]->ndim;
+        *meta++ = (uint8_t)t->dtype | opdi_place_of(t) << 8 | (int64_t)t->ndim << 24;
+        for (k = 0; k < t->ndim; k++) { *meta++ = t->dims[k]; }
     }
     n->flags = (uint8_t)(even ? n->flags | OPDI_NODE_EVEN : n->flags & ~OPDI_NODE_EVEN);
 }
@@ -15132,7 +15286,7 @@ bool opd_grad_set(bool on) {
 }
 
 //-- 0 when a call is not to be recorded, else the united flags of its arguments, with OPDI_REQUIRES_GRAD.
-static unsigned opdi_call_flags(const opd_call *call) {
+OPDI_NOINLINE static unsigned opdi_call_flags(const opd_call *call) {
     opdi_union u;
     if (call->th->state.no_grad || opdi_unite_args(&u, call->op, call->args) < 0) { return 0; }
     if (OPDI_UNLIKELY((u.flags & (OPDI_IS_VIEW | OPDI_REQUIRES_GRAD)) == OPDI_IS_VIEW) &&
@@ -15169,12 +15323,6 @@ bool opd_call_requires_grad(const opd_call *call) {
     return opdi_call_flags(call) != 0 || opdi_call_forward(call);
 }
 
-static inline int opdi_popcount(uint64_t x) {     /* without branches, which would be guessed wrong */
-    x -= x >> 1 & 0x5555555555555555u;
-    x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
-    return (int)(((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);
-}
-
 static bool opdi_arg_requires_grad(const opd_value *v) {
     int32_t k;
     if (v->tag == OPD_TAG_TENSOR) { return (v->u.t->flags & OPDI_REQUIRES_GRAD) != 0; }
@@ -15185,7 +15333,7 @@ static bool opdi_arg_requires_grad(const opd_value *v) {
 }
 
 static int opdi_count_edges(const opd_op *op, const opd_value *args) {
-    int n = opdi_popcount(op->tensor_args);
+    int n = op->ntensors;
     uint64_t m;
     for (m = op->list_args; m; m &= m - 1) {
         const opd_value *v = &args[opdi_low_bit(m)];
@@ -15199,12 +15347,11 @@ static void opdi_link_edges(opd_node *n, const opd_op *op, const opd_value *args
     opdi_edge *e = opdi_edges(n);
     uint64_t m;
     for (m = op->tensor_args | op->list_args; m; m &= m - 1) {
-        int i = opdi_low_bit(m), k;
-        const opd_value *v = &args[i];
-        if (op->tensor_args >> i & 1) { opdi_edge_to(e++, v->tag == OPD_TAG_TENSOR ? v->u.t : NULL); }
-        else if (v->tag == OPD_TAG_TENSORS) {
-            for (k = 0; k < v->n; k++) { opdi_edge_to(e++, v->u.tensors[k]); }
-        }
+        const opd_value *v = &args[opdi_low_bit(m)];
+        int32_t k;
+        if (v->tag == OPD_TAG_TENSOR) { opdi_edge_to(e++, v->u.t); }
+        else if (op->tensor_args & m & (0 - m)) { e++; }
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) { opdi_edge_to(e++, v->u.tensors[k]); }
     }
 }
 
@@ -15213,7 +15360,9 @@ static int opdi_save_args(opd_node *n, const opdi_card *card, const opd_value *a
     uint64_t m;
     for (m = card->kept_args; m; m &= m - 1) {
         int i = opdi_low_bit(m), when = card->save_if[i];
-        bool save = (card->save_args >> i & 1) && (when < 0 || opdi_arg_requires_grad(&args[when]));
+        bool save;
+        if (opdi_is_plain(&args[i])) { *kept++ = args[i]; continue; }
+        save = (card->save_args >> i & 1) && (when < 0 || opdi_arg_requires_grad(&args[when]));
         if (opdi_keep_form(kept, &args[i], save, (card->save_sizes >> i & 1) != 0)) { return -1; }
         if (save && (kept->tag == OPD_TAG_TENSOR || kept->tag == OPD_TAG_TENSORS)) { n->saved = OPDI_SAVED; }
         kept++;
@@ -15228,10 +15377,12 @@ static int64_t opdi_flat_results(const opd_call *call, opd_tensor **outs, int64_
     int i;
     for (i = 0; i < call->op->nrets; i++) {
         const opd_value *v = &call->rets[i];
-        for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : 1); k++, n++) {
-            if (n >= cap) { continue; }
-            outs[n] = v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++, n++) {
+            if (n < cap) { outs[n] = v->u.tensors[k]; }
         }
+        if (v->tag == OPD_TAG_TENSORS) { continue; }
+        if (n < cap) { outs[n] = v->tag == OPD_TAG_TENSOR ? v->u.t : NULL; }
+        n++;
     }
     return n;
 }
@@ -15253,9 +15404,12 @@ static void opdi_attach(opd_tensor *t, opd_node *n, int nr) {
 
 //-- A result that somebody else holds too (an argument that comes back, one tensor returned twice) or that has a
 //-- history becomes a tensor of its own.  *t is ours when `owned`.
-static int opdi_unalias(opd_tensor **t, bool owned) {
+static inline bool opdi_is_own(const opd_tensor *t, bool owned) {
+    return owned && OPDI_ACQUIRE(&t->refs) == 1 && !(t->flags & OPDI_REQUIRES_GRAD);
+}
+OPDI_NOINLINE static int opdi_unalias(opd_tensor **t, bool owned) {
     opd_tensor *old = *t, *v;
-    if (!old || (owned && OPDI_ACQUIRE(&old->refs) == 1 && !(old->flags & OPDI_REQUIRES_GRAD))) { return 0; }
+    if (!old || opdi_is_own(old, owned)) { return 0; }
     v = opdi_shallow_copy(old);
     if (!v) { return -1; }
     opdi_view_tie(v, old, OPDI_VIEW_CUSTOM);
@@ -15264,14 +15418,16 @@ static int opdi_unalias(opd_tensor **t, bool owned) {
     return 0;
 }
 static int opdi_unalias_results(opd_call *call) {
+    const opd_op *op = call->op;
     int32_t i, k;
-    for (i = 0; i < call->op->nrets; i++) {
+    for (i = 0; i < op->nrets; i++) {
         opd_value *v = &call->rets[i];
         bool owned = (call->owned >> i & 1) != 0;
-        if (call->op->ret_alias[i] >= 0) { continue; }
-        if (v->tag == OPD_TAG_TENSOR) {
-            if (opdi_unalias(&v->u.t, owned)) { return -1; }
+        if (op->ret_alias[i] >= 0) { continue; }
+        if (OPDI_LIKELY(v->tag == OPD_TAG_TENSOR)) {
+            if (v->u.t && !opdi_is_own(v->u.t, owned) && opdi_unalias(&v->u.t, owned)) { return -1; }
             call->owned |= 1u << i;
+            continue;
         }
         for (k = 0; owned && v->tag == OPD_TAG_TENSORS && k < v->n; k++) {      /* the list is our copy */
             if (opdi_unalias((opd_tensor **)(uintptr_t)&v->u.tensors[k], true)) { return -1; }
@@ -15298,8 +15454,8 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
     if (OPDI_UNLIKELY(formula->context) && !(ctx = opdi_context_setup(op, card, args, call->rets))) {
         return -1;
     }
-    n = opdi_node_make(formula, opdi_count_edges(op, args), opdi_popcount(card->kept_args) + opdi_context_room(ctx),
-                       opdi_popcount(card->save_results), outs, nouts, 0);
+    n = opdi_node_make(formula, opdi_count_edges(op, args), card->nkept + opdi_context_room(ctx),
+                       card->nresults, outs, nouts, 0);
     if (!n) { opdi_context_free(ctx); return -1; }
     opdi_link_edges(n, op, args);
     if (opdi_save_args(n, card, args) || (ctx && opdi_context_keep(ctx, n, outs, nouts))) {
@@ -15315,7 +15471,7 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
         else if (opdi_attach_missing(call, n, outs[i], i)) { opdi_node_release(n); return -1; }
     }
     if (ctx) { opdi_context_tie(ctx); opdi_context_end_call(ctx); }
-    for (i = 0; i < op->nrets; i++) {
+    for (i = 0; card->save_results && i < op->nrets; i++) {
         opd_tensor *t = call->rets[i].tag == OPD_TAG_TENSOR ? call->rets[i].u.t : NULL;
         int when = card->save_result_if[i];
         if (!(card->save_results >> i & 1)) { continue; }
@@ -15371,7 +15527,10 @@ static int opdi_recording_writes(opd_call *call, const opdi_card *card);
 
 //-- The kernel at Autograd of every operator that has a formula.
 static int opdi_recording_kernel(opd_call *call, const opdi_card *card) {
-    const unsigned flags = opdi_call_flags(call);
+    /* the dispatcher has just looked */
+    const unsigned seen = OPDI_FLAGS_KNOWN | OPDI_REQUIRES_GRAD;
+    const unsigned flags = (call->flags & seen) == seen && !call->th->state.no_grad ? call->flags
+        : opdi_call_flags(call);
     if (!flags) { return opdi_below_autograd(call); }
     if (OPDI_UNLIKELY(flags & OPDI_IS_VIEW) && card->desc.backward != opd_not_differentiable &&
         opdi_refresh_args(call)) { return -1; }
@@ -15775,8 +15934,8 @@ static int opdi_detach_here(opd_tensor *self) {
 //-- A node for the write: its edges are those of the arguments before it.  A reference.
 static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, opd_tensor *self,
                                    const opd_value *args) {
-    opd_node *n = opdi_node_make(&card->formula, opdi_count_edges(call->op, args), opdi_popcount(card->kept_args),
-                                 opdi_popcount(card->save_results), &self, 1, OPDI_NODE_ROOM);
+    opd_node *n = opdi_node_make(&card->formula, opdi_count_edges(call->op, args), card->nkept,
+                                 card->nresults, &self, 1, OPDI_NODE_ROOM);
     int i;
     if (!n) { return NULL; }
     opdi_link_edges(n, call->op, args);
@@ -16188,30 +16347,6 @@ struct opd_backward_call {
 
 static int opdi_forward_function(opd_context *ctx);
 
-//-- What user code may change, and is put back.
-typedef struct opdi_frame {
-    opdi_state state;
-    int64_t mark, scope_mark;
-    int32_t scope_depth;
-    opd_node *node;
-} opdi_frame;
-static inline void opdi_frame_enter(opdi_thread *th, opdi_frame *f) {
-    f->state = th->state;
-    f->mark = th->top;
-    f->scope_mark = th->scope_mark;
-    f->scope_depth = th->scope_depth;
-    f->node = th->node;
-    th->scope_mark = f->mark;
-    th->scope_depth = f->scope_depth + 1;
-}
-static inline void opdi_frame_leave(opdi_thread *th, const opdi_frame *f) {
-    th->state = f->state;
-    th->node = f->node;
-    th->scope_depth = f->scope_depth;
-    th->scope_mark = f->scope_mark;
-    if (th->top != f->mark) { opdi_scope_unwind(th, f->mark); }
-}
-
 //-- custom functions ---------------------------------------------------------------------------------------------
 //
 //  A context is made for a call, filled by forward or set-up, and then kept by the node, behind the tensors that were
@@ -16594,6 +16729,7 @@ static int opdi_function_edges(opd_context *ctx) {
     const int32_t n = ctx->first[ctx->ninputs];
     ctx->edges = (opdi_edge *)opdi_alloc((size_t)n * sizeof *ctx->edges);
     if (!ctx->edges) { return -1; }
+    memset(ctx->edges, 0, (size_t)n * sizeof *ctx->edges);
     ctx->nedges = n;
     for (i = 0; i < ctx->ninputs; i++) {
         const opd_value *v = &ctx->inputs[i];
@@ -16983,17 +17119,15 @@ static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *v, uint32_
 }
 
 //-- Where argument i is kept; NULL when it is not.
-static const opd_value *opdi_bw_kept(const opd_backward_call *bw, int i) {
+OPDI_NOINLINE static const opd_value *opdi_bw_kept_by_hand(const opd_backward_call *bw, int i) {
+    const bool context = bw->node->formula->context;          /* the last; saved twice is its first place */
+    const opd_value *v = i >= 0 && i < bw->node->nkept - context ? &opdi_kept(bw->node)[i] : NULL;
+    return v && context && v->tag == OPD_TAG_INT ? &opdi_kept(bw->node)[v->u.i] : v;
+}
+static inline const opd_value *opdi_bw_kept(const opd_backward_call *bw, int i) {
     const opdi_card *card = bw->node->formula->card;
-    uint64_t mask;
-    if (!card) {
-        const bool context = bw->node->formula->context;          /* the last; saved twice is its first place */
-        const opd_value *v = i >= 0 && i < bw->node->nkept - context ? &opdi_kept(bw->node)[i] : NULL;
-        return v && context && v->tag == OPD_TAG_INT ? &opdi_kept(bw->node)[v->u.i] : v;
-    }
-    mask = card->kept_args;
-    if (i < 0 || i >= card->nargs || !(mask >> i & 1)) { return NULL; }
-    return &opdi_kept(bw->node)[opdi_popcount(mask & (((uint64_t)1 << i) - 1))];
+    if (OPDI_UNLIKELY(!card)) { return opdi_bw_kept_by_hand(bw, i); }
+    return i < 0 || i >= OPD_MAX_ARGS || card->kept_at[i] < 0 ? NULL : &opdi_kept(bw->node)[card->kept_at[i]];
 }
 
 //-- Edge of element k of argument i; -1 when there is none.
@@ -17017,10 +17151,10 @@ OPDI_NOINLINE static int opdi_bw_edge_of(const opd_backward_call *bw, int i, int
 }
 static inline int opdi_bw_edge(const opd_backward_call *bw, int i, int k) {
     const opdi_card *card = bw->node->formula->card;
-    uint64_t bit;
-    if (OPDI_UNLIKELY(!card) || card->list_args || i < 0 || i >= OPD_MAX_ARGS) { return opdi_bw_edge_of(bw, i, k); }
-    bit = (uint64_t)1 << i;
-    return k == 0 && (card->tensor_args & bit) ? opdi_popcount(card->tensor_args & (bit - 1)) : -1;
+    if (OPDI_UNLIKELY(!card || i < 0 || i >= OPD_MAX_ARGS) || card->edge_at[i] == OPDI_EDGE_COUNTED) {
+        return opdi_bw_edge_of(bw, i, k);
+    }
+    return k == 0 ? card->edge_at[i] : -1;
 }
 
 opd_tensor *opd_bw_grad(opd_backward_call *bw, int i) {
@@ -17186,17 +17320,24 @@ int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad) { return opd_b
 typedef struct opdi_task {
     uintptr_t vertex;
     struct opdi_task *next, *up;                  /* all tasks; the parent in the search */
-    int32_t deps, cursor, ngrads;
-    unsigned seen : 1, needed : 1, captured : 1, counted : 1;
-    unsigned leads : 1;                           /* to another one that is needed */
+    int32_t deps, cursor;
+    uint16_t ngrads;
+    bool seen, needed, captured, counted;
+    bool leads;                                   /* to another one that is needed */
     opd_tensor *grads[1];                         /* ngrads of them, references */
 } opdi_task;
+
+/* Tasks stand in blocks, in the order of the search, which is often that of the run. */
+typedef struct opdi_task_block { struct opdi_task_block *next; size_t bytes; } opdi_task_block;
 
 /* One of `inputs`.  In the order of vertices, so that a task finds its own. */
 typedef struct opdi_capture { uintptr_t vertex; uint32_t nr; int index; opd_tensor *grad; } opdi_capture;
 
 typedef struct opdi_engine {
+    opdi_task_block *blocks;                      /* newest first; the free part of that */
+    char *at, *end;
     opdi_task *tasks, **heap, **hash;
+    opdi_task *ready;                             /* beside the heap, which most chains never use */
     int64_t nheap, heap_cap, ntasks, hash_cap;
     opdi_capture *captures;
     int ncaptures;
@@ -17250,17 +17391,33 @@ static opdi_task *opdi_task_find(const opdi_engine *en, uintptr_t vertex) {
     return *opdi_task_home(vertex);
 }
 
+//-- A block that has room for a task; each is twice as large as the one before, up to a limit.
+OPDI_NOINLINE static int opdi_task_room(opdi_engine *en, size_t bytes) {
+    size_t size = en->blocks ? OPDI_MIN(2 * en->blocks->bytes, (size_t)1 << 18) : 1024;
+    opdi_task_block *b;
+    size = OPDI_MAX(size, sizeof *b + bytes);
+    if (!(b = (opdi_task_block *)opdi_alloc(size))) { return -1; }
+    b->next = en->blocks;
+    b->bytes = size;
+    en->blocks = b;
+    en->at = (char *)(b + 1);
+    en->end = (char *)b + size;
+    return 0;
+}
 static opdi_task *opdi_task_make(opdi_engine *en, uintptr_t vertex) {
     int n = vertex & OPDI_LEAF ? 1 : opdi_edge_node(vertex)->noutputs;
     size_t bytes = sizeof(opdi_task) + (size_t)OPDI_MAX(n - 1, 0) * sizeof(opd_tensor *);
     opdi_task *t;
     if ((vertex & OPDI_LEAF) && !opdi_meta_of(opdi_edge_leaf(vertex))) { return NULL; }
     if (!en->first && 2 * (en->ntasks + 1) > en->hash_cap && opdi_hash_grow(en)) { return NULL; }
-    t = (opdi_task *)opdi_alloc(bytes);
-    if (!t) { return NULL; }
-    memset(t, 0, bytes);
+    if (OPDI_UNLIKELY((size_t)(en->end - en->at) < bytes) && opdi_task_room(en, bytes)) { return NULL; }
+    t = (opdi_task *)(void *)en->at;
+    en->at += bytes;
+    memset(t, 0, sizeof *t);
+    if (OPDI_UNLIKELY(n > 1)) { memset(t->grads, 0, (size_t)n * sizeof(opd_tensor *)); }
     t->vertex = vertex;
-    t->ngrads = n;
+    t->ngrads = (uint16_t)n;
+    t->leads = t->needed = !en->restricted;
     if (en->first) { *opdi_task_home(vertex) = t; } else { en->hash[opdi_hash_slot(en, vertex)] = t; }
     t->next = en->tasks;
     en->tasks = t;
@@ -17273,12 +17430,13 @@ static inline opdi_task *opdi_task_at(opdi_engine *en, uintptr_t vertex) {
     return t ? t : opdi_task_make(en, vertex);
 }
 
-//-- Depth-first from one root.  With inputs given, a task is needed when it is captured or leads to one that is.
+//-- Depth-first from one root.  With inputs given, a task is needed when it is captured or leads to one that is; else
+//-- all are, and their edges are counted on the way.
 static int opdi_discover(opdi_engine *en, uintptr_t root) {
     opdi_task *t = opdi_task_at(en, root);
     if (!t) { return -1; }
     if (t->seen) { return 0; }
-    t->seen = 1;
+    t->seen = true;
     while (t) {
         opd_node *n = t->vertex & OPDI_LEAF ? NULL : opdi_edge_node(t->vertex);
         if (n && t->cursor < n->nedges) {
@@ -17286,15 +17444,17 @@ static int opdi_discover(opdi_engine *en, uintptr_t root) {
             opdi_task *child = v ? opdi_task_at(en, v) : NULL;
             if (!v) { continue; }
             if (!child) { return -1; }
+            child->deps += !en->restricted;
             if (child->seen) { t->leads |= child->needed; continue; }
-            child->seen = 1;
+            child->seen = true;
             child->up = t;
             t = child;
             continue;
         }
-        t->leads |= !en->restricted;
-        t->needed = t->leads | t->captured;
-        if (t->up) { t->up->leads |= t->needed; }
+        if (en->restricted) {
+            t->needed = t->leads | t->captured;
+            if (t->up) { t->up->leads |= t->needed; }
+        }
         t = t->up;
     }
     return 0;
@@ -17345,6 +17505,19 @@ static opdi_task *opdi_heap_pop(opdi_engine *en) {
     }
     en->heap[i] = last;
     return top;
+}
+
+//-- The same beside the heap.
+static inline int opdi_ready_push(opdi_engine *en, opdi_task *t) {
+    if (en->ready) { return opdi_heap_push(en, t); }
+    en->ready = t;
+    return 0;
+}
+static inline opdi_task *opdi_ready_pop(opdi_engine *en) {
+    opdi_task *t = en->ready;
+    if (en->nheap && (!t || opdi_task_order(en->heap[0]) > opdi_task_order(t))) { return opdi_heap_pop(en); }
+    en->ready = NULL;
+    return t;
 }
 
 //-- Nobody but n holders can see t: whoever let go of it before, on any thread, is through with it.
@@ -17636,7 +17809,7 @@ static void opdi_task_capture(opdi_engine *en, opdi_task *t) {
 //-- All gradients of a task have arrived: leaves accumulate at once, nodes wait their turn.
 static int opdi_task_done(opdi_engine *en, opdi_task *t) {
     opd_tensor *g = t->grads[0];
-    if (!(t->vertex & OPDI_LEAF)) { return opdi_heap_push(en, t); }
+    if (!(t->vertex & OPDI_LEAF)) { return opdi_ready_push(en, t); }
     if (opdi_leaf_hooked(opdi_edge_leaf(t->vertex))) { return opdi_leaf_hooks(en, t); }
     if (!g) { return 0; }
     if (!en->accumulate) {
@@ -17741,6 +17914,10 @@ static int opdi_run_task(opdi_engine *en, opdi_task *t) {
     opdi_frame frame;
     int i, rc = 0;
     bool any = false;
+    for (i = 0; i < OPDI_MIN(n->nedges, 2); i++) {               /* what is likely to run next */
+        const char *next = (const char *)opdi_edges(n)[i].vertex;
+        if (next) { OPDI_PREFETCH(next); OPDI_PREFETCH(next + 64); OPDI_PREFETCH(next + 128); }
+    }
     opdi_frame_enter(th, &frame);
     th->node = n;
     th->state.no_grad = !en->create;
@@ -17775,15 +17952,19 @@ static int opdi_run_task(opdi_engine *en, opdi_task *t) {
 }
 
 static void opdi_engine_end(opdi_engine *en) {
-    while (en->tasks) {
-        opdi_task *t = en->tasks;
-        int i;
-        en->tasks = t->next;
+    opdi_task *t;
+    int i;
+    for (t = en->tasks; t; t = t->next) {
+        if (t->next) { OPDI_PREFETCH(t->next->vertex & ~OPDI_LEAF); }
         if (en->first) { *opdi_task_home(t->vertex) = NULL; }
         for (i = 0; i < t->ngrads; i++) {
             if (t->grads[i]) { opdi_drop(t->grads[i]); }
         }
-        opdi_free(t, sizeof *t + (size_t)OPDI_MAX(t->ngrads - 1, 0) * sizeof(opd_tensor *));
+    }
+    while (en->blocks) {
+        opdi_task_block *b = en->blocks;
+        en->blocks = b->next;
+        opdi_free(b, b->bytes);
     }
     opdi_free(en->heap, (size_t)en->heap_cap * sizeof *en->heap);
     opdi_free(en->hash, (size_t)en->hash_cap * sizeof *en->hash);
@@ -17837,30 +18018,37 @@ static opd_tensor *opdi_root_grad(const opd_tensor *t, opd_tensor *given, int i)
 }
 OPDI_COLD_END
 
+static uintptr_t opdi_root_vertex(const opd_tensor *t) {
+    return t->grad_fn ? (uintptr_t)t->grad_fn : (uintptr_t)t | OPDI_LEAF;
+}
 //-- Discovers from all roots and puts their gradients in place.
 static int opdi_engine_start(opdi_engine *en, opd_tensor *const *outputs, int n, opd_tensor *const *grads) {
     opdi_task *t;
     int i;
     for (i = 0; i < n; i++) {
-        opdi_edge e;
         opd_tensor *out = outputs[i];
         if (out && opdi_refresh(out)) { return -1; }
         if (!out || !(out->flags & OPDI_REQUIRES_GRAD)) {
             return opd_fail(OPD_ERROR_AUTOGRAD,
                             "element %d of tensors does not require grad and does not have a grad_fn", i);
         }
-        e.vertex = out->grad_fn ? (uintptr_t)out->grad_fn : (uintptr_t)out | OPDI_LEAF;
-        if (opdi_discover(en, e.vertex)) { return -1; }
+        if (opdi_discover(en, opdi_root_vertex(out))) { return -1; }
     }
     for (i = 0; i < n; i++) {
         opd_tensor *out = outputs[i], *g = opdi_root_grad(out, grads ? grads[i] : NULL, i);
-        uintptr_t v = out->grad_fn ? (uintptr_t)out->grad_fn : (uintptr_t)out | OPDI_LEAF;
-        if (!g || opdi_task_add(en, opdi_task_find(en, v), out->grad_fn ? out->output_nr : 0, g)) { return -1; }
+        t = opdi_task_find(en, opdi_root_vertex(out));
+        if (!g || opdi_task_add(en, t, out->grad_fn ? out->output_nr : 0, g)) { return -1; }
     }
-    opdi_count_deps(en);
-    for (t = en->tasks; t; t = t->next) { t->counted = t->deps == 0; }
-    for (t = en->tasks; t; t = t->next) {
-        if (t->counted && t->needed && opdi_task_done(en, t)) { return -1; }
+    if (en->restricted) { opdi_count_deps(en); }
+    for (i = 0; i < n; i++) {                     /* no edge leads to what can begin: it is among the roots */
+        t = opdi_task_find(en, opdi_root_vertex(outputs[i]));
+        t->counted = t->deps == 0;
+    }
+    for (i = n; i-- > 0;) {
+        t = opdi_task_find(en, opdi_root_vertex(outputs[i]));
+        if (!t->counted || !t->needed) { continue; }
+        t->counted = false;
+        if (opdi_task_done(en, t)) { return -1; }
     }
     return 0;
 }
@@ -17906,6 +18094,7 @@ static int opdi_engine_here(opdi_engine *en, opd_tensor *const *outputs, int n, 
     opdi_thread *th = opdi_self();
     struct opdi_engine *outer = th->engine;
     opdi_frame frame;
+    opdi_task *t;
     int rc = 0, i;
     /* an addition that orders memory: the last engine's marks are gone */
     en->first = OPDI_SUB(&opdi_engines, -1) == 1;
@@ -17914,11 +18103,11 @@ static int opdi_engine_here(opdi_engine *en, opd_tensor *const *outputs, int n, 
     opdi_frame_enter(th, &frame);
     th->state.no_grad = !en->create;
     for (i = 0; i < en->ncaptures && rc == 0; i++) {
-        opdi_task *t = opdi_task_at(en, en->captures[i].vertex);
-        if (t) { t->captured = 1; } else { rc = -1; }
+        t = opdi_task_at(en, en->captures[i].vertex);
+        if (t) { t->captured = true; } else { rc = -1; }
     }
     if (rc == 0) { rc = opdi_engine_start(en, outputs, n, grads); }
-    while (rc == 0 && en->nheap) { rc = opdi_run_task(en, opdi_heap_pop(en)); }
+    while (rc == 0 && (t = opdi_ready_pop(en)) != NULL) { rc = opdi_run_task(en, t); }
     if (rc == 0 && en->finals) { rc = opdi_finals_run(en); }
     opdi_frame_leave(th, &frame);
     th->depth--;
@@ -18722,8 +18911,8 @@ static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
     const bool formula = card && card->desc.backward;
     opd_context *ctx = formula && card->formula.context ? opdi_jvp_setup(jv) : NULL;
     opd_node *n = !formula || (card->formula.context && !ctx) ? NULL
-        : opdi_node_make(&card->formula, jv->ninputs, opdi_popcount(card->kept_args) + opdi_context_room(ctx),
-                         opdi_popcount(card->save_results), jv->results, jv->nresults, 0);
+        : opdi_node_make(&card->formula, jv->ninputs, card->nkept + opdi_context_room(ctx), card->nresults,
+                         jv->results, jv->nresults, 0);
     opd_value *kept = n ? opdi_kept(n) : NULL;
     uint64_t m;
     int i, k = 0, r = 0;
@@ -20179,6 +20368,7 @@ static int opdi_call_slot(opd_call *call, const opdi_slot *slot, opd_key key) {
     c.targets = NULL;
     c.keys = call->keys;
     c.slot = key;
+    c.flags = 0;
     rc = opdi_invoke(call->th, &c, slot);
     call->filled = c.filled;
     call->owned = c.owned;
@@ -20432,7 +20622,7 @@ int opd_batch_pointwise(opd_call *call) {
         if (opdi_batch_align(call, args, OPDI_MAX(ndim, alone), least == 0 && mixed)) { return -1; }
         dim = 0;
     }
-    if (opdi_call_inside(call->th, op, rets, args, op->nargs)) { return -1; }
+    if (opdi_call_filled(call->th, op, rets, args, op->nargs, call->th->inside)) { return -1; }
     for (i = 0; i < op->nrets; i++) {
         const int alias = op->ret_alias[i];
         if (alias >= 0 ? opd_return_tensor(call, call->args[alias].u.t) : opd_batch_return(call, rets[i].u.t, dim)) {
@@ -22986,6 +23176,7 @@ typedef struct opd_graph_value {
     int8_t index;
     bool requires_grad;
     int64_t *dims;                                /* sizes, strides */
+    struct opd_graph_value *same;                 /* in opd_graph_cse: what takes its place */
     int32_t slot;                                 /* of a run, see opdi_gplan */
     uint8_t nesting;                              /* lists: of lists */
 } opdi_gvalue;
@@ -23001,7 +23192,7 @@ typedef struct opdi_gnode {
     const char *place;                            /* "FILE:LINE" of the call, or NULL */
     void **frames;                                /* while it is recorded: where that is */
     int32_t nframes;
-    bool fixed;                                   /* a constant or a list of them, see opdi_graph_number */
+    bool fixed;                                   /* a constant or a list of them, see opdi_gnode_fix */
 } opdi_gnode;
 
 /* What a run does, one after another.  Its slots: those of its arguments, then the first of its results, then those of
@@ -23193,19 +23384,49 @@ static void opdi_tracer_end(opdi_tracer *tr) {
     tr->size = 0;
 }
 
+//-- Whether a value is another one when the inputs are.
+static bool opdi_gvalue_follows(const opdi_gvalue *v) {
+    int32_t k;
+    bool follows = false;
+    if (!v->node || v->node->kind != OPDI_G_LIST) { return !v->node || v->node->kind != OPDI_G_CONSTANT; }
+    for (k = 0; k < v->node->nin && !follows; k++) { follows = opdi_gvalue_follows(v->node->in[k]); }
+    return follows;
+}
+//-- The C value of a traced tensor is about to leave the recording: 0 when that is allowed.
+static int opdi_traced_leaves(const opdi_tracer *tr, const opdi_gvalue *v, const char *what) {
+    const char *const op = v->node && v->node->op ? v->node->op->base_name : "";
+    if (tr->allow_constants) {
+        opd_warn("%s of a traced tensor, %s%s, is read: what is made of it will be a constant of the graph", what,
+                 *op ? "a result of " : "an input of the graph", op);
+        return 0;
+    }
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s of a traced tensor, %s%s, was asked for outside of a kernel: what is "
+                    "made of it would be a constant of the graph. Register an operator whose kernel reads it "
+                    "(opd_define) and call that", what, *op ? "a result of " : "an input of the graph", op);
+}
 //-- Asked for the data of t outside of a kernel: 0 when that is allowed.
 static int opdi_traced_read(const opd_tensor *t) {
     const opdi_thread *th = opdi_self();
     const opdi_gvalue *v = th->tracer && !th->current ? opdi_traced_value(th->tracer, t) : NULL;
-    if (!v) { return 0; }
-    if (th->tracer->allow_constants) {
-        opd_warn("the data of a traced tensor is read: what is made of it will be a constant of the graph");
-        return 0;
+    return v && opdi_gvalue_follows(v) ? opdi_traced_leaves(th->tracer, v, "the data") : 0;
+}
+//-- The operator of a node gives C values of what is recorded.  Those of PyTorch's own that only look at sizes may.
+static int opdi_traced_gives(const opdi_tracer *tr, const opd_call *call, const opdi_gnode *n) {
+    const opd_op *op = call->op;
+    int i, k;
+    for (i = 0; i < op->nrets; i++) {
+        const int32_t tag = call->rets[i].tag;
+        if (tag == OPD_TAG_TENSOR || tag == OPD_TAG_TENSORS || tag == OPD_TAG_NONE ||
+            (op->definition && op->definition->lib == opdi_registry.aten &&
+             !(opd_op_tags(op) & OPD_OPTAG_DATA_DEPENDENT_OUTPUT))) { continue; }
+        for (k = 0; k < n->nin; k++) {
+            const int32_t in = n->in[k]->tag;
+            if ((in != OPD_TAG_TENSOR && in != OPD_TAG_TENSORS) || !opdi_gvalue_follows(n->in[k])) { continue; }
+            if (opdi_traced_leaves(tr, n->in[k], op->name)) { return -1; }
+            break;
+        }
     }
-    return opd_fail(OPD_ERROR_ARGUMENT, "the data of a traced tensor, %s%s, was asked for outside of a kernel: what is "
-                    "made of it would be a constant of the graph. Register an operator whose kernel reads it "
-                    "(opd_define) and call that", v->node ? "a result of " : "an input of the graph",
-                    v->node && v->node->op ? v->node->op->base_name : "");
+    return 0;
 }
 
 //-- The value of one tensor argument: what is recorded, or a constant.
@@ -23333,6 +23554,7 @@ static int opdi_tracer_kernel(opd_call *call) {
     n->op = call->op;
     if (tr->locations && opdi_trace_frames(tr->graph, n)) { return -1; }
     if (opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER)))) { return -1; }
+    if (opdi_traced_gives(tr, call, n)) { return -1; }
     opdi_gnode_append(tr->graph, n);
     for (i = 0; i < op->nrets; i++) {
         if (opdi_trace_result(tr, n, i, &call->rets[i])) { return -1; }
@@ -23663,45 +23885,70 @@ static bool opdi_gconstant_equal(const opd_value *a, const opd_value *b) {
     }
 }
 
-//-- b does again what a has done.
-static bool opdi_gnode_same(const opdi_gnode *a, const opdi_gnode *b, bool writes) {
-    if (a->kind != b->kind || a->nin != b->nin || a->nout != b->nout) { return false; }
+//-- Once does for a node; writes: the graph has some.
+static bool opdi_gnode_merges(const opdi_gnode *n, bool writes) {
+    return n->kind != OPDI_G_OP || (!writes && !opdi_gnode_stays(n) && !opdi_op_is_random(n->op));
+}
+//-- b, which merges, does again what a has done.
+static bool opdi_gnode_same(const opdi_gnode *a, const opdi_gnode *b) {
+    if (a->kind != b->kind || a->op != b->op || a->nin != b->nin || a->nout != b->nout) { return false; }
     if (a->kind == OPDI_G_CONSTANT) { return opdi_gconstant_equal(&a->constant, &b->constant); }
-    if (a->kind == OPDI_G_OP &&
-        (a->op != b->op || writes || opdi_gnode_stays(a) || opdi_op_is_random(a->op))) { return false; }
-    if (a->kind == OPDI_G_UNPACK || (a->kind != OPDI_G_OP && strcmp(a->word, b->word) != 0)) { return false; }
+    if (a->kind == OPDI_G_LIST && strcmp(a->word, b->word) != 0) { return false; }
     return memcmp(a->in, b->in, (size_t)a->nin * sizeof *a->in) == 0;
 }
-static void opdi_graph_replace(opd_graph *g, const opdi_gnode *old, const opdi_gnode *with) {
-    opdi_gnode *n;
-    int i, k;
-    for (k = 0; k < old->nout; k++) {
-        for (n = old->next; n; n = n->next) {
-            for (i = 0; i < n->nin; i++) { if (n->in[i] == old->out[k]) { n->in[i] = with->out[k]; } }
-        }
-        for (i = 0; i < g->noutputs; i++) { if (g->outputs[i] == old->out[k]) { g->outputs[i] = with->out[k]; } }
-        if (g->result == old->out[k]) { g->result = with->out[k]; }
-    }
+static opdi_gvalue *opdi_gvalue_now(opdi_gvalue *v) { return v && v->same ? v->same : v; }
+static size_t opdi_gnode_hash(const opdi_gnode *n) {
+    uint64_t h = (uint64_t)n->kind * 31 + (uint64_t)(uintptr_t)n->op;
+    const bool by_bits = n->kind == OPDI_G_CONSTANT && n->constant.tag != OPD_TAG_STR &&
+        n->constant.tag != OPD_TAG_COMPLEX;
+    int i;
+    if (by_bits) { h = (h ^ (uint64_t)n->constant.tag) * 0x9e3779b97f4a7c15u + (uint64_t)n->constant.u.i; }
+    for (i = 0; i < n->nin; i++) { h = (h ^ (h >> 29) ^ (uint64_t)(uintptr_t)n->in[i]) * 0x9e3779b97f4a7c15u; }
+    return (size_t)(h ^ (h >> 32));
 }
-int opd_graph_cse(opd_graph *g) {
-    opdi_gnode *n, *next, *before;
-    int gone = 0;
-    bool writes;
-    if (!g || !opd_ok()) { return -1; }
-    writes = opdi_graph_writes(g);
+//-- Takes away nodes that do again what one in the table has done.
+static int opdi_graph_cse(opd_graph *g) {
+    const bool writes = opdi_graph_writes(g);
+    opdi_gnode *n, *next, **table;
+    size_t size = 16, count = 0, at;
+    int gone = 0, i;
+    for (n = g->first; n; n = n->next) { count++; }
+    while (size < 2 * count) { size *= 2; }
+    if (!(table = (opdi_gnode **)opdi_scope_alloc(size * sizeof *table))) { return -1; }
+    memset(table, 0, size * sizeof *table);
     for (n = g->first; n; n = next) {
         next = n->next;
-        for (before = g->first; before != n && !opdi_gnode_same(before, n, writes); before = before->next) { }
-        if (before == n) { continue; }
-        opdi_graph_replace(g, n, before);
+        for (i = 0; i < n->nin; i++) { n->in[i] = opdi_gvalue_now(n->in[i]); }
+        if (!opdi_gnode_merges(n, writes)) { continue; }
+        at = opdi_gnode_hash(n) & (size - 1);
+        while (table[at] && !opdi_gnode_same(table[at], n)) { at = (at + 1) & (size - 1); }
+        if (!table[at]) { table[at] = n; continue; }
+        for (i = 0; i < n->nout; i++) { n->out[i]->same = table[at]->out[i]; }
         opdi_gnode_remove(g, n);
         gone++;
     }
+    for (i = 0; i < g->noutputs; i++) { g->outputs[i] = opdi_gvalue_now(g->outputs[i]); }
+    g->result = opdi_gvalue_now(g->result);
+    return gone;
+}
+int opd_graph_cse(opd_graph *g) {
+    opd_scope scope;
+    int gone;
+    if (!g || !opd_ok()) { return -1; }
+    scope = opd_scope_open();
+    gone = opdi_graph_cse(g);
+    opd_scope_close(&scope);
     return gone;
 }
 
-//-- Slots for all values; notes what is a constant, or a list of them.  Returns how many slots; *lists: bytes for the
-//-- lists.
+//-- Notes whether a node is a constant, or a list of those.
+static bool opdi_gnode_fix(opdi_gnode *n) {
+    int32_t i;
+    n->fixed = n->kind == OPDI_G_CONSTANT || n->kind == OPDI_G_LIST;
+    for (i = 0; i < n->nin && n->fixed; i++) { n->fixed = n->in[i]->node && n->in[i]->node->fixed; }
+    return n->fixed;
+}
+//-- Slots for all values.  Returns how many; *lists: bytes for the lists.
 static int32_t opdi_graph_number(opd_graph *g, size_t *lists) {
     opdi_gnode *n;
     int32_t slots = 0, i;
@@ -23709,10 +23956,8 @@ static int32_t opdi_graph_number(opd_graph *g, size_t *lists) {
     for (i = 0; i < g->ninputs; i++) { g->inputs[i]->slot = slots++; }
     for (n = g->first; n; n = n->next) {
         for (i = 0; i < n->nout; i++) { n->out[i]->slot = slots++; }
-        n->fixed = n->kind == OPDI_G_CONSTANT || n->kind == OPDI_G_LIST;
-        if (n->kind != OPDI_G_LIST) { continue; }
-        *lists += (size_t)n->nin * sizeof(opd_value) + 8;
-        for (i = 0; i < n->nin; i++) { n->fixed = n->fixed && n->in[i]->node && n->in[i]->node->fixed; }
+        (void)opdi_gnode_fix(n);
+        if (n->kind == OPDI_G_LIST) { *lists += (size_t)n->nin * sizeof(opd_value) + 8; }
     }
     return slots;
 }
@@ -23736,7 +23981,6 @@ static int opdi_gnode_fold(opd_graph *g, opdi_gnode *n, const opd_value *vals) {
     n->constant = opd_value_tensor(t);
     n->nin = 0;
     n->op = NULL;
-    n->fixed = true;
     opdi_graph_changed(g);
     return 1;
 }
@@ -23756,7 +24000,7 @@ static int opdi_graph_fold(opd_graph *g) {
             if ((rc = opdi_gnode_fold(g, n, vals)) < 0) { return -1; }
             gone += rc;
         }
-        if (!n->fixed) { continue; }
+        if (!opdi_gnode_fix(n)) { continue; }
         vals[n->out[0]->slot] = n->kind == OPDI_G_LIST ? opdi_gnode_list(n, vals, &lists) : n->constant;
     }
     i = opd_graph_dce(g);
@@ -24436,11 +24680,11 @@ static int32_t opdi_gtag_of(const opdi_type *type) {
 }
 //-- Whether a value may stand for argument i, NULL for its default; a constant int becomes a float where one is wanted.
 static bool opdi_gmatch_one(const opd_op *op, int i, const opdi_gvalue *v, bool convert) {
+    const opdi_type *const t = opdi_strip_optional(op->schema->args[i].type);
     if (!v) { return op->schema->args[i].has_default; }
-    if (v->tag == OPD_TAG_LIST) {
-        return v->node && v->node->kind != OPDI_G_TUPLE && opdi_gtag_of(op->schema->args[i].type) == OPD_TAG_LIST;
-    }
-    if (op->accepts[i] >> v->tag & 1) { return true; }
+    if (v->tag == OPD_TAG_LIST && (!v->node || v->node->kind == OPDI_G_TUPLE)) { return false; }
+    if ((op->accepts[i] >> v->tag & 1) || v->tag == opdi_gtag_of(t)) { return true; }
+    if (t->kind == OPDI_TYPE_LIST && t->size > 0 && v->tag == opdi_gtag_of(t->elems[0])) { return true; }
     return convert && v->tag == OPD_TAG_INT && v->node && v->node->kind == OPDI_G_CONSTANT &&
         (op->accepts[i] >> OPD_TAG_FLOAT & 1);
 }
@@ -24536,9 +24780,8 @@ static int opdi_gparse_bind(opdi_gparser *p, opdi_gnode *n, opd_op *op, opdi_gva
         opd_value v;
         n->in[i] = i < count ? in[i] : NULL;
         if (!n->in[i]) { v = op->schema->args[i].value; }
-        else if (n->in[i]->tag == OPD_TAG_INT && !(op->accepts[i] >> OPD_TAG_INT & 1)) {
-            v = opd_value_float((double)in[i]->node->constant.u.i);
-        } else { continue; }
+        else if (!opdi_gmatch_one(op, i, in[i], false)) { v = opd_value_float((double)in[i]->node->constant.u.i); }
+        else { continue; }
         if (!(n->in[i] = opdi_graph_constants(p->graph, &v))) { return -1; }
     }
     return 0;
@@ -25089,25 +25332,61 @@ static int opdi_trace_differs(const char *a, const char *b) {
                     "First diverging operator:\n- %.*s\n+ %.*s", (int)OPDI_MIN(strcspn(la, "\n"), 400), la,
                     (int)OPDI_MIN(strcspn(lb, "\n"), 400), lb);
 }
+//-- Whether two tensors have close values: 1, 0, or -1 failed.
+static int opdi_trace_close(opd_tensor *x, opd_tensor *y, double tolerance) {
+    opd_tensor *p = opd_to_dtype(x, OPD_FLOAT64), *q = opd_to_dtype(y, OPD_FLOAT64), *close;
+    const opd_value most = opd_value_float(tolerance);
+    close = opd_le(opd_abs(opd_sub(p, q)), opd_add_Scalar(opd_mul_Scalar(opd_abs(q), most), most));
+    close = opd_logical_or(opd_logical_or(close, opd_eq(p, q)), opd_logical_and(opd_ne(p, p), opd_ne(q, q)));
+    close = opd_all(close);
+    return close ? opd_item_i64(close) != 0 : -1;
+}
+//-- The graphs have one text: what tensors there are stand in the same places.
+static int opdi_trace_constants(const opd_graph *g, const opd_graph *again, double tolerance) {
+    const opdi_gnode *a = g->first, *b = again->first;
+    int close = 1;
+    for (; a && b && close > 0; a = a->next, b = b->next) {
+        opd_tensor *x = a->constant.u.t, *y = b->constant.u.t;
+        if (a->kind != OPDI_G_CONSTANT || a->constant.tag != OPD_TAG_TENSOR || x == y ||
+            opd_dtype_is_complex((opd_scalar_type)x->dtype)) { continue; }
+        close = opdi_trace_close(x, y, tolerance);
+    }
+    return close > 0 ? 0 : close < 0 ? -1 : opd_fail(OPD_ERROR_ARGUMENT, "Tracing failed sanity checks!\nERROR: "
+        "Tensor-valued Constant nodes differed in value across invocations. This often indicates that the tracer has "
+        "encountered untraceable code.");
+}
+//-- The inputs for one more run; where the graph writes, copies of them.
+static opd_tensor *const *opdi_trace_fresh(const opd_graph *g, opd_tensor *const *inputs, int n) {
+    opd_tensor **in;
+    int i;
+    if (!opdi_graph_writes(g)) { return inputs; }
+    if (!(in = opdi_scope_tensors(n))) { return NULL; }
+    for (i = 0; i < n; i++) {
+        in[i] = opd_clone(opd_detach(inputs[i]));
+        if (!in[i] || (opdi_requires_grad(inputs[i]) && !opd_tensor_set_requires_grad(in[i], true))) { return NULL; }
+    }
+    return in;
+}
 static int opdi_trace_compare(const opd_graph *g, const opd_graph *again, opd_transform_fn fn, void *user,
                               opd_tensor *const *inputs, int n, double tolerance) {
     const size_t size = opd_graph_print(g, NULL, 0) + 1, other = opd_graph_print(again, NULL, 0) + 1;
     char *a = (char *)opdi_scope_alloc(size), *b = (char *)opdi_scope_alloc(other);
-    opd_tensor *x[OPD_TRANSFORM_OUTPUTS], *y[OPD_TRANSFORM_OUTPUTS];
+    opd_tensor *x[OPD_TRANSFORM_OUTPUTS], *y[OPD_TRANSFORM_OUTPUTS], *const *in;
     int i, k;
     if (!a || !b) { return -1; }
     (void)opd_graph_print(g, a, size);
     (void)opd_graph_print(again, b, other);
     if (strcmp(a, b) != 0) { return opdi_trace_differs(a, b); }
-    k = opdi_outputs_check(fn(user, inputs, n, x), x, "opd_graph_trace", "the function");
-    if (k < 0 || opd_graph_run(g, inputs, n, y, OPD_TRANSFORM_OUTPUTS) != k) { return -1; }
+    if (opdi_trace_constants(g, again, tolerance)) { return -1; }
+    in = opdi_trace_fresh(g, inputs, n);
+    if (!opd_ok()) { return -1; }
+    k = opdi_outputs_check(fn(user, in, n, x), x, "opd_graph_trace", "the function");
+    in = opdi_trace_fresh(g, inputs, n);
+    if (k < 0 || !opd_ok() || opd_graph_run(g, in, n, y, OPD_TRANSFORM_OUTPUTS) != k) { return -1; }
     for (i = 0; i < k; i++) {
-        opd_tensor *p = opd_to_dtype(x[i], OPD_FLOAT64), *q = opd_to_dtype(y[i], OPD_FLOAT64), *close;
-        const opd_value most = opd_value_float(tolerance);
-        close = opd_le(opd_abs(opd_sub(p, q)), opd_add_Scalar(opd_mul_Scalar(opd_abs(q), most), most));
-        close = opd_all(opd_logical_or(close, opd_eq(p, q)));
-        if (!close) { return -1; }
-        if (!opd_item_i64(close)) {
+        const int close = opdi_trace_close(x[i], y[i], tolerance);
+        if (close < 0) { return -1; }
+        if (!close) {
             opd_warn("Output nr %d. of the traced function does not match the corresponding output of the function",
                      i + 1);
         }
@@ -25117,7 +25396,8 @@ static int opdi_trace_compare(const opd_graph *g, const opd_graph *again, opd_tr
 static int opdi_trace_check(const opd_graph *g, opd_transform_fn fn, void *user, opd_tensor *const *inputs, int n,
                             const opd_trace_options *o) {
     opd_scope scope = opd_scope_open();
-    opd_graph *again = opdi_trace_once(fn, user, inputs, n, o);
+    opd_tensor *const *const in = opdi_trace_fresh(g, inputs, n);
+    opd_graph *again = opd_ok() ? opdi_trace_once(fn, user, in, n, o) : NULL;
     const opdi_gnode *node;
     int rc = again ? 0 : -1;
     for (node = g->first; node && rc == 0; node = node->next) {
@@ -26264,13 +26544,13 @@ static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake
                         opdi_sizes_text(real->dims, real->ndim, b, sizeof b));
     }
     if (fake->dtype != real->dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "the fake kernel gives result %d the dtype %s, the real one %s. Give opd_result "
-                        "the same dtype in both", i,
+        return opd_fail(OPD_ERROR_DTYPE, "the fake kernel gives result %d the dtype %s, the real one %s. Give "
+                        "opd_result the same dtype in both", i,
                         opd_dtype_name((opd_scalar_type)fake->dtype), opd_dtype_name((opd_scalar_type)real->dtype));
     }
     if (opd_tensor_device(fake).type != opd_tensor_device(real).type) {
-        return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives result %d the device %s, the real one %s. Make results "
-                        "in both with opd_result, or on opd_tensor_device of an argument", i,
+        return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives result %d the device %s, the real one %s. Make "
+                        "results in both with opd_result, or on opd_tensor_device of an argument", i,
                         opd_device_print(opd_tensor_device(fake), a, sizeof a),
                         opd_device_print(opd_tensor_device(real), b, sizeof b));
     }
@@ -26415,12 +26695,23 @@ static int opdi_opcheck_run_traced(const opdi_trial *tr, const opd_graph *g) {
     return 0;
 }
 
+//-- Whether its results are tensors and lists of them: what graphs give, and examples can be put together of.
+static bool opdi_opcheck_gives_tensors(const opd_op *op) {
+    int i;
+    for (i = 0; i < op->nrets; i++) {
+        const opdi_type *t = opdi_strip_optional(op->schema->returns[i].type);
+        if (t->kind == OPDI_TYPE_LIST) { t = opdi_strip_optional(t->elems[0]); }
+        if (t->kind != OPDI_TYPE_TENSOR) { return false; }
+    }
+    return true;
+}
 //-- The trace is that of the sizes which the caller gave, and runs with those of the trial.
 static int opdi_opcheck_trace(const opdi_trial *tr, const opdi_trial *first) {
     opd_tensor **in = opdi_trial_copies(first, true), **copies = opdi_trial_copies(tr, false), **again = in;
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
     opd_graph *g;
     int rc;
+    if (!opdi_opcheck_gives_tensors(tr->op)) { return 0; }
     if (!in || !copies || (tr != first && !(again = opdi_trial_copies(first, false)))) { return -1; }
     rc = tr->n == 0 ? 0 : opdi_trial_fn((void *)(uintptr_t)tr, copies, tr->n, out);
     if (rc <= 0) { return rc; }                   /* nothing that a graph could give */
@@ -26493,16 +26784,6 @@ static int opdi_opcheck_vmap_dims(const opdi_trial *tr, opd_tensor *const *first
     }
     return 0;
 }
-//-- Whether examples of its results can be put together: tensors and lists of them.
-static bool opdi_opcheck_stacks(const opd_op *op) {
-    int i;
-    for (i = 0; i < op->nrets; i++) {
-        const opdi_type *t = opdi_strip_optional(op->schema->returns[i].type);
-        if (t->kind == OPDI_TYPE_LIST) { t = opdi_strip_optional(t->elems[0]); }
-        if (t->kind != OPDI_TYPE_TENSOR) { return false; }
-    }
-    return true;
-}
 static int opdi_opcheck_vmap(const opdi_trial *tr) {
     opd_tensor **first = opdi_scope_tensors(tr->n + 1), **second = opdi_scope_tensors(tr->n + 1);
     int *dims = (int *)opdi_scope_alloc(((size_t)tr->n + 1) * sizeof *dims), k, rc, batched = 0, writes = 0;
@@ -26513,7 +26794,7 @@ static int opdi_opcheck_vmap(const opdi_trial *tr) {
         batched += dims[k] == 0;
         writes += tr->written[k];
     }
-    if (!batched || opdi_op_is_random(tr->op) || !opdi_opcheck_stacks(tr->op) ||
+    if (!batched || opdi_op_is_random(tr->op) || !opdi_opcheck_gives_tensors(tr->op) ||
         (opd_op_tags(tr->op) & (OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPD_OPTAG_DATA_DEPENDENT_OUTPUT))) { return 0; }
     if (opdi_opcheck_examples(tr, first, second)) { return -1; }
     was = opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
@@ -28876,7 +29157,7 @@ static int opdi_dl_check(const opdi_dl_tensor *d, opd_scalar_type *dtype, opd_de
         return opd_fail(OPD_ERROR_ARGUMENT, "DLPack: the first element (byte_offset %llu) is beyond any memory",
                         (unsigned long long)d->byte_offset);
     }
-    *data = d->data ? (char *)d->data + d->byte_offset : NULL;
+    *data = d->data ? (char *)((uintptr_t)d->data + (uintptr_t)d->byte_offset) : NULL;
     element = opd_dtype_is_complex(*dtype) ? opd_dtype_size(*dtype) / 2 : opd_dtype_size(*dtype);
     if ((uintptr_t)*data % element) {
         return opd_fail(OPD_ERROR_ARGUMENT, "DLPack: the first element (byte_offset %llu) is not aligned to %d bytes",
@@ -33084,12 +33365,9 @@ OPDI_LOOPS_BEGIN
 #endif
 
 OPDI_COLD_BEGIN
-/* 0: plain C, 1: AVX2 with FMA, 2: AVX-512 F, BW, VL, DQ.  OPD_CPU_LEVEL in the environment may lower it. */
-OPD_UNUSED static int opdi_cpu_level(void) {
-    static int known = -1;
-    int level = OPDI_LOAD(&known);
-    if (OPDI_LIKELY(level >= 0)) return level;
-    level = 0;
+static int opdi_cpu_known = -1;                   /* what opdi_cpu_level says; -1: nobody has asked */
+OPDI_NOINLINE static int opdi_cpu_look(void) {
+    int level = 0;
 #if defined(OPDI_X86)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) level = 1;
@@ -33098,10 +33376,15 @@ OPD_UNUSED static int opdi_cpu_level(void) {
     const char *wish = getenv("OPD_CPU_LEVEL");
     if (wish && wish[0] >= '0' && wish[0] <= '2' && wish[1] == 0 && wish[0] - '0' < level) level = wish[0] - '0';
 #endif
-    OPDI_STORE(&known, level);
+    OPDI_STORE(&opdi_cpu_known, level);
     return level;
 }
 OPDI_COLD_END
+/* 0: plain C, 1: AVX2 with FMA, 2: AVX-512 F, BW, VL, DQ.  OPD_CPU_LEVEL in the environment may lower it. */
+OPDI_ALWAYS int opdi_cpu_level(void) {
+    const int level = OPDI_LOAD(&opdi_cpu_known);
+    return OPDI_LIKELY(level >= 0) ? level : opdi_cpu_look();
+}
 
 //-- threads -----------------------------------------------------------------------------------------------------------
 
@@ -34895,7 +35178,8 @@ typedef struct opdi_params {
 /* p[0] is the output, p[1].. the inputs: n contiguous elements of the compute type each. */
 typedef void (*opdi_loop)(void *const *p, int64_t n, const opdi_params *s);
 
-static int opdi_compute_type(opd_scalar_type t) {
+static inline int opdi_compute_type(opd_scalar_type t) {
+    if (t == OPD_FLOAT32) { return OPDI_F32; }
     if (t == OPD_FLOAT64) { return OPDI_F64; }
     return opd_dtype_is_floating(t) ? OPDI_F32 : OPDI_I64;
 }
@@ -35118,12 +35402,9 @@ static opd_scalar_type opdi_result_combine(opd_scalar_type higher, opd_scalar_ty
     if (lower == OPD_DTYPE_NONE || opdi_category(lower) <= opdi_category(higher)) { return higher; }
     return opd_promote_types(higher, lower);
 }
-static opd_scalar_type opdi_result_type(opd_tensor *const *ts, int n) {
+OPDI_NOINLINE static opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int n) {
     opd_scalar_type rank[3] = {OPD_DTYPE_NONE, OPD_DTYPE_NONE, OPD_DTYPE_NONE};   /* dims, 0-dim, wrapped */
     int i;
-    if (n == 2 && ts[0]->dtype == ts[1]->dtype && !((ts[0]->flags & ts[1]->flags) & OPDI_WRAPPED)) {
-        return (opd_scalar_type)ts[0]->dtype;
-    }
     for (i = 0; i < n; i++) {
         opd_scalar_type t = (opd_scalar_type)ts[i]->dtype;
         int k = ts[i]->flags & OPDI_WRAPPED ? 2 : ts[i]->ndim == 0 ? 1 : 0;
@@ -35133,11 +35414,15 @@ static opd_scalar_type opdi_result_type(opd_tensor *const *ts, int n) {
     }
     return opdi_result_combine(opdi_result_combine(rank[0], rank[1]), rank[2]);
 }
+static inline opd_scalar_type opdi_result_type(opd_tensor *const *ts, int n) {
+    return n == 2 && ts[0]->dtype == ts[1]->dtype && !((ts[0]->flags & ts[1]->flags) & OPDI_WRAPPED)
+        ? (opd_scalar_type)ts[0]->dtype : opdi_result_type_of(ts, n);
+}
 
 //-- shapes ------------------------------------------------------------------------------------------------------------
 
 static bool opdi_same_sizes(const opd_tensor *a, const opd_tensor *b) {
-    return a->ndim == b->ndim && memcmp(opdi_sizes(a), opdi_sizes(b), sizeof(int64_t) * a->ndim) == 0;
+    return opdi_has_sizes(a, b->dims, b->ndim);
 }
 /* Broadcasts t's sizes into sizes[*ndim] (aligned at the end); -1 with PyTorch's error. */
 static int opdi_broadcast_into(int64_t *sizes, int *ndim, const opd_tensor *t) {
@@ -35561,11 +35846,14 @@ static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scala
     void *p[OPDI_ITER_OPS];
     int k;
     if (out->numel == 0) { return 0; }
-    if (out->numel > OPDI_GRAIN) { return opdi_run_general(ops, nops, nout, common, compute, loop, params); }
-    for (k = 0; k < nops; k++) {                  /* small and simple: nothing to set up */
+    if (out->numel > OPDI_GRAIN || !(out->flags & OPDI_CONTIGUOUS) || out->dtype != opdi_compute_dtype[compute]) {
+        return opdi_run_general(ops, nops, nout, common, compute, loop, params);
+    }
+    p[0] = out->data;
+    for (k = 1; k < nops; k++) {                  /* small and simple: nothing to set up */
         const opd_tensor *t = ops[k];
         const uintptr_t apart = (uintptr_t)t->data - (uintptr_t)out->data;
-        if (!(t->flags & OPDI_CONTIGUOUS) || t->dtype != opdi_compute_dtype[compute] || t->numel != out->numel ||
+        if (!(t->flags & OPDI_CONTIGUOUS) || t->dtype != out->dtype || t->numel != out->numel ||
             (apart + bytes - 1 < 2 * bytes - 1 && apart)) {
             return opdi_run_general(ops, nops, nout, common, compute, loop, params);
         }
@@ -39086,10 +39374,13 @@ static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((ui
 #define OPDI_LOOP_V_WIDE(tag, T, name, inputs, formula)                                                     \
     OPDI_AVX2 static void opdi_##tag##_##name##_avx2(void *const *p, int64_t n, const opdi_params *s)       \
     OPDI_LOOP_V_BODY(tag, T, name, inputs, formula)                                                         \
-    static void opdi_##tag##_##name(void *const *p, int64_t n, const opdi_params *s) {                      \
+    OPDI_NOINLINE static void opdi_##tag##_##name##_plain(void *const *p, int64_t n, const opdi_params *s) { \
         OPDI_LOOP_HEAD(tag, T, inputs)                                                                      \
-        if (opdi_cpu_level() > 0) { opdi_##tag##_##name##_avx2(p, n, s); return; }                          \
         for (; i < n; i++) { OPDI_LOOP_AT_##inputs(T, i) o[i] = (formula); }                                \
+    }                                                                                                       \
+    static void opdi_##tag##_##name(void *const *p, int64_t n, const opdi_params *s) {                      \
+        if (opdi_cpu_level() > 0) { opdi_##tag##_##name##_avx2(p, n, s); }                                  \
+        else { opdi_##tag##_##name##_plain(p, n, s); }                                                      \
     }
 #else
 #define OPDI_LOOP_V_WIDE OPDI_LOOP_V_PLAIN
@@ -42478,6 +42769,49 @@ OPDI_OP(equal) {
     op->cpu = opdi_equal_kernel;
     op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[2,3], [2,3]; [2], [3]";
+}
+
+/* |self - other| <= atol + |rtol other|, where that is finite, or self == other (aten/src/ATen/native/
+   TensorCompare.cpp). */
+OPDI_KERNEL(isclose) {
+    opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1), *close, *error;
+    const double rtol = opd_arg_float(call, 2), atol = opd_arg_float(call, 3);
+    if (a->dtype != b->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "%s did not match %s", opd_dtype_cname((opd_scalar_type)a->dtype),
+                        opd_dtype_cname((opd_scalar_type)b->dtype));
+    }
+    if (!(rtol >= 0) || !(atol >= 0)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s must be greater than or equal to zero, but got %g",
+                        rtol >= 0 ? "atol" : "rtol", rtol >= 0 ? atol : rtol);
+    }
+    close = opd_eq(a, b);
+    if (opd_arg_bool(call, 4) && opd_dtype_is_floating((opd_scalar_type)a->dtype)) {
+        close = opd_logical_or(close, opd_logical_and(opd_isnan(a), opd_isnan(b)));
+    }
+    if (rtol > 0 || atol > 0) {
+        if (opd_dtype_is_integral((opd_scalar_type)b->dtype, true)) {
+            a = opd_to_dtype(a, OPD_FLOAT32);
+            b = opd_to_dtype(b, OPD_FLOAT32);
+        }
+        error = opd_abs(opd_sub(a, b));
+        b = opd_add_Scalar(opd_abs(opd_mul_Scalar(b, opd_value_float(rtol))), opd_value_float(atol));
+        close = opd_logical_or(close, opd_logical_and(opd_isfinite(error), opd_le(error, b)));
+    }
+    return opd_return_tensor(call, close);
+}
+#define OPDI_CLOSE_ARGS "Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False"
+OPDI_COMPOSITE(isclose, "isclose(" OPDI_CLOSE_ARGS ") -> Tensor", NULL, NULL,
+               "[2,3], [2,3]; [2,3], [3], 10., 0.1; [2,3]i5, [2,3]i5, 0., 0., True; [2]b, [2]b")
+OPDI_KERNEL(allclose) {
+    opd_tensor *all = opd_all(opd_isclose_full(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_float(call, 2),
+                                               opd_arg_float(call, 3), opd_arg_bool(call, 4)));
+    return all ? opd_return_bool(call, opd_item_i64(all) != 0) : -1;
+}
+OPDI_OP(allclose) {
+    op->schema = "allclose(" OPDI_CLOSE_ARGS ") -> bool";
+    op->any = opdi_allclose_kernel;
+    op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[2,3], [2,3]; [2], [2], 10., 10.";
 }
 
 OPDI_COLD_END
@@ -46240,6 +46574,270 @@ OPDI_OP(pixel_unshuffle) {
     opdi_card_above(op, "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", opdi_pixel_unshuffle_kernel,
                     OPD_AUTOCAST_KEEP, "pixel_unshuffle.out", "[1,2,4,6], 2");
 }
+
+//-- upsample_nearest2d, upsample_bilinear2d ---------------------------------------------------------------------------
+//
+//  Rows and columns apart: each of the output is made of two of the input (of one, where the nearest is taken), at a
+//  place that both directions share; the derivative adds where the other reads.
+
+typedef struct opdi_sample { int64_t at[2]; double weight[2]; } opdi_sample;
+typedef struct opdi_upsample {
+    opdi_sample *side[2];                         /* rows, columns of the output */
+    int64_t in[2], out[2], planes;
+    bool nearest, back, twice;                    /* twice: double, else float */
+    const void *x;
+    void *y;
+} opdi_upsample;
+
+//-- Where output i of n looks, of m inputs (area_pixel_compute_source_index).
+static void opdi_sample_set(opdi_sample *s, const opdi_upsample *u, int64_t i, int64_t m, int64_t n, bool corners,
+                            double factor) {
+    double scale = corners ? n > 1 ? (double)(m - 1) / (double)(n - 1) : 0
+        : factor > 0 ? 1 / factor : (double)m / (double)n, at;
+    if (!u->twice) { scale = (double)(float)scale; }
+    at = u->nearest || corners ? scale * (double)i : scale * ((double)i + 0.5) - 0.5;
+    if (!u->twice) {
+        at = u->nearest || corners ? (double)((float)scale * (float)i)
+            : (double)((float)scale * ((float)i + 0.5f) - 0.5f);
+    }
+    at = OPDI_MAX(at, 0.);
+    s->at[0] = OPDI_MIN((int64_t)at, m - 1);
+    s->at[1] = s->at[0] + (s->at[0] < m - 1);
+    s->weight[1] = u->nearest ? 0 : OPDI_MIN(OPDI_MAX(at - (double)s->at[0], 0.), 1.);
+    s->weight[0] = 1 - s->weight[1];
+}
+#define OPDI_UPSAMPLE_PLANE(T, name)                                                                        \
+    static void name(const opdi_upsample *u, const T *x, T *y) {                                            \
+        const int64_t w = u->in[1];                                                                         \
+        int64_t i, j;                                                                                       \
+        for (i = 0; i < u->out[0]; i++) {                                                                   \
+            const opdi_sample *r = &u->side[0][i];                                                          \
+            const T r0 = (T)r->weight[0], r1 = (T)r->weight[1];                                             \
+            for (j = 0; j < u->out[1]; j++) {                                                               \
+                const opdi_sample *c = &u->side[1][j];                                                      \
+                const T c0 = (T)c->weight[0], c1 = (T)c->weight[1];                                         \
+                const int64_t a = r->at[0] * w, b = r->at[1] * w, o = i * u->out[1] + j;                    \
+                if (u->nearest && u->back) { y[a + c->at[0]] += x[o]; }                                     \
+                else if (u->nearest) { y[o] = x[a + c->at[0]]; }                                            \
+                else if (u->back) {                                                                         \
+                    y[a + c->at[0]] += r0 * c0 * x[o]; y[a + c->at[1]] += r0 * c1 * x[o];                   \
+                    y[b + c->at[0]] += r1 * c0 * x[o]; y[b + c->at[1]] += r1 * c1 * x[o];                   \
+                } else {                                                                                    \
+                    y[o] = r0 * (c0 * x[a + c->at[0]] + c1 * x[a + c->at[1]]) +                             \
+                           r1 * (c0 * x[b + c->at[0]] + c1 * x[b + c->at[1]]);                              \
+                }                                                                                           \
+            }                                                                                               \
+        }                                                                                                   \
+    }
+OPDI_UPSAMPLE_PLANE(float, opdi_upsample_f32)
+OPDI_UPSAMPLE_PLANE(double, opdi_upsample_f64)
+static void opdi_upsample_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_upsample *u = (const opdi_upsample *)ctx;
+    const int64_t n = u->in[0] * u->in[1], m = u->out[0] * u->out[1], x = u->back ? m : n, y = u->back ? n : m;
+    int64_t p;
+    for (p = begin; p < end; p++) {
+        if (u->twice) { opdi_upsample_f64(u, (const double *)u->x + p * x, (double *)u->y + p * y); }
+        else { opdi_upsample_f32(u, (const float *)u->x + p * x, (float *)u->y + p * y); }
+    }
+}
+OPDI_COLD_BEGIN
+//-- Reads and checks sizes; in[4] of the input, its first two also of the output.
+static int opdi_upsample_read(opdi_upsample *u, opd_ints out, const int64_t *in, int ndim) {
+    if (out.n != 2) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "It is expected output_size equals to 2, but got size %lld",
+                        (long long)out.n);
+    }
+    if (ndim != 4) {
+        return opd_fail(OPD_ERROR_SHAPE, "It is expected input_size equals to 4, but got size %d", ndim);
+    }
+    u->in[0] = in[2]; u->in[1] = in[3]; u->out[0] = out.data[0]; u->out[1] = out.data[1];
+    u->planes = in[0] * in[1];
+    if (in[2] <= 0 || in[3] <= 0 || out.data[0] <= 0 || out.data[1] <= 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "Input and output sizes should be greater than 0, but got input (H: %lld, W: "
+                        "%lld) output (H: %lld, W: %lld)", (long long)in[2], (long long)in[3], (long long)out.data[0],
+                        (long long)out.data[1]);
+    }
+    return 0;
+}
+static int opdi_upsample_run(opd_call *call, opdi_upsample *u, opd_tensor *x, opd_tensor *out, bool corners,
+                             int scales) {
+    const opd_scalar_type t = x->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
+    opd_tensor *y;
+    int64_t i;
+    int d;
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    u->twice = t == OPD_FLOAT64;
+    for (d = 0; d < 2; d++) {
+        const double factor = opd_arg_is_none(call, scales + d) ? 0 : opd_arg_float(call, scales + d);
+        u->side[d] = (opdi_sample *)opdi_scope_alloc((size_t)u->out[d] * sizeof *u->side[d]);
+        for (i = 0; u->side[d] && i < u->out[d]; i++) {
+            opdi_sample_set(&u->side[d][i], u, i, u->in[d], u->out[d], corners, factor);
+        }
+        if (!u->side[d]) { return -1; }
+    }
+    x = opdi_dense_as(x, t);
+    y = opdi_work_for(out, t);
+    if (!x || !y) { return -1; }
+    if (u->back) { memset(y->data, 0, (size_t)y->numel * opd_dtype_size(t)); }
+    u->x = x->data;
+    u->y = y->data;
+    opdi_parallel_for(u->planes, OPDI_MAX((int64_t)1, OPDI_GRAIN / (u->out[0] * u->out[1])), opdi_upsample_range, u);
+    return opdi_done_with(out, y);
+}
+static int opdi_upsample_forward(opd_call *call, bool nearest, const char *name) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    const int64_t *s = opdi_sizes(x);
+    int64_t sizes[4];
+    char text[256];
+    opdi_upsample u;
+    memset(&u, 0, sizeof u);
+    u.nearest = nearest;
+    if (opdi_upsample_read(&u, opd_arg_ints(call, 1), s, x->ndim)) { return -1; }
+    if (x->numel == 0 && s[1] * s[2] * s[3] == 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "Non-empty 4D data tensor expected but got a tensor with sizes %s",
+                        opdi_sizes_text(s, 4, text, sizeof text));
+    }
+    if (!(nearest && x->dtype == OPD_UINT8) && opdi_kernel_dtype(OPDI_DTYPE(x), false, name) < 0) { return -1; }
+    sizes[0] = s[0]; sizes[1] = s[1]; sizes[2] = u.out[0]; sizes[3] = u.out[1];
+    return opdi_upsample_run(call, &u, x, opdi_result_format(call, 0, opdi_is_channels_last(x), sizes, 4,
+                                                             OPDI_DTYPE(x)),
+                             !nearest && opd_arg_bool(call, 2), nearest ? 2 : 3);
+}
+static int opdi_upsample_backward(opd_call *call, bool nearest, const char *name) {
+    opd_tensor *g = opd_arg_tensor(call, 0);
+    const opd_ints in = opd_arg_ints(call, 2);
+    int64_t sizes[4];
+    char text[2][256];
+    opdi_upsample u;
+    memset(&u, 0, sizeof u);
+    u.nearest = nearest;
+    u.back = true;
+    if (opdi_upsample_read(&u, opd_arg_ints(call, 1), in.data, (int)OPDI_MIN(in.n, (int64_t)64))) { return -1; }
+    sizes[0] = in.data[0]; sizes[1] = in.data[1]; sizes[2] = u.out[0]; sizes[3] = u.out[1];
+    if (!opdi_has_sizes(g, sizes, 4)) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected grad_output to have the sizes of the output, %s; got %s",
+                        opdi_sizes_text(sizes, 4, text[0], sizeof text[0]),
+                        opdi_sizes_text(opdi_sizes(g), g->ndim, text[1], sizeof text[1]));
+    }
+    if (opdi_kernel_dtype(OPDI_DTYPE(g), false, name) < 0) { return -1; }
+    return opdi_upsample_run(call, &u, g, opdi_result_format(call, 0, opdi_is_channels_last(g), in.data, 4,
+                                                             OPDI_DTYPE(g)),
+                             !nearest && opd_arg_bool(call, 3), nearest ? 3 : 4);
+}
+//-- The examples as more images.
+static int opdi_upsample_backward_batch(opd_call *call) {
+    int dim, i;
+    opd_tensor *g = opd_batch_arg(call, 0, &dim);
+    const opd_ints in = opd_arg_ints(call, 2);
+    opd_value args[OPD_MAX_ARGS];
+    int64_t sizes[5];
+    const int64_t n = opd_batch_size();
+    g = opd_batch_front(g, dim);
+    if (!g || in.n != 4 || g->ndim != 5) { return opd_batch_loop(call); }
+    for (i = 0; i < call->op->nargs; i++) { args[i] = call->args[i]; }
+    args[0] = opd_value_tensor(opd_flatten_full(g, 0, 1));
+    memcpy(sizes + 1, in.data, 4 * sizeof *sizes);
+    sizes[1] *= n;
+    args[2] = opd_value_ints(sizes + 1, 4);
+    g = args[0].u.t ? opd_call_op(call->op, args, call->op->nargs) : NULL;
+    sizes[0] = n;
+    sizes[1] = in.data[0];
+    return opd_batch_return(call, g ? opdi_reshape_to(g, sizes, 5) : NULL, 0);
+}
+/* The output's size: given, or floor(size * factor); exactly one of the two. */
+static int opdi_upsample_vec(opd_call *call, int corners) {
+    const opd_tensor *x = opd_arg_tensor(call, 0);
+    const opd_value size = opd_arg_value(call, 1), factors = opd_arg_value(call, corners + 1);
+    opd_value args[5];
+    int64_t out[2];
+    int d, n = 0;
+    if ((size.tag == OPD_TAG_NONE) == (factors.tag == OPD_TAG_NONE)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Must specify exactly one of output_size and scale_factors");
+    }
+    if (x->ndim != 4 || (factors.tag != OPD_TAG_NONE && factors.n != 2)) {
+        return opd_fail(OPD_ERROR_SHAPE, "upsample: two scale_factors, of an input of 4 dims");
+    }
+    args[n++] = opd_value_tensor(opd_arg_tensor(call, 0));
+    args[n++] = size;
+    if (corners > 1) { args[n++] = opd_arg_value(call, 2); }
+    for (d = 0; d < 2; d++) {
+        const double f = factors.tag == OPD_TAG_NONE ? 0 : factors.u.floats[d];
+        args[n++] = f > 0 || f < 0 ? opd_value_float(f) : opd_value_none();
+        out[d] = (int64_t)OPDI_MIN(OPDI_MAX((double)opdi_sizes(x)[2 + d] * f, -1.), 1e15);
+    }
+    if (size.tag == OPD_TAG_NONE) { args[1] = opd_value_ints(out, 2); }
+    return opd_return_tensor(call, opd_call_op(opd_op_builtin(corners > 1 ? OPD_OP_upsample_bilinear2d
+                                                              : OPD_OP_upsample_nearest2d), args, n));
+}
+OPDI_KERNEL(upsample_nearest2d) { return opdi_upsample_forward(call, true, "compute_indices_weights_nearest"); }
+OPDI_KERNEL(upsample_bilinear2d) { return opdi_upsample_forward(call, false, "compute_indices_weights_linear"); }
+OPDI_KERNEL(upsample_nearest2d_backward) { return opdi_upsample_backward(call, true, "upsample_nearest2d_backward"); }
+OPDI_KERNEL(upsample_bilinear2d_backward) {
+    return opdi_upsample_backward(call, false, "upsample_bilinear2d_backward");
+}
+OPDI_KERNEL(upsample_nearest2d_vec) { return opdi_upsample_vec(call, 1); }
+OPDI_KERNEL(upsample_bilinear2d_vec) { return opdi_upsample_vec(call, 2); }
+OPDI_BW1(upsample_nearest2d) {
+    return opd_bw_return(bw, 0, opd_upsample_nearest2d_backward_full(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 1),
+                                                                     opd_bw_sizes(bw, 0), opd_bw_value(bw, 2),
+                                                                     opd_bw_value(bw, 3)));
+}
+OPDI_BW1(upsample_bilinear2d) {
+    return opd_bw_return(bw, 0, opd_upsample_bilinear2d_backward_full(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 1),
+                                                                      opd_bw_sizes(bw, 0), opd_bw_value(bw, 2).u.i != 0,
+                                                                      opd_bw_value(bw, 3), opd_bw_value(bw, 4)));
+}
+OPDI_BW1(upsample_nearest2d_backward) {
+    return opd_bw_return(bw, 0, opd_upsample_nearest2d_full(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 1),
+                                                            opd_bw_value(bw, 3), opd_bw_value(bw, 4)));
+}
+OPDI_BW1(upsample_bilinear2d_backward) {
+    return opd_bw_return(bw, 0, opd_upsample_bilinear2d_full(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 1),
+                                                             opd_bw_value(bw, 3).u.i != 0, opd_bw_value(bw, 4),
+                                                             opd_bw_value(bw, 5)));
+}
+#define OPDI_SCALES ", float? scales_h=None, float? scales_w=None"
+#define OPDI_UP_BACK(more) "Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size" more OPDI_SCALES
+OPDI_OP(upsample_nearest2d) {
+    opdi_card_pool(op, "upsample_nearest2d(Tensor self, SymInt[2] output_size" OPDI_SCALES ") -> Tensor",
+                   opdi_upsample_nearest2d_kernel, opdi_upsample_nearest2d_backward, "", OPD_AUTOCAST_FP32_NOT_CPU,
+                   "upsample_nearest2d.out", "[1,2,3,4], (5,4); [2,1,4,4], (2,3); [1,1,3,3], (7,7), 2.5, 2.4");
+    op->jvp = OPD_JVP_LINEAR;
+}
+OPDI_OP(upsample_bilinear2d) {
+    opdi_card_pool(op, "upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners" OPDI_SCALES
+                   ") -> Tensor", opdi_upsample_bilinear2d_kernel, opdi_upsample_bilinear2d_backward, "",
+                   OPD_AUTOCAST_FP32_NOT_CPU, "upsample_bilinear2d.out",
+                   "[1,2,3,4], (5,4), False; [2,1,4,4], (2,3), True; [1,1,3,3], (7,7), False, 2.5, 2.4; "
+                   "[1,2,2,3], (1,6), True");
+    op->jvp = OPD_JVP_LINEAR;
+}
+OPDI_OP(upsample_nearest2d_backward) {
+    opdi_card_pool(op, "upsample_nearest2d_backward(" OPDI_UP_BACK("") ") -> Tensor",
+                   opdi_upsample_nearest2d_backward_kernel, opdi_upsample_nearest2d_backward_backward, "",
+                   OPD_AUTOCAST_KEEP, OPDI_GRAD_INPUT("upsample_nearest2d_backward", OPDI_UP_BACK("")),
+                   "[1,2,5,4], (5,4), (1,2,3,4); [2,1,2,3], (2,3), (2,1,4,4)");
+    op->vmap = opdi_upsample_backward_batch; op->jvp = OPD_JVP_LINEAR;
+}
+OPDI_OP(upsample_bilinear2d_backward) {
+    opdi_card_pool(op, "upsample_bilinear2d_backward(" OPDI_UP_BACK(", bool align_corners") ") -> Tensor",
+                   opdi_upsample_bilinear2d_backward_kernel, opdi_upsample_bilinear2d_backward_backward, "",
+                   OPD_AUTOCAST_KEEP, OPDI_GRAD_INPUT("upsample_bilinear2d_backward",
+                                                      OPDI_UP_BACK(", bool align_corners")),
+                   "[1,2,5,4], (5,4), (1,2,3,4), False; [2,1,2,3], (2,3), (2,1,4,4), True");
+    op->vmap = opdi_upsample_backward_batch; op->jvp = OPD_JVP_LINEAR;
+}
+OPDI_OP(upsample_nearest2d_vec) {
+    opdi_card_above(op, "upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+                    opdi_upsample_nearest2d_vec_kernel, OPD_AUTOCAST_KEEP, "upsample_nearest2d.vec_out",
+                    "[1,2,3,4], (5,4), None; [1,2,3,4], None, (2.5,1.5)");
+}
+OPDI_OP(upsample_bilinear2d_vec) {
+    opdi_card_above(op, "upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
+                    "scale_factors) -> Tensor", opdi_upsample_bilinear2d_vec_kernel, OPD_AUTOCAST_KEEP,
+                    "upsample_bilinear2d.vec_out", "[1,2,3,4], (5,4), True, None; [1,2,3,4], None, False, (2.5,1.5)");
+}
+OPDI_COLD_END
 
 //-- end of convolution and pooling ------------------------------------------------------------------------------------
 
@@ -50854,7 +51452,7 @@ OPDI_KERNEL(one_hot) {
     if (x->numel == 0 && n <= 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Can not infer total number of classes from empty tensor.");
     }
-    if (!x->data && n <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "one_hot of a fake tensor needs num_classes"); }
+    if (!x->data && n == -1 && (n = opd_fake_new_size(call, 1, -1)) < 0) { return -1; }
     x = x->data ? opdi_packed(x) : x;
     if (!x) { return -1; }
     v = (const int64_t *)(const void *)x->data;
@@ -50885,6 +51483,115 @@ static int opdi_one_hot_batch(opd_call *call) {
 OPDI_OP(one_hot) {
     opdi_describe(op, "one_hot(Tensor self, int num_classes=-1) -> Tensor", opdi_one_hot_kernel, OPD_NOT_DIFFERENTIABLE,
                   "", opdi_one_hot_batch, OPD_AUTOCAST_KEEP, "[2,3]i5, 5");
+}
+
+//-- bincount, multinomial ---------------------------------------------------------------------------------------------
+
+/* How often each number is there, or the sum of its weights. */
+OPDI_KERNEL(bincount) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *weights = opd_arg_tensor(call, 1), *out, *desk;
+    const int64_t least = opd_arg_int(call, 2);
+    const opd_scalar_type dtype = !weights || (x->ndim == 1 && x->numel == 0) ? OPD_INT64
+        : weights->dtype == OPD_FLOAT32 ? OPD_FLOAT32 : OPD_FLOAT64;
+    const int64_t *v;
+    int64_t i, n = least;
+    if (least < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "minlength should be >= 0"); }
+    if (!opd_dtype_is_integral((opd_scalar_type)x->dtype, false)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"bincount_cpu\" not implemented for '%s'",
+                        opd_dtype_cname((opd_scalar_type)x->dtype));
+    }
+    if (x->ndim != 1) { return opd_fail(OPD_ERROR_SHAPE, "bincount only supports 1-d non-negative integral inputs."); }
+    if (weights && x->numel && (weights->ndim != 1 || weights->numel != x->numel)) {
+        return opd_fail(OPD_ERROR_SHAPE, "weights should be 1-d and have the same length as input");
+    }
+    if (x->backend == OPD_META || (weights && weights->backend == OPD_META)) {
+        n = opd_fake_new_size(call, least, -1);
+        return n >= 0 && opd_result(call, 0, &n, 1, dtype) ? 0 : -1;
+    }
+    if (!(x = opdi_as(x, OPD_INT64)) || (weights && !(weights = opdi_as(weights, dtype)))) { return -1; }
+    v = (const int64_t *)(const void *)x->data;
+    for (i = 0; i < x->numel; i++) {
+        if (v[i] < 0) { return opd_fail(OPD_ERROR_INDEX, "bincount only supports 1-d non-negative integral inputs."); }
+        n = OPDI_MAX(n, v[i] == INT64_MAX ? v[i] : v[i] + 1);
+    }
+    out = opd_result(call, 0, &n, 1, dtype);
+    desk = out ? opdi_desk(out, dtype) : NULL;
+    if (!desk) { return -1; }
+    memset(desk->data, 0, (size_t)n * opd_dtype_size(dtype));
+    for (i = 0; i < x->numel; i++) {
+        if (!weights) { ((int64_t *)(void *)desk->data)[v[i]]++; }
+        else if (dtype == OPD_FLOAT32) {
+            ((float *)(void *)desk->data)[v[i]] += ((const float *)(const void *)weights->data)[i];
+        } else { ((double *)(void *)desk->data)[v[i]] += ((const double *)(const void *)weights->data)[i]; }
+    }
+    return opdi_settle(out, desk);
+}
+OPDI_OP(bincount) {
+    opdi_describe(op, "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor", opdi_bincount_kernel,
+                  OPD_NOT_DIFFERENTIABLE, "", opdi_batch_dynamic, OPD_AUTOCAST_KEEP,
+                  "[6]i5; [6]i5, None, 9; [4]i5, [4]");
+    op->out = "bincount.out";
+}
+
+static int opdi_multinomial_check(const opd_tensor *p, int64_t n, bool again) {
+    if (!opd_dtype_is_floating((opd_scalar_type)p->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "multinomial only supports floating-point dtypes for input, got: %s",
+                        opd_dtype_cname((opd_scalar_type)p->dtype));
+    }
+    if (p->ndim != 1 && p->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "prob_dist must be 1 or 2 dim"); }
+    if (n <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "cannot sample n_sample <= 0 samples"); }
+    if (!again && n > opd_size(p, -1)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+    }
+    return opd_size(p, -1) <= 1 << 24 && opd_size(p, -1) > 0 ? 0
+        : opd_fail(OPD_ERROR_SHAPE, "number of categories cannot exceed 2^24, and must be positive");
+}
+//-- Of real numbers: none negative or infinite, and some in each row.
+static int opdi_multinomial_values(opd_tensor *p) {
+    const int64_t last = -1;
+    opd_tensor *right, *sums;
+    if (p->backend == OPD_META || p->numel == 0) { return 0; }
+    right = opd_all(opd_logical_and(opd_isfinite(p), opd_ge_Scalar(p, opd_value_int(0))));
+    if (!right) { return -1; }
+    if (!opd_item_i64(right)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "probability tensor contains either `inf`, `nan` or element < 0");
+    }
+    sums = opd_min(opd_sum_dim(p, opd_ints_of(&last, 1), false));
+    return sums && opd_item_f64(sums) > 0 ? 0
+        : opd_fail(OPD_ERROR_ARGUMENT, "invalid multinomial distribution (sum of probabilities <= 0)");
+}
+/* Without replacement those that come first when each waits exponentially, by its rate; with it the places of uniform
+   numbers among the sums of the probabilities. */
+OPDI_KERNEL(multinomial) {
+    opd_tensor *p = opd_arg_tensor(call, 0), *sums, *u, *parts[2];
+    const int64_t n = opd_arg_int(call, 1);
+    const bool again = opd_arg_bool(call, 2);
+    const opd_value g = opd_arg_value(call, 3);
+    opd_generator *generator = g.tag == OPD_TAG_OBJECT ? (opd_generator *)g.u.object : NULL;
+    int64_t sizes[2];
+    if (opdi_multinomial_check(p, n, again) || opdi_multinomial_values(p)) { return -1; }
+    if (!again || n == 1) {
+        u = opd_exponential__full(opd_empty_like(p), 1, generator);
+        u = opd_div(p, u);
+        if (n == 1) { return opd_return_tensor(call, opd_argmax_full(u, opd_value_int(-1), true)); }
+        return opd_topk_full(parts, u, n, -1, true, true) ? -1 : opd_return_tensor(call, parts[1]);
+    }
+    sums = opd_cumsum_full(p, -1, opd_value_int(OPD_FLOAT64));
+    sizes[0] = opdi_sizes(p)[0];
+    sizes[p->ndim - 1] = n;
+    u = opd_uniform__full(opd_new_empty_full(sums, opd_ints_of(sizes, p->ndim), OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE),
+                          0, 1, generator);
+    u = opd_mul(opd_mul_Scalar(u, opd_value_float(1 - 1e-15)), opdi_range_dim(sums, -1, opd_size(sums, -1) - 1,
+                                                                              opd_size(sums, -1)));
+    u = opd_searchsorted_full(sums, u, false, true, OPD_NONE, OPD_NONE);
+    return opd_return_tensor(call, opd_clamp_max(u, opd_value_int(opd_size(p, -1) - 1)));
+}
+OPDI_OP(multinomial) {
+    opdi_describe_any(op, "multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? "
+                      "generator=None) -> Tensor", opdi_multinomial_kernel, OPD_NOT_DIFFERENTIABLE, "",
+                      OPD_AUTOCAST_KEEP, "[4]+, 3; [2,4]+, 1; [2,3]+, 5, True");
+    op->vmap = OPD_BATCH_LOOP;
+    op->out = "multinomial.out";
 }
 
 //-- writing through a view: slice_scatter and its kin -----------------------------------------------------------------

@@ -29,6 +29,21 @@
 
 #define CHECK_FAILURES_SHOWN 20  /* a case, then only counted */
 
+/* Defined under the sanitizers: CHECK_SANITIZED under the one of addresses or of threads, CHECK_THREADS_SANITIZED. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CHECK_THREADS_SANITIZED
+#elif __has_feature(address_sanitizer)
+#define CHECK_SANITIZED
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__) && !defined(CHECK_THREADS_SANITIZED)
+#define CHECK_THREADS_SANITIZED
+#endif
+#if (defined(CHECK_THREADS_SANITIZED) || defined(__SANITIZE_ADDRESS__)) && !defined(CHECK_SANITIZED)
+#define CHECK_SANITIZED
+#endif
+
 typedef struct check_case {
     const char *name;
     void (*run)(void);

@@ -658,7 +658,7 @@ TEST(many_uses_of_one_leaf) {
 }
 
 #if !defined(OPD_NO_THREADS)
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if defined(CHECK_SANITIZED)
 #define CHAIN 100000
 #define STACK (1 << 20)
 #else

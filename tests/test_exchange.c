@@ -280,6 +280,7 @@ TEST(dlpack_in_refused) {
         {"sizes and strides overflow", OPD_ERROR_SHAPE},
         {"the data is NULL", OPD_ERROR_ARGUMENT},
         {"byte_offset 18446744073709551608) is beyond any memory", OPD_ERROR_ARGUMENT},
+        {"byte_offset 9223372036854775810) is not aligned", OPD_ERROR_ARGUMENT},
         {"sizes and strides reach beyond any memory", OPD_ERROR_SHAPE},
         {"sizes and strides overflow", OPD_ERROR_SHAPE},          /* of a stride that says nothing */
         {"sizes and strides overflow", OPD_ERROR_SHAPE},
@@ -311,9 +312,10 @@ TEST(dlpack_in_refused) {
             case 18: f.strides[0] = INT64_MAX; break;
             case 19: d->data = NULL; break;
             case 20: d->byte_offset = UINT64_MAX - 7; break;
-            case 21: d->data = (void *)(UINTPTR_MAX - 15); break;
-            case 22: f.shape[0] = 1; f.strides[0] = INT64_MAX; break;
-            default: f.shape[1] = 0; f.strides[0] = INT64_C(1) << 58; break;
+            case 21: d->byte_offset = UINT64_MAX / 2 + 3; break;
+            case 22: d->data = (void *)(UINTPTR_MAX - 15); break;
+            case 23: f.shape[0] = 1; f.strides[0] = INT64_MAX; break;
+            default: f.shape[1] = 0; f.strides[0] = (INT64_C(1) << 60) + 1; break;
             }
             CHECK(!(old ? opd_dlpack_import_unversioned(&f.old) : opd_dlpack_import(&f.versioned, NULL)));
             CHECK_ERROR(kinds[k].code, kinds[k].text);

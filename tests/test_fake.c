@@ -266,6 +266,9 @@ TEST(sizes_that_data_decide) {
     OPD_FAKE_MODE {
         y = opd_nonzero(x);
         CHECK(opd_size(y, 0) == 12 && opd_size(y, 1) == 2);
+        y = opd_arange(opd_value_int(5), OPD_INT64);
+        CHECK(opd_numel(opd_bincount_full(y, NULL, 7)) == 7 && opd_size(opd_one_hot(y), 1) == 1);
+        CHECK_INT(opd_numel(opd_multinomial_full(x, 3, true, NULL)), 9);
         CHECK_INT(opd_numel(opd_masked_select(x, opd_gt_Scalar(x, opd_value_int(0)))), 12);
         CHECK_INT(opd_numel(opd_call_op(opd_find("sized::compress"), &v, 1)), 6);
         CHECK_OK();

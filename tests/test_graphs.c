@@ -250,8 +250,6 @@ TEST(what_cannot_be_traced_is_said) {
         "did not have observable data dependence with trace inputs", "Tracing can't be nested", "of my own",
         "Cannot insert a Tensor that requires grad as a constant"};
     opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *none = NULL;
-    opd_trace_options o;
-    opd_graph *g;
     int i;
     for (i = 0; i < 7; i++) {
         CHECK(opd_graph_trace(reads, &i, &x, 1, NULL) == NULL);
@@ -263,14 +261,6 @@ TEST(what_cannot_be_traced_is_said) {
     CHECK(opd_graph_trace(NULL, NULL, &x, 1, NULL) == NULL);
     opd_error_clear();
     CHECK(opd_graph_trace(affine, NULL, &none, 1, NULL) == NULL);
-    opd_error_clear();
-    i = 1;                                        /* as a constant, said aloud */
-    memset(&o, 0, sizeof o);
-    o.allow_constants = true;
-    opd_log_set(NULL, NULL);
-    i = 2;
-    g = opd_graph_trace(reads, &i, &x, 1, &o);
-    CHECK(g == NULL);
     opd_error_clear();
 }
 static int calls;
@@ -619,6 +609,546 @@ TEST(random_steps) {
     if (ran <= 50) { printf("%d ran, %d unfinished\n", ran, unfinished); }
 }
 
+//-- operators of one's own ----------------------------------------------------------------------------------------------
+
+static int twice_kernel(opd_call *call) {         /* what it calls is its own business */
+    return opd_return_tensor(call, opd_add(opd_arg_tensor(call, 0), opd_arg_tensor(call, 0)));
+}
+static int twice_backward(opd_backward_call *b) {
+    return opd_bw_return(b, 0, opd_mul_Scalar(opd_bw_grad(b, 0), opd_value_int(2)));
+}
+static int kinds_kernel(opd_call *call) { return opd_return_tensor(call, opd_neg(opd_arg_tensor(call, 0))); }
+static int count_kernel(opd_call *call) {
+    return opd_return_value(call, opd_value_int(opd_numel(opd_arg_tensor(call, 0))));
+}
+static int names_kernel(opd_call *call) {
+    const int64_t two[] = {2, 3};
+    const double pair[] = {1, -2};
+    if (opd_return_value(call, opd_value_str("a name")) || opd_return_value(call, opd_value_ints(two, 2)) ||
+        opd_return_value(call, opd_value_complex(pair))) { return -1; }
+    return opd_return_tensor(call, opd_exp(opd_arg_tensor(call, 0)));
+}
+static int logged;
+static int log_kernel(opd_call *call) { logged += opd_arg_tensor(call, 0) != NULL; return 0; }
+OPD_LIBRARY(gt, lib) {
+    opd_op_desc d;
+    opd_def_options anything;
+    memset(&d, 0, sizeof d);
+    d.schema = "twice(Tensor self) -> Tensor";
+    d.any = twice_kernel;
+    d.backward = twice_backward;
+    d.vmap = OPD_BATCH_POINTWISE;
+    d.autocast = OPD_AUTOCAST_LOWER;
+    opd_define(lib, &d);
+    memset(&d, 0, sizeof d);
+    d.schema = "kinds(Tensor self, int i, float f, bool b, str s, Device d, complex c, int[] l, float[] m, bool[] n, "
+               "Scalar k, Scalar[] p, int? none, Tensor?[] t, Generator? g=None, int[2] e=[3, 4]) -> Tensor";
+    d.any = kinds_kernel;
+    opd_define(lib, &d);
+    opd_def(lib, "count(Tensor self) -> int");
+    opd_def(lib, "names(Tensor self) -> (str, int[], complex, Tensor)");
+    opd_def(lib, "log(Tensor self) -> ()");
+    memset(&anything, 0, sizeof anything);
+    anything.alias = OPD_ALIAS_CONSERVATIVE;
+    opd_def_with(lib, "anything(Tensor self) -> Tensor", &anything);
+}
+OPD_LIBRARY_IMPL(gt, CompositeExplicitAutograd, lib) {
+    opd_impl(lib, "count", count_kernel);
+    opd_impl(lib, "names", names_kernel);
+    opd_impl(lib, "log", log_kernel);
+    opd_impl(lib, "anything", kinds_kernel);
+}
+static opd_tensor *call_one(const char *name, opd_tensor *x) {
+    opd_value v = opd_value_tensor(x);
+    return opd_call_op(opd_find(name), &v, 1);
+}
+static int use_twice(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_tanh(call_one("gt::twice", in[0]));
+    return 1;
+}
+static int use_twice_mapped(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_vmap(use_twice, user, in, n, NULL, out);
+}
+static int use_twice_cast(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    int rc = -1;
+    OPD_AUTOCAST(OPD_CPU) { rc = use_twice(user, in, n, out); }
+    return rc;
+}
+TEST(own_operators_are_traced) {
+    opd_tensor *x = opd_tensor_set_requires_grad(numbers(opd_ints_of(two_three, 2)), true), *y, *z, *a, *b;
+    opd_graph *g = opd_graph_trace(use_twice, NULL, &x, 1, NULL);
+    CHECK_INT(opd_graph_count(g, NULL), 2);                      /* nothing of what its kernel calls */
+    CHECK_INT(opd_graph_count(g, "gt::twice"), 1);
+    CHECK_INT(opd_graph_run(g, &x, 1, &y, 1), 1);
+    (void)use_twice(NULL, &x, 1, &z);
+    CHECK(same(y, z));
+    y = opd_sum(y);
+    z = opd_sum(z);
+    CHECK_INT(opd_autograd_grad(&y, 1, &x, 1, NULL, &a), 0);
+    CHECK_INT(opd_autograd_grad(&z, 1, &x, 1, NULL, &b), 0);
+    CHECK(same(a, b));
+    x = opd_detach(x);
+    OPD_AUTOCAST(OPD_CPU) {                       /* the region in which it runs counts */
+        CHECK_INT(opd_graph_run(g, &x, 1, &y, 1), 1);
+        CHECK_INT(opd_dtype(y), OPD_BFLOAT16);
+    }
+    CHECK_INT(opd_graph_run(g, &x, 1, &y, 1), 1);
+    CHECK_INT(opd_dtype(y), OPD_FLOAT32);
+    opd_graph_free(g);
+}
+TEST(own_operators_are_traced_under_vmap_and_autocast) {
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *y, *z;
+    opd_graph *g = opd_graph_trace(use_twice_mapped, NULL, &x, 1, NULL);
+    CHECK_OK();
+    CHECK(opd_graph_count(g, "gt::twice") >= 1);
+    x = opd_neg(x);
+    CHECK_INT(opd_graph_run(g, &x, 1, &y, 1), 1);
+    (void)use_twice_mapped(NULL, &x, 1, &z);
+    CHECK(same(y, z));
+    opd_graph_free(g);
+    g = opd_graph_trace(use_twice_cast, NULL, &x, 1, NULL);
+    CHECK_OK();
+    CHECK_INT(opd_graph_count(g, "gt::twice"), 1);
+    CHECK_INT(opd_graph_count(g, "aten::to") + opd_graph_count(g, "aten::_to_copy"), 1);        /* the cast is recorded */
+    x = opd_neg(x);
+    CHECK_INT(opd_graph_run(g, &x, 1, &y, 1), 1);
+    (void)use_twice_cast(NULL, &x, 1, &z);
+    CHECK_INT(opd_dtype(y), OPD_BFLOAT16);
+    CHECK(same(y, z));
+    opd_graph_free(g);
+}
+static int use_kinds(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t ints[] = {1, -9000000000};
+    const double floats[] = {0.1, INFINITY}, c[] = {1.5, -2};
+    const bool bools[] = {true, false};
+    opd_tensor *list[2];
+    opd_value v[14], scalars[3];
+    (void)user; (void)n;
+    list[0] = in[0];
+    list[1] = NULL;
+    scalars[0] = opd_value_int(3); scalars[1] = opd_value_float(1e22); scalars[2] = opd_value_bool(true);
+    v[0] = opd_value_tensor(in[0]); v[1] = opd_value_int(-7); v[2] = opd_value_float(3); v[3] = opd_value_bool(true);
+    v[4] = opd_value_str("a \"quoted\" \\ text\n\twith \x01 bytes \xc3\xa9"); v[5] = opd_value_device(opd_device_of(OPD_CPU, -1));
+    v[6] = opd_value_complex(c); v[7] = opd_value_ints(ints, 2); v[8] = opd_value_floats(floats, 2);
+    v[9] = opd_value_bools(bools, 2); v[10] = opd_value_float(0.1); v[11] = opd_value_list(scalars, 3);
+    v[12] = opd_value_none(); v[13] = opd_value_tensors(list, 2);
+    out[0] = opd_call_op(opd_find("gt::kinds"), v, 14);
+    return 1;
+}
+TEST(constants_of_all_kinds) {
+    opd_tensor *x = numbers(opd_ints_of(three, 1)), *y;
+    opd_graph *g = opd_graph_trace(use_kinds, NULL, &x, 1, NULL), *h;
+    CHECK_OK();
+    (void)opd_graph_print(g, text, sizeof text);
+    CHECK(strstr(text, "%1 : int = prim::Constant[value=-7]()\n  %2 : float = prim::Constant[value=3.]()\n"
+                 "  %3 : bool = prim::Constant[value=1]()\n"
+                 "  %4 : str = prim::Constant[value=\"a \\\"quoted\\\" \\\\ text\\n\\twith \\001 bytes ") != NULL);
+    CHECK(strstr(text, "  %5 : Device = prim::Constant[value=\"cpu\"]()\n"
+                 "  %6 : complex = prim::Constant[value=1.5-2.j]()\n") != NULL);
+    CHECK(strstr(text, " : float = prim::Constant[value=0.10000000000000001]()\n") && strstr(text, "[value=inf]()\n"));
+    CHECK(strstr(text, " : NoneType = prim::Constant()\n") && strstr(text, " : Tensor?[] = prim::ListConstruct(%0, "));
+    h = opd_graph_parse(text);
+    CHECK_OK();
+    (void)opd_graph_print(h, text2, sizeof text2);
+    CHECK_STR(text2, text);
+    CHECK_INT(opd_graph_run(h, &x, 1, &y, 1), 1);
+    CHECK(same(y, opd_neg(x)));
+    CHECK_INT(opd_graph_save(g, path()), 0);
+    opd_graph_free(h);
+    h = opd_graph_load(path());
+    CHECK_OK();
+    (void)opd_graph_print(h, text2, sizeof text2);
+    CHECK_STR(text2, text);
+    CHECK(opd_graph_cse(h) > 0);
+    CHECK_INT(opd_graph_run(h, &x, 1, &y, 1), 1);
+    opd_graph_free(g);
+    opd_graph_free(h);
+    (void)remove(path());
+}
+TEST(values_of_all_kinds_within_a_graph) {        /* results that are no tensors, and what becomes of them */
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *y;
+    opd_graph *g = opd_graph_parse(
+        "graph(%x):\n  %s, %l, %c, %e = gt::names(%x)\n  %n = gt::count(%x)\n  %minus : int = prim::Constant[value=-1]()\n"
+        "  %d0 = prim::Constant[value=1]()\n  %a = aten::size(%x, %d0)\n  %sizes = prim::ListConstruct(%a, %minus)\n"
+        "  %v = aten::view(%e, %sizes)\n  %y = aten::add(%v, %n)\n  return (%y)\n");
+    CHECK_OK();
+    (void)opd_graph_print(g, text, sizeof text);
+    CHECK(strstr(text, "%s : str, %l : int[], %c : complex, %e : Tensor = gt::names(%x)\n") != NULL);
+    CHECK(strstr(text, "%sizes : int[] = prim::ListConstruct(%a, %minus)\n") != NULL);
+    CHECK_INT(opd_graph_run(g, &x, 1, &y, 1), 1);
+    CHECK(same(y, opd_add_Scalar(opd_view(opd_exp(x), opd_ints_of(three_two, 2)), opd_value_int(6))));
+    x = numbers(opd_ints_of(four_three, 2));      /* sizes are asked for at each run */
+    CHECK_INT(opd_graph_run(g, &x, 1, &y, 1), 1);
+    CHECK_INT(opd_size(y, 0), 3);
+    opd_graph_free(g);
+}
+static int use_effects(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_value v = opd_value_tensor(in[0]);
+    (void)user; (void)n;
+    (void)opd_exp(in[0]);                         /* nobody needs it */
+    (void)opd_call_op(opd_find("gt::log"), &v, 1);
+    (void)opd_call_op(opd_find("gt::log"), &v, 1);
+    (void)call_one("gt::anything", in[0]);
+    (void)call_one("gt::anything", in[0]);
+    out[0] = opd_add(opd_dropout(in[0], 0.5, true), opd_dropout(in[0], 0.5, true));
+    return 1;
+}
+static opd_tensor *in_place(const char *name, opd_tensor *x, opd_value with) {
+    opd_value v[2];
+    v[0] = opd_value_tensor(x);
+    v[1] = with;
+    return opd_call_op(opd_find(name), v, 2);
+}
+static int use_writes(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *c = opd_clone(in[0]), *row = opd_select(c, 0, 1);
+    (void)user; (void)n;
+    (void)in_place("aten::add_.Tensor", row, opd_value_tensor(opd_ones(opd_ints_of(three, 1), OPD_FLOAT32)));
+    (void)in_place("aten::mul_.Scalar", in[0], opd_value_int(2));               /* the caller's tensor */
+    out[0] = opd_exp(c);
+    out[1] = opd_exp(in[0]);
+    (void)in_place("aten::sub_.Scalar", c, opd_value_int(1));                   /* behind the last use */
+    out[2] = opd_exp(c);
+    return 3;
+}
+TEST(passes_keep_effects_writes_and_random_numbers) {
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *in, *other, *out[3], *want[3];
+    opd_graph *g = opd_graph_trace(use_effects, NULL, &x, 1, NULL);
+    int i, round;
+    CHECK_OK();
+    CHECK_INT(opd_graph_count(g, "aten::exp"), 0);
+    CHECK(opd_graph_cse(g) >= 0 && opd_graph_fold(g) >= 0 && opd_graph_dce(g) >= 0);
+    CHECK_INT(opd_graph_count(g, "gt::log"), 2);
+    CHECK_INT(opd_graph_count(g, "gt::anything"), 2);
+    CHECK_INT(opd_graph_count(g, "aten::dropout"), 2);
+    logged = 0;
+    CHECK_INT(opd_graph_run(g, &x, 1, out, 3), 1);
+    CHECK_INT(logged, 2);
+    CHECK_INT(opd_graph_run(g, &x, 1, want, 3), 1);
+    (void)opd_graph_print(g, text, sizeof text);
+    opd_graph_free(g);
+    for (round = 0; round < 2; round++) {
+        in = opd_clone(x);
+        g = opd_graph_trace(use_writes, NULL, &in, 1, NULL);
+        CHECK(same(in, opd_mul_Scalar(x, opd_value_int(2))));                   /* tracing runs it */
+        if (round) { CHECK(opd_graph_cse(g) >= 0 && opd_graph_fold(g) >= 0 && opd_graph_dce(g) >= 0); }
+        CHECK_INT(opd_graph_count(g, "aten::exp"), 3);
+        CHECK_INT(opd_graph_count(g, "aten::add_"), 1);
+        CHECK_INT(opd_graph_count(g, "aten::mul_"), 1);
+        in = opd_clone(x);
+        other = opd_clone(x);
+        CHECK_INT(opd_graph_run(g, &in, 1, out, 3), 3);
+        CHECK_INT(use_writes(NULL, &other, 1, want), 3);
+        for (i = 0; i < 3; i++) { CHECK(same(out[i], want[i])); }
+        CHECK(same(in, other));
+        opd_graph_free(g);
+    }
+}
+static int constants_only(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *part = opd_full(opd_ints_of(two_three, 2), opd_value_float(2), OPD_FLOAT32);
+    (void)user; (void)n;
+    out[0] = opd_add(in[0], opd_cat_full(opd_tensors_of(&part, 1), 0));
+    return 1;
+}
+TEST(folding_takes_lists) {
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *a, *b;
+    opd_graph *g = opd_graph_trace(constants_only, NULL, &x, 1, NULL);
+    CHECK(opd_graph_fold(g) > 0);
+    CHECK_INT(opd_graph_count(g, "aten::cat"), 0);
+    CHECK_INT(opd_graph_count(g, NULL), 3);       /* the constant, alpha, and add */
+    CHECK_INT(opd_graph_run(g, &x, 1, &a, 1), 1);
+    (void)constants_only(NULL, &x, 1, &b);
+    CHECK(same(a, b));
+    opd_graph_free(g);
+}
+static int splits(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensors a = opd_split(in[0], 1), b = opd_split(in[0], 1);
+    (void)user; (void)n;
+    out[0] = opd_add(opd_exp(a.data[0]), opd_exp(b.data[0]));
+    out[1] = opd_exp(b.data[1]);
+    return 2;
+}
+TEST(equal_parts_of_lists_are_merged) {
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *out[2], *want[2];
+    opd_graph *g = opd_graph_trace(splits, NULL, &x, 1, NULL);
+    CHECK_INT(opd_graph_cse(g), 6);               /* split, its two arguments, its parts, exp, and one of the ones */
+    CHECK_INT(opd_graph_count(g, "aten::split"), 1);
+    CHECK_INT(opd_graph_count(g, "aten::exp"), 2);
+    CHECK_INT(opd_graph_run(g, &x, 1, out, 2), 2);
+    (void)splits(NULL, &x, 1, want);
+    CHECK(same(out[0], want[0]) && same(out[1], want[1]));
+    opd_graph_free(g);
+}
+static int random_sum(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_add(in[0], opd_rand(opd_ints_of(two_three, 2), OPD_FLOAT32));
+    return 1;
+}
+TEST(random_operators_are_drawn_in_each_run) {
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *a, *b;
+    opd_graph *g = opd_graph_trace(random_sum, NULL, &x, 1, NULL);
+    CHECK(opd_graph_fold(g) >= 0 && opd_graph_cse(g) >= 0);
+    CHECK_INT(opd_graph_count(g, "aten::rand"), 1);
+    CHECK_INT(opd_graph_run(g, &x, 1, &a, 1), 1);
+    CHECK_INT(opd_graph_run(g, &x, 1, &b, 1), 1);
+    CHECK(!same(a, b));
+    opd_manual_seed(5);
+    CHECK_INT(opd_graph_run(g, &x, 1, &a, 1), 1);
+    opd_manual_seed(5);
+    (void)random_sum(NULL, &x, 1, &b);
+    CHECK(same(a, b));
+    opd_graph_free(g);
+}
+/* A chain of operators on 1 MiB: two results live at a time, whatever its length. */
+static int chain(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    int i;
+    (void)user; (void)n;
+    for (out[0] = in[0], i = 0; i < 20; i++) {
+        opd_tensor *parts[2];
+        parts[0] = opd_tanh(out[0]);
+        parts[1] = opd_neg(out[0]);
+        out[0] = i % 2 ? opd_add(parts[0], parts[1])
+            : opd_slice(opd_cat(opd_tensors_of(parts, 2)), 0, opd_value_int(0), opd_value_int(1 << 18), 1);
+    }
+    return 1;
+}
+TEST(values_go_after_their_last_use) {
+    const int64_t mib = 1 << 20, n = 1 << 18;
+    int64_t live, grown;
+    opd_tensor *x = opd_ones(opd_ints_of(&n, 1), OPD_FLOAT32), *out;
+    opd_graph *g = opd_graph_trace(chain, NULL, &x, 1, NULL);
+    CHECK_OK();
+    OPD_SCOPE { CHECK_INT(opd_graph_run(g, &x, 1, &out, 1), 1); }
+    live = opd_memory_stats().live;
+    OPD_SCOPE {
+        opd_memory_reset_peak();
+        CHECK_INT(opd_graph_run(g, &x, 1, &out, 1), 1);
+        grown = opd_memory_stats().peak - live;
+        CHECK(grown > 3 * mib && grown < 6 * mib);               /* tanh, neg, and cat of both; a slice keeps its cat */
+        CHECK(opd_memory_stats().live - live < 3 * mib);         /* the result alone */
+    }
+    CHECK_INT(opd_memory_stats().live, live);
+    OPD_SCOPE {
+        opd_memory_reset_peak();
+        (void)chain(NULL, &x, 1, &out);
+        CHECK(opd_memory_stats().peak - live > 30 * mib);        /* a scope keeps all */
+    }
+    opd_graph_free(g);
+}
+
+//-- what is read while recording ----------------------------------------------------------------------------------------
+
+static char heard[2000];
+static void hear(void *user, int is_error, const char *message) {
+    (void)user; (void)is_error;
+    (void)snprintf(heard + strlen(heard), sizeof heard - strlen(heard), "%s\n", message);
+}
+enum { DATA, ITEM, ITEM_OPERATOR, EQUAL, COUNT, DLPACK, NPY, BLOB, WEIGHT, SIZES, WAYS };
+static int reads_by(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *e = opd_exp(in[0]), *w = opd_ones(opd_ints_of(two_three, 2), OPD_FLOAT32);
+    opd_value v = opd_value_tensor(opd_sum(e)), pair[2];
+    double d = 1;
+    (void)n;
+    pair[0] = pair[1] = opd_value_tensor(e);
+    switch (*(int *)user) {
+    case DATA: d = opd_data_f32(e) ? opd_data_f32(e)[0] : 0; break;
+    case ITEM: d = opd_item_f64(v.u.t); break;
+    case ITEM_OPERATOR: d = opd_call_value(opd_find("aten::item"), &v, 1).u.d; break;
+    case EQUAL: d = (double)opd_call_value(opd_find("aten::equal"), pair, 2).u.i; break;
+    case COUNT: d = (double)opd_call_value(opd_find("gt::count"), pair, 1).u.i; break;
+    case DLPACK: opd_dlpack_import(opd_dlpack_export(e, 0), 0); break;
+    case NPY: (void)opd_npy_save(path(), e); break;
+    case BLOB: d = opd_data(opd_tensor_data(e)) != NULL; break;
+    case WEIGHT:                                  /* a constant of the graph may be read: it depends on nothing */
+        w = numbers(opd_ints_of(two_three, 2));
+        e = opd_mul(e, w);
+        d = opd_data_f32(w) ? opd_data_f32(w)[0] : 0;
+        break;
+    default: d = (double)opd_size(e, 1) + (double)opd_call_value(opd_find("aten::numel"), pair, 1).u.i; break;
+    }
+    if (!opd_ok()) { return -1; }
+    out[0] = opd_add_Scalar(e, opd_value_float(d));
+    return 1;
+}
+TEST(nothing_is_a_constant_in_silence) {
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *y, *z;
+    opd_trace_options o;
+    int i;
+    memset(&o, 0, sizeof o);
+    for (i = 0; i < WAYS; i++) {
+        opd_graph *g = opd_graph_trace(reads_by, &i, &x, 1, &o);
+        if (i >= WEIGHT) { CHECK_OK(); opd_graph_free(g); continue; }
+        CHECK(g == NULL);
+        if (!strstr(opd_error_message(), "Register an operator whose kernel reads it (opd_define)")) {
+            printf("%d: %s\n", i, opd_error_message());
+        }
+        CHECK(strstr(opd_error_message(), "of a traced tensor, a result of aten::") != NULL);
+        CHECK(strstr(opd_error_message(), "Register an operator whose kernel reads it (opd_define)") != NULL);
+        opd_error_clear();
+        heard[0] = 0;
+        opd_log_set(hear, NULL);
+        o.allow_constants = true;                 /* a warning and a constant */
+        g = opd_graph_trace(reads_by, &i, &x, 1, &o);
+        o.allow_constants = false;
+        opd_log_set(NULL, NULL);
+        CHECK_OK();
+        CHECK(strstr(heard, "is read: what is made of it will be a constant of the graph") != NULL);
+        CHECK_INT(opd_graph_run(g, &x, 1, &y, 1), 1);
+        (void)reads_by(&i, &x, 1, &z);
+        CHECK(same(y, z));                        /* of these inputs */
+        opd_graph_free(g);
+    }
+    (void)remove(path());
+}
+static int through_data(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_exp(opd_tensor_data(in[0]));
+    out[1] = opd_exp(opd_alias(in[0]));
+    out[2] = opd_exp(opd_detach(in[0]));
+    out[3] = opd_exp(opd_contiguous(in[0]));
+    out[4] = opd_exp(opd_to_dtype(in[0], OPD_FLOAT64));
+    return 5;
+}
+TEST(other_tensors_of_the_same_value_are_followed) {
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *out[5], *want[5];
+    opd_graph *g = opd_graph_trace(through_data, NULL, &x, 1, NULL);
+    int i;
+    CHECK_OK();
+    x = opd_neg(x);
+    CHECK_INT(opd_graph_run(g, &x, 1, out, 5), 5);
+    (void)through_data(NULL, &x, 1, want);
+    for (i = 0; i < 5; i++) { CHECK(same(out[i], want[i])); }
+    opd_graph_free(g);
+}
+static int difference(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_sub(in[0], in[1]);
+    return 1;
+}
+TEST(one_tensor_given_twice_is_two_inputs) {
+    static const char *const names[] = {"a", "a"}, *const bad[] = {"1a"};
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *in[2], *y;
+    opd_trace_options o;
+    opd_graph *g;
+    memset(&o, 0, sizeof o);
+    o.names = names;
+    o.nnames = 2;
+    in[0] = in[1] = x;
+    g = opd_graph_trace(difference, NULL, in, 2, &o);
+    (void)opd_graph_print(g, text, sizeof text);
+    CHECK(strstr(text, "graph(%a.1 : Float(") == text && strstr(text, " = aten::sub(%a.1, %a, "));
+    in[1] = opd_exp(x);
+    CHECK_INT(opd_graph_run(g, in, 2, &y, 1), 1);
+    CHECK(same(y, opd_sub(x, in[1])));
+    opd_graph_free(g);
+    o.names = bad;
+    CHECK(opd_graph_trace(difference, NULL, in, 2, &o) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "'1a' is no name");
+}
+
+//-- check ---------------------------------------------------------------------------------------------------------------
+
+static int shifting(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t many = 20;
+    (void)user; (void)n;
+    out[0] = opd_add(opd_sum(in[0]), opd_clone(opd_full(opd_ints_of(&many, 1), opd_value_float(++calls), OPD_FLOAT32)));
+    return 1;
+}
+static int shifting_outside(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t many = 20;
+    opd_tensor *c = opd_tensor_new(opd_ints_of(&many, 1), OPD_FLOAT32);          /* not by an operator: a constant */
+    int i;
+    (void)user; (void)n;
+    calls++;
+    for (i = 0; c && i < 20; i++) { opd_data_f32(c)[i] = (float)(calls > 2 && user ? 3 : user ? 2 : calls); }
+    out[0] = opd_add(opd_sum(in[0]), c);
+    return 1;
+}
+TEST(check_finds_constants_values_and_random_numbers) {
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *in;
+    opd_trace_options o;
+    opd_graph *g;
+    memset(&o, 0, sizeof o);
+    o.check = true;
+    calls = 0;
+    CHECK(opd_graph_trace(shifting, NULL, &x, 1, &o) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Graphs differed across invocations!");
+    calls = 0;
+    CHECK(opd_graph_trace(shifting_outside, NULL, &x, 1, &o) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Tensor-valued Constant nodes differed in value across invocations.");
+    heard[0] = 0;
+    opd_log_set(hear, NULL);
+    calls = 0;
+    g = opd_graph_trace(shifting_outside, &o, &x, 1, &o);        /* the third call differs: a warning */
+    CHECK_OK();
+    CHECK(strstr(heard, "Output nr 1. of the traced function does not match") != NULL);
+    opd_graph_free(g);
+    heard[0] = 0;
+    g = opd_graph_trace(random_sum, NULL, &x, 1, &o);
+    CHECK_OK();
+    CHECK(strstr(heard, "Trace had nondeterministic nodes: aten::rand") != NULL);
+    opd_graph_free(g);
+    heard[0] = 0;                                 /* what writes its inputs is given copies of them */
+    in = opd_clone(x);
+    g = opd_graph_trace(use_writes, NULL, &in, 1, &o);
+    CHECK_OK();
+    CHECK_STR(heard, "");
+    CHECK(same(in, opd_mul_Scalar(x, opd_value_int(2))));
+    opd_graph_free(g);
+    opd_log_set(NULL, NULL);
+}
+
+static int drawn(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)in;
+    out[0] = opd_exp(opd_ones(opd_ints_of(three, 1), OPD_FLOAT32));
+    return n ? -1 : 1;
+}
+TEST(functions_without_inputs) {
+    opd_tensor *y;
+    opd_trace_options o;
+    opd_graph *g;
+    memset(&o, 0, sizeof o);
+    o.check = true;
+    g = opd_graph_trace(drawn, NULL, NULL, 0, &o);
+    CHECK_OK();
+    CHECK(opd_graph_fold(g) > 0);
+    CHECK_INT(opd_graph_run(g, NULL, 0, &y, 1), 1);
+    CHECK(same(y, opd_exp(opd_ones(opd_ints_of(three, 1), OPD_FLOAT32))));
+    opd_graph_free(g);
+}
+
+//-- operators that change or go -----------------------------------------------------------------------------------------
+
+TEST(operators_that_go_or_change_after_the_recording) {
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *y;
+    opd_library *lib = opd_library_open(OPD_DEF, "gone2", NULL, "gone2.c", 7), *impl;
+    opd_graph *g;
+    opd_def(lib, "op(Tensor self) -> Tensor");
+    impl = opd_library_open(OPD_IMPL, "gone2", "CompositeExplicitAutograd", "gone2.c", 8);
+    opd_impl(impl, "op", twice_kernel);
+    g = opd_graph_parse("graph(%x):\n  %y = gone2::op(%x)\n  return (%y)\n");
+    CHECK_OK();
+    CHECK_INT(opd_graph_run(g, &x, 1, &y, 1), 1);
+    CHECK_INT(opd_graph_save(g, path()), 0);
+    opd_library_close(impl);
+    opd_library_close(lib);
+    CHECK_INT(opd_graph_run(g, &x, 1, &y, 1), -1);
+    CHECK(strstr(opd_error_message(), "gone2::op") != NULL);
+    opd_error_clear();
+    CHECK(opd_graph_load(path()) == NULL);
+    CHECK(strstr(opd_error_message(), "there is no operator gone2::op: load the library that defines it (when the graph "
+                 "was saved it was registered at gone2.c:7") != NULL);
+    opd_error_clear();
+    lib = opd_library_open(OPD_DEF, "gone2", NULL, "gone2.c", 9);                /* of more arguments and results */
+    opd_def(lib, "op(Tensor self, Tensor other, Tensor more) -> (Tensor, Tensor)");
+    CHECK_INT(opd_graph_run(g, &x, 1, &y, 1), -1);
+    CHECK(strstr(opd_error_message(), "gone2::op") != NULL);
+    opd_error_clear();
+    opd_library_close(lib);
+    opd_graph_free(g);
+    (void)remove(path());
+}
+
 //-- texts and files -----------------------------------------------------------------------------------------------------
 
 TEST(texts_that_are_no_graph) {
@@ -628,6 +1158,8 @@ TEST(texts_that_are_no_graph) {
         {"graph(%x):\n  %y : int = aten::exp(%x)\n  return (%x)\n",
          "Annotated type int does not match schema type Tensor for operator aten::exp"},
         {"graph(%x):\n  %y : int[] = aten::split(%x, %x)\n  return (%x)\n", "Expected a value of type 'int' for argument"},
+        {"graph(%x):\n  %i : int = prim::Constant[value=1]()\n  %y = aten::sum.dim_IntList(%x, %x)\n  return (%x)\n",
+         "Expected a value of type 'int[]?' for argument 'dim' but instead found type 'Tensor'."},
         {"graph(%x):\n  %y = aten::mm.out(%x, %x)\n  return (%x)\n", "aten::mm.out() is missing value for argument 'out'."},
         {"graph(%x):\n  %y = aten::nothing(%x)\n  return (%y)\n", "there is no operator aten::nothing"},
         {"graph(%x):\n  %y = aten::add(%x)\n  return (%y)\n", "no overload of aten::add takes these values"},
@@ -653,12 +1185,15 @@ TEST(texts_that_are_no_graph) {
     opd_error_clear();
 }
 TEST(defaults_overloads_and_constants_in_texts) {
+    const int64_t last = 1;
     opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *y;
     opd_graph *g = opd_graph_parse("graph(%x):\n  %k : int = prim::Constant[value=2]()\n  %y = aten::mul.Scalar(%x, %k)\n"
-                                   "  %z = aten::pow(%y, %k) # a comment\n  return (%z)\n");
+                                   "  %z = aten::pow(%y, %k) # a comment\n  %one : int = prim::Constant[value=1]()\n"
+                                   "  %s = aten::sum.dim_IntList(%z, %one)\n  return (%s)\n");      /* one number for int[1] */
     CHECK_OK();
     CHECK_INT(opd_graph_run(g, &x, 1, &y, 1), 1);
-    CHECK(same(y, opd_pow_Tensor_Scalar(opd_mul_Scalar(x, opd_value_int(2)), opd_value_int(2))));
+    CHECK(same(y, opd_sum_dim(opd_pow_Tensor_Scalar(opd_mul_Scalar(x, opd_value_int(2)), opd_value_int(2)),
+                              opd_ints_of(&last, 1), false)));
     CHECK_INT(opd_graph_run(g, &x, 2, &y, 1), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "expected 1 inputs but got 2");
     opd_graph_free(g);

@@ -611,12 +611,7 @@ TEST(loading_while_others_call) {
     CHECK_INT(opd_unload_library(load_twice()), 0);
     check_unmapped();
 }
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WITH_TSAN
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__) || defined(WITH_TSAN)
+#if defined(CHECK_THREADS_SANITIZED)
 /* The thread sanitizer does not see the loader's lock, under which one thread maps what another is given. */
 const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void) { return "race:ld-linux"; }

@@ -297,4 +297,30 @@ TEST(fakes_have_no_memory) {
     opd_error_clear();
 }
 
+/* How often each is drawn goes by its probability; without replacement each once. */
+TEST(multinomial) {
+    static const float p[] = {1, 0, 3, 4};
+    static const double want[] = {0.125, 0, 0.375, 0.5};
+    opd_tensor *t = opd_tensor_from(p, OPD_INTS(4), OPD_FLOAT32), *counts, *once, *three = opd_narrow(t, 0, 1, 3);
+    int i, twos = 0;
+    opd_manual_seed(4);
+    counts = opd_bincount_full(opd_multinomial_full(t, 20000, true, NULL), NULL, 4);
+    CHECK_INT(opd_numel(counts), 4);
+    for (i = 0; i < 4; i++) { CHECK_NEAR((double)opd_data_i64(counts)[i] / 20000, want[i], i == 1 ? 0 : 0.015); }
+    for (i = 0; i < 200; i++) {
+        OPD_SCOPE {
+            once = opd_multinomial(t, 3);
+            CHECK(opd_numel(once) == 3 && opd_item_i64(opd_sum(once)) == 5);  /* 0, 2, 3: never the one that cannot be */
+            twos += opd_item_i64(opd_multinomial(three, 1)) == 1;             /* of 0, 3, 4 */
+        }
+    }
+    CHECK_NEAR(twos / 200., 3. / 7, 0.12);
+    CHECK(opd_multinomial(t, 5) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+    CHECK(opd_multinomial(opd_neg(t), 1) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "probability tensor contains either `inf`, `nan` or element < 0");
+    CHECK(opd_multinomial(opd_zeros(OPD_INTS(2), OPD_FLOAT32), 1) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "invalid multinomial distribution (sum of probabilities <= 0)");
+}
+
 CHECK_MAIN()

@@ -23,6 +23,8 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/forward_grad.h>
 #include <torch/csrc/autograd/function.h>
+#include <torch/csrc/jit/frontend/tracer.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
@@ -404,6 +406,31 @@ static void bench_transforms() {
     });
 }
 
+/* The graph of torch.jit.trace, run by its executor, which may optimize it. */
+static at::Tensor hundred(const at::Tensor &a, const at::Tensor &b) {
+    at::Tensor x = a;
+    for (int k = 0; k < 25; k++) x = at::relu(at::sub(at::mul(at::add(x, b), b), a));
+    return x;
+}
+static void bench_graphs() {
+    using torch::jit::Stack;
+    at::Tensor a = at::full({16}, 0.5), b = at::full({16}, 0.75);
+    auto trace = [&] {
+        return torch::jit::tracer::trace({a, b}, [](Stack s) { return Stack{hundred(s[0].toTensor(), s[1].toTensor())}; },
+                                         [](const at::Tensor &) { return std::string(); });
+    };
+    bench("graph_called", 2000, [&] { use(hundred(a, b)); });
+    if (wanted("graph_run")) {
+        torch::jit::GraphExecutor executor(trace().first->graph, "hundred");
+        bench("graph_run", 2000, [&] {
+            Stack stack{a, b};
+            executor.run(stack);
+            use(stack[0].toTensor());
+        });
+    }
+    bench("graph_trace", 50, [&] { trace(); });
+}
+
 /* Steps of its C++ optimizers, which have no fused form. */
 static void bench_steps() {
     auto parameter = [](int64_t n) {
@@ -481,6 +508,7 @@ int main(int argc, char **argv) {
     bench_second(10000);
     bench_kernels();
     bench_transforms();
+    bench_graphs();
     bench_steps();
     return 0;
 }
