@@ -1552,7 +1552,7 @@ static int opdi_cu_draw(void *user, int index, const opd_draw *d) {
 
 /* A reduction sees its input as `outer` rows of n elements.  The kept dims and the reduced ones are each put in order
    of their strides and joined where they can be (reduced ones stay in order where an index counts).  Two kernels:
-     rows     the smallest stride is a reduced dim's: 1 to 512 threads walk along a row, 16 bytes a load
+     rows     the smallest stride is a reduced dim's: 1 to 256 threads walk along a row, 16 bytes a load
      columns  it is a kept dim's: threads lie along the kept dim, each with 16 bytes of columns, and walk down the rows
    Few long rows are cut into chunks, whose states a third kernel joins.  Who adds what to what is set by the sizes
    alone: results are the same each time, and no atomics are used.
@@ -1863,7 +1863,7 @@ template <class C_> struct opdi_cu_fold_var {
         if (with.n == 0) { return; }
         const int64_t n = s.n + with.n;
         const C part = (C)with.n / (C)n, d = with.mean - s.mean;
-        s.mean += d * part;
+        s.mean += d - d == 0 ? d * part : with.mean;                 /* infinities as in a sum */
         s.squares += with.squares + d * d * ((C)s.n * part);
         s.n = n;
     }
@@ -2062,8 +2062,9 @@ template <class T, class F, bool VEC> __global__ void opdi_cu_reduce_columns(con
         }
     }
 }
-/* The states of a row's chunks, by a warp. */
+/* The states of a row's chunks, by blockDim.x threads. */
 template <class F> __global__ void opdi_cu_reduce_chunks(opdi_cu_reduction r, const F f) {
+    __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(typename F::State)];
     const typename F::State *states = (const typename F::State *)r.states;
     const int chunks = r.chunks;
     r.chunks = 1;
@@ -2071,9 +2072,9 @@ template <class F> __global__ void opdi_cu_reduce_chunks(opdi_cu_reduction r, co
         const int64_t row = first + threadIdx.y;
         typename F::State s = f.init(row < r.outer ? row : 0);
         if (row < r.outer) {
-            for (int k = (int)threadIdx.x; k < chunks; k += 32) { f.join(s, states[k * r.outer + row]); }
+            for (int k = (int)threadIdx.x; k < chunks; k += (int)blockDim.x) { f.join(s, states[k * r.outer + row]); }
         }
-        opdi_cu_fold_lanes(f, s, 32, (typename F::State *)NULL);
+        opdi_cu_fold_lanes(f, s, (int)blockDim.x, (typename F::State *)room);
         if (threadIdx.x == 0 && row < r.outer) { opdi_cu_reduce_put(r, f, row, s); }
     }
 }
@@ -2149,9 +2150,9 @@ static bool opdi_cu_reduce_even(const opdi_cu_reduction *r, int W) {
     for (int d = 0; d < r->nkept; d++) { even = even && (r->kstride[d] == 1 || r->kstride[d] % W == 0); }
     return even;
 }
-/* Chunks for about 1,024 blocks where there are `blocks` without, none smaller than `least`. */
+/* Chunks for about 4,096 blocks where there are fewer than 512 without, none smaller than `least`. */
 static void opdi_cu_reduce_cut(opdi_cu_reduction *r, int64_t blocks, int64_t least) {
-    int64_t chunks = blocks < 512 ? 1024 / blocks : 1;
+    int64_t chunks = blocks < 512 ? 4096 / blocks : 1;
     if (chunks > r->n / least) { chunks = r->n / least; }
     if (chunks <= 1) { return; }
     r->chunk = opdi_cu_ceil(opdi_cu_ceil(r->n, chunks), 16) * 16;
@@ -2170,12 +2171,12 @@ template <class T, class F> static int opdi_cu_reduce_launch(opdi_cu_reduction *
         vec = !r->odd && r->rstride[0] == 1 &&
             (r->nred == 1 ? r->n >= 2 * W : r->rsize[0] % W == 0 && opdi_cu_reduce_even(r, W));
         while (lanes < OPDI_CU_WARP && lanes * 2 * (vec ? W : 1) <= r->n) { lanes *= 2; }
-        while (lanes >= OPDI_CU_WARP && lanes < 512 && r->outer * lanes < 512 * 1024 &&
+        while (lanes >= OPDI_CU_WARP && lanes < 256 && r->outer * lanes < 512 * 1024 &&
                (int64_t)lanes * 2 * (vec ? W : 1) * U <= r->n) { lanes *= 2; }
         down = lanes < 256 ? 256 / lanes : 1;
         if (lanes > OPDI_CU_WARP) { down = 1; }
         block = dim3((unsigned)lanes, (unsigned)down);
-        opdi_cu_reduce_cut(r, opdi_cu_ceil(r->outer, down), (int64_t)lanes * (vec ? W : 1) * U * 4);
+        opdi_cu_reduce_cut(r, opdi_cu_ceil(r->outer, down), (int64_t)lanes * (vec ? W : 1) * U * 2);
         grid = opdi_cu_grid_rows(opdi_cu_ceil(r->outer, down));
     } else {
         int wide = 1, down = 1, N;
@@ -2198,8 +2199,9 @@ template <class T, class F> static int opdi_cu_reduce_launch(opdi_cu_reduction *
                        : vec ? opdi_cu_reduce_columns<T, F, true> : opdi_cu_reduce_columns<T, F, false>,
                        grid, block, shared, *r, f)) { return -1; }
     if (r->chunks == 1) { return 0; }
-    return opdi_cu_launch(opdi_cu_reduce_chunks<F>, opdi_cu_grid_rows(opdi_cu_ceil(r->outer, 8)),
-                          dim3(OPDI_CU_WARP, 8), 0, *r, f);
+    block = r->chunks > 128 ? dim3(256) : dim3(OPDI_CU_WARP, 8);
+    grid = opdi_cu_grid_rows(opdi_cu_ceil(r->outer, block.y));
+    return opdi_cu_launch(opdi_cu_reduce_chunks<F>, grid, block, 0, *r, f);
 }
 /* Integers in a kernel of their own, where the fold is for them. */
 template <template <class> class F, bool INTEGERS> struct opdi_cu_reduce_integers {
@@ -2427,9 +2429,9 @@ static const opdi_cu_row opdi_cu_rows_reductions[] = {
 
 //-- rows --------------------------------------------------------------------------------------------------------------
 //
-//  Kernels that work on rows of n elements in one piece: softmax, layer and group norm.  threadIdx.x is a thread's lane
-//  of those that share a row, threadIdx.y the row of the block's.  A thread has W neighbours (16 bytes, or one) of every
-//  lanes * W elements.  With PACKS > 0 a row is loaded once and stays in registers, PACKS times W elements a thread;
+//  Kernels that work on rows of n elements in one piece: softmax, layer and group norm.  threadIdx.x is a thread's
+//  lane of those that share a row, threadIdx.y the row of the block's.  A thread has W neighbours (16 bytes, or one) of
+//  every lanes * W elements.  With PACKS > 0 a row is loaded once and stays in registers, PACKS times W elements a thread;
 //  with 0 each pass loads it again, which for rows that long is from the cache.
 
 /* OPDI_CU_EACH_PACK(p, i): for each pack p of this thread, element i the first of it. */
@@ -3325,9 +3327,14 @@ template <typename T, bool LEAST> struct opdi_cu_scan_extreme {
 template <typename T> using opdi_cu_scan_max = opdi_cu_scan_extreme<T, false>;
 template <typename T> using opdi_cu_scan_min = opdi_cu_scan_extreme<T, true>;
 
-/* Lines [outer, n, inner]; chunk: elements of a chunk, of which there are `chunks` a line; with more than one the totals
+/* Lines [outer, n, inner]; chunk: elements of a chunk, of which there are `chunks` a line; with several the totals
    are `states` [lines][chunks]: written first (totals), then, scanned, what is before each chunk. */
-typedef struct opdi_cu_scan_plan { opdi_cu_line l; int64_t chunk, chunks; void *states; bool totals; } opdi_cu_scan_plan;
+typedef struct opdi_cu_scan_plan {
+    opdi_cu_line l;
+    int64_t chunk, chunks;
+    void *states;
+    bool totals;
+} opdi_cu_scan_plan;
 /* blockDim.x threads (a warp, or 8) a chunk of a line, blockDim.y chunks a block. */
 template <typename T, typename L>
 __global__ void opdi_cu_scan_lines(const opdi_cu_scan_plan k, const T *x, T *y, int64_t *index) {
