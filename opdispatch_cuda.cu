@@ -2431,8 +2431,8 @@ static const opdi_cu_row opdi_cu_rows_reductions[] = {
 //
 //  Kernels that work on rows of n elements in one piece: softmax, layer and group norm.  threadIdx.x is a thread's
 //  lane of those that share a row, threadIdx.y the row of the block's.  A thread has W neighbours (16 bytes, or one) of
-//  every lanes * W elements.  With PACKS > 0 a row is loaded once and stays in registers, PACKS times W elements a thread;
-//  with 0 each pass loads it again, which for rows that long is from the cache.
+//  every lanes * W elements.  With PACKS > 0 a row is loaded once and stays in registers, PACKS times W elements a
+//  thread; with 0 each pass loads it again, which for rows that long is from the cache.
 
 /* OPDI_CU_EACH_PACK(p, i): for each pack p of this thread, element i the first of it. */
 #define OPDI_CU_EACH_PACK(p, i)                                                                                       \
