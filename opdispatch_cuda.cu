@@ -4490,24 +4490,81 @@ struct opdi_cu_list_keys {
         keys[q] = skip >= 0 && at == skip ? -1 : at;
     }
 };
-/* Adds up the values of each key in the order in which they came, so that sums are the same every time. */
+/* Sums the values of each key, in the same order every time: pieces of OPDI_CU_PIECE sorted keys first; what goes on in
+   the next piece is left in `partial`, to be put together afterwards. */
+enum { OPDI_CU_PIECE = 32 };
 template <class T> struct opdi_cu_list_sum {
     opdi_cu_list list;
     const int64_t *keys, *order;                  /* [nq] sorted, and where they were */
     T *self;
     const T *values;
+    T *partial;                                   /* [nb][pieces][2][na]: of the first key, and of the last */
+    int64_t pieces;
     bool scale;                                   /* divide by how often the key comes */
+    __device__ __forceinline__ void split(int64_t i, int64_t *b, int64_t *piece, int64_t *a) const {
+        *b = opdi_cu_divide(opdi_cu_divide(i, list.na, a), pieces, piece);
+    }
+    __device__ __forceinline__ T *part(int64_t b, int64_t piece, int64_t a, int last) const {
+        return partial + ((b * pieces + piece) * 2 + last) * list.na + a;
+    }
+    __device__ __forceinline__ int64_t end(int64_t piece) const {
+        return piece + 1 < pieces ? (piece + 1) * OPDI_CU_PIECE : list.nq;
+    }
+    __device__ void put(int64_t key, int64_t b, int64_t a, T sum, int64_t n) const {
+        self[key + list.rest(b, a)] += scale ? opdi_cu_share<T>::divide(sum, n) : sum;
+    }
     __device__ void operator()(int64_t i) const {
-        int64_t a, q, k;
-        const int64_t b = opdi_cu_divide(opdi_cu_divide(i, list.na, &a), list.nq, &q), key = keys[q];
-        T sum = 0;
-        if (key < 0 || (q > 0 && keys[q - 1] == key)) { return; }
-        for (k = q; k < list.nq && keys[k] == key; k++) {
-            sum += values[((b * list.nq + order[k]) * list.na + a) * list.one];
+        int64_t a, b, piece;
+        split(i, &b, &piece, &a);
+        const int64_t begin = piece * OPDI_CU_PIECE, stop = end(piece);
+        for (int64_t q = begin, from = q; q < stop; from = q) {
+            const int64_t key = keys[q];
+            T sum = 0;
+            for (; q < stop && keys[q] == key; q++) {
+                if (key >= 0) { sum += values[((b * list.nq + order[q]) * list.na + a) * list.one]; }
+            }
+            const bool before = from == begin && begin > 0 && keys[begin - 1] == key;
+            const bool after = q == stop && stop < list.nq && keys[stop] == key;
+            if (key < 0) { continue; }
+            if (before || after) { *part(b, piece, a, !before) = sum; } else { put(key, b, a, sum, q - from); }
         }
-        self[key + list.rest(b, a)] += scale ? opdi_cu_share<T>::divide(sum, k - q) : sum;
     }
 };
+/* The keys that begin in a piece and go on in the next. */
+template <class T> struct opdi_cu_list_join : opdi_cu_list_sum<T> {
+    explicit opdi_cu_list_join(const opdi_cu_list_sum<T> &x) : opdi_cu_list_sum<T>(x) { }
+    __device__ void operator()(int64_t i) const {
+        int64_t a, b, piece;
+        this->split(i, &b, &piece, &a);
+        const int64_t *keys = this->keys, begin = piece * OPDI_CU_PIECE, stop = this->end(piece);
+        int64_t from = stop - 1, q = stop;
+        if (stop >= this->list.nq || keys[stop] < 0 || keys[from] != keys[stop]) { return; }
+        while (from > begin && keys[from - 1] == keys[stop]) { from--; }
+        if (from == begin && begin > 0 && keys[begin - 1] == keys[stop]) { return; }
+        T sum = *this->part(b, piece, a, 1);
+        for (piece++; piece < this->pieces && keys[piece * OPDI_CU_PIECE] == keys[stop]; piece++) {
+            sum += *this->part(b, piece, a, 0);
+            q = this->end(piece);
+            if (keys[q - 1] != keys[stop]) {
+                while (keys[q - 1] != keys[stop]) { q--; }
+                break;
+            }
+        }
+        this->put(keys[stop], b, a, sum, q - from);
+    }
+};
+template <class T> static int opdi_cu_list_sums(const opdi_cu_list *p, opd_tensor *const *sorted, opd_tensor *self,
+                                                opd_tensor *values, bool scale) {
+    opdi_cu_list_sum<T> f;
+    f.list = *p;
+    f.keys = opdi_cu_data<int64_t>(sorted[0]); f.order = opdi_cu_data<int64_t>(sorted[1]);
+    f.self = opdi_cu_data<T>(self); f.values = opdi_cu_data<T>(values); f.scale = scale;
+    f.pieces = opdi_cu_ceil(p->nq, OPDI_CU_PIECE);
+    const int64_t n = p->nb * f.pieces * p->na;
+    f.partial = (T *)opdi_cu_scratch(2 * n * (int64_t)sizeof(T));
+    if (!f.partial || !opd_ok()) { return -1; }
+    return opdi_cu_each(n, f) || (f.pieces > 1 && opdi_cu_each(n, opdi_cu_list_join<T>(f))) ? -1 : 0;
+}
 /* The mask's places as one index for each of its dims. */
 static int opdi_cu_mask_index(opd_tensor *mask, opd_tensor **out) {
     opd_tensor *at = opd_nonzero(mask);
@@ -4644,19 +4701,9 @@ static int opdi_cu_list_add(const opdi_cu_list *p, opd_tensor *self, opd_tensor 
     if (n == 0) { return 0; }
     const opdi_cu_list_keys f = {*p, opdi_cu_data<int64_t>(keys), skip};
     if (opdi_cu_each(p->nq, f) || opd_sort_stable(sorted, keys, opd_value_bool(true), 0, false)) { return -1; }
-    const int64_t *k = opdi_cu_data<int64_t>(sorted[0]), *order = opdi_cu_data<int64_t>(sorted[1]);
-    void *s = opdi_cu_data<void>(self), *v = opdi_cu_data<void>(values);
-    if (!k || !order || !s || !v) { return -1; }
-    if (opd_dtype(self) == OPD_FLOAT32) {
-        const opdi_cu_list_sum<float> g = {*p, k, order, (float *)s, (const float *)v, scale};
-        return opdi_cu_each(n, g);
-    }
-    if (opd_dtype(self) == OPD_FLOAT64) {
-        const opdi_cu_list_sum<double> g = {*p, k, order, (double *)s, (const double *)v, scale};
-        return opdi_cu_each(n, g);
-    }
-    const opdi_cu_list_sum<int64_t> g = {*p, k, order, (int64_t *)s, (const int64_t *)v, scale};
-    return opdi_cu_each(n, g);
+    return opd_dtype(self) == OPD_FLOAT32 ? opdi_cu_list_sums<float>(p, sorted, self, values, scale)
+        : opd_dtype(self) == OPD_FLOAT64 ? opdi_cu_list_sums<double>(p, sorted, self, values, scale)
+        : opdi_cu_list_sums<int64_t>(p, sorted, self, values, scale);
 }
 /* Writes or adds values at the list's places of out, which holds self. */
 static int opdi_cu_list_put(const opd_call *call, opd_tensor *out, opd_tensors list, opd_tensor *values,
