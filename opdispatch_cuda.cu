@@ -796,9 +796,15 @@ static bool opdi_cu_debug_set(void *user, bool on) {
 template <typename C> struct opdi_cu_pw_numbers { C a, b, c, in[3]; };
 
 template <int F, typename C> struct opdi_cu_pw_formula;
+/* heavy: not plain arithmetic, so that few copies of it are made. */
+#define OPDI_CU_HEAVY_W 0
+#define OPDI_CU_HEAVY_V 0
+#define OPDI_CU_HEAVY_S 1
+#define OPDI_CU_HEAVY_D 1
+#define OPDI_CU_HEAVY_M 1
 #define OPDI_CU_FORMULA(name, inputs_, kind, formula) \
     template <> struct opdi_cu_pw_formula<OPD_FORMULA_##name, OPD_T> { \
-        enum { inputs = inputs_ }; \
+        enum { inputs = inputs_, heavy = OPDI_CU_HEAVY_##kind }; \
         static __device__ __forceinline__ OPD_T run(OPD_T x, OPD_T y, OPD_T z, OPD_T a, OPD_T b, OPD_T c) { \
             (void)y; (void)z; (void)a; (void)b; (void)c; \
             return (OPD_T)(formula); \
@@ -890,12 +896,15 @@ __device__ __forceinline__ void opdi_cu_pw_take(C *to /*[N]*/, const T *p, int64
     }
 }
 /* A block computes U runs of 16 bytes for each of its threads. */
+__host__ __device__ constexpr int opdi_cu_pw_unrolled(int inputs, bool heavy) {
+    return heavy ? 1 : inputs == 1 ? 4 : 2;
+}
 template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM)
 opdi_cu_pointwise_flat(opdi_cu_pw_flat<C> f) {
     typedef opdi_cu_pw_formula<F, C> formula;
     typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
     typedef typename opdi_cu_or_bool<F == OPD_FORMULA_where, T>::type X;
-    constexpr int N = 16 / sizeof(T), U = formula::inputs == 1 ? 4 : 2;
+    constexpr int N = 16 / sizeof(T), U = opdi_cu_pw_unrolled(formula::inputs, formula::heavy);
     R *out = (R *)f.out;
     const X *xp = (const X *)f.in[0];
     const T *yp = (const T *)f.in[1], *zp = (const T *)f.in[2];
@@ -1067,28 +1076,40 @@ template <typename C> struct opdi_cu_pw_kernels {
     void (*flat[3])(opdi_cu_pw_flat<C>);             /* by opdi_cu_fast_dtype */
     void (*strided[3])(opdi_cu_pw_strided<C>);
     void (*general)(opdi_cu_pw_general<C>);
+    int unrolled;
+};
+/* The kernel for strides, of what is not heavy. */
+template <int F, typename C, typename T, bool heavy> struct opdi_cu_pw_pick {
+    static void (*strided())(opdi_cu_pw_strided<C>) { return opdi_cu_pointwise_strided<F, C, T>; }
+};
+template <int F, typename C, typename T> struct opdi_cu_pw_pick<F, C, T, true> {
+    static void (*strided())(opdi_cu_pw_strided<C>) { return NULL; }
 };
 template <int F> static opdi_cu_pw_kernels<float> opdi_cu_kernels_f32() {
+    typedef opdi_cu_pw_formula<F, float> formula;
     const opdi_cu_pw_kernels<float> k = {
         {opdi_cu_pointwise_flat<F, float, float>, opdi_cu_pointwise_flat<F, float, opdi_cu_f16>,
          opdi_cu_pointwise_flat<F, float, opdi_cu_bf16>},
-        {opdi_cu_pointwise_strided<F, float, float>, opdi_cu_pointwise_strided<F, float, opdi_cu_f16>,
-         opdi_cu_pointwise_strided<F, float, opdi_cu_bf16>},
-        opdi_cu_pointwise_general<F, float>};
+        {opdi_cu_pw_pick<F, float, float, formula::heavy>::strided(),
+         opdi_cu_pw_pick<F, float, opdi_cu_f16, formula::heavy>::strided(),
+         opdi_cu_pw_pick<F, float, opdi_cu_bf16, formula::heavy>::strided()},
+        opdi_cu_pointwise_general<F, float>, opdi_cu_pw_unrolled(formula::inputs, formula::heavy)};
     return k;
 }
 template <int F> static opdi_cu_pw_kernels<double> opdi_cu_kernels_f64() {
+    typedef opdi_cu_pw_formula<F, double> formula;
     const opdi_cu_pw_kernels<double> k = {
         {opdi_cu_pointwise_flat<F, double, double>, NULL, NULL},
-        {NULL, NULL, NULL},
-        opdi_cu_pointwise_general<F, double>};
+        {opdi_cu_pw_pick<F, double, double, formula::heavy>::strided(), NULL, NULL},
+        opdi_cu_pointwise_general<F, double>, opdi_cu_pw_unrolled(formula::inputs, formula::heavy)};
     return k;
 }
 template <int F> static opdi_cu_pw_kernels<int64_t> opdi_cu_kernels_i64() {
+    typedef opdi_cu_pw_formula<F, int64_t> formula;
     const opdi_cu_pw_kernels<int64_t> k = {
         {opdi_cu_pointwise_flat<F, int64_t, int64_t>, opdi_cu_pointwise_flat<F, int64_t, int32_t>, NULL},
-        {NULL, NULL, NULL},
-        opdi_cu_pointwise_general<F, int64_t>};
+        {opdi_cu_pw_pick<F, int64_t, int64_t, formula::heavy>::strided(), NULL, NULL},
+        opdi_cu_pointwise_general<F, int64_t>, opdi_cu_pw_unrolled(formula::inputs, formula::heavy)};
     return k;
 }
 #define OPDI_CU_PICK_f32(name, inputs, kind, formula) \
@@ -1184,7 +1205,7 @@ template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) 
     if (!kernels.general) { return opd_fail(OPD_ERROR_NO_KERNEL, "formula %d is not known on CUDA", (int)p->formula); }
     for (k = 0; k < p->noperands; k++) { aligned = aligned && opdi_cu_aligned(p->operands[k].data); }
     if (p->linear && fast >= 0 && aligned) {
-        const int per_thread = (int)(16 / opd_dtype_size(p->common)) * (p->noperands == 2 ? 4 : 2);
+        const int per_thread = (int)(16 / opd_dtype_size(p->common)) * kernels.unrolled;
         opdi_cu_pw_flat<C> f = {p->operands[0].data, {NULL, NULL, NULL}, p->numel, s};
         for (k = 1; k < p->noperands; k++) { f.in[k - 1] = p->operands[k].data; }
         return opdi_cu_launch(kernels.flat[fast], dim3((unsigned)opdi_cu_ceil(p->numel, OPDI_CU_TEAM * per_thread)),
