@@ -1718,7 +1718,9 @@ typedef struct opd_trace_options {
 /* torch.jit.trace: calls fn once with inputs and records each operator that it calls at the Tracer key: operators
    inside kernels are not recorded, those of vmap as its rules call them.  Tensors from outside become constants of the
    graph; one that requires grad is refused, it must be an input.  There are no silent constants: asking for the
-   data or the value of a traced tensor outside of a kernel is an error.  NULL with an error; does not nest. */
+   data or the value of a traced tensor outside of a kernel is an error, as are operators that give C values of one.
+   Sizes are C numbers, and what is made of them is fixed (a text may ask by aten::size).  Names of inputs are made
+   different (a, a.1).  NULL with an error; does not nest. */
 OPD_API opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                              const opd_trace_options *options);
 OPD_API void opd_graph_free(opd_graph *graph);
