@@ -12545,13 +12545,13 @@ opd_tensor *opd_tensor_from(const void *data, opd_ints sizes, opd_scalar_type dt
 
 static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
                                     void (*deleter)(void *data, void *user), void *user) {
-    int64_t numel, extent, most, own[2 * OPD_MAX_DIMS];
+    int64_t numel, extent, limit, most, own[2 * OPD_MAX_DIMS];
     opdi_foreign *f;
     opd_tensor *t;
     int i;
     if (!opdi_sizes_given(sizes)) { return NULL; }
     if (!opd_dtype_size(dtype)) { (void)opd_fail(OPD_ERROR_DTYPE, "%d is no dtype", (int)dtype); return NULL; }
-    most = (INT64_C(1) << 62) / (int64_t)opd_dtype_size(dtype);
+    limit = most = (INT64_C(1) << 62) / (int64_t)opd_dtype_size(dtype);
     numel = opdi_count(sizes.data, (int)sizes.n, opd_dtype_size(dtype));
     if (numel < 0) { return NULL; }
     for (i = 0; strides && i < sizes.n; i++) {
@@ -12562,17 +12562,17 @@ static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
     }
     if (!strides) { opdi_strides_fill(sizes.data, own, (int)sizes.n); }
     extent = opdi_extent(sizes.data, strides ? strides : own, (int)sizes.n);
-    for (i = 0; strides && i < sizes.n; i++) {    /* places are computed also with a stride that reaches no element */
-        const int64_t steps = OPDI_MAX(sizes.data[i], 1) - 1;
-        if (strides[i] > most || (steps && strides[i] > most / steps)) { extent = -1; break; }
-        most -= steps * strides[i];
+    for (i = 0; i < sizes.n; i++) {               /* places are computed also with a stride that reaches no element */
+        const int64_t steps = OPDI_MAX(sizes.data[i], 1) - 1, stride = strides ? strides[i] : own[i];
+        if (stride > most || (steps && stride > most / steps)) { extent = -1; break; }
+        most -= steps * stride;
     }
     if (extent < 0 || extent > INT64_MAX / 16) {
         (void)opd_fail(OPD_ERROR_SHAPE, "opd_tensor_wrap: sizes and strides overflow");
         return NULL;
     }
     if (numel && !data) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_wrap: the data is NULL"); return NULL; }
-    if ((uint64_t)extent * opd_dtype_size(dtype) > UINTPTR_MAX - (uintptr_t)data) {
+    if ((uint64_t)(limit - most + 1) * opd_dtype_size(dtype) > UINTPTR_MAX - (uintptr_t)data) {
         (void)opd_fail(OPD_ERROR_SHAPE, "opd_tensor_wrap: sizes and strides reach beyond any memory");
         return NULL;
     }
