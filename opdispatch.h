@@ -46017,7 +46017,6 @@ static int opdi_upsample_read(opdi_upsample *u, opd_ints out, const int64_t *in,
         return opd_fail(OPD_ERROR_SHAPE, "It is expected input_size equals to 4, but got size %d", ndim);
     }
     u->in[0] = in[2]; u->in[1] = in[3]; u->out[0] = out.data[0]; u->out[1] = out.data[1];
-    u->planes = in[0] * in[1];
     if (in[2] <= 0 || in[3] <= 0 || out.data[0] <= 0 || out.data[1] <= 0) {
         return opd_fail(OPD_ERROR_SHAPE, "Input and output sizes should be greater than 0, but got input (H: %lld, W: "
                         "%lld) output (H: %lld, W: %lld)", (long long)in[2], (long long)in[3], (long long)out.data[0],
@@ -46033,6 +46032,7 @@ static int opdi_upsample_run(opd_call *call, opdi_upsample *u, opd_tensor *x, op
     int d;
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
     u->twice = t == OPD_FLOAT64;
+    u->planes = (u->back ? x : out)->numel / (u->out[0] * u->out[1]);
     for (d = 0; d < 2; d++) {
         const double factor = opd_arg_is_none(call, scales + d) ? 0 : opd_arg_float(call, scales + d);
         u->side[d] = (opdi_sample *)opdi_scope_alloc((size_t)u->out[d] * sizeof *u->side[d]);
@@ -46059,7 +46059,7 @@ static int opdi_upsample_forward(opd_call *call, bool nearest, const char *name)
     memset(&u, 0, sizeof u);
     u.nearest = nearest;
     if (opdi_upsample_read(&u, opd_arg_ints(call, 1), s, x->ndim)) { return -1; }
-    if (x->numel == 0 && s[1] * s[2] * s[3] == 0) {
+    if (s[1] == 0) {
         return opd_fail(OPD_ERROR_SHAPE, "Non-empty 4D data tensor expected but got a tensor with sizes %s",
                         opdi_sizes_text(s, 4, text, sizeof text));
     }
