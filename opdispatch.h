@@ -1786,7 +1786,9 @@ typedef struct opd_trace_options {
 /* torch.jit.trace: calls fn once with inputs and records each operator that it calls at the Tracer key: operators
    inside kernels are not recorded, those of vmap as its rules call them.  Tensors from outside become constants of the
    graph; one that requires grad is refused, it must be an input.  There are no silent constants: asking for the
-   data or the value of a traced tensor outside of a kernel is an error.  NULL with an error; does not nest. */
+   data or the value of a traced tensor outside of a kernel is an error, as are operators that give C values of one.
+   Sizes are C numbers, and what is made of them is fixed (a text may ask by aten::size).  Names of inputs are made
+   different (a, a.1).  NULL with an error; does not nest. */
 OPD_API opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                              const opd_trace_options *options);
 OPD_API void opd_graph_free(opd_graph *graph);
@@ -12769,13 +12771,13 @@ opd_tensor *opd_tensor_from(const void *data, opd_ints sizes, opd_scalar_type dt
 
 static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
                                     void (*deleter)(void *data, void *user), void *user) {
-    int64_t numel, extent, most, own[2 * OPD_MAX_DIMS];
+    int64_t numel, extent, limit, most, own[2 * OPD_MAX_DIMS];
     opdi_foreign *f;
     opd_tensor *t;
     int i;
     if (!opdi_sizes_given(sizes)) { return NULL; }
     if (!opd_dtype_size(dtype)) { (void)opd_fail(OPD_ERROR_DTYPE, "%d is no dtype", (int)dtype); return NULL; }
-    most = (INT64_C(1) << 62) / (int64_t)opd_dtype_size(dtype);
+    limit = most = (INT64_C(1) << 62) / (int64_t)opd_dtype_size(dtype);
     numel = opdi_count(sizes.data, (int)sizes.n, opd_dtype_size(dtype));
     if (numel < 0) { return NULL; }
     for (i = 0; strides && i < sizes.n; i++) {
@@ -12786,17 +12788,17 @@ static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
     }
     if (!strides) { opdi_strides_fill(sizes.data, own, (int)sizes.n); }
     extent = opdi_extent(sizes.data, strides ? strides : own, (int)sizes.n);
-    for (i = 0; strides && i < sizes.n; i++) {    /* places are computed also with a stride that reaches no element */
-        const int64_t steps = OPDI_MAX(sizes.data[i], 1) - 1;
-        if (strides[i] > most || (steps && strides[i] > most / steps)) { extent = -1; break; }
-        most -= steps * strides[i];
+    for (i = 0; i < sizes.n; i++) {               /* places are computed also with a stride that reaches no element */
+        const int64_t steps = OPDI_MAX(sizes.data[i], 1) - 1, stride = strides ? strides[i] : own[i];
+        if (stride > most || (steps && stride > most / steps)) { extent = -1; break; }
+        most -= steps * stride;
     }
     if (extent < 0 || extent > INT64_MAX / 16) {
         (void)opd_fail(OPD_ERROR_SHAPE, "opd_tensor_wrap: sizes and strides overflow");
         return NULL;
     }
     if (numel && !data) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_wrap: the data is NULL"); return NULL; }
-    if ((uint64_t)extent * opd_dtype_size(dtype) > UINTPTR_MAX - (uintptr_t)data) {
+    if ((uint64_t)(limit - most + 1) * opd_dtype_size(dtype) > UINTPTR_MAX - (uintptr_t)data) {
         (void)opd_fail(OPD_ERROR_SHAPE, "opd_tensor_wrap: sizes and strides reach beyond any memory");
         return NULL;
     }
@@ -46651,7 +46653,6 @@ static int opdi_upsample_read(opdi_upsample *u, opd_ints out, const int64_t *in,
         return opd_fail(OPD_ERROR_SHAPE, "It is expected input_size equals to 4, but got size %d", ndim);
     }
     u->in[0] = in[2]; u->in[1] = in[3]; u->out[0] = out.data[0]; u->out[1] = out.data[1];
-    u->planes = in[0] * in[1];
     if (in[2] <= 0 || in[3] <= 0 || out.data[0] <= 0 || out.data[1] <= 0) {
         return opd_fail(OPD_ERROR_SHAPE, "Input and output sizes should be greater than 0, but got input (H: %lld, W: "
                         "%lld) output (H: %lld, W: %lld)", (long long)in[2], (long long)in[3], (long long)out.data[0],
@@ -46667,6 +46668,7 @@ static int opdi_upsample_run(opd_call *call, opdi_upsample *u, opd_tensor *x, op
     int d;
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
     u->twice = t == OPD_FLOAT64;
+    u->planes = (u->back ? x : out)->numel / (u->out[0] * u->out[1]);
     for (d = 0; d < 2; d++) {
         const double factor = opd_arg_is_none(call, scales + d) ? 0 : opd_arg_float(call, scales + d);
         u->side[d] = (opdi_sample *)opdi_scope_alloc((size_t)u->out[d] * sizeof *u->side[d]);
@@ -46693,7 +46695,7 @@ static int opdi_upsample_forward(opd_call *call, bool nearest, const char *name)
     memset(&u, 0, sizeof u);
     u.nearest = nearest;
     if (opdi_upsample_read(&u, opd_arg_ints(call, 1), s, x->ndim)) { return -1; }
-    if (x->numel == 0 && s[1] * s[2] * s[3] == 0) {
+    if (s[1] == 0) {
         return opd_fail(OPD_ERROR_SHAPE, "Non-empty 4D data tensor expected but got a tensor with sizes %s",
                         opdi_sizes_text(s, 4, text, sizeof text));
     }

@@ -283,6 +283,7 @@ TEST(dlpack_in_refused) {
         {"byte_offset 9223372036854775810) is not aligned", OPD_ERROR_ARGUMENT},
         {"sizes and strides reach beyond any memory", OPD_ERROR_SHAPE},
         {"sizes and strides overflow", OPD_ERROR_SHAPE},          /* of a stride that says nothing */
+        {"sizes and strides reach beyond any memory", OPD_ERROR_SHAPE},
         {"sizes and strides overflow", OPD_ERROR_SHAPE},
     };
     int k, old;
@@ -315,6 +316,7 @@ TEST(dlpack_in_refused) {
             case 21: d->byte_offset = UINT64_MAX / 2 + 3; break;
             case 22: d->data = (void *)(UINTPTR_MAX - 15); break;
             case 23: f.shape[0] = 1; f.strides[0] = INT64_MAX; break;
+            case 24: d->data = (void *)(UINTPTR_MAX - 999); f.shape[1] = 0; f.strides[0] = 1000; break;
             default: f.shape[1] = 0; f.strides[0] = (INT64_C(1) << 60) + 1; break;
             }
             CHECK(!(old ? opd_dlpack_import_unversioned(&f.old) : opd_dlpack_import(&f.versioned, NULL)));

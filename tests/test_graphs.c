@@ -473,6 +473,7 @@ TEST(wrong_steps_say_so_and_change_nothing) {
     WRONG(opd_graph_call(g, "aten::neg", v, 1, out, 1) >= 0, "value 0 is made behind the place where nodes are inserted");
     CHECK_INT(opd_graph_insert_before(g, NULL), 0);
     CHECK_INT(opd_graph_call(g, "aten::neg", v, 1, out, 1), 1);
+    CHECK(opd_graph_find(g, "7") == out[0]);      /* no number is lost */
     for (k = 0; k < 2; k++) {                     /* NULL and pending errors, everywhere */
         opd_graph *h = k ? g : NULL;
         if (k) { (void)opd_fail(OPD_ERROR_USER, "pending"); }
@@ -803,16 +804,17 @@ static opd_tensor *in_place(const char *name, opd_tensor *x, opd_value with) {
 static int use_writes(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *c = opd_clone(in[0]), *row = opd_select(c, 0, 1);
     (void)user; (void)n;
+    out[3] = opd_exp(c);
     (void)in_place("aten::add_.Tensor", row, opd_value_tensor(opd_ones(opd_ints_of(three, 1), OPD_FLOAT32)));
     (void)in_place("aten::mul_.Scalar", in[0], opd_value_int(2));               /* the caller's tensor */
     out[0] = opd_exp(c);
     out[1] = opd_exp(in[0]);
     (void)in_place("aten::sub_.Scalar", c, opd_value_int(1));                   /* behind the last use */
     out[2] = opd_exp(c);
-    return 3;
+    return 4;
 }
 TEST(passes_keep_effects_writes_and_random_numbers) {
-    opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *in, *other, *out[3], *want[3];
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *in, *other, *out[4], *want[4];
     opd_graph *g = opd_graph_trace(use_effects, NULL, &x, 1, NULL);
     int i, round;
     CHECK_OK();
@@ -832,14 +834,14 @@ TEST(passes_keep_effects_writes_and_random_numbers) {
         g = opd_graph_trace(use_writes, NULL, &in, 1, NULL);
         CHECK(same(in, opd_mul_Scalar(x, opd_value_int(2))));                   /* tracing runs it */
         if (round) { CHECK(opd_graph_cse(g) >= 0 && opd_graph_fold(g) >= 0 && opd_graph_dce(g) >= 0); }
-        CHECK_INT(opd_graph_count(g, "aten::exp"), 3);
+        CHECK_INT(opd_graph_count(g, "aten::exp"), 4);
         CHECK_INT(opd_graph_count(g, "aten::add_"), 1);
         CHECK_INT(opd_graph_count(g, "aten::mul_"), 1);
         in = opd_clone(x);
         other = opd_clone(x);
-        CHECK_INT(opd_graph_run(g, &in, 1, out, 3), 3);
-        CHECK_INT(use_writes(NULL, &other, 1, want), 3);
-        for (i = 0; i < 3; i++) { CHECK(same(out[i], want[i])); }
+        CHECK_INT(opd_graph_run(g, &in, 1, out, 4), 4);
+        CHECK_INT(use_writes(NULL, &other, 1, want), 4);
+        for (i = 0; i < 4; i++) { CHECK(same(out[i], want[i])); }
         CHECK(same(in, other));
         opd_graph_free(g);
     }
