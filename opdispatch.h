@@ -51528,10 +51528,32 @@ OPDI_KERNEL(bincount) {
     }
     return opdi_settle(out, desk);
 }
+/* The same on another device, of operators. */
+static int opdi_bincount_device_kernel(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *weights = opd_arg_tensor(call, 1);
+    const opd_scalar_type dtype = !weights || x->numel == 0 ? OPD_INT64
+        : weights->dtype == OPD_FLOAT32 ? OPD_FLOAT32 : OPD_FLOAT64;
+    int64_t n = opd_arg_int(call, 2);
+    opd_tensor *out;
+    if (n < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "minlength should be >= 0"); }
+    if (x->ndim != 1 || !opd_dtype_is_integral((opd_scalar_type)x->dtype, false) ||
+        (x->numel && opd_item_i64(opd_min(x)) < 0)) {
+        return opd_fail(OPD_ERROR_INDEX, "bincount only supports 1-d non-negative integral inputs.");
+    }
+    if (weights && x->numel && (weights->ndim != 1 || weights->numel != x->numel)) {
+        return opd_fail(OPD_ERROR_SHAPE, "weights should be 1-d and have the same length as input");
+    }
+    if (x->numel) { n = OPDI_MAX(n, opd_item_i64(opd_max(x)) + 1); }
+    x = opd_to_dtype(x, OPD_INT64);
+    weights = weights && x->numel ? opd_to_dtype(weights, dtype) : opd_ones_like(x);
+    out = opd_new_zeros_full(weights, opd_ints_of(&n, 1), opd_value_int(dtype), OPD_NONE, OPD_NONE, OPD_NONE);
+    return opd_return_tensor(call, opd_index_add(out, 0, x, weights));
+}
 OPDI_OP(bincount) {
     opdi_describe(op, "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor", opdi_bincount_kernel,
                   OPD_NOT_DIFFERENTIABLE, "", opdi_batch_dynamic, OPD_AUTOCAST_KEEP,
                   "[6]i5; [6]i5, None, 9; [4]i5, [4]");
+    op->any = opdi_bincount_device_kernel;
     op->out = "bincount.out";
 }
 

@@ -5650,6 +5650,110 @@ static const opdi_cu_row opdi_cu_rows_pooling[] = {
     {"im2col", opdi_cu_im2col_kernel}, {"col2im", opdi_cu_col2im_kernel},
     {NULL, NULL}};
 
+//-- resampling ---------------------------------------------------------------------------------------------------
+//
+//  Output i of a side looks at two inputs, lo and lo + 1, with weights that both directions share; lo grows with i, so
+//  that the gradient of an input is gathered from a range of outputs, which is searched for.
+
+/* One side: m inputs, n outputs. */
+struct opdi_cu_side { int64_t m, n; double scale; bool nearest, corners; };
+/* What places and weights are computed in. */
+template <typename T> struct opdi_cu_weights_of { typedef float type; };
+template <> struct opdi_cu_weights_of<double> { typedef double type; };
+struct opdi_cu_look { int64_t lo, hi; double w[2]; };
+template <typename A> __device__ __forceinline__ opdi_cu_look opdi_cu_looks(const opdi_cu_side &s, int64_t i) {
+    const A scale = (A)s.scale, to = s.nearest || s.corners ? scale * (A)i : scale * ((A)i + (A)0.5) - (A)0.5;
+    const double at = to > 0 ? (double)to : 0.0;
+    opdi_cu_look l;
+    l.lo = (int64_t)at < s.m - 1 ? (int64_t)at : s.m - 1;
+    l.hi = l.lo + (l.lo < s.m - 1);
+    l.w[1] = s.nearest ? 0 : at - (double)l.lo < 0 ? 0 : at - (double)l.lo > 1 ? 1 : at - (double)l.lo;
+    l.w[0] = 1 - l.w[1];
+    return l;
+}
+/* The first output that looks at `lo` or beyond. */
+template <typename A> __device__ __forceinline__ int64_t opdi_cu_first_look(const opdi_cu_side &s, int64_t lo) {
+    int64_t a = 0, b = s.n;
+    while (a < b) {
+        const int64_t mid = (a + b) / 2;
+        if (opdi_cu_looks<A>(s, mid).lo < lo) { a = mid + 1; } else { b = mid; }
+    }
+    return a;
+}
+template <typename T> __global__ void opdi_cu_upsample_kernel(const opdi_cu_side r, const opdi_cu_side c, int64_t all, const T *x, T *y) {
+    typedef typename opdi_cu_weights_of<T>::type A;
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const opdi_cu_look v = opdi_cu_looks<A>(r, i / c.n % r.n), h = opdi_cu_looks<A>(c, i % c.n);
+        const T *p = x + i / c.n / r.n * r.m * c.m, *a = p + v.lo * c.m, *b = p + v.hi * c.m;
+        if (r.nearest) { y[i] = a[h.lo]; continue; }
+        opdi_cu_store(y + i, (A)v.w[0] * ((A)h.w[0] * opdi_cu_load<A>(a + h.lo) + (A)h.w[1] * opdi_cu_load<A>(a + h.hi)) +
+                             (A)v.w[1] * ((A)h.w[0] * opdi_cu_load<A>(b + h.lo) + (A)h.w[1] * opdi_cu_load<A>(b + h.hi)));
+    }
+}
+/* x[i, j] = sum of what the outputs that look at (i, j) have, by their weights */
+template <typename T> __global__ void opdi_cu_upsample_back_kernel(const opdi_cu_side r, const opdi_cu_side c, int64_t all, T *x, const T *y) {
+    typedef typename opdi_cu_weights_of<T>::type A;
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int64_t row = i / c.m % r.m, col = i % c.m, near = r.nearest ? 0 : 1;
+        const int64_t r0 = opdi_cu_first_look<A>(r, row - near), r1 = opdi_cu_first_look<A>(r, row + 1);
+        const int64_t c0 = opdi_cu_first_look<A>(c, col - near), c1 = opdi_cu_first_look<A>(c, col + 1);
+        const T *p = y + i / c.m / r.m * r.n * c.n;
+        A sum = 0;
+        for (int64_t a = r0; a < r1; a++) {
+            const opdi_cu_look v = opdi_cu_looks<A>(r, a);
+            const A wv = (v.lo == row ? (A)v.w[0] : A(0)) + (v.hi == row && !r.nearest ? (A)v.w[1] : A(0));
+            for (int64_t b = c0; b < c1; b++) {
+                const opdi_cu_look h = opdi_cu_looks<A>(c, b);
+                const A wh = (h.lo == col ? (A)h.w[0] : A(0)) + (h.hi == col && !c.nearest ? (A)h.w[1] : A(0));
+                sum += wv * wh * opdi_cu_load<A>(p + a * c.n + b);
+            }
+        }
+        opdi_cu_store(x + i, sum);
+    }
+}
+/* The factors are arguments `scales` and the next, align_corners the one before. */
+static int opdi_cu_upsample_of(opd_call *call, bool nearest, bool back) {
+    const int scales = 2 + !nearest + back;
+    opd_tensor *from = opd_arg_tensor(call, 0), *to, *work;
+    opdi_cu_side side[2];
+    int rc = -1;
+    if (opd_results_from_fake(call)) { return -1; }
+    to = opdi_cu_result(call, 0);
+    if (opd_numel(to) == 0) { return 0; }
+    work = opd_is_contiguous(to) ? to : opdi_cu_new(opd_ints_of(opd_sizes(to), 4), opd_dtype(to));
+    if (!work || !(from = opd_contiguous(from))) { return -1; }
+    for (int d = 0; d < 2; d++) {
+        opdi_cu_side *s = &side[d];
+        const double factor = opd_arg_is_none(call, scales + d) ? 0 : opd_arg_float(call, scales + d);
+        s->m = opd_size(back ? to : from, 2 + d);
+        s->n = opd_size(back ? from : to, 2 + d);
+        s->nearest = nearest;
+        s->corners = !nearest && opd_arg_bool(call, scales - 1);
+        s->scale = s->corners ? s->n > 1 ? (double)(s->m - 1) / (double)(s->n - 1) : 0
+            : factor > 0 ? 1 / factor : (double)s->m / (double)s->n;
+    }
+    const int64_t all = opd_numel(to);
+    if (back) {
+        OPDI_CU_FLOATS(opd_dtype(to), T, rc = opdi_cu_launch(opdi_cu_upsample_back_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, side[0],
+                                                            side[1], all, opdi_cu_data<T>(work), opdi_cu_data<T>(from)))
+    } else {
+        OPDI_CU_ALL(opd_dtype(to), T, rc = opdi_cu_launch(opdi_cu_upsample_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, side[0], side[1],
+                                                         all, opdi_cu_data<T>(from), opdi_cu_data<T>(work)))
+    }
+    return rc || (work != to && !opd_copy_(to, work)) ? -1 : 0;
+}
+static int opdi_cu_upsample_nearest(opd_call *call) { return opdi_cu_upsample_of(call, true, false); }
+static int opdi_cu_upsample_nearest_back(opd_call *call) { return opdi_cu_upsample_of(call, true, true); }
+static int opdi_cu_upsample_bilinear(opd_call *call) { return opdi_cu_upsample_of(call, false, false); }
+static int opdi_cu_upsample_bilinear_back(opd_call *call) { return opdi_cu_upsample_of(call, false, true); }
+
+static const opdi_cu_row opdi_cu_rows_resampling[] = {
+    {"upsample_nearest2d", opdi_cu_upsample_nearest}, {"upsample_nearest2d_backward", opdi_cu_upsample_nearest_back},
+    {"upsample_bilinear2d", opdi_cu_upsample_bilinear}, {"upsample_bilinear2d_backward", opdi_cu_upsample_bilinear_back},
+    {NULL, NULL}};
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:losses      losses
 //----------------------------------------------------------------------------------------------------------------------
@@ -6776,7 +6880,7 @@ static const opdi_cu_row opdi_cu_rows_optimizers[] = {
 //----------------------------------------------------------------------------------------------------------------------
 
 static const opdi_cu_row *const opdi_cu_rows[] = {
-    opdi_cu_rows_reductions, opdi_cu_rows_softmax, opdi_cu_rows_scans, opdi_cu_rows_indexing, opdi_cu_rows_pooling,
+    opdi_cu_rows_reductions, opdi_cu_rows_softmax, opdi_cu_rows_scans, opdi_cu_rows_indexing, opdi_cu_rows_pooling, opdi_cu_rows_resampling,
     opdi_cu_rows_losses, opdi_cu_rows_matmul, opdi_cu_rows_convolution, opdi_cu_rows_optimizers};
 
 /* The GPUs of this machine: how many; 0: none, or no driver, which later errors say. */
