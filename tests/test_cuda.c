@@ -268,6 +268,57 @@ static void test_operator(void *arg) {
     if (strcmp(opd_op_name(op), "aten::cumprod_backward") == 0) { SKIP("its cases' output is not its input's, which only one of its formulas reads"); }
     test_cases(op, opd_op_card(op)->cases);
 }
+/* Indexing, pooling and steps of more than one block, tile or piece, and with everything that windows can be. */
+static const struct { const char *name, *cases; } larger[] = {
+    {"aten::gather", "[7,9,5], 1, [6,20,4]i9; [64,33], 0, [80,33]i64; [3,4,5,2,3], 2, [3,2,7,1,2]i5"},
+    {"aten::scatter_add", "[7,9,5], 1, [6,20,4]i9, [7,20,5]; [3,4], 1, [0,4]i3, [3,4]"},
+    {"aten::scatter_reduce.two", "[7,9], 1, [6,20]i9, [7,20], 'sum'; [7,9], 1, [6,20]i9, [7,20], 'mean', include_self=False; "
+     "[7,9], 1, [6,20]i9, [7,20], 'amax'; [7,9], 0, [6,9]i7, [6,9], 'amin', include_self=False; "
+     "[7,9], 1, [6,5]i9, [7,20], 'prod'; [7,9], 1, [6,5]i9, [7,20], 'prod', include_self=False"},
+    {"aten::index_select", "[33,64], 0, [100]i33; [5,7,16], 1, [20]i7; [5,7,3], 2, [20]i3; [5,8,6], 1, [20]i8"},
+    {"aten::index_add", "[33,64], 0, [100]i33, [100,64], alpha=2; [5,7,16], 1, [20]i7, [5,20,16]"},
+    {"aten::index.Tensor", "[33,64], {[40]i33}; [9,8,16], {[5]i9, [5]i8}; [9,8,16], {[5]i9, None, [5]i16}; "
+     "[9,8,16], {None, [3,5]i8}; [9,8,16], {[9,8]b}; [9,8,16], {[9,8,16]b}; "
+     "[4,9,8,16], {None, [9]b, None, [16]b}; [9,8,16,2], {None, None, [3,1]i16, [1,2]i2}"},
+    {"aten::index_put", "[33,64], {[40]i33}, [40,64], True; [9,8,16], {[50]i9, [50]i8}, [16], True; "
+     "[9,8,16], {None, [3,50]i8}, [], True; [9,8,16], {[9,8]b}, []; [9,8,16], {[9,8]b}, [1,16]; "
+     "[3,5], {[2000]i3, [2000]i5}, [2000], True"},
+    {"aten::masked_select", "[70,71], [70,71]b; [70,1,3], [71,1]b; [5000]+, [5000]b"},
+    {"aten::masked_scatter", "[70,71], [70,71]b, [71,71]; [70,3], [3]b, [5000]; [3], [70,3]b, [300]"},
+    {"aten::masked_fill.Tensor", "[70,71], [71]b, []; [3,70,2], [70,1]b, []"},
+    {"aten::nonzero", "[70,71]; [5,6,7,8]; [4099]; [0,3]; [4099]b"},
+    {"aten::cat", "{[5,3],[5,2],[5,4],[5,1],[5,7]}, 1; {[16,4],[8,4],[24,4]}; {[2,3,4],[2,5,4]}, 1; "
+     "{[3],[4],[5],[6],[7],[8],[9]}; {[2,3]i5,[2,3]}, 0"},
+    {"aten::stack", "{[5,3],[5,3],[5,3],[5,3],[5,3]}, 1; {[16,4],[16,4]}, 2; {[2,3,4],[2,3,4]}, -2; {[2,3]i5,[2,3]}, 0"},
+    {"aten::embedding", "[50,32], [7,9]i50; [50,3], [7,9]i50, 4; [50,5], [40]i50, -1, True"},
+    {"aten::embedding_dense_backward", "[7,9,32], [7,9]i5, 5, -1, False; [700,3], [700]i20, 50, 7, True"},
+    {"aten::repeat_interleave.Tensor", "[70]i5; [3000]i3; [1]i1; [0]i4"},
+    {"aten::searchsorted.Tensor", "[50], [7,9]; [7,50], [7,9], right=True; [50], [7,9], right=True; [50]i50, [7,9]i50"},
+    {"aten::tril", "[7,9]; [3,9,7], 2; [3,9,7], -3; [9,7], 100; [9,7], -100"},
+    {"aten::triu", "[7,9]; [3,9,7], 2; [3,9,7], -3; [9,7], 100; [9,7], -100"},
+    {"aten::flip", "[7,9], (0); [7,9], (1); [7,9,5], (0,2); [3,7,9,5], (-1,-2)"},
+    {"aten::constant_pad_nd", "[7,9,5], (1,2,3,4), 2; [7,9,5], (-1,2,3,-4,0,1), 2; [7,9,5,3], (0,0,0,0,1,1); [7,9], (-4,-4)"},
+    {"aten::reflection_pad2d", "[2,9,7], (6,5,8,3); [3,2,9,7], (-2,5,8,-3)"},
+    {"aten::reflection_pad3d", "[2,4,5,6], (5,5,4,4,3,3); [3,2,4,5,6], (-1,5,4,-2,-3,3)"},
+    {"aten::replication_pad1d", "[2,9], (18,17); [3,2,9], (-1,7); [3,2,9], (7,-8); [3,1], (7,8)"},
+    {"aten::replication_pad3d", "[2,4,5,6], (5,5,4,4,3,3); [3,2,4,5,6], (-1,5,4,-2,-3,3)"},
+    {"aten::max_pool2d_with_indices", "[2,3,12,14], 2; [2,3,13,14], 3, 2, 1; [3,13,14], (3,2), (1,3), (1,0), (2,1), True; "
+     "[2,3,9,9], 3, 3, 1, 2, True"},
+    {"aten::max_pool3d_with_indices", "[2,3,6,7,8], 2; [2,3,6,7,8], 3, 2, 1; [3,6,7,8], (2,3,2), (1,3,2), (1,0,1), (2,1,1), True"},
+    {"aten::max_pool2d_with_indices_backward", "[2,3,6,7], [2,3,12,14], 2, 2, 0, 1, False, [2,3,6,7]i168; "
+     "[2,3,6,7], [2,3,12,14], 2, 2, 0, 1, False, [2,3,6,7]i4"},
+    {"aten::avg_pool2d", "[2,3,12,14], 2; [2,3,13,14], 3, 2, 1; [3,13,14], (3,2), (1,3), (1,0), True, False; "
+     "[2,3,9,9], 3, 3, 1, True, True, 5"},
+    {"aten::avg_pool3d", "[2,3,6,7,8], 2; [2,3,6,7,8], 3, 2, 1; [3,6,7,8], (2,3,2), (1,3,2), (1,0,1), True, False; "
+     "[3,6,7,8], 3, 1, 1, False, True, -2"},
+    {"aten::_adaptive_avg_pool2d", "[2,3,12,14], (5,3); [2,3,3,4], (7,9); [3,7,7], (1,1); [3,7,7], (0,1)"},
+    {"aten::_adaptive_avg_pool3d", "[2,3,6,7,8], (4,5,3); [2,3,2,3,4], (7,2,9)"},
+    {"aten::adaptive_max_pool2d", "[2,3,12,14], (5,3); [2,3,3,4], (7,9); [3,7,7], (1,1); [3,7,7], (0,1)"},
+    {"aten::im2col", "[2,3,9,8], (3,2), (2,1), (1,2), (2,3); [3,9,8], (3,3), (1,1), (0,0), (1,1)"},
+    {"aten::col2im", "[2,18,12], (9,8), (3,2), (2,1), (1,2), (2,3); [27,42], (9,8), (3,3), (1,1), (0,0), (1,1)"},
+    {"aten::_fused_adamw_", "{[700],[3,5],[1],[0],[20000]}, {[700],[3,5],[1],[0],[20000]}, {[700],[3,5],[1],[0],[20000]}, {[700]+,[3,5]+,[1]+,[0]+,[20000]+}, {}, {[]g,[]g,[]g,[]g,[1]g}, lr=0.1, beta1=0.9, beta2=0.99, weight_decay=0.1, eps=0.01, amsgrad=False, maximize=False"},
+    {"aten::_fused_sgd_", "{[700],[3,5],[1],[0],[40000]}, {[700],[3,5],[1],[0],[40000]}, {[700],[3,5],[1],[0],[40000]}, weight_decay=0.1, momentum=0.9, lr=0.1, dampening=0.1, nesterov=True, maximize=False, is_first_step=False"},
+};
 static void test_further(void *arg) {
     const size_t k = (size_t)(uintptr_t)arg;
     const opd_op *op = opd_find(further[k].name);
@@ -520,6 +571,53 @@ TEST(an_index_out_of_range_is_an_error_that_names_the_operator) {
     CHECK_OK();
 }
 
+static void test_larger(void *arg) {
+    const size_t k = (size_t)(uintptr_t)arg;
+    const opd_op *op = opd_find(larger[k].name);
+    if (!there()) { SKIP("no GPU"); }
+    if (went_well(op ? 0 : -1)) { test_cases(op, larger[k].cases); }
+}
+
+//-- what kernels find wrong -----------------------------------------------------------------------------------------------
+
+static opd_tensor *indices(int64_t a, int64_t b, int64_t c) {
+    int64_t v[3];
+    v[0] = a; v[1] = b; v[2] = c;
+    return to_gpu(opd_tensor_from(v, OPD_INTS(3), OPD_INT64));
+}
+/* The call comes back well, or says so itself; the device says what was wrong, once. */
+static void found_wrong(const opd_tensor *t, const char *operator_name, const char *text) {
+    if (t && opd_ok()) { CHECK_INT(opd_device_synchronize(gpu(-1)), -1); }
+    CHECK(strstr(opd_error_message(), operator_name) && strstr(opd_error_message(), text));
+    if (!strstr(opd_error_message(), text)) { printf("    %s\n", opd_error_message()); }
+    CHECK_INT(opd_error_code(), OPD_ERROR_INDEX);
+    opd_error_clear();
+    CHECK_INT(opd_device_synchronize(gpu(-1)), 0);
+}
+TEST(an_index_out_of_range_is_an_error_of_the_next_call_that_waits) {
+    opd_tensor *x, *v, *rows, *list[2];
+    if (!there()) { SKIP("no GPU"); }
+    x = to_gpu(opd_randn(OPD_INTS(4, 5), OPD_FLOAT32));
+    v = to_gpu(opd_randn(OPD_INTS(3), OPD_FLOAT32));
+    rows = to_gpu(opd_randn(OPD_INTS(3, 5), OPD_FLOAT32));
+    found_wrong(opd_gather(v, 0, indices(0, 7, 1)), "aten::gather", "index 7 is out of bounds for dimension with size 3");
+    found_wrong(opd_gather(v, 0, indices(0, -1, 1)), "aten::gather", "index -1 is out of bounds");
+    found_wrong(opd_scatter_add(v, 0, indices(0, 3, 1), v), "aten::scatter_add", "index 3 is out of bounds");
+    found_wrong(opd_index_select(x, 0, indices(0, 4, 1)), "aten::index_select", "index 4 is out of bounds");
+    found_wrong(opd_index_add(x, 0, indices(0, 4, 1), rows), "aten::index_add", "index 4 is out of bounds");
+    found_wrong(opd_index_copy(x, 0, indices(0, -1, 1), rows), "aten::index_copy", "index -1 is out of bounds");
+    found_wrong(opd_index_fill_int_Scalar(x, 0, indices(0, -1, -5), OPD_V(1)), "aten::index_fill", "index -5 is out of bounds");
+    list[0] = indices(0, -5, 3); list[1] = indices(0, 1, 2);
+    found_wrong(opd_index(x, opd_tensors_of(list, 1)), "aten::index", "index -5 is out of bounds for dimension with size 4");
+    found_wrong(opd_index_put_full(x, opd_tensors_of(list, 2), v, true), "aten::index_put", "index -5 is out of bounds");
+    found_wrong(opd_take(x, indices(0, 20, -20)), "aten::take", "index 20 is out of bounds");
+    found_wrong(opd_embedding(x, indices(0, 4, 3)), "aten::embedding", "index 4 is out of bounds");
+    found_wrong(opd_embedding_dense_backward(rows, indices(0, 4, 3), 4, -1, false), "aten::embedding_dense_backward", "index 4");
+    found_wrong(opd_one_hot_full(indices(0, 4, 3), 4), "aten::one_hot", "Class values must be");
+    found_wrong(opd_masked_scatter(x, to_gpu(opd_ones(OPD_INTS(4, 5), OPD_BOOL)), v), "aten::masked_scatter", "Number of elements of source");
+    CHECK(opd_add(x, x) != NULL);
+}
+
 //-- without a GPU -------------------------------------------------------------------------------------------------------
 
 TEST(without_a_gpu_the_error_says_what_is_missing) {
@@ -547,6 +645,7 @@ static void add_operators(void) {
         if (card && card->cases && strchr(card->cases, '[')) { check_add_with(opd_op_name(op), test_operator, (void *)(uintptr_t)op); }
     }
     for (k = 0; k < sizeof further / sizeof *further; k++) { check_add_with(further[k].name, test_further, (void *)(uintptr_t)k); }
+    for (k = 0; k < sizeof larger / sizeof *larger; k++) { check_add_with(larger[k].name, test_larger, (void *)(uintptr_t)k); }
     for (k = 0; k < sizeof large / sizeof *large; k++) { check_add_with(large[k].name, test_large, (void *)(uintptr_t)k); }
 }
 CHECK_MAIN_ADD(add_operators)
