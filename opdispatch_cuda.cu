@@ -3248,6 +3248,7 @@ static int opdi_cu_batch_norm_backward(opd_call *call) {
     if (opdi_cu_pair_sums(x, g, opd_size(x, 0), c, opdi_cu_pixels(x), 5, mean, rstd, 1, sums[0], sums[1])) {
         return -1;
     }
+    if (opd_numel(x) == 0 && !(sums[0] = opd_mul(sums[0], rstd))) { return -1; }     /* no deviations: NaN */
     for (int i = 0; i < 2; i++) {
         out = opdi_cu_result(call, 1 + i);
         if (out && !opd_copy_(out, sums[i])) { return -1; }
