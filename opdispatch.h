@@ -1070,9 +1070,12 @@ typedef struct opd_backend_desc {
    key, or opd_cpu_fallback.  A name is for ever, and only for PrivateUse1 to 3: device strings, and key names
    ("AutogradNpu", and "npu" itself; PyTorch's are still understood).  desc is copied.  0, or -1 with an error: taken, a
    function missing.  Any thread.  Follows torch.utils.rename_privateuse1_backend, c10::DeviceGuardImplInterface. */
-OPD_API int opd_backend_register(opd_backend backend, const opd_backend_desc *desc);
-/* The same for a struct of `size` bytes: what opd_backend_register is, so that it may grow. */
 OPD_API int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *desc, size_t size);
+OPD_INLINE int opd_backend_register(opd_backend backend, const opd_backend_desc *desc) {
+    return opd_backend_register_sized(backend, desc, sizeof(opd_backend_desc));     /* which may grow */
+}
+/* What plug-ins call that were built before it grew. */
+OPD_API int opd_backend_register_first(opd_backend backend, const opd_backend_desc *desc);
 /* Undoes it; refused with an error while memory of the device is in use.  No other thread may be using the device. */
 OPD_API int opd_backend_unregister(opd_backend backend);
 /* A kernel for opd_fallback or opd_impl: copies tensors to the CPU, runs the operator there, and copies back what it
@@ -1086,8 +1089,8 @@ OPD_API void *opd_device_data(const opd_tensor *t, opd_backend backend);
    in-place forms; a written argument that the operator returns is returned.  Not for operators that return views, nor
    for those whose sizes data decide.  0, or -1 with an error. */
 OPD_API int opd_results_from_fake(opd_call *call);
-/* The same for an operator that changes a copy of its first argument: result 0, which holds what that does.  An in-place
-   form gets the argument itself where no other one looks at its memory.  NULL with an error. */
+/* The same for an operator that changes a copy of its first argument: result 0, which holds what that does.  An
+   in-place form gets the argument itself where no other one looks at its memory.  NULL with an error. */
 OPD_API opd_tensor *opd_result_update(opd_call *call);
 /* opd_tensor_wrap for memory of a device. */
 OPD_API opd_tensor *opd_tensor_wrap_on(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
@@ -4026,7 +4029,7 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(size_t, opd_profile_table, 3, (const opd_profile *, char *, size_t)) \
     V(opd_profile_print, 1, (const opd_profile *)) \
     X(int, opd_profile_write_trace, 2, (const opd_profile *, const char *)) \
-    X(int, opd_backend_register, 2, (opd_backend, const opd_backend_desc *)) \
+    X(int, opd_backend_register_first, 2, (opd_backend, const opd_backend_desc *)) \
     X(int, opd_backend_unregister, 1, (opd_backend)) \
     X(int, opd_cpu_fallback, 1, (opd_call *)) \
     X(void *, opd_device_data, 2, (const opd_tensor *, opd_backend)) \
@@ -4444,8 +4447,6 @@ static opd_op *opd_op_builtin(opd_op_id id) {
     return (unsigned)id < (unsigned)OPD_OP_COUNT ? opd_find_quiet(names[id]) : NULL;
 }
 #endif
-
-#define opd_backend_register(backend, desc) opd_backend_register_sized(backend, desc, sizeof(opd_backend_desc))
 
 #ifdef __cplusplus
 }
@@ -13949,8 +13950,7 @@ static void opdi_backend_publish(opd_backend backend, int on) {
     opdi_unlock(&opdi_registry.lock);
 }
 
-//-- A file that was compiled before the struct grew.
-int (opd_backend_register)(opd_backend backend, const opd_backend_desc *desc) {
+int opd_backend_register_first(opd_backend backend, const opd_backend_desc *desc) {
     return opd_backend_register_sized(backend, desc, offsetof(opd_backend_desc, pointwise));
 }
 int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *given, size_t size) {

@@ -2915,14 +2915,13 @@ template <class A> struct opdi_cu_fold_pairs {
         return s;
     }
     __device__ __forceinline__ void one(State &s, C c, int64_t at) const {
-        const A m = per > 0 ? s.mean : mean[at], r = per > 0 ? s.rstd : rstd[at];
-        s.gx += c.g * (c.x - m) * r;
+        s.gx += per > 0 ? c.g * (c.x - s.mean) : c.g * (c.x - mean[at]) * rstd[at];
         s.g += c.g;
     }
     OPDI_CU_TAKE_EACH
     __device__ __forceinline__ void join(State &s, const State &with) const { s.gx += with.gx; s.g += with.g; }
     __device__ void store(const State &s, const opdi_cu_results &out) const {
-        if (out.data[0]) { opdi_cu_put(out.data[0], out.dtype[0], out.at[0], s.gx); }
+        if (out.data[0]) { opdi_cu_put(out.data[0], out.dtype[0], out.at[0], per > 0 ? s.gx * s.rstd : s.gx); }
         if (out.data[1]) { opdi_cu_put(out.data[1], out.dtype[1], out.at[1], s.g); }
     }
 };
@@ -3124,7 +3123,7 @@ template <typename T> __global__ void opdi_cu_batch_channels(const opdi_cu_batch
         ((A *)k.new_mean)[c] = (A)(k.momentum * now + (1 - k.momentum) * (double)((const A *)k.run_mean)[c]);
     }
     if (k.new_var) {
-        ((A *)k.new_var)[c] = (A)(k.momentum * (var * k.count / (k.count - 1)) +
+        ((A *)k.new_var)[c] = (A)(k.momentum * ((k.count > 0 ? var * k.count : 0) / (k.count - 1)) +
                                   (1 - k.momentum) * (double)((const A *)k.run_var)[c]);
     }
 }

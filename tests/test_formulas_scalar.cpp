@@ -488,4 +488,20 @@ TEST(results_from_fake) {
     CHECK(opd_size(rets[0].u.t, 0) == 4 && opd_strides(rets[0].u.t)[0] == opd_strides(sorted.u.t)[0]);
     opd_library_close(lib);
 }
+
+/* A plug-in that was built before the struct grew: what is behind its end is not read. */
+TEST(a_shorter_struct) {
+    const int64_t n = 3;
+    opd_backend_desc d = opd_backend_desc();
+    dev_on();
+    d.name = "older"; d.alloc = dev_alloc; d.free = dev_free; d.copy = dev_copy; d.pointwise = dev_pointwise;
+    CHECK_INT(opd_backend_register_first(OPD_PRIVATEUSE3, &d), 0);
+    OPD_SCOPE {
+        opd_tensor *x = opd_to_device(opd_ones(opd_ints_of(&n, 1), OPD_FLOAT32), opd_device_of(OPD_PRIVATEUSE3, 0), OPD_FLOAT32);
+        CHECK(x != NULL);
+        CHECK(opd_add(x, x) == NULL);
+        CHECK_ERROR(OPD_ERROR_NO_KERNEL, "Could not run 'aten::add.Tensor'");
+    }
+    CHECK_INT(opd_backend_unregister(OPD_PRIVATEUSE3), 0);
+}
 CHECK_MAIN()
