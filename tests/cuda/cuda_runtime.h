@@ -5,8 +5,8 @@
 
    Every thread of a block is a fiber; barriers and warp shuffles switch between them, and a block whose threads wait
    at different barriers is an error.  Blocks run one after another, threads in rising order in every second launch and
-   in falling order in the others, so that a missing barrier shows.  Device memory cannot be touched by the host between
-   launches (or, under the address sanitizer, is checked for its ends).  Streams do at once what is queued on them; while
+   in falling order in the others, so that a missing barrier shows.  With OPD_EMU_GUARD=1 device memory cannot be touched by
+   the host between launches; under the address sanitizer it is checked for its ends.  Streams do at once what is queued on them; while
    one is captured, it is kept instead.  A kernel that traps makes every later call fail, as on a GPU.
 
    What it does not show: races between blocks, memory order, what a compiler for GPUs does, speed.
@@ -326,11 +326,12 @@ inline void run_block(bool falling) {
 
 //-- memory -------------------------------------------------------------------------------------------------------
 
+inline bool guarded() { static const bool on = setting("OPD_EMU_GUARD", 0) != 0; return on; }
 inline void memory_open() {
-    if (machine.open++ == 0 && machine.region) { mprotect(machine.region, machine.region_bytes, PROT_READ | PROT_WRITE); }
+    if (machine.open++ == 0 && machine.region && guarded()) { mprotect(machine.region, machine.region_bytes, PROT_READ | PROT_WRITE); }
 }
 inline void memory_close() {
-    if (--machine.open == 0 && machine.region) { mprotect(machine.region, machine.region_bytes, PROT_NONE); }
+    if (--machine.open == 0 && machine.region && guarded()) { mprotect(machine.region, machine.region_bytes, PROT_NONE); }
 }
 struct Open { Open() { machine.lock.lock(); memory_open(); } ~Open() { memory_close(); machine.lock.unlock(); } };
 
@@ -341,10 +342,10 @@ inline char *region_take(size_t bytes) {
 #else
     if (!machine.region) {
         machine.region_bytes = capacity() * (size_t)(devices() > 0 ? devices() : 1) + (1 << 20);
-        machine.region = (char *)mmap(NULL, machine.region_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        machine.region = (char *)mmap(NULL, machine.region_bytes, guarded() ? PROT_NONE : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (machine.region == MAP_FAILED) { machine.region = NULL; return NULL; }
         machine.holes[machine.region] = machine.region_bytes;
-        if (machine.open) { mprotect(machine.region, machine.region_bytes, PROT_READ | PROT_WRITE); }
+        if (machine.open && guarded()) { mprotect(machine.region, machine.region_bytes, PROT_READ | PROT_WRITE); }
     }
     for (auto &hole : machine.holes) {
         char *at = hole.first;
