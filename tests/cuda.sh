@@ -33,7 +33,7 @@ tests_object() { [ -f "$tmp/tests.o" ] || quiet $CC -O0 -I"$root" -c "$root/test
 emulated() {
     implementation; tests_object
     [ -x "$tmp/emulated" ] || {
-        quiet $CXX -std=c++17 -O1 -I"$root/tests/cuda" -I"$root" -x c++ -c "$root/opdispatch_cuda.cu" -o "$tmp/emulated.o"
+        quiet $CXX -std=c++17 -O0 -I"$root/tests/cuda" -I"$root" -x c++ -c "$root/opdispatch_cuda.cu" -o "$tmp/emulated.o"
         quiet $CC "$tmp/tests.o" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/emulated" $lib
     }
 }
@@ -60,7 +60,7 @@ check_cuda_emulated_sanitized() {
 }
 check_cuda_emulated_plugin() {
     implementation; tests_object
-    quiet $CXX -std=c++17 -O1 -shared -fPIC -DOPDISPATCH_PLUGIN -I"$root/tests/cuda" -I"$root" -x c++ "$root/opdispatch_cuda.cu" \
+    quiet $CXX -std=c++17 -O0 -shared -fPIC -DOPDISPATCH_PLUGIN -I"$root/tests/cuda" -I"$root" -x c++ "$root/opdispatch_cuda.cu" \
         -o "$tmp/emulated.so"
     quiet $CC "$tmp/tests.o" "$tmp/implementation.o" -o "$tmp/alone" $lib
     OPD_TEST_PLUGIN=$tmp/emulated.so ran "$tmp/alone"

@@ -8,7 +8,8 @@ usage: sh tests/run.sh [options] [name]
 
 Builds every tests/test_*.c and test_*.cpp, runs it, checks the header itself (tests/check_header.sh) and every way to
 link or load operators (tests/linkage.sh).  With a name: the test file test_NAME.c, or the checks of those two that have
-it in their names (linkage: all of the second), or else the cases whose name has it in them.
+it in their names (linkage: all of the second), or else the cases whose name has it in them.  With the name cuda: the
+CUDA companion (tests/cuda.sh), which nothing else runs; it needs no GPU.
 Ends with one line: N passed, N failed (a test is a named case), and ', N skipped' where some were.  Seconds are of
 processor time.  The implementation is built once, with test_kernels.c, and linked with every test file.
 
@@ -123,10 +124,10 @@ trap 'exit 130' INT TERM
 
 #-- what to run --------------------------------------------------------------------------------------------------------
 
-header=no; header_name=; linkage=no; linkage_name=
-files=$(ls "$here"/test_*.c "$here"/test_*.cpp 2>/dev/null)
+header=no; header_name=; linkage=no; linkage_name=; cuda=no; cuda_name=
+files=$(ls "$here"/test_*.c "$here"/test_*.cpp 2>/dev/null | grep -v test_cuda.c)      # that one is cuda.sh's
 case $mode in
-    plain) header=yes; [ -n "$name" ] || linkage=yes ;;
+    plain) header=yes; [ -n "$name" ] || linkage=yes; ;;
     header|std11) header=yes ;;
 esac
 case $mode in
@@ -143,6 +144,9 @@ if [ -n "$name" ]; then
     elif [ $mode = plain ] && { echo linkage; sh "$here/linkage.sh" --list; } | grep -q "$name"; then
         files=; header=no; linkage=yes
         [ "$name" = linkage ] || linkage_name=$name
+    elif [ $mode = plain ] && sh "$here/cuda.sh" --list | grep -q "$name"; then
+        files=; header=no; cuda=yes
+        [ "$name" = cuda ] || cuda_name=$name
     else RUN_CASES=$name; header=no; fi
 fi
 RUN_COMPILER=$CC; RUN_LANGUAGE=c; language=c
@@ -180,6 +184,7 @@ checks() {
 if [ $failed_early = 0 ]; then
     [ $header = no ] || checks "$here/check_header.sh" "$header_name"
     [ $linkage = no ] || checks "$here/linkage.sh" "$linkage_name"
+    [ $cuda = no ] || checks "$here/cuda.sh" "$cuda_name"
 fi
 
 passed=0; failed=$failed_early; skipped=0
