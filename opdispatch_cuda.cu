@@ -6665,7 +6665,9 @@ template <class S> static int opdi_cu_steps_add(opdi_cu_steps *b, const S &s, op
     const int operands = S::operands;
     bool alike = opdi_cu_dense(t[0]);
     int k, i;
-    if ((b->table.n == OPDI_CU_STEP_TENSORS || b->dtype != dtype) && opdi_cu_steps_flush(b, s)) { return -1; }
+    if ((b->table.n == OPDI_CU_STEP_TENSORS || (b->table.n && b->dtype != dtype)) && opdi_cu_steps_flush(b, s)) {
+        return -1;
+    }
     i = b->table.n;
     b->dtype = dtype;
     for (k = 1; k < operands; k++) {

@@ -47,8 +47,8 @@ ran() {
 }
 
 check_cuda_emulated() { emulated; ran "$tmp/emulated"; }
-check_cuda_emulated_without_gpu() { emulated; OPD_EMU_DEVICES=0 ran "$tmp/emulated" without; }
-check_cuda_emulated_without_driver() { emulated; OPD_EMU_DEVICES=-1 ran "$tmp/emulated" without; }
+check_cuda_emulated_without_gpu() { emulated; OPD_TEST_MISSING='no GPU' OPD_EMU_DEVICES=0 ran "$tmp/emulated" without; }
+check_cuda_emulated_without_driver() { emulated; OPD_TEST_MISSING='no NVIDIA driver' OPD_EMU_DEVICES=-1 ran "$tmp/emulated" without; }
 check_cuda_emulated_out_of_memory() { emulated; OPD_EMU_MEMORY=8388608 ran "$tmp/emulated" memory; }
 check_cuda_emulated_sanitized() {
     flags='-g -O1 -DOPD_NO_CACHE -fsanitize=address,undefined -fno-sanitize-recover=undefined'
@@ -75,7 +75,7 @@ check_cuda_emulated_example() {
 check_cuda_without_companion() {
     implementation; tests_object
     quiet $CC "$tmp/tests.o" "$tmp/implementation.o" -o "$tmp/alone" $lib
-    ran "$tmp/alone" without
+    OPD_TEST_MISSING=opdispatch_cuda.cu ran "$tmp/alone" without
 }
 no_nvcc() { command -v "$NVCC" >/dev/null 2>&1 && return 1; echo 'SKIP: no nvcc'; }
 check_cuda_builds() {
