@@ -494,12 +494,17 @@ static void *opdi_cu_alloc_cached(int index, size_t bytes) {
     p->used = true;
     return p->at;
 }
+/* Whether anything is captured: its memory is the capture's, also without a cache. */
+static bool opdi_cu_captures() {
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    return !opdi_cu_capturing.empty();
+}
 /* Of bytes that is rounded up to whole 512. */
 static void *opdi_cu_alloc(void *user, int index, size_t bytes) {
     void *p = NULL;
     (void)user;
     bytes = (bytes + 511) & ~(size_t)511;
-    if (!opdi_cu_no_cache) { return opdi_cu_alloc_cached(index, bytes); }
+    if (!opdi_cu_no_cache || opdi_cu_captures()) { return opdi_cu_alloc_cached(index, bytes); }
     const int was = opdi_cu_current();
     if (index != was) { (void)cudaSetDevice(index); }
     if (cudaMalloc(&p, bytes) != cudaSuccess) { (void)cudaGetLastError(); p = NULL; }
@@ -508,10 +513,9 @@ static void *opdi_cu_alloc(void *user, int index, size_t bytes) {
 }
 static void opdi_cu_free(void *user, int index, void *data, size_t bytes) {
     (void)user; (void)index; (void)bytes;
-    if (opdi_cu_no_cache) { (void)cudaFree(data); return; }
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
     auto i = opdi_cu_all_pieces->find(data);
-    if (i == opdi_cu_all_pieces->end()) { return; }
+    if (i == opdi_cu_all_pieces->end()) { if (opdi_cu_no_cache) { (void)cudaFree(data); } return; }
     opdi_cu_piece *p = i->second;
     p->used = false;
     if (p->after && !p->after->used) { opdi_cu_piece_take(p->after); opdi_cu_piece_join(p); }

@@ -250,7 +250,7 @@ static int triple_forward(opd_context *ctx) {
 static int triple_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), of(3))); }
 static int triple_jvp(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, times(opd_jvp_tangent(jv, 0), of(3))); }
 static const opd_autograd_function triple = {"Triple", triple_forward, NULL, triple_backward, triple_jvp, NULL,
-    false, {NULL, NULL}};
+    false, NULL, {NULL}};
 static int square_forward(opd_context *ctx) {
     opd_tensor *x = opd_context_tensor(ctx, 0);
     if (opd_context_save_for_backward(ctx, &x, 1)) { return -1; }
@@ -260,7 +260,7 @@ static int square_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_mul(opd_mul(opd_bw_grad(bw, 0), of(2)), opd_context_saved(opd_bw_context(bw), 0)));
 }
 static const opd_autograd_function square = {"Square", square_forward, NULL, square_backward, NULL, NULL, false,
-    {NULL, NULL}};
+    NULL, {NULL}};
 static opd_tensor *apply(const opd_autograd_function *f, opd_tensor *x) { opd_value v = opd_value_tensor(x);
     return opd_autograd_call(f, &v, 1); }
 

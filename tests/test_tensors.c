@@ -127,7 +127,7 @@ TEST(typed_data) {
     CHECK(opd_data_u8(f) == NULL);
     CHECK_ERROR(OPD_ERROR_DTYPE, "Byte");
     CHECK(opd_data_f32(m) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "a tensor on meta has no data");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "(on meta) has no data to read");
     CHECK(opd_data_f32(NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "NULL tensor");
     (void)opd_item_f64(f);
