@@ -8,8 +8,8 @@
      and error texts; where PyTorch hurts it does better and says so below.
 
    WHAT IT IS NOT
-     No Python, no bindings, no model formats but files of tensors, no distributed anything.  Not yet there: CUDA.
-     Complex tensors can be stored, copied and printed, not computed with.
+     No Python, no bindings, no model formats but files of tensors, no distributed anything.  GPU kernels are in
+     opdispatch_cuda.cu.  Complex tensors can be stored, copied and printed, not computed with.
 
    BUILD
      In exactly one C or C++ file:
@@ -73,8 +73,9 @@
      (OPD_LIBRARY_IMPL(_, KEY, lib) { opd_fallback(lib, fn); }) and include the key in the thread's state
      (opd_keys_include): examples/mode.c.  A tensor can carry such a key (opd_tensor_wrap_key): examples/wrapper.c.
      opd_explain tells in words what a call would do, and why.
-     A backend: opd_backend_register gives PrivateUse1 to 3 a name, memory, copies and devices; kernels are registered
-     at its key, and opd_cpu_fallback stands in for those it lacks: examples/backend.c.
+     A backend: opd_backend_register gives PrivateUse1 to 3 a name, memory, copies and devices; one function more, and
+     it has all pointwise operators; kernels are registered at its key, and opd_cpu_fallback stands in for those it
+     lacks: examples/backend.c, opdispatch_cuda.cu.
 
    CONFIGURATION (define before including the implementation)
      OPD_NO_THREADS   no pthreads: kernels run on one thread       OPD_MALLOC(n), OPD_FREE(p)   another allocator
