@@ -11306,12 +11306,10 @@ int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) 
     if (OPDI_UNLIKELY(!th || !op || !args || !rets || ((int)th->error | OPDI_LOAD(&th->observed)) != 0)) {
         return opdi_call_rare(op, rets, args, nargs);
     }
-    if (OPDI_UNLIKELY(nargs != op->direct) || OPDI_UNLIKELY(opdi_unite_direct(&u, op, args) != 0)) {
-        return opdi_call_filled(th, op, rets, args, nargs, opdi_enter(th));
-    }
     was = opdi_enter(th);
-    table = OPDI_ACQUIRE(&op->table);
-    if (OPDI_UNLIKELY(!table || th->top + OPDI_MAX_RETURNS > th->cap)) {
+    table = OPDI_ACQUIRE(&op->table);             /* what is said of the operator may be read from here on */
+    if (OPDI_UNLIKELY(!table || nargs != op->direct || th->top + OPDI_MAX_RETURNS > th->cap) ||
+        OPDI_UNLIKELY(opdi_unite_direct(&u, op, args) != 0)) {
         return opdi_call_filled(th, op, rets, args, nargs, was);
     }
     rc = opdi_call_united(th, op, table, &u, rets, args);
