@@ -6470,7 +6470,6 @@ template <typename T> static int opdi_cu_conv_short(const opdi_cu_conv *q, int w
     return opdi_cu_conv_tc<T>(*q, opdi_cu_data<T>(from), opdi_cu_data<T>(w), bias ? opdi_cu_data<T>(bias) : NULL, opdi_cu_data<T>(to),
                               opdi_cu_is_channels_last(from), opdi_cu_is_channels_last(to), what == OPDI_CU_CONV_GX);
 }
-static opd_tensor *opdi_cu_rows_of(opd_tensor *t) { return opd_is_contiguous(t) ? t : opd_contiguous(t); }
 /* y [n, c, area] += b [c] */
 template <typename T> __global__ void opdi_cu_bias_kernel(T *y, const T *b, int64_t c, int64_t area, int64_t all) {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
@@ -6480,7 +6479,7 @@ template <typename T> __global__ void opdi_cu_bias_kernel(T *y, const T *b, int6
 }
 static int opdi_cu_bias(opd_tensor *y, opd_tensor *b) {
     const int64_t c = opd_size(y, 1), all = opd_numel(y);
-    if (!(b = opdi_cu_rows_of(b))) { return -1; }
+    if (!(b = opd_contiguous(b))) { return -1; }
     OPDI_CU_ALL(opd_dtype(y), T, return opdi_cu_launch(opdi_cu_bias_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, opdi_cu_data<T>(y),
                                                       opdi_cu_data<T>(b), c, all / opd_size(y, 0) / c, all))
     return -1;
@@ -6499,9 +6498,9 @@ static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_
     }
     if (shorter && what != OPDI_CU_CONV_GW && opdi_cu_conv_tc_fits(q, what == OPDI_CU_CONV_GX)) {
         work = opd_is_contiguous(to) || opdi_cu_is_channels_last(to) ? to : opdi_cu_new(opd_ints_of(opd_sizes(to), opd_ndim(to)), t);
-        if (!opdi_cu_is_channels_last(from)) { from = opdi_cu_rows_of(from); }
-        w = opdi_cu_rows_of(w);
-        bias = bias ? opdi_cu_rows_of(bias) : NULL;
+        if (!opdi_cu_is_channels_last(from)) { from = opd_contiguous(from); }
+        w = opd_contiguous(w);
+        bias = bias ? opd_contiguous(bias) : NULL;
         if (!work || !from || !w) { return -1; }
         if (what == OPDI_CU_CONV_Y) { x = from; y = work; } else { y = from; x = work; }
         rc = t == OPD_FLOAT16 ? opdi_cu_conv_short<opdi_cu_f16>(q, what, x, w, y, bias) : opdi_cu_conv_short<opdi_cu_bf16>(q, what, x, w, y, bias);
@@ -6509,9 +6508,9 @@ static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_
     } else {
         const opd_scalar_type sums = what == OPDI_CU_CONV_GW && shorter ? OPD_FLOAT32 : t;
         work = opd_is_contiguous(to) && sums == t ? to : opdi_cu_new(opd_ints_of(opd_sizes(to), opd_ndim(to)), sums);
-        x = to == x ? work : opdi_cu_rows_of(x);
-        y = to == y ? work : opdi_cu_rows_of(y);
-        w = to == w ? work : opdi_cu_rows_of(w);
+        x = to == x ? work : opd_contiguous(x);
+        y = to == y ? work : opd_contiguous(y);
+        w = to == w ? work : opd_contiguous(w);
         if (!x || !y || !w || !work) { return -1; }
         if (what == OPDI_CU_CONV_GW) {
             OPDI_CU_FLOATS(opd_dtype(x), T, rc = opdi_cu_conv_columns<T>(q, what, opd_dtype(x), opdi_cu_data<T>(x),

@@ -6,7 +6,7 @@
 #   NVCC=... CUDA_ARCH=sm_90    another compiler; the GPU to compile for
 set -u
 
-names='cuda_emulated cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory cuda_emulated_sanitized
+names='cuda_emulated cuda_emulated_guarded cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory cuda_emulated_sanitized
 cuda_emulated_plugin cuda_emulated_example cuda_without_companion cuda_builds cuda_linked cuda_plugin'
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
@@ -47,6 +47,10 @@ ran() {
 }
 
 check_cuda_emulated() { emulated; ran "$tmp/emulated"; }
+check_cuda_emulated_guarded() {           # the host touches no device memory; a part of the cases, for it is slow
+    emulated
+    OPD_EMU_GUARD=1 ran "$tmp/emulated" aten::add aten::softmax aten::index_select aten::mm on_the_gpu streams captured
+}
 check_cuda_emulated_without_gpu() { emulated; OPD_TEST_MISSING='no GPU' OPD_EMU_DEVICES=0 ran "$tmp/emulated" without; }
 check_cuda_emulated_without_driver() { emulated; OPD_TEST_MISSING='no NVIDIA driver' OPD_EMU_DEVICES=-1 ran "$tmp/emulated" without; }
 check_cuda_emulated_out_of_memory() { emulated; OPD_EMU_MEMORY=8388608 ran "$tmp/emulated" memory; }

@@ -12,7 +12,7 @@
    What it does not show: races between blocks, memory order, what a compiler for GPUs does, speed.
 
    Environment: OPD_EMU_DEVICES=2 devices (0: a machine without one; -1: without a driver),
-                OPD_EMU_MEMORY=268435456 bytes of each. */
+                OPD_EMU_MEMORY=1073741824 bytes of each. */
 #ifndef OPD_EMU_CUDA_RUNTIME_H
 #define OPD_EMU_CUDA_RUNTIME_H
 
