@@ -1082,6 +1082,11 @@ OPD_API int opd_backend_unregister(opd_backend backend);
 /* A kernel for opd_fallback or opd_impl: copies tensors to the CPU, runs the operator there, and copies back what it
    wrote and returned.  Views cannot be had so.  at::native::cpu_fallback. */
 OPD_API int opd_cpu_fallback(opd_call *call);
+/* Whether that happens, instead of an error, for operators that have neither a kernel nor a fallback at a backend;
+   returns what it was (off).  Kernels that are registered later come first again.  The count is of all calls of all
+   backends that went through opd_cpu_fallback in this process.  Any thread.  PYTORCH_ENABLE_MPS_FALLBACK. */
+OPD_API bool opd_cpu_fallback_set(opd_backend backend, bool on);
+OPD_API int64_t opd_cpu_fallback_count(void);
 /* The first element's address in memory of that backend, for its kernels; NULL with an error that names the argument
    for a tensor that is elsewhere.  (A 0-dim CPU tensor may stand beside tensors of a device: opd_item_f64.) */
 OPD_API void *opd_device_data(const opd_tensor *t, opd_backend backend);
@@ -1143,6 +1148,13 @@ OPD_API int opd_capture_begin(opd_stream stream);
 OPD_API opd_capture *opd_capture_end(opd_stream stream);
 OPD_API int opd_capture_replay(opd_capture *capture, opd_stream stream);
 OPD_API void opd_capture_free(opd_capture *capture);
+/* What float32 matrix products and convolutions of a device may cost in exactness: HIGHEST (the default) rounds as
+   float32 does; HIGH lets a device that is faster so round their factors shorter (TF32 on a GPU: 10 bits after the
+   point), and the sums stay float32.  The CPU knows HIGHEST only.  For the process; returns what it was.  Any thread.
+   torch.set_float32_matmul_precision. */
+typedef enum opd_matmul_precision { OPD_MATMUL_HIGHEST = 0, OPD_MATMUL_HIGH } opd_matmul_precision;
+OPD_API opd_matmul_precision opd_float32_matmul_precision_set(opd_matmul_precision precision);
+OPD_API opd_matmul_precision opd_float32_matmul_precision(void);
 /* torch.cuda.is_available, device_count, empty_cache, and debug mode. */
 OPD_INLINE bool opd_cuda_available(void) { return opd_device_count(OPD_CUDA) > 0; }
 OPD_INLINE int opd_cuda_empty_cache(void) { return opd_device_empty_cache(opd_device_of(OPD_CUDA, -1)); }
@@ -4332,7 +4344,11 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(opd_capture *, opd_capture_end, 1, (opd_stream)) \
     X(int, opd_capture_replay, 2, (opd_capture *, opd_stream)) \
     V(opd_capture_free, 1, (opd_capture *)) \
-    X(opd_tensor *, opd_result_update, 1, (opd_call *))
+    X(opd_tensor *, opd_result_update, 1, (opd_call *)) \
+    X(bool, opd_cpu_fallback_set, 2, (opd_backend, bool)) \
+    X(int64_t, opd_cpu_fallback_count, 0, ()) \
+    X(opd_matmul_precision, opd_float32_matmul_precision_set, 1, (opd_matmul_precision)) \
+    X(opd_matmul_precision, opd_float32_matmul_precision, 0, ())
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -9373,9 +9389,15 @@ OPDI_NOINLINE static int opdi_ambiguous_kernel(opd_call *call) {
                     "composite one a CompositeExplicitAutograd kernel.", call->op->name);
 }
 
+static uint32_t opdi_on_the_cpu;                  /* opd_cpu_fallback_set: a bit for each backend */
+static bool opdi_cpu_stands_in(uint32_t slot) {
+    return slot > OPD_KEY_CPU && slot < OPD_KEY_CPU + OPD_META &&
+           (OPDI_LOAD(&opdi_on_the_cpu) >> (slot - OPD_KEY_CPU) & 1);
+}
 //-- The slot of keys for which nothing is registered: names what is, real kernels first.
 OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
     char have[1200];
+    if (opdi_cpu_stands_in(call->slot)) { return opd_cpu_fallback(call); }
     if (call->slot == OPD_KEY_META && call->op->nrets == 0 && call->op->written_args) { return 0; }    /* no shapes */
     opdi_lock(&opdi_registry.lock);
     (void)opdi_table_text(call->op, have, sizeof have);
@@ -14181,6 +14203,16 @@ double opd_device_event_elapsed(opd_device_event from, opd_device_event to) {
                                 from.device.type, "event_elapsed") == 0 ? ms : -1;
 }
 
+static int opdi_matmul_precision;
+opd_matmul_precision opd_float32_matmul_precision_set(opd_matmul_precision precision) {
+    const opd_matmul_precision was = opd_float32_matmul_precision();
+    OPDI_STORE(&opdi_matmul_precision, precision == OPD_MATMUL_HIGH ? (int)precision : 0);
+    return was;
+}
+opd_matmul_precision opd_float32_matmul_precision(void) {
+    return (opd_matmul_precision)OPDI_LOAD(&opdi_matmul_precision);
+}
+
 struct opd_capture { opd_device device; int64_t id; };
 int opd_capture_begin(opd_stream s) {
     opdi_backend *b = opd_ok() ? OPDI_DEVICE_WITH(&s.device, capture_begin, "captures") : NULL;
@@ -14825,6 +14857,18 @@ static bool opdi_returns_view(const opd_op *op) {
     return false;
 }
 
+bool opd_cpu_fallback_set(opd_backend backend, bool on) {
+    const uint32_t bit = backend > OPD_CPU && backend < OPD_META ? (uint32_t)1 << backend : 0;
+    uint32_t was;
+    opdi_lock(&opdi_backend_lock);
+    was = OPDI_LOAD(&opdi_on_the_cpu);
+    OPDI_STORE(&opdi_on_the_cpu, on ? was | bit : was & ~bit);
+    opdi_unlock(&opdi_backend_lock);
+    return (was & bit) != 0;
+}
+static int64_t opdi_cpu_fallbacks;
+int64_t opd_cpu_fallback_count(void) { return OPDI_LOAD(&opdi_cpu_fallbacks); }
+
 int opd_cpu_fallback(opd_call *call) {
     opd_op *const op = call->op;
     const int type = call->slot >= OPD_KEY_CPU && call->slot < OPD_KEY_CPU + OPD_BACKEND_COUNT
@@ -14836,6 +14880,7 @@ int opd_cpu_fallback(opd_call *call) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "%s returns a view of its argument, which cannot be made on the CPU for "
                         "%s: it needs a kernel", op->name, opdi_device_name(type));
     }
+    (void)OPDI_ADD(&opdi_cpu_fallbacks, (int64_t)1);
     for (i = 0; i < op->nargs; i++) { if (opdi_value_on_host(&call->args[i], &args[i])) { return -1; } }
     call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AUTOCAST);          /* it is the device's call, not one of the CPU */
     if (opd_call_all(op, rets, args, op->nargs)) { return -1; }

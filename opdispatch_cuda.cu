@@ -5945,7 +5945,6 @@ static bool opdi_cu_cuda_type(opd_scalar_type t, cudaDataType *type) {
         default: return false;
     }
 }
-static bool opdi_cu_tf32;                         /* float32 products may round their factors to TF32 */
 
 /* out = alpha a b + beta out.  Rows are columns to cuBLAS: out^T = b^T a^T.  out_type: float32 may stand for shorter. */
 static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_scalar_type out_dtype, double alpha, double beta) {
@@ -5962,7 +5961,7 @@ static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_sca
     s = cublasGemmStridedBatchedEx(h, tb ? CUBLAS_OP_T : CUBLAS_OP_N, ta ? CUBLAS_OP_T : CUBLAS_OP_N, (int)q->p, (int)q->m,
         (int)q->k, wide ? (const void *)&alpha : &alpha32, q->b.data, type, (int)ldb, q->b.batch, q->a.data, type, (int)lda,
         q->a.batch, wide ? (const void *)&beta : &beta32, q->out, out_type, (int)q->p, q->out_batch, (int)q->n,
-        wide ? CUBLAS_COMPUTE_64F : dtype == OPD_FLOAT32 && opdi_cu_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+        wide ? CUBLAS_COMPUTE_64F : dtype == OPD_FLOAT32 && opd_float32_matmul_precision() == OPD_MATMUL_HIGH ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
         CUBLAS_GEMM_DEFAULT);
     if (s != CUBLAS_STATUS_SUCCESS) { return opdi_cu_blas_failed(s, "cublasGemmStridedBatchedEx"); }
     return opdi_cu_debug ? opdi_cu_synchronize(NULL, -1) : 0;

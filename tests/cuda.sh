@@ -46,7 +46,7 @@ ran() {
     esac
 }
 
-check_cuda_emulated() { emulated; ran "$tmp/emulated"; }
+check_cuda_emulated() { emulated; OPD_TEST_EMULATED=1 ran "$tmp/emulated"; }
 check_cuda_emulated_guarded() {           # the host touches no device memory; a part of the cases, for it is slow
     emulated
     OPD_EMU_GUARD=1 ran "$tmp/emulated" aten::add aten::softmax aten::index_select aten::mm on_the_gpu streams captured

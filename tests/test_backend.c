@@ -239,6 +239,26 @@ TEST(the_name_is_everywhere) {
     CHECK_ERROR(OPD_ERROR_NO_KERNEL, "Could not run 'aten::exp' with arguments from the 'npu' backend");
     free(dump);
 }
+/* The CPU for what has no kernel, where it is asked for: with gradients, and not for one that has a kernel. */
+TEST(the_cpu_stands_in_when_asked) {
+    opd_tensor *t;
+    int64_t count;
+    dev_on(false);
+    t = opd_tensor_set_requires_grad(up(vec(3)), true);
+    count = opd_cpu_fallback_count();
+    CHECK(!opd_cpu_fallback_set(NPU, true));
+    CHECK(opd_cpu_fallback_set(NPU, true));
+    CHECK(!opd_cpu_fallback_set(OPD_CPU, true) && !opd_cpu_fallback_set(OPD_META, true) && !opd_cpu_fallback_set((opd_backend)77, true));
+    CHECK_INT(opd_backward(opd_sum(opd_exp(t))), 0);
+    CHECK_STR(printed(opd_tensor_grad(t)), "tensor([0.1353, 0.3679, 1.0000], device='npu:0')");
+    CHECK(opd_cpu_fallback_count() - count >= 2);
+    CHECK_OK();
+    CHECK(opd_cpu_fallback_set(NPU, false));
+    count = opd_cpu_fallback_count();
+    CHECK(opd_exp(t) == NULL);
+    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "Could not run 'aten::exp' with arguments from the 'npu' backend");
+    CHECK_INT(opd_cpu_fallback_count(), count);
+}
 TEST(unregistering_waits_for_the_memory) {
     opd_tensor *t, *u;
     int destroyed;

@@ -413,6 +413,56 @@ TEST(opcheck_on_the_gpu) {
     CHECK_OK();
 }
 
+/* TF32 where it is asked for, and there only: 1 + 2^-12 is 1 to it. */
+TEST(float32_products_with_and_without_tf32) {
+    static const double fine[] = {1.000244140625, 0, 0, 1.000244140625};
+    opd_tensor *x, *w;
+    if (!there()) { SKIP("no GPU"); }
+    x = opd_view(on_gpu(fine, 4), OPD_INTS(2, 2));
+    w = opd_view(x, OPD_INTS(2, 1, 1, 2));
+    CHECK_INT(opd_float32_matmul_precision(), OPD_MATMUL_HIGHEST);
+    CHECK_NEAR(at(opd_mm(x, x), 0), 1.000244140625 * 1.000244140625, 1e-6);
+    CHECK_INT(opd_float32_matmul_precision_set(OPD_MATMUL_HIGH), OPD_MATMUL_HIGHEST);
+    CHECK_NEAR(at(opd_mm(x, x), 0), 1, 1e-4);     /* the process may lose as much, and on GPUs before 8.0 loses nothing */
+    CHECK_NEAR(at(opd_conv2d(w, w), 0), 1, 1e-3);
+    if (getenv("OPD_TEST_EMULATED")) { CHECK(at(opd_mm(x, x), 0) == 1); }
+    CHECK_INT(opd_float32_matmul_precision_set(OPD_MATMUL_HIGHEST), OPD_MATMUL_HIGH);
+    CHECK_NEAR(at(opd_mm(x, x), 0), 1.000244140625 * 1.000244140625, 1e-6);
+    CHECK_OK();
+}
+
+/* An operator of the program's with a CPU kernel alone: an error, or with the switch the CPU with copies, counted. */
+static int halved(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x));
+    int64_t i;
+    if (!y || !opd_data_f32(x)) { return -1; }
+    for (i = 0; i < opd_numel(x); i++) { opd_data_f32(y)[i] = opd_data_f32(x)[i] / 2; }
+    return opd_return_tensor(call, y);
+}
+TEST(an_operator_without_a_kernel_runs_on_the_cpu_when_that_is_asked_for) {
+    opd_library *lib;
+    opd_op *op = NULL;
+    opd_tensor *x;
+    const int64_t before = opd_cpu_fallback_count();
+    if (!there()) { SKIP("no GPU"); }
+    lib = opd_library_open(OPD_DEF, "cudatest", NULL, __FILE__, __LINE__);
+    CHECK(lib && opd_def(lib, "halved(Tensor x) -> Tensor") == 0 && opd_impl_key(lib, "halved", "CPU", halved, NULL, NULL) == 0);
+    x = on_gpu(four, 4);
+    op = opd_find("cudatest::halved");
+    CHECK(OPD_CALL(op, x) == NULL);
+    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "Could not run 'cudatest::halved' with arguments from the 'CUDA' backend");
+    CHECK(!opd_cpu_fallback_set(OPD_CUDA, true));
+    x = OPD_CALL(op, x);
+    CHECK(x && opd_tensor_device(x).type == OPD_CUDA);
+    CHECK_NEAR(at(x, 2), 1.5, 0);
+    CHECK_INT(opd_cpu_fallback_count() - before, 1);
+    CHECK(opd_cpu_fallback_set(OPD_CUDA, false));
+    CHECK(OPD_CALL(op, x) == NULL);
+    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "Could not run");
+    opd_library_close(lib);
+    CHECK_OK();
+}
+
 //-- devices, streams, memory, errors ----------------------------------------------------------------------------------
 
 TEST(devices_do_not_mix) {

@@ -82,6 +82,15 @@ static inline void opd_emu_set(void *p, int64_t i, cudaDataType t, opd_emu_compl
         case CUDA_C_64F: ((double *)p)[2 * i] = v.re; ((double *)p)[2 * i + 1] = v.im; break;
     }
 }
+/* What a factor is multiplied as: TF32 has 10 bits after the point. */
+static inline opd_emu_complex opd_emu_factor(const void *p, int64_t i, cudaDataType t, cublasComputeType_t compute) {
+    opd_emu_complex v = opd_emu_get(p, i, t);
+    if (compute == CUBLAS_COMPUTE_32F_FAST_TF32 && v.re != 0) {
+        const int exponent = ilogb(v.re);
+        v.re = scalbn(nearbyint(scalbn(v.re, 10 - exponent)), exponent - 10);
+    }
+    return v;
+}
 /* The type of alpha and beta. */
 static inline cudaDataType opd_emu_scale(cublasComputeType_t compute, cudaDataType c) {
     if (c == CUDA_C_32F || c == CUDA_C_64F) { return c; }
@@ -107,8 +116,8 @@ static inline cublasStatus_t cublasGemmStridedBatchedEx(
                     opd_emu_complex sum = {0, 0}, c = {0, 0};
                     const int64_t at_c = b * sc + i + (int64_t)j * ldc;
                     for (int l = 0; l < k; l++) {
-                        opd_emu_complex x = opd_emu_get(A, b * sa + (ta == CUBLAS_OP_N ? i + (int64_t)l * lda : l + (int64_t)i * lda), at);
-                        opd_emu_complex y = opd_emu_get(B, b * sb + (tb == CUBLAS_OP_N ? l + (int64_t)j * ldb : j + (int64_t)l * ldb), bt);
+                        opd_emu_complex x = opd_emu_factor(A, b * sa + (ta == CUBLAS_OP_N ? i + (int64_t)l * lda : l + (int64_t)i * lda), at, compute);
+                        opd_emu_complex y = opd_emu_factor(B, b * sb + (tb == CUBLAS_OP_N ? l + (int64_t)j * ldb : j + (int64_t)l * ldb), bt, compute);
                         if (ta == CUBLAS_OP_C) { x.im = -x.im; }
                         if (tb == CUBLAS_OP_C) { y.im = -y.im; }
                         sum.re += x.re * y.re - x.im * y.im;
