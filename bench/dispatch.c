@@ -1,6 +1,6 @@
 /* What calls, small tensors, the tape and the kernels cost, beside a plain indirect call and libtorch, in one run.
    cc -O2 bench/dispatch.c -o bench_dispatch -lm -lpthread
-   ./bench_dispatch [--quick] [--filter TEXT] [--compile] [--help]
+   ./bench_dispatch [--quick] [--filter TEXT] [--compile] [--markdown] [--help]
 
    All on one thread, warm, in nanoseconds of that thread's time unless the row says otherwise; medians of rounds, the
    best beside them.
@@ -79,13 +79,30 @@ static const char *number(char *buf, double v) {
     return buf;
 }
 
+static bool markdown;                             /* the tables of README.md */
 static const char *next_heading;                 /* printed before the first row below it */
 static void heading(const char *text) { next_heading = text; }
 static void print_heading(void) {
     if (!next_heading) { return; }
-    printf("\n%-48s %8s %8s %-8s%8s %8s %7s  target\n", next_heading, "median", "best", "", "indirect", "libtorch",
-           "ratio");
+    if (markdown) { printf("\n| %s | here | target | libtorch |\n|---|---|---|---|\n", next_heading); }
+    else {
+        printf("\n%-48s %8s %8s %-8s%8s %8s %7s  target\n", next_heading, "median", "best", "", "indirect",
+               "libtorch", "ratio");
+    }
     next_heading = NULL;
+}
+
+/* The row in Markdown: the median, the target and whether it is missed, libtorch's figure. */
+static void report_markdown(row r, double v, bool met, bool best_met, double peer) {
+    const char *unit = r.unit ? r.unit : "ns", *what = r.what + strspn(r.what, " ");
+    char b[3][16];
+    printf("| %s%s | %s %s | ", what == r.what ? "" : "&nbsp; ", what, number(b[0], v), unit);
+    if (r.most > 0) { printf("at most %.3g", r.most); }
+    if (r.most_calls > 0) { printf(" or %g indirect calls", r.most_calls); }
+    if (r.least > 0) { printf("at least %.3g", r.least); }
+    if ((r.most > 0 || r.least > 0) && r.note) { printf(" %s", r.note); }
+    if ((r.most > 0 || r.least > 0) && !met) { printf("%s", best_met ? ", missed but by the best" : ", **missed**"); }
+    if (peer > 0) { printf(" | %s %s |\n", number(b[1], peer), unit); } else { puts(" | |"); }
 }
 
 /* `ratio` is libtorch / ours: above 1, ours is faster (for GFLOP/s ours / libtorch). */
@@ -93,16 +110,17 @@ static void report(row r, samples *s) {
     char b[5][16], target[80] = "";
     double v = median(s), best = s->v[r.least > 0 ? s->n - 1 : 0], peer = peer_of(r), calls = v / indirect_ns;
     bool met = (r.most > 0 && v <= r.most) || (r.most_calls > 0 && calls <= r.most_calls) ||
-               (r.least > 0 && v >= r.least);
+               (r.least > 0 && v >= r.least), best_met;
     if (r.most_calls > 0) { snprintf(target, sizeof target, "<= %g or %gx", r.most, r.most_calls); }
     else if (r.most > 0) { snprintf(target, sizeof target, "<= %.3g", r.most); }
     else if (r.least > 0) { snprintf(target, sizeof target, ">= %.3g", r.least); }
+    best_met = (r.most > 0 && best <= r.most) || (r.least > 0 && best >= r.least);
     if (target[0]) {
-        bool best_met = (r.most > 0 && best <= r.most) || (r.least > 0 && best >= r.least);
         strcat(target, met ? " met" : best_met ? " MISSED (not by the best)" : " MISSED");
         missed += !met;
     }
     print_heading();
+    if (markdown) { report_markdown(r, v, met, best_met, peer); return; }
     printf("%-48s %8s %8s %-8s%8s ", r.what, number(b[0], v), number(b[1], best), r.unit ? r.unit : "ns",
            number(b[2], r.unit || r.ops > 1000 ? -1 : calls));
     printf("%8s %7s  %s%s%s\n", number(b[3], peer > 0 ? peer : -1),
@@ -1143,6 +1161,7 @@ static const char help[] =
     "  --quick          few rounds, and no chain of a million\n"
     "  --filter TEXT    only rows whose name or text contains TEXT (libtorch runs in its quick mode)\n"
     "  --compile        compile times of the header, too\n"
+    "  --markdown       the tables as README.md has them\n"
     "  --nothing        ends at once; --one-call adds two tensors: for timing the start\n"
     "indirect: the figure in indirect calls of the same rounds; ratio: how many times faster than libtorch\n";
 
@@ -1166,6 +1185,7 @@ int main(int argc, char **argv) {
         }
         else if (!strcmp(argv[i], "--quick")) { quick = true; }
         else if (!strcmp(argv[i], "--compile")) { compiling = true; }
+        else if (!strcmp(argv[i], "--markdown")) { markdown = true; }
         else if (!strcmp(argv[i], "--filter") && i + 1 < argc) { filter = argv[++i]; }
         else { fputs(help, stdout); return strcmp(argv[i], "--help") ? 2 : 0; }
     }
