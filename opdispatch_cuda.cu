@@ -5249,14 +5249,31 @@ template <class T> struct opdi_cu_mirror_pad_backward {
 static bool opdi_cu_is_named(const opd_call *call, const char *prefix) {
     return strncmp(opd_op_name(opd_call_operator(call)) + strlen("aten::"), prefix, strlen(prefix)) == 0;
 }
+/* out = what is made of `from`: Forth moves elements of any type, Back adds up floats. */
+template <template <class> class Forth, template <class> class Back, class P>
+static int opdi_cu_forth_or_back(const P &p, opd_tensor *from, opd_tensor *out, bool back) {
+    opd_tensor *desk = opdi_cu_desk(out, opd_dtype(out));
+    if (!desk || !(from = opdi_cu_as(from, opd_dtype(from)))) { return -1; }
+    if (back) {
+        OPDI_CU_FLOATS(opd_dtype(from), T, {
+            const Back<T> f = {p, opdi_cu_data<T>(from), opdi_cu_data<T>(desk)};
+            if (opdi_cu_each(opd_numel(desk), f)) { return -1; }
+        })
+    } else {
+        OPDI_CU_SIZES(opd_dtype(from), T, {
+            const Forth<T> f = {p, opdi_cu_data<T>(from), opdi_cu_data<T>(desk)};
+            if (opdi_cu_each(opd_numel(desk), f)) { return -1; }
+        })
+    }
+    return opdi_cu_settle(out, desk);
+}
 /* (self, padding), or backward (grad_output, self, padding) */
 static int opdi_cu_mirror_run(opd_call *call, bool back) {
-    opd_tensor *from = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, back), *out, *desk, *padded;
+    opd_tensor *from = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, back), *out, *padded;
     const opd_ints pad = opd_arg_ints(call, 1 + back);
     const int nd = (int)pad.n / 2;
     opdi_cu_mirror m;
     if (opd_results_from_fake(call) || !(out = opdi_cu_result(call, 0))) { return -1; }
-    desk = opdi_cu_desk(out, opd_dtype(out));
     padded = back ? from : out;
     m.reflect = opdi_cu_is_named(call, "reflection");
     for (int d = 0; d < 3; d++) {
@@ -5265,20 +5282,7 @@ static int opdi_cu_mirror_run(opd_call *call, bool back) {
         m.out[d] = there ? opd_size(padded, d - 3) : 1;
         m.low[d] = there ? pad.data[2 * (2 - d)] : 0;
     }
-    from = desk ? opdi_cu_as(from, opd_dtype(from)) : NULL;
-    if (!from) { return -1; }
-    if (!back) {
-        OPDI_CU_SIZES(opd_dtype(x), T, {
-            const opdi_cu_mirror_pad<T> f = {m, opdi_cu_data<T>(from), opdi_cu_data<T>(desk)};
-            if (opdi_cu_each(opd_numel(desk), f)) { return -1; }
-        })
-    } else {
-        OPDI_CU_FLOATS(opd_dtype(from), T, {
-            const opdi_cu_mirror_pad_backward<T> f = {m, opdi_cu_data<T>(from), opdi_cu_data<T>(desk)};
-            if (opdi_cu_each(opd_numel(desk), f)) { return -1; }
-        })
-    }
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_forth_or_back<opdi_cu_mirror_pad, opdi_cu_mirror_pad_backward>(m, from, out, back);
 }
 static int opdi_cu_mirror_pad_kernel(opd_call *call) { return opdi_cu_mirror_run(call, false); }
 static int opdi_cu_mirror_pad_backward_kernel(opd_call *call) { return opdi_cu_mirror_run(call, true); }
@@ -5602,11 +5606,10 @@ template <class T> struct opdi_cu_col2im {
 };
 /* (self, kernel_size, dilation, padding, stride), col2im with output_size before them */
 static int opdi_cu_im2col_run(opd_call *call, bool back) {
-    opd_tensor *from = opd_arg_tensor(call, 0), *out, *desk;
+    opd_tensor *from = opd_arg_tensor(call, 0), *out;
     opdi_cu_blocks v;
     if (opd_results_from_fake(call) || !(out = opdi_cu_result(call, 0))) { return -1; }
     if (opd_numel(out) == 0) { return 0; }
-    desk = opdi_cu_desk(out, opd_dtype(out));
     for (int e = 0; e < 2; e++) {
         v.in[e] = opd_size(back ? out : from, e - 2);
         v.k[e] = opd_arg_ints(call, 1 + back).data[e];
@@ -5615,20 +5618,7 @@ static int opdi_cu_im2col_run(opd_call *call, bool back) {
         v.s[e] = opd_arg_ints(call, 4 + back).data[e];
         v.out[e] = (v.in[e] + 2 * v.p[e] - v.d[e] * (v.k[e] - 1) - 1) / v.s[e] + 1;
     }
-    from = desk ? opdi_cu_as(from, opd_dtype(from)) : NULL;
-    if (!from) { return -1; }
-    if (back) {
-        OPDI_CU_FLOATS(opd_dtype(from), T, {
-            const opdi_cu_col2im<T> f = {v, opdi_cu_data<T>(from), opdi_cu_data<T>(desk)};
-            if (opdi_cu_each(opd_numel(desk), f)) { return -1; }
-        })
-    } else {
-        OPDI_CU_SIZES(opd_dtype(from), T, {
-            const opdi_cu_im2col<T> f = {v, opdi_cu_data<T>(from), opdi_cu_data<T>(desk)};
-            if (opdi_cu_each(opd_numel(desk), f)) { return -1; }
-        })
-    }
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_forth_or_back<opdi_cu_im2col, opdi_cu_col2im>(v, from, out, back);
 }
 static int opdi_cu_im2col_kernel(opd_call *call) { return opdi_cu_im2col_run(call, false); }
 static int opdi_cu_col2im_kernel(opd_call *call) { return opdi_cu_im2col_run(call, true); }
