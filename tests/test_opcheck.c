@@ -196,7 +196,6 @@ static void finds(const char *name, unsigned test, const char *text, const char 
     if (text) { CHECK(strstr(report, text)); }
     if (failed != (text ? test : 0)) { printf("%s: %s\n", name, report); }
 }
-#define TWICE k_twice, k_fake, b_twice, NULL
 #define RIGHT 0, NULL, NULL
 
 /* Another size than its own for what it was given; a list that is longer; a rule that gives up. */
@@ -228,56 +227,72 @@ static int k_inner(opd_call *call) {              /* the same, and leaves its st
     return times(call, 2);
 }
 
+/* Operators with one fault each, and what opcheck says of them. */
+typedef struct faulty {
+    const char *schema;
+    opd_kernel cpu, fake;
+    opd_backward_fn backward;
+    opd_vmap_rule vmap;
+    unsigned test;
+    const char *text, *fix;
+} faulty;
+static const faulty faults[] = {
+    {"right(Tensor x) -> Tensor", k_twice, k_fake, b_twice, NULL, 0, NULL, NULL},
+    {"writes(Tensor x) -> Tensor", k_writes, k_fake, b_twice, NULL, OPD_OPCHECK_SCHEMA,
+     "test_schema failed with Argument x is not defined as mutable but was mutated",
+     "Say in the schema that it is written, Tensor(a!) x, or"},
+    {"writes_once(Tensor x) -> Tensor", k_inner, k_fake, b_twice, NULL, OPD_OPCHECK_SCHEMA,
+     "Argument x is not defined as mutable but was mutated", "(opd_clone)"},
+    {"resizes(Tensor x) -> Tensor", k_resizes, k_fake, OPD_NOT_DIFFERENTIABLE, NULL, OPD_OPCHECK_SCHEMA,
+     "Argument x is not defined as mutable but was mutated", "(opd_clone)"},
+    {"returns(Tensor x) -> Tensor", k_returns, k_fake, OPD_NOT_DIFFERENTIABLE, NULL, OPD_OPCHECK_SCHEMA,
+     "are not allowed to directly return inputs", "(opd_clone)"},
+    {"view(Tensor x) -> Tensor", k_view, k_fake, OPD_NOT_DIFFERENTIABLE, NULL, OPD_OPCHECK_SCHEMA | OPD_OPCHECK_TRACE,
+     "Argument x is not defined to alias output but was aliasing", "Tensor(a) x"},
+    {"pair(Tensor x) -> (Tensor, Tensor)", k_pair, k_two, OPD_NOT_DIFFERENTIABLE, NULL, OPD_OPCHECK_SCHEMA,
+     "Outputs 0 and 1 alias unexpectedly", "(opd_clone)"},
+    {"records(Tensor x) -> Tensor", k_records, k_fake, NULL, NULL, OPD_OPCHECK_AUTOGRAD,
+     "test_autograd_registration failed with at least one output of this operator has requires_grad=True but",
+     "declare a formula"},
+    {"no_fake(Tensor x) -> Tensor", k_twice, NULL, b_twice, NULL, OPD_OPCHECK_FAKE,
+     "There was no fake impl registered for broken::no_fake", "opd_register_fake"},
+    {"fake_sizes(Tensor x) -> Tensor", k_twice, k_row, b_twice, NULL, OPD_OPCHECK_FAKE,
+     "the fake kernel gives result 0 the sizes [1], the real one [2, 3]", "computed from those"},
+    {"hard_coded(Tensor x) -> Tensor", k_twice, k_two_three, b_twice, NULL, OPD_OPCHECK_FAKE,
+     "test_faketensor failed with tensors of other sizes (the first is [3, 3])", "computed from"},
+    {"fake_dtype(Tensor x) -> Tensor", k_twice, k_double, b_twice, NULL, OPD_OPCHECK_FAKE,
+     "the dtype float64, the real one float32", "Give opd_result the same dtype"},
+    {"fake_strides(Tensor x) -> Tensor", k_twice, k_columns, b_twice, NULL, OPD_OPCHECK_FAKE,
+     "the strides [1, 2], the real one [3, 1]", "opd_result_strided"},
+    {"fake_device(Tensor x) -> Tensor", k_twice, k_elsewhere, b_twice, NULL, OPD_OPCHECK_FAKE,
+     "the device cuda:0, the real one cpu", "Make results in both with opd_result"},
+    {"fake_list(Tensor x) -> Tensor[]", k_list, k_list, OPD_NOT_DIFFERENTIABLE, NULL, OPD_OPCHECK_FAKE,
+     "the fake kernel gives 3 tensors, the real one 2", "as long in both"},
+    {"fake_reads(Tensor x) -> Tensor", k_twice, k_reads, b_twice, NULL, OPD_OPCHECK_FAKE,
+     "test_faketensor failed with broken::fake_reads: a fake tensor (on cpu) has no data", "opd_register_fake"},
+    {"counts(Tensor x) -> Tensor", k_counts, k_fake, b_twice, v_wrong, OPD_OPCHECK_TRACE | OPD_OPCHECK_VMAP,
+     "Outputs of the operator are different when it is called and when its trace is run", "no state between calls"},
+    {"gradient_counts(Tensor x) -> Tensor", k_twice, k_fake, b_counts, NULL, OPD_OPCHECK_TRACE,
+     "Gradients of the operator are different", "no state between calls"},
+    {"gradient_sizes(Tensor x) -> Tensor", k_twice, k_fake, b_halves, NULL, OPD_OPCHECK_TRACE,
+     "returned an invalid gradient at index 0", "gradient_sizes"},
+    {"wrong_rule(Tensor x) -> Tensor", k_twice, k_fake, b_twice, v_wrong, OPD_OPCHECK_VMAP,
+     "Outputs of the operator are different under vmap and in a loop", "Correct its batching rule"},
+    {"no_rule(Tensor x) -> Tensor", k_twice, k_fake, b_twice, v_gives_up, OPD_OPCHECK_VMAP,
+     "test_vmap failed with", "no such rule"},
+};
+
 TEST(each_kind_of_failure_is_found) {
-    const char *copy = "(opd_clone)";
+    char name[40];
+    size_t i;
     lib = opd_library_open(OPD_DEF, "broken", NULL, __FILE__, __LINE__);
-    OPD_SCOPE {
-        define("right(Tensor x) -> Tensor", TWICE);
-        finds("right", RIGHT);
-        define("writes(Tensor x) -> Tensor", k_writes, k_fake, b_twice, NULL);
-        finds("writes", OPD_OPCHECK_SCHEMA, "test_schema failed with Argument x is not defined as mutable but was mutated",
-              "Say in the schema that it is written, Tensor(a!) x, or");
-        define("writes_once(Tensor x) -> Tensor", k_inner, k_fake, b_twice, NULL);
-        finds("writes_once", OPD_OPCHECK_SCHEMA, "Argument x is not defined as mutable but was mutated", copy);
-        define("resizes(Tensor x) -> Tensor", k_resizes, k_fake, OPD_NOT_DIFFERENTIABLE, NULL);
-        finds("resizes", OPD_OPCHECK_SCHEMA, "Argument x is not defined as mutable but was mutated", copy);
-        define("returns(Tensor x) -> Tensor", k_returns, k_fake, OPD_NOT_DIFFERENTIABLE, NULL);
-        finds("returns", OPD_OPCHECK_SCHEMA, "are not allowed to directly return inputs", copy);
-        define("view(Tensor x) -> Tensor", k_view, k_fake, OPD_NOT_DIFFERENTIABLE, NULL);
-        finds("view", OPD_OPCHECK_SCHEMA | OPD_OPCHECK_TRACE, "Argument x is not defined to alias output but was aliasing", "Tensor(a) x");
-        define("pair(Tensor x) -> (Tensor, Tensor)", k_pair, k_two, OPD_NOT_DIFFERENTIABLE, NULL);
-        finds("pair", OPD_OPCHECK_SCHEMA, "Outputs 0 and 1 alias unexpectedly", copy);
-        define("records(Tensor x) -> Tensor", k_records, k_fake, NULL, NULL);
-        finds("records", OPD_OPCHECK_AUTOGRAD, "test_autograd_registration failed with at least one output of this operator has "
-              "requires_grad=True but", "declare a formula");
-        define("no_fake(Tensor x) -> Tensor", k_twice, NULL, b_twice, NULL);
-        finds("no_fake", OPD_OPCHECK_FAKE, "There was no fake impl registered for broken::no_fake", "opd_register_fake");
-        define("fake_sizes(Tensor x) -> Tensor", k_twice, k_row, b_twice, NULL);
-        finds("fake_sizes", OPD_OPCHECK_FAKE, "the fake kernel gives result 0 the sizes [1], the real one [2, 3]", "computed from those");
-        define("hard_coded(Tensor x) -> Tensor", k_twice, k_two_three, b_twice, NULL);
-        finds("hard_coded", OPD_OPCHECK_FAKE, "test_faketensor failed with tensors of other sizes (the first is [3, 3])", "computed from");
-        define("fake_dtype(Tensor x) -> Tensor", k_twice, k_double, b_twice, NULL);
-        finds("fake_dtype", OPD_OPCHECK_FAKE, "the dtype float64, the real one float32", "Give opd_result the same dtype");
-        define("fake_strides(Tensor x) -> Tensor", k_twice, k_columns, b_twice, NULL);
-        finds("fake_strides", OPD_OPCHECK_FAKE, "the strides [1, 2], the real one [3, 1]", "opd_result_strided");
-        define("fake_device(Tensor x) -> Tensor", k_twice, k_elsewhere, b_twice, NULL);
-        finds("fake_device", OPD_OPCHECK_FAKE, "the device cuda:0, the real one cpu", "Make results in both with opd_result");
-        define("fake_list(Tensor x) -> Tensor[]", k_list, k_list, OPD_NOT_DIFFERENTIABLE, NULL);
-        finds("fake_list", OPD_OPCHECK_FAKE, "the fake kernel gives 3 tensors, the real one 2", "as long in both");
-        define("fake_reads(Tensor x) -> Tensor", k_twice, k_reads, b_twice, NULL);
-        finds("fake_reads", OPD_OPCHECK_FAKE, "test_faketensor failed with broken::fake_reads: a fake tensor (on cpu) has no data",
-              "opd_register_fake");
-        define("counts(Tensor x) -> Tensor", k_counts, k_fake, b_twice, v_wrong);
-        finds("counts", OPD_OPCHECK_TRACE | OPD_OPCHECK_VMAP, "Outputs of the operator are different when it is called and when its "
-              "trace is run", "no state between calls");
-        define("gradient_counts(Tensor x) -> Tensor", k_twice, k_fake, b_counts, NULL);
-        finds("gradient_counts", OPD_OPCHECK_TRACE, "Gradients of the operator are different", "no state between calls");
-        define("gradient_sizes(Tensor x) -> Tensor", k_twice, k_fake, b_halves, NULL);
-        finds("gradient_sizes", OPD_OPCHECK_TRACE, "returned an invalid gradient at index 0", "gradient_sizes");
-        define("wrong_rule(Tensor x) -> Tensor", k_twice, k_fake, b_twice, v_wrong);
-        finds("wrong_rule", OPD_OPCHECK_VMAP, "Outputs of the operator are different under vmap and in a loop", "Correct its batching rule");
-        define("no_rule(Tensor x) -> Tensor", k_twice, k_fake, b_twice, v_gives_up);
-        finds("no_rule", OPD_OPCHECK_VMAP, "test_vmap failed with", "no such rule");
+    for (i = 0; i < sizeof faults / sizeof *faults; i++) {
+        const faulty *f = &faults[i];
+        (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(f->schema, "("), f->schema);
+        OPD_SCOPE {
+            define(f->schema, f->cpu, f->fake, f->backward, f->vmap);
+            finds(name, f->test, f->text, f->fix);
+        }
     }
     opd_library_close(lib);
 }
