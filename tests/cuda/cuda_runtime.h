@@ -6,13 +6,25 @@
    Every thread of a block is a fiber; barriers and warp shuffles switch between them, and a block whose threads wait
    at different barriers is an error.  Blocks run one after another, threads in rising order in every second launch and
    in falling order in the others, so that a missing barrier shows.  With OPD_EMU_GUARD=1 device memory cannot be touched by
-   the host between launches; under the address sanitizer it is checked for its ends.  Streams do at once what is queued on them; while
-   one is captured, it is kept instead.  A kernel that traps makes every later call fail, as on a GPU.
+   the host between launches, nor by kernels of another device; under the address sanitizer it is checked for its ends.
+   A kernel that traps makes every later call fail, as on a GPU.
+
+   Streams do at once what is queued on them.  With OPD_EMU_ASYNC=n it is kept until something waits for it: stream, event
+   and device synchronisation, copies to memory of the host that is not pinned, cudaFree, asking whether it is done (which
+   does one piece and says "not ready").  What no stream's order, no event and no legacy default stream orders is done in
+   the order that is worst:
+       n = 1   all that can be done, the youngest stream's first
+       n = 2   nothing but what is waited for
+       n > 2   by chance, of seed n, now and then also where nothing waits
+   Copies from pageable memory have read it when they return; those from and to pinned memory read and write when they
+   are done, and what such a copy will write holds a pattern until then.  Freed memory holds another.
+   While a stream is captured its work is kept for the graph, whose pieces are done in the order they came.
 
    What it does not show: races between blocks, memory order, what a compiler for GPUs does, speed.
 
    Environment: OPD_EMU_DEVICES=2 devices (0: a machine without one; -1: without a driver),
-                OPD_EMU_MEMORY=1073741824 bytes of each. */
+                OPD_EMU_MEMORY=1073741824 bytes of each, OPD_EMU_GUARD, OPD_EMU_ASYNC (above),
+                OPD_EMU_FAULT=1: every kernel fails from now on (asked for at each launch). */
 #ifndef OPD_EMU_CUDA_RUNTIME_H
 #define OPD_EMU_CUDA_RUNTIME_H
 
@@ -32,6 +44,7 @@
 #include <time.h>
 #include <ucontext.h>
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -104,6 +117,9 @@ struct dim3 {
     X(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing")                   \
     X(cudaErrorStreamCaptureInvalidated, 901, "operation failed due to a previous error during capture")            \
     X(cudaErrorStreamCaptureUnmatched, 903, "the capture was not initiated in this stream")                         \
+    X(cudaErrorStreamCaptureUnjoined, 904, "capturing stream has unjoined work")                                    \
+    X(cudaErrorStreamCaptureIsolation, 905, "dependency created on uncaptured work in another stream")              \
+    X(cudaErrorStreamCaptureImplicit, 906, "operation would make the legacy stream depend on a capturing blocking stream") \
     X(cudaErrorUnknown, 999, "unknown error")
 enum cudaError {
 #define OPD_EMU_ERROR(name, number, text) name = number,
@@ -180,11 +196,12 @@ struct Machine {
     std::map<char *, std::pair<size_t, int>> blocks; // address: bytes, device
     std::map<char *, size_t> holes;
     std::map<const void *, size_t> dynamic_limit;
-    size_t used[16], peak_blocks;
-    char *region; size_t region_bytes;
-    int open;                                     // device memory can be touched while this is not 0
+    std::map<char *, size_t> pinned;              // memory of the host
+    size_t used[16];
+    char *region; size_t region_bytes;            // a part for each device
+    int open[16];                                 // a device's memory can be touched while this is not 0
     Machine() : now(NULL), shared(NULL), running(false), stopped(false), launches(0), sticky(cudaSuccess), used(),
-        peak_blocks(0), region(NULL), region_bytes(0), open(0) { fake = NULL; stack_bottom = NULL; stack_size = 0; }
+        region(NULL), region_bytes(0), open() { fake = NULL; stack_bottom = NULL; stack_size = 0; }
 };
 inline Machine machine;
 inline thread_local cudaError_t last_error = cudaSuccess;
@@ -327,31 +344,45 @@ inline void run_block(bool falling) {
 //-- memory -------------------------------------------------------------------------------------------------------
 
 inline bool guarded() { static const bool on = setting("OPD_EMU_GUARD", 0) != 0; return on; }
-inline void memory_open() {
-    if (machine.open++ == 0 && machine.region && guarded()) { mprotect(machine.region, machine.region_bytes, PROT_READ | PROT_WRITE); }
-}
-inline void memory_close() {
-    if (--machine.open == 0 && machine.region && guarded()) { mprotect(machine.region, machine.region_bytes, PROT_NONE); }
-}
-struct Open { Open() { machine.lock.lock(); memory_open(); } ~Open() { memory_close(); machine.lock.unlock(); } };
-
 inline size_t capacity() { static const size_t n = (size_t)setting("OPD_EMU_MEMORY", 1L << 30); return n; }
-inline char *region_take(size_t bytes) {
+inline size_t part() { return (capacity() + 4095) / 4096 * 4096 + (1 << 20); }        /* of a device in the region */
+inline void part_protect(int device, int how) {
+    if (machine.region && guarded()) { mprotect(machine.region + (size_t)device * part(), part(), how); }
+}
+/* While it lives, memory of a device can be touched; -1: of all. */
+struct Open {
+    const int from, to;
+    Open(int device = -1) : from(device < 0 ? 0 : device), to(device < 0 ? devices() : device + 1) {
+        machine.lock.lock();
+        for (int d = from; d < to; d++) { if (machine.open[d]++ == 0) { part_protect(d, PROT_READ | PROT_WRITE); } }
+    }
+    ~Open() {
+        for (int d = from; d < to; d++) { if (--machine.open[d] == 0) { part_protect(d, PROT_NONE); } }
+        machine.lock.unlock();
+    }
+};
+
+inline char *region_take(size_t bytes, int device) {
 #if defined(OPD_EMU_ASAN)
+    (void)device;
     return (char *)aligned_alloc(256, bytes);
 #else
     if (!machine.region) {
-        machine.region_bytes = capacity() * (size_t)(devices() > 0 ? devices() : 1) + (1 << 20);
-        machine.region = (char *)mmap(NULL, machine.region_bytes, guarded() ? PROT_NONE : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        machine.region_bytes = part() * (size_t)(devices() > 0 ? devices() : 1);
+        machine.region = (char *)mmap(NULL, machine.region_bytes, guarded() ? PROT_NONE : PROT_READ | PROT_WRITE,
+                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (machine.region == MAP_FAILED) { machine.region = NULL; return NULL; }
-        machine.holes[machine.region] = machine.region_bytes;
-        if (machine.open && guarded()) { mprotect(machine.region, machine.region_bytes, PROT_READ | PROT_WRITE); }
+        for (int d = 0; d < devices(); d++) {
+            machine.holes[machine.region + (size_t)d * part()] = part() - 4096;           /* never joined to the next */
+            if (machine.open[d]) { part_protect(d, PROT_READ | PROT_WRITE); }
+        }
     }
-    for (auto &hole : machine.holes) {
-        char *at = hole.first;
-        const size_t size = hole.second;
+    char *const begin = machine.region + (size_t)device * part();
+    for (auto hole = machine.holes.lower_bound(begin); hole != machine.holes.end() && hole->first < begin + part(); ++hole) {
+        char *at = hole->first;
+        const size_t size = hole->second;
         if (size < bytes) { continue; }
-        machine.holes.erase(at);
+        machine.holes.erase(hole);
         if (size > bytes) { machine.holes[at + bytes] = size - bytes; }
         return at;
     }
@@ -388,36 +419,152 @@ inline bool inside(const void *p, size_t bytes) {
 
 //-- streams, events, graphs --------------------------------------------------------------------------------------
 
-struct Graph { std::vector<std::function<cudaError_t()>> work; };
-struct Stream { int device; Graph *capture; bool foreign; };
-struct Event { double at; bool recorded; int device; Stream *in_capture; };
+//
+//  What a stream has been given to do waits in its lane, each piece with what it waits for; a ticket is the place behind
+//  a piece.
+
+typedef std::function<cudaError_t()> Piece;
+struct Lane;
+struct Ticket { std::shared_ptr<Lane> lane; unsigned long n; };      // the first n pieces of a lane
+struct Work { Piece run; std::vector<Ticket> after; const char *reads; size_t bytes; };
+struct Lane { int device; bool blocking; std::deque<Work> work; unsigned long queued, done; };
+struct Graph { std::shared_ptr<std::vector<Piece>> work; unsigned long long id; bool broken; };
+struct Stream {
+    int device; bool blocking;
+    std::shared_ptr<Lane> lane;
+    Graph *capture; bool foreign;                 // captured with another one
+    unsigned long captured, joined;               // pieces while captured, and how many of them others wait for
+};
+struct Record { Ticket at; double time; };
+struct Event { int device; std::shared_ptr<Record> last; Stream *in_capture; unsigned long captured; };
 inline double clock_ms() {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 inline std::vector<Stream *> capturing;
-inline Stream *legacy() { static Stream streams[16]; return &streams[current_device & 15]; }
-inline Stream *stream_of(void *s) { return (uintptr_t)s <= 2 ? legacy() : (Stream *)s; }
-/* Does the work now, or keeps it where the stream is captured. */
-inline cudaError_t queue(void *s, const std::function<cudaError_t()> &work) {
+inline std::vector<std::shared_ptr<Lane>> lanes;  // in the order they were made
+inline long async() { static const long n = setting("OPD_EMU_ASYNC", 0); return n; }
+inline std::shared_ptr<Lane> lane_new(int device, bool blocking) {
+    lanes.push_back(std::make_shared<Lane>(Lane{device, blocking, {}, 0, 0}));
+    return lanes.back();
+}
+inline Stream *legacy() {
+    static Stream streams[16];
+    Stream *s = &streams[current_device & 15];
+    std::lock_guard<std::recursive_mutex> guard(machine.lock);
+    if (!s->lane) { s->device = current_device; s->blocking = true; s->lane = lane_new(s->device, true); }
+    return s;
+}
+inline bool is_legacy(void *s) { return (uintptr_t)s <= 2; }
+inline Stream *stream_of(void *s) { return is_legacy(s) ? legacy() : (Stream *)s; }
+
+inline bool past(const Ticket &t) { return !t.lane || t.lane->done >= t.n; }
+inline unsigned chance() {
+    static uint64_t state = (uint64_t)async();
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(state >> 33);
+}
+inline bool can_do(const Lane &lane) {
+    if (lane.work.empty()) { return false; }
+    for (const Ticket &t : lane.work.front().after) { if (!past(t)) { return false; } }
+    return true;
+}
+/* The first piece of a lane.  One that fails is seen by all that comes later. */
+inline void lane_step(Lane &lane) {
+    Work w = std::move(lane.work.front());
+    lane.work.pop_front();
+    const cudaError_t e = machine.sticky == cudaSuccess ? w.run() : cudaSuccess;
+    if (e != cudaSuccess && machine.sticky == cudaSuccess) { machine.sticky = e; }
+    lane.done++;
+}
+/* One piece on the way to a ticket. */
+inline void step_towards(const Ticket &t) {
+    std::vector<Lane *> ready;
+    if (async() == 2) {
+        Lane *lane = t.lane.get();
+        for (bool deeper = true; deeper; ) {
+            deeper = false;
+            for (const Ticket &before : lane->work.front().after) {
+                if (!past(before)) { lane = before.lane.get(); deeper = true; break; }
+            }
+        }
+        lane_step(*lane);
+        return;
+    }
+    for (auto &lane : lanes) { if (can_do(*lane)) { ready.push_back(lane.get()); } }
+    if (ready.empty()) { fprintf(stderr, "emulated CUDA: streams wait for each other\n"); abort(); }
+    lane_step(*(async() == 1 ? ready.back() : ready[chance() % ready.size()]));
+}
+/* Does what a ticket stands for, and what comes in between. */
+inline cudaError_t finish(const Ticket &t) {
+    std::lock_guard<std::recursive_mutex> guard(machine.lock);
+    while (!past(t)) { step_towards(t); }
+    return machine.sticky;
+}
+inline Ticket end_of(const Stream *s) { return Ticket{s->lane, s->lane->queued}; }
+/* All of a device. */
+inline cudaError_t finish_device(int device) {
+    std::lock_guard<std::recursive_mutex> guard(machine.lock);
+    for (size_t i = 0; i < lanes.size(); i++) {
+        if (lanes[i]->device == device) { (void)finish(Ticket{lanes[i], lanes[i]->queued}); }
+    }
+    lanes.erase(std::remove_if(lanes.begin(), lanes.end(),
+                               [](const std::shared_ptr<Lane> &l) { return l.use_count() == 1 && l->work.empty(); }), lanes.end());
+    return machine.sticky;
+}
+/* What the legacy default stream and those that are not cudaStreamNonBlocking wait for by themselves. */
+inline std::vector<Ticket> implied(void *s, const Stream *stream) {
+    std::vector<Ticket> after;
+    if (is_legacy(s)) {
+        for (auto &lane : lanes) {
+            if (lane != stream->lane && lane->blocking && lane->device == stream->device) { after.push_back(Ticket{lane, lane->queued}); }
+        }
+    } else if (stream->blocking) { after.push_back(end_of(legacy())); }
+    return after;
+}
+/* What the host may not do to a stream that is captured: it spoils the capture. */
+inline cudaError_t spoiled(Stream *s) { s->capture->broken = true; return note(cudaErrorStreamCaptureUnsupported); }
+/* Does the work now, later with OPD_EMU_ASYNC, or keeps it where the stream is captured.  reads: memory of the host. */
+inline cudaError_t queue(void *s, const Piece &work, const std::vector<Ticket> &also = {}, const void *reads = NULL, size_t bytes = 0) {
     Stream *stream = stream_of(s);
     if (usable() != cudaSuccess) { return note(usable()); }
-    if (stream->capture) { stream->capture->work.push_back(work); return cudaSuccess; }
-    return note(work());
+    if (stream->capture && stream->capture->broken) { return note(cudaErrorStreamCaptureInvalidated); }
+    if (stream->capture) { stream->capture->work->push_back(work); stream->captured++; return cudaSuccess; }
+    if (!async()) { return note(work()); }
+    std::lock_guard<std::recursive_mutex> guard(machine.lock);
+    for (Stream *c : capturing) {
+        if (is_legacy(s) && c->blocking && c->device == stream->device) { c->capture->broken = true; return note(cudaErrorStreamCaptureImplicit); }
+    }
+    Work w = {work, implied(s, stream), (const char *)reads, bytes};
+    w.after.insert(w.after.end(), also.begin(), also.end());
+    stream->lane->work.push_back(w);
+    stream->lane->queued++;
+    if (async() > 2 && chance() % 4 == 0) { step_towards(end_of(stream)); }
+    return note(machine.sticky);
+}
+/* Whether work that waits will still read this memory of the host. */
+inline bool still_read(const char *p, size_t bytes) {
+    for (auto &lane : lanes) {
+        for (const Work &w : lane->work) { if (w.reads && w.reads < p + bytes && p < w.reads + w.bytes) { return true; } }
+    }
+    return false;
 }
 /* What may not be done while anything is captured. */
 inline bool relaxed;                              // the mode of the last capture
-inline cudaError_t uncaptured() {
+inline cudaError_t uncaptured(bool spoils = true) {
     std::lock_guard<std::recursive_mutex> guard(machine.lock);
     if (usable() != cudaSuccess) { return note(usable()); }
-    return capturing.empty() ? cudaSuccess : note(cudaErrorStreamCaptureUnsupported);
+    bool any = false;
+    for (Stream *c : capturing) { if (c->device == current_device) { any = true; if (spoils) { c->capture->broken = true; } } }
+    return any ? note(cudaErrorStreamCaptureUnsupported) : cudaSuccess;
 }
 
-inline cudaError_t launch_now(dim3 grid, dim3 block, size_t shared, const std::function<void()> &body) {
-    Open open;
+inline cudaError_t launch_now(dim3 grid, dim3 block, size_t shared, int device, const std::function<void()> &body) {
+    Open open(device);
     const size_t n = (size_t)block.x * block.y * block.z;
     if (machine.running) { fprintf(stderr, "emulated CUDA: a launch inside a kernel\n"); abort(); }
+    if (setting("OPD_EMU_FAULT", 0)) { return machine.sticky = cudaErrorLaunchFailure; }
     machine.running = true; machine.stopped = false;
     machine.launches++;
     machine.body = body;
@@ -687,7 +834,10 @@ static inline cudaError_t cudaGetLastError() {
     return e;
 }
 static inline cudaError_t cudaPeekAtLastError() { return opd_emu::last_error; }
-static inline cudaError_t cudaDeviceSynchronize() { return opd_emu::uncaptured(); }
+static inline cudaError_t cudaDeviceSynchronize() {
+    if (opd_emu::uncaptured() != cudaSuccess) { return opd_emu::last_error; }
+    return opd_emu::note(opd_emu::finish_device(opd_emu::current_device));
+}
 static inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
 static inline cudaError_t cudaDeviceCanAccessPeer(int *v, int a, int b) { *v = a != b; return cudaSuccess; }
 static inline cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return cudaSuccess; }
@@ -702,16 +852,16 @@ static inline cudaError_t cudaMalloc(void **p, size_t bytes) {
     std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
     const size_t whole = (bytes + 511) & ~(size_t)511;
     *p = NULL;
-    if (!opd_emu::relaxed && opd_emu::uncaptured() != cudaSuccess) { return opd_emu::last_error; }
+    if (!opd_emu::relaxed && opd_emu::uncaptured(false) != cudaSuccess) { return opd_emu::last_error; }
     if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
     if (bytes == 0) { return cudaSuccess; }
     if (whole > opd_emu::capacity() - std::min(opd_emu::capacity(), opd_emu::machine.used[opd_emu::current_device])) {
         return opd_emu::note(cudaErrorMemoryAllocation);
     }
 #if defined(OPD_EMU_ASAN)
-    char *at = opd_emu::region_take((bytes + 255) & ~(size_t)255);
+    char *at = opd_emu::region_take((bytes + 255) & ~(size_t)255, opd_emu::current_device);
 #else
-    char *at = opd_emu::region_take(whole);
+    char *at = opd_emu::region_take(whole, opd_emu::current_device);
 #endif
     if (!at) { return opd_emu::note(cudaErrorMemoryAllocation); }
     opd_emu::machine.blocks[at] = std::make_pair(bytes, opd_emu::current_device);
@@ -724,8 +874,12 @@ template <class T> static inline cudaError_t cudaMalloc(T **p, size_t bytes) { r
 static inline cudaError_t cudaFree(void *p) {
     std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
     if (!p) { return opd_emu::devices() > 0 ? cudaSuccess : opd_emu::note(opd_emu::usable()); }
+    if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
+    if (!opd_emu::relaxed && opd_emu::uncaptured(false) != cudaSuccess) { return opd_emu::last_error; }
     auto at = opd_emu::machine.blocks.find((char *)p);
     if (at == opd_emu::machine.blocks.end()) { return opd_emu::note(cudaErrorInvalidValue); }
+    if (opd_emu::finish_device(at->second.second) != cudaSuccess) { return opd_emu::note(opd_emu::machine.sticky); }
+    if (opd_emu::async()) { opd_emu::Open open; memset(p, 0xdd, at->second.first); }
     const size_t whole = (at->second.first + 511) & ~(size_t)511;
     opd_emu::machine.used[at->second.second] -= whole;
     opd_emu::region_give(at->first, whole);
@@ -740,12 +894,32 @@ static inline cudaError_t cudaMemGetInfo(size_t *left, size_t *all) {
 #define cudaHostAllocDefault 0
 #define cudaHostAllocPortable 1
 static inline cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned) {
+    std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
     if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
     *p = malloc(bytes ? bytes : 1);
-    return *p ? cudaSuccess : opd_emu::note(cudaErrorMemoryAllocation);
+    if (!*p) { return opd_emu::note(cudaErrorMemoryAllocation); }
+    memset(*p, 0xcd, bytes);
+    opd_emu::machine.pinned[(char *)*p] = bytes;
+    return cudaSuccess;
 }
 static inline cudaError_t cudaMallocHost(void **p, size_t bytes) { return cudaHostAlloc(p, bytes, 0); }
-static inline cudaError_t cudaFreeHost(void *p) { free(p); return cudaSuccess; }
+/* It waits for nothing, as nobody promises that it does. */
+static inline cudaError_t cudaFreeHost(void *p) {
+    std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
+    if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
+    if (p && !opd_emu::machine.pinned.erase((char *)p)) { return opd_emu::note(cudaErrorInvalidValue); }
+    free(p);
+    return cudaSuccess;
+}
+namespace opd_emu {
+/* Whether [p, p + bytes) lies in pinned memory. */
+inline bool pinned(const void *p, size_t bytes) {
+    auto at = machine.pinned.upper_bound((char *)p);
+    if (at == machine.pinned.begin()) { return false; }
+    --at;
+    return (const char *)p + bytes <= at->first + at->second;
+}
+}  // namespace opd_emu
 static inline cudaError_t opd_emu_copy_now(void *to, const void *from, size_t bytes) {
     opd_emu::Open open;
     if (!opd_emu::inside(to, bytes) || !opd_emu::inside(from, bytes)) { return cudaErrorInvalidValue; }
@@ -758,15 +932,39 @@ typedef struct opd_emu_graph *cudaGraph_t;
 typedef struct opd_emu_graph_exec *cudaGraphExec_t;
 #define cudaStreamLegacy ((cudaStream_t)1)
 #define cudaStreamPerThread ((cudaStream_t)2)
+/* What a copy between host and device promises is told in CUDA's "API synchronization behavior". */
 static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t s = NULL) {
-    return opd_emu::queue(s, [=] { return opd_emu_copy_now(to, from, bytes); });
+    using namespace opd_emu;
+    std::lock_guard<std::recursive_mutex> guard(machine.lock);
+    const bool to_host = block_of(to) == machine.blocks.end(), from_host = block_of(from) == machine.blocks.end();
+    Stream *stream = stream_of(s);
+    cudaError_t e;
+    if (!async() || stream->capture || bytes == 0) { return queue(s, [=] { return opd_emu_copy_now(to, from, bytes); }); }
+    if (from_host && !pinned(from, bytes)) {      /* read by now */
+        auto staged = std::make_shared<std::vector<char>>((const char *)from, (const char *)from + bytes);
+        e = queue(s, [=] { return opd_emu_copy_now(to, staged->data(), bytes); });
+    } else {
+        e = queue(s, [=] {
+            if ((from_host && !pinned(from, bytes)) || (to_host && pinned(to, 0) && !pinned(to, bytes))) {
+                fprintf(stderr, "emulated CUDA: the memory of the host that a copy reads was freed before it did\n");
+                return cudaErrorIllegalAddress;
+            }
+            return opd_emu_copy_now(to, from, bytes);
+        }, {}, from_host ? from : NULL, bytes);
+    }
+    if (e == cudaSuccess && to_host && !pinned(to, bytes)) { return note(finish(end_of(stream))); }
+    if (e == cudaSuccess && to_host && !stream->lane->work.empty() && !still_read((const char *)to, bytes)) { memset(to, 0xa5, bytes); }
+    return e;
 }
 static inline cudaError_t cudaMemcpyPeerAsync(void *to, int, const void *from, int, size_t bytes, cudaStream_t s = NULL) {
-    return opd_emu::queue(s, [=] { return opd_emu_copy_now(to, from, bytes); });
+    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, s);
 }
 static inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind) {
-    if (opd_emu::uncaptured() != cudaSuccess) { return opd_emu::last_error; }
-    return opd_emu::note(opd_emu_copy_now(to, from, bytes));
+    using namespace opd_emu;
+    if (uncaptured() != cudaSuccess) { return last_error; }
+    const bool within = block_of(to) != machine.blocks.end() && block_of(from) != machine.blocks.end();
+    const cudaError_t e = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, NULL);
+    return e == cudaSuccess && !within ? note(finish(end_of(legacy()))) : e;
 }
 static inline cudaError_t cudaMemsetAsync(void *to, int v, size_t bytes, cudaStream_t s = NULL) {
     return opd_emu::queue(s, [=] {
@@ -779,12 +977,14 @@ static inline cudaError_t cudaMemsetAsync(void *to, int v, size_t bytes, cudaStr
 static inline cudaError_t cudaMemset(void *to, int v, size_t bytes) { return cudaMemsetAsync(to, v, bytes, NULL); }
 template <class T> static inline cudaError_t cudaMemcpyToSymbol(T &symbol, const void *from, size_t bytes, size_t offset = 0,
                                                                 cudaMemcpyKind = cudaMemcpyHostToDevice) {
+    (void)opd_emu::finish_device(opd_emu::current_device);
     memcpy((char *)&symbol + offset, from, bytes);
     return cudaSuccess;
 }
 template <class T> static inline cudaError_t cudaGetSymbolAddress(void **p, T &symbol) { *p = (void *)&symbol; return cudaSuccess; }
 template <class T> static inline cudaError_t cudaMemcpyFromSymbol(void *to, T &symbol, size_t bytes, size_t offset = 0,
                                                                   cudaMemcpyKind = cudaMemcpyDeviceToHost) {
+    (void)opd_emu::finish_device(opd_emu::current_device);
     memcpy(to, (const char *)&symbol + offset, bytes);
     return cudaSuccess;
 }
@@ -794,7 +994,7 @@ static inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *a, con
     std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
     auto at = opd_emu::block_of(p);
     const bool device = at != opd_emu::machine.blocks.end();
-    a->type = device ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered;
+    a->type = device ? cudaMemoryTypeDevice : opd_emu::pinned(p, 1) ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
     a->device = device ? at->second.second : -1;
     a->devicePointer = device ? (void *)p : NULL;
     a->hostPointer = device ? NULL : (void *)p;
@@ -812,30 +1012,53 @@ enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal = 0, cudaStreamCaptureM
 enum cudaStreamCaptureStatus {
     cudaStreamCaptureStatusNone = 0, cudaStreamCaptureStatusActive, cudaStreamCaptureStatusInvalidated
 };
-static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) {
+static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags) {
+    std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
     if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
     opd_emu::Stream *made = new opd_emu::Stream();
     made->device = opd_emu::current_device;
+    made->blocking = !(flags & cudaStreamNonBlocking);
+    made->lane = opd_emu::lane_new(made->device, made->blocking);
     *s = (cudaStream_t)made;
     return cudaSuccess;
 }
 static inline cudaError_t cudaStreamCreate(cudaStream_t *s) { return cudaStreamCreateWithFlags(s, 0); }
 static inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *s, unsigned f, int) { return cudaStreamCreateWithFlags(s, f); }
+/* What it was given is still done. */
 static inline cudaError_t cudaStreamDestroy(cudaStream_t s) {
-    if ((uintptr_t)s > 2) { delete (opd_emu::Stream *)s; }
+    if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
+    std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
+    if (!opd_emu::is_legacy(s)) { delete (opd_emu::Stream *)s; }
     return cudaSuccess;
 }
 static inline cudaError_t cudaStreamSynchronize(cudaStream_t s) {
+    opd_emu::Stream *stream = opd_emu::stream_of(s);
     if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
-    return opd_emu::stream_of(s)->capture ? opd_emu::note(cudaErrorStreamCaptureUnsupported) : cudaSuccess;
+    return stream->capture ? opd_emu::spoiled(stream) : opd_emu::note(opd_emu::finish(opd_emu::end_of(stream)));
 }
-static inline cudaError_t cudaStreamQuery(cudaStream_t s) { return cudaStreamSynchronize(s); }
+namespace opd_emu {
+/* Whether it is done; one piece is when it is not. */
+inline cudaError_t query(const Ticket &t) {
+    std::lock_guard<std::recursive_mutex> guard(machine.lock);
+    if (usable() != cudaSuccess || past(t)) { return note(usable()); }
+    step_towards(t);
+    return note(machine.sticky != cudaSuccess ? machine.sticky : cudaErrorNotReady);
+}
+}  // namespace opd_emu
+static inline cudaError_t cudaStreamQuery(cudaStream_t s) {
+    opd_emu::Stream *stream = opd_emu::stream_of(s);
+    return stream->capture ? opd_emu::spoiled(stream) : opd_emu::query(opd_emu::end_of(stream));
+}
 static inline cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode) {
+    static unsigned long long id;
     opd_emu::Stream *stream = opd_emu::stream_of(s);
     std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
     if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
-    if ((uintptr_t)s <= 1 || stream->capture) { return opd_emu::note(cudaErrorStreamCaptureUnsupported); }
+    if ((uintptr_t)s <= 1) { return opd_emu::note(cudaErrorStreamCaptureUnsupported); }
+    if (stream->capture) { return opd_emu::note(cudaErrorInvalidValue); }
     stream->capture = new opd_emu::Graph();
+    stream->capture->work = std::make_shared<std::vector<opd_emu::Piece>>();
+    stream->capture->id = ++id;
     opd_emu::relaxed = mode == cudaStreamCaptureModeRelaxed;    /* memory may be made meanwhile */
     stream->foreign = false;
     opd_emu::capturing.push_back(stream);
@@ -844,33 +1067,57 @@ static inline cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptu
 static inline cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g) {
     opd_emu::Stream *stream = opd_emu::stream_of(s);
     std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
-    *g = NULL;
-    if (!stream->capture || stream->foreign) { return opd_emu::note(cudaErrorStreamCaptureUnmatched); }
-    *g = (cudaGraph_t)stream->capture;
-    for (opd_emu::Stream *other : opd_emu::capturing) { if (other->capture == (opd_emu::Graph *)*g) { other->capture = NULL; } }
+    opd_emu::Graph *graph = stream->capture;
     std::vector<opd_emu::Stream *> left;
-    for (opd_emu::Stream *other : opd_emu::capturing) { if (other->capture) { left.push_back(other); } }
+    cudaError_t e = opd_emu::usable();
+    *g = NULL;
+    if (!graph || stream->foreign) { return opd_emu::note(cudaErrorStreamCaptureUnmatched); }
+    if (e == cudaSuccess && graph->broken) { e = cudaErrorStreamCaptureInvalidated; }
+    for (opd_emu::Stream *other : opd_emu::capturing) {
+        if (other->capture != graph) { left.push_back(other); continue; }
+        if (e == cudaSuccess && other->foreign && other->joined < other->captured) { e = cudaErrorStreamCaptureUnjoined; }
+        other->capture = NULL;
+        other->captured = other->joined = 0;
+    }
     opd_emu::capturing.swap(left);
-    return opd_emu::note(opd_emu::machine.sticky);
+    if (e == cudaSuccess) { *g = (cudaGraph_t)graph; } else { delete graph; }
+    return opd_emu::note(e);
 }
-static inline cudaError_t cudaStreamIsCapturing(cudaStream_t s, cudaStreamCaptureStatus *status) {
-    *status = opd_emu::stream_of(s)->capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-    return cudaSuccess;
+static inline cudaError_t cudaStreamGetCaptureInfo(cudaStream_t s, cudaStreamCaptureStatus *status, unsigned long long *id = NULL) {
+    const opd_emu::Graph *graph = opd_emu::stream_of(s)->capture;
+    *status = !graph ? cudaStreamCaptureStatusNone : graph->broken ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
+    if (id) { *id = graph ? graph->id : 0; }
+    return opd_emu::note(opd_emu::usable());
 }
+static inline cudaError_t cudaStreamIsCapturing(cudaStream_t s, cudaStreamCaptureStatus *status) { return cudaStreamGetCaptureInfo(s, status); }
 static inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned) {
     if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
-    *e = (cudaEvent_t) new opd_emu::Event();
+    opd_emu::Event *made = new opd_emu::Event();
+    made->device = opd_emu::current_device;
+    *e = (cudaEvent_t)made;
     return cudaSuccess;
 }
 static inline cudaError_t cudaEventCreate(cudaEvent_t *e) { return cudaEventCreateWithFlags(e, 0); }
-static inline cudaError_t cudaEventDestroy(cudaEvent_t e) { delete (opd_emu::Event *)e; return cudaSuccess; }
+static inline cudaError_t cudaEventDestroy(cudaEvent_t e) {
+    if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
+    delete (opd_emu::Event *)e;
+    return cudaSuccess;
+}
 static inline cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s = NULL) {
     opd_emu::Event *event = (opd_emu::Event *)e;
+    opd_emu::Stream *stream = opd_emu::stream_of(s);
+    std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
     if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
-    event->at = opd_emu::clock_ms();
-    event->recorded = true;
-    event->in_capture = opd_emu::stream_of(s)->capture ? opd_emu::stream_of(s) : NULL;
-    return cudaSuccess;
+    if (event->device != stream->device) { return opd_emu::note(cudaErrorInvalidResourceHandle); }
+    event->in_capture = stream->capture ? stream : NULL;
+    event->captured = stream->captured;
+    event->last = NULL;
+    if (stream->capture) { return cudaSuccess; }
+    auto record = std::make_shared<opd_emu::Record>();
+    const cudaError_t failed = opd_emu::queue(s, [record] { record->time = opd_emu::clock_ms(); return cudaSuccess; });
+    if (opd_emu::async()) { record->at = opd_emu::end_of(stream); }
+    event->last = record;
+    return failed;
 }
 /* A stream that waits for what is captured is captured, too. */
 static inline cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned = 0) {
@@ -878,22 +1125,35 @@ static inline cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, uns
     opd_emu::Stream *stream = opd_emu::stream_of(s);
     std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
     if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
-    if (event->in_capture && event->in_capture->capture && !stream->capture) {
-        stream->capture = event->in_capture->capture;
-        stream->foreign = true;
-        opd_emu::capturing.push_back(stream);
+    if (event->in_capture && event->in_capture->capture) {
+        opd_emu::Stream *other = event->in_capture;
+        if (!stream->capture) {
+            stream->capture = other->capture;
+            stream->foreign = true;
+            opd_emu::capturing.push_back(stream);
+        } else if (other != stream) { other->joined = std::max(other->joined, event->captured); }
+        return cudaSuccess;
     }
-    return cudaSuccess;
+    if (!event->last) { return cudaSuccess; }
+    if (stream->capture) { stream->capture->broken = true; return opd_emu::note(cudaErrorStreamCaptureIsolation); }
+    return opd_emu::queue(s, [] { return cudaSuccess; }, {event->last->at});
 }
 static inline cudaError_t cudaEventSynchronize(cudaEvent_t e) {
     opd_emu::Event *event = (opd_emu::Event *)e;
-    if (event->in_capture && event->in_capture->capture) { return opd_emu::note(cudaErrorStreamCaptureUnsupported); }
-    return opd_emu::note(opd_emu::usable());
+    if (event->in_capture && event->in_capture->capture) { return opd_emu::spoiled(event->in_capture); }
+    if (opd_emu::usable() != cudaSuccess || !event->last) { return opd_emu::note(opd_emu::usable()); }
+    return opd_emu::note(opd_emu::finish(event->last->at));
 }
-static inline cudaError_t cudaEventQuery(cudaEvent_t e) { return cudaEventSynchronize(e); }
+static inline cudaError_t cudaEventQuery(cudaEvent_t e) {
+    opd_emu::Event *event = (opd_emu::Event *)e;
+    if (event->in_capture && event->in_capture->capture) { return opd_emu::spoiled(event->in_capture); }
+    return event->last ? opd_emu::query(event->last->at) : opd_emu::note(opd_emu::usable());
+}
 static inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b) {
-    if (!((opd_emu::Event *)a)->recorded || !((opd_emu::Event *)b)->recorded) { return opd_emu::note(cudaErrorInvalidResourceHandle); }
-    *ms = (float)(((opd_emu::Event *)b)->at - ((opd_emu::Event *)a)->at);
+    opd_emu::Event *from = (opd_emu::Event *)a, *to = (opd_emu::Event *)b;
+    if (!from->last || !to->last) { return opd_emu::note(cudaErrorInvalidResourceHandle); }
+    if (!opd_emu::past(from->last->at) || !opd_emu::past(to->last->at)) { return opd_emu::note(cudaErrorNotReady); }
+    *ms = (float)(to->last->time - from->last->time);
     return cudaSuccess;
 }
 static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, unsigned long long = 0) {
@@ -901,13 +1161,13 @@ static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g
     return cudaSuccess;
 }
 static inline cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s) {
-    opd_emu::Graph *graph = (opd_emu::Graph *)x;
+    const auto pieces = ((opd_emu::Graph *)x)->work;
     return opd_emu::queue(s, [=] {
-        for (const auto &work : graph->work) { const cudaError_t e = work(); if (e != cudaSuccess) { return e; } }
+        for (const auto &work : *pieces) { const cudaError_t e = work(); if (e != cudaSuccess) { return e; } }
         return cudaSuccess;
     });
 }
-static inline cudaError_t cudaGraphGetNodes(cudaGraph_t g, void *, size_t *n) { *n = ((opd_emu::Graph *)g)->work.size(); return cudaSuccess; }
+static inline cudaError_t cudaGraphGetNodes(cudaGraph_t g, void *, size_t *n) { *n = ((opd_emu::Graph *)g)->work->size(); return cudaSuccess; }
 static inline cudaError_t cudaGraphDestroy(cudaGraph_t g) { delete (opd_emu::Graph *)g; return cudaSuccess; }
 static inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t x) { delete (opd_emu::Graph *)x; return cudaSuccess; }
 static inline cudaError_t cudaLaunchHostFunc(cudaStream_t s, void (*f)(void *), void *user) {
@@ -954,8 +1214,10 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (
         return opd_emu::note(cudaErrorInvalidConfiguration);
     }
     if (shared > limit) { return opd_emu::note(cudaErrorInvalidValue); }
+    const int device = opd_emu::stream_of(c->stream)->device;
+    if (device != opd_emu::current_device) { return opd_emu::note(cudaErrorInvalidResourceHandle); }
     return opd_emu::queue(c->stream, [=] {
-        return opd_emu::launch_now(grid, block, shared, [&] { std::apply(kernel, kept); });
+        return opd_emu::launch_now(grid, block, shared, device, [&] { std::apply(kernel, kept); });
     });
 }
 
