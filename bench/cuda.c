@@ -28,7 +28,10 @@ static double now(void) {
     timespec_get(&t, TIME_UTC);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
-static int compare(const void *a, const void *b) { return *(const double *)a < *(const double *)b ? -1 : *(const double *)a > *(const double *)b; }
+static int compare(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
 
 /* Nanoseconds of a call: as many in a row as take some milliseconds. */
 static double measure(work f, opd_tensor **in) {
@@ -40,7 +43,10 @@ static double measure(work f, opd_tensor **in) {
         for (int k = 0; k < calls; k++) { OPD_SCOPE { f(in); } }
         opd_device_synchronize(gpu);
         start = (now() - start) / calls;
-        if (r < 0) { const double want = (quick ? 2e6 : 2e7) / (start + 1); calls = want < 1 ? 1 : want > 2000 ? 2000 : (int)want; }
+        if (r < 0) {
+            const double want = (quick ? 2e6 : 2e7) / (start + 1);
+            calls = want < 1 ? 1 : want > 2000 ? 2000 : (int)want;
+        }
         else { rounds[r] = start; }
     }
     qsort(rounds, (size_t)(quick ? 3 : ROUNDS), sizeof rounds[0], compare);
@@ -55,7 +61,8 @@ static void read_peer(void) {
     const char *python = getenv("OPD_TORCH_PYTHON");
     char command[600], line[200];
     FILE *f;
-    (void)snprintf(command, sizeof command, "%s bench/peers/torch_cuda.py%s 2>/dev/null", python ? python : "python3", quick ? " --quick" : "");
+    (void)snprintf(command, sizeof command, "%s bench/peers/torch_cuda.py%s 2>/dev/null",
+                   python ? python : "python3", quick ? " --quick" : "");
     f = popen(command, "r");
     while (f && npeers < ROWS && fgets(line, sizeof line, f)) {
         if (sscanf(line, "%47s %lf", peer[npeers].key, &peer[npeers].ns) == 2) { npeers++; }
@@ -71,7 +78,9 @@ static void print_row(row r, double ns) {
         if (copy_gbs > 0) { (void)snprintf(part, sizeof part, "%.0f%% of copy", 100 * r.bytes / ns / copy_gbs); }
     } else if (r.flops > 0) { (void)snprintf(figure, sizeof figure, "%.1f TFLOP/s", r.flops / ns / 1e3); }
     for (int i = 0; i < npeers; i++) {
-        if (strcmp(peer[i].key, r.key) == 0) { (void)snprintf(ratio, sizeof ratio, "%.2f of PyTorch's time", ns / peer[i].ns); }
+        if (strcmp(peer[i].key, r.key) == 0) {
+            (void)snprintf(ratio, sizeof ratio, "%.2f of PyTorch's time", ns / peer[i].ns);
+        }
     }
     printf("%-16s %-52s %12.0f ns %14s %14s %s\n", r.key, r.what, ns / (r.ops > 0 ? r.ops : 1), figure, part, ratio);
 }
@@ -113,8 +122,10 @@ static void memory_bound(int64_t rows, opd_scalar_type dtype, const char *suffix
     const double size = (double)opd_dtype_size(dtype), n = (double)rows * 8192;
     static char keys[16][24];
     static const struct { const char *key, *what; double moved; work f; } table[] = {
-        {"add", "x + y", 3, w_add}, {"exp", "exp(x)", 2, w_exp}, {"gelu", "gelu(x)", 2, w_gelu}, {"turn", "transposed, into rows", 2, w_turn},
-        {"sum", "sum of all", 1, w_sum}, {"sum_rows", "sums of rows of 8192", 1, w_sum_rows}, {"sum_columns", "sums of columns", 1, w_sum_columns},
+        {"add", "x + y", 3, w_add}, {"exp", "exp(x)", 2, w_exp}, {"gelu", "gelu(x)", 2, w_gelu},
+        {"turn", "transposed, into rows", 2, w_turn},
+        {"sum", "sum of all", 1, w_sum}, {"sum_rows", "sums of rows of 8192", 1, w_sum_rows},
+        {"sum_columns", "sums of columns", 1, w_sum_columns},
         {"softmax", "softmax of rows of 8192", 2, w_softmax}, {"layer_norm", "layer norm of rows of 8192", 2, w_layer_norm}};
     OPD_SCOPE {
         opd_tensor *in[2] = {random_on(OPD_INTS(rows, 8192), dtype), random_on(OPD_INTS(rows, 8192), dtype)};
@@ -140,7 +151,8 @@ static void convolutions(int64_t batch) {
         {"conv_f16", "3x3, 64 channels, 56x56, batch 64, float16", OPD_FLOAT16}, {"conv_f32", "the same in float32", OPD_FLOAT32}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         OPD_SCOPE {
-            opd_tensor *in[2] = {random_on(OPD_INTS(batch, 64, 56, 56), table[i].dtype), random_on(OPD_INTS(64, 64, 3, 3), table[i].dtype)};
+            opd_tensor *in[2] = {random_on(OPD_INTS(batch, 64, 56, 56), table[i].dtype),
+                                 random_on(OPD_INTS(64, 64, 3, 3), table[i].dtype)};
             bench((row){table[i].key, table[i].what, 0, 2.0 * 64 * 64 * 9 * 56 * 56 * (double)batch, 0, 0}, w_conv, in);
         }
     }
@@ -158,12 +170,16 @@ int main(int argc, char **argv) {
             return strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0 ? 0 : 2;
         }
     }
-    if (opd_device_count(OPD_CUDA) == 0) { printf("no GPU, or no companion (--load): nothing to measure\n"); return opd_finish(); }
+    if (opd_device_count(OPD_CUDA) == 0) {
+        printf("no GPU, or no companion (--load): nothing to measure\n");
+        return opd_finish();
+    }
     gpu = opd_device_of(OPD_CUDA, 0);
     read_peer();
     const int64_t rows = quick ? 64 : 8192;       /* 64 Mi elements */
     OPD_SCOPE {
-        opd_tensor *in[2] = {random_on(OPD_INTS(rows, 8192), OPD_FLOAT32), random_on(OPD_INTS(rows, 8192), OPD_FLOAT32)};
+        opd_tensor *in[2] = {random_on(OPD_INTS(rows, 8192), OPD_FLOAT32),
+                             random_on(OPD_INTS(rows, 8192), OPD_FLOAT32)};
         bench((row){"copy", "device to device, float32", 8.0 * (double)rows * 8192, 0, 0, 0}, w_copy, in);
         bench((row){"to_half", "float32 to float16", 6.0 * (double)rows * 8192, 0, 0, 0}, w_half, in);
     }

@@ -100,14 +100,20 @@ static int read_digits(const char *path, digit_set *set) {
             if (sum) { want = strtoull(sum + 9, NULL, 16); }
             continue;
         }
-        if (n == IMAGES || strlen(line) != PIXELS + 3 || line[PIXELS] != ' ') { fclose(f); return bad_data(path, "is damaged: a line is not 64 pixels and a label"); }
+        if (n == IMAGES || strlen(line) != PIXELS + 3 || line[PIXELS] != ' ') {
+            fclose(f);
+            return bad_data(path, "is damaged: a line is not 64 pixels and a label");
+        }
         for (const char *p = line; *p; p++) { hash = (hash ^ (unsigned char)*p) * 0x100000001b3u; }
         for (int i = 0; i < PIXELS; i++) {
             int c = line[i], v = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'g' ? c - 'a' + 10 : -1;
             if (v < 0) { fclose(f); return bad_data(path, "is damaged: a pixel is none of 0-9, a-g"); }
             set->pixels[n][i] = (float)v / 16.0f;
         }
-        if (line[PIXELS + 1] < '0' || line[PIXELS + 1] > '9') { fclose(f); return bad_data(path, "is damaged: a label is no digit"); }
+        if (line[PIXELS + 1] < '0' || line[PIXELS + 1] > '9') {
+            fclose(f);
+            return bad_data(path, "is damaged: a label is no digit");
+        }
         set->label[n++] = line[PIXELS + 1] - '0';
     }
     fclose(f);
@@ -184,7 +190,8 @@ static void show_progress(const progress *p, bool last) {
     memset(bar, ' ', 30);
     memset(bar, '#', (size_t)full);
     bar[30] = 0;
-    printf("%sepoch %3d/%d [%s] loss %.4f  accuracy %5.1f%%%s", p->live ? "\r" : "", p->epoch, p->epochs, bar, p->done ? p->loss / p->done : 0,
+    printf("%sepoch %3d/%d [%s] loss %.4f  accuracy %5.1f%%%s", p->live ? "\r" : "", p->epoch, p->epochs, bar,
+           p->done ? p->loss / p->done : 0,
            p->done ? 100.0 * p->right / p->done : 0, last ? "\n" : "");
     fflush(stdout);
 }
@@ -203,7 +210,8 @@ static void train_epoch(network *net, const digit_set *set, const int *train, in
         batch_of(set, order + at, size, &images, &labels);
         opd_tensor *scores = forward(net, images), *loss = opd_cross_entropy_loss(scores, labels);
         opd_backward(loss);
-        opd_optimizer_set_lr(net->adam, 0.002 * (1 - (p->epoch - 1 + (double)at / n) / p->epochs));         /* falls to zero */
+        const double done = (p->epoch - 1 + (double)at / n) / p->epochs;
+        opd_optimizer_set_lr(net->adam, 0.002 * (1 - done));                 /* falls to zero */
         opd_optimizer_step(net->adam);
         opd_optimizer_zero_grad(net->adam);
         p->loss += opd_item_f64(loss) * size;
@@ -301,7 +309,9 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--epochs") == 0 && more) { epochs = atoi(argv[++i]); }
         else if (strcmp(argv[i], "--seed") == 0 && more) { seed = strtoull(argv[++i], NULL, 10); }
         else if (strcmp(argv[i], "--data") == 0 && more) { data = argv[++i]; }
-        else if (strcmp(argv[i], "--device") == 0 && more) { if (opd_device_parse(argv[++i], &device) < 0) { return opd_finish(); } }
+        else if (strcmp(argv[i], "--device") == 0 && more) {
+            if (opd_device_parse(argv[++i], &device) < 0) { return opd_finish(); }
+        }
         else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_load_library(argv[++i])) { return opd_finish(); } }
         else { fprintf(stderr, "digits: '%s' is not understood\n", argv[i]); return usage(stderr, 2); }
     }
