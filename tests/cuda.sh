@@ -7,7 +7,7 @@
 set -u
 
 names='cuda_emulated cuda_emulated_guarded cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory cuda_emulated_sanitized
-cuda_emulated_plugin cuda_emulated_example cuda_without_companion cuda_builds cuda_linked cuda_plugin'
+cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_without_companion cuda_builds cuda_linked cuda_plugin'
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -75,6 +75,17 @@ check_cuda_emulated_example() {
     quiet $CXX -std=c++17 -I"$root/tests/cuda" -I"$root" "$tmp/cuda_op.cpp" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/cuda_op" $lib
     quiet_out=$("$tmp/cuda_op" 2>&1) || quiet_out="status $?: $quiet_out"
     case $quiet_out in status*) printf '%s\n' "$quiet_out" ;; *'cuda: the sum is '*'result 0.0e+00'*|*'cuda: the sum is '*'result '*e-0[678]*) ;; *) printf '%s\n' "$quiet_out" ;; esac
+}
+check_cuda_emulated_digits() {            # a network trained there and here: the same losses and accuracies
+    emulated
+    sed 's|^#define OPDISPATCH_IMPLEMENTATION$||' "$root/examples/digits.c" >"$tmp/digits.c"
+    quiet $CC -O0 -I"$root/examples" "$tmp/digits.c" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/digits" $lib
+    for device in cpu cuda; do
+        "$tmp/digits" --plain --epochs 1 --data "$root/examples/data/digits.txt" --device $device 2>&1 |
+            grep -e loss -e accuracy >"$tmp/digits.$device"
+    done
+    [ -s "$tmp/digits.cpu" ] || echo 'it did not train'
+    quiet diff "$tmp/digits.cpu" "$tmp/digits.cuda"
 }
 check_cuda_without_companion() {
     implementation; tests_object
