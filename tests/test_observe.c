@@ -102,6 +102,26 @@ static opd_tensor *call1(const char *name, opd_tensor *x) {
 
 //-- calls ------------------------------------------------------------------------------------------------------------
 
+/* A graph's operators are calls as any other, in each run: with gradients, too. */
+TEST(graphs_that_run_are_observed) {
+    opd_graph *g = opd_graph_parse("graph(%x : Tensor):\n  %1 : int = prim::Constant[value=1]()\n"
+                                   "  %2 : Tensor = aten::add(%x, %x, %1)\n  %3 : Tensor = aten::mul(%2, %x)\n"
+                                   "  return (%3)\n");
+    opd_tensor *x = vec(2, true), *y[1] = {NULL};
+    int64_t h;
+    int i;
+    CHECK_OR_RETURN(g != NULL);
+    h = say(round_);
+    for (i = 0; i < 2; i++) {
+        CHECK_INT(opd_graph_run(g, &x, 1, y, 1), 1);
+        CHECK_STR(story(), "(aten::add ) (aten::mul )");
+    }
+    CHECK_INT(opd_backward(opd_sum(y[0])), 0);
+    CHECK(strstr(story(), "MulBackward0"));
+    opd_observer_remove(h);
+    opd_graph_free(g);
+    CHECK_OK();
+}
 TEST(calls_nest_and_overloads_are_left_out) {
     opd_tensor *x = vec(2, false);
     int64_t h = say(round_);
