@@ -24519,11 +24519,11 @@ static int opdi_gparse_shape(opdi_gparser *p, opdi_gvalue *v) {
             v->backend = (uint8_t)d.type;
             v->index = (int8_t)d.index;
             p->at += len;
-        } else if (opdi_gparse_is(p, "*")) { known = false; ndim++; }
-        else {
+        } else {
             if (n >= 0) { return opdi_gparse_fail(p, "a size behind the strides"); }
             if (ndim == OPD_MAX_DIMS) { return opdi_gparse_fail(p, "more than %d dims", OPD_MAX_DIMS); }
-            if (opdi_gparse_int(p, &dims[ndim++])) { return -1; }
+            if (opdi_gparse_is(p, "*")) { known = false; ndim++; }
+            else if (opdi_gparse_int(p, &dims[ndim++])) { return -1; }
         }
     }
     if (n >= 0 && n != ndim) { return opdi_gparse_fail(p, "%d sizes and %d strides", ndim, n); }

@@ -1153,6 +1153,8 @@ TEST(operators_that_go_or_change_after_the_recording) {
 
 //-- texts and files -----------------------------------------------------------------------------------------------------
 
+#define STARS_8 "*, *, *, *, *, *, *, *, "
+#define STARS_32 STARS_8 STARS_8 STARS_8 STARS_8
 TEST(texts_that_are_no_graph) {
     static const struct { const char *text, *says; } bad[] = {
         {"", "line 1 of the graph: expected 'graph('"}, {"graph(%x):\n  return (%y)\n", "Cannot find a variable with name 'y'"},
@@ -1170,6 +1172,7 @@ TEST(texts_that_are_no_graph) {
         {"graph(%x):\n  %y : Float(3) = prim::Constant[value=<Tensor>]()\n  return (%x)\n", "save the graph instead"},
         {"graph(%x : Float(2, strides=[1, 1])):\n  return (%x)\n", "more strides than sizes"},
         {"graph(%x : Float(2, 2, strides=[1])):\n  return (%x)\n", "2 sizes and 1 strides"},
+        {"graph(%x : Float(" STARS_32 STARS_32 "*)):\n  return (%x)\n", "more than 64 dims"},
         {"graph(%x):\n  %y : int = prim::Constant[value=1]()\n  return (%y)\n", "an output that is no tensor"},
         {"graph(%x):\n  %1x = aten::exp(%x)\n  return (%x)\n", "%1x is no name"},
         {"graph(%x):\n  return (%x)\nmore", "line 3 of the graph: text behind the graph"},
