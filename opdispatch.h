@@ -3525,7 +3525,14 @@ struct opd_draw {
     X(upsample_bilinear2d, "upsample_bilinear2d", T3, upsample_bilinear2d, (T, I, b), T5, (T, I, b, V, V)) \
     X(upsample_bilinear2d_backward, "upsample_bilinear2d_backward", T4, upsample_bilinear2d_backward, (T, I, I, b), \
       T6, (T, I, I, b, V, V)) \
-    X(upsample_bilinear2d_vec, "upsample_bilinear2d.vec", T4, upsample_bilinear2d_vec, (T, V, b, V), 0, ())
+    X(upsample_bilinear2d_vec, "upsample_bilinear2d.vec", T4, upsample_bilinear2d_vec, (T, V, b, V), 0, ()) \
+    X(_cdist_forward, "_cdist_forward", T4, cdist_forward, (T, T, d, V), 0, ()) \
+    X(_cdist_backward, "_cdist_backward", T5, cdist_backward, (T, T, T, d, T), 0, ()) \
+    X(_euclidean_dist, "_euclidean_dist", T2, euclidean_dist, (T, T), 0, ()) \
+    X(cdist, "cdist", T2, cdist, (T, T), T4, (T, T, d, V)) \
+    X(_pdist_forward, "_pdist_forward", T1, pdist_forward, (T), T2, (T, d)) \
+    X(_pdist_backward, "_pdist_backward", T4, pdist_backward, (T, T, d, T), 0, ()) \
+    X(pdist, "pdist", T1, pdist, (T), T2, (T, d))
 
 #define OPD_OPERATORS_NN(X) \
     X(native_layer_norm, "native_layer_norm", N5, native_layer_norm, (T, I, T, T, d), 0, ()) \
@@ -44685,6 +44692,397 @@ OPDI_COLD_BEGIN
 OPDI_OP(kron) {
     opdi_card_above(op, "kron(Tensor self, Tensor other) -> Tensor", opdi_kron_kernel, OPD_AUTOCAST_KEEP, "kron.out",
                     "[2,3], [2,2]; [2], [2,3]");
+}
+OPDI_COLD_END
+
+//-- distances between rows: _cdist_forward, _pdist_forward ------------------------------------------------------------
+//
+//  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p).  Of one matrix the pairs i < j, one after another.  The gradient of a row of x
+//  is summed over all rows of y, in order; so each pair of one matrix is looked at twice, and threads share nothing.
+
+typedef struct opdi_distances {
+    int64_t n, m, k;                              /* rows of x and of y, their length */
+    double p;
+    bool pairs;                                   /* y is x */
+    const void *x, *y, *g, *d;                    /* x [b, n, k], y [b, m, k]; gradient and distances [b, n, m] */
+    void *out;                                    /* distances, or the gradient of x */
+} opdi_distances;
+/* Row i's distance to row j among all of them. */
+static int64_t opdi_distance_at(const opdi_distances *k, int64_t i, int64_t j) {
+    const int64_t a = OPDI_MIN(i, j), b = OPDI_MAX(i, j);
+    return k->pairs ? a * k->n - a * (a + 1) / 2 + b - a - 1 : i * k->m + j;
+}
+/* FOLD: a sum (or maximum) s with the difference v of two elements in it; in lanes where the rows are long. */
+#define OPDI_DISTANCE_FOLD(name, T, FOLD)                                                                   \
+    static T name(const T *a, const T *b, int64_t n, T p) {                                                 \
+        T lane[8], s = 0; int64_t i = 0; int j;                                                             \
+        if (n >= 16) {                                                                                      \
+            for (j = 0; j < 8; j++) { lane[j] = 0; }                                                        \
+            for (; i + 8 <= n; i += 8) { for (j = 0; j < 8; j++) { const T v = a[i + j] - b[i + j];         \
+                s = lane[j]; lane[j] = FOLD; } }                                                            \
+            for (s = lane[0], j = 1; j < 8; j++) { s = p < 0 ? OPDI_DISTANCE_MAX(s, lane[j]) : s + lane[j]; } \
+        }                                                                                                   \
+        for (; i < n; i++) { const T v = a[i] - b[i]; s = FOLD; }                                           \
+        return s;                                                                                           \
+    }
+#define OPDI_DISTANCE_MAX(s, v) ((v) > (s) || !((v) <= (v)) ? (v) : (s))
+#define OPDI_DISTANCES(T, S, ABS, POW, SQRT)                                                                \
+    OPDI_DISTANCE_FOLD(opdi_distance_0_##S, T, s + (T)(v < 0 || v > 0 || !(v <= v)))                        \
+    OPDI_DISTANCE_FOLD(opdi_distance_1_##S, T, s + ABS(v))                                                  \
+    OPDI_DISTANCE_FOLD(opdi_distance_2_##S, T, s + v * v)                                                   \
+    OPDI_DISTANCE_FOLD(opdi_distance_p_##S, T, s + POW(ABS(v), p))                                          \
+    OPDI_DISTANCE_FOLD(opdi_distance_max_##S, T, OPDI_DISTANCE_MAX(s, ABS(v)))                              \
+    static T opdi_distance_##S(const T *a, const T *b, int64_t n, double p) {                               \
+        return p == 2 ? SQRT(opdi_distance_2_##S(a, b, n, 0)) : p == 1 ? opdi_distance_1_##S(a, b, n, 0)    \
+            : p == 0 ? opdi_distance_0_##S(a, b, n, 0) : p > DBL_MAX ? opdi_distance_max_##S(a, b, n, -1)   \
+            : POW(opdi_distance_p_##S(a, b, n, (T)p), (T)(1 / p));                                          \
+    }                                                                                                       \
+    static void opdi_distances_##S(void *ctx, int64_t begin, int64_t end) {                                 \
+        const opdi_distances *k = (const opdi_distances *)ctx;                                              \
+        int64_t r, j;                                                                                       \
+        for (r = begin; r < end; r++) {                                                                     \
+            const int64_t i = r % k->n;                                                                     \
+            const T *x = (const T *)k->x + r * k->k, *y = (const T *)k->y + r / k->n * k->m * k->k;         \
+            T *out = (T *)k->out + r / k->n * k->n * k->m;                                                  \
+            for (j = k->pairs ? i + 1 : 0; j < k->m; j++) {                                                 \
+                out[opdi_distance_at(k, i, j)] = opdi_distance_##S(x, y + j * k->k, k->k, k->p);            \
+            }                                                                                               \
+        }                                                                                                   \
+    }                                                                                                       \
+    /* out += g d(distance)/dx: g sign(v) |v|^(p-1) / d^(p-1); nothing where rows agree. */                 \
+    static void opdi_distance_back_##S(const T *x, const T *y, T *out, int64_t n, T g, T d, double p) {     \
+        const T c = p == 1 || p > DBL_MAX ? g : p == 2 ? g / d : g / POW(d, (T)(p - 1));                    \
+        int64_t i;                                                                                          \
+        if ((d == 0 && p != 1) || p == 0) { return; }                                                       \
+        if (p == 2) { for (i = 0; i < n; i++) { out[i] += c * (x[i] - y[i]); } }                            \
+        else {                                                                                              \
+            for (i = 0; i < n; i++) {                                                                       \
+                const T v = x[i] - y[i], size = ABS(v), sign = (T)((v > 0) - (v < 0));                      \
+                out[i] += c * sign * (p == 1 ? 1 : p > DBL_MAX ? (T)(size == d)                             \
+                    : p < 1 && v == 0 ? 0 : POW(size, (T)(p - 1)));                                         \
+            }                                                                                               \
+        }                                                                                                   \
+    }                                                                                                       \
+    static void opdi_distances_back_##S(void *ctx, int64_t begin, int64_t end) {                            \
+        const opdi_distances *k = (const opdi_distances *)ctx;                                              \
+        int64_t r, j;                                                                                       \
+        for (r = begin; r < end; r++) {                                                                     \
+            const int64_t i = r % k->n, first = r / k->n * k->n * k->m;                                     \
+            const T *x = (const T *)k->x + r * k->k, *y = (const T *)k->y + r / k->n * k->m * k->k;         \
+            T *out = (T *)k->out + r * k->k;                                                                \
+            memset(out, 0, (size_t)k->k * sizeof *out);                                                     \
+            for (j = 0; j < k->m; j++) {                                                                    \
+                const int64_t at = first + opdi_distance_at(k, i, j);                                       \
+                if (k->pairs && i == j) { continue; }                                                       \
+                opdi_distance_back_##S(x, y + j * k->k, out, k->k, ((const T *)k->g)[at],                   \
+                                       ((const T *)k->d)[at], k->p);                                        \
+            }                                                                                               \
+        }                                                                                                   \
+    }
+OPDI_DISTANCES(float, f32, fabsf, powf, sqrtf)
+OPDI_DISTANCES(double, f64, fabs, pow, sqrt)
+OPDI_COLD_BEGIN
+/* Distances between the last two dims of x and y (NULL: pairs of x) to out, or given g and d the gradient of x. */
+static int opdi_distances_run(opd_tensor *out, opd_tensor *x, opd_tensor *y, opd_tensor *g, opd_tensor *d, double p) {
+    const opd_scalar_type t = (opd_scalar_type)opdi_compute_dtype[opdi_compute_type((opd_scalar_type)out->dtype)];
+    const bool twice = t == OPD_FLOAT64;
+    opdi_distances k;
+    opd_tensor *work;
+    memset(&k, 0, sizeof k);
+    k.pairs = !y;
+    k.p = p;
+    k.n = opd_size(x, -2); k.k = opd_size(x, -1); k.m = y ? opd_size(y, -2) : k.n;
+    if (out->numel == 0) { return 0; }
+    work = opdi_work_for(out, t);
+    x = opdi_dense_as(x, t);
+    y = y ? opdi_dense_as(y, t) : x;
+    if (!work || !x || !y || (g && (!(g = opdi_dense_as(g, t)) || !(d = opdi_dense_as(d, t))))) { return -1; }
+    k.x = x->data; k.y = y->data; k.out = work->data;
+    if (g) { k.g = g->data; k.d = d->data; }
+    opdi_parallel_for(g ? work->numel / k.k : k.pairs ? k.n : work->numel / k.m,
+                      OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX((int64_t)1, k.m * k.k)),
+                      g ? twice ? opdi_distances_back_f64 : opdi_distances_back_f32
+                      : twice ? opdi_distances_f64 : opdi_distances_f32, &k);
+    return opdi_done_with(out, work);
+}
+static bool opdi_cdist_by_product(double p, int64_t mode, const opd_tensor *x, const opd_tensor *y) {
+    return p == 2 && (mode == 1 || (mode == 0 && (opd_size(x, -2) > 25 || opd_size(y, -2) > 25)));
+}
+static int opdi_cdist_check(const opd_tensor *x, const opd_tensor *y, double p, int64_t mode) {
+    const opd_tensor *odd = opd_dtype_is_floating(OPDI_DTYPE(x)) ? y : x;
+    if (x->ndim < 2 || y->ndim < 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "cdist only supports at least 2D tensors, X%d got: %dD", x->ndim < 2 ? 1 : 2,
+                        x->ndim < 2 ? x->ndim : y->ndim);
+    }
+    if (opd_size(x, -1) != opd_size(y, -1)) {
+        return opd_fail(OPD_ERROR_SHAPE, "X1 and X2 must have the same number of columns. X1: %lld X2: %lld",
+                        (long long)opd_size(x, -1), (long long)opd_size(y, -1));
+    }
+    if (!opd_dtype_is_floating(OPDI_DTYPE(odd))) {
+        return opd_fail(OPD_ERROR_DTYPE, "cdist only supports floating-point dtypes, X%d got: %s", odd == x ? 1 : 2,
+                        opd_dtype_cname(OPDI_DTYPE(odd)));
+    }
+    if (!(p >= 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "cdist only supports non-negative p values"); }
+    if (mode < 0 || mode > 2) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "possible modes: 0, 1, 2, but was: %lld", (long long)mode);
+    }
+    return opdi_same_dtype(x, y);
+}
+/* Matrices with batch dims: t[n], which get those of all; *ndim of them, the same for all, in sizes. */
+static int opdi_cdist_expand(opd_tensor **t, int n, int64_t *sizes, int *ndim) {
+    int i;
+    for (*ndim = 0, i = 0; i < n; i++) {
+        opd_tensor batch = *t[i];
+        batch.ndim = (uint8_t)(batch.ndim - OPDI_MIN(2, (int)batch.ndim));
+        if (opdi_broadcast_into(sizes, ndim, &batch)) { return -1; }
+    }
+    for (*ndim += 2, i = 0; i < n; i++) {
+        sizes[*ndim - 2] = opd_size(t[i], -2);
+        sizes[*ndim - 1] = opd_size(t[i], -1);
+        if (!opd_ok() || !(t[i] = opd_expand(t[i], opd_ints_of(sizes, *ndim)))) { return -1; }
+    }
+    return 0;
+}
+OPDI_KERNEL(_cdist_forward) {
+    opd_tensor *t[2], *out;
+    const double p = opd_arg_float(call, 2);
+    const int64_t mode = opd_arg_is_none(call, 3) ? 0 : opd_arg_int(call, 3);
+    int64_t sizes[OPD_MAX_DIMS];
+    int ndim;
+    t[0] = opd_arg_tensor(call, 0);
+    t[1] = opd_arg_tensor(call, 1);
+    if (opdi_cdist_check(t[0], t[1], p, mode) || opdi_cdist_expand(t, 2, sizes, &ndim)) { return -1; }
+    if (t[0]->data && t[0]->numel && t[1]->numel && opdi_cdist_by_product(p, mode, t[0], t[1])) {
+        return opd_return_tensor(call, opd_euclidean_dist(t[0], t[1]));
+    }
+    sizes[ndim - 1] = opd_size(t[1], -2);
+    sizes[ndim - 2] = opd_size(t[0], -2);
+    out = opd_result(call, 0, sizes, ndim, OPDI_DTYPE(t[0]));
+    return !out ? -1 : !out->data ? 0 : opdi_distances_run(out, t[0], t[1], NULL, NULL, p);
+}
+OPDI_KERNEL(_cdist_backward) {
+    static const int at[4] = {1, 2, 0, 4};        /* x, y, gradient, distances */
+    opd_tensor *t[4], *out;
+    const double p = opd_arg_float(call, 3);
+    int64_t sizes[OPD_MAX_DIMS];
+    int ndim, i;
+    for (i = 0; i < 4; i++) { t[i] = opd_arg_tensor(call, at[i]); }
+    if (opdi_cdist_check(t[0], t[1], p, 0) || opdi_same_dtype(t[0], t[2]) || opdi_same_dtype(t[0], t[3])) { return -1; }
+    if (t[0]->numel && t[1]->numel) {
+        for (i = 2; i < 4; i++) {
+            if (t[i]->ndim < 2 || opd_size(t[i], -2) != opd_size(t[0], -2) || opd_size(t[i], -1) != opd_size(t[1], -2)) {
+                return opd_fail(OPD_ERROR_SHAPE, "cdist: expected %lld x %lld gradients and distances",
+                                (long long)opd_size(t[0], -2), (long long)opd_size(t[1], -2));
+            }
+        }
+        if (opdi_cdist_expand(t, 4, sizes, &ndim)) { return -1; }
+    }
+    out = opd_result(call, 0, opdi_sizes(t[0]), t[0]->ndim, OPDI_DTYPE(t[0]));
+    if (!out || !out->data) { return out ? 0 : -1; }
+    return t[0]->numel && t[1]->numel ? opdi_distances_run(out, t[0], t[1], t[2], t[3], p)
+        : opdi_fill_with(out, opd_value_int(0));
+}
+/* x [n, k], y [m, k]: |x|^2 - 2 x y + |y|^2, as one product. */
+OPDI_KERNEL(_euclidean_dist) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *a[3], *b[3];
+    const int64_t last = -1;
+    a[1] = opdi_sum_over(opd_mul(x, x), &last, 1, true);
+    b[2] = opdi_sum_over(opd_mul(y, y), &last, 1, true);
+    a[2] = opd_ones_like(a[1]);
+    b[1] = opd_ones_like(b[2]);
+    a[0] = opd_mul_Scalar(x, opd_value_int(-2));
+    b[0] = y;
+    x = opd_matmul(opd_cat_full(opd_tensors_of(a, 3), -1), opd_mT(opd_cat_full(opd_tensors_of(b, 3), -1)));
+    return opd_return_tensor(call, opd_sqrt(opd_clamp_min(x, opd_value_int(0))));
+}
+OPDI_BW1(_cdist_forward) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1), *d = opd_bw_result(bw, 0);
+    const double p = opd_bw_value(bw, 2).u.d;
+    OPDI_GIVE(0, opd_cdist_backward(g, x, y, p, d));
+    OPDI_GIVE(1, opd_cdist_backward(opd_mT(g), y, x, p, opd_mT(d)));
+    return 0;
+}
+/* With r = g / d, 0 where d is: x sum(r) - r y, and the same for y with r transposed. */
+OPDI_BW1(_euclidean_dist) {
+    opd_tensor *d = opd_bw_result(bw, 0), *r = opd_div(opd_bw_grad(bw, 0), d), *in[2];
+    const int64_t last = -1;
+    int i;
+    r = opd_masked_fill_Scalar(r, opd_eq_Scalar(d, opd_value_int(0)), opd_value_int(0));
+    in[0] = opd_bw_tensor(bw, 0);
+    in[1] = opd_bw_tensor(bw, 1);
+    for (i = 0; i < 2; i++) {
+        OPDI_GIVE(i, opd_sub(opd_mul(in[i], opdi_sum_over(r, &last, 1, true)), opd_matmul(r, in[1 - i])));
+        r = opd_mT(r);
+    }
+    return 0;
+}
+/* The gradient of x is out_ik = sum_j g_ij f(v_ijk) c_ij with v = x_i - y_j, f = sign(v) |v|^(p-1), c = d^(1-p).  Its own
+   derivatives along u, by g, x, y and d, in r: NULL where they are 0. */
+static void opdi_cdist_second(opd_tensor *u, opd_tensor *g, opd_tensor *x, opd_tensor *y, opd_tensor *d, double p,
+                              opd_tensor **r /*[4]*/) {
+    const int64_t rows = -2, columns = -1, all = -3;
+    const opd_value none = opd_value_int(0), one = opd_value_int(1);
+    opd_tensor *v = opd_sub(opd_unsqueeze(x, -2), opd_unsqueeze(y, -3)), *same = opd_eq_Scalar(d, none);
+    opd_tensor *f = opd_sign(v), *c, *size = opd_abs(v), *zero = opd_eq_Scalar(v, none);
+    r[0] = r[1] = r[2] = r[3] = NULL;
+    if (p == 0) { return; }
+    u = opd_unsqueeze(u, -2);
+    if (p == 1 || p > DBL_MAX) {
+        if (p > 1) { f = opd_mul(f, opd_eq(size, opd_unsqueeze(d, -1))); }
+        r[0] = opdi_sum_over(opd_mul(u, f), &columns, 1, false);
+        return;
+    }
+    d = opd_masked_fill_Scalar(d, same, one);
+    c = opd_masked_fill_Scalar(opd_pow_Tensor_Scalar(d, opd_value_float(1 - p)), same, none);
+    size = opd_masked_fill_Scalar(size, zero, one);
+    f = p == 2 ? v : opd_mul(f, opd_pow_Tensor_Scalar(size, opd_value_float(p - 1)));
+    r[0] = opd_mul(opdi_sum_over(opd_mul(u, f), &columns, 1, false), c);
+    r[3] = opd_mul_Scalar(opd_mul(g, opd_div(r[0], d)), opd_value_float(1 - p));
+    f = opd_mul(u, opd_unsqueeze(opd_mul(g, c), -1));
+    if (p != 2) {
+        size = opd_mul_Scalar(opd_pow_Tensor_Scalar(size, opd_value_float(p - 2)), opd_value_float(p - 1));
+        f = opd_mul(f, opd_masked_fill_Scalar(size, zero, none));
+    }
+    r[1] = opdi_sum_over(f, &rows, 1, false);
+    r[2] = opd_neg(opdi_sum_over(f, &all, 1, false));
+}
+OPDI_BW1(_cdist_backward) {
+    opd_tensor *r[4];
+    int i;
+    opdi_cdist_second(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), opd_bw_tensor(bw, 2),
+                      opd_bw_tensor(bw, 4), opd_bw_value(bw, 3).u.d, r);
+    for (i = 0; i < 4; i++) { if (r[i] || !opd_ok()) { OPDI_GIVE(i + i / 3, r[i]); } }
+    return 0;
+}
+/* The examples in front of matrices with batch dims. */
+static int opdi_matrices_batch(opd_call *call) {
+    opd_value args[OPD_MAX_ARGS], ret;
+    int i, ndim = 0;
+    for (i = 0; i < call->op->nargs; i++) {
+        args[i] = call->args[i];
+        if (args[i].tag == OPD_TAG_TENSOR) { ndim = OPDI_MAX(ndim, (int)args[i].u.t->ndim); }
+    }
+    return opdi_batch_align(call, args, ndim, false) || opd_call_all(call->op, &ret, args, call->op->nargs) ? -1
+        : opd_batch_return(call, ret.u.t, 0);
+}
+OPDI_OP(_cdist_forward) {
+    opdi_card_product(op, "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
+                      opdi__cdist_forward_kernel, opdi__cdist_forward_backward, opdi_matrices_batch, "x1, x2, result",
+                      NULL, "_cdist_forward.out", "[3,4], [2,4], 2.0, None; [2,3,4], [1,2,4], 1.0, None; "
+                      "[3,2], [2,2], 1.5, None; [3,3], [4,3], 3.0, 2; [2,17], [2,17], inf, 1; [3,2], [2,2], 2.0, 1");
+    op->autocast = OPD_AUTOCAST_KEEP; op->jvp = NULL;
+}
+OPDI_OP(_cdist_backward) {
+    opdi_card_product(op, "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",
+                      opdi__cdist_backward_kernel, opdi__cdist_backward_backward, opdi_matrices_batch,
+                      "grad, x1, x2, cdist", NULL,
+                      "_cdist_backward.out", "[3,2], [3,4], [2,4], 2.0, [3,2]+; [2,3,2], [2,3,4], [1,2,4], 1.5, [2,3,2]+");
+    op->autocast = OPD_AUTOCAST_KEEP; op->jvp = NULL;
+}
+OPDI_OP(_euclidean_dist) {
+    op->schema = "_euclidean_dist(Tensor x1, Tensor x2) -> Tensor"; op->any = opdi__euclidean_dist_kernel;
+    op->backward = opdi__euclidean_dist_backward; op->save = "x1, x2, result"; op->vmap = OPD_BATCH_DECOMPOSE;
+    op->autocast = OPD_AUTOCAST_KEEP; op->out = "_euclidean_dist.out"; op->cases = "[3,4], [2,4]; [2,3,4], [2,2,4]";
+}
+/* A product of many rows, which the tape looks into; else one operator. */
+OPDI_KERNEL(cdist) {
+    opd_tensor *t[2];
+    const double p = opd_arg_float(call, 2);
+    const int64_t mode = opd_arg_is_none(call, 3) ? 0 : opd_arg_int(call, 3);
+    int64_t sizes[OPD_MAX_DIMS];
+    int ndim;
+    t[0] = opd_arg_tensor(call, 0);
+    t[1] = opd_arg_tensor(call, 1);
+    if (opdi_cdist_check(t[0], t[1], p, mode)) { return -1; }
+    if (!opdi_cdist_by_product(p, mode, t[0], t[1]) || !t[0]->numel || !t[1]->numel) {
+        return opd_return_tensor(call, opd_cdist_forward(t[0], t[1], p, opd_arg_value(call, 3)));
+    }
+    return opdi_cdist_expand(t, 2, sizes, &ndim) ? -1 : opd_return_tensor(call, opd_euclidean_dist(t[0], t[1]));
+}
+OPDI_OP(cdist) {
+    opdi_card_above(op, "cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor", opdi_cdist_kernel,
+                    OPD_AUTOCAST_FP32, NULL, "[3,4], [2,4]; [2,3,4], [2,4], 2, 1; [3,4], [3,4], 1.0");
+}
+
+static int opdi_pdist_check(const opd_tensor *x, double p) {
+    if (!opd_dtype_is_floating(OPDI_DTYPE(x))) {
+        return opd_fail(OPD_ERROR_DTYPE, "pdist only supports floating-point dtypes");
+    }
+    if (x->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "pdist only supports 2D tensors, got: %dD", x->ndim); }
+    return p >= 0 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "pdist only supports non-negative p values");
+}
+OPDI_KERNEL(_pdist_forward) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *out;
+    int64_t n;
+    if (opdi_pdist_check(x, opd_arg_float(call, 1))) { return -1; }
+    n = opdi_sizes(x)[0];
+    n = n & 1 ? (n - 1) / 2 * n : n / 2 * (n - 1);
+    out = opd_result(call, 0, &n, 1, OPDI_DTYPE(x));
+    return !out ? -1 : !out->data ? 0 : opdi_distances_run(out, x, NULL, NULL, NULL, opd_arg_float(call, 1));
+}
+OPDI_KERNEL(_pdist_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *d = opd_arg_tensor(call, 3), *out;
+    int64_t n;
+    if (opdi_pdist_check(x, opd_arg_float(call, 2)) || opdi_same_dtype(x, g) || opdi_same_dtype(x, d)) { return -1; }
+    n = opdi_sizes(x)[0];
+    n = n & 1 ? (n - 1) / 2 * n : n / 2 * (n - 1);
+    if (opdi_expand_check(g, &n, 1) || opdi_expand_check(d, &n, 1)) { return -1; }
+    out = opd_result(call, 0, opdi_sizes(x), 2, OPDI_DTYPE(x));
+    if (!out || !out->data) { return out ? 0 : -1; }
+    g = opd_expand(g, opd_ints_of(&n, 1));
+    d = opd_expand(d, opd_ints_of(&n, 1));
+    return g && d ? opdi_distances_run(out, x, NULL, g, d, opd_arg_float(call, 2)) : -1;
+}
+OPDI_BW1(_pdist_forward) {
+    return opd_bw_return(bw, 0, opd_pdist_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1).u.d,
+                                                   opd_bw_result(bw, 0)));
+}
+/* Pairs as a symmetric matrix: each at (i, j) and (j, i) of n * n; and what that is the transpose of. */
+static opd_tensor *opdi_pairs_matrix(opd_tensor *t, opd_tensor *at, int64_t n) {
+    const int64_t sizes[2] = {n, n}, flat = n * n;
+    t = opd_index_put(opd_new_zeros(t, opd_ints_of(&flat, 1)), opd_tensors_of(&at, 1), t);
+    t = opdi_reshape_to(t, sizes, 2);
+    return opd_add(t, opd_mT(t));
+}
+static opd_tensor *opdi_matrix_pairs(opd_tensor *t, opd_tensor *at, int64_t n) {
+    const int64_t flat = n * n;
+    return t ? opd_index_select(opdi_reshape_to(opd_add(t, opd_mT(t)), &flat, 1), 0, at) : NULL;
+}
+/* That of _cdist_backward for a matrix with itself. */
+OPDI_BW1(_pdist_backward) {
+    opd_tensor *x = opd_bw_tensor(bw, 1), *at, *r[4];
+    const int64_t n = opdi_sizes(x)[0];
+    at = opd_triu_indices_full(n, n, 1, opd_value_int(OPD_INT64), OPD_NONE, opd_value_device(opd_tensor_device(x)),
+                               OPD_NONE);
+    at = opd_add(opd_mul_Scalar(opd_select(at, 0, 0), opd_value_int(n)), opd_select(at, 0, 1));
+    opdi_cdist_second(opd_bw_grad(bw, 0), opdi_pairs_matrix(opd_bw_tensor(bw, 0), at, n), x, x,
+                      opdi_pairs_matrix(opd_bw_tensor(bw, 3), at, n), opd_bw_value(bw, 2).u.d, r);
+    if (!opd_ok()) { return -1; }
+    if (r[0]) { OPDI_GIVE(0, opdi_matrix_pairs(r[0], at, n)); }
+    if (r[1]) { OPDI_GIVE(1, opd_add(r[1], r[2])); }
+    if (r[3]) { OPDI_GIVE(3, opdi_matrix_pairs(r[3], at, n)); }
+    return 0;
+}
+OPDI_OP(_pdist_forward) {
+    opdi_card_product(op, "_pdist_forward(Tensor self, float p=2) -> Tensor", opdi__pdist_forward_kernel,
+                      opdi__pdist_forward_backward, OPD_BATCH_LOOP, "self, result", NULL, "_pdist_forward.out",
+                      "[4,3]; [3,2], 1.0; [3,2], 1.5; [4,3], 3.0; [2,17], inf; [1,3]");
+    op->autocast = OPD_AUTOCAST_KEEP; op->jvp = NULL;
+}
+OPDI_OP(_pdist_backward) {
+    opdi_card_product(op, "_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor",
+                      opdi__pdist_backward_kernel, opdi__pdist_backward_backward, OPD_BATCH_LOOP,
+                      "grad, self, pdist", NULL, "_pdist_backward.out", "[6], [4,3], 2.0, [6]+; [3], [3,2], 1.5, [3]+");
+    op->autocast = OPD_AUTOCAST_KEEP; op->jvp = NULL;
+}
+OPDI_KERNEL(pdist) {
+    const opd_tensor *x = opd_arg_tensor(call, 0);
+    return opdi_pdist_check(x, opd_arg_float(call, 1)) ? -1
+        : opd_return_tensor(call, opd_pdist_forward_full(opd_contiguous(opd_arg_tensor(call, 0)), opd_arg_float(call, 1)));
+}
+OPDI_OP(pdist) {
+    opdi_card_above(op, "pdist(Tensor self, float p=2) -> Tensor", opdi_pdist_kernel, OPD_AUTOCAST_FP32_NOT_CPU, NULL,
+                    "[4,3]; [3,2], 1.0");
 }
 OPDI_COLD_END
 
