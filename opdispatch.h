@@ -44870,7 +44870,8 @@ OPDI_KERNEL(_cdist_backward) {
     if (opdi_cdist_check(t[0], t[1], p, 0) || opdi_same_dtype(t[0], t[2]) || opdi_same_dtype(t[0], t[3])) { return -1; }
     if (t[0]->numel && t[1]->numel) {
         for (i = 2; i < 4; i++) {
-            if (t[i]->ndim < 2 || opd_size(t[i], -2) != opd_size(t[0], -2) || opd_size(t[i], -1) != opd_size(t[1], -2)) {
+            if (t[i]->ndim < 2 || opd_size(t[i], -2) != opd_size(t[0], -2) ||
+                opd_size(t[i], -1) != opd_size(t[1], -2)) {
                 return opd_fail(OPD_ERROR_SHAPE, "cdist: expected %lld x %lld gradients and distances",
                                 (long long)opd_size(t[0], -2), (long long)opd_size(t[1], -2));
             }
@@ -44916,8 +44917,8 @@ OPDI_BW1(_euclidean_dist) {
     }
     return 0;
 }
-/* The gradient of x is out_ik = sum_j g_ij f(v_ijk) c_ij with v = x_i - y_j, f = sign(v) |v|^(p-1), c = d^(1-p).  Its own
-   derivatives along u, by g, x, y and d, in r: NULL where they are 0. */
+/* The gradient of x is out_ik = sum_j g_ij f(v_ijk) c_ij with v = x_i - y_j, f = sign(v) |v|^(p-1), c = d^(1-p).  Its
+   own derivatives along u, by g, x, y and d, in r: NULL where they are 0. */
 static void opdi_cdist_second(opd_tensor *u, opd_tensor *g, opd_tensor *x, opd_tensor *y, opd_tensor *d, double p,
                               opd_tensor **r /*[4]*/) {
     const int64_t rows = -2, columns = -1, all = -3;
@@ -44976,7 +44977,8 @@ OPDI_OP(_cdist_backward) {
     opdi_card_product(op, "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",
                       opdi__cdist_backward_kernel, opdi__cdist_backward_backward, opdi_matrices_batch,
                       "grad, x1, x2, cdist", NULL,
-                      "_cdist_backward.out", "[3,2], [3,4], [2,4], 2.0, [3,2]+; [2,3,2], [2,3,4], [1,2,4], 1.5, [2,3,2]+");
+                      "_cdist_backward.out",
+                      "[3,2], [3,4], [2,4], 2.0, [3,2]+; [2,3,2], [2,3,4], [1,2,4], 1.5, [2,3,2]+");
     op->autocast = OPD_AUTOCAST_KEEP; op->jvp = NULL;
 }
 OPDI_OP(_euclidean_dist) {
@@ -45076,9 +45078,9 @@ OPDI_OP(_pdist_backward) {
     op->autocast = OPD_AUTOCAST_KEEP; op->jvp = NULL;
 }
 OPDI_KERNEL(pdist) {
-    const opd_tensor *x = opd_arg_tensor(call, 0);
-    return opdi_pdist_check(x, opd_arg_float(call, 1)) ? -1
-        : opd_return_tensor(call, opd_pdist_forward_full(opd_contiguous(opd_arg_tensor(call, 0)), opd_arg_float(call, 1)));
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    const double p = opd_arg_float(call, 1);
+    return opdi_pdist_check(x, p) ? -1 : opd_return_tensor(call, opd_pdist_forward_full(opd_contiguous(x), p));
 }
 OPDI_OP(pdist) {
     opdi_card_above(op, "pdist(Tensor self, float p=2) -> Tensor", opdi_pdist_kernel, OPD_AUTOCAST_FP32_NOT_CPU, NULL,

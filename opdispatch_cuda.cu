@@ -5887,6 +5887,164 @@ static const opdi_cu_row opdi_cu_rows_losses[] = {
     {"nll_loss_backward", opdi_cu_nll_backward}, {"nll_loss2d_backward", opdi_cu_nll_backward},
     {NULL, NULL}};
 
+//-- distances between rows --------------------------------------------------------------------------------------------
+//
+//  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p); of one matrix (y is x) the pairs i < j, one after another.  Tiles of 16 x 16
+//  distances by way of shared memory; the gradient of an element of x is one thread's sum over the rows of y.
+
+enum { OPDI_CU_TILE = 16 };
+enum opdi_cu_norm_kind { OPDI_CU_NORM_0, OPDI_CU_NORM_1, OPDI_CU_NORM_2, OPDI_CU_NORM_P, OPDI_CU_NORM_MAX };
+/* x [b, n, k], y [b, m, k]; g and d [b, n, m] or pairs; out as they are, or as x. */
+template <typename T> struct opdi_cu_distances {
+    int64_t b, n, m, k;
+    T p;
+    bool pairs;
+    const T *x, *y, *g, *d;
+    T *out;
+    __device__ __forceinline__ int64_t at(int64_t b, int64_t i, int64_t j) const {
+        if (!pairs) { return (b * n + i) * m + j; }
+        return i < j ? i * n - i * (i + 1) / 2 + j - i - 1 : j * n - j * (j + 1) / 2 + i - j - 1;
+    }
+};
+template <int KIND, typename T> __device__ __forceinline__ T opdi_cu_distance_fold(T s, T v, T p) {
+    const T size = v < 0 ? -v : v;
+    switch (KIND) {
+        case OPDI_CU_NORM_0: return s + (T)(v < 0 || v > 0 || !(v <= v));
+        case OPDI_CU_NORM_1: return s + size;
+        case OPDI_CU_NORM_2: return s + v * v;
+        case OPDI_CU_NORM_P: return s + (T)pow(size, p);
+        default: return size > s || !(size <= size) ? size : s;
+    }
+}
+template <int KIND, typename T> __global__ void opdi_cu_distances_kernel(const opdi_cu_distances<T> k) {
+    __shared__ T xs[OPDI_CU_TILE][OPDI_CU_TILE + 1], ys[OPDI_CU_TILE][OPDI_CU_TILE + 1];
+    const int64_t across = opdi_cu_ceil(k.m, OPDI_CU_TILE), down = opdi_cu_ceil(k.n, OPDI_CU_TILE);
+    const int u = threadIdx.x % OPDI_CU_TILE, v = threadIdx.x / OPDI_CU_TILE;
+    for (int64_t t = blockIdx.x; t < k.b * down * across; t += gridDim.x) {
+        const int64_t b = t / across / down, i0 = t / across % down * OPDI_CU_TILE, j0 = t % across * OPDI_CU_TILE;
+        const T *x = k.x + (b * k.n + i0 + v) * k.k, *y = k.y + (b * k.m + j0 + v) * k.k;
+        T s = 0;
+        for (int64_t c = 0; c < k.k; c += OPDI_CU_TILE) {
+            xs[v][u] = i0 + v < k.n && c + u < k.k ? x[c + u] : (T)0;
+            ys[v][u] = j0 + v < k.m && c + u < k.k ? y[c + u] : (T)0;
+            __syncthreads();
+            for (int q = 0; q < OPDI_CU_TILE; q++) { s = opdi_cu_distance_fold<KIND>(s, xs[v][q] - ys[u][q], k.p); }
+            __syncthreads();
+        }
+        if (KIND == OPDI_CU_NORM_2) { s = (T)sqrt(s); }
+        if (KIND == OPDI_CU_NORM_P) { s = (T)pow(s, 1 / k.p); }
+        if (i0 + v < k.n && j0 + u < k.m && (!k.pairs || i0 + v < j0 + u)) { k.out[k.at(b, i0 + v, j0 + u)] = s; }
+    }
+}
+/* g sign(v) |v|^(p-1) / d^(p-1); nothing where rows agree */
+template <int KIND, typename T> __device__ __forceinline__ T opdi_cu_distance_back(T v, T g, T d, T p) {
+    const T size = v < 0 ? -v : v, one = (T)((v > 0) - (v < 0));
+    switch (KIND) {
+        case OPDI_CU_NORM_0: return 0;
+        case OPDI_CU_NORM_1: return g * one;
+        case OPDI_CU_NORM_2: return d == 0 ? (T)0 : g / d * v;
+        case OPDI_CU_NORM_P: return d == 0 || v == 0 ? (T)0 : g / (T)pow(d, p - 1) * one * (T)pow(size, p - 1);
+        default: return d == 0 ? (T)0 : g * one * (T)(size == d);
+    }
+}
+template <int KIND, typename T> __global__ void opdi_cu_distances_back_kernel(const opdi_cu_distances<T> k) {
+    const int64_t step = (int64_t)gridDim.x * blockDim.x, all = k.b * k.n * k.k;
+    for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < all; e += step) {
+        const int64_t b = e / k.k / k.n, i = e / k.k % k.n, c = e % k.k;
+        const T *y = k.y + b * k.m * k.k + c, x = k.x[e];
+        T s = 0;
+        for (int64_t j = 0; j < k.m; j++) {
+            if (k.pairs && j == i) { continue; }
+            const int64_t at = k.at(b, i, j);
+            s += opdi_cu_distance_back<KIND>(x - y[j * k.k], k.g[at], k.d[at], k.p);
+        }
+        k.out[e] = s;
+    }
+}
+template <int KIND, typename T> static int opdi_cu_distances_go(const opdi_cu_distances<T> &k, bool back) {
+    const int64_t tiles = k.b * opdi_cu_ceil(k.n, OPDI_CU_TILE) * opdi_cu_ceil(k.m, OPDI_CU_TILE);
+    if (back) {
+        return opdi_cu_launch(opdi_cu_distances_back_kernel<KIND, T>, opdi_cu_grid(k.b * k.n * k.k, 256), dim3(256), 0,
+                              k);
+    }
+    return opdi_cu_launch(opdi_cu_distances_kernel<KIND, T>, opdi_cu_grid_rows(tiles), dim3(OPDI_CU_TILE * OPDI_CU_TILE),
+                          0, k);
+}
+template <typename T> static int opdi_cu_distances_of(opd_tensor *out, opd_tensor *x, opd_tensor *y, opd_tensor *g,
+                                                     opd_tensor *d, double p) {
+    const int64_t n = opd_size(x, -2), m = opd_size(y ? y : x, -2), k = opd_size(x, -1);
+    const opdi_cu_distances<T> f = {
+        g ? opd_numel(out) / n / k : !y ? 1 : opd_numel(out) / n / m, n, m, k, (T)p, !y, opdi_cu_data<T>(x),
+        opdi_cu_data<T>(y ? y : x), g ? opdi_cu_data<T>(g) : NULL, g ? opdi_cu_data<T>(d) : NULL, opdi_cu_data<T>(out)};
+    return p == 0 ? opdi_cu_distances_go<OPDI_CU_NORM_0>(f, g) : p == 1 ? opdi_cu_distances_go<OPDI_CU_NORM_1>(f, g)
+        : p == 2 ? opdi_cu_distances_go<OPDI_CU_NORM_2>(f, g)
+        : p > 1e300 ? opdi_cu_distances_go<OPDI_CU_NORM_MAX>(f, g) : opdi_cu_distances_go<OPDI_CU_NORM_P>(f, g);
+}
+/* The result of the call out of x, y (NULL: pairs of x) and for its derivative g and d. */
+static int opdi_cu_distances_run(opd_call *call, opd_tensor *x, opd_tensor *y, opd_tensor *g, opd_tensor *d, double p) {
+    opd_tensor *out = opdi_cu_result(call, 0), *desk;
+    const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
+    if (opd_numel(out) == 0) { return 0; }
+    desk = opdi_cu_desk(out, t);
+    x = desk ? opdi_cu_as(x, t) : NULL;
+    if (!x || (y && !(y = opdi_cu_as(y, t)))) { return -1; }
+    if (g && (!(g = opdi_cu_as(g, t)) || !(d = opdi_cu_as(d, t)))) { return -1; }
+    return (t == OPD_FLOAT64 ? opdi_cu_distances_of<double>(desk, x, y, g, d, p)
+            : opdi_cu_distances_of<float>(desk, x, y, g, d, p)) ? -1 : opdi_cu_settle(out, desk);
+}
+/* t [.., a, b] with the batch dims of out. */
+static opd_tensor *opdi_cu_batched_as(opd_tensor *t, const opd_tensor *out) {
+    int64_t sizes[OPD_MAX_DIMS];
+    const int n = opd_ndim(out);
+    memcpy(sizes, opd_sizes(out), (size_t)n * sizeof *sizes);
+    sizes[n - 2] = opd_size(t, -2); sizes[n - 1] = opd_size(t, -1);
+    return opd_expand(t, opd_ints_of(sizes, n));
+}
+/* _cdist_forward(x1, x2, p, compute_mode): many rows by a product, as on the CPU */
+static int opdi_cu_cdist_kernel(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *out;
+    const int64_t mode = opd_arg_is_none(call, 3) ? 0 : opd_arg_int(call, 3);
+    const double p = opd_arg_float(call, 2);
+    if (opd_results_from_fake(call)) { return -1; }
+    out = opdi_cu_result(call, 0);
+    if (opd_numel(out) == 0) { return 0; }
+    if (opd_numel(x) == 0) { return opd_zero_(out) ? 0 : -1; }
+    if (p == 2 && (mode == 1 || (mode == 0 && (opd_size(x, -2) > 25 || opd_size(y, -2) > 25)))) {
+        opd_tensor *d = opd_euclidean_dist(x, y);
+        return d && opd_copy_(out, d) ? 0 : -1;
+    }
+    x = opdi_cu_batched_as(x, out);
+    y = opdi_cu_batched_as(y, out);
+    return x && y ? opdi_cu_distances_run(call, x, y, NULL, NULL, p) : -1;
+}
+/* _cdist_backward(grad, x1, x2, p, cdist) */
+static int opdi_cu_cdist_backward_kernel(opd_call *call) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2);
+    opd_tensor *d = opd_arg_tensor(call, 4), *out;
+    if (opd_results_from_fake(call)) { return -1; }
+    out = opdi_cu_result(call, 0);
+    if (opd_numel(out) == 0 || opd_numel(y) == 0) { return opd_zero_(out) ? 0 : -1; }
+    x = opdi_cu_batched_as(x, out);
+    y = opdi_cu_batched_as(y, out);
+    g = opdi_cu_batched_as(g, out);
+    d = opdi_cu_batched_as(d, out);
+    return x && y && g && d ? opdi_cu_distances_run(call, x, y, g, d, opd_arg_float(call, 3)) : -1;
+}
+static int opdi_cu_pdist_kernel(opd_call *call) {
+    return opd_results_from_fake(call) ? -1
+        : opdi_cu_distances_run(call, opd_arg_tensor(call, 0), NULL, NULL, NULL, opd_arg_float(call, 1));
+}
+/* _pdist_backward(grad, self, p, pdist) */
+static int opdi_cu_pdist_backward_kernel(opd_call *call) {
+    return opd_results_from_fake(call) ? -1
+        : opdi_cu_distances_run(call, opd_arg_tensor(call, 1), NULL, opd_arg_tensor(call, 0), opd_arg_tensor(call, 3),
+                                opd_arg_float(call, 2));
+}
+static const opdi_cu_row opdi_cu_rows_distances[] = {
+    {"_cdist_forward", opdi_cu_cdist_kernel}, {"_cdist_backward", opdi_cu_cdist_backward_kernel},
+    {"_pdist_forward", opdi_cu_pdist_kernel}, {"_pdist_backward", opdi_cu_pdist_backward_kernel},
+    {NULL, NULL}};
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:matmul      matrix products
 //
@@ -6875,7 +7033,7 @@ static const opdi_cu_row opdi_cu_rows_optimizers[] = {
 
 static const opdi_cu_row *const opdi_cu_rows[] = {
     opdi_cu_rows_reductions, opdi_cu_rows_softmax, opdi_cu_rows_scans, opdi_cu_rows_indexing, opdi_cu_rows_pooling, opdi_cu_rows_resampling,
-    opdi_cu_rows_losses, opdi_cu_rows_matmul, opdi_cu_rows_convolution, opdi_cu_rows_optimizers};
+    opdi_cu_rows_losses, opdi_cu_rows_distances, opdi_cu_rows_matmul, opdi_cu_rows_convolution, opdi_cu_rows_optimizers};
 
 /* The GPUs of this machine: how many; 0: none, or no driver, which later errors say. */
 static int opdi_cu_find_devices() {
