@@ -184,9 +184,14 @@ static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t sh
     return e != cudaSuccess ? opdi_cu_launch_failed(e, (const void *)kernel) : opdi_cu_debug ? opdi_cu_faults() : 0;
 }
 
+/* A loop that is unrolled, or is not, in macros too; a function that is called. */
 #if defined(OPD_CUDA_EMULATED)
+#define OPDI_CU_UNROLL
+#define OPDI_CU_ROLLED
 #define OPDI_CU_NOINLINE __attribute__((noinline))
 #else
+#define OPDI_CU_UNROLL _Pragma("unroll")
+#define OPDI_CU_ROLLED _Pragma("unroll 1")
 #define OPDI_CU_NOINLINE __noinline__
 #endif
 /* In a kernel: `unsigned char *name` is the block's dynamic shared memory, aligned to 16 bytes. */
@@ -886,59 +891,65 @@ template <typename C> struct opdi_cu_pw_flat {
     void *out;
     const void *in[3];                            /* NULL: a number */
     int64_t n;
+    int32_t numbers;                              /* bit k: in[k] is one */
     opdi_cu_pw_numbers<C> s;
 };
-template <typename C, int N, typename T>
-__device__ __forceinline__ void opdi_cu_pw_take(C *to /*[N]*/, const T *p, int64_t i, C number) {
+/* U runs of N elements, `step` apart; nothing of a number.  The runs of all operands are loaded before one of them is
+   looked at, so that all loads are on their way at once: what is a number is asked of `numbers` afterwards, which the
+   compiler does not know to be the same question. */
+template <int N, int U, typename T>
+__device__ __forceinline__ void opdi_cu_pw_fetch(opdi_cu_vector<T, N> *to /*[U]*/, const T *p, int64_t i, int step) {
     if (p) {
-        const opdi_cu_vector<T, N> v = opdi_cu_load_vector<N>(p + i);
-#pragma unroll
-        for (int j = 0; j < N; j++) { to[j] = opdi_cu_cast<C>(v.at[j]); }
-    } else {
-#pragma unroll
-        for (int j = 0; j < N; j++) { to[j] = number; }
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { to[u] = opdi_cu_load_vector<N>(p + i + u * step); }
     }
 }
-/* A block computes U runs of 16 bytes for each of its threads. */
+template <typename C, typename T, int N>
+__device__ __forceinline__ C opdi_cu_pw_taken(const opdi_cu_vector<T, N> &v, int j, bool number, C s) {
+    return number ? s : opdi_cu_cast<C>(v.at[j]);
+}
+/* Runs of 16 bytes a thread of a block computes: enough loads on their way with one operand or two; of what is heavy
+   few copies. */
 __host__ __device__ constexpr int opdi_cu_pw_unrolled(int inputs, bool heavy) {
-    return heavy ? 1 : inputs == 1 ? 4 : 2;
+    return heavy ? inputs == 1 ? 2 : 1 : inputs == 1 ? 4 : 2;
 }
 template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM)
-opdi_cu_pointwise_flat(opdi_cu_pw_flat<C> f) {
+opdi_cu_pointwise_flat(const opdi_cu_pw_flat<C> f) {
     typedef opdi_cu_pw_formula<F, C> formula;
     typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
     typedef typename opdi_cu_or_bool<F == OPD_FORMULA_where, T>::type X;
-    constexpr int N = 16 / sizeof(T), U = opdi_cu_pw_unrolled(formula::inputs, formula::heavy);
+    constexpr int N = 16 / sizeof(T), U = opdi_cu_pw_unrolled(formula::inputs, formula::heavy), K = formula::inputs;
+    constexpr int step = OPDI_CU_TEAM * N;
     R *out = (R *)f.out;
     const X *xp = (const X *)f.in[0];
     const T *yp = (const T *)f.in[1], *zp = (const T *)f.in[2];
-    const int64_t first = (int64_t)blockIdx.x * (OPDI_CU_TEAM * N * U);
-    if (first + OPDI_CU_TEAM * N * U <= f.n) {
-        C x[U][N], y[U][N], z[U][N];
-#pragma unroll
+    const int64_t first = (int64_t)blockIdx.x * (step * U);
+    if (first + step * U <= f.n) {
+        const int64_t i = first + (int)threadIdx.x * N;
+        opdi_cu_vector<X, N> x[U];
+        opdi_cu_vector<T, N> y[U], z[U];
+        opdi_cu_pw_fetch<N, U>(x, xp, i, step);
+        if (K > 1) { opdi_cu_pw_fetch<N, U>(y, yp, i, step); }
+        if (K > 2) { opdi_cu_pw_fetch<N, U>(z, zp, i, step); }
+        OPDI_CU_UNROLL
         for (int u = 0; u < U; u++) {
-            const int64_t i = first + (int64_t)(u * OPDI_CU_TEAM + threadIdx.x) * N;
-            opdi_cu_pw_take<C, N>(x[u], xp, i, f.s.in[0]);
-            if (formula::inputs > 1) { opdi_cu_pw_take<C, N>(y[u], yp, i, f.s.in[1]); }
-            if (formula::inputs > 2) { opdi_cu_pw_take<C, N>(z[u], zp, i, f.s.in[2]); }
-        }
-#pragma unroll
-        for (int u = 0; u < U; u++) {
-            const int64_t i = first + (int64_t)(u * OPDI_CU_TEAM + threadIdx.x) * N;
             opdi_cu_vector<R, N> r;
-#pragma unroll
+            OPDI_CU_UNROLL
             for (int j = 0; j < N; j++) {
-                r.at[j] = opdi_cu_cast<R>(formula::run(x[u][j], formula::inputs > 1 ? y[u][j] : x[u][j],
-                                                       formula::inputs > 2 ? z[u][j] : x[u][j], f.s.a, f.s.b, f.s.c));
+                const C a = opdi_cu_pw_taken(x[u], j, f.numbers & 1, f.s.in[0]);
+                const C b = K > 1 ? opdi_cu_pw_taken(y[u], j, f.numbers & 2, f.s.in[1]) : a;
+                const C c = K > 2 ? opdi_cu_pw_taken(z[u], j, f.numbers & 4, f.s.in[2]) : a;
+                r.at[j] = opdi_cu_cast<R>(formula::run(a, b, c, f.s.a, f.s.b, f.s.c));
             }
-            opdi_cu_store_vector<N>(out + i, r);
+            opdi_cu_store_vector<N>(out + i + u * step, r);
         }
         return;
     }
+    OPDI_CU_ROLLED
     for (int64_t i = first + threadIdx.x; i < f.n; i += OPDI_CU_TEAM) {
         const C x = xp ? opdi_cu_load<C>(xp + i) : f.s.in[0];
-        const C y = formula::inputs > 1 ? (yp ? opdi_cu_load<C>(yp + i) : f.s.in[1]) : x;
-        const C z = formula::inputs > 2 ? (zp ? opdi_cu_load<C>(zp + i) : f.s.in[2]) : x;
+        const C y = K > 1 ? (yp ? opdi_cu_load<C>(yp + i) : f.s.in[1]) : x;
+        const C z = K > 2 ? (zp ? opdi_cu_load<C>(zp + i) : f.s.in[2]) : x;
         opdi_cu_store(out + i, formula::run(x, y, z, f.s.a, f.s.b, f.s.c));
     }
 }
@@ -981,44 +992,55 @@ template <int K> __device__ __forceinline__ void opdi_cu_pw_offsets(const opdi_c
     for (int k = 0; k < K; k++) { at[k] += (int64_t)i * w.strides[k][w.ndim - 1]; }
 }
 /* Element i, or, with `run`, the N elements from i * N on, which lie in a row or are one element repeated. */
-template <typename C> struct opdi_cu_pw_strided { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t run; };
-template <typename C, int N, typename T>
-__device__ __forceinline__ void opdi_cu_pw_take_run(C *to /*[N]*/, const T *p, int64_t at, int64_t stride, C number) {
-    if (p && stride == 0) { number = opdi_cu_load<C>(p + at); }
-    opdi_cu_pw_take<C, N>(to, stride ? p + at : (const T *)NULL, 0, number);
+template <typename C> struct opdi_cu_pw_strided { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t run, numbers; };
+/* The run at p; of an element that is repeated (stride 0) it alone, in the first place. */
+template <int N, typename T>
+__device__ __forceinline__ void opdi_cu_pw_fetch_run(opdi_cu_vector<T, N> *to, const T *p, int64_t at, int64_t stride) {
+    if (!p) { return; }
+    if (stride) { *to = opdi_cu_load_vector<N>(p + at); } else { to->at[0] = p[at]; }
 }
 template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM)
-opdi_cu_pointwise_strided(opdi_cu_pw_strided<C> f) {
+opdi_cu_pointwise_strided(const opdi_cu_pw_strided<C> f) {
     typedef opdi_cu_pw_formula<F, C> formula;
     typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
     typedef typename opdi_cu_or_bool<F == OPD_FORMULA_where, T>::type X;
-    constexpr int N = 16 / sizeof(T), K = formula::inputs + 1;
+    constexpr int N = 16 / sizeof(T), K = formula::inputs + 1, Y = K > 2 ? 2 : 0, Z = K > 3 ? 3 : 0;
     R *out = (R *)f.w.data[0];
     const X *xp = (const X *)f.w.data[1];
     const T *yp = (const T *)f.w.data[2], *zp = (const T *)f.w.data[3];
     const uint32_t step = gridDim.x * OPDI_CU_TEAM;
     int64_t at[K];
-    for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
-        if (f.run) {
-            C x[N], y[N], z[N];
+    if (f.run) {
+        const bool xs = f.w.strides[1][0] != 0, ys = f.w.strides[2][0] != 0, zs = f.w.strides[3][0] != 0;
+        OPDI_CU_ROLLED
+        for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
+            opdi_cu_vector<X, N> x;
+            opdi_cu_vector<T, N> y, z;
             opdi_cu_vector<R, N> r;
             opdi_cu_pw_offsets<K>(f.w, i * N, at);
-            opdi_cu_pw_take_run<C, N>(x, xp, at[1], f.w.strides[1][0], f.s.in[0]);
-            if (K > 2) { opdi_cu_pw_take_run<C, N>(y, yp, at[K > 2 ? 2 : 0], f.w.strides[2][0], f.s.in[1]); }
-            if (K > 3) { opdi_cu_pw_take_run<C, N>(z, zp, at[K > 3 ? 3 : 0], f.w.strides[3][0], f.s.in[2]); }
-#pragma unroll
+            opdi_cu_pw_fetch_run<N>(&x, xp, at[1], f.w.strides[1][0]);
+            if (K > 2) { opdi_cu_pw_fetch_run<N>(&y, yp, at[Y], f.w.strides[2][0]); }
+            if (K > 3) { opdi_cu_pw_fetch_run<N>(&z, zp, at[Z], f.w.strides[3][0]); }
+            OPDI_CU_UNROLL
             for (int j = 0; j < N; j++) {
-                r.at[j] = opdi_cu_cast<R>(formula::run(x[j], K > 2 ? y[j] : x[j], K > 3 ? z[j] : x[j], f.s.a, f.s.b,
+                const C a = opdi_cu_cast<C>(xs ? x.at[j] : x.at[0]);
+                const C b = opdi_cu_cast<C>(ys ? y.at[j] : y.at[0]), c = opdi_cu_cast<C>(zs ? z.at[j] : z.at[0]);
+                const C av = f.numbers & 1 ? f.s.in[0] : a;
+                r.at[j] = opdi_cu_cast<R>(formula::run(av, K > 2 ? (f.numbers & 2 ? f.s.in[1] : b) : av,
+                                                       K > 3 ? (f.numbers & 4 ? f.s.in[2] : c) : av, f.s.a, f.s.b,
                                                        f.s.c));
             }
             opdi_cu_store_vector<N>(out + at[0], r);
-        } else {
-            opdi_cu_pw_offsets<K>(f.w, i, at);
-            const C x = xp ? opdi_cu_load<C>(xp + at[1]) : f.s.in[0];
-            const C y = K > 2 ? (yp ? opdi_cu_load<C>(yp + at[K > 2 ? 2 : 0]) : f.s.in[1]) : x;
-            const C z = K > 3 ? (zp ? opdi_cu_load<C>(zp + at[K > 3 ? 3 : 0]) : f.s.in[2]) : x;
-            opdi_cu_store(out + at[0], formula::run(x, y, z, f.s.a, f.s.b, f.s.c));
         }
+        return;
+    }
+    OPDI_CU_ROLLED
+    for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
+        opdi_cu_pw_offsets<K>(f.w, i, at);
+        const C x = xp ? opdi_cu_load<C>(xp + at[1]) : f.s.in[0];
+        const C y = K > 2 ? (yp ? opdi_cu_load<C>(yp + at[Y]) : f.s.in[1]) : x;
+        const C z = K > 3 ? (zp ? opdi_cu_load<C>(zp + at[Z]) : f.s.in[2]) : x;
+        opdi_cu_store(out + at[0], formula::run(x, y, z, f.s.a, f.s.b, f.s.c));
     }
 }
 
@@ -1059,10 +1081,11 @@ __device__ __forceinline__ C opdi_cu_pw_general_in(const opdi_cu_pw_general<C> &
     return f.common < 0 || f.common == f.w.dtype[k] ? v : opdi_cu_through<C>(v, f.common);
 }
 template <int F, typename C> __global__ void __launch_bounds__(OPDI_CU_TEAM)
-opdi_cu_pointwise_general(opdi_cu_pw_general<C> f) {
+opdi_cu_pointwise_general(const opdi_cu_pw_general<C> f) {
     typedef opdi_cu_pw_formula<F, C> formula;
     constexpr int K = formula::inputs + 1;
     const uint32_t step = gridDim.x * OPDI_CU_TEAM;
+    OPDI_CU_ROLLED
     for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
         int64_t at[K];
         opdi_cu_pw_offsets<K>(f.w, i, at);
@@ -1171,6 +1194,13 @@ template <typename C> static opdi_cu_pw_numbers<C> opdi_cu_pw_numbers_of(const o
     for (k = 1; k < p->noperands; k++) { s.in[k - 1] = opdi_cu_pw_number(&p->operands[k], C(0)); }
     return s;
 }
+/* Bit k - 1: operand k is a number. */
+static int32_t opdi_cu_pw_which_numbers(const opd_pointwise *p) {
+    int32_t bits = 0;
+    int k;
+    for (k = 1; k < p->noperands; k++) { bits |= p->operands[k].data ? 0 : 1 << (k - 1); }
+    return bits;
+}
 /* All of it as a walk; false: too many elements or dimensions for one. */
 static bool opdi_cu_pw_walk_of(const opd_pointwise *p, opdi_cu_pw_walk *w) {
     int k, d;
@@ -1210,7 +1240,7 @@ template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) 
     for (k = 0; k < p->noperands; k++) { aligned = aligned && opdi_cu_aligned(p->operands[k].data); }
     if (p->linear && fast >= 0 && aligned) {
         const int per_thread = (int)(16 / opd_dtype_size(p->common)) * kernels.unrolled;
-        opdi_cu_pw_flat<C> f = {p->operands[0].data, {NULL, NULL, NULL}, p->numel, s};
+        opdi_cu_pw_flat<C> f = {p->operands[0].data, {NULL, NULL, NULL}, p->numel, opdi_cu_pw_which_numbers(p), s};
         for (k = 1; k < p->noperands; k++) { f.in[k - 1] = p->operands[k].data; }
         return opdi_cu_launch(kernels.flat[fast], dim3((unsigned)opdi_cu_ceil(p->numel, OPDI_CU_TEAM * per_thread)),
                               OPDI_CU_TEAM, 0, f);
@@ -1218,7 +1248,7 @@ template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) 
     if (!opdi_cu_pw_walk_of(p, &w)) { return 1; }
     if (fast >= 0 && kernels.strided[fast]) {
         const int n = (int)(16 / opd_dtype_size(p->common));
-        opdi_cu_pw_strided<C> f = {w, s, opdi_cu_pw_in_runs(&w, p->noperands, n)};
+        opdi_cu_pw_strided<C> f = {w, s, opdi_cu_pw_in_runs(&w, p->noperands, n), opdi_cu_pw_which_numbers(p)};
         if (f.run) { f.w.n /= n; }
         return opdi_cu_launch(kernels.strided[fast], opdi_cu_grid(f.w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, f);
     }
@@ -1289,94 +1319,168 @@ template <typename Q, typename P> struct opdi_cu_pw_moved<opdi_cu_pw_complex<Q>,
     }
 };
 
-/* Of one type, in a row or not: uint8_t to opdi_cu_16 by size.  in NULL: the number. */
-template <typename T> struct opdi_cu_pw_move { opdi_cu_pw_walk w; T number; int32_t run; };
-template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM) opdi_cu_copy_same(opdi_cu_pw_move<T> m) {
-    constexpr int N = 16 / sizeof(T);
+/* Of one type, in a row or not: uint8_t to opdi_cu_16 by size.  in NULL: the number.  With `run` w.n are runs of N
+   elements, and of one dim `rest` elements come behind them. */
+template <typename T> struct opdi_cu_pw_move { opdi_cu_pw_walk w; T number; int32_t run, rest; };
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM) opdi_cu_copy_same(const opdi_cu_pw_move<T> m) {
+    constexpr int N = 16 / sizeof(T), U = 4;
     T *out = (T *)m.w.data[0];
     const T *in = (const T *)m.w.data[1];
-    const uint32_t step = gridDim.x * OPDI_CU_TEAM;
-    int64_t at[2];
-    for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)m.w.n; i += step) {
-        if (m.run) {
-            opdi_cu_vector<T, N> v;
-            opdi_cu_pw_offsets<2>(m.w, i * N, at);
-            if (in && m.w.strides[1][0]) { v = opdi_cu_load_vector<N>(in + at[1]); }
-            else {
-                const T one = in ? in[at[1]] : m.number;
-#pragma unroll
-                for (int j = 0; j < N; j++) { v.at[j] = one; }
+    const uint32_t step = gridDim.x * OPDI_CU_TEAM, n = (uint32_t)m.w.n;
+    uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x;
+    if (m.run) {
+        const bool repeated = m.w.strides[1][0] == 0;
+        OPDI_CU_ROLLED
+        for (; i < n; i += U * step) {
+            opdi_cu_vector<T, N> v[U];
+            int64_t at[U][2];
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                if (i + u * step >= n) { continue; }
+                opdi_cu_pw_offsets<2>(m.w, (i + u * step) * N, at[u]);
+                if (!in) { v[u].at[0] = m.number; }
+                else if (repeated) { v[u].at[0] = in[at[u][1]]; }
+                else { v[u] = opdi_cu_load_vector<N>(in + at[u][1]); }
             }
-            opdi_cu_store_vector<N>(out + at[0], v);
-        } else {
-            opdi_cu_pw_offsets<2>(m.w, i, at);
-            out[at[0]] = in ? in[at[1]] : m.number;
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                OPDI_CU_UNROLL
+                for (int j = 1; j < N; j++) { v[u].at[j] = repeated ? v[u].at[0] : v[u].at[j]; }
+                if (i + u * step < n) { opdi_cu_store_vector<N>(out + at[u][0], v[u]); }
+            }
         }
+        i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x;
+        if (i < (uint32_t)m.rest) {
+            const int64_t last = (int64_t)n * N + i;
+            out[last] = !in ? m.number : repeated ? *in : in[last];
+        }
+        return;
+    }
+    OPDI_CU_ROLLED
+    for (; i < n; i += U * step) {
+        T v[U];
+        int64_t at[U][2];
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) {
+            if (i + u * step >= n) { continue; }
+            opdi_cu_pw_offsets<2>(m.w, i + u * step, at[u]);
+            v[u] = in ? in[at[u][1]] : m.number;
+        }
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { if (i + u * step < n) { out[at[u][0]] = v[u]; } }
     }
 }
 /* A transposition, by tiles through shared memory: out has stride 1 along dim 0, in along dim `across`, which is made
-   dim 1 of the walk; the others are batches.  grid: tiles along dim 0 times dim 1, batches. */
-#define OPDI_CU_SIDE 32
+   dim 1 of the walk; the others are batches.  grid: tiles along dim 0 times dim 1, batches.  Tiles of short elements are
+   larger, that as many bytes are on their way; rows of a tile are a word apart from whole banks. */
+__host__ __device__ constexpr int opdi_cu_turned_side(int size) { return size <= 2 ? 64 : 32; }
 template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM)
-opdi_cu_copy_turned(opdi_cu_pw_walk w, int batches) {
-    __shared__ T tile[OPDI_CU_SIDE][OPDI_CU_SIDE + 1];
-    const int x = threadIdx.x % OPDI_CU_SIDE, y = threadIdx.x / OPDI_CU_SIDE, rows = OPDI_CU_TEAM / OPDI_CU_SIDE;
-    const uint32_t n0 = w.sizes[0].d, n1 = w.sizes[1].d, across = (n0 + OPDI_CU_SIDE - 1) / OPDI_CU_SIDE;
-    const uint32_t from0 = blockIdx.x % across * OPDI_CU_SIDE, from1 = blockIdx.x / across * OPDI_CU_SIDE;
+opdi_cu_copy_turned(const opdi_cu_pw_walk w, int batches) {
+    constexpr int S = opdi_cu_turned_side(sizeof(T)), rows = OPDI_CU_TEAM / S;
+    __shared__ T tile[S][S + (sizeof(T) < 4 ? 4 / sizeof(T) : 1)];
+    const int x = threadIdx.x % S, y = threadIdx.x / S;
+    const uint32_t n0 = w.sizes[0].d, n1 = w.sizes[1].d, across = (n0 + S - 1) / S;
+    const uint32_t from0 = blockIdx.x % across * S, from1 = blockIdx.x / across * S;
     for (int batch = blockIdx.y; batch < batches; batch += gridDim.y) {
         int64_t at[2];
         opdi_cu_pw_offsets<2>(w, (uint32_t)batch * n0 * n1, at);
-        const T *in = (const T *)w.data[1] + at[1];
-        T *out = (T *)w.data[0] + at[0];
-        __syncthreads();
-        for (int r = y; r < OPDI_CU_SIDE; r += rows) {
-            if (from0 + r < n0 && from1 + x < n1) {
-                tile[r][x] = in[(from0 + r) * w.strides[1][0] + (from1 + x) * w.strides[1][1]];
-            }
+        const T *in = (const T *)w.data[1] + at[1] + from0 * w.strides[1][0] + (from1 + x) * w.strides[1][1];
+        T *out = (T *)w.data[0] + at[0] + (from0 + x) * w.strides[0][0] + from1 * w.strides[0][1];
+        T v[S / rows];
+        OPDI_CU_UNROLL
+        for (int r = y, k = 0; k < S / rows; r += rows, k++) {
+            if (from0 + r < n0 && from1 + x < n1) { v[k] = in[r * w.strides[1][0]]; }
         }
         __syncthreads();
-        for (int r = y; r < OPDI_CU_SIDE; r += rows) {
-            if (from1 + r < n1 && from0 + x < n0) {
-                out[(from0 + x) * w.strides[0][0] + (from1 + r) * w.strides[0][1]] = tile[x][r];
-            }
+        OPDI_CU_UNROLL
+        for (int r = y, k = 0; k < S / rows; r += rows, k++) {
+            if (from0 + r < n0 && from1 + x < n1) { tile[r][x] = v[k]; }
+        }
+        __syncthreads();
+        OPDI_CU_UNROLL
+        for (int r = y, k = 0; k < S / rows; r += rows, k++) {
+            if (from1 + r < n1 && from0 + x < n0) { out[r * w.strides[0][1]] = tile[x][r]; }
         }
     }
 }
-/* Of two dtypes. */
+/* Of two dtypes; runs are of 8 elements, of up to 4 bytes each. */
+template <int N, typename T> __device__ __forceinline__ void opdi_cu_load_pieces(const T *p, T *to /*[N]*/) {
+    constexpr int P = N * sizeof(T) > 16 ? 16 / sizeof(T) : N;
+    OPDI_CU_UNROLL
+    for (int k = 0; k < N; k += P) {
+        const opdi_cu_vector<T, P> v = opdi_cu_load_vector<P>(p + k);
+        OPDI_CU_UNROLL
+        for (int j = 0; j < P; j++) { to[k + j] = v.at[j]; }
+    }
+}
+template <int N, typename T> __device__ __forceinline__ void opdi_cu_store_pieces(T *p, const T *from /*[N]*/) {
+    constexpr int P = N * sizeof(T) > 16 ? 16 / sizeof(T) : N;
+    OPDI_CU_UNROLL
+    for (int k = 0; k < N; k += P) {
+        opdi_cu_vector<T, P> v;
+        OPDI_CU_UNROLL
+        for (int j = 0; j < P; j++) { v.at[j] = from[k + j]; }
+        opdi_cu_store_vector<P>(p + k, v);
+    }
+}
+#define OPDI_CU_CONVERTED 8
 template <typename To, typename From> __global__ void __launch_bounds__(OPDI_CU_TEAM)
-opdi_cu_copy_convert(opdi_cu_pw_walk w, int run) {
-    constexpr int N = 4;
+opdi_cu_copy_convert(const opdi_cu_pw_walk w, int run, int rest) {
+    constexpr int N = OPDI_CU_CONVERTED;
     To *out = (To *)w.data[0];
     const From *in = (const From *)w.data[1];
-    const uint32_t step = gridDim.x * OPDI_CU_TEAM;
+    const uint32_t step = gridDim.x * OPDI_CU_TEAM, first = blockIdx.x * OPDI_CU_TEAM + threadIdx.x;
     int64_t at[2];
-    for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)w.n; i += step) {
-        if (run && sizeof(To) <= 4 && sizeof(From) <= 4) {
-            opdi_cu_pw_offsets<2>(w, i * N, at);
-            const opdi_cu_vector<From, N> v = opdi_cu_load_vector<N>(in + at[1]);
-            opdi_cu_vector<To, N> r;
-#pragma unroll
-            for (int j = 0; j < N; j++) { r.at[j] = opdi_cu_pw_moved<To, From>::of(v.at[j]); }
-            opdi_cu_store_vector<N>(out + at[0], r);
-        } else {
-            opdi_cu_pw_offsets<2>(w, i, at);
-            out[at[0]] = opdi_cu_pw_moved<To, From>::of(in[at[1]]);
+    if constexpr (sizeof(To) <= 4 && sizeof(From) <= 4) {
+        if (run) {
+            OPDI_CU_ROLLED
+            for (uint32_t i = first; i < (uint32_t)w.n; i += step) {
+                From v[N];
+                To r[N];
+                opdi_cu_pw_offsets<2>(w, i * N, at);
+                opdi_cu_load_pieces<N>(in + at[1], v);
+                OPDI_CU_UNROLL
+                for (int j = 0; j < N; j++) { r[j] = opdi_cu_pw_moved<To, From>::of(v[j]); }
+                opdi_cu_store_pieces<N>(out + at[0], r);
+            }
+            if (first < (uint32_t)rest) {
+                const int64_t last = (int64_t)w.n * N + first;
+                out[last] = opdi_cu_pw_moved<To, From>::of(in[last]);
+            }
+            return;
         }
     }
+    OPDI_CU_ROLLED
+    for (uint32_t i = first; i < (uint32_t)w.n; i += step) {
+        opdi_cu_pw_offsets<2>(w, i, at);
+        out[at[0]] = opdi_cu_pw_moved<To, From>::of(in[at[1]]);
+    }
+}
+/* Whether a walk of two operands goes by runs of N elements, and how many elements come behind them, of one dim. */
+static bool opdi_cu_pw_runs(opdi_cu_pw_walk *w, int n, int32_t *rest) {
+    const opdi_cu_pw_divider size = w->sizes[0];
+    *rest = 0;
+    if (w->ndim == 1 && size.d >= (uint32_t)n) {
+        *rest = (int32_t)(size.d % (uint32_t)n);
+        w->sizes[0].d = size.d - (uint32_t)*rest;
+    }
+    if (!opdi_cu_pw_in_runs(w, 2, n)) { w->sizes[0] = size; *rest = 0; return false; }
+    w->n /= n;
+    return true;
 }
 template <typename To> static int opdi_cu_copy_from(opdi_cu_pw_walk w, opd_scalar_type from) {
     const size_t widest = opd_dtype_size((opd_scalar_type)w.dtype[0]) > opd_dtype_size(from)
         ? opd_dtype_size((opd_scalar_type)w.dtype[0]) : opd_dtype_size(from);
-    const int run = widest <= 4 && w.strides[1][0] == 1 && opdi_cu_pw_in_runs(&w, 2, 4);
-    void (*kernel)(opdi_cu_pw_walk, int) = NULL;
-    if (run) { w.n /= 4; }
+    int32_t rest = 0;
+    const int run = widest <= 4 && w.strides[1][0] == 1 && opdi_cu_pw_runs(&w, OPDI_CU_CONVERTED, &rest);
+    void (*kernel)(opdi_cu_pw_walk, int, int) = NULL;
     switch ((int)from) {
 #define OPDI_CU_FROM_CASE(number, T) case number: kernel = opdi_cu_copy_convert<To, T>; break;
         OPDI_CU_EACH_DTYPE(OPDI_CU_FROM_CASE)
         OPDI_CU_FROM_CASE(OPD_COMPLEX64, opdi_cu_c64) OPDI_CU_FROM_CASE(OPD_COMPLEX128, opdi_cu_c128)
         default: return opdi_cu_no_dtype(from);
     }
-    return opdi_cu_launch(kernel, opdi_cu_grid(w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, w, run);
+    return opdi_cu_launch(kernel, opdi_cu_grid(w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, w, run, rest);
 }
 /* Dim `d` of a walk becomes dim 1. */
 static void opdi_cu_pw_walk_bring(opdi_cu_pw_walk *w, int d) {
@@ -1395,16 +1499,17 @@ template <typename T> static int opdi_cu_copy_one_type(opdi_cu_pw_walk *w, T num
     for (d = 1; w->data[1] && w->strides[0][0] == 1 && w->strides[1][0] > 1 && d < w->ndim; d++) {
         if (w->strides[1][d] != 1 || w->sizes[d].d < 8 || w->sizes[0].d < 8) { continue; }
         opdi_cu_pw_walk_bring(w, d);
-        const int64_t tiles = opdi_cu_ceil(w->sizes[0].d, OPDI_CU_SIDE) * opdi_cu_ceil(w->sizes[1].d, OPDI_CU_SIDE);
+        const int side = opdi_cu_turned_side(sizeof(T));
+        const int64_t tiles = opdi_cu_ceil(w->sizes[0].d, side) * opdi_cu_ceil(w->sizes[1].d, side);
         const int batches = (int)(w->n / ((int64_t)w->sizes[0].d * w->sizes[1].d));
         return opdi_cu_launch(opdi_cu_copy_turned<T>, dim3((unsigned)tiles, batches < 65535 ? batches : 65535),
                               OPDI_CU_TEAM, 0, *w, batches);
     }
     m.w = *w;
     m.number = number;
-    m.run = sizeof(T) < 16 && opdi_cu_pw_in_runs(w, 2, 16 / (int)sizeof(T));
-    if (m.run) { m.w.n /= 16 / (int)sizeof(T); }
-    return opdi_cu_launch(opdi_cu_copy_same<T>, opdi_cu_grid(m.w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, m);
+    m.rest = 0;
+    m.run = sizeof(T) < 16 && opdi_cu_pw_runs(&m.w, 16 / (int)sizeof(T), &m.rest);
+    return opdi_cu_launch(opdi_cu_copy_same<T>, opdi_cu_grid(opdi_cu_ceil(m.w.n, 4), OPDI_CU_TEAM), OPDI_CU_TEAM, 0, m);
 }
 /* A number as an element of dtype t, in out[2]. */
 template <typename T> static void opdi_cu_pw_element_put(double *out, T v) { memcpy(out, &v, sizeof v); }
@@ -1568,13 +1673,6 @@ static int opdi_cu_draw(void *user, int index, const opd_draw *d) {
 //  >>cu:reductions  sums, extremes, norms
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A loop that is unrolled, in macros, too. */
-#if defined(OPD_CUDA_EMULATED)
-#define OPDI_CU_UNROLL
-#else
-#define OPDI_CU_UNROLL _Pragma("unroll")
-#endif
-
 /* A reduction sees its input as `outer` rows of n elements.  The kept dims and the reduced ones are each put in order
    of their strides and joined where they can be (reduced ones stay in order where an index counts).  Two kernels:
      rows     the smallest stride is a reduced dim's: 1 to 256 threads walk along a row, 16 bytes a load
@@ -1706,6 +1804,16 @@ template <class F> __device__ __forceinline__ void opdi_cu_fold_lanes(const F &f
             const typename F::State other = opdi_cu_shuffle_xor(s, bits);
             if (warp == 0) { f.join(s, other); }
         }
+    }
+}
+
+/* The same where it is of a floating type. */
+template <class V> __device__ __forceinline__ void opdi_cu_put_float(void *p, int dtype, int64_t i, V v) {
+    switch (dtype) {
+        case OPD_FLOAT32: opdi_cu_store((float *)p + i, v); break;
+        case OPD_FLOAT64: opdi_cu_store((double *)p + i, v); break;
+        case OPD_FLOAT16: opdi_cu_store((opdi_cu_f16 *)p + i, v); break;
+        default: opdi_cu_store((opdi_cu_bf16 *)p + i, v);
     }
 }
 
@@ -2459,11 +2567,22 @@ static const opdi_cu_row opdi_cu_rows_reductions[] = {
 //  every lanes * W elements.  With PACKS > 0 a row is loaded once and stays in registers, PACKS times W elements a
 //  thread; with 0 each pass loads it again, which for rows that long is from the cache.
 
-/* OPDI_CU_EACH_PACK(p, i): for each pack p of this thread, element i the first of it. */
+/* OPDI_CU_EACH_PACK(p, i): for each pack p of this thread, element i the first of it, whether it is there or not.
+   OPDI_CU_EACH_ROUND(i): with PACKS 0, for each pack of this thread. */
 #define OPDI_CU_EACH_PACK(p, i)                                                                                       \
     OPDI_CU_UNROLL                                                                                                    \
-    for (int p = 0; p < (PACKS ? PACKS : 1); p++)                                                                     \
-        for (int64_t i = ((int64_t)p * lanes + lane) * W; in && i < n; i += PACKS ? n : (int64_t)lanes * W)
+    for (int p = 0, i = lane * W; p < (PACKS ? PACKS : 1); p++, i += lanes * W)
+#define OPDI_CU_EACH_ROUND(i)                                                                                         \
+    for (int64_t i = (int64_t)lane * W; in && i < n; i += (int64_t)lanes * W)
+/* All packs of a row at once, so that all loads are on their way before one is looked at; there: how many of this
+   thread's first ones the row has. */
+template <int W, int PACKS, typename T>
+__device__ __forceinline__ int opdi_cu_load_packs(const T *row, int n, int lane, int lanes, bool in,
+                                                  opdi_cu_vector<T, W> *v /*[PACKS]*/) {
+    int there = 0;
+    OPDI_CU_EACH_PACK(p, i) { if (in && i < n) { v[p] = opdi_cu_load_vector<W>(row + i); there = p + 1; } }
+    return there;
+}
 
 template <int W, typename T, typename C> __device__ __forceinline__ void opdi_cu_load_some(const T *p, C *c) {
     const opdi_cu_vector<T, W> v = opdi_cu_load_vector<W>(p);
@@ -2554,15 +2673,20 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
         const bool in = row < rows;
         const T *from = x + row * n;
         T *to = y + row * n;
-        if (PACKS) {
-            C v[PACKS ? PACKS : 1][W], top = opdi_cu_lowest<C>(), sum = 0;
-            OPDI_CU_EACH_PACK(p, i) {
-                opdi_cu_load_some<W>(from + i, v[p]);
+        if constexpr (PACKS > 0) {
+            opdi_cu_vector<T, W> raw[PACKS];
+            C v[PACKS][W], top = opdi_cu_lowest<C>(), sum = 0;
+            const int there = opdi_cu_load_packs<W, PACKS>(from, (int)n, lane, lanes, in, raw);
+            OPDI_CU_EACH_PACK(p, i) {             /* what is not there is as if it were -inf */
                 OPDI_CU_UNROLL
-                for (int w = 0; w < W; w++) { top = v[p][w] > top ? v[p][w] : top; }
+                for (int w = 0; w < W; w++) {
+                    v[p][w] = p < there ? opdi_cu_cast<C>(raw[p].at[w]) : opdi_cu_lowest<C>();
+                    top = v[p][w] > top ? v[p][w] : top;
+                }
             }
             top = opdi_cu_row_reduce(top, opdi_cu_top(), opdi_cu_lowest<C>(), lanes);
             OPDI_CU_EACH_PACK(p, i) {
+                if (p >= there) { continue; }
                 OPDI_CU_UNROLL
                 for (int w = 0; w < W; w++) {
                     const C d = v[p][w] - top, e = opdi_cu_exp(d);
@@ -2573,6 +2697,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
             sum = opdi_cu_row_reduce(sum, opdi_cu_sum(), (C)0, lanes);
             sum = logarithm ? (C)log(sum) : (C)1 / sum;
             OPDI_CU_EACH_PACK(p, i) {
+                if (p >= there) { continue; }
                 OPDI_CU_UNROLL
                 for (int w = 0; w < W; w++) { v[p][w] = logarithm ? v[p][w] - sum : v[p][w] * sum; }
                 opdi_cu_store_some<W>(to + i, v[p]);
@@ -2581,13 +2706,13 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
             const opdi_cu_exps<C> none = {opdi_cu_lowest<C>(), 0};
             opdi_cu_exps<C> e = none;
             C v[W], sum;
-            OPDI_CU_EACH_PACK(p, i) {
+            OPDI_CU_EACH_ROUND(i) {
                 opdi_cu_load_some<W>(from + i, v);
                 e.template take<W>(v);
             }
             e = opdi_cu_row_reduce(e, opdi_cu_exps_join(), none, lanes);
             sum = logarithm ? (C)log(e.total()) : (C)1 / e.total();
-            OPDI_CU_EACH_PACK(p, i) {
+            OPDI_CU_EACH_ROUND(i) {
                 opdi_cu_load_some<W>(from + i, v);
                 OPDI_CU_UNROLL
                 for (int w = 0; w < W; w++) {
@@ -2599,6 +2724,28 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
     }
 }
 /* y (g - sum(g y)); of the logarithm, g - exp(y) sum(g) */
+template <typename C, typename T, int W>
+__device__ __forceinline__ C opdi_cu_softmax_product(const opdi_cu_vector<T, W> &g, const opdi_cu_vector<T, W> &y,
+                                                     bool logarithm) {
+    C sum = 0;
+    OPDI_CU_UNROLL
+    for (int w = 0; w < W; w++) {
+        const C a = opdi_cu_cast<C>(g.at[w]);
+        sum += logarithm ? a : a * opdi_cu_cast<C>(y.at[w]);
+    }
+    return sum;
+}
+template <typename C, typename T, int W>
+__device__ __forceinline__ void opdi_cu_softmax_gradient(T *dx, const opdi_cu_vector<T, W> &g,
+                                                         const opdi_cu_vector<T, W> &y, C sum, bool logarithm) {
+    C v[W];
+    OPDI_CU_UNROLL
+    for (int w = 0; w < W; w++) {
+        const C a = opdi_cu_cast<C>(g.at[w]), b = opdi_cu_cast<C>(y.at[w]);
+        v[w] = logarithm ? a - opdi_cu_exp(b) * sum : b * (a - sum);
+    }
+    opdi_cu_store_some<W>(dx, v);
+}
 template <typename T, int W, int PACKS>
 __global__ void __launch_bounds__(1024) opdi_cu_softmax_backward_rows(const T *g, const T *y, T *dx, int64_t rows,
                                                                       int64_t n, bool logarithm) {
@@ -2610,25 +2757,26 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_backward_rows(const T *g
         const int64_t at = row * n;
         opdi_cu_vector<T, W> gs[PACKS ? PACKS : 1], ys[PACKS ? PACKS : 1];
         C sum = 0;
-        OPDI_CU_EACH_PACK(p, i) {
-            gs[p] = opdi_cu_load_vector<W>(g + at + i);
-            ys[p] = opdi_cu_load_vector<W>(y + at + i);
-            OPDI_CU_UNROLL
-            for (int w = 0; w < W; w++) {
-                const C a = opdi_cu_cast<C>(gs[p].at[w]);
-                sum += logarithm ? a : a * opdi_cu_cast<C>(ys[p].at[w]);
+        if constexpr (PACKS > 0) {
+            const int there = opdi_cu_load_packs<W, PACKS>(g + at, (int)n, lane, lanes, in, gs);
+            (void)opdi_cu_load_packs<W, PACKS>(y + at, (int)n, lane, lanes, in, ys);
+            OPDI_CU_EACH_PACK(p, i) { if (p < there) { sum += opdi_cu_softmax_product<C>(gs[p], ys[p], logarithm); } }
+            sum = opdi_cu_row_reduce(sum, opdi_cu_sum(), (C)0, lanes);
+            OPDI_CU_EACH_PACK(p, i) {
+                if (p < there) { opdi_cu_softmax_gradient(dx + at + i, gs[p], ys[p], sum, logarithm); }
             }
-        }
-        sum = opdi_cu_row_reduce(sum, opdi_cu_sum(), (C)0, lanes);
-        OPDI_CU_EACH_PACK(p, i) {
-            if (!PACKS) { gs[p] = opdi_cu_load_vector<W>(g + at + i); ys[p] = opdi_cu_load_vector<W>(y + at + i); }
-            C v[W];
-            OPDI_CU_UNROLL
-            for (int w = 0; w < W; w++) {
-                const C a = opdi_cu_cast<C>(gs[p].at[w]), b = opdi_cu_cast<C>(ys[p].at[w]);
-                v[w] = logarithm ? a - opdi_cu_exp(b) * sum : b * (a - sum);
+        } else {
+            OPDI_CU_EACH_ROUND(i) {
+                gs[0] = opdi_cu_load_vector<W>(g + at + i);
+                ys[0] = opdi_cu_load_vector<W>(y + at + i);
+                sum += opdi_cu_softmax_product<C>(gs[0], ys[0], logarithm);
             }
-            opdi_cu_store_some<W>(dx + at + i, v);
+            sum = opdi_cu_row_reduce(sum, opdi_cu_sum(), (C)0, lanes);
+            OPDI_CU_EACH_ROUND(i) {
+                gs[0] = opdi_cu_load_vector<W>(g + at + i);
+                ys[0] = opdi_cu_load_vector<W>(y + at + i);
+                opdi_cu_softmax_gradient(dx + at + i, gs[0], ys[0], sum, logarithm);
+            }
         }
     }
 }
@@ -2644,7 +2792,15 @@ template <typename T> __global__ void opdi_cu_softmax_columns(const T *x, T *y, 
         const int64_t column = item % tiles * blockDim.x + threadIdx.x, base = item / tiles * n * inner + column;
         const bool in = column < inner;
         opdi_cu_exps<C> e = {opdi_cu_lowest<C>(), 0};
-        for (int64_t i = threadIdx.y; in && i < n; i += down) {
+        int64_t i = threadIdx.y;
+        for (; in && i + 3 * down < n; i += 4 * down) {
+            C v[4];
+            OPDI_CU_UNROLL
+            for (int k = 0; k < 4; k++) { v[k] = opdi_cu_load<C>(x + base + (i + k * down) * inner); }
+            e.template take<4>(v);
+        }
+        OPDI_CU_ROLLED
+        for (; in && i < n; i += down) {
             const C v = opdi_cu_load<C>(x + base + i * inner);
             e.template take<1>(&v);
         }
@@ -2659,7 +2815,7 @@ template <typename T> __global__ void opdi_cu_softmax_columns(const T *x, T *y, 
         e = shared[threadIdx.x];
         __syncthreads();
         const C sum = logarithm ? (C)log(e.total()) : (C)1 / e.total();
-        for (int64_t i = threadIdx.y; in && i < n; i += down) {
+        for (i = threadIdx.y; in && i < n; i += down) {
             const C v = opdi_cu_load<C>(x + base + i * inner);
             opdi_cu_store(y + base + i * inner, logarithm ? v - e.top - sum : opdi_cu_exp(v - e.top) * sum);
         }
@@ -2782,13 +2938,13 @@ typedef struct opdi_cu_norm {
     int stat;
     bool wide;
 } opdi_cu_norm;
-/* W weights for elements i, i + 1, ... of a row. */
-template <typename T, int W, typename C>
-__device__ __forceinline__ void opdi_cu_norm_weights(const opdi_cu_norm &k, const void *p, int64_t row, int64_t i,
+/* W weights for elements i, i + 1, ... of a row, whose first channel is `channel`. */
+template <typename T, int W, typename C, typename I>
+__device__ __forceinline__ void opdi_cu_norm_weights(const opdi_cu_norm &k, const void *p, int64_t channel, I i,
                                                      C *c) {
     const int P = W * (int)sizeof(C) > 16 ? 16 / (int)sizeof(C) : W;
     if (k.hw > 0) {
-        const int64_t at = (row * k.per + i / k.hw) % k.c;
+        const int64_t at = channel + (sizeof(I) == 4 ? (int64_t)((uint32_t)i / (uint32_t)k.hw) : (int64_t)i / k.hw);
         const C v = k.wide ? ((const C *)p)[at] : opdi_cu_load<C>((const T *)p + at);
         OPDI_CU_UNROLL
         for (int w = 0; w < W; w++) { c[w] = v; }
@@ -2803,36 +2959,54 @@ struct opdi_cu_var_join {
         return a;
     }
 };
-/* (x - mean) rstd w + b */
+/* y = (x - mean) rstd w + b of W elements */
+template <typename T, int W, typename C, typename I>
+__device__ __forceinline__ void opdi_cu_norm_put(const opdi_cu_norm &k, T *y, const opdi_cu_vector<T, W> &v, C mean,
+                                                 C rstd, int64_t channel, I i) {
+    C c[W], a[W], b[W];
+    if (k.w) { opdi_cu_norm_weights<T, W>(k, k.w, channel, i, a); }
+    if (k.b) { opdi_cu_norm_weights<T, W>(k, k.b, channel, i, b); }
+    OPDI_CU_UNROLL
+    for (int w = 0; w < W; w++) {
+        c[w] = (opdi_cu_cast<C>(v.at[w]) - mean) * rstd;
+        if (k.w) { c[w] *= a[w]; }
+        if (k.b) { c[w] += b[w]; }
+    }
+    opdi_cu_store_some<W>(y + i, c);
+}
 template <typename T, int W, int PACKS>
 __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) {
     typedef opdi_cu_acc<T> C;
     const int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
     const int64_t n = k.n;
     for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < k.rows; first += (int64_t)gridDim.x * blockDim.y) {
-        const int64_t row = first + threadIdx.y;
+        const int64_t row = first + threadIdx.y, channel = k.hw > 0 ? row * k.per % k.c : 0;
         const bool in = row < k.rows;
         const T *x = (const T *)k.x + row * n;
         T *y = (T *)k.y + row * n;
         opdi_cu_vector<T, W> v[PACKS ? PACKS : 1];
         C mean = 0, squares = 0, rstd;
-        if (PACKS) {
+        int there = 0;
+        if constexpr (PACKS > 0) {
+            there = opdi_cu_load_packs<W, PACKS>(x, (int)n, lane, lanes, in, v);
             OPDI_CU_EACH_PACK(p, i) {
-                v[p] = opdi_cu_load_vector<W>(x + i);
                 OPDI_CU_UNROLL
-                for (int w = 0; w < W; w++) { mean += opdi_cu_cast<C>(v[p].at[w]); }
+                for (int w = 0; w < W; w++) { mean += p < there ? opdi_cu_cast<C>(v[p].at[w]) : (C)0; }
             }
             mean = opdi_cu_row_reduce(mean, opdi_cu_sum(), (C)0, lanes) / (C)n;
             OPDI_CU_EACH_PACK(p, i) {
                 OPDI_CU_UNROLL
-                for (int w = 0; w < W; w++) { const C d = opdi_cu_cast<C>(v[p].at[w]) - mean; squares += d * d; }
+                for (int w = 0; w < W; w++) {
+                    const C d = p < there ? opdi_cu_cast<C>(v[p].at[w]) - mean : (C)0;
+                    squares += d * d;
+                }
             }
             squares = opdi_cu_row_reduce(squares, opdi_cu_sum(), (C)0, lanes);
         } else {
             typedef typename opdi_cu_fold_var<C>::State S;
             const S none = opdi_cu_fold_var<C>().init(0);
             S s = none;
-            OPDI_CU_EACH_PACK(p, i) {
+            OPDI_CU_EACH_ROUND(i) {
                 C c[W];
                 opdi_cu_load_some<W>(x + i, c);
                 opdi_cu_fold_var<C>().template take<W>(s, c, 0, 0);
@@ -2842,25 +3016,31 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) 
         }
         rstd = (C)1 / (C)sqrt(squares / (C)n + (C)k.eps);
         if (in && lane == 0) {
-            opdi_cu_put(k.save_mean, k.stat, row, mean);
-            opdi_cu_put(k.save_rstd, k.stat, row, rstd);
+            opdi_cu_put_float(k.save_mean, k.stat, row, mean);
+            opdi_cu_put_float(k.save_rstd, k.stat, row, rstd);
         }
-        OPDI_CU_EACH_PACK(p, i) {
-            C c[W], f[W];
-            if (!PACKS) { v[p] = opdi_cu_load_vector<W>(x + i); }
-            OPDI_CU_UNROLL
-            for (int w = 0; w < W; w++) { c[w] = (opdi_cu_cast<C>(v[p].at[w]) - mean) * rstd; }
-            if (k.w) {
-                opdi_cu_norm_weights<T, W>(k, k.w, row, i, f);
-                OPDI_CU_UNROLL
-                for (int w = 0; w < W; w++) { c[w] *= f[w]; }
+        if constexpr (PACKS > 0) {
+            if (!k.wide && k.hw == 0 && k.w && k.b) {                /* all weights are on their way at once, too */
+                opdi_cu_vector<T, W> a[PACKS], b[PACKS];
+                (void)opdi_cu_load_packs<W, PACKS>((const T *)k.w, (int)n, lane, lanes, in, a);
+                (void)opdi_cu_load_packs<W, PACKS>((const T *)k.b, (int)n, lane, lanes, in, b);
+                OPDI_CU_EACH_PACK(p, i) {
+                    C c[W];
+                    if (p >= there) { continue; }
+                    OPDI_CU_UNROLL
+                    for (int w = 0; w < W; w++) {
+                        c[w] = (opdi_cu_cast<C>(v[p].at[w]) - mean) * rstd;
+                        c[w] = c[w] * opdi_cu_cast<C>(a[p].at[w]) + opdi_cu_cast<C>(b[p].at[w]);
+                    }
+                    opdi_cu_store_some<W>(y + i, c);
+                }
+            } else {
+                OPDI_CU_EACH_PACK(p, i) { if (p < there) { opdi_cu_norm_put(k, y, v[p], mean, rstd, channel, i); } }
             }
-            if (k.b) {
-                opdi_cu_norm_weights<T, W>(k, k.b, row, i, f);
-                OPDI_CU_UNROLL
-                for (int w = 0; w < W; w++) { c[w] += f[w]; }
+        } else {
+            OPDI_CU_EACH_ROUND(i) {
+                opdi_cu_norm_put(k, y, opdi_cu_load_vector<W>(x + i), mean, rstd, channel, i);
             }
-            opdi_cu_store_some<W>(y + i, c);
         }
     }
 }
@@ -2871,37 +3051,53 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_backward_rows(const opdi_cu
     const int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
     const int64_t n = k.n;
     for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < k.rows; first += (int64_t)gridDim.x * blockDim.y) {
-        const int64_t row = first + threadIdx.y;
+        const int64_t row = first + threadIdx.y, channel = k.hw > 0 ? row * k.per % k.c : 0;
         const bool in = row < k.rows;
         const T *x = (const T *)k.x + row * n, *g = (const T *)k.g + row * n;
         T *dx = (T *)k.y + row * n;
         const C mean = in ? ((const C *)k.mean)[row] : (C)0, rstd = in ? ((const C *)k.rstd)[row] : (C)0;
         opdi_cu_vector<T, W> xs[PACKS ? PACKS : 1], gs[PACKS ? PACKS : 1];
-        C a = 0, b = 0;
-        OPDI_CU_EACH_PACK(p, i) {
-            C f[W];
-            xs[p] = opdi_cu_load_vector<W>(x + i);
-            gs[p] = opdi_cu_load_vector<W>(g + i);
-            if (k.w) { opdi_cu_norm_weights<T, W>(k, k.w, row, i, f); }
+        C a = 0, b = 0, f[PACKS ? PACKS : 1][W];
+        const auto add = [&](const opdi_cu_vector<T, W> &xv, const opdi_cu_vector<T, W> &gv, const C *weights) {
             OPDI_CU_UNROLL
             for (int w = 0; w < W; w++) {
-                const C wg = opdi_cu_cast<C>(gs[p].at[w]) * (k.w ? f[w] : (C)1);
+                const C wg = opdi_cu_cast<C>(gv.at[w]) * (k.w ? weights[w] : (C)1);
                 a += wg;
-                b += wg * (opdi_cu_cast<C>(xs[p].at[w]) - mean);
+                b += wg * (opdi_cu_cast<C>(xv.at[w]) - mean);
+            }
+        };
+        const auto put = [&](T *to, const opdi_cu_vector<T, W> &xv, const opdi_cu_vector<T, W> &gv, const C *weights) {
+            C c[W];
+            OPDI_CU_UNROLL
+            for (int w = 0; w < W; w++) {
+                const C wg = opdi_cu_cast<C>(gv.at[w]) * (k.w ? weights[w] : (C)1);
+                c[w] = rstd * (wg - a - (opdi_cu_cast<C>(xv.at[w]) - mean) * b);
+            }
+            opdi_cu_store_some<W>(to, c);
+        };
+        int there = 0;
+        if constexpr (PACKS > 0) {
+            there = opdi_cu_load_packs<W, PACKS>(x, (int)n, lane, lanes, in, xs);
+            (void)opdi_cu_load_packs<W, PACKS>(g, (int)n, lane, lanes, in, gs);
+            OPDI_CU_EACH_PACK(p, i) {
+                if (k.w && p < there) { opdi_cu_norm_weights<T, W>(k, k.w, channel, i, f[p]); }
+            }
+            OPDI_CU_EACH_PACK(p, i) { if (p < there) { add(xs[p], gs[p], f[p]); } }
+        } else {
+            OPDI_CU_EACH_ROUND(i) {
+                if (k.w) { opdi_cu_norm_weights<T, W>(k, k.w, channel, i, f[0]); }
+                add(opdi_cu_load_vector<W>(x + i), opdi_cu_load_vector<W>(g + i), f[0]);
             }
         }
         a = opdi_cu_row_reduce(a, opdi_cu_sum(), (C)0, lanes) / (C)n;
         b = opdi_cu_row_reduce(b, opdi_cu_sum(), (C)0, lanes) * rstd * rstd / (C)n;
-        OPDI_CU_EACH_PACK(p, i) {
-            C f[W], c[W];
-            if (!PACKS) { xs[p] = opdi_cu_load_vector<W>(x + i); gs[p] = opdi_cu_load_vector<W>(g + i); }
-            if (k.w) { opdi_cu_norm_weights<T, W>(k, k.w, row, i, f); }
-            OPDI_CU_UNROLL
-            for (int w = 0; w < W; w++) {
-                const C wg = opdi_cu_cast<C>(gs[p].at[w]) * (k.w ? f[w] : (C)1);
-                c[w] = rstd * (wg - a - (opdi_cu_cast<C>(xs[p].at[w]) - mean) * b);
+        if constexpr (PACKS > 0) {
+            OPDI_CU_EACH_PACK(p, i) { if (p < there) { put(dx + i, xs[p], gs[p], f[p]); } }
+        } else {
+            OPDI_CU_EACH_ROUND(i) {
+                if (k.w) { opdi_cu_norm_weights<T, W>(k, k.w, channel, i, f[0]); }
+                put(dx + i, opdi_cu_load_vector<W>(x + i), opdi_cu_load_vector<W>(g + i), f[0]);
             }
-            opdi_cu_store_some<W>(dx + i, c);
         }
     }
 }
