@@ -14763,6 +14763,7 @@ static int opdi_results_from_fake(opd_call *call, bool update) {
     opd_call fake;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opdi_stand_ins s;
+    int64_t mark;
     int i, rc;
     if (!table && !(table = opdi_table_make(call->op))) { return -1; }
     if (opdi_stand_ins_for(call, &s, args)) { return -1; }
@@ -14774,7 +14775,9 @@ static int opdi_results_from_fake(opd_call *call, bool update) {
     call->targets = NULL;
     call->filled = call->owned = 0;
     call->cursor = 0;
+    mark = call->th->top;
     rc = table->slots[OPD_KEY_META].fn(call);
+    opdi_scope_unwind(call->th, mark);            /* views of the stand-ins must not outlive them */
     fake = *call;
     *call = was;
     if (rc == 0 && call->th->error != OPD_OK) { rc = -1; }

@@ -1692,6 +1692,8 @@ typedef struct opdi_cu_reduction {
     bool odd;                                     /* no loads of 16 bytes */
     int nred, nkept;                              /* dims, innermost first; at least one each */
     int64_t rsize[OPDI_CU_REDUCE_DIMS], rstride[OPDI_CU_REDUCE_DIMS];
+    opdi_cu_pw_divider by[OPDI_CU_REDUCE_DIMS];   /* rsize, where n is below 2^31 */
+    bool far;                                     /* it is not, and there are several dims */
     int64_t ksize[OPDI_CU_REDUCE_DIMS], kstride[OPDI_CU_REDUCE_DIMS], ostride[2][OPDI_CU_REDUCE_DIMS];
     int64_t n, outer;                             /* elements of a row; rows */
     int64_t chunk;                                /* elements of a chunk */
@@ -1701,32 +1703,52 @@ typedef struct opdi_cu_reduction {
 } opdi_cu_reduction;
 
 /* Reads elements of storage type T in the type folds compute in, C: one, or W in a row from an address that is a
-   multiple of W elements. */
+   multiple of W elements, which are loaded as they are (Raw) and cast when all loads are on their way. */
 template <class T> struct opdi_cu_reader {
     typedef opdi_cu_acc<T> C;
     enum { W = 16 / sizeof(T) };
+    typedef opdi_cu_vector<T, W> Raw;
     static __device__ __forceinline__ C one(const char *p, int64_t i, const opdi_cu_reduction &) {
         return opdi_cu_load<C>((const T *)p + i);
     }
-    static __device__ __forceinline__ void many(const char *p, int64_t i, const opdi_cu_reduction &, C *c) {
-        const opdi_cu_vector<T, W> v = *(const opdi_cu_vector<T, W> *)((const T *)p + i);
+    static __device__ __forceinline__ void load(const char *p, int64_t i, const opdi_cu_reduction &, Raw *raw) {
+        *raw = opdi_cu_load_vector<W>((const T *)p + i);
+    }
+    static __device__ __forceinline__ void cast(const Raw &raw, const opdi_cu_reduction &, C *c) {
         OPDI_CU_UNROLL
-        for (int k = 0; k < W; k++) { c[k] = opdi_cu_cast<C>(v.at[k]); }
+        for (int k = 0; k < W; k++) { c[k] = opdi_cu_cast<C>(raw.at[k]); }
     }
 };
-/* Integers of any width, and bool: what they are is asked at run time, which keeps kernels few. */
+/* What it is of several is asked at run time, which keeps kernels few: float16 and bfloat16; integers and bool. */
+struct opdi_cu_shorts {};
+template <> struct opdi_cu_reader<opdi_cu_shorts> {
+    typedef float C;
+    enum { W = 8 };
+    typedef opdi_cu_vector<uint16_t, W> Raw;
+    static __device__ __forceinline__ float of(uint16_t v, bool brain) {
+        return brain ? __bfloat162float(__ushort_as_bfloat16(v)) : __half2float(__ushort_as_half(v));
+    }
+    static __device__ __forceinline__ C one(const char *p, int64_t i, const opdi_cu_reduction &r) {
+        return of(((const uint16_t *)p)[i], r.dtype == OPD_BFLOAT16);
+    }
+    static __device__ __forceinline__ void load(const char *p, int64_t i, const opdi_cu_reduction &, Raw *raw) {
+        *raw = opdi_cu_load_vector<W>((const uint16_t *)p + i);
+    }
+    static __device__ __forceinline__ void cast(const Raw &raw, const opdi_cu_reduction &r, C *c) {
+        const bool brain = r.dtype == OPD_BFLOAT16;
+        OPDI_CU_UNROLL
+        for (int k = 0; k < W; k++) { c[k] = of(raw.at[k], brain); }
+    }
+};
 struct opdi_cu_integers {};
 template <> struct opdi_cu_reader<opdi_cu_integers> {
     typedef int64_t C;
-    enum { W = 8 };
-    template <class T> static __device__ __forceinline__ void some(const char *p, int64_t i, C *c) {
-        const int P = sizeof(T) * W > 16 ? 16 / (int)sizeof(T) : (int)W;
+    enum { W = 4 };
+    struct Raw { uint64_t w[W]; };                /* as many bytes of it as W elements have */
+    template <class T> static __device__ __forceinline__ void some(const char *p, int64_t i, Raw *raw) {
+        const opdi_cu_vector<T, W> v = opdi_cu_load_vector<W>((const T *)p + i);
         OPDI_CU_UNROLL
-        for (int k = 0; k < W; k += P) {
-            const opdi_cu_vector<T, P> v = *(const opdi_cu_vector<T, P> *)((const T *)p + i + k);
-            OPDI_CU_UNROLL
-            for (int j = 0; j < P; j++) { c[k + j] = (C)v.at[j]; }
-        }
+        for (int k = 0; k < W; k++) { raw->w[k] = v.at[k]; }
     }
     static __device__ __forceinline__ C one(const char *p, int64_t i, const opdi_cu_reduction &r) {
         switch (r.dtype) {
@@ -1737,34 +1759,51 @@ template <> struct opdi_cu_reader<opdi_cu_integers> {
             default: return ((const uint8_t *)p)[i];
         }
     }
-    static __device__ __forceinline__ void many(const char *p, int64_t i, const opdi_cu_reduction &r, C *c) {
-        switch (r.dtype) {
-            case OPD_INT64: some<int64_t>(p, i, c); break;
-            case OPD_INT32: some<int32_t>(p, i, c); break;
-            case OPD_INT16: some<int16_t>(p, i, c); break;
-            case OPD_INT8: some<int8_t>(p, i, c); break;
-            default: some<uint8_t>(p, i, c);
+    static __device__ __forceinline__ void load(const char *p, int64_t i, const opdi_cu_reduction &r, Raw *raw) {
+        switch (r.bytes) {
+            case 8: {
+                const opdi_cu_vector<uint64_t, 2> a = opdi_cu_load_vector<2>((const uint64_t *)p + i),
+                    b = opdi_cu_load_vector<2>((const uint64_t *)p + i + 2);
+                raw->w[0] = a.at[0]; raw->w[1] = a.at[1]; raw->w[2] = b.at[0]; raw->w[3] = b.at[1];
+                break;
+            }
+            case 4: some<uint32_t>(p, i, raw); break;
+            case 2: some<uint16_t>(p, i, raw); break;
+            default: some<uint8_t>(p, i, raw);
         }
+    }
+    static __device__ __forceinline__ void cast(const Raw &raw, const opdi_cu_reduction &r, C *c) {
+        const int up = r.dtype == OPD_BOOL || r.dtype == OPD_UINT8 ? 0 : 64 - 8 * r.bytes;      /* signs are spread */
+        OPDI_CU_UNROLL
+        for (int k = 0; k < W; k++) { c[k] = (int64_t)(raw.w[k] << up) >> up; }
     }
 };
 /* Two tensors of T, element by element. */
 template <class A> struct opdi_cu_pair { A x, g; };
 template <class T> struct opdi_cu_pairs {};
 template <class T> struct opdi_cu_reader<opdi_cu_pairs<T> > {
-    typedef opdi_cu_pair<opdi_cu_acc<T> > C;
-    typedef opdi_cu_acc<T> A;
-    enum { W = 16 / sizeof(T) };
+    typedef opdi_cu_reader<T> R;
+    typedef typename R::C A;
+    typedef opdi_cu_pair<A> C;
+    enum { W = R::W };
+    struct Raw { typename R::Raw x, g; };
+    static __device__ __forceinline__ const char *second(const char *p, const opdi_cu_reduction &r) {
+        return r.second + (p - r.x);
+    }
     static __device__ __forceinline__ C one(const char *p, int64_t i, const opdi_cu_reduction &r) {
-        C c;
-        c.x = opdi_cu_load<A>((const T *)p + i);
-        c.g = opdi_cu_load<A>((const T *)(r.second + (p - r.x)) + i);
+        const C c = {R::one(p, i, r), R::one(second(p, r), i, r)};
         return c;
     }
-    static __device__ __forceinline__ void many(const char *p, int64_t i, const opdi_cu_reduction &r, C *c) {
-        const opdi_cu_vector<T, W> x = opdi_cu_load_vector<W>((const T *)p + i),
-            g = opdi_cu_load_vector<W>((const T *)(r.second + (p - r.x)) + i);
+    static __device__ __forceinline__ void load(const char *p, int64_t i, const opdi_cu_reduction &r, Raw *raw) {
+        R::load(p, i, r, &raw->x);
+        R::load(second(p, r), i, r, &raw->g);
+    }
+    static __device__ __forceinline__ void cast(const Raw &raw, const opdi_cu_reduction &r, C *c) {
+        A x[W], g[W];
+        R::cast(raw.x, r, x);
+        R::cast(raw.g, r, g);
         OPDI_CU_UNROLL
-        for (int k = 0; k < W; k++) { c[k].x = opdi_cu_cast<A>(x.at[k]); c[k].g = opdi_cu_cast<A>(g.at[k]); }
+        for (int k = 0; k < W; k++) { c[k].x = x[k]; c[k].g = g[k]; }
     }
 };
 
@@ -1836,7 +1875,7 @@ template <class C> __device__ __forceinline__ C opdi_cu_times(C a, C b) { return
 template <> __device__ __forceinline__ int64_t opdi_cu_times<int64_t>(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a * (uint64_t)b);
 }
-/* What of x is added up: itself; by `flag` x that is no NaN, |x|, x^2; |x|^p. */
+/* What of x is added up: itself; by `flag` x that is no NaN, |x|, x^2. */
 enum { OPDI_CU_NANSUM, OPDI_CU_ABS, OPDI_CU_SQUARE };
 struct opdi_cu_map_same {
     template <class C> static __device__ __forceinline__ C of(C x, const opdi_cu_fold &) { return x; }
@@ -1844,11 +1883,6 @@ struct opdi_cu_map_same {
 struct opdi_cu_map_flag {
     template <class C> static __device__ __forceinline__ C of(C x, const opdi_cu_fold &how) {
         return how.flag == OPDI_CU_NANSUM ? (x == x ? x : (C)0) : how.flag == OPDI_CU_ABS ? (x < 0 ? -x : x) : x * x;
-    }
-};
-struct opdi_cu_map_power {
-    template <class C> static __device__ __forceinline__ C of(C x, const opdi_cu_fold &how) {
-        return (C)pow(x < 0 ? -x : x, (C)how.p);
     }
 };
 /* Sums; kind: as they are, divided by n, their square root, their p-th root. */
@@ -1881,7 +1915,6 @@ template <class C_, class MAP> struct opdi_cu_fold_sums {
 };
 template <class C> using opdi_cu_fold_sum = opdi_cu_fold_sums<C, opdi_cu_map_same>;
 template <class C> using opdi_cu_fold_mapped = opdi_cu_fold_sums<C, opdi_cu_map_flag>;
-template <class C> using opdi_cu_fold_power = opdi_cu_fold_sums<C, opdi_cu_map_power>;
 
 template <class C_> struct opdi_cu_fold_prod {
     typedef C_ C;
@@ -1916,7 +1949,20 @@ template <class C_> struct opdi_cu_fold_extreme {
         if (how.kind) { x = x < 0 ? -x : x; }
         if ((how.flag ? x < s.v : x > s.v) || x != x) { s.v = x; }
     }
-    OPDI_CU_TAKE_EACH
+    template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t, int64_t) const {
+        C v = s.v;
+        if (how.kind || how.flag) {
+            OPDI_CU_UNROLL
+            for (int i = 0; i < N; i++) {
+                const C a = how.kind && x[i] < 0 ? -x[i] : x[i];
+                v = (how.flag ? a < v : a > v) || a != a ? a : v;
+            }
+        } else {
+            OPDI_CU_UNROLL
+            for (int i = 0; i < N; i++) { v = x[i] > v || x[i] != x[i] ? x[i] : v; }
+        }
+        s.v = v;
+    }
     __device__ __forceinline__ void join(State &s, const State &with) const { one(s, with.v, 0); }
     __device__ void store(const State &s, const opdi_cu_results &out) const {
         opdi_cu_put(out.data[0], out.dtype[0], out.at[0], s.v);
@@ -1934,7 +1980,22 @@ template <class C_> struct opdi_cu_fold_where {
         const bool equal = nan ? had : x == s.v;
         if (at >= 0 && (s.at < 0 || better || (equal && at < s.at))) { s.v = x; s.at = at; }
     }
-    OPDI_CU_TAKE_EACH
+    /* The first best of N; where it is is looked for only if it is better than what there is, which it seldom is. */
+    template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t at, int64_t step) const {
+        C top = x[0];
+        OPDI_CU_UNROLL
+        for (int i = 1; i < N; i++) {
+            top = top != top ? top : (how.flag ? x[i] < top : x[i] > top) || x[i] != x[i] ? x[i] : top;
+        }
+        if (s.at >= 0 && s.v == s.v && (how.flag ? top > s.v : top < s.v)) { return; }
+        int first = 0;
+        OPDI_CU_UNROLL
+        for (int i = N - 1; i >= 0; i--) { if (x[i] == top || x[i] != x[i]) { first = i; } }
+        OPDI_CU_UNROLL
+        for (int i = 1; i < N; i++) { if (i == first) { top = x[i]; } }
+        if (first == 0) { top = x[0]; }
+        one(s, top, at + first * step);
+    }
     __device__ __forceinline__ void join(State &s, const State &with) const { one(s, with.v, with.at); }
     __device__ void store(const State &s, const opdi_cu_results &out) const {
         if (how.kind) { ((int64_t *)out.data[0])[out.at[0]] = s.at; return; }
@@ -1942,31 +2003,8 @@ template <class C_> struct opdi_cu_fold_where {
         ((int64_t *)out.data[1])[out.at[1]] = s.at;
     }
 };
-/* The smallest and the largest element. */
-template <class C_> struct opdi_cu_fold_both {
-    typedef C_ C;
-    typedef struct State { C low, high; } State;
-    opdi_cu_fold how;
-    __device__ __forceinline__ State init(int64_t) const {
-        State s;
-        s.low = opdi_cu_highest<C>(); s.high = opdi_cu_lowest<C>();
-        return s;
-    }
-    __device__ __forceinline__ void one(State &s, C x, int64_t) const {
-        if (x < s.low || x != x) { s.low = x; }
-        if (x > s.high || x != x) { s.high = x; }
-    }
-    OPDI_CU_TAKE_EACH
-    __device__ __forceinline__ void join(State &s, const State &with) const {
-        if (with.low < s.low || with.low != with.low) { s.low = with.low; }
-        if (with.high > s.high || with.high != with.high) { s.high = with.high; }
-    }
-    __device__ void store(const State &s, const opdi_cu_results &out) const {
-        opdi_cu_put(out.data[0], out.dtype[0], out.at[0], s.low);
-        opdi_cu_put(out.data[1], out.dtype[1], out.at[1], s.high);
-    }
-};
-/* How many elements are not 0; kind 1: whether there is one, 2: whether all n are. */
+/* How many elements are not 0, without the highest `flag` bits of 64: floating types are read as integers, and the sign
+   of a zero does not count.  kind 1: whether there is one that is not 0, 2: whether all n are. */
 template <class C_> struct opdi_cu_fold_count {
     typedef C_ C;
     typedef struct State { int64_t v; } State;
@@ -1975,7 +2013,7 @@ template <class C_> struct opdi_cu_fold_count {
     template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t, int64_t) const {
         int count = 0;
         OPDI_CU_UNROLL
-        for (int i = 0; i < N; i++) { count += x[i] != 0; }
+        for (int i = 0; i < N; i++) { count += (uint64_t)x[i] << how.flag != 0; }
         s.v += count;
     }
     __device__ __forceinline__ void join(State &s, const State &with) const { s.v += with.v; }
@@ -2057,6 +2095,7 @@ template <class C_> struct opdi_cu_fold_lse {
 /* i in mixed radix `sizes`, times strides: 32-bit divisions where that is enough, none for one dim. */
 __device__ __forceinline__ int64_t opdi_cu_offset(int64_t i, const int64_t *sizes, const int64_t *strides, int ndim) {
     int64_t at = 0;
+    OPDI_CU_ROLLED
     for (int d = 0; d < ndim - 1; d++) {
         const int64_t q = ((uint64_t)i | (uint64_t)sizes[d]) >> 32 ? i / sizes[d]
             : (int64_t)((uint32_t)i / (uint32_t)sizes[d]);
@@ -2065,11 +2104,42 @@ __device__ __forceinline__ int64_t opdi_cu_offset(int64_t i, const int64_t *size
     }
     return at + i * strides[ndim - 1];
 }
+__device__ OPDI_CU_NOINLINE int64_t opdi_cu_far_offset(const opdi_cu_reduction &r, int64_t i) {
+    return opdi_cu_offset(i, r.rsize, r.rstride, r.nred);
+}
+/* Where elements first, first + step, ... of a row are, U of them. */
+template <int U>
+__device__ __forceinline__ void opdi_cu_reduce_at(const opdi_cu_reduction &r, int64_t first, int64_t step,
+                                                  int64_t *at /*[U]*/) {
+    if (r.nred == 1) {
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { at[u] = (first + u * step) * r.rstride[0]; }
+    } else if (r.far) {
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { at[u] = opdi_cu_far_offset(r, first + u * step); }
+    } else {
+        uint32_t i[U];
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { i[u] = (uint32_t)(first + u * step); at[u] = 0; }
+        OPDI_CU_ROLLED
+        for (int d = 0; d < r.nred - 1; d++) {
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                const uint32_t q = r.by[d].of(i[u]);
+                at[u] += (int64_t)(i[u] - q * r.by[d].d) * r.rstride[d];
+                i[u] = q;
+            }
+        }
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { at[u] += (int64_t)i[u] * r.rstride[r.nred - 1]; }
+    }
+}
+/* part: a row's chunk, whose state is kept for opdi_cu_reduce_chunks. */
 template <class F>
 __device__ __forceinline__ void opdi_cu_reduce_put(const opdi_cu_reduction &r, const F &f, int64_t row,
-                                                   const typename F::State &s) {
+                                                   const typename F::State &s, bool part) {
     opdi_cu_results out = r.out;
-    if (r.chunks > 1) { ((typename F::State *)r.states)[blockIdx.y * r.outer + row] = s; return; }
+    if (part) { ((typename F::State *)r.states)[blockIdx.y * r.outer + row] = s; return; }
     out.at[0] = opdi_cu_offset(row, r.ksize, r.ostride[0], r.nkept);
     out.at[1] = opdi_cu_offset(row, r.ksize, r.ostride[1], r.nkept);
     f.store(s, out);
@@ -2081,24 +2151,37 @@ __device__ __forceinline__ void opdi_cu_reduce_walk(const opdi_cu_reduction &r, 
     typedef opdi_cu_reader<T> R;
     typedef typename R::C C;
     const int U = 4;
-    int64_t i = first;
+    int64_t i = first, at[U];
+    OPDI_CU_ROLLED
     for (; i + (U - 1) * step < end; i += U * step) {
-        C c[U * N];
-        OPDI_CU_UNROLL
-        for (int u = 0; u < U; u++) {
-            const int64_t at = opdi_cu_offset(i + u * step, r.rsize, r.rstride, r.nred);
-            if (N > 1) { R::many(x, at, r, c + u * N); } else { c[u] = R::one(x, at, r); }
-        }
-        if constexpr (N == 1) { f.template take<U>(s, c, i, step); }
-        else {
+        opdi_cu_reduce_at<U>(r, i, step, at);
+        if constexpr (N == 1) {
+            C c[U];
             OPDI_CU_UNROLL
-            for (int u = 0; u < U; u++) { f.template take<N>(s, c + u * N, i + u * step, 1); }
+            for (int u = 0; u < U; u++) { c[u] = R::one(x, at[u], r); }
+            f.template take<U>(s, c, i, step);
+        } else {
+            typename R::Raw raw[U];
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) { R::load(x, at[u], r, raw + u); }
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                C c[N];
+                R::cast(raw[u], r, c);
+                f.template take<N>(s, c, i + u * step, 1);
+            }
         }
     }
+    OPDI_CU_ROLLED
     for (; i < end; i += step) {
-        const int64_t at = opdi_cu_offset(i, r.rsize, r.rstride, r.nred);
         C c[N];
-        if (N > 1) { R::many(x, at, r, c); } else { c[0] = R::one(x, at, r); }
+        opdi_cu_reduce_at<1>(r, i, step, at);
+        if constexpr (N == 1) { c[0] = R::one(x, at[0], r); }
+        else {
+            typename R::Raw raw;
+            R::load(x, at[0], r, &raw);
+            R::cast(raw, r, c);
+        }
         f.template take<N>(s, c, i, 1);
     }
 }
@@ -2108,23 +2191,30 @@ template <class T, class F, bool VEC>
 __device__ __forceinline__ void opdi_cu_reduce_part(const opdi_cu_reduction &r, const F &f, const char *x,
                                                     int64_t begin, int64_t end, int lane, int lanes,
                                                     typename F::State &s) {
-    const int W = VEC ? (int)opdi_cu_reader<T>::W : 1;
-    if (VEC) {
-        int64_t head = 0;
-        if (r.nred == 1) { head = (W - (int64_t)((uint64_t)(uintptr_t)x / r.bytes + (uint64_t)begin) % W) % W; }
+    typedef opdi_cu_reader<T> R;
+    const int W = VEC ? (int)R::W : 1;
+    if (VEC && r.nred == 1) {
+        int64_t head = (W - (int64_t)((uint64_t)(uintptr_t)x / r.bytes + (uint64_t)begin) % W) % W;
         if (head > end - begin) { head = end - begin; }
-        opdi_cu_reduce_walk<T, F, 1>(r, f, x, begin + lane, begin + head, lanes, s);
+        const int64_t whole = begin + head + (end - begin - head) / W * W;
+        OPDI_CU_ROLLED
+        for (int64_t k = lane; k < head + end - whole; k += lanes) {
+            const int64_t i = k < head ? begin + k : whole + k - head;
+            const typename R::C c = R::one(x, i, r);
+            f.template take<1>(s, &c, i, 1);
+        }
         begin += head;
+        end = whole;
     }
-    const int64_t whole = begin + (end - begin) / W * W;
-    opdi_cu_reduce_walk<T, F, W>(r, f, x, begin + (int64_t)lane * W, whole, (int64_t)lanes * W, s);
-    if (VEC) { opdi_cu_reduce_walk<T, F, 1>(r, f, x, whole + lane, end, lanes, s); }
+    opdi_cu_reduce_walk<T, F, W>(r, f, x, begin + (int64_t)lane * W, end, (int64_t)lanes * W, s);
 }
 /* blockDim.x threads a row, blockDim.y rows a block; blockIdx.y: the chunk. */
-template <class T, class F, bool VEC> __global__ void opdi_cu_reduce_rows(const opdi_cu_reduction r, const F f) {
+template <class T, class F, bool VEC> __global__ void __launch_bounds__(256)
+opdi_cu_reduce_rows(const __grid_constant__ opdi_cu_reduction r, const F f) {
     __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(typename F::State)];
     const int lanes = (int)blockDim.x;
     const int64_t begin = blockIdx.y * r.chunk, end = begin + r.chunk < r.n ? begin + r.chunk : r.n;
+    OPDI_CU_ROLLED
     for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < r.outer; first += (int64_t)gridDim.x * blockDim.y) {
         const int64_t row = first + threadIdx.y;
         typename F::State s = f.init(row < r.outer ? row : 0);
@@ -2133,34 +2223,61 @@ template <class T, class F, bool VEC> __global__ void opdi_cu_reduce_rows(const 
             opdi_cu_reduce_part<T, F, VEC>(r, f, x, begin, end, (int)threadIdx.x, lanes, s);
         }
         opdi_cu_fold_lanes(f, s, lanes, (typename F::State *)room);
-        if (threadIdx.x == 0 && row < r.outer) { opdi_cu_reduce_put(r, f, row, s); }
+        if (threadIdx.x == 0 && row < r.outer) { opdi_cu_reduce_put(r, f, row, s, r.chunks > 1); }
+    }
+}
+/* The states of the threads of a column, N a thread, are joined; those with threadIdx.y 0 have the result. */
+template <int N, class F>
+__device__ __forceinline__ void opdi_cu_fold_down(const F &f, typename F::State *s /*[N]*/,
+                                                  typename F::State *shared) {
+    const int wide = (int)blockDim.x, me = (int)threadIdx.x, y = (int)threadIdx.y;
+    OPDI_CU_ROLLED
+    for (int half = (int)blockDim.y / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (y >= half && y < 2 * half) {
+            OPDI_CU_UNROLL
+            for (int k = 0; k < N; k++) { shared[((y - half) * N + k) * wide + me] = s[k]; }
+        }
+        __syncthreads();
+        if (y < half) {
+            OPDI_CU_UNROLL
+            for (int k = 0; k < N; k++) { f.join(s[k], shared[(y * N + k) * wide + me]); }
+        }
     }
 }
 /* blockDim.x threads side by side with N columns each, blockDim.y down the rows; blockIdx.y: the chunk. */
-template <class T, class F, bool VEC> __global__ void opdi_cu_reduce_columns(const opdi_cu_reduction r, const F f) {
+template <class T, class F, bool VEC> __global__ void __launch_bounds__(256)
+opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
     typedef opdi_cu_reader<T> R;
     typedef typename R::C C;
     typedef typename F::State S;
     const int N = VEC ? (int)R::W : 1, U = 4;
     OPDI_CU_SHARED(room);
-    S *const shared = (S *)room;
     const int wide = (int)blockDim.x * N, down = (int)blockDim.y, me = (int)threadIdx.x, y = (int)threadIdx.y;
     const int64_t begin = blockIdx.y * r.chunk, end = begin + r.chunk < r.n ? begin + r.chunk : r.n;
     const int64_t tiles = (r.ksize[0] + wide - 1) / wide, items = tiles * (r.outer / r.ksize[0]);
+    OPDI_CU_ROLLED
     for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
         const int64_t column = item % tiles * wide + me * N, first = item / tiles * r.ksize[0];
         const bool in = column < r.ksize[0];      /* VEC: the columns' number is a multiple of N */
         const char *x = r.x + (opdi_cu_offset(first, r.ksize, r.kstride, r.nkept) + column * r.kstride[0]) * r.bytes;
         S s[N];
-        int64_t i = begin + y;
+        int64_t i = begin + y, at[U];
         OPDI_CU_UNROLL
         for (int k = 0; k < N; k++) { s[k] = f.init(in ? first + column + k : 0); }
+        OPDI_CU_ROLLED
         for (; in && i + (U - 1) * down < end; i += U * down) {
             C c[U][N];
-            OPDI_CU_UNROLL
-            for (int u = 0; u < U; u++) {
-                const int64_t at = opdi_cu_offset(i + u * down, r.rsize, r.rstride, r.nred);
-                if (VEC) { R::many(x, at, r, c[u]); } else { c[u][0] = R::one(x, at, r); }
+            opdi_cu_reduce_at<U>(r, i, down, at);
+            if constexpr (VEC) {
+                typename R::Raw raw[U];
+                OPDI_CU_UNROLL
+                for (int u = 0; u < U; u++) { R::load(x, at[u], r, raw + u); }
+                OPDI_CU_UNROLL
+                for (int u = 0; u < U; u++) { R::cast(raw[u], r, c[u]); }
+            } else {
+                OPDI_CU_UNROLL
+                for (int u = 0; u < U; u++) { c[u][0] = R::one(x, at[u], r); }
             }
             OPDI_CU_UNROLL
             for (int k = 0; k < N; k++) {
@@ -2170,45 +2287,39 @@ template <class T, class F, bool VEC> __global__ void opdi_cu_reduce_columns(con
                 f.template take<U>(s[k], v, i, down);
             }
         }
+        OPDI_CU_ROLLED
         for (; in && i < end; i += down) {
-            const int64_t at = opdi_cu_offset(i, r.rsize, r.rstride, r.nred);
             C c[N];
-            if (VEC) { R::many(x, at, r, c); } else { c[0] = R::one(x, at, r); }
+            opdi_cu_reduce_at<1>(r, i, down, at);
+            if constexpr (VEC) {
+                typename R::Raw raw;
+                R::load(x, at[0], r, &raw);
+                R::cast(raw, r, c);
+            } else { c[0] = R::one(x, at[0], r); }
             OPDI_CU_UNROLL
             for (int k = 0; k < N; k++) { f.template take<1>(s[k], c + k, i, 1); }
         }
-        for (int half = down / 2; half > 0; half /= 2) {
-            __syncthreads();
-            if (y >= half && y < 2 * half) {
-                OPDI_CU_UNROLL
-                for (int k = 0; k < N; k++) { shared[(y - half) * wide + k * (int)blockDim.x + me] = s[k]; }
-            }
-            __syncthreads();
-            if (y < half) {
-                OPDI_CU_UNROLL
-                for (int k = 0; k < N; k++) { f.join(s[k], shared[y * wide + k * (int)blockDim.x + me]); }
-            }
-        }
+        opdi_cu_fold_down<N>(f, s, (S *)room);
         if (y == 0 && in) {
             OPDI_CU_UNROLL
-            for (int k = 0; k < N; k++) { opdi_cu_reduce_put(r, f, first + column + k, s[k]); }
+            for (int k = 0; k < N; k++) { opdi_cu_reduce_put(r, f, first + column + k, s[k], r.chunks > 1); }
         }
     }
 }
-/* The states of a row's chunks, by blockDim.x threads. */
-template <class F> __global__ void opdi_cu_reduce_chunks(opdi_cu_reduction r, const F f) {
-    __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(typename F::State)];
+/* The states of the rows' chunks: rows side by side, so that neighbours read neighbours; blockDim.y threads a row. */
+template <class F> __global__ void __launch_bounds__(512)
+opdi_cu_reduce_chunks(const __grid_constant__ opdi_cu_reduction r, const F f) {
+    OPDI_CU_SHARED(room);
     const typename F::State *states = (const typename F::State *)r.states;
-    const int chunks = r.chunks;
-    r.chunks = 1;
-    for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < r.outer; first += (int64_t)gridDim.x * blockDim.y) {
-        const int64_t row = first + threadIdx.y;
+    for (int64_t first = (int64_t)blockIdx.x * blockDim.x; first < r.outer; first += (int64_t)gridDim.x * blockDim.x) {
+        const int64_t row = first + threadIdx.x;
         typename F::State s = f.init(row < r.outer ? row : 0);
-        if (row < r.outer) {
-            for (int k = (int)threadIdx.x; k < chunks; k += (int)blockDim.x) { f.join(s, states[k * r.outer + row]); }
+#pragma unroll 4
+        for (int k = (int)threadIdx.y; row < r.outer && k < r.chunks; k += (int)blockDim.y) {
+            f.join(s, states[k * r.outer + row]);
         }
-        opdi_cu_fold_lanes(f, s, (int)blockDim.x, (typename F::State *)room);
-        if (threadIdx.x == 0 && row < r.outer) { opdi_cu_reduce_put(r, f, row, s); }
+        opdi_cu_fold_down<1>(f, &s, (typename F::State *)room);
+        if (threadIdx.y == 0 && row < r.outer) { opdi_cu_reduce_put(r, f, row, s, false); }
     }
 }
 
@@ -2271,6 +2382,10 @@ static int opdi_cu_reduce_plan(opdi_cu_reduction *r, const opd_tensor *x, uint64
         r->ksize[r->nkept] = size; r->kstride[r->nkept++] = stride;
     }
     if (r->nred == 0) { r->rsize[r->nred++] = 1; }
+    r->far = r->nred > 1 && r->n > INT32_MAX;
+    for (i = 0; i < r->nred && r->nred > 1 && !r->far && r->n > 0; i++) {
+        r->by[i] = opdi_cu_divide_by((uint32_t)r->rsize[i]);
+    }
     if (r->nkept == 0) { r->ksize[r->nkept++] = 1; }
     for (k = 0; k < 2; k++) { r->out.data[k] = opdi_cu_data<void>(outs[k]); r->out.dtype[k] = opd_dtype(outs[k]); }
     r->chunk = r->n; r->chunks = 1;
@@ -2332,22 +2447,32 @@ template <class T, class F> static int opdi_cu_reduce_launch(opdi_cu_reduction *
                        : vec ? opdi_cu_reduce_columns<T, F, true> : opdi_cu_reduce_columns<T, F, false>,
                        grid, block, shared, *r, f)) { return -1; }
     if (r->chunks == 1) { return 0; }
-    block = r->chunks > 128 ? dim3(256) : dim3(OPDI_CU_WARP, 8);
-    grid = opdi_cu_grid_rows(opdi_cu_ceil(r->outer, block.y));
-    return opdi_cu_launch(opdi_cu_reduce_chunks<F>, grid, block, 0, *r, f);
+    block = dim3(1, 1);
+    while (block.x < OPDI_CU_WARP && block.x < r->outer) { block.x *= 2; }
+    while (block.x * block.y < 512 && (int)block.y < r->chunks) { block.y *= 2; }
+    return opdi_cu_launch(opdi_cu_reduce_chunks<F>, opdi_cu_grid_rows(opdi_cu_ceil(r->outer, block.x)), block,
+                          block.x * (block.y / 2) * sizeof(S), *r, f);
 }
-/* Integers in a kernel of their own, where the fold is for them. */
-template <template <class> class F, bool INTEGERS> struct opdi_cu_reduce_integers {
-    static int run(opdi_cu_reduction *r, opdi_cu_fold how) {
-        const F<int64_t> f = {how};
-        return opdi_cu_reduce_launch<opdi_cu_integers>(r, f);
+/* What a fold is for: dtypes of other kinds have been converted before. */
+enum { OPDI_CU_F = 1, OPDI_CU_I = 2, OPDI_CU_FI = 3 };
+template <template <class> class F, int KINDS> static int opdi_cu_reduce_typed(opdi_cu_reduction *r, opdi_cu_fold how) {
+    const bool integers = opd_dtype_is_integral((opd_scalar_type)r->dtype, true);
+    if constexpr ((KINDS & OPDI_CU_I) != 0) {
+        if (integers) { const F<int64_t> f = {how}; return opdi_cu_reduce_launch<opdi_cu_integers>(r, f); }
     }
-};
-template <template <class> class F> struct opdi_cu_reduce_integers<F, false> {
-    static int run(opdi_cu_reduction *r, opdi_cu_fold) { return opdi_cu_no_dtype((opd_scalar_type)r->dtype); }
-};
+    if constexpr ((KINDS & OPDI_CU_F) != 0) {
+        switch (r->dtype) {
+            case OPD_FLOAT32: { const F<float> f = {how}; return opdi_cu_reduce_launch<float>(r, f); }
+            case OPD_FLOAT64: { const F<double> f = {how}; return opdi_cu_reduce_launch<double>(r, f); }
+            case OPD_FLOAT16:
+            case OPD_BFLOAT16: { const F<float> f = {how}; return opdi_cu_reduce_launch<opdi_cu_shorts>(r, f); }
+            default: break;
+        }
+    }
+    return opdi_cu_no_dtype((opd_scalar_type)r->dtype);
+}
 /* The fold over x's dims in mask into y0 and y1 (or NULL). */
-template <template <class> class F, bool INTEGERS>
+template <template <class> class F, int KINDS>
 static int opdi_cu_reduce(opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tensor *y1, opdi_cu_fold how,
                           bool ordered) {
     opdi_cu_reduction r;
@@ -2360,13 +2485,11 @@ static int opdi_cu_reduce(opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tens
         }
     }
     how.n = r.n;
-    switch (r.dtype) {
-        case OPD_FLOAT32: { const F<float> f = {how}; return opdi_cu_reduce_launch<float>(&r, f); }
-        case OPD_FLOAT64: { const F<double> f = {how}; return opdi_cu_reduce_launch<double>(&r, f); }
-        case OPD_FLOAT16: { const F<float> f = {how}; return opdi_cu_reduce_launch<opdi_cu_f16>(&r, f); }
-        case OPD_BFLOAT16: { const F<float> f = {how}; return opdi_cu_reduce_launch<opdi_cu_bf16>(&r, f); }
-        default: return opdi_cu_reduce_integers<F, INTEGERS>::run(&r, how);
+    if (KINDS == OPDI_CU_I && !opd_dtype_is_integral((opd_scalar_type)r.dtype, true)) {     /* its bits */
+        how.flag = 65 - 8 * r.bytes;
+        r.dtype = r.bytes == 8 ? OPD_INT64 : r.bytes == 4 ? OPD_INT32 : OPD_INT16;
     }
+    return opdi_cu_reduce_typed<F, KINDS>(&r, how);
 }
 static opdi_cu_fold opdi_cu_how(int kind, int flag = 0, double p = 0) {
     const opdi_cu_fold how = {p, 0, kind, flag};
@@ -2382,12 +2505,12 @@ static opd_tensor *opdi_cu_reduce_input(opd_tensor *x, opd_scalar_type dtype) {
 
 //-- sum, nansum, mean, prod -------------------------------------------------------------------------------------------
 
-template <template <class> class F, bool INTEGERS = true>
+template <template <class> class F, int KINDS = OPDI_CU_FI>
 static int opdi_cu_sum_of(opd_call *call, opd_ints dims, int kind) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y;
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
-    return opdi_cu_reduce<F, INTEGERS>(opdi_cu_reduce_input(x, opd_dtype(y)), opdi_cu_dims_mask(dims, opd_ndim(x)), y,
+    return opdi_cu_reduce<F, KINDS>(opdi_cu_reduce_input(x, opd_dtype(y)), opdi_cu_dims_mask(dims, opd_ndim(x)), y,
                                        NULL, opdi_cu_how(kind), false);
 }
 static opd_ints opdi_cu_no_dims() { return opd_ints_of(NULL, 0); }
@@ -2398,7 +2521,7 @@ static int opdi_cu_nansum(opd_call *call) {
     if (opd_dtype_is_integral(dtype, true) || opd_dtype_is_integral(opd_arg_dtype(call, 3, dtype), true)) {
         return opdi_cu_sum_dim(call);
     }
-    return opdi_cu_sum_of<opdi_cu_fold_mapped, false>(call, opd_arg_ints(call, 1), OPDI_CU_PLAIN);
+    return opdi_cu_sum_of<opdi_cu_fold_mapped, OPDI_CU_F>(call, opd_arg_ints(call, 1), OPDI_CU_PLAIN);
 }
 static int opdi_cu_mean_all(opd_call *call) {
     return opdi_cu_sum_of<opdi_cu_fold_sum>(call, opdi_cu_no_dims(), OPDI_CU_MEAN);
@@ -2420,7 +2543,7 @@ static int opdi_cu_trace(opd_call *call) {
     n = opd_size(x, 0) < opd_size(x, 1) ? opd_size(x, 0) : opd_size(x, 1);
     stride = opd_strides(x)[0] + opd_strides(x)[1];
     x = opd_tensor_view(x, &n, &stride, 1, opd_offset(x));
-    return opdi_cu_reduce<opdi_cu_fold_sum, true>(x, ~(uint64_t)0, y, NULL, opdi_cu_how(0), false);
+    return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(x, ~(uint64_t)0, y, NULL, opdi_cu_how(0), false);
 }
 
 //-- var, std ----------------------------------------------------------------------------------------------------------
@@ -2430,7 +2553,7 @@ static int opdi_cu_var_of(opd_call *call, int kind) {
     const opd_value c = opd_call_args(call)[2];
     const double correction = c.tag == OPD_TAG_NONE ? 1.0 : c.tag == OPD_TAG_FLOAT ? c.u.d : (double)c.u.i;
     if (opd_results_from_fake(call)) { return -1; }
-    return opdi_cu_reduce<opdi_cu_fold_var, false>(x, opdi_cu_dims_mask(opd_arg_ints(call, 1), opd_ndim(x)),
+    return opdi_cu_reduce<opdi_cu_fold_var, OPDI_CU_F>(x, opdi_cu_dims_mask(opd_arg_ints(call, 1), opd_ndim(x)),
                                                    opdi_cu_result(call, 0), kind >= 2 ? opdi_cu_result(call, 1) : NULL,
                                                    opdi_cu_how(kind, 0, correction), false);
 }
@@ -2444,7 +2567,7 @@ static int opdi_cu_std_mean(opd_call *call) { return opdi_cu_var_of(call, 3); }
 static int opdi_cu_extreme_of(opd_call *call, opd_ints dims, bool least) {
     opd_tensor *x = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
-    return opdi_cu_reduce<opdi_cu_fold_extreme, true>(x, opdi_cu_dims_mask(dims, opd_ndim(x)), opdi_cu_result(call, 0),
+    return opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, opdi_cu_dims_mask(dims, opd_ndim(x)), opdi_cu_result(call, 0),
                                                       NULL, opdi_cu_how(0, least), false);
 }
 static int opdi_cu_amax(opd_call *call) { return opdi_cu_extreme_of(call, opd_arg_ints(call, 1), false); }
@@ -2459,7 +2582,7 @@ static uint64_t opdi_cu_dim_mask(opd_call *call, int i) {
 static int opdi_cu_where_of(opd_call *call, bool index_only, bool least) {
     opd_tensor *x = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
-    return opdi_cu_reduce<opdi_cu_fold_where, true>(x, opdi_cu_dim_mask(call, 1), opdi_cu_result(call, 0),
+    return opdi_cu_reduce<opdi_cu_fold_where, OPDI_CU_FI>(x, opdi_cu_dim_mask(call, 1), opdi_cu_result(call, 0),
                                                     index_only ? NULL : opdi_cu_result(call, 1),
                                                     opdi_cu_how(index_only, least), true);
 }
@@ -2470,8 +2593,11 @@ static int opdi_cu_argmin(opd_call *call) { return opdi_cu_where_of(call, true, 
 static int opdi_cu_aminmax(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
-    return opdi_cu_reduce<opdi_cu_fold_both, true>(x, opdi_cu_dim_mask(call, 1), opdi_cu_result(call, 0),
-                                                   opdi_cu_result(call, 1), opdi_cu_how(0), false);
+    for (int i = 0; i < 2; i++) {
+        if (opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, opdi_cu_dim_mask(call, 1), opdi_cu_result(call, i),
+                                                                 NULL, opdi_cu_how(0, i == 0), false)) { return -1; }
+    }
+    return 0;
 }
 
 //-- any, all, count_nonzero, equal ------------------------------------------------------------------------------------
@@ -2479,7 +2605,7 @@ static int opdi_cu_aminmax(opd_call *call) {
 /* kind: 0 count, 1 any, 2 all */
 static int opdi_cu_count_of(opd_call *call, uint64_t mask, int kind) {
     if (opd_results_from_fake(call)) { return -1; }
-    return opdi_cu_reduce<opdi_cu_fold_count, true>(opd_arg_tensor(call, 0), mask, opdi_cu_result(call, 0), NULL,
+    return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(opd_arg_tensor(call, 0), mask, opdi_cu_result(call, 0), NULL,
                                                     opdi_cu_how(kind), false);
 }
 static uint64_t opdi_cu_dims_of(opd_call *call, int i) {
@@ -2517,16 +2643,18 @@ static int opdi_cu_norm_of(opd_call *call, opd_ints dims) {
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
     x = opdi_cu_reduce_input(x, opd_dtype(y));
-    if (p == 0) { return opdi_cu_reduce<opdi_cu_fold_count, true>(x, mask, y, NULL, opdi_cu_how(0), false); }
+    if (p == 0) { return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(x, mask, y, NULL, opdi_cu_how(0), false); }
     if (p == 1 || p == 2) {
         const opdi_cu_fold how = p == 1 ? opdi_cu_how(OPDI_CU_PLAIN, OPDI_CU_ABS)
             : opdi_cu_how(OPDI_CU_ROOT, OPDI_CU_SQUARE);
-        return opdi_cu_reduce<opdi_cu_fold_mapped, false>(x, mask, y, NULL, how, false);
+        return opdi_cu_reduce<opdi_cu_fold_mapped, OPDI_CU_F>(x, mask, y, NULL, how, false);
     }
     if (p - p != 0) {                             /* an infinity */
-        return opdi_cu_reduce<opdi_cu_fold_extreme, true>(x, mask, y, NULL, opdi_cu_how(1, p < 0), false);
+        return opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, mask, y, NULL, opdi_cu_how(1, p < 0), false);
     }
-    return opdi_cu_reduce<opdi_cu_fold_power, false>(x, mask, y, NULL, opdi_cu_how(OPDI_CU_ROOT_P, 0, p), false);
+    if (opd_dtype(x) == OPD_FLOAT16 || opd_dtype(x) == OPD_BFLOAT16) { x = opd_to_dtype(x, OPD_FLOAT32); }
+    x = x ? opd_pow_Tensor_Scalar(opd_abs(x), opd_value_float(p)) : NULL;
+    return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_F>(x, mask, y, NULL, opdi_cu_how(OPDI_CU_ROOT_P, 0, p), false);
 }
 static int opdi_cu_norm_all(opd_call *call) { return opdi_cu_norm_of(call, opdi_cu_no_dims()); }
 static int opdi_cu_norm_dims(opd_call *call) { return opdi_cu_norm_of(call, opd_arg_ints(call, 2)); }
@@ -2535,7 +2663,7 @@ static int opdi_cu_logsumexp(opd_call *call) {
     const uint64_t mask = opdi_cu_dims_of(call, 1);
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
-    return opdi_cu_reduce<opdi_cu_fold_lse, false>(opdi_cu_reduce_input(x, opd_dtype(y)), mask, y, NULL, opdi_cu_how(0),
+    return opdi_cu_reduce<opdi_cu_fold_lse, OPDI_CU_F>(opdi_cu_reduce_input(x, opd_dtype(y)), mask, y, NULL, opdi_cu_how(0),
                                                    false);
 }
 
@@ -3150,7 +3278,8 @@ static int opdi_cu_pair_sums(opd_tensor *x, opd_tensor *second, int64_t a, int64
     OPDI_CU_FLOATS(opd_dtype(x), T, {
         typedef opdi_cu_acc<T> A;
         const opdi_cu_fold_pairs<A> f = {opdi_cu_data<A>(mean), opdi_cu_data<A>(rstd), per};
-        return r.outer ? opdi_cu_reduce_launch<opdi_cu_pairs<T> >(&r, f) : 0;
+        typedef typename std::conditional<sizeof(T) == 2, opdi_cu_shorts, T>::type R;
+        return r.outer ? opdi_cu_reduce_launch<opdi_cu_pairs<R> >(&r, f) : 0;
     })
     return 0;
 }
@@ -3284,7 +3413,7 @@ static int opdi_cu_group_norm_backward(opd_call *call) {
     if (opdi_cu_pair_sums(x, g, a, k.c, k.hw, 4, mean, rstd, k.per, sums[0], sums[1])) { return -1; }
     for (int i = 0; i < 2; i++) {
         out = opdi_cu_result(call, 1 + i);
-        if (out && opdi_cu_reduce<opdi_cu_fold_sum, true>(sums[i], 1, out, NULL, opdi_cu_how(0), false)) { return -1; }
+        if (out && opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(sums[i], 1, out, NULL, opdi_cu_how(0), false)) { return -1; }
     }
     return 0;
 }
@@ -3401,7 +3530,7 @@ static int opdi_cu_batch_norm(opd_call *call) {
     mean = train ? opdi_cu_new(opd_ints_of(&c, 1), acc) : was[0];
     var = train ? opdi_cu_new(opd_ints_of(&c, 1), acc) : was[1];
     if (!mean || !var) { return -1; }
-    if (train && opdi_cu_reduce<opdi_cu_fold_var, false>(opdi_cu_seen_as(x, three, 3), 5, var, mean, opdi_cu_how(2),
+    if (train && opdi_cu_reduce<opdi_cu_fold_var, OPDI_CU_F>(opdi_cu_seen_as(x, three, 3), 5, var, mean, opdi_cu_how(2),
                                                          false)) { return -1; }
     for (int i = 0; i < 2 && train; i++) {
         if (run[i] && !(now[i] = opdi_cu_new(opd_ints_of(&c, 1), acc))) { return -1; }
