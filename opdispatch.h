@@ -3642,6 +3642,18 @@ struct opd_draw {
     X(embedding, "embedding", T2, embedding, (T, T), T5, (T, T, i, b, b)) \
     X(embedding_dense_backward, "embedding_dense_backward", T5, embedding_dense_backward, (T, T, i, i, b), 0, ()) \
     X(embedding_backward, "embedding_backward", T6, embedding_backward, (T, T, i, i, b, b), 0, ()) \
+    X(_embedding_bag, "_embedding_bag", N3, under_embedding_bag, (T, T, T), N9, (T, T, T, b, i, b, T, b, i)) \
+    X(_embedding_bag_forward_only, "_embedding_bag_forward_only", N3, embedding_bag_forward_only, (T, T, T), \
+      N9, (T, T, T, b, i, b, T, b, i)) \
+    X(embedding_bag, "embedding_bag", N3, embedding_bag, (T, T, T), N8, (T, T, T, b, i, b, T, b)) \
+    X(embedding_bag_padding_idx, "embedding_bag.padding_idx", N9, embedding_bag_padding_idx, \
+      (T, T, T, b, i, b, T, b, V), 0, ()) \
+    X(_embedding_bag_backward, "_embedding_bag_backward", T11, embedding_bag_backward, \
+      (T, T, T, T, T, T, i, b, i, b, T), T12, (T, T, T, T, T, T, i, b, i, b, T, i)) \
+    X(_embedding_bag_dense_backward, "_embedding_bag_dense_backward", T9, embedding_bag_dense_backward, \
+      (T, T, T, T, T, i, b, i, T), T10, (T, T, T, T, T, i, b, i, T, i)) \
+    X(_embedding_bag_per_sample_weights_backward, "_embedding_bag_per_sample_weights_backward", \
+      T6, embedding_bag_per_sample_weights_backward, (T, T, T, T, T, i), T7, (T, T, T, T, T, i, i)) \
     X(one_hot, "one_hot", T1, one_hot, (T), T2, (T, i)) \
     X(bincount, "bincount", T1, bincount, (T), T3, (T, T, i)) \
     X(multinomial, "multinomial", T2, multinomial, (T, i), T4, (T, i, b, G)) \
@@ -51932,6 +51944,313 @@ static int opdi_one_hot_batch(opd_call *call) {
 OPDI_OP(one_hot) {
     opdi_describe(op, "one_hot(Tensor self, int num_classes=-1) -> Tensor", opdi_one_hot_kernel, OPD_NOT_DIFFERENTIABLE,
                   "", opdi_one_hot_batch, OPD_AUTOCAST_KEEP, "[2,3]i5, 5");
+}
+
+//-- bags of rows: _embedding_bag --------------------------------------------------------------------------------------
+//
+//  Bag b is the rows of weight that indices[offsets[b]] and on name, up to the next offset: their sum, mean or maximum.
+//  The results beside it, for the derivative: the bag of each index (nothing for sums without a padding_idx), the number
+//  of rows in each bag (0 for sums), and the rows that maxima are from (else the numbers again).
+
+OPDI_COLD_END
+enum { OPDI_BAG_SUM = 0, OPDI_BAG_MEAN, OPDI_BAG_MAX };
+typedef struct opdi_bags {
+    int64_t d, skip;                              /* length of a row; the row that is not counted */
+    int mode;
+    bool packed;                                  /* rows: one for each index, in its order */
+    const int64_t *index, *begin;                 /* begin [bags + 1] */
+    const void *rows, *weights;                   /* weights: NULL, or a factor for each index */
+    void *out;
+    int64_t *counts, *most;                       /* [bags]; [bags, d] */
+} opdi_bags;
+#define OPDI_BAGS(T, S)                                                                                     \
+    static void opdi_bags_##S(void *ctx, int64_t begin, int64_t end) {                                      \
+        const opdi_bags *k = (const opdi_bags *)ctx;                                                        \
+        int64_t b, i, c;                                                                                    \
+        for (b = begin; b < end; b++) {                                                                     \
+            T *out = (T *)k->out + b * k->d;                                                                \
+            int64_t n = 0, *most = k->mode == OPDI_BAG_MAX ? k->most + b * k->d : NULL;                     \
+            memset(out, 0, (size_t)k->d * sizeof *out);                                                     \
+            if (most) { memset(most, 0, (size_t)k->d * sizeof *most); }                                     \
+            for (i = k->begin[b]; i < k->begin[b + 1]; i++) {                                               \
+                const int64_t r = k->index[i];                                                              \
+                const T *row = (const T *)k->rows + (k->packed ? i : r) * k->d;                             \
+                if (r == k->skip) { continue; }                                                             \
+                if (most) {                                                                                 \
+                    for (c = 0; c < k->d; c++) { if (n == 0 || row[c] > out[c]) { out[c] = row[c]; most[c] = r; } } \
+                } else {                                                                                    \
+                    const T w = k->weights ? ((const T *)k->weights)[i] : 1;                                \
+                    for (c = 0; c < k->d; c++) { out[c] += w * row[c]; }                                    \
+                }                                                                                           \
+                n++;                                                                                        \
+            }                                                                                               \
+            if (k->mode == OPDI_BAG_MEAN && n > 1) { for (c = 0; c < k->d; c++) { out[c] /= (T)n; } }       \
+            k->counts[b] = n;                                                                               \
+        }                                                                                                   \
+    }
+OPDI_BAGS(float, f32)
+OPDI_BAGS(double, f64)
+OPDI_COLD_BEGIN
+static int opdi_bags_check(opd_tensor *w, opd_tensor *x, opd_tensor *offsets, int64_t mode, opd_tensor *factors,
+                           bool last) {
+    if (x->ndim != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "input has to be a 1D Tensor, but got Tensor of dimension %d", x->ndim);
+    }
+    if (offsets->ndim != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "offsets has to be a 1D Tensor, but got Tensor of dimension %d",
+                        offsets->ndim);
+    }
+    if (w->ndim != 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "weight has to be a 2D Tensor, but got Tensor of dimension %d", w->ndim);
+    }
+    if (mode < OPDI_BAG_SUM || mode > OPDI_BAG_MAX) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "embedding_bag: mode has to be 0 (sum), 1 (mean) or 2 (max), but got %lld",
+                        (long long)mode);
+    }
+    if (opdi_embedding_index(x, "embedding_bag") || opdi_embedding_index(offsets, "embedding_bag") ||
+        opdi_kernel_dtype(OPDI_DTYPE(w), false, "embedding_bag") < 0) {
+        return -1;
+    }
+    if (last && offsets->numel < 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "include_last_offset: number of offset should be at least 1");
+    }
+    if (!factors) { return 0; }
+    if (mode != OPDI_BAG_SUM) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "embedding_bag: per_sample_weights was not None. per_sample_weights is "
+                        "only supported for mode='sum' (got mode='%s'). Please open a feature request on GitHub.",
+                        mode == OPDI_BAG_MEAN ? "mean" : "max");
+    }
+    if (factors->ndim != 1 || factors->numel != x->numel) {
+        return opd_fail(OPD_ERROR_SHAPE, "embedding_bag: expected per_sample_weights to be 1D, one for each of %lld "
+                        "indices", (long long)x->numel);
+    }
+    return opdi_same_dtype(w, factors);
+}
+/* Where each bag begins and the last ends, of n indices; NULL with an error. */
+static int64_t *opdi_bags_begin(opd_tensor *offsets, int64_t n, bool last) {
+    const int64_t count = offsets->numel, *at;
+    int64_t *begin = (int64_t *)opdi_scope_alloc((size_t)(count + 1) * sizeof *begin), i;
+    offsets = opdi_as(offsets, OPD_INT64);
+    if (!begin || !offsets) { return NULL; }
+    at = (const int64_t *)(const void *)offsets->data;
+    for (i = 0; i < count; i++) {
+        if (i == 0 && at[0] != 0) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has "
+                           "to start from position 0. However, got %lld", (long long)at[0]);
+            return NULL;
+        }
+        if (at[i] > n || (i > 0 && at[i] < at[i - 1])) {
+            (void)opd_fail(OPD_ERROR_INDEX, at[i] > n ? "offsets[-1] can not be greater than input's length %lld but "
+                           "got offsets[-1] of %lld" : "offsets must not decrease (input's length %lld, offset %lld)",
+                           (long long)n, (long long)at[i]);
+            return NULL;
+        }
+        begin[i] = at[i];
+    }
+    begin[count] = last ? 0 : n;
+    return begin;
+}
+static int opdi_embedding_bag_of(opd_call *call, bool forward_only) {
+    opd_tensor *w = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *offsets = opd_arg_tensor(call, 2), *r[4];
+    opd_tensor *factors = opd_arg_tensor(call, 6), *desk, *rows, *counts;
+    const int64_t mode = opd_arg_int(call, 4), skip = opd_arg_int(call, 8), n = x->numel;
+    const bool last = opd_arg_bool(call, 7);
+    const opd_scalar_type t = w->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32, index = OPDI_DTYPE(offsets);
+    int64_t sizes[2], bad, given = 0, b, i;
+    opdi_bags k;
+    if (opdi_bags_check(w, x, offsets, mode, factors, last)) { return -1; }
+    sizes[0] = offsets->numel - last; sizes[1] = opdi_sizes(w)[1];
+    given = mode == OPDI_BAG_SUM && skip < 0 ? 0 : n;
+    r[0] = opd_result(call, 0, sizes, 2, OPDI_DTYPE(w));
+    r[1] = opd_result(call, 1, &given, 1, index);
+    b = mode == OPDI_BAG_SUM && forward_only ? offsets->numel : sizes[0];
+    r[2] = opd_result(call, 2, &b, 1, index);
+    r[3] = mode == OPDI_BAG_MAX ? opd_result(call, 3, sizes, 2, index) : opd_result(call, 3, &b, 1, index);
+    if (!r[0] || !r[1] || !r[2] || !r[3]) { return -1; }
+    if (!r[0]->data && !r[1]->data && !r[2]->data) { return 0; }
+    memset(&k, 0, sizeof k);
+    k.d = sizes[1]; k.skip = skip; k.mode = (int)mode;
+    k.begin = opdi_bags_begin(offsets, n, last);
+    if (!k.begin) { return -1; }
+    x = opdi_index_load(x, opdi_sizes(w)[0], false, &bad);
+    if (!x) { return -1; }
+    k.index = (const int64_t *)(const void *)x->data;
+    if (bad >= 0) {
+        return opd_fail(OPD_ERROR_INDEX, "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
+                        "%lld", (long long)k.index[bad]);
+    }
+    k.packed = w->dtype != t || !(w->flags & OPDI_CONTIGUOUS);
+    rows = k.packed ? opdi_as(opd_index_select(w, 0, x), t) : w;
+    desk = rows ? opdi_desk(r[0], t) : NULL;
+    if (!desk || (factors && !(factors = opdi_as(factors, t)))) { return -1; }
+    counts = opdi_own(opdi_tensor_make(sizes, NULL, 1, OPD_INT64, OPD_CPU));
+    if (!counts) { return -1; }
+    k.rows = rows->data; k.weights = factors ? factors->data : NULL; k.out = desk->data;
+    k.counts = (int64_t *)(void *)counts->data;
+    if (mode == OPDI_BAG_MAX) {
+        opd_tensor *most = opdi_desk(r[3], OPD_INT64);
+        if (!most) { return -1; }
+        k.most = (int64_t *)(void *)most->data;
+        opdi_parallel_for(sizes[0], 64, t == OPD_FLOAT64 ? opdi_bags_f64 : opdi_bags_f32, &k);
+        if (opdi_settle(r[3], most)) { return -1; }
+    } else {
+        opdi_parallel_for(sizes[0], 64, t == OPD_FLOAT64 ? opdi_bags_f64 : opdi_bags_f32, &k);
+    }
+    if (mode == OPDI_BAG_SUM ? opdi_fill_with(r[2], opd_value_int(0)) : opdi_copy(r[2], counts)) { return -1; }
+    if (mode != OPDI_BAG_MAX && opdi_copy(r[3], r[2])) { return -1; }
+    if (given) {
+        opd_tensor *bags = opdi_desk(r[1], OPD_INT64);
+        if (!bags) { return -1; }
+        for (b = 0, i = 0; i < n; i++) {
+            while (b < sizes[0] && i >= k.begin[b + 1]) { b++; }
+            ((int64_t *)(void *)bags->data)[i] = b;
+        }
+        if (opdi_settle(r[1], bags)) { return -1; }
+    }
+    return opdi_settle(r[0], desk);
+}
+OPDI_KERNEL(_embedding_bag) { return opdi_embedding_bag_of(call, false); }
+OPDI_KERNEL(_embedding_bag_forward_only) { return opdi_embedding_bag_of(call, true); }
+OPDI_BW1(_embedding_bag) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 1), *offsets = opd_bw_tensor(bw, 2);
+    opd_tensor *bags = opd_bw_result(bw, 1);
+    const int64_t mode = opd_bw_value(bw, 4).u.i, skip = opd_bw_value(bw, 8).u.i;
+    if (!g) { return 0; }
+    OPDI_GIVE(0, opd_embedding_bag_backward_full(g, x, offsets, bags, opd_bw_result(bw, 2), opd_bw_result(bw, 3),
+                                                 opd_bw_sizes(bw, 0).data[0], opd_bw_value(bw, 3).u.i != 0, mode,
+                                                 opd_bw_value(bw, 5).u.i != 0, opd_bw_tensor(bw, 6), skip));
+    OPDI_GIVE(6, opd_embedding_bag_per_sample_weights_backward_full(g, opd_bw_tensor(bw, 0), x, offsets, bags, mode,
+                                                                    skip));
+    return 0;
+}
+#define OPDI_BAG_ARGS(more) "Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int " \
+    "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False" more
+#define OPDI_BAG_OUT ", *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2, Tensor(d!) out3) -> " \
+    "(Tensor(a!), Tensor(b!), Tensor(c!), Tensor(d!))"
+#define OPDI_BAG_CARD(name)                                                                                 \
+    OPDI_OP(name) {                                                                                         \
+        opdi_describe(op, #name "(" OPDI_BAG_ARGS(", int padding_idx=-1") ") -> (Tensor, Tensor, Tensor, Tensor)", \
+                      opdi_##name##_kernel, opdi__embedding_bag_backward,                                   \
+                      "weight(per_sample_weights), indices, offsets, per_sample_weights, result1, result2, result3", \
+                      OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[5,3], [4]i5, [1]i1; [5,3], [4]i5, [1]i1, False, 1; "    \
+                      "[5,3], [4]i5, [1]i1, False, 2; [5,3], [4]i5, [1]i1, False, 0, False, [4]; "           \
+                      "[5,3], [4]i5, [2]i1, False, 0, False, None, True, 2");                                \
+        op->out = #name ".out(" OPDI_BAG_ARGS(", int padding_idx=-1") OPDI_BAG_OUT;                          \
+    }
+OPDI_BAG_CARD(_embedding_bag)
+OPDI_BAG_CARD(_embedding_bag_forward_only)
+/* padding_idx: counted from the end where it is negative; None: there is none. */
+static int opdi_embedding_bag_call(opd_call *call, int64_t skip) {
+    opd_tensor *w = opd_arg_tensor(call, 0), *factors = opd_arg_tensor(call, 6);
+    const bool wants = opd_tensor_requires_grad(w) || (factors && opd_tensor_requires_grad(factors));
+    opd_value args[9], rets[4];
+    int i;
+    memcpy(args, call->args, 8 * sizeof *args);
+    args[8] = opd_value_int(skip);
+    if (opd_call_all(opd_op_builtin(wants ? OPD_OP__embedding_bag : OPD_OP__embedding_bag_forward_only), rets, args,
+                     9)) { return -1; }
+    for (i = 0; i < 4; i++) { if (opd_return_tensor(call, rets[i].u.t)) { return -1; } }
+    return 0;
+}
+OPDI_KERNEL(embedding_bag) { return opdi_embedding_bag_call(call, -1); }
+OPDI_KERNEL(embedding_bag_padding_idx) {
+    const opd_tensor *w = opd_arg_tensor(call, 0);
+    const int64_t n = w->ndim ? opdi_sizes(w)[0] : 0, skip = opd_arg_is_none(call, 8) ? 0 : opd_arg_int(call, 8);
+    if (opd_arg_is_none(call, 8)) { return opdi_embedding_bag_call(call, -1); }
+    if (skip < -n || skip >= n) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "padding_idx must be within the number of embeddings, -%lld through %lld, "
+                        "but got %lld", (long long)n, (long long)n - 1, (long long)skip);
+    }
+    return opdi_embedding_bag_call(call, skip < 0 ? skip + n : skip);
+}
+OPDI_OP(embedding_bag) {
+    opdi_describe_composite(op, "embedding_bag(" OPDI_BAG_ARGS("") ") -> (Tensor, Tensor, Tensor, Tensor)",
+                            opdi_embedding_bag_kernel, OPD_AUTOCAST_KEEP, "[5,3], [4]i5, [1]i1");
+}
+OPDI_OP(embedding_bag_padding_idx) {
+    opdi_describe_composite(op, "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool "
+                            "scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool "
+                            "include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
+                            opdi_embedding_bag_padding_idx_kernel, OPD_AUTOCAST_KEEP,
+                            "[5,3], [4]i5, [1]i1, False, 1, False, None, False, None");
+}
+/* The bag of each index, where the forward did not say. */
+static opd_tensor *opdi_bags_of(opd_tensor *bags, opd_tensor *offsets, opd_tensor *x) {
+    if (!bags || !offsets || !x || bags->numel == x->numel) { return bags; }
+    bags = opd_arange_full(opd_value_int(x->numel), opd_value_int(offsets->dtype), OPD_NONE,
+                           opd_value_device(opd_tensor_device(offsets)), OPD_NONE);
+    bags = opd_searchsorted_full(offsets, bags, false, true, OPD_NONE, OPD_NONE);
+    return opd_sub_Scalar(bags, opd_value_int(1));
+}
+/* Rows of the gradient, each by its factor, go to the rows of the weight; maxima to those that they are from. */
+OPDI_KERNEL(_embedding_bag_dense_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *bags = opd_arg_tensor(call, 2);
+    opd_tensor *counts = opd_arg_tensor(call, 3), *most = opd_arg_tensor(call, 4), *factors = opd_arg_tensor(call, 8);
+    const int64_t n = opd_arg_int(call, 5), mode = opd_arg_int(call, 7);
+    int64_t sizes[2];
+    if (g->ndim != 2 || x->ndim != 1 || n < 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "embedding_bag: expected a 2D gradient and 1D indices");
+    }
+    if (opdi_embedding_index(x, "embedding_bag")) { return -1; }
+    if (mode == OPDI_BAG_MAX) {
+        sizes[0] = n; sizes[1] = opdi_sizes(g)[1];
+        g = opdi_unless(g, opd_unsqueeze(opd_eq_Scalar(counts, opd_value_int(0)), 1));
+        return opd_return_tensor(call, opd_scatter_add(opdi_o_zeros(g, opd_ints_of(sizes, 2)), 0,
+                                                       opd_to_dtype(most, OPD_INT64), g));
+    }
+    if (mode == OPDI_BAG_MEAN) {
+        counts = opd_to_dtype(opd_clamp_min(counts, opd_value_int(1)), OPDI_DTYPE(g));
+        g = opd_div(g, opd_unsqueeze(counts, 1));
+    }
+    g = opd_index_select(g, 0, bags);
+    if (factors) { g = opd_mul(g, opd_unsqueeze(factors, 1)); }
+    return opd_return_tensor(call, opd_embedding_dense_backward(g, x, n, opd_arg_int(call, 9), opd_arg_bool(call, 6)));
+}
+OPDI_KERNEL(_embedding_bag_backward) {
+    opd_tensor *x = opd_arg_tensor(call, 1);
+    if (opd_arg_bool(call, 9)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "embedding_bag: sparse gradients are not available (sparse=True)");
+    }
+    return opd_return_tensor(call, opd_embedding_bag_dense_backward_full(
+        opd_arg_tensor(call, 0), x, opdi_bags_of(opd_arg_tensor(call, 3), opd_arg_tensor(call, 2), x),
+        opd_arg_tensor(call, 4), opd_arg_tensor(call, 5), opd_arg_int(call, 6), opd_arg_bool(call, 7),
+        opd_arg_int(call, 8), opd_arg_tensor(call, 10), opd_arg_int(call, 11)));
+}
+/* The product of the bag's gradient with the index's row */
+OPDI_KERNEL(_embedding_bag_per_sample_weights_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *x = opd_arg_tensor(call, 2);
+    opd_tensor *bags = opdi_bags_of(opd_arg_tensor(call, 4), opd_arg_tensor(call, 3), x);
+    const int64_t skip = opd_arg_int(call, 6), last = -1;
+    if (opd_arg_int(call, 5) != OPDI_BAG_SUM) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "embedding_bag_backward: per_sample_weights only supported for mode='sum'");
+    }
+    g = opdi_o_sum_dims(opd_mul(opd_index_select(g, 0, bags), opd_index_select(w, 0, x)), &last, 1, false);
+    return opd_return_tensor(call, skip < 0 ? g : opdi_unless(g, opd_eq_Scalar(x, opd_value_int(skip))));
+}
+OPDI_OP(_embedding_bag_dense_backward) {
+    opdi_describe_composite(op, "_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor "
+                            "bag_size, Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, "
+                            "Tensor? per_sample_weights, int padding_idx=-1) -> Tensor",
+                            opdi__embedding_bag_dense_backward_kernel, OPD_AUTOCAST_KEEP,
+                            "[2,3], [4]i5, [4]i2, [2]i3, [2]i3, 5, False, 0, None; "
+                            "[2,3], [4]i5, [4]i2, [2]i3, [2,3]i5, 5, False, 2, None; "
+                            "[2,3], [4]i5, [4]i2, [2]i3, [2]i3, 5, False, 1, None, 1; "
+                            "[2,3], [4]i5, [4]i2, [2]i3, [2]i3, 5, False, 0, [4]");
+    op->out = "_embedding_bag_dense_backward.out";
+}
+OPDI_OP(_embedding_bag_backward) {
+    opdi_describe_composite(op, "_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor "
+                            "offset2bag, Tensor bag_size, Tensor maximum_indices, SymInt num_weights, bool "
+                            "scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, int "
+                            "padding_idx=-1) -> Tensor", opdi__embedding_bag_backward_kernel, OPD_AUTOCAST_KEEP,
+                            "[1,3], [4]i5, [1]i1, [0]i1, [1]i3, [1]i3, 5, False, 0, False, None");
+}
+OPDI_OP(_embedding_bag_per_sample_weights_backward) {
+    opdi_describe_composite(op, "_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor "
+                            "indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor",
+                            opdi__embedding_bag_per_sample_weights_backward_kernel, OPD_AUTOCAST_KEEP,
+                            "[2,3], [5,3], [4]i5, [2]i1, [4]i2, 0; [1,3], [5,3], [4]i5, [1]i1, [0]i1, 0, 2");
+    op->out = "_embedding_bag_per_sample_weights_backward.out";
 }
 
 //-- bincount, multinomial ---------------------------------------------------------------------------------------------

@@ -5442,6 +5442,90 @@ static int opdi_cu_flip_kernel(opd_call *call) {
     return 0;
 }
 
+//-- bags of rows ------------------------------------------------------------------------------------------------------
+
+/* An element of a bag is one thread's; mode 0 sum, 1 mean, 2 maximum. */
+template <typename T> struct opdi_cu_bags {
+    int64_t n, bags, offsets, d, rows, skip;      /* n: indices; rows: of w */
+    int mode;
+    const T *w, *factors;                         /* factors: NULL, or one for each index */
+    const int64_t *index, *at;                    /* at [offsets]: where bags begin; the last may end there */
+    T *out;
+    int64_t *counts, *most;                       /* [bags]; NULL or [bags, d] */
+    opdi_cu_guard guard, starts;
+    __device__ void operator()(int64_t e) const {
+        typedef opdi_cu_acc<T> A;
+        const int64_t wide = d ? d : 1, b = e / wide, c = e % wide, end = b + 1 < offsets ? at[b + 1] : n;
+        int64_t count = 0, from = 0;
+        A s = 0;
+        if (at[b] < 0 || end > n || at[b] > end || (b == 0 && at[0] != 0)) { starts.note(at[b], n); return; }
+        for (int64_t i = at[b]; i < end; i++) {
+            const int64_t r = index[i];
+            if (!guard.inside(r, rows) || r == skip) { continue; }
+            if (c < d) {
+                const A v = opdi_cu_load<A>(w + r * d + c);
+                if (mode != 2) { s += factors ? opdi_cu_load<A>(factors + i) * v : v; }
+                else if (count == 0 || v > s) { s = v; from = r; }
+            }
+            count++;
+        }
+        if (mode == 1 && count > 1) { s /= (A)count; }
+        if (c < d) {
+            opdi_cu_store(out + e, s);
+            if (most) { most[e] = from; }
+        }
+        if (c == 0) { counts[b] = mode == 0 ? 0 : count; }
+    }
+};
+/* How many offsets do not exceed i, less one. */
+struct opdi_cu_bag_of {
+    int64_t offsets;
+    const int64_t *at;
+    int64_t *bags;
+    __device__ void operator()(int64_t i) const {
+        int64_t a = 0, b = offsets;
+        while (a < b) {
+            const int64_t mid = (a + b) / 2;
+            if (at[mid] <= i) { a = mid + 1; } else { b = mid; }
+        }
+        bags[i] = a - 1;
+    }
+};
+/* _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset,
+   padding_idx) */
+static int opdi_cu_embedding_bag_kernel(opd_call *call) {
+    opd_tensor *w = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *at = opd_arg_tensor(call, 2);
+    opd_tensor *factors = opd_arg_tensor(call, 6), *r[4], *desk[4];
+    if (opd_results_from_fake(call)) { return -1; }
+    const int mode = (int)opd_arg_int(call, 4);
+    const int64_t bags = opd_sizes(opdi_cu_result(call, 0))[0];
+    w = opdi_cu_as(w, opd_dtype(w));
+    x = opdi_cu_as(x, OPD_INT64);
+    at = opdi_cu_as(at, OPD_INT64);
+    if (!w || !x || !at || (factors && !(factors = opdi_cu_as(factors, opd_dtype(w))))) { return -1; }
+    for (int k = 0; k < 4; k++) {
+        r[k] = opdi_cu_result(call, k);
+        desk[k] = opdi_cu_desk(r[k], k ? OPD_INT64 : opd_dtype(r[k]));
+        if (!desk[k] || (k == 2 && !opd_zero_(desk[k]))) { return -1; }
+    }
+    OPDI_CU_FLOATS(opd_dtype(w), T, {
+        const opdi_cu_bags<T> f = {
+            opd_numel(x), bags, opd_numel(at), opd_sizes(w)[1], opd_sizes(w)[0], opd_arg_int(call, 8), mode,
+            opdi_cu_data<T>(w), factors ? opdi_cu_data<T>(factors) : NULL, opdi_cu_data<int64_t>(x),
+            opdi_cu_data<int64_t>(at), opdi_cu_data<T>(desk[0]), opdi_cu_data<int64_t>(desk[2]),
+            mode == 2 ? opdi_cu_data<int64_t>(desk[3]) : NULL, opdi_cu_guard_of(call),
+            opdi_cu_guard_of(call, "offsets have to begin with 0, not to decrease, and to be in the range of indices")};
+        if (opdi_cu_each(bags * (f.d ? f.d : 1), f)) { return -1; }
+    })
+    if (opd_numel(desk[1])) {
+        const opdi_cu_bag_of f = {opd_numel(at), opdi_cu_data<int64_t>(at), opdi_cu_data<int64_t>(desk[1])};
+        if (opdi_cu_each(opd_numel(desk[1]), f)) { return -1; }
+    }
+    if (mode != 2 && !opd_copy_(desk[3], desk[2])) { return -1; }
+    for (int k = 0; k < 4; k++) { if (opdi_cu_settle(r[k], desk[k])) { return -1; } }
+    return 0;
+}
+
 static const opdi_cu_row opdi_cu_rows_indexing[] = {
     {"gather", opdi_cu_gather_kernel}, {"scatter.src", opdi_cu_scatter_kernel},
     {"scatter.value", opdi_cu_scatter_kernel}, {"scatter.reduce", opdi_cu_scatter_reduce_kernel},
@@ -5454,6 +5538,7 @@ static const opdi_cu_row opdi_cu_rows_indexing[] = {
     {"masked_select", opdi_cu_masked_select_kernel}, {"masked_scatter", opdi_cu_masked_scatter_kernel},
     {"masked_fill.Tensor", opdi_cu_masked_fill_kernel}, {"nonzero", opdi_cu_nonzero_kernel},
     {"cat", opdi_cu_cat_kernel}, {"stack", opdi_cu_stack_kernel}, {"embedding", opdi_cu_embedding_kernel},
+    {"_embedding_bag", opdi_cu_embedding_bag_kernel}, {"_embedding_bag_forward_only", opdi_cu_embedding_bag_kernel},
     {"embedding_dense_backward", opdi_cu_embedding_backward_kernel}, {"one_hot", opdi_cu_one_hot_kernel},
     {"slice_scatter", opdi_cu_slice_scatter_kernel}, {"select_scatter", opdi_cu_select_scatter_kernel},
     {"diagonal_scatter", opdi_cu_diagonal_scatter_kernel},

@@ -132,6 +132,7 @@ static bool compare(const opd_op *op, const opd_value *args, int n, const char *
     if (rc) {                                     /* on the GPU it fails, too, or does what the CPU cannot */
         opd_error_clear();
         if (run_on(op, &there_, &got)) { opd_error_clear(); }
+        if (opd_device_synchronize(gpu(-1))) { opd_error_clear(); }      /* what a kernel noted before that */
         CHECK(true);
         what[end] = 0;
         return false;
@@ -292,7 +293,11 @@ static const struct { const char *name, *cases; } larger[] = {
     {"aten::stack", "{[5,3],[5,3],[5,3],[5,3],[5,3]}, 1; {[16,4],[16,4]}, 2; {[2,3,4],[2,3,4]}, -2; {[2,3]i5,[2,3]}, 0"},
     {"aten::embedding", "[50,32], [7,9]i50; [50,3], [7,9]i50, 4; [50,5], [40]i50, -1, True"},
     {"aten::embedding_dense_backward", "[7,9,32], [7,9]i5, 5, -1, False; [700,3], [700]i20, 50, 7, True"},
+    {"aten::_embedding_bag", "[50,32], [40]i50, [3]i1; [50,3], [40]i50, [2]i1, False, 1, False, None, False, 7; "
+     "[50,3], [40]i50, [2]i1, False, 2; [50,3], [40]i50, [2]i1, False, 0, False, [40]; [50,3], [40]i50, [3]i1, False, 0, False, None, True"},
     {"aten::repeat_interleave.Tensor", "[70]i5; [3000]i3; [1]i1; [0]i4"},
+    {"aten::_cdist_forward", "[20,40], [17,40], 2.0, 2; [2,20,40], [17,40], 1.0, None; [33,5], [20,5], 3.0, None; [30,5], [20,5], 2.0, None"},
+    {"aten::_pdist_forward", "[40,33]; [20,5], 1.5; [20,5], inf"},
     {"aten::searchsorted.Tensor", "[50], [7,9]; [7,50], [7,9], right=True; [50], [7,9], right=True; [50]i50, [7,9]i50"},
     {"aten::tril", "[7,9]; [3,9,7], 2; [3,9,7], -3; [9,7], 100; [9,7], -100"},
     {"aten::triu", "[7,9]; [3,9,7], 2; [3,9,7], -3; [9,7], 100; [9,7], -100"},
