@@ -52103,7 +52103,7 @@ static int opdi_embedding_bag_of(opd_call *call, bool forward_only) {
         if (!bags) { return -1; }
         for (b = 0, i = 0; i < n; i++) {
             while (b < sizes[0] && i >= k.begin[b + 1]) { b++; }
-            ((int64_t *)(void *)bags->data)[i] = b;
+            ((int64_t *)(void *)bags->data)[i] = offsets->numel ? b : -1;
         }
         if (opdi_settle(r[1], bags)) { return -1; }
     }
