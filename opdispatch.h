@@ -1010,6 +1010,11 @@ OPD_API void opd_manual_seed(uint64_t seed);
 OPD_API opd_generator *opd_generator_new(uint64_t seed);
 OPD_API void opd_generator_free(opd_generator *g);
 OPD_API void opd_generator_seed(opd_generator *g, uint64_t seed);
+/* Takes 32-bit words of a generator's sequence, for kernels of one's own and captures: where they begin, a multiple of
+   64; *key is the seed that makes them (see opd_draw).  give_back undoes the take that returned `at` if nothing was
+   taken since. */
+OPD_API uint64_t opd_generator_take(opd_generator *g, int64_t words, uint64_t *key);
+OPD_API void opd_generator_give_back(opd_generator *g, uint64_t at, int64_t words);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:backends   devices from outside
@@ -1065,6 +1070,8 @@ typedef struct opd_backend_desc {
     int (*capture_replay)(void *user, int index, int64_t capture, int64_t stream);
     void (*capture_free)(void *user, int index, int64_t capture);
     bool (*debug_set)(void *user, bool on);                                   /* what it was */
+    /* A block of alloc's is used by this stream, too: freed, it is given out again only when that has passed. */
+    int (*record_stream)(void *user, int index, void *data, int64_t stream);
 } opd_backend_desc;
 /* Makes a backend (PrivateUse1 to 3, or one of PyTorch's but CPU and Meta) a device whose tensors empty, zeros, full,
    copy_, to, clone, item, printing, views, random numbers and autograd work with; other operators need kernels at its
@@ -1115,13 +1122,17 @@ OPD_API opd_memory opd_device_memory(opd_device device);
 /* Gives memory that the device's allocator keeps for reuse back to the device.  0, or -1 with an error. */
 OPD_API int opd_device_empty_cache(opd_device device);
 /* A CPU tensor in memory that the backend's devices copy from and to at full speed, and meanwhile (copy_ with
-   non_blocking=True; opd_stream_synchronize waits).  It must live until the copy is done.  NULL with an error. */
+   non_blocking=True; opd_stream_synchronize waits).  Its contents must stay until the copy is done; the tensor may go,
+   its memory is used again only then.  NULL with an error. */
 OPD_API opd_tensor *opd_tensor_new_pinned(opd_ints sizes, opd_scalar_type dtype, opd_backend backend);
 /* Debug mode: each operator waits for its kernels, so that an error names the one that failed.  Returns what it was. */
 OPD_API bool opd_device_debug_set(opd_backend backend, bool on);
 /* Why this program has no device of a kind ("no driver"): what an error then says; the text is not copied. */
 OPD_API void opd_backend_missing_set(opd_backend backend, const char *why);
-/* A queue of work.  opd_stream_set makes it the current one of this thread and its device, and returns what was. */
+/* A queue of work.  opd_stream_set makes it the current one of this thread and its device, and returns what was.  Work
+   of two streams has an order only where one waits for the other, the default stream (id 0) among them.  Any thread may
+   call these for any stream, and several may queue on one; opd_stream_free waits for what is queued, and no thread may
+   have the stream as its current one then but the caller, who gets the default one.  torch.cuda.Stream. */
 typedef struct opd_stream { opd_device device; int64_t id; } opd_stream;
 OPD_API opd_stream opd_stream_new(opd_device device);                         /* id 0 with an error: none there */
 OPD_API void opd_stream_free(opd_stream stream);
@@ -1129,8 +1140,14 @@ OPD_API opd_stream opd_stream_current(opd_device device);
 OPD_API opd_stream opd_stream_set(opd_stream stream);
 OPD_API int opd_stream_wait(opd_stream stream, opd_stream other);             /* later work waits for other's */
 OPD_API int opd_stream_synchronize(opd_stream stream);
+/* Memory belongs to the stream that was current when it was made: freed, it is given out again there at once.  Where
+   another stream uses a tensor, this keeps its memory (all of what its views share) until what is queued there when it
+   is freed is done.  0, or -1 with an error; nothing for memory that is not the device's allocator's.  Any thread.
+   torch.Tensor.record_stream. */
+OPD_API int opd_tensor_record_stream(opd_tensor *t, opd_stream stream);
 /* A mark in a queue: record puts it there, and it is done when what was queued before is.  timing: elapsed tells the
-   milliseconds between two.  Those that return int give 0, or -1 with an error. */
+   milliseconds between two that are done.  An event is recorded on streams of its device, any stream may wait for it.
+   Any thread, no two at once for one event but to wait.  Those that return int give 0, or -1 with an error. */
 typedef struct opd_device_event { opd_device device; int64_t id; } opd_device_event;
 OPD_API opd_device_event opd_device_event_new(opd_device device, bool timing);   /* id 0 with an error: none there */
 OPD_API void opd_device_event_free(opd_device_event event);
@@ -1140,9 +1157,13 @@ OPD_API int opd_device_event_synchronize(opd_device_event event);
 OPD_API int opd_device_event_done(opd_device_event event);                      /* 1, 0, or -1 with an error */
 OPD_API double opd_device_event_elapsed(opd_device_event from, opd_device_event to);     /* -1 with an error */
 /* Work that is kept instead of done, and then done again and again at once (CUDA graphs, torch.cuda.graph).  Between
-   begin and end nothing may wait for the stream, which is no default one; shapes, addresses and random numbers stay
-   what they are, and memory that was made meanwhile stays the capture's.  Run what is captured once before, on that
-   stream.  begin, replay: 0, or -1 with an error; end: NULL with an error. */
+   begin and end nothing may wait for the stream, which is no default one, nor read what it makes (opd_item_f64, printing,
+   copies to the host or from pageable memory, indexing by bool): that is an error, and so is the end then.  Shapes and
+   addresses stay what they are, and memory that was made meanwhile stays the capture's.  Each replay draws the random
+   numbers that calls would draw then; the generators must live as long as the capture.  Run what is captured once
+   before, on that stream.  Other threads may work meanwhile, on other streams; begin, work and end may be different
+   threads', and so may replays and the freeing (which waits for the last replay), one at a time.  begin, replay: 0, or -1
+   with an error; end: NULL with an error. */
 typedef struct opd_capture opd_capture;
 OPD_API int opd_capture_begin(opd_stream stream);
 OPD_API opd_capture *opd_capture_end(opd_stream stream);
@@ -2955,6 +2976,8 @@ struct opd_draw {
     double a, b;
     int64_t low;
     uint64_t range;
+    opd_generator *generator;    /* from 0.2 on: what key, at and these many words were taken from */
+    int64_t words;
 };
 
 /* The rows of the operator list: see >>api:operators. */
@@ -4367,7 +4390,10 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(bool, opd_cpu_fallback_set, 2, (opd_backend, bool)) \
     X(int64_t, opd_cpu_fallback_count, 0, ()) \
     X(opd_matmul_precision, opd_float32_matmul_precision_set, 1, (opd_matmul_precision)) \
-    X(opd_matmul_precision, opd_float32_matmul_precision, 0, ())
+    X(opd_matmul_precision, opd_float32_matmul_precision, 0, ()) \
+    X(uint64_t, opd_generator_take, 3, (opd_generator *, int64_t, uint64_t *)) \
+    V(opd_generator_give_back, 3, (opd_generator *, uint64_t, int64_t)) \
+    X(int, opd_tensor_record_stream, 2, (opd_tensor *, opd_stream))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -14156,6 +14182,19 @@ int opd_stream_synchronize(opd_stream s) {
                            "stream_synchronize");
 }
 
+int opd_tensor_record_stream(opd_tensor *t, opd_stream stream) {
+    const opdi_storage *s = t ? t->storage : NULL;
+    opdi_backend *b = s && s->data ? opdi_backend_of(s->device) : NULL;
+    if (!opd_ok()) { return -1; }
+    if (!t || !opdi_on_device(t) || t->backend != stream.device.type) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "record_stream: a tensor on %s is not used by streams of %s",
+                        t ? opdi_device_name(t->backend) : "no device", opdi_device_name(stream.device.type));
+    }
+    return b && b->desc.record_stream
+        ? opdi_backend_rc(b->desc.record_stream(b->desc.user, stream.device.index, s->data, stream.id),
+                          s->device, "record_stream") : 0;
+}
+
 int opd_device_empty_cache(opd_device device) {
     opdi_backend *b = opdi_device_find(device, &device.index);
     if (!b) { return -1; }
@@ -14195,8 +14234,16 @@ void opd_device_event_free(opd_device_event e) {
     const opdi_backend *b = e.id ? opdi_backend_of(e.device.type) : NULL;
     if (b && b->desc.event_free) { b->desc.event_free(b->desc.user, e.device.index, e.id); }
 }
+//-- One of a device is used with a stream of it: -1 with an error for another one's.
+static int opdi_stream_check(const char *what, opd_device device, opd_stream s) {
+    char one[48], two[48];
+    if (s.device.type == device.type && s.device.index == device.index) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s of %s cannot be used with a stream of %s", what,
+                    opd_device_print(device, one, sizeof one), opd_device_print(s.device, two, sizeof two));
+}
 int opd_device_event_record(opd_device_event e, opd_stream s) {
     opdi_backend *b = OPDI_DEVICE_WITH(&e.device, event_record, "events");
+    if (b && opdi_stream_check("an event", e.device, s)) { return -1; }
     return b ? opdi_backend_rc(b->desc.event_record(b->desc.user, e.device.index, e.id, s.id), e.device.type,
                                "event_record") : -1;
 }
@@ -14255,6 +14302,7 @@ opd_capture *opd_capture_end(opd_stream s) {
 }
 int opd_capture_replay(opd_capture *c, opd_stream s) {
     opdi_backend *b = c && opd_ok() ? OPDI_DEVICE_WITH(&c->device, capture_replay, "captures") : NULL;
+    if (b && opdi_stream_check("a capture", c->device, s)) { return -1; }
     return b ? opdi_backend_rc(b->desc.capture_replay(b->desc.user, c->device.index, c->id, s.id), c->device.type,
                                "capture_replay") : -1;
 }
@@ -36837,19 +36885,32 @@ opd_generator *opd_generator_new(uint64_t seed) {
 void opd_generator_free(opd_generator *g) {
     if (g) { opdi_free(g, sizeof *g); }
 }
+void opd_generator_give_back(opd_generator *g, uint64_t at, int64_t words) {
+    if (!g) { g = &opdi_generator_default; }
+    opdi_lock(&opdi_generator_lock);
+    if (g->used == at + ((uint64_t)words + 63) / 64 * 64) { g->used = at; }
+    opdi_unlock(&opdi_generator_lock);
+}
 OPDI_COLD_END
-/* Takes n words (whole blocks of 64) of the call's generator: where they start, and their key. */
-static uint64_t opdi_words(const opd_call *call, int64_t n, uint64_t *key) {
-    int i = opdi_arg_index(call->op->schema, "generator", 9);
-    opd_value v = i < 0 ? opd_value_none() : opd_arg_value(call, i);
-    opd_generator *g = v.tag == OPD_TAG_OBJECT && v.u.object ? (opd_generator *)v.u.object : &opdi_generator_default;
+/* Whole blocks of 64. */
+uint64_t opd_generator_take(opd_generator *g, int64_t words, uint64_t *key) {
     uint64_t at;
+    if (!g) { g = &opdi_generator_default; }
     opdi_lock(&opdi_generator_lock);
     at = g->used;
-    g->used += ((uint64_t)n + 63) / 64 * 64;
+    g->used += ((uint64_t)words + 63) / 64 * 64;
     *key = g->seed;
     opdi_unlock(&opdi_generator_lock);
     return at;
+}
+/* The call's generator; NULL: the default one. */
+static opd_generator *opdi_generator_of(const opd_call *call) {
+    int i = opdi_arg_index(call->op->schema, "generator", 9);
+    opd_value v = i < 0 ? opd_value_none() : opd_arg_value(call, i);
+    return v.tag == OPD_TAG_OBJECT ? (opd_generator *)v.u.object : NULL;
+}
+static uint64_t opdi_words(const opd_call *call, int64_t n, uint64_t *key) {
+    return opd_generator_take(opdi_generator_of(call), n, key);
 }
 
 typedef struct opdi_draw { int64_t *out; uint64_t key, at, range, low; } opdi_draw;
@@ -36916,7 +36977,9 @@ static int opdi_draw_on_device(const opd_call *call, opd_tensor *out, opd_draw *
         if (!t) { return -1; }
     }
     d->dtype = (opd_scalar_type)t->dtype; d->data = t->data; d->numel = t->numel;
-    d->at = opdi_words(call, two ? 2 * t->numel : t->numel, &d->key);
+    d->generator = opdi_generator_of(call);
+    d->words = two ? 2 * t->numel : t->numel;
+    d->at = opd_generator_take(d->generator, d->words, &d->key);
     if (opdi_backend_rc(b->desc.draw(b->desc.user, t->storage->index, d), t->backend, "draw")) { return -1; }
     return t == out ? 0 : opdi_copy(out, t);
 }

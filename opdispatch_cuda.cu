@@ -48,6 +48,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <atomic>
+#include <map>
 #include <mutex>
 #include <new>
 #include <set>
@@ -69,11 +71,19 @@ typedef struct opdi_cu_row { const char *name; opd_kernel kernel; } opdi_cu_row;
 
 static bool opdi_cu_debug;                       /* synchronise after each launch */
 
+/* Errors after which no call of this process succeeds any more: of memory (ECC, NVLink), illegal address, timeout,
+   assert, what the hardware found from stack to launch. */
+static bool opdi_cu_sticks(cudaError_t e) {
+    const int n = (int)e;
+    return n == 214 || n == 220 || n == 700 || n == 702 || n == 710 || (n >= 714 && n <= 719);
+}
 /* 0, or -1 with an error that says what failed. */
 static int opdi_cu_failed(cudaError_t e, const char *what) {
     (void)cudaGetLastError();                    /* one that does not stick is forgotten */
-    return opd_fail(e == cudaErrorMemoryAllocation ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL, "CUDA error: %s (%s in %s)%s",
-                    cudaGetErrorString(e), cudaGetErrorName(e), what,
+    return opd_fail(e == cudaErrorMemoryAllocation ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL,
+                    "CUDA error: %s (%s in %s)%s%s", cudaGetErrorString(e), cudaGetErrorName(e), what,
+                    opdi_cu_sticks(e) ? "\nThe CUDA context of this process is lost: all CUDA calls fail until the "
+                    "program is started anew. Work on the CPU goes on." : "",
                     opdi_cu_debug ? "" : "\nKernels run asynchronously: the call that is named may be a later one than "
                     "the one that failed. opd_cuda_debug_set(true), or OPD_CUDA_DEBUG=1, names it.");
 }
@@ -97,6 +107,14 @@ static int opdi_cu_current() {
 static const opdi_cu_device *opdi_cu_properties() { return &opdi_cu_devices[opdi_cu_current()]; }
 /* The stream that kernels and copies of this thread go to. */
 static cudaStream_t opdi_cu_stream() { return opdi_cu_streams[opdi_cu_current()]; }
+/* The device of the calling thread is another one while this lives. */
+struct opdi_cu_on {
+    int was, index;
+    opdi_cu_on(int index_) : was(opdi_cu_current()), index(index_) { if (was != index) { (void)cudaSetDevice(index); } }
+    ~opdi_cu_on() { if (was != index) { (void)cudaSetDevice(was); } }
+    opdi_cu_on(const opdi_cu_on &) = delete;
+    opdi_cu_on &operator=(const opdi_cu_on &) = delete;
+};
 
 //-- what kernels find wrong -------------------------------------------------------------------------------------------
 //
@@ -135,14 +153,13 @@ static opdi_cu_guard opdi_cu_guard_of(const opd_call *call, const char *text = N
 }
 /* 0, or -1 with the error of what a kernel noted, which is forgotten then.  The device has been waited for. */
 static int opdi_cu_faults() {
-    opdi_cu_fault *f = opdi_cu_the_fault;
+    opdi_cu_fault *f = opdi_cu_the_fault, found;
     if (!f || !f->set) { return 0; }
-    f->set = 0;
-    if (f->text) {
-        return opd_fail(OPD_ERROR_INDEX, "%s on CUDA: %s", opd_op_name(f->op), f->text);
-    }
+    found.op = f->op; found.text = f->text; found.index = f->index; found.size = f->size;
+    f->set = 0;                                   /* the next one may be noted from here on */
+    if (found.text) { return opd_fail(OPD_ERROR_INDEX, "%s on CUDA: %s", opd_op_name(found.op), found.text); }
     return opd_fail(OPD_ERROR_INDEX, "%s on CUDA: index %lld is out of bounds for dimension with size %lld",
-                    opd_op_name(f->op), (long long)f->index, (long long)f->size);
+                    opd_op_name(found.op), (long long)found.index, (long long)found.size);
 }
 
 //-- launches ----------------------------------------------------------------------------------------------------------
@@ -167,6 +184,7 @@ static int opdi_cu_launch_failed(cudaError_t e, const void *kernel) {
 #endif
     return opdi_cu_failed(e, name);
 }
+static bool opdi_cu_captured(cudaStream_t stream);
 /* Runs kernel<<<grid, block, shared>>>(args...) on the current stream; 0, or -1 with an error that names it. */
 template <typename... P, typename... A>
 static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A... args) {
@@ -180,8 +198,9 @@ static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t sh
         e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
     }
     if (e == cudaSuccess) { e = cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...); }
-    if (e == cudaSuccess && opdi_cu_debug) { e = cudaStreamSynchronize(config.stream); }
-    return e != cudaSuccess ? opdi_cu_launch_failed(e, (const void *)kernel) : opdi_cu_debug ? opdi_cu_faults() : 0;
+    if (e == cudaSuccess && (!opdi_cu_debug || opdi_cu_captured(config.stream))) { return 0; }
+    if (e == cudaSuccess) { e = cudaStreamSynchronize(config.stream); }
+    return e != cudaSuccess ? opdi_cu_launch_failed(e, (const void *)kernel) : opdi_cu_faults();
 }
 
 /* A loop that is unrolled, or is not, in macros too; a function that is called. */
@@ -381,9 +400,14 @@ struct opdi_cu_min {
 //  Segments come from cudaMalloc and are cut into blocks; free blocks are joined with their free neighbours and kept by
 //  stream and size: a block is used again on the stream that it was made on, in whose order that is right.  While a
 //  stream is captured its memory comes from a pool of the capture's own, which other work never gets.
+//
+//  A block that other streams use, too (opd_tensor_record_stream), and pinned memory that copies read or write, is
+//  marked with an event on each of these streams when it is freed; it can be had again when all of them have passed.
 //----------------------------------------------------------------------------------------------------------------------
 
 struct opdi_cu_pool;
+typedef struct opdi_cu_use { int device; cudaStream_t stream; } opdi_cu_use;
+/* A block of a device or, where pool is NULL, of pinned memory. */
 typedef struct opdi_cu_piece {
     char *at;
     size_t bytes;
@@ -391,6 +415,8 @@ typedef struct opdi_cu_piece {
     cudaStream_t stream;
     opdi_cu_piece *before, *after;                /* its neighbours in the segment */
     bool used;
+    int marks;                                    /* events that it waits for */
+    std::vector<opdi_cu_use> uses;                /* by streams beside its own */
 } opdi_cu_piece;
 struct opdi_cu_piece_order {
     bool operator()(const opdi_cu_piece *a, const opdi_cu_piece *b) const {
@@ -398,19 +424,79 @@ struct opdi_cu_piece_order {
             : a->bytes != b->bytes ? a->bytes < b->bytes : a->at < b->at;
     }
 };
+/* What a generator gives inside a capture: words counted from where its sequence was, and where kernels find the key
+   and the place to count from when the capture is replayed. */
+typedef struct opdi_cu_sequence {
+    opd_generator *generator;
+    uint64_t key, at;
+    int64_t words;
+    opdi_cu_piece *state;
+} opdi_cu_sequence;
+/* A device's memory, or a capture's. */
 struct opdi_cu_pool {
     int device;
-    int64_t captures;                             /* 0: the device's own */
+    bool captures;
     std::set<opdi_cu_piece *, opdi_cu_piece_order> free;
+    cudaStream_t stream;                          /* of a capture: the first of its streams, */
+    unsigned long long id;                        /* CUDA's name for it, */
+    const char *broken;                           /* what was asked for that cannot be captured, or NULL */
+    std::vector<opdi_cu_sequence> sequences;
 };
+typedef struct opdi_cu_mark { cudaEvent_t event; opdi_cu_piece *of; } opdi_cu_mark;
 static std::mutex opdi_cu_memory_lock;            /* all of the below */
 static opdi_cu_pool opdi_cu_pools[OPDI_CU_MAX_DEVICES];
 static std::unordered_map<void *, opdi_cu_piece *> *opdi_cu_all_pieces;          /* by address; never destroyed */
+static std::map<char *, opdi_cu_piece *> *opdi_cu_all_pinned;
+static std::multimap<size_t, opdi_cu_piece *> *opdi_cu_free_pinned;
 static int64_t opdi_cu_cached_bytes[OPDI_CU_MAX_DEVICES];
 static bool opdi_cu_no_cache;                     /* OPD_CUDA_NO_CACHE=1: every block is cudaMalloc's */
-/* The streams that are captured, with the pools of their memory. */
-typedef struct opdi_cu_captured { cudaStream_t stream; opdi_cu_pool *pool; } opdi_cu_captured;
-static std::vector<opdi_cu_captured> opdi_cu_capturing;
+static std::vector<opdi_cu_pool *> *opdi_cu_capturing;                           /* of what is captured now; */
+static std::atomic<int> opdi_cu_ncapturing;                                      /* how many */
+static std::vector<opdi_cu_mark> *opdi_cu_marks;
+static std::vector<opdi_cu_piece *> *opdi_cu_held;            /* to be marked when nothing is captured any more */
+
+//-- what is captured --------------------------------------------------------------------------------------------------
+
+/* The pool of the capture that a stream takes part in; NULL: it is not captured.  Under the lock. */
+static opdi_cu_pool *opdi_cu_capture_pool(cudaStream_t stream) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    unsigned long long id = 0;
+    if (opdi_cu_capturing->empty()) { return NULL; }
+    if (cudaStreamGetCaptureInfo(stream, &status, &id) != cudaSuccess) { (void)cudaGetLastError(); }
+    for (opdi_cu_pool *pool : *opdi_cu_capturing) {
+        if (pool->stream == stream || (status == cudaStreamCaptureStatusActive && pool->id == id)) { return pool; }
+    }
+    return NULL;
+}
+static bool opdi_cu_captured(cudaStream_t stream) {
+    if (opdi_cu_ncapturing == 0) { return false; }
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    return opdi_cu_capture_pool(stream) != NULL;
+}
+/* -1 with an error, and the capture cannot be used, where a stream is captured; 0: it is not. */
+static int opdi_cu_uncaptured(cudaStream_t stream, const char *what) {
+    if (opdi_cu_ncapturing == 0) { return 0; }
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    opdi_cu_pool *pool = opdi_cu_capture_pool(stream);
+    if (!pool) { return 0; }
+    if (!pool->broken) { pool->broken = what; }
+    return opd_fail(OPD_ERROR_KERNEL, "CUDA: %s cannot be captured: what is captured is done when it is replayed",
+                    what);
+}
+/* -1 with an error where any stream of a device is captured. */
+static int opdi_cu_none_captured(int index, const char *what) {
+    if (opdi_cu_ncapturing == 0) { return 0; }
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    for (const opdi_cu_pool *pool : *opdi_cu_capturing) {
+        if (pool->device == index) {
+            return opd_fail(OPD_ERROR_KERNEL, "CUDA: %s is not possible while a stream of cuda:%d is captured", what,
+                            index);
+        }
+    }
+    return 0;
+}
+
+//-- blocks ------------------------------------------------------------------------------------------------------------
 
 #define OPDI_CU_SMALL ((size_t)1 << 20)           /* up to here from segments of 2 MiB, larger ones of 20 MiB, */
 #define OPDI_CU_LARGE ((size_t)10 << 20)          /* and from here of their own */
@@ -428,7 +514,7 @@ static void opdi_cu_piece_take(opdi_cu_piece *p) {
 }
 /* The smallest free block of the stream that holds bytes; NULL: none.  Small blocks do not come out of large ones. */
 static opdi_cu_piece *opdi_cu_piece_find(opdi_cu_pool *pool, cudaStream_t stream, size_t bytes, bool whole) {
-    opdi_cu_piece key = {NULL, bytes, pool, stream, NULL, NULL, false};
+    opdi_cu_piece key = {NULL, bytes, pool, stream, NULL, NULL, false, 0, {}};
     for (auto i = pool->free.lower_bound(&key); i != pool->free.end() && (*i)->stream == stream; ++i) {
         if (bytes <= OPDI_CU_SMALL && (*i)->bytes > (size_t)2 << 20) { break; }
         if (!whole || (!(*i)->before && !(*i)->after)) { return *i; }
@@ -438,15 +524,13 @@ static opdi_cu_piece *opdi_cu_piece_find(opdi_cu_pool *pool, cudaStream_t stream
 static int64_t opdi_cu_release(int device);
 /* A new segment; NULL: there is no more memory. */
 static opdi_cu_piece *opdi_cu_segment(opdi_cu_pool *pool, cudaStream_t stream, size_t bytes) {
-    const int was = opdi_cu_current();
+    const opdi_cu_on on(pool->device);
     void *at = NULL;
     cudaError_t e;
-    if (pool->device != was) { (void)cudaSetDevice(pool->device); }
     if ((e = cudaMalloc(&at, bytes)) == cudaErrorMemoryAllocation && opdi_cu_release(pool->device) > 0) {
         (void)cudaGetLastError();
         e = cudaMalloc(&at, bytes);
     }
-    if (pool->device != was) { (void)cudaSetDevice(was); }
     if (e != cudaSuccess) {
         (void)cudaGetLastError();
         if (e != cudaErrorMemoryAllocation) { (void)opdi_cu_failed(e, "cudaMalloc"); }
@@ -477,62 +561,157 @@ static void opdi_cu_piece_join(opdi_cu_piece *p) {
     opdi_cu_all_pieces->erase(q->at);
     delete q;
 }
-static opdi_cu_pool *opdi_cu_pool_for(int device, cudaStream_t stream) {
-    for (const opdi_cu_captured &c : opdi_cu_capturing) {
-        if (c.stream == stream && c.pool->device == device) { return c.pool; }
+/* Nothing uses a block any more. */
+static void opdi_cu_give(opdi_cu_piece *p) {
+    if (!p->pool && opdi_cu_no_cache) {
+        opdi_cu_all_pinned->erase(p->at);
+        (void)cudaFreeHost(p->at);
+        delete p;
+        return;
     }
-    return &opdi_cu_pools[device];
+    if (!p->pool) { opdi_cu_free_pinned->insert({p->bytes, p}); return; }
+    p->used = false;
+    if (p->after && !p->after->used) { opdi_cu_piece_take(p->after); opdi_cu_piece_join(p); }
+    if (p->before && !p->before->used) { p = p->before; opdi_cu_piece_take(p); opdi_cu_piece_join(p); }
+    opdi_cu_piece_free(p);
 }
-static void *opdi_cu_alloc_cached(int index, size_t bytes) {
-    const cudaStream_t stream = opdi_cu_streams[index];
-    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
-    opdi_cu_pool *pool = opdi_cu_pool_for(index, stream);
-    opdi_cu_piece *p = opdi_cu_piece_find(pool, stream, bytes, false);
-    if (!p && pool->captures && (p = opdi_cu_piece_find(&opdi_cu_pools[index], stream, bytes, true)) != NULL) {
+static void opdi_cu_use_add(opdi_cu_piece *p, int device, cudaStream_t stream) {
+    for (const opdi_cu_use &u : p->uses) { if (u.stream == stream && u.device == device) { return; } }
+    p->uses.push_back({device, stream});
+}
+/* A block is freed: at once, or when what is queued now on the streams that use it is done.  While anything is captured
+   no mark is put anywhere: it would be a part of the capture. */
+static void opdi_cu_retire(opdi_cu_piece *p) {
+    if (!p->uses.empty() && !opdi_cu_capturing->empty()) { opdi_cu_held->push_back(p); return; }
+    for (const opdi_cu_use &u : p->uses) {
+        const opdi_cu_on on(u.device);
+        cudaEvent_t event = NULL;
+        if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess &&
+            cudaEventRecord(event, u.stream) == cudaSuccess) {
+            opdi_cu_marks->push_back({event, p});
+            p->marks++;
+            continue;
+        }
+        (void)cudaStreamSynchronize(u.stream);
+        if (event) { (void)cudaEventDestroy(event); }
+        (void)cudaGetLastError();
+    }
+    p->uses.clear();
+    if (p->marks == 0) { opdi_cu_give(p); }
+}
+/* Frees the blocks whose marks have passed; wait: all that have marks. */
+static void opdi_cu_marks_pass(bool wait) {
+    std::vector<opdi_cu_mark> left;
+    for (const opdi_cu_mark &m : *opdi_cu_marks) {
+        const cudaError_t e = wait ? cudaEventSynchronize(m.event) : cudaEventQuery(m.event);
+        if (e != cudaSuccess) { (void)cudaGetLastError(); }
+        if (e == cudaErrorNotReady) { left.push_back(m); continue; }
+        (void)cudaEventDestroy(m.event);
+        if (--m.of->marks == 0) { opdi_cu_give(m.of); }
+    }
+    opdi_cu_marks->swap(left);
+}
+/* A stream is no more: nothing uses blocks on it, and those that were made on it are the default stream's. */
+static void opdi_cu_stream_forget(int device, cudaStream_t stream) {
+    auto forget = [&](opdi_cu_piece *p) {
+        for (auto u = p->uses.begin(); u != p->uses.end();) {
+            if (u->stream == stream && u->device == device) { u = p->uses.erase(u); } else { ++u; }
+        }
+        if (!p->pool || p->stream != stream || p->pool->device != device) { return; }
+        if (!p->used) { p->pool->free.erase(p); }
+        p->stream = NULL;
+        if (!p->used) { p->pool->free.insert(p); }
+    };
+    for (auto &i : *opdi_cu_all_pieces) { forget(i.second); }
+    for (auto &i : *opdi_cu_all_pinned) { forget(i.second); }
+}
+
+//-- what the backend calls --------------------------------------------------------------------------------------------
+
+/* A block of whole 512 bytes of a pool; NULL: no memory, or with an error.  Under the lock. */
+static opdi_cu_piece *opdi_cu_piece_new(opdi_cu_pool *pool, cudaStream_t stream, size_t bytes) {
+    opdi_cu_pool *around = &opdi_cu_pools[pool->device];
+    opdi_cu_piece *p;
+    if (!opdi_cu_marks->empty()) { opdi_cu_marks_pass(false); }
+    if ((p = opdi_cu_piece_find(pool, stream, bytes, false)) != NULL) { opdi_cu_piece_take(p); }
+    else if (pool->captures && (p = opdi_cu_piece_find(around, stream, bytes, true)) != NULL) {
         opdi_cu_piece_take(p);                    /* a whole segment of the device's becomes the capture's */
         p->pool = pool;
     }
-    else if (p) { opdi_cu_piece_take(p); }
     else if (!(p = opdi_cu_segment(pool, stream, opdi_cu_segment_bytes(bytes))) &&
-             !(p = opdi_cu_segment(pool, stream, bytes))) { return NULL; }
+             !(p = opdi_cu_segment(pool, stream, bytes))) {
+        if (!(p = opdi_cu_piece_find(pool, stream, bytes, false))) { return NULL; }   /* others' use was waited for */
+        opdi_cu_piece_take(p);
+    }
     opdi_cu_piece_split(p, bytes);
     p->used = true;
-    return p->at;
-}
-/* Whether anything is captured: its memory is the capture's, also without a cache. */
-static bool opdi_cu_captures() {
-    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
-    return !opdi_cu_capturing.empty();
-}
-/* Of bytes that is rounded up to whole 512. */
-static void *opdi_cu_alloc(void *user, int index, size_t bytes) {
-    void *p = NULL;
-    (void)user;
-    bytes = (bytes + 511) & ~(size_t)511;
-    if (!opdi_cu_no_cache || opdi_cu_captures()) { return opdi_cu_alloc_cached(index, bytes); }
-    const int was = opdi_cu_current();
-    if (index != was) { (void)cudaSetDevice(index); }
-    if (cudaMalloc(&p, bytes) != cudaSuccess) { (void)cudaGetLastError(); p = NULL; }
-    if (index != was) { (void)cudaSetDevice(was); }
     return p;
+}
+static const char *opdi_cu_size_text(char *text /*[32]*/, double bytes) {
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    int k = 0;
+    while (bytes >= 1024 && k < 6) { bytes /= 1024; k++; }
+    (void)snprintf(text, 32, k ? "%.2f %s" : "%.0f %s", bytes, units[k]);
+    return text;
+}
+static void opdi_cu_out_of_memory(int index, size_t bytes) {
+    const opdi_cu_on on(index);
+    const opd_memory m = opd_device_memory(opd_device_of(OPD_CUDA, index));
+    size_t left = 0, all = 0;
+    char text[5][32];
+    if (!opd_ok()) { return; }                    /* something else was wrong */
+    if (cudaMemGetInfo(&left, &all) != cudaSuccess) { (void)cudaGetLastError(); }
+    (void)opd_fail(OPD_ERROR_MEMORY, "CUDA out of memory. Tried to allocate %s. cuda:%d has a total capacity of %s of "
+                   "which %s is free. Of the memory of this program %s is allocated, and %s is reserved but "
+                   "unallocated.%s",
+                   opdi_cu_size_text(text[0], (double)bytes), index, opdi_cu_size_text(text[1], (double)all),
+                   opdi_cu_size_text(text[2], (double)left), opdi_cu_size_text(text[3], (double)m.live),
+                   opdi_cu_size_text(text[4], (double)m.cached), opdi_cu_ncapturing == 0 ? ""
+                   : " While a stream is captured what is reserved is not given back.");
+}
+static void *opdi_cu_alloc(void *user, int index, size_t bytes) {
+    const size_t whole = (bytes + 511) & ~(size_t)511;
+    void *at = NULL;
+    (void)user;
+    if (opdi_cu_no_cache && !opdi_cu_captured(opdi_cu_streams[index])) {
+        const opdi_cu_on on(index);
+        if (cudaMalloc(&at, whole) != cudaSuccess) { (void)cudaGetLastError(); at = NULL; }
+    } else {
+        std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+        opdi_cu_pool *captured = opdi_cu_capture_pool(opdi_cu_streams[index]);
+        if (captured && captured->device != index) {
+            (void)opd_fail(OPD_ERROR_KERNEL, "CUDA: memory of cuda:%d in a capture on cuda:%d", index, captured->device);
+            return NULL;
+        }
+        opdi_cu_piece *p = opdi_cu_piece_new(captured ? captured : &opdi_cu_pools[index], opdi_cu_streams[index], whole);
+        at = p ? p->at : NULL;
+    }
+    if (!at) { opdi_cu_out_of_memory(index, bytes); }
+    return at;
 }
 static void opdi_cu_free(void *user, int index, void *data, size_t bytes) {
     (void)user; (void)index; (void)bytes;
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
     auto i = opdi_cu_all_pieces->find(data);
-    if (i == opdi_cu_all_pieces->end()) { if (opdi_cu_no_cache) { (void)cudaFree(data); } return; }
-    opdi_cu_piece *p = i->second;
-    p->used = false;
-    if (p->after && !p->after->used) { opdi_cu_piece_take(p->after); opdi_cu_piece_join(p); }
-    if (p->before && !p->before->used) { p = p->before; opdi_cu_piece_take(p); opdi_cu_piece_join(p); }
-    opdi_cu_piece_free(p);
+    if (i != opdi_cu_all_pieces->end()) { opdi_cu_retire(i->second); }
+    else if (opdi_cu_no_cache) { (void)cudaFree(data); }          /* which waits for the device */
+}
+static int opdi_cu_record_stream(void *user, int index, void *data, int64_t stream) {
+    const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
+    (void)user;
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    auto i = opdi_cu_all_pieces->find(data);
+    if (i == opdi_cu_all_pieces->end()) { return 0; }
+    if (i->second->stream != s || i->second->pool->device != index) { opdi_cu_use_add(i->second, index, s); }
+    return 0;
 }
 /* Gives segments that are free as a whole back; how many bytes.  Under the lock. */
 static int64_t opdi_cu_release(int device) {
     opdi_cu_pool *pool = &opdi_cu_pools[device];
     std::vector<opdi_cu_piece *> whole;
     int64_t bytes = 0;
-    if (!opdi_cu_capturing.empty()) { return 0; }
+    if (!opdi_cu_capturing->empty()) { return 0; }
+    opdi_cu_marks_pass(true);
     for (opdi_cu_piece *p : pool->free) { if (!p->before && !p->after) { whole.push_back(p); } }
     for (opdi_cu_piece *p : whole) {
         opdi_cu_piece_take(p);
@@ -543,13 +722,21 @@ static int64_t opdi_cu_release(int device) {
     }
     return bytes;
 }
+static void opdi_cu_release_pinned() {
+    for (auto &i : *opdi_cu_free_pinned) {
+        opdi_cu_all_pinned->erase(i.second->at);
+        (void)cudaFreeHost(i.second->at);
+        delete i.second;
+    }
+    opdi_cu_free_pinned->clear();
+}
 static int opdi_cu_empty_cache(void *user, int index) {
-    const int was = opdi_cu_current();
+    const opdi_cu_on on(index);
     (void)user;
+    if (opdi_cu_none_captured(index, "to empty the cache")) { return -1; }
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
-    if (index != was) { OPDI_CU_TRY(cudaSetDevice(index), "cudaSetDevice"); }
     (void)opdi_cu_release(index);
-    if (index != was) { (void)cudaSetDevice(was); }
+    opdi_cu_release_pinned();
     return 0;
 }
 static int64_t opdi_cu_cached(void *user, int index) {
@@ -558,23 +745,85 @@ static int64_t opdi_cu_cached(void *user, int index) {
     return opdi_cu_cached_bytes[index];
 }
 
-static void *opdi_cu_host_alloc(void *user, size_t bytes) {
-    void *p = NULL;
-    (void)user;
-    if (cudaHostAlloc(&p, bytes, cudaHostAllocPortable) != cudaSuccess) { (void)cudaGetLastError(); return NULL; }
-    return p;
-}
-static void opdi_cu_host_free(void *user, void *data) { (void)user; (void)cudaFreeHost(data); }
+//-- pinned memory -----------------------------------------------------------------------------------------------------
 
+/* Of a power of two bytes, so that it is found again. */
+static void *opdi_cu_host_alloc(void *user, size_t bytes) {
+    size_t whole = 512;
+    void *at = NULL;
+    (void)user;
+    while (whole < bytes) { whole *= 2; }
+    if (opdi_cu_no_cache) { whole = bytes; }
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    opdi_cu_marks_pass(false);
+    auto found = opdi_cu_free_pinned->find(whole);
+    if (found != opdi_cu_free_pinned->end()) {
+        at = found->second->at;
+        opdi_cu_free_pinned->erase(found);
+        return at;
+    }
+    opdi_cu_piece *p = new (std::nothrow) opdi_cu_piece();
+    if (p && cudaHostAlloc(&at, whole, cudaHostAllocPortable) == cudaSuccess) {
+        p->at = (char *)at; p->bytes = whole;
+        (*opdi_cu_all_pinned)[p->at] = p;
+        return at;
+    }
+    (void)cudaGetLastError();
+    delete p;
+    return NULL;
+}
+static void opdi_cu_host_free(void *user, void *data) {
+    (void)user;
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    auto i = opdi_cu_all_pinned->find((char *)data);
+    if (i != opdi_cu_all_pinned->end()) { opdi_cu_retire(i->second); }
+}
+/* The pinned block of an address; NULL: the memory is not pinned.  Under the lock. */
+static opdi_cu_piece *opdi_cu_pinned_of(const void *p) {
+    auto i = opdi_cu_all_pinned->upper_bound((char *)(uintptr_t)p);
+    if (i == opdi_cu_all_pinned->begin()) { return NULL; }
+    --i;
+    return (const char *)p < i->second->at + i->second->bytes ? i->second : NULL;
+}
+
+//-- copies ------------------------------------------------------------------------------------------------------------
+
+static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_index, int64_t other);
+/* The device on whose current stream a copy goes: the one that is read, if one is. */
+static int opdi_cu_copy_index(int to_index, int from_index) { return from_index >= 0 ? from_index : to_index; }
+/* From one device to another: the copy waits for what is queued on both streams, and what comes later for the copy. */
+static int opdi_cu_copy_queue(void *to, int to_index, const void *from, int from_index, size_t bytes) {
+    const int index = opdi_cu_copy_index(to_index, from_index);
+    const opdi_cu_on on(index);
+    const cudaStream_t stream = opdi_cu_streams[index];
+    const bool across = to_index >= 0 && to_index != index;
+    const int64_t here = (int64_t)(intptr_t)stream, there = across ? (int64_t)(intptr_t)opdi_cu_streams[to_index] : 0;
+    if (across && opdi_cu_stream_wait(NULL, index, here, to_index, there)) { return -1; }
+    OPDI_CU_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "a copy");
+    return across ? opdi_cu_stream_wait(NULL, to_index, there, index, here) : 0;
+}
 static int opdi_cu_copy_async(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes) {
-    (void)user; (void)to_index; (void)from_index;
-    OPDI_CU_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, opdi_cu_stream()), "a copy");
-    return 0;
+    const int index = opdi_cu_copy_index(to_index, from_index);
+    const cudaStream_t stream = opdi_cu_streams[index];
+    bool pinned = true;
+    (void)user;
+    if (to_index < 0 || from_index < 0) {
+        std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+        opdi_cu_piece *p = opdi_cu_pinned_of(to_index < 0 ? to : from);
+        if (p) { opdi_cu_use_add(p, index, stream); } else { pinned = false; }
+    }
+    if (!pinned && opdi_cu_uncaptured(stream, "a copy from or to memory of the host that is not pinned")) { return -1; }
+    return opdi_cu_copy_queue(to, to_index, from, from_index, bytes);
 }
 static int opdi_cu_copy_bytes(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes) {
-    if (opdi_cu_copy_async(user, to, to_index, from, from_index, bytes)) { return -1; }
-    if (to_index >= 0 && from_index >= 0) { return 0; }
-    OPDI_CU_TRY(cudaStreamSynchronize(opdi_cu_stream()), "a copy");
+    const cudaStream_t stream = opdi_cu_streams[opdi_cu_copy_index(to_index, from_index)];
+    const opdi_cu_on on(opdi_cu_copy_index(to_index, from_index));
+    (void)user;
+    if (to_index >= 0 && from_index >= 0) { return opdi_cu_copy_queue(to, to_index, from, from_index, bytes); }
+    if (opdi_cu_uncaptured(stream, to_index < 0 ? "a copy to the host (item, printing, an index by bool)"
+                           : "a copy from the host that waits") ||
+        opdi_cu_copy_queue(to, to_index, from, from_index, bytes)) { return -1; }
+    OPDI_CU_TRY(cudaStreamSynchronize(stream), "a copy");
     return opdi_cu_faults();
 }
 
@@ -583,15 +832,6 @@ static int opdi_cu_copy_bytes(void *user, void *to, int to_index, const void *fr
 //
 //  Numbers of streams, events and captures are their addresses; stream 0 is CUDA's default one.
 //----------------------------------------------------------------------------------------------------------------------
-
-/* The device of the calling thread is another one while this lives. */
-struct opdi_cu_on {
-    int was, index;
-    opdi_cu_on(int index_) : was(opdi_cu_current()), index(index_) { if (was != index) { (void)cudaSetDevice(index); } }
-    ~opdi_cu_on() { if (was != index) { (void)cudaSetDevice(was); } }
-    opdi_cu_on(const opdi_cu_on &) = delete;
-    opdi_cu_on &operator=(const opdi_cu_on &) = delete;
-};
 
 static int opdi_cu_device_count(void *user) { (void)user; return opdi_cu_ndevices; }
 static int opdi_cu_device_get(void *user) { (void)user; return opdi_cu_current(); }
@@ -603,6 +843,7 @@ static int opdi_cu_device_set(void *user, int index) {
 static int opdi_cu_synchronize(void *user, int index) {
     const opdi_cu_on on(index);
     (void)user;
+    if (opdi_cu_none_captured(index, "to wait for the device")) { return -1; }
     OPDI_CU_TRY(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     return opdi_cu_faults();
 }
@@ -615,22 +856,19 @@ static int opdi_cu_stream_new(void *user, int index, int64_t *stream) {
     *stream = (int64_t)(intptr_t)s;
     return 0;
 }
+static void opdi_cu_capture_drop(cudaStream_t stream);
 /* Its cached memory goes to the default stream when its work is done. */
 static void opdi_cu_stream_free(void *user, int index, int64_t stream) {
     const opdi_cu_on on(index);
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
     (void)user;
+    opdi_cu_capture_drop(s);
     (void)cudaStreamSynchronize(s);
     (void)cudaStreamDestroy(s);
+    (void)cudaGetLastError();
     if (opdi_cu_streams[index] == s) { opdi_cu_streams[index] = NULL; }
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
-    for (auto &i : *opdi_cu_all_pieces) {
-        opdi_cu_piece *p = i.second;
-        if (p->stream != s || p->pool->device != index) { continue; }
-        if (!p->used) { p->pool->free.erase(p); }
-        p->stream = NULL;
-        if (!p->used) { p->pool->free.insert(p); }
-    }
+    opdi_cu_stream_forget(index, s);
 }
 static int64_t opdi_cu_stream_get(void *user, int index) {
     (void)user;
@@ -643,8 +881,10 @@ static int opdi_cu_stream_set(void *user, int index, int64_t stream) {
 }
 static int opdi_cu_stream_synchronize(void *user, int index, int64_t stream) {
     const opdi_cu_on on(index);
+    const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
     (void)user;
-    OPDI_CU_TRY(cudaStreamSynchronize((cudaStream_t)(intptr_t)stream), "cudaStreamSynchronize");
+    if (opdi_cu_uncaptured(s, "to wait for the stream")) { return -1; }
+    OPDI_CU_TRY(cudaStreamSynchronize(s), "cudaStreamSynchronize");
     return opdi_cu_faults();
 }
 
@@ -706,13 +946,22 @@ static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_
 }
 
 //-- captures ----------------------------------------------------------------------------------------------------------
+//
+//  Random numbers: inside a capture a generator's words are counted from where it was at the first draw.  They are
+//  given back when the capture ends, and taken at each replay, which tells the kernels in memory of the device where.
 
-typedef struct opdi_cu_graph { cudaGraphExec_t exec; opdi_cu_pool *pool; } opdi_cu_graph;
+typedef struct opdi_cu_graph {
+    cudaGraphExec_t exec;
+    opdi_cu_pool *pool;
+    cudaStream_t last;                            /* where it ran last, or was captured, */
+    cudaEvent_t done;                             /* and has, when this has passed */
+} opdi_cu_graph;
 
 /* The blocks of a pool are the device's from here on; those in use, once they are freed. */
 static void opdi_cu_pool_free(opdi_cu_pool *pool) {
     opdi_cu_pool *to = &opdi_cu_pools[pool->device];
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    for (const opdi_cu_sequence &q : pool->sequences) { opdi_cu_give(q.state); }
     for (auto &i : *opdi_cu_all_pieces) {
         if (i.second->pool != pool) { continue; }
         i.second->pool = to;
@@ -720,68 +969,145 @@ static void opdi_cu_pool_free(opdi_cu_pool *pool) {
     }
     delete pool;
 }
+/* Ends what is captured on a stream: its pool, and the graph or what was wrong; NULL: it is not captured. */
+static opdi_cu_pool *opdi_cu_capture_stop(cudaStream_t stream, cudaGraph_t *graph, cudaError_t *e) {
+    opdi_cu_pool *pool = NULL;
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    for (size_t i = 0; i < opdi_cu_capturing->size() && !pool; i++) {
+        if ((*opdi_cu_capturing)[i]->stream != stream) { continue; }
+        pool = (*opdi_cu_capturing)[i];
+        opdi_cu_capturing->erase(opdi_cu_capturing->begin() + (long)i);
+        opdi_cu_ncapturing--;
+    }
+    *graph = NULL;
+    if (!pool) { return NULL; }
+    *e = cudaStreamEndCapture(stream, graph);
+    for (const opdi_cu_sequence &q : pool->sequences) { opd_generator_give_back(q.generator, q.at, q.words); }
+    if (opdi_cu_capturing->empty()) {
+        std::vector<opdi_cu_piece *> held;
+        held.swap(*opdi_cu_held);
+        for (opdi_cu_piece *p : held) { opdi_cu_retire(p); }
+    }
+    return pool;
+}
+static void opdi_cu_capture_drop(cudaStream_t stream) {
+    cudaGraph_t graph = NULL;
+    cudaError_t e = cudaSuccess;
+    opdi_cu_pool *pool = opdi_cu_ncapturing == 0 ? NULL : opdi_cu_capture_stop(stream, &graph, &e);
+    if (graph) { (void)cudaGraphDestroy(graph); }
+    if (e != cudaSuccess) { (void)cudaGetLastError(); }
+    if (pool) { opdi_cu_pool_free(pool); }
+}
 static int opdi_cu_capture_begin(void *user, int index, int64_t stream) {
     const opdi_cu_on on(index);
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
-    opdi_cu_pool *pool = new (std::nothrow) opdi_cu_pool();
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     cudaError_t e;
     (void)user;
+    if (!s) { return opd_fail(OPD_ERROR_ARGUMENT, "the default stream cannot be captured, make one (opd_stream_new)"); }
+    if (opdi_cu_captured(s)) { return opd_fail(OPD_ERROR_ARGUMENT, "this stream is being captured already"); }
+    opdi_cu_pool *pool = new (std::nothrow) opdi_cu_pool();
     if (!pool) { return opd_fail(OPD_ERROR_MEMORY, "no memory for a capture"); }
-    pool->device = index;
-    pool->captures = 1;
+    pool->device = index; pool->captures = true; pool->stream = s;
     if ((e = cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed)) != cudaSuccess) {
         delete pool;
-        return opdi_cu_failed(e, s ? "cudaStreamBeginCapture" : "cudaStreamBeginCapture: the default stream cannot be "
-                              "captured, make one (opd_stream_new)");
+        return opdi_cu_failed(e, "cudaStreamBeginCapture");
     }
+    (void)cudaStreamGetCaptureInfo(s, &status, &pool->id);
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
-    opdi_cu_capturing.push_back({s, pool});
+    opdi_cu_capturing->push_back(pool);
+    opdi_cu_ncapturing++;
     return 0;
 }
 static int opdi_cu_capture_end(void *user, int index, int64_t stream, int64_t *capture) {
     const opdi_cu_on on(index);
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
-    opdi_cu_pool *pool = NULL;
     cudaGraph_t graph = NULL;
-    cudaGraphExec_t exec = NULL;
-    cudaError_t e = cudaStreamEndCapture(s, &graph);
+    cudaError_t e = cudaSuccess;
+    opdi_cu_pool *pool = opdi_cu_capture_stop(s, &graph, &e);
+    opdi_cu_graph *g = pool && !pool->broken && e == cudaSuccess ? new (std::nothrow) opdi_cu_graph() : NULL;
     (void)user;
-    {
-        std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
-        for (size_t i = 0; i < opdi_cu_capturing.size() && !pool; i++) {
-            if (opdi_cu_capturing[i].stream != s || opdi_cu_capturing[i].pool->device != index) { continue; }
-            pool = opdi_cu_capturing[i].pool;
-            opdi_cu_capturing.erase(opdi_cu_capturing.begin() + (long)i);
-        }
+    if (!pool) { return opd_fail(OPD_ERROR_ARGUMENT, "this stream is not being captured"); }
+    if (g && (e = cudaGraphInstantiate(&g->exec, graph, 0)) == cudaSuccess &&
+        (e = cudaEventCreateWithFlags(&g->done, cudaEventDisableTiming)) == cudaSuccess) {
+        e = cudaEventRecord(g->done, s);
     }
-    if (e == cudaSuccess) { e = cudaGraphInstantiate(&exec, graph, 0); }
     if (graph) { (void)cudaGraphDestroy(graph); }
-    opdi_cu_graph *g = e == cudaSuccess && pool ? new (std::nothrow) opdi_cu_graph() : NULL;
-    if (!g) {
-        if (pool) { opdi_cu_pool_free(pool); }
-        return e == cudaSuccess ? opd_fail(OPD_ERROR_ARGUMENT, "this stream is not being captured")
-            : opdi_cu_failed(e, "a capture: something that was called meanwhile cannot be captured (it waits for the "
-                             "device, or another stream's work is used)");
+    if (g && e == cudaSuccess) {
+        g->pool = pool;
+        g->last = s;
+        *capture = (int64_t)(intptr_t)g;
+        return 0;
     }
-    g->exec = exec;
-    g->pool = pool;
-    *capture = (int64_t)(intptr_t)g;
+    if (pool->broken) { (void)opd_fail(OPD_ERROR_KERNEL, "the capture is void: %s was asked for", pool->broken); }
+    else if (e == cudaSuccess) { (void)opd_fail(OPD_ERROR_MEMORY, "no memory for a capture"); }
+    else { (void)opdi_cu_failed(e, "a capture: something that was called meanwhile cannot be captured"); }
+    if (g && g->done) { (void)cudaEventDestroy(g->done); }
+    if (g && g->exec) { (void)cudaGraphExecDestroy(g->exec); }
+    (void)cudaGetLastError();
+    delete g;
+    opdi_cu_pool_free(pool);
+    return -1;
+}
+
+/* Inside a capture: *state is where kernels find what d->at, which is changed, counts from. */
+static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
+    if (opdi_cu_ncapturing == 0) { return 0; }
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    opdi_cu_pool *pool = opdi_cu_capture_pool(opdi_cu_streams[index]);
+    opdi_cu_sequence *q = NULL;
+    if (!pool) { return 0; }
+    for (opdi_cu_sequence &other : pool->sequences) { if (other.generator == d->generator) { q = &other; } }
+    if (!q) {
+        opdi_cu_piece *p = opdi_cu_piece_new(&opdi_cu_pools[index], opdi_cu_streams[index], 512);   /* not the graph's */
+        if (!p) { return opd_fail(OPD_ERROR_MEMORY, "CUDA: no memory for the state of a generator"); }
+        pool->sequences.push_back({d->generator, d->key, d->at, 0, p});
+        q = &pool->sequences.back();
+    }
+    if (q->key != d->key) {
+        pool->broken = "to seed a generator between two draws";
+        return opd_fail(OPD_ERROR_KERNEL, "CUDA: a generator was seeded between two draws of a capture");
+    }
+    d->at -= q->at;
+    if ((int64_t)d->at + d->words > q->words) { q->words = (int64_t)d->at + d->words; }
+    *state = (const uint64_t *)q->state->at;
     return 0;
 }
+__global__ void opdi_cu_set_state(uint64_t *state, uint64_t key, uint64_t at) { state[0] = key; state[1] = at; }
+/* Takes what a replay draws, and tells its kernels. */
+static int opdi_cu_sequences_take(const opdi_cu_pool *pool) {
+    for (const opdi_cu_sequence &q : pool->sequences) {
+        uint64_t key, at = opd_generator_take(q.generator, q.words, &key);
+        if (opdi_cu_launch(opdi_cu_set_state, dim3(1), dim3(1), 0, (uint64_t *)q.state->at, key, at)) { return -1; }
+    }
+    return 0;
+}
+/* A replay waits for the one before it, also on another stream: they use the same memory. */
 static int opdi_cu_capture_replay(void *user, int index, int64_t capture, int64_t stream) {
     const opdi_cu_on on(index);
+    opdi_cu_graph *g = (opdi_cu_graph *)(intptr_t)capture;
+    const cudaStream_t s = (cudaStream_t)(intptr_t)stream, was = opdi_cu_streams[index];
+    int rc;
     (void)user;
-    OPDI_CU_TRY(cudaGraphLaunch(((opdi_cu_graph *)(intptr_t)capture)->exec, (cudaStream_t)(intptr_t)stream),
-                "cudaGraphLaunch");
-    if (opdi_cu_debug) { return opdi_cu_stream_synchronize(user, index, stream); }
-    return 0;
+    if (opdi_cu_uncaptured(s, "a replay")) { return -1; }
+    if (s != g->last) { OPDI_CU_TRY(cudaStreamWaitEvent(s, g->done, 0), "cudaStreamWaitEvent"); }
+    opdi_cu_streams[index] = s;
+    rc = opdi_cu_sequences_take(g->pool);
+    opdi_cu_streams[index] = was;
+    if (rc) { return -1; }
+    OPDI_CU_TRY(cudaGraphLaunch(g->exec, s), "cudaGraphLaunch");
+    g->last = s;
+    OPDI_CU_TRY(cudaEventRecord(g->done, s), "cudaEventRecord");
+    return opdi_cu_debug ? opdi_cu_stream_synchronize(user, index, stream) : 0;
 }
 static void opdi_cu_capture_free(void *user, int index, int64_t capture) {
     const opdi_cu_on on(index);
     opdi_cu_graph *g = (opdi_cu_graph *)(intptr_t)capture;
     (void)user;
-    (void)cudaDeviceSynchronize();                /* it may still run */
+    (void)cudaEventSynchronize(g->done);          /* it may still run */
     (void)cudaGraphExecDestroy(g->exec);
+    (void)cudaEventDestroy(g->done);
+    (void)cudaGetLastError();
     opdi_cu_pool_free(g->pool);
     delete g;
 }
@@ -1615,15 +1941,17 @@ __device__ __forceinline__ int opdi_cu_drawn(const uint32_t *r /*[4]*/, bool nor
     x[1] = radius * s;
     return 2;
 }
-/* W: float or double, as the numbers are drawn; bits: of a uniform number that are kept, 0: all. */
-template <typename T, typename W> __global__ void opdi_cu_draw_floats(opd_draw d, W bits) {
+/* state: in a capture, the key and the place in the sequence that d.at counts from; NULL: d says all.
+   W: float or double, as the numbers are drawn; bits: of a uniform number that are kept, 0: all. */
+template <typename T, typename W> __global__ void opdi_cu_draw_floats(opd_draw d, const uint64_t *state, W bits) {
     const int64_t step = (int64_t)gridDim.x * blockDim.x, per = 16 / sizeof(W) , nblocks = (d.numel + per - 1) / per;
     const W a = (W)d.a, b = (W)d.b, width = (W)(d.b - d.a);
+    const uint64_t key = state ? state[0] : d.key, at = d.at + (state ? state[1] : 0);
     T *out = (T *)d.data;
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < nblocks; i += step) {
         uint32_t r[4];
         W x[4];
-        opdi_cu_philox(d.key, d.at / 4 + (uint64_t)i, r);
+        opdi_cu_philox(key, at / 4 + (uint64_t)i, r);
         const int n = opdi_cu_drawn(r, d.kind == OPD_DRAW_NORMAL, x);
         for (int k = 0; k < n && i * per + k < d.numel; k++) {
             W v = x[k];
@@ -1638,12 +1966,13 @@ template <typename T, typename W> __global__ void opdi_cu_draw_floats(opd_draw d
         }
     }
 }
-template <typename T> __global__ void opdi_cu_draw_integers(opd_draw d) {
+template <typename T> __global__ void opdi_cu_draw_integers(opd_draw d, const uint64_t *state) {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    const uint64_t key = state ? state[0] : d.key, at = d.at + (state ? state[1] : 0);
     T *out = (T *)d.data;
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < (d.numel + 1) / 2; i += step) {
         uint32_t r[4];
-        opdi_cu_philox(d.key, d.at / 4 + (uint64_t)i, r);
+        opdi_cu_philox(key, at / 4 + (uint64_t)i, r);
         for (int k = 0; k < 2 && 2 * i + k < d.numel; k++) {
             const uint32_t low = r[2 * k], high = r[2 * k + 1];
             uint64_t x = (uint64_t)high << 32 | low;
@@ -1653,20 +1982,25 @@ template <typename T> __global__ void opdi_cu_draw_integers(opd_draw d) {
         }
     }
 }
-static int opdi_cu_draw_on(const opd_draw *d) {
+static int opdi_cu_draw_on(const opd_draw *d, const uint64_t *state) {
     const dim3 grid = opdi_cu_grid(opdi_cu_ceil(d->numel, 2), 256);
     if (d->kind == OPD_DRAW_INTEGERS) {
-        OPDI_CU_ALL(d->dtype, T, return opdi_cu_launch(opdi_cu_draw_integers<T>, grid, 256, 0, *d))
+        OPDI_CU_ALL(d->dtype, T, return opdi_cu_launch(opdi_cu_draw_integers<T>, grid, 256, 0, *d, state))
     }
-    if (d->dtype == OPD_FLOAT64) { return opdi_cu_launch(opdi_cu_draw_floats<double, double>, grid, 256, 0, *d, 0.0); }
-    OPDI_CU_ALL(d->dtype, T, return opdi_cu_launch(opdi_cu_draw_floats<T, float>, grid, 256, 0, *d,
+    if (d->dtype == OPD_FLOAT64) {
+        return opdi_cu_launch(opdi_cu_draw_floats<double, double>, grid, 256, 0, *d, state, 0.0);
+    }
+    OPDI_CU_ALL(d->dtype, T, return opdi_cu_launch(opdi_cu_draw_floats<T, float>, grid, 256, 0, *d, state,
                 d->dtype == OPD_FLOAT16 ? 2048.0f : d->dtype == OPD_BFLOAT16 ? 256.0f : 0.0f))
     return 0;
 }
 static int opdi_cu_draw(void *user, int index, const opd_draw *d) {
     const opdi_cu_on on(index);
+    const uint64_t *state = NULL;
+    opd_draw part = *d;
     (void)user;
-    return opdi_cu_draw_on(d);
+    if (opdi_cu_sequence_of(index, &part, &state)) { return -1; }
+    return opdi_cu_draw_on(&part, state);
 }
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -7483,6 +7817,11 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     }
     memset((void *)opdi_cu_the_fault, 0, sizeof *opdi_cu_the_fault);
     opdi_cu_all_pieces = new std::unordered_map<void *, opdi_cu_piece *>();
+    opdi_cu_all_pinned = new std::map<char *, opdi_cu_piece *>();
+    opdi_cu_free_pinned = new std::multimap<size_t, opdi_cu_piece *>();
+    opdi_cu_capturing = new std::vector<opdi_cu_pool *>();
+    opdi_cu_marks = new std::vector<opdi_cu_mark>();
+    opdi_cu_held = new std::vector<opdi_cu_piece *>();
     for (int i = 0; i < opdi_cu_ndevices; i++) { opdi_cu_pools[i].device = i; }
     d.alloc = opdi_cu_alloc; d.free = opdi_cu_free; d.copy = opdi_cu_copy_bytes;
     d.device_count = opdi_cu_device_count; d.device_get = opdi_cu_device_get; d.device_set = opdi_cu_device_set;
@@ -7498,7 +7837,7 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     d.event_done = opdi_cu_event_done; d.event_elapsed = opdi_cu_event_elapsed;
     d.capture_begin = opdi_cu_capture_begin; d.capture_end = opdi_cu_capture_end;
     d.capture_replay = opdi_cu_capture_replay; d.capture_free = opdi_cu_capture_free;
-    d.debug_set = opdi_cu_debug_set;
+    d.debug_set = opdi_cu_debug_set; d.record_stream = opdi_cu_record_stream;
     if (opd_backend_register(OPD_CUDA, &d)) { return; }
     for (size_t s = 0; s < sizeof opdi_cu_rows / sizeof *opdi_cu_rows; s++) {
         for (const opdi_cu_row *r = opdi_cu_rows[s]; r->name; r++) { (void)opd_impl(lib, r->name, r->kernel); }

@@ -1182,6 +1182,7 @@ static inline cudaError_t cudaEventDestroy(cudaEvent_t e) {
 }
 static inline cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s = NULL) {
     opd_emu::Event *event = (opd_emu::Event *)e;
+    if (!e) { return opd_emu::note(cudaErrorInvalidResourceHandle); }
     opd_emu::Stream *stream = opd_emu::stream_of(s);
     std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
     if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
@@ -1199,6 +1200,7 @@ static inline cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s = NULL) 
 /* A stream that waits for what is captured is captured, too. */
 static inline cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned = 0) {
     opd_emu::Event *event = (opd_emu::Event *)e;
+    if (!e) { return opd_emu::note(cudaErrorInvalidResourceHandle); }
     opd_emu::Stream *stream = opd_emu::stream_of(s);
     std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
     if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
@@ -1217,12 +1219,14 @@ static inline cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, uns
 }
 static inline cudaError_t cudaEventSynchronize(cudaEvent_t e) {
     opd_emu::Event *event = (opd_emu::Event *)e;
+    if (!e) { return opd_emu::note(cudaErrorInvalidResourceHandle); }
     if (event->in_capture && event->in_capture->capture) { return opd_emu::spoiled(event->in_capture); }
     if (opd_emu::usable() != cudaSuccess || !event->last) { return opd_emu::note(opd_emu::usable()); }
     return opd_emu::note(opd_emu::finish(event->last->at));
 }
 static inline cudaError_t cudaEventQuery(cudaEvent_t e) {
     opd_emu::Event *event = (opd_emu::Event *)e;
+    if (!e) { return opd_emu::note(cudaErrorInvalidResourceHandle); }
     if (event->in_capture && event->in_capture->capture) { return opd_emu::spoiled(event->in_capture); }
     return event->last ? opd_emu::query(event->last->at) : opd_emu::note(opd_emu::usable());
 }
@@ -1274,6 +1278,15 @@ template <class F> static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMult
     *n = 2;
     return cudaSuccess;
 }
+namespace opd_emu {
+/* Whether an argument of a kernel is no address in another device's memory. */
+template <class T> inline bool reachable(T, int) { return true; }
+template <class T> inline bool reachable(T *p, int device) {
+    std::lock_guard<std::recursive_mutex> guard(machine.lock);
+    auto at = block_of((const void *)p);
+    return at == machine.blocks.end() || at->second.second == device;
+}
+}  // namespace opd_emu
 template <class... P, class... A>
 static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (*kernel)(P...), A &&...args) {
     static_assert((sizeof(P) + ... + 0) <= 4096, "4 KiB of arguments");
@@ -1293,6 +1306,10 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (
     if (shared > limit) { return opd_emu::note(cudaErrorInvalidValue); }
     const int device = opd_emu::stream_of(c->stream)->device;
     if (device != opd_emu::current_device) { return opd_emu::note(cudaErrorInvalidResourceHandle); }
+    if (!std::apply([&](const P &...p) { return (true && ... && opd_emu::reachable(p, device)); }, kept)) {
+        fprintf(stderr, "emulated CUDA: a kernel on device %d gets memory of another one\n", device);
+        return opd_emu::note(opd_emu::machine.sticky = cudaErrorIllegalAddress);
+    }
     return opd_emu::queue(c->stream, [=] {
         return opd_emu::launch_now((const void *)kernel, grid, block, shared, device, [&] {
             std::apply([&](const P &...p) OPD_EMU_UNSEEN {
