@@ -1157,13 +1157,13 @@ OPD_API int opd_device_event_synchronize(opd_device_event event);
 OPD_API int opd_device_event_done(opd_device_event event);                      /* 1, 0, or -1 with an error */
 OPD_API double opd_device_event_elapsed(opd_device_event from, opd_device_event to);     /* -1 with an error */
 /* Work that is kept instead of done, and then done again and again at once (CUDA graphs, torch.cuda.graph).  Between
-   begin and end nothing may wait for the stream, which is no default one, nor read what it makes (opd_item_f64, printing,
-   copies to the host or from pageable memory, indexing by bool): that is an error, and so is the end then.  Shapes and
-   addresses stay what they are, and memory that was made meanwhile stays the capture's.  Each replay draws the random
-   numbers that calls would draw then; the generators must live as long as the capture.  Run what is captured once
-   before, on that stream.  Other threads may work meanwhile, on other streams; begin, work and end may be different
-   threads', and so may replays and the freeing (which waits for the last replay), one at a time.  begin, replay: 0, or -1
-   with an error; end: NULL with an error. */
+   begin and end nothing may wait for the stream, which is no default one, nor read what it makes (opd_item_f64,
+   printing, copies to the host or from pageable memory, indexing by bool): that is an error, and so is the end then.
+   Shapes and addresses stay what they are, and memory that was made meanwhile stays the capture's.  Each replay draws
+   the random numbers that calls would draw then; the generators must live as long as the capture.  Run what is
+   captured once before, on that stream.  Other threads may work meanwhile, on other streams; begin, work and end may
+   be different threads', and so may replays and the freeing (which waits for the last replay), one at a time.
+   begin, replay: 0, or -1 with an error; end: NULL with an error. */
 typedef struct opd_capture opd_capture;
 OPD_API int opd_capture_begin(opd_stream stream);
 OPD_API opd_capture *opd_capture_end(opd_stream stream);

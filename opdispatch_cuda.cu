@@ -677,13 +677,14 @@ static void *opdi_cu_alloc(void *user, int index, size_t bytes) {
         const opdi_cu_on on(index);
         if (cudaMalloc(&at, whole) != cudaSuccess) { (void)cudaGetLastError(); at = NULL; }
     } else {
+        const cudaStream_t stream = opdi_cu_streams[index];
         std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
-        opdi_cu_pool *captured = opdi_cu_capture_pool(opdi_cu_streams[index]);
-        if (captured && captured->device != index) {
-            (void)opd_fail(OPD_ERROR_KERNEL, "CUDA: memory of cuda:%d in a capture on cuda:%d", index, captured->device);
+        opdi_cu_pool *pool = opdi_cu_capture_pool(stream);
+        if (pool && pool->device != index) {
+            (void)opd_fail(OPD_ERROR_KERNEL, "CUDA: memory of cuda:%d in a capture on cuda:%d", index, pool->device);
             return NULL;
         }
-        opdi_cu_piece *p = opdi_cu_piece_new(captured ? captured : &opdi_cu_pools[index], opdi_cu_streams[index], whole);
+        opdi_cu_piece *p = opdi_cu_piece_new(pool ? pool : &opdi_cu_pools[index], stream, whole);
         at = p ? p->at : NULL;
     }
     if (!at) { opdi_cu_out_of_memory(index, bytes); }
@@ -1059,7 +1060,8 @@ static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
     if (!pool) { return 0; }
     for (opdi_cu_sequence &other : pool->sequences) { if (other.generator == d->generator) { q = &other; } }
     if (!q) {
-        opdi_cu_piece *p = opdi_cu_piece_new(&opdi_cu_pools[index], opdi_cu_streams[index], 512);   /* not the graph's */
+        /* not of the capture's memory, which kernels of the graph write before they read this */
+        opdi_cu_piece *p = opdi_cu_piece_new(&opdi_cu_pools[index], opdi_cu_streams[index], 512);
         if (!p) { return opd_fail(OPD_ERROR_MEMORY, "CUDA: no memory for the state of a generator"); }
         pool->sequences.push_back({d->generator, d->key, d->at, 0, p});
         q = &pool->sequences.back();
