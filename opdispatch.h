@@ -1010,6 +1010,11 @@ OPD_API void opd_manual_seed(uint64_t seed);
 OPD_API opd_generator *opd_generator_new(uint64_t seed);
 OPD_API void opd_generator_free(opd_generator *g);
 OPD_API void opd_generator_seed(opd_generator *g, uint64_t seed);
+/* Takes 32-bit words of a generator's sequence, for kernels of one's own and captures: where they begin, a multiple of
+   64; *key is the seed that makes them (see opd_draw).  give_back undoes the take that returned `at` if nothing was
+   taken since. */
+OPD_API uint64_t opd_generator_take(opd_generator *g, int64_t words, uint64_t *key);
+OPD_API void opd_generator_give_back(opd_generator *g, uint64_t at, int64_t words);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:backends   devices from outside
@@ -1065,6 +1070,8 @@ typedef struct opd_backend_desc {
     int (*capture_replay)(void *user, int index, int64_t capture, int64_t stream);
     void (*capture_free)(void *user, int index, int64_t capture);
     bool (*debug_set)(void *user, bool on);                                   /* what it was */
+    /* A block of alloc's is used by this stream, too: freed, it is given out again only when that has passed. */
+    int (*record_stream)(void *user, int index, void *data, int64_t stream);
 } opd_backend_desc;
 /* Makes a backend (PrivateUse1 to 3, or one of PyTorch's but CPU and Meta) a device whose tensors empty, zeros, full,
    copy_, to, clone, item, printing, views, random numbers and autograd work with; other operators need kernels at its
@@ -1115,13 +1122,17 @@ OPD_API opd_memory opd_device_memory(opd_device device);
 /* Gives memory that the device's allocator keeps for reuse back to the device.  0, or -1 with an error. */
 OPD_API int opd_device_empty_cache(opd_device device);
 /* A CPU tensor in memory that the backend's devices copy from and to at full speed, and meanwhile (copy_ with
-   non_blocking=True; opd_stream_synchronize waits).  It must live until the copy is done.  NULL with an error. */
+   non_blocking=True; opd_stream_synchronize waits).  Its contents must stay until the copy is done; the tensor may go,
+   its memory is used again only then.  NULL with an error. */
 OPD_API opd_tensor *opd_tensor_new_pinned(opd_ints sizes, opd_scalar_type dtype, opd_backend backend);
 /* Debug mode: each operator waits for its kernels, so that an error names the one that failed.  Returns what it was. */
 OPD_API bool opd_device_debug_set(opd_backend backend, bool on);
 /* Why this program has no device of a kind ("no driver"): what an error then says; the text is not copied. */
 OPD_API void opd_backend_missing_set(opd_backend backend, const char *why);
-/* A queue of work.  opd_stream_set makes it the current one of this thread and its device, and returns what was. */
+/* A queue of work.  opd_stream_set makes it the current one of this thread and its device, and returns what was.  Work
+   of two streams has an order only where one waits for the other, the default stream (id 0) among them.  Any thread may
+   call these for any stream, and several may queue on one; opd_stream_free waits for what is queued, and no thread may
+   have the stream as its current one then but the caller, who gets the default one.  torch.cuda.Stream. */
 typedef struct opd_stream { opd_device device; int64_t id; } opd_stream;
 OPD_API opd_stream opd_stream_new(opd_device device);                         /* id 0 with an error: none there */
 OPD_API void opd_stream_free(opd_stream stream);
@@ -1129,8 +1140,14 @@ OPD_API opd_stream opd_stream_current(opd_device device);
 OPD_API opd_stream opd_stream_set(opd_stream stream);
 OPD_API int opd_stream_wait(opd_stream stream, opd_stream other);             /* later work waits for other's */
 OPD_API int opd_stream_synchronize(opd_stream stream);
+/* Memory belongs to the stream that was current when it was made: freed, it is given out again there at once.  Where
+   another stream uses a tensor, this keeps its memory (all of what its views share) until what is queued there when it
+   is freed is done.  0, or -1 with an error; nothing for memory that is not the device's allocator's.  Any thread.
+   torch.Tensor.record_stream. */
+OPD_API int opd_tensor_record_stream(opd_tensor *t, opd_stream stream);
 /* A mark in a queue: record puts it there, and it is done when what was queued before is.  timing: elapsed tells the
-   milliseconds between two.  Those that return int give 0, or -1 with an error. */
+   milliseconds between two that are done.  An event is recorded on streams of its device, any stream may wait for it.
+   Any thread, no two at once for one event but to wait.  Those that return int give 0, or -1 with an error. */
 typedef struct opd_device_event { opd_device device; int64_t id; } opd_device_event;
 OPD_API opd_device_event opd_device_event_new(opd_device device, bool timing);   /* id 0 with an error: none there */
 OPD_API void opd_device_event_free(opd_device_event event);
@@ -1140,9 +1157,13 @@ OPD_API int opd_device_event_synchronize(opd_device_event event);
 OPD_API int opd_device_event_done(opd_device_event event);                      /* 1, 0, or -1 with an error */
 OPD_API double opd_device_event_elapsed(opd_device_event from, opd_device_event to);     /* -1 with an error */
 /* Work that is kept instead of done, and then done again and again at once (CUDA graphs, torch.cuda.graph).  Between
-   begin and end nothing may wait for the stream, which is no default one; shapes, addresses and random numbers stay
-   what they are, and memory that was made meanwhile stays the capture's.  Run what is captured once before, on that
-   stream.  begin, replay: 0, or -1 with an error; end: NULL with an error. */
+   begin and end nothing may wait for the stream, which is no default one, nor read what it makes (opd_item_f64,
+   printing, copies to the host or from pageable memory, indexing by bool): that is an error, and so is the end then.
+   Shapes and addresses stay what they are, and memory that was made meanwhile stays the capture's.  Each replay draws
+   the random numbers that calls would draw then; the generators must live as long as the capture.  Run what is
+   captured once before, on that stream.  Other threads may work meanwhile, on other streams; begin, work and end may
+   be different threads', and so may replays and the freeing (which waits for the last replay), one at a time.
+   begin, replay: 0, or -1 with an error; end: NULL with an error. */
 typedef struct opd_capture opd_capture;
 OPD_API int opd_capture_begin(opd_stream stream);
 OPD_API opd_capture *opd_capture_end(opd_stream stream);
@@ -2955,6 +2976,8 @@ struct opd_draw {
     double a, b;
     int64_t low;
     uint64_t range;
+    opd_generator *generator;    /* from 0.2 on: what key, at and these many words were taken from */
+    int64_t words;
 };
 
 /* The rows of the operator list: see >>api:operators. */
@@ -3525,7 +3548,14 @@ struct opd_draw {
     X(upsample_bilinear2d, "upsample_bilinear2d", T3, upsample_bilinear2d, (T, I, b), T5, (T, I, b, V, V)) \
     X(upsample_bilinear2d_backward, "upsample_bilinear2d_backward", T4, upsample_bilinear2d_backward, (T, I, I, b), \
       T6, (T, I, I, b, V, V)) \
-    X(upsample_bilinear2d_vec, "upsample_bilinear2d.vec", T4, upsample_bilinear2d_vec, (T, V, b, V), 0, ())
+    X(upsample_bilinear2d_vec, "upsample_bilinear2d.vec", T4, upsample_bilinear2d_vec, (T, V, b, V), 0, ()) \
+    X(_cdist_forward, "_cdist_forward", T4, cdist_forward, (T, T, d, V), 0, ()) \
+    X(_cdist_backward, "_cdist_backward", T5, cdist_backward, (T, T, T, d, T), 0, ()) \
+    X(_euclidean_dist, "_euclidean_dist", T2, euclidean_dist, (T, T), 0, ()) \
+    X(cdist, "cdist", T2, cdist, (T, T), T4, (T, T, d, V)) \
+    X(_pdist_forward, "_pdist_forward", T1, pdist_forward, (T), T2, (T, d)) \
+    X(_pdist_backward, "_pdist_backward", T4, pdist_backward, (T, T, d, T), 0, ()) \
+    X(pdist, "pdist", T1, pdist, (T), T2, (T, d))
 
 #define OPD_OPERATORS_NN(X) \
     X(native_layer_norm, "native_layer_norm", N5, native_layer_norm, (T, I, T, T, d), 0, ()) \
@@ -3635,6 +3665,18 @@ struct opd_draw {
     X(embedding, "embedding", T2, embedding, (T, T), T5, (T, T, i, b, b)) \
     X(embedding_dense_backward, "embedding_dense_backward", T5, embedding_dense_backward, (T, T, i, i, b), 0, ()) \
     X(embedding_backward, "embedding_backward", T6, embedding_backward, (T, T, i, i, b, b), 0, ()) \
+    X(_embedding_bag, "_embedding_bag", N3, under_embedding_bag, (T, T, T), N9, (T, T, T, b, i, b, T, b, i)) \
+    X(_embedding_bag_forward_only, "_embedding_bag_forward_only", N3, embedding_bag_forward_only, (T, T, T), \
+      N9, (T, T, T, b, i, b, T, b, i)) \
+    X(embedding_bag, "embedding_bag", N3, embedding_bag, (T, T, T), N8, (T, T, T, b, i, b, T, b)) \
+    X(embedding_bag_padding_idx, "embedding_bag.padding_idx", N9, embedding_bag_padding_idx, \
+      (T, T, T, b, i, b, T, b, V), 0, ()) \
+    X(_embedding_bag_backward, "_embedding_bag_backward", T11, embedding_bag_backward, \
+      (T, T, T, T, T, T, i, b, i, b, T), T12, (T, T, T, T, T, T, i, b, i, b, T, i)) \
+    X(_embedding_bag_dense_backward, "_embedding_bag_dense_backward", T9, embedding_bag_dense_backward, \
+      (T, T, T, T, T, i, b, i, T), T10, (T, T, T, T, T, i, b, i, T, i)) \
+    X(_embedding_bag_per_sample_weights_backward, "_embedding_bag_per_sample_weights_backward", \
+      T6, embedding_bag_per_sample_weights_backward, (T, T, T, T, T, i), T7, (T, T, T, T, T, i, i)) \
     X(one_hot, "one_hot", T1, one_hot, (T), T2, (T, i)) \
     X(bincount, "bincount", T1, bincount, (T), T3, (T, T, i)) \
     X(multinomial, "multinomial", T2, multinomial, (T, i), T4, (T, i, b, G)) \
@@ -4348,7 +4390,10 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(bool, opd_cpu_fallback_set, 2, (opd_backend, bool)) \
     X(int64_t, opd_cpu_fallback_count, 0, ()) \
     X(opd_matmul_precision, opd_float32_matmul_precision_set, 1, (opd_matmul_precision)) \
-    X(opd_matmul_precision, opd_float32_matmul_precision, 0, ())
+    X(opd_matmul_precision, opd_float32_matmul_precision, 0, ()) \
+    X(uint64_t, opd_generator_take, 3, (opd_generator *, int64_t, uint64_t *)) \
+    V(opd_generator_give_back, 3, (opd_generator *, uint64_t, int64_t)) \
+    X(int, opd_tensor_record_stream, 2, (opd_tensor *, opd_stream))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -14137,6 +14182,19 @@ int opd_stream_synchronize(opd_stream s) {
                            "stream_synchronize");
 }
 
+int opd_tensor_record_stream(opd_tensor *t, opd_stream stream) {
+    const opdi_storage *s = t ? t->storage : NULL;
+    opdi_backend *b = s && s->data ? opdi_backend_of(s->device) : NULL;
+    if (!opd_ok()) { return -1; }
+    if (!t || !opdi_on_device(t) || t->backend != stream.device.type) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "record_stream: a tensor on %s is not used by streams of %s",
+                        t ? opdi_device_name(t->backend) : "no device", opdi_device_name(stream.device.type));
+    }
+    return b && b->desc.record_stream
+        ? opdi_backend_rc(b->desc.record_stream(b->desc.user, stream.device.index, s->data, stream.id),
+                          s->device, "record_stream") : 0;
+}
+
 int opd_device_empty_cache(opd_device device) {
     opdi_backend *b = opdi_device_find(device, &device.index);
     if (!b) { return -1; }
@@ -14176,8 +14234,16 @@ void opd_device_event_free(opd_device_event e) {
     const opdi_backend *b = e.id ? opdi_backend_of(e.device.type) : NULL;
     if (b && b->desc.event_free) { b->desc.event_free(b->desc.user, e.device.index, e.id); }
 }
+//-- One of a device is used with a stream of it: -1 with an error for another one's.
+static int opdi_stream_check(const char *what, opd_device device, opd_stream s) {
+    char one[48], two[48];
+    if (s.device.type == device.type && s.device.index == device.index) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s of %s cannot be used with a stream of %s", what,
+                    opd_device_print(device, one, sizeof one), opd_device_print(s.device, two, sizeof two));
+}
 int opd_device_event_record(opd_device_event e, opd_stream s) {
     opdi_backend *b = OPDI_DEVICE_WITH(&e.device, event_record, "events");
+    if (b && opdi_stream_check("an event", e.device, s)) { return -1; }
     return b ? opdi_backend_rc(b->desc.event_record(b->desc.user, e.device.index, e.id, s.id), e.device.type,
                                "event_record") : -1;
 }
@@ -14236,6 +14302,7 @@ opd_capture *opd_capture_end(opd_stream s) {
 }
 int opd_capture_replay(opd_capture *c, opd_stream s) {
     opdi_backend *b = c && opd_ok() ? OPDI_DEVICE_WITH(&c->device, capture_replay, "captures") : NULL;
+    if (b && opdi_stream_check("a capture", c->device, s)) { return -1; }
     return b ? opdi_backend_rc(b->desc.capture_replay(b->desc.user, c->device.index, c->id, s.id), c->device.type,
                                "capture_replay") : -1;
 }
@@ -14756,6 +14823,7 @@ static int opdi_results_from_fake(opd_call *call, bool update) {
     opd_call fake;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opdi_stand_ins s;
+    int64_t mark;
     int i, rc;
     if (!table && !(table = opdi_table_make(call->op))) { return -1; }
     if (opdi_stand_ins_for(call, &s, args)) { return -1; }
@@ -14767,7 +14835,9 @@ static int opdi_results_from_fake(opd_call *call, bool update) {
     call->targets = NULL;
     call->filled = call->owned = 0;
     call->cursor = 0;
+    mark = call->th->top;
     rc = table->slots[OPD_KEY_META].fn(call);
+    opdi_scope_unwind(call->th, mark);            /* views of the stand-ins must not outlive them */
     fake = *call;
     *call = was;
     if (rc == 0 && call->th->error != OPD_OK) { rc = -1; }
@@ -36815,19 +36885,32 @@ opd_generator *opd_generator_new(uint64_t seed) {
 void opd_generator_free(opd_generator *g) {
     if (g) { opdi_free(g, sizeof *g); }
 }
+void opd_generator_give_back(opd_generator *g, uint64_t at, int64_t words) {
+    if (!g) { g = &opdi_generator_default; }
+    opdi_lock(&opdi_generator_lock);
+    if (g->used == at + ((uint64_t)words + 63) / 64 * 64) { g->used = at; }
+    opdi_unlock(&opdi_generator_lock);
+}
 OPDI_COLD_END
-/* Takes n words (whole blocks of 64) of the call's generator: where they start, and their key. */
-static uint64_t opdi_words(const opd_call *call, int64_t n, uint64_t *key) {
-    int i = opdi_arg_index(call->op->schema, "generator", 9);
-    opd_value v = i < 0 ? opd_value_none() : opd_arg_value(call, i);
-    opd_generator *g = v.tag == OPD_TAG_OBJECT && v.u.object ? (opd_generator *)v.u.object : &opdi_generator_default;
+/* Whole blocks of 64. */
+uint64_t opd_generator_take(opd_generator *g, int64_t words, uint64_t *key) {
     uint64_t at;
+    if (!g) { g = &opdi_generator_default; }
     opdi_lock(&opdi_generator_lock);
     at = g->used;
-    g->used += ((uint64_t)n + 63) / 64 * 64;
+    g->used += ((uint64_t)words + 63) / 64 * 64;
     *key = g->seed;
     opdi_unlock(&opdi_generator_lock);
     return at;
+}
+/* The call's generator; NULL: the default one. */
+static opd_generator *opdi_generator_of(const opd_call *call) {
+    int i = opdi_arg_index(call->op->schema, "generator", 9);
+    opd_value v = i < 0 ? opd_value_none() : opd_arg_value(call, i);
+    return v.tag == OPD_TAG_OBJECT ? (opd_generator *)v.u.object : NULL;
+}
+static uint64_t opdi_words(const opd_call *call, int64_t n, uint64_t *key) {
+    return opd_generator_take(opdi_generator_of(call), n, key);
 }
 
 typedef struct opdi_draw { int64_t *out; uint64_t key, at, range, low; } opdi_draw;
@@ -36894,7 +36977,9 @@ static int opdi_draw_on_device(const opd_call *call, opd_tensor *out, opd_draw *
         if (!t) { return -1; }
     }
     d->dtype = (opd_scalar_type)t->dtype; d->data = t->data; d->numel = t->numel;
-    d->at = opdi_words(call, two ? 2 * t->numel : t->numel, &d->key);
+    d->generator = opdi_generator_of(call);
+    d->words = two ? 2 * t->numel : t->numel;
+    d->at = opd_generator_take(d->generator, d->words, &d->key);
     if (opdi_backend_rc(b->desc.draw(b->desc.user, t->storage->index, d), t->backend, "draw")) { return -1; }
     return t == out ? 0 : opdi_copy(out, t);
 }
@@ -44688,6 +44773,399 @@ OPDI_OP(kron) {
 }
 OPDI_COLD_END
 
+//-- distances between rows: _cdist_forward, _pdist_forward ------------------------------------------------------------
+//
+//  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p).  Of one matrix the pairs i < j, one after another.  The gradient of a row of x
+//  is summed over all rows of y, in order; so each pair of one matrix is looked at twice, and threads share nothing.
+
+typedef struct opdi_distances {
+    int64_t n, m, k;                              /* rows of x and of y, their length */
+    double p;
+    bool pairs;                                   /* y is x */
+    const void *x, *y, *g, *d;                    /* x [b, n, k], y [b, m, k]; gradient and distances [b, n, m] */
+    void *out;                                    /* distances, or the gradient of x */
+} opdi_distances;
+/* Row i's distance to row j among all of them. */
+static int64_t opdi_distance_at(const opdi_distances *k, int64_t i, int64_t j) {
+    const int64_t a = OPDI_MIN(i, j), b = OPDI_MAX(i, j);
+    return k->pairs ? a * k->n - a * (a + 1) / 2 + b - a - 1 : i * k->m + j;
+}
+/* FOLD: a sum (or maximum) s with the difference v of two elements in it; in lanes where the rows are long. */
+#define OPDI_DISTANCE_FOLD(name, T, FOLD)                                                                   \
+    static T name(const T *a, const T *b, int64_t n, T p) {                                                 \
+        T lane[8], s = 0; int64_t i = 0; int j;                                                             \
+        if (n >= 16) {                                                                                      \
+            for (j = 0; j < 8; j++) { lane[j] = 0; }                                                        \
+            for (; i + 8 <= n; i += 8) { for (j = 0; j < 8; j++) { const T v = a[i + j] - b[i + j];         \
+                s = lane[j]; lane[j] = FOLD; } }                                                            \
+            for (s = lane[0], j = 1; j < 8; j++) { s = p < 0 ? OPDI_DISTANCE_MAX(s, lane[j]) : s + lane[j]; } \
+        }                                                                                                   \
+        for (; i < n; i++) { const T v = a[i] - b[i]; s = FOLD; }                                           \
+        return s;                                                                                           \
+    }
+#define OPDI_DISTANCE_MAX(s, v) ((v) > (s) || !((v) <= (v)) ? (v) : (s))
+#define OPDI_DISTANCES(T, S, ABS, POW, SQRT)                                                                \
+    OPDI_DISTANCE_FOLD(opdi_distance_0_##S, T, s + (T)(v < 0 || v > 0 || !(v <= v)))                        \
+    OPDI_DISTANCE_FOLD(opdi_distance_1_##S, T, s + ABS(v))                                                  \
+    OPDI_DISTANCE_FOLD(opdi_distance_2_##S, T, s + v * v)                                                   \
+    OPDI_DISTANCE_FOLD(opdi_distance_p_##S, T, s + POW(ABS(v), p))                                          \
+    OPDI_DISTANCE_FOLD(opdi_distance_max_##S, T, OPDI_DISTANCE_MAX(s, ABS(v)))                              \
+    static T opdi_distance_##S(const T *a, const T *b, int64_t n, double p) {                               \
+        return p == 2 ? SQRT(opdi_distance_2_##S(a, b, n, 0)) : p == 1 ? opdi_distance_1_##S(a, b, n, 0)    \
+            : p == 0 ? opdi_distance_0_##S(a, b, n, 0) : p > DBL_MAX ? opdi_distance_max_##S(a, b, n, -1)   \
+            : POW(opdi_distance_p_##S(a, b, n, (T)p), (T)(1 / p));                                          \
+    }                                                                                                       \
+    static void opdi_distances_##S(void *ctx, int64_t begin, int64_t end) {                                 \
+        const opdi_distances *k = (const opdi_distances *)ctx;                                              \
+        int64_t r, j;                                                                                       \
+        for (r = begin; r < end; r++) {                                                                     \
+            const int64_t i = r % k->n;                                                                     \
+            const T *x = (const T *)k->x + r * k->k, *y = (const T *)k->y + r / k->n * k->m * k->k;         \
+            T *out = (T *)k->out + r / k->n * k->n * k->m;                                                  \
+            for (j = k->pairs ? i + 1 : 0; j < k->m; j++) {                                                 \
+                out[opdi_distance_at(k, i, j)] = opdi_distance_##S(x, y + j * k->k, k->k, k->p);            \
+            }                                                                                               \
+        }                                                                                                   \
+    }                                                                                                       \
+    /* out += g d(distance)/dx: g sign(v) |v|^(p-1) / d^(p-1); nothing where rows agree. */                 \
+    static void opdi_distance_back_##S(const T *x, const T *y, T *out, int64_t n, T g, T d, double p) {     \
+        const T c = p == 1 || p > DBL_MAX ? g : p == 2 ? g / d : g / POW(d, (T)(p - 1));                    \
+        int64_t i;                                                                                          \
+        if ((d == 0 && p != 1) || p == 0) { return; }                                                       \
+        if (p == 2) { for (i = 0; i < n; i++) { out[i] += c * (x[i] - y[i]); } }                            \
+        else {                                                                                              \
+            for (i = 0; i < n; i++) {                                                                       \
+                const T v = x[i] - y[i], size = ABS(v), sign = (T)((v > 0) - (v < 0));                      \
+                out[i] += c * sign * (p == 1 ? 1 : p > DBL_MAX ? (T)(size == d)                             \
+                    : p < 1 && v == 0 ? 0 : POW(size, (T)(p - 1)));                                         \
+            }                                                                                               \
+        }                                                                                                   \
+    }                                                                                                       \
+    static void opdi_distances_back_##S(void *ctx, int64_t begin, int64_t end) {                            \
+        const opdi_distances *k = (const opdi_distances *)ctx;                                              \
+        int64_t r, j;                                                                                       \
+        for (r = begin; r < end; r++) {                                                                     \
+            const int64_t i = r % k->n, first = r / k->n * k->n * k->m;                                     \
+            const T *x = (const T *)k->x + r * k->k, *y = (const T *)k->y + r / k->n * k->m * k->k;         \
+            T *out = (T *)k->out + r * k->k;                                                                \
+            memset(out, 0, (size_t)k->k * sizeof *out);                                                     \
+            for (j = 0; j < k->m; j++) {                                                                    \
+                const int64_t at = first + opdi_distance_at(k, i, j);                                       \
+                if (k->pairs && i == j) { continue; }                                                       \
+                opdi_distance_back_##S(x, y + j * k->k, out, k->k, ((const T *)k->g)[at],                   \
+                                       ((const T *)k->d)[at], k->p);                                        \
+            }                                                                                               \
+        }                                                                                                   \
+    }
+OPDI_DISTANCES(float, f32, fabsf, powf, sqrtf)
+OPDI_DISTANCES(double, f64, fabs, pow, sqrt)
+OPDI_COLD_BEGIN
+/* Distances between the last two dims of x and y (NULL: pairs of x) to out, or given g and d the gradient of x. */
+static int opdi_distances_run(opd_tensor *out, opd_tensor *x, opd_tensor *y, opd_tensor *g, opd_tensor *d, double p) {
+    const opd_scalar_type t = (opd_scalar_type)opdi_compute_dtype[opdi_compute_type((opd_scalar_type)out->dtype)];
+    const bool twice = t == OPD_FLOAT64;
+    opdi_distances k;
+    opd_tensor *work;
+    memset(&k, 0, sizeof k);
+    k.pairs = !y;
+    k.p = p;
+    k.n = opd_size(x, -2); k.k = opd_size(x, -1); k.m = y ? opd_size(y, -2) : k.n;
+    if (out->numel == 0) { return 0; }
+    work = opdi_work_for(out, t);
+    x = opdi_dense_as(x, t);
+    y = y ? opdi_dense_as(y, t) : x;
+    if (!work || !x || !y || (g && (!(g = opdi_dense_as(g, t)) || !(d = opdi_dense_as(d, t))))) { return -1; }
+    k.x = x->data; k.y = y->data; k.out = work->data;
+    if (g) { k.g = g->data; k.d = d->data; }
+    opdi_parallel_for(g ? work->numel / k.k : k.pairs ? k.n : work->numel / k.m,
+                      OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX((int64_t)1, k.m * k.k)),
+                      g ? twice ? opdi_distances_back_f64 : opdi_distances_back_f32
+                      : twice ? opdi_distances_f64 : opdi_distances_f32, &k);
+    return opdi_done_with(out, work);
+}
+static bool opdi_cdist_by_product(double p, int64_t mode, const opd_tensor *x, const opd_tensor *y) {
+    return p == 2 && (mode == 1 || (mode == 0 && (opd_size(x, -2) > 25 || opd_size(y, -2) > 25)));
+}
+static int opdi_cdist_check(const opd_tensor *x, const opd_tensor *y, double p, int64_t mode) {
+    const opd_tensor *odd = opd_dtype_is_floating(OPDI_DTYPE(x)) ? y : x;
+    if (x->ndim < 2 || y->ndim < 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "cdist only supports at least 2D tensors, X%d got: %dD", x->ndim < 2 ? 1 : 2,
+                        x->ndim < 2 ? x->ndim : y->ndim);
+    }
+    if (opd_size(x, -1) != opd_size(y, -1)) {
+        return opd_fail(OPD_ERROR_SHAPE, "X1 and X2 must have the same number of columns. X1: %lld X2: %lld",
+                        (long long)opd_size(x, -1), (long long)opd_size(y, -1));
+    }
+    if (!opd_dtype_is_floating(OPDI_DTYPE(odd))) {
+        return opd_fail(OPD_ERROR_DTYPE, "cdist only supports floating-point dtypes, X%d got: %s", odd == x ? 1 : 2,
+                        opd_dtype_cname(OPDI_DTYPE(odd)));
+    }
+    if (!(p >= 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "cdist only supports non-negative p values"); }
+    if (mode < 0 || mode > 2) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "possible modes: 0, 1, 2, but was: %lld", (long long)mode);
+    }
+    return opdi_same_dtype(x, y);
+}
+/* Matrices with batch dims: t[n], which get those of all; *ndim of them, the same for all, in sizes. */
+static int opdi_cdist_expand(opd_tensor **t, int n, int64_t *sizes, int *ndim) {
+    int i;
+    for (*ndim = 0, i = 0; i < n; i++) {
+        opd_tensor batch = *t[i];
+        batch.ndim = (uint8_t)(batch.ndim - OPDI_MIN(2, (int)batch.ndim));
+        if (opdi_broadcast_into(sizes, ndim, &batch)) { return -1; }
+    }
+    for (*ndim += 2, i = 0; i < n; i++) {
+        sizes[*ndim - 2] = opd_size(t[i], -2);
+        sizes[*ndim - 1] = opd_size(t[i], -1);
+        if (!opd_ok() || !(t[i] = opd_expand(t[i], opd_ints_of(sizes, *ndim)))) { return -1; }
+    }
+    return 0;
+}
+OPDI_KERNEL(_cdist_forward) {
+    opd_tensor *t[2], *out;
+    const double p = opd_arg_float(call, 2);
+    const int64_t mode = opd_arg_is_none(call, 3) ? 0 : opd_arg_int(call, 3);
+    int64_t sizes[OPD_MAX_DIMS];
+    int ndim;
+    t[0] = opd_arg_tensor(call, 0);
+    t[1] = opd_arg_tensor(call, 1);
+    if (opdi_cdist_check(t[0], t[1], p, mode) || opdi_cdist_expand(t, 2, sizes, &ndim)) { return -1; }
+    if (t[0]->data && t[0]->numel && t[1]->numel && opdi_cdist_by_product(p, mode, t[0], t[1])) {
+        return opd_return_tensor(call, opd_euclidean_dist(t[0], t[1]));
+    }
+    sizes[ndim - 1] = opd_size(t[1], -2);
+    sizes[ndim - 2] = opd_size(t[0], -2);
+    out = opd_result(call, 0, sizes, ndim, OPDI_DTYPE(t[0]));
+    return !out ? -1 : !out->data ? 0 : opdi_distances_run(out, t[0], t[1], NULL, NULL, p);
+}
+OPDI_KERNEL(_cdist_backward) {
+    static const int at[4] = {1, 2, 0, 4};        /* x, y, gradient, distances */
+    opd_tensor *t[4], *out;
+    const double p = opd_arg_float(call, 3);
+    int64_t sizes[OPD_MAX_DIMS];
+    int ndim, i;
+    for (i = 0; i < 4; i++) { t[i] = opd_arg_tensor(call, at[i]); }
+    if (opdi_cdist_check(t[0], t[1], p, 0) || opdi_same_dtype(t[0], t[2]) || opdi_same_dtype(t[0], t[3])) { return -1; }
+    if (t[0]->numel && t[1]->numel) {
+        for (i = 2; i < 4; i++) {
+            if (t[i]->ndim < 2 || opd_size(t[i], -2) != opd_size(t[0], -2) ||
+                opd_size(t[i], -1) != opd_size(t[1], -2)) {
+                return opd_fail(OPD_ERROR_SHAPE, "cdist: expected %lld x %lld gradients and distances",
+                                (long long)opd_size(t[0], -2), (long long)opd_size(t[1], -2));
+            }
+        }
+        if (opdi_cdist_expand(t, 4, sizes, &ndim)) { return -1; }
+    }
+    out = opd_result(call, 0, opdi_sizes(t[0]), t[0]->ndim, OPDI_DTYPE(t[0]));
+    if (!out || !out->data) { return out ? 0 : -1; }
+    return t[0]->numel && t[1]->numel ? opdi_distances_run(out, t[0], t[1], t[2], t[3], p)
+        : opdi_fill_with(out, opd_value_int(0));
+}
+/* x [n, k], y [m, k]: |x|^2 - 2 x y + |y|^2, as one product. */
+OPDI_KERNEL(_euclidean_dist) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *a[3], *b[3];
+    const int64_t last = -1;
+    a[1] = opdi_sum_over(opd_mul(x, x), &last, 1, true);
+    b[2] = opdi_sum_over(opd_mul(y, y), &last, 1, true);
+    a[2] = opd_ones_like(a[1]);
+    b[1] = opd_ones_like(b[2]);
+    a[0] = opd_mul_Scalar(x, opd_value_int(-2));
+    b[0] = y;
+    x = opd_matmul(opd_cat_full(opd_tensors_of(a, 3), -1), opd_mT(opd_cat_full(opd_tensors_of(b, 3), -1)));
+    return opd_return_tensor(call, opd_sqrt(opd_clamp_min(x, opd_value_int(0))));
+}
+OPDI_BW1(_cdist_forward) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1), *d = opd_bw_result(bw, 0);
+    const double p = opd_bw_value(bw, 2).u.d;
+    OPDI_GIVE(0, opd_cdist_backward(g, x, y, p, d));
+    OPDI_GIVE(1, opd_cdist_backward(opd_mT(g), y, x, p, opd_mT(d)));
+    return 0;
+}
+/* With r = g / d, 0 where d is: x sum(r) - r y, and the same for y with r transposed. */
+OPDI_BW1(_euclidean_dist) {
+    opd_tensor *d = opd_bw_result(bw, 0), *r = opd_div(opd_bw_grad(bw, 0), d), *in[2];
+    const int64_t last = -1;
+    int i;
+    r = opd_masked_fill_Scalar(r, opd_eq_Scalar(d, opd_value_int(0)), opd_value_int(0));
+    in[0] = opd_bw_tensor(bw, 0);
+    in[1] = opd_bw_tensor(bw, 1);
+    for (i = 0; i < 2; i++) {
+        OPDI_GIVE(i, opd_sub(opd_mul(in[i], opdi_sum_over(r, &last, 1, true)), opd_matmul(r, in[1 - i])));
+        r = opd_mT(r);
+    }
+    return 0;
+}
+/* The gradient of x is out_ik = sum_j g_ij f(v_ijk) c_ij with v = x_i - y_j, f = sign(v) |v|^(p-1), c = d^(1-p).  Its
+   own derivatives along u, by g, x, y and d, in r: NULL where they are 0. */
+static void opdi_cdist_second(opd_tensor *u, opd_tensor *g, opd_tensor *x, opd_tensor *y, opd_tensor *d, double p,
+                              opd_tensor **r /*[4]*/) {
+    const int64_t rows = -2, columns = -1, all = -3;
+    const opd_value none = opd_value_int(0), one = opd_value_int(1);
+    opd_tensor *v = opd_sub(opd_unsqueeze(x, -2), opd_unsqueeze(y, -3)), *same = opd_eq_Scalar(d, none);
+    opd_tensor *f = opd_sign(v), *c, *size = opd_abs(v), *zero = opd_eq_Scalar(v, none);
+    r[0] = r[1] = r[2] = r[3] = NULL;
+    if (p == 0) { return; }
+    u = opd_unsqueeze(u, -2);
+    if (p == 1 || p > DBL_MAX) {
+        if (p > 1) { f = opd_mul(f, opd_eq(size, opd_unsqueeze(d, -1))); }
+        r[0] = opdi_sum_over(opd_mul(u, f), &columns, 1, false);
+        return;
+    }
+    d = opd_masked_fill_Scalar(d, same, one);
+    c = opd_masked_fill_Scalar(opd_pow_Tensor_Scalar(d, opd_value_float(1 - p)), same, none);
+    size = opd_masked_fill_Scalar(size, zero, one);
+    f = p == 2 ? v : opd_mul(f, opd_pow_Tensor_Scalar(size, opd_value_float(p - 1)));
+    r[0] = opd_mul(opdi_sum_over(opd_mul(u, f), &columns, 1, false), c);
+    r[3] = opd_mul_Scalar(opd_mul(g, opd_div(r[0], d)), opd_value_float(1 - p));
+    f = opd_mul(u, opd_unsqueeze(opd_mul(g, c), -1));
+    if (p != 2) {
+        size = opd_mul_Scalar(opd_pow_Tensor_Scalar(size, opd_value_float(p - 2)), opd_value_float(p - 1));
+        f = opd_mul(f, opd_masked_fill_Scalar(size, zero, none));
+    }
+    r[1] = opdi_sum_over(f, &rows, 1, false);
+    r[2] = opd_neg(opdi_sum_over(f, &all, 1, false));
+}
+OPDI_BW1(_cdist_backward) {
+    opd_tensor *r[4];
+    int i;
+    opdi_cdist_second(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), opd_bw_tensor(bw, 2),
+                      opd_bw_tensor(bw, 4), opd_bw_value(bw, 3).u.d, r);
+    for (i = 0; i < 4; i++) { if (r[i] || !opd_ok()) { OPDI_GIVE(i + i / 3, r[i]); } }
+    return 0;
+}
+/* The examples in front of matrices with batch dims. */
+static int opdi_matrices_batch(opd_call *call) {
+    opd_value args[OPD_MAX_ARGS], ret;
+    int i, ndim = 0;
+    for (i = 0; i < call->op->nargs; i++) {
+        args[i] = call->args[i];
+        if (args[i].tag == OPD_TAG_TENSOR) { ndim = OPDI_MAX(ndim, (int)args[i].u.t->ndim); }
+    }
+    return opdi_batch_align(call, args, ndim, false) || opd_call_all(call->op, &ret, args, call->op->nargs) ? -1
+        : opd_batch_return(call, ret.u.t, 0);
+}
+OPDI_OP(_cdist_forward) {
+    opdi_card_product(op, "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
+                      opdi__cdist_forward_kernel, opdi__cdist_forward_backward, opdi_matrices_batch, "x1, x2, result",
+                      NULL, "_cdist_forward.out", "[3,4], [2,4], 2.0, None; [2,3,4], [1,2,4], 1.0, None; "
+                      "[3,2], [2,2], 1.5, None; [3,3], [4,3], 3.0, 2; [2,17], [2,17], inf, 1; [3,2], [2,2], 2.0, 1");
+    op->autocast = OPD_AUTOCAST_KEEP; op->jvp = NULL;
+}
+OPDI_OP(_cdist_backward) {
+    opdi_card_product(op, "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",
+                      opdi__cdist_backward_kernel, opdi__cdist_backward_backward, opdi_matrices_batch,
+                      "grad, x1, x2, cdist", NULL,
+                      "_cdist_backward.out",
+                      "[3,2], [3,4], [2,4], 2.0, [3,2]+; [2,3,2], [2,3,4], [1,2,4], 1.5, [2,3,2]+");
+    op->autocast = OPD_AUTOCAST_KEEP; op->jvp = NULL;
+}
+OPDI_OP(_euclidean_dist) {
+    op->schema = "_euclidean_dist(Tensor x1, Tensor x2) -> Tensor"; op->any = opdi__euclidean_dist_kernel;
+    op->backward = opdi__euclidean_dist_backward; op->save = "x1, x2, result"; op->vmap = OPD_BATCH_DECOMPOSE;
+    op->autocast = OPD_AUTOCAST_KEEP; op->out = "_euclidean_dist.out"; op->cases = "[3,4], [2,4]; [2,3,4], [2,2,4]";
+}
+/* A product of many rows, which the tape looks into; else one operator. */
+OPDI_KERNEL(cdist) {
+    opd_tensor *t[2];
+    const double p = opd_arg_float(call, 2);
+    const int64_t mode = opd_arg_is_none(call, 3) ? 0 : opd_arg_int(call, 3);
+    int64_t sizes[OPD_MAX_DIMS];
+    int ndim;
+    t[0] = opd_arg_tensor(call, 0);
+    t[1] = opd_arg_tensor(call, 1);
+    if (opdi_cdist_check(t[0], t[1], p, mode)) { return -1; }
+    if (!opdi_cdist_by_product(p, mode, t[0], t[1]) || !t[0]->numel || !t[1]->numel) {
+        return opd_return_tensor(call, opd_cdist_forward(t[0], t[1], p, opd_arg_value(call, 3)));
+    }
+    return opdi_cdist_expand(t, 2, sizes, &ndim) ? -1 : opd_return_tensor(call, opd_euclidean_dist(t[0], t[1]));
+}
+OPDI_OP(cdist) {
+    opdi_card_above(op, "cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor", opdi_cdist_kernel,
+                    OPD_AUTOCAST_FP32, NULL, "[3,4], [2,4]; [2,3,4], [2,4], 2, 1; [3,4], [3,4], 1.0");
+}
+
+static int opdi_pdist_check(const opd_tensor *x, double p) {
+    if (!opd_dtype_is_floating(OPDI_DTYPE(x))) {
+        return opd_fail(OPD_ERROR_DTYPE, "pdist only supports floating-point dtypes");
+    }
+    if (x->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "pdist only supports 2D tensors, got: %dD", x->ndim); }
+    return p >= 0 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "pdist only supports non-negative p values");
+}
+OPDI_KERNEL(_pdist_forward) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *out;
+    int64_t n;
+    if (opdi_pdist_check(x, opd_arg_float(call, 1))) { return -1; }
+    n = opdi_sizes(x)[0];
+    n = n & 1 ? (n - 1) / 2 * n : n / 2 * (n - 1);
+    out = opd_result(call, 0, &n, 1, OPDI_DTYPE(x));
+    return !out ? -1 : !out->data ? 0 : opdi_distances_run(out, x, NULL, NULL, NULL, opd_arg_float(call, 1));
+}
+OPDI_KERNEL(_pdist_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *d = opd_arg_tensor(call, 3), *out;
+    int64_t n;
+    if (opdi_pdist_check(x, opd_arg_float(call, 2)) || opdi_same_dtype(x, g) || opdi_same_dtype(x, d)) { return -1; }
+    n = opdi_sizes(x)[0];
+    n = n & 1 ? (n - 1) / 2 * n : n / 2 * (n - 1);
+    if (opdi_expand_check(g, &n, 1) || opdi_expand_check(d, &n, 1)) { return -1; }
+    out = opd_result(call, 0, opdi_sizes(x), 2, OPDI_DTYPE(x));
+    if (!out || !out->data) { return out ? 0 : -1; }
+    g = opd_expand(g, opd_ints_of(&n, 1));
+    d = opd_expand(d, opd_ints_of(&n, 1));
+    return g && d ? opdi_distances_run(out, x, NULL, g, d, opd_arg_float(call, 2)) : -1;
+}
+OPDI_BW1(_pdist_forward) {
+    return opd_bw_return(bw, 0, opd_pdist_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1).u.d,
+                                                   opd_bw_result(bw, 0)));
+}
+/* Pairs as a symmetric matrix: each at (i, j) and (j, i) of n * n; and what that is the transpose of. */
+static opd_tensor *opdi_pairs_matrix(opd_tensor *t, opd_tensor *at, int64_t n) {
+    const int64_t sizes[2] = {n, n}, flat = n * n;
+    t = opd_index_put(opd_new_zeros(t, opd_ints_of(&flat, 1)), opd_tensors_of(&at, 1), t);
+    t = opdi_reshape_to(t, sizes, 2);
+    return opd_add(t, opd_mT(t));
+}
+static opd_tensor *opdi_matrix_pairs(opd_tensor *t, opd_tensor *at, int64_t n) {
+    const int64_t flat = n * n;
+    return t ? opd_index_select(opdi_reshape_to(opd_add(t, opd_mT(t)), &flat, 1), 0, at) : NULL;
+}
+/* That of _cdist_backward for a matrix with itself. */
+OPDI_BW1(_pdist_backward) {
+    opd_tensor *x = opd_bw_tensor(bw, 1), *at, *r[4];
+    const int64_t n = opdi_sizes(x)[0];
+    at = opd_triu_indices_full(n, n, 1, opd_value_int(OPD_INT64), OPD_NONE, opd_value_device(opd_tensor_device(x)),
+                               OPD_NONE);
+    at = opd_add(opd_mul_Scalar(opd_select(at, 0, 0), opd_value_int(n)), opd_select(at, 0, 1));
+    opdi_cdist_second(opd_bw_grad(bw, 0), opdi_pairs_matrix(opd_bw_tensor(bw, 0), at, n), x, x,
+                      opdi_pairs_matrix(opd_bw_tensor(bw, 3), at, n), opd_bw_value(bw, 2).u.d, r);
+    if (!opd_ok()) { return -1; }
+    if (r[0]) { OPDI_GIVE(0, opdi_matrix_pairs(r[0], at, n)); }
+    if (r[1]) { OPDI_GIVE(1, opd_add(r[1], r[2])); }
+    if (r[3]) { OPDI_GIVE(3, opdi_matrix_pairs(r[3], at, n)); }
+    return 0;
+}
+OPDI_OP(_pdist_forward) {
+    opdi_card_product(op, "_pdist_forward(Tensor self, float p=2) -> Tensor", opdi__pdist_forward_kernel,
+                      opdi__pdist_forward_backward, OPD_BATCH_LOOP, "self, result", NULL, "_pdist_forward.out",
+                      "[4,3]; [3,2], 1.0; [3,2], 1.5; [4,3], 3.0; [2,17], inf; [1,3]");
+    op->autocast = OPD_AUTOCAST_KEEP; op->jvp = NULL;
+}
+OPDI_OP(_pdist_backward) {
+    opdi_card_product(op, "_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor",
+                      opdi__pdist_backward_kernel, opdi__pdist_backward_backward, OPD_BATCH_LOOP,
+                      "grad, self, pdist", NULL, "_pdist_backward.out", "[6], [4,3], 2.0, [6]+; [3], [3,2], 1.5, [3]+");
+    op->autocast = OPD_AUTOCAST_KEEP; op->jvp = NULL;
+}
+OPDI_KERNEL(pdist) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    const double p = opd_arg_float(call, 1);
+    return opdi_pdist_check(x, p) ? -1 : opd_return_tensor(call, opd_pdist_forward_full(opd_contiguous(x), p));
+}
+OPDI_OP(pdist) {
+    opdi_card_above(op, "pdist(Tensor self, float p=2) -> Tensor", opdi_pdist_kernel, OPD_AUTOCAST_FP32_NOT_CPU, NULL,
+                    "[4,3]; [3,2], 1.0");
+}
+OPDI_COLD_END
+
 //======================================================================================================================
 //  >>op:nn  convolution, pooling, normalisation, losses, dropout
 //======================================================================================================================
@@ -51529,6 +52007,313 @@ static int opdi_one_hot_batch(opd_call *call) {
 OPDI_OP(one_hot) {
     opdi_describe(op, "one_hot(Tensor self, int num_classes=-1) -> Tensor", opdi_one_hot_kernel, OPD_NOT_DIFFERENTIABLE,
                   "", opdi_one_hot_batch, OPD_AUTOCAST_KEEP, "[2,3]i5, 5");
+}
+
+//-- bags of rows: _embedding_bag --------------------------------------------------------------------------------------
+//
+//  Bag b is the rows of weight that indices[offsets[b]] and on name, up to the next offset: their sum, mean or maximum.
+//  The results beside it, for the derivative: the bag of each index (nothing for sums without a padding_idx), the number
+//  of rows in each bag (0 for sums), and the rows that maxima are from (else the numbers again).
+
+OPDI_COLD_END
+enum { OPDI_BAG_SUM = 0, OPDI_BAG_MEAN, OPDI_BAG_MAX };
+typedef struct opdi_bags {
+    int64_t d, skip;                              /* length of a row; the row that is not counted */
+    int mode;
+    bool packed;                                  /* rows: one for each index, in its order */
+    const int64_t *index, *begin;                 /* begin [bags + 1] */
+    const void *rows, *weights;                   /* weights: NULL, or a factor for each index */
+    void *out;
+    int64_t *counts, *most;                       /* [bags]; [bags, d] */
+} opdi_bags;
+#define OPDI_BAGS(T, S)                                                                                     \
+    static void opdi_bags_##S(void *ctx, int64_t begin, int64_t end) {                                      \
+        const opdi_bags *k = (const opdi_bags *)ctx;                                                        \
+        int64_t b, i, c;                                                                                    \
+        for (b = begin; b < end; b++) {                                                                     \
+            T *out = (T *)k->out + b * k->d;                                                                \
+            int64_t n = 0, *most = k->mode == OPDI_BAG_MAX ? k->most + b * k->d : NULL;                     \
+            memset(out, 0, (size_t)k->d * sizeof *out);                                                     \
+            if (most) { memset(most, 0, (size_t)k->d * sizeof *most); }                                     \
+            for (i = k->begin[b]; i < k->begin[b + 1]; i++) {                                               \
+                const int64_t r = k->index[i];                                                              \
+                const T *row = (const T *)k->rows + (k->packed ? i : r) * k->d;                             \
+                if (r == k->skip) { continue; }                                                             \
+                if (most) {                                                                                 \
+                    for (c = 0; c < k->d; c++) { if (n == 0 || row[c] > out[c]) { out[c] = row[c]; most[c] = r; } } \
+                } else {                                                                                    \
+                    const T w = k->weights ? ((const T *)k->weights)[i] : 1;                                \
+                    for (c = 0; c < k->d; c++) { out[c] += w * row[c]; }                                    \
+                }                                                                                           \
+                n++;                                                                                        \
+            }                                                                                               \
+            if (k->mode == OPDI_BAG_MEAN && n > 1) { for (c = 0; c < k->d; c++) { out[c] /= (T)n; } }       \
+            k->counts[b] = n;                                                                               \
+        }                                                                                                   \
+    }
+OPDI_BAGS(float, f32)
+OPDI_BAGS(double, f64)
+OPDI_COLD_BEGIN
+static int opdi_bags_check(opd_tensor *w, opd_tensor *x, opd_tensor *offsets, int64_t mode, opd_tensor *factors,
+                           bool last) {
+    if (x->ndim != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "input has to be a 1D Tensor, but got Tensor of dimension %d", x->ndim);
+    }
+    if (offsets->ndim != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "offsets has to be a 1D Tensor, but got Tensor of dimension %d",
+                        offsets->ndim);
+    }
+    if (w->ndim != 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "weight has to be a 2D Tensor, but got Tensor of dimension %d", w->ndim);
+    }
+    if (mode < OPDI_BAG_SUM || mode > OPDI_BAG_MAX) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "embedding_bag: mode has to be 0 (sum), 1 (mean) or 2 (max), but got %lld",
+                        (long long)mode);
+    }
+    if (opdi_embedding_index(x, "embedding_bag") || opdi_embedding_index(offsets, "embedding_bag") ||
+        opdi_kernel_dtype(OPDI_DTYPE(w), false, "embedding_bag") < 0) {
+        return -1;
+    }
+    if (last && offsets->numel < 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "include_last_offset: number of offset should be at least 1");
+    }
+    if (!factors) { return 0; }
+    if (mode != OPDI_BAG_SUM) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "embedding_bag: per_sample_weights was not None. per_sample_weights is "
+                        "only supported for mode='sum' (got mode='%s'). Please open a feature request on GitHub.",
+                        mode == OPDI_BAG_MEAN ? "mean" : "max");
+    }
+    if (factors->ndim != 1 || factors->numel != x->numel) {
+        return opd_fail(OPD_ERROR_SHAPE, "embedding_bag: expected per_sample_weights to be 1D, one for each of %lld "
+                        "indices", (long long)x->numel);
+    }
+    return opdi_same_dtype(w, factors);
+}
+/* Where each bag begins and the last ends, of n indices; NULL with an error. */
+static int64_t *opdi_bags_begin(opd_tensor *offsets, int64_t n, bool last) {
+    const int64_t count = offsets->numel, *at;
+    int64_t *begin = (int64_t *)opdi_scope_alloc((size_t)(count + 1) * sizeof *begin), i;
+    offsets = opdi_as(offsets, OPD_INT64);
+    if (!begin || !offsets) { return NULL; }
+    at = (const int64_t *)(const void *)offsets->data;
+    for (i = 0; i < count; i++) {
+        if (i == 0 && at[0] != 0) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has "
+                           "to start from position 0. However, got %lld", (long long)at[0]);
+            return NULL;
+        }
+        if (at[i] > n || (i > 0 && at[i] < at[i - 1])) {
+            (void)opd_fail(OPD_ERROR_INDEX, at[i] > n ? "offsets[-1] can not be greater than input's length %lld but "
+                           "got offsets[-1] of %lld" : "offsets must not decrease (input's length %lld, offset %lld)",
+                           (long long)n, (long long)at[i]);
+            return NULL;
+        }
+        begin[i] = at[i];
+    }
+    begin[count] = last ? 0 : n;
+    return begin;
+}
+static int opdi_embedding_bag_of(opd_call *call, bool forward_only) {
+    opd_tensor *w = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *offsets = opd_arg_tensor(call, 2), *r[4];
+    opd_tensor *factors = opd_arg_tensor(call, 6), *desk, *rows, *counts;
+    const int64_t mode = opd_arg_int(call, 4), skip = opd_arg_int(call, 8), n = x->numel;
+    const bool last = opd_arg_bool(call, 7);
+    const opd_scalar_type t = w->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32, index = OPDI_DTYPE(offsets);
+    int64_t sizes[2], bad, given = 0, b, i;
+    opdi_bags k;
+    if (opdi_bags_check(w, x, offsets, mode, factors, last)) { return -1; }
+    sizes[0] = offsets->numel - last; sizes[1] = opdi_sizes(w)[1];
+    given = mode == OPDI_BAG_SUM && skip < 0 ? 0 : n;
+    r[0] = opd_result(call, 0, sizes, 2, OPDI_DTYPE(w));
+    r[1] = opd_result(call, 1, &given, 1, index);
+    b = mode == OPDI_BAG_SUM && forward_only ? offsets->numel : sizes[0];
+    r[2] = opd_result(call, 2, &b, 1, index);
+    r[3] = mode == OPDI_BAG_MAX ? opd_result(call, 3, sizes, 2, index) : opd_result(call, 3, &b, 1, index);
+    if (!r[0] || !r[1] || !r[2] || !r[3]) { return -1; }
+    if (!r[0]->data && !r[1]->data && !r[2]->data) { return 0; }
+    memset(&k, 0, sizeof k);
+    k.d = sizes[1]; k.skip = skip; k.mode = (int)mode;
+    k.begin = opdi_bags_begin(offsets, n, last);
+    if (!k.begin) { return -1; }
+    x = opdi_index_load(x, opdi_sizes(w)[0], false, &bad);
+    if (!x) { return -1; }
+    k.index = (const int64_t *)(const void *)x->data;
+    if (bad >= 0) {
+        return opd_fail(OPD_ERROR_INDEX, "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
+                        "%lld", (long long)k.index[bad]);
+    }
+    k.packed = w->dtype != t || !(w->flags & OPDI_CONTIGUOUS);
+    rows = k.packed ? opdi_as(opd_index_select(w, 0, x), t) : w;
+    desk = rows ? opdi_desk(r[0], t) : NULL;
+    if (!desk || (factors && !(factors = opdi_as(factors, t)))) { return -1; }
+    counts = opdi_own(opdi_tensor_make(sizes, NULL, 1, OPD_INT64, OPD_CPU));
+    if (!counts) { return -1; }
+    k.rows = rows->data; k.weights = factors ? factors->data : NULL; k.out = desk->data;
+    k.counts = (int64_t *)(void *)counts->data;
+    if (mode == OPDI_BAG_MAX) {
+        opd_tensor *most = opdi_desk(r[3], OPD_INT64);
+        if (!most) { return -1; }
+        k.most = (int64_t *)(void *)most->data;
+        opdi_parallel_for(sizes[0], 64, t == OPD_FLOAT64 ? opdi_bags_f64 : opdi_bags_f32, &k);
+        if (opdi_settle(r[3], most)) { return -1; }
+    } else {
+        opdi_parallel_for(sizes[0], 64, t == OPD_FLOAT64 ? opdi_bags_f64 : opdi_bags_f32, &k);
+    }
+    if (mode == OPDI_BAG_SUM ? opdi_fill_with(r[2], opd_value_int(0)) : opdi_copy(r[2], counts)) { return -1; }
+    if (mode != OPDI_BAG_MAX && opdi_copy(r[3], r[2])) { return -1; }
+    if (given) {
+        opd_tensor *bags = opdi_desk(r[1], OPD_INT64);
+        if (!bags) { return -1; }
+        for (b = 0, i = 0; i < n; i++) {
+            while (b < sizes[0] && i >= k.begin[b + 1]) { b++; }
+            ((int64_t *)(void *)bags->data)[i] = offsets->numel ? b : -1;
+        }
+        if (opdi_settle(r[1], bags)) { return -1; }
+    }
+    return opdi_settle(r[0], desk);
+}
+OPDI_KERNEL(_embedding_bag) { return opdi_embedding_bag_of(call, false); }
+OPDI_KERNEL(_embedding_bag_forward_only) { return opdi_embedding_bag_of(call, true); }
+OPDI_BW1(_embedding_bag) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 1), *offsets = opd_bw_tensor(bw, 2);
+    opd_tensor *bags = opd_bw_result(bw, 1);
+    const int64_t mode = opd_bw_value(bw, 4).u.i, skip = opd_bw_value(bw, 8).u.i;
+    if (!g) { return 0; }
+    OPDI_GIVE(0, opd_embedding_bag_backward_full(g, x, offsets, bags, opd_bw_result(bw, 2), opd_bw_result(bw, 3),
+                                                 opd_bw_sizes(bw, 0).data[0], opd_bw_value(bw, 3).u.i != 0, mode,
+                                                 opd_bw_value(bw, 5).u.i != 0, opd_bw_tensor(bw, 6), skip));
+    OPDI_GIVE(6, opd_embedding_bag_per_sample_weights_backward_full(g, opd_bw_tensor(bw, 0), x, offsets, bags, mode,
+                                                                    skip));
+    return 0;
+}
+#define OPDI_BAG_ARGS(more) "Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int " \
+    "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False" more
+#define OPDI_BAG_OUT ", *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2, Tensor(d!) out3) -> " \
+    "(Tensor(a!), Tensor(b!), Tensor(c!), Tensor(d!))"
+#define OPDI_BAG_CARD(name)                                                                                 \
+    OPDI_OP(name) {                                                                                         \
+        opdi_describe(op, #name "(" OPDI_BAG_ARGS(", int padding_idx=-1") ") -> (Tensor, Tensor, Tensor, Tensor)", \
+                      opdi_##name##_kernel, opdi__embedding_bag_backward,                                   \
+                      "weight(per_sample_weights), indices, offsets, per_sample_weights, result1, result2, result3", \
+                      OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[5,3], [4]i5, [1]i1; [5,3], [4]i5, [1]i1, False, 1; "    \
+                      "[5,3], [4]i5, [1]i1, False, 2; [5,3], [4]i5, [1]i1, False, 0, False, [4]; "           \
+                      "[5,3], [4]i5, [2]i1, False, 0, False, None, True, 2");                                \
+        op->out = #name ".out(" OPDI_BAG_ARGS(", int padding_idx=-1") OPDI_BAG_OUT;                          \
+    }
+OPDI_BAG_CARD(_embedding_bag)
+OPDI_BAG_CARD(_embedding_bag_forward_only)
+/* padding_idx: counted from the end where it is negative; None: there is none. */
+static int opdi_embedding_bag_call(opd_call *call, int64_t skip) {
+    opd_tensor *w = opd_arg_tensor(call, 0), *factors = opd_arg_tensor(call, 6);
+    const bool wants = opd_tensor_requires_grad(w) || (factors && opd_tensor_requires_grad(factors));
+    opd_value args[9], rets[4];
+    int i;
+    memcpy(args, call->args, 8 * sizeof *args);
+    args[8] = opd_value_int(skip);
+    if (opd_call_all(opd_op_builtin(wants ? OPD_OP__embedding_bag : OPD_OP__embedding_bag_forward_only), rets, args,
+                     9)) { return -1; }
+    for (i = 0; i < 4; i++) { if (opd_return_tensor(call, rets[i].u.t)) { return -1; } }
+    return 0;
+}
+OPDI_KERNEL(embedding_bag) { return opdi_embedding_bag_call(call, -1); }
+OPDI_KERNEL(embedding_bag_padding_idx) {
+    const opd_tensor *w = opd_arg_tensor(call, 0);
+    const int64_t n = w->ndim ? opdi_sizes(w)[0] : 0, skip = opd_arg_is_none(call, 8) ? 0 : opd_arg_int(call, 8);
+    if (opd_arg_is_none(call, 8)) { return opdi_embedding_bag_call(call, -1); }
+    if (skip < -n || skip >= n) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "padding_idx must be within the number of embeddings, -%lld through %lld, "
+                        "but got %lld", (long long)n, (long long)n - 1, (long long)skip);
+    }
+    return opdi_embedding_bag_call(call, skip < 0 ? skip + n : skip);
+}
+OPDI_OP(embedding_bag) {
+    opdi_describe_composite(op, "embedding_bag(" OPDI_BAG_ARGS("") ") -> (Tensor, Tensor, Tensor, Tensor)",
+                            opdi_embedding_bag_kernel, OPD_AUTOCAST_KEEP, "[5,3], [4]i5, [1]i1");
+}
+OPDI_OP(embedding_bag_padding_idx) {
+    opdi_describe_composite(op, "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool "
+                            "scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool "
+                            "include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
+                            opdi_embedding_bag_padding_idx_kernel, OPD_AUTOCAST_KEEP,
+                            "[5,3], [4]i5, [1]i1, False, 1, False, None, False, None");
+}
+/* The bag of each index, where the forward did not say. */
+static opd_tensor *opdi_bags_of(opd_tensor *bags, opd_tensor *offsets, opd_tensor *x) {
+    if (!bags || !offsets || !x || bags->numel == x->numel) { return bags; }
+    bags = opd_arange_full(opd_value_int(x->numel), opd_value_int(offsets->dtype), OPD_NONE,
+                           opd_value_device(opd_tensor_device(offsets)), OPD_NONE);
+    bags = opd_searchsorted_full(offsets, bags, false, true, OPD_NONE, OPD_NONE);
+    return opd_sub_Scalar(bags, opd_value_int(1));
+}
+/* Rows of the gradient, each by its factor, go to the rows of the weight; maxima to those that they are from. */
+OPDI_KERNEL(_embedding_bag_dense_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *bags = opd_arg_tensor(call, 2);
+    opd_tensor *counts = opd_arg_tensor(call, 3), *most = opd_arg_tensor(call, 4), *factors = opd_arg_tensor(call, 8);
+    const int64_t n = opd_arg_int(call, 5), mode = opd_arg_int(call, 7);
+    int64_t sizes[2];
+    if (g->ndim != 2 || x->ndim != 1 || n < 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "embedding_bag: expected a 2D gradient and 1D indices");
+    }
+    if (opdi_embedding_index(x, "embedding_bag")) { return -1; }
+    if (mode == OPDI_BAG_MAX) {
+        sizes[0] = n; sizes[1] = opdi_sizes(g)[1];
+        g = opdi_unless(g, opd_unsqueeze(opd_eq_Scalar(counts, opd_value_int(0)), 1));
+        return opd_return_tensor(call, opd_scatter_add(opdi_o_zeros(g, opd_ints_of(sizes, 2)), 0,
+                                                       opd_to_dtype(most, OPD_INT64), g));
+    }
+    if (mode == OPDI_BAG_MEAN) {
+        counts = opd_to_dtype(opd_clamp_min(counts, opd_value_int(1)), OPDI_DTYPE(g));
+        g = opd_div(g, opd_unsqueeze(counts, 1));
+    }
+    g = opd_index_select(g, 0, bags);
+    if (factors) { g = opd_mul(g, opd_unsqueeze(factors, 1)); }
+    return opd_return_tensor(call, opd_embedding_dense_backward(g, x, n, opd_arg_int(call, 9), opd_arg_bool(call, 6)));
+}
+OPDI_KERNEL(_embedding_bag_backward) {
+    opd_tensor *x = opd_arg_tensor(call, 1);
+    if (opd_arg_bool(call, 9)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "embedding_bag: sparse gradients are not available (sparse=True)");
+    }
+    return opd_return_tensor(call, opd_embedding_bag_dense_backward_full(
+        opd_arg_tensor(call, 0), x, opdi_bags_of(opd_arg_tensor(call, 3), opd_arg_tensor(call, 2), x),
+        opd_arg_tensor(call, 4), opd_arg_tensor(call, 5), opd_arg_int(call, 6), opd_arg_bool(call, 7),
+        opd_arg_int(call, 8), opd_arg_tensor(call, 10), opd_arg_int(call, 11)));
+}
+/* The product of the bag's gradient with the index's row */
+OPDI_KERNEL(_embedding_bag_per_sample_weights_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *x = opd_arg_tensor(call, 2);
+    opd_tensor *bags = opdi_bags_of(opd_arg_tensor(call, 4), opd_arg_tensor(call, 3), x);
+    const int64_t skip = opd_arg_int(call, 6), last = -1;
+    if (opd_arg_int(call, 5) != OPDI_BAG_SUM) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "embedding_bag_backward: per_sample_weights only supported for mode='sum'");
+    }
+    g = opdi_o_sum_dims(opd_mul(opd_index_select(g, 0, bags), opd_index_select(w, 0, x)), &last, 1, false);
+    return opd_return_tensor(call, skip < 0 ? g : opdi_unless(g, opd_eq_Scalar(x, opd_value_int(skip))));
+}
+OPDI_OP(_embedding_bag_dense_backward) {
+    opdi_describe_composite(op, "_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor "
+                            "bag_size, Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, "
+                            "Tensor? per_sample_weights, int padding_idx=-1) -> Tensor",
+                            opdi__embedding_bag_dense_backward_kernel, OPD_AUTOCAST_KEEP,
+                            "[2,3], [4]i5, [4]i2, [2]i3, [2]i3, 5, False, 0, None; "
+                            "[2,3], [4]i5, [4]i2, [2]i3, [2,3]i5, 5, False, 2, None; "
+                            "[2,3], [4]i5, [4]i2, [2]i3, [2]i3, 5, False, 1, None, 1; "
+                            "[2,3], [4]i5, [4]i2, [2]i3, [2]i3, 5, False, 0, [4]");
+    op->out = "_embedding_bag_dense_backward.out";
+}
+OPDI_OP(_embedding_bag_backward) {
+    opdi_describe_composite(op, "_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor "
+                            "offset2bag, Tensor bag_size, Tensor maximum_indices, SymInt num_weights, bool "
+                            "scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, int "
+                            "padding_idx=-1) -> Tensor", opdi__embedding_bag_backward_kernel, OPD_AUTOCAST_KEEP,
+                            "[1,3], [4]i5, [1]i1, [0]i1, [1]i3, [1]i3, 5, False, 0, False, None");
+}
+OPDI_OP(_embedding_bag_per_sample_weights_backward) {
+    opdi_describe_composite(op, "_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor "
+                            "indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor",
+                            opdi__embedding_bag_per_sample_weights_backward_kernel, OPD_AUTOCAST_KEEP,
+                            "[2,3], [5,3], [4]i5, [2]i1, [4]i2, 0; [1,3], [5,3], [4]i5, [1]i1, [0]i1, 0, 2");
+    op->out = "_embedding_bag_per_sample_weights_backward.out";
 }
 
 //-- bincount, multinomial ---------------------------------------------------------------------------------------------

@@ -48,6 +48,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <atomic>
+#include <map>
 #include <mutex>
 #include <new>
 #include <set>
@@ -69,11 +71,19 @@ typedef struct opdi_cu_row { const char *name; opd_kernel kernel; } opdi_cu_row;
 
 static bool opdi_cu_debug;                       /* synchronise after each launch */
 
+/* Errors after which no call of this process succeeds any more: of memory (ECC, NVLink), illegal address, timeout,
+   assert, what the hardware found from stack to launch. */
+static bool opdi_cu_sticks(cudaError_t e) {
+    const int n = (int)e;
+    return n == 214 || n == 220 || n == 700 || n == 702 || n == 710 || (n >= 714 && n <= 719);
+}
 /* 0, or -1 with an error that says what failed. */
 static int opdi_cu_failed(cudaError_t e, const char *what) {
     (void)cudaGetLastError();                    /* one that does not stick is forgotten */
-    return opd_fail(e == cudaErrorMemoryAllocation ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL, "CUDA error: %s (%s in %s)%s",
-                    cudaGetErrorString(e), cudaGetErrorName(e), what,
+    return opd_fail(e == cudaErrorMemoryAllocation ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL,
+                    "CUDA error: %s (%s in %s)%s%s", cudaGetErrorString(e), cudaGetErrorName(e), what,
+                    opdi_cu_sticks(e) ? "\nThe CUDA context of this process is lost: all CUDA calls fail until the "
+                    "program is started anew. Work on the CPU goes on." : "",
                     opdi_cu_debug ? "" : "\nKernels run asynchronously: the call that is named may be a later one than "
                     "the one that failed. opd_cuda_debug_set(true), or OPD_CUDA_DEBUG=1, names it.");
 }
@@ -97,6 +107,14 @@ static int opdi_cu_current() {
 static const opdi_cu_device *opdi_cu_properties() { return &opdi_cu_devices[opdi_cu_current()]; }
 /* The stream that kernels and copies of this thread go to. */
 static cudaStream_t opdi_cu_stream() { return opdi_cu_streams[opdi_cu_current()]; }
+/* The device of the calling thread is another one while this lives. */
+struct opdi_cu_on {
+    int was, index;
+    opdi_cu_on(int index_) : was(opdi_cu_current()), index(index_) { if (was != index) { (void)cudaSetDevice(index); } }
+    ~opdi_cu_on() { if (was != index) { (void)cudaSetDevice(was); } }
+    opdi_cu_on(const opdi_cu_on &) = delete;
+    opdi_cu_on &operator=(const opdi_cu_on &) = delete;
+};
 
 //-- what kernels find wrong -------------------------------------------------------------------------------------------
 //
@@ -135,14 +153,13 @@ static opdi_cu_guard opdi_cu_guard_of(const opd_call *call, const char *text = N
 }
 /* 0, or -1 with the error of what a kernel noted, which is forgotten then.  The device has been waited for. */
 static int opdi_cu_faults() {
-    opdi_cu_fault *f = opdi_cu_the_fault;
+    opdi_cu_fault *f = opdi_cu_the_fault, found;
     if (!f || !f->set) { return 0; }
-    f->set = 0;
-    if (f->text) {
-        return opd_fail(OPD_ERROR_INDEX, "%s on CUDA: %s", opd_op_name(f->op), f->text);
-    }
+    found.op = f->op; found.text = f->text; found.index = f->index; found.size = f->size;
+    f->set = 0;                                   /* the next one may be noted from here on */
+    if (found.text) { return opd_fail(OPD_ERROR_INDEX, "%s on CUDA: %s", opd_op_name(found.op), found.text); }
     return opd_fail(OPD_ERROR_INDEX, "%s on CUDA: index %lld is out of bounds for dimension with size %lld",
-                    opd_op_name(f->op), (long long)f->index, (long long)f->size);
+                    opd_op_name(found.op), (long long)found.index, (long long)found.size);
 }
 
 //-- launches ----------------------------------------------------------------------------------------------------------
@@ -167,6 +184,7 @@ static int opdi_cu_launch_failed(cudaError_t e, const void *kernel) {
 #endif
     return opdi_cu_failed(e, name);
 }
+static bool opdi_cu_captured(cudaStream_t stream);
 /* Runs kernel<<<grid, block, shared>>>(args...) on the current stream; 0, or -1 with an error that names it. */
 template <typename... P, typename... A>
 static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A... args) {
@@ -180,13 +198,19 @@ static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t sh
         e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
     }
     if (e == cudaSuccess) { e = cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...); }
-    if (e == cudaSuccess && opdi_cu_debug) { e = cudaStreamSynchronize(config.stream); }
-    return e != cudaSuccess ? opdi_cu_launch_failed(e, (const void *)kernel) : opdi_cu_debug ? opdi_cu_faults() : 0;
+    if (e == cudaSuccess && (!opdi_cu_debug || opdi_cu_captured(config.stream))) { return 0; }
+    if (e == cudaSuccess) { e = cudaStreamSynchronize(config.stream); }
+    return e != cudaSuccess ? opdi_cu_launch_failed(e, (const void *)kernel) : opdi_cu_faults();
 }
 
+/* A loop that is unrolled, or is not, in macros too; a function that is called. */
 #if defined(OPD_CUDA_EMULATED)
+#define OPDI_CU_UNROLL
+#define OPDI_CU_ROLLED
 #define OPDI_CU_NOINLINE __attribute__((noinline))
 #else
+#define OPDI_CU_UNROLL _Pragma("unroll")
+#define OPDI_CU_ROLLED _Pragma("unroll 1")
 #define OPDI_CU_NOINLINE __noinline__
 #endif
 /* In a kernel: `unsigned char *name` is the block's dynamic shared memory, aligned to 16 bytes. */
@@ -376,9 +400,14 @@ struct opdi_cu_min {
 //  Segments come from cudaMalloc and are cut into blocks; free blocks are joined with their free neighbours and kept by
 //  stream and size: a block is used again on the stream that it was made on, in whose order that is right.  While a
 //  stream is captured its memory comes from a pool of the capture's own, which other work never gets.
+//
+//  A block that other streams use, too (opd_tensor_record_stream), and pinned memory that copies read or write, is
+//  marked with an event on each of these streams when it is freed; it can be had again when all of them have passed.
 //----------------------------------------------------------------------------------------------------------------------
 
 struct opdi_cu_pool;
+typedef struct opdi_cu_use { int device; cudaStream_t stream; } opdi_cu_use;
+/* A block of a device or, where pool is NULL, of pinned memory. */
 typedef struct opdi_cu_piece {
     char *at;
     size_t bytes;
@@ -386,6 +415,8 @@ typedef struct opdi_cu_piece {
     cudaStream_t stream;
     opdi_cu_piece *before, *after;                /* its neighbours in the segment */
     bool used;
+    int marks;                                    /* events that it waits for */
+    std::vector<opdi_cu_use> uses;                /* by streams beside its own */
 } opdi_cu_piece;
 struct opdi_cu_piece_order {
     bool operator()(const opdi_cu_piece *a, const opdi_cu_piece *b) const {
@@ -393,19 +424,79 @@ struct opdi_cu_piece_order {
             : a->bytes != b->bytes ? a->bytes < b->bytes : a->at < b->at;
     }
 };
+/* What a generator gives inside a capture: words counted from where its sequence was, and where kernels find the key
+   and the place to count from when the capture is replayed. */
+typedef struct opdi_cu_sequence {
+    opd_generator *generator;
+    uint64_t key, at;
+    int64_t words;
+    opdi_cu_piece *state;
+} opdi_cu_sequence;
+/* A device's memory, or a capture's. */
 struct opdi_cu_pool {
     int device;
-    int64_t captures;                             /* 0: the device's own */
+    bool captures;
     std::set<opdi_cu_piece *, opdi_cu_piece_order> free;
+    cudaStream_t stream;                          /* of a capture: the first of its streams, */
+    unsigned long long id;                        /* CUDA's name for it, */
+    const char *broken;                           /* what was asked for that cannot be captured, or NULL */
+    std::vector<opdi_cu_sequence> sequences;
 };
+typedef struct opdi_cu_mark { cudaEvent_t event; opdi_cu_piece *of; } opdi_cu_mark;
 static std::mutex opdi_cu_memory_lock;            /* all of the below */
 static opdi_cu_pool opdi_cu_pools[OPDI_CU_MAX_DEVICES];
 static std::unordered_map<void *, opdi_cu_piece *> *opdi_cu_all_pieces;          /* by address; never destroyed */
+static std::map<char *, opdi_cu_piece *> *opdi_cu_all_pinned;
+static std::multimap<size_t, opdi_cu_piece *> *opdi_cu_free_pinned;
 static int64_t opdi_cu_cached_bytes[OPDI_CU_MAX_DEVICES];
 static bool opdi_cu_no_cache;                     /* OPD_CUDA_NO_CACHE=1: every block is cudaMalloc's */
-/* The streams that are captured, with the pools of their memory. */
-typedef struct opdi_cu_captured { cudaStream_t stream; opdi_cu_pool *pool; } opdi_cu_captured;
-static std::vector<opdi_cu_captured> opdi_cu_capturing;
+static std::vector<opdi_cu_pool *> *opdi_cu_capturing;                           /* of what is captured now; */
+static std::atomic<int> opdi_cu_ncapturing;                                      /* how many */
+static std::vector<opdi_cu_mark> *opdi_cu_marks;
+static std::vector<opdi_cu_piece *> *opdi_cu_held;            /* to be marked when nothing is captured any more */
+
+//-- what is captured --------------------------------------------------------------------------------------------------
+
+/* The pool of the capture that a stream takes part in; NULL: it is not captured.  Under the lock. */
+static opdi_cu_pool *opdi_cu_capture_pool(cudaStream_t stream) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    unsigned long long id = 0;
+    if (opdi_cu_capturing->empty()) { return NULL; }
+    if (cudaStreamGetCaptureInfo(stream, &status, &id) != cudaSuccess) { (void)cudaGetLastError(); }
+    for (opdi_cu_pool *pool : *opdi_cu_capturing) {
+        if (pool->stream == stream || (status == cudaStreamCaptureStatusActive && pool->id == id)) { return pool; }
+    }
+    return NULL;
+}
+static bool opdi_cu_captured(cudaStream_t stream) {
+    if (opdi_cu_ncapturing == 0) { return false; }
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    return opdi_cu_capture_pool(stream) != NULL;
+}
+/* -1 with an error, and the capture cannot be used, where a stream is captured; 0: it is not. */
+static int opdi_cu_uncaptured(cudaStream_t stream, const char *what) {
+    if (opdi_cu_ncapturing == 0) { return 0; }
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    opdi_cu_pool *pool = opdi_cu_capture_pool(stream);
+    if (!pool) { return 0; }
+    if (!pool->broken) { pool->broken = what; }
+    return opd_fail(OPD_ERROR_KERNEL, "CUDA: %s cannot be captured: what is captured is done when it is replayed",
+                    what);
+}
+/* -1 with an error where any stream of a device is captured. */
+static int opdi_cu_none_captured(int index, const char *what) {
+    if (opdi_cu_ncapturing == 0) { return 0; }
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    for (const opdi_cu_pool *pool : *opdi_cu_capturing) {
+        if (pool->device == index) {
+            return opd_fail(OPD_ERROR_KERNEL, "CUDA: %s is not possible while a stream of cuda:%d is captured", what,
+                            index);
+        }
+    }
+    return 0;
+}
+
+//-- blocks ------------------------------------------------------------------------------------------------------------
 
 #define OPDI_CU_SMALL ((size_t)1 << 20)           /* up to here from segments of 2 MiB, larger ones of 20 MiB, */
 #define OPDI_CU_LARGE ((size_t)10 << 20)          /* and from here of their own */
@@ -423,7 +514,7 @@ static void opdi_cu_piece_take(opdi_cu_piece *p) {
 }
 /* The smallest free block of the stream that holds bytes; NULL: none.  Small blocks do not come out of large ones. */
 static opdi_cu_piece *opdi_cu_piece_find(opdi_cu_pool *pool, cudaStream_t stream, size_t bytes, bool whole) {
-    opdi_cu_piece key = {NULL, bytes, pool, stream, NULL, NULL, false};
+    opdi_cu_piece key = {NULL, bytes, pool, stream, NULL, NULL, false, 0, {}};
     for (auto i = pool->free.lower_bound(&key); i != pool->free.end() && (*i)->stream == stream; ++i) {
         if (bytes <= OPDI_CU_SMALL && (*i)->bytes > (size_t)2 << 20) { break; }
         if (!whole || (!(*i)->before && !(*i)->after)) { return *i; }
@@ -433,15 +524,13 @@ static opdi_cu_piece *opdi_cu_piece_find(opdi_cu_pool *pool, cudaStream_t stream
 static int64_t opdi_cu_release(int device);
 /* A new segment; NULL: there is no more memory. */
 static opdi_cu_piece *opdi_cu_segment(opdi_cu_pool *pool, cudaStream_t stream, size_t bytes) {
-    const int was = opdi_cu_current();
+    const opdi_cu_on on(pool->device);
     void *at = NULL;
     cudaError_t e;
-    if (pool->device != was) { (void)cudaSetDevice(pool->device); }
     if ((e = cudaMalloc(&at, bytes)) == cudaErrorMemoryAllocation && opdi_cu_release(pool->device) > 0) {
         (void)cudaGetLastError();
         e = cudaMalloc(&at, bytes);
     }
-    if (pool->device != was) { (void)cudaSetDevice(was); }
     if (e != cudaSuccess) {
         (void)cudaGetLastError();
         if (e != cudaErrorMemoryAllocation) { (void)opdi_cu_failed(e, "cudaMalloc"); }
@@ -472,62 +561,158 @@ static void opdi_cu_piece_join(opdi_cu_piece *p) {
     opdi_cu_all_pieces->erase(q->at);
     delete q;
 }
-static opdi_cu_pool *opdi_cu_pool_for(int device, cudaStream_t stream) {
-    for (const opdi_cu_captured &c : opdi_cu_capturing) {
-        if (c.stream == stream && c.pool->device == device) { return c.pool; }
+/* Nothing uses a block any more. */
+static void opdi_cu_give(opdi_cu_piece *p) {
+    if (!p->pool && opdi_cu_no_cache) {
+        opdi_cu_all_pinned->erase(p->at);
+        (void)cudaFreeHost(p->at);
+        delete p;
+        return;
     }
-    return &opdi_cu_pools[device];
+    if (!p->pool) { opdi_cu_free_pinned->insert({p->bytes, p}); return; }
+    p->used = false;
+    if (p->after && !p->after->used) { opdi_cu_piece_take(p->after); opdi_cu_piece_join(p); }
+    if (p->before && !p->before->used) { p = p->before; opdi_cu_piece_take(p); opdi_cu_piece_join(p); }
+    opdi_cu_piece_free(p);
 }
-static void *opdi_cu_alloc_cached(int index, size_t bytes) {
-    const cudaStream_t stream = opdi_cu_streams[index];
-    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
-    opdi_cu_pool *pool = opdi_cu_pool_for(index, stream);
-    opdi_cu_piece *p = opdi_cu_piece_find(pool, stream, bytes, false);
-    if (!p && pool->captures && (p = opdi_cu_piece_find(&opdi_cu_pools[index], stream, bytes, true)) != NULL) {
+static void opdi_cu_use_add(opdi_cu_piece *p, int device, cudaStream_t stream) {
+    for (const opdi_cu_use &u : p->uses) { if (u.stream == stream && u.device == device) { return; } }
+    p->uses.push_back({device, stream});
+}
+/* A block is freed: at once, or when what is queued now on the streams that use it is done.  While anything is captured
+   no mark is put anywhere: it would be a part of the capture. */
+static void opdi_cu_retire(opdi_cu_piece *p) {
+    if (!p->uses.empty() && !opdi_cu_capturing->empty()) { opdi_cu_held->push_back(p); return; }
+    for (const opdi_cu_use &u : p->uses) {
+        const opdi_cu_on on(u.device);
+        cudaEvent_t event = NULL;
+        if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess &&
+            cudaEventRecord(event, u.stream) == cudaSuccess) {
+            opdi_cu_marks->push_back({event, p});
+            p->marks++;
+            continue;
+        }
+        (void)cudaStreamSynchronize(u.stream);
+        if (event) { (void)cudaEventDestroy(event); }
+        (void)cudaGetLastError();
+    }
+    p->uses.clear();
+    if (p->marks == 0) { opdi_cu_give(p); }
+}
+/* Frees the blocks whose marks have passed; wait: all that have marks. */
+static void opdi_cu_marks_pass(bool wait) {
+    std::vector<opdi_cu_mark> left;
+    for (const opdi_cu_mark &m : *opdi_cu_marks) {
+        const cudaError_t e = wait ? cudaEventSynchronize(m.event) : cudaEventQuery(m.event);
+        if (e != cudaSuccess) { (void)cudaGetLastError(); }
+        if (e == cudaErrorNotReady) { left.push_back(m); continue; }
+        (void)cudaEventDestroy(m.event);
+        if (--m.of->marks == 0) { opdi_cu_give(m.of); }
+    }
+    opdi_cu_marks->swap(left);
+}
+/* A stream is no more: nothing uses blocks on it, and those that were made on it are the default stream's. */
+static void opdi_cu_stream_forget(int device, cudaStream_t stream) {
+    auto forget = [&](opdi_cu_piece *p) {
+        for (auto u = p->uses.begin(); u != p->uses.end();) {
+            if (u->stream == stream && u->device == device) { u = p->uses.erase(u); } else { ++u; }
+        }
+        if (!p->pool || p->stream != stream || p->pool->device != device) { return; }
+        if (!p->used) { p->pool->free.erase(p); }
+        p->stream = NULL;
+        if (!p->used) { p->pool->free.insert(p); }
+    };
+    for (auto &i : *opdi_cu_all_pieces) { forget(i.second); }
+    for (auto &i : *opdi_cu_all_pinned) { forget(i.second); }
+}
+
+//-- what the backend calls --------------------------------------------------------------------------------------------
+
+/* A block of whole 512 bytes of a pool; NULL: no memory, or with an error.  Under the lock. */
+static opdi_cu_piece *opdi_cu_piece_new(opdi_cu_pool *pool, cudaStream_t stream, size_t bytes) {
+    opdi_cu_pool *around = &opdi_cu_pools[pool->device];
+    opdi_cu_piece *p;
+    if (!opdi_cu_marks->empty()) { opdi_cu_marks_pass(false); }
+    if ((p = opdi_cu_piece_find(pool, stream, bytes, false)) != NULL) { opdi_cu_piece_take(p); }
+    else if (pool->captures && (p = opdi_cu_piece_find(around, stream, bytes, true)) != NULL) {
         opdi_cu_piece_take(p);                    /* a whole segment of the device's becomes the capture's */
         p->pool = pool;
     }
-    else if (p) { opdi_cu_piece_take(p); }
     else if (!(p = opdi_cu_segment(pool, stream, opdi_cu_segment_bytes(bytes))) &&
-             !(p = opdi_cu_segment(pool, stream, bytes))) { return NULL; }
+             !(p = opdi_cu_segment(pool, stream, bytes))) {
+        if (!(p = opdi_cu_piece_find(pool, stream, bytes, false))) { return NULL; }   /* others' use was waited for */
+        opdi_cu_piece_take(p);
+    }
     opdi_cu_piece_split(p, bytes);
     p->used = true;
-    return p->at;
-}
-/* Whether anything is captured: its memory is the capture's, also without a cache. */
-static bool opdi_cu_captures() {
-    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
-    return !opdi_cu_capturing.empty();
-}
-/* Of bytes that is rounded up to whole 512. */
-static void *opdi_cu_alloc(void *user, int index, size_t bytes) {
-    void *p = NULL;
-    (void)user;
-    bytes = (bytes + 511) & ~(size_t)511;
-    if (!opdi_cu_no_cache || opdi_cu_captures()) { return opdi_cu_alloc_cached(index, bytes); }
-    const int was = opdi_cu_current();
-    if (index != was) { (void)cudaSetDevice(index); }
-    if (cudaMalloc(&p, bytes) != cudaSuccess) { (void)cudaGetLastError(); p = NULL; }
-    if (index != was) { (void)cudaSetDevice(was); }
     return p;
+}
+static const char *opdi_cu_size_text(char *text /*[32]*/, double bytes) {
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    int k = 0;
+    while (bytes >= 1024 && k < 6) { bytes /= 1024; k++; }
+    (void)snprintf(text, 32, k ? "%.2f %s" : "%.0f %s", bytes, units[k]);
+    return text;
+}
+static void opdi_cu_out_of_memory(int index, size_t bytes) {
+    const opdi_cu_on on(index);
+    const opd_memory m = opd_device_memory(opd_device_of(OPD_CUDA, index));
+    size_t left = 0, all = 0;
+    char text[5][32];
+    if (!opd_ok()) { return; }                    /* something else was wrong */
+    if (cudaMemGetInfo(&left, &all) != cudaSuccess) { (void)cudaGetLastError(); }
+    (void)opd_fail(OPD_ERROR_MEMORY, "CUDA out of memory. Tried to allocate %s. cuda:%d has a total capacity of %s of "
+                   "which %s is free. Of the memory of this program %s is allocated, and %s is reserved but "
+                   "unallocated.%s",
+                   opdi_cu_size_text(text[0], (double)bytes), index, opdi_cu_size_text(text[1], (double)all),
+                   opdi_cu_size_text(text[2], (double)left), opdi_cu_size_text(text[3], (double)m.live),
+                   opdi_cu_size_text(text[4], (double)m.cached), opdi_cu_ncapturing == 0 ? ""
+                   : " While a stream is captured what is reserved is not given back.");
+}
+static void *opdi_cu_alloc(void *user, int index, size_t bytes) {
+    const size_t whole = (bytes + 511) & ~(size_t)511;
+    void *at = NULL;
+    (void)user;
+    if (opdi_cu_no_cache && !opdi_cu_captured(opdi_cu_streams[index])) {
+        const opdi_cu_on on(index);
+        if (cudaMalloc(&at, whole) != cudaSuccess) { (void)cudaGetLastError(); at = NULL; }
+    } else {
+        const cudaStream_t stream = opdi_cu_streams[index];
+        std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+        opdi_cu_pool *pool = opdi_cu_capture_pool(stream);
+        if (pool && pool->device != index) {
+            (void)opd_fail(OPD_ERROR_KERNEL, "CUDA: memory of cuda:%d in a capture on cuda:%d", index, pool->device);
+            return NULL;
+        }
+        opdi_cu_piece *p = opdi_cu_piece_new(pool ? pool : &opdi_cu_pools[index], stream, whole);
+        at = p ? p->at : NULL;
+    }
+    if (!at) { opdi_cu_out_of_memory(index, bytes); }
+    return at;
 }
 static void opdi_cu_free(void *user, int index, void *data, size_t bytes) {
     (void)user; (void)index; (void)bytes;
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
     auto i = opdi_cu_all_pieces->find(data);
-    if (i == opdi_cu_all_pieces->end()) { if (opdi_cu_no_cache) { (void)cudaFree(data); } return; }
-    opdi_cu_piece *p = i->second;
-    p->used = false;
-    if (p->after && !p->after->used) { opdi_cu_piece_take(p->after); opdi_cu_piece_join(p); }
-    if (p->before && !p->before->used) { p = p->before; opdi_cu_piece_take(p); opdi_cu_piece_join(p); }
-    opdi_cu_piece_free(p);
+    if (i != opdi_cu_all_pieces->end()) { opdi_cu_retire(i->second); }
+    else if (opdi_cu_no_cache) { (void)cudaFree(data); }          /* which waits for the device */
+}
+static int opdi_cu_record_stream(void *user, int index, void *data, int64_t stream) {
+    const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
+    (void)user;
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    auto i = opdi_cu_all_pieces->find(data);
+    if (i == opdi_cu_all_pieces->end()) { return 0; }
+    if (i->second->stream != s || i->second->pool->device != index) { opdi_cu_use_add(i->second, index, s); }
+    return 0;
 }
 /* Gives segments that are free as a whole back; how many bytes.  Under the lock. */
 static int64_t opdi_cu_release(int device) {
     opdi_cu_pool *pool = &opdi_cu_pools[device];
     std::vector<opdi_cu_piece *> whole;
     int64_t bytes = 0;
-    if (!opdi_cu_capturing.empty()) { return 0; }
+    if (!opdi_cu_capturing->empty()) { return 0; }
+    opdi_cu_marks_pass(true);
     for (opdi_cu_piece *p : pool->free) { if (!p->before && !p->after) { whole.push_back(p); } }
     for (opdi_cu_piece *p : whole) {
         opdi_cu_piece_take(p);
@@ -538,13 +723,21 @@ static int64_t opdi_cu_release(int device) {
     }
     return bytes;
 }
+static void opdi_cu_release_pinned() {
+    for (auto &i : *opdi_cu_free_pinned) {
+        opdi_cu_all_pinned->erase(i.second->at);
+        (void)cudaFreeHost(i.second->at);
+        delete i.second;
+    }
+    opdi_cu_free_pinned->clear();
+}
 static int opdi_cu_empty_cache(void *user, int index) {
-    const int was = opdi_cu_current();
+    const opdi_cu_on on(index);
     (void)user;
+    if (opdi_cu_none_captured(index, "to empty the cache")) { return -1; }
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
-    if (index != was) { OPDI_CU_TRY(cudaSetDevice(index), "cudaSetDevice"); }
     (void)opdi_cu_release(index);
-    if (index != was) { (void)cudaSetDevice(was); }
+    opdi_cu_release_pinned();
     return 0;
 }
 static int64_t opdi_cu_cached(void *user, int index) {
@@ -553,23 +746,85 @@ static int64_t opdi_cu_cached(void *user, int index) {
     return opdi_cu_cached_bytes[index];
 }
 
-static void *opdi_cu_host_alloc(void *user, size_t bytes) {
-    void *p = NULL;
-    (void)user;
-    if (cudaHostAlloc(&p, bytes, cudaHostAllocPortable) != cudaSuccess) { (void)cudaGetLastError(); return NULL; }
-    return p;
-}
-static void opdi_cu_host_free(void *user, void *data) { (void)user; (void)cudaFreeHost(data); }
+//-- pinned memory -----------------------------------------------------------------------------------------------------
 
+/* Of a power of two bytes, so that it is found again. */
+static void *opdi_cu_host_alloc(void *user, size_t bytes) {
+    size_t whole = 512;
+    void *at = NULL;
+    (void)user;
+    while (whole < bytes) { whole *= 2; }
+    if (opdi_cu_no_cache) { whole = bytes; }
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    opdi_cu_marks_pass(false);
+    auto found = opdi_cu_free_pinned->find(whole);
+    if (found != opdi_cu_free_pinned->end()) {
+        at = found->second->at;
+        opdi_cu_free_pinned->erase(found);
+        return at;
+    }
+    opdi_cu_piece *p = new (std::nothrow) opdi_cu_piece();
+    if (p && cudaHostAlloc(&at, whole, cudaHostAllocPortable) == cudaSuccess) {
+        p->at = (char *)at; p->bytes = whole;
+        (*opdi_cu_all_pinned)[p->at] = p;
+        return at;
+    }
+    (void)cudaGetLastError();
+    delete p;
+    return NULL;
+}
+static void opdi_cu_host_free(void *user, void *data) {
+    (void)user;
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    auto i = opdi_cu_all_pinned->find((char *)data);
+    if (i != opdi_cu_all_pinned->end()) { opdi_cu_retire(i->second); }
+}
+/* The pinned block of an address; NULL: the memory is not pinned.  Under the lock. */
+static opdi_cu_piece *opdi_cu_pinned_of(const void *p) {
+    auto i = opdi_cu_all_pinned->upper_bound((char *)(uintptr_t)p);
+    if (i == opdi_cu_all_pinned->begin()) { return NULL; }
+    --i;
+    return (const char *)p < i->second->at + i->second->bytes ? i->second : NULL;
+}
+
+//-- copies ------------------------------------------------------------------------------------------------------------
+
+static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_index, int64_t other);
+/* The device on whose current stream a copy goes: the one that is read, if one is. */
+static int opdi_cu_copy_index(int to_index, int from_index) { return from_index >= 0 ? from_index : to_index; }
+/* From one device to another: the copy waits for what is queued on both streams, and what comes later for the copy. */
+static int opdi_cu_copy_queue(void *to, int to_index, const void *from, int from_index, size_t bytes) {
+    const int index = opdi_cu_copy_index(to_index, from_index);
+    const opdi_cu_on on(index);
+    const cudaStream_t stream = opdi_cu_streams[index];
+    const bool across = to_index >= 0 && to_index != index;
+    const int64_t here = (int64_t)(intptr_t)stream, there = across ? (int64_t)(intptr_t)opdi_cu_streams[to_index] : 0;
+    if (across && opdi_cu_stream_wait(NULL, index, here, to_index, there)) { return -1; }
+    OPDI_CU_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "a copy");
+    return across ? opdi_cu_stream_wait(NULL, to_index, there, index, here) : 0;
+}
 static int opdi_cu_copy_async(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes) {
-    (void)user; (void)to_index; (void)from_index;
-    OPDI_CU_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, opdi_cu_stream()), "a copy");
-    return 0;
+    const int index = opdi_cu_copy_index(to_index, from_index);
+    const cudaStream_t stream = opdi_cu_streams[index];
+    bool pinned = true;
+    (void)user;
+    if (to_index < 0 || from_index < 0) {
+        std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+        opdi_cu_piece *p = opdi_cu_pinned_of(to_index < 0 ? to : from);
+        if (p) { opdi_cu_use_add(p, index, stream); } else { pinned = false; }
+    }
+    if (!pinned && opdi_cu_uncaptured(stream, "a copy from or to memory of the host that is not pinned")) { return -1; }
+    return opdi_cu_copy_queue(to, to_index, from, from_index, bytes);
 }
 static int opdi_cu_copy_bytes(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes) {
-    if (opdi_cu_copy_async(user, to, to_index, from, from_index, bytes)) { return -1; }
-    if (to_index >= 0 && from_index >= 0) { return 0; }
-    OPDI_CU_TRY(cudaStreamSynchronize(opdi_cu_stream()), "a copy");
+    const cudaStream_t stream = opdi_cu_streams[opdi_cu_copy_index(to_index, from_index)];
+    const opdi_cu_on on(opdi_cu_copy_index(to_index, from_index));
+    (void)user;
+    if (to_index >= 0 && from_index >= 0) { return opdi_cu_copy_queue(to, to_index, from, from_index, bytes); }
+    if (opdi_cu_uncaptured(stream, to_index < 0 ? "a copy to the host (item, printing, an index by bool)"
+                           : "a copy from the host that waits") ||
+        opdi_cu_copy_queue(to, to_index, from, from_index, bytes)) { return -1; }
+    OPDI_CU_TRY(cudaStreamSynchronize(stream), "a copy");
     return opdi_cu_faults();
 }
 
@@ -578,15 +833,6 @@ static int opdi_cu_copy_bytes(void *user, void *to, int to_index, const void *fr
 //
 //  Numbers of streams, events and captures are their addresses; stream 0 is CUDA's default one.
 //----------------------------------------------------------------------------------------------------------------------
-
-/* The device of the calling thread is another one while this lives. */
-struct opdi_cu_on {
-    int was, index;
-    opdi_cu_on(int index_) : was(opdi_cu_current()), index(index_) { if (was != index) { (void)cudaSetDevice(index); } }
-    ~opdi_cu_on() { if (was != index) { (void)cudaSetDevice(was); } }
-    opdi_cu_on(const opdi_cu_on &) = delete;
-    opdi_cu_on &operator=(const opdi_cu_on &) = delete;
-};
 
 static int opdi_cu_device_count(void *user) { (void)user; return opdi_cu_ndevices; }
 static int opdi_cu_device_get(void *user) { (void)user; return opdi_cu_current(); }
@@ -598,6 +844,7 @@ static int opdi_cu_device_set(void *user, int index) {
 static int opdi_cu_synchronize(void *user, int index) {
     const opdi_cu_on on(index);
     (void)user;
+    if (opdi_cu_none_captured(index, "to wait for the device")) { return -1; }
     OPDI_CU_TRY(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     return opdi_cu_faults();
 }
@@ -610,22 +857,19 @@ static int opdi_cu_stream_new(void *user, int index, int64_t *stream) {
     *stream = (int64_t)(intptr_t)s;
     return 0;
 }
+static void opdi_cu_capture_drop(cudaStream_t stream);
 /* Its cached memory goes to the default stream when its work is done. */
 static void opdi_cu_stream_free(void *user, int index, int64_t stream) {
     const opdi_cu_on on(index);
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
     (void)user;
+    opdi_cu_capture_drop(s);
     (void)cudaStreamSynchronize(s);
     (void)cudaStreamDestroy(s);
+    (void)cudaGetLastError();
     if (opdi_cu_streams[index] == s) { opdi_cu_streams[index] = NULL; }
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
-    for (auto &i : *opdi_cu_all_pieces) {
-        opdi_cu_piece *p = i.second;
-        if (p->stream != s || p->pool->device != index) { continue; }
-        if (!p->used) { p->pool->free.erase(p); }
-        p->stream = NULL;
-        if (!p->used) { p->pool->free.insert(p); }
-    }
+    opdi_cu_stream_forget(index, s);
 }
 static int64_t opdi_cu_stream_get(void *user, int index) {
     (void)user;
@@ -638,8 +882,10 @@ static int opdi_cu_stream_set(void *user, int index, int64_t stream) {
 }
 static int opdi_cu_stream_synchronize(void *user, int index, int64_t stream) {
     const opdi_cu_on on(index);
+    const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
     (void)user;
-    OPDI_CU_TRY(cudaStreamSynchronize((cudaStream_t)(intptr_t)stream), "cudaStreamSynchronize");
+    if (opdi_cu_uncaptured(s, "to wait for the stream")) { return -1; }
+    OPDI_CU_TRY(cudaStreamSynchronize(s), "cudaStreamSynchronize");
     return opdi_cu_faults();
 }
 
@@ -701,13 +947,22 @@ static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_
 }
 
 //-- captures ----------------------------------------------------------------------------------------------------------
+//
+//  Random numbers: inside a capture a generator's words are counted from where it was at the first draw.  They are
+//  given back when the capture ends, and taken at each replay, which tells the kernels in memory of the device where.
 
-typedef struct opdi_cu_graph { cudaGraphExec_t exec; opdi_cu_pool *pool; } opdi_cu_graph;
+typedef struct opdi_cu_graph {
+    cudaGraphExec_t exec;
+    opdi_cu_pool *pool;
+    cudaStream_t last;                            /* where it ran last, or was captured, */
+    cudaEvent_t done;                             /* and has, when this has passed */
+} opdi_cu_graph;
 
 /* The blocks of a pool are the device's from here on; those in use, once they are freed. */
 static void opdi_cu_pool_free(opdi_cu_pool *pool) {
     opdi_cu_pool *to = &opdi_cu_pools[pool->device];
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    for (const opdi_cu_sequence &q : pool->sequences) { opdi_cu_give(q.state); }
     for (auto &i : *opdi_cu_all_pieces) {
         if (i.second->pool != pool) { continue; }
         i.second->pool = to;
@@ -715,68 +970,146 @@ static void opdi_cu_pool_free(opdi_cu_pool *pool) {
     }
     delete pool;
 }
+/* Ends what is captured on a stream: its pool, and the graph or what was wrong; NULL: it is not captured. */
+static opdi_cu_pool *opdi_cu_capture_stop(cudaStream_t stream, cudaGraph_t *graph, cudaError_t *e) {
+    opdi_cu_pool *pool = NULL;
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    for (size_t i = 0; i < opdi_cu_capturing->size() && !pool; i++) {
+        if ((*opdi_cu_capturing)[i]->stream != stream) { continue; }
+        pool = (*opdi_cu_capturing)[i];
+        opdi_cu_capturing->erase(opdi_cu_capturing->begin() + (long)i);
+        opdi_cu_ncapturing--;
+    }
+    *graph = NULL;
+    if (!pool) { return NULL; }
+    *e = cudaStreamEndCapture(stream, graph);
+    for (const opdi_cu_sequence &q : pool->sequences) { opd_generator_give_back(q.generator, q.at, q.words); }
+    if (opdi_cu_capturing->empty()) {
+        std::vector<opdi_cu_piece *> held;
+        held.swap(*opdi_cu_held);
+        for (opdi_cu_piece *p : held) { opdi_cu_retire(p); }
+    }
+    return pool;
+}
+static void opdi_cu_capture_drop(cudaStream_t stream) {
+    cudaGraph_t graph = NULL;
+    cudaError_t e = cudaSuccess;
+    opdi_cu_pool *pool = opdi_cu_ncapturing == 0 ? NULL : opdi_cu_capture_stop(stream, &graph, &e);
+    if (graph) { (void)cudaGraphDestroy(graph); }
+    if (e != cudaSuccess) { (void)cudaGetLastError(); }
+    if (pool) { opdi_cu_pool_free(pool); }
+}
 static int opdi_cu_capture_begin(void *user, int index, int64_t stream) {
     const opdi_cu_on on(index);
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
-    opdi_cu_pool *pool = new (std::nothrow) opdi_cu_pool();
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     cudaError_t e;
     (void)user;
+    if (!s) { return opd_fail(OPD_ERROR_ARGUMENT, "the default stream cannot be captured, make one (opd_stream_new)"); }
+    if (opdi_cu_captured(s)) { return opd_fail(OPD_ERROR_ARGUMENT, "this stream is being captured already"); }
+    opdi_cu_pool *pool = new (std::nothrow) opdi_cu_pool();
     if (!pool) { return opd_fail(OPD_ERROR_MEMORY, "no memory for a capture"); }
-    pool->device = index;
-    pool->captures = 1;
+    pool->device = index; pool->captures = true; pool->stream = s;
     if ((e = cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed)) != cudaSuccess) {
         delete pool;
-        return opdi_cu_failed(e, s ? "cudaStreamBeginCapture" : "cudaStreamBeginCapture: the default stream cannot be "
-                              "captured, make one (opd_stream_new)");
+        return opdi_cu_failed(e, "cudaStreamBeginCapture");
     }
+    (void)cudaStreamGetCaptureInfo(s, &status, &pool->id);
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
-    opdi_cu_capturing.push_back({s, pool});
+    opdi_cu_capturing->push_back(pool);
+    opdi_cu_ncapturing++;
     return 0;
 }
 static int opdi_cu_capture_end(void *user, int index, int64_t stream, int64_t *capture) {
     const opdi_cu_on on(index);
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
-    opdi_cu_pool *pool = NULL;
     cudaGraph_t graph = NULL;
-    cudaGraphExec_t exec = NULL;
-    cudaError_t e = cudaStreamEndCapture(s, &graph);
+    cudaError_t e = cudaSuccess;
+    opdi_cu_pool *pool = opdi_cu_capture_stop(s, &graph, &e);
+    opdi_cu_graph *g = pool && !pool->broken && e == cudaSuccess ? new (std::nothrow) opdi_cu_graph() : NULL;
     (void)user;
-    {
-        std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
-        for (size_t i = 0; i < opdi_cu_capturing.size() && !pool; i++) {
-            if (opdi_cu_capturing[i].stream != s || opdi_cu_capturing[i].pool->device != index) { continue; }
-            pool = opdi_cu_capturing[i].pool;
-            opdi_cu_capturing.erase(opdi_cu_capturing.begin() + (long)i);
-        }
+    if (!pool) { return opd_fail(OPD_ERROR_ARGUMENT, "this stream is not being captured"); }
+    if (g && (e = cudaGraphInstantiate(&g->exec, graph, 0)) == cudaSuccess &&
+        (e = cudaEventCreateWithFlags(&g->done, cudaEventDisableTiming)) == cudaSuccess) {
+        e = cudaEventRecord(g->done, s);
     }
-    if (e == cudaSuccess) { e = cudaGraphInstantiate(&exec, graph, 0); }
     if (graph) { (void)cudaGraphDestroy(graph); }
-    opdi_cu_graph *g = e == cudaSuccess && pool ? new (std::nothrow) opdi_cu_graph() : NULL;
-    if (!g) {
-        if (pool) { opdi_cu_pool_free(pool); }
-        return e == cudaSuccess ? opd_fail(OPD_ERROR_ARGUMENT, "this stream is not being captured")
-            : opdi_cu_failed(e, "a capture: something that was called meanwhile cannot be captured (it waits for the "
-                             "device, or another stream's work is used)");
+    if (g && e == cudaSuccess) {
+        g->pool = pool;
+        g->last = s;
+        *capture = (int64_t)(intptr_t)g;
+        return 0;
     }
-    g->exec = exec;
-    g->pool = pool;
-    *capture = (int64_t)(intptr_t)g;
+    if (pool->broken) { (void)opd_fail(OPD_ERROR_KERNEL, "the capture is void: %s was asked for", pool->broken); }
+    else if (e == cudaSuccess) { (void)opd_fail(OPD_ERROR_MEMORY, "no memory for a capture"); }
+    else { (void)opdi_cu_failed(e, "a capture: something that was called meanwhile cannot be captured"); }
+    if (g && g->done) { (void)cudaEventDestroy(g->done); }
+    if (g && g->exec) { (void)cudaGraphExecDestroy(g->exec); }
+    (void)cudaGetLastError();
+    delete g;
+    opdi_cu_pool_free(pool);
+    return -1;
+}
+
+/* Inside a capture: *state is where kernels find what d->at, which is changed, counts from. */
+static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
+    if (opdi_cu_ncapturing == 0) { return 0; }
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    opdi_cu_pool *pool = opdi_cu_capture_pool(opdi_cu_streams[index]);
+    opdi_cu_sequence *q = NULL;
+    if (!pool) { return 0; }
+    for (opdi_cu_sequence &other : pool->sequences) { if (other.generator == d->generator) { q = &other; } }
+    if (!q) {
+        /* not of the capture's memory, which kernels of the graph write before they read this */
+        opdi_cu_piece *p = opdi_cu_piece_new(&opdi_cu_pools[index], opdi_cu_streams[index], 512);
+        if (!p) { return opd_fail(OPD_ERROR_MEMORY, "CUDA: no memory for the state of a generator"); }
+        pool->sequences.push_back({d->generator, d->key, d->at, 0, p});
+        q = &pool->sequences.back();
+    }
+    if (q->key != d->key) {
+        pool->broken = "to seed a generator between two draws";
+        return opd_fail(OPD_ERROR_KERNEL, "CUDA: a generator was seeded between two draws of a capture");
+    }
+    d->at -= q->at;
+    if ((int64_t)d->at + d->words > q->words) { q->words = (int64_t)d->at + d->words; }
+    *state = (const uint64_t *)q->state->at;
     return 0;
 }
+__global__ void opdi_cu_set_state(uint64_t *state, uint64_t key, uint64_t at) { state[0] = key; state[1] = at; }
+/* Takes what a replay draws, and tells its kernels. */
+static int opdi_cu_sequences_take(const opdi_cu_pool *pool) {
+    for (const opdi_cu_sequence &q : pool->sequences) {
+        uint64_t key, at = opd_generator_take(q.generator, q.words, &key);
+        if (opdi_cu_launch(opdi_cu_set_state, dim3(1), dim3(1), 0, (uint64_t *)q.state->at, key, at)) { return -1; }
+    }
+    return 0;
+}
+/* A replay waits for the one before it, also on another stream: they use the same memory. */
 static int opdi_cu_capture_replay(void *user, int index, int64_t capture, int64_t stream) {
     const opdi_cu_on on(index);
+    opdi_cu_graph *g = (opdi_cu_graph *)(intptr_t)capture;
+    const cudaStream_t s = (cudaStream_t)(intptr_t)stream, was = opdi_cu_streams[index];
+    int rc;
     (void)user;
-    OPDI_CU_TRY(cudaGraphLaunch(((opdi_cu_graph *)(intptr_t)capture)->exec, (cudaStream_t)(intptr_t)stream),
-                "cudaGraphLaunch");
-    if (opdi_cu_debug) { return opdi_cu_stream_synchronize(user, index, stream); }
-    return 0;
+    if (opdi_cu_uncaptured(s, "a replay")) { return -1; }
+    if (s != g->last) { OPDI_CU_TRY(cudaStreamWaitEvent(s, g->done, 0), "cudaStreamWaitEvent"); }
+    opdi_cu_streams[index] = s;
+    rc = opdi_cu_sequences_take(g->pool);
+    opdi_cu_streams[index] = was;
+    if (rc) { return -1; }
+    OPDI_CU_TRY(cudaGraphLaunch(g->exec, s), "cudaGraphLaunch");
+    g->last = s;
+    OPDI_CU_TRY(cudaEventRecord(g->done, s), "cudaEventRecord");
+    return opdi_cu_debug ? opdi_cu_stream_synchronize(user, index, stream) : 0;
 }
 static void opdi_cu_capture_free(void *user, int index, int64_t capture) {
     const opdi_cu_on on(index);
     opdi_cu_graph *g = (opdi_cu_graph *)(intptr_t)capture;
     (void)user;
-    (void)cudaDeviceSynchronize();                /* it may still run */
+    (void)cudaEventSynchronize(g->done);          /* it may still run */
     (void)cudaGraphExecDestroy(g->exec);
+    (void)cudaEventDestroy(g->done);
+    (void)cudaGetLastError();
     opdi_cu_pool_free(g->pool);
     delete g;
 }
@@ -886,59 +1219,65 @@ template <typename C> struct opdi_cu_pw_flat {
     void *out;
     const void *in[3];                            /* NULL: a number */
     int64_t n;
+    int32_t numbers;                              /* bit k: in[k] is one */
     opdi_cu_pw_numbers<C> s;
 };
-template <typename C, int N, typename T>
-__device__ __forceinline__ void opdi_cu_pw_take(C *to /*[N]*/, const T *p, int64_t i, C number) {
+/* U runs of N elements, `step` apart; nothing of a number.  The runs of all operands are loaded before one of them is
+   looked at, so that all loads are on their way at once: what is a number is asked of `numbers` afterwards, which the
+   compiler does not know to be the same question. */
+template <int N, int U, typename T>
+__device__ __forceinline__ void opdi_cu_pw_fetch(opdi_cu_vector<T, N> *to /*[U]*/, const T *p, int64_t i, int step) {
     if (p) {
-        const opdi_cu_vector<T, N> v = opdi_cu_load_vector<N>(p + i);
-#pragma unroll
-        for (int j = 0; j < N; j++) { to[j] = opdi_cu_cast<C>(v.at[j]); }
-    } else {
-#pragma unroll
-        for (int j = 0; j < N; j++) { to[j] = number; }
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { to[u] = opdi_cu_load_vector<N>(p + i + u * step); }
     }
 }
-/* A block computes U runs of 16 bytes for each of its threads. */
+template <typename C, typename T, int N>
+__device__ __forceinline__ C opdi_cu_pw_taken(const opdi_cu_vector<T, N> &v, int j, bool number, C s) {
+    return number ? s : opdi_cu_cast<C>(v.at[j]);
+}
+/* Runs of 16 bytes a thread of a block computes: enough loads on their way with one operand or two; of what is heavy
+   few copies. */
 __host__ __device__ constexpr int opdi_cu_pw_unrolled(int inputs, bool heavy) {
-    return heavy ? 1 : inputs == 1 ? 4 : 2;
+    return heavy ? inputs == 1 ? 2 : 1 : inputs == 1 ? 4 : 2;
 }
 template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM)
-opdi_cu_pointwise_flat(opdi_cu_pw_flat<C> f) {
+opdi_cu_pointwise_flat(const opdi_cu_pw_flat<C> f) {
     typedef opdi_cu_pw_formula<F, C> formula;
     typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
     typedef typename opdi_cu_or_bool<F == OPD_FORMULA_where, T>::type X;
-    constexpr int N = 16 / sizeof(T), U = opdi_cu_pw_unrolled(formula::inputs, formula::heavy);
+    constexpr int N = 16 / sizeof(T), U = opdi_cu_pw_unrolled(formula::inputs, formula::heavy), K = formula::inputs;
+    constexpr int step = OPDI_CU_TEAM * N;
     R *out = (R *)f.out;
     const X *xp = (const X *)f.in[0];
     const T *yp = (const T *)f.in[1], *zp = (const T *)f.in[2];
-    const int64_t first = (int64_t)blockIdx.x * (OPDI_CU_TEAM * N * U);
-    if (first + OPDI_CU_TEAM * N * U <= f.n) {
-        C x[U][N], y[U][N], z[U][N];
-#pragma unroll
+    const int64_t first = (int64_t)blockIdx.x * (step * U);
+    if (first + step * U <= f.n) {
+        const int64_t i = first + (int)threadIdx.x * N;
+        opdi_cu_vector<X, N> x[U];
+        opdi_cu_vector<T, N> y[U], z[U];
+        opdi_cu_pw_fetch<N, U>(x, xp, i, step);
+        if (K > 1) { opdi_cu_pw_fetch<N, U>(y, yp, i, step); }
+        if (K > 2) { opdi_cu_pw_fetch<N, U>(z, zp, i, step); }
+        OPDI_CU_UNROLL
         for (int u = 0; u < U; u++) {
-            const int64_t i = first + (int64_t)(u * OPDI_CU_TEAM + threadIdx.x) * N;
-            opdi_cu_pw_take<C, N>(x[u], xp, i, f.s.in[0]);
-            if (formula::inputs > 1) { opdi_cu_pw_take<C, N>(y[u], yp, i, f.s.in[1]); }
-            if (formula::inputs > 2) { opdi_cu_pw_take<C, N>(z[u], zp, i, f.s.in[2]); }
-        }
-#pragma unroll
-        for (int u = 0; u < U; u++) {
-            const int64_t i = first + (int64_t)(u * OPDI_CU_TEAM + threadIdx.x) * N;
             opdi_cu_vector<R, N> r;
-#pragma unroll
+            OPDI_CU_UNROLL
             for (int j = 0; j < N; j++) {
-                r.at[j] = opdi_cu_cast<R>(formula::run(x[u][j], formula::inputs > 1 ? y[u][j] : x[u][j],
-                                                       formula::inputs > 2 ? z[u][j] : x[u][j], f.s.a, f.s.b, f.s.c));
+                const C a = opdi_cu_pw_taken(x[u], j, f.numbers & 1, f.s.in[0]);
+                const C b = K > 1 ? opdi_cu_pw_taken(y[u], j, f.numbers & 2, f.s.in[1]) : a;
+                const C c = K > 2 ? opdi_cu_pw_taken(z[u], j, f.numbers & 4, f.s.in[2]) : a;
+                r.at[j] = opdi_cu_cast<R>(formula::run(a, b, c, f.s.a, f.s.b, f.s.c));
             }
-            opdi_cu_store_vector<N>(out + i, r);
+            opdi_cu_store_vector<N>(out + i + u * step, r);
         }
         return;
     }
+    OPDI_CU_ROLLED
     for (int64_t i = first + threadIdx.x; i < f.n; i += OPDI_CU_TEAM) {
         const C x = xp ? opdi_cu_load<C>(xp + i) : f.s.in[0];
-        const C y = formula::inputs > 1 ? (yp ? opdi_cu_load<C>(yp + i) : f.s.in[1]) : x;
-        const C z = formula::inputs > 2 ? (zp ? opdi_cu_load<C>(zp + i) : f.s.in[2]) : x;
+        const C y = K > 1 ? (yp ? opdi_cu_load<C>(yp + i) : f.s.in[1]) : x;
+        const C z = K > 2 ? (zp ? opdi_cu_load<C>(zp + i) : f.s.in[2]) : x;
         opdi_cu_store(out + i, formula::run(x, y, z, f.s.a, f.s.b, f.s.c));
     }
 }
@@ -981,44 +1320,55 @@ template <int K> __device__ __forceinline__ void opdi_cu_pw_offsets(const opdi_c
     for (int k = 0; k < K; k++) { at[k] += (int64_t)i * w.strides[k][w.ndim - 1]; }
 }
 /* Element i, or, with `run`, the N elements from i * N on, which lie in a row or are one element repeated. */
-template <typename C> struct opdi_cu_pw_strided { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t run; };
-template <typename C, int N, typename T>
-__device__ __forceinline__ void opdi_cu_pw_take_run(C *to /*[N]*/, const T *p, int64_t at, int64_t stride, C number) {
-    if (p && stride == 0) { number = opdi_cu_load<C>(p + at); }
-    opdi_cu_pw_take<C, N>(to, stride ? p + at : (const T *)NULL, 0, number);
+template <typename C> struct opdi_cu_pw_strided { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t run, numbers; };
+/* The run at p; of an element that is repeated (stride 0) it alone, in the first place. */
+template <int N, typename T>
+__device__ __forceinline__ void opdi_cu_pw_fetch_run(opdi_cu_vector<T, N> *to, const T *p, int64_t at, int64_t stride) {
+    if (!p) { return; }
+    if (stride) { *to = opdi_cu_load_vector<N>(p + at); } else { to->at[0] = p[at]; }
 }
 template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM)
-opdi_cu_pointwise_strided(opdi_cu_pw_strided<C> f) {
+opdi_cu_pointwise_strided(const opdi_cu_pw_strided<C> f) {
     typedef opdi_cu_pw_formula<F, C> formula;
     typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
     typedef typename opdi_cu_or_bool<F == OPD_FORMULA_where, T>::type X;
-    constexpr int N = 16 / sizeof(T), K = formula::inputs + 1;
+    constexpr int N = 16 / sizeof(T), K = formula::inputs + 1, Y = K > 2 ? 2 : 0, Z = K > 3 ? 3 : 0;
     R *out = (R *)f.w.data[0];
     const X *xp = (const X *)f.w.data[1];
     const T *yp = (const T *)f.w.data[2], *zp = (const T *)f.w.data[3];
     const uint32_t step = gridDim.x * OPDI_CU_TEAM;
     int64_t at[K];
-    for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
-        if (f.run) {
-            C x[N], y[N], z[N];
+    if (f.run) {
+        const bool xs = f.w.strides[1][0] != 0, ys = f.w.strides[2][0] != 0, zs = f.w.strides[3][0] != 0;
+        OPDI_CU_ROLLED
+        for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
+            opdi_cu_vector<X, N> x;
+            opdi_cu_vector<T, N> y, z;
             opdi_cu_vector<R, N> r;
             opdi_cu_pw_offsets<K>(f.w, i * N, at);
-            opdi_cu_pw_take_run<C, N>(x, xp, at[1], f.w.strides[1][0], f.s.in[0]);
-            if (K > 2) { opdi_cu_pw_take_run<C, N>(y, yp, at[K > 2 ? 2 : 0], f.w.strides[2][0], f.s.in[1]); }
-            if (K > 3) { opdi_cu_pw_take_run<C, N>(z, zp, at[K > 3 ? 3 : 0], f.w.strides[3][0], f.s.in[2]); }
-#pragma unroll
+            opdi_cu_pw_fetch_run<N>(&x, xp, at[1], f.w.strides[1][0]);
+            if (K > 2) { opdi_cu_pw_fetch_run<N>(&y, yp, at[Y], f.w.strides[2][0]); }
+            if (K > 3) { opdi_cu_pw_fetch_run<N>(&z, zp, at[Z], f.w.strides[3][0]); }
+            OPDI_CU_UNROLL
             for (int j = 0; j < N; j++) {
-                r.at[j] = opdi_cu_cast<R>(formula::run(x[j], K > 2 ? y[j] : x[j], K > 3 ? z[j] : x[j], f.s.a, f.s.b,
+                const C a = opdi_cu_cast<C>(xs ? x.at[j] : x.at[0]);
+                const C b = opdi_cu_cast<C>(ys ? y.at[j] : y.at[0]), c = opdi_cu_cast<C>(zs ? z.at[j] : z.at[0]);
+                const C av = f.numbers & 1 ? f.s.in[0] : a;
+                r.at[j] = opdi_cu_cast<R>(formula::run(av, K > 2 ? (f.numbers & 2 ? f.s.in[1] : b) : av,
+                                                       K > 3 ? (f.numbers & 4 ? f.s.in[2] : c) : av, f.s.a, f.s.b,
                                                        f.s.c));
             }
             opdi_cu_store_vector<N>(out + at[0], r);
-        } else {
-            opdi_cu_pw_offsets<K>(f.w, i, at);
-            const C x = xp ? opdi_cu_load<C>(xp + at[1]) : f.s.in[0];
-            const C y = K > 2 ? (yp ? opdi_cu_load<C>(yp + at[K > 2 ? 2 : 0]) : f.s.in[1]) : x;
-            const C z = K > 3 ? (zp ? opdi_cu_load<C>(zp + at[K > 3 ? 3 : 0]) : f.s.in[2]) : x;
-            opdi_cu_store(out + at[0], formula::run(x, y, z, f.s.a, f.s.b, f.s.c));
         }
+        return;
+    }
+    OPDI_CU_ROLLED
+    for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
+        opdi_cu_pw_offsets<K>(f.w, i, at);
+        const C x = xp ? opdi_cu_load<C>(xp + at[1]) : f.s.in[0];
+        const C y = K > 2 ? (yp ? opdi_cu_load<C>(yp + at[Y]) : f.s.in[1]) : x;
+        const C z = K > 3 ? (zp ? opdi_cu_load<C>(zp + at[Z]) : f.s.in[2]) : x;
+        opdi_cu_store(out + at[0], formula::run(x, y, z, f.s.a, f.s.b, f.s.c));
     }
 }
 
@@ -1059,10 +1409,11 @@ __device__ __forceinline__ C opdi_cu_pw_general_in(const opdi_cu_pw_general<C> &
     return f.common < 0 || f.common == f.w.dtype[k] ? v : opdi_cu_through<C>(v, f.common);
 }
 template <int F, typename C> __global__ void __launch_bounds__(OPDI_CU_TEAM)
-opdi_cu_pointwise_general(opdi_cu_pw_general<C> f) {
+opdi_cu_pointwise_general(const opdi_cu_pw_general<C> f) {
     typedef opdi_cu_pw_formula<F, C> formula;
     constexpr int K = formula::inputs + 1;
     const uint32_t step = gridDim.x * OPDI_CU_TEAM;
+    OPDI_CU_ROLLED
     for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
         int64_t at[K];
         opdi_cu_pw_offsets<K>(f.w, i, at);
@@ -1171,6 +1522,13 @@ template <typename C> static opdi_cu_pw_numbers<C> opdi_cu_pw_numbers_of(const o
     for (k = 1; k < p->noperands; k++) { s.in[k - 1] = opdi_cu_pw_number(&p->operands[k], C(0)); }
     return s;
 }
+/* Bit k - 1: operand k is a number. */
+static int32_t opdi_cu_pw_which_numbers(const opd_pointwise *p) {
+    int32_t bits = 0;
+    int k;
+    for (k = 1; k < p->noperands; k++) { bits |= p->operands[k].data ? 0 : 1 << (k - 1); }
+    return bits;
+}
 /* All of it as a walk; false: too many elements or dimensions for one. */
 static bool opdi_cu_pw_walk_of(const opd_pointwise *p, opdi_cu_pw_walk *w) {
     int k, d;
@@ -1210,7 +1568,7 @@ template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) 
     for (k = 0; k < p->noperands; k++) { aligned = aligned && opdi_cu_aligned(p->operands[k].data); }
     if (p->linear && fast >= 0 && aligned) {
         const int per_thread = (int)(16 / opd_dtype_size(p->common)) * kernels.unrolled;
-        opdi_cu_pw_flat<C> f = {p->operands[0].data, {NULL, NULL, NULL}, p->numel, s};
+        opdi_cu_pw_flat<C> f = {p->operands[0].data, {NULL, NULL, NULL}, p->numel, opdi_cu_pw_which_numbers(p), s};
         for (k = 1; k < p->noperands; k++) { f.in[k - 1] = p->operands[k].data; }
         return opdi_cu_launch(kernels.flat[fast], dim3((unsigned)opdi_cu_ceil(p->numel, OPDI_CU_TEAM * per_thread)),
                               OPDI_CU_TEAM, 0, f);
@@ -1218,7 +1576,7 @@ template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) 
     if (!opdi_cu_pw_walk_of(p, &w)) { return 1; }
     if (fast >= 0 && kernels.strided[fast]) {
         const int n = (int)(16 / opd_dtype_size(p->common));
-        opdi_cu_pw_strided<C> f = {w, s, opdi_cu_pw_in_runs(&w, p->noperands, n)};
+        opdi_cu_pw_strided<C> f = {w, s, opdi_cu_pw_in_runs(&w, p->noperands, n), opdi_cu_pw_which_numbers(p)};
         if (f.run) { f.w.n /= n; }
         return opdi_cu_launch(kernels.strided[fast], opdi_cu_grid(f.w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, f);
     }
@@ -1289,94 +1647,168 @@ template <typename Q, typename P> struct opdi_cu_pw_moved<opdi_cu_pw_complex<Q>,
     }
 };
 
-/* Of one type, in a row or not: uint8_t to opdi_cu_16 by size.  in NULL: the number. */
-template <typename T> struct opdi_cu_pw_move { opdi_cu_pw_walk w; T number; int32_t run; };
-template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM) opdi_cu_copy_same(opdi_cu_pw_move<T> m) {
-    constexpr int N = 16 / sizeof(T);
+/* Of one type, in a row or not: uint8_t to opdi_cu_16 by size.  in NULL: the number.  With `run` w.n are runs of N
+   elements, and of one dim `rest` elements come behind them. */
+template <typename T> struct opdi_cu_pw_move { opdi_cu_pw_walk w; T number; int32_t run, rest; };
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM) opdi_cu_copy_same(const opdi_cu_pw_move<T> m) {
+    constexpr int N = 16 / sizeof(T), U = 4;
     T *out = (T *)m.w.data[0];
     const T *in = (const T *)m.w.data[1];
-    const uint32_t step = gridDim.x * OPDI_CU_TEAM;
-    int64_t at[2];
-    for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)m.w.n; i += step) {
-        if (m.run) {
-            opdi_cu_vector<T, N> v;
-            opdi_cu_pw_offsets<2>(m.w, i * N, at);
-            if (in && m.w.strides[1][0]) { v = opdi_cu_load_vector<N>(in + at[1]); }
-            else {
-                const T one = in ? in[at[1]] : m.number;
-#pragma unroll
-                for (int j = 0; j < N; j++) { v.at[j] = one; }
+    const uint32_t step = gridDim.x * OPDI_CU_TEAM, n = (uint32_t)m.w.n;
+    uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x;
+    if (m.run) {
+        const bool repeated = m.w.strides[1][0] == 0;
+        OPDI_CU_ROLLED
+        for (; i < n; i += U * step) {
+            opdi_cu_vector<T, N> v[U];
+            int64_t at[U][2];
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                if (i + u * step >= n) { continue; }
+                opdi_cu_pw_offsets<2>(m.w, (i + u * step) * N, at[u]);
+                if (!in) { v[u].at[0] = m.number; }
+                else if (repeated) { v[u].at[0] = in[at[u][1]]; }
+                else { v[u] = opdi_cu_load_vector<N>(in + at[u][1]); }
             }
-            opdi_cu_store_vector<N>(out + at[0], v);
-        } else {
-            opdi_cu_pw_offsets<2>(m.w, i, at);
-            out[at[0]] = in ? in[at[1]] : m.number;
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                OPDI_CU_UNROLL
+                for (int j = 1; j < N; j++) { v[u].at[j] = repeated ? v[u].at[0] : v[u].at[j]; }
+                if (i + u * step < n) { opdi_cu_store_vector<N>(out + at[u][0], v[u]); }
+            }
         }
+        i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x;
+        if (i < (uint32_t)m.rest) {
+            const int64_t last = (int64_t)n * N + i;
+            out[last] = !in ? m.number : repeated ? *in : in[last];
+        }
+        return;
+    }
+    OPDI_CU_ROLLED
+    for (; i < n; i += U * step) {
+        T v[U];
+        int64_t at[U][2];
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) {
+            if (i + u * step >= n) { continue; }
+            opdi_cu_pw_offsets<2>(m.w, i + u * step, at[u]);
+            v[u] = in ? in[at[u][1]] : m.number;
+        }
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { if (i + u * step < n) { out[at[u][0]] = v[u]; } }
     }
 }
 /* A transposition, by tiles through shared memory: out has stride 1 along dim 0, in along dim `across`, which is made
-   dim 1 of the walk; the others are batches.  grid: tiles along dim 0 times dim 1, batches. */
-#define OPDI_CU_SIDE 32
+   dim 1 of the walk; the others are batches.  grid: tiles along dim 0 times dim 1, batches.  Tiles of short elements are
+   larger, that as many bytes are on their way; rows of a tile are a word apart from whole banks. */
+__host__ __device__ constexpr int opdi_cu_turned_side(int size) { return size <= 2 ? 64 : 32; }
 template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM)
-opdi_cu_copy_turned(opdi_cu_pw_walk w, int batches) {
-    __shared__ T tile[OPDI_CU_SIDE][OPDI_CU_SIDE + 1];
-    const int x = threadIdx.x % OPDI_CU_SIDE, y = threadIdx.x / OPDI_CU_SIDE, rows = OPDI_CU_TEAM / OPDI_CU_SIDE;
-    const uint32_t n0 = w.sizes[0].d, n1 = w.sizes[1].d, across = (n0 + OPDI_CU_SIDE - 1) / OPDI_CU_SIDE;
-    const uint32_t from0 = blockIdx.x % across * OPDI_CU_SIDE, from1 = blockIdx.x / across * OPDI_CU_SIDE;
+opdi_cu_copy_turned(const opdi_cu_pw_walk w, int batches) {
+    constexpr int S = opdi_cu_turned_side(sizeof(T)), rows = OPDI_CU_TEAM / S;
+    __shared__ T tile[S][S + (sizeof(T) < 4 ? 4 / sizeof(T) : 1)];
+    const int x = threadIdx.x % S, y = threadIdx.x / S;
+    const uint32_t n0 = w.sizes[0].d, n1 = w.sizes[1].d, across = (n0 + S - 1) / S;
+    const uint32_t from0 = blockIdx.x % across * S, from1 = blockIdx.x / across * S;
     for (int batch = blockIdx.y; batch < batches; batch += gridDim.y) {
         int64_t at[2];
         opdi_cu_pw_offsets<2>(w, (uint32_t)batch * n0 * n1, at);
-        const T *in = (const T *)w.data[1] + at[1];
-        T *out = (T *)w.data[0] + at[0];
-        __syncthreads();
-        for (int r = y; r < OPDI_CU_SIDE; r += rows) {
-            if (from0 + r < n0 && from1 + x < n1) {
-                tile[r][x] = in[(from0 + r) * w.strides[1][0] + (from1 + x) * w.strides[1][1]];
-            }
+        const T *in = (const T *)w.data[1] + at[1] + from0 * w.strides[1][0] + (from1 + x) * w.strides[1][1];
+        T *out = (T *)w.data[0] + at[0] + (from0 + x) * w.strides[0][0] + from1 * w.strides[0][1];
+        T v[S / rows];
+        OPDI_CU_UNROLL
+        for (int r = y, k = 0; k < S / rows; r += rows, k++) {
+            if (from0 + r < n0 && from1 + x < n1) { v[k] = in[r * w.strides[1][0]]; }
         }
         __syncthreads();
-        for (int r = y; r < OPDI_CU_SIDE; r += rows) {
-            if (from1 + r < n1 && from0 + x < n0) {
-                out[(from0 + x) * w.strides[0][0] + (from1 + r) * w.strides[0][1]] = tile[x][r];
-            }
+        OPDI_CU_UNROLL
+        for (int r = y, k = 0; k < S / rows; r += rows, k++) {
+            if (from0 + r < n0 && from1 + x < n1) { tile[r][x] = v[k]; }
+        }
+        __syncthreads();
+        OPDI_CU_UNROLL
+        for (int r = y, k = 0; k < S / rows; r += rows, k++) {
+            if (from1 + r < n1 && from0 + x < n0) { out[r * w.strides[0][1]] = tile[x][r]; }
         }
     }
 }
-/* Of two dtypes. */
+/* Of two dtypes; runs are of 8 elements, of up to 4 bytes each. */
+template <int N, typename T> __device__ __forceinline__ void opdi_cu_load_pieces(const T *p, T *to /*[N]*/) {
+    constexpr int P = N * sizeof(T) > 16 ? 16 / sizeof(T) : N;
+    OPDI_CU_UNROLL
+    for (int k = 0; k < N; k += P) {
+        const opdi_cu_vector<T, P> v = opdi_cu_load_vector<P>(p + k);
+        OPDI_CU_UNROLL
+        for (int j = 0; j < P; j++) { to[k + j] = v.at[j]; }
+    }
+}
+template <int N, typename T> __device__ __forceinline__ void opdi_cu_store_pieces(T *p, const T *from /*[N]*/) {
+    constexpr int P = N * sizeof(T) > 16 ? 16 / sizeof(T) : N;
+    OPDI_CU_UNROLL
+    for (int k = 0; k < N; k += P) {
+        opdi_cu_vector<T, P> v;
+        OPDI_CU_UNROLL
+        for (int j = 0; j < P; j++) { v.at[j] = from[k + j]; }
+        opdi_cu_store_vector<P>(p + k, v);
+    }
+}
+#define OPDI_CU_CONVERTED 8
 template <typename To, typename From> __global__ void __launch_bounds__(OPDI_CU_TEAM)
-opdi_cu_copy_convert(opdi_cu_pw_walk w, int run) {
-    constexpr int N = 4;
+opdi_cu_copy_convert(const opdi_cu_pw_walk w, int run, int rest) {
+    constexpr int N = OPDI_CU_CONVERTED;
     To *out = (To *)w.data[0];
     const From *in = (const From *)w.data[1];
-    const uint32_t step = gridDim.x * OPDI_CU_TEAM;
+    const uint32_t step = gridDim.x * OPDI_CU_TEAM, first = blockIdx.x * OPDI_CU_TEAM + threadIdx.x;
     int64_t at[2];
-    for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)w.n; i += step) {
-        if (run && sizeof(To) <= 4 && sizeof(From) <= 4) {
-            opdi_cu_pw_offsets<2>(w, i * N, at);
-            const opdi_cu_vector<From, N> v = opdi_cu_load_vector<N>(in + at[1]);
-            opdi_cu_vector<To, N> r;
-#pragma unroll
-            for (int j = 0; j < N; j++) { r.at[j] = opdi_cu_pw_moved<To, From>::of(v.at[j]); }
-            opdi_cu_store_vector<N>(out + at[0], r);
-        } else {
-            opdi_cu_pw_offsets<2>(w, i, at);
-            out[at[0]] = opdi_cu_pw_moved<To, From>::of(in[at[1]]);
+    if constexpr (sizeof(To) <= 4 && sizeof(From) <= 4) {
+        if (run) {
+            OPDI_CU_ROLLED
+            for (uint32_t i = first; i < (uint32_t)w.n; i += step) {
+                From v[N];
+                To r[N];
+                opdi_cu_pw_offsets<2>(w, i * N, at);
+                opdi_cu_load_pieces<N>(in + at[1], v);
+                OPDI_CU_UNROLL
+                for (int j = 0; j < N; j++) { r[j] = opdi_cu_pw_moved<To, From>::of(v[j]); }
+                opdi_cu_store_pieces<N>(out + at[0], r);
+            }
+            if (first < (uint32_t)rest) {
+                const int64_t last = (int64_t)w.n * N + first;
+                out[last] = opdi_cu_pw_moved<To, From>::of(in[last]);
+            }
+            return;
         }
     }
+    OPDI_CU_ROLLED
+    for (uint32_t i = first; i < (uint32_t)w.n; i += step) {
+        opdi_cu_pw_offsets<2>(w, i, at);
+        out[at[0]] = opdi_cu_pw_moved<To, From>::of(in[at[1]]);
+    }
+}
+/* Whether a walk of two operands goes by runs of N elements, and how many elements come behind them, of one dim. */
+static bool opdi_cu_pw_runs(opdi_cu_pw_walk *w, int n, int32_t *rest) {
+    const opdi_cu_pw_divider size = w->sizes[0];
+    *rest = 0;
+    if (w->ndim == 1 && size.d >= (uint32_t)n) {
+        *rest = (int32_t)(size.d % (uint32_t)n);
+        w->sizes[0].d = size.d - (uint32_t)*rest;
+    }
+    if (!opdi_cu_pw_in_runs(w, 2, n)) { w->sizes[0] = size; *rest = 0; return false; }
+    w->n /= n;
+    return true;
 }
 template <typename To> static int opdi_cu_copy_from(opdi_cu_pw_walk w, opd_scalar_type from) {
     const size_t widest = opd_dtype_size((opd_scalar_type)w.dtype[0]) > opd_dtype_size(from)
         ? opd_dtype_size((opd_scalar_type)w.dtype[0]) : opd_dtype_size(from);
-    const int run = widest <= 4 && w.strides[1][0] == 1 && opdi_cu_pw_in_runs(&w, 2, 4);
-    void (*kernel)(opdi_cu_pw_walk, int) = NULL;
-    if (run) { w.n /= 4; }
+    int32_t rest = 0;
+    const int run = widest <= 4 && w.strides[1][0] == 1 && opdi_cu_pw_runs(&w, OPDI_CU_CONVERTED, &rest);
+    void (*kernel)(opdi_cu_pw_walk, int, int) = NULL;
     switch ((int)from) {
 #define OPDI_CU_FROM_CASE(number, T) case number: kernel = opdi_cu_copy_convert<To, T>; break;
         OPDI_CU_EACH_DTYPE(OPDI_CU_FROM_CASE)
         OPDI_CU_FROM_CASE(OPD_COMPLEX64, opdi_cu_c64) OPDI_CU_FROM_CASE(OPD_COMPLEX128, opdi_cu_c128)
         default: return opdi_cu_no_dtype(from);
     }
-    return opdi_cu_launch(kernel, opdi_cu_grid(w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, w, run);
+    return opdi_cu_launch(kernel, opdi_cu_grid(w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, w, run, rest);
 }
 /* Dim `d` of a walk becomes dim 1. */
 static void opdi_cu_pw_walk_bring(opdi_cu_pw_walk *w, int d) {
@@ -1395,16 +1827,17 @@ template <typename T> static int opdi_cu_copy_one_type(opdi_cu_pw_walk *w, T num
     for (d = 1; w->data[1] && w->strides[0][0] == 1 && w->strides[1][0] > 1 && d < w->ndim; d++) {
         if (w->strides[1][d] != 1 || w->sizes[d].d < 8 || w->sizes[0].d < 8) { continue; }
         opdi_cu_pw_walk_bring(w, d);
-        const int64_t tiles = opdi_cu_ceil(w->sizes[0].d, OPDI_CU_SIDE) * opdi_cu_ceil(w->sizes[1].d, OPDI_CU_SIDE);
+        const int side = opdi_cu_turned_side(sizeof(T));
+        const int64_t tiles = opdi_cu_ceil(w->sizes[0].d, side) * opdi_cu_ceil(w->sizes[1].d, side);
         const int batches = (int)(w->n / ((int64_t)w->sizes[0].d * w->sizes[1].d));
         return opdi_cu_launch(opdi_cu_copy_turned<T>, dim3((unsigned)tiles, batches < 65535 ? batches : 65535),
                               OPDI_CU_TEAM, 0, *w, batches);
     }
     m.w = *w;
     m.number = number;
-    m.run = sizeof(T) < 16 && opdi_cu_pw_in_runs(w, 2, 16 / (int)sizeof(T));
-    if (m.run) { m.w.n /= 16 / (int)sizeof(T); }
-    return opdi_cu_launch(opdi_cu_copy_same<T>, opdi_cu_grid(m.w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, m);
+    m.rest = 0;
+    m.run = sizeof(T) < 16 && opdi_cu_pw_runs(&m.w, 16 / (int)sizeof(T), &m.rest);
+    return opdi_cu_launch(opdi_cu_copy_same<T>, opdi_cu_grid(opdi_cu_ceil(m.w.n, 4), OPDI_CU_TEAM), OPDI_CU_TEAM, 0, m);
 }
 /* A number as an element of dtype t, in out[2]. */
 template <typename T> static void opdi_cu_pw_element_put(double *out, T v) { memcpy(out, &v, sizeof v); }
@@ -1510,15 +1943,17 @@ __device__ __forceinline__ int opdi_cu_drawn(const uint32_t *r /*[4]*/, bool nor
     x[1] = radius * s;
     return 2;
 }
-/* W: float or double, as the numbers are drawn; bits: of a uniform number that are kept, 0: all. */
-template <typename T, typename W> __global__ void opdi_cu_draw_floats(opd_draw d, W bits) {
+/* state: in a capture, the key and the place in the sequence that d.at counts from; NULL: d says all.
+   W: float or double, as the numbers are drawn; bits: of a uniform number that are kept, 0: all. */
+template <typename T, typename W> __global__ void opdi_cu_draw_floats(opd_draw d, const uint64_t *state, W bits) {
     const int64_t step = (int64_t)gridDim.x * blockDim.x, per = 16 / sizeof(W) , nblocks = (d.numel + per - 1) / per;
     const W a = (W)d.a, b = (W)d.b, width = (W)(d.b - d.a);
+    const uint64_t key = state ? state[0] : d.key, at = d.at + (state ? state[1] : 0);
     T *out = (T *)d.data;
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < nblocks; i += step) {
         uint32_t r[4];
         W x[4];
-        opdi_cu_philox(d.key, d.at / 4 + (uint64_t)i, r);
+        opdi_cu_philox(key, at / 4 + (uint64_t)i, r);
         const int n = opdi_cu_drawn(r, d.kind == OPD_DRAW_NORMAL, x);
         for (int k = 0; k < n && i * per + k < d.numel; k++) {
             W v = x[k];
@@ -1533,12 +1968,13 @@ template <typename T, typename W> __global__ void opdi_cu_draw_floats(opd_draw d
         }
     }
 }
-template <typename T> __global__ void opdi_cu_draw_integers(opd_draw d) {
+template <typename T> __global__ void opdi_cu_draw_integers(opd_draw d, const uint64_t *state) {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    const uint64_t key = state ? state[0] : d.key, at = d.at + (state ? state[1] : 0);
     T *out = (T *)d.data;
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < (d.numel + 1) / 2; i += step) {
         uint32_t r[4];
-        opdi_cu_philox(d.key, d.at / 4 + (uint64_t)i, r);
+        opdi_cu_philox(key, at / 4 + (uint64_t)i, r);
         for (int k = 0; k < 2 && 2 * i + k < d.numel; k++) {
             const uint32_t low = r[2 * k], high = r[2 * k + 1];
             uint64_t x = (uint64_t)high << 32 | low;
@@ -1548,32 +1984,30 @@ template <typename T> __global__ void opdi_cu_draw_integers(opd_draw d) {
         }
     }
 }
-static int opdi_cu_draw_on(const opd_draw *d) {
+static int opdi_cu_draw_on(const opd_draw *d, const uint64_t *state) {
     const dim3 grid = opdi_cu_grid(opdi_cu_ceil(d->numel, 2), 256);
     if (d->kind == OPD_DRAW_INTEGERS) {
-        OPDI_CU_ALL(d->dtype, T, return opdi_cu_launch(opdi_cu_draw_integers<T>, grid, 256, 0, *d))
+        OPDI_CU_ALL(d->dtype, T, return opdi_cu_launch(opdi_cu_draw_integers<T>, grid, 256, 0, *d, state))
     }
-    if (d->dtype == OPD_FLOAT64) { return opdi_cu_launch(opdi_cu_draw_floats<double, double>, grid, 256, 0, *d, 0.0); }
-    OPDI_CU_ALL(d->dtype, T, return opdi_cu_launch(opdi_cu_draw_floats<T, float>, grid, 256, 0, *d,
+    if (d->dtype == OPD_FLOAT64) {
+        return opdi_cu_launch(opdi_cu_draw_floats<double, double>, grid, 256, 0, *d, state, 0.0);
+    }
+    OPDI_CU_ALL(d->dtype, T, return opdi_cu_launch(opdi_cu_draw_floats<T, float>, grid, 256, 0, *d, state,
                 d->dtype == OPD_FLOAT16 ? 2048.0f : d->dtype == OPD_BFLOAT16 ? 256.0f : 0.0f))
     return 0;
 }
 static int opdi_cu_draw(void *user, int index, const opd_draw *d) {
     const opdi_cu_on on(index);
+    const uint64_t *state = NULL;
+    opd_draw part = *d;
     (void)user;
-    return opdi_cu_draw_on(d);
+    if (opdi_cu_sequence_of(index, &part, &state)) { return -1; }
+    return opdi_cu_draw_on(&part, state);
 }
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:reductions  sums, extremes, norms
 //----------------------------------------------------------------------------------------------------------------------
-
-/* A loop that is unrolled, in macros, too. */
-#if defined(OPD_CUDA_EMULATED)
-#define OPDI_CU_UNROLL
-#else
-#define OPDI_CU_UNROLL _Pragma("unroll")
-#endif
 
 /* A reduction sees its input as `outer` rows of n elements.  The kept dims and the reduced ones are each put in order
    of their strides and joined where they can be (reduced ones stay in order where an index counts).  Two kernels:
@@ -1594,6 +2028,8 @@ typedef struct opdi_cu_reduction {
     bool odd;                                     /* no loads of 16 bytes */
     int nred, nkept;                              /* dims, innermost first; at least one each */
     int64_t rsize[OPDI_CU_REDUCE_DIMS], rstride[OPDI_CU_REDUCE_DIMS];
+    opdi_cu_pw_divider by[OPDI_CU_REDUCE_DIMS];   /* rsize, where n is below 2^31 */
+    bool far;                                     /* it is not, and there are several dims */
     int64_t ksize[OPDI_CU_REDUCE_DIMS], kstride[OPDI_CU_REDUCE_DIMS], ostride[2][OPDI_CU_REDUCE_DIMS];
     int64_t n, outer;                             /* elements of a row; rows */
     int64_t chunk;                                /* elements of a chunk */
@@ -1603,32 +2039,52 @@ typedef struct opdi_cu_reduction {
 } opdi_cu_reduction;
 
 /* Reads elements of storage type T in the type folds compute in, C: one, or W in a row from an address that is a
-   multiple of W elements. */
+   multiple of W elements, which are loaded as they are (Raw) and cast when all loads are on their way. */
 template <class T> struct opdi_cu_reader {
     typedef opdi_cu_acc<T> C;
     enum { W = 16 / sizeof(T) };
+    typedef opdi_cu_vector<T, W> Raw;
     static __device__ __forceinline__ C one(const char *p, int64_t i, const opdi_cu_reduction &) {
         return opdi_cu_load<C>((const T *)p + i);
     }
-    static __device__ __forceinline__ void many(const char *p, int64_t i, const opdi_cu_reduction &, C *c) {
-        const opdi_cu_vector<T, W> v = *(const opdi_cu_vector<T, W> *)((const T *)p + i);
+    static __device__ __forceinline__ void load(const char *p, int64_t i, const opdi_cu_reduction &, Raw *raw) {
+        *raw = opdi_cu_load_vector<W>((const T *)p + i);
+    }
+    static __device__ __forceinline__ void cast(const Raw &raw, const opdi_cu_reduction &, C *c) {
         OPDI_CU_UNROLL
-        for (int k = 0; k < W; k++) { c[k] = opdi_cu_cast<C>(v.at[k]); }
+        for (int k = 0; k < W; k++) { c[k] = opdi_cu_cast<C>(raw.at[k]); }
     }
 };
-/* Integers of any width, and bool: what they are is asked at run time, which keeps kernels few. */
+/* What it is of several is asked at run time, which keeps kernels few: float16 and bfloat16; integers and bool. */
+struct opdi_cu_shorts {};
+template <> struct opdi_cu_reader<opdi_cu_shorts> {
+    typedef float C;
+    enum { W = 8 };
+    typedef opdi_cu_vector<uint16_t, W> Raw;
+    static __device__ __forceinline__ float of(uint16_t v, bool brain) {
+        return brain ? __bfloat162float(__ushort_as_bfloat16(v)) : __half2float(__ushort_as_half(v));
+    }
+    static __device__ __forceinline__ C one(const char *p, int64_t i, const opdi_cu_reduction &r) {
+        return of(((const uint16_t *)p)[i], r.dtype == OPD_BFLOAT16);
+    }
+    static __device__ __forceinline__ void load(const char *p, int64_t i, const opdi_cu_reduction &, Raw *raw) {
+        *raw = opdi_cu_load_vector<W>((const uint16_t *)p + i);
+    }
+    static __device__ __forceinline__ void cast(const Raw &raw, const opdi_cu_reduction &r, C *c) {
+        const bool brain = r.dtype == OPD_BFLOAT16;
+        OPDI_CU_UNROLL
+        for (int k = 0; k < W; k++) { c[k] = of(raw.at[k], brain); }
+    }
+};
 struct opdi_cu_integers {};
 template <> struct opdi_cu_reader<opdi_cu_integers> {
     typedef int64_t C;
-    enum { W = 8 };
-    template <class T> static __device__ __forceinline__ void some(const char *p, int64_t i, C *c) {
-        const int P = sizeof(T) * W > 16 ? 16 / (int)sizeof(T) : (int)W;
+    enum { W = 4 };
+    struct Raw { uint64_t w[W]; };                /* as many bytes of it as W elements have */
+    template <class T> static __device__ __forceinline__ void some(const char *p, int64_t i, Raw *raw) {
+        const opdi_cu_vector<T, W> v = opdi_cu_load_vector<W>((const T *)p + i);
         OPDI_CU_UNROLL
-        for (int k = 0; k < W; k += P) {
-            const opdi_cu_vector<T, P> v = *(const opdi_cu_vector<T, P> *)((const T *)p + i + k);
-            OPDI_CU_UNROLL
-            for (int j = 0; j < P; j++) { c[k + j] = (C)v.at[j]; }
-        }
+        for (int k = 0; k < W; k++) { raw->w[k] = v.at[k]; }
     }
     static __device__ __forceinline__ C one(const char *p, int64_t i, const opdi_cu_reduction &r) {
         switch (r.dtype) {
@@ -1639,34 +2095,51 @@ template <> struct opdi_cu_reader<opdi_cu_integers> {
             default: return ((const uint8_t *)p)[i];
         }
     }
-    static __device__ __forceinline__ void many(const char *p, int64_t i, const opdi_cu_reduction &r, C *c) {
-        switch (r.dtype) {
-            case OPD_INT64: some<int64_t>(p, i, c); break;
-            case OPD_INT32: some<int32_t>(p, i, c); break;
-            case OPD_INT16: some<int16_t>(p, i, c); break;
-            case OPD_INT8: some<int8_t>(p, i, c); break;
-            default: some<uint8_t>(p, i, c);
+    static __device__ __forceinline__ void load(const char *p, int64_t i, const opdi_cu_reduction &r, Raw *raw) {
+        switch (r.bytes) {
+            case 8: {
+                const opdi_cu_vector<uint64_t, 2> a = opdi_cu_load_vector<2>((const uint64_t *)p + i),
+                    b = opdi_cu_load_vector<2>((const uint64_t *)p + i + 2);
+                raw->w[0] = a.at[0]; raw->w[1] = a.at[1]; raw->w[2] = b.at[0]; raw->w[3] = b.at[1];
+                break;
+            }
+            case 4: some<uint32_t>(p, i, raw); break;
+            case 2: some<uint16_t>(p, i, raw); break;
+            default: some<uint8_t>(p, i, raw);
         }
+    }
+    static __device__ __forceinline__ void cast(const Raw &raw, const opdi_cu_reduction &r, C *c) {
+        const int up = r.dtype == OPD_BOOL || r.dtype == OPD_UINT8 ? 0 : 64 - 8 * r.bytes;      /* signs are spread */
+        OPDI_CU_UNROLL
+        for (int k = 0; k < W; k++) { c[k] = (int64_t)(raw.w[k] << up) >> up; }
     }
 };
 /* Two tensors of T, element by element. */
 template <class A> struct opdi_cu_pair { A x, g; };
 template <class T> struct opdi_cu_pairs {};
 template <class T> struct opdi_cu_reader<opdi_cu_pairs<T> > {
-    typedef opdi_cu_pair<opdi_cu_acc<T> > C;
-    typedef opdi_cu_acc<T> A;
-    enum { W = 16 / sizeof(T) };
+    typedef opdi_cu_reader<T> R;
+    typedef typename R::C A;
+    typedef opdi_cu_pair<A> C;
+    enum { W = R::W };
+    struct Raw { typename R::Raw x, g; };
+    static __device__ __forceinline__ const char *second(const char *p, const opdi_cu_reduction &r) {
+        return r.second + (p - r.x);
+    }
     static __device__ __forceinline__ C one(const char *p, int64_t i, const opdi_cu_reduction &r) {
-        C c;
-        c.x = opdi_cu_load<A>((const T *)p + i);
-        c.g = opdi_cu_load<A>((const T *)(r.second + (p - r.x)) + i);
+        const C c = {R::one(p, i, r), R::one(second(p, r), i, r)};
         return c;
     }
-    static __device__ __forceinline__ void many(const char *p, int64_t i, const opdi_cu_reduction &r, C *c) {
-        const opdi_cu_vector<T, W> x = opdi_cu_load_vector<W>((const T *)p + i),
-            g = opdi_cu_load_vector<W>((const T *)(r.second + (p - r.x)) + i);
+    static __device__ __forceinline__ void load(const char *p, int64_t i, const opdi_cu_reduction &r, Raw *raw) {
+        R::load(p, i, r, &raw->x);
+        R::load(second(p, r), i, r, &raw->g);
+    }
+    static __device__ __forceinline__ void cast(const Raw &raw, const opdi_cu_reduction &r, C *c) {
+        A x[W], g[W];
+        R::cast(raw.x, r, x);
+        R::cast(raw.g, r, g);
         OPDI_CU_UNROLL
-        for (int k = 0; k < W; k++) { c[k].x = opdi_cu_cast<A>(x.at[k]); c[k].g = opdi_cu_cast<A>(g.at[k]); }
+        for (int k = 0; k < W; k++) { c[k].x = x[k]; c[k].g = g[k]; }
     }
 };
 
@@ -1709,6 +2182,16 @@ template <class F> __device__ __forceinline__ void opdi_cu_fold_lanes(const F &f
     }
 }
 
+/* The same where it is of a floating type. */
+template <class V> __device__ __forceinline__ void opdi_cu_put_float(void *p, int dtype, int64_t i, V v) {
+    switch (dtype) {
+        case OPD_FLOAT32: opdi_cu_store((float *)p + i, v); break;
+        case OPD_FLOAT64: opdi_cu_store((double *)p + i, v); break;
+        case OPD_FLOAT16: opdi_cu_store((opdi_cu_f16 *)p + i, v); break;
+        default: opdi_cu_store((opdi_cu_bf16 *)p + i, v);
+    }
+}
+
 //-- folds -------------------------------------------------------------------------------------------------------------
 
 /* What a fold is told: a number of the operator's, the elements of a row, which of its variants. */
@@ -1728,7 +2211,7 @@ template <class C> __device__ __forceinline__ C opdi_cu_times(C a, C b) { return
 template <> __device__ __forceinline__ int64_t opdi_cu_times<int64_t>(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a * (uint64_t)b);
 }
-/* What of x is added up: itself; by `flag` x that is no NaN, |x|, x^2; |x|^p. */
+/* What of x is added up: itself; by `flag` x that is no NaN, |x|, x^2. */
 enum { OPDI_CU_NANSUM, OPDI_CU_ABS, OPDI_CU_SQUARE };
 struct opdi_cu_map_same {
     template <class C> static __device__ __forceinline__ C of(C x, const opdi_cu_fold &) { return x; }
@@ -1736,11 +2219,6 @@ struct opdi_cu_map_same {
 struct opdi_cu_map_flag {
     template <class C> static __device__ __forceinline__ C of(C x, const opdi_cu_fold &how) {
         return how.flag == OPDI_CU_NANSUM ? (x == x ? x : (C)0) : how.flag == OPDI_CU_ABS ? (x < 0 ? -x : x) : x * x;
-    }
-};
-struct opdi_cu_map_power {
-    template <class C> static __device__ __forceinline__ C of(C x, const opdi_cu_fold &how) {
-        return (C)pow(x < 0 ? -x : x, (C)how.p);
     }
 };
 /* Sums; kind: as they are, divided by n, their square root, their p-th root. */
@@ -1773,7 +2251,6 @@ template <class C_, class MAP> struct opdi_cu_fold_sums {
 };
 template <class C> using opdi_cu_fold_sum = opdi_cu_fold_sums<C, opdi_cu_map_same>;
 template <class C> using opdi_cu_fold_mapped = opdi_cu_fold_sums<C, opdi_cu_map_flag>;
-template <class C> using opdi_cu_fold_power = opdi_cu_fold_sums<C, opdi_cu_map_power>;
 
 template <class C_> struct opdi_cu_fold_prod {
     typedef C_ C;
@@ -1808,7 +2285,20 @@ template <class C_> struct opdi_cu_fold_extreme {
         if (how.kind) { x = x < 0 ? -x : x; }
         if ((how.flag ? x < s.v : x > s.v) || x != x) { s.v = x; }
     }
-    OPDI_CU_TAKE_EACH
+    template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t, int64_t) const {
+        C v = s.v;
+        if (how.kind || how.flag) {
+            OPDI_CU_UNROLL
+            for (int i = 0; i < N; i++) {
+                const C a = how.kind && x[i] < 0 ? -x[i] : x[i];
+                v = (how.flag ? a < v : a > v) || a != a ? a : v;
+            }
+        } else {
+            OPDI_CU_UNROLL
+            for (int i = 0; i < N; i++) { v = x[i] > v || x[i] != x[i] ? x[i] : v; }
+        }
+        s.v = v;
+    }
     __device__ __forceinline__ void join(State &s, const State &with) const { one(s, with.v, 0); }
     __device__ void store(const State &s, const opdi_cu_results &out) const {
         opdi_cu_put(out.data[0], out.dtype[0], out.at[0], s.v);
@@ -1826,7 +2316,22 @@ template <class C_> struct opdi_cu_fold_where {
         const bool equal = nan ? had : x == s.v;
         if (at >= 0 && (s.at < 0 || better || (equal && at < s.at))) { s.v = x; s.at = at; }
     }
-    OPDI_CU_TAKE_EACH
+    /* The first best of N; where it is is looked for only if it is better than what there is, which it seldom is. */
+    template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t at, int64_t step) const {
+        C top = x[0];
+        OPDI_CU_UNROLL
+        for (int i = 1; i < N; i++) {
+            top = top != top ? top : (how.flag ? x[i] < top : x[i] > top) || x[i] != x[i] ? x[i] : top;
+        }
+        if (s.at >= 0 && s.v == s.v && (how.flag ? top > s.v : top < s.v)) { return; }
+        int first = 0;
+        OPDI_CU_UNROLL
+        for (int i = N - 1; i >= 0; i--) { if (x[i] == top || x[i] != x[i]) { first = i; } }
+        OPDI_CU_UNROLL
+        for (int i = 1; i < N; i++) { if (i == first) { top = x[i]; } }
+        if (first == 0) { top = x[0]; }
+        one(s, top, at + first * step);
+    }
     __device__ __forceinline__ void join(State &s, const State &with) const { one(s, with.v, with.at); }
     __device__ void store(const State &s, const opdi_cu_results &out) const {
         if (how.kind) { ((int64_t *)out.data[0])[out.at[0]] = s.at; return; }
@@ -1834,31 +2339,8 @@ template <class C_> struct opdi_cu_fold_where {
         ((int64_t *)out.data[1])[out.at[1]] = s.at;
     }
 };
-/* The smallest and the largest element. */
-template <class C_> struct opdi_cu_fold_both {
-    typedef C_ C;
-    typedef struct State { C low, high; } State;
-    opdi_cu_fold how;
-    __device__ __forceinline__ State init(int64_t) const {
-        State s;
-        s.low = opdi_cu_highest<C>(); s.high = opdi_cu_lowest<C>();
-        return s;
-    }
-    __device__ __forceinline__ void one(State &s, C x, int64_t) const {
-        if (x < s.low || x != x) { s.low = x; }
-        if (x > s.high || x != x) { s.high = x; }
-    }
-    OPDI_CU_TAKE_EACH
-    __device__ __forceinline__ void join(State &s, const State &with) const {
-        if (with.low < s.low || with.low != with.low) { s.low = with.low; }
-        if (with.high > s.high || with.high != with.high) { s.high = with.high; }
-    }
-    __device__ void store(const State &s, const opdi_cu_results &out) const {
-        opdi_cu_put(out.data[0], out.dtype[0], out.at[0], s.low);
-        opdi_cu_put(out.data[1], out.dtype[1], out.at[1], s.high);
-    }
-};
-/* How many elements are not 0; kind 1: whether there is one, 2: whether all n are. */
+/* How many elements are not 0, without the highest `flag` bits of 64: floating types are read as integers, and the sign
+   of a zero does not count.  kind 1: whether there is one that is not 0, 2: whether all n are. */
 template <class C_> struct opdi_cu_fold_count {
     typedef C_ C;
     typedef struct State { int64_t v; } State;
@@ -1867,7 +2349,7 @@ template <class C_> struct opdi_cu_fold_count {
     template <int N> __device__ __forceinline__ void take(State &s, const C *x, int64_t, int64_t) const {
         int count = 0;
         OPDI_CU_UNROLL
-        for (int i = 0; i < N; i++) { count += x[i] != 0; }
+        for (int i = 0; i < N; i++) { count += (uint64_t)x[i] << how.flag != 0; }
         s.v += count;
     }
     __device__ __forceinline__ void join(State &s, const State &with) const { s.v += with.v; }
@@ -1949,6 +2431,7 @@ template <class C_> struct opdi_cu_fold_lse {
 /* i in mixed radix `sizes`, times strides: 32-bit divisions where that is enough, none for one dim. */
 __device__ __forceinline__ int64_t opdi_cu_offset(int64_t i, const int64_t *sizes, const int64_t *strides, int ndim) {
     int64_t at = 0;
+    OPDI_CU_ROLLED
     for (int d = 0; d < ndim - 1; d++) {
         const int64_t q = ((uint64_t)i | (uint64_t)sizes[d]) >> 32 ? i / sizes[d]
             : (int64_t)((uint32_t)i / (uint32_t)sizes[d]);
@@ -1957,11 +2440,42 @@ __device__ __forceinline__ int64_t opdi_cu_offset(int64_t i, const int64_t *size
     }
     return at + i * strides[ndim - 1];
 }
+__device__ OPDI_CU_NOINLINE int64_t opdi_cu_far_offset(const opdi_cu_reduction &r, int64_t i) {
+    return opdi_cu_offset(i, r.rsize, r.rstride, r.nred);
+}
+/* Where elements first, first + step, ... of a row are, U of them. */
+template <int U>
+__device__ __forceinline__ void opdi_cu_reduce_at(const opdi_cu_reduction &r, int64_t first, int64_t step,
+                                                  int64_t *at /*[U]*/) {
+    if (r.nred == 1) {
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { at[u] = (first + u * step) * r.rstride[0]; }
+    } else if (r.far) {
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { at[u] = opdi_cu_far_offset(r, first + u * step); }
+    } else {
+        uint32_t i[U];
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { i[u] = (uint32_t)(first + u * step); at[u] = 0; }
+        OPDI_CU_ROLLED
+        for (int d = 0; d < r.nred - 1; d++) {
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                const uint32_t q = r.by[d].of(i[u]);
+                at[u] += (int64_t)(i[u] - q * r.by[d].d) * r.rstride[d];
+                i[u] = q;
+            }
+        }
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { at[u] += (int64_t)i[u] * r.rstride[r.nred - 1]; }
+    }
+}
+/* part: a row's chunk, whose state is kept for opdi_cu_reduce_chunks. */
 template <class F>
 __device__ __forceinline__ void opdi_cu_reduce_put(const opdi_cu_reduction &r, const F &f, int64_t row,
-                                                   const typename F::State &s) {
+                                                   const typename F::State &s, bool part) {
     opdi_cu_results out = r.out;
-    if (r.chunks > 1) { ((typename F::State *)r.states)[blockIdx.y * r.outer + row] = s; return; }
+    if (part) { ((typename F::State *)r.states)[blockIdx.y * r.outer + row] = s; return; }
     out.at[0] = opdi_cu_offset(row, r.ksize, r.ostride[0], r.nkept);
     out.at[1] = opdi_cu_offset(row, r.ksize, r.ostride[1], r.nkept);
     f.store(s, out);
@@ -1973,24 +2487,37 @@ __device__ __forceinline__ void opdi_cu_reduce_walk(const opdi_cu_reduction &r, 
     typedef opdi_cu_reader<T> R;
     typedef typename R::C C;
     const int U = 4;
-    int64_t i = first;
+    int64_t i = first, at[U];
+    OPDI_CU_ROLLED
     for (; i + (U - 1) * step < end; i += U * step) {
-        C c[U * N];
-        OPDI_CU_UNROLL
-        for (int u = 0; u < U; u++) {
-            const int64_t at = opdi_cu_offset(i + u * step, r.rsize, r.rstride, r.nred);
-            if (N > 1) { R::many(x, at, r, c + u * N); } else { c[u] = R::one(x, at, r); }
-        }
-        if constexpr (N == 1) { f.template take<U>(s, c, i, step); }
-        else {
+        opdi_cu_reduce_at<U>(r, i, step, at);
+        if constexpr (N == 1) {
+            C c[U];
             OPDI_CU_UNROLL
-            for (int u = 0; u < U; u++) { f.template take<N>(s, c + u * N, i + u * step, 1); }
+            for (int u = 0; u < U; u++) { c[u] = R::one(x, at[u], r); }
+            f.template take<U>(s, c, i, step);
+        } else {
+            typename R::Raw raw[U];
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) { R::load(x, at[u], r, raw + u); }
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                C c[N];
+                R::cast(raw[u], r, c);
+                f.template take<N>(s, c, i + u * step, 1);
+            }
         }
     }
+    OPDI_CU_ROLLED
     for (; i < end; i += step) {
-        const int64_t at = opdi_cu_offset(i, r.rsize, r.rstride, r.nred);
         C c[N];
-        if (N > 1) { R::many(x, at, r, c); } else { c[0] = R::one(x, at, r); }
+        opdi_cu_reduce_at<1>(r, i, step, at);
+        if constexpr (N == 1) { c[0] = R::one(x, at[0], r); }
+        else {
+            typename R::Raw raw;
+            R::load(x, at[0], r, &raw);
+            R::cast(raw, r, c);
+        }
         f.template take<N>(s, c, i, 1);
     }
 }
@@ -2000,23 +2527,30 @@ template <class T, class F, bool VEC>
 __device__ __forceinline__ void opdi_cu_reduce_part(const opdi_cu_reduction &r, const F &f, const char *x,
                                                     int64_t begin, int64_t end, int lane, int lanes,
                                                     typename F::State &s) {
-    const int W = VEC ? (int)opdi_cu_reader<T>::W : 1;
-    if (VEC) {
-        int64_t head = 0;
-        if (r.nred == 1) { head = (W - (int64_t)((uint64_t)(uintptr_t)x / r.bytes + (uint64_t)begin) % W) % W; }
+    typedef opdi_cu_reader<T> R;
+    const int W = VEC ? (int)R::W : 1;
+    if (VEC && r.nred == 1) {
+        int64_t head = (W - (int64_t)((uint64_t)(uintptr_t)x / r.bytes + (uint64_t)begin) % W) % W;
         if (head > end - begin) { head = end - begin; }
-        opdi_cu_reduce_walk<T, F, 1>(r, f, x, begin + lane, begin + head, lanes, s);
+        const int64_t whole = begin + head + (end - begin - head) / W * W;
+        OPDI_CU_ROLLED
+        for (int64_t k = lane; k < head + end - whole; k += lanes) {
+            const int64_t i = k < head ? begin + k : whole + k - head;
+            const typename R::C c = R::one(x, i, r);
+            f.template take<1>(s, &c, i, 1);
+        }
         begin += head;
+        end = whole;
     }
-    const int64_t whole = begin + (end - begin) / W * W;
-    opdi_cu_reduce_walk<T, F, W>(r, f, x, begin + (int64_t)lane * W, whole, (int64_t)lanes * W, s);
-    if (VEC) { opdi_cu_reduce_walk<T, F, 1>(r, f, x, whole + lane, end, lanes, s); }
+    opdi_cu_reduce_walk<T, F, W>(r, f, x, begin + (int64_t)lane * W, end, (int64_t)lanes * W, s);
 }
 /* blockDim.x threads a row, blockDim.y rows a block; blockIdx.y: the chunk. */
-template <class T, class F, bool VEC> __global__ void opdi_cu_reduce_rows(const opdi_cu_reduction r, const F f) {
+template <class T, class F, bool VEC> __global__ void __launch_bounds__(256)
+opdi_cu_reduce_rows(const __grid_constant__ opdi_cu_reduction r, const F f) {
     __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(typename F::State)];
     const int lanes = (int)blockDim.x;
     const int64_t begin = blockIdx.y * r.chunk, end = begin + r.chunk < r.n ? begin + r.chunk : r.n;
+    OPDI_CU_ROLLED
     for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < r.outer; first += (int64_t)gridDim.x * blockDim.y) {
         const int64_t row = first + threadIdx.y;
         typename F::State s = f.init(row < r.outer ? row : 0);
@@ -2025,34 +2559,61 @@ template <class T, class F, bool VEC> __global__ void opdi_cu_reduce_rows(const 
             opdi_cu_reduce_part<T, F, VEC>(r, f, x, begin, end, (int)threadIdx.x, lanes, s);
         }
         opdi_cu_fold_lanes(f, s, lanes, (typename F::State *)room);
-        if (threadIdx.x == 0 && row < r.outer) { opdi_cu_reduce_put(r, f, row, s); }
+        if (threadIdx.x == 0 && row < r.outer) { opdi_cu_reduce_put(r, f, row, s, r.chunks > 1); }
+    }
+}
+/* The states of the threads of a column, N a thread, are joined; those with threadIdx.y 0 have the result. */
+template <int N, class F>
+__device__ __forceinline__ void opdi_cu_fold_down(const F &f, typename F::State *s /*[N]*/,
+                                                  typename F::State *shared) {
+    const int wide = (int)blockDim.x, me = (int)threadIdx.x, y = (int)threadIdx.y;
+    OPDI_CU_ROLLED
+    for (int half = (int)blockDim.y / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (y >= half && y < 2 * half) {
+            OPDI_CU_UNROLL
+            for (int k = 0; k < N; k++) { shared[((y - half) * N + k) * wide + me] = s[k]; }
+        }
+        __syncthreads();
+        if (y < half) {
+            OPDI_CU_UNROLL
+            for (int k = 0; k < N; k++) { f.join(s[k], shared[(y * N + k) * wide + me]); }
+        }
     }
 }
 /* blockDim.x threads side by side with N columns each, blockDim.y down the rows; blockIdx.y: the chunk. */
-template <class T, class F, bool VEC> __global__ void opdi_cu_reduce_columns(const opdi_cu_reduction r, const F f) {
+template <class T, class F, bool VEC> __global__ void __launch_bounds__(256)
+opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
     typedef opdi_cu_reader<T> R;
     typedef typename R::C C;
     typedef typename F::State S;
     const int N = VEC ? (int)R::W : 1, U = 4;
     OPDI_CU_SHARED(room);
-    S *const shared = (S *)room;
     const int wide = (int)blockDim.x * N, down = (int)blockDim.y, me = (int)threadIdx.x, y = (int)threadIdx.y;
     const int64_t begin = blockIdx.y * r.chunk, end = begin + r.chunk < r.n ? begin + r.chunk : r.n;
     const int64_t tiles = (r.ksize[0] + wide - 1) / wide, items = tiles * (r.outer / r.ksize[0]);
+    OPDI_CU_ROLLED
     for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
         const int64_t column = item % tiles * wide + me * N, first = item / tiles * r.ksize[0];
         const bool in = column < r.ksize[0];      /* VEC: the columns' number is a multiple of N */
         const char *x = r.x + (opdi_cu_offset(first, r.ksize, r.kstride, r.nkept) + column * r.kstride[0]) * r.bytes;
         S s[N];
-        int64_t i = begin + y;
+        int64_t i = begin + y, at[U];
         OPDI_CU_UNROLL
         for (int k = 0; k < N; k++) { s[k] = f.init(in ? first + column + k : 0); }
+        OPDI_CU_ROLLED
         for (; in && i + (U - 1) * down < end; i += U * down) {
             C c[U][N];
-            OPDI_CU_UNROLL
-            for (int u = 0; u < U; u++) {
-                const int64_t at = opdi_cu_offset(i + u * down, r.rsize, r.rstride, r.nred);
-                if (VEC) { R::many(x, at, r, c[u]); } else { c[u][0] = R::one(x, at, r); }
+            opdi_cu_reduce_at<U>(r, i, down, at);
+            if constexpr (VEC) {
+                typename R::Raw raw[U];
+                OPDI_CU_UNROLL
+                for (int u = 0; u < U; u++) { R::load(x, at[u], r, raw + u); }
+                OPDI_CU_UNROLL
+                for (int u = 0; u < U; u++) { R::cast(raw[u], r, c[u]); }
+            } else {
+                OPDI_CU_UNROLL
+                for (int u = 0; u < U; u++) { c[u][0] = R::one(x, at[u], r); }
             }
             OPDI_CU_UNROLL
             for (int k = 0; k < N; k++) {
@@ -2062,45 +2623,39 @@ template <class T, class F, bool VEC> __global__ void opdi_cu_reduce_columns(con
                 f.template take<U>(s[k], v, i, down);
             }
         }
+        OPDI_CU_ROLLED
         for (; in && i < end; i += down) {
-            const int64_t at = opdi_cu_offset(i, r.rsize, r.rstride, r.nred);
             C c[N];
-            if (VEC) { R::many(x, at, r, c); } else { c[0] = R::one(x, at, r); }
+            opdi_cu_reduce_at<1>(r, i, down, at);
+            if constexpr (VEC) {
+                typename R::Raw raw;
+                R::load(x, at[0], r, &raw);
+                R::cast(raw, r, c);
+            } else { c[0] = R::one(x, at[0], r); }
             OPDI_CU_UNROLL
             for (int k = 0; k < N; k++) { f.template take<1>(s[k], c + k, i, 1); }
         }
-        for (int half = down / 2; half > 0; half /= 2) {
-            __syncthreads();
-            if (y >= half && y < 2 * half) {
-                OPDI_CU_UNROLL
-                for (int k = 0; k < N; k++) { shared[(y - half) * wide + k * (int)blockDim.x + me] = s[k]; }
-            }
-            __syncthreads();
-            if (y < half) {
-                OPDI_CU_UNROLL
-                for (int k = 0; k < N; k++) { f.join(s[k], shared[y * wide + k * (int)blockDim.x + me]); }
-            }
-        }
+        opdi_cu_fold_down<N>(f, s, (S *)room);
         if (y == 0 && in) {
             OPDI_CU_UNROLL
-            for (int k = 0; k < N; k++) { opdi_cu_reduce_put(r, f, first + column + k, s[k]); }
+            for (int k = 0; k < N; k++) { opdi_cu_reduce_put(r, f, first + column + k, s[k], r.chunks > 1); }
         }
     }
 }
-/* The states of a row's chunks, by blockDim.x threads. */
-template <class F> __global__ void opdi_cu_reduce_chunks(opdi_cu_reduction r, const F f) {
-    __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(typename F::State)];
+/* The states of the rows' chunks: rows side by side, so that neighbours read neighbours; blockDim.y threads a row. */
+template <class F> __global__ void __launch_bounds__(512)
+opdi_cu_reduce_chunks(const __grid_constant__ opdi_cu_reduction r, const F f) {
+    OPDI_CU_SHARED(room);
     const typename F::State *states = (const typename F::State *)r.states;
-    const int chunks = r.chunks;
-    r.chunks = 1;
-    for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < r.outer; first += (int64_t)gridDim.x * blockDim.y) {
-        const int64_t row = first + threadIdx.y;
+    for (int64_t first = (int64_t)blockIdx.x * blockDim.x; first < r.outer; first += (int64_t)gridDim.x * blockDim.x) {
+        const int64_t row = first + threadIdx.x;
         typename F::State s = f.init(row < r.outer ? row : 0);
-        if (row < r.outer) {
-            for (int k = (int)threadIdx.x; k < chunks; k += (int)blockDim.x) { f.join(s, states[k * r.outer + row]); }
+#pragma unroll 4
+        for (int k = (int)threadIdx.y; row < r.outer && k < r.chunks; k += (int)blockDim.y) {
+            f.join(s, states[k * r.outer + row]);
         }
-        opdi_cu_fold_lanes(f, s, (int)blockDim.x, (typename F::State *)room);
-        if (threadIdx.x == 0 && row < r.outer) { opdi_cu_reduce_put(r, f, row, s); }
+        opdi_cu_fold_down<1>(f, &s, (typename F::State *)room);
+        if (threadIdx.y == 0 && row < r.outer) { opdi_cu_reduce_put(r, f, row, s, false); }
     }
 }
 
@@ -2163,6 +2718,10 @@ static int opdi_cu_reduce_plan(opdi_cu_reduction *r, const opd_tensor *x, uint64
         r->ksize[r->nkept] = size; r->kstride[r->nkept++] = stride;
     }
     if (r->nred == 0) { r->rsize[r->nred++] = 1; }
+    r->far = r->nred > 1 && r->n > INT32_MAX;
+    for (i = 0; i < r->nred && r->nred > 1 && !r->far && r->n > 0; i++) {
+        r->by[i] = opdi_cu_divide_by((uint32_t)r->rsize[i]);
+    }
     if (r->nkept == 0) { r->ksize[r->nkept++] = 1; }
     for (k = 0; k < 2; k++) { r->out.data[k] = opdi_cu_data<void>(outs[k]); r->out.dtype[k] = opd_dtype(outs[k]); }
     r->chunk = r->n; r->chunks = 1;
@@ -2224,22 +2783,32 @@ template <class T, class F> static int opdi_cu_reduce_launch(opdi_cu_reduction *
                        : vec ? opdi_cu_reduce_columns<T, F, true> : opdi_cu_reduce_columns<T, F, false>,
                        grid, block, shared, *r, f)) { return -1; }
     if (r->chunks == 1) { return 0; }
-    block = r->chunks > 128 ? dim3(256) : dim3(OPDI_CU_WARP, 8);
-    grid = opdi_cu_grid_rows(opdi_cu_ceil(r->outer, block.y));
-    return opdi_cu_launch(opdi_cu_reduce_chunks<F>, grid, block, 0, *r, f);
+    block = dim3(1, 1);
+    while (block.x < OPDI_CU_WARP && block.x < r->outer) { block.x *= 2; }
+    while (block.x * block.y < 512 && (int)block.y < r->chunks) { block.y *= 2; }
+    return opdi_cu_launch(opdi_cu_reduce_chunks<F>, opdi_cu_grid_rows(opdi_cu_ceil(r->outer, block.x)), block,
+                          block.x * (block.y / 2) * sizeof(S), *r, f);
 }
-/* Integers in a kernel of their own, where the fold is for them. */
-template <template <class> class F, bool INTEGERS> struct opdi_cu_reduce_integers {
-    static int run(opdi_cu_reduction *r, opdi_cu_fold how) {
-        const F<int64_t> f = {how};
-        return opdi_cu_reduce_launch<opdi_cu_integers>(r, f);
+/* What a fold is for: dtypes of other kinds have been converted before. */
+enum { OPDI_CU_F = 1, OPDI_CU_I = 2, OPDI_CU_FI = 3 };
+template <template <class> class F, int KINDS> static int opdi_cu_reduce_typed(opdi_cu_reduction *r, opdi_cu_fold how) {
+    const bool integers = opd_dtype_is_integral((opd_scalar_type)r->dtype, true);
+    if constexpr ((KINDS & OPDI_CU_I) != 0) {
+        if (integers) { const F<int64_t> f = {how}; return opdi_cu_reduce_launch<opdi_cu_integers>(r, f); }
     }
-};
-template <template <class> class F> struct opdi_cu_reduce_integers<F, false> {
-    static int run(opdi_cu_reduction *r, opdi_cu_fold) { return opdi_cu_no_dtype((opd_scalar_type)r->dtype); }
-};
+    if constexpr ((KINDS & OPDI_CU_F) != 0) {
+        switch (r->dtype) {
+            case OPD_FLOAT32: { const F<float> f = {how}; return opdi_cu_reduce_launch<float>(r, f); }
+            case OPD_FLOAT64: { const F<double> f = {how}; return opdi_cu_reduce_launch<double>(r, f); }
+            case OPD_FLOAT16:
+            case OPD_BFLOAT16: { const F<float> f = {how}; return opdi_cu_reduce_launch<opdi_cu_shorts>(r, f); }
+            default: break;
+        }
+    }
+    return opdi_cu_no_dtype((opd_scalar_type)r->dtype);
+}
 /* The fold over x's dims in mask into y0 and y1 (or NULL). */
-template <template <class> class F, bool INTEGERS>
+template <template <class> class F, int KINDS>
 static int opdi_cu_reduce(opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tensor *y1, opdi_cu_fold how,
                           bool ordered) {
     opdi_cu_reduction r;
@@ -2252,13 +2821,11 @@ static int opdi_cu_reduce(opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tens
         }
     }
     how.n = r.n;
-    switch (r.dtype) {
-        case OPD_FLOAT32: { const F<float> f = {how}; return opdi_cu_reduce_launch<float>(&r, f); }
-        case OPD_FLOAT64: { const F<double> f = {how}; return opdi_cu_reduce_launch<double>(&r, f); }
-        case OPD_FLOAT16: { const F<float> f = {how}; return opdi_cu_reduce_launch<opdi_cu_f16>(&r, f); }
-        case OPD_BFLOAT16: { const F<float> f = {how}; return opdi_cu_reduce_launch<opdi_cu_bf16>(&r, f); }
-        default: return opdi_cu_reduce_integers<F, INTEGERS>::run(&r, how);
+    if (KINDS == OPDI_CU_I && !opd_dtype_is_integral((opd_scalar_type)r.dtype, true)) {     /* its bits */
+        how.flag = 65 - 8 * r.bytes;
+        r.dtype = r.bytes == 8 ? OPD_INT64 : r.bytes == 4 ? OPD_INT32 : OPD_INT16;
     }
+    return opdi_cu_reduce_typed<F, KINDS>(&r, how);
 }
 static opdi_cu_fold opdi_cu_how(int kind, int flag = 0, double p = 0) {
     const opdi_cu_fold how = {p, 0, kind, flag};
@@ -2274,12 +2841,12 @@ static opd_tensor *opdi_cu_reduce_input(opd_tensor *x, opd_scalar_type dtype) {
 
 //-- sum, nansum, mean, prod -------------------------------------------------------------------------------------------
 
-template <template <class> class F, bool INTEGERS = true>
+template <template <class> class F, int KINDS = OPDI_CU_FI>
 static int opdi_cu_sum_of(opd_call *call, opd_ints dims, int kind) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y;
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
-    return opdi_cu_reduce<F, INTEGERS>(opdi_cu_reduce_input(x, opd_dtype(y)), opdi_cu_dims_mask(dims, opd_ndim(x)), y,
+    return opdi_cu_reduce<F, KINDS>(opdi_cu_reduce_input(x, opd_dtype(y)), opdi_cu_dims_mask(dims, opd_ndim(x)), y,
                                        NULL, opdi_cu_how(kind), false);
 }
 static opd_ints opdi_cu_no_dims() { return opd_ints_of(NULL, 0); }
@@ -2290,7 +2857,7 @@ static int opdi_cu_nansum(opd_call *call) {
     if (opd_dtype_is_integral(dtype, true) || opd_dtype_is_integral(opd_arg_dtype(call, 3, dtype), true)) {
         return opdi_cu_sum_dim(call);
     }
-    return opdi_cu_sum_of<opdi_cu_fold_mapped, false>(call, opd_arg_ints(call, 1), OPDI_CU_PLAIN);
+    return opdi_cu_sum_of<opdi_cu_fold_mapped, OPDI_CU_F>(call, opd_arg_ints(call, 1), OPDI_CU_PLAIN);
 }
 static int opdi_cu_mean_all(opd_call *call) {
     return opdi_cu_sum_of<opdi_cu_fold_sum>(call, opdi_cu_no_dims(), OPDI_CU_MEAN);
@@ -2312,7 +2879,7 @@ static int opdi_cu_trace(opd_call *call) {
     n = opd_size(x, 0) < opd_size(x, 1) ? opd_size(x, 0) : opd_size(x, 1);
     stride = opd_strides(x)[0] + opd_strides(x)[1];
     x = opd_tensor_view(x, &n, &stride, 1, opd_offset(x));
-    return opdi_cu_reduce<opdi_cu_fold_sum, true>(x, ~(uint64_t)0, y, NULL, opdi_cu_how(0), false);
+    return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(x, ~(uint64_t)0, y, NULL, opdi_cu_how(0), false);
 }
 
 //-- var, std ----------------------------------------------------------------------------------------------------------
@@ -2322,7 +2889,7 @@ static int opdi_cu_var_of(opd_call *call, int kind) {
     const opd_value c = opd_call_args(call)[2];
     const double correction = c.tag == OPD_TAG_NONE ? 1.0 : c.tag == OPD_TAG_FLOAT ? c.u.d : (double)c.u.i;
     if (opd_results_from_fake(call)) { return -1; }
-    return opdi_cu_reduce<opdi_cu_fold_var, false>(x, opdi_cu_dims_mask(opd_arg_ints(call, 1), opd_ndim(x)),
+    return opdi_cu_reduce<opdi_cu_fold_var, OPDI_CU_F>(x, opdi_cu_dims_mask(opd_arg_ints(call, 1), opd_ndim(x)),
                                                    opdi_cu_result(call, 0), kind >= 2 ? opdi_cu_result(call, 1) : NULL,
                                                    opdi_cu_how(kind, 0, correction), false);
 }
@@ -2336,7 +2903,7 @@ static int opdi_cu_std_mean(opd_call *call) { return opdi_cu_var_of(call, 3); }
 static int opdi_cu_extreme_of(opd_call *call, opd_ints dims, bool least) {
     opd_tensor *x = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
-    return opdi_cu_reduce<opdi_cu_fold_extreme, true>(x, opdi_cu_dims_mask(dims, opd_ndim(x)), opdi_cu_result(call, 0),
+    return opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, opdi_cu_dims_mask(dims, opd_ndim(x)), opdi_cu_result(call, 0),
                                                       NULL, opdi_cu_how(0, least), false);
 }
 static int opdi_cu_amax(opd_call *call) { return opdi_cu_extreme_of(call, opd_arg_ints(call, 1), false); }
@@ -2351,7 +2918,7 @@ static uint64_t opdi_cu_dim_mask(opd_call *call, int i) {
 static int opdi_cu_where_of(opd_call *call, bool index_only, bool least) {
     opd_tensor *x = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
-    return opdi_cu_reduce<opdi_cu_fold_where, true>(x, opdi_cu_dim_mask(call, 1), opdi_cu_result(call, 0),
+    return opdi_cu_reduce<opdi_cu_fold_where, OPDI_CU_FI>(x, opdi_cu_dim_mask(call, 1), opdi_cu_result(call, 0),
                                                     index_only ? NULL : opdi_cu_result(call, 1),
                                                     opdi_cu_how(index_only, least), true);
 }
@@ -2362,8 +2929,11 @@ static int opdi_cu_argmin(opd_call *call) { return opdi_cu_where_of(call, true, 
 static int opdi_cu_aminmax(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
-    return opdi_cu_reduce<opdi_cu_fold_both, true>(x, opdi_cu_dim_mask(call, 1), opdi_cu_result(call, 0),
-                                                   opdi_cu_result(call, 1), opdi_cu_how(0), false);
+    for (int i = 0; i < 2; i++) {
+        if (opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, opdi_cu_dim_mask(call, 1), opdi_cu_result(call, i),
+                                                                 NULL, opdi_cu_how(0, i == 0), false)) { return -1; }
+    }
+    return 0;
 }
 
 //-- any, all, count_nonzero, equal ------------------------------------------------------------------------------------
@@ -2371,7 +2941,7 @@ static int opdi_cu_aminmax(opd_call *call) {
 /* kind: 0 count, 1 any, 2 all */
 static int opdi_cu_count_of(opd_call *call, uint64_t mask, int kind) {
     if (opd_results_from_fake(call)) { return -1; }
-    return opdi_cu_reduce<opdi_cu_fold_count, true>(opd_arg_tensor(call, 0), mask, opdi_cu_result(call, 0), NULL,
+    return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(opd_arg_tensor(call, 0), mask, opdi_cu_result(call, 0), NULL,
                                                     opdi_cu_how(kind), false);
 }
 static uint64_t opdi_cu_dims_of(opd_call *call, int i) {
@@ -2409,16 +2979,18 @@ static int opdi_cu_norm_of(opd_call *call, opd_ints dims) {
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
     x = opdi_cu_reduce_input(x, opd_dtype(y));
-    if (p == 0) { return opdi_cu_reduce<opdi_cu_fold_count, true>(x, mask, y, NULL, opdi_cu_how(0), false); }
+    if (p == 0) { return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(x, mask, y, NULL, opdi_cu_how(0), false); }
     if (p == 1 || p == 2) {
         const opdi_cu_fold how = p == 1 ? opdi_cu_how(OPDI_CU_PLAIN, OPDI_CU_ABS)
             : opdi_cu_how(OPDI_CU_ROOT, OPDI_CU_SQUARE);
-        return opdi_cu_reduce<opdi_cu_fold_mapped, false>(x, mask, y, NULL, how, false);
+        return opdi_cu_reduce<opdi_cu_fold_mapped, OPDI_CU_F>(x, mask, y, NULL, how, false);
     }
     if (p - p != 0) {                             /* an infinity */
-        return opdi_cu_reduce<opdi_cu_fold_extreme, true>(x, mask, y, NULL, opdi_cu_how(1, p < 0), false);
+        return opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, mask, y, NULL, opdi_cu_how(1, p < 0), false);
     }
-    return opdi_cu_reduce<opdi_cu_fold_power, false>(x, mask, y, NULL, opdi_cu_how(OPDI_CU_ROOT_P, 0, p), false);
+    if (opd_dtype(x) == OPD_FLOAT16 || opd_dtype(x) == OPD_BFLOAT16) { x = opd_to_dtype(x, OPD_FLOAT32); }
+    x = x ? opd_pow_Tensor_Scalar(opd_abs(x), opd_value_float(p)) : NULL;
+    return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_F>(x, mask, y, NULL, opdi_cu_how(OPDI_CU_ROOT_P, 0, p), false);
 }
 static int opdi_cu_norm_all(opd_call *call) { return opdi_cu_norm_of(call, opdi_cu_no_dims()); }
 static int opdi_cu_norm_dims(opd_call *call) { return opdi_cu_norm_of(call, opd_arg_ints(call, 2)); }
@@ -2427,7 +2999,7 @@ static int opdi_cu_logsumexp(opd_call *call) {
     const uint64_t mask = opdi_cu_dims_of(call, 1);
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
-    return opdi_cu_reduce<opdi_cu_fold_lse, false>(opdi_cu_reduce_input(x, opd_dtype(y)), mask, y, NULL, opdi_cu_how(0),
+    return opdi_cu_reduce<opdi_cu_fold_lse, OPDI_CU_F>(opdi_cu_reduce_input(x, opd_dtype(y)), mask, y, NULL, opdi_cu_how(0),
                                                    false);
 }
 
@@ -2459,11 +3031,22 @@ static const opdi_cu_row opdi_cu_rows_reductions[] = {
 //  every lanes * W elements.  With PACKS > 0 a row is loaded once and stays in registers, PACKS times W elements a
 //  thread; with 0 each pass loads it again, which for rows that long is from the cache.
 
-/* OPDI_CU_EACH_PACK(p, i): for each pack p of this thread, element i the first of it. */
+/* OPDI_CU_EACH_PACK(p, i): for each pack p of this thread, element i the first of it, whether it is there or not.
+   OPDI_CU_EACH_ROUND(i): with PACKS 0, for each pack of this thread. */
 #define OPDI_CU_EACH_PACK(p, i)                                                                                       \
     OPDI_CU_UNROLL                                                                                                    \
-    for (int p = 0; p < (PACKS ? PACKS : 1); p++)                                                                     \
-        for (int64_t i = ((int64_t)p * lanes + lane) * W; in && i < n; i += PACKS ? n : (int64_t)lanes * W)
+    for (int p = 0, i = lane * W; p < (PACKS ? PACKS : 1); p++, i += lanes * W)
+#define OPDI_CU_EACH_ROUND(i)                                                                                         \
+    for (int64_t i = (int64_t)lane * W; in && i < n; i += (int64_t)lanes * W)
+/* All packs of a row at once, so that all loads are on their way before one is looked at; there: how many of this
+   thread's first ones the row has. */
+template <int W, int PACKS, typename T>
+__device__ __forceinline__ int opdi_cu_load_packs(const T *row, int n, int lane, int lanes, bool in,
+                                                  opdi_cu_vector<T, W> *v /*[PACKS]*/) {
+    int there = 0;
+    OPDI_CU_EACH_PACK(p, i) { if (in && i < n) { v[p] = opdi_cu_load_vector<W>(row + i); there = p + 1; } }
+    return there;
+}
 
 template <int W, typename T, typename C> __device__ __forceinline__ void opdi_cu_load_some(const T *p, C *c) {
     const opdi_cu_vector<T, W> v = opdi_cu_load_vector<W>(p);
@@ -2554,15 +3137,20 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
         const bool in = row < rows;
         const T *from = x + row * n;
         T *to = y + row * n;
-        if (PACKS) {
-            C v[PACKS ? PACKS : 1][W], top = opdi_cu_lowest<C>(), sum = 0;
-            OPDI_CU_EACH_PACK(p, i) {
-                opdi_cu_load_some<W>(from + i, v[p]);
+        if constexpr (PACKS > 0) {
+            opdi_cu_vector<T, W> raw[PACKS];
+            C v[PACKS][W], top = opdi_cu_lowest<C>(), sum = 0;
+            const int there = opdi_cu_load_packs<W, PACKS>(from, (int)n, lane, lanes, in, raw);
+            OPDI_CU_EACH_PACK(p, i) {             /* what is not there is as if it were -inf */
                 OPDI_CU_UNROLL
-                for (int w = 0; w < W; w++) { top = v[p][w] > top ? v[p][w] : top; }
+                for (int w = 0; w < W; w++) {
+                    v[p][w] = p < there ? opdi_cu_cast<C>(raw[p].at[w]) : opdi_cu_lowest<C>();
+                    top = v[p][w] > top ? v[p][w] : top;
+                }
             }
             top = opdi_cu_row_reduce(top, opdi_cu_top(), opdi_cu_lowest<C>(), lanes);
             OPDI_CU_EACH_PACK(p, i) {
+                if (p >= there) { continue; }
                 OPDI_CU_UNROLL
                 for (int w = 0; w < W; w++) {
                     const C d = v[p][w] - top, e = opdi_cu_exp(d);
@@ -2573,6 +3161,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
             sum = opdi_cu_row_reduce(sum, opdi_cu_sum(), (C)0, lanes);
             sum = logarithm ? (C)log(sum) : (C)1 / sum;
             OPDI_CU_EACH_PACK(p, i) {
+                if (p >= there) { continue; }
                 OPDI_CU_UNROLL
                 for (int w = 0; w < W; w++) { v[p][w] = logarithm ? v[p][w] - sum : v[p][w] * sum; }
                 opdi_cu_store_some<W>(to + i, v[p]);
@@ -2581,13 +3170,13 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
             const opdi_cu_exps<C> none = {opdi_cu_lowest<C>(), 0};
             opdi_cu_exps<C> e = none;
             C v[W], sum;
-            OPDI_CU_EACH_PACK(p, i) {
+            OPDI_CU_EACH_ROUND(i) {
                 opdi_cu_load_some<W>(from + i, v);
                 e.template take<W>(v);
             }
             e = opdi_cu_row_reduce(e, opdi_cu_exps_join(), none, lanes);
             sum = logarithm ? (C)log(e.total()) : (C)1 / e.total();
-            OPDI_CU_EACH_PACK(p, i) {
+            OPDI_CU_EACH_ROUND(i) {
                 opdi_cu_load_some<W>(from + i, v);
                 OPDI_CU_UNROLL
                 for (int w = 0; w < W; w++) {
@@ -2599,6 +3188,28 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
     }
 }
 /* y (g - sum(g y)); of the logarithm, g - exp(y) sum(g) */
+template <typename C, typename T, int W>
+__device__ __forceinline__ C opdi_cu_softmax_product(const opdi_cu_vector<T, W> &g, const opdi_cu_vector<T, W> &y,
+                                                     bool logarithm) {
+    C sum = 0;
+    OPDI_CU_UNROLL
+    for (int w = 0; w < W; w++) {
+        const C a = opdi_cu_cast<C>(g.at[w]);
+        sum += logarithm ? a : a * opdi_cu_cast<C>(y.at[w]);
+    }
+    return sum;
+}
+template <typename C, typename T, int W>
+__device__ __forceinline__ void opdi_cu_softmax_gradient(T *dx, const opdi_cu_vector<T, W> &g,
+                                                         const opdi_cu_vector<T, W> &y, C sum, bool logarithm) {
+    C v[W];
+    OPDI_CU_UNROLL
+    for (int w = 0; w < W; w++) {
+        const C a = opdi_cu_cast<C>(g.at[w]), b = opdi_cu_cast<C>(y.at[w]);
+        v[w] = logarithm ? a - opdi_cu_exp(b) * sum : b * (a - sum);
+    }
+    opdi_cu_store_some<W>(dx, v);
+}
 template <typename T, int W, int PACKS>
 __global__ void __launch_bounds__(1024) opdi_cu_softmax_backward_rows(const T *g, const T *y, T *dx, int64_t rows,
                                                                       int64_t n, bool logarithm) {
@@ -2610,25 +3221,26 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_backward_rows(const T *g
         const int64_t at = row * n;
         opdi_cu_vector<T, W> gs[PACKS ? PACKS : 1], ys[PACKS ? PACKS : 1];
         C sum = 0;
-        OPDI_CU_EACH_PACK(p, i) {
-            gs[p] = opdi_cu_load_vector<W>(g + at + i);
-            ys[p] = opdi_cu_load_vector<W>(y + at + i);
-            OPDI_CU_UNROLL
-            for (int w = 0; w < W; w++) {
-                const C a = opdi_cu_cast<C>(gs[p].at[w]);
-                sum += logarithm ? a : a * opdi_cu_cast<C>(ys[p].at[w]);
+        if constexpr (PACKS > 0) {
+            const int there = opdi_cu_load_packs<W, PACKS>(g + at, (int)n, lane, lanes, in, gs);
+            (void)opdi_cu_load_packs<W, PACKS>(y + at, (int)n, lane, lanes, in, ys);
+            OPDI_CU_EACH_PACK(p, i) { if (p < there) { sum += opdi_cu_softmax_product<C>(gs[p], ys[p], logarithm); } }
+            sum = opdi_cu_row_reduce(sum, opdi_cu_sum(), (C)0, lanes);
+            OPDI_CU_EACH_PACK(p, i) {
+                if (p < there) { opdi_cu_softmax_gradient(dx + at + i, gs[p], ys[p], sum, logarithm); }
             }
-        }
-        sum = opdi_cu_row_reduce(sum, opdi_cu_sum(), (C)0, lanes);
-        OPDI_CU_EACH_PACK(p, i) {
-            if (!PACKS) { gs[p] = opdi_cu_load_vector<W>(g + at + i); ys[p] = opdi_cu_load_vector<W>(y + at + i); }
-            C v[W];
-            OPDI_CU_UNROLL
-            for (int w = 0; w < W; w++) {
-                const C a = opdi_cu_cast<C>(gs[p].at[w]), b = opdi_cu_cast<C>(ys[p].at[w]);
-                v[w] = logarithm ? a - opdi_cu_exp(b) * sum : b * (a - sum);
+        } else {
+            OPDI_CU_EACH_ROUND(i) {
+                gs[0] = opdi_cu_load_vector<W>(g + at + i);
+                ys[0] = opdi_cu_load_vector<W>(y + at + i);
+                sum += opdi_cu_softmax_product<C>(gs[0], ys[0], logarithm);
             }
-            opdi_cu_store_some<W>(dx + at + i, v);
+            sum = opdi_cu_row_reduce(sum, opdi_cu_sum(), (C)0, lanes);
+            OPDI_CU_EACH_ROUND(i) {
+                gs[0] = opdi_cu_load_vector<W>(g + at + i);
+                ys[0] = opdi_cu_load_vector<W>(y + at + i);
+                opdi_cu_softmax_gradient(dx + at + i, gs[0], ys[0], sum, logarithm);
+            }
         }
     }
 }
@@ -2644,7 +3256,15 @@ template <typename T> __global__ void opdi_cu_softmax_columns(const T *x, T *y, 
         const int64_t column = item % tiles * blockDim.x + threadIdx.x, base = item / tiles * n * inner + column;
         const bool in = column < inner;
         opdi_cu_exps<C> e = {opdi_cu_lowest<C>(), 0};
-        for (int64_t i = threadIdx.y; in && i < n; i += down) {
+        int64_t i = threadIdx.y;
+        for (; in && i + 3 * down < n; i += 4 * down) {
+            C v[4];
+            OPDI_CU_UNROLL
+            for (int k = 0; k < 4; k++) { v[k] = opdi_cu_load<C>(x + base + (i + k * down) * inner); }
+            e.template take<4>(v);
+        }
+        OPDI_CU_ROLLED
+        for (; in && i < n; i += down) {
             const C v = opdi_cu_load<C>(x + base + i * inner);
             e.template take<1>(&v);
         }
@@ -2659,7 +3279,7 @@ template <typename T> __global__ void opdi_cu_softmax_columns(const T *x, T *y, 
         e = shared[threadIdx.x];
         __syncthreads();
         const C sum = logarithm ? (C)log(e.total()) : (C)1 / e.total();
-        for (int64_t i = threadIdx.y; in && i < n; i += down) {
+        for (i = threadIdx.y; in && i < n; i += down) {
             const C v = opdi_cu_load<C>(x + base + i * inner);
             opdi_cu_store(y + base + i * inner, logarithm ? v - e.top - sum : opdi_cu_exp(v - e.top) * sum);
         }
@@ -2782,13 +3402,13 @@ typedef struct opdi_cu_norm {
     int stat;
     bool wide;
 } opdi_cu_norm;
-/* W weights for elements i, i + 1, ... of a row. */
-template <typename T, int W, typename C>
-__device__ __forceinline__ void opdi_cu_norm_weights(const opdi_cu_norm &k, const void *p, int64_t row, int64_t i,
+/* W weights for elements i, i + 1, ... of a row, whose first channel is `channel`. */
+template <typename T, int W, typename C, typename I>
+__device__ __forceinline__ void opdi_cu_norm_weights(const opdi_cu_norm &k, const void *p, int64_t channel, I i,
                                                      C *c) {
     const int P = W * (int)sizeof(C) > 16 ? 16 / (int)sizeof(C) : W;
     if (k.hw > 0) {
-        const int64_t at = (row * k.per + i / k.hw) % k.c;
+        const int64_t at = channel + (sizeof(I) == 4 ? (int64_t)((uint32_t)i / (uint32_t)k.hw) : (int64_t)i / k.hw);
         const C v = k.wide ? ((const C *)p)[at] : opdi_cu_load<C>((const T *)p + at);
         OPDI_CU_UNROLL
         for (int w = 0; w < W; w++) { c[w] = v; }
@@ -2803,36 +3423,54 @@ struct opdi_cu_var_join {
         return a;
     }
 };
-/* (x - mean) rstd w + b */
+/* y = (x - mean) rstd w + b of W elements */
+template <typename T, int W, typename C, typename I>
+__device__ __forceinline__ void opdi_cu_norm_put(const opdi_cu_norm &k, T *y, const opdi_cu_vector<T, W> &v, C mean,
+                                                 C rstd, int64_t channel, I i) {
+    C c[W], a[W], b[W];
+    if (k.w) { opdi_cu_norm_weights<T, W>(k, k.w, channel, i, a); }
+    if (k.b) { opdi_cu_norm_weights<T, W>(k, k.b, channel, i, b); }
+    OPDI_CU_UNROLL
+    for (int w = 0; w < W; w++) {
+        c[w] = (opdi_cu_cast<C>(v.at[w]) - mean) * rstd;
+        if (k.w) { c[w] *= a[w]; }
+        if (k.b) { c[w] += b[w]; }
+    }
+    opdi_cu_store_some<W>(y + i, c);
+}
 template <typename T, int W, int PACKS>
 __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) {
     typedef opdi_cu_acc<T> C;
     const int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
     const int64_t n = k.n;
     for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < k.rows; first += (int64_t)gridDim.x * blockDim.y) {
-        const int64_t row = first + threadIdx.y;
+        const int64_t row = first + threadIdx.y, channel = k.hw > 0 ? row * k.per % k.c : 0;
         const bool in = row < k.rows;
         const T *x = (const T *)k.x + row * n;
         T *y = (T *)k.y + row * n;
         opdi_cu_vector<T, W> v[PACKS ? PACKS : 1];
         C mean = 0, squares = 0, rstd;
-        if (PACKS) {
+        int there = 0;
+        if constexpr (PACKS > 0) {
+            there = opdi_cu_load_packs<W, PACKS>(x, (int)n, lane, lanes, in, v);
             OPDI_CU_EACH_PACK(p, i) {
-                v[p] = opdi_cu_load_vector<W>(x + i);
                 OPDI_CU_UNROLL
-                for (int w = 0; w < W; w++) { mean += opdi_cu_cast<C>(v[p].at[w]); }
+                for (int w = 0; w < W; w++) { mean += p < there ? opdi_cu_cast<C>(v[p].at[w]) : (C)0; }
             }
             mean = opdi_cu_row_reduce(mean, opdi_cu_sum(), (C)0, lanes) / (C)n;
             OPDI_CU_EACH_PACK(p, i) {
                 OPDI_CU_UNROLL
-                for (int w = 0; w < W; w++) { const C d = opdi_cu_cast<C>(v[p].at[w]) - mean; squares += d * d; }
+                for (int w = 0; w < W; w++) {
+                    const C d = p < there ? opdi_cu_cast<C>(v[p].at[w]) - mean : (C)0;
+                    squares += d * d;
+                }
             }
             squares = opdi_cu_row_reduce(squares, opdi_cu_sum(), (C)0, lanes);
         } else {
             typedef typename opdi_cu_fold_var<C>::State S;
             const S none = opdi_cu_fold_var<C>().init(0);
             S s = none;
-            OPDI_CU_EACH_PACK(p, i) {
+            OPDI_CU_EACH_ROUND(i) {
                 C c[W];
                 opdi_cu_load_some<W>(x + i, c);
                 opdi_cu_fold_var<C>().template take<W>(s, c, 0, 0);
@@ -2842,25 +3480,31 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) 
         }
         rstd = (C)1 / (C)sqrt(squares / (C)n + (C)k.eps);
         if (in && lane == 0) {
-            opdi_cu_put(k.save_mean, k.stat, row, mean);
-            opdi_cu_put(k.save_rstd, k.stat, row, rstd);
+            opdi_cu_put_float(k.save_mean, k.stat, row, mean);
+            opdi_cu_put_float(k.save_rstd, k.stat, row, rstd);
         }
-        OPDI_CU_EACH_PACK(p, i) {
-            C c[W], f[W];
-            if (!PACKS) { v[p] = opdi_cu_load_vector<W>(x + i); }
-            OPDI_CU_UNROLL
-            for (int w = 0; w < W; w++) { c[w] = (opdi_cu_cast<C>(v[p].at[w]) - mean) * rstd; }
-            if (k.w) {
-                opdi_cu_norm_weights<T, W>(k, k.w, row, i, f);
-                OPDI_CU_UNROLL
-                for (int w = 0; w < W; w++) { c[w] *= f[w]; }
+        if constexpr (PACKS > 0) {
+            if (!k.wide && k.hw == 0 && k.w && k.b) {                /* all weights are on their way at once, too */
+                opdi_cu_vector<T, W> a[PACKS], b[PACKS];
+                (void)opdi_cu_load_packs<W, PACKS>((const T *)k.w, (int)n, lane, lanes, in, a);
+                (void)opdi_cu_load_packs<W, PACKS>((const T *)k.b, (int)n, lane, lanes, in, b);
+                OPDI_CU_EACH_PACK(p, i) {
+                    C c[W];
+                    if (p >= there) { continue; }
+                    OPDI_CU_UNROLL
+                    for (int w = 0; w < W; w++) {
+                        c[w] = (opdi_cu_cast<C>(v[p].at[w]) - mean) * rstd;
+                        c[w] = c[w] * opdi_cu_cast<C>(a[p].at[w]) + opdi_cu_cast<C>(b[p].at[w]);
+                    }
+                    opdi_cu_store_some<W>(y + i, c);
+                }
+            } else {
+                OPDI_CU_EACH_PACK(p, i) { if (p < there) { opdi_cu_norm_put(k, y, v[p], mean, rstd, channel, i); } }
             }
-            if (k.b) {
-                opdi_cu_norm_weights<T, W>(k, k.b, row, i, f);
-                OPDI_CU_UNROLL
-                for (int w = 0; w < W; w++) { c[w] += f[w]; }
+        } else {
+            OPDI_CU_EACH_ROUND(i) {
+                opdi_cu_norm_put(k, y, opdi_cu_load_vector<W>(x + i), mean, rstd, channel, i);
             }
-            opdi_cu_store_some<W>(y + i, c);
         }
     }
 }
@@ -2871,37 +3515,53 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_backward_rows(const opdi_cu
     const int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
     const int64_t n = k.n;
     for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < k.rows; first += (int64_t)gridDim.x * blockDim.y) {
-        const int64_t row = first + threadIdx.y;
+        const int64_t row = first + threadIdx.y, channel = k.hw > 0 ? row * k.per % k.c : 0;
         const bool in = row < k.rows;
         const T *x = (const T *)k.x + row * n, *g = (const T *)k.g + row * n;
         T *dx = (T *)k.y + row * n;
         const C mean = in ? ((const C *)k.mean)[row] : (C)0, rstd = in ? ((const C *)k.rstd)[row] : (C)0;
         opdi_cu_vector<T, W> xs[PACKS ? PACKS : 1], gs[PACKS ? PACKS : 1];
-        C a = 0, b = 0;
-        OPDI_CU_EACH_PACK(p, i) {
-            C f[W];
-            xs[p] = opdi_cu_load_vector<W>(x + i);
-            gs[p] = opdi_cu_load_vector<W>(g + i);
-            if (k.w) { opdi_cu_norm_weights<T, W>(k, k.w, row, i, f); }
+        C a = 0, b = 0, f[PACKS ? PACKS : 1][W];
+        const auto add = [&](const opdi_cu_vector<T, W> &xv, const opdi_cu_vector<T, W> &gv, const C *weights) {
             OPDI_CU_UNROLL
             for (int w = 0; w < W; w++) {
-                const C wg = opdi_cu_cast<C>(gs[p].at[w]) * (k.w ? f[w] : (C)1);
+                const C wg = opdi_cu_cast<C>(gv.at[w]) * (k.w ? weights[w] : (C)1);
                 a += wg;
-                b += wg * (opdi_cu_cast<C>(xs[p].at[w]) - mean);
+                b += wg * (opdi_cu_cast<C>(xv.at[w]) - mean);
+            }
+        };
+        const auto put = [&](T *to, const opdi_cu_vector<T, W> &xv, const opdi_cu_vector<T, W> &gv, const C *weights) {
+            C c[W];
+            OPDI_CU_UNROLL
+            for (int w = 0; w < W; w++) {
+                const C wg = opdi_cu_cast<C>(gv.at[w]) * (k.w ? weights[w] : (C)1);
+                c[w] = rstd * (wg - a - (opdi_cu_cast<C>(xv.at[w]) - mean) * b);
+            }
+            opdi_cu_store_some<W>(to, c);
+        };
+        int there = 0;
+        if constexpr (PACKS > 0) {
+            there = opdi_cu_load_packs<W, PACKS>(x, (int)n, lane, lanes, in, xs);
+            (void)opdi_cu_load_packs<W, PACKS>(g, (int)n, lane, lanes, in, gs);
+            OPDI_CU_EACH_PACK(p, i) {
+                if (k.w && p < there) { opdi_cu_norm_weights<T, W>(k, k.w, channel, i, f[p]); }
+            }
+            OPDI_CU_EACH_PACK(p, i) { if (p < there) { add(xs[p], gs[p], f[p]); } }
+        } else {
+            OPDI_CU_EACH_ROUND(i) {
+                if (k.w) { opdi_cu_norm_weights<T, W>(k, k.w, channel, i, f[0]); }
+                add(opdi_cu_load_vector<W>(x + i), opdi_cu_load_vector<W>(g + i), f[0]);
             }
         }
         a = opdi_cu_row_reduce(a, opdi_cu_sum(), (C)0, lanes) / (C)n;
         b = opdi_cu_row_reduce(b, opdi_cu_sum(), (C)0, lanes) * rstd * rstd / (C)n;
-        OPDI_CU_EACH_PACK(p, i) {
-            C f[W], c[W];
-            if (!PACKS) { xs[p] = opdi_cu_load_vector<W>(x + i); gs[p] = opdi_cu_load_vector<W>(g + i); }
-            if (k.w) { opdi_cu_norm_weights<T, W>(k, k.w, row, i, f); }
-            OPDI_CU_UNROLL
-            for (int w = 0; w < W; w++) {
-                const C wg = opdi_cu_cast<C>(gs[p].at[w]) * (k.w ? f[w] : (C)1);
-                c[w] = rstd * (wg - a - (opdi_cu_cast<C>(xs[p].at[w]) - mean) * b);
+        if constexpr (PACKS > 0) {
+            OPDI_CU_EACH_PACK(p, i) { if (p < there) { put(dx + i, xs[p], gs[p], f[p]); } }
+        } else {
+            OPDI_CU_EACH_ROUND(i) {
+                if (k.w) { opdi_cu_norm_weights<T, W>(k, k.w, channel, i, f[0]); }
+                put(dx + i, opdi_cu_load_vector<W>(x + i), opdi_cu_load_vector<W>(g + i), f[0]);
             }
-            opdi_cu_store_some<W>(dx + i, c);
         }
     }
 }
@@ -2954,7 +3614,8 @@ static int opdi_cu_pair_sums(opd_tensor *x, opd_tensor *second, int64_t a, int64
     OPDI_CU_FLOATS(opd_dtype(x), T, {
         typedef opdi_cu_acc<T> A;
         const opdi_cu_fold_pairs<A> f = {opdi_cu_data<A>(mean), opdi_cu_data<A>(rstd), per};
-        return r.outer ? opdi_cu_reduce_launch<opdi_cu_pairs<T> >(&r, f) : 0;
+        typedef typename std::conditional<sizeof(T) == 2, opdi_cu_shorts, T>::type R;
+        return r.outer ? opdi_cu_reduce_launch<opdi_cu_pairs<R> >(&r, f) : 0;
     })
     return 0;
 }
@@ -3088,7 +3749,7 @@ static int opdi_cu_group_norm_backward(opd_call *call) {
     if (opdi_cu_pair_sums(x, g, a, k.c, k.hw, 4, mean, rstd, k.per, sums[0], sums[1])) { return -1; }
     for (int i = 0; i < 2; i++) {
         out = opdi_cu_result(call, 1 + i);
-        if (out && opdi_cu_reduce<opdi_cu_fold_sum, true>(sums[i], 1, out, NULL, opdi_cu_how(0), false)) { return -1; }
+        if (out && opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(sums[i], 1, out, NULL, opdi_cu_how(0), false)) { return -1; }
     }
     return 0;
 }
@@ -3205,7 +3866,7 @@ static int opdi_cu_batch_norm(opd_call *call) {
     mean = train ? opdi_cu_new(opd_ints_of(&c, 1), acc) : was[0];
     var = train ? opdi_cu_new(opd_ints_of(&c, 1), acc) : was[1];
     if (!mean || !var) { return -1; }
-    if (train && opdi_cu_reduce<opdi_cu_fold_var, false>(opdi_cu_seen_as(x, three, 3), 5, var, mean, opdi_cu_how(2),
+    if (train && opdi_cu_reduce<opdi_cu_fold_var, OPDI_CU_F>(opdi_cu_seen_as(x, three, 3), 5, var, mean, opdi_cu_how(2),
                                                          false)) { return -1; }
     for (int i = 0; i < 2 && train; i++) {
         if (run[i] && !(now[i] = opdi_cu_new(opd_ints_of(&c, 1), acc))) { return -1; }
@@ -5117,6 +5778,90 @@ static int opdi_cu_flip_kernel(opd_call *call) {
     return 0;
 }
 
+//-- bags of rows ------------------------------------------------------------------------------------------------------
+
+/* An element of a bag is one thread's; mode 0 sum, 1 mean, 2 maximum. */
+template <typename T> struct opdi_cu_bags {
+    int64_t n, bags, offsets, d, rows, skip;      /* n: indices; rows: of w */
+    int mode;
+    const T *w, *factors;                         /* factors: NULL, or one for each index */
+    const int64_t *index, *at;                    /* at [offsets]: where bags begin; the last may end there */
+    T *out;
+    int64_t *counts, *most;                       /* [bags]; NULL or [bags, d] */
+    opdi_cu_guard guard, starts;
+    __device__ void operator()(int64_t e) const {
+        typedef opdi_cu_acc<T> A;
+        const int64_t wide = d ? d : 1, b = e / wide, c = e % wide, end = b + 1 < offsets ? at[b + 1] : n;
+        int64_t count = 0, from = 0;
+        A s = 0;
+        if (at[b] < 0 || end > n || at[b] > end || (b == 0 && at[0] != 0)) { starts.note(at[b], n); return; }
+        for (int64_t i = at[b]; i < end; i++) {
+            const int64_t r = index[i];
+            if (!guard.inside(r, rows) || r == skip) { continue; }
+            if (c < d) {
+                const A v = opdi_cu_load<A>(w + r * d + c);
+                if (mode != 2) { s += factors ? opdi_cu_load<A>(factors + i) * v : v; }
+                else if (count == 0 || v > s) { s = v; from = r; }
+            }
+            count++;
+        }
+        if (mode == 1 && count > 1) { s /= (A)count; }
+        if (c < d) {
+            opdi_cu_store(out + e, s);
+            if (most) { most[e] = from; }
+        }
+        if (c == 0) { counts[b] = mode == 0 ? 0 : count; }
+    }
+};
+/* How many offsets do not exceed i, less one. */
+struct opdi_cu_bag_of {
+    int64_t offsets;
+    const int64_t *at;
+    int64_t *bags;
+    __device__ void operator()(int64_t i) const {
+        int64_t a = 0, b = offsets;
+        while (a < b) {
+            const int64_t mid = (a + b) / 2;
+            if (at[mid] <= i) { a = mid + 1; } else { b = mid; }
+        }
+        bags[i] = a - 1;
+    }
+};
+/* _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset,
+   padding_idx) */
+static int opdi_cu_embedding_bag_kernel(opd_call *call) {
+    opd_tensor *w = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *at = opd_arg_tensor(call, 2);
+    opd_tensor *factors = opd_arg_tensor(call, 6), *r[4], *desk[4];
+    if (opd_results_from_fake(call)) { return -1; }
+    const int mode = (int)opd_arg_int(call, 4);
+    const int64_t bags = opd_sizes(opdi_cu_result(call, 0))[0];
+    w = opdi_cu_as(w, opd_dtype(w));
+    x = opdi_cu_as(x, OPD_INT64);
+    at = opdi_cu_as(at, OPD_INT64);
+    if (!w || !x || !at || (factors && !(factors = opdi_cu_as(factors, opd_dtype(w))))) { return -1; }
+    for (int k = 0; k < 4; k++) {
+        r[k] = opdi_cu_result(call, k);
+        desk[k] = opdi_cu_desk(r[k], k ? OPD_INT64 : opd_dtype(r[k]));
+        if (!desk[k] || (k == 2 && !opd_zero_(desk[k]))) { return -1; }
+    }
+    OPDI_CU_FLOATS(opd_dtype(w), T, {
+        const opdi_cu_bags<T> f = {
+            opd_numel(x), bags, opd_numel(at), opd_sizes(w)[1], opd_sizes(w)[0], opd_arg_int(call, 8), mode,
+            opdi_cu_data<T>(w), factors ? opdi_cu_data<T>(factors) : NULL, opdi_cu_data<int64_t>(x),
+            opdi_cu_data<int64_t>(at), opdi_cu_data<T>(desk[0]), opdi_cu_data<int64_t>(desk[2]),
+            mode == 2 ? opdi_cu_data<int64_t>(desk[3]) : NULL, opdi_cu_guard_of(call),
+            opdi_cu_guard_of(call, "offsets have to begin with 0, not to decrease, and to be in the range of indices")};
+        if (opdi_cu_each(bags * (f.d ? f.d : 1), f)) { return -1; }
+    })
+    if (opd_numel(desk[1])) {
+        const opdi_cu_bag_of f = {opd_numel(at), opdi_cu_data<int64_t>(at), opdi_cu_data<int64_t>(desk[1])};
+        if (opdi_cu_each(opd_numel(desk[1]), f)) { return -1; }
+    }
+    if (mode != 2 && !opd_copy_(desk[3], desk[2])) { return -1; }
+    for (int k = 0; k < 4; k++) { if (opdi_cu_settle(r[k], desk[k])) { return -1; } }
+    return 0;
+}
+
 static const opdi_cu_row opdi_cu_rows_indexing[] = {
     {"gather", opdi_cu_gather_kernel}, {"scatter.src", opdi_cu_scatter_kernel},
     {"scatter.value", opdi_cu_scatter_kernel}, {"scatter.reduce", opdi_cu_scatter_reduce_kernel},
@@ -5129,6 +5874,7 @@ static const opdi_cu_row opdi_cu_rows_indexing[] = {
     {"masked_select", opdi_cu_masked_select_kernel}, {"masked_scatter", opdi_cu_masked_scatter_kernel},
     {"masked_fill.Tensor", opdi_cu_masked_fill_kernel}, {"nonzero", opdi_cu_nonzero_kernel},
     {"cat", opdi_cu_cat_kernel}, {"stack", opdi_cu_stack_kernel}, {"embedding", opdi_cu_embedding_kernel},
+    {"_embedding_bag", opdi_cu_embedding_bag_kernel}, {"_embedding_bag_forward_only", opdi_cu_embedding_bag_kernel},
     {"embedding_dense_backward", opdi_cu_embedding_backward_kernel}, {"one_hot", opdi_cu_one_hot_kernel},
     {"slice_scatter", opdi_cu_slice_scatter_kernel}, {"select_scatter", opdi_cu_select_scatter_kernel},
     {"diagonal_scatter", opdi_cu_diagonal_scatter_kernel},
@@ -5885,6 +6631,164 @@ static int opdi_cu_nll_backward(opd_call *call) {
 static const opdi_cu_row opdi_cu_rows_losses[] = {
     {"nll_loss_forward", opdi_cu_nll_forward}, {"nll_loss2d_forward", opdi_cu_nll_forward},
     {"nll_loss_backward", opdi_cu_nll_backward}, {"nll_loss2d_backward", opdi_cu_nll_backward},
+    {NULL, NULL}};
+
+//-- distances between rows --------------------------------------------------------------------------------------------
+//
+//  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p); of one matrix (y is x) the pairs i < j, one after another.  Tiles of 16 x 16
+//  distances by way of shared memory; the gradient of an element of x is one thread's sum over the rows of y.
+
+enum { OPDI_CU_TILE = 16 };
+enum opdi_cu_norm_kind { OPDI_CU_NORM_0, OPDI_CU_NORM_1, OPDI_CU_NORM_2, OPDI_CU_NORM_P, OPDI_CU_NORM_MAX };
+/* x [b, n, k], y [b, m, k]; g and d [b, n, m] or pairs; out as they are, or as x. */
+template <typename T> struct opdi_cu_distances {
+    int64_t b, n, m, k;
+    T p;
+    bool pairs;
+    const T *x, *y, *g, *d;
+    T *out;
+    __device__ __forceinline__ int64_t at(int64_t b, int64_t i, int64_t j) const {
+        if (!pairs) { return (b * n + i) * m + j; }
+        return i < j ? i * n - i * (i + 1) / 2 + j - i - 1 : j * n - j * (j + 1) / 2 + i - j - 1;
+    }
+};
+template <int KIND, typename T> __device__ __forceinline__ T opdi_cu_distance_fold(T s, T v, T p) {
+    const T size = v < 0 ? -v : v;
+    switch (KIND) {
+        case OPDI_CU_NORM_0: return s + (T)(v < 0 || v > 0 || !(v <= v));
+        case OPDI_CU_NORM_1: return s + size;
+        case OPDI_CU_NORM_2: return s + v * v;
+        case OPDI_CU_NORM_P: return s + (T)pow(size, p);
+        default: return size > s || !(size <= size) ? size : s;
+    }
+}
+template <int KIND, typename T> __global__ void opdi_cu_distances_kernel(const opdi_cu_distances<T> k) {
+    __shared__ T xs[OPDI_CU_TILE][OPDI_CU_TILE + 1], ys[OPDI_CU_TILE][OPDI_CU_TILE + 1];
+    const int64_t across = opdi_cu_ceil(k.m, OPDI_CU_TILE), down = opdi_cu_ceil(k.n, OPDI_CU_TILE);
+    const int u = threadIdx.x % OPDI_CU_TILE, v = threadIdx.x / OPDI_CU_TILE;
+    for (int64_t t = blockIdx.x; t < k.b * down * across; t += gridDim.x) {
+        const int64_t b = t / across / down, i0 = t / across % down * OPDI_CU_TILE, j0 = t % across * OPDI_CU_TILE;
+        const T *x = k.x + (b * k.n + i0 + v) * k.k, *y = k.y + (b * k.m + j0 + v) * k.k;
+        T s = 0;
+        for (int64_t c = 0; c < k.k; c += OPDI_CU_TILE) {
+            xs[v][u] = i0 + v < k.n && c + u < k.k ? x[c + u] : (T)0;
+            ys[v][u] = j0 + v < k.m && c + u < k.k ? y[c + u] : (T)0;
+            __syncthreads();
+            for (int q = 0; q < OPDI_CU_TILE; q++) { s = opdi_cu_distance_fold<KIND>(s, xs[v][q] - ys[u][q], k.p); }
+            __syncthreads();
+        }
+        if (KIND == OPDI_CU_NORM_2) { s = (T)sqrt(s); }
+        if (KIND == OPDI_CU_NORM_P) { s = (T)pow(s, 1 / k.p); }
+        if (i0 + v < k.n && j0 + u < k.m && (!k.pairs || i0 + v < j0 + u)) { k.out[k.at(b, i0 + v, j0 + u)] = s; }
+    }
+}
+/* g sign(v) |v|^(p-1) / d^(p-1); nothing where rows agree */
+template <int KIND, typename T> __device__ __forceinline__ T opdi_cu_distance_back(T v, T g, T d, T p) {
+    const T size = v < 0 ? -v : v, one = (T)((v > 0) - (v < 0));
+    switch (KIND) {
+        case OPDI_CU_NORM_0: return 0;
+        case OPDI_CU_NORM_1: return g * one;
+        case OPDI_CU_NORM_2: return d == 0 ? (T)0 : g / d * v;
+        case OPDI_CU_NORM_P: return d == 0 || v == 0 ? (T)0 : g / (T)pow(d, p - 1) * one * (T)pow(size, p - 1);
+        default: return d == 0 ? (T)0 : g * one * (T)(size == d);
+    }
+}
+template <int KIND, typename T> __global__ void opdi_cu_distances_back_kernel(const opdi_cu_distances<T> k) {
+    const int64_t step = (int64_t)gridDim.x * blockDim.x, all = k.b * k.n * k.k;
+    for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < all; e += step) {
+        const int64_t b = e / k.k / k.n, i = e / k.k % k.n, c = e % k.k;
+        const T *y = k.y + b * k.m * k.k + c, x = k.x[e];
+        T s = 0;
+        for (int64_t j = 0; j < k.m; j++) {
+            if (k.pairs && j == i) { continue; }
+            const int64_t at = k.at(b, i, j);
+            s += opdi_cu_distance_back<KIND>(x - y[j * k.k], k.g[at], k.d[at], k.p);
+        }
+        k.out[e] = s;
+    }
+}
+template <int KIND, typename T> static int opdi_cu_distances_go(const opdi_cu_distances<T> &k, bool back) {
+    const int64_t tiles = k.b * opdi_cu_ceil(k.n, OPDI_CU_TILE) * opdi_cu_ceil(k.m, OPDI_CU_TILE);
+    if (back) {
+        return opdi_cu_launch(opdi_cu_distances_back_kernel<KIND, T>, opdi_cu_grid(k.b * k.n * k.k, 256), dim3(256), 0,
+                              k);
+    }
+    return opdi_cu_launch(opdi_cu_distances_kernel<KIND, T>, opdi_cu_grid_rows(tiles), dim3(OPDI_CU_TILE * OPDI_CU_TILE),
+                          0, k);
+}
+template <typename T> static int opdi_cu_distances_of(opd_tensor *out, opd_tensor *x, opd_tensor *y, opd_tensor *g,
+                                                     opd_tensor *d, double p) {
+    const int64_t n = opd_size(x, -2), m = opd_size(y ? y : x, -2), k = opd_size(x, -1);
+    const opdi_cu_distances<T> f = {
+        g ? opd_numel(out) / n / k : !y ? 1 : opd_numel(out) / n / m, n, m, k, (T)p, !y, opdi_cu_data<T>(x),
+        opdi_cu_data<T>(y ? y : x), g ? opdi_cu_data<T>(g) : NULL, g ? opdi_cu_data<T>(d) : NULL, opdi_cu_data<T>(out)};
+    return p == 0 ? opdi_cu_distances_go<OPDI_CU_NORM_0>(f, g) : p == 1 ? opdi_cu_distances_go<OPDI_CU_NORM_1>(f, g)
+        : p == 2 ? opdi_cu_distances_go<OPDI_CU_NORM_2>(f, g)
+        : p > 1e300 ? opdi_cu_distances_go<OPDI_CU_NORM_MAX>(f, g) : opdi_cu_distances_go<OPDI_CU_NORM_P>(f, g);
+}
+/* The result of the call out of x, y (NULL: pairs of x) and for its derivative g and d. */
+static int opdi_cu_distances_run(opd_call *call, opd_tensor *x, opd_tensor *y, opd_tensor *g, opd_tensor *d, double p) {
+    opd_tensor *out = opdi_cu_result(call, 0), *desk;
+    const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
+    if (opd_numel(out) == 0) { return 0; }
+    desk = opdi_cu_desk(out, t);
+    x = desk ? opdi_cu_as(x, t) : NULL;
+    if (!x || (y && !(y = opdi_cu_as(y, t)))) { return -1; }
+    if (g && (!(g = opdi_cu_as(g, t)) || !(d = opdi_cu_as(d, t)))) { return -1; }
+    return (t == OPD_FLOAT64 ? opdi_cu_distances_of<double>(desk, x, y, g, d, p)
+            : opdi_cu_distances_of<float>(desk, x, y, g, d, p)) ? -1 : opdi_cu_settle(out, desk);
+}
+/* t [.., a, b] with the batch dims of out. */
+static opd_tensor *opdi_cu_batched_as(opd_tensor *t, const opd_tensor *out) {
+    int64_t sizes[OPD_MAX_DIMS];
+    const int n = opd_ndim(out);
+    memcpy(sizes, opd_sizes(out), (size_t)n * sizeof *sizes);
+    sizes[n - 2] = opd_size(t, -2); sizes[n - 1] = opd_size(t, -1);
+    return opd_expand(t, opd_ints_of(sizes, n));
+}
+/* _cdist_forward(x1, x2, p, compute_mode): many rows by a product, as on the CPU */
+static int opdi_cu_cdist_kernel(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *out;
+    const int64_t mode = opd_arg_is_none(call, 3) ? 0 : opd_arg_int(call, 3);
+    const double p = opd_arg_float(call, 2);
+    if (opd_results_from_fake(call)) { return -1; }
+    out = opdi_cu_result(call, 0);
+    if (opd_numel(out) == 0) { return 0; }
+    if (opd_numel(x) == 0) { return opd_zero_(out) ? 0 : -1; }
+    if (p == 2 && (mode == 1 || (mode == 0 && (opd_size(x, -2) > 25 || opd_size(y, -2) > 25)))) {
+        opd_tensor *d = opd_euclidean_dist(x, y);
+        return d && opd_copy_(out, d) ? 0 : -1;
+    }
+    x = opdi_cu_batched_as(x, out);
+    y = opdi_cu_batched_as(y, out);
+    return x && y ? opdi_cu_distances_run(call, x, y, NULL, NULL, p) : -1;
+}
+/* _cdist_backward(grad, x1, x2, p, cdist) */
+static int opdi_cu_cdist_backward_kernel(opd_call *call) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2);
+    opd_tensor *d = opd_arg_tensor(call, 4), *out;
+    if (opd_results_from_fake(call)) { return -1; }
+    out = opdi_cu_result(call, 0);
+    if (opd_numel(out) == 0 || opd_numel(y) == 0) { return opd_zero_(out) ? 0 : -1; }
+    x = opdi_cu_batched_as(x, out);
+    y = opdi_cu_batched_as(y, out);
+    g = opdi_cu_batched_as(g, out);
+    d = opdi_cu_batched_as(d, out);
+    return x && y && g && d ? opdi_cu_distances_run(call, x, y, g, d, opd_arg_float(call, 3)) : -1;
+}
+static int opdi_cu_pdist_kernel(opd_call *call) {
+    return opd_results_from_fake(call) ? -1
+        : opdi_cu_distances_run(call, opd_arg_tensor(call, 0), NULL, NULL, NULL, opd_arg_float(call, 1));
+}
+/* _pdist_backward(grad, self, p, pdist) */
+static int opdi_cu_pdist_backward_kernel(opd_call *call) {
+    return opd_results_from_fake(call) ? -1
+        : opdi_cu_distances_run(call, opd_arg_tensor(call, 1), NULL, opd_arg_tensor(call, 0), opd_arg_tensor(call, 3),
+                                opd_arg_float(call, 2));
+}
+static const opdi_cu_row opdi_cu_rows_distances[] = {
+    {"_cdist_forward", opdi_cu_cdist_kernel}, {"_cdist_backward", opdi_cu_cdist_backward_kernel},
+    {"_pdist_forward", opdi_cu_pdist_kernel}, {"_pdist_backward", opdi_cu_pdist_backward_kernel},
     {NULL, NULL}};
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -6875,7 +7779,7 @@ static const opdi_cu_row opdi_cu_rows_optimizers[] = {
 
 static const opdi_cu_row *const opdi_cu_rows[] = {
     opdi_cu_rows_reductions, opdi_cu_rows_softmax, opdi_cu_rows_scans, opdi_cu_rows_indexing, opdi_cu_rows_pooling, opdi_cu_rows_resampling,
-    opdi_cu_rows_losses, opdi_cu_rows_matmul, opdi_cu_rows_convolution, opdi_cu_rows_optimizers};
+    opdi_cu_rows_losses, opdi_cu_rows_distances, opdi_cu_rows_matmul, opdi_cu_rows_convolution, opdi_cu_rows_optimizers};
 
 /* The GPUs of this machine: how many; 0: none, or no driver, which later errors say. */
 static int opdi_cu_find_devices() {
@@ -6915,6 +7819,11 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     }
     memset((void *)opdi_cu_the_fault, 0, sizeof *opdi_cu_the_fault);
     opdi_cu_all_pieces = new std::unordered_map<void *, opdi_cu_piece *>();
+    opdi_cu_all_pinned = new std::map<char *, opdi_cu_piece *>();
+    opdi_cu_free_pinned = new std::multimap<size_t, opdi_cu_piece *>();
+    opdi_cu_capturing = new std::vector<opdi_cu_pool *>();
+    opdi_cu_marks = new std::vector<opdi_cu_mark>();
+    opdi_cu_held = new std::vector<opdi_cu_piece *>();
     for (int i = 0; i < opdi_cu_ndevices; i++) { opdi_cu_pools[i].device = i; }
     d.alloc = opdi_cu_alloc; d.free = opdi_cu_free; d.copy = opdi_cu_copy_bytes;
     d.device_count = opdi_cu_device_count; d.device_get = opdi_cu_device_get; d.device_set = opdi_cu_device_set;
@@ -6930,7 +7839,7 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     d.event_done = opdi_cu_event_done; d.event_elapsed = opdi_cu_event_elapsed;
     d.capture_begin = opdi_cu_capture_begin; d.capture_end = opdi_cu_capture_end;
     d.capture_replay = opdi_cu_capture_replay; d.capture_free = opdi_cu_capture_free;
-    d.debug_set = opdi_cu_debug_set;
+    d.debug_set = opdi_cu_debug_set; d.record_stream = opdi_cu_record_stream;
     if (opd_backend_register(OPD_CUDA, &d)) { return; }
     for (size_t s = 0; s < sizeof opdi_cu_rows / sizeof *opdi_cu_rows; s++) {
         for (const opdi_cu_row *r = opdi_cu_rows[s]; r->name; r++) { (void)opd_impl(lib, r->name, r->kernel); }

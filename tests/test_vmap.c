@@ -82,6 +82,7 @@ static bool may_refuse(const plan *p) {
     const char *text = opd_error_message();
     const uint32_t tags = opd_op_tags(p->op);
     if (dynamic(p->op) && (strstr(text, "do not support batching operators that can output dynamic shape") || strstr(text, "stack expects each tensor to be equal size"))) { return true; }
+    if (strstr(text, "offsets[0] has to be 0")) { return true; }         /* no examples: ones stand for them */
     if (strstr(text, "last dimension with stride 1") || strstr(text, "view size is not compatible")) { return true; }
     if (tags & OPD_OPTAG_DATA_DEPENDENT_OUTPUT || strstr(opd_op_name(p->op), "is_nonzero") || strstr(opd_op_name(p->op), "is_same_size")) {
         return strstr(text, "vmap: It looks like you're calling .item() on a Tensor") || strstr(text, "Batching rule not implemented for");

@@ -58,6 +58,7 @@ static inline size_t opd_emu_element(cudaDataType t) {
 }
 static inline opd_emu_complex opd_emu_get(const void *p, int64_t i, cudaDataType t) {
     opd_emu_complex v = {0, 0};
+    OPD_EMU_TELL(races_library((const char *)p + i * (int64_t)opd_emu_element(t), opd_emu_element(t), false));
     switch (t) {
         case CUDA_R_32F: v.re = ((const float *)p)[i]; break;
         case CUDA_R_64F: v.re = ((const double *)p)[i]; break;
@@ -71,6 +72,7 @@ static inline opd_emu_complex opd_emu_get(const void *p, int64_t i, cudaDataType
     return v;
 }
 static inline void opd_emu_set(void *p, int64_t i, cudaDataType t, opd_emu_complex v) {
+    OPD_EMU_TELL(races_library((const char *)p + i * (int64_t)opd_emu_element(t), opd_emu_element(t), true));
     switch (t) {
         case CUDA_R_32F: ((float *)p)[i] = (float)v.re; break;
         case CUDA_R_64F: ((double *)p)[i] = v.re; break;

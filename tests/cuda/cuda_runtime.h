@@ -20,11 +20,15 @@
    are done, and what such a copy will write holds a pattern until then.  Freed memory holds another.
    While a stream is captured its work is kept for the graph, whose pieces are done in the order they came.
 
-   What it does not show: races between blocks, memory order, what a compiler for GPUs does, speed.
+   Races between threads and between blocks, and accesses that are wrong by themselves, are what races.cpp finds.
+   What it does not show: memory order, what a compiler for GPUs does, speed.
 
    Environment: OPD_EMU_DEVICES=2 devices (0: a machine without one; -1: without a driver),
                 OPD_EMU_MEMORY=1073741824 bytes of each, OPD_EMU_GUARD, OPD_EMU_ASYNC (above),
-                OPD_EMU_FAULT=1: every kernel fails from now on (asked for at each launch). */
+                OPD_EMU_FAULT=1: every kernel fails from now on (asked for at each launch).
+                OPD_EMU_ORDER=7 threads of a block and blocks of a launch in an order of chance, of this seed.
+                OPD_EMU_TRACE=1 a line on the standard output for each copy to the host, with a hash of it: two orders
+                must give the same lines. */
 #ifndef OPD_EMU_CUDA_RUNTIME_H
 #define OPD_EMU_CUDA_RUNTIME_H
 
@@ -59,6 +63,27 @@
 #if __has_feature(address_sanitizer)
 #define OPD_EMU_ASAN 1
 #endif
+#endif
+/* The build for races.cpp: it is told what the machine does, and sees what all but unseen functions touch. */
+#if defined(OPD_EMU_RACES)
+#define OPD_EMU_TELL(call) (opd_emu::call)
+#define OPD_EMU_UNSEEN __attribute__((no_sanitize("thread")))
+namespace opd_emu {
+void races_launch(const void *kernel, size_t shared, size_t blocks);
+void races_block(size_t block);                   // one begins
+void races_barrier();                             // all threads of the block have passed one
+void races_end();                                 // of a launch
+void races_made(char *at, size_t bytes);          // device memory, with contents that nobody wrote
+void races_freed(char *at, size_t bytes);
+void races_host(const void *to, const void *from, size_t bytes);     // written from there; from NULL: by a value
+void races_library(const void *p, size_t bytes, bool write);         // a device library touches it
+void races_atomic(const void *p, size_t bytes);   // a thread does, as one step
+unsigned long races_found(const char *kind);      // accesses; NULL: of all kinds
+void races_forget();
+}
+#else
+#define OPD_EMU_TELL(call) ((void)0)
+#define OPD_EMU_UNSEEN
 #endif
 #if defined(OPD_EMU_ASAN)
 #include <sanitizer/common_interface_defs.h>
@@ -150,14 +175,20 @@ static inline const char *cudaGetErrorString(cudaError_t e) {
 
 namespace opd_emu {
 
-#if defined(OPD_EMU_ASAN)
+#if defined(OPD_EMU_ASAN) || defined(OPD_EMU_RACES)
 const size_t STACK = 1 << 19;
 #else
 const size_t STACK = 1 << 16;
 #endif
+#if defined(OPD_EMU_RACES)
+const size_t GAP = 512;                           // between two allocations: belongs to none
+#else
+const size_t GAP = 0;
+#endif
 enum State { READY, AT_WARP, AT_BLOCK, DONE };
+const int SYNCWARP = 1;                           // the kind of barrier that __syncwarp is
 struct Slot { alignas(16) unsigned char bytes[16]; };
-struct Warp { Slot slots[2][32]; int kind; };
+struct Warp { Slot slots[2][32]; int kind; unsigned syncs; };    // syncs: how often it has passed __syncwarp
 
 struct Fiber {
     ucontext_t context;
@@ -171,6 +202,7 @@ struct Thread {
     State state;
     int kind, parity;                             // of the barrier it waits at, of its warp's slots
     Fiber *fiber;
+    bool inside;                                  // the kernel, not what calls it
 };
 
 struct Machine {
@@ -181,6 +213,7 @@ struct Machine {
     Thread *now;
     std::vector<Thread> threads;
     std::vector<Warp> warps;
+    std::vector<size_t> order, block_order;       // of threads, of blocks, where they are of chance
     std::vector<Fiber *> idle;
     std::vector<std::unique_ptr<Fiber>> fibers;
     std::function<void()> body;
@@ -235,7 +268,7 @@ inline void switch_end(void *fake, const void **bottom, size_t *size) {
 #endif
 }
 /* From a fiber back to the scheduler. */
-inline void leave() {
+OPD_EMU_UNSEEN inline void leave() {
     Fiber *f = machine.now->fiber;
     if (_setjmp(f->at) == 0) {
         switch_begin(&f->fake, machine.stack_bottom, machine.stack_size);
@@ -244,7 +277,7 @@ inline void leave() {
     switch_end(f->fake, &machine.stack_bottom, &machine.stack_size);
 }
 /* A fiber runs one thread after another, each for as long as it likes. */
-inline void fiber_main() {
+OPD_EMU_UNSEEN inline void fiber_main() {
     switch_end(NULL, &machine.stack_bottom, &machine.stack_size);
     for (;;) {
         machine.body();
@@ -266,7 +299,7 @@ inline Fiber *fiber_get() {
     return f;
 }
 /* Lets a thread run until it waits or ends. */
-inline void enter(Thread *t) {
+OPD_EMU_UNSEEN inline void enter(Thread *t) {
     machine.now = t;
     machine.thread = t->index;
     if (!t->fiber) { t->fiber = fiber_get(); }
@@ -289,12 +322,12 @@ inline void enter(Thread *t) {
 
 //-- a block ------------------------------------------------------------------------------------------------------
 
-inline void wait(State state, int kind) {
+OPD_EMU_UNSEEN inline void wait(State state, int kind) {
     machine.now->state = state;
     machine.now->kind = kind;
     leave();
 }
-inline void complain(const char *what) {
+OPD_EMU_UNSEEN inline void complain(const char *what) {
     fprintf(stderr, "emulated CUDA: block %u,%u,%u of launch %lu: %s\n", machine.block.x, machine.block.y, machine.block.z,
             machine.launches, what);
     machine.sticky = cudaErrorLaunchFailure;
@@ -313,18 +346,41 @@ inline bool release(State state, size_t from, size_t to) {
         waiting++;
     }
     for (i = from; i < to; i++) { if (machine.threads[i].state == state) { machine.threads[i].state = READY; } }
+    if (waiting && state == AT_BLOCK) { OPD_EMU_TELL(races_barrier()); }
+    if (waiting && state == AT_WARP && kind == SYNCWARP) { machine.warps[from / 32].syncs++; }
     return waiting > 0;
+}
+/* Numbers of chance for orders, the same for the same seed; 0: none are wanted. */
+inline long order_seed() { static const long seed = setting("OPD_EMU_ORDER", 0); return seed; }
+inline size_t chance(size_t below) {
+    static uint64_t x = (uint64_t)order_seed() * 0x9e3779b97f4a7c15u;
+    uint64_t z = x += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (size_t)((z ^ z >> 31) % below);
+}
+inline void shuffle(std::vector<size_t> &order, size_t n) {
+    if (order.size() != n) { order.resize(n); for (size_t k = 0; k < n; k++) { order[k] = k; } }
+    for (size_t k = n; k > 1; k--) { std::swap(order[k - 1], order[chance(k)]); }
 }
 inline void run_block(bool falling) {
     const size_t n = machine.threads.size();
+    bool rest = false;                            // some warps rest while others go on
     for (;;) {
         bool moved = false, alive = false;
+        uint32_t resting = 0;
+        if (order_seed()) {
+            shuffle(machine.order, n);
+            resting = rest ? (uint32_t)chance((size_t)1 << 32) : 0;
+        }
         for (size_t k = 0; k < n && !machine.stopped; k++) {
-            Thread &t = machine.threads[falling ? n - 1 - k : k];
-            if (t.state == READY) { enter(&t); moved = true; }
+            Thread &t = machine.threads[order_seed() ? machine.order[k] : falling ? n - 1 - k : k];
+            if (t.state == READY && !(resting >> ((&t - machine.threads.data()) / 32) & 1)) { enter(&t); moved = true; }
         }
         if (machine.stopped) { break; }
         for (size_t w = 0; w < n; w += 32) { if (release(AT_WARP, w, std::min(w + 32, n))) { moved = true; } }
+        rest = moved || !resting;
+        if (!rest) { continue; }
         if (!moved && release(AT_BLOCK, 0, n)) { moved = true; }
         for (size_t k = 0; k < n; k++) { alive = alive || machine.threads[k].state != DONE; }
         if (!alive) { return; }
@@ -334,7 +390,7 @@ inline void run_block(bool falling) {
         if (machine.threads[k].fiber) { machine.threads[k].fiber->begun = false; machine.idle.push_back(machine.threads[k].fiber); }
     }
 }
-[[noreturn]] inline void trap() {
+[[noreturn]] OPD_EMU_UNSEEN inline void trap() {
     machine.sticky = cudaErrorAssert;
     machine.stopped = true;
     leave();
@@ -345,7 +401,7 @@ inline void run_block(bool falling) {
 
 inline bool guarded() { static const bool on = setting("OPD_EMU_GUARD", 0) != 0; return on; }
 inline size_t capacity() { static const size_t n = (size_t)setting("OPD_EMU_MEMORY", 1L << 30); return n; }
-inline size_t part() { return (capacity() + 4095) / 4096 * 4096 + (1 << 20); }        /* of a device in the region */
+inline size_t part() { return ((capacity() + 4095) / 4096 * 4096 + (1 << 20)) * (GAP ? 2 : 1); }        /* of a device in the region */
 inline void part_protect(int device, int how) {
     if (machine.region && guarded()) { mprotect(machine.region + (size_t)device * part(), part(), how); }
 }
@@ -415,6 +471,14 @@ inline bool inside(const void *p, size_t bytes) {
     auto at = block_of(p);
     if (at != machine.blocks.end()) { return (const char *)p + bytes <= at->first + at->second.first; }
     return !(machine.region && (const char *)p >= machine.region && (const char *)p < machine.region + machine.region_bytes);
+}
+/* With OPD_EMU_TRACE, what comes back to the host. */
+inline void trace(const void *to, const void *from, size_t bytes) {
+    static const bool on = setting("OPD_EMU_TRACE", 0) != 0;
+    uint64_t hash = 0xcbf29ce484222325u;
+    if (!on || block_of(from) == machine.blocks.end() || block_of(to) != machine.blocks.end()) { return; }
+    for (size_t i = 0; i < bytes; i++) { hash = (hash ^ ((const unsigned char *)from)[i]) * 0x100000001b3u; }
+    printf("    copied %zu bytes: %016llx\n", bytes, (unsigned long long)hash);
 }
 
 //-- streams, events, graphs --------------------------------------------------------------------------------------
@@ -560,7 +624,8 @@ inline cudaError_t uncaptured(bool spoils = true) {
     return any ? note(cudaErrorStreamCaptureUnsupported) : cudaSuccess;
 }
 
-inline cudaError_t launch_now(dim3 grid, dim3 block, size_t shared, int device, const std::function<void()> &body) {
+inline cudaError_t launch_now(const void *kernel, dim3 grid, dim3 block, size_t shared, int device,
+                              const std::function<void()> &body) {
     Open open(device);
     const size_t n = (size_t)block.x * block.y * block.z;
     if (machine.running) { fprintf(stderr, "emulated CUDA: a launch inside a kernel\n"); abort(); }
@@ -572,36 +637,40 @@ inline cudaError_t launch_now(dim3 grid, dim3 block, size_t shared, int device, 
     machine.shared_bytes.resize(shared + 16);
     machine.shared = (unsigned char *)(((uintptr_t)machine.shared_bytes.data() + 15) & ~(uintptr_t)15);
     machine.warps.resize((n + 31) / 32);
-    for (unsigned z = 0; z < grid.z && !machine.stopped; z++) {
-        for (unsigned y = 0; y < grid.y && !machine.stopped; y++) {
-            for (unsigned x = 0; x < grid.x && !machine.stopped; x++) {
-                machine.block.x = x; machine.block.y = y; machine.block.z = z;
-                if (shared) { memset(machine.shared, 0xab, shared); }
-                machine.threads.assign(n, Thread());
-                for (size_t i = 0; i < n; i++) {
-                    uint3 at = {(unsigned)(i % block.x), (unsigned)(i / block.x % block.y), (unsigned)(i / block.x / block.y)};
-                    machine.threads[i].index = at;
-                }
-                run_block(machine.launches % 2 == 0);
-            }
+    const size_t blocks = (size_t)grid.x * grid.y * grid.z;
+    if (order_seed()) { shuffle(machine.block_order, blocks); }
+    OPD_EMU_TELL(races_launch(kernel, shared, blocks)); (void)kernel;
+    for (size_t k = 0; k < blocks && !machine.stopped; k++) {
+        const size_t b = order_seed() ? machine.block_order[k] : k;
+        machine.block.x = (unsigned)(b % grid.x);
+        machine.block.y = (unsigned)(b / grid.x % grid.y);
+        machine.block.z = (unsigned)(b / grid.x / grid.y);
+        if (shared) { memset(machine.shared, 0xab, shared); }
+        machine.threads.assign(n, Thread());
+        for (size_t i = 0; i < n; i++) {
+            uint3 at = {(unsigned)(i % block.x), (unsigned)(i / block.x % block.y), (unsigned)(i / block.x / block.y)};
+            machine.threads[i].index = at;
         }
+        OPD_EMU_TELL(races_block(b));
+        run_block(machine.launches % 2 == 0);
     }
+    OPD_EMU_TELL(races_end());
     machine.running = false;
     return machine.sticky;
 }
 
 //-- what the threads of a warp exchange --------------------------------------------------------------------------
 
-inline int lane() {
+OPD_EMU_UNSEEN inline int lane() {
     return (int)((machine.thread.x + machine.block_dim.x * (machine.thread.y + machine.block_dim.y * machine.thread.z)) & 31);
 }
-inline Warp &warp() { return machine.warps[(size_t)(machine.now - machine.threads.data()) / 32]; }
-inline int warp_lanes() {
+OPD_EMU_UNSEEN inline Warp &warp() { return machine.warps[(size_t)(machine.now - machine.threads.data()) / 32]; }
+OPD_EMU_UNSEEN inline int warp_lanes() {
     const size_t first = (size_t)(machine.now - machine.threads.data()) / 32 * 32;
     return (int)std::min<size_t>(32, machine.threads.size() - first);
 }
 /* Shows v to the warp, waits for what all of it show, and takes that of lane `from`; of itself where there is none. */
-template <class T> inline T exchange(T v, int from, int kind) {
+template <class T> OPD_EMU_UNSEEN inline T exchange(T v, int from, int kind) {
     static_assert(sizeof(T) <= 16, "at most 16 bytes");
     Thread *t = machine.now;
     const int parity = t->parity;
@@ -611,7 +680,7 @@ template <class T> inline T exchange(T v, int from, int kind) {
     if (from >= 0 && from < warp_lanes()) { memcpy(&v, warp().slots[parity][from].bytes, sizeof v); }
     return v;
 }
-inline unsigned ballot(bool v, int kind) {
+OPD_EMU_UNSEEN inline unsigned ballot(bool v, int kind) {
     Thread *t = machine.now;
     const int parity = t->parity;
     unsigned bits = 0;
@@ -621,10 +690,10 @@ inline unsigned ballot(bool v, int kind) {
     for (int i = 0; i < warp_lanes(); i++) { if (warp().slots[parity][i].bytes[0]) { bits |= 1u << i; } }
     return bits;
 }
-inline void full(unsigned mask) {
+OPD_EMU_UNSEEN inline void full(unsigned mask) {
     if (mask != 0xffffffffu) { complain("a warp function of a part of a warp, which is not emulated"); leave(); }
 }
-inline unsigned all_lanes() { return warp_lanes() == 32 ? 0xffffffffu : (1u << warp_lanes()) - 1; }
+OPD_EMU_UNSEEN inline unsigned all_lanes() { return warp_lanes() == 32 ? 0xffffffffu : (1u << warp_lanes()) - 1; }
 
 }  // namespace opd_emu
 
@@ -632,8 +701,8 @@ static const uint3 &threadIdx = opd_emu::machine.thread, &blockIdx = opd_emu::ma
 static const dim3 &blockDim = opd_emu::machine.block_dim, &gridDim = opd_emu::machine.grid_dim;
 static const int warpSize = 32;
 
-static inline void __syncthreads() { opd_emu::wait(opd_emu::AT_BLOCK, 0); }
-static inline void opd_emu_block_vote(int k, int v) {
+OPD_EMU_UNSEEN static inline void __syncthreads() { opd_emu::wait(opd_emu::AT_BLOCK, 0); }
+OPD_EMU_UNSEEN static inline void opd_emu_block_vote(int k, int v) {
     opd_emu::wait(opd_emu::AT_BLOCK, 1);          // two waits: the value of the call before is read by then
     if (opd_emu::machine.block_value[0] >= 0) { opd_emu::machine.block_value[0] = -1; opd_emu::machine.block_value[1] = 0; opd_emu::machine.block_value[2] = 0; }
     opd_emu::machine.block_value[1] += v != 0;
@@ -641,7 +710,7 @@ static inline void opd_emu_block_vote(int k, int v) {
     (void)k;
     opd_emu::wait(opd_emu::AT_BLOCK, 2);
 }
-static inline int opd_emu_block_count(int v, int *all) {
+OPD_EMU_UNSEEN static inline int opd_emu_block_count(int v, int *all) {
     int n, total;
     opd_emu_block_vote(0, v);
     n = opd_emu::machine.block_value[1]; total = opd_emu::machine.block_value[2];
@@ -650,33 +719,33 @@ static inline int opd_emu_block_count(int v, int *all) {
     *all = n == total;
     return n;
 }
-static inline int __syncthreads_count(int v) { int all; return opd_emu_block_count(v, &all); }
-static inline int __syncthreads_or(int v) { int all; return opd_emu_block_count(v, &all) > 0; }
-static inline int __syncthreads_and(int v) { int all; (void)opd_emu_block_count(v, &all); return all; }
-static inline void __syncwarp(unsigned mask = 0xffffffffu) { opd_emu::full(mask); opd_emu::wait(opd_emu::AT_WARP, 1); }
-template <class T> static inline T __shfl_sync(unsigned mask, T v, int from, int width = 32) {
+OPD_EMU_UNSEEN static inline int __syncthreads_count(int v) { int all; return opd_emu_block_count(v, &all); }
+OPD_EMU_UNSEEN static inline int __syncthreads_or(int v) { int all; return opd_emu_block_count(v, &all) > 0; }
+OPD_EMU_UNSEEN static inline int __syncthreads_and(int v) { int all; (void)opd_emu_block_count(v, &all); return all; }
+OPD_EMU_UNSEEN static inline void __syncwarp(unsigned mask = 0xffffffffu) { opd_emu::full(mask); opd_emu::wait(opd_emu::AT_WARP, opd_emu::SYNCWARP); }
+template <class T> OPD_EMU_UNSEEN static inline T __shfl_sync(unsigned mask, T v, int from, int width = 32) {
     const int base = opd_emu::lane() & ~(width - 1);
     opd_emu::full(mask);
     return opd_emu::exchange(v, base + (from & (width - 1)), 2);
 }
-template <class T> static inline T __shfl_xor_sync(unsigned mask, T v, int bits, int width = 32) {
+template <class T> OPD_EMU_UNSEEN static inline T __shfl_xor_sync(unsigned mask, T v, int bits, int width = 32) {
     const int at = opd_emu::lane(), to = at ^ bits;
     opd_emu::full(mask);
     return opd_emu::exchange(v, to / width > at / width ? at : to, 3);
 }
-template <class T> static inline T __shfl_down_sync(unsigned mask, T v, unsigned by, int width = 32) {
+template <class T> OPD_EMU_UNSEEN static inline T __shfl_down_sync(unsigned mask, T v, unsigned by, int width = 32) {
     const int at = opd_emu::lane(), to = at + (int)by;
     opd_emu::full(mask);
     return opd_emu::exchange(v, to / width != at / width ? at : to, 4);
 }
-template <class T> static inline T __shfl_up_sync(unsigned mask, T v, unsigned by, int width = 32) {
+template <class T> OPD_EMU_UNSEEN static inline T __shfl_up_sync(unsigned mask, T v, unsigned by, int width = 32) {
     const int at = opd_emu::lane(), to = at - (int)by;
     opd_emu::full(mask);
     return opd_emu::exchange(v, to < (at & ~(width - 1)) ? at : to, 5);
 }
-static inline unsigned __ballot_sync(unsigned mask, int v) { opd_emu::full(mask); return opd_emu::ballot(v != 0, 6); }
-static inline int __any_sync(unsigned mask, int v) { opd_emu::full(mask); return opd_emu::ballot(v != 0, 7) != 0; }
-static inline int __all_sync(unsigned mask, int v) {
+OPD_EMU_UNSEEN static inline unsigned __ballot_sync(unsigned mask, int v) { opd_emu::full(mask); return opd_emu::ballot(v != 0, 6); }
+OPD_EMU_UNSEEN static inline int __any_sync(unsigned mask, int v) { opd_emu::full(mask); return opd_emu::ballot(v != 0, 7) != 0; }
+OPD_EMU_UNSEEN static inline int __all_sync(unsigned mask, int v) {
     opd_emu::full(mask);
     return opd_emu::ballot(v != 0, 8) == opd_emu::all_lanes();
 }
@@ -694,15 +763,18 @@ template <class T> static inline T __ldcs(const T *p) { return *p; }
 template <class T> static inline T __ldcg(const T *p) { return *p; }
 template <class T> static inline void __stcs(T *p, T v) { *p = v; }
 template <class T> static inline void __stcg(T *p, T v) { *p = v; }
-template <class T, class U> static inline T atomicAdd(T *p, U v) { T was = *p; *p = (T)(was + (T)v); return was; }
-template <class T, class U> static inline T atomicSub(T *p, U v) { T was = *p; *p = (T)(was - (T)v); return was; }
-template <class T, class U> static inline T atomicMax(T *p, U v) { T was = *p; if ((T)v > was) { *p = (T)v; } return was; }
-template <class T, class U> static inline T atomicMin(T *p, U v) { T was = *p; if ((T)v < was) { *p = (T)v; } return was; }
-template <class T, class U> static inline T atomicOr(T *p, U v) { T was = *p; *p = was | (T)v; return was; }
-template <class T, class U> static inline T atomicAnd(T *p, U v) { T was = *p; *p = was & (T)v; return was; }
-template <class T, class U> static inline T atomicXor(T *p, U v) { T was = *p; *p = was ^ (T)v; return was; }
-template <class T, class U> static inline T atomicExch(T *p, U v) { T was = *p; *p = (T)v; return was; }
-template <class T, class U, class V> static inline T atomicCAS(T *p, U expected, V v) {
+#define OPD_EMU_ATOMIC OPD_EMU_UNSEEN static inline
+#define OPD_EMU_STEP(p) OPD_EMU_TELL(races_atomic(p, sizeof *(p)))
+template <class T, class U> OPD_EMU_ATOMIC T atomicAdd(T *p, U v) { OPD_EMU_STEP(p); T was = *p; *p = (T)(was + (T)v); return was; }
+template <class T, class U> OPD_EMU_ATOMIC T atomicSub(T *p, U v) { OPD_EMU_STEP(p); T was = *p; *p = (T)(was - (T)v); return was; }
+template <class T, class U> OPD_EMU_ATOMIC T atomicMax(T *p, U v) { OPD_EMU_STEP(p); T was = *p; if ((T)v > was) { *p = (T)v; } return was; }
+template <class T, class U> OPD_EMU_ATOMIC T atomicMin(T *p, U v) { OPD_EMU_STEP(p); T was = *p; if ((T)v < was) { *p = (T)v; } return was; }
+template <class T, class U> OPD_EMU_ATOMIC T atomicOr(T *p, U v) { OPD_EMU_STEP(p); T was = *p; *p = was | (T)v; return was; }
+template <class T, class U> OPD_EMU_ATOMIC T atomicAnd(T *p, U v) { OPD_EMU_STEP(p); T was = *p; *p = was & (T)v; return was; }
+template <class T, class U> OPD_EMU_ATOMIC T atomicXor(T *p, U v) { OPD_EMU_STEP(p); T was = *p; *p = was ^ (T)v; return was; }
+template <class T, class U> OPD_EMU_ATOMIC T atomicExch(T *p, U v) { OPD_EMU_STEP(p); T was = *p; *p = (T)v; return was; }
+template <class T, class U, class V> OPD_EMU_ATOMIC T atomicCAS(T *p, U expected, V v) {
+    OPD_EMU_STEP(p);
     T was = *p;
     if (was == (T)expected) { *p = (T)v; }
     return was;
@@ -861,12 +933,13 @@ static inline cudaError_t cudaMalloc(void **p, size_t bytes) {
 #if defined(OPD_EMU_ASAN)
     char *at = opd_emu::region_take((bytes + 255) & ~(size_t)255, opd_emu::current_device);
 #else
-    char *at = opd_emu::region_take(whole, opd_emu::current_device);
+    char *at = opd_emu::region_take(whole + opd_emu::GAP, opd_emu::current_device);
 #endif
     if (!at) { return opd_emu::note(cudaErrorMemoryAllocation); }
     opd_emu::machine.blocks[at] = std::make_pair(bytes, opd_emu::current_device);
     opd_emu::machine.used[opd_emu::current_device] += whole;
     { opd_emu::Open open; memset(at, 0xcd, bytes); }
+    OPD_EMU_TELL(races_made(at, bytes));
     *p = at;
     return cudaSuccess;
 }
@@ -882,7 +955,8 @@ static inline cudaError_t cudaFree(void *p) {
     if (opd_emu::async()) { opd_emu::Open open; memset(p, 0xdd, at->second.first); }
     const size_t whole = (at->second.first + 511) & ~(size_t)511;
     opd_emu::machine.used[at->second.second] -= whole;
-    opd_emu::region_give(at->first, whole);
+    OPD_EMU_TELL(races_freed(at->first, at->second.first));
+    opd_emu::region_give(at->first, whole + opd_emu::GAP);
     opd_emu::machine.blocks.erase(at);
     return cudaSuccess;
 }
@@ -924,6 +998,8 @@ static inline cudaError_t opd_emu_copy_now(void *to, const void *from, size_t by
     opd_emu::Open open;
     if (!opd_emu::inside(to, bytes) || !opd_emu::inside(from, bytes)) { return cudaErrorInvalidValue; }
     if (bytes) { memmove(to, from, bytes); }
+    OPD_EMU_TELL(races_host(to, from, bytes));
+    opd_emu::trace(to, from, bytes);
     return cudaSuccess;
 }
 typedef struct opd_emu_stream *cudaStream_t;
@@ -971,6 +1047,7 @@ static inline cudaError_t cudaMemsetAsync(void *to, int v, size_t bytes, cudaStr
         opd_emu::Open open;
         if (!opd_emu::inside(to, bytes)) { return cudaErrorInvalidValue; }
         if (bytes) { memset(to, v, bytes); }
+        OPD_EMU_TELL(races_host(to, NULL, bytes));
         return cudaSuccess;
     });
 }
@@ -1105,6 +1182,7 @@ static inline cudaError_t cudaEventDestroy(cudaEvent_t e) {
 }
 static inline cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s = NULL) {
     opd_emu::Event *event = (opd_emu::Event *)e;
+    if (!e) { return opd_emu::note(cudaErrorInvalidResourceHandle); }
     opd_emu::Stream *stream = opd_emu::stream_of(s);
     std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
     if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
@@ -1122,6 +1200,7 @@ static inline cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s = NULL) 
 /* A stream that waits for what is captured is captured, too. */
 static inline cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned = 0) {
     opd_emu::Event *event = (opd_emu::Event *)e;
+    if (!e) { return opd_emu::note(cudaErrorInvalidResourceHandle); }
     opd_emu::Stream *stream = opd_emu::stream_of(s);
     std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
     if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
@@ -1140,12 +1219,14 @@ static inline cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, uns
 }
 static inline cudaError_t cudaEventSynchronize(cudaEvent_t e) {
     opd_emu::Event *event = (opd_emu::Event *)e;
+    if (!e) { return opd_emu::note(cudaErrorInvalidResourceHandle); }
     if (event->in_capture && event->in_capture->capture) { return opd_emu::spoiled(event->in_capture); }
     if (opd_emu::usable() != cudaSuccess || !event->last) { return opd_emu::note(opd_emu::usable()); }
     return opd_emu::note(opd_emu::finish(event->last->at));
 }
 static inline cudaError_t cudaEventQuery(cudaEvent_t e) {
     opd_emu::Event *event = (opd_emu::Event *)e;
+    if (!e) { return opd_emu::note(cudaErrorInvalidResourceHandle); }
     if (event->in_capture && event->in_capture->capture) { return opd_emu::spoiled(event->in_capture); }
     return event->last ? opd_emu::query(event->last->at) : opd_emu::note(opd_emu::usable());
 }
@@ -1197,6 +1278,15 @@ template <class F> static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMult
     *n = 2;
     return cudaSuccess;
 }
+namespace opd_emu {
+/* Whether an argument of a kernel is no address in another device's memory. */
+template <class T> inline bool reachable(T, int) { return true; }
+template <class T> inline bool reachable(T *p, int device) {
+    std::lock_guard<std::recursive_mutex> guard(machine.lock);
+    auto at = block_of((const void *)p);
+    return at == machine.blocks.end() || at->second.second == device;
+}
+}  // namespace opd_emu
 template <class... P, class... A>
 static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (*kernel)(P...), A &&...args) {
     static_assert((sizeof(P) + ... + 0) <= 4096, "4 KiB of arguments");
@@ -1216,8 +1306,18 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (
     if (shared > limit) { return opd_emu::note(cudaErrorInvalidValue); }
     const int device = opd_emu::stream_of(c->stream)->device;
     if (device != opd_emu::current_device) { return opd_emu::note(cudaErrorInvalidResourceHandle); }
+    if (!std::apply([&](const P &...p) { return (true && ... && opd_emu::reachable(p, device)); }, kept)) {
+        fprintf(stderr, "emulated CUDA: a kernel on device %d gets memory of another one\n", device);
+        return opd_emu::note(opd_emu::machine.sticky = cudaErrorIllegalAddress);
+    }
     return opd_emu::queue(c->stream, [=] {
-        return opd_emu::launch_now(grid, block, shared, device, [&] { std::apply(kernel, kept); });
+        return opd_emu::launch_now((const void *)kernel, grid, block, shared, device, [&] {
+            std::apply([&](const P &...p) OPD_EMU_UNSEEN {
+                opd_emu::machine.now->inside = true;
+                kernel(p...);
+                opd_emu::machine.now->inside = false;
+            }, kept);
+        });
     });
 }
 
