@@ -71,11 +71,11 @@ typedef struct opdi_cu_row { const char *name; opd_kernel kernel; } opdi_cu_row;
 
 static bool opdi_cu_debug;                       /* synchronise after each launch */
 
-/* Errors after which no call of this process succeeds any more: of memory (ECC, NVLink), illegal address, timeout,
-   assert, what the hardware found from stack to launch. */
+/* Errors after which no call of this process succeeds any more: of memory (ECC, NVLink, contained), illegal address,
+   timeout, assert, what the hardware found from stack to launch, tensor memory. */
 static bool opdi_cu_sticks(cudaError_t e) {
     const int n = (int)e;
-    return n == 214 || n == 220 || n == 700 || n == 702 || n == 710 || (n >= 714 && n <= 719);
+    return n == 214 || n == 220 || n == 226 || n == 700 || n == 702 || n == 710 || (n >= 714 && n <= 719) || n == 721;
 }
 /* 0, or -1 with an error that says what failed. */
 static int opdi_cu_failed(cudaError_t e, const char *what) {
@@ -1006,7 +1006,8 @@ static int opdi_cu_capture_begin(void *user, int index, int64_t stream) {
     cudaError_t e;
     (void)user;
     if (!s) { return opd_fail(OPD_ERROR_ARGUMENT, "the default stream cannot be captured, make one (opd_stream_new)"); }
-    if (opdi_cu_captured(s)) { return opd_fail(OPD_ERROR_ARGUMENT, "this stream is being captured already"); }
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    if (opdi_cu_capture_pool(s)) { return opd_fail(OPD_ERROR_ARGUMENT, "this stream is being captured already"); }
     opdi_cu_pool *pool = new (std::nothrow) opdi_cu_pool();
     if (!pool) { return opd_fail(OPD_ERROR_MEMORY, "no memory for a capture"); }
     pool->device = index; pool->captures = true; pool->stream = s;
@@ -1015,7 +1016,6 @@ static int opdi_cu_capture_begin(void *user, int index, int64_t stream) {
         return opdi_cu_failed(e, "cudaStreamBeginCapture");
     }
     (void)cudaStreamGetCaptureInfo(s, &status, &pool->id);
-    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
     opdi_cu_capturing->push_back(pool);
     opdi_cu_ncapturing++;
     return 0;

@@ -6,7 +6,7 @@
 #   NVCC=... CUDA_ARCH=sm_90    another compiler; the GPU to compile for
 set -u
 
-names='cuda_emulated cuda_emulated_guarded cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory cuda_emulated_sanitized
+names='cuda_emulated cuda_emulated_guarded cuda_emulated_async cuda_emulated_fault cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory cuda_emulated_sanitized
 cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_without_companion cuda_builds cuda_linked cuda_plugin'
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
@@ -51,6 +51,14 @@ check_cuda_emulated_guarded() {           # the host touches no device memory; a
     emulated
     OPD_EMU_GUARD=1 ran "$tmp/emulated" aten::add aten::softmax aten::index_select aten::mm on_the_gpu streams captured
 }
+check_cuda_emulated_async() {             # what is queued is done late, in the worst order; the current device is another one
+    emulated
+    for order in 1 2 3; do
+        OPD_EMU_ASYNC=$order OPD_TEST_DEVICE=1 ran "$tmp/emulated" stream pinned between current_device captur replays second_gpu \
+            memory out_of_range aten::add aten::softmax aten::sort aten::multinomial aten::convolution
+    done
+}
+check_cuda_emulated_fault() { emulated; OPD_TEST_FAULT=1 OPD_EMU_ASYNC=1 ran "$tmp/emulated" a_lost_context; }
 check_cuda_emulated_without_gpu() { emulated; OPD_TEST_MISSING='no GPU' OPD_EMU_DEVICES=0 ran "$tmp/emulated" without; }
 check_cuda_emulated_without_driver() { emulated; OPD_TEST_MISSING='no NVIDIA driver' OPD_EMU_DEVICES=-1 ran "$tmp/emulated" without; }
 check_cuda_emulated_out_of_memory() { emulated; OPD_EMU_MEMORY=8388608 ran "$tmp/emulated" memory; }

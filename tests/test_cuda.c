@@ -839,6 +839,77 @@ TEST(replays_go_on_with_random_numbers) {
     opd_stream_free(s);
     CHECK_OK();
 }
+/* What is dropped out is the same when a checkpoint computes it again, also in a replay: x's gradient is what was kept. */
+static int dropped(opd_tensor *const *in, int n, opd_tensor **out, int nout, void *user) {
+    (void)user; (void)n; (void)nout;
+    out[0] = opd_dropout(in[0], 0.5, true);
+    return out[0] ? 0 : -1;
+}
+TEST(a_checkpoint_in_a_capture) {
+    opd_tensor *x, *y = NULL, *kept, *grad;
+    opd_capture *c;
+    opd_stream s, was;
+    int i;
+    if (!there()) { SKIP("no GPU"); }
+    x = opd_tensor_set_requires_grad(filled(1, 200), true);
+    kept = filled(0, 200); grad = filled(0, 200);
+    s = opd_stream_new(gpu(0));
+    (void)opd_stream_wait(s, opd_stream_current(gpu(0)));
+    was = opd_stream_set(s);
+    for (c = NULL, i = 0; i < 2; i++) {           /* warm, and captured */
+        if (i) { CHECK_INT(opd_capture_begin(s), 0); }
+        OPD_SCOPE {
+            opd_tensor *g = NULL, *sum;
+            CHECK_INT(opd_checkpoint(dropped, NULL, NULL, &x, 1, &y, 1), 0);
+            sum = opd_sum(y);
+            CHECK_INT(opd_autograd_grad(&sum, 1, &x, 1, NULL, &g), 0);
+            (void)opd_copy_(kept, opd_detach(y));
+            (void)opd_copy_(grad, g);
+        }
+        if (i) { c = opd_capture_end(s); }
+    }
+    opd_stream_set(was);
+    CHECK(c != NULL);
+    for (i = 0; i < 3; i++) {
+        CHECK_INT(opd_capture_replay(c, s), 0);
+        (void)opd_stream_wait(was, s);
+        CHECK(opd_equal(to_host(kept), to_host(grad)).u.i);
+    }
+    opd_capture_free(c);
+    opd_stream_free(s);
+    CHECK_OK();
+}
+/* An index that is out of range when it is replayed is found then; the capture can be used on. */
+TEST(a_replay_that_finds_an_index_out_of_range) {
+    opd_tensor *x, *i, *y;
+    opd_capture *c;
+    opd_stream s, was;
+    if (!there()) { SKIP("no GPU"); }
+    x = on_gpu(four, 4);
+    i = full_on(0, 1, 2, OPD_INT64);
+    y = filled(0, 1);
+    s = opd_stream_new(gpu(0));
+    (void)opd_stream_wait(s, opd_stream_current(gpu(0)));
+    was = opd_stream_set(s);
+    CHECK_INT(opd_capture_begin(s), 0);
+    OPD_SCOPE { (void)opd_copy_(y, opd_index_select(x, 0, i)); }
+    c = opd_capture_end(s);
+    CHECK(c != NULL);
+    CHECK_INT(opd_capture_replay(c, s), 0);
+    CHECK_NEAR(at(y, 0), 3, 0);
+    (void)opd_fill_Scalar_(i, OPD_V(9));
+    CHECK_INT(opd_capture_replay(c, s), 0);
+    CHECK_INT(opd_stream_synchronize(s), -1);
+    CHECK(strstr(opd_error_message(), "aten::index_select on CUDA: index 9 is out of bounds"));
+    opd_error_clear();
+    (void)opd_fill_Scalar_(i, OPD_V(0));
+    CHECK_INT(opd_capture_replay(c, s), 0);
+    CHECK_NEAR(at(y, 0), 1, 0);
+    opd_stream_set(was);
+    opd_capture_free(c);
+    opd_stream_free(s);
+    CHECK_OK();
+}
 /* Begins to capture, does what cannot be, ends: an error that names it, and the next work is as always. */
 static int refused(int (*what_)(opd_stream s, opd_tensor *x), const char *text, bool spoiled) {
     const int failures = check_failures;
