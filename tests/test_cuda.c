@@ -897,12 +897,12 @@ TEST(a_replay_that_finds_an_index_out_of_range) {
     CHECK(c != NULL);
     CHECK_INT(opd_capture_replay(c, s), 0);
     CHECK_NEAR(at(y, 0), 3, 0);
-    (void)opd_fill_Scalar_(i, OPD_V(9));
+    (void)opd_fill_(i, OPD_V(9));
     CHECK_INT(opd_capture_replay(c, s), 0);
     CHECK_INT(opd_stream_synchronize(s), -1);
     CHECK(strstr(opd_error_message(), "aten::index_select on CUDA: index 9 is out of bounds"));
     opd_error_clear();
-    (void)opd_fill_Scalar_(i, OPD_V(0));
+    (void)opd_fill_(i, OPD_V(0));
     CHECK_INT(opd_capture_replay(c, s), 0);
     CHECK_NEAR(at(y, 0), 1, 0);
     opd_stream_set(was);
