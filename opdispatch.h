@@ -3549,6 +3549,10 @@ struct opd_draw {
     X(upsample_bilinear2d_backward, "upsample_bilinear2d_backward", T4, upsample_bilinear2d_backward, (T, I, I, b), \
       T6, (T, I, I, b, V, V)) \
     X(upsample_bilinear2d_vec, "upsample_bilinear2d.vec", T4, upsample_bilinear2d_vec, (T, V, b, V), 0, ()) \
+    X(grid_sampler_2d, "grid_sampler_2d", T5, grid_sampler_2d, (T, T, i, i, b), 0, ()) \
+    X(grid_sampler_2d_backward, "grid_sampler_2d_backward", N7, grid_sampler_2d_backward, (T, T, T, i, i, b, V), \
+      0, ()) \
+    X(grid_sampler, "grid_sampler", T5, grid_sampler, (T, T, i, i, b), 0, ()) \
     X(_cdist_forward, "_cdist_forward", T4, cdist_forward, (T, T, d, V), 0, ()) \
     X(_cdist_backward, "_cdist_backward", T5, cdist_backward, (T, T, T, d, T), 0, ()) \
     X(_euclidean_dist, "_euclidean_dist", T2, euclidean_dist, (T, T), 0, ()) \
@@ -47363,6 +47367,426 @@ OPDI_OP(upsample_bilinear2d_vec) {
 }
 OPDI_COLD_END
 
+//-- grid_sampler_2d ---------------------------------------------------------------------------------------------------
+//
+//  Each output looks at one, two or four rows and columns of its image, at a place between -1 and 1 that the grid gives
+//  (x, then y); weights of both directions are multiplied.  What lies outside is 0, the border's or mirrored.
+
+enum { OPDI_GRID_BILINEAR = 0, OPDI_GRID_NEAREST, OPDI_GRID_BICUBIC };
+enum { OPDI_GRID_ZEROS = 0, OPDI_GRID_BORDER, OPDI_GRID_REFLECTION };
+typedef struct opdi_grid {
+    int64_t n, c, in[2], out[2];                  /* images, channels; rows and columns of input and output */
+    int how, outside;
+    bool corners;
+    const void *x, *grid, *g;                     /* [n, c, in], [n, out, 2], [n, c, out] */
+    void *y, *dx, *dgrid;                         /* as g, x (or NULL) and grid */
+} opdi_grid;
+#define OPDI_GRID_KERNELS(T, S, FLOOR, FMOD, RINT)                                                          \
+    /* The lines that a place looks at (-1: none), their weights and those's derivatives. */                \
+    typedef struct opdi_looks_##S { int count; int64_t at[4]; T w[4], d[4]; } opdi_looks_##S;               \
+    /* `at` brought inside of [0, size), times *factor its derivative. */                                   \
+    static T opdi_grid_inside_##S(const opdi_grid *k, T at, int64_t size, T *factor) {                      \
+        const T low = k->corners ? 0 : (T)-0.5, span = k->corners ? (T)(size - 1) : (T)size;                \
+        if (k->outside == OPDI_GRID_REFLECTION) {                                                           \
+            T times;                                                                                        \
+            if (!(span > 0)) { *factor = 0; return 0; }                                                     \
+            at -= low;                                                                                      \
+            if (at < 0) { at = -at; *factor = -*factor; }                                                   \
+            times = FLOOR(at / span);                                                                       \
+            at = FMOD(at, span);                                                                            \
+            if (FMOD(times, 2) > 0) { at = span - at; *factor = -*factor; }                                 \
+            at += low;                                                                                      \
+        }                                                                                                   \
+        if (at <= 0) { *factor = 0; return 0; }                                                             \
+        if (at >= (T)(size - 1)) { *factor = 0; return (T)(size - 1); }                                     \
+        return at;                                                                                          \
+    }                                                                                                       \
+    static void opdi_grid_looks_##S(opdi_looks_##S *l, const opdi_grid *k, T at, int64_t size) {            \
+        T factor = k->corners ? (T)(size - 1) / 2 : (T)size / 2, none = 0, first, t;                        \
+        int i;                                                                                              \
+        at = k->corners ? (at + 1) / 2 * (T)(size - 1) : ((at + 1) * (T)size - 1) / 2;                      \
+        if (k->how != OPDI_GRID_BICUBIC && k->outside != OPDI_GRID_ZEROS) {                                 \
+            at = opdi_grid_inside_##S(k, at, size, &factor);                                                \
+        }                                                                                                   \
+        if (!(at > (T)-1e9 && at < (T)1e9)) { at = -100; }                                                  \
+        l->count = k->how == OPDI_GRID_NEAREST ? 1 : k->how == OPDI_GRID_BILINEAR ? 2 : 4;                  \
+        first = l->count == 1 ? RINT(at) : FLOOR(at);                                                       \
+        t = at - first;                                                                                     \
+        l->w[0] = 1; l->d[0] = 0;                                                                           \
+        if (l->count == 2) { l->w[0] = 1 - t; l->w[1] = t; l->d[0] = -factor; l->d[1] = factor; }           \
+        if (l->count == 4) {                      /* the cubic with a = -3/4 */                             \
+            const T a = (T)-0.75, r = 1 - t, u = t + 1, v = 2 - t;                                          \
+            first -= 1;                                                                                     \
+            l->w[0] = ((a * u - 5 * a) * u + 8 * a) * u - 4 * a;                                            \
+            l->w[1] = ((a + 2) * t - (a + 3)) * t * t + 1;                                                  \
+            l->w[2] = ((a + 2) * r - (a + 3)) * r * r + 1;                                                  \
+            l->w[3] = ((a * v - 5 * a) * v + 8 * a) * v - 4 * a;                                            \
+            l->d[0] = factor * ((3 * a * u - 10 * a) * u + 8 * a);                                          \
+            l->d[1] = factor * (3 * (a + 2) * t - 2 * (a + 3)) * t;                                         \
+            l->d[2] = -factor * (3 * (a + 2) * r - 2 * (a + 3)) * r;                                        \
+            l->d[3] = -factor * ((3 * a * v - 10 * a) * v + 8 * a);                                         \
+        }                                                                                                   \
+        for (i = 0; i < l->count; i++) {                                                                    \
+            T line = first + (T)i;                                                                          \
+            if (l->count == 4 && k->outside != OPDI_GRID_ZEROS) {                                           \
+                line = opdi_grid_inside_##S(k, line, size, &none);                                          \
+            }                                                                                               \
+            l->at[i] = line >= 0 && line < (T)size ? (int64_t)line : -1;                                    \
+        }                                                                                                   \
+    }                                                                                                       \
+    static void opdi_grid_places_##S(const opdi_grid *k, int64_t place, opdi_looks_##S *l) {                \
+        const T *at = (const T *)k->grid + place * 2;                                                       \
+        opdi_grid_looks_##S(&l[0], k, at[1], k->in[0]);                                                     \
+        opdi_grid_looks_##S(&l[1], k, at[0], k->in[1]);                                                     \
+    }                                                                                                       \
+    /* Rows of the output of all channels. */                                                               \
+    static void opdi_grid_rows_##S(void *ctx, int64_t begin, int64_t end) {                                 \
+        const opdi_grid *k = (const opdi_grid *)ctx;                                                        \
+        const int64_t area = k->in[0] * k->in[1], points = k->out[0] * k->out[1];                           \
+        int64_t r, j, c;                                                                                    \
+        int a, b;                                                                                           \
+        for (r = begin; r < end; r++) {                                                                     \
+            const int64_t n = r / k->out[0];                                                                \
+            const T *x = (const T *)k->x + n * k->c * area;                                                 \
+            for (j = 0; j < k->out[1]; j++) {                                                               \
+                T *y = (T *)k->y + n * k->c * points + r % k->out[0] * k->out[1] + j;                       \
+                opdi_looks_##S l[2];                                                                        \
+                opdi_grid_places_##S(k, r * k->out[1] + j, l);                                              \
+                for (c = 0; c < k->c; c++) {                                                                \
+                    T s = 0;                                                                                \
+                    for (a = 0; a < l[0].count; a++) {                                                      \
+                        const T *row = x + c * area + l[0].at[a] * k->in[1];                                \
+                        T part = 0;                                                                         \
+                        if (l[0].at[a] < 0) { continue; }                                                   \
+                        for (b = 0; b < l[1].count; b++) {                                                  \
+                            if (l[1].at[b] >= 0) { part += l[1].w[b] * row[l[1].at[b]]; }                   \
+                        }                                                                                   \
+                        s += l[0].w[a] * part;                                                              \
+                    }                                                                                       \
+                    y[c * points] = s;                                                                      \
+                }                                                                                           \
+            }                                                                                               \
+        }                                                                                                   \
+    }                                                                                                       \
+    /* Images: what is looked at gets its part of the gradient, in order; the grid how the weights change. */ \
+    static void opdi_grid_back_##S(void *ctx, int64_t begin, int64_t end) {                                 \
+        const opdi_grid *k = (const opdi_grid *)ctx;                                                        \
+        const int64_t area = k->in[0] * k->in[1], points = k->out[0] * k->out[1];                           \
+        int64_t n, p, c;                                                                                    \
+        int a, b;                                                                                           \
+        for (n = begin; n < end; n++) {                                                                     \
+            T *dx = k->dx ? (T *)k->dx + n * k->c * area : NULL;                                            \
+            if (dx) { memset(dx, 0, (size_t)(k->c * area) * sizeof *dx); }                                  \
+            for (p = 0; p < points; p++) {                                                                  \
+                T *to = (T *)k->dgrid + (n * points + p) * 2;                                               \
+                opdi_looks_##S l[2];                                                                        \
+                T along[2] = {0, 0};                                                                        \
+                opdi_grid_places_##S(k, n * points + p, l);                                                 \
+                for (c = 0; c < k->c; c++) {                                                                \
+                    const T *x = (const T *)k->x + (n * k->c + c) * area;                                   \
+                    const T g = ((const T *)k->g)[(n * k->c + c) * points + p];                             \
+                    for (a = 0; a < l[0].count; a++) {                                                      \
+                        for (b = 0; b < l[1].count; b++) {                                                  \
+                            const int64_t at = l[0].at[a] * k->in[1] + l[1].at[b];                          \
+                            if (l[0].at[a] < 0 || l[1].at[b] < 0) { continue; }                             \
+                            if (dx) { dx[c * area + at] += g * l[0].w[a] * l[1].w[b]; }                     \
+                            along[0] += g * x[at] * l[0].d[a] * l[1].w[b];                                  \
+                            along[1] += g * x[at] * l[0].w[a] * l[1].d[b];                                  \
+                        }                                                                                   \
+                    }                                                                                       \
+                }                                                                                           \
+                to[0] = along[1]; to[1] = along[0];                                                         \
+            }                                                                                               \
+        }                                                                                                   \
+    }
+OPDI_GRID_KERNELS(float, f32, floorf, fmodf, rintf)
+OPDI_GRID_KERNELS(double, f64, floor, fmod, rint)
+OPDI_COLD_BEGIN
+/* Reads input, grid and how from argument `at` on; dims: of the input. */
+static int opdi_grid_read(opd_call *call, int at, int dims, opdi_grid *k) {
+    opd_tensor *x = opd_arg_tensor(call, at), *grid = opd_arg_tensor(call, at + 1);
+    const int64_t how = opd_arg_int(call, at + 2), outside = opd_arg_int(call, at + 3);
+    char a[256], b[256];
+    int d;
+    opdi_sizes_text(opdi_sizes(x), x->ndim, a, sizeof a);
+    opdi_sizes_text(opdi_sizes(grid), grid->ndim, b, sizeof b);
+    if (x->ndim && grid->ndim && opdi_sizes(x)[0] != opdi_sizes(grid)[0]) {
+        return opd_fail(OPD_ERROR_SHAPE, "grid_sampler(): expected grid and input to have same batch size, but got "
+                        "input with sizes %s and grid with sizes %s", a, b);
+    }
+    if (x->ndim != dims || grid->ndim != dims) {
+        return opd_fail(OPD_ERROR_SHAPE, "grid_sampler(): expected %dD input and grid with same number of dimensions, "
+                        "but got input with sizes %s and grid with sizes %s", dims, a, b);
+    }
+    if (opdi_sizes(grid)[dims - 1] != dims - 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "grid_sampler(): expected grid to have size %d in last dimension, but got "
+                        "grid with sizes %s", dims - 2, b);
+    }
+    for (d = 2; d < dims; d++) {
+        if (opdi_sizes(x)[d] <= 0) {
+            return opd_fail(OPD_ERROR_SHAPE, "grid_sampler(): expected input to have non-empty spatial dimensions, but "
+                            "input has sizes %s with dimension %d being empty", a, d);
+        }
+    }
+    if (how < 0 || how > 2 || outside < 0 || outside > 2) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "grid_sampler(): interpolation_mode and padding_mode have to be 0, 1 or 2, "
+                        "but got %lld and %lld", (long long)how, (long long)outside);
+    }
+    if (opdi_kernel_dtype(OPDI_DTYPE(x), false, "grid_sampler_2d_cpu") < 0 || opdi_same_dtype(x, grid)) { return -1; }
+    memset(k, 0, sizeof *k);
+    k->n = opdi_sizes(x)[0]; k->c = opdi_sizes(x)[1];
+    for (d = 0; d < 2; d++) { k->in[d] = opdi_sizes(x)[2 + d]; k->out[d] = opdi_sizes(grid)[1 + d]; }
+    k->how = (int)how; k->outside = (int)outside; k->corners = opd_arg_bool(call, at + 4);
+    return 0;
+}
+OPDI_KERNEL(grid_sampler_2d) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *grid = opd_arg_tensor(call, 1), *out, *y;
+    const opd_scalar_type t = x->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
+    int64_t sizes[4];
+    opdi_grid k;
+    if (opdi_grid_read(call, 0, 4, &k)) { return -1; }
+    sizes[0] = k.n; sizes[1] = k.c; sizes[2] = k.out[0]; sizes[3] = k.out[1];
+    out = opd_result(call, 0, sizes, 4, OPDI_DTYPE(x));
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    x = opdi_dense_as(x, t);
+    grid = opdi_dense_as(grid, t);
+    y = opdi_work_for(out, t);
+    if (!x || !grid || !y) { return -1; }
+    k.x = x->data; k.grid = grid->data; k.y = y->data;
+    opdi_parallel_for(k.n * k.out[0], OPDI_MAX((int64_t)1, OPDI_GRAIN / 8 / OPDI_MAX((int64_t)1, k.c * k.out[1])),
+                      t == OPD_FLOAT64 ? opdi_grid_rows_f64 : opdi_grid_rows_f32, &k);
+    return opdi_done_with(out, y);
+}
+OPDI_KERNEL(grid_sampler_2d_backward) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *grid = opd_arg_tensor(call, 2), *out[2];
+    const opd_scalar_type t = x->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
+    const opd_value mask = opd_arg_value(call, 6);
+    opd_tensor *work[2] = {NULL, NULL};
+    int64_t sizes[4];
+    opdi_grid k;
+    int i;
+    if (opdi_grid_read(call, 1, 4, &k)) { return -1; }
+    sizes[0] = k.n; sizes[1] = k.c; sizes[2] = k.out[0]; sizes[3] = k.out[1];
+    if (opdi_expand_check(g, sizes, 4) || !(g = opd_expand(g, opd_ints_of(sizes, 4))) || opdi_same_dtype(x, g)) {
+        return -1;
+    }
+    out[0] = mask.n && !mask.u.bools[0] ? NULL : opd_result(call, 0, opdi_sizes(x), 4, OPDI_DTYPE(x));
+    if (!opd_ok() || !(out[1] = opd_result(call, 1, opdi_sizes(grid), 4, OPDI_DTYPE(x)))) { return -1; }
+    if (out[1]->data) {
+        g = opdi_dense_as(g, t);
+        x = opdi_dense_as(x, t);
+        grid = opdi_dense_as(grid, t);
+        work[0] = out[0] ? opdi_work_for(out[0], t) : NULL;
+        work[1] = opdi_work_for(out[1], t);
+        if (!g || !x || !grid || !work[1] || (out[0] && !work[0])) { return -1; }
+        k.x = x->data; k.grid = grid->data; k.g = g->data;
+        k.dx = work[0] ? work[0]->data : NULL; k.dgrid = work[1]->data;
+        opdi_parallel_for(k.n, 1, t == OPD_FLOAT64 ? opdi_grid_back_f64 : opdi_grid_back_f32, &k);
+    }
+    for (i = 0; i < 2; i++) {
+        if (work[i] && opdi_done_with(out[i], work[i])) { return -1; }
+        if (out[i] ? opd_return_tensor(call, call->rets[i].u.t) : opd_return_value(call, opd_value_none())) {
+            return -1;
+        }
+    }
+    return 0;
+}
+OPDI_BW1(grid_sampler_2d) {
+    opd_tensor *r[2];
+    bool mask[2];
+    int i;
+    for (i = 0; i < 2; i++) { mask[i] = opd_bw_needs(bw, i); }
+    if (opd_grid_sampler_2d_backward(r, opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1),
+                                     opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i != 0,
+                                     opd_value_bools(mask, 2))) { return -1; }
+    for (i = 0; i < 2; i++) { OPDI_GIVE(i, r[i]); }
+    return 0;
+}
+/* Of public operators, so that every derivative has derivatives: one direction's lines [n, 1, places], the weights of
+   each, and their first and second derivatives by the grid (NULL: 0). */
+typedef struct opdi_grid_axis { int count; opd_tensor *w[3][4], *line[4]; } opdi_grid_axis;
+
+static opd_tensor *opdi_times(opd_tensor *a, opd_tensor *b) { return a && b ? opd_mul(a, b) : NULL; }
+static opd_tensor *opdi_plus(opd_tensor *a, opd_tensor *b) { return !a ? b : !b ? a : opd_add(a, b); }
+/* scale t + shift */
+static opd_tensor *opdi_affine(opd_tensor *t, double scale, double shift) {
+    return opd_add_Scalar(opd_mul_Scalar(t, opd_value_float(scale)), opd_value_float(shift));
+}
+/* opdi_grid_inside; *sign: its derivative. */
+static opd_tensor *opdi_grid_fold(const opdi_grid *k, opd_tensor *at, int64_t size, opd_tensor **sign) {
+    const double low = k->corners ? 0 : -0.5, span = k->corners ? (double)(size - 1) : (double)size;
+    opd_tensor *one = opd_ones_like(at), *odd, *in;
+    if (k->outside == OPDI_GRID_REFLECTION && span > 0) {
+        at = opdi_affine(at, 1, -low);
+        one = opd_where_self(opd_lt_Scalar(at, opd_value_int(0)), opd_neg(one), one);
+        at = opd_abs(at);
+        odd = opd_floor(opd_div_Scalar(at, opd_value_float(span)));
+        at = opd_sub(at, opd_mul_Scalar(odd, opd_value_float(span)));
+        odd = opd_gt_Scalar(opd_remainder_Scalar(odd, opd_value_int(2)), opd_value_int(0));
+        at = opdi_affine(opd_where_self(odd, opdi_affine(at, -1, span), at), 1, low);
+        one = opd_where_self(odd, opd_neg(one), one);
+    }
+    in = opd_logical_and(opd_gt_Scalar(at, opd_value_int(0)), opd_lt_Scalar(at, opd_value_int(size - 1)));
+    *sign = opd_mul(one, in);
+    return opd_clamp_full(at, opd_value_int(0), opd_value_int(size - 1));
+}
+static void opdi_grid_axis_make(opdi_grid_axis *l, const opdi_grid *k, opd_tensor *at, int64_t size) {
+    const double half = (double)(k->corners ? size - 1 : size) / 2, a = -0.75;
+    opd_tensor *sign = opd_ones_like(at), *first, *t, *f, *inside, *unused;
+    int i;
+    memset(l, 0, sizeof *l);
+    at = opdi_affine(at, half, k->corners ? half : half - 0.5);
+    if (k->how != OPDI_GRID_BICUBIC && k->outside != OPDI_GRID_ZEROS) { at = opdi_grid_fold(k, at, size, &sign); }
+    l->count = k->how == OPDI_GRID_NEAREST ? 1 : k->how == OPDI_GRID_BILINEAR ? 2 : 4;
+    first = l->count == 1 ? opd_round(at) : opd_floor(at);
+    t = opd_sub(at, first);
+    f = opd_mul_Scalar(sign, opd_value_float(half));
+    if (l->count == 1) { l->w[0][0] = opd_ones_like(t); }
+    if (l->count == 2) {
+        l->w[0][0] = opdi_affine(t, -1, 1); l->w[0][1] = t;
+        l->w[1][0] = opd_neg(f); l->w[1][1] = f;
+    }
+    for (i = 0; l->count == 4 && i < 4; i++) {    /* cubics: of how far line i is */
+        const bool outer = i == 0 || i == 3;
+        opd_tensor *u = i < 2 ? opdi_affine(t, 1, outer) : opdi_affine(t, -1, outer ? 2 : 1);
+        opd_tensor *d1, *d2;
+        l->w[0][i] = outer ? opdi_affine(opd_mul(opdi_affine(opd_mul(opdi_affine(u, a, -5 * a), u), 1, 8 * a), u), 1,
+                                         -4 * a)
+            : opdi_affine(opd_mul(opd_mul(opdi_affine(u, a + 2, -(a + 3)), u), u), 1, 1);
+        d1 = outer ? opdi_affine(opd_mul(opdi_affine(u, 3 * a, -10 * a), u), 1, 8 * a)
+            : opd_mul(opdi_affine(u, 3 * (a + 2), -2 * (a + 3)), u);
+        d2 = outer ? opdi_affine(u, 6 * a, -10 * a) : opdi_affine(u, 6 * (a + 2), -2 * (a + 3));
+        l->w[1][i] = opd_mul_Scalar(d1, opd_value_float(i < 2 ? half : -half));
+        l->w[2][i] = opd_mul_Scalar(d2, opd_value_float(half * half));
+    }
+    for (i = 0; i < l->count; i++) {
+        opd_tensor *line = opdi_affine(first, 1, i - l->count / 4);
+        int order;
+        if (l->count == 4 && k->outside != OPDI_GRID_ZEROS) { line = opdi_grid_fold(k, line, size, &unused); }
+        inside = opd_logical_and(opd_ge_Scalar(line, opd_value_int(0)), opd_lt_Scalar(line, opd_value_int(size)));
+        for (order = 0; order < 3; order++) { l->w[order][i] = opdi_times(l->w[order][i], inside); }
+        l->line[i] = opd_to_dtype(opdi_where(inside, opd_detach(line)), OPD_INT64);
+    }
+}
+/* With S the samples of x: r[0] how S changes when x moves along v and the grid along u; given g, r[1] and r[2]: how
+   g r[0] changes by x and by the grid.  v, u: NULL where nothing moves; results NULL where they are 0. */
+static int opdi_grid_second(const opdi_grid *k, opd_tensor *x, opd_tensor *grid, opd_tensor *g, opd_tensor *v,
+                            opd_tensor *u, opd_tensor **r /*[3]*/) {
+    const int64_t *in = opdi_sizes(x), *to = opdi_sizes(grid), channels = 1;
+    int64_t flat[3], sizes[4];
+    opd_tensor *move[2] = {NULL, NULL}, *along[2] = {NULL, NULL}, *at;
+    opdi_grid_axis axis[2];
+    int i, a, b;
+    r[0] = r[1] = r[2] = NULL;
+    flat[0] = in[0]; flat[1] = to[1] * to[2]; flat[2] = 2;
+    at = opdi_reshape_to(grid, flat, 3);
+    u = u ? opdi_reshape_to(u, flat, 3) : NULL;
+    for (i = 0; i < 2; i++) {
+        opdi_grid_axis_make(&axis[i], k, opd_unsqueeze(opd_select(at, 2, 1 - i), 1), in[2 + i]);
+        if (u) { move[i] = opd_unsqueeze(opd_select(u, 2, 1 - i), 1); }
+    }
+    flat[1] = in[1]; flat[2] = to[1] * to[2];
+    g = g ? opdi_reshape_to(g, flat, 3) : NULL;
+    flat[2] = in[2] * in[3];
+    x = opdi_reshape_to(x, flat, 3);
+    v = v ? opdi_reshape_to(v, flat, 3) : NULL;
+    if (!opd_ok()) { return -1; }
+    flat[2] = to[1] * to[2];
+    for (a = 0; a < axis[0].count; a++) {
+        for (b = 0; b < axis[1].count; b++) {
+            opd_tensor *w[3][3], *from, *xs, *vs, *shift;
+            int p, q;
+            for (p = 0; p < 3; p++) {
+                for (q = 0; q + p < 3; q++) { w[p][q] = opdi_times(axis[0].w[p][a], axis[1].w[q][b]); }
+            }
+            from = opd_add(opd_mul_Scalar(axis[0].line[a], opd_value_int(in[3])), axis[1].line[b]);
+            from = opd_expand(from, opd_ints_of(flat, 3));
+            xs = opd_gather(x, 2, from);
+            vs = v ? opd_gather(v, 2, from) : NULL;
+            shift = opdi_plus(opdi_times(move[0], w[1][0]), opdi_times(move[1], w[0][1]));
+            r[0] = opdi_plus(r[0], opdi_plus(opdi_times(w[0][0], vs), opdi_times(shift, xs)));
+            if (!g) { continue; }
+            if (shift) {
+                r[1] = opd_scatter_add(r[1] ? r[1] : opd_zeros_like(x), 2, from, opd_mul(shift, g));
+            }
+            for (i = 0; i < 2; i++) {
+                shift = opdi_plus(opdi_times(move[0], i ? w[1][1] : w[2][0]),
+                                  opdi_times(move[1], i ? w[0][2] : w[1][1]));
+                shift = opdi_plus(opdi_times(i ? w[0][1] : w[1][0], vs), opdi_times(shift, xs));
+                along[i] = opdi_plus(along[i], opdi_times(g, shift));
+            }
+            if (!opd_ok()) { return -1; }
+        }
+    }
+    sizes[0] = in[0]; sizes[1] = in[1]; sizes[2] = to[1]; sizes[3] = to[2];
+    if (r[0]) { r[0] = opdi_reshape_to(r[0], sizes, 4); }
+    if (r[1]) { r[1] = opdi_reshape_to(r[1], in, 4); }
+    if (along[0] || along[1]) {
+        opd_tensor *pair[2];
+        for (i = 0; i < 2; i++) {
+            pair[i] = along[1 - i] ? opdi_sum_over(along[1 - i], &channels, 1, false) : NULL;
+        }
+        for (i = 0; i < 2; i++) { if (!pair[i]) { pair[i] = opd_zeros_like(pair[1 - i]); } }
+        r[2] = opdi_reshape_to(opd_stack_full(opd_tensors_of(pair, 2), -1), to, 4);
+    }
+    return opd_ok() ? 0 : -1;
+}
+static int opdi_grid_jvp(opd_jvp_call *jv) {
+    opd_tensor *r[3];
+    opdi_grid k;
+    memset(&k, 0, sizeof k);
+    k.how = (int)opd_jvp_value(jv, 2).u.i; k.outside = (int)opd_jvp_value(jv, 3).u.i;
+    k.corners = opd_jvp_value(jv, 4).u.i != 0;
+    if (opdi_grid_second(&k, opd_jvp_tensor(jv, 0), opd_jvp_tensor(jv, 1), NULL, opd_jvp_tangent(jv, 0),
+                         opd_jvp_tangent(jv, 1), r)) { return -1; }
+    return r[0] ? opd_jvp_return(jv, 0, r[0]) : 0;
+}
+OPDI_BW1(grid_sampler_2d_backward) {
+    opd_tensor *r[3];
+    opdi_grid k;
+    int i;
+    memset(&k, 0, sizeof k);
+    k.how = (int)opd_bw_value(bw, 3).u.i; k.outside = (int)opd_bw_value(bw, 4).u.i;
+    k.corners = opd_bw_value(bw, 5).u.i != 0;
+    if (opdi_grid_second(&k, opd_bw_tensor(bw, 1), opd_bw_tensor(bw, 2), opd_bw_tensor(bw, 0), opd_bw_grad(bw, 0),
+                         opd_bw_grad(bw, 1), r)) { return -1; }
+    for (i = 0; i < 3; i++) { if (r[i]) { OPDI_GIVE(i, r[i]); } }
+    return 0;
+}
+#define OPDI_GRID_ARGS "Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners"
+OPDI_OP(grid_sampler_2d) {
+    opdi_card_pool(op, "grid_sampler_2d(" OPDI_GRID_ARGS ") -> Tensor", opdi_grid_sampler_2d_kernel,
+                   opdi_grid_sampler_2d_backward, "input, grid", OPD_AUTOCAST_FP32_CPU, "grid_sampler_2d.out",
+                   "[1,2,3,4], [1,2,3,2], 0, 0, False; [2,1,3,3], [2,2,2,2], 0, 1, True; "
+                   "[1,1,4,3], [1,2,2,2], 0, 2, False; [1,2,3,4], [1,2,2,2], 1, 0, False; "
+                   "[1,1,4,4], [1,2,2,2], 2, 0, False; [1,1,4,4], [1,2,2,2], 2, 2, True; "
+                   "[1,1,4,4], [1,2,2,2], 2, 1, False");
+    op->vmap = OPD_BATCH_FOLD; op->jvp = opdi_grid_jvp;
+}
+OPDI_OP(grid_sampler_2d_backward) {
+    opdi_card_pool(op, "grid_sampler_2d_backward(Tensor grad_output, " OPDI_GRID_ARGS ", bool[2] output_mask) -> "
+                   "(Tensor, Tensor)", opdi_grid_sampler_2d_backward_kernel, opdi_grid_sampler_2d_backward_backward,
+                   "grad_output, input, grid", OPD_AUTOCAST_KEEP, "grid_sampler_2d_backward.out(Tensor grad_output, "
+                   OPDI_GRID_ARGS ", bool[2] output_mask, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), "
+                   "Tensor(b!))", "[1,2,2,3], [1,2,3,4], [1,2,3,2], 0, 0, False, (True,True); "
+                   "[1,1,2,2], [1,1,3,4], [1,2,2,2], 2, 2, False, (True,True); "
+                   "[1,1,2,2], [1,1,3,4], [1,2,2,2], 0, 1, True, (True,True)");
+    op->vmap = OPD_BATCH_FOLD;
+}
+OPDI_KERNEL(grid_sampler) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    if (x->ndim != 4) {
+        return opd_fail(OPD_ERROR_SHAPE, "grid_sampler(): expected 4D input, but got input of %d dims", x->ndim);
+    }
+    return opd_return_tensor(call, opd_grid_sampler_2d(x, opd_arg_tensor(call, 1), opd_arg_int(call, 2),
+                                                       opd_arg_int(call, 3), opd_arg_bool(call, 4)));
+}
+OPDI_OP(grid_sampler) {
+    opdi_card_above(op, "grid_sampler(" OPDI_GRID_ARGS ") -> Tensor", opdi_grid_sampler_kernel,
+                    OPD_AUTOCAST_PROMOTE_FP32_CPU, NULL, "[1,2,3,4], [1,2,3,2], 0, 0, False");
+}
+OPDI_COLD_END
+
 //-- end of convolution and pooling ------------------------------------------------------------------------------------
 
 //-- normalisation, losses, dropout ------------------------------------------------------------------------------------
@@ -47714,7 +48138,6 @@ typedef struct opdi_norm_second {
     int ndims, nsum;
     bool fixed;
 } opdi_norm_second;
-static opd_tensor *opdi_plus(opd_tensor *a, opd_tensor *b) { return !a ? b : !b ? a : opd_add(a, b); }
 static opd_tensor *opdi_norm_mean(const opdi_norm_second *s, opd_tensor *t) {
     return opdi_o_mean_dims(t, s->dims, s->ndims, true); }
 static opd_tensor *opdi_norm_j(const opdi_norm_second *s, opd_tensor *xhat, opd_tensor *v) {
@@ -52012,8 +52435,8 @@ OPDI_OP(one_hot) {
 //-- bags of rows: _embedding_bag --------------------------------------------------------------------------------------
 //
 //  Bag b is the rows of weight that indices[offsets[b]] and on name, up to the next offset: their sum, mean or maximum.
-//  The results beside it, for the derivative: the bag of each index (nothing for sums without a padding_idx), the number
-//  of rows in each bag (0 for sums), and the rows that maxima are from (else the numbers again).
+//  The results beside it, for the derivative: the bag of each index (nothing for sums without a padding_idx), the
+//  number of rows in each bag (0 for sums), and the rows that maxima are from (else the numbers again).
 
 OPDI_COLD_END
 enum { OPDI_BAG_SUM = 0, OPDI_BAG_MEAN, OPDI_BAG_MAX };
