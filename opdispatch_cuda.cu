@@ -6489,7 +6489,133 @@ static int opdi_cu_upsample_nearest_back(opd_call *call) { return opdi_cu_upsamp
 static int opdi_cu_upsample_bilinear(opd_call *call) { return opdi_cu_upsample_of(call, false, false); }
 static int opdi_cu_upsample_bilinear_back(opd_call *call) { return opdi_cu_upsample_of(call, false, true); }
 
+//-- grid_sampler_2d ---------------------------------------------------------------------------------------------------
+//
+//  As on the CPU: an output looks at one, two or four rows and columns.  A thread has a place of the grid and all
+//  channels of the image there; the gradient of the image is added to atomically (in any order, as PyTorch does it).
+
+struct opdi_cu_grid_how { int64_t n, c, in[2], out[2]; int how, outside; bool corners; };
+template <typename T> struct opdi_cu_lines { int count; int64_t at[4]; T w[4], d[4]; };
+
+template <typename T> __device__ T opdi_cu_grid_inside(const opdi_cu_grid_how &k, T at, int64_t size, T *factor) {
+    const T low = k.corners ? (T)0 : (T)-0.5, span = k.corners ? (T)(size - 1) : (T)size;
+    if (k.outside == 2) {
+        if (!(span > 0)) { *factor = 0; return 0; }
+        at -= low;
+        if (at < 0) { at = -at; *factor = -*factor; }
+        const T times = (T)floor(at / span);
+        at = (T)fmod(at, span);
+        if (fmod(times, (T)2) > 0) { at = span - at; *factor = -*factor; }
+        at += low;
+    }
+    if (at <= 0) { *factor = 0; return 0; }
+    if (at >= (T)(size - 1)) { *factor = 0; return (T)(size - 1); }
+    return at;
+}
+template <typename T> __device__ void opdi_cu_grid_lines(const opdi_cu_grid_how &k, T at, int64_t size,
+                                                         opdi_cu_lines<T> *l) {
+    T factor = k.corners ? (T)(size - 1) / 2 : (T)size / 2, none = 0;
+    at = k.corners ? (at + 1) / 2 * (T)(size - 1) : ((at + 1) * (T)size - 1) / 2;
+    if (k.how != 2 && k.outside != 0) { at = opdi_cu_grid_inside(k, at, size, &factor); }
+    if (!(at > (T)-1e9 && at < (T)1e9)) { at = -100; }
+    l->count = k.how == 1 ? 1 : k.how == 0 ? 2 : 4;
+    T first = (T)(l->count == 1 ? rint(at) : floor(at));
+    const T t = at - first;
+    l->w[0] = 1; l->d[0] = 0;
+    if (l->count == 2) { l->w[0] = 1 - t; l->w[1] = t; l->d[0] = -factor; l->d[1] = factor; }
+    if (l->count == 4) {
+        const T a = (T)-0.75, r = 1 - t, u = t + 1, v = 2 - t;
+        first -= 1;
+        l->w[0] = ((a * u - 5 * a) * u + 8 * a) * u - 4 * a;
+        l->w[1] = ((a + 2) * t - (a + 3)) * t * t + 1;
+        l->w[2] = ((a + 2) * r - (a + 3)) * r * r + 1;
+        l->w[3] = ((a * v - 5 * a) * v + 8 * a) * v - 4 * a;
+        l->d[0] = factor * ((3 * a * u - 10 * a) * u + 8 * a);
+        l->d[1] = factor * (3 * (a + 2) * t - 2 * (a + 3)) * t;
+        l->d[2] = -factor * (3 * (a + 2) * r - 2 * (a + 3)) * r;
+        l->d[3] = -factor * ((3 * a * v - 10 * a) * v + 8 * a);
+    }
+    for (int i = 0; i < l->count; i++) {
+        T line = first + (T)i;
+        if (l->count == 4 && k.outside != 0) { line = opdi_cu_grid_inside(k, line, size, &none); }
+        l->at[i] = line >= 0 && line < (T)size ? (int64_t)line : -1;
+    }
+}
+/* One place: y; or given g the gradients. */
+template <typename T> struct opdi_cu_grid_place {
+    opdi_cu_grid_how k;
+    const T *x, *grid, *g;
+    T *y, *dx, *dgrid;                            /* dx: or NULL */
+    __device__ void operator()(int64_t place) const {
+        const int64_t area = k.in[0] * k.in[1], points = k.out[0] * k.out[1], n = place / points, p = place % points;
+        opdi_cu_lines<T> r, c;
+        T along[2] = {0, 0};
+        opdi_cu_grid_lines(k, grid[place * 2 + 1], k.in[0], &r);
+        opdi_cu_grid_lines(k, grid[place * 2], k.in[1], &c);
+        for (int64_t ch = n * k.c; ch < (n + 1) * k.c; ch++) {
+            const T *from = x + ch * area, by = g ? g[ch * points + p] : (T)0;
+            T s = 0;
+            for (int a = 0; a < r.count; a++) {
+                for (int b = 0; b < c.count; b++) {
+                    const int64_t at = r.at[a] * k.in[1] + c.at[b];
+                    if (r.at[a] < 0 || c.at[b] < 0) { continue; }
+                    if (!g) { s += r.w[a] * c.w[b] * from[at]; continue; }
+                    if (dx) { atomicAdd(dx + ch * area + at, by * r.w[a] * c.w[b]); }
+                    along[0] += by * from[at] * r.w[a] * c.d[b];
+                    along[1] += by * from[at] * r.d[a] * c.w[b];
+                }
+            }
+            if (!g) { y[ch * points + p] = s; }
+        }
+        if (g) { dgrid[place * 2] = along[0]; dgrid[place * 2 + 1] = along[1]; }
+    }
+};
+template <typename T> static int opdi_cu_grid_go(const opdi_cu_grid_how &k, opd_tensor *x, opd_tensor *grid,
+                                                 opd_tensor *g, opd_tensor *y, opd_tensor *dx, opd_tensor *dgrid) {
+    const opdi_cu_grid_place<T> f = {k, opdi_cu_data<T>(x), opdi_cu_data<T>(grid), g ? opdi_cu_data<T>(g) : NULL,
+                                     y ? opdi_cu_data<T>(y) : NULL, dx ? opdi_cu_data<T>(dx) : NULL,
+                                     dgrid ? opdi_cu_data<T>(dgrid) : NULL};
+    return opdi_cu_each(k.n * k.out[0] * k.out[1], f);
+}
+/* grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners), and its derivative with the gradient
+   in front and output_mask behind. */
+static int opdi_cu_grid_of(opd_call *call, bool back) {
+    opd_tensor *g = back ? opd_arg_tensor(call, 0) : NULL, *x = opd_arg_tensor(call, back);
+    opd_tensor *grid = opd_arg_tensor(call, back + 1), *r[2] = {NULL, NULL}, *desk[2] = {NULL, NULL};
+    const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(x));
+    opdi_cu_grid_how k;
+    if (opd_results_from_fake(call)) { return -1; }
+    const opd_value mask = back ? opd_arg_value(call, 6) : opd_value_none();
+    k.n = opd_sizes(x)[0]; k.c = opd_sizes(x)[1];
+    for (int d = 0; d < 2; d++) { k.in[d] = opd_sizes(x)[2 + d]; k.out[d] = opd_sizes(grid)[1 + d]; }
+    k.how = (int)opd_arg_int(call, back + 2);
+    k.outside = (int)opd_arg_int(call, back + 3);
+    k.corners = opd_arg_bool(call, back + 4);
+    if (back) {
+        const int64_t sizes[4] = {k.n, k.c, k.out[0], k.out[1]};
+        g = opd_expand(g, opd_ints_of(sizes, 4));
+        if (!g || !(g = opdi_cu_as(g, t))) { return -1; }
+    }
+    for (int i = 0; i < 1 + back; i++) {
+        if (back && i == 0 && mask.n && !mask.u.bools[0]) { continue; }
+        r[i] = opdi_cu_result(call, i);
+        desk[i] = opdi_cu_desk(r[i], t);
+        if (!desk[i] || (back && !opd_zero_(desk[i]))) { return -1; }
+    }
+    x = opdi_cu_as(x, t);
+    grid = opdi_cu_as(grid, t);
+    if (!x || !grid) { return -1; }
+    if ((t == OPD_FLOAT64
+         ? opdi_cu_grid_go<double>(k, x, grid, g, back ? NULL : desk[0], back ? desk[0] : NULL, desk[1])
+         : opdi_cu_grid_go<float>(k, x, grid, g, back ? NULL : desk[0], back ? desk[0] : NULL, desk[1]))) { return -1; }
+    for (int i = 0; i < 1 + back; i++) { if (desk[i] && opdi_cu_settle(r[i], desk[i])) { return -1; } }
+    return 0;
+}
+static int opdi_cu_grid_kernel(opd_call *call) { return opdi_cu_grid_of(call, false); }
+static int opdi_cu_grid_backward_kernel(opd_call *call) { return opdi_cu_grid_of(call, true); }
+
 static const opdi_cu_row opdi_cu_rows_resampling[] = {
+    {"grid_sampler_2d", opdi_cu_grid_kernel}, {"grid_sampler_2d_backward", opdi_cu_grid_backward_kernel},
     {"upsample_nearest2d", opdi_cu_upsample_nearest}, {"upsample_nearest2d_backward", opdi_cu_upsample_nearest_back},
     {"upsample_bilinear2d", opdi_cu_upsample_bilinear}, {"upsample_bilinear2d_backward", opdi_cu_upsample_bilinear_back},
     {NULL, NULL}};

@@ -302,6 +302,8 @@ static const struct { const char *name, *cases; } larger[] = {
      "[50,3], [40]i50, [2]i1, False, 2; [50,3], [40]i50, [2]i1, False, 0, False, [40]; [50,3], [40]i50, [3]i1, False, 0, False, None, True"},
     {"aten::repeat_interleave.Tensor", "[70]i5; [3000]i3; [1]i1; [0]i4"},
     {"aten::_cdist_forward", "[20,40], [17,40], 2.0, 2; [2,20,40], [17,40], 1.0, None; [33,5], [20,5], 3.0, None; [30,5], [20,5], 2.0, None"},
+    {"aten::grid_sampler_2d", "[2,3,9,8], [2,20,17,2], 0, 0, False; [2,3,9,8], [2,20,17,2], 2, 1, False; [2,3,9,8], [2,20,17,2], 0, 2, True; "
+     "[2,3,9,8], [2,20,17,2], 1, 0, True"},
     {"aten::_pdist_forward", "[40,33]; [20,5], 1.5; [20,5], inf"},
     {"aten::searchsorted.Tensor", "[50], [7,9]; [7,50], [7,9], right=True; [50], [7,9], right=True; [50]i50, [7,9]i50"},
     {"aten::tril", "[7,9]; [3,9,7], 2; [3,9,7], -3; [9,7], 100; [9,7], -100"},
