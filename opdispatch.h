@@ -8916,6 +8916,7 @@ struct opd_call {
     uint32_t flags;                               /* of its arguments, united, and OPDI_FLAGS_KNOWN; 0: not looked at */
     opd_key slot;
     bool inplace, elementwise;                    /* derived forms: target is self; kernel may write over its inputs */
+    bool stands_in;                               /* and it is a Meta kernel that runs for a device's: new results */
 };
 
 #define OPDI_FLAGS_KNOWN 256u
@@ -13358,7 +13359,7 @@ opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, cons
         return NULL;
     }
     if (OPDI_UNLIKELY(!call->op->ret_tensor[i])) { (void)opdi_return_error(call, i, "Tensor"); return NULL; }
-    if (call->targets) { return opdi_result_target(call, i, sizes, ndim, dtype); }
+    if (call->targets && !call->stands_in) { return opdi_result_target(call, i, sizes, ndim, dtype); }
     if (OPDI_UNLIKELY(call->keys.backends >> OPD_META & 1) &&       /* of a fake come fakes, but empty_like(device=) */
         (call->th->fake || !opdi_is_factory(call->op))) { device.type = OPD_META; }
     t = opdi_tensor_make(sizes, strides, ndim, dtype, opdi_place(device));
@@ -13426,6 +13427,7 @@ static int opdi_derived_kernel(opd_call *call) {
     c.flags = 0;
     c.targets = targets;
     c.inplace = card->inplace;
+    c.stands_in = false;
     c.elementwise = (opdi_desc_tags(&card->desc) & OPD_OPTAG_POINTWISE) != 0;
     if (opdi_invoke(call->th, &c, &table->slots[c.slot])) { return -1; }
     for (i = 0; i < base->nrets && rc == 0; i++) {
@@ -14836,7 +14838,7 @@ static int opdi_results_from_fake(opd_call *call, bool update) {
     call->user = table->slots[OPD_KEY_META].user;
     call->args = args;
     call->rets = rets;
-    call->targets = NULL;
+    call->stands_in = true;                       /* it may look at targets, whose dtypes some operators check */
     call->filled = call->owned = 0;
     call->cursor = 0;
     mark = call->th->top;
@@ -39861,6 +39863,7 @@ static int opdi_device_run(opd_tensor *const *ops, int nops, int formula, opd_sc
         return opd_fail(OPD_ERROR_NO_KERNEL, "%s has no function for pointwise operators",
                         opdi_device_name(ops[0]->backend));
     }
+    if (ops[0]->numel == 0) { return 0; }
     memset(&p, 0, sizeof p);
     p.formula = (opd_formula)formula; p.noperands = nops; p.common = common; p.numel = ops[0]->numel;
     p.compute = (opd_scalar_type)opdi_compute_dtype[compute]; p.zero = s->zero;

@@ -3981,19 +3981,21 @@ template <typename T> struct opdi_cu_scan_prod {
     static __device__ __forceinline__ S join(S a, S b) { a.v = opdi_cu_times(a.v, b.v); return a; }
     static __device__ __forceinline__ void store(const S &s, T *y, int64_t *, int64_t i) { opdi_cu_store(y + i, s.v); }
 };
-/* log(exp(a) + exp(b)) */
+/* log(sum exp) as the largest term m and the sum of the others over exp(m): one rounding to the size of m, at the end. */
+template <typename C> struct opdi_cu_scan_terms { C m, others; };
 template <typename T> struct opdi_cu_scan_exps {
     typedef opdi_cu_acc<T> C;
-    typedef opdi_cu_scan_value<C> S;
-    static __device__ __forceinline__ S none() { const S s = {opdi_cu_lowest<C>()}; return s; }
-    static __device__ __forceinline__ S of(C x, int64_t) { const S s = {x}; return s; }
+    typedef opdi_cu_scan_terms<C> S;
+    static __device__ __forceinline__ S none() { const S s = {opdi_cu_lowest<C>(), 0}; return s; }
+    static __device__ __forceinline__ S of(C x, int64_t) { const S s = {x, 0}; return s; }
     static __device__ __forceinline__ S join(S a, S b) {
-        const C low = a.v < b.v ? a.v : b.v, top = a.v != a.v || b.v != b.v ? (C)NAN : a.v < b.v ? b.v : a.v;
-        const bool finite = top < opdi_cu_highest<C>() && top > opdi_cu_lowest<C>();
-        a.v = low != top || finite ? (C)log1p(opdi_cu_exp(low - top)) + top : top;
+        if (a.m < b.m || b.m != b.m) { const S t = a; a = b; b = t; }
+        a.others += (1 + b.others) * (a.m == b.m ? (C)1 : opdi_cu_exp(b.m - a.m));
         return a;
     }
-    static __device__ __forceinline__ void store(const S &s, T *y, int64_t *, int64_t i) { opdi_cu_store(y + i, s.v); }
+    static __device__ __forceinline__ void store(const S &s, T *y, int64_t *, int64_t i) {
+        opdi_cu_store(y + i, s.m + (C)log1p(s.others));
+    }
 };
 /* The last of the largest (LEAST: smallest) so far; NaN stays once it is there. */
 template <typename T, bool LEAST> struct opdi_cu_scan_extreme {

@@ -4,6 +4,16 @@
    Every call runs in a scope of its own.  Arguments on one storage become views of one tensor over that memory, so that
    aliasing is what it was; results are kept until odx_free.
 
+   OPD_ORACLE_DEVICE=cuda runs everything there: each storage is copied to the device and viewed there as it was here,
+   device= arguments and factories without tensors name that device, and what was written, results and gradients are
+   copied back; one that is elsewhere is an error.  OPD_ORACLE_LOAD=FILE loads a plug-in before the first call.  With the
+   GPU companion linked in, emulated (see tests/cuda) or not:
+      c++ -std=c++17 -O1 -fPIC -I../cuda -I../.. -x c++ -c ../../opdispatch_cuda.cu -o companion.o
+      nvcc -O3 -arch=sm_90 -Xcompiler -fPIC -c ../../opdispatch_cuda.cu -o companion.o
+      cc -O2 -shared -fPIC shim.c companion.o -o shim.so -lstdc++ -lm -lpthread -ldl
+   and with -L/usr/local/cuda/lib64 -lcudart_static -lcublas -lcublasLt -lrt for nvcc's.  A program that has used a GPU
+   cannot use it after fork: run the harness with --no-isolate there, or load the companion as a plug-in.
+
    Of PyTorch 1.13's recorded answers for the operators that are here 98.9% agree.  The others, and why:
      unsqueeze_ squeeze_ transpose_ t_ as_strided_ resize_   the interface cannot show an argument's new sizes
      native_batch_norm.out         1.13 has no CPU kernel for it and refuses
@@ -42,19 +52,30 @@ enum { SHIM_DONE = 0, SHIM_REFUSED = 1, SHIM_UNSUPPORTED = 2 };
 
 typedef struct shim_block { struct shim_block *next; int64_t align; } shim_block;
 
+/* A storage of the caller's, and where the call finds its bytes: there, or in a copy on the device. */
+typedef struct shim_memory {
+    struct shim_memory *next;
+    char *storage, *place;
+    int64_t bytes;
+    opd_tensor *copy;
+} shim_memory;
+
 /* The tensor over a whole storage; those of one storage and dtype share it. */
 typedef struct shim_base {
     struct shim_base *next;
     void *storage;
     int32_t dtype;
+    int device;
     opd_tensor *tensor;
 } shim_base;
 
-typedef struct shim_type { char kind; bool list; } shim_type;      /* kind: T, i, d, b, or V for anything else */
+/* kind: T, i, d, b, D, or V for anything else; host: a tensor that is wanted on the CPU */
+typedef struct shim_type { char kind; bool list, host; } shim_type;
 
 typedef struct shim_state {
     shim_block *blocks;
     shim_base *bases;
+    shim_memory *memories;
     opd_scope scope;
     opd_op *op;
     const opd_schema *schema;
@@ -65,10 +86,12 @@ typedef struct shim_state {
     int nwrt;
     opd_tensor **leaves;         /* and those tensors */
     int ntensors;                /* tensors seen so far in the arguments */
+    opd_device device;           /* where the argument at hand goes */
     const char *unsupported;     /* why, where it is the shim's doing */
 } shim_state;
 
 static char shim_nothing[16];    /* memory of tensors without elements */
+static opd_device shim_device;   /* where calls run; the CPU unless the environment says */
 
 /* Zeroed memory until the call ends; NULL with the library's error set. */
 static void *shim_alloc(shim_state *s, size_t size) {
@@ -79,8 +102,15 @@ static void *shim_alloc(shim_state *s, size_t size) {
     return b + 1;
 }
 static void shim_begin(shim_state *s) {
+    static bool ready;
     memset(s, 0, sizeof *s);
     opd_error_clear();
+    if (!ready) {
+        const char *device = getenv("OPD_ORACLE_DEVICE"), *file = getenv("OPD_ORACLE_LOAD");
+        if (file && *file) { (void)opd_load_library(file); }
+        if (device && *device) { (void)opd_device_parse(device, &shim_device); }
+        ready = opd_ok();
+    }
     s->scope = opd_scope_open();
 }
 /* Ends the call: its answer, with the error's text in err. */
@@ -95,6 +125,7 @@ static int shim_end(shim_state *s, char *err, int errlen) {
     }
     if (err && errlen > 0) { (void)snprintf(err, (size_t)errlen, "%s", text); }
     opd_error_clear();
+    if (opd_device_synchronize(shim_device)) { opd_error_clear(); }      /* what else a kernel found is of this call */
     opd_scope_close(&s->scope);
     while (s->blocks) {
         shim_block *next = s->blocks->next;
@@ -108,13 +139,15 @@ static int shim_end(shim_state *s, char *err, int errlen) {
 
 static shim_type shim_type_of(const char *text, size_t n) {
     static const struct { const char *word; char kind; } words[] = {
-        {"Tensor", 'T'}, {"int", 'i'}, {"SymInt", 'i'}, {"float", 'd'}, {"bool", 'b'}
+        {"Tensor", 'T'}, {"int", 'i'}, {"SymInt", 'i'}, {"float", 'd'}, {"bool", 'b'},
+        {"Device", 'D'}
     };
     shim_type t;
     size_t i, length = 0;
     while (length < n && ((text[length] | 32) >= 'a' && (text[length] | 32) <= 'z')) { length++; }
     t.kind = 'V';
     t.list = false;
+    t.host = n > 26 && !memcmp(text + n - 26, "tensor_indices_or_sections", 26);
     for (i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strlen(words[i].word) == length && !memcmp(words[i].word, text, length)) { t.kind = words[i].kind; }
     }
@@ -153,18 +186,53 @@ static int shim_types(shim_state *s) {
 
 //-- arguments ---------------------------------------------------------------------------------------------------------
 
+static opd_tensor *shim_bytes(void *data, int64_t bytes, opd_device device) {
+    return opd_tensor_wrap_on(data, opd_ints_of(&bytes, 1), NULL, OPD_UINT8, device, NULL, NULL);
+}
+
+/* Where the call finds the byte at p of a tensor's storage; NULL with an error. */
+static char *shim_place(shim_state *s, const odx_tensor *t, const void *p) {
+    char *storage = (char *)t->storage;
+    int64_t bytes = storage ? t->storage_bytes : 0;
+    shim_memory *m;
+    if (bytes <= 0 || !p) { storage = shim_nothing; bytes = sizeof shim_nothing; p = storage; }
+    if (s->device.type == OPD_CPU) { return storage + ((const char *)p - storage); }
+    for (m = s->memories; m && m->storage != storage; m = m->next) {}
+    if (!m) {
+        m = (shim_memory *)shim_alloc(s, sizeof *m);
+        if (!m) { return NULL; }
+        m->storage = storage;
+        m->bytes = bytes;
+        m->copy = opd_tensor_new_on(opd_ints_of(&bytes, 1), OPD_UINT8, s->device);
+        if (!opd_copy_(m->copy, shim_bytes(storage, bytes, opd_device_of(OPD_CPU, -1)))) { return NULL; }
+        m->place = (char *)opd_device_data(m->copy, s->device.type);
+        m->next = s->memories;
+        s->memories = m;
+    }
+    return m->place + ((const char *)p - storage);
+}
+
+/* What the call wrote is written into the caller's memory too. */
+static void shim_write_back(shim_state *s) {
+    shim_memory *m;
+    for (m = s->memories; m; m = m->next) {
+        (void)opd_copy_(shim_bytes(m->storage, m->bytes, opd_device_of(OPD_CPU, -1)), m->copy);
+    }
+}
+
 static opd_tensor *shim_base_of(shim_state *s, const odx_tensor *t, int64_t item) {
     shim_base *b;
     int64_t count = t->storage ? t->storage_bytes / item : 0;
     for (b = s->bases; b; b = b->next) {
-        if (b->storage == t->storage && b->dtype == t->dtype) { return b->tensor; }
+        if (b->storage == t->storage && b->dtype == t->dtype && b->device == (int)s->device.type) { return b->tensor; }
     }
     b = (shim_base *)shim_alloc(s, sizeof *b);
     if (!b) { return NULL; }
     b->storage = t->storage;
     b->dtype = t->dtype;
-    b->tensor = opd_tensor_wrap(t->storage ? t->storage : shim_nothing, opd_ints_of(&count, 1), NULL,
-                                (opd_scalar_type)t->dtype, NULL, NULL);
+    b->device = (int)s->device.type;
+    b->tensor = opd_tensor_wrap_on(shim_place(s, t, t->storage), opd_ints_of(&count, 1), NULL,
+                                   (opd_scalar_type)t->dtype, s->device, NULL, NULL);
     if (!b->tensor) { return NULL; }
     b->next = s->bases;
     s->bases = b;
@@ -180,8 +248,8 @@ static opd_tensor *shim_tensor(shim_state *s, const odx_tensor *t) {
     for (i = 0; i < s->nwrt; i++) {                            /* a leaf is a tensor of its own over the memory */
         if (s->wrt[i] != position) { continue; }
         if (!leaf) {
-            leaf = opd_tensor_wrap(numel && t->data ? t->data : shim_nothing, opd_ints_of(t->size, t->ndim), t->stride,
-                                   (opd_scalar_type)t->dtype, NULL, NULL);
+            leaf = opd_tensor_wrap_on(shim_place(s, t, numel ? t->data : NULL), opd_ints_of(t->size, t->ndim),
+                                      t->stride, (opd_scalar_type)t->dtype, s->device, NULL, NULL);
             if (!leaf || !opd_tensor_set_requires_grad(leaf, true)) { return NULL; }
         }
         s->leaves[i] = leaf;
@@ -195,7 +263,7 @@ static opd_tensor *shim_tensor(shim_state *s, const odx_tensor *t) {
 static opd_value shim_arg(shim_state *s, const odx_value *v, shim_type type);
 
 static opd_tensor *shim_element(shim_state *s, const odx_value *v) {
-    shim_type any = {'V', false};
+    shim_type any = {'V', false, false};
     if (v->tag == ODX_NONE) { return NULL; }
     if (v->tag == ODX_TENSOR) { return shim_tensor(s, v->u.t); }
     return opd_tensor_wrapped_number(shim_arg(s, v, any));
@@ -206,7 +274,7 @@ static opd_value shim_list(shim_state *s, const odx_value *v, shim_type type) {
     int i, n = v->n, ints = 0, numbers = 0, bools = 0, tensors = 0;
     char kind = type.kind;
     size_t count = (size_t)(n > 0 ? n : 1);
-    shim_type element = {'V', false};
+    shim_type element = {'V', false, false};
     for (i = 0; i < n; i++) {
         int tag = v->u.list[i].tag;
         ints += tag == ODX_INT || tag == ODX_BOOL || tag == ODX_DTYPE;
@@ -246,6 +314,7 @@ static opd_value shim_list(shim_state *s, const odx_value *v, shim_type type) {
 
 static opd_value shim_arg(shim_state *s, const odx_value *v, shim_type type) {
     opd_device device;
+    s->device = type.host ? opd_device_of(OPD_CPU, -1) : shim_device;
     switch (v->tag) {
     case ODX_TENSOR: {                                         /* PyTorch's parser takes a 0-dim tensor for an int */
         opd_tensor *t = shim_tensor(s, v->u.t);
@@ -255,8 +324,10 @@ static opd_value shim_arg(shim_state *s, const odx_value *v, shim_type type) {
     case ODX_DOUBLE: return opd_value_float(v->u.d);
     case ODX_BOOL: return opd_value_bool(v->u.i != 0);
     case ODX_COMPLEX: return opd_value_complex(v->u.c);
-    case ODX_STR: return opd_value_str(v->u.s);
-    case ODX_DEVICE: return opd_device_parse(v->u.s, &device) == 0 ? opd_value_device(device) : opd_value_none();
+    case ODX_STR: case ODX_DEVICE:                             /* PyTorch's takes a text for a device */
+        if (v->tag == ODX_STR && type.kind != 'D') { return opd_value_str(v->u.s); }
+        if (shim_device.type != OPD_CPU) { return opd_value_device(shim_device); }
+        return opd_device_parse(v->u.s, &device) == 0 ? opd_value_device(device) : opd_value_none();
     case ODX_LIST: return shim_list(s, v, type);
     default: return opd_value_none();                          /* NONE, GENERATOR */
     }
@@ -275,6 +346,9 @@ static int shim_run(shim_state *s, const char *op, const odx_value *args, int na
         return -1;
     }
     for (i = 0; i < nargs; i++) { s->args[i] = shim_arg(s, &args[i], s->types[i]); }
+    for (i = 0; i < nargs && s->ntensors == 0 && shim_device.type != OPD_CPU; i++) {       /* a factory */
+        if (s->types[i].kind == 'D') { s->args[i] = opd_value_device(shim_device); }
+    }
     for (i = 0; i < s->nrets; i++) { s->rets[i] = opd_value_none(); }
     if (s->unsupported || !opd_ok()) { return -1; }
     return opd_call_all(s->op, s->rets, s->args, nargs);
@@ -282,15 +356,34 @@ static int shim_run(shim_state *s, const char *op, const odx_value *args, int na
 
 //-- results -----------------------------------------------------------------------------------------------------------
 
-typedef struct shim_box { odx_tensor t; opd_tensor *kept; } shim_box;
+typedef struct shim_box { odx_tensor t; opd_tensor *kept; char *bytes; } shim_box;
 
-static int shim_out_tensor(opd_tensor *t, odx_value *out) {
+/* A result on the device is shown in the argument's memory that it looks at, or as a copy of all its storage. */
+static int shim_from_device(const shim_state *s, shim_box *box) {
+    char *storage = (char *)box->t.storage;
+    const shim_memory *m;
+    for (m = s->memories; m; m = m->next) {
+        if (storage < m->place || storage >= m->place + m->bytes) { continue; }
+        box->t.data = m->storage + ((char *)box->t.data - m->place);
+        box->t.storage = m->storage;
+        return 0;
+    }
+    if (!storage) { return 0; }
+    box->bytes = (char *)malloc((size_t)box->t.storage_bytes + 1);
+    if (!box->bytes) { return opd_fail(OPD_ERROR_MEMORY, "shim: out of memory"); }
+    box->t.data = box->bytes + ((char *)box->t.data - storage);
+    box->t.storage = box->bytes;
+    return opd_copy_(shim_bytes(box->bytes, box->t.storage_bytes, opd_device_of(OPD_CPU, -1)),
+                     shim_bytes(storage, box->t.storage_bytes, shim_device)) ? 0 : -1;
+}
+
+static int shim_out_tensor(const shim_state *s, opd_tensor *t, odx_value *out) {
     shim_box *box;
     if (!t) { return 0; }
     box = (shim_box *)calloc(1, sizeof *box);
     if (!box) { return opd_fail(OPD_ERROR_MEMORY, "shim: out of memory"); }
     box->kept = opd_keep(t);
-    box->t.data = opd_data(t);
+    box->t.data = shim_device.type == OPD_CPU ? opd_data(t) : opd_device_data(t, shim_device.type);
     box->t.dtype = (int32_t)opd_dtype(t);
     box->t.ndim = opd_ndim(t);
     box->t.size = opd_sizes(t);
@@ -299,10 +392,10 @@ static int shim_out_tensor(opd_tensor *t, odx_value *out) {
     if (box->t.data) { box->t.storage = (char *)box->t.data - opd_offset(t) * (int64_t)opd_dtype_size(opd_dtype(t)); }
     out->tag = ODX_TENSOR;
     out->u.t = &box->t;
-    return 0;
+    return shim_device.type == OPD_CPU ? 0 : shim_from_device(s, box);
 }
 
-static int shim_out(opd_value v, odx_value *out);
+static int shim_out(const shim_state *s, opd_value v, odx_value *out);
 
 static opd_value shim_item(opd_value v, int i) {
     switch (v.tag) {
@@ -317,14 +410,14 @@ static bool shim_is_list(opd_value v) {
     return v.tag == OPD_TAG_INTS || v.tag == OPD_TAG_FLOATS || v.tag == OPD_TAG_BOOLS || v.tag == OPD_TAG_TENSORS ||
            v.tag == OPD_TAG_LIST;
 }
-static int shim_out_list(opd_value v, odx_value *out) {
+static int shim_out_list(const shim_state *s, opd_value v, odx_value *out) {
     int i;
     out->u.list = (odx_value *)calloc((size_t)(v.n > 0 ? v.n : 1), sizeof(odx_value));
     if (!out->u.list) { return opd_fail(OPD_ERROR_MEMORY, "shim: out of memory"); }
     out->tag = ODX_LIST;
     out->n = v.n;
     for (i = 0; i < v.n; i++) {
-        if (shim_out(shim_item(v, i), &out->u.list[i])) { return -1; }
+        if (shim_out(s, shim_item(v, i), &out->u.list[i])) { return -1; }
     }
     return 0;
 }
@@ -338,11 +431,11 @@ static int shim_out_str(const char *text, odx_value *out) {
     return 0;
 }
 /* out is zero (NONE) on entry, and safe for odx_free after a failure. */
-static int shim_out(opd_value v, odx_value *out) {
+static int shim_out(const shim_state *s, opd_value v, odx_value *out) {
     char device[64];
-    if (shim_is_list(v)) { return shim_out_list(v, out); }
+    if (shim_is_list(v)) { return shim_out_list(s, v, out); }
     switch (v.tag) {
-    case OPD_TAG_TENSOR: return shim_out_tensor(v.u.t, out);
+    case OPD_TAG_TENSOR: return shim_out_tensor(s, v.u.t, out);
     case OPD_TAG_INT: out->tag = ODX_INT; out->u.i = v.u.i; return 0;
     case OPD_TAG_BOOL: out->tag = ODX_BOOL; out->u.i = v.u.i; return 0;
     case OPD_TAG_FLOAT: out->tag = ODX_DOUBLE; out->u.d = v.u.d; return 0;
@@ -361,6 +454,7 @@ static void shim_free_value(odx_value *v) {
     } else if (v->tag == ODX_TENSOR) {
         shim_box *box = (shim_box *)(void *)v->u.t;            /* its first member */
         opd_release(box->kept);
+        free(box->bytes);
         free(box);
     } else if (v->tag == ODX_STR) {
         char *text;
@@ -375,12 +469,13 @@ void odx_free(odx_value *outs, int nouts) {
 }
 
 /* Hands n values out, or none when one fails. */
-static void shim_give(const opd_value *values, int n, odx_value **outs, int *nouts) {
+static void shim_give(shim_state *s, const opd_value *values, int n, odx_value **outs, int *nouts) {
     int i;
     odx_value *list = (odx_value *)calloc((size_t)(n > 0 ? n : 1), sizeof *list);
+    shim_write_back(s);
     if (!list) { (void)opd_fail(OPD_ERROR_MEMORY, "shim: out of memory"); return; }
     for (i = 0; i < n; i++) {
-        if (shim_out(values[i], &list[i])) { odx_free(list, n); return; }
+        if (shim_out(s, values[i], &list[i])) { odx_free(list, n); return; }
     }
     *outs = list;
     *nouts = n;
@@ -398,7 +493,7 @@ int odx_call(const char *op, const odx_value *args, int nargs, odx_value **outs,
     *outs = NULL;
     *nouts = 0;
     shim_begin(&s);
-    if (shim_run(&s, op, args, nargs) == 0 && opd_ok()) { shim_give(s.rets, s.nrets, outs, nouts); }
+    if (shim_run(&s, op, args, nargs) == 0 && opd_ok()) { shim_give(&s, s.rets, s.nrets, outs, nouts); }
     return shim_end(&s, err, errlen);
 }
 
@@ -406,6 +501,7 @@ int odx_call(const char *op, const odx_value *args, int nargs, odx_value **outs,
 static int shim_outputs(shim_state *s, const odx_value *cot, int ncot, opd_tensor **outputs, opd_tensor **cotangents) {
     int i, k, leaf = 0, n = 0;
     s->nwrt = 0;                                               /* cotangents want no gradient */
+    s->device = shim_device;
     for (i = 0; i < s->nrets; i++) {
         int count = shim_is_list(s->rets[i]) ? s->rets[i].n : 1;
         for (k = 0; k < count; k++, leaf++) {
@@ -455,7 +551,7 @@ int odx_grad(const char *op, const odx_value *args, int nargs, const int *wrt, i
     s.nwrt = nwrt;
     if (shim_run(&s, op, args, nargs) == 0 && opd_ok() && shim_backward(&s, nwrt, cot, ncot, got) == 0 && opd_ok()) {
         for (i = 0; i < nwrt; i++) { values[i] = opd_value_tensor(got[i]); }
-        shim_give(values, nwrt, grads, ngrads);
+        shim_give(&s, values, nwrt, grads, ngrads);
     }
     return shim_end(&s, err, errlen);
 }
