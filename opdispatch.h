@@ -13304,6 +13304,11 @@ static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *size
                        opd_dtype_cname(dtype), opd_dtype_cname(have));
         return NULL;
     }
+    if (have != dtype && (opd_op_tags(call->op) & OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE)) {
+        (void)opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have scalar type %s but got scalar type %s",
+                       opd_dtype_cname(dtype), opd_dtype_cname(have));
+        return NULL;
+    }
     if (!opdi_has_sizes(out, sizes, ndim)) {
         if (call->inplace) {
             char a[256], b[256];
@@ -41982,6 +41987,10 @@ static int opdi_reduce_mean(opd_call *call, opd_ints dims, bool keep, int dtype_
         return opd_fail(OPD_ERROR_DTYPE, "mean(): could not infer output dtype. %s dtype must be either a floating "
                         "point or complex dtype. Got: %s", given ? "Optional" : "Input", opd_dtype_cname(in));
     }
+    if (!opd_can_cast(in, dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
+                        opd_dtype_cname(in), opd_dtype_cname(dtype));
+    }
     if (opdi_reduce_mask(dims, t->ndim, &mask) != 0) { return -1; }
     return opdi_reduce_kernel(call, &opdi_the_mean, t, mask, keep, opdi_reduce_compute(t, in), dtype,
                               OPD_DTYPE_NONE, 0);
@@ -42960,10 +42969,6 @@ OPDI_KERNEL(nonzero) {
     const int type = opdi_compute_type(dtype) == OPDI_I64 ? OPDI_I64 : OPDI_F64;
     int64_t sizes[2], strides[2], i, j, m, count = 0, n = t->numel, *row = NULL;
     int pass, d;
-    if (call->targets && call->targets[0]->dtype != OPD_INT64) {
-        return opd_fail(OPD_ERROR_DTYPE, "nonzero: Expected out tensor to have scalar type Long but got scalar type%s",
-                        opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
-    }
     if (opd_dtype_is_complex(dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "\"nonzero\" not implemented for complex numbers");
     }

@@ -3981,7 +3981,7 @@ template <typename T> struct opdi_cu_scan_prod {
     static __device__ __forceinline__ S join(S a, S b) { a.v = opdi_cu_times(a.v, b.v); return a; }
     static __device__ __forceinline__ void store(const S &s, T *y, int64_t *, int64_t i) { opdi_cu_store(y + i, s.v); }
 };
-/* log(sum exp) as the largest term m and the sum of the others over exp(m): one rounding to the size of m, at the end. */
+/* log(sum exp) as the largest term m and the sum of the others over exp(m): rounded to the size of m once, at the end. */
 template <typename C> struct opdi_cu_scan_terms { C m, others; };
 template <typename T> struct opdi_cu_scan_exps {
     typedef opdi_cu_acc<T> C;

@@ -261,7 +261,7 @@ TEST(like_a_fake_on_a_device) {
 TEST(shapes_and_dtypes_that_do_not_fit) {
     opd_tensor *x = counted(3, 4, OPD_FLOAT32), *wide = counted(3, 5, OPD_FLOAT32);
     opd_tensor *yes = opd_zeros(OPD_INTS(2, 2), OPD_BOOL), *pairs = opd_zeros(OPD_INTS(2), OPD_COMPLEX64);
-    opd_value args[2];
+    opd_value args[5];
     args[0] = opd_value_tensor(x);
     args[1] = opd_value_tensor(wide);
     refuses("aten::add.Tensor", args, 2, OPD_ERROR_SHAPE,
@@ -278,6 +278,18 @@ TEST(shapes_and_dtypes_that_do_not_fit) {
     args[0] = opd_value_tensor(ints(2, 1, OPD_INT64));
     args[1] = opd_value_float(0.5);
     refuses("aten::add_.Tensor", args, 2, OPD_ERROR_DTYPE,
+            "result type Float can't be cast to the desired output type Long");
+    args[1] = opd_value_tensor(x);                /* out= */
+    refuses("aten::nonzero.out", args, 2, OPD_ERROR_DTYPE,
+            "Expected out tensor to have scalar type Long but got scalar type Float");
+    args[0] = opd_value_tensor(x);
+    args[1] = opd_value_tensor(opd_zeros(OPD_INTS(3, 4), OPD_BOOL));
+    args[2] = opd_value_tensor(opd_zeros(OPD_INTS(2), OPD_FLOAT64));
+    refuses("aten::masked_select.out", args, 3, OPD_ERROR_DTYPE,
+            "out tensor to have scalar type Float but got scalar type Double");
+    args[1] = opd_value_none(); args[2] = opd_value_bool(false); args[3] = opd_value_none();
+    args[4] = opd_value_tensor(ints(2, 1, OPD_INT64));
+    refuses("aten::mean.out", args, 5, OPD_ERROR_DTYPE,
             "result type Float can't be cast to the desired output type Long");
 }
 

@@ -6,8 +6,8 @@
 
    OPD_ORACLE_DEVICE=cuda runs everything there: each storage is copied to the device and viewed there as it was here,
    device= arguments and factories without tensors name that device, and what was written, results and gradients are
-   copied back; one that is elsewhere is an error.  OPD_ORACLE_LOAD=FILE loads a plug-in before the first call.  With the
-   GPU companion linked in, emulated (see tests/cuda) or not:
+   copied back; one that is elsewhere is an error.  OPD_ORACLE_LOAD=FILE loads a plug-in before the first call.  With
+   the GPU companion linked in, emulated (see tests/cuda) or not:
       c++ -std=c++17 -O1 -fPIC -I../cuda -I../.. -x c++ -c ../../opdispatch_cuda.cu -o companion.o
       nvcc -O3 -arch=sm_90 -Xcompiler -fPIC -c ../../opdispatch_cuda.cu -o companion.o
       cc -O2 -shared -fPIC shim.c companion.o -o shim.so -lstdc++ -lm -lpthread -ldl
