@@ -134,7 +134,7 @@
      x.data, x.data = y                 opd_tensor_data, opd_tensor_set_data
      torch.from_dlpack, x.__dlpack__()  opd_dlpack_import, _export      numpy.load, save    opd_npy_load, opd_npy_save
      safetensors.torch.load_file        opd_tensor_file_open, _get      numpy.load, savez   the same, opd_npz_save
-     safetensors.torch.save_file        opd_safetensors_save
+     safetensors.torch.save_file        opd_safetensors_save            x.record_stream(s)  opd_tensor_record_stream
      graph.allow_mutation_on_saved_tensors                              OPD_ALLOW_MUTATION { }
      torch.autocast("cpu")              OPD_AUTOCAST(OPD_CPU) { }       amp.GradScaler      opd_scaler_make, ...
      is_autocast_enabled                opd_autocast_enabled            amp.custom_fwd      opd_custom_fwd, _bwd

@@ -2,7 +2,9 @@
    written, in-place and out= forms, gradients; float32, float64, float16 and bfloat16; in rows, transposed, sliced,
    without elements.  Then devices, streams, memory and errors.  Where there is no GPU, what is left without one.
    One case an operator; a part of a name as program argument runs those only.  With CUDA_TABLE=1 in the environment a
-   line for each operator says what has run on which device.  Linked with the companion by tests/cuda.sh; C ONLY */
+   line for each operator says what has run on which device; OPD_TEST_DEVICE=1 has the operators' tensors on another
+   device than the current one; OPD_TEST_FAULT=1 lets a kernel of the emulation fail, in a_lost_context.
+   Linked with the companion by tests/cuda.sh; C ONLY */
 #include "../opdispatch.h"
 #include "cases.h"
 #include "further_cases.h"
