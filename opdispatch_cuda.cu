@@ -4644,11 +4644,18 @@ static __device__ __forceinline__ void opdi_cu_atomic_add(double *p, double v) {
 static __device__ __forceinline__ void opdi_cu_atomic_add(int64_t *p, int64_t v) {
     atomicAdd((unsigned long long *)p, (unsigned long long)v);
 }
+/* Loads and stores where other threads store at the same time: of numbers up to 8 bytes one stays, whole. */
+template <class T> static __device__ __forceinline__ T opdi_cu_load_common(const T *p) { return *(const volatile T *)p; }
+template <class T> static __device__ __forceinline__ void opdi_cu_store_common(T *p, T v) { *(volatile T *)p = v; }
+static __device__ __forceinline__ void opdi_cu_store_common(opdi_cu_16 *p, opdi_cu_16 v) {
+    opdi_cu_store_common(&p->a, v.a);
+    opdi_cu_store_common(&p->b, v.b);
+}
 /* *p = *p how v, as one step; what is no number stays in a maximum or minimum. */
 template <class T> static __device__ void opdi_cu_atomic(int how, T *p, T v) {
     if (how == OPDI_CU_ADD) { opdi_cu_atomic_add(p, v); return; }
     auto *at = (decltype(opdi_cu_bits_of(v)) *)p;
-    auto seen = *at;
+    auto seen = opdi_cu_load_common(at);
     for (;;) {
         const T u = opdi_cu_bits_to(seen, (T *)0);
         const T w = how == OPDI_CU_MUL ? opdi_cu_times(u, v)
@@ -4692,7 +4699,7 @@ template <class T> struct opdi_cu_scatter : opdi_cu_indexed {
     explicit opdi_cu_scatter(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
     __device__ void operator()(int64_t i) const {
         int64_t pa, pb;
-        if (place(i, &pa, &pb)) { ((T *)a)[pa] = ((const T *)b)[pb]; }
+        if (place(i, &pa, &pb)) { opdi_cu_store_common((T *)a + pa, ((const T *)b)[pb]); }
     }
 };
 /* Atomic: the order of a sum is not determined, as PyTorch's. */
@@ -6164,7 +6171,7 @@ template <class T, bool maximum> struct opdi_cu_pool_backward {
 static __device__ __forceinline__ void opdi_cu_atomic_more(float *p, float v) { atomicAdd(p, v); }
 static __device__ __forceinline__ void opdi_cu_atomic_more(double *p, double v) { atomicAdd(p, v); }
 template <class T> static __device__ void opdi_cu_atomic_more(T *p, T v) {
-    unsigned short *at = reinterpret_cast<unsigned short *>(p), seen = *at, was;
+    unsigned short *at = reinterpret_cast<unsigned short *>(p), seen = opdi_cu_load_common(at), was;
     do {
         union { unsigned short bits; T number; } u = {seen};
         u.number = opdi_cu_cast<T>(opdi_cu_cast<float>(u.number) + opdi_cu_cast<float>(v));

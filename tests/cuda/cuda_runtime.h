@@ -67,7 +67,7 @@
 /* The build for races.cpp: it is told what the machine does, and sees what all but unseen functions touch. */
 #if defined(OPD_EMU_RACES)
 #define OPD_EMU_TELL(call) (opd_emu::call)
-#define OPD_EMU_UNSEEN __attribute__((no_sanitize("thread")))
+#define OPD_EMU_UNSEEN __attribute__((no_sanitize("thread"), noinline))
 namespace opd_emu {
 void races_launch(const void *kernel, size_t shared, size_t blocks);
 void races_block(size_t block);                   // one begins
@@ -77,7 +77,7 @@ void races_made(char *at, size_t bytes);          // device memory, with content
 void races_freed(char *at, size_t bytes);
 void races_host(const void *to, const void *from, size_t bytes);     // written from there; from NULL: by a value
 void races_library(const void *p, size_t bytes, bool write);         // a device library touches it
-void races_atomic(const void *p, size_t bytes);   // a thread does, as one step
+void races_atomic(const void *p, size_t bytes, const void *code);    // a thread does, as one step
 unsigned long races_found(const char *kind);      // accesses; NULL: of all kinds
 void races_forget();
 }
@@ -764,7 +764,7 @@ template <class T> static inline T __ldcg(const T *p) { return *p; }
 template <class T> static inline void __stcs(T *p, T v) { *p = v; }
 template <class T> static inline void __stcg(T *p, T v) { *p = v; }
 #define OPD_EMU_ATOMIC OPD_EMU_UNSEEN static inline
-#define OPD_EMU_STEP(p) OPD_EMU_TELL(races_atomic(p, sizeof *(p)))
+#define OPD_EMU_STEP(p) OPD_EMU_TELL(races_atomic(p, sizeof *(p), __builtin_return_address(0)))
 template <class T, class U> OPD_EMU_ATOMIC T atomicAdd(T *p, U v) { OPD_EMU_STEP(p); T was = *p; *p = (T)(was + (T)v); return was; }
 template <class T, class U> OPD_EMU_ATOMIC T atomicSub(T *p, U v) { OPD_EMU_STEP(p); T was = *p; *p = (T)(was - (T)v); return was; }
 template <class T, class U> OPD_EMU_ATOMIC T atomicMax(T *p, U v) { OPD_EMU_STEP(p); T was = *p; if ((T)v > was) { *p = (T)v; } return was; }

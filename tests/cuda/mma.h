@@ -49,7 +49,7 @@ static inline void store_matrix_sync(T *p, const fragment<accumulator, 16, 16, 1
     }
     opd_emu::wait(opd_emu::AT_WARP, 22);
 }
-template <class T> static inline void opd_emu_gather(const T (&mine)[8], float (&all)[256]) {
+template <class T> OPD_EMU_UNSEEN static inline void opd_emu_gather(const T (&mine)[8], float (&all)[256]) {
     for (int k = 0; k < 8; k++) {
         for (int lane = 0; lane < 32; lane++) { all[8 * lane + k] = 0; }
     }

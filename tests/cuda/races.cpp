@@ -223,8 +223,8 @@ std::string lines_of(const std::vector<const void *> &at) {
     FILE *f = popen((command + " 2>/dev/null").c_str(), "r");
     while (f && fgets(text, sizeof text, f)) {
         std::string line = text;
-        if (line.compare(0, 3, "std") == 0 || line.find("cuda_runtime.h") != std::string::npos) { continue; }
-        if (line.size() > 330) { line = line.substr(0, 150) + " ... " + line.substr(line.size() - 170); }
+        if (line.find("/include/c++/") != std::string::npos || line.find("cuda_runtime.h") != std::string::npos) { continue; }
+        if (line.size() > 280) { line = line.substr(0, 140) + " ... " + line.substr(line.size() - 140); }
         all += "      " + line;
     }
     if (f) { (void)pclose(f); }
@@ -292,7 +292,9 @@ void races_library(const void *p, size_t bytes, bool write) {
     }
     if (write) { fill(p, bytes, HOST); }
 }
-void races_atomic(const void *p, size_t bytes) { touch((const char *)p, bytes, READ | WRITE | STEP, __builtin_return_address(0), true); }
+void races_atomic(const void *p, size_t bytes, const void *code) {
+    touch((const char *)p, bytes, READ | WRITE | STEP, code, true);
+}
 }  // namespace opd_emu
 
 //-- what the compiler calls --------------------------------------------------------------------------------------
