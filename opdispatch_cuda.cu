@@ -332,7 +332,7 @@ template <int N, typename T> __device__ __forceinline__ opdi_cu_vector<T, N> opd
 template <int N, typename T> __device__ __forceinline__ void opdi_cu_store_vector(T *p, opdi_cu_vector<T, N> v) {
     *reinterpret_cast<opdi_cu_vector<T, N> *>(p) = v;
 }
-static bool opdi_cu_aligned(const void *p) { return ((uintptr_t)p & 15) == 0; }
+static __host__ __device__ __forceinline__ bool opdi_cu_aligned(const void *p) { return ((uintptr_t)p & 15) == 0; }
 
 //-- tensors -----------------------------------------------------------------------------------------------------------
 
@@ -1238,16 +1238,16 @@ __device__ __forceinline__ C opdi_cu_pw_taken(const opdi_cu_vector<T, N> &v, int
 }
 /* Runs of 16 bytes a thread of a block computes: enough loads on their way with one operand or two; of what is heavy
    few copies. */
-__host__ __device__ constexpr int opdi_cu_pw_unrolled(int inputs, bool heavy) {
-    return heavy ? inputs == 1 ? 2 : 1 : inputs == 1 ? 4 : 2;
+__host__ __device__ constexpr int opdi_cu_pw_unrolled(int inputs, bool heavy, int size) {
+    return heavy ? inputs == 1 && size >= 4 ? 2 : 1 : inputs == 1 ? 4 : 2;
 }
 template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM)
 opdi_cu_pointwise_flat(const opdi_cu_pw_flat<C> f) {
     typedef opdi_cu_pw_formula<F, C> formula;
     typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
     typedef typename opdi_cu_or_bool<F == OPD_FORMULA_where, T>::type X;
-    constexpr int N = 16 / sizeof(T), U = opdi_cu_pw_unrolled(formula::inputs, formula::heavy), K = formula::inputs;
-    constexpr int step = OPDI_CU_TEAM * N;
+    constexpr int N = 16 / sizeof(T), K = formula::inputs, step = OPDI_CU_TEAM * N;
+    constexpr int U = opdi_cu_pw_unrolled(K, formula::heavy, sizeof(T));
     R *out = (R *)f.out;
     const X *xp = (const X *)f.in[0];
     const T *yp = (const T *)f.in[1], *zp = (const T *)f.in[2];
@@ -1431,7 +1431,8 @@ template <typename C> struct opdi_cu_pw_kernels {
     void (*flat[3])(opdi_cu_pw_flat<C>);             /* by opdi_cu_fast_dtype */
     void (*strided[3])(opdi_cu_pw_strided<C>);
     void (*general)(opdi_cu_pw_general<C>);
-    int unrolled;
+    int inputs;
+    bool heavy;
 };
 /* The kernel for strides, of what is not heavy. */
 template <int F, typename C, typename T, bool heavy> struct opdi_cu_pw_pick {
@@ -1448,7 +1449,7 @@ template <int F> static opdi_cu_pw_kernels<float> opdi_cu_kernels_f32() {
         {opdi_cu_pw_pick<F, float, float, formula::heavy>::strided(),
          opdi_cu_pw_pick<F, float, opdi_cu_f16, formula::heavy>::strided(),
          opdi_cu_pw_pick<F, float, opdi_cu_bf16, formula::heavy>::strided()},
-        opdi_cu_pointwise_general<F, float>, opdi_cu_pw_unrolled(formula::inputs, formula::heavy)};
+        opdi_cu_pointwise_general<F, float>, formula::inputs, formula::heavy != 0};
     return k;
 }
 template <int F> static opdi_cu_pw_kernels<double> opdi_cu_kernels_f64() {
@@ -1456,7 +1457,7 @@ template <int F> static opdi_cu_pw_kernels<double> opdi_cu_kernels_f64() {
     const opdi_cu_pw_kernels<double> k = {
         {opdi_cu_pointwise_flat<F, double, double>, NULL, NULL},
         {opdi_cu_pw_pick<F, double, double, formula::heavy>::strided(), NULL, NULL},
-        opdi_cu_pointwise_general<F, double>, opdi_cu_pw_unrolled(formula::inputs, formula::heavy)};
+        opdi_cu_pointwise_general<F, double>, formula::inputs, formula::heavy != 0};
     return k;
 }
 template <int F> static opdi_cu_pw_kernels<int64_t> opdi_cu_kernels_i64() {
@@ -1464,7 +1465,7 @@ template <int F> static opdi_cu_pw_kernels<int64_t> opdi_cu_kernels_i64() {
     const opdi_cu_pw_kernels<int64_t> k = {
         {opdi_cu_pointwise_flat<F, int64_t, int64_t>, opdi_cu_pointwise_flat<F, int64_t, int32_t>, NULL},
         {opdi_cu_pw_pick<F, int64_t, int64_t, formula::heavy>::strided(), NULL, NULL},
-        opdi_cu_pointwise_general<F, int64_t>, opdi_cu_pw_unrolled(formula::inputs, formula::heavy)};
+        opdi_cu_pointwise_general<F, int64_t>, formula::inputs, formula::heavy != 0};
     return k;
 }
 #define OPDI_CU_PICK_f32(name, inputs, kind, formula) \
@@ -1567,7 +1568,8 @@ template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) 
     if (!kernels.general) { return opd_fail(OPD_ERROR_NO_KERNEL, "formula %d is not known on CUDA", (int)p->formula); }
     for (k = 0; k < p->noperands; k++) { aligned = aligned && opdi_cu_aligned(p->operands[k].data); }
     if (p->linear && fast >= 0 && aligned) {
-        const int per_thread = (int)(16 / opd_dtype_size(p->common)) * kernels.unrolled;
+        const int size = (int)opd_dtype_size(p->common);
+        const int per_thread = 16 / size * opdi_cu_pw_unrolled(kernels.inputs, kernels.heavy, size);
         opdi_cu_pw_flat<C> f = {p->operands[0].data, {NULL, NULL, NULL}, p->numel, opdi_cu_pw_which_numbers(p), s};
         for (k = 1; k < p->noperands; k++) { f.in[k - 1] = p->operands[k].data; }
         return opdi_cu_launch(kernels.flat[fast], dim3((unsigned)opdi_cu_ceil(p->numel, OPDI_CU_TEAM * per_thread)),
@@ -2545,7 +2547,7 @@ __device__ __forceinline__ void opdi_cu_reduce_part(const opdi_cu_reduction &r, 
     opdi_cu_reduce_walk<T, F, W>(r, f, x, begin + (int64_t)lane * W, end, (int64_t)lanes * W, s);
 }
 /* blockDim.x threads a row, blockDim.y rows a block; blockIdx.y: the chunk. */
-template <class T, class F, bool VEC> __global__ void __launch_bounds__(256)
+template <class T, class F, bool VEC> __global__ void
 opdi_cu_reduce_rows(const __grid_constant__ opdi_cu_reduction r, const F f) {
     __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(typename F::State)];
     const int lanes = (int)blockDim.x;
@@ -2582,7 +2584,7 @@ __device__ __forceinline__ void opdi_cu_fold_down(const F &f, typename F::State 
     }
 }
 /* blockDim.x threads side by side with N columns each, blockDim.y down the rows; blockIdx.y: the chunk. */
-template <class T, class F, bool VEC> __global__ void __launch_bounds__(256)
+template <class T, class F, bool VEC> __global__ void
 opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
     typedef opdi_cu_reader<T> R;
     typedef typename R::C C;
@@ -3345,8 +3347,9 @@ static int opdi_cu_softmax_of(opd_call *call, bool logarithm) {
         const int W = 16 / (int)sizeof(T);
         if (l.inner == 1) {
             const bool vec = l.n % W == 0 && opdi_cu_aligned(from) && opdi_cu_aligned(to);
-            const opdi_cu_row_plan p = opdi_cu_row_plan_of(l.outer, l.n, W, vec, 4);
-            if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_softmax_rows, T, 4), p.grid, p.block, 0, from, to, l.outer,
+            const int most = sizeof(T) == 4 ? 4 : 2;                  /* what registers hold */
+            const opdi_cu_row_plan p = opdi_cu_row_plan_of(l.outer, l.n, W, vec, most);
+            if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_softmax_rows, T, most), p.grid, p.block, 0, from, to, l.outer,
                                l.n, logarithm)) { return -1; }
         } else {
             const dim3 block = opdi_cu_column_block(l);
@@ -3484,23 +3487,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) 
             opdi_cu_put_float(k.save_rstd, k.stat, row, rstd);
         }
         if constexpr (PACKS > 0) {
-            if (!k.wide && k.hw == 0 && k.w && k.b) {                /* all weights are on their way at once, too */
-                opdi_cu_vector<T, W> a[PACKS], b[PACKS];
-                (void)opdi_cu_load_packs<W, PACKS>((const T *)k.w, (int)n, lane, lanes, in, a);
-                (void)opdi_cu_load_packs<W, PACKS>((const T *)k.b, (int)n, lane, lanes, in, b);
-                OPDI_CU_EACH_PACK(p, i) {
-                    C c[W];
-                    if (p >= there) { continue; }
-                    OPDI_CU_UNROLL
-                    for (int w = 0; w < W; w++) {
-                        c[w] = (opdi_cu_cast<C>(v[p].at[w]) - mean) * rstd;
-                        c[w] = c[w] * opdi_cu_cast<C>(a[p].at[w]) + opdi_cu_cast<C>(b[p].at[w]);
-                    }
-                    opdi_cu_store_some<W>(y + i, c);
-                }
-            } else {
-                OPDI_CU_EACH_PACK(p, i) { if (p < there) { opdi_cu_norm_put(k, y, v[p], mean, rstd, channel, i); } }
-            }
+            OPDI_CU_EACH_PACK(p, i) { if (p < there) { opdi_cu_norm_put(k, y, v[p], mean, rstd, channel, i); } }
         } else {
             OPDI_CU_EACH_ROUND(i) {
                 opdi_cu_norm_put(k, y, opdi_cu_load_vector<W>(x + i), mean, rstd, channel, i);
@@ -7279,35 +7266,90 @@ template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int
 
 //-- on tensor cores ---------------------------------------------------------------------------------------------------
 //
-//  y [pixels, oc] = patches [pixels, taps c] w^T, a tile of 128 pixels and 64 channels a block, 32 of the inner dimension
-//  at a time, which are fetched into registers while the ones before are multiplied.  Channels lie last and are filled
-//  up to a multiple of 8, so that 16 bytes are one tap's.  Eight warps, four by two, of 32 x 32 each.
+//  y [pixels, oc] = patches [pixels, taps c] w^T, a tile of 128 pixels and 64 channels a block of four warps, each with 64
+//  x 32 of it.  Channels lie last and are filled up to a multiple of 8, so that 16 bytes are one tap's.  32 of the inner
+//  dimension are a stage; stages come into shared memory without passing registers (from 8.0 on), two ahead of what is
+//  multiplied, with zeros for what is outside of the image; what all taps of a pixel share is reckoned before the loop.
+//  A stage is 12 KiB for 2 * 128 * 64 * 32 = 524,288 operations, 43 a byte, and most of its pixels have been read for the
+//  tap before: they come from L1.  What bounds it is shared memory: 36 KiB go through it for a stage, 288 clocks of 128
+//  bytes, while the tensor cores need about 205 (16816 products by mma.sync, not by Hopper's own wgmma).
 
 #define OPDI_CU_TC_M 128
 #define OPDI_CU_TC_N 64
 #define OPDI_CU_TC_K 32
 #define OPDI_CU_TC_LD (OPDI_CU_TC_K + 8)          /* of a row in shared memory: no two rows begin in one bank */
+#define OPDI_CU_TC_STAGES 3
+#define OPDI_CU_TC_THREADS 128
+
+/* Whether T's products are there: bfloat16 from compute capability 8.0 on. */
+template <typename T> struct opdi_cu_tc_there {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    enum { yes = std::is_same<T, opdi_cu_f16>::value };
+#else
+    enum { yes = true };
+#endif
+};
+/* 16 bytes from device to shared memory, or zeros; complete after opdi_cu_stages_wait.  A commit ends a stage; after
+   wait<n> all but the last n stages are there for the calling thread. */
+__device__ __forceinline__ void opdi_cu_stage_16(void *to, const void *from, bool there) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" : : "r"((unsigned)__cvta_generic_to_shared(to)),
+                 "l"(from), "r"(there ? 16 : 0) : "memory");
+#else
+    const uint4 none = {0, 0, 0, 0};
+    *reinterpret_cast<uint4 *>(to) = there ? *reinterpret_cast<const uint4 *>(from) : none;
+#endif
+}
+__device__ __forceinline__ void opdi_cu_stages_commit() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" : : : "memory");
+#endif
+}
+template <int N> __device__ __forceinline__ void opdi_cu_stages_wait() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" : : "n"(N) : "memory");
+#endif
+}
 
 /* to[n, i, g, c] = from[n, g, c, i], 0 from cg to cp */
-template <typename T> __global__ void opdi_cu_channels_last_kernel(const T *from, T *to, int64_t n, int64_t groups, int64_t cg, int64_t cp, int64_t area) {
-    __shared__ T tile[32][33];
-    const int64_t tiles_i = opdi_cu_ceil(area, 32), tiles_c = opdi_cu_ceil(cp, 32), all = n * groups * tiles_i * tiles_c;
+template <typename T> __global__ void __launch_bounds__(256)
+opdi_cu_channels_last_kernel(const T *from, T *to, int64_t n, int64_t groups, int64_t cg, int64_t cp, int64_t area) {
+    constexpr int S = 64, rows = 256 / S;
+    __shared__ T tile[S][S + 4 / sizeof(T)];
+    const int x = threadIdx.x % S, y = threadIdx.x / S;
+    const int64_t tiles_i = opdi_cu_ceil(area, S), tiles_c = opdi_cu_ceil(cp, S), all = n * groups * tiles_i * tiles_c;
     for (int64_t b = blockIdx.x; b < all; b += gridDim.x) {
-        const int64_t i0 = b % tiles_i * 32, c0 = b / tiles_i % tiles_c * 32, ng = b / tiles_i / tiles_c, g = ng % groups, m = ng / groups;
-        __syncthreads();
-        for (int r = threadIdx.y; r < 32; r += blockDim.y) {
-            const int64_t c = c0 + r, i = i0 + threadIdx.x;
-            tile[r][threadIdx.x] = c < cg && i < area ? from[(ng * cg + c) * area + i] : T(0.0f);
+        const int64_t i0 = b % tiles_i * S, q = b / tiles_i, c0 = q % tiles_c * S, ng = q / tiles_c;
+        const T *in = from + (ng * cg + c0) * area + i0 + x;
+        T *out = to + ((ng / groups * area + i0) * groups + ng % groups) * cp + c0 + x;
+        T v[S / rows];
+        OPDI_CU_UNROLL
+        for (int k = 0, r = y; k < S / rows; k++, r += rows) {
+            v[k] = T(0.0f);
+            if (c0 + r < cg && i0 + x < area) { v[k] = in[r * area]; }
         }
         __syncthreads();
-        for (int r = threadIdx.y; r < 32; r += blockDim.y) {
-            const int64_t c = c0 + threadIdx.x, i = i0 + r;
-            if (c < cp && i < area) { to[((m * area + i) * groups + g) * cp + c] = tile[threadIdx.x][r]; }
+        OPDI_CU_UNROLL
+        for (int k = 0, r = y; k < S / rows; k++, r += rows) { tile[r][x] = v[k]; }
+        __syncthreads();
+        OPDI_CU_UNROLL
+        for (int r = y; r < S; r += rows) {
+            if (c0 + x < cp && i0 + r < area) { out[r * groups * cp] = tile[x][r]; }
         }
     }
 }
-/* A row of patches: where a pixel's first tap reads. */
-struct opdi_cu_pixel { int64_t image; int z, h, w; };
+/* A row of patches: the element of its first tap, which may be outside of the image, and where that is. */
+struct opdi_cu_pixel { int64_t at; int z, h, w; };
+__device__ __forceinline__ opdi_cu_pixel opdi_cu_pixel_of(const opdi_cu_conv &q, uint32_t m, uint32_t pixels, int line) {
+    const uint32_t ow = (uint32_t)q.out[2], oh = (uint32_t)q.out[1], oz = (uint32_t)q.out[0];
+    const uint32_t r = m / ow, plane = r / oh, image = plane / oz;
+    opdi_cu_pixel p;
+    p.w = (int)(m - r * ow) * q.s[2] - q.p[2];
+    p.h = (int)(r - plane * oh) * q.s[1] - q.p[1];
+    p.z = m < pixels ? (int)(plane - image * oz) * q.s[0] - q.p[0] : INT32_MIN / 2;              /* nowhere */
+    p.at = ((((int64_t)image * q.in[0] + p.z) * q.in[1] + p.h) * q.in[2] + p.w) * line;
+    return p;
+}
 /* The inner dimension as a chunk of eight channels walks over it. */
 struct opdi_cu_walk {
     int c, z, h, w;
@@ -7318,84 +7360,210 @@ struct opdi_cu_walk {
         }
     }
 };
-template <typename T> __device__ __forceinline__ uint4 opdi_cu_patch(const opdi_cu_conv &q, const T *x, int cp, int64_t group, const opdi_cu_pixel &p,
-                                                                     const opdi_cu_walk &k) {
-    const int z = p.z + k.z * q.d[0], h = p.h + k.h * q.d[1], w = p.w + k.w * q.d[2];
-    const uint4 none = {0, 0, 0, 0};
-    if (p.image < 0 || k.z >= q.k[0] || z < 0 || z >= q.in[0] || h < 0 || h >= q.in[1] || w < 0 || w >= q.in[2]) { return none; }
-    const int64_t at = ((p.image * q.in[0] + z) * q.in[1] + h) * q.in[2] + w;
-    return *reinterpret_cast<const uint4 *>(x + (at * q.groups + group) * cp + k.c);
+/* Whether that tap is there for the pixel. */
+__device__ __forceinline__ bool opdi_cu_tap_inside(const opdi_cu_conv &q, const opdi_cu_pixel &p, int z, int h, int w) {
+    return (unsigned)(p.z + z) < (unsigned)q.in[0] && (unsigned)(p.h + h) < (unsigned)q.in[1] &&
+        (unsigned)(p.w + w) < (unsigned)q.in[2];
 }
 /* x [n, in, groups, cp], w [oc, taps, cp], both as above; y [n, oc, out], or channels last */
-template <typename T, bool LAST> __global__ void __launch_bounds__(256)
-opdi_cu_conv_tc_kernel(opdi_cu_conv q, const T *x, const T *w, const T *bias, T *y, int cp) {
+template <typename T, bool LAST>
+__device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T *x, const T *w, const T *bias, T *y, int cp,
+                                                  int tiles_n, unsigned char *room) {
     using namespace nvcuda::wmma;
-    __shared__ __align__(16) unsigned char room[OPDI_CU_TC_N * (OPDI_CU_TC_M + 4) * 4];
-    T *tiles = reinterpret_cast<T *>(room);       /* two of each: patches [128][40], then weights [64][40] */
-    const int stage = (OPDI_CU_TC_M + OPDI_CU_TC_N) * OPDI_CU_TC_LD, t = threadIdx.x, warp = t / 32;
-    const int64_t area = opdi_cu_volume(q.out), pixels = q.n * area, og = q.oc / q.groups, group = blockIdx.z;
-    const int64_t kk = opdi_cu_volume(q.k) * cp, m0 = (int64_t)blockIdx.x * OPDI_CU_TC_M, n0 = (int64_t)blockIdx.y * OPDI_CU_TC_N;
-    const int chunk = t % 4 * 8, row = t / 4;     /* this thread's: rows `row` and `row + 64` of patches, `row` of weights */
-    const int wm = warp % 4 * 32, wn = warp / 4 * 32;
-    fragment<accumulator, 16, 16, 16, float> sum[2][2];
-    opdi_cu_pixel px[2];
+    constexpr int LD = OPDI_CU_TC_LD, stage = (OPDI_CU_TC_M + OPDI_CU_TC_N) * LD, A = OPDI_CU_TC_M / 32, B = OPDI_CU_TC_N / 32;
+    T *tiles = reinterpret_cast<T *>(room);       /* of each stage patches [128][40], then weights [64][40] */
+    const int t = threadIdx.x, warp = t / 32, og = (int)(q.oc / q.groups), group = blockIdx.z, line = (int)q.groups * cp;
+    const int m0 = (int)(blockIdx.x / tiles_n) * OPDI_CU_TC_M, n0 = (int)(blockIdx.x % tiles_n) * OPDI_CU_TC_N;
+    const int area = (int)opdi_cu_volume(q.out), pixels = (int)q.n * area, kk = (int)opdi_cu_volume(q.k) * cp;
+    const int chunk = t % 4 * 8, row = t / 4;     /* this thread's: rows row, row + 32, ... of both */
+    const int wm = warp % 2 * 64, wn = warp / 2 * 32, steps = (kk + OPDI_CU_TC_K - 1) / OPDI_CU_TC_K;
+    fragment<accumulator, 16, 16, 16, float> sum[4][2];
+    opdi_cu_pixel px[A];
     opdi_cu_walk walk = {chunk, 0, 0, 0};
-    uint4 a0, a1, b0;
-    const uint4 none = {0, 0, 0, 0};
-    const T *wrow = w + (group * og + n0 + row) * kk + chunk;
-    const bool wthere = n0 + row < og;
-    for (int i = 0; i < 2; i++) {
-        const int64_t m = m0 + row + 64 * i, pos = m % area;
-        px[i].image = m < pixels ? m / area : -1;
-        px[i].z = (int)(pos / q.out[2] / q.out[1]) * q.s[0] - q.p[0];
-        px[i].h = (int)(pos / q.out[2] % q.out[1]) * q.s[1] - q.p[1];
-        px[i].w = (int)(pos % q.out[2]) * q.s[2] - q.p[2];
+    const T *wrow = w + (int64_t)(group * og + n0 + row) * kk + chunk;
+    OPDI_CU_UNROLL
+    for (int i = 0; i < A; i++) {
+        px[i] = opdi_cu_pixel_of(q, (uint32_t)(m0 + row + 32 * i), (uint32_t)pixels, line);
+        px[i].at += (int64_t)group * cp;
     }
-    for (int i = 0; i < 2; i++) { for (int j = 0; j < 2; j++) { fill_fragment(sum[i][j], 0.0f); } }
-    walk.settle(q, cp);
-    a0 = opdi_cu_patch(q, x, cp, group, px[0], walk);
-    a1 = opdi_cu_patch(q, x, cp, group, px[1], walk);
-    b0 = wthere && chunk < kk ? *reinterpret_cast<const uint4 *>(wrow) : none;
-    for (int64_t k = 0, at = 0; k < kk; k += OPDI_CU_TC_K, at ^= 1) {
-        T *as = tiles + at * stage, *bs = as + OPDI_CU_TC_M * OPDI_CU_TC_LD;
-        *reinterpret_cast<uint4 *>(as + row * OPDI_CU_TC_LD + chunk) = a0;
-        *reinterpret_cast<uint4 *>(as + (row + 64) * OPDI_CU_TC_LD + chunk) = a1;
-        *reinterpret_cast<uint4 *>(bs + row * OPDI_CU_TC_LD + chunk) = b0;
-        __syncthreads();
-        if (k + OPDI_CU_TC_K < kk) {
-            walk.c += OPDI_CU_TC_K;
+    OPDI_CU_UNROLL
+    for (int i = 0; i < 4; i++) { for (int j = 0; j < 2; j++) { fill_fragment(sum[i][j], 0.0f); } }
+    /* what this thread brings of stage s, if there is one; stages are asked for in order */
+    const auto bring = [&](int s) {
+        T *as = tiles + s % OPDI_CU_TC_STAGES * stage + row * LD + chunk, *bs = as + OPDI_CU_TC_M * LD;
+        if (s < steps) {
             walk.settle(q, cp);
-            a0 = opdi_cu_patch(q, x, cp, group, px[0], walk);
-            a1 = opdi_cu_patch(q, x, cp, group, px[1], walk);
-            b0 = wthere && k + OPDI_CU_TC_K + chunk < kk ? *reinterpret_cast<const uint4 *>(wrow + k + OPDI_CU_TC_K) : none;
-        }
-#pragma unroll
-        for (int l = 0; l < OPDI_CU_TC_K; l += 16) {
-            fragment<matrix_a, 16, 16, 16, T, row_major> fa[2];
-            fragment<matrix_b, 16, 16, 16, T, col_major> fb[2];
-            for (int i = 0; i < 2; i++) {
-                load_matrix_sync(fa[i], as + (wm + 16 * i) * OPDI_CU_TC_LD + l, OPDI_CU_TC_LD);
-                load_matrix_sync(fb[i], bs + (wn + 16 * i) * OPDI_CU_TC_LD + l, OPDI_CU_TC_LD);
+            const int z = walk.z * q.d[0], h = walk.h * q.d[1], v = walk.w * q.d[2], k = s * OPDI_CU_TC_K;
+            const bool tap = k + chunk < kk;
+            const T *from = x + (((int64_t)z * q.in[1] + h) * q.in[2] + v) * line + walk.c;
+            OPDI_CU_UNROLL
+            for (int i = 0; i < A; i++) {
+                const bool there = tap && opdi_cu_tap_inside(q, px[i], z, h, v);
+                opdi_cu_stage_16(as + 32 * i * LD, there ? from + px[i].at : x, there);
             }
-            for (int i = 0; i < 2; i++) { for (int j = 0; j < 2; j++) { mma_sync(sum[i][j], fa[i], fb[j], sum[i][j]); } }
+            OPDI_CU_UNROLL
+            for (int i = 0; i < B; i++) {
+                const bool there = tap && n0 + row + 32 * i < og;
+                opdi_cu_stage_16(bs + 32 * i * LD, there ? wrow + (int64_t)32 * i * kk + k : w, there);
+            }
+            walk.c += OPDI_CU_TC_K;
+        }
+        opdi_cu_stages_commit();
+    };
+    for (int s = 0; s < OPDI_CU_TC_STAGES - 1; s++) { bring(s); }
+    for (int s = 0; s < steps; s++) {
+        const T *as = tiles + s % OPDI_CU_TC_STAGES * stage, *bs = as + OPDI_CU_TC_M * LD;
+        opdi_cu_stages_wait<OPDI_CU_TC_STAGES - 2>();
+        __syncthreads();                          /* everyone's part is there, and the stage before is done with */
+        bring(s + OPDI_CU_TC_STAGES - 1);
+        OPDI_CU_UNROLL
+        for (int l = 0; l < OPDI_CU_TC_K; l += 16) {
+            fragment<matrix_a, 16, 16, 16, T, row_major> fa[4];
+            fragment<matrix_b, 16, 16, 16, T, col_major> fb[2];
+            OPDI_CU_UNROLL
+            for (int j = 0; j < 2; j++) { load_matrix_sync(fb[j], bs + (wn + 16 * j) * LD + l, LD); }
+            OPDI_CU_UNROLL
+            for (int i = 0; i < 4; i++) { load_matrix_sync(fa[i], as + (wm + 16 * i) * LD + l, LD); }
+            OPDI_CU_UNROLL
+            for (int i = 0; i < 4; i++) { for (int j = 0; j < 2; j++) { mma_sync(sum[i][j], fa[i], fb[j], sum[i][j]); } }
         }
     }
-    __syncthreads();                              /* the sums take the tiles' place: [64][132], or [128][68] */
+    opdi_cu_stages_wait<0>();
+    __syncthreads();                              /* the sums take the stages' place: [64][132], or [128][68] */
     float *out = reinterpret_cast<float *>(room);
-    const int ld = LAST ? OPDI_CU_TC_N + 2 : OPDI_CU_TC_M + 4;
-    for (int i = 0; i < 2; i++) {
+    constexpr int ld = LAST ? OPDI_CU_TC_N + 4 : OPDI_CU_TC_M + 4, across = LAST ? OPDI_CU_TC_N / 8 : OPDI_CU_TC_M / 8;
+    OPDI_CU_UNROLL
+    for (int i = 0; i < 4; i++) {
         for (int j = 0; j < 2; j++) {
             float *to = LAST ? out + (wm + 16 * i) * ld + wn + 16 * j : out + (wn + 16 * j) * ld + wm + 16 * i;
             store_matrix_sync(to, sum[i][j], ld, LAST ? mem_row_major : mem_col_major);
         }
     }
     __syncthreads();
-    for (int i = t; i < OPDI_CU_TC_M * OPDI_CU_TC_N; i += 256) {
-        const int n = LAST ? i % OPDI_CU_TC_N : i / OPDI_CU_TC_M, m = LAST ? i / OPDI_CU_TC_N : i % OPDI_CU_TC_M;
-        const int64_t o = group * og + n0 + n, pixel = m0 + m;
-        if (n0 + n >= og || pixel >= pixels) { continue; }
-        const float v = (LAST ? out[m * ld + n] : out[n * ld + m]) + (bias ? opdi_cu_load<float>(bias + o) : 0.0f);
-        opdi_cu_store(y + (LAST ? pixel * q.oc + o : (pixel / area * q.oc + o) * area + pixel % area), v);
+    /* eight in a row of the result at a time, of channels or of pixels, as one where they are aligned */
+    const bool whole = opdi_cu_aligned(y) && (LAST ? og % 8 == 0 && q.oc % 8 == 0 : area % 8 == 0);
+    OPDI_CU_ROLLED
+    for (int i = t; i < OPDI_CU_TC_M * OPDI_CU_TC_N / 8; i += OPDI_CU_TC_THREADS) {
+        const int r = i / across, c = i % across * 8, n = n0 + (LAST ? c : r), m = m0 + (LAST ? r : c);
+        opdi_cu_vector<T, 8> v;
+        if (n >= og || m >= pixels) { continue; }
+        OPDI_CU_UNROLL
+        for (int k = 0; k < 8; k++) {
+            const int o = LAST && n + k < og ? n + k : n;
+            v.at[k] = opdi_cu_cast<T>(out[r * ld + c + k] + (bias ? opdi_cu_load<float>(bias + group * og + o) : 0.0f));
+        }
+        const int64_t o = (int64_t)group * og + n;
+        if (whole) {
+            const int image = m / area;
+            opdi_cu_store_vector<8>(y + (LAST ? (int64_t)m * q.oc + o : (image * q.oc + o) * area + (m - image * area)), v);
+            continue;
+        }
+        OPDI_CU_UNROLL
+        for (int k = 0; k < 8; k++) {
+            const int pixel = LAST ? m : m + k;
+            if (LAST ? n + k >= og : pixel >= pixels) { continue; }
+            y[LAST ? (int64_t)m * q.oc + o + k : (pixel / area * q.oc + o) * area + pixel % area] = v.at[k];
+        }
+    }
+}
+template <typename T, bool LAST> __global__ void __launch_bounds__(OPDI_CU_TC_THREADS, 3)
+opdi_cu_conv_tc_kernel(const __grid_constant__ opdi_cu_conv q, const T *x, const T *w, const T *bias, T *y, int cp, int tiles_n) {
+    OPDI_CU_SHARED(room);
+    if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_tile<T, LAST>(q, x, w, bias, y, cp, tiles_n, room); }
+}
+
+/* The gradient by w: parts [split][oc, taps, cp] of sums over pixels of y [pixels, groups, op] and patches of x, 64
+   channels of each, one tap and one part of the pixels a block, 32 pixels a stage.  Parts are added up in their order. */
+#define OPDI_CU_GW_SIDE 64
+#define OPDI_CU_GW_K 32
+#define OPDI_CU_GW_LD (OPDI_CU_GW_SIDE + 8)
+struct opdi_cu_gw { opdi_cu_pw_divider w, h, z; int op, cp, tiles_o, tiles_c, splits; };
+template <typename T>
+__device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_conv &q, const opdi_cu_gw &k, const T *x, const T *y,
+                                                     float *parts, unsigned char *room) {
+    using namespace nvcuda::wmma;
+    constexpr int LD = OPDI_CU_GW_LD, stage = 2 * OPDI_CU_GW_K * LD, R = OPDI_CU_GW_K / 16;
+    T *tiles = reinterpret_cast<T *>(room);       /* of each stage y [32][72], then x [32][72] */
+    const int t = threadIdx.x, warp = t / 32, group = blockIdx.z, tile = blockIdx.x / (k.tiles_o * k.tiles_c);
+    const int o0 = (int)blockIdx.x % k.tiles_o * OPDI_CU_GW_SIDE, c0 = (int)blockIdx.x / k.tiles_o % k.tiles_c * OPDI_CU_GW_SIDE;
+    const int tw = tile % q.k[2] * q.d[2], th = tile / q.k[2] % q.k[1] * q.d[1], tz = tile / q.k[2] / q.k[1] * q.d[0];
+    const int pixels = (int)(q.n * opdi_cu_volume(q.out)), lane = t % 8 * 8, row = t / 8;
+    const int each = ((pixels + k.splits - 1) / k.splits + OPDI_CU_GW_K - 1) / OPDI_CU_GW_K * OPDI_CU_GW_K;
+    const int64_t begin = (int64_t)blockIdx.y * each, end = begin + each < pixels ? begin + each : pixels;
+    const int steps = begin < end ? (int)((end - begin + OPDI_CU_GW_K - 1) / OPDI_CU_GW_K) : 0;
+    const int wm = warp % 2 * 32, wn = warp / 2 * 32;
+    const bool o_there = o0 + lane < k.op, c_there = c0 + lane < k.cp;
+    fragment<accumulator, 16, 16, 16, float> sum[2][2];
+    for (int i = 0; i < 2; i++) { for (int j = 0; j < 2; j++) { fill_fragment(sum[i][j], 0.0f); } }
+    const auto bring = [&](int s) {
+        T *ys = tiles + s % OPDI_CU_TC_STAGES * stage + row * LD + lane, *xs = ys + OPDI_CU_GW_K * LD;
+        OPDI_CU_UNROLL
+        for (int i = 0; i < R && s < steps; i++) {
+            const int64_t m = begin + s * OPDI_CU_GW_K + row + 16 * i;
+            const uint32_t p = m < end ? (uint32_t)m : 0, r = k.w.of(p), plane = k.h.of(r), image = k.z.of(plane);
+            const int w = (int)(p - r * (uint32_t)q.out[2]) * q.s[2] - q.p[2] + tw;
+            const int h = (int)(r - plane * (uint32_t)q.out[1]) * q.s[1] - q.p[1] + th;
+            const int z = (int)(plane - image * (uint32_t)q.out[0]) * q.s[0] - q.p[0] + tz;
+            const bool there = m < end && c_there && (unsigned)z < (unsigned)q.in[0] && (unsigned)h < (unsigned)q.in[1] &&
+                (unsigned)w < (unsigned)q.in[2], of_y = m < end && o_there;
+            const int64_t at = (((int64_t)image * q.in[0] + z) * q.in[1] + h) * q.in[2] + w;
+            opdi_cu_stage_16(ys + 16 * i * LD, of_y ? y + (m * q.groups + group) * k.op + o0 + lane : y, of_y);
+            opdi_cu_stage_16(xs + 16 * i * LD, there ? x + (at * q.groups + group) * k.cp + c0 + lane : x, there);
+        }
+        opdi_cu_stages_commit();
+    };
+    for (int s = 0; s < OPDI_CU_TC_STAGES - 1; s++) { bring(s); }
+    for (int s = 0; s < steps; s++) {
+        const T *ys = tiles + s % OPDI_CU_TC_STAGES * stage, *xs = ys + OPDI_CU_GW_K * LD;
+        opdi_cu_stages_wait<OPDI_CU_TC_STAGES - 2>();
+        __syncthreads();
+        bring(s + OPDI_CU_TC_STAGES - 1);
+        OPDI_CU_UNROLL
+        for (int l = 0; l < OPDI_CU_GW_K; l += 16) {
+            fragment<matrix_a, 16, 16, 16, T, col_major> fa[2];
+            fragment<matrix_b, 16, 16, 16, T, row_major> fb[2];
+            OPDI_CU_UNROLL
+            for (int i = 0; i < 2; i++) {
+                load_matrix_sync(fa[i], ys + l * LD + wm + 16 * i, LD);
+                load_matrix_sync(fb[i], xs + l * LD + wn + 16 * i, LD);
+            }
+            OPDI_CU_UNROLL
+            for (int i = 0; i < 2; i++) { for (int j = 0; j < 2; j++) { mma_sync(sum[i][j], fa[i], fb[j], sum[i][j]); } }
+        }
+    }
+    opdi_cu_stages_wait<0>();
+    __syncthreads();
+    float *out = reinterpret_cast<float *>(room);
+    constexpr int ld = OPDI_CU_GW_SIDE + 4;
+    for (int i = 0; i < 2; i++) {
+        for (int j = 0; j < 2; j++) {
+            store_matrix_sync(out + (wm + 16 * i) * ld + wn + 16 * j, sum[i][j], ld, mem_row_major);
+        }
+    }
+    __syncthreads();
+    const int og = (int)(q.oc / q.groups);
+    const int64_t taps = opdi_cu_volume(q.k), base = blockIdx.y * q.oc + (int64_t)group * og;
+    for (int i = t; i < OPDI_CU_GW_SIDE * OPDI_CU_GW_SIDE; i += OPDI_CU_TC_THREADS) {
+        const int o = o0 + i / OPDI_CU_GW_SIDE, c = c0 + i % OPDI_CU_GW_SIDE;
+        if (o < og && c < k.cp) { parts[((base + o) * taps + tile) * k.cp + c] = out[i / OPDI_CU_GW_SIDE * ld + i % OPDI_CU_GW_SIDE]; }
+    }
+}
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_TC_THREADS)
+opdi_cu_conv_gw_kernel(const __grid_constant__ opdi_cu_conv q, const __grid_constant__ opdi_cu_gw k, const T *x, const T *y,
+                       float *parts) {
+    OPDI_CU_SHARED(room);
+    if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_gw_tile<T>(q, k, x, y, parts, room); }
+}
+/* w[o, c, t] = the sum of parts[split][o, t, c] */
+template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *parts, T *w, int splits, int64_t cg, int64_t cp, int64_t taps,
+                                                                 int64_t all) {
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int64_t c = i % cp, t = i / cp % taps, o = i / cp / taps;
+        float sum = 0;
+#pragma unroll 4
+        for (int s = 0; s < splits; s++) { sum += parts[s * all + i]; }
+        if (c < cg) { opdi_cu_store(w + (o * cg + c) * taps + t, sum); }
     }
 }
 /* to[o, t, c] = w[o, c, t], or for gradients, where channels trade places and taps turn round:
@@ -7409,34 +7577,59 @@ template <typename T> __global__ void opdi_cu_conv_weights_kernel(opdi_cu_conv q
         to[i] = c < inner ? w[at] : T(0.0f);
     }
 }
+/* x [n, groups * cg, image] with channels last, filled up to cp a group: x itself where it is so; NULL with an error. */
+template <typename T> static const T *opdi_cu_conv_turned(const opdi_cu_conv *q, const T *x, bool last, int64_t cg, int64_t image) {
+    const int64_t cp = opdi_cu_ceil(cg, 8) * 8, tiles = q->n * q->groups * opdi_cu_ceil(image, 64) * opdi_cu_ceil(cp, 64);
+    if (last && q->groups == 1 && cp == cg && opdi_cu_aligned(x)) { return x; }
+    T *to = static_cast<T *>(opdi_cu_scratch(q->n * image * q->groups * cp * (int64_t)sizeof(T)));
+    if (to && opdi_cu_launch(opdi_cu_channels_last_kernel<T>, opdi_cu_grid_rows(tiles), dim3(256), 0, x, to, q->n, q->groups, cg, cp, image)) {
+        return NULL;
+    }
+    return to;
+}
 template <typename T> static int opdi_cu_conv_tc(opdi_cu_conv q, const T *x, const T *w, const T *bias, T *y, bool x_last, bool y_last, bool back) {
     const int64_t rows = back ? q.c : q.oc, cg = back ? q.oc / q.groups : q.c / q.groups, cp = opdi_cu_ceil(cg, 8) * 8;
     const int64_t taps = opdi_cu_volume(q.k), image = opdi_cu_volume(back ? q.out : q.in);
-    const bool as_is = x_last && q.groups == 1 && cp == cg && opdi_cu_aligned(x);
     T *wt = static_cast<T *>(opdi_cu_scratch(rows * taps * cp * (int64_t)sizeof(T)));
-    T *xt = as_is ? NULL : static_cast<T *>(opdi_cu_scratch(q.n * image * q.groups * cp * (int64_t)sizeof(T)));
-    const int64_t tiles = q.n * q.groups * opdi_cu_ceil(image, 32) * opdi_cu_ceil(cp, 32);
-    if (!wt || (!as_is && !xt)) { return -1; }
+    if (!wt || !(x = opdi_cu_conv_turned(&q, x, x_last, cg, image))) { return -1; }
     if (opdi_cu_launch(opdi_cu_conv_weights_kernel<T>, opdi_cu_grid(rows * taps * cp, 256), dim3(256), 0, q, w, wt, (int)cp, back)) { return -1; }
-    if (!as_is && opdi_cu_launch(opdi_cu_channels_last_kernel<T>, opdi_cu_grid_rows(tiles), dim3(32, 8), 0, x, xt, q.n, q.groups, cg, cp, image)) {
-        return -1;
-    }
     if (back) {                                   /* gx = conv(gy, turned weights) with a stride of 1 */
         opdi_cu_conv b = q;
         b.c = q.oc; b.oc = q.c;
         for (int i = 0; i < 3; i++) { b.in[i] = q.out[i]; b.out[i] = q.in[i]; b.p[i] = q.d[i] * (q.k[i] - 1) - q.p[i]; }
         q = b;
     }
-    const dim3 grid((unsigned)opdi_cu_ceil(q.n * opdi_cu_volume(q.out), OPDI_CU_TC_M), (unsigned)opdi_cu_ceil(q.oc / q.groups, OPDI_CU_TC_N),
-                    (unsigned)q.groups);
-    return opdi_cu_launch(y_last ? opdi_cu_conv_tc_kernel<T, true> : opdi_cu_conv_tc_kernel<T, false>, grid, dim3(256), 0, q,
-                          as_is ? x : xt, wt, bias, y, (int)cp);
+    const int64_t tiles_n = opdi_cu_ceil(q.oc / q.groups, OPDI_CU_TC_N), tiles_m = opdi_cu_ceil(q.n * opdi_cu_volume(q.out), OPDI_CU_TC_M);
+    return opdi_cu_launch(y_last ? opdi_cu_conv_tc_kernel<T, true> : opdi_cu_conv_tc_kernel<T, false>,
+                          dim3((unsigned)(tiles_m * tiles_n), 1, (unsigned)q.groups), dim3(OPDI_CU_TC_THREADS),
+                          OPDI_CU_TC_STAGES * (OPDI_CU_TC_M + OPDI_CU_TC_N) * OPDI_CU_TC_LD * sizeof(T), q, x, wt, bias, y, (int)cp,
+                          (int)tiles_n);
+}
+/* Parts for about 512 blocks, of 512 pixels or more. */
+template <typename T> static int opdi_cu_conv_gw(const opdi_cu_conv *q, const T *x, T *w, const T *y, bool x_last, bool y_last) {
+    const int64_t cg = q->c / q->groups, og = q->oc / q->groups, taps = opdi_cu_volume(q->k), pixels = q->n * opdi_cu_volume(q->out);
+    opdi_cu_gw k;
+    k.w = opdi_cu_divide_by((uint32_t)q->out[2]); k.h = opdi_cu_divide_by((uint32_t)q->out[1]); k.z = opdi_cu_divide_by((uint32_t)q->out[0]);
+    k.cp = (int)opdi_cu_ceil(cg, 8) * 8; k.op = (int)opdi_cu_ceil(og, 8) * 8;
+    k.tiles_c = (int)opdi_cu_ceil(k.cp, OPDI_CU_GW_SIDE); k.tiles_o = (int)opdi_cu_ceil(k.op, OPDI_CU_GW_SIDE);
+    const int64_t tiles = taps * k.tiles_c * k.tiles_o, most = opdi_cu_ceil(pixels, 512), want = opdi_cu_ceil(512, tiles * q->groups);
+    k.splits = (int)(want < most ? want : most);
+    const int64_t all = q->oc * taps * k.cp, room = OPDI_CU_TC_STAGES * 2 * OPDI_CU_GW_K * OPDI_CU_GW_LD * (int64_t)sizeof(T);
+    float *parts = static_cast<float *>(opdi_cu_scratch(k.splits * all * 4));
+    if (!parts || !(x = opdi_cu_conv_turned(q, x, x_last, cg, opdi_cu_volume(q->in))) ||
+        !(y = opdi_cu_conv_turned(q, y, y_last, og, opdi_cu_volume(q->out)))) { return -1; }
+    if (opdi_cu_launch(opdi_cu_conv_gw_kernel<T>, dim3((unsigned)tiles, (unsigned)k.splits, (unsigned)q->groups),
+                       dim3(OPDI_CU_TC_THREADS), (size_t)room, *q, k, x, y, parts)) { return -1; }
+    return opdi_cu_launch(opdi_cu_conv_gw_end_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, (const float *)parts, w, k.splits, cg,
+                          (int64_t)k.cp, taps, all);
 }
 /* Whether the product is worth it, and its grid possible. */
-static bool opdi_cu_conv_tc_fits(const opdi_cu_conv *q, bool back) {
-    const int64_t cg = q->c / q->groups, og = q->oc / q->groups;
-    if (cg < 8 || og < 8 || q->groups > 65535 || og > 65535 * 64 || cg > 65535 * 64) { return false; }
-    for (int i = 0; i < 3 && back; i++) { if (q->s[i] != 1 || q->d[i] * (q->k[i] - 1) < q->p[i]) { return false; } }
+static bool opdi_cu_conv_tc_fits(const opdi_cu_conv *q, int what, opd_scalar_type dtype) {
+    const int64_t cg = q->c / q->groups, og = q->oc / q->groups, taps = opdi_cu_volume(q->k);
+    if (dtype != OPD_FLOAT16 && (dtype != OPD_BFLOAT16 || opdi_cu_properties()->major < 8)) { return false; }
+    if (cg < 8 || og < 8 || q->groups > 65535 || q->n * opdi_cu_volume(q->out) > (1 << 30) || q->n * opdi_cu_volume(q->in) > (1 << 30) ||
+        cg * taps > (1 << 24) || og * taps > (1 << 24)) { return false; }
+    for (int i = 0; i < 3 && what == OPDI_CU_CONV_GX; i++) { if (q->s[i] != 1 || q->d[i] * (q->k[i] - 1) < q->p[i]) { return false; } }
     return true;
 }
 
@@ -7495,6 +7688,10 @@ template <typename T> static int opdi_cu_conv_typed(const opdi_cu_conv *q, int w
 }
 template <typename T> static int opdi_cu_conv_short(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w, opd_tensor *y, opd_tensor *bias) {
     opd_tensor *from = what == OPDI_CU_CONV_Y ? x : y, *to = what == OPDI_CU_CONV_Y ? y : x;
+    if (what == OPDI_CU_CONV_GW) {
+        return opdi_cu_conv_gw<T>(q, opdi_cu_data<T>(x), opdi_cu_data<T>(w), opdi_cu_data<T>(y), opdi_cu_is_channels_last(x),
+                                  opdi_cu_is_channels_last(y));
+    }
     return opdi_cu_conv_tc<T>(*q, opdi_cu_data<T>(from), opdi_cu_data<T>(w), bias ? opdi_cu_data<T>(bias) : NULL, opdi_cu_data<T>(to),
                               opdi_cu_is_channels_last(from), opdi_cu_is_channels_last(to), what == OPDI_CU_CONV_GX);
 }
@@ -7514,7 +7711,7 @@ static int opdi_cu_bias(opd_tensor *y, opd_tensor *b) {
 }
 /* Computes `to` (y, x or w by `what`), in any layout. */
 static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w, opd_tensor *y, opd_tensor *bias) {
-    opd_tensor *to = what == OPDI_CU_CONV_Y ? y : what == OPDI_CU_CONV_GX ? x : w, *from = what == OPDI_CU_CONV_Y ? x : y, *work;
+    opd_tensor *to = what == OPDI_CU_CONV_Y ? y : what == OPDI_CU_CONV_GX ? x : w, *work;
     const opd_scalar_type t = opd_dtype(to);
     const bool shorter = t == OPD_FLOAT16 || t == OPD_BFLOAT16;
     int rc = -1;
@@ -7524,13 +7721,14 @@ static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_
         if (!work || !opd_zero_(work) || (bias && opdi_cu_bias(work, bias))) { return -1; }
         return work == to || opd_copy_(to, work) ? 0 : -1;
     }
-    if (shorter && what != OPDI_CU_CONV_GW && opdi_cu_conv_tc_fits(q, what == OPDI_CU_CONV_GX)) {
-        work = opd_is_contiguous(to) || opdi_cu_is_channels_last(to) ? to : opdi_cu_new(opd_ints_of(opd_sizes(to), opd_ndim(to)), t);
-        if (!opdi_cu_is_channels_last(from)) { from = opd_contiguous(from); }
-        w = opd_contiguous(w);
+    if (shorter && opdi_cu_conv_tc_fits(q, what, t)) {
+        const bool last = what != OPDI_CU_CONV_GW && opdi_cu_is_channels_last(to);
+        work = opd_is_contiguous(to) || last ? to : opdi_cu_new(opd_ints_of(opd_sizes(to), opd_ndim(to)), t);
+        x = to == x ? work : opdi_cu_is_channels_last(x) ? x : opd_contiguous(x);
+        y = to == y ? work : opdi_cu_is_channels_last(y) ? y : opd_contiguous(y);
+        w = to == w ? work : opd_contiguous(w);
         bias = bias ? opd_contiguous(bias) : NULL;
-        if (!work || !from || !w) { return -1; }
-        if (what == OPDI_CU_CONV_Y) { x = from; y = work; } else { y = from; x = work; }
+        if (!work || !x || !y || !w) { return -1; }
         rc = t == OPD_FLOAT16 ? opdi_cu_conv_short<opdi_cu_f16>(q, what, x, w, y, bias) : opdi_cu_conv_short<opdi_cu_bf16>(q, what, x, w, y, bias);
         bias = NULL;
     } else {
