@@ -4008,7 +4008,7 @@ typedef struct opdi_cu_scan_plan {
     opdi_cu_line l;
     int64_t chunk, chunks;
     void *states;
-    bool totals;
+    bool totals, vector;                          /* vector: four neighbours are loaded at once */
 } opdi_cu_scan_plan;
 /* blockDim.x threads (a warp, or 8) a chunk of a line, blockDim.y chunks a block. */
 template <typename T, typename L>
@@ -4029,10 +4029,16 @@ __global__ void opdi_cu_scan_lines(const opdi_cu_scan_plan k, const T *x, T *y, 
         for (int64_t tile = begin; tile < begin + k.chunk; tile += (int64_t)lanes * I) {
             const int64_t from = tile + (int64_t)me * I;
             S s[I], all = L::none(), before;
+            T v[I];
+            if (k.vector && from + I <= end) { opdi_cu_load_pieces<I>(x + base + from, v); }
+            else {
+                OPDI_CU_UNROLL
+                for (int i = 0; i < I; i++) { if (from + i < end) { v[i] = x[base + (from + i) * k.l.inner]; } }
+            }
             OPDI_CU_UNROLL
             for (int i = 0; i < I; i++) {
                 if (from + i < end) {
-                    const S now = L::of(opdi_cu_load<C>(x + base + (from + i) * k.l.inner), from + i);
+                    const S now = L::of(opdi_cu_cast<C>(v[i]), from + i);
                     all = i ? L::join(all, now) : now;
                 }
                 s[i] = all;
@@ -4072,12 +4078,22 @@ __global__ void opdi_cu_scan_lines(const opdi_cu_scan_plan k, const T *x, T *y, 
         if (k.totals && in && me == 0) { ((S *)k.states)[item] = carry; }
     }
 }
-/* The chunks' totals of a line become what is up to each chunk's end: a thread a line. */
-template <typename L> __global__ void opdi_cu_scan_totals(typename L::S *states, int64_t lines, int64_t chunks) {
-    const int64_t line = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (line >= lines) { return; }
-    states += line * chunks;
-    for (int64_t c = 1; c < chunks; c++) { states[c] = L::join(states[c - 1], states[c]); }
+/* The chunks' totals of a line, 512 at most, become what is up to each chunk's end: a block a line. */
+template <typename L> __global__ void __launch_bounds__(512) opdi_cu_scan_totals(typename L::S *states, int chunks) {
+    typedef typename L::S S;
+    __shared__ __align__(16) unsigned char room[512 * sizeof(S)];
+    S *all = reinterpret_cast<S *>(room);
+    const int c = (int)threadIdx.x;
+    S s = L::none();
+    states += (int64_t)blockIdx.x * chunks;
+    if (c < chunks) { s = states[c]; }
+    for (int by = 1; by < chunks; by *= 2) {
+        all[c] = s;
+        __syncthreads();
+        if (c >= by) { s = L::join(all[c - by], s); }
+        __syncthreads();
+    }
+    if (c < chunks) { states[c] = s; }
 }
 /* A thread a line; those that lie side by side belong to one warp. */
 template <typename T, typename L>
@@ -4098,7 +4114,7 @@ __global__ void opdi_cu_scan_columns(const opdi_cu_line l, const T *x, T *y, int
 template <typename T, typename L> static int opdi_cu_scan_run(opdi_cu_line l, const T *x, T *y, int64_t *index) {
     typedef typename L::S S;
     const int64_t lines = l.outer * l.inner;
-    opdi_cu_scan_plan k = {l, l.n, 1, NULL, false};
+    opdi_cu_scan_plan k = {l, l.n, 1, NULL, false, l.inner == 1 && l.n % 4 == 0 && opdi_cu_aligned(x)};
     dim3 block = l.n <= 1024 ? dim3(OPDI_CU_WARP, 4) : dim3(256, 1);
     if (l.n <= 8 || (l.inner >= 16 && lines >= 4096)) {
         return opdi_cu_launch(opdi_cu_scan_columns<T, L>, opdi_cu_grid(lines, 128), dim3(128), 0, l, x, y, index);
@@ -4111,8 +4127,9 @@ template <typename T, typename L> static int opdi_cu_scan_run(opdi_cu_line l, co
         if (!k.states) { return -1; }
         k.totals = true;
         if (opdi_cu_launch(opdi_cu_scan_lines<T, L>, opdi_cu_grid_rows(lines * k.chunks), block, 0, k, x, y, index) ||
-            opdi_cu_launch(opdi_cu_scan_totals<L>, dim3((unsigned)opdi_cu_ceil(lines, 32)), dim3(32), 0, (S *)k.states,
-                           lines, k.chunks)) { return -1; }
+            opdi_cu_launch(opdi_cu_scan_totals<L>, dim3((unsigned)lines), dim3(512), 0, (S *)k.states, (int)k.chunks)) {
+            return -1;
+        }
         k.totals = false;
     }
     return opdi_cu_launch(opdi_cu_scan_lines<T, L>, opdi_cu_grid_rows(opdi_cu_ceil(lines * k.chunks, block.y)), block,
@@ -4179,12 +4196,24 @@ template <typename T> struct opdi_cu_sort {
     typedef typename opdi_cu_key_of<T>::K K;
     const T *x;
     int64_t rows, n, k;
+    const uint32_t *picked;                       /* not NULL: which n of each `line` elements are sorted */
+    int64_t line;
     bool descending;
     K *keys;                                      /* NULL: the results are written */
     uint32_t *index;
     T *values;
     int64_t *places;
 };
+template <typename T>
+__device__ __forceinline__ typename opdi_cu_key_of<T>::K opdi_cu_key_made(const opdi_cu_sort<T> &s, T v) {
+    const typename opdi_cu_key_of<T>::K key = opdi_cu_key(opdi_cu_cast<typename opdi_cu_key_from<T>::type>(v));
+    return s.descending ? ~key : key;
+}
+template <typename T>
+__device__ __forceinline__ typename opdi_cu_key_of<T>::K opdi_cu_key_at(const opdi_cu_sort<T> &s, int64_t row,
+                                                                        int64_t at) {
+    return opdi_cu_key_made(s, s.x[row * s.line + at]);
+}
 /* A block sorts `tile` places: tile / seg rows of n <= seg, or with seg = tile a piece of a longer row. */
 template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s, int tile, int seg) {
     typedef typename opdi_cu_key_of<T>::K K;
@@ -4200,9 +4229,9 @@ template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s
             const int64_t row = row0 + i / seg, at = at0 + i % seg;
             keys[i] = ~(K)0; index[i] = ~(uint32_t)0;
             if (row < s.rows && at < s.n) {
-                const K key = opdi_cu_key(opdi_cu_load<typename opdi_cu_key_from<T>::type>(s.x + row * s.n + at));
-                keys[i] = s.descending ? ~key : key;
-                index[i] = (uint32_t)at;
+                const uint32_t place = s.picked ? s.picked[row * s.n + at] : (uint32_t)at;
+                keys[i] = opdi_cu_key_at(s, row, place);
+                index[i] = place;
             }
         }
         for (int size = 2; size <= seg; size *= 2) {
@@ -4223,7 +4252,7 @@ template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s
             if (row >= s.rows || at >= s.n) { continue; }
             if (s.keys) { s.keys[row * s.n + at] = keys[i]; s.index[row * s.n + at] = index[i]; }
             else if (at < s.k) {
-                s.values[row * s.k + at] = s.x[row * s.n + index[i]];
+                s.values[row * s.k + at] = s.x[row * s.line + index[i]];
                 s.places[row * s.k + at] = index[i];
             }
         }
@@ -4327,6 +4356,190 @@ template <typename T> static int opdi_cu_sort_run(opdi_cu_sort<T> *s, bool keep)
     }
     return 0;
 }
+//-- the first k of long rows, or the k-th -----------------------------------------------------------------------------
+//
+//  Found without sorting, digit by digit of 11 bits: the digits of the key, then those of the index, so that no two are
+//  equal and ties end as in a stable sort.  For each digit the elements that have the digits above it, found so far,
+//  are counted by it, by several blocks where rows are few; then the digit in which the k-th is is picked.  What is not
+//  behind the k-th is gathered in any order and sorted as one tile.  Integers are counted, so results are the same each
+//  time.
+
+enum { OPDI_CU_DIGIT_BITS = 11, OPDI_CU_DIGITS = 1 << OPDI_CU_DIGIT_BITS, OPDI_CU_SELECT_THREADS = 512 };
+/* The k-th of a row as far as it is known, how many are before it of those that are alike so far; done: all that are
+   alike are among the first. */
+typedef struct opdi_cu_found { uint64_t key; uint32_t index, before; int32_t done, gathered; } opdi_cu_found;
+enum { OPDI_CU_DIGIT_OF_KEY, OPDI_CU_DIGIT_OF_INDEX, OPDI_CU_DIGIT_NAN };
+typedef struct opdi_cu_select {
+    opdi_cu_found *found;                         /* [rows] */
+    unsigned *counts;                             /* [rows][OPDI_CU_DIGITS], 0 before and after each digit */
+    uint32_t *picked;                             /* [rows][k] */
+    int64_t chunk;                                /* of a row's elements a block counts */
+    int what, shift, bits;                        /* the digit */
+} opdi_cu_select;
+
+/* f(place, key) for this thread's elements of the block's chunk of a row. */
+template <typename T, typename F>
+__device__ __forceinline__ void opdi_cu_select_each(const opdi_cu_sort<T> &s, int64_t row, int64_t chunk, const F &f) {
+    const int64_t begin = blockIdx.x * chunk, end = begin + chunk < s.n ? begin + chunk : s.n;
+    const int U = 4, step = OPDI_CU_SELECT_THREADS;
+    OPDI_CU_ROLLED
+    for (int64_t at = begin + threadIdx.x; at < end; at += U * step) {
+        T v[U];
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { v[u] = s.x[row * s.n + (at + u * step < end ? at + u * step : at)]; }
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) {
+            if (at + u * step < end) { f((uint32_t)(at + u * step), opdi_cu_key_made(s, v[u])); }
+        }
+    }
+}
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_SELECT_THREADS)
+opdi_cu_select_count(const opdi_cu_sort<T> s, const opdi_cu_select k) {
+    typedef typename opdi_cu_key_of<T>::K K;
+    __shared__ unsigned counts[OPDI_CU_DIGITS];
+    for (int64_t row = blockIdx.y; row < s.rows; row += gridDim.y) {
+        const opdi_cu_found f = k.found[row];
+        const int top = k.shift + k.bits;
+        const uint64_t key = f.key >> (top < 64 ? top : 0);
+        if (f.done) { continue; }
+        __syncthreads();
+        for (int i = (int)threadIdx.x; i < OPDI_CU_DIGITS; i += OPDI_CU_SELECT_THREADS) { counts[i] = 0; }
+        __syncthreads();
+        opdi_cu_select_each(s, row, k.chunk, [&](uint32_t at, K of) {
+            const uint64_t x = k.what == OPDI_CU_DIGIT_OF_INDEX ? at : of;
+            bool alike = top >= 64 || x >> top == key;
+            if (k.what == OPDI_CU_DIGIT_OF_INDEX) {
+                alike = (uint64_t)of == f.key && (top >= 32 || at >> top == f.index >> top);
+            }
+            if (k.what == OPDI_CU_DIGIT_NAN) { alike = of == ~(K)0; }
+            if (alike) { atomicAdd(&counts[k.what == OPDI_CU_DIGIT_NAN ? 0 : x >> k.shift & ((1u << k.bits) - 1)], 1u); }
+        });
+        __syncthreads();
+        for (int i = (int)threadIdx.x; i < OPDI_CU_DIGITS; i += OPDI_CU_SELECT_THREADS) {
+            if (counts[i]) { atomicAdd(&k.counts[row * OPDI_CU_DIGITS + i], counts[i]); }
+        }
+    }
+}
+/* Which one is looked for: the k-th from 1, or with k 0 the median, as opdi_cu_sort_pick has it. */
+static __global__ void opdi_cu_select_start(const opdi_cu_select k, int64_t rows, int64_t n, int64_t kth, bool skip) {
+    const int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    const opdi_cu_found none = {0, 0, 0, 0, 0};
+    if (row >= rows) { return; }
+    const int64_t numbers = n - (int64_t)k.counts[row * OPDI_CU_DIGITS];
+    k.counts[row * OPDI_CU_DIGITS] = 0;
+    k.found[row] = none;
+    k.found[row].before = (uint32_t)(kth ? kth - 1 : numbers == n ? (n - 1) / 2 : !skip ? numbers : numbers == 0 ? 0
+                                     : (numbers - 1) / 2);
+}
+/* A block a row.  early: elements that are alike need not be told apart where all of them are among the first. */
+static __global__ void __launch_bounds__(256) opdi_cu_select_digit(const opdi_cu_select k, bool early) {
+    __shared__ unsigned warps[8];
+    const int each = OPDI_CU_DIGITS / 256, lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
+    unsigned *counts = k.counts + (int64_t)blockIdx.x * OPDI_CU_DIGITS + threadIdx.x * each;
+    opdi_cu_found *f = k.found + blockIdx.x;
+    const unsigned before = f->before;
+    unsigned mine[each], sum = 0, all, from;
+    if (f->done) { return; }
+    OPDI_CU_UNROLL
+    for (int i = 0; i < each; i++) { mine[i] = counts[i]; sum += mine[i]; counts[i] = 0; }
+    all = sum;
+    for (int d = 1; d < OPDI_CU_WARP; d *= 2) {
+        const unsigned left = __shfl_up_sync(OPDI_CU_ALL_LANES, all, d);
+        if (lane >= d) { all += left; }
+    }
+    if (lane == OPDI_CU_WARP - 1) { warps[warp] = all; }
+    __syncthreads();
+    from = all - sum;
+    for (int w = 0; w < warp; w++) { from += warps[w]; }
+    OPDI_CU_UNROLL
+    for (int i = 0; i < each; i++) {
+        if (before >= from && before - from < mine[i]) {
+            const uint64_t digit = (uint64_t)(threadIdx.x * each + i) << k.shift;
+            if (k.what == OPDI_CU_DIGIT_OF_KEY) { f->key |= digit; } else { f->index |= (uint32_t)digit; }
+            f->before = before - from;
+            if (early && before - from + 1 == mine[i]) {
+                const uint64_t rest = ((uint64_t)1 << k.shift) - 1;
+                f->done = 1;
+                if (k.what == OPDI_CU_DIGIT_OF_KEY) { f->key |= rest; f->index = ~(uint32_t)0; }
+                else { f->index |= (uint32_t)rest; }
+            }
+        }
+        from += mine[i];
+    }
+}
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_SELECT_THREADS)
+opdi_cu_select_gather(const opdi_cu_sort<T> s, const opdi_cu_select k) {
+    for (int64_t row = blockIdx.y; row < s.rows; row += gridDim.y) {
+        const opdi_cu_found f = k.found[row];
+        opdi_cu_select_each(s, row, k.chunk, [&](uint32_t at, typename opdi_cu_key_of<T>::K key) {
+            if (key < f.key || (key == f.key && at <= f.index)) {
+                const int slot = atomicAdd(&k.found[row].gathered, 1);
+                if (slot < s.k) { k.picked[row * s.k + slot] = at; }
+            }
+        });
+    }
+}
+template <typename T> __global__ void opdi_cu_select_emit(const opdi_cu_sort<T> s, const opdi_cu_select k) {
+    const int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= s.rows) { return; }
+    s.values[row] = s.x[row * s.n + k.found[row].index];
+    if (s.places) { s.places[row] = k.found[row].index; }
+}
+/* Of a number's binary form. */
+static int opdi_cu_bits(uint64_t v) {
+    int bits = 0;
+    for (; v; v >>= 1) { bits++; }
+    return bits;
+}
+/* Whether finding the first k of n is less work than sorting. */
+static bool opdi_cu_select_pays(int64_t n, int64_t k) {
+    return n >= 8 * OPDI_CU_SORTED && k <= OPDI_CU_SORTED && n < (int64_t)~(uint32_t)0;
+}
+/* Finds the k-th (0: the median) of each row. */
+template <typename T> static int opdi_cu_select_run(const opdi_cu_sort<T> *s, opdi_cu_select *k, int64_t kth,
+                                                    bool floating, bool skip, bool early) {
+    const int64_t chunks = opdi_cu_ceil(2048, s->rows), most = s->n / 8192;
+    const int of[2] = {(int)sizeof(typename opdi_cu_key_of<T>::K) * 8, opdi_cu_bits((uint64_t)s->n - 1)};
+    k->chunk = opdi_cu_ceil(s->n, chunks < most ? chunks : most);
+    k->found = (opdi_cu_found *)opdi_cu_scratch(s->rows * (int64_t)sizeof(opdi_cu_found));
+    k->counts = (unsigned *)opdi_cu_scratch(s->rows * OPDI_CU_DIGITS * 4);
+    if (!k->found || !k->counts) { return -1; }
+    OPDI_CU_TRY(cudaMemsetAsync(k->found, 0, (size_t)s->rows * sizeof(opdi_cu_found), opdi_cu_stream()), "topk");
+    OPDI_CU_TRY(cudaMemsetAsync(k->counts, 0, (size_t)s->rows * OPDI_CU_DIGITS * 4, opdi_cu_stream()), "topk");
+    const dim3 grid((unsigned)opdi_cu_ceil(s->n, k->chunk), s->rows < 65535 ? (unsigned)s->rows : 65535u);
+    k->what = OPDI_CU_DIGIT_NAN; k->shift = k->bits = 0;
+    if (kth == 0 && floating &&
+        opdi_cu_launch(opdi_cu_select_count<T>, grid, OPDI_CU_SELECT_THREADS, 0, *s, *k)) { return -1; }
+    if (opdi_cu_launch(opdi_cu_select_start, (unsigned)opdi_cu_ceil(s->rows, 64), 64, 0, *k, s->rows, s->n, kth, skip)) {
+        return -1;
+    }
+    for (k->what = OPDI_CU_DIGIT_OF_KEY; k->what <= OPDI_CU_DIGIT_OF_INDEX; k->what++) {
+        for (int left = of[k->what]; left > 0; left = k->shift) {
+            k->bits = left < OPDI_CU_DIGIT_BITS ? left : OPDI_CU_DIGIT_BITS;
+            k->shift = left - k->bits;
+            if (opdi_cu_launch(opdi_cu_select_count<T>, grid, OPDI_CU_SELECT_THREADS, 0, *s, *k) ||
+                opdi_cu_launch(opdi_cu_select_digit, (unsigned)s->rows, 256, 0, *k, early)) { return -1; }
+        }
+    }
+    return 0;
+}
+/* The first s->k of each row into the results, sorted. */
+template <typename T> static int opdi_cu_select_first(opdi_cu_sort<T> *s) {
+    opdi_cu_select k;
+    k.picked = (uint32_t *)opdi_cu_scratch(s->rows * s->k * 4);
+    if (!k.picked || opdi_cu_select_run(s, &k, s->k, false, false, true)) { return -1; }
+    if (opdi_cu_launch(opdi_cu_select_gather<T>, dim3((unsigned)opdi_cu_ceil(s->n, k.chunk), s->rows < 65535 ? (unsigned)s->rows : 65535u),
+                       OPDI_CU_SELECT_THREADS, 0, *s, k)) { return -1; }
+    s->picked = k.picked;
+    s->n = s->k;
+    return opdi_cu_sort_run(s, false);
+}
+template <typename T> static int opdi_cu_select_one(opdi_cu_sort<T> *s, int64_t kth, bool floating, bool skip) {
+    opdi_cu_select k;
+    k.picked = NULL;
+    if (opdi_cu_select_run(s, &k, kth, floating, skip, false)) { return -1; }
+    return opdi_cu_launch(opdi_cu_select_emit<T>, (unsigned)opdi_cu_ceil(s->rows, 64), 64, 0, *s, k);
+}
 /* t with dim last, and in rows if `copy`; a view else. */
 static opd_tensor *opdi_cu_dim_last(opd_tensor *t, int64_t dim, bool copy) {
     if (t && opd_ndim(t) > 1) { t = opd_movedim(t, dim, -1); }
@@ -4347,12 +4560,13 @@ static int opdi_cu_sort_of(opd_call *call, int64_t dim, int64_t k, bool descendi
     OPDI_CU_ALL(opd_dtype(x), T, {
         opdi_cu_sort<T> s;
         s.x = opdi_cu_data<T>(x);
-        s.n = opd_ndim(x) ? opd_size(x, -1) : 1;
+        s.n = s.line = opd_ndim(x) ? opd_size(x, -1) : 1;
         s.rows = opd_numel(x) / s.n;
+        s.picked = NULL;
         s.k = k < 0 ? s.n : k;
         s.descending = descending;
         s.values = opdi_cu_data<T>(desk[0]); s.places = opdi_cu_data<int64_t>(desk[1]);
-        if (opdi_cu_sort_run(&s, false)) { return -1; }
+        if (opdi_cu_select_pays(s.n, s.k) ? opdi_cu_select_first(&s) : opdi_cu_sort_run(&s, false)) { return -1; }
     })
     return opdi_cu_settle(last[0], desk[0]) || opdi_cu_settle(last[1], desk[1]) ? -1 : 0;
 }
@@ -4429,11 +4643,15 @@ static int opdi_cu_pick_rows(opd_tensor *x, opd_tensor *values, opd_tensor *plac
     OPDI_CU_ALL(opd_dtype(x), T, {
         opdi_cu_sort<T> s;
         s.x = opdi_cu_data<T>(x);
-        s.n = opd_ndim(x) ? opd_size(x, -1) : 1;
+        s.n = s.line = opd_ndim(x) ? opd_size(x, -1) : 1;
         s.rows = opd_numel(x) / s.n;
+        s.picked = NULL;
         s.k = 1;
         s.descending = false;
         s.values = opdi_cu_data<T>(values); s.places = places ? opdi_cu_data<int64_t>(places) : NULL;
+        if (what == OPDI_CU_PICK && opdi_cu_select_pays(s.n, 1)) {
+            return opdi_cu_select_one(&s, k, opd_dtype_is_floating(opd_dtype(x)), skip);
+        }
         if (opdi_cu_sort_run(&s, true)) { return -1; }
         if (what == OPDI_CU_MODE) {
             return opdi_cu_launch(opdi_cu_sort_mode<T>, opdi_cu_grid_rows(s.rows), dim3(s.n < 256 ? 32 : 256), 0, s);
@@ -4920,10 +5138,14 @@ enum { OPDI_CU_PICK_THREADS = 256, OPDI_CU_PICK_TILE = 2048 };
 static __global__ void opdi_cu_offsets_kernel(int64_t *x, int64_t n) {
     __shared__ int64_t warps[OPDI_CU_WARP];
     const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
+    const int E = 8;                              /* a thread's, in a row */
     int64_t carry = 0;
-    for (int64_t from = 0; from < n; from += blockDim.x) {
-        const int64_t i = from + threadIdx.x, mine = i < n ? x[i] : 0;
-        int64_t sum = mine, before = carry;
+    for (int64_t from = 0; from < n; from += blockDim.x * E) {
+        const int64_t i = from + threadIdx.x * E;
+        int64_t v[E], mine = 0, before = carry;
+        OPDI_CU_UNROLL
+        for (int e = 0; e < E; e++) { v[e] = i + e < n ? x[i + e] : 0; mine += v[e]; }
+        int64_t sum = mine;
         for (int d = 1; d < OPDI_CU_WARP; d *= 2) {
             const int64_t left = __shfl_up_sync(OPDI_CU_ALL_LANES, sum, d);
             if (lane >= d) { sum += left; }
@@ -4934,7 +5156,9 @@ static __global__ void opdi_cu_offsets_kernel(int64_t *x, int64_t n) {
             if (w < warp) { before += warps[w]; }
             carry += warps[w];
         }
-        if (i < n) { x[i] = before + sum - mine; }
+        before += sum - mine;
+        OPDI_CU_UNROLL
+        for (int e = 0; e < E; e++) { if (i + e < n) { x[i + e] = before; } before += v[e]; }
         __syncthreads();
     }
     if (threadIdx.x == 0) { x[n] = carry; }

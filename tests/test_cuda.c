@@ -369,6 +369,60 @@ static void test_large(void *arg) {
     if (went_well(op ? 0 : -1)) { test_cases(op, large[k].cases); }
 }
 
+/* Rows that are searched digit by digit instead of sorted, with equal elements, NaN and -0 among them. */
+static opd_tensor *long_rows(opd_scalar_type dtype, bool nan) {
+    enum { N = 20011 };
+    static float v[3 * N];
+    const int64_t sizes[2] = {3, N};
+    for (int64_t i = 0; i < 3 * N; i++) {
+        const uint32_t r = (uint32_t)i * 2654435761u >> 8;
+        v[i] = i < N ? (float)(r % 5000) - 2500 : i < 2 * N ? (float)(r % 3) - 1 : (float)r * 1e-3f;
+        if (i < 2 * N && i % 7 == 0 && v[i] == 0) { v[i] = -0.0f; }
+        if (nan && i % 5000 == 4321) { v[i] = (float)NAN; }
+    }
+    return opd_to_dtype(opd_tensor_from(v, opd_ints_of(sizes, 2), OPD_FLOAT32), dtype);
+}
+static void same_pair(const char *what, opd_tensor **a, opd_tensor **b) {
+    for (int k = 0; k < 2; k++) {
+        opd_tensor *h = b[k] ? to_host(b[k]) : NULL;
+        if (!a[k] && !h) { continue; }
+        int64_t bad = 0;
+        if (!a[k] || !h || opd_numel(a[k]) != opd_numel(h)) { CHECK(false); return; }
+        a[k] = opd_to_dtype(a[k], OPD_FLOAT64); h = opd_to_dtype(h, OPD_FLOAT64);
+        for (int64_t i = 0; i < opd_numel(h); i++) {
+            const double p = case_get(a[k], i), q = case_get(h, i);
+            bad += p != q && (p == p || q == q);
+        }
+        CHECK_INT(bad, 0);
+        if (bad) { printf("    %s, result %d of dtype %d\n", what, k, (int)opd_dtype(b[k])); }
+    }
+}
+TEST(long_rows_are_searched) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16, OPD_INT64, OPD_INT32, OPD_UINT8};
+    if (!there()) { SKIP("no GPU"); }
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
+        opd_tensor *x = long_rows(dtypes[d], d < 4), *y = opd_to_device(x, gpu(0), dtypes[d]), *a[2] = {NULL, NULL}, *b[2] = {NULL, NULL};
+        for (int k = 0; k < 4; k++) {
+            static const int64_t many[] = {1, 50, 300, 2048};
+            CHECK_INT(opd_topk_full(a, x, many[k], -1, k % 2 == 0, true), 0);
+            CHECK_INT(opd_topk_full(b, y, many[k], -1, k % 2 == 0, true), 0);
+            same_pair("topk", a, b);
+        }
+        for (int64_t k = 1; k < 20000; k += 6661) {
+            CHECK_INT(opd_kthvalue(a, x, k), 0);
+            CHECK_INT(opd_kthvalue(b, y, k), 0);
+            same_pair("kthvalue", a, b);
+        }
+        CHECK_INT(opd_median_dim(a, x, 1, false), 0);
+        CHECK_INT(opd_median_dim(b, y, 1, false), 0);
+        same_pair("median", a, b);
+        a[0] = opd_nanmedian(x); b[0] = opd_nanmedian(y);
+        a[1] = b[1] = NULL;
+        same_pair("nanmedian", a, b);
+        CHECK_OK();
+    }
+}
+
 //-- the layers above --------------------------------------------------------------------------------------------------
 
 static opd_tensor *on_gpu(const double *v, int64_t n) {
