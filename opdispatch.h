@@ -9447,7 +9447,7 @@ static bool opdi_cpu_stands_in(uint32_t slot) {
 //-- The slot of keys for which nothing is registered: names what is, real kernels first.
 OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
     char have[1200];
-    if (opdi_cpu_stands_in(call->slot)) { return opd_cpu_fallback(call); }
+    if (opdi_cpu_stands_in((uint32_t)call->slot)) { return opd_cpu_fallback(call); }
     if (call->slot == OPD_KEY_META && call->op->nrets == 0 && call->op->written_args) { return 0; }    /* no shapes */
     opdi_lock(&opdi_registry.lock);
     (void)opdi_table_text(call->op, have, sizeof have);
