@@ -190,6 +190,7 @@ template <typename... P, typename... A>
 static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A... args) {
     cudaLaunchConfig_t config = cudaLaunchConfig_t();
     cudaError_t e = cudaSuccess;
+    if (!opd_ok()) { return -1; }                /* opdi_cu_data of a tensor that is elsewhere gave NULL */
     config.gridDim = grid;
     config.blockDim = block;
     config.dynamicSmemBytes = shared;
