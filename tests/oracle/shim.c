@@ -29,8 +29,8 @@
 
    What agrees on the CPU agrees on CUDA (optest.py --fails FILE on both, and the lines of one alone), but for
      as_strided_scatter            into places that overlap: which of them is written last
-     prod.dim_int                  the gradient by a NaN: the product of the others, as where there is a zero, for whether
-                                   there is one is not asked of a GPU */
+     prod.dim_int                  the gradient by a NaN: the product of the others, as where there is a zero, for
+                                   whether there is one is not asked of a GPU */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../../opdispatch.h"
 #include "odx_abi.h"
