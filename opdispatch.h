@@ -3683,6 +3683,11 @@ struct opd_draw {
       T6, embedding_bag_per_sample_weights_backward, (T, T, T, T, T, i), T7, (T, T, T, T, T, i, i)) \
     X(one_hot, "one_hot", T1, one_hot, (T), T2, (T, i)) \
     X(bincount, "bincount", T1, bincount, (T), T3, (T, T, i)) \
+    X(histc, "histc", T2, histc, (T, i), T4, (T, i, V, V)) \
+    X(_unique2, "_unique2", N1, unique2, (T), N4, (T, b, b, b)) \
+    X(unique_dim, "unique_dim", N2, unique_dim, (T, i), N5, (T, i, b, b, b)) \
+    X(unique_consecutive, "unique_consecutive", N1, unique_consecutive, (T), N4, (T, b, b, V)) \
+    X(unique_dim_consecutive, "unique_dim_consecutive", N2, unique_dim_consecutive, (T, i), N4, (T, i, b, b)) \
     X(multinomial, "multinomial", T2, multinomial, (T, i), T4, (T, i, b, G)) \
     X(slice_scatter, "slice_scatter", T2, slice_scatter, (T, T), T6, (T, T, i, V, V, i)) \
     X(select_scatter, "select_scatter", T4, select_scatter, (T, T, i, i), 0, ()) \
@@ -52676,6 +52681,11 @@ static opd_tensor *opdi_bags_of(opd_tensor *bags, opd_tensor *offsets, opd_tenso
     bags = opd_searchsorted_full(offsets, bags, false, true, OPD_NONE, OPD_NONE);
     return opd_sub_Scalar(bags, opd_value_int(1));
 }
+/* Each index's row of g [bags, ..]; zeros where it is behind the last bag. */
+static opd_tensor *opdi_bags_rows(opd_tensor *g, opd_tensor *bags) {
+    static const int64_t below[4] = {0, 0, 0, 1};
+    return opd_index_select(opd_constant_pad_nd(g, opd_ints_of(below, 4)), 0, bags);
+}
 /* Rows of the gradient, each by its factor, go to the rows of the weight; maxima to those that they are from. */
 OPDI_KERNEL(_embedding_bag_dense_backward) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *bags = opd_arg_tensor(call, 2);
@@ -52696,7 +52706,7 @@ OPDI_KERNEL(_embedding_bag_dense_backward) {
         counts = opd_to_dtype(opd_clamp_min(counts, opd_value_int(1)), OPDI_DTYPE(g));
         g = opd_div(g, opd_unsqueeze(counts, 1));
     }
-    g = opd_index_select(g, 0, bags);
+    g = opdi_bags_rows(g, bags);
     if (factors) { g = opd_mul(g, opd_unsqueeze(factors, 1)); }
     return opd_return_tensor(call, opd_embedding_dense_backward(g, x, n, opd_arg_int(call, 9), opd_arg_bool(call, 6)));
 }
@@ -52718,7 +52728,7 @@ OPDI_KERNEL(_embedding_bag_per_sample_weights_backward) {
     if (opd_arg_int(call, 5) != OPDI_BAG_SUM) {
         return opd_fail(OPD_ERROR_ARGUMENT, "embedding_bag_backward: per_sample_weights only supported for mode='sum'");
     }
-    g = opdi_o_sum_dims(opd_mul(opd_index_select(g, 0, bags), opd_index_select(w, 0, x)), &last, 1, false);
+    g = opdi_o_sum_dims(opd_mul(opdi_bags_rows(g, bags), opd_index_select(w, 0, x)), &last, 1, false);
     return opd_return_tensor(call, skip < 0 ? g : opdi_unless(g, opd_eq_Scalar(x, opd_value_int(skip))));
 }
 OPDI_OP(_embedding_bag_dense_backward) {
@@ -52726,10 +52736,10 @@ OPDI_OP(_embedding_bag_dense_backward) {
                             "bag_size, Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, "
                             "Tensor? per_sample_weights, int padding_idx=-1) -> Tensor",
                             opdi__embedding_bag_dense_backward_kernel, OPD_AUTOCAST_KEEP,
-                            "[2,3], [4]i5, [4]i2, [2]i3, [2]i3, 5, False, 0, None; "
-                            "[2,3], [4]i5, [4]i2, [2]i3, [2,3]i5, 5, False, 2, None; "
-                            "[2,3], [4]i5, [4]i2, [2]i3, [2]i3, 5, False, 1, None, 1; "
-                            "[2,3], [4]i5, [4]i2, [2]i3, [2]i3, 5, False, 0, [4]");
+                            "[3,2], [4]i5, [4]i3, [3]i3, [3]i3, 5, False, 0, None; "
+                            "[3,2], [4]i5, [4]i3, [3]i3, [3,2]i5, 5, False, 2, None; "
+                            "[3,2], [4]i5, [4]i3, [3]i3, [3]i3, 5, False, 1, None, 1; "
+                            "[3,2], [4]i5, [4]i3, [3]i3, [3]i3, 5, False, 0, [4]");
     op->out = "_embedding_bag_dense_backward.out";
 }
 OPDI_OP(_embedding_bag_backward) {
@@ -52743,7 +52753,7 @@ OPDI_OP(_embedding_bag_per_sample_weights_backward) {
     opdi_describe_composite(op, "_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor "
                             "indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor",
                             opdi__embedding_bag_per_sample_weights_backward_kernel, OPD_AUTOCAST_KEEP,
-                            "[2,3], [5,3], [4]i5, [2]i1, [4]i2, 0; [1,3], [5,3], [4]i5, [1]i1, [0]i1, 0, 2");
+                            "[3,2], [5,2], [4]i5, [3]i1, [4]i3, 0; [1,3], [5,3], [4]i5, [1]i1, [0]i1, 0, 2");
     op->out = "_embedding_bag_per_sample_weights_backward.out";
 }
 
@@ -52877,6 +52887,188 @@ OPDI_OP(multinomial) {
     op->vmap = OPD_BATCH_LOOP;
     op->out = "multinomial.out";
 }
+
+//-- histc -------------------------------------------------------------------------------------------------------------
+
+/* How many elements are in each of `bins` equal parts of [min, max], the ends included; of their own range where the
+   two are equal. */
+OPDI_KERNEL(histc) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *ends[2], *in, *at, *counts;
+    const int64_t bins = opd_arg_int(call, 1);
+    const opd_scalar_type dtype = OPDI_DTYPE(x);
+    double end[2];
+    int i;
+    if (!opd_dtype_is_floating(dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"histogram_cpu\" not implemented for '%s'", opd_dtype_cname(dtype));
+    }
+    if (bins <= 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "torch.histogram(): bins must be > 0, but got %lld for dimension 0",
+                        (long long)bins);
+    }
+    if (x->backend == OPD_META) { return opd_result(call, 0, &bins, 1, dtype) ? 0 : -1; }
+    for (i = 0; i < 2; i++) {
+        ends[i] = opd_scalar_tensor(opd_arg_value(call, 2 + i), dtype);
+        end[i] = ends[i] ? opd_item_f64(ends[i]) : 0;
+    }
+    if (!(end[0] < end[1]) && !(end[0] > end[1]) && x->numel) {
+        if (opd_aminmax(ends, x)) { return -1; }
+        for (i = 0; i < 2; i++) { end[i] = opd_item_f64(ends[i]); }
+    }
+    if (!(end[0] < end[1]) && !(end[0] > end[1])) { end[0] -= 1; end[1] += 1; }
+    if (!opd_ok()) { return -1; }
+    if (!(fabs(end[0]) <= DBL_MAX) || !(fabs(end[1]) <= DBL_MAX)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "torch.histc: range of [%g, %g] is not finite", end[0], end[1]);
+    }
+    if (!(end[0] < end[1])) { return opd_fail(OPD_ERROR_ARGUMENT, "torch.histc: max must be larger than min"); }
+    in = opd_logical_and(opd_ge_Scalar(x, opd_value_float(end[0])), opd_le_Scalar(x, opd_value_float(end[1])));
+    ends[1] = opd_scalar_tensor(opd_value_float(end[1]), dtype);
+    ends[1] = opd_sub_Scalar(ends[1], opd_value_float(end[0]));
+    at = opd_sub_Scalar(x, opd_value_float(end[0]));
+    at = opd_mul_Scalar(opd_div_Scalar(at, opd_value_float(ends[1] ? opd_item_f64(ends[1]) : 1)), opd_value_int(bins));
+    at = opd_clamp_max(opd_to_dtype(opdi_where(in, at), OPD_INT64), opd_value_int(bins - 1));
+    counts = opd_new_zeros_full(x, opd_ints_of(&bins, 1), opd_value_int(OPD_INT64), OPD_NONE, OPD_NONE, OPD_NONE);
+    counts = opd_index_add(counts, 0, opdi_o_reshape(at, &x->numel, 1),
+                           opdi_o_reshape(opd_to_dtype(in, OPD_INT64), &x->numel, 1));
+    return opd_return_tensor(call, opd_to_dtype(counts, dtype));
+}
+OPDI_OP(histc) {
+    opdi_describe_any(op, "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", opdi_histc_kernel,
+                      OPD_NOT_DIFFERENTIABLE, "", OPD_AUTOCAST_KEEP, "[6], 3; [2,3], 4; [2,3], 5, -1, 1.5");
+    op->vmap = OPD_BATCH_LOOP;
+    op->out = "histc.out";
+}
+
+//-- unique ------------------------------------------------------------------------------------------------------------
+//
+//  Of elements or slices, sorted or as they are, those that differ from the one before are kept.  Counting them says
+//  where each element is among them, and how far apart they are how often one is there.
+
+/* Of n: fresh [n - 1] says which but the first differ from the one before; from: where each was, or NULL.  r: those
+   kept, the place of each among them, how often they are there. */
+static int opdi_unique_of(opd_tensor *t, opd_tensor *fresh, opd_tensor *from, opd_tensor **r) {
+    const int64_t one = 1, n = t ? opdi_sizes(t)[0] : 0;
+    opd_tensor *pair[2], *at;
+    if (!t || !fresh) { return -1; }
+    pair[0] = opd_new_ones(fresh, opd_ints_of(&one, 1));
+    pair[1] = fresh;
+    fresh = opd_cat(opd_tensors_of(pair, 2));
+    r[1] = opd_sub_Scalar(opd_cumsum_full(fresh, 0, opd_value_int(OPD_INT64)), opd_value_int(1));
+    if (from && r[1]) { r[1] = opd_scatter(opd_empty_like(r[1]), 0, from, r[1]); }
+    at = opd_nonzero(fresh);
+    at = at ? opdi_o_reshape(at, &opdi_sizes(at)[0], 1) : NULL;
+    r[0] = opd_index_select(t, 0, at);
+    if (!r[0]) { return -1; }
+    pair[0] = opdi_o_narrow(at, 0, 1, opdi_sizes(at)[0] - 1);
+    pair[1] = opd_new_full(at, opd_ints_of(&one, 1), opd_value_int(n));
+    r[2] = opd_sub(opd_cat(opd_tensors_of(pair, 2)), at);
+    return r[1] && r[2] ? 0 : -1;
+}
+static int opdi_unique_return(opd_call *call, opd_tensor **r) {
+    int i;
+    for (i = 0; i < 3; i++) { if (opd_return_tensor(call, r[i])) { return -1; } }
+    return 0;
+}
+static opd_tensor *opdi_unique_none(opd_tensor *x) {
+    const int64_t none = 0;
+    return opd_new_empty_full(x, opd_ints_of(&none, 1), opd_value_int(OPD_INT64), OPD_NONE, OPD_NONE, OPD_NONE);
+}
+/* What t [n, ..] has in rows [1, n) and in [0, n - 1). */
+static opd_tensor *opdi_unique_differs(opd_tensor *t) {
+    const int64_t n = t ? opdi_sizes(t)[0] : 0;
+    return t ? opd_ne(opdi_o_narrow(t, 0, 1, n - 1), opdi_o_narrow(t, 0, 0, n - 1)) : NULL;
+}
+/* All elements, sorted first where `sorts`. */
+static int opdi_unique_flat(opd_call *call, bool sorts, bool inverse, bool counts) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *r[3], *flat, *sorted[2] = {NULL, NULL};
+    if (x->backend == OPD_META) {
+        const int64_t n = opd_fake_new_size(call, 0, x->numel), none = 0;
+        return n >= 0 && opd_result(call, 0, &n, 1, OPDI_DTYPE(x)) &&
+            opd_result(call, 1, inverse ? opdi_sizes(x) : &none, inverse ? x->ndim : 1, OPD_INT64) &&
+            opd_result(call, 2, counts ? &n : &none, 1, OPD_INT64) ? 0 : -1;
+    }
+    flat = opdi_o_reshape(x, &x->numel, 1);
+    if (sorts && flat && x->numel && opd_sort_stable(sorted, flat, opd_value_bool(true), 0, false)) { return -1; }
+    if (sorted[0]) { flat = sorted[0]; }
+    if (x->numel == 0) {
+        r[0] = opd_clone(flat);
+        r[1] = opd_to_dtype(opd_empty_like(x), OPD_INT64);
+        r[2] = opdi_unique_none(x);
+    } else if (opdi_unique_of(flat, opdi_unique_differs(flat), sorted[1], r)) { return -1; }
+    r[1] = inverse ? opdi_o_reshape(r[1], opdi_sizes(x), x->ndim) : opdi_unique_none(x);
+    if (!counts) { r[2] = opdi_unique_none(x); }
+    return opdi_unique_return(call, r);
+}
+/* Slices along a dim, sorted first where `sorts`: by their last element, ..., by their first, each time leaving what is
+   equal as it is. */
+static int opdi_unique_slices(opd_call *call, int64_t along, bool sorts) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *r[3], *rows, *from = NULL, *fresh, *sorted[2];
+    const int dim = opdi_dim_of(along, x->ndim);
+    int64_t sizes[OPD_MAX_DIMS], flat[2], i;
+    if (dim < 0) { return -1; }
+    memcpy(sizes, opdi_sizes(x), (size_t)x->ndim * sizeof *sizes);
+    if (x->ndim == 0) { sizes[0] = 1; }
+    flat[0] = sizes[dim];
+    flat[1] = flat[0] ? x->numel / flat[0] : 0;
+    if (x->backend == OPD_META) {
+        const int64_t n = flat[0];
+        if ((sizes[dim] = opd_fake_new_size(call, 0, n)) < 0) { return -1; }
+        return opd_result(call, 0, sizes, x->ndim, OPDI_DTYPE(x)) && opd_result(call, 1, &n, 1, OPD_INT64) &&
+            opd_result(call, 2, &sizes[dim], 1, OPD_INT64) ? 0 : -1;
+    }
+    if (x->numel == 0) {
+        if (flat[0]) {
+            return opd_fail(OPD_ERROR_SHAPE, "There are 0 sized dimensions, and they aren't selected, so unique cannot "
+                            "be applied");
+        }
+        r[0] = opd_clone(x);
+        r[1] = opdi_unique_none(x);
+        r[2] = opdi_unique_none(x);
+        return opdi_unique_return(call, r);
+    }
+    rows = x->ndim ? opd_transpose(x, 0, dim) : x;
+    if (!rows) { return -1; }
+    memcpy(sizes, opdi_sizes(rows), (size_t)x->ndim * sizeof *sizes);
+    rows = opdi_o_reshape(rows, flat, 2);
+    for (i = sorts ? flat[1] - 1 : -1; i >= 0 && rows; i--) {
+        fresh = opdi_o_select(rows, 1, i);
+        if (from) { fresh = opd_index_select(fresh, 0, from); }
+        if (opd_sort_stable(sorted, fresh, opd_value_bool(true), 0, false)) { return -1; }
+        from = from ? opd_index_select(from, 0, sorted[1]) : sorted[1];
+    }
+    if (from) { rows = opd_index_select(rows, 0, from); }
+    fresh = opdi_unique_differs(rows);
+    if (!fresh || opdi_unique_of(rows, opd_any_dim(fresh, 1, false), from, r)) { return -1; }
+    sizes[0] = opdi_sizes(r[0])[0];
+    r[0] = opdi_o_reshape(r[0], sizes, x->ndim);
+    if (x->ndim && r[0]) { r[0] = opd_transpose(r[0], 0, dim); }
+    return opdi_unique_return(call, r);
+}
+OPDI_KERNEL(_unique2) {
+    const bool counts = opd_arg_bool(call, 3);
+    return opdi_unique_flat(call, true, opd_arg_bool(call, 2) || counts, counts);
+}
+OPDI_KERNEL(unique_dim) { return opdi_unique_slices(call, opd_arg_int(call, 1), true); }
+OPDI_KERNEL(unique_dim_consecutive) { return opdi_unique_slices(call, opd_arg_int(call, 1), false); }
+OPDI_KERNEL(unique_consecutive) {
+    return opd_arg_is_none(call, 3) ? opdi_unique_flat(call, false, opd_arg_bool(call, 1), opd_arg_bool(call, 2))
+        : opdi_unique_slices(call, opd_arg_int(call, 3), false);
+}
+#define OPDI_UNIQUE_CARD(name, args, cases_)                                                                \
+    OPDI_OP(name) {                                                                                         \
+        opdi_describe_any(op, #name "(" args ") -> (Tensor, Tensor, Tensor)", opdi_##name##_kernel,         \
+                          opdi_refused_backward, "", OPD_AUTOCAST_KEEP, cases_);                            \
+        op->vmap = opdi_batch_dynamic;                                                                      \
+        op->out = #name ".out(" args ", *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> "          \
+            "(Tensor(a!), Tensor(b!), Tensor(c!))";                                                         \
+    }
+OPDI_UNIQUE_CARD(_unique2, "Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False",
+                 "[6]i3; [2,3]i4, True, True; [2,4]i3, True, True, True")
+OPDI_UNIQUE_CARD(unique_dim, "Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
+                 "return_counts=False", "[4,2]i2, 0; [2,4]i2, 1, True, True, True")
+OPDI_UNIQUE_CARD(unique_consecutive, "Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None",
+                 "[6]i2; [4,2]i2, True, True; [4,2]i2, True, True, 0")
+OPDI_UNIQUE_CARD(unique_dim_consecutive, "Tensor self, int dim, bool return_inverse=False, bool return_counts=False",
+                 "[4,2]i2, 0")
 
 //-- writing through a view: slice_scatter and its kin -----------------------------------------------------------------
 

@@ -190,6 +190,7 @@ template <typename... P, typename... A>
 static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A... args) {
     cudaLaunchConfig_t config = cudaLaunchConfig_t();
     cudaError_t e = cudaSuccess;
+    if (!opd_ok()) { return -1; }                /* opdi_cu_data of a tensor that is elsewhere gave NULL */
     config.gridDim = grid;
     config.blockDim = block;
     config.dynamicSmemBytes = shared;
@@ -7562,33 +7563,42 @@ opdi_cu_channels_last_kernel(const T *from, T *to, int64_t n, int64_t groups, in
         }
     }
 }
-/* A row of patches: the element of its first tap, which may be outside of the image, and where that is. */
-struct opdi_cu_pixel { int64_t at; int z, h, w; };
+/* A row of patches: the element of its first tap, which may be outside of the image, and which taps are inside: bits 0
+   to 11 along the last dim, 12 to 21 and 22 to 31 along the others. */
+#define OPDI_CU_TC_TAPS {9, 10, 12}
+struct opdi_cu_pixel { int at; uint32_t inside; };
+__device__ __forceinline__ uint32_t opdi_cu_taps_inside(int from, int taps, int apart, int size) {
+    uint32_t bits = 0;
+    OPDI_CU_ROLLED
+    for (int t = 0; t < taps; t++) { bits |= (uint32_t)((unsigned)(from + t * apart) < (unsigned)size) << t; }
+    return bits;
+}
 __device__ __forceinline__ opdi_cu_pixel opdi_cu_pixel_of(const opdi_cu_conv &q, uint32_t m, uint32_t pixels, int line) {
     const uint32_t ow = (uint32_t)q.out[2], oh = (uint32_t)q.out[1], oz = (uint32_t)q.out[0];
     const uint32_t r = m / ow, plane = r / oh, image = plane / oz;
+    const int w = (int)(m - r * ow) * q.s[2] - q.p[2], h = (int)(r - plane * oh) * q.s[1] - q.p[1];
+    const int z = (int)(plane - image * oz) * q.s[0] - q.p[0];
     opdi_cu_pixel p;
-    p.w = (int)(m - r * ow) * q.s[2] - q.p[2];
-    p.h = (int)(r - plane * oh) * q.s[1] - q.p[1];
-    p.z = m < pixels ? (int)(plane - image * oz) * q.s[0] - q.p[0] : INT32_MIN / 2;              /* nowhere */
-    p.at = ((((int64_t)image * q.in[0] + p.z) * q.in[1] + p.h) * q.in[2] + p.w) * line;
+    p.at = ((((int)image * q.in[0] + z) * q.in[1] + h) * q.in[2] + w) * line;
+    p.inside = opdi_cu_taps_inside(w, q.k[2], q.d[2], q.in[2]) | opdi_cu_taps_inside(h, q.k[1], q.d[1], q.in[1]) << 12 |
+        opdi_cu_taps_inside(z, q.k[0], q.d[0], q.in[0]) << 22;
+    if (m >= pixels) { p.inside = 0; }
     return p;
 }
-/* The inner dimension as a chunk of eight channels walks over it. */
+/* The inner dimension as a chunk of eight channels walks over it: where the tap's elements are from a pixel's first on,
+   and its bits. */
 struct opdi_cu_walk {
-    int c, z, h, w;
-    __device__ __forceinline__ void settle(const opdi_cu_conv &q, int cp) {
+    int c, z, h, w, at;
+    uint32_t bits;
+    __device__ __forceinline__ void settle(const opdi_cu_conv &q, int cp, int line) {
         while (c >= cp) {
             c -= cp;
             if (++w == q.k[2]) { w = 0; if (++h == q.k[1]) { h = 0; z++; } }
+            at = ((z * q.d[0] * q.in[1] + h * q.d[1]) * q.in[2] + w * q.d[2]) * line;
+            bits = 1u << w | 1u << (12 + h) | 1u << (22 + z);
         }
     }
 };
-/* Whether that tap is there for the pixel. */
-__device__ __forceinline__ bool opdi_cu_tap_inside(const opdi_cu_conv &q, const opdi_cu_pixel &p, int z, int h, int w) {
-    return (unsigned)(p.z + z) < (unsigned)q.in[0] && (unsigned)(p.h + h) < (unsigned)q.in[1] &&
-        (unsigned)(p.w + w) < (unsigned)q.in[2];
-}
 /* x [n, in, groups, cp], w [oc, taps, cp], both as above; y [n, oc, out], or channels last */
 template <typename T, bool LAST>
 __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T *x, const T *w, const T *bias, T *y, int cp,
@@ -7603,54 +7613,58 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
     const int wm = warp % 2 * 64, wn = warp / 2 * 32, steps = (kk + OPDI_CU_TC_K - 1) / OPDI_CU_TC_K;
     fragment<accumulator, 16, 16, 16, float> sum[4][2];
     opdi_cu_pixel px[A];
-    opdi_cu_walk walk = {chunk, 0, 0, 0};
+    opdi_cu_walk walk = {chunk, 0, 0, 0, 0, 1u | 1u << 12 | 1u << 22};
     const T *wrow = w + (int64_t)(group * og + n0 + row) * kk + chunk;
+    T *to = tiles + row * LD + chunk;             /* the next stage's, and what is in it for this thread */
+    int left = kk - chunk, slot = 0;
     OPDI_CU_UNROLL
     for (int i = 0; i < A; i++) {
         px[i] = opdi_cu_pixel_of(q, (uint32_t)(m0 + row + 32 * i), (uint32_t)pixels, line);
-        px[i].at += (int64_t)group * cp;
+        px[i].at += group * cp;
     }
     OPDI_CU_UNROLL
     for (int i = 0; i < 4; i++) { for (int j = 0; j < 2; j++) { fill_fragment(sum[i][j], 0.0f); } }
-    /* what this thread brings of stage s, if there is one; stages are asked for in order */
-    const auto bring = [&](int s) {
-        T *as = tiles + s % OPDI_CU_TC_STAGES * stage + row * LD + chunk, *bs = as + OPDI_CU_TC_M * LD;
-        if (s < steps) {
-            walk.settle(q, cp);
-            const int z = walk.z * q.d[0], h = walk.h * q.d[1], v = walk.w * q.d[2], k = s * OPDI_CU_TC_K;
-            const bool tap = k + chunk < kk;
-            const T *from = x + (((int64_t)z * q.in[1] + h) * q.in[2] + v) * line + walk.c;
+    const auto bring = [&]() {                    /* the next stage; behind the last one nothing */
+        if (left > -OPDI_CU_TC_K) {
+            const bool tap = left > 0;
+            walk.settle(q, cp, line);
+            const int at = walk.at + walk.c;
             OPDI_CU_UNROLL
             for (int i = 0; i < A; i++) {
-                const bool there = tap && opdi_cu_tap_inside(q, px[i], z, h, v);
-                opdi_cu_stage_16(as + 32 * i * LD, there ? from + px[i].at : x, there);
+                opdi_cu_stage_16(to + 32 * i * LD, x + (px[i].at + at), tap && (px[i].inside & walk.bits) == walk.bits);
             }
             OPDI_CU_UNROLL
             for (int i = 0; i < B; i++) {
-                const bool there = tap && n0 + row + 32 * i < og;
-                opdi_cu_stage_16(bs + 32 * i * LD, there ? wrow + (int64_t)32 * i * kk + k : w, there);
+                opdi_cu_stage_16(to + (OPDI_CU_TC_M + 32 * i) * LD, wrow + 32 * i * kk, tap && n0 + row + 32 * i < og);
             }
             walk.c += OPDI_CU_TC_K;
+            wrow += OPDI_CU_TC_K;
+            left -= OPDI_CU_TC_K;
         }
+        to += stage;
+        if (++slot == OPDI_CU_TC_STAGES) { slot = 0; to -= OPDI_CU_TC_STAGES * stage; }
         opdi_cu_stages_commit();
     };
-    for (int s = 0; s < OPDI_CU_TC_STAGES - 1; s++) { bring(s); }
-    for (int s = 0; s < steps; s++) {
-        const T *as = tiles + s % OPDI_CU_TC_STAGES * stage, *bs = as + OPDI_CU_TC_M * LD;
+    for (int s = 0; s < OPDI_CU_TC_STAGES - 1; s++) { bring(); }
+    const T *as = tiles + wm * LD, *bs = tiles + (OPDI_CU_TC_M + wn) * LD;
+    OPDI_CU_ROLLED
+    for (int s = 0, at = 0; s < steps; s++) {
         opdi_cu_stages_wait<OPDI_CU_TC_STAGES - 2>();
         __syncthreads();                          /* everyone's part is there, and the stage before is done with */
-        bring(s + OPDI_CU_TC_STAGES - 1);
+        bring();
         OPDI_CU_UNROLL
         for (int l = 0; l < OPDI_CU_TC_K; l += 16) {
             fragment<matrix_a, 16, 16, 16, T, row_major> fa[4];
             fragment<matrix_b, 16, 16, 16, T, col_major> fb[2];
             OPDI_CU_UNROLL
-            for (int j = 0; j < 2; j++) { load_matrix_sync(fb[j], bs + (wn + 16 * j) * LD + l, LD); }
+            for (int j = 0; j < 2; j++) { load_matrix_sync(fb[j], bs + 16 * j * LD + l, LD); }
             OPDI_CU_UNROLL
-            for (int i = 0; i < 4; i++) { load_matrix_sync(fa[i], as + (wm + 16 * i) * LD + l, LD); }
+            for (int i = 0; i < 4; i++) { load_matrix_sync(fa[i], as + 16 * i * LD + l, LD); }
             OPDI_CU_UNROLL
             for (int i = 0; i < 4; i++) { for (int j = 0; j < 2; j++) { mma_sync(sum[i][j], fa[i], fb[j], sum[i][j]); } }
         }
+        as += stage; bs += stage;
+        if (++at == OPDI_CU_TC_STAGES) { at = 0; as -= OPDI_CU_TC_STAGES * stage; bs -= OPDI_CU_TC_STAGES * stage; }
     }
     opdi_cu_stages_wait<0>();
     __syncthreads();                              /* the sums take the stages' place: [64][132], or [128][68] */
@@ -7853,7 +7867,13 @@ static bool opdi_cu_conv_tc_fits(const opdi_cu_conv *q, int what, opd_scalar_typ
     if (dtype != OPD_FLOAT16 && (dtype != OPD_BFLOAT16 || opdi_cu_properties()->major < 8)) { return false; }
     if (cg < 8 || og < 8 || q->groups > 65535 || q->n * opdi_cu_volume(q->out) > (1 << 30) || q->n * opdi_cu_volume(q->in) > (1 << 30) ||
         cg * taps > (1 << 24) || og * taps > (1 << 24)) { return false; }
-    for (int i = 0; i < 3 && what == OPDI_CU_CONV_GX; i++) { if (q->s[i] != 1 || q->d[i] * (q->k[i] - 1) < q->p[i]) { return false; } }
+    const int64_t x_all = q->n * q->groups * opdi_cu_volume(q->in) * (cg + 8), y_all = q->n * q->groups * opdi_cu_volume(q->out) * (og + 8);
+    const int most[3] = OPDI_CU_TC_TAPS;
+    if (what != OPDI_CU_CONV_GW && (what == OPDI_CU_CONV_Y ? x_all : y_all) > INT32_MAX) { return false; }
+    for (int i = 0; i < 3 && what != OPDI_CU_CONV_GW; i++) {
+        if (q->k[i] > most[i]) { return false; }
+        if (what == OPDI_CU_CONV_GX && (q->s[i] != 1 || q->d[i] * (q->k[i] - 1) < q->p[i])) { return false; }
+    }
     return true;
 }
 

@@ -554,6 +554,33 @@ TEST(devices_do_not_mix) {
     CHECK(!opd_ok());
     opd_error_clear();
 }
+/* The dispatcher lets a 0-dim CPU tensor stand beside a GPU's; where a kernel cannot read it, it is an error. */
+TEST(a_number_on_the_cpu_is_no_index) {
+    static const struct { const char *name; int dim; } takes[] = {
+        {"aten::index_select", 1}, {"aten::take", 0}, {"aten::embedding", 0}};
+    opd_value v[3];
+    opd_tensor *x, *list[2];
+    const int64_t zero = 0;
+    size_t k;
+    if (!there()) { SKIP("no GPU"); }
+    x = opd_reshape(on_gpu(four, 4), OPD_INTS(2, 2));
+    for (k = 0; k < sizeof takes / sizeof *takes; k++) {
+        v[0] = opd_value_tensor(x); v[1] = opd_value_int(0);
+        v[1 + takes[k].dim] = opd_value_tensor(opd_tensor_from(&zero, opd_ints_of(NULL, 0), OPD_INT64));
+        CHECK(!opd_call_op(opd_find(takes[k].name), v, 2 + takes[k].dim));
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "at least two devices, cuda:0 and cpu!");
+    }
+    list[0] = opd_select(opd_select(x, 0, 0), 0, 0);
+    list[1] = opd_ones(opd_ints_of(NULL, 0), OPD_FLOAT32);
+    v[0] = opd_value_tensors(list, 2); v[1] = opd_value_int(0);
+    CHECK(!opd_call_op(opd_find("aten::stack"), v, 2));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "at least two devices, cuda:0 and cpu!");
+    v[0] = opd_value_tensor(on_gpu(four, 4));     /* a mask */
+    v[1] = opd_value_tensor(opd_ones(opd_ints_of(NULL, 0), OPD_BOOL));
+    v[2] = opd_value_tensor(opd_select(opd_select(x, 0, 0), 0, 0));
+    CHECK(!opd_call_op(opd_find("aten::masked_fill.Tensor"), v, 3));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected a tensor on cuda:0, but it is on cpu");
+}
 TEST(second_gpu) {
     opd_tensor *x, *y;
     opd_device was;

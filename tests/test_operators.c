@@ -7,7 +7,7 @@
 /* The data decide the shape or the value of a number: no fake. */
 static bool depends_on_data(const opd_op *op) {
     static const char *const list[] = {"item", "_local_scalar_dense", "nonzero", "masked_select", "equal", "is_nonzero", "allclose",
-                                       "unique", "_unique2", "unique_consecutive", "unique_dim", "bincount", "repeat_interleave.Tensor",
+                                       "unique", "_unique2", "unique_consecutive", "unique_dim", "unique_dim_consecutive", "bincount", "repeat_interleave.Tensor",
                                        "repeat_interleave.self_Tensor", "one_hot", "nonzero_numpy", "argwhere", "is_same_size", NULL};
     return named(op, list) || strcmp(opd_op_name(op), "aten::where") == 0;
 }

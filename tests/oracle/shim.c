@@ -25,7 +25,12 @@
      gather.out nll_loss2d_backward native_group_norm   refused by 1.13, defined here (dtype or strides of out, empty)
      index.Tensor                  strides of the result for some strided sources
      as_strided_scatter, prelu_backward   gradients of sources with strides of size-1 dims; a zero for an undefined one
-     add_ fmod floor_divide logit sinc gelu in bfloat16   the last bit: one rounding here, several in 1.13 */
+     add_ fmod floor_divide logit sinc gelu in bfloat16   the last bit: one rounding here, several in 1.13
+
+   What agrees on the CPU agrees on CUDA (optest.py --fails FILE on both, and the lines of one alone), but for
+     as_strided_scatter            into places that overlap: which of them is written last
+     prod.dim_int                  the gradient by a NaN: the product of the others, as where there is a zero, for
+                                   whether there is one is not asked of a GPU */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../../opdispatch.h"
 #include "odx_abi.h"
