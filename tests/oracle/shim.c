@@ -4,16 +4,6 @@
    Every call runs in a scope of its own.  Arguments on one storage become views of one tensor over that memory, so that
    aliasing is what it was; results are kept until odx_free.
 
-   OPD_ORACLE_DEVICE=cuda runs everything there: each storage is copied to the device and viewed there as it was here,
-   device= arguments and factories without tensors name that device, and what was written, results and gradients are
-   copied back; one that is elsewhere is an error.  OPD_ORACLE_LOAD=FILE loads a plug-in before the first call.  With
-   the GPU companion linked in, emulated (see tests/cuda) or not:
-      c++ -std=c++17 -O1 -fPIC -I../cuda -I../.. -x c++ -c ../../opdispatch_cuda.cu -o companion.o
-      nvcc -O3 -arch=sm_90 -Xcompiler -fPIC -c ../../opdispatch_cuda.cu -o companion.o
-      cc -O2 -shared -fPIC shim.c companion.o -o shim.so -lstdc++ -lm -lpthread -ldl
-   and with -L/usr/local/cuda/lib64 -lcudart_static -lcublas -lcublasLt -lrt for nvcc's.  A program that has used a GPU
-   cannot use it after fork: run the harness with --no-isolate there, or load the companion as a plug-in.
-
    Of PyTorch 1.13's recorded answers for the operators that are here 98.9% agree.  The others, and why:
      unsqueeze_ squeeze_ transpose_ t_ as_strided_ resize_   the interface cannot show an argument's new sizes
      native_batch_norm.out         1.13 has no CPU kernel for it and refuses
@@ -26,6 +16,16 @@
      index.Tensor                  strides of the result for some strided sources
      as_strided_scatter, prelu_backward   gradients of sources with strides of size-1 dims; a zero for an undefined one
      add_ fmod floor_divide logit sinc gelu in bfloat16   the last bit: one rounding here, several in 1.13
+
+   OPD_ORACLE_DEVICE=cuda runs everything there: each storage is copied to the device and viewed there as it was here,
+   device= arguments and factories without tensors name that device, and what was written, results and gradients are
+   copied back; one that is elsewhere is an error.  OPD_ORACLE_LOAD=FILE loads a plug-in before the first call.  With
+   the GPU companion linked in, emulated (see tests/cuda) or not:
+      c++ -std=c++17 -O1 -fPIC -I../cuda -I../.. -x c++ -c ../../opdispatch_cuda.cu -o companion.o
+      nvcc -O3 -arch=sm_90 -Xcompiler -fPIC -c ../../opdispatch_cuda.cu -o companion.o
+      cc -O2 -shared -fPIC shim.c companion.o -o shim.so -lstdc++ -lm -lpthread -ldl
+   and with -L/usr/local/cuda/lib64 -lcudart_static -lcublas -lcublasLt -lrt for nvcc's.  A program that has used a GPU
+   cannot use it after fork: run the harness with --no-isolate there, or load the companion as a plug-in.
 
    What agrees on the CPU agrees on CUDA (optest.py --fails FILE on both, and the lines of one alone), but for
      as_strided_scatter            into places that overlap: which of them is written last
@@ -210,7 +210,7 @@ static char *shim_place(shim_state *s, const odx_tensor *t, const void *p) {
         m->bytes = bytes;
         m->copy = opd_tensor_new_on(opd_ints_of(&bytes, 1), OPD_UINT8, s->device);
         if (!opd_copy_(m->copy, shim_bytes(storage, bytes, opd_device_of(OPD_CPU, -1)))) { return NULL; }
-        m->place = (char *)opd_device_data(m->copy, s->device.type);
+        m->place = (char *)opd_device_data(m->copy, (opd_backend)s->device.type);
         m->next = s->memories;
         s->memories = m;
     }
@@ -388,7 +388,7 @@ static int shim_out_tensor(const shim_state *s, opd_tensor *t, odx_value *out) {
     box = (shim_box *)calloc(1, sizeof *box);
     if (!box) { return opd_fail(OPD_ERROR_MEMORY, "shim: out of memory"); }
     box->kept = opd_keep(t);
-    box->t.data = shim_device.type == OPD_CPU ? opd_data(t) : opd_device_data(t, shim_device.type);
+    box->t.data = shim_device.type == OPD_CPU ? opd_data(t) : opd_device_data(t, (opd_backend)shim_device.type);
     box->t.dtype = (int32_t)opd_dtype(t);
     box->t.ndim = opd_ndim(t);
     box->t.size = opd_sizes(t);
