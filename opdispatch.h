@@ -3559,7 +3559,10 @@ struct opd_draw {
     X(cdist, "cdist", T2, cdist, (T, T), T4, (T, T, d, V)) \
     X(_pdist_forward, "_pdist_forward", T1, pdist_forward, (T), T2, (T, d)) \
     X(_pdist_backward, "_pdist_backward", T4, pdist_backward, (T, T, d, T), 0, ()) \
-    X(pdist, "pdist", T1, pdist, (T), T2, (T, d))
+    X(pdist, "pdist", T1, pdist, (T), T2, (T, d)) \
+    X(_fft_r2c, "_fft_r2c", T4, fft_r2c, (T, I, i, b), 0, ()) \
+    X(_fft_c2r, "_fft_c2r", T4, fft_c2r, (T, I, i, i), 0, ()) \
+    X(_fft_c2c, "_fft_c2c", T4, fft_c2c, (T, I, i, b), 0, ())
 
 #define OPD_OPERATORS_NN(X) \
     X(native_layer_norm, "native_layer_norm", N5, native_layer_norm, (T, I, T, T, d), 0, ()) \
@@ -45180,6 +45183,406 @@ OPDI_KERNEL(pdist) {
 OPDI_OP(pdist) {
     opdi_card_above(op, "pdist(Tensor self, float p=2) -> Tensor", opdi_pdist_kernel, OPD_AUTOCAST_FP32_NOT_CPU, NULL,
                     "[4,3]; [3,2], 1.0");
+}
+OPDI_COLD_END
+
+//-- discrete Fourier transforms: _fft_r2c, _fft_c2r, _fft_c2c ---------------------------------------------------------
+//
+//  Of lines along one dim after another, in double: those of eight neighbours at a time, so that a step is the same
+//  arithmetic on eight numbers.  n of small factors is a pass for each factor (4, or any up to 31); else the transform
+//  is a convolution with a chirp, by transforms of a power of two (Bluestein).  The other direction has real and
+//  imaginary parts exchanged before and after.
+
+enum { OPDI_FFT_LANES = 8, OPDI_FFT_RADIX = 31 };
+typedef struct opdi_fft_plan {
+    int64_t n;
+    int count, factor[64];
+    const double *turn;                           /* [n, 2]: exp(-2 pi i t / n) */
+    const struct opdi_fft_plan *inner;            /* of m >= 2 n - 1, or NULL */
+    const double *chirp, *kernel;                 /* [n, 2]: exp(-pi i t t / n); [m, 2]: what is multiplied with */
+} opdi_fft_plan;
+
+/* One pass: `done` is the length of what is transformed already.  x, y: [2, n, lanes], real parts first. */
+static inline void opdi_fft_pass(const opdi_fft_plan *f, int p, int64_t done, const double *x, double *y,
+                                 const int lanes) {
+    const int64_t n = f->n, part = n / p, step = part / done;
+    double vr[OPDI_FFT_RADIX][OPDI_FFT_LANES], vi[OPDI_FFT_RADIX][OPDI_FFT_LANES];
+    const double *xi = x + n * lanes;
+    double *yi = y + n * lanes;
+    int64_t j;
+    int r, q, l;
+    for (j = 0; j < part; j++) {
+        const int64_t k = j % done, to = (j - k) * p + k;
+        for (r = 0; r < p; r++) {
+            const double *w = f->turn + k * r * step * 2, *a = x + (j + r * part) * lanes;
+            const double *b = xi + (j + r * part) * lanes, wr = w[0], wi = w[1];
+            for (l = 0; l < lanes; l++) { vr[r][l] = a[l] * wr - b[l] * wi; vi[r][l] = a[l] * wi + b[l] * wr; }
+        }
+        if (p == 2) {
+            for (l = 0; l < lanes; l++) {
+                y[to * lanes + l] = vr[0][l] + vr[1][l]; yi[to * lanes + l] = vi[0][l] + vi[1][l];
+                y[(to + done) * lanes + l] = vr[0][l] - vr[1][l]; yi[(to + done) * lanes + l] = vi[0][l] - vi[1][l];
+            }
+            continue;
+        }
+        if (p == 4) {
+            double *o[4], *oi[4];
+            for (r = 0; r < 4; r++) { o[r] = y + (to + r * done) * lanes; oi[r] = yi + (to + r * done) * lanes; }
+            for (l = 0; l < lanes; l++) {
+                const double ar = vr[0][l] + vr[2][l], ai = vi[0][l] + vi[2][l], br = vr[0][l] - vr[2][l];
+                const double bi = vi[0][l] - vi[2][l], cr = vr[1][l] + vr[3][l], ci = vi[1][l] + vi[3][l];
+                const double dr = vr[1][l] - vr[3][l], di = vi[1][l] - vi[3][l];
+                o[0][l] = ar + cr; oi[0][l] = ai + ci; o[1][l] = br + di; oi[1][l] = bi - dr;
+                o[2][l] = ar - cr; oi[2][l] = ai - ci; o[3][l] = br - di; oi[3][l] = bi + dr;
+            }
+            continue;
+        }
+        for (q = 0; q < p; q++) {
+            double sr[OPDI_FFT_LANES], si[OPDI_FFT_LANES];
+            for (l = 0; l < lanes; l++) { sr[l] = vr[0][l]; si[l] = vi[0][l]; }
+            for (r = 1; r < p; r++) {
+                const double *w = f->turn + (int64_t)(r * q % p) * part * 2, wr = w[0], wi = w[1];
+                for (l = 0; l < lanes; l++) {
+                    sr[l] += vr[r][l] * wr - vi[r][l] * wi; si[l] += vr[r][l] * wi + vi[r][l] * wr;
+                }
+            }
+            for (l = 0; l < lanes; l++) {
+                y[(to + q * done) * lanes + l] = sr[l];
+                yi[(to + q * done) * lanes + l] = si[l];
+            }
+        }
+    }
+}
+/* x becomes its transform; room: as much again, with an inner plan its 4 m. */
+static void opdi_fft_lines(const opdi_fft_plan *f, double *x, double *room, int lanes) {
+    double *from = x, *to = room, *other;
+    int64_t done = 1, t;
+    int i, l;
+    if (!f->inner) {
+        for (i = 0; i < f->count; i++) {
+            if (lanes == 1) { opdi_fft_pass(f, f->factor[i], done, from, to, 1); }
+            else { opdi_fft_pass(f, f->factor[i], done, from, to, OPDI_FFT_LANES); }
+            done *= f->factor[i];
+            other = from; from = to; to = other;
+        }
+        if (from != x) { memcpy(x, from, (size_t)(2 * f->n * lanes) * sizeof *x); }
+        return;
+    }
+    {
+        const int64_t n = f->n, m = f->inner->n;
+        double *a = room, *ai = a + m * lanes, *xi = x + n * lanes;
+        const double scale = 1 / (double)m;
+        memset(a, 0, (size_t)(2 * m * lanes) * sizeof *a);
+        for (t = 0; t < n; t++) {
+            const double wr = f->chirp[2 * t], wi = f->chirp[2 * t + 1];
+            for (l = 0; l < lanes; l++) {
+                const double re = x[t * lanes + l], im = xi[t * lanes + l];
+                a[t * lanes + l] = re * wr - im * wi; ai[t * lanes + l] = re * wi + im * wr;
+            }
+        }
+        opdi_fft_lines(f->inner, a, a + 2 * m * lanes, lanes);
+        for (t = 0; t < m; t++) {                 /* times the kernel, parts exchanged: back again */
+            const double wr = f->kernel[2 * t], wi = f->kernel[2 * t + 1];
+            for (l = 0; l < lanes; l++) {
+                const double re = a[t * lanes + l], im = ai[t * lanes + l];
+                ai[t * lanes + l] = (re * wr - im * wi) * scale; a[t * lanes + l] = (re * wi + im * wr) * scale;
+            }
+        }
+        opdi_fft_lines(f->inner, a, a + 2 * m * lanes, lanes);
+        for (t = 0; t < n; t++) {
+            const double wr = f->chirp[2 * t], wi = f->chirp[2 * t + 1];
+            for (l = 0; l < lanes; l++) {
+                const double re = ai[t * lanes + l], im = a[t * lanes + l];
+                x[t * lanes + l] = re * wr - im * wi; xi[t * lanes + l] = re * wi + im * wr;
+            }
+        }
+    }
+}
+/* How much room opdi_fft_lines wants for a line. */
+static int64_t opdi_fft_room(const opdi_fft_plan *f) { return f->inner ? 4 * f->inner->n : 2 * f->n; }
+
+/* Lines of x along a dim, transformed, to y. */
+typedef struct opdi_fft {
+    const opdi_fft_plan *plan;
+    int ndim;                                     /* of the other dims */
+    int64_t sizes[OPD_MAX_DIMS], xs[OPD_MAX_DIMS], ys[OPD_MAX_DIMS];   /* strides in numbers, as x, y and steps */
+    int64_t lines, xstep, ystep, in, out;         /* in, out: elements of a line that are read and written */
+    bool xtwice, ytwice, xcomplex, ycomplex, exchange, mirror;         /* mirror: the rest are conjugates */
+    double scale;
+    const char *x;
+    char *y;
+    int32_t failed;
+} opdi_fft;
+static double opdi_fft_get(const opdi_fft *f, int64_t at) {
+    return f->xtwice ? ((const double *)(const void *)f->x)[at] : (double)((const float *)(const void *)f->x)[at];
+}
+static void opdi_fft_put(const opdi_fft *f, int64_t at, double v) {
+    if (f->ytwice) { ((double *)(void *)f->y)[at] = v; } else { ((float *)(void *)f->y)[at] = (float)v; }
+}
+static void opdi_fft_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_fft *f = (opdi_fft *)ctx;
+    const int64_t n = f->plan->n, most = f->lines > 1 ? OPDI_FFT_LANES : 1;
+    const size_t room = (size_t)((2 * n + opdi_fft_room(f->plan)) * most) * sizeof(double);
+    double *x = (double *)opdi_alloc(room);
+    int64_t group, t;
+    if (!x) { f->failed = 1; return; }
+    for (group = begin; group < end; group++) {
+        const int64_t first = group * most, count = OPDI_MIN(most, f->lines - first);
+        double *re = f->exchange ? x + n * most : x, *im = f->exchange ? x : x + n * most;
+        int64_t at[OPDI_FFT_LANES], to[OPDI_FFT_LANES];
+        int l, d;
+        for (l = 0; l < count; l++) {
+            int64_t rest = first + l;
+            for (at[l] = to[l] = 0, d = f->ndim - 1; d >= 0; d--) {
+                at[l] += rest % f->sizes[d] * f->xs[d];
+                to[l] += rest % f->sizes[d] * f->ys[d];
+                rest /= f->sizes[d];
+            }
+        }
+        if (count < most) { memset(x, 0, (size_t)(2 * n * most) * sizeof *x); }
+        for (t = 0; t < n; t++) {
+            const bool mirrored = f->mirror && t >= f->in;
+            const int64_t from = mirrored ? n - t : t;
+            for (l = 0; l < count; l++) {
+                const int64_t p = at[l] + from * f->xstep;
+                const double imaginary = f->xcomplex ? opdi_fft_get(f, p + 1) : 0;
+                re[t * most + l] = opdi_fft_get(f, p);
+                /* of a real result's transform the first, and of even ones the middle, are real */
+                im[t * most + l] = !f->mirror ? imaginary : from == 0 || 2 * from == n ? 0
+                    : mirrored ? -imaginary : imaginary;
+            }
+        }
+        opdi_fft_lines(f->plan, x, x + 2 * n * most, (int)most);
+        for (t = 0; t < f->out; t++) {
+            for (l = 0; l < count; l++) {
+                opdi_fft_put(f, to[l] + t * f->ystep, re[t * most + l] * f->scale);
+                if (f->ycomplex) { opdi_fft_put(f, to[l] + t * f->ystep + 1, im[t * most + l] * f->scale); }
+            }
+        }
+    }
+    opdi_free(x, room);
+}
+OPDI_COLD_BEGIN
+static double *opdi_fft_turns(int64_t n) {
+    double *w = (double *)opdi_scope_alloc((size_t)(2 * n) * sizeof *w);
+    int64_t t;
+    for (t = 0; w && t < n; t++) {
+        const double a = -6.283185307179586476925 * (double)t / (double)n;
+        w[2 * t] = cos(a); w[2 * t + 1] = sin(a);
+    }
+    return w;
+}
+/* NULL with an error. */
+static const opdi_fft_plan *opdi_fft_make(int64_t n) {
+    opdi_fft_plan *f = (opdi_fft_plan *)opdi_scope_alloc(sizeof *f);
+    int64_t rest = n, m = 1, t;
+    double *chirp, *kernel, *x;
+    int p;
+    if (!f) { return NULL; }
+    memset(f, 0, sizeof *f);
+    f->n = n;
+    while (rest % 4 == 0) { f->factor[f->count++] = 4; rest /= 4; }
+    for (p = 2; p <= OPDI_FFT_RADIX; p++) { while (rest % p == 0) { f->factor[f->count++] = p; rest /= p; } }
+    if (rest == 1) { return (f->turn = opdi_fft_turns(n)) ? f : NULL; }
+    while (m < 2 * n - 1) { m *= 2; }
+    f->inner = opdi_fft_make(m);
+    chirp = (double *)opdi_scope_alloc((size_t)(2 * n) * sizeof *chirp);
+    kernel = (double *)opdi_scope_alloc((size_t)(2 * m) * sizeof *kernel);
+    x = (double *)opdi_scope_alloc((size_t)(6 * m) * sizeof *x);
+    if (!f->inner || !chirp || !kernel || !x) { return NULL; }
+    memset(x, 0, (size_t)(2 * m) * sizeof *x);
+    for (t = 0; t < n; t++) {
+        const double a = -3.141592653589793238463 * (double)((uint64_t)t * (uint64_t)t % (uint64_t)(2 * n)) / (double)n;
+        chirp[2 * t] = cos(a); chirp[2 * t + 1] = sin(a);
+        x[t] = x[t ? m - t : 0] = chirp[2 * t];
+        x[m + t] = x[m + (t ? m - t : 0)] = -chirp[2 * t + 1];
+    }
+    opdi_fft_lines(f->inner, x, x + 2 * m, 1);
+    for (t = 0; t < m; t++) { kernel[2 * t] = x[t]; kernel[2 * t + 1] = x[m + t]; }
+    f->chirp = chirp;
+    f->kernel = kernel;
+    return f;
+}
+/* y = the transform of x along dim, of n points. */
+static int opdi_fft_along(opd_tensor *y, opd_tensor *x, int dim, int64_t n, bool inverse, bool mirror, double scale) {
+    opdi_fft f;
+    int d;
+    if (y->numel == 0) { return 0; }
+    memset(&f, 0, sizeof f);
+    f.xcomplex = opd_dtype_is_complex(OPDI_DTYPE(x)); f.ycomplex = opd_dtype_is_complex(OPDI_DTYPE(y));
+    f.xtwice = x->dtype == OPD_FLOAT64 || x->dtype == OPD_COMPLEX128;
+    f.ytwice = y->dtype == OPD_FLOAT64 || y->dtype == OPD_COMPLEX128;
+    f.exchange = inverse; f.mirror = mirror; f.scale = scale;
+    f.lines = 1;
+    for (d = 0; d < y->ndim; d++) {
+        const int64_t xs = opdi_strides(x)[d] * (1 + f.xcomplex), ys = opdi_strides(y)[d] * (1 + f.ycomplex);
+        if (d == dim) { f.xstep = xs; f.ystep = ys; f.in = opdi_sizes(x)[d]; f.out = opdi_sizes(y)[d]; continue; }
+        f.sizes[f.ndim] = opdi_sizes(y)[d];
+        f.xs[f.ndim] = xs; f.ys[f.ndim++] = ys;
+        f.lines *= opdi_sizes(y)[d];
+    }
+    f.x = x->data; f.y = y->data;
+    f.plan = opdi_fft_make(n);
+    if (!f.plan) { return -1; }
+    opdi_parallel_for(f.lines > 1 ? (f.lines + OPDI_FFT_LANES - 1) / OPDI_FFT_LANES : 1,
+                      OPDI_MAX((int64_t)1, OPDI_GRAIN / 8 / (n * OPDI_FFT_LANES)), opdi_fft_range, &f);
+    return f.failed ? opd_fail(OPD_ERROR_MEMORY, "out of memory") : 0;
+}
+/* Reads dims [n] that are there and differ, and the factor by which `normalization` says; -1 with an error. */
+static int opdi_fft_dims(opd_call *call, const int64_t *sizes, int ndim, int *dims, double *scale) {
+    const opd_ints list = opd_arg_ints(call, 1);
+    const int64_t how = opd_arg_int(call, 2);
+    uint64_t seen = 0;
+    double n = 1;
+    int i;
+    for (i = 0; i < list.n; i++) {
+        dims[i] = i < OPD_MAX_DIMS ? opdi_dim_of(list.data[i], ndim) : 0;
+        if (dims[i] < 0) { return -1; }
+        if (seen >> dims[i] & 1) { return opd_fail(OPD_ERROR_ARGUMENT, "FFT dims must be unique"); }
+        seen |= (uint64_t)1 << dims[i];
+        if (ndim) { n *= (double)sizes[dims[i]]; }
+    }
+    if (how < 0 || how > 2) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Unsupported normalization type %lld", (long long)how);
+    }
+    *scale = how == 0 ? 1 : how == 1 ? 1 / sqrt(n) : 1 / n;
+    return (int)list.n;
+}
+static int opdi_fft_dtype(opd_scalar_type t, bool pairs) {
+    if (pairs ? opd_dtype_is_complex(t) : t == OPD_FLOAT32 || t == OPD_FLOAT64) { return 0; }
+    return opd_fail(OPD_ERROR_DTYPE, pairs ? "Expected a complex tensor, but got %s" : opd_dtype_is_floating(t)
+                    ? "Unsupported dtype %s" : "Expected a real floating-point tensor, but got %s", opd_dtype_cname(t));
+}
+/* Transforms y along dims [from, n), in place. */
+static int opdi_fft_rest(opd_tensor *y, const int *dims, int from, int n, bool inverse) {
+    for (; from < n; from++) {
+        if (opdi_fft_along(y, y, dims[from], opdi_sizes(y)[dims[from]], inverse, false, 1)) { return -1; }
+    }
+    return 0;
+}
+/* Real to complex: the last dim first, of which `onesided` keeps the half that the rest are conjugates of. */
+OPDI_KERNEL(_fft_r2c) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y, *work;
+    const opd_scalar_type t = x->dtype == OPD_FLOAT64 ? OPD_COMPLEX128 : OPD_COMPLEX64;
+    int64_t sizes[OPD_MAX_DIMS];
+    int dims[OPD_MAX_DIMS], n, last;
+    double scale;
+    if (opdi_fft_dtype(OPDI_DTYPE(x), false)) { return -1; }
+    n = opdi_fft_dims(call, opdi_sizes(x), x->ndim, dims, &scale);
+    if (n <= 0 || x->ndim == 0) { return n < 0 ? -1 : opd_fail(OPD_ERROR_ARGUMENT, "FFT must have dims"); }
+    last = dims[n - 1];
+    memcpy(sizes, opdi_sizes(x), (size_t)x->ndim * sizeof *sizes);
+    if (opd_arg_bool(call, 3)) { sizes[last] = sizes[last] / 2 + 1; }
+    y = opd_result(call, 0, sizes, x->ndim, t);
+    if (!y || !y->data || y->numel == 0) { return y ? 0 : -1; }
+    if (x->numel == 0) { return opdi_fill_with(y, opd_value_int(0)); }
+    work = opdi_work_for(y, t);
+    if (!work || opdi_fft_along(work, x, last, opdi_sizes(x)[last], false, false, scale)) { return -1; }
+    return opdi_fft_rest(work, dims, 0, n - 1, false) ? -1 : opdi_done_with(y, work);
+}
+OPDI_KERNEL(_fft_c2c) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y, *work;
+    const bool inverse = !opd_arg_bool(call, 3);
+    int dims[OPD_MAX_DIMS], n;
+    double scale;
+    if (opdi_fft_dtype(OPDI_DTYPE(x), true)) { return -1; }
+    n = opdi_fft_dims(call, opdi_sizes(x), x->ndim, dims, &scale);
+    y = n < 0 ? NULL : opd_result(call, 0, opdi_sizes(x), x->ndim, OPDI_DTYPE(x));
+    if (!y || !y->data || y->numel == 0) { return y ? 0 : -1; }
+    if (n == 0 || x->ndim == 0) { return opdi_copy(y, x); }
+    work = opdi_work_for(y, OPDI_DTYPE(x));
+    if (!work || opdi_fft_along(work, x, dims[0], opdi_sizes(x)[dims[0]], inverse, false, scale)) { return -1; }
+    return opdi_fft_rest(work, dims, 1, n, inverse) ? -1 : opdi_done_with(y, work);
+}
+/* Back to real numbers: the last dim last, of last_dim_size points, whose second half is not read. */
+OPDI_KERNEL(_fft_c2r) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y, *work, *part;
+    const opd_scalar_type t = x->dtype == OPD_COMPLEX128 ? OPD_FLOAT64 : OPD_FLOAT32;
+    const int64_t size = opd_arg_int(call, 3);
+    int64_t sizes[OPD_MAX_DIMS];
+    int dims[OPD_MAX_DIMS], n, last;
+    double scale;
+    if (opdi_fft_dtype(OPDI_DTYPE(x), true)) { return -1; }
+    memcpy(sizes, opdi_sizes(x), (size_t)x->ndim * sizeof *sizes);
+    n = (int)opd_arg_ints(call, 1).n;
+    if (n <= 0 || x->ndim == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "FFT must have dims"); }
+    last = opdi_dim_of(opd_arg_ints(call, 1).data[n - 1], x->ndim);
+    if (last < 0) { return -1; }
+    if (size < 1 || sizes[last] < size / 2 + 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "Invalid number of data points (%lld) specified", (long long)size);
+    }
+    sizes[last] = size;
+    n = opdi_fft_dims(call, sizes, x->ndim, dims, &scale);
+    y = n < 0 ? NULL : opd_result(call, 0, sizes, x->ndim, t);
+    if (!y || !y->data || y->numel == 0) { return y ? 0 : -1; }
+    work = opdi_work_for(y, t);
+    part = opd_narrow(x, last, 0, size / 2 + 1);
+    if (part && n > 1) { part = opd_clone(part); }
+    if (!work || !part || opdi_fft_rest(part, dims, 0, n - 1, true)) { return -1; }
+    return opdi_fft_along(work, part, last, size, true, true, scale) ? -1 : opdi_done_with(y, work);
+}
+OPDI_BW1(_fft_c2c) {
+    return opd_bw_return(bw, 0, opd_fft_c2c(opd_bw_grad(bw, 0), opdi_bw_dims(bw, 1), opd_bw_value(bw, 2).u.i,
+                                            opd_bw_value(bw, 3).u.i == 0));
+}
+/* The real part of the other direction; what a one-sided transform leaves out has no gradient. */
+OPDI_BW1(_fft_r2c) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    const opd_ints dims = opdi_bw_dims(bw, 1), sizes = opd_bw_sizes(bw, 0);
+    int64_t pad[2 * OPD_MAX_DIMS + 2];
+    int last, i;
+    if (!g) { return 0; }
+    last = opdi_dim_of(dims.data[dims.n - 1], g->ndim);
+    if (opdi_sizes(g)[last] < sizes.data[last]) {
+        const int n = 2 * (g->ndim - last + 1);
+        for (i = 0; i < n; i++) { pad[i] = 0; }
+        pad[n - 1] = sizes.data[last] - opdi_sizes(g)[last];
+        g = opd_view_as_complex(opd_constant_pad_nd(opd_view_as_real(g), opd_ints_of(pad, n)));
+    }
+    g = opd_view_as_real(opd_fft_c2c(g, dims, opd_bw_value(bw, 2).u.i, false));
+    return opd_bw_return(bw, 0, opd_select(g, -1, 0));
+}
+/* Elements that stand for two of the line count twice. */
+OPDI_BW1(_fft_c2r) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *twice;
+    const opd_ints dims = opdi_bw_dims(bw, 1), sizes = opd_bw_sizes(bw, 0);
+    const int64_t n = opd_bw_value(bw, 3).u.i, half = n / 2 + 1, both = n - half;
+    int64_t shape[OPD_MAX_DIMS + 1], pad[2 * OPD_MAX_DIMS + 2];
+    int last, i;
+    if (!g) { return 0; }
+    last = opdi_dim_of(dims.data[dims.n - 1], g->ndim);
+    g = opd_view_as_real(opd_fft_r2c(g, dims, opd_bw_value(bw, 2).u.i, true));
+    if (!g) { return -1; }
+    pad[0] = 1;
+    pad[1] = half - 1 - both;
+    twice = opd_constant_pad_nd(opd_new_ones(g, opd_ints_of(&both, 1)), opd_ints_of(pad, 2));
+    twice = opd_add_Scalar(twice, opd_value_int(1));
+    for (i = 0; i < g->ndim; i++) { shape[i] = i == last ? half : 1; }
+    g = opd_mul(g, opdi_reshape_to(twice, shape, g->ndim));
+    if (g && sizes.data[last] > half) {
+        const int count = 2 * (g->ndim - last);
+        for (i = 0; i < count; i++) { pad[i] = 0; }
+        pad[count - 1] = sizes.data[last] - half;
+        g = opd_constant_pad_nd(g, opd_ints_of(pad, count));
+    }
+    return opd_bw_return(bw, 0, opd_view_as_complex(g));
+}
+OPDI_OP(_fft_r2c) {
+    opdi_card_product(op, "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
+                      opdi__fft_r2c_kernel, opdi__fft_r2c_backward, OPD_BATCH_SHIFT_DIM, "", NULL, "_fft_r2c.out",
+                      "[6], (0,), 0, True; [5], (0,), 1, True; [2,6], (0,1), 2, False; [37], (0,), 0, True; "
+                      "[3,4,5], (2,0), 0, True");
+    op->autocast = OPD_AUTOCAST_KEEP; op->jvp = OPD_JVP_LINEAR;
+}
+OPDI_OP(_fft_c2c) {
+    opdi_card_product(op, "_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor",
+                      opdi__fft_c2c_kernel, opdi__fft_c2c_backward, OPD_BATCH_SHIFT_DIM, "", NULL, "_fft_c2c.out", "");
+    op->autocast = OPD_AUTOCAST_KEEP; op->jvp = OPD_JVP_LINEAR;
+}
+OPDI_OP(_fft_c2r) {
+    opdi_card_product(op, "_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",
+                      opdi__fft_c2r_kernel, opdi__fft_c2r_backward, OPD_BATCH_SHIFT_DIM, "", NULL, "_fft_c2r.out", "");
+    op->autocast = OPD_AUTOCAST_KEEP; op->jvp = OPD_JVP_LINEAR;
 }
 OPDI_COLD_END
 
