@@ -1662,22 +1662,28 @@ template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM) opdi_cu_co
     if (m.run) {
         const bool repeated = m.w.strides[1][0] == 0;
         OPDI_CU_ROLLED
-        for (; i < n; i += U * step) {
-            opdi_cu_vector<T, N> v[U];
+        for (; repeated && i < n; i += step) {
+            opdi_cu_vector<T, N> v;
+            int64_t at[2];
+            opdi_cu_pw_offsets<2>(m.w, i * N, at);
+            const T one = in ? in[at[1]] : m.number;
+            OPDI_CU_UNROLL
+            for (int j = 0; j < N; j++) { v.at[j] = one; }
+            opdi_cu_store_vector<N>(out + at[0], v);
+        }
+        OPDI_CU_ROLLED
+        for (; !repeated && i < n; i += U * step) {
+            uint4 v[U];
             int64_t at[U][2];
             OPDI_CU_UNROLL
             for (int u = 0; u < U; u++) {
                 if (i + u * step >= n) { continue; }
                 opdi_cu_pw_offsets<2>(m.w, (i + u * step) * N, at[u]);
-                if (!in) { v[u].at[0] = m.number; }
-                else if (repeated) { v[u].at[0] = in[at[u][1]]; }
-                else { v[u] = opdi_cu_load_vector<N>(in + at[u][1]); }
+                v[u] = *reinterpret_cast<const uint4 *>(in + at[u][1]);
             }
             OPDI_CU_UNROLL
             for (int u = 0; u < U; u++) {
-                OPDI_CU_UNROLL
-                for (int j = 1; j < N; j++) { v[u].at[j] = repeated ? v[u].at[0] : v[u].at[j]; }
-                if (i + u * step < n) { opdi_cu_store_vector<N>(out + at[u][0], v[u]); }
+                if (i + u * step < n) { *reinterpret_cast<uint4 *>(out + at[u][0]) = v[u]; }
             }
         }
         i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x;
@@ -7536,6 +7542,78 @@ template <int N> __device__ __forceinline__ void opdi_cu_stages_wait() {
 #endif
 }
 
+/* Products of 16 x 16 x 16 by a warp: s += a b of tiles in shared memory, a [m][k] (TURNED: [k][m]) and b [n][k] (TURNED:
+   [k][n]), whose rows are ld elements apart.  A lane loads from `place` elements behind a tile's first.  From 8.0 on by the
+   instructions themselves: the library's fragments reckon addresses again for each, and load bfloat16 word by word. */
+template <typename T, bool TURNED> struct opdi_cu_mma {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    struct Part { uint32_t r[4]; };
+    typedef Part A;
+    typedef Part B;
+    struct S { float x[8]; };                     /* two of 16 x 8 */
+    static __device__ __forceinline__ int place_a(int ld) {
+        const int lane = threadIdx.x % 32, outer = lane / 16 * 8, inner = lane % 16;
+        return TURNED ? (outer + lane % 8) * ld + inner / 8 * 8 : inner * ld + outer;
+    }
+    static __device__ __forceinline__ int place_b(int ld) {
+        const int lane = threadIdx.x % 32, outer = lane / 16 * 8, half = lane / 8 % 2 * 8;
+        return TURNED ? (half + lane % 8) * ld + outer : (outer + lane % 8) * ld + half;
+    }
+    static __device__ __forceinline__ void load(Part &p, const T *from, int) {
+        const unsigned at = (unsigned)__cvta_generic_to_shared(from);
+        if (TURNED) {
+            asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(p.r[0]), "=r"(p.r[1]), "=r"(p.r[2]), "=r"(p.r[3]) : "r"(at) : "memory");
+        } else {
+            asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(p.r[0]), "=r"(p.r[1]), "=r"(p.r[2]), "=r"(p.r[3]) : "r"(at) : "memory");
+        }
+    }
+    static __device__ __forceinline__ void zero(S &s) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 8; i++) { s.x[i] = 0; }
+    }
+    static __device__ __forceinline__ void add(S &s, const A &a, const B &b) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 2; i++) {
+            float *x = s.x + 4 * i;
+            if (std::is_same<T, opdi_cu_f16>::value) {
+                asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                             "{%0, %1, %2, %3};" : "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3])
+                             : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[2 * i]), "r"(b.r[2 * i + 1]));
+            } else {
+                asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                             "{%0, %1, %2, %3};" : "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3])
+                             : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[2 * i]), "r"(b.r[2 * i + 1]));
+            }
+        }
+    }
+    /* to[m * down + n * across] */
+    static __device__ __forceinline__ void store(float *to, const S &s, int down, int across) {
+        const int lane = threadIdx.x % 32, m = lane / 4, n = lane % 4 * 2;
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 8; i++) { to[(m + i / 2 % 2 * 8) * down + (n + i % 2 + i / 4 * 8) * across] = s.x[i]; }
+    }
+#else
+    typedef nvcuda::wmma::row_major R;
+    typedef nvcuda::wmma::col_major C;
+    typedef nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, T, typename std::conditional<TURNED, C, R>::type> A;
+    typedef nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, 16, 16, 16, T, typename std::conditional<TURNED, R, C>::type> B;
+    typedef nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> S;
+    static __device__ __forceinline__ int place_a(int) { return 0; }
+    static __device__ __forceinline__ int place_b(int) { return 0; }
+    template <typename P> static __device__ __forceinline__ void load(P &p, const T *from, int ld) {
+        nvcuda::wmma::load_matrix_sync(p, from, (unsigned)ld);
+    }
+    static __device__ __forceinline__ void zero(S &s) { nvcuda::wmma::fill_fragment(s, 0.0f); }
+    static __device__ __forceinline__ void add(S &s, const A &a, const B &b) { nvcuda::wmma::mma_sync(s, a, b, s); }
+    static __device__ __forceinline__ void store(float *to, const S &s, int down, int across) {
+        if (across == 1) { nvcuda::wmma::store_matrix_sync(to, s, (unsigned)down, nvcuda::wmma::mem_row_major); }
+        else { nvcuda::wmma::store_matrix_sync(to, s, (unsigned)across, nvcuda::wmma::mem_col_major); }
+    }
+#endif
+};
+
 /* to[n, i, g, c] = from[n, g, c, i], 0 from cg to cp */
 template <typename T> __global__ void __launch_bounds__(256)
 opdi_cu_channels_last_kernel(const T *from, T *to, int64_t n, int64_t groups, int64_t cg, int64_t cp, int64_t area) {
@@ -7599,11 +7677,18 @@ struct opdi_cu_walk {
         }
     }
 };
+/* Two neighbours as a word. */
+__device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_f16 a, opdi_cu_f16 b) {
+    return (uint32_t)__half_as_ushort(b) << 16 | __half_as_ushort(a);
+}
+__device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_bf16 a, opdi_cu_bf16 b) {
+    return (uint32_t)__bfloat16_as_ushort(b) << 16 | __bfloat16_as_ushort(a);
+}
 /* x [n, in, groups, cp], w [oc, taps, cp], both as above; y [n, oc, out], or channels last */
 template <typename T, bool LAST>
 __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T *x, const T *w, const T *bias, T *y, int cp,
                                                   int tiles_n, unsigned char *room) {
-    using namespace nvcuda::wmma;
+    typedef opdi_cu_mma<T, false> M;
     constexpr int LD = OPDI_CU_TC_LD, stage = (OPDI_CU_TC_M + OPDI_CU_TC_N) * LD, A = OPDI_CU_TC_M / 32, B = OPDI_CU_TC_N / 32;
     T *tiles = reinterpret_cast<T *>(room);       /* of each stage patches [128][40], then weights [64][40] */
     const int t = threadIdx.x, warp = t / 32, og = (int)(q.oc / q.groups), group = blockIdx.z, line = (int)q.groups * cp;
@@ -7611,7 +7696,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
     const int area = (int)opdi_cu_volume(q.out), pixels = (int)q.n * area, kk = (int)opdi_cu_volume(q.k) * cp;
     const int chunk = t % 4 * 8, row = t / 4;     /* this thread's: rows row, row + 32, ... of both */
     const int wm = warp % 2 * 64, wn = warp / 2 * 32, steps = (kk + OPDI_CU_TC_K - 1) / OPDI_CU_TC_K;
-    fragment<accumulator, 16, 16, 16, float> sum[4][2];
+    typename M::S sum[4][2];
     opdi_cu_pixel px[A];
     opdi_cu_walk walk = {chunk, 0, 0, 0, 0, 1u | 1u << 12 | 1u << 22};
     const T *wrow = w + (int64_t)(group * og + n0 + row) * kk + chunk;
@@ -7623,7 +7708,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
         px[i].at += group * cp;
     }
     OPDI_CU_UNROLL
-    for (int i = 0; i < 4; i++) { for (int j = 0; j < 2; j++) { fill_fragment(sum[i][j], 0.0f); } }
+    for (int i = 0; i < 4; i++) { for (int j = 0; j < 2; j++) { M::zero(sum[i][j]); } }
     const auto bring = [&]() {                    /* the next stage; behind the last one nothing */
         if (left > -OPDI_CU_TC_K) {
             const bool tap = left > 0;
@@ -7646,7 +7731,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
         opdi_cu_stages_commit();
     };
     for (int s = 0; s < OPDI_CU_TC_STAGES - 1; s++) { bring(); }
-    const T *as = tiles + wm * LD, *bs = tiles + (OPDI_CU_TC_M + wn) * LD;
+    const T *as = tiles + wm * LD + M::place_a(LD), *bs = tiles + (OPDI_CU_TC_M + wn) * LD + M::place_b(LD);
     OPDI_CU_ROLLED
     for (int s = 0, at = 0; s < steps; s++) {
         opdi_cu_stages_wait<OPDI_CU_TC_STAGES - 2>();
@@ -7654,14 +7739,14 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
         bring();
         OPDI_CU_UNROLL
         for (int l = 0; l < OPDI_CU_TC_K; l += 16) {
-            fragment<matrix_a, 16, 16, 16, T, row_major> fa[4];
-            fragment<matrix_b, 16, 16, 16, T, col_major> fb[2];
+            typename M::A fa[4];
+            typename M::B fb[2];
             OPDI_CU_UNROLL
-            for (int j = 0; j < 2; j++) { load_matrix_sync(fb[j], bs + 16 * j * LD + l, LD); }
+            for (int j = 0; j < 2; j++) { M::load(fb[j], bs + 16 * j * LD + l, LD); }
             OPDI_CU_UNROLL
-            for (int i = 0; i < 4; i++) { load_matrix_sync(fa[i], as + 16 * i * LD + l, LD); }
+            for (int i = 0; i < 4; i++) { M::load(fa[i], as + 16 * i * LD + l, LD); }
             OPDI_CU_UNROLL
-            for (int i = 0; i < 4; i++) { for (int j = 0; j < 2; j++) { mma_sync(sum[i][j], fa[i], fb[j], sum[i][j]); } }
+            for (int i = 0; i < 4; i++) { for (int j = 0; j < 2; j++) { M::add(sum[i][j], fa[i], fb[j]); } }
         }
         as += stage; bs += stage;
         if (++at == OPDI_CU_TC_STAGES) { at = 0; as -= OPDI_CU_TC_STAGES * stage; bs -= OPDI_CU_TC_STAGES * stage; }
@@ -7673,8 +7758,8 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
     OPDI_CU_UNROLL
     for (int i = 0; i < 4; i++) {
         for (int j = 0; j < 2; j++) {
-            float *to = LAST ? out + (wm + 16 * i) * ld + wn + 16 * j : out + (wn + 16 * j) * ld + wm + 16 * i;
-            store_matrix_sync(to, sum[i][j], ld, LAST ? mem_row_major : mem_col_major);
+            if (LAST) { M::store(out + (wm + 16 * i) * ld + wn + 16 * j, sum[i][j], ld, 1); }
+            else { M::store(out + (wn + 16 * j) * ld + wm + 16 * i, sum[i][j], 1, ld); }
         }
     }
     __syncthreads();
@@ -7693,7 +7778,16 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
         const int64_t o = (int64_t)group * og + n;
         if (whole) {
             const int image = m / area;
-            opdi_cu_store_vector<8>(y + (LAST ? (int64_t)m * q.oc + o : (image * q.oc + o) * area + (m - image * area)), v);
+            T *to = y + (LAST ? (int64_t)m * q.oc + o : (image * q.oc + o) * area + (m - image * area));
+            uint4 all;
+            all.x = opdi_cu_two(v.at[0], v.at[1]); all.y = opdi_cu_two(v.at[2], v.at[3]);
+            all.z = opdi_cu_two(v.at[4], v.at[5]); all.w = opdi_cu_two(v.at[6], v.at[7]);
+#if defined(OPD_CUDA_EMULATED)
+            *reinterpret_cast<uint4 *>(to) = all;
+#else                                             /* which the compiler takes to pieces elsewhere */
+            asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" : : "l"(__cvta_generic_to_global(to)), "r"(all.x), "r"(all.y),
+                         "r"(all.z), "r"(all.w) : "memory");
+#endif
             continue;
         }
         OPDI_CU_UNROLL
@@ -7719,7 +7813,7 @@ struct opdi_cu_gw { opdi_cu_pw_divider w, h, z; int op, cp, tiles_o, tiles_c, sp
 template <typename T>
 __device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_conv &q, const opdi_cu_gw &k, const T *x, const T *y,
                                                      float *parts, unsigned char *room) {
-    using namespace nvcuda::wmma;
+    typedef opdi_cu_mma<T, true> M;
     constexpr int LD = OPDI_CU_GW_LD, stage = 2 * OPDI_CU_GW_K * LD, R = OPDI_CU_GW_K / 16;
     T *tiles = reinterpret_cast<T *>(room);       /* of each stage y [32][72], then x [32][72] */
     const int t = threadIdx.x, warp = t / 32, group = blockIdx.z, tile = blockIdx.x / (k.tiles_o * k.tiles_c);
@@ -7731,8 +7825,9 @@ __device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_conv &q, cons
     const int steps = begin < end ? (int)((end - begin + OPDI_CU_GW_K - 1) / OPDI_CU_GW_K) : 0;
     const int wm = warp % 2 * 32, wn = warp / 2 * 32;
     const bool o_there = o0 + lane < k.op, c_there = c0 + lane < k.cp;
-    fragment<accumulator, 16, 16, 16, float> sum[2][2];
-    for (int i = 0; i < 2; i++) { for (int j = 0; j < 2; j++) { fill_fragment(sum[i][j], 0.0f); } }
+    typename M::S sum[2][2];
+    OPDI_CU_UNROLL
+    for (int i = 0; i < 2; i++) { for (int j = 0; j < 2; j++) { M::zero(sum[i][j]); } }
     const auto bring = [&](int s) {
         T *ys = tiles + s % OPDI_CU_TC_STAGES * stage + row * LD + lane, *xs = ys + OPDI_CU_GW_K * LD;
         OPDI_CU_UNROLL
@@ -7752,21 +7847,19 @@ __device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_conv &q, cons
     };
     for (int s = 0; s < OPDI_CU_TC_STAGES - 1; s++) { bring(s); }
     for (int s = 0; s < steps; s++) {
-        const T *ys = tiles + s % OPDI_CU_TC_STAGES * stage, *xs = ys + OPDI_CU_GW_K * LD;
+        const T *ys = tiles + s % OPDI_CU_TC_STAGES * stage + wm + M::place_a(LD);
+        const T *xs = tiles + s % OPDI_CU_TC_STAGES * stage + OPDI_CU_GW_K * LD + wn + M::place_b(LD);
         opdi_cu_stages_wait<OPDI_CU_TC_STAGES - 2>();
         __syncthreads();
         bring(s + OPDI_CU_TC_STAGES - 1);
         OPDI_CU_UNROLL
         for (int l = 0; l < OPDI_CU_GW_K; l += 16) {
-            fragment<matrix_a, 16, 16, 16, T, col_major> fa[2];
-            fragment<matrix_b, 16, 16, 16, T, row_major> fb[2];
+            typename M::A fa[2];
+            typename M::B fb[2];
             OPDI_CU_UNROLL
-            for (int i = 0; i < 2; i++) {
-                load_matrix_sync(fa[i], ys + l * LD + wm + 16 * i, LD);
-                load_matrix_sync(fb[i], xs + l * LD + wn + 16 * i, LD);
-            }
+            for (int i = 0; i < 2; i++) { M::load(fa[i], ys + l * LD + 16 * i, LD); M::load(fb[i], xs + l * LD + 16 * i, LD); }
             OPDI_CU_UNROLL
-            for (int i = 0; i < 2; i++) { for (int j = 0; j < 2; j++) { mma_sync(sum[i][j], fa[i], fb[j], sum[i][j]); } }
+            for (int i = 0; i < 2; i++) { for (int j = 0; j < 2; j++) { M::add(sum[i][j], fa[i], fb[j]); } }
         }
     }
     opdi_cu_stages_wait<0>();
@@ -7775,7 +7868,7 @@ __device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_conv &q, cons
     constexpr int ld = OPDI_CU_GW_SIDE + 4;
     for (int i = 0; i < 2; i++) {
         for (int j = 0; j < 2; j++) {
-            store_matrix_sync(out + (wm + 16 * i) * ld + wn + 16 * j, sum[i][j], ld, mem_row_major);
+            M::store(out + (wm + 16 * i) * ld + wn + 16 * j, sum[i][j], ld, 1);
         }
     }
     __syncthreads();
