@@ -676,7 +676,7 @@ static void *opdi_cu_alloc(void *user, int index, size_t bytes) {
     (void)user;
     if (opdi_cu_no_cache && !opdi_cu_captured(opdi_cu_streams[index])) {
         const opdi_cu_on on(index);
-        if (cudaMalloc(&at, whole) != cudaSuccess) { (void)cudaGetLastError(); at = NULL; }
+        if (cudaMalloc(&at, bytes) != cudaSuccess) { (void)cudaGetLastError(); at = NULL; }
     } else {
         const cudaStream_t stream = opdi_cu_streams[index];
         std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
@@ -4477,9 +4477,10 @@ static __global__ void __launch_bounds__(256) opdi_cu_select_digit(const opdi_cu
 template <typename T> __global__ void __launch_bounds__(OPDI_CU_SELECT_THREADS)
 opdi_cu_select_gather(const opdi_cu_sort<T> s, const opdi_cu_select k) {
     for (int64_t row = blockIdx.y; row < s.rows; row += gridDim.y) {
-        const opdi_cu_found f = k.found[row];
+        const uint64_t last = k.found[row].key;       /* not all of it: others count in `gathered` */
+        const uint32_t index = k.found[row].index;
         opdi_cu_select_each(s, row, k.chunk, [&](uint32_t at, typename opdi_cu_key_of<T>::K key) {
-            if (key < f.key || (key == f.key && at <= f.index)) {
+            if (key < last || (key == last && at <= index)) {
                 const int slot = atomicAdd(&k.found[row].gathered, 1);
                 if (slot < s.k) { k.picked[row * s.k + slot] = at; }
             }
@@ -4903,7 +4904,8 @@ template <class T> struct opdi_cu_gather : opdi_cu_indexed {
     explicit opdi_cu_gather(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
     __device__ void operator()(int64_t i) const {
         int64_t pa, pb;
-        if (place(i, &pa, &pb)) { ((T *)b)[pb] = ((const T *)a)[pa]; }
+        const bool there = place(i, &pa, &pb);
+        ((T *)b)[pb] = there ? ((const T *)a)[pa] : T();
     }
 };
 /* Where an index comes twice, which of them is written is not determined. */
@@ -5089,7 +5091,7 @@ template <class T> struct opdi_cu_select_rows {
         const int64_t o = opdi_cu_divide(opdi_cu_divide(i, inner, &c), n, &j);
         k = index[j];
         if (wrap && k < 0) { k += size; }
-        if (guard.inside(k, size)) { b[i] = a[(o * size + k) * inner + c]; }
+        b[i] = guard.inside(k, size) ? a[(o * size + k) * inner + c] : T();
     }
 };
 /* out = a's rows at index along dim, in the order outer, index, inner. */

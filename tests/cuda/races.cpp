@@ -1,10 +1,12 @@
 /* What compute-sanitizer does on a GPU, on the emulation: every access of a device thread is checked.
 
-     g++ -std=c++17 -O1 -g -fno-tree-sra -fsanitize=thread -DOPD_EMU_RACES -Itests/cuda -I. -x c++ -c opdispatch_cuda.cu
+     g++ -std=c++17 -O1 -g -fno-tree-sra -fsanitize=thread --param=tsan-distinguish-volatile=1 -DOPD_EMU_RACES \
+         -Itests/cuda -I. -x c++ -c opdispatch_cuda.cu
      g++ -std=c++17 -O2 -DOPD_EMU_RACES -Itests/cuda -c tests/cuda/races.cpp
 
    The thread sanitizer's instrumentation is used without its library: the compiler calls __tsan_read4 and the like for
-   each access, and they are here.  Everything is linked without -fsanitize=thread.  Run with OPD_CUDA_NO_CACHE=1, so that
+   each access, and they are here.  (GCC's; with -O0 it says nothing of what a function's result is stored to.)
+   Everything is linked without -fsanitize=thread.  Run with OPD_CUDA_NO_CACHE=1, so that
    each tensor is an allocation.
 
    Found:  races      two threads of a block touch a byte, one writes, and neither __syncthreads nor, in a warp,
