@@ -5188,8 +5188,8 @@ OPDI_NOINLINE static bool opdi_fail_now(void) {
 }
 
 #if !defined(OPD_NO_CACHE)
-static struct { opdi_mutex lock; int64_t cached; opdi_free_block *lists[32 * 8]; } opdi_large = {
-    OPDI_MUTEX_INIT, 0, {NULL}};
+static struct { opdi_mutex lock; int64_t cached; int hand; opdi_free_block *lists[32 * 8]; } opdi_large = {
+    OPDI_MUTEX_INIT, 0, 0, {NULL}};
 
 static void *opdi_large_take(size_t rounded) {
     opdi_free_block *b = NULL;
@@ -5204,18 +5204,36 @@ static void *opdi_large_take(size_t rounded) {
     return b;
 }
 
+//-- Keeps a block; where there is no room, blocks of other sizes go, class after class, so that those of earlier work
+//-- do not stay for ever.
 static bool opdi_large_give(void *p, size_t rounded) {
-    bool kept = false;
+    const int c = opdi_large_class(rounded);
+    const int64_t room = OPDI_LARGE_CACHE - (int64_t)rounded;
+    opdi_free_block *b = (opdi_free_block *)p, *gone = NULL;
+    int tried;
+    bool kept;
     opdi_lock(&opdi_large.lock);
-    if (opdi_large.cached + (int64_t)rounded <= OPDI_LARGE_CACHE) {
-        opdi_free_block *b = (opdi_free_block *)p;
-        int c = opdi_large_class(rounded);
+    for (tried = 0; room >= 0 && opdi_large.cached > room && tried < 32 * 8; tried++) {
+        const int h = opdi_large.hand = (opdi_large.hand + 1) % (32 * 8);
+        while (h != c && opdi_large.lists[h] && opdi_large.cached > room) {
+            opdi_free_block *other = opdi_large.lists[h];
+            opdi_large.lists[h] = other->next;
+            opdi_large.cached -= (int64_t)(9 + h % 8) << (13 + h / 8);       /* what opdi_large_bytes rounds to */
+            other->next = gone;
+            gone = other;
+        }
+    }
+    kept = opdi_large.cached <= room;
+    if (kept) {
         b->next = opdi_large.lists[c];
         opdi_large.lists[c] = b;
         opdi_large.cached += (int64_t)rounded;
-        kept = true;
     }
     opdi_unlock(&opdi_large.lock);
+    while ((b = gone) != NULL) {
+        gone = b->next;
+        opdi_raw_free(b, OPDI_MEDIUM + 1);
+    }
     return kept;
 }
 #endif
