@@ -52900,7 +52900,12 @@ typedef struct opdi_bags {
                     for (c = 0; c < k->d; c++) { if (n == 0 || row[c] > out[c]) { out[c] = row[c]; most[c] = r; } } \
                 } else {                                                                                    \
                     const T w = k->weights ? ((const T *)k->weights)[i] : 1;                                \
-                    for (c = 0; c < k->d; c++) { out[c] += w * row[c]; }                                    \
+                    for (c = 0; c + 16 <= k->d; c += 16) {                                                  \
+                        T lane[16]; int j;                                                                  \
+                        for (j = 0; j < 16; j++) { lane[j] = out[c + j] + w * row[c + j]; }                 \
+                        for (j = 0; j < 16; j++) { out[c + j] = lane[j]; }                                  \
+                    }                                                                                       \
+                    for (; c < k->d; c++) { out[c] += w * row[c]; }                                         \
                 }                                                                                           \
                 n++;                                                                                        \
             }                                                                                               \

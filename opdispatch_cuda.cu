@@ -7144,6 +7144,8 @@ static int opdi_cu_pdist_backward_kernel(opd_call *call) {
 static const opdi_cu_row opdi_cu_rows_distances[] = {
     {"_cdist_forward", opdi_cu_cdist_kernel}, {"_cdist_backward", opdi_cu_cdist_backward_kernel},
     {"_pdist_forward", opdi_cu_pdist_kernel}, {"_pdist_backward", opdi_cu_pdist_backward_kernel},
+    /* Fourier transforms are the CPU's, there and back again */
+    {"_fft_r2c", opd_cpu_fallback}, {"_fft_c2r", opd_cpu_fallback}, {"_fft_c2c", opd_cpu_fallback},
     {NULL, NULL}};
 
 //----------------------------------------------------------------------------------------------------------------------
