@@ -7,7 +7,8 @@
 set -u
 
 names='cuda_emulated cuda_emulated_guarded cuda_emulated_async cuda_emulated_fault cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory cuda_emulated_sanitized
-cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_without_companion cuda_builds cuda_linked cuda_plugin'
+cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_without_companion cuda_builds cuda_linked cuda_plugin
+'$(sh "$(dirname "$0")/cuda_code.sh" --list)
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -123,5 +124,9 @@ check_cuda_plugin() {
 }
 
 for name in $names; do
-    case $name in *"$only"*) result "$name" "$(check_"$name")" ;; esac
+    case $name in *"$only"*) ;; *) continue ;; esac
+    case $name in
+        cuda_code_*) sh "$root/tests/cuda_code.sh" "$tmp/companion.o" "$name" ;;      # of what cuda_builds has built
+        *) result "$name" "$(check_"$name")" ;;
+    esac
 done
