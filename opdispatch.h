@@ -9,7 +9,7 @@
 
    WHAT IT IS NOT
      No Python, no bindings, no model formats but files of tensors, no distributed anything.  GPU kernels are in
-     opdispatch_cuda.cu.  Complex tensors can be stored, copied and printed, not computed with.
+     opdispatch_cuda.cu.  Complex tensors can be stored, copied, printed and Fourier transformed, not computed with.
 
    BUILD
      In exactly one C or C++ file:

@@ -663,4 +663,28 @@ TEST(any_allocation_may_fail) {
     }
 }
 
+/* Fourier transforms of complex numbers, which the language of cases does not have: pairs of x [2,4,2] or [2,3,4,2]. */
+typedef struct transform { int kind; int64_t dims[2], n; } transform;
+static int transformed(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const transform *t = user;
+    opd_tensor *z = opd_view_as_complex(in[0]);
+    opd_ints dims = opd_ints_of(t->dims, opd_ndim(z) - 1);
+    (void)n;
+    out[0] = t->kind < 2 ? opd_view_as_real(opd_fft_c2c(z, dims, t->kind, t->kind == 1)) : opd_fft_c2r(z, dims, 1, t->n);
+    return out[0] ? 1 : -1;
+}
+TEST(fourier_transforms) {
+    static const transform all[] = {{0, {1, 2}, 0}, {1, {2, 0}, 0}, {2, {1, 2}, 6}, {2, {1, 2}, 7}, {2, {1, 2}, 4}, {2, {1, 2}, 1}, {2, {1, 2}, 5}};
+    opd_gradcheck_options o = opd_gradcheck_defaults();
+    size_t k;
+    for (k = 0; k < sizeof all / sizeof *all; k++) {
+        opd_tensor *x = k % 2 ? leaf(OPD_INTS(2, 3, 4, 2)) : leaf(OPD_INTS(2, 4, 2));
+        transform t = all[k];
+        CHECK_INT(opd_gradcheck(transformed, &t, &x, 1, &o), 0);
+        CHECK_INT(opd_gradgradcheck(transformed, &t, &x, 1, NULL, &o), 0);
+        CHECK_OK();
+        opd_error_clear();
+    }
+}
+
 CHECK_MAIN()

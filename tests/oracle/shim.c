@@ -15,6 +15,9 @@
      gather.out nll_loss2d_backward native_group_norm   refused by 1.13, defined here (dtype or strides of out, empty)
      index.Tensor                  strides of the result for some strided sources
      as_strided_scatter, prelu_backward   gradients of sources with strides of size-1 dims; a zero for an undefined one
+     _unique2 with sorted=False    any order is right: 1.13's is that of its hash table, here (as in 2.6) it is sorted
+     _embedding_bag                1.13 divides by another index's count (scale_grad_by_freq), refuses strides or misreads them
+     _pdist_backward               1.13 refuses strides
      add_ fmod floor_divide logit sinc gelu in bfloat16   the last bit: one rounding here, several in 1.13
 
    OPD_ORACLE_DEVICE=cuda runs everything there: each storage is copied to the device and viewed there as it was here,
