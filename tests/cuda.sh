@@ -6,8 +6,9 @@
 #   NVCC=... CUDA_ARCH=sm_90    another compiler; the GPU to compile for
 set -u
 
-names='cuda_emulated cuda_emulated_guarded cuda_emulated_async cuda_emulated_fault cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory cuda_emulated_sanitized
-cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_without_companion cuda_builds cuda_linked cuda_plugin
+names='cuda_emulated cuda_emulated_guarded cuda_emulated_async cuda_emulated_fault cuda_emulated_races
+cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory
+cuda_emulated_sanitized cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_without_companion cuda_builds cuda_linked cuda_plugin
 '$(sh "$(dirname "$0")/cuda_code.sh" --list)
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
@@ -60,6 +61,20 @@ check_cuda_emulated_async() {             # what is queued is done late, in the 
     done
 }
 check_cuda_emulated_fault() { emulated; OPD_TEST_FAULT=1 OPD_EMU_ASYNC=1 ran "$tmp/emulated" a_lost_context; }
+# Each access of a device thread is checked (races.cpp): first that wrong kernels are found, then some of the companion's;
+# "$tmp/races" without arguments runs all cases.
+check_cuda_emulated_races() {
+    implementation; tests_object
+    flags='-std=c++17 -O1 -g -fno-tree-sra -fsanitize=thread -DOPD_EMU_RACES'
+    quiet $CXX -std=c++17 -O2 -DOPD_EMU_RACES -I"$root/tests/cuda" -c "$root/tests/cuda/races.cpp" -o "$tmp/races.o"
+    quiet $CXX $flags -I"$root/tests/cuda" -c "$root/tests/cuda/races_test.cpp" -o "$tmp/races_test.o"
+    quiet $CXX -rdynamic "$tmp/races_test.o" "$tmp/races.o" -o "$tmp/races_test" $lib
+    quiet_out=$("$tmp/races_test" 2>&1) || { printf '%s\n' "$quiet_out" | tail -n 20; return; }
+    quiet $CXX $flags -I"$root/tests/cuda" -I"$root" -x c++ -c "$root/opdispatch_cuda.cu" -o "$tmp/c_races.o"
+    quiet $CXX -rdynamic "$tmp/tests.o" "$tmp/implementation.o" "$tmp/c_races.o" "$tmp/races.o" -o "$tmp/races" $lib
+    OPD_CUDA_NO_CACHE=1 ran "$tmp/races" aten::add aten::softmax aten::sum aten::cumsum aten::sort aten::topk aten::nonzero \
+        aten::index_put aten::conv aten::mm aten::native_batch_norm aten::native_layer_norm aten::embedding
+}
 check_cuda_emulated_without_gpu() { emulated; OPD_TEST_MISSING='no GPU' OPD_EMU_DEVICES=0 ran "$tmp/emulated" without; }
 check_cuda_emulated_without_driver() { emulated; OPD_TEST_MISSING='no NVIDIA driver' OPD_EMU_DEVICES=-1 ran "$tmp/emulated" without; }
 check_cuda_emulated_out_of_memory() { emulated; OPD_EMU_MEMORY=8388608 ran "$tmp/emulated" memory; }
