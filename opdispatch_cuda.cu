@@ -1708,8 +1708,8 @@ template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM) opdi_cu_co
     }
 }
 /* A transposition, by tiles through shared memory: out has stride 1 along dim 0, in along dim `across`, which is made
-   dim 1 of the walk; the others are batches.  grid: tiles along dim 0 times dim 1, batches.  Tiles of short elements are
-   larger, that as many bytes are on their way; rows of a tile are a word apart from whole banks. */
+   dim 1 of the walk; the others are batches.  grid: tiles along dim 0 times dim 1, batches.  Tiles of short elements
+   are larger, that as many bytes are on their way; rows of a tile are a word apart from whole banks. */
 __host__ __device__ constexpr int opdi_cu_turned_side(int size) { return size <= 2 ? 64 : 32; }
 template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM)
 opdi_cu_copy_turned(const opdi_cu_pw_walk w, int batches) {
@@ -2912,8 +2912,9 @@ static int opdi_cu_std_mean(opd_call *call) { return opdi_cu_var_of(call, 3); }
 static int opdi_cu_extreme_of(opd_call *call, opd_ints dims, bool least) {
     opd_tensor *x = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
-    return opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, opdi_cu_dims_mask(dims, opd_ndim(x)), opdi_cu_result(call, 0),
-                                                      NULL, opdi_cu_how(0, least), false);
+    return opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, opdi_cu_dims_mask(dims, opd_ndim(x)),
+                                                           opdi_cu_result(call, 0), NULL, opdi_cu_how(0, least),
+                                                           false);
 }
 static int opdi_cu_amax(opd_call *call) { return opdi_cu_extreme_of(call, opd_arg_ints(call, 1), false); }
 static int opdi_cu_amin(opd_call *call) { return opdi_cu_extreme_of(call, opd_arg_ints(call, 1), true); }
@@ -3008,8 +3009,8 @@ static int opdi_cu_logsumexp(opd_call *call) {
     const uint64_t mask = opdi_cu_dims_of(call, 1);
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
-    return opdi_cu_reduce<opdi_cu_fold_lse, OPDI_CU_F>(opdi_cu_reduce_input(x, opd_dtype(y)), mask, y, NULL, opdi_cu_how(0),
-                                                   false);
+    return opdi_cu_reduce<opdi_cu_fold_lse, OPDI_CU_F>(opdi_cu_reduce_input(x, opd_dtype(y)), mask, y, NULL,
+                                                       opdi_cu_how(0), false);
 }
 
 static const opdi_cu_row opdi_cu_rows_reductions[] = {
@@ -3356,8 +3357,8 @@ static int opdi_cu_softmax_of(opd_call *call, bool logarithm) {
             const bool vec = l.n % W == 0 && opdi_cu_aligned(from) && opdi_cu_aligned(to);
             const int most = sizeof(T) == 4 ? 4 : 2;                  /* what registers hold */
             const opdi_cu_row_plan p = opdi_cu_row_plan_of(l.outer, l.n, W, vec, most);
-            if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_softmax_rows, T, most), p.grid, p.block, 0, from, to, l.outer,
-                               l.n, logarithm)) { return -1; }
+            if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_softmax_rows, T, most), p.grid, p.block, 0, from, to,
+                               l.outer, l.n, logarithm)) { return -1; }
         } else {
             const dim3 block = opdi_cu_column_block(l);
             if (opdi_cu_launch(opdi_cu_softmax_columns<T>, opdi_cu_grid_rows(opdi_cu_ceil(l.inner, block.x) * l.outer),
@@ -3743,7 +3744,9 @@ static int opdi_cu_group_norm_backward(opd_call *call) {
     if (opdi_cu_pair_sums(x, g, a, k.c, k.hw, 4, mean, rstd, k.per, sums[0], sums[1])) { return -1; }
     for (int i = 0; i < 2; i++) {
         out = opdi_cu_result(call, 1 + i);
-        if (out && opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(sums[i], 1, out, NULL, opdi_cu_how(0), false)) { return -1; }
+        if (out && opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(sums[i], 1, out, NULL, opdi_cu_how(0), false)) {
+            return -1;
+        }
     }
     return 0;
 }
@@ -4419,7 +4422,8 @@ opdi_cu_select_count(const opdi_cu_sort<T> s, const opdi_cu_select k) {
                 alike = (uint64_t)of == f.key && (top >= 32 || at >> top == f.index >> top);
             }
             if (k.what == OPDI_CU_DIGIT_NAN) { alike = of == ~(K)0; }
-            if (alike) { atomicAdd(&counts[k.what == OPDI_CU_DIGIT_NAN ? 0 : x >> k.shift & ((1u << k.bits) - 1)], 1u); }
+            const uint64_t digit = k.what == OPDI_CU_DIGIT_NAN ? 0 : x >> k.shift & ((1u << k.bits) - 1);
+            if (alike) { atomicAdd(&counts[digit], 1u); }
         });
         __syncthreads();
         for (int i = (int)threadIdx.x; i < OPDI_CU_DIGITS; i += OPDI_CU_SELECT_THREADS) {
@@ -4518,9 +4522,8 @@ template <typename T> static int opdi_cu_select_run(const opdi_cu_sort<T> *s, op
     k->what = OPDI_CU_DIGIT_NAN; k->shift = k->bits = 0;
     if (kth == 0 && floating &&
         opdi_cu_launch(opdi_cu_select_count<T>, grid, OPDI_CU_SELECT_THREADS, 0, *s, *k)) { return -1; }
-    if (opdi_cu_launch(opdi_cu_select_start, (unsigned)opdi_cu_ceil(s->rows, 64), 64, 0, *k, s->rows, s->n, kth, skip)) {
-        return -1;
-    }
+    if (opdi_cu_launch(opdi_cu_select_start, (unsigned)opdi_cu_ceil(s->rows, 64), 64, 0, *k, s->rows, s->n, kth,
+                       skip)) { return -1; }
     for (k->what = OPDI_CU_DIGIT_OF_KEY; k->what <= OPDI_CU_DIGIT_OF_INDEX; k->what++) {
         for (int left = of[k->what]; left > 0; left = k->shift) {
             k->bits = left < OPDI_CU_DIGIT_BITS ? left : OPDI_CU_DIGIT_BITS;
@@ -4536,8 +4539,8 @@ template <typename T> static int opdi_cu_select_first(opdi_cu_sort<T> *s) {
     opdi_cu_select k;
     k.picked = (uint32_t *)opdi_cu_scratch(s->rows * s->k * 4);
     if (!k.picked || opdi_cu_select_run(s, &k, s->k, false, false, true)) { return -1; }
-    if (opdi_cu_launch(opdi_cu_select_gather<T>, dim3((unsigned)opdi_cu_ceil(s->n, k.chunk), s->rows < 65535 ? (unsigned)s->rows : 65535u),
-                       OPDI_CU_SELECT_THREADS, 0, *s, k)) { return -1; }
+    const dim3 grid((unsigned)opdi_cu_ceil(s->n, k.chunk), s->rows < 65535 ? (unsigned)s->rows : 65535u);
+    if (opdi_cu_launch(opdi_cu_select_gather<T>, grid, OPDI_CU_SELECT_THREADS, 0, *s, k)) { return -1; }
     s->picked = k.picked;
     s->n = s->k;
     return opdi_cu_sort_run(s, false);
@@ -7501,13 +7504,13 @@ template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int
 
 //-- on tensor cores ---------------------------------------------------------------------------------------------------
 //
-//  y [pixels, oc] = patches [pixels, taps c] w^T, a tile of 128 pixels and 64 channels a block of four warps, each with 64
-//  x 32 of it.  Channels lie last and are filled up to a multiple of 8, so that 16 bytes are one tap's.  32 of the inner
-//  dimension are a stage; stages come into shared memory without passing registers (from 8.0 on), two ahead of what is
-//  multiplied, with zeros for what is outside of the image; what all taps of a pixel share is reckoned before the loop.
-//  A stage is 12 KiB for 2 * 128 * 64 * 32 = 524,288 operations, 43 a byte, and most of its pixels have been read for the
-//  tap before: they come from L1.  What bounds it is shared memory: 36 KiB go through it for a stage, 288 clocks of 128
-//  bytes, while the tensor cores need about 205 (16816 products by mma.sync, not by Hopper's own wgmma).
+//  y [pixels, oc] = patches [pixels, taps c] w^T, a tile of 128 pixels and 64 channels a block of four warps, each with
+//  64 x 32 of it.  Channels lie last and are filled up to a multiple of 8, so that 16 bytes are one tap's.  32 of the
+//  inner dimension are a stage; stages come into shared memory without passing registers (from 8.0 on), two ahead of
+//  what is multiplied, with zeros for what is outside of the image; what all taps of a pixel share is reckoned before
+//  the loop.  A stage is 12 KiB for 2 * 128 * 64 * 32 = 524,288 operations, 43 a byte, and most of its pixels have been
+//  read for the tap before: they come from L1.  What bounds it is shared memory: 36 KiB go through it for a stage, 288
+//  clocks of 128 bytes, while the tensor cores need about 205 (16816 products by mma.sync, not by Hopper's own wgmma).
 
 #define OPDI_CU_TC_M 128
 #define OPDI_CU_TC_N 64
@@ -7546,9 +7549,10 @@ template <int N> __device__ __forceinline__ void opdi_cu_stages_wait() {
 #endif
 }
 
-/* Products of 16 x 16 x 16 by a warp: s += a b of tiles in shared memory, a [m][k] (TURNED: [k][m]) and b [n][k] (TURNED:
-   [k][n]), whose rows are ld elements apart.  A lane loads from `place` elements behind a tile's first.  From 8.0 on by the
-   instructions themselves: the library's fragments reckon addresses again for each, and load bfloat16 word by word. */
+/* Products of 16 x 16 x 16 by a warp: s += a b of tiles in shared memory, a [m][k] (TURNED: [k][m]) and b [n][k]
+   (TURNED: [k][n]), whose rows are ld elements apart.  A lane loads from `place` elements behind a tile's first.  From
+   8.0 on by the instructions themselves: the library's fragments reckon addresses again for each, and load bfloat16
+   word by word. */
 template <typename T, bool TURNED> struct opdi_cu_mma {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     struct Part { uint32_t r[4]; };
@@ -7577,19 +7581,16 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
         OPDI_CU_UNROLL
         for (int i = 0; i < 8; i++) { s.x[i] = 0; }
     }
+#define OPDI_CU_MMA(type) \
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 " \
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+                 : "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3]) \
+                 : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[2 * i]), "r"(b.r[2 * i + 1]));
     static __device__ __forceinline__ void add(S &s, const A &a, const B &b) {
         OPDI_CU_UNROLL
         for (int i = 0; i < 2; i++) {
             float *x = s.x + 4 * i;
-            if (std::is_same<T, opdi_cu_f16>::value) {
-                asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-                             "{%0, %1, %2, %3};" : "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3])
-                             : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[2 * i]), "r"(b.r[2 * i + 1]));
-            } else {
-                asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-                             "{%0, %1, %2, %3};" : "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3])
-                             : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[2 * i]), "r"(b.r[2 * i + 1]));
-            }
+            if (std::is_same<T, opdi_cu_f16>::value) { OPDI_CU_MMA("f16") } else { OPDI_CU_MMA("bf16") }
         }
     }
     /* to[m * down + n * across] */
@@ -7601,8 +7602,10 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
 #else
     typedef nvcuda::wmma::row_major R;
     typedef nvcuda::wmma::col_major C;
-    typedef nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, T, typename std::conditional<TURNED, C, R>::type> A;
-    typedef nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, 16, 16, 16, T, typename std::conditional<TURNED, R, C>::type> B;
+    typedef typename std::conditional<TURNED, C, R>::type OfA;
+    typedef typename std::conditional<TURNED, R, C>::type OfB;
+    typedef nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, T, OfA> A;
+    typedef nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, 16, 16, 16, T, OfB> B;
     typedef nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> S;
     static __device__ __forceinline__ int place_a(int) { return 0; }
     static __device__ __forceinline__ int place_b(int) { return 0; }
@@ -7655,7 +7658,8 @@ __device__ __forceinline__ uint32_t opdi_cu_taps_inside(int from, int taps, int 
     for (int t = 0; t < taps; t++) { bits |= (uint32_t)((unsigned)(from + t * apart) < (unsigned)size) << t; }
     return bits;
 }
-__device__ __forceinline__ opdi_cu_pixel opdi_cu_pixel_of(const opdi_cu_conv &q, uint32_t m, uint32_t pixels, int line) {
+__device__ __forceinline__ opdi_cu_pixel opdi_cu_pixel_of(const opdi_cu_conv &q, uint32_t m, uint32_t pixels,
+                                                          int line) {
     const uint32_t ow = (uint32_t)q.out[2], oh = (uint32_t)q.out[1], oz = (uint32_t)q.out[0];
     const uint32_t r = m / ow, plane = r / oh, image = plane / oz;
     const int w = (int)(m - r * ow) * q.s[2] - q.p[2], h = (int)(r - plane * oh) * q.s[1] - q.p[1];
@@ -7690,12 +7694,14 @@ __device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_bf16 a, opdi_cu_bf16 b) 
 }
 /* x [n, in, groups, cp], w [oc, taps, cp], both as above; y [n, oc, out], or channels last */
 template <typename T, bool LAST>
-__device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T *x, const T *w, const T *bias, T *y, int cp,
-                                                  int tiles_n, unsigned char *room) {
+__device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T *x, const T *w, const T *bias, T *y,
+                                                  int cp, int tiles_n, unsigned char *room) {
     typedef opdi_cu_mma<T, false> M;
-    constexpr int LD = OPDI_CU_TC_LD, stage = (OPDI_CU_TC_M + OPDI_CU_TC_N) * LD, A = OPDI_CU_TC_M / 32, B = OPDI_CU_TC_N / 32;
+    constexpr int LD = OPDI_CU_TC_LD, stage = (OPDI_CU_TC_M + OPDI_CU_TC_N) * LD, A = OPDI_CU_TC_M / 32,
+        B = OPDI_CU_TC_N / 32;
     T *tiles = reinterpret_cast<T *>(room);       /* of each stage patches [128][40], then weights [64][40] */
-    const int t = threadIdx.x, warp = t / 32, og = (int)(q.oc / q.groups), group = blockIdx.z, line = (int)q.groups * cp;
+    const int t = threadIdx.x, warp = t / 32, og = (int)(q.oc / q.groups), group = blockIdx.z,
+        line = (int)q.groups * cp;
     const int m0 = (int)(blockIdx.x / tiles_n) * OPDI_CU_TC_M, n0 = (int)(blockIdx.x % tiles_n) * OPDI_CU_TC_N;
     const int area = (int)opdi_cu_volume(q.out), pixels = (int)q.n * area, kk = (int)opdi_cu_volume(q.k) * cp;
     const int chunk = t % 4 * 8, row = t / 4;     /* this thread's: rows row, row + 32, ... of both */
@@ -7789,8 +7795,8 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
 #if defined(OPD_CUDA_EMULATED)
             *reinterpret_cast<uint4 *>(to) = all;
 #else                                             /* which the compiler takes to pieces elsewhere */
-            asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" : : "l"(__cvta_generic_to_global(to)), "r"(all.x), "r"(all.y),
-                         "r"(all.z), "r"(all.w) : "memory");
+            asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" : : "l"(__cvta_generic_to_global(to)),
+                         "r"(all.x), "r"(all.y), "r"(all.z), "r"(all.w) : "memory");
 #endif
             continue;
         }
@@ -7803,13 +7809,15 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
     }
 }
 template <typename T, bool LAST> __global__ void __launch_bounds__(OPDI_CU_TC_THREADS, 3)
-opdi_cu_conv_tc_kernel(const __grid_constant__ opdi_cu_conv q, const T *x, const T *w, const T *bias, T *y, int cp, int tiles_n) {
+opdi_cu_conv_tc_kernel(const __grid_constant__ opdi_cu_conv q, const T *x, const T *w, const T *bias, T *y, int cp,
+                       int tiles_n) {
     OPDI_CU_SHARED(room);
     if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_tile<T, LAST>(q, x, w, bias, y, cp, tiles_n, room); }
 }
 
 /* The gradient by w: parts [split][oc, taps, cp] of sums over pixels of y [pixels, groups, op] and patches of x, 64
-   channels of each, one tap and one part of the pixels a block, 32 pixels a stage.  Parts are added up in their order. */
+   channels of each, one tap and one part of the pixels a block, 32 pixels a stage.  Parts are added up in their
+   order. */
 #define OPDI_CU_GW_SIDE 64
 #define OPDI_CU_GW_K 32
 #define OPDI_CU_GW_LD (OPDI_CU_GW_SIDE + 8)
@@ -7821,7 +7829,8 @@ __device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_conv &q, cons
     constexpr int LD = OPDI_CU_GW_LD, stage = 2 * OPDI_CU_GW_K * LD, R = OPDI_CU_GW_K / 16;
     T *tiles = reinterpret_cast<T *>(room);       /* of each stage y [32][72], then x [32][72] */
     const int t = threadIdx.x, warp = t / 32, group = blockIdx.z, tile = blockIdx.x / (k.tiles_o * k.tiles_c);
-    const int o0 = (int)blockIdx.x % k.tiles_o * OPDI_CU_GW_SIDE, c0 = (int)blockIdx.x / k.tiles_o % k.tiles_c * OPDI_CU_GW_SIDE;
+    const int o0 = (int)blockIdx.x % k.tiles_o * OPDI_CU_GW_SIDE,
+        c0 = (int)blockIdx.x / k.tiles_o % k.tiles_c * OPDI_CU_GW_SIDE;
     const int tw = tile % q.k[2] * q.d[2], th = tile / q.k[2] % q.k[1] * q.d[1], tz = tile / q.k[2] / q.k[1] * q.d[0];
     const int pixels = (int)(q.n * opdi_cu_volume(q.out)), lane = t % 8 * 8, row = t / 8;
     const int each = ((pixels + k.splits - 1) / k.splits + OPDI_CU_GW_K - 1) / OPDI_CU_GW_K * OPDI_CU_GW_K;
@@ -7841,8 +7850,8 @@ __device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_conv &q, cons
             const int w = (int)(p - r * (uint32_t)q.out[2]) * q.s[2] - q.p[2] + tw;
             const int h = (int)(r - plane * (uint32_t)q.out[1]) * q.s[1] - q.p[1] + th;
             const int z = (int)(plane - image * (uint32_t)q.out[0]) * q.s[0] - q.p[0] + tz;
-            const bool there = m < end && c_there && (unsigned)z < (unsigned)q.in[0] && (unsigned)h < (unsigned)q.in[1] &&
-                (unsigned)w < (unsigned)q.in[2], of_y = m < end && o_there;
+            const bool of_y = m < end && o_there, there = m < end && c_there && (unsigned)z < (unsigned)q.in[0] &&
+                (unsigned)h < (unsigned)q.in[1] && (unsigned)w < (unsigned)q.in[2];
             const int64_t at = (((int64_t)image * q.in[0] + z) * q.in[1] + h) * q.in[2] + w;
             opdi_cu_stage_16(ys + 16 * i * LD, of_y ? y + (m * q.groups + group) * k.op + o0 + lane : y, of_y);
             opdi_cu_stage_16(xs + 16 * i * LD, there ? x + (at * q.groups + group) * k.cp + c0 + lane : x, there);
@@ -7861,7 +7870,10 @@ __device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_conv &q, cons
             typename M::A fa[2];
             typename M::B fb[2];
             OPDI_CU_UNROLL
-            for (int i = 0; i < 2; i++) { M::load(fa[i], ys + l * LD + 16 * i, LD); M::load(fb[i], xs + l * LD + 16 * i, LD); }
+            for (int i = 0; i < 2; i++) {
+                M::load(fa[i], ys + l * LD + 16 * i, LD);
+                M::load(fb[i], xs + l * LD + 16 * i, LD);
+            }
             OPDI_CU_UNROLL
             for (int i = 0; i < 2; i++) { for (int j = 0; j < 2; j++) { M::add(sum[i][j], fa[i], fb[j]); } }
         }
@@ -7879,19 +7891,19 @@ __device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_conv &q, cons
     const int og = (int)(q.oc / q.groups);
     const int64_t taps = opdi_cu_volume(q.k), base = blockIdx.y * q.oc + (int64_t)group * og;
     for (int i = t; i < OPDI_CU_GW_SIDE * OPDI_CU_GW_SIDE; i += OPDI_CU_TC_THREADS) {
-        const int o = o0 + i / OPDI_CU_GW_SIDE, c = c0 + i % OPDI_CU_GW_SIDE;
-        if (o < og && c < k.cp) { parts[((base + o) * taps + tile) * k.cp + c] = out[i / OPDI_CU_GW_SIDE * ld + i % OPDI_CU_GW_SIDE]; }
+        const int r = i / OPDI_CU_GW_SIDE, o = o0 + r, c = c0 + i % OPDI_CU_GW_SIDE;
+        if (o < og && c < k.cp) { parts[((base + o) * taps + tile) * k.cp + c] = out[r * ld + c - c0]; }
     }
 }
 template <typename T> __global__ void __launch_bounds__(OPDI_CU_TC_THREADS)
-opdi_cu_conv_gw_kernel(const __grid_constant__ opdi_cu_conv q, const __grid_constant__ opdi_cu_gw k, const T *x, const T *y,
-                       float *parts) {
+opdi_cu_conv_gw_kernel(const __grid_constant__ opdi_cu_conv q, const __grid_constant__ opdi_cu_gw k, const T *x,
+                       const T *y, float *parts) {
     OPDI_CU_SHARED(room);
     if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_gw_tile<T>(q, k, x, y, parts, room); }
 }
 /* w[o, c, t] = the sum of parts[split][o, t, c] */
-template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *parts, T *w, int splits, int64_t cg, int64_t cp, int64_t taps,
-                                                                 int64_t all) {
+template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *parts, T *w, int splits, int64_t cg,
+                                                                 int64_t cp, int64_t taps, int64_t all) {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
         const int64_t c = i % cp, t = i / cp % taps, o = i / cp / taps;
@@ -7912,14 +7924,15 @@ template <typename T> __global__ void opdi_cu_conv_weights_kernel(opdi_cu_conv q
         to[i] = c < inner ? w[at] : T(0.0f);
     }
 }
-/* x [n, groups * cg, image] with channels last, filled up to cp a group: x itself where it is so; NULL with an error. */
-template <typename T> static const T *opdi_cu_conv_turned(const opdi_cu_conv *q, const T *x, bool last, int64_t cg, int64_t image) {
-    const int64_t cp = opdi_cu_ceil(cg, 8) * 8, tiles = q->n * q->groups * opdi_cu_ceil(image, 64) * opdi_cu_ceil(cp, 64);
+/* x [n, groups * cg, image] with channels last, filled up to cp a group: x itself where it is so.  NULL: an error. */
+template <typename T> static const T *opdi_cu_conv_turned(const opdi_cu_conv *q, const T *x, bool last, int64_t cg,
+                                                         int64_t image) {
+    const int64_t cp = opdi_cu_ceil(cg, 8) * 8;
+    const int64_t tiles = q->n * q->groups * opdi_cu_ceil(image, 64) * opdi_cu_ceil(cp, 64);
     if (last && q->groups == 1 && cp == cg && opdi_cu_aligned(x)) { return x; }
     T *to = static_cast<T *>(opdi_cu_scratch(q->n * image * q->groups * cp * (int64_t)sizeof(T)));
-    if (to && opdi_cu_launch(opdi_cu_channels_last_kernel<T>, opdi_cu_grid_rows(tiles), dim3(256), 0, x, to, q->n, q->groups, cg, cp, image)) {
-        return NULL;
-    }
+    if (to && opdi_cu_launch(opdi_cu_channels_last_kernel<T>, opdi_cu_grid_rows(tiles), dim3(256), 0, x, to, q->n,
+                             q->groups, cg, cp, image)) { return NULL; }
     return to;
 }
 template <typename T> static int opdi_cu_conv_tc(opdi_cu_conv q, const T *x, const T *w, const T *bias, T *y, bool x_last, bool y_last, bool back) {
@@ -7934,37 +7947,45 @@ template <typename T> static int opdi_cu_conv_tc(opdi_cu_conv q, const T *x, con
         for (int i = 0; i < 3; i++) { b.in[i] = q.out[i]; b.out[i] = q.in[i]; b.p[i] = q.d[i] * (q.k[i] - 1) - q.p[i]; }
         q = b;
     }
-    const int64_t tiles_n = opdi_cu_ceil(q.oc / q.groups, OPDI_CU_TC_N), tiles_m = opdi_cu_ceil(q.n * opdi_cu_volume(q.out), OPDI_CU_TC_M);
+    const int64_t tiles_n = opdi_cu_ceil(q.oc / q.groups, OPDI_CU_TC_N),
+        tiles_m = opdi_cu_ceil(q.n * opdi_cu_volume(q.out), OPDI_CU_TC_M);
     return opdi_cu_launch(y_last ? opdi_cu_conv_tc_kernel<T, true> : opdi_cu_conv_tc_kernel<T, false>,
                           dim3((unsigned)(tiles_m * tiles_n), 1, (unsigned)q.groups), dim3(OPDI_CU_TC_THREADS),
-                          OPDI_CU_TC_STAGES * (OPDI_CU_TC_M + OPDI_CU_TC_N) * OPDI_CU_TC_LD * sizeof(T), q, x, wt, bias, y, (int)cp,
-                          (int)tiles_n);
+                          OPDI_CU_TC_STAGES * (OPDI_CU_TC_M + OPDI_CU_TC_N) * OPDI_CU_TC_LD * sizeof(T), q, x, wt,
+                          bias, y, (int)cp, (int)tiles_n);
 }
 /* Parts for about 512 blocks, of 512 pixels or more. */
-template <typename T> static int opdi_cu_conv_gw(const opdi_cu_conv *q, const T *x, T *w, const T *y, bool x_last, bool y_last) {
-    const int64_t cg = q->c / q->groups, og = q->oc / q->groups, taps = opdi_cu_volume(q->k), pixels = q->n * opdi_cu_volume(q->out);
+template <typename T> static int opdi_cu_conv_gw(const opdi_cu_conv *q, const T *x, T *w, const T *y, bool x_last,
+                                                  bool y_last) {
+    const int64_t cg = q->c / q->groups, og = q->oc / q->groups, taps = opdi_cu_volume(q->k),
+        pixels = q->n * opdi_cu_volume(q->out);
     opdi_cu_gw k;
-    k.w = opdi_cu_divide_by((uint32_t)q->out[2]); k.h = opdi_cu_divide_by((uint32_t)q->out[1]); k.z = opdi_cu_divide_by((uint32_t)q->out[0]);
+    k.w = opdi_cu_divide_by((uint32_t)q->out[2]);
+    k.h = opdi_cu_divide_by((uint32_t)q->out[1]);
+    k.z = opdi_cu_divide_by((uint32_t)q->out[0]);
     k.cp = (int)opdi_cu_ceil(cg, 8) * 8; k.op = (int)opdi_cu_ceil(og, 8) * 8;
     k.tiles_c = (int)opdi_cu_ceil(k.cp, OPDI_CU_GW_SIDE); k.tiles_o = (int)opdi_cu_ceil(k.op, OPDI_CU_GW_SIDE);
-    const int64_t tiles = taps * k.tiles_c * k.tiles_o, most = opdi_cu_ceil(pixels, 512), want = opdi_cu_ceil(512, tiles * q->groups);
+    const int64_t tiles = taps * k.tiles_c * k.tiles_o, most = opdi_cu_ceil(pixels, 512);
+    const int64_t want = opdi_cu_ceil(512, tiles * q->groups);
     k.splits = (int)(want < most ? want : most);
-    const int64_t all = q->oc * taps * k.cp, room = OPDI_CU_TC_STAGES * 2 * OPDI_CU_GW_K * OPDI_CU_GW_LD * (int64_t)sizeof(T);
+    const int64_t all = q->oc * taps * k.cp,
+        room = OPDI_CU_TC_STAGES * 2 * OPDI_CU_GW_K * OPDI_CU_GW_LD * (int64_t)sizeof(T);
     float *parts = static_cast<float *>(opdi_cu_scratch(k.splits * all * 4));
     if (!parts || !(x = opdi_cu_conv_turned(q, x, x_last, cg, opdi_cu_volume(q->in))) ||
         !(y = opdi_cu_conv_turned(q, y, y_last, og, opdi_cu_volume(q->out)))) { return -1; }
     if (opdi_cu_launch(opdi_cu_conv_gw_kernel<T>, dim3((unsigned)tiles, (unsigned)k.splits, (unsigned)q->groups),
                        dim3(OPDI_CU_TC_THREADS), (size_t)room, *q, k, x, y, parts)) { return -1; }
-    return opdi_cu_launch(opdi_cu_conv_gw_end_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, (const float *)parts, w, k.splits, cg,
-                          (int64_t)k.cp, taps, all);
+    return opdi_cu_launch(opdi_cu_conv_gw_end_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, (const float *)parts, w,
+                          k.splits, cg, (int64_t)k.cp, taps, all);
 }
 /* Whether the product is worth it, and its grid possible. */
 static bool opdi_cu_conv_tc_fits(const opdi_cu_conv *q, int what, opd_scalar_type dtype) {
     const int64_t cg = q->c / q->groups, og = q->oc / q->groups, taps = opdi_cu_volume(q->k);
     if (dtype != OPD_FLOAT16 && (dtype != OPD_BFLOAT16 || opdi_cu_properties()->major < 8)) { return false; }
-    if (cg < 8 || og < 8 || q->groups > 65535 || q->n * opdi_cu_volume(q->out) > (1 << 30) || q->n * opdi_cu_volume(q->in) > (1 << 30) ||
-        cg * taps > (1 << 24) || og * taps > (1 << 24)) { return false; }
-    const int64_t x_all = q->n * q->groups * opdi_cu_volume(q->in) * (cg + 8), y_all = q->n * q->groups * opdi_cu_volume(q->out) * (og + 8);
+    if (cg < 8 || og < 8 || q->groups > 65535 || q->n * opdi_cu_volume(q->out) > (1 << 30) ||
+        q->n * opdi_cu_volume(q->in) > (1 << 30) || cg * taps > (1 << 24) || og * taps > (1 << 24)) { return false; }
+    const int64_t x_all = q->n * q->groups * opdi_cu_volume(q->in) * (cg + 8),
+        y_all = q->n * q->groups * opdi_cu_volume(q->out) * (og + 8);
     const int most[3] = OPDI_CU_TC_TAPS;
     if (what != OPDI_CU_CONV_GW && (what == OPDI_CU_CONV_Y ? x_all : y_all) > INT32_MAX) { return false; }
     for (int i = 0; i < 3 && what != OPDI_CU_CONV_GW; i++) {
@@ -8030,8 +8051,8 @@ template <typename T> static int opdi_cu_conv_typed(const opdi_cu_conv *q, int w
 template <typename T> static int opdi_cu_conv_short(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w, opd_tensor *y, opd_tensor *bias) {
     opd_tensor *from = what == OPDI_CU_CONV_Y ? x : y, *to = what == OPDI_CU_CONV_Y ? y : x;
     if (what == OPDI_CU_CONV_GW) {
-        return opdi_cu_conv_gw<T>(q, opdi_cu_data<T>(x), opdi_cu_data<T>(w), opdi_cu_data<T>(y), opdi_cu_is_channels_last(x),
-                                  opdi_cu_is_channels_last(y));
+        return opdi_cu_conv_gw<T>(q, opdi_cu_data<T>(x), opdi_cu_data<T>(w), opdi_cu_data<T>(y),
+                                  opdi_cu_is_channels_last(x), opdi_cu_is_channels_last(y));
     }
     return opdi_cu_conv_tc<T>(*q, opdi_cu_data<T>(from), opdi_cu_data<T>(w), bias ? opdi_cu_data<T>(bias) : NULL, opdi_cu_data<T>(to),
                               opdi_cu_is_channels_last(from), opdi_cu_is_channels_last(to), what == OPDI_CU_CONV_GX);

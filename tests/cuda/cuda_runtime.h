@@ -352,12 +352,15 @@ inline bool release(State state, size_t from, size_t to) {
 }
 /* Numbers of chance for orders, the same for the same seed; 0: none are wanted. */
 inline long order_seed() { static const long seed = setting("OPD_EMU_ORDER", 0); return seed; }
-inline size_t chance(size_t below) {
-    static uint64_t x = (uint64_t)order_seed() * 0x9e3779b97f4a7c15u;
-    uint64_t z = x += 0x9e3779b97f4a7c15u;
+inline uint64_t mixed(uint64_t z) {
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return (size_t)((z ^ z >> 31) % below);
+    return z ^ z >> 31;
+}
+/* Where a seed begins lies far from where others do: one stream a few numbers further on would fall in with it. */
+inline size_t chance(size_t below) {
+    static uint64_t x = mixed((uint64_t)order_seed());
+    return (size_t)(mixed(x += 0x9e3779b97f4a7c15u) % below);
 }
 inline void shuffle(std::vector<size_t> &order, size_t n) {
     if (order.size() != n) { order.resize(n); for (size_t k = 0; k < n; k++) { order[k] = k; } }
