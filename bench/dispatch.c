@@ -96,10 +96,10 @@ static void print_heading(void) {
 static void report_markdown(row r, double v, bool met, bool best_met, double peer) {
     const char *unit = r.unit ? r.unit : "ns", *what = r.what + strspn(r.what, " ");
     char b[3][16];
-    printf("| %s%s | %s %s | ", what == r.what ? "" : "&nbsp; ", what, number(b[0], v), unit);
-    if (r.most > 0) { printf("at most %.3g", r.most); }
+    printf("| %s%s | %s %s |", what == r.what ? "" : "&nbsp; ", what, number(b[0], v), unit);
+    if (r.most > 0) { printf(r.most < 1000 ? " at most %.3g" : " at most %.0f", r.most); }
     if (r.most_calls > 0) { printf(" or %g indirect calls", r.most_calls); }
-    if (r.least > 0) { printf("at least %.3g", r.least); }
+    if (r.least > 0) { printf(" at least %.3g", r.least); }
     if ((r.most > 0 || r.least > 0) && r.note) { printf(" %s", r.note); }
     if ((r.most > 0 || r.least > 0) && !met) { printf("%s", best_met ? ", missed but by the best" : ", **missed**"); }
     if (peer > 0) { printf(" | %s %s |\n", number(b[1], peer), unit); } else { puts(" | |"); }
