@@ -13,7 +13,8 @@
          nvcc -O3 -arch=all-major -shared -Xcompiler -fPIC -DOPDISPATCH_PLUGIN opdispatch_cuda.cu \
              -o opdispatch_cuda.so -lcublas -lcublasLt
          ... opd_load_library("./opdispatch_cuda.so") ...
-     -arch=sm_90 in place of -arch=all-major makes code for one kind of GPU in a fraction of the time.
+     -arch=sm_90 in place of -arch=all-major makes code for one kind of GPU in a fraction of the time (under two
+     minutes of one core, against nine); --split-compile=0 has all cores work on it, -t 0 on several kinds of GPUs.
 
    CONTENTS (search for the anchor)
      >>cu:platform       errors, devices, launches, types, what threads of a block do together
@@ -1711,7 +1712,7 @@ template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM) opdi_cu_co
    dim 1 of the walk; the others are batches.  grid: tiles along dim 0 times dim 1, batches.  Tiles of short elements
    are larger, that as many bytes are on their way; rows of a tile are a word apart from whole banks. */
 __host__ __device__ constexpr int opdi_cu_turned_side(int size) { return size <= 2 ? 64 : 32; }
-template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM)
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM, 4)
 opdi_cu_copy_turned(const opdi_cu_pw_walk w, int batches) {
     constexpr int S = opdi_cu_turned_side(sizeof(T)), rows = OPDI_CU_TEAM / S;
     __shared__ T tile[S][S + (sizeof(T) < 4 ? 4 / sizeof(T) : 1)];
