@@ -3979,7 +3979,8 @@ template <typename T> struct opdi_cu_scan_prod {
     static __device__ __forceinline__ S join(S a, S b) { a.v = opdi_cu_times(a.v, b.v); return a; }
     static __device__ __forceinline__ void store(const S &s, T *y, int64_t *, int64_t i) { opdi_cu_store(y + i, s.v); }
 };
-/* log(sum exp) as the largest term m and the sum of the others over exp(m): rounded to the size of m once, at the end. */
+/* log(sum exp) as the largest term m and the sum of the others over exp(m): rounded to the size of m
+   once, at the end. */
 template <typename C> struct opdi_cu_scan_terms { C m, others; };
 template <typename T> struct opdi_cu_scan_exps {
     typedef opdi_cu_acc<T> C;
@@ -4862,7 +4863,9 @@ static __device__ __forceinline__ void opdi_cu_atomic_add(int64_t *p, int64_t v)
     atomicAdd((unsigned long long *)p, (unsigned long long)v);
 }
 /* Loads and stores where other threads store at the same time: of numbers up to 8 bytes one stays, whole. */
-template <class T> static __device__ __forceinline__ T opdi_cu_load_common(const T *p) { return *(const volatile T *)p; }
+template <class T> static __device__ __forceinline__ T opdi_cu_load_common(const T *p) {
+    return *(const volatile T *)p;
+}
 template <class T> static __device__ __forceinline__ void opdi_cu_store_common(T *p, T v) { *(volatile T *)p = v; }
 static __device__ __forceinline__ void opdi_cu_store_common(opdi_cu_16 *p, opdi_cu_16 v) {
     opdi_cu_store_common(&p->a, v.a);
@@ -6122,7 +6125,7 @@ static const opdi_cu_row opdi_cu_rows_indexing[] = {
 //  >>cu:pooling     pooling, padding, resampling
 //----------------------------------------------------------------------------------------------------------------------
 
-//-- padding -------------------------------------------------------------------------------------------------------------
+//-- padding -----------------------------------------------------------------------------------------------------------
 
 /* out = value, or x where that is inside. */
 template <class T> struct opdi_cu_pad {
@@ -6266,7 +6269,7 @@ static int opdi_cu_mirror_run(opd_call *call, bool back) {
 static int opdi_cu_mirror_pad_kernel(opd_call *call) { return opdi_cu_mirror_run(call, false); }
 static int opdi_cu_mirror_pad_backward_kernel(opd_call *call) { return opdi_cu_mirror_run(call, true); }
 
-//-- pooling -------------------------------------------------------------------------------------------------------------
+//-- pooling -----------------------------------------------------------------------------------------------------------
 
 /* Where an image [n, c, z, h, w] of any strides lies. */
 struct opdi_cu_image {
@@ -6537,7 +6540,7 @@ static int opdi_cu_pool_gradient(opd_call *call, int nd, opd_tensor *at, bool ad
 OPDI_CU_POOLS(2)
 OPDI_CU_POOLS(3)
 
-//-- im2col, col2im ------------------------------------------------------------------------------------------------------
+//-- im2col, col2im ----------------------------------------------------------------------------------------------------
 
 /* An image [n, c, h, w], and columns [n, c k k, blocks]. */
 struct opdi_cu_blocks {
@@ -6653,19 +6656,22 @@ template <typename A> __device__ __forceinline__ int64_t opdi_cu_first_look(cons
     }
     return a;
 }
-template <typename T> __global__ void opdi_cu_upsample_kernel(const opdi_cu_side r, const opdi_cu_side c, int64_t all, const T *x, T *y) {
+template <typename T> __global__ void opdi_cu_upsample_kernel(const opdi_cu_side r, const opdi_cu_side c, int64_t all,
+    const T *x, T *y) {
     typedef typename opdi_cu_weights_of<T>::type A;
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
         const opdi_cu_look v = opdi_cu_looks<A>(r, i / c.n % r.n), h = opdi_cu_looks<A>(c, i % c.n);
         const T *p = x + i / c.n / r.n * r.m * c.m, *a = p + v.lo * c.m, *b = p + v.hi * c.m;
         if (r.nearest) { y[i] = a[h.lo]; continue; }
-        opdi_cu_store(y + i, (A)v.w[0] * ((A)h.w[0] * opdi_cu_load<A>(a + h.lo) + (A)h.w[1] * opdi_cu_load<A>(a + h.hi)) +
-                             (A)v.w[1] * ((A)h.w[0] * opdi_cu_load<A>(b + h.lo) + (A)h.w[1] * opdi_cu_load<A>(b + h.hi)));
+        opdi_cu_store(y + i,
+            (A)v.w[0] * ((A)h.w[0] * opdi_cu_load<A>(a + h.lo) + (A)h.w[1] * opdi_cu_load<A>(a + h.hi)) +
+            (A)v.w[1] * ((A)h.w[0] * opdi_cu_load<A>(b + h.lo) + (A)h.w[1] * opdi_cu_load<A>(b + h.hi)));
     }
 }
 /* x[i, j] = sum of what the outputs that look at (i, j) have, by their weights */
-template <typename T> __global__ void opdi_cu_upsample_back_kernel(const opdi_cu_side r, const opdi_cu_side c, int64_t all, T *x, const T *y) {
+template <typename T> __global__ void opdi_cu_upsample_back_kernel(const opdi_cu_side r, const opdi_cu_side c,
+    int64_t all, T *x, const T *y) {
     typedef typename opdi_cu_weights_of<T>::type A;
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
@@ -6709,10 +6715,12 @@ static int opdi_cu_upsample_of(opd_call *call, bool nearest, bool back) {
     }
     const int64_t all = opd_numel(to);
     if (back) {
-        OPDI_CU_FLOATS(opd_dtype(to), T, rc = opdi_cu_launch(opdi_cu_upsample_back_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, side[0],
+        OPDI_CU_FLOATS(opd_dtype(to), T, rc =
+            opdi_cu_launch(opdi_cu_upsample_back_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, side[0],
                                                             side[1], all, opdi_cu_data<T>(work), opdi_cu_data<T>(from)))
     } else {
-        OPDI_CU_ALL(opd_dtype(to), T, rc = opdi_cu_launch(opdi_cu_upsample_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, side[0], side[1],
+        OPDI_CU_ALL(opd_dtype(to), T, rc = opdi_cu_launch(opdi_cu_upsample_kernel<T>, opdi_cu_grid(all, 256),
+            dim3(256), 0, side[0], side[1],
                                                          all, opdi_cu_data<T>(from), opdi_cu_data<T>(work)))
     }
     return rc || (work != to && !opd_copy_(to, work)) ? -1 : 0;
@@ -6850,7 +6858,8 @@ static int opdi_cu_grid_backward_kernel(opd_call *call) { return opdi_cu_grid_of
 static const opdi_cu_row opdi_cu_rows_resampling[] = {
     {"grid_sampler_2d", opdi_cu_grid_kernel}, {"grid_sampler_2d_backward", opdi_cu_grid_backward_kernel},
     {"upsample_nearest2d", opdi_cu_upsample_nearest}, {"upsample_nearest2d_backward", opdi_cu_upsample_nearest_back},
-    {"upsample_bilinear2d", opdi_cu_upsample_bilinear}, {"upsample_bilinear2d_backward", opdi_cu_upsample_bilinear_back},
+    {"upsample_bilinear2d", opdi_cu_upsample_bilinear},
+    {"upsample_bilinear2d_backward", opdi_cu_upsample_bilinear_back},
     {NULL, NULL}};
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -6928,7 +6937,8 @@ template <typename T> __global__ void opdi_cu_nll_back(const opdi_cu_nll<T> k, c
 /* first: the argument `reduction`; x, target and weight are those from `input` on. */
 template <typename T>
 static int opdi_cu_nll_of(opd_call *call, int input, int first, opdi_cu_nll<T> *k) {
-    opd_tensor *x = opd_contiguous(opd_arg_tensor(call, input)), *target = opd_contiguous(opd_arg_tensor(call, input + 1)),
+    opd_tensor *x = opd_contiguous(opd_arg_tensor(call, input)),
+        *target = opd_contiguous(opd_arg_tensor(call, input + 1)),
         *w = opd_arg_tensor(call, input + 2);
     if (!x || !target || (w && !(w = opd_contiguous(w)))) { return -1; }
     k->x = opdi_cu_data<T>(x); k->w = w ? opdi_cu_data<T>(w) : NULL; k->target = opdi_cu_data<int64_t>(target);
@@ -7072,7 +7082,8 @@ template <int KIND, typename T> static int opdi_cu_distances_go(const opdi_cu_di
         return opdi_cu_launch(opdi_cu_distances_back_kernel<KIND, T>, opdi_cu_grid(k.b * k.n * k.k, 256), dim3(256), 0,
                               k);
     }
-    return opdi_cu_launch(opdi_cu_distances_kernel<KIND, T>, opdi_cu_grid_rows(tiles), dim3(OPDI_CU_TILE * OPDI_CU_TILE),
+    return opdi_cu_launch(opdi_cu_distances_kernel<KIND, T>, opdi_cu_grid_rows(tiles),
+        dim3(OPDI_CU_TILE * OPDI_CU_TILE),
                           0, k);
 }
 template <typename T> static int opdi_cu_distances_of(opd_tensor *out, opd_tensor *x, opd_tensor *y, opd_tensor *g,
@@ -7155,7 +7166,8 @@ static const opdi_cu_row opdi_cu_rows_distances[] = {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:matmul      matrix products
 //
-//  cuBLAS for numbers with a point, a plain kernel for integers.  All of them are out[n] = alpha a[n] b[n] + beta out[n]
+//  cuBLAS for numbers with a point, a plain kernel for integers.  All of them are
+//  out[n] = alpha a[n] b[n] + beta out[n]
 //  with a [n, m, k], b [n, k, p] and out [n, m, p] in rows; a vector is a row or a column.
 //----------------------------------------------------------------------------------------------------------------------
 
@@ -7201,8 +7213,10 @@ static bool opdi_cu_cuda_type(opd_scalar_type t, cudaDataType *type) {
     }
 }
 
-/* out = alpha a b + beta out.  Rows are columns to cuBLAS: out^T = b^T a^T.  out_type: float32 may stand for shorter. */
-static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_scalar_type out_dtype, double alpha, double beta) {
+/* out = alpha a b + beta out.  Rows are columns to cuBLAS: out^T = b^T a^T.  out_type: float32 may stand for
+   shorter. */
+static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_scalar_type out_dtype, double alpha,
+    double beta) {
     const float alpha32 = (float)alpha, beta32 = (float)beta;
     const bool wide = dtype == OPD_FLOAT64;
     int64_t lda = 0, ldb = 0;
@@ -7213,16 +7227,19 @@ static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_sca
     if (!h || !opdi_cu_cuda_type(dtype, &type) || !opdi_cu_cuda_type(out_dtype, &out_type)) { return -1; }
     (void)opdi_cu_leading(&q->a, q->m, q->k, &lda, &ta);
     (void)opdi_cu_leading(&q->b, q->k, q->p, &ldb, &tb);
-    s = cublasGemmStridedBatchedEx(h, tb ? CUBLAS_OP_T : CUBLAS_OP_N, ta ? CUBLAS_OP_T : CUBLAS_OP_N, (int)q->p, (int)q->m,
-        (int)q->k, wide ? (const void *)&alpha : &alpha32, q->b.data, type, (int)ldb, q->b.batch, q->a.data, type, (int)lda,
+    s = cublasGemmStridedBatchedEx(h, tb ? CUBLAS_OP_T : CUBLAS_OP_N, ta ? CUBLAS_OP_T : CUBLAS_OP_N, (int)q->p,
+        (int)q->m, (int)q->k, wide ? (const void *)&alpha : &alpha32, q->b.data, type, (int)ldb, q->b.batch, q->a.data,
+        type, (int)lda,
         q->a.batch, wide ? (const void *)&beta : &beta32, q->out, out_type, (int)q->p, q->out_batch, (int)q->n,
-        wide ? CUBLAS_COMPUTE_64F : dtype == OPD_FLOAT32 && opd_float32_matmul_precision() == OPD_MATMUL_HIGH ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+        wide ? CUBLAS_COMPUTE_64F : dtype == OPD_FLOAT32 && opd_float32_matmul_precision() == OPD_MATMUL_HIGH
+            ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
         CUBLAS_GEMM_DEFAULT);
     if (s != CUBLAS_STATUS_SUCCESS) { return opdi_cu_blas_failed(s, "cublasGemmStridedBatchedEx"); }
     return opdi_cu_debug ? opdi_cu_synchronize(NULL, -1) : 0;
 }
 /* One thread for each element of the result. */
-template <typename T> __global__ void opdi_cu_product_kernel(opdi_cu_product q, opdi_cu_acc<T> alpha, opdi_cu_acc<T> beta) {
+template <typename T> __global__ void opdi_cu_product_kernel(opdi_cu_product q, opdi_cu_acc<T> alpha,
+    opdi_cu_acc<T> beta) {
     typedef opdi_cu_acc<T> A;
     const int64_t all = q.n * q.m * q.p, step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
@@ -7231,13 +7248,16 @@ template <typename T> __global__ void opdi_cu_product_kernel(opdi_cu_product q, 
         const T *b = static_cast<const T *>(q.b.data) + n * q.b.batch + j * q.b.col;
         T *out = static_cast<T *>(q.out) + n * q.out_batch + r * q.p + j;
         A sum = 0;
-        for (int64_t l = 0; l < q.k; l++) { sum += opdi_cu_load<A>(a + l * q.a.col) * opdi_cu_load<A>(b + l * q.b.row); }
+        for (int64_t l = 0; l < q.k; l++) {
+            sum += opdi_cu_load<A>(a + l * q.a.col) * opdi_cu_load<A>(b + l * q.b.row);
+        }
         opdi_cu_store(out, beta == A(0) ? alpha * sum : alpha * sum + beta * opdi_cu_load<A>(out));
     }
 }
 template <typename T> static int opdi_cu_product_plain(const opdi_cu_product *q, opd_value alpha, opd_value beta) {
     typedef opdi_cu_acc<T> A;
-    const A al = alpha.tag == OPD_TAG_FLOAT ? (A)alpha.u.d : (A)alpha.u.i, be = beta.tag == OPD_TAG_FLOAT ? (A)beta.u.d : (A)beta.u.i;
+    const A al = alpha.tag == OPD_TAG_FLOAT ? (A)alpha.u.d : (A)alpha.u.i,
+        be = beta.tag == OPD_TAG_FLOAT ? (A)beta.u.d : (A)beta.u.i;
     return opdi_cu_launch(opdi_cu_product_kernel<T>, opdi_cu_grid(q->n * q->m * q->p, 256), dim3(256), 0, *q, al, be);
 }
 static double opdi_cu_number(opd_value v) { return v.tag == OPD_TAG_FLOAT ? v.u.d : (double)v.u.i; }
@@ -7264,14 +7284,16 @@ static int opdi_cu_factor(opd_tensor *t, bool column, opdi_cu_matrix *x, bool co
     x->col = nd > 1 ? strides[nd - 1] : column ? 1 : strides[0];
     x->data = opd_device_data(t, OPD_CUDA);
     if (!x->data && opd_numel(t)) { return -1; }
-    if (copied || opdi_cu_leading(x, nd > 1 ? sizes[nd - 2] : column ? sizes[0] : 1, nd > 1 ? sizes[nd - 1] : column ? 1 : sizes[0], &ld, &turned)) {
+    if (copied || opdi_cu_leading(x, nd > 1 ? sizes[nd - 2] : column ? sizes[0] : 1,
+        nd > 1 ? sizes[nd - 1] : column ? 1 : sizes[0], &ld, &turned)) {
         return 0;
     }
     t = opd_contiguous(t);
     return t ? opdi_cu_factor(t, column, x, true) : -1;
 }
 /* Result 0 = beta self + alpha a b; self is NULL where there is none. */
-static int opdi_cu_product_of(opd_call *call, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta, opd_value alpha) {
+static int opdi_cu_product_of(opd_call *call, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
+    opd_value alpha) {
     opdi_cu_product q;
     opd_tensor *out, *work;
     const int na = opd_ndim(a), nb = opd_ndim(b);
@@ -7293,7 +7315,8 @@ static int opdi_cu_product_of(opd_call *call, opd_tensor *self, opd_tensor *a, o
     return work == out || opd_copy_(out, work) ? 0 : -1;
 }
 static int opdi_cu_mm(opd_call *call) {
-    return opdi_cu_product_of(call, NULL, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_value_int(0), opd_value_int(1));
+    return opdi_cu_product_of(call, NULL, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_value_int(0),
+        opd_value_int(1));
 }
 static int opdi_cu_addmm(opd_call *call) {
     return opdi_cu_product_of(call, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
@@ -7321,7 +7344,8 @@ static int opdi_cu_addbmm(opd_call *call) {
 }
 
 /* Parts of sum a[i] b[i]: one for each block, and then the sum of those. */
-template <typename T> __global__ void opdi_cu_dot_kernel(const T *a, int64_t sa, const T *b, int64_t sb, int64_t n, opdi_cu_acc<T> *parts) {
+template <typename T> __global__ void opdi_cu_dot_kernel(const T *a, int64_t sa, const T *b, int64_t sb, int64_t n,
+    opdi_cu_acc<T> *parts) {
     typedef opdi_cu_acc<T> A;
     A sum = 0;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x) {
@@ -7393,7 +7417,8 @@ static __device__ __forceinline__ int64_t opdi_cu_conv_writes(const opdi_cu_conv
 /* y[n, o] = sum over c, t of x[n, c, reads(t)] w[o, c, t] */
 template <typename T> __global__ void opdi_cu_conv_y_kernel(opdi_cu_conv q, const T *x, const T *w, T *y) {
     typedef opdi_cu_acc<T> A;
-    const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k), cg = q.c / q.groups;
+    const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k),
+        cg = q.c / q.groups;
     const int64_t og = q.oc / q.groups, all = q.n * q.oc * area, step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
         const int64_t pos = i % area, o = i / area % q.oc, n = i / area / q.oc;
@@ -7402,7 +7427,9 @@ template <typename T> __global__ void opdi_cu_conv_y_kernel(opdi_cu_conv q, cons
         for (int64_t t = 0; t < taps; t++) {
             const int64_t at = opdi_cu_conv_reads(q, pos, t);
             if (at < 0) { continue; }
-            for (int64_t c = 0; c < cg; c++) { sum += opdi_cu_load<A>(xs + c * image + at) * opdi_cu_load<A>(ws + c * taps + t); }
+            for (int64_t c = 0; c < cg; c++) {
+                sum += opdi_cu_load<A>(xs + c * image + at) * opdi_cu_load<A>(ws + c * taps + t);
+            }
         }
         opdi_cu_store(y + i, sum);
     }
@@ -7410,7 +7437,8 @@ template <typename T> __global__ void opdi_cu_conv_y_kernel(opdi_cu_conv q, cons
 /* gx[n, c] = sum over o, t of y[n, o, writes(t)] w[o, c, t] */
 template <typename T> __global__ void opdi_cu_conv_gx_kernel(opdi_cu_conv q, T *x, const T *w, const T *y) {
     typedef opdi_cu_acc<T> A;
-    const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k), cg = q.c / q.groups;
+    const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k),
+        cg = q.c / q.groups;
     const int64_t og = q.oc / q.groups, all = q.n * q.c * image, step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
         const int64_t pos = i % image, c = i / image % q.c, n = i / image / q.c, first = c / cg * og;
@@ -7419,7 +7447,9 @@ template <typename T> __global__ void opdi_cu_conv_gx_kernel(opdi_cu_conv q, T *
         for (int64_t t = 0; t < taps; t++) {
             const int64_t at = opdi_cu_conv_writes(q, pos, t);
             if (at < 0) { continue; }
-            for (int64_t o = 0; o < og; o++) { sum += opdi_cu_load<A>(ys + o * area + at) * opdi_cu_load<A>(ws + o * cg * taps + t); }
+            for (int64_t o = 0; o < og; o++) {
+                sum += opdi_cu_load<A>(ys + o * area + at) * opdi_cu_load<A>(ws + o * cg * taps + t);
+            }
         }
         opdi_cu_store(x + i, sum);
     }
@@ -7457,8 +7487,10 @@ static bool opdi_cu_conv_is_product(const opdi_cu_conv *q) {
     return true;
 }
 /* Products of a few images' columns [kk, area] a group: in one batch the images of a group, or the groups of an image,
-   whichever are more.  what: y = w col;  col = w^T y;  w (in `out_dtype`) += y col^T, whose images never are one batch. */
-static int opdi_cu_conv_products(const opdi_cu_conv *q, int what, int64_t images, opd_scalar_type dtype, void *col, void *w, void *y,
+   whichever are more.  what: y = w col;  col = w^T y;  w (in `out_dtype`) += y col^T, whose
+   images never are one batch. */
+static int opdi_cu_conv_products(const opdi_cu_conv *q, int what, int64_t images, opd_scalar_type dtype, void *col,
+    void *w, void *y,
                                  opd_scalar_type w_dtype, bool add) {
     const int64_t area = opdi_cu_volume(q->out), og = q->oc / q->groups, kk = q->c / q->groups * opdi_cu_volume(q->k);
     const int64_t size = (int64_t)opd_dtype_size(dtype), wsize = (int64_t)opd_dtype_size(w_dtype);
@@ -7466,25 +7498,34 @@ static int opdi_cu_conv_products(const opdi_cu_conv *q, int what, int64_t images
     const int64_t outer = by_group ? q->groups : images, inner = by_group ? images : q->groups;
     for (int64_t i = 0; i < outer; i++) {
         char *c = (char *)col + (by_group ? i * kk : i * q->groups * kk) * area * size;
-        char *ys = (char *)y + (by_group ? i * og : i * q->oc) * area * size, *ws = (char *)w + (by_group ? i * og * kk : 0) * wsize;
-        const int64_t c_batch = by_group ? q->groups * kk * area : kk * area, y_batch = by_group ? q->oc * area : og * area;
+        char *ys = (char *)y + (by_group ? i * og : i * q->oc) * area * size,
+            *ws = (char *)w + (by_group ? i * og * kk : 0) * wsize;
+        const int64_t c_batch = by_group ? q->groups * kk * area : kk * area,
+            y_batch = by_group ? q->oc * area : og * area;
         const int64_t w_batch = by_group ? 0 : og * kk;
         opdi_cu_product b;
-        opdi_cu_matrix cm = {c, c_batch, area, 1}, wm = {ws, w_batch, kk, 1}, wt = {ws, w_batch, 1, kk}, ym = {ys, y_batch, area, 1};
+        opdi_cu_matrix cm = {c, c_batch, area, 1}, wm = {ws, w_batch, kk, 1}, wt = {ws, w_batch, 1, kk},
+            ym = {ys, y_batch, area, 1};
         opdi_cu_matrix ct = {c, c_batch, 1, area};
         b.n = inner;
-        if (what == OPDI_CU_CONV_Y) { b.m = og; b.k = kk; b.p = area; b.a = wm; b.b = cm; b.out = ys; b.out_batch = y_batch; }
-        else if (what == OPDI_CU_CONV_GX) { b.m = kk; b.k = og; b.p = area; b.a = wt; b.b = ym; b.out = c; b.out_batch = c_batch; }
+        if (what == OPDI_CU_CONV_Y) {
+            b.m = og; b.k = kk; b.p = area; b.a = wm; b.b = cm; b.out = ys; b.out_batch = y_batch;
+        } else if (what == OPDI_CU_CONV_GX) {
+            b.m = kk; b.k = og; b.p = area; b.a = wt; b.b = ym; b.out = c; b.out_batch = c_batch;
+        }
         else { b.m = og; b.k = area; b.p = kk; b.a = ym; b.b = ct; b.out = ws; b.out_batch = w_batch; }
-        if (opdi_cu_gemm(&b, dtype, what == OPDI_CU_CONV_GW ? w_dtype : dtype, 1, what == OPDI_CU_CONV_GW && (add || i) ? 1 : 0)) {
+        if (opdi_cu_gemm(&b, dtype, what == OPDI_CU_CONV_GW ? w_dtype : dtype, 1,
+            what == OPDI_CU_CONV_GW && (add || i) ? 1 : 0)) {
             return -1;
         }
     }
     return 0;
 }
 /* As many images at a time as columns of 256 MiB hold.  gw of short floats is summed in float32. */
-template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int what, opd_scalar_type dtype, T *x, void *w, T *y) {
-    const int64_t area = opdi_cu_volume(q->out), image = opdi_cu_volume(q->in), one = q->c * opdi_cu_volume(q->k) * area;
+template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int what, opd_scalar_type dtype, T *x,
+    void *w, T *y) {
+    const int64_t area = opdi_cu_volume(q->out), image = opdi_cu_volume(q->in),
+        one = q->c * opdi_cu_volume(q->k) * area;
     const bool direct = opdi_cu_conv_is_product(q), turned = what == OPDI_CU_CONV_GW && sizeof(T) == 2;
     const opd_scalar_type w_dtype = turned ? OPD_FLOAT32 : dtype;
     int64_t most = ((int64_t)256 << 20) / (one * (int64_t)sizeof(T));
@@ -7495,10 +7536,16 @@ template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int
         const int64_t images = n < q->n - i ? n : q->n - i;
         T *xs = x + i * q->c * image, *ys = y + i * q->oc * area, *c = direct ? xs : col;
         if (!direct && what != OPDI_CU_CONV_GX &&
-            opdi_cu_launch(opdi_cu_unfold_kernel<T>, opdi_cu_grid(images * one, 256), dim3(256), 0, *q, images, xs, c)) { return -1; }
+            opdi_cu_launch(opdi_cu_unfold_kernel<T>, opdi_cu_grid(images * one, 256), dim3(256), 0, *q, images, xs,
+                c)) {
+                return -1;
+            }
         if (opdi_cu_conv_products(q, what, images, dtype, c, w, ys, w_dtype, i > 0)) { return -1; }
         if (!direct && what == OPDI_CU_CONV_GX &&
-            opdi_cu_launch(opdi_cu_fold_kernel<T>, opdi_cu_grid(images * q->c * image, 256), dim3(256), 0, *q, images, c, xs)) { return -1; }
+            opdi_cu_launch(opdi_cu_fold_kernel<T>, opdi_cu_grid(images * q->c * image, 256), dim3(256), 0, *q, images,
+                c, xs)) {
+                return -1;
+            }
     }
     return 0;
 }
@@ -7916,8 +7963,10 @@ template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *pa
 }
 /* to[o, t, c] = w[o, c, t], or for gradients, where channels trade places and taps turn round:
    to[g, c, t, o] = w[g, o, c, taps - 1 - t]; 0 from `from_c` to cp. */
-template <typename T> __global__ void opdi_cu_conv_weights_kernel(opdi_cu_conv q, const T *w, T *to, int cp, bool back) {
-    const int64_t taps = opdi_cu_volume(q.k), cg = q.c / q.groups, og = q.oc / q.groups, rows = back ? q.c : q.oc, inner = back ? og : cg;
+template <typename T> __global__ void opdi_cu_conv_weights_kernel(opdi_cu_conv q, const T *w, T *to, int cp,
+    bool back) {
+    const int64_t taps = opdi_cu_volume(q.k), cg = q.c / q.groups, og = q.oc / q.groups, rows = back ? q.c : q.oc,
+        inner = back ? og : cg;
     const int64_t all = rows * taps * cp, step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
         const int64_t c = i % cp, t = i / cp % taps, r = i / cp / taps;
@@ -7936,12 +7985,16 @@ template <typename T> static const T *opdi_cu_conv_turned(const opdi_cu_conv *q,
                              q->groups, cg, cp, image)) { return NULL; }
     return to;
 }
-template <typename T> static int opdi_cu_conv_tc(opdi_cu_conv q, const T *x, const T *w, const T *bias, T *y, bool x_last, bool y_last, bool back) {
+template <typename T> static int opdi_cu_conv_tc(opdi_cu_conv q, const T *x, const T *w, const T *bias, T *y,
+    bool x_last, bool y_last, bool back) {
     const int64_t rows = back ? q.c : q.oc, cg = back ? q.oc / q.groups : q.c / q.groups, cp = opdi_cu_ceil(cg, 8) * 8;
     const int64_t taps = opdi_cu_volume(q.k), image = opdi_cu_volume(back ? q.out : q.in);
     T *wt = static_cast<T *>(opdi_cu_scratch(rows * taps * cp * (int64_t)sizeof(T)));
     if (!wt || !(x = opdi_cu_conv_turned(&q, x, x_last, cg, image))) { return -1; }
-    if (opdi_cu_launch(opdi_cu_conv_weights_kernel<T>, opdi_cu_grid(rows * taps * cp, 256), dim3(256), 0, q, w, wt, (int)cp, back)) { return -1; }
+    if (opdi_cu_launch(opdi_cu_conv_weights_kernel<T>, opdi_cu_grid(rows * taps * cp, 256), dim3(256), 0, q, w, wt,
+        (int)cp, back)) {
+        return -1;
+    }
     if (back) {                                   /* gx = conv(gy, turned weights) with a stride of 1 */
         opdi_cu_conv b = q;
         b.c = q.oc; b.oc = q.c;
@@ -8001,7 +8054,8 @@ static bool opdi_cu_conv_tc_fits(const opdi_cu_conv *q, int what, opd_scalar_typ
 struct opdi_cu_conv_call { opdi_cu_conv v; bool transposed; };
 /* Reads stride, padding, dilation, transposed, output_padding, groups from argument `first` on; the Meta kernel has
    checked them.  y: what the convolution gives. */
-static int opdi_cu_conv_read(opd_call *call, int first, const opd_tensor *x, const opd_tensor *w, const opd_tensor *y, opdi_cu_conv_call *q) {
+static int opdi_cu_conv_read(opd_call *call, int first, const opd_tensor *x, const opd_tensor *w, const opd_tensor *y,
+    opdi_cu_conv_call *q) {
     const opd_ints s = opd_arg_ints(call, first), p = opd_arg_ints(call, first + 1), d = opd_arg_ints(call, first + 2);
     const int nd = opd_ndim(w) - 2;
     const opd_tensor *small, *big;
@@ -8015,12 +8069,16 @@ static int opdi_cu_conv_read(opd_call *call, int first, const opd_tensor *x, con
     for (int i = 0; i < 3; i++) {
         const int j = i - (3 - nd);
         const bool there = j >= 0;
-        const int64_t in = there ? opd_size(big, 2 + j) : 1, out = there ? opd_size(small, 2 + j) : 1, k = there ? opd_size(w, 2 + j) : 1;
-        const int64_t st = there ? s.data[s.n == 1 ? 0 : j] : 1, pd = there ? p.data[p.n == 1 ? 0 : j] : 0, di = there ? d.data[d.n == 1 ? 0 : j] : 1;
-        if (in > INT32_MAX || out > INT32_MAX || k > INT32_MAX || st > INT32_MAX || pd > INT32_MAX / 4 || di * k > INT32_MAX / 4) {
+        const int64_t in = there ? opd_size(big, 2 + j) : 1, out = there ? opd_size(small, 2 + j) : 1,
+            k = there ? opd_size(w, 2 + j) : 1;
+        const int64_t st = there ? s.data[s.n == 1 ? 0 : j] : 1, pd = there ? p.data[p.n == 1 ? 0 : j] : 0,
+            di = there ? d.data[d.n == 1 ? 0 : j] : 1;
+        if (in > INT32_MAX || out > INT32_MAX || k > INT32_MAX || st > INT32_MAX || pd > INT32_MAX / 4
+            || di * k > INT32_MAX / 4) {
             return opd_fail(OPD_ERROR_ARGUMENT, "convolution: sizes too large for CUDA");
         }
-        q->v.in[i] = (int)in; q->v.out[i] = (int)out; q->v.k[i] = (int)k; q->v.s[i] = (int)st; q->v.p[i] = (int)pd; q->v.d[i] = (int)di;
+        q->v.in[i] = (int)in; q->v.out[i] = (int)out; q->v.k[i] = (int)k; q->v.s[i] = (int)st; q->v.p[i] = (int)pd;
+            q->v.d[i] = (int)di;
     }
     return 0;
 }
@@ -8034,28 +8092,34 @@ static bool opdi_cu_is_channels_last(const opd_tensor *t) {
     }
     return opd_strides(t)[0] == next;
 }
-/* One of the three for tensors in rows of one dtype; bias [oc] or NULL is added to y.  What is computed has elements. */
-template <typename T> static int opdi_cu_conv_typed(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w, opd_tensor *y) {
+/* One of the three for tensors in rows of one dtype; bias [oc] or NULL is added to y.  What is computed has
+   elements. */
+template <typename T> static int opdi_cu_conv_typed(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w,
+    opd_tensor *y) {
     T *xs = opdi_cu_data<T>(x), *ws = opdi_cu_data<T>(w), *ys = opdi_cu_data<T>(y);
     const int64_t cg = q->c / q->groups;
     cudaDataType type;
     if ((cg < 4 && q->groups > 1) || !opdi_cu_cuda_type(opd_dtype(x), &type)) {
         if (what == OPDI_CU_CONV_Y) {
-            return opdi_cu_launch(opdi_cu_conv_y_kernel<T>, opdi_cu_grid(opd_numel(y), 256), dim3(256), 0, *q, xs, ws, ys);
+            return opdi_cu_launch(opdi_cu_conv_y_kernel<T>, opdi_cu_grid(opd_numel(y), 256), dim3(256), 0, *q, xs, ws,
+                ys);
         }
         if (what == OPDI_CU_CONV_GX) {
-            return opdi_cu_launch(opdi_cu_conv_gx_kernel<T>, opdi_cu_grid(opd_numel(x), 256), dim3(256), 0, *q, xs, ws, ys);
+            return opdi_cu_launch(opdi_cu_conv_gx_kernel<T>, opdi_cu_grid(opd_numel(x), 256), dim3(256), 0, *q, xs,
+                ws, ys);
         }
     }
     return opdi_cu_conv_columns<T>(q, what, opd_dtype(x), xs, ws, ys);
 }
-template <typename T> static int opdi_cu_conv_short(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w, opd_tensor *y, opd_tensor *bias) {
+template <typename T> static int opdi_cu_conv_short(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w,
+    opd_tensor *y, opd_tensor *bias) {
     opd_tensor *from = what == OPDI_CU_CONV_Y ? x : y, *to = what == OPDI_CU_CONV_Y ? y : x;
     if (what == OPDI_CU_CONV_GW) {
         return opdi_cu_conv_gw<T>(q, opdi_cu_data<T>(x), opdi_cu_data<T>(w), opdi_cu_data<T>(y),
                                   opdi_cu_is_channels_last(x), opdi_cu_is_channels_last(y));
     }
-    return opdi_cu_conv_tc<T>(*q, opdi_cu_data<T>(from), opdi_cu_data<T>(w), bias ? opdi_cu_data<T>(bias) : NULL, opdi_cu_data<T>(to),
+    return opdi_cu_conv_tc<T>(*q, opdi_cu_data<T>(from), opdi_cu_data<T>(w), bias ? opdi_cu_data<T>(bias) : NULL,
+        opdi_cu_data<T>(to),
                               opdi_cu_is_channels_last(from), opdi_cu_is_channels_last(to), what == OPDI_CU_CONV_GX);
 }
 /* y [n, c, area] += b [c] */
@@ -8068,12 +8132,14 @@ template <typename T> __global__ void opdi_cu_bias_kernel(T *y, const T *b, int6
 static int opdi_cu_bias(opd_tensor *y, opd_tensor *b) {
     const int64_t c = opd_size(y, 1), all = opd_numel(y);
     if (!(b = opd_contiguous(b))) { return -1; }
-    OPDI_CU_ALL(opd_dtype(y), T, return opdi_cu_launch(opdi_cu_bias_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, opdi_cu_data<T>(y),
+    OPDI_CU_ALL(opd_dtype(y), T, return opdi_cu_launch(opdi_cu_bias_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0,
+        opdi_cu_data<T>(y),
                                                       opdi_cu_data<T>(b), c, all / opd_size(y, 0) / c, all))
     return -1;
 }
 /* Computes `to` (y, x or w by `what`), in any layout. */
-static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w, opd_tensor *y, opd_tensor *bias) {
+static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w, opd_tensor *y,
+    opd_tensor *bias) {
     opd_tensor *to = what == OPDI_CU_CONV_Y ? y : what == OPDI_CU_CONV_GX ? x : w, *work;
     const opd_scalar_type t = opd_dtype(to);
     const bool shorter = t == OPD_FLOAT16 || t == OPD_BFLOAT16;
@@ -8092,7 +8158,8 @@ static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_
         w = to == w ? work : opd_contiguous(w);
         bias = bias ? opd_contiguous(bias) : NULL;
         if (!work || !x || !y || !w) { return -1; }
-        rc = t == OPD_FLOAT16 ? opdi_cu_conv_short<opdi_cu_f16>(q, what, x, w, y, bias) : opdi_cu_conv_short<opdi_cu_bf16>(q, what, x, w, y, bias);
+        rc = t == OPD_FLOAT16 ? opdi_cu_conv_short<opdi_cu_f16>(q, what, x, w, y, bias)
+            : opdi_cu_conv_short<opdi_cu_bf16>(q, what, x, w, y, bias);
         bias = NULL;
     } else {
         const opd_scalar_type sums = what == OPDI_CU_CONV_GW && shorter ? OPD_FLOAT32 : t;
@@ -8103,7 +8170,8 @@ static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_
         if (!x || !y || !w || !work) { return -1; }
         if (what == OPDI_CU_CONV_GW) {
             OPDI_CU_FLOATS(opd_dtype(x), T, rc = opdi_cu_conv_columns<T>(q, what, opd_dtype(x), opdi_cu_data<T>(x),
-                                                                        opd_device_data(w, OPD_CUDA), opdi_cu_data<T>(y)))
+                                                                        opd_device_data(w, OPD_CUDA),
+                                                                        opdi_cu_data<T>(y)))
         } else { OPDI_CU_ALL(t, T, rc = opdi_cu_conv_typed<T>(q, what, x, w, y)) }
     }
     if (rc || (bias && opdi_cu_bias(work, bias))) { return -1; }
@@ -8115,7 +8183,8 @@ static int opdi_cu_convolution(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
     if (opdi_cu_conv_read(call, 3, x, w, y, &q)) { return -1; }
-    return opdi_cu_conv_run(&q.v, q.transposed ? OPDI_CU_CONV_GX : OPDI_CU_CONV_Y, q.transposed ? y : x, w, q.transposed ? x : y, bias);
+    return opdi_cu_conv_run(&q.v, q.transposed ? OPDI_CU_CONV_GX : OPDI_CU_CONV_Y, q.transposed ? y : x, w,
+        q.transposed ? x : y, bias);
 }
 static int opdi_cu_convolution_backward(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2);
@@ -8124,10 +8193,13 @@ static int opdi_cu_convolution_backward(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     gx = opdi_cu_result(call, 0); gw = opdi_cu_result(call, 1); gb = opdi_cu_result(call, 2);
     if (opdi_cu_conv_read(call, 4, x, w, g, &q)) { return -1; }
-    if (gx && opdi_cu_conv_run(&q.v, q.transposed ? OPDI_CU_CONV_Y : OPDI_CU_CONV_GX, q.transposed ? g : gx, w, q.transposed ? gx : g, NULL)) {
+    if (gx && opdi_cu_conv_run(&q.v, q.transposed ? OPDI_CU_CONV_Y : OPDI_CU_CONV_GX, q.transposed ? g : gx, w,
+        q.transposed ? gx : g, NULL)) {
         return -1;
     }
-    if (gw && opdi_cu_conv_run(&q.v, OPDI_CU_CONV_GW, q.transposed ? g : x, gw, q.transposed ? x : g, NULL)) { return -1; }
+    if (gw && opdi_cu_conv_run(&q.v, OPDI_CU_CONV_GW, q.transposed ? g : x, gw, q.transposed ? x : g, NULL)) {
+        return -1;
+    }
     if (gb && opd_numel(gb)) {
         int64_t dims[5];
         int n = 0;
@@ -8145,9 +8217,9 @@ static const opdi_cu_row opdi_cu_rows_convolution[] = {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:optimizers  steps of optimizers
 //
-//  A list of tensors in few launches: a block takes a piece of one of them, which it finds in a table that is an argument
-//  of the kernel.  Numbers that lie on the device (steps, scales, learning rates) are read there, so that a step waits
-//  for nothing and can be captured.
+//  A list of tensors in few launches: a block takes a piece of one of them, which it finds in a table that is an
+//  argument of the kernel.  Numbers that lie on the device (steps, scales, learning rates) are read there, so
+//  that a step waits for nothing and can be captured.
 //----------------------------------------------------------------------------------------------------------------------
 
 enum { OPDI_CU_STEP_TENSORS = 48, OPDI_CU_STEP_OPERANDS = 5, OPDI_CU_STEP_PIECE = 16384, OPDI_CU_STEP_THREADS = 256 };
@@ -8451,7 +8523,8 @@ template <class T> static int opdi_cu_amp_update_of(opd_call *call) {
     const float growth = (float)opd_arg_float(call, 3), backoff = (float)opd_arg_float(call, 4);
     opdi_cu_scalar found;
     if (opdi_cu_scalar_of(&found, opd_arg_value(call, 2))) { return -1; }
-    OPDI_CU_INDEX(opd_dtype(tracker), I, return opdi_cu_launch(opdi_cu_amp_update<T, I>, 1, 1, 0, opdi_cu_data<T>(scale),
+    OPDI_CU_INDEX(opd_dtype(tracker), I, return opdi_cu_launch(opdi_cu_amp_update<T, I>, 1, 1, 0,
+        opdi_cu_data<T>(scale),
                                                                opdi_cu_data<I>(tracker), found, growth, backoff,
                                                                opd_arg_int(call, 5)))
 }
@@ -8474,8 +8547,9 @@ static const opdi_cu_row opdi_cu_rows_optimizers[] = {
 //----------------------------------------------------------------------------------------------------------------------
 
 static const opdi_cu_row *const opdi_cu_rows[] = {
-    opdi_cu_rows_reductions, opdi_cu_rows_softmax, opdi_cu_rows_scans, opdi_cu_rows_indexing, opdi_cu_rows_pooling, opdi_cu_rows_resampling,
-    opdi_cu_rows_losses, opdi_cu_rows_distances, opdi_cu_rows_matmul, opdi_cu_rows_convolution, opdi_cu_rows_optimizers};
+    opdi_cu_rows_reductions, opdi_cu_rows_softmax, opdi_cu_rows_scans, opdi_cu_rows_indexing, opdi_cu_rows_pooling,
+    opdi_cu_rows_resampling, opdi_cu_rows_losses, opdi_cu_rows_distances, opdi_cu_rows_matmul,
+    opdi_cu_rows_convolution, opdi_cu_rows_optimizers};
 
 /* The GPUs of this machine: how many; 0: none, or no driver, which later errors say. */
 static int opdi_cu_find_devices() {
