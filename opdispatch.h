@@ -18552,12 +18552,17 @@ static int opdi_family_new(opd_tensor *t) {
     return 0;
 }
 
+//-- Numbers of one kind: the same dtype, or complex ones and their parts.
+static bool opdi_same_numbers(const opd_tensor *a, const opd_tensor *b) {
+    const int x = OPDI_MIN(a->dtype, b->dtype), y = OPDI_MAX(a->dtype, b->dtype);
+    return x == y || (x == OPD_FLOAT32 && y == OPD_COMPLEX64) || (x == OPD_FLOAT64 && y == OPD_COMPLEX128);
+}
 //-- t's entry in a level; the lock is held.
 static opdi_dual *opdi_dual_at(const opd_tensor *t, const opdi_level *level) {
     const uint64_t family = opdi_family_of(t);
     opdi_dual *d = level ? t->storage->duals : NULL;
     while (d && (d->level != level || d->family != family)) { d = d->next; }
-    return d && d->tangent->dtype == t->dtype ? d : NULL;
+    return d && opdi_same_numbers(d->tangent, t) ? d : NULL;
 }
 static opdi_dual *opdi_dual_find(const opd_tensor *t) { return opdi_dual_at(t, opdi_self()->dual); }
 //-- Whether t has a tangent in any level.
@@ -18717,8 +18722,22 @@ static opd_tensor *opdi_tangent_whole(const opd_tensor *t) {
     opdi_unlock(&opdi_dual_lock);
     return opdi_own(whole);
 }
+//-- The same memory in t's dtype: complex numbers for their parts, or the other way round.
+static opd_tensor *opdi_tangent_retyped(opd_tensor *whole, const opd_tensor *t) {
+    const int64_t n = whole->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)whole->dtype);
+    const int64_t sizes[2] = {n / 2, 2}, strides[2] = {2, 1};
+    if ((whole->flags | t->flags) & OPDI_BATCHED) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD inside vmap with a complex view of real numbers, "
+                       "or with their parts, which is not supported");
+        return NULL;
+    }
+    return opd_dtype_is_complex((opd_scalar_type)t->dtype)
+        ? opd_view_as_complex(opd_as_strided_full(whole, opd_ints_of(sizes, 2), opd_ints_of(strides, 2), opd_value_int(0)))
+        : opd_view_as_real(opd_as_strided_full(whole, opd_ints_of(&n, 1), opd_ints_of(strides + 1, 1), opd_value_int(0)));
+}
 //-- t's part of it; forward mode is off.
 static opd_tensor *opdi_tangent_part(opd_tensor *whole, const opd_tensor *t) {
+    if (whole && whole->dtype != t->dtype && !(whole = opdi_tangent_retyped(whole, t))) { return NULL; }
     return !whole || opdi_congruent(whole, t) ? whole : opd_as_strided_full(
         whole, opd_ints_of(t->dims, t->ndim), opdi_strides_of(t), opd_value_int(opd_offset(t)));
 }
@@ -18834,6 +18853,7 @@ static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
     }
     if (part == g) { return 0; }
     batched = ((t->flags | g->flags | whole->flags) & OPDI_BATCHED) != 0;
+    if (whole->dtype != t->dtype) { return part && opd_copy_(part, g) ? 0 : -1; }
     if ((!opd_grad_enabled() || !((whole->flags | g->flags) & OPDI_REQUIRES_GRAD)) &&
         !(batched && opdi_more_examples(g, whole))) { return opd_copy_(part, g) ? 0 : -1; }
     with = part == whole ? opdi_tangent_make(t, g, false) : batched ? NULL : opdi_tangent_scatter(whole, t, g);

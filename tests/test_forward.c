@@ -1331,4 +1331,22 @@ TEST(threads_have_levels_of_their_own) {
 }
 #endif
 
+/* Complex views of real numbers, and their parts, share the tangent as they share the memory, what is written there too. */
+TEST(tangents_of_complex_views) {
+    const int level = opd_dual_enter();
+    opd_tensor *x = opd_make_dual(opd_ones(OPD_INTS(3, 2), OPD_FLOAT32),
+                                  opd_reshape(opd_arange(OPD_V(6), OPD_FLOAT32), OPD_INTS(3, 2)));
+    opd_tensor *c = opd_select(opd_view_as_complex(x), 0, 1), *t = NULL;
+    CHECK_INT(level, 0);
+    (void)opd_unpack_dual(c, &t);
+    CHECK(t && opd_dtype(t) == OPD_COMPLEX64 && opd_ndim(t) == 0);
+    (void)opd_unpack_dual(opd_view_as_real(c), &t);
+    CHECK(t && opd_data_f32(t)[0] == 2 && opd_data_f32(t)[1] == 3);
+    CHECK(opd_zero_(opd_view_as_real(c)) != NULL);
+    (void)opd_unpack_dual(x, &t);
+    t = t ? opd_contiguous(t) : NULL;
+    CHECK(t && opd_data_f32(t)[1] == 1 && opd_data_f32(t)[2] == 0 && opd_data_f32(t)[3] == 0 && opd_data_f32(t)[4] == 4);
+    CHECK_INT(opd_dual_exit(level), 0);
+    CHECK_OK();
+}
 CHECK_MAIN_ADD(add_operators)
