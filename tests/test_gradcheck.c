@@ -666,7 +666,7 @@ TEST(any_allocation_may_fail) {
 /* Fourier transforms of complex numbers, which the language of cases does not have: pairs of x [2,4,2] or [2,3,4,2]. */
 typedef struct transform { int kind; int64_t dims[2], n; } transform;
 static int transformed(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    const transform *t = user;
+    const transform *t = (const transform *)user;
     opd_tensor *z = opd_view_as_complex(in[0]);
     opd_ints dims = opd_ints_of(t->dims, opd_ndim(z) - 1);
     (void)n;
