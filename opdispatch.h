@@ -18731,9 +18731,12 @@ static opd_tensor *opdi_tangent_retyped(opd_tensor *whole, const opd_tensor *t) 
                        "or with their parts, which is not supported");
         return NULL;
     }
-    return opd_dtype_is_complex((opd_scalar_type)t->dtype)
-        ? opd_view_as_complex(opd_as_strided_full(whole, opd_ints_of(sizes, 2), opd_ints_of(strides, 2), opd_value_int(0)))
-        : opd_view_as_real(opd_as_strided_full(whole, opd_ints_of(&n, 1), opd_ints_of(strides + 1, 1), opd_value_int(0)));
+    if (opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
+        return opd_view_as_complex(opd_as_strided_full(whole, opd_ints_of(sizes, 2), opd_ints_of(strides, 2),
+                                                       opd_value_int(0)));
+    }
+    return opd_view_as_real(opd_as_strided_full(whole, opd_ints_of(&n, 1), opd_ints_of(strides + 1, 1),
+                                                opd_value_int(0)));
 }
 //-- t's part of it; forward mode is off.
 static opd_tensor *opdi_tangent_part(opd_tensor *whole, const opd_tensor *t) {
