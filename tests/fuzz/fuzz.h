@@ -13,20 +13,36 @@
        ./fuzz_npy -dict=npy.dict -max_total_time=60 new_corpus npy
        ./fuzz_npy crash-...                        (what was found, again)
 
-   or with others by run.sh.  The files in TARGET/ are the first corpus. */
+   or with others by run.sh.  The files in TARGET/ are the first corpus.
+
+   A target whose input are mere choices (next) is also a test, of that many inputs of random bytes, which every run
+   repeats; tests/test_fuzz_TARGET.c is then
+
+       #define FUZZ_SEEDS 1000
+       #include "fuzz/fuzz_TARGET.c"
+
+   FUZZ_FIRST=n FUZZ_COUNT=n in the environment run other seeds and name each before it runs. */
 #ifndef OPD_TESTS_FUZZ_H
 #define OPD_TESTS_FUZZ_H
 
+#if defined(FUZZ_SEEDS)
+#include "../check.h"
+#else
 #define OPDISPATCH_IMPLEMENTATION
 #include "../../opdispatch.h"
+#endif
 
 #define MUST(cond) do { if (!(cond)) { fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond); abort(); } } while (0)
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* The entry that libFuzzer calls. */
+/* The entry that libFuzzer calls, or a test. */
+#if defined(FUZZ_SEEDS)
+#define FUZZ(one) TEST_KEEPS(random_inputs) { fuzz_seeds(one); } CHECK_MAIN()
+#else
 #define FUZZ(one) \
     int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n); \
     int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) { fuzz_twice(one, data, n); return 0; }
+#endif
 
 static bool fuzz_short;          /* in this run an allocation fails, or has */
 
@@ -46,11 +62,13 @@ OPD_UNUSED static const char *next_text(char *buf, size_t cap) {
 }
 
 /* What of zip's and saved graphs' checksums a target puts right. */
+#if !defined(FUZZ_SEEDS)
 OPD_UNUSED static uint32_t crc_of(const void *data, size_t n) {
     static opdi_crc table;
     if (!table.rows[0][1]) { opdi_crc_init(&table); }
     return opdi_crc_add(&table, 0, data, n);
 }
+#endif
 
 /* Every element can be read. */
 OPD_UNUSED static unsigned sum_of(const opd_tensor *t) {
@@ -113,10 +131,34 @@ OPD_UNUSED static void fuzz_once(void (*one)(const uint8_t *, size_t), const uin
     MUST(opd_memory_stats().live <= live);
 }
 OPD_UNUSED static void fuzz_twice(void (*one)(const uint8_t *, size_t), const uint8_t *data, size_t n) {
-    const uint32_t h = crc_of(data, n);
+    uint32_t h = 2166136261u;
+    size_t i;
+    for (i = 0; i < n; i++) { h = (h ^ data[i]) * 16777619u; }
+    h ^= h >> 15;
     opd_log_set(log_nothing, NULL);
     fuzz_once(one, data, n, 0);
     if (h % 8 == 1) { fuzz_once(one, data, n, h / 8); }
 }
+
+#if defined(FUZZ_SEEDS)
+static void fuzz_seeds(void (*one)(const uint8_t *, size_t)) {
+    const char *from = getenv("FUZZ_FIRST"), *count = getenv("FUZZ_COUNT");
+    const uint64_t first = from ? strtoull(from, NULL, 10) : 1;
+    const uint64_t last = first + (count ? strtoull(count, NULL, 10) : FUZZ_SEEDS);
+    uint64_t seed, x;
+    uint8_t data[512];
+    for (seed = first; seed < last; seed++) {
+        size_t i;
+        for (i = 0, x = seed * 0x9e3779b97f4a7c15u; i < sizeof data; i++) {
+            x ^= x << 13; x ^= x >> 7; x ^= x << 17;
+            data[i] = (uint8_t)(x >> 32);
+        }
+        if (from) { fprintf(stderr, "seed %llu\n", (unsigned long long)seed); }
+        fuzz_twice(one, data, sizeof data);
+    }
+    opd_log_set(NULL, NULL);
+    CHECK(last > first);
+}
+#endif
 
 #endif /* OPD_TESTS_FUZZ_H */
