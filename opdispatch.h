@@ -3806,7 +3806,7 @@ struct opd_draw {
 #define OPD_SIG_12(A, B, C, D, E, F, G, H, I, J, K, L) #A #B #C #D #E #F #G #H #I #J #K #L
 /* OPD_TYPED(T, myadd, "myops::myadd", (T, T)) defines `opd_tensor *myadd(opd_tensor *a, opd_tensor *b)`, a typed
    function for an operator: looked up, and its signature checked against the schema, at the first call and never again.
-   The first word is the kind of result, the letters are those above. */
+   The first word is the kind of result, the letters are those above.  After <complex.h>, #undef I. */
 #define OPD_TYPED(kind, fn, name, types) OPD_JOIN(OPD_TYPED_##kind, OPD_COUNT types)(fn, name, types)
 #define OPD_TYPED_0(fn, name, types)
 /* Bodies by kind of result: n arguments, P their declarations, F what fills v, S their letters. */
@@ -3883,7 +3883,10 @@ struct opd_draw {
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma push_macro("I")          /* <complex.h> has one; here it is the letter of opd_ints */
+#undef I
 OPD_OPERATORS(OPD_WRAPPERS)
+#pragma pop_macro("I")
 
 #define OPD_ENUM(card, qual, kind, fn, types, full_kind, full_types) OPD_OP_##card,
 typedef enum opd_op_id { OPD_OPERATORS(OPD_ENUM) OPD_OP_COUNT } opd_op_id;
@@ -4564,11 +4567,13 @@ static inline int opd_caught() {
 #include <float.h>
 #include <limits.h>
 #include <time.h>
-#if defined(__GNUC__) && !defined(__TINYC__)
+#if defined(__GNUC__) && (defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__)) && !defined(__TINYC__)
+#define OPDI_UNWINDS             /* elsewhere an unwinder may not be linked, or not without being asked for */
 #include <unwind.h>
 #endif
 
-#if defined(__TINYC__) && !defined(OPD_NO_THREADS)
+#if !defined(OPD_NO_THREADS) && (defined(__TINYC__) || defined(_MSC_VER) || \
+                                 (defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)))
 #define OPD_NO_THREADS
 #endif
 #if defined(__TINYC__) && !defined(OPD_NO_SIMD)
@@ -4589,10 +4594,9 @@ static inline int opd_caught() {
 #include <sys/mman.h>
 #include <sys/stat.h>
 #endif
-#if !defined(__unix__) && !defined(OPD_NO_PLUGINS)
+#if (!defined(__unix__) || defined(__EMSCRIPTEN__)) && !defined(OPD_NO_PLUGINS)
 #define OPD_NO_PLUGINS
 #endif
-#include <errno.h>
 #if !defined(OPD_NO_PLUGINS)
 #include <dlfcn.h>
 #include <elf.h>
@@ -5515,7 +5519,7 @@ static int opdi_arena_grow(opdi_arena *a, size_t n) {
     const size_t head = sizeof(opdi_arena_block);
     size_t size = n < 1024 - head - 8 ? 1024 : n + head + 8;
     opdi_arena_block *b;
-    if (size < n) { opd_fail(OPD_ERROR_MEMORY, "out of memory: %zu bytes asked for", n); return -1; }
+    if (size < n) { return opd_fail(OPD_ERROR_MEMORY, "out of memory: %llu bytes asked for", (unsigned long long)n); }
     b = (opdi_arena_block *)opdi_alloc(size);
     if (b == NULL) return -1;
     b->next = a->blocks;
@@ -6296,7 +6300,8 @@ static int opdi_check_name(const char *text) {
 
 static int opdi_schema_check_text(const char *text, size_t length) {
     if (text == NULL) return opd_fail(OPD_ERROR_SCHEMA, "the text of the schema is NULL");
-    if (length > OPDI_MAX_SCHEMA_TEXT) return opd_fail(OPD_ERROR_SCHEMA, "schema of %zu bytes is too long", length);
+    if (length > OPDI_MAX_SCHEMA_TEXT) return opd_fail(OPD_ERROR_SCHEMA, "schema of %llu bytes is too long",
+                                                        (unsigned long long)length);
     return 0;
 }
 
@@ -13930,16 +13935,16 @@ OPD_API size_t opd_tensor_print(const opd_tensor *t, char *buf, size_t cap) {
 }
 
 OPD_API void opd_print(const opd_tensor *t) {
-    char small[2048], *text = small;
-    size_t n = opd_tensor_print(t, small, sizeof(small));
-    if (n >= sizeof(small)) {
+    char local[2048], *text = local;
+    size_t n = opd_tensor_print(t, local, sizeof(local));
+    if (n >= sizeof(local)) {
         text = (char *)opdi_alloc(n + 1);
         if (!text) { return; }
         (void)opd_tensor_print(t, text, n + 1);
     }
     (void)fwrite(text, 1, n, stdout);
     (void)fputc('\n', stdout);
-    if (text != small) { opdi_free(text, n + 1); }
+    if (text != local) { opdi_free(text, n + 1); }
 }
 
 OPDI_COLD_END
@@ -16110,10 +16115,10 @@ static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, 
 //-- through t; what it saved is void, so it lets go.  Looks only at nodes that are near, as such a graph is a mistake.
 #define OPDI_NEAR 64
 static void opdi_void_saved(const opd_node *n, opd_tensor *t) {
-    const opd_node *near[OPDI_NEAR + 1], *at = n;
+    const opd_node *seen[OPDI_NEAR + 1], *at = n;
     int count = 0, i = -1, k, j;
     if (OPDI_LOAD(&t->refs) == 1) { return; }
-    for (; i < count; at = near[++i]) {
+    for (; i < count; at = seen[++i]) {
         const opdi_edge *e = opdi_edges(at);
         for (k = 0; i >= 0 && k < at->nkept + at->nresults; k++) {
             opd_value *v = &opdi_kept(at)[k], old = *v;
@@ -16124,10 +16129,10 @@ static void opdi_void_saved(const opd_node *n, opd_tensor *t) {
         }
         for (k = i < 0; k < at->nedges && count < OPDI_NEAR; k++) {       /* the first edge of n is t's own history */
             if (!e[k].vertex || (e[k].vertex & OPDI_LEAF)) { continue; }
-            for (j = 0; j < count && near[j] != opdi_edge_node(e[k].vertex); j++) { }
-            if (j == count) { near[count++] = opdi_edge_node(e[k].vertex); }
+            for (j = 0; j < count && seen[j] != opdi_edge_node(e[k].vertex); j++) { }
+            if (j == count) { seen[count++] = opdi_edge_node(e[k].vertex); }
         }
-        near[count] = NULL;
+        seen[count] = NULL;
     }
 }
 
@@ -30660,14 +30665,14 @@ static unsigned char *opdi_le_put(unsigned char *p, uint64_t v, int bytes) {
 }
 //-- The header of an entry, in front of it or (central) in the directory.
 static int opdi_zip_put(opdi_sink *k, const opdi_output *o, bool central) {
-    const bool big = o->bytes >= opdi_zip64_from, far = central && o->begin >= opdi_zip64_from;
+    const bool big = o->bytes >= opdi_zip64_from, late = central && o->begin >= opdi_zip64_from;
     const size_t n = strlen(o->name);
     unsigned char h[128], *p = h, *extra;
     const char *c = o->name;
     while (*c && (unsigned char)*c < 0x80) { c++; }
     p = opdi_le_put(p, central ? 0x02014b50u : 0x04034b50u, 4);
     if (central) { p = opdi_le_put(p, 3 << 8 | 45, 2); }
-    p = opdi_le_put(p, big || far ? 45 : 20, 2);
+    p = opdi_le_put(p, big || late ? 45 : 20, 2);
     p = opdi_le_put(p, *c ? 0x800 : 0, 2);        /* the name is UTF-8 */
     p = opdi_le_put(p, 0, 2);                     /* stored */
     p = opdi_le_put(p, 0x21 << 16, 4);            /* on the first of January 1980 */
@@ -30675,20 +30680,20 @@ static int opdi_zip_put(opdi_sink *k, const opdi_output *o, bool central) {
     p = opdi_le_put(p, big ? 0xffffffffu : o->bytes, 4);
     p = opdi_le_put(p, big ? 0xffffffffu : o->bytes, 4);
     p = opdi_le_put(p, n + 4, 2);
-    p = opdi_le_put(p, big || far ? 4 + 16 * (unsigned)big + 8 * (unsigned)far : 0, 2);
+    p = opdi_le_put(p, big || late ? 4 + 16 * (unsigned)big + 8 * (unsigned)late : 0, 2);
     if (central) {
         p = opdi_le_put(p, 0, 6);
         p = opdi_le_put(p, 0100644u << 16, 4);
-        p = opdi_le_put(p, far ? 0xffffffffu : o->begin, 4);
+        p = opdi_le_put(p, late ? 0xffffffffu : o->begin, 4);
     }
     if (opdi_sink_put(k, h, (size_t)(p - h)) || opdi_sink_put(k, o->name, n) || opdi_sink_put(k, ".npy", 4)) {
         return -1;
     }
-    if (!big && !far) { return 0; }
+    if (!big && !late) { return 0; }
     extra = opdi_le_put(h, 1, 2);
-    extra = opdi_le_put(extra, 16 * (unsigned)big + 8 * (unsigned)far, 2);
+    extra = opdi_le_put(extra, 16 * (unsigned)big + 8 * (unsigned)late, 2);
     if (big) { extra = opdi_le_put(opdi_le_put(extra, o->bytes, 8), o->bytes, 8); }
-    if (far) { extra = opdi_le_put(extra, o->begin, 8); }
+    if (late) { extra = opdi_le_put(extra, o->begin, 8); }
     return opdi_sink_put(k, h, (size_t)(extra - h));
 }
 static int opdi_zip_end(opdi_sink *k, uint64_t begin, uint64_t n) {
@@ -32905,7 +32910,7 @@ int opd_anomaly_set(bool on, bool check_nan) {
 }
 
 typedef struct opdi_unwound { void **frames; int n, cap, skip; } opdi_unwound;
-#if defined(__GNUC__) && !defined(__TINYC__)
+#if defined(OPDI_UNWINDS)
 static _Unwind_Reason_Code opdi_unwind_step(struct _Unwind_Context *context, void *arg) {
     opdi_unwound *u = (opdi_unwound *)arg;
     void *ip = (void *)(uintptr_t)_Unwind_GetIP(context);
@@ -32922,7 +32927,7 @@ static int opdi_frames(void **frames, int cap) {
     u.cap = cap;
     u.n = 0;
     u.skip = 2;
-#if defined(__GNUC__) && !defined(__TINYC__)
+#if defined(OPDI_UNWINDS)
     (void)_Unwind_Backtrace(opdi_unwind_step, &u);
 #endif
     return u.n;
@@ -33577,7 +33582,11 @@ static int opdi_threads_default(void) {
 #if !defined(OPD_NO_THREADS)
     const char *text = getenv("OPD_NUM_THREADS");
     if (text) n = strtol(text, NULL, 10);
+#if defined(_WIN32)
+    if (!text || n < 1) n = pthread_num_processors_np();
+#else
     if (!text || n < 1) n = sysconf(_SC_NPROCESSORS_ONLN);
+#endif
 #endif
     return (int)OPDI_MAX(1, OPDI_MIN(n, OPDI_MAX_THREADS));
 }
@@ -33630,7 +33639,7 @@ static pthread_once_t opdi_pool_once = PTHREAD_ONCE_INIT;
 static OPDI_TLS int opdi_in_parallel;             /* this thread runs a part of a job: nested calls run inline */
 
 /* The child of a fork has none of the workers: it starts with a fresh pool. */
-static void opdi_pool_child(void) {
+OPD_UNUSED static void opdi_pool_child(void) {
     opdi_pool *p = &opdi_the_pool;
     memset(p, 0, sizeof *p);
     pthread_mutex_init(&p->lock, NULL);
@@ -33860,9 +33869,9 @@ OPDI_ALWAYS float opdi_log_core(int lv, float f, float e) {
 }
 
 OPDI_ALWAYS float opdi_log1(int lv, float a) {
-    int small = opdi_bits(a) < 0x00800000u;       /* denormal */
-    uint32_t u = opdi_bits(opdi_pick(small, a * 8388608.0f, a)) - 0x3f3504f3u;
-    float e = (float)(((int32_t)u >> 23) - (23 & -small));
+    int tiny = opdi_bits(a) < 0x00800000u;       /* denormal */
+    uint32_t u = opdi_bits(opdi_pick(tiny, a * 8388608.0f, a)) - 0x3f3504f3u;
+    float e = (float)(((int32_t)u >> 23) - (23 & -tiny));
     float y = opdi_log_core(lv, opdi_float((u & 0x7fffffu) + 0x3f3504f3u) - 1.0f, e);
     y = opdi_pick(a < HUGE_VALF, y, a);                    /* inf and nan */
     y = opdi_pick(a < 0.0f, NAN, y);
@@ -34363,9 +34372,9 @@ static int opdi_gemm_blocked(opdi_gemm_job *g, int64_t m, int64_t n, int64_t k) 
                  n % nr == 0 && n * k * size <= 32768;
     kstep = OPDI_MIN(kstep, k);
     size_t asize = same ? 0 : (size_t)(mstep * kstep * size), bsize = direct ? 0 : (size_t)(nstep * kstep * size);
-    double small[512];                            /* 4 KiB: small products allocate nothing */
-    char *buffer = (char *)small;
-    if (asize + bsize + 64 > sizeof small) {
+    double local[512];                            /* 4 KiB: small products allocate nothing */
+    char *buffer = (char *)local;
+    if (asize + bsize + 64 > sizeof local) {
         buffer = (char *)opdi_alloc(asize + bsize + 64);
         if (!buffer) return -1;
     }
@@ -34387,7 +34396,7 @@ static int opdi_gemm_blocked(opdi_gemm_job *g, int64_t m, int64_t n, int64_t k) 
             }
         }
     }
-    if (buffer != (char *)small) opdi_free(buffer, asize + bsize + 64);
+    if (buffer != (char *)local) opdi_free(buffer, asize + bsize + 64);
     return 0;
 }
 
@@ -43151,12 +43160,12 @@ static void opdi_line_store(const opdi_lines *r, int k, char *p, const char *buf
 static void opdi_lines_range(void *ctx, int64_t begin, int64_t end) {
     opdi_lines *r = (opdi_lines *)ctx;
     int64_t idx[OPD_MAX_DIMS], row, rest = begin;
-    uint64_t small[1024];                         /* 8 KiB, before the heap is asked */
+    uint64_t local[1024];                         /* 8 KiB, before the heap is asked */
     size_t bytes = r->tmp + 64;
-    char *mem = (char *)small, *buf[4];
+    char *mem = (char *)local, *buf[4];
     int d, k;
     for (k = 0; k < r->nops; k++) { bytes += (size_t)r->room[k]; }
-    if (bytes > sizeof small) { mem = (char *)opdi_alloc(bytes); }
+    if (bytes > sizeof local) { mem = (char *)opdi_alloc(bytes); }
     if (!mem) { OPDI_STORE(&r->failed, 1); return; }
     buf[0] = mem;
     for (k = 1; k < r->nops; k++) { buf[k] = buf[k - 1] + r->room[k - 1]; }
@@ -43177,7 +43186,7 @@ static void opdi_lines_range(void *ctx, int64_t begin, int64_t end) {
             idx[d] = 0;
         }
     }
-    if (mem != (char *)small) { opdi_free(mem, bytes); }
+    if (mem != (char *)local) { opdi_free(mem, bytes); }
 }
 OPDI_COLD_BEGIN
 static int opdi_lines_run(opdi_lines *r, opdi_line_fn fn, int64_t cost) {
@@ -46124,7 +46133,7 @@ static int opdi_conv_out_sizes(opdi_conv_call *q, const int64_t *in) {
     int64_t out[3], padded[3], reach[3];
     char a[96], b[96];
     int i;
-    bool small = false, none = false;
+    bool below = false, none = false;
     for (i = 0; i < 3; i++) {
         const double most = ((double)v->d[i] * (double)v->k[i] + (double)in[i] * (double)OPDI_MAX(v->s[i], (int64_t)1) +
                              2.0 * (double)v->p[i] + (double)q->opad[i]);
@@ -46133,10 +46142,10 @@ static int opdi_conv_out_sizes(opdi_conv_call *q, const int64_t *in) {
         reach[i] = v->d[i] * (v->k[i] - 1) + 1;
         if (q->transposed) { out[i] = (in[i] - 1) * v->s[i] - 2 * v->p[i] + reach[i] + q->opad[i]; }
         else { out[i] = (padded[i] - reach[i]) / v->s[i] + 1; }
-        small |= padded[i] < reach[i];
+        below |= padded[i] < reach[i];
         none |= out[i] < 1;
     }
-    if (!q->transposed && small) {
+    if (!q->transposed && below) {
         return opd_fail(OPD_ERROR_SHAPE, "Calculated padded input size per channel: (%s). Kernel size: "
                         "(%s). Kernel size can't be greater than actual input size",
                         opdi_by_text(padded + 3 - q->nd, q->nd, a), opdi_by_text(reach + 3 - q->nd, q->nd, b));
@@ -50246,15 +50255,15 @@ OPDI_KERNEL(pairwise_distance) {
                                                           opd_arg_bool(call, 4)));
 }
 OPDI_KERNEL(triplet_margin_loss) {
-    opd_tensor *a = opd_arg_tensor(call, 0), *p = opd_arg_tensor(call, 1), *n = opd_arg_tensor(call, 2), *near, *far;
+    opd_tensor *a = opd_arg_tensor(call, 0), *p = opd_arg_tensor(call, 1), *n = opd_arg_tensor(call, 2), *hit, *miss;
     const double k = opd_arg_float(call, 4), eps = opd_arg_float(call, 5);
     if (a->ndim != p->ndim || p->ndim != n->ndim) {
         return opd_fail(OPD_ERROR_SHAPE, "All inputs should have same dimension but got %dD, %dD and %dD inputs.",
                         a->ndim, p->ndim, n->ndim);
     }
-    near = opdi_norm_distance(a, p, k, eps, false); far = opdi_norm_distance(a, n, k, eps, false);
-    if (opd_arg_bool(call, 6)) { far = opd_minimum(far, opdi_norm_distance(p, n, k, eps, false)); }
-    return opd_return_tensor(call, opdi_reduced(opd_clamp_min(opd_sub(opdi_adds(near, opd_arg_float(call, 3)), far),
+    hit = opdi_norm_distance(a, p, k, eps, false); miss = opdi_norm_distance(a, n, k, eps, false);
+    if (opd_arg_bool(call, 6)) { miss = opd_minimum(miss, opdi_norm_distance(p, n, k, eps, false)); }
+    return opd_return_tensor(call, opdi_reduced(opd_clamp_min(opd_sub(opdi_adds(hit, opd_arg_float(call, 3)), miss),
                                                               opd_value_int(0)), opd_arg_int(call, 7)));
 }
 OPDI_KERNEL(poisson_nll_loss) {

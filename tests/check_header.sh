@@ -9,7 +9,7 @@ set -u
 names='macros_visible symbols symbols_cxx included_twice beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation static_in_two_files no_threads no_simd no_cache no_everything
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
-[ -n "${RUN_AGAIN:-}" ] || names="contents includes macro_names function_length line_length build_lines tcc $names"
+[ -n "${RUN_AGAIN:-}" ] || names="contents includes macro_names foreign_names function_length line_length build_lines tcc $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -125,12 +125,33 @@ check_macros_visible() {
     visible_macros "$CXX -x c++ -std=c++11" '#include <initializer_list>
 #include <new>' | sed 's/^/visible in C++: /'
 }
+# Names that headers of systems (windows.h, complex.h, sys/sysmacros.h, X11, Qt, ...) have as macros: not one is used, or
+# it is a function-like one and is not called.  The headers that the implementation includes come first, then these.
+object_macros='near far NEAR FAR pascal cdecl hyper small interface IN OUT OPTIONAL CONST VOID CALLBACK WINAPI DELETE
+ERROR NO_ERROR IGNORE INFINITE STRICT THIS TRANSPARENT OPAQUE ABSOLUTE RELATIVE TRUE FALSE BOOL BYTE WORD DWORD INT LONG
+UINT FLOAT CHAR SHORT PASSTHROUGH psh1 chx1 rad1 grp1 frm1 rct1 ico1 stc1 lst1 cmb1 edt1 scr1 ctl1 sun unix linux i386
+mips vax PPC SS CS DS ES FS GS ESP EIP UESP B0 B50 ECHO TAB0 CR0 I DOMAIN SING OVERFLOW UNDERFLOW PLOSS TLOSS PAGE_SIZE
+PATH_MAX NAME_MAX None True False Bool Status Success Always Above Below Complex nil YES NO signals emit foreach PI EPS'
+call_macros='min max MIN MAX ABS major minor makedev check verify require clear move erase refresh echo timeout
+bit swap constrain sq F index rindex bzero'
+check_foreign_names() {
+    {
+        sed -n 's/^ *# *include *<\(.*\)>.*/\1/p' "$header" | sort -u |
+            sed 's/.*/#if __has_include(<&>)\n#include <&>\n#endif/'
+        for name in $object_macros; do printf '#undef %s\n#define %s not %s of opdispatch\n' $name $name $name; done
+        for name in $call_macros; do printf '#undef %s\n#define %s(...) not %s of opdispatch\n' $name $name $name; done
+        cat "$tmp/implementation.c"
+    } >"$tmp/foreign.c"
+    $CC -fsyntax-only $inc "$tmp/foreign.c" >"$tmp/foreign.log" 2>&1 ||
+        { grep -o 'not [A-Za-z0-9_]* of opdispatch$' "$tmp/foreign.log" | sort -u; grep -m 2 ' error: ' "$tmp/foreign.log"; }
+}
 check_symbols() { implementation_object; same_symbols "$tmp/implementation.o"; }
 check_symbols_cxx() { implementation_object_cxx; same_symbols "$tmp/implementation_cxx.o"; }
 check_function_length() {
     if ! ctags --version 2>/dev/null | grep -q Universal; then echo 'SKIP: no universal-ctags'; return; fi
-    ctags --languages=C --langmap=C:+.h --kinds-C=f -x --_xformat='%N %n %{end}' "$header" 2>/dev/null |
-        awk '$3 - $2 >= 120 { print $1 " has " $3 - $2 + 1 " lines" }' | head -n 8
+    ctags --languages=C++ --langmap=C++:+.h --kinds-C++=f -x --_xformat='%N %n %{end}' "$header" 2>/dev/null |
+        awk '$3 - $2 >= 100 { print $1 " has " $3 - $2 + 1 " lines" }
+             END { if (NR < 3000) { print "ctags saw only " NR " functions" } }' | head -n 8
 }
 # No line beyond column 120, but for one that holds a URL.
 check_line_length() {
