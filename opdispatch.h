@@ -19,8 +19,9 @@
          cc -O2 program.c -o program -lm             (add -lpthread -ldl where libc is older than glibc 2.34)
          c++ -O2 -std=c++11 program.cpp -o program -lm
      C11 or C++11; gcc, clang; tcc without threads and SIMD.  No -march is needed: instruction sets are chosen at run
-     time.  Do not use -ffast-math: infinities and NaN would be lost.  A copy inside a library: define OPD_STATIC, and
-     everything is static.  A file of operators is linked with the program, or loaded as a plug-in (see >>api:load):
+     time.  The implementation refuses -ffast-math and its parts, which lose infinities, NaN and what rounding rests on;
+     other files may have them.  A copy inside a library: define OPD_STATIC, and everything is static.  A file of
+     operators is linked with the program, or loaded as a plug-in (see >>api:load):
      `cc -shared -fPIC -DOPDISPATCH_PLUGIN ops.c -o ops.so`.
 
    QUICK START IN C
@@ -4617,6 +4618,9 @@ extern char **environ;
 
 #if defined(OPD_MALLOC) != defined(OPD_FREE)
 #error "define OPD_MALLOC(size) and OPD_FREE(pointer) both or neither"
+#endif
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#error "-ffast-math, -Ofast, -ffinite-math-only or -fassociative-math: build this file without, they give wrong numbers"
 #endif
 #if !defined(OPD_MALLOC)
 #define OPD_MALLOC(size) malloc(size)
@@ -33801,14 +33805,22 @@ OPDI_ALWAYS uint16_t opdi_f32_to_f16(float f) {
 // Float functions over arrays, 16 elements a step in loops without branches, which the compiler vectorises for each
 // instruction set.  `lv` is the level, a constant after inlining.  Error bounds in units in the last place, with and
 // without FMA (the test samples all floats against them): exp, log 1.1, erf 1.3, log1p, expm1 1.6, sin, cos 1.8,
-// sigmoid 2.5, tanh 2.6.  Values differ in the last place between levels.  -ffast-math breaks inf and nan here.
+// sigmoid 2.5, tanh 2.6.  Values differ in the last place between levels.
 
 #define OPDI_VSTEP 16
 #define OPDI_MAGIC 12582912.0f                    /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
+/* A sum with the digits of its type, also where expressions are evaluated with more of them (x87). */
+#if FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16
+#define OPDI_ROUNDED(type, sum) (sum)
+#else
+OPDI_ALWAYS float opdi_rounded_float(float sum) { volatile float f = sum; return f; }
+OPDI_ALWAYS double opdi_rounded_double(double sum) { volatile double d = sum; return d; }
+#define OPDI_ROUNDED(type, sum) opdi_rounded_##type(sum)
+#endif
 
 /* n = round(x / ln 2), and r = x - n ln 2, |r| <= 0.347 */
 OPDI_ALWAYS float opdi_exp_reduce(int lv, float x, int32_t *n) {
-    float t = OPDI_FMAF(lv, x, 1.44269504f, OPDI_MAGIC), k = t - OPDI_MAGIC;
+    float t = OPDI_ROUNDED(float, OPDI_FMAF(lv, x, 1.44269504f, OPDI_MAGIC)), k = t - OPDI_MAGIC;
     float r = OPDI_FMAF(lv, k, -0.693359375f, x);
     *n = (int32_t)(opdi_bits(t) - 0x4b400000u);
     return OPDI_FMAF(lv, k, 2.12194442e-4f, r);
@@ -33880,7 +33892,7 @@ OPDI_ALWAYS float opdi_log1(int lv, float a) {
 
 /* u = 1 + x rounded, with what rounding lost added back to the reduced argument */
 OPDI_ALWAYS float opdi_log1p1(int lv, float a) {
-    float s = 1.0f + a, b = s - 1.0f, c = (1.0f - (s - b)) + (a - b);
+    float s = OPDI_ROUNDED(float, 1.0f + a), b = s - 1.0f, c = (1.0f - (s - b)) + (a - b);
     uint32_t u = opdi_bits(s) - 0x3f3504f3u;
     int32_t n = (int32_t)u >> 23;
     float m = opdi_float((u & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
@@ -33934,7 +33946,8 @@ OPDI_ALWAYS float opdi_erf1(int lv, float a) {
 /* x = n pi/2 + r in double, |x| < 2^27; then the polynomial of the quadrant.  shift 0: sin, 1: cos. */
 #define OPDI_TRIG_MAX 134217728.0f
 OPDI_ALWAYS float opdi_trig1(int lv, float a, uint32_t shift) {
-    double x = (double)a, t = x * 0.63661977236758134308 + 6755399441055744.0, k = t - 6755399441055744.0;
+    double x = (double)a, t = OPDI_ROUNDED(double, x * 0.63661977236758134308 + 6755399441055744.0);
+    double k = t - 6755399441055744.0;
     uint64_t bits;
     memcpy(&bits, &t, sizeof bits);
     uint32_t n = (uint32_t)bits + shift;

@@ -7,7 +7,7 @@
 set -u
 
 names='macros_visible symbols symbols_cxx included_twice beside_dlpack two_files cxx_with_c_implementation
-cxx_implementation static_in_two_files no_threads no_simd no_cache no_everything
+cxx_implementation static_in_two_files no_threads no_simd no_cache no_everything fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
 [ -n "${RUN_AGAIN:-}" ] || names="contents includes macro_names foreign_names function_length line_length build_lines tcc $names"
 
@@ -239,6 +239,14 @@ check_no_threads() { without THREADS; }
 check_no_simd() { without SIMD; }
 check_no_cache() { without CACHE; }
 check_no_everything() { without THREADS SIMD CACHE; }
+# What would give wrong numbers is refused; the declarations may be used with it.
+check_fast_math() {
+    for flag in -ffast-math -Ofast -ffinite-math-only; do
+        $CC $flag -fsyntax-only $inc "$tmp/implementation.c" >"$tmp/fast" 2>&1 && echo "$flag is let through"
+        grep -q 'error.*build this file without' "$tmp/fast" || echo "$flag: another error"
+        quiet $CC $flag -fsyntax-only $inc "$tmp/declarations.c"
+    done
+}
 check_std11_c_implementation() { implementation_object; cat "$tmp/warnings"; }
 check_std11_c_declarations() { quiet $CC $strict_c -O1 $inc -c "$tmp/strict_declarations.c" -o "$tmp/strict.o"; }
 check_std11_cxx_implementation() { implementation_object_cxx; cat "$tmp/warnings_cxx"; }
