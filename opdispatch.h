@@ -13136,23 +13136,32 @@ static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
 }
 
 //-- Gives t other sizes, contiguous, as resize_ does; memory grows when it has to, and what was there is kept.
+//-- The bytes of t's storage that these sizes need, 0 without elements; -1: it cannot have them.
+static int64_t opdi_resize_bytes(const opd_tensor *t, const int64_t *sizes, int ndim) {
+    const size_t element = opd_dtype_size((opd_scalar_type)t->dtype);
+    const int64_t numel = opdi_count(sizes, ndim, element), first = opd_offset(t);
+    const opdi_storage *s = t->storage;
+    if (numel <= 0) { return numel; }
+    if (numel > ((int64_t)1 << 62) / (int64_t)element - first) { return opdi_count_error(sizes, ndim); }
+    if (s->block_bytes != -1 || s->bytes <= 0 || (first + numel) * (int64_t)element <= s->bytes) {
+        return (first + numel) * (int64_t)element;
+    }
+    return opd_fail(OPD_ERROR_SHAPE, "Trying to resize storage that is not resizable");
+}
 static int opdi_resize(opd_tensor *t, const int64_t *sizes, int ndim) {
-    size_t element = opd_dtype_size((opd_scalar_type)t->dtype);
-    int64_t numel = opdi_count(sizes, ndim, element), offset = opd_offset(t), need, *dims = NULL;
+    const int64_t need = opdi_resize_bytes(t, sizes, ndim);
+    const size_t element = opd_dtype_size((opd_scalar_type)t->dtype);
+    const int64_t numel = need < 0 ? -1 : opdi_count(sizes, ndim, element), offset = opd_offset(t);
+    int64_t *dims = NULL;
     opdi_storage *s = t->storage, *grown = NULL;
     opdi_meta *m = t->meta;
     if (numel < 0) { return -1; }
-    need = (offset + numel) * (int64_t)element;
     if ((2 * ndim > t->room || (numel && need > s->bytes)) && !(m = opdi_meta_of(t))) { return -1; }
     if (2 * ndim > t->room && 2 * ndim > m->dims_count) {
         dims = (int64_t *)opdi_alloc(2 * (size_t)ndim * sizeof *dims);
         if (!dims) { return -1; }
     }
     if (numel && need > s->bytes) {
-        if (s->block_bytes == -1 && s->bytes > 0) {
-            opdi_free(dims, 2 * (size_t)ndim * sizeof *dims);
-            return opd_fail(OPD_ERROR_SHAPE, "Trying to resize storage that is not resizable");
-        }
         grown = opdi_storage_make(need, opdi_place_of(t));
         if (!grown || (grown->data && s->bytes &&
                        opdi_device_move(grown, grown->data, s, s->data, (size_t)s->bytes))) {
@@ -13308,13 +13317,24 @@ OPDI_COLD_END
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. " \
     "Please clone() the tensor before performing the operation."
 
+static bool opdi_is_dense(const opd_tensor *t);
+static bool opdi_same_place(const opd_tensor *a, const opd_tensor *b) {
+    return a->data == b->data && a->ndim == b->ndim && a->dtype == b->dtype &&
+        memcmp(a->dims, b->dims, 2 * (size_t)a->ndim * sizeof *a->dims) == 0;
+}
+//-- Whether writing t as it is would change what is still to be read of `out`s memory.  An elementwise kernel may write
+//-- where it reads, and tells itself what lies otherwise within two blocks without gaps.
+static bool opdi_reads(const opd_call *call, const opd_tensor *t, const opd_tensor *out) {
+    if (!opdi_same_memory(t, out)) { return false; }
+    return !call->elementwise || (t != out && !opdi_same_place(t, out) && !(opdi_is_dense(t) && opdi_is_dense(out)));
+}
 static bool opdi_shares_input(const opd_call *call, const opd_tensor *out) {
     int i, k;
     for (i = 0; i < call->op->nargs; i++) {
         const opd_value *v = &call->args[i];
-        if (v->tag == OPD_TAG_TENSOR && opdi_same_memory(v->u.t, out)) { return true; }
+        if (v->tag == OPD_TAG_TENSOR && opdi_reads(call, v->u.t, out)) { return true; }
         for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
-            if (v->u.tensors[k] && opdi_same_memory(v->u.tensors[k], out)) { return true; }
+            if (v->u.tensors[k] && opdi_reads(call, v->u.tensors[k], out)) { return true; }
         }
     }
     return false;
@@ -13330,7 +13350,7 @@ static inline bool opdi_has_sizes(const opd_tensor *t, const int64_t *sizes, int
 }
 
 //-- The out= tensor or self, checked against what the kernel wants to write; a temporary where it cannot be written
-//-- directly.
+//-- directly: another size or dtype, memory that an input has.  Nothing of the target changes here.
 static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
     opd_tensor *out = call->targets[i], *temp;
     opd_scalar_type have = (opd_scalar_type)out->dtype;
@@ -13352,11 +13372,13 @@ static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *size
                            opdi_sizes_text(sizes, ndim, b, sizeof b));
             return NULL;
         }
-        if (opdi_resize(out, sizes, ndim)) { return NULL; }
+        if (opdi_resize_bytes(out, sizes, ndim) < 0) { return NULL; }
+    } else if (opdi_overlaps_itself(out)) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, OPDI_OVERLAP_TEXT);
+        return NULL;
     }
-    if (opdi_overlaps_itself(out)) { (void)opd_fail(OPD_ERROR_ARGUMENT, OPDI_OVERLAP_TEXT); return NULL; }
     call->filled |= 1u << i;
-    if (have == dtype && (call->elementwise || !opdi_shares_input(call, out))) {
+    if (have == dtype && opdi_has_sizes(out, sizes, ndim) && !opdi_shares_input(call, out)) {
         call->rets[i] = opd_value_tensor(out);
         return out;
     }
@@ -13437,13 +13459,46 @@ static int opdi_derived_args(const opd_call *call, const opdi_card *card, opd_te
     return 0;
 }
 
-//-- The tensors a derived call writes: self, or the out arguments in order.
+//-- Where t lies once it has the sizes of `got` (NULL: those it has), if it has neither gaps nor memory of its own then.
+static bool opdi_target_span(const opd_tensor *t, const opd_tensor *got, const char **begin, const char **end) {
+    const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
+    const bool as_is = !got || opdi_has_sizes(t, got->dims, got->ndim);
+    const int64_t numel = as_is ? t->numel : got->numel;
+    *begin = t->data;
+    if (!t->data || !numel || (as_is && !opdi_is_dense(t))) { return false; }
+    if (!as_is && numel > (t->storage->data + t->storage->bytes - t->data) / size) { return false; }
+    *end = t->data + numel * size;
+    return true;
+}
+//-- What is written must not be written twice: the out tensors, with the sizes of what was got (NULL: as they are).
+static int opdi_check_apart(opd_tensor *const *to, opd_tensor *const *got, int n) {
+    const char *begin[2], *end[2];
+    int i, k;
+    for (i = 1; i < n; i++) {
+        for (k = 0; k < i; k++) {
+            if (to[i] != to[k] && (!opdi_same_memory(to[i], to[k]) ||
+                                   !opdi_target_span(to[i], got ? got[i] : NULL, &begin[0], &end[0]) ||
+                                   !opdi_target_span(to[k], got ? got[k] : NULL, &begin[1], &end[1]) ||
+                                   end[0] <= begin[1] || end[1] <= begin[0])) { continue; }
+            return opd_fail(OPD_ERROR_ARGUMENT, "unsupported operation: two of the written-to tensors share memory. "
+                            "Please clone() one of them before performing the operation.");
+        }
+    }
+    return 0;
+}
+//-- The tensors a derived call writes: self, or the out arguments in order; -1: they cannot be written.
 static int opdi_derived_targets(const opd_call *call, const opdi_card *card, opd_tensor **targets) {
     uint64_t m = call->op->written_args;
     int n = 0;
     if (card->inplace) { targets[0] = call->args[0].u.t; return 1; }
-    for (; m && n < OPDI_MAX_RETURNS; m &= m - 1) { targets[n++] = call->args[opdi_low_bit(m)].u.t; }
-    return n;
+    for (; m && n < OPDI_MAX_RETURNS; m &= m - 1) {
+        targets[n] = call->args[opdi_low_bit(m)].u.t;
+        if (targets[n++]->flags & OPDI_WRAPPED) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "a number cannot be written: argument '%s' must be a tensor",
+                            call->op->schema->args[opdi_low_bit(m)].name);
+        }
+    }
+    return n > 1 && opdi_check_apart(targets, NULL, n) ? -1 : n;
 }
 
 //-- In-place and out= forms, every backend: the functional kernel runs with its results pointed at the targets; what it
@@ -13453,12 +13508,11 @@ static int opdi_derived_kernel(opd_call *call) {
     opd_op *base = card->base->op;
     const opdi_table *table = OPDI_ACQUIRE(&base->table);
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
-    opd_tensor *targets[OPDI_MAX_RETURNS];
+    opd_tensor *targets[OPDI_MAX_RETURNS], *got[OPDI_MAX_RETURNS];
     opd_call c;
     int i, rc = 0;
     if (!table && !(table = opdi_table_make(base))) { return -1; }
-    (void)opdi_derived_targets(call, card, targets);
-    if (opdi_derived_args(call, card, targets[0], args)) { return -1; }
+    if (opdi_derived_targets(call, card, targets) < 0 || opdi_derived_args(call, card, targets[0], args)) { return -1; }
     c.op = base;
     c.args = args;
     c.rets = rets;
@@ -13470,14 +13524,14 @@ static int opdi_derived_kernel(opd_call *call) {
     c.stands_in = false;
     c.elementwise = (opdi_desc_tags(&card->desc) & OPD_OPTAG_POINTWISE) != 0;
     if (opdi_invoke(call->th, &c, &table->slots[c.slot])) { return -1; }
+    for (i = 0; i < base->nrets; i++) { got[i] = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL; }
+    if (base->nrets > 1 && !card->inplace) { rc = opdi_check_apart(targets, got, base->nrets); }
     for (i = 0; i < base->nrets && rc == 0; i++) {
-        opd_tensor *got = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
-        if (got && got != targets[i]) {
-            if (!opdi_has_sizes(targets[i], got->dims, got->ndim)) {
-                rc = card->inplace ? 0 : opdi_resize(targets[i], got->dims, got->ndim);
-            }
-            if (rc == 0) { rc = opdi_copy(targets[i], got); }
+        if (!got[i] || got[i] == targets[i]) { continue; }
+        if (!opdi_has_sizes(targets[i], got[i]->dims, got[i]->ndim)) {
+            rc = card->inplace ? 0 : opdi_resize(targets[i], got[i]->dims, got[i]->ndim);
         }
+        if (rc == 0) { rc = opdi_copy(targets[i], got[i]); }
     }
     opdi_rets_drop(&c);
     for (i = 0; i < call->op->nrets && rc == 0; i++) { rc = opd_return_tensor(call, targets[i]); }
@@ -13489,6 +13543,7 @@ static int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize) {
     static opd_op *copy;
     opd_value args[3];
     if (got == to) { return 0; }
+    if (opdi_same_memory(got, to) && !(got = opd_clone(got))) { return -1; }
     if (!opdi_has_sizes(to, got->dims, got->ndim)) {
         char a[256], b[256];
         if (!resize) {
@@ -13514,6 +13569,7 @@ static int opdi_derived_composite(opd_call *call) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_tensor *targets[OPDI_MAX_RETURNS];
     int i, n = opdi_derived_targets(call, card, targets);
+    if (n < 0) { return -1; }
     if (!card->inplace && opd_call_requires_grad(call)) { return opdi_autograd_out_kernel(call); }
     if (opdi_derived_args(call, card, targets[0], args)) { return -1; }
     if (card->inplace && opd_call_requires_grad(call)) {     /* self is written to after formulas have saved it */
@@ -13547,6 +13603,7 @@ static int opdi_derived_list(opd_call *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s(): expected %d out tensors, but got %lld", call->op->schema->name,
                         (int)got.n, (long long)out.n);
     }
+    if (opdi_check_apart(out.data, got.u.tensors, got.n)) { return -1; }
     for (k = 0; k < got.n; k++) {
         if (opdi_derived_copy(out.data[k], got.u.tensors[k], true)) { return -1; }
     }
@@ -13554,18 +13611,18 @@ static int opdi_derived_list(opd_call *call) {
 }
 
 //-- With a fake among the arguments there is nothing to write into a tensor that has memory.
-static int opdi_check_fakes(const opd_call *call) {
+static int opdi_check_fakes(const opd_op *op, const opd_value *args) {
     uint64_t m;
-    if (strcmp(call->op->schema->name, "copy_") == 0) { return 0; }          /* which says it its own way */
-    for (m = call->op->written_args; m; m &= m - 1) {
-        const opd_value *v = &call->args[opdi_low_bit(m)];
+    if (strcmp(op->schema->name, "copy_") == 0) { return 0; }                /* which says it its own way */
+    for (m = op->written_args; m; m &= m - 1) {
+        const opd_value *v = &args[opdi_low_bit(m)];
         int32_t k, n = v->tag == OPD_TAG_TENSOR ? 1 : v->tag == OPD_TAG_TENSORS ? v->n : 0;
         for (k = 0; k < n; k++) {
             const opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : v->u.tensors[k];
             if (!t || t->backend == OPD_META) { continue; }
             return opd_fail(OPD_ERROR_ARGUMENT, "Expected all tensors to be on the same device, but found at least two "
                             "devices, meta and %s! (argument '%s')", opdi_device_names[t->backend],
-                            call->op->schema->args[opdi_low_bit(m)].name);
+                            op->schema->args[opdi_low_bit(m)].name);
         }
     }
     return 0;
@@ -13599,7 +13656,7 @@ static int opdi_versions_up(const opd_call *call, bool check) {
 }
 //-- At ADInplaceOrView: counts a write of every written argument once the operator below is done.
 static int opdi_version_kernel(opd_call *call) {
-    if ((call->keys.backends >> OPD_META & 1) && opdi_check_fakes(call)) { return -1; }
+    if ((call->keys.backends >> OPD_META & 1) && opdi_check_fakes(call->op, call->args)) { return -1; }
     if (opdi_versions_up(call, true)) { return -1; }
     call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);        /* a kernel's own writes count once */
     if (opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AD_INPLACE_OR_VIEW)))) {
@@ -21530,7 +21587,7 @@ static int opdi_batch_derived(opd_call *call, const opdi_card *card) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_op *base = card->base->op;
     int i, n = w->tag == OPD_TAG_TENSORS ? w->n : opdi_derived_targets(call, card, targets), rc;
-    if (opdi_derived_args(call, card, n ? to[0] : NULL, args)) { return -1; }
+    if (n < 0 || opdi_derived_args(call, card, n ? to[0] : NULL, args)) { return -1; }
     opdi_layer_set(th, rule);
     th->rule = NULL;
     rc = card->inplace && n == 1 && opdi_batch_records(call) ? opdi_batch_apart(base, args, to[0]) : 0;
@@ -23100,7 +23157,7 @@ static int opdi_fake_args(const opd_call *call, opd_value *args, int *place) {
                             "fake first (opd_fake_tensor)", call->op->name);
         }
     }
-    if (opdi_fake_place(call, args, place)) { return -1; }
+    if (opdi_fake_place(call, args, place) || opdi_check_fakes(call->op, args)) { return -1; }
     for (i = 0; i < call->op->nargs; i++) {
         if (opdi_strip_optional(call->op->schema->args[i].type)->kind != OPDI_TYPE_DEVICE) { continue; }
         if (args[i].tag == OPD_TAG_DEVICE && (args[i].u.device.type != OPD_META || !opdi_self()->fake->inside)) {
@@ -41847,9 +41904,11 @@ static int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_tensor 
         nouts = fold->out[1] ? 2 : 1;
     opd_tensor *outs[2];
     opdi_reduce r;
-    if (opd_dtype_is_complex((opd_scalar_type)t->dtype) || opd_dtype_is_complex(compute) || !fold->step[type]) {
+    if (opd_dtype_is_complex((opd_scalar_type)t->dtype) || opd_dtype_is_complex(compute) ||
+        opd_dtype_is_complex(out0) || !fold->step[type]) {
         return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", fold->what,
-                        opd_dtype_cname(opd_dtype_is_complex(compute) ? compute : (opd_scalar_type)t->dtype));
+                        opd_dtype_cname(opd_dtype_is_complex(out0) ? out0 : opd_dtype_is_complex(compute) ? compute
+                                        : (opd_scalar_type)t->dtype));
     }
     outs[0] = opd_result(call, 0, sizes, ndim, out0);
     if (!outs[0]) { return -1; }
