@@ -51,8 +51,9 @@
 
    TWO RULES
      Scopes own.  A function that returns a tensor gives it to the innermost open scope of the thread; closing the
-     scope releases it.  OPD_SCOPE { } is a block, OPD_SCOPED; the rest of one; opd_keep and opd_release hold a tensor
-     across scopes, opd_scope_return hands one to the scope around.  Every kernel runs in a scope of its own.
+     scope releases it.  OPD_SCOPE { } is a block; OPD_SCOPED; makes the rest of one a scope, and is what the body of a
+     loop begins with; opd_keep and opd_release hold a tensor across scopes, opd_assign carries one through a loop,
+     opd_scope_return hands one to the scope around.  Every kernel runs in a scope of its own.
      The first error sticks, and stops.  A failing call records one error on its thread and returns NULL or -1; while it
      is pending every operator call and backward on the thread does nothing and fails.  So a long expression is checked
      once, at its end: opd_ok, opd_error_message, opd_error_clear.  Nothing aborts.  Running out of memory is an error
@@ -435,7 +436,8 @@ OPD_INLINE opd_value opd_value_list(const opd_value *p, int64_t n) {
 OPD_INLINE opd_value opd_value_same(opd_value v) { return v; }
 OPD_INLINE opd_value opd_value_null(const void *p) { (void)p; return opd_value_none(); }
 
-/* A borrowed list of integers, doubles or tensors: OPD_INTS(3, 4), OPD_TENSORS(a, b), opd_ints_of(p, n). */
+/* A borrowed list of integers, doubles or tensors: OPD_INTS(3, 4), OPD_TENSORS(a, b), opd_ints_of(p, n).  One in braces
+   is there till the end of the block in C, of the statement in C++ (and in a variable: `auto s = OPD_INTS(3, 4);`). */
 typedef struct opd_ints { const int64_t *data; int64_t n; } opd_ints;
 typedef struct opd_floats { const double *data; int64_t n; } opd_floats;
 typedef struct opd_tensors { opd_tensor *const *data; int64_t n; } opd_tensors;
@@ -2227,10 +2229,11 @@ OPD_API opd_plugin *opd_load_inline(const char *name, const char *source, const 
 
 /* OPD_CALL(op, a, b, 3) wraps C values and yields the first result; OPD_CALL_N(op, rets, a, b) fills an array and
    yields 0 or -1.  Up to 16 arguments. */
+#define OPD_CAT(a, b) OPD_CAT_(a, b)
+#define OPD_CAT_(a, b) a##b
 #define OPD_COUNT(...) OPD_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define OPD_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
 #ifdef __cplusplus
-#include <initializer_list>
 #include <new>
 inline opd_value opd_v(bool b) { return opd_value_bool(b); }
 inline opd_value opd_v(int i) { return opd_value_int(i); }
@@ -2258,15 +2261,29 @@ template <class... A> inline int opd_call_cpp_n(opd_op *op, opd_value *rets, A..
     const opd_value v[] = {opd_v(a)..., opd_value_none()};
     return opd_call_all(op, rets, v, static_cast<int>(sizeof...(A)));
 }
-inline opd_ints opd_ints_in(const std::initializer_list<int64_t> &l) {
-    return opd_ints_of(l.begin(), static_cast<int64_t>(l.size()));
-}
-inline opd_floats opd_floats_in(const std::initializer_list<double> &l) {
-    return opd_floats_of(l.begin(), static_cast<int64_t>(l.size()));
-}
-inline opd_tensors opd_tensors_in(const std::initializer_list<opd_tensor *> &l) {
-    return opd_tensors_of(l.begin(), static_cast<int64_t>(l.size()));
-}
+/* A list in braces, with its elements inside: `auto s = OPD_INTS(2, 3);` is a list for as long as s is there.  Kept as
+   an opd_ints, or put into a struct, it would look at what is gone at the end of the statement: keep the auto. */
+#if defined(__has_cpp_attribute)
+#if __has_cpp_attribute(clang::lifetimebound)
+#define OPD_LIFETIMEBOUND [[clang::lifetimebound]]
+#endif
+#endif
+#if !defined(OPD_LIFETIMEBOUND)
+#define OPD_LIFETIMEBOUND
+#endif
+template <class L, class T, size_t N> struct opd_list {
+    T v[N];
+    operator L() const OPD_LIFETIMEBOUND { L l; l.data = v; l.n = static_cast<int64_t>(N); return l; }
+};
+struct opd_no_list {};
+template <class L, class T> struct opd_lists {
+    template <size_t N> static opd_list<L, T, N> of(const T (&a)[N]) {
+        opd_list<L, T, N> l;
+        for (size_t i = 0; i < N; i++) { l.v[i] = a[i]; }
+        return l;
+    }
+    static L of(opd_no_list) { L l; l.data = nullptr; l.n = 0; return l; }
+};
 #define OPD_V(x) opd_v(x)
 template <class... A> inline opd_tensor *opd_apply_cpp(const opd_autograd_function *fn, A... a) {
     const opd_value v[] = {opd_v(a)..., opd_value_none()};
@@ -2275,9 +2292,9 @@ template <class... A> inline opd_tensor *opd_apply_cpp(const opd_autograd_functi
 #define OPD_APPLY(...) opd_apply_cpp(__VA_ARGS__)
 #define OPD_CALL(...) opd_call_cpp(__VA_ARGS__)
 #define OPD_CALL_N(...) opd_call_cpp_n(__VA_ARGS__)
-#define OPD_INTS(...) opd_ints_in({__VA_ARGS__})
-#define OPD_FLOATS(...) opd_floats_in({__VA_ARGS__})
-#define OPD_TENSORS(...) opd_tensors_in({__VA_ARGS__})
+#define OPD_INTS(...) opd_lists<opd_ints, int64_t>::of({__VA_ARGS__})
+#define OPD_FLOATS(...) opd_lists<opd_floats, double>::of({__VA_ARGS__})
+#define OPD_TENSORS(...) opd_lists<opd_tensors, opd_tensor *>::of({__VA_ARGS__})
 #else
 #define OPD_V(x) _Generic((x), \
     bool: opd_value_bool, char: opd_value_int, signed char: opd_value_int, unsigned char: opd_value_int, \
@@ -2303,8 +2320,6 @@ template <class... A> inline opd_tensor *opd_apply_cpp(const opd_autograd_functi
 #define OPD_MAP_14(a, ...) OPD_V(a), OPD_MAP_13(__VA_ARGS__)
 #define OPD_MAP_15(a, ...) OPD_V(a), OPD_MAP_14(__VA_ARGS__)
 #define OPD_MAP_16(a, ...) OPD_V(a), OPD_MAP_15(__VA_ARGS__)
-#define OPD_CAT(a, b) OPD_CAT_(a, b)
-#define OPD_CAT_(a, b) a##b
 #define OPD_ARGS(...)                                                                                       \
     (const opd_value[OPD_COUNT(__VA_ARGS__)]){OPD_CAT(OPD_MAP_, OPD_COUNT(__VA_ARGS__))(__VA_ARGS__)},      \
         OPD_COUNT(__VA_ARGS__)
@@ -2497,143 +2512,72 @@ OPD_INLINE int opd_c_refused_result(opd_call *call, ...) { (void)call; return -1
     static const opd_function name = {name##_call, name##_letters};
 #endif
 
-/* OPD_SCOPE { ... } is a block of its own; OPD_SCOPED; makes the rest of the enclosing block a scope.  break, continue
-   and return out of both are right with gcc, clang and C++; elsewhere the enclosing scope closes them. */
+/* Blocks with something at their end, which happens however they are left: by return and goto and, in C++, break,
+   continue and exceptions (without the cleanup attribute, as in tcc: by their end alone).  In C break and continue stop
+   at the block, as it is a loop in hiding: a break is then an error, continue ends the block.  Where the body of a
+   loop is to be a scope and may be left by break, begin it with OPD_SCOPED; which is right everywhere.  In C++ put
+   braces round a block under a bare `if`. */
 #if defined(__cplusplus)
-struct opd_scope_guard {
-    opd_scope scope;
-    opd_scope_guard() : scope(opd_scope_open()) {}
-    ~opd_scope_guard() { opd_scope_close(&scope); }
-    opd_scope_guard(const opd_scope_guard &) = delete;
-    opd_scope_guard &operator=(const opd_scope_guard &) = delete;
+template <class T, void (*end)(T *)> struct opd_guard {
+    T at;
+    explicit opd_guard(T t) : at(t) {}
+    ~opd_guard() { end(&at); }
+    opd_guard(const opd_guard &) = delete;
+    opd_guard &operator=(const opd_guard &) = delete;
+    explicit operator bool() const { return false; }
 };
-#define OPD_SCOPE for (opd_scope_guard opd_s; opd_s.scope.open; opd_scope_close(&opd_s.scope))
-#define OPD_SCOPED opd_scope_guard OPD_SCOPED_NAME(__LINE__)
-#elif defined(__GNUC__) && !defined(__TINYC__)
-#define OPD_SCOPE for (__attribute__((cleanup(opd_scope_close))) opd_scope opd_s = opd_scope_open(); \
-                       opd_s.open; opd_scope_close(&opd_s))
-#define OPD_SCOPED                                                                                          \
-    __attribute__((cleanup(opd_scope_close), unused)) opd_scope OPD_SCOPED_NAME(__LINE__) = opd_scope_open()
+#if defined(__clang__)                             /* which cannot know that the block is run */
+#define OPD_QUIET_BEGIN _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wdangling-else\"") \
+    _Pragma("clang diagnostic ignored \"-Wsometimes-uninitialized\"")
+#define OPD_QUIET_END _Pragma("clang diagnostic pop")
 #else
-#define OPD_SCOPE for (opd_scope opd_s = opd_scope_open(); opd_s.open; opd_scope_close(&opd_s))
-#define OPD_SCOPED opd_scope OPD_SCOPED_NAME(__LINE__) = opd_scope_open()
+#define OPD_QUIET_BEGIN
+#define OPD_QUIET_END
 #endif
-#define OPD_SCOPED_NAME(line) OPD_SCOPED_NAME_(line)
-#define OPD_SCOPED_NAME_(line) opd_scoped_##line
+#define OPD_GUARDED(type, g, begin, end, is_open) \
+    OPD_QUIET_BEGIN if (const opd_guard<type, end> &g = opd_guard<type, end>(begin)) {} \
+    else if (!is_open(g.at)) {} else OPD_QUIET_END
+#define OPD_SCOPED opd_guard<opd_scope, opd_scope_close> OPD_GUARD_NAME(scoped)(opd_scope_open())
+#else
+#if defined(__GNUC__) && !defined(__TINYC__)
+#define OPD_AT_END(fn) __attribute__((cleanup(fn), unused))
+#else
+#define OPD_AT_END(fn)
+#endif
+OPD_INLINE bool opd_guard_broken(const char *file, int line) {
+    return opd_fail(OPD_ERROR_USER, "%s:%d: a break left this block (OPD_SCOPE, OPD_NO_GRAD, ...) and not a loop: "
+                    "begin the body of the loop with OPD_SCOPED; or break outside of the block", file, line) == 0;
+}
+#define OPD_GUARDED(type, g, begin, end, is_open) OPD_GUARDED_(type, g, OPD_CAT(g, _on), begin, end, is_open)
+#define OPD_GUARDED_(type, g, on, begin, end, is_open) \
+    for (int on = 1; on; on = on && opd_guard_broken(__FILE__, __LINE__)) \
+        for (OPD_AT_END(end) type g = begin; is_open(g) || (on = 0); end(&g))
+#define OPD_SCOPED OPD_AT_END(opd_scope_close) opd_scope OPD_GUARD_NAME(scoped) = opd_scope_open()
+#endif
+#define OPD_GUARD_NAME(kind) OPD_GUARD_NAME_(kind, __LINE__)
+#define OPD_GUARD_NAME_(kind, line) OPD_GUARD_NAME_2(kind, line)
+#define OPD_GUARD_NAME_2(kind, line) opd_##kind##_##line
+#define OPD_IS_OPEN(block) ((block).open)
+#define OPD_IS_TRUE(open) (open)
+#define OPD_IS_LEVEL(level) ((level) >= 0)
 
-/* OPD_NO_GRAD { ... }, OPD_ENABLE_GRAD { ... }, OPD_GRAD_MODE(on) { ... }: blocks with that grad mode.  It is what it
-   was behind them, and after break, continue, return and exceptions with gcc, clang and C++; elsewhere a jump leaves it
-   as it is in the block. */
-#if defined(__cplusplus)
-struct opd_grad_guard {
-    opd_grad_block block;
-    explicit opd_grad_guard(bool on) : block(opd_grad_begin(on)) {}
-    ~opd_grad_guard() { opd_grad_end(&block); }
-    opd_grad_guard(const opd_grad_guard &) = delete;
-    opd_grad_guard &operator=(const opd_grad_guard &) = delete;
-};
-#define OPD_GRAD_MODE_(on, g) for (opd_grad_guard g(on); g.block.open; opd_grad_end(&g.block))
-#elif defined(__GNUC__) && !defined(__TINYC__)
-#define OPD_GRAD_MODE_(on, g) for (__attribute__((cleanup(opd_grad_end))) opd_grad_block g = opd_grad_begin(on); \
-                                   g.open; opd_grad_end(&g))
-#else
-#define OPD_GRAD_MODE_(on, g) for (opd_grad_block g = opd_grad_begin(on); g.open; opd_grad_end(&g))
-#endif
-#define OPD_GRAD_MODE(on) OPD_GRAD_MODE_(on, OPD_SCOPED_NAME(__LINE__))
-#if defined(__cplusplus)
-struct opd_dual_guard {
-    int level;
-    opd_dual_guard() : level(opd_dual_enter()) {}
-    ~opd_dual_guard() { opd_dual_end(&level); }
-    opd_dual_guard(const opd_dual_guard &) = delete;
-    opd_dual_guard &operator=(const opd_dual_guard &) = delete;
-};
-#define OPD_DUAL_LEVEL for (opd_dual_guard opd_d; opd_d.level >= 0; opd_dual_end(&opd_d.level))
-#elif defined(__GNUC__) && !defined(__TINYC__)
-#define OPD_DUAL_LEVEL for (__attribute__((cleanup(opd_dual_end))) int opd_d = opd_dual_enter(); opd_d >= 0; \
-                            opd_dual_end(&opd_d))
-#else
-#define OPD_DUAL_LEVEL for (int opd_d = opd_dual_enter(); opd_d >= 0; opd_dual_end(&opd_d))
-#endif
-/* The same with opd_allow_mutation_begin and _end. */
-#if defined(__cplusplus)
-struct opd_mutation_guard {
-    int open;
-    opd_mutation_guard() : open(opd_allow_mutation_open()) {}
-    ~opd_mutation_guard() { opd_allow_mutation_close(&open); }
-    opd_mutation_guard(const opd_mutation_guard &) = delete;
-    opd_mutation_guard &operator=(const opd_mutation_guard &) = delete;
-};
-#define OPD_ALLOW_MUTATION for (opd_mutation_guard opd_m; opd_m.open; opd_allow_mutation_close(&opd_m.open))
-#elif defined(__GNUC__) && !defined(__TINYC__)
-#define OPD_ALLOW_MUTATION \
-    for (__attribute__((cleanup(opd_allow_mutation_close))) int opd_m = opd_allow_mutation_open(); opd_m; \
-         opd_allow_mutation_close(&opd_m))
-#else
-#define OPD_ALLOW_MUTATION for (int opd_m = opd_allow_mutation_open(); opd_m; opd_allow_mutation_close(&opd_m))
-#endif
+/* A scope: OPD_SCOPE { ... } is a block of its own, OPD_SCOPED; makes the rest of the enclosing block one. */
+#define OPD_SCOPE OPD_GUARDED(opd_scope, OPD_GUARD_NAME(scope), opd_scope_open(), opd_scope_close, OPD_IS_OPEN)
+/* That grad mode, and behind the block what it was before. */
+#define OPD_GRAD_MODE(on) \
+    OPD_GUARDED(opd_grad_block, OPD_GUARD_NAME(grad), opd_grad_begin(on), opd_grad_end, OPD_IS_OPEN)
 #define OPD_NO_GRAD OPD_GRAD_MODE(false)
 #define OPD_ENABLE_GRAD OPD_GRAD_MODE(true)
-
-/* OPD_INFERENCE_MODE(on) { ... }: the same with inference mode. */
-#if defined(__cplusplus)
-struct opd_inference_guard {
-    opd_inference_block block;
-    explicit opd_inference_guard(bool on) : block(opd_inference_begin(on)) {}
-    ~opd_inference_guard() { opd_inference_end(&block); }
-    opd_inference_guard(const opd_inference_guard &) = delete;
-    opd_inference_guard &operator=(const opd_inference_guard &) = delete;
-};
-#define OPD_INFERENCE_MODE(on) for (opd_inference_guard opd_i(on); opd_i.block.open; opd_inference_end(&opd_i.block))
-#elif defined(__GNUC__) && !defined(__TINYC__)
 #define OPD_INFERENCE_MODE(on) \
-    for (__attribute__((cleanup(opd_inference_end))) opd_inference_block opd_i = opd_inference_begin(on); \
-         opd_i.open; opd_inference_end(&opd_i))
-#else
-#define OPD_INFERENCE_MODE(on) \
-    for (opd_inference_block opd_i = opd_inference_begin(on); opd_i.open; opd_inference_end(&opd_i))
-#endif
-
-/* OPD_FAKE_MODE { ... }: the same with a fake mode. */
-#if defined(__cplusplus)
-struct opd_fake_guard {
-    opd_fake_block block;
-    opd_fake_guard() : block(opd_fake_begin()) {}
-    ~opd_fake_guard() { opd_fake_end(&block); }
-    opd_fake_guard(const opd_fake_guard &) = delete;
-    opd_fake_guard &operator=(const opd_fake_guard &) = delete;
-};
-#define OPD_FAKE_MODE for (opd_fake_guard opd_f; opd_f.block.open; opd_fake_end(&opd_f.block))
-#elif defined(__GNUC__) && !defined(__TINYC__)
-#define OPD_FAKE_MODE \
-    for (__attribute__((cleanup(opd_fake_end))) opd_fake_block opd_f = opd_fake_begin(); opd_f.open; \
-         opd_fake_end(&opd_f))
-#else
-#define OPD_FAKE_MODE for (opd_fake_block opd_f = opd_fake_begin(); opd_f.open; opd_fake_end(&opd_f))
-#endif
-
-/* OPD_AUTOCAST(device) { ... }, OPD_AUTOCAST_AS(device, dtype, enabled, cache) { ... }: the same with autocast. */
-#if defined(__cplusplus)
-struct opd_autocast_guard {
-    opd_autocast_region region;
-    opd_autocast_guard(opd_backend device, opd_scalar_type dtype, bool enabled, int cache)
-        : region(opd_autocast_begin(device, dtype, enabled, cache)) {}
-    ~opd_autocast_guard() { opd_autocast_end(&region); }
-    opd_autocast_guard(const opd_autocast_guard &) = delete;
-    opd_autocast_guard &operator=(const opd_autocast_guard &) = delete;
-};
-#define OPD_AUTOCAST_(r, device, dtype, enabled, cache) \
-    for (opd_autocast_guard r(device, dtype, enabled, cache); r.region.open; opd_autocast_end(&r.region))
-#elif defined(__GNUC__) && !defined(__TINYC__)
-#define OPD_AUTOCAST_(r, device, dtype, enabled, cache) \
-    for (__attribute__((cleanup(opd_autocast_end))) opd_autocast_region r = \
-         opd_autocast_begin(device, dtype, enabled, cache); r.open; opd_autocast_end(&r))
-#else
-#define OPD_AUTOCAST_(r, device, dtype, enabled, cache) \
-    for (opd_autocast_region r = opd_autocast_begin(device, dtype, enabled, cache); r.open; opd_autocast_end(&r))
-#endif
+    OPD_GUARDED(opd_inference_block, OPD_GUARD_NAME(inference), opd_inference_begin(on), opd_inference_end, OPD_IS_OPEN)
+/* A level of forward mode; left out when none can be entered. */
+#define OPD_DUAL_LEVEL OPD_GUARDED(int, OPD_GUARD_NAME(dual), opd_dual_enter(), opd_dual_end, OPD_IS_LEVEL)
+#define OPD_ALLOW_MUTATION \
+    OPD_GUARDED(int, OPD_GUARD_NAME(mutation), opd_allow_mutation_open(), opd_allow_mutation_close, OPD_IS_TRUE)
+#define OPD_FAKE_MODE OPD_GUARDED(opd_fake_block, OPD_GUARD_NAME(fake), opd_fake_begin(), opd_fake_end, OPD_IS_OPEN)
 #define OPD_AUTOCAST_AS(device, dtype, enabled, cache) \
-    OPD_AUTOCAST_(OPD_SCOPED_NAME(__LINE__), device, dtype, enabled, cache)
+    OPD_GUARDED(opd_autocast_region, OPD_GUARD_NAME(autocast), opd_autocast_begin(device, dtype, enabled, cache), \
+                opd_autocast_end, OPD_IS_OPEN)
 #define OPD_AUTOCAST(device) OPD_AUTOCAST_AS(device, OPD_DTYPE_NONE, true, -1)
 
 //----------------------------------------------------------------------------------------------------------------------

@@ -216,7 +216,7 @@ int main(int argc, char **argv) {
     MagickWandGenesis();
     OPD_SCOPE {
         opd_tensor *pic = read_picture(argc > 1 ? argv[1] : "examples/data/cat.jpg"), *cropped;
-        if (!pic) { break; }
+        if (!pic) { return opd_finish(); }
         cropped = crop(pic, opd_ints_of(face, 4));
         write_picture(pic, argc > 2 ? argv[2] : "crop_before.png");
         write_picture(cropped, argc > 3 ? argv[3] : "crop_after.png");

@@ -80,7 +80,8 @@ int main(void) {
     int k;
     OPD_SCOPE { jacobian(vector(at, 2)); }
     OPD_SCOPE { (void)opd_assign(&x, vector(start, 2)); }
-    for (k = 0; opd_ok() && k < 60; k++) OPD_SCOPE {
+    for (k = 0; opd_ok() && k < 60; k++) {
+        OPD_SCOPED;
         opd_tensor *s = newton_step(x), *next = opd_add(x, s);
         const double before = opd_item_f64(rosenbrock(x));
         double by = 1, now = opd_item_f64(rosenbrock(next));
@@ -91,7 +92,7 @@ int main(void) {
         }
         if (k % 5 == 0 || now < 1e-20) { printf("step %2d: %.3e\n", k, now); }
         (void)opd_assign(&x, next);
-        if (now < 1e-20) { k = 60; }
+        if (now < 1e-20) { break; }
     }
     printf("minimum at ");
     opd_print(x);

@@ -121,7 +121,7 @@ int main(void) {
             numbers += opd_numel(in[k]);
             squares = squares ? opd_add(squares, sum) : sum;
         }
-        if (!opd_ok()) { break; }
+        if (!opd_ok()) { return opd_finish(); }
         worst = looped(in, g, &loop);
         printf("norms of the gradients of the first images\n");
         for (i = 0; i < IMAGES; i++) {

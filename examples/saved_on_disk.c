@@ -133,7 +133,7 @@ int main(int argc, char **argv) {
         }
         sum[0] = step(x, NULL, memory);
         sum[1] = step(x, &d, files);
-        if (!opd_ok()) { break; }
+        if (!opd_ok()) { return opd_finish(); }
         printf("%d layers, %d rows of %d floats\n", layers, ROWS, WIDTH);
         printf("                       held for backward     at the peak\n");
         printf("saved in memory        %13.1f MiB  %10.1f MiB\n", memory[0], memory[1]);

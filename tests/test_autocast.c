@@ -338,14 +338,14 @@ static int leaves_early(int how) {
         OPD_AUTOCAST_AS(OPD_CPU, OPD_FLOAT16, true, 0) {
             OPD_AUTOCAST(OPD_CPU) {
                 if (how == 0) { return 1; }
-                if (how == 1) { break; }
+                if (how == 1) { goto out; }
                 if (how == 2) { continue; }
                 if (how == 3) { (void)opd_fail(OPD_ERROR_USER, "inside"); }
             }
             if (!matches(OPD_CPU, true, OPD_FLOAT16, false)) { return -1; }
-            break;
         }
     }
+out:
     return 0;
 }
 #if defined(__cplusplus)
@@ -422,7 +422,7 @@ static int calls_in_regions(opd_tensor *x, opd_tensor *w) {
         if (!y) { return -1; }
         OPD_AUTOCAST_AS(OPD_CPU, OPD_FLOAT16, true, 0) {
             y = OPD_CALL(op, y, w);
-            OPD_AUTOCAST_AS(OPD_CPU, OPD_DTYPE_NONE, false, -1) { y = OPD_CALL(op, x, w); if (!y) { break; } }
+            OPD_AUTOCAST_AS(OPD_CPU, OPD_DTYPE_NONE, false, -1) { y = OPD_CALL(op, x, w); }
             y = OPD_CALL(op, y, w);
         }
         y = OPD_CALL(op, y, w);

@@ -298,7 +298,7 @@ TEST(modes_nest_and_end_twice) {
     CHECK(!opd_fake_enabled());
     opd_fake_end(&b);
     opd_fake_end(&a);
-    OPD_FAKE_MODE { CHECK(is_cpu(floats(1, 1))); break; }
+    OPD_FAKE_MODE { CHECK(is_cpu(floats(1, 1))); }
     CHECK(!opd_fake_enabled() && opd_keys_included().functionality == (OPD_BIT_OF(OPD_F_BACKEND_SELECT) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW)));
     CHECK(opd_data(floats(1, 1)) != NULL);
 }

@@ -557,10 +557,11 @@ static opd_tensor *leave_the_block(int how) {
         rounds++;
         CHECK(tangent_of(dual) != NULL);
         if (how == 1) { return dual; }
-        if (how == 2) { break; }
+        if (how == 2) { goto out; }
         OPD_DUAL_LEVEL { CHECK(!"entered twice"); }
         CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Nested forward mode AD");
     }
+out:
     CHECK_INT(rounds, 1);
     return NULL;
 }

@@ -1514,7 +1514,6 @@ static int leaves_early(int how) {
     int i;
     for (i = 0; i < 3; i++) {
         OPD_NO_GRAD {
-            if (how == 0) { break; }              /* out of the block, as a loop's body */
             if (how == 1) { continue; }
             if (how == 2) { return opd_grad_enabled() ? -1 : 7; }
         }

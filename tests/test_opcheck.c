@@ -71,18 +71,17 @@ static void one_operator(void *arg) {
     o.report = report;
     o.report_cap = sizeof report;
     for (k = 0; *text; k++) {
-        OPD_SCOPE {
-            if (!read_case(&c, op, &text, k)) { text = ""; break; }
-            CHECK(true);
-            if (!takes_case(&c)) { continue; }
-            require_grad(&c);
-            if (!takes_case(&c)) {                /* an in-place form without a derivative */
-                const char *again = card->cases;
-                int i;
-                for (i = 0; i <= k; i++) { (void)read_case(&c, op, &again, i); }
-            }
-            if (went_well(opd_opcheck((opd_op *)(uintptr_t)op, c.args, c.nargs, &o)) && failed) { (void)say(false, report); }
+        OPD_SCOPED;
+        if (!read_case(&c, op, &text, k)) { break; }
+        CHECK(true);
+        if (!takes_case(&c)) { continue; }
+        require_grad(&c);
+        if (!takes_case(&c)) {                    /* an in-place form without a derivative */
+            const char *again = card->cases;
+            int i;
+            for (i = 0; i <= k; i++) { (void)read_case(&c, op, &again, i); }
         }
+        if (went_well(opd_opcheck((opd_op *)(uintptr_t)op, c.args, c.nargs, &o)) && failed) { (void)say(false, report); }
     }
 }
 static void add_operators(void) {

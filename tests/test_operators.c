@@ -365,7 +365,8 @@ static uint64_t print_of(const op_case *c) {
 static void test_extremes(const subject *s) {
     int i, k;
     for (i = 0; i < s->c->nargs; i++) {
-        for (k = 0; k <= EXTREMES; k++) OPD_SCOPE {
+        for (k = 0; k <= EXTREMES; k++) {
+            OPD_SCOPED;
             opd_value rets[MOST_RESULTS];
             uint64_t before;
             int rc;

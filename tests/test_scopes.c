@@ -58,14 +58,71 @@ TEST(scopes_and_jumps) {
     CHECK_INT(handles(), before);
     CHECK_INT(opd_scope_stats().depth, depth);
     CHECK_INT(opd_memory_stats().live, live);
-    for (how = 0; how < 3; how++) {
-        OPD_SCOPE {
-            if (how == 1) { continue; }           /* out of the scope, not of the loop round it */
-            (void)one();
-        }
+}
+
+/* break and continue in a block with an end: in C++ they are the loop's round it; in C the block takes them, and a break
+   says so. */
+#if defined(__cplusplus)
+enum { IN_CXX = 1 };
+#else
+enum { IN_CXX = 0 };
+#endif
+#define LEAVE(name, block) \
+    static int name(int how) { \
+        int i, behind = 0; \
+        for (i = 0; i < 10; i++) { \
+            block { \
+                if (i == 3 && how == 0) { break; } \
+                if (i == 3 && how == 1) { continue; } \
+                if (i == 3 && how == 2) { return behind; } \
+                if (i == 3 && how == 3) { goto out; } \
+            } \
+            if (!opd_ok()) { return -1; } \
+            behind++; \
+        } \
+    out: \
+        return behind; \
     }
-    CHECK_INT(how, 3);
-    CHECK_INT(handles(), before);
+LEAVE(leave_scope, OPD_SCOPE)
+LEAVE(leave_no_grad, OPD_NO_GRAD)
+LEAVE(leave_inference, OPD_INFERENCE_MODE(true))
+LEAVE(leave_autocast, OPD_AUTOCAST(OPD_CPU))
+LEAVE(leave_dual, OPD_DUAL_LEVEL)
+LEAVE(leave_mutation, OPD_ALLOW_MUTATION)
+LEAVE(leave_fake, OPD_FAKE_MODE)
+static bool nothing_open(void) {
+    if (opd_dual_enter() != 0 || opd_dual_exit(0) || opd_allow_mutation_begin()) { return false; }
+    opd_allow_mutation_end();
+    return opd_grad_enabled() && !opd_inference_enabled() && !opd_autocast_enabled(OPD_CPU) && !opd_fake_enabled();
+}
+TEST(blocks_and_jumps) {
+    static int (*const blocks[])(int) = {leave_scope, leave_no_grad, leave_inference, leave_autocast, leave_dual, leave_mutation,
+                                         leave_fake};
+    const int depth = opd_scope_stats().depth;
+    size_t b;
+    for (b = 0; b < sizeof blocks / sizeof *blocks; b++) {
+        CHECK_INT(blocks[b](-1), 10);
+        CHECK_INT(blocks[b](0), IN_CXX ? 3 : -1);
+        if (IN_CXX) { CHECK_OK(); } else { CHECK_ERROR(OPD_ERROR_USER, "a break left this block"); }
+        CHECK_INT(blocks[b](1), IN_CXX ? 9 : 10);
+#if defined(__GNUC__) && !defined(__TINYC__)
+        CHECK_INT(blocks[b](2), 3);
+        CHECK_INT(blocks[b](3), 3);
+#endif
+        CHECK_INT(opd_scope_stats().depth, depth);
+        CHECK(nothing_open());
+        CHECK_OK();
+    }
+}
+TEST(a_block_that_cannot_be_entered_is_left_out) {
+    int rounds = 0;
+    OPD_DUAL_LEVEL {
+        OPD_DUAL_LEVEL { rounds++; }
+        CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Nested forward mode AD");
+        if (rounds) { rounds++; } else OPD_NO_GRAD { rounds += 10; }
+    }
+    CHECK_INT(rounds, 10);
+    CHECK(nothing_open());
 }
 
 TEST(closing_closes_what_was_opened_after) {

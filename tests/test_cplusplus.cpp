@@ -1,0 +1,66 @@
+/* What is C++ alone in the header: brace lists that live in a variable, blocks that exceptions and jumps leave. */
+#include "check.h"
+#include <stdexcept>
+
+static bool is_2_by_3(const opd_tensor *t) { return t && opd_ndim(t) == 2 && opd_size(t, 0) == 2 && opd_size(t, 1) == 3; }
+/* Writes over what the stack below held. */
+static int dirty() {
+    volatile char junk[4096];
+    for (size_t i = 0; i < sizeof junk; i++) { junk[i] = 0x5a; }
+    return junk[17];
+}
+
+TEST(brace_lists_in_variables) {
+    auto sizes = OPD_INTS(2, 3);
+    auto numbers = OPD_FLOATS(1.5, 2.5);
+    opd_tensor *a = opd_ones(sizes, OPD_FLOAT32);
+    auto list = OPD_TENSORS(a, a, NULL);
+    const auto none = OPD_INTS();
+    CHECK(dirty() == 0x5a);
+    CHECK(is_2_by_3(opd_zeros(sizes, OPD_FLOAT32)) && is_2_by_3(a));
+    opd_ints i = sizes;
+    opd_floats f = numbers;
+    opd_tensors t = list;
+    CHECK(i.n == 2 && i.data[1] == 3 && f.n == 2 && f.data[0] == 1.5 && t.n == 3 && t.data[1] == a && !t.data[2]);
+    CHECK(none.n == 0);
+    CHECK_INT(opd_size(opd_cat(OPD_TENSORS(a, a)), 0), 4);
+    CHECK_INT(opd_ndim(opd_sum_dim(a, OPD_INTS(0), false)), 1);
+    const int64_t three = 3;
+    CHECK(is_2_by_3(opd_zeros(OPD_INTS(2, three), OPD_FLOAT32)));
+    opd_value v = OPD_V(sizes);
+    CHECK(v.tag == OPD_TAG_INTS && v.n == 2 && v.u.ints[0] == 2);
+    CHECK_INT(opd_ndim(OPD_CALL(opd_find("aten::sum.dim_IntList"), a, OPD_INTS(0, 1), false)), 0);
+}
+
+static void thrown_out_of(int how) {
+    switch (how) {
+    case 0: OPD_SCOPE { (void)opd_ones(OPD_INTS(2), OPD_FLOAT32); throw std::runtime_error("out"); } break;
+    case 1: OPD_NO_GRAD { throw std::runtime_error("out"); } break;
+    case 2: OPD_AUTOCAST(OPD_CPU) { throw std::runtime_error("out"); } break;
+    case 3: OPD_DUAL_LEVEL { throw std::runtime_error("out"); } break;
+    default: OPD_FAKE_MODE { throw std::runtime_error("out"); }
+    }
+}
+TEST(exceptions_leave_blocks) {
+    const opd_scope_info before = opd_scope_stats();
+    for (int how = 0; how < 5; how++) {
+        bool caught = false;
+        try { thrown_out_of(how); } catch (const std::runtime_error &) { caught = true; }
+        CHECK(caught && opd_grad_enabled() && !opd_autocast_enabled(OPD_CPU) && !opd_fake_enabled());
+        CHECK(opd_scope_stats().depth == before.depth && opd_scope_stats().handles == before.handles);
+        CHECK(opd_dual_enter() == 0 && opd_dual_exit(0) == 0);
+    }
+}
+/* break and continue are the loop's, through several blocks. */
+TEST(jumps_are_the_loops) {
+    int behind = 0, bodies = 0;
+    for (int i = 0; i < 10; i++) {
+        OPD_SCOPE { OPD_NO_GRAD { if (i == 2) { continue; } if (i == 5) { break; } bodies++; } }
+        behind++;
+    }
+    CHECK(behind == 4 && bodies == 4 && opd_grad_enabled());
+    for (bodies = 0; bodies < 10; bodies++) OPD_SCOPE { if (bodies == 3) { break; } }
+    CHECK_INT(bodies, 3);
+}
+
+CHECK_MAIN()
