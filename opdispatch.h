@@ -8777,7 +8777,8 @@ typedef struct opdi_slot { opd_kernel fn; void *user; } opdi_slot;
 typedef struct opdi_table {
     opdi_gone gone;                               /* once it is out of use */
     /* functionalities that do not fall through, per backend; [0]: when nothing requires grad, where autograd kernels
-       that then do nothing are left out */
+       of ours, which then do nothing, are left out.  A composite kernel at an autograd key is not: below it, other
+       kernels and modes would take its place */
     uint64_t masks[32];                           /* from [16] on also while forward mode is on */
     opd_kernel behind[16];                        /* run by opdi_device_kernel; [15]: by opdi_by_device_kernel */
     opdi_slot slots[OPD_KEY_SLOTS];
@@ -8943,6 +8944,7 @@ static int opdi_check_policy(opd_autocast policy);
 static bool opdi_autocast_is_on(const opdi_thread *th, int device);
 static int opdi_autograd_kernel(opd_call *call);
 static int opdi_autograd_fallback(opd_call *call);
+static int opdi_autograd_registered(opd_call *call);
 static int opdi_front_kernel(opd_call *call);
 static int opdi_back_kernel(opd_call *call);
 static int opdi_batched_kernel(opd_call *call);
@@ -9465,15 +9467,21 @@ static int opdi_hidden_fallback(opd_call *call) {
     return fn(call);
 }
 
-static bool opdi_is_autograd_slot(int slot) {
-    return slot == OPD_F_AUTOGRAD_OTHER || slot == OPD_F_AUTOGRAD_NESTED_TENSOR ||
-           (slot >= OPD_KEY_PER_BACKEND(5, 0) && slot < OPD_KEY_PER_BACKEND(6, 0));
+//-- An autograd kernel of ours, which only passes a call on when nothing requires grad.
+static bool opdi_slot_skips(const opdi_slot *s) {
+    return s->fn == opdi_autograd_kernel || s->fn == opdi_autograd_fallback || s->fn == opdi_autograd_inplace_kernel ||
+           s->fn == opdi_autograd_out_kernel || s->fn == opdi_autograd_registered;
 }
 
-static bool opdi_slot_skips(const opdi_slot *s, opdi_chosen how) {
-    return s->fn == opdi_autograd_kernel || s->fn == opdi_autograd_fallback || s->fn == opdi_autograd_inplace_kernel ||
-           s->fn == opdi_autograd_out_kernel || s->fn == opd_fallthrough || how == OPDI_CHOSEN_MATH ||
-           how == OPDI_CHOSEN_MISSING;
+//-- Takes a slot out of the masks from `first` on.
+static void opdi_mask_out(opdi_table *table, int slot, int first) {
+    int b;
+    if (slot >= OPD_KEY_BACKEND_BASE) {
+        b = (slot - OPD_KEY_BACKEND_BASE) % 16;
+        table->masks[first + b] &= ~OPD_BIT_OF(opdi_row_functionality[(slot - OPD_KEY_BACKEND_BASE) / 16]);
+        return;
+    }
+    for (b = 0; b < 16; b++) { table->masks[first + b] &= ~OPD_BIT_OF(slot); }
 }
 
 static int opdi_by_device_kernel(opd_call *call);
@@ -9482,11 +9490,10 @@ static int opdi_by_device(const opd_op *op, const opdi_table *table, const opd_v
 static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how);
 
 static void opdi_fill_table(const opd_op *op, opdi_table *table) {
-    uint64_t skip = OPDI_AUTOGRAD_BITS;
     bool casts = false;
-    int slot, b;
+    int slot;
     memset(table, 0, sizeof *table);
-    for (b = 0; b < 16; b++) { table->masks[16 + b] = ~(uint64_t)0; }
+    memset(table->masks, -1, sizeof table->masks);
     for (slot = 0; slot < OPD_KEY_SLOTS; slot++) {
         opdi_chosen how;
         const opdi_kernel *k = opdi_compute_slot(op, slot, &how);
@@ -9501,16 +9508,13 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
         } else if (slot == OPDI_AUTOCAST_SLOT + OPD_META && casts) {
             s->fn = opdi_autocast_of_fakes;       /* the last of these slots: those of the devices are there */
         }
-        if (opdi_is_autograd_slot(slot) && !opdi_slot_skips(s, how)) { skip = 0; }
-        if (s->fn != opd_fallthrough || slot == 0) { continue; }
-        if (slot < OPD_KEY_BACKEND_BASE) {
-            for (b = 0; b < 16; b++) { table->masks[16 + b] &= ~OPD_BIT_OF(slot); }
-        } else {
-            b = (slot - OPD_KEY_BACKEND_BASE) % 16;
-            table->masks[16 + b] &= ~OPD_BIT_OF(opdi_row_functionality[(slot - OPD_KEY_BACKEND_BASE) / 16]);
-        }
+        if (s->fn == opd_fallthrough && slot) { opdi_mask_out(table, slot, 16); }
+        if ((s->fn == opd_fallthrough && slot) || opdi_slot_skips(s)) { opdi_mask_out(table, slot, 0); }
     }
-    for (b = 0; b < 16; b++) { table->masks[b] = table->masks[16 + b] & ~skip; }
+    for (slot = 0; slot < 16; slot++) {           /* those of ours pass a call on to below all autograd keys */
+        const uint64_t kept = table->masks[slot] & OPDI_AUTOGRAD_BITS;
+        table->masks[slot] |= table->masks[16 + slot] & OPDI_AUTOGRAD_BITS & ~((kept & (0 - kept)) - 1);
+    }
     table->jvp = opdi_direct(op, OPDI_KEY_JVP) ? opdi_direct(op, OPDI_KEY_JVP)->fn : NULL;
 }
 

@@ -51,6 +51,93 @@ static const char *slot_of(const char *dump, const char *key, char *out, size_t 
     return out;
 }
 
+//-- the kernel that a call runs, against the table --------------------------------------------------------------------
+
+#define LAYERS 9
+#define PASSING_BY (OPD_F_USER_2 + 2)
+/* Functionalities from the highest down, and the slots that a CPU tensor's call has there. */
+static const int layers[LAYERS] = {OPD_F_AUTOGRAD_NESTED_TENSOR, OPD_F_AUTOGRAD, OPD_F_AUTOGRAD_OTHER,
+                                   OPD_F_AD_INPLACE_OR_VIEW, PASSING_BY, OPD_F_CONJUGATE, OPD_F_FUNCTIONALIZE,
+                                   OPD_F_BACKEND_SELECT, OPD_F_DENSE};
+static opd_key layer_slot(int f) {
+    return f == OPD_F_AUTOGRAD ? opd_key_parse("AutogradCPU") : f == OPD_F_DENSE ? opd_key_parse("CPU") : (opd_key)f;
+}
+
+/* The letter that the dump of a table names for a call with these functionalities: from the highest on, but for what
+   falls through and for the fallback of autograd keys, which passes calls on to below all of them. */
+static char from_table(const char *dump, uint64_t functionality) {
+    int i;
+    for (i = 0; i <= LAYERS; i++) {
+        char line[80];
+        const char *p;
+        if (i < LAYERS && !(functionality >> (layers[i] - 1) & 1)) { continue; }
+        (void)snprintf(line, sizeof line, "\n%s: ", opd_key_name(i < LAYERS ? layer_slot(layers[i]) : OPD_KEY_UNDEFINED));
+        p = strstr(dump, line);
+        if (!p) { return '?'; }
+        p += strlen(line);
+        if (strncmp(p, "registered at opdispatch.h", 26) == 0) { functionality &= OPD_BIT_OF(OPD_F_AUTOGRAD_OTHER) - 1; }
+        else if (strncmp(p, "fallthrough ", 12) != 0) { return *p; }
+    }
+    return '?';
+}
+
+TEST(what_requires_grad_does_not_choose_another_kernel) {
+    static const char *const at[] = {"CompositeImplicitAutograd", "CompositeExplicitAutograd",
+        "CompositeExplicitAutogradNonFunctional", "CPU", "ADInplaceOrView", "BackendSelect", "Conjugate",
+        "Functionalize", "PassingBy", "Autograd", "AutogradCPU", "AutogradOther", "AutogradNestedTensor", "Sparse"};
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"};
+    static char dump[20000];
+    uint32_t seed = 7;
+    int round, i, j;
+    if (strcmp(opd_key_name(PASSING_BY), "PassingBy") != 0) { (void)opd_key_define(PASSING_BY, "PassingBy"); }
+    for (round = 0; round < 1200 && check_failures == 0; round++) {
+        opd_library *lib = lib_new(OPD_FRAGMENT, "skips", NULL, "x", 0);
+        opd_tensor *plain = cpu1(), *wants = opd_tensor_set_requires_grad(cpu1(), true);
+        uint32_t chosen = 0;
+        opd_op *op;
+        CHECK_INT(opd_def(lib, "op(Tensor x) -> Tensor"), 0);
+        for (i = 0; i < 4; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            chosen |= 1u << (i == 0 ? (seed >> 28) % 3 : (seed >> 16) % 14);
+        }
+        for (i = 0; i < 14; i++) {
+            const bool passes = (seed >> i & 7) == 0;
+            if (!(chosen >> i & 1)) { continue; }
+            opd_library_at(lib, names[i], 0);
+            CHECK_INT(opd_impl_key(lib, "op", at[i], passes ? opd_fallthrough : k_note, (void *)(uintptr_t)names[i],
+                                   NULL), 0);
+        }
+        op = opd_find("skips::op");
+        for (i = 0; i < 8; i++) {                 /* modes: keys that the thread includes */
+            uint64_t bits = OPD_BIT_OF(OPD_F_DENSE) | OPD_BIT_OF(OPD_F_AUTOGRAD) |
+                            OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_BACKEND_SELECT);
+            opd_key_guard guard;
+            char wanted;
+            seed = seed * 1664525u + 1013904223u;
+            for (j = 0; i && j < LAYERS; j++) { if ((seed >> (8 + 2 * j) & 3) == 0) { bits |= OPD_BIT_OF(layers[j]); } }
+            dump[0] = '\n';
+            (void)opd_dump_table(op, dump + 1, sizeof dump - 1);
+            wanted = from_table(dump, bits);
+            guard = opd_keys_include(opd_keyset_make(bits & ~OPD_BIT_OF(OPD_F_DENSE) & ~OPD_BIT_OF(OPD_F_AUTOGRAD), 0));
+            for (j = 0; j < 3; j++) {
+                opd_dispatch_state state = opd_dispatch_state_get(), was;
+                ran[0] = 0;
+                state.grad_enabled = j != 2;
+                was = opd_dispatch_state_set(state);
+                (void)call1(op, j ? wants : plain);
+                (void)opd_dispatch_state_set(was);
+                CHECK_INT(opd_ok(), wanted >= 'a');
+                opd_error_clear();
+                if (wanted < 'a') { continue; }   /* no kernel, or an ambiguous one: an error with and without grad */
+                if (ran[0] != wanted) { printf("grad %d, registered %x: %c ran\n%s\n", j, chosen, ran[0], dump); }
+                CHECK_INT(ran[0], wanted);
+            }
+            opd_keys_restore(guard);
+        }
+        opd_library_close(lib);
+    }
+}
+
 //-- golden tables -----------------------------------------------------------------------------------------------------
 
 #define KEYS 10
