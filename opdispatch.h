@@ -779,7 +779,7 @@ OPD_API int opd_define(opd_library *lib, const opd_op_desc *desc);
 OPD_API int opd_register_fake(opd_library *lib, const char *name, opd_kernel fake);
 OPD_API int opd_register_vmap(opd_library *lib, const char *name, opd_vmap_rule rule);
 OPD_API int opd_register_jvp(opd_library *lib, const char *name, opd_jvp_fn jvp);
-/* Gives an operator that is defined a formula, as a kernel at Autograd of this library (torch.library.
+/* Gives an operator, defined already or later, a formula, as a kernel at Autograd of this library (torch.library.
    register_autograd): functional schemas only.  setup_context fills the context that the formula reads after each
    recorded call (see opd_context); NULL: nothing is saved.  0, or -1 with nothing changed. */
 OPD_API int opd_register_autograd(opd_library *lib, const char *name, opd_backward_fn backward,
@@ -1640,8 +1640,8 @@ OPD_API void opd_autocast_clear_cache(void);
    0, or -1 with an error.  For ever; any thread. */
 OPD_API int opd_autocast_support(opd_backend device, const opd_scalar_type *dtypes, int n);
 
-/* Gives an operator that is defined a policy at the autocast key of a device, as a kernel of this library; device
-   OPD_BACKEND_COUNT: of every device.  torch.library.register_autocast.  0, or -1 with nothing changed. */
+/* Gives an operator, defined already or later, a policy at the autocast key of a device, as a kernel of this library;
+   device OPD_BACKEND_COUNT: of every device.  torch.library.register_autocast.  0, or -1 with nothing changed. */
 OPD_API int opd_register_autocast(opd_library *lib, const char *name, opd_backend device, opd_autocast policy);
 /* For kernels written by hand at AutocastCPU and its like, which exclude that key and call their operator again (see
    examples/autocast_wrappers.c).  opd_cached_cast: t cast to dtype, of the innermost scope; t itself when it has that
@@ -10638,39 +10638,52 @@ static int opdi_check_setup(const opd_op *op, const opd_op_desc *desc) {
     return opdi_check_functional(op);
 }
 
-//-- The kernel at Autograd that a library gives an operator of another: as long as that has the same layout.
+/* A formula that is registered by itself.  Its card is made by the first call that records: the operator may be defined
+   later than this, and defined anew. */
+typedef struct opdi_late_formula { opd_op_desc desc; opdi_card *card; } opdi_late_formula;
+
+static void opdi_late_formula_free(void *formula) { opdi_free(formula, sizeof(opdi_late_formula)); }
+
+OPDI_NOINLINE static opdi_card *opdi_late_formula_card(opdi_late_formula *f, opd_op *op) {
+    opdi_card *card = opdi_check_functional(op) ? NULL : opdi_card_new(op, &f->desc, NULL, false, false);
+    if (card) { OPDI_PUBLISH(&f->card, card); }
+    return card;
+}
 static int opdi_autograd_registered(opd_call *call) {
-    const opdi_card *card = (const opdi_card *)call->user;
+    opdi_late_formula *f = (opdi_late_formula *)call->user;
+    opdi_card *card = OPDI_ACQUIRE(&f->card);
     const opd_op *op = call->op;
-    if (card->nargs != op->nargs || card->tensor_args != op->tensor_args || card->list_args != op->list_args) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "%s was defined anew, with a schema that the formula registered for it "
-                        "does not fit", op->name);
-    }
+    if (OPDI_UNLIKELY(!card || card->nargs != op->nargs || card->tensor_args != op->tensor_args ||
+                      card->list_args != op->list_args) && !(card = opdi_late_formula_card(f, call->op))) { return -1; }
+    call->user = card;
     return opdi_autograd_kernel(call);
 }
 static int opdi_no_setup(opd_context *ctx) { (void)ctx; return 0; }
 
 int opd_register_autograd(opd_library *lib, const char *name, opd_backward_fn backward, opd_setup_fn setup_context) {
     char qualified[256];
-    opd_op_desc desc;
-    opdi_card *card;
-    opd_op *op = NULL;
-    int rc;
+    opdi_late_formula *f;
+    opd_op *op;
     if (!opdi_library_usable(lib, "opd_register_autograd")) { return -1; }
     if (!name || !backward) {
         return opd_fail(OPD_ERROR_REGISTER, "opd_register_autograd: the %s is NULL", name ? "formula" : "name");
     }
-    rc = opdi_check_name(name) || opdi_qualify(lib, name, "operator name", qualified, sizeof qualified);
-    if (!rc) { op = opd_find(qualified); }
-    if (!op || opdi_check_functional(op)) { return opdi_library_error(lib); }
-    memset(&desc, 0, sizeof desc);
-    desc.backward = backward;
-    desc.setup_context = setup_context ? setup_context : opdi_no_setup;
-    card = opdi_card_new(op, &desc, NULL, false, false);
-    if (!card || opdi_impl_at(lib, op->name, OPD_KEY_AUTOGRAD, opdi_autograd_registered, card, NULL)) {
+    if (opdi_check_name(name) || opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) {
         return opdi_library_error(lib);
     }
-    return 0;
+    opdi_builtins_make(qualified);
+    op = opdi_lookup(qualified, strlen(qualified));
+    if (!opd_ok() || (op && opdi_is_defined(op) && opdi_check_functional(op))) { return opdi_library_error(lib); }
+    f = (opdi_late_formula *)opdi_alloc(sizeof *f);
+    if (!f) { return opdi_library_error(lib); }
+    memset(f, 0, sizeof *f);
+    f->desc.backward = backward;
+    f->desc.setup_context = setup_context ? setup_context : opdi_no_setup;
+    if (opdi_impl_at(lib, qualified, OPD_KEY_AUTOGRAD, opdi_autograd_registered, f, opdi_late_formula_free) == 0) {
+        return 0;
+    }
+    opdi_late_formula_free(f);
+    return opdi_library_error(lib);
 }
 
 static int opdi_function_check(const opd_function *f, const char *what);
@@ -20147,24 +20160,24 @@ static int opdi_check_policy(opd_autocast policy) {
 int opd_register_autocast(opd_library *lib, const char *name, opd_backend device, opd_autocast policy) {
     const opdi_registration *before;
     char qualified[256];
-    opd_op *op = NULL;
     int d, n = 0;
     if (!opdi_library_usable(lib, "opd_register_autocast")) { return -1; }
     if (!name) { return opd_fail(OPD_ERROR_REGISTER, "opd_register_autocast: the name is NULL"); }
     before = lib->registrations;
-    if (!opdi_check_policy(policy) && !opdi_check_name(name) &&
-        !opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) { op = opd_find(qualified); }
-    for (d = 0; op && d < OPD_BACKEND_COUNT; d++) {
+    if (opdi_check_policy(policy) || opdi_check_name(name) ||
+        opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) { return opdi_library_error(lib); }
+    opdi_builtins_make(qualified);
+    for (d = 0; opd_ok() && d < OPD_BACKEND_COUNT; d++) {
         const int p = opdi_policy_on(policy, d);
         if (device != OPD_BACKEND_COUNT && (int)device != d) { continue; }
         if (p == OPD_AUTOCAST_FORGOTTEN || opdi_autocast_default(d) == OPD_DTYPE_NONE) { continue; }
-        if (opdi_impl_at(lib, op->name, OPDI_AUTOCAST_SLOT + d, opdi_policies[p].fn, NULL, NULL)) {
+        if (opdi_impl_at(lib, qualified, OPDI_AUTOCAST_SLOT + d, opdi_policies[p].fn, NULL, NULL)) {
             opdi_library_undo(lib, before);
             return opdi_library_error(lib);
         }
         n++;
     }
-    if (op && n == 0) {
+    if (opd_ok() && n == 0) {
         (void)opd_fail(OPD_ERROR_REGISTER, "opd_register_autocast: no policy, or no device that knows autocast");
     }
     return n > 0 ? 0 : opdi_library_error(lib);

@@ -572,8 +572,6 @@ TEST(policies_of_own_operators) {
     late = opd_library_open(OPD_IMPL, "auto", NULL, __FILE__, __LINE__);
     CHECK_INT(opd_register_autocast(late, "own", OPD_BACKEND_COUNT, OPD_AUTOCAST_LOWER_NOT_CPU), 0);
     OPD_AUTOCAST(OPD_CPU) { DTYPE(OPD_CALL(own, b, b), OPD_BFLOAT16); DTYPE(OPD_CALL(own, x, b), OPD_FLOAT32); }
-    CHECK_INT(opd_register_autocast(late, "nobody", OPD_CPU, OPD_AUTOCAST_FP32), -1);
-    CHECK(failed_with("auto::nobody"));
     CHECK_INT(opd_register_autocast(late, "own", OPD_META, OPD_AUTOCAST_FP32), -1);
     CHECK(failed_with("no device that knows autocast"));
     CHECK_INT(opd_register_autocast(late, "own", OPD_CPU, (opd_autocast)15), -1);

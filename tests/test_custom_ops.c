@@ -158,21 +158,20 @@ TEST(each_slot_later_and_from_elsewhere) {
     opd_log_set(quietly, NULL);                   /* a loop for want of a batching rule is said */
     for (n = 0; n < 120; n++) {
         unsigned seed = (unsigned)n * 2654435761u + 1;
-        bool defined = n % 2 == 0;
-        lib = defined ? open_def("parts") : NULL;
-        if (lib) { CHECK_INT(opd_def(lib, SCALE), 0); }
+        const int define_at = n % 2 == 0 ? 0 : n / 2 % (SLOTS + 1);
+        lib = NULL;
         for (i = 0; i < SLOTS; i++) { order[i] = i; }
         for (i = SLOTS - 1; i > 0; i--) {
             seed = seed * 1664525u + 1013904223u;
             k = (int)(seed >> 16) % (i + 1);
             { const int t = order[i]; order[i] = order[k]; order[k] = t; }
         }
-        for (i = 0; i < SLOTS; i++) {             /* but for formula and policy any may be there before the definition */
-            if (!defined && (order[i] == AUTOGRAD || order[i] == AUTOCAST)) {
+        for (i = 0; i <= SLOTS; i++) {            /* any of them may be there before the definition */
+            if (i == define_at) {
                 lib = open_def("parts");
                 CHECK_INT(opd_def(lib, SCALE), 0);
-                defined = true;
             }
+            if (i == SLOTS) { break; }
             parts[order[i]] = open_impl("parts");
             CHECK_INT(register_slot(parts[order[i]], order[i]), 0);
         }
