@@ -6,7 +6,7 @@
 # With RUN_AGAIN=yes, without the checks for which CC and CXX make no difference.
 set -u
 
-names='link_program link_cxx link_archive link_archive_dropped link_shared link_shared_exported link_as_needed
+names='link_program link_in_any_order link_cxx link_archive link_archive_dropped link_shared link_shared_exported link_as_needed
 link_hidden link_hidden_program link_halves link_library_of_its_own link_tcc link_tcc_program_plugin plugin
 plugin_host_exports plugin_cxx plugin_many_files plugin_halves plugin_host_stripped plugin_by_program_symbols
 plugin_strict plugin_needs_define plugin_own_implementation plugin_own_hidden plugin_own_static
@@ -71,6 +71,16 @@ check_link_cxx() {
     quiet $CXX -x c++ -std=c++11 $inc -c "$here/ops.c" -o "$tmp/ops_cxx.o"
     quiet $CC $inc "$here/main.c" "$tmp/ops_cxx.o" "$tmp/implementation.o" -o "$tmp/program" $lib -lstdc++
     quiet "$tmp/program"
+}
+# Formula, policy and rules come before or behind the operator that they are for.
+check_link_in_any_order() {
+    implementation
+    for part in 0 1 2 3; do quiet $CC $inc -DPART=$part -c "$here/parts.c" -o "$tmp/part$part.o"; done
+    for order in '1 2 3' '1 3 2' '2 1 3' '2 3 1' '3 1 2' '3 2 1'; do
+        set --; for part in $order; do set -- "$@" "$tmp/part$part.o"; done
+        quiet $CC "$tmp/part0.o" "$@" "$tmp/implementation.o" -o "$tmp/program" $lib
+        "$tmp/program" 2>&1 | sed "s/^/order $order: /"
+    done
 }
 archive() {
     implementation
