@@ -70,8 +70,8 @@
      A built-in operator: its card in the room of its family (see >>operators) and one row in OPD_OPERATORS.
 
    HOW TO ADD A KEY OR A BACKEND
-     A mode or wrapper layer uses one of the user keys (OPD_F_USER_n + 0..3, four between any two layers; their names
-     are UserKey<number>, and what opd_key_define calls them): register kernels or a fallback
+     A mode or wrapper layer uses one of the user keys (OPD_F_USER_n + 0..3, four between any two layers; printed
+     as UserKey<number> until opd_key_define gives them the name that libraries use): register kernels or a fallback
      (OPD_LIBRARY_IMPL(_, KEY, lib) { opd_fallback(lib, fn); }) and include the key in the thread's state
      (opd_keys_include): examples/mode.c.  A tensor can carry such a key (opd_tensor_wrap_key): examples/wrapper.c.
      opd_explain tells in words what a call would do, and why.
@@ -151,7 +151,8 @@
      autograd returns an alias of it.  x.mul_(x) has a derivative; what a write voids is let go of; writing into what
      overlaps itself is always an error.  Errors list the kernels that are there before the fallbacks.
      Registration is safe while other threads call; a kernel's user pointer is destroyed when no call is inside.  The
-     "no formula" fallback is at every autograd key (PyTorch: not at AutogradNestedTensor and PrivateUse).
+     "no formula" fallback is at every autograd key; where PyTorch has none (AutogradNestedTensor, PrivateUse), one that
+     a program registers takes its place.
      Schemas: see the list at >>schema.  Random numbers are counter-based (Philox), not those of PyTorch's CPU
      generator.  The smallest int64 or int32 divided by -1 is an error.  Keys without a meaning in C are left out:
      Python, PythonTLSSnapshot, PythonDispatcher, Named, DeferredInit, Batched, VmapMode and the testing wrappers.
@@ -8841,6 +8842,7 @@ struct opd_op {
     char *name;                                   /* "ns::name.overload" */
     char *base_name;                              /* "ns::name" */
     bool unobserved;                              /* questions that observers are not told of */
+    bool any_args;                                /* arguments that may be anything */
     int8_t dims_known;                            /* OPDI_DIMS_*; 0: not yet */
     int8_t random;                                /* draws random numbers: 1, it does not: -1, not known yet: 0 */
     int8_t slow_said;                             /* it was said that it has no batching rule */
@@ -8850,7 +8852,6 @@ struct opd_op {
     opdi_card *bare;                              /* a list: made for an operator without a card, to say so */
     struct opdi_registration *definition;         /* the oldest one; NULL: not defined */
     char signature[OPD_MAX_ARGS + 2];             /* of the C functions among its kernels, "" before the first */
-    opdi_origin signature_place;
     opd_op *next_in_bucket, *next_defined, *prev_defined;
 };
 
@@ -9562,6 +9563,7 @@ static int opdi_library_error(const opd_library *lib) {
 opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char *key, const char *file, int line) {
     opd_library *lib, *other;
     opd_key k = OPD_KEY_INVALID;
+    char place[300];
     opdi_started();                               /* the built-in operators before any override of theirs */
     if (!opd_ok()) { return NULL; }
     if (kind != OPD_DEF && kind != OPD_FRAGMENT && kind != OPD_IMPL) {
@@ -9572,13 +9574,14 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
         (void)opd_fail(OPD_ERROR_REGISTER, "a library's namespace has 1 to 63 letters, digits and _, no digit first");
         return NULL;
     }
-    if (kind != OPD_IMPL && (strcmp(ns, "_") == 0 || key)) {
-        (void)opd_fail(OPD_ERROR_REGISTER, key
+    if (key && (k = opd_key_parse(key)) == OPD_KEY_INVALID) { return NULL; }
+    if (k == OPD_KEY_UNDEFINED) { k = OPD_KEY_INVALID; }          /* the catch-all */
+    if (kind != OPD_IMPL && (strcmp(ns, "_") == 0 || k != OPD_KEY_INVALID)) {
+        (void)opd_fail(OPD_ERROR_REGISTER, k != OPD_KEY_INVALID
                        ? "%s \"%s\" takes no dispatch key"
                        : "%s: cannot define operators in the wildcard namespace \"%s\"", opdi_kind_names[kind], ns);
         return NULL;
     }
-    if (key && (k = opd_key_parse(key)) == OPD_KEY_INVALID) { return NULL; }
     lib = (opd_library *)opdi_alloc(sizeof *lib);
     if (!lib) { return NULL; }
     memset(lib, 0, sizeof *lib);
@@ -9597,6 +9600,8 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
         lib->next = opdi_registry.libraries;
         opdi_registry.libraries = lib;
         other = NULL;
+    } else {
+        (void)snprintf(place, sizeof place, "%s:%d", other->file, (int)other->line);    /* it may be closed soon */
     }
     opdi_unlock(&opdi_registry.lock);
     if (other) {
@@ -9604,8 +9609,8 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
                        "please put all of your definitions in a single OPD_LIBRARY block. If you were trying "
                        "to specify implementations, consider using OPD_LIBRARY_IMPL (which can be duplicated). "
                        "If you really intended to define operators for a single namespace in a distributed way, "
-                       "you can use OPD_LIBRARY_FRAGMENT. Previous registration of OPD_LIBRARY was at %s:%d; "
-                       "latest registration was at %s:%d", ns, other->file, other->line, lib->file, line);
+                       "you can use OPD_LIBRARY_FRAGMENT. Previous registration of OPD_LIBRARY was at %s; "
+                       "latest registration was at %s:%d", ns, place, lib->file, line);
         opdi_free(lib, sizeof *lib);
         return NULL;
     }
@@ -9669,6 +9674,17 @@ static void opdi_tell(opd_op *op, bool defined) {
 static void opdi_forget_signature(opd_op *op) {
     if (!op->definition && !op->kernels) { op->signature[0] = 0; }
 }
+/* The newest kernel that is made of a C function; NULL: none, or none any more. */
+static const opdi_kernel *opdi_typed_kernel(const opd_op *op) {
+    const opdi_kernel *k = op->kernels;
+    while (k && !k->typed) { k = k->next; }
+    return k;
+}
+static opdi_origin opdi_typed_place(const opd_op *op) {
+    const opdi_origin gone = {"a C function that is registered no more", 0};
+    const opdi_kernel *k = opdi_typed_kernel(op);
+    return k ? k->place : gone;
+}
 
 static void opdi_undefine(opd_op *op, opdi_registration *r) {
     opdi_registration **p = &op->definition;
@@ -9705,7 +9721,7 @@ static void opdi_library_undo(opd_library *lib, const opdi_registration *keep) {
         lib->registrations = r->next;
         if (r->kind == 0) { opdi_undefine(r->op, r); }
         else if (r->kind == 1) { opdi_kernel_remove(r->op, r->kernel); }
-        else if (r->kind == 2) { opdi_registry.fallbacks[r->key] = NULL; opdi_tables_retire_all(); }
+        else if (r->kind == 2) { opdi_registry.fallbacks[r->key] = r->kernel->next; opdi_tables_retire_all(); }
         if (r->kernel) { opdi_gone_add(&r->kernel->gone, opdi_kernel_give_back); }
         opdi_free(r, sizeof *r);
     }
@@ -9736,12 +9752,15 @@ static const opdi_type *opdi_strip_optional(const opdi_type *t) {
     return t->kind == OPDI_TYPE_OPTIONAL ? t->elems[0] : t;
 }
 
+//-- "Any", and a type variable: every value, tensors among them, which then do not take part in dispatch.
+static bool opdi_takes_all(const opdi_type *t) { return opdi_type_is_any(t) || t->kind == OPDI_TYPE_VAR; }
+
 //-- Which tags bind to a type as they are.
 static uint16_t opdi_accepts(const opdi_type *type) {
-    const opdi_type *t = opdi_strip_optional(type),
-        *e = t->kind == OPDI_TYPE_LIST ? opdi_strip_optional(t->elems[0]) : NULL;
+    const opdi_type *t = opdi_strip_optional(type), *e = t->kind == OPDI_TYPE_LIST ? t->elems[0] : NULL;
     unsigned none = type->kind == OPDI_TYPE_OPTIONAL ? 1u << OPD_TAG_NONE : 0,
         number = 1u << OPD_TAG_INT | 1u << OPD_TAG_FLOAT;
+    if (e && opdi_strip_optional(e)->kind == OPDI_TYPE_TENSOR) { e = opdi_strip_optional(e); }
     switch (e ? e->kind : t->kind) {
     case OPDI_TYPE_TENSOR: return (uint16_t)(none | 1u << (e ? OPD_TAG_TENSORS : OPD_TAG_TENSOR));
     case OPDI_TYPE_INT: return (uint16_t)(none | 1u << (e ? OPD_TAG_INTS : OPD_TAG_INT));
@@ -9765,7 +9784,9 @@ static void opdi_op_describe(opd_op *op) {
     op->all_rets = (1u << op->nrets) - 1;
     op->required = 0;
     op->tensor_args = op->list_args = op->written_args = 0;
+    op->any_args = false;
     for (i = 0; i < s->nargs; i++) {
+        op->any_args |= opdi_takes_all(opdi_strip_optional(s->args[i].type));
         op->accepts[i] = opdi_accepts(s->args[i].type);
         if (!s->args[i].has_default) { op->required = i + 1; }
         if (s->args[i].tag == OPD_TAG_TENSOR) { op->tensor_args |= (uint64_t)1 << i; }
@@ -9895,7 +9916,7 @@ static int opdi_check_typed(const opd_op *op, const char *signature, opdi_origin
         return opd_fail(OPD_ERROR_REGISTER, "Mismatch in kernel C signatures\n  operator: %s\n  kernel 1: %s\n    %s\n"
                         "  kernel 2: %s\n    %s", op->name,
                         opdi_inferred_print(op->signature, text[0], sizeof text[0]),
-                        opdi_place_text(op->signature_place, places[0], sizeof places[0]),
+                        opdi_place_text(opdi_typed_place(op), places[0], sizeof places[0]),
                         opdi_inferred_print(signature, text[1], sizeof text[1]),
                         opdi_place_text(place, places[1], sizeof places[1]));
     }
@@ -9972,8 +9993,8 @@ static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, const opd_d
     if (lib != opdi_registry.aten) { opdi_builtins_make(name); }
     opdi_lock(&opdi_registry.lock);
     op = opdi_entry(name);
-    if (op && op->signature[0] && !op->definition) {
-        rc = opdi_check_typed(op, op->signature, op->signature_place, schema, r->place) ? -1 : 1;
+    if (op && !op->definition && opdi_typed_kernel(op)) {
+        rc = opdi_check_typed(op, op->signature, opdi_typed_place(op), schema, r->place) ? -1 : 1;
     }
     while (op && !op->definition && rc > 0) { rc = opdi_schema_set(op, schema, &patience); }
     if (op && op->definition) {
@@ -10037,21 +10058,18 @@ int opd_def_with(opd_library *lib, const char *schema, const opd_def_options *op
 int opd_def(opd_library *lib, const char *schema) { return opd_def_with(lib, schema, NULL); }
 
 /* Said once a process: another kernel is active now.  Not at Meta, where PyTorch expects it.  Not under the lock. */
-static void opdi_warn_override(const opd_op *op, const opdi_kernel *k, opdi_origin before, bool overrides) {
-    char schema[512], places[2][300];
+static void opdi_warn_override(const opd_op *op, opd_key key, const char *before, const char *now) {
     bool warned;
-    if (!overrides || k->key == OPD_KEY_META) { return; }
+    if (!*before || key == OPD_KEY_META) { return; }
     opdi_lock(&opdi_registry.lock);
     warned = opdi_registry.warned_override;
     opdi_registry.warned_override = true;
     opdi_unlock(&opdi_registry.lock);
     if (warned) { return; }
-    (void)snprintf(schema, sizeof schema, "%s", op->name);
     opd_warn("Warning only once for all operators, other operators may also be overridden.\n"
              "  Overriding a previously registered kernel for the same operator and the same dispatch key\n"
-             "  operator: %s\n  dispatch key: %s\n  previous kernel: %s\n       new kernel: %s", schema,
-             opd_key_name(k->key), opdi_place_text(before, places[0], sizeof places[0]),
-             opdi_place_text(k->place, places[1], sizeof places[1]));
+             "  operator: %s\n  dispatch key: %s\n  previous kernel: %s\n       new kernel: %s", op->name,
+             opd_key_name(key), before, now);
 }
 
 /* Adds a kernel to an operator that may not be defined yet; signature: of its C function, or NULL. */
@@ -10060,7 +10078,7 @@ static int opdi_impl_typed(opd_library *lib, const char *name, opd_key key, opd_
     opdi_kernel *k = (opdi_kernel *)opdi_alloc(sizeof *k), *other = NULL;
     opdi_registration *r = k ? opdi_registration_new(lib, 1, key) : NULL;
     opd_op *op = NULL;
-    opdi_origin before = lib->place;
+    char before[300], now[300];
     bool added = false;
     if (!r) { opdi_free(k, sizeof *k); return -1; }
     memset(k, 0, sizeof *k);
@@ -10075,12 +10093,10 @@ static int opdi_impl_typed(opd_library *lib, const char *name, opd_key key, opd_
     op = opdi_entry(name);
     if (op && (!signature || opdi_check_typed(op, signature, k->place, op->definition ? op->schema : NULL,
                                               op->definition ? op->definition->place : k->place) == 0)) {
-        if (signature && !op->signature[0]) {
-            strcpy(op->signature, signature);
-            op->signature_place = k->place;
-        }
-        other = opdi_direct(op, key);
-        if (other) { before = other->place; }
+        if (signature) { strcpy(op->signature, signature); }
+        before[0] = 0;
+        if ((other = opdi_direct(op, key)) != NULL) { (void)opdi_place_text(other->place, before, sizeof before); }
+        (void)opdi_place_text(k->place, now, sizeof now);
         k->next = op->kernels;
         OPDI_PUBLISH(&op->kernels, k);
         r->op = op;
@@ -10090,7 +10106,7 @@ static int opdi_impl_typed(opd_library *lib, const char *name, opd_key key, opd_
         added = true;
     }
     opdi_unlock(&opdi_registry.lock);
-    if (added) { opdi_warn_override(op, k, before, other != NULL); return 0; }
+    if (added) { opdi_warn_override(op, key, before, now); return 0; }
     if (k->plugin) { opdi_plugin_let_go(k->plugin); }
     opdi_free(r, sizeof *r);
     opdi_free(k, sizeof *k);
@@ -10114,6 +10130,7 @@ static int opdi_impl_checked(opd_library *lib, const char *name, const char *key
     if (key_name) {
         opd_key given = opd_key_parse(key_name);
         if (given == OPD_KEY_INVALID) { return -1; }
+        if (given == OPD_KEY_UNDEFINED) { given = key; }          /* the catch-all: no key */
         if (key != OPD_KEY_INVALID && key != given) {
             return opd_fail(OPD_ERROR_REGISTER, "opd_impl(\"%s\"): Explicitly provided dispatch "
                             "key (%s) is inconsistent with the dispatch key of the enclosing %s block (%s).", name,
@@ -10228,6 +10245,13 @@ int opd_impl_function(opd_library *lib, const char *name, const char *key, const
     return 0;
 }
 
+//-- A fallback of ours at the key of a backend for which PyTorch has none: one from outside takes its place.
+static bool opdi_fallback_yields(const opdi_kernel *k) {
+    const int b = opdi_key_backend(k->key), f = opdi_key_functionality(k->key);
+    return !k->next && (f == OPD_F_AUTOGRAD_NESTED_TENSOR || ((f == OPD_F_AUTOGRAD || f == OPD_F_AUTOCAST) &&
+           (b == OPD_HIP || b == OPD_IPU || b == OPD_VE || (b >= OPD_PRIVATEUSE1 && b <= OPD_PRIVATEUSE3))));
+}
+
 //-- One fallback for one runtime key.
 static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
     opdi_kernel *k = (opdi_kernel *)opdi_alloc(sizeof *k), *other = NULL;
@@ -10241,6 +10265,7 @@ static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
     k->plugin = opdi_plugin_hold((uintptr_t)fn);
     opdi_lock(&opdi_registry.lock);
     other = opdi_registry.fallbacks[key];
+    if (other && opdi_registry.aten && opdi_fallback_yields(other)) { k->next = other; other = NULL; }
     if (!other) {
         opdi_registry.fallbacks[key] = k;
         r->kernel = k;
@@ -10755,30 +10780,47 @@ static bool opdi_is_number(const opd_value *v) {
         (v->tag == OPD_TAG_COMPLEX && v->u.c);
 }
 
-//-- A number, or a one-kind list, where the schema says a list of numbers.  int[3] x=1 repeats a single one.
+static int opdi_bind_value(const opdi_type *type, const opd_value *v, opd_value *out);
+
+//-- Elements of another kind than the list's, one by one: 0 done, 1 does not fit, -1 failed.  want: the tag of the list.
+static int opdi_bind_elements(const opdi_type *type, const opd_value *v, opd_tag want, opd_value *out) {
+    opd_value one, element, *values = (opd_value *)opdi_scope_alloc((size_t)v->n * sizeof *values);
+    int64_t *ints = (int64_t *)(void *)values;    /* narrower: written behind what is read */
+    double *floats = (double *)(void *)values;
+    bool *bools = (bool *)(void *)values;
+    int32_t k;
+    int rc;
+    if (!values) { return -1; }
+    for (k = 0; k < v->n; k++) {
+        element = opdi_list_element(v, k);
+        if ((rc = opdi_bind_value(type, &element, &one)) != 0) { return rc; }
+        if (want == OPD_TAG_INTS) { ints[k] = one.u.i; }
+        else if (want == OPD_TAG_FLOATS) { floats[k] = one.u.d; }
+        else if (want == OPD_TAG_BOOLS) { bools[k] = one.u.i != 0; }
+        else { values[k] = one; }
+    }
+    *out = want == OPD_TAG_INTS ? opd_value_ints(ints, v->n) : want == OPD_TAG_FLOATS ? opd_value_floats(floats, v->n)
+         : want == OPD_TAG_BOOLS ? opd_value_bools(bools, v->n) : opd_value_list(values, v->n);
+    return 0;
+}
+
+//-- A number where the schema says a list of numbers.  int[3] x=1 repeats a single one.
 static int opdi_bind_list(const opdi_type *t, const opd_value *v, opd_value *out) {
-    int32_t want = t->elems[0]->kind, i, n;
+    const int32_t want = t->elems[0]->kind;
+    opd_value one;
     int64_t *ints;
     double *floats;
-    if (want == OPDI_TYPE_INT && v->tag == OPD_TAG_INT && t->size > 0) {
-        ints = (int64_t *)opdi_scope_alloc((size_t)t->size * sizeof *ints);
-        if (!ints) { return -1; }
-        for (i = 0; i < t->size; i++) { ints[i] = v->u.i; }
-        *out = opd_value_ints(ints, t->size);
-        return 0;
+    int32_t i;
+    if (t->size <= 0 || (want != OPDI_TYPE_INT && want != OPDI_TYPE_FLOAT) || v->tag == OPD_TAG_BOOL ||
+        opdi_bind_value(t->elems[0], v, &one)) { return 1; }
+    ints = (int64_t *)opdi_scope_alloc((size_t)t->size * sizeof *ints);
+    floats = (double *)(void *)ints;
+    if (!ints) { return -1; }
+    for (i = 0; i < t->size; i++) {
+        if (want == OPDI_TYPE_INT) { ints[i] = one.u.i; } else { floats[i] = one.u.d; }
     }
-    n = v->tag == OPD_TAG_INTS ? v->n : t->size;
-    if (want == OPDI_TYPE_FLOAT && n >= 0 &&
-        (v->tag == OPD_TAG_INTS || (t->size > 0 && (v->tag == OPD_TAG_INT || v->tag == OPD_TAG_FLOAT)))) {
-        floats = (double *)opdi_scope_alloc((size_t)n * sizeof *floats);
-        if (!floats) { return -1; }
-        for (i = 0; i < n; i++) {
-            floats[i] = v->tag == OPD_TAG_INTS ? (double)v->u.ints[i] : v->tag == OPD_TAG_INT ? (double)v->u.i : v->u.d;
-        }
-        *out = opd_value_floats(floats, n);
-        return 0;
-    }
-    return 1;
+    *out = want == OPDI_TYPE_INT ? opd_value_ints(ints, t->size) : opd_value_floats(floats, t->size);
+    return 0;
 }
 
 static bool opdi_is_list(const opd_value *v) {
@@ -10786,33 +10828,56 @@ static bool opdi_is_list(const opd_value *v) {
            v->tag == OPD_TAG_LIST;
 }
 
-//-- An empty list fits every list type.
-static bool opdi_bind_empty(const opdi_type *t, opd_value *out) {
-    int32_t kind = t->elems[0]->kind;
-    if (kind == OPDI_TYPE_OPTIONAL) { kind = t->elems[0]->elems[0]->kind; }
-    *out = kind == OPDI_TYPE_INT ? opd_value_ints(NULL, 0) : kind == OPDI_TYPE_FLOAT ? opd_value_floats(NULL, 0) :
-           kind == OPDI_TYPE_BOOL ? opd_value_bools(NULL, 0) : kind == OPDI_TYPE_TENSOR ? opd_value_tensors(NULL, 0) :
-           opd_value_list(NULL, 0);
-    return true;
+//-- A list of tensors that has a None where the type has none.
+static bool opdi_has_null(const opdi_type *type, const opd_value *v) {
+    const opdi_type *t = opdi_strip_optional(type);
+    int32_t k;
+    if (v->tag != OPD_TAG_TENSORS || t->kind != OPDI_TYPE_LIST || t->elems[0]->kind != OPDI_TYPE_TENSOR) { return false; }
+    for (k = 0; k < v->n && v->u.tensors && v->u.tensors[k]; k++) { }
+    return k < v->n;
 }
 
-static int opdi_bind_value(const opdi_type *type, const opd_value *v, opd_value *out);
+//-- The tag with which a list of these elements comes to a kernel.
+static opd_tag opdi_list_tag(const opdi_type *element) {
+    return element->kind == OPDI_TYPE_INT ? OPD_TAG_INTS : element->kind == OPDI_TYPE_FLOAT ? OPD_TAG_FLOATS
+        : element->kind == OPDI_TYPE_BOOL ? OPD_TAG_BOOLS
+        : opdi_strip_optional(element)->kind == OPDI_TYPE_TENSOR ? OPD_TAG_TENSORS : OPD_TAG_LIST;
+}
 
-//-- Elements of a list that is passed on as it is: each must be of its type already.
-static int opdi_bind_elements(const opdi_type *type, const opd_value *v) {
-    opd_value one;
-    int32_t k;
-    for (k = 0; k < v->n; k++) {
-        int rc = opdi_bind_value(type, &v->u.list[k], &one);
-        if (rc || one.tag != v->u.list[k].tag) { return rc < 0 ? -1 : 1; }
-    }
+//-- What is given for a list.  An empty one fits every type.
+static int opdi_bind_as_list(const opdi_type *t, const opd_value *v, opd_value *out) {
+    const opd_tag want = opdi_list_tag(t->elems[0]);
+    if (!opdi_is_list(v)) { return opdi_bind_list(t, v, out); }
+    if (v->n == 0) { out->tag = (int32_t)want; out->u.object = NULL; return 0; }
+    if (v->tag == (int32_t)want && want != OPD_TAG_LIST) { return opdi_has_null(t, v); }
+    return want == OPD_TAG_TENSORS || v->tag == OPD_TAG_TENSORS ? 1 : opdi_bind_elements(t->elems[0], v, want, out);
+}
+
+static int opdi_bind_complex(const opd_value *v, opd_value *out) {
+    double *c;
+    if (v->tag == OPD_TAG_COMPLEX) { return 0; }
+    if (!opdi_is_number(v)) { return 1; }
+    c = (double *)opdi_scope_alloc(2 * sizeof *c);
+    if (!c) { return -1; }
+    c[0] = v->tag == OPD_TAG_FLOAT ? v->u.d : (double)v->u.i;
+    c[1] = 0;
+    *out = opd_value_complex(c);
     return 0;
+}
+
+//-- The first of a Union's types that takes it.
+static int opdi_bind_union(const opdi_type *t, const opd_value *v, opd_value *out) {
+    int32_t k;
+    int rc = 1;
+    for (k = 0; k < t->nelems && rc > 0; k++) { rc = opdi_bind_value(t->elems[k], v, out); }
+    return rc;
 }
 
 //-- Converts one value to what type t wants: 0 done, 1 does not fit, -1 failed.
 static int opdi_bind_value(const opdi_type *type, const opd_value *v, opd_value *out) {
     const opdi_type *t = opdi_strip_optional(type);
     *out = *v;
+    if (opdi_takes_all(t)) { return v->tag == OPD_TAG_DEFAULT; }
     if (opdi_is_list(v) && v->n > 0 && !v->u.object) { return 1; }
     if (v->tag == OPD_TAG_NONE) {
         return type->kind == OPDI_TYPE_OPTIONAL || t->kind == OPDI_TYPE_NONE || t->kind == OPDI_TYPE_GENERATOR ? 0 : 1;
@@ -10835,7 +10900,7 @@ static int opdi_bind_value(const opdi_type *type, const opd_value *v, opd_value 
         if (v->tag == OPD_TAG_INT && (v->u.i == 0 || v->u.i == 1)) { out->tag = OPD_TAG_BOOL; return 0; }
         return v->tag == OPD_TAG_BOOL ? 0 : 1;
     case OPDI_TYPE_NUMBER: return opdi_is_number(v) ? 0 : 1;
-    case OPDI_TYPE_COMPLEX: return v->tag == OPD_TAG_COMPLEX ? 0 : 1;
+    case OPDI_TYPE_COMPLEX: return opdi_bind_complex(v, out);
     case OPDI_TYPE_STR: return v->tag == OPD_TAG_STR ? 0 : 1;
     case OPDI_TYPE_DEVICE:
         if (v->tag == OPD_TAG_STR) {
@@ -10845,18 +10910,20 @@ static int opdi_bind_value(const opdi_type *type, const opd_value *v, opd_value 
             return 0;
         }
         return v->tag == OPD_TAG_DEVICE ? 0 : 1;
-    case OPDI_TYPE_LIST: {
-        int32_t elem = t->elems[0]->kind, want;
-        if (elem == OPDI_TYPE_OPTIONAL) { elem = t->elems[0]->elems[0]->kind; }
-        want = elem == OPDI_TYPE_INT ? OPD_TAG_INTS : elem == OPDI_TYPE_FLOAT ? OPD_TAG_FLOATS
-            : elem == OPDI_TYPE_BOOL ? OPD_TAG_BOOLS : elem == OPDI_TYPE_TENSOR ? OPD_TAG_TENSORS : OPD_TAG_LIST;
-        if (v->tag == want && want == OPD_TAG_LIST) { return opdi_bind_elements(t->elems[0], v); }
-        if (v->tag == want) { return 0; }
-        if (opdi_is_list(v) && v->n == 0) { return opdi_bind_empty(t, out) ? 0 : 1; }
-        return opdi_bind_list(t, v, out);
+    case OPDI_TYPE_LIST: return opdi_bind_as_list(t, v, out);
+    case OPDI_TYPE_UNION: return opdi_bind_union(t, v, out);
+    case OPDI_TYPE_TUPLE: return (opdi_is_list(v) && v->n == t->nelems) || v->tag == OPD_TAG_OBJECT ? 0 : 1;
+    default: return v->tag == OPD_TAG_OBJECT ? 0 : 1;
     }
-    default: return opdi_is_list(v) || v->tag == OPD_TAG_OBJECT ? 0 : 1;
-    }
+}
+
+//-- A NULL in a list of tensors is allowed where the schema says Tensor?[].
+OPDI_NOINLINE static int opdi_null_element(const opd_op *op, int i, const opd_value *v) {
+    const opdi_type *t = opdi_strip_optional(op->schema->args[i].type);
+    if (v->u.tensors && t->elems[0]->kind == OPDI_TYPE_OPTIONAL) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT,
+                    "%s() Expected a value of type 'List[Tensor]' for argument '%s' but an element is None", op->name,
+                    op->schema->args[i].name);
 }
 
 /* What a caller gives.  `keywords`: in the form that has them, where keyword-only arguments are that. */
@@ -10900,6 +10967,7 @@ static int opdi_bind(const opd_op *op, const opdi_given *g, opd_value *out, int 
         if (!v) { v = &a->value; }
         if ((unsigned)v->tag < OPD_TAG_COUNT && (op->accepts[i] >> v->tag & 1) &&
             (v->tag != OPD_TAG_TENSOR || v->u.t)) {
+            if (opdi_has_null(a->type, v)) { return OPDI_WRONG_TYPE; }
             out[i] = *v;
             continue;
         }
@@ -10966,6 +11034,7 @@ static int opdi_bind_error(const opd_op *op, const opdi_given *g, int why, int a
     case OPDI_WRONG_TYPE: {
         const opd_value *v = opdi_given_at(g, a, at, &used);
         if (!v) { v = &a->value; }
+        if (opdi_has_null(a->type, v)) { return opdi_null_element(op, at, v); }
         return opd_fail(OPD_ERROR_ARGUMENT,
                         "%s() Expected a value of type '%s' for argument '%s' but instead found type '%s'.\n"
                         "Position: %d\nValue: %s\nDeclaration: %s", op->name,
@@ -10981,15 +11050,6 @@ static int opdi_bind_error(const opd_op *op, const opdi_given *g, int why, int a
                         g->kw[at].name ? g->kw[at].name : "", decl);
     default: return -1;
     }
-}
-
-//-- A NULL in a list of tensors is allowed where the schema says Tensor?[].
-OPDI_NOINLINE static int opdi_null_element(const opd_op *op, int i, const opd_value *v) {
-    const opdi_type *t = opdi_strip_optional(op->schema->args[i].type);
-    if (v->u.tensors && t->elems[0]->kind == OPDI_TYPE_OPTIONAL) { return 0; }
-    return opd_fail(OPD_ERROR_ARGUMENT,
-                    "%s() Expected a value of type 'List[Tensor]' for argument '%s' but an element is None", op->name,
-                    op->schema->args[i].name);
 }
 
 OPDI_COLD_END
@@ -11050,6 +11110,17 @@ OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *u, const opd_op *op, co
 }
 
 OPDI_COLD_BEGIN
+
+//-- The same of arguments that were bound.  What stands where the schema says Any is no tensor argument.
+OPDI_NOINLINE static int opdi_unite_bound(opdi_union *u, const opd_op *op, const opd_value *bound) {
+    opd_value shown[OPD_MAX_ARGS];
+    int i;
+    if (!op->any_args) { return opdi_unite_args(u, op, bound); }
+    for (i = 0; i < op->nargs; i++) {
+        shown[i] = opdi_takes_all(opdi_strip_optional(op->schema->args[i].type)) ? opd_value_none() : bound[i];
+    }
+    return opdi_unite_args(u, op, shown);
+}
 
 //-- No argument requires grad by its flags, but views are among them: whether one's base does.
 OPDI_NOINLINE static bool opdi_views_require_grad(const opd_op *op, const opd_value *args) {
@@ -11257,7 +11328,7 @@ static int opdi_call_bound(opdi_thread *th, opd_op *op, const opdi_table *table,
     opdi_union u;
     opd_call c;
     bool recording;
-    int rc = opdi_unite_args(&u, op, bound) < 0 ? -1 : 0;
+    int rc = opdi_unite_bound(&u, op, bound) < 0 ? -1 : 0;
     if (rc == 0 && watched) {
         c.op = op;
         c.args = bound;
@@ -12289,7 +12360,7 @@ static size_t opdi_explain(opdi_thread *th, opd_op *op, const opd_value *args, i
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     opdi_union u;
     if ((!table && !(table = opdi_table_make(op))) || opdi_bind_all(op, args, nargs, bound) ||
-        opdi_unite_args(&u, op, bound) < 0) { return 0; }
+        opdi_unite_bound(&u, op, bound) < 0) { return 0; }
     opdi_lock(&opdi_registry.lock);
     (void)opd_schema_print(op->schema, schema, sizeof schema);
     opdi_text_add(&t, "%s\n%s\n", schema, op->definition ?

@@ -138,6 +138,99 @@ TEST(what_requires_grad_does_not_choose_another_kernel) {
     }
 }
 
+//-- what values bind to ------------------------------------------------------------------------------------------------
+
+static opd_value got;
+static int k_keep(opd_call *call) {
+    got = opd_arg_value(call, 0);
+    if (got.tag == OPD_TAG_LIST && got.n) { got.u.i = got.u.list[0].tag; }    /* lives as long as the call */
+    if (got.tag == OPD_TAG_COMPLEX) { got.u.d = got.u.c[0]; }
+    if (got.tag == OPD_TAG_INTS && got.n) { got.u.i = got.u.ints[got.n - 1]; }
+    if (got.tag == OPD_TAG_FLOATS && got.n) { got.u.d = got.u.floats[got.n - 1]; }
+    return 0;
+}
+/* The tag that a kernel gets for an argument of this type; -1: refused. */
+static int bound_tag(const char *type, opd_value v) {
+    opd_library *lib = lib_new(OPD_FRAGMENT, "bind", NULL, "t", 1);
+    char schema[200];
+    int rc;
+    (void)snprintf(schema, sizeof schema, "op(%s x) -> ()", type);
+    CHECK_INT(opd_def(lib, schema), 0);
+    CHECK_INT(opd_impl_key(lib, "op", "CompositeExplicitAutograd", k_keep, NULL, NULL), 0);
+    got.tag = -1;
+    rc = opd_call_all(opd_find("bind::op"), NULL, &v, 1);
+    if (rc) { CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected a value of type"); got.tag = -1; }
+    opd_library_close(lib);
+    return got.tag;
+}
+TEST(values_bind_to_every_type) {
+    static const int64_t ints[] = {1, 2, 3};
+    static const double floats[] = {1.5, 2.5};
+    static const bool bools[] = {true, false};
+    opd_tensor *t = cpu1(), *tensors[2];
+    opd_value mixed[2], some[2], whole[2], strings[1];
+    tensors[0] = t; tensors[1] = NULL;
+    mixed[0] = opd_value_int(1); mixed[1] = opd_value_float(2.5);
+    some[0] = opd_value_int(1); some[1] = opd_value_none();
+    whole[0] = opd_value_int(1); whole[1] = opd_value_int(7);
+    strings[0] = opd_value_str("s");
+    CHECK_INT(bound_tag("Any", opd_value_tensor(t)), OPD_TAG_TENSOR);
+    CHECK_INT(bound_tag("Any", opd_value_int(1)), OPD_TAG_INT);
+    CHECK_INT(bound_tag("Any", opd_value_str("s")), OPD_TAG_STR);
+    CHECK_INT(bound_tag("Any", opd_value_none()), OPD_TAG_NONE);
+    CHECK_INT(bound_tag("Any", opd_value_tensors(tensors, 2)), OPD_TAG_TENSORS);
+    CHECK_INT(bound_tag("Dict(str, int)", opd_value_ints(ints, 3)), -1);
+    CHECK_INT(bound_tag("Dict(str, int)", opd_value_tensors(tensors, 1)), -1);
+    CHECK_INT(bound_tag("Dict(str, int)", opd_value_object(t)), OPD_TAG_OBJECT);
+    CHECK_INT(bound_tag("Scalar[]", opd_value_ints(ints, 3)), OPD_TAG_LIST);
+    CHECK_INT(got.u.i, OPD_TAG_INT);
+    CHECK_INT(bound_tag("Scalar[]", opd_value_floats(floats, 2)), OPD_TAG_LIST);
+    CHECK_INT(got.u.i, OPD_TAG_FLOAT);
+    CHECK_INT(bound_tag("Scalar[]", opd_value_bools(bools, 2)), OPD_TAG_LIST);
+    CHECK_INT(bound_tag("Scalar[]", opd_value_list(mixed, 2)), OPD_TAG_LIST);
+    CHECK_INT(bound_tag("Scalar[]", opd_value_list(some, 2)), -1);
+    CHECK_INT(bound_tag("int[]", opd_value_list(whole, 2)), OPD_TAG_INTS);
+    CHECK_INT(got.u.i, 7);
+    CHECK_INT(bound_tag("int[]", opd_value_list(mixed, 2)), -1);
+    CHECK_INT(bound_tag("int[]", opd_value_floats(floats, 2)), -1);
+    CHECK_INT(bound_tag("float[]", opd_value_list(mixed, 2)), OPD_TAG_FLOATS);
+    CHECK_NEAR(got.u.d, 2.5, 0);
+    CHECK_INT(bound_tag("float[]", opd_value_ints(ints, 3)), OPD_TAG_FLOATS);
+    CHECK_INT(bound_tag("float[3]", opd_value_int(4)), OPD_TAG_FLOATS);
+    CHECK_NEAR(got.u.d, 4, 0);
+    CHECK_INT(bound_tag("int[3]", opd_value_int(4)), OPD_TAG_INTS);
+    CHECK_INT(bound_tag("int[3]", opd_value_float(4)), -1);
+    CHECK_INT(bound_tag("int?[]", opd_value_list(some, 2)), OPD_TAG_LIST);
+    CHECK_INT(bound_tag("int?[]", opd_value_ints(ints, 3)), OPD_TAG_LIST);         /* one form for both */
+    CHECK_INT(got.n, 3);
+    CHECK_INT(bound_tag("int?[]", opd_value_ints(NULL, 0)), OPD_TAG_LIST);
+    CHECK_INT(bound_tag("int[][]", opd_value_list(NULL, 0)), OPD_TAG_LIST);
+    CHECK_INT(bound_tag("str[]", opd_value_list(strings, 1)), OPD_TAG_LIST);
+    CHECK_INT(bound_tag("str[]", opd_value_list(mixed, 2)), -1);
+    CHECK_INT(bound_tag("complex", opd_value_float(1.5)), OPD_TAG_COMPLEX);
+    CHECK_NEAR(got.u.d, 1.5, 0);
+    CHECK_INT(bound_tag("complex", opd_value_int(2)), OPD_TAG_COMPLEX);
+    CHECK_INT(bound_tag("Union(int, str)", opd_value_str("s")), OPD_TAG_STR);
+    CHECK_INT(bound_tag("Union(int, str)", opd_value_float(1)), -1);
+}
+
+/* It is no tensor argument: its keys do not choose the kernel, and autograd is not asked before the kernel runs. */
+static int k_twice_any(opd_call *call) {
+    return opd_return_tensor(call, opd_add(opd_arg_value(call, 0).u.t, opd_arg_value(call, 0).u.t));
+}
+TEST(tensors_where_the_schema_says_any) {
+    opd_library *lib = lib_new(OPD_FRAGMENT, "bind", NULL, "t", 1);
+    opd_tensor *x = opd_tensor_set_requires_grad(cpu1(), true), *y;
+    CHECK_INT(opd_def(lib, "any(Any x) -> Tensor"), 0);
+    CHECK_INT(opd_impl_key(lib, "any", "CPU", k_first, NULL, NULL), 0);
+    CHECK_INT(opd_impl_key(lib, "any", "CompositeExplicitAutograd", k_twice_any, NULL, NULL), 0);
+    y = call1(opd_find("bind::any"), x);
+    CHECK(y && opd_tensor_requires_grad(y));
+    CHECK_INT(opd_backward(y), 0);
+    CHECK_NEAR(opd_item_f64(opd_tensor_grad(x)), 2, 0);
+    opd_library_close(lib);
+}
+
 //-- golden tables -----------------------------------------------------------------------------------------------------
 
 #define KEYS 10

@@ -165,6 +165,27 @@ TEST(overloads_call) {
 }
 
 // A handle follows definitions and their end.
+// A None in a list of tensors: the overload that takes one.
+TEST(overloads_none_in_a_list) {
+    opd_library *lib = opd_library_open(OPD_FRAGMENT, "rz", NULL, "t", 1);
+    opd_tensor *list[2];
+    opd_value v, r;
+    list[0] = opd_ones(OPD_INTS(2), OPD_FLOAT32);
+    list[1] = NULL;
+    v = opd_value_tensors(list, 2);
+    CHECK_INT(opd_def(lib, "some.all(Tensor[] x) -> str") || opd_def(lib, "some.few(Tensor?[] x) -> str"), 0);
+    CHECK_INT(opd_impl(lib, "some.all", says) || opd_impl(lib, "some.few", says), 0);
+    CHECK_INT(opd_overloads_call(opd_overloads_find("rz::some"), &r, &v, 1, NULL, 0), 0);
+    CHECK_STR(r.u.s, "few");
+    v.n = 1;
+    CHECK_INT(opd_overloads_call(opd_overloads_find("rz::some"), &r, &v, 1, NULL, 0), 0);
+    CHECK_STR(r.u.s, "all");
+    v.n = 2;
+    CHECK_INT(opd_call_all(opd_find("rz::some.all"), &r, &v, 1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected a value of type 'List[Tensor]' for argument 'x' but an element is None");
+    opd_library_close(lib);
+}
+
 TEST(overloads_follow) {
     opd_library *lib = opd_library_open(OPD_FRAGMENT, "rz", NULL, __FILE__, __LINE__), *more;
     const opd_value one = opd_value_int(1);

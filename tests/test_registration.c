@@ -761,7 +761,7 @@ TEST(types_of_c_that_are_refused) {
     opd_library_close(d);
 }
 TEST(c_functions_against_schemas) {
-    opd_library *d = lib_new(OPD_DEF, "fn", NULL, "d.c", 1), *i = lib_new(OPD_IMPL, "fn", NULL, "i.c", 2), *j;
+    opd_library *d = lib_new(OPD_DEF, "fn", NULL, "d.c", 1), *i = lib_new(OPD_IMPL, "fn", NULL, "i.c", 2), *j, *k;
     opd_op *op;
     CHECK_INT(opd_def_function(d, "op(float x) -> float", &scaled_op), -1);
     CHECK(strstr(opd_error_message(), "expected schema: fn::op(float x) -> float\n    registered at d.c:1\n") != NULL);
@@ -791,12 +791,79 @@ TEST(c_functions_against_schemas) {
     CHECK_INT(opd_impl_function(j, "op", NULL, &none_op), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "Mismatch in kernel C signatures");
     opd_library_close(i);                         /* the type stays known while the operator lives */
+    opd_library_close(d);
+    d = lib_new(OPD_DEF, "fn", NULL, "d.c", 1);
+    i = lib_new(OPD_IMPL, "fn", "CPU", "i.c", 2);
+    k = lib_new(OPD_IMPL, "fn", "Meta", "k.c", 3);
+    CHECK_INT(opd_impl_key(k, "op", "Meta", k_first, NULL, NULL), 0);
+    CHECK_INT(opd_impl_function(i, "op", "CPU", &scaled_op), 0);
+    opd_library_close(i);                         /* but a schema fits kernels that are there, not those that were */
+    CHECK_INT(opd_def(d, "op(float x, str n) -> float"), 0);
+    opd_library_close(k);
+    opd_library_close(d);
+    d = lib_new(OPD_DEF, "fn", NULL, "d.c", 1);
+    i = lib_new(OPD_IMPL, "fn", "CPU", "i.c", 2);
+    CHECK_INT(opd_def(d, "op(float x, int n) -> float"), 0);
+    CHECK_INT(opd_impl_function(i, "op", "CPU", &scaled_op), 0);
+    opd_library_close(i);
     CHECK_INT(opd_impl_function(j, "op", NULL, &none_op), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "Mismatch in kernel C signatures");
     opd_library_close(d);
     CHECK_INT(opd_impl_function(j, "op", NULL, &none_op), 0);
     opd_library_close(j);
     CHECK_INT(opd_check_invariants(), 0);
+}
+
+//-- keys that are none, and fallbacks of backends ----------------------------------------------------------------------
+
+TEST(undefined_is_the_catch_all) {
+    static const char *const names[] = {"Undefined", "CatchAll"};
+    opd_tensor *x = opd_ones(OPD_INTS(2), OPD_FLOAT32);
+    int i;
+    for (i = 0; i < 2; i++) {
+        opd_library *d = lib_new(OPD_DEF, "all", names[i], "d.c", 1), *b = lib_new(OPD_IMPL, "all", names[i], "b.c", 2);
+        char text[4000];
+        CHECK_INT(opd_def(d, "op(Tensor x) -> Tensor"), 0);
+        CHECK_INT(opd_impl(b, "op", k_first), 0);
+        CHECK_INT(opd_impl_key(b, "op", "Meta", k_second, NULL, NULL), 0);       /* nothing to be inconsistent with */
+        CHECK(opd_dump(opd_find("all::op"), text, sizeof text) > 0);
+        CHECK(strstr(text, "CompositeImplicitAutograd[alias]: registered at b.c:2") && !strstr(text, "Undefined"));
+        CHECK(OPD_CALL(opd_find("all::op"), x) == x);
+        CHECK_INT(opd_impl_key(d, "op", names[i], k_second, NULL, NULL), 0);
+        opd_library_close(b);
+        CHECK(OPD_CALL(opd_find("all::op"), x) == x);
+        opd_library_close(d);
+    }
+}
+
+TEST(fallbacks_of_backends_that_have_none_in_pytorch) {
+    static const char *const keys[] = {"AutogradPrivateUse1", "AutogradPrivateUse2", "AutogradPrivateUse3",
+                                       "AutogradNestedTensor", "AutocastPrivateUse1", "AutogradIPU"};
+    size_t i;
+    for (i = 0; i < sizeof keys / sizeof *keys; i++) {
+        opd_library *d = lib_new(OPD_DEF, "all", NULL, "d.c", 1), *b, *c;
+        char text[20000], line[100];
+        CHECK_INT(opd_def(d, "op(Tensor x) -> Tensor"), 0);
+        b = lib_new(OPD_IMPL, "_", keys[i], "b.c", 2);
+        c = lib_new(OPD_IMPL, "_", keys[i], "c.c", 3);
+        CHECK_INT(opd_fallback(b, OPD_FALLTHROUGH), 0);
+        CHECK_INT(opd_fallback(c, OPD_FALLTHROUGH), -1);
+        CHECK_ERROR(OPD_ERROR_REGISTER, "previous registration registered at b.c:2");
+        (void)snprintf(line, sizeof line, "\n%s: fallthrough registered at b.c:2 [backend fallback]", keys[i]);
+        CHECK(opd_dump_table(opd_find("all::op"), text, sizeof text) > 0 && strstr(text, line));
+        opd_library_close(b);
+        (void)snprintf(line, sizeof line, "registered at opdispatch.h");
+        CHECK(opd_dump_table(opd_find("all::op"), text, sizeof text) > 0 && strstr(strstr(text, keys[i]), line));
+        CHECK_INT(opd_fallback(c, k_first), 0);
+        opd_library_close(c);
+        opd_library_close(d);
+    }
+    {
+        opd_library *b = lib_new(OPD_IMPL, "_", "AutogradCPU", "b.c", 2);
+        CHECK_INT(opd_fallback(b, OPD_FALLTHROUGH), -1);
+        CHECK_ERROR(OPD_ERROR_REGISTER, "multiple backend fallbacks for the same dispatch key AutogradCPU");
+        opd_library_close(b);
+    }
 }
 
 //-- lists and counts --------------------------------------------------------------------------------------------------
