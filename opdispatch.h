@@ -16594,6 +16594,7 @@ struct opd_backward_call {
     opd_node *base;                               /* the CopySlices node that keeps it; NULL: the engine runs node */
     opd_tensor **grads;                           /* one for each forward result; NULL: undefined */
     opd_tensor **out;                             /* one for each edge, references */
+    opd_value *fetched;                           /* kept values that are not as they were kept; NULL: there are none */
 };
 
 static int opdi_forward_function(opd_context *ctx);
@@ -17288,8 +17289,16 @@ OPDI_COLD_END
 
 //-- formulas -----------------------------------------------------------------------------------------------------
 
+static bool opdi_wants_any(const opd_node *n);
+static int opdi_fetch_saved(opd_backward_call *bw);
+//-- Runs a formula, but not where none of its gradients is wanted, and not on what cannot be had as it was saved.  A
+//-- function runs always, and asks for what it saved itself.
 static inline int opdi_run_fn(opd_backward_call *bw) {
-    return OPDI_UNLIKELY(bw->node->formula->once) ? opdi_call_once(bw) : bw->node->formula->fn(bw);
+    const opdi_derivative *formula = bw->node->formula;
+    bw->fetched = NULL;
+    if (!formula->context && !opdi_wants_any(bw->node)) { return 0; }
+    if (opdi_fetch_saved(bw)) { return -1; }
+    return OPDI_UNLIKELY(formula->once) ? opdi_call_once(bw) : formula->fn(bw);
 }
 
 opd_context *opd_bw_context(const opd_backward_call *bw) {
@@ -17416,31 +17425,22 @@ opd_tensor *opd_bw_grad(opd_backward_call *bw, int i) {
     return bw->grads[i];
 }
 
+//-- A kept value as it was fetched before the formula ran.
+static inline const opd_value *opdi_fetched(const opd_backward_call *bw, const opd_value *v) {
+    return OPDI_LIKELY(!bw->fetched) || !v ? v : &bw->fetched[v - opdi_kept(bw->node)];
+}
+
 opd_tensor *opd_bw_tensor(opd_backward_call *bw, int i) {
-    const opd_value *v = opdi_bw_kept(bw, i);
-    const int e = bw->node->formula->card ? opdi_bw_edge(bw, i, 0) : -1;      /* by hand: saved are not the inputs */
-    const uintptr_t edge = e < 0 ? 0 : opdi_edges(bw->node)[e].vertex;
-    opd_tensor *t;
+    const opd_value *v = opdi_fetched(bw, opdi_bw_kept(bw, i));
+    if (OPDI_LIKELY(v && v->tag == OPD_TAG_TENSOR) && !bw->node->formula->context) { return v->u.t; }
     if (!v || (v->tag != OPD_TAG_TENSOR && v->tag != OPD_TAG_NONE && v->tag != OPDI_TAG_PACKED)) { return NULL; }
-    t = opdi_unpack(bw->node, v, (uint32_t)v->n);
-    if (!t || v->tag == OPDI_TAG_PACKED || !edge || (edge & OPDI_LEAF) || t->grad_fn) { return t; }
-    (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use a saved tensor that has been detached in-place, i.e. with "
-                   ".detach_(). This is not supported, please use out-of-place `.detach()` instead");
-    return NULL;
+    return opdi_unpack(bw->node, v, (uint32_t)v->n);
 }
 
 opd_tensors opd_bw_tensors(opd_backward_call *bw, int i) {
-    const opd_value *v = opdi_bw_kept(bw, i);
-    const uint32_t *versions;
-    int32_t k;
-    if (!v || v->tag != OPD_TAG_TENSORS || !v->u.tensors) { return opd_tensors_of(NULL, 0); }
-    versions = (const uint32_t *)(const void *)(v->u.tensors + v->n);
-    for (k = 0; k < v->n; k++) {
-        opd_value one = opd_value_tensor(v->u.tensors[k]);
-        if (opdi_parcel_at(v->u.tensors[k])) { return opdi_parcel_list(v, !opdi_self()->state.no_grad); }
-        if (v->u.tensors[k] && !opdi_unpack(bw->node, &one, versions[k])) { return opd_tensors_of(NULL, 0); }
-    }
-    return opd_tensors_of(v->u.tensors, v->n);
+    const opd_value *v = opdi_fetched(bw, opdi_bw_kept(bw, i));
+    return v && v->tag == OPD_TAG_TENSORS && v->u.tensors ? opd_tensors_of(v->u.tensors, v->n)
+        : opd_tensors_of(NULL, 0);
 }
 
 opd_value opd_bw_value(opd_backward_call *bw, int i) {
@@ -17471,11 +17471,89 @@ static opd_tensor *opdi_slices_result(opd_backward_call *bw, opd_tensor *t) {
 opd_tensor *opd_bw_result(opd_backward_call *bw, int i) {
     const opdi_card *card = bw->node->formula->card;
     const opd_value *v;
-    opd_tensor *t;
     if (!card || i < 0 || i > 31 || !(card->save_results >> i & 1)) { return NULL; }
     v = &opdi_saved_results(bw->node)[opdi_popcount(card->save_results & ((1u << i) - 1))];
-    t = opdi_unpack(bw->node, v, (uint32_t)v->n);
-    return t && bw->base && opd_grad_enabled() ? opdi_slices_result(bw, t) : t;
+    v = opdi_fetched(bw, v);
+    return v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
+}
+
+OPDI_COLD_BEGIN
+//-- Room for what is not as it was kept.
+static opd_value *opdi_fetch_room(opd_backward_call *bw, int at) {
+    const size_t n = (size_t)bw->node->nkept + bw->node->nresults;
+    if (!bw->fetched && (bw->fetched = (opd_value *)opdi_scope_alloc(n * sizeof(opd_value))) != NULL) {
+        memcpy(bw->fetched, opdi_kept(bw->node), n * sizeof(opd_value));
+    }
+    return bw->fetched ? &bw->fetched[at] : NULL;
+}
+static int opdi_fetch_list(opd_backward_call *bw, int at) {
+    const opd_value *v = &opdi_kept(bw->node)[at];
+    const uint32_t *versions = v->u.tensors ? (const uint32_t *)(const void *)(v->u.tensors + v->n) : NULL;
+    opd_value *to;
+    bool packed = false;
+    int32_t k;
+    for (k = 0; versions && k < v->n; k++) {
+        const opd_value one = opd_value_tensor(v->u.tensors[k]);
+        if (opdi_parcel_at(v->u.tensors[k])) { packed = true; continue; }
+        if (v->u.tensors[k] && !opdi_unpack(bw->node, &one, versions[k])) { return -1; }
+    }
+    if (!packed) { return 0; }
+    if (!(to = opdi_fetch_room(bw, at))) { return -1; }
+    to->u.tensors = opdi_parcel_list(v, !opdi_self()->state.no_grad).data;
+    return to->u.tensors ? 0 : -1;
+}
+//-- The same of what is seldom as it should be: of one that is gone, was written to, is with hooks, or in a list.
+OPDI_NOINLINE static int opdi_fetch_other(opd_backward_call *bw, int at, bool history) {
+    const opd_value *v = &opdi_kept(bw->node)[at];
+    opd_value *to;
+    opd_tensor *t;
+    if (v->tag == OPD_TAG_TENSORS) { return opdi_fetch_list(bw, at); }
+    if (!(t = opdi_unpack(bw->node, v, (uint32_t)v->n))) { return -1; }
+    if (history && v->tag == OPD_TAG_TENSOR && !t->grad_fn) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use a saved tensor that has been detached in-place, i.e. with "
+                        ".detach_(). This is not supported, please use out-of-place `.detach()` instead");
+    }
+    if (at >= bw->node->nkept && bw->base && opd_grad_enabled() && !(t = opdi_slices_result(bw, t))) { return -1; }
+    if (t == v->u.t && v->tag == OPD_TAG_TENSOR) { return 0; }
+    if (!(to = opdi_fetch_room(bw, at))) { return -1; }
+    *to = opd_value_tensor(t);
+    return 0;
+}
+OPDI_COLD_END
+
+//-- Fetches a kept value, and checks that nobody wrote to it since; that it has a history still, where it had one.
+static inline int opdi_fetch(opd_backward_call *bw, int at, bool history) {
+    const opd_value *v = &opdi_kept(bw->node)[at];
+    if (OPDI_LIKELY(v->tag == OPD_TAG_TENSOR && OPDI_LOAD(&v->u.t->storage->version) == (uint32_t)v->n) &&
+        !(history && !v->u.t->grad_fn) && !bw->base) { return 0; }
+    return v->tag == OPD_TAG_TENSOR || v->tag == OPD_TAG_TENSORS || v->tag == OPDI_TAG_PACKED ||
+        (v->tag == OPD_TAG_NONE && v->n == OPDI_WRITTEN_SINCE) ? opdi_fetch_other(bw, at, history) : 0;
+}
+static int opdi_fetch_saved(opd_backward_call *bw) {
+    const opd_node *n = bw->node;
+    const opdi_card *card = n->formula->card;
+    uint64_t m;
+    int i;
+    for (m = card ? card->save_args : 0; m; m &= m - 1) {
+        const int arg = opdi_low_bit(m), e = opdi_bw_edge(bw, arg, 0);
+        const uintptr_t edge = e < 0 || (card->save_sizes >> arg & 1) ? 0 : opdi_edges(n)[e].vertex;
+        if (opdi_fetch(bw, card->kept_at[arg], edge && !(edge & OPDI_LEAF))) { return -1; }
+    }
+    for (i = 0; !card && !n->formula->context && i < n->nkept; i++) {       /* saved are not the inputs */
+        if (opdi_fetch(bw, i, false)) { return -1; }
+    }
+    for (i = n->nkept; i < n->nkept + n->nresults; i++) {
+        if (opdi_fetch(bw, i, false)) { return -1; }
+    }
+    return 0;
+}
+
+//-- Whether any gradient that the formula of n can give goes anywhere.
+static bool opdi_wants_any(const opd_node *n) {
+    const opdi_edge *e = opdi_edges(n);
+    int i;
+    for (i = 0; i < n->nedges && !e[i].vertex; i++) { }
+    return i < n->nedges;
 }
 
 bool opd_bw_needs_at(const opd_backward_call *bw, int i, int k) {
@@ -17602,7 +17680,7 @@ static int opdi_engines;                          /* how many are at work */
 
 static opd_edge opdi_edge_of(opd_tensor *t);
 static opd_tensor **opdi_grad_slot(opdi_meta *m);
-static bool opdi_leaf_hooked(const opd_tensor *t) { return OPDI_UNLIKELY(t->meta->extra != NULL); }
+static bool opdi_leaf_hooked(const opd_tensor *t) { return OPDI_UNLIKELY(OPDI_ACQUIRE(&t->meta->extra) != NULL); }
 static int opdi_hooks_before(opdi_engine *en, opdi_task *t);
 static int opdi_hooks_after(opdi_task *t, opd_tensor **out);
 static int opdi_leaf_hooks(opdi_engine *en, opdi_task *t);
@@ -18067,6 +18145,7 @@ static int opdi_task_done(opdi_engine *en, opdi_task *t) {
         opdi_task_capture(en, t);
         return 0;
     }
+    if (!(opdi_edge_leaf(t->vertex)->flags & OPDI_REQUIRES_GRAD)) { return 0; }       /* not any more */
     t->grads[0] = NULL;
     return opdi_accumulate_any(en, opdi_edge_leaf(t->vertex), g, 0);
 }
@@ -18160,7 +18239,7 @@ OPDI_COLD_END
 static int opdi_run_task(opdi_engine *en, opdi_task *t) {
     opdi_thread *th = opdi_self();
     opd_node *n = opdi_edge_node(t->vertex);
-    const bool hooked = OPDI_UNLIKELY(n->flags & OPDI_NODE_EXTRA);
+    const bool hooked = OPDI_UNLIKELY(OPDI_ACQUIRE(&n->flags) & OPDI_NODE_EXTRA);
     opd_tensor *few[OPDI_INLINE_EDGES], **out = few;
     opdi_frame frame;
     int i, rc = 0;
@@ -18316,6 +18395,9 @@ static int opdi_captures_make(opdi_engine *en, opd_tensor *const *inputs, const 
     for (i = 0; i < n; i++) {
         opd_tensor *t = edges ? NULL : inputs[i];
         opd_edge e = edges ? edges[i] : opdi_edge_of(t);
+        if (!e.node && opd_ok() && opdi_requires_grad(t)) {       /* its base does: nothing leads to it */
+            e.node = (opd_node *)((uintptr_t)t | OPDI_LEAF);
+        }
         if (!e.node || (int64_t)e.nr >= opd_node_inputs(e.node)) {
             return opd_fail(OPD_ERROR_AUTOGRAD, "One of the differentiated Tensors does not require grad");
         }
@@ -18566,9 +18648,10 @@ opd_tensor *opd_tensor_set_requires_grad(opd_tensor *t, bool on) {
         return NULL;
     }
     if (opdi_grad_fn(t)) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "you can only change requires_grad flags of leaf variables.%s",
-                       on ? "" : " If you want to use a computed variable in a subgraph that doesn't require "
-                       "differentiation use var_no_grad = var.detach().");
+        if (on) { return t; }
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "you can only change requires_grad flags of leaf variables. If you want to "
+                       "use a computed variable in a subgraph that doesn't require differentiation use "
+                       "var_no_grad = var.detach().");
         return NULL;
     }
     if (on && !opd_dtype_is_floating((opd_scalar_type)t->dtype) && !opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
@@ -31292,10 +31375,10 @@ static opdi_extra *opdi_extra_of(uintptr_t vertex) {
     if (!x) { return NULL; }
     memset(x, 0, sizeof *x);
     x->last = &x->hooks;
-    if (m) { m->extra = x; return x; }
+    if (m) { OPDI_PUBLISH(&m->extra, x); return x; }
     x->formula = *n->formula;
-    n->formula = &x->formula;
-    n->flags |= OPDI_NODE_EXTRA;
+    OPDI_PUBLISH(&n->formula, &x->formula);
+    OPDI_PUBLISH(&n->flags, (uint8_t)(n->flags | OPDI_NODE_EXTRA));
     return x;
 }
 
@@ -31579,7 +31662,7 @@ int opd_tensor_retain_grad(opd_tensor *t) {
                               "by a functorch transform. This is unsupported, please attempt to use the functorch "
                               "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call retain_grad() outside of "
                               "a function being transformed instead.") || opdi_refresh(t)) { return -1; }
-    if (!(t->flags & OPDI_REQUIRES_GRAD)) {
+    if (!opdi_requires_grad(t)) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "can't retain_grad on Tensor that has requires_grad=False");
     }
     if (!t->grad_fn || (t->meta && t->meta->retained)) { return 0; }
@@ -31867,7 +31950,7 @@ static int opdi_leaf_hooks(opdi_engine *en, opdi_task *t) {
     rc = opdi_hooks_before(en, t);
     g = t->grads[0];
     if (rc == 0 && !en->accumulate) { opdi_task_capture(en, t); }
-    else if (rc == 0) {
+    else if (rc == 0 && (leaf->flags & OPDI_REQUIRES_GRAD)) {
         const bool held = g && opdi_hooks_any(x, OPDI_HOOK_POST);
         t->grads[0] = NULL;
         if (held) { opdi_retain(g); }
@@ -31898,7 +31981,11 @@ typedef struct opdi_parcel {
     void *data;
     opd_edge edge;                                /* a reference; node NULL: it required no grad */
     bool own;                                     /* the edge's node is the one that saved it, not held */
+    uint8_t ndim;
+    int8_t dtype;
+    int64_t sizes[1];                             /* ndim of them: what is unpacked is like what was packed */
 } opdi_parcel;
+static size_t opdi_parcel_bytes(int ndim) { return sizeof(opdi_parcel) + (size_t)ndim * sizeof(int64_t); }
 
 static void opdi_packer_release(opdi_packer *p) {
     if (OPDI_SUB(&p->refs, 1) > 0) { return; }
@@ -31955,21 +32042,24 @@ static void opdi_parcel_drop(opdi_parcel *p) {
     if (p->packer->hooks.drop) { p->packer->hooks.drop(p->data, p->packer->hooks.user); }
     opdi_packer_release(p->packer);
     if (!p->own) { opd_node_release(p->edge.node); }
-    opdi_free(p, sizeof *p);
+    opdi_free(p, opdi_parcel_bytes(p->ndim));
 }
 
 //-- Asks the hooks for what is to be kept in place of t, saved by n.  NULL with an error.
 static opdi_parcel *opdi_pack(opdi_packer *packer, const opd_node *n, opd_tensor *t) {
     opdi_thread *th = opdi_self();
     opdi_packer *was = th->packer;
-    opdi_parcel *p = (opdi_parcel *)opdi_alloc(sizeof *p);
+    opdi_parcel *p = (opdi_parcel *)opdi_alloc(opdi_parcel_bytes(t->ndim));
     opd_tensor *bare = p ? opdi_shallow_copy(t) : NULL;
     const uint32_t version = OPDI_LOAD(&t->storage->version);
     opdi_frame frame;
     if (!bare) {
-        if (p) { opdi_free(p, sizeof *p); }
+        if (p) { opdi_free(p, opdi_parcel_bytes(t->ndim)); }
         return NULL;
     }
+    p->ndim = t->ndim;
+    p->dtype = t->dtype;
+    memcpy(p->sizes, t->dims, (size_t)t->ndim * sizeof *t->dims);
     opdi_frame_enter(th, &frame);
     th->state.no_grad = 1;
     th->packer = NULL;                            /* what pack itself saves is not packed */
@@ -31992,7 +32082,7 @@ static opdi_parcel *opdi_pack(opdi_packer *packer, const opd_node *n, opd_tensor
     if (opd_ok()) { return p; }
     opdi_packer_release(packer);                  /* nothing to drop: pack has failed */
     if (!p->own) { opd_node_release(p->edge.node); }
-    opdi_free(p, sizeof *p);
+    opdi_free(p, opdi_parcel_bytes(p->ndim));
     return NULL;
 }
 
@@ -32029,6 +32119,14 @@ static int opdi_node_pack(opd_node *n) {
 
 static int opdi_identity_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 
+OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_parcel *p, const opd_tensor *t) {
+    char was[200], now[256];
+    (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook is %s, but what was packed is [%s %s]",
+                   opdi_tensor_kind(t, now, sizeof now), opd_dtype_cname((opd_scalar_type)p->dtype),
+                   opdi_sizes_text(p->sizes, p->ndim, was, sizeof was));
+    return NULL;
+}
+
 //-- The tensor that p stands for, with its history if that is wanted.  Of the innermost scope; NULL with an error.
 static opd_tensor *opdi_parcel_tensor(const opdi_parcel *p, bool history) {
     static const opdi_derivative identity = {"AliasBackward0", opdi_identity_bw, NULL, NULL, false, false, false};
@@ -32046,6 +32144,7 @@ static opd_tensor *opdi_parcel_tensor(const opdi_parcel *p, bool history) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook expected to be a Tensor but got NULL");
         return NULL;
     }
+    if (t->dtype != p->dtype || !opdi_has_sizes(t, p->sizes, p->ndim)) { return opdi_fail_unpacked(p, t); }
     if (!p->edge.node || !history) { return t; }
     v = opdi_own(opdi_shallow_copy(t));
     if (v && (opdi_vertex(p->edge.node) & OPDI_LEAF)) {
