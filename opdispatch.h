@@ -16072,6 +16072,16 @@ static int opdi_check_base(const opd_tensor *v) {
                    "resized or given other data; it cannot follow the view's history, nor the view its");
 }
 
+//-- The history of a view whose base has none any more: it stays one, and leads nowhere.
+static int opdi_view_loose(opd_tensor *t) {
+    static const opdi_derivative loose = {"AsStridedBackward0", opdi_as_strided_bw, NULL, NULL, false, false, false};
+    opd_node *n = opdi_node_make(&loose, 0, 0, 0, &t, 1, 0);
+    if (!n) { return -1; }
+    opdi_attach(t, n, 0);
+    opdi_node_release(n);
+    return 0;
+}
+
 static int opdi_view_refresh(opd_tensor *v) {
     static opdi_mutex lock = OPDI_MUTEX_INIT;
     opdi_view_record *r = opdi_view_record_of(v);
@@ -16082,6 +16092,7 @@ static int opdi_view_refresh(opd_tensor *v) {
     if (OPDI_ACQUIRE(&r->version) == version || (!(r->base->flags & OPDI_REQUIRES_GRAD) && !v->grad_fn)) { return 0; }
     if (r->creation != OPDI_VIEW_DEFAULT) { return opdi_view_error(v, true); }
     if (opdi_check_base(v) || !(t = opdi_view_replay(v, r->base))) { return -1; }
+    if (!t->grad_fn && v->grad_fn && opdi_view_loose(t)) { opdi_drop(t); return -1; }
     opdi_lock(&lock);
     if (r->version != version) {                  /* another thread may have been first */
         old = v->grad_fn;
@@ -16454,7 +16465,9 @@ static int opdi_recording_inplace_kernel(opd_call *call, const opdi_card *card, 
         !(n = opdi_inplace_node(call, card, self, args))) {
         return -1;
     }
-    if ((self->flags & OPDI_IS_VIEW) && !(s = opdi_slices_node(call, card, self, args, n))) {
+    /* a view that is only given another geometry changes nothing in its base */
+    if ((self->flags & OPDI_IS_VIEW) && !(card->desc.tags & OPD_OPTAG_INPLACE_VIEW) &&
+        !(s = opdi_slices_node(call, card, self, args, n))) {
         opdi_node_release(n);
         return -1;
     }
@@ -38786,20 +38799,21 @@ OPDI_CARD_SPLIT(chunk, "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Ten
                 "[5,2], 2; [2,3], 3, 1")
 OPDI_CARD_SPLIT(unsafe_chunk, "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
                 opdi_chunk_kernel, "[5,2], 2")
-/* As equal parts as possible, longer ones first. */
+/* As equal parts as possible, longer ones first.  Slices, each a view of its own. */
 static int opdi_tensor_split_sections(opd_call *call, opd_tensor *self, int64_t n, int64_t dim) {
     int d = opdi_dim_of(dim, self->ndim);
-    int64_t i, *sizes;
+    opd_tensor **list;
+    int64_t i, at = 0, end;
     if (d < 0) { return -1; }
     if (n <= 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "number of sections must be larger than 0, got %lld", (long long)n);
     }
-    if (n > INT32_MAX) { return opd_fail(OPD_ERROR_SHAPE, "%lld results are too many", (long long)n); }
-    sizes = (int64_t *)opdi_scope_alloc((size_t)n * sizeof *sizes);
-    for (i = 0; sizes && i < n; i++) {
-        sizes[i] = opdi_sizes(self)[d] / n + (i < opdi_sizes(self)[d] % n);
+    if (!(list = opdi_list_room(n))) { return -1; }
+    for (i = 0; i < n; i++, at = end) {
+        end = at + opdi_sizes(self)[d] / n + (i < opdi_sizes(self)[d] % n);
+        if (!(list[i] = opd_slice(self, d, opd_value_int(at), opd_value_int(end), 1))) { return -1; }
     }
-    return sizes ? opdi_return_list(call, opd_split_with_sizes_full(self, opd_ints_of(sizes, n), d)) : -1;
+    return opd_return_tensors(call, list, n);
 }
 /* Cut before each index, as Python's slices do. */
 static int opdi_tensor_split_indices(opd_call *call, opd_tensor *self, opd_ints at, int64_t dim) {
