@@ -15611,11 +15611,12 @@ static int opdi_save_args(opd_node *n, const opdi_card *card, const opd_value *a
     uint64_t m;
     for (m = card->kept_args; m; m &= m - 1) {
         int i = opdi_low_bit(m), when = card->save_if[i];
+        const bool sizes = (card->save_sizes >> i & 1) != 0;      /* nothing that is freed after a backward */
         bool save;
         if (opdi_is_plain(&args[i])) { *kept++ = args[i]; continue; }
         save = (card->save_args >> i & 1) && (when < 0 || opdi_arg_requires_grad(&args[when]));
-        if (opdi_keep_form(kept, &args[i], save, (card->save_sizes >> i & 1) != 0)) { return -1; }
-        if (save && (kept->tag == OPD_TAG_TENSOR || kept->tag == OPD_TAG_TENSORS)) { n->saved = OPDI_SAVED; }
+        if (opdi_keep_form(kept, &args[i], save, sizes)) { return -1; }
+        if (save && !sizes && (kept->tag == OPD_TAG_TENSOR || kept->tag == OPD_TAG_TENSORS)) { n->saved = OPDI_SAVED; }
         kept++;
     }
     return 0;
@@ -47540,20 +47541,28 @@ OPDI_ADAPTIVE_ND(3)
 OPDI_ADAPTIVE_CARDS(2, KEEP, KEEP, "[1,2,5,4], (2,3)", "[2,3,3], (1,1)")
 OPDI_ADAPTIVE_CARDS(3, KEEP, FP32_CPU, "[1,2,3,5,4], (2,2,3)", "[2,3,3,3], (1,1,1)")
 
-OPDI_KERNEL(adaptive_avg_pool2d) {
-    return opd_return_tensor(call, opd_under_adaptive_avg_pool2d(opd_arg_tensor(call, 0), opd_arg_ints(call, 1)));
+/* adaptive_avg_pool2d and 3d: to a single element it is the mean, which saves nothing. */
+OPDI_KERNEL(adaptive_avg_pool) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    const opd_ints to = opd_arg_ints(call, 1);
+    const int64_t last[3] = {-1, -2, -3};
+    int64_t i = 0;
+    while (i < to.n && to.data[i] == 1) { i++; }
+    if (i == to.n && self->ndim > to.n) {
+        return opd_return_tensor(call, opd_mean_dim(self, opd_ints_of(last, i), true));
+    }
+    return opd_return_tensor(call, to.n == 2 ? opd_under_adaptive_avg_pool2d(self, to)
+                             : opd_under_adaptive_avg_pool3d(self, to));
 }
 OPDI_OP(adaptive_avg_pool2d) {
     opdi_card_above(op, "adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
-                    opdi_adaptive_avg_pool2d_kernel, OPD_AUTOCAST_KEEP, "adaptive_avg_pool2d.out", "[1,2,5,4], (2,3)");
-}
-OPDI_KERNEL(adaptive_avg_pool3d) {
-    return opd_return_tensor(call, opd_under_adaptive_avg_pool3d(opd_arg_tensor(call, 0), opd_arg_ints(call, 1)));
+                    opdi_adaptive_avg_pool_kernel, OPD_AUTOCAST_KEEP, "adaptive_avg_pool2d.out",
+                    "[1,2,5,4], (2,3); [1,2,5,4], (1,1)");
 }
 OPDI_OP(adaptive_avg_pool3d) {
     opdi_card_above(op, "adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
-                    opdi_adaptive_avg_pool3d_kernel, OPD_AUTOCAST_FP32_CPU,
-                    "adaptive_avg_pool3d.out", "[1,2,3,5,4], (2,2,3)");
+                    opdi_adaptive_avg_pool_kernel, OPD_AUTOCAST_FP32_CPU,
+                    "adaptive_avg_pool3d.out", "[1,2,3,5,4], (2,2,3); [1,2,3,5,4], (1,1,1)");
 }
 OPDI_KERNEL(adaptive_avg_pool1d) {
     opdi_pair p;
@@ -50965,7 +50974,7 @@ OPDI_OP(scatter_value_reduce) {
 }
 OPDI_OP(scatter_add) {
     opdi_describe(op, "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", opdi_scatter_add_kernel,
-                 opdi_scatter_add_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_PROMOTE_NOT_CPU,
+                 opdi_scatter_add_backward, "index(src)", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_PROMOTE_NOT_CPU,
                  "[3,4], 1, [3,2]i4, [3,2]");
     op->inplace = "scatter_add_"; op->out = "scatter_add.out";
 }
@@ -51347,7 +51356,7 @@ OPDI_BW1(index_add) {
 }
 OPDI_OP(index_add) {
     opdi_describe(op, "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-                  opdi_index_add_kernel, opdi_index_add_backward, "index", opdi_rows_batch, OPD_AUTOCAST_KEEP,
+                  opdi_index_add_kernel, opdi_index_add_backward, "index(source)", opdi_rows_batch, OPD_AUTOCAST_KEEP,
                   "[3,4], 1, [2]i4, [3,2]; [3,4], 0, [5]i3, [5,4], alpha=2");
     op->inplace = "index_add_"; op->out = "index_add.out";
 }
@@ -53860,13 +53869,11 @@ OPDI_OP(repeat_interleave_Tensor) {
                   OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3]i4");
     op->out = "repeat_interleave.Tensor_out";
 }
-/* self's slices along dim (flat without one), each as often as repeats says (one number: all of them); times: that
-   number, when it is known without the data, or -1. */
-static int opdi_repeat_interleave(opd_call *call, opd_tensor *repeats, int64_t times) {
+/* self's slices along dim (flat without one), each as often as repeats says (one number: all of them). */
+OPDI_KERNEL(repeat_interleave_self_Tensor) {
     static opd_op *h;
-    opd_tensor *self = opd_arg_tensor(call, 0), *index;
+    opd_tensor *self = opd_arg_tensor(call, 0), *repeats = opd_arg_tensor(call, 1), *index;
     const int64_t minus = -1;
-    opd_value size = opd_arg_value(call, 3);
     int dim = 0;
     int64_t n;
     if (opd_arg_is_none(call, 2)) { self = opdi_o_reshape(self, &minus, 1); }
@@ -53880,20 +53887,29 @@ static int opdi_repeat_interleave(opd_call *call, opd_tensor *repeats, int64_t t
     else if (repeats->numel != n) {
         return opd_fail(OPD_ERROR_SHAPE, "repeats must have the same size as input along dim");
     }
-    if (times >= 0 && size.tag == OPD_TAG_NONE && n <= INT64_MAX / 16 / OPDI_MAX(times, 1)) {
-        size = opd_value_int(n * times);
-    }
-    index = opdi_aten(&h, "aten::repeat_interleave.Tensor", opd_value_tensor(repeats), size,
+    index = opdi_aten(&h, "aten::repeat_interleave.Tensor", opd_value_tensor(repeats), opd_arg_value(call, 3),
                       OPD_DEFAULT, OPD_DEFAULT);
     return opd_return_tensor(call, opd_index_select(self, dim, index));
 }
-OPDI_KERNEL(repeat_interleave_self_Tensor) { return opdi_repeat_interleave(call, opd_arg_tensor(call, 1), -1); }
+/* Each slice n times: copies stand in a dim behind dim, which is joined with it. */
 OPDI_KERNEL(repeat_interleave_self_int) {
-    const int64_t n = opd_arg_int(call, 1);
-    const opd_tensor *self = opd_arg_tensor(call, 0);
-    opd_tensor *repeats = opd_tensor_from(&n, opd_ints_of(NULL, 0), OPD_INT64);
-    if (opdi_on_device(self)) { repeats = opd_to_device(repeats, opd_tensor_device(self), OPD_INT64); }
-    return opdi_repeat_interleave(call, repeats, n);
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    const int64_t n = opd_arg_int(call, 1), flat = -1;
+    const bool whole = opd_arg_is_none(call, 2);
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    int dim, i;
+    if ((whole || self->ndim == 0) && !(self = opdi_o_reshape(self, &flat, 1))) { return -1; }
+    dim = whole ? 0 : opdi_dim_of(opd_arg_int(call, 2), self->ndim);
+    if (dim < 0) { return -1; }
+    if (n < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "Repeats must be non-negative"); }
+    for (i = 0; i <= self->ndim; i++) { sizes[i] = i == dim + 1 ? n : -1; }
+    self = opdi_o_expand(opdi_o_unsqueeze(self, dim + 1), sizes, self->ndim + 1);
+    self = opd_flatten_full(opd_clone(self), dim, dim + 1);
+    if (self && !opd_arg_is_none(call, 3) && opd_arg_int(call, 3) != opdi_sizes(self)[dim]) {
+        return opd_fail(OPD_ERROR_SHAPE, "repeat_interleave: Invalid output_size, expected %lld but got %lld",
+                        (long long)opdi_sizes(self)[dim], (long long)opd_arg_int(call, 3));
+    }
+    return opd_return_tensor(call, self);
 }
 OPDI_OP(repeat_interleave_self_Tensor) {
     opdi_describe_composite(op, "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? "
