@@ -96,6 +96,36 @@ TEST(second_backward_needs_retain_graph) {
     CHECK_INT(opd_backward(y), 0);
 }
 
+static opd_tensor *same(opd_tensor *g, void *user) { (void)user; return g; }
+static opd_tensor *joined(const char *name, opd_tensor *x) {
+    char full[40];
+    (void)snprintf(full, sizeof full, "aten::%s", name);
+    return OPD_CALL(op_named(full), OPD_TENSORS(x, x));
+}
+TEST(what_saves_only_sizes_can_be_passed_again) {
+    static const char *const names[] = {"cat", "hstack", "vstack", "dstack", "column_stack"};
+    int i;
+    for (i = 0; i < 5; i++) {
+        opd_tensor *x = vec(2, true);
+        opd_tensor *s = opd_sum(joined(names[i], x));
+        CHECK_INT(opd_backward(s), 0);
+        CHECK_INT(opd_backward(s), 0);
+        CHECK_NEAR(opd_item_f64(opd_sum(opd_tensor_grad(x))), 8, 0);
+    }
+}
+TEST(leaves_that_require_grad_no_more) {
+    opd_tensor *a = leaf(2), *b = leaf(3), *y = opd_mul(a, b);
+    CHECK(opd_tensor_set_requires_grad(a, false) == a);
+    CHECK(opd_tensor_hook_add(b, same, NULL, NULL) > 0);
+    CHECK(opd_detach_(b) == b);
+    CHECK_INT(opd_backward(y), 0);
+    CHECK(opd_tensor_grad(a) == NULL && opd_tensor_grad(b) == NULL);
+    a = leaf(2);
+    y = opd_exp(a);
+    CHECK(opd_tensor_set_requires_grad(y, true) == y);         /* it does already */
+    CHECK(opd_tensor_set_requires_grad(y, false) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "you can only change requires_grad flags of leaf variables. If you want");
+}
 TEST(grad_leaves_leaves_alone) {
     opd_tensor *x = leaf(3), *z = leaf(4), *y, *in[2], *g[2];
     opd_backward_options o = options();

@@ -518,6 +518,27 @@ TEST(threads_on_one_checkpoint) {
     CHECK_NEAR(grad_of(x), THREADS, 0);
 }
 
+static opd_tensor *pass_on(opd_tensor *g, void *user) { (void)g; (void)user; return NULL; }
+static void *run_hooked(void *arg) {
+    opd_tensor *x = (opd_tensor *)arg;
+    int i;
+    for (i = 0; i < 30; i++) {
+        OPD_SCOPE {
+            CHECK_INT(opd_backward(opd_mul(x, x)), 0);
+            CHECK(opd_tensor_hook_add(x, pass_on, NULL, NULL) > 0);
+        }
+    }
+    return NULL;
+}
+TEST(hooks_come_to_a_leaf_that_others_are_at) {
+    opd_tensor *x = leaf(1);
+    pthread_t t[THREADS];
+    int i;
+    for (i = 0; i < THREADS; i++) { CHECK_INT(pthread_create(&t[i], NULL, run_hooked, x), 0); }
+    for (i = 0; i < THREADS; i++) { (void)pthread_join(t[i], NULL); }
+    CHECK_NEAR(grad_of(x), 60 * THREADS, 0);
+}
+
 TEST(nested_backwards_on_threads) {
     opd_library *lib = deep_library();
     pthread_t t[2];

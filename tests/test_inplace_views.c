@@ -360,6 +360,79 @@ TEST(views_in_no_grad_require_grad_as_their_base) {
     CHECK_INT(opd_backward(y), 0);
     CHECK(opd_tensor_grad(v) == NULL && opd_tensor_grad(x) == NULL);
 }
+/* A view that its base's history knows nothing of: nothing is computed for it, and nothing arrives. */
+static opd_tensor *unknown_view(int how, opd_tensor **base) {
+    opd_tensor *x = numbers(OPD_INTS(2, 2), how < 2), *v = NULL;
+    *base = how == 0 ? non_leaf(x) : x;
+    if (how == 0 || how == 1) { OPD_NO_GRAD { v = opd_view(*base, OPD_INTS(4)); } }
+    else if (how == 2) { v = opd_view(*base, OPD_INTS(4)); }
+    else { OPD_INFERENCE_MODE(true) { v = opd_view(*base, OPD_INTS(4)); } }
+    CHECK(opd_tensor_set_requires_grad(*base, true) == *base);
+    return v;
+}
+TEST(views_that_no_history_knows) {
+    int how;
+    for (how = 0; how < 4; how++) {
+        opd_tensor *base, *v = unknown_view(how, &base), *w = numbers(OPD_INTS(4), true), *s, *g = w, *uses[8];
+        opd_backward_options o;
+        int i;
+        memset(&o, 0, sizeof o);
+        CHECK(opd_tensor_requires_grad(v) && opd_tensor_is_leaf(v) && opd_tensor_grad_fn(v) == NULL);
+        uses[0] = v; uses[1] = opd_select(v, 0, 1); uses[2] = opd_split(v, 2).data[1]; uses[3] = opd_unbind(v).data[0];
+        uses[4] = OPD_CALL(aten("cat"), OPD_TENSORS(v, w), 0); uses[5] = opd_mul(v, w); uses[6] = OPD_CALL(aten("max.dim"), v, 0); uses[7] = opd_exp(v);
+        for (i = 0, s = opd_sum(w); i < 8; i++) { s = opd_add(s, opd_sum(uses[i])); }
+        o.retain_graph = o.allow_unused = true;
+        CHECK_INT(opd_autograd_grad(&s, 1, &v, 1, &o, &g), 0);
+        CHECK(g == NULL);
+        o.inputs = &v; o.ninputs = 1;
+        CHECK_INT(opd_backward_with(&s, 1, &o), 0);
+        CHECK(opd_tensor_grad(v) == NULL);
+        CHECK_INT(opd_tensor_retain_grad(v), 0);
+        CHECK_INT(opd_backward(s), 0);
+        CHECK(opd_tensor_grad(v) == NULL && opd_tensor_grad(base) == NULL);
+        CHECK_GRAD(w, 3, 4, 5, 6);
+        o.allow_unused = false;
+        s = opd_sum(v);
+        CHECK_INT(opd_autograd_grad(&s, 1, &v, 1, &o, &g), -1);
+        CHECK_ERROR(OPD_ERROR_AUTOGRAD, "appears to not have been used in the graph");
+    }
+}
+TEST(parts_of_tensor_split_may_be_written) {     /* slices, each for itself */
+    static const char *const names[] = {"tensor_split.sections", "hsplit.int", "vsplit.int", "dsplit.int"};
+    int i;
+    for (i = 0; i < 4; i++) {
+        opd_tensor *x = i == 0 ? numbers(OPD_INTS(4), true) : i == 3 ? numbers(OPD_INTS(1, 1, 4), true)
+            : i == 2 ? numbers(OPD_INTS(4, 1), true) : numbers(OPD_INTS(1, 4), true), *y = non_leaf(x);
+        opd_tensor *three = opd_full(OPD_INTS(1), opd_value_float(3), OPD_FLOAT64);
+        opd_value parts;
+        OPD_CALL_N(aten(names[i]), &parts, y, 2);
+        CHECK_INT(parts.n, 2);
+        CHECK(times(parts.u.tensors[0], three) == parts.u.tensors[0]);
+        CHECK_INT(opd_backward(opd_add(opd_sum(y), opd_sum(parts.u.tensors[1]))), 0);
+        CHECK_GRAD(x, 3, 3, 2, 2);
+    }
+}
+TEST(geometry_in_place_leaves_the_base_alone) {  /* also where it changes nothing */
+    static const char *const names[] = {"squeeze_", "t_", "squeeze_"};
+    int i;
+    for (i = 0; i < 3; i++) {
+        opd_tensor *x = numbers(OPD_INTS(4), true), *w = non_leaf(x), *s = opd_sum(w), *g, *v;
+        v = i == 0 ? opd_view(w, OPD_INTS(2, 2)) : i == 1 ? opd_view(w, OPD_INTS(4)) : opd_view(w, OPD_INTS(1, 4));
+        CHECK(OPD_CALL(aten(names[i]), v) == v);
+        CHECK_STR(opd_tensor_grad_fn(w), "MulBackward0");
+        CHECK_INT(opd_autograd_grad(&s, 1, &w, 1, NULL, &g), 0);
+        CHECK_INT(opd_backward(opd_sum(v)), 0);
+        CHECK_GRAD(x, 1, 1, 1, 1);
+    }
+}
+TEST(a_view_of_what_was_detached_stays_one) {
+    opd_tensor *x = numbers(OPD_INTS(4), true), *y = non_leaf(x), *v = opd_view(y, OPD_INTS(2, 2));
+    CHECK(opd_detach_(y) == y && plus(y, ones(OPD_INTS(4), false)) == y);
+    CHECK_STR(opd_tensor_grad_fn(v), "AsStridedBackward0");
+    CHECK(opd_tensor_requires_grad(v) && !opd_tensor_requires_grad(y));
+    CHECK_INT(opd_backward(opd_sum(v)), 0);
+    CHECK(opd_tensor_grad(x) == NULL);
+}
 TEST(saved_tensors_notice_writes_through_views) {
     opd_tensor *x = numbers(OPD_INTS(4), true), *y = non_leaf(x), *v = part(y, 0, 2), *z = opd_mul(v, v), *d;
     CHECK(plus(part(y, 2, 4), ones(OPD_INTS(2), false)) != NULL);          /* another part, but one counter */
