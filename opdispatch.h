@@ -149,7 +149,8 @@
      chooses); what is differentiable once refuses every second derivative.  Levels of forward mode belong to threads; a
      write in place keeps what the tape holds of the tangent.  A kernel that returns its argument under
      autograd returns an alias of it.  x.mul_(x) has a derivative; what a write voids is let go of; writing into what
-     overlaps itself is always an error.  Errors list the kernels that are there before the fallbacks.
+     overlaps itself is always an error, as are two outs that share memory; an out= that is also an input is right
+     whatever its size.  Errors list the kernels that are there before the fallbacks.
      Registration is safe while other threads call; a kernel's user pointer is destroyed when no call is inside.  The
      "no formula" fallback is at every autograd key; where PyTorch has none (AutogradNestedTensor, PrivateUse), one that
      a program registers takes its place.
@@ -13381,36 +13382,37 @@ static inline bool opdi_has_sizes(const opd_tensor *t, const int64_t *sizes, int
     return true;
 }
 
-//-- The out= tensor or self, checked against what the kernel wants to write; a temporary where it cannot be written
-//-- directly: another size or dtype, memory that an input has.  Nothing of the target changes here.
-static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
-    opd_tensor *out = call->targets[i], *temp;
-    opd_scalar_type have = (opd_scalar_type)out->dtype;
+//-- What forbids that result i with these sizes and dtype goes into the call's target; nothing of it changes here.
+static int opdi_check_target(const opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
+    const opd_tensor *out = call->targets[i];
+    const opd_scalar_type have = (opd_scalar_type)out->dtype;
     if (have != dtype && !opd_can_cast(dtype, have)) {
-        (void)opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
-                       opd_dtype_cname(dtype), opd_dtype_cname(have));
-        return NULL;
+        return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
+                        opd_dtype_cname(dtype), opd_dtype_cname(have));
     }
     if (have != dtype && (opd_op_tags(call->op) & OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE)) {
-        (void)opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have scalar type %s but got scalar type %s",
-                       opd_dtype_cname(dtype), opd_dtype_cname(have));
-        return NULL;
+        return opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have scalar type %s but got scalar type %s",
+                        opd_dtype_cname(dtype), opd_dtype_cname(have));
     }
-    if (!opdi_has_sizes(out, sizes, ndim)) {
-        if (call->inplace) {
-            char a[256], b[256];
-            (void)opd_fail(OPD_ERROR_SHAPE, "output with shape %s doesn't match the broadcast shape %s",
-                           opdi_sizes_text(out->dims, out->ndim, a, sizeof a),
-                           opdi_sizes_text(sizes, ndim, b, sizeof b));
-            return NULL;
-        }
-        if (opdi_resize_bytes(out, sizes, ndim) < 0) { return NULL; }
-    } else if (opdi_overlaps_itself(out)) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, OPDI_OVERLAP_TEXT);
-        return NULL;
+    if (opdi_has_sizes(out, sizes, ndim)) {
+        return opdi_overlaps_itself(out) ? opd_fail(OPD_ERROR_ARGUMENT, OPDI_OVERLAP_TEXT) : 0;
     }
+    if (call->inplace) {
+        char a[256], b[256];
+        return opd_fail(OPD_ERROR_SHAPE, "output with shape %s doesn't match the broadcast shape %s",
+                        opdi_sizes_text(out->dims, out->ndim, a, sizeof a),
+                        opdi_sizes_text(sizes, ndim, b, sizeof b));
+    }
+    return opdi_resize_bytes(out, sizes, ndim) < 0 ? -1 : 0;
+}
+
+//-- The out= tensor or self, or a temporary where it cannot be written directly: it has another size or dtype, or
+//-- memory that an input has.
+static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
+    opd_tensor *out = call->targets[i], *temp;
+    if (opdi_check_target(call, i, sizes, ndim, dtype)) { return NULL; }
     call->filled |= 1u << i;
-    if (have == dtype && opdi_has_sizes(out, sizes, ndim) && !opdi_shares_input(call, out)) {
+    if (out->dtype == dtype && opdi_has_sizes(out, sizes, ndim) && !opdi_shares_input(call, out)) {
         call->rets[i] = opd_value_tensor(out);
         return out;
     }
@@ -13491,7 +13493,7 @@ static int opdi_derived_args(const opd_call *call, const opdi_card *card, opd_te
     return 0;
 }
 
-//-- Where t lies once it has the sizes of `got` (NULL: those it has), if it has neither gaps nor memory of its own then.
+//-- Where t lies once it has the sizes of `got` (NULL: as it is); false: with gaps, or in memory of its own.
 static bool opdi_target_span(const opd_tensor *t, const opd_tensor *got, const char **begin, const char **end) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
     const bool as_is = !got || opdi_has_sizes(t, got->dims, got->ndim);
@@ -13518,6 +13520,27 @@ static int opdi_check_apart(opd_tensor *const *to, opd_tensor *const *got, int n
     }
     return 0;
 }
+//-- An out= tensor is no number, and has no data only where the arguments have none.
+static int opdi_check_out(const opd_call *call, int arg, const opd_tensor *out) {
+    const char *name = call->op->schema->args[arg].name;
+    const opd_tensor *other = NULL;
+    int i;
+    if (out->flags & OPDI_WRAPPED) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "a number cannot be written: argument '%s' must be a tensor", name);
+    }
+    if (out->backend != OPD_META) { return 0; }
+    for (i = 0; i < call->op->nargs; i++) {
+        const opd_value *v = &call->args[i];
+        const opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : v->tag == OPD_TAG_TENSORS && v->n ? v->u.tensors[0]
+            : NULL;
+        if (!t || call->op->written_args >> i & 1 || t->flags & OPDI_WRAPPED) { continue; }
+        if (t->backend == OPD_META) { return 0; }
+        other = t;
+    }
+    return !other ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "Expected all tensors to be on the same device, but found at "
+                                 "least two devices, %s and meta! (argument '%s')", opdi_device_names[other->backend],
+                                 name);
+}
 //-- The tensors a derived call writes: self, or the out arguments in order; -1: they cannot be written.
 static int opdi_derived_targets(const opd_call *call, const opdi_card *card, opd_tensor **targets) {
     uint64_t m = call->op->written_args;
@@ -13525,12 +13548,43 @@ static int opdi_derived_targets(const opd_call *call, const opdi_card *card, opd
     if (card->inplace) { targets[0] = call->args[0].u.t; return 1; }
     for (; m && n < OPDI_MAX_RETURNS; m &= m - 1) {
         targets[n] = call->args[opdi_low_bit(m)].u.t;
-        if (targets[n++]->flags & OPDI_WRAPPED) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "a number cannot be written: argument '%s' must be a tensor",
-                            call->op->schema->args[opdi_low_bit(m)].name);
-        }
+        if (opdi_check_out(call, opdi_low_bit(m), targets[n++])) { return -1; }
     }
     return n > 1 && opdi_check_apart(targets, NULL, n) ? -1 : n;
+}
+
+//-- Gives the targets what the kernel has put elsewhere, after everything that forbids it is looked at.
+static int opdi_derived_settle(opd_call *call) {
+    opd_tensor *got[OPDI_MAX_RETURNS], **to = call->targets;
+    const int n = call->op->nrets;
+    bool apart = true;
+    int i, k;
+    for (i = 0; i < n; i++) {
+        got[i] = call->rets[i].tag == OPD_TAG_TENSOR ? call->rets[i].u.t : to[i];
+        if (got[i] == to[i]) { continue; }
+        apart = false;
+        if (opdi_check_target(call, i, got[i]->dims, got[i]->ndim, (opd_scalar_type)got[i]->dtype)) { return -1; }
+    }
+    if (apart) { return 0; }
+    if (n > 1 && opdi_check_apart(to, got, n)) { return -1; }
+    for (i = 0; i < n; i++) {                     /* a view of what is written first */
+        for (k = 0; k < n && got[i] != to[i]; k++) {
+            opd_tensor *copy;
+            if (!opdi_same_memory(got[i], to[k])) { continue; }
+            copy = opdi_own(opdi_tensor_make(got[i]->dims, NULL, got[i]->ndim, (opd_scalar_type)got[i]->dtype,
+                                             opdi_place_of(got[i])));
+            if (!copy || opdi_copy(copy, got[i])) { return -1; }
+            got[i] = copy;
+        }
+    }
+    for (i = 0; i < n; i++) {
+        if (got[i] == to[i]) { continue; }
+        if (!opdi_has_sizes(to[i], got[i]->dims, got[i]->ndim) && opdi_resize(to[i], got[i]->dims, got[i]->ndim)) {
+            return -1;
+        }
+        if (opdi_copy(to[i], got[i])) { return -1; }
+    }
+    return 0;
 }
 
 //-- In-place and out= forms, every backend: the functional kernel runs with its results pointed at the targets; what it
@@ -13540,7 +13594,7 @@ static int opdi_derived_kernel(opd_call *call) {
     opd_op *base = card->base->op;
     const opdi_table *table = OPDI_ACQUIRE(&base->table);
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
-    opd_tensor *targets[OPDI_MAX_RETURNS], *got[OPDI_MAX_RETURNS];
+    opd_tensor *targets[OPDI_MAX_RETURNS];
     opd_call c;
     int i, rc = 0;
     if (!table && !(table = opdi_table_make(base))) { return -1; }
@@ -13556,15 +13610,7 @@ static int opdi_derived_kernel(opd_call *call) {
     c.stands_in = false;
     c.elementwise = (opdi_desc_tags(&card->desc) & OPD_OPTAG_POINTWISE) != 0;
     if (opdi_invoke(call->th, &c, &table->slots[c.slot])) { return -1; }
-    for (i = 0; i < base->nrets; i++) { got[i] = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL; }
-    if (base->nrets > 1 && !card->inplace) { rc = opdi_check_apart(targets, got, base->nrets); }
-    for (i = 0; i < base->nrets && rc == 0; i++) {
-        if (!got[i] || got[i] == targets[i]) { continue; }
-        if (!opdi_has_sizes(targets[i], got[i]->dims, got[i]->ndim)) {
-            rc = card->inplace ? 0 : opdi_resize(targets[i], got[i]->dims, got[i]->ndim);
-        }
-        if (rc == 0) { rc = opdi_copy(targets[i], got[i]); }
-    }
+    rc = opdi_derived_settle(&c);
     opdi_rets_drop(&c);
     for (i = 0; i < call->op->nrets && rc == 0; i++) { rc = opd_return_tensor(call, targets[i]); }
     return rc;
@@ -13575,6 +13621,10 @@ static int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize) {
     static opd_op *copy;
     opd_value args[3];
     if (got == to) { return 0; }
+    if (!opd_can_cast((opd_scalar_type)got->dtype, (opd_scalar_type)to->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
+                        opd_dtype_cname((opd_scalar_type)got->dtype), opd_dtype_cname((opd_scalar_type)to->dtype));
+    }
     if (opdi_same_memory(got, to) && !(got = opd_clone(got))) { return -1; }
     if (!opdi_has_sizes(to, got->dims, got->ndim)) {
         char a[256], b[256];
@@ -13584,10 +13634,6 @@ static int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize) {
                             opdi_sizes_text(got->dims, got->ndim, b, sizeof b));
         }
         if (opdi_resize(to, got->dims, got->ndim)) { return -1; }
-    }
-    if (!opd_can_cast((opd_scalar_type)got->dtype, (opd_scalar_type)to->dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
-                        opd_dtype_cname((opd_scalar_type)got->dtype), opd_dtype_cname((opd_scalar_type)to->dtype));
     }
     args[0] = opd_value_tensor(to);
     args[1] = opd_value_tensor(got);
@@ -13621,12 +13667,17 @@ static int opdi_derived_composite(opd_call *call) {
     return 0;
 }
 
+static opd_tensor **opdi_scope_tensors(int n);
 //-- A list of out tensors: the functional form's results are copied over.
 static int opdi_derived_list(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     const opd_tensors out = opd_arg_tensors(call, opdi_low_bit(call->op->written_args));
     opd_value args[OPD_MAX_ARGS], got;
-    int32_t k;
+    opd_tensor **list;
+    int32_t j, k;
+    for (k = 0; k < out.n; k++) {
+        if (opdi_check_out(call, opdi_low_bit(call->op->written_args), out.data[k])) { return -1; }
+    }
     if (opdi_derived_args(call, card, out.n ? out.data[0] : NULL, args) ||
         opd_call_all(card->base->op, &got, args, card->base->op->nargs)) {
         return -1;
@@ -13635,9 +13686,14 @@ static int opdi_derived_list(opd_call *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s(): expected %d out tensors, but got %lld", call->op->schema->name,
                         (int)got.n, (long long)out.n);
     }
-    if (opdi_check_apart(out.data, got.u.tensors, got.n)) { return -1; }
+    if (opdi_check_apart(out.data, got.u.tensors, got.n) || !(list = opdi_scope_tensors(got.n + 1))) { return -1; }
+    for (k = 0; k < got.n; k++) {                 /* a view of what is written before it */
+        for (j = 0; j < k && !opdi_same_memory(got.u.tensors[k], out.data[j]); j++) {}
+        list[k] = j < k ? opd_clone(got.u.tensors[k]) : got.u.tensors[k];
+        if (!list[k]) { return -1; }
+    }
     for (k = 0; k < got.n; k++) {
-        if (opdi_derived_copy(out.data[k], got.u.tensors[k], true)) { return -1; }
+        if (opdi_derived_copy(out.data[k], list[k], true)) { return -1; }
     }
     return 0;
 }
@@ -53759,7 +53815,7 @@ OPDI_UNIQUE_CARD(unique_dim_consecutive, "Tensor self, int dim, bool return_inve
 /* The formulas: self's gradient is g with zeros where src went, src's is g seen through the same view.  `flat`: the
    view counts elements in memory, so self and g have to lie there alike. */
 static int opdi_view_scatter(opd_call *call, const char *name, int nargs, bool flat) {
-    opd_tensor *src = opd_arg_tensor(call, 1), *out, *place;
+    opd_tensor *self = opd_arg_tensor(call, 0), *src = opd_arg_tensor(call, 1), *out, *desk, *place;
     opd_value v[6];
     opd_op *h = NULL;
     int i;
@@ -53767,9 +53823,14 @@ static int opdi_view_scatter(opd_call *call, const char *name, int nargs, bool f
         !opd_is_contiguous(opd_arg_tensor(call, 0))) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "as_strided_scatter is currently only supported for contiguous inputs");
     }
-    out = opdi_update(call, true);
-    if (!out) { return -1; }
-    v[0] = opd_value_tensor(out);
+    desk = out = opdi_update(call, true);
+    if (out && flat && call->targets && !call->inplace) {         /* an out= may lie in memory otherwise */
+        desk = opdi_own(opdi_tensor_make(self->dims, opdi_is_dense(self) ? opdi_strides(self) : NULL, self->ndim,
+                                         (opd_scalar_type)self->dtype, opdi_place_of(out)));
+        if (desk && desk->data && opdi_copy(desk, self)) { return -1; }
+    }
+    if (!desk) { return -1; }
+    v[0] = opd_value_tensor(desk);
     for (i = 1; i < nargs; i++) { v[i] = call->args[i + 1]; }
     place = opd_call_op(OPD_OP(&h, name), v, nargs);
     if (!place) { return -1; }
@@ -53780,7 +53841,7 @@ static int opdi_view_scatter(opd_call *call, const char *name, int nargs, bool f
                         opdi_sizes_text(opdi_sizes(src), src->ndim, a, sizeof a),
                         opdi_sizes_text(opdi_sizes(place), place->ndim, b, sizeof b));
     }
-    return out->data ? opdi_copy(place, src) : 0;
+    return out->data && (opdi_copy(place, src) || opdi_settle(out, desk)) ? -1 : 0;
 }
 static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, const char *scatter, int nargs,
                                       bool flat) {

@@ -1,0 +1,324 @@
+/* Every operator with an out= form, by its card's sample cases, with every way an out= tensor can be a mistake or a
+   trap: it is also an input, lies across one, has other sizes, another dtype or device, is a number, overlaps itself,
+   requires grad, is another out, is not there.  Either the results are those of the functional form, or there is an
+   error and nothing was written.  One case an operator. */
+#include "cases.h"
+
+#define OUTS 4
+typedef struct out_trial {
+    const opd_op *op, *form;
+    const char *text;                             /* the case */
+    int index, first, nouts;                      /* the form's arguments from `first` on are its nouts outs, */
+    bool list;                                    /* or it is one list of so many */
+    op_case c;
+    opd_value args[OPD_MAX_ARGS];
+    opd_tensor *want[MOST_RESULTS], *outs[MOST_RESULTS];
+    opd_tensor *inputs[MOST_INPUTS];
+    opd_tensor **place[MOST_INPUTS];              /* where each stands among the arguments */
+    int ninputs;
+} out_trial;
+
+//-- the arguments -----------------------------------------------------------------------------------------------------
+
+static void note_input(out_trial *t, opd_tensor **place) {
+    if (*place && t->ninputs < MOST_INPUTS) {
+        t->place[t->ninputs] = place;
+        t->inputs[t->ninputs++] = *place;
+    }
+}
+/* The case's arguments afresh, and outs of the right sizes and dtypes.  Results are in t->want. */
+static bool arguments(out_trial *t, const char *doing) {
+    const char *text = t->text;
+    int i, k;
+    (void)snprintf(what, sizeof what, "    %s case %d \"%.*s\", out %s", opd_op_name(t->form), t->index,
+                   (int)strcspn(t->text + (*t->text == ';'), ";"), t->text + (*t->text == ';'), doing);
+    t->c.op = t->op;
+    t->c.dtype = OPD_FLOAT32;
+    if (!case_read_next(&t->c, &text) || !other_form(&t->c, t->form, t->args, &t->first)) { return false; }
+    for (i = 0, t->ninputs = 0; i < t->first; i++) {
+        opd_value *v = &t->args[i];
+        if (v->tag == OPD_TAG_TENSOR) { note_input(t, &v->u.t); }
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) { note_input(t, (opd_tensor **)(uintptr_t)&v->u.tensors[k]); }
+    }
+    for (i = 0; i < t->nouts; i++) {
+        t->outs[i] = opd_tensor_new(opd_ints_of(opd_sizes(t->want[i]), opd_ndim(t->want[i])), opd_dtype(t->want[i]));
+        if (t->outs[i]) { (void)opd_zero_(t->outs[i]); }
+    }
+    return opd_ok();
+}
+/* Only one result: that of reading or none. */
+static int call_form(out_trial *t) {
+    opd_value rets[MOST_RESULTS];
+    int i;
+    if (t->list) { t->args[t->first] = opd_value_tensors(t->outs, t->nouts); }
+    for (i = 0; i < t->nouts && !t->list; i++) { t->args[t->first + i] = opd_value_tensor(t->outs[i]); }
+    return opd_call_all((opd_op *)(uintptr_t)t->form, rets, t->args, opd_schema_nargs(opd_op_schema(t->form)));
+}
+
+//-- what must hold ----------------------------------------------------------------------------------------------------
+
+/* Everything that a call may read or write, as it was: sizes, and the bytes of the storage. */
+typedef struct shot { opd_tensor *t; int ndim; int64_t sizes[OPD_MAX_DIMS], bytes; unsigned char *data; } shot;
+static shot shots[MOST_INPUTS + MOST_RESULTS];
+static int nshots;
+static void take_shot(opd_tensor *t) {
+    shot *s = &shots[nshots++];
+    s->t = t;
+    s->ndim = opd_ndim(t);
+    memcpy(s->sizes, opd_sizes(t), (size_t)s->ndim * sizeof *s->sizes);
+    s->bytes = opd_data(t) ? opd_tensor_storage_bytes(t) : 0;
+    s->data = (unsigned char *)malloc((size_t)s->bytes + 1);
+    if (s->data && s->bytes) { memcpy(s->data, (char *)opd_data(t) - opd_offset(t) * (int64_t)opd_dtype_size(opd_dtype(t)), (size_t)s->bytes); }
+}
+static void take_shots(const out_trial *t) {
+    int i;
+    for (i = 0; i < t->ninputs; i++) { take_shot(t->inputs[i]); }
+    for (i = 0; i < t->nouts; i++) { if (t->outs[i]) { take_shot(t->outs[i]); } }
+}
+static bool as_before(const shot *s) {
+    return s->ndim == opd_ndim(s->t) && memcmp(s->sizes, opd_sizes(s->t), (size_t)s->ndim * sizeof *s->sizes) == 0 &&
+        (!s->bytes || memcmp(s->data, (char *)opd_data(s->t) - opd_offset(s->t) * (int64_t)opd_dtype_size(opd_dtype(s->t)),
+                             (size_t)s->bytes) == 0);
+}
+static void drop_shots(void) { while (nshots) { free(shots[--nshots].data); } }
+
+static bool is_target(const out_trial *t, const opd_tensor *x) {
+    int i;
+    for (i = 0; i < t->nouts; i++) { if (t->outs[i] && opd_tensor_same_storage(t->outs[i], x)) { return true; } }
+    return false;
+}
+static void same_numbers(const opd_tensor *a, const opd_tensor *b) {
+    if (opd_dtype_is_complex(opd_dtype(a)) || opd_dtype_is_complex(opd_dtype(b))) { (void)say(same_shape(a, b), "shapes differ"); return; }
+    OPD_SCOPE { same_values(opd_to_dtype((opd_tensor *)(uintptr_t)a, OPD_FLOAT64), opd_to_dtype((opd_tensor *)(uintptr_t)b, OPD_FLOAT64), 1e-5); }
+}
+/* Runs the form: right results with the other inputs as they were, or an error (NULL: none is right) and everything so. */
+static bool run_form(out_trial *t, bool may_fail, bool must_fail) {
+    int i, rc;
+    bool right = true;
+    take_shots(t);
+    rc = call_form(t);
+    right = say((rc < 0) == !opd_ok(), "return code and error differ");
+    if (!opd_ok()) {
+        if (!may_fail && !must_fail) { printf("%s: %s\n", what, opd_error_message()); }
+        right = say(may_fail || must_fail, "an error") && right;
+        opd_error_clear();
+        for (i = 0; i < nshots; i++) {            /* one of several outs may be ready when another one is refused */
+            if (t->nouts > 1 && is_target(t, shots[i].t)) { continue; }
+            right = say(as_before(&shots[i]), "an error, and something was written") && right;
+        }
+    } else {
+        right = say(!must_fail, "no error") && right;
+        for (i = 0; i < t->ninputs; i++) {
+            if (!is_target(t, shots[i].t)) { right = say(as_before(&shots[i]), "an input was written") && right; }
+        }
+        for (i = 0; i < t->nouts && right && !is_random(t->op); i++) { same_numbers(t->outs[i], t->want[i]); }
+    }
+    drop_shots();
+    return right;
+}
+
+//-- the traps ---------------------------------------------------------------------------------------------------------
+
+/* Out i is input k itself. */
+static void out_is_input(out_trial *t, int i) {
+    int k;
+    for (k = 0; k < t->ninputs; k++) {
+        OPD_SCOPE { if (arguments(t, "is an input")) { t->outs[i] = t->inputs[k]; (void)run_form(t, true, false); } }
+    }
+}
+/* Input k moves into a buffer, across which out i lies: `shift` elements on, every `step`-th. */
+static void out_across_input(out_trial *t, int i, int64_t shift, int64_t step) {
+    int k;
+    for (k = 0; k < t->ninputs; k++) {
+        OPD_SCOPE {
+            opd_tensor *in, *out, *buffer, *moved;
+            int64_t n;
+            if (!arguments(t, step > 1 ? "lies across an input, with gaps" : "lies across an input")) { continue; }
+            in = t->inputs[k];
+            out = t->outs[i];
+            if (opd_dtype(in) != opd_dtype(out) || !opd_numel(in)) { continue; }
+            n = opd_numel(in) > step * opd_numel(out) ? opd_numel(in) : step * opd_numel(out);
+            buffer = opd_zeros(OPD_INTS(n + shift), opd_dtype(in));
+            moved = opd_view(opd_narrow(buffer, 0, 0, opd_numel(in)), opd_ints_of(opd_sizes(in), opd_ndim(in)));
+            (void)opd_copy_(moved, in);
+            t->outs[i] = opd_view(opd_slice(buffer, 0, opd_value_int(shift), opd_value_int(shift + step * opd_numel(out)), step),
+                                  opd_ints_of(opd_sizes(out), opd_ndim(out)));
+            *t->place[k] = t->inputs[k] = moved;
+            if (opd_ok()) { (void)run_form(t, true, false); }
+            opd_error_clear();
+        }
+    }
+}
+static void out_of_size(out_trial *t, int i, int64_t n) {
+    OPD_SCOPE {
+        if (arguments(t, n ? "is larger" : "is empty")) {
+            t->outs[i] = opd_zeros(OPD_INTS(n ? opd_numel(t->outs[i]) + n : 0), opd_dtype(t->outs[i]));
+            (void)run_form(t, false, false);
+        }
+    }
+}
+static void out_of_dtype(out_trial *t, int i) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT64, OPD_FLOAT32, OPD_INT64, OPD_UINT8, OPD_BOOL, OPD_COMPLEX64};
+    size_t k;
+    for (k = 0; k < sizeof dtypes / sizeof *dtypes; k++) {
+        OPD_SCOPE {
+            if (arguments(t, opd_dtype_name(dtypes[k])) && opd_dtype(t->outs[i]) != dtypes[k]) {
+                const bool castable = opd_can_cast(opd_dtype(t->outs[i]), dtypes[k]);
+                opd_tensor *was = t->want[i];
+                t->outs[i] = opd_zeros(opd_ints_of(opd_sizes(was), opd_ndim(was)), dtypes[k]);
+                if (dtypes[k] == OPD_UINT8 || dtypes[k] == OPD_BOOL) { t->want[i] = opd_to_dtype(was, dtypes[k]); }
+                if (arg_named(t->op, "dtype") < 0) { (void)run_form(t, true, !castable); }
+                else { (void)call_form(t); opd_error_clear(); }           /* it computes in the out's */
+                t->want[i] = was;
+            }
+        }
+    }
+}
+static void out_elsewhere(out_trial *t, int i) {
+    OPD_SCOPE {
+        if (arguments(t, "is on meta") && t->ninputs) {
+            t->outs[i] = opd_tensor_new_on(opd_ints_of(opd_sizes(t->want[i]), opd_ndim(t->want[i])), opd_dtype(t->want[i]),
+                                           opd_device_of(OPD_META, -1));
+            (void)run_form(t, false, true);
+        }
+    }
+}
+static void out_is_number(out_trial *t, int i) {
+    OPD_SCOPE {
+        if (arguments(t, "is a number")) {
+            t->outs[i] = opd_tensor_wrapped_number(opd_value_float(1));
+            (void)run_form(t, false, true);
+        }
+    }
+}
+static void out_overlaps_itself(out_trial *t, int i) {
+    OPD_SCOPE {
+        if (arguments(t, "is expanded") && opd_numel(t->outs[i]) > 1) {
+            t->outs[i] = opd_expand(opd_zeros(OPD_INTS(1), opd_dtype(t->want[i])),
+                                    opd_ints_of(opd_sizes(t->want[i]), opd_ndim(t->want[i])));
+            (void)run_form(t, false, true);
+        }
+    }
+}
+static void out_with_gaps(out_trial *t, int i, int layout) {
+    OPD_SCOPE {
+        if (arguments(t, layout == CASE_SLICED ? "has gaps" : "is transposed")) {
+            t->outs[i] = case_tensor(opd_sizes(t->want[i]), opd_ndim(t->want[i]), opd_dtype(t->want[i]), layout, false);
+            if (opd_ok()) { (void)run_form(t, false, false); }
+        }
+    }
+}
+static void out_requires_grad(out_trial *t, int i) {
+    OPD_SCOPE {
+        if (arguments(t, "requires grad") && opd_dtype_is_floating(opd_dtype(t->outs[i]))) {
+            (void)opd_tensor_set_requires_grad(t->outs[i], true);
+            (void)run_form(t, false, true);
+        }
+    }
+}
+static void out_is_missing(out_trial *t, int i) {
+    OPD_SCOPE { if (arguments(t, "is NULL")) { t->outs[i] = NULL; (void)run_form(t, false, true); } }
+}
+/* Two of them are one tensor, or shifted by an element. */
+static void outs_meet(out_trial *t) {
+    int i, k;
+    for (i = 1; i < t->nouts; i++) {
+        for (k = 0; k < i; k++) {
+            OPD_SCOPE { if (arguments(t, "twice")) { t->outs[i] = t->outs[k]; (void)run_form(t, false, true); } }
+            OPD_SCOPE {
+                opd_tensor *buffer;
+                if (arguments(t, "lies across another") && opd_numel(t->want[i]) > 1 && opd_numel(t->want[k]) > 1 &&
+                    opd_dtype(t->want[i]) == opd_dtype(t->want[k])) {
+                    buffer = opd_zeros(OPD_INTS(opd_numel(t->want[i]) + opd_numel(t->want[k])), opd_dtype(t->want[i]));
+                    t->outs[k] = opd_view(opd_narrow(buffer, 0, 0, opd_numel(t->want[k])),
+                                          opd_ints_of(opd_sizes(t->want[k]), opd_ndim(t->want[k])));
+                    t->outs[i] = opd_view(opd_narrow(buffer, 0, 1, opd_numel(t->want[i])),
+                                          opd_ints_of(opd_sizes(t->want[i]), opd_ndim(t->want[i])));
+                    (void)run_form(t, false, true);
+                }
+            }
+        }
+    }
+}
+/* In a fake mode nothing real is written, whatever it is. */
+static void out_in_fake_mode(out_trial *t, int i, bool number) {
+    OPD_SCOPE {
+        if (arguments(t, number ? "is a number in a fake mode" : "in a fake mode")) {
+            int k;
+            if (number) { t->outs[i] = opd_tensor_wrapped_number(opd_value_float(1)); }
+            take_shots(t);
+            OPD_FAKE_MODE { (void)call_form(t); }
+            opd_error_clear();
+            for (k = 0; k < nshots; k++) { (void)say(as_before(&shots[k]), "something was written in a fake mode"); }
+            drop_shots();
+        }
+    }
+}
+
+//-- the walk ----------------------------------------------------------------------------------------------------------
+
+static void all_traps(out_trial *t) {
+    int i;
+    OPD_SCOPE { if (arguments(t, "as it should be")) { (void)run_form(t, false, false); } }
+    for (i = 0; i < t->nouts; i++) {
+        out_is_input(t, i);
+        out_across_input(t, i, 0, 1);
+        out_across_input(t, i, 1, 1);
+        out_across_input(t, i, 0, 2);
+        out_of_size(t, i, 0);
+        out_of_size(t, i, 3);
+        out_of_dtype(t, i);
+        out_elsewhere(t, i);
+        out_is_number(t, i);
+        out_overlaps_itself(t, i);
+        out_with_gaps(t, i, CASE_SLICED);
+        out_with_gaps(t, i, CASE_TRANSPOSED);
+        out_requires_grad(t, i);
+        out_is_missing(t, i);
+        out_in_fake_mode(t, i, false);
+        out_in_fake_mode(t, i, true);
+    }
+    outs_meet(t);
+}
+/* What the functional form gives; false: the case is none of the out= form. */
+static bool wanted(out_trial *t) {
+    opd_value rets[MOST_RESULTS];
+    const char *text = t->text;
+    int i, n;
+    t->c.op = t->op;
+    t->c.dtype = OPD_FLOAT32;
+    if (!case_read_next(&t->c, &text) || !other_form(&t->c, t->form, t->args, &t->first)) { return false; }
+    if (opd_call_all((opd_op *)(uintptr_t)t->op, rets, t->c.args, t->c.nargs)) { return went_well(-1); }
+    t->nouts = results_of(t->op, rets, t->want);
+    n = opd_schema_nargs(opd_op_schema(t->form)) - t->first;
+    t->list = rets[0].tag == OPD_TAG_TENSORS;
+    for (i = 0; i < t->nouts; i++) {
+        if (opd_dtype(t->want[i]) == OPD_FLOAT32 || opd_numel(t->want[i])) { t->want[i] = opd_clone(t->want[i]); }
+    }
+    return t->list ? n == 1 && t->nouts <= MOST_RESULTS : n == t->nouts;
+}
+static void test_out_form(void *arg) {
+    static out_trial t;
+    t.op = (const opd_op *)arg;
+    t.form = form_of(t.op, opd_op_card(t.op)->out);
+    t.text = opd_op_card(t.op)->cases;
+    t.index = 0;
+    CHECK_OR_RETURN(t.form != NULL);
+    while (*t.text) {
+        OPD_SCOPE { if (wanted(&t)) { all_traps(&t); } }
+        t.text += *t.text == ';';
+        t.text += strcspn(t.text, ";");
+        t.index++;
+    }
+    CHECK_OK();
+}
+static void add_out_forms(void) {
+    int i;
+    for (i = 0; i < OPD_OP_COUNT; i++) {
+        const opd_op *op = opd_op_builtin((opd_op_id)i);
+        if (op && opd_op_card(op) && opd_op_card(op)->out && opd_op_card(op)->cases) {
+            check_add_with(opd_op_name(op), test_out_form, (void *)(uintptr_t)op);
+        }
+    }
+}
+CHECK_MAIN_ADD(add_out_forms)
