@@ -1214,12 +1214,13 @@ OPD_API opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *manage
 /* .npy, numpy.save's file of one array: versions 1.0 to 3.0, C and Fortran order, either byte order.  The tensor has
    memory of its own, with Fortran's strides where the file has that order.  parse reads from memory.  NULL with an
    error that names file and byte: truncated, too long, malformed, a dtype that is not there (structured, objects).
-   Files of every kind are read where they are mapped: who shortens one meanwhile ends its readers (SIGBUS). */
+   Files of every kind are read where they are mapped: who shortens one meanwhile ends its readers (SIGBUS).  Of a pipe
+   or device as much is read as its beginning says there is; an .npz, which has a directory at its end, is refused. */
 OPD_API opd_tensor *opd_npy_load(const char *path);
 OPD_API opd_tensor *opd_npy_parse(const void *data, size_t n);
 /* numpy.save: any strides, any device, also what requires grad; not bfloat16, which NumPy does not have.  All of save
-   write beside the path and rename when all is written, so that there is never half a file; the new one has the old
-   one's permissions, a link is replaced.  0, or -1 with an error. */
+   write beside the path, or the file that it leads to as a link, and rename when all is on the disk, so that there is
+   never half a file; the new one has the old one's permissions.  0, or -1 with an error. */
 OPD_API int opd_npy_save(const char *path, opd_tensor *t);
 
 /* Files of several tensors by name, .npz and .safetensors; which of the two, the contents tell.  Opening maps the file
@@ -2191,8 +2192,9 @@ OPD_API const char *opd_plugin_path(const opd_plugin *plugin);
    cpp_extension.load).  files ends with NULL; flags, or NULL, are words apart by blanks, for compiler and linker.  No
    shell.  The result is kept in $XDG_CACHE_HOME/opdispatch (or ~/.cache/opdispatch), which only the user may write,
    and used again while flags, compiler, version, the files and what they include stay the same.  name, of letters,
-   digits and _.+-, names files in it.  opdispatch.h is looked for where this program was compiled from, and in
-   $OPD_INCLUDE first.  A failure gives the compiler's own message; with $OPD_VERBOSE commands go to the log. */
+   digits and _.+-, names files in it.  A result that a crash or a full disk damaged is made again.  opdispatch.h is
+   looked for in $OPD_INCLUDE, else where this program was compiled from (by a relative path: from the folder of the
+   program, never the current one), if others cannot write there.  A failure gives the compiler's own message; with $OPD_VERBOSE commands go to the log. */
 OPD_API opd_plugin *opd_load(const char *name, const char *const *files, const char *flags);
 /* The same for source text.  C++ when the name ends in .cpp. */
 OPD_API opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags);
@@ -4540,11 +4542,17 @@ static inline int opd_caught() {
 #include <unistd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#if !defined(__cplusplus)                         /* strict C does not declare them; C++ does */
+extern int fileno(FILE *file);
+extern int fsync(int fd);
+extern char *realpath(const char *path, char *out);
+#endif
 #endif
 #if (!defined(__unix__) || defined(__EMSCRIPTEN__)) && !defined(OPD_NO_PLUGINS)
 #define OPD_NO_PLUGINS
 #endif
 #if !defined(OPD_NO_PLUGINS)
+#include <dirent.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -4553,8 +4561,12 @@ static inline int opd_caught() {
 #include <unistd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#if !defined(__cplusplus)                         /* strict C does not declare them; C++ does */
+#if !defined(__cplusplus)
 extern int lstat(const char *path, struct stat *out);
+extern int fchmod(int fd, mode_t mode);
+extern int mkstemp(char *path);
+extern char *mkdtemp(char *path);
+extern ssize_t readlink(const char *path, char *out, size_t cap);
 extern int gethostname(char *name, size_t cap);
 extern int sigemptyset(sigset_t *set);
 extern int sigaddset(sigset_t *set, int signal);
@@ -5021,6 +5033,9 @@ int opd_fail(opd_code code, const char *format, ...) {
     th->error = code == OPD_OK ? OPD_ERROR_USER : code;
     return -1;
 }
+
+//-- What a failure of the C library is: running out of memory is the same everywhere.
+static opd_code opdi_errno_code(opd_code otherwise) { return errno == ENOMEM ? OPD_ERROR_MEMORY : otherwise; }
 
 //-- Adds to the text of the pending error.
 static int opdi_fail_more(const char *format, ...) OPD_PRINTF_LIKE(1, 2);
@@ -28580,41 +28595,6 @@ static int opdi_elf_read(const char *path, unsigned char *elf) {
     return f ? n == 20 && memcmp(elf, "\177ELF", 4) == 0 ? 0 : 1 : -1;
 }
 
-//-- Says what the loader would not say clearly: there is no such file, no library, one for another machine.
-static int opdi_plugin_file_check(const char *path) {
-    unsigned char elf[20], own[20];
-    const int rc = opdi_elf_read(path, elf);
-    if (rc < 0) {
-        return opd_fail(OPD_ERROR_NOT_FOUND, "opd_load_library: cannot open '%s': %s", path, strerror(errno));
-    }
-    if (rc > 0 || elf[elf[5] == 2 ? 17 : 16] != 3) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' is not a shared library (one is made with "
-                        "cc -shared -fPIC -DOPDISPATCH_PLUGIN)", path);
-    }
-    if (opdi_elf_read("/proc/self/exe", own) == 0 && (memcmp(elf + 4, own + 4, 2) != 0 ||
-                                                      memcmp(elf + 18, own + 18, 2) != 0)) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' is for %s, this program for %s", path,
-                        opdi_machine_name(elf), opdi_machine_name(own));
-    }
-    return 0;
-}
-
-static void *opdi_dlopen(const char *path) {
-    void *handle = NULL;
-    opdi_string file = {NULL, 0, 0, false};
-    if (opdi_plugin_file_check(path)) { return NULL; }
-    opdi_string_add(&file, strchr(path, '/') ? "" : "./");    /* a bare name would be searched for */
-    opdi_string_add(&file, path);
-    if (!file.failed && !(handle = dlopen(file.data, RTLD_NOW | RTLD_LOCAL))) {
-        const char *why = dlerror();
-        const bool ours = why && strstr(why, "undefined symbol: opd_");
-        (void)opd_fail(OPD_ERROR_REGISTER, "opd_load_library: %s%s", why ? why : path, ours
-                       ? " (build the library with -DOPDISPATCH_PLUGIN, or link the program with -rdynamic)" : "");
-    }
-    opdi_string_free(&file);
-    return handle;
-}
-
 #if UINTPTR_MAX > 0xffffffffu
 typedef Elf64_Ehdr opdi_elf;
 typedef Elf64_Phdr opdi_elf_segment;
@@ -28626,6 +28606,60 @@ typedef Elf32_Phdr opdi_elf_segment;
 typedef Elf32_Shdr opdi_elf_section;
 typedef Elf32_Sym opdi_elf_symbol;
 #endif
+
+//-- Whether the file ends before what is mapped of it does: who touches that dies.
+static bool opdi_elf_cut(const char *path) {
+    FILE *f = fopen(path, "rb");
+    struct stat s;
+    opdi_elf elf;
+    bool cut = !f || stat(path, &s) || fread(&elf, sizeof elf, 1, f) != 1;
+    int i;
+    for (i = 0; !cut && i < elf.e_phnum; i++) {
+        opdi_elf_segment h;
+        cut = fseek(f, (long)(elf.e_phoff + (size_t)i * elf.e_phentsize), SEEK_SET) || fread(&h, sizeof h, 1, f) != 1 ||
+              (h.p_type == PT_LOAD && (uint64_t)h.p_offset + h.p_filesz > (uint64_t)s.st_size);
+    }
+    if (f) { (void)fclose(f); }
+    return cut;
+}
+
+//-- Says what the loader would not say clearly: there is no such file, no library, one for another machine, half of one.
+static int opdi_plugin_file_check(const char *path) {
+    unsigned char elf[20], own[20];
+    const int rc = opdi_elf_read(path, elf);
+    if (rc < 0) {
+        return opd_fail(opdi_errno_code(OPD_ERROR_NOT_FOUND), "opd_load_library: cannot open '%s': %s", path,
+                        strerror(errno));
+    }
+    if (rc > 0 || elf[elf[5] == 2 ? 17 : 16] != 3) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' is not a shared library (one is made with "
+                        "cc -shared -fPIC -DOPDISPATCH_PLUGIN)", path);
+    }
+    if (opdi_elf_read("/proc/self/exe", own)) { return 0; }
+    if (memcmp(elf + 4, own + 4, 2) != 0 || memcmp(elf + 18, own + 18, 2) != 0) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' is for %s, this program for %s", path,
+                        opdi_machine_name(elf), opdi_machine_name(own));
+    }
+    return opdi_elf_cut(path) ? opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' is cut off", path) : 0;
+}
+
+static void *opdi_dlopen(const char *path) {
+    void *handle = NULL;
+    opdi_string file = {NULL, 0, 0, false};
+    if (opdi_plugin_file_check(path)) { return NULL; }
+    opdi_string_add(&file, strchr(path, '/') ? "" : "./");    /* a bare name would be searched for */
+    opdi_string_add(&file, path);
+    errno = 0;
+    if (!file.failed && !(handle = dlopen(file.data, RTLD_NOW | RTLD_LOCAL))) {
+        const opd_code code = opdi_errno_code(OPD_ERROR_REGISTER);
+        const char *why = dlerror();
+        const bool ours = why && strstr(why, "undefined symbol: opd_");
+        (void)opd_fail(code, "opd_load_library: %s%s", why ? why : path, ours
+                       ? " (build the library with -DOPDISPATCH_PLUGIN, or link the program with -rdynamic)" : "");
+    }
+    opdi_string_free(&file);
+    return handle;
+}
 
 //-- The first word of the loader's record of a library, which the loader's lock guards: no sanitizer sees that one.
 #if defined(__GNUC__) && !defined(__TINYC__)
@@ -28754,7 +28788,8 @@ opd_plugin *opd_load_library(const char *path) {
 //-- compiling at run time ----------------------------------------------------------------------------------------
 //
 //  A result is <name>-<key>-<contents>.so: the key is of flags, compiler, version and paths, `contents` of every file
-//  that the compiler read, whose list stands in <name>-<key>.deps.  All is made in a folder of its own and renamed.
+//  that the compiler read, whose list stands in <name>-<key>.deps.  All is made in a folder tmp.* of its own and
+//  renamed; what a build left that was killed is stepped over, and taken away after a day.
 
 #define OPDI_PATH 1024
 
@@ -28805,37 +28840,108 @@ OPD_PRINTF_LIKE(2, 3) static int opdi_path(char *out, const char *format, ...) {
     return n >= 0 && n < OPDI_PATH ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "the path %.60s... is too long", out);
 }
 
-//-- Writes a file whole or not at all.
-static int opdi_file_write(const char *tmp, const char *path, const char *data, size_t n) {
-    FILE *f = fopen(tmp, "wb");
-    bool ok = f && fwrite(data, 1, n, f) == n;
-    if (f && fclose(f)) { ok = false; }
-    if (ok && rename(tmp, path) == 0) { return 0; }
-    return opd_fail(OPD_ERROR_REGISTER, "cannot write %s: %s", path, strerror(errno));
+//-- Appends to what fd has, and sees to it that it is on the disk, for this user alone.  Closes fd.
+static bool opdi_file_end(int fd, const char *data, size_t n) {
+    bool ok = fd >= 0 && fchmod(fd, 0600) == 0;
+    while (ok && n) {
+        const ssize_t put = write(fd, data, n);
+        ok = put >= 0 || errno == EINTR;
+        if (put > 0) { data += put; n -= (size_t)put; }
+    }
+    ok = ok && fsync(fd) == 0;
+    return fd >= 0 && close(fd) == 0 && ok;
+}
+
+//-- Writes a file of this folder whole or not at all.
+static int opdi_file_write(const char *dir, const char *path, const char *data, size_t n) {
+    char tmp[OPDI_PATH];
+    int fd;
+    if (opdi_path(tmp, "%s/tmp.XXXXXX", dir)) { return -1; }
+    fd = mkstemp(tmp);
+    if (opdi_file_end(fd, data, n) && rename(tmp, path) == 0) { return 0; }
+    (void)opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot write %s: %s", path, strerror(errno));
+    if (fd >= 0) { (void)remove(tmp); }
+    return -1;
+}
+
+//-- Removes a file, or a folder that has files in it and no folders.
+static void opdi_folder_remove(const char *path) {
+    DIR *d = opendir(path);
+    const struct dirent *e;
+    char file[OPDI_PATH];
+    while (d && (e = readdir(d)) != NULL) {
+        if (*e->d_name != '.' && snprintf(file, sizeof file, "%s/%s", path, e->d_name) < OPDI_PATH) {
+            (void)remove(file);
+        }
+    }
+    if (d) { (void)closedir(d); }
+    (void)remove(path);
+}
+
+//-- Takes away what builds left that were killed: what has been there for a day.
+static void opdi_cache_sweep(const char *dir) {
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    struct stat s;
+    char path[OPDI_PATH];
+    while (d && (e = readdir(d)) != NULL) {
+        if (strncmp(e->d_name, "tmp.", 4) == 0 && snprintf(path, sizeof path, "%s/%s", dir, e->d_name) < OPDI_PATH &&
+            lstat(path, &s) == 0 && s.st_mtime < time(NULL) - 24 * 60 * 60) {
+            opdi_folder_remove(path);
+        }
+    }
+    if (d) { (void)closedir(d); }
+}
+
+//-- Whether only this user and the system (root, or who owns / where root has another number) can put something else in
+//-- the place of a path without links: no folder on the way is another's, nor may others write in it but where each
+//-- file is its owner's to remove.  Not strict: folders of others are let be, but where anybody could have made them.
+//-- `bad` gets the first that is not so.
+static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
+    struct stat top, s;
+    bool ok = stat("/", &top) == 0, shared = false;
+    size_t n = 1;
+    for (; ok; n += 1 + strcspn(path + n + 1, "/")) {
+        (void)snprintf(bad, OPDI_PATH, "%.*s", (int)n, path);
+        ok = lstat(bad, &s) == 0 &&
+             (s.st_uid == geteuid() || s.st_uid == 0 || s.st_uid == top.st_uid || !(strict || shared));
+        shared = (s.st_mode & 022) != 0;
+        ok = ok && (!shared || (S_ISDIR(s.st_mode) && (s.st_mode & 01000)));
+        if (n == 1 && path[1]) { n = 0; }
+        else if (!path[n]) { return ok; }
+    }
+    return false;
 }
 
 //-- The folder of results: only this user may write in it, or put another in its place.
 static int opdi_cache_dir(char *dir) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     const bool own = xdg && *xdg == '/';
-    struct stat s, up;
-    char parent[OPDI_PATH];
+    struct stat s;
+    char parent[OPDI_PATH], bad[OPDI_PATH], *real;
+    bool guarded;
+    int rc;
     if (geteuid() != getuid()) {
         return opd_fail(OPD_ERROR_REGISTER, "nothing is compiled by a program that runs with another user's rights");
     }
     if (!own && !(home && *home == '/')) {
         return opd_fail(OPD_ERROR_REGISTER, "no place for compiled code: neither $XDG_CACHE_HOME nor $HOME is a path");
     }
-    if (opdi_path(parent, "%s%s", own ? xdg : home, own ? "" : "/.cache") ||
-        opdi_path(dir, "%s/opdispatch", parent)) { return -1; }
+    if (opdi_path(parent, "%s%s", own ? xdg : home, own ? "" : "/.cache")) { return -1; }
     (void)mkdir(parent, 0700);
+    real = realpath(parent, NULL);
+    rc = opdi_path(dir, "%s/opdispatch", real ? real : parent);
+    guarded = real && opdi_path_guarded(real, true, bad);
+    free(real);
+    if (rc) { return -1; }
     (void)mkdir(dir, 0700);
-    if (stat(parent, &up) || lstat(dir, &s) || !S_ISDIR(s.st_mode)) {
-        return opd_fail(OPD_ERROR_REGISTER, "cannot make the folder %s: %s", dir, strerror(errno ? errno : ENOTDIR));
+    if (lstat(dir, &s) || !S_ISDIR(s.st_mode)) {
+        return opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot make the folder %s: %s", dir,
+                        strerror(errno ? errno : ENOTDIR));
     }
-    if (s.st_uid != geteuid() || (s.st_mode & 022) || ((up.st_mode & 022) && !(up.st_mode & 01000))) {
-        return opd_fail(OPD_ERROR_REGISTER, "the folder %s for compiled code belongs to another user, or others may "
-                        "write %s", dir, s.st_mode & 022 ? "in it" : "in the one it stands in");
+    if (!guarded || s.st_uid != geteuid() || (s.st_mode & 022)) {
+        return opd_fail(OPD_ERROR_REGISTER, "the folder %s for compiled code is not safe: %s belongs to another user, "
+                        "or others may write in it ($XDG_CACHE_HOME names another place)", dir, guarded ? dir : bad);
     }
     return 0;
 }
@@ -28879,14 +28985,42 @@ static uint64_t opdi_mix_compiler(uint64_t h, const char *command) {
     return h;
 }
 
+//-- Where opdispatch.h is: $OPD_INCLUDE, else where this file was compiled from.  A relative path begins where the
+//-- program is, never in the current folder, whose files may be anybody's.
+static int opdi_build_include(opdi_build *b) {
+    const char *given = getenv("OPD_INCLUDE"), *here = __FILE__, *slash = strrchr(here, '/');
+    char path[OPDI_PATH] = "", bad[OPDI_PATH], *real;
+    struct stat s;
+    bool found;
+    int rc;
+    if (given && *given) { return opdi_path(b->include, "%s", given); }
+    if (*here != '/') {
+        const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+        path[n > 0 && n < OPDI_PATH ? n : 0] = 0;
+        if (strrchr(path, '/')) { *strrchr(path, '/') = 0; }
+    }
+    if (opdi_path(bad, "%s/%.*s", path, slash ? (int)(slash - here) : 1, slash ? here : ".")) { return -1; }
+    real = realpath(bad, NULL);
+    rc = real ? opdi_path(b->include, "%s", real) || opdi_path(path, "%s/%s", real, slash ? slash + 1 : here) : 0;
+    found = real && rc == 0 && stat(path, &s) == 0;
+    free(real);
+    if (rc) { return -1; }
+    if (!found) {
+        return opd_fail(OPD_ERROR_REGISTER, "%s: there is no opdispatch.h in %s: $OPD_INCLUDE must name its folder",
+                        b->what, bad);
+    }
+    if (!opdi_path_guarded(b->include, false, bad) || (s.st_mode & 022)) {
+        return opd_fail(OPD_ERROR_REGISTER, "%s: others may change the opdispatch.h in %s: $OPD_INCLUDE must name a "
+                        "folder to trust", b->what, b->include);
+    }
+    return 0;
+}
+
 //-- Fills stem and include.
 static int opdi_build_key(opdi_build *b) {
-    const char *given = getenv("OPD_INCLUDE"), *here = __FILE__, *slash = strrchr(here, '/');
     uint64_t h = opdi_mix_text(1, OPD_VERSION);
     int i;
-    if (given && !*given) { given = NULL; }
-    if (opdi_path(b->include, "%.*s", given ? (int)strlen(given) : slash ? (int)(slash - here) : 1,
-                  given ? given : slash ? here : ".")) { return -1; }
+    if (opdi_build_include(b)) { return -1; }
     h = opdi_mix_compiler(h, opdi_compiler(false));
     if (b->cxx) { h = opdi_mix_compiler(h, opdi_compiler(true)); }
     h = opdi_mix_text(opdi_mix_text(h, b->flags), b->include);
@@ -28999,7 +29133,8 @@ static int opdi_build_run(const opdi_build *b, const opdi_string *words, const c
     }
     if (rc == 0) { status = opdi_wait(pid) || access(made, R_OK) ? 1 : 0; }
     if (rc) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "%s: cannot run the compiler '%s': %s", b->what, argv[0], strerror(rc));
+        (void)opd_fail(rc == ENOMEM ? OPD_ERROR_MEMORY : OPD_ERROR_REGISTER, "%s: cannot run the compiler '%s': %s",
+                       b->what, argv[0], strerror(rc));
     } else if (opdi_string_read(&said, log) && status) {
         (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed for %s:\n%.1700s", b->what, argv[0], b->name, said.data);
     } else if (said.n && !said.failed && opdi_verbose()) {
@@ -29007,7 +29142,6 @@ static int opdi_build_run(const opdi_build *b, const opdi_string *words, const c
     }
     opdi_free(argv, (n + 1) * sizeof *argv);
     opdi_string_free(&said);
-    (void)remove(log);
     if (status && opd_ok()) { (void)opd_fail(OPD_ERROR_REGISTER, "%s: the compiler failed", b->what); }
     return rc || status || !opd_ok() ? -1 : 0;
 }
@@ -29036,8 +29170,35 @@ static int opdi_build_object(const opdi_build *b, int i, opdi_string *deps) {
     if (rc == 0 && deps->n == before) { opdi_words_add(deps, b->files[i]); }
     opdi_string_free(&rule);
     opdi_string_free(&words);
-    (void)remove(dep);
     return rc || !opd_ok() ? -1 : 0;
+}
+
+/* The end of a result: a sum of all before it, by which one is known that a crash or a full disk has cut. */
+typedef struct opdi_seal { char mark[8]; uint64_t sum; } opdi_seal;
+static opdi_seal opdi_seal_of(const char *data, size_t n) {
+    opdi_seal seal = {{'o', 'p', 'd', ' ', 's', 'e', 'a', 'l'}, 0};
+    seal.sum = opdi_mix(4, data, n);
+    return seal;
+}
+static bool opdi_sealed(const char *path) {
+    opdi_string t = {NULL, 0, 0, false};
+    bool ok = opdi_string_read(&t, path) && t.n > sizeof(opdi_seal);
+    if (ok) {
+        const opdi_seal seal = opdi_seal_of(t.data, t.n - sizeof seal);
+        ok = memcmp(t.data + t.n - sizeof seal, &seal, sizeof seal) == 0;
+    }
+    opdi_string_free(&t);
+    return ok;
+}
+static int opdi_seal_put(const char *path, const char *out) {
+    opdi_string t = {NULL, 0, 0, false};
+    bool ok = opdi_string_read(&t, path);
+    if (ok) {
+        const opdi_seal seal = opdi_seal_of(t.data, t.n);
+        ok = opdi_file_end(open(path, O_WRONLY | O_APPEND), (const char *)&seal, sizeof seal) && rename(path, out) == 0;
+    }
+    opdi_string_free(&t);
+    return ok ? 0 : opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot write %s: %s", out, strerror(errno));
 }
 
 //-- Links the objects and puts list and result in their places.
@@ -29060,31 +29221,27 @@ static int opdi_build_link(const opdi_build *b, int n, const opdi_string *deps, 
     if (rc == 0 && !opdi_build_result(b, deps, out)) {
         rc = opd_fail(OPD_ERROR_REGISTER, "%s: a file that the compiler read is gone", b->what);
     }
-    if (rc == 0 && rename(path, out)) {
-        rc = opd_fail(OPD_ERROR_REGISTER, "%s: cannot write %s: %s", b->what, out, strerror(errno));
-    }
-    if (rc) { (void)remove(path); return -1; }
-    return opdi_path(path, "%s/deps", b->tmp) || opdi_path(list, "%s.deps", b->stem) ? -1 :
-           opdi_file_write(path, list, deps->data, deps->n);
+    return rc || opdi_seal_put(path, out) || opdi_path(list, "%s.deps", b->stem) ? -1 :
+           opdi_file_write(b->dir, list, deps->data, deps->n);
 }
 
 static int opdi_build_all(opdi_build *b, char *out) {
     opdi_string deps = {NULL, 0, 0, false};
-    char path[OPDI_PATH];
-    int i, n, rc = 0;
-    if (mkdir(b->tmp, 0700)) {
-        return opd_fail(OPD_ERROR_REGISTER, "%s: cannot make %s: %s", b->what, b->tmp, strerror(errno));
+    int n, rc = 0;
+    opdi_cache_sweep(b->dir);
+    if (opdi_path(b->tmp, "%s/tmp.XXXXXX", b->dir)) { return -1; }
+    if (!mkdtemp(b->tmp)) {
+        return opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "%s: cannot make %s: %s", b->what, b->tmp,
+                        strerror(errno));
     }
     for (n = 0; b->files[n] && rc == 0; n++) { rc = opdi_build_object(b, n, &deps); }
     if (rc == 0) { rc = opdi_build_link(b, n, &deps, out); }
-    for (i = 0; i < n; i++) { if (opdi_path(path, "%s/%d.o", b->tmp, i) == 0) { (void)remove(path); } }
     opdi_string_free(&deps);
-    (void)remove(b->tmp);
+    opdi_folder_remove(b->tmp);
     return rc;
 }
 
 static int opdi_build_open(opdi_build *b, const char *what, const char *name, const char *flags, bool cxx) {
-    static int count;
     size_t n = name ? strlen(name) : 0;
     if (!opd_ok()) { return -1; }
     if (n < 1 || n > 64 || *name == '.' || strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -29096,8 +29253,7 @@ static int opdi_build_open(opdi_build *b, const char *what, const char *name, co
     b->name = name;
     b->flags = flags ? flags : "";
     b->cxx = cxx;
-    if (opdi_cache_dir(b->dir)) { return -1; }
-    return opdi_path(b->tmp, "%s/tmp.%ld.%d", b->dir, (long)getpid(), (int)OPDI_ADD(&count, 1));
+    return opdi_cache_dir(b->dir);
 }
 
 static opd_plugin *opdi_build_load(opdi_build *b) {
@@ -29105,7 +29261,7 @@ static opd_plugin *opdi_build_load(opdi_build *b) {
     char list[OPDI_PATH], out[OPDI_PATH];
     bool known;
     if (opdi_build_key(b) || opdi_path(list, "%s.deps", b->stem)) { return NULL; }
-    known = opdi_string_read(&deps, list) && opdi_build_result(b, &deps, out) && access(out, R_OK) == 0;
+    known = opdi_string_read(&deps, list) && opdi_build_result(b, &deps, out) && opdi_sealed(out);
     opdi_string_free(&deps);
     if (!opd_ok() || (!known && opdi_build_all(b, out))) { return NULL; }
     return opd_load_library(out);
@@ -29131,7 +29287,7 @@ opd_plugin *opd_load_inline(const char *name, const char *source, const char *fl
     if (!source) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_load_inline: the source is NULL"); return NULL; }
     b.files = files;
     if (opdi_path(path, "%s/%s-%016llx.%s", b.dir, name, (unsigned long long)opdi_mix_text(3, source),
-                  cxx ? "cpp" : "c") || opdi_file_write(b.tmp, path, source, strlen(source))) { return NULL; }
+                  cxx ? "cpp" : "c") || opdi_file_write(b.dir, path, source, strlen(source))) { return NULL; }
     return opdi_build_load(&b);
 }
 
@@ -29646,18 +29802,29 @@ typedef struct opdi_bulk {
 typedef struct opdi_source { const char *who, *path, *entry; const unsigned char *data; size_t n; } opdi_source;
 
 #define OPDI_NOWHERE SIZE_MAX
+static int opdi_bad_file(const opdi_source *s, opd_code code, size_t at, const char *text) {
+    char place[32] = "", all[1600], *p;
+    if (at != OPDI_NOWHERE) { snprintf(place, sizeof place, ", byte %llu", (unsigned long long)at); }
+    (void)snprintf(all, sizeof all, "%s: %.500s%s%.300s%s%s: %.500s", s->who, s->path, s->entry ? ", entry '" : "",
+                   s->entry ? s->entry : "", s->entry ? "'" : "", place, text);
+    for (p = all; *p; p++) { if ((unsigned char)*p < 32 || *p == 127) { *p = '?'; } }
+    return opd_fail(code, "%s", all);
+}
 //-- What a file says of itself is shown without its control characters.
 OPD_PRINTF_LIKE(3, 4) static int opdi_bad(const opdi_source *s, size_t at, const char *format, ...) {
-    char text[512], place[32] = "", all[1600], *p;
+    char text[512];
     va_list ap;
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
-    if (at != OPDI_NOWHERE) { snprintf(place, sizeof place, ", byte %llu", (unsigned long long)at); }
-    (void)snprintf(all, sizeof all, "%s: %.500s%s%.300s%s%s: %s", s->who, s->path, s->entry ? ", entry '" : "",
-                   s->entry ? s->entry : "", s->entry ? "'" : "", place, text);
-    for (p = all; *p; p++) { if ((unsigned char)*p < 32 || *p == 127) { *p = '?'; } }
-    return opd_fail(OPD_ERROR_FILE, "%s", all);
+    return opdi_bad_file(s, OPD_ERROR_FILE, at, text);
+}
+//-- What the system says, in errno.
+static int opdi_bad_errno(const opdi_source *s, size_t at, const char *what) {
+    const opd_code code = opdi_errno_code(OPD_ERROR_FILE);
+    char text[512];
+    (void)snprintf(text, sizeof text, "%s: %s", what, strerror(errno));
+    return opdi_bad_file(s, code, at, text);
 }
 
 static opdi_bulk *opdi_bulk_new(void) {
@@ -29715,26 +29882,35 @@ static bool opdi_bulk_map(opdi_bulk *b, const char *path) {
 #endif
     return b->mapped;
 }
-//-- What cannot be mapped: a pipe, an empty file.
-static int opdi_bulk_read(opdi_bulk *b, FILE *f) {
+/* How many bytes there are of what begins like this; more than n of them: to be asked again when those have been read.
+   No more than n: what is there is enough to judge it, or an error is. */
+typedef uint64_t (*opdi_told_fn)(const opdi_source *s);
+
+static int opdi_bulk_room(opdi_bulk *b, uint64_t n) {
+    unsigned char *data = n <= SIZE_MAX / 2 ? (unsigned char *)opdi_alloc((size_t)n) : NULL;
+    if (!data) { return opd_ok() ? opd_fail(OPD_ERROR_MEMORY, "out of memory") : -1; }
+    if (b->n) { memcpy(data, b->data, b->n); }
+    if (b->block) { opdi_free(b->data, b->block); }
+    b->data = data;
+    b->block = (size_t)n;
+    return 0;
+}
+//-- What cannot be mapped: an empty file, to its end, and what may have none (told): a pipe, a device.
+static int opdi_bulk_read(opdi_bulk *b, opdi_source *s, FILE *f, opdi_told_fn told) {
+    uint64_t want = told ? told(s) : 65536;
     size_t got = 1;
-    while (got) {
-        if (b->n == b->block) {
-            const size_t block = OPDI_MAX(2 * b->block, (size_t)65536);
-            unsigned char *data = (unsigned char *)opdi_alloc(block);
-            if (!data) { return -1; }
-            if (b->n) { memcpy(data, b->data, b->n); }
-            opdi_free(b->data, b->block);
-            b->data = data;
-            b->block = block;
-        }
+    while (got && b->n < want) {
+        if (opdi_bulk_room(b, want)) { return -1; }
         got = fread(b->data + b->n, 1, b->block - b->n, f);
         b->n += got;
+        s->data = b->data;
+        s->n = b->n;
+        if (b->n == want) { want = told ? told(s) : 2 * want; }
     }
-    return ferror(f) ? -1 : 0;
+    return ferror(f) || !opd_ok() ? -1 : 0;
 }
 //-- A whole file; NULL with an error.  s says who asks, and learns what there is.
-static opdi_bulk *opdi_bulk_open(opdi_source *s, const char *who, const char *path) {
+static opdi_bulk *opdi_bulk_open(opdi_source *s, const char *who, const char *path, opdi_told_fn told) {
     opdi_bulk *b;
     memset(s, 0, sizeof *s);
     s->who = who;
@@ -29744,8 +29920,8 @@ static opdi_bulk *opdi_bulk_open(opdi_source *s, const char *who, const char *pa
     b = opdi_bulk_new();
     if (b && !opdi_bulk_map(b, path)) {
         FILE *f = fopen(path, "rb");
-        int wrong = !f || opdi_bulk_read(b, f);
-        if (wrong && opd_ok()) { (void)opdi_bad(s, OPDI_NOWHERE, "cannot be read: %s", strerror(errno)); }
+        int wrong = !f || opdi_bulk_read(b, s, f, opdi_is_special(path) ? told : NULL);
+        if (wrong && opd_ok()) { (void)opdi_bad_errno(s, OPDI_NOWHERE, "cannot be read"); }
         if (f) { (void)fclose(f); }
         if (wrong) { opdi_bulk_drop(b); return NULL; }
     }
@@ -29904,7 +30080,7 @@ static int opdi_npy_fields(opdi_look *c, opdi_npy *h) {
     c->at++;
     return opdi_look_peek(c) < 0 ? 0 : opdi_look_wrong(c, "nothing");
 }
-static int opdi_npy_header(const opdi_source *s, opdi_npy *h) {
+static int opdi_npy_head(const opdi_source *s, opdi_npy *h) {
     opdi_look c;
     size_t n;
     if (s->n < 10) { return opdi_bad(s, 0, "%llu bytes are too few for a .npy file", (unsigned long long)s->n); }
@@ -29923,7 +30099,20 @@ static int opdi_npy_header(const opdi_source *s, opdi_npy *h) {
     h->at = c.end = c.at + n;
     if (opdi_npy_fields(&c, h)) { return -1; }
     h->bytes = opdi_sizes_bytes(s, h->at, h->sizes, h->ndim, 8 * (int64_t)opd_dtype_size(h->dtype));
-    if (h->bytes < 0) { return -1; }
+    return h->bytes < 0 ? -1 : 0;
+}
+static uint64_t opdi_npy_told(const opdi_source *s) {
+    const unsigned char *p = s->data;
+    uint64_t end;
+    opdi_npy h;
+    if (s->n < 12) { return 12; }
+    if (memcmp(p, "\x93NUMPY", 6) != 0) { return 0; }
+    end = p[6] == 1 ? 10 + (uint64_t)opdi_le16(p + 8) : 12 + (uint64_t)opdi_le32(p + 8);
+    memset(&h, 0, sizeof h);
+    return s->n < end ? end : opdi_npy_head(s, &h) ? 0 : h.at + (uint64_t)h.bytes;
+}
+static int opdi_npy_header(const opdi_source *s, opdi_npy *h) {
+    if (opdi_npy_head(s, h)) { return -1; }
     if ((uint64_t)h->bytes != s->n - h->at) {
         return opdi_bad(s, h->at, "the array has %lld bytes, and the file %llu from here", (long long)h->bytes,
                         (unsigned long long)(s->n - h->at));
@@ -29951,7 +30140,7 @@ static opd_tensor *opdi_npy_read(const opdi_source *s) {
 }
 opd_tensor *opd_npy_load(const char *path) {
     opdi_source s;
-    opdi_bulk *b = opdi_bulk_open(&s, "opd_npy_load", path);
+    opdi_bulk *b = opdi_bulk_open(&s, "opd_npy_load", path, opdi_npy_told);
     opd_tensor *t = b ? opdi_npy_read(&s) : NULL;
     if (b) { opdi_bulk_drop(b); }
     return t ? opdi_own(t) : NULL;
@@ -29973,8 +30162,8 @@ opd_tensor *opd_npy_parse(const void *data, size_t n) {
 typedef struct opdi_sink {
     opdi_source s;
     FILE *f;
-    char *tmp;                   /* NULL: f is the file itself */
-    size_t tmp_bytes;
+    char *to, *tmp;              /* what tmp will be called; NULL: f is the file itself */
+    size_t bytes;                /* of both, in one block */
     uint64_t at;
     const opdi_crc *table;
     uint32_t crc;
@@ -29990,6 +30179,20 @@ static void opdi_same_mode(const char *tmp, const char *path) {
     (void)tmp; (void)path;
 #endif
 }
+//-- to is path, or what it leads to when it is a link; tmp has room behind it.
+static int opdi_sink_names(opdi_sink *k, const char *path) {
+    char *real = NULL;
+    const char *to = path;
+#if defined(OPDI_MAPS)
+    real = realpath(path, NULL);
+    to = real ? real : path;
+#endif
+    k->bytes = 2 * strlen(to) + 16;
+    k->to = (char *)opdi_alloc(k->bytes);
+    if (k->to) { k->tmp = (char *)memcpy(k->to, to, strlen(to) + 1) + strlen(to) + 1; }
+    free(real);
+    return k->to ? 0 : -1;
+}
 static int opdi_sink_open(opdi_sink *k, const char *who, const char *path) {
     int i;
     memset(k, 0, sizeof *k);
@@ -30000,36 +30203,47 @@ static int opdi_sink_open(opdi_sink *k, const char *who, const char *path) {
     if (opdi_is_special(path)) {
         k->f = fopen(path, "wb");
     } else {
-        k->tmp_bytes = strlen(path) + 16;
-        k->tmp = (char *)opdi_alloc(k->tmp_bytes);
-        if (!k->tmp) { return -1; }
+        if (opdi_sink_names(k, path)) { return -1; }
         for (i = 0; i < 100 && !k->f && (i == 0 || errno == EEXIST); i++) {
-            (void)snprintf(k->tmp, k->tmp_bytes, "%s.tmp%d", path, i);
+            (void)snprintf(k->tmp, 15 + strlen(k->to), "%s.tmp%d", k->to, i);
             k->f = fopen(k->tmp, "wbx");
         }
-        if (k->f) { opdi_same_mode(k->tmp, path); }
+        if (k->f) { opdi_same_mode(k->tmp, k->to); }
     }
     if (k->f) { return 0; }
-    (void)opdi_bad(&k->s, OPDI_NOWHERE, "cannot be written: %s", strerror(errno));
-    opdi_free(k->tmp, k->tmp_bytes);
+    (void)opdi_bad_errno(&k->s, OPDI_NOWHERE, "cannot be written");
+    if (k->to) { opdi_free(k->to, k->bytes); }
     return -1;
 }
 static int opdi_sink_put(opdi_sink *k, const void *data, size_t n) {
     if (k->table) { k->crc = opdi_crc_add(k->table, k->crc, data, n); }
     if (k->f && fwrite(data, 1, n, k->f) != n) {
-        return opdi_bad(&k->s, (size_t)k->at, "cannot be written: %s", strerror(errno));
+        return opdi_bad_errno(&k->s, (size_t)k->at, "cannot be written");
     }
     k->at += n;
     return 0;
 }
+//-- Sees to it that what is written is on the disk before its name is: else a crash could leave an empty file.
+static int opdi_sink_sync(opdi_sink *k) {
+#if defined(OPDI_MAPS)
+    return fflush(k->f) || (fsync(fileno(k->f)) && errno != EINVAL && errno != ENOSYS);     /* not all files can */
+#else
+    return fflush(k->f);
+#endif
+}
+static int opdi_sink_rename(const opdi_sink *k) {
+#if defined(_WIN32)
+    (void)remove(k->to);                          /* there nothing can be renamed to what is there */
+#endif
+    return rename(k->tmp, k->to);
+}
 //-- rc: whether all went well so far.
 static int opdi_sink_close(opdi_sink *k, int rc) {
-    if (fclose(k->f) && rc == 0) { rc = opdi_bad(&k->s, OPDI_NOWHERE, "cannot be written: %s", strerror(errno)); }
-    if (k->tmp && rc == 0 && rename(k->tmp, k->s.path)) {
-        rc = opdi_bad(&k->s, OPDI_NOWHERE, "cannot be written: %s", strerror(errno));
-    }
-    if (k->tmp && rc) { (void)remove(k->tmp); }
-    opdi_free(k->tmp, k->tmp_bytes);
+    if (k->to && rc == 0 && opdi_sink_sync(k)) { rc = opdi_bad_errno(&k->s, OPDI_NOWHERE, "cannot be written"); }
+    if (fclose(k->f) && rc == 0) { rc = opdi_bad_errno(&k->s, OPDI_NOWHERE, "cannot be written"); }
+    if (k->to && rc == 0 && opdi_sink_rename(k)) { rc = opdi_bad_errno(&k->s, OPDI_NOWHERE, "cannot be written"); }
+    if (k->to && rc) { (void)remove(k->tmp); }
+    if (k->to) { opdi_free(k->to, k->bytes); }
     return rc;
 }
 //-- The elements of a tensor of the host, in order.
@@ -30437,6 +30651,34 @@ static int opdi_st_parse(opd_tensor_file *f) {
     return opdi_named_check(f, c.end, f->s.n, true);
 }
 
+//-- No header of safetensors is so long that it begins with PK....
+static bool opdi_is_zip(const opdi_source *s) {
+    return s->n > 4 && s->data[0] == 'P' && s->data[1] == 'K' && (s->data[4] || s->data[2] == 5);
+}
+//-- Where the furthest of "data_offsets":[begin,end] ends, by a look that opdi_st_parse makes good.
+static uint64_t opdi_st_told(const opdi_source *s) {
+    static const char key[] = "\"data_offsets\"";
+    const uint64_t head = s->n < 9 ? 1 : opdi_le64(s->data);
+    opdi_look c;
+    uint64_t most = 0;
+    if (opdi_is_zip(s)) {
+        (void)opdi_bad(s, 0, "a zip file is read from its end, which a pipe does not have");
+        return 0;
+    }
+    if (head > OPDI_ST_HEADER || (s->n >= 9 && s->data[8] != '{')) { return 0; }
+    if (s->n < 8 + head) { return 8 + head; }
+    c.s = s;
+    c.at = 8;
+    for (c.end = 8 + (size_t)head; c.at < c.end; c.at++) {
+        int64_t v;
+        if (!opdi_look_word(&c, key)) { continue; }
+        if (opdi_look_take(&c, ':') || opdi_look_take(&c, '[') || opdi_look_count(&c, &v) || opdi_look_take(&c, ',') ||
+            opdi_look_count(&c, &v)) { return 0; }
+        most = OPDI_MAX(most, (uint64_t)v);
+    }
+    return c.end + most;
+}
+
 //-- zip: the central directory -----------------------------------------------------------------------------------
 
 //-- The entry's fields of 64 bits: those that say 0xffffffff, in this order, from the extra field.
@@ -30642,9 +30884,8 @@ static opd_tensor_file *opdi_tensor_file(opdi_bulk *bytes, const opdi_source *s)
     f->s.path = (const char *)memcpy(f + 1, s->path, n);
     if (f->s.n >= 6 && memcmp(f->s.data, "\x93NUMPY", 6) == 0) {
         rc = opdi_bad(&f->s, 0, "a .npy file, of one tensor: opd_npy_load reads it");
-    } else {                                      /* no header of safetensors is so long that it begins with PK.... */
-        rc = f->s.n > 4 && f->s.data[0] == 'P' && f->s.data[1] == 'K' && (f->s.data[4] || f->s.data[2] == 5)
-            ? opdi_zip_parse(f) : opdi_st_parse(f);
+    } else {
+        rc = opdi_is_zip(&f->s) ? opdi_zip_parse(f) : opdi_st_parse(f);
     }
     if (rc == 0) { return f; }
     opd_tensor_file_close(f);
@@ -30652,7 +30893,7 @@ static opd_tensor_file *opdi_tensor_file(opdi_bulk *bytes, const opdi_source *s)
 }
 opd_tensor_file *opd_tensor_file_open(const char *path) {
     opdi_source s;
-    opdi_bulk *b = opdi_bulk_open(&s, "opd_tensor_file_open", path);
+    opdi_bulk *b = opdi_bulk_open(&s, "opd_tensor_file_open", path, opdi_st_told);
     return opdi_tensor_file(b, &s);
 }
 opd_tensor_file *opd_tensor_file_parse(void *data, size_t n, void (*deleter)(void *data, void *user), void *user) {
@@ -31171,9 +31412,13 @@ opd_graph *opd_graph_from_bytes(const void *data, size_t n) {
     if (!data) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_from_bytes: the data is NULL"); return NULL; }
     return opdi_graph_read_in_scope(&s);
 }
+static uint64_t opdi_graph_told(const opdi_source *s) {
+    if (s->n < OPDI_GRAPH_HEAD) { return OPDI_GRAPH_HEAD; }
+    return memcmp(s->data, "OPDGRAPH", 8) == 0 && opdi_le32(s->data + 8) == 1 ? opdi_le64(s->data + 16) : 0;
+}
 opd_graph *opd_graph_load(const char *path) {
     opdi_source s;
-    opdi_bulk *b = opdi_bulk_open(&s, "opd_graph_load", path);
+    opdi_bulk *b = opdi_bulk_open(&s, "opd_graph_load", path, opdi_graph_told);
     opd_graph *g = b ? opdi_graph_read_in_scope(&s) : NULL;
     if (b) { opdi_bulk_drop(b); }
     if (b && !g) { (void)opdi_fail_more(" [%s]", path); }

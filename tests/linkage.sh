@@ -12,7 +12,7 @@ plugin_host_exports plugin_cxx plugin_many_files plugin_halves plugin_host_strip
 plugin_strict plugin_needs_define plugin_own_implementation plugin_own_hidden plugin_own_static
 plugin_newer_minor plugin_other_major plugin_other_entry plugin_older_minor plugin_missing_symbol
 plugin_wrong_machine plugin_wrong_class plugin_example plugin_two_copies plugin_no_library plugin_no_blocks
-plugin_failing_block plugin_exports plugin_graph no_plugins cmake'
+plugin_failing_block plugin_exports plugin_graph compiled_header no_plugins cmake'
 [ -n "${RUN_AGAIN:-}" ] || names="host_table $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
@@ -406,6 +406,32 @@ check_host_table() {
     [ "$(wc -l <"$tmp/want")" -gt 100 ] || echo 'no prototypes found'
     diff "$tmp/want" "$tmp/got" | sed -n 's/^< /not in OPD_HOST_FUNCTIONS: /p; s/^> /twice, or without a prototype: /p'
 }
+# What is compiled at run time sees the header that the program was compiled with, never one of the current folder.
+check_compiled_header() {
+    mkdir -p "$tmp/build" "$tmp/moved" "$tmp/current"; chmod 755 "$tmp/build"
+    cp "$root/opdispatch.h" "$tmp/build"; cp "$tmp/build/opdispatch.h" "$tmp/current"
+    echo 'OPD_LIBRARY(attacker, lib) { opd_def(lib, "here() -> ()"); }' >>"$tmp/current/opdispatch.h"
+    cat >"$tmp/build/program.c" <<'TEXT'
+#define OPDISPATCH_IMPLEMENTATION
+#include "opdispatch.h"
+int main(void) {
+    opd_plugin *p = opd_load_inline("small", "#include \"opdispatch.h\"\n"
+                                    "OPD_LIBRARY(small, lib) { opd_def(lib, \"f() -> ()\"); }\n", NULL);
+    if (opd_find_quiet("attacker::here")) { printf("the attacker's code runs\n"); }
+    if (!p) { printf("%s\n", opd_error_message()); opd_error_clear(); return 3; }
+    return opd_finish();
+}
+TEXT
+    (cd "$tmp/build" && quiet $CC -O0 program.c -o program $lib)
+    cp "$tmp/build/program" "$tmp/moved"
+    export XDG_CACHE_HOME="$tmp"; unset OPD_INCLUDE
+    (cd "$tmp/current" && quiet ../build/program)
+    says '$OPD_INCLUDE must name' "$tmp/moved/program"
+    OPD_INCLUDE="$tmp/build" quiet "$tmp/moved/program"
+    chmod 777 "$tmp/build"; says 'others may change' "$tmp/build/program"; chmod 755 "$tmp/build"
+    chmod 666 "$tmp/build/opdispatch.h"; says 'others may change' "$tmp/build/program"
+}
+says() { out=$(cd "$tmp/current" && "$2" 2>&1); case $out in *"$1"*) ;; *) printf 'no "%s" in: %s\n' "$1" "$out" ;; esac; }
 check_no_plugins() {
     quiet $CC -O0 -Wall -Wextra -DOPD_NO_PLUGINS $inc -c "$tmp/implementation.c" -o "$tmp/no_plugins.o"
     nm "$tmp/no_plugins.o" | grep -E ' U (dl|posix_spawn)' | sed 's/^/still called: /'

@@ -4,10 +4,13 @@
 #include "check.h"
 
 #if defined(__unix__) && !defined(OPD_NO_PLUGINS)
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #if !defined(OPD_NO_THREADS)
 #include <pthread.h>
@@ -24,8 +27,11 @@ static void clean_up(void) {
 }
 /* A cache of this run's own, and the header of this source tree. */
 static void set_up(void) {
-    const char *tmp = getenv("TMPDIR");
+    const char *tmp = getenv("TMPDIR"), *slash = strrchr(__FILE__, '/');
+    char include[600];
     if (*cache) { return; }
+    snprintf(include, sizeof include, "%.*s/..", slash ? (int)(slash - __FILE__) : 1, slash ? __FILE__ : ".");
+    (void)setenv("OPD_INCLUDE", include, 0);
     snprintf(cache, sizeof cache, "%s/opd_plugins.%ld", tmp && *tmp == '/' ? tmp : "/tmp", (long)getpid());
     (void)mkdir(cache, 0700);
     (void)setenv("XDG_CACHE_HOME", cache, 1);
@@ -877,6 +883,172 @@ TEST(no_shell) {
     }
     CHECK(access(path, F_OK) != 0);
 }
+/* How many names in the folder of results begin like this. */
+static int cached(const char *begin) {
+    char path[700];
+    int n = 0;
+    DIR *d;
+    const struct dirent *e;
+    snprintf(path, sizeof path, "%s/opdispatch", cache);
+    d = opendir(path);
+    while (d && (e = readdir(d)) != NULL) { n += strncmp(e->d_name, begin, strlen(begin)) == 0; }
+    if (d) { (void)closedir(d); }
+    return n;
+}
+static void make_old(const char *begin) {
+    const struct timeval old[2] = {{1000000000, 0}, {1000000000, 0}};
+    char path[1000];
+    DIR *d;
+    const struct dirent *e;
+    snprintf(path, sizeof path, "%s/opdispatch", cache);
+    d = opendir(path);
+    while (d && (e = readdir(d)) != NULL) {
+        snprintf(path, sizeof path, "%s/opdispatch/%s", cache, e->d_name);
+        if (strncmp(e->d_name, begin, strlen(begin)) == 0) { CHECK_INT(utimes(path, old), 0); }
+    }
+    if (d) { (void)closedir(d); }
+}
+/* The compiler kills the process that waits for it.  What that one leaves is stepped over, and taken away after a day. */
+TEST(killed_while_compiling) {
+    static int version;
+    char source[400], command[700], was[300] = "";
+    const char *cc = getenv("CC");
+    int i, status = 0, before;
+    set_up();
+    if (cc) { snprintf(was, sizeof was, "%s", cc); }
+    CHECK_INT(opd_unload_library(opd_load_inline("killed", ANSWER("killed", "1"), NULL)), 0);
+    before = cached("tmp.");
+    write_file("killer.sh", "touch \"$(dirname \"$0\")\"/opdispatch/tmp.*/left\nkill -KILL $PPID\nsleep 1\n");
+    snprintf(command, sizeof command, "sh %s/killer.sh", cache);
+    for (i = 0; i < 2; i++) {
+        pid_t child;
+        snprintf(source, sizeof source, ANSWER("killed", "%d"), ++version);
+        (void)setenv("CC", command, 1);
+        child = fork();
+        if (child == 0) {
+            (void)opd_load_inline("killed", source, NULL);
+            _exit(0);
+        }
+        CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        if (*was) { (void)setenv("CC", was, 1); } else { (void)unsetenv("CC"); }
+        CHECK_INT(cached("tmp."), before + 1 + i);
+    }
+    CHECK_INT(opd_unload_library(opd_load_inline("killed", source, NULL)), 0);
+    CHECK_INT(cached("tmp."), before + 2);
+    make_old("tmp.");
+    snprintf(source, sizeof source, ANSWER("killed", "%d"), ++version);
+    CHECK_INT(opd_unload_library(opd_load_inline("killed", source, NULL)), 0);
+    CHECK_INT(cached("tmp."), 0);
+}
+/* The only file of results whose name begins and ends like this. */
+static void find_cached(char *path, size_t cap, const char *begin, const char *end) {
+    DIR *d;
+    const struct dirent *e;
+    char name[300] = "";
+    snprintf(path, cap, "%s/opdispatch", cache);
+    d = opendir(path);
+    while (d && (e = readdir(d)) != NULL) {
+        const size_t n = strlen(e->d_name);
+        if (strncmp(e->d_name, begin, strlen(begin)) || n < strlen(end) || strcmp(e->d_name + n - strlen(end), end)) {
+            continue;
+        }
+        CHECK(!*name);
+        snprintf(name, sizeof name, "%s", e->d_name);
+    }
+    if (d) { (void)closedir(d); }
+    CHECK(*name);
+    snprintf(path, cap, "%s/opdispatch/%s", cache, name);
+}
+static void check_rebuilt(const char *what, long size) {
+    opd_plugin *p = opd_load_inline("damage", ANSWER("damage", "12"), NULL);
+    if (!p || answer("damage::answer") != 12) { printf("%s of %ld bytes\n", what, size); }
+    CHECK(p && answer("damage::answer") == 12);
+    CHECK_INT(opd_unload_library(p), 0);
+}
+/* Whatever is left of a result or of the list: it is built again, nothing of it is mapped. */
+TEST(damaged_results_are_built_again) {
+    static const char *const ends[] = {".so", ".deps"};
+    char path[1000];
+    unsigned char byte;
+    long size, at;
+    int fd, which, k;
+    set_up();
+    check_rebuilt("nothing", 0);
+    for (which = 0; which < 2; which++) {
+        find_cached(path, sizeof path, "damage-", ends[which]);
+        fd = open(path, O_RDWR);
+        size = (long)lseek(fd, 0, SEEK_END);
+        (void)close(fd);
+        for (k = 0; k < 4; k++) {                 /* cut */
+            static const int parts[] = {0, 100, 500, 1000};
+            at = k == 3 ? size - 1 : size * parts[k] / 1000;
+            CHECK_INT(truncate(path, at), 0);
+            check_rebuilt("cut", at);
+        }
+        for (k = 0; k < 3; k++) {                 /* one bit; the disk gave other bytes */
+            at = k == 2 ? size - 1 : size * k / 2;
+            fd = open(path, O_RDWR);
+            CHECK(lseek(fd, at, SEEK_SET) == at && read(fd, &byte, 1) == 1);
+            byte = (unsigned char)(byte ^ 1 << k);
+            CHECK(lseek(fd, at, SEEK_SET) == at && write(fd, &byte, 1) == 1);
+            (void)close(fd);
+            check_rebuilt("a bit", at);
+        }
+        fd = open(path, O_WRONLY | O_TRUNC);
+        for (at = 0; at < size; at++) { CHECK(write(fd, &"garbage"[at % 7], 1) == 1); }
+        (void)close(fd);
+        check_rebuilt("garbage", size);
+    }
+    check_unmapped();
+}
+/* A library that ends before what would be mapped of it, by its path: an error. */
+TEST(half_a_library) {
+    char path[1000], half[700];
+    static unsigned char bytes[1 << 20];
+    size_t n, cut;
+    FILE *f;
+    set_up();
+    CHECK_INT(opd_unload_library(opd_load_inline("half", ANSWER("half", "1"), NULL)), 0);
+    find_cached(path, sizeof path, "half-", ".so");
+    f = fopen(path, "rb");
+    n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
+    CHECK_OR_RETURN(n > 4096 && n < sizeof bytes);
+    (void)fclose(f);
+    snprintf(half, sizeof half, "%s/half.so", cache);
+    for (cut = 20; cut < n / 2; cut += 1 + n / 20) {
+        f = fopen(half, "wb");
+        CHECK_OR_RETURN(f && fwrite(bytes, 1, cut, f) == cut);
+        (void)fclose(f);
+        CHECK(!opd_load_library(half));
+        CHECK_ERROR(OPD_ERROR_REGISTER, "is cut off");
+    }
+    check_unmapped();
+}
+/* Whatever the umask is, files of results are this user's alone. */
+TEST(results_are_private) {
+    static int version;
+    char source[400], path[1000];
+    struct stat s;
+    mode_t was;
+    DIR *d;
+    const struct dirent *e;
+    int files = 0;
+    set_up();
+    was = umask(0);
+    snprintf(source, sizeof source, ANSWER("private", "%d"), ++version);
+    CHECK_INT(opd_unload_library(opd_load_inline("private", source, NULL)), 0);
+    (void)umask(was);
+    snprintf(path, sizeof path, "%s/opdispatch", cache);
+    d = opendir(path);
+    while (d && (e = readdir(d)) != NULL) {
+        snprintf(path, sizeof path, "%s/opdispatch/%s", cache, e->d_name);
+        if (strncmp(e->d_name, "private", 7)) { continue; }
+        files++;
+        CHECK(stat(path, &s) == 0 && (s.st_mode & 0777) == 0600);
+    }
+    if (d) { (void)closedir(d); }
+    CHECK(files >= 3);
+}
 TEST(folder_that_others_can_write) {
     char dir[700], link[700];
     set_up();
@@ -921,6 +1093,37 @@ TEST(folder_of_another_user) {
     (void)setenv("XDG_CACHE_HOME", link, 1);
     CHECK(!opd_load_inline("folder", ANSWER("folder", "1"), NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "belongs to another user");
+    CHECK_INT(chown(link, 65534, 65534), 0);      /* the one above it: he could put another in its place */
+    snprintf(link, sizeof link, "%s/other/opdispatch", cache);
+    CHECK_INT(chown(link, 0, 0), 0);
+    CHECK(!opd_load_inline("folder", ANSWER("folder", "1"), NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "belongs to another user");
+    snprintf(link, sizeof link, "%s/other/further", cache);
+    (void)mkdir(link, 0700);
+    CHECK_INT(chown(link, 0, 0), 0);
+    (void)setenv("XDG_CACHE_HOME", link, 1);      /* and further up */
+    CHECK(!opd_load_inline("folder", ANSWER("folder", "1"), NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "belongs to another user");
+    snprintf(link, sizeof link, "%s/other", cache);
+    CHECK_INT(chown(link, 0, 0), 0);
+    CHECK_INT(opd_unload_library(opd_load_inline("folder", ANSWER("folder", "1"), NULL)), 0);
+    (void)setenv("XDG_CACHE_HOME", cache, 1);
+}
+/* Others can write further up, where files are not their owners' to remove. */
+TEST(folder_below_one_that_others_can_write) {
+    char open_to_all[700], below[720];
+    set_up();
+    snprintf(open_to_all, sizeof open_to_all, "%s/all", cache);
+    snprintf(below, sizeof below, "%s/below", open_to_all);
+    (void)mkdir(open_to_all, 0700);
+    (void)mkdir(below, 0700);
+    CHECK_INT(chmod(open_to_all, 0777), 0);
+    (void)setenv("XDG_CACHE_HOME", below, 1);
+    CHECK(!opd_load_inline("folder", ANSWER("folder", "1"), NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "/all belongs to another user, or others may write in it");
+    CHECK_INT(chmod(open_to_all, 01777), 0);
+    CHECK_INT(opd_unload_library(opd_load_inline("folder", ANSWER("folder", "1"), NULL)), 0);
+    CHECK_INT(chmod(open_to_all, 0700), 0);
     (void)setenv("XDG_CACHE_HOME", cache, 1);
 }
 #else
