@@ -15598,6 +15598,13 @@ static bool opdi_requires_grad(const opd_tensor *t) {
     return t && ((t->flags & OPDI_REQUIRES_GRAD) ||
                  ((t->flags & OPDI_IS_VIEW) && (opdi_view_record_of(t)->base->flags & OPDI_REQUIRES_GRAD)));
 }
+//-- Whether the tape, here or below a vmap, follows t.
+static bool opdi_tracked(const opd_tensor *t) {
+    for (; t && (t->flags & OPDI_BATCHED); t = opdi_batched_of(t)->value) {
+        if (opdi_requires_grad(t)) { return true; }
+    }
+    return opdi_requires_grad(t);
+}
 
 bool opd_grad_enabled(void) { return !opdi_self()->state.no_grad; }
 bool opd_grad_set(bool on) {
@@ -19072,7 +19079,7 @@ static opd_tensor *opdi_tangent_make(const opd_tensor *t, opd_tensor *g, bool as
         if (as_is ? g->storage != t->storage : opdi_held_alone(g)) { return g; }
         if (!(z = opd_clone(g)) || opdi_congruent(z, t)) { return z; }
     }
-    whole = batched || (opd_offset(t) == 0 && !opdi_overlaps_itself(t) &&
+    whole = batched || (opd_offset(t) == 0 && !opdi_overlaps_itself(t) && t->numel == n &&
                         opdi_extent(t->dims, t->dims + t->ndim, t->ndim) == n);
     z = batched ? opdi_tangent_batched(t, g)
         : opdi_own(opdi_tensor_make(whole ? t->dims : &n, whole ? t->dims + t->ndim : NULL, whole ? t->ndim : 1,
@@ -19123,7 +19130,7 @@ static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
     if (part == g) { return 0; }
     batched = ((t->flags | g->flags | whole->flags) & OPDI_BATCHED) != 0;
     if (whole->dtype != t->dtype) { return part && opd_copy_(part, g) ? 0 : -1; }
-    if ((!opd_grad_enabled() || !((whole->flags | g->flags) & OPDI_REQUIRES_GRAD)) &&
+    if ((!opd_grad_enabled() || !(opdi_tracked(whole) || opdi_tracked(g))) &&
         !(batched && opdi_more_examples(g, whole))) { return opd_copy_(part, g) ? 0 : -1; }
     with = part == whole ? opdi_tangent_make(t, g, false) : batched ? NULL : opdi_tangent_scatter(whole, t, g);
     if (!opd_ok()) { return -1; }
@@ -19428,13 +19435,14 @@ static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *
     bool records = false;
     int i, m = 0, k = 0, rc = 0;
     if (!v || !gave || !got || !vs || !gs || !ts) { return -1; }
-    for (i = 0; i < nin; i++) {
-        if (!tangents[i]) { continue; }
-        records = records || (tangents[i]->flags & OPDI_REQUIRES_GRAD);
-    }
+    for (i = 0; i < nin && !records; i++) { records = opdi_tracked(tangents[i]); }
     for (i = 0; i < n->nkept + n->nresults && !records; i++) {
         const opd_value *kept = &opdi_kept(n)[i];
-        records = (kept->tag != OPD_TAG_TENSORS || kept->u.tensors) && opdi_arg_requires_grad(kept);
+        int32_t e;
+        if (kept->tag == OPD_TAG_TENSOR) { records = opdi_tracked(kept->u.t); }
+        for (e = 0; kept->tag == OPD_TAG_TENSORS && kept->u.tensors && e < kept->n && !records; e++) {
+            records = opdi_tracked(kept->u.tensors[e]);
+        }
     }
     th->state.no_grad = 0;
     if (!records || no_grad) { th->packer = NULL; }         /* a graph that nobody sees */
@@ -21285,33 +21293,47 @@ static int opdi_batch_unfit(opd_call *call) {
     return opdi_batch_ones(call, rets) ? -1 : opd_batch_loop(call);
 }
 
+//-- What is called until opdi_rule_end comes to the layer that t is batched at without a tape inside it: results have no
+//-- history there, but those that the layers around record.
+static int opdi_untaped_begin(const opd_tensor *t, opdi_ruling *was) {
+    opdi_thread *th = opdi_self();
+    opdi_layer *layer = th->layer;
+    while (layer && layer->level != opdi_batched_of(t)->level) { layer = layer->outer; }
+    if (!layer) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "a tensor has escaped from inside a function being vmapped: it is batched "
+                        "at level %d, which is not open", (int)opdi_batched_of(t)->level);
+    }
+    opdi_rule_begin(th, layer, was);
+    opdi_layer_set(th, layer);
+    th->rule = NULL;
+    return 0;
+}
 //-- A copy of t without history; a reference.
 static opd_tensor *opdi_batch_clone(const opd_tensor *t) {
-    opdi_state *state = &opdi_self()->state;
-    const int8_t was = (int8_t)state->no_grad;
+    opdi_ruling was;
     opd_tensor *c;
-    state->no_grad = 1;
+    if (opdi_untaped_begin(t, &was)) { return NULL; }
     c = opd_clone((opd_tensor *)(uintptr_t)t);
-    state->no_grad = was;
+    opdi_rule_end(opdi_self(), &was);
     return c ? opd_keep(c) : NULL;
 }
 static int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {
-    opdi_state *state = &opdi_self()->state;
-    const int8_t was = (int8_t)state->no_grad;
+    const bool deeper = !(dst->flags & OPDI_BATCHED) ||
+        ((src->flags & OPDI_BATCHED) && opdi_batched_of(src)->level > opdi_batched_of(dst)->level);
+    opdi_ruling was;
     int rc;
-    state->no_grad = 1;
+    if (opdi_untaped_begin(deeper ? src : dst, &was)) { return -1; }
     rc = opdi_derived_copy(dst, (opd_tensor *)(uintptr_t)src, false);
-    state->no_grad = was;
+    opdi_rule_end(opdi_self(), &was);
     return rc;
 }
 //-- What as_strided gives of t, without history; a reference.
 static opd_tensor *opdi_batch_part(opd_tensor *t, opd_ints sizes, opd_ints strides, int64_t offset) {
-    opdi_state *state = &opdi_self()->state;
-    const int8_t was = (int8_t)state->no_grad;
+    opdi_ruling was;
     opd_tensor *part;
-    state->no_grad = 1;
+    if (opdi_untaped_begin(t, &was)) { return NULL; }
     part = opd_as_strided_full(t, sizes, strides, opd_value_int(offset));
-    state->no_grad = was;
+    opdi_rule_end(opdi_self(), &was);
     return part ? opdi_shallow_copy(part) : NULL;
 }
 
@@ -22517,14 +22539,6 @@ static int opdi_diff_check(const opdi_diff *d, opd_tensor *const *out, int n) {
                         "%s as output %d", d->who, opd_dtype_name((opd_scalar_type)out[i]->dtype), i);
     }
     return 0;
-}
-
-//-- Whether the tape, here or below a vmap, follows t.
-static bool opdi_tracked(const opd_tensor *t) {
-    for (; t && (t->flags & OPDI_BATCHED); t = opdi_batched_of(t)->value) {
-        if (opdi_requires_grad(t)) { return true; }
-    }
-    return opdi_requires_grad(t);
 }
 
 //-- Enters, calls, leaves; the outputs and what was passed on as they are outside.  How many outputs; -1.
