@@ -2136,10 +2136,11 @@ typedef struct opd_profile_row {
     int64_t calls, total_ns, self_ns, bytes, self_bytes;
 } opd_profile_row;
 typedef struct opd_profile opd_profile;
-/* torch.profiler: one at a time in a process.  Options NULL: all zero.  0, or -1 with an error. */
+/* torch.profiler: one at a time in a process.  Options NULL: all zero.  It keeps the first 10 million events (about
+   1 GB), and counts those that came later or found no memory.  0, or -1 with an error. */
 OPD_API int opd_profiler_start(const opd_profiler_options *options);
-/* Ends it; events that still run end here.  The caller frees the profile.  NULL with an error: none was started, or no
-   memory. */
+/* Ends it; events that still run end here, and a warning says how many are missing.  The caller frees the profile.
+   NULL with an error: none was started, or no memory. */
 OPD_API opd_profile *opd_profiler_stop(void);
 OPD_API void opd_profile_free(opd_profile *profile);
 OPD_API const opd_profile_row *opd_profile_rows(const opd_profile *profile, int64_t *n);
@@ -2194,7 +2195,8 @@ OPD_API const char *opd_plugin_path(const opd_plugin *plugin);
    and used again while flags, compiler, version, the files and what they include stay the same.  name, of letters,
    digits and _.+-, names files in it.  A result that a crash or a full disk damaged is made again.  opdispatch.h is
    looked for in $OPD_INCLUDE, else where this program was compiled from (by a relative path: from the folder of the
-   program, never the current one), if others cannot write there.  A failure gives the compiler's own message; with $OPD_VERBOSE commands go to the log. */
+   program, never the current one) if others cannot write there.  A failure gives the compiler's own message; with
+   $OPD_VERBOSE commands go to the log. */
 OPD_API opd_plugin *opd_load(const char *name, const char *const *files, const char *flags);
 /* The same for source text.  C++ when the name ends in .cpp. */
 OPD_API opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags);
@@ -28637,7 +28639,7 @@ static bool opdi_elf_cut(const char *path) {
     return cut;
 }
 
-//-- Says what the loader would not say clearly: there is no such file, no library, one for another machine, half of one.
+//-- Says what the loader would not say clearly: there is no such file, no library, half of one, another machine's.
 static int opdi_plugin_file_check(const char *path) {
     unsigned char elf[20], own[20];
     const int rc = opdi_elf_read(path, elf);
@@ -33543,7 +33545,7 @@ typedef struct opdi_recorder {
     opd_profile *profile;
     opdi_arena arena;
     opdi_trace *first, *last, *open;
-    int64_t lost;                                 /* events for which there was no memory */
+    int64_t lost;                                 /* events for which there was no memory or no room */
     uint32_t thread;
     bool closed;
     struct opdi_recorder *next;
@@ -33554,6 +33556,7 @@ struct opd_profile {
     uint64_t number;                              /* in the process: th->recorder_of */
     opd_profiler_options options;
     int64_t handle, start, stop, lost, events;
+    int64_t taken;                                /* places of opdi_profile_most; counted without a lock */
     opdi_mutex lock;                              /* of what stands below, and of `lost` */
     bool closed;                                  /* an event that was about to begin at the stop comes too late */
     opdi_recorder *recorders;
@@ -33562,6 +33565,7 @@ struct opd_profile {
 };
 
 static struct { opdi_mutex lock; opd_profile *running; uint64_t number; } opdi_profiler = {OPDI_MUTEX_INIT, NULL, 0};
+static int64_t opdi_profile_most = 10000000;      /* events of a profile: about 1 GB */
 
 static int64_t opdi_clock(void) {
     struct timespec t;
@@ -33606,7 +33610,7 @@ static opdi_recorder *opdi_recorder_of(opd_profile *p) {
     r = (opdi_recorder *)opdi_alloc(sizeof *r);
     opdi_lock(&p->lock);
     if (!r || p->closed) {
-        p->lost += !p->closed;
+        if (!p->closed) { p->lost++; }            /* later it is read without the lock */
         opdi_unlock(&p->lock);
         opdi_free(r, sizeof *r);
         return NULL;
@@ -33625,7 +33629,8 @@ static opdi_recorder *opdi_recorder_of(opd_profile *p) {
 
 static opdi_trace *opdi_trace_make(opdi_recorder *r, const opd_event *e) {
     char shapes[1024];
-    opdi_trace *c = (opdi_trace *)opdi_arena_alloc(&r->arena, sizeof *c);
+    opdi_trace *c = OPDI_ADD(&r->profile->taken, 1) <= opdi_profile_most ?
+        (opdi_trace *)opdi_arena_alloc(&r->arena, sizeof *c) : NULL;
     if (!c) { return NULL; }
     memset(c, 0, sizeof *c);
     c->name = e->name;                            /* operators have theirs for ever */
@@ -33811,6 +33816,10 @@ static int opdi_profile_rows_make(opd_profile *p) {
     return ranked && p->rows ? 0 : -1;
 }
 
+static const char *opdi_profile_why(const opd_profile *p) {
+    return p->taken > opdi_profile_most ? "it is full" : "out of memory";
+}
+
 opd_profile *opd_profiler_stop(void) {
     opd_profile *p;
     bool elsewhere;                               /* of one thread, and that has not ended */
@@ -33825,6 +33834,10 @@ opd_profile *opd_profiler_stop(void) {
         return NULL;
     }
     opdi_profile_close(p);
+    if (p->lost) {
+        opd_warn("%lld events are missing in the profile, which has %lld: %s", (long long)p->lost,
+                 (long long)p->events, opdi_profile_why(p));
+    }
     if (opdi_profile_rows_make(p)) { opdi_profile_drop(p); return NULL; }
     return p;
 }
@@ -33900,7 +33913,9 @@ size_t opd_profile_table(const opd_profile *p, char *buf, size_t cap) {
     opdi_table_rule(&t, w);
     opdi_table_row(&t, w, &sum, (double)sum.self_ns, (double)sum.self_ns);
     opdi_text_add(&t, "Profiled for %s", opdi_time_text(p->stop, time, sizeof time));
-    if (p->lost) { opdi_text_add(&t, "; %lld events are missing: out of memory", (long long)p->lost); }
+    if (p->lost) {
+        opdi_text_add(&t, "; %lld events are missing: %s", (long long)p->lost, opdi_profile_why(p));
+    }
     opdi_text_add(&t, "\n");
     return t.n;
 }
@@ -34020,6 +34035,7 @@ int opd_profile_write_trace(const opd_profile *p, const char *path) {
     if (!p || !path) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_profile_write_trace: no profile, or no path"); }
     flows = (opdi_flow *)opdi_alloc((size_t)p->events * sizeof *flows);
     if (!flows) { return -1; }
+    errno = 0;
     f = fopen(path, "w");
     if (f) {
         (void)fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n{\"ph\":\"M\",\"name\":\"process_name\","
@@ -34035,7 +34051,7 @@ int opd_profile_write_trace(const opd_profile *p, const char *path) {
     opdi_free(flows, (size_t)p->events * sizeof *flows);
     bad = !f || ferror(f);
     if (f && fclose(f)) { bad = 1; }
-    return bad ? opd_fail(OPD_ERROR_ARGUMENT, "the trace file '%s' cannot be written", path) : 0;
+    return bad ? opd_fail(opdi_errno_code(OPD_ERROR_ARGUMENT), "the trace file '%s' cannot be written", path) : 0;
 }
 OPDI_COLD_END
 

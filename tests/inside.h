@@ -87,6 +87,8 @@ bool inside_holds_others(const opd_schema *s, int place) {
 const char *inside_inflate(const unsigned char *in, size_t n, unsigned char *out, size_t length, uint32_t *crc);
 INSIDE(bool, is_special, (const char *path), opdi_is_special(path))
 INSIDE(int, zip64_from, (uint64_t size), (opdi_zip64_from = size, 0))
+/* How many events a profile keeps. */
+INSIDE(int, profile_most, (int64_t n), (opdi_profile_most = n, 0))
 #if defined(OPDISPATCH_IMPLEMENTATION)
 const char *inside_inflate(const unsigned char *in, size_t n, unsigned char *out, size_t length, uint32_t *crc) {
     static opdi_inflate state;

@@ -1,4 +1,5 @@
 /* Observers of calls, backward nodes and spans; the profiler, its table and its trace file.  THREADED */
+#include "inside.h"
 #include "check.h"
 
 #include <pthread.h>
@@ -1312,6 +1313,28 @@ TEST(events_without_memory_are_counted) {
         CHECK_INT(atoi(missing) + (same ? same->calls : 0), 50 + before);
         opd_profile_free(p);
     }
+}
+/* A profile that is full counts what comes, and says so. */
+TEST(a_full_profile_counts) {
+    static char text[16384];
+    opd_tensor *x = vec(2, false);
+    opd_profile *p;
+    const opd_profile_row *row;
+    int i;
+    (void)inside_profile_most(10);
+    CHECK_INT(opd_profiler_start(NULL), 0);
+    for (i = 0; i < 25; i++) { (void)opd_neg(x); }
+    opd_log_set(hear, NULL);
+    warnings = 0;
+    p = opd_profiler_stop();
+    CHECK_INT(warnings, 1);
+    opd_log_set(NULL, NULL);
+    row = row_of(p, "aten::neg");
+    CHECK(row && row->calls == 10);
+    (void)opd_profile_table(p, text, sizeof text);
+    CHECK(strstr(text, "; 15 events are missing: it is full") != NULL);
+    opd_profile_free(p);
+    (void)inside_profile_most(10000000);
 }
 
 CHECK_MAIN()
