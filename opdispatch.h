@@ -295,7 +295,8 @@ typedef enum opd_code {
 } opd_code;
 
 /* True when no error is pending on this thread.  While one is pending every operator call and backward on the thread
-   does nothing and fails; queries, releases and scope ends still work. */
+   does nothing and fails; queries, releases and scope ends still work.  What fails leaves nothing behind: where its
+   results would be is NULL (None in arrays of values). */
 OPD_API bool opd_ok(void);
 OPD_API opd_code opd_error_code(void);
 /* The pending error's text: operator, argument, what was expected.  "" when there is none.  The text belongs to
@@ -11388,6 +11389,12 @@ OPDI_NOINLINE static int opdi_call_slow(opdi_thread *th, opd_op *op, const opdi_
     return opdi_call_given(th, op, table, rets, &g, false);
 }
 
+//-- A call failed: nothing is where its results would be.  How many they are is not known of what is no operator: one.
+OPDI_NOINLINE static int opdi_no_rets(const opd_op *op, opd_value *rets) {
+    int i;
+    for (i = 0; rets && i < (op && opdi_is_defined(op) ? op->nrets : 1); i++) { rets[i] = opd_value_none(); }
+    return -1;
+}
 //-- The same where trailing arguments may be left out, for which their defaults stand in, and where there may be lists.
 //-- The end of a call that began at `was`.
 OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
@@ -11414,7 +11421,7 @@ OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, opd_value
         }
     }
     opdi_leave(th, was);
-    return rc;
+    return rc ? opdi_no_rets(op, rets) : 0;
 }
 
 static bool opdi_is_watched(opdi_thread *th, const opd_op *op) {
@@ -11451,7 +11458,7 @@ OPDI_NOINLINE static int opdi_call_rare(opd_op *op, opd_value *rets, const opd_v
     if (!op) { rc = opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL"); }
     if (rc > 0) { return opdi_call_filled(th, op, rets, args, nargs, was); }
     opdi_leave(th, was);
-    return rc;
+    return rc ? opdi_no_rets(op, rets) : 0;
 }
 
 int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
@@ -11471,7 +11478,7 @@ int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) 
     }
     rc = opdi_call_united(th, op, table, &u, rets, args);
     opdi_leave(th, was);
-    return rc;
+    return OPDI_LIKELY(rc == 0) ? 0 : opdi_no_rets(op, rets);
 }
 
 opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs) {
@@ -11486,6 +11493,7 @@ int opd_call_tensors(opd_op *op, opd_tensor **out, const opd_value *args, int na
     const uint64_t was = opdi_enter(th);
     opd_value rets[OPDI_MAX_RETURNS];
     int i, rc = opd_call_all(op, rets, args, nargs);
+    if (!op && out) { out[0] = NULL; }
     for (i = 0; op && out && i < op->nrets; i++) {
         out[i] = rc == 0 && rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
     }
@@ -11528,7 +11536,7 @@ int opd_call_at(opd_op *op, const char *key, opd_value *rets, const opd_value *a
     else if (op) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_call_at: %s is no runtime key", key); }
     else { (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_call_at: the operator is NULL"); }
     opdi_leave(th, was);
-    return rc;
+    return rc ? opdi_no_rets(op, rets) : 0;
 }
 
 opd_value opd_call_value(opd_op *op, const opd_value *args, int nargs) {
@@ -11730,7 +11738,7 @@ int opd_overloads_call(opd_overloads *set, opd_value *rets, const opd_value *arg
     if (table) { rc = opdi_call_bound(th, op, table, rets, bound, mark, opdi_is_watched(th, op)); }
     else if (th->top != mark) { opdi_scope_remove(th, mark, th->top); }
     opdi_leave(th, was);
-    return rc;
+    return rc ? opdi_no_rets(op, rets == unwanted ? NULL : rets) : 0;
 }
 
 int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw, int nkw) {
@@ -11738,7 +11746,7 @@ int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int na
     const uint64_t was = opdi_enter(th);
     const int rc = opdi_call_keywords(op, rets, args, nargs, kw, nkw);
     opdi_leave(th, was);
-    return rc;
+    return rc ? opdi_no_rets(op, rets) : 0;
 }
 
 OPDI_COLD_END
@@ -12546,6 +12554,12 @@ opd_tensor *opd_keep(opd_tensor *t) {
 }
 void opd_release(opd_tensor *t) {
     if (t) { opdi_drop(t); }
+}
+//-- What a function failed to make: the places for it are empty.
+static int opdi_no_tensors(opd_tensor **list, int n) {
+    int i;
+    for (i = 0; list && i < n; i++) { list[i] = NULL; }
+    return -1;
 }
 opd_tensor *opd_assign(opd_tensor **handle, opd_tensor *t) {
     opd_tensor *old;
@@ -17274,7 +17288,8 @@ static int opdi_function_observed(opd_context *ctx, opd_value *outputs, int cap)
     return n;
 }
 
-int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs, int n) {
+static int opdi_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs,
+                               int n) {
     opdi_thread *th = opdi_self();
     const int32_t floor = th->floor;
     const int16_t forward = th->state.forward;
@@ -17304,6 +17319,11 @@ int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int 
     th->floor = floor;
     th->state.forward = forward;
     return i;
+}
+int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs, int n) {
+    int i, rc = opdi_autograd_apply(fn, outputs, cap, inputs, n);
+    for (i = 0; rc < 0 && outputs && i < cap; i++) { outputs[i] = opd_value_none(); }
+    return rc;
 }
 
 opd_tensor *opd_autograd_call(const opd_autograd_function *fn, const opd_value *inputs, int n) {
@@ -18712,8 +18732,10 @@ static int opdi_grad_batched(opd_tensor *const *outputs, int n, opd_tensor *cons
                              const opd_backward_options *options, opd_tensor **grads);
 int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
                       const opd_backward_options *options, opd_tensor **grads) {
-    return options && options->is_grads_batched ? opdi_grad_batched(outputs, n, inputs, ninputs, options, grads)
+    const int rc = options && options->is_grads_batched
+        ? opdi_grad_batched(outputs, n, inputs, ninputs, options, grads)
         : opdi_autograd_grad(outputs, n, inputs, ninputs, options, false, grads);
+    return rc ? opdi_no_tensors(grads, ninputs) : 0;
 }
 
 //-- tensors on the tape ------------------------------------------------------------------------------------------
@@ -22069,7 +22091,6 @@ static int opdi_grad_batched(opd_tensor *const *outputs, int n, opd_tensor *cons
     for (i = 0; i < ninputs && rc == 0; i++) {
         if (grads[i] && !(grads[i] = opd_vmap_unwrap(grads[i], 0, level))) { rc = -1; }
     }
-    for (i = 0; i < ninputs && rc; i++) { grads[i] = NULL; }
     opdi_layers_end(level);
     return rc;
 }
@@ -22186,6 +22207,15 @@ static int opdi_outputs_check(int n, opd_tensor *const *out, const char *who, co
     return n;
 }
 
+//-- A transform's outputs to its caller.  When it failed there are none: NULL in those that there would have been, as far
+//-- as that is known: `least`, or more where fn had written more.
+static int opdi_outputs_give(opd_tensor **outputs, opd_tensor *const *made, int n, int least) {
+    int i, count = n < 0 ? least : n;
+    for (i = count; n < 0 && i < OPD_TRANSFORM_OUTPUTS; i++) { if (made[i]) { count = i + 1; } }
+    for (i = 0; outputs && i < OPDI_MIN(count, OPD_TRANSFORM_OUTPUTS); i++) { outputs[i] = n < 0 ? NULL : made[i]; }
+    return n;
+}
+
 //-- One pass over the examples [from, from + count), all of them when count is the size.
 static int opdi_mapped_pass(const opdi_mapped *m, int64_t from, int64_t count, opd_tensor **outputs) {
     opd_tensor **in = opdi_scope_tensors(m->ninputs);
@@ -22220,7 +22250,7 @@ static int opdi_mapped_pass(const opdi_mapped *m, int64_t from, int64_t count, o
 //-- The same in pieces, joined along each output's dim.
 static int opdi_mapped_chunks(const opdi_mapped *m, opd_tensor **outputs) {
     const int64_t step = m->o->chunk_size, count = (m->size + step - 1) / step;
-    opd_tensor **parts[OPD_TRANSFORM_OUTPUTS], *out[OPD_TRANSFORM_OUTPUTS];
+    opd_tensor **parts[OPD_TRANSFORM_OUTPUTS], *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
     int64_t k;
     uint64_t random[2];
     int i, n = 0;
@@ -22248,8 +22278,8 @@ static int opdi_mapped_chunks(const opdi_mapped *m, opd_tensor **outputs) {
     return n;
 }
 
-int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs, const opd_vmap_options *options,
-             opd_tensor **outputs) {
+static int opdi_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                     const opd_vmap_options *options, opd_tensor **outputs) {
     opd_vmap_options none;
     opdi_mapped m;
     memset(&none, 0, sizeof none);
@@ -22267,6 +22297,12 @@ int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int nin
     if (opdi_mapped_check(&m)) { return -1; }
     return m.o->chunk_size > 0 && m.o->chunk_size < m.size ? opdi_mapped_chunks(&m, outputs)
         : opdi_mapped_pass(&m, 0, m.size, outputs);
+}
+int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs, const opd_vmap_options *options,
+             opd_tensor **outputs) {
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
+    const int n = opdi_vmap(fn, user, inputs, ninputs, options, outputs ? out : NULL);
+    return opdi_outputs_give(outputs, out, n, options && options->out_dims ? OPDI_MAX(options->nout_dims, 1) : 1);
 }
 
 OPDI_COLD_END
@@ -22546,7 +22582,7 @@ static int opdi_diff_check(const opdi_diff *d, opd_tensor *const *out, int n) {
 //-- Enters, calls, leaves; the outputs and what was passed on as they are outside.  How many outputs; -1.
 static int opdi_vjp_make(opd_derivative *v, opd_tensor **outputs) {
     opdi_diff *d = &v->d;
-    opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
     int i, n;
     if (opdi_diff_enter(d, OPDI_LAYER_GRAD) || (n = opdi_diff_call(d, out)) < 0) { return -1; }
     v->vmaps = d->layer->vmaps;
@@ -22576,16 +22612,20 @@ static int opdi_diff_room(const void *outputs, const void *other, const char *wh
     return outputs && other ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: where the results go is NULL", who);
 }
 
+//-- How many outputs there are at least: one, and what is passed on.
+static int opdi_least_outputs(const opd_transform_options *o) {
+    return 1 + (o ? OPDI_MIN(OPDI_MAX(o->naux, 0), OPD_TRANSFORM_OUTPUTS - 1) : 0);
+}
 int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int n, const opd_transform_options *options,
             opd_tensor **outputs, opd_derivative **vjp) {
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
     opd_derivative *v = opd_ok() ? opdi_derivative_new() : NULL;
     int rc = -1;
-    if (!v) { return -1; }
-    if (opdi_diff_make(&v->d, "vjp", fn, user, primals, n, options, true) == 0 &&
-        opdi_diff_room(outputs, vjp, "vjp") == 0) { rc = opdi_vjp_make(v, outputs); }
-    opdi_diff_leave(&v->d);
-    if (rc >= 0) { *vjp = v; }
-    return rc;
+    if (v && opdi_diff_make(&v->d, "vjp", fn, user, primals, n, options, true) == 0 &&
+        opdi_diff_room(outputs, vjp, "vjp") == 0) { rc = opdi_vjp_make(v, out); }
+    if (v) { opdi_diff_leave(&v->d); }
+    if (vjp) { *vjp = rc >= 0 ? v : NULL; }
+    return opdi_outputs_give(outputs, out, rc, opdi_least_outputs(options));
 }
 
 //-- Cotangents of the outputs, or NULL for zeros, to gradients of the inputs.
@@ -22650,14 +22690,16 @@ static int opdi_diff_grad(opdi_diff *d, bool value, opd_tensor **outputs) {
 }
 static int opdi_grad_of(const char *who, opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                         const opd_transform_options *options, bool value, opd_tensor **outputs) {
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
+    const int by = options && options->nargnums > 0 ? OPDI_MIN(options->nargnums, OPD_TRANSFORM_OUTPUTS) : 1;
     opd_scope scope = opd_scope_open();
     opdi_diff d;
     int n = opdi_diff_make(&d, who, fn, user, inputs, ninputs, options, false);
     if (n == 0 && !outputs) { n = opd_fail(OPD_ERROR_ARGUMENT, "%s: the outputs are NULL", who); }
-    if (n == 0) { n = opdi_diff_grad(&d, value, outputs); }
-    n = opdi_diff_hand(outputs, n);
+    if (n == 0) { n = opdi_diff_grad(&d, value, out); }
+    n = opdi_diff_hand(out, n);
     opd_scope_close(&scope);
-    return n;
+    return opdi_outputs_give(outputs, out, n, by + opdi_least_outputs(options) - !value);
 }
 int opd_grad(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
              const opd_transform_options *options, opd_tensor **outputs) {
@@ -22734,6 +22776,7 @@ static int opdi_jvp_check(const opdi_diff *d, opd_tensor *const *tangents, const
 
 int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_tensor *const *tangents, int n,
             const opd_transform_options *options, opd_tensor **outputs, opd_tensor **out_tangents) {
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL}, *along[OPD_TRANSFORM_OUTPUTS] = {NULL};
     opd_scope scope = opd_scope_open();
     opdi_diff d;
     int rc = opdi_diff_make(&d, "jvp", fn, user, primals, n, options, true);
@@ -22743,16 +22786,17 @@ int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_ten
     }
     if (rc == 0) { rc = opdi_diff_room(outputs, out_tangents, "jvp"); }
     if (rc == 0) { rc = opdi_jvp_check(&d, tangents, "jvp"); }
-    if (rc == 0) { rc = opdi_jvp_make(&d, tangents, outputs, out_tangents); }
+    if (rc == 0) { rc = opdi_jvp_make(&d, tangents, out, along); }
     opdi_diff_leave(&d);
-    rc = opdi_diff_hand(outputs, rc);
-    if (rc > 0 && opdi_diff_hand(out_tangents, rc - d.o->naux) < 0) { rc = -1; }
+    rc = opdi_diff_hand(out, rc);
+    if (rc > 0 && opdi_diff_hand(along, rc - d.o->naux) < 0) { rc = -1; }
     opd_scope_close(&scope);
-    return rc;
+    (void)opdi_outputs_give(out_tangents, along, rc < 0 ? rc : rc - d.o->naux, 1);
+    return opdi_outputs_give(outputs, out, rc, opdi_least_outputs(options));
 }
 
-int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, int n,
-                  const opd_transform_options *options, opd_tensor **outputs, opd_derivative **jvp) {
+static int opdi_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, int n,
+                          const opd_transform_options *options, opd_tensor **outputs, opd_derivative **jvp) {
     opd_derivative *v = opd_ok() ? opdi_derivative_new() : NULL;
     opd_tensor **kept;
     int i, rc = -1;
@@ -22771,8 +22815,15 @@ int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, i
     *jvp = v;
     return rc + v->d.o->naux;
 }
+int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, int n,
+                  const opd_transform_options *options, opd_tensor **outputs, opd_derivative **jvp) {
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
+    if (jvp) { *jvp = NULL; }
+    n = opdi_linearize(fn, user, primals, n, options, outputs ? out : NULL, jvp);
+    return opdi_outputs_give(outputs, out, n, opdi_least_outputs(options));
+}
 
-int opd_derivative_call(opd_derivative *v, opd_tensor *const *in, int n, unsigned flags, opd_tensor **out) {
+static int opdi_derivative_call(opd_derivative *v, opd_tensor *const *in, int n, unsigned flags, opd_tensor **out) {
     opd_tensor *outputs[OPD_TRANSFORM_OUTPUTS];
     opd_scope scope;
     int rc = -1;
@@ -22797,6 +22848,10 @@ int opd_derivative_call(opd_derivative *v, opd_tensor *const *in, int n, unsigne
     rc = opdi_diff_hand(out, rc);
     opd_scope_close(&scope);
     return rc;
+}
+int opd_derivative_call(opd_derivative *v, opd_tensor *const *in, int n, unsigned flags, opd_tensor **out) {
+    const int rc = opdi_derivative_call(v, in, n, flags, out);
+    return rc < 0 ? opdi_no_tensors(out, !v ? 1 : v->primals ? v->nouts : v->d.nby) : rc;
 }
 
 //-- custom functions under vmap ----------------------------------------------------------------------------------
@@ -23119,16 +23174,18 @@ static int opdi_jacobian_make(opdi_diff *d, bool reverse, opd_tensor **outputs) 
 
 static int opdi_jacobian_of(const char *who, opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                             const opd_transform_options *options, bool reverse, opd_tensor **outputs) {
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
+    const int by = options && options->nargnums > 0 ? OPDI_MIN(options->nargnums, OPD_TRANSFORM_OUTPUTS) : 1;
     opd_scope scope = opd_scope_open();
     const int depth = opd_transform_depth();
     opdi_diff d;
     int n = opdi_diff_make(&d, who, fn, user, inputs, ninputs, options, false);
     if (n == 0) { n = opdi_diff_room(outputs, outputs, who); }
-    if (n == 0) { n = opdi_jacobian_make(&d, reverse, outputs); }
+    if (n == 0) { n = opdi_jacobian_make(&d, reverse, out); }
     opdi_layers_end(depth + 1);
-    n = opdi_diff_hand(outputs, n);
+    n = opdi_diff_hand(out, n);
     opd_scope_close(&scope);
-    return n;
+    return opdi_outputs_give(outputs, out, n, by - 1 + opdi_least_outputs(options));
 }
 int opd_jacrev(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                const opd_transform_options *options, opd_tensor **outputs) {
@@ -23150,7 +23207,7 @@ int opd_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int 
     h.fn = fn;
     h.user = user;
     h.o = options;
-    if (opd_ok() && !fn) { return opd_fail(OPD_ERROR_ARGUMENT, "hessian: the function is NULL"); }
+    if (opd_ok() && !fn) { (void)opd_fail(OPD_ERROR_ARGUMENT, "hessian: the function is NULL"); }
     return opd_jacfwd(opdi_hessian_inner, &h, inputs, ninputs, options, outputs);
 }
 
@@ -24726,13 +24783,14 @@ int opd_graph_run(const opd_graph *g, opd_tensor *const *inputs, int ninputs, op
         opdi_free(vals, bytes);
     }
     opdi_leave(th, was);
-    return rc ? -1 : g->noutputs;
+    return rc ? opdi_no_tensors(outputs, cap) : g->noutputs;
 }
 
 OPDI_COLD_BEGIN
 
 int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
-    return opd_graph_run((const opd_graph *)graph, inputs, ninputs, outputs, OPD_TRANSFORM_OUTPUTS);
+    const opd_graph *g = (const opd_graph *)graph;
+    return opd_graph_run(g, inputs, ninputs, outputs, g ? OPDI_MIN(g->noutputs, OPD_TRANSFORM_OUTPUTS) : 1);
 }
 
 //-- reading the text ---------------------------------------------------------------------------------------------
@@ -25565,6 +25623,7 @@ opd_graph_value *opd_graph_list(opd_graph *g, const char *element, opd_graph_val
 int opd_graph_unpack(opd_graph *g, opd_graph_value *list, opd_graph_value **parts, int n) {
     opdi_gbuild b;
     bool done = false;
+    if (n > 0 && parts) { memset(parts, 0, (size_t)n * sizeof *parts); }
     if (opdi_gbuild_begin(&b, g, "opd_graph_unpack")) { return -1; }
     if (n < 0 || (n && !parts)) { (void)opdi_gparse_fail(&b.p, "the parts are NULL"); }
     else if (opdi_gbuild_values(&b, &list, 1, false) == 0) {
@@ -25598,6 +25657,7 @@ int opd_graph_call_op(opd_graph *g, opd_op *op, opd_graph_value *const *args, in
     char text[500];
     opdi_text why = opdi_text_of(text, sizeof text);
     bool done = false;
+    if (cap > 0 && results) { memset(results, 0, (size_t)cap * sizeof *results); }
     if (opdi_gbuild_begin(&b, g, "opd_graph_call")) { return -1; }
     if (!op) { (void)opdi_gparse_fail(&b.p, "the operator is NULL"); }
     else if (cap > 0 && !results) { (void)opdi_gparse_fail(&b.p, "the results are NULL"); }
@@ -25611,6 +25671,7 @@ int opd_graph_call(opd_graph *g, const char *name, opd_graph_value *const *args,
                    int cap) {
     opdi_gbuild b;
     opd_op *op = NULL;
+    if (cap > 0 && results) { memset(results, 0, (size_t)cap * sizeof *results); }
     if (opdi_gbuild_begin(&b, g, "opd_graph_call")) { return -1; }
     if (!name) { (void)opdi_gparse_fail(&b.p, "the operator's name is NULL"); }
     else if (opdi_gbuild_values(&b, args, nargs, true) == 0) { op = opdi_gparse_op(&b.p, name, args, nargs, -1); }
@@ -33143,6 +33204,7 @@ int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, o
     opd_saved_hooks hooks;
     opd_scope scope;
     int rc;
+    (void)opdi_no_tensors(outputs, noutputs);
     if (!opd_ok()) { return -1; }
     if (!fn || ninputs < 0 || noutputs < 1 || (ninputs && !inputs) || !outputs) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: a function, inputs and room for outputs are needed");
@@ -33158,7 +33220,6 @@ int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, o
     hooks.drop = opdi_checkpoint_drop;
     hooks.destroy = opdi_checkpoint_release;
     hooks.user = c;
-    memset(outputs, 0, (size_t)noutputs * sizeof *outputs);
     scope = opd_scope_open();
     rc = c->state.inference ? 0 : opd_saved_hooks_push(&hooks);
     if (rc) { c->destroy = NULL; }
@@ -33169,8 +33230,7 @@ int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, o
     }
     opd_scope_close(&scope);
     opdi_checkpoint_release(c);
-    if (rc) { memset(outputs, 0, (size_t)noutputs * sizeof *outputs); }
-    return rc;
+    return rc ? opdi_no_tensors(outputs, noutputs) : 0;
 }
 
 //-- addresses of code in words -----------------------------------------------------------------------------------

@@ -221,6 +221,111 @@ TEST(arrays_at_null) {
     CHECK_OK();
 }
 
+/* Everything with places for results: when it fails, nothing is in them.  `how` is what fails. */
+enum { PENDING, OF_NO_USE, AFTER_IT_BEGAN, WAYS };
+static opd_tensor *const junk = (opd_tensor *)(uintptr_t)0x5a5a5a50;
+static int gives_and_fails(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_sum(in[0]);
+    out[1] = opd_exp(in[0]);
+    return opd_fail(OPD_ERROR_USER, "gave two and failed");
+}
+static int segment_fails(opd_tensor *const *in, int n, opd_tensor **out, int nout, void *user) {
+    (void)nout;
+    return gives_and_fails(user, in, n, out) < 0 ? -1 : 0;
+}
+static int forward_fails(opd_context *ctx) {
+    return opd_context_return(ctx, opd_exp(opd_context_tensor(ctx, 0))) ? -1 : opd_fail(OPD_ERROR_USER, "gave one and failed");
+}
+static void fails_into(const char *what, int how, opd_tensor **t, opd_value *v, void **p) {
+    opd_tensor *x = opd_ones(OPD_INTS(2), OPD_FLOAT32), *y, *wrong = opd_ones(OPD_INTS(3), OPD_FLOAT32);
+    opd_value args[3];
+    opd_op *add = opd_find("aten::add.Tensor");
+    opd_transform_fn fn = how == OF_NO_USE ? NULL : gives_and_fails;
+    opd_autograd_function function;
+    opd_graph *graph = opd_graph_parse("graph(%x : Tensor, %y : Tensor):\n  %z : Tensor = aten::neg(%y)\n"
+                                       "  %w : int = prim::Constant[value=1]()\n"
+                                       "  %v : Tensor = aten::add(%x, %y, %w)\n  %t = prim::TupleConstruct(%z, %v)\n  return (%t)\n");
+    opd_graph_value *of = graph ? opd_graph_find(graph, "x") : NULL;
+    opd_tensor *two[2], *leaf = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(2), OPD_FLOAT32), true);
+    const int argnums[] = {0};
+    opd_transform_options o;
+    opd_keyword kw;
+    int k = 0;
+    memset(&o, 0, sizeof o);
+    memset(&function, 0, sizeof function);
+    memset(&kw, 0, sizeof kw);
+    o.argnums = argnums; o.nargnums = 1; o.naux = 1;
+    function.name = "Fails"; function.forward = forward_fails;
+    two[0] = x; two[1] = wrong;
+    y = opd_sum(leaf);
+    args[0] = opd_value_tensor(x); args[1] = opd_value_tensor(wrong); args[2] = opd_value_int(1);
+    CHECK_OK();
+    if (how == PENDING) { (void)opd_fail(OPD_ERROR_USER, "pending"); }
+    if (how == OF_NO_USE) { add = NULL; two[0] = NULL; }
+#define WHAT(name) strcmp(what, name) == 0 && ++k
+    if (WHAT("call")) { CHECK(opd_call_all(add, v, args, 2) != 0); }
+    if (WHAT("filled")) { CHECK(opd_call_all(add, v, args, 3) != 0); }
+    if (WHAT("tensors")) { CHECK(opd_call_tensors(add, t, args, 2) != 0); }
+    if (WHAT("at")) { CHECK(opd_call_at(add, "CPU", v, args, 2) != 0); }
+    if (WHAT("keywords")) { CHECK(opd_call_keywords(add, v, args, 2, &kw, 0) != 0); }
+    if (WHAT("overloads")) {
+        CHECK(opd_overloads_call(how == OF_NO_USE ? NULL : opd_overloads_find("aten::add"), v, args, 2, &kw, 0) != 0);
+    }
+    if (WHAT("apply")) { CHECK(opd_autograd_apply(how == OF_NO_USE ? NULL : &function, v, 2, args, 2) < 0); }
+    if (WHAT("grad")) { CHECK(opd_grad(fn, NULL, &x, 1, &o, t) < 0); }
+    if (WHAT("grad_and_value")) { CHECK(opd_grad_and_value(fn, NULL, &x, 1, &o, t) < 0); }
+    if (WHAT("vmap")) { CHECK(opd_vmap(fn, NULL, &x, 1, NULL, t) < 0); }
+    if (WHAT("jacrev")) { CHECK(opd_jacrev(fn, NULL, &x, 1, &o, t) < 0); }
+    if (WHAT("jacfwd")) { CHECK(opd_jacfwd(fn, NULL, &x, 1, &o, t) < 0); }
+    if (WHAT("hessian")) { CHECK(opd_hessian(fn, NULL, &x, 1, &o, t) < 0); }
+    if (WHAT("vjp")) { CHECK(opd_vjp(fn, NULL, &x, 1, &o, t, (opd_derivative **)p) < 0); }
+    if (WHAT("linearize")) { CHECK(opd_linearize(fn, NULL, &x, 1, &o, t, (opd_derivative **)p) < 0); }
+    if (WHAT("jvp")) { CHECK(opd_jvp(fn, NULL, &x, &x, 1, &o, t, (opd_tensor **)p) < 0); }
+    if (WHAT("autograd_grad")) { CHECK(opd_autograd_grad(&y, 1, how == OF_NO_USE ? NULL : two, 2, NULL, t) != 0); }
+    if (WHAT("unpack_dual")) { CHECK(opd_unpack_dual(how == OF_NO_USE ? NULL : x, t) == NULL || how == AFTER_IT_BEGAN); }
+    if (WHAT("checkpoint")) { CHECK(opd_checkpoint(how == OF_NO_USE ? NULL : segment_fails, NULL, NULL, &x, 1, t, 2) != 0); }
+    if (WHAT("graph_run")) { CHECK(opd_graph_run(graph, how == OF_NO_USE ? NULL : two, 2, t, 2) < 0); }
+    if (WHAT("graph_function")) { CHECK(opd_graph_function(graph, how == OF_NO_USE ? NULL : two, 2, t) < 0); }
+    if (WHAT("graph_unpack")) { CHECK(opd_graph_unpack(graph, how == OF_NO_USE ? NULL : of, (opd_graph_value **)t, 2) < 0); }
+    if (WHAT("graph_call")) { CHECK(opd_graph_call(graph, "aten::sum.dim_IntList", &of, 1, (opd_graph_value **)t, 2) < 0); }
+    if (WHAT("graph_call_op")) { CHECK(opd_graph_call_op(graph, add, &of, 1, (opd_graph_value **)t, 2) < 0); }
+    CHECK_INT(k, 1);
+    if (!opd_ok()) { opd_error_clear(); }
+    if (graph) { opd_graph_free(graph); }
+}
+TEST(nothing_where_the_results_of_what_failed_would_be) {
+    /* kind: 1 tensors, 2 values, 4 something more; least: how many are known of when nothing has been run */
+    static const struct { const char *what; int kind, least; } rows[] = {
+        {"call", 2, 1}, {"filled", 2, 1}, {"tensors", 1, 1}, {"at", 2, 1}, {"keywords", 2, 1}, {"overloads", 2, 1},
+        {"apply", 2, 2}, {"grad", 1, 2}, {"grad_and_value", 1, 3}, {"vmap", 1, 1}, {"jacrev", 1, 2}, {"jacfwd", 1, 2},
+        {"hessian", 1, 2}, {"vjp", 5, 2}, {"linearize", 5, 2}, {"jvp", 5, 2}, {"autograd_grad", 1, 2},
+        {"unpack_dual", 1, 1}, {"checkpoint", 1, 2}, {"graph_run", 1, 2}, {"graph_function", 1, 2},
+        {"graph_unpack", 1, 2}, {"graph_call", 1, 2}, {"graph_call_op", 1, 2},
+    };
+    size_t r;
+    int how, i;
+    for (r = 0; r < sizeof rows / sizeof *rows; r++) {
+        for (how = 0; how < WAYS; how++) {
+            OPD_SCOPED;
+            opd_tensor *t[OPD_TRANSFORM_OUTPUTS];
+            opd_value v[4];
+            void *p[2];
+            const int least = how == AFTER_IT_BEGAN && strcmp(rows[r].what, "vmap") == 0 ? 2 : rows[r].least;
+            bool empty = true;
+            for (i = 0; i < OPD_TRANSFORM_OUTPUTS; i++) { t[i] = junk; }
+            for (i = 0; i < 4; i++) { v[i] = opd_value_int(7); }
+            p[0] = p[1] = junk;
+            fails_into(rows[r].what, how, t, v, p);
+            for (i = 0; i < least; i++) {
+                empty = empty && (!(rows[r].kind & 1) || !t[i]) && (!(rows[r].kind & 2) || v[i].tag == OPD_TAG_NONE);
+            }
+            if (!empty || (rows[r].kind & 4 && p[0])) { printf("%s, way %d\n", rows[r].what, how); CHECK(!"something is there"); }
+            CHECK(t[3] == junk && v[2].tag == OPD_TAG_INT && p[1] == junk);          /* and what is not its own stays */
+        }
+    }
+}
+
 TEST(names_that_are_none) {
     static const char *const namespaces[] = {"a b", "a::b", "1a", "a.b", "a-b", ""};
     static const char *const names[] = {"", "a b", "a.", ".a", "a.default", "a.__b", "a.b.c", "if", "a-b", " a", "a#b"};
