@@ -25620,18 +25620,23 @@ opd_graph_value *opd_graph_list(opd_graph *g, const char *element, opd_graph_val
     }
     return opdi_gbuild_end(&b, done) ? NULL : v;
 }
+//-- What was not built: no values.
+static int opdi_gbuild_nothing(opd_graph_value **values, int n) {
+    int i;
+    for (i = 0; values && i < n; i++) { values[i] = NULL; }
+    return -1;
+}
 int opd_graph_unpack(opd_graph *g, opd_graph_value *list, opd_graph_value **parts, int n) {
     opdi_gbuild b;
     bool done = false;
-    if (n > 0 && parts) { memset(parts, 0, (size_t)n * sizeof *parts); }
-    if (opdi_gbuild_begin(&b, g, "opd_graph_unpack")) { return -1; }
+    if (opdi_gbuild_begin(&b, g, "opd_graph_unpack")) { return opdi_gbuild_nothing(parts, n); }
     if (n < 0 || (n && !parts)) { (void)opdi_gparse_fail(&b.p, "the parts are NULL"); }
     else if (opdi_gbuild_values(&b, &list, 1, false) == 0) {
         (void)opdi_gbuild_node(&b, OPDI_G_UNPACK, &list, 1, n, OPD_TAG_TENSOR);
         done = opd_ok() && opdi_gparse_prim(&b.p, g->at ? g->at->prev : g->last) == 0;
         if (done && n) { memcpy(parts, (g->at ? g->at->prev : g->last)->out, (size_t)n * sizeof *parts); }
     }
-    return opdi_gbuild_end(&b, done);
+    return opdi_gbuild_end(&b, done) ? opdi_gbuild_nothing(parts, n) : 0;
 }
 
 static int opdi_gbuild_call(opdi_gbuild *b, opd_op *op, opdi_gvalue *const *args, int nargs, opdi_gvalue **results,
@@ -25657,25 +25662,23 @@ int opd_graph_call_op(opd_graph *g, opd_op *op, opd_graph_value *const *args, in
     char text[500];
     opdi_text why = opdi_text_of(text, sizeof text);
     bool done = false;
-    if (cap > 0 && results) { memset(results, 0, (size_t)cap * sizeof *results); }
-    if (opdi_gbuild_begin(&b, g, "opd_graph_call")) { return -1; }
+    if (opdi_gbuild_begin(&b, g, "opd_graph_call")) { return opdi_gbuild_nothing(results, cap); }
     if (!op) { (void)opdi_gparse_fail(&b.p, "the operator is NULL"); }
     else if (cap > 0 && !results) { (void)opdi_gparse_fail(&b.p, "the results are NULL"); }
     else if (opdi_gbuild_values(&b, args, nargs, true) == 0) {
         if (!opdi_gmatch(op, args, nargs, -1, true, &why)) { (void)opdi_gparse_fail(&b.p, "%s", text); }
         else { done = opdi_gbuild_call(&b, op, args, nargs, results, cap) == 0; }
     }
-    return opdi_gbuild_end(&b, done) ? -1 : op->nrets;
+    return opdi_gbuild_end(&b, done) ? opdi_gbuild_nothing(results, cap) : op->nrets;
 }
 int opd_graph_call(opd_graph *g, const char *name, opd_graph_value *const *args, int nargs, opd_graph_value **results,
                    int cap) {
     opdi_gbuild b;
     opd_op *op = NULL;
-    if (cap > 0 && results) { memset(results, 0, (size_t)cap * sizeof *results); }
-    if (opdi_gbuild_begin(&b, g, "opd_graph_call")) { return -1; }
+    if (opdi_gbuild_begin(&b, g, "opd_graph_call")) { return opdi_gbuild_nothing(results, cap); }
     if (!name) { (void)opdi_gparse_fail(&b.p, "the operator's name is NULL"); }
     else if (opdi_gbuild_values(&b, args, nargs, true) == 0) { op = opdi_gparse_op(&b.p, name, args, nargs, -1); }
-    if (opdi_gbuild_end(&b, op != NULL)) { return -1; }
+    if (opdi_gbuild_end(&b, op != NULL)) { return opdi_gbuild_nothing(results, cap); }
     return opd_graph_call_op(g, op, args, nargs, results, cap);
 }
 
@@ -33204,15 +33207,17 @@ int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, o
     opd_saved_hooks hooks;
     opd_scope scope;
     int rc;
-    (void)opdi_no_tensors(outputs, noutputs);
-    if (!opd_ok()) { return -1; }
+    if (!opd_ok()) { return opdi_no_tensors(outputs, noutputs); }
     if (!fn || ninputs < 0 || noutputs < 1 || (ninputs && !inputs) || !outputs) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: a function, inputs and room for outputs are needed");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: a function, inputs and room for outputs are needed");
+        return opdi_no_tensors(outputs, noutputs);
     }
     if (options && (options->ngenerators < 0 || (options->ngenerators && !options->generators))) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the generators are NULL");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the generators are NULL");
+        return opdi_no_tensors(outputs, noutputs);
     }
     c = opdi_checkpoint_make(fn, user, destroy, inputs, ninputs, noutputs, options);
+    (void)opdi_no_tensors(outputs, noutputs);
     if (!c) { return -1; }
     memset(&hooks, 0, sizeof hooks);
     hooks.pack = opdi_checkpoint_count;
