@@ -51039,7 +51039,9 @@ OPDI_KERNEL(prelu_backward) {
     if (!wide) { return -1; }
     up = opd_gt_Scalar(x, opd_value_int(0));
     if (opd_return_tensor(call, opd_contiguous(opd_where_self(up, g, opd_mul(wide, g))))) { return -1; }
-    return opd_return_tensor(call, opdi_prelu_gather(opdi_unless(opd_mul(g, x), up), w, x));
+    up = opdi_prelu_gather(opdi_unless(opd_mul(g, x), up), w, x);
+    if (up) { opdi_view_untie(up); }
+    return opd_return_tensor(call, up);
 }
 OPDI_BW1(prelu) {
     opd_tensor *r[2];
