@@ -2419,7 +2419,8 @@ template <> inline char opd_cxx_type<opd_cxx_long<int64_t>::other>::letter() { r
        d.cpu = OPD_CATCH(warp_cpu);
 
    An exception becomes an error with its what().  Without it one would have to pass the dispatcher, which cannot be:
-   the program ends, or the thread is left amid a call.  OPD_FUNCTION has it inside. */
+   the program ends, or the thread is left amid a call, which is an error when it is found.  The same goes for a longjmp
+   out of a kernel (libpng, libjpeg): let the kernel itself setjmp.  OPD_FUNCTION has it inside. */
 #define OPD_CATCH(fn) opd_catching<decltype(&fn), &fn>::call
 #if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
 static inline int opd_caught();                   /* the exception at hand */
@@ -4776,6 +4777,7 @@ typedef struct opdi_thread {
     uint64_t recorder_of;
     char message[2048];
     bool no_wait;                /* a copy to or from a device is queued only */
+    bool left;                   /* an exception or a longjmp has left calls, which `inside` still counts */
 } opdi_thread;
 
 static opdi_thread opdi_main_thread;              /* the first thread's; no allocation */
@@ -5022,12 +5024,39 @@ const char *opd_error_message(void) {
 void opd_error_clear(void) { opdi_self()->error = OPD_OK; }
 
 static const char *opdi_call_name(const opd_call *call);
+static opdi_thread *opdi_call_thread(const opd_call *call);
+
+//-- True when an exception or a longjmp has left the kernel of th->current: its frame lies below the stack's end then, or
+//-- is written over.  Called out of line: what is live is above its own frame.  A far frame is on another stack.
+#define OPDI_SAME_STACK ((uintptr_t)1 << 20)
+OPDI_NOINLINE static bool opdi_is_left(const opdi_thread *th) {
+#if defined(OPDI_SANITIZED)                       /* frames may be anywhere */
+    (void)th;
+    return false;
+#else
+    const volatile char here = 0;
+    return th->current && ((uintptr_t)&here - (uintptr_t)th->current < OPDI_SAME_STACK ||
+                           opdi_call_thread(th->current) != th);
+#endif
+}
+//-- Forgets such a call, and what the dispatcher had set for it.  -1 with an error.
+OPDI_NOINLINE static int opdi_forget_left(opdi_thread *th) {
+    th->current = NULL;
+    th->left = true;
+    th->state.include = OPDI_DEFAULT_INCLUDE;
+    th->state.allow = OPDI_DEFAULT_ALLOW | (th->state.autocast ? OPD_BIT_OF(OPD_F_AUTOCAST) : 0);
+    th->state.no_grad = 0;
+    return opd_fail(OPD_ERROR_KERNEL, "an exception or a longjmp has left a kernel, which has to return (in C++ "
+                    "OPD_CATCH(kernel) makes errors of exceptions); included and excluded keys and grad mode are now "
+                    "what they are in the beginning");
+}
 
 int opd_fail(opd_code code, const char *format, ...) {
     opdi_thread *th = opdi_self();
     va_list ap;
     int n = 0;
     if (th->error != OPD_OK) { return -1; }       /* the first one sticks */
+    if (th->current && opdi_is_left(th)) { return opdi_forget_left(th); }
     if (th->current) { n = snprintf(th->message, sizeof th->message, "%s: ", opdi_call_name(th->current)); }
     if (n < 0 || n >= (int)sizeof th->message) { n = 0; }
     va_start(ap, format);
@@ -5066,7 +5095,10 @@ static void opdi_gone_give_back(void);
 
 int opd_finish(void) {
     opdi_thread *th = opdi_self();
-    int failed = th->error != OPD_OK;
+    int failed;
+    if (th->current && opdi_is_left(th)) { (void)opdi_forget_left(th); }
+    if (th->left) { th->inside = 0; th->left = false; }
+    failed = th->error != OPD_OK;
     opdi_report_pending(th);
     opdi_gone_give_back();
     opdi_scope_unwind(th, 0);
@@ -5431,13 +5463,14 @@ static void opdi_scope_unwind(opdi_thread *th, int64_t mark) {
     while (th->top > keep) { opdi_handle_release(th->handles[--th->top]); }
 }
 
+#define OPDI_OPENED_OUTSIDE 2                     /* in `open` of a scope: no call was running */
 opd_scope opd_scope_open(void) {
     opdi_thread *th = opdi_self();
     opd_scope s;
     s.mark = th->top;
     s.outer = th->scope_mark;
     s.depth = ++th->scope_depth;
-    s.open = 1;
+    s.open = th->inside ? 1 : OPDI_OPENED_OUTSIDE;
     th->scope_mark = th->top;
     return s;
 }
@@ -5447,10 +5480,14 @@ static int opdi_call_scope_depth(const opd_call *call);
 void opd_scope_close(opd_scope *scope) {
     opdi_thread *th = opdi_self();
     if (!scope || !scope->open) { return; }
-    if (th->current && scope->depth <= opdi_call_scope_depth(th->current)) {
-        (void)opd_fail(OPD_ERROR_KERNEL, "a kernel may not close a scope that was opened outside it");
-        return;                                   /* still open: its owner will close it */
+    if (OPDI_UNLIKELY(th->current && scope->depth <= opdi_call_scope_depth(th->current))) {
+        if (!opdi_is_left(th)) {
+            (void)opd_fail(OPD_ERROR_KERNEL, "a kernel may not close a scope that was opened outside it");
+            return;                               /* still open: its owner will close it */
+        }
+        (void)opdi_forget_left(th);
     }
+    if (OPDI_UNLIKELY(th->left) && scope->open == OPDI_OPENED_OUTSIDE) { th->inside = 0; th->left = false; }
     scope->open = 0;
     if (scope->depth > th->scope_depth) { return; }      /* closed already, by one around it */
     opdi_scope_unwind(th, scope->mark);
@@ -8926,6 +8963,7 @@ static const char *opdi_call_name(const opd_call *call) {
     return (call->targets && call->outer ? call->outer : call)->op->name;
 }
 static int opdi_call_scope_depth(const opd_call *call) { return call->scope_depth; }
+static opdi_thread *opdi_call_thread(const opd_call *call) { return call->th; }
 
 #define OPDI_BUCKETS 2048
 static struct {
@@ -11196,6 +11234,7 @@ OPDI_NOINLINE static int opdi_call_failed(opd_call *c, int rc) {
 //-- Too deep: names the operator and key that came back to itself, if one did.
 OPDI_NOINLINE static int opdi_too_deep(const opd_call *c) {
     const opd_call *o;
+    if (opdi_is_left(c->th)) { return opdi_forget_left(c->th); }
     for (o = c->outer; o; o = o->outer) {
         if (o->op == c->op && o->slot == c->slot) {
             return opd_fail(OPD_ERROR_KERNEL, "the kernel of %s for %s calls itself without end (%d nested calls)",
@@ -11218,9 +11257,10 @@ static void opdi_show_hop(const opd_call *c) {
     c->th->showing = false;
 }
 
-//-- Beyond the limit of depth: too deep, or shown.
+//-- Beyond the limit of depth: too deep, or shown; or a call that is no older than the one it is made in.
 OPDI_NOINLINE static int opdi_beyond_limit(const opd_call *c) {
-    if (c->depth > OPDI_MAX_DEPTH) { return opdi_too_deep(c); }
+    if (c->depth > OPDI_MAX_DEPTH || (c->outer && opdi_is_left(c->th))) { return opdi_too_deep(c); }
+    if (c->depth <= OPDI_LOAD(&opdi_depth_limit)) { return 0; }
     opdi_show_hop(c);
     return 0;
 }
@@ -11256,7 +11296,8 @@ OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, cons
     c->cursor = 0;
     c->depth = outer ? outer->depth + 1 : 1;
     c->mark = mark;
-    if (OPDI_UNLIKELY(c->depth > OPDI_LOAD(&opdi_depth_limit)) && opdi_beyond_limit(c)) { return -1; }
+    if (OPDI_UNLIKELY(c->depth > OPDI_LOAD(&opdi_depth_limit) || (uintptr_t)outer - 1 < (uintptr_t)c) &&
+        opdi_beyond_limit(c)) { return -1; }
     th->current = c;
     c->scope_depth = scope_depth;
     rc = slot->fn(c);

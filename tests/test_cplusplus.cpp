@@ -51,6 +51,45 @@ TEST(exceptions_leave_blocks) {
         CHECK(opd_dual_enter() == 0 && opd_dual_exit(0) == 0);
     }
 }
+#if !defined(CHECK_SANITIZED) && (defined(__x86_64__) || defined(__aarch64__))
+static int k_throws(opd_call *call) {
+    (void)opd_exp(opd_arg_tensor(call, 0));
+    throw std::runtime_error("boom");
+}
+static int k_catches(opd_call *call) {            /* and goes on */
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    try { (void)OPD_CALL(opd_find("throws::f"), x); } catch (const std::runtime_error &) { }
+    return opd_return_tensor(call, opd_exp(x));
+}
+TEST(an_exception_out_of_a_kernel_is_an_error) {
+    opd_library *lib = opd_library_open(OPD_DEF, "throws", NULL, __FILE__, __LINE__);
+    opd_op_desc d = opd_op_desc();
+    d.schema = "f(Tensor x) -> Tensor"; d.cpu = k_throws;
+    CHECK_INT(opd_define(lib, &d), 0);
+    d.schema = "g(Tensor x) -> Tensor"; d.cpu = k_catches;
+    CHECK_INT(opd_define(lib, &d), 0);
+    d.schema = "h(Tensor x) -> Tensor"; d.cpu = OPD_CATCH(k_throws);
+    CHECK_INT(opd_define(lib, &d), 0);
+    bool caught = false;
+    OPD_SCOPE {
+        opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(2), OPD_FLOAT32), true);
+        try { (void)OPD_CALL(opd_find("throws::f"), opd_detach(x)); } catch (const std::runtime_error &) { caught = true; }
+        CHECK(caught);
+        (void)opd_add(x, x);
+    }
+    CHECK_ERROR(OPD_ERROR_KERNEL, "an exception or a longjmp has left a kernel");
+    OPD_SCOPE {                                   /* found, or over with the kernel that caught it */
+        if (OPD_CALL(opd_find("throws::g"), opd_ones(OPD_INTS(2), OPD_FLOAT32))) { CHECK_OK(); }
+        else { CHECK_ERROR(OPD_ERROR_KERNEL, "an exception or a longjmp has left a kernel"); }
+    }
+    OPD_SCOPE { CHECK(!OPD_CALL(opd_find("throws::h"), opd_ones(OPD_INTS(2), OPD_FLOAT32))); }
+    CHECK_ERROR(OPD_ERROR_USER, "boom");
+    opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(2), OPD_FLOAT32), true);
+    CHECK_INT(opd_backward(opd_sum(opd_mul(x, x))), 0);
+    CHECK_NEAR(opd_item_f64(opd_select(opd_tensor_grad(x), 0, 0)), 2, 0);
+    opd_library_close(lib);
+}
+#endif
 /* break and continue are the loop's, through several blocks. */
 TEST(jumps_are_the_loops) {
     int behind = 0, bodies = 0;

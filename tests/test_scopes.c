@@ -1,6 +1,7 @@
 /* Who owns what, and errors: scopes, keeping, sticky errors, the log, threads that end.  THREADED */
 #include "../opdispatch.h"
 #include "check.h"
+#include <setjmp.h>
 
 #include <pthread.h>
 
@@ -124,6 +125,62 @@ TEST(a_block_that_cannot_be_entered_is_left_out) {
     CHECK_INT(rounds, 10);
     CHECK(nothing_open());
 }
+
+#if !defined(CHECK_SANITIZED) && defined(__GNUC__) && !defined(__TINYC__)
+/* A kernel that a longjmp leaves, as libraries that report errors so make one do. */
+static jmp_buf way_out;
+static int k_jumps(opd_call *call) {
+    (void)opd_exp(opd_arg_tensor(call, 0));
+    longjmp(way_out, 1);
+    return 0;
+}
+static int k_autograd_jumps(opd_call *call) {     /* with everything below excluded */
+    (void)opd_keys_exclude(opd_keyset_add(OPD_KEYS_EMPTY, opd_key_parse("AutogradCPU")));
+    return opd_redispatch(call, opd_keyset_remove(opd_call_keys(call), opd_key_parse("AutogradCPU")));
+}
+static void jump_out(opd_op *op, int deeper) {
+    volatile char room[3000];
+    room[deeper] = 1;
+    if (deeper > 0) { jump_out(op, deeper - 1); return; }
+    if (setjmp(way_out) == 0) { CHECK(OPD_CALL(op, one()) == NULL); CHECK(!"not left"); }
+    CHECK(room[0] || true);
+}
+static void work_on(int deeper) {                 /* somewhere else on the stack */
+    volatile char room[2000];
+    room[deeper] = 1;
+    if (deeper > 0) { work_on(deeper - 1); } else { (void)opd_exp(one()); }
+    CHECK(room[0] || true);
+}
+TEST(a_longjmp_out_of_a_kernel_is_an_error) {
+    opd_library *lib = opd_library_open(OPD_DEF, "jumps", NULL, __FILE__, __LINE__);
+    const int depth = opd_scope_stats().depth;
+    opd_op *op;
+    int there, after;
+    CHECK_INT(opd_def(lib, "out(Tensor x) -> Tensor"), 0);
+    CHECK_INT(opd_impl_key(lib, "out", "CPU", k_jumps, NULL, NULL), 0);
+    CHECK_INT(opd_impl_key(lib, "out", "AutogradCPU", k_autograd_jumps, NULL, NULL), 0);
+    op = opd_find("jumps::out");
+    for (there = 0; there < 8; there++) {
+        for (after = 0; after < 8; after++) {
+            const opd_scope_info before = opd_scope_stats();
+            OPD_SCOPE { jump_out(op, there); work_on(after); }
+            CHECK_ERROR(OPD_ERROR_KERNEL, "an exception or a longjmp has left a kernel");
+            CHECK(opd_scope_stats().depth == before.depth && opd_scope_stats().handles == before.handles);
+            OPD_SCOPE {                           /* and the tape records */
+                opd_tensor *x = opd_tensor_set_requires_grad(one(), true);
+                CHECK_INT(opd_backward(opd_sum(opd_mul(x, x))), 0);
+                CHECK_NEAR(opd_item_f64(opd_tensor_grad(x)), 2 * opd_item_f64(opd_detach(x)), 0);
+            }
+        }
+    }
+    OPD_SCOPE { jump_out(op, 0); }                /* and where nothing but the end of the scope comes behind it */
+    CHECK_ERROR(OPD_ERROR_KERNEL, "an exception or a longjmp has left a kernel");
+    OPD_SCOPE { jump_out(op, 0); (void)opd_fail(OPD_ERROR_USER, "the program's own"); }
+    CHECK_ERROR(OPD_ERROR_KERNEL, "an exception or a longjmp has left a kernel");
+    CHECK_INT(opd_scope_stats().depth, depth);
+    opd_library_close(lib);
+}
+#endif
 
 TEST(closing_closes_what_was_opened_after) {
     int depth = opd_scope_stats().depth;
