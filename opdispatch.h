@@ -51177,44 +51177,36 @@ static opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool wrap, i
 
 //-- gather, scatter: one walk -----------------------------------------------------------------------------------------
 //
-//  For every position p of `index`: a's element lies at p with dim `dim` replaced by index[p], b's at p.
+//  For every position p of `index`: a's element lies at p with dim `dim` replaced by index[p], b's at p.  Folds are made
+//  in the compute type, a block of b at a time, and stored in a's dtype at once; sums in halves have a desk of float32
+//  (opdi_fold_into).  Parts of one walk never share an element of a, so that results do not depend on the threads.
 
 enum { OPDI_WALK_GATHER = 0, OPDI_WALK_SCATTER, OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN };
 typedef struct opdi_indexed {
-    /* row: the dim that inner loops run along; size of an element in bytes */
-    int ndim, row, kind, size, compute;
+    int ndim, row, split;                         /* row: the dim of inner loops; split: the one of parts, or -1 */
+    int kind, compute, size, bsize;               /* bytes of an element of a, of b */
     int64_t sizes[OPD_MAX_DIMS];                  /* of index */
-    int64_t as[OPD_MAX_DIMS], bs[OPD_MAX_DIMS];   /* strides in elements; a's is 0 along dim */
+    int64_t as[OPD_MAX_DIMS], bs[OPD_MAX_DIMS], xs[OPD_MAX_DIMS];     /* strides in elements; a's is 0 along dim */
     int64_t at;                                   /* a's stride along dim */
-    const int64_t *index;                         /* contiguous, checked */
+    const int64_t *index;                         /* checked */
     char *a, *b;
+    opdi_convert load_a, store_a, load_b;         /* of folds; NULL: it is of the compute type */
+    double alpha;                                 /* b times this is what is added */
 } opdi_indexed;
 
 #define OPDI_INDEXED_MOVE(T) {                                                                             \
         T *pa = (T *)(void *)a; T *pb = (T *)(void *)b;                                                    \
-        if (w->kind == OPDI_WALK_GATHER) { for (k = 0; k < n; k++) { pb[k * bs] = pa[k * as + x[k] * at]; } } \
-        else { for (k = 0; k < n; k++) { pa[k * as + x[k] * at] = pb[k * bs]; } }                          \
+        if (w->kind == OPDI_WALK_GATHER) {                                                                 \
+            for (k = 0; k < n; k++) { pb[k * bs] = pa[k * as + x[k * xs] * at]; }                          \
+        } else { for (k = 0; k < n; k++) { pa[k * as + x[k * xs] * at] = pb[k * bs]; } }                   \
         break; }
-#define OPDI_INDEXED_FOLD(T, ADD, MUL) {                                                                   \
-        T *pa = (T *)(void *)a; const T *pb = (const T *)(const void *)b;                                  \
-        for (k = 0; k < n; k++) {                                                                          \
-            T *p = pa + k * as + x[k] * at; const T u = *p, v = pb[k * bs];                                \
-            switch (w->kind) {                                                                             \
-                case OPDI_WALK_ADD: *p = ADD; break;                                                       \
-                case OPDI_WALK_MUL: *p = MUL; break;                                                       \
-                case OPDI_WALK_MAX: *p = u > v || !(u <= u) ? u : v; break;                                \
-                default: *p = u < v || !(u <= u) ? u : v; break;                                           \
-            }                                                                                              \
-        } break; }
-static void opdi_indexed_row(const opdi_indexed *w, char *a, char *b, const int64_t *x) {
-    const int64_t n = w->sizes[w->row], as = w->as[w->row], bs = w->bs[w->row], at = w->at;
+static void opdi_indexed_move(const opdi_indexed *w, char *a, const int64_t *x, char *b, int64_t n) {
+    const int64_t as = w->as[w->row], bs = w->bs[w->row], xs = w->xs[w->row], at = w->at, size = w->size;
     int64_t k;
-    if (w->kind >= OPDI_WALK_ADD) {
-        switch (w->compute) {
-            case OPDI_F32: OPDI_INDEXED_FOLD(float, u + v, u * v)
-            case OPDI_F64: OPDI_INDEXED_FOLD(double, u + v, u * v)
-            default: OPDI_INDEXED_FOLD(int64_t, opdi_wrap_add(u, v), opdi_wrap_mul(u, v))
-        }
+    if (xs == 0) {                                /* one index for all */
+        a += x[0] * at * size;
+        if (w->kind == OPDI_WALK_GATHER) { opdi_move_run(b, bs * size, a, as * size, n, w->size); }
+        else { opdi_move_run(a, as * size, b, bs * size, n, w->size); }
         return;
     }
     switch (w->size) {
@@ -51224,62 +51216,260 @@ static void opdi_indexed_row(const opdi_indexed *w, char *a, char *b, const int6
         case 8: OPDI_INDEXED_MOVE(uint64_t)
         default:
             for (k = 0; k < n; k++) {
-                char *pa = a + (k * as + x[k] * at) * w->size, *pb = b + k * bs * w->size;
-                if (w->kind == OPDI_WALK_GATHER) {
-                    memcpy(pb, pa, (size_t)w->size);
-                    } else { memcpy(pa, pb, (size_t)w->size);
-                }
+                char *pa = a + (k * as + x[k * xs] * at) * size, *pb = b + k * bs * size;
+                memcpy(w->kind == OPDI_WALK_GATHER ? pb : pa, w->kind == OPDI_WALK_GATHER ? pa : pb, (size_t)size);
             }
     }
 }
-/* Rows [begin, end), counted over all dims but `row`. */
+#define OPDI_INDEXED_FOLD(T, ADD, MUL) {                                                                   \
+        T *pa = (T *)(void *)a; const T *pb = (const T *)(const void *)b;                                  \
+        if (!x && as == 1 && bs == 1 && w->kind == OPDI_WALK_ADD) {                                        \
+            for (k = 0; k < n; k++) { const T u = pa[k], v = pb[k]; pa[k] = ADD; }                         \
+            break;                                                                                         \
+        }                                                                                                  \
+        for (k = 0; k < n; k++) {                                                                          \
+            T *p = pa + k * as + (x ? x[k * xs] * w->at : 0); const T u = *p, v = pb[k * bs];              \
+            switch (w->kind) {                                                                             \
+                case OPDI_WALK_ADD: *p = ADD; break;                                                       \
+                case OPDI_WALK_MUL: *p = MUL; break;                                                       \
+                case OPDI_WALK_MAX: *p = u > v || !(u <= u) ? u : v; break;                                \
+                default: *p = u < v || !(u <= u) ? u : v; break;                                           \
+            }                                                                                              \
+        } break; }
+/* Both of the compute type; x NULL: a's elements lie `as` apart. */
+static void opdi_indexed_fold(const opdi_indexed *w, void *a, int64_t as, const int64_t *x, int64_t xs, const void *b,
+                              int64_t bs, int64_t n) {
+    int64_t k;
+    switch (w->compute) {
+        case OPDI_F32: OPDI_INDEXED_FOLD(float, u + v, u * v)
+        case OPDI_F64: OPDI_INDEXED_FOLD(double, u + v, u * v)
+        default: OPDI_INDEXED_FOLD(int64_t, opdi_wrap_add(u, v), opdi_wrap_mul(u, v))
+    }
+}
+/* n elements of b, `bs` apart, as numbers of the compute type times alpha. */
+static void opdi_indexed_load(const opdi_indexed *w, void *to, const char *b, int64_t bs, int64_t n) {
+    uint64_t raw[OPDI_BLOCK];
+    int64_t k;
+    opdi_gather(w->load_b ? raw : to, b, bs * w->bsize, n, w->bsize);
+    if (w->load_b) { w->load_b(to, raw, n); }
+    for (k = 0; w->alpha != 1 && k < n; k++) {
+        if (w->compute == OPDI_F32) { ((float *)to)[k] *= (float)w->alpha; }
+        else if (w->compute == OPDI_F64) { ((double *)to)[k] *= w->alpha; }
+        else { ((int64_t *)to)[k] = opdi_wrap_mul(((int64_t *)to)[k], (int64_t)w->alpha); }
+    }
+}
+static void opdi_indexed_fold_row(const opdi_indexed *w, char *a, const int64_t *x, char *b, int64_t n) {
+    const int64_t as = w->as[w->row], bs = w->bs[w->row], xs = w->xs[w->row], size = w->size;
+    const bool loads = w->load_b || w->alpha != 1;
+    uint64_t from[OPDI_BLOCK], to[OPDI_BLOCK];
+    int64_t i, k, m;
+    if (xs == 0) { a += x[0] * w->at * size; x = NULL; }
+    for (i = 0; i < n; i += m) {
+        const char *pb = b + i * bs * w->bsize;
+        char *pa = a + i * as * size;
+        const int64_t *px = x ? x + i * xs : NULL, step = loads ? 1 : bs;
+        m = OPDI_MIN(n - i, (int64_t)OPDI_BLOCK);
+        if (loads) { opdi_indexed_load(w, from, pb, bs, m); pb = (const char *)from; }
+        if (!w->load_a) { opdi_indexed_fold(w, pa, as, px, xs, pb, step, m); continue; }
+        if (!px && as == 1) {
+            w->load_a(to, pa, m);
+            opdi_indexed_fold(w, to, 1, NULL, 0, pb, step, m);
+            w->store_a(pa, to, m);
+            continue;
+        }
+        for (k = 0; k < m; k++) {
+            char *p = pa + (k * as + (px ? px[k * xs] * w->at : 0)) * size;
+            w->load_a(to, p, 1);
+            opdi_indexed_fold(w, to, 1, NULL, 0, pb + k * step * (w->compute == OPDI_F32 ? 4 : 8), 1, 1);
+            w->store_a(p, to, 1);
+        }
+    }
+}
+/* Part [begin, end) of the split dim, or all of it: row by row. */
 static void opdi_indexed_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_indexed *w = (const opdi_indexed *)ctx;
-    int64_t r;
-    for (r = begin; r < end; r++) {
-        int64_t rest = r, a = 0, b = 0;
-        int d;
+    const int64_t n = w->row == w->split ? end - begin : w->sizes[w->row];
+    int64_t r, rows = 1;
+    int d;
+    for (d = 0; d < w->ndim; d++) { rows *= d == w->row ? 1 : d == w->split ? end - begin : w->sizes[d]; }
+    for (r = 0; r < rows; r++) {
+        int64_t rest = r, a = 0, b = 0, x = 0, at;
         for (d = w->ndim - 1; d >= 0; d--) {
-            int64_t at;
-            if (d == w->row) { continue; }
-            at = rest % w->sizes[d];
-            rest /= w->sizes[d];
-            a += at * w->as[d]; b += at * w->bs[d];
+            const int64_t size = d == w->split ? end - begin : w->sizes[d];
+            at = d == w->row ? 0 : rest % size;
+            if (d != w->row) { rest /= size; }
+            if (d == w->split) { at += begin; }
+            a += at * w->as[d]; b += at * w->bs[d]; x += at * w->xs[d];
         }
-        opdi_indexed_row(w, w->a + a * w->size, w->b + b * w->size, w->index + r * w->sizes[w->row]);
+        (w->kind < OPDI_WALK_ADD ? opdi_indexed_move : opdi_indexed_fold_row)(
+            w, w->a + a * w->size, w->index + x, w->b + b * w->bsize, n);
     }
 }
 OPDI_COLD_BEGIN
-/* a: the tensor that is indexed along dim; b: the one walked with index, with sizes at least those of index (stride 0
-   for
-   one number).  Both of a's dtype. */
-static int opdi_indexed_run(int kind, opd_tensor *a, int dim, opd_tensor *index, opd_tensor *b) {
+/* Which dim threads share: along it a's elements differ, or they are only read. */
+static int opdi_indexed_split(const opdi_indexed *w) {
+    int d, best = -1;
+    for (d = 0; d < w->ndim; d++) {
+        if (w->kind != OPDI_WALK_GATHER && w->as[d] == 0) { continue; }
+        if (best < 0 || (w->sizes[best] < 64 && w->sizes[d] > w->sizes[best])) { best = d; }
+    }
+    return best;
+}
+/* a: the tensor that is indexed along dim; index: checked, int64; b: the one walked with it, with sizes at least those
+   of index (stride 0 for one number), of a's dtype, or in folds of any. */
+static int opdi_indexed_go(int kind, opd_tensor *a, int dim, const opd_tensor *index, opd_tensor *b, double alpha) {
     opdi_indexed w;
-    int64_t bad, size = a->ndim ? opdi_sizes(a)[dim] : 1;
-    opd_tensor *x;
-    int d;
+    int64_t each;
+    int d, type = opdi_compute_type((opd_scalar_type)a->dtype);
     if (index->numel == 0) { return 0; }
-    x = opdi_index_load(index, size, false, &bad);
-    if (!x) { return -1; }
-    if (bad >= 0) { return opdi_out_of_bounds(((const int64_t *)(const void *)x->data)[bad], dim, size); }
-    w.kind = kind; w.size = (int)opd_dtype_size((opd_scalar_type)a->dtype);
-    w.compute = opdi_compute_type((opd_scalar_type)a->dtype);
-    w.ndim = OPDI_MAX((int)index->ndim, 1); w.index = (const int64_t *)(const void *)x->data; w.a = a->data;
-    w.b = b->data;
-    w.sizes[0] = 1; w.as[0] = w.bs[0] = 0;
+    w.kind = kind; w.compute = type; w.alpha = alpha;
+    w.size = (int)opd_dtype_size((opd_scalar_type)a->dtype);
+    w.bsize = (int)opd_dtype_size((opd_scalar_type)b->dtype);
+    w.load_a = a->dtype == opdi_compute_dtype[type] ? NULL : opdi_load_table[type][a->dtype];
+    w.store_a = opdi_store_table[type][a->dtype];
+    w.load_b = b->dtype == opdi_compute_dtype[type] ? NULL : opdi_load_table[type][b->dtype];
+    w.ndim = OPDI_MAX((int)index->ndim, 1); w.index = (const int64_t *)(const void *)index->data;
+    w.a = a->data; w.b = b->data;
+    w.sizes[0] = 1; w.as[0] = w.bs[0] = w.xs[0] = 0;
     w.at = a->ndim ? opdi_strides(a)[dim] : 0;
     for (d = 0; d < index->ndim; d++) {
         w.sizes[d] = opdi_sizes(index)[d];
         w.as[d] = d == dim || a->ndim == 0 ? 0 : opdi_strides(a)[d];
         w.bs[d] = b->ndim == 0 ? 0 : opdi_strides(b)[d];
+        w.xs[d] = opdi_strides(index)[d];
     }
     for (w.row = w.ndim - 1; w.row > 0 && w.sizes[w.row] == 1; w.row--) { }
-    if (kind == OPDI_WALK_GATHER) {
-        opdi_parallel_for(index->numel / w.sizes[w.row], OPDI_MAX((int64_t)1, OPDI_GRAIN / w.sizes[w.row]),
-                          opdi_indexed_part, &w);
-    } else { opdi_indexed_part(&w, 0, index->numel / w.sizes[w.row]); }
+    w.split = opdi_indexed_split(&w);
+    if (w.split < 0) { opdi_indexed_part(&w, 0, 0); return 0; }
+    each = index->numel / w.sizes[w.split];
+    opdi_parallel_for(w.sizes[w.split], OPDI_MAX((int64_t)(w.split == w.row ? 1024 : 1), OPDI_GRAIN / each),
+                      opdi_indexed_part, &w);
     return 0;
 }
+/* index with int64 numbers that are in [0, size): its own where they are that, with the strides of 0 that it has.  NULL
+   with an error: `text`, or which is out of bounds. */
+static opd_tensor *opdi_index_checked(opd_tensor *index, int dim, int64_t size, bool wrap, const char *text) {
+    int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], bad;
+    opd_tensor *once = index, *x;
+    bool spread = false;
+    int d;
+    for (d = 0; d < index->ndim; d++) {
+        sizes[d] = opdi_strides(index)[d] == 0 ? 1 : opdi_sizes(index)[d];
+        spread = spread || sizes[d] != opdi_sizes(index)[d];
+    }
+    if (index->numel == 0) { return index; }
+    if (spread) { once = opdi_view(index, sizes, opdi_strides(index), index->ndim, 0); }
+    x = once ? opdi_index_load(once, size, wrap, &bad) : NULL;
+    if (!x) { return NULL; }
+    if (bad >= 0) {
+        (void)(text ? opd_fail(OPD_ERROR_INDEX, "%s", text)
+               : opdi_out_of_bounds(((const int64_t *)(const void *)x->data)[bad], dim, size));
+        return NULL;
+    }
+    for (d = 0; d < index->ndim; d++) { strides[d] = sizes[d] == 1 ? 0 : opdi_strides(x)[d]; }
+    return spread ? opdi_view(x, opdi_sizes(index), strides, index->ndim, 0) : x;
+}
+static int opdi_indexed_run(int kind, opd_tensor *a, int dim, opd_tensor *index, opd_tensor *b) {
+    index = opdi_index_checked(index, dim, a->ndim ? opdi_sizes(a)[dim] : 1, false, NULL);
+    return index ? opdi_indexed_go(kind, a, dim, index, b, 1) : -1;
+}
+
+//-- folds that happen on a desk ---------------------------------------------------------------------------------------
+//
+//  Sums and products in halves are made in float32 and rounded once, as PyTorch's scatter_add; means need counts.  The
+//  desk holds all of out, or, when few places are written, only their rows, so that the cost is that of the index.
+
+typedef struct opdi_few { opd_tensor *a, *desk, *part, *rows, *index, *src; int dim; } opdi_few;
+static bool opdi_is_few(int64_t places, const opd_tensor *out) { return places <= out->numel / 16; }
+/* A list of n indices along dim, for every place of a tensor of these sizes (but n along dim). */
+static opd_tensor *opdi_rows_spread(opd_tensor *list, int dim, const int64_t *like, int ndim) {
+    int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
+    int d;
+    for (d = 0; d < ndim; d++) { sizes[d] = d == dim ? list->numel : like[d]; strides[d] = d == dim ? 1 : 0; }
+    return opdi_view(list, sizes, strides, ndim, 0);
+}
+/* t's memory as one dim: its elements lie at offsets from the first. */
+static opd_tensor *opdi_span_view(opd_tensor *t) {
+    const int64_t one = 1;
+    int64_t span = t->numel ? 1 : 0;
+    int d;
+    for (d = 0; d < t->ndim && span; d++) { span += (opdi_sizes(t)[d] - 1) * opdi_strides(t)[d]; }
+    return opdi_view(t, &span, &one, 1, 0);
+}
+/* An index for every element as a list of offsets into a's memory; src as a row. */
+static int opdi_few_flatten(opdi_few *f) {
+    int64_t strides[OPD_MAX_DIMS], n = f->index->numel, i, *to;
+    const int64_t one = 1, *x = (const int64_t *)(const void *)f->index->data;
+    opd_tensor *list = opdi_own(opdi_tensor_make(&n, NULL, 1, OPD_INT64, OPD_CPU));
+    int d;
+    if (!list) { return -1; }
+    to = (int64_t *)(void *)list->data;
+    for (i = 0; i < n; i++) {
+        int64_t rest = i, at = 0, from = 0;
+        for (d = f->index->ndim - 1; d >= 0; d--) {
+            const int64_t k = rest % opdi_sizes(f->index)[d];
+            rest /= opdi_sizes(f->index)[d];
+            at += d == f->dim ? 0 : k * opdi_strides(f->a)[d];
+            from += k * opdi_strides(f->index)[d];
+        }
+        to[i] = at + x[from] * opdi_strides(f->a)[f->dim];
+    }
+    for (d = 0; d < f->index->ndim; d++) { strides[d] = f->src->ndim ? opdi_strides(f->src)[d] : 0; }
+    f->src = opdi_view(f->src, opdi_sizes(f->index), strides, f->index->ndim, 0);
+    f->src = f->src ? opdi_packed(f->src) : NULL;
+    f->src = f->src ? opdi_view(f->src, &n, &one, 1, 0) : NULL;
+    f->a = opdi_span_view(f->a);
+    f->index = list;
+    f->dim = 0;
+    return f->src && f->a ? 0 : -1;
+}
+/* The different ones of the list f->index, in order, as f->rows; a list of where among those each is. */
+static opd_tensor *opdi_few_rows(opdi_few *f) {
+    const int64_t n = opdi_sizes(f->index)[f->dim], step = opdi_strides(f->index)[f->dim], one = 1;
+    const int64_t *x = (const int64_t *)(const void *)f->index->data;
+    opdi_key *k = (opdi_key *)opdi_scope_alloc((size_t)n * 2 * sizeof *k);
+    opd_tensor *slot = opdi_own(opdi_tensor_make(&n, NULL, 1, OPD_INT64, OPD_CPU));
+    opd_tensor *rows = opdi_own(opdi_tensor_make(&n, NULL, 1, OPD_INT64, OPD_CPU));
+    int64_t i, m = 0;
+    if (!k || !slot || !rows) { return NULL; }
+    for (i = 0; i < n; i++) { k[i].key = (uint64_t)x[i * step]; k[i].index = i; }
+    k = opdi_keys_sort(k, k + n, n);
+    for (i = 0; i < n; i++) {
+        if (i == 0 || k[i].key != k[i - 1].key) { ((int64_t *)(void *)rows->data)[m++] = (int64_t)k[i].key; }
+        ((int64_t *)(void *)slot->data)[k[i].index] = m - 1;
+    }
+    f->rows = opdi_view(rows, &m, &one, 1, 0);
+    return f->rows ? slot : NULL;
+}
+/* Prepares f->desk, numbers of dtype `work` of the rows of `a` that index names, and f->index and f->src for it. */
+static int opdi_few_open(opdi_few *f, opd_scalar_type work) {
+    int64_t sizes[OPD_MAX_DIMS];
+    opd_tensor *slot;
+    int d;
+    for (d = 0; d < f->index->ndim; d++) {
+        if (d == f->dim || opdi_sizes(f->index)[d] == 1 || opdi_strides(f->index)[d] == 0) { continue; }
+        if (opdi_few_flatten(f)) { return -1; }
+        break;
+    }
+    if (!(slot = opdi_few_rows(f))) { return -1; }
+    for (d = 0; d < f->a->ndim; d++) { sizes[d] = d == f->dim ? f->rows->numel : opdi_sizes(f->index)[d]; }
+    f->rows = opdi_rows_spread(f->rows, f->dim, sizes, f->a->ndim);
+    f->index = opdi_rows_spread(slot, f->dim, sizes, f->a->ndim);
+    f->part = opdi_own(opdi_tensor_make(sizes, NULL, f->a->ndim, (opd_scalar_type)f->a->dtype, OPD_CPU));
+    if (!f->rows || !f->index || !f->part) { return -1; }
+    if (opdi_indexed_go(OPDI_WALK_GATHER, f->a, f->dim, f->rows, f->part, 1)) { return -1; }
+    f->desk = opdi_as(f->part, work);
+    return f->desk ? 0 : -1;
+}
+static int opdi_few_close(opdi_few *f) {
+    if (f->desk != f->part && opdi_copy(f->part, f->desk)) { return -1; }
+    return opdi_indexed_go(OPDI_WALK_SCATTER, f->a, f->dim, f->rows, f->part, 1);
+}
+/* Folds of this kind into t are made in float32, to be rounded once. */
+static bool opdi_fold_rounds(int kind, const opd_tensor *t) {
+    return (t->dtype == OPD_BFLOAT16 || t->dtype == OPD_FLOAT16) && (kind == OPDI_WALK_ADD || kind == OPDI_WALK_MUL);
+}
+
 /* The shape checks of gather (src NULL) and scatter (ScatterGatherChecks.h). */
 static int opdi_indexed_check(const opd_tensor *self, int dim, const opd_tensor *index, const opd_tensor *src,
                               const char *name) {
@@ -51337,11 +51527,26 @@ static opd_tensor *opdi_filler(opd_value v, opd_scalar_type dtype) {
     if (!t || opdi_copy(t, opdi_number_make(&n, v))) { return NULL; }
     return t;
 }
-/* scatter in all its forms: kind SCATTER moves, the others fold in the compute type.  scale NULL or a number. */
+/* Folds src, times alpha, into out at the checked index along dim. */
+static int opdi_fold_into(int kind, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src, double alpha) {
+    opdi_few f;
+    opd_tensor *desk;
+    if (!opdi_fold_rounds(kind, out) || index->numel == 0) {
+        return opdi_indexed_go(kind, out, dim, index, src, alpha);
+    }
+    if (opdi_is_few(index->numel, out)) {
+        f.a = out; f.dim = dim; f.index = index; f.src = src;
+        return opdi_few_open(&f, OPD_FLOAT32) || opdi_indexed_go(kind, f.desk, f.dim, f.index, f.src, alpha)
+            ? -1 : opdi_few_close(&f);
+    }
+    desk = opdi_desk_filled(out, OPD_FLOAT32);
+    return desk && opdi_indexed_go(kind, desk, dim, index, src, alpha) == 0 ? opdi_settle(out, desk) : -1;
+}
+/* scatter in all its forms: kind SCATTER moves, the others fold. */
 static int opdi_scatter_kind(opd_call *call, int kind, const char *name) {
-    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src, *out, *desk;
-    opd_value v = opd_arg_value(call, 3);
-    opd_scalar_type dtype = (opd_scalar_type)self->dtype;
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src, *out;
+    const opd_value v = opd_arg_value(call, 3);
+    const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
     src = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
     if (dim < 0) { return -1; }
@@ -51358,11 +51563,9 @@ static int opdi_scatter_kind(opd_call *call, int kind, const char *name) {
     out = opdi_update(call, false);
     if (!out || !out->data) { return out ? 0 : -1; }
     if (!src && !(src = opdi_filler(v, dtype))) { return -1; }
-    if (kind == OPDI_WALK_SCATTER) { return opdi_indexed_run(kind, out, dim, index, src); }
-    dtype = (opd_scalar_type)opdi_compute_dtype[opdi_compute_type(dtype)];
-    desk = opdi_desk_filled(out, dtype);
-    if (desk && dtype != (opd_scalar_type)src->dtype) { src = opdi_as(src, dtype); }
-    return desk && src && opdi_indexed_run(kind, desk, dim, index, src) == 0 ? opdi_settle(out, desk) : -1;
+    index = opdi_index_checked(index, dim, out->ndim ? opdi_sizes(out)[dim] : 1, false, NULL);
+    return !index ? -1 : kind == OPDI_WALK_SCATTER ? opdi_indexed_go(kind, out, dim, index, src, 1)
+           : opdi_fold_into(kind, out, dim, index, src, 1);
 }
 OPDI_KERNEL(scatter_src) { return opdi_scatter_kind(call, OPDI_WALK_SCATTER, "scatter"); }
 OPDI_KERNEL(scatter_add) { return opdi_scatter_kind(call, OPDI_WALK_ADD, "scatter_add"); }
@@ -51425,13 +51628,15 @@ static int opdi_reduce_of(const char *name) {
     for (i = 0; i < 5; i++) { if (strcmp(name, opdi_reduce_names[i]) == 0) { return i; } }
     return opd_fail(OPD_ERROR_ARGUMENT, "reduce argument must be either sum, prod, mean, amax or amin, got %s", name);
 }
-/* What a fold begins with, as a number of the compute type. */
+/* What a fold of numbers of this dtype begins with. */
 static opd_value opdi_reduce_start(int how, opd_scalar_type t) {
-    const bool whole = opd_dtype_is_integral(t, true);
+    const int bits = 8 * (int)opd_dtype_size(t) - 1;
+    const bool most = how == 3;                   /* of minima the largest, of maxima the smallest */
     if (how == 1) { return opd_value_int(1); }
-    if (how == 2) { return whole ? opd_value_int(INT64_MIN) : opd_value_float(-INFINITY); }
-    if (how == 3) { return whole ? opd_value_int(INT64_MAX) : opd_value_float(INFINITY); }
-    return opd_value_int(0);
+    if (how != 2 && how != 3) { return opd_value_int(0); }
+    if (!opd_dtype_is_integral(t, true)) { return opd_value_float(most ? INFINITY : -INFINITY); }
+    if (t == OPD_BOOL || t == OPD_UINT8) { return opd_value_int(!most ? 0 : t == OPD_BOOL ? 1 : 255); }
+    return opd_value_int(most ? INT64_MAX >> (63 - bits) : -(INT64_MAX >> (63 - bits)) - 1);
 }
 OPDI_COLD_END
 /* desk /= max(count, 1), rounding down for integers. */
@@ -51449,28 +51654,44 @@ static void opdi_reduce_divide(opd_tensor *desk, const opd_tensor *count) {
     }
 }
 OPDI_COLD_BEGIN
+/* The fold itself, on a desk (of means: contiguous, of a compute type). */
+static int opdi_reduce_on(opd_tensor *desk, int dim, opd_tensor *index, opd_tensor *src, int how, bool include_self) {
+    static const int kinds[] = {OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN, OPDI_WALK_ADD};
+    const opd_scalar_type t = (opd_scalar_type)desk->dtype;
+    opd_tensor *start, *count, *one;
+    if (!include_self) {
+        start = opdi_filler(opdi_reduce_start(how, t), t);
+        if (!start || opdi_indexed_go(OPDI_WALK_SCATTER, desk, dim, index, start, 1)) { return -1; }
+    }
+    if (opdi_indexed_go(kinds[how], desk, dim, index, src, 1)) { return -1; }
+    if (how != 4) { return 0; }
+    one = opdi_filler(opd_value_int(1), OPD_INT64);
+    start = opdi_filler(opd_value_int(include_self), OPD_INT64);
+    count = opdi_own(opdi_tensor_make(opdi_sizes(desk), NULL, desk->ndim, OPD_INT64, OPD_CPU));
+    if (!one || !start || !count || opdi_copy(count, start) ||
+        opdi_indexed_go(OPDI_WALK_ADD, count, dim, index, one, 1)) {
+        return -1;
+    }
+    opdi_reduce_divide(desk, count);
+    return 0;
+}
 /* Folds src into out at index along dim (index and src of one shape or src larger). */
 static int opdi_reduce_into(opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src, int how, bool include_self) {
     const opd_scalar_type t = (opd_scalar_type)opdi_compute_dtype[opdi_compute_type((opd_scalar_type)out->dtype)];
-    opd_tensor *desk = opdi_desk_filled(out, t), *count = NULL, *start;
-    static const int kinds[] = {OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN, OPDI_WALK_ADD};
-    if (!desk || (src->dtype != (int8_t)t && !(src = opdi_as(src, t)))) { return -1; }
-    if (!include_self) {
-        start = opdi_filler(opdi_reduce_start(how, t), t);
-        if (!start || opdi_indexed_run(OPDI_WALK_SCATTER, desk, dim, index, start)) { return -1; }
+    opdi_few f;
+    opd_tensor *desk;
+    index = opdi_index_checked(index, dim, out->ndim ? opdi_sizes(out)[dim] : 1, false, NULL);
+    if (!index || index->numel == 0) { return index ? 0 : -1; }
+    if (how != 4 && !(how < 2 && opdi_fold_rounds(OPDI_WALK_ADD, out))) {
+        return opdi_reduce_on(out, dim, index, src, how, include_self);
     }
-    if (opdi_indexed_run(kinds[how], desk, dim, index, src)) { return -1; }
-    if (how == 4) {
-        opd_tensor *one = opdi_filler(opd_value_int(1), OPD_INT64);
-        start = opdi_filler(opd_value_int(include_self), OPD_INT64);
-        count = opdi_own(opdi_tensor_make(opdi_sizes(out), NULL, out->ndim, OPD_INT64, OPD_CPU));
-        if (!one || !start || !count || opdi_copy(count, start) || opdi_indexed_run(OPDI_WALK_ADD, count, dim, index,
-                one)) {
-            return -1;
-        }
-        opdi_reduce_divide(desk, count);
+    if (opdi_is_few(index->numel, out)) {
+        f.a = out; f.dim = dim; f.index = index; f.src = src;
+        return opdi_few_open(&f, t) || opdi_reduce_on(f.desk, f.dim, f.index, f.src, how, include_self)
+            ? -1 : opdi_few_close(&f);
     }
-    return opdi_settle(out, desk);
+    desk = opdi_desk_filled(out, t);
+    return desk && opdi_reduce_on(desk, dim, index, src, how, include_self) == 0 ? opdi_settle(out, desk) : -1;
 }
 OPDI_KERNEL(scatter_reduce_two) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out;
@@ -51590,9 +51811,6 @@ typedef struct opdi_rows {                        /* a[outer][index[j]][inner] a
     char *a, *b;
     const int64_t *index;
     int64_t size, n, inner, bytes;                /* rows of a, rows of b; elements of a row, bytes of a row */
-    int compute;
-    bool back;                                    /* b to a */
-    double alpha;
 } opdi_rows;
 static void opdi_rows_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_rows *w = (const opdi_rows *)ctx;
@@ -51602,35 +51820,10 @@ static void opdi_rows_part(void *ctx, int64_t begin, int64_t end) {
         char *a = w->a + o * w->size * w->bytes, *b = w->b + r * w->bytes;
         const int64_t *x = w->index + (r - o * w->n);
         int64_t k, m = stop - r;
-        if (w->back) { for (k = 0; k < m; k++) { memcpy(a + x[k] * w->bytes, b + k * w->bytes, (size_t)w->bytes); } }
-        else if (w->bytes == 4) { for (k = 0; k < m; k++) { memcpy(b + k * 4, a + x[k] * 4, 4); } }
+        if (w->bytes == 4) { for (k = 0; k < m; k++) { memcpy(b + k * 4, a + x[k] * 4, 4); } }
         else if (w->bytes == 8) { for (k = 0; k < m; k++) { memcpy(b + k * 8, a + x[k] * 8, 8); } }
         else { for (k = 0; k < m; k++) { memcpy(b + k * w->bytes, a + x[k] * w->bytes, (size_t)w->bytes); } }
         r = stop;
-    }
-}
-#define OPDI_ROWS_ADD(T, EXPR) {                                                                            \
-        T *p = (T *)(void *)(w->a + (o * w->size + w->index[j]) * w->bytes) + from;                         \
-        const T *q = (const T *)(const void *)(w->b + (o * w->n + j) * w->bytes) + from;                    \
-        for (k = 0; k < m; k++) { p[k] = EXPR; } break; }
-/* a += alpha b.  One unit of work is a piece of 1024 elements of one outer index, its rows in order, so that the sums
-   do not depend on the
-   threads. */
-static void opdi_rows_add(void *ctx, int64_t begin, int64_t end) {
-    const opdi_rows *w = (const opdi_rows *)ctx;
-    const int64_t pieces = (w->inner + 1023) / 1024;
-    const float f = (float)w->alpha;
-    int64_t u;
-    for (u = begin; u < end; u++) {
-        const int64_t o = u / pieces, from = u % pieces * 1024, m = OPDI_MIN((int64_t)1024, w->inner - from);
-        int64_t j, k;
-        for (j = 0; j < w->n; j++) {
-            switch (w->compute) {
-                case OPDI_F32: OPDI_ROWS_ADD(float, p[k] + f * q[k])
-                case OPDI_F64: OPDI_ROWS_ADD(double, p[k] + w->alpha * q[k])
-                default: OPDI_ROWS_ADD(int64_t, opdi_wrap_add(p[k], opdi_wrap_mul((int64_t)w->alpha, q[k])))
-            }
-        }
     }
 }
 OPDI_COLD_BEGIN
@@ -51642,9 +51835,20 @@ static int64_t opdi_rows_init(opdi_rows *w, opd_tensor *a, int dim, opd_tensor *
     w->n = index->numel;
     w->inner = a->ndim ? opdi_span_of(opdi_sizes(a), dim + 1, a->ndim) : 1;
     w->bytes = w->inner * (int64_t)opd_dtype_size((opd_scalar_type)a->dtype);
-    w->compute = opdi_compute_type((opd_scalar_type)a->dtype);
-    w->back = false; w->alpha = 1;
     return a->ndim ? opdi_span_of(opdi_sizes(a), 0, dim) : 1;
+}
+/* The same for a with any strides. */
+static int opdi_rows_walk(opd_tensor *a, int dim, opd_tensor *x, opd_tensor *out) {
+    int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], n = 1;
+    int d;
+    for (d = a->ndim - 1; d >= 0; d--) {
+        strides[d] = n;
+        sizes[d] = d == dim ? x->numel : opdi_sizes(a)[d];
+        n *= OPDI_MAX(sizes[d], (int64_t)1);
+    }
+    out = opdi_view(out, sizes, strides, a->ndim, 0);
+    x = opdi_rows_spread(x, dim, sizes, a->ndim);
+    return out && x ? opdi_indexed_go(OPDI_WALK_GATHER, a, dim, x, out, 1) : -1;
 }
 /* out = a's rows at index along dim; out is contiguous in the order outer, index, inner. */
 static int opdi_rows_select(opd_tensor *a, int dim, opd_tensor *index, opd_tensor *out, const char *text) {
@@ -51656,9 +51860,9 @@ static int opdi_rows_select(opd_tensor *a, int dim, opd_tensor *index, opd_tenso
     x = opdi_index_load(index, size, false, &bad);
     if (!x) { return -1; }
     if (bad >= 0) { return opd_fail(OPD_ERROR_INDEX, "%s", text); }
-    a = opdi_packed(a);
-    desk = a ? opdi_desk(out, (opd_scalar_type)out->dtype) : NULL;
+    desk = opdi_desk(out, (opd_scalar_type)out->dtype);
     if (!desk) { return -1; }
+    if (!(a->flags & OPDI_CONTIGUOUS)) { return opdi_rows_walk(a, dim, x, desk) ? -1 : opdi_settle(out, desk); }
     outer = opdi_rows_init(&w, a, dim, x, desk);
     if (out->numel) {
         opdi_parallel_for(outer * w.n, OPDI_MAX((int64_t)1, 4 * OPDI_GRAIN / OPDI_MAX(w.bytes, (int64_t)1)),
@@ -51735,30 +51939,17 @@ static int opdi_rows_check(const opd_tensor *self, int dim, const opd_tensor *in
     return k ? opd_fail(OPD_ERROR_SHAPE, "%s: Source/destination tensor must have same slice shapes. Destination "
                         "slice dimension does not match source at dim %d", name, dim) : 0;
 }
-/* The desk, the source in its dtype and checked indices for a write of rows; 0, or -1. */
-static int opdi_rows_open(opd_tensor *out, opd_scalar_type t, int dim, opd_tensor **index, opd_tensor **src,
-                          opd_tensor **desk, bool wrap, const char *text) {
-    const int64_t size = out->ndim ? opdi_sizes(out)[dim] : 1;
-    int64_t bad;
-    opd_tensor *x = opdi_index_load(*index, size, wrap, &bad);
-    if (!x) { return -1; }
-    if (bad >= 0) {
-        return text ? opd_fail(OPD_ERROR_INDEX, "%s", text)
-            : opdi_out_of_bounds(((const int64_t *)(const void *)x->data)[bad], dim, size);
-    }
-    *index = x;
-    *src = opdi_as(*src, t);
-    *desk = *src ? opdi_desk_filled(out, t) : NULL;
-    return *desk ? 0 : -1;
+/* index as one for every element of src, checked. */
+static opd_tensor *opdi_rows_index(const opd_tensor *out, int dim, opd_tensor *index, const opd_tensor *src, bool wrap,
+                                   const char *text) {
+    index = opdi_index_checked(index, dim, out->ndim ? opdi_sizes(out)[dim] : 1, wrap, text);
+    return index ? opdi_rows_spread(index, dim, opdi_sizes(src), src->ndim) : NULL;
 }
 OPDI_KERNEL(index_add) {
-    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out,
-        *desk;
-    int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
-    opd_scalar_type t = (opd_scalar_type)self->dtype;
-    opd_value alpha = opd_arg_value(call, 4);
-    opdi_rows w;
-    int64_t outer;
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out;
+    const int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
+    const opd_scalar_type t = (opd_scalar_type)self->dtype;
+    const opd_value alpha = opd_arg_value(call, 4);
     if (dim < 0 || opdi_index_dtype(index, "index_add_(): Expected dtype int32/int64 for index") ||
         opdi_rows_check(self, dim, index, src, "index_add_()") || opdi_alpha_check(t, alpha)) {
         return -1;
@@ -51768,18 +51959,8 @@ OPDI_KERNEL(index_add) {
     }
     out = opdi_update(call, false);
     if (!out || !out->data) { return out ? 0 : -1; }
-    if (opdi_rows_open(out, (opd_scalar_type)opdi_compute_dtype[opdi_compute_type(t)], dim, &index, &src, &desk, false,
-                       "index out of range in self")) {
-        return -1;
-    }
-    outer = opdi_rows_init(&w, desk, dim, index, src);
-    w.alpha = opdi_number_f64(alpha);
-    if (src->numel) {
-        opdi_parallel_for(outer * ((w.inner + 1023) / 1024),
-                          OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(w.n * OPDI_MIN(w.inner, (int64_t)1024),
-                                                                     (int64_t)1)), opdi_rows_add, &w);
-    }
-    return opdi_settle(out, desk);
+    index = opdi_rows_index(out, dim, index, src, false, "index out of range in self");
+    return index ? opdi_fold_into(OPDI_WALK_ADD, out, dim, index, src, opdi_number_f64(alpha)) : -1;
 }
 /* g's rows at index, with the shape that source has. */
 static opd_tensor *opdi_rows_back(opd_backward_call *bw, opd_tensor *g, int at) {
@@ -51800,10 +51981,8 @@ OPDI_OP(index_add) {
     op->inplace = "index_add_"; op->out = "index_add.out";
 }
 OPDI_KERNEL(index_copy) {
-    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out,
-        *desk;
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out;
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
-    opdi_rows w;
     if (dim < 0) { return -1; }
     if (index->dtype != OPD_INT64) {
         return opd_fail(OPD_ERROR_DTYPE, "index_copy_(): Expected a long tensor for index, but got %s",
@@ -51812,13 +51991,8 @@ OPDI_KERNEL(index_copy) {
     if (opdi_rows_check(self, dim, index, src, "index_copy_()")) { return -1; }
     out = opdi_update(call, false);
     if (!out || !out->data) { return out ? 0 : -1; }
-    if (opdi_rows_open(out, (opd_scalar_type)out->dtype, dim, &index, &src, &desk, false, NULL)) { return -1; }
-    if (src->numel) {
-        const int64_t outer = opdi_rows_init(&w, desk, dim, index, src);
-        w.back = true;
-        opdi_rows_part(&w, 0, outer * w.n);
-    }
-    return opdi_settle(out, desk);
+    index = opdi_rows_index(out, dim, index, src, false, NULL);
+    return index ? opdi_indexed_go(OPDI_WALK_SCATTER, out, dim, index, src, 1) : -1;
 }
 OPDI_BW1(index_copy) {
     opd_tensor *g = opd_bw_grad(bw, 0);
@@ -51833,10 +52007,9 @@ OPDI_OP(index_copy) {
     op->inplace = "index_copy_"; op->out = "index_copy.out";
 }
 OPDI_KERNEL(index_fill) {
-    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src, *out, *x, *fill;
-    opd_value v = opd_arg_value(call, 3);
-    int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
-    int64_t strides[OPD_MAX_DIMS], sizes[OPD_MAX_DIMS], bad, k;
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src, *out;
+    const opd_value v = opd_arg_value(call, 3);
+    const int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
     if (dim < 0) { return -1; }
     if (v.tag == OPD_TAG_TENSOR && v.u.t->ndim) {
         return opd_fail(OPD_ERROR_SHAPE, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
@@ -51852,26 +52025,10 @@ OPDI_KERNEL(index_fill) {
     }
     out = opdi_update(call, true);
     if (!out || !out->data) { return out ? 0 : -1; }
-    x = opdi_index_load(index, self->ndim ? opdi_sizes(self)[dim] : 1, true, &bad);
     src = v.tag == OPD_TAG_TENSOR ? opdi_as(v.u.t, (opd_scalar_type)self->dtype)
         : opdi_filler(v, (opd_scalar_type)self->dtype);
-    if (!x || !src) { return -1; }
-    if (bad >= 0) {
-        return opdi_out_of_bounds(((const int64_t *)(const void *)x->data)[bad], dim, self->ndim
-                                  ? opdi_sizes(self)[dim] : 1);
-    }
-    if (out->ndim == 0) { return x->numel ? opdi_copy(out, src) : 0; }
-    for (k = 0; k < out->ndim; k++) { sizes[k] = opdi_sizes(out)[k]; strides[k] = opdi_strides(out)[k]; }
-    sizes[dim] = 1;
-    for (k = 0; k < x->numel; k++) {
-        OPD_SCOPE {
-            fill = opdi_view(out, sizes, strides, out->ndim,
-                             ((const int64_t *)(const void *)x->data)[k] * strides[dim]);
-            bad = fill ? opdi_copy(fill, src) : -1;
-        }
-        if (bad == -1 && !opd_ok()) { return -1; }
-    }
-    return 0;
+    index = src ? opdi_rows_index(out, dim, index, out, true, NULL) : NULL;
+    return index ? opdi_indexed_go(OPDI_WALK_SCATTER, out, dim, index, src, 1) : -1;
 }
 OPDI_BW1(index_fill) {
     opd_tensor *g = opd_bw_grad(bw, 0), *index = opd_bw_tensor(bw, 2);
@@ -51893,14 +52050,6 @@ OPDI_OP(index_fill_int_Tensor) {
     op->inplace = "index_fill_.int_Tensor"; op->out = "index_fill.int_Tensor_out";
 }
 OPDI_COLD_END
-/* index_reduce: scatter_reduce with the index spread over source. */
-static opd_tensor *opdi_rows_spread(opd_tensor *index, int dim, const opd_tensor *src) {
-    int64_t strides[OPD_MAX_DIMS];
-    int d;
-    index = opdi_as(index, OPD_INT64);
-    for (d = 0; d < src->ndim; d++) { strides[d] = d == dim ? 1 : 0; }
-    return index ? opdi_view(index, opdi_sizes(src), strides, src->ndim, 0) : NULL;
-}
 OPDI_COLD_BEGIN
 OPDI_KERNEL(index_reduce) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out;
@@ -51920,7 +52069,7 @@ OPDI_KERNEL(index_reduce) {
     }
     out = opdi_update(call, false);
     if (!out || !out->data) { return out ? 0 : -1; }
-    index = opdi_rows_spread(index, dim, src);
+    index = opdi_rows_index(out, dim, index, src, false, NULL);
     return index ? opdi_reduce_into(out, dim, index, src, how, opd_arg_bool(call, 5)) : -1;
 }
 OPDI_BW1(index_reduce) { return opdi_reduce_backward(bw, true); }
@@ -52152,50 +52301,26 @@ static int opdi_pick_make(opdi_pick_plan *p, const opd_tensor *self, opd_tensors
     for (d = 0; d < p->nafter; d++) { p->out[p->nout++] = p->after[d]; }
     p->nb = opdi_span_of(p->before, 0, p->nbefore);
     p->na = opdi_span_of(p->after, 0, p->nafter);
-    while (p->nafter > 1 &&
-           p->after_stride[p->nafter - 2] == p->after_stride[p->nafter - 1] * p->after[p->nafter - 1]) {
-        p->after[p->nafter - 2] *= p->after[p->nafter - 1];
-        p->after_stride[p->nafter - 2] = p->after_stride[p->nafter - 1];
-        p->nafter--;
-    }
     p->offset = NULL;
     return 0;
 }
 OPDI_COLD_END
 
-enum { OPDI_PICK_READ = 0, OPDI_PICK_WRITE, OPDI_PICK_ADD };
-typedef struct opdi_pick_job { const opdi_pick_plan *p; char *self, *values; int kind, size, compute; } opdi_pick_job;
-#define OPDI_PICK_ADD_RUN(T, EXPR) {                                                                        \
-        T *s = (T *)(void *)a; const T *v = (const T *)(const void *)b;                                     \
-        for (k = 0; k < n; k++) { T *t = s + k * stride; *t = EXPR; } break; }
-/* n elements of self `stride` apart from a, against contiguous values b. */
-static void opdi_pick_run(const opdi_pick_job *j, char *a, int64_t stride, char *b, int64_t n) {
-    int64_t k;
-    if (j->kind == OPDI_PICK_READ) { opdi_move_run(b, j->size, a, stride * j->size, n, j->size); return; }
-    if (j->kind == OPDI_PICK_WRITE) { opdi_move_run(a, stride * j->size, b, j->size, n, j->size); return; }
-    switch (j->compute) {
-        case OPDI_F32: OPDI_PICK_ADD_RUN(float, *t + v[k])
-        case OPDI_F64: OPDI_PICK_ADD_RUN(double, *t + v[k])
-        default: OPDI_PICK_ADD_RUN(int64_t, opdi_wrap_add(*t, v[k]))
-    }
-}
+typedef struct opdi_pick_job { const opdi_pick_plan *p; char *self, *values; int size; } opdi_pick_job;
 #define OPDI_PICK_ELEMENTS(T) {                                                                             \
-        T *s = (T *)(void *)a; T *v = (T *)(void *)b;                                                       \
-        if (j->kind == OPDI_PICK_READ) { for (k = 0; k < n; k++) { v[k] = s[x[k]]; } }                      \
-        else { for (k = 0; k < n; k++) { s[x[k]] = v[k]; } } return; }
-/* The same for single elements at offsets x[0..n). */
-static void opdi_pick_elements(const opdi_pick_job *j, char *a, const int64_t *x, char *b, int64_t n) {
+        const T *s = (const T *)(const void *)a; T *v = (T *)(void *)b;                                     \
+        for (k = 0; k < n; k++) { v[k] = s[x[k]]; } return; }
+/* Single elements of self at offsets x[0..n) from a, to b. */
+static void opdi_pick_elements(const char *a, const int64_t *x, char *b, int64_t n, int size) {
     int64_t k;
-    if (j->kind != OPDI_PICK_ADD) {
-        switch (j->size) {
-            case 1: OPDI_PICK_ELEMENTS(uint8_t)
-            case 2: OPDI_PICK_ELEMENTS(uint16_t)
-            case 4: OPDI_PICK_ELEMENTS(uint32_t)
-            case 8: OPDI_PICK_ELEMENTS(uint64_t)
-            default: break;
-        }
+    switch (size) {
+        case 1: OPDI_PICK_ELEMENTS(uint8_t)
+        case 2: OPDI_PICK_ELEMENTS(uint16_t)
+        case 4: OPDI_PICK_ELEMENTS(uint32_t)
+        case 8: OPDI_PICK_ELEMENTS(uint64_t)
+        default: break;
     }
-    for (k = 0; k < n; k++) { opdi_pick_run(j, a + x[k] * j->size, 1, b + k * j->size, 1); }
+    for (k = 0; k < n; k++) { memcpy(b + k * size, a + x[k] * size, (size_t)size); }
 }
 /* Positions [begin, end) of before x shape. */
 static void opdi_pick_part(void *ctx, int64_t begin, int64_t end) {
@@ -52213,7 +52338,7 @@ static void opdi_pick_part(void *ctx, int64_t begin, int64_t end) {
         }
         if (p->na == 1) {
             m = OPDI_MIN(p->nq - q, end - u);
-            opdi_pick_elements(j, a, p->offset + q, b, m);
+            opdi_pick_elements(a, p->offset + q, b, m, j->size);
             u += m;
             continue;
         }
@@ -52222,23 +52347,25 @@ static void opdi_pick_part(void *ctx, int64_t begin, int64_t end) {
             int64_t at = 0;
             rest = r;
             for (d = p->nafter - 2; d >= 0; d--) { at += rest % p->after[d] * p->after_stride[d]; rest /= p->after[d]; }
-            opdi_pick_run(j, a + at * j->size, stride, b + r * n * j->size, n);
+            opdi_move_run(b + r * n * j->size, j->size, a + at * j->size, stride * j->size, n, j->size);
         }
         u++;
     }
 }
 OPDI_COLD_BEGIN
-/* values (contiguous, of self's dtype) against self at the plan's places. */
-static int opdi_pick_go(const opdi_pick_plan *p, opd_tensor *self, opd_tensor *values, int kind) {
+/* values (contiguous, of self's dtype) = self at the plan's places. */
+static void opdi_pick_go(opdi_pick_plan *p, opd_tensor *self, opd_tensor *values) {
     opdi_pick_job j;
-    const int64_t n = p->nb * p->nq;
-    if (values->numel == 0) { return 0; }
-    j.p = p; j.self = self->data; j.values = values->data; j.kind = kind;
+    if (values->numel == 0) { return; }
+    while (p->nafter > 1 &&
+           p->after_stride[p->nafter - 2] == p->after_stride[p->nafter - 1] * p->after[p->nafter - 1]) {
+        p->after[p->nafter - 2] *= p->after[p->nafter - 1];
+        p->after_stride[p->nafter - 2] = p->after_stride[p->nafter - 1];
+        p->nafter--;
+    }
+    j.p = p; j.self = self->data; j.values = values->data;
     j.size = (int)opd_dtype_size((opd_scalar_type)self->dtype);
-    j.compute = opdi_compute_type((opd_scalar_type)self->dtype);
-    if (kind == OPDI_PICK_READ) { opdi_parallel_for(n, OPDI_MAX((int64_t)1, OPDI_GRAIN / p->na), opdi_pick_part, &j); }
-    else { opdi_pick_part(&j, 0, n); }
-    return 0;
+    opdi_parallel_for(p->nb * p->nq, OPDI_MAX((int64_t)1, OPDI_GRAIN / p->na), opdi_pick_part, &j);
 }
 OPDI_KERNEL(index_Tensor) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out, *desk;
@@ -52248,7 +52375,9 @@ OPDI_KERNEL(index_Tensor) {
     if (!out || !out->data) { return out ? 0 : -1; }
     if (opdi_pick_offsets(&p, self)) { return -1; }
     desk = opdi_desk(out, (opd_scalar_type)self->dtype);
-    return desk && opdi_pick_go(&p, self, desk, OPDI_PICK_READ) == 0 ? opdi_settle(out, desk) : -1;
+    if (!desk) { return -1; }
+    opdi_pick_go(&p, self, desk);
+    return opdi_settle(out, desk);
 }
 OPDI_BW1(index_Tensor) {
     opd_tensor *g = opd_bw_grad(bw, 0);
@@ -52345,19 +52474,71 @@ OPDI_OP(index_Tensor) {
                  "indices", opdi_index_batch, OPD_AUTOCAST_KEEP, "[3,4], {[2]i3}; [3,4,2], {[2,1]i3, [2]i4}");
     op->out = "index.Tensor_out";
 }
-/* Writes or adds values at the list's places of the result, which begins as self. */
+static int opdi_put_check(const opdi_pick_plan *p, const opd_tensor *values) {
+    char a[256], b[256];
+    bool fits = values->ndim <= p->nout;
+    int d;
+    for (d = 0; d < values->ndim && fits; d++) {
+        const int64_t n = opdi_sizes(values)[d];
+        fits = n == 1 || n == p->out[p->nout - values->ndim + d];
+    }
+    return fits ? 0 : opd_fail(OPD_ERROR_SHAPE, "shape mismatch: value tensor of shape %s cannot be broadcast to "
+                               "indexing result of shape %s",
+                               opdi_sizes_text(opdi_sizes(values), values->ndim, a, sizeof a),
+                               opdi_sizes_text(p->out, p->nout, b, sizeof b));
+}
+/* values as the places of the plan: before, the broadcast indices as one dim, after. */
+static opd_tensor *opdi_put_source(const opdi_pick_plan *p, const opd_tensor *out, opd_tensor *values,
+                                   const int64_t *sizes, int ndim) {
+    int64_t strides[OPD_MAX_DIMS], n = 1;
+    bool packed = opdi_has_sizes(values, p->out, p->nout) && (values->flags & OPDI_CONTIGUOUS);
+    int d, k;
+    if (values->storage == out->storage || (p->nshape > 1 && !packed)) {
+        opd_tensor *full = opdi_own(opdi_tensor_make(p->out, NULL, p->nout, (opd_scalar_type)values->dtype, OPD_CPU));
+        if (!full || opdi_copy(full, values)) { return NULL; }
+        values = full;
+        packed = true;
+    }
+    if (packed) {
+        for (d = ndim - 1; d >= 0; n *= sizes[d--]) { strides[d] = n; }
+        return opdi_view(values, sizes, strides, ndim, 0);
+    }
+    for (d = 0; d < ndim; d++) {                  /* broadcast; a dim put in for indices without dims is not among them */
+        k = values->ndim - p->nout + (p->nshape == 0 && d > p->nbefore ? d - 1 : d);
+        strides[d] = k < 0 || opdi_sizes(values)[k] == 1 || (p->nshape == 0 && d == p->nbefore)
+            ? 0 : opdi_strides(values)[k];
+    }
+    return opdi_view(values, sizes, strides, ndim, 0);
+}
+/* Writes or adds values at the list's places of out, which are one walk: offsets along a dim of stride 1. */
 static int opdi_put_values(opd_tensor *out, opd_tensors list, opd_tensor *values, bool accumulate) {
-    const opd_scalar_type t = (opd_scalar_type)(accumulate
-                                                ? opdi_compute_dtype[opdi_compute_type((opd_scalar_type)out->dtype)]
-                                                    : out->dtype);
-    opd_tensor *desk = accumulate ? opdi_desk_filled(out, t) : out, *full;
+    int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1];
     opdi_pick_plan p;
-    if (!desk || opdi_pick_make(&p, desk, list) || opdi_pick_offsets(&p, desk)) { return -1; }
-    full = opdi_own(opdi_tensor_make(p.out, NULL, p.nout, t, OPD_CPU));
-    if (!full) { return -1; }
-    if (opdi_copy(full, values)) { return -1; }
-    return opdi_pick_go(&p, desk, full, accumulate ? OPDI_PICK_ADD : OPDI_PICK_WRITE) == 0 ? opdi_settle(out, desk)
-        : -1;
+    opdi_few f;
+    opd_tensor *desk = out;
+    const int kind = accumulate ? OPDI_WALK_ADD : OPDI_WALK_SCATTER;
+    bool few = false;
+    int d, ndim = 0;
+    if (opdi_pick_make(&p, out, list)) { return -1; }
+    if (opdi_fold_rounds(kind, out) && !(few = opdi_is_few(p.nb * p.nq * p.na, out))) {
+        desk = opdi_desk_filled(out, OPD_FLOAT32);
+        if (!desk || opdi_pick_make(&p, desk, list)) { return -1; }
+    }
+    if (opdi_pick_offsets(&p, desk) || opdi_put_check(&p, values)) { return -1; }
+    for (d = 0; d < p.nbefore; d++) { sizes[ndim] = p.before[d]; strides[ndim++] = p.before_stride[d]; }
+    sizes[ndim] = p.nq; strides[ndim++] = 1;
+    for (d = 0; d < p.nafter; d++) { sizes[ndim] = p.after[d]; strides[ndim++] = p.after_stride[d]; }
+    if (ndim > OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS); }
+    f.dim = p.nbefore;
+    f.a = opdi_view(desk, sizes, strides, ndim, 0);
+    f.src = opdi_put_source(&p, out, values, sizes, ndim);
+    f.index = opdi_rows_spread(p.desk, f.dim, sizes, ndim);
+    if (!f.a || !f.src || !f.index || f.index->numel == 0) { return f.a && f.src && f.index ? 0 : -1; }
+    if (few) {
+        return opdi_few_open(&f, OPD_FLOAT32) || opdi_indexed_go(kind, f.desk, f.dim, f.index, f.src, 1)
+            ? -1 : opdi_few_close(&f);
+    }
+    return opdi_indexed_go(kind, f.a, f.dim, f.index, f.src, 1) ? -1 : opdi_settle(out, desk);
 }
 OPDI_KERNEL(index_put) {
     opd_tensor *self = opd_arg_tensor(call, 0), *values = opd_arg_tensor(call, 2), *out;
@@ -52404,11 +52585,30 @@ OPDI_OP(index_put_impl_) {
                         opdi_index_put_impl__kernel, OPD_AUTOCAST_KEEP, "");
 }
 
-/* take and put: self as one dimension. */
+/* take and put: t in a row, for reading. */
 static opd_tensor *opdi_flat_of(opd_tensor *t) {
     const int64_t one = 1;
     t = opdi_packed(t);
     return t ? opdi_view(t, &t->numel, &one, 1, 0) : NULL;
+}
+/* Checked positions in self read in a row, as offsets into its memory. */
+static opd_tensor *opdi_take_offsets(opd_tensor *index, const opd_tensor *self) {
+    opd_tensor *t;
+    int64_t i, *to;
+    int d;
+    if (!index || (self->flags & OPDI_CONTIGUOUS)) { return index; }
+    t = opdi_own(opdi_tensor_make(index->dims, NULL, index->ndim, OPD_INT64, OPD_CPU));
+    if (!t) { return NULL; }
+    to = (int64_t *)(void *)t->data;
+    for (i = 0; i < t->numel; i++) {
+        int64_t rest = ((const int64_t *)(const void *)index->data)[i], at = 0;
+        for (d = self->ndim - 1; d >= 0; d--) {
+            at += rest % opdi_sizes(self)[d] * opdi_strides(self)[d];
+            rest /= opdi_sizes(self)[d];
+        }
+        to[i] = at;
+    }
+    return t;
 }
 /* The flat index as a list, checked with take's message. */
 static opd_tensor *opdi_take_index(opd_tensor *index, int64_t numel) {
@@ -52432,8 +52632,8 @@ OPDI_KERNEL(take) {
     }
     out = opd_result(call, 0, opdi_sizes(index), index->ndim, (opd_scalar_type)self->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
-    index = opdi_take_index(index, self->numel);
-    flat = index ? opdi_flat_of(self) : NULL;
+    index = opdi_take_offsets(opdi_take_index(index, self->numel), self);
+    flat = index ? opdi_span_view(self) : NULL;
     return flat ? opdi_rows_select(flat, 0, index, out, "out of range") : -1;
 }
 OPDI_BW1(take) {
@@ -52461,10 +52661,8 @@ OPDI_OP(take) {
 }
 OPDI_KERNEL(put) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1), *src = opd_arg_tensor(call, 2), *out,
-        *desk, *flat;
-    const int64_t one = 1;
+        *flat;
     const opd_scalar_type t = (opd_scalar_type)self->dtype;
-    opd_scalar_type work;
     if (index->dtype != OPD_INT64) {
         return opd_fail(OPD_ERROR_DTYPE, "put_(): Expected a long tensor for index, but got %s",
                         opd_dtype_cname((opd_scalar_type)index->dtype));
@@ -52486,15 +52684,11 @@ OPDI_KERNEL(put) {
     }
     out = opdi_update(call, true);
     if (!out || !out->data) { return out ? 0 : -1; }
-    work = opd_arg_bool(call, 3) ? (opd_scalar_type)opdi_compute_dtype[opdi_compute_type(t)] : t;
-    index = opdi_take_index(index, self->numel);
-    desk = index ? opdi_desk_filled(out, work) : NULL;
-    flat = desk ? opdi_view(desk, &desk->numel, &one, 1, 0) : NULL;
-    src = flat ? opdi_as(src, work) : NULL;
-    index = src ? opdi_flat_of(index) : NULL;
-    src = index ? opdi_flat_of(src) : NULL;
-    if (!src || opdi_put_values(flat, opd_tensors_of(&index, 1), src, opd_arg_bool(call, 3))) { return -1; }
-    return opdi_settle(out, desk);
+    index = opdi_take_offsets(opdi_take_index(index, self->numel), out);
+    index = index ? opdi_flat_of(index) : NULL;
+    flat = index ? opdi_span_view(out) : NULL;
+    src = flat ? opdi_flat_of(src) : NULL;
+    return src ? opdi_put_values(flat, opd_tensors_of(&index, 1), src, opd_arg_bool(call, 3)) : -1;
 }
 OPDI_BW1(put) {
     opd_tensor *g = opd_bw_grad(bw, 0), *index = opd_bw_tensor(bw, 1);

@@ -1,0 +1,228 @@
+/* Memory that operators need besides what goes in and comes out: at most a byte for each element of the largest operand.
+   Every card's cases are run on operands of some 200,000 elements, of dtypes that kernels do not compute in. */
+#include "cases.h"
+
+#define GROWTH_ELEMENTS 160000
+#define GROWTH_SLACK (192 << 10)  /* blocks, packed panels, the rounding of large allocations */
+
+/* Those that need more, and why. */
+static const char *const growth_more[] = {NULL};
+
+/* The case's text with larger sizes of tensors, those from `least` on, and with `lists` the numbers of lists too. */
+static void growth_text(const char *text, const char *end, int64_t by, long long least, bool lists, char *out, size_t cap) {
+    int square = 0, round = 0;
+    size_t n = 0;
+    for (; text < end && n + 24 < cap; text++) {
+        square += (*text == '[') - (*text == ']');
+        round += (*text == '(') - (*text == ')');
+        if ((square || (round && lists)) && *text >= '0' && *text <= '9') {
+            char *rest;
+            const long long v = strtoll(text, &rest, 10);
+            n += (size_t)snprintf(out + n, cap - n, "%lld", v >= least && *rest != '.' ? v * (long long)by : v);
+            text = rest - 1;
+        } else { out[n++] = *text; }
+    }
+    out[n] = 0;
+}
+/* The factor for sizes from `least` on, with which the largest tensor gets GROWTH_ELEMENTS, and all sizes that differ
+   multiplied 8 times that at most.  0: no tensor with elements.  Gives the largest size. */
+static int64_t growth_factor(const char *text, const char *end, long long least, long long *largest) {
+    double most = 0, all = 1, by;
+    long long seen[CASE_LIST];
+    int count = 0, dims = 1, k;
+    *largest = 0;
+    for (; text < end; text++) {
+        double n = 1;
+        int ndim = 0;
+        char *rest;
+        if (*text != '[') { continue; }
+        for (text++; text < end && *text != ']'; text = rest + (*rest == ',')) {
+            const long long v = strtoll(text, &rest, 10);
+            if (rest == text) { break; }
+            n *= (double)v;
+            ndim += v >= least;
+            if (v > *largest) { *largest = v; }
+            for (k = 0; k < count && seen[k] != v; k++) { }
+            if (k == count && v >= least && count < CASE_LIST) { seen[count++] = v; all *= (double)v; }
+        }
+        if (n > most) { most = n; dims = ndim ? ndim : 1; }
+    }
+    if (most < 1) { return 0; }
+    by = pow(GROWTH_ELEMENTS / most, 1.0 / dims);
+    return (int64_t)fmax(1, fmin(by, count ? pow(8.0 * GROWTH_ELEMENTS / all, 1.0 / count) : by));
+}
+/* A tensor as the meta one is; numbers between 0.5 and 1, of whole numbers 0 and 1. */
+static opd_tensor *growth_tensor(const opd_tensor *meta) {
+    opd_tensor *t = opd_tensor_new(opd_ints_of(opd_sizes(meta), opd_ndim(meta)), opd_dtype(meta));
+    int64_t i, n = t ? opd_numel(t) : 0;
+    char *p = t ? (char *)opd_data(t) : NULL;
+    for (i = 0; i < n; i++) {
+        switch (opd_dtype(t)) {
+        case OPD_BFLOAT16: ((uint16_t *)(void *)p)[i] = (uint16_t)(0x3f00 + i % 97); break;
+        case OPD_INT64: ((int64_t *)(void *)p)[i] = i % 2; break;
+        default: p[i] = (char)(i % 2); break;
+        }
+    }
+    return t;
+}
+static void growth_fill(op_case *c, int64_t *most) {
+    int i, k;
+    for (i = 0; i < c->nargs; i++) {
+        opd_value *v = &c->args[i];
+        if (v->tag == OPD_TAG_TENSOR && v->u.t) { v->u.t = growth_tensor(v->u.t); }
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+            if (v->u.tensors[k]) { c->lists[i].tensors[k] = growth_tensor(v->u.tensors[k]); }
+        }
+        if (v->tag == OPD_TAG_TENSOR && v->u.t && opd_numel(v->u.t) > *most) { *most = opd_numel(v->u.t); }
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+            if (v->u.tensors[k] && opd_numel(v->u.tensors[k]) > *most) { *most = opd_numel(v->u.tensors[k]); }
+        }
+    }
+}
+/* Runs one case; false where the operator does not take it. */
+static bool growth_run(const opd_op *op, const char *text, opd_scalar_type dtype, int *ran) {
+    op_case c;
+    opd_value rets[MOST_RESULTS];
+    opd_tensor *results[MOST_RESULTS];
+    int64_t most = 0, extra;
+    bool fits = false;
+    const char *full = text;
+    int i, n;
+    memset(&c, 0, sizeof c);
+    c.op = op; c.dtype = dtype; c.meta = true;
+    OPD_SCOPE {
+        if (case_read_next(&c, &text)) {
+            growth_fill(&c, &most);
+            opd_memory_reset_peak();
+            if (getenv("GV")) { fprintf(stderr, "%s: %s\n", opd_op_name(op), full); }
+            if (opd_ok() && opd_call_all((opd_op *)(uintptr_t)op, rets, c.args, c.nargs) == 0) {
+                const opd_memory m = opd_memory_stats();
+                fits = true;
+                n = results_of(op, rets, results);
+                for (i = 0; i < n; i++) { if (opd_numel(results[i]) > most) { most = opd_numel(results[i]); } }
+                extra = m.peak - m.live;
+                ++*ran;
+                if (extra > most + GROWTH_SLACK && !named(op, growth_more)) {
+                    printf("%s(%s) of %s: %.1f bytes an element besides its operands\n", opd_op_name(op), full,
+                           opd_dtype_name(dtype), (double)extra / (double)most);
+                    CHECK(extra <= most + GROWTH_SLACK);
+                }
+            }
+        }
+        if (!opd_ok()) { opd_error_clear(); }
+    }
+    return fits;
+}
+static int growth_case(const opd_op *op, const char *at, const char *end, opd_scalar_type dtype, long long least,
+                       long long *largest) {
+    char text[1000];
+    int ran = 0, lists;
+    const int64_t by = growth_factor(at, end, least, largest);
+    for (lists = 0; lists < 2 && by > 1; lists++) {
+        growth_text(at, end, by, least, lists == 1, text, sizeof text);
+        if (growth_run(op, text, dtype, &ran)) { break; }
+    }
+    return ran;
+}
+static void growth_walk(opd_scalar_type dtype) {
+    const opd_op *op;
+    int ran = 0;
+    const int threads = opd_threads();
+    opd_threads_set(1);
+    for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
+        const opd_op_desc *card = opd_op_card(op);
+        const char *at, *end;
+        if (!card || !card->cpu || !card->cases) { continue; }
+        for (at = card->cases; *at; at = *end ? end + 1 : end) {
+            long long largest;
+            end = at + strcspn(at, ";");
+            ran += growth_case(op, at, end, dtype, 2, &largest);
+            if (largest > 2) { ran += growth_case(op, at, end, dtype, largest, &largest); }   /* one long dim */
+        }
+    }
+    opd_threads_set(threads);
+    printf("%d\n", ran);
+    CHECK(ran > 100);
+}
+TEST(operators_on_bytes_need_no_copies_in_wider_numbers) { growth_walk(OPD_UINT8); }
+TEST(operators_on_bfloat16_need_no_copies_in_wider_numbers) { growth_walk(OPD_BFLOAT16); }
+
+//-- few indices into a large tensor -------------------------------------------------------------------------------------
+
+static opd_tensor *few_random(int seed, opd_ints sizes, opd_scalar_type dtype) {
+    opd_tensor *t = opd_tensor_new(sizes, OPD_FLOAT32);
+    int64_t i, n = opd_numel(t);
+    for (i = 0; i < n; i++) { opd_data_f32(t)[i] = (float)floor(case_random(seed, i) * 40 - (dtype == OPD_UINT8 ? 0 : 20)) / (dtype == OPD_INT32 || dtype == OPD_UINT8 ? 1 : 7); }
+    return opd_to_dtype(t, dtype);
+}
+static opd_tensor *few_index(int seed, opd_ints sizes, int64_t below) {
+    opd_tensor *t = opd_tensor_new(sizes, OPD_INT64);
+    int64_t i;
+    for (i = 0; i < opd_numel(t); i++) { opd_data_i64(t)[i] = (int64_t)(case_random(seed, i) * (double)below); }
+    return t;
+}
+#define FEW_KINDS 16
+/* One of the operators that write at indices, on self [n,8]. */
+static opd_tensor *few_call(int kind, opd_tensor *self, int seed) {
+    static const char *const how[] = {"sum", "prod", "mean", "amax", "amin"};
+    const opd_scalar_type dtype = opd_dtype(self);
+    opd_tensor *list = few_index(seed, OPD_INTS(12), 5), *each = few_index(seed, OPD_INTS(12, 8), 5);
+    opd_tensor *src = few_random(seed + 1, OPD_INTS(12, 8), dtype), *pair[2];
+    if (kind < 10) { return opd_scatter_reduce_two_full(self, 0, kind < 5 ? each : opd_expand_as(opd_reshape(list, OPD_INTS(12, 1)), src), src, how[kind % 5], seed % 2); }
+    if (kind == 10) { return opd_index_add_full(self, 0, list, src, opd_value_int(3)); }
+    if (kind == 11) { return opd_scatter_add(self, 0, each, src); }
+    if (kind == 12) { return opd_index_reduce_full(self, 0, list, src, how[1 + seed % 4], seed % 2); }
+    if (kind == 13) { return opd_index_put_full(self, opd_tensors_of(&list, 1), src, true); }
+    pair[0] = few_index(seed, OPD_INTS(3, 4), 5); pair[1] = few_index(seed + 2, OPD_INTS(4), 8);
+    if (kind == 14) { return opd_index_put_full(self, opd_tensors_of(pair, 2), few_random(seed, OPD_INTS(3, 4), dtype), true); }
+    return opd_put_full(self, list, opd_reshape(opd_narrow(src, 1, 0, 1), OPD_INTS(12)), true);
+}
+/* What is written into the first rows is the same in a tensor that ends there. */
+TEST(few_indices_write_what_many_would) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_FLOAT16, OPD_INT32, OPD_UINT8};
+    int d, kind, seed, strided;
+    for (d = 0; d < 6; d++) {
+        for (kind = 0; kind < FEW_KINDS; kind++) {
+            for (seed = 1; seed < 4; seed++) {
+                for (strided = 0; strided < 2; strided++) {
+                    OPD_SCOPE {
+                        opd_tensor *large = few_random(7, OPD_INTS(400, 8), dtypes[d]), *small, *a, *b;
+                        if (strided) { large = opd_t(opd_contiguous(opd_t(large))); }
+                        small = opd_contiguous(opd_narrow(large, 0, 0, 5));
+                        a = opd_narrow(few_call(kind, large, seed), 0, 0, 5);
+                        b = few_call(kind, small, seed);
+                        if (!opd_ok() || memcmp(opd_data(opd_contiguous(a)), opd_data(b), (size_t)opd_numel(b) * opd_dtype_size(dtypes[d])) != 0) {
+                            printf("kind %d of %s, seed %d: %s\n", kind, opd_dtype_name(dtypes[d]), seed, opd_error_message());
+                            opd_print(a); opd_print(b);
+                            CHECK(opd_ok() && !"the same");
+                            opd_error_clear();
+                        }
+                    }
+                }
+            }
+        }
+    }
+    CHECK(opd_ok());
+}
+TEST(few_indices_need_little_memory) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT64, OPD_BFLOAT16, OPD_INT32, OPD_UINT8};
+    int d, kind, strided;
+    for (d = 0; d < 4; d++) {
+        for (kind = 0; kind < FEW_KINDS; kind++) {
+            for (strided = 0; strided < 2; strided++) {
+                OPD_SCOPE {
+                    opd_tensor *large = opd_zeros(strided ? OPD_INTS(8, 50000) : OPD_INTS(50000, 8), dtypes[d]);
+                    opd_memory m;
+                    if (strided) { large = opd_t(large); }
+                    opd_memory_reset_peak();
+                    CHECK(few_call(kind, large, 1));
+                    m = opd_memory_stats();
+                    if (m.peak - m.live > 30000) { printf("kind %d of %s: %d bytes\n", kind, opd_dtype_name(dtypes[d]), (int)(m.peak - m.live)); }
+                    CHECK(m.peak - m.live <= 30000);
+                }
+            }
+        }
+    }
+    CHECK(opd_ok());
+}
+CHECK_MAIN()
