@@ -11637,6 +11637,35 @@ static int opdi_overload_rank(const opd_op *op) {
     return rank;
 }
 
+//-- PyTorch's order where several overloads take the same arguments; their names, "-" the one without.
+static const char *const opdi_overload_orders[] = {
+    "aten::range step - out out_", "aten::var - dim correction correction_out out",
+    "aten::std - dim correction correction_out out", "aten::any - dim dims out dims_out all_out",
+    "aten::all - dim dims out dims_out all_out",
+    "aten::normal Tensor_float Tensor_float_out float_Tensor_out float_Tensor Tensor_Tensor Tensor_Tensor_out "
+    "float_float float_float_out out"
+};
+static void opdi_overloads_reorder(const char *name, opd_op **ops, int64_t n) {
+    const size_t length = strlen(name);
+    int64_t at = 0, k;
+    size_t i, w;
+    for (i = 0; i < sizeof opdi_overload_orders / sizeof *opdi_overload_orders; i++) {
+        const char *word = opdi_overload_orders[i];
+        if (strncmp(word, name, length) != 0 || word[length] != ' ') { continue; }
+        for (word += length; *word; word += w) {
+            w = strcspn(++word, " ");
+            for (k = at; k < n; k++) {
+                const char *own = ops[k]->name + length + (ops[k]->name[length] == '.');
+                opd_op *op = ops[k];
+                if (!(*own ? strlen(own) == w && memcmp(own, word, w) == 0 : *word == '-')) { continue; }
+                memmove(ops + at + 1, ops + at, (size_t)(k - at) * sizeof *ops);
+                ops[at++] = op;
+                break;
+            }
+        }
+    }
+}
+
 //-- Lists what is defined now; a list like it from before is used again.  NULL: no memory.
 static opdi_overload_list *opdi_overloads_list_now(opd_overloads *set) {
     const size_t length = strlen(set->name);
@@ -11657,6 +11686,7 @@ static opdi_overload_list *opdi_overloads_list_now(opd_overloads *set) {
         }
         l->ops[i] = op;
     }
+    opdi_overloads_reorder(set->name, l->ops, n);
     for (o = set->lists; o; o = o->older) {
         if (o->n == n && (n == 0 || memcmp(o->ops, l->ops, (size_t)n * sizeof *l->ops) == 0)) {
             opdi_free(l, sizeof *l + (size_t)n * sizeof *l->ops);

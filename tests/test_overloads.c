@@ -264,4 +264,22 @@ TEST(overloads_threads) {
     opd_library_close(lib);
 }
 
+// Where several overloads of ATen take the same arguments: PyTorch's (2.15) choice.
+TEST(aten_overloads_that_take_the_same) {
+    static const struct { const char *name, *args, *choice; } calls[] = {
+        {"aten::normal", "T 1.0 out=T", "Tensor_float_out"}, {"aten::normal", "T out=T", "Tensor_float_out"},
+        {"aten::normal", "T", "Tensor_float"}, {"aten::range", "1 2", "step"}, {"aten::range", "1 2 out=T", "out"},
+        {"aten::var", "T [1,2] out=T", "correction_out"}, {"aten::std", "T [1,2] out=T", "correction_out"},
+        {"aten::any", "T out=T", "dims_out"}, {"aten::all", "T out=T", "dims_out"}, {"aten::any", "T 1 out=T", "out"},
+    };
+    size_t i;
+    for (i = 0; i < sizeof calls / sizeof *calls; i++) {
+        char text[64];
+        const opd_op *op;
+        (void)snprintf(text, sizeof text, "%s", calls[i].args);
+        read_call(text);
+        op = opd_overloads_resolve(opd_overloads_find(calls[i].name), values, nvalues, keywords, nkeywords);
+        CHECK_STR(op ? overload_of(op) : opd_error_message(), calls[i].choice);
+    }
+}
 CHECK_MAIN()
