@@ -13837,6 +13837,8 @@ static int opdi_versions_up(const opd_call *call, bool check) {
     for (m = call->op->written_args; m; m &= m - 1) {
         const opd_value *v = &call->args[opdi_low_bit(m)];
         int k;
+        if (v->tag == OPD_TAG_TENSOR && OPDI_UNLIKELY(opdi_is_inference(v->u.t)) &&
+            strcmp(call->op->schema->name, "detach_") == 0) { continue; }           /* which writes no data */
         if (v->tag == OPD_TAG_TENSOR && opdi_version_up(call->th, v->u.t, check)) { return -1; }
         for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
             if (v->u.tensors[k] && opdi_version_up(call->th, v->u.tensors[k], check)) { return -1; }
@@ -19614,7 +19616,7 @@ int opd_jvp_pointwise(opd_jvp_call *jv) {
     return rc ? rc : opd_jvp_return(jv, 0, sum);
 }
 
-//-- The argument's tangent, or zeros; an index itself, which is no element of a list.
+//-- The argument's tangent, or zeros; an index itself, also in a list of indices (which may have gaps).
 static opd_tensor *opdi_linear_arg(const opd_jvp_call *jv, int e, bool listed) {
     opd_tensor *t = jv->inputs[e];
     return jv->tangents[e] ? jv->tangents[e] : opdi_differentiable(t) || listed ? opd_zeros_like(t) : t;
@@ -19632,9 +19634,11 @@ int opd_jvp_linear(opd_jvp_call *jv) {
             if (args[i].tag == OPD_TAG_TENSOR && !(args[i].u.t = opdi_linear_arg(jv, e, false))) { return -1; }
             e++;
         } else if ((op->list_args >> i & 1) && args[i].tag == OPD_TAG_TENSORS) {
+            const opdi_type *type = opdi_strip_optional(op->schema->args[i].type);
+            const bool listed = type->elems[0]->kind != OPDI_TYPE_OPTIONAL;
             if (!(list = opdi_scope_tensors(args[i].n))) { return -1; }
             for (k = 0; k < args[i].n; k++, e++) {
-                if (jv->inputs[e] && !(list[k] = opdi_linear_arg(jv, e, true))) { return -1; }
+                if (jv->inputs[e] && !(list[k] = opdi_linear_arg(jv, e, listed))) { return -1; }
             }
             args[i].u.tensors = list;
         }
@@ -39947,7 +39951,7 @@ OPDI_CARD_ASK(dim, "dim(Tensor self) -> int", opdi_dim_kernel, "[2,3]")
 
 //-- copies of views ---------------------------------------------------------------------------------------------------
 
-/* "aten::select_copy.int" calls "aten::select.int" and clones what comes. */
+/* "aten::select_copy.int" calls "aten::select.int" and clones what comes; what is no view of these sizes is copied. */
 static int opdi_view_copy_kernel(opd_call *call) {
     char name[96];
     const char *own = call->op->name, *at = strstr(own, "_copy");
@@ -39957,6 +39961,7 @@ static int opdi_view_copy_kernel(opd_call *call) {
     if (!at || strlen(own) >= sizeof name) { return opd_fail(OPD_ERROR_KERNEL, "%s is no copy of a view", own); }
     memcpy(name, own, (size_t)(at - own));
     strcpy(name + (at - own), at + 5);
+    if (strcmp(name, "aten::view") == 0) { strcpy(name, "aten::reshape"); }
     if (opd_call_all(opd_find(name), &got, call->args, call->op->nargs)) { return -1; }
     if (got.tag == OPD_TAG_TENSOR) { return opd_return_tensor(call, opd_clone(got.u.t)); }
     if (!(list = opdi_list_room(got.n))) { return -1; }
@@ -40967,9 +40972,6 @@ static int opdi_hardtanh_bounds(opd_call *call, opd_value low, opd_value high) {
     opd_tensor *ops[2];
     opdi_params s = opdi_no_params;
     if (t == OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE, "Bool inputs not supported for hardtanh"); }
-    if (t == OPD_UINT8 && (opdi_number_f64(low) < 0 || opdi_number_f64(high) < 0)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "cannot do hardtanh on an unsigned type with negative limits");
-    }
     opdi_params_set(&s, 0, low); opdi_params_set(&s, 1, high);
     ops[1] = opd_arg_tensor(call, 0);
     return opdi_pointwise_typed(call, &opdi_formula_clamp, ops, 1, t, t, &s);
@@ -41263,13 +41265,9 @@ static int opdi_alpha_check(opd_scalar_type t, opd_value alpha) {
 }
 static int opdi_sub_check(const opd_tensor *a, const opd_tensor *b) {
     if (a->dtype != OPD_BOOL && b->dtype != OPD_BOOL) { return 0; }
-    if (a->dtype == OPD_BOOL && b->dtype == OPD_BOOL && !((a->flags | b->flags) & OPDI_WRAPPED)) {
+    if (a->dtype == OPD_BOOL && b->dtype == OPD_BOOL) {
         return opd_fail(OPD_ERROR_DTYPE, "Subtraction, the `-` operator, with two bool tensors is not supported. "
                         "Use the `^` or `logical_xor()` operator instead.");
-    }
-    if ((a->flags | b->flags) & OPDI_WRAPPED) {   /* True as a number is an int */
-        const opd_tensor *t = a->flags & OPDI_WRAPPED ? b : a;
-        if (t->dtype != OPD_BOOL) { return 0; }
     }
     return opd_fail(OPD_ERROR_DTYPE,
                     "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
@@ -41697,7 +41695,7 @@ OPDI_BW1(hypot) {
 OPDI_BW1(xlogy) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
     const opd_value zero = opd_value_int(0);
-    OPDI_GIVE(0, opd_mul(g, opdi_unless(opd_log(y), opd_logical_and(opd_eq_Scalar(x, zero), opd_le_Scalar(y, zero)))));
+    OPDI_GIVE(0, opdi_unless(opd_xlogy(g, y), opd_logical_and(opd_eq_Scalar(x, zero), opd_le_Scalar(y, zero))));
     OPDI_GIVE(1, opd_div(opd_mul(g, x), y));
     return 0;
 }
@@ -42032,8 +42030,7 @@ OPDI_BW1(softplus_backward) {
     if (!opd_bw_needs(bw, 1)) { return 0; }
     bx = opdi_scale(x, beta);
     s = opd_sigmoid(bx);
-    d = opdi_scale(opd_mul(opd_mul(g, go), opd_sigmoid_backward(s, s)), beta);
-    d = opd_div(d, s);
+    d = opdi_scale(opd_sigmoid_backward(opd_mul(g, go), s), beta);
     return opd_bw_return(bw, 1, opdi_unless(d, opd_gt_Scalar(bx, limit)));
 }
 OPDI_CARD_BACKWARD(softplus_backward, "Tensor grad_output, Tensor self, Scalar beta, Scalar threshold",
@@ -43462,7 +43459,7 @@ static opd_tensor *opdi_norm_gradient(opd_tensor *g, opd_tensor *x, double p, op
                                     opd_eq_Scalar(x, opd_value_int(0)));
         return opd_mul(opd_mul(s, g), opdi_pow_of(r, 1 - p));
     }
-    g = opdi_unless(opd_div(g, opdi_pow_of(r, p - 1)), zero);
+    g = opdi_unless(opd_div(g, opd_masked_fill_Scalar(opdi_pow_of(r, p - 1), zero, opd_value_int(1))), zero);
     if (p < 2) { return opd_mul(opd_mul(opd_sgn(x), opdi_pow_of(opd_abs(x), p - 1)), g); }
     return opd_mul(opd_mul(x, opdi_pow_of(opd_abs(x), p - 2)), g);
 }
@@ -44163,7 +44160,8 @@ static int opdi_scan(opd_call *call, const opdi_line_fn *fns, opd_scalar_type dt
     const int dim = opdi_dim_of(opd_arg_int(call, 1), t->ndim), type = opdi_compute_type(dtype);
     opdi_lines r;
     if (dim < 0) { return -1; }
-    if (!fns[type] || opd_dtype_is_complex(dtype) || opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
+    if (!fns[type] || dtype == OPD_BOOL || opd_dtype_is_complex(dtype) ||
+        opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname(dtype));
     }
     ops[0] = t; ops[1] = opd_result(call, 0, opdi_sizes(t), t->ndim, dtype);
@@ -48541,8 +48539,9 @@ typedef struct opdi_grid {
     void *y, *dx, *dgrid;                         /* as g, x (or NULL) and grid */
 } opdi_grid;
 #define OPDI_GRID_KERNELS(T, S, FLOOR, FMOD, RINT)                                                          \
-    /* The lines that a place looks at (-1: none), their weights and those's derivatives. */                \
-    typedef struct opdi_looks_##S { int count; int64_t at[4]; T w[4], d[4]; } opdi_looks_##S;               \
+    /* The lines that a place looks at (-1: none), their weights and those's derivatives; lost: NaN where it is \
+       nowhere, 0 else. */                                                                                  \
+    typedef struct opdi_looks_##S { int count; int64_t at[4]; T w[4], d[4], lost; } opdi_looks_##S;         \
     /* `at` brought inside of [0, size), times *factor its derivative. */                                   \
     static T opdi_grid_inside_##S(const opdi_grid *k, T at, int64_t size, T *factor) {                      \
         const T low = k->corners ? 0 : (T)-0.5, span = k->corners ? (T)(size - 1) : (T)size;                \
@@ -48556,7 +48555,7 @@ typedef struct opdi_grid {
             if (FMOD(times, 2) > 0) { at = span - at; *factor = -*factor; }                                 \
             at += low;                                                                                      \
         }                                                                                                   \
-        if (at <= 0) { *factor = 0; return 0; }                                                             \
+        if (!(at > 0)) { *factor = 0; return 0; }                                                           \
         if (at >= (T)(size - 1)) { *factor = 0; return (T)(size - 1); }                                     \
         return at;                                                                                          \
     }                                                                                                       \
@@ -48567,6 +48566,7 @@ typedef struct opdi_grid {
         if (k->how != OPDI_GRID_BICUBIC && k->outside != OPDI_GRID_ZEROS) {                                 \
             at = opdi_grid_inside_##S(k, at, size, &factor);                                                \
         }                                                                                                   \
+        l->lost = k->how == OPDI_GRID_NEAREST ? 0 : at - at;                                                \
         if (!(at > (T)-1e9 && at < (T)1e9)) { at = -100; }                                                  \
         l->count = k->how == OPDI_GRID_NEAREST ? 1 : k->how == OPDI_GRID_BILINEAR ? 2 : 4;                  \
         first = l->count == 1 ? RINT(at) : FLOOR(at);                                                       \
@@ -48612,7 +48612,7 @@ typedef struct opdi_grid {
                 opdi_looks_##S l[2];                                                                        \
                 opdi_grid_places_##S(k, r * k->out[1] + j, l);                                              \
                 for (c = 0; c < k->c; c++) {                                                                \
-                    T s = 0;                                                                                \
+                    T s = l[0].lost + l[1].lost;                                                            \
                     for (a = 0; a < l[0].count; a++) {                                                      \
                         const T *row = x + c * area + l[0].at[a] * k->in[1];                                \
                         T part = 0;                                                                         \
@@ -51531,10 +51531,17 @@ static int opdi_indexed_check(const opd_tensor *self, int dim, const opd_tensor 
                     "smaller size than src %s", a, b, dim, opdi_sizes_text(opdi_sizes(src), src->ndim, c, sizeof c));
 }
 
+//-- What is moved, or counts, goes into an out= of its own dtype only.
+static int opdi_exact_out(const opd_call *call, opd_scalar_type dtype) {
+    return !call->targets || call->targets[0]->dtype == dtype ? 0
+        : opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have dtype %s, but got %s instead", opd_dtype_cname(dtype),
+                   opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
+}
 OPDI_KERNEL(gather) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *out;
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
     if (dim < 0 || opdi_indexed_check(self, dim, index, NULL, "gather")) { return -1; }
+    if (opdi_exact_out(call, (opd_scalar_type)self->dtype)) { return -1; }
     out = opd_result(call, 0, opdi_sizes(index), index->ndim, (opd_scalar_type)self->dtype);
     return !out ? -1 : !out->data ? 0 : opdi_indexed_run(OPDI_WALK_GATHER, self, dim, index, out);
 }
@@ -51626,7 +51633,7 @@ OPDI_OP(scatter_src) {
     opdi_describe(op, "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", opdi_scatter_src_kernel,
                  opdi_scatter_src_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
                  "[3,4], 1, [3,1]i4, [3,1]");
-    op->inplace = "scatter_.src"; op->out = "scatter.src_out";
+    op->inplace = "scatter_.src"; op->out = "scatter.src_out"; op->jvp = OPD_JVP_LINEAR;
 }
 OPDI_OP(scatter_value) {
     opdi_describe(op, "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
@@ -51988,7 +51995,7 @@ OPDI_KERNEL(index_add) {
         return opd_fail(OPD_ERROR_DTYPE, "\"index_add\" not implemented for '%s'", opd_dtype_cname(t));
     }
     out = opdi_update(call, false);
-    if (!out || !out->data) { return out ? 0 : -1; }
+    if (!out || !out->data || (out->ndim > 1 && !out->numel)) { return out ? 0 : -1; }
     index = opdi_rows_index(out, dim, index, src, false, "index out of range in self");
     return index ? opdi_fold_into(OPDI_WALK_ADD, out, dim, index, src, opdi_number_f64(alpha)) : -1;
 }
@@ -52034,7 +52041,7 @@ OPDI_OP(index_copy) {
     opdi_describe(op, "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", opdi_index_copy_kernel,
                  opdi_index_copy_backward, "index", opdi_rows_batch, OPD_AUTOCAST_PROMOTE_CPU,
                  "[3,4], 1, [1]i4, [3,1]");
-    op->inplace = "index_copy_"; op->out = "index_copy.out";
+    op->inplace = "index_copy_"; op->out = "index_copy.out"; op->jvp = OPD_JVP_LINEAR;
 }
 OPDI_KERNEL(index_fill) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src, *out;
@@ -52064,7 +52071,11 @@ OPDI_BW1(index_fill) {
     opd_tensor *g = opd_bw_grad(bw, 0), *index = opd_bw_tensor(bw, 2);
     const int64_t dim = opd_bw_value(bw, 1).u.i;
     OPDI_GIVE(0, opd_index_fill_int_Scalar(g, dim, index, opd_value_int(0)));
-    OPDI_GIVE(3, opdi_o_sum(opd_index_select(g, dim, index)));
+    if (opd_bw_needs(bw, 3)) {                    /* each place once, however often the index names it */
+        opd_tensor *none = opd_zeros_like(g), *written = none ? opd_to_dtype(none, OPD_BOOL) : NULL;
+        written = opd_index_fill_int_Scalar(written, dim, index, opd_value_bool(true));
+        OPDI_GIVE(3, opdi_o_sum(opd_where_self(written, g, none)));
+    }
     return 0;
 }
 OPDI_OP(index_fill_int_Scalar) {
@@ -52600,7 +52611,7 @@ OPDI_OP(index_put) {
                   opdi_index_put_kernel, opdi_index_put_backward, "indices", opdi_index_put_batch,
                   OPD_AUTOCAST_PROMOTE_NOT_CPU,
                   "[3,4], {[1]i3}, [4]; [3,4], {[2]i3}, [2,4], True");
-    op->inplace = "index_put_"; op->out = "index_put.out";
+    op->inplace = "index_put_"; op->out = "index_put.out"; op->jvp = OPD_JVP_LINEAR;
 }
 OPDI_KERNEL(index_put_impl_) {
     opd_value v[4];
@@ -52750,7 +52761,7 @@ OPDI_OP(put) {
     opdi_describe(op, "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
                   opdi_put_kernel, opdi_put_backward,
                  "index", opdi_put_batch, OPD_AUTOCAST_KEEP, "[3,4], [1]i12, [1]; [3,4], [5]i12, [5], True");
-    op->inplace = "put_"; op->out = "put.out";
+    op->inplace = "put_"; op->out = "put.out"; op->jvp = OPD_JVP_LINEAR;
 }
 OPDI_KERNEL(take_along_dim) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1);
@@ -53507,25 +53518,27 @@ OPDI_PAD_SET(reflection_pad3d, true, 6, KEEP, "[2,2,3,4], (1,2,1,0,0,1)", "[2,3,
 OPDI_PAD_SET(replication_pad1d, false, 2, FP32_CPU, "[2,3,4], (1,2)", "[2,3,7], [2,3,4], (1,2)")
 OPDI_PAD_SET(replication_pad2d, false, 4, FP32_CPU, "[2,3,4], (1,2,1,0)", "[2,4,7], [2,3,4], (1,2,1,0)")
 OPDI_PAD_SET(replication_pad3d, false, 6, FP32_CPU, "[2,2,3,4], (1,2,1,0,0,1)", "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)")
-/* circular: whole slices of the other end, dim by dim. */
+/* circular: whole slices of the other end of what negative sides leave, dim by dim. */
 static opd_tensor *opdi_pad_circular(opd_tensor *t, opd_value pad) {
     int k;
     for (k = 0; k < pad.n / 2 && t; k++) {
         const int dim = t->ndim - 1 - k;
-        const int64_t low = pad.u.ints[2 * k], high = pad.u.ints[2 * k + 1], n = opdi_sizes(t)[dim];
+        const int64_t low = pad.u.ints[2 * k], high = pad.u.ints[2 * k + 1], whole = opdi_sizes(t)[dim];
+        const int64_t first = low < 0 ? low < -whole ? whole : -low : 0, last = high < 0 ? high < -whole ? whole
+            : -high : 0, n = whole - first - last;
         opd_tensor *parts[3];
         int np = 0;
+        if (n < 0) {
+            (void)opd_fail(OPD_ERROR_SHAPE, "Negative padding value is resulting in an empty dimension");
+            return NULL;
+        }
         if (low > n || high > n) {
             (void)opd_fail(OPD_ERROR_SHAPE, "Padding value causes wrapping around more than once.");
             return NULL;
         }
-        if (low < -n || high < -n || n + low + high < 0) {
-            (void)opd_fail(OPD_ERROR_SHAPE, "Negative padding value is resulting in an empty dimension");
-            return NULL;
-        }
+        if (n < whole) { t = opdi_o_narrow(t, dim, first, n); }
         if (low > 0) { parts[np++] = opdi_o_narrow(t, dim, n - low, low); }
-        parts[np++] = opdi_o_narrow(t, dim, low < 0 ? -low : 0, n + OPDI_MIN(low, (int64_t)0) +
-                                    OPDI_MIN(high, (int64_t)0));
+        parts[np++] = t;
         if (high > 0) { parts[np++] = opdi_o_narrow(t, dim, 0, high); }
         if (!opd_ok()) { return NULL; }
         t = opd_cat_full(opd_tensors_of(parts, np), dim);
@@ -53618,7 +53631,7 @@ OPDI_OP(embedding) {
     opdi_describe(op, "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, "
                   "bool sparse=False) -> Tensor", opdi_embedding_kernel, opdi_embedding_backward, "indices",
                   opdi_embedding_batch, OPD_AUTOCAST_KEEP, "[5,3], [2,2]i5; [5,3], [4]i5, 1");
-    op->out = "embedding.out";
+    op->out = "embedding.out"; op->jvp = OPD_JVP_LINEAR;
 }
 OPDI_COLD_END
 /* The rows of g are added to the rows of the result that their index names; piece by piece of the row among threads. */
@@ -54210,7 +54223,9 @@ OPDI_KERNEL(multinomial) {
     const opd_value g = opd_arg_value(call, 3);
     opd_generator *generator = g.tag == OPD_TAG_OBJECT ? (opd_generator *)g.u.object : NULL;
     int64_t sizes[2];
-    if (opdi_multinomial_check(p, n, again) || opdi_multinomial_values(p)) { return -1; }
+    if (opdi_multinomial_check(p, n, again) || opdi_multinomial_values(p) || opdi_exact_out(call, OPD_INT64)) {
+        return -1;
+    }
     if (!again || n == 1) {
         u = opd_exponential__full(opd_empty_like(p), 1, generator);
         u = opd_div(p, u);
