@@ -11642,8 +11642,8 @@ static const char *const opdi_overload_orders[] = {
     "aten::range step - out out_", "aten::var - dim correction correction_out out",
     "aten::std - dim correction correction_out out", "aten::any - dim dims out dims_out all_out",
     "aten::all - dim dims out dims_out all_out",
-    "aten::normal Tensor_float Tensor_float_out float_Tensor_out float_Tensor Tensor_Tensor Tensor_Tensor_out "
-    "float_float float_float_out out"
+    ("aten::normal Tensor_float Tensor_float_out float_Tensor_out float_Tensor Tensor_Tensor Tensor_Tensor_out "
+     "float_float float_float_out out")
 };
 static void opdi_overloads_reorder(const char *name, opd_op **ops, int64_t n) {
     const size_t length = strlen(name);
