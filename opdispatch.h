@@ -1016,9 +1016,10 @@ OPD_API void opd_manual_seed(uint64_t seed);
 OPD_API opd_generator *opd_generator_new(uint64_t seed);
 OPD_API void opd_generator_free(opd_generator *g);
 OPD_API void opd_generator_seed(opd_generator *g, uint64_t seed);
-/* Takes 32-bit words of a generator's sequence, for kernels of one's own and captures: where they begin, a multiple of
-   64; *key is the seed that makes them (see opd_draw).  give_back undoes the take that returned `at` if nothing was
-   taken since. */
+/* Takes 32-bit words of a generator's sequence (NULL: the default one), for kernels of one's own and captures: where
+   they begin, a multiple of 64; *key (may be NULL) gets the seed that makes them (see opd_draw).  0 with an error, and
+   nothing taken, for fewer than 0.  give_back undoes the take that returned `at` if nothing was taken since.  Any
+   thread.  at::PhiloxCudaState, Philox 4x32-10 (Salmon et al., 2011). */
 OPD_API uint64_t opd_generator_take(opd_generator *g, int64_t words, uint64_t *key);
 OPD_API void opd_generator_give_back(opd_generator *g, uint64_t at, int64_t words);
 
@@ -5146,6 +5147,7 @@ static inline int opdi_large_class(size_t rounded) {
     int e = opdi_top_bit((uint64_t)rounded - 1);
     return ((e - 16) * 8 + (int)(((rounded - 1) >> (e - 3)) & 7)) % (32 * 8);
 }
+static inline size_t opdi_large_class_bytes(int c) { return (size_t)(9 + c % 8) << (13 + c / 8); }
 
 //-- Blocks over 1 KiB are aligned to a cache line, very large ones to a huge page; the word before one is malloc's.
 static void *opdi_raw_alloc(size_t n) {
@@ -5222,7 +5224,7 @@ static bool opdi_large_give(void *p, size_t rounded) {
         while (h != c && opdi_large.lists[h] && opdi_large.cached > room) {
             opdi_free_block *other = opdi_large.lists[h];
             opdi_large.lists[h] = other->next;
-            opdi_large.cached -= (int64_t)(9 + h % 8) << (13 + h / 8);       /* what opdi_large_bytes rounds to */
+            opdi_large.cached -= (int64_t)opdi_large_class_bytes(h);
             other->next = gone;
             gone = other;
         }
@@ -37650,11 +37652,15 @@ OPDI_COLD_END
 /* Whole blocks of 64. */
 uint64_t opd_generator_take(opd_generator *g, int64_t words, uint64_t *key) {
     uint64_t at;
+    if (words < 0) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_generator_take: %lld words cannot be taken", (long long)words);
+        return 0;
+    }
     if (!g) { g = &opdi_generator_default; }
     opdi_lock(&opdi_generator_lock);
     at = g->used;
     g->used += ((uint64_t)words + 63) / 64 * 64;
-    *key = g->seed;
+    if (key) { *key = g->seed; }
     opdi_unlock(&opdi_generator_lock);
     return at;
 }

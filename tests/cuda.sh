@@ -65,7 +65,7 @@ check_cuda_emulated_fault() { emulated; OPD_TEST_FAULT=1 OPD_EMU_ASYNC=1 ran "$t
 # "$tmp/races" without arguments runs all cases.
 check_cuda_emulated_races() {
     implementation; tests_object
-    flags='-std=c++17 -O1 -g -fno-tree-sra -fsanitize=thread -DOPD_EMU_RACES'
+    flags='-std=c++17 -O1 -g -fno-tree-sra -fsanitize=thread --param=tsan-distinguish-volatile=1 -DOPD_EMU_RACES'      # g++'s
     quiet $CXX -std=c++17 -O2 -DOPD_EMU_RACES -I"$root/tests/cuda" -c "$root/tests/cuda/races.cpp" -o "$tmp/races.o"
     quiet $CXX $flags -I"$root/tests/cuda" -c "$root/tests/cuda/races_test.cpp" -o "$tmp/races_test.o"
     quiet $CXX -rdynamic "$tmp/races_test.o" "$tmp/races.o" -o "$tmp/races_test" $lib

@@ -398,4 +398,21 @@ TEST(shapes_and_dtypes_that_do_not_fit) {
             "result type Float can't be cast to the desired output type Long");
 }
 
+TEST(words_of_a_generator) {
+    opd_generator *g = opd_generator_new(3);
+    uint64_t key = 0, at, next;
+    at = opd_generator_take(g, 65, &key);
+    CHECK(at % 64 == 0 && key == 3);
+    next = opd_generator_take(g, 1, NULL);
+    CHECK_INT(next - at, 128);
+    opd_generator_give_back(g, at, 65);           /* something was taken since */
+    CHECK_INT(opd_generator_take(g, 0, NULL) - next, 64);
+    opd_generator_give_back(g, next, 1);
+    CHECK_INT(opd_generator_take(g, 1, NULL) - next, 0);
+    CHECK_OK();
+    CHECK_INT(opd_generator_take(g, -1, &key), 0);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "-1 words cannot be taken");
+    CHECK_INT(opd_generator_take(g, 0, NULL) - next, 64);
+    opd_generator_free(g);
+}
 CHECK_MAIN()
