@@ -938,7 +938,9 @@ OPD_API void opd_scope_close(opd_scope *scope);
 OPD_API opd_tensor *opd_scope_return(opd_tensor *t);
 typedef struct opd_scope_info { int depth; int64_t handles; } opd_scope_info;
 OPD_API opd_scope_info opd_scope_stats(void);
-/* Hold a tensor across scopes, and let it go.  NULL is allowed.  Any thread. */
+/* Hold a tensor across scopes, and let it go.  NULL is allowed.  Any thread.  A tensor that is used when it is gone is an
+   error for as long as its memory has no other use (small ones: while some others are freed); the address sanitizer
+   finds all. */
 OPD_API opd_tensor *opd_keep(opd_tensor *t);
 OPD_API void opd_release(opd_tensor *t);
 /* *handle = t with t kept and the old one released: the way to carry a value through a loop. */
@@ -4722,6 +4724,8 @@ static inline void opdi_modes_set(opdi_state *state, uint64_t modes) {
 
 #define OPDI_SMALL_CLASSES 64                     /* 16-byte steps to 1 KiB */
 #define OPDI_CLASSES (OPDI_SMALL_CLASSES + 24)    /* then four steps a doubling to 64 KiB */
+#define OPDI_LATE 32                              /* a power of two */
+#define OPDI_LATE_BYTES 512
 typedef struct opdi_free_block { struct opdi_free_block *next; } opdi_free_block;
 
 /* The thread's defaults: what is included and excluded when nobody said anything (DispatchKeySet.h). */
@@ -4756,7 +4760,9 @@ typedef struct opdi_thread {
     struct opdi_fake *fake;      /* fakes: the innermost mode; bytes of those that this thread made and let go of */
     int64_t fake_live;
     opdi_free_block *free_lists[OPDI_CLASSES];
-    int64_t cached;              /* bytes in free_lists */
+    void *late[OPDI_LATE];       /* freed, and not yet in free_lists: see opdi_free_late; the class of each; the next */
+    uint8_t late_class[OPDI_LATE], late_at;
+    int64_t cached;              /* bytes in both */
     int64_t live_delta;          /* bytes handed out and not yet added to the global count */
     int64_t allocated;           /* bytes handed out to this thread so far */
     int64_t allocations;
@@ -5303,8 +5309,36 @@ static inline void opdi_free(void *p, size_t n) {
     opdi_raw_free(p, n);
 }
 
+//-- The same for what has the header of a tensor: a small one is not reused before others have been freed, so that who
+//-- goes on using the tensor meets its mark (opdi_bury) and not another tensor.
+static inline void opdi_free_late(void *p, size_t n) {
+#if !defined(OPD_NO_CACHE)
+    opdi_thread *th = opdi_self();
+    if (OPDI_LIKELY(n <= OPDI_LATE_BYTES && th->cached + OPDI_LATE_BYTES <= OPDI_THREAD_CACHE)) {
+        const int c = opdi_class_of(n);
+        const unsigned at = th->late_at;
+        opdi_free_block *b = (opdi_free_block *)th->late[at];
+        th->live_delta -= (int64_t)opdi_class_bytes(c);
+        th->cached += (int64_t)opdi_class_bytes(c);
+        if (OPDI_LIKELY(b != NULL)) {
+            b->next = th->free_lists[th->late_class[at]];
+            th->free_lists[th->late_class[at]] = b;
+        }
+        th->late[at] = p;
+        th->late_class[at] = (uint8_t)c;
+        th->late_at = (uint8_t)((at + 1) & (OPDI_LATE - 1));
+        return;
+    }
+#endif
+    opdi_free(p, n);
+}
+
 static void opdi_cache_drain(opdi_thread *th) {
     int c;
+    for (c = 0; c < OPDI_LATE; c++) {
+        if (th->late[c]) { opdi_raw_free(th->late[c], opdi_class_bytes(th->late_class[c])); }
+        th->late[c] = NULL;
+    }
     for (c = 0; c < OPDI_CLASSES; c++) {
         while (th->free_lists[c]) {
             opdi_free_block *b = th->free_lists[c];
@@ -5750,6 +5784,7 @@ typedef struct opdi_foreign {
     opd_plugin *plugin;          /* where deleter or data is; pinned */
 } opdi_foreign;
 
+#define OPDI_DEAD_KEY 63         /* a functionality that no key has: of a tensor that is gone, see opdi_dead_tensor */
 /* Flags of a tensor. */
 #define OPDI_WRAPPED 1u          /* a number in a Tensor slot: yields in type promotion */
 #define OPDI_REQUIRES_GRAD 2u    /* a leaf that wants a gradient, or a result that has a grad_fn */
@@ -7274,8 +7309,11 @@ OPD_API opd_schema *opd_schema_parse(const char *text) {
 }
 
 OPD_API void opd_schema_free(opd_schema *schema) {
-    if (schema != NULL) {
+    if (schema != NULL && schema->arena.blocks == NULL) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_schema_free: the schema has been freed already");
+    } else if (schema != NULL) {
         opdi_arena arena = schema->arena;         /* which the schema lies in */
+        schema->arena.blocks = NULL;
         opdi_arena_free(&arena);
     }
 }
@@ -8088,7 +8126,7 @@ static const char *opdi_user_names[64];
 static const uint8_t opdi_key_base[64] = {
     0, 64, 2, 3, 4, 5, 80, 7, 8, 96, 112, 128, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
     30, 31, 32, 33, 34, 35, 36, 144, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 160, 49, 50, 51, 52, 53, 54, 55, 56, 57,
-    58, 59, 60, 61, 62, 0
+    58, 59, 60, 61, 62, OPDI_DEAD_KEY
 };
 /* The way back: functionality of a row. */
 static const uint8_t opdi_row_functionality[OPDI_ROWS] = {
@@ -9533,6 +9571,8 @@ static bool opdi_slot_skips(const opdi_slot *s) {
            s->fn == opdi_autograd_out_kernel || s->fn == opdi_autograd_registered;
 }
 
+//-- In place of every kernel when a tensor is gone.
+static int opdi_dead_argument(opd_call *call);
 //-- Takes a slot out of the masks from `first` on.
 static void opdi_mask_out(opdi_table *table, int slot, int first) {
     int b;
@@ -9558,6 +9598,7 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
         opdi_chosen how;
         const opdi_kernel *k = opdi_compute_slot(op, slot, &how);
         opdi_slot *s = &table->slots[slot];
+        if (slot == OPDI_DEAD_KEY) { s->fn = opdi_dead_argument; continue; }
         s->fn = k ? k->fn : how == OPDI_CHOSEN_AMBIGUOUS ? opdi_ambiguous_kernel : opdi_missing_kernel;
         s->user = k ? k->user : NULL;
         opdi_guard_slot(op, table, slot, how);
@@ -12571,8 +12612,20 @@ static void opdi_storage_drop(opdi_storage *s) {
         if (plugin) { opdi_plugin_let_go(plugin); }
     } else {
         if (OPDI_UNLIKELY(s->device)) { opdi_device_free(s); }
-        opdi_free(s->block, (size_t)s->block_bytes);
+        opdi_free_late(s->block, (size_t)s->block_bytes);
     }
+}
+
+//-- A tensor that is gone, while nobody has its memory: what a handle kept for too long still finds.  Its only key runs
+//-- opdi_dead_argument in place of every kernel, its dtype is none, its flags lead out of the short ways.
+static opdi_storage opdi_dead_storage = {1 << 30, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0};
+static const opd_tensor opdi_dead_tensor = {0, OPD_DTYPE_NONE, 0, 0, OPD_BIT_OF(OPDI_DEAD_KEY), &opdi_dead_storage, NULL,
+                                            NULL, 0, NULL, NULL, 0, OPDI_SAVED_BY_OWN | OPDI_TRACED, OPD_CPU, 1};
+static inline bool opdi_is_dead(const opd_tensor *t) { return t->functionality == OPD_BIT_OF(OPDI_DEAD_KEY); }
+#define OPDI_DEAD_TEXT "is gone: the scope that it belonged to has ended, or it was released (opd_keep, opd_assign and " \
+    "opd_scope_return hold a tensor for longer)"
+OPDI_NOINLINE static int opdi_dead_error(const char *who) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor " OPDI_DEAD_TEXT, who);
 }
 
 //-- The last reference is gone.  The block may live on, as the storage of views.
@@ -12580,6 +12633,7 @@ static inline bool opdi_drop_last(opd_tensor *t);
 OPDI_NOINLINE static void opdi_tensor_free(opd_tensor *t) {
     opdi_storage *s, *home;
     opd_tensor *grad = NULL, *base = NULL, *dead = NULL;
+    size_t bytes;
 again:                                            /* gradients of gradients: a loop, as the chain may be long */
     s = t->storage;
     home = s->block == t ? s : NULL;
@@ -12596,10 +12650,10 @@ again:                                            /* gradients of gradients: a l
         opdi_free(m, sizeof *m);
     }
     if (t->grad_fn && !(t->flags & OPDI_WEAK_NODE)) { opdi_node_release(t->grad_fn); }
-    if (!home) {
-        opdi_free(t, sizeof *t + (size_t)t->room * sizeof(int64_t) + sizeof(opdi_view_record) +
-                  (t->flags & OPDI_BATCHED ? sizeof(opdi_batched) : 0));
-    }
+    bytes = sizeof *t + (size_t)t->room * sizeof(int64_t) + sizeof(opdi_view_record) +
+        (t->flags & OPDI_BATCHED ? sizeof(opdi_batched) : 0);
+    *t = opdi_dead_tensor;
+    if (!home) { opdi_free_late(t, bytes); }
     if (home && home != s) { opdi_storage_drop(home); }
     opdi_storage_drop(s);
     if (base && opdi_drop_last(base)) { base->data = (char *)dead; dead = base; }
@@ -12622,6 +12676,7 @@ static inline void opdi_drop(opd_tensor *t) {
 }
 
 opd_tensor *opd_keep(opd_tensor *t) {
+    if (t && OPDI_UNLIKELY(opdi_is_dead(t))) { (void)opdi_dead_error("opd_keep"); return NULL; }
     if (t) { opdi_retain(t); }
     return t;
 }
@@ -12942,7 +12997,25 @@ static int opdi_inside_transform(const char *text) {
 static bool opdi_any_element(opd_tensor *t, bool nan);
 static opd_tensor *opdi_batch_part(opd_tensor *t, opd_ints sizes, opd_ints strides, int64_t offset);
 
+static int opdi_dead_argument(opd_call *call) {
+    int i, k;
+    for (i = 0; i < call->op->nargs; i++) {
+        const opd_value *v = &call->args[i];
+        const char *name = call->op->schema->args[i].name;
+        if (v->tag == OPD_TAG_TENSOR && opdi_is_dead(v->u.t)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "argument '%s' " OPDI_DEAD_TEXT, name);
+        }
+        for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
+            if (v->u.tensors[k] && opdi_is_dead(v->u.tensors[k])) {
+                return opd_fail(OPD_ERROR_ARGUMENT, "argument '%s'[%d] " OPDI_DEAD_TEXT, name, k);
+            }
+        }
+    }
+    return opd_fail(OPD_ERROR_ARGUMENT, "a tensor in the arguments " OPDI_DEAD_TEXT);
+}
+
 static int opdi_null_tensor(const opd_tensor *t, const char *who) {
+    if (t && OPDI_UNLIKELY(opdi_is_dead(t))) { return opdi_dead_error(who); }
     return t ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor is NULL", who);
 }
 
@@ -13139,6 +13212,7 @@ int64_t opd_size(const opd_tensor *t, int dim) {
 static int opdi_traced_read(const opd_tensor *t);
 OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *t, opd_scalar_type dtype) {
     if (!t) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
+    else if (opdi_is_dead(t)) { (void)opdi_dead_error("its data"); }
     else if (t->dtype != (int8_t)dtype) {
         (void)opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s", opd_dtype_cname(dtype),
                        opd_dtype_cname((opd_scalar_type)t->dtype));
@@ -13176,6 +13250,7 @@ bool *opd_data_bool(const opd_tensor *t) { return (bool *)opdi_data_of(t, OPD_BO
 
 static int opdi_item_check(const opd_tensor *t) {
     if (!t) { return opd_fail(OPD_ERROR_ARGUMENT, "the value of a NULL tensor was asked for"); }
+    if (opdi_is_dead(t)) { return opdi_dead_error("its value"); }
     if (t->numel != 1) {
         return opd_fail(OPD_ERROR_SHAPE, "a Tensor with %lld elements cannot be converted to Scalar",
                         (long long)t->numel);
@@ -14167,6 +14242,9 @@ OPD_API size_t opd_tensor_print(const opd_tensor *t, char *buf, size_t cap) {
     p.cap = cap > 0 ? cap - 1 : 0;
     if (!t) {
         opdi_puts(&p, "None");
+    } else if (opdi_is_dead(t)) {
+        (void)opdi_dead_error("print");
+        opdi_puts(&p, "a tensor that is gone");
     } else if (t->flags & OPDI_BATCHED) {
         opdi_print_batched(&p);
     } else {
@@ -15330,6 +15408,11 @@ OPDI_NOINLINE static void opdi_own_retain(opd_tensor *t) {
 OPDI_NOINLINE static bool opdi_own_drop(opd_tensor *t) {
     opd_node *node = NULL;
     int32_t left;
+    if (opdi_is_dead(t)) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor was released that is gone: it was released more often than it was "
+                       "kept, or had not been kept (opd_keep) when its scope ended");
+        return false;
+    }
     opdi_lock(&opdi_own_lock);
     left = opdi_ref_down(&t->refs);
     if (left == 1 && (t->flags & OPDI_SAVED_BY_OWN) && !(t->flags & OPDI_WEAK_NODE) && t->grad_fn) {

@@ -182,6 +182,78 @@ TEST(a_longjmp_out_of_a_kernel_is_an_error) {
 }
 #endif
 
+#if !defined(CHECK_SANITIZED)                     /* which find it by themselves */
+static opd_tensor *gone(int64_t n) {
+    opd_tensor *t = NULL;
+    OPD_SCOPE { t = opd_full(OPD_INTS(n), OPD_V(2), OPD_FLOAT32); }
+    return t;
+}
+#define IS_GONE(what) CHECK_ERROR(OPD_ERROR_ARGUMENT, what)
+TEST(tensors_that_are_gone) {
+    static const int64_t sizes[] = {1, 3, 8, 60};
+    static opd_op *add;
+    size_t s;
+    for (s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        opd_tensor *x = gone(sizes[s]), *y = opd_ones(OPD_INTS(sizes[s]), OPD_FLOAT32), *z = NULL, *list[2], *leaf;
+        char text[100];
+        CHECK(x != y);                            /* not given out again at once */
+        CHECK(!opd_add(x, y)); IS_GONE("aten::add.Tensor: argument 'self' is gone: the scope");
+        CHECK(!opd_mul(y, x)); IS_GONE("argument 'other' is gone");
+        CHECK(!opd_exp(x)); IS_GONE("is gone");
+        CHECK(!OPD_CALL(OPD_OP(&add, "aten::add.Tensor"), y, x)); IS_GONE("is gone");
+        list[0] = y; list[1] = x;
+        CHECK(!opd_cat(opd_tensors_of(list, 2))); IS_GONE("argument 'tensors'[1] is gone");
+        CHECK(!opd_zero_(x)); IS_GONE("is gone");
+        CHECK(!opd_reshape(x, OPD_INTS(-1))); IS_GONE("is gone");
+        CHECK(opd_tensor_print(x, text, sizeof text) == strlen("a tensor that is gone")); IS_GONE("is gone");
+        CHECK(!opd_data(x)); IS_GONE("its data: the tensor is gone");
+        CHECK(!opd_data_f32(x)); IS_GONE("is gone");
+        CHECK(opd_item_f64(x) <= 0); IS_GONE("its value: the tensor is gone");
+        CHECK(!opd_keep(x)); IS_GONE("opd_keep: the tensor is gone");
+        opd_release(x); IS_GONE("released more often than it was kept");
+        z = x;
+        CHECK(opd_assign(&z, y) == y); IS_GONE("released more often"); CHECK(z == y);
+        opd_release(z);
+        CHECK(!opd_tensor_set_requires_grad(x, true)); IS_GONE("is gone");
+        CHECK(opd_backward(x) != 0); CHECK(!opd_ok()); opd_error_clear();
+        leaf = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(1), OPD_FLOAT32), true);
+        CHECK(opd_autograd_grad(&leaf, 1, &x, 1, NULL, &z) != 0); CHECK(!opd_ok()); opd_error_clear();
+        CHECK(!opd_tensor_grad(x) && opd_tensor_is_leaf(x) && !opd_tensor_requires_grad(x) && !opd_tensor_grad_fn(x));
+        CHECK(opd_ndim(x) == 0 && opd_numel(x) == 0 && opd_dtype(x) == OPD_DTYPE_NONE && opd_offset(x) == 0);
+        opd_error_clear();
+        CHECK(opd_add(y, y) != NULL);
+    }
+}
+TEST(a_value_carried_through_a_loop_without_hold) {
+    opd_tensor *w = NULL;
+    int i;
+    for (i = 0; i < 3 && opd_ok(); i++) {
+        OPD_SCOPED;
+        w = w ? opd_add(w, one()) : one();
+    }
+    CHECK_INT(i, 2);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_assign");
+}
+TEST(released_twice) {
+    opd_tensor *t;
+    OPD_SCOPE { t = opd_keep(opd_ones(OPD_INTS(2), OPD_FLOAT32)); }
+    opd_release(t);
+    CHECK_OK();
+    opd_release(t);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "more often than it was kept");
+    opd_release(t);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "more often than it was kept");
+    OPD_SCOPE { opd_release(opd_ones(OPD_INTS(2), OPD_FLOAT32)); }
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "more often than it was kept");
+}
+TEST(a_schema_freed_twice) {
+    opd_schema *schema = opd_schema_parse("f(Tensor x) -> Tensor");
+    opd_schema_free(schema);
+    opd_schema_free(schema);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "freed already");
+}
+#endif
+
 TEST(closing_closes_what_was_opened_after) {
     int depth = opd_scope_stats().depth;
     int64_t before = handles();
