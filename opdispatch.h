@@ -16385,12 +16385,32 @@ static int opdi_check_inplace(const opd_tensor *self) {
 
 //-- writes -------------------------------------------------------------------------------------------------------
 
+//-- A copy of t without history, in the graph that is being recorded.  A reference.
+static opd_tensor *opdi_traced_clone(opd_tensor *t) {
+    opdi_thread *th = opdi_self();
+    const opdi_state state = th->state;
+    opd_tensor *c;
+    th->state.allow = (state.allow & ~OPDI_AUTOGRAD_BITS) | OPD_BIT_OF(OPD_F_TRACER);
+    th->state.forward |= OPDI_FORWARD_OFF;
+    c = opd_clone(t);
+    th->state = state;
+    return c ? opd_keep(c) : NULL;
+}
+//-- A copy of t without history.  A reference.
+static opd_tensor *opdi_bare_copy(const opd_tensor *t) {
+    opd_tensor *c;
+    if (t->flags & OPDI_BATCHED) { return opdi_batch_clone(t); }
+    if (OPDI_UNLIKELY(t->flags & OPDI_TRACED)) { return opdi_traced_clone((opd_tensor *)(uintptr_t)t); }
+    c = opdi_tensor_make(t->dims, NULL, t->ndim, (opd_scalar_type)t->dtype, opdi_place_of(t));
+    if (c && opdi_copy(c, t)) { opdi_drop(c); return NULL; }
+    return c;
+}
+
 static int opdi_forward_copy(opd_tensor *copy, opd_tensor *t);
 //-- The value that self had, for a formula that reads it: a copy with self's history.
 static opd_tensor *opdi_inplace_original(opd_tensor *self) {
-    opd_tensor *t = self->flags & OPDI_BATCHED ? opdi_batch_clone(self)
-        : opdi_tensor_make(self->dims, NULL, self->ndim, (opd_scalar_type)self->dtype, opdi_place_of(self));
-    if (!t || (!(self->flags & OPDI_BATCHED) && opdi_copy(t, self))) { opd_release(t); return NULL; }
+    opd_tensor *t = opdi_bare_copy(self);
+    if (!t) { return NULL; }
     if (self->grad_fn) {
         opdi_ref_up(&self->grad_fn->refs);
         t->grad_fn = self->grad_fn;
@@ -18280,7 +18300,7 @@ static void opdi_set_grad(opdi_meta *m, opd_tensor *grad) {
 //-- A copy of g with the layout of t, without history.
 static opd_tensor *opdi_grad_clone(const opd_tensor *t, const opd_tensor *g) {
     opd_tensor *c;
-    if (g->flags & OPDI_BATCHED) { return opdi_batch_clone(g); }
+    if (g->flags & (OPDI_BATCHED | OPDI_TRACED)) { return opdi_bare_copy(g); }
     c = opdi_tensor_make(t->dims, opdi_overlaps_itself(t) ? NULL : t->dims + t->ndim, t->ndim,
                          (opd_scalar_type)t->dtype, opdi_place_of(t));
     if (c && opdi_copy(c, g)) { opdi_drop(c); return NULL; }
@@ -19211,6 +19231,16 @@ static bool opdi_held_alone(const opd_tensor *g) {
     return OPDI_ACQUIRE(&g->refs) == 1 && OPDI_ACQUIRE(&g->storage->refs) == n;
 }
 
+//-- Memory for a tangent, of t's dtype and place; a recording gets to know of it.
+static opd_tensor *opdi_tangent_room(const opd_tensor *t, const int64_t *dims, const int64_t *strides, int ndim) {
+    const opd_value none = opd_value_none(), dtype = opd_value_int(t->dtype);
+    if (!opdi_self()->tracer) {
+        return opdi_own(opdi_tensor_make(dims, strides, ndim, (opd_scalar_type)t->dtype, opdi_place_of(t)));
+    }
+    return strides ? opd_empty_strided_full(opd_ints_of(dims, ndim), opd_ints_of(strides, ndim), dtype, none,
+                                            opd_value_device(opd_tensor_device(t)), none)
+        : opd_empty_full(opd_ints_of(dims, ndim), dtype, none, opd_value_device(opd_tensor_device(t)), none, none);
+}
 //-- Zeros that lie as t does, one for each example of t and of g.
 static opd_tensor *opdi_tangent_batched(const opd_tensor *t, const opd_tensor *g) {
     const opd_tensor *wraps[OPDI_MAX_LAYERS], *p;
@@ -19239,8 +19269,10 @@ static opd_tensor *opdi_tangent_batched(const opd_tensor *t, const opd_tensor *g
     memcpy(dims + e, p->dims, (size_t)p->ndim * sizeof *dims);
     memcpy(dims + 2 * e + p->ndim, p->dims + p->ndim, (size_t)p->ndim * sizeof *dims);
     for (i = 0; i < e; i++) { count *= sizes[i]; }
-    flat = opdi_own(opdi_tensor_make(&count, NULL, 1, (opd_scalar_type)p->dtype, opdi_place_of(p)));
-    z = flat && opd_zero_(flat) ? opdi_view(flat, dims, dims + e + p->ndim, e + p->ndim, opd_offset(p)) : NULL;
+    flat = opdi_tangent_room(p, &count, NULL, 1);
+    z = flat && opd_zero_(flat) ? opd_as_strided_full(flat, opd_ints_of(dims, e + p->ndim),
+                                                      opd_ints_of(dims + e + p->ndim, e + p->ndim),
+                                                      opd_value_int(opd_offset(p))) : NULL;
     if (z) { opdi_view_untie(z); }
     for (level = 1, i = e; z && (n || i); level++) {
         const bool mine = n && opdi_batched_of(wraps[n - 1])->level == level;
@@ -19255,17 +19287,18 @@ static opd_tensor *opdi_tangent_batched(const opd_tensor *t, const opd_tensor *g
 static opd_tensor *opdi_tangent_make(const opd_tensor *t, opd_tensor *g, bool as_is) {
     const int64_t n = t->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
     const bool batched = OPDI_UNLIKELY((t->flags | g->flags) & OPDI_BATCHED) != 0;
+    const bool traced = OPDI_UNLIKELY(opdi_self()->tracer != NULL);     /* it lies like that in every run of the graph */
     opd_tensor *z, *part;
     bool whole;
     if (opdi_congruent(g, t)) {
-        if (as_is ? g->storage != t->storage : opdi_held_alone(g)) { return g; }
-        if (!(z = opd_clone(g)) || opdi_congruent(z, t)) { return z; }
+        if (!traced && (as_is ? g->storage != t->storage : opdi_held_alone(g))) { return g; }
+        z = traced ? opd_clone_full(g, opd_value_int(0)) : opd_clone(g);
+        if (!z || opdi_congruent(z, t)) { return z; }
     }
     whole = batched || (opd_offset(t) == 0 && !opdi_overlaps_itself(t) && t->numel == n &&
                         opdi_extent(t->dims, t->dims + t->ndim, t->ndim) == n);
     z = batched ? opdi_tangent_batched(t, g)
-        : opdi_own(opdi_tensor_make(whole ? t->dims : &n, whole ? t->dims + t->ndim : NULL, whole ? t->ndim : 1,
-                                    (opd_scalar_type)t->dtype, opdi_place_of(t)));
+        : opdi_tangent_room(t, whole ? t->dims : &n, whole ? t->dims + t->ndim : NULL, whole ? t->ndim : 1);
     part = z && (whole || opd_zero_(z)) ? batched ? z : opdi_tangent_part(z, t) : NULL;
     return part && opd_copy_(part, g) ? z : NULL;
 }
@@ -19829,18 +19862,28 @@ static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
 static opdi_level *opdi_call_level(const opd_call *call) {
     return call->th->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(call->args, call->op->nargs) : NULL;
 }
+static struct opdi_gnode *opdi_trace_begin(opd_call *call);
+static int opdi_trace_done(opd_call *call, struct opdi_gnode *n);
+//-- Whether the call is to become a node of the graph that is being recorded: those of a tape inside of a vmap are not.
+static bool opdi_tracing(const opd_call *call) {
+    return call->th->tracer && (call->th->state.include & call->th->state.allow & OPD_BIT_OF(OPD_F_TRACER)) &&
+        !(call->keys.functionality & OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_BACK));
+}
 //-- The call, recorded or not, when all levels have taken their tangents: it sees what it saw at first.
 static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_tensor *self, const opdi_within *first) {
     opdi_thread *th = call->th;
     opdi_level *outer = th->level;
     const bool formula = self || (card && card->desc.backward);
+    struct opdi_gnode *node = NULL;
     int rc;
     th->level = first->level;
     th->state.forward = first->state.forward;
+    if (opdi_tracing(call) && !(node = opdi_trace_begin(call))) { th->level = outer; return -1; }
     /* operators that the kernel calls have no tangents of their own, as they are not recorded either */
     if (formula && !opdi_call_flags(call)) { th->state.allow &= ~OPDI_AUTOGRAD_BITS; }
     rc = self ? opdi_recording_inplace_kernel(call, card, self)
         : formula ? opdi_recording_kernel(call, card) : opdi_recording_fallback(call);
+    if (node && rc == 0) { rc = opdi_trace_done(call, node); }
     th->level = outer;
     return rc;
 }
@@ -19955,6 +19998,7 @@ static int opdi_forward_copy(opd_tensor *copy, opd_tensor *t) {
     int rc;
     if (!level) { return 0; }
     opdi_within_enter(th, &within, level);
+    th->state.allow |= OPD_BIT_OF(OPD_F_TRACER);  /* the tangent's copy is recorded beside that of the value */
     rc = opdi_forward_copy(copy, t);
     tangent = rc == 0 ? opdi_tangent_of(t) : NULL;
     tangent = tangent ? opd_clone(tangent) : NULL;
@@ -20074,6 +20118,7 @@ static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const
     opdi_level *level = th->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(&list, 1) : NULL;
     opdi_within within;
     opd_tensor **tangents, **out;
+    const opdi_state state = th->state;
     opd_node *n;
     int i, rc;
     bool any = false;
@@ -20098,6 +20143,10 @@ static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const
     for (i = 0; i < nresults && rc == 0; i++) {
         opd_tensor *r = results[i];
         if (r && opdi_differentiable(r) && !opdi_jvp_is_view(inputs, ninputs, r, false, &rc)) { any = true; }
+    }
+    if (rc == 0 && any && th->tracer && !(state.allow & OPD_BIT_OF(OPD_F_TRACER))) {
+        rc = opd_fail(OPD_ERROR_AUTOGRAD, "%s is recorded by a kernel at Autograd, whose tangents a graph that is being "
+                      "recorded cannot see; give the operator a formula (.backward or .jvp)", formula->name);
     }
     if (rc == 0 && any) { rc = opdi_jvp_twice(n, tangents, results, nresults, 0, out); }
     for (i = 0; i < nresults && rc == 0; i++) {
@@ -20981,7 +21030,7 @@ static int opdi_call_again(opd_call *call, uint64_t back) {
     c.rets = call->rets;
     c.targets = NULL;
     state->include = (include & ~OPDI_FRONT_BIT) | back;
-    if (back) { state->allow &= ~OPDI_BATCHED_BIT; }
+    if (back) { state->allow &= ~(OPDI_BATCHED_BIT | OPD_BIT_OF(OPD_F_TRACER)); }     /* recorded is what the rule calls */
     slot = opdi_find_slot(call->th, &c, table, &u);
     state->include = include;                     /* what its kernels call comes to the layers again */
     state->allow = allow;
@@ -21531,6 +21580,7 @@ static bool opdi_any_element(opd_tensor *t, bool nan) {
     opdi_layer_set(th, NULL);
     th->rule = NULL;
     th->state.include &= ~OPDI_BACK_BIT;
+    th->state.allow &= ~OPD_BIT_OF(OPD_F_TRACER);
     th->state.no_grad = 1;
     found = opd_item_f64(opd_any(nan ? opd_isnan(t) : opd_ne_Scalar(t, opd_value_int(0)))) > 0;
     th->layer = layer;
@@ -24211,30 +24261,53 @@ static int opdi_trace_places(opd_graph *g) {
     return opd_ok() ? 0 : -1;
 }
 
-//-- The kernel at Tracer.
-static int opdi_tracer_kernel(opd_call *call) {
-    opdi_thread *th = call->th;
-    opdi_tracer *tr = th->tracer;
+//-- A node for a call that is about to be made, of which nothing that it calls is recorded; and the end of that.
+static opdi_gnode *opdi_trace_begin(opd_call *call) {
+    opdi_tracer *tr = call->th->tracer;
     const opd_op *op = call->op;
     opdi_gvalue *in[OPD_MAX_ARGS];
     opdi_gnode *n;
     int i;
-    th->state.allow &= ~OPD_BIT_OF(OPD_F_TRACER);
-    if (!tr) { return opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER))); }
+    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_TRACER);
     for (i = 0; i < op->nargs; i++) {
-        if (!(in[i] = opdi_trace_arg(tr, &call->args[i]))) { return -1; }
+        if (!(in[i] = opdi_trace_arg(tr, &call->args[i]))) { return NULL; }
     }
-    if (!(n = opdi_gnode_new(tr->graph, OPDI_G_OP, op->nargs, op->nrets))) { return -1; }
+    if (!(n = opdi_gnode_new(tr->graph, OPDI_G_OP, op->nargs, op->nrets))) { return NULL; }
     memcpy(n->in, in, (size_t)op->nargs * sizeof *in);
     n->op = call->op;
-    if (tr->locations && opdi_trace_frames(tr->graph, n)) { return -1; }
-    if (opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER)))) { return -1; }
+    return tr->locations && opdi_trace_frames(tr->graph, n) ? NULL : n;
+}
+static int opdi_trace_done(opd_call *call, opdi_gnode *n) {
+    opdi_tracer *tr = call->th->tracer;
+    int i;
     if (opdi_traced_gives(tr, call, n)) { return -1; }
     opdi_gnode_append(tr->graph, n);
-    for (i = 0; i < op->nrets; i++) {
+    for (i = 0; i < call->op->nrets; i++) {
         if (opdi_trace_result(tr, n, i, &call->rets[i])) { return -1; }
     }
     return 0;
+}
+
+//-- Whether a derivative of the call reads what it makes on the way: then that is recorded.
+static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    const int backend = opdi_top_bit((below.backends & OPDI_BACKEND_MASK) | 1);
+    const int key = opdi_key_base[opdi_top_bit((below.functionality & table->masks[16 + backend]) << 1 | 1)];
+    const opd_kernel fn = table->slots[key >= OPD_KEY_BACKEND_BASE ? key + backend : key].fn;
+    opdi_slot slot = {NULL, NULL};
+    if (!opdi_call_flags(call) && !opdi_call_forward(call)) { return false; }
+    return opdi_composite_slot(call->op, &slot) || (opdi_call_forward(call) && (
+        fn == opdi_autograd_kernel || fn == opdi_autograd_inplace_kernel || fn == opdi_autograd_fallback ||
+        fn == opdi_autograd_out_kernel || fn == opd_autograd_not_implemented));
+}
+//-- The kernel at Tracer.  A call with tangents is left to forward mode, see opdi_forward_record_call: what computes the
+//-- tangents is recorded too.
+static int opdi_tracer_kernel(opd_call *call) {
+    const opd_keyset below = opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER));
+    opdi_gnode *n;
+    if (call->th->tracer && opdi_trace_inside(call, below)) { return opd_redispatch(call, below); }
+    if (!call->th->tracer) { call->th->state.allow &= ~OPD_BIT_OF(OPD_F_TRACER); return opd_redispatch(call, below); }
+    return !(n = opdi_trace_begin(call)) || opd_redispatch(call, below) ? -1 : opdi_trace_done(call, n);
 }
 
 static int opdi_trace_inputs(opdi_tracer *tr, opd_tensor *const *inputs, int n, const opd_trace_options *o,
