@@ -216,6 +216,12 @@
 #ifndef OPDISPATCH_H
 #define OPDISPATCH_H
 
+#if !defined(__cplusplus) && !defined(__TINYC__) && !defined(_MSC_VER)
+#if !defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L
+#error "C11 needed: opdispatch.h is compiled with -std=c11 or later, or without -std"
+#endif
+#endif
+
 #include <stdint.h>
 #include <stddef.h>
 #include <stdbool.h>
@@ -838,7 +844,9 @@ OPD_API size_t opd_dump_table(const opd_op *op, char *buf, size_t cap);
 OPD_API int opd_check_invariants(void);
 
 /* Calls.  args in schema order; trailing ones may be left out where there are defaults.  Results belong to the
-   innermost scope; an argument that comes back from an in-place or out= operator stays whose it was. */
+   innermost scope; an argument that comes back from an in-place or out= operator stays whose it was.  Where an operator
+   of namespace aten wants a Tensor a number may stand, as in Python; to other operators, whose kernels may not expect a
+   tensor without dims and of another dtype, it is an error, as there. */
 OPD_API opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs);          /* first result; NULL: failed */
 /* 0, or -1.  rets NULL: the results are not asked for. */
 OPD_API int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs);
@@ -2333,9 +2341,18 @@ template <class... A> inline opd_tensor *opd_apply_cpp(const opd_autograd_functi
 #define OPD_ARGS(...)                                                                                       \
     (const opd_value[OPD_COUNT(__VA_ARGS__)]){OPD_CAT(OPD_MAP_, OPD_COUNT(__VA_ARGS__))(__VA_ARGS__)},      \
         OPD_COUNT(__VA_ARGS__)
-#define OPD_APPLY(fn, ...) opd_autograd_call(fn, OPD_ARGS(__VA_ARGS__))
-#define OPD_CALL(op, ...) opd_call_op(op, OPD_ARGS(__VA_ARGS__))
-#define OPD_CALL_N(op, rets, ...) opd_call_all(op, rets, OPD_ARGS(__VA_ARGS__))
+/* What stands in front of the arguments, and how many of these there are: NONE, SOME, or too MANY. */
+#define OPD_HOW_MANY(...) OPD_HOW_MANY_(__VA_ARGS__, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, SOME, SOME, SOME, \
+    SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, NONE, 0)
+#define OPD_HOW_MANY_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, which, ...) which
+#define OPD_WITH_NONE(first) first, (const opd_value *)0, 0
+#define OPD_WITH_SOME(first, ...) first, OPD_ARGS(__VA_ARGS__)
+#define OPD_WITH_MANY(first, ...) first, (const opd_value *)0, \
+    (int)sizeof(struct { _Static_assert(0, "up to 16 arguments here; more go through opd_call_all"); int n; })
+#define OPD_WITH(...) OPD_CAT(OPD_WITH_, OPD_HOW_MANY(__VA_ARGS__))(__VA_ARGS__)
+#define OPD_APPLY(...) opd_autograd_call(OPD_WITH(__VA_ARGS__))
+#define OPD_CALL(...) opd_call_op(OPD_WITH(__VA_ARGS__))
+#define OPD_CALL_N(op, ...) opd_call_all(op, OPD_WITH(__VA_ARGS__))
 #define OPD_INTS(...) \
     opd_ints_of((const int64_t[]){__VA_ARGS__}, (int64_t)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
 #define OPD_FLOATS(...) \
@@ -8295,12 +8312,25 @@ OPDI_COLD_BEGIN
 static int opdi_distance(const char *a, const char *b, int most);
 
 OPD_API opd_key opd_key_parse(const char *name) {
+    /* names of PyTorch's that are not here, or not any more */
+    static const struct { const char *name, *hint; } other[] = {
+        {"Batched", "batching rules are registered at FuncTorchBatched (opd_register_vmap)"},
+        {"VmapMode", "it is FuncTorchVmapMode"},
+        {"Math", "it is CompositeImplicitAutograd"},
+        {"VariableTypeId", "it is Autograd"},
+        {"Python", "a mode is a user key here (opd_key_define)"},
+        {"PythonTLSSnapshot", "a mode is a user key here (opd_key_define)"},
+        {"PythonDispatcher", "a mode is a user key here (opd_key_define)"},
+        {"Named", "there are no named tensors"}};
     opd_key key = name ? opdi_key_find(name) : (opd_key)OPD_KEY_INVALID;
     char near_text[200];
-    size_t n = 0;
+    size_t n = 0, i;
     int d;
     if (key != OPD_KEY_INVALID) { return key; }
     near_text[0] = 0;
+    for (i = 0; name && i < sizeof other / sizeof *other; i++) {
+        if (strcmp(other[i].name, name) == 0) { n += (size_t)snprintf(near_text, sizeof near_text, "; %s", other[i].hint); }
+    }
     for (d = 0; name && n == 0 && d <= OPDI_MIN(3, (int)strlen(name) / 2); d++) {
         for (key = 0; key < OPD_KEY_COUNT && n < 120; key++) {
             const char *known = opd_key_name(key);
@@ -8939,6 +8969,7 @@ struct opd_op {
     char *base_name;                              /* "ns::name" */
     bool unobserved;                              /* questions that observers are not told of */
     bool any_args;                                /* arguments that may be anything */
+    bool wraps_numbers;                           /* where it wants a tensor: of aten's, whose kernels expect it */
     int8_t dims_known;                            /* OPDI_DIMS_*; 0: not yet */
     int8_t random;                                /* draws random numbers: 1, it does not: -1, not known yet: 0 */
     int8_t slow_said;                             /* it was said that it has no batching rule */
@@ -9239,6 +9270,7 @@ static opd_op *opdi_entry(const char *name) {
     base_end = strrchr(op->base_name, '.');
     if (base_end) { *base_end = 0; }
     op->unobserved = opdi_is_unobserved(op->base_name);
+    op->wraps_numbers = strncmp(name, "aten::", 6) == 0;
     op->next_in_bucket = opdi_registry.buckets[bucket];
     OPDI_PUBLISH(&opdi_registry.buckets[bucket], op);
     return op;
@@ -9526,11 +9558,18 @@ static bool opdi_cpu_stands_in(uint32_t slot) {
 //-- The slot of keys for which nothing is registered: names what is, real kernels first.
 OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
     char have[1200];
+    bool none;
     if (opdi_cpu_stands_in((uint32_t)call->slot)) { return opd_cpu_fallback(call); }
     if (call->slot == OPD_KEY_META && call->op->nrets == 0 && call->op->written_args) { return 0; }    /* no shapes */
     opdi_lock(&opdi_registry.lock);
+    none = !call->op->kernels;
     (void)opdi_table_text(call->op, have, sizeof have);
     opdi_unlock(&opdi_registry.lock);
+    if (none) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, "Could not run '%s' with arguments from the '%s' backend. '%s' is defined "
+                        "and has no kernel: register one (opd_impl_key, or a field of the card)", call->op->name,
+                        opd_key_name(call->slot), call->op->name);
+    }
     if (call->slot == OPD_KEY_UNDEFINED) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "There were no tensor arguments to this function (e.g., "
                         "you passed an empty list of Tensors), but no fallback function is registered for schema "
@@ -10437,6 +10476,16 @@ static int opdi_result_index(const opd_schema *s, const char *name, size_t n) {
     return i >= 0 && i < s->nreturns ? i : -1;
 }
 
+//-- Goes on to the next name of a list, behind a comma.
+static int opdi_card_next(const char **p, const opd_schema *s, const char *what) {
+    *p += strspn(*p, " ");
+    if (**p && **p != ',') {
+        return opd_fail(OPD_ERROR_REGISTER, "%s: %s: a comma is missing before '%s'", s->name, what, *p);
+    }
+    *p += strspn(*p, ", ");
+    return 0;
+}
+
 //-- "self, other(self), result": names from the schema, each with an optional condition.
 static int opdi_card_save(opdi_card *card, const opd_schema *s) {
     const char *p = card->desc.save ? card->desc.save : "";
@@ -10464,7 +10513,7 @@ static int opdi_card_save(opdi_card *card, const opd_schema *s) {
             else { card->save_result_if[result] = (int8_t)wanted; }
             p += n + (p[n] == ')');
         }
-        p += strspn(p, ", ");
+        if (opdi_card_next(&p, s, "save")) { return -1; }
     }
     return 0;
 }
@@ -10482,7 +10531,7 @@ static int opdi_card_constant(opdi_card *card, const opd_schema *s) {
                             s->name, (int)n, p);
         }
         p += n;
-        p += strspn(p, ", ");
+        if (opdi_card_next(&p, s, "constant")) { return -1; }
     }
     return 0;
 }
@@ -10705,11 +10754,30 @@ static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool
                         NULL);
 }
 
+//-- All its kernels are the composite one, which is differentiated through what it calls.
+static bool opdi_desc_decomposes(const opd_op_desc *d) {
+    return d->composite && !d->cpu && !d->cuda && !d->any && !d->function;
+}
+//-- What would never be used, and so is a mistake.
+static int opdi_check_desc(const opd_op *op, const opd_op_desc *d) {
+    const bool formula = d->backward && d->backward != opd_not_differentiable;
+    if (d->autograd && formula) {
+        return opd_fail(OPD_ERROR_REGISTER, "%s: `autograd` is a kernel in place of `backward`: the formula would never "
+                        "run", op->name);
+    }
+    if (d->composite && (d->any || d->function)) {
+        return opd_fail(OPD_ERROR_REGISTER, "%s: `any` serves every backend: `composite` would never run", op->name);
+    }
+    return formula && opdi_desc_decomposes(d)
+        ? opd_fail(OPD_ERROR_REGISTER, "%s: a composite kernel is differentiated through what it calls: `backward` would "
+                   "never run. A kernel with a formula of its own is `any`", op->name) : 0;
+}
+
 //-- From the top down: whatever other threads see of it meanwhile, no kernel runs without what belongs above it.
 static int opdi_define_kernels(opd_library *lib, opdi_card *card, void *user) {
     const opd_op_desc *d = &card->desc;
     const char *name = card->op->name;
-    opd_kernel autograd = d->autograd ? d->autograd : !d->backward || d->composite ? NULL :
+    opd_kernel autograd = d->autograd ? d->autograd : !d->backward || opdi_desc_decomposes(d) ? NULL :
                           card->op->written_args & 1 ? opdi_autograd_inplace_kernel : opdi_autograd_kernel;
     if (autograd && opdi_impl_at(lib, name, OPD_KEY_AUTOGRAD, autograd, d->autograd ? user : (void *)card, NULL)) {
         return -1;
@@ -10844,7 +10912,7 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     options.same_again = desc->same_again;
     op = opdi_define_schema(lib, desc, &options);
     if (!op) { return -1; }
-    card = opdi_check_setup(op, desc) ? NULL : opdi_card_new(op, desc, NULL, false, true);
+    card = opdi_check_setup(op, desc) || opdi_check_desc(op, desc) ? NULL : opdi_card_new(op, desc, NULL, false, true);
     /* the user pointer last: a failure takes nothing */
     if (!card || opdi_define_kernels(lib, card, desc->user) || opdi_hold_user(lib, desc)) {
         opdi_library_undo(lib, before);
@@ -11071,8 +11139,8 @@ static int opdi_bind(const opd_op *op, const opdi_given *g, opd_value *out, int 
             out[i] = *v;
             continue;
         }
-        if (opdi_is_number(v) && ((op->written_args >> i & 1) ||
-                                  (!g->numbers && opdi_strip_optional(a->type)->kind == OPDI_TYPE_TENSOR))) {
+        if (opdi_is_number(v) && opdi_strip_optional(a->type)->kind == OPDI_TYPE_TENSOR &&
+            ((op->written_args >> i & 1) || !op->wraps_numbers || !g->numbers)) {
             return OPDI_WRONG_TYPE;
         }
         rc = opdi_bind_value(a->type, v, &out[i]);
@@ -11796,6 +11864,10 @@ static opd_op *opdi_overloads_error(const opd_overloads *set, const opdi_overloa
     int i, at, n = snprintf(text, sizeof text, "%s() has no overload that takes these arguments:", set->name);
     const int room = l->n > 0 ? OPDI_MAX(((int)sizeof text - n) / (int)l->n, 100) : 0;
     opd_value bound[OPD_MAX_ARGS];
+    if (l->n == 0) {
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "%s() has no overload that is defined (any more)", set->name);
+        return NULL;
+    }
     for (i = 0; i < l->n && n + 20 < (int)sizeof text; i++) {
         int mark = opd_error_mark(), rc = opdi_is_defined(l->ops[i]) ? opdi_bind(l->ops[i], g, bound, &at) : -1;
         if (rc > 0) { (void)opdi_bind_error(l->ops[i], g, rc, at); }
@@ -17722,9 +17794,19 @@ static inline const opd_value *opdi_fetched(const opd_backward_call *bw, const o
     return OPDI_LIKELY(!bw->fetched) || !v ? v : &bw->fetched[v - opdi_kept(bw->node)];
 }
 
+//-- A program's formula asks for what is not kept.  (The rows of pointwise operators share one that asks for all.)
+OPDI_NOINLINE static void opdi_bw_unsaved(const opd_backward_call *bw, int i) {
+    const opdi_card *card = bw->node->formula->card;
+    if (!card || strncmp(card->op->name, "aten::", 6) == 0) { return; }
+    (void)opd_fail(OPD_ERROR_AUTOGRAD, i >= 0 && i < card->nargs
+                   ? "the formula reads tensor argument %d of %s, which its `save` does not name"
+                   : "the formula reads argument %d of %s, and there is none", i, card->op->name);
+}
+
 opd_tensor *opd_bw_tensor(opd_backward_call *bw, int i) {
     const opd_value *v = opdi_fetched(bw, opdi_bw_kept(bw, i));
     if (OPDI_LIKELY(v && v->tag == OPD_TAG_TENSOR) && !bw->node->formula->context) { return v->u.t; }
+    if (!v) { opdi_bw_unsaved(bw, i); }
     if (!v || (v->tag != OPD_TAG_TENSOR && v->tag != OPD_TAG_NONE && v->tag != OPDI_TAG_PACKED)) { return NULL; }
     return opdi_unpack(bw->node, v, (uint32_t)v->n);
 }
@@ -21366,10 +21448,19 @@ opd_vmap_fallback opd_vmap_fallback_set(opd_vmap_fallback mode) {
 }
 int64_t opd_vmap_fallback_count(void) { return OPDI_LOAD(&opdi_fallback_calls); }
 
+//-- A program's operator for which OPD_BATCH_LOOP is the rule that was asked for.
+static bool opdi_loop_is_rule(const opd_op *op) {
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    const opdi_card *card = OPDI_ACQUIRE(&op->card);
+    return (table && table->slots[OPD_F_BATCHED].fn == opd_batch_loop) ||
+           (card && card->desc.vmap == opd_batch_loop && strncmp(op->name, "aten::", 6) != 0);
+}
+
 //-- Counts a call that runs example by example, and says so the first time.
 static int opdi_batch_slow(opd_call *call) {
     const int mode = OPDI_LOAD(&opdi_fallback_mode_vmap);
     (void)OPDI_ADD(&opdi_fallback_calls, (int64_t)1);
+    if (opdi_loop_is_rule(call->op)) { return 0; }
     if (mode == OPD_VMAP_FALLBACK_ERROR) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s hit the vmap fallback which is currently disabled", call->op->name);
     }

@@ -214,6 +214,20 @@ TEST(values_bind_to_every_type) {
     CHECK_INT(bound_tag("Union(int, str)", opd_value_float(1)), -1);
 }
 
+static int k_five(opd_call *call) { return opd_return_int(call, 5); }
+TEST(calls_without_arguments) {
+    opd_library *lib = lib_new(OPD_FRAGMENT, "bind", NULL, "t", 1);
+    opd_value r[1];
+    CHECK_INT(opd_def(lib, "five() -> int"), 0);
+    CHECK_INT(opd_impl(lib, "five", k_five), 0);
+    CHECK_INT(OPD_CALL_N(opd_find("bind::five"), r), 0);
+    CHECK_INT(r[0].u.i, 5);
+    CHECK(OPD_CALL(opd_find("bind::five")) == NULL);          /* no tensor, no error */
+    CHECK(OPD_CALL(opd_find("bind::five"), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected at most 0 argument(s) for operator 'bind::five', but received 16");
+    opd_library_close(lib);
+}
+
 /* It is no tensor argument: its keys do not choose the kernel, and autograd is not asked before the kernel runs. */
 static int k_twice_any(opd_call *call) {
     return opd_return_tensor(call, opd_add(opd_arg_value(call, 0).u.t, opd_arg_value(call, 0).u.t));
@@ -1092,7 +1106,8 @@ TEST(coercions) {
     opd_value v;
 #define SEE(op, value, text) do { v = value; CHECK_INT(opd_call_all(op, NULL, &v, 1), 0); CHECK_OK(); CHECK_STR(seen, text); } while (0)
 #define NOT(op, value, text) do { v = value; CHECK_INT(opd_call_all(op, NULL, &v, 1), -1); CHECK_ERROR(OPD_ERROR_ARGUMENT, text); } while (0)
-    SEE(t, opd_value_float(2), "Tw ");
+    NOT(t, opd_value_float(2), "see::t() Expected a value of type 'Tensor' for argument 'x' but instead found type 'float'");
+    CHECK_NEAR(opd_item_f64(OPD_CALL(opd_find("aten::mul.Tensor"), cpu1(), 3)), 3, 0);   /* PyTorch's own take it */
     SEE(t, opd_value_tensor(cpu1()), "T ");
     SEE(f, opd_value_int(3), "3.00 ");
     SEE(b, opd_value_int(1), "True ");

@@ -205,7 +205,7 @@ TEST(overloads_follow) {
     CHECK_ERROR(OPD_ERROR_NO_KERNEL, "rz::g.i");
     opd_library_close(more);
     CHECK(opd_overloads_resolve(set, &one, 1, NULL, 0) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "rz::g() has no overload");
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "rz::g() has no overload");
     CHECK(opd_overloads_find("rz::g") == NULL);
     opd_error_clear();
 }

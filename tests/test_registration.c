@@ -7,6 +7,7 @@
 //-- helpers -----------------------------------------------------------------------------------------------------------
 
 static int k_first(opd_call *call) { return opd_return_value(call, opd_arg_value(call, 0)); }
+static int k_twice(opd_call *call) { return opd_return_tensor(call, opd_add(opd_arg_tensor(call, 0), opd_arg_tensor(call, 0))); }
 static int k_second(opd_call *call) { return opd_return_value(call, opd_arg_value(call, 0)); }
 
 static opd_library *lib_new(opd_library_kind kind, const char *ns, const char *key, const char *file, int line) {
@@ -864,6 +865,71 @@ TEST(fallbacks_of_backends_that_have_none_in_pytorch) {
         CHECK_ERROR(OPD_ERROR_REGISTER, "multiple backend fallbacks for the same dispatch key AutogradCPU");
         opd_library_close(b);
     }
+}
+
+//-- cards that say what cannot be ---------------------------------------------------------------------------------------
+
+static int b_none(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_tensor(bw, 0)); }
+static int define_with(opd_library *lib, void (*fill)(opd_op_desc *d)) {
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = "op(Tensor x, Tensor y) -> Tensor";
+    fill(&d);
+    return opd_define(lib, &d);
+}
+static void fill_composite_formula(opd_op_desc *d) { d->composite = k_first; d->backward = b_none; }
+static void fill_composite_any(opd_op_desc *d) { d->composite = d->any = k_first; }
+static void fill_two_formulas(opd_op_desc *d) { d->cpu = d->autograd = k_first; d->backward = b_none; }
+static void fill_no_comma(opd_op_desc *d) { d->cpu = k_first; d->backward = b_none; d->save = "x result"; }
+static void fill_no_comma_constant(opd_op_desc *d) { d->cpu = k_first; d->backward = b_none; d->constant = "x  y"; }
+static void fill_unsaved(opd_op_desc *d) { d->cpu = k_twice; d->backward = b_none; d->save = "y , result(x)"; }
+static void fill_said(opd_op_desc *d) { d->composite = k_first; d->backward = OPD_NOT_DIFFERENTIABLE; }
+static void fill_both(opd_op_desc *d) { d->composite = k_first; d->cpu = k_twice; d->backward = b_none; d->save = "x"; }
+
+TEST(cards_that_contradict_themselves) {
+    opd_library *lib = lib_new(OPD_FRAGMENT, "card", NULL, "t", 1);
+    opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(2), OPD_FLOAT32), true), *y;
+    CHECK_INT(define_with(lib, fill_composite_formula), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "`backward` would never run. A kernel with a formula of its own is `any`");
+    CHECK_INT(define_with(lib, fill_composite_any), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "`composite` would never run");
+    CHECK_INT(define_with(lib, fill_two_formulas), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "`autograd` is a kernel in place of `backward`");
+    CHECK_INT(define_with(lib, fill_no_comma), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "op: save: a comma is missing before 'result'");
+    CHECK_INT(define_with(lib, fill_no_comma_constant), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "op: constant: a comma is missing before 'y'");
+    CHECK(opd_find_quiet("card::op") == NULL);
+    CHECK_INT(define_with(lib, fill_said), 0);
+    opd_library_close(lib);
+    lib = lib_new(OPD_FRAGMENT, "card", NULL, "t", 1);
+    CHECK_INT(define_with(lib, fill_both), 0);    /* the formula belongs to the CPU's kernel */
+    y = OPD_CALL(opd_find("card::op"), x, x);
+    CHECK_STR(opd_tensor_grad_fn(y), "OpBackward0");
+    opd_library_close(lib);
+    lib = lib_new(OPD_FRAGMENT, "card", NULL, "t", 1);
+    CHECK_INT(define_with(lib, fill_unsaved), 0);
+    CHECK_INT(opd_backward(opd_sum(OPD_CALL(opd_find("card::op"), x, x))), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "the formula reads tensor argument 0 of card::op, which its `save` does not name");
+    opd_library_close(lib);
+}
+
+TEST(what_has_no_kernel_says_so) {
+    opd_library *lib = lib_new(OPD_FRAGMENT, "card", NULL, "t", 1);
+    opd_tensor *x = opd_ones(OPD_INTS(2), OPD_FLOAT32);
+    opd_overloads *set;
+    opd_value v = opd_value_tensor(x);
+    CHECK_INT(opd_def(lib, "bare(Tensor x) -> Tensor"), 0);
+    CHECK(OPD_CALL(opd_find("card::bare"), x) == NULL);
+    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "'card::bare' is defined and has no kernel");
+    CHECK((set = opd_overloads_find("card::bare")) != NULL);
+    opd_library_close(lib);
+    CHECK_INT(opd_overloads_call(set, NULL, &v, 1, NULL, 0), -1);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "card::bare() has no overload that is defined (any more)");
+    CHECK_INT(opd_key_parse("Batched"), OPD_KEY_INVALID);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "could not parse dispatch key: Batched; batching rules are registered at FuncTorchBatched");
+    CHECK_INT(opd_key_parse("Math"), OPD_KEY_INVALID);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "it is CompositeImplicitAutograd");
 }
 
 //-- lists and counts --------------------------------------------------------------------------------------------------
