@@ -5974,6 +5974,7 @@ struct opd_schema {
     opdi_arena arena;                             /* owns everything below */
     const char *ns, *name, *overload;             /* ns and overload "" when not written */
     opdi_arg *args, *returns;
+    const uint16_t *accepts;                      /* of an operator's: see opd_op */
     int32_t nargs, nreturns;
     bool vararg, varret;
 };
@@ -8950,40 +8951,47 @@ typedef struct opdi_card {
     struct opdi_card *next;                       /* in its operator's list */
 } opdi_card;
 
+/* Entries stay for ever, as handles do; of one that is not defined any more what is behind the pointers is given back.
+   What is read for a look-up and a call is in front. */
 struct opd_op {
     opdi_table *table;                            /* NULL: not computed, or undefined */
-    opd_schema *schema;                           /* stays when undefined, for calls that are inside; NULL: never was */
+    char *name;                                   /* "ns::name.overload" */
+    uint32_t length, base_length;                 /* of the names */
+    struct opdi_registration *definition;         /* the oldest one; NULL: not defined */
+    const uint16_t *accepts;                      /* bit t: a value of opd_tag t binds to argument i as it is */
+    int32_t nargs, nrets;
+    int32_t direct;                               /* nargs; -1 with lists among them, which take more looking at */
+    uint32_t all_rets;                            /* a bit for each */
+    uint64_t list_args, tensor_args;              /* which arguments are Tensor(?)[], Tensor(?) */
+    opdi_kernel *kernels;
+    opd_schema *schema;                           /* stays while calls may be inside that know it */
     uint64_t undefined;                           /* epoch of that */
-    uint64_t tensor_args, list_args;              /* which arguments are Tensor(?), Tensor(?)[] */
-    int32_t ntensors;                             /* how many of the former */
+    int32_t ntensors;                             /* how many Tensor(?) */
+    int32_t required;                             /* arguments from here on have defaults */
     uint64_t written_args;                        /* annotated as written */
     uint64_t dim_args, size_args;                 /* for batching rules, once dims_known: dims; sizes of the result */
-    int32_t nargs, nrets;
-    uint32_t all_rets;                            /* a bit for each */
-    int32_t direct;                               /* nargs; -1 with lists among them, which take more looking at */
-    int32_t required;                             /* arguments from here on have defaults */
-    uint16_t accepts[OPD_MAX_ARGS];               /* bit t: a value of opd_tag t binds without conversion */
     int8_t ret_alias[OPDI_MAX_RETURNS];           /* the written argument that result i is, or -1 */
     bool ret_tensor[OPDI_MAX_RETURNS];            /* result i is a Tensor(?) */
-    char *name;                                   /* "ns::name.overload" */
-    char *base_name;                              /* "ns::name" */
     bool unobserved;                              /* questions that observers are not told of */
     bool any_args;                                /* arguments that may be anything */
     bool wraps_numbers;                           /* where it wants a tensor: of aten's, whose kernels expect it */
     int8_t dims_known;                            /* OPDI_DIMS_*; 0: not yet */
     int8_t random;                                /* draws random numbers: 1, it does not: -1, not known yet: 0 */
     int8_t slow_said;                             /* it was said that it has no batching rule */
-    size_t length;                                /* of the name */
-    opdi_kernel *kernels;
+    char signature[12];                           /* of the C functions among its kernels, "" before the first */
+    char *base_name;                              /* "ns::name" */
     opdi_card *card, *cards;                      /* cards: of undone definitions too */
     opdi_card *bare;                              /* a list: made for an operator without a card, to say so */
-    struct opdi_registration *definition;         /* the oldest one; NULL: not defined */
-    char signature[OPD_MAX_ARGS + 2];             /* of the C functions among its kernels, "" before the first */
-    opd_op *next_in_bucket, *next_defined, *prev_defined;
+    opd_op *next_defined, *prev_defined;
+    uint64_t rank;                                /* of its definition among all */
+    opd_op *first_overload, *next_overload;       /* of one base name, in no order */
+    opd_overloads *overloads;                     /* of the first: made by opd_overloads_find */
+    int32_t changes;                              /* of the first: operators of this base name defined and undone */
 };
 
 /* One thing a library did, newest first. */
 typedef struct opdi_registration {
+    opdi_gone gone;                               /* a definition, once it is undone */
     int32_t kind;                                 /* 0 definition, 1 kernel, 2 fallback, 3 user pointer of a card */
     opd_key key;
     opd_op *op;
@@ -9036,10 +9044,15 @@ static const char *opdi_call_name(const opd_call *call) {
 static int opdi_call_scope_depth(const opd_call *call) { return call->scope_depth; }
 static opdi_thread *opdi_call_thread(const opd_call *call) { return call->th; }
 
-#define OPDI_BUCKETS 2048
+/* Operators by name: open addressing, read without a lock and published whole, the entries behind the struct.  One that
+   has become too small is out of use. */
+typedef struct opdi_names { opdi_gone gone; size_t mask, used; } opdi_names;
+typedef struct opdi_name_slot { opd_op *op; uint64_t hash; } opdi_name_slot;
+
 static struct {
     opdi_mutex lock;                              /* all of this but reading tables */
-    opd_op *buckets[OPDI_BUCKETS];
+    opdi_names *names, *bases;                    /* by name; the first of each base name by that */
+    uint64_t ranks;                               /* definitions so far */
     opd_op *first_defined, *last_defined;
     opd_library *libraries;
     opdi_kernel *fallbacks[OPD_KEY_SLOTS];
@@ -9053,12 +9066,10 @@ static struct {
     opdi_gone *gone, **gone_end;                  /* out of use, a call may still be inside */
     int64_t gone_count;
     opd_listener *listeners;
-    bool warned_override;
-    int32_t changes;                              /* operators defined and undone so far */
-    opd_overloads *overloads;                     /* made by opd_overloads_find */
+    bool warned_override, warned_gone;
 } opdi_registry = {
-    OPDI_MUTEX_INIT, {NULL}, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, NULL, {NULL}, 0, NULL,
-    NULL, 0, NULL, false, 0, NULL};
+    OPDI_MUTEX_INIT, NULL, NULL, 0, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, NULL, {NULL}, 0,
+    NULL, NULL, 0, NULL, false, false};
 
 static opd_plugin *opdi_plugins;                   /* loaded or still mapped; see >>plugins */
 static opd_plugin *opdi_plugin_at(uintptr_t address);
@@ -9235,10 +9246,28 @@ static inline uint64_t opdi_hash(const char *s, size_t n) {
     return h ^ h >> 32;
 }
 
-/* Entries stay for ever and are linked whole, so no lock is needed. */
+static inline opdi_name_slot *opdi_names_at(const opdi_names *t, uint64_t i) {
+    return (opdi_name_slot *)(uintptr_t)(t + 1) + (size_t)(i & t->mask);
+}
+
+static inline opd_op *opdi_names_find(const opdi_names *t, const char *name, size_t n, bool base) {
+    const uint64_t hash = opdi_hash(name, n);
+    opd_op *op = NULL;
+    uint64_t i;
+    if (!t) { return NULL; }
+    for (i = hash; (op = OPDI_ACQUIRE(&opdi_names_at(t, i)->op)) != NULL; i++) {
+        if (opdi_names_at(t, i)->hash == hash && (base ? op->base_length : op->length) == n &&
+            memcmp(base ? op->base_name : op->name, name, n) == 0) { break; }
+    }
+    return op;
+}
+
+/* Without the lock, as a call. */
 static inline opd_op *opdi_lookup(const char *name, size_t n) {
-    opd_op *op = OPDI_ACQUIRE(&opdi_registry.buckets[opdi_hash(name, n) % OPDI_BUCKETS]);
-    while (op && !(op->length == n && memcmp(op->name, name, n) == 0)) { op = op->next_in_bucket; }
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);
+    opd_op *op = opdi_names_find(OPDI_ACQUIRE(&opdi_registry.names), name, n, false);
+    opdi_leave(th, was);
     return op;
 }
 
@@ -9253,69 +9282,154 @@ static bool opdi_is_unobserved(const char *base) {
     return i < sizeof names / sizeof *names;
 }
 
-//-- The entry of a name, made if it is new.  Entries stay for ever, so handles are always valid.
+static size_t opdi_names_bytes(size_t mask) { return sizeof(opdi_names) + (mask + 1) * sizeof(opdi_name_slot); }
+static void opdi_names_give_back(opdi_gone *gone) {
+    opdi_free(gone, opdi_names_bytes(((const opdi_names *)(const void *)gone)->mask));
+}
+static void opdi_names_put(opdi_names *t, opd_op *op, uint64_t hash) {
+    uint64_t i = hash;
+    while (opdi_names_at(t, i)->op) { i++; }
+    t->used++;
+    opdi_names_at(t, i)->hash = hash;
+    OPDI_PUBLISH(&opdi_names_at(t, i)->op, op);
+}
+
+//-- Room for one more in a table, which is at most half full.  Without memory it becomes fuller, but never full: then -1.
+static int opdi_names_reserve(opdi_names **table) {
+    opdi_names *old = *table, *t;
+    const size_t mask = old ? old->mask * 2 + 1 : 511;
+    size_t i;
+    int mark;
+    if (old && old->used * 2 <= old->mask) { return 0; }
+    mark = opd_error_mark();
+    t = (opdi_names *)opdi_alloc(opdi_names_bytes(mask));
+    if (!t && (!old || old->used + 1 >= old->mask)) { return -1; }
+    if (!t) { (void)opd_error_rewind(mark); return 0; }
+    memset(t, 0, opdi_names_bytes(mask));
+    t->mask = mask;
+    for (i = 0; old && i <= old->mask; i++) {
+        if (opdi_names_at(old, i)->op) { opdi_names_put(t, opdi_names_at(old, i)->op, opdi_names_at(old, i)->hash); }
+    }
+    OPDI_PUBLISH(table, t);
+    if (old) { opdi_gone_add(&old->gone, opdi_names_give_back); }
+    return 0;
+}
+
+//-- The next of all entries, from *i = 0 on; NULL at their end.  Under the lock.
+static opd_op *opdi_entries(size_t *i) {
+    const opdi_names *t = opdi_registry.names;
+    opd_op *op = NULL;
+    while (t && !op && *i <= t->mask) { op = opdi_names_at(t, (*i)++)->op; }
+    return op;
+}
+
+//-- The entry of a name, made if it is new.  Entries stay for ever, so handles are always valid.  Under the lock.
 static opd_op *opdi_entry(const char *name) {
-    const size_t n = strlen(name), bucket = (size_t)(opdi_hash(name, n) % OPDI_BUCKETS);
-    opd_op *op = opdi_lookup(name, n);
-    char *base_end;
+    const size_t n = strlen(name), base = strcspn(name, ".");
+    const size_t own = (n + 16) & ~(size_t)15, front = own + (base < n ? (base + 16) & ~(size_t)15 : 0);
+    opd_op *op = opdi_names_find(opdi_registry.names, name, n, false), *first;
+    char *text;
     if (op) { return op; }
-    op = (opd_op *)opdi_alloc(sizeof *op + 2 * (n + 1));
-    if (!op) { return NULL; }
-    memset(op, 0, sizeof *op);
-    op->name = (char *)(op + 1);
-    memcpy(op->name, name, n + 1);
-    op->length = n;
-    op->base_name = op->name + n + 1;
-    memcpy(op->base_name, name, n + 1);
-    base_end = strrchr(op->base_name, '.');
-    if (base_end) { *base_end = 0; }
+    if (opdi_names_reserve(&opdi_registry.names) || opdi_names_reserve(&opdi_registry.bases)) { return NULL; }
+    text = (char *)opdi_alloc(front + sizeof *op);
+    if (!text) { return NULL; }
+    memset(text, 0, front + sizeof *op);
+    op = (opd_op *)(void *)(text + front);
+    op->base_name = text;                         /* the names in front: a look-up reads both */
+    op->name = text + front - own;
+    op->length = (uint32_t)n;
+    op->base_length = (uint32_t)base;
+    memcpy(op->name, name, n);
+    memcpy(op->base_name, name, base);
     op->unobserved = opdi_is_unobserved(op->base_name);
     op->wraps_numbers = strncmp(name, "aten::", 6) == 0;
-    op->next_in_bucket = opdi_registry.buckets[bucket];
-    OPDI_PUBLISH(&opdi_registry.buckets[bucket], op);
+    first = opdi_names_find(opdi_registry.bases, name, base, true);
+    op->first_overload = first ? first : op;
+    if (first) { op->next_overload = first->next_overload; first->next_overload = op; }
+    else { opdi_names_put(opdi_registry.bases, op, opdi_hash(name, base)); }
+    opdi_names_put(opdi_registry.names, op, opdi_hash(name, n));
     return op;
+}
+
+//-- The overloads of a name are others now.  Under the lock.
+static void opdi_overloads_changed(opd_op *op) {
+    int32_t *changes = &op->first_overload->changes;
+    OPDI_PUBLISH(changes, *changes + 1);
 }
 
 static int opdi_lower(char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; }
 
-/* Edit distance, at most `most`, with upper and lower case alike: for "did you mean". */
+/* Edit distance, with upper and lower case alike, or `most` + 1 when it is more than `most`, which is at most 3: for
+   "did you mean".  Only cells near the diagonal can be so small. */
 static int opdi_distance(const char *a, const char *b, int most) {
-    int row[2][65], i, j, na = (int)strlen(a), nb = (int)strlen(b);
+    int row[2][72], i, j, na = (int)strlen(a), nb = (int)strlen(b);
     if (na > 64 || nb > 64 || abs(na - nb) > most) { return most + 1; }
-    for (j = 0; j <= nb; j++) { row[0][j] = j; }
+    for (j = 0; j <= nb + most + 1; j++) { row[0][j] = j; row[1][j] = most + 1; }
     for (i = 1; i <= na; i++) {
-        int *cur = row[i & 1], *old = row[(i + 1) & 1];
-        cur[0] = i;
-        for (j = 1; j <= nb; j++) {
+        int *cur = row[i & 1], *old = row[(i + 1) & 1], least = most + 1;
+        const int from = OPDI_MAX(1, i - most), to = OPDI_MIN(nb, i + most);
+        cur[from - 1] = from == 1 ? i : most + 1;
+        for (j = from; j <= to; j++) {
             int d = old[j - 1] + (opdi_lower(a[i - 1]) != opdi_lower(b[j - 1]));
             d = OPDI_MIN(d, old[j] + 1);
             cur[j] = OPDI_MIN(d, cur[j - 1] + 1);
+            least = OPDI_MIN(least, cur[j]);
         }
+        cur[to + 1] = most + 1;
+        if (least > most && cur[from - 1] > most) { return most + 1; }
     }
-    return row[na & 1][nb];
+    return OPDI_MIN(row[na & 1][nb], most + 1);
+}
+
+/* A bit for each letter, whatever its case, and some for the rest: what is near has nearly the same. */
+static uint32_t opdi_letters(const char *s) {
+    uint32_t all = 0;
+    for (; *s; s++) { all |= (uint32_t)1 << (*s & 31); }
+    return all;
+}
+
+/* The four nearest names, the overloads of a base name before others. */
+typedef struct opdi_near { const char *names[4]; int distances[4], n; } opdi_near;
+
+static void opdi_near_add(opdi_near *best, const char *name, int d) {
+    int i = best->n;
+    if (i == 4 && best->distances[3] <= d) { return; }
+    if (i < 4) { best->n++; } else { i = 3; }
+    for (; i > 0 && best->distances[i - 1] > d; i--) {
+        best->names[i] = best->names[i - 1];
+        best->distances[i] = best->distances[i - 1];
+    }
+    best->names[i] = name;
+    best->distances[i] = d;
 }
 
 static int opdi_not_found(const char *name) {
-    char near_text[512];
+    const size_t length = strlen(name);
+    const uint32_t letters = opdi_letters(name);
+    opdi_near best;
+    char near_text[1100], space[8];
     size_t n = 0;
-    int d, found = 0;
-    size_t length = strlen(name);
+    int i, d, tries = 10000;                      /* a few milliseconds */
     opd_op *op;
+    memset(&best, 0, sizeof best);
     near_text[0] = 0;
-    opdi_builtins_make(NULL);
+    (void)snprintf(space, sizeof space, "%.*s", (int)OPDI_MIN(strcspn(name, ":"), sizeof space - 1), name);
+    if (opdi_distance(space, "aten", 3) <= 3) { opdi_builtins_make(NULL); }
     opdi_lock(&opdi_registry.lock);
-    for (d = 0; d <= 3 && found < 4; d++) {
-        for (op = opdi_registry.first_defined; op && found < 4; op = op->next_defined) {
-            bool overload = strncmp(op->name, name, length) == 0 && op->name[length] == '.';
-            if (d == 0 ? overload : !overload && opdi_distance(op->name, name, 3) == d) {
-                n += (size_t)snprintf(near_text + n, sizeof near_text - n, "%s%s", found ? ", " : "", op->name);
-                if (n >= sizeof near_text) { n = sizeof near_text - 1; }
-                found++;
-            }
+    for (op = opdi_registry.first_defined; op; op = op->next_defined) {
+        if (op->length + 3 < length) { continue; }
+        if (op->base_length == length && op->length > length && memcmp(op->name, name, length) == 0) {
+            opdi_near_add(&best, op->name, 0);
+        } else if (op->length <= length + 3 && tries > 0 && opdi_popcount(opdi_letters(op->name) ^ letters) <= 6) {
+            tries--;
+            if ((d = opdi_distance(op->name, name, 3)) <= 3) { opdi_near_add(&best, op->name, d); }
         }
     }
+    for (i = 0; i < best.n && n < sizeof near_text; i++) {
+        n += (size_t)snprintf(near_text + n, sizeof near_text - n, "%s%s", i ? ", " : "; did you mean ", best.names[i]);
+    }
     opdi_unlock(&opdi_registry.lock);
-    return opd_fail(OPD_ERROR_NOT_FOUND, "no operator named '%s'%s%s", name, found ? "; did you mean " : "", near_text);
+    return opd_fail(OPD_ERROR_NOT_FOUND, "no operator named '%s'%s", name, near_text);
 }
 
 OPDI_COLD_END
@@ -9684,11 +9798,9 @@ static void opdi_table_retire(opd_op *op) {
     opdi_gone_add(&old->gone, opdi_table_give_back);
 }
 static void opdi_tables_retire_all(void) {
-    int i;
-    for (i = 0; i < OPDI_BUCKETS; i++) {
-        opd_op *op;
-        for (op = opdi_registry.buckets[i]; op; op = op->next_in_bucket) { opdi_table_retire(op); }
-    }
+    size_t i = 0;
+    opd_op *op;
+    while ((op = opdi_entries(&i)) != NULL) { opdi_table_retire(op); }
 }
 
 //-- libraries ----------------------------------------------------------------------------------------------------
@@ -9841,7 +9953,7 @@ static void opdi_undefine(opd_op *op, opdi_registration *r) {
     OPDI_PUBLISH(&op->card, (opdi_card *)NULL);
     OPDI_PUBLISH(&opdi_epoch, opdi_epoch + 1);
     opdi_forget_signature(op);
-    OPDI_PUBLISH(&opdi_registry.changes, opdi_registry.changes + 1);
+    opdi_overloads_changed(op);
 }
 
 static void opdi_kernel_remove(opd_op *op, opdi_kernel *kernel) {
@@ -9850,6 +9962,22 @@ static void opdi_kernel_remove(opd_op *op, opdi_kernel *kernel) {
     if (*p) { OPDI_PUBLISH(p, kernel->next); }
     opdi_forget_signature(op);
     opdi_table_retire(op);
+}
+
+//-- Frees the schema of an operator that is not defined any more, when no call can be inside that began at `stamp` or
+//-- before.  Nodes of a tape know their cards, and by these the schema: it stays with them.  Under the lock.
+static void opdi_schema_let_go(opd_op *op, uint64_t stamp) {
+    if (op->definition || op->undefined > stamp || op->cards || op->bare) { return; }
+    opd_schema_free(op->schema);
+    op->schema = NULL;
+    op->accepts = NULL;
+}
+static void opdi_definition_give_back(opdi_gone *gone) {
+    opdi_registration *r = (opdi_registration *)(void *)gone;
+    opdi_lock(&opdi_registry.lock);
+    opdi_schema_let_go(r->op, gone->stamp);
+    opdi_unlock(&opdi_registry.lock);
+    opdi_free(r, sizeof *r);
 }
 
 //-- Undoes what a library did until only `keep` is left.
@@ -9862,7 +9990,7 @@ static void opdi_library_undo(opd_library *lib, const opdi_registration *keep) {
         else if (r->kind == 1) { opdi_kernel_remove(r->op, r->kernel); }
         else if (r->kind == 2) { opdi_registry.fallbacks[r->key] = r->kernel->next; opdi_tables_retire_all(); }
         if (r->kernel) { opdi_gone_add(&r->kernel->gone, opdi_kernel_give_back); }
-        opdi_free(r, sizeof *r);
+        if (r->kind == 0) { opdi_gone_add(&r->gone, opdi_definition_give_back); } else { opdi_free(r, sizeof *r); }
     }
     opdi_unlock(&opdi_registry.lock);
     opdi_gone_give_back();
@@ -9914,10 +10042,19 @@ static uint16_t opdi_accepts(const opdi_type *type) {
     }
 }
 
+static int opdi_schema_accepts(opd_schema *s) {
+    uint16_t *accepts = (uint16_t *)opdi_arena_alloc(&s->arena, ((size_t)s->nargs + 1) * sizeof *accepts);
+    int i;
+    for (i = 0; accepts && i < s->nargs; i++) { accepts[i] = opdi_accepts(s->args[i].type); }
+    s->accepts = accepts;
+    return accepts ? 0 : -1;
+}
+
 //-- What the call path wants to know about a schema, worked out once.
 static void opdi_op_describe(opd_op *op) {
     const opd_schema *s = op->schema;
     int i, j;
+    op->accepts = s->accepts;
     op->nargs = s->nargs;
     op->nrets = s->nreturns;
     op->all_rets = (1u << op->nrets) - 1;
@@ -9926,7 +10063,6 @@ static void opdi_op_describe(opd_op *op) {
     op->any_args = false;
     for (i = 0; i < s->nargs; i++) {
         op->any_args |= opdi_takes_all(opdi_strip_optional(s->args[i].type));
-        op->accepts[i] = opdi_accepts(s->args[i].type);
         if (!s->args[i].has_default) { op->required = i + 1; }
         if (s->args[i].tag == OPD_TAG_TENSOR) { op->tensor_args |= (uint64_t)1 << i; }
         if (s->args[i].tag == OPD_TAG_TENSORS) { op->list_args |= (uint64_t)1 << i; }
@@ -10088,8 +10224,9 @@ static void opdi_definition_add(opd_op *op, opdi_registration *r) {
     else { opdi_registry.first_defined = op; }
     opdi_registry.last_defined = op;
     opdi_registration_add(r->lib, r);
+    op->rank = ++opdi_registry.ranks;
     OPDI_PUBLISH(&op->definition, r);
-    OPDI_PUBLISH(&opdi_registry.changes, opdi_registry.changes + 1);
+    opdi_overloads_changed(op);
     opdi_tell(op, true);
 }
 
@@ -10123,7 +10260,8 @@ static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, const opd_d
     if (schema->nreturns > OPDI_MAX_RETURNS || schema->vararg || schema->varret) {
         (void)opd_fail(OPD_ERROR_REGISTER, "%s: an operator has at most %d results and no \"...\"", local,
                        OPDI_MAX_RETURNS);
-    } else if (opdi_qualify(lib, local, "schema string", name, sizeof name) == 0) {
+    } else if (opdi_schema_accepts(schema) == 0 &&
+               opdi_qualify(lib, local, "schema string", name, sizeof name) == 0) {
         r = opdi_registration_new(lib, 0, 0);
     }
     if (!r) { opd_schema_free(schema); return NULL; }
@@ -10644,7 +10782,7 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
         card->next = op->cards;
         op->cards = card;
     }
-    if (own) { OPDI_PUBLISH(&op->card, card); }
+    if (own) { OPDI_PUBLISH(&op->card, card); opdi_overloads_changed(op); }
     opdi_unlock(&opdi_registry.lock);
     return card;
 }
@@ -11719,33 +11857,36 @@ static int opdi_call_keywords(opd_op *op, opd_value *rets, const opd_value *args
 
 //-- calls by base name -------------------------------------------------------------------------------------------
 //
-//  The overloads of a name are listed once, and again when operators have been defined or undone since.  Lists are
-//  published whole and kept, as a call may be inside.
+//  The overloads of a name are listed once, and again when operators of that name have been defined or undone since.
+//  Lists are published whole, and wait when they are out of use until no call is inside.
 
 typedef struct opdi_overload_list {
-    int64_t n;
-    struct opdi_overload_list *older;             /* all that this set had, newest first */
-    opd_op **ops;                                 /* behind the struct */
+    opdi_gone gone;                               /* once it is out of use */
+    int64_t n;                                    /* operators, behind the struct */
 } opdi_overload_list;
 
 struct opd_overloads {
-    opdi_overload_list *list, *lists;             /* NULL: not made yet; all that were made */
-    opd_overloads *next;
-    int32_t changes;                              /* opdi_registry.changes that `list` knows */
+    opdi_overload_list *list;                     /* NULL: not made yet */
+    opd_op *first;                                /* all of them by next_overload */
+    int32_t changes;                              /* first->changes that `list` knows */
     bool wrap;                                    /* numbers stand for tensors from the first: add, mul, ... */
-    char name[1];                                 /* "ns::name", behind the struct */
 };
 
-static bool opdi_is_overload(const char *name, size_t n, const char *base) {
-    return strncmp(name, base, n) == 0 && (name[n] == '.' || name[n] == 0);
+static opd_op **opdi_overload_at(const opdi_overload_list *l, int64_t i) { return (opd_op **)(uintptr_t)(l + 1) + i; }
+static void opdi_overload_list_give_back(opdi_gone *gone) {
+    const opdi_overload_list *l = (const opdi_overload_list *)(const void *)gone;
+    opdi_free(gone, sizeof *l + (size_t)l->n * sizeof(opd_op *));
 }
 
-//-- Where an overload stands: a derived form behind the others, in the order of what it was derived from.
-static int opdi_overload_rank(const opd_op *op) {
-    const opd_op *own = op->card && op->card->base ? op->card->base->op : op, *o;
-    int rank = own != op ? 1 << 24 : 0;
-    for (o = opdi_registry.first_defined; o && o != own; o = o->next_defined) { rank++; }
-    return rank;
+//-- In the order of definition, derived forms behind the others, in the order of what they were derived from.
+static int opdi_overload_order(const void *x, const void *y) {
+    const opd_op *const a = *(opd_op *const *)x, *const b = *(opd_op *const *)y;
+    const opd_op *const own_a = a->card && a->card->base ? a->card->base->op : a;
+    const opd_op *const own_b = b->card && b->card->base ? b->card->base->op : b;
+    const int derived = (own_a != a) - (own_b != b);
+    if (derived) { return derived; }
+    if (own_a->rank != own_b->rank) { return own_a->rank < own_b->rank ? -1 : 1; }
+    return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
 //-- PyTorch's order where several overloads take the same arguments; their names, "-" the one without.
@@ -11777,43 +11918,28 @@ static void opdi_overloads_reorder(const char *name, opd_op **ops, int64_t n) {
     }
 }
 
-//-- Lists what is defined now; a list like it from before is used again.  NULL: no memory.
-static opdi_overload_list *opdi_overloads_list_now(opd_overloads *set) {
-    const size_t length = strlen(set->name);
-    opdi_overload_list *l, *o;
+//-- Lists what is defined now.  NULL: no memory.  Under the lock.
+static opdi_overload_list *opdi_overloads_list_now(const opd_overloads *set) {
+    opdi_overload_list *l;
     opd_op *op;
-    int64_t n = 0, i;
-    for (op = opdi_registry.first_defined; op; op = op->next_defined) {
-        n += opdi_is_overload(op->name, length, set->name);
-    }
-    l = (opdi_overload_list *)opdi_alloc(sizeof *l + (size_t)n * sizeof *l->ops);
+    size_t n = 0;
+    for (op = set->first; op; op = op->next_overload) { n += op->definition != NULL; }
+    l = (opdi_overload_list *)opdi_alloc(sizeof *l + n * sizeof op);
     if (!l) { return NULL; }
-    l->ops = (opd_op **)(l + 1);
     l->n = 0;
-    for (op = opdi_registry.first_defined; op; op = op->next_defined) {
-        if (!opdi_is_overload(op->name, length, set->name)) { continue; }
-        for (i = l->n++; i > 0 && opdi_overload_rank(l->ops[i - 1]) > opdi_overload_rank(op); i--) {
-            l->ops[i] = l->ops[i - 1];
-        }
-        l->ops[i] = op;
-    }
-    opdi_overloads_reorder(set->name, l->ops, n);
-    for (o = set->lists; o; o = o->older) {
-        if (o->n == n && (n == 0 || memcmp(o->ops, l->ops, (size_t)n * sizeof *l->ops) == 0)) {
-            opdi_free(l, sizeof *l + (size_t)n * sizeof *l->ops);
-            return o;
-        }
-    }
-    l->older = set->lists;
-    set->lists = l;
+    for (op = set->first; op; op = op->next_overload) { if (op->definition) { *opdi_overload_at(l, l->n++) = op; } }
+    if (n) { qsort(opdi_overload_at(l, 0), n, sizeof op, opdi_overload_order); }
+    opdi_overloads_reorder(set->first->base_name, opdi_overload_at(l, 0), l->n);
     return l;
 }
 
+//-- Called as a call: what it gives stays until the caller leaves.
 static const opdi_overload_list *opdi_overloads_list(opd_overloads *set) {
-    opdi_overload_list *l;
-    if (OPDI_ACQUIRE(&set->changes) == OPDI_ACQUIRE(&opdi_registry.changes)) { return OPDI_ACQUIRE(&set->list); }
-    opdi_builtins_make(set->name);
+    opdi_overload_list *l, *old;
+    if (OPDI_ACQUIRE(&set->changes) == OPDI_ACQUIRE(&set->first->changes)) { return OPDI_ACQUIRE(&set->list); }
+    opdi_builtins_make(set->first->base_name);
     if (!opd_ok()) { return NULL; }
+    if (OPDI_LOAD(&opdi_registry.gone_count) > 100) { opdi_gone_give_back(); }     /* lists before this one, say */
     if (OPDI_ACQUIRE(&opdi_registry.making) && OPDI_LOAD(&opdi_registry.starter) != opdi_self()) {
         opdi_lock(&opdi_registry.start);          /* another thread may have registered only some of them */
         opdi_unlock(&opdi_registry.start);
@@ -11821,56 +11947,76 @@ static const opdi_overload_list *opdi_overloads_list(opd_overloads *set) {
     opdi_lock(&opdi_registry.lock);
     l = opdi_overloads_list_now(set);
     if (l) {
+        old = set->list;
         OPDI_PUBLISH(&set->list, l);
-        OPDI_PUBLISH(&set->changes, opdi_registry.changes);
+        OPDI_PUBLISH(&set->changes, set->first->changes);
+        if (old) { opdi_gone_add(&old->gone, opdi_overload_list_give_back); }
     }
     opdi_unlock(&opdi_registry.lock);
     return l;
 }
 
-opd_overloads *opd_overloads_find(const char *name) {
+//-- The set of a base name that is among the operators, made if it is new.
+static opd_overloads *opdi_overloads_of(const char *name, size_t n) {
     static const char numbers[] = "add add_ sub sub_ mul mul_ div div_ divide divide_ multiply multiply_ subtract "
                                   "subtract_ true_divide true_divide_ floor_divide floor_divide_ copy_ to "
                                   "_to_copy _conj ";
-    const opdi_overload_list *l;
-    opd_overloads *set;
-    size_t n = name ? strlen(name) : 0;
-    if (!opd_ok()) { return NULL; }
-    opdi_started();
+    opd_op *first = opdi_names_find(OPDI_ACQUIRE(&opdi_registry.bases), name, n, true);
+    opd_overloads *set = first ? OPDI_ACQUIRE(&first->overloads) : NULL;
+    if (set) { return set; }
+    opdi_builtins_make(name);
     opdi_lock(&opdi_registry.lock);
-    for (set = opdi_registry.overloads; set && n && strcmp(set->name, name) != 0; set = set->next) { }
-    if (!set && n && (set = (opd_overloads *)opdi_alloc(sizeof *set + n)) != NULL) {
-        memcpy(set->name, name, n + 1);
-        set->list = set->lists = NULL;
+    first = opdi_names_find(opdi_registry.bases, name, n, true);
+    set = first ? first->overloads : NULL;
+    if (first && !set && (set = (opd_overloads *)opdi_alloc(sizeof *set)) != NULL) {
+        set->list = NULL;
+        set->first = first;
         set->changes = -1;
         set->wrap = strncmp(name, "aten::", 6) == 0 && opdi_word_in(name + 6, (int)(n - 6), numbers);
-        set->next = opdi_registry.overloads;
-        opdi_registry.overloads = set;
+        OPDI_PUBLISH(&first->overloads, set);
     }
     opdi_unlock(&opdi_registry.lock);
-    l = set && n ? opdi_overloads_list(set) : NULL;
-    if (opd_ok() && (!l || l->n == 0)) { (void)opdi_not_found(name ? name : "NULL"); }
+    return set;
+}
+
+opd_overloads *opd_overloads_find(const char *name) {
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);
+    const opdi_overload_list *l;
+    opd_overloads *set = NULL;
+    if (opd_ok()) {
+        opdi_started();
+        set = name ? opdi_overloads_of(name, strlen(name)) : NULL;
+        l = set ? opdi_overloads_list(set) : NULL;
+        if (opd_ok() && (!l || l->n == 0)) { (void)opdi_not_found(name ? name : "NULL"); }
+    }
+    opdi_leave(th, was);
     return opd_ok() ? set : NULL;
 }
 
 opd_op *opd_overloads_at(opd_overloads *set, int i) {
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);
     const opdi_overload_list *l = set ? opdi_overloads_list(set) : NULL;
-    return l && i >= 0 && i < l->n ? l->ops[i] : NULL;
+    opd_op *op = l && i >= 0 && i < l->n ? *opdi_overload_at(l, i) : NULL;
+    opdi_leave(th, was);
+    return op;
 }
 
 //-- Says of each overload why not; NULL.
 static opd_op *opdi_overloads_error(const opd_overloads *set, const opdi_overload_list *l, const opdi_given *g) {
     char text[2000];
-    int i, at, n = snprintf(text, sizeof text, "%s() has no overload that takes these arguments:", set->name);
+    int i, at, n = snprintf(text, sizeof text, "%s() has no overload that takes these arguments:", set->first->base_name);
     const int room = l->n > 0 ? OPDI_MAX(((int)sizeof text - n) / (int)l->n, 100) : 0;
     opd_value bound[OPD_MAX_ARGS];
     if (l->n == 0) {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "%s() has no overload that is defined (any more)", set->name);
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "%s() has no overload that is defined (any more)", set->first->base_name);
         return NULL;
     }
     for (i = 0; i < l->n && n + 20 < (int)sizeof text; i++) {
-        int mark = opd_error_mark(), rc = opdi_is_defined(l->ops[i]) ? opdi_bind(l->ops[i], g, bound, &at) : -1;
-        if (rc > 0) { (void)opdi_bind_error(l->ops[i], g, rc, at); }
+        opd_op *op = *opdi_overload_at(l, i);
+        int mark = opd_error_mark(), rc = opdi_is_defined(op) ? opdi_bind(op, g, bound, &at) : -1;
+        if (rc > 0) { (void)opdi_bind_error(op, g, rc, at); }
         n += snprintf(text + n, OPDI_MIN(sizeof text - (size_t)n, (size_t)room), "\n\n%s", opd_error_message());
         n = OPDI_MIN((int)strlen(text), (int)sizeof text - 1);
         (void)opd_error_rewind(mark);
@@ -11888,8 +12034,9 @@ static opd_op *opdi_overloads_bind(opd_overloads *set, opdi_given *g, opd_value 
     for (pass = set->wrap ? 1 : 0; pass < 2; pass++) {
         g->numbers = pass == 1;
         for (i = 0; i < l->n; i++) {
-            int mark = opd_error_mark(), rc = opdi_is_defined(l->ops[i]) ? opdi_bind(l->ops[i], g, bound, &at) : -1;
-            if (rc == OPDI_BOUND) { return l->ops[i]; }
+            opd_op *op = *opdi_overload_at(l, i);
+            int mark = opd_error_mark(), rc = opdi_is_defined(op) ? opdi_bind(op, g, bound, &at) : -1;
+            if (rc == OPDI_BOUND) { return op; }
             if (opd_error_code() == OPD_ERROR_MEMORY) { return NULL; }
             (void)opd_error_rewind(mark);         /* a device that does not exist, say: its own reason */
         }
@@ -12437,8 +12584,7 @@ size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap) {
     const opd_key key = filter && filter->key ? opd_key_parse(filter->key) : OPD_KEY_UNDEFINED;
     opd_op_filter all;
     opd_op *op;
-    size_t n = 0;
-    int i;
+    size_t n = 0, i = 0;
     memset(&all, 0, sizeof all);
     if (key == OPD_KEY_INVALID) { return 0; }
     if (!filter) { filter = &all; }
@@ -12450,10 +12596,8 @@ size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap) {
         if (!opdi_filter_takes(filter, op, key)) { continue; }
         if (n++ < cap) { ops[n - 1] = op; }
     }
-    for (i = 0; i < OPDI_BUCKETS && filter->dangling; i++) {
-        for (op = opdi_registry.buckets[i]; op; op = op->next_in_bucket) {
-            if (opdi_filter_takes(filter, op, key) && n++ < cap) { ops[n - 1] = op; }
-        }
+    while (filter->dangling && (op = opdi_entries(&i)) != NULL) {
+        if (opdi_filter_takes(filter, op, key) && n++ < cap) { ops[n - 1] = op; }
     }
     opdi_unlock(&opdi_registry.lock);
     return n;
@@ -12464,16 +12608,14 @@ opd_registry_info opd_registry_stats(void) {
     const opd_library *lib;
     const opdi_kernel *k;
     const opd_op *op;
-    int i;
+    size_t i = 0;
     memset(&info, 0, sizeof info);
     opdi_started();
     opdi_lock(&opdi_registry.lock);
-    for (i = 0; i < OPDI_BUCKETS; i++) {
-        for (op = opdi_registry.buckets[i]; op; op = op->next_in_bucket) {
-            info.operators += op->definition != NULL;
-            info.dangling += !op->definition && op->kernels;
-            for (k = op->kernels; k; k = k->next) { info.kernels++; }
-        }
+    while ((op = opdi_entries(&i)) != NULL) {
+        info.operators += op->definition != NULL;
+        info.dangling += !op->definition && op->kernels;
+        for (k = op->kernels; k; k = k->next) { info.kernels++; }
     }
     for (i = 0; i < OPD_KEY_SLOTS; i++) { info.fallbacks += opdi_registry.fallbacks[i] != NULL; }
     for (lib = opdi_registry.libraries; lib; lib = lib->next) { info.libraries++; }
@@ -12612,14 +12754,12 @@ static const char *opdi_check_op(const opd_op *op) {
 
 int opd_check_invariants(void) {
     const char *wrong = NULL, *name = "";
-    int i;
+    const opd_op *op;
+    size_t i = 0;
     opdi_lock(&opdi_registry.lock);
-    for (i = 0; i < OPDI_BUCKETS && !wrong; i++) {
-        const opd_op *op;
-        for (op = opdi_registry.buckets[i]; op && !wrong; op = op->next_in_bucket) {
-            wrong = opdi_check_op(op);
-            name = op->name;
-        }
+    while (!wrong && (op = opdi_entries(&i)) != NULL) {
+        wrong = opdi_check_op(op);
+        name = op->name;
     }
     opdi_unlock(&opdi_registry.lock);
     return wrong ? opd_fail(OPD_ERROR_REGISTER, "the operator '%s' %s", name, wrong) : 0;
@@ -28792,18 +28932,17 @@ static bool opdi_plugin_has(const opd_plugin *p, uintptr_t address) { return add
 //-- Frees what was kept in case somebody was still inside: cards, formulas recorded by hand.  Under the lock.
 static void opdi_plugin_forget(const opd_plugin *p) {
     opdi_hand **h = &opdi_hands;
-    int i;
-    for (i = 0; i < OPDI_BUCKETS; i++) {
-        opd_op *op;
-        for (op = opdi_registry.buckets[i]; op; op = op->next_in_bucket) {
-            opdi_card **c = &op->cards;
-            while (*c) {
-                opdi_card *old = *c;
-                if (old->formula.plugin != p) { c = &old->next; continue; }
-                *c = old->next;
-                opdi_free(old, sizeof *old);
-            }
+    size_t i = 0;
+    opd_op *op;
+    while ((op = opdi_entries(&i)) != NULL) {
+        opdi_card **c = &op->cards;
+        while (*c) {
+            opdi_card *old = *c;
+            if (old->formula.plugin != p) { c = &old->next; continue; }
+            *c = old->next;
+            opdi_free(old, sizeof *old);
         }
+        opdi_schema_let_go(op, p->left);
     }
     while (*h) {
         opdi_hand *old = *h;

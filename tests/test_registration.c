@@ -932,6 +932,71 @@ TEST(what_has_no_kernel_says_so) {
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "it is CompositeImplicitAutograd");
 }
 
+//-- many operators ------------------------------------------------------------------------------------------------------
+
+#define MANY 5000
+static opd_op *many_ops[MANY];
+TEST(many_operators) {
+    static const char *const names[] = {"many::op%d", "many::lonely%d.x", "many::sets.o%d"};
+    const int64_t before = opd_memory_stats().live;
+    char name[80];
+    int round, i;
+    for (round = 0; round < 2; round++) {
+        opd_library *lib = lib_new(OPD_FRAGMENT, "many", NULL, "t", 1);
+        opd_overloads *set;
+        for (i = 0; i < MANY; i++) {
+            int n = snprintf(name, sizeof name, names[i % 3], i);
+            (void)snprintf(name + n, sizeof name - (size_t)n, "(Tensor x) -> Tensor");
+            CHECK_INT(opd_def(lib, name), 0);
+        }
+        for (i = 0; i < MANY; i++) {
+            opd_op *op;
+            (void)snprintf(name, sizeof name, names[i % 3], i);
+            op = opd_find(name);
+            CHECK(op && strcmp(opd_op_name(op), name) == 0 && opd_op_schema(op) != NULL);
+            if (round) { CHECK(op == many_ops[i]); }          /* handles of a name stay */
+            many_ops[i] = op;
+        }
+        CHECK(opd_find_quiet("many::op1") == NULL && opd_find_quiet("many::sets") == NULL);
+        CHECK((set = opd_overloads_find("many::sets")) != NULL);
+        for (i = 2; i < MANY; i += 3) { CHECK(opd_overloads_at(set, i / 3) == many_ops[i]); }
+        CHECK(opd_overloads_at(set, MANY / 3) == NULL);
+        CHECK(opd_overloads_at(opd_overloads_find("many::lonely4"), 0) == many_ops[4]);
+        CHECK_INT(opd_check_invariants(), 0);
+        opd_library_close(lib);
+        for (i = 0; i < MANY; i++) { CHECK(opd_op_schema(many_ops[i]) == NULL); }
+        CHECK(opd_overloads_at(set, 0) == NULL);
+        CHECK(OPD_CALL(many_ops[0], 1) == NULL);
+        CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the operator many::op0 is not defined (any more)");
+        CHECK(opd_memory_stats().live - before < (int64_t)MANY * 600);           /* what handles need, of 1,700 */
+    }
+}
+
+/* Operators of other names coming and going leave the lists of a name alone. */
+TEST(many_names_near_a_set) {
+    opd_library *lib = lib_new(OPD_FRAGMENT, "many", NULL, "t", 1), *other = lib_new(OPD_FRAGMENT, "other", NULL, "t", 1);
+    opd_overloads *set;
+    char name[80];
+    int i;
+    CHECK_INT(opd_def(lib, "near.b(Tensor x) -> Tensor"), 0);
+    set = opd_overloads_find("many::near");
+    for (i = 0; i < 50; i++) {
+        (void)snprintf(name, sizeof name, "near.o%d(Tensor x) -> Tensor", i);
+        CHECK_INT(opd_def(other, name), 0);
+        (void)snprintf(name, sizeof name, "nears.o%d(Tensor x) -> Tensor", i);
+        CHECK_INT(opd_def(lib, name), 0);
+        CHECK(opd_overloads_at(set, 0) == opd_find("many::near.b") && opd_overloads_at(set, 1) == NULL);
+    }
+    CHECK(opd_find("many::nera.b") == NULL);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "no operator named 'many::nera.b'; did you mean many::near.b");
+    CHECK(opd_find("MANY::nearr") == NULL);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "did you mean many::near.b");
+    CHECK(opd_find("many::near") == NULL);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "did you mean many::near.b");
+    opd_library_close(other);
+    opd_library_close(lib);
+}
+
 //-- lists and counts --------------------------------------------------------------------------------------------------
 
 TEST(lists_with_filters) {
