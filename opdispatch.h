@@ -18469,6 +18469,25 @@ static opd_tensor *opdi_validate(const opd_node *n, int i, opd_tensor *g) {
     return g;
 }
 
+//-- Whether g has examples of a layer of which `whole` has none.
+static bool opdi_more_examples(const opd_tensor *g, const opd_tensor *whole) {
+    for (; g->flags & OPDI_BATCHED; g = opdi_batched_of(g)->value) {
+        const opd_tensor *w = whole;
+        while ((w->flags & OPDI_BATCHED) && opdi_batched_of(w)->level != opdi_batched_of(g)->level) {
+            w = opdi_batched_of(w)->value;
+        }
+        if (!(w->flags & OPDI_BATCHED)) { return true; }
+    }
+    return false;
+}
+//-- A copy of `whole` with these strides, one for each example of it and of g.
+static opd_tensor *opdi_with_examples(opd_tensor *whole, opd_tensor *g, opd_ints strides) {
+    const opd_ints none = opd_ints_of(NULL, 0);
+    opd_tensor *like = opd_add(opd_new_zeros(g, none), opd_new_zeros(whole, none));
+    opd_tensor *z = like ? opd_new_empty_strided(like, opd_ints_of(whole->dims, whole->ndim), strides) : NULL;
+    return z ? opd_copy_(z, whole) : NULL;
+}
+
 //-- CopySlices: the gradient of the base, in which that of the view, as it was before the write, takes the place of the
 //-- one after it.
 static int opdi_slices_run(opd_backward_call *bw, opd_tensor **out) {
@@ -18491,6 +18510,10 @@ static int opdi_slices_run(opd_backward_call *bw, opd_tensor **out) {
     }
     if (opd_bw_needs(bw, 0)) {
         g = out[edge] ? opdi_validate(n, edge, out[edge]) : NULL;
+        if (g && OPDI_UNLIKELY(g->flags & OPDI_BATCHED) && opdi_more_examples(g, whole)) {
+            whole = opdi_with_examples(whole, g, opd_ints_of(p + 3 + 2 * p[0], ndim));
+            part = whole ? opdi_slice_of(whole, p) : NULL;
+        }
         if (!opd_ok() || !(g ? opd_copy_(part, g) : opd_zero_(part)) || opd_bw_return(bw, 0, whole)) { return -1; }
     }
     for (i = 1; i < n->nedges; i++) {
@@ -19525,18 +19548,6 @@ static opd_tensor *opdi_tangent_make(const opd_tensor *t, opd_tensor *g, bool as
     return part && opd_copy_(part, g) ? z : NULL;
 }
 
-//-- Whether g has examples of a layer of which `whole` has none.
-static bool opdi_more_examples(const opd_tensor *g, const opd_tensor *whole) {
-    for (; g->flags & OPDI_BATCHED; g = opdi_batched_of(g)->value) {
-        const opd_tensor *w = whole;
-        while ((w->flags & OPDI_BATCHED) && opdi_batched_of(w)->level != opdi_batched_of(g)->level) {
-            w = opdi_batched_of(w)->value;
-        }
-        if (!(w->flags & OPDI_BATCHED)) { return true; }
-    }
-    return false;
-}
-
 //-- A copy of a tangent in which t's part is g, recorded.  One that lies otherwise than in rows is looked at as a row.
 static opd_tensor *opdi_tangent_scatter(opd_tensor *whole, const opd_tensor *t, opd_tensor *g) {
     const opd_ints sizes = opd_ints_of(whole->dims, whole->ndim), strides = opdi_strides_of(whole);
@@ -19548,6 +19559,14 @@ static opd_tensor *opdi_tangent_scatter(opd_tensor *whole, const opd_tensor *t, 
     return rows ? whole : opd_as_strided_full(whole, sizes, strides, opd_value_int(0));
 }
 
+//-- The same of a tangent with examples.  NULL: not of this one, or an error.
+static opd_tensor *opdi_tangent_rewritten(opd_tensor *whole, const opd_tensor *t, opd_tensor *g) {
+    opd_tensor *copy = opdi_more_examples(g, whole) ? opdi_with_examples(whole, g, opdi_strides_of(whole))
+        : opd_clone(whole), *part;
+    if (!copy || (!(copy->flags & whole->flags & OPDI_CONTIGUOUS) && !opdi_congruent(copy, whole))) { return NULL; }
+    part = opdi_tangent_part(copy, t);
+    return part && opd_copy_(part, g) ? copy : NULL;
+}
 //-- t's tangent is to be g: written into the one that is there, or put in its place when the tape may need that.
 static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
     opd_tensor *whole = opdi_tangent_whole(t), *part = opdi_tangent_part(whole, t), *with, *old = NULL;
@@ -19569,7 +19588,8 @@ static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
     if (whole->dtype != t->dtype) { return part && opd_copy_(part, g) ? 0 : -1; }
     if ((!opd_grad_enabled() || !(opdi_tracked(whole) || opdi_tracked(g))) &&
         !(batched && opdi_more_examples(g, whole))) { return opd_copy_(part, g) ? 0 : -1; }
-    with = part == whole ? opdi_tangent_make(t, g, false) : batched ? NULL : opdi_tangent_scatter(whole, t, g);
+    with = part == whole ? opdi_tangent_make(t, g, false) : batched ? opdi_tangent_rewritten(whole, t, g)
+        : opdi_tangent_scatter(whole, t, g);
     if (!opd_ok()) { return -1; }
     if (!with || (!batched && with->storage->bytes != t->storage->bytes)) { return opd_copy_(part, g) ? 0 : -1; }
     opdi_retain(with);
@@ -39205,11 +39225,24 @@ static int opdi_clone_kernel(opd_call *call) {
     out = opdi_result_like(call, self, (opd_scalar_type)self->dtype, opd_tensor_device(self), opdi_arg_format(call, 1));
     return out ? opdi_copy_into(out, self) : -1;
 }
+/* The copy of t alone, which lies among other examples, would be in rows. */
+static bool opdi_copies_to_rows(const opd_tensor *t) {
+    int d, last = -1;
+    for (d = 0; d < t->ndim; d++) {
+        if (t->dims[d] == 1) { continue; }
+        if (last >= 0 && t->dims[t->ndim + d] > t->dims[t->ndim + last]) { return false; }
+        last = d;
+    }
+    return !opdi_is_dense(t);
+}
 /* What asks for rows gets rows of each example. */
 static int opdi_copy_format_batch(opd_call *call) {
     opd_value args[8], *v = &args[call->op->nargs - 1], ret;
     memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
-    if (v->tag != OPD_TAG_INT || v->u.i == OPDI_FORMAT_PRESERVE) { return opd_batch_pointwise(call); }
+    if (v->tag != OPD_TAG_INT || v->u.i == OPDI_FORMAT_PRESERVE) {
+        if (!opdi_copies_to_rows(args[0].u.t)) { return opd_batch_pointwise(call); }
+        *v = opd_value_int(OPDI_FORMAT_CONTIGUOUS);
+    }
     if (v->u.i != OPDI_FORMAT_CONTIGUOUS) {
         return opd_fail(OPD_ERROR_ARGUMENT, "NYI: Tensor.clone(memory_format) inside vmap is only supported with "
                         "memory_format torch.preserve_format or torch.contiguous_format");
