@@ -44184,11 +44184,15 @@ OPDI_OP(nonzero) {
 //
 // Operators that turn each line of a tensor along one dim into a line of another length: softmax, scans, sorting.  A
 // line function gets contiguous input of the compute type and writes contiguous output, which is the tensors' memory
-// where that is so already.
+// where that is so already.  Long lines that are not are gone through in pieces, so that memory does not grow with them:
+// `passes` times, what one piece tells the next in tmp; the outputs are those of the last pass.
 
+#define OPDI_LINE_PIECE 2048     /* elements */
 typedef struct opdi_lines opdi_lines;
-/* in[k]: n elements of compute type; out[k]: len[k] elements of compute type, or int64_t; tmp: scratch bytes */
-typedef void (*opdi_line_fn)(const opdi_lines *r, const void *const *in, void *const *out, char *tmp);
+typedef struct opdi_piece { int64_t from, n; int pass; } opdi_piece;
+/* in[k]: n elements of compute type; out[k]: as many, or len[k], of compute type, or int64_t; tmp: scratch bytes */
+typedef void (*opdi_line_fn)(const opdi_lines *r, const opdi_piece *at, const void *const *in, void *const *out,
+                             char *tmp);
 struct opdi_lines {
     int nin, nops, ndim;                          /* operands: inputs, then outputs; ndim: dims without the line's */
     int64_t n, outer;                             /* elements of an input line; lines */
@@ -44200,6 +44204,8 @@ struct opdi_lines {
     opdi_convert load[4], store[4];               /* NULL: no conversion */
     int64_t room[4];                              /* bytes of an operand's buffer; 0: never needs one */
     size_t tmp;                                   /* bytes of scratch */
+    int passes;                                   /* 0: the function reads its input itself, by opdi_line_read */
+    int64_t piece;                                /* elements of a piece; n: whole lines */
     opdi_line_fn fn;
     int64_t k;                                    /* numbers of the operator's */
     bool flag, flag2, keep_strides;
@@ -44215,7 +44221,8 @@ static void opdi_lines_init(opdi_lines *r, opd_tensor *const *ops, int nin, int 
     r->nops = nops;
     r->ndim = 0;
     r->outer = 1;
-    r->tmp = 0;
+    r->tmp = 32;
+    r->passes = 1;
     r->k = 0;
     r->flag = r->flag2 = false;
     r->failed = 0;
@@ -44243,9 +44250,9 @@ static void opdi_lines_init(opdi_lines *r, opd_tensor *const *ops, int nin, int 
     }
 }
 /* n elements `step` bytes apart from p to contiguous buf, converted; and back. */
-static void opdi_line_load(const opdi_lines *r, int k, const char *p, char *buf) {
+static void opdi_line_load(const opdi_lines *r, int k, const char *p, char *buf, int64_t n) {
     uint64_t raw[OPDI_BLOCK];
-    int64_t i, m, n = r->len[k];
+    int64_t i, m;
     if (!r->load[k]) { opdi_gather(buf, p, r->step[k], n, r->size[k]); return; }
     for (i = 0; i < n; i += m) {
         m = OPDI_MIN(n - i, (int64_t)OPDI_BLOCK);
@@ -44253,9 +44260,9 @@ static void opdi_line_load(const opdi_lines *r, int k, const char *p, char *buf)
         r->load[k](buf + i * r->work[k], r->step[k] == r->size[k] ? p + i * r->size[k] : (const char *)raw, m);
     }
 }
-static void opdi_line_store(const opdi_lines *r, int k, char *p, const char *buf) {
+static void opdi_line_store(const opdi_lines *r, int k, char *p, const char *buf, int64_t n) {
     uint64_t raw[OPDI_BLOCK];
-    int64_t i, m, n = r->len[k];
+    int64_t i, m;
     if (!r->store[k]) { opdi_scatter(p, r->step[k], buf, n, r->size[k]); return; }
     for (i = 0; i < n; i += m) {
         m = OPDI_MIN(n - i, (int64_t)OPDI_BLOCK);
@@ -44264,41 +44271,81 @@ static void opdi_line_store(const opdi_lines *r, int k, char *p, const char *buf
         opdi_scatter(p + i * r->step[k], r->step[k], raw, m, r->size[k]);
     }
 }
+/* Elements [from, from + n) of the input line at p, for functions without passes: there, or in buf. */
+static const void *opdi_line_read(const opdi_lines *r, const void *p, int64_t from, int64_t n, void *buf) {
+    const char *at = (const char *)p + from * r->step[0];
+    if (!r->room[0]) { return at; }
+    opdi_line_load(r, 0, at, (char *)buf, n);
+    return buf;
+}
+/* One line, whose operands begin at `at`. */
+static void opdi_line_go(const opdi_lines *r, char *const *at, char *const *buf, char *tmp) {
+    const int passes = OPDI_MAX(r->passes, 1);
+    opdi_piece q;
+    int k;
+    for (q.pass = 0; q.pass < passes; q.pass++) {
+        for (q.from = 0; q.from < r->n || q.from == 0; q.from += q.n) {
+            void *p[4];
+            q.n = OPDI_MIN(r->piece, r->n - q.from);
+            for (k = 0; k < r->nops; k++) {
+                p[k] = r->room[k] && !(r->passes == 0 && k == 0) ? buf[k] : at[k] + q.from * r->step[k];
+                if (k < r->nin && p[k] == buf[k] && (q.pass == 0 || r->piece < r->n)) {
+                    opdi_line_load(r, k, at[k] + q.from * r->step[k], buf[k], q.n);
+                }
+            }
+            r->fn(r, &q, (const void *const *)p, p + r->nin, tmp);
+            for (k = r->nin; k < r->nops && q.pass == passes - 1; k++) {
+                if (r->room[k]) {
+                    opdi_line_store(r, k, at[k] + q.from * r->step[k], buf[k], r->piece < r->n ? q.n : r->len[k]);
+                }
+            }
+            if (r->n == 0) { break; }
+        }
+    }
+}
 static void opdi_lines_range(void *ctx, int64_t begin, int64_t end) {
     opdi_lines *r = (opdi_lines *)ctx;
     int64_t idx[OPD_MAX_DIMS], row, rest = begin;
-    uint64_t local[1024];                         /* 8 KiB, before the heap is asked */
+    uint64_t small[1024];                         /* 8 KiB, before the heap is asked */
     size_t bytes = r->tmp + 64;
-    char *mem = (char *)local, *buf[4];
+    char *mem = (char *)small, *buf[4];
     int d, k;
     for (k = 0; k < r->nops; k++) { bytes += (size_t)r->room[k]; }
-    if (bytes > sizeof local) { mem = (char *)opdi_alloc(bytes); }
+    if (bytes > sizeof small) { mem = (char *)opdi_alloc(bytes); }
     if (!mem) { OPDI_STORE(&r->failed, 1); return; }
     buf[0] = mem;
     for (k = 1; k < r->nops; k++) { buf[k] = buf[k - 1] + r->room[k - 1]; }
     for (d = 0; d < r->ndim; d++) { idx[d] = rest % r->sizes[d]; rest /= r->sizes[d]; }
     for (row = begin; row < end; row++) {
-        void *p[4];
         char *at[4];
         for (k = 0; k < r->nops; k++) {
             at[k] = r->data[k];
             for (d = 0; d < r->ndim; d++) { at[k] += idx[d] * r->stride[k][d]; }
-            p[k] = r->room[k] ? buf[k] : at[k];
-            if (k < r->nin && r->room[k]) { opdi_line_load(r, k, at[k], buf[k]); }
         }
-        r->fn(r, (const void *const *)p, p + r->nin, buf[r->nops - 1] + r->room[r->nops - 1]);
-        for (k = r->nin; k < r->nops; k++) { if (r->room[k]) { opdi_line_store(r, k, at[k], buf[k]); } }
+        opdi_line_go(r, at, buf, buf[r->nops - 1] + r->room[r->nops - 1]);
         for (d = 0; d < r->ndim; d++) {
             if (++idx[d] < r->sizes[d]) { break; }
             idx[d] = 0;
         }
     }
-    if (mem != (char *)local) { opdi_free(mem, bytes); }
+    if (mem != (char *)small) { opdi_free(mem, bytes); }
+}
+/* How much of a line is gone through at a time, and the buffers for it. */
+static void opdi_lines_pieces(opdi_lines *r) {
+    int64_t bytes = 0;
+    int k;
+    r->piece = r->n;
+    for (k = 0; k < r->nops; k++) { bytes += r->room[k]; }
+    if (r->passes == 0) { r->room[0] = r->room[0] ? 64 : 0; return; }
+    if (bytes <= 32 * OPDI_LINE_PIECE || r->n <= OPDI_LINE_PIECE) { return; }
+    r->piece = OPDI_LINE_PIECE;
+    for (k = 0; k < r->nops; k++) { r->room[k] = r->room[k] ? r->piece * r->work[k] : 0; }
 }
 OPDI_COLD_BEGIN
 static int opdi_lines_run(opdi_lines *r, opdi_line_fn fn, int64_t cost) {
     r->fn = fn;
     if (r->outer <= 0) { return 0; }
+    opdi_lines_pieces(r);
     if (r->outer * r->n * cost <= OPDI_GRAIN) { opdi_lines_range(r, 0, r->outer); }
     else {
         opdi_parallel_for(r->outer, OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(r->n * cost, (int64_t)1)),
@@ -44375,53 +44422,73 @@ static double opdi_line_sum(const float *x, int64_t n) {
     opdi_fold_sum_f32(&s, x, n, 0, NULL);
     return s.f;
 }
-/* flag: the logarithm */
-static void opdi_line_softmax_f32(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
+/* The largest, the sum of exponentials, the result.  Exponentials of a whole line stay where the result will be.  flag:
+   the logarithm. */
+typedef struct opdi_softmax_state { double top, sum; } opdi_softmax_state;
+static void opdi_line_softmax_f32(const opdi_lines *r, const opdi_piece *at, const void *const *in, void *const *out,
+                                  char *tmp) {
+    opdi_softmax_state *s = (opdi_softmax_state *)(void *)tmp;
     const float *x = (const float *)in[0];
-    float *o = (float *)out[0], t[1024], *to, top;
-    const int64_t n = r->n;
+    float *o = (float *)out[0], t[1024], *to;
+    const int64_t n = at->n;
+    const bool whole = n == r->n;
     int64_t i, m;
-    double sum = 0;
-    (void)tmp;
     if (n == 0) { return; }
-    top = opdi_line_max(x, n);
-    for (i = 0; i < n; i += m) {
-        m = OPDI_MIN(n - i, (int64_t)1024);
-        to = r->flag ? t : o + i;
-        opdi_line_affine(to, x + i, top, 1, m);
-        opdi_vexp(m, to, to);
-        sum += opdi_line_sum(to, m);
+    if (at->pass == 0) {
+        const double top = (double)opdi_line_max(x, n);
+        s->top = at->from == 0 || top > s->top ? top : s->top;
+        s->sum = 0;
+        return;
     }
-    if (!r->flag) { opdi_line_affine(o, o, 0, (float)(1.0 / sum), n); return; }
-    sum = log(sum);
+    for (i = 0; i < n && at->pass == 1; i += m) {
+        m = OPDI_MIN(n - i, (int64_t)1024);
+        to = r->flag || !whole ? t : o + i;
+        opdi_line_affine(to, x + i, (float)s->top, 1, m);
+        opdi_vexp(m, to, to);
+        s->sum += opdi_line_sum(to, m);
+    }
+    if (at->pass == 1) { return; }
+    if (!r->flag && whole) { opdi_line_affine(o, o, 0, (float)(1.0 / s->sum), n); return; }
     for (i = 0; i < n; i += m) {
         m = OPDI_MIN(n - i, (int64_t)1024);
-        opdi_line_affine(o + i, x + i, top, 1, m);
-        opdi_line_affine(o + i, o + i, (float)sum, 1, m);
+        opdi_line_affine(o + i, x + i, (float)s->top, 1, m);
+        if (r->flag) { opdi_line_affine(o + i, o + i, (float)log(s->sum), 1, m); continue; }
+        opdi_vexp(m, o + i, o + i);
+        opdi_line_affine(o + i, o + i, 0, (float)(1.0 / s->sum), m);
     }
 }
-static void opdi_line_softmax_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    const double *x = (const double *)in[0];
-    double *o = (double *)out[0], top = -OPDI_INF, sum = 0;
+static void opdi_line_softmax_f64(const opdi_lines *r, const opdi_piece *at, const void *const *in, void *const *out,
+                                  char *tmp) {
+    opdi_softmax_state *s = (opdi_softmax_state *)(void *)tmp;
+    const double *x = (const double *)in[0], c = at->pass == 2 ? log(s->sum) : 0;
+    double *o = (double *)out[0];
+    const bool whole = at->n == r->n;
     int64_t i;
-    (void)tmp;
-    for (i = 0; i < r->n; i++) { if (x[i] > top) { top = x[i]; } }
-    for (i = 0; i < r->n; i++) {
-        double e = exp(x[i] - top);
-        sum += e;
-        o[i] = r->flag ? x[i] - top : e;
+    if (at->pass == 0) {
+        if (at->from == 0) { s->top = -OPDI_INF; s->sum = 0; }
+        for (i = 0; i < at->n; i++) { if (x[i] > s->top) { s->top = x[i]; } }
+        return;
     }
-    if (r->flag) { sum = log(sum); for (i = 0; i < r->n; i++) { o[i] -= sum; } }
-    else { for (i = 0; i < r->n; i++) { o[i] /= sum; } }
+    for (i = 0; i < at->n; i++) {
+        if (at->pass == 2 && r->flag) { o[i] = x[i] - s->top - c; continue; }
+        if (at->pass == 2) { o[i] = (whole ? o[i] : exp(x[i] - s->top)) / s->sum; continue; }
+        if (r->flag || !whole) { s->sum += exp(x[i] - s->top); continue; }
+        o[i] = exp(x[i] - s->top);
+        s->sum += o[i];
+    }
 }
 /* y (g - sum(g y)); of the logarithm, g - exp(y) sum(g) */
-static void opdi_line_softmax_backward_f32(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
-    const float *g = (const float *)in[0], *y = (const float *)in[1];
-    float *o = (float *)out[0], t[256], c;
-    const int64_t n = r->n;
+static void opdi_line_softmax_backward_f32(const opdi_lines *r, const opdi_piece *at, const void *const *in,
+                                           void *const *out, char *tmp) {
+    opdi_softmax_state *s = (opdi_softmax_state *)(void *)tmp;
+    const float *g = (const float *)in[0], *y = (const float *)in[1], c = at->pass ? (float)s->sum : 0;
+    float *o = (float *)out[0], t[256];
+    const int64_t n = at->n;
     int64_t i, j, m;
-    (void)tmp;
-    c = (float)(r->flag ? opdi_line_sum(g, n) : opdi_line_dot(g, y, n));
+    if (at->pass == 0) {
+        s->sum = (at->from ? s->sum : 0) + (r->flag ? opdi_line_sum(g, n) : opdi_line_dot(g, y, n));
+        return;
+    }
     for (i = 0; i < n; i += m) {
         m = OPDI_MIN(n - i, (int64_t)256);
         if (r->flag) {
@@ -44435,13 +44502,18 @@ static void opdi_line_softmax_backward_f32(const opdi_lines *r, const void *cons
         }
     }
 }
-static void opdi_line_softmax_backward_f64(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {
+static void opdi_line_softmax_backward_f64(const opdi_lines *r, const opdi_piece *at, const void *const *in,
+                                           void *const *out, char *tmp) {
+    opdi_softmax_state *s = (opdi_softmax_state *)(void *)tmp;
     const double *g = (const double *)in[0], *y = (const double *)in[1];
-    double *o = (double *)out[0], c = 0;
+    double *o = (double *)out[0];
     int64_t i;
-    (void)tmp;
-    for (i = 0; i < r->n; i++) { c += r->flag ? g[i] : g[i] * y[i]; }
-    for (i = 0; i < r->n; i++) { o[i] = r->flag ? g[i] - exp(y[i]) * c : y[i] * (g[i] - c); }
+    if (at->pass == 0) {
+        if (at->from == 0) { s->sum = 0; }
+        for (i = 0; i < at->n; i++) { s->sum += r->flag ? g[i] : g[i] * y[i]; }
+        return;
+    }
+    for (i = 0; i < at->n; i++) { o[i] = r->flag ? g[i] - exp(y[i]) * s->sum : y[i] * (g[i] - s->sum); }
 }
 OPDI_COLD_BEGIN
 static int opdi_softmax_of(opd_call *call, bool logarithm) {
@@ -44463,6 +44535,7 @@ static int opdi_softmax_of(opd_call *call, bool logarithm) {
     if (!ops[1]->data || t->numel == 0) { return 0; }
     opdi_lines_init(&r, ops, 1, 2, dim, type, 0);
     r.flag = logarithm;
+    r.passes = 3;
     return opdi_lines_run(&r, type == OPDI_F64 ? opdi_line_softmax_f64 : opdi_line_softmax_f32, 1);
 }
 static int opdi_softmax_backward_of(opd_call *call, bool logarithm) {
@@ -44485,6 +44558,7 @@ static int opdi_softmax_backward_of(opd_call *call, bool logarithm) {
     if (!ops[2]->data || g->numel == 0) { return 0; }
     opdi_lines_init(&r, ops, 2, 3, dim, type, 0);
     r.flag = logarithm;
+    r.passes = 2;
     return opdi_lines_run(&r, type == OPDI_F64 ? opdi_line_softmax_backward_f64 : opdi_line_softmax_backward_f32, 1);
 }
 OPDI_KERNEL(_softmax) { return opdi_softmax_of(call, false); }
@@ -44559,10 +44633,13 @@ OPDI_COMPOSITE_SET(special_log_softmax, log_softmax_int,
 
 OPDI_COLD_END
 #define OPDI_LINE_SCAN(name, T, A, first, body)                                                             \
-    static void name(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {             \
+    static void name(const opdi_lines *r, const opdi_piece *at, const void *const *in, void *const *out,    \
+                     char *tmp) {                                                                           \
         const T *x = (const T *)in[0]; T *o = (T *)out[0]; A a = first; int64_t i;                          \
-        (void)tmp;                                                                                          \
-        for (i = 0; i < r->n; i++) { body; o[i] = (T)a; }                                                   \
+        (void)r;                                                                                            \
+        if (at->from) { memcpy(&a, tmp, sizeof a); }                                                        \
+        for (i = 0; i < at->n; i++) { body; o[i] = (T)a; }                                                  \
+        memcpy(tmp, &a, sizeof a);                                                                          \
     }
 OPDI_LINE_SCAN(opdi_line_cumsum_f32, float, double, 0, a += (double)x[i])
 OPDI_LINE_SCAN(opdi_line_cumsum_f64, double, double, 0, a += x[i])
@@ -44674,19 +44751,22 @@ OPDI_COMPOSITE(cumprod_backward, "cumprod_backward(Tensor grad, Tensor input, in
 OPDI_COLD_END
 /* flag: the smallest.  The last of equal ones; NaN stays once it is there. */
 #define OPDI_LINE_CUMMAX(name, T)                                                                           \
-    static void name(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) {             \
+    static void name(const opdi_lines *r, const opdi_piece *part, const void *const *in, void *const *out,  \
+                     char *tmp) {                                                                           \
         const T *x = (const T *)in[0];                                                                      \
         T *o = (T *)out[0], best = 0;                                                                       \
         int64_t *index = (int64_t *)out[1], i, at = 0;                                                      \
-        (void)tmp;                                                                                          \
-        for (i = 0; i < r->n; i++) {                                                                        \
-            if (i == 0 || x[i] != x[i] || (best == best && (r->flag ? x[i] <= best : x[i] >= best))) {      \
+        if (part->from) { memcpy(&best, tmp, sizeof best); memcpy(&at, tmp + 8, sizeof at); }               \
+        for (i = 0; i < part->n; i++) {                                                                     \
+            if (part->from + i == 0 || x[i] != x[i] ||                                                      \
+                (best == best && (r->flag ? x[i] <= best : x[i] >= best))) {                                \
                 best = x[i];                                                                                \
-                at = i;                                                                                     \
+                at = part->from + i;                                                                        \
             }                                                                                               \
             o[i] = best;                                                                                    \
             index[i] = at;                                                                                  \
         }                                                                                                   \
+        memcpy(tmp, &best, sizeof best); memcpy(tmp + 8, &at, sizeof at);                                   \
     }
 OPDI_LINE_CUMMAX(opdi_line_cummax_f32, float)
 OPDI_LINE_CUMMAX(opdi_line_cummax_f64, double)
@@ -44727,9 +44807,10 @@ static int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int64_t di
     {
         const int64_t number = r->k;
         const size_t tmp = r->tmp;
+        const int passes = r->passes;
         const bool flag = r->flag, flag2 = r->flag2;
         opdi_lines_init(r, ops, 1, 3, dim, type, 4);
-        r->k = number; r->tmp = tmp; r->flag = flag; r->flag2 = flag2;
+        r->k = number; r->tmp = tmp; r->flag = flag; r->flag2 = flag2; r->passes = passes;
     }
     return opdi_lines_run(r, fns[type], cost);
 }
@@ -44738,7 +44819,7 @@ static int opdi_cummax_of(opd_call *call, bool smallest) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const int64_t dim = opd_arg_int(call, 1);
     opdi_lines r;
-    r.flag = smallest; r.flag2 = r.keep_strides = false; r.tmp = 0; r.k = 0;
+    r.flag = smallest; r.flag2 = r.keep_strides = false; r.tmp = 32; r.k = 0; r.passes = 1;
     return opdi_lines_select(call, opdi_line_cummax, dim, t->ndim && opdi_dim_of(dim, t->ndim) >= 0
                              ? opdi_sizes(t)[opdi_dim_of(dim, t->ndim)] : 1,
                              false, true, &r, 2, smallest ? "cummin_cpu" : "cummax_cpu");
@@ -44769,13 +44850,16 @@ static uint64_t opdi_key_f64(double x) {
     memcpy(&u, &x, sizeof u);
     return u >> 63 ? ~u : u | (uint64_t)1 << 63;
 }
-static void opdi_keys_fill(opdi_key *k, const void *px, int64_t n, int type, bool descending) {
-    int64_t i;
-    for (i = 0; i < n; i++) {
-        const uint64_t u = type == OPDI_I64 ? (uint64_t)((const int64_t *)px)[i] ^ (uint64_t)1 << 63
-                           : opdi_key_f64(type == OPDI_F32 ? (double)((const float *)px)[i] : ((const double *)px)[i]);
-        k[i].key = descending ? ~u : u; k[i].index = i;
-    }
+static uint64_t opdi_key_f32(float x) {
+    if (x != x) { return UINT64_MAX; }
+    if (x == 0) { x = 0; }
+    return (uint64_t)(opdi_bits(x) >> 31 ? ~opdi_bits(x) : opdi_bits(x) | 0x80000000u) << 32;
+}
+OPDI_ALWAYS uint64_t opdi_key_of(const void *px, int64_t i, int type, bool descending) {
+    const uint64_t u = type == OPDI_I64 ? (uint64_t)((const int64_t *)px)[i] ^ (uint64_t)1 << 63
+                       : type == OPDI_F32 ? opdi_key_f32(((const float *)px)[i])
+                       : opdi_key_f64(((const double *)px)[i]);
+    return descending ? ~u : u;
 }
 /* Stable: runs of 16 by insertion, then merged pass by pass; returns where the result is, a or b. */
 static opdi_key *opdi_keys_sort(opdi_key *a, opdi_key *b, int64_t n) {
@@ -44801,60 +44885,111 @@ static opdi_key *opdi_keys_sort(opdi_key *a, opdi_key *b, int64_t n) {
 }
 /* opdi_line_NAME, the functions of opdi_line_NAME_body by type. */
 #define OPDI_LINE_OF(name, t, type)                                                                               \
-    static void opdi_line_##name##_##t(const opdi_lines *r, const void *const *in, void *const *out, char *tmp) { \
-        opdi_line_##name##_body(r, in, out, tmp, type);                                                           \
+    static void opdi_line_##name##_##t(const opdi_lines *r, const opdi_piece *at, const void *const *in,          \
+                                       void *const *out, char *tmp) {                                             \
+        (void)at;                                                                                                 \
+        opdi_line_##name##_body(r, in[0], out, tmp, type);                                                        \
     }
 #define OPDI_LINE_TYPES(name)                                                                                     \
     OPDI_LINE_OF(name, f32, OPDI_F32) OPDI_LINE_OF(name, f64, OPDI_F64) OPDI_LINE_OF(name, i64, OPDI_I64)         \
     static const opdi_line_fn opdi_line_##name[3] = {opdi_line_##name##_f32, opdi_line_##name##_f64,              \
                                                      opdi_line_##name##_i64};
-/* The first len[1] of the sorted line. */
-OPDI_ALWAYS void opdi_line_sort_body(const opdi_lines *r, const void *const *in, void *const *out,
-                                     char *tmp, int type) {
-    opdi_key *a = (opdi_key *)(void *)tmp;
-    int64_t *index = (int64_t *)out[1], i;
-    opdi_keys_fill(a, in[0], r->n, type, r->flag);
-    a = opdi_keys_sort(a, a + r->n, r->n);
-    for (i = 0; i < r->len[1]; i++) {
-        index[i] = a[i].index;
-        if (type == OPDI_F32) { ((float *)out[0])[i] = ((const float *)in[0])[a[i].index]; }
-        else { ((uint64_t *)out[0])[i] = ((const uint64_t *)in[0])[a[i].index]; }
+/* Every element of the line at p: its key in `key`, its place in `i`. */
+#define OPDI_LINE_EACH(p, body) {                                                                                 \
+        uint64_t block[OPDI_BLOCK], key;                                                                          \
+        int64_t from, m, j, i;                                                                                    \
+        for (from = 0; from < r->n; from += m) {                                                                  \
+            const void *x = opdi_line_read(r, p, from, m = OPDI_MIN(r->n - from, (int64_t)OPDI_BLOCK), block);    \
+            for (j = 0; j < m; j++) {                                                                             \
+                i = from + j;                                                                                     \
+                key = opdi_key_of(x, j, type, descending);                                                        \
+                (void)i;                                                                                          \
+                body                                                                                              \
+            }                                                                                                     \
+        }                                                                                                         \
     }
+/* Element i of the line at p, as out's element k. */
+OPDI_ALWAYS void opdi_line_take(const opdi_lines *r, const void *p, int64_t i, void *const *out, int64_t k, int type) {
+    uint64_t one;
+    const void *x = opdi_line_read(r, p, i, 1, &one);
+    ((int64_t *)out[1])[k] = i;
+    if (type == OPDI_F32) { ((float *)out[0])[k] = *(const float *)x; }
+    else { ((uint64_t *)out[0])[k] = *(const uint64_t *)x; }
+}
+/* The sorted line; returns its keys. */
+OPDI_ALWAYS opdi_key *opdi_line_sorted(const opdi_lines *r, const void *p, char *tmp, int type, bool descending) {
+    opdi_key *a = (opdi_key *)(void *)tmp;
+    OPDI_LINE_EACH(p, a[i].key = key; a[i].index = i;)
+    return opdi_keys_sort(a, a + r->n, r->n);
+}
+/* The first len[1] of the sorted line. */
+OPDI_ALWAYS void opdi_line_sort_body(const opdi_lines *r, const void *p, void *const *out, char *tmp, int type) {
+    const opdi_key *a = opdi_line_sorted(r, p, tmp, type, r->flag);
+    int64_t i;
+    for (i = 0; i < r->len[1]; i++) { opdi_line_take(r, p, a[i].index, out, i, type); }
 }
 OPDI_LINE_TYPES(sort)
-/* One element of the sorted line: the k-th (flag2 false), or the median.  flag: medians pass over NaN. */
-OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *r, const void *const *in, void *const *out,
-                                     char *tmp, int type) {
-    opdi_key *a = (opdi_key *)(void *)tmp;
-    int64_t k = r->k - 1, n = r->n, i;
-    opdi_keys_fill(a, in[0], n, type, false);
-    a = opdi_keys_sort(a, a + n, n);
+
+/* Selection: which key is the k-th, by counting keys digit after digit from the highest that differs, without a copy of
+   the line.  count[] in tmp. */
+#define OPDI_DIGIT 11
+#define OPDI_DIGITS ((int64_t)1 << OPDI_DIGIT)
+/* *k: counted from 0; afterwards, among those equal to the key that is returned. */
+OPDI_ALWAYS uint64_t opdi_line_nth(const opdi_lines *r, const void *p, char *tmp, int type, bool descending,
+                                   int64_t *k) {
+    uint32_t *count = (uint32_t *)(void *)tmp;
+    uint64_t least = UINT64_MAX, most = 0, prefix;
+    int shift, d;
+    OPDI_LINE_EACH(p, least = key < least ? key : least; most = key > most ? key : most;)
+    for (shift = least == most ? 0 : opdi_top_bit(least ^ most) + 1, prefix = least; shift > 0; ) {
+        const int low = shift > OPDI_DIGIT ? shift - OPDI_DIGIT : 0;
+        const uint64_t mask = shift == 64 ? 0 : ~(uint64_t)0 << shift;
+        memset(count, 0, (size_t)OPDI_DIGITS * sizeof *count);
+        OPDI_LINE_EACH(p, if (((key ^ prefix) & mask) == 0) { count[key >> low & (OPDI_DIGITS - 1)]++; })
+        for (d = 0; *k >= (int64_t)count[d]; d++) { *k -= count[d]; }
+        prefix = (prefix & mask) | (uint64_t)d << low;
+        shift = low;
+    }
+    return prefix;
+}
+/* The first len[1] of the line as it would be sorted: those before the last of them, and as many equal to it as fit. */
+OPDI_ALWAYS void opdi_line_top_body(const opdi_lines *r, const void *p, void *const *out, char *tmp, int type) {
+    const bool descending = r->flag;
+    const int64_t want = r->len[1];
+    opdi_key *a = (opdi_key *)(void *)(tmp + OPDI_DIGITS * 4);
+    int64_t equal = want - 1, n = 0;
+    uint64_t last;
+    if (want == 0) { return; }
+    last = opdi_line_nth(r, p, tmp, type, descending, &equal);
+    OPDI_LINE_EACH(p, if (key < last || (key == last && equal-- >= 0)) { a[n].key = key; a[n++].index = i; })
+    a = opdi_keys_sort(a, a + want, want);
+    for (n = 0; n < want; n++) { opdi_line_take(r, p, a[n].index, out, n, type); }
+}
+OPDI_LINE_TYPES(top)
+/* One element of the line as it would be sorted: the k-th (flag2 false), or the median.  flag: medians pass over NaN. */
+OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *r, const void *p, void *const *out, char *tmp, int type) {
+    const bool descending = false;
+    int64_t k = r->k - 1, n = r->n, nans = 0;
+    uint64_t wanted;
     if (r->flag2) {
-        int64_t nans = 0;
-        if (type != OPDI_I64) { for (i = n; i > 0 && a[i - 1].key == UINT64_MAX; i--) { nans++; } }
+        if (type != OPDI_I64) { OPDI_LINE_EACH(p, nans += key == UINT64_MAX;) }
         k = nans == 0 ? (n - 1) / 2 : !r->flag ? n - nans : nans == n ? 0 : (n - nans - 1) / 2;
     }
-    ((int64_t *)out[1])[0] = a[k].index;
-    if (type == OPDI_F32) { ((float *)out[0])[0] = ((const float *)in[0])[a[k].index]; }
-    else { ((uint64_t *)out[0])[0] = ((const uint64_t *)in[0])[a[k].index]; }
+    wanted = opdi_line_nth(r, p, tmp, type, descending, &k);
+    OPDI_LINE_EACH(p, if (key == wanted && k-- == 0) { opdi_line_take(r, p, i, out, 0, type); return; })
 }
 OPDI_LINE_TYPES(pick)
 /* The most frequent value, the smallest of several, and where it is last. */
-OPDI_ALWAYS void opdi_line_mode_body(const opdi_lines *r, const void *const *in, void *const *out,
-                                     char *tmp, int type) {
-    opdi_key *a = (opdi_key *)(void *)tmp;
+OPDI_ALWAYS void opdi_line_mode_body(const opdi_lines *r, const void *p, void *const *out, char *tmp, int type) {
+    const opdi_key *a = opdi_line_sorted(r, p, tmp, type, false);
     int64_t i, count = 0, most = 0, at = 0;
-    opdi_keys_fill(a, in[0], r->n, type, false);
-    a = opdi_keys_sort(a, a + r->n, r->n);
     for (i = 0; i < r->n; i++) {
         count++;
         if (i + 1 < r->n && a[i].key == a[i + 1].key) { continue; }
         if (count > most) { most = count; at = a[i].index; }
         count = 0;
     }
-    ((int64_t *)out[1])[0] = at;
-    if (type == OPDI_F32) { ((float *)out[0])[0] = ((const float *)in[0])[at]; }
-    else { ((uint64_t *)out[0])[0] = ((const uint64_t *)in[0])[at]; }
+    opdi_line_take(r, p, at, out, 0, type);
 }
 OPDI_LINE_TYPES(mode)
 
@@ -44869,7 +45004,9 @@ static int opdi_sort_of(opd_call *call, const opdi_line_fn *fns, int64_t dim, in
     const int64_t n = opdi_line_size(opd_arg_tensor(call, 0), dim);
     opdi_lines r;
     if (n < 0) { return -1; }
-    r.k = k; r.flag = flag; r.flag2 = flag2; r.keep_strides = k < 0; r.tmp = (size_t)n * 2 * sizeof(opdi_key);
+    r.k = k; r.flag = flag; r.flag2 = flag2; r.keep_strides = k < 0; r.passes = 0;
+    r.tmp = fns == opdi_line_pick ? (size_t)OPDI_DIGITS * 4 : (size_t)n * 2 * sizeof(opdi_key);
+    if (fns == opdi_line_top) { r.tmp = (size_t)OPDI_DIGITS * 4 + (size_t)k * 2 * sizeof(opdi_key); }
     return opdi_lines_select(call, fns, dim, reduce ? 1 : k < 0 ? n : k, reduce, keep, &r, 20, what);
 }
 OPDI_KERNEL(sort) {
@@ -44886,7 +45023,8 @@ OPDI_KERNEL(topk) {
     if (n < 0) { return -1; }
     if (k < 0 || k > n) { return opd_fail(OPD_ERROR_INDEX, "selected index k out of range"); }
     if (t->dtype == OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE, "\"topk_cpu\" not implemented for 'Bool'"); }
-    return opdi_sort_of(call, opdi_line_sort, dim, k, opd_arg_bool(call, 3), false, false, true, "topk_cpu");
+    return opdi_sort_of(call, n <= 64 ? opdi_line_sort : opdi_line_top, dim, k, opd_arg_bool(call, 3), false, false,
+                        true, "topk_cpu");
 }
 static int opdi_pick_of(opd_call *call, const opdi_line_fn *fns, int64_t dim, int64_t k, bool flag, bool flag2,
                         bool keep, const char *name) {
@@ -44947,7 +45085,7 @@ static int opdi_median_all(opd_call *call, bool skip_nan) {
     index.data = (char *)&where;
     ops[0] = &flat; ops[2] = &index;
     opdi_lines_init(&r, ops, 1, 3, 0, type, 4);
-    r.flag = skip_nan; r.flag2 = true; r.tmp = (size_t)t->numel * 2 * sizeof(opdi_key);
+    r.flag = skip_nan; r.flag2 = true; r.tmp = (size_t)OPDI_DIGITS * 4; r.passes = 0;
     return opdi_lines_run(&r, opdi_line_pick[type], 20);
 }
 OPDI_KERNEL(median) { return opdi_median_all(call, false); }
@@ -51640,6 +51778,7 @@ enum { OPDI_WALK_GATHER = 0, OPDI_WALK_SCATTER, OPDI_WALK_ADD, OPDI_WALK_MUL, OP
 typedef struct opdi_indexed {
     int ndim, row, split;                         /* row: the dim of inner loops; split: the one of parts, or -1 */
     int kind, compute, size, bsize;               /* bytes of an element of a, of b */
+    opd_scalar_type dtype;                        /* of a */
     int64_t sizes[OPD_MAX_DIMS];                  /* of index */
     int64_t as[OPD_MAX_DIMS], bs[OPD_MAX_DIMS], xs[OPD_MAX_DIMS];     /* strides in elements; a's is 0 along dim */
     int64_t at;                                   /* a's stride along dim */
@@ -51676,30 +51815,45 @@ static void opdi_indexed_move(const opdi_indexed *w, char *a, const int64_t *x, 
             }
     }
 }
-#define OPDI_INDEXED_FOLD(T, ADD, MUL) {                                                                   \
-        T *pa = (T *)(void *)a; const T *pb = (const T *)(const void *)b;                                  \
-        if (!x && as == 1 && bs == 1 && w->kind == OPDI_WALK_ADD) {                                        \
-            for (k = 0; k < n; k++) { const T u = pa[k], v = pb[k]; pa[k] = ADD; }                         \
-            break;                                                                                         \
-        }                                                                                                  \
+/* T: what is stored; C: what is computed in */
+#define OPDI_INDEXED_FOLD(T, C, LOAD, STORE, ADD, MUL) {                                                   \
+        T *pa = (T *)a; const C *pb = (const C *)b;                                                        \
         for (k = 0; k < n; k++) {                                                                          \
-            T *p = pa + k * as + (x ? x[k * xs] * w->at : 0); const T u = *p, v = pb[k * bs];              \
+            T *p = pa + k * as + (x ? x[k * xs] * w->at : 0); const C u = (C)LOAD(*p), v = pb[k * bs];     \
             switch (w->kind) {                                                                             \
-                case OPDI_WALK_ADD: *p = ADD; break;                                                       \
-                case OPDI_WALK_MUL: *p = MUL; break;                                                       \
-                case OPDI_WALK_MAX: *p = u > v || !(u <= u) ? u : v; break;                                \
-                default: *p = u < v || !(u <= u) ? u : v; break;                                           \
+                case OPDI_WALK_ADD: *p = (T)STORE(ADD(u, v)); break;                                       \
+                case OPDI_WALK_MUL: *p = (T)STORE(MUL(u, v)); break;                                       \
+                case OPDI_WALK_MAX: *p = (T)STORE(u > v || !(u <= u) ? u : v); break;                      \
+                default: *p = (T)STORE(u < v || !(u <= u) ? u : v); break;                                 \
             }                                                                                              \
         } break; }
-/* Both of the compute type; x NULL: a's elements lie `as` apart. */
-static void opdi_indexed_fold(const opdi_indexed *w, void *a, int64_t as, const int64_t *x, int64_t xs, const void *b,
-                              int64_t bs, int64_t n) {
+#define OPDI_INDEXED_PLUS(u, v) ((u) + (v))
+#define OPDI_INDEXED_TIMES(u, v) ((u) * (v))
+#define OPDI_INDEXED_WHOLE(T, STORE) OPDI_INDEXED_FOLD(T, int64_t, , STORE, opdi_wrap_add, opdi_wrap_mul)
+#define OPDI_INDEXED_REAL(T, C, LOAD, STORE)                                                               \
+    OPDI_INDEXED_FOLD(T, C, LOAD, STORE, OPDI_INDEXED_PLUS, OPDI_INDEXED_TIMES)
+/* a of the dtype, b of the compute type; x NULL: a's elements lie `as` apart. */
+static void opdi_indexed_fold(const opdi_indexed *w, opd_scalar_type dtype, void *a, int64_t as, const int64_t *x,
+                              int64_t xs, const void *b, int64_t bs, int64_t n) {
     int64_t k;
-    switch (w->compute) {
-        case OPDI_F32: OPDI_INDEXED_FOLD(float, u + v, u * v)
-        case OPDI_F64: OPDI_INDEXED_FOLD(double, u + v, u * v)
-        default: OPDI_INDEXED_FOLD(int64_t, opdi_wrap_add(u, v), opdi_wrap_mul(u, v))
+    switch (dtype) {
+        case OPD_FLOAT32: OPDI_INDEXED_REAL(float, float, , )
+        case OPD_FLOAT64: OPDI_INDEXED_REAL(double, double, , )
+        case OPD_BFLOAT16: OPDI_INDEXED_REAL(uint16_t, float, opdi_bf16_to_f32, opdi_f32_to_bf16)
+        case OPD_FLOAT16: OPDI_INDEXED_REAL(uint16_t, float, opdi_f16_to_f32, opdi_f32_to_f16)
+        case OPD_INT64: OPDI_INDEXED_WHOLE(int64_t, )
+        case OPD_INT32: OPDI_INDEXED_WHOLE(int32_t, )
+        case OPD_INT16: OPDI_INDEXED_WHOLE(int16_t, )
+        case OPD_INT8: OPDI_INDEXED_WHOLE(int8_t, )
+        case OPD_BOOL: OPDI_INDEXED_WHOLE(uint8_t, 0 != )
+        default: OPDI_INDEXED_WHOLE(uint8_t, )
     }
+}
+/* Sums side by side. */
+static void opdi_indexed_sum(int type, void *a, const void *b, int64_t n) {
+    void *p[3];
+    p[0] = p[1] = a; p[2] = (void *)(uintptr_t)b;
+    (type == OPDI_F32 ? opdi_f32_add : type == OPDI_F64 ? opdi_f64_add : opdi_i64_add)(p, n, &opdi_no_params);
 }
 /* n elements of b, `bs` apart, as numbers of the compute type times alpha. */
 static void opdi_indexed_load(const opdi_indexed *w, void *to, const char *b, int64_t bs, int64_t n) {
@@ -51715,28 +51869,22 @@ static void opdi_indexed_load(const opdi_indexed *w, void *to, const char *b, in
 }
 static void opdi_indexed_fold_row(const opdi_indexed *w, char *a, const int64_t *x, char *b, int64_t n) {
     const int64_t as = w->as[w->row], bs = w->bs[w->row], xs = w->xs[w->row], size = w->size;
-    const bool loads = w->load_b || w->alpha != 1;
+    const bool loads = w->load_b || w->alpha != 1, sums = xs == 0 && as == 1 && w->kind == OPDI_WALK_ADD;
     uint64_t from[OPDI_BLOCK], to[OPDI_BLOCK];
-    int64_t i, k, m;
+    int64_t i, m;
     if (xs == 0) { a += x[0] * w->at * size; x = NULL; }
     for (i = 0; i < n; i += m) {
         const char *pb = b + i * bs * w->bsize;
         char *pa = a + i * as * size;
         const int64_t *px = x ? x + i * xs : NULL, step = loads ? 1 : bs;
-        m = OPDI_MIN(n - i, (int64_t)OPDI_BLOCK);
+        m = loads || w->load_a ? OPDI_MIN(n - i, (int64_t)OPDI_BLOCK) : n - i;
         if (loads) { opdi_indexed_load(w, from, pb, bs, m); pb = (const char *)from; }
-        if (!w->load_a) { opdi_indexed_fold(w, pa, as, px, xs, pb, step, m); continue; }
-        if (!px && as == 1) {
+        if (!sums || step != 1) { opdi_indexed_fold(w, w->dtype, pa, as, px, xs, pb, step, m); }
+        else if (!w->load_a) { opdi_indexed_sum(w->compute, pa, pb, m); }
+        else {
             w->load_a(to, pa, m);
-            opdi_indexed_fold(w, to, 1, NULL, 0, pb, step, m);
+            opdi_indexed_sum(w->compute, to, pb, m);
             w->store_a(pa, to, m);
-            continue;
-        }
-        for (k = 0; k < m; k++) {
-            char *p = pa + (k * as + (px ? px[k * xs] * w->at : 0)) * size;
-            w->load_a(to, p, 1);
-            opdi_indexed_fold(w, to, 1, NULL, 0, pb + k * step * (w->compute == OPDI_F32 ? 4 : 8), 1, 1);
-            w->store_a(p, to, 1);
         }
     }
 }
@@ -51744,21 +51892,22 @@ static void opdi_indexed_fold_row(const opdi_indexed *w, char *a, const int64_t 
 static void opdi_indexed_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_indexed *w = (const opdi_indexed *)ctx;
     const int64_t n = w->row == w->split ? end - begin : w->sizes[w->row];
-    int64_t r, rows = 1;
+    int64_t idx[OPD_MAX_DIMS], a = 0, b = 0, x = 0;
     int d;
-    for (d = 0; d < w->ndim; d++) { rows *= d == w->row ? 1 : d == w->split ? end - begin : w->sizes[d]; }
-    for (r = 0; r < rows; r++) {
-        int64_t rest = r, a = 0, b = 0, x = 0, at;
+    if (w->split >= 0) { a = begin * w->as[w->split]; b = begin * w->bs[w->split]; x = begin * w->xs[w->split]; }
+    for (d = 0; d < w->ndim; d++) { idx[d] = 0; }
+    do {
+        char *pa = w->a + a * w->size, *pb = w->b + b * w->bsize;
+        if (w->kind < OPDI_WALK_ADD) { opdi_indexed_move(w, pa, w->index + x, pb, n); }
+        else { opdi_indexed_fold_row(w, pa, w->index + x, pb, n); }
         for (d = w->ndim - 1; d >= 0; d--) {
-            const int64_t size = d == w->split ? end - begin : w->sizes[d];
-            at = d == w->row ? 0 : rest % size;
-            if (d != w->row) { rest /= size; }
-            if (d == w->split) { at += begin; }
-            a += at * w->as[d]; b += at * w->bs[d]; x += at * w->xs[d];
+            const int64_t size = d == w->row ? 1 : d == w->split ? end - begin : w->sizes[d];
+            a += w->as[d]; b += w->bs[d]; x += w->xs[d];
+            if (++idx[d] < size) { break; }
+            a -= size * w->as[d]; b -= size * w->bs[d]; x -= size * w->xs[d];
+            idx[d] = 0;
         }
-        (w->kind < OPDI_WALK_ADD ? opdi_indexed_move : opdi_indexed_fold_row)(
-            w, w->a + a * w->size, w->index + x, w->b + b * w->bsize, n);
-    }
+    } while (d >= 0);
 }
 OPDI_COLD_BEGIN
 /* Which dim threads share: along it a's elements differ, or they are only read. */
@@ -51777,7 +51926,7 @@ static int opdi_indexed_go(int kind, opd_tensor *a, int dim, const opd_tensor *i
     int64_t each;
     int d, type = opdi_compute_type((opd_scalar_type)a->dtype);
     if (index->numel == 0) { return 0; }
-    w.kind = kind; w.compute = type; w.alpha = alpha;
+    w.kind = kind; w.compute = type; w.alpha = alpha; w.dtype = (opd_scalar_type)a->dtype;
     w.size = (int)opd_dtype_size((opd_scalar_type)a->dtype);
     w.bsize = (int)opd_dtype_size((opd_scalar_type)b->dtype);
     w.load_a = a->dtype == opdi_compute_dtype[type] ? NULL : opdi_load_table[type][a->dtype];

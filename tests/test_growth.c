@@ -18,12 +18,12 @@ static const char *const growth_more[] = {
     "_cdist_forward", "_cdist_backward", "_pdist_forward", "_pdist_backward", "searchsorted", "bucketize",
     /* the same: what a row, or a channel, has in common is found before it is written */
     "native_layer_norm", "native_batch_norm", "nll_loss_forward", "nll_loss2d_forward",
-    "_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data",
     /* products of whole numbers and of halves */
     "mm", "bmm", "addmm", "addmm_", "baddbmm", "baddbmm_", "addbmm", "addbmm_", "mv", "addmv", "addmv_", "dot", "vdot",
-    "cumsum", "cumsum_", "cumprod", "cumprod_", "cummax", "cummin", "logcumsumexp",
+    /* in place by way of a result of their own */
+    "cumsum_", "cumprod_",
     /* a key and a place for each element, and room to merge them */
-    "sort", "mode", "topk", "kthvalue", "median", "nanmedian",
+    "sort", "mode",
     /* sums in halves of most of the places are made in float32, as PyTorch makes them; means need counts; lists of
        indices become offsets */
     "scatter_reduce", "scatter_reduce_", "index_reduce", "index_reduce_", "index_put", "index_put_", "put", "put_",
@@ -254,5 +254,63 @@ TEST(few_indices_need_little_memory) {
         }
     }
     CHECK(opd_ok());
+}
+
+//-- selection ---------------------------------------------------------------------------------------------------------
+
+/* Numbers with many equal ones, and with NaN and zeros of both signs where the dtype has them. */
+static opd_tensor *select_numbers(int seed, int64_t n, int range, opd_scalar_type dtype) {
+    opd_tensor *t = opd_tensor_new(OPD_INTS(2, n), OPD_FLOAT32);
+    int64_t i;
+    for (i = 0; i < 2 * n; i++) {
+        const double v = floor(case_random(seed, i) * range) - (dtype == OPD_UINT8 ? 0 : range / 2);
+        opd_data_f32(t)[i] = (float)(v == 1 && opd_dtype_is_floating(dtype) && seed % 2 ? (double)NAN : v == 0 ? -0.0 * (double)(i % 2) : v);
+    }
+    return opd_to_dtype(t, dtype);
+}
+static bool select_same(opd_tensor *const *a, opd_tensor *const *b, size_t size) {
+    return opd_ok() && memcmp(opd_data(a[0]), opd_data(opd_contiguous(b[0])), (size_t)opd_numel(a[0]) * size) == 0 &&
+           memcmp(opd_data(a[1]), opd_data(opd_contiguous(b[1])), (size_t)opd_numel(a[1]) * 8) == 0;
+}
+/* topk, kthvalue and the medians give what a stable sort of the line has at their places. */
+TEST(selection_gives_what_sorting_would) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_INT64, OPD_UINT8};
+    static const int64_t lengths[] = {1, 2, 63, 65, 700, 5000};
+    int d, l, range, strided;
+    for (d = 0; d < 5; d++) {
+        for (l = 0; l < 6; l++) {
+            for (range = 3; range < 200; range += 95) {
+                for (strided = 0; strided < 2; strided++) {
+                    const int64_t n = lengths[l], k = 1 + (n * range / 200);
+                    const size_t size = opd_dtype_size(dtypes[d]);
+                    OPD_SCOPE {
+                        opd_tensor *t = select_numbers(l + range, n, range, dtypes[d]), *up[2], *down[2], *got[2], *want[2];
+                        int64_t nans = opd_dtype_is_floating(dtypes[d]) ? opd_item_i64(opd_sum(opd_isnan(opd_select(t, 0, 0)))) : 0;
+                        if (strided) { t = opd_t(opd_contiguous(opd_t(t))); }
+                        CHECK_INT(opd_sort_stable(up, t, opd_value_bool(true), 1, false), 0);
+                        CHECK_INT(opd_sort_stable(down, t, opd_value_bool(true), 1, true), 0);
+                        CHECK_INT(opd_topk_full(got, t, k, 1, true, true), 0);
+                        want[0] = opd_narrow(down[0], 1, 0, k); want[1] = opd_narrow(down[1], 1, 0, k);
+                        CHECK(select_same(got, want, size));
+                        CHECK_INT(opd_topk_full(got, t, k, 1, false, true), 0);
+                        want[0] = opd_narrow(up[0], 1, 0, k); want[1] = opd_narrow(up[1], 1, 0, k);
+                        CHECK(select_same(got, want, size));
+                        CHECK_INT(opd_kthvalue_full(got, t, k, 1, true), 0);
+                        want[0] = opd_narrow(up[0], 1, k - 1, 1); want[1] = opd_narrow(up[1], 1, k - 1, 1);
+                        CHECK(select_same(got, want, size));
+                        t = opd_narrow(t, 0, 0, 1);
+                        CHECK_INT(opd_median_dim(got, t, 1, true), 0);
+                        want[0] = opd_narrow(opd_narrow(up[0], 0, 0, 1), 1, nans ? n - nans : (n - 1) / 2, 1);
+                        want[1] = opd_narrow(opd_narrow(up[1], 0, 0, 1), 1, nans ? n - nans : (n - 1) / 2, 1);
+                        CHECK(select_same(got, want, size));
+                        CHECK_INT(opd_nanmedian_dim(got, t, 1, true), 0);
+                        want[0] = opd_narrow(opd_narrow(up[0], 0, 0, 1), 1, nans == n ? 0 : (n - nans - 1) / 2, 1);
+                        want[1] = opd_narrow(opd_narrow(up[1], 0, 0, 1), 1, nans == n ? 0 : (n - nans - 1) / 2, 1);
+                        CHECK(select_same(got, want, size));
+                    }
+                }
+            }
+        }
+    }
 }
 CHECK_MAIN()
