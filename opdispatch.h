@@ -44204,7 +44204,7 @@ struct opdi_lines {
     opdi_convert load[4], store[4];               /* NULL: no conversion */
     int64_t room[4];                              /* bytes of an operand's buffer; 0: never needs one */
     size_t tmp;                                   /* bytes of scratch */
-    int passes;                                   /* 0: the function reads its input itself, by opdi_line_read */
+    int passes;                                   /* 0: the function gets lines as they are, but for indices */
     int64_t piece;                                /* elements of a piece; n: whole lines */
     opdi_line_fn fn;
     int64_t k;                                    /* numbers of the operator's */
@@ -44271,10 +44271,10 @@ static void opdi_line_store(const opdi_lines *r, int k, char *p, const char *buf
         opdi_scatter(p + i * r->step[k], r->step[k], raw, m, r->size[k]);
     }
 }
-/* Elements [from, from + n) of the input line at p, for functions without passes: there, or in buf. */
+/* Elements [from, from + n) of the input line at p, for functions that get it as it is: there, or in buf. */
 static const void *opdi_line_read(const opdi_lines *r, const void *p, int64_t from, int64_t n, void *buf) {
     const char *at = (const char *)p + from * r->step[0];
-    if (!r->room[0]) { return at; }
+    if (!r->load[0] && r->step[0] == r->size[0]) { return at; }
     opdi_line_load(r, 0, at, (char *)buf, n);
     return buf;
 }
@@ -44288,8 +44288,8 @@ static void opdi_line_go(const opdi_lines *r, char *const *at, char *const *buf,
             void *p[4];
             q.n = OPDI_MIN(r->piece, r->n - q.from);
             for (k = 0; k < r->nops; k++) {
-                p[k] = r->room[k] && !(r->passes == 0 && k == 0) ? buf[k] : at[k] + q.from * r->step[k];
-                if (k < r->nin && p[k] == buf[k] && (q.pass == 0 || r->piece < r->n)) {
+                p[k] = r->room[k] ? buf[k] : at[k] + q.from * r->step[k];
+                if (k < r->nin && r->room[k] && (q.pass == 0 || r->piece < r->n)) {
                     opdi_line_load(r, k, at[k] + q.from * r->step[k], buf[k], q.n);
                 }
             }
@@ -44336,7 +44336,7 @@ static void opdi_lines_pieces(opdi_lines *r) {
     int k;
     r->piece = r->n;
     for (k = 0; k < r->nops; k++) { bytes += r->room[k]; }
-    if (r->passes == 0) { r->room[0] = r->room[0] ? 64 : 0; return; }
+    if (r->passes == 0) { r->room[0] = r->room[1] = 0; return; }
     if (bytes <= 32 * OPDI_LINE_PIECE || r->n <= OPDI_LINE_PIECE) { return; }
     r->piece = OPDI_LINE_PIECE;
     for (k = 0; k < r->nops; k++) { r->room[k] = r->room[k] ? r->piece * r->work[k] : 0; }
@@ -44635,10 +44635,11 @@ OPDI_COLD_END
 #define OPDI_LINE_SCAN(name, T, A, first, body)                                                             \
     static void name(const opdi_lines *r, const opdi_piece *at, const void *const *in, void *const *out,    \
                      char *tmp) {                                                                           \
-        const T *x = (const T *)in[0]; T *o = (T *)out[0]; A a = first; int64_t i;                          \
+        const T *x = (const T *)in[0]; T *o = (T *)out[0]; A a = first;                                     \
+        const int64_t n = at->n; int64_t i;                                                                 \
         (void)r;                                                                                            \
         if (at->from) { memcpy(&a, tmp, sizeof a); }                                                        \
-        for (i = 0; i < at->n; i++) { body; o[i] = (T)a; }                                                  \
+        for (i = 0; i < n; i++) { body; o[i] = (T)a; }                                                      \
         memcpy(tmp, &a, sizeof a);                                                                          \
     }
 OPDI_LINE_SCAN(opdi_line_cumsum_f32, float, double, 0, a += (double)x[i])
@@ -44850,16 +44851,23 @@ static uint64_t opdi_key_f64(double x) {
     memcpy(&u, &x, sizeof u);
     return u >> 63 ? ~u : u | (uint64_t)1 << 63;
 }
-static uint64_t opdi_key_f32(float x) {
-    if (x != x) { return UINT64_MAX; }
-    if (x == 0) { x = 0; }
-    return (uint64_t)(opdi_bits(x) >> 31 ? ~opdi_bits(x) : opdi_bits(x) | 0x80000000u) << 32;
+OPDI_ALWAYS uint32_t opdi_key_f32(uint32_t u) {
+    const uint32_t bits = u << 1, zero = (uint32_t)0 - (bits != 0), nan = (uint32_t)0 - (bits > 0xff000000u);
+    u &= zero;
+    return (u ^ (((uint32_t)0 - (u >> 31)) | 0x80000000u)) | nan;
 }
-OPDI_ALWAYS uint64_t opdi_key_of(const void *px, int64_t i, int type, bool descending) {
-    const uint64_t u = type == OPDI_I64 ? (uint64_t)((const int64_t *)px)[i] ^ (uint64_t)1 << 63
-                       : type == OPDI_F32 ? opdi_key_f32(((const float *)px)[i])
-                       : opdi_key_f64(((const double *)px)[i]);
-    return descending ? ~u : u;
+/* The keys of n numbers; of float32 in the upper half. */
+static void opdi_keys_of(uint64_t *k, const void *px, int64_t n, int type, bool descending) {
+    const uint64_t flip = descending ? UINT64_MAX : 0;
+    int64_t i;
+    if (type == OPDI_F32) {
+        const uint32_t *u = (const uint32_t *)px;
+        for (i = 0; i < n; i++) { k[i] = ((uint64_t)opdi_key_f32(u[i]) << 32) ^ flip; }
+    } else if (type == OPDI_F64) {
+        for (i = 0; i < n; i++) { k[i] = opdi_key_f64(((const double *)px)[i]) ^ flip; }
+    } else {
+        for (i = 0; i < n; i++) { k[i] = ((const uint64_t *)px)[i] ^ (uint64_t)1 << 63 ^ flip; }
+    }
 }
 /* Stable: runs of 16 by insertion, then merged pass by pass; returns where the result is, a or b. */
 static opdi_key *opdi_keys_sort(opdi_key *a, opdi_key *b, int64_t n) {
@@ -44896,25 +44904,25 @@ static opdi_key *opdi_keys_sort(opdi_key *a, opdi_key *b, int64_t n) {
                                                      opdi_line_##name##_i64};
 /* Every element of the line at p: its key in `key`, its place in `i`. */
 #define OPDI_LINE_EACH(p, body) {                                                                                 \
-        uint64_t block[OPDI_BLOCK], key;                                                                          \
+        uint64_t block[OPDI_BLOCK], keys[OPDI_BLOCK], key;                                                        \
         int64_t from, m, j, i;                                                                                    \
         for (from = 0; from < r->n; from += m) {                                                                  \
-            const void *x = opdi_line_read(r, p, from, m = OPDI_MIN(r->n - from, (int64_t)OPDI_BLOCK), block);    \
-            for (j = 0; j < m; j++) {                                                                             \
-                i = from + j;                                                                                     \
-                key = opdi_key_of(x, j, type, descending);                                                        \
-                (void)i;                                                                                          \
-                body                                                                                              \
-            }                                                                                                     \
+            m = OPDI_MIN(r->n - from, (int64_t)OPDI_BLOCK);                                                       \
+            opdi_keys_of(keys, opdi_line_read(r, p, from, m, block), m, type, descending);                        \
+            for (j = 0; j < m; j++) { i = from + j; key = keys[j]; (void)i; body }                                \
         }                                                                                                         \
     }
 /* Element i of the line at p, as out's element k. */
-OPDI_ALWAYS void opdi_line_take(const opdi_lines *r, const void *p, int64_t i, void *const *out, int64_t k, int type) {
-    uint64_t one;
-    const void *x = opdi_line_read(r, p, i, 1, &one);
+static void opdi_line_take(const opdi_lines *r, const void *p, int64_t i, void *const *out, int64_t k) {
+    const char *x = (const char *)p + i * r->step[0];
+    char *o = (char *)out[0] + k * r->step[1];
     ((int64_t *)out[1])[k] = i;
-    if (type == OPDI_F32) { ((float *)out[0])[k] = *(const float *)x; }
-    else { ((uint64_t *)out[0])[k] = *(const uint64_t *)x; }
+    switch (r->size[0]) {
+        case 1: *o = *x; break;
+        case 2: *(uint16_t *)(void *)o = *(const uint16_t *)(const void *)x; break;
+        case 4: *(uint32_t *)(void *)o = *(const uint32_t *)(const void *)x; break;
+        default: *(uint64_t *)(void *)o = *(const uint64_t *)(const void *)x;
+    }
 }
 /* The sorted line; returns its keys. */
 OPDI_ALWAYS opdi_key *opdi_line_sorted(const opdi_lines *r, const void *p, char *tmp, int type, bool descending) {
@@ -44926,7 +44934,7 @@ OPDI_ALWAYS opdi_key *opdi_line_sorted(const opdi_lines *r, const void *p, char 
 OPDI_ALWAYS void opdi_line_sort_body(const opdi_lines *r, const void *p, void *const *out, char *tmp, int type) {
     const opdi_key *a = opdi_line_sorted(r, p, tmp, type, r->flag);
     int64_t i;
-    for (i = 0; i < r->len[1]; i++) { opdi_line_take(r, p, a[i].index, out, i, type); }
+    for (i = 0; i < r->len[1]; i++) { opdi_line_take(r, p, a[i].index, out, i); }
 }
 OPDI_LINE_TYPES(sort)
 
@@ -44937,33 +44945,39 @@ OPDI_LINE_TYPES(sort)
 /* *k: counted from 0; afterwards, among those equal to the key that is returned. */
 OPDI_ALWAYS uint64_t opdi_line_nth(const opdi_lines *r, const void *p, char *tmp, int type, bool descending,
                                    int64_t *k) {
-    uint32_t *count = (uint32_t *)(void *)tmp;
-    uint64_t least = UINT64_MAX, most = 0, prefix;
-    int shift, d;
-    OPDI_LINE_EACH(p, least = key < least ? key : least; most = key > most ? key : most;)
-    for (shift = least == most ? 0 : opdi_top_bit(least ^ most) + 1, prefix = least; shift > 0; ) {
-        const int low = shift > OPDI_DIGIT ? shift - OPDI_DIGIT : 0;
+    int64_t *count = (int64_t *)(void *)tmp;
+    uint64_t least = UINT64_MAX, most = 0, prefix = 0;
+    const int end = type == OPDI_F32 ? 32 : 0;    /* where keys end */
+    int shift = 64, d;
+    if (type == OPDI_I64) {
+        OPDI_LINE_EACH(p, least = key < least ? key : least; most = key > most ? key : most;)
+        shift = least == most ? 0 : opdi_top_bit(least ^ most) + 1;
+        prefix = least;
+    }
+    while (shift > end) {
+        const int low = OPDI_MAX(shift - OPDI_DIGIT, end);
         const uint64_t mask = shift == 64 ? 0 : ~(uint64_t)0 << shift;
         memset(count, 0, (size_t)OPDI_DIGITS * sizeof *count);
         OPDI_LINE_EACH(p, if (((key ^ prefix) & mask) == 0) { count[key >> low & (OPDI_DIGITS - 1)]++; })
-        for (d = 0; *k >= (int64_t)count[d]; d++) { *k -= count[d]; }
+        for (d = 0; *k >= count[d]; d++) { *k -= count[d]; }
         prefix = (prefix & mask) | (uint64_t)d << low;
         shift = low;
     }
+    if (end && descending) { prefix |= 0xffffffffu; }
     return prefix;
 }
 /* The first len[1] of the line as it would be sorted: those before the last of them, and as many equal to it as fit. */
 OPDI_ALWAYS void opdi_line_top_body(const opdi_lines *r, const void *p, void *const *out, char *tmp, int type) {
     const bool descending = r->flag;
     const int64_t want = r->len[1];
-    opdi_key *a = (opdi_key *)(void *)(tmp + OPDI_DIGITS * 4);
+    opdi_key *a = (opdi_key *)(void *)(tmp + OPDI_DIGITS * 8);
     int64_t equal = want - 1, n = 0;
     uint64_t last;
     if (want == 0) { return; }
     last = opdi_line_nth(r, p, tmp, type, descending, &equal);
     OPDI_LINE_EACH(p, if (key < last || (key == last && equal-- >= 0)) { a[n].key = key; a[n++].index = i; })
     a = opdi_keys_sort(a, a + want, want);
-    for (n = 0; n < want; n++) { opdi_line_take(r, p, a[n].index, out, n, type); }
+    for (n = 0; n < want; n++) { opdi_line_take(r, p, a[n].index, out, n); }
 }
 OPDI_LINE_TYPES(top)
 /* One element of the line as it would be sorted: the k-th (flag2 false), or the median.  flag: medians pass over NaN. */
@@ -44972,11 +44986,11 @@ OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *r, const void *p, void *c
     int64_t k = r->k - 1, n = r->n, nans = 0;
     uint64_t wanted;
     if (r->flag2) {
-        if (type != OPDI_I64) { OPDI_LINE_EACH(p, nans += key == UINT64_MAX;) }
+        if (type != OPDI_I64) { OPDI_LINE_EACH(p, nans += key >= (type == OPDI_F32 ? UINT64_MAX << 32 : UINT64_MAX);) }
         k = nans == 0 ? (n - 1) / 2 : !r->flag ? n - nans : nans == n ? 0 : (n - nans - 1) / 2;
     }
     wanted = opdi_line_nth(r, p, tmp, type, descending, &k);
-    OPDI_LINE_EACH(p, if (key == wanted && k-- == 0) { opdi_line_take(r, p, i, out, 0, type); return; })
+    OPDI_LINE_EACH(p, if (key == wanted && k-- == 0) { opdi_line_take(r, p, i, out, 0); return; })
 }
 OPDI_LINE_TYPES(pick)
 /* The most frequent value, the smallest of several, and where it is last. */
@@ -44989,7 +45003,7 @@ OPDI_ALWAYS void opdi_line_mode_body(const opdi_lines *r, const void *p, void *c
         if (count > most) { most = count; at = a[i].index; }
         count = 0;
     }
-    opdi_line_take(r, p, at, out, 0, type);
+    opdi_line_take(r, p, at, out, 0);
 }
 OPDI_LINE_TYPES(mode)
 
@@ -45005,8 +45019,8 @@ static int opdi_sort_of(opd_call *call, const opdi_line_fn *fns, int64_t dim, in
     opdi_lines r;
     if (n < 0) { return -1; }
     r.k = k; r.flag = flag; r.flag2 = flag2; r.keep_strides = k < 0; r.passes = 0;
-    r.tmp = fns == opdi_line_pick ? (size_t)OPDI_DIGITS * 4 : (size_t)n * 2 * sizeof(opdi_key);
-    if (fns == opdi_line_top) { r.tmp = (size_t)OPDI_DIGITS * 4 + (size_t)k * 2 * sizeof(opdi_key); }
+    r.tmp = fns == opdi_line_pick ? (size_t)OPDI_DIGITS * 8 : (size_t)n * 2 * sizeof(opdi_key);
+    if (fns == opdi_line_top) { r.tmp = (size_t)OPDI_DIGITS * 8 + (size_t)k * 2 * sizeof(opdi_key); }
     return opdi_lines_select(call, fns, dim, reduce ? 1 : k < 0 ? n : k, reduce, keep, &r, 20, what);
 }
 OPDI_KERNEL(sort) {
@@ -45085,7 +45099,7 @@ static int opdi_median_all(opd_call *call, bool skip_nan) {
     index.data = (char *)&where;
     ops[0] = &flat; ops[2] = &index;
     opdi_lines_init(&r, ops, 1, 3, 0, type, 4);
-    r.flag = skip_nan; r.flag2 = true; r.tmp = (size_t)OPDI_DIGITS * 4; r.passes = 0;
+    r.flag = skip_nan; r.flag2 = true; r.tmp = (size_t)OPDI_DIGITS * 8; r.passes = 0;
     return opdi_lines_run(&r, opdi_line_pick[type], 20);
 }
 OPDI_KERNEL(median) { return opdi_median_all(call, false); }
@@ -51943,7 +51957,7 @@ static int opdi_indexed_go(int kind, opd_tensor *a, int dim, const opd_tensor *i
         w.xs[d] = opdi_strides(index)[d];
     }
     for (w.row = w.ndim - 1; w.row > 0 && w.sizes[w.row] == 1; w.row--) { }
-    w.split = opdi_indexed_split(&w);
+    w.split = index->numel <= OPDI_GRAIN ? -1 : opdi_indexed_split(&w);
     if (w.split < 0) { opdi_indexed_part(&w, 0, 0); return 0; }
     each = index->numel / w.sizes[w.split];
     opdi_parallel_for(w.sizes[w.split], OPDI_MAX((int64_t)(w.split == w.row ? 1024 : 1), OPDI_GRAIN / each),
