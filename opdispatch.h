@@ -946,8 +946,8 @@ OPD_API void opd_scope_close(opd_scope *scope);
 OPD_API opd_tensor *opd_scope_return(opd_tensor *t);
 typedef struct opd_scope_info { int depth; int64_t handles; } opd_scope_info;
 OPD_API opd_scope_info opd_scope_stats(void);
-/* Hold a tensor across scopes, and let it go.  NULL is allowed.  Any thread.  A tensor that is used when it is gone is an
-   error for as long as its memory has no other use (small ones: while some others are freed); the address sanitizer
+/* Hold a tensor across scopes, and let it go.  NULL is allowed.  Any thread.  A tensor that is used when it is gone is
+   an error for as long as its memory has no other use (small ones: while some others are freed); the address sanitizer
    finds all. */
 OPD_API opd_tensor *opd_keep(opd_tensor *t);
 OPD_API void opd_release(opd_tensor *t);
@@ -1956,12 +1956,15 @@ OPD_API int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const
      AUTOGRAD   results require grad only by a kernel at an autograd key (where an argument requires grad)
      FAKE       the fake kernel gives the sizes, strides, dtype and device that the real one gives
      TRACE      recorded into a graph and run it gives the results and gradients that it gives when it is called
-     VMAP       under opd_vmap it gives what a loop gives (random operators and sizes that data decide: skipped)
-   Of an operator with results that are no tensors TRACE and VMAP are skipped: no graph and no batch has them.
+     VMAP       under opd_vmap it gives what a loop gives (random operators and sizes that data decide: skipped); the
+                second example is made up: the numbers of the first moved on by one, as far as the operator takes them
+     MEMORY     results do not depend on strides, nor on what memory held before (elements that are not written, reads
+                behind the end), and nothing is written behind the end (on the CPU; random operators: skipped)
+   Of an operator with results that are no tensors TRACE, VMAP and MEMORY are skipped: no graph and no batch has them.
    Gradients are compared with each other, not with finite differences: that is opd_gradcheck. */
 typedef enum opd_opcheck_test {
     OPD_OPCHECK_SCHEMA = 1, OPD_OPCHECK_AUTOGRAD = 2, OPD_OPCHECK_FAKE = 4, OPD_OPCHECK_TRACE = 8,
-    OPD_OPCHECK_VMAP = 16, OPD_OPCHECK_ALL = 31
+    OPD_OPCHECK_VMAP = 16, OPD_OPCHECK_MEMORY = 32, OPD_OPCHECK_ALL = 63
 } opd_opcheck_test;
 typedef struct opd_opcheck_options {
     unsigned tests;                    /* OPD_OPCHECK_*; 0: all */
@@ -4801,6 +4804,7 @@ typedef struct opdi_thread {
     uint64_t recorder_of;
     char message[2048];
     bool no_wait;                /* a copy to or from a device is queued only */
+    struct opdi_paint *paint;   /* opcheck: fills what is allocated */
     bool left;                   /* an exception or a longjmp has left calls, which `inside` still counts */
 } opdi_thread;
 
@@ -5050,8 +5054,8 @@ void opd_error_clear(void) { opdi_self()->error = OPD_OK; }
 static const char *opdi_call_name(const opd_call *call);
 static opdi_thread *opdi_call_thread(const opd_call *call);
 
-//-- True when an exception or a longjmp has left the kernel of th->current: its frame lies below the stack's end then, or
-//-- is written over.  Called out of line: what is live is above its own frame.  A far frame is on another stack.
+//-- True when an exception or a longjmp has left the kernel of th->current: its frame lies below the stack's end, or is
+//-- written over.  Called out of line: what is live is above its own frame.  A far frame is on another stack.
 #define OPDI_SAME_STACK ((uintptr_t)1 << 20)
 OPDI_NOINLINE static bool opdi_is_left(const opdi_thread *th) {
 #if defined(OPDI_SANITIZED)                       /* frames may be anywhere */
@@ -5146,7 +5150,7 @@ OPDI_COLD_END
 #define OPDI_HUGE ((size_t)2 << 20)
 
 static int64_t opdi_fail_count, opdi_fail_seen;   /* opd_memory_fail_at: countdown, and allocations since */
-static int opdi_fail_on, opdi_fail_forever;
+static int opdi_fail_on, opdi_fail_forever;       /* on: 1, and 2 for each thread with an opdi_paint */
 
 //-- Size class of n bytes (1 <= n <= OPDI_MEDIUM) and the bytes of a class.
 static inline int opdi_class_of(size_t n) {
@@ -5267,12 +5271,46 @@ static bool opdi_large_give(void *p, size_t rounded) {
 }
 #endif
 
+//-- How opcheck looks at what a kernel does to memory: while a thread has one, what it allocates is filled with a byte,
+//-- and so are OPDI_GUARD bytes behind it.
+#define OPDI_GUARD ((size_t)64)
+#define OPDI_FILLED 1024
+typedef struct opdi_paint { struct opdi_paint *outer; int byte, n; const void *blocks[OPDI_FILLED]; } opdi_paint;
+OPDI_NOINLINE static void *opdi_alloc_filled(opdi_thread *th, size_t n) {
+    opdi_paint *f = th->paint;
+    size_t size = n ? n : 1;
+    void *p;
+    if (size > SIZE_MAX / 4) { return opdi_out_of_memory(n); }
+#if !defined(OPD_NO_CACHE)
+    size = size <= OPDI_MEDIUM ? opdi_class_bytes(opdi_class_of(size)) : opdi_large_bytes(size);
+#endif
+    p = size <= 1024 ? OPD_MALLOC(size + OPDI_GUARD) : opdi_raw_alloc(size + OPDI_GUARD);
+    if (!p) { return opdi_out_of_memory(n); }
+    memset(p, f->byte, size + OPDI_GUARD);
+    if (f->n < OPDI_FILLED) { f->blocks[f->n++] = p; }
+    th->live_delta += (int64_t)size;
+    th->allocated += (int64_t)size;
+    return p;
+}
+//-- Whether something was written behind the n bytes of such a block.
+static bool opdi_is_overrun(const opdi_paint *f, const void *block, size_t n) {
+    const unsigned char *end = (const unsigned char *)block + n;
+    size_t i;
+    int k;
+    for (k = 0; k < f->n && f->blocks[k] != block; k++) { }
+    for (i = 0; k < f->n && i < OPDI_GUARD; i++) { if (end[i] != (unsigned char)f->byte) { return true; } }
+    return false;
+}
+
 //-- n bytes, or NULL with the error recorded.  Free with the same n.  The only function that allocates.
 static inline void *opdi_alloc(size_t n) {
     opdi_thread *th = opdi_self();
     void *p = NULL;
     th->allocations++;
-    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_fail_on)) && opdi_fail_now()) { return opdi_out_of_memory(n); }
+    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_fail_on))) {
+        if ((OPDI_LOAD(&opdi_fail_on) & 1) && opdi_fail_now()) { return opdi_out_of_memory(n); }
+        if (th->paint) { return opdi_alloc_filled(th, n); }
+    }
     if (n == 0) { n = 1; }
 #if !defined(OPD_NO_CACHE)
     if (OPDI_LIKELY(n <= OPDI_MEDIUM)) {
@@ -5423,7 +5461,7 @@ int64_t opd_memory_fail_at(int64_t n, bool forever) {
     OPDI_STORE(&opdi_fail_seen, 0);
     OPDI_STORE(&opdi_fail_count, n);
     OPDI_STORE(&opdi_fail_forever, forever);
-    OPDI_STORE(&opdi_fail_on, n > 0);
+    (void)OPDI_ADD(&opdi_fail_on, (n > 0) - (OPDI_LOAD(&opdi_fail_on) & 1));
     return seen;
 }
 
@@ -5448,7 +5486,7 @@ OPDI_NOINLINE static int opdi_scope_grow(opdi_thread *th, int64_t n) {
     int64_t cap = th->cap ? th->cap * 2 : 256;
     uintptr_t *p;
     while (cap < th->top + n) { cap *= 2; }
-    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_fail_on)) && opdi_fail_now()) { p = NULL; }
+    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_fail_on) & 1) && opdi_fail_now()) { p = NULL; }
     else { p = (uintptr_t *)OPD_MALLOC((size_t)cap * sizeof *p); }
     if (!p) { (void)opdi_out_of_memory((size_t)cap * sizeof *p); return -1; }
     if (th->top) { memcpy(p, th->handles, (size_t)th->top * sizeof *p); }
@@ -12831,11 +12869,13 @@ static void opdi_storage_drop(opdi_storage *s) {
 //-- A tensor that is gone, while nobody has its memory: what a handle kept for too long still finds.  Its only key runs
 //-- opdi_dead_argument in place of every kernel, its dtype is none, its flags lead out of the short ways.
 static opdi_storage opdi_dead_storage = {1 << 30, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0};
-static const opd_tensor opdi_dead_tensor = {0, OPD_DTYPE_NONE, 0, 0, OPD_BIT_OF(OPDI_DEAD_KEY), &opdi_dead_storage, NULL,
-                                            NULL, 0, NULL, NULL, 0, OPDI_SAVED_BY_OWN | OPDI_TRACED, OPD_CPU, 1};
+static const opd_tensor opdi_dead_tensor = {
+    0, OPD_DTYPE_NONE, 0, 0, OPD_BIT_OF(OPDI_DEAD_KEY), &opdi_dead_storage, NULL, NULL, 0, NULL, NULL, 0,
+    OPDI_SAVED_BY_OWN | OPDI_TRACED, OPD_CPU, 1
+};
 static inline bool opdi_is_dead(const opd_tensor *t) { return t->functionality == OPD_BIT_OF(OPDI_DEAD_KEY); }
-#define OPDI_DEAD_TEXT "is gone: the scope that it belonged to has ended, or it was released (opd_keep, opd_assign and " \
-    "opd_scope_return hold a tensor for longer)"
+#define OPDI_DEAD_TEXT "is gone: the scope that it belonged to has ended, or it was released (opd_keep, opd_assign " \
+    "and opd_scope_return hold a tensor for longer)"
 OPDI_NOINLINE static int opdi_dead_error(const char *who) {
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor " OPDI_DEAD_TEXT, who);
 }
@@ -22668,8 +22708,8 @@ static int opdi_outputs_check(int n, opd_tensor *const *out, const char *who, co
     return n;
 }
 
-//-- A transform's outputs to its caller.  When it failed there are none: NULL in those that there would have been, as far
-//-- as that is known: `least`, or more where fn had written more.
+//-- A transform's outputs to its caller.  When it failed there are none: NULL in those that there would have been, as
+//-- far as that is known: `least`, or more where fn had written more.
 static int opdi_outputs_give(opd_tensor **outputs, opd_tensor *const *made, int n, int least) {
     int i, count = n < 0 ? least : n;
     for (i = count; n < 0 && i < OPD_TRANSFORM_OUTPUTS; i++) { if (made[i]) { count = i + 1; } }
@@ -27761,10 +27801,15 @@ static int opdi_opcheck_vmap_dims(const opdi_trial *tr, opd_tensor *const *first
     int k, e, n = 0;
     if (!in || !one) { return -1; }
     for (e = 0; e < 2; e++) {
+        const int mark = opd_error_mark();
         for (k = 0; k < tr->n; k++) {
             if (!(one[k] = opd_clone(e && dims[k] == 0 ? second[k] : first[k]))) { return -1; }
         }
         n = opdi_trial_fn((void *)(uintptr_t)tr, one, tr->n, want[e]);
+        if (n < 0 && e && opd_error_code() != OPD_ERROR_MEMORY) {       /* the first tensor moved on alone is refused */
+            (void)opd_error_rewind(mark);
+            return 0;
+        }
         if (n < 0) { return -1; }
     }
     for (k = 0; k < tr->n; k++) {
@@ -27809,6 +27854,104 @@ static int opdi_opcheck_vmap(const opdi_trial *tr) {
     if (rc == 0 && batched > 1 && dims[0] == 0 && !writes) { rc = opdi_opcheck_vmap_dims(tr, first, second, dims); }
     (void)opd_vmap_fallback_set(was);
     return rc;
+}
+
+//-- memory -------------------------------------------------------------------------------------------------------
+
+enum { OPDI_LAID_AS_GIVEN, OPDI_LAID_IN_ORDER, OPDI_LAID_ELSEWISE };
+//-- Copies of the trial's tensors, in reading order or with dims in the order of columns and a gap behind each element.
+static opd_tensor **opdi_trial_laid(const opdi_trial *tr, int how) {
+    opd_tensor **in = how == OPDI_LAID_AS_GIVEN ? opdi_trial_copies(tr, false) : opdi_scope_tensors(tr->n + 1);
+    int64_t strides[OPD_MAX_DIMS], n;
+    int k, d;
+    for (k = 0; in && how != OPDI_LAID_AS_GIVEN && k < tr->n; k++) {
+        const opd_tensor *t = tr->x[k];
+        for (d = 0, n = 2; d < t->ndim; n *= OPDI_MAX(t->dims[d], 1), d++) { strides[d] = n; }
+        in[k] = tr->x[k];
+        if (t->flags & OPDI_WRAPPED) { continue; }
+        in[k] = opdi_own(opdi_tensor_make(t->dims, how == OPDI_LAID_IN_ORDER ? NULL : strides, t->ndim,
+                                          (opd_scalar_type)t->dtype, OPD_CPU));
+        if (!in[k] || opdi_copy(in[k], t)) { return NULL; }
+    }
+    return in;
+}
+static int opdi_opcheck_overrun(const opdi_paint *f, const opd_tensor *t, const char *what, const char *name) {
+    const opdi_storage *s = t->storage;
+    if (s->block_bytes <= 0 || !opdi_is_overrun(f, s->block, (size_t)s->block_bytes)) { return 0; }
+    return opd_fail(OPD_ERROR_KERNEL, "The operator writes behind the end of %s %s. Write opd_numel elements at most, "
+                    "where strides say", what, name);
+}
+//-- Calls the operator with memory that holds `byte` and tensors that lie so.  Results in reading order; how many; -1.
+static int opdi_trial_with(const opdi_trial *tr, int byte, int how, opd_tensor **out) {
+    opdi_thread *th = opdi_self();
+    opdi_paint f;
+    opd_tensor **in;
+    char number[16];
+    int k, n;
+    f.outer = th->paint;
+    f.byte = byte;
+    f.n = 0;
+    th->paint = &f;
+    (void)OPDI_ADD(&opdi_fail_on, 2);
+    in = opdi_trial_laid(tr, how);
+    n = in ? opdi_trial_fn((void *)(uintptr_t)tr, in, tr->n, out) : -1;
+    (void)OPDI_ADD(&opdi_fail_on, -2);
+    th->paint = f.outer;
+    for (k = 0; k < n; k++) {
+        (void)snprintf(number, sizeof number, "%d", k);
+        if (opdi_opcheck_overrun(&f, out[k], "result", number)) { return -1; }
+    }
+    for (k = 0; n >= 0 && k < tr->n; k++) {
+        if (opdi_opcheck_overrun(&f, in[k], "argument", opdi_trial_arg(tr, k))) { return -1; }
+    }
+    for (k = 0; k < n; k++) { if (!(out[k] = opdi_trial_bytes(out[k]))) { return -1; } }
+    return n;
+}
+//-- The same once more, and compared: 0, or -1 with an error.  That an operator refuses other strides is its right.
+static int opdi_opcheck_again(const opdi_trial *tr, int byte, int how, opd_tensor *const *want, int n, const char *what,
+                              const char *so) {
+    opd_tensor *got[OPD_TRANSFORM_OUTPUTS];
+    const int mark = opd_error_mark(), count = opdi_trial_with(tr, byte, how, got);
+    int k;
+    if (count < 0 && how != OPDI_LAID_AS_GIVEN && opd_error_code() != OPD_ERROR_MEMORY) {
+        (void)opd_error_rewind(mark);
+        return 0;
+    }
+    if (count < 0) { return -1; }
+    if (count != n) { return opd_fail(OPD_ERROR_KERNEL, "%s: there are %d, not %d. %s", what, count, n, so); }
+    for (k = 0; k < n; k++) { if (opdi_opcheck_close(tr, got[k], want[k], what, k, so)) { return -1; } }
+    return 0;
+}
+//-- Whether a result may be a view, so that it has to do with strides.
+static bool opdi_opcheck_gives_views(const opdi_trial *tr) {
+    const opd_schema *schema = tr->op->schema;
+    int i, k;
+    for (i = 0; i < tr->op->nrets; i++) {
+        for (k = 0; k < tr->n; k++) {
+            if (!tr->written[k] && opd_schema_may_contain_alias(schema, OPD_RESULT(i), tr->arg[k], true, NULL)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+static int opdi_opcheck_memory(const opdi_trial *tr) {
+    static const char held[] = "Results of the operator (behind them what it writes) depend on what memory "
+        "held before: result";
+    static const char write[] = "Write every element of a result (what opd_result and opd_empty give holds anything), "
+        "and read nothing behind the end of an argument";
+    static const char laid[] = "Results of the operator (behind them what it writes) are different for "
+        "arguments with other strides: result";
+    static const char read[] = "Read by opd_strides, or from a copy without gaps, opd_contiguous(x)";
+    opd_tensor *want[OPD_TRANSFORM_OUTPUTS];
+    int k, n;
+    if (opdi_op_is_random(tr->op) || !opdi_opcheck_gives_tensors(tr->op)) { return 0; }
+    for (k = 0; k < tr->n; k++) { if (opdi_place_of(tr->x[k]) != OPD_CPU) { return 0; } }
+    n = opdi_trial_with(tr, 0, OPDI_LAID_AS_GIVEN, want);
+    if (n < 0 || opdi_opcheck_again(tr, 255, OPDI_LAID_AS_GIVEN, want, n, held, write)) { return -1; }
+    if (opdi_opcheck_gives_views(tr)) { return 0; }
+    return opdi_opcheck_again(tr, 0, OPDI_LAID_IN_ORDER, want, n, laid, read) ||
+           opdi_opcheck_again(tr, 0, OPDI_LAID_ELSEWISE, want, n, laid, read) ? -1 : 0;
 }
 
 //-- other sizes --------------------------------------------------------------------------------------------------
@@ -27870,17 +28013,18 @@ static int opdi_trial_grow(const opdi_trial *tr, int64_t from, opdi_trial *other
 //-- all of them --------------------------------------------------------------------------------------------------
 
 static const char *const opdi_opcheck_names[] = {"test_schema", "test_autograd_registration", "test_faketensor",
-                                                 "test_trace", "test_vmap"};
+                                                 "test_trace", "test_vmap", "test_memory"};
 
 static int opdi_opcheck_run(const opdi_trial *tr, const opdi_trial *first, int which) {
     return which == 0 ? opdi_opcheck_schema(tr) : which == 1 ? opdi_opcheck_autograd(tr)
-         : which == 2 ? opdi_opcheck_fake(tr) : which == 3 ? opdi_opcheck_trace(tr, first) : opdi_opcheck_vmap(tr);
+         : which == 2 ? opdi_opcheck_fake(tr) : which == 3 ? opdi_opcheck_trace(tr, first)
+         : which == 4 ? opdi_opcheck_vmap(tr) : opdi_opcheck_memory(tr);
 }
 //-- One sub-test of one trial: 0, 1 it has failed and its error is pending, -1 there is no memory.
 static int opdi_opcheck_one(const opdi_trial *tr, const opdi_trial *first, int which) {
     opd_scope scope = opd_scope_open();
     const int mark = opd_error_mark();
-    const bool grad = opd_grad_set(which != 0 && which != 4);
+    const bool grad = opd_grad_set(which != 0 && which < 4);
     int rc = opdi_opcheck_run(tr, first, which);
     char text[2000], sizes[24 * OPD_MAX_DIMS];
     opd_code code;
@@ -27911,7 +28055,7 @@ static int opdi_opcheck_all(opdi_trial *tr, const opd_opcheck_options *o) {
     opdi_text report = opdi_text_of(o->report, o->report_cap);
     int64_t sizes[OPDI_TRIAL_SIZES + 1];
     int which, i, n;
-    for (which = 0; which < 5; which++) {
+    for (which = 0; which < 6; which++) {
         if (!(tests >> which & 1)) { continue; }
         if (opdi_opcheck_tell(o, &report, which, opdi_opcheck_one(tr, tr, which), mark)) { return -1; }
     }

@@ -361,7 +361,7 @@ static int count_up_cpu(opd_call *call) {
     int64_t i, k;
     for (i = -1; i < l.n; i++) {
         opd_tensor *t = i < 0 ? opd_arg_tensor(call, 0) : l.data[i];
-        for (k = 0; k < opd_numel(t); k++) { opd_data_f32(t)[k] += 1; }
+        for (k = 0; k < opd_numel(t); k++) { opd_data_f32(t)[k * opd_strides(t)[opd_ndim(t) - 1]] += 1; }
     }
     return 0;
 }

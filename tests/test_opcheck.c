@@ -17,10 +17,15 @@ static bool aliases_unsaid(const opd_op *op) {
                                        "atleast_1d", "atleast_2d", "atleast_3d", "dropout", "feature_dropout", NULL};
     return named(op, list);
 }
+/* These have to do with strides and not with elements. */
+static bool reads_strides(const opd_op *op) {
+    static const char *const list[] = {"as_strided_", "as_strided_copy", "_reshape_alias_copy", NULL};
+    return named(op, list);
+}
 /* What detaches an input of a recording, which is a view of the caller's. */
 static unsigned left_out(const opd_op *op) {
     static const char *const untraced[] = {"detach_", NULL}, *const unbatched[] = {"where", NULL};
-    return (aliases_unsaid(op) ? (unsigned)OPD_OPCHECK_SCHEMA : 0u) | (named(op, untraced) ? (unsigned)OPD_OPCHECK_TRACE : 0u) |
+    return (aliases_unsaid(op) ? (unsigned)OPD_OPCHECK_SCHEMA : 0u) | (reads_strides(op) ? (unsigned)OPD_OPCHECK_MEMORY : 0u) | (named(op, untraced) ? (unsigned)OPD_OPCHECK_TRACE : 0u) |
            (named(op, unbatched) && opd_schema_nargs(opd_op_schema(op)) == 1 ? (unsigned)OPD_OPCHECK_VMAP : 0u);
 }
 static bool read_case(op_case *c, const opd_op *op, const char **text, int k) {
@@ -195,6 +200,90 @@ static void finds(const char *name, unsigned test, const char *text, const char 
     if (text) { CHECK(strstr(report, text)); }
     if (failed != (text ? test : 0)) { printf("%s: %s\n", name, report); }
 }
+/* What C kernels get wrong: `how` they treat memory. */
+enum { NO_STRIDES, UNWRITTEN, READS_BEHIND, WRITES_BEHIND, WRITES_BEHIND_X, READS_SCRATCH, REFUSES, WELL };
+static int touches(opd_call *call, int how) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y, *scratch;
+    const float *p = opd_data_f32(how == NO_STRIDES ? x : opd_contiguous(x));
+    int64_t i, n;
+    float *q;
+    if (how == REFUSES && !opd_is_contiguous(x)) { return opd_fail(OPD_ERROR_ARGUMENT, "x must be contiguous"); }
+    y = like(call, 0);
+    scratch = opd_empty(OPD_INTS(8), OPD_FLOAT32);
+    if (!opd_ok()) { return -1; }
+    q = opd_data_f32(y);
+    n = opd_numel(y);
+    for (i = 0; i < n - (how == UNWRITTEN); i++) { q[i] = 2 * p[i]; }
+    if (how == READS_BEHIND) { for (i = 0; i < n; i++) { q[i] += 0 * p[i + 1]; } }
+    if (how == READS_SCRATCH) { q[1] += opd_data_f32(scratch)[3]; }
+    if (how == WRITES_BEHIND) { q[n] = 5; }
+    if (how == WRITES_BEHIND_X) { opd_data_f32(x)[n + 2] = 5; }
+    return 0;
+}
+static int k_no_strides(opd_call *call) { return touches(call, NO_STRIDES); }
+static int k_unwritten(opd_call *call) { return touches(call, UNWRITTEN); }
+static int k_reads_behind(opd_call *call) { return touches(call, READS_BEHIND); }
+static int k_writes_behind(opd_call *call) { return touches(call, WRITES_BEHIND); }
+static int k_writes_behind_x(opd_call *call) { return touches(call, WRITES_BEHIND_X); }
+static int k_reads_scratch(opd_call *call) { return touches(call, READS_SCRATCH); }
+static int k_refuses(opd_call *call) { return touches(call, REFUSES); }
+static int k_well(opd_call *call) { return touches(call, WELL); }
+TEST(what_kernels_do_to_memory_is_seen) {
+    static const struct { const char *schema; opd_kernel cpu; const char *text; } rows[] = {
+        {"no_strides(Tensor x) -> Tensor", k_no_strides, "are different for arguments with other strides: result 0: element 1"},
+        {"unwritten(Tensor x) -> Tensor", k_unwritten, "depend on what memory held before: result 0: element 5"},
+        {"reads_behind(Tensor x) -> Tensor", k_reads_behind, "depend on what memory held before: result 0: element 5"},
+        {"writes_behind(Tensor x) -> Tensor", k_writes_behind, "writes behind the end of result 0"},
+        {"writes_behind_x(Tensor x) -> Tensor", k_writes_behind_x, "writes behind the end of argument x"},
+        {"reads_scratch(Tensor x) -> Tensor", k_reads_scratch, "depend on what memory held before: result 0: element 1"},
+        {"refuses(Tensor x) -> Tensor", k_refuses, NULL},
+        {"well(Tensor x) -> Tensor", k_well, NULL},
+    };
+    const float data[6] = {1, 2, 3, 4, 5, 6};
+    opd_tensor *x = opd_tensor_from(data, OPD_INTS(2, 3), OPD_FLOAT32);
+    opd_opcheck_options o;
+    opd_value v;
+    size_t r;
+    memset(&o, 0, sizeof o);
+    o.tests = OPD_OPCHECK_MEMORY;
+    lib = opd_library_open(OPD_DEF, "memory", NULL, __FILE__, __LINE__);
+    for (r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char name[60];
+        define(rows[r].schema, rows[r].cpu, k_fake, NULL, NULL);
+        (void)snprintf(name, sizeof name, "memory::%.*s", (int)strcspn(rows[r].schema, "("), rows[r].schema);
+        v = opd_value_tensor(x);
+        CHECK_INT(opd_opcheck(opd_find(name), &v, 1, &o), rows[r].text ? -1 : 0);
+        if (rows[r].text) { CHECK_ERROR(OPD_ERROR_KERNEL, rows[r].text); } else { CHECK_OK(); }
+        if (r == 0) {                             /* and when it is given a transposed one */
+            v = opd_value_tensor(opd_t(x));
+            CHECK_INT(opd_opcheck(opd_find(name), &v, 1, &o), -1);
+            CHECK_ERROR(OPD_ERROR_KERNEL, "with other strides");
+        }
+    }
+    opd_library_close(lib);
+}
+/* Arguments that depend on each other: what opcheck makes up may not fit together, which is no failure. */
+static int k_span(opd_call *call) {
+    opd_tensor *lo = opd_contiguous(opd_arg_tensor(call, 0)), *hi = opd_contiguous(opd_arg_tensor(call, 1)), *y = like(call, 0);
+    int64_t i;
+    if (!opd_ok()) { return -1; }
+    for (i = 0; i < opd_numel(y); i++) {
+        if (opd_data_i64(lo)[i] > opd_data_i64(hi)[i]) { return opd_fail(OPD_ERROR_ARGUMENT, "lo must be at most hi"); }
+        opd_data_i64(y)[i] = opd_data_i64(hi)[i] - opd_data_i64(lo)[i];
+    }
+    return 0;
+}
+TEST(arguments_that_depend_on_each_other) {
+    const int64_t lo[] = {1, 5, 9}, hi[] = {2, 6, 10};
+    opd_value v[2];
+    lib = opd_library_open(OPD_DEF, "depend", NULL, __FILE__, __LINE__);
+    define("span(Tensor lo, Tensor hi) -> Tensor", k_span, k_fake, NULL, NULL);
+    v[0] = opd_value_tensor(opd_tensor_from(lo, OPD_INTS(3), OPD_INT64));
+    v[1] = opd_value_tensor(opd_tensor_from(hi, OPD_INTS(3), OPD_INT64));
+    CHECK_INT(opd_opcheck(opd_find("depend::span"), v, 2, NULL), 0);
+    CHECK_OK();
+    opd_library_close(lib);
+}
 #define RIGHT 0, NULL, NULL
 
 /* Another size than its own for what it was given; a list that is longer; a rule that gives up. */
@@ -240,7 +329,7 @@ static const faulty faults[] = {
     {"writes(Tensor x) -> Tensor", k_writes, k_fake, b_twice, NULL, OPD_OPCHECK_SCHEMA,
      "test_schema failed with Argument x is not defined as mutable but was mutated",
      "Say in the schema that it is written, Tensor(a!) x, or"},
-    {"writes_once(Tensor x) -> Tensor", k_inner, k_fake, b_twice, NULL, OPD_OPCHECK_SCHEMA,
+    {"writes_once(Tensor x) -> Tensor", k_inner, k_fake, b_twice, NULL, OPD_OPCHECK_SCHEMA | OPD_OPCHECK_MEMORY,
      "Argument x is not defined as mutable but was mutated", "(opd_clone)"},
     {"resizes(Tensor x) -> Tensor", k_resizes, k_fake, OPD_NOT_DIFFERENTIABLE, NULL, OPD_OPCHECK_SCHEMA,
      "Argument x is not defined as mutable but was mutated", "(opd_clone)"},
@@ -269,7 +358,7 @@ static const faulty faults[] = {
      "the fake kernel gives 3 tensors, the real one 2", "as long in both"},
     {"fake_reads(Tensor x) -> Tensor", k_twice, k_reads, b_twice, NULL, OPD_OPCHECK_FAKE,
      "test_faketensor failed with broken::fake_reads: a fake tensor (on cpu) has no data", "opd_register_fake"},
-    {"counts(Tensor x) -> Tensor", k_counts, k_fake, b_twice, v_wrong, OPD_OPCHECK_TRACE | OPD_OPCHECK_VMAP,
+    {"counts(Tensor x) -> Tensor", k_counts, k_fake, b_twice, v_wrong, OPD_OPCHECK_TRACE | OPD_OPCHECK_VMAP | OPD_OPCHECK_MEMORY,
      "Outputs of the operator are different when it is called and when its trace is run", "no state between calls"},
     {"gradient_counts(Tensor x) -> Tensor", k_twice, k_fake, b_counts, NULL, OPD_OPCHECK_TRACE,
      "Gradients of the operator are different", "no state between calls"},
