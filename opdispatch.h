@@ -13105,8 +13105,9 @@ static inline void opdi_tensor_init(opd_tensor *t, opd_scalar_type dtype, int ba
     t->dims = (int64_t *)(void *)(t + 1);
 }
 
-/* Of a tensor, also where a size_t has 32 bits. */
+/* Of a tensor with memory, also where a size_t has 32 bits; of one without. */
 #define OPDI_MOST_BYTES (OPDI_MIN((uint64_t)INT64_MAX, (uint64_t)SIZE_MAX) / 2)
+#define OPDI_MOST_META ((uint64_t)INT64_MAX / 2)
 //-- A fresh tensor with one reference, owned by the caller; backend is an opdi_place.
 static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
                                     int backend) {
@@ -13121,7 +13122,8 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
     numel = extent = opdi_count(sizes, ndim, element);
     if (numel < 0) { return NULL; }
     if (strides && numel) { extent = opdi_extent(sizes, strides, ndim); }
-    if (extent < 0 || (uint64_t)extent > OPDI_MOST_BYTES >> opdi_low_bit(element)) {
+    if (extent < 0 ||
+        (uint64_t)extent > (backend == OPD_META ? OPDI_MOST_META : OPDI_MOST_BYTES) >> opdi_low_bit(element)) {
         (void)opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
         return NULL;
     }
@@ -13136,7 +13138,7 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
     s = (opdi_storage *)(void *)(t->dims + 2 * ndim);
     s->refs = 1;
     s->version = 0;
-    s->bytes = (int64_t)bytes;
+    s->bytes = extent * (int64_t)element;
     s->block = t;
     s->block_bytes = (int64_t)block;
     s->duals = NULL;

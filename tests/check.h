@@ -27,6 +27,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Test data is kept little-endian: turned, in place, to how this machine has it.  element: bytes of a number, or of a
+   part of a complex one. */
+static inline int check_big_endian(void) {
+    const int one = 1;
+    return *(const char *)&one == 0;
+}
+static inline void check_native(void *data, size_t bytes, size_t element) {
+    char *p = (char *)data, *end = p + (check_big_endian() ? bytes : 0), c;
+    for (; p < end; p += element) {
+        size_t i;
+        for (i = 0; i < element / 2; i++) { c = p[i]; p[i] = p[element - 1 - i]; p[element - 1 - i] = c; }
+    }
+}
+
 #define CHECK_FAILURES_SHOWN 20  /* a case, then only counted */
 
 /* Defined under the sanitizers: CHECK_SANITIZED under the one of addresses or of threads, CHECK_THREADS_SANITIZED. */

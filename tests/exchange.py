@@ -29,14 +29,15 @@ def files(folder):
     n = 0
     for kind in kinds:
         a = np.load(os.path.join(folder, kind + '.npy'))
-        assert a.dtype == kind and a.flags.c_contiguous and np.array_equal(a, expected(kind, (2, 3))), kind
+        assert a.dtype.newbyteorder('=') == kind and a.flags.c_contiguous and np.array_equal(a, expected(kind, (2, 3))), kind
         n += 1
     for name in ('plain.npz', 'zip64.npz'):
         z = np.load(os.path.join(folder, name))
         assert z.files == kinds + ['turned', 'grün', 'none'], z.files
         assert z.zip.testzip() is None
         for kind in kinds:
-            assert z[kind].dtype == kind and np.array_equal(z[kind], expected(kind, (2, 3))), kind
+            a = z[kind]
+            assert a.dtype.newbyteorder('=') == kind and np.array_equal(a, expected(kind, (2, 3))), kind
         assert np.array_equal(z['turned'], expected('float32', (2, 3)).T)
         assert z['none'].shape == (0, 4) and z['grün'].shape == ()
         n += 1

@@ -320,7 +320,7 @@ TEST(dlpack_in_refused) {
             default: f.shape[1] = 0; f.strides[0] = (INT64_C(1) << 60) + 1; break;
             }
             CHECK(!(old ? opd_dlpack_import_unversioned(&f.old) : opd_dlpack_import(&f.versioned, NULL)));
-            CHECK_ERROR(kinds[k].code, kinds[k].text);
+            CHECK_ERROR(kinds[k].code, k == 21 && sizeof(size_t) < 8 ? "beyond any memory" : kinds[k].text);
             CHECK_INT(f.deleted, 1);
         }
     }
@@ -499,6 +499,9 @@ static void check_tensor(opd_tensor *t, char *text, const char *name) {
     for (i = 0; i < n && opd_numel(t); i++) { CHECK(opd_size(t, i) < 2 || opd_strides(t)[i] == dims[i]); }
     t = opd_contiguous(t);
     len = unhex(*hex == '-' ? "" : hex, want);
+    if (strcmp(name, "native") && strcmp(name, "order")) {    /* they have this machine's order, whichever it is */
+        check_native(want, len, opd_dtype_size(opd_dtype(t)) >> opd_dtype_is_complex(opd_dtype(t)));
+    }
     CHECK_INT(len, (size_t)opd_numel(t) * opd_dtype_size(opd_dtype(t)));
     if (memcmp(opd_data(t), want, len) != 0) { printf("%s: other elements\n", name); }
     CHECK(memcmp(opd_data(t), want, len) == 0);
@@ -554,6 +557,7 @@ static void golden_same(golden_state *st) {
     metadata[i] = NULL;
     if (strcmp(st->g.kind, "npy") == 0) {
         CHECK_INT(opd_npy_save(path, st->tensors[0]), 0);
+        if (check_big_endian()) { st->same++; return; }       /* NumPy, too, writes this machine's order */
     } else {
         CHECK_INT(opd_safetensors_save(path, names, opd_tensors_of(st->tensors, st->n),
                                        st->nmeta ? metadata : NULL), 0);
@@ -723,12 +727,12 @@ TEST(safetensors_memory) {
         opd_tensor *v = opd_tensor_file_get(f, "v");
         const float turned[] = {1, 4, 2, 5, 3, 6};
         CHECK(v && opd_size(v, 0) == 3 && memcmp(opd_data(v), turned, sizeof turned) == 0);
-        CHECK((unsigned char *)opd_data(v) > data && (unsigned char *)opd_data(v) < data + n);        /* no copy */
+        CHECK(check_big_endian() || ((unsigned char *)opd_data(v) > data && (unsigned char *)opd_data(v) < data + n));
         CHECK(!opd_tensor_requires_grad(v));
         kept = opd_keep(opd_select(opd_tensor_file_get(f, "w"), 0, 1));
     }
     opd_tensor_file_close(f);
-    CHECK_INT(deleted, 0);
+    CHECK_INT(deleted, check_big_endian());       /* there tensors are copies */
     CHECK(kept && opd_data_f32(kept)[2] == 6);
     opd_release(kept);
     CHECK_INT(deleted, 1);
@@ -1230,7 +1234,8 @@ TEST(files_read_by_numpy_and_safetensors) {
             else if (dtypes[i] == OPD_FLOAT64) { memcpy(p, &d, 8); }
             else if (dtypes[i] == OPD_COMPLEX64) { memcpy(p, &f, 4); memcpy(p + 4, &f, 4); }
             else if (dtypes[i] == OPD_COMPLEX128) { memcpy(p, &d, 8); memcpy(p + 8, &d, 8); }
-            else { memcpy(p, &k, opd_dtype_size(dtypes[i])); }
+            else { memcpy(p, (char *)&k + (check_big_endian() ? 8 - opd_dtype_size(dtypes[i]) : 0),
+                          opd_dtype_size(dtypes[i])); }
         }
         in[i] = t;
         names[i] = opd_dtype_name(dtypes[i]);

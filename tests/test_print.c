@@ -139,6 +139,8 @@ static bool read_case(FILE *f, print_case *c) {
     c->offset = read_int(f);
     c->elements = read_int(f);
     c->data = read_storage(f, (size_t)c->elements * opd_dtype_size((opd_scalar_type)c->dtype));
+    check_native(c->data, (size_t)c->elements * opd_dtype_size((opd_scalar_type)c->dtype),
+                 opd_dtype_size((opd_scalar_type)c->dtype) >> opd_dtype_is_complex((opd_scalar_type)c->dtype));
     CHECK(fscanf(f, "%15s", c->device) == 1);
     c->grad = (int)read_int(f);
     c->lines = (int)read_int(f);

@@ -1,0 +1,156 @@
+#!/bin/sh
+# Builds the library for other machines and runs tests there, emulated.  See --help.
+set -u
+
+all='s390x riscv64 aarch64 armhf i686 mingw emscripten musl'
+help() {
+    cat <<'TEXT'
+usage: sh tests/cross.sh [target...]
+
+Builds the implementation once for each target and runs there what depends on the machine: byte order (s390x), 32 bits
+(armhf, i686), signed or unsigned char, no SIMD of ours, a system without threads, plug-ins or an unwinder.
+
+  s390x riscv64 aarch64 armhf    Debian's cross compilers, qemu-user: the tests of $TESTS and examples/quickstart.c
+  i686                           the same, run by this machine itself where it can
+  mingw                          Windows, with threads: quickstart.c, run where wine is
+  emscripten                     quickstart.c and one epoch of digits.c by node
+  musl                           quickstart.c with another C library, linked statically
+
+A target whose compiler or emulator is missing is skipped, by name.  Without arguments: all of them.  Ends with one line:
+N passed, N failed (a test is a named case, or a program), and ', N skipped' where some were.
+
+  TESTS='keys graphs:by_hand,wrong'     test files, or cases of them, in place of those that matter most here
+  CFLAGS=-O0             instead of -O1, for the implementation
+TEXT
+}
+case ${1:-} in --help|-h) help; exit 0 ;; --list) printf '%s\n' $all; exit 0 ;; esac
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root" || exit 1
+tests=${TESTS:-'keys schema print tensors views overloads exchange
+dispatch:golden,values,kinds,fallthrough,guards,calls,coercions,results,typed,user
+autograd:derivatives,in_place,accumulate,wide,many,threads graphs:programs,by_hand,wrong,constants,files,texts,allocations
+memory:handles,define,network,create_graph kernels:half,edges,philox,random,outer,conv,no_memory'}
+flags=${CFLAGS:--O1}
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_cross.XXXXXX") || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
+passed=0; failed=0; skipped=0
+limit=; command -v timeout >/dev/null 2>&1 && limit='timeout 300'
+
+good() { passed=$((passed + 1)); }
+bad() { failed=$((failed + 1)); echo "FAIL $target: $1"; [ -z "${2:-}" ] || tail -n 12 "$2" | cut -c 1-240; }
+skip() { skipped=$((skipped + 1)); echo "skip $target: $1"; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# What examples say, wherever they run.
+printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/implementation.c"
+mkdir "$tmp/examples"
+ln -s "$root/opdispatch.h" "$tmp/opdispatch.h"
+for example in quickstart digits; do        # with an implementation that is an object already
+    grep -v '^#define OPDISPATCH_IMPLEMENTATION' "examples/$example.c" >"$tmp/examples/$example.c"
+done
+cat >"$tmp/quickstart.out" <<'TEXT'
+tensor([ 3.7183,  9.3891, 23.0855], grad_fn=<MyaddBackward0>)
+tensor([0.0088, 0.0000, 0.0000])
+tensor([0.0088, 0.0000, 0.0000])
+tensor(..., device='meta', size=(1000000, 1000000))
+myops::myadd: self and other must have the same sizes
+TEXT
+# example NAME OUTPUT COMMAND...: runs it and compares all it says.
+example() {
+    name=$1; want=$2; shift 2
+    if ! $limit "$@" >"$tmp/out" 2>"$tmp/err" </dev/null; then cat "$tmp/err" >>"$tmp/out"; bad "$name" "$tmp/out"; return; fi
+    tr -d '\r' <"$tmp/out" | diff "$want" - >"$tmp/diff" && good || bad "$name says something else" "$tmp/diff"
+}
+# run_test NAME COMMAND...: adds its counts.
+run_test() {
+    name=$1; shift
+    TMPDIR=$tmp $limit "$@" >"$tmp/out" 2>&1 </dev/null
+    line=$(grep -a "^test_$name.c: [0-9]* passed, [0-9]* failed" "$tmp/out" | tail -n 1)
+    set -- $(echo "${line#*: }" | tr -c '0-9\n' ' ')
+    if [ $# -lt 2 ]; then bad "test_$name.c died" "$tmp/out"; return; fi
+    passed=$((passed + $1)); failed=$((failed + $2)); skipped=$((skipped + ${3:-0}))
+    [ "$2" = 0 ] || { echo "FAIL $target: $line"; grep -a -v '^skipped' "$tmp/out" | head -n 12 | cut -c 1-240; }
+}
+
+# linux TRIPLE EMULATOR FLAGS...
+linux() {
+    cc=$1-gcc; emulator=$2; sysroot=/usr/$1; shift 2
+    have "$cc" || { skip "no $cc"; return; }
+    if [ "$target" = i686 ]; then           # threads do not run in qemu-i386
+        loader=$sysroot/lib/ld-linux.so.2
+        "$loader" --help >/dev/null 2>&1 || { skip "this machine does not run programs of it"; return; }
+        run="$loader --library-path $sysroot/lib"
+    else
+        have "$emulator" || { skip "no $emulator"; return; }
+        run="$emulator -L $sysroot"
+    fi
+    if ! $cc "$@" $flags -c tests/test_kernels.c -o "$tmp/$target.o" >"$tmp/out" 2>&1; then
+        bad 'the implementation does not build' "$tmp/out"; return
+    fi
+    if $cc "$@" -O0 "$tmp/examples/quickstart.c" "$tmp/$target.o" -o "$tmp/program" -lm -lpthread >"$tmp/out" 2>&1; then
+        example quickstart.c "$tmp/quickstart.out" $run "$tmp/program"
+    else bad 'quickstart.c does not build' "$tmp/out"; fi
+    for name in $tests; do
+        cases=; case $name in *:*) cases=$(echo "${name#*:}" | tr , ' '); name=${name%%:*} ;; esac
+        source=tests/test_$name.c; [ "$name" != kernels ] || source=          # that is the implementation
+        if $cc "$@" -O0 $source "$tmp/$target.o" -o "$tmp/program" -lm -lpthread >"$tmp/out" 2>&1; then
+            run_test "$name" $run "$tmp/program" $cases
+        else bad "test_$name.c does not build" "$tmp/out"; fi
+    done
+}
+mingw() {
+    cc=x86_64-w64-mingw32-gcc
+    have $cc || { skip "no $cc"; return; }
+    if ! $cc -Wall -Wextra -Werror $flags -I. -c "$tmp/implementation.c" -o "$tmp/$target.o" >"$tmp/out" 2>&1 ||
+       ! $cc -O0 -static "$tmp/examples/quickstart.c" "$tmp/$target.o" -o "$tmp/q.exe" -lm -lpthread >"$tmp/out" 2>&1; then
+        bad 'does not build' "$tmp/out"; return
+    fi
+    good
+    wine=; for w in wine64 wine /usr/lib/wine/wine64; do have $w && wine=$w; done
+    if [ -z "$wine" ]; then skip 'no wine to run it'; return; fi
+    WINEDEBUG=-all WINEPREFIX=$tmp/wine example quickstart.c "$tmp/quickstart.out" $wine "$tmp/q.exe"
+}
+emscripten() {
+    have emcc || { skip 'no emcc'; return; }
+    have node || { skip 'no node'; return; }
+    if ! emcc -Wall -Wextra -Werror -O1 -I. -c "$tmp/implementation.c" -o "$tmp/$target.o" >"$tmp/out" 2>&1; then
+        bad 'the implementation does not build' "$tmp/out"; return
+    fi
+    for example in quickstart digits; do
+        if ! emcc -O1 "$tmp/examples/$example.c" "$tmp/$target.o" -o "$tmp/$example.js" -lm -sALLOW_MEMORY_GROWTH \
+             -sSINGLE_FILE -sNODERAWFS >"$tmp/out" 2>&1; then
+            bad "$example.c does not build" "$tmp/out"; return
+        fi
+    done
+    example quickstart.c "$tmp/quickstart.out" node "$tmp/quickstart.js"
+    if $limit node "$tmp/digits.js" --epochs 1 --plain >"$tmp/out" 2>&1 && grep -q "$digits" "$tmp/out"; then good
+    else bad "digits.c does not say $digits" "$tmp/out"; fi
+}
+digits='loss 2\.1817  accuracy  35\.2%'
+musl() {
+    have musl-gcc || { skip 'no musl-gcc'; return; }
+    if ! musl-gcc -O0 -I. -c "$tmp/implementation.c" -o "$tmp/$target.o" >"$tmp/out" 2>&1 ||
+       ! musl-gcc -O0 -static "$tmp/examples/quickstart.c" "$tmp/$target.o" -o "$tmp/program" >"$tmp/out" 2>&1; then
+        bad 'does not build' "$tmp/out"; return
+    fi
+    example quickstart.c "$tmp/quickstart.out" "$tmp/program"
+}
+
+for target in ${*:-$all}; do
+    was=$passed
+    case $target in
+        s390x) linux s390x-linux-gnu qemu-s390x ;;
+        riscv64) linux riscv64-linux-gnu qemu-riscv64 ;;
+        aarch64) linux aarch64-linux-gnu qemu-aarch64 ;;
+        armhf) linux arm-linux-gnueabihf qemu-arm ;;
+        i686) linux i686-linux-gnu '' -msse2 -mfpmath=sse ;;
+        mingw|emscripten|musl) $target ;;
+        *) echo "cross.sh: no target $target (see --help)" >&2; exit 2 ;;
+    esac
+    echo "$target: $((passed - was)) passed"
+done
+tail=; [ $skipped -eq 0 ] || tail=", $skipped skipped"
+echo "$passed passed, $failed failed$tail"
+[ $failed -eq 0 ]
